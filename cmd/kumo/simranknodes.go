@@ -77,7 +77,7 @@ func (s *rankSim) printNodes(w io.Writer, res *experiments.RankNodesResult) erro
 	title := fmt.Sprintf("Ranks by nodes beside one PageRank of all links found so far: of the %d highest, and over all "+
 		"known URLs", s.rank.Top)
 	return grid(w, title, func(tab io.Writer) {
-		fmt.Fprintf(tab, "nodes\t\tfetched\tknown\tthe same %d\ttau\tlinks abroad\tsent\timportant fetched\t\n", s.rank.Top)
+		fmt.Fprintf(tab, "nodes\t\tfetched\tknown\tthe same %d\ttau\tlinks abroad\tsent\tof it again\timportant fetched\t\n", s.rank.Top)
 		for i := range res.Runs {
 			run := &res.Runs[i]
 			told := ""
@@ -85,9 +85,9 @@ func (s *rankSim) printNodes(w io.Writer, res *experiments.RankNodesResult) erro
 				told = "silent"
 			}
 			for _, p := range run.Points {
-				fmt.Fprintf(tab, "%d\t%s\t%s\t%d\t%s\t%.4f\t%d\t%d\t%s\t\n", run.Nodes, told,
+				fmt.Fprintf(tab, "%d\t%s\t%s\t%d\t%s\t%.4f\t%d\t%d\t%d\t%s\t\n", run.Nodes, told,
 					percent(float64(p.Fetched)/float64(res.Reached)), p.Known, percent(float64(p.Common)/float64(s.rank.Top)),
-					p.Tau, p.Abroad, p.Sent, percent(float64(p.Found)/float64(s.rank.Top)))
+					p.Tau, p.Abroad, p.Sent, p.Again, percent(float64(p.Found)/float64(s.rank.Top)))
 			}
 		}
 	})

@@ -33,6 +33,7 @@ type batch struct {
 	known []bool      // of urls, that memory knows them
 
 	foreign bool // the links come from elsewhere, with their payloads
+	back    bool // and have gone nowhere: the outbox has had them
 	routed  bool // nothing of it goes to other nodes
 	rooted  bool // its roots are kept already
 
@@ -66,7 +67,7 @@ func (b *batch) reset() {
 	clear(b.ended)
 	b.ended = b.ended[:0]
 	b.settles, b.plan, b.payloads = "", seen.Meta{}, b.payloads[:0]
-	b.foreign, b.routed, b.rooted = false, false, false
+	b.foreign, b.back, b.routed, b.rooted = false, false, false, false
 	clear(b.again)
 	b.again = b.again[:0]
 	b.ranks.reset()

@@ -62,6 +62,9 @@ func (e *Engine) Explain(url string, tell func(Explanation)) (*Explanation, erro
 	e.explainClaims(x)
 	e.explainEnd(x)
 	tell(*x)
+	if err := e.settleRanks(context.Background()); err != nil { // by which the frontier says where the URL is
+		return nil, err
+	}
 	if x.Found, err = e.frontier.Find(slice, u.String()); err != nil {
 		return nil, fmt.Errorf("look for %s in the frontier: %w", u, err)
 	}
@@ -77,9 +80,6 @@ func (e *Engine) Explain(url string, tell func(Explanation)) (*Explanation, erro
 	}
 	if state, depth, err := e.known.seen.Look(u.String()); err == nil && state != seen.Unknown {
 		e.explainRules(x, depth)
-		if err := e.settleRanks(context.Background()); err != nil {
-			return nil, err
-		}
 		x.Ranking = e.ranks.explain(u.String(), depth, x.waiting())
 	}
 	tell(*x)

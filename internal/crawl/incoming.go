@@ -125,6 +125,7 @@ func (e *Engine) takeLeft() error {
 		if err := b.read(data); err != nil {
 			return err
 		}
+		b.back = true
 		_, _, err := e.takeIn(&b, false, nil)
 		return err
 	})

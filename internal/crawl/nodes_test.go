@@ -170,26 +170,6 @@ type crew struct {
 	tells func(n *crewNode, host string, urls []string)
 }
 
-// The database's decoder serves all, so no bubble of synctest may be the one that makes it.
-var share sync.Once
-
-func unzip(t *testing.T) {
-	db, err := seen.Open(vfs.OS, t.TempDir(), seen.Config{})
-	for i := 0; err == nil && i < 8; i++ {
-		for n := range 500 {
-			db.InsertKnown([]seen.URL{{URL: fmt.Sprint("http://h.test/a/long/path/", i, "/", n), State: seen.Known}})
-		}
-		db.Freeze(uint64(i))
-		err = errors.Join(db.Merge(t.Context(), nil), seen.CompactAll(t.Context(), db))
-	}
-	for _, one := range db.Scan("") {
-		err = errors.Join(err, one)
-	}
-	if err = errors.Join(err, db.Close()); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // A crewNode is a node, in one life or between two.
 type crewNode struct {
 	*crew
@@ -210,7 +190,6 @@ type crewNode struct {
 }
 
 func newCrew(t *testing.T, nodes int, m *maze, seeds ...string) *crew {
-	share.Do(func() { unzip(t) })
 	m.asked = map[string][]int{}
 	c := &crew{t: t, maze: m, mode: weburl.ScopeAny, dice: rand.New(rand.NewPCG(1, 2))}
 	c.cfg = Config{Depth: -1, IgnoreRobots: true, Stay: true, Commit: 5 * time.Millisecond,

@@ -44,6 +44,7 @@ func (e *Engine) divert(b *batch) {
 		if c.Item.Root && c.Rule == "" && !b.rooted {
 			e.divertRoot(&c.Item)
 		}
+		e.ranks.tell(b, i)
 		e.peers.outbox.Put(&b.entries, c, nil)
 	}
 	clear(b.cands[kept:])
@@ -93,6 +94,7 @@ func (e *Engine) takeBack(from member.Batch, now time.Time) error {
 	if err := b.read(from.Data); err != nil {
 		return err
 	}
+	b.back = true
 	_, _, err := e.takeIn(&b, true, func(refused []int) { e.peers.outbox.Answered(here, from.Number, refused, now) })
 	return err
 }

@@ -13,15 +13,17 @@ import (
 const RankDir = "state/rank"
 
 const (
-	rankKeys  = RankDir + "/" + linklog.KeysFile
-	rankLinks = RankDir + "/" + linklog.LinksFile
+	rankKeys   = RankDir + "/" + linklog.KeysFile
+	rankLinks  = RankDir + "/" + linklog.LinksFile
+	rankOthers = RankDir + "/" + linklog.OthersFile
 )
 
 // RankMark is what marks of a crawl's files say of its links.
 func RankMark(marks []store.Mark) linklog.Mark {
 	keys, _ := store.Find(marks, rankKeys)
 	links, _ := store.Find(marks, rankLinks)
-	return linklog.MarkOf(keys, links)
+	others, _ := store.Find(marks, rankOthers)
+	return linklog.MarkOf(keys, links, others)
 }
 
 // rankFiles are the files of a ranker as a store, so that they agree with the journal after a crash. A commit does not
@@ -55,8 +57,9 @@ func (rankFiles) PutSkip(*page.Skip) error { return nil }
 
 // Mark is what was told so far.
 func (f rankFiles) Mark() ([]store.Mark, error) {
-	keys, links := f.Ranker.Mark().Lengths()
-	return []store.Mark{{Name: rankKeys, Length: keys}, {Name: rankLinks, Length: links}}, nil
+	keys, links, others := f.Ranker.Mark().Lengths()
+	return []store.Mark{{Name: rankKeys, Length: keys}, {Name: rankLinks, Length: links},
+		{Name: rankOthers, Length: others}}, nil
 }
 
 // Sync hands to the operating system what was told.

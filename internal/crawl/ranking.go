@@ -123,15 +123,17 @@ func (r *ranking) importance(url string, depth int32) float64 {
 // links are what a batch tells a ranking that goes by links, and is told. They are used again and again.
 type links struct {
 	page  ids.Key
-	of    bool // the links are page's
-	ends  bool // and there are no more of them
-	all   int  // how many links it has, of any kind
-	out   int  // how many different URLs it links to, other nodes' included; 0: all are this node's
+	of    bool    // the links are page's
+	ends  bool    // and there are no more of them
+	all   int     // how many links it has, of any kind
+	out   int     // how many different URLs it links to, other nodes' included; 0: all are this node's
+	share float32 // what a link is worth
 	cands []link
 	at    []int32 // of each that was found, which of cands it is
 
 	earlier []ranker.URL // of the same page, that went in other batches
 	slices  []string     // theirs
+	others  []ranker.URL // of the same page, which are other nodes'
 
 	urls      []ranker.URL
 	gifts     []ranker.Gift
@@ -142,8 +144,9 @@ type links struct {
 
 // A link is what a ranking has to know of a candidate.
 type link struct {
-	key ids.Key
-	in  bool // the crawl may fetch it
+	key   ids.Key
+	in    bool // the crawl may fetch it
+	first bool // and it is the page's first to its URL
 }
 
 // A rose is a URL that waits and goes before what it did.
@@ -154,15 +157,15 @@ type rose struct {
 
 // next is reset for links of the same page.
 func (l *links) next() {
-	page, of, all, earlier, slices := l.page, l.of, l.all, l.earlier, l.slices
-	l.earlier, l.slices = nil, nil
+	page, of, all, earlier, slices, others := l.page, l.of, l.all, l.earlier, l.slices, l.others
+	l.earlier, l.slices, l.others = nil, nil, nil
 	l.reset()
-	l.page, l.of, l.all, l.earlier, l.slices = page, of, all, earlier, slices
+	l.page, l.of, l.all, l.earlier, l.slices, l.others = page, of, all, earlier, slices, others
 }
 
 func (l *links) reset() {
-	*l = links{cands: l.cands[:0], at: l.at[:0], earlier: l.earlier[:0], slices: clean(l.slices), urls: l.urls[:0],
-		gifts: l.gifts[:0], standings: l.standings[:0], rose: clean(l.rose), moves: l.moves[:0]}
+	*l = links{cands: l.cands[:0], at: l.at[:0], earlier: l.earlier[:0], slices: clean(l.slices), others: l.others[:0],
+		urls: l.urls[:0], gifts: l.gifts[:0], standings: l.standings[:0], rose: clean(l.rose), moves: l.moves[:0]}
 }
 
 // keep lets candidate i be the one in a place before it, as the batch does.
@@ -187,7 +190,7 @@ func (r *ranking) begin(b *batch, url string, links int) {
 	}
 }
 
-// share numbers a batch's candidates, and says of those on a page what its link to each is worth, each URL once.
+// share numbers a batch's candidates, and says of those on a page what its link to each is worth.
 func (r *ranking) share(b *batch, several bool) {
 	if r.Links == nil {
 		return
@@ -215,12 +218,35 @@ func (r *ranking) share(b *batch, several bool) {
 	if l.out = len(order); !l.ends || len(l.earlier) > 0 {
 		l.out = l.all // the page goes in several batches: nobody knows how many of its links are the same
 	}
-	worth, err := r.Links.Share(l.page, l.out)
+	var err error
+	l.share, err = r.Links.Share(l.page, l.out)
 	r.say(err)
 	for _, i := range order {
-		b.cands[i].Worth = worth
+		l.cands[i].first = true
 	}
 }
+
+// tell has a candidate say what its URL's node is to be told of the links to it.
+func (r *ranking) tell(b *batch, i int) {
+	if r.Links == nil || b.foreign {
+		return
+	}
+	l, c := &b.ranks, &b.cands[i]
+	if !l.cands[i].first {
+		return
+	}
+	u := ranker.Other{URL: ranker.URL{Key: l.cands[i].key, Depth: c.Item.Depth}, Address: c.Item.URL}
+	l.others = append(l.others, u.URL)
+	var err error
+	if c.Worth, err = r.Links.Tell(&u, l.share); c.Worth != 0 {
+		c.Tag = tagOf(l.page)
+	}
+	r.say(err)
+}
+
+// tagOf is the tag of what a page's links are worth: the same if this process dies before it has journalled the page,
+// which then is fetched again.
+func tagOf(page ids.Key) uint32 { return max(1, uint32(page)^uint32(page>>32)<<24) }
 
 // settle tells the links of a batch, gives what is news its rank, and returns what now goes before what it did.
 func (r *ranking) settle(b *batch, sliceOf func(*entry.Candidate) string) []rose {
@@ -265,7 +291,7 @@ func (r *ranking) fetched(b *batch) {
 		}
 	}
 	var err error
-	l.standings, err = r.Links.Fetched(&ranker.Visit{Page: l.page, Links: l.urls, Out: l.out}, l.standings[:0])
+	l.standings, err = r.Links.Fetched(&ranker.Visit{Page: l.page, Links: l.urls, Others: l.others, Out: l.out}, l.standings[:0])
 	r.say(err)
 }
 
@@ -287,11 +313,15 @@ func (r *ranking) give(b *batch) {
 	for i := range l.cands {
 		if c := &b.cands[i]; l.cands[i].in {
 			u := ranker.URL{Key: l.cands[i].key, Depth: c.Item.Depth}
-			l.gifts = append(l.gifts, ranker.Gift{URL: u, Worth: c.Worth})
+			l.gifts = append(l.gifts, ranker.Gift{URL: u, Worth: c.Worth, Tag: c.Tag})
 		}
 	}
 	var err error
-	l.standings, err = r.Links.Give(l.gifts, l.standings[:0])
+	take := r.Links.Give
+	if b.back {
+		take = r.Links.TakeBack
+	}
+	l.standings, err = take(l.gifts, l.standings[:0])
 	r.say(err)
 }
 
@@ -355,7 +385,11 @@ func (e *Engine) keepRanks(ctx context.Context) error {
 		if !r.Due() {
 			continue
 		}
-		if err := refresh(ctx, r); errors.Is(err, context.Canceled) {
+		err := refresh(ctx, r)
+		if err == nil {
+			err = e.tellAgain(ctx)
+		}
+		if errors.Is(err, context.Canceled) {
 			return nil
 		} else if err != nil {
 			return fmt.Errorf("rank URLs by the links between them: %w", err)
@@ -369,15 +403,46 @@ func refresh(ctx context.Context, r *ranker.Ranker) error {
 	return err
 }
 
+// tellAgain tells other nodes of their URLs that a refresh has given another importance, as far as this node knows.
+func (e *Engine) tellAgain(ctx context.Context) error {
+	if e.peers.router == nil {
+		return nil
+	}
+	return e.ranks.Links.Again(ctx, func(all []ranker.Other) error {
+		e.peers.full.await(ctx)
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		return e.ledger.Within(func() error {
+			var enc entry.Encoder
+			for i := range all {
+				e.putAgain(&enc, &all[i])
+			}
+			e.ledger.Enqueue(enc.Writer)
+			return nil
+		})
+	})
+}
+
+// putAgain puts a link into the outbox that says what all that were found to its URL are worth by now.
+func (e *Engine) putAgain(enc *entry.Encoder, u *ranker.Other) {
+	c := entry.Candidate{Host: item.HostOf(u.Address),
+		Item: item.Item{URL: u.Address, Depth: u.Depth, Kind: page.Anchor}}
+	if e.peers.router.Ours(e.sliceOf(&c)) {
+		return
+	}
+	var err error
+	if c.Worth, err = e.ranks.Links.Tell(u, 0); err == nil && c.Worth != 0 {
+		e.peers.outbox.Put(enc, &c, nil)
+	}
+}
+
 // worth says what links to a URL are worth, for the node that it moves to; nil if the order does not go by them.
 func (r *ranking) worth() func(url string) float32 {
 	if r.Links == nil {
 		return nil
 	}
-	return func(url string) float32 {
-		e, _ := r.Links.Explain(ranker.URL{Key: r.Links.KeyOf(url)})
-		return e.Worth
-	}
+	return func(url string) float32 { return r.Links.Hand(ranker.URL{Key: r.Links.KeyOf(url)}) }
 }
 
 // giveArrived tells what links are worth to URLs that come from another node, as it has found them.
@@ -390,7 +455,7 @@ func (e *Engine) giveArrived(all []transfer.Worth) {
 		u := ranker.URL{Key: e.ranks.Links.KeyOf(all[i].URL), Depth: all[i].Depth}
 		gifts[i] = ranker.Gift{URL: u, Worth: all[i].Worth}
 	}
-	standings, err := e.ranks.Links.Give(gifts, nil)
+	standings, err := e.ranks.Links.Arrive(gifts, nil)
 	e.ranks.say(err)
 	for i, s := range standings {
 		if s.Rose { // and may wait here

@@ -14,7 +14,11 @@ type Candidate struct {
 	Host string
 	Item item.Item
 	policy.Verdict
-	Worth float32 // what the link adds to the importance of its URL, where the crawl goes by that; see [rank.Order]
+
+	// What the link adds to the importance of its URL, where the crawl goes by that; see [rank.Order]. The tag tells it
+	// from what others add to the same URL, so that a link that comes twice adds once.
+	Worth float32
+	Tag   uint32
 }
 
 // WithHop is a candidate's item with the path of its own.
@@ -37,11 +41,12 @@ func (e *Encoder) Candidate(c *Candidate) {
 	e.Bool(c.Deferred)
 	if c.Worth != 0 {
 		e.Writer = binary.LittleEndian.AppendUint32(e.Writer, math.Float32bits(c.Worth))
+		e.Writer = binary.LittleEndian.AppendUint32(e.Writer, c.Tag)
 	}
 }
 
-// worthLen is how long a candidate's worth is as it is written.
-const worthLen = 4
+// worthLen is how long a candidate's worth is as it is written, with the tag.
+const worthLen = 8
 
 // Candidate reads a candidate, with which what there is to be read ends.
 func (d *Decoder) Candidate() Candidate {
@@ -50,18 +55,10 @@ func (d *Decoder) Candidate() Candidate {
 		Deferred: d.Bool()}}
 	if len(d.Rest) == worthLen && !d.Bad {
 		c.Worth = math.Float32frombits(binary.LittleEndian.Uint32(d.Rest))
+		c.Tag = binary.LittleEndian.Uint32(d.Rest[4:])
 		d.Rest = nil
 	}
 	return c
-}
-
-// AddWorth is a candidate that Candidate wrote, and that has a worth, with more of it.
-func AddWorth(written string, more float32) string {
-	at := len(written) - worthLen
-	b := []byte(written)
-	worth := math.Float32frombits(binary.LittleEndian.Uint32(b[at:])) + more
-	binary.LittleEndian.PutUint32(b[at:], math.Float32bits(worth))
-	return string(b)
 }
 
 // StateFor is what a URL of that verdict is to be known as. What is left out can still be brought in: by a seed that

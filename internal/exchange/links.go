@@ -47,6 +47,6 @@ const maxWorth = 1 << 30
 func isWhole(c *entry.Candidate) bool {
 	u, err := weburl.Parse(c.Item.URL)
 	return err == nil && u.String() == c.Item.URL && (!u.Web() || u.Host() == c.Host) && c.Item.IsNew() &&
-		c.Worth >= 0 && c.Worth <= maxWorth &&
+		c.Worth >= -maxWorth && c.Worth <= maxWorth &&
 		c.Item.Depth >= 0 && len(c.Item.Path) <= entry.MaxPath && (c.Rule != "" || c.Why == "" && !c.Deferred)
 }

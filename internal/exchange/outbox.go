@@ -16,7 +16,6 @@ import (
 	"kumo/internal/item"
 	"kumo/internal/ledger"
 	"kumo/internal/member"
-	"kumo/internal/rank"
 	"kumo/internal/seen"
 	"kumo/internal/strategy"
 )
@@ -51,7 +50,6 @@ type offer struct {
 	depth  int32
 	state  seen.State
 	number uint64 // of the last link
-	worth  rank.Told
 }
 
 const maxSent = 1 << 17 // URLs in a generation of what was sent; who is forgotten is sent again
@@ -92,7 +90,6 @@ func (o *Outbox) news(c *entry.Candidate) (k [2]uint64, was offer, news bool) {
 	k = [2]uint64{maphash.String(o.seeds[0], c.Item.URL), maphash.String(o.seeds[1], c.Item.URL)}
 	now := offer{depth: c.Item.Depth, state: entry.StateFor(c.Verdict)}
 	was, known := o.sent.Get(k)
-	now.worth = was.worth
 	if known && (now.state < was.state || now.state == was.state && (now.depth >= was.depth || !o.cfg.Depths)) {
 		return k, was, false
 	}
@@ -105,17 +102,19 @@ func (o *Outbox) Put(batch *entry.Encoder, c *entry.Candidate, page *Page) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	k, sent, news := o.news(c)
-	if news {
-		sent.worth.Tell(c.Worth)
+	if c.Worth != 0 && !news {
+		news = !o.add(batch, sent.number, c.Worth)
 	}
-	if news || o.adds(k, &sent, c) {
+	if news {
+		if c.Worth != 0 && c.Tag == 0 {
+			c.Tag = max(1, rand.Uint32())
+		}
 		o.data.Writer = o.data.Writer[:0]
 		o.data.Candidate(c)
 		data := string(o.data.Writer)
 		sent.number = o.box.Put(o.hostIn(data, c.Item.URL), data)
 		o.sent.Put(k, sent)
 		batch.Outgoing(sent.number, data)
-		news = true
 	}
 	if page != nil {
 		if _, waits := o.box.Data(sent.number); waits {
@@ -127,25 +126,25 @@ func (o *Outbox) Put(batch *entry.Encoder, c *entry.Candidate, page *Page) {
 	}
 }
 
-// adds reports whether a link to a URL that was sent before is to be sent for what it adds to its importance, with what
-// others have added since. What a link adds that waits to be sent is added there; that is not journalled.
-func (o *Outbox) adds(k [2]uint64, sent *offer, c *entry.Candidate) bool {
+// add adds to what a link is worth that waits to be sent, and was in no batch yet; false if there is none.
+func (o *Outbox) add(batch *entry.Encoder, number uint64, worth float32) bool {
+	data, waits := o.box.Data(number)
+	if !waits {
+		return false
+	}
+	d := entry.NewDecoder([]byte(data))
+	c := d.Candidate()
 	if c.Worth == 0 {
 		return false
 	}
-	if data, waits := o.box.Data(sent.number); waits && sent.worth.Any() {
-		if o.box.Replace(sent.number, entry.AddWorth(data, c.Worth)) {
-			sent.worth.Tell(c.Worth)
-			o.sent.Put(k, *sent)
-			return false
-		}
-	}
-	now := sent.worth.Keep(c.Worth)
-	if now == 0 {
-		o.sent.Put(k, *sent)
+	c.Worth += worth
+	o.data.Writer = o.data.Writer[:0]
+	o.data.Candidate(&c)
+	data = string(o.data.Writer)
+	if !o.box.Replace(number, data) {
 		return false
 	}
-	c.Worth = now
+	batch.Outgoing(number, data)
 	return true
 }
 

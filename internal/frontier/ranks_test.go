@@ -319,3 +319,30 @@ func TestWhatIsRestoredIsRankedAnew(t *testing.T) {
 	}
 	wantOrder(t, handedOut(t, f, 3), "http://h/2", "http://h/1", "http://h/0")
 }
+
+// Moves that a checkpoint finds in memory, and that are applied nowhere yet, are not in it: who goes on from it asks.
+func TestACheckpointDoesWithoutMoves(t *testing.T) {
+	r := newFakeRanker()
+	dir := t.TempDir()
+	f := open(t, Config{Dir: dir, Ranker: r})
+	for i := range 40 {
+		f.Push("h", r.item(fmt.Sprint("http://h/", i), rank.Place(200+i), 0))
+	}
+	f.Move("h", []Move{r.put("http://h/39", 210)}) // which need not be first
+	if len(f.hosts["h"].ranks.moves) != 1 {
+		t.Fatal("the move is applied already")
+	}
+	if err := f.Checkpoint(nil); err != nil {
+		t.Fatal(err)
+	}
+	f.Move("h", []Move{r.put("http://h/38", 190)})
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again := open(t, Config{Dir: dir, Ranker: r})
+	wantOrder(t, handedOut(t, again, 4), "http://h/38", "http://h/0", "http://h/1", "http://h/2")
+	for range 7 {
+		handedOut(t, again, 1)
+	}
+	wantOrder(t, handedOut(t, again, 3), "http://h/10", "http://h/39", "http://h/11")
+}

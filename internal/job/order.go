@@ -30,6 +30,7 @@ func (j *Job) ByLinks() bool { return slices.Contains([]string{PageRank, OPIC, I
 
 const (
 	rankedURL   = 16      // bytes of memory, at most
+	toldURL     = 2       // and where other nodes are told of it
 	leastRanked = 1 << 17 // URLs, of which some 2 MB cannot be had for less
 )
 
@@ -42,8 +43,13 @@ func (j *Job) KnownMemory() int64 {
 	return j.MemoryBudget()
 }
 
-// RankMemory is what an order that goes by links has: for how many URLs, and bytes of links to keep in memory.
-func (j *Job) RankMemory() (urls int, links int64) {
+// RankMemory is what an order that goes by links has, alone or with other nodes: for how many URLs, and bytes of links
+// to keep in memory.
+func (j *Job) RankMemory(others bool) (urls int, links int64) {
+	each := int64(rankedURL)
+	if others {
+		each += toldURL
+	}
 	all := (j.MemoryBudget() - j.KnownMemory()) * 7 / 8
-	return int(min(max(all*3/4/rankedURL, leastRanked), ids.Most)), all / 4
+	return int(min(max(all*3/4/each, leastRanked), ids.Most)), all / 4
 }

@@ -38,12 +38,14 @@ type Order interface {
 	// Share is what a link on a page, which has out of them in all, is worth to the URL that it names. It is asked
 	// before Fetched is told of the page, for links that another node takes in by Give.
 	Share(page ID, out int) float32
-	// Give takes in links from elsewhere to a URL: the sum of what they are worth. It may be below 0, where a URL comes
-	// from a node that has used up more than links gave it.
+	// Give takes in links from elsewhere to a URL: the sum of what they are worth. It may be below 0: what
+	// was told before is worth less by now, or a URL comes from a node that has used up more than links gave it.
 	Give(to ID, worth float32)
 	// Worth is what all links to a URL are worth, as far as pages have not used it up: what its next node is to be
 	// given when its host moves there.
 	Worth(u ID) float32
+	// Unit is how much more links to a URL are worth if its importance is 1 more.
+	Unit() float32
 	// Importance is that of a URL at a depth in links from a seed: above 0 and finite.
 	Importance(u ID, depth int32) float64
 }

@@ -1,20 +1,87 @@
 package rank
 
-import "testing"
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
 
-// TestTold: what is kept back is less than an eighth of what was told, and nothing of it is lost.
+// TestTold: what links are worth is told at first, and again when it makes the difference of a place.
 func TestTold(t *testing.T) {
-	var told Told
-	if told.Any() {
-		t.Error("nothing was told yet")
-	}
-	told.Tell(16)
-	for i, want := range []float32{0, 2, 0, 0, 3} {
-		if got := told.Keep(1); got != want {
-			t.Errorf("link %d: %v is to be told, want %v", i, got, want)
+	told := NewTold(1)
+	told.Grow(1)
+	var said []float32
+	for links := float32(1); links <= 20; links++ {
+		if more := told.More(0, links); more != 0 {
+			said = append(said, more)
+			told.Add(0, more)
 		}
 	}
-	if !told.Any() || told != (Told{worth: 21}) {
-		t.Errorf("%+v", told)
+	want := []float32{1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 3} // 1 to 8, 10, 12, 14, 16, 19
+	if len(said) != len(want) || told.Worth(0) != 19 {
+		t.Errorf("%v were told, %v in all", said, told.Worth(0))
+	}
+	if less := told.More(0, 4); less != -15 {
+		t.Errorf("of 4 after 19 %v", less)
+	}
+}
+
+// TestToldAddsUp: however worth changes, the sum of what was told is within a place of it, and what Told has of it.
+func TestToldAddsUp(t *testing.T) {
+	const seed = 3
+	t.Log("seed", seed)
+	dice := rand.New(rand.NewPCG(seed, 1))
+	told := NewTold(0.15)
+	told.Grow(1)
+	sum, worth := 0.0, float32(0.001)
+	for range 100_000 {
+		worth = max(1e-6, min(worth*float32(math.Exp(dice.NormFloat64()/10)), 1e6))
+		more := told.More(0, worth)
+		told.Add(0, more)
+		sum += float64(more)
+		if has := float64(told.Worth(0)); math.Abs(has-sum) > 0.005*(0.15+sum) {
+			t.Fatalf("%v was told, and %v is noted", sum, has)
+		}
+		if off := math.Abs(sum-float64(worth)) / (0.15 + float64(worth)); off > 0.15 {
+			t.Fatalf("%v was told of %v", sum, worth)
+		}
+	}
+}
+
+// TestWhatChangedMostIsToldAgain: as many URLs as there were links found for, and those first that changed most.
+func TestWhatChangedMostIsToldAgain(t *testing.T) {
+	const n = 1000
+	told := NewTold(1)
+	told.Grow(n + 1)
+	worth := func(u ID) float32 { return 10 + float32(u) }
+	choose := func() (places, chosen int) {
+		var c Census
+		for u := range ID(n + 1) {
+			told.Count(&c, u, worth(u))
+		}
+		places = told.Choose(&c)
+		for u := range ID(n) {
+			if told.Changed(u, worth(u), places) {
+				chosen++
+			}
+		}
+		if told.Changed(n, 1e6, places) {
+			t.Error("what was never told is not told again")
+		}
+		return places, chosen
+	}
+	for u := range ID(n) {
+		told.Add(u, 10)
+	}
+	if _, chosen := choose(); chosen != 0 {
+		t.Errorf("%d are told again before a link was found", chosen)
+	}
+	told.Found(800)
+	if places, chosen := choose(); chosen > 200 || chosen < 50 || told.Changed(ID(n-chosen-1), worth(ID(n-chosen-1)), places) {
+		t.Errorf("%d are told again for 800 links, of %d places", chosen, places)
+	}
+	told.Found(8000)
+	if places, chosen := choose(); chosen < 950 || places != 1 {
+		t.Errorf("%d are told again, of %d places", chosen, places)
 	}
 }

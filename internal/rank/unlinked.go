@@ -15,5 +15,8 @@ func (Unlinked) Share(ID, int) float32 { return 0 }
 // Give does nothing.
 func (Unlinked) Give(ID, float32) {}
 
+// Unit is 1.
+func (Unlinked) Unit() float32 { return 1 }
+
 // Worth is 0.
 func (Unlinked) Worth(ID) float32 { return 0 }

@@ -157,8 +157,8 @@ func (o *opening) openRanks() error {
 }
 
 func (o *opening) openRanker(mark linklog.Mark) (*ranker.Ranker, error) {
-	urls, links := o.Job.RankMemory()
-	cfg := ranker.Config{Order: orders[o.Job.Order](), Key: o.late.key, Most: urls}
+	urls, links := o.Job.RankMemory(o.peers != nil)
+	cfg := ranker.Config{Order: orders[o.Job.Order](), Key: o.late.key, Most: urls, Others: o.peers != nil}
 	if o.Folder != nil {
 		cfg.Log = linklog.Config{Dir: o.rankDir(), Disk: o.disk, Memory: links}
 		if mark == (linklog.Mark{}) {

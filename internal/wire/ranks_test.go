@@ -21,6 +21,7 @@ import (
 	"kumo/internal/job"
 	"kumo/internal/job/jobtest"
 	"kumo/internal/policy"
+	"kumo/internal/rank"
 	"kumo/internal/rank/linklog"
 	"kumo/internal/synthweb"
 )
@@ -191,4 +192,40 @@ func TestTheOrderMayChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	jobtest.WantPerfect(t, s)
+}
+
+// TestPlacesAreOfTheRanksOfNow: of a crawl that does not run, what is the most important of what waits at a host is said
+// to wait before what is less so.
+func TestPlacesAreOfTheRanksOfNow(t *testing.T) {
+	t.Parallel()
+	cfg := synthweb.Clean(3, 1, 400)
+	cfg.MedianSize = 1 << 10
+	s := jobtest.Serve(t, cfg)
+	j := jobtest.For(s, t.TempDir())
+	j.Order, j.Crawl.Pages = job.PageRank, 60
+	if err := run(t, t.Context(), j); !errors.Is(err, policy.ErrLimit) {
+		t.Fatal(err)
+	}
+	before, last, judged := rank.Place(-1), 0, 0
+	for one, err := range look(t, j).Top(t.Context(), 1000, false) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if one.Fetched || judged == 20 {
+			continue
+		}
+		x, err := look(t, j).Explain(t.Context(), one.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		place := rank.PlaceOf(one.Importance)
+		if place > before && x.Place < last {
+			t.Errorf("%s, of importance %v, is at place %d, and one of more at %d", one.URL, one.Importance, x.Place,
+				last)
+		}
+		before, last, judged = place, x.Place, judged+1
+	}
+	if judged != 20 {
+		t.Errorf("%d URLs wait", judged)
+	}
 }

@@ -31,5 +31,8 @@ func (o *Order) Give(to rank.ID, worth float32) { *o.links.At(to) += worth }
 // Worth is how many links there are to a URL.
 func (o *Order) Worth(u rank.ID) float32 { return *o.links.At(u) }
 
+// Unit is 1.
+func (o *Order) Unit() float32 { return 1 }
+
 // Importance is one more than there are links to a URL.
 func (o *Order) Importance(u rank.ID, _ int32) float64 { return 1 + float64(*o.links.At(u)) }

@@ -4,9 +4,11 @@
 // A page is a few varints: how many links it has, how many of its links are not here, its number, and the differences
 // between the numbers that it links to. What is found together has numbers near each other, so that a link takes 2 to 3
 // bytes. They are kept in chunks of 256 KiB, in memory as far as that goes; the rest is read from the disk, in order.
+// What other nodes were told stands among them, in the same way.
 //
-// On the disk are two files that only grow: links, and keys, which has of each URL what it is known by, in 5 bytes.
-// Both are cut back to a [Mark] when they are opened, as a crawl's record files are.
+// On the disk are three files that only grow: links; keys, which has of each URL what it is known by, in 5 bytes; and
+// others, with the URLs that other nodes were told of. All are cut back to a [Mark] when they are opened, as a crawl's
+// record files are.
 package linklog
 
 import (
@@ -35,21 +37,23 @@ type Config struct {
 
 // A Mark is a state of the log that is on the disk.
 type Mark struct {
-	URLs  int64 // how many are known
-	Links int64 // the length of the links' file
+	URLs   int64 // how many are known
+	Links  int64 // the length of the links' file
+	Others int64 // and of that with other nodes' URLs
 }
 
 // The files, in the log's folder.
 const (
-	KeysFile  = "keys"
-	LinksFile = "links"
+	KeysFile   = "keys"
+	LinksFile  = "links"
+	OthersFile = "others"
 )
 
 // Lengths are those of the files.
-func (m Mark) Lengths() (keys, links int64) { return keyLen * m.URLs, m.Links }
+func (m Mark) Lengths() (keys, links, others int64) { return keyLen * m.URLs, m.Links, m.Others }
 
 // MarkOf is the mark with which the files have such lengths.
-func MarkOf(keys, links int64) Mark { return Mark{URLs: keys / keyLen, Links: links} }
+func MarkOf(keys, links, others int64) Mark { return Mark{keys / keyLen, links, others} }
 
 // chunkLen is how long a chunk is at least. It ends with a record.
 const chunkLen = 256 << 10
@@ -69,6 +73,7 @@ type Log struct {
 	linkFile    vfs.File
 	reader      vfs.ReaderAt
 	writtenURLs int64
+	others      othersFile
 
 	mu     sync.Mutex // guards what follows
 	chunks []chunk    // all but the last are closed
@@ -99,6 +104,7 @@ func Open(cfg Config, mark Mark) (*Log, error) {
 		return nil, errors.Join(fmt.Errorf("the log of links: %w", err), l.Close())
 	}
 	l.urls, l.writtenURLs = mark.URLs, mark.URLs
+	l.others.length, l.others.written = mark.Others, mark.Others
 	return l, nil
 }
 
@@ -111,6 +117,9 @@ func (l *Log) open(mark Mark) (err error) {
 		return err
 	}
 	if l.linkFile, err = l.cut(LinksFile, mark.Links); err != nil {
+		return err
+	}
+	if l.others.file, err = l.cut(OthersFile, mark.Others); err != nil {
 		return err
 	}
 	if l.reader, err = disk.OpenAt(l.name(LinksFile)); err != nil {
@@ -173,7 +182,8 @@ func (l *Log) load(mark Mark) error {
 // wholeRecords is how long the records are that a stretch has whole.
 func wholeRecords(b []byte, urls int64) (n int) {
 	var p rank.Page
-	for d := (decoder{b, uint64(urls)}); len(d.b) > 0 && d.record(func(*rank.Page) {}, func(rank.ID, float32) {}, &p); {
+	nobody := Reader{Page: func(*rank.Page) {}, Gift: func(Gift) {}}
+	for d := (decoder{b, uint64(urls)}); len(d.b) > 0 && d.record(&nobody, &p); {
 		n = len(b) - len(d.b)
 	}
 	return n
@@ -183,12 +193,12 @@ func wholeRecords(b []byte, urls int64) (n int) {
 func (l *Log) Close() (err error) {
 	l.io.Lock()
 	defer l.io.Unlock()
-	for _, c := range []io.Closer{l.keyFile, l.linkFile, l.reader} {
+	for _, c := range []io.Closer{l.keyFile, l.linkFile, l.others.file, l.reader} {
 		if c != nil {
 			err = errors.Join(err, c.Close())
 		}
 	}
-	l.keyFile, l.linkFile, l.reader = nil, nil, nil
+	l.keyFile, l.linkFile, l.others.file, l.reader = nil, nil, nil, nil
 	return err
 }
 
@@ -198,7 +208,7 @@ func (l *Log) Page(fresh []ids.Key, p *rank.Page) {
 	defer l.mu.Unlock()
 	l.known(fresh)
 	c := l.last()
-	b := binary.AppendUvarint(c.data, uint64(len(p.Links))<<1)
+	b := binary.AppendUvarint(c.data, uint64(len(p.Links))<<kindBits) // aPage
 	b = binary.AppendUvarint(b, uint64(max(0, p.Out-len(p.Links))))
 	b = binary.AppendUvarint(b, uint64(p.ID))
 	before := rank.ID(0)
@@ -221,19 +231,45 @@ func (l *Log) Known(fresh []ids.Key) {
 type Gift struct {
 	To    rank.ID
 	Worth float32
+	Tag   uint32 // tells it from others to the same URL; 0: it has none
 }
+
+// The kinds of records, in the first bits of each.
+const (
+	aPage    = iota
+	gifts    // without tags
+	tagged   // gifts
+	told     // gifts, by this node to others
+	kindBits = 2
+)
 
 // Gifts adds what came from elsewhere, in the order of numbers.
 func (l *Log) Gifts(fresh []ids.Key, all []Gift) {
+	kind := gifts
+	for _, g := range all {
+		if g.Tag != 0 {
+			kind = tagged
+		}
+	}
+	l.gifts(kind, fresh, all)
+}
+
+// Told adds what another node was told of one of its URLs.
+func (l *Log) Told(fresh []ids.Key, one Gift) { l.gifts(told, fresh, []Gift{one}) }
+
+func (l *Log) gifts(kind int, fresh []ids.Key, all []Gift) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.known(fresh)
 	c := l.last()
-	b := binary.AppendUvarint(c.data, uint64(len(all))<<1|1)
+	b := binary.AppendUvarint(c.data, uint64(len(all))<<kindBits|uint64(kind))
 	before := rank.ID(0)
 	for _, g := range all {
 		b = binary.AppendUvarint(b, uint64(g.To-before))
 		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(g.Worth))
+		if kind == tagged {
+			b = binary.LittleEndian.AppendUint32(b, g.Tag)
+		}
 		before = g.To
 	}
 	l.added(c, b)
@@ -283,8 +319,10 @@ func (l *Log) drop(c *chunk) {
 func (l *Log) Mark() Mark {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return Mark{URLs: l.urls, Links: l.end()}
+	return l.mark()
 }
+
+func (l *Log) mark() Mark { return Mark{l.urls, l.end(), l.others.length} }
 
 // Flush writes what is not written yet.
 func (l *Log) Flush() error {
@@ -302,7 +340,7 @@ func (l *Log) Sync() (Mark, error) {
 	if err != nil || l.cfg.Dir == "" {
 		return mark, err
 	}
-	if err := errors.Join(l.keyFile.Sync(), l.linkFile.Sync()); err != nil {
+	if err := errors.Join(l.keyFile.Sync(), l.linkFile.Sync(), l.others.file.Sync()); err != nil {
 		return Mark{}, fmt.Errorf("the log of links: %w", err)
 	}
 	return mark, nil
@@ -310,27 +348,29 @@ func (l *Log) Sync() (Mark, error) {
 
 func (l *Log) flush() (Mark, error) {
 	l.mu.Lock()
-	mark := Mark{URLs: l.urls, Links: l.end()}
+	mark := l.mark()
 	var first int
 	var parts [][]byte
-	var keys []byte
+	var keys, others []byte
 	if l.cfg.Dir != "" {
 		first = sort.Search(len(l.chunks), func(i int) bool { return l.chunks[i].written < l.chunks[i].size })
 		for _, c := range l.chunks[first:] {
 			parts = append(parts, c.data[c.written:c.size])
 		}
 		keys, l.keys = l.keys, nil
+		others, l.others.data = l.others.data, nil
 	}
 	l.mu.Unlock()
 	if l.cfg.Dir == "" {
 		return mark, nil
 	}
-	if err := l.write(keys, parts); err != nil {
+	if err := l.write(keys, others, parts); err != nil {
 		return Mark{}, fmt.Errorf("the log of links: %w", err)
 	}
 	l.writtenURLs = mark.URLs
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.others.written = mark.Others
 	for i, part := range parts {
 		c := &l.chunks[first+i]
 		if c.written += int64(len(part)); first+i < len(l.chunks)-1 {
@@ -341,8 +381,11 @@ func (l *Log) flush() (Mark, error) {
 }
 
 // write appends to both files. After an error the log is as it was found to be on the disk: it is not to be used on.
-func (l *Log) write(keys []byte, parts [][]byte) error {
+func (l *Log) write(keys, others []byte, parts [][]byte) error {
 	if _, err := l.keyFile.Write(keys); err != nil {
+		return err
+	}
+	if _, err := l.others.file.Write(others); err != nil {
 		return err
 	}
 	for _, part := range parts {
@@ -393,6 +436,7 @@ func eachKey(r io.Reader, f func(ids.Key) error) error {
 type Size struct {
 	Links  int64 // that were added since it was opened
 	Bytes  int64 // of all links
+	Others int64 // bytes of other nodes' URLs
 	Memory int64 // bytes of it that are in memory, keys that are not yet written included
 }
 
@@ -400,7 +444,8 @@ type Size struct {
 func (l *Log) Size() Size {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return Size{Links: l.count, Bytes: l.end(), Memory: l.inside + int64(cap(l.last().data)) + int64(cap(l.keys))}
+	return Size{Links: l.count, Bytes: l.end(), Others: l.others.length,
+		Memory: l.inside + int64(cap(l.last().data)+cap(l.keys)+cap(l.others.data))}
 }
 
 // A View is a stretch of the log, which stays what it is.
@@ -431,6 +476,18 @@ func (v View) Len() int64 { return v.End() - v.from }
 
 // Scan is a [rank.Scan] of the view. The log is not closed meanwhile.
 func (v View) Scan(ctx context.Context, page func(*rank.Page), gift func(rank.ID, float32)) error {
+	return v.Read(ctx, &Reader{Page: page, Gift: func(g Gift) { gift(g.To, g.Worth) }})
+}
+
+// A Reader is told what a view has, in the order in which it came.
+type Reader struct {
+	Page func(*rank.Page) // which holds until the call returns
+	Gift func(Gift)
+	Told func(Gift) // nil: nobody wants to know
+}
+
+// Read calls the functions of a Reader for all that a view has. The log is not closed meanwhile.
+func (v View) Read(ctx context.Context, r *Reader) error {
 	var buf []byte
 	var p rank.Page
 	for i := range v.chunks {
@@ -450,7 +507,7 @@ func (v View) Scan(ctx context.Context, page func(*rank.Page), gift func(rank.ID
 		}
 		data = data[max(0, v.from-c.at):c.size]
 		for d := (decoder{data, uint64(v.urls)}); len(d.b) > 0; {
-			if !d.record(page, gift, &p) {
+			if !d.record(r, &p) {
 				return fmt.Errorf("%w at %d", ErrDamaged, c.at+c.size-int64(len(d.b)))
 			}
 		}
@@ -460,7 +517,7 @@ func (v View) Scan(ctx context.Context, page func(*rank.Page), gift func(rank.ID
 
 // Remove removes the files of a log that is not open.
 func Remove(disk vfs.FS, dir string) error {
-	for _, file := range []string{KeysFile, LinksFile} {
+	for _, file := range []string{KeysFile, LinksFile, OthersFile} {
 		if err := disk.Remove(filepath.Join(dir, file)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
@@ -475,14 +532,18 @@ type decoder struct {
 }
 
 // record reads one, into a page whose room is used again; false if it is not whole.
-func (d *decoder) record(page func(*rank.Page), gift func(rank.ID, float32), p *rank.Page) bool {
+func (d *decoder) record(r *Reader, p *rank.Page) bool {
 	head, ok := d.uint()
-	n := int(head >> 1)
+	n := int(head >> kindBits)
 	if !ok || n > len(d.b) {
 		return false
 	}
-	if head&1 == 1 {
-		return d.gifts(n, gift)
+	switch kind := head & (1<<kindBits - 1); kind {
+	case aPage:
+	case told:
+		return d.gifts(n, false, r.Told)
+	default:
+		return d.gifts(n, kind == tagged, r.Gift)
 	}
 	abroad, ok1 := d.uint()
 	id, ok2 := d.uint()
@@ -513,22 +574,30 @@ func (d *decoder) record(page func(*rank.Page), gift func(rank.ID, float32), p *
 	}
 	d.b = b[at:]
 	p.ID, p.Links, p.Out = rank.ID(id), links, n+int(abroad)
-	page(p)
+	r.Page(p)
 	return true
 }
 
-func (d *decoder) gifts(n int, gift func(rank.ID, float32)) bool {
-	to := uint64(0)
+func (d *decoder) gifts(n int, tags bool, gift func(Gift)) bool {
+	to, size := uint64(0), 4
+	if tags {
+		size = 8
+	}
 	for range n {
 		step, ok := d.uint()
-		if !ok || step >= d.urls || len(d.b) < 4 {
+		if !ok || step >= d.urls || len(d.b) < size {
 			return false
 		}
 		if to += step; to >= d.urls {
 			return false
 		}
-		gift(rank.ID(to), math.Float32frombits(binary.LittleEndian.Uint32(d.b)))
-		d.b = d.b[4:]
+		g := Gift{To: rank.ID(to), Worth: math.Float32frombits(binary.LittleEndian.Uint32(d.b))}
+		if tags {
+			g.Tag = binary.LittleEndian.Uint32(d.b[4:])
+		}
+		if d.b = d.b[size:]; gift != nil {
+			gift(g)
+		}
 	}
 	return true
 }

@@ -19,6 +19,7 @@ import (
 type record struct {
 	page rank.Page
 	gift Gift
+	told bool
 }
 
 // fill adds pages and gifts, with new URLs, and returns what a scan is to find.
@@ -36,6 +37,11 @@ func fill(l *Log, dice *rand.Rand, urls *int, pages, most int) (want []record, k
 		}
 		slices.Sort(numbers)
 		numbers = slices.Compact(numbers)
+		if dice.IntN(5) == 0 {
+			told := Gift{To: rank.ID(dice.IntN(*urls)), Worth: dice.Float32()}
+			l.Told(nil, told)
+			want = append(want, record{gift: told, told: true})
+		}
 		if dice.IntN(5) > 0 {
 			p := rank.Page{ID: rank.ID(dice.IntN(*urls)), Links: numbers, Out: len(numbers) + dice.IntN(3)}
 			l.Page(fresh, &p)
@@ -43,8 +49,9 @@ func fill(l *Log, dice *rand.Rand, urls *int, pages, most int) (want []record, k
 			continue
 		}
 		var gifts []Gift
+		tag := uint32(dice.IntN(2))
 		for _, to := range numbers {
-			gifts = append(gifts, Gift{to, dice.Float32()})
+			gifts = append(gifts, Gift{to, dice.Float32(), tag * dice.Uint32()})
 			want = append(want, record{gift: gifts[len(gifts)-1]})
 		}
 		l.Gifts(fresh, gifts)
@@ -54,9 +61,10 @@ func fill(l *Log, dice *rand.Rand, urls *int, pages, most int) (want []record, k
 
 func scan(t *testing.T, v View) (got []record) {
 	t.Helper()
-	err := v.Scan(t.Context(), func(p *rank.Page) {
+	err := v.Read(t.Context(), &Reader{Page: func(p *rank.Page) {
 		got = append(got, record{page: rank.Page{ID: p.ID, Links: append([]rank.ID{}, p.Links...), Out: p.Out}})
-	}, func(to rank.ID, worth float32) { got = append(got, record{gift: Gift{to, worth}}) })
+	}, Gift: func(g Gift) { got = append(got, record{gift: g}) },
+		Told: func(g Gift) { got = append(got, record{gift: g, told: true}) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +78,7 @@ func same(t *testing.T, what string, got, want []record) {
 	}
 	for i := range want {
 		a, b := &got[i], &want[i]
-		if a.gift != b.gift || a.page.ID != b.page.ID || a.page.Out != b.page.Out ||
+		if a.gift != b.gift || a.told != b.told || a.page.ID != b.page.ID || a.page.Out != b.page.Out ||
 			!slices.Equal(a.page.Links, b.page.Links) {
 			t.Fatalf("%s: record %d is %v, want %v", what, i, got[i], want[i])
 		}
@@ -201,10 +209,10 @@ func TestDamage(t *testing.T) {
 	if err != nil || l.Close() != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(cfg, Mark{mark.URLs + 1, mark.Links}); !errors.Is(err, ErrDamaged) {
+	if _, err := Open(cfg, Mark{URLs: mark.URLs + 1, Links: mark.Links}); !errors.Is(err, ErrDamaged) {
 		t.Errorf("a key is missing: %v", err)
 	}
-	if _, err := Open(cfg, Mark{mark.URLs, mark.Links + 1}); !errors.Is(err, ErrDamaged) {
+	if _, err := Open(cfg, Mark{URLs: mark.URLs, Links: mark.Links + 1}); !errors.Is(err, ErrDamaged) {
 		t.Errorf("a byte is missing: %v", err)
 	}
 	name := filepath.Join(cfg.Dir, "links")

@@ -46,6 +46,9 @@ func (o *Order) Give(to rank.ID, worth float32) { *o.gained.At(to) += worth }
 // Worth is what a URL has beyond 1; less than 0 if it has given that away.
 func (o *Order) Worth(u rank.ID) float32 { return *o.gained.At(u) }
 
+// Unit is 1.
+func (o *Order) Unit() float32 { return 1 }
+
 // least keeps what has given all its cash away above 0.
 const least = 1.0 / 1024
 

@@ -83,6 +83,9 @@ func (o *Order) Give(to rank.ID, worth float32) { o.ranks.give(o.ranks.low.At(to
 // Worth is r.
 func (o *Order) Worth(u rank.ID) float32 { return float32(o.rank(u)) }
 
+// Unit is the jump's weight.
+func (o *Order) Unit() float32 { return float32(o.jump) }
+
 // Importance is how many times as high as that of a URL without links to it a URL's rank is.
 func (o *Order) Importance(u rank.ID, _ int32) float64 { return 1 + o.rank(u)/o.jump }
 

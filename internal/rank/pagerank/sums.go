@@ -68,6 +68,10 @@ func (s *sums) add(at *uint32, u rank.ID, x uint32) {
 
 // give adds what may be more than add can.
 func (s *sums) give(at *uint32, u rank.ID, worth float64) {
+	if worth < 0 {
+		s.take(at, u, -worth)
+		return
+	}
 	worth = max(0, min(worth, mostAtOnce*math.MaxUint16))
 	high := math.Floor(worth / mostAtOnce)
 	if high > 0 {
@@ -103,4 +107,14 @@ func (s *sums) bytes() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return int64(s.low.Room())*4 + int64(len(s.high))*highCost
+}
+
+// take takes away what was given, or all there is.
+func (s *sums) take(at *uint32, u rank.ID, worth float64) {
+	left := max(0, s.get(at, u)-worth)
+	s.mu.Lock()
+	delete(s.high, u)
+	atomic.StoreUint32(at, 0)
+	s.mu.Unlock()
+	s.give(at, u, left)
 }

@@ -3,14 +3,16 @@
 //
 // What a crawl does with it, a page at a time:
 //
-//	Share     what each of the page's links is worth, for those that other nodes take
-//	Fetched   the page and its links to this node's URLs → the place of each, and which of them go before what they did
-//	Give      the same for links that came from other nodes
+//	Share     what each of the page's links is worth
+//	Tell      what another node is to be told of a URL of its own, if anything
+//	Fetched   the page and its links → the place of each URL of this node, and which go before what they did
+//	Give      the same for what other nodes have told
 //	Mark      for the journal: what Open is to go on from
 //
 // and beside that, in a goroutine of its own, whenever Due says so:
 //
 //	Refresh   ranks computed again of all links → batches of those that changed
+//	Again     other nodes' URLs of which these are to be told again since
 //
 // A page costs a look-up for each of its links; as refreshes follow each other by a share of all links, they cost each
 // link a constant, too. Nothing is allocated for a link.
@@ -26,6 +28,7 @@ import (
 	"slices"
 	"sync"
 
+	"kumo/internal/bounded"
 	"kumo/internal/rank"
 	"kumo/internal/rank/ids"
 	"kumo/internal/rank/linklog"
@@ -39,6 +42,7 @@ type Config struct {
 	Log    linklog.Config
 	Growth float64 // by which share links become more between two refreshes; 0.1
 	Most   int     // URLs, beyond which none gets a number; ids.Most
+	Others bool    // there are other nodes, which are told what links to their URLs are worth
 }
 
 // ErrFull says that there are as many URLs as are to be ranked. Those that come then have importance 1, and links to
@@ -63,7 +67,9 @@ type Ranker struct {
 	table      *ids.Table
 	fetched    rank.Vector[uint8] // a bit a URL
 	moved      rank.Vector[uint8] // the same: a refresh gave it another place
-	page       rank.Page          // its room is used again
+	told       *rank.Told         // nil: nobody is told anything
+	taken      *bounded.Recent[taken, struct{}]
+	page       rank.Page // its room is used again
 	gifts      []linklog.Gift
 	fresh      []ids.Key
 	linked     []rank.ID
@@ -73,6 +79,15 @@ type Ranker struct {
 	warm       int
 	generation uint64
 }
+
+// taken is a gift that was taken: one that comes again is dropped.
+type taken struct {
+	to  rank.ID
+	tag uint32
+}
+
+// mostTaken is how many gifts are remembered at the least. Batches on their way have some thousands for each node.
+const mostTaken = 1 << 17
 
 // Open makes a ranker that goes on from a mark; the mark 0 begins anew.
 func Open(ctx context.Context, cfg Config, mark linklog.Mark) (*Ranker, error) {
@@ -86,7 +101,10 @@ func Open(ctx context.Context, cfg Config, mark linklog.Mark) (*Ranker, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Ranker{cfg: cfg, log: log, table: ids.New()}
+	r := &Ranker{cfg: cfg, log: log, table: ids.New(), taken: bounded.NewRecent[taken, struct{}](mostTaken)}
+	if cfg.Others {
+		r.told = rank.NewTold(cfg.Order.Unit())
+	}
 	r.iterative, _ = cfg.Order.(rank.Iterative)
 	if err := r.replay(ctx); err != nil {
 		log.Close() //nolint:errcheck // the first error says what is wrong
@@ -112,10 +130,21 @@ func (r *Ranker) replay(ctx context.Context) error {
 	if view.Len() > 0 {
 		r.warm = warmUp
 	}
-	return view.Scan(ctx, func(p *rank.Page) {
+	return view.Read(ctx, &linklog.Reader{Page: func(p *rank.Page) {
 		r.setFetched(p.ID, true)
 		r.cfg.Order.Fetched(p)
-	}, r.cfg.Order.Give)
+	}, Gift: func(g linklog.Gift) {
+		r.cfg.Order.Give(g.To, g.Worth)
+		if g.Tag != 0 {
+			r.taken.Put(taken{g.To, g.Tag}, struct{}{})
+		}
+	}, Told: func(g linklog.Gift) {
+		if r.told == nil { // in an earlier run there were other nodes
+			r.told = rank.NewTold(r.cfg.Order.Unit())
+			r.grow()
+		}
+		r.told.Add(g.To, g.Worth)
+	}})
 }
 
 // Close closes the log. What was not synced may be lost.
@@ -133,9 +162,10 @@ type URL = ids.URL
 
 // A Visit is a page that was fetched. Its slices may be used again once it was told.
 type Visit struct {
-	Page  ids.Key
-	Links []URL // to this node's URLs, of those that the crawl may fetch; the same may be there several times
-	Out   int   // how many different URLs the page links to in all, other nodes' included
+	Page   ids.Key
+	Links  []URL // to this node's URLs, of those that the crawl may fetch; the same may be there several times
+	Others []URL // to other nodes' URLs
+	Out    int   // how many different URLs the page links to in all, other nodes' included
 }
 
 // A Standing is where a URL belongs in its host's queue.
@@ -145,16 +175,61 @@ type Standing struct {
 }
 
 // Share is what each link of a page is worth, if the page has out of them, its own node's and others'. It is to be
-// asked before the page is told by Fetched. A page without a number gives nothing.
+// asked before the page is told by Fetched. A page without a number gives nothing, nor does one that was fetched before.
 func (r *Ranker) Share(page ids.Key, out int) (float32, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	defer r.logFresh()
 	id, err := r.number(page)
-	if err != nil {
+	if err != nil || r.isFetched(id) {
 		return 0, err
 	}
 	return r.cfg.Order.Share(id, out), nil
+}
+
+// Tell returns what another node is to be told of a URL of its own: what links to it are worth beyond what that node
+// was told of it, and below 0 if it is less; 0 if it need not know. share is what a link is worth that Fetched is yet to
+// be told of; 0: there is none. The error is ErrFull, or none.
+func (r *Ranker) Tell(u *Other, share float32) (more float32, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	defer r.logFresh()
+	id, err := r.number(u.Key)
+	if err != nil || r.told == nil {
+		return share, err // of what has no number nobody knows what was told
+	}
+	more = r.told.More(id, r.cfg.Order.Worth(id)+share)
+	if more == 0 {
+		return 0, nil
+	}
+	isNew := r.told.Worth(id) == 0
+	r.tell(id, more)
+	if isNew && r.iterative != nil {
+		r.log.Other(id, u.Address, u.Depth)
+	}
+	return more, nil
+}
+
+// tell notes what another node is told.
+func (r *Ranker) tell(u rank.ID, more float32) {
+	r.told.Add(u, more)
+	r.log.Told(r.fresh, linklog.Gift{To: u, Worth: more})
+	r.fresh = r.fresh[:0]
+}
+
+// Hand is what links to a URL are worth that moves to another node, which is told so by it.
+func (r *Ranker) Hand(u URL) (worth float32) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	id, ok := r.table.Find(u.Key)
+	if !ok {
+		return 0
+	}
+	worth = r.cfg.Order.Worth(id)
+	if r.told != nil {
+		r.tell(id, worth-r.told.Worth(id))
+	}
+	return worth
 }
 
 // Fetched takes a page in, and appends where each of its links belongs now, in their order. A page that was fetched
@@ -172,6 +247,15 @@ func (r *Ranker) Fetched(v *Visit, to []Standing) ([]Standing, error) {
 	err = r.numbers(v.Links)
 	p := &r.page
 	p.ID, p.Links = id, append(p.Links[:0], r.linked...)
+	for i := range v.Others {
+		other, failed := r.number(v.Others[i].Key)
+		if p.Links = append(p.Links, other); failed != nil {
+			err = failed
+		}
+	}
+	if r.told != nil {
+		r.told.Found(len(v.Others))
+	}
 	slices.Sort(p.Links)
 	p.Links = slices.Compact(p.Links)
 	if n := len(p.Links); n > 0 && p.Links[n-1] == unnumbered {
@@ -184,10 +268,47 @@ func (r *Ranker) Fetched(v *Visit, to []Standing) ([]Standing, error) {
 	return r.standings(v.Links, to), err
 }
 
-// A Gift is what links that other nodes found are worth to a URL, as Share or Worth has it.
+// A Gift is what links that other nodes found are worth to a URL, as Tell or Hand has it.
 type Gift struct {
 	URL
 	Worth float32
+	Tag   uint32 // tells it from others to the same URL, so that one that comes again does not count; 0: it has none
+}
+
+// Arrive is Give for URLs that move here: of what their links are worth, this node has told some itself.
+func (r *Ranker) Arrive(all []Gift, to []Standing) ([]Standing, error) {
+	r.takeOff(all, func(told, worth float32) (gift, left float32) { return worth - told, 0 })
+	return r.Give(all, to)
+}
+
+// TakeBack is Give for what was meant for another node, as Tell has said, and did not go there, because the URLs are
+// this node's by now.
+func (r *Ranker) TakeBack(all []Gift, to []Standing) ([]Standing, error) {
+	r.takeOff(all, func(told, worth float32) (gift, left float32) {
+		if told == 0 { // which Arrive has seen to, without this
+			return worth, 0
+		}
+		return 0, told - worth
+	})
+	return r.Give(all, to)
+}
+
+// takeOff has gifts be what they are beside what was told of their URLs, and notes how much of that is left.
+func (r *Ranker) takeOff(all []Gift, f func(told, worth float32) (gift, left float32)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.told == nil {
+		return
+	}
+	for i := range all {
+		if id, ok := r.table.Find(all[i].Key); ok {
+			told := r.told.Worth(id)
+			gift, left := f(told, all[i].Worth)
+			if all[i].Worth = gift; left != told {
+				r.tell(id, left-told)
+			}
+		}
+	}
 }
 
 // Give takes links in that other nodes found, and appends where each URL belongs now. The error is ErrFull, or none.
@@ -200,26 +321,34 @@ func (r *Ranker) Give(all []Gift, to []Standing) (_ []Standing, err error) {
 			err = failed
 			continue
 		}
-		r.gifts = append(r.gifts, linklog.Gift{To: r.linked[i], Worth: all[i].Worth})
+		g := linklog.Gift{To: r.linked[i], Worth: all[i].Worth, Tag: all[i].Tag}
+		if g.Worth != 0 && !r.has(g) {
+			r.gifts = append(r.gifts, g)
+		}
 	}
 	slices.SortStableFunc(r.gifts, func(a, b linklog.Gift) int { return int(int64(a.To) - int64(b.To)) })
-	merged := r.gifts[:0]
 	for _, g := range r.gifts {
-		if n := len(merged); n > 0 && merged[n-1].To == g.To {
-			merged[n-1].Worth += g.Worth
-			continue
-		}
-		merged = append(merged, g)
-	}
-	for _, g := range merged {
 		r.cfg.Order.Give(g.To, g.Worth)
 	}
-	r.log.Gifts(r.fresh, merged)
+	r.log.Gifts(r.fresh, r.gifts)
 	r.fresh = r.fresh[:0]
 	for i := range all {
 		to = append(to, r.standing(i, &all[i].URL))
 	}
 	return to, err
+}
+
+// has reports whether a gift was taken before, and notes that it is.
+func (r *Ranker) has(g linklog.Gift) bool {
+	if g.Tag == 0 {
+		return false
+	}
+	key := taken{g.To, g.Tag}
+	_, has := r.taken.Get(key)
+	if !has {
+		r.taken.Put(key, struct{}{})
+	}
+	return has
 }
 
 // Places appends where URLs belong that nothing has linked to, such as seeds, or that are put into queues again. The
@@ -241,7 +370,7 @@ func (r *Ranker) Places(all []URL, to []rank.Place) (_ []rank.Place, err error) 
 // An Explanation is what is known of a URL.
 type Explanation struct {
 	Importance float64
-	Worth      float32 // of all links to it; what its next node is to be given when its host moves there
+	Worth      float32 // of all links to it
 	Fetched    bool
 }
 
@@ -332,6 +461,9 @@ func (r *Ranker) logFresh() {
 func (r *Ranker) grow() {
 	r.cfg.Order.Grow(r.table.Len())
 	r.fetched.Grow(r.table.Len()/8 + 1)
+	if r.told != nil {
+		r.told.Grow(r.table.Len())
+	}
 }
 
 func (r *Ranker) isFetched(u rank.ID) bool { return *r.fetched.At(u / 8)>>(u%8)&1 == 1 }
@@ -370,6 +502,9 @@ func (r *Ranker) Size() Size {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n := r.table.Bytes() + int64(r.fetched.Room()+r.moved.Room())
+	if r.told != nil {
+		n += r.told.Bytes()
+	}
 	if o, ok := r.cfg.Order.(interface{ Bytes() int64 }); ok {
 		n += o.Bytes()
 	}

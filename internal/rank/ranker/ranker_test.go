@@ -304,7 +304,7 @@ func TestTwoNodes(t *testing.T) {
 			continue
 		}
 		moved := URL{Key: told[1].KeyOf(fmt.Sprint("moved ", u))}
-		if _, err := told[1].Give([]Gift{{moved, e.Worth}}, nil); err != nil {
+		if _, err := told[1].Arrive([]Gift{{URL: moved, Worth: told[0].Hand(URL{Key: told[0].KeyOf(url(u))})}}, nil); err != nil {
 			t.Fatal(err)
 		}
 		if there, _ := told[1].Explain(moved); math.Abs(there.Importance-e.Importance) > 1e-6*e.Importance {
@@ -318,8 +318,12 @@ func owner(u rank.ID, nodes int) int { return int(u) / 10 % nodes }
 
 // crawl has nodes fetch pages.
 func crawl(t *testing.T, pages []rank.Page, nodes int, tell bool) (all []*Ranker) {
+	again := 0
 	for range nodes {
-		all = append(all, open(t, Config{Order: pagerank.New(0)}, linklog.Mark{}))
+		r := open(t, Config{Order: pagerank.New(0), Others: nodes > 1, Log: linklog.Config{Dir: t.TempDir()}},
+			linklog.Mark{})
+		t.Cleanup(func() { r.Close() })
+		all = append(all, r)
 	}
 	for i := range pages {
 		p := &pages[i]
@@ -332,27 +336,80 @@ func crawl(t *testing.T, pages []rank.Page, nodes int, tell bool) (all []*Ranker
 		gifts := make([][]Gift, nodes)
 		for _, to := range p.Links {
 			u := URL{Key: at.KeyOf(url(to))}
-			if o := owner(to, nodes); all[o] == at {
+			o := owner(to, nodes)
+			if all[o] == at {
 				v.Links = append(v.Links, u)
-			} else if tell {
-				gifts[o] = append(gifts[o], Gift{u, share})
+				continue
 			}
+			v.Others = append(v.Others, u)
+			if !tell {
+				continue
+			}
+			more, err := at.Tell(&Other{u, url(to)}, share)
+			if err != nil {
+				t.Fatal(err)
+			}
+			gifts[o] = append(gifts[o], Gift{u, more, uint32(i + 1)})
 		}
 		if _, err := at.Fetched(&v, nil); err != nil {
 			t.Fatal(err)
 		}
 		for o := range gifts {
-			if _, err := all[o].Give(gifts[o], nil); err != nil {
-				t.Fatal(err)
+			for range 2 { // which counts once
+				if _, err := all[o].Give(gifts[o], nil); err != nil {
+					t.Fatal(err)
+				}
 			}
 		}
 		if i%2000 == 0 {
 			for _, r := range all {
+				if err := r.Flush(); err != nil {
+					t.Fatal(err)
+				}
 				refresh(t, r, nobody)
+				again += tellAgain(t, r, all)
 			}
 		}
 	}
+	if found, told := 0, again; nodes > 1 && tell {
+		for i := range pages {
+			for _, to := range pages[i].Links {
+				if owner(to, nodes) != owner(pages[i].ID, nodes) {
+					found++
+				}
+			}
+		}
+		if t.Logf("%d times a URL was told again, of %d links", told, found); told == 0 || told > found/4 {
+			t.Error("that is none, or more than may be")
+		}
+	}
 	return all
+}
+
+// tellAgain has other nodes be told after a refresh.
+func tellAgain(t *testing.T, r *Ranker, all []*Ranker) (n int) {
+	err := r.Again(t.Context(), func(others []Other) error {
+		for i := range others {
+			u := &others[i]
+			more, err := r.Tell(u, 0)
+			if err != nil || more == 0 {
+				t.Errorf("%s is to be told again, and there is %v more: %v", u.Address, more, err)
+			}
+			var number int
+			if _, err := fmt.Sscanf(u.Address, "https://example.com/%d", &number); err != nil {
+				return err
+			}
+			if _, err := all[owner(rank.ID(number), len(all))].Give([]Gift{{u.URL, more, 0}}, nil); err != nil {
+				return err
+			}
+		}
+		n += len(others)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 // top are the 500 URLs that rank highest.

@@ -94,7 +94,7 @@ func (r *Ranker) compare() (change float64) {
 			if u%8 == 0 {
 				*r.moved.At(u / 8) = 0
 			}
-			if before != now && rank.PlaceOf(before) != rank.PlaceOf(now) && !r.isFetched(u) {
+			if before != now && rank.PlaceOf(before) != rank.PlaceOf(now) && r.waits(u) {
 				*r.moved.At(u / 8) |= 1 << (u % 8)
 			}
 		}
@@ -115,11 +115,16 @@ func (r *Ranker) moves(part int, to []Change) []Change {
 			return
 		}
 		c := Change{k, rank.PlaceOf(r.iterative.Before(u)), rank.PlaceOf(r.iterative.Importance(u, 0))}
-		if c.From != c.To && !r.isFetched(u) {
+		if c.From != c.To && r.waits(u) {
 			to = append(to, c)
 		}
 	})
 	return to
+}
+
+// waits reports whether a URL may be in a queue here.
+func (r *Ranker) waits(u rank.ID) bool {
+	return !r.isFetched(u) && (r.told == nil || r.told.Worth(u) == 0)
 }
 
 // pass makes ranks anew. What comes while it goes through the links it goes through next, the last of it with the lock

@@ -49,6 +49,7 @@ func Run(t *testing.T, newOrder func() rank.Order) {
 	t.Run("importance is a number above 0", func(t *testing.T) { numbers(t, newOrder()) })
 	t.Run("the same graph, the same importance", func(t *testing.T) { same(t, newOrder(), newOrder()) })
 	t.Run("a link is worth what its share says", func(t *testing.T) { share(t, newOrder(), newOrder()) })
+	t.Run("what was given can be taken back", func(t *testing.T) { takeBack(t, newOrder()) })
 	t.Run("worth is what the next node needs", func(t *testing.T) { worth(t, newOrder(), newOrder()) })
 }
 
@@ -111,6 +112,22 @@ func share(t *testing.T, finder, other rank.Order) {
 	for u := range linked {
 		if x, y := finder.Importance(u, 1), other.Importance(u, 1); math.Abs(x-y) > 1e-5*x {
 			t.Errorf("URL %d: %v where its links were found, %v where they were told", u, x, y)
+		}
+	}
+}
+
+// takeBack: what is given and taken again leaves a URL as it was, and a unit makes its importance one more.
+func takeBack(t *testing.T, o rank.Order) {
+	fill(o, Pages(5, urls, 5))
+	for u := range rank.ID(urls) {
+		before, far := o.Importance(u, 1), o.Unit()*300
+		o.Give(u, far)
+		if x := o.Importance(u, 1); x != before && math.Abs(x-before-300) > 1e-3 && before > 0.01 {
+			t.Fatalf("URL %d: %v, and %v with 300 units", u, before, x)
+		}
+		o.Give(u, -far)
+		if x := o.Importance(u, 1); math.Abs(x-before) > 1e-4 {
+			t.Fatalf("URL %d: %v, and %v with what was taken again", u, before, x)
 		}
 	}
 }

@@ -1,8 +1,6 @@
 package run
 
 import (
-	"sync"
-
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -43,10 +41,17 @@ func (c *coder) encode(to []byte, b *block) []byte {
 	return append(to, values...)
 }
 
-// decoder has no state but its buffers, and serves all runs.
-var decoder = sync.OnceValues(func() (*zstd.Decoder, error) {
-	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(4), zstd.WithDecoderMaxMemory(maxBlock))
-})
+// decoder has no state but its buffers, and serves all runs. It is made before anything runs: its channel would belong to
+// the synctest bubble that made it.
+var decoder = newDecoder()
+
+func newDecoder() *zstd.Decoder {
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(4), zstd.WithDecoderMaxMemory(maxBlock))
+	if err != nil {
+		panic(err) // of options that are constants
+	}
+	return d
+}
 
 // decode returns a block's entries: parts of b, or put into room, which it may make larger.
 func decode(room *block, b []byte) (out block, err error) {
@@ -67,12 +72,8 @@ func decode(room *block, b []byte) (out block, err error) {
 	return out, err
 }
 
-func unzip(room *[]byte, b []byte) ([]byte, error) {
-	d, err := decoder()
-	if err != nil {
-		return nil, err
-	}
-	if *room, err = d.DecodeAll(b, (*room)[:0]); err != nil {
+func unzip(room *[]byte, b []byte) (_ []byte, err error) {
+	if *room, err = decoder.DecodeAll(b, (*room)[:0]); err != nil {
 		return nil, ErrDamaged
 	}
 	return *room, nil

@@ -3,7 +3,6 @@ package experiments
 import (
 	"context"
 
-	"kumo/internal/bounded"
 	"kumo/internal/rank"
 	"kumo/internal/rank/pagerank"
 )
@@ -28,6 +27,7 @@ type rankCluster struct {
 	pages   []rank.ID // that were fetched
 	abroad  int       // links that were found to other nodes' URLs
 	sent    int
+	again   int // of which were sent after a pass, without a link
 }
 
 // A rankNode is one node.
@@ -41,9 +41,10 @@ type rankNode struct {
 
 	found, passed int // links and gifts: all, and at the last pass
 
-	told *bounded.Recent[rank.ID, rank.Told] // of others' URLs
-	box  []rankGift                          // what is to be sent, in the order in which it came
-	at   map[rank.ID]int                     // where in box a URL is
+	told   *rank.Told
+	others []rank.ID       // that were told of
+	box    []rankGift      // what is to be sent, in the order in which it came
+	at     map[rank.ID]int // where in box a URL is
 }
 
 // A rankGift is what links to a URL are worth.
@@ -51,10 +52,6 @@ type rankGift struct {
 	to    rank.ID
 	worth float32
 }
-
-// mostTold is of how many URLs a node remembers what it told others, at the least: as many as a crawl's outbox. Of
-// those that it has forgotten it tells each link.
-const mostTold = 1 << 17
 
 func newRankCluster(g *Graph, seed uint64, nodes int, silent bool, growth float64, batch int) *rankCluster {
 	n := g.Pages()
@@ -68,8 +65,9 @@ func newRankCluster(g *Graph, seed uint64, nodes int, silent bool, growth float6
 	for range nodes {
 		o := pagerank.New(0)
 		o.Grow(n)
-		c.nodes = append(c.nodes, &rankNode{c: c, order: o, passed: leastPass,
-			told: bounded.NewRecent[rank.ID, rank.Told](mostTold), at: map[rank.ID]int{}})
+		told := rank.NewTold(o.Unit())
+		told.Grow(n)
+		c.nodes = append(c.nodes, &rankNode{c: c, order: o, passed: leastPass, told: told, at: map[rank.ID]int{}})
 	}
 	for u := range rank.ID(n) {
 		own := c.ownerOf(u)
@@ -93,8 +91,14 @@ func (c *rankCluster) ownerOf(u rank.ID) uint16 { return c.owner[c.g.hosts[u]] }
 
 // out are the links of a page: those to its own node's URLs, and the others.
 func (c *rankCluster) out(u rank.ID) (home, abroad []rank.ID) {
-	all := c.links[c.g.first[u]:c.g.first[u+1]]
+	all := c.page(u).Links
 	return all[:c.home[u]], all[c.home[u]:]
+}
+
+// page is one as its node's order has it.
+func (c *rankCluster) page(u rank.ID) rank.Page {
+	links := c.links[c.g.first[u]:c.g.first[u+1]]
+	return rank.Page{ID: u, Links: links, Out: len(links)}
 }
 
 // importance is that of a URL by its node.
@@ -154,19 +158,19 @@ func (n *rankNode) fetch(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	home, abroad := c.out(u)
-	out := len(home) + len(abroad)
-	share := n.order.Share(u, out)
+	page := c.page(u)
 	c.fetched[u] = true
 	c.pages, n.pages = append(c.pages, u), append(n.pages, u)
-	n.order.Fetched(&rank.Page{ID: u, Links: home, Out: out})
+	n.order.Fetched(&page)
 	for _, to := range home {
 		n.link(to)
 	}
 	c.abroad += len(abroad)
+	n.told.Found(len(abroad))
 	for _, to := range abroad {
-		n.tell(to, share)
+		n.tell(to)
 	}
-	n.found += len(home)
+	n.found += page.Out
 	return true, n.pass(ctx)
 }
 
@@ -188,38 +192,56 @@ func (n *rankNode) move(u rank.ID) {
 	}
 }
 
-// tell keeps a link to another node's URL as a crawl's outbox does.
-func (n *rankNode) tell(to rank.ID, share float32) {
-	if n.c.silent {
-		share = 0
+// tell keeps a link to another node's URL for that node, with what all links to it are worth, as far as that is news.
+func (n *rankNode) tell(to rank.ID) {
+	if n.told.Worth(to) == 0 {
+		n.others = append(n.others, to)
 	}
-	told, known := n.told.Get(to)
-	at, waits := n.at[to]
-	switch {
-	case !known:
-		told.Tell(share)
-		n.put(rankGift{to, share})
-	case share == 0:
+	more := n.told.More(to, n.order.Worth(to))
+	if more == 0 {
 		return
-	case waits:
-		told.Tell(share)
-		n.box[at].worth += share
-	default:
-		if now := told.Keep(share); now > 0 {
-			n.put(rankGift{to, now})
-		}
 	}
-	n.told.Put(to, told)
+	n.told.Add(to, more)
+	if n.c.silent {
+		if more == n.told.Worth(to) {
+			n.put(rankGift{to: to})
+		}
+		return
+	}
+	n.put(rankGift{to, more})
 }
 
+// tellAgain tells of what has changed with a pass.
+func (n *rankNode) tellAgain() {
+	if n.c.silent {
+		return
+	}
+	var census rank.Census
+	for _, u := range n.others {
+		n.told.Count(&census, u, n.order.Worth(u))
+	}
+	places := n.told.Choose(&census)
+	for _, u := range n.others {
+		if n.told.Changed(u, n.order.Worth(u), places) {
+			n.tell(u)
+			n.c.again++
+		}
+	}
+}
+
+// put adds to what is to be sent.
 func (n *rankNode) put(gift rankGift) {
+	if at, waits := n.at[gift.to]; waits {
+		n.box[at].worth += gift.worth
+		return
+	}
 	n.at[gift.to] = len(n.box)
 	n.box = append(n.box, gift)
 }
 
 // take takes in what links that another node has found are worth.
 func (n *rankNode) take(gift rankGift) {
-	if gift.worth > 0 {
+	if gift.worth != 0 {
 		n.order.Give(gift.to, gift.worth)
 		n.gifts = append(n.gifts, gift)
 		n.found++
@@ -236,8 +258,8 @@ func (n *rankNode) pass(ctx context.Context) error {
 	n.order.Begin()
 	err := n.order.Pass(ctx, func(ctx context.Context, page func(*rank.Page), gift func(rank.ID, float32)) error {
 		for _, u := range n.pages {
-			home, abroad := n.c.out(u)
-			page(&rank.Page{ID: u, Links: home, Out: len(home) + len(abroad)})
+			p := n.c.page(u)
+			page(&p)
 		}
 		for _, x := range n.gifts {
 			gift(x.to, x.worth)
@@ -251,5 +273,6 @@ func (n *rankNode) pass(ctx context.Context) error {
 	for _, u := range n.known {
 		n.move(u)
 	}
+	n.tellAgain()
 	return nil
 }

@@ -37,7 +37,8 @@ type RankNodesRun struct {
 type RankNodesPoint struct {
 	Fetched, Known int     // URLs
 	Abroad         int     // links that were found to URLs of another node
-	Sent           int     // of which so many went there, each for one or more
+	Sent           int     // what went there: what links to a URL are worth, more than one's or anew
+	Again          int     // of that, how much after a pass, without a link
 	Common         int     // of the Top URLs that rank highest by the graph found so far, how many do so by the nodes
 	Tau            float64 // Kendall's, of all known URLs' ranks by the nodes and by the graph found so far
 	Found          int     // of the Top pages of the whole graph, how many were fetched
@@ -133,7 +134,7 @@ func (j *rankNodesJudge) point(ctx context.Context) (p RankNodesPoint, err error
 	for i, u := range c.known {
 		byNodes[i], byWhole[i] = c.importance(u), j.whole.Importance(u, 0)
 	}
-	p = RankNodesPoint{Fetched: len(c.pages), Known: len(c.known), Abroad: c.abroad, Sent: c.sent,
+	p = RankNodesPoint{Fetched: len(c.pages), Known: len(c.known), Abroad: c.abroad, Sent: c.sent, Again: c.again,
 		Tau: kendall(byNodes, byWhole)}
 	want := map[rank.ID]bool{}
 	for _, u := range j.Rank.top(c.known, func(u rank.ID) float64 { return j.whole.Importance(u, 0) }) {
@@ -155,13 +156,13 @@ func (j *rankNodesJudge) point(ctx context.Context) (p RankNodesPoint, err error
 // Tables are what the crawls came to, with all digits.
 func (r *RankNodes) Tables(res *RankNodesResult) []Table {
 	t := Table{"nodes", [][]string{{"nodes", "silent", "fetched", "share_fetched", "known", "links_abroad", "links_sent",
-		"top_common", "tau", "top_found"}}}
+		"sent_again", "top_common", "tau", "top_found"}}}
 	for i := range res.Runs {
 		run := &res.Runs[i]
 		for _, p := range run.Points {
 			t.Lines = append(t.Lines, []string{fmt.Sprint(run.Nodes), fmt.Sprint(run.Silent), fmt.Sprint(p.Fetched),
 				number(float64(p.Fetched) / float64(res.Reached)), fmt.Sprint(p.Known), fmt.Sprint(p.Abroad),
-				fmt.Sprint(p.Sent), fmt.Sprint(p.Common), number(p.Tau), fmt.Sprint(p.Found)})
+				fmt.Sprint(p.Sent), fmt.Sprint(p.Again), fmt.Sprint(p.Common), number(p.Tau), fmt.Sprint(p.Found)})
 		}
 	}
 	return []Table{t}

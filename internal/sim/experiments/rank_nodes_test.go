@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"context"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -40,13 +41,13 @@ func TestRankNodes(t *testing.T) {
 			}
 		}
 		if last := run.Points[len(r.At)-1]; last.Known != res.Reached || last.Found != r.Top ||
-			run.Nodes == 1 && last.Abroad+last.Sent != 0 || run.Nodes > 1 && last.Sent >= last.Abroad {
+			run.Nodes == 1 && last.Abroad+last.Sent != 0 || run.Nodes > 1 && last.Sent-last.Again >= last.Abroad || last.Again > last.Abroad/4 {
 			t.Errorf("%s in the end: %+v", run.name(), last)
 		}
 	}
 	for k := range r.At {
 		alone, told, silent := res.Runs[0].Points[k], res.Runs[1].Points[k], res.Runs[2].Points[k]
-		if alone.Tau < 0.9 || told.Tau > alone.Tau || told.Tau < silent.Tau+0.03 || alone.Common < r.Top*17/20 {
+		if alone.Tau < 0.9 || told.Tau > alone.Tau+0.01 || k > 0 && told.Tau < alone.Tau-0.05 || told.Tau < silent.Tau+0.03 || alone.Common < r.Top*17/20 {
 			t.Errorf("at %v: alone %+v, several %+v, silent %+v", r.At[k], alone, told, silent)
 		}
 	}
@@ -55,37 +56,29 @@ func TestRankNodes(t *testing.T) {
 	}
 }
 
-// TestTheOutboxKeepsLittleBack: of what links to another node's URL are worth, that node has all but a ninth at any
-// time when nothing is under way, and no more than that.
-func TestTheOutboxKeepsLittleBack(t *testing.T) {
-	const seed = 5
-	t.Log("seed", seed)
-	g, err := ReadGraph(strings.NewReader("http://a/ http://b/0\nhttp://a/ http://b/1\nhttp://a/ http://b/2\n"), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := newRankCluster(g, 1, 2, false, 0.1, 1)
-	c.owner = []uint16{0, 1}
-	dice := rand.New(rand.NewPCG(seed, 1))
-	put := make([]float64, g.Pages())
-	sent := 0
-	for range 3000 {
-		to, share := rank.ID(1+dice.IntN(3)), dice.Float32()
-		put[to] += float64(share)
-		c.nodes[0].tell(to, share)
-		if dice.IntN(5) > 0 {
-			continue
+// TestLittleIsKeptBack: what links to another node's URL are worth, that node has but for a place, at any time when
+// nothing is under way.
+func TestLittleIsKeptBack(t *testing.T) {
+	g := MadeGraph{Seed: 5, Pages: 3000, BySize: BySize}.Graph()
+	c := newRankCluster(g, 1, 2, false, 1e9, 20) // no pass
+	judged := 0
+	err := c.run(t.Context(), []rank.ID{0, 1, 2}, func(context.Context) error {
+		if len(c.nodes[0].box)+len(c.nodes[1].box) > 0 {
+			return nil
 		}
-		sent += len(c.nodes[0].box)
-		c.exchange()
-		for u := rank.ID(1); u < 4; u++ {
-			if got := float64(c.nodes[1].order.Worth(u)); got > put[u]*1.0001 || got < put[u]*8/9*0.9999 {
-				t.Fatalf("of %v for URL %d there went %v", put[u], u, got)
+		for i, n := range c.nodes {
+			for _, u := range n.others {
+				has, there := n.order.Worth(u), c.nodes[1-i].told.Worth(u)
+				if told := n.told.Worth(u); has > (told+0.15)*1.13-0.15 || there != 0 {
+					t.Fatalf("of %v for URL %d the other has %v", has, u, told)
+				}
+				judged++
 			}
 		}
-	}
-	if sent > 600 {
-		t.Errorf("%d gifts of 3000 links", sent)
+		return nil
+	})
+	if err != nil || judged < 1000 {
+		t.Errorf("%d judged: %v", judged, err)
 	}
 }
 
