@@ -183,6 +183,7 @@ type Load struct {
 	Paused   bool    // it fetches nothing, as nobody is to
 
 	Pages   int64         // fetched by this process, and durable
+	Taken   int64         // URLs that this process has taken from outboxes, its own among them, and that were news
 	Bytes   int64         // that it has read from servers
 	CPU     time.Duration // that it has used
 	Machine Machine

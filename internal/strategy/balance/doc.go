@@ -7,7 +7,8 @@
 // # Pool and pieces
 //
 // A host that is wanted and nobody's is not given away at once: it is pooled, while its links wait with those who have
-// found them, who say how many there are. A node that is about to be done (Lead), gets its next piece: hosts where half
+// found them, who say how many there are. A node that is about to be done (Lead, or as long as links take to come to
+// it) gets its next piece: hosts where half
 // as many URLs wait as its share of all that is pooled (factoring: Hummel, Schonberg and Flynn, 1992), so that what is
 // wrong with a prediction can be made good by the pieces after it; in the end all that is pooled is split at once. As
 // long as nothing is known of any node's pace, pieces are an eighth. The pool is bounded; what is more is given at once
@@ -27,9 +28,13 @@
 //
 // # Taking back
 //
-// When nothing is pooled, and moving hosts would have the last node be done sooner by more than twice what a move takes
-// (measured), nodes with too much hand hosts over to others, all in one step. What a dead node had comes to heirs, and
-// is split by the same rule.
+// When nothing is pooled, or the end is near, and moving hosts would have the last node be done sooner by more than half
+// of what a move takes (measured), nodes with too much hand hosts over to others, all in one step. Before, only what no
+// piece can make good is taken back. What a dead node had comes to heirs, and is split by the same rule.
+//
+// What nodes tell is old when it comes. So the leader reckons with what it does not count yet: URLs that were given count
+// for the receiver until it says that it has queued as many (Load.Taken), and those that are to move for the receiver,
+// and not for the giver, from when that was asked to give them until they have come.
 //
 // # Splitters
 //

@@ -87,6 +87,18 @@ func (l *pool) bySize() []*pooled {
 	return l.sorted
 }
 
+// forget lets go of a node's links, and of hosts for which no other has any: its heirs tell them anew.
+func (l *pool) forget(n strategy.Node) {
+	for host, h := range l.hosts {
+		h.finders = slices.DeleteFunc(h.finders, func(f finder) bool { return f.node == n })
+		if len(h.finders) == 0 {
+			delete(l.hosts, host)
+			l.links -= h.links
+			l.sorted = nil
+		}
+	}
+}
+
 // expire lets go of hosts of which nobody has spoken since a time: who had links for them is gone.
 func (l *pool) expire(since time.Time) {
 	for host, h := range l.hosts {
