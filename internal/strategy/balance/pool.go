@@ -25,6 +25,9 @@ type pooled struct {
 	gone    bool // it is not in the pool any more
 }
 
+// whole reports whether it is no slice of a host: such are named as no host can be.
+func (h *pooled) whole() bool { return !strings.Contains(h.host, "#") }
+
 // A finder is a node with links for a host.
 type finder struct {
 	node  strategy.Node

@@ -72,8 +72,21 @@ func first(all []*need, urls int) *need {
 	return slices.MinFunc(all, func(a, b *need) int { return cmp.Compare(a.time(urls), b.time(urls)) })
 }
 
-// giveAllAt: when all would be done within so many leads, all is given.
-const giveAllAt = 2
+// When all would be done within so many leads, all is given: later where there are slices alone, as a host's URLs wait
+// for its politeness.
+const (
+	giveHostsAt  = 4
+	giveSlicesAt = 2
+)
+
+// giveAllAt is when all that is pooled is given, in seconds before all would be done.
+func (p *policy) giveAllAt() float64 {
+	leads := giveSlicesAt
+	if slices.ContainsFunc(p.pool.bySize(), (*pooled).whole) {
+		leads = giveHostsAt
+	}
+	return float64(leads) * p.cfg.Lead.Seconds()
+}
 
 // split gives what is pooled to nodes that need more.
 func (p *policy) split() {
@@ -90,9 +103,8 @@ func (p *policy) split() {
 			last = max(last, nodes[i](count))
 		}
 	}
-	lead := p.cfg.Lead.Seconds()
 	p.widen(all)
-	if last <= giveAllAt*lead || len(all) == 1 {
+	if last <= p.giveAllAt() || len(all) == 1 {
 		p.giveAll(all)
 		return
 	}

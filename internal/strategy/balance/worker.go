@@ -68,8 +68,9 @@ const (
 	distrust    = 0.5              // the same where it rests on nothing of the node's own
 	surprise    = 0.3              // logarithm of how far off it is where it counts half, once many pages say so
 	fewPages    = 10.0             // pages that say little: they come in heaps, and the first ones take longer
-	lost        = 6 * time.Second  // what has not come after so long does not: it is known there, or too deep
+	lost        = 6 * time.Second  // what has not come after so long does not: it is known there
 	firstLost   = 10 * time.Second // the same of what is sent first
+	idleLost    = 3 * time.Second  // the same where the node has nothing else to do
 	maxPiece    = 60.0             // seconds
 	leastSample = 2 * time.Second
 	leastPages  = 4
@@ -159,7 +160,7 @@ func (w *worker) arrive(now time.Time, links int) {
 		switch {
 		case g.links <= links:
 			w.takes(now.Sub(g.at))
-		case now.Sub(g.at) < w.patience():
+		case now.Sub(g.at) < w.patience(links):
 			g.links -= links
 			return
 		}
@@ -168,23 +169,23 @@ func (w *worker) arrive(now time.Time, links int) {
 	}
 }
 
-// patience is how long what was sent is waited for.
-func (w *worker) patience() time.Duration {
-	if w.took == 0 {
+// patience is how long what was sent is waited for: not for long where the node has nothing else to do.
+func (w *worker) patience(come int) time.Duration {
+	switch idle := come == 0 && w.load.Waiting == 0 && w.load.Fetching == 0; {
+	case w.took == 0:
 		return firstLost
+	case idle:
+		return max(idleLost, min(2*w.took, lost))
 	}
-	return max(lost, 4*w.took)
+	return max(lost, min(4*w.took, firstLost))
 }
 
-// takes notes how long something took to come: what is longer than before counts more.
+// takes notes how long something took to come.
 func (w *worker) takes(d time.Duration) {
-	switch {
-	case w.took == 0:
+	if d = min(d, lost); w.took == 0 {
 		w.took = d
-	case d > w.took:
-		w.took += (d - w.took) / 2
-	default:
-		w.took += (d - w.took) / 8
+	} else {
+		w.took += (d - w.took) / 4
 	}
 }
 
