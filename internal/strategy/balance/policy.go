@@ -81,6 +81,10 @@ func (p *policy) forget() {
 
 // Wanted pools a host, or gives it away at once.
 func (p *policy) Wanted(from strategy.Node, host string, links int) {
+	if links == 0 && p.pool.hosts[host] == nil && p.cfg.Splitter.predicts() { // nothing to fetch, as far as is known
+		p.Grant(host, from)
+		return
+	}
 	full := len(p.pool.hosts) >= p.cfg.Pool || p.pool.links+links > p.cfg.Links
 	if p.pool.hosts[host] == nil && (full || !p.cfg.Splitter.predicts()) {
 		p.pool.put(p.Now(), host, from, links)

@@ -53,6 +53,9 @@ type world struct {
 	moved   int                  // hosts
 	settle  func() time.Duration // how long a move takes
 	after   func(w *world)
+
+	beyond int // links that each page has to hosts of their own, and that a rule leaves out
+	far    int // such links so far
 }
 
 // A fetcher is a node's engine.
@@ -165,6 +168,13 @@ func (w *world) owns(n strategy.Node, host string) bool {
 	return o == n && s == strategy.Owned
 }
 
+// leftOut is a link that a rule leaves out: its host's owner notes that it was met, and has nothing to fetch.
+const leftOut = ""
+
+func toFetch(links []string) []string {
+	return slices.DeleteFunc(slices.Clone(links), func(url string) bool { return url == leftOut })
+}
+
 // work goes on with the pages under way, and begins others: one a host at a time.
 func (w *world) work(n strategy.Node) {
 	f := w.nodes[n]
@@ -176,6 +186,10 @@ func (w *world) work(n strategy.Node) {
 			f.pages++
 			f.end = w.Now
 			w.fetched[v.url]++
+			for range w.beyond {
+				w.far++
+				f.links[fmt.Sprintf("site.example#far %d", w.far)] = []string{leftOut}
+			}
 			return true
 		})
 	}
@@ -206,7 +220,7 @@ func (w *world) send(n strategy.Node) {
 			f.lanes = append(f.lanes, lane{w.Now.Add(200*time.Millisecond + w.lag[n]), o, host, f.links[host]})
 			delete(f.links, host)
 		case !f.wantAt.After(w.Now):
-			wanted.Hosts, wanted.Links = append(wanted.Hosts, host), append(wanted.Links, len(f.links[host]))
+			wanted.Hosts, wanted.Links = append(wanted.Hosts, host), append(wanted.Links, len(toFetch(f.links[host])))
 		}
 	}
 	if len(wanted.Hosts) > 0 {
@@ -218,8 +232,9 @@ func (w *world) send(n strategy.Node) {
 			return false
 		}
 		if to := w.nodes[l.to]; !to.gone && w.owns(l.to, l.host) {
-			to.queues[l.host] = append(to.queues[l.host], l.links...)
-			to.taken += int64(len(l.links))
+			come := toFetch(l.links)
+			to.queues[l.host] = append(to.queues[l.host], come...)
+			to.taken += int64(len(come))
 		} else {
 			f.links[l.host] = append(f.links[l.host], l.links...)
 			if !to.gone {
