@@ -28,7 +28,7 @@ func TestWhatIsForgottenTwice(t *testing.T) {
 			}
 			return false
 		}
-		if w.k.run(moment(time.Minute), holds); !holds() {
+		if w.k.run(time.Minute, holds); !holds() {
 			t.Fatal("the first node has nothing")
 		}
 		p := w.machines[0].proc
