@@ -122,6 +122,7 @@ type peers struct {
 	full     valve            // shut while more is in the outbox than may be
 	putOffs  *putOffs
 	received atomic.Int64 // links, seeds and hosts, in how many goes
+	taken    atomic.Int64 // URLs that came as links and were news
 	transfer *transfer.Endpoint
 }
 

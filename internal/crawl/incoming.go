@@ -71,6 +71,7 @@ func (e *Engine) takeIn(b *batch, refuses bool, also func(refused []int)) (refus
 	if err != nil {
 		return nil, 0, err
 	}
+	e.peers.taken.Add(int64(len(b.found)))
 	e.tellSkips(b)
 	return refused, sequence, e.failAbandoned(b.found)
 }

@@ -99,6 +99,10 @@ func (e *Engine) takeBack(from member.Batch, now time.Time) error {
 	return err
 }
 
+// Taken is how many URLs this process has taken from outboxes, its own among them, and queued at once: those that were
+// news.
+func (e *Engine) Taken() int64 { return e.peers.taken.Load() }
+
 // Wanted are the hosts whose owners are to be found out, as a [member.Outbox] has them.
 func (e *Engine) Wanted() (hosts []string, links []int) { return e.peers.outbox.Wanted() }
 

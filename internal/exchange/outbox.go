@@ -64,6 +64,9 @@ func New(cfg Config, left entry.Links) *Outbox {
 		// an earlier version may have kept others
 		if c := d.Candidate(); !d.Bad && frontier.Belongs(c.Host, c.Item.URL) {
 			o.box.Restore(n, o.hostIn(left[n], c.Item.URL), left[n])
+			if c.Rule != "" {
+				o.box.Idle(n)
+			}
 			o.pages.last = n
 		}
 	}
@@ -113,6 +116,9 @@ func (o *Outbox) Put(batch *entry.Encoder, c *entry.Candidate, page *Page) {
 		o.data.Candidate(c)
 		data := string(o.data.Writer)
 		sent.number = o.box.Put(o.hostIn(data, c.Item.URL), data)
+		if c.Rule != "" {
+			o.box.Idle(sent.number)
+		}
 		o.sent.Put(k, sent)
 		batch.Outgoing(sent.number, data)
 	}

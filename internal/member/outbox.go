@@ -73,6 +73,7 @@ type link struct {
 	refused bool          // somebody has
 	tries   uint8         // to find an owner who takes it
 	flown   bool          // it was in a batch
+	idle    bool          // there is nothing to fetch
 }
 
 // A lane is what waits for one node.

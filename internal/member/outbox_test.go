@@ -394,6 +394,39 @@ func TestWantedLinks(t *testing.T) {
 	want(map[string]int{"x": 1})
 }
 
+// TestWantedWithoutWhatIsIdle: links at which there is nothing to fetch wait, and are not counted as wanted.
+func TestWantedWithoutWhatIsIdle(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	o := NewOutbox(OutboxConfig{})
+	wanted := func(owner strategy.Node) map[string]int {
+		now = now.Add(time.Minute) // what rests is routed anew
+		for _, b := range o.Batches(now, func(host string) (strategy.Node, bool) { return owner, owner != "" && host == "x" }) {
+			o.Answered(b.To, b.Number, nil, now)
+		}
+		got := map[string]int{}
+		hosts, links := o.Wanted()
+		for i, host := range hosts {
+			got[host] = links[i]
+		}
+		return got
+	}
+	o.Put("x", "x/1")
+	for _, host := range []string{"x", "y"} {
+		o.Idle(o.Put(host, host+"/idle"))
+	}
+	o.Want("z")
+	wanted("")
+	if got, want := wanted(""), map[string]int{"x": 1, "y": 0}; !maps.Equal(got, want) || o.Waiting("x") != 2 {
+		t.Errorf("%v are wanted, not %v; %d wait for x", got, want, o.Waiting("x"))
+	}
+	wanted("a~1")
+	o.Put("x", "x/2")
+	o.Want("z")
+	if got, want := wanted(""), map[string]int{"x": 1, "y": 0, "z": 1}; !maps.Equal(got, want) {
+		t.Errorf("%v are wanted, not %v", got, want)
+	}
+}
+
 // Hosts are wanted whose links found no owner or were refused, each once, from the first call on.
 func TestWantedHosts(t *testing.T) {
 	now := time.Unix(1e9, 0)

@@ -11,20 +11,31 @@ const maxWanted = 10_000
 // Wanted are the hosts, each once, of links that found no owner since the last call, or were refused: those of which
 // somebody is to find out whose they are. There are 10,000 at most; links to more hosts go first when they are routed
 // anew. What rests when it is called for the first time is found when that is routed anew. links
-// are how many wait for each.
+// are how many wait for each, without those that are Idle; 1 where none does, as somebody else has some.
 func (o *Outbox) Wanted() (hosts []string, links []int) {
 	if !o.wanted.asked {
 		o.wanted.ask(o.resting)
 	}
 	hosts = o.wanted.take()
 	for _, host := range hosts {
-		links = append(links, o.wanted.rest[host])
+		n, rests := o.wanted.rest[host]
+		if !rests {
+			n.links = 1
+		}
+		links = append(links, n.links-n.idle)
 	}
 	return hosts, links
 }
 
 // Waiting is how many links to a host rest, from the first call of Wanted on.
-func (o *Outbox) Waiting(host string) int { return o.wanted.rest[host] }
+func (o *Outbox) Waiting(host string) int { return o.wanted.rest[host].links }
+
+// Idle notes that there is nothing to fetch at a link, which was just put: a rule leaves it out.
+func (o *Outbox) Idle(number uint64) {
+	if k := o.links[number]; k != nil {
+		k.idle = true
+	}
+}
 
 // Want has Wanted name a host. It is for hosts that another node takes for this one's, which does not know that they
 // are.
@@ -65,13 +76,23 @@ func (o *Outbox) wake(wakes func(*link) bool) {
 type wanted struct {
 	asked bool
 	has   map[string]bool
-	hosts []string       // the same, in the order in which they were met
-	rest  map[string]int // links that rest, by host
+	hosts []string             // the same, in the order in which they were met
+	rest  map[string]restCount // by host
+}
+
+// A restCount is how many links to one host rest, and how many of these are idle.
+type restCount struct{ links, idle int }
+
+func (r restCount) add(k *link, by int) restCount {
+	if r.links += by; k.idle {
+		r.idle += by
+	}
+	return r
 }
 
 // ask begins to keep them.
 func (w *wanted) ask(resting []rest) {
-	w.asked, w.has, w.rest = true, map[string]bool{}, map[string]int{}
+	w.asked, w.has, w.rest = true, map[string]bool{}, map[string]restCount{}
 	for _, r := range resting {
 		w.count(r.links)
 	}
@@ -81,16 +102,16 @@ func (w *wanted) ask(resting []rest) {
 func (w *wanted) count(links []*link) {
 	for _, k := range links {
 		if n, known := w.rest[k.host]; known {
-			w.rest[k.host] = n + 1
+			w.rest[k.host] = n.add(k, 1)
 		} else {
-			w.rest[strings.Clone(k.host)] = 1 // which is part of the link's data
+			w.rest[strings.Clone(k.host)] = n.add(k, 1) // which is part of the link's data
 		}
 	}
 }
 
 func (w *wanted) woke(k *link) {
-	if n := w.rest[k.host]; n > 1 {
-		w.rest[k.host] = n - 1
+	if n := w.rest[k.host]; n.links > 1 {
+		w.rest[k.host] = n.add(k, -1)
 	} else {
 		delete(w.rest, k.host)
 	}

@@ -198,7 +198,7 @@ func (n *Node) load() strategy.Load {
 	f, w := n.cfg.Figures(), n.cfg.Work()
 	return strategy.Load{Node: n.self, Hosts: f.Hosts, Waiting: int64(f.Waiting),
 		Fetching: f.InFlight + int(w.Behind), Rate: f.Rate, Busy: f.Busy, Paused: n.record.record.State != desired.Running,
-		Pages: w.Pages, Bytes: w.Bytes, CPU: w.CPU, Machine: w.Machine}
+		Pages: w.Pages, Taken: w.Taken, Bytes: w.Bytes, CPU: w.CPU, Machine: w.Machine}
 }
 
 // lapsed breaks off what is under way if the lease has not been renewed: others wait for its end and a margin, not for

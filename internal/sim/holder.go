@@ -145,7 +145,7 @@ func (e engine) Drop(ctx context.Context, t member.Transfer) error {
 func (e engine) Forget(ctx context.Context, gone member.Gone, whole []member.Transfer) error {
 	forgotten := &entry{kind: entryForget, whole: whole, hosts: e.state.gone(gone)}
 	for _, n := range forgotten.hosts {
-		e.w.forgets(e.process, n)
+		forgotten.handed = append(forgotten.handed, e.w.forgets(e.process, n))
 		e.w.tellOf(n, "%s forgets %s", e.node, e.w.web.hosts[n].name)
 	}
 	e.enter(forgotten)

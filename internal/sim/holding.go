@@ -22,6 +22,7 @@ type entry struct {
 	last     bool
 	data     []byte
 	hosts    []int32           // forgotten
+	handed   []uint64          // pages of these that were handed over: what judges them remembers, and not the disk
 	whole    []member.Transfer // that are done with
 	epoch    uint64            // settled
 }

@@ -40,6 +40,7 @@ func (w *world) cut(j *journal, n int) {
 	if !j.log.closed {
 		w.excuse(j.entries[n:])
 	}
+	w.unforget(j.node, j.entries[n:])
 	j.entries = j.entries[:n]
 	j.durable, j.shipped = n, j.log.n
 	j.settling, j.shipping, j.waiters, j.synced = false, false, nil, nil

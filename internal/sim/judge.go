@@ -164,11 +164,24 @@ func (w *world) reads(p *process, owner func(string) strategy.Node) {
 	}
 }
 
-// forgets judges that a process forgets only what it has handed over.
-func (w *world) forgets(p *process, n int32) {
-	if kept := p.state.hosts[n].waiting &^ w.handed[p.node][n]; kept != 0 {
+// forgets judges that a process forgets only what it has handed over, which it returns.
+func (w *world) forgets(p *process, n int32) (handed uint64) {
+	handed = w.handed[p.node][n]
+	if kept := p.state.hosts[n].waiting &^ handed; kept != 0 {
 		w.violateOf(n, "%s forgets %d pages of %s that it has handed over to nobody", p.node, bits.OnesCount64(kept),
 			w.web.hosts[n].name)
 	}
 	delete(w.handed[p.node], n)
+	return handed
+}
+
+// unforget notes that a node holds again what it has handed over, and forgotten by entries that its disk has lost.
+func (w *world) unforget(n strategy.Node, lost []*entry) {
+	for _, e := range lost {
+		for i, pages := range e.handed {
+			if pages != 0 {
+				w.handed[n][e.hosts[i]] |= pages
+			}
+		}
+	}
 }

@@ -132,6 +132,7 @@ func (p *process) takeLinks(ctx context.Context, links []url, all bool) (refused
 			p.w.tellOf(u.host(), "%s takes a link to %s in", p.node, p.w.web.name(u))
 		}
 	}
+	p.taken += int64(len(e.links))
 	if len(e.links)+len(e.out) > 0 {
 		p.enter(e)
 		p.offered(e.links)

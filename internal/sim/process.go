@@ -74,6 +74,7 @@ type process struct {
 	busy      int
 	fetched   int // since that was asked for
 	pages     int64
+	taken     int64    // URLs from outboxes
 	queue     []*hold  // hosts whose time has come, while all workers are busy
 	visits    []*visit // requests under way, or about to be
 	links     []url    // room

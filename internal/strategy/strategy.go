@@ -115,7 +115,7 @@ type Members struct {
 // Wanted says that links to these hosts wait: View does not know their owners, or those whom it names refuse the links.
 type Wanted struct {
 	Hosts []string
-	Links []int // how many wait for each; nil: they were not counted
+	Links []int // how many wait for each that are to be fetched; nil: they were not counted
 }
 
 // Held says that this node holds these hosts, URLs that wait or are known, though View did not name it as their owner
@@ -183,6 +183,7 @@ type Load struct {
 	Paused   bool    // it fetches nothing, as nobody is to
 
 	Pages   int64         // fetched by this process, and durable
+	Taken   int64         // URLs that this process has taken from outboxes, its own among them, and that were news
 	Bytes   int64         // that it has read from servers
 	CPU     time.Duration // that it has used
 	Machine Machine

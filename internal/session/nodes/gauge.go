@@ -55,8 +55,8 @@ func (m *membership) work() node.Work {
 	u := machine.Usage{Bytes: t.Bytes - m.gauge.before.Bytes, CPU: machine.CPUTime() - m.gauge.before.CPU,
 		Busy: m.busy(m.crawl.Frontier.Counts().Active)}
 	durable := min(m.engine.DurablePages(), t.Pages)
-	return node.Work{Pages: durable - m.gauge.pages, Behind: t.Pages - durable, Bytes: u.Bytes, CPU: u.CPU,
-		Machine: m.gauge.look(time.Now(), u)}
+	return node.Work{Pages: durable - m.gauge.pages, Taken: m.engine.Taken(), Behind: t.Pages - durable,
+		Bytes: u.Bytes, CPU: u.CPU, Machine: m.gauge.look(time.Now(), u)}
 }
 
 // openGauge begins to count. The disk is measured, if that was not done lately.

@@ -56,6 +56,71 @@ func TestFiveNodes(t *testing.T) {
 	}
 }
 
+// TestSlowMachines has fast pages on machines that do all else slowly: what some nodes tell is old when it comes, links
+// take long, and moves longer. So it is on lines and disks that pages fill.
+func TestSlowMachines(t *testing.T) {
+	const seeds = 10
+	for _, given := range [][]byte{nil, samplesOf(t, 2)} {
+		var share, tail float64
+		for seed := range uint64(seeds) {
+			w := newWorld(t, seed, Exact, fiveNodes, given)
+			w.workers, w.speed = 4, 5
+			w.lag = map[strategy.Node]time.Duration{"n2~1": time.Second, "n4~1": 2 * time.Second, "n5~1": time.Second}
+			w.settle = func() time.Duration {
+				return 3*time.Second + time.Duration(w.rng.Float64()*float64(2*time.Second))
+			}
+			w.find(strategy.Node(fmt.Sprintf("n%d~1", 1+seed%5)), 500, 1000)
+			r := w.finish()
+			t.Logf("seed %d: %v; %d hosts moved", seed, r, w.moved)
+			share, tail = share+r.share/seeds, tail+r.ends()/seeds
+			if r.share < 0.6 {
+				t.Errorf("seed %d: %v; %d hosts moved", seed, r, w.moved)
+			}
+		}
+		if t.Logf("%.3f of the sum of speeds, tail %.1f %%", share, 100*tail); share < 0.78 || tail > 0.12 {
+			t.Errorf("%.3f of the sum of speeds, tail %.1f %%", share, 100*tail)
+		}
+	}
+}
+
+// TestLinksThatAreLeftOut has few URLs on slow machines, where each page has links that a rule leaves out: nobody waits
+// for what is nothing to do.
+func TestLinksThatAreLeftOut(t *testing.T) {
+	const seeds = 10
+	times := map[int]float64{}
+	for _, beyond := range []int{0, 2} {
+		for seed := range uint64(seeds) {
+			w := newWorld(t, seed, Exact, fiveNodes, nil)
+			w.workers, w.speed, w.beyond = 4, 5, beyond
+			w.settle = func() time.Duration {
+				return 3*time.Second + time.Duration(w.rng.Float64()*float64(2*time.Second))
+			}
+			w.find(strategy.Node(fmt.Sprintf("n%d~1", 1+seed%5)), 150, 1000)
+			r := w.finish()
+			t.Logf("%d such links a page, seed %d: %v; %d hosts moved", beyond, seed, r, w.moved)
+			times[beyond] += r.time.Seconds() / seeds
+		}
+	}
+	if t.Logf("%.1f s, without such links %.1f s", times[2], times[0]); times[2] > 1.1*times[0] {
+		t.Errorf("it takes %.1f s, without such links %.1f s", times[2], times[0])
+	}
+}
+
+// TestNothingToFetch: a host where there is nothing to fetch is its finder's at once, and not waited for.
+func TestNothingToFetch(t *testing.T) {
+	w := newWorld(t, 1, Exact, fiveNodes, nil)
+	w.nodes["n3~1"].links["far.example"] = []string{leftOut}
+	w.pass(time.Second)
+	if got := w.Owners("far.example"); !slices.Equal(got, []strategy.Node{"n3~1"}) || w.nodes["n3~1"].taken > 0 {
+		t.Errorf("it is %q's", got)
+	}
+	for _, n := range w.living() {
+		if q := w.Nodes[n].Facts().Quota; q != nil && q.Left > 0 {
+			t.Errorf("%s has %d URLs to fetch", n, q.Left)
+		}
+	}
+}
+
 // TestSwarm has a particle swarm split: worse than the shortest makespan, and far better than the even split.
 func TestSwarm(t *testing.T) {
 	w := newWorld(t, 1, Swarm, fiveNodes, nil)

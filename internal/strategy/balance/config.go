@@ -34,8 +34,9 @@ func WAN() Config {
 }
 
 func (c Config) withDefaults() Config {
-	c.Config = c.Config.WithDefaults()
 	c.Lead, c.Move, c.Stay = cmp.Or(c.Lead, 2*time.Second), cmp.Or(c.Move, 2*time.Second), cmp.Or(c.Stay, 15*time.Second)
+	c.Keep = cmp.Or(c.Keep, c.Stay)
+	c.Config = c.Config.WithDefaults()
 	c.Pool, c.Links = cmp.Or(c.Pool, 20_000), cmp.Or(c.Links, 50_000)
 	return c
 }

@@ -14,24 +14,39 @@ import (
 type moves struct {
 	at    time.Time       // when it is looked again whether some should
 	asked time.Time       // when nodes were asked to give the last time; zero: that is over
-	going map[string]bool // hosts that were promised and have not come
+	asks  map[pair]int    // URLs that nodes were asked to give, and have not offered
+	going map[string]move // hosts that were promised and have not come
 	last  time.Time       // when the last of them was promised, or came
 	vain  int             // times in a row that nobody has given anything
 	took  time.Duration   // the last times, the mean; 0: none has been measured
 }
 
-func newMoves() moves { return moves{going: map[string]bool{}} }
+// A pair is who gives and who takes.
+type pair struct{ from, to strategy.Node }
+
+// A move is a host's, with so many URLs.
+type move struct {
+	pair
+	urls int
+}
+
+func newMoves() moves { return moves{asks: map[pair]int{}, going: map[string]move{}} }
 
 // came is told that a host has come.
-func (m *moves) came(now time.Time, host string) {
-	if m.going[host] {
+func (p *policy) came(host string) {
+	m := &p.moves
+	if h, going := m.going[host]; going {
 		delete(m.going, host)
-		m.last = now
+		p.shift(h.pair, -h.urls)
+		m.last = p.Now()
 		if !m.asked.IsZero() { // those to which a request is under way come later
-			m.end(now.Sub(m.asked))
+			m.end(p.Now().Sub(m.asked))
 		}
 	}
 }
+
+// settled reports whether all that has moved stands in what nodes tell.
+func (m *moves) settled(now time.Time) bool { return len(m.going) == 0 && now.Sub(m.last) > settling }
 
 // end ends a move that has taken so long.
 func (m *moves) end(took time.Duration) {
@@ -46,6 +61,7 @@ func (m *moves) end(took time.Duration) {
 
 const (
 	leastMove = 500 * time.Millisecond
+	leastGain = 1.0         // seconds
 	settling  = time.Second // until what has moved stands in what nodes tell
 	// for so long hosts are waited for that are to be offered, and that are to come
 	offerPatience = 5 * time.Second
@@ -59,7 +75,26 @@ func (p *policy) Offered(o central.Offer) {
 		return
 	}
 	p.Promise(o)
-	p.moves.going[o.Host], p.moves.last = true, p.Now()
+	p.moves.last = p.Now()
+	by := pair{o.From, o.To}
+	asked := min(p.moves.asks[by], o.Waiting)
+	p.moves.asks[by] -= asked
+	p.shift(by, o.Waiting-asked)
+	p.moves.going[o.Host] = move{by, o.Waiting}
+}
+
+// shift notes that so many URLs are to go from one node to another; fewer, if that is negative.
+func (p *policy) shift(by pair, urls int) {
+	from, to := p.worker(by.from), p.worker(by.to)
+	from.leaves, to.comes = max(0, from.leaves+urls), max(0, to.comes+urls)
+}
+
+// offered notes that no more is offered of what was asked for.
+func (p *policy) offered() {
+	for by, urls := range p.moves.asks {
+		p.shift(by, -urls)
+	}
+	clear(p.moves.asks)
 }
 
 // Withdrawn has nothing to forget: an offer is decided at once.
@@ -68,6 +103,9 @@ func (p *policy) Withdrawn(string) {}
 // moving reports whether hosts are on their way, or may be soon.
 func (p *policy) moving() bool {
 	m := &p.moves
+	if m.asked.IsZero() || p.Now().Sub(m.asked) >= offerPatience {
+		p.offered()
+	}
 	switch {
 	case len(m.going) > 0:
 		if p.Now().Sub(m.last) < central.MovePatience {
@@ -80,6 +118,7 @@ func (p *policy) moving() bool {
 		return true
 	default: // nobody has offered anything
 		m.asked = time.Time{}
+		p.offered()
 		m.vain = min(m.vain+1, maxVain)
 		m.at = p.Now().Add(p.cfg.Move << m.vain)
 	}
@@ -127,9 +166,9 @@ func (p *policy) takeBack() {
 			last = max(last, nodes[i](counts[i]))
 		}
 	}
-	least := 2 * move.Seconds()
-	if p.pool.links > 0 { // what is pooled may make it good yet
-		least += last / 4
+	least := max(move.Seconds()/2, leastGain)
+	if p.pool.links > 0 && last > p.cfg.Lead.Seconds()+2*move.Seconds()+longest(all, last) {
+		least = 2*move.Seconds() + last // there is time: what is pooled may make it good
 	}
 	if late-last <= least {
 		return
@@ -139,13 +178,23 @@ func (p *policy) takeBack() {
 	}
 }
 
-// fresh are nodes that say what they do; none while one of them has not since hosts have moved, and all that it was given
-// has come.
+// longest is how long nodes that end after a time, in seconds, take for what is under way there: what is to be taken
+// back must be before it is under way, too.
+func longest(all []*need, end float64) (under float64) {
+	for _, n := range all {
+		if n.ends > end {
+			under = max(under, float64(n.load.Fetching)*n.page())
+		}
+	}
+	return under
+}
+
+// fresh are nodes that say what they do; none while one of them has not since hosts have moved.
 func (p *policy) fresh() (all []*need) {
 	for _, n := range p.needs() {
 		switch silent := p.Now().Sub(n.heard); {
 		case silent >= 3*p.cfg.Beat:
-		case n.heard.Sub(p.moves.last) <= settling || n.coming() > 0:
+		case !p.moves.settled(n.heard):
 			return nil
 		default:
 			all = append(all, n)
@@ -177,6 +226,8 @@ func (p *policy) ask(all []*need, keeps, counts []int) (asked bool) {
 			l := &lacks[0]
 			urls := min(over, l.urls)
 			p.GiveURLs(n.node, l.node, urls)
+			p.moves.asks[pair{n.node, l.node}] += urls
+			p.shift(pair{n.node, l.node}, urls)
 			asked = true
 			over -= urls
 			if l.urls -= urls; l.urls == 0 {

@@ -45,7 +45,7 @@ const (
 	trainEvery  = 5 * time.Second
 	splitEvery  = 200 * time.Millisecond
 	gatherPool  = 100 * time.Millisecond // hosts come one after the other: they are split together
-	poolWait    = 10 * time.Second       // until a node asks again about a host that is pooled, if it is not told
+	poolWait    = 30 * time.Second       // until a node asks again about a host that is pooled, if it is not told
 	tellEvery   = 2 * time.Second
 )
 
@@ -81,6 +81,10 @@ func (p *policy) forget() {
 
 // Wanted pools a host, or gives it away at once.
 func (p *policy) Wanted(from strategy.Node, host string, links int) {
+	if links == 0 && p.pool.hosts[host] == nil && p.cfg.Splitter.predicts() { // nothing to fetch, as far as is known
+		p.Grant(host, from)
+		return
+	}
 	full := len(p.pool.hosts) >= p.cfg.Pool || p.pool.links+links > p.cfg.Links
 	if p.pool.hosts[host] == nil && (full || !p.cfg.Splitter.predicts()) {
 		p.pool.put(p.Now(), host, from, links)
@@ -137,6 +141,9 @@ func (p *policy) Probed(b central.Probed) {
 // Load takes in what a node tells.
 func (p *policy) Load(e strategy.Load) {
 	w := p.worker(e.Node)
+	if len(p.moves.asks) == 0 && p.moves.settled(p.Now()) {
+		w.comes, w.leaves = 0, 0
+	}
 	if s, ok := w.hear(p.Now(), e); ok && s.Check() == nil {
 		p.record(s)
 	}
@@ -189,6 +196,7 @@ func (p *policy) Advance() {
 	for n := range p.workers {
 		if !p.Alive(n) {
 			delete(p.workers, n)
+			p.pool.forget(n)
 		}
 	}
 	p.learn()
@@ -264,7 +272,7 @@ func (p *policy) Due() (at time.Time) {
 }
 
 // Came, Offered and Withdrawn are what becomes of moves.
-func (p *policy) Came(host string, _ hosttable.Row) { p.moves.came(p.Now(), host) }
+func (p *policy) Came(host string, _ hosttable.Row) { p.came(host) }
 
 // String says how much is under way.
 func (p *policy) String() string {

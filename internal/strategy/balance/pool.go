@@ -25,6 +25,9 @@ type pooled struct {
 	gone    bool // it is not in the pool any more
 }
 
+// whole reports whether it is no slice of a host: such are named as no host can be.
+func (h *pooled) whole() bool { return !strings.Contains(h.host, "#") }
+
 // A finder is a node with links for a host.
 type finder struct {
 	node  strategy.Node
@@ -85,6 +88,18 @@ func (l *pool) bySize() []*pooled {
 	}
 	l.sorted = slices.DeleteFunc(l.sorted, func(h *pooled) bool { return h.gone })
 	return l.sorted
+}
+
+// forget lets go of a node's links, and of hosts for which no other has any: its heirs tell them anew.
+func (l *pool) forget(n strategy.Node) {
+	for host, h := range l.hosts {
+		h.finders = slices.DeleteFunc(h.finders, func(f finder) bool { return f.node == n })
+		if len(h.finders) == 0 {
+			delete(l.hosts, host)
+			l.links -= h.links
+			l.sorted = nil
+		}
+	}
 }
 
 // expire lets go of hosts of which nobody has spoken since a time: who had links for them is gone.

@@ -19,13 +19,14 @@ type need struct {
 	ends  float64    // seconds until it is done with these
 	dry   float64    // until it has too little to do
 	share int        // of what is pooled
+	lead  float64    // with less than that to do it gets more
 }
 
 // needs are the nodes that may be given something.
 func (p *policy) needs() (all []*need) {
 	for _, w := range p.present() {
 		f, left := w.time(), w.left()
-		n := &need{worker: w, time: func(n int) float64 { return f(left + n) }}
+		n := &need{worker: w, lead: max(p.cfg.Lead, w.took).Seconds(), time: func(n int) float64 { return f(left + n) }}
 		if left > 0 {
 			n.ends = f(left)
 			n.dry = n.ends - p.Now().Sub(w.heard).Seconds()
@@ -71,6 +72,22 @@ func first(all []*need, urls int) *need {
 	return slices.MinFunc(all, func(a, b *need) int { return cmp.Compare(a.time(urls), b.time(urls)) })
 }
 
+// When all would be done within so many leads, all is given: later where there are slices alone, as a host's URLs wait
+// for its politeness.
+const (
+	giveHostsAt  = 4
+	giveSlicesAt = 2
+)
+
+// giveAllAt is when all that is pooled is given, in seconds before all would be done.
+func (p *policy) giveAllAt() float64 {
+	leads := giveSlicesAt
+	if slices.ContainsFunc(p.pool.bySize(), (*pooled).whole) {
+		leads = giveHostsAt
+	}
+	return float64(leads) * p.cfg.Lead.Seconds()
+}
+
 // split gives what is pooled to nodes that need more.
 func (p *policy) split() {
 	if len(p.pool.hosts) == 0 {
@@ -86,27 +103,26 @@ func (p *policy) split() {
 			last = max(last, nodes[i](count))
 		}
 	}
-	lead := p.cfg.Lead.Seconds()
 	p.widen(all)
-	if last <= 4*lead || len(all) == 1 {
+	if last <= p.giveAllAt() || len(all) == 1 {
 		p.giveAll(all)
 		return
 	}
 	slices.SortStableFunc(all, func(a, b *need) int { return cmp.Compare(a.dry, b.dry) })
 	for _, n := range all {
-		if n.dry < lead && n.share > 0 {
+		if n.dry < n.lead && n.share > 0 && (n.tested() || n.left() == 0) {
 			p.piece(all, n, last)
 		}
 	}
 }
 
-// part is half the node's share, or less as long as little is known of it.
+// part is half the node's share, or less as long as it has not shown in this crawl how fast it is.
 func (n *need) part() int {
 	of := 2
 	switch {
 	case !n.known():
 		of = 8
-	case n.basis < model.Pace:
+	case n.basis < model.Pace, n.work < trust:
 		of = 4
 	}
 	return (n.share + of - 1) / of
@@ -115,8 +131,8 @@ func (n *need) part() int {
 // piece gives a node its next piece: a part of its share, but what lasts two leads at least.
 func (p *policy) piece(all []*need, n *need, last float64) {
 	urls := n.part()
-	if n.known() {
-		lasts := within(n.worker.time(), n.left()+n.share, min(2*p.cfg.Lead.Seconds(), last)) - n.left()
+	if n.tested() {
+		lasts := within(n.worker.time(), n.left()+n.share, min(2*n.lead, last)) - n.left()
 		urls = min(max(urls, lasts), n.share)
 	}
 	hosts := p.pool.bySize()

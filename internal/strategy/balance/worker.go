@@ -16,11 +16,15 @@ type worker struct {
 	heard time.Time     // when; zero: it has told nothing yet
 	first int64         // pages when it was heard of first
 
-	sent  []grant // that may not have come yet
-	given int64   // URLs
-	piece *piece
+	sent  []grant       // that may not have come yet
+	given int64         // URLs
+	took  time.Duration // what is sent, until it has come, of late; 0: that is not known
+	// URLs of hosts that move, as far as what the node tells does not count them yet: to it, and from it
+	comes, leaves int
+	piece         *piece
 
 	under         float64 // what is left of the pages under way, in pages
+	fetched       float64 // pages fetched, with what is done of those under way
 	work, seconds float64 // pages, lately, while it had something to do: what is old counts less
 	pace          float64 // pages a second, very lately
 	predicts      split.Time
@@ -57,20 +61,23 @@ type piece struct {
 }
 
 const (
-	window      = 10.0            // seconds: what is older by that counts 1/e of what is new
-	windowPages = 10              // or, of a slow node, the time of so many pages
-	quick       = 2.0             // the same for the pace of now
-	trust       = 4.0             // pages for which a prediction counts beside the pace
-	distrust    = 0.5             // the same where it rests on nothing of the node's own
-	surprise    = 0.3             // logarithm of how far off it is where it counts half
-	lost        = 3 * time.Second // what has not come after so long was known already
-	maxPiece    = 60.0            // seconds
+	window      = 10.0             // seconds: what is older by that counts 1/e of what is new
+	windowPages = 10               // or, of a slow node, the time of so many pages
+	quick       = 2.0              // the same for the pace of now
+	trust       = 4.0              // pages for which a prediction counts beside the pace
+	distrust    = 0.5              // the same where it rests on nothing of the node's own
+	surprise    = 0.3              // logarithm of how far off it is where it counts half, once many pages say so
+	fewPages    = 10.0             // pages that say little: they come in heaps, and the first ones take longer
+	lost        = 6 * time.Second  // what has not come after so long does not: it is known there
+	firstLost   = 10 * time.Second // the same of what is sent first
+	idleLost    = 3 * time.Second  // the same where the node has nothing else to do
+	maxPiece    = 60.0             // seconds
 	leastSample = 2 * time.Second
 	leastPages  = 4
 	widerBy     = 1.2 // times as fast is a node at least that is helped by more hosts
 	fullBusy    = 0.9
 	idleBusy    = 0.75
-	patience    = 15 * time.Second // until a node whose machine was the limit is tried again
+	retry       = 15 * time.Second // until a node whose machine was the limit is tried again
 )
 
 // left is how many URLs a node has to fetch, with those that are on their way to it, and what is left of those under
@@ -78,9 +85,13 @@ const (
 func (w *worker) left() int { return w.queued() + int(math.Ceil(w.under)) }
 
 // queued is left without what is under way.
-func (w *worker) queued() int { return int(min(w.load.Waiting, 1<<40)) + w.coming() }
+func (w *worker) queued() int {
+	return max(0, int(min(w.load.Waiting, 1<<40))-w.leaves) + w.coming()
+}
 
+// coming is how many URLs are on their way to the node.
 func (w *worker) coming() (links int) {
+	links = w.comes
 	for _, g := range w.sent {
 		links += g.links
 	}
@@ -98,25 +109,30 @@ func (w *worker) hear(now time.Time, e strategy.Load) (s model.Sample, ok bool) 
 	if was.Machine != e.Machine {
 		w.of = nil
 	}
-	w.arrive(now, int(e.Waiting-was.Waiting+e.Pages-was.Pages)+e.Fetching-was.Fetching)
 	if anew { // another process, or the first word of it
+		w.arrive(now, int(e.Taken))
 		w.first, w.piece, w.under = e.Pages-w.done(&was), nil, float64(e.Fetching)/2
+		w.fetched = float64(e.Pages) + w.under
 		return s, false
 	}
+	w.arrive(now, int(e.Taken-was.Taken))
 	w.fetch(since.Seconds(), int(e.Pages-was.Pages)+e.Fetching-was.Fetching)
+	fetched := float64(e.Pages) + float64(e.Fetching) - w.under
+	pages := fetched - w.fetched
+	w.fetched = fetched
 	if was.Paused || e.Paused { // that time says nothing of the node
 		w.piece, w.idle = nil, 0
 		return s, false
 	}
-	pages := workOf(&e) - workOf(&was)
 	w.pace += (pages/since.Seconds() - w.pace) * (1 - math.Exp(-since.Seconds()/quick))
 	last := window // a slow node's pace takes longer to tell
-	if w.work > 0 {
+	if w.work >= 1 {
 		last = min(max(last, windowPages*w.seconds/w.work), maxPiece)
 	}
 	fade := math.Exp(-since.Seconds() / last)
 	w.work, w.seconds = w.work*fade, w.seconds*fade // also of a node with little to do, or it would get as little for ever
-	if was.Waiting > 0 && e.Waiting > 0 || e.Busy >= fullBusy {
+	// of one that had nothing to do for a while it is known that it is at least as fast
+	if was.Waiting > 0 && e.Waiting > 0 || e.Busy >= fullBusy || pages*w.predicted() > since.Seconds() {
 		w.work, w.seconds = max(0, w.work+pages), w.seconds+since.Seconds()
 	}
 	w.see(now)
@@ -137,16 +153,39 @@ func (w *worker) fetch(seconds float64, begun int) {
 	w.under = min(max(w.under, all/4), all)
 }
 
-// arrive notes that the node has so many URLs more than it had: they are what was sent to it first.
-func (w *worker) arrive(now time.Time, urls int) {
+// arrive notes that the node has queued so many URLs that came as links: they are what was sent to it first.
+func (w *worker) arrive(now time.Time, links int) {
 	for len(w.sent) > 0 {
 		g := &w.sent[0]
-		if now.Sub(g.at) < lost && g.links > max(urls, 0) {
-			g.links -= max(urls, 0)
+		switch {
+		case g.links <= links:
+			w.takes(now.Sub(g.at))
+		case now.Sub(g.at) < w.patience(links):
+			g.links -= links
 			return
 		}
-		urls -= g.links
+		links = max(0, links-g.links)
 		w.sent = w.sent[1:]
+	}
+}
+
+// patience is how long what was sent is waited for: not for long where the node has nothing else to do.
+func (w *worker) patience(come int) time.Duration {
+	switch idle := come == 0 && w.load.Waiting == 0 && w.load.Fetching == 0; {
+	case w.took == 0:
+		return firstLost
+	case idle:
+		return max(idleLost, min(2*w.took, lost))
+	}
+	return max(lost, min(4*w.took, firstLost))
+}
+
+// takes notes how long something took to come.
+func (w *worker) takes(d time.Duration) {
+	if d = min(d, lost); w.took == 0 {
+		w.took = d
+	} else {
+		w.took += (d - w.took) / 4
 	}
 }
 
@@ -177,7 +216,7 @@ func (w *worker) rests() bool {
 
 // narrowed reports whether the node has too few hosts: its workers are idle, and more may make it faster.
 func (w *worker) narrowed(now time.Time) bool {
-	return w.idle >= 2 && w.widened.IsZero() && (!w.bounded || now.Sub(w.boundAt) >= patience)
+	return w.idle >= 2 && w.widened.IsZero() && (!w.bounded || now.Sub(w.boundAt) >= retry)
 }
 
 // widen notes that it is given more hosts for that.
@@ -218,6 +257,9 @@ func (w *worker) progress(now time.Time) (s model.Sample, ok bool) {
 // known reports whether something is known of how fast the node is.
 func (w *worker) known() bool { return w.basis > model.Nothing || w.work >= trust }
 
+// tested reports whether the node has shown how fast it is, in this crawl or before.
+func (w *worker) tested() bool { return w.basis >= model.Pace || w.work >= trust }
+
 // begin begins a piece, if the node has something to do and none is under way.
 func (w *worker) begin(now time.Time) {
 	left := w.left()
@@ -256,7 +298,9 @@ func (w *worker) slower() float64 {
 	}
 	if w.seconds > 0 {
 		off := math.Log((w.seconds+page)/((w.work+1)*page)) / surprise
-		weight /= 1 + off*off
+		seen := max(w.work, w.seconds/page)
+		seen /= seen + fewPages
+		weight /= 1 + off*off*seen*seen
 	}
 	return (w.seconds + weight*page) / ((w.work + weight) * page)
 }

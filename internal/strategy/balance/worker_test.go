@@ -37,6 +37,25 @@ func TestAPauseSaysNothing(t *testing.T) {
 	}
 }
 
+// TestWhatNeverComes: a node was given more than comes, while other links do. It is not waited for for ever.
+func TestWhatNeverComes(t *testing.T) {
+	w, e := newTestWorker(), &strategy.Load{Waiting: 5, Fetching: 4, Busy: 1}
+	at := w.beats(time.Unix(0, 0), 2, e, func() { e.Pages += 10 })
+	for range 30 {
+		w.sent = append(w.sent, grant{at, 7}, grant{at, 7})
+		at = w.beats(at, 20, e, func() { e.Pages, e.Taken = e.Pages+10, e.Taken+1 })
+		if w.coming() > 0 {
+			t.Fatalf("%d URLs are waited for after 20 s; what is sent takes %v", w.coming(), w.took)
+		}
+	}
+	e.Waiting, e.Fetching, e.Busy = 0, 0, 0
+	w.sent = append(w.sent, grant{at, 7})
+	w.beats(at, int(lost.Seconds())+1, e, func() {})
+	if w.coming() > 0 {
+		t.Errorf("a node with nothing to do waits for %d URLs", w.coming())
+	}
+}
+
 // TestANodeWithLittleToDoIsTriedAgain has one that was slow, and then has so little to do that its pace is not seen.
 func TestANodeWithLittleToDoIsTriedAgain(t *testing.T) {
 	w, e := newTestWorker(), &strategy.Load{Waiting: 5, Fetching: 1, Busy: 0.25}

@@ -40,6 +40,8 @@ type world struct {
 	t       *testing.T
 	rng     *rand.Rand
 	workers int
+	speed   float64                         // of all machines: as many times as fast as pageTime says
+	lag     map[strategy.Node]time.Duration // of what nodes send and hear
 	nodes   map[strategy.Node]*fetcher
 	total   int     // URLs
 	effort  float64 // that they take, in mean pages
@@ -47,9 +49,13 @@ type world struct {
 	began   time.Time
 	epoch   uint64
 	moving  []centraltest.Move
-	movedAt time.Time // when hosts that move arrive
-	moved   int       // hosts
+	movedAt time.Time            // when hosts that move arrive
+	moved   int                  // hosts
+	settle  func() time.Duration // how long a move takes
 	after   func(w *world)
+
+	beyond int // links that each page has to hosts of their own, and that a rule leaves out
+	far    int // such links so far
 }
 
 // A fetcher is a node's engine.
@@ -61,6 +67,7 @@ type fetcher struct {
 	lanes   []lane
 	under   []*visit
 	pages   int64
+	taken   int64     // links
 	end     time.Time // of the last
 	loadAt  time.Time
 	wantAt  time.Time
@@ -82,7 +89,8 @@ type visit struct {
 
 func newWorld(t *testing.T, seed uint64, splitter Splitter, machines []strategy.Machine, given []byte) *world {
 	t.Helper()
-	w := &world{t: t, rng: rand.New(rand.NewPCG(seed, 7)), workers: 8, nodes: map[strategy.Node]*fetcher{},
+	w := &world{t: t, rng: rand.New(rand.NewPCG(seed, 7)), workers: 8, speed: 1,
+		settle: func() time.Duration { return 1500 * time.Millisecond }, nodes: map[strategy.Node]*fetcher{},
 		fetched: map[string]int{}, epoch: 1}
 	var names []strategy.Node
 	for i, m := range machines {
@@ -96,6 +104,7 @@ func newWorld(t *testing.T, seed uint64, splitter Splitter, machines []strategy.
 		return New(cfg)
 	}, names...)
 	w.Spare = w.spare
+	w.Delay = func(from, to strategy.Node) time.Duration { return max(w.lag[from], w.lag[to]) }
 	for _, n := range names {
 		if given != nil {
 			w.Tell(n, strategy.Given{Data: given})
@@ -159,10 +168,17 @@ func (w *world) owns(n strategy.Node, host string) bool {
 	return o == n && s == strategy.Owned
 }
 
+// leftOut is a link that a rule leaves out: its host's owner notes that it was met, and has nothing to fetch.
+const leftOut = ""
+
+func toFetch(links []string) []string {
+	return slices.DeleteFunc(slices.Clone(links), func(url string) bool { return url == leftOut })
+}
+
 // work goes on with the pages under way, and begins others: one a host at a time.
 func (w *world) work(n strategy.Node) {
 	f := w.nodes[n]
-	if share := tick.Seconds() / pageTime(f.machine) / f.slow / float64(max(1, len(f.under))); len(f.under) > 0 {
+	if share := tick.Seconds() * w.speed / pageTime(f.machine) / f.slow / float64(max(1, len(f.under))); len(f.under) > 0 {
 		f.under = slices.DeleteFunc(f.under, func(v *visit) bool {
 			if v.left -= share; v.left > 0 {
 				return false
@@ -170,6 +186,10 @@ func (w *world) work(n strategy.Node) {
 			f.pages++
 			f.end = w.Now
 			w.fetched[v.url]++
+			for range w.beyond {
+				w.far++
+				f.links[fmt.Sprintf("site.example#far %d", w.far)] = []string{leftOut}
+			}
 			return true
 		})
 	}
@@ -197,10 +217,10 @@ func (w *world) send(n strategy.Node) {
 	for _, host := range slices.Sorted(maps.Keys(f.links)) {
 		switch o, s := w.Nodes[n].View().Owner(host); {
 		case s != strategy.Unknown:
-			f.lanes = append(f.lanes, lane{w.Now.Add(200 * time.Millisecond), o, host, f.links[host]})
+			f.lanes = append(f.lanes, lane{w.Now.Add(200*time.Millisecond + w.lag[n]), o, host, f.links[host]})
 			delete(f.links, host)
 		case !f.wantAt.After(w.Now):
-			wanted.Hosts, wanted.Links = append(wanted.Hosts, host), append(wanted.Links, len(f.links[host]))
+			wanted.Hosts, wanted.Links = append(wanted.Hosts, host), append(wanted.Links, len(toFetch(f.links[host])))
 		}
 	}
 	if len(wanted.Hosts) > 0 {
@@ -212,7 +232,9 @@ func (w *world) send(n strategy.Node) {
 			return false
 		}
 		if to := w.nodes[l.to]; !to.gone && w.owns(l.to, l.host) {
-			to.queues[l.host] = append(to.queues[l.host], l.links...)
+			come := toFetch(l.links)
+			to.queues[l.host] = append(to.queues[l.host], come...)
+			to.taken += int64(len(come))
 		} else {
 			f.links[l.host] = append(f.links[l.host], l.links...)
 			if !to.gone {
@@ -230,7 +252,7 @@ func (w *world) report(n strategy.Node) {
 		return
 	}
 	f.loadAt = w.Now.Add(time.Second)
-	e := strategy.Load{Node: n, Fetching: len(f.under), Busy: float64(len(f.under)) / float64(w.workers), Pages: f.pages,
+	e := strategy.Load{Node: n, Fetching: len(f.under), Busy: float64(len(f.under)) / float64(w.workers), Pages: f.pages, Taken: f.taken,
 		Machine: f.machine}
 	for _, urls := range f.queues {
 		if e.Waiting += int64(len(urls)); len(urls) > 0 {
@@ -270,7 +292,7 @@ func (w *world) carry() {
 		if len(w.moving) == 0 {
 			return
 		}
-		w.movedAt = w.Now.Add(1500 * time.Millisecond)
+		w.movedAt = w.Now.Add(w.settle())
 		w.epoch++
 		w.Members(w.epoch, w.epoch-1, all...)
 	}
@@ -342,7 +364,7 @@ type run struct {
 // finish lets the nodes fetch all.
 func (w *world) finish() run {
 	w.t.Helper()
-	for limit := w.Now.Add(time.Hour); len(w.fetched) < w.total; w.pass(time.Second) {
+	for limit := w.Now.Add(time.Hour); len(w.fetched) < w.total; w.pass(time.Second / 4) {
 		if w.Now.After(limit) {
 			w.t.Fatalf("after an hour %d of %d URLs are fetched: %v", len(w.fetched), w.total, w.Nodes[w.Leader()])
 		}
@@ -361,7 +383,7 @@ func (w *world) finish() run {
 		if f.end.After(last) {
 			last = f.end
 		}
-		pace += 1 / pageTime(f.machine)
+		pace += w.speed / pageTime(f.machine)
 	}
 	r := run{time: last.Sub(w.began), tail: last.Sub(first)}
 	r.share = w.effort / pace / r.time.Seconds()

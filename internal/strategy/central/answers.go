@@ -51,7 +51,7 @@ func (s *Strategy) settle(it *item) bool {
 		s.grant(it.host, ownGranted)
 		if p != nil {
 			if p.phase == offering {
-				s.kept.add(s.now, it.host)
+				s.kept.add(s.now, s.cfg.Keep, it.host)
 			}
 			s.drop(p)
 		}
@@ -84,7 +84,7 @@ func (s *Strategy) settle(it *item) bool {
 	case itemWait:
 		if p != nil && (p.phase == asking || p.phase == telling || p.phase == holding || p.phase == offering) {
 			p.tries = 0
-			s.schedule(p, s.now.Add(millis(it.number)))
+			s.schedule(p, together(s.now, millis(it.number)))
 		}
 	case itemProbe:
 		s.askedToProbe(p, it)
@@ -102,6 +102,12 @@ func (s *Strategy) settle(it *item) bool {
 		s.schedule(p, s.now.Add(millis(it.number)))
 	}
 	return false
+}
+
+// together is a time as far from now, or some later: hosts that wait about as long are asked about in one message.
+func together(now time.Time, wait time.Duration) time.Time {
+	step := max(wait/4, time.Millisecond)
+	return now.Add(wait).Truncate(step).Add(step)
 }
 
 func millis(n uint64) time.Duration { return time.Duration(min(n, 1<<32)) * time.Millisecond }

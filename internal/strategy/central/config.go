@@ -30,6 +30,8 @@ type Config struct {
 	Gather time.Duration
 	Await  time.Duration // for so long, at most, they wait for nodes that are known to come; 30s
 
+	Keep time.Duration // a host that was offered in vain is not offered again for so long, or up to twice that; 5m
+
 	Fixed      bool // no host moves for load: nodes tell none, and give none away
 	FetchFirst bool // a node begins to fetch from a host that it wants before it is granted
 }
@@ -40,7 +42,7 @@ func (c Config) WithDefaults() Config {
 		cmp.Or(c.Silence, 4*time.Second)
 	c.Wait, c.Timeout = cmp.Or(c.Wait, 2*time.Second), cmp.Or(c.Timeout, 2*time.Second)
 	c.Least, c.Most = cmp.Or(c.Least, c.Timeout/4), cmp.Or(c.Most, 4*c.Timeout)
-	c.Probes = cmp.Or(c.Probes, 64)
+	c.Probes, c.Keep = cmp.Or(c.Probes, 64), cmp.Or(c.Keep, 5*time.Minute)
 	c.Gather, c.Await = cmp.Or(c.Gather, 1500*time.Millisecond), cmp.Or(c.Await, 30*time.Second)
 	return c
 }

@@ -76,7 +76,7 @@ func (s *Strategy) spared(queues []strategy.Queue) {
 			return
 		}
 		value, mine := s.own.get(key(q.Host))
-		if !mine || value != ownGranted || s.pending[q.Host] != nil || s.kept.has(s.now, q.Host) {
+		if !mine || value != ownGranted || s.pending[q.Host] != nil || s.kept.has(s.now, s.cfg.Keep, q.Host) {
 			continue
 		}
 		turn %= len(gives)
@@ -134,24 +134,22 @@ type kept struct {
 	since      time.Time // of the younger
 }
 
-// A generation of hosts that were kept has so many, and takes so long.
-const (
-	maxKept = 2000
-	keptAge = 5 * time.Minute
-)
+// A generation of hosts that were kept has so many.
+const maxKept = 2000
 
-func (k *kept) add(now time.Time, host string) {
-	k.age(now)
+func (k *kept) add(now time.Time, age time.Duration, host string) {
+	k.age(now, age)
 	k.young[host] = true
 }
 
-func (k *kept) has(now time.Time, host string) bool {
-	k.age(now)
+func (k *kept) has(now time.Time, age time.Duration, host string) bool {
+	k.age(now, age)
 	return k.young[host] || k.old[host]
 }
 
-func (k *kept) age(now time.Time) {
-	if k.young == nil || len(k.young) >= maxKept || now.Sub(k.since) >= keptAge {
+// age begins a new generation when the younger one is as old as that, or full.
+func (k *kept) age(now time.Time, age time.Duration) {
+	if k.young == nil || len(k.young) >= maxKept || now.Sub(k.since) >= age {
 		k.old, k.young, k.since = k.young, map[string]bool{}, now
 	}
 }

@@ -71,7 +71,7 @@ func (s *Strategy) wanted(e strategy.Wanted) {
 		return // it is told again
 	}
 	for i, host := range e.Hosts {
-		links := 0
+		links := 1
 		if i < len(e.Links) {
 			links = e.Links[i]
 		}

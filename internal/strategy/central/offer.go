@@ -44,6 +44,15 @@ func (l *Leader) Stays(r hosttable.Row, to strategy.Node, stay time.Duration) bo
 	return min(l.now.Sub(l.since), l.now.Sub(time.Unix(int64(r.Since), 0)).Abs()) < stay
 }
 
+// lateMove is what a move takes at most that begins to count when it was decided.
+const lateMove = 5 * time.Second
+
+// late reports whether a host comes long after its move was decided, as the log could not be written meanwhile: it would
+// be free to move on when it has come.
+func (l *Leader) late(r hosttable.Row) bool {
+	return l.now.Sub(time.Unix(int64(r.Since), 0)).Abs() > lateMove
+}
+
 // remind tells all nodes whose a host is that has moved for load and does not come: who has it yet may be another
 // process than the one that has offered it.
 func (l *Leader) remind(host string, owner strategy.Node, r hosttable.Row) {

@@ -43,7 +43,7 @@ type pending struct {
 }
 
 func (s *Strategy) add(host string, ph phase) *pending {
-	p := &pending{host: host, index: -1}
+	p := &pending{host: host, index: -1, links: 1} // as far as is known
 	s.pending[host] = p
 	s.turn(p, ph)
 	return p

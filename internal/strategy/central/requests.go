@@ -138,7 +138,7 @@ func (l *Leader) Holds(from strategy.Node, host string) {
 	case owner == from && r.State == Promised:
 		r.State = Reached
 		l.policy.Came(host, r)
-		if r.Round&Moved != 0 { // it counts when that was decided: who has come since may have it next
+		if r.Round&Moved != 0 && !l.late(r) { // it counts when that was decided: who has come since may have it next
 			l.put(host, r)
 		} else {
 			l.Set(host, r)

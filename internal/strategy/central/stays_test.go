@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"kumo/internal/strategy"
+	"kumo/internal/strategy/central/hosttable"
 )
 
 // TestWhatStaysIsToldOf has a host about to move to a node that dies: it may have stayed, and the epoch is not
@@ -43,5 +44,28 @@ func TestWhatStaysIsToldOf(t *testing.T) {
 	s.drop(s.pending["s.example"])
 	if _, acknowledged := step(); !acknowledged {
 		t.Error("the leader knows, and the epoch is not acknowledged")
+	}
+}
+
+// TestWhatComesLateStays has a host come long after its move was decided, as the log could not be written: it stays as
+// long as each that has moved.
+func TestWhatComesLateStays(t *testing.T) {
+	const stay = 15 * time.Second
+	for _, took := range []time.Duration{time.Second, 14 * time.Second} {
+		s := newNobody("a~1")
+		s.Step(time.Unix(1e9, 0), []strategy.Event{strategy.Members{Epoch: 1, Settled: 1,
+			Members: []strategy.Member{{Node: "a~1"}, {Node: "b~1"}}}}, nil)
+		l := newLeader(s)
+		l.Set("s.example", hosttable.Row{Owner: "a~1", State: Promised, Round: Moved})
+		s.now = s.now.Add(took)
+		l.Holds("a~1", "s.example")
+		s.now = s.now.Add(stay - 2*time.Second)
+		if r := l.Row("s.example"); r.State != Reached || took > lateMove && !l.Stays(r, "b~1", stay) {
+			t.Errorf("it came after %v, and may move again after %v: %+v", took, stay-2*time.Second, r)
+		}
+		s.now = s.now.Add(3 * time.Second)
+		if l.Stays(l.Row("s.example"), "b~1", stay) {
+			t.Errorf("it came after %v, and stays longer than %v", took, stay)
+		}
 	}
 }

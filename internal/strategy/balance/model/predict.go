@@ -23,13 +23,13 @@ func (b Basis) String() string {
 }
 
 // enough samples held back tell which of two errors is the less.
-const enough = 10
+const enough = 3
 
 // Time is how long a node with such a machine takes for n URLs, in seconds: 0 for none, and, but for rounding, never
 // less for more. It says what the model knows now, and stays as it is when the model learns.
 func (m *Model) Time(node string, machine Machine) (func(n int) float64, Basis) {
 	pace, known := m.pace[node]
-	worse := m.report.HeldBack >= enough && m.report.ByPace < m.report.Error
+	worse := m.report.HeldBack < enough || m.report.ByPace < m.report.Error
 	switch {
 	case m.net != nil && !(known && worse):
 		return m.learnt(node, machine), Learnt

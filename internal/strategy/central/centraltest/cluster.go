@@ -21,6 +21,8 @@ type Cluster struct {
 	Spare  func(n strategy.Node) []strategy.Queue           // what a node can spare; nil: nothing waits
 	Moves  []Move                                           // that nodes want
 	Probes []strategy.Probe                                 // that nodes were asked for
+	Delay  func(from, to strategy.Node) time.Duration       // of messages; nil: they come at once
+	later  []letter
 	fresh  func(n strategy.Node) *central.Strategy
 	wake   map[strategy.Node]map[uint64]time.Time
 }
@@ -29,6 +31,13 @@ type Cluster struct {
 type Move struct {
 	strategy.HandOver
 	From strategy.Node
+}
+
+// A letter is a message on its way.
+type letter struct {
+	at   time.Time
+	to   strategy.Node
+	said strategy.Message
 }
 
 // New makes a cluster of nodes that are all members, and reach each host in 10 ms.
@@ -75,6 +84,7 @@ func (c *Cluster) Settle() { c.Run(time.Minute) }
 // Run lets time pass, in steps of 20 ms.
 func (c *Cluster) Run(d time.Duration) {
 	for end := c.Now.Add(d); c.Now.Before(end); c.Now = c.Now.Add(20 * time.Millisecond) {
+		c.deliver()
 		for again := true; again; {
 			again = false
 			for _, n := range c.Names() {
@@ -82,6 +92,19 @@ func (c *Cluster) Run(d time.Duration) {
 			}
 		}
 	}
+}
+
+// deliver tells nodes what has come to them by now.
+func (c *Cluster) deliver() {
+	c.later = slices.DeleteFunc(c.later, func(l letter) bool {
+		if l.at.After(c.Now) {
+			return false
+		}
+		if c.Nodes[l.to] != nil {
+			c.Tell(l.to, l.said)
+		}
+		return true
+	})
 }
 
 // Step lets a node take in what it was told, and reports whether there was something.
@@ -107,8 +130,11 @@ func (c *Cluster) Step(n strategy.Node) bool {
 func (c *Cluster) CarryOut(n strategy.Node, a strategy.Action) {
 	switch a := a.(type) {
 	case strategy.Send:
-		if c.Nodes[a.To] != nil {
-			c.Tell(a.To, strategy.Message{From: n, Data: a.Data})
+		switch m := (strategy.Message{From: n, Data: a.Data}); {
+		case c.Delay != nil && c.Delay(n, a.To) > 0:
+			c.later = append(c.later, letter{c.Now.Add(c.Delay(n, a.To)), a.To, m})
+		case c.Nodes[a.To] != nil:
+			c.Tell(a.To, m)
 		}
 	case strategy.Persist:
 		last := c.Base + len(c.Log)
