@@ -87,7 +87,7 @@ func readImports(t *testing.T) map[string][]string {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && (d.Name() == "bench" || d.Name() == "testdata" || name != "." && d.Name()[0] == '.'):
+		case d.IsDir() && (d.Name() == "testdata" || name != "." && d.Name()[0] == '.' || isModule(name)):
 			return filepath.SkipDir
 		case d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
 			return nil
@@ -113,4 +113,10 @@ func readImports(t *testing.T) map[string][]string {
 		t.Fatal(err)
 	}
 	return all
+}
+
+// isModule reports whether a folder below this one is a module of its own.
+func isModule(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "go.mod"))
+	return err == nil && dir != "."
 }

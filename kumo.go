@@ -4,73 +4,50 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"regexp"
-	"strings"
+	"iter"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"kumo/internal/crawl"
 	"kumo/internal/job"
-	"kumo/internal/login"
 	"kumo/internal/page"
-	"kumo/internal/policy"
-	"kumo/internal/weburl"
+	"kumo/internal/session"
 	"kumo/internal/wire"
 )
 
-// ErrLimit is what Run returns when a limit was reached and URLs still wait.
-var ErrLimit = policy.ErrLimit
-
-// A Page is one URL that was answered.
-type Page struct {
-	URL       string // as fetched, in canonical form
-	From      string // the page that linked to it, "" for a seed
-	Depth     int    // hops from a seed
-	Status    int    // HTTP status
-	Header    http.Header
-	Type      string // media type without parameters, in lower case
-	Charset   string // that text was read with, "" for other types
-	Lang      string // of the first sentences: ISO 639-1 or 639-3, "other"; "" for other types
-	Title     string
-	Body      []byte   // without transfer and content coding; in the page's own charset
-	Links     []string // absolute and canonical, in the order found
-	Truncated bool     // the answer ended early, or was longer than the limit
-	NoIndex   bool     // the page asks to be shown in no index
-	Time      time.Time
-	Took      time.Duration
-}
-
-// An Error is one URL that was not answered.
-type Error struct {
-	URL   string
-	From  string
-	Kind  string // dns, connect, refused, tls, timeout, reset, malformed, private, proxy, unreachable
-	Tries int
-	Err   error
-}
-
-func (e *Error) Error() string { return fmt.Sprintf("fetch %s: %v", e.URL, e.Err) }
-
-// Unwrap returns the cause.
-func (e *Error) Unwrap() error { return e.Err }
-
-// A Crawler crawls. Make it with New, give it callbacks, and Run it once.
+// A Crawler crawls. Make it with New, give it callbacks, and Run it once, or range over its Pages.
+//
+// Callbacks are called by the goroutines that fetch, as many at once as hosts are worked on; those of one host come one
+// after another. While a callback runs its host waits, and no other does. They may call Stop and Stats, and are set
+// before Run.
 type Crawler struct {
-	job     job.Job
-	err     error // of an option
-	onPage  []func(*Page)
-	onError []func(*Error)
+	job    job.Job
+	set    map[string]bool // settings of a crawl's folder that options have given
+	faults []error         // of options
 
-	mu   sync.Mutex // guards stop
-	stop context.CancelFunc
-	over bool
+	onPage    []func(*Page)
+	onError   []func(*Error)
+	onRequest []func(*Request)
+	onLink    []func(*Link)
+	findLinks []func(*Page) []string
+
+	found  func(*Page, error) // where Pages waits for them; nil without
+	vetoes atomic.Int64
+
+	mu      sync.Mutex // guards below
+	stop    context.CancelFunc
+	over    bool
+	running *session.Session // while it runs
+	began   time.Time
+	last    Stats // when it had run
+	cause   error // why the first URL was not answered
 }
 
 // New returns a crawler with the manners of kumo crawl: it stays on the seeds' hosts, obeys robots.txt, and waits a
 // second between two requests to a host.
 func New(opts ...Option) *Crawler {
-	c := &Crawler{}
+	c := &Crawler{set: map[string]bool{}}
 	c.job.Crawl.Depth = -1
 	c.job.Frontier.Delay, c.job.Frontier.AddrDelay = time.Second, 250*time.Millisecond
 	c.job.Crawl.DecodeAll = true
@@ -80,35 +57,102 @@ func New(opts ...Option) *Crawler {
 	return c
 }
 
-// OnPage has f called with every page. Pages of different hosts come at the same time, from different goroutines; what
-// f is given is its own to keep.
-func (c *Crawler) OnPage(f func(*Page)) { c.onPage = append(c.onPage, f) }
+// OnPage has f called with every page, when it is fetched, kept and its links are queued. The Page and all that it
+// holds are f's to keep; several callbacks get the same one.
+func (c *Crawler) OnPage(f func(*Page)) {
+	c.require(f != nil, "OnPage", noFunction, "nil")
+	c.onPage = append(c.onPage, f)
+}
 
-// OnError has f called with every URL that failed for good, in the same way.
-func (c *Crawler) OnError(f func(*Error)) { c.onError = append(c.onError, f) }
+// OnError has f called with every URL that failed for good. The Error is f's to keep.
+func (c *Crawler) OnError(f func(*Error)) {
+	c.require(f != nil, "OnError", noFunction, "nil")
+	c.onError = append(c.onError, f)
+}
 
-// Run crawls from seeds until nothing waits. It returns nil then, ErrLimit when a limit was reached, and the context's
-// error when that ended or Stop was called. Requests under way may take up to five seconds more.
+// OnRequest has f called before every request for a URL of the crawl, retries among them, but not for robots.txt and
+// logins. The Request is f's until it returns.
+func (c *Crawler) OnRequest(f func(*Request)) {
+	c.require(f != nil, "OnRequest", noFunction, "nil")
+	c.onRequest = append(c.onRequest, f)
+}
+
+// OnLink has f called with every link of every page, before scope, filters and robots.txt are asked about it. The Link
+// is f's until it returns, its strings for good.
+func (c *Crawler) OnLink(f func(*Link)) {
+	c.require(f != nil, "OnLink", noFunction, "nil")
+	c.onLink = append(c.onLink, f)
+}
+
+// FindLinks has f called with every page before its links are queued. The URLs that it returns, which may be relative,
+// count as further links of the page: for pages whose links only the program knows to read, as JSON has them.
+func (c *Crawler) FindLinks(f func(*Page) []string) {
+	c.require(f != nil, "FindLinks", noFunction, "nil")
+	c.findLinks = append(c.findLinks, f)
+}
+
+// Run crawls from seeds until nothing waits. It returns nil then, ErrLimit when a limit was reached, ErrNothing when no
+// URL was answered, and the context's error when that ended or Stop was called. Requests under way may take up to five
+// seconds more. All callbacks have returned when Run does.
 func (c *Crawler) Run(ctx context.Context, seeds ...string) error {
-	if c.err != nil {
-		return c.err
-	}
 	ctx, err := c.begin(ctx)
 	if err != nil {
 		return err
 	}
-	defer c.Stop()
-	c.job.Seeds = seeds
-	c.job.Listener = crawl.Listener{Visited: c.visited}
-	run, err := wire.Open(ctx, &c.job)
-	if err != nil {
-		return err
+	return c.run(ctx, seeds)
+}
+
+// Pages is Run as an iterator: it yields each page as OnPage has it, with a nil error, and each URL that failed for
+// good as a nil page with an *Error. Any other error is the last, and what Run returns. The crawl waits while the
+// loop's body works, but for requests under way. Leaving the loop stops the crawl and waits for its end; pages that
+// come meanwhile are dropped.
+func (c *Crawler) Pages(ctx context.Context, seeds ...string) iter.Seq2[*Page, error] {
+	return func(yield func(*Page, error) bool) {
+		ctx, err := c.begin(ctx)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		type result struct {
+			page *Page
+			err  error
+		}
+		results, left, ended := make(chan result), make(chan struct{}), make(chan struct{})
+		c.found = func(p *Page, err error) {
+			select {
+			case results <- result{p, err}:
+			case <-left:
+			}
+		}
+		go func() {
+			defer close(ended)
+			err = c.run(ctx, seeds)
+		}()
+		defer func() {
+			close(left)
+			c.Stop()
+			<-ended
+		}()
+		for {
+			select {
+			case r := <-results:
+				if !yield(r.page, r.err) {
+					return
+				}
+			case <-ended:
+				if err != nil {
+					yield(nil, err)
+				}
+				return
+			}
+		}
 	}
-	_, err = run.Run(ctx)
-	return errors.Join(err, run.Close())
 }
 
 func (c *Crawler) begin(ctx context.Context) (context.Context, error) {
+	if err := errors.Join(c.faults...); err != nil {
+		return nil, err
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.stop != nil {
@@ -118,7 +162,29 @@ func (c *Crawler) begin(ctx context.Context) (context.Context, error) {
 	if c.over {
 		c.stop()
 	}
+	c.began = time.Now()
 	return ctx, nil
+}
+
+func (c *Crawler) run(ctx context.Context, seeds []string) error {
+	defer c.Stop()
+	c.job.Seeds = seeds
+	c.job.Listener = crawl.Listener{Visited: c.visited, Skipped: c.skipped}
+	c.job.Hooks = c.hooks()
+	if err := c.goOn(); err != nil {
+		return err
+	}
+	s, err := wire.Open(ctx, &c.job)
+	if err != nil {
+		return inOptions(err)
+	}
+	c.count(s)
+	_, err = s.Run(ctx)
+	c.countLast()
+	if err == nil && s.Stats.Pages() == 0 {
+		err = c.nothing()
+	}
+	return inOptions(errors.Join(err, s.Close()))
 }
 
 // Stop ends Run, now or when it is called.
@@ -133,128 +199,52 @@ func (c *Crawler) Stop() {
 
 func (c *Crawler) visited(r *page.Record) {
 	if r.Failure != page.None {
-		e := &Error{URL: r.URL, From: r.From, Kind: string(r.Failure), Tries: r.Tries, Err: errors.New(r.Detail)}
-		for _, f := range c.onError {
-			f(e)
-		}
+		c.failed(errorOf(r))
 		return
 	}
-	if len(c.onPage) == 0 {
+	if len(c.onPage) == 0 && c.found == nil {
 		return
 	}
 	p := pageOf(r)
 	for _, f := range c.onPage {
 		f(p)
 	}
-}
-
-// pageOf copies what the engine will use again.
-func pageOf(r *page.Record) *Page {
-	p := &Page{URL: r.URL, From: r.From, Depth: r.Depth, Status: r.Response.Status, Header: r.Response.Header.Clone(),
-		Type: r.Page.Type, Charset: r.Page.Charset, Lang: r.Page.Lang, Title: strings.Clone(r.Page.Title),
-		Body: append([]byte(nil), r.Response.Body...), Truncated: r.Response.Truncated != page.Whole, NoIndex: r.NoIndex,
-		Time: r.Time, Took: r.Took}
-	for _, l := range r.Page.Links {
-		p.Links = append(p.Links, l.URL)
-	}
-	return p
-}
-
-// An Option sets something that New's defaults do not suit.
-type Option func(*Crawler)
-
-// Delay is the time from the end of an answer to the next request to that host; one second unless set.
-func Delay(d time.Duration) Option { return func(c *Crawler) { c.job.Frontier.Delay = d } }
-
-// Concurrency is how many hosts are worked on at once; 64 unless set.
-func Concurrency(hosts int) Option { return func(c *Crawler) { c.job.Frontier.Hosts = hosts } }
-
-// Depth is how many hops from a seed links are followed; 0 is the seeds only. Without limit unless set.
-func Depth(hops int) Option { return func(c *Crawler) { c.job.Crawl.Depth = hops } }
-
-// Limit stops the crawl after so many pages.
-func Limit(pages int64) Option { return func(c *Crawler) { c.job.Crawl.Pages = pages } }
-
-// Scope says which URLs belong to the crawl, seen from its seeds: "page", "prefix", "host" (unless set), "domain" or
-// "any".
-func Scope(name string) Option {
-	return func(c *Crawler) {
-		mode, err := weburl.ParseMode(name)
-		c.job.Scope, c.err = mode, errors.Join(c.err, err)
+	if c.found != nil {
+		c.found(p, nil)
 	}
 }
 
-// Canon has URLs rewritten before they are known, so that spellings of one page are fetched once, by a list of rules:
-// "tracking" and "session" drop query parameters that say where a visitor came from or who he is, "sort" sorts the
-// query, "index" drops "index.html" and the like, "www" drops that from hosts. On some sites they lose pages; without
-// Canon no rule holds.
-func Canon(rules string) Option {
-	return func(c *Crawler) {
-		set, err := weburl.ParseRules(rules)
-		c.job.Crawl.Canon, c.err = set, errors.Join(c.err, err)
+func (c *Crawler) failed(e *Error) {
+	c.because(func() error { return e })
+	for _, f := range c.onError {
+		f(e)
+	}
+	if c.found != nil {
+		c.found(nil, e)
 	}
 }
 
-// Include fetches only URLs that match one of the expressions, besides the seeds.
-func Include(res ...*regexp.Regexp) Option {
-	return func(c *Crawler) { c.job.Crawl.Include = append(c.job.Crawl.Include, res...) }
+func (c *Crawler) skipped(s *page.Skip) {
+	if s.Rule == "failed" {
+		return // visited is told more
+	}
+	c.because(func() error { return inOptions(fmt.Errorf("%s was left out: %s: %s", s.URL, s.Rule, s.Why)) })
 }
 
-// Exclude fetches no URL that matches one of the expressions.
-func Exclude(res ...*regexp.Regexp) Option {
-	return func(c *Crawler) { c.job.Crawl.Exclude = append(c.job.Crawl.Exclude, res...) }
-}
-
-// Embeds fetches images, scripts and other parts of pages, too.
-func Embeds() Option { return func(c *Crawler) { c.job.Crawl.Embeds = true } }
-
-// NoCookies keeps none of the cookies that servers set, and sends none back.
-func NoCookies() Option { return func(c *Crawler) { c.job.NoCookies = true } }
-
-// Login logs in before anything is fetched, by a file as kumo crawl --login has it. If that fails, Run does.
-func Login(file string) Option {
-	return func(c *Crawler) {
-		logins, err := login.Load(file)
-		c.job.Logins, c.err = logins, errors.Join(c.err, err)
+// because keeps why the first URL was not answered.
+func (c *Crawler) because(why func() error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cause == nil {
+		c.cause = why()
 	}
 }
 
-// Contact is a URL or mail address where site owners can reach you; it becomes part of the user agent.
-func Contact(contact string) Option { return func(c *Crawler) { c.job.Contact = contact } }
-
-// UserAgent is the whole User-Agent.
-func UserAgent(agent string) Option { return func(c *Crawler) { c.job.Fetch.UserAgent = agent } }
-
-// Timeout is how long an answer may bring nothing; 30 seconds unless set.
-func Timeout(d time.Duration) Option { return func(c *Crawler) { c.job.Fetch.Timeout = d } }
-
-// AllowPrivate visits private and loopback addresses also where no seed names them.
-func AllowPrivate() Option { return func(c *Crawler) { c.job.Fetch.AllowPrivate = true } }
-
-// IgnoreRobots fetches what robots.txt forbids. Do that on your own sites only.
-func IgnoreRobots() Option { return func(c *Crawler) { c.job.Crawl.IgnoreRobots = true } }
-
-// Ignore does not obey what pages ask of robots: "nofollow", "rel-nofollow", "noindex", "noarchive",
-// "unavailable-after"; or "all".
-func Ignore(directives ...string) Option {
-	return func(c *Crawler) {
-		d, err := policy.ParseDirectives(directives)
-		c.job.Crawl.Ignore, c.err = c.job.Crawl.Ignore|d, errors.Join(c.err, err)
+func (c *Crawler) nothing() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cause == nil {
+		return ErrNothing
 	}
+	return fmt.Errorf("%w: %w", ErrNothing, c.cause)
 }
-
-// Sitemaps says which sitemaps are read: those that robots.txt names ("named", unless set), /sitemap.xml, too, where it
-// names none ("guess"), or none ("ignore").
-func Sitemaps(which string) Option {
-	return func(c *Crawler) {
-		s, err := policy.ParseSitemaps(which)
-		c.job.Crawl.Sitemaps, c.err = s, errors.Join(c.err, err)
-	}
-}
-
-// Out keeps the crawl in a folder, as kumo crawl does: WARC, pages.jsonl, logs, and the state from which the same
-// program continues. Without it nothing is written.
-func Out(dir string) Option { return func(c *Crawler) { c.job.Dir = dir } }
-
-// Tries is how many visits a URL gets before it has failed; three unless set.
-func Tries(n int) Option { return func(c *Crawler) { c.job.Crawl.Tries = n } }

@@ -37,7 +37,7 @@ var pages = sync.OnceValue(func() (all [][]byte) {
 		}
 		return left > 0
 	}
-	if dir := os.Getenv("KUMO_HTML"); dir != "" {
+	if dir := os.Getenv("KUMO_TEST_HTML"); dir != "" {
 		readPages(dir, take)
 		return all
 	}
@@ -98,9 +98,9 @@ func gzipped(b *testing.B, page []byte) []byte {
 // testdata is a file of the conformance data.
 func testdata(t testing.TB, path ...string) string {
 	t.Helper()
-	dir := os.Getenv("KUMO_TESTDATA")
+	dir := os.Getenv("KUMO_TEST_DATA")
 	if dir == "" {
-		t.Skip("KUMO_TESTDATA does not name the folder of conformance data")
+		t.Skip("KUMO_TEST_DATA does not name the folder of conformance data")
 	}
 	return filepath.Join(append([]string{dir}, path...)...)
 }

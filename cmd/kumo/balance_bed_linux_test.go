@@ -88,7 +88,8 @@ const (
 	bedAtOnce = "2"
 )
 
-// A bed is nodes on unequal machines that wait for URLs: they are a cluster, and its crawl is paused.
+// A bed is nodes on unequal machines that wait to be let go: they are a cluster, which has all URLs, and its crawl is
+// paused.
 type bed struct {
 	*labCluster
 	bedPlan
@@ -129,6 +130,13 @@ func newBed(t *testing.T, name string, p bedPlan) *bed {
 	b.gate.open()
 	b.settle(time.Minute)
 	b.tell("add", "-i", b.list)
+	b.until(time.Minute, "do not take the URLs in", func(is *labStatus) bool {
+		in := 0
+		for _, n := range is.Nodes {
+			in += n.Load.Known + n.Load.Outbox
+		}
+		return in >= len(b.all)
+	})
 	return b
 }
 
@@ -186,7 +194,7 @@ func (b *bed) watchEnds() (ended func() []time.Duration) {
 
 // follow writes down, where files are kept, what the nodes say of themselves until stop is called.
 func (b *bed) follow() (stop func()) {
-	if os.Getenv("KUMO_KEEP") == "" {
+	if os.Getenv("KUMO_TEST_KEEP") == "" {
 		return func() {}
 	}
 	f, err := os.Create(filepath.Join(b.dir, "status"))
@@ -262,6 +270,7 @@ type bedRun struct {
 // A bedShare is a node's part in it.
 type bedShare struct {
 	pages int
+	first time.Duration // until it asked for its first page
 	last  time.Duration // until its last page was durable
 	usage netlab.Usage
 }
@@ -300,7 +309,13 @@ func (b *bed) measure(r *bedRun) {
 		dirs = append(dirs, n.dir)
 		when := make([]int, r.took/bedStretch+1)
 		for _, q := range log {
-			if at := int(q.End.Sub(b.began) / bedStretch); q.Client == n.host.Addr() && q.Whole && 0 <= at && at < len(when) {
+			if q.Client != n.host.Addr() || !q.Whole {
+				continue
+			}
+			if began := q.At.Sub(b.began); began > 0 && (r.nodes[i].first == 0 || began < r.nodes[i].first) {
+				r.nodes[i].first = began
+			}
+			if at := int(q.End.Sub(b.began) / bedStretch); 0 <= at && at < len(when) {
 				when[at]++
 			}
 		}
@@ -329,12 +344,12 @@ func (r *bedRun) speed() float64 { return float64(r.urls) / r.took.Seconds() }
 func (r *bedRun) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d URLs in %.1f s, tail %.1f s\n\n", r.strategy, r.urls, r.took.Seconds(), r.tail().Seconds())
-	fmt.Fprintf(&b, "| node | pages | last at s | CPU s | throttled s | peak MB | memory full | written MB | "+
-		"received MB | sent MB | pages in each %.0f s |\n|%s\n", bedStretch.Seconds(), strings.Repeat(" --- |", 11))
+	fmt.Fprintf(&b, "| node | pages | first at s | last at s | CPU s | throttled s | peak MB | memory full | written MB | "+
+		"received MB | sent MB | pages in each %.0f s |\n|%s\n", bedStretch.Seconds(), strings.Repeat(" --- |", 12))
 	for i, n := range r.nodes {
 		u := n.usage
-		fmt.Fprintf(&b, "| %d | %d | %.1f | %.1f | %.1f | %.0f | %d | %.1f | %.1f | %.1f | %s |\n", i+1, n.pages,
-			n.last.Seconds(), u.CPU.Seconds(), u.Throttled.Seconds(), float64(u.Peak)/(1<<20), u.Reclaims,
+		fmt.Fprintf(&b, "| %d | %d | %.1f | %.1f | %.1f | %.1f | %.0f | %d | %.1f | %.1f | %.1f | %s |\n", i+1, n.pages,
+			n.first.Seconds(), n.last.Seconds(), u.CPU.Seconds(), u.Throttled.Seconds(), float64(u.Peak)/(1<<20), u.Reclaims,
 			float64(u.Written)/1e6, float64(u.Received)/1e6, float64(u.Sent)/1e6, strings.Trim(fmt.Sprint(r.when[i]), "[]"))
 	}
 	return b.String()

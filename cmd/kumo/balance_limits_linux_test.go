@@ -16,11 +16,11 @@ import (
 )
 
 // TestBalanceLimits shows that the limits of TestBalance's machines bite: what programs get that want one thing alone,
-// and how long a node by itself takes for a hundred URLs, with one thing of its machine after another scarce. KUMO_BALANCE
-// has it run, for two minutes.
+// and how long a node by itself takes for a hundred URLs, with one thing of its machine after another scarce.
+// KUMO_TEST_BALANCE has it run, for two minutes.
 func TestBalanceLimits(t *testing.T) {
-	if number("KUMO_BALANCE", 0) == 0 {
-		t.Skip("SKIPPED: it takes two minutes, and root; set KUMO_BALANCE to run it")
+	if number("KUMO_TEST_BALANCE", 0) == 0 {
+		t.Skip("SKIPPED: it takes two minutes, and root; set KUMO_TEST_BALANCE to run it")
 	}
 	preferred(t)
 	t.Run("programs", limitsOfPrograms)

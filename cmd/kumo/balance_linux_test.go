@@ -21,25 +21,25 @@ const (
 	balanceMost  = 10 * time.Minute
 )
 
-// TestBalance has five nodes on machines as unequal as the paper's share 500 URLs of one site, where KUMO_BALANCE is
-// set: KUMO_PAIRS times (default 5) evenly by a hash, and as often by predicted times. Before, each node crawls 100
-// of them by itself, and the five share them once without knowing anything; what they have learnt goes from each run
-// to the next, of which there are KUMO_RUNS (default one more than pairs). KUMO_URLS is another number of URLs, and
-// KUMO_ALONE=0 leaves out what nodes do by themselves, with all that is judged by it; KUMO_KEEP is a folder for what
-// the nodes wrote.
+// TestBalance has five nodes on machines as unequal as the paper's share 500 URLs of one site, where KUMO_TEST_BALANCE
+// is set: KUMO_TEST_PAIRS times (default 5) evenly by a hash, and as often by predicted times. Before, each node crawls
+// 100 of them by itself, and the five share them once without knowing anything; what they have learnt goes from each
+// run to the next, of which there are KUMO_TEST_RUNS (default one more than pairs). KUMO_TEST_URLS is another number of
+// URLs, and KUMO_TEST_ALONE=0 leaves out what nodes do by themselves, with all that is judged by it; KUMO_TEST_KEEP is
+// a folder for what the nodes wrote.
 func TestBalance(t *testing.T) {
-	if os.Getenv("KUMO_BALANCE") == "" {
-		t.Skip("SKIPPED: it takes a quarter of an hour, and root; set KUMO_BALANCE to run it")
+	if os.Getenv("KUMO_TEST_BALANCE") == "" {
+		t.Skip("SKIPPED: it takes a quarter of an hour, and root; set KUMO_TEST_BALANCE to run it")
 	}
 	preferred(t)
-	pairs, seed := int(number("KUMO_PAIRS", 5)), number("KUMO_SEED", rand.Uint64N(1<<40))
-	t.Logf("KUMO_SEED=%d", seed)
+	pairs, seed := int(number("KUMO_TEST_PAIRS", 5)), number("KUMO_TEST_SEED", rand.Uint64N(1<<40))
+	t.Logf("KUMO_TEST_SEED=%d", seed)
 	j := &balanceJudge{T: t, plan: bedPlan{machines: unequal, pages: balancePages, seed: seed}, dir: t.TempDir()}
-	j.plan.urls = int(number("KUMO_URLS", balancePages))
-	if os.Getenv("KUMO_ALONE") != "0" {
+	j.plan.urls = int(number("KUMO_TEST_URLS", balancePages))
+	if os.Getenv("KUMO_TEST_ALONE") != "0" {
 		j.measureAlone()
 	}
-	for n := range max(int(number("KUMO_RUNS", 0)), pairs+1) {
+	for n := range max(int(number("KUMO_TEST_RUNS", 0)), pairs+1) {
 		r := &balanceRow{}
 		if 0 < n && n <= pairs {
 			r.even = j.run(n+1, "shard", "")

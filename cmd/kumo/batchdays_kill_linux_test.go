@@ -19,15 +19,15 @@ import (
 	"kumo/internal/synthweb"
 )
 
-// TestBatchDayIsKilled runs a day on Hadoop KUMO_BATCH_KILLS times (none unless it is set). Each time a NodeManager with
-// its containers, a DataNode and the command itself are killed, each at a random moment of a random job, one of them, by
-// turns, while pages are fetched. What is left is what a day left on this machine that nobody disturbed; the servers saw
-// no two requests nearer than they should be, and none twice but what the killed job did again. KUMO_SEED replays the
-// choices.
+// TestBatchDayIsKilled runs a day on Hadoop KUMO_TEST_BATCH_KILLS times (none unless it is set). Each time a
+// NodeManager with its containers, a DataNode and the command itself are killed, each at a random moment of a random
+// job, one of them, by turns, while pages are fetched. What is left is what a day left on this machine that nobody
+// disturbed; the servers saw no two requests nearer than they should be, and none twice but what the killed job did
+// again. KUMO_TEST_SEED replays the choices.
 func TestBatchDayIsKilled(t *testing.T) {
-	rounds := number("KUMO_BATCH_KILLS", 0)
+	rounds := number("KUMO_TEST_BATCH_KILLS", 0)
 	if rounds == 0 {
-		t.Skip("SKIPPED: it takes some ten minutes a round; set KUMO_BATCH_KILLS to run it")
+		t.Skip("SKIPPED: it takes some ten minutes a round; set KUMO_TEST_BATCH_KILLS to run it")
 	}
 	hadooptest.Conf(t)
 	l := newBatchLab(t, labSize{languages: 3, hosts: 9, pages: 240, pageSize: 8_000, depth: 2,
@@ -35,10 +35,10 @@ func TestBatchDayIsKilled(t *testing.T) {
 	whole := l.local("local", l.reducers)
 	l.runDay(whole, 0)
 	want, jobs := l.outcome(whole, 0), l.jobs(whole, 0)
-	seed := number("KUMO_SEED", rand.Uint64()>>1)
+	seed := number("KUMO_TEST_SEED", rand.Uint64()>>1)
 	for n := range rounds {
 		t.Run(fmt.Sprint(seed+n), func(t *testing.T) {
-			t.Logf("KUMO_SEED=%d", seed+n)
+			t.Logf("KUMO_TEST_SEED=%d", seed+n)
 			own := *l
 			own.T = t
 			d := &disturbed{batchLab: &own, place: own.hadoop(), dice: rand.New(rand.NewPCG(seed+n, 0))}

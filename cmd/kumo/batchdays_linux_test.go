@@ -27,22 +27,22 @@ import (
 // be in is compared with what they are in, and the XML is read by another program. It says what each day and each job
 // came to.
 //
-//	KUMO_DAYS       how many days; none unless it is set
-//	KUMO_LANGUAGES  of the web, a collection each (27)
-//	KUMO_HOSTS      (81), KUMO_PAGES (5400), KUMO_PAGE_SIZE (bytes, 45000), KUMO_WEB (1, its seed): the web
-//	KUMO_INTERVAL   between two pages of a host (20ms)
-//	KUMO_REDUCERS   (2)
-//	KUMO_DEPTH      hops from a seed (100)
-//	KUMO_KEEP       a folder for what this machine's crawl has written
+//	KUMO_TEST_DAYS       how many days; none unless it is set
+//	KUMO_TEST_LANGUAGES  of the web, a collection each (27)
+//	KUMO_TEST_HOSTS      (81), KUMO_TEST_PAGES (5400), KUMO_TEST_PAGE_SIZE (bytes, 45000), KUMO_TEST_WEB (1, its seed):
+//	the web KUMO_TEST_INTERVAL   between two pages of a host (20ms)
+//	KUMO_TEST_REDUCERS   (2)
+//	KUMO_TEST_DEPTH      hops from a seed (100)
+//	KUMO_TEST_KEEP       a folder for what this machine's crawl has written
 func TestBatchDays(t *testing.T) {
-	days := number("KUMO_DAYS", 0)
+	days := number("KUMO_TEST_DAYS", 0)
 	if days == 0 {
-		t.Skip("SKIPPED: it takes many minutes; set KUMO_DAYS to run it")
+		t.Skip("SKIPPED: it takes many minutes; set KUMO_TEST_DAYS to run it")
 	}
 	l := newBatchLab(t, labSize{languages: 27, hosts: 81, pages: 5400, pageSize: 45_000, depth: wholeDepth,
 		interval: 20 * time.Millisecond})
 	here, there := l.local("local", l.reducers), (*batchPlace)(nil)
-	if os.Getenv("KUMO_HADOOP") != "" {
+	if os.Getenv("KUMO_TEST_HADOOP") != "" {
 		there = l.hadoop()
 	} else {
 		there = l.local("local, 5 reducers", 5)
@@ -90,23 +90,23 @@ type labSize struct {
 
 func newBatchLab(t *testing.T, size labSize) *batchLab {
 	t.Helper()
-	l := &batchLab{T: t, dir: t.TempDir(), reducers: int(number("KUMO_REDUCERS", 2)),
-		depth: int(number("KUMO_DEPTH", size.depth)), interval: size.interval, first: time.Now().UTC()}
-	if text := os.Getenv("KUMO_INTERVAL"); text != "" {
+	l := &batchLab{T: t, dir: t.TempDir(), reducers: int(number("KUMO_TEST_REDUCERS", 2)),
+		depth: int(number("KUMO_TEST_DEPTH", size.depth)), interval: size.interval, first: time.Now().UTC()}
+	if text := os.Getenv("KUMO_TEST_INTERVAL"); text != "" {
 		var err error
 		if l.interval, err = time.ParseDuration(text); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if dir := os.Getenv("KUMO_KEEP"); dir != "" {
+	if dir := os.Getenv("KUMO_TEST_KEEP"); dir != "" {
 		l.dir = dir
 	}
 	l.configs = filepath.Join(l.dir, "collections")
 	l.port = freePort(t)
-	web := webFlags{seed: number("KUMO_WEB", 1), hosts: int(number("KUMO_HOSTS", size.hosts)),
-		pages: int(number("KUMO_PAGES", size.pages))}
-	f := serveFlags{languages: []string{strconv.FormatUint(number("KUMO_LANGUAGES", size.languages), 10)},
-		collections: l.configs, pageSize: int64(number("KUMO_PAGE_SIZE", size.pageSize))}
+	web := webFlags{seed: number("KUMO_TEST_WEB", 1), hosts: int(number("KUMO_TEST_HOSTS", size.hosts)),
+		pages: int(number("KUMO_TEST_PAGES", size.pages))}
+	f := serveFlags{languages: []string{strconv.FormatUint(number("KUMO_TEST_LANGUAGES", size.languages), 10)},
+		collections: l.configs, pageSize: int64(number("KUMO_TEST_PAGE_SIZE", size.pageSize))}
 	f.opts.Port = l.port
 	var err error
 	if l.cfg, err = f.config(&web); err != nil {
@@ -120,7 +120,7 @@ func newBatchLab(t *testing.T, size labSize) *batchLab {
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", l.program, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	t.Logf("KUMO_WEB=%d: %s, in %d languages, %v between two pages of a host", l.cfg.Seed, synthweb.New(l.cfg),
+	t.Logf("KUMO_TEST_WEB=%d: %s, in %d languages, %v between two pages of a host", l.cfg.Seed, synthweb.New(l.cfg),
 		len(l.cfg.Languages), l.interval)
 	return l
 }
@@ -223,7 +223,7 @@ func (l *batchLab) runDay(p *batchPlace, n int) {
 	server := l.serve(n)
 	defer server.Close()
 	cmd := l.command(p, n, server)
-	if testbed := filepath.Join(filepath.Dir(os.Getenv("KUMO_HADOOP")), "testbed"); p.on == "hadoop" {
+	if testbed := filepath.Join(filepath.Dir(os.Getenv("KUMO_TEST_HADOOP")), "testbed"); p.on == "hadoop" {
 		if _, err := os.Stat(testbed); err == nil { // which knows what servers and containers use
 			cmd = exec.CommandContext(l.Context(), testbed, append([]string{"cost", filepath.Dir(testbed)}, cmd.Args...)...)
 		}

@@ -335,7 +335,7 @@ func newBatchShow(stderr *os.File, quiet bool) *batchShow {
 		level = slog.LevelError
 	}
 	s.log = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level}))
-	if term.IsTerminal(int(stderr.Fd())) && !quiet {
+	if draws(stderr) && !quiet {
 		s.live = stderr
 	}
 	go func() {

@@ -57,13 +57,13 @@ type clusterNode struct {
 	leaving bool // it was told to
 }
 
-// newLabCluster makes hosts for n nodes, of which first are there from the beginning. KUMO_KEEP is a folder for what
-// they write.
+// newLabCluster makes hosts for n nodes, of which first are there from the beginning. KUMO_TEST_KEEP is a folder for
+// what they write.
 func newLabCluster(t *testing.T, name string, seed uint64, strategy string, first, n int) *labCluster {
 	t.Helper()
 	c := &labCluster{T: t, dir: t.TempDir(), strategy: strategy, first: first, secret: secret.New().Text(),
 		lab: netlab.ForTest(t, seed)}
-	if keep := os.Getenv("KUMO_KEEP"); keep != "" {
+	if keep := os.Getenv("KUMO_TEST_KEEP"); keep != "" {
 		c.dir = filepath.Join(keep, name)
 		if err := errors.Join(os.RemoveAll(c.dir), os.MkdirAll(c.dir, 0o777)); err != nil {
 			t.Fatal(err)
@@ -118,8 +118,8 @@ func serveInLab(t *testing.T, lab *netlab.Lab, web *synthweb.Web) (server *synth
 	return server
 }
 
-// entrances are the addresses by which a node joins, or a command reaches the cluster (n is nil then): those of who runs
-// servers; without any, of the first nodes of all but the one that joins.
+// entrances are the addresses by which a node joins, or a command reaches the cluster (n is nil then): those of who
+// runs servers; without any, of the first nodes of all but the one that joins.
 func (c *labCluster) entrances(n *clusterNode) string {
 	var all []string
 	for _, o := range c.nodes[:cmp.Or(serversWith(c.strategy), c.first)] {
@@ -155,8 +155,9 @@ func (c *labCluster) start(n *clusterNode) error {
 	return err
 }
 
-// place are the flags that say where a node listens and how it finds the others. Without a centre the first one names none: nobody is there
-// when it begins, and when it comes back it knows where they were. But if its disk is lost it has to be told.
+// place are the flags that say where a node listens and how it finds the others. Without a centre the first one names
+// none: nobody is there when it begins, and when it comes back it knows where they were. But if its disk is lost it has
+// to be told.
 func (c *labCluster) place(n *clusterNode) []string {
 	if c.nats != "" {
 		return []string{"--nats", c.nats}
@@ -246,7 +247,8 @@ func (c *labCluster) order(delay time.Duration, flags ...string) {
 		c.server.SeedURLs()[0]}, flags...)...)
 }
 
-// meet waits until the first nodes of a cluster without a centre know each other: one that is alone would begin at once.
+// meet waits until the first nodes of a cluster without a centre know each other: one that is alone would begin at
+// once.
 func (c *labCluster) meet(most time.Duration) {
 	c.Helper()
 	c.until(most, "do not find each other", func(is *labStatus) bool {
@@ -351,7 +353,7 @@ func (c *labCluster) why() {
 	for _, n := range c.nodes {
 		text, _ := os.ReadFile(filepath.Join(c.dir, n.name+".log"))
 		c.Logf("%s said:\n%s", n.name, text[max(0, len(text)-2000):])
-		if n.life != nil && os.Getenv("KUMO_KEEP") != "" {
+		if n.life != nil && os.Getenv("KUMO_TEST_KEEP") != "" {
 			_ = n.life.Signal(syscall.SIGQUIT) // its stacks are in the log
 		}
 	}
@@ -359,7 +361,7 @@ func (c *labCluster) why() {
 
 // keep writes down what the server saw, where files are kept.
 func (c *labCluster) keep(e *evidence) {
-	if os.Getenv("KUMO_KEEP") == "" {
+	if os.Getenv("KUMO_TEST_KEEP") == "" {
 		return
 	}
 	var b strings.Builder

@@ -11,18 +11,19 @@ import (
 )
 
 // TestCluster has five nodes, each on a host of its own, crawl a synthetic web while they are killed, paused, cut off,
-// replaced, leave and join, and lose what they say to each other: KUMO_ROUNDS times (none unless it is set), with seeds
-// from KUMO_SEED on. Of three rounds with seeds in a row, the first divisible by three, each kind of fault comes once
-// or more. Nothing may be missing, hosts are asked by one node at a time, and what all nodes have written down is what
-// the server saw. KUMO_STRATEGY is the strategy, KUMO_KEEP a folder for what the nodes wrote. With mesh no node runs a
-// server, so each fault may hit any node; and while the nodes do not all see each other, a host may be asked by two.
+// replaced, leave and join, and lose what they say to each other: KUMO_TEST_ROUNDS times (none unless it is set), with
+// seeds from KUMO_TEST_SEED on. Of three rounds with seeds in a row, the first divisible by three, each kind of fault
+// comes once or more. Nothing may be missing, hosts are asked by one node at a time, and what all nodes have written
+// down is what the server saw. KUMO_TEST_STRATEGY is the strategy, KUMO_TEST_KEEP a folder for what the nodes wrote.
+// With mesh no node runs a server, so each fault may hit any node; and while the nodes do not all see each other, a
+// host may be asked by two.
 func TestCluster(t *testing.T) {
-	rounds := number("KUMO_ROUNDS", 0)
+	rounds := number("KUMO_TEST_ROUNDS", 0)
 	if rounds == 0 {
-		t.Skip("SKIPPED: it takes a minute a round; set KUMO_ROUNDS to run it")
+		t.Skip("SKIPPED: it takes a minute a round; set KUMO_TEST_ROUNDS to run it")
 	}
-	seed := number("KUMO_SEED", rand.Uint64N(1<<40)*3)
-	t.Logf("KUMO_SEED=%d, strategy %s", seed, strategyOf("KUMO_STRATEGY", "shard"))
+	seed := number("KUMO_TEST_SEED", rand.Uint64N(1<<40)*3)
+	t.Logf("KUMO_TEST_SEED=%d, strategy %s", seed, strategyOf("KUMO_TEST_STRATEGY", "shard"))
 	sum := tallies{}
 	for n := range rounds {
 		t.Run(fmt.Sprint(seed+n), func(t *testing.T) {
@@ -75,8 +76,9 @@ func serversWith(strategy string) int {
 	return clusterServers
 }
 
-// plan is which faults come in the round of a seed, where so many nodes run servers. At most one of them is of a server.
-func plan(seed uint64, servers int) (faults []*fault) {
+// planFaults is which faults come in the round of a seed, where so many nodes run servers. At most one of them is of a
+// server.
+func planFaults(seed uint64, servers int) (faults []*fault) {
 	kinds := kinds
 	if servers == 0 {
 		kinds = slices.DeleteFunc(slices.Clone(kinds), func(k kind) bool { return k == control })

@@ -34,8 +34,8 @@ type round struct {
 }
 
 func newRound(t *testing.T, seed uint64) *round {
-	strategy := strategyOf("KUMO_STRATEGY", "shard")
-	r := &round{seed: seed, dice: rand.New(rand.NewPCG(seed, 3)), faults: plan(seed, serversWith(strategy)),
+	strategy := strategyOf("KUMO_TEST_STRATEGY", "shard")
+	r := &round{seed: seed, dice: rand.New(rand.NewPCG(seed, 3)), faults: planFaults(seed, serversWith(strategy)),
 		trouble: make(chan error, 10)}
 	r.paths = make(map[[2]*netlab.Host]netlab.Path)
 	n := clusterNodes

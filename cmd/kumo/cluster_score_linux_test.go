@@ -153,7 +153,7 @@ func TestPlansHaveAllKinds(t *testing.T) {
 		seen := map[kind]bool{}
 		for n := range uint64(3) {
 			served := 0
-			for _, f := range plan(seed+n, clusterServers) {
+			for _, f := range planFaults(seed+n, clusterServers) {
 				seen[f.kind] = true
 				if f.kind == control || f.kind != loss && f.node < clusterServers {
 					served++

@@ -23,11 +23,13 @@ import (
 
 	"kumo/internal/crawl"
 	"kumo/internal/folder"
+	"kumo/internal/forecast"
 	"kumo/internal/job"
 	"kumo/internal/page"
 	"kumo/internal/progress"
 	"kumo/internal/seeds"
 	"kumo/internal/session"
+	"kumo/internal/stall"
 	"kumo/internal/stats"
 	"kumo/internal/web"
 	"kumo/internal/weburl"
@@ -56,6 +58,8 @@ While it runs, a terminal shows what was fetched and what waits:
            backing off: left alone for longer, after failures or at their own wish
   turns    where many hosts share a server address: how many wait for their turn there, which come --ip-delay apart
   URLs     waiting: in the queues of their hosts; known: met within reach, fetched or not
+  ends     when what waits is done at the earliest, by the host that takes longest under its delay, and what becomes of
+           the number of URLs that wait; STALLED: nothing was answered for a minute though URLs wait, why, and what to do
 
 With --recrawl the crawl goes on when all is fetched: it visits each page again when its time has come, asks servers only for what
 has changed, and adapts the time to how often that is the case. With --due it does so once, for what is due now, and ends.
@@ -139,7 +143,7 @@ func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 	if taken, all := c.Seeds(); taken < all {
 		show.log.Info("not all seeds are taken in: the same command takes in the rest", "taken_in", taken, "seeds", all)
 	}
-	if report != nil && !o.quiet {
+	if report != nil && !o.quiet && !o.noReport {
 		report.Print(out)
 		fmt.Fprintf(out, "  %-9s %s\n", "folder", o.job.Dir)
 	}
@@ -195,7 +199,8 @@ func (o *options) run(ctx context.Context, c *session.Session, show *show, metri
 	if metrics != nil {
 		show.metrics(metrics.Addr())
 		src := web.Source{Name: o.job.Name, Totals: c.Stats.Totals, Answers: c.Stats.Answers, Frontier: c.Frontier.Counts,
-			Known: c.URLsKnown, Outage: c.Outage}
+			Known: c.URLsKnown, Outage: c.Outage, Forecast: func() forecast.Forecast { return c.Outlook().Forecast },
+			Stall: func() stall.Alarm { return c.Outlook().Stall }}
 		g.Go(func() error { return web.Serve(beside, metrics, src) })
 	}
 	report, err = c.Run(ctx)
@@ -226,7 +231,7 @@ func (o *options) newShow(stderr *os.File) *show {
 	limits := progress.Limits{Pages: o.job.Crawl.Pages, Bytes: o.job.Crawl.Bytes, Time: o.job.Crawl.Time}
 	s := &show{quiet: o.quiet, verbose: o.verbose, limits: limits}
 	var w io.Writer = stderr
-	if term.IsTerminal(int(stderr.Fd())) && !o.quiet && !o.logJSON && !o.verbose {
+	if draws(stderr) && !o.quiet && !o.logJSON && !o.verbose {
 		s.live = progress.NewLive(stderr, func() int {
 			width, _, err := term.GetSize(int(stderr.Fd()))
 			if err != nil {
@@ -255,8 +260,10 @@ func (o *options) newShow(stderr *os.File) *show {
 func statusOf(c *session.Session) func() progress.Status {
 	return func() progress.Status {
 		taken, all := c.Seeds()
+		outlook := c.Outlook()
 		return progress.Status{Time: time.Now(), Totals: c.Stats.Totals(), Frontier: c.Frontier.Counts(),
-			Known: c.URLsKnown(), Seeds: progress.Seeds{Taken: taken, All: all}, Outage: c.Outage()}
+			Known: c.URLsKnown(), Seeds: progress.Seeds{Taken: taken, All: all}, Outage: c.Outage(),
+			Forecast: outlook.Forecast, Stall: outlook.Stall}
 	}
 }
 
@@ -336,6 +343,13 @@ func (s *show) logging() crawl.Listener {
 		Unranked: func(why error) {
 			s.log.Warn("URLs that are found from now on have importance 1: there is no room to rank more; see --memory",
 				"why", why.Error())
+		},
+		// An error, so that it is said with --quiet, too: most stalls last until somebody does something.
+		Stalled: func(after time.Duration, why, do string) {
+			s.log.Error("stalled: "+why, "nothing_answered_for", after.Round(time.Second).String(), "do", do)
+		},
+		Moving: func(after time.Duration) {
+			s.log.Warn("no longer stalled: the crawl goes on", "stalled_for", after.Round(time.Second).String())
 		},
 		GaveUp: func(host, why string) { s.log.Warn("host given up", "host", host, "why", why) },
 		Idle: func(next time.Time) {

@@ -48,7 +48,7 @@ func (d *clusterShow) startNode() error {
 	}
 	p.cmd = exec.Command(self, args...)
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
-	p.cmd.Env = append(os.Environ(), secretVariable+"="+d.secret.Text())
+	p.cmd.Env = append(ownEnvironment(), secretVariable+"="+d.secret.Text())
 	if err := p.cmd.Start(); err != nil {
 		return errors.Join(err, p.log.Close())
 	}

@@ -41,16 +41,16 @@ const (
 	failOverQuiet = 5 * time.Second
 )
 
-// TestFailOver kills the control unit of a cluster of five processes KUMO_KILLS times (none unless it is set), each
-// time starts it again in its folder, and says how long it took until another one led, until a third one believed it,
-// and until a host was fetched that was met after the kill. The first three by name may be control units; two of them
-// run servers, and one does not. KUMO_KEEP is a folder for what the nodes wrote.
+// TestFailOver kills the control unit of a cluster of five processes KUMO_TEST_KILLS times (none unless it is set),
+// each time starts it again in its folder, and says how long it took until another one led, until a third one believed
+// it, and until a host was fetched that was met after the kill. The first three by name may be control units; two of
+// them run servers, and one does not. KUMO_TEST_KEEP is a folder for what the nodes wrote.
 func TestFailOver(t *testing.T) {
-	kills := number("KUMO_KILLS", 0)
+	kills := number("KUMO_TEST_KILLS", 0)
 	if kills == 0 {
-		t.Skip("SKIPPED: it takes a quarter of a minute a kill; set KUMO_KILLS to run it")
+		t.Skip("SKIPPED: it takes a quarter of a minute a kill; set KUMO_TEST_KILLS to run it")
 	}
-	f := newFailOver(t, number("KUMO_SEED", rand.Uint64N(1<<40)), int(kills))
+	f := newFailOver(t, number("KUMO_TEST_SEED", rand.Uint64N(1<<40)), int(kills))
 	t.Cleanup(f.end)
 	f.form()
 	for range kills {
@@ -95,9 +95,9 @@ type killing struct {
 
 func newFailOver(t *testing.T, seed uint64, kills int) *failOver {
 	f := &failOver{T: t, seed: seed}
-	t.Logf("KUMO_SEED=%d", seed)
+	t.Logf("KUMO_TEST_SEED=%d", seed)
 	dir := t.TempDir()
-	if keep := os.Getenv("KUMO_KEEP"); keep != "" {
+	if keep := os.Getenv("KUMO_TEST_KEEP"); keep != "" {
 		dir = keep
 	}
 	said, err := os.Create(filepath.Join(dir, "test.log"))

@@ -30,7 +30,7 @@ func (f *failOver) judge() {
 		}
 		f.Logf("at %v %v", k.at.Sub(f.begun).Round(time.Second), k)
 	}
-	f.Logf("KUMO_SEED=%d: %d requests in %v, %d of %d reachable URLs fetched, %d fetched again\n%s", f.seed, len(log),
+	f.Logf("KUMO_TEST_SEED=%d: %d requests in %v, %d of %d reachable URLs fetched, %d fetched again\n%s", f.seed, len(log),
 		time.Since(f.begun).Round(time.Second), covered, truth, twice, f.table())
 	leads, granted, silent := f.measured(nil, (*killing).untilLed), f.measured(nil, (*killing).untilGranted),
 		f.measured(nil, (*killing).silence)

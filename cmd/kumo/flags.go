@@ -55,6 +55,7 @@ type options struct {
 	verbose   bool
 	quiet     bool
 	logJSON   bool
+	noReport  bool // what it came to is said otherwise
 }
 
 const noLimit = job.NoLimit

@@ -21,7 +21,7 @@ type siege struct {
 	took  time.Duration
 }
 
-// besiege crawls a web for so long and measures the process. KUMO_BINARY names another program than this one.
+// besiege crawls a web for so long and measures the process. KUMO_TEST_BINARY names another program than this one.
 func besiege(t *testing.T, web *hostileWeb, memory string, hosts int, span time.Duration, flags ...string) siege {
 	t.Helper()
 	dir := t.TempDir()
@@ -29,7 +29,7 @@ func besiege(t *testing.T, web *hostileWeb, memory string, hosts int, span time.
 	if err := os.WriteFile(seeds, []byte(strings.Join(web.seeds, "\n")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	program := os.Getenv("KUMO_BINARY")
+	program := os.Getenv("KUMO_TEST_BINARY")
 	if program == "" {
 		program = kumoProgram(t)
 	}

@@ -19,17 +19,17 @@ import (
 	"kumo/internal/synthweb"
 )
 
-// TestKill ends crawls at random instants, most of them by SIGKILL, until it has done so KUMO_KILLS times (20; 5 where
-// time is short), and then lets the last go on until it is done. Each process has settings of its own. Then nothing may
-// be missing, no file may contradict another, and the servers may have seen no more twice than the kills account for.
-// KUMO_SEED replays the choices of a run.
+// TestKill ends crawls at random instants, most of them by SIGKILL, until it has done so KUMO_TEST_KILLS times (20; 5
+// where time is short), and then lets the last go on until it is done. Each process has settings of its own. Then
+// nothing may be missing, no file may contradict another, and the servers may have seen no more twice than the kills
+// account for. KUMO_TEST_SEED replays the choices of a run.
 func TestKill(t *testing.T) {
 	kills := uint64(20)
 	if testing.Short() {
 		kills = 5
 	}
-	want, seed := int(number("KUMO_KILLS", kills)), number("KUMO_SEED", rand.Uint64()>>1)
-	t.Logf("KUMO_SEED=%d", seed)
+	want, seed := int(number("KUMO_TEST_KILLS", kills)), number("KUMO_TEST_SEED", rand.Uint64()>>1)
+	t.Logf("KUMO_TEST_SEED=%d", seed)
 	for n, ended := uint64(0), 0; ended < want; n++ {
 		k := newKiller(t, seed+n, want-ended)
 		k.crawl()

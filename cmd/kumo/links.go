@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"kumo/internal/folder"
 	"kumo/internal/job"
@@ -112,7 +111,7 @@ func (o *linksOptions) run(cmd *cobra.Command, dir string) (err error) {
 	}
 	cfg := links.Config{Dir: dir, Temp: o.temp, Canon: settled.job.Crawl.Canon}
 	clear := func() {}
-	if term.IsTerminal(int(os.Stderr.Fd())) && !o.quiet {
+	if draws(os.Stderr) && !o.quiet {
 		cfg.Progress, clear = linkProgress(os.Stderr)
 	}
 	f, err := links.Open(cmd.Context(), cfg)

@@ -48,7 +48,10 @@ Exit codes:
   5    the disk is full; the rest waits for the same command, with room made
   6    hosts were given up in numbers (more than a tenth of those that had answered, or more than half of all), or the crawl was cut
        off from the web for longer than --outage-wait; the rest waits for the same command
-  130  interrupted; the rest waits for the same command again`
+  130  interrupted; the rest waits for the same command again
+
+Each flag of each command can be set in the environment, too: --max-rate as KUMO_MAX_RATE, one that is repeated with a value a line.
+What is typed wins over it, it wins over a --config file and over what a crawl was begun with.`
 
 func main() { os.Exit(run(os.Args[1:])) }
 
@@ -57,7 +60,8 @@ func run(args []string) int {
 	ctx, stop := interruptible()
 	defer stop()
 	root := &cobra.Command{Use: "kumo", Short: "A distributed web crawler", Long: rootLong, Version: job.Version,
-		SilenceErrors: true, SilenceUsage: true}
+		SilenceErrors: true, SilenceUsage: true,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return fromEnvironment(cmd) }}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError(cmd, err) })
 	addVerbs(root)
 	root.SetArgs(args)
@@ -86,13 +90,14 @@ func addVerbs(root *cobra.Command) {
 			root.AddCommand(v)
 		}
 	}
-	group("one", "Crawl on one machine:", crawlCommand(), demoCommand())
+	group("one", "Crawl on one machine:", crawlCommand(), mirrorCommand(), planCommand(), demoCommand())
 	group("several", "Crawl on several machines:", nodeCommand(), startCommand(), statusCommand(), addCommand(),
 		setCommand(), pauseCommand(), resumeCommand(),
 		stopCommand(), balanceCommand(), secretCommand(), clusterCommand())
 	group("batch", "Crawl by layers, day by day:", batchCommand())
 	group("look", "Look into a crawl:", explainCommand(), hostsCommand(), queueCommand(), seenCommand(), topCommand(), linksCommand(),
 		verifyCommand())
+	group("other", "Make other forms of a crawl:", exportCommand())
 	group("keep", "Keep a crawl safe:", snapshotCommand(), repairCommand())
 	group("try", "Try out:", checkCommand(), doctorCommand(), synthwebCommand(), simCommand())
 	group("self", "kumo itself:", manCommand(), versionCommand())

@@ -27,28 +27,34 @@ func TestMain(m *testing.M) {
 
 // TestStories runs testdata/*.txt. Besides kumo they may use
 //
-//	web [messy] HOSTS PAGES   serves a web that keeps score; sets $SEED, the first URL, and $WEB, the flags to crawl it with
-//	site FOLDER [NAME]        serves a folder's files as a site at $SITE, or $NAME; ?header=NAME:VALUE adds a field to an answer,
-//	                          Location makes it a redirect, and ?status=CODE an error; while there is a file FILE.hold, who asks
-//	                          for FILE waits
+//	web [messy] HOSTS PAGES   serves a web that keeps score; sets $SEED, the first URL, $DNS and $PORT
+//	site FOLDER [NAME]        serves a folder's files as a site at $SITE, or $NAME; ?header=NAME:VALUE adds a field to
+//	an answer,
+//	                          Location makes it a redirect, and ?status=CODE an error; while there is a file FILE.hold,
+//	                          who asks for FILE waits
 //	until PATTERN kumo ARGS.. runs kumo again and again until what it prints matches
 //	score KEY VALUE           checks a field of the servers' score
 //	addresses NAME...         sets each to an address of this machine whose port, and the next one, are free
 //	nats NAME                 runs a NATS server with JetStream, and sets NAME to its URL
-//	foreign JOIN CRAWL WHAT   writes into a cluster's registry what another version or a wrong clock would; see foreignCmd
-//	exit CODE kumo ARGS...    runs kumo and checks its exit code
+//	foreign JOIN CRAWL WHAT   writes into a cluster's registry what another version or a wrong clock would; see
+//	foreignCmd exit CODE kumo ARGS...    runs kumo and checks its exit code
 //	lines FILE N              checks how many lines a file has; N may be 'score:KEY'
 //	cut FILE N                takes N bytes off a file's end
 //	append FILE TEXT          adds text to a file
 //	move PATTERN FOLDER       moves files
+//	glob PATTERN REGEX        checks that the one file whose name matches has text that does
 func TestStories(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",
 		RequireExplicitExec: true,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("LF", "\n") // which a line of a story cannot have
+			return nil
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"web": webCmd, "site": siteCmd, "club": clubCmd, "score": scoreCmd, "until": untilCmd, "exit": exitCmd, "lines": linesCmd,
 			"addresses": addressesCmd, "foreign": foreignCmd, "nats": natsCmd, "cut": cutCmd, "append": appendCmd,
-			"move": moveCmd,
+			"move": moveCmd, "glob": globCmd,
 		},
 	})
 }
@@ -100,6 +106,18 @@ func siteCmd(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(name, s.URL)
 	if name == "SITE" {
 		ts.Setenv("HOST", strings.TrimPrefix(s.URL, "http://"))
+	}
+}
+
+func globCmd(ts *testscript.TestScript, not bool, args []string) {
+	names, err := filepath.Glob(ts.MkAbs(args[0]))
+	ts.Check(err)
+	if len(names) != 1 {
+		ts.Fatalf("%s is %d files", args[0], len(names))
+	}
+	text := ts.ReadFile(names[0])
+	if regexp.MustCompile(args[1]).MatchString(text) == not {
+		ts.Fatalf("%s has\n%s", names[0], text)
 	}
 }
 

@@ -24,16 +24,16 @@ import (
 )
 
 // BenchmarkIdleMeshNode is kumo node in a process of its own, which waits for a crawl's start among others that keep
-// together as nodes do: what it has in memory, and what it takes of a processor. KUMO_MESH_IDLE says for how many
+// together as nodes do: what it has in memory, and what it takes of a processor. KUMO_TEST_MESH_IDLE says for how many
 // seconds it is looked at.
 //
-// The others are messengers with state machines, in this process, which all know each other, as in a real crawl. Those of
-// a star speak to the node alone, so that more of them fit into a machine; each of them keeps asking it, which in a real
-// crawl only those do that have it in their tables.
+// The others are messengers with state machines, in this process, which all know each other, as in a real crawl. Those
+// of a star speak to the node alone, so that more of them fit into a machine; each of them keeps asking it, which in a
+// real crawl only those do that have it in their tables.
 func BenchmarkIdleMeshNode(b *testing.B) {
-	seconds, err := strconv.Atoi(os.Getenv("KUMO_MESH_IDLE"))
+	seconds, err := strconv.Atoi(os.Getenv("KUMO_TEST_MESH_IDLE"))
 	if err != nil {
-		b.Skip("SKIPPED: KUMO_MESH_IDLE is not set")
+		b.Skip("SKIPPED: KUMO_TEST_MESH_IDLE is not set")
 	}
 	for _, c := range []struct {
 		others int

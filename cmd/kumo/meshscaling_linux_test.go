@@ -94,10 +94,10 @@ func (c *throttled) start() {
 
 // TestMeshScaling is the paper's first experiment on real processes: nodes that fetch equally fast, two at first, two
 // more after five samples and after ten, one more after fifteen. The speed is to be linear in their number. It takes
-// four minutes, where KUMO_SCALING is set.
+// four minutes, where KUMO_TEST_SCALING is set.
 func TestMeshScaling(t *testing.T) {
-	if os.Getenv("KUMO_SCALING") == "" {
-		t.Skip("SKIPPED: it takes four minutes; set KUMO_SCALING to run it")
+	if os.Getenv("KUMO_TEST_SCALING") == "" {
+		t.Skip("SKIPPED: it takes four minutes; set KUMO_TEST_SCALING to run it")
 	}
 	c := newThrottled(t, 7, 400, 60)
 	begin := func(until int) {
@@ -130,11 +130,11 @@ func TestMeshScaling(t *testing.T) {
 	}
 }
 
-// TestMeshBalance has the paper's eight nodes, 20 times as fast, share hosts of which a hash gives each as many: without
-// balancing the slowest would end last, after 20 times 1/8 of all URLs. KUMO_SCALING has it run.
+// TestMeshBalance has the paper's eight nodes, 20 times as fast, share hosts of which a hash gives each as many:
+// without balancing the slowest would end last, after 20 times 1/8 of all URLs. KUMO_TEST_SCALING has it run.
 func TestMeshBalance(t *testing.T) {
-	if os.Getenv("KUMO_SCALING") == "" {
-		t.Skip("SKIPPED: it takes some minutes; set KUMO_SCALING to run it")
+	if os.Getenv("KUMO_TEST_SCALING") == "" {
+		t.Skip("SKIPPED: it takes some minutes; set KUMO_TEST_SCALING to run it")
 	}
 	rates := []float64{4, 4, 1, 2, 4, 2, 2, 1}
 	c := newThrottled(t, len(rates), 900, 5)

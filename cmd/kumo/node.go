@@ -19,12 +19,15 @@ import (
 	"kumo/internal/advice"
 	"kumo/internal/crawl"
 	"kumo/internal/folder"
+	"kumo/internal/forecast"
 	"kumo/internal/frontier"
 	"kumo/internal/job"
 	"kumo/internal/node"
 	"kumo/internal/policy"
 	"kumo/internal/progress"
+	"kumo/internal/session"
 	"kumo/internal/settings"
+	"kumo/internal/stall"
 	"kumo/internal/stats"
 	"kumo/internal/web"
 	"kumo/internal/wire/cluster"
@@ -320,7 +323,9 @@ func (n *noder) crawlAll(ctx context.Context, one cluster.Node, show *show) (rep
 		}
 		show.log.Info("metrics", "at", "http://"+l.Addr().String()+"/metrics")
 		p := parts{one}
-		src := web.Source{Totals: p.totals, Frontier: p.frontier, Known: p.known, Outage: p.outage}
+		src := web.Source{Totals: p.totals, Answers: p.answers, Frontier: p.frontier, Known: p.known, Outage: p.outage,
+			Forecast: func() forecast.Forecast { return p.outlook().Forecast },
+			Stall:    func() stall.Alarm { return p.outlook().Stall }}
 		g.Go(func() error { return web.Serve(beside, l, src) })
 	}
 	report, err = one.Run(running)
@@ -355,7 +360,9 @@ func (n *noder) handsOver(ctx context.Context, one cluster.Node) bool {
 type parts struct{ one cluster.Node }
 
 func (p parts) status() progress.Status {
-	return progress.Status{Time: time.Now(), Totals: p.totals(), Frontier: p.frontier(), Known: p.known(), Outage: p.outage()}
+	outlook := p.outlook()
+	return progress.Status{Time: time.Now(), Totals: p.totals(), Frontier: p.frontier(), Known: p.known(), Outage: p.outage(),
+		Forecast: outlook.Forecast, Stall: outlook.Stall}
 }
 
 func (p parts) totals() (s stats.Snapshot) {
@@ -377,6 +384,20 @@ func (p parts) known() int {
 		return c.URLsKnown()
 	}
 	return 0
+}
+
+func (p parts) outlook() (o session.Outlook) {
+	if c := p.one.Session(); c != nil {
+		return c.Outlook()
+	}
+	return o
+}
+
+func (p parts) answers() (statuses map[int]int64, failures map[string]int64) {
+	if c := p.one.Session(); c != nil {
+		return c.Stats.Answers()
+	}
+	return nil, nil
 }
 
 func (p parts) outage() (o crawl.Outage) {

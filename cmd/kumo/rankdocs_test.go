@@ -32,13 +32,13 @@ const (
 
 // TestRankOfDocumentation: the real engine crawls sites of documentation, all of them by depth, and then a tenth in
 // each order. Which pages are important the links say that the first crawl has recorded. Sites are the folders in
-// KUMO_RANK_DOCS; without it a few are made up. KUMO_RANK_PAGES is how many pages there are to be, at the least.
-// KUMO_RANK_OUT is where the graph and what kumo sim rank says of it are to lie.
+// KUMO_TEST_RANK_DOCS; without it a few are made up. KUMO_TEST_RANK_PAGES is how many pages there are to be, at the
+// least. KUMO_TEST_RANK_OUT is where the graph and what kumo sim rank says of it are to lie.
 func TestRankOfDocumentation(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED: it makes seven crawls")
 	}
-	d := &docSites{T: t, folder: os.Getenv("KUMO_RANK_DOCS"), out: os.Getenv("KUMO_RANK_OUT")}
+	d := &docSites{T: t, folder: os.Getenv("KUMO_TEST_RANK_DOCS"), out: os.Getenv("KUMO_TEST_RANK_OUT")}
 	if d.folder == "" {
 		d.folder = madeUpDocs(t)
 	}
@@ -51,7 +51,7 @@ func TestRankOfDocumentation(t *testing.T) {
 	g := d.graph(all)
 	pages, links := g.write(t, filepath.Join(d.out, "links.txt.gz"))
 	t.Logf("%d sites, %d pages fetched, %d links between them", len(d.seeds), pages, links)
-	if least := int(number("KUMO_RANK_PAGES", 0)); pages < least {
+	if least := int(number("KUMO_TEST_RANK_PAGES", 0)); pages < least {
 		t.Errorf("%d pages are to be there", least)
 	}
 	top := min(rankTop, pages/20)

@@ -33,7 +33,8 @@ var (
 		"sitemaps", "script-paths", "text", "max-pages-per-host", job.SlicesKey}
 )
 
-// settle reads the settings from where they are given: flags, then the --config file, then the crawl in the folder.
+// settle reads the settings from where they are given: flags and the environment, then the --config file, then the
+// crawl in the folder.
 func (o *options) settle(ctx context.Context, f *pflag.FlagSet, args []string) error {
 	o.job.Seeds = args
 	if o.config != "" {

@@ -10,14 +10,14 @@ import (
 )
 
 // TestSieges is the long form of TestSiege: each attack from 150 hosts at once, then all together, with and without
-// main texts. KUMO_SIEGE=1 runs it, or KUMO_SIEGE=NAME one attack of it.
+// main texts. KUMO_TEST_SIEGE=1 runs it, or KUMO_TEST_SIEGE=NAME one attack of it.
 func TestSieges(t *testing.T) {
-	which := os.Getenv("KUMO_SIEGE")
+	which := os.Getenv("KUMO_TEST_SIEGE")
 	if which == "" {
-		t.Skip("KUMO_SIEGE is not set")
+		t.Skip("KUMO_TEST_SIEGE is not set")
 	}
 	span := 20 * time.Second
-	if d, err := time.ParseDuration(os.Getenv("KUMO_SPAN")); err == nil {
+	if d, err := time.ParseDuration(os.Getenv("KUMO_TEST_SPAN")); err == nil {
 		span = d
 	}
 	for _, a := range attacks {
@@ -27,7 +27,7 @@ func TestSieges(t *testing.T) {
 					memory int64
 					flags  []string
 				}{{256, nil}, {64, []string{"--text"}}} {
-					if only := os.Getenv("KUMO_MEMORY"); only != "" && only != fmt.Sprint(c.memory) {
+					if only := os.Getenv("KUMO_TEST_MEMORY"); only != "" && only != fmt.Sprint(c.memory) {
 						continue
 					}
 					judge(t, besiege(t, serveHostile(t, 150, false, a), fmt.Sprint(c.memory, "MB"), 200, span, c.flags...), c.memory)

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"kumo/internal/sim/experiments"
 )
@@ -264,7 +263,7 @@ func (d *dspider) picture(name string, pic *experiments.Picture) error {
 
 // showRuns shows on a terminal how far long work is, a few times a second, until it is hidden.
 func showRuns() (show func(done, of int), hide func()) {
-	if !term.IsTerminal(int(os.Stderr.Fd())) {
+	if !draws(os.Stderr) {
 		return func(int, int) {}, func() {}
 	}
 	var shown time.Time

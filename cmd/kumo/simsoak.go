@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"kumo/internal/sim"
 )
@@ -153,7 +152,7 @@ func (s *soak) print(w io.Writer, story []string, report sim.Report) error {
 
 // progress shows on a terminal how far the soak is.
 func (s *soak) progress() func(sim.Report) {
-	if !term.IsTerminal(int(os.Stderr.Fd())) {
+	if !draws(os.Stderr) {
 		return nil
 	}
 	return func(r sim.Report) {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"kumo/internal/inspect"
 	"kumo/internal/session"
@@ -41,7 +40,7 @@ func snapshotCommand() *cobra.Command {
 			if len(args) == 2 {
 				target = args[1]
 			}
-			show := term.IsTerminal(int(os.Stderr.Fd())) && !quiet
+			show := draws(os.Stderr) && !quiet
 			var last inspect.Copied
 			err := session.Snapshot(cmd.Context(), args[0], target, func(n inspect.Copied) {
 				if last = n; show {

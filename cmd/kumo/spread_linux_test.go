@@ -30,20 +30,20 @@ const (
 )
 
 // TestSpread starts a crawl of a made-up web, all of whose hosts are seeds, on three processes that wait for it,
-// KUMO_SPREAD times (none unless it is set), and says how many hosts each owns half a minute after the last of them is
-// a member. KUMO_HOSTS is how many hosts there are (40), and KUMO_BUSY how many busy loops run beside them (0): the
-// nodes then have different priorities, so that some come long before others.
+// KUMO_TEST_SPREAD times (none unless it is set), and says how many hosts each owns half a minute after the last of
+// them is a member. KUMO_TEST_HOSTS is how many hosts there are (40), and KUMO_TEST_BUSY how many busy loops run beside
+// them (0): the nodes then have different priorities, so that some come long before others.
 func TestSpread(t *testing.T) {
-	runs := number("KUMO_SPREAD", 0)
+	runs := number("KUMO_TEST_SPREAD", 0)
 	if runs == 0 {
-		t.Skip("SKIPPED: it takes three quarters of a minute a run; set KUMO_SPREAD to run it")
+		t.Skip("SKIPPED: it takes three quarters of a minute a run; set KUMO_TEST_SPREAD to run it")
 	}
-	seed := number("KUMO_SEED", rand.Uint64N(1<<40))
-	t.Logf("KUMO_SEED=%d", seed)
+	seed := number("KUMO_TEST_SEED", rand.Uint64N(1<<40))
+	t.Logf("KUMO_TEST_SEED=%d", seed)
 	for i := range runs {
 		t.Run(strconv.FormatUint(i+1, 10), func(t *testing.T) {
-			spreadOnce(t, seed+i, int(number("KUMO_HOSTS", 40)),
-				int(number("KUMO_BUSY", 0)))
+			spreadOnce(t, seed+i, int(number("KUMO_TEST_HOSTS", 40)),
+				int(number("KUMO_TEST_BUSY", 0)))
 		})
 	}
 }

@@ -145,7 +145,7 @@ func (s *statusView) show(all *inspect.Cluster) error {
 	var b strings.Builder
 	printCluster(&b, all, width)
 	text := b.String()
-	if s.watch && isTerminal(s.out) {
+	if s.watch && draws(s.out) {
 		drawn := rows(text, width)
 		if s.drawn > 0 {
 			text = fmt.Sprintf("\r\x1b[%dA\x1b[J", s.drawn) + text
@@ -180,6 +180,9 @@ func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
+
+// draws reports whether lines may be drawn over: w is a terminal that can (TERM=dumb says that it cannot).
+func draws(w io.Writer) bool { return isTerminal(w) && os.Getenv("TERM") != "dumb" }
 
 // printCluster is a cluster for people, for a terminal of so many columns; 0: as many as it needs.
 func printCluster(w io.Writer, c *inspect.Cluster, width int) {
@@ -216,6 +219,9 @@ func printCluster(w io.Writer, c *inspect.Cluster, width int) {
 		return
 	}
 	printNodes(w, c, width)
+	if text := forecastLine(c); text != "" {
+		fmt.Fprintln(w, text)
+	}
 	for _, note := range notes(c) {
 		fmt.Fprintf(w, "note: %s\n", note)
 	}
@@ -437,6 +443,30 @@ func nodeLine(n *inspect.Node) string {
 	return line
 }
 
+// forecastLine is what is to be expected of the crawl: what the node says that takes longest, and whether more waits
+// with each second at all nodes together.
+func forecastLine(c *inspect.Cluster) string {
+	var last *inspect.Node
+	growth := 0.0
+	for i := range c.Nodes {
+		n := &c.Nodes[i]
+		if n.Forecast == "" || n.Is == inspect.NodeDead || n.Waiting == 0 {
+			continue
+		}
+		if growth += n.Growth; last == nil || n.EndsIn > last.EndsIn {
+			last = n
+		}
+	}
+	if last == nil || c.State != "running" {
+		return ""
+	}
+	text := fmt.Sprintf("ends: %s (%s)", last.Forecast, last.Name)
+	if len(c.Nodes) > 1 && growth >= 0.1 {
+		text += fmt.Sprintf("; of all nodes %.1f URLs a second more wait", growth)
+	}
+	return text
+}
+
 const (
 	skewed = 5  // seconds that clocks may differ by
 	silent = 20 // seconds after which a node that was not heard of is worth a word
@@ -463,6 +493,10 @@ func notes(c *inspect.Cluster) (all []string) {
 		}
 		if n.CutOff > 0 && n.Is != inspect.NodeDead {
 			all = append(all, fmt.Sprintf("%s reaches nothing on the web for %.0f s, waits, and fetches nothing until it does: %s", n.Name, n.CutOff, n.CutOffWhy))
+		}
+		if n.Stalled > 0 && n.CutOff == 0 && n.Is == inspect.NodeMember {
+			all = append(all, fmt.Sprintf("%s is STALLED: nothing was answered for %.0f s: %s; what to do: %s", n.Name, n.Stalled,
+				n.StallWhy, n.StallDo))
 		}
 		if n.Peering != nil && n.Alone > 0 {
 			all = append(all, fmt.Sprintf("%s has lost all other nodes %.0f s ago: until one answers it goes on alone", n.Name,

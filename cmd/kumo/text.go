@@ -17,8 +17,8 @@ const (
 )
 
 // mainTexts finds the main texts of a crawl's pages, of no more at once than there are processors and memory for. Large
-// pages are read by few workers, which do not wait here, and for which nobody waits. It is here and not in wire because
-// the library that it needs has its cost even when it is not used.
+// pages are read by few workers, which do not wait here, and for which nobody waits. It is here and not in wire so that
+// a program that imports kumo links what finds texts only where it asks for them.
 func mainTexts(shares func() crawl.Shares) func(*page.Response, *page.Page) (*page.MainText, error) {
 	places := sync.OnceValue(func() chan struct{} { return make(chan struct{}, shares().Texts()) })
 	most := sync.OnceValue(func() int { return int(min(max(shares()/16, leastTextBody), mostTextBody)) })

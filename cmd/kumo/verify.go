@@ -10,7 +10,6 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"kumo/internal/stats"
 	"kumo/internal/verify"
@@ -79,7 +78,7 @@ func (o *verifyOptions) run(cmd *cobra.Command, dir string) error {
 	out.collect = o.json
 	o.cfg.Fault = out.fault
 	clear := func() {}
-	if term.IsTerminal(int(os.Stderr.Fd())) && !o.quiet {
+	if draws(os.Stderr) && !o.quiet {
 		o.cfg.Progress, clear = showProgress(os.Stderr)
 		out.before = clear
 	}

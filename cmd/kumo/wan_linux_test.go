@@ -24,21 +24,21 @@ const (
 )
 
 // TestWAN has seven nodes crawl the same web twice over the same delays, which differ by node and host: with the
-// strategy shard, to which they are nothing, and with that of KUMO_WAN_STRATEGY (default hub). Some pairs of a node and
-// a host do not reach each other. What the servers saw is held against each other. KUMO_SEED is the map; KUMO_TESTDATA
-// a folder with measured delays, which go before those of a map.
+// strategy shard, to which they are nothing, and with that of KUMO_TEST_WAN_STRATEGY (default hub). Some pairs of a
+// node and a host do not reach each other. What the servers saw is held against each other. KUMO_TEST_SEED is the map;
+// KUMO_TEST_DATA a folder with measured delays, which go before those of a map.
 func TestWAN(t *testing.T) {
-	if testing.Short() || os.Getenv("KUMO_WAN") == "" {
-		t.Skip("SKIPPED: it takes some minutes, and root; set KUMO_WAN to run it")
+	if testing.Short() || os.Getenv("KUMO_TEST_WAN") == "" {
+		t.Skip("SKIPPED: it takes some minutes, and root; set KUMO_TEST_WAN to run it")
 	}
-	seed := number("KUMO_SEED", rand.Uint64N(1<<40))
-	t.Logf("KUMO_SEED=%d", seed)
-	far, err := newDistances(seed, os.Getenv("KUMO_TESTDATA"))
+	seed := number("KUMO_TEST_SEED", rand.Uint64N(1<<40))
+	t.Logf("KUMO_TEST_SEED=%d", seed)
+	far, err := newDistances(seed, os.Getenv("KUMO_TEST_DATA"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var runs []*wanRun
-	for i, strategy := range []string{"shard", strategyOf("KUMO_WAN_STRATEGY", "hub")} {
+	for i, strategy := range []string{"shard", strategyOf("KUMO_TEST_WAN_STRATEGY", "hub")} {
 		t.Run(fmt.Sprintf("%d-%s", i+1, strategy), func(t *testing.T) {
 			w := &wanRun{labCluster: newLabCluster(t, fmt.Sprintf("wan-%d-%d-%s", seed, i+1, strategy), seed, strategy, wanNodes,
 				wanNodes), far: far}

@@ -160,7 +160,7 @@ func (d *distances) String() string {
 
 func TestDistances(t *testing.T) {
 	folders := []string{""}
-	if dir := os.Getenv("KUMO_TESTDATA"); dir != "" {
+	if dir := os.Getenv("KUMO_TEST_DATA"); dir != "" {
 		folders = append(folders, dir)
 	}
 	for _, folder := range folders {

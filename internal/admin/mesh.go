@@ -170,6 +170,8 @@ func (c *meshClient) Look(ctx context.Context, crawl string) (*inspect.Cluster, 
 func reported(r *control.Report, now time.Time) inspect.Node {
 	n := inspect.Node{Node: r.Node, Name: strategy.Node(r.Node).Name(), Is: inspect.NodeJoining, Slot: -1, Clock: r.Clock,
 		Version: r.Version, Idle: r.Idle, CutOff: tenths(r.CutOff), CutOffWhy: r.CutOffWhy,
+		EndsIn: tenths(r.EndsIn), Growth: tenths(r.Growth), Forecast: r.Forecast,
+		Stalled: tenths(r.Stalled), StalledBy: r.StalledBy, StallWhy: r.StallWhy, StallDo: r.StallDo,
 		Age: tenths(now.Sub(r.Clock).Seconds()),
 		Load: inspect.Load{Pages: r.Pages, Rate: tenths(r.Rate), Hosts: r.Hosts, Waiting: r.Waiting, Known: r.Known,
 			Outbox: r.Outbox, InFlight: r.InFlight, MessageBytes: r.MessageBytes},

@@ -125,6 +125,8 @@ func addWaiting(all *inspect.Cluster, w inspect.Node) {
 	if n := &all.Nodes[i]; n.Clock.Before(w.Clock) {
 		n.Is, n.Age, n.Clock, n.Version, n.Rate, n.InFlight = inspect.NodeWaiting, w.Age, w.Clock, w.Version, 0, 0
 		n.CutOff, n.CutOffWhy = 0, ""
+		n.EndsIn, n.Growth, n.Forecast = 0, 0, ""
+		n.Stalled, n.StalledBy, n.StallWhy, n.StallDo = 0, "", "", ""
 		if n.Facts != nil && n.Leads { // it did
 			n.Leads, all.Control = false, ""
 		}
@@ -170,6 +172,8 @@ func nodeOf(s *node.Status, now time.Time) inspect.Node {
 		Version: s.Version,
 		Address: s.Address, Epoch: s.Report.Epoch, Idle: s.Idle, Slips: s.Slips,
 		CutOff: tenths(s.CutOff), CutOffWhy: s.CutOffWhy,
+		EndsIn: tenths(s.EndsIn), Growth: tenths(s.Growth), Forecast: s.Forecast,
+		Stalled: tenths(s.Stalled), StalledBy: s.StalledBy, StallWhy: s.StallWhy, StallDo: s.StallDo,
 		Load: inspect.Load{Pages: s.Pages, Rate: tenths(s.Rate), Hosts: s.Hosts, Waiting: s.Waiting, Known: s.Known,
 			Outbox:   s.Outbox,
 			InFlight: s.InFlight, Lag: s.Lag, MessageBytes: s.MessageBytes, ShippedBytes: s.ShippedBytes,

@@ -16,7 +16,7 @@ import (
 	"kumo/internal/synthweb"
 )
 
-// How many pages in 27 languages are crawled; KUMO_BABEL_PAGES says another number, for a finer figure.
+// How many pages in 27 languages are crawled; KUMO_TEST_BABEL_PAGES says another number, for a finer figure.
 const (
 	babelPages = 1100
 	babelShort = 270
@@ -33,7 +33,7 @@ type outcome struct {
 // The languages and charsets of a web are told by who crawls it: of a page with a main text nearly always, of the few
 // words on one without mostly. A charset that is declared must be right.
 func TestLanguagesAndCharsetsAreTold(t *testing.T) {
-	pages, err := strconv.Atoi(os.Getenv("KUMO_BABEL_PAGES"))
+	pages, err := strconv.Atoi(os.Getenv("KUMO_TEST_BABEL_PAGES"))
 	if err != nil {
 		pages = babelPages
 		if testing.Short() {

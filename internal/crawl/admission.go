@@ -86,23 +86,34 @@ func (b *batch) nextOfPage() {
 func (e *Engine) addLinks(b *batch, it *item.Item, pg *page.Page) {
 	asks := e.cfg.Ignore.Links(&pg.Robots)
 	for i := range pg.Links {
-		l := &pg.Links[i]
-		u, err := weburl.Parse(l.URL)
-		if err != nil || e.cfg.Sitemaps == policy.SitemapsIgnored && (l.Kind == page.Sitemap || l.Kind == page.Listed) {
-			continue // the parser has counted what is unusable
+		if l := &pg.Links[i]; e.hooks.Link == nil {
+			e.addLink(b, it, l, asks, "")
+		} else {
+			e.addEdited(b, it, l, asks)
 		}
-		u = e.rewritten(it, l.Kind, u)
-		c := child(it, l)
-		c.URL = u.String() // the link itself stays as the page has it
-		if linkTo(&c).MovesSeed() {
-			e.rules.Scope.AddSeed(u)
-		}
-		rule, why := "nofollow", asks.NoFollow(l)
-		if l.Kind == page.Sitemap && strings.Count(it.Path, "M") >= maxNested {
-			rule, why = "sitemap", "an index in an index in an index"
-		}
-		e.classify(b, u, c, rule, why)
 	}
+}
+
+// addLink takes one link of it in; veto is why a hook does not want it followed, "" if none objects.
+func (e *Engine) addLink(b *batch, it *item.Item, l *page.Link, asks policy.LinkRules, veto string) {
+	u, err := weburl.Parse(l.URL)
+	if err != nil || e.cfg.Sitemaps == policy.SitemapsIgnored && (l.Kind == page.Sitemap || l.Kind == page.Listed) {
+		return // the parser has counted what is unusable
+	}
+	u = e.rewritten(it, l.Kind, u)
+	c := child(it, l)
+	c.URL = u.String() // the link itself stays as the page has it
+	rule, why := "nofollow", asks.NoFollow(l)
+	switch {
+	case veto != "":
+		rule, why = ruleVetoed, veto
+	case l.Kind == page.Sitemap && strings.Count(it.Path, "M") >= maxNested:
+		rule, why = "sitemap", "an index in an index in an index"
+	}
+	if linkTo(&c).MovesSeed() && veto == "" {
+		e.rules.Scope.AddSeed(u)
+	}
+	e.classify(b, u, c, rule, why)
 }
 
 // rewritten is a link's URL as the crawl's rules have it. A redirect to what is the same page by the rules ("www." put
@@ -139,6 +150,7 @@ func (e *Engine) classify(b *batch, u weburl.URL, it item.Item, rule, why string
 	v := e.rules.Judge(u, linkTo(&it))
 	if v.Rule == "" && why != "" {
 		v = policy.Defer(rule, why)
+		v.Deferred = e.files.deferred != nil || rule != ruleVetoed // or else it would never be counted
 	}
 	if v.OffHost {
 		b.offs = append(b.offs, e.names.intern(u.Host()))

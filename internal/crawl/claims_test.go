@@ -414,7 +414,7 @@ func TestClaimedLinksAreFetchedOnce(t *testing.T) {
 // with their disks, while hosts go to and fro. Nothing is lost, and nothing is fetched that was said to be done.
 func TestClaimedLinksSurviveCrashes(t *testing.T) {
 	mazes := uint64(6)
-	if n, err := strconv.ParseUint(os.Getenv("KUMO_CRASHES"), 10, 64); err == nil {
+	if n, err := strconv.ParseUint(os.Getenv("KUMO_TEST_CRASHES"), 10, 64); err == nil {
 		mazes = n
 	}
 	for seed := range mazes {

@@ -139,4 +139,5 @@ type Parts struct {
 	Free     func() (uint64, error) // room on the crawl's disk; asked if Config.MinFree is set
 	Stats    *stats.Counter
 	Listener Listener
+	Hooks    Hooks
 }

@@ -15,6 +15,7 @@ type diskGuard struct {
 	mu   sync.Mutex
 	wait chan struct{} // closed when there is room again; nil while there is
 	said time.Time     // when the listener was told last that there is too little
+	left uint64        // bytes, when it was looked last
 }
 
 const sayAgain = time.Minute // while there is too little room
@@ -26,6 +27,7 @@ func (s *diskGuard) look(now time.Time, l Listener) error {
 		return fmt.Errorf("ask how much room the disk has: %w", err)
 	}
 	s.mu.Lock()
+	s.left = free
 	was := s.wait
 	switch {
 	case free < s.least && was == nil:

@@ -13,6 +13,9 @@
 //	                         new links to the frontier: the only loop
 //	done       package       frontier.Done sets the host's next time
 //
+// Who runs the engine may have a word on links and requests ([Hooks], hooks.go): on a link before it is judged, on a
+// request before it is made.
+//
 // # How nothing gets lost
 //
 // A URL is in one of four places: in the frontier, under way, or given up with its host for this run

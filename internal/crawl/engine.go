@@ -48,6 +48,7 @@ type Engine struct {
 	reading  reading
 	stats    *stats.Counter
 	listener Listener
+	hooks    Hooks
 	ranks    *ranking
 	running  atomic.Bool
 	ledger   *ledger.Ledger
@@ -69,6 +70,7 @@ type Engine struct {
 	hops     *hops // nil where no cookies are kept
 	control  control
 	stuck    stuckTally // of keepMoving
+	attempts attempts
 	resumed  resumed
 }
 
@@ -149,7 +151,7 @@ type resumed struct {
 func New(cfg Config, p Parts, s *recovery.State) *Engine {
 	cfg = cfg.withDefaults()
 	e := &Engine{cfg: cfg, frontier: s.Views.Frontier, slices: s.Views.Frontier.Slices(), robots: p.Robots, fetcher: p.Fetcher, stats: s.Stats,
-		listener: p.Listener, ranks: newRanking(p.Ranks, cfg.Prefer, p.Listener),
+		listener: p.Listener, hooks: p.Hooks, ranks: newRanking(p.Ranks, cfg.Prefer, p.Listener),
 		known: known{seen: s.Views.Seen, digests: s.Views.Digests},
 		reading: reading{pool: newReadPool(p.NewParser, cfg.Shares), decoder: fetch.NewDecoder(cfg.Shares.windows()),
 			text: p.Text},

@@ -67,16 +67,16 @@ func long(e *Engine, n int) {
 }
 
 // TestHowLongForgettingHoldsOthersUp forgets a host with very many URLs, and says how long others had to wait for
-// counts and for a commit at the most; KUMO_READ is how long a read of the disk takes.
+// counts and for a commit at the most; KUMO_TEST_READ is how long a read of the disk takes.
 //
-//	KUMO_SCALE=2000000 KUMO_READ=0s go test ./internal/crawl -run HowLongForgetting -v
-//	KUMO_SCALE=1000000 KUMO_READ=1ms go test ./internal/crawl -run HowLongForgetting -v
+//	KUMO_TEST_SCALE=2000000 KUMO_TEST_READ=0s go test ./internal/crawl -run HowLongForgetting -v
+//	KUMO_TEST_SCALE=1000000 KUMO_TEST_READ=1ms go test ./internal/crawl -run HowLongForgetting -v
 func TestHowLongForgettingHoldsOthersUp(t *testing.T) {
-	n, _ := strconv.Atoi(os.Getenv("KUMO_SCALE"))
+	n, _ := strconv.Atoi(os.Getenv("KUMO_TEST_SCALE"))
 	if n < 2 {
-		t.Skip("for KUMO_SCALE")
+		t.Skip("for KUMO_TEST_SCALE")
 	}
-	wait, _ := time.ParseDuration(os.Getenv("KUMO_READ"))
+	wait, _ := time.ParseDuration(os.Getenv("KUMO_TEST_READ"))
 	var slow atomic.Bool
 	var reads atomic.Int64
 	disk := vfs.NewSlow(vfs.OS, func(call string) {

@@ -121,13 +121,13 @@ type nobodys struct{}
 func (nobodys) Ours(string) bool { return false }
 func (nobodys) May(string) bool  { return false }
 
-// TestManyHostsAreHandedOver moves a thousand hosts with a hundred URLs each. With KUMO_SCALE=1 it is 100,000 hosts,
-// and it says how long that takes:
+// TestManyHostsAreHandedOver moves a thousand hosts with a hundred URLs each. With KUMO_TEST_SCALE=1 it is 100,000
+// hosts, and it says how long that takes:
 //
-//	KUMO_SCALE=1 go test ./internal/crawl -run ManyHosts -v
+//	KUMO_TEST_SCALE=1 go test ./internal/crawl -run ManyHosts -v
 func TestManyHostsAreHandedOver(t *testing.T) {
 	h := &haul{t: t, hosts: 1000, each: 100}
-	if os.Getenv("KUMO_SCALE") != "" {
+	if os.Getenv("KUMO_TEST_SCALE") != "" {
 		h.hosts = 100_000
 	}
 	h.move()

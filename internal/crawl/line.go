@@ -122,6 +122,7 @@ func (l *line) proven(m *miss, since time.Time) bool {
 // excuse keeps what is not a host's fault from being counted against it: where this machine had no socket, where the
 // crawl may be cut off, and for some time where a host had answered before.
 func (w *worker) excuse(v *frontier.Visit, f visitOutcome) visitOutcome {
+	w.attempts.note(w.cfg.Now(), f)
 	if f.failure == page.Local {
 		w.sayScarce(f.detail)
 		return f.forgiven(v, frontier.NoRequest) // who dials has waited already

@@ -39,7 +39,7 @@ func TestNodesFetchEachPageOnce(t *testing.T) {
 // lets it go on from what its journal has. No page is lost, and none is fetched by two.
 func TestNodesSurviveCrashes(t *testing.T) {
 	mazes := uint64(6)
-	if n, err := strconv.ParseUint(os.Getenv("KUMO_CRASHES"), 10, 64); err == nil {
+	if n, err := strconv.ParseUint(os.Getenv("KUMO_TEST_CRASHES"), 10, 64); err == nil {
 		mazes = n
 	}
 	for seed := range mazes {

@@ -27,6 +27,9 @@ type Listener struct {
 	Scarce func(why string)
 	// as many URLs are ranked as can be; told once
 	Unranked func(why error)
+	// nothing was answered for so long though URLs wait: why, and what to do; told once
+	Stalled func(after time.Duration, why, do string)
+	Moving  func(after time.Duration) // it was answered again
 }
 
 // Tee returns a listener that tells all of them, in order.
@@ -90,6 +93,20 @@ func Tee(ls ...Listener) Listener {
 		Unranked: func(why error) {
 			for _, l := range ls {
 				l.unranked(why)
+			}
+		},
+		Stalled: func(after time.Duration, why, do string) {
+			for _, l := range ls {
+				if l.Stalled != nil {
+					l.Stalled(after, why, do)
+				}
+			}
+		},
+		Moving: func(after time.Duration) {
+			for _, l := range ls {
+				if l.Moving != nil {
+					l.Moving(after)
+				}
 			}
 		},
 	}

@@ -149,10 +149,10 @@ func TestEnginesOfAMesh(t *testing.T) {
 }
 
 // TestEnginesOfAMeshSurviveCrashes kills nodes at any byte that they write, of engine or history, in so many webs as
-// KUMO_CRASHES says.
+// KUMO_TEST_CRASHES says.
 func TestEnginesOfAMeshSurviveCrashes(t *testing.T) {
 	mazes := 10 // webs
-	if n, err := strconv.Atoi(os.Getenv("KUMO_CRASHES")); err == nil {
+	if n, err := strconv.Atoi(os.Getenv("KUMO_TEST_CRASHES")); err == nil {
 		mazes = n
 	}
 	for seed := range uint64(mazes) {

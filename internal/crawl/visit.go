@@ -162,6 +162,9 @@ func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) err
 	if err := w.recall(v, &req); err != nil {
 		return err
 	}
+	if ok, err := w.askRequest(v, &req); err != nil || !ok {
+		return err
+	}
 	asked := w.cookies.Now()
 	err := w.fetcher.Get(ctx, req, &w.resp)
 	if !w.roots.feed.scoped(ctx) { // nor will it be in this run: the answer's links cannot be judged
@@ -261,6 +264,7 @@ func (w *worker) read(ctx context.Context, rec *page.Record, it *item.Item) erro
 			rec.Final = l.URL
 		}
 	}
+	w.findLinks(rec)
 	if isRanked(rec, it.Kind) {
 		w.ranks.begin(&w.batch, it.URL, len(w.page.Links))
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"net/http"
 	"net/netip"
 	"sync/atomic"
 	"time"
@@ -54,6 +55,10 @@ type Request struct {
 	NoCookies bool   // Config.Jar has nothing to do with it
 	Private   bool   // what the answer sets is a secret
 
+	// Header are the fields to be sent in place of the Config's, Cookie among them beside the jar's, to whichever host;
+	// nil for those. CheckFields has passed them.
+	Header http.Header
+
 	// What an earlier answer said of itself: the server may say that it still holds (304).
 	ETag     string
 	Modified time.Time // Last-Modified
@@ -66,7 +71,7 @@ type Request struct {
 // New returns a Client. The caller closes it.
 func New(cfg Config) (*Client, error) {
 	c := &Client{cfg: cfg.withDefaults(), given: cfg, allowed: weburl.NewSet()}
-	err := checkFields(cfg.Header)
+	err := CheckFields(cfg.Header)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +90,7 @@ func New(cfg Config) (*Client, error) {
 	c.sockets = newSockets(c.cfg.Sockets, c.spareSocket)
 	c.limit = newLimit(cfg.Bandwidth)
 	c.reach, c.ports = c.reachNet, [2]string{"80", "443"}
-	c.tls = &tls.Config{InsecureSkipVerify: cfg.InsecureTLS, ClientSessionCache: tls.NewLRUClientSessionCache(1024)}
+	c.tls = newTLS(cfg)
 	c.budget, c.scratch = &budget{all: c.cfg.Memory}, c.cfg.Scratch
 	if c.scratch == nil {
 		c.scratch, c.ownScratch = vfs.NewScratch("", nil, 0), true
@@ -93,6 +98,18 @@ func New(cfg Config) (*Client, error) {
 	c.conns = newPool(c.cfg.PerHost, c.cfg.MaxIdle)
 	c.conns.short = c.sockets.short
 	return c, nil
+}
+
+func newTLS(cfg Config) *tls.Config {
+	t := cfg.TLS.Clone()
+	if t == nil {
+		t = &tls.Config{}
+	}
+	t.InsecureSkipVerify = t.InsecureSkipVerify || cfg.InsecureTLS
+	if t.ClientSessionCache == nil {
+		t.ClientSessionCache = tls.NewLRUClientSessionCache(1024)
+	}
+	return t
 }
 
 // Close ends what the client does in the background. Exchanges under way fail or run to their end.
@@ -107,6 +124,22 @@ func (c *Client) Close() {
 // Allow lets the client dial a host although its address is private. It is meant for seeds that name such an address
 // themselves; host is a host key, as in 127.0.0.1:8080 or localhost.
 func (c *Client) Allow(host string) { c.allowed.Add(host) }
+
+// Header returns the fields that a request is sent with as things are, but for cookies of the jar and what follows from
+// the URL and the connection. They are the caller's.
+func (c *Client) Header(trusted bool) http.Header {
+	cfg := c.cfg
+	cfg.UserAgent = c.manners.Load().agent
+	public, all := cfg.headers()
+	if !trusted {
+		return public.Clone()
+	}
+	all = all.Clone()
+	if field := c.givenCookie(); field != "" {
+		all.Set(cookieField, field)
+	}
+	return all
+}
 
 // HasSecrets reports whether trusted hosts are sent anything that others are not.
 func (c *Client) HasSecrets() bool { return c.secrets }

@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"cmp"
+	"crypto/tls"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -25,7 +26,8 @@ type Config struct {
 	Jar       *cookies.Jar // keeps what servers set, and says what is sent to them; nil for none
 	Proxy     *url.URL     // http, https or socks5, with user and password if it asks for them; nil for none
 
-	InsecureTLS bool // accept any certificate
+	InsecureTLS bool        // accept any certificate
+	TLS         *tls.Config // how TLS is spoken, but for ServerName and NextProtos; nil for Go's defaults
 
 	ConnectTimeout time.Duration // for a name lookup, and again for dialling with the TLS handshake; default 10 s
 	Timeout        time.Duration // for the answer's head, and between two reads of its body; default 30 s
@@ -46,6 +48,7 @@ type Config struct {
 	AllowPrivate bool     // dial private addresses too
 	Resolve      []string // HOST:PORT:ADDR[,ADDR] as curl has it; HOST and PORT may be *
 	DNSServer    string   // host:port of a recursive name server; "" for the system's resolver
+	Resolver     Resolver // looks names up in place of both; nil for them
 	Bandwidth    int64    // bytes per second that all connections together receive; 0 for no limit
 
 	Now func() time.Time // default time.Now
@@ -122,7 +125,8 @@ func CheckField(name, value string) error {
 	return nil
 }
 
-func checkFields(h http.Header) error {
+// CheckFields reports why header fields cannot be sent, as CheckField does.
+func CheckFields(h http.Header) error {
 	for name, values := range h {
 		for _, value := range values {
 			if err := CheckField(name, value); err != nil {
@@ -143,6 +147,15 @@ func IsSecret(name string) bool {
 	for _, word := range [...]string{"auth", "cookie", "token", "secret", "key", "passw", "session", "credential",
 		"signature", "jwt"} {
 		if strings.Contains(name, word) {
+			return true
+		}
+	}
+	return false
+}
+
+func hasSecret(h http.Header) bool {
+	for name := range h {
+		if IsSecret(name) {
 			return true
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,8 +34,11 @@ type cookie struct {
 
 // LoadCookies reads a Netscape cookie file: a cookie a line, seven fields with tabs between them (domain, subdomains
 // too, path, secure, expiry in Unix time, name, value). An error names its line.
-func LoadCookies(r io.Reader) (*Cookies, error) {
-	c := new(Cookies)
+func LoadCookies(r io.Reader) (*Cookies, error) { return (*Cookies)(nil).Load(r) }
+
+// Load returns the cookies with those of a file, as LoadCookies reads it. There may be none yet: nil.
+func (c *Cookies) Load(r io.Reader) (*Cookies, error) {
+	c = c.clone()
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxCookieLine)
 	for n := 1; lines.Scan(); n++ {
@@ -54,8 +58,42 @@ func LoadCookies(r io.Reader) (*Cookies, error) {
 	if err := lines.Err(); err != nil {
 		return nil, fmt.Errorf("cookies: %w", err)
 	}
-	// Longer paths first, as RFC 6265 has it.
+	c.sort()
+	return c, nil
+}
+
+func (c *Cookies) clone() *Cookies {
+	if c == nil {
+		return new(Cookies)
+	}
+	return &Cookies{slices.Clone(c.list)}
+}
+
+// sort puts longer paths first, as RFC 6265 has it.
+func (c *Cookies) sort() {
 	slices.SortStableFunc(c.list, func(a, b cookie) int { return cmp.Compare(len(b.path), len(a.path)) })
+}
+
+// With returns the cookies with some that the server of a host name might have set. There may be none yet: nil.
+func (c *Cookies) With(hostname string, given ...*http.Cookie) (*Cookies, error) {
+	c = c.clone()
+	for _, g := range given {
+		k := cookie{domain: hostname, path: cmp.Or(g.Path, "/"), secure: g.Secure, expires: g.Expires,
+			pair: g.Name + "=" + g.Value}
+		if g.Domain != "" {
+			k.domain, k.subdomains = strings.ToLower(strings.TrimPrefix(g.Domain, ".")), true
+		}
+		switch {
+		case g.Name == "" || strings.Contains(g.Name, "=") || strings.ContainsFunc(k.pair, notInCookie):
+			return nil, fmt.Errorf("cookie %q: a name or value that cannot be sent", g.Name)
+		case k.domain != hostname && !strings.HasSuffix(hostname, "."+k.domain):
+			return nil, fmt.Errorf("cookie %q: it is of %s, and not of %s", g.Name, k.domain, hostname)
+		case len(c.list) == maxCookies:
+			return nil, fmt.Errorf("more than %d cookies", maxCookies)
+		}
+		c.list = append(c.list, k)
+	}
+	c.sort()
 	return c, nil
 }
 

@@ -148,9 +148,9 @@ func TestDecodeGzipEnds(t *testing.T) {
 
 func testdata(t testing.TB, parts ...string) []byte {
 	t.Helper()
-	dir := os.Getenv("KUMO_TESTDATA")
+	dir := os.Getenv("KUMO_TEST_DATA")
 	if dir == "" {
-		t.Skip("KUMO_TESTDATA does not name the folder of conformance data")
+		t.Skip("KUMO_TEST_DATA does not name the folder of conformance data")
 	}
 	b, err := os.ReadFile(filepath.Join(append([]string{dir}, parts...)...))
 	if err != nil {

@@ -43,11 +43,7 @@ func (c *Client) appendFrames(b []byte, s *session, m *manners, req *Request, t 
 	b = append(b, indexedHTTPS)
 	b = appendString(append(b, authorityName), t.host)
 	b = appendString(append(b, pathName), t.path)
-	if !req.Trusted {
-		b = append(b, m.public.block...)
-	} else {
-		b = append(b, m.trusted.block...)
-	}
+	b = append(b, m.fieldsOf(req).block...)
 	for _, f := range c.ownFields(req, t, cookie) {
 		b = appendLiteral(b, f.name, f.value)
 	}

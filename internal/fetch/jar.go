@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"bytes"
+	"net/http"
 	"strings"
 
 	"kumo/internal/cookies"
@@ -23,15 +24,19 @@ func (c *Client) cookies(req *Request, t target) (sent, shown string) {
 	if c.cfg.Jar.Len() > 0 && !req.NoCookies {
 		set = c.cfg.Jar.Append(room[:0], t.forCookies(), now)
 	}
-	if len(set) == 0 && !(req.Trusted && c.secrets) {
+	field := cookieIn(req.Header)
+	if req.Header == nil && req.Trusted {
+		field = c.givenCookie()
+	}
+	if len(set) == 0 && field == "" && !(req.Trusted && c.secrets) {
 		return "", ""
 	}
 	var all, public []string
 	add := func(pair, asShown string) { all, public = append(all, pair), append(public, asShown) }
+	if field != "" {
+		add(field, redacted)
+	}
 	if req.Trusted {
-		if field := c.givenCookie(); field != "" {
-			add(field, redacted)
-		}
 		for pair := range c.cfg.Cookies.pairs(t, now) {
 			name, _, _ := strings.Cut(pair, "=")
 			if !isSet(set, name) {
@@ -64,13 +69,17 @@ func isSet(all []cookies.Cookie, name string) bool {
 }
 
 // givenCookie is the Cookie field that the user has given.
-func (c *Client) givenCookie() string {
-	for name, values := range c.cfg.Header {
+func (c *Client) givenCookie() string { return cookieIn(c.cfg.Header) }
+
+// cookieIn is the Cookie field of a header, however its name is written; "" if it has none.
+func cookieIn(h http.Header) string {
+	var all []string
+	for name, values := range h {
 		if strings.EqualFold(name, cookieField) {
-			return strings.Join(values, "; ")
+			all = append(all, values...)
 		}
 	}
-	return ""
+	return strings.Join(all, "; ")
 }
 
 func (t target) forCookies() cookies.Target {

@@ -1,6 +1,9 @@
 package fetch
 
-import "time"
+import (
+	"net/http"
+	"time"
+)
 
 // Manners are what of Config can be other at any time. Their zero values stand for the defaults.
 type Manners struct {
@@ -29,4 +32,22 @@ type manners struct {
 func newManners(cfg Config) *manners {
 	public, trusted := cfg.headers()
 	return &manners{cfg.UserAgent, cfg.ConnectTimeout, cfg.Timeout, cfg.MaxTime, newFields(public), newFields(trusted)}
+}
+
+// fieldsOf are those that a request has in common with others, or its own.
+func (m *manners) fieldsOf(req *Request) *fields {
+	switch {
+	case req.Header != nil:
+		own := make(http.Header, len(req.Header))
+		for name, values := range req.Header {
+			if name = http.CanonicalHeaderKey(name); name != cookieField { // which goes into one with the others
+				own[name] = append(own[name], values...)
+			}
+		}
+		f := newFields(own)
+		return &f
+	case req.Trusted:
+		return &m.trusted
+	}
+	return &m.public
 }

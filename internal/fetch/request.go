@@ -96,11 +96,7 @@ func (c *Client) appendRequest(b []byte, m *manners, req *Request, t target, coo
 	b = append(append(b, t.path...), " HTTP/1.1"...)
 	b = appendField(b, "Host", t.host)
 	b = append(b, "\r\n"...)
-	if !req.Trusted {
-		b = append(b, m.public.lines...)
-	} else {
-		b = append(b, m.trusted.lines...)
-	}
+	b = append(b, m.fieldsOf(req).lines...)
 	b = b[:len(b)-len("\r\n")]
 	for _, f := range c.ownFields(req, t, cookie) {
 		b = appendField(b, f.name, f.value)
@@ -130,10 +126,10 @@ func (c *Client) ownFields(req *Request, t target, cookie string) (own []nameVal
 	if c.proxy.forwards(t) {
 		add("Proxy-Authorization", c.proxy.auth)
 	}
-	if sendable(req.ETag) { // it is as the server wrote it
+	if sendable(req.ETag) && req.Header.Get("If-None-Match") == "" { // it is as the server wrote it
 		add("If-None-Match", req.ETag) // who sends both is answered by the tag, RFC 9110 13.1.3
 	}
-	if !req.Modified.IsZero() {
+	if !req.Modified.IsZero() && req.Header.Get("If-Modified-Since") == "" {
 		add("If-Modified-Since", req.Modified.UTC().Format(http.TimeFormat))
 	}
 	return own

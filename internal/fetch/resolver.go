@@ -20,6 +20,11 @@ const (
 	maxAddresses = 16               // kept of one answer's family
 )
 
+// A Resolver looks a name up, as a [net.Resolver] does.
+type Resolver interface {
+	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
+}
+
 // A lookup asks for the addresses of a name; ttl says how long they hold.
 type lookup func(ctx context.Context, name string) (addrs []netip.Addr, ttl time.Duration, err error)
 
@@ -48,7 +53,7 @@ type entry struct {
 }
 
 func newResolver(ctx context.Context, cfg Config) *resolver {
-	r := &resolver{ctx: ctx, lookup: systemLookup, timeout: cfg.ConnectTimeout, trouble: troubleTTL, now: cfg.Now,
+	r := &resolver{ctx: ctx, lookup: lookupBy(net.DefaultResolver), timeout: cfg.ConnectTimeout, trouble: troubleTTL, now: cfg.Now,
 		max:   maxNames,
 		names: make(map[string]*entry), relieve: func(context.Context, error, time.Duration) bool { return false }}
 	if cfg.Lookups > 0 {
@@ -57,7 +62,9 @@ func newResolver(ctx context.Context, cfg Config) *resolver {
 	if cfg.Proxy != nil {
 		r.trouble = blindTTL
 	}
-	if cfg.DNSServer != "" {
+	if cfg.Resolver != nil {
+		r.lookup = lookupBy(cfg.Resolver)
+	} else if cfg.DNSServer != "" {
 		server := &nameServer{addr: cfg.DNSServer, patience: cfg.ConnectTimeout / (attempts + 1)}
 		r.lookup = server.lookup
 	}
@@ -168,14 +175,17 @@ func notFound(name string) error {
 	return &net.DNSError{Err: "no such host", Name: name, IsNotFound: true}
 }
 
-// systemLookup keeps the system's order of addresses, which follows from the routes there are.
-func systemLookup(ctx context.Context, name string) ([]netip.Addr, time.Duration, error) {
-	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", name)
-	for i, a := range addrs {
-		addrs[i] = a.Unmap()
+// lookupBy keeps a resolver's order of addresses: the system's follows from the routes there are.
+func lookupBy(r Resolver) lookup {
+	return func(ctx context.Context, name string) ([]netip.Addr, time.Duration, error) {
+		found, err := r.LookupNetIP(ctx, "ip", name)
+		addrs := make([]netip.Addr, 0, len(found))
+		for _, a := range found {
+			addrs = append(addrs, a.Unmap())
+		}
+		if err == nil && len(addrs) == 0 {
+			err = notFound(name)
+		}
+		return addrs, systemTTL, err
 	}
-	if err == nil && len(addrs) == 0 {
-		err = notFound(name)
-	}
-	return addrs, systemTTL, err
 }

@@ -59,6 +59,16 @@ type Node struct {
 	CutOff    float64 `json:"cut_off,omitempty"`
 	CutOffWhy string  `json:"cut_off_why,omitempty"` // the last error
 
+	EndsIn   float64 `json:"ends_in_at_least,omitempty"` // seconds until what waits there is done; 0: not known
+	Growth   float64 `json:"queue_growth,omitempty"`     // URLs a second that wait more; negative: less
+	Forecast string  `json:"forecast,omitempty"`         // the same in words
+
+	// for so many seconds nothing was answered though URLs wait: the kind of reason, why, and what to do
+	Stalled   float64 `json:"stalled,omitempty"`
+	StalledBy string  `json:"stalled_by,omitempty"`
+	StallWhy  string  `json:"stall_why,omitempty"`
+	StallDo   string  `json:"stall_do,omitempty"`
+
 	Load
 	*Facts            // where a control unit says whose hosts are
 	*Peering          // where there is no centre

@@ -20,6 +20,7 @@ import (
 	"kumo/internal/policy"
 	"kumo/internal/seeds"
 	"kumo/internal/settings"
+	"kumo/internal/store"
 	"kumo/internal/weburl"
 )
 
@@ -53,11 +54,15 @@ type Job struct {
 	Frontier frontier.Config
 	Fetch    fetch.Config
 
+	Hooks      crawl.Hooks   // of who runs the job
+	AnchorText bool          // read the text of anchors, for Hooks.Link
+	Stores     []store.Store // beside those that follow from Formats; who runs the job opens and closes them
+
 	Logins    *login.Config // nil: the crawl is nobody to the sites
 	NoCookies bool          // what servers set is not kept; or else Fetch.Jar has it
 
-	// Text gives a page's main text for text.jsonl; nil if nobody wants it. It is the caller's, so that a program that
-	// imports kumo and wants no texts does not carry what finds them.
+	// Text gives a page's main text for text.jsonl; nil if nobody wants it. What finds it is the caller's
+	// to link.
 	Text func(*page.Response, *page.Page) (*page.MainText, error)
 
 	Settings []settings.Setting // in effect, without secrets, for config.yaml and warcinfo

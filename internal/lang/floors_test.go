@@ -119,9 +119,9 @@ func TestDeclaration(t *testing.T) {
 	c.log(t, "the Declaration, sentences", "id ms fil", "ar fa ur ps", "ru mn kk ky tg", "hi ne", known)
 	l.log(t, "the Declaration, long texts", known)
 	l.below(t, "long texts", 0.995)
-	// The Indonesian text of 1948 says boleh and mempunyai where today's has bisa and memiliki, and lines of legal Malay
-	// are often such as an Indonesian could have written: "telah diberikan segala jaminan yang perlu untuk pembelaannya".
-	// No list of words tells those apart; what is reached must not be lost.
+	// The Indonesian text of 1948 says boleh and mempunyai where today's has bisa and memiliki, and lines of legal
+	// Malay are often such as an Indonesian could have written: "telah diberikan segala jaminan yang perlu untuk
+	// pembelaannya". No list of words tells those apart; what is reached must not be lost.
 	c.below(t, "lines of legalese", 0.87, "id", "ms")
 	delete(c, "id")
 	delete(c, "ms")
@@ -139,12 +139,12 @@ func TestIndonesianAndMalay(t *testing.T) {
 	l.below(t, "long texts", 0.995)
 }
 
-// conformance reads the sentences in KUMO_TESTDATA.
+// conformance reads the sentences in KUMO_TEST_DATA.
 func conformance(t *testing.T) []sentence {
 	t.Helper()
-	dir := os.Getenv("KUMO_TESTDATA")
+	dir := os.Getenv("KUMO_TEST_DATA")
 	if dir == "" {
-		t.Skip("KUMO_TESTDATA is not set: no sentences to judge by")
+		t.Skip("KUMO_TEST_DATA is not set: no sentences to judge by")
 	}
 	return append(sentences(t, filepath.Join(dir, "lang", "sentences.jsonl")),
 		sentences(t, filepath.Join(dir, "lang", "udhr-part.jsonl"))...)

@@ -85,6 +85,12 @@ type Figures struct {
 	// for so many seconds it has reached no host, and waits; 0: it is not cut off
 	CutOff    float64
 	CutOffWhy string // the last error
+
+	EndsIn, Growth float64 // seconds until what waits is done, at the least; URLs a second that wait more
+	Forecast       string  // the same in words
+	// for so many seconds nothing was answered though URLs wait; the kind of reason, why, and what to do
+	Stalled                      float64
+	StalledBy, StallWhy, StallDo string
 }
 
 // Config is what a Node is made of.

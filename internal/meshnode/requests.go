@@ -186,7 +186,9 @@ func (n *Node) report() control.Report {
 		Member: n.engine() != nil && n.peer.Machine().Placed(), Idle: idle,
 		Pages: f.Pages, Rate: f.Rate, Hosts: f.Hosts, Waiting: f.Waiting, Known: f.Known, Outbox: f.Outbox,
 		InFlight: f.InFlight, MessageBytes: n.sent.Load(), Peers: f.Peers, Level: b.Level, Delegated: b.Delegated,
-		Guests: b.Guests, Alone: alone.Seconds(), CutOff: f.CutOff, CutOffWhy: f.CutOffWhy, Clock: time.Now().UTC()}
+		Guests: b.Guests, Alone: alone.Seconds(), CutOff: f.CutOff, CutOffWhy: f.CutOffWhy,
+		EndsIn: f.EndsIn, Growth: f.Growth, Forecast: f.Forecast, Stalled: f.Stalled, StalledBy: f.StalledBy,
+		StallWhy: f.StallWhy, StallDo: f.StallDo, Clock: time.Now().UTC()}
 }
 
 func (n *Node) reportJSON() []byte {

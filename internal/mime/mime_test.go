@@ -21,9 +21,9 @@ type vector struct {
 
 func vectors(t *testing.T, file string) (cases []vector) {
 	t.Helper()
-	dir := os.Getenv("KUMO_TESTDATA")
+	dir := os.Getenv("KUMO_TEST_DATA")
 	if dir == "" {
-		t.Skip("KUMO_TESTDATA does not name the folder of conformance data")
+		t.Skip("KUMO_TEST_DATA does not name the folder of conformance data")
 	}
 	data, err := os.ReadFile(filepath.Join(dir, "http", file))
 	if err != nil {

@@ -168,6 +168,8 @@ func (n *Node) loop(ctx context.Context) error {
 	n.driver.Start(ctx)
 	beat := time.NewTicker(n.cfg.Timing.Beat / 2)
 	defer beat.Stop()
+	end := time.NewTicker(n.cfg.Timing.Beat / 20)
+	defer end.Stop()
 	leave := n.leave
 	for {
 		select {
@@ -186,8 +188,9 @@ func (n *Node) loop(ctx context.Context) error {
 			n.driver.Tell(member.Leave{})
 		case <-beat.C:
 			n.driver.Tell(member.Report{Data: n.report()})
-			n.driver.LookForEnd()
 			n.driver.Inform(n.load())
+		case <-end.C:
+			n.driver.LookForEnd()
 		}
 		n.driver.Step()
 	}

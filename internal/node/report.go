@@ -24,6 +24,16 @@ type Figures struct {
 	CutOff    float64 `json:"cut_off,omitempty"`
 	CutOffWhy string  `json:"cut_off_why,omitempty"` // the last error
 
+	EndsIn   float64 `json:"ends_in_at_least,omitempty"` // seconds, by the host that takes longest
+	Growth   float64 `json:"queue_growth,omitempty"`     // URLs a second that wait more; negative: less
+	Forecast string  `json:"forecast,omitempty"`         // the same in words
+
+	// for so many seconds nothing was answered though URLs wait; 0: that is not so
+	Stalled   float64 `json:"stalled,omitempty"`
+	StalledBy string  `json:"stalled_by,omitempty"` // the kind of reason, why in words, and what to do
+	StallWhy  string  `json:"stall_why,omitempty"`
+	StallDo   string  `json:"stall_do,omitempty"`
+
 	// Bytes that this process gave to the bus: messages to other nodes, the shipped journal, leases and
 	// other values of the registry.
 	MessageBytes  int64 `json:"message_bytes"`

@@ -129,7 +129,7 @@ func TestEveryNodeFindsTheClosest(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%d bits, %d nodes", space.width, space.nodes), func(t *testing.T) {
 			networks := space.networks
-			if n, err := strconv.Atoi(os.Getenv("KUMO_OVERLAY_NETWORKS")); err == nil {
+			if n, err := strconv.Atoi(os.Getenv("KUMO_TEST_OVERLAY_NETWORKS")); err == nil {
 				networks = n
 			} else if testing.Short() {
 				networks = max(networks/10, 1)
@@ -203,7 +203,7 @@ func TestChurn(t *testing.T) {
 	}
 	w := overlaytest.New(seed)
 	w.Loss = 0.05
-	if n, err := strconv.Atoi(os.Getenv("KUMO_OVERLAY_TRIES")); err == nil {
+	if n, err := strconv.Atoi(os.Getenv("KUMO_TEST_OVERLAY_TRIES")); err == nil {
 		w.Config.Tries = n
 	}
 	began := time.Now()
@@ -308,9 +308,9 @@ func contacts(w *overlaytest.World) float64 {
 	return float64(n) / float64(len(w.Live()))
 }
 
-// scale is how many nodes a test has whose figures depend on it: KUMO_OVERLAY_NODES, or as many as it says.
+// scale is how many nodes a test has whose figures depend on it: KUMO_TEST_OVERLAY_NODES, or as many as it says.
 func scale(otherwise int) int {
-	if n, err := strconv.Atoi(os.Getenv("KUMO_OVERLAY_NODES")); err == nil {
+	if n, err := strconv.Atoi(os.Getenv("KUMO_TEST_OVERLAY_NODES")); err == nil {
 		return n
 	}
 	return otherwise

@@ -16,9 +16,9 @@ import (
 // testdata is the folder of conformance data.
 func testdata(t *testing.T) string {
 	t.Helper()
-	dir := os.Getenv("KUMO_TESTDATA")
+	dir := os.Getenv("KUMO_TEST_DATA")
 	if dir == "" {
-		t.Skip("KUMO_TESTDATA does not name the folder of conformance data")
+		t.Skip("KUMO_TEST_DATA does not name the folder of conformance data")
 	}
 	return dir
 }

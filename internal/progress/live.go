@@ -11,6 +11,7 @@ import (
 
 	"kumo/internal/crawl"
 	"kumo/internal/page"
+	"kumo/internal/stall"
 	"kumo/internal/stats"
 	"kumo/internal/store/field"
 )
@@ -160,6 +161,13 @@ func (l *Live) render(s Status, r Rates) string {
 	if o := s.Outage; o.CutOff {
 		row("  CUT OFF from the web for %s: waiting, and trying a few hosts now and then (%s)", clock(s.Time.Sub(o.Since)),
 			o.Why)
+	}
+	if s.Forecast.Words != "" {
+		row("  ends   %s", s.Forecast.Words)
+	}
+	if a := s.Stall; a.Kind != stall.None {
+		row("  STALLED: nothing was answered for %s: %s", stats.Span(a.For), a.Words)
+		row("          %s", a.Do)
 	}
 	for _, text := range l.lines {
 		row("  %s", text)

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"kumo/internal/crawl"
+	"kumo/internal/forecast"
 	"kumo/internal/frontier"
+	"kumo/internal/stall"
 	"kumo/internal/stats"
 )
 
@@ -20,6 +22,8 @@ type Status struct {
 	Known    int // URLs met within reach
 	Seeds    Seeds
 	Outage   crawl.Outage
+	Forecast forecast.Forecast
+	Stall    stall.Alarm
 }
 
 // Seeds say how far a file of seeds was taken in, and how many it has.
@@ -125,6 +129,12 @@ func Log(ctx context.Context, log *slog.Logger, limits Limits, status func() Sta
 		}
 		if s.Outage.CutOff {
 			attrs = append(attrs, "cut_off_for", s.Time.Sub(s.Outage.Since).Round(time.Second).String())
+		}
+		if s.Forecast.Words != "" {
+			attrs = append(attrs, "forecast", s.Forecast.Words)
+		}
+		if s.Stall.Kind != stall.None {
+			attrs = append(attrs, "stalled_for", s.Stall.For.Round(time.Second).String(), "stalled_by", string(s.Stall.Kind))
 		}
 		if r.HasLeft {
 			attrs = append(attrs, "left", r.Left.Round(time.Second).String())

@@ -11,8 +11,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"kumo/internal/forecast"
 	"kumo/internal/frontier"
 	"kumo/internal/page"
+	"kumo/internal/stall"
 	"kumo/internal/stats"
 )
 
@@ -118,4 +120,31 @@ func TestSeedsAreSeen(t *testing.T) {
 	if body := l.render(Status{Seeds: Seeds{Taken: 9, All: 9}}, Rates{}); strings.Contains(body, "taken in") {
 		t.Errorf("when all are:\n%s", body)
 	}
+}
+
+// What is to be expected, and a stall with what to do, are in the view and in the log.
+func TestForecastAndStallAreSeen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := Status{Time: time.Now(), Forecast: forecast.Forecast{Words: "at least 9 h: example.com has 32,400 URLs at one a second"},
+			Stall: stall.Alarm{Kind: stall.Backoff, Words: "all 3 hosts are left alone", Do: "wait", For: 2 * time.Minute}}
+		l := NewLive(io.Discard, func() int { return 200 }, "x", Limits{})
+		body := l.render(s, Rates{})
+		for _, want := range []string{"  ends   at least 9 h: example.com has 32,400 URLs at one a second\n",
+			"  STALLED: nothing was answered for 2 min: all 3 hosts are left alone\n          wait\n"} {
+			if !strings.Contains(body, want) {
+				t.Errorf("the view lacks %q:\n%s", want, body)
+			}
+		}
+		if body = l.render(Status{}, Rates{}); strings.Contains(body, "ends") || strings.Contains(body, "STALLED") {
+			t.Errorf("before anything is known:\n%s", body)
+		}
+		var out bytes.Buffer
+		ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+		defer cancel()
+		Log(ctx, slog.New(slog.NewTextHandler(&out, nil)), Limits{}, func() Status { return s })
+		if !strings.Contains(out.String(), `forecast="at least 9 h`) ||
+			!strings.Contains(out.String(), "stalled_for=2m0s stalled_by=backoff") {
+			t.Errorf("the log:\n%s", out.String())
+		}
+	})
 }

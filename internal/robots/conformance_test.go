@@ -10,9 +10,9 @@ import (
 )
 
 func testdata(t testing.TB) string {
-	dir := os.Getenv("KUMO_TESTDATA")
+	dir := os.Getenv("KUMO_TEST_DATA")
 	if dir == "" {
-		t.Skip("KUMO_TESTDATA does not name the folder of conformance data")
+		t.Skip("KUMO_TEST_DATA does not name the folder of conformance data")
 	}
 	return filepath.Join(dir, "robots")
 }

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"kumo/internal/crawl"
 	"kumo/internal/fetch"
@@ -19,7 +20,12 @@ func (s *Session) Run(ctx context.Context) (*stats.Report, error) {
 	before := s.Stats.Totals()
 	report := &stats.Report{Crawl: s.Job.Name, Started: s.Job.Now()}
 	close := s.answer()
+	watching, enough := context.WithCancel(context.WithoutCancel(ctx))
+	var watch sync.WaitGroup
+	watch.Go(func() { s.watch(watching) })
 	err := s.Engine.Run(ctx, s.SeedURLs, s.Job.Workers())
+	enough()
+	watch.Wait()
 	close()
 	report.Ended = ended(err)
 	if why := s.why.Load(); why != nil && IsStop(err) {

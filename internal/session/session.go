@@ -60,7 +60,8 @@ type Session struct {
 	Stats    *stats.Counter
 	Frontier *frontier.Frontier
 
-	why atomic.Pointer[string] // how the run ended that somebody else has ended; nil: nobody has
+	why     atomic.Pointer[string] // how the run ended that somebody else has ended; nil: nobody has
+	outlook atomic.Pointer[Outlook]
 }
 
 // New makes a session. The caller closes it.

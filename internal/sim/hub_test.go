@@ -8,16 +8,16 @@ import (
 	"testing"
 )
 
-// TestBalance soaks the split by predicted times, where machines differ, and become faster and slower: KUMO_SEEDS times,
-// or a few. KUMO_STRATEGY is another splitter.
+// TestBalance soaks the split by predicted times, where machines differ, and become faster and slower: KUMO_TEST_SEEDS
+// times, or a few. KUMO_TEST_STRATEGY is another splitter.
 func TestBalance(t *testing.T) {
-	seeds, _ := strconv.Atoi(os.Getenv("KUMO_SEEDS"))
-	first, _ := strconv.ParseUint(os.Getenv("KUMO_FIRST"), 10, 64)
+	seeds, _ := strconv.Atoi(os.Getenv("KUMO_TEST_SEEDS"))
+	first, _ := strconv.ParseUint(os.Getenv("KUMO_TEST_FIRST"), 10, 64)
 	cfg := small()
-	name := cmp.Or(os.Getenv("KUMO_STRATEGY"), "balance")
+	name := cmp.Or(os.Getenv("KUMO_TEST_STRATEGY"), "balance")
 	cfg.Use(name)
 	cfg.Seeds, cfg.First = cmp.Or(seeds, 20), first
-	if host, err := strconv.Atoi(os.Getenv("KUMO_HOST")); err == nil {
+	if host, err := strconv.Atoi(os.Getenv("KUMO_TEST_HOST")); err == nil {
 		_, f := Story(cfg, first, host)
 		t.Log(strings.Join(f.Story, "\n"))
 		return
@@ -34,17 +34,18 @@ func TestBalance(t *testing.T) {
 	}
 }
 
-// TestHub soaks the control unit's strategy where nodes reach different parts of the web: KUMO_SEEDS times, or a few.
+// TestHub soaks the control unit's strategy where nodes reach different parts of the web: KUMO_TEST_SEEDS times, or a
+// few.
 func TestHub(t *testing.T) {
-	seeds, _ := strconv.Atoi(os.Getenv("KUMO_SEEDS"))
-	first, _ := strconv.ParseUint(os.Getenv("KUMO_FIRST"), 10, 64)
+	seeds, _ := strconv.Atoi(os.Getenv("KUMO_TEST_SEEDS"))
+	first, _ := strconv.ParseUint(os.Getenv("KUMO_TEST_FIRST"), 10, 64)
 	cfg := small()
-	cfg.Use(cmp.Or(os.Getenv("KUMO_STRATEGY"), "hub"))
+	cfg.Use(cmp.Or(os.Getenv("KUMO_TEST_STRATEGY"), "hub"))
 	cfg.Apart, cfg.Seeds, cfg.First = 0.3, cmp.Or(seeds, 20), first
-	if os.Getenv("KUMO_CALM") != "" {
+	if os.Getenv("KUMO_TEST_CALM") != "" {
 		cfg.FaultEvery = -1
 	}
-	if host, err := strconv.Atoi(os.Getenv("KUMO_HOST")); err == nil {
+	if host, err := strconv.Atoi(os.Getenv("KUMO_TEST_HOST")); err == nil {
 		_, f := Story(cfg, first, host)
 		t.Log(strings.Join(f.Story, "\n"))
 		return

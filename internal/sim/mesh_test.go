@@ -12,16 +12,17 @@ import (
 	"kumo/internal/member/mesh"
 )
 
-// meshSeeds is how many seeds the test of faults runs, as KUMO_MESH_SEEDS says, and meshFirst the first, KUMO_MESH_FIRST.
+// meshSeeds is how many seeds the test of faults runs, as KUMO_TEST_MESH_SEEDS says, and meshFirst the first,
+// KUMO_TEST_MESH_FIRST.
 func meshSeeds() int {
-	if n, err := strconv.Atoi(os.Getenv("KUMO_MESH_SEEDS")); err == nil {
+	if n, err := strconv.Atoi(os.Getenv("KUMO_TEST_MESH_SEEDS")); err == nil {
 		return n
 	}
 	return 200
 }
 
 func meshFirst() uint64 {
-	n, _ := strconv.ParseUint(os.Getenv("KUMO_MESH_FIRST"), 10, 64)
+	n, _ := strconv.ParseUint(os.Getenv("KUMO_TEST_MESH_FIRST"), 10, 64)
 	return max(n, 1)
 }
 
@@ -99,7 +100,7 @@ func TestNothingIsLostInAMesh(t *testing.T) {
 // TestTheEndOfAMeshIsFound lets nodes crawl to the end, which one of them finds, neither early nor late.
 func TestTheEndOfAMeshIsFound(t *testing.T) {
 	first, seeds := meshFirst(), 20
-	if os.Getenv("KUMO_MESH_SEEDS") != "" {
+	if os.Getenv("KUMO_TEST_MESH_SEEDS") != "" {
 		seeds = meshSeeds()
 	}
 	for _, every := range []time.Duration{20 * time.Second, 3 * time.Second} { // faults
@@ -164,19 +165,19 @@ func TestAMeshKnowsItsRecord(t *testing.T) {
 }
 
 // TestAMeshOfManyNodes lets nodes stay for 20 minutes in the mean while they crawl, and loses one message in twenty;
-// latencies are those measured between places of PlanetLab, if they are there. KUMO_MESH_NODES says how many nodes
-// there are, KUMO_MESH_TIME for how long they come and go.
+// latencies are those measured between places of PlanetLab, if they are there. KUMO_TEST_MESH_NODES says how many nodes
+// there are, KUMO_TEST_MESH_TIME for how long they come and go.
 func TestAMeshOfManyNodes(t *testing.T) {
 	nodes, last := 300, 5*time.Minute
 	if testing.Short() {
 		nodes = 100
 	}
-	many := os.Getenv("KUMO_MESH_NODES") != ""
+	many := os.Getenv("KUMO_TEST_MESH_NODES") != ""
 	if many {
-		nodes, _ = strconv.Atoi(os.Getenv("KUMO_MESH_NODES"))
-		last, _ = time.ParseDuration(os.Getenv("KUMO_MESH_TIME"))
+		nodes, _ = strconv.Atoi(os.Getenv("KUMO_TEST_MESH_NODES"))
+		last, _ = time.ParseDuration(os.Getenv("KUMO_TEST_MESH_TIME"))
 	}
-	if name := os.Getenv("KUMO_MESH_PROFILE"); name != "" {
+	if name := os.Getenv("KUMO_TEST_MESH_PROFILE"); name != "" {
 		file, err := os.Create(name)
 		if err != nil {
 			t.Fatal(err)
@@ -195,7 +196,7 @@ func TestAMeshOfManyNodes(t *testing.T) {
 			fmt.Fprintln(os.Stderr, at, f) // long before the test ends
 		}
 	}
-	if dir := os.Getenv("KUMO_TESTDATA"); dir != "" {
+	if dir := os.Getenv("KUMO_TEST_DATA"); dir != "" {
 		var err error
 		if cfg.Matrix, err = ReadMatrix(filepath.Join(dir, "latency", "PlanetLabData_1")); err != nil {
 			t.Fatal(err)

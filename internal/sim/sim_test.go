@@ -260,9 +260,9 @@ func TestMatrix(t *testing.T) {
 
 // TestMeasuredMatrices reads what others have measured.
 func TestMeasuredMatrices(t *testing.T) {
-	dir := os.Getenv("KUMO_TESTDATA")
+	dir := os.Getenv("KUMO_TEST_DATA")
 	if dir == "" {
-		t.Skip("KUMO_TESTDATA is not set")
+		t.Skip("KUMO_TEST_DATA is not set")
 	}
 	for name, places := range map[string]int{"PlanetLabData_1": 490, "SeattleData_1": 99} {
 		m, err := ReadMatrix(filepath.Join(dir, "latency", name))

@@ -14,7 +14,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"kumo/internal/crawl"
+	"kumo/internal/forecast"
 	"kumo/internal/frontier"
+	"kumo/internal/stall"
 	"kumo/internal/stats"
 )
 
@@ -26,6 +28,8 @@ type Source struct {
 	Frontier func() frontier.Counts
 	Known    func() int
 	Outage   func() crawl.Outage
+	Forecast func() forecast.Forecast
+	Stall    func() stall.Alarm
 }
 
 // Serve answers at l until the context ends.
@@ -94,6 +98,9 @@ func register(reg *prometheus.Registry, src Source) {
 	})
 	gauge("hosts_active", "Hosts with a request under way.", func() int { return src.Frontier().Active })
 	gauge("hosts_waiting", "Hosts whose time has not come.", func() int { return src.Frontier().Waiting })
+	if src.Forecast != nil {
+		reg.MustRegister(&outlook{src.Forecast, src.Stall})
+	}
 	gauge("hosts_backing_off", "Hosts left alone after failures or at their wish.",
 		func() int { return src.Frontier().Backing })
 }

@@ -7,9 +7,12 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"kumo/internal/crawl"
+	"kumo/internal/forecast"
 	"kumo/internal/frontier"
+	"kumo/internal/stall"
 	"kumo/internal/stats"
 )
 
@@ -30,11 +33,15 @@ func TestServe(t *testing.T) {
 			Frontier: func() frontier.Counts { return frontier.Counts{Active: 3} },
 			Known:    func() int { return 7 },
 			Outage:   func() crawl.Outage { return crawl.Outage{CutOff: true, Times: 2} },
+			Forecast: func() forecast.Forecast { return forecast.Forecast{AtLeast: 32_400, Growth: -1.5} },
+			Stall:    func() stall.Alarm { return stall.Alarm{Kind: stall.Disk, For: 90 * time.Second} },
 		})
 	}()
 	for path, wants := range map[string][]string{
 		"/metrics": {"kumo_pages_total 42", "kumo_hosts_active 3", "kumo_urls_known 7", "kumo_cut_off 1",
 			"kumo_outages_total 2", "go_goroutines",
+			"kumo_ends_in_at_least_seconds 32400", "kumo_queue_growth_per_second -1.5", `kumo_stalled_seconds{kind="disk"} 90`,
+			`kumo_stalled_seconds{kind="dns"} 0`,
 			`kumo_responses_total{class="2xx"} 32`, `kumo_responses_total{class="4xx"} 7`, `kumo_responses_total{class="5xx"} 0`,
 			`kumo_responses_total{class="other"} 3`, `kumo_errors_total{kind="dns"} 4`},
 		"/":             {"<title>kumo a &lt;b&gt; c</title>", "<td>42<td>", "2.5 MB", `href="/metrics"`},

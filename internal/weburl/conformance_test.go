@@ -12,9 +12,9 @@ import (
 // testdata reads a file of the folder of conformance data, whose elements are cases among comments.
 func testdata[T any](t *testing.T, name string) (cases []T) {
 	t.Helper()
-	folder := os.Getenv("KUMO_TESTDATA")
+	folder := os.Getenv("KUMO_TEST_DATA")
 	if folder == "" {
-		t.Skip("KUMO_TESTDATA does not name the folder of conformance data")
+		t.Skip("KUMO_TEST_DATA does not name the folder of conformance data")
 	}
 	data, err := os.ReadFile(filepath.Join(folder, "url", name))
 	if err != nil {
@@ -158,9 +158,9 @@ func TestDomainToASCII(t *testing.T) {
 
 // The test vectors of the Public Suffix List. Where they want nothing, a host is its own domain here.
 func TestPublicSuffixVectors(t *testing.T) {
-	folder := os.Getenv("KUMO_TESTDATA")
+	folder := os.Getenv("KUMO_TEST_DATA")
 	if folder == "" {
-		t.Skip("KUMO_TESTDATA does not name the folder of conformance data")
+		t.Skip("KUMO_TEST_DATA does not name the folder of conformance data")
 	}
 	data, err := os.ReadFile(filepath.Join(folder, "url", "test_psl.txt"))
 	if err != nil {

@@ -37,9 +37,9 @@ func TestACrawlSurvivesCrashes(t *testing.T) {
 	}
 }
 
-// crashWebs is how many webs are crawled: KUMO_CRASHES, or 8; 2 where time is short.
+// crashWebs is how many webs are crawled: KUMO_TEST_CRASHES, or 8; 2 where time is short.
 func crashWebs() uint64 {
-	if n, err := strconv.ParseUint(os.Getenv("KUMO_CRASHES"), 10, 64); err == nil {
+	if n, err := strconv.ParseUint(os.Getenv("KUMO_TEST_CRASHES"), 10, 64); err == nil {
 		return n
 	}
 	if testing.Short() {

@@ -16,6 +16,7 @@ import (
 	"kumo/internal/fetch"
 	"kumo/internal/folder"
 	"kumo/internal/inspect"
+	"kumo/internal/item"
 	"kumo/internal/job"
 	"kumo/internal/journal"
 	"kumo/internal/login"
@@ -294,6 +295,7 @@ func (o *opening) assemble() error {
 		Cookies:   j.Fetch.Jar,
 		Logins:    o.logins,
 		Listener:  j.Listener,
+		Hooks:     o.hooks(),
 		NoSecrets: !o.Fetcher.HasSecrets(),
 	}
 	if err := o.openStores(&parts); err != nil {
@@ -316,10 +318,23 @@ func (o *opening) assemble() error {
 	return nil
 }
 
+// hooks are the job's. What is about to be asked for they are shown with the fields that would be sent.
+func (o *opening) hooks() crawl.Hooks {
+	h := o.Job.Hooks
+	if ask := h.Request; ask != nil {
+		h.Request = func(it *item.Item, req *fetch.Request) (string, error) {
+			req.Header = o.Fetcher.Header(req.Trusted)
+			return ask(it, req)
+		}
+	}
+	return h
+}
+
 // parserConfig is a parser's configuration for a slot where so much of a body is read. What finds no room at an
 // ordinary slot is read again at a large one, which has all that a page may have.
 func parserConfig(j *job.Job, room int64) parse.Config {
-	cfg := parse.Config{Agent: job.Agent, PlainText: true, Language: true, Scripts: j.ScriptPaths, MaxWide: int(room / 3)}
+	cfg := parse.Config{Agent: job.Agent, PlainText: true, Language: true, Scripts: j.ScriptPaths,
+		AnchorText: j.AnchorText, MaxWide: int(room / 3)}
 	if room <= 1<<20 {
 		cfg.MaxURLs, cfg.MaxWide = int(room), 0
 		cfg.MaxLinks = min(int(room/64), 10_000)

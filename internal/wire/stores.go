@@ -16,6 +16,7 @@ import (
 // which pages.jsonl names.
 func (o *opening) openStores(p *crawl.Parts) (err error) {
 	j := o.Job
+	defer func() { o.Stores = append(o.Stores, j.Stores...) }()
 	if j.Dir == "" {
 		return nil
 	}

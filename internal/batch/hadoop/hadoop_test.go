@@ -106,7 +106,7 @@ func greedy(ctx context.Context, t *batch.Task, _ batch.Record, _ batch.Emit) er
 
 // runAlone runs a job over the input of a place.
 func runAlone(ctx context.Context, url string) error {
-	conf, err := hadoopconf.Load(os.Getenv("KUMO_HADOOP"))
+	conf, err := hadoopconf.Load(os.Getenv("KUMO_TEST_HADOOP"))
 	if err != nil {
 		return err
 	}

@@ -144,7 +144,7 @@ func (d *largeDay) run(t *testing.T, dir, job string, size int64) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestLargeInput$", "-test.timeout", "0")
 	cmd.Env = append(os.Environ(), largeJob+"="+job, largeDir+"="+dir,
-		fmt.Sprint("KUMO_SEED=", d.seed))
+		fmt.Sprint("KUMO_TEST_SEED=", d.seed))
 	begun := time.Now()
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v: %.4000s", job, err, out)
@@ -238,22 +238,22 @@ func (d *largeDay) next() (want sum) {
 }
 
 const (
-	largeJob = "KUMO_BATCH_JOB" // set in the process that runs a job: which
-	largeDir = "KUMO_BATCH_DIR" // and where
+	largeJob = "KUMO_TEST_BATCH_JOB" // set in the process that runs a job: which
+	largeDir = "KUMO_TEST_BATCH_DIR" // and where
 )
 
-// TestLargeInput has merge and optimize run over KUMO_BATCH_GB gigabytes of records in all, each in a process of its
-// own, whose memory is measured. The default is what every test run can afford.
+// TestLargeInput has merge and optimize run over KUMO_TEST_BATCH_GB gigabytes of records in all, each in a process of
+// its own, whose memory is measured. The default is what every test run can afford.
 func TestLargeInput(t *testing.T) {
 	if testing.Short() {
 		t.Skip("sorts 40 MB in processes of its own")
 	}
-	gigabytes, _ := strconv.ParseFloat(os.Getenv("KUMO_BATCH_GB"), 64)
-	seed, err := strconv.ParseUint(os.Getenv("KUMO_SEED"), 10, 64)
+	gigabytes, _ := strconv.ParseFloat(os.Getenv("KUMO_TEST_BATCH_GB"), 64)
+	seed, err := strconv.ParseUint(os.Getenv("KUMO_TEST_SEED"), 10, 64)
 	if err != nil {
 		seed = rand.Uint64()
 	}
-	t.Logf("KUMO_SEED=%d", seed)
+	t.Logf("KUMO_TEST_SEED=%d", seed)
 	d := newLargeDay(seed, int(cmp.Or(gigabytes, 0.04)*1e9/bytesAPage))
 	dir := cmp.Or(os.Getenv(largeDir), t.TempDir())
 	p, err := file.Open(filepath.Join(dir, "place"), vfs.OS)

@@ -92,11 +92,12 @@ func processor(t testing.TB) time.Duration {
 }
 
 // BenchmarkIdle is a node in a process of its own with 1,000 others in this one, which are connected and say nothing:
-// the memory that each costs, and what the processor takes. KUMO_P2P_IDLE says for how many seconds it is looked at.
+// the memory that each costs, and what the processor takes. KUMO_TEST_P2P_IDLE says for how many seconds it is looked
+// at.
 func BenchmarkIdle(b *testing.B) {
-	seconds, err := strconv.Atoi(os.Getenv("KUMO_P2P_IDLE"))
+	seconds, err := strconv.Atoi(os.Getenv("KUMO_TEST_P2P_IDLE"))
 	if err != nil {
-		b.Skip("SKIPPED: KUMO_P2P_IDLE is not set")
+		b.Skip("SKIPPED: KUMO_TEST_P2P_IDLE is not set")
 	}
 	for name, listen := range map[string]string{"tcp": "/ip4/127.0.0.1/tcp/0", "quic": "/ip4/127.0.0.1/udp/0/quic-v1"} {
 		b.Run(name, func(b *testing.B) {

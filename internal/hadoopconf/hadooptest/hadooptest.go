@@ -1,4 +1,4 @@
-// Package hadooptest gives tests a real Hadoop: the one whose configuration KUMO_HADOOP names, which is that of
+// Package hadooptest gives tests a real Hadoop: the one whose configuration KUMO_TEST_HADOOP names, which is that of
 // .ci/hadoop/testbed or of any cluster that is there to be played with. Tests are skipped without.
 package hadooptest
 
@@ -19,9 +19,9 @@ import (
 // Conf is the configuration.
 func Conf(t testing.TB) hadoopconf.Conf {
 	t.Helper()
-	dir := os.Getenv("KUMO_HADOOP")
+	dir := os.Getenv("KUMO_TEST_HADOOP")
 	if dir == "" {
-		t.Skip("SKIPPED: there is no Hadoop; .ci/hadoop/testbed starts one, and runs tests with KUMO_HADOOP")
+		t.Skip("SKIPPED: there is no Hadoop; .ci/hadoop/testbed starts one, and runs tests with KUMO_TEST_HADOOP")
 	}
 	conf, err := hadoopconf.Load(dir)
 	if err != nil {
@@ -108,7 +108,7 @@ func testbedScript(t testing.TB) string {
 	t.Helper()
 	script := filepath.Join(filepath.Dir(Conf(t).Dir), "testbed")
 	if _, err := os.Stat(script); err != nil {
-		t.Skip("SKIPPED: KUMO_HADOOP is no testbed, whose processes may be killed")
+		t.Skip("SKIPPED: KUMO_TEST_HADOOP is no testbed, whose processes may be killed")
 	}
 	return script
 }

@@ -220,6 +220,13 @@ func TestTheEndIsAskedForTwice(t *testing.T) {
 			}
 			w.d.Message(t.Context(), "b~1", KindTally, data)
 			synctest.Wait()
+			if !idle {
+				w.d.LookForEnd()
+				if last := w.sent[len(w.sent)-1].Wave; last != wave {
+					t.Error("who is not idle is asked again at once")
+				}
+				time.Sleep(w.d.cfg.Timing.Beat / 2)
+			}
 		}
 		for i, a := range []struct {
 			came    int64
@@ -242,6 +249,53 @@ func TestTheEndIsAskedForTwice(t *testing.T) {
 		w.all.Wait()
 	})
 }
+
+// A node that was not idle says when it is, once, and is asked again then.
+func TestANodeSaysWhenItHasTurnedIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var engine turningEngine
+		w := newTestRuntime(t, &engine, new(testRecord))
+		for range 2 {
+			w.d.Message(t.Context(), "b~1", KindAsk, []byte(`{"wave":3}`))
+			w.d.LookForEnd()
+		}
+		if len(w.sent) != 2 || w.sent[0].Idle || w.sent[1].Turned {
+			t.Fatalf("of a node that is not idle is said %+v", w.sent)
+		}
+		engine.idle = true
+		for range 2 {
+			w.d.LookForEnd()
+		}
+		turned := slices.DeleteFunc(w.sent, func(r idleReport) bool { return !r.Turned })
+		if len(turned) != 1 || turned[0].Wave != 3 || !turned[0].Idle {
+			t.Fatalf("of one that is idle by now is said %+v", turned)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		w := newTestRuntime(t, idleEngine{}, new(testRecord))
+		w.d.LookForEnd()
+		w.d.Message(t.Context(), "b~1", KindTally, []byte(`{"wave":1,"epoch":3}`))
+		synctest.Wait()
+		if w.d.LookForEnd(); len(w.sent) != 1 {
+			t.Fatal("who is not idle is asked again at once")
+		}
+		w.d.Message(t.Context(), "b~1", KindTally, []byte(`{"wave":1,"epoch":3,"idle":true,"turned":true}`))
+		synctest.Wait()
+		if w.d.LookForEnd(); len(w.sent) != 2 || w.sent[1].Wave != 3 {
+			t.Errorf("when it is idle it is asked %+v", w.sent[1:])
+		}
+		w.all.Wait()
+	})
+}
+
+// A turningEngine is idle when it is said to be.
+type turningEngine struct {
+	Engine
+	idle bool
+}
+
+func (e *turningEngine) Idle() bool      { return e.idle }
+func (e *turningEngine) Received() int64 { return 7 }
 
 // Each process answers with a number of its own, the same each time.
 func TestAnswersNameTheProcess(t *testing.T) {

@@ -24,7 +24,11 @@ type termination struct {
 	epoch   uint64
 	answers map[strategy.Node]idleReport
 	before  map[strategy.Node]idleReport // the answers of the first
+	again   time.Time                    // not before that is asked anew: somebody was not idle
 	writing bool
+
+	asker strategy.Node // who asked this node when it was not idle, and has not been told that it is
+	asked uint64        // in which wave
 }
 
 // An idleReport is a node's answer.
@@ -34,6 +38,7 @@ type idleReport struct {
 	Process uint64 `json:"process"` // another for each: Came begins anew with it
 	Came    int64  `json:"came"`    // how often something was brought to it
 	Idle    bool   `json:"idle"`
+	Turned  bool   `json:"turned,omitempty"` // nobody asked: it was not idle when it was asked, and now it is
 }
 
 // idleReport says how it is with this node. What came is counted first: what comes after that finds it changed the next
@@ -62,21 +67,41 @@ func (d *Driver) asks() (revision uint64, ok bool) {
 	return revision, ok && d.Idle()
 }
 
-// LookForEnd asks all whether they are idle, if there is a reason to, and nobody is being asked. It is called again and
-// again.
+// LookForEnd asks all whether they are idle, if there is a reason to, and nobody is being asked; a node that was asked
+// when it was not idle says when it is. It is called again and again: the more often, the sooner the end is found. Who
+// is not idle, or of another epoch, is asked once in half a beat.
 func (d *Driver) LookForEnd() {
 	e := &d.end
+	d.sayTurned()
 	revision, ok := d.asks()
 	if !ok {
-		e.answers = nil
+		e.answers, e.again = nil, time.Time{}
 		return
 	}
-	if e.answers != nil && d.cfg.Runtime.Now().Sub(e.began) < d.cfg.Timing.TTL/4 {
+	now := d.cfg.Runtime.Now()
+	if e.answers != nil && now.Sub(e.began) < d.cfg.Timing.TTL/4 || now.Before(e.again) {
 		return
 	}
 	e.wave += 1 + e.wave%2
 	e.before, e.rev, e.epoch = nil, revision, d.cfg.Member.Members().Epoch
 	d.askAll()
+}
+
+// sayTurned tells who asked that this node is idle by now.
+func (d *Driver) sayTurned() {
+	e := &d.end
+	if e.asker == "" {
+		return
+	}
+	own := d.idleReport()
+	if !own.Idle {
+		return
+	}
+	own.Wave, own.Turned = e.asked, true
+	if says, err := json.Marshal(own); err == nil {
+		d.cfg.Runtime.Send(e.asker, KindTally, says)
+	}
+	e.asker = ""
 }
 
 // askAll begins a wave.
@@ -110,6 +135,9 @@ func (d *Driver) termination(ctx context.Context, from strategy.Node, kind Kind,
 		}
 		own := d.idleReport()
 		own.Wave = r.Wave
+		if d.end.asker = ""; !own.Idle {
+			d.end.asker, d.end.asked = from, r.Wave
+		}
 		if answer, err := json.Marshal(own); err == nil {
 			d.cfg.Runtime.Send(from, KindTally, answer)
 		}
@@ -118,12 +146,19 @@ func (d *Driver) termination(ctx context.Context, from strategy.Node, kind Kind,
 
 func (d *Driver) heard(from strategy.Node, r idleReport) {
 	e, all := &d.end, d.cfg.Member.Members()
-	if e.answers == nil || r.Wave != e.wave {
+	switch {
+	case r.Turned:
+		e.again = time.Time{}
+		return
+	case e.answers == nil || r.Wave != e.wave:
 		return
 	}
 	if !r.Idle || r.Epoch != e.epoch || all.Epoch != e.epoch || e.before != nil &&
-		e.before[from] != (idleReport{r.Wave - 1, r.Epoch, r.Process, r.Came, true}) {
-		e.answers = nil // not yet
+		e.before[from] != (idleReport{r.Wave - 1, r.Epoch, r.Process, r.Came, true, false}) {
+		e.answers = nil                    // not yet
+		if !r.Idle || r.Epoch != e.epoch { // whom something has come to meanwhile may have done it by now
+			e.again = e.began.Add(d.cfg.Timing.Beat / 2)
+		}
 		return
 	}
 	if e.answers[from] = r; len(e.answers) < len(all.Members) {

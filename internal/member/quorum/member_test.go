@@ -71,9 +71,9 @@ func (w *world) upset(n *testNode, next *int, op int) bool {
 	return true
 }
 
-// seeds is how many are tried: KUMO_SEEDS, or a few.
+// seeds is how many are tried: KUMO_TEST_SEEDS, or a few.
 func seeds() uint64 {
-	n, err := strconv.ParseUint(os.Getenv("KUMO_SEEDS"), 10, 64)
+	n, err := strconv.ParseUint(os.Getenv("KUMO_TEST_SEEDS"), 10, 64)
 	if err != nil {
 		return 300
 	}

@@ -47,6 +47,13 @@ type Report struct {
 	Alone     float64   `json:"alone,omitempty"` // for so many seconds it has been without others, all of which it has lost
 	CutOff    float64   `json:"cut_off,omitempty"`
 	CutOffWhy string    `json:"cut_off_why,omitempty"`
+	EndsIn    float64   `json:"ends_in_at_least,omitempty"`
+	Growth    float64   `json:"queue_growth,omitempty"`
+	Forecast  string    `json:"forecast,omitempty"`
+	Stalled   float64   `json:"stalled,omitempty"`
+	StalledBy string    `json:"stalled_by,omitempty"`
+	StallWhy  string    `json:"stall_why,omitempty"`
+	StallDo   string    `json:"stall_do,omitempty"`
 	Clock     time.Time `json:"clock"`
 }
 

@@ -12,6 +12,7 @@ import (
 	"kumo/internal/recovery"
 	"kumo/internal/session"
 	"kumo/internal/settings"
+	"kumo/internal/stall"
 	"kumo/internal/weburl"
 )
 
@@ -105,6 +106,11 @@ func (l *life) figures() meshnode.Figures {
 		InFlight: counts.Active, Peers: peers}
 	if o := c.Outage(); o.CutOff {
 		f.CutOff, f.CutOffWhy = max(time.Since(o.Since).Seconds(), 0), o.Why
+	}
+	o := c.Outlook()
+	f.EndsIn, f.Growth, f.Forecast = o.Forecast.AtLeast, o.Forecast.Growth, o.Forecast.Words
+	if a := o.Stall; a.Kind != stall.None {
+		f.Stalled, f.StalledBy, f.StallWhy, f.StallDo = a.For.Seconds(), string(a.Kind), a.Words, a.Do
 	}
 	return f
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"kumo/internal/node"
+	"kumo/internal/stall"
 )
 
 // A pace is how many pages there were at a time.
@@ -34,6 +35,11 @@ func (m *membership) figures() node.Figures {
 	if o := c.Outage(); o.CutOff {
 		f.CutOff = max(now.Sub(o.Since).Seconds(), 0)
 		f.CutOffWhy = o.Why
+	}
+	o := c.Outlook()
+	f.EndsIn, f.Growth, f.Forecast = o.Forecast.AtLeast, o.Forecast.Growth, o.Forecast.Words
+	if a := o.Stall; a.Kind != stall.None {
+		f.Stalled, f.StalledBy, f.StallWhy, f.StallDo = a.For.Seconds(), string(a.Kind), a.Words, a.Do
 	}
 	f.Busy = m.busy(f.InFlight)
 	return f

@@ -292,10 +292,10 @@ func TestAnswers(t *testing.T) {
 }
 
 // TestFaults adds names while messages and requests are lost, late and doubled, nodes die, are cut off, come and go:
-// KUMO_SEEDS times, or a few.
+// KUMO_TEST_SEEDS times, or a few.
 func TestFaults(t *testing.T) {
-	seeds, _ := strconv.ParseUint(os.Getenv("KUMO_SEEDS"), 10, 64)
-	first, _ := strconv.ParseUint(os.Getenv("KUMO_FIRST"), 10, 64)
+	seeds, _ := strconv.ParseUint(os.Getenv("KUMO_TEST_SEEDS"), 10, 64)
+	first, _ := strconv.ParseUint(os.Getenv("KUMO_TEST_FIRST"), 10, 64)
 	terms := 0
 	for seed := first; seed < first+cmp.Or(seeds, 40); seed++ {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {

@@ -20,11 +20,11 @@ func worked(t *testing.T) time.Duration {
 	return time.Duration(now.Nano())
 }
 
-// TestScale measures a table of KUMO_HOSTS hosts. Times of single calls are those of the processor.
+// TestScale measures a table of KUMO_TEST_HOSTS hosts. Times of single calls are those of the processor.
 func TestScale(t *testing.T) {
-	hosts, err := strconv.Atoi(os.Getenv("KUMO_HOSTS"))
+	hosts, err := strconv.Atoi(os.Getenv("KUMO_TEST_HOSTS"))
 	if err != nil {
-		t.Skip("KUMO_HOSTS does not say how many hosts")
+		t.Skip("KUMO_TEST_HOSTS does not say how many hosts")
 	}
 	if hosts < 1 {
 		t.Fatal("no hosts")

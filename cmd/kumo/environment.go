@@ -1,0 +1,128 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+const (
+	variablePrefix = "KUMO_"
+	testPrefix     = "KUMO_TEST" // what the tests are told
+)
+
+// variable is the name under which a flag may be in the environment.
+func variable(flag string) string {
+	return variablePrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// isVariable reports whether a flag can be set by the environment.
+func isVariable(f *pflag.Flag) bool {
+	return f.Name != "help" && f.Name != "version" && f.Deprecated == ""
+}
+
+// fromEnvironment sets the flags of a command that were not given and have a variable, which counts as given: it
+// overrides a configuration file and what a crawl was begun with. A flag that can be repeated takes a value a line. An
+// empty variable is none.
+func fromEnvironment(cmd *cobra.Command) error {
+	if strings.HasPrefix(cmd.Name(), "__") { // a shell asks for completions
+		return nil
+	}
+	var failed error
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		value := os.Getenv(variable(f.Name))
+		if value == "" || f.Changed || !isVariable(f) || failed != nil {
+			return
+		}
+		values := []string{value}
+		if f.Value.Type() == "stringArray" {
+			values = strings.Split(strings.TrimRight(value, "\n"), "\n")
+		}
+		for _, v := range values {
+			if err := cmd.Flags().Set(f.Name, strings.TrimSuffix(v, "\r")); err != nil {
+				failed = usagef("in the environment, %s: %v", variable(f.Name), err)
+				return
+			}
+		}
+	})
+	if failed == nil {
+		warnOfVariables(cmd)
+	}
+	return failed
+}
+
+// warnOfVariables names variables that look like a flag's and are no command's.
+func warnOfVariables(cmd *cobra.Command) {
+	var unknown []string
+	for _, setting := range os.Environ() {
+		name, value, _ := strings.Cut(setting, "=")
+		if strings.HasPrefix(name, variablePrefix) && value != "" && name != secretVariable &&
+			!strings.HasPrefix(name, testPrefix) {
+			unknown = append(unknown, name)
+		}
+	}
+	if len(unknown) == 0 {
+		return
+	}
+	var known []string
+	for cmd := range commands(cmd.Root()) {
+		for _, flags := range []*pflag.FlagSet{cmd.LocalFlags(), cmd.PersistentFlags()} {
+			flags.VisitAll(func(f *pflag.Flag) {
+				if isVariable(f) {
+					known = append(known, variable(f.Name))
+				}
+			})
+		}
+	}
+	slices.Sort(unknown)
+	for _, name := range unknown {
+		if slices.Contains(known, name) {
+			continue
+		}
+		hint := ""
+		if near := nearestVariable(name, known); near != "" {
+			hint = "; did you mean " + near + "?"
+		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "kumo: %s is in the environment, and no command has such a flag%s\n", name, hint)
+	}
+}
+
+func nearestVariable(name string, known []string) string {
+	flags := make([]string, len(known))
+	for i, k := range known {
+		flags[i] = strings.ToLower(strings.TrimPrefix(k, variablePrefix))
+	}
+	near := nearest(strings.TrimPrefix(name, variablePrefix), flags)
+	if near == "" {
+		return ""
+	}
+	return variablePrefix + strings.ToUpper(near)
+}
+
+// commands gives a command and all below it.
+func commands(cmd *cobra.Command) func(func(*cobra.Command) bool) {
+	var all func(*cobra.Command, func(*cobra.Command) bool) bool
+	all = func(cmd *cobra.Command, yield func(*cobra.Command) bool) bool {
+		if !yield(cmd) {
+			return false
+		}
+		for _, sub := range cmd.Commands() {
+			if !all(sub, yield) {
+				return false
+			}
+		}
+		return true
+	}
+	return func(yield func(*cobra.Command) bool) { all(cmd, yield) }
+}
+
+// ownEnvironment is the environment without flags, for processes of kumo that are told by their arguments what to do.
+func ownEnvironment() []string {
+	return slices.DeleteFunc(os.Environ(), func(setting string) bool {
+		return strings.HasPrefix(setting, variablePrefix) && !strings.HasPrefix(setting, testPrefix)
+	})
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"kumo/internal/export"
+	"kumo/internal/folder"
+	"kumo/internal/stats"
+	"kumo/internal/wire"
+)
+
+const exportLong = `Make another form of the crawl in CRAWL, in the folder DIR, of the newest good answer of each URL.
+
+  site    files that a browser opens without a server, a folder a host: links between them relative, bytes as they
+          came otherwise, also those of the page's charset. What is not in the crawl, and where forms are sent to,
+          stays a link to the web; DIR/index.html leads to the seeds. Scripts are kept as they are: what they fetch
+          they fetch of the web
+  jsonl   pages.jsonl, an object a URL: url, status, time, type, charset, lang, title, h1, description, canonical, bytes,
+          digest, links (their number), redirect, truncated
+  csv     pages.csv, the same in columns; what a spreadsheet would take for a formula has a ' before it
+
+Of a site only what is in the crawl can be shown: kumo crawl --embeds fetches what pages are shown with. Errors (404) have no
+file; a URL that redirects has a small page that leads on.
+
+The same crawl gives the same bytes. The same command again brings DIR up to date: what has not changed is not
+written, and what the crawl has not any more goes; what others have put there stays. A run that was ended is done again
+so. Files appear whole or not at all. A folder that has files and was no export's is refused. The crawl must not be
+running.`
+
+type exportOptions struct {
+	form, temp string
+	quiet      bool
+}
+
+func exportCommand() *cobra.Command {
+	o := &exportOptions{}
+	cmd := &cobra.Command{Use: "export --to FORM CRAWL DIR", Short: "Make another form of a crawl: files to browse, a table",
+		Long: exportLong, Example: "  kumo export --to site crawls/example.com example",
+		Args: func(_ *cobra.Command, args []string) error {
+			switch {
+			case o.form == "":
+				return usagef("to what? --to is one of: %s", strings.Join(wire.Forms(), ", "))
+			case len(args) != 2:
+				return usagef("name the crawl's folder, and the one to fill")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r, err := o.run(cmd.Context(), args[0], args[1])
+			if err == nil && !o.quiet {
+				printExport(cmd.OutOrStdout(), r, args[1])
+			}
+			return err
+		}}
+	f := cmd.Flags()
+	f.Var(choice{&o.form, wire.Forms()}, "to", "the form to make")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "say nothing but errors")
+	f.StringVar(&o.temp, "temp", "", "sort in this `FOLDER` (default: the system's for temporary files)")
+	return cmd
+}
+
+func (o *exportOptions) run(ctx context.Context, crawl, dir string) (*export.Report, error) {
+	saved, err := folder.ReadSettings(crawl)
+	if err != nil {
+		return nil, err
+	}
+	if len(saved) == 0 {
+		return nil, folder.NoCrawl(crawl)
+	}
+	settled := &options{idle: true}
+	flags := crawlFlags(settled)
+	if err := flags.Parse([]string{"--out", crawl}); err != nil {
+		return nil, err
+	}
+	if err := settled.settle(ctx, flags, nil); err != nil {
+		return nil, err
+	}
+	x := wire.Export{Canon: settled.job.Crawl.Canon, Start: canonical(settled.job.Seeds)}
+	x.Form, x.Crawl, x.Dir, x.Temp = o.form, crawl, dir, o.temp
+	clear := func() {}
+	if draws(os.Stderr) && !o.quiet {
+		x.Progress, clear = exportProgress(os.Stderr)
+	}
+	r, err := wire.RunExport(ctx, x)
+	clear()
+	return r, err
+}
+
+// printExport says in a line what was exported, and below what is missing.
+func printExport(w io.Writer, r *export.Report, dir string) {
+	open := dir
+	if r.Open != "" {
+		open = filepath.Join(dir, r.Open)
+	}
+	fmt.Fprintf(w, "%s and %s, %s: open %s\n", stats.Count(r.Pages, "pages"), stats.Count(r.URLs-r.Pages, "other files"),
+		stats.Bytes(r.Bytes), open)
+	for _, n := range []struct {
+		n    int64
+		what string
+	}{
+		{r.Unreadable, "left out: their records cannot be read (kumo verify says which)"},
+		{r.Lost, "left out: the records that have their bodies are not here"},
+		{r.Cutoff, "not whole: their answers were cut off"},
+	} {
+		if n.n > 0 {
+			fmt.Fprintf(w, "  %s %s\n", stats.Count(n.n, "files"), n.what)
+		}
+	}
+	for _, note := range r.Notes {
+		fmt.Fprintf(w, "  %s\n", note)
+	}
+}
+
+// exportProgress writes over one line, once it takes long.
+func exportProgress(w io.Writer) (show func(export.Progress), clear func()) {
+	shown, began := false, time.Now()
+	show = func(p export.Progress) {
+		if time.Since(began) < time.Second {
+			return
+		}
+		shown = true
+		fmt.Fprintf(w, "\r\x1b[K%s: %d of %d URLs", p.Step, p.Done, p.Total)
+	}
+	return show, func() {
+		if shown {
+			fmt.Fprint(w, "\r\x1b[K")
+		}
+		shown = false
+	}
+}

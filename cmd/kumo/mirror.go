@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"kumo/internal/export/target"
+	"kumo/internal/folder"
+	"kumo/internal/policy"
+	"kumo/internal/seeds"
+	"kumo/internal/settings"
+)
+
+const mirrorLong = `Copy a site, or a part of it, into the folder DIR (default: mirrors/HOST), to be opened without
+a server.
+
+It crawls what lies in or below the URL's folder (--scope), with images, styles and whatever else pages are shown with,
+wherever that lies, as politely as kumo crawl does; then it makes files of it, as kumo export --to site does, and says
+which to open.
+
+The same command again brings the copy up to date: pages that were asked for longer than an hour ago (--recrawl) are
+asked for again, servers say what has changed, new pages come, and what is gone goes. Ctrl-C ends it; the same command
+goes on.
+
+The crawl itself is in DIR/.kumo/crawl, with WARC files: kumo explain, kumo links and the others look into it.`
+
+// mirrorFlags are those of kumo crawl's that a mirror has.
+var mirrorFlags = []string{"depth", "scope", "include", "exclude", "limit", "size-limit", "time-limit", "max-pages-per-host",
+	"recrawl", "concurrency", "per-host", "delay", "max-crawl-delay", "robots", "max-rate", "bandwidth", "contact", "user-agent",
+	"header", "cookies", "login", "no-cookies", "user", "password", "proxy", "insecure", "timeout", "max-body", "allow-private",
+	"resolve", "dns-server", "memory", "min-free-disk", "verbose", "quiet", "log-json"}
+
+// mirrorDefaults are settings that a mirror has unless it is told others.
+var mirrorDefaults = []settings.Setting{
+	{Key: "embeds", Values: []string{"true"}}, {Key: "scope", Values: []string{"prefix"}}, {Key: "recrawl", Values: []string{"1h,1h,1h"}}}
+
+func mirrorCommand() *cobra.Command {
+	o := &options{}
+	all := crawlFlags(o)
+	cmd := &cobra.Command{Use: "mirror [flags] URL [DIR]", Short: "Copy a site into files that can be opened without a server",
+		Long: mirrorLong,
+		Example: "  kumo mirror https://example.com/docs/\n  kumo mirror --contact https://me.example/bot https://example.com/ example\n" +
+			"  kumo mirror mirrors/example.com    # brings it up to date",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 || len(args) > 2 {
+				return usagef("name a URL and, if you like, a folder")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.mirror(cmd.Context(), cmd.OutOrStdout(), all, args)
+		}}
+	borrow(cmd.Flags(), all, mirrorFlags)
+	cmd.Flags().SortFlags = false
+	return cmd
+}
+
+// mirror crawls and exports. What the crawl ends with is said when there are files.
+func (o *options) mirror(ctx context.Context, out io.Writer, all *pflag.FlagSet, args []string) error {
+	args, dir, err := mirrorPlace(args)
+	if err != nil {
+		return err
+	}
+	if err := o.settleMirror(ctx, all, args, dir); err != nil {
+		return err
+	}
+	free, err := target.Open(dir, "site", "") // which refuses what is not a mirror's
+	if err != nil {
+		return err
+	}
+	if err := free.Close(); err != nil {
+		return err
+	}
+	o.noReport = true
+	crawled := o.crawl(ctx, out)
+	if crawled != nil && !errors.Is(crawled, policy.ErrLimit) && !errors.Is(crawled, errGaveUp) {
+		return crawled
+	}
+	x := &exportOptions{form: "site", quiet: o.quiet}
+	r, err := x.run(ctx, o.job.Dir, dir)
+	if err != nil {
+		return errors.Join(err, crawled)
+	}
+	if !o.quiet {
+		printExport(out, r, dir)
+	}
+	return crawled
+}
+
+// mirrorPlace says what to crawl and where to, of a mirror's arguments: a URL and a folder, one of them if there is a
+// mirror.
+func mirrorPlace(args []string) (urls []string, dir string, err error) {
+	if len(args) == 1 {
+		if isMirror(args[0]) {
+			return nil, args[0], nil
+		}
+		parsed, err := seeds.Parse(args)
+		if err != nil {
+			return nil, "", err
+		}
+		return args, filepath.Join("mirrors", parsed[0].Hostname()), nil
+	}
+	return args[:1], args[1], checkFolder("DIR", args[1])
+}
+
+func mirrorCrawl(dir string) string { return filepath.Join(dir, target.Own, "crawl") }
+
+func isMirror(dir string) bool {
+	_, err := os.Stat(mirrorCrawl(dir))
+	return err == nil
+}
+
+// settleMirror reads the settings; those of a new crawl are a mirror's.
+func (o *options) settleMirror(ctx context.Context, all *pflag.FlagSet, args []string, dir string) error {
+	o.out = mirrorCrawl(dir)
+	saved, err := folder.ReadSettings(o.out)
+	if err != nil {
+		return err
+	}
+	if len(saved) == 0 {
+		for _, s := range mirrorDefaults {
+			if err := setFlag(all, s); err != nil {
+				return err
+			}
+		}
+	}
+	o.due = true
+	return o.settle(ctx, all, args)
+}

@@ -1,0 +1,95 @@
+package kumo
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+
+	"kumo/internal/crawl"
+	"kumo/internal/fetch"
+	"kumo/internal/item"
+	"kumo/internal/page"
+)
+
+// A Request is about to be made.
+type Request struct {
+	URL   string
+	From  string // the page that linked to it, "" for a seed
+	Depth int    // hops from a seed
+
+	// The fields that go with it, to be changed, but for cookies that servers have set, and what follows from URL and
+	// connection. One that cannot be sent (Host, Content-Length, a control character in a value) ends Run with an error
+	// that names it. What is put here is sent to this host, whichever it is.
+	Header http.Header
+
+	veto string
+}
+
+// Veto leaves the URL out: the reason stands in skipped.jsonl, and Stats count it.
+func (r *Request) Veto(reason string) { r.veto = cmp.Or(reason, "by OnRequest") }
+
+// A Link is one that a page has, as it is about to be judged.
+type Link struct {
+	From    string // the page that has it
+	URL     string // absolute and canonical; another may be set, which may be relative to From
+	Element string // what it is: a, img, script, style, frame, link, redirect, sitemap, ...
+	Text    string // an anchor's text, white space collapsed, at most 256 bytes
+	Rel     string // the rel attribute as written
+
+	veto string
+	more []string
+}
+
+// Veto has the link not followed. Where no other link leads to its URL, the URL is left out with that reason.
+func (l *Link) Veto(reason string) { l.veto = cmp.Or(reason, "by OnLink") }
+
+// Add has a URL, which may be relative to From, followed beside this one, as if the same element led there.
+func (l *Link) Add(url string) { l.more = append(l.more, url) }
+
+// hooks are the callbacks as the engine knows them: none where there are none.
+func (c *Crawler) hooks() (h crawl.Hooks) {
+	if len(c.onRequest) > 0 {
+		h.Request = c.askRequest
+	}
+	if len(c.onLink) > 0 {
+		h.Link, c.job.AnchorText = c.askLink, true
+	}
+	if len(c.findLinks) > 0 {
+		h.Links = c.askLinks
+	}
+	return h
+}
+
+func (c *Crawler) askRequest(it *item.Item, req *fetch.Request) (veto string, err error) {
+	r := &Request{URL: it.URL, From: it.From, Depth: int(it.Depth), Header: req.Header}
+	for _, f := range c.onRequest {
+		if f(r); r.veto != "" {
+			c.vetoes.Add(1)
+			return r.veto, nil
+		}
+	}
+	if err := fetch.CheckFields(r.Header); err != nil {
+		return "", fmt.Errorf("OnRequest: %w", err)
+	}
+	req.Header = r.Header
+	return "", nil
+}
+
+func (c *Crawler) askLink(from *item.Item, link *page.Link) (e crawl.LinkEdit) {
+	l := Link{From: from.URL, URL: link.URL, Element: link.Kind.String(), Text: link.Text, Rel: link.Rel}
+	for _, f := range c.onLink {
+		if f(&l); l.veto != "" {
+			c.vetoes.Add(1)
+			return crawl.LinkEdit{Veto: l.veto, More: l.more}
+		}
+	}
+	return crawl.LinkEdit{URL: l.URL, More: l.more}
+}
+
+func (c *Crawler) askLinks(rec *page.Record) (all []string) {
+	p := pageOf(rec)
+	for _, f := range c.findLinks {
+		all = append(all, f(p)...)
+	}
+	return all
+}

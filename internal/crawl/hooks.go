@@ -1,0 +1,96 @@
+package crawl
+
+import (
+	"errors"
+
+	"kumo/internal/fetch"
+	"kumo/internal/frontier"
+	"kumo/internal/item"
+	"kumo/internal/page"
+	"kumo/internal/policy"
+	"kumo/internal/weburl"
+)
+
+// Hooks are what who runs the engine has to say to what it does, where a [Listener] is only told. The workers call
+// them, many at once; what they are given is theirs only until they return. A nil function is not called.
+type Hooks struct {
+	// Request is asked before each request for a URL, but not for robots.txt. It may change req.Header, and leaves the URL
+	// out with a word why; "" lets it pass. An error ends the crawl.
+	Request func(it *item.Item, req *fetch.Request) (veto string, err error)
+	// Links names further URLs of a page that was read, which may be relative: they are its links like others.
+	Links func(rec *page.Record) []string
+	// Link is asked about each link of a page, before that is judged.
+	Link func(from *item.Item, l *page.Link) LinkEdit
+}
+
+// A LinkEdit is what is to become of a link. URLs may be relative to the page's.
+type LinkEdit struct {
+	URL  string   // takes its place; its own leaves it as it is
+	Veto string   // why it is not followed; "" if it is
+	More []string // are followed beside it
+}
+
+// ruleVetoed is the rule in skipped.jsonl of what a hook has left out.
+const ruleVetoed = "vetoed"
+
+// askRequest asks whether a request is to be made. When it returns false, the visit is over.
+func (w *worker) askRequest(v *frontier.Visit, req *fetch.Request) (bool, error) {
+	if w.hooks.Request == nil {
+		return true, nil
+	}
+	veto, err := w.hooks.Request(&v.Item, req)
+	if err != nil || veto == "" {
+		return err == nil, err
+	}
+	w.giveBack(v)
+	return false, w.leave(v, ruleVetoed, veto)
+}
+
+// findLinks adds to a page that was read the links that a hook names.
+func (w *worker) findLinks(rec *page.Record) {
+	if w.hooks.Links == nil {
+		return
+	}
+	for _, ref := range w.hooks.Links(rec) {
+		if u, err := resolve(rec.URL, ref); err == nil {
+			rec.Page.Links = append(rec.Page.Links, page.Link{URL: u.String(), Kind: page.Anchor})
+		}
+	}
+}
+
+// addEdited takes a link in as a hook wants it.
+func (e *Engine) addEdited(b *batch, it *item.Item, l *page.Link, asks policy.LinkRules) {
+	edit := e.hooks.Link(it, l)
+	if edit.Veto == "" && edit.URL != l.URL {
+		if u, err := resolve(it.URL, edit.URL); err != nil {
+			edit.Veto = "changed into what is no URL: " + err.Error()
+		} else {
+			changed := *l
+			changed.URL = u.String()
+			e.addLink(b, it, &changed, asks, "")
+		}
+	}
+	if edit.Veto != "" || edit.URL == l.URL {
+		e.addLink(b, it, l, asks, edit.Veto)
+	}
+	for _, ref := range edit.More {
+		if u, err := resolve(it.URL, ref); err == nil {
+			more := *l
+			more.URL = u.String()
+			e.addLink(b, it, &more, asks, "")
+		}
+	}
+}
+
+// resolve reads a URL that a hook has named.
+func resolve(from, ref string) (weburl.URL, error) {
+	base, err := weburl.Parse(from)
+	if err != nil {
+		return base, err
+	}
+	u, err := base.Resolve(ref)
+	if err == nil && !u.Web() {
+		err = errors.New("not http or https")
+	}
+	return u.Canonical(), err
+}

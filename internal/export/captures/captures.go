@@ -1,0 +1,339 @@
+// Package captures reads what a crawl has of each URL: its newest good answer, out of the WARC files in the crawl's
+// folder, by their indexes.
+//
+// Good is what is not an error of the server (5xx) or a wish to be left alone (429): of these nothing is learnt of the
+// page. Where a visit found what was there already, its answer is that of the record which it refers to.
+//
+// The indexes are sorted outside of memory. In memory is what some answers of other URLs are the same as, some 60 bytes
+// for each.
+package captures
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"kumo/internal/extsort"
+	"kumo/internal/store"
+	"kumo/internal/store/warc"
+	"kumo/internal/vfs"
+)
+
+// A Capture is a URL's newest good answer.
+type Capture struct {
+	URL    string    `json:"url"`
+	Time   time.Time `json:"time"` // of the visit, in seconds
+	Status int       `json:"status"`
+	Type   string    `json:"type,omitempty"` // the declared media type, in lower case; "" where none is
+	Digest string    `json:"digest"`         // of the body as it lies in the record, with its "sha1:"
+	Head   Place     `json:"head"`           // where the visit's record lies
+	Body   *Place    `json:"body,omitempty"` // where the record lies whose body this is, if that is another
+	lost   bool      // the record with the body is not there
+}
+
+// A Place is where a record lies.
+type Place struct {
+	File           string // in the folder warc, without ".open"
+	Offset, Length int64
+}
+
+// A Config says where to look.
+type Config struct {
+	Dir  string // the crawl's folder
+	Disk vfs.FS // default vfs.OS
+	Temp string // where it is sorted what does not fit into memory; default the system's folder for that
+}
+
+// An Archive has the captures of a crawl. One goroutine uses it. Close removes what it has sorted.
+type Archive struct {
+	cfg   Config
+	temp  string
+	count int64
+	lost  int64
+	files *files
+}
+
+// ErrNone is a crawl without records.
+var ErrNone = errors.New("the crawl has no WARC files here")
+
+// Open reads the indexes of the crawl's WARC files. Records that come later are not seen.
+func Open(ctx context.Context, cfg Config) (a *Archive, err error) {
+	if cfg.Disk == nil {
+		cfg.Disk = vfs.OS
+	}
+	a = &Archive{cfg: cfg, files: newFiles(cfg.Disk, filepath.Join(cfg.Dir, "warc"))}
+	if a.temp, err = os.MkdirTemp(cfg.Temp, "kumo-captures-"); err != nil {
+		return nil, err
+	}
+	if err := a.read(ctx); err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	return a, nil
+}
+
+// Close lets go of files.
+func (a *Archive) Close() error { return errors.Join(a.files.close(), os.RemoveAll(a.temp)) }
+
+// Len is how many captures there are.
+func (a *Archive) Len() int64 { return a.count }
+
+// Lost is how many URLs are left out because the record is not there that has what was found again.
+func (a *Archive) Lost() int64 { return a.lost }
+
+// Each calls f with the captures, in the order of their URLs.
+func (a *Archive) Each(ctx context.Context, f func(*Capture) error) error {
+	_, err := store.EachLineOf(a.cfg.Disk, filepath.Join(a.temp, "found"), func(line []byte, _ int64) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		var c Capture
+		if err := json.Unmarshal(line, &c); err != nil {
+			return err
+		}
+		return f(&c)
+	})
+	return err
+}
+
+// read finds each URL's capture.
+func (a *Archive) read(ctx context.Context) (err error) {
+	names, err := a.indexes()
+	if err != nil {
+		return err
+	}
+	sorter := extsort.New(extsort.Config{Disk: a.cfg.Disk, Dir: filepath.Join(a.temp, "sort"), Memory: 64 << 20})
+	defer func() { err = errors.Join(err, sorter.Close()) }()
+	var key []byte
+	err = a.eachEntry(ctx, names, func(x *warc.IndexLine, line []byte) error {
+		key = append(append(key[:0], x.URL...), 0)
+		key = x.Time.AppendFormat(key, "20060102150405")
+		key = fmt.Appendf(key, "%s %016d", x.File, x.Offset)
+		return sorter.Add(0, key, line)
+	})
+	if err != nil {
+		return err
+	}
+	wanted := map[string]*Place{} // digests of which no record of the same URL is there
+	if err := a.write("first", func(w *bufio.Writer) error { return a.choose(ctx, sorter, wanted, w) }); err != nil {
+		return err
+	}
+	if len(wanted) > 0 {
+		types := map[string]string{}
+		err := a.eachEntry(ctx, names, func(x *warc.IndexLine, _ []byte) error {
+			if at, is := wanted[x.Digest]; is && at == nil && x.MIME != revisit {
+				wanted[x.Digest] = &Place{x.File, x.Offset, x.Length}
+				types[x.Digest] = x.MIME
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		return a.write("found", func(w *bufio.Writer) error { return a.resolve(ctx, wanted, types, w) })
+	}
+	return a.cfg.Disk.Rename(filepath.Join(a.temp, "first"), filepath.Join(a.temp, "found"))
+}
+
+const revisit = "warc/revisit" // the media type of an index line
+
+// indexes are the names of the indexes; a WARC file without one is an error.
+func (a *Archive) indexes() (all []string, err error) {
+	names, err := a.cfg.Disk.List(filepath.Join(a.cfg.Dir, "warc"))
+	if err != nil {
+		return nil, err
+	}
+	there := map[string]bool{}
+	for _, name := range names {
+		there[name] = true
+	}
+	for _, name := range names {
+		final, open := strings.CutSuffix(name, ".open")
+		stem, ext, _ := strings.Cut(final, ".warc")
+		if ext != ".gz" && ext != ".zst" {
+			continue
+		}
+		index := stem + ".cdxj"
+		if open {
+			index += ".open"
+		}
+		if !there[index] {
+			return nil, fmt.Errorf("warc/%s has no index: there is no warc/%s", name, index)
+		}
+		all = append(all, index)
+	}
+	if len(all) == 0 {
+		return nil, ErrNone
+	}
+	return all, nil
+}
+
+// eachEntry calls f with the lines of indexes.
+func (a *Archive) eachEntry(ctx context.Context, names []string, f func(x *warc.IndexLine, line []byte) error) error {
+	for _, name := range names {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		file := filepath.Join(a.cfg.Dir, "warc", name)
+		_, err := store.EachLineOf(a.cfg.Disk, file, func(line []byte, at int64) error {
+			x, err := warc.ParseIndexLine(line)
+			if err != nil {
+				return fmt.Errorf("at byte %d: %w", at, err)
+			}
+			return f(&x, line)
+		})
+		if err != nil {
+			return fmt.Errorf("read warc/%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// write makes a file in the temporary folder.
+func (a *Archive) write(name string, fill func(*bufio.Writer) error) (err error) {
+	f, err := a.cfg.Disk.Append(filepath.Join(a.temp, name))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	w := bufio.NewWriterSize(f, 64<<10)
+	if err := fill(w); err != nil {
+		return err
+	}
+	return w.Flush()
+}
+
+// choose writes each URL's capture. Digests whose records are to be found elsewhere are put into wanted.
+func (a *Archive) choose(ctx context.Context, sorter *extsort.Sorter, wanted map[string]*Place,
+	w *bufio.Writer) (err error) {
+	sorted, err := sorter.Sorted(0)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, sorted.Close()) }()
+	var of group
+	out := json.NewEncoder(w)
+	end := func() error {
+		c := of.newest()
+		if c == nil {
+			return nil
+		}
+		if c.lost {
+			wanted[c.Digest] = nil
+		}
+		a.count++
+		return out.Encode(c)
+	}
+	for {
+		key, line, err := sorted.Next()
+		if err = errors.Join(err, ctx.Err()); errors.Is(err, io.EOF) {
+			return end()
+		}
+		if err != nil {
+			return err
+		}
+		url, _, _ := bytes.Cut(key, []byte{0})
+		if string(url) != of.url {
+			if err := end(); err != nil {
+				return err
+			}
+			of = group{url: string(url)}
+		}
+		x, err := warc.ParseIndexLine(line)
+		if err != nil {
+			return err
+		}
+		of.add(x)
+	}
+}
+
+// A group is what there is of a URL, by time.
+type group struct {
+	url     string
+	last    *warc.IndexLine
+	answers []warc.IndexLine // the last one with each digest
+}
+
+func (g *group) add(x warc.IndexLine) {
+	if x.MIME != revisit {
+		for i := range g.answers {
+			if g.answers[i].Digest == x.Digest {
+				g.answers = append(g.answers[:i], g.answers[i+1:]...)
+				break
+			}
+		}
+		if g.answers = append(g.answers, x); len(g.answers) > mostAnswers {
+			g.answers = g.answers[1:]
+		}
+	}
+	if x.Status >= http.StatusInternalServerError || x.Status == http.StatusTooManyRequests {
+		return
+	}
+	g.last = &x
+}
+
+// mostAnswers is how many different answers of a URL are remembered at once; older ones are found as those of other
+// URLs are.
+const mostAnswers = 100
+
+// newest is the URL's capture; nil if it has none.
+func (g *group) newest() *Capture {
+	x := g.last
+	if x == nil {
+		return nil
+	}
+	c := &Capture{URL: x.URL, Time: x.Time, Status: x.Status, Digest: x.Digest, Head: Place{x.File, x.Offset, x.Length}}
+	if x.MIME != revisit {
+		c.setType(x.MIME)
+		return c
+	}
+	for i := range g.answers {
+		if b := &g.answers[i]; b.Digest == x.Digest {
+			c.setType(b.MIME)
+			c.Body = &Place{b.File, b.Offset, b.Length}
+			return c
+		}
+	}
+	c.lost = true
+	c.Body = &Place{}
+	return c
+}
+
+func (c *Capture) setType(mime string) {
+	if mime != "unk" {
+		c.Type = mime
+	}
+}
+
+// resolve writes the captures again, those of wanted digests with the places of their bodies.
+func (a *Archive) resolve(ctx context.Context, wanted map[string]*Place, types map[string]string,
+	w *bufio.Writer) error {
+	out := json.NewEncoder(w)
+	a.count = 0
+	_, err := store.EachLineOf(a.cfg.Disk, filepath.Join(a.temp, "first"), func(line []byte, _ int64) error {
+		var c Capture
+		if err := errors.Join(ctx.Err(), json.Unmarshal(line, &c)); err != nil {
+			return err
+		}
+		if c.Body != nil && c.Body.File == "" {
+			at := wanted[c.Digest]
+			if at == nil {
+				a.lost++
+				return nil
+			}
+			c.Body = at
+			c.setType(types[c.Digest])
+		}
+		a.count++
+		return out.Encode(&c)
+	})
+	return err
+}

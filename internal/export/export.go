@@ -1,0 +1,132 @@
+// Package export makes other forms of what a crawl has: the root of a family, of which each member is a form.
+//
+// [Run] tells an [Exporter] each URL's newest good answer, one at a time, in the order of their URLs, so that the same
+// crawl gives the same bytes; how much is in memory does not depend on how large the crawl is, but for a few bytes a
+// URL where a form says so. Files appear whole or not at all. A run that was ended is done again by the same call: what
+// is there already is left as it is.
+package export
+
+import (
+	"context"
+	"errors"
+
+	"kumo/internal/export/captures"
+	"kumo/internal/export/target"
+	"kumo/internal/page"
+	"kumo/internal/vfs"
+)
+
+// A Page is what the crawl has of a URL.
+type Page struct {
+	*captures.Capture
+	// Answer reads it. What cannot be read is a *captures.ErrRecord.
+	Answer func() (*page.Response, error)
+}
+
+// An Exporter writes a form of a crawl into a folder.
+type Exporter interface {
+	// Write takes a page. What it is given holds until it returns.
+	Write(ctx context.Context, p *Page) error
+	// Finish writes what is left when all pages were given, and adds to the report what people are to know.
+	Finish(ctx context.Context, r *Report) error
+	// Close lets go of what the exporter holds, finished or not.
+	Close() error
+}
+
+// A Planner is an Exporter that has to know all pages before it writes the first.
+type Planner interface {
+	Exporter
+	// Plan takes a page, in the order of Write.
+	Plan(ctx context.Context, p *Page) error
+	// Planned is called after the last Plan, before the first Write.
+	Planned(ctx context.Context) error
+}
+
+// A Config says what to export, and where to.
+type Config struct {
+	Crawl    string // the crawl's folder
+	Dir      string // the folder to fill
+	Form     string // its name, which the folder keeps
+	Disk     vfs.FS // that the crawl is on; default vfs.OS
+	Temp     string // where it is sorted what does not fit into memory; default the system's folder for that
+	Progress func(Progress)
+}
+
+// A Progress says how far a step is, in URLs.
+type Progress struct {
+	Step        string
+	Done, Total int64
+}
+
+// A Report says what was exported.
+type Report struct {
+	URLs                     int64  // that were exported
+	Pages                    int64  // of them to read: HTML
+	Bytes                    int64  // of all files
+	Written, Same, Removed   int64  // files that are new or have changed; that were as they are; that are gone
+	Open                     string // the file to begin with, in the folder; "" if there is none
+	Notes                    []string
+	Unreadable, Lost, Cutoff int64 // records that cannot be read; whose bodies are elsewhere; that were cut off
+}
+
+const mostNotes = 10
+
+// Note adds a note, unless there are many.
+func (r *Report) Note(text string) {
+	if len(r.Notes) < mostNotes {
+		r.Notes = append(r.Notes, text)
+	}
+}
+
+// Run exports a crawl.
+func Run(ctx context.Context, cfg Config, make func(*target.Folder) (Exporter, error)) (r *Report, err error) {
+	if cfg.Progress == nil {
+		cfg.Progress = func(Progress) {}
+	}
+	a, err := captures.Open(ctx, captures.Config{Dir: cfg.Crawl, Disk: cfg.Disk, Temp: cfg.Temp})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, a.Close()) }()
+	to, err := target.Open(cfg.Dir, cfg.Form, cfg.Temp)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, to.Close()) }()
+	e, err := make(to)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, e.Close()) }()
+	if p, plans := e.(Planner); plans {
+		if err := each(ctx, &cfg, a, "plan", p.Plan); err != nil {
+			return nil, err
+		}
+		if err := p.Planned(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if err := each(ctx, &cfg, a, "write", e.Write); err != nil {
+		return nil, err
+	}
+	r = &Report{Lost: a.Lost()}
+	if err := e.Finish(ctx, r); err != nil {
+		return nil, err
+	}
+	r.Written, r.Same, r.Removed, r.Bytes = to.Written, to.Same, to.Removed, to.Bytes
+	return r, nil
+}
+
+const tellEach = 64 // URLs
+
+func each(ctx context.Context, cfg *Config, a *captures.Archive, step string,
+	f func(context.Context, *Page) error) error {
+	done := int64(0)
+	return a.Each(ctx, func(c *captures.Capture) error {
+		if done%tellEach == 0 {
+			cfg.Progress(Progress{step, done, a.Len()})
+		}
+		done++
+		return f(ctx, &Page{c, func() (*page.Response, error) { return a.Answer(c) }})
+	})
+}
