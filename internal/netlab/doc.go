@@ -11,6 +11,8 @@
 // many addresses can stand for as many, each as far from another host as it is to be. It is one thread, and takes about
 // a hundredth of a processor for a thousand packets a second.
 //
+// Connections between hosts use TCP's oldest way with congestion, Reno, whatever the machine's is.
+//
 // A host can also hang on another one that is its router, as computers at home do.
 //
 // What a host's processes take of this machine can be limited: processor time and memory by control groups, and a disk

@@ -107,8 +107,17 @@ func (h *Host) wire() error {
 	if err := ipAll(h.space, addrs); err != nil {
 		return fmt.Errorf("add host %s: %w", h.Name, err)
 	}
+	if err := h.Do(shareFairly); err != nil {
+		return fmt.Errorf("add host %s: %w", h.Name, err)
+	}
 	h.lab.proxy.learn(h.Addrs, h.mac)
 	return nil
+}
+
+// shareFairly has a namespace's connections use Reno, as each kernel can: of two connections on a thin line BBR, which a
+// namespace takes from the machine, may leave one a third of what the other gets, for as long as they last.
+func shareFairly() error {
+	return os.WriteFile("/proc/sys/net/ipv4/tcp_congestion_control", []byte("reno\n"), 0o644)
 }
 
 // Close ends what runs in the lab and removes it. It may be called again.

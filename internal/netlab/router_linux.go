@@ -38,6 +38,9 @@ func (l *Lab) Behind(router *Host, name, ports string) (*Host, error) {
 			return nil, fmt.Errorf("add host %s behind %s: %w", name, router.Name, err)
 		}
 	}
+	if err := h.Do(shareFairly); err != nil {
+		return nil, fmt.Errorf("add host %s behind %s: %w", name, router.Name, err)
+	}
 	err := router.Do(func() error {
 		if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1\n"), 0o644); err != nil {
 			return err
