@@ -23,6 +23,7 @@ var answers = []string{
 	"HTTP/1.1 200 OK\r\nContent-Length:\r\n 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
 	"HTTP/1.1 200 OK\r\nContent-Length: 5, 5\r\n\r\nhello", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: " +
 		"5,6\r\n\r\nhello",
+	"HTTP/1.1 200 OK\nContent-Length:2\n \n\nok",
 	"HTTP/1.1 200 OK\r\nX: a\x01b\x7f\r\nContent-Length: 2\r\n\r\nok", "HTTP/1.1 200 OK\r\nX: a\x00b\r\n\r\n",
 	"HTTP/1.1 000 x\n\nbody", "HTTP/1.1 304 x\r\nContent-Length: 5\r\n\r\n", "HTTP/1.1 101 x\r\n\r\n", "SSH-2.0\r\n", "",
 }
@@ -78,6 +79,11 @@ func FuzzFramer(f *testing.F) {
 		}
 		fr.fields.Del("Connection") // net/http takes "close" out
 		answer.Header.Del("Connection")
+		for _, values := range answer.Header { // net/http leaves the space of a folded line that is blank
+			for i := range values {
+				values[i] = strings.TrimRight(values[i], " ")
+			}
+		}
 		if !maps.EqualFunc(answer.Header, fr.fields, slices.Equal) {
 			t.Fatalf("net/http has %v, framer %v of %q", answer.Header, fr.fields, raw)
 		}

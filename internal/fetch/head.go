@@ -85,7 +85,7 @@ func readFields(text string, h http.Header) error {
 		if !strings.Contains(name, " ") {
 			name = textproto.CanonicalMIMEHeaderKey(name)
 		}
-		value = strings.TrimLeft(value, " \t")
+		value = strings.Trim(value, " \t") // on the right there is one where a folded line is blank
 		if had := h[name]; had != nil {
 			h[name] = append(had, value)
 			continue
