@@ -25,7 +25,11 @@ import (
 	"kumo/internal/wire/cluster"
 )
 
-const statusLong = `Say how a crawl of several nodes goes: what it does, and of each node what it is to the others, how many hosts it owns, what waits there,
+const statusLong = `Say how a crawl goes. Of one on this machine alone, in the folder that --out names: whether it runs, or how it has ended, what it
+has fetched, what waits, why URLs were left out, when it ends at the earliest, and what is in the way if it stands still. --json gives report.json's
+fields and what is told of a crawl that runs: see docs/forecast.md. A crawl that runs goes on undisturbed.
+
+Of a crawl of several nodes (--crawl): what it does, and of each node what it is to the others, how many hosts it owns, what waits there,
 what it fetches, which links it has for others, how much of its journal is not shipped yet, and when it was last heard of.
 
 A node tells this every few seconds, with its lease; --json gives the same as one object, the fields of which docs/cluster.md
@@ -44,7 +48,9 @@ has left, for how long by prediction, how far its last predictions were off, and
 With the strategy mesh no node knows all others: the one that is asked has them add up what they say, over a tree that their ids make, and says
 how long that took and how old it is. At most 64 nodes are listed.`
 
-const statusExample = `  kumo status --crawl news
+const statusExample = `  kumo status -o crawls/example.com
+  kumo status -o crawls/example.com --watch
+  kumo status --crawl news
   kumo status --crawl news --watch
   kumo status --crawl news --json | jq .totals.pages
   kumo status --crawl news --hosts --parked
@@ -53,14 +59,21 @@ const statusExample = `  kumo status --crawl news
 func statusCommand() *cobra.Command {
 	c := &clusterFlags{}
 	s, h := &statusView{}, &hostsView{}
-	cmd := &cobra.Command{Use: "status --crawl NAME [--hosts [HOST|DOMAIN...]]",
-		Short: "Say how a crawl of several nodes goes", Long: statusLong,
+	dir := ""
+	cmd := &cobra.Command{Use: "status --out FOLDER | --crawl NAME [--hosts [HOST|DOMAIN...]]",
+		Short: "Say how a crawl goes", Long: statusLong,
 		Example: statusExample, DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := h.check(cmd.Flags(), args, s.watch); err != nil {
 				return err
 			}
 			s.out, s.err = cmd.OutOrStdout(), cmd.ErrOrStderr()
+			if dir != "" {
+				return s.folder(cmd, dir)
+			}
+			if c.crawl == "" {
+				return usagef("which crawl? name its folder with --out or, if it is one of several nodes, itself with --crawl")
+			}
 			open := c.view
 			if h.on {
 				open = c.control
@@ -80,7 +93,9 @@ func statusCommand() *cobra.Command {
 			})
 		}}
 	f := cmd.Flags()
+	f.StringVarP(&dir, "out", "o", "", "the `FOLDER` of a crawl on this machine (needed without --crawl)")
 	c.bindCommand(f)
+	f.Lookup("crawl").Usage = "the `NAME` of a crawl of several nodes (needed without --out): letters, digits, - and _"
 	f.BoolVarP(&s.watch, "watch", "w", false, "show it again and again")
 	durationVar(f, &s.every, "every", 2*time.Second, "with --watch: this often")
 	f.BoolVar(&s.json, "json", false, "answer in JSON, an object a line")
@@ -138,13 +153,22 @@ func (s *statusView) show(all *inspect.Cluster) error {
 		enc.SetEscapeHTML(false)
 		return enc.Encode(all)
 	}
-	width := 0
-	if isTerminal(s.out) {
-		width = terminalWidth()
-	}
+	width := s.width()
 	var b strings.Builder
 	printCluster(&b, all, width)
-	text := b.String()
+	return s.draw(b.String(), width)
+}
+
+// width is how many columns there are; 0: as many as are needed.
+func (s *statusView) width() int {
+	if isTerminal(s.out) {
+		return terminalWidth()
+	}
+	return 0
+}
+
+// draw shows a text, over the one before if that can be.
+func (s *statusView) draw(text string, width int) error {
 	if s.watch && draws(s.out) {
 		drawn := rows(text, width)
 		if s.drawn > 0 {

@@ -20,7 +20,7 @@ import (
 
 const (
 	maxEndpoint = 4 << 10 // bytes of the file
-	maxLine     = 1 << 20 // bytes of a line of an answer
+	maxLine     = 8 << 20 // bytes of a line of an answer
 )
 
 var (
@@ -86,6 +86,14 @@ func (c *endpoint) read(name string) error {
 		return fmt.Errorf("%s: %q is no address of this machine", name, c.Address)
 	}
 	return nil
+}
+
+// Status is Source's.
+func (c *Client) Status(ctx context.Context) (*Status, error) {
+	for s, err := range ask[*Status](ctx, c, http.MethodGet, "status") {
+		return s, err
+	}
+	return nil, ErrGone
 }
 
 // Explain is Source's.

@@ -30,6 +30,9 @@ func NewView(src Source, dir string, disk vfs.FS, running bool, close func() err
 	return &View{src, dir, disk, running, close}
 }
 
+// Running reports whether the crawl runs, in a process of its own.
+func (v *View) Running() bool { return v.running }
+
 // Close ends the view.
 func (v *View) Close() error { return v.close() }
 

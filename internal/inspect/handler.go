@@ -18,6 +18,9 @@ type line[T any] struct {
 func (s *Server) mux() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(http.ResponseWriter, *http.Request) {}) // here is somebody, who knows the token
+	mux.HandleFunc("GET /status", func(w http.ResponseWriter, r *http.Request) {
+		answer(w, r, func(yield func(*Status, error) bool) { yield(s.src.Status(r.Context())) })
+	})
 	mux.HandleFunc("GET /explain", func(w http.ResponseWriter, r *http.Request) {
 		answer(w, r, func(yield func(*Explanation, error) bool) { yield(s.src.Explain(r.Context(), r.FormValue("url"))) })
 	})

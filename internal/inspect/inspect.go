@@ -17,6 +17,7 @@ import (
 // A Source answers. Its methods may be called while the crawl runs, by many goroutines at once. A sequence ends with an
 // error if there is one.
 type Source interface {
+	Status(ctx context.Context) (*Status, error)
 	Explain(ctx context.Context, url string) (*Explanation, error)
 	Hosts(ctx context.Context, n int) iter.Seq2[Host, error]                // the first n, those with most URLs first
 	Queue(ctx context.Context, host string, n int) iter.Seq2[Item, error]   // the first n that wait, 10,000 at most

@@ -35,6 +35,12 @@ func (f fake) Hosts(_ context.Context, n int) iter.Seq2[Host, error] {
 	}
 }
 
+func (f fake) Status(context.Context) (*Status, error) {
+	x := &Status{State: Running, Active: 3, Forecast: "about 2 min"}
+	x.Crawl, x.Pages = "news", 7
+	return x, nil
+}
+
 func (f fake) Queue(_ context.Context, host string, n int) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) { yield(Item{URL: fmt.Sprint(host, " ", n)}, nil) }
 }
@@ -100,6 +106,10 @@ func TestAnswersComeAsTheyAreGiven(t *testing.T) {
 	}
 	if _, err := c.Explain(t.Context(), "bad"); err == nil || err.Error() != "no URL" {
 		t.Errorf("error %v", err)
+	}
+	if x, err := c.Status(t.Context()); err != nil || x.State != Running || x.Crawl != "news" || x.Pages != 7 ||
+		x.Active != 3 || x.Forecast != "about 2 min" {
+		t.Errorf("%+v, %v", x, err)
 	}
 	n := 0
 	for h, err := range c.Hosts(t.Context(), 3) {

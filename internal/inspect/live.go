@@ -17,9 +17,8 @@ import (
 	"kumo/internal/seen"
 )
 
-var _ Source = (*Live)(nil)
-
-// A Live is the Source of a crawl that is open in this process. What the crawl's files say, the one who asks reads, see
+// A Live answers for a crawl that is open in this process: all that a [Source] is asked but for Status, which who runs
+// the crawl knows. What the crawl's files say, the one who asks reads, see
 // [View]: a crawl that runs has other things to do.
 type Live struct {
 	Engine   *crawl.Engine

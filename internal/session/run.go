@@ -19,6 +19,7 @@ import (
 func (s *Session) Run(ctx context.Context) (*stats.Report, error) {
 	before := s.Stats.Totals()
 	report := &stats.Report{Crawl: s.Job.Name, Started: s.Job.Now()}
+	s.run.Store(&run{*report, before})
 	close := s.answer()
 	watching, enough := context.WithCancel(context.WithoutCancel(ctx))
 	var watch sync.WaitGroup

@@ -62,6 +62,7 @@ type Session struct {
 
 	why     atomic.Pointer[string] // how the run ended that somebody else has ended; nil: nobody has
 	outlook atomic.Pointer[Outlook]
+	run     atomic.Pointer[run] // nil: it has not begun
 }
 
 // New makes a session. The caller closes it.

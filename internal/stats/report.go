@@ -139,6 +139,11 @@ func byCount[K cmp.Ordered](m map[K]int64) []K {
 func (r *Report) Print(w io.Writer) {
 	fmt.Fprintf(w, "%s: %s after %v\n", r.Crawl, r.Ended,
 		time.Duration(r.Seconds*float64(time.Second)).Round(10*time.Millisecond))
+	r.PrintCounts(w)
+}
+
+// PrintCounts writes what was counted for people, a row each.
+func (r *Report) PrintCounts(w io.Writer) {
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(w, "  %-9s %s\n", name, fmt.Sprintf(format, args...))
 	}
