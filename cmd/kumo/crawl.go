@@ -139,6 +139,10 @@ func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 		show.log.Info("continuing", "folder", o.job.Dir, "pages", c.Stats.Pages(), "urls_waiting", c.Waiting, "urls_known",
 			c.Known)
 	}
+	if names := o.proxyVariables(); names != "" {
+		show.log.Info("what NO_PROXY does not name goes through the proxies of the environment; --proxy "+noProxy+
+			" does without", "by", names)
+	}
 	report, err := o.run(ctx, c, show, metrics)
 	if taken, all := c.Seeds(); taken < all {
 		show.log.Info("not all seeds are taken in: the same command takes in the rest", "taken_in", taken, "seeds", all)

@@ -3,10 +3,8 @@ package main
 import (
 	"fmt"
 	"net/http"
-	"net/url"
 	"os"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -143,7 +141,8 @@ func (o *options) bindFetch(f *pflag.FlagSet) {
 	f.StringVar(&c.User, "user", "", "log in at the seeds' hosts with this name (Basic)")
 	f.StringVar(&c.Password, "password", "", "and this password")
 	f.StringVar(&o.proxy, "proxy", "", "fetch through a proxy: http://, https://, socks5:// or socks5h:// `URL`; names "+
-		"are looked up here, too, to keep private addresses out, but for socks5h")
+		"are looked up here, too, to keep private addresses out, but for socks5h (default: as HTTP_PROXY, HTTPS_PROXY and "+
+		"NO_PROXY say, which leave this machine's own addresses out; none: no proxy)")
 	f.BoolVar(&c.InsecureTLS, "insecure", false, "accept any TLS certificate")
 	durationVar(f, &c.ConnectTimeout, "connect-timeout", 10*time.Second, "give up a connection after this time")
 	durationVar(f, &c.Timeout, "timeout", 30*time.Second, "give up an answer that brings nothing for this time")
@@ -206,7 +205,7 @@ func (o *options) finish() (err error) {
 	if j.Logins, err = o.loadLogins(); err != nil {
 		return err
 	}
-	if j.Fetch.Proxy, err = parseProxy(o.proxy); err != nil {
+	if err = o.chooseProxies(); err != nil {
 		return err
 	}
 	if j.Crawl.Recrawl, err = parseRecrawl(o.recrawl, o.due); err != nil {
@@ -328,19 +327,6 @@ func parseHeaders(lines []string) (http.Header, error) {
 }
 
 func hasControl(s string) bool { return strings.ContainsFunc(s, unicode.IsControl) }
-
-// parseProxy never repeats what it was given: that may hold a password.
-func parseProxy(s string) (*url.URL, error) {
-	if s == "" {
-		return nil, nil
-	}
-	u, err := url.Parse(s)
-	if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme) {
-		return nil, usagef("--proxy: a URL such as http://HOST:PORT, https://HOST:PORT, socks5://HOST:PORT or " +
-			"socks5h://HOST:PORT is wanted")
-	}
-	return u, nil
-}
 
 // loadLogins reads the file again each time: it may have changed. Who only looks into a crawl logs in nowhere.
 func (o *options) loadLogins() (*login.Config, error) {

@@ -121,7 +121,9 @@ func (o *linksOptions) run(cmd *cobra.Command, dir string) (err error) {
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	if o.external {
-		err = o.check(cmd, f, &settled.job)
+		if err = settled.checkProxies(); err == nil {
+			err = o.check(cmd, f, &settled.job)
+		}
 	}
 	if err == nil {
 		err = o.answer(cmd, f, clear)

@@ -66,7 +66,7 @@ func planCommand() *cobra.Command {
 func (o *options) plan(ctx context.Context, f *pflag.FlagSet, args []string, asJSON bool, out, stderr io.Writer) error {
 	args, bad := goodSeeds(args)
 	o.skipBad = true // they are listed
-	if err := o.settle(ctx, f, args); err != nil {
+	if err := errors.Join(o.settle(ctx, f, args), o.checkProxies()); err != nil {
 		return err
 	}
 	if o.job.File != nil {

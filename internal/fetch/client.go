@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"net"
 	"net/http"
 	"net/netip"
 	"sync/atomic"
@@ -25,7 +26,7 @@ type Client struct {
 	resolver *resolver
 	fixed    overrides
 	limit    *rate.Limiter // nil for no limit
-	proxy    *proxy        // nil for none
+	proxies  *proxies      // nil for none
 	tls      *tls.Config
 	conns    *pool
 	sockets  *sockets // for all connections
@@ -78,7 +79,7 @@ func New(cfg Config) (*Client, error) {
 	if c.fixed, err = parseOverrides(cfg.Resolve); err != nil {
 		return nil, err
 	}
-	if c.proxy, err = newProxy(cfg.Proxy); err != nil {
+	if c.proxies, err = newProxies(cfg.Proxy, cfg.Environment); err != nil {
 		return nil, err
 	}
 	c.ctx, c.close = context.WithCancel(context.Background())
@@ -87,6 +88,9 @@ func New(cfg Config) (*Client, error) {
 	c.secrets = len(m.trusted.lines) > len(m.public.lines) || cfg.Cookies != nil || c.givenCookie() != ""
 	c.resolver = newResolver(c.ctx, c.cfg)
 	c.resolver.relieve = c.relieve
+	if c.proxies.some() {
+		c.resolver.trouble = blindTTL
+	}
 	c.sockets = newSockets(c.cfg.Sockets, c.spareSocket)
 	c.limit = newLimit(cfg.Bandwidth)
 	c.reach, c.ports = c.reachNet, [2]string{"80", "443"}
@@ -164,7 +168,7 @@ func (c *Client) Get(ctx context.Context, req Request, resp *page.Response) erro
 // Resolve returns the address that Get would try first for a host, looked up if need be. Behind a proxy it is not
 // known: the zero Addr.
 func (c *Client) Resolve(ctx context.Context, hostname, port string) (netip.Addr, error) {
-	if c.proxy != nil {
+	if c.proxies.ofHost(net.JoinHostPort(hostname, port)) != nil {
 		return netip.Addr{}, nil
 	}
 	addrs, _, err := c.addresses(ctx, hostname, port)

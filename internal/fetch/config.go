@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/net/http/httpproxy"
+
 	"kumo/internal/cookies"
 	"kumo/internal/vfs"
 )
@@ -25,6 +27,8 @@ type Config struct {
 	Cookies   *Cookies     // sent to trusted hosts only; nil for none
 	Jar       *cookies.Jar // keeps what servers set, and says what is sent to them; nil for none
 	Proxy     *url.URL     // http, https or socks5, with user and password if it asks for them; nil for none
+	// which proxy is for which URL where Proxy is nil, as HTTP_PROXY, HTTPS_PROXY and NO_PROXY have it; nil for none
+	Environment *httpproxy.Config
 
 	InsecureTLS bool        // accept any certificate
 	TLS         *tls.Config // how TLS is spoken, but for ServerName and NextProtos; nil for Go's defaults

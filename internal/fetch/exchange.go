@@ -56,7 +56,7 @@ func newExchange(ctx context.Context, c *Client, req Request, t target, resp *pa
 	}
 	x.maxRaw = int(c.cfg.MaxHeader + 2*x.maxBody)
 	x.cookie, x.shown = c.cookies(&req, t)
-	x.secret = req.Trusted && c.secrets || hasSecret(req.Header) || c.proxy.forwards(t) || x.shown != x.cookie || req.Form != nil
+	x.secret = req.Trusted && c.secrets || hasSecret(req.Header) || c.proxies.of(t).forwards(t) || x.shown != x.cookie || req.Form != nil
 	x.first = req.Form != nil
 	x.manners = c.manners.Load()
 	x.deadline = x.begin.Add(x.manners.maxTime)
@@ -280,7 +280,7 @@ func (x *exchange) finish() error {
 	if resp.Status == http.StatusSwitchingProtocols {
 		resp.Malformed = "switches protocols unasked"
 	}
-	if resp.Status == http.StatusProxyAuthRequired && x.client.proxy.forwards(x.target) {
+	if resp.Status == http.StatusProxyAuthRequired && x.client.proxies.of(x.target).forwards(x.target) {
 		return &Error{Failure: page.Proxy, Op: "tunnel", URL: resp.URL, Err: errors.New("it asks for a user and password")}
 	}
 	return nil

@@ -45,8 +45,8 @@ type door struct {
 }
 
 func (c *Client) doors(host string) []door {
-	if c.proxy != nil {
-		return []door{{c.proxy.hostname, c.proxy.port, true}}
+	if through := c.proxies.ofHost(host); through != nil {
+		return []door{{through.hostname, through.port, true}}
 	}
 	allowed := c.allowed.Has(host)
 	free := allowed || c.cfg.AllowPrivate

@@ -89,7 +89,7 @@ func (c *Client) appendRequest(b []byte, m *manners, req *Request, t target, coo
 		method = "HEAD "
 	}
 	b = append(b, method...)
-	forwarded := c.proxy.forwards(t)
+	forwarded := c.proxies.of(t).forwards(t)
 	if forwarded {
 		b = append(append(append(b, t.scheme...), "://"...), t.host...)
 	}
@@ -123,8 +123,8 @@ func (c *Client) ownFields(req *Request, t target, cookie string) (own []nameVal
 		}
 	}
 	add(cookieField, cookie)
-	if c.proxy.forwards(t) {
-		add("Proxy-Authorization", c.proxy.auth)
+	if through := c.proxies.of(t); through.forwards(t) {
+		add("Proxy-Authorization", through.auth)
 	}
 	if sendable(req.ETag) && req.Header.Get("If-None-Match") == "" { // it is as the server wrote it
 		add("If-None-Match", req.ETag) // who sends both is answered by the tag, RFC 9110 13.1.3

@@ -59,9 +59,6 @@ func newResolver(ctx context.Context, cfg Config) *resolver {
 	if cfg.Lookups > 0 {
 		r.turns = make(chan struct{}, cfg.Lookups)
 	}
-	if cfg.Proxy != nil {
-		r.trouble = blindTTL
-	}
 	if cfg.Resolver != nil {
 		r.lookup = lookupBy(cfg.Resolver)
 	} else if cfg.DNSServer != "" {
