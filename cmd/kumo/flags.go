@@ -123,6 +123,8 @@ func (o *options) bindManners(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.ignore, "ignore", nil, "do not obey these `DIRECTIVES` of pages: nofollow, rel-nofollow, "+
 		"noindex, noarchive, unavailable-after; or all")
 	f.Float64Var(&j.Crawl.Rate, "max-rate", 0, "at most `N` requests a second, all hosts together (0: no limit)")
+	f.Float64Var(&j.Fetch.LookupRate, "rate-dns", 0, "look up at most `N` names a second (0: no limit); hosts whose address "+
+		"is known do not wait")
 	f.Var(size{&j.Fetch.Bandwidth}, "bandwidth", "receive at most so many bytes a second (0: no limit)")
 	f.StringVar(&j.Contact, "contact", "", "a `URL` or mail address where site owners can reach you; part of the user agent")
 	f.StringVar(&j.Fetch.UserAgent, "user-agent", "", "the whole User-Agent (default: Mozilla/5.0 (compatible; "+

@@ -32,7 +32,7 @@ The crawl itself is in DIR/.kumo/crawl, with WARC files: kumo explain, kumo link
 
 // mirrorFlags are those of kumo crawl's that a mirror has.
 var mirrorFlags = []string{"depth", "scope", "include", "exclude", "limit", "size-limit", "time-limit", "max-pages-per-host",
-	"recrawl", "concurrency", "per-host", "delay", "max-crawl-delay", "robots", "max-rate", "bandwidth", "contact", "user-agent",
+	"recrawl", "concurrency", "per-host", "delay", "max-crawl-delay", "robots", "max-rate", "rate-dns", "bandwidth", "contact", "user-agent",
 	"header", "cookies", "login", "no-cookies", "user", "password", "proxy", "insecure", "timeout", "max-body", "allow-private",
 	"resolve", "dns-server", "memory", "min-free-disk", "verbose", "quiet", "log-json"}
 

@@ -44,6 +44,8 @@ type Config struct {
 	MaxIdle int
 	Sockets int // connections open at once, idle ones among them; 0 for no limit
 	Lookups int // names looked up at once, each with up to two sockets; 0 for no limit
+	// names looked up a second, each by a question or two; those that are known cost nothing. 0 for no limit
+	LookupRate float64
 
 	// bytes of answers under way that are held in memory, all together, beyond 32 KiB of each; default 64 MiB
 	Memory  int64
@@ -57,6 +59,9 @@ type Config struct {
 
 	Now func() time.Time // default time.Now
 }
+
+// LongestExchange is how long an exchange may take in all.
+func (cfg Config) LongestExchange() time.Duration { return cfg.withDefaults().MaxTime }
 
 // maxLength keeps sums of limits within an int.
 const maxLength = math.MaxInt / 4

@@ -41,7 +41,10 @@ func (p *proxy) admit(ctx context.Context, c *Client, t target) error {
 	if p.remote {
 		return nil
 	}
-	short, cancel := context.WithTimeout(ctx, min(lookupPatience, c.cfg.ConnectTimeout))
+	short, cancel := ctx, func() {}
+	if c.resolver.pace == nil { // else it may be long until it is the name's turn
+		short, cancel = context.WithTimeout(ctx, min(lookupPatience, c.cfg.ConnectTimeout))
+	}
 	defer cancel()
 	addrs, err := c.resolver.resolve(short, name)
 	if err != nil {

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 const (
@@ -39,6 +41,7 @@ type resolver struct {
 	now     func() time.Time
 	max     int
 	turns   chan struct{} // a place for each look-up that may be under way; nil for any number
+	pace    *rate.Limiter // of look-ups; nil for any
 	found   atomic.Int64  // when a look-up last brought an address; Unix nanoseconds, 0 for never
 
 	mu    sync.Mutex // guards names and the expiry of its entries
@@ -58,6 +61,9 @@ func newResolver(ctx context.Context, cfg Config) *resolver {
 		names: make(map[string]*entry), relieve: func(context.Context, error, time.Duration) bool { return false }}
 	if cfg.Lookups > 0 {
 		r.turns = make(chan struct{}, cfg.Lookups)
+	}
+	if cfg.LookupRate > 0 {
+		r.pace = rate.NewLimiter(rate.Limit(cfg.LookupRate), 1)
 	}
 	if cfg.Resolver != nil {
 		r.lookup = lookupBy(cfg.Resolver)
@@ -114,6 +120,11 @@ func (r *resolver) look(ctx context.Context, name string) (addrs []netip.Addr, t
 			defer func() { <-r.turns }()
 		case <-ctx.Done():
 			return nil, 0, ctx.Err()
+		}
+	}
+	if r.pace != nil {
+		if err := r.pace.Wait(ctx); err != nil {
+			return nil, 0, err
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)

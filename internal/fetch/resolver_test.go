@@ -235,6 +235,38 @@ func TestSharedLookup(t *testing.T) {
 	})
 }
 
+// So many names are looked up a second, and what is known has not to wait. The wait is not a part of what a look-up may
+// take, and who gives up waiting does.
+func TestLookupsHaveAPace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newResolver(t.Context(), Config{LookupRate: 0.05}.withDefaults())
+		r.lookup = func(ctx context.Context, _ string) ([]netip.Addr, time.Duration, error) {
+			return []netip.Addr{netip.IPv6Loopback()}, time.Hour, ctx.Err()
+		}
+		begin := time.Now()
+		var wg sync.WaitGroup
+		for _, name := range []string{"a.example", "b.example", "c.example"} {
+			wg.Go(func() {
+				if _, err := r.resolve(t.Context(), name); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if took := time.Since(begin); took < 40*time.Second || took > 41*time.Second {
+			t.Errorf("three names at one in 20 s took %v", took)
+		}
+		if _, err := r.resolve(t.Context(), "b.example"); err != nil || time.Since(begin) > 41*time.Second {
+			t.Errorf("a known one: after %v, %v", time.Since(begin), err)
+		}
+		hasty, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := r.resolve(hasty, "d.example"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the hasty one got %v", err)
+		}
+	})
+}
+
 // A lookup that never ends has a limit, and its failure is not kept for long.
 func TestLookupTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -112,6 +112,9 @@ func (j *Job) Fix() ([]weburl.URL, error) {
 			"not begin with a dot",
 			j.Name, maxName)
 	}
+	if err := j.checkLookups(); err != nil {
+		return nil, err
+	}
 	j.Fetch.PerHost = max(j.perHost(), j.Frontier.Slices)
 	if ordinary := int64(32 << 20); j.Fetch.MaxBody > 0 && j.Fetch.MaxBody != ordinary {
 		j.Crawl.MaxSitemap = j.Fetch.MaxBody // as the user has it
@@ -120,6 +123,22 @@ func (j *Job) Fix() ([]weburl.URL, error) {
 		j.Crawl.Sitemaps = policy.SitemapsIgnored // nothing that one lists would be in scope
 	}
 	return seeds, nil
+}
+
+// checkLookups refuses so few look-ups a second that the last of the hosts that are worked on at once would have to wait
+// for its address for most of the time that a visit may take.
+func (j *Job) checkLookups() error {
+	perSecond, hosts := j.Fetch.LookupRate, j.HostsAtOnce()
+	if perSecond < 0 {
+		return advice.Usage("--rate-dns %v: a number of names a second is wanted, or 0 for any", perSecond)
+	}
+	longest := j.Fetch.LongestExchange().Seconds() / 2
+	if perSecond > 0 && float64(hosts) > perSecond*longest {
+		return advice.Usage("--rate-dns %v with %d hosts at once: the last would wait longer for its address than a visit "+
+			"may take; let it be %.2g or more, or --concurrency %d or less", perSecond, hosts, float64(hosts)/longest+0.005,
+			max(1, int(perSecond*longest)))
+	}
+	return nil
 }
 
 // Writes reports whether the crawl writes a format.
