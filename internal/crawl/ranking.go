@@ -134,6 +134,7 @@ type links struct {
 	earlier []ranker.URL // of the same page, that went in other batches
 	slices  []string     // theirs
 	others  []ranker.URL // of the same page, which are other nodes'
+	shares  []float32    // what links to them are worth
 
 	urls      []ranker.URL
 	gifts     []ranker.Gift
@@ -157,14 +158,14 @@ type rose struct {
 
 // next is reset for links of the same page.
 func (l *links) next() {
-	page, of, all, earlier, slices, others := l.page, l.of, l.all, l.earlier, l.slices, l.others
-	l.earlier, l.slices, l.others = nil, nil, nil
+	page, of, all, earlier, slices, others, shares := l.page, l.of, l.all, l.earlier, l.slices, l.others, l.shares
+	l.earlier, l.slices, l.others, l.shares = nil, nil, nil, nil
 	l.reset()
-	l.page, l.of, l.all, l.earlier, l.slices, l.others = page, of, all, earlier, slices, others
+	l.page, l.of, l.all, l.earlier, l.slices, l.others, l.shares = page, of, all, earlier, slices, others, shares
 }
 
 func (l *links) reset() {
-	*l = links{cands: l.cands[:0], at: l.at[:0], earlier: l.earlier[:0], slices: clean(l.slices), others: l.others[:0],
+	*l = links{cands: l.cands[:0], at: l.at[:0], earlier: l.earlier[:0], slices: clean(l.slices), others: l.others[:0], shares: l.shares[:0],
 		urls: l.urls[:0], gifts: l.gifts[:0], standings: l.standings[:0], rose: clean(l.rose), moves: l.moves[:0]}
 }
 
@@ -236,7 +237,7 @@ func (r *ranking) tell(b *batch, i int) {
 		return
 	}
 	u := ranker.Other{URL: ranker.URL{Key: l.cands[i].key, Depth: c.Item.Depth}, Address: c.Item.URL}
-	l.others = append(l.others, u.URL)
+	l.others, l.shares = append(l.others, u.URL), append(l.shares, l.share)
 	var err error
 	if c.Worth, err = r.Links.Tell(&u, l.share); c.Worth != 0 {
 		c.Tag = tagOf(l.page)
@@ -291,7 +292,8 @@ func (r *ranking) fetched(b *batch) {
 		}
 	}
 	var err error
-	l.standings, err = r.Links.Fetched(&ranker.Visit{Page: l.page, Links: l.urls, Others: l.others, Out: l.out}, l.standings[:0])
+	l.standings, err = r.Links.Fetched(&ranker.Visit{Page: l.page, Links: l.urls, Others: l.others, Shares: l.shares,
+		Out: l.out}, l.standings[:0])
 	r.say(err)
 }
 

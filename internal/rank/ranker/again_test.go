@@ -58,7 +58,7 @@ func TestURLsThatMove(t *testing.T) {
 				v.Links = append(v.Links, at(n, u))
 				continue
 			}
-			v.Others = append(v.Others, at(n, u))
+			v.Others, v.Shares = append(v.Others, at(n, u)), append(v.Shares, 1)
 			more, err := r.Tell(&Other{at(n, u), address(u)}, 1)
 			if err != nil {
 				t.Fatal(err)

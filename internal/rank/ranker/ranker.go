@@ -63,11 +63,14 @@ type Ranker struct {
 
 	refreshing sync.Mutex // held by who refreshes; before mu
 
-	mu         sync.Mutex // guards what follows; nobody waits for the disk with it held
-	table      *ids.Table
-	fetched    rank.Vector[uint8] // a bit a URL
-	moved      rank.Vector[uint8] // the same: a refresh gave it another place
-	told       *rank.Told         // nil: nobody is told anything
+	mu      sync.Mutex // guards what follows; nobody waits for the disk with it held
+	table   *ids.Table
+	fetched rank.Vector[uint8] // a bit a URL
+	moved   rank.Vector[uint8] // the same: a refresh gave it another place
+	told    *rank.Told         // nil: nobody is told anything
+	// what links to others' URLs are worth of pages that are not told by Fetched yet: without it two pages that come at
+	// the same time would be one for who is told
+	coming     map[rank.ID]future
 	taken      *bounded.Recent[taken, struct{}]
 	page       rank.Page // its room is used again
 	gifts      []linklog.Gift
@@ -102,6 +105,7 @@ func Open(ctx context.Context, cfg Config, mark linklog.Mark) (*Ranker, error) {
 		return nil, err
 	}
 	r := &Ranker{cfg: cfg, log: log, table: ids.New(), taken: bounded.NewRecent[taken, struct{}](mostTaken)}
+	r.coming = make(map[rank.ID]future)
 	if cfg.Others {
 		r.told = rank.NewTold(cfg.Order.Unit())
 	}
@@ -165,7 +169,9 @@ type Visit struct {
 	Page   ids.Key
 	Links  []URL // to this node's URLs, of those that the crawl may fetch; the same may be there several times
 	Others []URL // to other nodes' URLs
-	Out    int   // how many different URLs the page links to in all, other nodes' included
+	// what Tell was given as the share of each of Others
+	Shares []float32
+	Out    int // how many different URLs the page links to in all, other nodes' included
 }
 
 // A Standing is where a URL belongs in its host's queue.
@@ -189,7 +195,7 @@ func (r *Ranker) Share(page ids.Key, out int) (float32, error) {
 
 // Tell returns what another node is to be told of a URL of its own: what links to it are worth beyond what that node
 // was told of it, and below 0 if it is less; 0 if it need not know. share is what a link is worth that Fetched is yet to
-// be told of; 0: there is none. The error is ErrFull, or none.
+// be told of, with it; 0: there is none. The error is ErrFull, or none.
 func (r *Ranker) Tell(u *Other, share float32) (more float32, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -198,7 +204,8 @@ func (r *Ranker) Tell(u *Other, share float32) (more float32, err error) {
 	if err != nil || r.told == nil {
 		return share, err // of what has no number nobody knows what was told
 	}
-	more = r.told.More(id, r.cfg.Order.Worth(id)+share)
+	r.expect(id, share)
+	more = r.told.More(id, r.cfg.Order.Worth(id)+r.coming[id].worth)
 	if more == 0 {
 		return 0, nil
 	}
@@ -237,6 +244,7 @@ func (r *Ranker) Hand(u URL) (worth float32) {
 func (r *Ranker) Fetched(v *Visit, to []Standing) ([]Standing, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.come(v)
 	id, err := r.number(v.Page)
 	if err != nil || r.isFetched(id) {
 		full := r.numbers(v.Links)
@@ -266,6 +274,31 @@ func (r *Ranker) Fetched(v *Visit, to []Standing) ([]Standing, error) {
 	r.fresh = r.fresh[:0]
 	r.cfg.Order.Fetched(p)
 	return r.standings(v.Links, to), err
+}
+
+// A future is what some links to a URL are worth that are yet to be told by Fetched.
+type future struct {
+	worth float32
+	links int
+}
+
+// expect takes in what Tell was given of a link.
+func (r *Ranker) expect(u rank.ID, share float32) {
+	if f := r.coming[u]; share != 0 {
+		r.coming[u] = future{f.worth + share, f.links + 1}
+	}
+}
+
+// come takes what Tell was given of a page's links out of what is to come.
+func (r *Ranker) come(v *Visit) {
+	for i, share := range v.Shares {
+		id, ok := r.table.Find(v.Others[i].Key)
+		if f := r.coming[id]; ok && share != 0 && f.links > 1 {
+			r.coming[id] = future{f.worth - share, f.links - 1}
+		} else if ok && share != 0 {
+			delete(r.coming, id)
+		}
+	}
 }
 
 // A Gift is what links that other nodes found are worth to a URL, as Tell or Hand has it.

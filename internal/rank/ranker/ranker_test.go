@@ -345,6 +345,7 @@ func crawl(t *testing.T, pages []rank.Page, nodes int, tell bool) (all []*Ranker
 			if !tell {
 				continue
 			}
+			v.Shares = append(v.Shares, share)
 			more, err := at.Tell(&Other{u, url(to)}, share)
 			if err != nil {
 				t.Fatal(err)
@@ -535,5 +536,41 @@ func BenchmarkKeyOf(b *testing.B) {
 	}
 	for b.Loop() {
 		r.KeyOf("https://www.example.com/a/path/of/middling/length/page-1234.html")
+	}
+}
+
+// TestPagesThatComeAtOnceCountEach: where two pages link to another node's URL, and the second is asked about before the
+// first is told, that node hears of both.
+func TestPagesThatComeAtOnceCountEach(t *testing.T) {
+	r := open(t, Config{Order: indegree.New(), Others: true}, linklog.Mark{})
+	other := Other{URL{Key: 99}, "https://example.com/99"}
+	sum := float32(0)
+	tell := func(share float32) {
+		t.Helper()
+		more, err := r.Tell(&other, share)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum += more
+	}
+	fetched := func(page ids.Key) {
+		t.Helper()
+		v := Visit{Page: page, Others: []URL{other.URL}, Shares: []float32{1}, Out: 1}
+		if _, err := r.Fetched(&v, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for page := range ids.Key(5) {
+		tell(1)
+		if page > 0 {
+			fetched(page) // the one before
+		}
+	}
+	fetched(5)
+	if sum != 5 {
+		t.Errorf("of 5 links %v were told", sum)
+	}
+	if tell(0); sum != 5 || len(r.coming) > 0 {
+		t.Errorf("and %v then, with %d to come", sum, len(r.coming))
 	}
 }
