@@ -38,7 +38,9 @@ func (w *worker) askRequest(v *frontier.Visit, req *fetch.Request) (bool, error)
 	if w.hooks.Request == nil {
 		return true, nil
 	}
-	veto, err := w.hooks.Request(&v.Item, req)
+	shown := *req // so that requests lie on the heap only where there is a hook
+	veto, err := w.hooks.Request(&v.Item, &shown)
+	*req = shown
 	if err != nil || veto == "" {
 		return err == nil, err
 	}
