@@ -44,7 +44,7 @@ type options struct {
 	headers   []string
 	cookies   string
 	login     string
-	proxy     string
+	proxies   []string
 	depth     string
 	maxDelay  time.Duration
 	metrics   string
@@ -142,9 +142,10 @@ func (o *options) bindFetch(f *pflag.FlagSet) {
 		"sent back, as long as the crawl goes on)")
 	f.StringVar(&c.User, "user", "", "log in at the seeds' hosts with this name (Basic)")
 	f.StringVar(&c.Password, "password", "", "and this password")
-	f.StringVar(&o.proxy, "proxy", "", "fetch through a proxy: http://, https://, socks5:// or socks5h:// `URL`; names "+
-		"are looked up here, too, to keep private addresses out, but for socks5h (default: as HTTP_PROXY, HTTPS_PROXY and "+
-		"NO_PROXY say, which leave this machine's own addresses out; none: no proxy)")
+	f.StringArrayVar(&o.proxies, "proxy", nil, "fetch through a proxy: http://, https://, socks5:// or socks5h:// `URL`, or "+
+		"DOMAIN=URL for a domain and its subdomains, none for no proxy (repeatable: of several each host keeps to one, and one "+
+		"that fails is left out for a while); names are looked up here, too, to keep private addresses out, but for socks5h "+
+		"(default: as HTTP_PROXY, HTTPS_PROXY and NO_PROXY say, which leave this machine's own addresses out)")
 	f.BoolVar(&c.InsecureTLS, "insecure", false, "accept any TLS certificate")
 	durationVar(f, &c.ConnectTimeout, "connect-timeout", 10*time.Second, "give up a connection after this time")
 	durationVar(f, &c.Timeout, "timeout", 30*time.Second, "give up an answer that brings nothing for this time")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 	"strings"
@@ -8,32 +9,32 @@ import (
 	"golang.org/x/net/http/httpproxy"
 
 	"kumo/internal/fetch"
+	"kumo/internal/weburl"
 )
 
 // noProxy is what --proxy is told when nothing is to go through the environment's proxies.
 const noProxy = "none"
 
-// chooseProxies takes the proxy that was named or, if none was, those of the environment.
-func (o *options) chooseProxies() (err error) {
+// chooseProxies takes the proxies that were named or, if none was, those of the environment.
+func (o *options) chooseProxies() error {
 	f := &o.job.Fetch
-	f.Proxy, f.Environment = nil, nil
-	switch o.proxy {
-	case noProxy:
-	case "":
-		if err = o.checkProxies(); err == nil {
-			f.Environment = httpproxy.FromEnvironment()
-		} else if o.idle {
-			err = nil // who only looks needs none; who does not calls checkProxies
-		}
-	default:
-		f.Proxy, err = parseProxy(o.proxy)
+	f.Proxies, f.Environment = nil, nil
+	if len(o.proxies) > 0 {
+		return o.readProxies()
+	}
+	err := o.checkProxies()
+	switch {
+	case err == nil:
+		f.Environment = httpproxy.FromEnvironment()
+	case o.idle:
+		return nil // who only looks needs none; who does not calls checkProxies
 	}
 	return err
 }
 
 // checkProxies says what is wrong with the environment's proxies, if they are the ones to be used.
 func (o *options) checkProxies() error {
-	if o.proxy != "" {
+	if len(o.proxies) > 0 {
 		return nil
 	}
 	if err := fetch.CheckProxies(httpproxy.FromEnvironment()); err != nil {
@@ -42,12 +43,51 @@ func (o *options) checkProxies() error {
 	return nil
 }
 
+// readProxies reads --proxy: URL, DOMAIN=URL, none or DOMAIN=none, several of each kind but none.
+func (o *options) readProxies() error {
+	direct, some := map[string]bool{}, map[string]bool{}
+	for _, value := range o.proxies {
+		domain, text := cutDomain(value)
+		rule := fetch.ProxyRule{}
+		if domain != "" {
+			u, err := weburl.Parse("http://" + domain + "/")
+			if err != nil || u.Hostname() == "" || u.Hostname() != u.Host() {
+				return usagef("--proxy DOMAIN=URL: %q is no domain", domain)
+			}
+			rule.Domain = strings.Trim(u.Hostname(), ".")
+		}
+		if text == noProxy {
+			direct[rule.Domain] = true
+		} else {
+			some[rule.Domain] = true
+			var err error
+			if rule.URL, err = parseProxy(text); err != nil {
+				return err
+			}
+		}
+		if direct[rule.Domain] && some[rule.Domain] {
+			return usagef("--proxy: none and a proxy, both for %s: leave one of them out", cmp.Or(rule.Domain, "all hosts"))
+		}
+		o.job.Fetch.Proxies = append(o.job.Fetch.Proxies, rule)
+	}
+	return nil
+}
+
+// cutDomain takes what stands before the URL of a proxy off it: "" for nothing.
+func cutDomain(value string) (domain, url string) {
+	domain, url, ok := strings.Cut(value, "=")
+	if !ok || strings.ContainsAny(domain, ":/@") {
+		return "", value
+	}
+	return domain, url
+}
+
 // parseProxy never repeats what it was given: that may hold a password.
 func parseProxy(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme) {
 		return nil, usagef("--proxy: " + noProxy + ", or a URL such as http://HOST:PORT, https://HOST:PORT, socks5://HOST:PORT or " +
-			"socks5h://HOST:PORT is wanted")
+			"socks5h://HOST:PORT is wanted, with DOMAIN= before it if it is for one domain")
 	}
 	return u, nil
 }

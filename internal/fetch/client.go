@@ -79,7 +79,7 @@ func New(cfg Config) (*Client, error) {
 	if c.fixed, err = parseOverrides(cfg.Resolve); err != nil {
 		return nil, err
 	}
-	if c.proxies, err = newProxies(cfg.Proxy, cfg.Environment); err != nil {
+	if c.proxies, err = newProxies(c.cfg); err != nil {
 		return nil, err
 	}
 	c.ctx, c.close = context.WithCancel(context.Background())
@@ -158,6 +158,7 @@ func (c *Client) Get(ctx context.Context, req Request, resp *page.Response) erro
 	if err != nil {
 		return &Error{Failure: page.Internal, Op: "get", URL: req.URL, Err: err}
 	}
+	t.through = c.proxies.of(t)
 	x := newExchange(ctx, c, req, t, resp)
 	err = x.run()
 	x.rest()
@@ -168,7 +169,7 @@ func (c *Client) Get(ctx context.Context, req Request, resp *page.Response) erro
 // Resolve returns the address that Get would try first for a host, looked up if need be. Behind a proxy it is not
 // known: the zero Addr.
 func (c *Client) Resolve(ctx context.Context, hostname, port string) (netip.Addr, error) {
-	if c.proxies.some() && c.proxies.ofHost(net.JoinHostPort(hostname, port)) != nil {
+	if c.proxies.some() && c.proxies.ofHost(hostname, net.JoinHostPort(hostname, port)) != nil {
 		return netip.Addr{}, nil
 	}
 	addrs, _, err := c.addresses(ctx, hostname, port)

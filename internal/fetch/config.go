@@ -27,7 +27,11 @@ type Config struct {
 	Cookies   *Cookies     // sent to trusted hosts only; nil for none
 	Jar       *cookies.Jar // keeps what servers set, and says what is sent to them; nil for none
 	Proxy     *url.URL     // http, https or socks5, with user and password if it asks for them; nil for none
-	// which proxy is for which URL where Proxy is nil, as HTTP_PROXY, HTTPS_PROXY and NO_PROXY have it; nil for none
+	// further proxies: of several for a domain each host keeps to one while that works; one that fails is left out for a
+	// while, and its hosts go through others
+	Proxies   []ProxyRule
+	ProxyNews func(proxy string, err error) // is told of one, SCHEME://HOST:PORT, that is left out or (nil) works again
+	// which proxy is for which URL where there is none of these, as HTTP_PROXY, HTTPS_PROXY and NO_PROXY have it; nil for none
 	Environment *httpproxy.Config
 
 	InsecureTLS bool        // accept any certificate

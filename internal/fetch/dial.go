@@ -37,8 +37,8 @@ func (c *Client) handshake(ctx context.Context, l link, hostname string, protoco
 
 // reachNet connects to t over the network.
 func (c *Client) reachNet(ctx context.Context, t target) (link, error) {
-	if through := c.proxies.of(t); through != nil {
-		return through.reach(ctx, c, t)
+	if t.through != nil {
+		return t.through.reach(ctx, c, t)
 	}
 	allowed := c.allowed.Has(t.host)
 	w, err := c.dial(ctx, t.hostname, t.port, allowed || c.cfg.AllowPrivate)

@@ -56,7 +56,7 @@ func newExchange(ctx context.Context, c *Client, req Request, t target, resp *pa
 	}
 	x.maxRaw = int(c.cfg.MaxHeader + 2*x.maxBody)
 	x.cookie, x.shown = c.cookies(&req, t)
-	x.secret = req.Trusted && c.secrets || hasSecret(req.Header) || c.proxies.of(t).forwards(t) || x.shown != x.cookie || req.Form != nil
+	x.secret = req.Trusted && c.secrets || hasSecret(req.Header) || t.through.forwards(t) || x.shown != x.cookie || req.Form != nil
 	x.first = req.Form != nil
 	x.manners = c.manners.Load()
 	x.deadline = x.begin.Add(x.manners.maxTime)
@@ -75,7 +75,7 @@ func (x *exchange) arrive() {
 	x.openIntake()
 }
 
-func siteOf(t target) site { return site{t.scheme == "https", t.host} }
+func siteOf(t target) site { return site{t.scheme == "https", t.host, t.through} }
 
 // maxRefusals is how often a request that a server has not looked at is sent again at once.
 const maxRefusals = 3
@@ -85,8 +85,15 @@ func (x *exchange) run() error {
 	for refusals := 0; ; {
 		c, err := x.open()
 		if err != nil {
+			if next := x.client.proxies.instead(x.target, err); next != nil {
+				x.target.through = next
+				x.secret = x.secret || next.forwards(x.target)
+				x.site = siteOf(x.target)
+				continue
+			}
 			return x.failed(err)
 		}
+		x.client.proxies.works(x.target.through)
 		switch err = x.speak(c); {
 		case errors.Is(err, errStale):
 			continue
@@ -280,8 +287,10 @@ func (x *exchange) finish() error {
 	if resp.Status == http.StatusSwitchingProtocols {
 		resp.Malformed = "switches protocols unasked"
 	}
-	if resp.Status == http.StatusProxyAuthRequired && x.client.proxies.of(x.target).forwards(x.target) {
-		return &Error{Failure: page.Proxy, Op: "tunnel", URL: resp.URL, Err: errors.New("it asks for a user and password")}
+	if resp.Status == http.StatusProxyAuthRequired && x.target.through.forwards(x.target) {
+		err := &Error{Failure: page.Proxy, Op: "tunnel", URL: resp.URL, Err: errNoUser}
+		x.client.proxies.fell(x.target, err)
+		return err
 	}
 	return nil
 }

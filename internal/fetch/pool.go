@@ -11,8 +11,9 @@ import (
 
 // A site is whom connections are kept for: a host key and whether TLS is spoken.
 type site struct {
-	tls  bool
-	host string
+	tls     bool
+	host    string
+	through *proxy
 }
 
 // A pool keeps idle connections, and keeps to the number that a host may have.

@@ -45,7 +45,11 @@ type door struct {
 }
 
 func (c *Client) doors(host string) []door {
-	if through := c.proxies.ofHost(host); through != nil {
+	hostname := host
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		hostname = name
+	}
+	if through := c.proxies.ofHost(hostname, host); through != nil {
 		return []door{{through.hostname, through.port, true}}
 	}
 	allowed := c.allowed.Has(host)

@@ -1,44 +1,121 @@
 package fetch
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"hash/maphash"
 	"net/url"
+	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"golang.org/x/net/http/httpproxy"
 )
 
-// proxies say which proxy a target is reached through.
-type proxies struct {
-	all *proxy // every target's; nil: those below say
+// A ProxyRule names a proxy for a domain and its subdomains.
+type ProxyRule struct {
+	Domain string   // lower case; "" for all that no other rule names
+	URL    *url.URL // nil: these go without a proxy
+}
 
-	forHTTP, forHTTPS *proxy // nil: none
+// proxies say which proxy a target is reached through. Of several for a domain each host keeps to one, by a hash of its
+// name; one that fails is left out for a while, and only its hosts go to others.
+type proxies struct {
+	byDomain map[string][]*proxy // empty: without a proxy
+	now      func() time.Time
+	news     func(proxy string, err error) // nil: nobody is told
+	seed     maphash.Seed
+
+	forHTTP, forHTTPS *proxy // of the environment; nil: none
 	// goes reports through which URL a request goes, or nil: what of the two holds for a target
 	goes func(*url.URL) (*url.URL, error)
 }
 
-// CheckProxies reports which of the proxies that an environment names is none.
-func CheckProxies(env *httpproxy.Config) error {
-	_, err := newProxies(nil, env)
-	return err
+const (
+	leastRest = 10 * time.Second // of a proxy that has failed, the first time
+	mostRest  = 10 * time.Minute
+)
+
+// A health is whether a proxy is left out.
+type health struct {
+	mu    sync.Mutex // guards all
+	rest  time.Duration
+	until time.Time // it is left out; zero: it works, as far as is known
 }
 
-func newProxies(all *url.URL, env *httpproxy.Config) (p *proxies, err error) {
-	p = &proxies{}
-	if all != nil || env == nil {
-		p.all, err = newProxy(all)
-		return p, err
+// rests reports until when a proxy is left out; zero for one that is not.
+func (h *health) rests(now time.Time) time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if now.Before(h.until) {
+		return h.until
 	}
+	return time.Time{}
+}
+
+// failed leaves the proxy out, for longer each time. It reports whether that is news.
+func (h *health) failed(now time.Time) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if now.Before(h.until) {
+		return false // another attempt from before
+	}
+	first := h.rest == 0
+	h.rest = min(max(2*h.rest, leastRest), mostRest)
+	h.until = now.Add(h.rest)
+	return first
+}
+
+// worked reports whether it is news that the proxy works.
+func (h *health) worked() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	news := h.rest > 0
+	h.rest, h.until = 0, time.Time{}
+	return news
+}
+
+// CheckProxies reports which of the proxies that an environment names is none.
+func CheckProxies(env *httpproxy.Config) error {
+	return (&proxies{}).setEnvironment(env)
+}
+
+func newProxies(cfg Config) (*proxies, error) {
+	p := &proxies{byDomain: make(map[string][]*proxy), now: cfg.Now, news: cfg.ProxyNews, seed: maphash.MakeSeed()}
+	rules := cfg.Proxies
+	if cfg.Proxy != nil {
+		rules = append([]ProxyRule{{URL: cfg.Proxy}}, rules...)
+	}
+	for _, r := range rules {
+		one, err := newProxy(r.URL)
+		if err != nil {
+			return nil, err
+		}
+		all := p.byDomain[r.Domain]
+		if one != nil {
+			all = append(all, one)
+		}
+		p.byDomain[r.Domain] = all
+	}
+	if len(rules) > 0 || cfg.Environment == nil {
+		return p, nil
+	}
+	return p, p.setEnvironment(cfg.Environment)
+}
+
+func (p *proxies) setEnvironment(env *httpproxy.Config) (err error) {
 	if p.forHTTP, err = proxyOf("HTTP_PROXY", env.HTTPProxy); err != nil {
-		return nil, err
+		return err
 	}
 	if p.forHTTPS, err = proxyOf("HTTPS_PROXY", env.HTTPSProxy); err != nil {
-		return nil, err
+		return err
 	}
 	if p.forHTTP != nil || p.forHTTPS != nil {
 		p.goes = env.ProxyFunc()
 	}
-	return p, nil
+	return nil
 }
 
 // proxyOf reads a proxy as an environment names it: a URL, or a host and port of an HTTP proxy. An error does not
@@ -60,9 +137,16 @@ func proxyOf(variable, value string) (*proxy, error) {
 
 // of is the proxy that t is reached through; nil for none.
 func (p *proxies) of(t target) *proxy {
-	if p.goes == nil {
-		return p.all
+	if p.goes != nil {
+		return p.ofEnvironment(t)
 	}
+	if len(p.byDomain) == 0 {
+		return nil
+	}
+	return p.pick(p.named(t.hostname), t.hostname)
+}
+
+func (p *proxies) ofEnvironment(t target) *proxy {
 	chosen := p.forHTTP
 	if t.scheme == "https" {
 		chosen = p.forHTTPS
@@ -76,13 +160,81 @@ func (p *proxies) of(t target) *proxy {
 	return chosen
 }
 
+// named are the proxies of the longest domain that a host is in.
+func (p *proxies) named(hostname string) []*proxy {
+	for domain := strings.TrimSuffix(hostname, "."); domain != ""; _, domain, _ = strings.Cut(domain, ".") {
+		if all, ok := p.byDomain[domain]; ok {
+			return all
+		}
+	}
+	return p.byDomain[""]
+}
+
+// pick is the first proxy that works in the order that a host has of them. Where none does, it is the one that is
+// tried again first: the failure is then told as what it is.
+func (p *proxies) pick(all []*proxy, hostname string) *proxy {
+	if len(all) < 2 {
+		if len(all) == 0 {
+			return nil
+		}
+		return all[0]
+	}
+	now := p.now()
+	host := maphash.String(p.seed, hostname)
+	return slices.MinFunc(all, func(a, b *proxy) int {
+		return cmp.Or(a.health.rests(now).Compare(b.health.rests(now)),
+			cmp.Compare(p.order(host, a), p.order(host, b)))
+	})
+}
+
+// order is a proxy's place for a host, by rendezvous hashing: it does not depend on the others.
+func (p *proxies) order(host uint64, one *proxy) uint64 {
+	return maphash.Comparable(p.seed, struct {
+		host uint64
+		name string
+	}{host, one.name})
+}
+
+// instead is another proxy for t after one has failed with err; nil if there is none that works, or it was not the
+// proxy that failed.
+func (p *proxies) instead(t target, err error) *proxy {
+	failed := t.through
+	if !p.fell(t, err) {
+		return nil
+	}
+	if next := p.of(t); next != nil && next != failed && next.health.rests(p.now()).IsZero() {
+		return next
+	}
+	return nil
+}
+
+// fell notes that the proxy of t has failed, if it has and there are others; it reports whether it is so.
+func (p *proxies) fell(t target, err error) bool {
+	var e *Error
+	if t.through == nil || p.goes != nil || len(p.named(t.hostname)) < 2 ||
+		!(errors.As(err, &e) && e.Op == proxyOp || errors.Is(err, errNoUser)) {
+		return false
+	}
+	if t.through.health.failed(p.now()) && p.news != nil {
+		p.news(t.through.name, err)
+	}
+	return true
+}
+
+// works notes that a proxy works.
+func (p *proxies) works(one *proxy) {
+	if one != nil && one.health.worked() && p.news != nil {
+		p.news(one.name, nil)
+	}
+}
+
 // ofHost is a proxy that a host is reached through by one of the schemes; nil for none.
-func (p *proxies) ofHost(host string) *proxy {
-	if found := p.of(target{scheme: "https", host: host}); found != nil {
+func (p *proxies) ofHost(hostname, host string) *proxy {
+	if found := p.of(target{scheme: "https", host: host, hostname: hostname}); found != nil {
 		return found
 	}
-	return p.of(target{scheme: "http", host: host})
+	return p.of(target{scheme: "http", host: host, hostname: hostname})
 }
 
 // some reports whether there is any proxy.
-func (p *proxies) some() bool { return p.all != nil || p.goes != nil }
+func (p *proxies) some() bool { return len(p.byDomain) > 0 || p.goes != nil }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -23,7 +24,15 @@ type proxy struct {
 	remote                 bool   // the proxy alone looks names up: socks5h
 	auth                   string // for Proxy-Authorization, "" for none
 	socks                  *xproxy.Auth
+	name                   string // which proxy it is, without secrets
+	health                 health
 }
+
+// proxyOp is the Op of an Error that is the proxy's own, and not its target's.
+const proxyOp = "proxy"
+
+// errNoUser is a proxy that does not know its user.
+var errNoUser = errors.New("it asks for a user and password")
 
 var proxyPorts = map[string]string{"http": "80", "https": "443", "socks5": "1080", "socks5h": "1080"}
 
@@ -38,6 +47,7 @@ func newProxy(u *url.URL) (*proxy, error) {
 	}
 	p := &proxy{scheme: strings.TrimSuffix(u.Scheme, "h"), remote: u.Scheme == "socks5h", hostname: u.Hostname(),
 		port: cmp.Or(u.Port(), port)}
+	p.name = u.Scheme + "://" + net.JoinHostPort(p.hostname, p.port)
 	if u.User != nil {
 		password, _ := u.User.Password()
 		p.auth = basicAuth(u.User.Username(), password)
@@ -85,7 +95,7 @@ func (p *proxy) reach(ctx context.Context, c *Client, t target) (link, error) {
 }
 
 // proxyError says that the proxy itself cannot be had, whatever target was meant.
-func proxyError(err error) error { return &Error{Failure: page.Proxy, Op: "proxy", Err: err} }
+func proxyError(err error) error { return &Error{Failure: page.Proxy, Op: proxyOp, Err: err} }
 
 // tunnel asks the proxy for a connection to address.
 func (p *proxy) tunnel(ctx context.Context, conn net.Conn, address, agent string, maxHeader int64) error {
@@ -104,6 +114,9 @@ func (p *proxy) tunnel(ctx context.Context, conn net.Conn, address, agent string
 	answer, err := http.ReadResponse(in, connect) //nolint:bodyclose // an answer to CONNECT has none
 	if err != nil {
 		return err
+	}
+	if answer.StatusCode == http.StatusProxyAuthRequired {
+		return fmt.Errorf("connect %s: %w", address, errNoUser)
 	}
 	if answer.StatusCode != http.StatusOK {
 		return fmt.Errorf("connect %s: %s", address, answer.Status)

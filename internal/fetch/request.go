@@ -17,6 +17,7 @@ type target struct {
 	hostname string // without port and brackets
 	port     string
 	path     string // path and query, exactly as in the URL
+	through  *proxy // that it is reached through; nil for none
 }
 
 var errURL = errors.New("not a canonical http or https URL")
@@ -89,7 +90,7 @@ func (c *Client) appendRequest(b []byte, m *manners, req *Request, t target, coo
 		method = "HEAD "
 	}
 	b = append(b, method...)
-	forwarded := c.proxies.of(t).forwards(t)
+	forwarded := t.through.forwards(t)
 	if forwarded {
 		b = append(append(append(b, t.scheme...), "://"...), t.host...)
 	}
@@ -123,8 +124,8 @@ func (c *Client) ownFields(req *Request, t target, cookie string) (own []nameVal
 		}
 	}
 	add(cookieField, cookie)
-	if through := c.proxies.of(t); through.forwards(t) {
-		add("Proxy-Authorization", through.auth)
+	if t.through.forwards(t) {
+		add("Proxy-Authorization", t.through.auth)
 	}
 	if sendable(req.ETag) && req.Header.Get("If-None-Match") == "" { // it is as the server wrote it
 		add("If-None-Match", req.ETag) // who sends both is answered by the tag, RFC 9110 13.1.3

@@ -42,12 +42,12 @@ func TestRequestLine(t *testing.T) {
 
 func TestParseTarget(t *testing.T) {
 	good := map[string]target{
-		"http://example.com/":         {"http", "example.com", "example.com", "80", "/"},
-		"https://example.com:8443/a":  {"https", "example.com:8443", "example.com", "8443", "/a"},
-		"https://[2001:db8::1]/":      {"https", "[2001:db8::1]", "2001:db8::1", "443", "/"},
-		"http://[::1]:8080/?x":        {"http", "[::1]:8080", "::1", "8080", "/?x"},
-		"http://user:pw@example.com/": {"http", "example.com", "example.com", "80", "/"},
-		"http://example.com?q":        {"http", "example.com", "example.com", "80", "/?q"},
+		"http://example.com/":         {"http", "example.com", "example.com", "80", "/", nil},
+		"https://example.com:8443/a":  {"https", "example.com:8443", "example.com", "8443", "/a", nil},
+		"https://[2001:db8::1]/":      {"https", "[2001:db8::1]", "2001:db8::1", "443", "/", nil},
+		"http://[::1]:8080/?x":        {"http", "[::1]:8080", "::1", "8080", "/?x", nil},
+		"http://user:pw@example.com/": {"http", "example.com", "example.com", "80", "/", nil},
+		"http://example.com?q":        {"http", "example.com", "example.com", "80", "/?q", nil},
 	}
 	for url, want := range good {
 		if got, err := parseTarget(url); got != want || err != nil {

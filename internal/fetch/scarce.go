@@ -115,5 +115,5 @@ func (c *Client) spareSocket() bool { return c.conns.spare() }
 
 // OfLine reports whether the failure speaks of this machine or of its proxy, and of no host.
 func (e *Error) OfLine() bool {
-	return e.Failure == page.Local || e.Failure == page.Proxy && e.Op == "proxy"
+	return e.Failure == page.Local || e.Failure == page.Proxy && e.Op == proxyOp
 }

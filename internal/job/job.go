@@ -82,6 +82,13 @@ func (j *Job) UserAgent() string {
 func (j *Job) Fetching() fetch.Config {
 	cfg := j.Fetch
 	cfg.UserAgent = j.UserAgent()
+	cfg.ProxyNews = func(proxy string, err error) {
+		if err != nil {
+			j.Warn(fmt.Errorf("the proxy %s is left out for a while, and its hosts go through others: %w", proxy, err))
+		} else {
+			j.Warn(fmt.Errorf("the proxy %s works again", proxy))
+		}
+	}
 	return cfg
 }
 
