@@ -154,11 +154,10 @@ func (c *Client) HasSecrets() bool { return c.secrets }
 func (c *Client) Get(ctx context.Context, req Request, resp *page.Response) error {
 	*resp = page.Response{URL: req.URL, Start: c.cfg.Now(), Buffers: resp.Buffers}
 	resp.Buffers.Empty()
-	t, err := parseTarget(req.URL)
+	t, err := c.parseTarget(req.URL)
 	if err != nil {
 		return &Error{Failure: page.Internal, Op: "get", URL: req.URL, Err: err}
 	}
-	t.through = c.proxies.of(t)
 	x := newExchange(ctx, c, req, t, resp)
 	err = x.run()
 	x.rest()

@@ -19,7 +19,7 @@ const quietTime = 250 * time.Millisecond
 // and not hung up on at once. Nothing is asked for. Behind a proxy it connects by way of that. The error is an *Error,
 // or wraps ctx.Err().
 func (c *Client) Check(ctx context.Context, url string) error {
-	t, err := parseTarget(url)
+	t, err := c.parseTarget(url)
 	if err != nil {
 		return &Error{Failure: page.Internal, Op: "check", URL: url, Err: err}
 	}

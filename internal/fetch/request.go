@@ -22,6 +22,15 @@ type target struct {
 
 var errURL = errors.New("not a canonical http or https URL")
 
+// parseTarget reads a URL, and says what its target is reached through.
+func (c *Client) parseTarget(rawURL string) (target, error) {
+	t, err := parseTarget(rawURL)
+	if err == nil {
+		t.through = c.proxies.of(t)
+	}
+	return t, err
+}
+
 func parseTarget(rawURL string) (target, error) {
 	scheme, rest, ok := strings.Cut(rawURL, "://")
 	if !ok || scheme != "http" && scheme != "https" {
