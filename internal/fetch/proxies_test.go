@@ -160,13 +160,14 @@ func TestProxiesInRotation(t *testing.T) {
 func TestAProxyRests(t *testing.T) {
 	var h health
 	now := time.Unix(1_700_000_000, 0)
-	for _, want := range []time.Duration{10, 20, 40, 80, 160, 320, 600, 600} {
+	for _, seconds := range []int{10, 20, 40, 80, 160, 320, 600, 600} {
+		want := time.Duration(seconds) * time.Second
 		h.failed(now)
 		if h.failed(now.Add(time.Second)) {
 			t.Error("a second failure at the same time is news")
 		}
-		if got := h.rests(now).Sub(now); got != want*time.Second {
-			t.Errorf("it rests for %v, want %v", got, want*time.Second)
+		if got := h.rests(now).Sub(now); got != want {
+			t.Errorf("it rests for %v, want %v", got, want)
 		}
 		now = h.rests(now)
 	}
