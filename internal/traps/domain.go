@@ -1,0 +1,145 @@
+package traps
+
+import (
+	"slices"
+	"strings"
+
+	"kumo/internal/weburl"
+)
+
+// What names of a domain are kept as they are; others of their place are {word}. So a site that makes up names has not
+// more patterns than one that does not.
+var mostNames = [...]int{16, 16, 8, 4} // hosts, then directories by their depth; below these none
+
+// A domain is what is known of a registered domain.
+type domain struct {
+	name  string
+	root  node
+	nodes int                 // below the root
+	hosts map[uint64]struct{} // of those that were asked for something: hashes of their names
+}
+
+// A node is a place in the tree of a domain's patterns: a host, a directory, a last segment, a query's names. Its
+// counts are those of all below it; budget is its own where it is the end of URLs.
+type node struct {
+	children map[string]*node
+	names    int // of children that are names
+
+	tried, fresh uint32 // answers that were judged, and those that were new
+	end          *budget
+}
+
+// A walk goes down a domain's tree along a URL.
+type walk struct {
+	domain *domain
+	limit  int // nodes that the domain may have
+	make   bool
+	path   []*node // from the root
+	names  []string
+	loops  bool
+}
+
+// step goes to a child, which is made if it is to be; false if there is none.
+func (w *walk) step(name string, plain bool, most int) bool {
+	at := w.path[len(w.path)-1]
+	child := at.children[name]
+	if child == nil && plain && (at.names >= most || w.domain.nodes >= w.limit) {
+		name, plain = word, false
+		child = at.children[name]
+	}
+	if child == nil {
+		if !w.make {
+			return false
+		}
+		child = &node{}
+		if at.children == nil {
+			at.children = map[string]*node{}
+		}
+		name = strings.Clone(name)
+		at.children[name] = child
+		w.domain.nodes++
+		if plain {
+			at.names++
+		}
+	}
+	w.path, w.names = append(w.path, child), append(w.names, name)
+	return true
+}
+
+// last is where the walk has come to.
+func (w *walk) last() *node { return w.path[len(w.path)-1] }
+
+// along goes from the root to where a URL ends; false if that is not there.
+func (w *walk) along(u weburl.URL) bool {
+	w.path = append(w.path, &w.domain.root)
+	name, _, _ := strings.Cut(w.domain.name, ":") // without a port
+	if strings.HasPrefix(w.domain.name, "[") {
+		name = u.Hostname()
+	}
+	sub := strings.TrimSuffix(strings.TrimSuffix(u.Hostname(), name), ".")
+	host, plain := shape(sub)
+	if !w.step(host, plain && sub != "", mostNames[0]) {
+		return false
+	}
+	segments := w.segments(u.Path())
+	for i, s := range segments {
+		name, plain := shape(s)
+		most := 0
+		if i+1 < len(mostNames) {
+			most = mostNames[i+1]
+		}
+		switch last := i == len(segments)-1; {
+		case s == loop || s == endless:
+			name, plain = s, false
+		case last && plain && s != "": // names of pages are many; what they end with tells kinds apart
+			name, plain = word+extension(s), false
+		}
+		if !w.step(name, plain && s != "", most) {
+			return false
+		}
+	}
+	if query := u.Query(); query != "" {
+		return w.step(queryShape(query), false, 0)
+	}
+	return true
+}
+
+// segments cuts a path into its segments, of which the last is "" where it ends with a slash. What goes round or has no
+// end is cut short.
+func (w *walk) segments(path string) []string {
+	all := strings.Split(strings.TrimPrefix(path, "/"), "/")
+	for i := range all {
+		if once, round := goesRound(all[:i+1]); round && all[i] != "" {
+			w.loops = true
+			return append(slices.Clip(all[:once]), loop)
+		}
+		if i == maxSegments {
+			w.loops = true
+			return append(slices.Clip(all[:i]), endless)
+		}
+	}
+	return all
+}
+
+func extension(name string) string {
+	if dot := strings.LastIndexByte(name, '.'); dot > 0 && len(name)-dot <= 6 {
+		return name[dot:]
+	}
+	return ""
+}
+
+// pattern is what the walk went along, as a text: host, path and the query's names.
+func (w *walk) pattern() string {
+	var b strings.Builder
+	if b.WriteString(w.names[0]); b.Len() > 0 {
+		b.WriteByte('.')
+	}
+	b.WriteString(w.domain.name)
+	for _, name := range w.names[1:] {
+		if !strings.HasPrefix(name, "?") {
+			b.WriteByte('/')
+		}
+		b.WriteString(name)
+	}
+	return b.String()
+}

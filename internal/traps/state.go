@@ -1,0 +1,116 @@
+package traps
+
+import (
+	"encoding/binary"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// A State is what of a detector is kept with a crawl: domains where something was in vain, or that have many hosts.
+type State struct {
+	Released []string      `json:"released,omitempty"`
+	Domains  []DomainState `json:"domains,omitempty"`
+}
+
+// A DomainState is a domain's part of a [State].
+type DomainState struct {
+	Name     string         `json:"name"`
+	Hosts    []byte         `json:"hosts,omitempty"` // eight bytes for each
+	Patterns []PatternState `json:"patterns,omitempty"`
+}
+
+// A PatternState is a pattern's part of a [State].
+type PatternState struct {
+	Names  []string `json:"names"` // from the host to the query
+	Tried  uint32   `json:"tried"`
+	Fresh  uint32   `json:"new"`
+	Left   int32    `json:"left"`
+	Out    uint32   `json:"out,omitempty"`
+	Wait   uint32   `json:"wait,omitempty"`
+	Closed bool     `json:"closed,omitempty"`
+}
+
+// manyHosts is how many hosts a domain has whose hosts are kept.
+const manyHosts = 64
+
+// State is what is to be kept, in one order for one detector.
+func (d *Detector) State() *State {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s := &State{Released: slices.Sorted(maps.Keys(d.released))}
+	for _, all := range []map[string]*domain{d.old, d.young} {
+		for _, dom := range all {
+			if kept := dom.state(); len(kept.Patterns) > 0 || len(kept.Hosts) > 0 {
+				s.Domains = append(s.Domains, kept)
+			}
+		}
+	}
+	slices.SortFunc(s.Domains, func(a, b DomainState) int { return strings.Compare(a.Name, b.Name) })
+	return s
+}
+
+func (dom *domain) state() DomainState {
+	s := DomainState{Name: dom.name}
+	if len(dom.hosts) >= manyHosts {
+		for _, key := range slices.Sorted(maps.Keys(dom.hosts)) {
+			s.Hosts = binary.LittleEndian.AppendUint64(s.Hosts, key)
+		}
+	}
+	dom.root.states(nil, &s.Patterns)
+	return s
+}
+
+func (n *node) states(names []string, out *[]PatternState) {
+	if b := n.end; b != nil && b.tried > b.fresh {
+		*out = append(*out, PatternState{Names: slices.Clone(names), Tried: b.tried, Fresh: b.fresh, Left: b.left,
+			Out: b.out, Wait: b.wait, Closed: b.closed})
+	}
+	for _, name := range slices.Sorted(maps.Keys(n.children)) {
+		n.children[name].states(append(names, name), out)
+	}
+}
+
+// Restore gives a new detector what was kept of one before. A nil state is nothing.
+func (d *Detector) Restore(s *State) {
+	if s == nil {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, pattern := range s.Released {
+		d.released[pattern] = true
+	}
+	for i := range s.Domains {
+		kept := &s.Domains[i]
+		dom := &domain{name: kept.Name}
+		for b := kept.Hosts; len(b) >= 8; b = b[8:] {
+			if dom.hosts == nil {
+				dom.hosts = map[uint64]struct{}{}
+			}
+			dom.hosts[binary.LittleEndian.Uint64(b)] = struct{}{}
+		}
+		for j := range kept.Patterns {
+			dom.restore(&kept.Patterns[j])
+		}
+		d.young[dom.name] = dom
+		d.size += 1 + dom.nodes + len(dom.hosts)/hostsAPlace
+	}
+}
+
+func (dom *domain) restore(p *PatternState) {
+	if len(p.Names) == 0 || len(p.Names) > maxSegments+3 {
+		return
+	}
+	w := walk{domain: dom, limit: 1 << 30, make: true, path: []*node{&dom.root}}
+	for _, name := range p.Names {
+		plain := name != "" && !strings.ContainsAny(name, "{?")
+		w.step(name, plain, 1<<30)
+	}
+	for _, n := range w.path {
+		n.tried += p.Tried
+		n.fresh += p.Fresh
+	}
+	w.last().end = &budget{left: min(p.Left, maxBudget), tried: p.Tried, fresh: p.Fresh, out: p.Out, wait: p.Wait,
+		closed: p.Closed}
+}

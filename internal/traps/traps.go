@@ -1,0 +1,281 @@
+// Package traps learns which URLs of a site lead nowhere: a calendar without end, session ids in paths, paths that go
+// round, a name server that knows every name.
+//
+// Each URL has a pattern: its host, the directories of its path and the names in its query, with classes in the place
+// of what differs from URL to URL ({n}, {date}, {id}, {word}). A registered domain's patterns are a tree with a bound:
+// of a place in it so many names are kept, all others are {word}. A pattern has a budget. What is fetched takes from it
+// where it brought nothing new (the same text as another page of the domain, or nearly), and adds to it where it did.
+// What has used its budget up is left out, but for a few URLs in ever greater distances, by which a pattern that has
+// become worth it is known. A pattern beside others that brought nothing, and a path that goes round, begin with a
+// smaller budget.
+//
+// A [Detector] knows no clock and no chance: told the same in the same order, it answers the same. It is the idea of
+// sampling a site's URL patterns for duplicates (Bar-Yossef, Keidar, Schonfeld, "Do Not Crawl in the DUST", WWW 2007)
+// put to use while the crawl goes on, without rules that rewrite URLs: what is left out is said, and can be let in.
+package traps
+
+import (
+	"fmt"
+	"hash/fnv"
+	"strings"
+	"sync"
+
+	"kumo/internal/stats"
+	"kumo/internal/weburl"
+)
+
+// Config bounds a detector. The zero value gives the defaults.
+type Config struct {
+	Hosts    int // of a registered domain that are asked for anything; 10,000; negative: without limit
+	Patterns int // places in the tree of a domain; 1,024
+	Memory   int // places of all domains together that are remembered at least, of 200 bytes about; 32,768
+}
+
+const (
+	startBudget   = 24 // of a pattern of which nothing is known
+	suspectBudget = 3  // of one whose path goes round, or beside which nothing new was found
+	maxBudget     = 64
+	gain          = 8 // for what is new
+	costSame      = 2 // for what has the same text as another page
+	costNear      = 1 // for what has nearly the same
+
+	suspectAfter = 16 // answers of all patterns below a place
+	suspectShare = 8  // of which one in so many, at most, was new
+	firstProbe   = 16 // URLs left out until one is tried again; then twice as many
+)
+
+// An Outcome is what came of a URL that was to be fetched.
+type Outcome uint8
+
+// The outcomes.
+const (
+	Nothing Outcome = iota // no answer, or one that says nothing of the pattern: an error, a redirect
+	Fresh                  // a page with a text of its own
+	Near                   // nearly that of another page of the domain
+	Same                   // that of another page of the domain
+)
+
+// A Verdict says what is to become of a URL.
+type Verdict uint8
+
+// The verdicts.
+const (
+	Fetch Verdict = iota
+	Wait          // what is under way will tell
+	Leave
+)
+
+// A Detector is what is known of all domains. Its methods may be called by many goroutines at once.
+type Detector struct {
+	cfg Config
+
+	mu         sync.Mutex
+	young, old map[string]*domain // old are those that nobody has asked for since young was begun
+	size       int                // of the young ones
+	released   map[string]bool
+}
+
+// New makes one that knows nothing.
+func New(cfg Config) *Detector {
+	if cfg.Hosts == 0 {
+		cfg.Hosts = 10_000
+	}
+	if cfg.Patterns <= 0 {
+		cfg.Patterns = 1 << 10
+	}
+	if cfg.Memory <= 0 {
+		cfg.Memory = 1 << 15
+	}
+	return &Detector{cfg: cfg, young: map[string]*domain{}, released: map[string]bool{}}
+}
+
+// A budget is what a pattern may still fetch in vain.
+type budget struct {
+	left     int32  // of the budget
+	underWay int32  // URLs that are being fetched
+	out      uint32 // URLs left out since the last that was tried
+	wait     uint32 // of these until the next is
+	tried    uint32 // answers that were judged
+	fresh    uint32 // of these, those that were new
+	closed   bool   // it was used up; what is new opens it again
+}
+
+// Enter asks for a URL before anything is asked of its host. It says why it is left out; "" if it is not.
+func (d *Detector) Enter(u weburl.URL) string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	dom := d.domain(u)
+	if why := d.count(dom, u); why != "" {
+		return why
+	}
+	w := walk{domain: dom, limit: d.cfg.Patterns}
+	if !w.along(u) {
+		return ""
+	}
+	end := w.last().end
+	if end == nil || !end.closed || end.out+1 >= end.wait || d.released[w.pattern()] {
+		return ""
+	}
+	end.out++
+	return evidence(&w)
+}
+
+// Ask asks for a URL that is to be fetched now, and says why where it is left out. Settle is told of what may be
+// fetched.
+func (d *Detector) Ask(u weburl.URL) (Verdict, string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	w := d.walkTo(u)
+	end := w.last().end
+	switch {
+	case !end.closed, d.released[w.pattern()]:
+		if end.left < startBudget && end.underWay >= end.left && !d.released[w.pattern()] {
+			return Wait, ""
+		}
+	case end.out+1 < end.wait:
+		end.out++
+		return Leave, evidence(&w)
+	case end.underWay > 0:
+		return Wait, ""
+	default: // one is tried again
+		end.out, end.wait = 0, min(2*end.wait, 1<<30)
+	}
+	end.underWay++
+	return Fetch, ""
+}
+
+// Settle says what came of a URL that was fetched.
+func (d *Detector) Settle(u weburl.URL, o Outcome) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	w := walk{domain: d.domain(u), limit: d.cfg.Patterns}
+	if !w.along(u) || w.last().end == nil {
+		return // it was forgotten meanwhile
+	}
+	end := w.last().end
+	end.underWay = max(end.underWay-1, 0)
+	if o == Nothing {
+		return
+	}
+	for _, n := range w.path {
+		n.tried++
+		if o == Fresh {
+			n.fresh++
+		}
+	}
+	end.settle(o)
+}
+
+func (b *budget) settle(o Outcome) {
+	b.tried++
+	switch o {
+	case Fresh:
+		b.fresh++
+		b.left = min(max(b.left, 0)+gain, maxBudget)
+		b.closed = false
+		return
+	case Same:
+		b.left -= costSame
+	default:
+		b.left -= costNear
+	}
+	if b.left <= 0 && !b.closed {
+		b.closed, b.out, b.wait = true, 0, max(b.wait, firstProbe)
+	}
+}
+
+// Release lets all URLs of a pattern in from now on, whatever they bring. The text is that of [Pattern].
+func (d *Detector) Release(pattern string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.released[pattern] = true
+}
+
+// Pattern is the pattern that a reason names which Enter or Ask has given; "" if it is none of theirs.
+func Pattern(why string) string {
+	pattern, evidence, found := strings.Cut(why, ": ")
+	if !found || evidence == "" || strings.Contains(pattern, " ") {
+		return ""
+	}
+	return pattern
+}
+
+func evidence(w *walk) string {
+	end := w.last().end
+	return fmt.Sprintf("%s: %s, %d new", w.pattern(), stats.Count(int64(end.tried), "pages"), end.fresh)
+}
+
+// count counts a URL's host. It says why the URL is left out where the domain has too many.
+func (d *Detector) count(dom *domain, u weburl.URL) string {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(u.Host()))
+	key := h.Sum64()
+	if _, known := dom.hosts[key]; known || d.cfg.Hosts < 0 {
+		return ""
+	}
+	pattern := "*." + dom.name
+	if len(dom.hosts) >= d.cfg.Hosts && !d.released[pattern] {
+		return fmt.Sprintf("%s: %s already", pattern, stats.Count(int64(len(dom.hosts)), "hosts"))
+	}
+	if dom.hosts == nil {
+		dom.hosts = map[uint64]struct{}{}
+	}
+	dom.hosts[key] = struct{}{}
+	if len(dom.hosts)%hostsAPlace == 0 {
+		d.size++
+	}
+	return ""
+}
+
+const hostsAPlace = 8 // hosts that take as much memory as a place in a tree
+
+// walkTo goes to where a URL ends, and makes what is not there.
+func (d *Detector) walkTo(u weburl.URL) walk {
+	dom := d.domain(u)
+	before := dom.nodes
+	w := walk{domain: dom, limit: d.cfg.Patterns, make: true}
+	w.along(u)
+	d.size += dom.nodes - before
+	if n := w.last(); n.end == nil {
+		n.end = &budget{left: w.begins()}
+	}
+	return w
+}
+
+// begins is the budget of a pattern of which nothing is known.
+func (w *walk) begins() int32 {
+	if w.loops {
+		return suspectBudget
+	}
+	for i := len(w.path) - 1; i >= 0; i-- {
+		if n := w.path[i]; n.tried >= suspectAfter {
+			if n.fresh <= n.tried/suspectShare {
+				return suspectBudget
+			}
+			break
+		}
+	}
+	return startBudget
+}
+
+// domain is what is known of a URL's registered domain.
+func (d *Detector) domain(u weburl.URL) *domain {
+	name := weburl.Domain(u.Hostname())
+	if port := u.Port(); port != "" {
+		name += ":" + port
+	}
+	dom := d.young[name]
+	if dom != nil {
+		return dom
+	}
+	if dom = d.old[name]; dom == nil {
+		dom = &domain{name: strings.Clone(name)}
+	}
+	delete(d.old, name)
+	if d.size >= d.cfg.Memory {
+		d.old, d.young, d.size = d.young, map[string]*domain{}, 0
+	}
+	d.young[dom.name] = dom
+	d.size += 1 + dom.nodes + len(dom.hosts)/hostsAPlace
+	return dom
+}

@@ -1,0 +1,288 @@
+package traps
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"testing"
+
+	"kumo/internal/weburl"
+)
+
+func parse(t testing.TB, url string) weburl.URL {
+	t.Helper()
+	u, err := weburl.Parse(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// patternOf is the pattern that a new detector gives a URL.
+func patternOf(t testing.TB, url string) string {
+	w := New(Config{}).walkTo(parse(t, url))
+	return w.pattern()
+}
+
+func TestPatterns(t *testing.T) {
+	for url, want := range map[string]string{
+		"https://example.com/":                               "example.com/",
+		"https://www.example.co.uk/docs/intro.html":          "www.example.co.uk/docs/{word}.html",
+		"https://example.com/calendar/2026/11":               "example.com/calendar/{n}/{n}",
+		"https://example.com/calendar/2026-11-24/":           "example.com/calendar/{date}/",
+		"https://example.com/day/20261124":                   "example.com/day/{date}",
+		"https://example.com/a/b/a/b/a/b/c":                  "example.com/a/b/{loop}",
+		"https://example.com/x/x/x/y":                        "example.com/x/{loop}",
+		"https://example.com/tiles/0/0/0.png":                "example.com/tiles/{n}/{n}/{n}.png",
+		"https://example.com/tiles/7/7/7/7/7/":               "example.com/tiles/{n}/{n}/{n}/{n}/{n}/",
+		"https://example.com/s/4f9c0a1be77d02/view":          "example.com/s/{id}/{word}",
+		"https://example.com/(S(q3x9abk2m4zz81ppqq))/p.aspx": "example.com/(S({id}))/{word}.aspx",
+		"https://example.com/p?b=2&a=1&b=3":                  "example.com/{word}?a&b",
+		"https://u17.example.com:8080/post-12":               "u{n}.example.com:8080/post-{n}",
+		"http://127.0.0.1:4000/x/":                           "127.0.0.1:4000/x/",
+		"http://[::1]:4000/x/":                               "[::1]:4000/x/",
+		"https://example.com/2024-review":                    "example.com/{n}-review",
+	} {
+		if got := patternOf(t, url); got != want {
+			t.Errorf("%s: %s, want %s", url, got, want)
+		}
+	}
+}
+
+// names are words without digits, each another.
+func name(i int) string {
+	b := []byte("qaaaa")
+	for at := len(b) - 1; i > 0; at, i = at-1, i/26 {
+		b[at] = 'a' + byte(i%26)
+	}
+	return string(b)
+}
+
+// crawl asks for n URLs, each of which brings the outcome. It returns how many were fetched, and the last reason.
+func crawl(t *testing.T, d *Detector, n int, url func(i int) string, o func(i int) Outcome) (fetched int, why string) {
+	t.Helper()
+	for i := range n {
+		u := parse(t, url(i))
+		if w := d.Enter(u); w != "" {
+			why = w
+			continue
+		}
+		v, w := d.Ask(u)
+		switch v {
+		case Leave:
+			why = w
+		case Wait:
+			t.Fatalf("%s has to wait, and nothing is under way", u)
+		default:
+			fetched++
+			d.Settle(u, o(i))
+		}
+	}
+	return fetched, why
+}
+
+func always(o Outcome) func(int) Outcome { return func(int) Outcome { return o } }
+
+func TestCalendarIsLeftOut(t *testing.T) {
+	d := New(Config{})
+	day := func(i int) string { return fmt.Sprintf("https://example.com/calendar/%d/%d", 1900+i/12, i%12+1) }
+	fetched, why := crawl(t, d, 10_000, day, always(Near))
+	if fetched > 40 || fetched < startBudget {
+		t.Errorf("%d fetched", fetched)
+	}
+	if want := fmt.Sprintf("example.com/calendar/{n}/{n}: %d pages, 0 new", fetched); why != want {
+		t.Errorf("%q, want %q", why, want)
+	}
+	if got := Pattern(why); got != "example.com/calendar/{n}/{n}" {
+		t.Errorf("pattern %q", got)
+	}
+	if n, why := crawl(t, d, 500, func(i int) string { return "https://example.com/docs/" + name(i) }, always(Fresh)); n != 500 {
+		t.Errorf("of honest pages beside it %d were fetched: %s", n, why)
+	}
+}
+
+func TestFacetsCostLittle(t *testing.T) {
+	d := New(Config{})
+	facet := func(i int) string {
+		return fmt.Sprintf("https://example.com/shop/%s/%s/%s", name(i%40), name(i/40%40), name(i))
+	}
+	if fetched, _ := crawl(t, d, 20_000, facet, always(Same)); fetched > 600 {
+		t.Errorf("%d fetched", fetched)
+	}
+}
+
+func TestWildcardHosts(t *testing.T) {
+	d := New(Config{})
+	host := func(i int) string { return "https://" + name(i) + ".example.com/" }
+	fetched, why := crawl(t, d, 20_000, host, always(Same))
+	if fetched > 120 || Pattern(why) == "" {
+		t.Errorf("%d fetched, %q", fetched, why)
+	}
+	d = New(Config{Hosts: 100})
+	fetched, why = crawl(t, d, 1000, host, always(Fresh))
+	if want := "*.example.com: 100 hosts already"; fetched != 100 || why != want {
+		t.Errorf("%d fetched, %q, want %q", fetched, why, want)
+	}
+	if n, _ := crawl(t, d, 10, func(i int) string { return host(i) + "page" }, always(Fresh)); n != 10 {
+		t.Errorf("%d pages of known hosts", n)
+	}
+}
+
+// What is not always new is fetched on, as long as one in nine is.
+func TestSomeDuplicatesAreNoTrap(t *testing.T) {
+	for _, every := range []int{2, 5, 8} {
+		d := New(Config{})
+		n, why := crawl(t, d, 3000, func(i int) string { return fmt.Sprintf("https://example.com/p/%d", i) },
+			func(i int) Outcome {
+				if i%every == 0 {
+					return Fresh
+				}
+				return Near
+			})
+		if n != 3000 {
+			t.Errorf("one in %d new: %d fetched, %s", every, n, why)
+		}
+	}
+}
+
+// A pattern that was closed is tried now and then, and opens when it brings what is new.
+func TestPatternOpensAgain(t *testing.T) {
+	d := New(Config{})
+	url := func(i int) string { return fmt.Sprintf("https://example.com/p/%d", i) }
+	crawl(t, d, 100, url, always(Same))
+	n, _ := crawl(t, d, 1000, func(i int) string { return url(i + 100) }, always(Fresh))
+	if n < 900 {
+		t.Errorf("%d of 1000 fetched", n)
+	}
+}
+
+func TestReleased(t *testing.T) {
+	d := New(Config{})
+	url := func(i int) string { return fmt.Sprintf("https://example.com/p/%d", i) }
+	_, why := crawl(t, d, 100, url, always(Same))
+	d.Release(Pattern(why))
+	if n, why := crawl(t, d, 500, url, always(Same)); n != 500 {
+		t.Errorf("%d of 500 fetched: %s", n, why)
+	}
+}
+
+// What was fetched at once does not overdraw a budget by more than it was before anything was known.
+func TestUnderWay(t *testing.T) {
+	d := New(Config{})
+	url := func(i int) weburl.URL { return parse(t, fmt.Sprintf("https://example.com/p/%d", i)) }
+	for i := range startBudget / 2 {
+		d.Ask(url(i))
+		d.Settle(url(i), Near)
+	}
+	granted := 0
+	for i := 100; i < 200; i++ {
+		if v, _ := d.Ask(url(i)); v == Fetch {
+			granted++
+		}
+	}
+	if granted != startBudget/2 {
+		t.Errorf("%d granted", granted)
+	}
+	for i := range granted {
+		d.Settle(url(100+i), Nothing)
+	}
+	if v, why := d.Ask(url(300)); v != Fetch {
+		t.Errorf("%d %s: what brought no answer was counted", v, why)
+	}
+}
+
+func TestMemoryIsBounded(t *testing.T) {
+	d := New(Config{Memory: 1000, Patterns: 100})
+	for i := range 50_000 {
+		u := parse(t, fmt.Sprintf("https://%s%d.com/%s/%s/", name(i), i, name(i), name(i+1)))
+		d.Enter(u)
+		d.Ask(u)
+		d.Settle(u, Fresh)
+	}
+	places := 0
+	for _, all := range []map[string]*domain{d.old, d.young} {
+		for _, dom := range all {
+			places += 1 + dom.nodes
+		}
+	}
+	if places > 2*(1000+100) {
+		t.Errorf("%d places", places)
+	}
+	d = New(Config{Patterns: 100})
+	for i := range 50_000 {
+		u := parse(t, fmt.Sprintf("https://%s.example.com/%s/%s/", name(i%999), name(i), name(i+1)))
+		d.Ask(u)
+	}
+	if n := d.young["example.com"].nodes; n > 200 {
+		t.Errorf("%d places of a domain", n)
+	}
+}
+
+func TestState(t *testing.T) {
+	d := New(Config{})
+	day := func(i int) string { return fmt.Sprintf("https://cal%s.example.com:81/c/%d?day", name(i%3), i) }
+	crawl(t, d, 300, day, always(Same))
+	crawl(t, d, 100, func(i int) string { return "https://" + name(i) + ".example.org/" }, always(Fresh))
+	d.Release("example.com/x")
+	text, err := json.Marshal(d.State())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s State
+	if err := json.Unmarshal(text, &s); err != nil {
+		t.Fatal(err)
+	}
+	again := New(Config{})
+	again.Restore(&s)
+	if !reflect.DeepEqual(again.State(), d.State()) {
+		t.Errorf("%+v, want %+v", again.State(), d.State())
+	}
+	for i := 300; i < 400; i++ {
+		u := parse(t, day(i))
+		if a, b := d.Enter(u), again.Enter(u); a != b {
+			t.Fatalf("%s: %q, and %q when restored", u, a, b)
+		}
+	}
+}
+
+func FuzzPattern(f *testing.F) {
+	for _, url := range []string{"https://example.com/a/b?c=d", "http://[::1]:1/%2f//;x=?&&=", "http://1.2.3.4/{n}/{loop}",
+		"https://a.b/20261124/..x/é"} {
+		f.Add(url)
+	}
+	f.Fuzz(func(t *testing.T, url string) {
+		u, err := weburl.Parse(url)
+		if err != nil || !u.Web() {
+			return
+		}
+		d := New(Config{Patterns: 4})
+		for range 60 {
+			d.Enter(u)
+			if v, why := d.Ask(u); v == Fetch {
+				d.Settle(u, Same)
+			} else if Pattern(why) == "" {
+				t.Fatalf("%q has no pattern", why)
+			}
+		}
+		again := New(Config{Patterns: 4})
+		again.Restore(d.State())
+		if !reflect.DeepEqual(again.State(), d.State()) {
+			t.Fatalf("%+v, want %+v", again.State(), d.State())
+		}
+	})
+}
+
+func BenchmarkPage(b *testing.B) {
+	d := New(Config{})
+	urls := make([]weburl.URL, 1000)
+	for i := range urls {
+		urls[i] = parse(b, fmt.Sprintf("https://www.example.com/docs/%s/%s.html?page=%d", name(i%30), name(i), i))
+	}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		u := urls[i%len(urls)]
+		d.Enter(u)
+		d.Ask(u)
+		d.Settle(u, Fresh)
+	}
+}
