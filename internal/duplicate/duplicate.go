@@ -1,0 +1,190 @@
+// Package duplicate finds pages that have the text of an earlier one, or nearly.
+//
+// A page's signature is two sketches of 3-word shingles by one-permutation MinHash (Li, Owen, Zhang, "One Permutation
+// Hashing", NIPS 2012): one of the text outside of links and navigation, one of all text. Two pages are nearly the same
+// when both sketches are alike in 35 of 64 bins, and their images are the same. It takes both: what pages of a site
+// have around their text makes all of it alike, and lists differ by their links alone. A page of a few words is the
+// same when all its words are.
+//
+// A [Table] finds candidates by bands of four bins (locality-sensitive hashing), and keeps the signatures of so many
+// pages; those that are nearly another's are not kept, so that a chain of small changes does not drift. What differs
+// from the literature is that bands have one place each, which the newest page takes.
+package duplicate
+
+import (
+	"encoding/binary"
+	"strings"
+	"sync"
+)
+
+// A Signature is what of a page's text is compared.
+type Signature struct {
+	main, all    [bins]uint16
+	images, text uint64
+	words        int
+	short        bool // all has too few shingles
+	linked       bool // main has
+}
+
+const (
+	enough   = 35 // bins that are alike in pages that are nearly the same
+	bandSize = 4
+	bands    = bins / bandSize
+	first    = 1 << 10 // places of a band at first
+)
+
+// near reports whether two pages are nearly the same.
+func (s *Signature) near(t *Signature) bool {
+	switch {
+	case s.images != t.images || s.short != t.short || s.linked != t.linked:
+		return false
+	case s.short:
+		return s.words > 0 && s.text == t.text
+	}
+	return alike(&s.all, &t.all) >= enough && (s.linked || alike(&s.main, &t.main) >= enough)
+}
+
+// band is a hash of a part of the signature.
+func (s *Signature) band(i int) uint64 {
+	if s.short {
+		return mix(s.text + uint64(i))
+	}
+	of := &s.main
+	if s.linked {
+		of = &s.all
+	}
+	b := of[i*bandSize:]
+	return mix(uint64(b[0]) | uint64(b[1])<<16 | uint64(b[2])<<32 | uint64(b[3])<<48 + uint64(i))
+}
+
+// DefaultPages is how many pages a table keeps: 20 MB where their URLs are of 100 bytes.
+const DefaultPages = 1 << 15
+
+// A Table has the pages that were met last. Its methods may be called by many goroutines at once.
+type Table struct {
+	mu     sync.Mutex
+	most   int
+	pages  []entry
+	next   int // that is forgotten next, where there are most
+	exact  map[uint64]int32
+	places [bands][]int32 // by a part of the band's hash: a page's number and one; 0 is none
+}
+
+type entry struct {
+	url    string
+	domain uint64
+	digest uint64
+	sig    Signature
+	html   bool
+}
+
+// NewTable makes a table of so many pages, DefaultPages if that is not more than 0.
+func NewTable(pages int) *Table {
+	if pages <= 0 {
+		pages = DefaultPages
+	}
+	return &Table{most: pages, exact: map[uint64]int32{}}
+}
+
+// A Match says what a page is like.
+type Match struct {
+	URL    string // of the earlier page; "" if there is none
+	Exact  bool   // it had the same bytes
+	Domain bool   // it is of the same domain
+}
+
+// Offer looks for a page that is like one of a domain, and keeps the page if there is none there. sig is nil where the
+// page has no text to compare.
+func (t *Table) Offer(url, domain string, digest [20]byte, sig *Signature) Match {
+	e := entry{url: url, domain: hash(domain), digest: binary.LittleEndian.Uint64(digest[:]), html: sig != nil}
+	if sig != nil {
+		e.sig = *sig
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	m := t.find(&e)
+	if !m.Domain {
+		e.url = strings.Clone(url)
+		t.keep(e)
+	}
+	return m
+}
+
+func (t *Table) find(e *entry) (m Match) {
+	if i, met := t.exact[e.digest]; met {
+		m = Match{URL: t.pages[i].url, Exact: true, Domain: t.pages[i].domain == e.domain}
+	}
+	if m.Domain || !e.html || len(t.places[0]) == 0 {
+		return m
+	}
+	for b := range bands {
+		at := t.places[b][t.place(e, b)] - 1
+		if at < 0 {
+			continue
+		}
+		p := &t.pages[at]
+		if same := p.domain == e.domain; (m.URL == "" || same && !m.Domain) && p.html && e.sig.near(&p.sig) {
+			m = Match{URL: p.url, Domain: same}
+		}
+		if m.Domain {
+			break
+		}
+	}
+	return m
+}
+
+func (t *Table) place(e *entry, band int) uint64 {
+	return e.sig.band(band) & uint64(len(t.places[0])-1)
+}
+
+func (t *Table) keep(e entry) {
+	at := len(t.pages)
+	if at < t.most {
+		t.pages = append(t.pages, e)
+	} else {
+		at = t.next
+		t.next = (at + 1) % t.most
+		if old := &t.pages[at]; t.exact[old.digest] == int32(at) {
+			delete(t.exact, old.digest)
+		}
+		t.pages[at] = e // what places say of the one before, near finds wrong
+	}
+	t.exact[e.digest] = int32(at)
+	if len(t.places[0]) < 2*len(t.pages) && e.html {
+		t.grow()
+		return
+	}
+	t.enter(at)
+}
+
+func (t *Table) enter(at int) {
+	e := &t.pages[at]
+	if !e.html {
+		return
+	}
+	for b := range bands {
+		t.places[b][t.place(e, b)] = int32(at + 1)
+	}
+}
+
+// grow gives the bands more places.
+func (t *Table) grow() {
+	size := max(first, 2*len(t.places[0]))
+	for size < 2*len(t.pages) {
+		size *= 2
+	}
+	for b := range t.places {
+		t.places[b] = make([]int32, size)
+	}
+	for i := range t.pages {
+		t.enter(i)
+	}
+}
+
+func hash(s string) uint64 {
+	h := uint64(offset)
+	for i := range len(s) {
+		h = (h ^ uint64(s[i])) * prime
+	}
+	return h
+}
