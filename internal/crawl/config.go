@@ -35,6 +35,7 @@ type Config struct {
 	Tries        int               // visits that a URL gets before it has failed; 3
 	MaxRedirects int               // in a row; 10
 	PagesPerHost int64             // 0: without limit
+	NoTraps      bool              // fetch also what brings nothing new: see package traps
 
 	// how long a host that has answered may be out of reach until it is given up; 2m, negative: no time
 	Patience time.Duration

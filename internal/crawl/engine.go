@@ -71,6 +71,7 @@ type Engine struct {
 	control  control
 	stuck    stuckTally // of keepMoving
 	attempts attempts
+	traps    trapGuard
 	resumed  resumed
 }
 
@@ -167,6 +168,7 @@ func New(cfg Config, p Parts, s *recovery.State) *Engine {
 		control: control{ending: make(chan struct{})},
 		resumed: resumed{refused: s.Refused},
 		durable: newDurablePages(s.Stats.Pages()),
+		traps:   newTrapGuard(cfg.NoTraps, s.Traps),
 	}
 	e.known.db, _ = e.known.seen.(*seen.DB)
 	e.known.undecided.Store(int64(len(s.UndecidedURLs)))

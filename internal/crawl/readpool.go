@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"kumo/internal/duplicate"
 	"kumo/internal/page"
 )
 
@@ -21,6 +22,7 @@ import (
 type readSlot struct {
 	parser Parser
 	page   page.Page
+	signer duplicate.Reader
 	body   []byte
 	room   int64 // bytes of a body without its content coding that are read
 	large  bool

@@ -18,6 +18,7 @@ import (
 	"kumo/internal/policy"
 	"kumo/internal/seen"
 	"kumo/internal/stats"
+	"kumo/internal/traps"
 	"kumo/internal/weburl"
 )
 
@@ -29,6 +30,7 @@ type worker struct {
 	resp      page.Response
 	batch     batch
 	was       was
+	trial     trial
 	session   uint64 // the login that the visit is made with; 0 for none
 	asks      string // for whose sake the visit is made, where there is a router: see politenessHost
 }
@@ -41,6 +43,7 @@ func (w *worker) visit(ctx context.Context, v *frontier.Visit) error {
 	w.batch.reset()
 	w.was = was{}
 	defer w.releaseSlot()
+	defer w.settleTrial(traps.Nothing) // unless more is known
 	if w.claims != nil {
 		w.batch.visit = w.claims.begin(v.Host)
 		defer func() {
@@ -95,6 +98,9 @@ func (w *worker) allowed(v *frontier.Visit, u weburl.URL) (bool, error) {
 	if w.rules.TooDeep(v.Depth) {
 		return false, w.leave(v, "depth", "the limit was lowered")
 	}
+	if ok, err := w.enters(v, u); err != nil || !ok {
+		return false, err
+	}
 	if !w.cfg.IgnoreRobots {
 		rules, known := w.robots.Get(u.Origin())
 		if !known {
@@ -111,6 +117,9 @@ func (w *worker) allowed(v *frontier.Visit, u weburl.URL) (bool, error) {
 		if clean := rules.Clean(v.URL); clean != v.URL && !(v.Redirects > 0 && rules.Clean(v.From) == clean) {
 			return false, w.leaveFor(v, clean) // but where the site redirects to the longer form, that is its page
 		}
+	}
+	if ok, err := w.try(v, u); err != nil || !ok {
+		return false, err
 	}
 	if v.Recrawl {
 		return true, nil // limits count pages, not visits
@@ -259,6 +268,7 @@ func (w *worker) read(ctx context.Context, rec *page.Record, it *item.Item) erro
 		return err
 	}
 	rec.Revisit = ref
+	w.compare(rec)
 	for _, l := range w.page.Links {
 		if l.Kind == page.Redirect {
 			rec.Final = l.URL

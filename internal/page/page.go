@@ -216,8 +216,10 @@ type Record struct {
 	Robots  bool   // this is a host's robots.txt, fetched for its rules
 	Digest  Digest // SHA-1 of Response.Payload
 	Revisit *Ref   // an earlier record with the same payload, nil if there is none
-	Recrawl Recrawl
-	Place   Place // where its response lies; set by the WARC store
+	// the URL of a page with nearly the same text, "" if none was met, or there is a Revisit
+	NearDuplicate string
+	Recrawl       Recrawl
+	Place         Place // where its response lies; set by the WARC store
 
 	NoIndex   bool // the page asks to be in no index, and the crawl obeys
 	NoArchive bool // the page asks not to be archived, and the crawl obeys

@@ -8,6 +8,7 @@ import (
 	"kumo/internal/stats"
 	"kumo/internal/store"
 	"kumo/internal/transfer"
+	"kumo/internal/traps"
 )
 
 // A Note is the engine's part of a checkpoint. The frontier keeps it with its own; seen and the digests have their
@@ -26,6 +27,7 @@ type Note struct {
 	Arrivals *transfer.Unsettled     `json:",omitempty"` // of hosts, from other nodes
 	Tenures  Tenures                 `json:",omitempty"` // of hosts that were given away
 	Cookies  []byte                  `json:",omitempty"` // that servers have set, as [cookies.Append] writes them
+	Traps    *traps.State            `json:",omitempty"` // what was learnt of patterns of URLs
 	Slices   int                     `json:",omitempty"` // that each host is cut into, if more than one
 }
 

@@ -24,6 +24,7 @@ import (
 	"kumo/internal/stats"
 	"kumo/internal/store"
 	"kumo/internal/transfer"
+	"kumo/internal/traps"
 )
 
 // A State is a crawl as its checkpoint and the journal's rest have it. The engine goes on from it.
@@ -54,6 +55,8 @@ type State struct {
 	Tenures Tenures // of hosts that were given away
 
 	Cookies *cookies.Jar // that servers have set
+
+	Traps *traps.State // what was learnt of patterns of URLs; nil if nothing
 
 	Unsettled transfer.Unsettled // of hosts, from other nodes
 	foundAt   map[string]bool    // hosts at which something was found while transfers were under way; see keepFound
@@ -158,6 +161,7 @@ func (s *State) readNote(text []byte) (journal.Position, error) {
 	if !s.Cookies.ImportAll(n.Cookies) {
 		return 0, fmt.Errorf("%w: cookies in the checkpoint", entry.ErrShort)
 	}
+	s.Traps = n.Traps
 	s.Checkpoint = n.Marks
 	for _, m := range n.Marks {
 		s.marks[m.Name] = m.Length

@@ -14,6 +14,7 @@ type PageLine struct {
 	Bytes, Offset                                        int64
 	Importance                                           float64
 	WARC, Truncated, Malformed, Revisit, Sniffed, Robots string
+	NearDuplicate                                        string `json:"near_duplicate_of"`
 	Recrawl                                              string
 	H1, Description, Canonical                           string
 	HrefLang                                             []Variant

@@ -1,0 +1,112 @@
+package crawl
+
+import (
+	"time"
+
+	"kumo/internal/duplicate"
+	"kumo/internal/frontier"
+	"kumo/internal/page"
+	"kumo/internal/parse"
+	"kumo/internal/traps"
+	"kumo/internal/weburl"
+)
+
+// RuleTrap is the rule in skipped.jsonl of what a pattern leaves out that brought nothing new.
+const RuleTrap = "trap"
+
+// maxCompared is how much of a page's body is compared with others'.
+const maxCompared = 256 << 10
+
+// A trapGuard leaves out what brings nothing new, as far as it may.
+type trapGuard struct {
+	detector *traps.Detector  // also where it is off: it has what the crawl's earlier runs have learnt
+	pages    *duplicate.Table // nil where it is off
+}
+
+func newTrapGuard(off bool, s *traps.State) trapGuard {
+	g := trapGuard{detector: traps.New(traps.Config{})}
+	g.detector.Restore(s)
+	if !off {
+		g.pages = duplicate.NewTable(0)
+	}
+	return g
+}
+
+// watches reports whether a visit's URL may be left out. Seeds were asked for, what a page is shown with belongs to it,
+// and what is visited again was worth a visit.
+func (g *trapGuard) watches(v *frontier.Visit) bool {
+	return g.pages != nil && !v.Root && !v.Recrawl && v.Kind != page.Sitemap && !v.Kind.Embed()
+}
+
+// A trial is a visit of which the detector waits to be told what came of it.
+type trial struct {
+	url   weburl.URL
+	began bool
+}
+
+// enters asks the detector before anything is asked of the visit's host. When it returns false, the visit is over.
+func (w *worker) enters(v *frontier.Visit, u weburl.URL) (bool, error) {
+	if !w.traps.watches(v) {
+		return true, nil
+	}
+	if why := w.traps.detector.Enter(u); why != "" {
+		return false, w.leave(v, RuleTrap, why)
+	}
+	return true, nil
+}
+
+// try asks the detector for a visit that all else has let pass. When it returns false, the visit is over.
+func (w *worker) try(v *frontier.Visit, u weburl.URL) (bool, error) {
+	if !w.traps.watches(v) {
+		return true, nil
+	}
+	switch verdict, why := w.traps.detector.Ask(u); verdict {
+	case traps.Leave:
+		return false, w.leave(v, RuleTrap, why)
+	case traps.Wait:
+		w.frontier.Postpone(v, 50*time.Millisecond)
+		return false, nil
+	}
+	w.trial = trial{u, true}
+	return true, nil
+}
+
+// settleTrial tells the detector what came of the visit, once.
+func (w *worker) settleTrial(o traps.Outcome) {
+	if w.trial.began {
+		w.traps.detector.Settle(w.trial.url, o)
+	}
+	w.trial = trial{}
+}
+
+// compare looks for a page that the record's is like, and tells the detector. It is called with the slot where the page
+// was read.
+func (w *worker) compare(rec *page.Record) {
+	if w.traps.pages == nil || rec.Response.Status/100 != 2 || rec.Response.PayloadLen() == 0 {
+		return
+	}
+	u, err := weburl.Parse(rec.URL)
+	if err != nil {
+		return
+	}
+	var sig *duplicate.Signature
+	if parse.IsHTML(rec.Page.Sniffed) {
+		s := w.signer.Read(rec.Response.Body[:min(len(rec.Response.Body), maxCompared)])
+		sig = &s
+	}
+	m := w.traps.pages.Offer(rec.URL, weburl.Domain(u.Hostname()), rec.Digest, sig)
+	if m.URL == rec.URL { // as it was before
+		return
+	}
+	if sig != nil && rec.Revisit == nil {
+		rec.NearDuplicate = m.URL
+	}
+	switch {
+	case !m.Domain:
+		w.settleTrial(traps.Fresh)
+	case m.Exact:
+		w.settleTrial(traps.Same)
+	default:
+		w.settleTrial(traps.Near)
+	}
+}
