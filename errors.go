@@ -23,7 +23,7 @@ var options = map[string]string{
 	"cookies": "CookieFile", "delay": "Delay", "depth": "Depth", "embeds": "Embeds", "exclude": "Exclude",
 	"header": "Header", "ignore": "Ignore", "include": "Include", "limit": "Limit", "login": "Login",
 	"max-body": "MaxBody", "max-pages-per-host": "PagesPerHost", "max-rate": "Rate", "memory": "Memory",
-	"no-cookies": "NoCookies", "order": "Order", "out": "Out", "password": "BasicAuth", "per-host": "PerHost",
+	"no-cookies": "NoCookies", "no-traps": "NoTraps", "order": "Order", "out": "Out", "password": "BasicAuth", "per-host": "PerHost",
 	"prefer": "Prefer", "proxy": "Proxy", "resolve": "Resolver", "scope": "Scope", "size-limit": "SizeLimit",
 	"sitemaps": "Sitemaps", "time-limit": "TimeLimit", "timeout": "Timeout", "tries": "Tries", "user": "BasicAuth",
 	"user-agent": "UserAgent",
@@ -32,7 +32,8 @@ var options = map[string]string{
 // commandOnly are flags of kumo crawl that have no option.
 var commandOnly = map[string]bool{"bandwidth": true, "dns-server": true, "fresh": true, "input-file": true,
 	"ip-delay": true, "max-backoff": true, "max-crawl-delay": true, "metrics": true, "min-free-disk": true, "moved": true,
-	"outage-wait": true, "rate-dns": true, "script-paths": true, "skip-bad-seeds": true, "slices": true, "text": true}
+	"outage-wait": true, "rate-dns": true, "release-trap": true, "script-paths": true, "skip-bad-seeds": true,
+	"slices": true, "text": true}
 
 var aFlag = regexp.MustCompile(`(kumo [a-z]+ )?--([a-z][a-z-]*[a-z])`)
 

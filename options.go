@@ -172,6 +172,15 @@ func TimeLimit(d time.Duration) Option {
 	}
 }
 
+// NoTraps fetches also what is like a trap: URLs whose pattern brings nothing new, and more than 10,000 hosts of a
+// registered domain. Page.NearDuplicate is "" then.
+func NoTraps() Option {
+	return func(c *Crawler) {
+		c.given(job.NoTrapsKey)
+		c.job.Crawl.NoTraps = true
+	}
+}
+
 // PagesPerHost is how many pages of a host are fetched; what is left then is left out, and no error. 0: without limit,
 // as unless set.
 func PagesPerHost(pages int64) Option {

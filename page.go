@@ -28,8 +28,10 @@ type Page struct {
 	Links     []string // absolute and canonical, in the order found, whatever OnLink makes of them
 	Truncated bool     // the answer ended early, or was longer than the limit
 	NoIndex   bool     // the page asks to be shown in no index
-	Time      time.Time
-	Took      time.Duration
+	// the URL of a page with nearly the same text, fetched before; "" if none is known
+	NearDuplicate string
+	Time          time.Time
+	Took          time.Duration
 
 	sniffed string // what the body is, by its own word
 }
@@ -70,7 +72,7 @@ func (p *Page) Article() Article {
 func pageOf(r *page.Record) *Page {
 	res := r.Response
 	p := &Page{URL: r.URL, From: r.From, Depth: r.Depth, Status: res.Status, Header: res.Header.Clone(),
-		Body: slices.Clone(res.Body), Truncated: res.Truncated != page.Whole || res.Whole != nil, NoIndex: r.NoIndex,
+		Body: slices.Clone(res.Body), Truncated: res.Truncated != page.Whole || res.Whole != nil, NoIndex: r.NoIndex, NearDuplicate: r.NearDuplicate,
 		Time: r.Time, Took: r.Took}
 	if r.Page == nil { // a recrawl has found it as it was
 		return p

@@ -48,6 +48,8 @@ var lastings = []lasting{
 		func(j *job.Job, v []string) error { j.Crawl.IgnoreRobots = one(v) == "ignore"; return nil }},
 	{"ignore", "Ignore", func(j *job.Job) []string { return j.Crawl.Ignore.Names() },
 		func(j *job.Job, v []string) (err error) { j.Crawl.Ignore, err = policy.ParseDirectives(v); return err }},
+	{job.NoTrapsKey, "NoTraps", func(j *job.Job) []string { return []string{strconv.FormatBool(j.Crawl.NoTraps)} },
+		func(j *job.Job, v []string) (err error) { j.Crawl.NoTraps, err = strconv.ParseBool(one(v)); return err }},
 	{"max-pages-per-host", "PagesPerHost",
 		func(j *job.Job) []string { return []string{strconv.FormatInt(j.Crawl.PagesPerHost, 10)} },
 		func(j *job.Job, v []string) (err error) {
@@ -63,6 +65,8 @@ var lastings = []lasting{
 		func(j *job.Job, v []string) error { j.Formats = v; return nil }},
 	{"script-paths", "", func(j *job.Job) []string { return []string{strconv.FormatBool(j.ScriptPaths)} },
 		func(j *job.Job, v []string) (err error) { j.ScriptPaths, err = strconv.ParseBool(one(v)); return err }},
+	{job.ReleaseTrapKey, "", func(j *job.Job) []string { return j.Crawl.ReleasedTraps },
+		func(j *job.Job, v []string) error { j.Crawl.ReleasedTraps = v; return nil }},
 	{job.SlicesKey, "", func(j *job.Job) []string { return []string{strconv.Itoa(max(j.Frontier.Slices, 1))} },
 		func(j *job.Job, v []string) (err error) { j.Frontier.Slices, err = strconv.Atoi(one(v)); return err }},
 }

@@ -20,7 +20,7 @@ import (
 var (
 	startFlags = []string{"input-file", "skip-bad-seeds", "config", "depth", "scope", "include", "exclude", "canon",
 		"embeds", "sitemaps", "script-paths", job.OrderKey, job.PreferKey,
-		"limit", "max-pages-per-host", "per-host", job.SlicesKey, "delay", "ip-delay", "max-crawl-delay", "max-backoff", "robots", "ignore",
+		"limit", job.NoTrapsKey, "max-pages-per-host", "per-host", job.SlicesKey, "delay", "ip-delay", "max-crawl-delay", "max-backoff", "robots", "ignore",
 		"contact", "user-agent",
 		"no-cookies",
 		"insecure", "connect-timeout", "timeout", "tries", "max-body", "allow-private", "format", "text", "warc-size",
@@ -31,7 +31,7 @@ var (
 		"log-json"}
 	// aloneFlags have no meaning, or not yet, where several nodes crawl.
 	aloneFlags = []string{"name", "out", "fresh", "size-limit", "time-limit", "recrawl", "due", "profile", "dry-run",
-		"moved"}
+		"moved", job.ReleaseTrapKey}
 )
 
 // borrow gives a command some of a crawl's flags.

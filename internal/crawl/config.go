@@ -36,6 +36,8 @@ type Config struct {
 	MaxRedirects int               // in a row; 10
 	PagesPerHost int64             // 0: without limit
 	NoTraps      bool              // fetch also what brings nothing new: see package traps
+	// patterns of URLs that are fetched although they bring nothing new, as skipped.jsonl has them
+	ReleasedTraps []string
 
 	// how long a host that has answered may be out of reach until it is given up; 2m, negative: no time
 	Patience time.Duration

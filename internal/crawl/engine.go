@@ -168,7 +168,7 @@ func New(cfg Config, p Parts, s *recovery.State) *Engine {
 		control: control{ending: make(chan struct{})},
 		resumed: resumed{refused: s.Refused},
 		durable: newDurablePages(s.Stats.Pages()),
-		traps:   newTrapGuard(cfg.NoTraps, s.Traps),
+		traps:   newTrapGuard(&cfg, s.Traps),
 	}
 	e.known.db, _ = e.known.seen.(*seen.DB)
 	e.known.undecided.Store(int64(len(s.UndecidedURLs)))

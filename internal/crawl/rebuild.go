@@ -162,7 +162,7 @@ func itemOf(s *page.Skip) item.Item {
 		Path: strings.Repeat("L", min(max(s.Depth-1, 0), entry.MaxPath-1))}
 }
 
-// Shed lets in again what was left out because its host had its pages.
+// Shed lets in again what was left out at its visit: because its host had its pages, or as a trap.
 func (r *Reentry) Shed(ctx context.Context, s *page.Skip) error {
 	u, err := weburl.Parse(s.URL)
 	if err != nil || !u.Web() || r.shed[s.URL] {

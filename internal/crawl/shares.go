@@ -3,6 +3,7 @@ package crawl
 import (
 	"runtime"
 
+	"kumo/internal/duplicate"
 	"kumo/internal/ledger"
 )
 
@@ -57,6 +58,9 @@ func (s Shares) linksAtOnce(each int) int { return max(256, int(2*s.DeskRoom())/
 func (s Shares) Texts() int {
 	return max(1, min(int(int64(s)/2/(textCost*s.DeskRoom())), runtime.GOMAXPROCS(0)))
 }
+
+// compared is how many pages are kept to compare others with: they take a twentieth at most.
+func (s Shares) compared() int { return min(max(int(s/20/640), 256), duplicate.DefaultPages) }
 
 // pending is how many bytes of journal entries may wait to be committed.
 // maxPending bounds the entries that wait to be committed, where there is memory.

@@ -23,11 +23,11 @@ type trapGuard struct {
 	pages    *duplicate.Table // nil where it is off
 }
 
-func newTrapGuard(off bool, s *traps.State) trapGuard {
-	g := trapGuard{detector: traps.New(traps.Config{})}
+func newTrapGuard(cfg *Config, s *traps.State) trapGuard {
+	g := trapGuard{detector: traps.New(traps.Config{Released: cfg.ReleasedTraps})}
 	g.detector.Restore(s)
-	if !off {
-		g.pages = duplicate.NewTable(0)
+	if !cfg.NoTraps {
+		g.pages = duplicate.NewTable(cfg.Shares.compared())
 	}
 	return g
 }

@@ -3,8 +3,8 @@
 // A page's signature is two sketches of 3-word shingles by one-permutation MinHash (Li, Owen, Zhang, "One Permutation
 // Hashing", NIPS 2012): one of the text outside of links and navigation, one of all text. Two pages are nearly the same
 // when both sketches are alike in 35 of 64 bins, and their images are the same. It takes both: what pages of a site
-// have around their text makes all of it alike, and lists differ by their links alone. A page of a few words is the
-// same when all its words are.
+// have around their text makes all of it alike, and lists differ by their links alone. A page of a few words is
+// like no other but one of the same bytes.
 //
 // A [Table] finds candidates by bands of four bins (locality-sensitive hashing), and keeps the signatures of so many
 // pages; those that are nearly another's are not kept, so that a chain of small changes does not drift. What differs
@@ -19,11 +19,10 @@ import (
 
 // A Signature is what of a page's text is compared.
 type Signature struct {
-	main, all    [bins]uint16
-	images, text uint64
-	words        int
-	short        bool // all has too few shingles
-	linked       bool // main has
+	main, all [bins]uint16
+	images    uint64
+	short     bool // all has too few shingles
+	linked    bool // main has
 }
 
 const (
@@ -35,20 +34,14 @@ const (
 
 // near reports whether two pages are nearly the same.
 func (s *Signature) near(t *Signature) bool {
-	switch {
-	case s.images != t.images || s.short != t.short || s.linked != t.linked:
+	if s.short || t.short || s.images != t.images || s.linked != t.linked {
 		return false
-	case s.short:
-		return s.words > 0 && s.text == t.text
 	}
 	return alike(&s.all, &t.all) >= enough && (s.linked || alike(&s.main, &t.main) >= enough)
 }
 
 // band is a hash of a part of the signature.
 func (s *Signature) band(i int) uint64 {
-	if s.short {
-		return mix(s.text + uint64(i))
-	}
 	of := &s.main
 	if s.linked {
 		of = &s.all
@@ -75,7 +68,7 @@ type entry struct {
 	domain uint64
 	digest uint64
 	sig    Signature
-	html   bool
+	html   bool // it has a text to compare
 }
 
 // NewTable makes a table of so many pages, DefaultPages if that is not more than 0.
@@ -96,7 +89,7 @@ type Match struct {
 // Offer looks for a page that is like one of a domain, and keeps the page if there is none there. sig is nil where the
 // page has no text to compare.
 func (t *Table) Offer(url, domain string, digest [20]byte, sig *Signature) Match {
-	e := entry{url: url, domain: hash(domain), digest: binary.LittleEndian.Uint64(digest[:]), html: sig != nil}
+	e := entry{url: url, domain: hash(domain), digest: binary.LittleEndian.Uint64(digest[:]), html: sig != nil && !sig.short}
 	if sig != nil {
 		e.sig = *sig
 	}

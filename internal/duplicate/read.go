@@ -31,8 +31,8 @@ func (r *Reader) Read(html []byte) Signature {
 		r.text(html[:open])
 		html = r.markup(html[open:])
 	}
-	return Signature{main: r.main.minima(), all: r.all.minima(), images: r.images, text: r.all.text, short: r.all.shingles < leastShingles,
-		linked: r.main.shingles < leastShingles, words: r.all.words}
+	return Signature{main: r.main.minima(), all: r.all.minima(), images: r.images,
+		short: r.all.shingles < leastShingles, linked: r.main.shingles < leastShingles}
 }
 
 // markup reads what begins with a <, and returns the rest.

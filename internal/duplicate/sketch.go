@@ -12,7 +12,6 @@ type sketch struct {
 	last     [2]uint64 // words
 	words    int
 	shingles int
-	text     uint64 // hash of all words in order
 }
 
 const empty = ^uint64(0)
@@ -21,11 +20,9 @@ func (s *sketch) reset() {
 	for i := range s.least {
 		s.least[i] = empty
 	}
-	s.text = offset
 }
 
 func (s *sketch) add(word uint64) {
-	s.text = (s.text ^ word) * prime
 	if s.words++; s.words > 2 {
 		s.shingles++
 		h := mix(s.last[0]*0x9e3779b97f4a7c15 + s.last[1]*0xc2b2ae3d27d4eb4f + word)

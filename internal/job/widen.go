@@ -7,15 +7,25 @@ import (
 )
 
 // Widening are the settings of a crawl that may only grow once it has begun: what they left out is let in then.
-var Widening = []string{"depth", "max-pages-per-host", "embeds", "text"}
+var Widening = []string{"depth", "max-pages-per-host", "embeds", "text", NoTrapsKey, ReleaseTrapKey}
+
+// The settings of the guard against traps: that there is none, and the patterns of URLs that are fetched all the same.
+// Both may also be taken back.
+const (
+	NoTrapsKey     = "no-traps"
+	ReleaseTrapKey = "release-trap"
+)
 
 // Widens reports whether a setting leaves out less than it did.
 func Widens(key string, was, now []string) bool {
+	if key == ReleaseTrapKey {
+		return slices.ContainsFunc(now, func(pattern string) bool { return !slices.Contains(was, pattern) })
+	}
 	if !slices.Contains(Widening, key) || len(was) != 1 || len(now) != 1 || was[0] == now[0] {
 		return false
 	}
 	switch key {
-	case "embeds", "text":
+	case "embeds", "text", NoTrapsKey:
 		return now[0] == "true"
 	}
 	a, b := limit(key, was[0]), limit(key, now[0])

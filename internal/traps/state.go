@@ -9,8 +9,7 @@ import (
 
 // A State is what of a detector is kept with a crawl: domains where something was in vain, or that have many hosts.
 type State struct {
-	Released []string      `json:"released,omitempty"`
-	Domains  []DomainState `json:"domains,omitempty"`
+	Domains []DomainState `json:"domains,omitempty"`
 }
 
 // A DomainState is a domain's part of a [State].
@@ -38,7 +37,7 @@ const manyHosts = 64
 func (d *Detector) State() *State {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	s := &State{Released: slices.Sorted(maps.Keys(d.released))}
+	s := &State{}
 	for _, all := range []map[string]*domain{d.old, d.young} {
 		for _, dom := range all {
 			if kept := dom.state(); len(kept.Patterns) > 0 || len(kept.Hosts) > 0 {
@@ -78,9 +77,6 @@ func (d *Detector) Restore(s *State) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, pattern := range s.Released {
-		d.released[pattern] = true
-	}
 	for i := range s.Domains {
 		kept := &s.Domains[i]
 		dom := &domain{name: kept.Name}

@@ -29,6 +29,9 @@ type Config struct {
 	Hosts    int // of a registered domain that are asked for anything; 10,000; negative: without limit
 	Patterns int // places in the tree of a domain; 1,024
 	Memory   int // places of all domains together that are remembered at least, of 200 bytes about; 32,768
+
+	// patterns whose URLs are fetched whatever they bring, as [Pattern] has them
+	Released []string
 }
 
 const (
@@ -72,7 +75,7 @@ type Detector struct {
 	mu         sync.Mutex
 	young, old map[string]*domain // old are those that nobody has asked for since young was begun
 	size       int                // of the young ones
-	released   map[string]bool
+	released   map[string]bool    // never changed
 }
 
 // New makes one that knows nothing.
@@ -86,7 +89,11 @@ func New(cfg Config) *Detector {
 	if cfg.Memory <= 0 {
 		cfg.Memory = 1 << 15
 	}
-	return &Detector{cfg: cfg, young: map[string]*domain{}, released: map[string]bool{}}
+	d := &Detector{cfg: cfg, young: map[string]*domain{}, released: map[string]bool{}}
+	for _, pattern := range cfg.Released {
+		d.released[pattern] = true
+	}
+	return d
 }
 
 // A budget is what a pattern may still fetch in vain.
@@ -182,13 +189,6 @@ func (b *budget) settle(o Outcome) {
 	if b.left <= 0 && !b.closed {
 		b.closed, b.out, b.wait = true, 0, max(b.wait, firstProbe)
 	}
-}
-
-// Release lets all URLs of a pattern in from now on, whatever they bring. The text is that of [Pattern].
-func (d *Detector) Release(pattern string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.released[pattern] = true
 }
 
 // Pattern is the pattern that a reason names which Enter or Ask has given; "" if it is none of theirs.

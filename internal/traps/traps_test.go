@@ -160,7 +160,9 @@ func TestReleased(t *testing.T) {
 	d := New(Config{})
 	url := func(i int) string { return fmt.Sprintf("https://example.com/p/%d", i) }
 	_, why := crawl(t, d, 100, url, always(Same))
-	d.Release(Pattern(why))
+	state := d.State()
+	d = New(Config{Released: []string{Pattern(why)}})
+	d.Restore(state)
 	if n, why := crawl(t, d, 500, url, always(Same)); n != 500 {
 		t.Errorf("%d of 500 fetched: %s", n, why)
 	}
@@ -223,7 +225,6 @@ func TestState(t *testing.T) {
 	day := func(i int) string { return fmt.Sprintf("https://cal%s.example.com:81/c/%d?day", name(i%3), i) }
 	crawl(t, d, 300, day, always(Same))
 	crawl(t, d, 100, func(i int) string { return "https://" + name(i) + ".example.org/" }, always(Fresh))
-	d.Release("example.com/x")
 	text, err := json.Marshal(d.State())
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 
 	"kumo/internal/crawl"
@@ -23,32 +24,38 @@ import (
 	"kumo/internal/store"
 	"kumo/internal/store/jsonl"
 	"kumo/internal/store/warc"
+	"kumo/internal/traps"
 )
 
 // A widening is what a run's settings add to those that the crawl was continued with before.
 type widening struct {
-	deeper, pages, embeds, text bool
-	said                        []string // the settings, as they are now
+	deeper, pages, embeds, text, traps bool
+	released                           []string // patterns of traps
+	said                               []string // the settings, as they are now
 }
 
 // widened compares settings.
 func widened(saved, now []settings.Setting) (w widening) {
+	before := settings.Map(saved)
 	for _, s := range now {
-		for _, was := range saved {
-			if was.Key != s.Key || was.Same(s) || !job.Widens(s.Key, was.Values, s.Values) {
-				continue
-			}
-			w.said = append(w.said, "--"+s.Key+" "+strings.Join(s.Values, ","))
-			switch s.Key {
-			case "depth":
-				w.deeper = true
-			case "max-pages-per-host":
-				w.pages = true
-			case "embeds":
-				w.embeds = true
-			case "text":
-				w.text = true
-			}
+		was := before[s.Key]
+		if !job.Widens(s.Key, was, s.Values) {
+			continue
+		}
+		w.said = append(w.said, "--"+s.Key+" "+strings.Join(s.Values, ","))
+		switch s.Key {
+		case "depth":
+			w.deeper = true
+		case "max-pages-per-host":
+			w.pages = true
+		case "embeds":
+			w.embeds = true
+		case "text":
+			w.text = true
+		case job.NoTrapsKey:
+			w.traps = true
+		case job.ReleaseTrapKey:
+			w.released = slices.DeleteFunc(slices.Clone(s.Values), func(p string) bool { return slices.Contains(was, p) })
 		}
 	}
 	return w
@@ -95,7 +102,7 @@ func (o *opening) widen(ctx context.Context) error {
 	}
 	said := fmt.Sprintf("the crawl goes on with %s:", strings.Join(w.said, ", "))
 	var parts []string
-	if w.deeper || w.pages || w.embeds {
+	if w.deeper || w.pages || w.embeds || w.traps || len(w.released) > 0 {
 		parts = append(parts, " let in that was left out: "+stats.Count(int64(waits-before), "URLs"))
 	}
 	if w.text {
@@ -124,12 +131,22 @@ func (o *opening) reenter(ctx context.Context, r *crawl.Reentry, w widening) err
 			return err
 		}
 	}
-	if !w.pages {
-		return nil
-	}
+	return o.reenterSkips(ctx, r, func(s *jsonl.SkipLine) bool {
+		switch s.Rule {
+		case "max-pages-per-host":
+			return w.pages
+		case crawl.RuleTrap:
+			return w.traps || slices.Contains(w.released, traps.Pattern(s.Why))
+		}
+		return false
+	})
+}
+
+// reenterSkips lets in what skipped.jsonl has, as far as it is wanted.
+func (o *opening) reenterSkips(ctx context.Context, r *crawl.Reentry, wanted func(*jsonl.SkipLine) bool) error {
 	_, err := store.EachLineOf(o.disk, o.Folder.Path("skipped.jsonl"), func(line []byte, _ int64) error {
 		s, err := jsonl.ParseSkip(line)
-		if err != nil || s.Rule != "max-pages-per-host" {
+		if err != nil || !wanted(&s) {
 			return nil //nolint:nilerr // verify says what is wrong with a line
 		}
 		return r.Shed(ctx, &page.Skip{URL: s.URL, Host: s.Host, From: s.From, Depth: s.Depth})

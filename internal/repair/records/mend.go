@@ -329,7 +329,7 @@ func (w *wanting) pageLine(b []byte) []byte {
 		b = append(b, ']')
 	}
 	for _, f := range [][2]string{{"truncated", w.truncated}, {"malformed", w.said["malformed"]}, {"revisit", w.revisit},
-		{"robots", w.said["robots"]}} {
+		{"near_duplicate_of", w.said["nearDuplicateOf"]}, {"robots", w.said["robots"]}} {
 		if f[1] != "" {
 			b = text(b, f[0], f[1])
 		}

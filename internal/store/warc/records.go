@@ -232,6 +232,7 @@ func appendDescription(b []byte, rec *page.Record) []byte {
 		b = append(appendToken(b, v.Lang), ' ')
 		b = append(appendToken(b, v.URL), "\r\n"...)
 	}
+	b = appendField(b, "nearDuplicateOf", rec.NearDuplicate)
 	return appendField(b, "robots", rec.Page.Robots.Meta)
 }
 

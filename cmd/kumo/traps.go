@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"kumo/internal/crawl"
+	"kumo/internal/folder"
+	"kumo/internal/job"
+	"kumo/internal/settings"
+	"kumo/internal/traps/leftout"
+	"kumo/internal/vfs"
+	"kumo/internal/wire"
+)
+
+const trapsLong = `List what the crawl in FOLDER has left out as traps: calendars without end, session ids in paths, paths that go
+round, names that any host answers to.
+
+A crawl learns patterns of URLs: their host, directories and names in the query, with {n}, {date}, {id}, {word} in the place of
+what differs. A pattern of which some dozens of pages were fetched, and hardly any had a text that no other page of the domain
+has (by digest, and nearly by its words), is left out, but for a few URLs by which it is seen whether that is still so. Of a
+registered domain no more than 10,000 hosts are asked. For each pattern there are the number of URLs that were left out, what was
+known then, and an example; skipped.jsonl has them all, with the rule "trap".
+
+With --release PATTERN the URLs of the pattern wait again, and the next kumo crawl --out FOLDER fetches them and those that it
+finds later, whatever they bring. kumo crawl --no-traps has no guard against traps at all.`
+
+type trapsOptions struct {
+	release []string
+	json    bool
+}
+
+func trapsCommand() *cobra.Command {
+	o := &trapsOptions{}
+	cmd := &cobra.Command{Use: "traps FOLDER", Short: "List what a crawl has left out as traps, or let it in",
+		Long: trapsLong,
+		Example: "  kumo traps crawls/example.com\n" +
+			"  kumo traps crawls/example.com --release 'example.com/calendar/{n}/{n}'",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("which crawl? name its folder, and one")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) }}
+	f := cmd.Flags()
+	f.StringArrayVar(&o.release, "release", nil, "let URLs of this `PATTERN` in, as it is listed (repeatable)")
+	f.BoolVar(&o.json, "json", false, "answer in JSON, a line for each pattern")
+	return cmd
+}
+
+func (o *trapsOptions) run(cmd *cobra.Command, dir string) error {
+	saved, err := folder.ReadSettings(dir)
+	if err != nil {
+		return err
+	}
+	if len(saved) == 0 {
+		return usagef("%s: there is no crawl", dir)
+	}
+	released := settings.Map(saved)[job.ReleaseTrapKey]
+	all, err := leftout.List(vfs.OS, filepath.Join(dir, "skipped.jsonl"), crawl.RuleTrap, released)
+	if err != nil {
+		return err
+	}
+	if len(o.release) == 0 {
+		return o.list(cmd, all)
+	}
+	for _, pattern := range o.release {
+		if !slices.ContainsFunc(all, func(p leftout.Pattern) bool { return p.Pattern == pattern }) {
+			return usagef("%s: nothing of the pattern %q was left out; kumo traps %[1]s lists patterns", dir, pattern)
+		}
+	}
+	return letIn(cmd.Context(), cmd.ErrOrStderr(), dir, released, o.release)
+}
+
+func (o *trapsOptions) list(cmd *cobra.Command, all []leftout.Pattern) error {
+	out := cmd.OutOrStdout()
+	if o.json {
+		enc := json.NewEncoder(out)
+		enc.SetEscapeHTML(false)
+		for i := range all {
+			if err := enc.Encode(&all[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if len(all) == 0 {
+		fmt.Fprintln(cmd.ErrOrStderr(), "kumo: nothing was left out as a trap")
+		return nil
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "urls\tpattern\tevidence\texample")
+	for i := range all {
+		p := &all[i]
+		if p.Released {
+			p.Evidence += "; released"
+		}
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\n", p.URLs, p.Pattern, p.Evidence, p.Example)
+	}
+	return w.Flush()
+}
+
+// letIn makes patterns settings of the crawl, which lets in what was left out, and fetches nothing.
+func letIn(ctx context.Context, errs io.Writer, dir string, released, more []string) (err error) {
+	o := &options{idle: true}
+	flags := crawlFlags(o)
+	args := []string{"--out", dir}
+	for _, pattern := range append(slices.Clone(released), more...) {
+		if arg := "--" + job.ReleaseTrapKey + "=" + pattern; !slices.Contains(args, arg) {
+			args = append(args, arg)
+		}
+	}
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if err := o.settle(ctx, flags, nil); err != nil {
+		return err
+	}
+	o.job.Warn = func(err error) { fmt.Fprintln(errs, "kumo:", err) }
+	c, err := wire.Open(ctx, &o.job)
+	if err != nil {
+		return err
+	}
+	if c.Waiting > 0 {
+		fmt.Fprintf(errs, "kumo: %d URLs wait: kumo crawl --out %s fetches them\n", c.Waiting, dir)
+	}
+	return errors.Join(err, c.Close())
+}
