@@ -72,8 +72,8 @@ func (p *Page) Article() Article {
 func pageOf(r *page.Record) *Page {
 	res := r.Response
 	p := &Page{URL: r.URL, From: r.From, Depth: r.Depth, Status: res.Status, Header: res.Header.Clone(),
-		Body: slices.Clone(res.Body), Truncated: res.Truncated != page.Whole || res.Whole != nil, NoIndex: r.NoIndex, NearDuplicate: r.NearDuplicate,
-		Time: r.Time, Took: r.Took}
+		Body: slices.Clone(res.Body), Truncated: res.Truncated != page.Whole || res.Whole != nil, NoIndex: r.NoIndex,
+		NearDuplicate: r.NearDuplicate, Time: r.Time, Took: r.Took}
 	if r.Page == nil { // a recrawl has found it as it was
 		return p
 	}

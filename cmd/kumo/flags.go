@@ -103,8 +103,8 @@ func (o *options) bindCrawl(f *pflag.FlagSet) {
 	f.BoolVar(&o.due, "due", false, "visit what is due again, and end (without --recrawl: what was visited 7 days ago)")
 	f.BoolVar(&j.Crawl.NoTraps, job.NoTrapsKey, false, "do not leave out what is like a trap: URLs whose pattern brings "+
 		"nothing new, and more than 10,000 hosts of a domain (see kumo traps)")
-	f.StringArrayVar(&j.Crawl.ReleasedTraps, job.ReleaseTrapKey, nil, "fetch what has this `PATTERN` although it is like a trap, as kumo traps lists "+
-		"them (repeatable); what was left out waits again")
+	f.StringArrayVar(&j.Crawl.ReleasedTraps, job.ReleaseTrapKey, nil, "fetch what has this `PATTERN` "+
+		"although it is like a trap, as kumo traps lists them (repeatable); what was left out waits again")
 	f.Int64Var(&j.Crawl.PagesPerHost, "max-pages-per-host", 0, "at most `N` pages of one host (0: no limit)")
 }
 

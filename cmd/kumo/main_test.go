@@ -52,11 +52,21 @@ func TestStories(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"web": webCmd, "site": siteCmd, "club": clubCmd, "score": scoreCmd, "until": untilCmd, "exit": exitCmd, "lines": linesCmd,
+			"web": webCmd, "traps": trapsCmd, "site": siteCmd,
+			"club": clubCmd, "score": scoreCmd, "until": untilCmd, "exit": exitCmd, "lines": linesCmd,
 			"addresses": addressesCmd, "foreign": foreignCmd, "nats": natsCmd, "cut": cutCmd, "append": appendCmd,
 			"move": moveCmd, "glob": globCmd,
 		},
 	})
+}
+
+// trapsCmd serves a web of traps with so many honest pages beside them: TRAPS is its host and port.
+func trapsCmd(ts *testscript.TestScript, _ bool, args []string) {
+	pages, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	s := httptest.NewServer(synthweb.NewTrapWeb(1, pages))
+	ts.Defer(s.Close)
+	ts.Setenv("TRAPS", "www."+synthweb.TrapDomain+s.URL[strings.LastIndexByte(s.URL, ':'):])
 }
 
 func webCmd(ts *testscript.TestScript, _ bool, args []string) {

@@ -38,12 +38,6 @@ func (g *trapGuard) watches(v *frontier.Visit) bool {
 	return g.pages != nil && !v.Root && !v.Recrawl && v.Kind != page.Sitemap && !v.Kind.Embed()
 }
 
-// A trial is a visit of which the detector waits to be told what came of it.
-type trial struct {
-	url   weburl.URL
-	began bool
-}
-
 // enters asks the detector before anything is asked of the visit's host. When it returns false, the visit is over.
 func (w *worker) enters(v *frontier.Visit, u weburl.URL) (bool, error) {
 	if !w.traps.watches(v) {
@@ -60,23 +54,22 @@ func (w *worker) try(v *frontier.Visit, u weburl.URL) (bool, error) {
 	if !w.traps.watches(v) {
 		return true, nil
 	}
-	switch verdict, why := w.traps.detector.Ask(u); verdict {
+	verdict, trial, why := w.traps.detector.Ask(u)
+	switch verdict {
 	case traps.Leave:
 		return false, w.leave(v, RuleTrap, why)
 	case traps.Wait:
 		w.frontier.Postpone(v, 50*time.Millisecond)
 		return false, nil
 	}
-	w.trial = trial{u, true}
+	w.trial = trial
 	return true, nil
 }
 
 // settleTrial tells the detector what came of the visit, once.
 func (w *worker) settleTrial(o traps.Outcome) {
-	if w.trial.began {
-		w.traps.detector.Settle(w.trial.url, o)
-	}
-	w.trial = trial{}
+	w.traps.detector.Settle(w.trial, o)
+	w.trial = traps.Trial{}
 }
 
 // compare looks for a page that the record's is like, and tells the detector. It is called with the slot where the page
@@ -85,16 +78,12 @@ func (w *worker) compare(rec *page.Record) {
 	if w.traps.pages == nil || rec.Response.Status/100 != 2 || rec.Response.PayloadLen() == 0 {
 		return
 	}
-	u, err := weburl.Parse(rec.URL)
-	if err != nil {
-		return
-	}
 	var sig *duplicate.Signature
 	if parse.IsHTML(rec.Page.Sniffed) {
 		s := w.signer.Read(rec.Response.Body[:min(len(rec.Response.Body), maxCompared)])
 		sig = &s
 	}
-	m := w.traps.pages.Offer(rec.URL, weburl.Domain(u.Hostname()), rec.Digest, sig)
+	m := w.traps.pages.Offer(rec.URL, weburl.Domain(w.at.Hostname()), rec.Digest, sig)
 	if m.URL == rec.URL { // as it was before
 		return
 	}

@@ -30,7 +30,8 @@ type worker struct {
 	resp      page.Response
 	batch     batch
 	was       was
-	trial     trial
+	at        weburl.URL // the visit's
+	trial     traps.Trial
 	session   uint64 // the login that the visit is made with; 0 for none
 	asks      string // for whose sake the visit is made, where there is a router: see politenessHost
 }
@@ -92,6 +93,7 @@ func (w *worker) visit(ctx context.Context, v *frontier.Visit) error {
 
 // allowed asks the rules that a URL may meet only now. When it returns false, the visit is over.
 func (w *worker) allowed(v *frontier.Visit, u weburl.URL) (bool, error) {
+	w.at = u
 	if why := w.rules.Block.Match(u); why != "" {
 		return false, w.leave(v, "block", why)
 	}

@@ -1,7 +1,6 @@
 package traps
 
 import (
-	"slices"
 	"strings"
 
 	"kumo/internal/weburl"
@@ -22,6 +21,7 @@ type domain struct {
 // A node is a place in the tree of a domain's patterns: a host, a directory, a last segment, a query's names. Its
 // counts are those of all below it; budget is its own where it is the end of URLs.
 type node struct {
+	parent   *node // nil: it is the domain's
 	children map[string]*node
 	names    int // of children that are names
 
@@ -31,18 +31,25 @@ type node struct {
 
 // A walk goes down a domain's tree along a URL.
 type walk struct {
+	*scratch
 	domain *domain
 	limit  int // nodes that the domain may have
 	make   bool
-	path   []*node // from the root
-	names  []string
+	exact  bool // to where the names lead, whatever is known of what lies there
 	loops  bool
+	vain   bool // hardly anything below the directory where it is was new
+	ended  bool // in the rest of such a directory
 }
 
 // step goes to a child, which is made if it is to be; false if there is none.
 func (w *walk) step(name string, plain bool, most int) bool {
 	at := w.path[len(w.path)-1]
 	child := at.children[name]
+	w.judge(at)
+	if child == nil && w.vain && !w.exact {
+		name, plain, w.ended = rest, false, true
+		child = at.children[name]
+	}
 	if child == nil && plain && (at.names >= most || w.domain.nodes >= w.limit) {
 		name, plain = word, false
 		child = at.children[name]
@@ -51,7 +58,7 @@ func (w *walk) step(name string, plain bool, most int) bool {
 		if !w.make {
 			return false
 		}
-		child = &node{}
+		child = &node{parent: at}
 		if at.children == nil {
 			at.children = map[string]*node{}
 		}
@@ -66,24 +73,36 @@ func (w *walk) step(name string, plain bool, most int) bool {
 	return true
 }
 
+// judge says whether it is in vain to tell patterns below a place apart: the nearest directory decides of which enough
+// is known. Of whole hosts nothing is said.
+func (w *walk) judge(at *node) {
+	switch {
+	case len(w.path) <= 2:
+	case at.tried >= hopelessAfter:
+		w.vain = at.fresh <= at.tried/hopelessShare
+	case at.tried >= suspectAfter && at.fresh > at.tried/suspectShare:
+		w.vain = false
+	}
+}
+
 // last is where the walk has come to.
 func (w *walk) last() *node { return w.path[len(w.path)-1] }
 
 // along goes from the root to where a URL ends; false if that is not there.
 func (w *walk) along(u weburl.URL) bool {
-	w.path = append(w.path, &w.domain.root)
+	w.path, w.names = append(w.path[:0], &w.domain.root), w.names[:0]
 	name, _, _ := strings.Cut(w.domain.name, ":") // without a port
 	if strings.HasPrefix(w.domain.name, "[") {
 		name = u.Hostname()
 	}
 	sub := strings.TrimSuffix(strings.TrimSuffix(u.Hostname(), name), ".")
-	host, plain := shape(sub)
+	host, plain := w.shape(sub)
 	if !w.step(host, plain && sub != "", mostNames[0]) {
 		return false
 	}
-	segments := w.segments(u.Path())
+	segments := w.cut(u.Path())
 	for i, s := range segments {
-		name, plain := shape(s)
+		name, plain := w.shape(s)
 		most := 0
 		if i+1 < len(mostNames) {
 			most = mostNames[i+1]
@@ -92,33 +111,46 @@ func (w *walk) along(u weburl.URL) bool {
 		case s == loop || s == endless:
 			name, plain = s, false
 		case last && plain && s != "": // names of pages are many; what they end with tells kinds apart
-			name, plain = word+extension(s), false
+			name, plain = w.page(s), false
 		}
 		if !w.step(name, plain && s != "", most) {
 			return false
 		}
+		if w.ended {
+			return true
+		}
 	}
 	if query := u.Query(); query != "" {
-		return w.step(queryShape(query), false, 0)
+		return w.step(w.query(query), false, 0)
 	}
 	return true
 }
 
-// segments cuts a path into its segments, of which the last is "" where it ends with a slash. What goes round or has no
+// cut cuts a path into its segments, of which the last is "" where it ends with a slash. What goes round or has no
 // end is cut short.
-func (w *walk) segments(path string) []string {
-	all := strings.Split(strings.TrimPrefix(path, "/"), "/")
+func (w *walk) cut(path string) []string {
+	w.segments = w.segments[:0]
+	for s := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
+		w.segments = append(w.segments, s)
+	}
+	all := w.segments
 	for i := range all {
 		if once, round := goesRound(all[:i+1]); round && all[i] != "" {
 			w.loops = true
-			return append(slices.Clip(all[:once]), loop)
+			return append(all[:once], loop)
 		}
 		if i == maxSegments {
 			w.loops = true
-			return append(slices.Clip(all[:i]), endless)
+			return append(all[:i], endless)
 		}
 	}
 	return all
+}
+
+// page is the class of a page's name, with what it ends with.
+func (s *scratch) page(name string) string {
+	s.buf = append(append(s.buf[:0], word...), extension(name)...)
+	return s.text(s.buf)
 }
 
 func extension(name string) string {

@@ -1,8 +1,10 @@
 package traps
 
 import (
-	"sort"
+	"slices"
 	"strings"
+
+	"kumo/internal/weburl"
 )
 
 // The classes that stand in a pattern for what differs from URL to URL.
@@ -13,6 +15,7 @@ const (
 	word    = "{word}" // a name, where there are too many to keep each
 	loop    = "{loop}" // the rest of a path that goes round in circles
 	endless = "{deep}" // the rest of a path of more segments than paths of sites have
+	rest    = "{rest}" // all that is found below a directory after hardly anything there was new
 )
 
 const (
@@ -24,9 +27,48 @@ const (
 	maxRound    = 4  // segments of such a round
 )
 
+// A scratch is where walks are made: it is used again for each, so that a page costs no memory.
+type scratch struct {
+	path           []*node
+	names          []string
+	segments, keys []string
+	buf            []byte
+	known          map[string]string // texts
+	domains        map[string]string // of hosts
+}
+
+const maxKnown = 4096 // texts that are kept so as not to be made again
+
+// text is that of some bytes.
+func (s *scratch) text(b []byte) string {
+	if t, is := s.known[string(b)]; is {
+		return t
+	}
+	if s.known == nil || len(s.known) >= maxKnown {
+		s.known = map[string]string{}
+	}
+	t := string(b)
+	s.known[t] = t
+	return t
+}
+
+// domain is the registered domain of a host's name.
+func (s *scratch) domain(host string) string {
+	if name, is := s.domains[host]; is {
+		return name
+	}
+	if s.domains == nil || len(s.domains) >= maxKnown {
+		s.domains = map[string]string{}
+	}
+	host = strings.Clone(host)
+	name := weburl.Domain(host)
+	s.domains[host] = name
+	return name
+}
+
 // shape is a segment of a path, or a label of a host, with classes in the place of what changes. plain reports whether
 // it is a name without any.
-func shape(segment string) (s string, plain bool) {
+func (s *scratch) shape(segment string) (shape string, plain bool) {
 	if isWord(segment) {
 		if len(segment) > maxLiteral {
 			return word, false
@@ -36,42 +78,42 @@ func shape(segment string) (s string, plain bool) {
 	if isDay(segment) {
 		return day, false
 	}
-	var out strings.Builder
+	s.buf = s.buf[:0]
 	for at := 0; at < len(segment); {
 		end := at
 		for end < len(segment) && isAlnum(segment[end]) {
 			end++
 		}
 		if end == at {
-			out.WriteByte(segment[at])
+			s.buf = append(s.buf, segment[at])
 			at++
 			continue
 		}
-		appendRun(&out, segment[at:end])
+		s.buf = appendRun(s.buf, segment[at:end])
 		at = end
 	}
-	if s = out.String(); len(s) > maxLiteral {
+	if len(s.buf) > maxLiteral {
 		return word, false
 	}
-	return s, !strings.Contains(s, "{")
+	return s.text(s.buf), false
 }
 
 // appendRun writes a run of digits and letters.
-func appendRun(out *strings.Builder, run string) {
+func appendRun(out []byte, run string) []byte {
 	if isID(run) {
-		out.WriteString(id)
-		return
+		return append(out, id...)
 	}
 	for at := 0; at < len(run); at++ {
 		if !isDigit(run[at]) {
-			out.WriteByte(run[at])
+			out = append(out, run[at])
 			continue
 		}
-		out.WriteString(number)
+		out = append(out, number...)
 		for at+1 < len(run) && isDigit(run[at+1]) {
 			at++
 		}
 	}
+	return out
 }
 
 // isID reports whether a run of digits and letters is no word: it is long, and changes between them often, or is of
@@ -98,16 +140,27 @@ func isID(run string) bool {
 }
 
 // isDay reports whether a segment is a day or a month, as in 2026-11-24, 2026-11, 20261124.
-func isDay(s string) bool {
-	s = strings.NewReplacer("-", "", "_", "", ".", "").Replace(s)
-	if len(s) != 6 && len(s) != 8 || strings.Trim(s, "0123456789") != "" {
+func isDay(segment string) bool {
+	var digits [8]byte
+	n := 0
+	for i := range len(segment) {
+		switch c := segment[i]; {
+		case c == '-' || c == '_' || c == '.':
+		case n == len(digits) || !isDigit(c):
+			return false
+		default:
+			digits[n] = c
+			n++
+		}
+	}
+	if n != 6 && n != 8 {
 		return false
 	}
-	century, month := s[:2], s[4:6]
-	if century != "19" && century != "20" || month < "01" || month > "12" {
+	two := func(at int) int { return 10*int(digits[at]-'0') + int(digits[at+1]-'0') }
+	if century, month := two(0), two(4); century != 19 && century != 20 || month < 1 || month > 12 {
 		return false
 	}
-	return len(s) == 6 || s[6:] >= "01" && s[6:] <= "31"
+	return n == 6 || two(6) >= 1 && two(6) <= 31
 }
 
 // isWord reports whether there is no digit in a name.
@@ -135,32 +188,34 @@ func goesRound(segments []string) (once int, round bool) {
 	return 0, false
 }
 
-// queryShape is the names of a query's parameters, in order of the alphabet, each once.
-func queryShape(query string) string {
-	var keys []string
+// query is the names of a query's parameters, in order of the alphabet, each once.
+func (s *scratch) query(query string) string {
+	s.keys = s.keys[:0]
 	for part := range strings.SplitSeq(query, "&") {
 		key, _, _ := strings.Cut(part, "=")
 		if key = strings.Map(plainKey, key); len(key) > maxLiteral {
 			key = word
 		} else {
-			key, _ = shape(key)
+			key, _ = s.shape(key)
 		}
-		keys = append(keys, key)
-		if len(keys) > 4*maxKeys {
+		s.keys = append(s.keys, key)
+		if len(s.keys) > 4*maxKeys {
 			break
 		}
 	}
-	sort.Strings(keys)
-	kept := keys[:0]
-	for _, key := range keys {
-		if len(kept) == 0 || kept[len(kept)-1] != key {
-			kept = append(kept, key)
+	slices.Sort(s.keys)
+	s.buf = append(s.buf[:0], '?')
+	for i, key := range slices.Compact(s.keys) {
+		if i > 0 {
+			s.buf = append(s.buf, '&')
 		}
+		if i == maxKeys {
+			s.buf = append(s.buf, "..."...)
+			break
+		}
+		s.buf = append(s.buf, key...)
 	}
-	if len(kept) > maxKeys {
-		kept = append(kept[:maxKeys], "...")
-	}
-	return "?" + strings.Join(kept, "&")
+	return s.text(s.buf)
 }
 
 // plainKey leaves in a parameter's name what does not divide patterns.

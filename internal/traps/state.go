@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A State is what of a detector is kept with a crawl: domains where something was in vain, or that have many hosts.
+// A State is what of a detector is kept with a crawl: of domains where something was in vain, or that have many hosts.
 type State struct {
 	Domains []DomainState `json:"domains,omitempty"`
 }
@@ -56,12 +56,14 @@ func (dom *domain) state() DomainState {
 			s.Hosts = binary.LittleEndian.AppendUint64(s.Hosts, key)
 		}
 	}
-	dom.root.states(nil, &s.Patterns)
+	if dom.root.tried > dom.root.fresh {
+		dom.root.states(nil, &s.Patterns)
+	}
 	return s
 }
 
 func (n *node) states(names []string, out *[]PatternState) {
-	if b := n.end; b != nil && b.tried > b.fresh {
+	if b := n.end; b != nil && b.tried > 0 {
 		*out = append(*out, PatternState{Names: slices.Clone(names), Tried: b.tried, Fresh: b.fresh, Left: b.left,
 			Out: b.out, Wait: b.wait, Closed: b.closed})
 	}
@@ -98,7 +100,7 @@ func (dom *domain) restore(p *PatternState) {
 	if len(p.Names) == 0 || len(p.Names) > maxSegments+3 {
 		return
 	}
-	w := walk{domain: dom, limit: 1 << 30, make: true, path: []*node{&dom.root}}
+	w := walk{scratch: &scratch{path: []*node{&dom.root}}, domain: dom, limit: 1 << 30, make: true, exact: true}
 	for _, name := range p.Names {
 		plain := name != "" && !strings.ContainsAny(name, "{?")
 		w.step(name, plain, 1<<30)

@@ -7,7 +7,7 @@
 // where it brought nothing new (the same text as another page of the domain, or nearly), and adds to it where it did.
 // What has used its budget up is left out, but for a few URLs in ever greater distances, by which a pattern that has
 // become worth it is known. A pattern beside others that brought nothing, and a path that goes round, begin with a
-// smaller budget.
+// smaller budget; below a directory where hardly anything was new, no more patterns are told apart.
 //
 // A [Detector] knows no clock and no chance: told the same in the same order, it answers the same. It is the idea of
 // sampling a site's URL patterns for duplicates (Bar-Yossef, Keidar, Schonfeld, "Do Not Crawl in the DUST", WWW 2007)
@@ -16,7 +16,6 @@ package traps
 
 import (
 	"fmt"
-	"hash/fnv"
 	"strings"
 	"sync"
 
@@ -37,14 +36,18 @@ type Config struct {
 const (
 	startBudget   = 24 // of a pattern of which nothing is known
 	suspectBudget = 3  // of one whose path goes round, or beside which nothing new was found
-	maxBudget     = 64
+	maxBudget     = 40
 	gain          = 8 // for what is new
 	costSame      = 2 // for what has the same text as another page
 	costNear      = 1 // for what has nearly the same
 
 	suspectAfter = 16 // answers of all patterns below a place
 	suspectShare = 8  // of which one in so many, at most, was new
-	firstProbe   = 16 // URLs left out until one is tried again; then twice as many
+
+	hopelessAfter = 32 // answers of all patterns below a directory
+	hopelessShare = 20 // of which one in so many, at most, was new
+
+	firstProbe = 32 // URLs left out until one is tried again; then twice as many
 )
 
 // An Outcome is what came of a URL that was to be fetched.
@@ -75,7 +78,9 @@ type Detector struct {
 	mu         sync.Mutex
 	young, old map[string]*domain // old are those that nobody has asked for since young was begun
 	size       int                // of the young ones
-	released   map[string]bool    // never changed
+	scratch    scratch
+
+	released map[string]bool // never changed
 }
 
 // New makes one that knows nothing.
@@ -115,7 +120,7 @@ func (d *Detector) Enter(u weburl.URL) string {
 	if why := d.count(dom, u); why != "" {
 		return why
 	}
-	w := walk{domain: dom, limit: d.cfg.Patterns}
+	w := walk{scratch: &d.scratch, domain: dom, limit: d.cfg.Patterns}
 	if !w.along(u) {
 		return ""
 	}
@@ -127,9 +132,14 @@ func (d *Detector) Enter(u weburl.URL) string {
 	return evidence(&w)
 }
 
-// Ask asks for a URL that is to be fetched now, and says why where it is left out. Settle is told of what may be
-// fetched.
-func (d *Detector) Ask(u weburl.URL) (Verdict, string) {
+// A Trial is a URL that is being fetched, for Settle. The zero value is none.
+type Trial struct {
+	of *node // where its pattern ends
+}
+
+// Ask asks for a URL that is to be fetched now, and says why where it is left out. Settle is to be told what came of
+// the trial, whatever that is.
+func (d *Detector) Ask(u weburl.URL) (Verdict, Trial, string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	w := d.walkTo(u)
@@ -137,34 +147,33 @@ func (d *Detector) Ask(u weburl.URL) (Verdict, string) {
 	switch {
 	case !end.closed, d.released[w.pattern()]:
 		if end.left < startBudget && end.underWay >= end.left && !d.released[w.pattern()] {
-			return Wait, ""
+			return Wait, Trial{}, ""
 		}
 	case end.out+1 < end.wait:
 		end.out++
-		return Leave, evidence(&w)
+		return Leave, Trial{}, evidence(&w)
 	case end.underWay > 0:
-		return Wait, ""
+		return Wait, Trial{}, ""
 	default: // one is tried again
 		end.out, end.wait = 0, min(2*end.wait, 1<<30)
 	}
 	end.underWay++
-	return Fetch, ""
+	return Fetch, Trial{w.last()}, ""
 }
 
-// Settle says what came of a URL that was fetched.
-func (d *Detector) Settle(u weburl.URL, o Outcome) {
+// Settle says what came of a trial, once.
+func (d *Detector) Settle(t Trial, o Outcome) {
+	if t.of == nil {
+		return
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	w := walk{domain: d.domain(u), limit: d.cfg.Patterns}
-	if !w.along(u) || w.last().end == nil {
-		return // it was forgotten meanwhile
-	}
-	end := w.last().end
+	end := t.of.end
 	end.underWay = max(end.underWay-1, 0)
 	if o == Nothing {
 		return
 	}
-	for _, n := range w.path {
+	for n := t.of; n != nil; n = n.parent {
 		n.tried++
 		if o == Fresh {
 			n.fresh++
@@ -207,9 +216,10 @@ func evidence(w *walk) string {
 
 // count counts a URL's host. It says why the URL is left out where the domain has too many.
 func (d *Detector) count(dom *domain, u weburl.URL) string {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(u.Host()))
-	key := h.Sum64()
+	key := uint64(14695981039346656037) // FNV-1a: the same in each run
+	for _, c := range []byte(u.Host()) {
+		key = (key ^ uint64(c)) * 1099511628211
+	}
 	if _, known := dom.hosts[key]; known || d.cfg.Hosts < 0 {
 		return ""
 	}
@@ -233,7 +243,7 @@ const hostsAPlace = 8 // hosts that take as much memory as a place in a tree
 func (d *Detector) walkTo(u weburl.URL) walk {
 	dom := d.domain(u)
 	before := dom.nodes
-	w := walk{domain: dom, limit: d.cfg.Patterns, make: true}
+	w := walk{scratch: &d.scratch, domain: dom, limit: d.cfg.Patterns, make: true}
 	w.along(u)
 	d.size += dom.nodes - before
 	if n := w.last(); n.end == nil {
@@ -260,9 +270,10 @@ func (w *walk) begins() int32 {
 
 // domain is what is known of a URL's registered domain.
 func (d *Detector) domain(u weburl.URL) *domain {
-	name := weburl.Domain(u.Hostname())
+	name := d.scratch.domain(u.Hostname())
 	if port := u.Port(); port != "" {
-		name += ":" + port
+		d.scratch.buf = append(append(append(d.scratch.buf[:0], name...), ':'), port...)
+		name = d.scratch.text(d.scratch.buf)
 	}
 	dom := d.young[name]
 	if dom != nil {

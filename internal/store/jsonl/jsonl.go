@@ -8,7 +8,8 @@
 // text), description (of the meta element) and canonical (the URL that the page calls its own), each as the page says,
 // hreflang (a list of lang and url: the page in other languages), importance (of its URL when it was fetched, by the links that were found until then), truncated and malformed
 // (the reasons), revisit (the URL that had the same payload before), sniffed (the media type, where it is not the
-// declared one), near_duplicate_of (the URL of a page with nearly the same text), robots (what the page asks of robots, as written), noindex and noarchive (true, where that is obeyed),
+// declared one), near_duplicate_of (the URL of a page with nearly the same text), robots (what the page asks of
+// robots, as written), noindex and noarchive (true, where that is obeyed),
 // recrawl (what a visit has found that was not the first). A skip's line has url, host, rule, why, from, depth and
 // time. Times are UTC with milliseconds.
 package jsonl

@@ -1,0 +1,316 @@
+package synthweb
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// TrapDomain is the domain of a [TrapWeb]'s hosts. Any name in it is one.
+const TrapDomain = "traps.test"
+
+// A TrapWeb is a site of honest pages with traps beside them, each without end: a calendar, paths that go round, session
+// ids in paths and in queries, facets in any order, and hosts that any name finds. It serves them by HTTP, and keeps
+// score. Honest pages are documents in sections, numbered items with much text that is the same, a gallery whose pages
+// differ by a picture, and lists that differ by their links.
+type TrapWeb struct {
+	seed  uint64
+	pages int
+
+	mu    sync.Mutex // guards what follows
+	fresh map[string]bool
+	score TrapScore
+}
+
+// A TrapScore is what the servers of a [TrapWeb] saw.
+type TrapScore struct {
+	Honest int            `json:"honest"` // honest pages that were fetched
+	Again  int            `json:"again"`  // fetches of one that had been
+	Vain   map[string]int `json:"vain"`   // fetches of what had no text of its own, by the trap
+	First  int            `json:"first"`  // fetches of a text that only a trap has, for the first time
+	Robots int            `json:"robots"` // fetches of robots.txt, of which there is none
+}
+
+// InVain is how many fetches of pages brought nothing new.
+func (s TrapScore) InVain() (n int) {
+	for _, of := range s.Vain {
+		n += of
+	}
+	return n + s.Again
+}
+
+// Waste is the part of all fetches of pages that brought nothing new.
+func (s TrapScore) Waste() float64 {
+	all := s.Honest + s.First + s.InVain()
+	return float64(s.InVain()) / float64(max(all, 1))
+}
+
+func (s TrapScore) String() string {
+	return fmt.Sprintf("%d honest pages, %d texts of traps, %d fetches in vain (%.1f %%: %v, %d twice), %d times robots.txt", s.Honest,
+		s.First, s.InVain(), 100*s.Waste(), s.Vain, s.Again, s.Robots)
+}
+
+// NewTrapWeb makes the web of a seed with so many honest pages.
+func NewTrapWeb(seed uint64, pages int) *TrapWeb {
+	return &TrapWeb{seed: seed, pages: pages, fresh: map[string]bool{}, score: TrapScore{Vain: map[string]int{}}}
+}
+
+// Score is what was seen so far.
+func (t *TrapWeb) Score() TrapScore {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.score
+	s.Vain = map[string]int{}
+	for name, n := range t.score.Vain {
+		s.Vain[name] = n
+	}
+	return s
+}
+
+// ServeHTTP answers any host of the domain.
+func (t *TrapWeb) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/robots.txt" {
+		t.mu.Lock()
+		t.score.Robots++
+		t.mu.Unlock()
+		http.NotFound(w, r)
+		return
+	}
+	p := t.page(r)
+	if p == nil {
+		http.NotFound(w, r)
+		return
+	}
+	t.count(p)
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	fmt.Fprintf(w, "<!DOCTYPE html><html lang=en><title>%s</title>%s<main><h1>%[1]s</h1>%s</main>%s", p.title, t.menu(r), p.main, footer)
+}
+
+func (t *TrapWeb) count(p *trapPage) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch first := !t.fresh[p.text]; {
+	case first && p.trap == "":
+		t.score.Honest++
+	case first:
+		t.score.First++
+	case p.trap == "":
+		t.score.Again++
+	default:
+		t.score.Vain[p.trap]++
+	}
+	t.fresh[p.text] = true
+}
+
+// A trapPage is a page: its text's name, and the trap that it is of, "" for an honest one.
+type trapPage struct{ text, trap, title, main string }
+
+const footer = `<footer>All of this was made up by a machine for other machines to read, and nobody is meant to learn anything
+from it but how a crawler goes about places where it could stay for ever.</footer>`
+
+// menu leads to all that there is.
+func (t *TrapWeb) menu(r *http.Request) string {
+	www := "//www." + TrapDomain + port(r)
+	var b strings.Builder
+	b.WriteString("<nav><ul>")
+	for _, to := range []string{"/", "/calendar/2026/11", "/maze/", "/s/" + t.id(0) + "/0", "/view?item=0&sid=" + t.id(1), "/shop/"} {
+		fmt.Fprintf(&b, "<li><a href=\"%s%s\">A place of this site that %s names</a>", www, to, to)
+	}
+	fmt.Fprintf(&b, "<li><a href=\"//%s.%s%s/\">Friends</a></ul></nav>", t.word(hash(t.seed, 7)), TrapDomain, port(r))
+	return b.String()
+}
+
+// port is that of a request's host, with its colon.
+func port(r *http.Request) string {
+	if at := strings.LastIndexByte(r.Host, ':'); at >= 0 {
+		return r.Host[at:]
+	}
+	return ""
+}
+
+func (t *TrapWeb) page(r *http.Request) *trapPage {
+	host, _, _ := strings.Cut(r.Host, ":")
+	path := r.URL.Path
+	seg := strings.Split(strings.Trim(path, "/"), "/")
+	switch {
+	case host != "www."+TrapDomain:
+		return t.anyHost(r)
+	case seg[0] == "calendar" && len(seg) == 3:
+		return t.calendar(seg[1], seg[2])
+	case seg[0] == "maze":
+		return &trapPage{"maze", "loop", "The maze", t.prose(hash(t.seed, 11), 120) + "<a href=left/>left</a> <a href=right/>right</a>"}
+	case seg[0] == "s" && len(seg) == 3:
+		return t.session(seg[2], func(to int, id string) string { return fmt.Sprintf("/s/%s/%d", id, to) }, path, "session in the path")
+	case seg[0] == "view":
+		return t.session(r.FormValue("item"), func(to int, id string) string { return fmt.Sprintf("/view?item=%d&sid=%s", to, id) },
+			r.URL.RawQuery, "session in the query")
+	case seg[0] == "shop":
+		return t.facets(path)
+	}
+	return t.honest(r)
+}
+
+// anyHost is the one page that all other hosts have.
+func (t *TrapWeb) anyHost(r *http.Request) *trapPage {
+	var b strings.Builder
+	b.WriteString(t.prose(hash(t.seed, 12), 150))
+	for i := range 5 {
+		fmt.Fprintf(&b, "<a href=\"//%s.%s%s/\">a friend</a> ", t.word(hash(t.seed, 13, uint64(i), hashText(r.Host))), TrapDomain, port(r))
+	}
+	return &trapPage{"friends", "hosts", "Friends", b.String()}
+}
+
+func (t *TrapWeb) calendar(year, month string) *trapPage {
+	y, err := strconv.Atoi(year)
+	m, err2 := strconv.Atoi(month)
+	if err != nil || err2 != nil || m < 1 || m > 12 {
+		return nil
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "<p>All that happens in this month. %s<table>", t.prose(hash(t.seed, 14), 60))
+	for d := range 30 {
+		fmt.Fprintf(&b, "<td>%d no events", d+1)
+	}
+	next, last := y*12+m, y*12+m-2
+	fmt.Fprintf(&b, "</table><a href=/calendar/%d/%d>next month</a> <a href=/calendar/%d/%d>month before</a>", next/12, next%12+1,
+		last/12, last%12+1)
+	return &trapPage{"calendar", "calendar", fmt.Sprintf("Events of %s %s", month, year), b.String()}
+}
+
+// session is one of ten texts, whose links have another session each.
+func (t *TrapWeb) session(item string, url func(int, string) string, own, trap string) *trapPage {
+	n, err := strconv.Atoi(item)
+	if err != nil || n < 0 || n > 9 {
+		return nil
+	}
+	var b strings.Builder
+	b.WriteString(t.prose(hash(t.seed, 15, uint64(n), uint64(len(trap))), 200))
+	for i := range 10 {
+		fmt.Fprintf(&b, "<li><a href=\"%s\">Item %d</a>", url(i, t.id(hash(hashText(own), uint64(i)))), i)
+	}
+	return &trapPage{trap + item, trap, "Item " + item, b.String()}
+}
+
+var facetNames = [...]string{"red", "blue", "green", "small", "large", "cotton", "silk", "wool", "new", "sale", "summer", "winter"}
+
+// facets narrow a list of goods that stays the same by one more with each step.
+func (t *TrapWeb) facets(path string) *trapPage {
+	var b strings.Builder
+	b.WriteString(t.prose(hash(t.seed, 16), 220))
+	for _, name := range facetNames {
+		if !strings.HasSuffix(path, "/"+name+"/") {
+			fmt.Fprintf(&b, "<li><a href=%s/>%[1]s</a>", name)
+		}
+	}
+	return &trapPage{"shop", "facets", "The shop", b.String()}
+}
+
+// honestKinds say how the URLs of honest pages begin, of which there are so many in twenty.
+var honestKinds = [...]struct {
+	share int
+	url   func(t *TrapWeb, n int) string
+}{
+	{14, func(t *TrapWeb, n int) string {
+		return fmt.Sprintf("/docs/%s/%s-%d.html", t.word(hash(t.seed, 20, uint64(n/60))), t.word(hash(t.seed, 21, uint64(n))), n)
+	}},
+	{3, func(_ *TrapWeb, n int) string { return fmt.Sprintf("/item/%d/", n) }},
+	{2, func(_ *TrapWeb, n int) string { return fmt.Sprintf("/gallery/%d", n) }},
+	{1, func(_ *TrapWeb, n int) string { return fmt.Sprintf("/archive?page=%d", n) }},
+}
+
+func honestKind(n int) int {
+	for kind, at := 0, n%20; ; kind++ {
+		if at -= honestKinds[kind].share; at < 0 {
+			return kind
+		}
+	}
+}
+
+func (t *TrapWeb) honestURL(n int) string {
+	if n == 0 {
+		return "/"
+	}
+	return honestKinds[honestKind(n)].url(t, n)
+}
+
+// honest finds the page that a URL names by its number.
+func (t *TrapWeb) honest(r *http.Request) *trapPage {
+	digits := strings.TrimSuffix(r.URL.Path, ".html")
+	if r.URL.RawQuery != "" {
+		digits = r.FormValue("page")
+	}
+	digits = strings.Trim(digits, "/")
+	digits = digits[strings.LastIndexAny(digits, "/-")+1:]
+	n, err := strconv.Atoi(digits)
+	if r.URL.Path == "/" {
+		n, err = 0, nil
+	}
+	if err != nil || n < 0 || n >= t.pages || t.honestURL(n) != r.URL.RequestURI() {
+		return nil
+	}
+	about := hash(t.seed, 22, uint64(n))
+	p := &trapPage{text: "honest " + strconv.Itoa(n), title: t.word(about) + " " + t.word(about+1)}
+	same := t.prose(hash(t.seed, 23), 80)
+	switch honestKind(n) {
+	case 0:
+		p.main = t.prose(about, 150+int(about>>40)%400)
+	case 1:
+		p.main = same + t.prose(about, 90)
+	case 2:
+		p.main = same + fmt.Sprintf("<img src=/pictures/%d.jpg>", n)
+	default:
+		p.main = same
+	}
+	var links strings.Builder
+	links.WriteString("<ul>")
+	for to := 8*n + 1; to <= 8*n+8 && to < t.pages; to++ {
+		t.link(&links, to)
+	}
+	for i := range uint64(16) { // lists have links of their own
+		t.link(&links, int(hash(t.seed, 24, uint64(n), i)%uint64(t.pages)))
+	}
+	p.main += links.String() + "</ul>"
+	return p
+}
+
+func (t *TrapWeb) link(b *strings.Builder, to int) {
+	about := hash(t.seed, 22, uint64(to))
+	fmt.Fprintf(b, "<li><a href=\"%s\">%s %s %s</a>", t.honestURL(to), t.word(about), t.word(about+1), t.word(about+2))
+}
+
+func (t *TrapWeb) prose(from uint64, words int) string {
+	var b strings.Builder
+	d := dice(from)
+	b.WriteString("<p>")
+	for i := range words {
+		b.WriteString(t.word(hash(t.seed, 30, uint64(d.ranked(4000)))))
+		if i%12 == 11 {
+			b.WriteByte('.')
+		}
+		b.WriteByte(' ')
+	}
+	b.WriteString("</p>")
+	return b.String()
+}
+
+func (t *TrapWeb) word(from uint64) string {
+	const consonants, vowels = "bdfghklmnprstvz", "aeiou"
+	d := dice(from)
+	var b []byte
+	for range 2 + d.below(2) {
+		b = append(b, consonants[d.below(len(consonants))], vowels[d.below(len(vowels))])
+	}
+	return string(b)
+}
+
+func (t *TrapWeb) id(from uint64) string { return fmt.Sprintf("%016x", hash(t.seed, 31, from)) }
+
+func hashText(s string) uint64 {
+	h := uint64(0)
+	for i := range len(s) {
+		h = hash(h, uint64(s[i]))
+	}
+	return h
+}
