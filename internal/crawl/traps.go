@@ -83,7 +83,7 @@ func (w *worker) compare(rec *page.Record) {
 		s := w.signer.Read(rec.Response.Body[:min(len(rec.Response.Body), maxCompared)])
 		sig = &s
 	}
-	m := w.traps.pages.Offer(rec.URL, weburl.Domain(w.at.Hostname()), rec.Digest, sig)
+	m := w.traps.pages.Offer(rec.URL, w.traps.detector.Domain(w.at), rec.Digest, sig)
 	if m.URL == rec.URL { // as it was before
 		return
 	}

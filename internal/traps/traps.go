@@ -101,6 +101,13 @@ func New(cfg Config) *Detector {
 	return d
 }
 
+// Domain is the registered domain of a URL's host.
+func (d *Detector) Domain(u weburl.URL) string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.scratch.domain(u.Hostname())
+}
+
 // A budget is what a pattern may still fetch in vain.
 type budget struct {
 	left     int32  // of the budget
