@@ -13,6 +13,7 @@ package duplicate
 
 import (
 	"encoding/binary"
+	"strings"
 	"sync"
 )
 
@@ -86,7 +87,7 @@ type Match struct {
 }
 
 // Offer looks for a page that is like one of a domain, and keeps the page if there is none there. sig is nil where the
-// page has no text to compare. The table keeps url as it is.
+// page has no text to compare.
 func (t *Table) Offer(url, domain string, digest [20]byte, sig *Signature) Match {
 	e := entry{url: url, domain: hash(domain), digest: binary.LittleEndian.Uint64(digest[:]), html: sig != nil && !sig.short}
 	if sig != nil {
@@ -96,6 +97,7 @@ func (t *Table) Offer(url, domain string, digest [20]byte, sig *Signature) Match
 	defer t.mu.Unlock()
 	m := t.find(&e)
 	if !m.Domain {
+		e.url = strings.Clone(url) // it may be a part of something large
 		t.keep(e)
 	}
 	return m
