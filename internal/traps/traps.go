@@ -217,8 +217,13 @@ func Pattern(why string) string {
 }
 
 func evidence(w *walk) string {
-	end := w.last().end
-	return fmt.Sprintf("%s: %s, %d new", w.pattern(), stats.Count(int64(end.tried), "pages"), end.fresh)
+	tried, fresh := w.last().end.tried, w.last().end.fresh
+	for n := w.last(); w.ended && n != nil; n = n.parent { // what tells there is the directory
+		if tried, fresh = n.tried, n.fresh; tried >= hopelessAfter {
+			break
+		}
+	}
+	return fmt.Sprintf("%s: %s, %d new", w.pattern(), stats.Count(int64(tried), "pages"), fresh)
 }
 
 // count counts a URL's host. It says why the URL is left out where the domain has too many.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 
 	"kumo/internal/weburl"
@@ -138,8 +139,9 @@ func TestWhatIsGoodBelowATrapIsFetched(t *testing.T) {
 	facet := func(i int) string {
 		return fmt.Sprintf("https://example.com/shop/%s/%s/%s/", name(i%7), name(i%11), name(i%13))
 	}
-	if n, _ := crawl(t, d, 5000, facet, always(Same)); n > 1000 {
-		t.Errorf("%d of facets fetched", n)
+	n, why := crawl(t, d, 5000, facet, always(Same))
+	if n > 1000 || !strings.HasPrefix(why, "example.com/shop/") {
+		t.Errorf("%d of facets fetched: %s", n, why)
 	}
 	if n, why := crawl(t, d, 500, func(i int) string { return good(i + 30) }, always(Fresh)); n != 500 {
 		t.Errorf("%d of 500 goods fetched: %s", n, why)
@@ -147,6 +149,11 @@ func TestWhatIsGoodBelowATrapIsFetched(t *testing.T) {
 	news := func(i int) string { return fmt.Sprintf("https://example.com/news/%s/%d/", name(i%5), i) }
 	if n, why := crawl(t, d, 500, news, always(Fresh)); n != 500 {
 		t.Errorf("%d of 500 news fetched: %s", n, why)
+	}
+	// the evidence is the directory's
+	if why := d.Enter(parse(t, "https://example.com/shop/other/one/")); !strings.HasPrefix(why, "example.com/shop/{rest}: ") ||
+		strings.Contains(why, ": 0 pages") {
+		t.Errorf("%q", why)
 	}
 	// what is below the trap and new after all is found by trying, and fetched then
 	late := func(i int) string { return fmt.Sprintf("https://example.com/shop/late/%d/", i) }
