@@ -11,6 +11,8 @@ import (
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
+
+	"kumo/internal/months"
 )
 
 // earliest is the first day that is believed: before it there were hardly any pages, but there are dates that were
@@ -214,7 +216,7 @@ func readDate(s string, now time.Time) string {
 	return ""
 }
 
-func monthNumber(name string) string { return strconv.Itoa(monthOf[name]) }
+func monthNumber(name string) string { return strconv.Itoa(months.Number(name)) }
 
 var (
 	// Year, month and day with their signs in Chinese, Japanese or Korean, and in Korean with full stops and spaces.

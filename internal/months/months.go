@@ -1,11 +1,12 @@
-package maintext
+// Package months knows the names of the months in some thirty languages.
+package months
 
 import "strings"
 
-// monthNames are the names of the months and their short forms, January to December, a line for each language:
+// names are the names of the months and their short forms, January to December, a line for each language:
 // genitives where dates have them, without full stops. A name that means two different months in two languages stands
 // in neither.
-const monthNames = `
+const names = `
 january jan|february feb|march mar|april apr|may|june jun|july jul|august aug|september sep sept|october oct|november nov|december dec
 januar jänner jan|februar feber|märz mrz mär|april|mai|juni|juli|august|september|oktober okt|november|dezember dez
 janvier janv|février févr fév|mars|avril avr|mai|juin|juillet juil|août|septembre|octobre|novembre|décembre déc
@@ -34,14 +35,16 @@ januari|februari|mac|april|mei|jun|julai|ogos|september|oktober|november|disembe
 يناير|فبراير|مارس|أبريل|مايو|يونيو|يوليو|أغسطس|سبتمبر|أكتوبر|نوفمبر|ديسمبر
 ינואר|פברואר|מרץ|אפריל|מאי|יוני|יולי|אוגוסט|ספטמבר|אוקטובר|נובמבר|דצמבר`
 
-// monthOf is the month that a name in lower case stands for, 1 to 12.
-var monthOf = func() map[string]int {
+// Number is the month that a name in lower case stands for, 1 to 12; 0 if it is none.
+func Number(name string) int { return numbers[name] }
+
+var numbers = func() map[string]int {
 	months := map[string]int{}
-	for line := range strings.Lines(strings.TrimSpace(monthNames)) {
+	for line := range strings.Lines(strings.TrimSpace(names)) {
 		month := 0
-		for names := range strings.SplitSeq(strings.TrimSpace(line), "|") {
+		for words := range strings.SplitSeq(strings.TrimSpace(line), "|") {
 			month++
-			for name := range strings.FieldsSeq(names) {
+			for name := range strings.FieldsSeq(words) {
 				months[name] = month
 			}
 		}

@@ -1,0 +1,273 @@
+package tree
+
+import (
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+// A kind is what the HTML standard says of an element, as far as it matters here.
+type kind uint16
+
+const (
+	void      kind = 1 << iota // it has no end
+	raw                        // what is in it is text
+	inHead                     // it may stand in the head
+	endsP                      // it ends a paragraph by beginning
+	heading                    //
+	wall                       // no end tag in it, and no item, reaches beyond
+	rows                       // a group of rows
+	cell                       //
+	tablePart                  // of a table, or a wall by itself: its end tag reaches through other walls
+	inline                     // an end tag of another closes it, and its own closes nothing else
+	list                       //
+	foreign                    // SVG and MathML, where all elements may close themselves
+)
+
+var kinds = func() map[atom.Atom]kind {
+	kinds := map[atom.Atom]kind{}
+	for is, all := range map[kind][]atom.Atom{
+		void: {atom.Area, atom.Base, atom.Basefont, atom.Bgsound, atom.Br, atom.Col, atom.Embed, atom.Frame, atom.Hr, atom.Image,
+			atom.Img, atom.Input, atom.Keygen, atom.Link, atom.Meta, atom.Param, atom.Source, atom.Track, atom.Wbr},
+		raw: {atom.Script, atom.Style, atom.Title, atom.Textarea, atom.Xmp, atom.Iframe, atom.Noembed, atom.Noframes},
+		inHead: {atom.Base, atom.Basefont, atom.Bgsound, atom.Link, atom.Meta, atom.Noframes, atom.Noscript, atom.Script,
+			atom.Style, atom.Template, atom.Title},
+		endsP: {atom.Address, atom.Article, atom.Aside, atom.Blockquote, atom.Center, atom.Details, atom.Dialog, atom.Dir,
+			atom.Div, atom.Dl, atom.Fieldset, atom.Figcaption, atom.Figure, atom.Footer, atom.Form, atom.H1, atom.H2, atom.H3,
+			atom.H4, atom.H5, atom.H6, atom.Header, atom.Hgroup, atom.Hr, atom.Listing, atom.Main, atom.Menu, atom.Nav, atom.Ol,
+			atom.P, atom.Plaintext, atom.Pre, atom.Section, atom.Summary, atom.Table, atom.Ul, atom.Xmp, atom.Li, atom.Dd,
+			atom.Dt},
+		heading: {atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6},
+		wall: {atom.Applet, atom.Caption, atom.Html, atom.Table, atom.Td, atom.Th, atom.Marquee, atom.Object, atom.Template,
+			atom.Body},
+		rows: {atom.Tbody, atom.Thead, atom.Tfoot},
+		cell: {atom.Td, atom.Th},
+		tablePart: {atom.Table, atom.Caption, atom.Colgroup, atom.Tbody, atom.Thead, atom.Tfoot, atom.Tr, atom.Td, atom.Th,
+			atom.Template, atom.Object, atom.Applet, atom.Marquee},
+		inline: {atom.A, atom.Abbr, atom.B, atom.Bdi, atom.Bdo, atom.Big, atom.Cite, atom.Code, atom.Data, atom.Dfn, atom.Em,
+			atom.Font, atom.I, atom.Kbd, atom.Label, atom.Mark, atom.Nobr, atom.Q, atom.S, atom.Samp, atom.Small, atom.Span,
+			atom.Strike, atom.Strong, atom.Sub, atom.Sup, atom.Time, atom.Tt, atom.U, atom.Var, atom.Ins, atom.Del},
+		list:    {atom.Ul, atom.Ol, atom.Menu, atom.Dl},
+		foreign: {atom.Svg, atom.Math},
+	} {
+		for _, a := range all {
+			kinds[a] |= is
+		}
+	}
+	return kinds
+}()
+
+// start takes a start tag of HTML.
+func (p *Parser) start(name string, a atom.Atom, attrs []html.Attribute, selfClosing bool) {
+	is := kinds[a]
+	if !p.place(a, is, attrs) {
+		return
+	}
+	if p.foreign > 0 {
+		if is&endsP == 0 { // what does ends SVG and MathML, too
+			p.push(name, a, attrs)
+			if selfClosing && !p.tree.Cut {
+				p.pop()
+			}
+			return
+		}
+		for p.foreign > 0 {
+			p.pop()
+		}
+	}
+	p.makeRoom(a, is)
+	switch {
+	case p.tree.Cut:
+	case is&void != 0, selfClosing && is&foreign != 0:
+		p.element(name, a, attrs)
+	case is&raw != 0:
+		p.push(name, a, attrs)
+		if !p.tree.Cut {
+			p.raw(name, a)
+			p.pop()
+		}
+	default:
+		p.push(name, a, attrs)
+	}
+}
+
+// place opens what a tag is in where nobody wrote that, and reports whether the tag makes an element.
+func (p *Parser) place(a atom.Atom, is kind, attrs []html.Attribute) bool {
+	switch a {
+	case atom.Html:
+		if len(p.open) == 1 && !p.body {
+			p.push("html", a, attrs)
+		}
+		return false
+	case atom.Head:
+		if !p.body {
+			p.needHead()
+		}
+		return false
+	case atom.Body, atom.Frameset:
+		if !p.body {
+			p.needBody()
+			if o := p.top(); o.name == atom.Body {
+				p.describe(o.node, attrs)
+			}
+		}
+		return false
+	}
+	switch {
+	case p.body:
+	case is&inHead != 0:
+		if p.needHead(); !p.head {
+			p.needBody()
+		}
+	case !p.head || p.top().name == atom.Head:
+		p.needBody()
+	}
+	return true
+}
+
+// makeRoom closes what an element ends by beginning.
+func (p *Parser) makeRoom(a atom.Atom, is kind) {
+	switch a {
+	case atom.Li:
+		p.endItem(atom.Li, atom.Li)
+	case atom.Dd, atom.Dt:
+		p.endItem(atom.Dd, atom.Dt)
+	case atom.Option, atom.Optgroup:
+		for t := p.top().name; t == atom.Option || t == atom.Optgroup && a == atom.Optgroup; t = p.top().name {
+			p.pop()
+		}
+	case atom.Rp, atom.Rt:
+		for t := p.top().name; t == atom.Rp || t == atom.Rt; t = p.top().name {
+			p.pop()
+		}
+	case atom.Col, atom.Tr, atom.Tbody, atom.Thead, atom.Tfoot, atom.Td, atom.Th, atom.Caption, atom.Colgroup:
+		p.inTable(a, is)
+		return
+	case atom.A:
+		p.endLink()
+	case atom.Button:
+		p.popTo(atom.Button)
+	}
+	if is&endsP != 0 && p.texts > 0 {
+		p.popTo(atom.P)
+	}
+	if is&heading != 0 && p.top().is&heading != 0 {
+		p.pop()
+	}
+}
+
+// endItem closes the item before this one of the same list.
+func (p *Parser) endItem(a, b atom.Atom) {
+	for i := len(p.open) - 1; i > 0; i-- {
+		switch o := p.open[i]; {
+		case o.name == a || o.name == b:
+			p.popBelow(i)
+			return
+		case o.is&(wall|list) != 0:
+			return
+		}
+	}
+}
+
+// endLink closes a link that is open, where only inline elements are open in it.
+func (p *Parser) endLink() {
+	for i := len(p.open) - 1; i > 0 && p.open[i].is&inline != 0; i-- {
+		if p.open[i].name == atom.A {
+			p.popBelow(i)
+			return
+		}
+	}
+}
+
+// inTable closes what is open in a table down to where a row, a cell or a group of rows belongs, and opens what is
+// missing around it. What has no table around it stays: who looks for it finds it.
+func (p *Parser) inTable(a atom.Atom, is kind) {
+	table := len(p.open) - 1
+	for p.open[table].name != atom.Table {
+		if table == 0 || p.open[table].name == atom.Template {
+			return
+		}
+		table--
+	}
+	keep := table + 1 // the first that does not stay open
+	for ; keep < len(p.open); keep++ {
+		o := p.open[keep]
+		if !(o.is&rows != 0 && (a == atom.Tr || is&cell != 0) || o.name == atom.Tr && is&cell != 0 ||
+			o.name == atom.Colgroup && a == atom.Col) {
+			break
+		}
+	}
+	p.popBelow(keep)
+	if p.top().name == atom.Table {
+		switch {
+		case a == atom.Tr || is&cell != 0:
+			p.push("tbody", atom.Tbody, nil)
+		case a == atom.Col:
+			p.push("colgroup", atom.Colgroup, nil)
+		}
+	}
+	if is&cell != 0 && p.top().is&rows != 0 {
+		p.push("tr", atom.Tr, nil)
+	}
+}
+
+// popTo closes the innermost element of the name, and all in it.
+func (p *Parser) popTo(a atom.Atom) {
+	for i := len(p.open) - 1; i > 0; i-- {
+		switch o := p.open[i]; {
+		case o.name == a:
+			p.popBelow(i)
+			return
+		case o.is&wall != 0 || a == atom.P && o.name == atom.Button:
+			return
+		}
+	}
+}
+
+// popBelow closes the i-th open element, and all in it.
+func (p *Parser) popBelow(i int) {
+	for len(p.open) > i {
+		p.pop()
+	}
+}
+
+// close takes an end tag of HTML.
+func (p *Parser) close(name string, a atom.Atom) {
+	is := kinds[a]
+	switch {
+	case a == atom.Html || a == atom.Body:
+		return // what comes behind is tablePart of it
+	case a == atom.Br:
+		p.start(name, a, nil, false)
+		return
+	case is&void != 0:
+		return
+	}
+	for i := len(p.open) - 1; i > 0; i-- {
+		o := p.open[i]
+		if o.name == a && (a != 0 || p.tree.nodes[o.node].Data == name) || is&o.is&heading != 0 {
+			if p.deeper > 0 && i != len(p.open)-1 {
+				break
+			}
+			p.popBelow(i)
+			return
+		}
+		if o.name == atom.Table || o.is&wall != 0 && is&tablePart == 0 || is&inline != 0 && o.is&inline == 0 && a != 0 {
+			break
+		}
+	}
+	p.deeper = max(0, p.deeper-1)
+}
+
+// closeXML closes the innermost element of a name, and all in it.
+func (p *Parser) closeXML(name string) {
+	for i := len(p.open) - 1; i > 0; i-- {
+		if p.tree.nodes[p.open[i].node].Data == name {
+			if p.deeper > 0 && i != len(p.open)-1 {
+				break
+			}
+			p.popBelow(i)
+			return
+		}
+	}
+	p.deeper = max(0, p.deeper-1)
+}

@@ -1,0 +1,247 @@
+// Package tree makes the tree of a page, and finds elements in it by CSS selectors.
+//
+// The tree is made in one pass, with the names and rules of the HTML standard that matter for pages as they are: void
+// elements, raw text, what the ends of paragraphs, items, options, rows and cells are where nobody wrote them, and the
+// elements that are always there (html, head, body, tbody). What is nested wrongly is not moved about as browsers move
+// it: no element comes twice, and none leaves the place where it was written. So the tree is linear in the page in time
+// and room, and the elements lie in the order of the document: what is in an element is a stretch of them.
+//
+// XML keeps the case of its names, closes what it says, and has no such rules.
+//
+// Bounds: [Parser] says how many nodes a tree may have; elements more than 512 deep lie beside each other, as in
+// browsers; of an element 128 attributes are kept. A Tree has a budget of steps that all selectors of it share.
+package tree
+
+import (
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+// Bounds of a tree.
+const (
+	maxDepth = 512
+	maxAttrs = 128
+	// MaxNodes is how many elements and texts a tree has by default: some 20 MB of memory.
+	MaxNodes = 100_000
+)
+
+// A Tree is a page. Its nodes are numbered in the order of the document; 0 is the document itself.
+type Tree struct {
+	Cut bool // there is more to the page than the tree may have
+
+	nodes []*html.Node
+	at    []place
+	spent int    // steps
+	masks []mask // room of selectors
+}
+
+// A place is where a node lies.
+type place struct {
+	parent, end  int32 // its parent; behind its last descendant
+	before, last int32 // elements: the one before it with the same parent, its last child; 0 for none
+	class        string
+}
+
+// A Parser makes trees, one after another: the next takes the room of the last.
+type Parser struct {
+	max   int // nodes
+	tree  Tree
+	slabs [][]html.Node
+	attrs [][]html.Attribute
+	used  int // nodes
+	given int // attributes of the last slab that are in use
+
+	src     string
+	pos     int
+	xml     bool
+	open    []opened // the document, and elements that are open, the innermost last
+	texts   int      // of open: paragraphs
+	deeper  int      // elements that were closed for want of depth
+	foreign int      // of open: svg and math
+	body    bool     // it has begun
+	head    bool     // it is open
+}
+
+// New returns a parser of trees with at most so many nodes; MaxNodes for 0.
+func New(max int) *Parser {
+	if max <= 0 {
+		max = MaxNodes
+	}
+	return &Parser{max: max}
+}
+
+// An opened element is one whose end has not come.
+type opened struct {
+	node int32
+	name atom.Atom
+	is   kind
+}
+
+const slab = 256 // nodes, and attributes
+
+// Parse makes the tree of a page in UTF-8. It is good until the next is made.
+func (p *Parser) Parse(src string, xml bool) *Tree {
+	p.reset(src, xml)
+	p.add(html.Node{Type: html.DocumentNode})
+	p.open = append(p.open, opened{})
+	for p.pos < len(p.src) && !p.tree.Cut {
+		p.next()
+	}
+	if !p.xml && !p.tree.Cut {
+		p.needBody()
+	}
+	for _, o := range p.open {
+		p.tree.at[o.node].end = int32(len(p.tree.nodes))
+	}
+	return &p.tree
+}
+
+func (p *Parser) reset(src string, xml bool) {
+	t := &p.tree
+	clear(t.nodes)
+	clear(t.at)
+	*t = Tree{nodes: t.nodes[:0], at: t.at[:0], masks: t.masks[:0]}
+	*p = Parser{max: p.max, tree: *t, slabs: p.slabs, attrs: p.attrs[:min(len(p.attrs), 1)], src: src, xml: xml,
+		open: p.open[:0]}
+	const most = 8192 / slab // nodes that are kept for the next page
+	if len(p.slabs) > most {
+		p.slabs = p.slabs[:most]
+	}
+}
+
+// add makes a node the last child of the innermost open element.
+func (p *Parser) add(n html.Node) int32 {
+	t := &p.tree
+	if len(t.nodes) >= p.max {
+		t.Cut = true
+		return -1
+	}
+	if p.used/slab == len(p.slabs) {
+		p.slabs = append(p.slabs, make([]html.Node, slab))
+	}
+	node := &p.slabs[p.used/slab][p.used%slab]
+	*node = n
+	p.used++
+	i := int32(len(t.nodes))
+	t.nodes, t.at = append(t.nodes, node), append(t.at, place{end: i + 1})
+	if len(p.open) == 0 {
+		return i
+	}
+	up := p.top().node
+	parent := t.nodes[up]
+	t.at[i].parent = up
+	node.Parent, node.PrevSibling = parent, parent.LastChild
+	if parent.LastChild == nil {
+		parent.FirstChild = node
+	} else {
+		parent.LastChild.NextSibling = node
+	}
+	parent.LastChild = node
+	return i
+}
+
+// push adds an element and opens it.
+func (p *Parser) push(name string, a atom.Atom, attrs []html.Attribute) {
+	if len(p.open) > maxDepth {
+		p.pop()
+		p.deeper++
+	}
+	i := p.element(name, a, attrs)
+	if i < 0 {
+		return
+	}
+	is := kinds[a]
+	p.open = append(p.open, opened{i, a, is})
+	if is&foreign != 0 {
+		p.foreign++
+	}
+	if a == atom.P {
+		p.texts++
+	}
+}
+
+// element adds an element that is not opened.
+func (p *Parser) element(name string, a atom.Atom, attrs []html.Attribute) int32 {
+	i := p.add(html.Node{Type: html.ElementNode, Data: name, DataAtom: a})
+	if i < 0 {
+		return i
+	}
+	p.describe(i, attrs)
+	up := &p.tree.at[p.tree.at[i].parent]
+	p.tree.at[i].before, up.last = up.last, i
+	return i
+}
+
+// describe gives an element its attributes.
+func (p *Parser) describe(i int32, attrs []html.Attribute) {
+	p.tree.nodes[i].Attr = attrs
+	for j := range attrs {
+		if attrs[j].Key == "class" {
+			p.tree.at[i].class = attrs[j].Val
+		}
+	}
+}
+
+func (p *Parser) top() opened { return p.open[len(p.open)-1] }
+
+func (p *Parser) pop() {
+	o := p.top()
+	p.open = p.open[:len(p.open)-1]
+	p.tree.at[o.node].end = int32(len(p.tree.nodes))
+	if o.is&foreign != 0 {
+		p.foreign--
+	}
+	if o.name == atom.P {
+		p.texts--
+	}
+	if o.name == atom.Head {
+		p.head = false
+	}
+}
+
+// text adds what stands between two tags.
+func (p *Parser) text(s string) {
+	if s == "" {
+		return
+	}
+	if !p.xml && !p.body && (!p.head || p.top().name == atom.Head) {
+		if isBlank(s) {
+			return
+		}
+		p.needBody()
+	}
+	if p.xml && len(p.open) == 1 {
+		return // outside of the root
+	}
+	p.add(html.Node{Type: html.TextNode, Data: s})
+}
+
+func isBlank(s string) bool { return strings.Trim(s, " \t\r\n\f") == "" }
+
+// needBody opens html and body, where that is not yet done.
+func (p *Parser) needBody() {
+	if p.body {
+		return
+	}
+	p.needHead()
+	if p.head {
+		for p.head {
+			p.pop()
+		}
+	}
+	p.body = true
+	p.push("body", atom.Body, nil)
+}
+
+// needHead opens html and head, which come first.
+func (p *Parser) needHead() {
+	if len(p.open) == 1 {
+		p.push("html", atom.Html, nil)
+	}
+	if len(p.open) == 2 && p.tree.nodes[p.top().node].FirstChild == nil {
+		p.head = true
+		p.push("head", atom.Head, nil)
+	}
+}
