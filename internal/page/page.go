@@ -184,6 +184,12 @@ type Robots struct {
 	UnavailableAfter             time.Time // zero if the page does not say
 }
 
+// Fields are a record that a rule has made of a page.
+type Fields struct {
+	Rule   string
+	Values []byte // a JSON object
+}
+
 // A MainText is what a page is about, without what every page of its site has around it. "" is what the page does not
 // say.
 type MainText struct {
@@ -212,6 +218,7 @@ type Record struct {
 	// of its URL when it was fetched, by the links that were found until then; 0 if the crawl's order goes by none
 	Importance float64
 	Text       *MainText // the page's main text, if the crawl was asked for texts and the page has one
+	Fields     []Fields  // the records that rules have made of the page, if the crawl was given rules
 
 	Robots  bool   // this is a host's robots.txt, fetched for its rules
 	Digest  Digest // SHA-1 of Response.Payload

@@ -267,7 +267,7 @@ func (k *key) fits(n *html.Node, class string) bool {
 type mask struct{ here, above, before uint32 }
 
 // Steps is how many a tree may take, for all that is looked for in it. A step takes some nanoseconds.
-const Steps = 50_000_000
+const Steps = 10_000_000
 
 // Spend takes steps off the tree's budget, and reports whether there were as many.
 func (t *Tree) Spend(steps int) bool {
