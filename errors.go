@@ -33,7 +33,7 @@ var options = map[string]string{
 var commandOnly = map[string]bool{"bandwidth": true, "dns-server": true, "fresh": true, "input-file": true,
 	"ip-delay": true, "max-backoff": true, "max-crawl-delay": true, "metrics": true, "min-free-disk": true, "moved": true,
 	"outage-wait": true, "rate-dns": true, "release-trap": true, "script-paths": true, "skip-bad-seeds": true,
-	"slices": true, "text": true}
+	"slices": true, "text": true, "fields": true}
 
 var aFlag = regexp.MustCompile(`(kumo [a-z]+ )?--([a-z][a-z-]*[a-z])`)
 

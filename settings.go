@@ -129,6 +129,10 @@ func (c *Crawler) goOn() error {
 			return fmt.Errorf("kumo: the crawl in %s writes text.jsonl, which kumo crawl alone does: go on with "+
 				"kumo crawl --out %[1]s", c.job.Dir)
 		}
+		if one(was[job.FieldsKey]) != "" {
+			return fmt.Errorf("kumo: the crawl in %s writes fields.jsonl, which kumo crawl alone does: go on with "+
+				"kumo crawl --out %[1]s", c.job.Dir)
+		}
 		for _, l := range lastings {
 			if err := c.goOnWith(&l, was); err != nil {
 				return err

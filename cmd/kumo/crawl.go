@@ -42,6 +42,7 @@ const crawlLong = `Crawl from the given URLs and keep what is found in a folder 
   index.cdxj       the index of them all
   pages.jsonl      a line a page
   text.jsonl       with --text: a line for each page with a main text
+  fields.jsonl     with --fields: a line for each record that rules make of a page
   crawl.log        a line a visit, in Heritrix's twelve fields
   skipped.jsonl    a line for each URL within reach that was left out, with the rule
   report.json      what the crawl came to
@@ -134,7 +135,7 @@ func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 	if c.Resumed {
 		if c.Waiting == 0 && len(o.job.Crawl.Recrawl.Intervals) == 0 {
 			show.log.Info("nothing waits in this crawl: it is done unless a new seed is given, or more is let in " +
-				"(--depth, --max-pages-per-host, --embeds, --text); --fresh sets it aside and begins again")
+				"(--depth, --max-pages-per-host, --embeds, --text, --fields); --fresh sets it aside and begins again")
 		}
 		show.log.Info("continuing", "folder", o.job.Dir, "pages", c.Stats.Pages(), "urls_waiting", c.Waiting, "urls_known",
 			c.Known)

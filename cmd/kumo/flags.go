@@ -35,6 +35,7 @@ type options struct {
 	ignore    []string
 	sitemaps  string
 	text      bool
+	fields    string
 	minFree   int64
 	include   []string
 	exclude   []string
@@ -169,6 +170,8 @@ func (o *options) bindOutput(f *pflag.FlagSet) {
 	j := &o.job
 	f.StringSliceVar(&j.Formats, "format", []string{"warc", "jsonl"}, "what to write: warc, jsonl")
 	f.BoolVar(&o.text, "text", false, "write each page's main text, headline, author and date to text.jsonl, too")
+	f.StringVar(&o.fields, job.FieldsKey, "", "make records of pages by the rules in this YAML `FILE`, and write them to "+
+		"fields.jsonl (see docs/fields.md, kumo check fields)")
 	j.WARCSize = 1e9
 	f.Var(size{&j.WARCSize}, "warc-size", "begin a new WARC file at this size")
 	f.BoolVar(&j.Moved, "moved", false, "finished WARC files that are no longer in the folder were moved away on purpose")
@@ -237,6 +240,9 @@ func (o *options) finish() (err error) {
 	j.Crawl.MinFree = uint64(o.minFree)
 	if o.text {
 		j.Text = mainTexts(o.job.Shares)
+	}
+	if j.Fields, err = o.loadFields(); err != nil {
+		return err
 	}
 	if j.Frontier.MaxDelay = o.maxDelay; o.maxDelay == 0 {
 		j.Frontier.MaxDelay = -1

@@ -25,7 +25,7 @@ var (
 		"no-cookies",
 		"insecure", "connect-timeout", "timeout", "tries", "max-body", "allow-private", "format", "text", "warc-size",
 		"compress"}
-	nodeFlags = []string{"concurrency", "memory", "min-free-disk", "max-rate", "rate-dns", "bandwidth", "block-file", "header",
+	nodeFlags = []string{"concurrency", "memory", "min-free-disk", "max-rate", "rate-dns", "bandwidth", "block-file", job.FieldsKey, "header",
 		"cookies", "login", "user",
 		"password", "proxy", "resolve", "dns-server", "outage-wait", "checkpoint", "commit", "metrics", "verbose", "quiet",
 		"log-json"}

@@ -28,7 +28,7 @@ func (v *verb[In, Out]) command() *cobra.Command {
 	var asJSON, lines bool
 	short, _, _ := strings.Cut(v.about, "\n")
 	cmd := &cobra.Command{Use: v.use, Short: short, Example: v.examples,
-		Long: fmt.Sprintf("%s\n\nAs JSON Lines: %s.", v.about, fields[In, Out]()),
+		Long: fmt.Sprintf("%s\n\nAs JSON Lines: %s.", v.about, fieldNames[In, Out]()),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case lines && (asJSON || len(args) > 0):
@@ -77,8 +77,8 @@ func writeJSON(w io.Writer, out any) error {
 	return enc.Encode(out)
 }
 
-// fields names the fields of input and output.
-func fields[In, Out any]() string {
+// fieldNames names the fields of input and output.
+func fieldNames[In, Out any]() string {
 	needed, others := check.Fields[In]()
 	_, out := check.Fields[Out]()
 	in := strings.Join(needed, ", ")

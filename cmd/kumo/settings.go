@@ -30,7 +30,7 @@ var (
 	// lasting settings decide what the crawl has already left out or written; they cannot change, or only so that more
 	// is let in (job.Widening).
 	lasting = []string{"name", "scope", "include", "exclude", "depth", "canon", "embeds", "format", "robots", "ignore",
-		"sitemaps", "script-paths", "text", "max-pages-per-host", job.SlicesKey}
+		"sitemaps", "script-paths", "text", job.FieldsKey, "max-pages-per-host", job.SlicesKey}
 )
 
 // settle reads the settings from where they are given: flags and the environment, then the --config file, then the
@@ -202,6 +202,9 @@ func (o *options) checkSaved(f *pflag.FlagSet, s settings.Setting, now []setting
 	if slices.Contains(job.Widening, s.Key) {
 		change = "may only grow"
 	}
+	if s.Key == job.FieldsKey {
+		change = "may only become another file"
+	}
 	return usagef("the crawl in %s was begun with --%s %s, and that %s: name another folder with --out, or "+
 		"begin again with --fresh, which sets this one aside",
 		o.job.Dir, s.Key, strings.Join(s.Values, ","), change)
@@ -210,6 +213,9 @@ func (o *options) checkSaved(f *pflag.FlagSet, s settings.Setting, now []setting
 // checkUnsaved refuses lasting settings that the crawl was begun without.
 func (o *options) checkUnsaved(f *pflag.FlagSet, saved []settings.Setting) error {
 	for _, key := range lasting {
+		if key == job.FieldsKey {
+			continue // it may come any time
+		}
 		fl := f.Lookup(key)
 		known := slices.ContainsFunc(saved, func(s settings.Setting) bool { return s.Key == key })
 		if !known && fl.Changed && fl.Value.String() != fl.DefValue {

@@ -21,7 +21,7 @@ const (
 // a program that imports kumo links what finds texts only where it asks for them.
 func mainTexts(shares func() crawl.Shares) func(*page.Response, *page.Page) (*page.MainText, error) {
 	places := sync.OnceValue(func() chan struct{} { return make(chan struct{}, shares().Texts()) })
-	most := sync.OnceValue(func() int { return int(min(max(shares()/16, leastTextBody), mostTextBody)) })
+	most := sync.OnceValue(func() int { return mostText(shares()) })
 	return func(resp *page.Response, pg *page.Page) (*page.MainText, error) {
 		body := resp.Body
 		if int64(len(body)) <= shares().DeskRoom() {
@@ -44,3 +44,6 @@ func mainTexts(shares func() crawl.Shares) func(*page.Response, *page.Page) (*pa
 			Lang: t.Language()}, err
 	}
 }
+
+// mostText is how much of a body is read.
+func mostText(shares crawl.Shares) int { return int(min(max(shares/16, leastTextBody), mostTextBody)) }

@@ -27,6 +27,7 @@ const verifyLong = `Check all files of the crawl in DIR (default: this folder) a
   cdxj       every record has its line, every line its record; lines are sorted; index.cdxj has them all
   pages      every line of pages.jsonl names its record, with its digest, status and title; every record has its line
   text       every line of text.jsonl is of a page
+  fields     every line of fields.jsonl is of a page, and names its record
   crawl.log  every fetch has one line, with the time, size and digest of its page
   skipped    what was left out was not fetched, and is known
   asides     the same for what was set aside

@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"kumo/internal/stats"
 )
 
 func (out RobotsOut) show(s *sheet) {
@@ -70,6 +72,37 @@ func (out TextOut) show(s *sheet) {
 	}
 }
 
+func (out FieldsOut) show(s *sheet) {
+	for _, r := range out.Rules {
+		s.next()
+		if !r.Matches {
+			s.row("rule "+r.Rule, "is not for the URL")
+			continue
+		}
+		said := stats.Count(r.Records, "records")
+		if r.Lacking > 0 {
+			said += fmt.Sprintf(", %d more %s a field that is required", r.Lacking, stats.Either(r.Lacking, "lacks", "lack"))
+		}
+		s.row("rule "+r.Rule, said)
+		for _, f := range r.Fields {
+			often := ""
+			if f.Found+f.Missed > 1 {
+				often = fmt.Sprintf(" (in %d of %d)", f.Found, f.Found+f.Missed)
+			}
+			if f.Found > 0 {
+				s.row("  "+f.Field, string(f.Value)+often, f.Source)
+			}
+			if f.Missed > 0 {
+				missing := "missing: "
+				if f.Required {
+					missing = "MISSING, and required: "
+				}
+				s.row("  "+f.Field, missing+f.Why)
+			}
+		}
+	}
+}
+
 func (out MIMEOut) show(s *sheet) {
 	switch {
 	case out.undeclared:
@@ -107,3 +140,14 @@ func Note(answer any) string {
 func (out LinksOut) note() string { return cmp.Or(out.Malformed, out.unread) }
 
 func (out SitemapOut) note() string { return out.Malformed }
+
+func (out FieldsOut) note() string {
+	var all []string
+	if out.anyURL {
+		all = append(all, "no URL is given: each rule is tried, whatever URLs it is for")
+	}
+	if out.Cut {
+		all = append(all, "the page is larger than what is read of it")
+	}
+	return strings.Join(all, "\n")
+}

@@ -121,7 +121,9 @@ type Parts struct {
 	// which reads up to so much of a body, and has room for as much of its links
 	NewParser func(room int64) Parser
 	// gives a page's main text; nil if nobody asked for texts
-	Text    func(*page.Response, *page.Page) (*page.MainText, error)
+	Text func(*page.Response, *page.Page) (*page.MainText, error)
+	// makes records of a page by rules; nil without rules
+	Fields  func(*page.Response, *page.Page) ([]page.Fields, error)
 	Stores  []store.Store
 	Journal journal.Journal
 	// whose hosts are, where several nodes share a crawl; nil: all are this node's

@@ -88,6 +88,7 @@ type reading struct {
 	pool    *readPool
 	decoder *fetch.Decoder
 	text    func(*page.Response, *page.Page) (*page.MainText, error)
+	fields  func(*page.Response, *page.Page) ([]page.Fields, error)
 }
 
 // limits are what bounds the crawl.
@@ -155,7 +156,7 @@ func New(cfg Config, p Parts, s *recovery.State) *Engine {
 		listener: p.Listener, hooks: p.Hooks, ranks: newRanking(p.Ranks, cfg.Prefer, p.Listener),
 		known: known{seen: s.Views.Seen, digests: s.Views.Digests},
 		reading: reading{pool: newReadPool(p.NewParser, cfg.Shares), decoder: fetch.NewDecoder(cfg.Shares.windows()),
-			text: p.Text},
+			text: p.Text, fields: p.Fields},
 		rules: policy.Rules{Scope: p.Scope, Block: p.Block, Include: cfg.Include, Exclude: cfg.Exclude, MaxDepth: cfg.Depth,
 			MaxRedirects: cfg.MaxRedirects, Embeds: cfg.Embeds},
 		limits:   limits{quota: policy.NewQuota(cfg.Pages, cfg.PagesPerHost, s.Stats.NewPages()), rate: newLimiter(cfg.Rate)},

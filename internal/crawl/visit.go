@@ -262,6 +262,9 @@ func (w *worker) read(ctx context.Context, rec *page.Record, it *item.Item) erro
 	if err := w.readText(rec); err != nil && rec.Response.Malformed == "" {
 		rec.Response.Malformed = err.Error()
 	}
+	if err := w.readFields(rec); err != nil && rec.Response.Malformed == "" {
+		rec.Response.Malformed = err.Error()
+	}
 	if rec.Digest, err = digest(rec.Response); err != nil {
 		return err
 	}
@@ -361,6 +364,15 @@ func (w *worker) readText(rec *page.Record) (err error) {
 	if rec.Text, err = w.reading.text(rec.Response, rec.Page); rec.Text != nil {
 		return nil // what was found before a bound is worth more than that there is one
 	}
+	return err
+}
+
+// readFields gives the record what rules make of its page, on the terms of readText.
+func (w *worker) readFields(rec *page.Record) (err error) {
+	if w.reading.fields == nil || rec.NoIndex || rec.NoArchive || rec.Response.Status != http.StatusOK {
+		return nil
+	}
+	rec.Fields, err = w.reading.fields(rec.Response, rec.Page)
 	return err
 }
 

@@ -19,6 +19,7 @@ type Page struct {
 	URL  string
 	Text string // in UTF-8
 	XML  bool   // it is XML, and not HTML
+	Any  bool   // all rules are for it, whatever its URL is
 }
 
 // A Result is what the rules have made of a page.
@@ -63,7 +64,7 @@ func (rs *Rules) NewReader() *Reader { return &Reader{rules: rs, parser: tree.Ne
 func (r *Reader) Read(p Page, explain bool) (res Result) {
 	parsed := false
 	for _, rule := range r.rules.rules {
-		if !rule.isFor(p.URL) {
+		if !p.Any && !rule.isFor(p.URL) {
 			continue
 		}
 		if !parsed {

@@ -24,15 +24,22 @@ const (
 	maxCounts = 10_000
 )
 
-// NewTally returns a tally that goes on from what earlier runs have counted.
-func NewTally(before []stats.FieldCounts) *Tally {
-	t := &Tally{counts: map[tallied]*stats.FieldCounts{}, hosts: map[string]int{}}
+// NewTally returns a tally of nothing.
+func NewTally() *Tally {
+	return &Tally{counts: map[tallied]*stats.FieldCounts{}, hosts: map[string]int{}}
+}
+
+// GoOn has a tally go on from what earlier runs have counted.
+func (t *Tally) GoOn(before []stats.FieldCounts) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	for _, c := range before {
 		c.Fields = slices.Clone(c.Fields)
+		if t.counts[tallied{c.Rule, c.Host}] == nil {
+			t.hosts[c.Rule]++
+		}
 		t.counts[tallied{c.Rule, c.Host}] = &c
-		t.hosts[c.Rule]++
 	}
-	return t
 }
 
 // Add counts what was found on a page of a host.

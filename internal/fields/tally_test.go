@@ -23,14 +23,16 @@ func TestChange(t *testing.T) {
 		{"there", 1, 50, 0, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			tally := NewTally(nil)
+			tally := NewTally()
 			for i := range c.pages + c.after {
 				f := FieldResult{Path: "price", Missed: 1}
 				if i < c.pages && i%c.every == 0 {
 					f.Found, f.Missed = 1, 0
 				}
 				if i == c.pages/2 { // another run goes on
-					tally = NewTally(tally.Counts())
+					before := tally.Counts()
+					tally = NewTally()
+					tally.GoOn(before)
 				}
 				tally.Add("a", &Result{Rules: []RuleResult{{Rule: "r", Records: f.Found, Fields: []FieldResult{f}}}})
 			}
@@ -44,7 +46,7 @@ func TestChange(t *testing.T) {
 
 // TestTallyBound counts pages of more hosts than there is room for.
 func TestTallyBound(t *testing.T) {
-	tally := NewTally(nil)
+	tally := NewTally()
 	for i := range 3 * maxHosts {
 		tally.Add(fmt.Sprint("host", i), &Result{Rules: []RuleResult{{Rule: "r"}}})
 	}

@@ -20,6 +20,7 @@ import (
 	"kumo/internal/policy"
 	"kumo/internal/seeds"
 	"kumo/internal/settings"
+	"kumo/internal/stats"
 	"kumo/internal/store"
 	"kumo/internal/weburl"
 )
@@ -65,9 +66,19 @@ type Job struct {
 	// to link.
 	Text func(*page.Response, *page.Page) (*page.MainText, error)
 
+	Fields *Fields // nil: nobody wants records of pages
+
 	Settings []settings.Setting // in effect, without secrets, for config.yaml and warcinfo
 	Listener crawl.Listener
 	Warn     func(error) // told what is wrong but does not stop the crawl
+}
+
+// Fields make records of pages for fields.jsonl, by rules. What reads pages is the caller's to link.
+type Fields struct {
+	Read func(*page.Response, *page.Page) ([]page.Fields, error)
+	// is told what earlier runs have counted, before the run
+	Before func([]stats.FieldCounts)
+	Counts func() []stats.FieldCounts
 }
 
 // UserAgent is the one in effect: what the user has set, or else what follows from the contact.

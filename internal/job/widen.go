@@ -7,7 +7,7 @@ import (
 )
 
 // Widening are the settings of a crawl that may only grow once it has begun: what they left out is let in then.
-var Widening = []string{"depth", "max-pages-per-host", "embeds", "text", NoTrapsKey, ReleaseTrapKey}
+var Widening = []string{"depth", "max-pages-per-host", "embeds", "text", FieldsKey, NoTrapsKey, ReleaseTrapKey}
 
 // The settings of the guard against traps: that there is none, and the patterns of URLs that are fetched all the same.
 // Both may also be taken back.
@@ -16,10 +16,17 @@ const (
 	ReleaseTrapKey = "release-trap"
 )
 
+// FieldsKey is the setting that names the rules for records. Other rules may take their place, for pages that come
+// then; there is no way back to none.
+const FieldsKey = "fields"
+
 // Widens reports whether a setting leaves out less than it did.
 func Widens(key string, was, now []string) bool {
 	if key == ReleaseTrapKey {
 		return slices.ContainsFunc(now, func(pattern string) bool { return !slices.Contains(was, pattern) })
+	}
+	if key == FieldsKey {
+		return len(now) == 1 && now[0] != "" && !slices.Equal(was, now)
 	}
 	if !slices.Contains(Widening, key) || len(was) != 1 || len(now) != 1 || was[0] == now[0] {
 		return false

@@ -24,7 +24,7 @@ func (r *repairer) gather() error {
 	if err := r.gatherWARCs(c); err != nil {
 		return err
 	}
-	for _, name := range []string{"pages.jsonl", "crawl.log", "text.jsonl"} {
+	for _, name := range []string{"pages.jsonl", "crawl.log", "text.jsonl", "fields.jsonl"} {
 		if err := c.Link(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 
 	"kumo/internal/crawl"
 	"kumo/internal/fetch"
+	"kumo/internal/folder"
 	"kumo/internal/frontier"
 	"kumo/internal/job"
 	"kumo/internal/policy"
@@ -20,6 +21,7 @@ func (s *Session) Run(ctx context.Context) (*stats.Report, error) {
 	before := s.Stats.Totals()
 	report := &stats.Report{Crawl: s.Job.Name, Started: s.Job.Now()}
 	s.run.Store(&run{*report, before})
+	s.countOn()
 	close := s.answer()
 	watching, enough := context.WithCancel(context.WithoutCancel(ctx))
 	var watch sync.WaitGroup
@@ -56,6 +58,20 @@ func (s *Session) fill(r *stats.Report) {
 	r.Known, r.Waiting, r.Hosts = s.Engine.Known(), counts.URLs+int(r.Forsaken), counts.Hosts
 	r.Refused = s.Engine.Refused()
 	r.Cookies, r.CookiesEvicted = s.Engine.Cookies()
+	if s.Job.Fields != nil {
+		r.Fields = s.Job.Fields.Counts()
+	}
+}
+
+// countOn has what rules find be counted on from where the last run has said that it is. What one counted that was
+// killed is not known.
+func (s *Session) countOn() {
+	if s.Job.Fields == nil || s.Folder == nil {
+		return
+	}
+	if last, err := folder.ReadReport(s.Folder.Dir); err == nil && last != nil {
+		s.Job.Fields.Before(last.Fields)
+	}
 }
 
 // ended says in a few words how a run ended.

@@ -25,6 +25,7 @@ const (
 	kindRefer                     // a revisit, or the index of digests, names a record
 	kindPage                      // a line of pages.jsonl
 	kindText                      // a line of text.jsonl
+	kindFields                    // a line of fields.jsonl
 	kindVisit                     // a line of crawl.log
 	kindSkip                      // a line of skipped.jsonl
 	kindAside                     // set aside

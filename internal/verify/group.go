@@ -62,6 +62,8 @@ func (g *group) take(c *claim) {
 		g.page(&f)
 	case kindText:
 		g.text(&f)
+	case kindFields:
+		g.fields(&f)
 	case kindVisit:
 		g.visit(&f)
 	case kindSkip:

@@ -55,6 +55,21 @@ func (g *group) text(f *fact) {
 	}
 }
 
+// fields finds the line of the page that a record was made of.
+func (g *group) fields(f *fact) {
+	for i := range g.pages {
+		if p := &g.pages[i]; p.Time == f.Time {
+			if f.File >= 0 && (p.File != f.File || p.Offset != f.Offset) {
+				g.fault(checkFields, "fields.jsonl", f.At, "pages.jsonl has the page's record at another place")
+			}
+			return
+		}
+	}
+	if !g.v.tally.unlisted {
+		g.fault(checkFields, "fields.jsonl", f.At, "pages.jsonl has no line of this visit")
+	}
+}
+
 // visit compares a line of crawl.log with the line of its page.
 func (g *group) visit(f *fact) {
 	const name = "crawl.log"

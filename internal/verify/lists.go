@@ -19,6 +19,7 @@ func (v *verifier) lists() error {
 	}{
 		{checkPages, "pages.jsonl", "pages", v.pageLine},
 		{checkText, "text.jsonl", "texts", v.textLine},
+		{checkFields, jsonl.FieldsName, "records", v.fieldsLine},
 		{checkLog, "crawl.log", "visits", v.visitLine},
 		{checkSkipped, "skipped.jsonl", "lines", v.skipLine},
 	} {
@@ -62,6 +63,18 @@ func (v *verifier) textLine(l line) error {
 		return err
 	}
 	return must(v.claim(t.URL, kindText, fact{At: l.at, Time: t.Time.UnixMicro()}))
+}
+
+func (v *verifier) fieldsLine(l line) error {
+	r, err := jsonl.ParseFields(l.text)
+	if err != nil {
+		return err
+	}
+	f := fact{At: l.at, File: -1, Offset: r.Offset, Time: r.Time.UnixMicro()}
+	if r.WARC != "" {
+		f.File = v.files.of(r.WARC)
+	}
+	return must(v.claim(r.URL, kindFields, f))
 }
 
 func (v *verifier) visitLine(l line) error {

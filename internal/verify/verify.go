@@ -98,6 +98,7 @@ const (
 	checkCDXJ     = "cdxj"
 	checkPages    = "pages"
 	checkText     = "text"
+	checkFields   = "fields"
 	checkLog      = "crawl.log"
 	checkSkipped  = "skipped"
 	checkDeferred = "deferred"
@@ -107,7 +108,7 @@ const (
 	checkSettings = "settings"
 )
 
-var order = []string{checkJournal, checkSeen, checkDigests, checkFrontier, checkWARC, checkCDXJ, checkPages, checkText,
+var order = []string{checkJournal, checkSeen, checkDigests, checkFrontier, checkWARC, checkCDXJ, checkPages, checkText, checkFields,
 	checkLog,
 	checkSkipped, checkDeferred, checkRoots, checkURLs, checkReport, checkSettings}
 

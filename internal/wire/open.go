@@ -20,6 +20,7 @@ import (
 	"kumo/internal/job"
 	"kumo/internal/journal"
 	"kumo/internal/login"
+	"kumo/internal/page"
 	"kumo/internal/parse"
 	"kumo/internal/policy"
 	"kumo/internal/repair"
@@ -279,6 +280,14 @@ func (o *opening) blockList() (*policy.BlockList, error) {
 	return policy.OpenBlockList(o.Job.BlockFile, now, o.Job.Warn)
 }
 
+// readFields is how records are made of pages; nil without rules.
+func readFields(j *job.Job) func(*page.Response, *page.Page) ([]page.Fields, error) {
+	if j.Fields == nil {
+		return nil
+	}
+	return j.Fields.Read
+}
+
 // assemble makes the engine.
 func (o *opening) assemble() error {
 	j := o.Job
@@ -288,6 +297,7 @@ func (o *opening) assemble() error {
 		Fetcher:   o.Fetcher,
 		NewParser: func(room int64) crawl.Parser { return parse.New(parserConfig(j, room)) },
 		Text:      j.Text,
+		Fields:    readFields(j),
 		Archive:   j.Writes(job.WARC),
 		Free:      o.free(),
 		Journal:   o.Journal,

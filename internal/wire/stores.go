@@ -45,6 +45,11 @@ func (o *opening) openStores(p *crawl.Parts) (err error) {
 			return err
 		}
 	}
+	if j.Fields != nil {
+		if err := o.add(jsonl.OpenFields(o.disk, lines, marks)); err != nil {
+			return err
+		}
+	}
 	return o.add(crawllog.Open(o.disk, crawllog.Config{Dir: j.Dir}, marks))
 }
 

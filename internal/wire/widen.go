@@ -29,9 +29,10 @@ import (
 
 // A widening is what a run's settings add to those that the crawl was continued with before.
 type widening struct {
-	deeper, pages, embeds, text, traps bool
-	released                           []string // patterns of traps
-	said                               []string // the settings, as they are now
+	deeper, pages, embeds, traps bool
+	text, fields                 bool     // of pages that were fetched without
+	released                     []string // patterns of traps
+	said                         []string // the settings, as they are now
 }
 
 // widened compares settings.
@@ -39,7 +40,7 @@ func widened(saved, now []settings.Setting) (w widening) {
 	before := settings.Map(saved)
 	for _, s := range now {
 		was := before[s.Key]
-		if !job.Widens(s.Key, was, s.Values) {
+		if !job.Widens(s.Key, was, s.Values) || s.Key == job.FieldsKey && len(was) > 0 {
 			continue
 		}
 		w.said = append(w.said, "--"+s.Key+" "+strings.Join(s.Values, ","))
@@ -52,6 +53,8 @@ func widened(saved, now []settings.Setting) (w widening) {
 			w.embeds = true
 		case "text":
 			w.text = true
+		case job.FieldsKey:
+			w.fields = true
 		case job.NoTrapsKey:
 			w.traps = true
 		case job.ReleaseTrapKey:
@@ -88,11 +91,12 @@ func (o *opening) widen(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	before, texts := s.URLsWaiting(), 0
+	before := s.URLsWaiting()
+	var again made
 	err = s.Reenter(ctx, func(r *crawl.Reentry) error {
 		var err error
-		if w.text {
-			texts, err = inner.writeTexts(ctx)
+		if w.text || w.fields {
+			again, err = inner.readAgain(ctx, w)
 		}
 		return errors.Join(err, inner.reenter(ctx, r, w))
 	})
@@ -105,8 +109,12 @@ func (o *opening) widen(ctx context.Context) error {
 	if w.deeper || w.pages || w.embeds || w.traps || len(w.released) > 0 {
 		parts = append(parts, " let in that was left out: "+stats.Count(int64(waits-before), "URLs"))
 	}
+	const earlier = " written of pages that were fetched before: "
 	if w.text {
-		parts = append(parts, " written of pages that were fetched before: "+stats.Count(int64(texts), "texts"))
+		parts = append(parts, earlier+stats.Count(again.texts, "texts"))
+	}
+	if w.fields {
+		parts = append(parts, earlier+stats.Count(again.records, "records"))
 	}
 	o.Job.Warn(errors.New(said + strings.Join(parts, ",")))
 	return nil
@@ -170,37 +178,50 @@ func (o *opening) reenterEmbeds(ctx context.Context, r *crawl.Reentry) error {
 	})
 }
 
-// writeTexts writes the main texts of pages that were fetched without, from their records, in the order of pages.jsonl.
-func (o *opening) writeTexts(ctx context.Context) (n int, err error) {
-	var texts *jsonl.Texts
+// made is what was made of pages that were fetched before.
+type made struct{ texts, records int64 }
+
+// readAgain writes the main texts, or records by rules, of pages that were fetched without, from what the WARC files
+// have of them, in the order of pages.jsonl.
+func (o *opening) readAgain(ctx context.Context, w widening) (n made, err error) {
+	r := &rereader{opening: o, parser: parse.New(parserConfig(o.Job, o.Job.Fetch.MaxBody))}
 	for _, s := range o.Stores {
-		if t, is := s.(*jsonl.Texts); is {
-			texts = t
+		switch s := s.(type) {
+		case *jsonl.Texts:
+			if w.text && o.isEmpty("text.jsonl") {
+				r.texts = s
+			}
+		case *jsonl.Fields:
+			if w.fields && o.isEmpty(jsonl.FieldsName) {
+				r.fields = s
+			}
 		}
 	}
-	if size, err := o.disk.Size(o.Folder.Path("text.jsonl")); texts == nil || err == nil && size > 0 {
-		return 0, nil //nolint:nilerr // an attempt before has written them, but not the settings
+	if r.texts == nil && r.fields == nil {
+		return n, nil
 	}
-	w := &textWriter{opening: o, parser: parse.New(parserConfig(o.Job, o.Job.Fetch.MaxBody))}
-	defer func() { err = errors.Join(err, w.close()) }()
+	defer func() { err = errors.Join(err, r.close()) }()
 	_, err = store.EachLineOf(o.disk, o.Folder.Path("pages.jsonl"), func(line []byte, _ int64) error {
 		p, err := jsonl.ParsePage(line)
 		if err != nil || p.WARC == "" || p.Status != http.StatusOK || p.NoIndex || p.NoArchive || p.Revisit != "" {
 			return ctx.Err() //nolint:nilerr // verify says what is wrong with a line
 		}
-		text, err := w.text(&p)
-		if text == nil || err != nil {
-			return errors.Join(err, ctx.Err())
-		}
-		n++
-		return errors.Join(texts.Put(&page.Record{URL: p.URL, Time: p.Time, Text: text}), ctx.Err())
+		return errors.Join(r.page(&p, &n), ctx.Err())
 	})
 	return n, err
 }
 
-// A textWriter reads the records of pages.
-type textWriter struct {
+// isEmpty reports whether a file has nothing yet. If it has, an attempt before has written it, but not the settings.
+func (o *opening) isEmpty(name string) bool {
+	size, err := o.disk.Size(o.Folder.Path(name))
+	return err != nil || size == 0
+}
+
+// A rereader reads the records of pages.
+type rereader struct {
 	*opening
+	texts  *jsonl.Texts  // nil: they are not wanted
+	fields *jsonl.Fields // likewise
 	parser *parse.Parser
 	name   string
 	src    interface {
@@ -210,7 +231,7 @@ type textWriter struct {
 	in *warc.Reader
 }
 
-func (w *textWriter) close() error {
+func (w *rereader) close() error {
 	if w.src == nil {
 		return nil
 	}
@@ -218,7 +239,7 @@ func (w *textWriter) close() error {
 }
 
 // open opens the file of a record: nil where it is not here any more.
-func (w *textWriter) open(name string) (*warc.Reader, error) {
+func (w *rereader) open(name string) (*warc.Reader, error) {
 	if name == w.name {
 		return w.in, nil
 	}
@@ -243,20 +264,20 @@ func (w *textWriter) open(name string) (*warc.Reader, error) {
 	return w.in, err
 }
 
-// text is the main text of a page, nil if it has none, or its record is not here.
-func (w *textWriter) text(p *jsonl.PageLine) (*page.MainText, error) {
+// page writes what is wanted of a page: nothing if its record is not here.
+func (w *rereader) page(p *jsonl.PageLine, n *made) error {
 	in, err := w.open(p.WARC)
 	if in == nil || err != nil {
-		return nil, err
+		return err
 	}
 	in.GoTo(p.Offset)
 	rec, err := in.Next()
 	if err != nil || rec.Fields["WARC-Type"] != "response" {
-		return nil, nil //nolint:nilerr // verify says what is wrong with a record
+		return nil //nolint:nilerr // verify says what is wrong with a record
 	}
 	answer, err := rec.Response()
 	if err != nil {
-		return nil, nil //nolint:nilerr // it has no head
+		return nil //nolint:nilerr // it has no head
 	}
 	defer answer.Body.Close()
 	body, _ := io.ReadAll(answer.Body) // what there is of it will do
@@ -265,9 +286,22 @@ func (w *textWriter) text(p *jsonl.PageLine) (*page.MainText, error) {
 		_ = fetch.Decode(resp, 4*max) // the same
 	}
 	var pg page.Page
-	if err := w.parser.Parse(resp, &pg); err != nil || !parse.IsHTML(pg.Sniffed) {
-		return nil, nil //nolint:nilerr // it is none
+	if err := w.parser.Parse(resp, &pg); err != nil && !parse.IsList(pg.Sniffed) {
+		return nil //nolint:nilerr // it is none
 	}
-	text, _ := w.Job.Text(resp, &pg) // what was found before a bound counts
-	return text, nil
+	made := &page.Record{URL: p.URL, Time: p.Time, Place: page.Place{File: p.WARC, Offset: p.Offset}}
+	if w.texts != nil && err == nil && parse.IsHTML(pg.Sniffed) {
+		if made.Text, _ = w.Job.Text(resp, &pg); made.Text != nil { // what was found before a bound counts
+			n.texts++
+			if err := w.texts.Put(made); err != nil {
+				return err
+			}
+		}
+	}
+	if w.fields != nil {
+		made.Fields, _ = w.Job.Fields.Read(resp, &pg) // likewise
+		n.records += int64(len(made.Fields))
+		return w.fields.Put(made)
+	}
+	return nil
 }

@@ -65,7 +65,7 @@ func Clean(dir string, drop *Drop, moved bool) (Dropped, error) {
 	for _, l := range []struct {
 		name string
 		keep func(at int64, line []byte) []byte
-	}{{"pages.jsonl", c.page}, {"crawl.log", c.visit}, {"text.jsonl", c.text}, {"skipped.jsonl", c.skip}} {
+	}{{"pages.jsonl", c.page}, {"crawl.log", c.visit}, {"text.jsonl", c.text}, {"fields.jsonl", c.fields}, {"skipped.jsonl", c.skip}} {
 		if err := c.lines(l.name, l.keep); err != nil {
 			return c.done, fmt.Errorf("clean %s: %w", l.name, err)
 		}
@@ -260,21 +260,37 @@ var errSame = errors.New("nothing has changed")
 
 func (c *cleaner) page(_ int64, line []byte) []byte {
 	p, err := jsonl.ParsePage(line)
-	if err != nil || c.drop.URLs[p.URL] || p.WARC != "" && !c.away && !c.here[p.WARC] {
+	if err != nil || c.drop.URLs[p.URL] {
 		return nil
 	}
-	moved := c.moved[p.WARC]
+	return c.placed(line, p.WARC, p.Offset)
+}
+
+func (c *cleaner) fields(_ int64, line []byte) []byte {
+	f, err := jsonl.ParseFields(line)
+	if err != nil || c.drop.URLs[f.URL] {
+		return nil
+	}
+	return c.placed(line, f.WARC, f.Offset)
+}
+
+// placed is a line with the place where its record lies now; nil where that is gone.
+func (c *cleaner) placed(line []byte, warc string, offset int64) []byte {
+	if warc != "" && !c.away && !c.here[warc] {
+		return nil
+	}
+	moved := c.moved[warc]
 	if moved == nil {
 		return line
 	}
-	to, stays := moved[p.Offset]
+	to, stays := moved[offset]
 	if !stays {
 		return nil
 	}
 	place := func(offset int64) []byte {
-		return []byte(`"warc":"` + p.WARC + `","offset":` + strconv.FormatInt(offset, 10))
+		return []byte(`"warc":"` + warc + `","offset":` + strconv.FormatInt(offset, 10))
 	}
-	return bytes.Replace(line, place(p.Offset), place(to), 1)
+	return bytes.Replace(line, place(offset), place(to), 1)
 }
 
 func (c *cleaner) visit(_ int64, line []byte) []byte {

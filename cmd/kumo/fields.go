@@ -1,0 +1,58 @@
+package main
+
+import (
+	"fmt"
+	"sync"
+
+	"kumo/internal/crawl"
+	"kumo/internal/fields"
+	"kumo/internal/job"
+	"kumo/internal/page"
+	"kumo/internal/stats"
+	"kumo/internal/weburl"
+)
+
+// loadFields reads the file of rules again each time: it may have changed. Who only looks into a crawl makes no records.
+func (o *options) loadFields() (*job.Fields, error) {
+	if o.fields == "" || o.idle {
+		return nil, nil
+	}
+	rules, err := fields.Load(o.fields)
+	if err != nil {
+		return nil, usagef("--%s: %w", job.FieldsKey, err)
+	}
+	return recordsOf(rules, o.job.Shares), nil
+}
+
+// recordsOf makes records of a crawl's pages, of no more at once than main texts may be looked for, with the same bound
+// of what is read. A page for which no rule is costs a look at its URL.
+func recordsOf(rules *fields.Rules, shares func() crawl.Shares) *job.Fields {
+	places := sync.OnceValue(func() chan struct{} { return make(chan struct{}, shares().Texts()) })
+	most := sync.OnceValue(func() int { return mostText(shares()) })
+	readers := sync.Pool{New: func() any { return rules.NewReader() }}
+	tally := fields.NewTally()
+	read := func(resp *page.Response, pg *page.Page) ([]page.Fields, error) {
+		if !rules.For(resp.URL) || !fields.Readable(pg.Sniffed) {
+			return nil, nil
+		}
+		body := resp.Body
+		if int64(len(body)) <= shares().DeskRoom() {
+			places() <- struct{}{}
+			defer func() { <-places() }()
+		}
+		cut := len(body) > most()
+		body = body[:min(len(body), most())]
+		p, _ := fields.PageOf(resp.URL, body, pg.Charset, pg.Sniffed)
+		r := readers.Get().(*fields.Reader)
+		defer readers.Put(r)
+		res := r.Read(p, false)
+		if u, err := weburl.Parse(resp.URL); err == nil {
+			tally.Add(u.Origin(), &res)
+		}
+		if res.Cut || cut {
+			return res.Records, fmt.Errorf("fields of %q: the page is too large: its beginning is read", resp.URL)
+		}
+		return res.Records, nil
+	}
+	return &job.Fields{Read: read, Before: tally.GoOn, Counts: func() []stats.FieldCounts { return tally.Counts() }}
+}
