@@ -10,11 +10,13 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"kumo/internal/store/jsonl"
 	"kumo/internal/store/storetest"
 	"kumo/internal/synthweb"
 )
@@ -58,6 +60,7 @@ type killer struct {
 	hosts  int
 	kills  int // after so many a process is let alone
 	dir    string
+	rules  string // a file
 	lives  []life
 	bound  int64 // of what may be fetched twice
 
@@ -98,6 +101,10 @@ func newKiller(t *testing.T, seed uint64, kills int) *killer {
 	}
 	t.Cleanup(func() { s.Close() })
 	k.server = s
+	k.rules = filepath.Join(t.TempDir(), "rules.yaml")
+	if err := os.WriteFile(k.rules, []byte(pageRules), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	return k
 }
 
@@ -162,7 +169,7 @@ func (k *killer) live() (done bool) {
 	connections := pick(k.dice, 8, 16, 32)
 	commit := time.Duration(1+k.dice.IntN(pick(k.dice, 10, 100))) * time.Millisecond
 	args := []string{"crawl", "-q", "-o", k.dir, "--delay", killDelay.String(), "--ip-delay", "0", "--scope", "any",
-		"--allow-private", "--embeds", "--order", pick(k.dice, "depth", "pagerank", "pagerank", "opic"),
+		"--allow-private", "--embeds", "--fields", k.rules, "--order", pick(k.dice, "depth", "pagerank", "pagerank", "opic"),
 		"--contact", "test@example.org", "--dns-server", k.server.DNS(), "-c", strconv.Itoa(connections), "--commit",
 		commit.String(),
 		"--checkpoint", pick(k.dice, "1KiB", "16KiB", "256KiB", "64MiB"), "--memory", pick(k.dice, "1MiB", "2MiB", "64MiB"),
@@ -269,4 +276,51 @@ func (k *killer) judge() {
 		k.Errorf("%d requests for robots.txt, at most %d should be", score.Robots, most)
 	}
 	storetest.Agree(k.T, k.dir)
+	k.wantRecords()
+}
+
+const pageRules = `- {name: page, url: ., fields: {title: title, links: {css: a, attr: href, type: url, list: true}}}`
+
+// wantRecords makes sure that each visit of a page has one line in fields.jsonl.
+func (k *killer) wantRecords() {
+	count := func(name string, visitOf func(line string) string) map[string]int {
+		text, err := os.ReadFile(filepath.Join(k.dir, name))
+		if err != nil {
+			k.Fatal(err)
+		}
+		visits := map[string]int{}
+		for line := range strings.Lines(string(text)) {
+			if visit := visitOf(line); visit != "" {
+				visits[visit]++
+			}
+		}
+		return visits
+	}
+	records := count("fields.jsonl", func(line string) string {
+		f, err := jsonl.ParseFields([]byte(strings.TrimSpace(line)))
+		if err != nil {
+			k.Errorf("%s: %v", line, err)
+		}
+		return f.URL + f.Time.String()
+	})
+	pages := count("pages.jsonl", func(line string) string {
+		p, err := jsonl.ParsePage([]byte(strings.TrimSpace(line)))
+		if err != nil || p.Status != 200 || p.Title == "" || p.NoIndex || p.NoArchive {
+			return ""
+		}
+		return p.URL + p.Time.String()
+	})
+	for visit, n := range records {
+		if n > 1 {
+			k.Errorf("%d records of the visit %s", n, visit)
+		}
+	}
+	for visit := range pages {
+		if records[visit] == 0 {
+			k.Errorf("no record of the visit %s", visit)
+		}
+	}
+	if len(pages) == 0 {
+		k.Error("no page has a title")
+	}
 }

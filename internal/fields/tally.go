@@ -114,12 +114,13 @@ func (t *Tally) Counts() (all []stats.FieldCounts) {
 // come by chance, if pages before had it as often as they did and those that come are like them.
 func isChange(m *stats.FieldCount) bool {
 	const (
-		least  = 5 // pages
+		least  = 5 // pages, with it and then without
 		chance = 1e-3
 	)
-	if m.Last < least || m.Found == 0 {
+	if m.Last < least || m.Found < least {
 		return false
 	}
-	missing := float64(m.Missed-m.Last) / float64(m.Found+m.Missed-m.Last)
+	before := m.Missed - m.Last
+	missing := float64(before+1) / float64(m.Found+before+2) // which may well have come next
 	return math.Pow(missing, float64(m.Last)) < chance
 }

@@ -16,6 +16,8 @@ func TestChange(t *testing.T) {
 		want         bool
 	}{
 		{"always there, then gone", 1, 50, 5, true},
+		{"there on few pages, then gone", 1, 5, 5, true},
+		{"there once", 1, 1, 50, false},
 		{"not yet long enough", 1, 50, 4, false},
 		{"rare", 10, 100, 20, false},
 		{"rare, and gone", 10, 100, 80, true},

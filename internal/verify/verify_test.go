@@ -60,6 +60,7 @@ func (f *folder) visits() iter.Seq[*page.Record] {
 		robots.URL, robots.Robots, robots.Page, robots.Text = origin+"/robots.txt", true, nil, nil
 		dead.URL, dead.Failure, dead.Response, dead.Page, dead.Text, dead.Digest = failed, page.DNS, nil, nil, nil,
 			page.Digest{}
+		robots.Fields, dead.Fields = nil, nil
 		for _, rec := range append(all, again, robots, dead) {
 			if rec == again {
 				again.Revisit = &page.Ref{URL: all[0].URL, Time: all[0].Response.Start, ID: all[0].Place.ID}
@@ -215,7 +216,7 @@ func TestAWholeCrawlHasNoFaults(t *testing.T) {
 				}
 			}
 			for what, want := range map[string]int64{"warc files": 1, "warc records": 16, "pages pages": 4,
-				"crawl.log visits": 6, "text texts": 4,
+				"crawl.log visits": 6, "text texts": 4, "fields records": 4,
 				"skipped lines": 2, "frontier URLs waiting": 1, "deferred URLs": 1, "digests digests": 3} {
 				if counts[what] != want {
 					t.Errorf("%s: %d, want %d; in all %v", what, counts[what], want, counts)
@@ -310,6 +311,10 @@ func TestDamageIsNamed(t *testing.T) {
 		{"no JSON", "pages.jsonl", appended("{\n"), checkPages, ""},
 		{"a torn line", "text.jsonl", half, checkText, ""},
 		{"a text of no page", "text.jsonl", replaced(page1, page1+"x"), checkText, "pages.jsonl has no line of this visit"},
+		{"a torn record", "fields.jsonl", half, checkFields, ""},
+		{"a record of no page", "fields.jsonl", replaced(page1, page1+"x"), checkFields, "pages.jsonl has no line of this visit"},
+		{"a record of another place", "fields.jsonl", replaced(`"offset":`, `"offset":1`), checkFields, "at another place"},
+		{"no record", "fields.jsonl", replaced(`"rule":"rule"`, `"rule":""`), checkFields, "lacks its URL, rule"},
 		{"no text", "text.jsonl", replaced(`{"url"`, `["url"`), checkText, "invalid"},
 
 		{"a visit's line lost", "crawl.log", without(page1), checkPages, "crawl.log has no line of this visit"},

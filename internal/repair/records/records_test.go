@@ -177,7 +177,7 @@ func TestAURLGoesFromAllFiles(t *testing.T) {
 		drop := NewDrop()
 		drop.URLs[url(1)] = true
 		done := p.clean(drop)
-		if done.Visits[url(1)] != 1 || len(done.Visits) != 1 || done.Lines != 4 { // a page's, a visit's, a text's, an index's
+		if done.Visits[url(1)] != 1 || len(done.Visits) != 1 || done.Lines != 5 { // a page's, a visit's, a text's, a record's, an index's
 			t.Errorf("%s: %+v", compression, done)
 		}
 		p.wantAgree(urls(0, 2, 3)...)
@@ -194,8 +194,8 @@ func TestWhatBeginsAtAPlaceGoes(t *testing.T) {
 	drop.At("crawl.log", second)
 	drop.At(p.WARC, p.Record("response", 3).At)
 	drop.At(p.CDXJ, 0)
-	// of the record at that place two more, by its offset
-	if done := p.clean(drop); done.Visits[url(3)] != 1 || done.Lines != 4 {
+	// of the record at that place three more, by its offset
+	if done := p.clean(drop); done.Visits[url(3)] != 1 || done.Lines != 5 {
 		t.Errorf("%+v", done)
 	}
 	if got := p.answers(); !slices.Equal(got, urls(0, 1, 2)) {
@@ -209,11 +209,11 @@ func TestWhatBeginsAtAPlaceGoes(t *testing.T) {
 
 func TestLinesThatCannotBeReadGo(t *testing.T) {
 	p := newPatient(t, "gzip", 3)
-	for _, name := range []string{"pages.jsonl", "crawl.log", "text.jsonl", "skipped.jsonl"} {
+	for _, name := range []string{"pages.jsonl", "crawl.log", "text.jsonl", "fields.jsonl", "skipped.jsonl"} {
 		p.Put(name, "no line\n"+p.Text(name)+"torn")
 	}
 	p.Put(p.CDXJ, p.Text(p.CDXJ)+"no line\n")
-	if done := p.clean(NewDrop()); done.Lines != 5 {
+	if done := p.clean(NewDrop()); done.Lines != 6 {
 		t.Errorf("%+v", done)
 	}
 	p.wantAgree(urls(0, 1, 2)...)

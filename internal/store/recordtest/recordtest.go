@@ -68,9 +68,10 @@ func (f *Files) open(compression string) []store.Store {
 	w, warcErr := warc.Open(vfs.OS, warc.Config{Dir: f.Dir, Name: "test", Hostname: "host", Compression: compression}, nil)
 	pages, pagesErr := jsonl.Open(vfs.OS, jsonl.Config{Dir: f.Dir}, nil)
 	texts, textsErr := jsonl.OpenTexts(vfs.OS, jsonl.Config{Dir: f.Dir}, nil)
+	fields, fieldsErr := jsonl.OpenFields(vfs.OS, jsonl.Config{Dir: f.Dir}, nil)
 	log, logErr := crawllog.Open(vfs.OS, crawllog.Config{Dir: f.Dir}, nil)
-	f.must(errors.Join(warcErr, pagesErr, textsErr, logErr))
-	return []store.Store{w, pages, texts, log} // the first says where records lie
+	f.must(errors.Join(warcErr, pagesErr, textsErr, fieldsErr, logErr))
+	return []store.Store{w, pages, texts, fields, log} // the first says where records lie
 }
 
 func (f *Files) must(err error) {

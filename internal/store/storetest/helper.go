@@ -42,7 +42,7 @@ func Record(n int) *page.Record {
 			Addr: netip.MustParseAddrPort("192.0.2.1:443"), TLS: "TLS 1.3", Start: began, Total: 45 * time.Millisecond,
 		},
 		Page:   &page.Page{Type: "text/html", Charset: "utf-8", Lang: "en", Title: "A page"},
-		Fields: []page.Fields{{Rule: "rule", Values: []byte(`{"title":"A page"}`)}},
+		Fields: []page.Fields{{Rule: "rule", Values: fmt.Appendf(nil, `{"text":"%x"}`, body)}},
 		Text:   &page.MainText{Title: "A page", Lang: "en", Text: string(body)},
 		Digest: sha1.Sum(body),
 	}
