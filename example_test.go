@@ -18,6 +18,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"kumo"
 )
@@ -386,4 +387,53 @@ func ExampleScope() {
 	}
 	fmt.Println(slices.Sorted(maps.Keys(found)))
 	// Output: [/docs/ /docs/1]
+}
+
+func ExamplePage_Find() {
+	s := serving(map[string]string{"/": `<ul class=menu><li><a href="/a">First</a><li><a href="/b">Second</a></ul>`})
+	defer s.Close()
+	c := kumo.New(kumo.Delay(0), kumo.Depth(0))
+	c.OnPage(func(p *kumo.Page) {
+		for item := range p.Find("ul.menu > li") {
+			for a := range item.Find("a[href]") {
+				fmt.Println(item.Text(), a.Attr("href"), a.URL("href") == s.URL+a.Attr("href"))
+			}
+		}
+	})
+	if err := c.Run(context.Background(), s.URL); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// First /a true
+	// Second /b true
+}
+
+func ExampleFields() {
+	s := serving(map[string]string{"/": `<h1>A thing</h1><p class="price">1.234,50 €</p>
+		<div class="review"><b>Ann</b> <time datetime="2024-05-17">last May</time></div><div class="review"><b>Ben</b></div>`})
+	defer s.Close()
+	type Review struct {
+		By  string    `kumo:"b"`
+		Day time.Time `kumo:"time@datetime"`
+	}
+	type Product struct {
+		Title   string   `kumo:"h1,required"`
+		Price   float64  `kumo:".price"`
+		Reviews []Review `kumo:".review"`
+	}
+	c := kumo.New(kumo.Delay(0), kumo.Depth(0))
+	c.OnPage(func(p *kumo.Page) {
+		product, err := kumo.Fields[Product](p)
+		fmt.Println(product.Title, product.Price, err)
+		for _, r := range product.Reviews {
+			fmt.Println(r.By, r.Day.Format(time.DateOnly))
+		}
+	})
+	if err := c.Run(context.Background(), s.URL); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// A thing 1234.5 <nil>
+	// Ann 2024-05-17
+	// Ben 0001-01-01
 }

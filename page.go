@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"kumo/internal/fields/tree"
 	"kumo/internal/maintext"
 	"kumo/internal/page"
 	"kumo/internal/parse"
@@ -33,7 +34,8 @@ type Page struct {
 	Time          time.Time
 	Took          time.Duration
 
-	sniffed string // what the body is, by its own word
+	sniffed string     // what the body is, by its own word
+	tree    *tree.Tree // nil: not yet made
 }
 
 // HTML is the body in UTF-8, whatever the page's charset is: without byte order mark, and what is wrong in it replaced

@@ -400,3 +400,6 @@ func (t *Tree) matches(p *part, i int) bool {
 	}
 	return t.Spend(steps) && p.compound.Match(t.nodes[i])
 }
+
+// Refill gives a tree its steps anew.
+func (t *Tree) Refill() { t.spent = 0 }
