@@ -42,7 +42,7 @@ func recordsOf(rules *fields.Rules, shares func() crawl.Shares) *job.Fields {
 		}
 		cut := len(body) > most()
 		body = body[:min(len(body), most())]
-		p, _ := fields.PageOf(resp.URL, body, pg.Charset, pg.Sniffed)
+		p, _ := fields.PageOf(resp.URL, body, resp.Header.Get("Content-Type"), pg)
 		r := readers.Get().(*fields.Reader)
 		defer readers.Put(r)
 		res := r.Read(p, false)

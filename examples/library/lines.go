@@ -17,6 +17,12 @@ type line struct {
 	Status int    `json:"status"`
 	Title  string `json:"title,omitempty"`
 	Text   string `json:"text,omitempty"`
+	headings
+}
+
+// headings stand on the page where their tag says.
+type headings struct {
+	Headings []string `json:"headings,omitempty" kumo:"h1, h2"`
 }
 
 // lines is a file of lines. A page that was on its way when the program was killed has two: the later one counts.
@@ -64,7 +70,8 @@ func wholeLines(f io.Reader) (n int64, err error) {
 
 // Put writes a page into memory.
 func (l *lines) Put(p *kumo.Page) error {
-	text, err := json.Marshal(line{p.URL, p.Status, p.Title, p.Text()})
+	found, _ := kumo.Fields[headings](p) // what is no HTML has none
+	text, err := json.Marshal(line{p.URL, p.Status, p.Title, p.Text(), found})
 	if err != nil {
 		return err
 	}

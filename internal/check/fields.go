@@ -66,9 +66,9 @@ func Records(in FieldsIn) (out FieldsOut, err error) {
 	if err != nil && pg.Base == "" {
 		return out, err
 	}
-	p, is := fields.PageOf(cmp.Or(in.URL, nowhere), in.HTML, pg.Charset, pg.Sniffed)
+	p, is := fields.PageOf(cmp.Or(in.URL, nowhere), in.HTML, cmp.Or(in.ContentType, in.Header.Get("Content-Type")), &pg)
 	if !is {
-		return out, fmt.Errorf("fields of %q: the body is %s, neither HTML nor XML", p.URL, pg.Sniffed)
+		return out, fmt.Errorf("fields of %q: the body is %s, neither HTML nor XML", cmp.Or(in.URL, nowhere), pg.Sniffed)
 	}
 	p.Any = in.URL == ""
 	res := rules.NewReader().Read(p, true)

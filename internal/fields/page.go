@@ -2,15 +2,20 @@ package fields
 
 import (
 	"kumo/internal/mime"
+	"kumo/internal/page"
 	"kumo/internal/parse"
 )
 
-// PageOf is a body as rules read it: of HTML, XHTML and XML; false for others.
-func PageOf(pageURL string, body []byte, charset, mediaType string) (p Page, readable bool) {
-	if !Readable(mediaType) {
-		return p, false
+// PageOf is a body as rules read it: of HTML, XHTML and XML; false for others. The page is what the parser made of it,
+// contentType what came with it.
+func PageOf(pageURL string, body []byte, contentType string, pg *page.Page) (p Page, readable bool) {
+	switch {
+	case parse.IsHTML(pg.Sniffed):
+		return Page{URL: pageURL, Text: string(parse.UTF8(body, pg.Charset))}, true
+	case Readable(pg.Sniffed):
+		return Page{URL: pageURL, Text: string(parse.XMLText(body, contentType)), XML: true}, true
 	}
-	return Page{URL: pageURL, Text: string(parse.UTF8(body, charset)), XML: !parse.IsHTML(mediaType)}, true
+	return p, false
 }
 
 // Readable reports whether rules read bodies of a media type.

@@ -56,6 +56,9 @@ type Reader struct {
 	run    run
 }
 
+// maxKept is how long a page may be whose room is kept for the next, in bytes.
+const maxKept = 256 << 10
+
 // NewReader returns a reader of pages by the rules.
 func (rs *Rules) NewReader() *Reader { return &Reader{rules: rs, parser: tree.New(0)} }
 
@@ -75,7 +78,10 @@ func (r *Reader) Read(p Page, explain bool) (res Result) {
 	}
 	if parsed {
 		res.Cut = r.run.cut || r.run.tree.Cut || !r.run.tree.Spend(0)
-		r.run.tree = nil
+		r.run = run{out: r.run.out}
+		if len(p.Text) > maxKept {
+			r.parser = tree.New(0)
+		}
 	}
 	return res
 }

@@ -89,6 +89,15 @@ func UTF8(body []byte, name string) []byte {
 	return detected(name).decode(nil, body)
 }
 
+// XMLText returns a body of XML in UTF-8, on the terms of UTF8. contentType is what came with it.
+func XMLText(body []byte, contentType string) []byte {
+	if g := declared(body, ""); g.how == howMark {
+		return g.decode(nil, g.text)
+	}
+	cs, _ := xmlCharset(body, contentType)
+	return cs.decode(nil, body)
+}
+
 // How a charset is known.
 const (
 	howMark     = "bom"

@@ -216,7 +216,7 @@ func (p *Parser) raw(name string, a atom.Atom) {
 	for i := from; ; {
 		n := strings.Index(p.src[i:], "</")
 		if n < 0 {
-			p.pos, i = len(p.src), len(p.src)
+			p.pos = len(p.src)
 			p.rawText(p.src[from:], a)
 			return
 		}
