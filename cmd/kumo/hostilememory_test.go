@@ -62,6 +62,11 @@ func besiege(t *testing.T, web *hostileWeb, memory string, hosts int, span time.
 // bound is what a process may take at most, in MB, with so much --memory.
 func bound(memory int64) int64 { return memory*5/4 + 150 }
 
+// hungryRules take all that they can of any page.
+const hungryRules = `- {name: all, url: ., each: {xpath: //*}, fields: {text: ":scope > *", all: {css: "*", list: true, html: true}}}
+- {name: page, url: ., fields: {a: {css: a, attr: href, type: url, list: true}, deep: "div div div div div", x: {xpath: "//b//a"}}}
+`
+
 // TestSiege lets hosts that are made to hurt hold all that they can get of a crawl with little memory: it keeps to its
 // bound, and well-behaved hosts are served meanwhile. TestSieges is the long form.
 func TestSiege(t *testing.T) {
@@ -73,8 +78,12 @@ func TestSiege(t *testing.T) {
 	fleet := serveHostile(t, calm, false, smallPage)
 	web.seeds = append(web.seeds, fleet.seeds...)
 	const wanted = 5 * calm
+	rules := filepath.Join(t.TempDir(), "rules.yaml")
+	if err := os.WriteFile(rules, []byte(hungryRules), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for range 5 { // a machine that is busy with other things takes its time
-		judge(t, besiege(t, web, "64MB", 100, 6*time.Second, "--text"), memory)
+		judge(t, besiege(t, web, "64MB", 100, 6*time.Second, "--text", "--fields", rules), memory)
 		if fleet.small.Load() >= wanted {
 			break
 		}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -64,5 +65,17 @@ func TestTheLibrarysFolders(t *testing.T) {
 	}
 	if err := library(kumo.Out(dir)); err == nil || !strings.Contains(err.Error(), "go on with kumo crawl --out "+dir) {
 		t.Errorf("main texts: %v", err)
+	}
+
+	dir = filepath.Join(t.TempDir(), "fields")
+	rules := filepath.Join(t.TempDir(), "rules.yaml")
+	if err := os.WriteFile(rules, []byte(pageRules), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if text, err = command("--out", dir, "--scope", "prefix", "--fields", rules, "--delay", "0", s.URL+"/a/"); err != nil {
+		t.Errorf("%v, %s", err, text)
+	}
+	if err := library(kumo.Out(dir)); err == nil || !strings.Contains(err.Error(), "writes fields.jsonl") {
+		t.Errorf("records by rules: %v", err)
 	}
 }

@@ -10,6 +10,8 @@ import (
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
+
+	"kumo/internal/fields/tree"
 )
 
 // What a page says of itself for machines: JSON-LD, microdata and meta elements. Each is looked for once a page.
@@ -25,13 +27,14 @@ type data struct {
 	objects []map[string]any          // with a type, in the order of the page; of keys of an object in that of their names
 	byID    map[string]map[string]any // of @id, of objects that have more than that
 	broken  bool                      // some of it is no JSON
+	tree    *tree.Tree                // whose steps are spent
 }
 
 func (r *run) data() *data {
 	if r.ld != nil {
 		return r.ld
 	}
-	r.ld = &data{byID: map[string]map[string]any{}}
+	r.ld = &data{byID: map[string]map[string]any{}, tree: r.tree}
 	left := maxData
 	r.tree.Spend(r.tree.Nodes())
 	for i := range r.tree.Nodes() {
@@ -181,7 +184,7 @@ func textsOf(v any) (all []string) {
 }
 
 func (d *data) walk(found []any, v any, names []string, most, depth int) []any {
-	if depth > maxDepth || len(found) >= most {
+	if depth > maxDepth || len(found) >= most || !d.tree.Spend(1) {
 		return found
 	}
 	if list, is := v.([]any); is {
@@ -290,7 +293,8 @@ func (r *run) microdata(p *path, most int) (found []string, why string) {
 	case len(types) > 0:
 		slices.Sort(types)
 		types = slices.Compact(types)
-		why = fmt.Sprintf("the page's microdata has no %s, but %s", p.types[0], strings.Join(types[:min(len(types), 10)], ", "))
+		types = types[:min(len(types), 10)]
+		why = fmt.Sprintf("the page's microdata has no %s, but %s", p.types[0], strings.Join(types, ", "))
 	default:
 		why = "the page has no microdata"
 	}

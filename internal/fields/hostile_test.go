@@ -16,7 +16,7 @@ const manyRules = `
 - name: page
   url: .
   fields: {a: "div div div div > p:nth-child(3)", b: {xpath: "//div//div//b"}, c: {css: "*", list: true}, d: {css: "*", list: true, fields: {e: {css: "*", list: true}}},
-    ld: {jsonld: "*.a.b", list: true}, m: {meta: x, list: true}, md: {microdata: "*.a.a.a", list: true}, n: {css: "li:has(b) ~ li", list: true}}
+    ld: {jsonld: "*.a.b", list: true}, refs: {jsonld: "*.a.a.a.a.b", list: true}, m: {meta: x, list: true}, md: {microdata: "*.a.a.a", list: true}, n: {css: "li:has(b) ~ li", list: true}}
 `
 
 // TestHostile has rules that ask for much read pages that are made to cost much. What it must not do is go on and on.
@@ -31,10 +31,12 @@ func TestHostile(t *testing.T) {
 		"60 MB":     strings.Repeat("<p class=x>some text that goes on</p>", 60<<20/38),
 		"json":      `<script type="application/ld+json">` + strings.Repeat(`[{"@type":"a","a":`, 20_000),
 		"json wide": `<script type="application/ld+json">[` + strings.Repeat(`{"@type":"a","a":{"b":[1,2]}},`, 20_000) + "]</script>",
-		"items":     strings.Repeat("<div itemscope itemtype=x itemprop=a>", 5_000),
-		"text":      "<p class=x>" + strings.Repeat("a \u00a0", 1<<20),
-		"charset":   "\xff\xfe<p class=\xff>\x80\x81</p>\x00",
-		"meta":      strings.Repeat("<meta name=x content='"+strings.Repeat("y", 1000)+"'>", 2_000),
+		"json refs": `<script type="application/ld+json">[{"@type":"t","@id":"x","a":[` + strings.Repeat(`{"@id":"x"},`, 2000) +
+			`{"@id":"x"}]}]</script>`,
+		"items":   strings.Repeat("<div itemscope itemtype=x itemprop=a>", 5_000),
+		"text":    "<p class=x>" + strings.Repeat("a \u00a0", 1<<20),
+		"charset": "\xff\xfe<p class=\xff>\x80\x81</p>\x00",
+		"meta":    strings.Repeat("<meta name=x content='"+strings.Repeat("y", 1000)+"'>", 2_000),
 	} {
 		t.Run(name, func(t *testing.T) {
 			res := rules.NewReader().Read(Page{URL: "http://a/", Text: text}, false)

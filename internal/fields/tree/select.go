@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/andybalholm/cascadia"
 	"golang.org/x/net/html"
@@ -227,8 +228,8 @@ func keyOf(text string) (k key) {
 			break
 		}
 	}
-	if strings.HasPrefix(rest, "\\") || strings.ContainsFunc(first[1:], func(r rune) bool { return r > 0x7E }) {
-		return key{}
+	if rest != "" && (rest[0] == '\\' || rest[0] >= utf8.RuneSelf) {
+		return key{} // the name goes on
 	}
 	switch {
 	case first[0] == '.' && len(first) > 1:

@@ -154,6 +154,21 @@ func TestWithin(t *testing.T) {
 	}
 }
 
+// TestNames looks for names that are not of plain letters.
+func TestNames(t *testing.T) {
+	tree := New(0).Parse("<p id=größe class='x straße'>a<p id=a:b class=a.b>b<P CLASS=Xy ID=Q>c", false)
+	for selector, want := range map[string]string{"#größe": "a", ".straße": "a", `#a\:b`: "b", `.a\.b`: "b", "P.Xy": "c", "#Q": "c", ".xy": "", "#gr": "", ".gr": "",
+		"[class~='straße']": "a", "p.x.straße": "a", "P#größe.x": "a"} {
+		got := ""
+		for _, i := range tree.Find(compiled(t, selector), 0, 9) {
+			got += tree.Text(i)
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", selector, got, want)
+		}
+	}
+}
+
 func compiled(t testing.TB, text string) *Selector {
 	t.Helper()
 	s, err := Compile(text)
