@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"sync"
 
 	"kumo/internal/crawl"
@@ -18,6 +20,9 @@ func (o *options) loadFields() (*job.Fields, error) {
 		return nil, nil
 	}
 	rules, err := fields.Load(o.fields)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, usagef("--%s: %w: each run reads the rules anew, so say where they are now", job.FieldsKey, err)
+	}
 	if err != nil {
 		return nil, usagef("--%s: %w", job.FieldsKey, err)
 	}

@@ -239,6 +239,9 @@ func (p *Parser) close(name string, a atom.Atom) {
 	case a == atom.Br:
 		p.start(name, a, nil, false)
 		return
+	case a == atom.P && p.texts == 0 && p.body: // it makes a paragraph
+		p.element(name, a, nil)
+		return
 	case is&void != 0:
 		return
 	}

@@ -55,7 +55,7 @@ func TestTree(t *testing.T) {
 		"<ul><li>a<li>b<ul><li>c</ul><li>d</ul>", "<dl><dt>a<dd>b<dt>c<dd>d</dl>", "<table><tr><td>a<td>b<tr><th>c</table>d",
 		"<table><thead><tr><th>a</thead><tr><td><table><tr><td>x</table><td>y</table>", "<select><option>a<option>b</select>",
 		"<div><span>a</div>b</span>c", "<script>if (a < b) { '<p>' }</script><p>x", "<body><textarea> a <b> &lt;</textarea>c",
-		"<p>a<div>b</div>c", "<a href='?a=1&amp;b=2&copy=3' title=\"&quot;\">x</a>", "<h1>a<h2>b</h2>c", "<img src=a><br/>b<hr>c",
+		"<p>a<div>b</div>c</p>", "<a href='?a=1&amp;b=2&copy=3' title=\"&quot;\">x</a>", "<h1>a<h2>b</h2>c", "<img src=a><br/>b<hr>c",
 		"<svg><path d='x'/><g><circle/></g></svg><p>x", "<!-- <p> --><p>a<!--b-->c<!-->d-->", "<p>a</p ></p", "a<b", "<p =x y==z>a", "<P CLASS=A>b</P>",
 		"<div a=1 a=2>x</div>", "<button>a<button>b</button>", "<p>1 < 2 && 3 > 2</p>", "<head><noscript></noscript></head>x", "<ruby>a<rt>b<rt>c</ruby>",
 		"<html><body><p>a</body></html><p>b", "<head><title>a</title></head>\n<body>x", "<p>&nbsp;&euro;&#8364;&bogus;</p>", "<style>a{}</style><link rel=x><p>y",
