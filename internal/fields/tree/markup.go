@@ -79,6 +79,10 @@ func (p *Parser) endTag() {
 	i := p.nameEnd(from)
 	name, a := p.name(p.src[from:i])
 	p.pos = i
+	if strings.IndexByte(p.src[i:], '>') < 0 {
+		p.pos = len(p.src) // the page ends within the tag: it is none
+		return
+	}
 	p.skip(p.src[i:], ">")
 	if p.xml {
 		p.closeXML(name)
