@@ -84,6 +84,7 @@ func crawlCommand() *cobra.Command {
 			if o.dryRun {
 				return o.explain(cmd.OutOrStdout())
 			}
+			o.job.Change = o.changer(cmd.Flags())
 			return o.crawl(cmd.Context(), cmd.OutOrStdout())
 		},
 	}

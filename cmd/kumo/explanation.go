@@ -33,6 +33,13 @@ func (s sheet) explanation(x *inspect.Explanation, fate string) {
 	case x.Host != nil && x.Unread == 0:
 		s.row("robots", "not known: the host's robots.txt was not had")
 	}
+	for i, o := range x.Overrides {
+		name := ""
+		if i == 0 {
+			name = "overrides"
+		}
+		s.row(name, "%s %s, by match %s", o.Setting, o.Value, o.Override)
+	}
 	s.waits(x)
 	s.ranking(x)
 	s.left(x)

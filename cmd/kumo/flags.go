@@ -41,6 +41,7 @@ type options struct {
 	exclude   []string
 	recrawl   []string
 	prefer    []string
+	overrides []string
 	due       bool
 	headers   []string
 	cookies   string
@@ -106,6 +107,9 @@ func (o *options) bindCrawl(f *pflag.FlagSet) {
 		"nothing new, and more than 10,000 hosts of a domain (see kumo traps)")
 	f.StringArrayVar(&j.Crawl.ReleasedTraps, job.ReleaseTrapKey, nil, "fetch what has this `PATTERN` "+
 		"although it is like a trap, as kumo traps lists them (repeatable); what was left out waits again")
+	f.Var(&overrides{&o.overrides}, job.OverrideKey, "what some hosts or URLs have in place of other settings, as YAML: "+
+		"'{match: example.com, delay: 5s}', a list of these, or @FILE with one (repeatable; the first that matches and has a "+
+		"setting counts; see docs/overrides.md)")
 	f.Int64Var(&j.Crawl.PagesPerHost, "max-pages-per-host", 0, "at most `N` pages of one host (0: no limit)")
 }
 
@@ -228,6 +232,12 @@ func (o *options) finish() (err error) {
 			return usagef("--%s: %v", job.PreferKey, err)
 		}
 		j.Crawl.Prefer = append(j.Crawl.Prefer, p...)
+	}
+	if err := o.readOverrides(); err != nil {
+		return err
+	}
+	if r := &j.Crawl.Recrawl; len(r.Intervals) == 0 && j.Crawl.Overrides.Revisit() {
+		r.Intervals, r.Keep = []policy.Interval{{}}, true // never, but for what overrides say
 	}
 	j.Crawl.IgnoreRobots = o.robots == "ignore"
 	if j.Crawl.Ignore, err = policy.ParseDirectives(o.ignore); err != nil {

@@ -19,7 +19,7 @@ import (
 // they are not to lie in the registry.
 var (
 	startFlags = []string{"input-file", "skip-bad-seeds", "config", "depth", "scope", "include", "exclude", "canon",
-		"embeds", "sitemaps", "script-paths", job.OrderKey, job.PreferKey,
+		"embeds", "sitemaps", "script-paths", job.OrderKey, job.PreferKey, job.OverrideKey,
 		"limit", job.NoTrapsKey, "max-pages-per-host", "per-host", job.SlicesKey, "delay", "ip-delay", "max-crawl-delay", "max-backoff", "robots", "ignore",
 		"contact", "user-agent",
 		"no-cookies",
@@ -69,6 +69,9 @@ func (o *options) readStart(ctx context.Context, all *pflag.FlagSet, args []stri
 			"pages of a host the others have")
 	}
 	if err := o.job.CheckSlices(); err != nil {
+		return err
+	}
+	if err := o.checkShared(); err != nil {
 		return err
 	}
 	_, err := o.job.Fix()

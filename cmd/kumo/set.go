@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -21,7 +22,8 @@ import (
 	"kumo/internal/wire/cluster"
 )
 
-const setLong = `Show the settings that all nodes of a crawl share, or change some of them while it runs.
+const setLong = `Show the settings of a crawl that may change, or change some of them while it runs: those that all nodes of
+a crawl share (--crawl NAME), or those of a crawl on this machine (--out FOLDER).
 
 Without KEY=VALUE it lists them, and says of each when it may change: at any time, when the nodes begin (kumo stop, then kumo start or kumo
 set), or never, because the crawl has gone by it already. The keys are the flags' names of kumo start. An empty value (contact=) takes a setting
@@ -33,17 +35,31 @@ not shared: that node has to be started with others.`
 
 const setExample = `  kumo set --crawl news
   kumo set --crawl news delay=2s
+  kumo set -o crawls/news delay=2s limit=5000
+  kumo set -o crawls/news override='{match: slow.example.com, delay: 10s}'
+  kumo set -o crawls/news override=@overrides.yaml
   kumo set --crawl news delay=500ms ip-delay=0 limit=100000 contact=https://me.example/bot`
 
 func setCommand() *cobra.Command {
 	c := &clusterFlags{}
-	asJSON := false
-	cmd := &cobra.Command{Use: "set --crawl NAME [KEY=VALUE...]", Short: "Show a crawl's settings, or change them " +
+	asJSON, dir := false, ""
+	cmd := &cobra.Command{Use: "set (--crawl NAME | -o FOLDER) [KEY=VALUE...]", Short: "Show a crawl's settings, or change them " +
 		"while it runs", Long: setLong, Example: setExample,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			wishes, err := parseWishes(args)
 			if err != nil {
+				return err
+			}
+			if dir != "" {
+				for _, n := range []string{"crawl", "join", "nats", "secret-file", "wait"} {
+					if cmd.Flags().Lookup(n).Changed {
+						return usagef("--%s is for a crawl of several nodes: leave it or --out out", n)
+					}
+				}
+				return setIn(cmd.Context(), cmd.OutOrStdout(), dir, wishes, asJSON)
+			}
+			if err := checkSecrets(wishes); err != nil {
 				return err
 			}
 			open := c.control
@@ -58,6 +74,7 @@ func setCommand() *cobra.Command {
 			})
 		}}
 	c.bindCommand(cmd.Flags())
+	cmd.Flags().StringVarP(&dir, "out", "o", "", "a crawl on this machine, by its `FOLDER`")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "list in JSON, an object a line")
 	cmd.Flags().SortFlags = false
 	return cmd
@@ -128,6 +145,9 @@ func badValue(f *pflag.Flag, value string, err error) error {
 		return usagef("%s=%s: a time is wanted, with its unit: 500ms, 2s or 1m30s", f.Name, value)
 	case "int", "int64":
 		return usagef("%s=%s: a whole number is wanted", f.Name, value)
+	}
+	if f.Name == job.OverrideKey {
+		return usagef("%s: %v", f.Name, errors.Unwrap(err))
 	}
 	return usagef("%s=%s: %v", f.Name, value, err)
 }

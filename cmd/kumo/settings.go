@@ -273,6 +273,8 @@ func redact(flag, value string) string {
 		if value != "" {
 			return settings.Redacted
 		}
+	case job.OverrideKey:
+		return redactOverride(value)
 	case "header":
 		if name, _, ok := strings.Cut(value, ":"); ok && fetch.IsSecret(strings.TrimSpace(name)) {
 			return name + ": " + settings.Redacted

@@ -171,7 +171,7 @@ func (e *Engine) offer(b *batch) {
 	for i, news := range b.news {
 		c := &b.cands[i]
 		switch {
-		case news == seen.Nearer && c.Rule == "" && e.cfg.Depth >= 0:
+		case news == seen.Nearer && c.Rule == "" && e.depths:
 			b.entries.Nearer(c.Item.URL, c.Item.Depth)
 		case news == seen.Fresh:
 			c.Item.URL = b.urls[i].URL // a copy that may be kept; the link's was part of its page

@@ -413,7 +413,7 @@ func (e *Engine) enter(b *batch, d dispatched) {
 			case !waits && !over:
 				e.enterNew(b, c, d.tenures[i])
 				now[c.Item.URL] = c.Item.Depth
-			case e.cfg.Depth >= 0 && waits && c.Item.Depth < depth:
+			case e.depths && waits && c.Item.Depth < depth:
 				e.known.db.InsertKnown([]seen.URL{{URL: c.Item.URL, Depth: c.Item.Depth, State: seen.Known}})
 				b.entries.Nearer(c.Item.URL, c.Item.Depth)
 				now[c.Item.URL] = c.Item.Depth

@@ -2,6 +2,7 @@ package crawl
 
 import (
 	"context"
+	"net/http"
 	"net/netip"
 	"regexp"
 	"time"
@@ -50,6 +51,8 @@ type Config struct {
 
 	Recrawl policy.Recrawl // needs a URL database
 
+	Overrides *policy.Overrides // what hosts and URLs have in place of all this; nil: nothing
+
 	Prefer rank.Preferences // which URLs go before others of their importance, or behind them
 
 	Rate       float64             // requests a second, all hosts together; 0: without limit
@@ -66,6 +69,9 @@ type Config struct {
 	DecodeAll  bool                // take the content coding off every body, not only off those that are read for links
 	Now        func() time.Time
 }
+
+// BoundsDepth reports whether any URL may lie too deep.
+func (c *Config) BoundsDepth() bool { return c.Depth >= 0 || c.Overrides.BoundDepth() }
 
 func (c Config) withDefaults() Config {
 	c.Tries = orDefault(c.Tries, 3)
@@ -139,7 +145,9 @@ type Parts struct {
 	// may be nil
 	Finished func(host string, urls []string)
 	// one of the stores is a WARC, to which an unchanged page's record can refer
-	Archive  bool
+	Archive bool
+	// the header fields that requests are sent with, to hosts that are trusted or not; needed where there are overrides
+	Header   func(trusted bool) http.Header
 	Ranks    Ranks                  // which URLs go first
 	Free     func() (uint64, error) // room on the crawl's disk; asked if Config.MinFree is set
 	Stats    *stats.Counter

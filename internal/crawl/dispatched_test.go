@@ -466,7 +466,7 @@ func TestLinksOfAVisitThatIsPutOff(t *testing.T) {
 		l.e.Pause(true)
 		l.dispatch("http://a.test/")
 		l.e.robots.Answer("http://a.test", 200, []byte("Sitemap: http://b.test/sitemap.xml"))
-		l.e.limits.quota = policy.NewQuota(0, 1, 0)
+		l.e.limits.quota = policy.NewQuota(0, 1, 0, nil)
 		l.e.limits.quota.Take("a.test") // by another visit, which is under way: this one is put off
 		l.e.Pause(false)
 		l.settle()

@@ -149,7 +149,7 @@ func (r *requeuing) add(met *seen.Entry) error {
 	}
 	link := linkTo(&it)
 	link.Fetched = true
-	if r.rules.JudgeURL(u, link).Refused() || r.rules.TooDeep(it.Depth) {
+	if r.rules.JudgeURL(u, link).Refused() || r.rules.TooDeep(u, it.Depth) {
 		return nil // a rule of today leaves it out
 	}
 	r.added[met.URL] = true

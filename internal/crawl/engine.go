@@ -7,6 +7,7 @@ import (
 	"iter"
 	"maps"
 	"math"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -44,6 +45,8 @@ type Engine struct {
 	known    known
 	robots   *robots.Cache
 	rules    policy.Rules
+	depths   bool // any URL may lie too deep
+	header   func(trusted bool) http.Header
 	fetcher  Fetcher
 	reading  reading
 	stats    *stats.Counter
@@ -158,8 +161,8 @@ func New(cfg Config, p Parts, s *recovery.State) *Engine {
 		reading: reading{pool: newReadPool(p.NewParser, cfg.Shares), decoder: fetch.NewDecoder(cfg.Shares.windows()),
 			text: p.Text, fields: p.Fields},
 		rules: policy.Rules{Scope: p.Scope, Block: p.Block, Include: cfg.Include, Exclude: cfg.Exclude, MaxDepth: cfg.Depth,
-			MaxRedirects: cfg.MaxRedirects, Embeds: cfg.Embeds},
-		limits:   limits{quota: policy.NewQuota(cfg.Pages, cfg.PagesPerHost, s.Stats.NewPages()), rate: newLimiter(cfg.Rate)},
+			MaxRedirects: cfg.MaxRedirects, Embeds: cfg.Embeds, Overrides: cfg.Overrides},
+		limits:   limits{quota: policy.NewQuota(cfg.Pages, cfg.PagesPerHost, s.Stats.NewPages(), cfg.Overrides), rate: newLimiter(cfg.Rate)},
 		schedule: newSchedule(), ends: newEnds(s.ReportedURLs), names: newNames(), offHosts: offHosts{links: map[string]int64{}},
 		line: newLine(p.Fetcher, cfg.OutageWait),
 		files: files{deferred: p.Deferred, deferredRead: s.DeferredUpTo, abandoned: s.Views.Abandoned, answers: p.Answers,
@@ -171,6 +174,7 @@ func New(cfg Config, p Parts, s *recovery.State) *Engine {
 		durable: newDurablePages(s.Stats.Pages()),
 		traps:   newTrapGuard(&cfg, s.Traps),
 	}
+	e.depths, e.header = cfg.BoundsDepth(), p.Header
 	e.known.db, _ = e.known.seen.(*seen.DB)
 	e.known.undecided.Store(int64(len(s.UndecidedURLs)))
 	e.limits.tries.Store(int64(cfg.Tries))
@@ -470,7 +474,7 @@ func (e *Engine) employ(handing, fetching context.Context, workers int) error {
 // stopAtLimits stops a run at once whose limits earlier runs have used up.
 func (e *Engine) stopAtLimits() {
 	switch {
-	case e.cfg.Pages > 0 && e.stats.NewPages() >= e.cfg.Pages:
+	case e.limits.quota.Pages() > 0 && e.stats.NewPages() >= e.limits.quota.Pages():
 		e.control.stop(e.pagesReached())
 	case e.cfg.Bytes > 0 && e.limits.bytes.Load() >= e.cfg.Bytes:
 		e.control.stop(e.bytesReached())

@@ -8,6 +8,7 @@ import (
 	"kumo/internal/frontier"
 	"kumo/internal/item"
 	"kumo/internal/page"
+	"kumo/internal/policy"
 	"kumo/internal/robots"
 	"kumo/internal/seen"
 	"kumo/internal/weburl"
@@ -29,11 +30,12 @@ type Explanation struct {
 	RobotsKnown   bool // the three above hold
 
 	// where it waits, or that it is under way; nil if neither, or behind the first 10,000 of its host
-	Found   *frontier.Found
-	Host    frontier.HostInfo
-	HostMet bool
-	Pages   int64 // that the host has given
-	Most    int64 // that it may give, 0: without limit
+	Found     *frontier.Found
+	Host      frontier.HostInfo
+	HostMet   bool
+	Overrides []policy.Applied // what it has in place of the crawl's settings
+	Pages     int64            // that the host has given
+	Most      int64            // that it may give, 0: without limit
 
 	Shelved *item.Item // it was given up with its origin, and waits for another run
 	GivenUp string     // why its origin was given up, "" if it was not
@@ -55,7 +57,8 @@ func (e *Engine) Explain(url string, tell func(Explanation)) (*Explanation, erro
 		return nil, fmt.Errorf("%q: %w", url, err)
 	}
 	u = e.cfg.Canon.Apply(u.Canonical())
-	x := &Explanation{URL: u, IgnoresRobots: e.cfg.IgnoreRobots, Most: e.cfg.PagesPerHost}
+	x := &Explanation{URL: u, IgnoresRobots: e.cfg.IgnoreRobots, Most: e.limits.quota.Most(u.Host()),
+		Overrides: e.cfg.Overrides.Explain(u)}
 	e.explainRules(x, 1)
 	slice := e.slices.At(u.Host(), u.String())
 	x.Host, x.HostMet = e.frontier.Host(slice)
@@ -93,7 +96,7 @@ func (e *Engine) explainRules(x *Explanation, depth int32) {
 	v := e.rules.Judge(x.URL, linkTo(&it))
 	x.Rule, x.Why, x.In = v.Rule, v.Why, v.Rule == ""
 	if x.In {
-		x.Rule, x.Why = "scope", e.rules.Scope.Judge(x.URL).Rule
+		x.Rule, x.Why = "scope", e.rules.InScope(x.URL).Rule
 	}
 	if v.Rule == "scope" && e.rules.Embeds {
 		if x.In = x.State == seen.Known; x.In {

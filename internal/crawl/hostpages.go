@@ -14,7 +14,7 @@ import (
 
 // recallHosts tells the quota what hosts have given in earlier runs.
 func (e *Engine) recallHosts(ctx context.Context) error {
-	if e.cfg.PagesPerHost == 0 {
+	if !e.limits.quota.Counts() {
 		return nil
 	}
 	s := e.stats.Snapshot()
@@ -31,9 +31,12 @@ func (e *Engine) recallHosts(ctx context.Context) error {
 	return nil
 }
 
+// MostPages is how many pages a host may give; 0: without limit.
+func (e *Engine) MostPages(host string) int64 { return e.limits.quota.Most(host) }
+
 // pageQuota is what counts pages by host; nil where their number is not limited.
 func (e *Engine) pageQuota() *policy.Quota {
-	if e.cfg.PagesPerHost == 0 {
+	if !e.limits.quota.Counts() {
 		return nil
 	}
 	return e.limits.quota

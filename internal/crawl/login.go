@@ -60,7 +60,7 @@ func (w *worker) isLoggedOut(u weburl.URL) (bool, error) {
 // visitAnew ends a visit that came too late for its session. The next one begins another; where that is of no use, the
 // page is not for this user.
 func (w *worker) visitAnew(v *frontier.Visit, rec *page.Record, f visitOutcome) error {
-	if int(v.Tries) < w.mostTries() {
+	if int(v.Tries) < w.mostTries(v.URL) {
 		f.again = true
 		return w.retry(v, rec, f)
 	}

@@ -58,7 +58,7 @@ func BenchmarkManyHosts(b *testing.B) {
 func engineWithLimit(t testing.TB, limit int64) *Engine {
 	e := onDisk(t, t.TempDir())
 	e.cfg.PagesPerHost = limit
-	e.limits.quota = policy.NewQuota(e.cfg.Pages, e.cfg.PagesPerHost, 0)
+	e.limits.quota = policy.NewQuota(e.cfg.Pages, e.cfg.PagesPerHost, 0, nil)
 	return e
 }
 

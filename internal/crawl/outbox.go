@@ -19,7 +19,7 @@ func (e *Engine) openOutbox(left entry.Links) {
 		return
 	}
 	e.peers.outbox = exchange.New(exchange.Config{Links: e.cfg.Links, Most: e.cfg.Outbox, Hold: e.peers.full.set,
-		Depths: e.cfg.Depth >= 0, Pages: e.claims != nil, Slices: e.slices, Ledger: e.ledger}, left)
+		Depths: e.depths, Pages: e.claims != nil, Slices: e.slices, Ledger: e.ledger}, left)
 }
 
 // divert takes the candidates out of a batch that are other nodes' business, or are to be claimed, and puts them into

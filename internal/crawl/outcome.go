@@ -31,10 +31,10 @@ func (w *worker) judgeAnswer(it *item.Item, err error) visitOutcome {
 	if err != nil {
 		return w.judgeFailure(it, err)
 	}
-	more := int(it.Tries) < w.mostTries()
+	more := int(it.Tries) < w.mostTries(it.URL)
 	switch s := w.resp.Status; {
 	case s == http.StatusTooManyRequests:
-		more = int(it.Tries) < max(w.mostTries(), maxThrottles)
+		more = int(it.Tries) < max(w.mostTries(it.URL), maxThrottles)
 		return visitOutcome{again: more, late: true, outcome: frontier.Throttled, ask: w.retryAfter()}
 	case s == http.StatusServiceUnavailable:
 		return visitOutcome{again: more, late: true, outcome: frontier.Throttled, ask: w.retryAfter()}
@@ -58,7 +58,7 @@ func (w *worker) judgeFailure(it *item.Item, err error) visitOutcome {
 		f.outcome = frontier.NoRequest
 		return f
 	}
-	f.again = int(it.Tries) < w.mostTries()
+	f.again = int(it.Tries) < w.mostTries(it.URL)
 	f.late = !f.failure.OfHost()
 	return f
 }

@@ -49,9 +49,10 @@ func (w *worker) visitRobots(ctx context.Context, v *frontier.Visit, u weburl.UR
 	}
 	start := w.cfg.Now()
 	v.Tries++
-	err := w.fetcher.Get(ctx, fetch.Request{URL: v.URL, Trusted: w.trusts(u), NoCookies: true, MaxBody: maxRobots,
-		Arrives: w.receive},
-		&w.resp) // no session is to change the rules
+	req := fetch.Request{URL: v.URL, Trusted: w.trusts(u), NoCookies: true, Arrives: w.receive}
+	w.override(&req, u)
+	req.MaxBody = maxRobots
+	err := w.fetcher.Get(ctx, req, &w.resp) // no session is to change the rules
 	w.count(w.resp.RawLen())
 	rec := w.record(v, start)
 	rec.Robots = true
@@ -106,10 +107,10 @@ func (w *worker) judgeRobots(it *item.Item, err error) visitOutcome {
 	f := w.judgeAnswer(it, err)
 	if status := w.resp.Status; err == nil && (status >= 500 || status == http.StatusTooManyRequests) {
 		f.outcome, f.ask = frontier.Throttled, w.retryAfter()
-		f.again = int(it.Tries) < max(w.mostTries(), robotsTries)
+		f.again = int(it.Tries) < max(w.mostTries(it.URL), robotsTries)
 		return f
 	}
-	f.again = f.again && (canceled(err) || int(it.Tries) < w.mostTries())
+	f.again = f.again && (canceled(err) || int(it.Tries) < w.mostTries(it.URL))
 	return f
 }
 

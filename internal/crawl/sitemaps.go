@@ -19,14 +19,14 @@ const (
 // done once, and again for a visit that lies nearer to its seed, from where more entries are within reach.
 func (w *worker) addSitemaps(v *frontier.Visit, origin string, rules *robots.Rules) error {
 	if w.cfg.Sitemaps == policy.SitemapsIgnored || v.Kind == page.Sitemap ||
-		!w.origins.isNearest(origin, v.Depth, w.cfg.Depth >= 0) {
+		!w.origins.isNearest(origin, v.Depth, w.depths) {
 		return nil
 	}
 	base, err := weburl.Parse(origin + robotsPath)
 	if err != nil {
 		return nil //nolint:nilerr // cannot be: origins come from parsed URLs
 	}
-	if scope := w.rules.Scope.Judge(base); !scope.In && !scope.Near {
+	if scope := w.rules.InScope(base); !scope.In && !scope.Near {
 		return nil // of another site only what pages are shown with is fetched
 	}
 	named := rules.Sitemaps()

@@ -10,7 +10,8 @@ import (
 // Tuning is what can be other at any time of how a crawl goes.
 type Tuning struct {
 	frontier.Delays
-	Tries  int // 0: as by default
+	Tries  int   // 0: as by default
+	Pages  int64 // of all runs together; 0: without limit
 	Prefer rank.Preferences
 }
 
@@ -18,6 +19,7 @@ type Tuning struct {
 // for is asked of the frontier again, which may have obeyed less of it.
 func (e *Engine) Tune(t Tuning) {
 	e.limits.tries.Store(int64(Config{Tries: t.Tries}.withDefaults().Tries))
+	e.limits.quota.SetPages(t.Pages)
 	e.frontier.SetDelays(t.Delays)
 	e.ranks.prefer.Store(&t.Prefer)
 	e.robots.Each(func(origin string, r *robots.Rules) {
@@ -33,4 +35,10 @@ func (e *Engine) Tune(t Tuning) {
 	})
 }
 
-func (e *Engine) mostTries() int { return int(e.limits.tries.Load()) }
+// mostTries is how many visits a URL gets before it has failed.
+func (e *Engine) mostTries(url string) int {
+	if own := e.ofURL(url).Tries; own != nil {
+		return *own
+	}
+	return int(e.limits.tries.Load())
+}

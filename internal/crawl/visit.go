@@ -55,7 +55,7 @@ func (w *worker) visit(ctx context.Context, v *frontier.Visit) error {
 	if !w.isOurs(v) {
 		return nil
 	}
-	if w.cfg.Depth >= 0 && v.Robots == "" { // it may have been met nearer since it was queued
+	if w.depths && v.Robots == "" { // it may have been met nearer since it was queued
 		state, depth, err := w.known.seen.Look(v.URL)
 		if err != nil {
 			return err
@@ -97,7 +97,7 @@ func (w *worker) allowed(v *frontier.Visit, u weburl.URL) (bool, error) {
 	if why := w.rules.Block.Match(u); why != "" {
 		return false, w.leave(v, "block", why)
 	}
-	if w.rules.TooDeep(v.Depth) {
+	if w.rules.TooDeep(u, v.Depth) {
 		return false, w.leave(v, "depth", "the limit was lowered")
 	}
 	if ok, err := w.enters(v, u); err != nil || !ok {
@@ -167,6 +167,7 @@ func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) err
 	start := w.cfg.Now()
 	v.Tries++
 	req := fetch.Request{URL: v.URL, Trusted: w.trusts(u), Arrives: w.receive}
+	w.override(&req, u)
 	if v.Kind == page.Sitemap {
 		req.MaxBody = w.cfg.MaxSitemap
 	}
@@ -229,7 +230,9 @@ func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) err
 	return w.done(v, fate)
 }
 
-func (e *Engine) pagesReached() error { return policy.LimitReached(stats.Count(e.cfg.Pages, "pages")) }
+func (e *Engine) pagesReached() error {
+	return policy.LimitReached(stats.Count(e.limits.quota.Pages(), "pages"))
+}
 
 func (w *worker) record(v *frontier.Visit, start time.Time) *page.Record {
 	rec := &page.Record{URL: v.URL, Final: v.URL, From: v.From, Seed: v.Seed, Path: v.Path, Depth: int(v.Depth),

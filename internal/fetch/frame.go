@@ -66,7 +66,7 @@ func (f *framer) advance(raw []byte) (end int, err error) {
 	case f.end == 0 && int64(len(raw)) >= f.maxHead:
 		return len(raw), errLongHead
 	}
-	if errors.Is(err, errFull) && !f.head.chunked {
+	if errors.Is(err, errFull) {
 		return f.pos, err
 	}
 	return len(raw), err

@@ -20,10 +20,27 @@ type ProxyRule struct {
 	URL    *url.URL // nil: these go without a proxy
 }
 
+// A ProxySet are proxies that some hosts go through; none: these go through none.
+type ProxySet struct{ all []*proxy }
+
+// NewProxySet makes a set of proxies. Several clients may have it, one after the other.
+func NewProxySet(urls ...*url.URL) (*ProxySet, error) {
+	s := &ProxySet{}
+	for _, u := range urls {
+		one, err := newProxy(u)
+		if err != nil {
+			return nil, err
+		}
+		s.all = append(s.all, one)
+	}
+	return s, nil
+}
+
 // proxies say which proxy a target is reached through. Of several for a domain each host keeps to one, by a hash of its
 // name; one that fails is left out for a while, and only its hosts go to others.
 type proxies struct {
 	byDomain map[string][]*proxy // empty: without a proxy
+	own      func(host string) *ProxySet
 	now      func() time.Time
 	news     func(proxy string, err error) // nil: nobody is told
 	seed     maphash.Seed
@@ -83,7 +100,8 @@ func CheckProxies(env *httpproxy.Config) error {
 }
 
 func newProxies(cfg Config) (*proxies, error) {
-	p := &proxies{byDomain: make(map[string][]*proxy), now: cfg.Now, news: cfg.ProxyNews, seed: maphash.MakeSeed()}
+	p := &proxies{byDomain: make(map[string][]*proxy), now: cfg.Now, own: cfg.ProxiesOf, news: cfg.ProxyNews,
+		seed: maphash.MakeSeed()}
 	rules := cfg.Proxies
 	if cfg.Proxy != nil {
 		rules = append([]ProxyRule{{URL: cfg.Proxy}}, rules...)
@@ -137,6 +155,9 @@ func proxyOf(variable, value string) (*proxy, error) {
 
 // of is the proxy that t is reached through; nil for none.
 func (p *proxies) of(t target) *proxy {
+	if own := p.ofOwn(t); own != nil {
+		return p.pick(own.all, t.hostname)
+	}
 	if p.goes != nil {
 		return p.ofEnvironment(t)
 	}
@@ -144,6 +165,13 @@ func (p *proxies) of(t target) *proxy {
 		return nil
 	}
 	return p.pick(p.named(t.hostname), t.hostname)
+}
+
+func (p *proxies) ofOwn(t target) *ProxySet {
+	if p.own == nil {
+		return nil
+	}
+	return p.own(t.host)
 }
 
 func (p *proxies) ofEnvironment(t target) *proxy {
@@ -211,7 +239,13 @@ func (p *proxies) instead(t target, err error) *proxy {
 // fell notes that the proxy of t has failed, if it has and there are others; it reports whether it is so.
 func (p *proxies) fell(t target, err error) bool {
 	var e *Error
-	if t.through == nil || p.goes != nil || len(p.named(t.hostname)) < 2 ||
+	all := p.named(t.hostname)
+	if own := p.ofOwn(t); own != nil {
+		all = own.all
+	} else if p.goes != nil {
+		return false
+	}
+	if t.through == nil || len(all) < 2 ||
 		!(errors.As(err, &e) && e.Op == proxyOp || errors.Is(err, errNoUser)) {
 		return false
 	}

@@ -27,10 +27,11 @@ type Host struct {
 	Left  time.Duration // until they are fetched, at the least
 }
 
-// CutTo bounds how many URLs of a host count, as of a crawl that takes no more pages of one.
-func (s *Sample) CutTo(most int) {
+// CutTo bounds how many URLs of a host count, as of a crawl that takes no more pages of it; 0: all do.
+func (s *Sample) CutTo(mostOf func(host string) int) {
 	for i := range s.Longest {
-		if h := &s.Longest[i]; h.URLs > most {
+		h := &s.Longest[i]
+		if most := mostOf(h.Name); most > 0 && h.URLs > most {
 			h.Left -= time.Duration(h.URLs-most) * h.Delay
 			h.URLs = most
 		}

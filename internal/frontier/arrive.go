@@ -14,7 +14,7 @@ func (f *Frontier) Arrive(key string, asked, wait time.Duration, items ...Item) 
 		f.unsuppress(items[i].URL)
 	}
 	if id := f.coldID(key); id != 0 {
-		f.delayCold(id, asked)
+		f.delayCold(id, key, asked)
 		r := f.changed(id)
 		r.setRequestedDelay(r.requestedDelay(), false)
 		s := unpack(r.state)

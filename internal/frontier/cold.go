@@ -104,22 +104,40 @@ func (f *Frontier) unparkCold(id uint32, origin string) {
 
 // delayCold sets what a host that is asleep asks for. If its next time is later now, its bucket's comes first, and it
 // is put off then.
-func (f *Frontier) delayCold(id uint32, delay time.Duration) {
+func (f *Frontier) delayCold(id uint32, key string, delay time.Duration) {
 	r := f.changed(id)
 	s := unpack(r.state)
-	was := max(f.cfg.Delay, r.requestedDelay())
+	own := f.delayOf(key)
+	was := max(own, r.requestedDelay())
 	r.setRequestedDelay(delay, r.away())
-	if more := max(f.cfg.Delay, delay) - was; s.next > 0 && more > 0 {
+	if more := max(own, delay) - was; s.next > 0 && more > 0 {
 		s.next += int64(more / time.Millisecond)
 		r.state = s.pack()
 	}
 }
 
+// delayOf is a host's delay but for what it asks for itself; the crawl's where its name is not known.
+func (f *Frontier) delayOf(key string) time.Duration {
+	if f.cfg.Overrides == nil || key == "" {
+		return f.cfg.Delay
+	}
+	h := host{key: key}
+	f.override(&h)
+	return f.ownDelay(&h)
+}
+
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
 // putOff lets a host that is asleep owe its full delay from now.
-func (f *Frontier) putOff(id uint32, now time.Time) {
+func (f *Frontier) putOff(id uint32, key string, now time.Time) {
 	r := f.changed(id)
 	s := unpack(r.state)
-	s.next = max(s.next, f.disk.tick(now.Add(max(f.cfg.Delay, r.requestedDelay()))))
+	s.next = max(s.next, f.disk.tick(now.Add(max(f.delayOf(key), r.requestedDelay()))))
 	r.state = s.pack()
 }
 
@@ -170,6 +188,9 @@ func (f *Frontier) loadRecord(id uint32, key string, l link) *host {
 	s := unpack(r.state)
 	h.id, h.next, h.deepest = id, d.time(s.next), s.deepest
 	h.delay, h.away = r.requestedDelay(), r.away()
+	if h.own.HasDelay && !f.resumed.IsZero() { // which the table did not know of when the process began
+		h.next = latest(h.next, f.resumed.Add(h.own.Delay))
+	}
 	h.failures.n, h.throttles.n = s.failures, s.throttles
 	h.doubtful, h.backing = r.is(isDoubtful), r.is(isBacking)
 	if s.next > 0 { // it had a request, or may have had
@@ -244,7 +265,7 @@ func (f *Frontier) evict(h *host) {
 	d := f.disk
 	f.touch(h)
 	f.applyMoves(h)
-	waits := h.class(f.cfg.PerHost) != idle
+	waits := h.class(f.perHost(h)) != idle
 	f.store(h, waits)
 	if h.id == 0 {
 		if h.id = d.table.n + 1; d.cut != nil {
@@ -338,6 +359,7 @@ func (f *Frontier) describe(h *host, r *record) {
 	}
 	r.state = s.pack()
 	r.setRequestedDelay(h.delay, h.away)
+	r.setOwnDelay(h.own.HasDelay)
 	r.count, r.top, r.bucket = h.count(), 0, 0
 	if len(h.links) > 0 {
 		r.top = h.links[0].at

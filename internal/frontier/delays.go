@@ -10,6 +10,7 @@ type Delays struct {
 	Delay     time.Duration
 	AddrDelay time.Duration
 	MaxDelay  time.Duration
+	Overrides func(host string) HostConfig
 }
 
 // SetDelays has hosts wait otherwise from now on, those too that wait at present: what they owe is counted anew from
@@ -19,21 +20,32 @@ func (f *Frontier) SetDelays(d Delays) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	was := f.cfg
-	f.cfg.Delay, f.cfg.AddrDelay, f.cfg.MaxDelay = d.Delay, d.AddrDelay, d.MaxDelay
+	f.cfg.Delay, f.cfg.AddrDelay, f.cfg.MaxDelay, f.cfg.Overrides = d.Delay, d.AddrDelay, d.MaxDelay, d.Overrides
 	def(&f.cfg.MaxDelay, defaultMaxDelay)
 	f.cfg.Delay, f.cfg.MaxDelay = times(f.cfg.Delay, f.cfg.Slices), times(f.cfg.MaxDelay, f.cfg.Slices)
 	f.addrDelay = f.cfg.AddrDelay * time.Duration(max(f.sharers, 1))
 	// what a host asks for beyond the old bound is not known here
-	if f.cfg.Delay == was.Delay && f.cfg.MaxDelay >= was.MaxDelay {
+	if f.cfg.Delay == was.Delay && f.cfg.MaxDelay >= was.MaxDelay && was.Overrides == nil && d.Overrides == nil {
 		f.signal()
 		return
 	}
 	f.unready()
 	for _, h := range f.hosts {
-		f.retime(h, max(was.Delay, h.delay))
+		before := was.Delay
+		if h.own.HasDelay {
+			before = h.own.Delay
+		}
+		h.own = HostConfig{}
+		f.override(h)
+		f.retime(h, max(before, h.delay))
 	}
 	for c := range f.heaps {
 		heap.Init(&f.heaps[c])
+	}
+	for _, h := range f.hosts {
+		if h.in != h.class(f.perHost(h)) { // it may have more connections now, or fewer
+			f.place(h)
+		}
 	}
 	if f.disk != nil {
 		f.retimeCold(was.Delay)
@@ -76,7 +88,7 @@ func (f *Frontier) retimeCold(was time.Duration) {
 	sooner := false
 	for id := uint32(1); id <= d.table.n; id++ {
 		r := d.table.at(id)
-		if r.is(isHot) {
+		if r.is(isHot) || r.delay&hasOwnDelay != 0 { // it goes by its own when it comes into memory
 			continue
 		}
 		before := max(was, r.requestedDelay())

@@ -226,7 +226,7 @@ func (f *Frontier) SetDelay(key string, delay time.Duration) {
 	defer f.mu.Unlock()
 	delay = min(times(delay, f.cfg.Slices), max(f.cfg.MaxDelay, 0))
 	if id := f.coldID(key); id != 0 {
-		f.delayCold(id, delay)
+		f.delayCold(id, key, delay)
 		return
 	}
 	h := f.host(key)
@@ -257,7 +257,7 @@ func (f *Frontier) restore(key string, items []Item) bool {
 	}
 	items = f.fitting(key, items)
 	if id := f.coldID(key); id != 0 {
-		f.putOff(id, now)
+		f.putOff(id, key, now)
 		f.pushCold(id, key, items)
 	} else {
 		h := f.host(key)

@@ -32,13 +32,21 @@ type Config struct {
 	// together keep to PerHost, as far as each has one connection at least, and to the delays on average: a part waits
 	// as many times as long as there are parts, since others may fetch those that are not here. 1
 	Slices    int
-	Ranker    Ranker // where URLs belong that wait; nil: where they belonged when they were pushed
-	RankHosts bool   // hosts whose time has come go by their first URLs: see ready.go; always so with a Ranker
+	Ranker    Ranker                       // where URLs belong that wait; nil: where they belonged when they were pushed
+	Overrides func(host string) HostConfig // what a host, in whichever slice, has of its own; nil: nothing
+	RankHosts bool                         // hosts whose time has come go by their first URLs: see ready.go; always so with a Ranker
 	Now       func() time.Time
 
 	Dir    string // a folder of the frontier's own for what does not fit into memory, see Open; "": all stays in memory
 	Disk   vfs.FS // where Dir is; vfs.OS
 	Memory int64  // bytes to be used about, with Dir; 256 MiB
+}
+
+// A HostConfig is what a host has in place of the Config's. Zero values stand for that.
+type HostConfig struct {
+	HasDelay bool
+	Delay    time.Duration // a longer Crawl-delay holds as ever
+	PerHost  int
 }
 
 const defaultMaxDelay = 30 * time.Second
@@ -66,7 +74,7 @@ func (c Config) withDefaults() Config {
 
 // times is a delay n times over, as far as a record of a host can have it.
 func times(delay time.Duration, n int) time.Duration {
-	const most = (isAway - 1) * time.Millisecond
+	const most = (hasOwnDelay - 1) * time.Millisecond
 	if n > 1 && delay > most/time.Duration(n) {
 		return max(delay, most)
 	}
@@ -194,25 +202,54 @@ func (f *Frontier) host(key string) *host {
 	if h == nil {
 		f.known++
 		h = f.newHost(strings.Clone(key))
-		h.next, h.away = f.earliest(), true
+		h.next, h.away = f.earliest(h), true
 	}
 	f.touch(h)
 	return h
 }
 
 // earliest is when a host may be asked that is not known: now, unless an earlier process may just have done so.
-func (f *Frontier) earliest() time.Time {
+func (f *Frontier) earliest(h *host) time.Time {
 	now := f.cfg.Now()
-	if f.resumed.IsZero() || now.Sub(f.resumed) > f.cfg.Delay {
+	if f.resumed.IsZero() || now.Sub(f.resumed) > f.ownDelay(h) {
 		return now
 	}
-	return f.resumed.Add(f.cfg.Delay)
+	return f.resumed.Add(f.ownDelay(h))
+}
+
+// override sets what a host has of its own.
+func (f *Frontier) override(h *host) {
+	if f.cfg.Overrides == nil {
+		return
+	}
+	h.own = f.cfg.Overrides(item.HostOfSlice(h.key))
+	h.own.Delay = times(h.own.Delay, f.cfg.Slices)
+	if h.own.PerHost > 0 {
+		h.own.PerHost = max(h.own.PerHost/f.cfg.Slices, 1)
+	}
+}
+
+// ownDelay is a host's delay but for what it asks for itself.
+func (f *Frontier) ownDelay(h *host) time.Duration {
+	if h.own.HasDelay {
+		return h.own.Delay
+	}
+	return f.cfg.Delay
+}
+
+// perHost is how many connections a host may have.
+func (f *Frontier) perHost(h *host) int {
+	if h.own.PerHost > 0 {
+		return h.own.PerHost
+	}
+	return f.cfg.PerHost
 }
 
 func (f *Frontier) newHost(key string) *host {
 	f.seq++
 	h := f.disk.blank()
 	h.key, h.in, h.seq = key, idle, f.seq
+	f.override(h)
 	f.beginRanks(h)
 	f.hosts[key] = h
 	f.disk.admit(h)
@@ -273,7 +310,7 @@ func (f *Frontier) place(h *host) {
 	if h.in != idle {
 		f.unheap(h)
 	}
-	h.in = h.class(f.cfg.PerHost)
+	h.in = h.class(f.perHost(h))
 	if h.in == idle && h.inflight == 0 {
 		f.setBacking(h, false)
 	}

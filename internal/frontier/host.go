@@ -42,10 +42,11 @@ type host struct {
 	ranks   *hostRanks      // nil: ranks do not change
 
 	inflight int
-	seq      uint64    // breaks ties of next, oldest first
-	next     time.Time // not before
-	ended    time.Time // when the last request did, zero before the first
-	delay    time.Duration
+	seq      uint64        // breaks ties of next, oldest first
+	next     time.Time     // not before
+	ended    time.Time     // when the last request did, zero before the first
+	delay    time.Duration // that it asks for
+	own      HostConfig
 	row      int8 // visits that it had before others' turn
 	doubtful bool
 	away     bool // nothing of its own was ever added, or it was removed, and nothing has come back since

@@ -70,7 +70,8 @@ func (f *Frontier) coldInfo(key string, id uint32) HostInfo {
 	i := HostInfo{Key: key, Next: f.disk.time(s.next), Waiting: int(r.count), Failures: s.failures,
 		Suspect: r.is(isDoubtful), Parked: r.is(isParked),
 		Asked: r.requestedDelay(), Away: r.away()}
-	i.Delay, i.MaxWait, i.Slices = max(f.cfg.Delay, i.Asked), f.cfg.MaxWait, f.cfg.Slices
+	own := f.delayOf(key)
+	i.Delay, i.MaxWait, i.Slices = max(own, i.Asked), f.cfg.MaxWait, f.cfg.Slices
 	i.Why = f.why(&i, r.is(hasTurn), r.is(isBacking), s.throttles)
 	return i
 }
@@ -91,7 +92,7 @@ func (f *Frontier) why(i *HostInfo, turn, backing bool, throttles int) Why {
 		return WhyAsked
 	case backing:
 		return WhyBackoff
-	case i.Asked > f.cfg.Delay:
+	case i.Asked > 0 && i.Asked == i.Delay:
 		return WhyCrawl
 	}
 	return WhyDelay

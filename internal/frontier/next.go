@@ -204,7 +204,7 @@ func (f *Frontier) take(h *host) *Item {
 			f.fail(err)
 			return nil
 		}
-		if h.class(f.cfg.PerHost) == idle {
+		if h.class(f.perHost(h)) == idle {
 			return nil
 		}
 		if h.movesMatter() {
@@ -257,4 +257,4 @@ func (f *Frontier) back(v *Visit) {
 	f.signal()
 }
 
-func (f *Frontier) delay(h *host) time.Duration { return max(f.cfg.Delay, h.delay) }
+func (f *Frontier) delay(h *host) time.Duration { return max(f.ownDelay(h), h.delay) }

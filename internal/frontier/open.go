@@ -251,6 +251,9 @@ func (l *loader) host() error {
 	}
 	s := unpack(rec.state)
 	h.next, h.delay, h.away, h.deepest = l.next(&rec), rec.requestedDelay(), rec.away(), s.deepest
+	if h.own.HasDelay {
+		h.next = latest(h.next, f.disk.base.Add(h.own.Delay))
+	}
 	h.ended = h.next.Add(-f.delay(h))
 	h.doubtful = s.flags&isDoubtful != 0
 	f.known++

@@ -15,7 +15,7 @@ type record struct {
 	lo     uint32
 	bucket uint32 // where the front of its queue is, 0 if it does not wait for its time
 	count  uint32 // items
-	delay  uint32 // that it asks for, in ms; and isAway
+	delay  uint32 // that it asks for, in ms; isAway and hasOwnDelay
 }
 
 const recordLen = 40
@@ -36,7 +36,8 @@ const (
 	hasRobots // fetches of robots.txt, which go first
 	isHot     // in memory as a host; the record says nothing
 
-	isAway = 1 << 31 // in delay: the host was removed, and nothing has come back since
+	isAway      = 1 << 31 // in delay: the host was removed, and nothing has come back since
+	hasOwnDelay = 1 << 30 // in delay: in place of the crawl's; it is known by the host's name only
 
 	flagBits   = 6
 	countBits  = 4
@@ -66,17 +67,25 @@ func unpack(u uint64) (s status) {
 }
 
 func (r *record) requestedDelay() time.Duration {
-	return time.Duration(r.delay&^isAway) * time.Millisecond
+	return time.Duration(r.delay&^(isAway|hasOwnDelay)) * time.Millisecond
 }
 func (r *record) away() bool { return r.delay&isAway != 0 }
 
 // setRequestedDelay keeps a delay that is asked for, and that of a host that is away.
 func (r *record) setRequestedDelay(d time.Duration, away bool) {
-	r.delay = uint32(min((d+time.Millisecond-1)/time.Millisecond, isAway-1))
+	r.delay = r.delay&hasOwnDelay | uint32(min((d+time.Millisecond-1)/time.Millisecond, hasOwnDelay-1))
 	if away {
 		r.delay |= isAway
 	}
 }
+
+// setOwnDelay keeps whether the host has a delay in place of the crawl's.
+func (r *record) setOwnDelay(own bool) {
+	if r.delay &^= hasOwnDelay; own {
+		r.delay |= hasOwnDelay
+	}
+}
+
 func (r *record) next() int64         { return int64(r.state >> (flagBits + 2*countBits + rankBits)) }
 func (r *record) is(flag uint64) bool { return r.state&flag != 0 }
 func (r *record) set(flag uint64)     { r.state |= flag }

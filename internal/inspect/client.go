@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -46,7 +47,7 @@ func Dial(ctx context.Context, file string) (*Client, error) {
 	if err := c.endpoint.read(file); err != nil {
 		return nil, err
 	}
-	resp, err := c.send(ctx, http.MethodGet, "", nil)
+	resp, err := c.send(ctx, http.MethodGet, "", nil, nil)
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
@@ -126,9 +127,14 @@ func (c *Client) Top(ctx context.Context, n int, bySite bool) iter.Seq2[Importan
 
 // ask sends a question, whose fields are names and values in turn, and gives the answer's values as they come.
 func ask[T any](ctx context.Context, c *Client, method, verb string, fields ...string) iter.Seq2[T, error] {
+	return askWith[T](ctx, c, method, verb, nil, fields...)
+}
+
+// askWith is ask with a body.
+func askWith[T any](ctx context.Context, c *Client, method, verb string, body []byte, fields ...string) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
-		resp, err := c.send(ctx, method, verb, fields)
+		resp, err := c.send(ctx, method, verb, fields, body)
 		if err != nil {
 			yield(none, err)
 			return
@@ -155,12 +161,13 @@ func ask[T any](ctx context.Context, c *Client, method, verb string, fields ...s
 	}
 }
 
-func (c *Client) send(ctx context.Context, method, verb string, fields []string) (*http.Response, error) {
+func (c *Client) send(ctx context.Context, method, verb string, fields []string, body []byte) (*http.Response, error) {
 	query := url.Values{}
 	for i := 0; i+1 < len(fields); i += 2 {
 		query.Set(fields[i], fields[i+1])
 	}
-	req, err := http.NewRequestWithContext(ctx, method, "http://"+c.endpoint.Address+"/"+verb+"?"+query.Encode(), nil)
+	req, err := http.NewRequestWithContext(ctx, method, "http://"+c.endpoint.Address+"/"+verb+"?"+query.Encode(),
+		bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}

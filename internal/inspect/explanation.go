@@ -1,6 +1,10 @@
 package inspect
 
-import "time"
+import (
+	"time"
+
+	"kumo/internal/policy"
+)
 
 // An Explanation is what became of one URL. What is not known, or does not apply, is left out.
 type Explanation struct {
@@ -25,6 +29,8 @@ type Explanation struct {
 
 	Claiming  bool `json:"claiming,omitempty"`  // a link to it waits until those who remember its host have it
 	Elsewhere bool `json:"elsewhere,omitempty"` // another node is the one to fetch it
+
+	Overrides []policy.Applied `json:"overrides,omitempty"` // what it has in place of the crawl's settings, and by which
 
 	Ranking *Ranking `json:"ranking,omitempty"`
 

@@ -38,6 +38,7 @@ func (s *Server) mux() http.Handler {
 		answer(w, r, s.src.Top(r.Context(), number(r), r.FormValue("sites") == "true"))
 	})
 	s.snapshot(mux)
+	s.set(mux)
 	return mux
 }
 

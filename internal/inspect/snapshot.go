@@ -20,7 +20,7 @@ type Snapshooter interface {
 	Snapshot(ctx context.Context, target string) iter.Seq2[Copied, error] // how far it is, again and again
 }
 
-// snapshot is the only thing that can be asked of a server which writes: hence the other method.
+// snapshot writes: hence the other method.
 func (s *Server) snapshot(mux *http.ServeMux) {
 	src, can := s.src.(Snapshooter)
 	if !can {

@@ -70,7 +70,12 @@ type Job struct {
 
 	Settings []settings.Setting // in effect, without secrets, for config.yaml and warcinfo
 	Listener crawl.Listener
-	Warn     func(error) // told what is wrong but does not stop the crawl
+	// makes the job anew with some settings changed, and keeps that if apply takes it; nil: none can be while it runs
+	Change func(changes []settings.Setting, apply func(*Job) error) error
+
+	Warn func(error) // told what is wrong but does not stop the crawl
+
+	overriding *overriding // nil: there are no overrides
 }
 
 // Fields make records of pages for fields.jsonl, by rules. What reads pages is the caller's to link.
@@ -93,6 +98,9 @@ func (j *Job) UserAgent() string {
 func (j *Job) Fetching() fetch.Config {
 	cfg := j.Fetch
 	cfg.UserAgent = j.UserAgent()
+	if j.overriding != nil {
+		cfg.ProxiesOf = j.proxiesOf
+	}
 	cfg.ProxyNews = func(proxy string, err error) {
 		if err != nil {
 			j.Warn(fmt.Errorf("the proxy %s is left out for a while, and its hosts go through others: %w", proxy, err))
@@ -133,7 +141,7 @@ func (j *Job) Fix() ([]weburl.URL, error) {
 	if err := j.checkLookups(); err != nil {
 		return nil, err
 	}
-	j.Fetch.PerHost = max(j.perHost(), j.Frontier.Slices)
+	j.Fetch.PerHost = max(j.mostPerHost(), j.Frontier.Slices)
 	if ordinary := int64(32 << 20); j.Fetch.MaxBody > 0 && j.Fetch.MaxBody != ordinary {
 		j.Crawl.MaxSitemap = j.Fetch.MaxBody // as the user has it
 	}
@@ -166,7 +174,9 @@ func (j *Job) Writes(format string) bool {
 
 // Workers is how many goroutines fetch: enough that every host that is worked on can have all its connections.
 func (j *Job) Workers() int {
-	return min(j.HostsAtOnce()*j.perHost(), maxWorkers)
+	hosts, each := j.HostsAtOnce(), j.perHost()
+	more := min(hosts*(j.mostPerHost()-each), moreWorkers) // for hosts that may have more than others
+	return min(hosts*each+more, maxWorkers)
 }
 
 // HostsAtOnce is how many hosts are worked on at once.
@@ -181,8 +191,9 @@ func (j *Job) HostsAtOnce() int {
 func (j *Job) perHost() int { return max(1, j.Frontier.PerHost) }
 
 const (
-	maxWorkers = 100_000
-	maxName    = 100
+	maxWorkers  = 100_000
+	moreWorkers = 1024
+	maxName     = 100
 )
 
 // defaultName is that of the first seed, "" where there is none.
@@ -213,7 +224,7 @@ const LimitKey = "limit"
 // Tunable are the settings that a crawl's nodes share and that may change while it runs. Others that are not lasting
 // are read when nodes begin.
 var Tunable = []string{LimitKey, "delay", "ip-delay", "max-crawl-delay", "contact", "user-agent", "connect-timeout",
-	"timeout", "tries", PreferKey}
+	"timeout", "tries", PreferKey, OverrideKey}
 
 // nameOf makes a crawl's name of a seed's host.
 func nameOf(seed weburl.URL) string { return strings.Trim(SafeName(seed.Host()), "-.") }

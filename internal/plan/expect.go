@@ -92,6 +92,9 @@ func (h *hostState) forbid(by Line) {
 // describeDelay says how long the crawl waits between two requests to the host, as its frontier has it, and why.
 func (s *Survey) describeDelay(h *hostState) {
 	delay, by := s.cfg.Delay, "--delay"
+	if own := s.cfg.Rules.Overrides.OfHost(h.Host.Host).Delay; own != nil {
+		delay, by = *own, "--override"
+	}
 	asked := time.Duration(h.CrawlDelay * float64(time.Second))
 	if obeyed := min(asked, max(s.cfg.MaxDelay, 0)); obeyed > delay {
 		if delay, by = obeyed, "Crawl-delay"; obeyed < asked {
@@ -107,9 +110,13 @@ func (s *Survey) describeDelay(h *hostState) {
 // expect says how many pages there are to be, and by what.
 func (s *Survey) expect(h *hostState) {
 	h.Sitemaps.Elsewhere = mostOf(h.elsewhere)
+	most, bound := s.cfg.PagesPerHost, "--max-pages-per-host"
+	if own := s.cfg.Rules.Overrides.OfHost(h.Host.Host).PagesPerHost; own != nil {
+		most, bound = *own, "--override"
+	}
 	known := func(n int64, by string) {
-		if most := s.cfg.PagesPerHost; most > 0 && n > most {
-			n, by = most, "--max-pages-per-host"
+		if most > 0 && n > most {
+			n, by = most, bound
 		}
 		h.Pages, h.PagesBy = &n, by
 	}
@@ -126,8 +133,8 @@ func (s *Survey) expect(h *hostState) {
 			h.Sitemaps.Read+h.Sitemaps.Left))
 	case h.bySome:
 		known(h.listed, "sitemaps")
-	case s.cfg.PagesPerHost > 0:
-		known(s.cfg.PagesPerHost, "--max-pages-per-host: at most")
+	case most > 0:
+		known(most, bound+": at most")
 	case h.Sitemaps.Failed > 0:
 		h.PagesBy = "unknown: its sitemaps could not be read"
 	case h.Sitemaps.URLs > 0:

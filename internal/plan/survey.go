@@ -223,7 +223,7 @@ func (s *Survey) askRobots(ctx context.Context) error {
 
 // askSitemaps asks for the sitemaps of hosts where the crawl would: those whose seeds are not all forbidden.
 func (s *Survey) askSitemaps(ctx context.Context) error {
-	if s.cfg.Sitemaps == policy.SitemapsIgnored || s.cfg.Rules.TooDeep(1) {
+	if s.cfg.Sitemaps == policy.SitemapsIgnored || s.cfg.Rules.MaxDepth == 0 && s.cfg.Rules.Overrides == nil {
 		return nil
 	}
 	s.mu.Lock()

@@ -9,7 +9,7 @@ import (
 	"kumo/internal/weburl"
 )
 
-func parseURL(t *testing.T, s string) weburl.URL {
+func parseURL(t testing.TB, s string) weburl.URL {
 	t.Helper()
 	u, err := weburl.Parse(s)
 	if err != nil {

@@ -21,6 +21,7 @@ type Rules struct {
 	MaxDepth     int              // hops from a seed; negative: without limit
 	MaxRedirects int              // in a row
 	Embeds       bool             // images, scripts and the like, too, wherever they lie
+	Overrides    *Overrides       // what hosts and URLs have in place of the scope and MaxDepth; nil: nothing
 }
 
 // A Link is what led to a URL.
@@ -55,29 +56,49 @@ func Defer(rule, why string) Verdict { return Verdict{Rule: rule, Why: why, Defe
 
 // Judge judges a URL and the link that leads to it.
 func (r *Rules) Judge(u weburl.URL, l Link) Verdict {
-	if v := r.JudgeURL(u, l); v.Refused() {
+	own := r.Overrides.OfURL(u)
+	if v := r.judgeURL(u, l, own.Scope); v.Refused() {
 		return v
+	}
+	most := r.MaxDepth
+	if own.Depth != nil {
+		most = *own.Depth
 	}
 	switch {
 	case int(l.Redirects) > r.MaxRedirects:
 		return Defer("redirects", fmt.Sprintf("more than %d in a row", r.MaxRedirects))
 	case l.Kind == page.Ping, l.Kind.Embed() && !r.Embeds: // a ping tells of a click, and there was none
 		return Defer("embed", l.Kind.String())
-	case r.TooDeep(l.Depth):
-		return Defer("depth", fmt.Sprintf("deeper than %d", r.MaxDepth))
+	case most >= 0 && int(l.Depth) > most:
+		return Defer("depth", fmt.Sprintf("deeper than %d", most))
 	}
 	return Verdict{}
 }
 
 // JudgeURL judges the URL itself, however it was met.
 func (r *Rules) JudgeURL(u weburl.URL, l Link) Verdict {
+	return r.judgeURL(u, l, r.Overrides.OfURL(u).Scope)
+}
+
+// InScope judges a URL by the scope alone: its own, if an override gives it one.
+func (r *Rules) InScope(u weburl.URL) weburl.Verdict { return r.inScope(u, r.Overrides.OfURL(u).Scope) }
+
+func (r *Rules) inScope(u weburl.URL, own *weburl.Mode) weburl.Verdict {
+	if own != nil {
+		return r.Scope.JudgeAs(*own, u)
+	}
+	return r.Scope.Judge(u)
+}
+
+// judgeURL is JudgeURL of a URL with a scope of its own, or nil.
+func (r *Rules) judgeURL(u weburl.URL, l Link, own *weburl.Mode) Verdict {
 	if !u.Web() {
 		return Verdict{Rule: "scope", Why: "not http or https", OffHost: true}
 	}
 	if why := r.Block.Match(u); why != "" {
 		return Verdict{Rule: "block", Why: why}
 	}
-	if scope := r.Scope.Judge(u); !scope.In && !l.MovesSeed() && !trustedList(u, l) && !r.isRequisite(l) {
+	if scope := r.inScope(u, own); !scope.In && !l.MovesSeed() && !trustedList(u, l) && !r.isRequisite(l) {
 		if r.Embeds && l.Kind.Embed() && l.Kind != page.Ping {
 			return Defer("embed", scope.Rule+", and embedded in what is no page of the crawl")
 		}
@@ -92,8 +113,11 @@ func (r *Rules) JudgeURL(u weburl.URL, l Link) Verdict {
 	return Verdict{}
 }
 
-// TooDeep reports whether a depth is beyond the limit.
-func (r *Rules) TooDeep(depth int32) bool { return r.MaxDepth >= 0 && int(depth) > r.MaxDepth }
+// TooDeep reports whether a URL's depth is beyond the limit.
+func (r *Rules) TooDeep(u weburl.URL, depth int32) bool {
+	most := r.depthOf(u)
+	return most >= 0 && int(depth) > most
+}
 
 // maxNested is how many style sheets out of scope may lie in each other.
 const maxNested = 5
@@ -112,7 +136,7 @@ func (r *Rules) isRequisite(l Link) bool {
 	case !embedded:
 		return false
 	}
-	if from, err := weburl.Parse(l.From); err != nil || r.Scope.Judge(from).In {
+	if from, err := weburl.Parse(l.From); err != nil || r.InScope(from).In {
 		return err == nil
 	}
 	n := embeds(l.Path)

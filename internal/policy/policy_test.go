@@ -91,7 +91,7 @@ func TestJudge(t *testing.T) {
 		page.Image.String()) {
 		t.Errorf("an image: %+v", got)
 	}
-	if rules.TooDeep(1 << 20) {
+	if rules.TooDeep(parseURL(t, "https://example.com/"), 1<<20) {
 		t.Error("too deep, without a limit")
 	}
 }

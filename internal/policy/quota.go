@@ -14,9 +14,12 @@ var ErrLimit = errors.New("limit reached")
 
 // A Quota counts pages against the limits, those under way included, so that no limit is overshot.
 type Quota struct {
-	pages, perHost int64 // 0: without limit
+	perHost   int64 // 0: without limit
+	overrides *Overrides
+	counts    bool // by host
 
-	mu       sync.Mutex
+	mu       sync.Mutex // guards what follows
+	pages    int64      // 0: without limit
 	done     int64
 	taken    int64            // done or under way
 	byHost   *bounded.Counts  // done, by host; nil without a limit
@@ -25,13 +28,38 @@ type Quota struct {
 }
 
 // NewQuota makes one for a crawl that has done so many pages, and may do so many in all and of each host (0: without
-// limit).
-func NewQuota(pages, perHost, done int64) *Quota {
-	q := &Quota{pages: pages, perHost: perHost, done: done, taken: done, underWay: map[string]int64{}}
-	if q.perHost > 0 {
+// limit), if the host has no limit of its own.
+func NewQuota(pages, perHost, done int64, own *Overrides) *Quota {
+	q := &Quota{pages: pages, perHost: perHost, done: done, taken: done, underWay: map[string]int64{}, overrides: own}
+	if q.counts = perHost > 0 || own.BoundPages(); q.counts {
 		q.byHost = bounded.NewCounts()
 	}
 	return q
+}
+
+// Counts reports whether pages are counted by host. If not, no host can have a limit any more.
+func (q *Quota) Counts() bool { return q.counts }
+
+// Most is how many pages a host may give; 0: without limit.
+func (q *Quota) Most(host string) int64 {
+	if own := q.overrides.OfHost(host).PagesPerHost; own != nil {
+		return *own
+	}
+	return q.perHost
+}
+
+// Pages is how many the crawl may do in all; 0: without limit.
+func (q *Quota) Pages() int64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.pages
+}
+
+// SetPages sets how many pages the crawl may do in all.
+func (q *Quota) SetPages(pages int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.pages = pages
 }
 
 // AddEarlier adds pages that a host has given in earlier runs.
@@ -59,7 +87,7 @@ func (q *Quota) OfHost(host string) (int64, bool) {
 }
 
 func (q *Quota) add(host string, pages int64) {
-	if q.perHost > 0 {
+	if q.counts {
 		q.byHost.Set(host, uint32(min(int64(q.byHost.Get(host))+pages, math.MaxUint32)))
 	}
 }
@@ -77,18 +105,21 @@ const (
 
 // Take asks for one page of a host.
 func (q *Quota) Take(host string) Grant {
+	var most, ofHost int64
+	if q.counts {
+		most = q.Most(host)
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	var ofHost int64
-	if q.perHost > 0 {
+	if q.counts {
 		ofHost = int64(q.byHost.Get(host))
 	}
 	switch {
-	case q.perHost > 0 && ofHost >= q.perHost:
+	case most > 0 && ofHost >= most:
 		return HostIsFull
 	case q.pages > 0 && q.done >= q.pages:
 		return CrawlIsFull
-	case q.perHost > 0 && ofHost+q.underWay[host] >= q.perHost, q.pages > 0 && q.taken >= q.pages:
+	case most > 0 && ofHost+q.underWay[host] >= most, q.pages > 0 && q.taken >= q.pages:
 		return NotNow
 	}
 	q.taken++
@@ -98,7 +129,7 @@ func (q *Quota) Take(host string) Grant {
 
 // begin counts a host's pages under way.
 func (q *Quota) begin(host string, n int64) {
-	if q.perHost == 0 {
+	if !q.counts {
 		return
 	}
 	if q.underWay[host] += n; q.underWay[host] == 0 {
@@ -124,7 +155,7 @@ func (q *Quota) Settle(host string, answered bool) (full bool) {
 func (q *Quota) Reset(host string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.perHost > 0 {
+	if q.counts {
 		q.byHost.Set(host, 0)
 	}
 }

@@ -3,7 +3,7 @@ package policy
 import "testing"
 
 func TestQuota(t *testing.T) {
-	q := NewQuota(3, 2, 0)
+	q := NewQuota(3, 2, 0, nil)
 	steps := []struct {
 		host string
 		want Grant
@@ -27,7 +27,7 @@ func TestQuota(t *testing.T) {
 	if got := q.Take("c"); got != CrawlIsFull {
 		t.Errorf("after all pages: %v", got)
 	}
-	q = NewQuota(0, 2, 9)
+	q = NewQuota(0, 2, 9, nil)
 	if q.AddEarlier("a", 2); q.Take("a") != HostIsFull || q.Take("b") != Granted {
 		t.Error("a host that had its pages in an earlier run has some left, or another has none")
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"kumo/internal/page"
+	"kumo/internal/weburl"
 )
 
 // Recrawl says when URLs are visited again.
@@ -16,6 +17,8 @@ type Recrawl struct {
 	Intervals []Interval // the first that matches a URL is its own; one that matches all counts last. None: no recrawl
 	// when nothing waits, sleep until something is due; otherwise what is due at the start is taken, and no more
 	Keep bool
+
+	Overrides *Overrides // whose intervals go before these; nil: there are none
 }
 
 // An Interval is how often what it matches is visited again. After each visit the time to the next is adapted: two
@@ -92,6 +95,13 @@ func parseDays(s string) (time.Duration, error) {
 
 // Of is the interval of a URL.
 func (r *Recrawl) Of(url string) Interval {
+	if r.Overrides.now() != nil {
+		if u, err := weburl.Parse(url); err == nil {
+			if own := r.Overrides.OfURL(u).Recrawl; own != nil {
+				return *own
+			}
+		}
+	}
 	var any Interval
 	for _, i := range r.Intervals {
 		switch {
@@ -119,6 +129,11 @@ func (r *Recrawl) least(of func(Interval) time.Duration) time.Duration {
 	for _, i := range r.Intervals {
 		if i.Every > 0 {
 			d = min(d, of(i))
+		}
+	}
+	for _, o := range r.Overrides.All() {
+		if o.Recrawl != nil && o.Recrawl.Every > 0 {
+			d = min(d, of(*o.Recrawl))
 		}
 	}
 	return d

@@ -6,6 +6,7 @@ import (
 
 	"kumo/internal/forecast"
 	"kumo/internal/frontier"
+	"kumo/internal/item"
 	"kumo/internal/stall"
 	"kumo/internal/stats"
 )
@@ -64,9 +65,7 @@ func (w *watcher) look() {
 		sample.Longest = append(sample.Longest, forecast.Host{Name: h.Key, URLs: h.Waiting, Delay: h.Delay,
 			Left: h.Left(now)})
 	}
-	if most := int(w.Job.Crawl.PagesPerHost); most > 0 {
-		sample.CutTo(most)
-	}
+	sample.CutTo(func(host string) int { return int(w.Engine.MostPages(item.HostOfSlice(host))) })
 	o := Outlook{Forecast: w.coming.Next(sample)}
 	snapshot := w.snapshot(now, &counts)
 	alarm, change := w.stall.Look(snapshot)

@@ -120,10 +120,18 @@ func (s *Session) Tune(j *job.Job) error {
 	if err := j.CheckSlices(); err != nil {
 		return err
 	}
-	s.Fetcher.SetManners(fetch.Manners{UserAgent: j.Fetch.UserAgent, ConnectTimeout: j.Fetch.ConnectTimeout,
+	if err := s.Engine.CheckOverrides(j.Crawl.Overrides.All()); err != nil {
+		return err
+	}
+	if err := j.CheckPerHost(s.Job); err != nil {
+		return err
+	}
+	s.Job.TakeOverrides(j)
+	s.Fetcher.SetManners(fetch.Manners{UserAgent: j.UserAgent(), ConnectTimeout: j.Fetch.ConnectTimeout,
 		Timeout: j.Fetch.Timeout})
-	d := frontier.Delays{Delay: j.Frontier.Delay, AddrDelay: j.Frontier.AddrDelay, MaxDelay: j.Frontier.MaxDelay}
-	s.Engine.Tune(crawl.Tuning{Delays: d, Tries: j.Crawl.Tries, Prefer: j.Crawl.Prefer})
+	d := frontier.Delays{Delay: j.Frontier.Delay, AddrDelay: j.Frontier.AddrDelay, MaxDelay: j.Frontier.MaxDelay,
+		Overrides: s.Job.HostConfig}
+	s.Engine.Tune(crawl.Tuning{Delays: d, Tries: j.Crawl.Tries, Pages: j.Crawl.Pages, Prefer: j.Crawl.Prefer})
 	if s.Folder == nil {
 		return nil
 	}

@@ -5,6 +5,7 @@ package session
 
 import (
 	"errors"
+	"sync"
 	"sync/atomic"
 
 	"kumo/internal/crawl"
@@ -59,6 +60,8 @@ type Session struct {
 	Parts
 	Stats    *stats.Counter
 	Frontier *frontier.Frontier
+
+	changing sync.Mutex // held by who changes settings
 
 	why     atomic.Pointer[string] // how the run ended that somebody else has ended; nil: nobody has
 	outlook atomic.Pointer[Outlook]

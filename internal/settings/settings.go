@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/goccy/go-yaml"
 )
@@ -33,7 +34,10 @@ func Encode(all []Setting) ([]byte, error) {
 	b.WriteString(head)
 	for _, s := range all {
 		var v any = s.Values
-		if len(s.Values) == 1 {
+		switch {
+		case s.Key == mappings:
+			v = asMappings(s.Values)
+		case len(s.Values) == 1:
 			v = plain(s.Values[0])
 		}
 		line, err := yaml.Marshal(map[string]any{s.Key: v})
@@ -51,6 +55,21 @@ func IsFile(name string) bool {
 	return err == nil && bytes.HasPrefix(data, []byte(head))
 }
 
+// mappings is the setting whose values are mappings, in a file as such, and else in a line of YAML each.
+const mappings = "override"
+
+func asMappings(texts []string) (all []any) {
+	for _, text := range texts {
+		var m yaml.MapSlice
+		if err := yaml.UnmarshalWithOptions([]byte(text), &m, yaml.UseOrderedMap()); err != nil {
+			all = append(all, text)
+			continue
+		}
+		all = append(all, m)
+	}
+	return all
+}
+
 // plain makes a number or a truth value of a text that is one, so that it is written without quotes.
 func plain(text string) any {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil && strconv.FormatInt(n, 10) == text {
@@ -62,25 +81,52 @@ func plain(text string) any {
 	return text
 }
 
-// Read reads a YAML file whose keys are settings and whose values are scalars or lists of scalars.
+// Read reads a YAML file whose keys are settings and whose values are scalars or lists of scalars; those of override are
+// mappings.
 func Read(name string) ([]Setting, error) {
 	data, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
 	var items yaml.MapSlice
-	if err := yaml.Unmarshal(data, &items); err != nil {
+	if err := yaml.UnmarshalWithOptions(data, &items, yaml.UseOrderedMap()); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	var settings []Setting
 	for _, item := range items {
-		values, err := scalars(item.Value)
+		value, err := item.Value, error(nil)
+		if item.Key == mappings {
+			value, err = asTexts(value)
+		}
+		var values []string
+		if err == nil {
+			values, err = scalars(value)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %v: %w", name, item.Key, err)
 		}
 		settings = append(settings, Setting{Key: fmt.Sprint(item.Key), Values: values})
 	}
 	return settings, nil
+}
+
+// asTexts writes mappings as lines of YAML.
+func asTexts(v any) (any, error) {
+	if list, ok := v.([]any); ok {
+		texts := make([]any, len(list))
+		for i, one := range list {
+			var err error
+			if texts[i], err = asTexts(one); err != nil {
+				return nil, err
+			}
+		}
+		return texts, nil
+	}
+	if _, ok := v.(yaml.MapSlice); !ok {
+		return v, nil
+	}
+	text, err := yaml.MarshalWithOptions(v, yaml.JSON())
+	return strings.TrimSpace(string(text)), err
 }
 
 func scalars(v any) ([]string, error) {

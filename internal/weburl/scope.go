@@ -2,6 +2,7 @@ package weburl
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -50,10 +51,40 @@ type Scope struct {
 	// hosts holds the host keys of the seeds, and marks what the mode goes by beside them: a seed as a whole, a host key
 	// with a folder, a registered domain.
 	hosts, marks *Set
+	others       []*Scope // of other modes, by which some URLs are judged
 }
 
-// NewScope makes a scope without seeds.
-func NewScope(mode Mode) *Scope { return &Scope{mode: mode, hosts: NewSet(), marks: NewSet()} }
+// NewScope makes a scope without seeds. Some URLs may be judged by others than its mode: those that are named here.
+func NewScope(mode Mode, others ...Mode) *Scope {
+	s := &Scope{mode: mode, hosts: NewSet(), marks: NewSet()}
+	for _, m := range others {
+		if m != mode && !s.Has(m) {
+			s.others = append(s.others, &Scope{mode: m, hosts: s.hosts, marks: NewSet()})
+		}
+	}
+	return s
+}
+
+// Has reports whether URLs can be judged by a mode: it is the scope's own, or named when that was made, or needs no
+// seeds.
+func (s *Scope) Has(mode Mode) bool {
+	return mode == s.mode || mode == ScopeAny || mode == ScopeHost ||
+		slices.ContainsFunc(s.others, func(o *Scope) bool { return o.mode == mode })
+}
+
+// JudgeAs is Judge by another mode, which the scope Has.
+func (s *Scope) JudgeAs(mode Mode, u URL) Verdict {
+	if mode == s.mode {
+		return s.Judge(u)
+	}
+	for _, o := range s.others {
+		if o.mode == mode {
+			return o.Judge(u)
+		}
+	}
+	alike := Scope{mode: mode, hosts: s.hosts, marks: s.marks}
+	return alike.Judge(u) // any or host, which have no marks
+}
 
 // AddSeed takes a seed, or what one redirects to, into the scope. URLs other than http and https are passed over.
 func (s *Scope) AddSeed(u URL) {
@@ -62,6 +93,14 @@ func (s *Scope) AddSeed(u URL) {
 		return
 	}
 	s.hosts.Add(u.Host())
+	s.mark(u)
+	for _, o := range s.others {
+		o.mark(u)
+	}
+}
+
+// mark adds what the mode goes by beside the host.
+func (s *Scope) mark(u URL) {
 	switch s.mode {
 	case ScopePage:
 		s.marks.Add(u.href)

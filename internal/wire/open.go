@@ -210,7 +210,7 @@ func (o *opening) check() (err error) {
 		}
 	}
 	o.openScratch()
-	j.Crawl.Shares = j.Shares()
+	j.Crawl.Shares, j.Crawl.Recrawl.Overrides = j.Shares(), j.Crawl.Overrides
 	j.Fetch.Memory = j.Crawl.Shares.Answers()
 	if j.Fetch.Jar = nil; !j.NoCookies {
 		cfg := cookies.Config{Bytes: j.CookieMemory()}
@@ -292,7 +292,7 @@ func readFields(j *job.Job) func(*page.Response, *page.Page) ([]page.Fields, err
 func (o *opening) assemble() error {
 	j := o.Job
 	parts := crawl.Parts{
-		Scope:     weburl.NewScope(j.Scope),
+		Scope:     weburl.NewScope(j.Scope, j.Crawl.Overrides.Modes()...),
 		Block:     o.block,
 		Fetcher:   o.Fetcher,
 		NewParser: func(room int64) crawl.Parser { return parse.New(parserConfig(j, room)) },
@@ -306,6 +306,7 @@ func (o *opening) assemble() error {
 		Logins:    o.logins,
 		Listener:  j.Listener,
 		Hooks:     o.hooks(),
+		Header:    o.Fetcher.Header,
 		NoSecrets: !o.Fetcher.HasSecrets(),
 	}
 	if err := o.openStores(&parts); err != nil {
@@ -333,7 +334,9 @@ func (o *opening) hooks() crawl.Hooks {
 	h := o.Job.Hooks
 	if ask := h.Request; ask != nil {
 		h.Request = func(it *item.Item, req *fetch.Request) (string, error) {
-			req.Header = o.Fetcher.Header(req.Trusted)
+			if req.Header == nil { // or else an override has set it
+				req.Header = o.Fetcher.Header(req.Trusted)
+			}
 			return ask(it, req)
 		}
 	}

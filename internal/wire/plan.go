@@ -32,10 +32,11 @@ func Survey(j *job.Job) (s *plan.Survey, done func() error, err error) {
 	c := &mine.Crawl
 	maxDelay := cmp.Or(mine.Frontier.MaxDelay, 30*time.Second)
 	fc := mine.Frontier
-	fc.Dir, fc.Now = "", c.Now
+	fc.Dir, fc.Now, fc.Overrides = "", c.Now, mine.HostConfig
 	s = plan.New(plan.Config{
-		Rules: policy.Rules{Scope: weburl.NewScope(mine.Scope), Block: o.block, Include: c.Include, Exclude: c.Exclude,
-			MaxDepth: c.Depth, MaxRedirects: cmp.Or(c.MaxRedirects, 10), Embeds: c.Embeds},
+		Rules: policy.Rules{Scope: weburl.NewScope(mine.Scope, c.Overrides.Modes()...), Block: o.block, Include: c.Include, Exclude: c.Exclude,
+			MaxDepth: c.Depth, MaxRedirects: cmp.Or(c.MaxRedirects, 10), Embeds: c.Embeds,
+			Overrides: c.Overrides},
 		Canon: c.Canon, IgnoreRobots: c.IgnoreRobots, Sitemaps: c.Sitemaps, MaxSitemap: cmp.Or(c.MaxSitemap, 50<<20),
 		PagesPerHost: c.PagesPerHost, OnlySeeds: mine.Scope == weburl.ScopePage, Delay: fc.Delay, MaxDelay: maxDelay,
 		Workers: mine.Workers(), Rate: c.Rate, Tries: min(planTries, max(c.Tries, 1)), Now: mine.Now,

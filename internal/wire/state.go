@@ -74,13 +74,14 @@ func (o *opening) openViews() error {
 		o.late = &lateRanker{key: key}
 		j.Frontier.Ranker = o.late
 	}
+	j.Frontier.Overrides = j.HostConfig
 	j.Frontier.RankHosts = j.ByLinks() || len(j.Crawl.Prefer) > 0
 	if o.Folder == nil {
 		o.Views = recovery.Views{Seen: seen.New(), Digests: seen.NewRecent(), Frontier: frontier.New(j.Frontier)}
 		return nil
 	}
 	memory := j.KnownMemory()
-	cfg := seen.Config{Memory: memory / 2, Depths: j.Crawl.Depth >= 0, Now: j.Crawl.Now}
+	cfg := seen.Config{Memory: memory / 2, Depths: j.Crawl.BoundsDepth(), Now: j.Crawl.Now}
 	db, err := seen.Open(o.disk, o.Folder.Path("state", "seen"), cfg)
 	if err != nil {
 		return err

@@ -71,7 +71,7 @@ func (s *failedNodes) Recover(ctx context.Context, dead strategy.Node) (_ driver
 func (s *failedNodes) views(e *failedState) (v recovery.Views, err error) {
 	memory := s.memory()
 	db, err := seen.Open(s.disk, filepath.Join(e.dir, "seen"), seen.Config{Memory: memory / 2,
-		Depths: s.job.Crawl.Depth >= 0, Now: s.job.Crawl.Now})
+		Depths: s.job.Crawl.BoundsDepth(), Now: s.job.Crawl.Now})
 	if err != nil {
 		return v, err
 	}

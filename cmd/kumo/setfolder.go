@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"kumo/internal/folder"
+	"kumo/internal/inspect"
+	"kumo/internal/job"
+	"kumo/internal/session"
+	"kumo/internal/settings"
+)
+
+// changer makes jobs of the settings that a crawl was begun with and of what was changed since.
+func (o *options) changer(given *pflag.FlagSet) func([]settings.Setting, func(*job.Job) error) error {
+	var changed []settings.Setting
+	return func(wishes []settings.Setting, apply func(*job.Job) error) error {
+		next := slices.Clone(wishes)
+		for _, s := range changed {
+			if !slices.ContainsFunc(next, func(w settings.Setting) bool { return w.Key == s.Key }) {
+				next = append(next, s)
+			}
+		}
+		j, err := o.with(given, next)
+		if err == nil {
+			err = apply(j)
+		}
+		if err == nil {
+			changed = next
+		}
+		return err
+	}
+}
+
+// with is the job that these options give with some settings changed.
+func (o *options) with(given *pflag.FlagSet, changed []settings.Setting) (*job.Job, error) {
+	mine := &options{idle: true, seedFiles: o.fromFiles()}
+	all := crawlFlags(mine)
+	for _, s := range changed {
+		if len(s.Values) == 0 {
+			all.Lookup(s.Key).Changed = true // as by default
+		} else if err := setFlag(all, s); err != nil {
+			return nil, usagef("%s: %v", s.Key, err)
+		}
+	}
+	err := error(nil)
+	given.Visit(func(fl *pflag.Flag) {
+		if err == nil && all.Lookup(fl.Name) != nil && fl.Name != "input-file" {
+			err = setFlag(all, settingOf(fl))
+		}
+	})
+	if err == nil {
+		err = mine.finish()
+	}
+	if err != nil {
+		return nil, err
+	}
+	j := &mine.job
+	j.Name, j.Dir, j.Seeds, j.File, j.Warn = o.job.Name, o.job.Dir, o.job.Seeds, o.job.File, o.job.Warn
+	j.Settings = mine.settings(all)
+	return j, nil
+}
+
+// setIn changes settings of the crawl in a folder, or lists them.
+func setIn(ctx context.Context, w io.Writer, dir string, wishes []settings.Setting, asJSON bool) error {
+	if len(wishes) == 0 {
+		return listSettings(w, dir, asJSON)
+	}
+	var changes []inspect.Setting
+	for _, s := range wishes {
+		if !slices.Contains(job.Tunable, s.Key) {
+			return usagef("%s cannot change while a crawl runs; these may: %s", s.Key, strings.Join(job.Tunable, ", "))
+		}
+		changes = append(changes, inspect.Setting(s))
+	}
+	was, err := session.Set(ctx, dir, changes)
+	if errors.Is(err, session.ErrIdle) {
+		return usagef("the crawl in %s does not run: give the settings to kumo crawl -o %s, as flags", dir, dir)
+	}
+	if err != nil {
+		return err
+	}
+	for i, s := range wishes {
+		fmt.Fprintf(w, "%s is %s now, was %s\n", s.Key, valueOf(s.Key, redacted(s)), valueOf(s.Key, was[i].Values))
+	}
+	return nil
+}
+
+func redacted(s settings.Setting) []string {
+	values := slices.Clone(s.Values)
+	for i := range values {
+		values[i] = redact(s.Key, values[i])
+	}
+	return values
+}
+
+func listSettings(w io.Writer, dir string, asJSON bool) error {
+	saved, err := folder.ReadSettings(dir)
+	if err != nil {
+		return err
+	}
+	if saved == nil {
+		return folder.NoCrawl(dir)
+	}
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	now := settings.Map(saved)
+	for _, key := range job.Tunable {
+		s := shownSetting{Key: key, Values: now[key], May: mayAlways}
+		if asJSON {
+			if err := enc.Encode(s); err != nil {
+				return err
+			}
+		} else {
+			fmt.Fprintf(w, "%-16s %s\n", key, valueOf(key, s.Values))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,66 @@
+package crawl
+
+import (
+	"fmt"
+	"net/http"
+
+	"kumo/internal/fetch"
+	"kumo/internal/policy"
+	"kumo/internal/weburl"
+)
+
+// ofURL is what a URL has in place of the crawl's settings.
+func (e *Engine) ofURL(url string) (own policy.URLSettings) {
+	if len(e.cfg.Overrides.All()) == 0 {
+		return own
+	}
+	if u, err := weburl.Parse(url); err == nil {
+		own = e.cfg.Overrides.OfURL(u)
+	}
+	return own
+}
+
+// override makes a request what the URL's overrides want.
+func (w *worker) override(req *fetch.Request, u weburl.URL) {
+	if len(w.cfg.Overrides.All()) == 0 {
+		return
+	}
+	own, host := w.cfg.Overrides.OfURL(u), w.cfg.Overrides.OfHost(u.Host())
+	if own.MaxBody != nil {
+		req.MaxBody = *own.MaxBody
+	}
+	if own.Header == nil && host.UserAgent == nil {
+		return
+	}
+	req.Header = w.header(req.Trusted)
+	if host.UserAgent != nil {
+		req.Header.Set("User-Agent", *host.UserAgent)
+	}
+	for name, values := range own.Header {
+		req.Header[http.CanonicalHeaderKey(name)] = values
+	}
+}
+
+// CheckOverrides says which of some overrides cannot come into force while the crawl runs: what they need was not kept
+// from its start on.
+func (e *Engine) CheckOverrides(all []*policy.Override) error {
+	o := policy.NewOverrides(all)
+	for _, mode := range o.Modes() {
+		if !e.rules.Scope.Has(mode) {
+			return lateOverride("scope " + mode.String())
+		}
+	}
+	switch {
+	case o.BoundDepth() && !e.depths:
+		return lateOverride("depth")
+	case o.BoundPages() && !e.limits.quota.Counts():
+		return lateOverride("max-pages-per-host")
+	case o.Revisit() && !e.cfg.Recrawl.On():
+		return lateOverride("recrawl")
+	}
+	return nil
+}
+
+func lateOverride(what string) error {
+	return fmt.Errorf("an override with %s: a crawl that has begun without any takes it only from its next start on", what)
+}

@@ -1,0 +1,66 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+
+	"kumo/internal/advice"
+	"kumo/internal/folder"
+	"kumo/internal/inspect"
+	"kumo/internal/job"
+	"kumo/internal/settings"
+	"kumo/internal/vfs"
+)
+
+// ErrIdle is a crawl that does not run.
+var ErrIdle = errors.New("the crawl does not run")
+
+// Set changes settings of the crawl that runs in dir; without values a setting is as by default. It returns what they
+// were. The error is ErrIdle where none runs there.
+func Set(ctx context.Context, dir string, changes []inspect.Setting) (was []inspect.Setting, err error) {
+	f := folder.At(dir, vfs.OS)
+	if !f.IsCrawl() {
+		return nil, folder.NoCrawl(dir)
+	}
+	err = untilSettled(ctx, func() (again bool, err error) {
+		switch err = f.Share(os.O_CREATE); {
+		case err == nil:
+			return false, errors.Join(ErrIdle, f.Close())
+		case !errors.Is(err, folder.ErrLocked):
+			return false, err
+		}
+		client, err := inspect.Dial(ctx, f.Path(folder.EndpointName))
+		if err != nil {
+			return errors.Is(err, inspect.ErrGone), err
+		}
+		defer client.Close() //nolint:errcheck // an idle connection
+		was, err = client.Set(ctx, changes)
+		return errors.Is(err, inspect.ErrGone), err
+	})
+	return was, err
+}
+
+// Set is inspect.Setter's: it changes settings while the crawl runs, and keeps them in its config.yaml.
+func (s source) Set(_ context.Context, changes []inspect.Setting) (was []inspect.Setting, err error) {
+	c := s.session
+	c.changing.Lock()
+	defer c.changing.Unlock()
+	if c.Job.Change == nil || c.Folder.IsNodes() {
+		return nil, errors.New("the settings of this crawl cannot be changed here")
+	}
+	now, err := settings.Read(c.Folder.Path(settings.Name))
+	if err != nil {
+		return nil, err
+	}
+	var wishes []settings.Setting
+	for _, change := range changes {
+		if !slices.Contains(job.Tunable, change.Key) {
+			return nil, advice.Usage("%s cannot change while the crawl runs", change.Key)
+		}
+		wishes = append(wishes, settings.Setting(change))
+		was = append(was, inspect.Setting{Key: change.Key, Values: settings.Map(now)[change.Key]})
+	}
+	return was, c.Job.Change(wishes, c.Tune)
+}
