@@ -271,6 +271,15 @@ func ExamplePagesPerHost() {
 	// Output: 3 map[max-pages-per-host:1] <nil>
 }
 
+func ExampleOverride() {
+	s := site()
+	defer s.Close()
+	c := kumo.New(kumo.Delay(0), kumo.Override("{match: 127.0.0.1, max-pages-per-host: 2, delay: 1ms}"))
+	err := c.Run(context.Background(), s.URL)
+	fmt.Println(c.Stats().Pages, err)
+	// Output: 2 <nil>
+}
+
 func ExamplePrefer() {
 	s := site()
 	defer s.Close()

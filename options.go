@@ -218,6 +218,20 @@ func Delay(d time.Duration) Option {
 	}
 }
 
+// Override gives some hosts or URLs settings in place of the crawl's, as YAML: {match: example.com, delay: 5s}, or a list
+// of such mappings. Of each setting the first that matches and has it counts. docs/overrides.md has what there is.
+func Override(yaml string) Option {
+	return func(c *Crawler) {
+		more, err := policy.ParseOverrides(yaml)
+		if err == nil {
+			err = c.job.SetOverrides(append(slices.Clone(c.job.Crawl.Overrides.All()), more...))
+		}
+		if err != nil {
+			c.fault("Override", err)
+		}
+	}
+}
+
 // Concurrency is how many hosts are worked on at once; 64 unless set.
 func Concurrency(hosts int) Option {
 	return func(c *Crawler) {

@@ -189,6 +189,7 @@ func (c *Crawler) keepSettings(saved []settings.Setting) error {
 	put("delay", j.Frontier.Delay.String())
 	put("concurrency", strconv.Itoa(j.HostsAtOnce()))
 	put("per-host", strconv.Itoa(max(j.Frontier.PerHost, 1)))
+	put(job.OverrideKey, j.OverrideTexts()...)
 	put("allow-private", strconv.FormatBool(j.Fetch.AllowPrivate))
 	put("contact", j.Contact)
 	put("user-agent", j.Fetch.UserAgent)

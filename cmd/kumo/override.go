@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -8,7 +9,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"kumo/internal/fetch"
 	"kumo/internal/job"
 	"kumo/internal/policy"
 	"kumo/internal/settings"
@@ -102,7 +102,7 @@ func redactOverride(text string) string {
 	if err != nil || len(all) != 1 {
 		return text
 	}
-	return all[0].Redact(fetch.IsSecret, settings.Redacted)
+	return job.RedactOverride(all[0])
 }
 
 // checkSecrets is checkShared of settings that are to be shared.
@@ -119,10 +119,35 @@ func checkSecrets(wishes []settings.Setting) error {
 	return o.checkShared()
 }
 
+// checkLate refuses overrides that nodes which run cannot take.
+func checkLate(wishes []settings.Setting, was map[string][]string) error {
+	o, next := &options{}, &options{}
+	all := crawlFlags(o)
+	for _, key := range []string{"scope", "depth", "max-pages-per-host", "per-host", job.SlicesKey, job.OverrideKey} {
+		if len(was[key]) > 0 {
+			if err := setFlag(all, settings.Setting{Key: key, Values: was[key]}); err != nil {
+				return err
+			}
+		}
+	}
+	for _, s := range wishes {
+		if s.Key == job.OverrideKey {
+			next.overrides = s.Values
+		}
+	}
+	if err := errors.Join(o.finish(), next.readOverrides()); err != nil {
+		return err
+	}
+	if err := o.job.CheckLate(next.job.Crawl.Overrides.All()); err != nil {
+		return usagef("%s: %w", job.OverrideKey, err)
+	}
+	return nil
+}
+
 // checkShared refuses overrides with secrets, where they would lie in the registry.
 func (o *options) checkShared() error {
 	for _, one := range o.job.Crawl.Overrides.All() {
-		if redactOverride(one.Text) != one.Text {
+		if job.RedactOverride(one) != one.Text {
 			return usagef("--%s: match %s: it has a secret, and what nodes share lies in their registry: give kumo node --header, "+
 				"--proxy or --login", job.OverrideKey, one.Name)
 		}

@@ -188,6 +188,11 @@ func (c *clusterFlags) set(ctx context.Context, w io.Writer, control admin.Clien
 				return nil, usagef("%s cannot change now: %s", s.Key, why)
 			}
 		}
+		if r.State != desired.Stopping && r.State != desired.Done {
+			if err := checkLate(wishes, r.Settings); err != nil {
+				return nil, err
+			}
+		}
 		return withAgent(wishes, r.Settings), checkManners(wishes, r.Settings)
 	})
 	if err != nil {

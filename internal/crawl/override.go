@@ -1,7 +1,6 @@
 package crawl
 
 import (
-	"fmt"
 	"net/http"
 
 	"kumo/internal/fetch"
@@ -41,26 +40,10 @@ func (w *worker) override(req *fetch.Request, u weburl.URL) {
 	}
 }
 
-// CheckOverrides says which of some overrides cannot come into force while the crawl runs: what they need was not kept
-// from its start on.
-func (e *Engine) CheckOverrides(all []*policy.Override) error {
-	o := policy.NewOverrides(all)
-	for _, mode := range o.Modes() {
-		if !e.rules.Scope.Has(mode) {
-			return lateOverride("scope " + mode.String())
-		}
-	}
-	switch {
-	case o.BoundDepth() && !e.depths:
-		return lateOverride("depth")
-	case o.BoundPages() && !e.limits.quota.Counts():
-		return lateOverride("max-pages-per-host")
-	case o.Revisit() && !e.cfg.Recrawl.On():
-		return lateOverride("recrawl")
-	}
-	return nil
-}
-
-func lateOverride(what string) error {
-	return fmt.Errorf("an override with %s: a crawl that has begun without any takes it only from its next start on", what)
+// CheckOverrides says which of some overrides cannot come into force while the crawl runs; perHost is how many connections
+// a host may have at most.
+func (e *Engine) CheckOverrides(all []*policy.Override, perHost int) error {
+	k := policy.Kept{Scope: e.rules.Scope, Depth: e.depths, Pages: e.limits.quota.Counts(), Recrawl: e.cfg.Recrawl.On(),
+		PerHost: perHost}
+	return k.CheckLate(all)
 }

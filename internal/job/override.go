@@ -1,7 +1,6 @@
 package job
 
 import (
-	"fmt"
 	"net/url"
 	"slices"
 	"sync/atomic"
@@ -10,6 +9,8 @@ import (
 	"kumo/internal/fetch"
 	"kumo/internal/frontier"
 	"kumo/internal/policy"
+	"kumo/internal/settings"
+	"kumo/internal/weburl"
 )
 
 // OverrideKey is the setting that has what some hosts and URLs have in place of others.
@@ -80,6 +81,17 @@ func proxySet(proxies []string) (*fetch.ProxySet, error) {
 	return fetch.NewProxySet(urls...)
 }
 
+// OverrideTexts are the overrides in force, without secrets.
+func (j *Job) OverrideTexts() (texts []string) {
+	for _, o := range j.Crawl.Overrides.All() {
+		texts = append(texts, RedactOverride(o))
+	}
+	return texts
+}
+
+// RedactOverride is an override's text without secrets.
+func RedactOverride(o *policy.Override) string { return o.Redact(fetch.IsSecret, settings.Redacted) }
+
 // proxiesOf are those that a host has of its own; nil for none.
 func (j *Job) proxiesOf(host string) *fetch.ProxySet {
 	own := j.Crawl.Overrides.OfHost(host).Proxies
@@ -101,13 +113,12 @@ func (j *Job) HostConfig(host string) (c frontier.HostConfig) {
 	return c
 }
 
-// CheckPerHost says that a host would have more connections than those that a crawl has which runs.
-func (j *Job) CheckPerHost(began *Job) error {
-	if most := j.mostPerHost(); most > began.Fetch.PerHost {
-		return fmt.Errorf("an override with per-host %d: the crawl has begun with %d connections a host, and takes more only from "+
-			"its next start on", most, began.Fetch.PerHost)
-	}
-	return nil
+// CheckLate says which of some overrides cannot come into force while the job runs.
+func (j *Job) CheckLate(all []*policy.Override) error {
+	k := policy.Kept{Scope: weburl.NewScope(j.Scope, j.Crawl.Overrides.Modes()...), Depth: j.Crawl.BoundsDepth(),
+		Pages:   j.Crawl.PagesPerHost > 0 || j.Crawl.Overrides.BoundPages(),
+		Recrawl: j.Crawl.Recrawl.On(), PerHost: max(j.mostPerHost(), j.Frontier.Slices)}
+	return k.CheckLate(all)
 }
 
 // mostPerHost is how many connections any host may have.

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"fmt"
 	"net/http"
 	"regexp"
 	"slices"
@@ -268,6 +269,42 @@ func (o *Overrides) BoundPages() bool {
 // Revisit reports whether any override has URLs visited again.
 func (o *Overrides) Revisit() bool {
 	return o.Some(func(one *Override) bool { return one.Recrawl != nil && one.Recrawl.Every > 0 })
+}
+
+// Kept is what a crawl has kept and counted from its start on, which some overrides need.
+type Kept struct {
+	Scope                 *weburl.Scope
+	Depth, Pages, Recrawl bool // nearer links; pages by host; times of the next visits
+	PerHost               int  // connections that a host may have at most
+}
+
+// CheckLate says which of some overrides cannot come into force while a crawl runs, for want of what they need.
+func (k *Kept) CheckLate(all []*Override) error {
+	o := NewOverrides(all)
+	for _, mode := range o.Modes() {
+		if !k.Scope.Has(mode) {
+			return lateOverride("scope " + mode.String())
+		}
+	}
+	switch {
+	case o.BoundDepth() && !k.Depth:
+		return lateOverride("depth")
+	case o.BoundPages() && !k.Pages:
+		return lateOverride("max-pages-per-host")
+	case o.Revisit() && !k.Recrawl:
+		return lateOverride("recrawl")
+	}
+	for _, one := range all {
+		if one.PerHost != nil && *one.PerHost > k.PerHost {
+			return fmt.Errorf("an override with per-host %d: the crawl has begun with %d connections a host, and takes more only "+
+				"from its next start on", *one.PerHost, k.PerHost)
+		}
+	}
+	return nil
+}
+
+func lateOverride(what string) error {
+	return fmt.Errorf("an override with %s: a crawl that has begun without any takes it only from its next start on", what)
 }
 
 func number[T int | int64](n T) string { return strconv.FormatInt(int64(n), 10) }

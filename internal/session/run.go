@@ -120,10 +120,7 @@ func (s *Session) Tune(j *job.Job) error {
 	if err := j.CheckSlices(); err != nil {
 		return err
 	}
-	if err := s.Engine.CheckOverrides(j.Crawl.Overrides.All()); err != nil {
-		return err
-	}
-	if err := j.CheckPerHost(s.Job); err != nil {
+	if err := s.Engine.CheckOverrides(j.Crawl.Overrides.All(), s.Job.Fetch.PerHost); err != nil {
 		return err
 	}
 	s.Job.TakeOverrides(j)
