@@ -14,31 +14,86 @@ var ErrLimit = errors.New("limit reached")
 
 // A Quota counts pages against the limits, those under way included, so that no limit is overshot.
 type Quota struct {
-	pages, perHost int64 // 0: without limit
+	pages int64 // 0: without limit
 
 	mu       sync.Mutex
 	done     int64
-	taken    int64            // done or under way
-	byHost   *bounded.Counts  // done, by host; nil without a limit
-	complete bool             // byHost has the pages of earlier runs
-	underWay map[string]int64 // by host
+	taken    int64 // done or under way
+	hosts    tally
+	domains  tally
+	complete bool // the tallies have the pages of earlier runs
 }
 
-// NewQuota makes one for a crawl that has done so many pages, and may do so many in all and of each host (0: without
-// limit).
-func NewQuota(pages, perHost, done int64) *Quota {
-	q := &Quota{pages: pages, perHost: perHost, done: done, taken: done, underWay: map[string]int64{}}
-	if q.perHost > 0 {
-		q.byHost = bounded.NewCounts()
+// A tally counts pages by a name.
+type tally struct {
+	most     int64            // 0: without limit, and nothing is counted
+	done     *bounded.Counts  // nil without a limit
+	underWay map[string]int64 // by name
+}
+
+func newTally(most int64) tally {
+	if most <= 0 {
+		return tally{}
 	}
-	return q
+	return tally{most: most, done: bounded.NewCounts(), underWay: map[string]int64{}}
 }
 
-// AddEarlier adds pages that a host has given in earlier runs.
+func (t *tally) get(name string) int64 {
+	if t.most == 0 || name == "" {
+		return 0
+	}
+	return int64(t.done.Get(name))
+}
+
+func (t *tally) add(name string, pages int64) {
+	if t.most > 0 && name != "" {
+		t.done.Set(name, uint32(min(t.get(name)+pages, math.MaxUint32)))
+	}
+}
+
+// full reports whether a name has its pages, and may whether it has them if those under way are answered.
+func (t *tally) full(name string) (full, may bool) {
+	if t.most == 0 || name == "" {
+		return false, false
+	}
+	n := t.get(name)
+	return n >= t.most, n+t.underWay[name] >= t.most
+}
+
+// begin counts pages under way.
+func (t *tally) begin(name string, n int64) {
+	if t.most == 0 || name == "" {
+		return
+	}
+	if t.underWay[name] += n; t.underWay[name] == 0 {
+		delete(t.underWay, name)
+	}
+}
+
+// Limits bound pages. 0: without limit.
+type Limits struct {
+	Pages     int64
+	PerHost   int64
+	PerDomain int64 // of a registered domain
+}
+
+// NewQuota makes one for a crawl that has done so many pages.
+func NewQuota(l Limits, done int64) *Quota {
+	return &Quota{pages: l.Pages, done: done, taken: done, hosts: newTally(l.PerHost), domains: newTally(l.PerDomain)}
+}
+
+// AddEarlier adds pages that a host has given in earlier runs, or to other nodes.
 func (q *Quota) AddEarlier(host string, pages int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.add(host, pages)
+	q.hosts.add(host, pages)
+}
+
+// AddEarlierOfDomain adds pages that a registered domain has given in earlier runs.
+func (q *Quota) AddEarlierOfDomain(domain string, pages int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.domains.add(domain, pages)
 }
 
 // SetComplete says that all was told AddEarlier is to be told.
@@ -52,16 +107,10 @@ func (q *Quota) SetComplete() {
 func (q *Quota) OfHost(host string) (int64, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if !q.complete {
+	if !q.complete || q.hosts.most == 0 {
 		return 0, false
 	}
-	return int64(q.byHost.Get(host)), true
-}
-
-func (q *Quota) add(host string, pages int64) {
-	if q.perHost > 0 {
-		q.byHost.Set(host, uint32(min(int64(q.byHost.Get(host))+pages, math.MaxUint32)))
-	}
+	return q.hosts.get(host), true
 }
 
 // A Grant is what the limits have to say to one page more.
@@ -69,54 +118,48 @@ type Grant uint8
 
 // The answers.
 const (
-	Granted     Grant = iota
-	NotNow            // pages under way may use up what is left, or give it back
-	CrawlIsFull       // the crawl has its pages
-	HostIsFull        // the host has its pages
+	Granted      Grant = iota
+	NotNow             // pages under way may use up what is left, or give it back
+	CrawlIsFull        // the crawl has its pages
+	HostIsFull         // the host has its pages
+	DomainIsFull       // the host's registered domain has
 )
 
-// Take asks for one page of a host.
-func (q *Quota) Take(host string) Grant {
+// Take asks for one page of a host, and of a registered domain; "" is one without limit.
+func (q *Quota) Take(host, domain string) Grant {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	var ofHost int64
-	if q.perHost > 0 {
-		ofHost = int64(q.byHost.Get(host))
-	}
+	hostFull, hostMay := q.hosts.full(host)
+	domainFull, domainMay := q.domains.full(domain)
 	switch {
-	case q.perHost > 0 && ofHost >= q.perHost:
+	case hostFull:
 		return HostIsFull
+	case domainFull:
+		return DomainIsFull
 	case q.pages > 0 && q.done >= q.pages:
 		return CrawlIsFull
-	case q.perHost > 0 && ofHost+q.underWay[host] >= q.perHost, q.pages > 0 && q.taken >= q.pages:
+	case hostMay, domainMay, q.pages > 0 && q.taken >= q.pages:
 		return NotNow
 	}
 	q.taken++
-	q.begin(host, 1)
+	q.hosts.begin(host, 1)
+	q.domains.begin(domain, 1)
 	return Granted
 }
 
-// begin counts a host's pages under way.
-func (q *Quota) begin(host string, n int64) {
-	if q.perHost == 0 {
-		return
-	}
-	if q.underWay[host] += n; q.underWay[host] == 0 {
-		delete(q.underWay, host)
-	}
-}
-
 // Settle says what became of a page that Take granted, and reports whether the crawl has its pages now.
-func (q *Quota) Settle(host string, answered bool) (full bool) {
+func (q *Quota) Settle(host, domain string, answered bool) (full bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.begin(host, -1)
+	q.hosts.begin(host, -1)
+	q.domains.begin(domain, -1)
 	if !answered {
 		q.taken--
 		return false
 	}
 	q.done++
-	q.add(host, 1)
+	q.hosts.add(host, 1)
+	q.domains.add(domain, 1)
 	return q.pages > 0 && q.done >= q.pages
 }
 
@@ -124,8 +167,8 @@ func (q *Quota) Settle(host string, answered bool) (full bool) {
 func (q *Quota) Reset(host string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.perHost > 0 {
-		q.byHost.Set(host, 0)
+	if q.hosts.most > 0 {
+		q.hosts.done.Set(host, 0)
 	}
 }
 

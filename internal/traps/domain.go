@@ -14,8 +14,8 @@ var mostNames = [...]int{16, 16, 8, 4} // hosts, then directories by their depth
 type domain struct {
 	name  string
 	root  node
-	nodes int                 // below the root
-	hosts map[uint64]struct{} // of those that were asked for something: hashes of their names
+	nodes int   // below the root
+	hosts hosts // at any port: that of the domain without one has them
 }
 
 // A node is a place in the tree of a domain's patterns: a host, a directory, a last segment, a query's names. Its

@@ -1,6 +1,7 @@
 package traps
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -63,7 +64,7 @@ func crawl(t *testing.T, d *Detector, n int, url func(i int) string, o func(i in
 	t.Helper()
 	for i := range n {
 		u := parse(t, url(i))
-		if w := d.Enter(u); w != "" {
+		if w := cmp.Or(d.LookUp(u, false), d.Enter(u), d.Reach(u, false)); w != "" {
 			why = w
 			continue
 		}
@@ -125,6 +126,36 @@ func TestWildcardHosts(t *testing.T) {
 	}
 	if n, _ := crawl(t, d, 10, func(i int) string { return host(i) + "page" }, always(Fresh)); n != 10 {
 		t.Errorf("%d pages of known hosts", n)
+	}
+	if why := d.Reach(parse(t, "https://seed.example.com/"), true); why != "" {
+		t.Errorf("a seed: %s", why)
+	}
+	if n, why := crawl(t, d, 10, func(int) string { return "https://seed.example.com/page" }, always(Fresh)); n != 10 {
+		t.Errorf("%d pages of a seed's host: %s", n, why)
+	}
+}
+
+// Names that do not resolve are questions, too; ports do not make a domain of their own.
+func TestNamesThatAreLookedUp(t *testing.T) {
+	d := New(Config{Names: 50})
+	for i := range 60 {
+		why := d.LookUp(parse(t, fmt.Sprintf("http://%s.example.com:%d/", name(i), 8000+i%3)), false)
+		if want := "*.example.com: 50 names that were looked up already"; i < 50 && why != "" || i >= 50 && why != want {
+			t.Errorf("%d: %q", i, why)
+		}
+	}
+	again := New(Config{Names: 50})
+	again.Restore(d.State())
+	if why := again.LookUp(parse(t, "http://other.example.com/"), false); why == "" {
+		t.Error("a crawl that goes on has forgotten them")
+	}
+	if why := again.LookUp(parse(t, "http://"+name(0)+".example.com:8000/"), false); why != "" {
+		t.Errorf("a name that is known: %s", why)
+	}
+	lifted := New(Config{Names: 50, Released: []string{"*.example.com"}})
+	lifted.Restore(d.State())
+	if why := lifted.LookUp(parse(t, "http://other.example.com/"), false); why != "" {
+		t.Errorf("the bound was lifted: %s", why)
 	}
 }
 
@@ -268,6 +299,9 @@ func TestState(t *testing.T) {
 	day := func(i int) string { return fmt.Sprintf("https://cal%s.example.com:81/c/%d?day", name(i%3), i) }
 	crawl(t, d, 300, day, always(Same))
 	crawl(t, d, 100, func(i int) string { return "https://" + name(i) + ".example.org/" }, always(Fresh))
+	for i := range 100 {
+		d.LookUp(parse(t, "https://"+name(i)+".example.net/"), false)
+	}
 	text, err := json.Marshal(d.State())
 	if err != nil {
 		t.Fatal(err)
