@@ -46,7 +46,7 @@ func (w *walk) step(name string, plain bool, most int) bool {
 	at := w.path[len(w.path)-1]
 	child := at.children[name]
 	w.judge(at)
-	if child == nil && w.vain && !w.exact {
+	if w.vain && !w.exact && (child == nil || plain && child.fresh == 0 && child.tried > 0) {
 		name, plain, w.ended = rest, false, true
 		child = at.children[name]
 	}
