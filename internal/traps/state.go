@@ -95,8 +95,7 @@ func (dom *domain) restore(p *PatternState) {
 		w.step(name, plain, 1<<30)
 	}
 	for _, n := range w.path {
-		n.tried += p.Tried
-		n.fresh += p.Fresh
+		n.count(p.Tried, p.Fresh)
 	}
 	w.last().end = &budget{left: min(p.Left, maxBudget), tried: p.Tried, fresh: p.Fresh, out: p.Out, wait: p.Wait,
 		closed: p.Closed}

@@ -186,13 +186,28 @@ func (d *Detector) Settle(t Trial, o Outcome) {
 	if o == Nothing {
 		return
 	}
+	fresh := uint32(0)
+	if o == Fresh {
+		fresh = 1
+	}
 	for n := t.of; n != nil; n = n.parent {
-		n.tried++
-		if o == Fresh {
-			n.fresh++
-		}
+		n.count(1, fresh)
 	}
 	end.settle(o)
+}
+
+// count counts answers that were judged, of which so many were new.
+func (n *node) count(tried, fresh uint32) {
+	if p := n.parent; p != nil {
+		if n.tried == 0 && tried > 0 {
+			p.branches++
+		}
+		if n.fresh == 0 && fresh > 0 {
+			p.good++
+		}
+	}
+	n.tried += tried
+	n.fresh += fresh
 }
 
 func (b *budget) settle(o Outcome) {
@@ -250,12 +265,20 @@ func (w *walk) begins() int32 {
 	if w.loops {
 		return suspectBudget
 	}
+	known := false // whether what lies below is worth it
 	for i := len(w.path) - 1; i >= 0; i-- {
-		if n := w.path[i]; n.tried >= suspectAfter {
+		n := w.path[i]
+		if n.tried >= suspectAfter && !known {
 			if n.fresh <= n.tried/suspectShare {
 				return suspectBudget
 			}
-			break
+			known = true
+		}
+		if n.fresh > 0 && i+1 < len(w.path) && w.path[i+1].fresh > 0 {
+			break // the branch that it lies on has brought something
+		}
+		if n.branches >= suspectAfter && n.good <= n.branches/suspectShare {
+			return suspectBudget
 		}
 	}
 	return startBudget

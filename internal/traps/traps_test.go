@@ -112,6 +112,41 @@ func TestFacetsCostLittle(t *testing.T) {
 	}
 }
 
+// Facets at the root of a host are known by its branches, whatever else it has.
+func TestFacetsAtTheRoot(t *testing.T) {
+	for _, honest := range []int{0, 1000} {
+		d := New(Config{})
+		doc := func(i int) string { return "https://example.com/docs/" + name(i) + "/" + name(i) }
+		crawl(t, d, honest, doc, always(Fresh))
+		facet := func(i int) string {
+			return fmt.Sprintf("https://example.com/x%s/%s/%s/", name(i%40), name(i/40%40), name(i))
+		}
+		if n, _ := crawl(t, d, 20_000, facet, always(Same)); n > 90 {
+			t.Errorf("beside %d honest pages %d fetched", honest, n)
+		}
+		if n, why := crawl(t, d, 500, func(i int) string { return doc(i + honest) }, always(Fresh)); n != 500 {
+			t.Errorf("of the honest pages %d: %s", n, why)
+		}
+	}
+}
+
+// Of a hundred directories of documents some are copies of others: these alone are left out.
+func TestCopiesOfDirectories(t *testing.T) {
+	d := New(Config{})
+	for i := range 100 * 50 {
+		dir := i / 50
+		u := fmt.Sprintf("https://example.com/%s/html/%s.html", name(dir), name(i))
+		o := Fresh
+		if dir%3 == 1 {
+			o = Same
+		}
+		n, why := crawl(t, d, 1, func(int) string { return u }, always(o))
+		if n == 0 && o == Fresh {
+			t.Fatalf("%s: %s", u, why)
+		}
+	}
+}
+
 func TestWildcardHosts(t *testing.T) {
 	d := New(Config{})
 	host := func(i int) string { return "https://" + name(i) + ".example.com/" }
