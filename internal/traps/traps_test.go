@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"reflect"
 	"testing"
+	"time"
 
 	"kumo/internal/weburl"
 )
@@ -327,6 +329,74 @@ func TestMemoryIsBounded(t *testing.T) {
 	if n := d.young["example.com"].nodes; n > 200 {
 		t.Errorf("%d places of a domain", n)
 	}
+}
+
+// Whatever a web serves, by whatever names, and whatever comes of it: what is remembered has a bound, also when it is
+// kept and restored, and what is counted on the way is right.
+func TestMemoryOfAHostileWeb(t *testing.T) {
+	seed := time.Now().UnixNano()
+	defer func() {
+		if t.Failed() {
+			t.Log("seed", seed)
+		}
+	}()
+	r := rand.New(rand.NewPCG(uint64(seed), 0))
+	cfg := Config{Memory: 2000, Patterns: 64, Hosts: 1000, Names: 1500}
+	d := New(cfg)
+	var trials []Trial
+	for i := range 60_000 {
+		depth, path := r.IntN(30), ""
+		for range depth {
+			path += []string{"/", "/" + name(r.IntN(1<<r.IntN(16))), "/1", "/2026-11-24", "//", "/4f9c0a1be77d02"}[r.IntN(6)]
+		}
+		u := parse(t, fmt.Sprintf("http://%s.%s.com:%d/%s?%s=1", name(r.IntN(1<<r.IntN(18))), name(r.IntN(1<<r.IntN(12))),
+			80+r.IntN(1+r.IntN(1000)), path, name(r.IntN(1<<r.IntN(10)))))
+		if cmp.Or(d.LookUp(u, false), d.Enter(u), d.Reach(u, false)) == "" {
+			if v, trial, _ := d.Ask(u); v == Fetch {
+				trials = append(trials, trial)
+			}
+		}
+		for len(trials) > r.IntN(64) {
+			d.Settle(trials[0], Outcome(r.IntN(4)))
+			trials = trials[1:]
+		}
+		if i%10_000 == 0 {
+			s := d.State()
+			d = New(cfg)
+			d.Restore(s)
+			trials = nil
+		}
+		if i%1000 != 0 {
+			continue
+		}
+		places, size := 0, 0
+		for _, all := range []map[string]*domain{d.old, d.young} {
+			size = 0
+			for _, dom := range all {
+				if n := countNodes(&dom.root); n != dom.nodes {
+					t.Fatalf("%s has %d places, not %d", dom.name, n, dom.nodes)
+				}
+				if n := len(dom.hosts.met); n > 1500 {
+					t.Fatalf("%s has %d names", dom.name, n)
+				}
+				size += 1 + dom.nodes + dom.hosts.places()
+			}
+			places += size
+		}
+		if size != d.size {
+			t.Fatalf("%d places are taken, and %d counted", size, d.size)
+		}
+		if most := 2 * (2000 + 64 + 40 + 1500/hostsAPlace); places > most {
+			t.Fatalf("%d places, more than %d", places, most)
+		}
+	}
+}
+
+func countNodes(n *node) (all int) {
+	for _, child := range n.children {
+		all += 1 + countNodes(child)
+	}
+	return all
 }
 
 func TestState(t *testing.T) {
