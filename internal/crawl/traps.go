@@ -117,9 +117,15 @@ func (w *worker) compare(rec *page.Record) {
 		s := w.signer.Read(rec.Response.Body[:min(len(rec.Response.Body), maxCompared)])
 		sig = &s
 	}
-	m := w.traps.pages.Offer(rec.URL, w.traps.detector.Domain(w.at), rec.Digest, sig)
+	domain := w.traps.detector.Domain(w.at)
+	m := w.traps.pages.Offer(rec.URL, domain, rec.Digest, sig)
 	if m.URL == rec.URL { // as it was before
 		return
+	}
+	if !m.Domain && rec.Revisit != nil && rec.Revisit.URL != rec.URL { // of an earlier run, or long ago
+		if u, err := weburl.Parse(rec.Revisit.URL); err == nil && w.traps.detector.Domain(u) == domain {
+			m.Domain, m.Exact = true, true
+		}
 	}
 	if sig != nil && rec.Revisit == nil {
 		rec.NearDuplicate = m.URL

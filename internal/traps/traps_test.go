@@ -469,3 +469,15 @@ func BenchmarkPage(b *testing.B) {
 		d.Settle(trial, Fresh)
 	}
 }
+
+func TestNoMemoryForAHostThatIsKnown(t *testing.T) {
+	d, u := New(Config{}), parse(t, "https://www.example.com:8080/docs/")
+	ask := func() {
+		if d.LookUp(u, false)+d.Reach(u, false) != "" || d.Counted(u) != "example.com" {
+			t.Fatal("it is left out")
+		}
+	}
+	if n := testing.AllocsPerRun(100, ask); n > 0 {
+		t.Errorf("%v objects", n)
+	}
+}
