@@ -464,8 +464,11 @@ func BenchmarkPage(b *testing.B) {
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		u := urls[i%len(urls)]
+		d.LookUp(u, false)
 		d.Enter(u)
+		d.Reach(u, false)
 		_, trial, _ := d.Ask(u)
+		d.Counted(u)
 		d.Settle(trial, Fresh)
 	}
 }
