@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"kumo/internal/crawl"
 	"kumo/internal/fetch"
 	"kumo/internal/job"
 	"kumo/internal/login"
@@ -172,8 +173,8 @@ func TimeLimit(d time.Duration) Option {
 	}
 }
 
-// NoTraps fetches also what is like a trap: URLs whose pattern brings nothing new, and more than 10,000 hosts of a
-// registered domain. Page.NearDuplicate is "" then.
+// NoTraps fetches also what is like a trap: URLs whose pattern brings nothing new, and more of a registered domain than
+// PagesPerDomain, HostsPerDomain and NamesPerDomain let in. Page.NearDuplicate is "" then.
 func NoTraps() Option {
 	return func(c *Crawler) {
 		c.given(job.NoTrapsKey)
@@ -188,6 +189,31 @@ func PagesPerHost(pages int64) Option {
 		c.require(pages >= 0, "PagesPerHost", notNegative, pages)
 		c.given("max-pages-per-host")
 		c.job.Crawl.PagesPerHost = pages
+	}
+}
+
+// PagesPerDomain is how many pages of a registered domain are fetched, as PagesPerHost; 10,000,000 unless set.
+func PagesPerDomain(pages int64) Option {
+	return perDomain("PagesPerDomain", crawl.RulePagesPerDomain, pages, func(c *crawl.Config) *int64 { return &c.PagesPerDomain })
+}
+
+// HostsPerDomain is from how many hosts of a registered domain anything is fetched, those of seeds apart. 0: without
+// limit; 100,000 unless set.
+func HostsPerDomain(hosts int64) Option {
+	return perDomain("HostsPerDomain", crawl.RuleHostsPerDomain, hosts, func(c *crawl.Config) *int64 { return &c.HostsPerDomain })
+}
+
+// NamesPerDomain is how many names of a registered domain are looked up, whether they are known or not, those of seeds
+// apart. 0: without limit; 200,000 unless set.
+func NamesPerDomain(names int64) Option {
+	return perDomain("NamesPerDomain", crawl.RuleNamesPerDomain, names, func(c *crawl.Config) *int64 { return &c.NamesPerDomain })
+}
+
+func perDomain(option, key string, n int64, of func(*crawl.Config) *int64) Option {
+	return func(c *Crawler) {
+		c.require(n >= 0, option, notNegative, n)
+		c.given(key)
+		*of(&c.job.Crawl) = job.Bound(n)
 	}
 }
 

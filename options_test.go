@@ -22,6 +22,7 @@ func TestRunRefusesWrongOptions(t *testing.T) {
 		"kumo.SizeLimit(-1): it cannot":               kumo.SizeLimit(-1),
 		"kumo.TimeLimit(-1ns): it cannot":             kumo.TimeLimit(-1),
 		"kumo.PagesPerHost(-1): it cannot":            kumo.PagesPerHost(-1),
+		"kumo.HostsPerDomain(-1): it cannot":          kumo.HostsPerDomain(-1),
 		"kumo.Rate(-1): it cannot":                    kumo.Rate(-1),
 		"kumo.MaxBody(0): it must be more":            kumo.MaxBody(0),
 		"kumo.Memory(-1): it must be more":            kumo.Memory(-1),

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"kumo/internal/crawl"
 	"kumo/internal/folder"
 	"kumo/internal/job"
 	"kumo/internal/policy"
@@ -56,6 +57,10 @@ var lastings = []lasting{
 			j.Crawl.PagesPerHost, err = strconv.ParseInt(one(v), 10, 64)
 			return err
 		}},
+	bound(crawl.RulePagesPerDomain, "PagesPerDomain", crawl.DefaultPagesPerDomain,
+		func(c *crawl.Config) *int64 { return &c.PagesPerDomain }),
+	bound(crawl.RuleHostsPerDomain, "HostsPerDomain", crawl.DefaultHostsPerDomain, func(c *crawl.Config) *int64 { return &c.HostsPerDomain }),
+	bound(crawl.RuleNamesPerDomain, "NamesPerDomain", crawl.DefaultNamesPerDomain, func(c *crawl.Config) *int64 { return &c.NamesPerDomain }),
 	{job.OrderKey, "Order", func(j *job.Job) []string { return []string{cmp.Or(j.Order, job.ByDepth)} },
 		func(j *job.Job, v []string) error { j.Order = one(v); return nil }},
 	// without an option: they are as the command has begun the crawl
@@ -69,6 +74,19 @@ var lastings = []lasting{
 		func(j *job.Job, v []string) error { j.Crawl.ReleasedTraps = v; return nil }},
 	{job.SlicesKey, "", func(j *job.Job) []string { return []string{strconv.Itoa(max(j.Frontier.Slices, 1))} },
 		func(j *job.Job, v []string) (err error) { j.Frontier.Slices, err = strconv.Atoi(one(v)); return err }},
+}
+
+// bound is the setting of a bound of registered domains.
+func bound(key, option string, unset int64, of func(*crawl.Config) *int64) lasting {
+	return lasting{key, option,
+		func(j *job.Job) []string {
+			return []string{strconv.FormatInt(max(cmp.Or(*of(&j.Crawl), unset), 0), 10)}
+		},
+		func(j *job.Job, v []string) error {
+			n, err := strconv.ParseInt(one(v), 10, 64)
+			*of(&j.Crawl) = job.Bound(n)
+			return err
+		}}
 }
 
 func one(values []string) string { return strings.Join(values, ",") }

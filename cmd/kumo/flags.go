@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"kumo/internal/crawl"
 	"kumo/internal/fetch"
 	"kumo/internal/frontier"
 	"kumo/internal/job"
@@ -104,13 +105,20 @@ func (o *options) bindCrawl(f *pflag.FlagSet) {
 		"'REGEX=EVERY' for those that match (`INTERVAL`, repeatable)")
 	f.BoolVar(&o.due, "due", false, "visit what is due again, and end (without --recrawl: what was visited 7 days ago)")
 	f.BoolVar(&j.Crawl.NoTraps, job.NoTrapsKey, false, "do not leave out what is like a trap: URLs whose pattern brings "+
-		"nothing new, and more than 10,000 hosts of a domain (see kumo traps)")
+		"nothing new, and what a registered domain has too much of (see kumo traps)")
 	f.StringArrayVar(&j.Crawl.ReleasedTraps, job.ReleaseTrapKey, nil, "fetch what has this `PATTERN` "+
 		"although it is like a trap, as kumo traps lists them (repeatable); what was left out waits again")
 	f.Var(&overrides{&o.overrides}, job.OverrideKey, "what some hosts or URLs have in place of other settings, as YAML: "+
 		"'{match: example.com, delay: 5s}', a list of these, or @FILE with one (repeatable; the first that matches and has a "+
 		"setting counts; see docs/overrides.md)")
 	f.Int64Var(&j.Crawl.PagesPerHost, "max-pages-per-host", 0, "at most `N` pages of one host (0: no limit)")
+	j.Crawl.PagesPerDomain, j.Crawl.HostsPerDomain, j.Crawl.NamesPerDomain = crawl.DefaultPagesPerDomain, crawl.DefaultHostsPerDomain,
+		crawl.DefaultNamesPerDomain
+	f.Var(most{&j.Crawl.PagesPerDomain}, crawl.RulePagesPerDomain, "at most `N` pages of one registered domain (0: no limit)")
+	f.Var(most{&j.Crawl.HostsPerDomain}, crawl.RuleHostsPerDomain, "fetch from `N` hosts of one registered domain at most, "+
+		"seeds' hosts apart (0: no limit)")
+	f.Var(most{&j.Crawl.NamesPerDomain}, crawl.RuleNamesPerDomain, "look up `N` names of one registered domain at most, "+
+		"whether they are known or not, seeds' apart (0: no limit)")
 }
 
 func (o *options) bindManners(f *pflag.FlagSet) {
@@ -290,10 +298,25 @@ func (o *options) check() error {
 		return usagef("--outage-wait cannot be negative")
 	case j.Crawl.Pages < 0 || j.Crawl.PagesPerHost < 0 || j.Crawl.Time < 0 || j.Crawl.Rate < 0:
 		return usagef("a limit cannot be negative")
+	case j.Crawl.NoTraps && boundOfDomains(&j.Crawl) != "":
+		return usagef("--no-traps does not go with --%s, which it lifts: leave it out, or give it with 0", boundOfDomains(&j.Crawl))
 	case o.verbose && o.quiet:
 		return usagef("--verbose and --quiet do not go together")
 	}
 	return nil
+}
+
+// boundOfDomains is a bound that somebody has set, by its flag.
+func boundOfDomains(c *crawl.Config) string {
+	switch {
+	case c.PagesPerDomain > 0 && c.PagesPerDomain != crawl.DefaultPagesPerDomain:
+		return crawl.RulePagesPerDomain
+	case c.HostsPerDomain > 0 && c.HostsPerDomain != crawl.DefaultHostsPerDomain:
+		return crawl.RuleHostsPerDomain
+	case c.NamesPerDomain > 0 && c.NamesPerDomain != crawl.DefaultNamesPerDomain:
+		return crawl.RuleNamesPerDomain
+	}
+	return ""
 }
 
 func parseDepth(s string) (int, error) {

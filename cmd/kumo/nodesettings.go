@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"kumo/internal/advice"
+	"kumo/internal/crawl"
 	"kumo/internal/job"
 	"kumo/internal/settings"
 )
@@ -20,7 +21,8 @@ import (
 var (
 	startFlags = []string{"input-file", "skip-bad-seeds", "config", "depth", "scope", "include", "exclude", "canon",
 		"embeds", "sitemaps", "script-paths", job.OrderKey, job.PreferKey, job.OverrideKey,
-		"limit", job.NoTrapsKey, "max-pages-per-host", "per-host", job.SlicesKey, "delay", "ip-delay", "max-crawl-delay", "max-backoff", "robots", "ignore",
+		"limit", job.NoTrapsKey, "max-pages-per-host", crawl.RulePagesPerDomain, crawl.RuleHostsPerDomain,
+		crawl.RuleNamesPerDomain, "per-host", job.SlicesKey, "delay", "ip-delay", "max-crawl-delay", "max-backoff", "robots", "ignore",
 		"contact", "user-agent",
 		"no-cookies",
 		"insecure", "connect-timeout", "timeout", "tries", "max-body", "allow-private", "format", "text", "warc-size",

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"kumo/internal/crawl"
 	"kumo/internal/fetch"
 	"kumo/internal/folder"
 	"kumo/internal/job"
@@ -30,7 +31,8 @@ var (
 	// lasting settings decide what the crawl has already left out or written; they cannot change, or only so that more
 	// is let in (job.Widening).
 	lasting = []string{"name", "scope", "include", "exclude", "depth", "canon", "embeds", "format", "robots", "ignore",
-		"sitemaps", "script-paths", "text", job.FieldsKey, "max-pages-per-host", job.SlicesKey}
+		"sitemaps", "script-paths", "text", job.FieldsKey, "max-pages-per-host",
+		crawl.RulePagesPerDomain, crawl.RuleHostsPerDomain, crawl.RuleNamesPerDomain, job.SlicesKey}
 )
 
 // settle reads the settings from where they are given: flags and the environment, then the --config file, then the

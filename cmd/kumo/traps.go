@@ -26,12 +26,13 @@ round, names that any host answers to.
 
 A crawl learns patterns of URLs: their host, directories and names in the query, with {n}, {date}, {id}, {word} in the place of
 what differs. A pattern of which some dozens of pages were fetched, and hardly any had a text that no other page of the domain
-has (by digest, and nearly by its words), is left out, but for a few URLs by which it is seen whether that is still so. Of a
-registered domain no more than 10,000 hosts are asked. For each pattern there are the number of URLs that were left out, what was
-known then, and an example; skipped.jsonl has them all, with the rule "trap".
+has (by digest, and nearly by its words), is left out, but for a few URLs by which it is seen whether that is still so;
+skipped.jsonl has them with the rule "trap". Of a registered domain no more is fetched than --max-pages-per-domain,
+--max-hosts-per-domain and --max-dns-per-domain say, which are the rules then, and *.DOMAIN the pattern. For each pattern there
+are the number of URLs that were left out, what was known then, and an example.
 
 With --release PATTERN the URLs of the pattern wait again, and the next kumo crawl --out FOLDER fetches them and those that it
-finds later, whatever they bring. kumo crawl --no-traps has no guard against traps at all.`
+finds later, whatever they bring; with *.DOMAIN all three bounds of that domain are lifted. kumo crawl --no-traps has no guard against traps at all.`
 
 type trapsOptions struct {
 	release []string
@@ -66,7 +67,7 @@ func (o *trapsOptions) run(cmd *cobra.Command, dir string) error {
 		return usagef("%s: there is no crawl", dir)
 	}
 	released := settings.Map(saved)[job.ReleaseTrapKey]
-	all, err := leftout.List(vfs.OS, filepath.Join(dir, "skipped.jsonl"), crawl.RuleTrap, released)
+	all, err := leftout.List(vfs.OS, filepath.Join(dir, "skipped.jsonl"), crawl.TrapRules, released)
 	if err != nil {
 		return err
 	}

@@ -8,8 +8,24 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"kumo/internal/job"
 	"kumo/internal/weburl"
 )
+
+// A most is a flag that is a number of things, negative where a person writes 0: without limit.
+type most struct{ n *int64 }
+
+func (m most) Set(text string) error {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 {
+		return fmt.Errorf("%q is not a number of 0 or more", text)
+	}
+	*m.n = job.Bound(n)
+	return nil
+}
+
+func (m most) String() string { return strconv.FormatInt(max(*m.n, 0), 10) }
+func (m most) Type() string   { return "int" }
 
 // A size is a flag in bytes: 500, 64KiB, 1.5GB.
 type size struct{ n *int64 }

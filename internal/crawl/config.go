@@ -19,6 +19,7 @@ import (
 	"kumo/internal/statefile"
 	"kumo/internal/stats"
 	"kumo/internal/store"
+	"kumo/internal/traps"
 	"kumo/internal/weburl"
 )
 
@@ -36,9 +37,12 @@ type Config struct {
 	Tries        int               // visits that a URL gets before it has failed; 3
 	MaxRedirects int               // in a row; 10
 	PagesPerHost int64             // 0: without limit
-	NoTraps      bool              // fetch also what brings nothing new: see package traps
+	NoTraps      bool              // fetch also what brings nothing new, and of a domain without limit: see package traps
 	// patterns of URLs that are fetched although they bring nothing new, as skipped.jsonl has them
 	ReleasedTraps []string
+	// of a registered domain: pages; hosts from which anything is fetched; names that are looked up. 10,000,000, 100,000
+	// and 200,000; negative: without limit
+	PagesPerDomain, HostsPerDomain, NamesPerDomain int64
 
 	// how long a host that has answered may be out of reach until it is given up; 2m, negative: no time
 	Patience time.Duration
@@ -75,6 +79,9 @@ func (c *Config) BoundsDepth() bool { return c.Depth >= 0 || c.Overrides.BoundDe
 
 func (c Config) withDefaults() Config {
 	c.Tries = orDefault(c.Tries, 3)
+	c.PagesPerDomain = orDefault(c.PagesPerDomain, DefaultPagesPerDomain)
+	c.HostsPerDomain = orDefault(c.HostsPerDomain, DefaultHostsPerDomain)
+	c.NamesPerDomain = orDefault(c.NamesPerDomain, DefaultNamesPerDomain)
 	c.Patience = orDefault(c.Patience, 2*time.Minute)
 	c.MaxRedirects = orDefault(c.MaxRedirects, 10)
 	c.MaxSitemap = orDefault(c.MaxSitemap, 50<<20)
@@ -88,6 +95,21 @@ func (c Config) withDefaults() Config {
 		c.Now = time.Now
 	}
 	return c
+}
+
+// What a registered domain may have unless it is set: more than large wikis, and most providers, have.
+const (
+	DefaultPagesPerDomain = 10_000_000
+	DefaultHostsPerDomain = traps.DefaultHosts
+	DefaultNamesPerDomain = traps.DefaultNames
+)
+
+func (c *Config) pageLimits() policy.Limits {
+	l := policy.Limits{Pages: c.Pages, PerHost: c.PagesPerHost, Overrides: c.Overrides}
+	if !c.NoTraps {
+		l.PerDomain = max(c.PagesPerDomain, 0)
+	}
+	return l
 }
 
 func orDefault[T comparable](v, value T) T {

@@ -466,14 +466,14 @@ func TestLinksOfAVisitThatIsPutOff(t *testing.T) {
 		l.e.Pause(true)
 		l.dispatch("http://a.test/")
 		l.e.robots.Answer("http://a.test", 200, []byte("Sitemap: http://b.test/sitemap.xml"))
-		l.e.limits.quota = policy.NewQuota(0, 1, 0, nil)
-		l.e.limits.quota.Take("a.test") // by another visit, which is under way: this one is put off
+		l.e.limits.quota = policy.NewQuota(policy.Limits{PerHost: 1}, 0)
+		l.e.limits.quota.Take("a.test", "") // by another visit, which is under way: this one is put off
 		l.e.Pause(false)
 		l.settle()
 		if links, _ := l.e.Outbox(); links != 1 {
 			t.Fatalf("%d links are to be claimed", links)
 		}
-		l.e.limits.quota.Settle("a.test", false)
+		l.e.limits.quota.Settle("a.test", "", false)
 		l.settle()
 		l.fetched("http://a.test/", 1)
 		l.wantDone("", false)

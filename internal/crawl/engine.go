@@ -162,7 +162,7 @@ func New(cfg Config, p Parts, s *recovery.State) *Engine {
 			text: p.Text, fields: p.Fields},
 		rules: policy.Rules{Scope: p.Scope, Block: p.Block, Include: cfg.Include, Exclude: cfg.Exclude, MaxDepth: cfg.Depth,
 			MaxRedirects: cfg.MaxRedirects, Embeds: cfg.Embeds, Overrides: cfg.Overrides},
-		limits:   limits{quota: policy.NewQuota(cfg.Pages, cfg.PagesPerHost, s.Stats.NewPages(), cfg.Overrides), rate: newLimiter(cfg.Rate)},
+		limits:   limits{quota: policy.NewQuota(cfg.pageLimits(), s.Stats.NewPages()), rate: newLimiter(cfg.Rate)},
 		schedule: newSchedule(), ends: newEnds(s.ReportedURLs), names: newNames(), offHosts: offHosts{links: map[string]int64{}},
 		line: newLine(p.Fetcher, cfg.OutageWait),
 		files: files{deferred: p.Deferred, deferredRead: s.DeferredUpTo, abandoned: s.Views.Abandoned, answers: p.Answers,

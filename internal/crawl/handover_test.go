@@ -939,7 +939,7 @@ func TestPagesOfHostsComeWithThem(t *testing.T) {
 	x := newTrade(t, 1, false)
 	e := x.nodes[0].e
 	e.cfg.PagesPerHost = 5
-	e.limits.quota = policy.NewQuota(e.cfg.Pages, e.cfg.PagesPerHost, 0, nil)
+	e.limits.quota = policy.NewQuota(policy.Limits{Pages: e.cfg.Pages, PerHost: e.cfg.PagesPerHost}, 0)
 	e.peers.transfer.Quota = e.limits.quota
 	e.limits.quota.AddEarlier("h.test", 2)
 	e.limits.quota.SetComplete()

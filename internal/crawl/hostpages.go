@@ -10,25 +10,35 @@ import (
 
 // Pages by host are counted exactly as long as there are not too many hosts. Beyond, only a limit needs them: who
 // crawls with one counts them in this run, and takes those of earlier runs from the URL database, which is read once
-// for that.
+// for that. Of registered domains, whose limit is high unless somebody has set it, it is not read as long as the crawl
+// has not so many pages in all: a domain of a crawl that is continued may come to twice its limit then, and not beyond.
 
-// recallHosts tells the quota what hosts have given in earlier runs.
+// recallHosts tells the quota what hosts and domains have given in earlier runs.
 func (e *Engine) recallHosts(ctx context.Context) error {
-	if !e.limits.quota.Counts() {
+	l := e.cfg.pageLimits()
+	s := e.stats.Snapshot()
+	reads := (s.Partial || e.peers.router != nil) && e.known.db != nil // other nodes may have fetched some
+	if !e.limits.quota.Counts() && (l.PerDomain == 0 || reads && s.Pages < l.PerDomain) {
 		return nil
 	}
-	s := e.stats.Snapshot()
-	if (s.Partial || e.peers.router != nil) && e.known.db != nil { // other nodes may have fetched some
+	if reads {
 		if err := e.countHosts(ctx); err != nil {
 			return fmt.Errorf("count the pages of hosts: %w", err)
 		}
 	} else {
 		for host, h := range s.Hosts {
-			e.limits.quota.AddEarlier(host, h.Pages)
+			e.addEarlier(host, h.Pages)
 		}
 	}
 	e.limits.quota.SetComplete()
 	return nil
+}
+
+func (e *Engine) addEarlier(host string, pages int64) {
+	e.limits.quota.AddEarlier(host, pages)
+	if u, err := weburl.Parse("http://" + host + "/"); err == nil {
+		e.limits.quota.AddEarlierOfDomain(e.traps.counted(u), pages)
+	}
 }
 
 // MostPages is how many pages a host may give; 0: without limit.
@@ -54,7 +64,7 @@ func (e *Engine) countHosts(ctx context.Context) error {
 			continue
 		}
 		if u, err := weburl.Parse(entry.URL); err == nil {
-			e.limits.quota.AddEarlier(u.Host(), 1)
+			e.addEarlier(u.Host(), 1)
 		}
 	}
 	return nil

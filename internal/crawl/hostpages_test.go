@@ -15,7 +15,7 @@ import (
 func TestPagesOfHostsOfEarlierRuns(t *testing.T) {
 	e := onDisk(t, t.TempDir())
 	e.cfg.PagesPerHost = 3
-	e.limits.quota = policy.NewQuota(e.cfg.Pages, e.cfg.PagesPerHost, 0, nil)
+	e.limits.quota = policy.NewQuota(policy.Limits{Pages: e.cfg.Pages, PerHost: e.cfg.PagesPerHost}, 0)
 	visit := func(url string, status int) {
 		e.known.db.Offer([]seen.URL{{URL: url, State: seen.Known}}, nil)
 		e.known.db.UpdateMeta(url, seen.Meta{Fetched: time.Unix(1e9, 0), Status: status})
@@ -47,7 +47,7 @@ func TestPagesOfHostsOfEarlierRuns(t *testing.T) {
 			}
 		}
 	}
-	if e.limits.quota.Take("a.example") != policy.HostIsFull || e.limits.quota.Take("b.example") != policy.Granted {
+	if e.limits.quota.Take("a.example", "") != policy.HostIsFull || e.limits.quota.Take("b.example", "") != policy.Granted {
 		t.Error("the limit does not hold")
 	}
 }

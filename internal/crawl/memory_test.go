@@ -58,7 +58,7 @@ func BenchmarkManyHosts(b *testing.B) {
 func engineWithLimit(t testing.TB, limit int64) *Engine {
 	e := onDisk(t, t.TempDir())
 	e.cfg.PagesPerHost = limit
-	e.limits.quota = policy.NewQuota(e.cfg.Pages, e.cfg.PagesPerHost, 0, nil)
+	e.limits.quota = policy.NewQuota(policy.Limits{Pages: e.cfg.Pages, PerHost: e.cfg.PagesPerHost}, 0)
 	return e
 }
 
@@ -79,8 +79,8 @@ func meet(t testing.TB, e *Engine, i int) {
 	if i%3 > 0 {
 		e.origins.rulesCame(origin)
 		e.origins.isNearest(origin, 1, true)
-		e.limits.quota.Take(host)
-		e.limits.quota.Settle(host, true)
+		e.limits.quota.Take(host, "")
+		e.limits.quota.Settle(host, "", true)
 		e.stats.Visited(stats.Visit{Host: host, Status: 200, Type: "text/html",
 			Took: time.Duration(i%1000) * time.Millisecond})
 		return

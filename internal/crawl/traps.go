@@ -11,8 +11,17 @@ import (
 	"kumo/internal/weburl"
 )
 
-// RuleTrap is the rule in skipped.jsonl of what a pattern leaves out that brought nothing new.
-const RuleTrap = "trap"
+// The rules in skipped.jsonl of what the guard against traps leaves out: a pattern that brought nothing new, and what a
+// registered domain has too many of.
+const (
+	RuleTrap           = "trap"
+	RulePagesPerDomain = "max-pages-per-domain"
+	RuleHostsPerDomain = "max-hosts-per-domain"
+	RuleNamesPerDomain = "max-dns-per-domain"
+)
+
+// TrapRules are all of them.
+var TrapRules = []string{RuleTrap, RulePagesPerDomain, RuleHostsPerDomain, RuleNamesPerDomain}
 
 // maxCompared is how much of a page's body is compared with others'.
 const maxCompared = 256 << 10
@@ -24,7 +33,8 @@ type trapGuard struct {
 }
 
 func newTrapGuard(cfg *Config, s *traps.State) trapGuard {
-	g := trapGuard{detector: traps.New(traps.Config{Released: cfg.ReleasedTraps})}
+	g := trapGuard{detector: traps.New(traps.Config{Released: cfg.ReleasedTraps, Hosts: cfg.HostsPerDomain,
+		Names: cfg.NamesPerDomain})}
 	g.detector.Restore(s)
 	if !cfg.NoTraps {
 		g.pages = duplicate.NewTable(cfg.Shares.compared())
@@ -35,11 +45,29 @@ func newTrapGuard(cfg *Config, s *traps.State) trapGuard {
 // watches reports whether a visit's URL may be left out. Seeds were asked for, what a page is shown with belongs to it,
 // and what is visited again was worth a visit.
 func (g *trapGuard) watches(v *frontier.Visit) bool {
-	return g.pages != nil && !v.Root && !v.Recrawl && v.Kind != page.Sitemap && !v.Kind.Embed()
+	return g.pages != nil && !mustCome(v) && v.Kind != page.Sitemap && !v.Kind.Embed()
 }
 
-// enters asks the detector before anything is asked of the visit's host. When it returns false, the visit is over.
+// mustCome reports whether a visit is made however many hosts its domain has.
+func mustCome(v *frontier.Visit) bool { return v.Root || v.Recrawl }
+
+// counted is the registered domain as whose page a URL counts; "" where that has no limit.
+func (g *trapGuard) counted(u weburl.URL) string {
+	if g.pages == nil {
+		return ""
+	}
+	return g.detector.Counted(u)
+}
+
+// enters asks the detector before anything is asked of the visit's host, its address included. When it returns false,
+// the visit is over.
 func (w *worker) enters(v *frontier.Visit, u weburl.URL) (bool, error) {
+	if w.traps.pages == nil {
+		return true, nil
+	}
+	if why := w.traps.detector.LookUp(u, mustCome(v)); why != "" {
+		return false, w.leave(v, RuleNamesPerDomain, why)
+	}
 	if !w.traps.watches(v) {
 		return true, nil
 	}
@@ -51,6 +79,12 @@ func (w *worker) enters(v *frontier.Visit, u weburl.URL) (bool, error) {
 
 // try asks the detector for a visit that all else has let pass. When it returns false, the visit is over.
 func (w *worker) try(v *frontier.Visit, u weburl.URL) (bool, error) {
+	if w.traps.pages == nil {
+		return true, nil
+	}
+	if why := w.traps.detector.Reach(u, mustCome(v)); why != "" {
+		return false, w.leave(v, RuleHostsPerDomain, why)
+	}
 	if !w.traps.watches(v) {
 		return true, nil
 	}
@@ -83,9 +117,15 @@ func (w *worker) compare(rec *page.Record) {
 		s := w.signer.Read(rec.Response.Body[:min(len(rec.Response.Body), maxCompared)])
 		sig = &s
 	}
-	m := w.traps.pages.Offer(rec.URL, w.traps.detector.Domain(w.at), rec.Digest, sig)
+	domain := w.traps.detector.Domain(w.at)
+	m := w.traps.pages.Offer(rec.URL, domain, rec.Digest, sig)
 	if m.URL == rec.URL { // as it was before
 		return
+	}
+	if !m.Domain && rec.Revisit != nil && rec.Revisit.URL != rec.URL { // of an earlier run, or long ago
+		if u, err := weburl.Parse(rec.Revisit.URL); err == nil && w.traps.detector.Domain(u) == domain {
+			m.Domain, m.Exact = true, true
+		}
 	}
 	if sig != nil && rec.Revisit == nil {
 		rec.NearDuplicate = m.URL

@@ -31,6 +31,7 @@ type worker struct {
 	batch     batch
 	was       was
 	at        weburl.URL // the visit's
+	domain    string     // whose pages it counts as; "" where they have no limit
 	trial     traps.Trial
 	session   uint64 // the login that the visit is made with; 0 for none
 	asks      string // for whose sake the visit is made, where there is a router: see politenessHost
@@ -126,7 +127,8 @@ func (w *worker) allowed(v *frontier.Visit, u weburl.URL) (bool, error) {
 	if v.Recrawl {
 		return true, nil // limits count pages, not visits
 	}
-	switch w.limits.quota.Take(hostOf(v)) {
+	w.domain = w.traps.counted(u)
+	switch w.limits.quota.Take(hostOf(v), w.domain) {
 	case policy.NotNow:
 		w.frontier.Postpone(v, 50*time.Millisecond)
 		return false, nil
@@ -135,7 +137,9 @@ func (w *worker) allowed(v *frontier.Visit, u weburl.URL) (bool, error) {
 		w.frontier.Postpone(v, 0)
 		return false, nil
 	case policy.HostIsFull:
-		return false, w.shed(v)
+		return false, w.shed(v, "max-pages-per-host", "the host has its pages")
+	case policy.DomainIsFull:
+		return false, w.shed(v, RulePagesPerDomain, traps.TooMany(w.domain, w.cfg.PagesPerDomain, "pages"))
 	}
 	return true, nil
 }
@@ -158,7 +162,7 @@ func (w *worker) turn(ctx context.Context, v *frontier.Visit, u weburl.URL) bool
 
 func (w *worker) giveBack(v *frontier.Visit) {
 	if v.Robots == "" && !v.Recrawl {
-		w.limits.quota.Settle(hostOf(v), false)
+		w.limits.quota.Settle(hostOf(v), w.domain, false)
 	}
 }
 
@@ -214,7 +218,7 @@ func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) err
 			return err
 		}
 	}
-	full := !v.Recrawl && w.limits.quota.Settle(hostOf(v), answered)
+	full := !v.Recrawl && w.limits.quota.Settle(hostOf(v), w.domain, answered)
 	if rec.Failure, rec.Detail = fate.failure, fate.detail; !answered {
 		return w.fail(v, rec, fate)
 	}
@@ -528,19 +532,18 @@ func (w *worker) addSkip(entry byte, s page.Skip, told bool) {
 	}
 }
 
-// shed leaves out the visit's URL and all others that wait at a host which has its pages.
-func (w *worker) shed(v *frontier.Visit) error {
-	const rule = "max-pages-per-host"
+// shed leaves out the visit's URL and all others that wait at its host, which has its pages.
+func (w *worker) shed(v *frontier.Visit, rule, why string) error {
 	ordinary := func(it *item.Item) bool { return it.Robots == "" && !it.Recrawl }
 	w.batch.settles = v.URL
 	w.frontier.Gather(v.Host) // or Take would read it with the ledger's gate held
 	err := w.ledger.Within(func() error {
 		for _, it := range w.frontier.Take(v.Host, ordinary) {
-			w.addSkip(entry.SkipKnown, w.skipOf(&frontier.Visit{Item: it, Host: v.Host}, rule, "the host has its pages"), it.Told ||
+			w.addSkip(entry.SkipKnown, w.skipOf(&frontier.Visit{Item: it, Host: v.Host}, rule, why), it.Told ||
 				w.ends.takeReported(it.URL))
 			w.batch.ended = append(w.batch.ended, it.URL)
 		}
-		w.addSkip(entry.SkipKnown, w.skipOf(v, rule, "the host has its pages"), v.Told)
+		w.addSkip(entry.SkipKnown, w.skipOf(v, rule, why), v.Told)
 		return w.apply(&w.batch)
 	})
 	if err != nil {

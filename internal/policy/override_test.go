@@ -213,21 +213,21 @@ func TestRulesByOverrides(t *testing.T) {
 }
 
 func TestQuotaByOverrides(t *testing.T) {
-	q := NewQuota(0, 0, 0, overridesOf(t, `[{match: few.test, max-pages-per-host: 2}, {match: test, max-pages-per-host: 0}]`))
+	q := NewQuota(Limits{Overrides: overridesOf(t, `[{match: few.test, max-pages-per-host: 2}, {match: test, max-pages-per-host: 0}]`)}, 0)
 	for i, c := range []struct {
 		host string
 		want Grant
 	}{{"few.test", Granted}, {"few.test", Granted}, {"few.test", NotNow}, {"a.test", Granted}, {"a.few.test", Granted}} {
-		if got := q.Take(c.host); got != c.want {
+		if got := q.Take(c.host, ""); got != c.want {
 			t.Errorf("%d: a page of %s: %v, want %v", i, c.host, got, c.want)
 		}
 	}
-	q.Settle("few.test", true)
-	q.Settle("few.test", true)
-	if got := q.Take("few.test"); got != HostIsFull {
+	q.Settle("few.test", "", true)
+	q.Settle("few.test", "", true)
+	if got := q.Take("few.test", ""); got != HostIsFull {
 		t.Errorf("a third page: %v", got)
 	}
-	if !q.Counts() || NewQuota(9, 0, 0, nil).Counts() {
+	if !q.Counts() || NewQuota(Limits{Pages: 9}, 0).Counts() {
 		t.Error("pages are counted by host where there is a limit, and only there")
 	}
 }

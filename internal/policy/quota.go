@@ -14,39 +14,96 @@ var ErrLimit = errors.New("limit reached")
 
 // A Quota counts pages against the limits, those under way included, so that no limit is overshot.
 type Quota struct {
-	perHost   int64 // 0: without limit
-	overrides *Overrides
-	counts    bool // by host
-
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards all
 	pages    int64      // 0: without limit
 	done     int64
-	taken    int64            // done or under way
-	byHost   *bounded.Counts  // done, by host; nil without a limit
-	complete bool             // byHost has the pages of earlier runs
-	underWay map[string]int64 // by host
+	taken    int64 // done or under way
+	hosts    tally
+	domains  tally
+	complete bool // the tallies have the pages of earlier runs
 }
 
-// NewQuota makes one for a crawl that has done so many pages, and may do so many in all and of each host (0: without
-// limit), if the host has no limit of its own.
-func NewQuota(pages, perHost, done int64, own *Overrides) *Quota {
-	q := &Quota{pages: pages, perHost: perHost, done: done, taken: done, underWay: map[string]int64{}, overrides: own}
-	if q.counts = perHost > 0 || own.BoundPages(); q.counts {
-		q.byHost = bounded.NewCounts()
+// A tally counts pages by a name.
+type tally struct {
+	most     int64            // 0: without limit
+	own      *Overrides       // of hosts that have others
+	done     *bounded.Counts  // nil without a limit
+	underWay map[string]int64 // by name
+}
+
+func newTally(most int64, own *Overrides) tally {
+	if most <= 0 && !own.BoundPages() {
+		return tally{}
 	}
-	return q
+	return tally{most: most, own: own, done: bounded.NewCounts(), underWay: map[string]int64{}}
+}
+
+// counts reports whether there are limits.
+func (t *tally) counts() bool { return t.done != nil }
+
+func (t *tally) mostOf(name string) int64 {
+	if own := t.own.OfHost(name).PagesPerHost; own != nil {
+		return *own
+	}
+	return t.most
+}
+
+func (t *tally) get(name string) int64 {
+	if !t.counts() || name == "" {
+		return 0
+	}
+	return int64(t.done.Get(name))
+}
+
+func (t *tally) add(name string, pages int64) {
+	if t.counts() && name != "" {
+		t.done.Set(name, uint32(min(t.get(name)+pages, math.MaxUint32)))
+	}
+}
+
+// full reports whether a name has its pages, and may whether it has them if those under way are answered.
+func (t *tally) full(name string) (full, may bool) {
+	if !t.counts() || name == "" {
+		return false, false
+	}
+	most := t.mostOf(name)
+	if most == 0 {
+		return false, false
+	}
+	n := t.get(name)
+	return n >= most, n+t.underWay[name] >= most
+}
+
+// begin counts pages under way.
+func (t *tally) begin(name string, n int64) {
+	if !t.counts() || name == "" {
+		return
+	}
+	if t.underWay[name] += n; t.underWay[name] == 0 {
+		delete(t.underWay, name)
+	}
+}
+
+// Limits bound pages. 0: without limit.
+type Limits struct {
+	Pages     int64
+	PerHost   int64
+	PerDomain int64 // of a registered domain
+
+	Overrides *Overrides // of hosts that have a limit in place of PerHost
+}
+
+// NewQuota makes one for a crawl that has done so many pages.
+func NewQuota(l Limits, done int64) *Quota {
+	return &Quota{pages: l.Pages, done: done, taken: done, hosts: newTally(l.PerHost, l.Overrides),
+		domains: newTally(l.PerDomain, nil)}
 }
 
 // Counts reports whether pages are counted by host. If not, no host can have a limit any more.
-func (q *Quota) Counts() bool { return q.counts }
+func (q *Quota) Counts() bool { return q.hosts.counts() }
 
 // Most is how many pages a host may give; 0: without limit.
-func (q *Quota) Most(host string) int64 {
-	if own := q.overrides.OfHost(host).PagesPerHost; own != nil {
-		return *own
-	}
-	return q.perHost
-}
+func (q *Quota) Most(host string) int64 { return q.hosts.mostOf(host) }
 
 // Pages is how many the crawl may do in all; 0: without limit.
 func (q *Quota) Pages() int64 {
@@ -62,11 +119,18 @@ func (q *Quota) SetPages(pages int64) {
 	q.pages = pages
 }
 
-// AddEarlier adds pages that a host has given in earlier runs.
+// AddEarlier adds pages that a host has given in earlier runs, or to other nodes.
 func (q *Quota) AddEarlier(host string, pages int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.add(host, pages)
+	q.hosts.add(host, pages)
+}
+
+// AddEarlierOfDomain adds pages that a registered domain has given in earlier runs.
+func (q *Quota) AddEarlierOfDomain(domain string, pages int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.domains.add(domain, pages)
 }
 
 // SetComplete says that all was told AddEarlier is to be told.
@@ -80,16 +144,10 @@ func (q *Quota) SetComplete() {
 func (q *Quota) OfHost(host string) (int64, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if !q.complete {
+	if !q.complete || !q.hosts.counts() {
 		return 0, false
 	}
-	return int64(q.byHost.Get(host)), true
-}
-
-func (q *Quota) add(host string, pages int64) {
-	if q.counts {
-		q.byHost.Set(host, uint32(min(int64(q.byHost.Get(host))+pages, math.MaxUint32)))
-	}
+	return q.hosts.get(host), true
 }
 
 // A Grant is what the limits have to say to one page more.
@@ -97,57 +155,48 @@ type Grant uint8
 
 // The answers.
 const (
-	Granted     Grant = iota
-	NotNow            // pages under way may use up what is left, or give it back
-	CrawlIsFull       // the crawl has its pages
-	HostIsFull        // the host has its pages
+	Granted      Grant = iota
+	NotNow             // pages under way may use up what is left, or give it back
+	CrawlIsFull        // the crawl has its pages
+	HostIsFull         // the host has its pages
+	DomainIsFull       // the host's registered domain has
 )
 
-// Take asks for one page of a host.
-func (q *Quota) Take(host string) Grant {
-	var most, ofHost int64
-	if q.counts {
-		most = q.Most(host)
-	}
+// Take asks for one page of a host, and of a registered domain; "" is one without limit.
+func (q *Quota) Take(host, domain string) Grant {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.counts {
-		ofHost = int64(q.byHost.Get(host))
-	}
+	hostFull, hostMay := q.hosts.full(host)
+	domainFull, domainMay := q.domains.full(domain)
 	switch {
-	case most > 0 && ofHost >= most:
+	case hostFull:
 		return HostIsFull
+	case domainFull:
+		return DomainIsFull
 	case q.pages > 0 && q.done >= q.pages:
 		return CrawlIsFull
-	case most > 0 && ofHost+q.underWay[host] >= most, q.pages > 0 && q.taken >= q.pages:
+	case hostMay, domainMay, q.pages > 0 && q.taken >= q.pages:
 		return NotNow
 	}
 	q.taken++
-	q.begin(host, 1)
+	q.hosts.begin(host, 1)
+	q.domains.begin(domain, 1)
 	return Granted
 }
 
-// begin counts a host's pages under way.
-func (q *Quota) begin(host string, n int64) {
-	if !q.counts {
-		return
-	}
-	if q.underWay[host] += n; q.underWay[host] == 0 {
-		delete(q.underWay, host)
-	}
-}
-
 // Settle says what became of a page that Take granted, and reports whether the crawl has its pages now.
-func (q *Quota) Settle(host string, answered bool) (full bool) {
+func (q *Quota) Settle(host, domain string, answered bool) (full bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.begin(host, -1)
+	q.hosts.begin(host, -1)
+	q.domains.begin(domain, -1)
 	if !answered {
 		q.taken--
 		return false
 	}
 	q.done++
-	q.add(host, 1)
+	q.hosts.add(host, 1)
+	q.domains.add(domain, 1)
 	return q.pages > 0 && q.done >= q.pages
 }
 
@@ -155,8 +204,8 @@ func (q *Quota) Settle(host string, answered bool) (full bool) {
 func (q *Quota) Reset(host string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.counts {
-		q.byHost.Set(host, 0)
+	if q.hosts.counts() {
+		q.hosts.done.Set(host, 0)
 	}
 }
 

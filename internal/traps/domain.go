@@ -8,14 +8,14 @@ import (
 
 // What names of a domain are kept as they are; others of their place are {word}. So a site that makes up names has not
 // more patterns than one that does not.
-var mostNames = [...]int{16, 16, 8, 4} // hosts, then directories by their depth; below these none
+var mostNames = [...]int{16, 128, 8, 4} // hosts, then directories by their depth; below these none
 
 // A domain is what is known of a registered domain.
 type domain struct {
 	name  string
 	root  node
-	nodes int                 // below the root
-	hosts map[uint64]struct{} // of those that were asked for something: hashes of their names
+	nodes int   // below the root
+	hosts hosts // at any port: that of the domain without one has them
 }
 
 // A node is a place in the tree of a domain's patterns: a host, a directory, a last segment, a query's names. Its
@@ -26,6 +26,8 @@ type node struct {
 	names    int // of children that are names
 
 	tried, fresh uint32 // answers that were judged, and those that were new
+	branches     uint32 // children below which any was judged
+	good         uint32 // of these, those below which one was new
 	end          *budget
 }
 
@@ -46,7 +48,7 @@ func (w *walk) step(name string, plain bool, most int) bool {
 	at := w.path[len(w.path)-1]
 	child := at.children[name]
 	w.judge(at)
-	if child == nil && w.vain && !w.exact {
+	if w.vain && !w.exact && w.lost(child, plain, at.names < most) {
 		name, plain, w.ended = rest, false, true
 		child = at.children[name]
 	}
@@ -73,10 +75,21 @@ func (w *walk) step(name string, plain bool, most int) bool {
 	return true
 }
 
-// judge says whether it is in vain to tell patterns below a place apart: the nearest directory decides of which enough
-// is known. Of whole hosts nothing is said.
+// lost reports whether a child of a place in vain has no budget of its own: it is a name that brought nothing, or it is
+// new. A new name at a host's root has one, as long as there is room.
+func (w *walk) lost(child *node, plain, room bool) bool {
+	if child == nil {
+		return !plain || !room || len(w.path) != 2
+	}
+	return plain && child.tried > 0 && child.fresh == 0
+}
+
+// judge says whether it is in vain to tell patterns below a place apart: a place with many branches of which hardly any
+// has brought anything, or the nearest directory of which enough is known. Of whole hosts' pages nothing is said.
 func (w *walk) judge(at *node) {
 	switch {
+	case len(w.path) >= 2 && at.branches >= hopelessAfter && at.good <= at.branches/hopelessShare:
+		w.vain = true
 	case len(w.path) <= 2:
 	case at.tried >= hopelessAfter:
 		w.vain = at.fresh <= at.tried/hopelessShare

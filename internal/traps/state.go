@@ -1,7 +1,6 @@
 package traps
 
 import (
-	"encoding/binary"
 	"maps"
 	"slices"
 	"strings"
@@ -16,6 +15,7 @@ type State struct {
 type DomainState struct {
 	Name     string         `json:"name"`
 	Hosts    []byte         `json:"hosts,omitempty"` // eight bytes for each
+	Names    []byte         `json:"names,omitempty"` // of others that were looked up, likewise
 	Patterns []PatternState `json:"patterns,omitempty"`
 }
 
@@ -30,9 +30,6 @@ type PatternState struct {
 	Closed bool     `json:"closed,omitempty"`
 }
 
-// manyHosts is how many hosts a domain has whose hosts are kept.
-const manyHosts = 64
-
 // State is what is to be kept, in one order for one detector.
 func (d *Detector) State() *State {
 	d.mu.Lock()
@@ -40,7 +37,7 @@ func (d *Detector) State() *State {
 	s := &State{}
 	for _, all := range []map[string]*domain{d.old, d.young} {
 		for _, dom := range all {
-			if kept := dom.state(); len(kept.Patterns) > 0 || len(kept.Hosts) > 0 {
+			if kept := dom.state(d.few()); len(kept.Patterns) > 0 || len(kept.Hosts)+len(kept.Names) > 0 {
 				s.Domains = append(s.Domains, kept)
 			}
 		}
@@ -49,13 +46,9 @@ func (d *Detector) State() *State {
 	return s
 }
 
-func (dom *domain) state() DomainState {
+func (dom *domain) state(few int) DomainState {
 	s := DomainState{Name: dom.name}
-	if len(dom.hosts) >= manyHosts {
-		for _, key := range slices.Sorted(maps.Keys(dom.hosts)) {
-			s.Hosts = binary.LittleEndian.AppendUint64(s.Hosts, key)
-		}
-	}
+	s.Hosts, s.Names = dom.hosts.state(few)
 	if dom.root.tried > dom.root.fresh {
 		dom.root.states(nil, &s.Patterns)
 	}
@@ -82,17 +75,13 @@ func (d *Detector) Restore(s *State) {
 	for i := range s.Domains {
 		kept := &s.Domains[i]
 		dom := &domain{name: kept.Name}
-		for b := kept.Hosts; len(b) >= 8; b = b[8:] {
-			if dom.hosts == nil {
-				dom.hosts = map[uint64]struct{}{}
-			}
-			dom.hosts[binary.LittleEndian.Uint64(b)] = struct{}{}
-		}
+		dom.hosts.restore(kept.Hosts, true)
+		dom.hosts.restore(kept.Names, false)
 		for j := range kept.Patterns {
 			dom.restore(&kept.Patterns[j])
 		}
 		d.young[dom.name] = dom
-		d.size += 1 + dom.nodes + len(dom.hosts)/hostsAPlace
+		d.size += 1 + dom.nodes + dom.hosts.places()
 	}
 }
 
@@ -106,8 +95,7 @@ func (dom *domain) restore(p *PatternState) {
 		w.step(name, plain, 1<<30)
 	}
 	for _, n := range w.path {
-		n.tried += p.Tried
-		n.fresh += p.Fresh
+		n.count(p.Tried, p.Fresh)
 	}
 	w.last().end = &budget{left: min(p.Left, maxBudget), tried: p.Tried, fresh: p.Fresh, out: p.Out, wait: p.Wait,
 		closed: p.Closed}

@@ -25,13 +25,20 @@ import (
 
 // Config bounds a detector. The zero value gives the defaults.
 type Config struct {
-	Hosts    int // of a registered domain that are asked for anything; 10,000; negative: without limit
-	Patterns int // places in the tree of a domain; 1,024
-	Memory   int // places of all domains together that are remembered at least, of 200 bytes about; 32,768
+	Hosts    int64 // of a registered domain from which anything is fetched; DefaultHosts; negative: without limit
+	Names    int64 // of a registered domain that are looked up; DefaultNames; negative: without limit
+	Patterns int   // places in the tree of a domain; 1,024
+	Memory   int   // places of all domains together that are remembered at least, of 200 bytes about; 32,768
 
 	// patterns whose URLs are fetched whatever they bring, as [Pattern] has them
 	Released []string
 }
+
+// The bounds of a registered domain unless others are set.
+const (
+	DefaultHosts = 100_000
+	DefaultNames = 200_000
+)
 
 const (
 	startBudget   = 24 // of a pattern of which nothing is known
@@ -86,7 +93,10 @@ type Detector struct {
 // New makes one that knows nothing.
 func New(cfg Config) *Detector {
 	if cfg.Hosts == 0 {
-		cfg.Hosts = 10_000
+		cfg.Hosts = DefaultHosts
+	}
+	if cfg.Names == 0 {
+		cfg.Names = DefaultNames
 	}
 	if cfg.Patterns <= 0 {
 		cfg.Patterns = 1 << 10
@@ -119,15 +129,11 @@ type budget struct {
 	closed   bool   // it was used up; what is new opens it again
 }
 
-// Enter asks for a URL before anything is asked of its host. It says why it is left out; "" if it is not.
+// Enter asks for a URL before anything is asked of its host, for what is known of its pattern. It says why it is left out; "" if it is not.
 func (d *Detector) Enter(u weburl.URL) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	dom := d.domain(u)
-	if why := d.count(dom, u); why != "" {
-		return why
-	}
-	w := walk{scratch: &d.scratch, domain: dom, limit: d.cfg.Patterns}
+	w := walk{scratch: &d.scratch, domain: d.domain(u), limit: d.cfg.Patterns}
 	if !w.along(u) {
 		return ""
 	}
@@ -180,13 +186,28 @@ func (d *Detector) Settle(t Trial, o Outcome) {
 	if o == Nothing {
 		return
 	}
+	fresh := uint32(0)
+	if o == Fresh {
+		fresh = 1
+	}
 	for n := t.of; n != nil; n = n.parent {
-		n.tried++
-		if o == Fresh {
-			n.fresh++
-		}
+		n.count(1, fresh)
 	}
 	end.settle(o)
+}
+
+// count counts answers that were judged, of which so many were new.
+func (n *node) count(tried, fresh uint32) {
+	if p := n.parent; p != nil {
+		if n.tried == 0 && tried > 0 {
+			p.branches++
+		}
+		if n.fresh == 0 && fresh > 0 {
+			p.good++
+		}
+	}
+	n.tried += tried
+	n.fresh += fresh
 }
 
 func (b *budget) settle(o Outcome) {
@@ -226,31 +247,6 @@ func evidence(w *walk) string {
 	return fmt.Sprintf("%s: %s, %d new", w.pattern(), stats.Count(int64(tried), "pages"), fresh)
 }
 
-// count counts a URL's host. It says why the URL is left out where the domain has too many.
-func (d *Detector) count(dom *domain, u weburl.URL) string {
-	key := uint64(14695981039346656037) // FNV-1a: the same in each run
-	for _, c := range []byte(u.Host()) {
-		key = (key ^ uint64(c)) * 1099511628211
-	}
-	if _, known := dom.hosts[key]; known || d.cfg.Hosts < 0 {
-		return ""
-	}
-	pattern := "*." + dom.name
-	if len(dom.hosts) >= d.cfg.Hosts && !d.released[pattern] {
-		return fmt.Sprintf("%s: %s already", pattern, stats.Count(int64(len(dom.hosts)), "hosts"))
-	}
-	if dom.hosts == nil {
-		dom.hosts = map[uint64]struct{}{}
-	}
-	dom.hosts[key] = struct{}{}
-	if len(dom.hosts)%hostsAPlace == 0 {
-		d.size++
-	}
-	return ""
-}
-
-const hostsAPlace = 8 // hosts that take as much memory as a place in a tree
-
 // walkTo goes to where a URL ends, and makes what is not there.
 func (d *Detector) walkTo(u weburl.URL) walk {
 	dom := d.domain(u)
@@ -269,24 +265,36 @@ func (w *walk) begins() int32 {
 	if w.loops {
 		return suspectBudget
 	}
+	known := false // whether what lies below is worth it
 	for i := len(w.path) - 1; i >= 0; i-- {
-		if n := w.path[i]; n.tried >= suspectAfter {
+		n := w.path[i]
+		if n.tried >= suspectAfter && !known {
 			if n.fresh <= n.tried/suspectShare {
 				return suspectBudget
 			}
-			break
+			known = true
+		}
+		if n.fresh > 0 && i+1 < len(w.path) && w.path[i+1].fresh > 0 {
+			break // the branch that it lies on has brought something
+		}
+		if n.branches >= suspectAfter && n.good <= n.branches/suspectShare {
+			return suspectBudget
 		}
 	}
 	return startBudget
 }
 
-// domain is what is known of a URL's registered domain.
+// domain is what is known of a URL's registered domain, at its port.
 func (d *Detector) domain(u weburl.URL) *domain {
 	name := d.scratch.domain(u.Hostname())
 	if port := u.Port(); port != "" {
 		d.scratch.buf = append(append(append(d.scratch.buf[:0], name...), ':'), port...)
 		name = d.scratch.text(d.scratch.buf)
 	}
+	return d.named(name)
+}
+
+func (d *Detector) named(name string) *domain {
 	dom := d.young[name]
 	if dom != nil {
 		return dom
@@ -299,6 +307,6 @@ func (d *Detector) domain(u weburl.URL) *domain {
 		d.old, d.young, d.size = d.young, map[string]*domain{}, 0
 	}
 	d.young[dom.name] = dom
-	d.size += 1 + dom.nodes + len(dom.hosts)/hostsAPlace
+	d.size += 1 + dom.nodes + dom.hosts.places()
 	return dom
 }

@@ -1,10 +1,13 @@
 package traps
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"reflect"
 	"testing"
+	"time"
 
 	"kumo/internal/weburl"
 )
@@ -63,7 +66,7 @@ func crawl(t *testing.T, d *Detector, n int, url func(i int) string, o func(i in
 	t.Helper()
 	for i := range n {
 		u := parse(t, url(i))
-		if w := d.Enter(u); w != "" {
+		if w := cmp.Or(d.LookUp(u, false), d.Enter(u), d.Reach(u, false)); w != "" {
 			why = w
 			continue
 		}
@@ -111,6 +114,41 @@ func TestFacetsCostLittle(t *testing.T) {
 	}
 }
 
+// Facets at the root of a host are known by its branches, whatever else it has.
+func TestFacetsAtTheRoot(t *testing.T) {
+	for _, honest := range []int{0, 1000} {
+		d := New(Config{})
+		doc := func(i int) string { return "https://example.com/docs/" + name(i) + "/" + name(i) }
+		crawl(t, d, honest, doc, always(Fresh))
+		facet := func(i int) string {
+			return fmt.Sprintf("https://example.com/x%s/%s/%s/", name(i%40), name(i/40%40), name(i))
+		}
+		if n, _ := crawl(t, d, 20_000, facet, always(Same)); n > 90 {
+			t.Errorf("beside %d honest pages %d fetched", honest, n)
+		}
+		if n, why := crawl(t, d, 500, func(i int) string { return doc(i + honest) }, always(Fresh)); n != 500 {
+			t.Errorf("of the honest pages %d: %s", n, why)
+		}
+	}
+}
+
+// Of a hundred directories of documents some are copies of others: these alone are left out.
+func TestCopiesOfDirectories(t *testing.T) {
+	d := New(Config{})
+	for i := range 100 * 50 {
+		dir := i / 50
+		u := fmt.Sprintf("https://example.com/%s/html/%s.html", name(dir), name(i))
+		o := Fresh
+		if dir%3 == 1 {
+			o = Same
+		}
+		n, why := crawl(t, d, 1, func(int) string { return u }, always(o))
+		if n == 0 && o == Fresh {
+			t.Fatalf("%s: %s", u, why)
+		}
+	}
+}
+
 func TestWildcardHosts(t *testing.T) {
 	d := New(Config{})
 	host := func(i int) string { return "https://" + name(i) + ".example.com/" }
@@ -125,6 +163,36 @@ func TestWildcardHosts(t *testing.T) {
 	}
 	if n, _ := crawl(t, d, 10, func(i int) string { return host(i) + "page" }, always(Fresh)); n != 10 {
 		t.Errorf("%d pages of known hosts", n)
+	}
+	if why := d.Reach(parse(t, "https://seed.example.com/"), true); why != "" {
+		t.Errorf("a seed: %s", why)
+	}
+	if n, why := crawl(t, d, 10, func(int) string { return "https://seed.example.com/page" }, always(Fresh)); n != 10 {
+		t.Errorf("%d pages of a seed's host: %s", n, why)
+	}
+}
+
+// Names that do not resolve are questions, too; ports do not make a domain of their own.
+func TestNamesThatAreLookedUp(t *testing.T) {
+	d := New(Config{Names: 50})
+	for i := range 60 {
+		why := d.LookUp(parse(t, fmt.Sprintf("http://%s.example.com:%d/", name(i), 8000+i%3)), false)
+		if want := "*.example.com: 50 names that were looked up already"; i < 50 && why != "" || i >= 50 && why != want {
+			t.Errorf("%d: %q", i, why)
+		}
+	}
+	again := New(Config{Names: 50})
+	again.Restore(d.State())
+	if why := again.LookUp(parse(t, "http://other.example.com/"), false); why == "" {
+		t.Error("a crawl that goes on has forgotten them")
+	}
+	if why := again.LookUp(parse(t, "http://"+name(0)+".example.com:8000/"), false); why != "" {
+		t.Errorf("a name that is known: %s", why)
+	}
+	lifted := New(Config{Names: 50, Released: []string{"*.example.com"}})
+	lifted.Restore(d.State())
+	if why := lifted.LookUp(parse(t, "http://other.example.com/"), false); why != "" {
+		t.Errorf("the bound was lifted: %s", why)
 	}
 }
 
@@ -263,11 +331,82 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
+// Whatever a web serves, by whatever names, and whatever comes of it: what is remembered has a bound, also when it is
+// kept and restored, and what is counted on the way is right.
+func TestMemoryOfAHostileWeb(t *testing.T) {
+	seed := time.Now().UnixNano()
+	defer func() {
+		if t.Failed() {
+			t.Log("seed", seed)
+		}
+	}()
+	r := rand.New(rand.NewPCG(uint64(seed), 0))
+	cfg := Config{Memory: 2000, Patterns: 64, Hosts: 1000, Names: 1500}
+	d := New(cfg)
+	var trials []Trial
+	for i := range 60_000 {
+		depth, path := r.IntN(30), ""
+		for range depth {
+			path += []string{"/", "/" + name(r.IntN(1<<r.IntN(16))), "/1", "/2026-11-24", "//", "/4f9c0a1be77d02"}[r.IntN(6)]
+		}
+		u := parse(t, fmt.Sprintf("http://%s.%s.com:%d/%s?%s=1", name(r.IntN(1<<r.IntN(18))), name(r.IntN(1<<r.IntN(12))),
+			80+r.IntN(1+r.IntN(1000)), path, name(r.IntN(1<<r.IntN(10)))))
+		if cmp.Or(d.LookUp(u, false), d.Enter(u), d.Reach(u, false)) == "" {
+			if v, trial, _ := d.Ask(u); v == Fetch {
+				trials = append(trials, trial)
+			}
+		}
+		for len(trials) > r.IntN(64) {
+			d.Settle(trials[0], Outcome(r.IntN(4)))
+			trials = trials[1:]
+		}
+		if i%10_000 == 0 {
+			s := d.State()
+			d = New(cfg)
+			d.Restore(s)
+			trials = nil
+		}
+		if i%1000 != 0 {
+			continue
+		}
+		places, size := 0, 0
+		for _, all := range []map[string]*domain{d.old, d.young} {
+			size = 0
+			for _, dom := range all {
+				if n := countNodes(&dom.root); n != dom.nodes {
+					t.Fatalf("%s has %d places, not %d", dom.name, n, dom.nodes)
+				}
+				if n := len(dom.hosts.met); n > 1500 {
+					t.Fatalf("%s has %d names", dom.name, n)
+				}
+				size += 1 + dom.nodes + dom.hosts.places()
+			}
+			places += size
+		}
+		if size != d.size {
+			t.Fatalf("%d places are taken, and %d counted", size, d.size)
+		}
+		if most := 2 * (2000 + 64 + 40 + 1500/hostsAPlace); places > most {
+			t.Fatalf("%d places, more than %d", places, most)
+		}
+	}
+}
+
+func countNodes(n *node) (all int) {
+	for _, child := range n.children {
+		all += 1 + countNodes(child)
+	}
+	return all
+}
+
 func TestState(t *testing.T) {
 	d := New(Config{})
 	day := func(i int) string { return fmt.Sprintf("https://cal%s.example.com:81/c/%d?day", name(i%3), i) }
 	crawl(t, d, 300, day, always(Same))
 	crawl(t, d, 100, func(i int) string { return "https://" + name(i) + ".example.org/" }, always(Fresh))
+	for i := range 100 {
+		d.LookUp(parse(t, "https://"+name(i)+".example.net/"), false)
+	}
 	text, err := json.Marshal(d.State())
 	if err != nil {
 		t.Fatal(err)
@@ -325,8 +464,23 @@ func BenchmarkPage(b *testing.B) {
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		u := urls[i%len(urls)]
+		d.LookUp(u, false)
 		d.Enter(u)
+		d.Reach(u, false)
 		_, trial, _ := d.Ask(u)
+		d.Counted(u)
 		d.Settle(trial, Fresh)
+	}
+}
+
+func TestNoMemoryForAHostThatIsKnown(t *testing.T) {
+	d, u := New(Config{}), parse(t, "https://www.example.com:8080/docs/")
+	ask := func() {
+		if d.LookUp(u, false)+d.Reach(u, false) != "" || d.Counted(u) != "example.com" {
+			t.Fatal("it is left out")
+		}
+	}
+	if n := testing.AllocsPerRun(100, ask); n > 0 {
+		t.Errorf("%v objects", n)
 	}
 }

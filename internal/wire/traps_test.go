@@ -14,9 +14,9 @@ import (
 )
 
 // trapJob is a job that crawls a web with traps.
-func trapJob(t *testing.T, pages int) (*job.Job, *synthweb.TrapWeb) {
+func trapJob(t *testing.T, seed uint64, pages int) (*job.Job, *synthweb.TrapWeb) {
 	t.Helper()
-	web := synthweb.NewTrapWeb(1, pages)
+	web := synthweb.NewTrapWeb(seed, pages)
 	s := httptest.NewServer(web)
 	t.Cleanup(s.Close)
 	_, port, _ := strings.Cut(strings.TrimPrefix(s.URL, "http://"), ":")
@@ -32,12 +32,13 @@ func trapJob(t *testing.T, pages int) (*job.Job, *synthweb.TrapWeb) {
 func TestTrapsEnd(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
+		seed  uint64
 		pages int
 		waste float64
-	}{{300, 0.6}, {5000, 0.07}} {
-		t.Run(fmt.Sprint(c.pages), func(t *testing.T) {
+	}{{1, 300, 0.5}, {1, 5000, 0.05}, {2, 5000, 0.05}, {3, 5000, 0.05}} {
+		t.Run(fmt.Sprintf("seed %d, %d pages", c.seed, c.pages), func(t *testing.T) {
 			t.Parallel()
-			j, web := trapJob(t, c.pages)
+			j, web := trapJob(t, c.seed, c.pages)
 			mustRun(t, j)
 			s := web.Score()
 			t.Log(s)

@@ -29,10 +29,11 @@ import (
 
 // A widening is what a run's settings add to those that the crawl was continued with before.
 type widening struct {
-	deeper, pages, embeds, traps bool
-	text, fields                 bool     // of pages that were fetched without
-	released                     []string // patterns of traps
-	said                         []string // the settings, as they are now
+	deeper, embeds, traps bool
+	text, fields          bool     // of pages that were fetched without
+	limits                []string // that have grown, as rules
+	released              []string // patterns of traps
+	said                  []string // the settings, as they are now
 }
 
 // widened compares settings.
@@ -47,8 +48,6 @@ func widened(saved, now []settings.Setting) (w widening) {
 		switch s.Key {
 		case "depth":
 			w.deeper = true
-		case "max-pages-per-host":
-			w.pages = true
 		case "embeds":
 			w.embeds = true
 		case "text":
@@ -59,6 +58,8 @@ func widened(saved, now []settings.Setting) (w widening) {
 			w.traps = true
 		case job.ReleaseTrapKey:
 			w.released = slices.DeleteFunc(slices.Clone(s.Values), func(p string) bool { return slices.Contains(was, p) })
+		default:
+			w.limits = append(w.limits, s.Key)
 		}
 	}
 	return w
@@ -106,7 +107,7 @@ func (o *opening) widen(ctx context.Context) error {
 	}
 	said := fmt.Sprintf("the crawl goes on with %s:", strings.Join(w.said, ", "))
 	var parts []string
-	if w.deeper || w.pages || w.embeds || w.traps || len(w.released) > 0 {
+	if w.deeper || w.embeds || w.traps || len(w.limits)+len(w.released) > 0 {
 		parts = append(parts, " let in that was left out: "+stats.Count(int64(waits-before), "URLs"))
 	}
 	const earlier = " written of pages that were fetched before: "
@@ -140,13 +141,8 @@ func (o *opening) reenter(ctx context.Context, r *crawl.Reentry, w widening) err
 		}
 	}
 	return o.reenterSkips(ctx, r, func(s *jsonl.SkipLine) bool {
-		switch s.Rule {
-		case "max-pages-per-host":
-			return w.pages
-		case crawl.RuleTrap:
-			return w.traps || slices.Contains(w.released, traps.Pattern(s.Why))
-		}
-		return false
+		return slices.Contains(w.limits, s.Rule) || slices.Contains(crawl.TrapRules, s.Rule) &&
+			(w.traps || slices.Contains(w.released, traps.Pattern(s.Why)))
 	})
 }
 

@@ -134,7 +134,8 @@ func copyDigest(to []byte, text string) {
 }
 
 // forGood are the rules by which a URL is left out that no better link brings in.
-var forGood = map[string]bool{"robots": true, "clean-param": true, "max-pages-per-host": true, "trap": true, "url": true}
+var forGood = map[string]bool{"robots": true, "clean-param": true, "max-pages-per-host": true, "max-pages-per-domain": true,
+	"max-hosts-per-domain": true, "max-dns-per-domain": true, "trap": true, "url": true}
 
 func (b *rebuilding) skips(ctx context.Context) error {
 	return b.eachLine(ctx, "skipped.jsonl", func(line []byte) error {
