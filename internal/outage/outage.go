@@ -87,6 +87,9 @@ type wayRecord struct {
 	worked  time.Time // last
 	failed  time.Time // last
 	failing []uint64  // hosts that had worked and have failed, each once, since it worked
+	// hosts that had failed when the way was found to work: the next failure of each is its own, so that a page that
+	// hangs ends, and does not raise the same doubt for ever
+	cleared []uint64
 }
 
 type workedHost struct {
@@ -100,6 +103,7 @@ const MaxWorked = 64
 
 const (
 	enoughFail  = 3 // hosts fail together
+	maxCleared  = 16
 	enoughSites = 3 // do not all go at once
 	checkHosts  = 3 // at a time, once the crawl is cut off; before that is said, all that have worked lately
 
@@ -127,6 +131,11 @@ const (
 
 // Worked is told of an answer.
 func (o *Detector) Worked(now time.Time, origin string, hash uint64) {
+	for i := range o.ways {
+		if w := &o.ways[i]; len(w.cleared) > 0 {
+			w.cleared = slices.DeleteFunc(w.cleared, func(h uint64) bool { return h == hash })
+		}
+	}
 	o.ways[ByConnection].worked = now
 	if isSecure(origin) {
 		o.ways[byTLS].worked = now
@@ -188,6 +197,10 @@ func (o *Detector) Failed(now time.Time, origin string, hash uint64, by Way, own
 		w.failing = w.failing[:0]
 	}
 	w.failed = now
+	if i := slices.Index(w.cleared, hash); i >= 0 {
+		w.cleared = slices.Delete(w.cleared, i, i+1)
+		return false
+	}
 	if had && len(w.failing) < enoughFail && !slices.Contains(w.failing, hash) {
 		w.failing = append(w.failing, hash)
 	}
@@ -304,8 +317,10 @@ func (o *Detector) Checked(now time.Time, reached bool, why string) Event {
 		o.State = Up
 		o.passed = now
 		w := &o.ways[o.Way]
+		w.cleared = append(w.cleared[max(0, len(w.cleared)+len(w.failing)-maxCleared):], w.failing...)
 		w.worked, w.failing = now, w.failing[:0]
 		if was == Down {
+			w.cleared = w.cleared[:0]
 			o.passed = time.Time{} // what comes after may be the next outage
 			return BackAgain
 		}

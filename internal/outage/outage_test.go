@@ -215,9 +215,36 @@ func TestADoubtIsNotRaisedAgainAtOnce(t *testing.T) {
 		t.Error("checks follow each other too fast")
 	}
 	s.pass(time.Millisecond)
-	if !s.fails(1) {
-		t.Error("it is never doubted again")
+	if s.fails(1) || !s.fails(2) {
+		t.Error("it is never doubted again, or before three hosts have failed")
 	}
+}
+
+// TestAHostThatHangsIsToBlame: of one host one page hangs, and the host is reached. Every second failure counts, however
+// long a visit takes.
+func TestAHostThatHangsIsToBlame(t *testing.T) {
+	s := newLineStory(t, 0)
+	s.works(1)
+	for range 4 {
+		s.pass(30 * time.Second)
+		if !s.fails(1) {
+			t.Error("the only host that had worked is to blame before anybody has looked")
+		}
+		s.check(true, notCut)
+		if s.pass(30 * time.Second); s.fails(1) {
+			t.Error("a page that hangs is taken for an outage again and again")
+		}
+	}
+	s.works(1)
+	s.want(Up)
+	s.pass(30 * time.Second)
+	s.fails(1)
+	s.check(true, notCut)
+	s.pass(time.Minute) // and now the line goes
+	if s.o.Proven(s.now, s.now.Add(-time.Second), originNo(1), ByConnection, "refused") {
+		t.Error("the host is given up without a look at the line")
+	}
+	s.check(false, CutOffNow)
 }
 
 func TestNamesAreAWayOfTheirOwn(t *testing.T) {

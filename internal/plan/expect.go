@@ -93,7 +93,7 @@ func (h *hostState) forbid(by Line) {
 func (s *Survey) describeDelay(h *hostState) {
 	delay, by := s.cfg.Delay, "--delay"
 	if own := s.cfg.Rules.Overrides.OfHost(h.Host.Host).Delay; own != nil {
-		delay, by = *own, "--override"
+		delay, by = *own, "override"
 	}
 	asked := time.Duration(h.CrawlDelay * float64(time.Second))
 	if obeyed := min(asked, max(s.cfg.MaxDelay, 0)); obeyed > delay {
@@ -112,7 +112,7 @@ func (s *Survey) expect(h *hostState) {
 	h.Sitemaps.Elsewhere = mostOf(h.elsewhere)
 	most, bound := s.cfg.PagesPerHost, "--max-pages-per-host"
 	if own := s.cfg.Rules.Overrides.OfHost(h.Host.Host).PagesPerHost; own != nil {
-		most, bound = *own, "--override"
+		most, bound = *own, "override"
 	}
 	known := func(n int64, by string) {
 		if most > 0 && n > most {
