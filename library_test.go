@@ -544,3 +544,22 @@ func gunzipped(t *testing.T, name string) string {
 	}
 	return string(data)
 }
+
+// TestALongPageIsWhole: what is too long for the first attempt at reading it is not cut.
+func TestALongPageIsWhole(t *testing.T) {
+	long := strings.Repeat("x", 3<<20)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		io.WriteString(w, long)
+	}))
+	defer s.Close()
+	c := quick(kumo.Depth(0))
+	c.OnPage(func(p *kumo.Page) {
+		if len(p.Body) != len(long) || p.Truncated {
+			t.Errorf("%d bytes of %d, truncated: %v", len(p.Body), len(long), p.Truncated)
+		}
+	})
+	if err := c.Run(t.Context(), s.URL); err != nil {
+		t.Fatal(err)
+	}
+}

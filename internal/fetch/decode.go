@@ -51,7 +51,7 @@ func Decode(resp *page.Response, limit int64) error { return new(Decoder).Decode
 // decoder's. A payload whose coding is not known, or that does not even begin like its coding, is kept as it is. An
 // error that is an [ErrDisk] is not the answer's fault: it lies on the disk and cannot be read.
 func (d *Decoder) Decode(resp *page.Response, limit int64) error {
-	resp.Body = resp.Payload
+	resp.Body, resp.Whole = resp.Payload, nil // which an attempt with less room has set
 	codings, err := contentCodings(resp.Header)
 	if err != nil {
 		codings = nil
