@@ -7,6 +7,7 @@ package entry
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"kumo/internal/cookies"
@@ -132,7 +133,7 @@ func (e *Encoder) Done(v *Done) {
 	e.String(v.Visit.Type)
 	e.Int(v.Visit.Bytes)
 	e.Int(int64(v.Visit.Took))
-	e.Flags(v.Visit.Duplicate, v.Visit.Recrawl)
+	e.Flags(v.Visit.Duplicate, v.Visit.Recrawl, v.Visit.Status == http.StatusNotModified && v.Meta.Status == http.StatusOK)
 	e.Int(v.Meta.Fetched.Unix())
 	e.Int(max(v.Meta.Modified.Unix(), 0))
 	e.String(v.Meta.ETag)
@@ -155,6 +156,9 @@ func (d *Decoder) done() (v Done) {
 	flags := d.Byte()
 	v.Visit.Duplicate, v.Visit.Recrawl = flags&1 != 0, flags&2 != 0
 	v.Meta = seen.Meta{Status: v.Visit.Status, Fetched: time.Unix(d.Int(), 0).UTC()}
+	if flags&4 != 0 { // the answer says that what is known holds
+		v.Meta.Status = http.StatusOK
+	}
 	if modified := d.Int(); modified > 0 {
 		v.Meta.Modified = time.Unix(modified, 0).UTC()
 	}

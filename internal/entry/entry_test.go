@@ -57,6 +57,8 @@ func sampleBatch() ([]byte, script) {
 		Meta: seen.Meta{Status: 200, Fetched: time.Unix(1e9, 0).UTC(), Modified: time.Unix(9e8, 0).UTC(), ETag: `"x"`,
 			Digest: page.Digest{1, 2, 3}},
 		Ref: page.Ref{URL: "http://a/", Time: time.UnixMicro(1e15).UTC(), ID: "urn:uuid:1"}}
+	unchanged := Done{URL: "http://u/", Visit: stats.Visit{Host: "u", Status: 304, Recrawl: true},
+		Meta: seen.Meta{Status: 200, Fetched: time.Unix(1e9, 0).UTC(), Digest: [20]byte{7}}} // what is known holds
 	failed := Done{URL: "http://d/", Visit: stats.Visit{Host: "d", Failure: "dns"},
 		Meta: seen.Meta{Fetched: time.Unix(1e9, 0).UTC()}}
 	skip := page.Skip{URL: "http://e/", Host: "e", From: "http://a/", Depth: 1, Rule: "robots", Why: "Disallow: /"}
@@ -65,6 +67,7 @@ func sampleBatch() ([]byte, script) {
 	e.Found(&it)
 	e.Done(&d)
 	e.Done(&failed)
+	e.Done(&unchanged)
 	e.Skip(SkipKnown, &skip)
 	e.Skip(SkipDeferred, &skip)
 	e.Skip(SkipNew, &skip)
@@ -102,7 +105,7 @@ func sampleBatch() ([]byte, script) {
 		Expires: due}
 	e.Cookie(&k)
 	e.Time(due)
-	return e.Writer, script{it, d, failed, skip, "aside", skip, "out", skip, "gone", skip, "told", "http://f/", "http://g/",
+	return e.Writer, script{it, d, failed, unchanged, skip, "aside", skip, "out", skip, "gone", skip, "told", "http://f/", "http://g/",
 		int32(2),
 		stats.Sums{Retries: 1, Robots: 2, Links: 3, ExtraBytes: 4}, mark, "elsewhere", int64(9), "later", "payload", "asked",
 		int64(7), "again", due, again,

@@ -26,6 +26,7 @@ import (
 func recrawlSite(t *testing.T, step *atomic.Int64) *site {
 	tagged := func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("ETag", `"v1"`)
+		w.Header().Set("Content-Type", "text/plain")
 		if r.Header.Get("If-None-Match") == `"v1"` {
 			w.WriteHeader(http.StatusNotModified)
 			return

@@ -90,7 +90,7 @@ func mime(rec *page.Record) string {
 	switch {
 	case rec.Page != nil:
 		return rec.Page.Type
-	case rec.Response != nil: // robots.txt
+	case rec.Response != nil && rec.Robots: // what is unchanged has the type of before
 		t, _, _ := strings.Cut(rec.Response.Header.Get("Content-Type"), ";")
 		return strings.ToLower(strings.TrimSpace(t))
 	}
