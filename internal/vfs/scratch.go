@@ -97,7 +97,11 @@ func (s *Scratch) take() (int64, scratchFile, error) {
 		return block, s.file, nil
 	}
 	if s.room != nil && s.next%scratchStep == 0 {
-		if left, err := s.room(); err != nil || left < s.least+scratchStep*scratchBlock {
+		want := s.least + scratchStep*scratchBlock
+		if s.least == 0 {
+			want = scratchBlock // whatever it has: that it is full is seen then
+		}
+		if left, err := s.room(); err != nil || left < want {
 			return 0, nil, errors.Join(ErrNoRoom, err)
 		}
 	}

@@ -127,3 +127,18 @@ func TestScratchGoesOnAfterATornWrite(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestScratchOfAFullDisk: where it has to leave no room it takes what there is, and where there is none the disk is full.
+func TestScratchOfAFullDisk(t *testing.T) {
+	left := uint64(scratchBlock)
+	s := NewScratch(t.TempDir(), func() (uint64, error) { return left, nil }, 0)
+	defer s.Close()
+	if _, _, err := s.take(); err != nil {
+		t.Errorf("with room for a block: %v", err)
+	}
+	other := NewScratch(t.TempDir(), func() (uint64, error) { return left, nil }, 1)
+	defer other.Close()
+	if _, _, err := other.take(); !IsFull(err) {
+		t.Errorf("with less than is to be left: %v, want one that says that the disk is full", err)
+	}
+}

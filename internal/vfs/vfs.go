@@ -160,4 +160,6 @@ func (f *osFile) Sync() error {
 }
 
 // IsFull reports whether err says that the disk has no room left.
-func IsFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || isFull(err) }
+func IsFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, ErrNoRoom) || isFull(err)
+}
