@@ -14,7 +14,7 @@ import (
 	"kumo/internal/export"
 	"kumo/internal/folder"
 	"kumo/internal/stats"
-	"kumo/internal/wire"
+	"kumo/internal/wire/exports"
 )
 
 const exportLong = `Make another form of the crawl in CRAWL, in the folder DIR, of the newest good answer of each URL.
@@ -25,7 +25,12 @@ const exportLong = `Make another form of the crawl in CRAWL, in the folder DIR, 
           they fetch of the web
   jsonl   pages.jsonl, an object a URL: url, status, time, type, charset, lang, title, h1, description, canonical, bytes,
           digest, links (their number), redirect, truncated
+  parquet pages.parquet, links.parquet and texts.parquet, compressed by zstd, for DuckDB, pandas and the like
+  wacz    crawl.wacz: WARC files, index and pages in one file, which ReplayWeb.page and pywb open
   csv     pages.csv, the same in columns; what a spreadsheet would take for a formula has a ' before it
+
+--where exports only pages of which a condition is true, over url, host, status, type, time, depth, bytes, lang, charset, title,
+links and others: 'status == 200 && host ~ "\.de$"'. docs/export.md says more.
 
 Of a site only what is in the crawl can be shown: kumo crawl --embeds fetches what pages are shown with. Errors (404) have no
 file; a URL that redirects has a small page that leads on.
@@ -36,18 +41,19 @@ so. Files appear whole or not at all. A folder that has files and was no export'
 running.`
 
 type exportOptions struct {
-	form, temp string
-	quiet      bool
+	form, where, temp string
+	quiet             bool
 }
 
 func exportCommand() *cobra.Command {
 	o := &exportOptions{}
 	cmd := &cobra.Command{Use: "export --to FORM CRAWL DIR", Short: "Make another form of a crawl: files to browse, a table",
-		Long: exportLong, Example: "  kumo export --to site crawls/example.com example",
+		Long: exportLong, Example: "  kumo export --to site crawls/example.com example\n  kumo export --to parquet --where 'status == 200' crawls/example.com "+
+			"tables\n  kumo export --to wacz crawls/example.com archive",
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case o.form == "":
-				return usagef("to what? --to is one of: %s", strings.Join(wire.Forms(), ", "))
+				return usagef("to what? --to is one of: %s", strings.Join(exports.Forms(), ", "))
 			case len(args) != 2:
 				return usagef("name the crawl's folder, and the one to fill")
 			}
@@ -61,7 +67,8 @@ func exportCommand() *cobra.Command {
 			return err
 		}}
 	f := cmd.Flags()
-	f.Var(choice{&o.form, wire.Forms()}, "to", "the form to make")
+	f.Var(choice{&o.form, exports.Forms()}, "to", "the form to make")
+	f.StringVar(&o.where, "where", "", "export only pages of which the `CONDITION` is true")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "say nothing but errors")
 	f.StringVar(&o.temp, "temp", "", "sort in this `FOLDER` (default: the system's for temporary files)")
 	return cmd
@@ -83,13 +90,14 @@ func (o *exportOptions) run(ctx context.Context, crawl, dir string) (*export.Rep
 	if err := settled.settle(ctx, flags, nil); err != nil {
 		return nil, err
 	}
-	x := wire.Export{Canon: settled.job.Crawl.Canon, Start: canonical(settled.job.Seeds)}
+	x := exports.Export{Canon: settled.job.Crawl.Canon, Start: canonical(settled.job.Seeds)}
 	x.Form, x.Crawl, x.Dir, x.Temp = o.form, crawl, dir, o.temp
+	x.Condition = o.where
 	clear := func() {}
 	if draws(os.Stderr) && !o.quiet {
 		x.Progress, clear = exportProgress(os.Stderr)
 	}
-	r, err := wire.RunExport(ctx, x)
+	r, err := exports.Run(ctx, x)
 	clear()
 	return r, err
 }
@@ -106,6 +114,7 @@ func printExport(w io.Writer, r *export.Report, dir string) {
 		n    int64
 		what string
 	}{
+		{r.Unmatched, "left out: --where is not true of them"},
 		{r.Unreadable, "left out: their records cannot be read (kumo verify says which)"},
 		{r.Lost, "left out: the records that have their bodies are not here"},
 		{r.Cutoff, "not whole: their answers were cut off"},

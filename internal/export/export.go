@@ -21,6 +21,14 @@ type Page struct {
 	*captures.Capture
 	// Answer reads it. What cannot be read is a *captures.ErrRecord.
 	Answer func() (*page.Response, error)
+	// Prepared is what a Preparer has made of it.
+	Prepared any
+}
+
+// IsUnreadable reports whether an error of Answer is that of a record which cannot be read.
+func IsUnreadable(err error) bool {
+	_, is := errors.AsType[*captures.ErrRecord](err)
+	return is
 }
 
 // An Exporter writes a form of a crawl into a folder.
@@ -42,6 +50,27 @@ type Planner interface {
 	Planned(ctx context.Context) error
 }
 
+// A Preparer is an Exporter whose work on a page needs no other page: several goroutines do it, and Write is given the
+// pages in their order, with what was made of each.
+type Preparer interface {
+	Exporter
+	// Prepare is called for each goroutine.
+	Prepare() Prepare
+}
+
+// Prepare makes something of a page. What it returns must not change with the next.
+type Prepare func(p *Page) (any, error)
+
+// An Archivist is an Exporter that also wants the records as they lie there.
+type Archivist interface {
+	Exporter
+	// Take is called before all others.
+	Take(a *captures.Archive)
+}
+
+// A Condition makes, for a goroutine, what says whether a page is exported.
+type Condition func() func(p *Page) (bool, error)
+
 // A Config says what to export, and where to.
 type Config struct {
 	Crawl    string // the crawl's folder
@@ -50,6 +79,8 @@ type Config struct {
 	Disk     vfs.FS // that the crawl is on; default vfs.OS
 	Temp     string // where it is sorted what does not fit into memory; default the system's folder for that
 	Progress func(Progress)
+	Where    Condition // nil: all are
+	Workers  int       // goroutines that prepare pages; default as many as there are processors
 }
 
 // A Progress says how far a step is, in URLs.
@@ -67,6 +98,30 @@ type Report struct {
 	Open                     string // the file to begin with, in the folder; "" if there is none
 	Notes                    []string
 	Unreadable, Lost, Cutoff int64 // records that cannot be read; whose bodies are elsewhere; that were cut off
+	Unmatched                int64 // URLs that the condition leaves out
+}
+
+// Add counts a page that was exported, or left out as its record cannot be read.
+func (r *Report) Add(p *Page, isPage, cutoff bool, unreadable error) {
+	if unreadable != nil {
+		r.Unreadable++
+		r.Note(unreadable.Error())
+		return
+	}
+	r.URLs++
+	if cutoff {
+		r.Cutoff++
+	}
+	if isPage {
+		r.Pages++
+	}
+}
+
+// Take takes over what a form has counted; what Run knows stays.
+func (r *Report) Take(of *Report) {
+	lost, unmatched := r.Lost, r.Unmatched
+	*r = *of
+	r.Lost, r.Unmatched = lost, unmatched
 }
 
 const mostNotes = 10
@@ -88,6 +143,12 @@ func Run(ctx context.Context, cfg Config, make func(*target.Folder) (Exporter, e
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, a.Close()) }()
+	r = &Report{Lost: a.Lost()}
+	if cfg.Where != nil {
+		if r.Unmatched, err = narrow(ctx, &cfg, a); err != nil {
+			return nil, err
+		}
+	}
 	to, err := target.Open(cfg.Dir, cfg.Form, cfg.Temp)
 	if err != nil {
 		return nil, err
@@ -98,23 +159,51 @@ func Run(ctx context.Context, cfg Config, make func(*target.Folder) (Exporter, e
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, e.Close()) }()
-	if p, plans := e.(Planner); plans {
-		if err := each(ctx, &cfg, a, "plan", p.Plan); err != nil {
-			return nil, err
-		}
-		if err := p.Planned(ctx); err != nil {
-			return nil, err
-		}
-	}
-	if err := each(ctx, &cfg, a, "write", e.Write); err != nil {
+	if err := give(ctx, &cfg, a, e); err != nil {
 		return nil, err
 	}
-	r = &Report{Lost: a.Lost()}
 	if err := e.Finish(ctx, r); err != nil {
 		return nil, err
 	}
 	r.Written, r.Same, r.Removed, r.Bytes = to.Written, to.Same, to.Removed, to.Bytes
 	return r, nil
+}
+
+// give tells an exporter all pages.
+func give(ctx context.Context, cfg *Config, a *captures.Archive, e Exporter) error {
+	if t, takes := e.(Archivist); takes {
+		t.Take(a)
+	}
+	if p, plans := e.(Planner); plans {
+		if err := each(ctx, cfg, a, "plan", p.Plan); err != nil {
+			return err
+		}
+		if err := p.Planned(ctx); err != nil {
+			return err
+		}
+	}
+	if p, prepares := e.(Preparer); prepares {
+		return prepared(ctx, cfg, a, "write", p.Prepare, e.Write)
+	}
+	return each(ctx, cfg, a, "write", e.Write)
+}
+
+// narrow leaves the pages that the condition is true of. It returns how many others there were.
+func narrow(ctx context.Context, cfg *Config, a *captures.Archive) (unmatched int64, err error) {
+	judge := func() Prepare {
+		is := cfg.Where()
+		return func(p *Page) (any, error) { return is(p) }
+	}
+	err = a.Narrow(func(keep func(*captures.Capture) error) error {
+		return prepared(ctx, cfg, a, "choose", judge, func(_ context.Context, p *Page) error {
+			if p.Prepared.(bool) {
+				return keep(p.Capture)
+			}
+			unmatched++
+			return nil
+		})
+	})
+	return unmatched, err
 }
 
 const tellEach = 64 // URLs
@@ -123,10 +212,18 @@ func each(ctx context.Context, cfg *Config, a *captures.Archive, step string,
 	f func(context.Context, *Page) error) error {
 	done := int64(0)
 	return a.Each(ctx, func(c *captures.Capture) error {
-		if done%tellEach == 0 {
-			cfg.Progress(Progress{step, done, a.Len()})
-		}
+		cfg.tell(step, done, a)
 		done++
-		return f(ctx, &Page{c, func() (*page.Response, error) { return a.Answer(c) }})
+		return f(ctx, newPage(c, a.Reader))
 	})
+}
+
+func newPage(c *captures.Capture, from *captures.Reader) *Page {
+	return &Page{Capture: c, Answer: func() (*page.Response, error) { return from.Answer(c) }}
+}
+
+func (cfg *Config) tell(step string, done int64, a *captures.Archive) {
+	if done%tellEach == 0 {
+		cfg.Progress(Progress{step, done, a.Len()})
+	}
 }

@@ -33,8 +33,8 @@ func (e *ErrRecord) Unwrap() error { return e.Err }
 
 // Answer reads a capture's answer: head, and body without transfer and content codings. Truncated and Malformed say
 // what it lacks. What cannot be read is an [ErrRecord].
-func (a *Archive) Answer(c *Capture) (*page.Response, error) {
-	head, err := a.files.record(c.Head)
+func (r *Reader) Answer(c *Capture) (*page.Response, error) {
+	head, err := r.files.record(c.Head)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func (a *Archive) Answer(c *Capture) (*page.Response, error) {
 			return nil, err
 		}
 	}
-	body, err := a.files.record(*c.Body)
+	body, err := r.files.record(*c.Body)
 	if err != nil {
 		return nil, err
 	}
@@ -136,19 +136,7 @@ func (f *files) reader(name string) (*warc.Reader, error) {
 			return nil, err
 		}
 	}
-	if strings.ContainsAny(name, `/\`) {
-		return nil, fmt.Errorf("%q is no file's name", name)
-	}
-	there := filepath.Join(f.dir, name)
-	size, err := f.disk.Size(there)
-	if errors.Is(err, fs.ErrNotExist) {
-		there += ".open"
-		size, err = f.disk.Size(there)
-	}
-	if err != nil {
-		return nil, err
-	}
-	src, err := f.disk.OpenAt(there)
+	src, size, err := f.openFile(name)
 	if err != nil {
 		return nil, err
 	}
@@ -158,6 +146,24 @@ func (f *files) reader(name string) (*warc.Reader, error) {
 	}
 	f.open[name] = &file{src, in, f.turn}
 	return in, nil
+}
+
+// openFile opens a file by the name that it has when it is closed.
+func (f *files) openFile(name string) (vfs.ReaderAt, int64, error) {
+	if strings.ContainsAny(name, `/\`) {
+		return nil, 0, fmt.Errorf("%q is no file's name", name)
+	}
+	there := filepath.Join(f.dir, name)
+	size, err := f.disk.Size(there)
+	if errors.Is(err, fs.ErrNotExist) {
+		there += openEnding
+		size, err = f.disk.Size(there)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	src, err := f.disk.OpenAt(there)
+	return src, size, err
 }
 
 // evict closes the file that was used least lately.

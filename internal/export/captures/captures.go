@@ -19,6 +19,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -37,6 +38,7 @@ type Capture struct {
 	Digest string    `json:"digest"`         // of the body as it lies in the record, with its "sha1:"
 	Head   Place     `json:"head"`           // where the visit's record lies
 	Body   *Place    `json:"body,omitempty"` // where the record lies whose body this is, if that is another
+	Depth  int       `json:"depth"`          // hops from a seed, as pages.jsonl has them; -1 if it does not say
 	lost   bool      // the record with the body is not there
 }
 
@@ -55,12 +57,21 @@ type Config struct {
 
 // An Archive has the captures of a crawl. One goroutine uses it. Close removes what it has sorted.
 type Archive struct {
-	cfg   Config
-	temp  string
-	count int64
-	lost  int64
-	files *files
+	*Reader
+	cfg     Config
+	temp    string
+	indexed []string // the names of the indexes
+	found   string   // the file with the captures
+	count   int64
+	lost    int64
+	chosen  map[uint64]struct{} // the places of records of captures that were kept; nil if all are
 }
+
+// A Reader reads answers. One goroutine uses it.
+type Reader struct{ files *files }
+
+// Close lets go of files.
+func (r *Reader) Close() error { return r.files.close() }
 
 // ErrNone is a crawl without records.
 var ErrNone = errors.New("the crawl has no WARC files here")
@@ -70,7 +81,8 @@ func Open(ctx context.Context, cfg Config) (a *Archive, err error) {
 	if cfg.Disk == nil {
 		cfg.Disk = vfs.OS
 	}
-	a = &Archive{cfg: cfg, files: newFiles(cfg.Disk, filepath.Join(cfg.Dir, "warc"))}
+	a = &Archive{cfg: cfg}
+	a.Reader = a.NewReader()
 	if a.temp, err = os.MkdirTemp(cfg.Temp, "kumo-captures-"); err != nil {
 		return nil, err
 	}
@@ -78,6 +90,11 @@ func Open(ctx context.Context, cfg Config) (a *Archive, err error) {
 		return nil, errors.Join(err, a.Close())
 	}
 	return a, nil
+}
+
+// NewReader returns a reader for another goroutine.
+func (a *Archive) NewReader() *Reader {
+	return &Reader{newFiles(a.cfg.Disk, filepath.Join(a.cfg.Dir, "warc"))}
 }
 
 // Close lets go of files.
@@ -91,7 +108,7 @@ func (a *Archive) Lost() int64 { return a.lost }
 
 // Each calls f with the captures, in the order of their URLs.
 func (a *Archive) Each(ctx context.Context, f func(*Capture) error) error {
-	_, err := store.EachLineOf(a.cfg.Disk, filepath.Join(a.temp, "found"), func(line []byte, _ int64) error {
+	_, err := store.EachLineOf(a.cfg.Disk, a.found, func(line []byte, _ int64) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -106,20 +123,19 @@ func (a *Archive) Each(ctx context.Context, f func(*Capture) error) error {
 
 // read finds each URL's capture.
 func (a *Archive) read(ctx context.Context) (err error) {
-	names, err := a.indexes()
-	if err != nil {
+	if a.indexed, err = a.indexes(); err != nil {
 		return err
 	}
 	sorter := extsort.New(extsort.Config{Disk: a.cfg.Disk, Dir: filepath.Join(a.temp, "sort"), Memory: 64 << 20})
 	defer func() { err = errors.Join(err, sorter.Close()) }()
 	var key []byte
-	err = a.eachEntry(ctx, names, func(x *warc.IndexLine, line []byte) error {
+	err = a.eachEntry(ctx, func(x *warc.IndexLine, line []byte) error {
 		key = append(append(key[:0], x.URL...), 0)
 		key = x.Time.AppendFormat(key, "20060102150405")
 		key = fmt.Appendf(key, "%s %016d", x.File, x.Offset)
 		return sorter.Add(0, key, line)
 	})
-	if err != nil {
+	if err = errors.Join(err, a.readDepths(ctx, sorter)); err != nil {
 		return err
 	}
 	wanted := map[string]*Place{} // digests of which no record of the same URL is there
@@ -128,7 +144,7 @@ func (a *Archive) read(ctx context.Context) (err error) {
 	}
 	if len(wanted) > 0 {
 		types := map[string]string{}
-		err := a.eachEntry(ctx, names, func(x *warc.IndexLine, _ []byte) error {
+		err := a.eachEntry(ctx, func(x *warc.IndexLine, _ []byte) error {
 			if at, is := wanted[x.Digest]; is && at == nil && x.MIME != revisit {
 				wanted[x.Digest] = &Place{x.File, x.Offset, x.Length}
 				types[x.Digest] = x.MIME
@@ -138,9 +154,35 @@ func (a *Archive) read(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
+		a.found = filepath.Join(a.temp, "found")
 		return a.write("found", func(w *bufio.Writer) error { return a.resolve(ctx, wanted, types, w) })
 	}
-	return a.cfg.Disk.Rename(filepath.Join(a.temp, "first"), filepath.Join(a.temp, "found"))
+	a.found = filepath.Join(a.temp, "first")
+	return nil
+}
+
+// depthMark begins what pages.jsonl says of a visit, where a line of an index begins with a key.
+const depthMark = 0
+
+// readDepths adds to the sorter how deep pages were found.
+func (a *Archive) readDepths(ctx context.Context, sorter *extsort.Sorter) error {
+	var key []byte
+	_, err := store.EachLineOf(a.cfg.Disk, filepath.Join(a.cfg.Dir, "pages.jsonl"), func(line []byte, _ int64) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		var p struct {
+			URL   string
+			Depth int
+			Time  time.Time
+		}
+		if json.Unmarshal(line, &p) != nil {
+			return nil // kumo verify says so; records are what counts
+		}
+		key = p.Time.UTC().AppendFormat(append(append(key[:0], p.URL...), 0), "20060102150405")
+		return sorter.Add(0, key, strconv.AppendInt([]byte{depthMark}, int64(p.Depth), 10))
+	})
+	return err
 }
 
 const revisit = "warc/revisit" // the media type of an index line
@@ -177,8 +219,8 @@ func (a *Archive) indexes() (all []string, err error) {
 }
 
 // eachEntry calls f with the lines of indexes.
-func (a *Archive) eachEntry(ctx context.Context, names []string, f func(x *warc.IndexLine, line []byte) error) error {
-	for _, name := range names {
+func (a *Archive) eachEntry(ctx context.Context, f func(x *warc.IndexLine, line []byte) error) error {
+	for _, name := range a.indexed {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -245,7 +287,13 @@ func (a *Archive) choose(ctx context.Context, sorter *extsort.Sorter, wanted map
 			if err := end(); err != nil {
 				return err
 			}
-			of = group{url: string(url)}
+			of = group{url: string(url), depth: -1}
+		}
+		if line[0] == depthMark {
+			if of.depth, err = strconv.Atoi(string(line[1:])); err != nil {
+				return err
+			}
+			continue
 		}
 		x, err := warc.ParseIndexLine(line)
 		if err != nil {
@@ -258,6 +306,7 @@ func (a *Archive) choose(ctx context.Context, sorter *extsort.Sorter, wanted map
 // A group is what there is of a URL, by time.
 type group struct {
 	url     string
+	depth   int // as it was found last, -1 if nobody says
 	last    *warc.IndexLine
 	answers []warc.IndexLine // the last one with each digest
 }
@@ -290,7 +339,8 @@ func (g *group) newest() *Capture {
 	if x == nil {
 		return nil
 	}
-	c := &Capture{URL: x.URL, Time: x.Time, Status: x.Status, Digest: x.Digest, Head: Place{x.File, x.Offset, x.Length}}
+	c := &Capture{URL: x.URL, Time: x.Time, Status: x.Status, Digest: x.Digest, Head: Place{x.File, x.Offset, x.Length},
+		Depth: g.depth}
 	if x.MIME != revisit {
 		c.setType(x.MIME)
 		return c

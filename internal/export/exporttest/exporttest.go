@@ -6,16 +6,19 @@ import (
 	"crypto/sha1"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"kumo/internal/export"
+	"kumo/internal/export/captures"
 	"kumo/internal/export/target"
 	"kumo/internal/page"
 	"kumo/internal/store/recordtest"
@@ -102,16 +105,31 @@ type Maker func(t testing.TB, to *target.Folder) (export.Exporter, error)
 
 // Run tests a form.
 func Run(t *testing.T, maker Maker) {
+	RunOfRecords(t, maker)
 	for name, test := range map[string]func(*testing.T, Maker){
-		"the same bytes each time":          repeats,
-		"one that is ended is done again":   ends,
-		"nothing is written outside":        stays,
-		"records that cannot be read":       damaged,
-		"what is gone goes":                 goes,
-		"a crawl without records":           none,
-		"it ends with its context":          cancels,
 		"the newest good answer":            newest,
 		"bodies are those of other records": revisits,
+		"a condition":                       where,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, maker) })
+	}
+}
+
+// RunOfRecords tests a form that has records, or where they lie: all of them, unless there is a condition.
+func RunOfRecords(t *testing.T, maker Maker) {
+	for name, test := range map[string]func(*testing.T, Maker){
+		"the same bytes each time":        repeats,
+		"one that is ended is done again": ends,
+		"nothing is written outside":      stays,
+		"records that cannot be read":     damaged,
+		"what is gone goes":               goes,
+		"a crawl without records":         none,
+		"it ends with its context":        cancels,
+		"a crawl without pages":           empty,
+		"a full disk":                     full,
+		"titles that are hostile":         titles,
+		"a condition, once more":          whereAgain,
+		"one goroutine as many":           workers,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, maker) })
 	}
@@ -183,18 +201,30 @@ func (e *ender) Write(ctx context.Context, p *export.Page) error {
 	return e.Exporter.Write(ctx, p)
 }
 
-type planningEnder struct {
-	export.Planner
-	ender
+func (e *ender) Take(a *captures.Archive) {
+	if x, takes := e.Exporter.(export.Archivist); takes {
+		x.Take(a)
+	}
 }
 
-func (e *planningEnder) Write(ctx context.Context, p *export.Page) error {
-	return e.ender.Write(ctx, p)
+func (e *ender) Plan(ctx context.Context, p *export.Page) error {
+	if x, plans := e.Exporter.(export.Planner); plans {
+		return x.Plan(ctx, p)
+	}
+	return nil
 }
-func (e *planningEnder) Finish(ctx context.Context, r *export.Report) error {
-	return e.Planner.Finish(ctx, r)
+
+func (e *ender) Planned(ctx context.Context) error {
+	if x, plans := e.Exporter.(export.Planner); plans {
+		return x.Planned(ctx)
+	}
+	return nil
 }
-func (e *planningEnder) Close() error { return e.Planner.Close() }
+
+// A preparingEnder is one that is ended, of those that prepare.
+type preparingEnder struct{ ender }
+
+func (e *preparingEnder) Prepare() export.Prepare { return e.Exporter.(export.Preparer).Prepare() }
 
 func ends(t *testing.T, maker Maker) {
 	c := Crawl(t, visits...)
@@ -204,8 +234,8 @@ func ends(t *testing.T, maker Maker) {
 	for n := range visits {
 		_, err := run(t, c.Dir, dir, func(t testing.TB, to *target.Folder) (export.Exporter, error) {
 			e, err := maker(t, to)
-			if p, plans := e.(export.Planner); plans {
-				return &planningEnder{p, ender{p, n}}, err
+			if _, prepares := e.(export.Preparer); prepares {
+				return &preparingEnder{ender{e, n}}, err
 			}
 			return &ender{e, n}, err
 		})
@@ -313,5 +343,147 @@ func revisits(t *testing.T, maker Maker) {
 	must(t, plain.Dir, two, maker)
 	if a, b := Tree(t, one), Tree(t, two); !maps.Equal(a, b) {
 		t.Errorf("%q\nas records of their own: %q", a, b)
+	}
+}
+
+// A crawl of no good answers has an export, too.
+func empty(t *testing.T, maker Maker) {
+	c := Crawl(t, Visit{URL: "http://a.test/", Status: 503, Body: "busy"})
+	one, two := t.TempDir(), t.TempDir()
+	if r := must(t, c.Dir, one, maker); r.URLs != 0 {
+		t.Errorf("%+v", r)
+	}
+	must(t, c.Dir, two, maker)
+	if a, b := Tree(t, one), Tree(t, two); !maps.Equal(a, b) {
+		t.Errorf("%q, then %q", a, b)
+	}
+}
+
+// A small disk takes so many bytes.
+type small struct {
+	to   io.Writer
+	left *int
+}
+
+func (s *small) Write(p []byte) (int, error) {
+	if len(p) > *s.left {
+		n, err := s.to.Write(p[:*s.left])
+		*s.left = 0
+		return n, errors.Join(err, syscall.ENOSPC)
+	}
+	*s.left -= len(p)
+	return s.to.Write(p)
+}
+
+// What a full disk leaves is whole, and is gone on from.
+func full(t *testing.T, maker Maker) {
+	c := Crawl(t, visits...)
+	whole, dir := t.TempDir(), t.TempDir()
+	must(t, c.Dir, whole, maker)
+	want := Tree(t, whole)
+	sum := 0
+	for _, text := range want {
+		sum += len(text)
+	}
+	failed := 0
+	for _, room := range []int{0, 1, sum / 3, sum / 2, sum - 1} {
+		_, err := run(t, c.Dir, dir, func(t testing.TB, to *target.Folder) (export.Exporter, error) {
+			left := room
+			to.Through = func(w io.Writer) io.Writer { return &small{w, &left} }
+			return maker(t, to)
+		})
+		if errors.Is(err, syscall.ENOSPC) {
+			failed++
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		for name, text := range Tree(t, dir) {
+			if want[name] != text {
+				t.Errorf("%d bytes leave half of %s: %d bytes of %d", room, name, len(text), len(want[name]))
+			}
+		}
+	}
+	must(t, c.Dir, dir, maker)
+	if !maps.Equal(Tree(t, dir), want) || failed == 0 {
+		t.Errorf("done again it has other files, or no disk was full: %d", failed)
+	}
+}
+
+// Titles are what pages like.
+var Titles = []string{"=cmd|' /C calc'!A0", "+1+1", "-2", "@SUM(1)", "\uFF1D1+1", "\t=1", "a\x00b", "a\x1b[31mred", "\u202Egpj.exe", "\xff\xfe", "\uFFFE\uFFFF",
+	"\"quoted\", 'twice', \\", "a\nb", "---", "null", "a: b # c", "| a | b |", "*em* _x_ `c` [l](u) &amp;amp; &lt;b&gt;", "\u2028line", strings.Repeat("x", 1<<20)}
+
+func titles(t *testing.T, maker Maker) {
+	var all []Visit
+	for n, title := range Titles {
+		all = append(all, Visit{URL: fmt.Sprintf("http://a.test/%d", n),
+			Body: "<html lang=\"" + title[:min(9, len(title))] + "\"><title>" + title + "</title><meta name=description content=\"" + title + "\"><h1>" + title + "</h1><p>" + title +
+				" is what this page says, and a sentence that is long enough stands behind it.<p><a href=\"" + title + "\">" + title + "</a>"})
+	}
+	c := Crawl(t, all...)
+	one, two := t.TempDir(), t.TempDir()
+	if r := must(t, c.Dir, one, maker); r.URLs != int64(len(all)) && r.Pages != int64(len(all)) {
+		t.Errorf("of %d: %+v", len(all), r)
+	}
+	must(t, c.Dir, two, maker)
+	if a, b := Tree(t, one), Tree(t, two); !maps.Equal(a, b) {
+		t.Error("other bytes the second time")
+	}
+}
+
+// A condition leaves what a crawl of the others alone would have.
+func where(t *testing.T, maker Maker) {
+	narrows(t, maker, Crawl(t, visits...), Crawl(t, visits[0], visits[1]))
+}
+
+// A condition leaves the same each time.
+func whereAgain(t *testing.T, maker Maker) {
+	c := Crawl(t, visits...)
+	narrows(t, maker, c, c)
+}
+
+func narrows(t *testing.T, maker Maker, c, few *recordtest.Files) {
+	t.Helper()
+	one, two := t.TempDir(), t.TempDir()
+	narrowed := func(crawl, dir string) *export.Report {
+		r, err := export.Run(t.Context(), export.Config{Crawl: crawl, Dir: dir, Temp: t.TempDir(),
+			Where: func() func(*export.Page) (bool, error) {
+				return func(p *export.Page) (bool, error) {
+					resp, err := p.Answer()
+					return err == nil && (strings.Contains(string(resp.Body), "first") || strings.Contains(string(resp.Body), "second")), err
+				}
+			}}, func(to *target.Folder) (export.Exporter, error) { return maker(t, to) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	if r := narrowed(c.Dir, one); r.Unmatched != int64(len(visits)-2) {
+		t.Errorf("%+v", r)
+	}
+	narrowed(few.Dir, two)
+	if a, b := Tree(t, one), Tree(t, two); !maps.Equal(a, b) {
+		t.Errorf("%q\nas a crawl of these alone: %q", a, b)
+	}
+}
+
+func workers(t *testing.T, maker Maker) {
+	var many []Visit
+	for n := range 100 {
+		many = append(many, Visit{URL: fmt.Sprintf("http://a.test/%d", n), Body: fmt.Sprintf("<title>%d</title><a href=%d>x</a> %s", n, n+1, strings.Repeat("w ", n*n))})
+	}
+	c := Crawl(t, many...)
+	var trees []map[string]string
+	for _, n := range []int{1, 7} {
+		dir := t.TempDir()
+		_, err := export.Run(t.Context(), export.Config{Crawl: c.Dir, Dir: dir, Temp: t.TempDir(), Workers: n},
+			func(to *target.Folder) (export.Exporter, error) { return maker(t, to) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		trees = append(trees, Tree(t, dir))
+	}
+	if !maps.Equal(trees[0], trees[1]) {
+		t.Error("seven goroutines make other files than one")
 	}
 }

@@ -92,7 +92,7 @@ func (e *Exporter) Plan(_ context.Context, p *export.Page) error {
 	switch {
 	case captures.Redirects(p.Status):
 		resp, err := p.Answer()
-		if isUnreadable(err) {
+		if export.IsUnreadable(err) {
 			return nil // Write counts it
 		}
 		if err != nil {
@@ -139,18 +139,13 @@ func (e *Exporter) typeOf(p *export.Page) (string, error) {
 		return known(p.Type), nil
 	}
 	resp, err := p.Answer()
-	if isUnreadable(err) {
+	if export.IsUnreadable(err) {
 		return "", nil
 	}
 	if err != nil {
 		return "", err
 	}
 	return known(mime.Sniff(resp.Body, "", false).Essence()), nil
-}
-
-func isUnreadable(err error) bool {
-	_, is := errors.AsType[*captures.ErrRecord](err)
-	return is
 }
 
 // Planned gives each file its name.
@@ -278,7 +273,7 @@ func (e *Exporter) Write(_ context.Context, p *export.Page) error {
 		return nil
 	}
 	resp, err := p.Answer()
-	if isUnreadable(err) {
+	if export.IsUnreadable(err) {
 		e.report.Unreadable++
 		e.report.Note(err.Error())
 		return nil
@@ -375,9 +370,7 @@ func (e *Exporter) Finish(_ context.Context, r *export.Report) error {
 		only = url
 		links = append(links, linkLine(e.linkTo(startName, u), url)...)
 	}
-	lost := r.Lost
-	*r = e.report
-	r.Lost = lost
+	r.Take(&e.report)
 	if e.elsewhere > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%d references to images, styles and other parts of pages lead to the web: "+
 			"the crawl has them not", e.elsewhere))

@@ -1,10 +1,7 @@
 // Package table is two forms of an export with a row for each URL: pages.jsonl, an object a line, and pages.csv, as
 // spreadsheets read it.
 //
-// A row has url, status, time (of the visit, RFC 3339 in UTC), type (the declared media type), bytes (of the body
-// without codings), digest ("sha1:BASE32", of the body as it lies in its record), redirect (where it leads) and
-// truncated (why the answer is not whole); of a page that can be read charset, lang, title, h1, description, canonical,
-// and links, their number. What does not apply is "", and not there in JSON.
+// What a row has is said in package row. What does not apply is not there in JSON, and empty in CSV.
 //
 // In CSV a text that a spreadsheet would take for a formula has a ' before it.
 package table
@@ -13,17 +10,16 @@ import (
 	"context"
 	"encoding/csv"
 	"encoding/json"
-	"errors"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"kumo/internal/export"
-	"kumo/internal/export/captures"
+	"kumo/internal/export/row"
 	"kumo/internal/export/target"
-	"kumo/internal/page"
 	"kumo/internal/parse"
-	"kumo/internal/weburl"
 )
 
 // A Form is how rows are written.
@@ -35,58 +31,46 @@ const (
 	CSV   Form = "csv"
 )
 
-// A Row is what there is of a URL.
-type Row struct {
-	URL         string    `json:"url"`
-	Status      int       `json:"status"`
-	Time        time.Time `json:"time"`
-	Type        string    `json:"type,omitempty"`
-	Charset     string    `json:"charset,omitempty"`
-	Lang        string    `json:"lang,omitempty"`
-	Title       string    `json:"title,omitempty"`
-	H1          string    `json:"h1,omitempty"`
-	Description string    `json:"description,omitempty"`
-	Canonical   string    `json:"canonical,omitempty"`
-	Bytes       int       `json:"bytes"`
-	Digest      string    `json:"digest"`
-	Links       int       `json:"links,omitempty"`
-	Redirect    string    `json:"redirect,omitempty"`
-	Truncated   string    `json:"truncated,omitempty"`
-}
-
 var columns = []string{"url", "status", "time", "type", "charset", "lang", "title", "h1", "description", "canonical",
-	"bytes", "digest", "links", "redirect", "truncated"}
+	"bytes", "digest", "links", "redirect", "truncated", "host", "depth", "noindex"}
 
-func (r *Row) cells() []string {
+func cells(r *row.Row) []string {
 	return []string{r.URL, strconv.Itoa(r.Status), r.Time.Format(time.RFC3339), text(r.Type), text(r.Charset), text(r.Lang),
 		text(r.Title), text(r.H1), text(r.Description), text(r.Canonical), strconv.Itoa(r.Bytes), r.Digest,
-		strconv.Itoa(r.Links), text(r.Redirect), text(r.Truncated)}
+		strconv.Itoa(r.Links), text(r.Redirect), text(r.Truncated), r.Host, depth(r.Depth), strconv.FormatBool(r.NoIndex)}
 }
 
-// text is a cell that no spreadsheet takes for a formula.
+func depth(n int) string {
+	if n < 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+// text is a cell that no spreadsheet takes for a formula: some do so by full-width signs, too, and behind blanks.
 func text(cell string) string {
-	if cell != "" && strings.IndexByte("=+-@\t\r\n", cell[0]) >= 0 {
+	begin := strings.TrimLeftFunc(cell, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) })
+	first, _ := utf8.DecodeRuneInString(begin)
+	if begin != "" && strings.ContainsRune("=+-@＝＋－＠", first) {
 		return "'" + cell
 	}
 	return cell
 }
 
-var _ export.Exporter = (*Exporter)(nil)
+var _ export.Preparer = (*Exporter)(nil)
 
 // An Exporter writes a table.
 type Exporter struct {
 	name   string
 	out    *target.File // nil once it is there, or given up
-	row    func(*Row) error
+	row    func(*row.Row) error
 	flush  func() error
-	parser *parse.Parser
-	page   page.Page
 	report export.Report
 }
 
 // New returns an exporter into a folder.
 func New(ctx context.Context, to *target.Folder, form Form) (*Exporter, error) {
-	e := &Exporter{name: "pages." + string(form), parser: parse.New(parse.Config{Language: true})}
+	e := &Exporter{name: "pages." + string(form)}
 	if err := to.Claim(ctx, func(add func(string) error) error { return add(e.name) }); err != nil {
 		return nil, err
 	}
@@ -96,13 +80,13 @@ func New(ctx context.Context, to *target.Folder, form Form) (*Exporter, error) {
 	}
 	if form == CSV {
 		w := csv.NewWriter(e.out)
-		e.row = func(r *Row) error { return w.Write(r.cells()) }
+		e.row = func(r *row.Row) error { return w.Write(cells(r)) }
 		e.flush = func() error { w.Flush(); return w.Error() }
 		return e, w.Write(columns)
 	}
 	enc := json.NewEncoder(e.out)
 	enc.SetEscapeHTML(false)
-	e.row = func(r *Row) error { return enc.Encode(r) }
+	e.row = func(r *row.Row) error { return enc.Encode(r) }
 	e.flush = func() error { return nil }
 	return e, nil
 }
@@ -115,47 +99,17 @@ func (e *Exporter) Close() error {
 	return e.out.Abort()
 }
 
-// Write writes a URL's row. One whose record cannot be read has what is known without it.
-func (e *Exporter) Write(_ context.Context, p *export.Page) error {
-	row := Row{URL: p.URL, Status: p.Status, Time: p.Time.UTC(), Type: p.Type, Digest: p.Digest}
-	resp, err := p.Answer()
-	if _, unreadable := errors.AsType[*captures.ErrRecord](err); unreadable {
-		e.report.Unreadable++
-		e.report.Note(err.Error())
-		return e.row(&row)
-	}
-	if err != nil {
-		return err
-	}
-	e.report.URLs++
-	if resp.Truncated != page.Whole {
-		e.report.Cutoff++
-	}
-	row.Bytes, row.Truncated = len(resp.Body), string(resp.Truncated)
-	if parse.IsHTML(p.Type) {
-		e.report.Pages++
-	}
-	if to := resp.Header.Get("Location"); to != "" && captures.Redirects(p.Status) {
-		row.Redirect = resolve(p.URL, to)
-	}
-	if err := e.parser.Parse(resp, &e.page); err == nil { // a list that is broken off has a row, too
-		pg := &e.page
-		row.Charset, row.Lang, row.Title, row.H1 = pg.Charset, pg.Lang, pg.Title, pg.Heading
-		row.Description, row.Canonical, row.Links = pg.Description, pg.Canonical, len(pg.Links)
-	}
-	return e.row(&row)
+// Prepare makes rows.
+func (e *Exporter) Prepare() export.Prepare {
+	reader := row.NewReader(false)
+	return func(p *export.Page) (any, error) { return reader.Read(p) }
 }
 
-func resolve(url, ref string) string {
-	base, err := weburl.Parse(url)
-	if err != nil {
-		return ref
-	}
-	to, err := base.Resolve(ref)
-	if err != nil {
-		return ref
-	}
-	return to.String()
+// Write writes a URL's row. One whose record cannot be read has what is known without it.
+func (e *Exporter) Write(_ context.Context, p *export.Page) error {
+	r := p.Prepared.(*row.Row)
+	e.report.Add(p, parse.IsHTML(p.Type), r.Truncated != "", r.Unreadable)
+	return e.row(r)
 }
 
 // Finish makes the file appear.
@@ -163,9 +117,8 @@ func (e *Exporter) Finish(_ context.Context, r *export.Report) error {
 	if err := e.flush(); err != nil {
 		return err
 	}
-	lost := r.Lost
-	*r = e.report
-	r.Lost, r.Open = lost, e.name
+	r.Take(&e.report)
+	r.Open = e.name
 	out := e.out
 	e.out = nil
 	return out.Commit()

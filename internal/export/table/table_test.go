@@ -8,6 +8,7 @@ import (
 
 	"kumo/internal/export"
 	"kumo/internal/export/exporttest"
+	"kumo/internal/export/row"
 	"kumo/internal/export/target"
 )
 
@@ -64,7 +65,7 @@ func TestCSV(t *testing.T) {
 
 func TestJSONL(t *testing.T) {
 	lines := strings.Split(strings.TrimSuffix(table(t, JSONL, visits...), "\n"), "\n")
-	var row Row
+	var row row.Row
 	if err := json.Unmarshal([]byte(lines[0]), &row); err != nil || len(lines) != 3 {
 		t.Fatal(err, lines)
 	}

@@ -18,6 +18,9 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/gofrs/flock"
 
@@ -31,7 +34,7 @@ const Own = ".kumo"
 const (
 	stateDir = Own + "/export"
 	listName = stateDir + "/files"
-	partName = stateDir + "/part"
+	partName = stateDir + "/part" // with a number behind it
 	lockName = stateDir + "/lock"
 	formName = stateDir + "/form"
 )
@@ -44,11 +47,16 @@ type Folder struct {
 	root *os.Root
 	lock *flock.Flock
 	made string // the folder that a file was put into last
+	open [mostOpen]bool
+	// Through is what contents are written through: for tests of disks that fail.
+	Through func(io.Writer) io.Writer
 
 	// Written counts files whose contents were not there, Same those that were.
 	Written, Same, Removed int64
 	Bytes                  int64 // of all of them
 }
+
+const mostOpen = 8 // files at once
 
 // Open makes and locks the folder of an export to a form: one that has another form is refused. What is sorted meanwhile
 // lies in temp, "" for the system's folder for that.
@@ -70,7 +78,10 @@ func Open(dir, form, temp string) (*Folder, error) {
 // begin makes what the folder must have, and locks it.
 func (f *Folder) begin() error {
 	if _, err := f.root.Lstat(listName); err == nil {
-		return errors.Join(f.hold(), f.checkForm())
+		if err := errors.Join(f.hold(), f.checkForm()); err != nil {
+			return err
+		}
+		return f.sweep()
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -86,6 +97,22 @@ func (f *Folder) begin() error {
 	return errors.Join(
 		f.rewrite(formName, func(w io.Writer) error { _, err := io.WriteString(w, f.form+"\n"); return err }),
 		f.rewrite(listName, func(io.Writer) error { return nil }))
+}
+
+// sweep removes the parts that a run has left which was killed.
+func (f *Folder) sweep() error {
+	entries, err := fs.ReadDir(f.root.FS(), stateDir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if name := path.Join(stateDir, e.Name()); strings.HasPrefix(name, partName) {
+			if err := f.root.Remove(name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // checkForm refuses a folder that was filled with another form: its files would go.
@@ -379,9 +406,10 @@ type File struct {
 	of   *Folder
 	file *os.File
 	name string
+	slot int
 }
 
-// Create begins a file. No more than one can be open at once.
+// Create begins a file. A few can be open at once.
 func (f *Folder) Create(name string) (*File, error) {
 	if !filepath.IsLocal(filepath.FromSlash(name)) {
 		return nil, fmt.Errorf("%q is no name of a file in %s", name, f.dir)
@@ -392,14 +420,34 @@ func (f *Folder) Create(name string) (*File, error) {
 		}
 		f.made = dir
 	}
-	if err := f.root.Remove(partName); err != nil && !errors.Is(err, fs.ErrNotExist) { // what was killed has left it
+	slot := slices.Index(f.open[:], false)
+	if slot < 0 {
+		return nil, fmt.Errorf("%s: %d files are being written", f.dir, mostOpen)
+	}
+	w := &File{of: f, name: name, slot: slot}
+	if err := f.root.Remove(w.part()); err != nil && !errors.Is(err, fs.ErrNotExist) { // what was killed has left it
 		return nil, err
 	}
-	file, err := f.root.OpenFile(partName, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
-	if err != nil {
+	var err error
+	if w.file, err = f.root.OpenFile(w.part(), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644); err != nil {
 		return nil, err
 	}
-	return &File{bufio.NewWriterSize(file, 64<<10), f, file, name}, nil
+	f.open[slot] = true
+	var to io.Writer = w.file
+	if f.Through != nil {
+		to = f.Through(to)
+	}
+	w.Writer = bufio.NewWriterSize(to, 64<<10)
+	return w, nil
+}
+
+// part is what the file is called while it is written.
+func (w *File) part() string { return partName + strconv.Itoa(w.slot) }
+
+// end closes the file, which is a part then.
+func (w *File) end() error {
+	w.of.open[w.slot] = false
+	return w.file.Close()
 }
 
 // Close makes the file appear under its name.
@@ -407,11 +455,11 @@ func (w *File) Close() error {
 	if err := w.Flush(); err != nil {
 		return errors.Join(err, w.Abort())
 	}
-	if err := w.file.Close(); err != nil {
-		return errors.Join(err, w.of.root.Remove(partName))
+	if err := w.end(); err != nil {
+		return errors.Join(err, w.of.root.Remove(w.part()))
 	}
-	if err := w.of.root.Rename(partName, w.name); err != nil {
-		return fmt.Errorf("%s in %s: %w", w.name, w.of.dir, errors.Join(err, w.of.root.Remove(partName)))
+	if err := w.of.root.Rename(w.part(), w.name); err != nil {
+		return fmt.Errorf("%s in %s: %w", w.name, w.of.dir, errors.Join(err, w.of.root.Remove(w.part())))
 	}
 	return nil
 }
@@ -426,7 +474,7 @@ func (w *File) Commit() error {
 		return errors.Join(err, w.Abort())
 	}
 	w.of.Bytes += info.Size()
-	if w.of.isSame(w.name, partName) {
+	if w.of.isSame(w.name, w.part()) {
 		w.of.Same++
 		return w.Abort()
 	}
@@ -435,4 +483,4 @@ func (w *File) Commit() error {
 }
 
 // Abort gives the file up.
-func (w *File) Abort() error { return errors.Join(w.file.Close(), w.of.root.Remove(partName)) }
+func (w *File) Abort() error { return errors.Join(w.end(), w.of.root.Remove(w.part())) }

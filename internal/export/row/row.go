@@ -1,0 +1,152 @@
+// Package row is what an export's tables, and its conditions, know of a URL: a row with the columns of pages.
+//
+// url, host (with its port), status, time (of the visit), type (the declared media type), bytes (of the body without
+// codings), digest ("sha1:BASE32", of the body as it lies in its record), depth (hops from a seed), redirect (where it
+// leads) and truncated (why the answer is not whole); of a page that can be read charset, lang, title, h1, description,
+// canonical, noindex (it asks to be in no index), and links, their number. What does not apply is "".
+package row
+
+import (
+	"errors"
+	"strings"
+	"time"
+	"unicode"
+
+	"kumo/internal/export"
+	"kumo/internal/export/captures"
+	"kumo/internal/maintext"
+	"kumo/internal/page"
+	"kumo/internal/parse"
+	"kumo/internal/weburl"
+)
+
+// A Row is what there is of a URL.
+type Row struct {
+	URL         string    `json:"url"`
+	Status      int       `json:"status"`
+	Time        time.Time `json:"time"`
+	Type        string    `json:"type,omitempty"`
+	Charset     string    `json:"charset,omitempty"`
+	Lang        string    `json:"lang,omitempty"`
+	Title       string    `json:"title,omitempty"`
+	H1          string    `json:"h1,omitempty"`
+	Description string    `json:"description,omitempty"`
+	Canonical   string    `json:"canonical,omitempty"`
+	Bytes       int       `json:"bytes"`
+	Digest      string    `json:"digest"`
+	Links       int       `json:"links,omitempty"`
+	Redirect    string    `json:"redirect,omitempty"`
+	Truncated   string    `json:"truncated,omitempty"`
+	Host        string    `json:"host"`
+	Depth       int       `json:"depth"` // -1 if it is not known
+	NoIndex     bool      `json:"noindex,omitempty"`
+
+	Unreadable error `json:"-"` // why it has only what is known without its record
+}
+
+// Of is what is known of a capture before its record is read: url, host, status, time, type, digest and depth.
+func Of(c *captures.Capture) Row {
+	return Row{URL: c.URL, Host: host(c.URL), Status: c.Status, Time: c.Time.UTC(), Type: clean(c.Type), Digest: c.Digest,
+		Depth: c.Depth}
+}
+
+func host(url string) string {
+	_, rest, is := strings.Cut(url, "://")
+	if !is {
+		return ""
+	}
+	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
+		rest = rest[:end]
+	}
+	return rest[strings.LastIndexByte(rest, '@')+1:]
+}
+
+// A Reader makes rows. One goroutine uses it.
+type Reader struct {
+	parser *parse.Parser
+	// What the last page said, if it could be read. It holds until the next.
+	Page     page.Page
+	Response *page.Response
+}
+
+// NewReader returns a reader; with anchors, links have the text that stands in them.
+func NewReader(anchors bool) *Reader {
+	return &Reader{parser: parse.New(parse.Config{Language: true, AnchorText: anchors})}
+}
+
+// Read is a URL's row.
+func (r *Reader) Read(p *export.Page) (*Row, error) {
+	row := Of(p.Capture)
+	r.Page, r.Response = page.Page{Links: r.Page.Links[:0]}, nil
+	resp, err := p.Answer()
+	if export.IsUnreadable(err) {
+		row.Unreadable = err
+		return &row, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.Response = resp
+	row.Bytes, row.Truncated = len(resp.Body), string(resp.Truncated)
+	if to := resp.Header.Get("Location"); to != "" && captures.Redirects(p.Status) {
+		row.Redirect = clean(resolve(p.URL, to))
+	}
+	if err := r.parser.Parse(resp, &r.Page); err == nil || len(r.Page.Links) > 0 { // a list that is broken off has a row
+		pg := &r.Page
+		row.Charset, row.Lang, row.Title, row.H1 = pg.Charset, pg.Lang, clean(pg.Title), clean(pg.Heading)
+		row.Description, row.Canonical, row.Links = clean(pg.Description), clean(pg.Canonical), len(pg.Links)
+		row.NoIndex = pg.Robots.NoIndex
+	}
+	return &row, nil
+}
+
+// HTML reports whether the last page that was read is one to read: HTML, as it says or as it begins.
+func (r *Reader) HTML() bool { return r.Response != nil && parse.IsHTML(r.Page.Sniffed) }
+
+// mostText is how many bytes of a page are read for its main text.
+const mostText = 16 << 20
+
+// UTF8 is the last page's body as HTML in UTF-8, as far as it is read for a main text.
+func (r *Reader) UTF8() []byte {
+	body := r.Response.Body
+	return parse.UTF8(body[:min(len(body), mostText)], r.Page.Charset)
+}
+
+// Text is the main text of the last page; false if it has none.
+func (r *Reader) Text() (maintext.Text, bool) {
+	if !r.HTML() {
+		return maintext.Text{}, false
+	}
+	t, err := maintext.Extract(r.UTF8(), r.Response.URL)
+	if err != nil && !errors.Is(err, maintext.ErrTooLarge) || t.Text == "" {
+		return maintext.Text{}, false
+	}
+	t.Lang = t.Language()
+	return t, true
+}
+
+// clean is a text that each reader takes: valid, and without control characters.
+func clean(s string) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if strings.IndexFunc(s, unicode.IsControl) < 0 {
+		return s
+	}
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, s)
+}
+
+func resolve(url, ref string) string {
+	base, err := weburl.Parse(url)
+	if err != nil {
+		return ref
+	}
+	to, err := base.Resolve(ref)
+	if err != nil {
+		return ref
+	}
+	return to.String()
+}
