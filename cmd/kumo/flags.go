@@ -348,6 +348,9 @@ func parseRecrawl(intervals []string, due bool) (r policy.Recrawl, err error) {
 func compile(flag string, patterns []string) ([]*regexp.Regexp, error) {
 	var res []*regexp.Regexp
 	for _, p := range patterns {
+		if p == "" {
+			return nil, usagef("--%s: the pattern is empty, which every URL matches", flag)
+		}
 		re, err := regexp.Compile(p)
 		if err != nil {
 			return nil, usagef("--%s: %v", flag, err)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"kumo/internal/advice"
 	"kumo/internal/batch"
@@ -67,6 +68,7 @@ func run(args []string) int {
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil && !quietEnd(err) {
+		err = meant(err, args)
 		fmt.Fprintf(os.Stderr, "kumo: %v\n", err)
 		if vfs.IsFull(err) {
 			fmt.Fprintln(os.Stderr, "the disk is full: make room and give the same command again")
@@ -135,7 +137,27 @@ type usage struct{ err error }
 func (u *usage) Error() string { return u.err.Error() }
 func (u *usage) Unwrap() error { return u.err }
 
-func usageError(_ *cobra.Command, err error) error { return &usage{err} }
+// usageError is what is wrong with a command's flags, with the flag that is nearest to one that there is not.
+func usageError(cmd *cobra.Command, err error) error {
+	typed, ok := strings.CutPrefix(err.Error(), "unknown flag: --")
+	if !ok {
+		return &usage{err}
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	if near := nearest(typed, names); near != "" {
+		return usagef("%w; did you mean --%s?", err, near)
+	}
+	return &usage{err}
+}
+
+// meant adds to an error what was meant by who left the command out.
+func meant(err error, args []string) error {
+	if len(args) == 0 || !strings.HasPrefix(err.Error(), "unknown command") || !strings.Contains(args[0], "://") {
+		return err
+	}
+	return usagef("%q is no command; did you mean kumo crawl %s?", args[0], strings.Join(args, " "))
+}
 
 func usagef(format string, args ...any) error { return &usage{fmt.Errorf(format, args...)} }
 

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -48,6 +49,9 @@ func Open(ctx context.Context, disk vfs.FS, dir string, o Options) (*Folder, err
 	f := At(dir, disk)
 	if !f.IsCrawl() && f.HasOutputs() {
 		return nil, advice.Usage("%s %w", f.Dir, ErrForeign)
+	}
+	if name := f.foreign(); name != "" && !f.IsCrawl() {
+		return nil, advice.Usage("%s %w (%s)", f.Dir, ErrForeign, name)
 	}
 	if err := disk.MkdirAll(f.Path("state")); err != nil {
 		return nil, fmt.Errorf("make the crawl's folder: %w", err)
@@ -182,6 +186,22 @@ func (f *Folder) move(to string, names []string) error {
 		f.Disk.SyncDir(f.Dir))
 }
 
+// foreign is what lies in the folder that no crawl puts there; "" if nothing does, but for what is hidden.
+func (f *Folder) foreign() string {
+	entries, err := os.ReadDir(f.Dir)
+	if err != nil {
+		return "" // it is not there, or who opens it says so
+	}
+	own := append([]string{"warc", "state", settings.Name, "lost+found"}, Outputs...)
+	for _, e := range entries {
+		name := e.Name()
+		if !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "earlier-") && !slices.Contains(own, name) {
+			return name
+		}
+	}
+	return ""
+}
+
 // HasOutputs reports whether there are record files.
 func (f *Folder) HasOutputs() bool {
 	warcs, _ := f.Disk.List(f.Path("warc"))
@@ -296,6 +316,12 @@ func ReadSettings(dir string) ([]settings.Setting, error) {
 	all, err := settings.Read(filepath.Join(dir, settings.Name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
+	}
+	if errors.Is(err, syscall.ENOTDIR) {
+		return nil, advice.Usage("%s is a file, and a crawl's folder is wanted", dir)
+	}
+	if errors.Is(err, syscall.ENAMETOOLONG) {
+		return nil, advice.Usage("%s: the name is too long for a folder", dir)
 	}
 	return all, ToRepair(err, dir)
 }
