@@ -21,13 +21,13 @@ type domain struct {
 }
 
 // newNode is a place that is not in the tree yet. None is ever taken out of it, so that they are made by the dozen.
-func (d *domain) newNode(name string) *node {
-	if len(d.spare) == 0 {
-		d.spare = make([]node, min(max(d.nodes/4, 2), 32))
+func (dom *domain) newNode(name string) *node {
+	if len(dom.spare) == 0 {
+		dom.spare = make([]node, min(max(dom.nodes/4, 2), 32))
 	}
-	n := &d.spare[0]
-	n.name, d.spare = name, d.spare[1:]
-	d.nodes++
+	n := &dom.spare[0]
+	n.name, dom.spare = name, dom.spare[1:]
+	dom.nodes++
 	return n
 }
 
