@@ -1,6 +1,7 @@
 package traps
 
 import (
+	"iter"
 	"strings"
 
 	"kumo/internal/weburl"
@@ -14,21 +15,78 @@ var mostNames = [...]int{16, 128, 8, 4} // hosts, then directories by their dept
 type domain struct {
 	name  string
 	root  node
-	nodes int   // below the root
+	nodes int // below the root
+	spare []node
 	hosts hosts // at any port: that of the domain without one has them
+}
+
+// newNode is a place that is not in the tree yet. None is ever taken out of it, so that they are made by the dozen.
+func (dom *domain) newNode(name string) *node {
+	if len(dom.spare) == 0 {
+		dom.spare = make([]node, min(max(dom.nodes/4, 2), 32))
+	}
+	n := &dom.spare[0]
+	n.name, dom.spare = name, dom.spare[1:]
+	dom.nodes++
+	return n
 }
 
 // A node is a place in the tree of a domain's patterns: a host, a directory, a last segment, a query's names. Its
 // counts are those of all below it; budget is its own where it is the end of URLs.
 type node struct {
-	parent   *node // nil: it is the domain's
-	children map[string]*node
-	names    int // of children that are names
+	parent      *node // nil: it is the domain's
+	name        string
+	first, next *node            // of its children; of its parent's
+	index       map[string]*node // its children, where they are many
+	children    int
+	names       int // of children that are names
 
 	tried, fresh uint32 // answers that were judged, and those that were new
 	branches     uint32 // children below which any was judged
 	good         uint32 // of these, those below which one was new
 	end          *budget
+	budget       budget // end's
+}
+
+// fewChildren are so many that they are looked through: most places have fewer, and a map takes memory for each.
+const fewChildren = 8
+
+func (n *node) child(name string) *node {
+	if n.index != nil {
+		return n.index[name]
+	}
+	c := n.first
+	for c != nil && c.name != name {
+		c = c.next
+	}
+	return c
+}
+
+func (n *node) add(c *node) {
+	c.parent, c.next = n, n.first
+	n.first = c
+	if n.children++; n.index != nil {
+		n.index[c.name] = c
+	} else if n.children > fewChildren {
+		n.index = map[string]*node{}
+		for c := range n.each() {
+			n.index[c.name] = c
+		}
+	}
+}
+
+// each goes through a place's children.
+func (n *node) each() iter.Seq[*node] {
+	return func(yield func(*node) bool) {
+		for c := n.first; c != nil && yield(c); c = c.next {
+		}
+	}
+}
+
+// ends makes the place the end of URLs.
+func (n *node) ends(b budget) {
+	n.budget = b
+	n.end = &n.budget
 }
 
 // A walk goes down a domain's tree along a URL.
@@ -46,27 +104,25 @@ type walk struct {
 // step goes to a child, which is made if it is to be; false if there is none.
 func (w *walk) step(name string, plain bool, most int) bool {
 	at := w.path[len(w.path)-1]
-	child := at.children[name]
+	child := at.child(name)
 	w.judge(at)
 	if w.vain && !w.exact && w.lost(child, plain, at.names < most) {
 		name, plain, w.ended = rest, false, true
-		child = at.children[name]
+		child = at.child(name)
 	}
 	if child == nil && plain && (at.names >= most || w.domain.nodes >= w.limit) {
 		name, plain = word, false
-		child = at.children[name]
+		child = at.child(name)
 	}
 	if child == nil {
 		if !w.make {
 			return false
 		}
-		child = &node{parent: at}
-		if at.children == nil {
-			at.children = map[string]*node{}
+		if plain { // others are texts that are kept
+			name = strings.Clone(name)
 		}
-		name = strings.Clone(name)
-		at.children[name] = child
-		w.domain.nodes++
+		child = w.domain.newNode(name)
+		at.add(child)
 		if plain {
 			at.names++
 		}

@@ -1,7 +1,6 @@
 package traps
 
 import (
-	"maps"
 	"slices"
 	"strings"
 )
@@ -60,8 +59,11 @@ func (n *node) states(names []string, out *[]PatternState) {
 		*out = append(*out, PatternState{Names: slices.Clone(names), Tried: b.tried, Fresh: b.fresh, Left: b.left,
 			Out: b.out, Wait: b.wait, Closed: b.closed})
 	}
-	for _, name := range slices.Sorted(maps.Keys(n.children)) {
-		n.children[name].states(append(names, name), out)
+	if n.children == 0 {
+		return
+	}
+	for _, c := range slices.SortedFunc(n.each(), func(a, b *node) int { return strings.Compare(a.name, b.name) }) {
+		c.states(append(names, c.name), out)
 	}
 }
 
@@ -97,6 +99,6 @@ func (dom *domain) restore(p *PatternState) {
 	for _, n := range w.path {
 		n.count(p.Tried, p.Fresh)
 	}
-	w.last().end = &budget{left: min(p.Left, maxBudget), tried: p.Tried, fresh: p.Fresh, out: p.Out, wait: p.Wait,
-		closed: p.Closed}
+	w.last().ends(budget{left: min(p.Left, maxBudget), tried: p.Tried, fresh: p.Fresh, out: p.Out, wait: p.Wait,
+		closed: p.Closed})
 }

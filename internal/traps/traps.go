@@ -255,7 +255,7 @@ func (d *Detector) walkTo(u weburl.URL) walk {
 	w.along(u)
 	d.size += dom.nodes - before
 	if n := w.last(); n.end == nil {
-		n.end = &budget{left: w.begins()}
+		n.ends(budget{left: w.begins()})
 	}
 	return w
 }

@@ -393,7 +393,7 @@ func TestMemoryOfAHostileWeb(t *testing.T) {
 }
 
 func countNodes(n *node) (all int) {
-	for _, child := range n.children {
+	for child := range n.each() {
 		all += 1 + countNodes(child)
 	}
 	return all
