@@ -48,7 +48,7 @@ type exportOptions struct {
 func exportCommand() *cobra.Command {
 	o := &exportOptions{}
 	cmd := &cobra.Command{Use: "export --to FORM CRAWL DIR", Short: "Make another form of a crawl: files to browse, a table",
-		Long: exportLong, Example: "  kumo export --to site crawls/example.com example\n  kumo export --to parquet --where 'status == 200' crawls/example.com "+
+		Long: exportLong, Example: "  kumo export --to site crawls/example.com example\n  kumo export --to parquet --where 'status == 200' crawls/example.com " +
 			"tables\n  kumo export --to wacz crawls/example.com archive",
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
