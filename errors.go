@@ -75,6 +75,7 @@ func inOptions(err error) error {
 	if do := advice.Of(err); do != "" {
 		text += ": " + do
 	}
+	text = strings.ReplaceAll(text, "--resolve HOST:PORT:ADDR sends", "a kumo.Resolver sends") // it is a function's work
 	if text = optionsOf(text); text == err.Error() {
 		return err
 	}

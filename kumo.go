@@ -20,7 +20,7 @@ import (
 //
 // Callbacks are called by the goroutines that fetch, as many at once as hosts are worked on; those of one host come one
 // after another. While a callback runs its host waits, and no other does. They may call Stop and Stats, and are set
-// before Run.
+// before Run. A panic in one ends the program, as any does that nothing recovers.
 type Crawler struct {
 	job    job.Job
 	set    map[string]bool // settings of a crawl's folder that options have given
@@ -52,13 +52,17 @@ func New(opts ...Option) *Crawler {
 	c.job.Frontier.Delay, c.job.Frontier.AddrDelay = time.Second, 250*time.Millisecond
 	c.job.Crawl.DecodeAll = true
 	for _, opt := range opts {
+		if opt == nil {
+			c.faults = append(c.faults, errors.New("kumo.New: an Option is nil"))
+			continue
+		}
 		opt(c)
 	}
 	return c
 }
 
 // OnPage has f called with every page, when it is fetched, kept and its links are queued. The Page and all that it
-// holds are f's to keep; several callbacks get the same one.
+// holds are f's to keep; several callbacks get the same one. If f panics the program ends, see Run.
 func (c *Crawler) OnPage(f func(*Page)) {
 	c.require(f != nil, "OnPage", noFunction, "nil")
 	c.onPage = append(c.onPage, f)
@@ -93,7 +97,8 @@ func (c *Crawler) FindLinks(f func(*Page) []string) {
 
 // Run crawls from seeds until nothing waits. It returns nil then, ErrLimit when a limit was reached, ErrNothing when no
 // URL was answered, and the context's error when that ended or Stop was called. Requests under way may take up to five
-// seconds more. All callbacks have returned when Run does.
+// seconds more. All callbacks have returned when Run does. One that panics ends the program: it runs in a goroutine of
+// the crawl's, where the caller of Run cannot recover it.
 func (c *Crawler) Run(ctx context.Context, seeds ...string) error {
 	ctx, err := c.begin(ctx)
 	if err != nil {
@@ -150,6 +155,12 @@ func (c *Crawler) Pages(ctx context.Context, seeds ...string) iter.Seq2[*Page, e
 }
 
 func (c *Crawler) begin(ctx context.Context) (context.Context, error) {
+	switch {
+	case c.set == nil:
+		return nil, errors.New("kumo: a Crawler is made with New")
+	case ctx == nil:
+		return nil, errors.New("kumo: the context is nil")
+	}
 	if err := errors.Join(c.faults...); err != nil {
 		return nil, err
 	}

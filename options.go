@@ -363,7 +363,10 @@ func BasicAuth(user, password string) Option {
 func Cookies(rawURL string, cookies ...*http.Cookie) Option {
 	return func(c *Crawler) {
 		u, err := seeds.ParseURL(rawURL)
-		if err == nil {
+		switch {
+		case slices.Contains(cookies, nil):
+			err = errors.New("a cookie is nil")
+		case err == nil:
 			c.job.Fetch.Cookies, err = c.job.Fetch.Cookies.With(u.Hostname(), cookies...)
 		}
 		c.fault("Cookies", err)

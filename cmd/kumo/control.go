@@ -132,6 +132,9 @@ func (c *clusterFlags) done(w io.Writer, what string) error {
 	if c.nats != "" {
 		where = " --nats " + c.nats
 	}
+	if c.secretFile != "" {
+		where += " --secret-file " + c.secretFile
+	}
 	_, err := fmt.Fprintf(w, "%s: %s; see: kumo status --crawl %s%s\n", c.crawl, what, c.crawl, where)
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"kumo/internal/job"
@@ -144,6 +145,26 @@ func (c choice) Set(text string) error {
 		}
 	}
 	return fmt.Errorf("%q is not one of %s", text, strings.Join(c.words, ", "))
+}
+
+// completeChoices has a shell complete the words of a command's choices, and of its subcommands'.
+func completeChoices(cmd *cobra.Command) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		var words []string
+		switch v := f.Value.(type) {
+		case choice:
+			words = v.words
+		case scope:
+			words = strings.Split(v.Type(), "|")
+		default:
+			return
+		}
+		// it fails only where a flag has its words already
+		_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+	})
+	for _, sub := range cmd.Commands() {
+		completeChoices(sub)
+	}
 }
 
 // A count is a flag for how many are to be listed.

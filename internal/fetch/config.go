@@ -145,7 +145,7 @@ func CheckFields(h http.Header) error {
 	for name, values := range h {
 		for _, value := range values {
 			if err := CheckField(name, value); err != nil {
-				return fmt.Errorf("header field: %w", err)
+				return fmt.Errorf("header field %q: %w", name, err)
 			}
 		}
 	}

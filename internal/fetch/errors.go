@@ -20,7 +20,13 @@ type Error struct {
 	Err     error
 }
 
-func (e *Error) Error() string { return fmt.Sprintf("%s %s: %v", e.Op, e.URL, e.Err) }
+func (e *Error) Error() string {
+	if e.URL == "" { // of an attempt that is for no URL alone
+		return fmt.Sprintf("%s: %v", e.Op, e.Err)
+	}
+	return fmt.Sprintf("%s %s: %v", e.Op, e.URL, e.Err)
+}
+
 func (e *Error) Unwrap() error { return e.Err }
 
 // refusedOnWindows is WSAECONNREFUSED, which package syscall does not name.

@@ -64,7 +64,7 @@ type Forecast struct {
 const (
 	window = 5 * time.Minute
 	every  = 5 * time.Second  // between two samples that are kept
-	least  = 20 * time.Second // of samples, for a trend
+	least  = 20 * time.Second // of samples, for a trend: of the later half of them
 )
 
 // A Watch makes forecasts of samples. It is used by one goroutine.
@@ -83,8 +83,9 @@ func (w *Watch) Next(s Sample) Forecast {
 	for len(w.kept) > 1 && s.Time.Sub(w.kept[0].Time) > window {
 		w.kept = w.kept[1:]
 	}
-	first := w.kept[0]
-	if span := s.Time.Sub(first.Time); span >= least {
+	if s.Time.Sub(w.kept[0].Time) >= least {
+		first := w.halfway(s.Time)
+		span := s.Time.Sub(first.Time)
 		f.Rate = float64(s.Done-first.Done) / span.Seconds()
 		f.Growth = float64(s.Waiting-first.Waiting) / span.Seconds()
 		f.Trend = trend(f.Growth, f.Rate)
@@ -92,6 +93,17 @@ func (w *Watch) Next(s Sample) Forecast {
 	f.estimate(&s)
 	f.Words = f.say(&s)
 	return f
+}
+
+// halfway is the sample to compare with: the last one of the earlier half of what is kept. The first would have a crawl
+// that begins with one URL grow for as long as that one is kept.
+func (w *Watch) halfway(now time.Time) Sample {
+	half := now.Sub(w.kept[0].Time) / 2
+	at := 0
+	for at+1 < len(w.kept) && now.Sub(w.kept[at+1].Time) >= half {
+		at++
+	}
+	return w.kept[at]
 }
 
 // trend tells what the queue does from what chance does to it.

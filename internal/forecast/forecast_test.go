@@ -39,7 +39,7 @@ func TestForecast(t *testing.T) {
 		"it stands": {watched(100, 0, 0, 5, quick), Steady, "unknown: nothing is done at present"},
 		"a host is left alone": {watched(2, 0, 0, 0, Host{Name: "a.test", URLs: 2, Delay: time.Second, Left: 10 * time.Minute}),
 			Unknown, "at least 10 min: a.test has 2 URLs, and is left alone for 10 min"},
-		"the end": {watched(10, -1, 1, 1), Shrinks, "nothing waits"},
+		"the end": {watched(10, -1, 1, 1), Steady, "nothing waits"},
 	} {
 		if c.got.Trend != c.trend || c.got.Words != c.words {
 			t.Errorf("%s: %s, %q; want %s, %q", name, c.got.Trend, c.got.Words, c.trend, c.words)
@@ -63,6 +63,22 @@ func TestAForecastForgets(t *testing.T) {
 	}
 	if len(w.kept) > int(window/every)+1 {
 		t.Errorf("%d samples are kept", len(w.kept))
+	}
+}
+
+// A crawl that begins with one URL and finds many at once shrinks from then on.
+func TestTheFirstMomentIsNoMeasure(t *testing.T) {
+	var w Watch
+	start := time.Unix(1_000_000, 0)
+	for sec := range 45 {
+		waiting := 45 - sec
+		if sec == 0 {
+			waiting = 1
+		}
+		f := w.Next(Sample{Time: start.Add(time.Duration(sec) * time.Second), Waiting: waiting, Done: int64(sec)})
+		if want := sec >= int(least.Seconds()); (f.Trend == Shrinks) != want || want && (f.Growth != -1 || f.Rate != 1) {
+			t.Errorf("after %d s, %d waiting: %+v", sec, waiting, f)
+		}
 	}
 }
 

@@ -1,0 +1,19 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// The command that is printed reaches the cluster as the one did that printed it.
+func TestWhatIsPrintedHasTheSecret(t *testing.T) {
+	var out strings.Builder
+	c := &clusterFlags{crawl: "commons", join: []string{"127.0.0.81:7270"}, secretFile: "sm"}
+	if err := c.done(&out, "started"); err != nil {
+		t.Fatal(err)
+	}
+	const want = "commons: started; see: kumo status --crawl commons --join 127.0.0.81:7270 --secret-file sm\n"
+	if out.String() != want {
+		t.Errorf("%q, want %q", out.String(), want)
+	}
+}
