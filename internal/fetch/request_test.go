@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"fmt"
 	"io"
 	"log"
 	"net/http"
@@ -177,7 +178,7 @@ func TestFieldsThatAreNotForTheUser(t *testing.T) {
 		"TE", "Upgrade", "Trailer",
 		"Content-Length", "Expect", "Proxy-Authorization", "HTTP2-Settings", ":path", "a b", "é", ""} {
 		if _, err := New(Config{Header: http.Header{name: {"x"}}}); err == nil ||
-			!strings.Contains(err.Error(), "header field: ") {
+			!strings.Contains(err.Error(), fmt.Sprintf("header field %q: ", name)) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
