@@ -38,6 +38,7 @@ func At(dir string, disk vfs.FS) *Folder { return &Folder{Dir: dir, Disk: disk} 
 
 // Options say how a folder is opened.
 type Options struct {
+	Alone   bool        // nobody else puts files there: a folder that has some, and no crawl, is refused
 	Fresh   bool        // an earlier crawl in the folder is set aside, into a folder in it
 	Discard bool        // with Fresh: it is removed
 	Now     time.Time   // after which that folder is named
@@ -50,7 +51,7 @@ func Open(ctx context.Context, disk vfs.FS, dir string, o Options) (*Folder, err
 	if !f.IsCrawl() && f.HasOutputs() {
 		return nil, advice.Usage("%s %w", f.Dir, ErrForeign)
 	}
-	if name := f.foreign(); name != "" && !f.IsCrawl() {
+	if name := f.foreign(); o.Alone && name != "" && !f.IsCrawl() {
 		return nil, advice.Usage("%s %w (%s)", f.Dir, ErrForeign, name)
 	}
 	if err := disk.MkdirAll(f.Path("state")); err != nil {

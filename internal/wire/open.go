@@ -66,7 +66,7 @@ func open(ctx context.Context, j *job.Job, disk vfs.FS) (*session.Session, error
 			return advice.Usage("%s belongs to a node of a cluster: kumo node --crawl %s goes on there", j.Dir, j.Name)
 		}
 		var err error
-		if o.Folder, err = folder.Open(ctx, o.disk, j.Dir, folder.Options{Fresh: j.Fresh,
+		if o.Folder, err = folder.Open(ctx, o.disk, j.Dir, folder.Options{Alone: true, Fresh: j.Fresh,
 			Discard: j.Discard, Now: j.Now(), Warn: j.Warn}); err != nil {
 			return err
 		}
