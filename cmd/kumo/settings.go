@@ -123,7 +123,7 @@ func setFlag(f *pflag.FlagSet, s settings.Setting) error {
 	if len(s.Values) != 1 {
 		return fmt.Errorf("one value is wanted, not %d", len(s.Values))
 	}
-	return f.Set(s.Key, s.Values[0])
+	return plainly(f.Set(s.Key, s.Values[0]))
 }
 
 // findFolder sets the crawl's name and folder.
