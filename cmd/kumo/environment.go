@@ -44,7 +44,7 @@ func fromEnvironment(cmd *cobra.Command) error {
 		}
 		for _, v := range values {
 			if err := cmd.Flags().Set(f.Name, strings.TrimSuffix(v, "\r")); err != nil {
-				failed = usagef("in the environment, %s: %v", variable(f.Name), err)
+				failed = usagef("in the environment, %s: %v", variable(f.Name), plainly(err))
 				return
 			}
 		}

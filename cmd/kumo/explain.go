@@ -33,6 +33,7 @@ owner is asked for, from any machine that reaches the cluster. Of a host that is
 nodes: with the strategy balance hosts wait until the master gives them to the node that is done first.`
 
 const explainExample = `  kumo explain https://example.com/a -o crawls/example.com
+  kumo explain /a -o crawls/example.com    # a path, where all seeds are of one host
   kumo explain https://example.com/a -o crawls/news-b --join a.internal:7070 --secret-file cluster.secret
   kumo explain https://example.com/a --crawl news`
 
@@ -64,7 +65,7 @@ func explainCommand() *cobra.Command {
 
 // run says what the folder knows of the URL, and what the cluster knows of its host.
 func (e *explainer) run(stderr io.Writer, url string) (err error) {
-	u, err := seeds.ParseURL(url)
+	u, err := e.parse(url)
 	if err != nil {
 		return err
 	}
@@ -90,6 +91,40 @@ func (e *explainer) run(stderr io.Writer, url string) (err error) {
 		return e.printJSON(x)
 	}
 	return printExplained(e.w, x)
+}
+
+// parse reads the URL: a path is one of the host that all seeds of the folder's crawl are of, if there is one.
+func (e *explainer) parse(typed string) (weburl.URL, error) {
+	if e.dir == "" || !strings.HasPrefix(typed, "/") || strings.HasPrefix(typed, "//") {
+		return seeds.ParseWritten(typed)
+	}
+	saved, err := folder.ReadSettings(e.dir)
+	if err != nil {
+		return weburl.URL{}, err
+	}
+	var origin weburl.URL
+	for _, s := range saved {
+		if s.Key == filesKey {
+			return seeds.ParseWritten(typed) // which may have many hosts
+		}
+		if s.Key != seedsKey {
+			continue
+		}
+		for _, seed := range s.Values {
+			u, err := seeds.ParseURL(seed)
+			if err != nil {
+				return u, err
+			}
+			if origin != (weburl.URL{}) && (u.Scheme() != origin.Scheme() || u.Host() != origin.Host()) {
+				return seeds.ParseWritten(typed)
+			}
+			origin = u
+		}
+	}
+	if origin == (weburl.URL{}) {
+		return seeds.ParseWritten(typed)
+	}
+	return seeds.ParseURL(origin.Scheme() + "://" + origin.Host() + typed)
 }
 
 // folder is what the crawl in the folder knows.

@@ -32,6 +32,7 @@ type options struct {
 	warnings  []string // of how the settings were read
 	config    string
 	out       string
+	mirrored  string // the folder of the mirror whose crawl this is
 	robots    string
 	ignore    []string
 	sitemaps  string

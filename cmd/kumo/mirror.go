@@ -118,7 +118,7 @@ func isMirror(dir string) bool {
 
 // settleMirror reads the settings; those of a new crawl are a mirror's.
 func (o *options) settleMirror(ctx context.Context, all *pflag.FlagSet, args []string, dir string) error {
-	o.out = mirrorCrawl(dir)
+	o.out, o.mirrored = mirrorCrawl(dir), dir
 	saved, err := folder.ReadSettings(o.out)
 	if err != nil {
 		return err

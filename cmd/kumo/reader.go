@@ -38,7 +38,7 @@ func (v *verb[In, Out]) command() *cobra.Command {
 			}
 			return v.answer(cmd, args, asJSON)
 		}}
-	cmd.SetFlagErrorFunc(flagError)
+	cmd.SetFlagErrorFunc(readerFlagError)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write the answer as indented JSON")
 	cmd.Flags().BoolVar(&lines, "jsonl", false, "read and write JSON Lines")
 	return cmd
@@ -62,12 +62,12 @@ func (v *verb[In, Out]) answer(cmd *cobra.Command, args []string, asJSON bool) e
 	return check.Print(cmd.OutOrStdout(), out)
 }
 
-// flagError also tells who gave a value that looks like a flag how to give it.
-func flagError(cmd *cobra.Command, err error) error {
+// readerFlagError also tells who gave a value that looks like a flag how to give it.
+func readerFlagError(cmd *cobra.Command, err error) error {
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && unknown.GetSpecifiedShortnames() != "" {
 		err = fmt.Errorf("%w (a value that begins with - comes after --: %s -- -VALUE)", err, cmd.CommandPath())
 	}
-	return usageError(cmd, err)
+	return flagError(cmd, err)
 }
 
 func writeJSON(w io.Writer, out any) error {

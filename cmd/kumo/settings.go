@@ -123,7 +123,7 @@ func setFlag(f *pflag.FlagSet, s settings.Setting) error {
 	if len(s.Values) != 1 {
 		return fmt.Errorf("one value is wanted, not %d", len(s.Values))
 	}
-	return f.Set(s.Key, s.Values[0])
+	return plainly(f.Set(s.Key, s.Values[0]))
 }
 
 // findFolder sets the crawl's name and folder.
@@ -207,9 +207,16 @@ func (o *options) checkSaved(f *pflag.FlagSet, s settings.Setting, now []setting
 	if s.Key == job.FieldsKey {
 		change = "may only become another file"
 	}
-	return usagef("the crawl in %s was begun with --%s %s, and that %s: name another folder with --out, or "+
-		"begin again with --fresh, which sets this one aside",
-		o.job.Dir, s.Key, strings.Join(s.Values, ","), change)
+	return usagef("the crawl in %s was begun with --%s %s, and that %s: %s",
+		o.job.Dir, s.Key, strings.Join(s.Values, ","), change, o.beginAnew())
+}
+
+// beginAnew says what can be done instead of going on with other settings.
+func (o *options) beginAnew() string {
+	if o.mirrored != "" {
+		return "name another folder in place of " + o.mirrored + ", or move that one away and mirror again"
+	}
+	return "name another folder with --out, or begin again with --fresh, which sets this one aside"
 }
 
 // checkUnsaved refuses lasting settings that the crawl was begun without.
@@ -221,9 +228,8 @@ func (o *options) checkUnsaved(f *pflag.FlagSet, saved []settings.Setting) error
 		fl := f.Lookup(key)
 		known := slices.ContainsFunc(saved, func(s settings.Setting) bool { return s.Key == key })
 		if !known && fl.Changed && fl.Value.String() != fl.DefValue {
-			return usagef("the crawl in %s was begun without --%s, and that cannot change: name another folder with --out, "+
-				"or begin again with --fresh, which sets this one aside",
-				o.job.Dir, key)
+			return usagef("the crawl in %s was begun without --%s, and that cannot change: %s",
+				o.job.Dir, key, o.beginAnew())
 		}
 	}
 	return nil

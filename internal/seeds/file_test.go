@@ -322,3 +322,32 @@ func BenchmarkSeedFile(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/100_000, "ns/line")
 }
+
+// A scheme is none for a host with a port, nor is one that lacks a slash.
+func TestSchemesAreNoHosts(t *testing.T) {
+	for typed, want := range map[string]string{
+		"http:/example.com/":      "did you mean http://example.com/?",
+		"https:/example.com/a?b#": "did you mean https://example.com/a?b#?",
+		"HTTP:/example.com":       "did you mean HTTP://example.com?",
+		"https:/":                 "https://HOST/",
+		"javascript:1":            "not javascript",
+		"mailto:2@example.com":    "not mailto",
+		"file:/etc/hosts":         "not file",
+	} {
+		for name, parse := range map[string]func(string) (weburl.URL, error){"a seed": parseSeed, "a URL": ParseURL} {
+			if u, err := parse(typed); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%q as %s is %q (%v), want an error with %q", typed, name, u, err, want)
+			}
+		}
+	}
+	for typed, want := range map[string]string{"files:81/a": "https://files:81/a", "data.test:81": "https://data.test:81/"} {
+		if u, err := parseSeed(typed); err != nil || u.String() != want {
+			t.Errorf("%q is %q (%v), want %q", typed, u, err, want)
+		}
+	}
+	for _, typed := range []string{"nonsense", "/path", "a/b.html"} {
+		if u, err := ParseWritten(typed); err == nil {
+			t.Errorf("%q is %q, want an error", typed, u)
+		}
+	}
+}

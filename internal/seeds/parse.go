@@ -14,6 +14,8 @@ import (
 
 var (
 	schemeLike = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:(//|[^0-9/])`)
+	slashLess  = regexp.MustCompile(`^(?i)(https?):/([^/].*)?$`)
+	otherLike  = regexp.MustCompile(`^(?i)(about|blob|data|file|ftp|javascript|mailto|sms|tel|view-source|wss?):`)
 	localLike  = regexp.MustCompile(`^(localhost|[0-9.]+|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?(/|$)`)
 )
 
@@ -28,8 +30,14 @@ func ParseURL(raw string) (weburl.URL, error) {
 
 // parseURL reads a URL as a user types it: what has no scheme gets one.
 func parseURL(s string) (weburl.URL, error) {
+	whole := strings.HasPrefix(s, "https://") || strings.HasPrefix(s, "http://")
+	if !whole {
+		if err := checkScheme(s); err != nil {
+			return weburl.URL{}, err
+		}
+	}
 	switch {
-	case strings.HasPrefix(s, "https://"), strings.HasPrefix(s, "http://"), schemeLike.MatchString(s):
+	case whole, schemeLike.MatchString(s):
 	case localLike.MatchString(s):
 		s = "http://" + s // few have a certificate for an address
 	default:
@@ -46,6 +54,31 @@ func parseURL(s string) (weburl.URL, error) {
 		return u, errors.New("a name or password in a URL ends up in logs: give them with --user and --password")
 	}
 	return u.Canonical(), nil
+}
+
+// checkScheme refuses what would be taken for a host and its port, and is a scheme that is not kumo's, or one that lacks
+// a slash.
+func checkScheme(s string) error {
+	if m := slashLess.FindStringSubmatch(s); m != nil {
+		if m[2] == "" {
+			return errors.New("it has no host: write the whole URL, " + m[0] + "/HOST/")
+		}
+		return fmt.Errorf("it lacks a /: did you mean %s://%s?", m[1], clip(m[2]))
+	}
+	if m := otherLike.FindStringSubmatch(s); m != nil {
+		return fmt.Errorf("kumo crawls http and https, not %s", strings.ToLower(m[1]))
+	}
+	return nil
+}
+
+// ParseWritten reads one URL as ParseURL does, and refuses what is plainly none, as Parse does: a word, a path.
+func ParseWritten(raw string) (weburl.URL, error) {
+	if !strings.Contains(raw, "://") {
+		if err := checkSeed(raw); err != nil {
+			return weburl.URL{}, advice.Usage("URL %q: %w", raw, err)
+		}
+	}
+	return ParseURL(raw)
 }
 
 // reasonOf is what is wrong with a URL, without the URL itself.

@@ -94,7 +94,7 @@ func (w *watcher) snapshot(now time.Time, counts *frontier.Counts) *stall.Snapsh
 		Backing: counts.Backing, Paused: v.Paused, DiskFull: v.DiskFull, DiskFree: v.DiskFree, DiskWant: v.DiskWant,
 		CutOff: line.CutOff, CutOffWhy: line.Why, OutboxFull: v.OutboxFull, Scarce: line.Scarce - w.scarce,
 		Failures: v.Failures, Failure: stats.Clip(v.Failure), Rate: w.Job.Crawl.Rate, Timeout: w.Job.Fetch.Timeout,
-		Checking: v.Checking}
+		Checking: v.Checking, Folder: w.Job.Dir}
 	if line.CutOff {
 		s.CutOffFor = now.Sub(line.Since)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"kumo/internal/stats"
@@ -57,6 +58,7 @@ type Snapshot struct {
 	CutOffFor time.Duration
 	CutOffWhy string
 
+	Folder     string // the crawl's
 	OutboxFull bool
 	Scarce     int64            // attempts since then for which this machine had no socket
 	Failures   map[string]int64 // attempts since then that have failed, by kind ("dns", "timeout", ...)
@@ -111,9 +113,9 @@ func judge(s *Snapshot) Alarm {
 	kind, n, all := most(s.Failures)
 	switch {
 	case kind == "dns" && 2*n > all:
-		return Alarm{Kind: DNS, Words: fmt.Sprintf("%s to look a name up have failed since, and no other request was "+
-			"answered (%s)", stats.Count(n, "attempts"), s.Failure),
-			Do: "try kumo check fetch URL; if name servers are down, go on with --dns-server HOST:PORT"}
+		return Alarm{Kind: DNS, Words: fmt.Sprintf("%s to look a name up %s failed since, and no other request was "+
+			"answered (%s)", stats.Count(n, "attempts"), stats.Either(n, "has", "have"), s.Failure),
+			Do: "try kumo check links URL, which fetches one; if name servers are down, go on with --dns-server HOST:PORT"}
 	case s.Active > 0 && all == 0:
 		return Alarm{Kind: Slow, Words: fmt.Sprintf("%s under way, and none was answered",
 			stats.Count(s.Active, "requests")+stats.Either(s.Active, " is", " are")),
@@ -127,9 +129,9 @@ func judge(s *Snapshot) Alarm {
 		return a
 	}
 	if all > 0 {
-		return Alarm{Kind: Failures, Words: fmt.Sprintf("%s have failed since, most of them by %s (%s)",
-			stats.Count(all, "attempts"), kind, s.Failure), Do: "kumo hosts -o FOLDER lists what hosts wait for; kumo check " +
-			"fetch URL shows one exchange"}
+		return Alarm{Kind: Failures, Words: fmt.Sprintf("%s failed since%s by %s (%s)",
+			stats.Count(all, "attempts")+stats.Either(all, " has", " have"), stats.Either(all, ",", ", most of them"), kind,
+			s.Failure), Do: s.hosts() + " lists what hosts wait for; kumo check links URL fetches one and tells what came"}
 	}
 	words := "hosts may be asked, and nobody asks them: workers wait for memory or for the disk"
 	if s.Checking {
@@ -137,6 +139,15 @@ func judge(s *Snapshot) Alarm {
 	}
 	return Alarm{Kind: Workers, Words: words, Do: "go on with more --memory or on a faster disk; --metrics localhost:9090 " +
 		"and /debug/pprof/goroutine?debug=1 say where workers wait"}
+}
+
+// hosts is the command that lists the crawl's hosts.
+func (s *Snapshot) hosts() string {
+	folder := s.Folder
+	if strings.ContainsAny(folder, " \t'\"$&;()*?") {
+		folder = "'" + strings.ReplaceAll(folder, "'", `'\''`) + "'"
+	}
+	return "kumo hosts -o " + cmp.Or(folder, "FOLDER")
 }
 
 // judgeHosts judges by what hosts wait for.
@@ -156,7 +167,7 @@ func judgeHosts(s *Snapshot) Alarm {
 	case s.Backing > 0 && s.Backing >= s.Waiting:
 		return Alarm{Kind: Backoff,
 			Words: fmt.Sprintf("%s left alone after failures or at their wish%s", are(s.Backing, hosts), next),
-			Do:    "wait, or stop the crawl and go on with a lower --max-backoff; kumo hosts -o FOLDER lists them"}
+			Do:    "wait, or stop the crawl and go on with a lower --max-backoff; " + s.hosts() + " lists them"}
 	case s.HasNext && s.Next.Delay >= After/2:
 		return Alarm{Kind: Delay, Words: fmt.Sprintf("%s left, at one request every %s (%s)%s", are(hosts, 0),
 			stats.Span(s.Next.Delay), s.Next.Why, next),
@@ -164,7 +175,7 @@ func judgeHosts(s *Snapshot) Alarm {
 	case s.HasNext && s.Next.In > After:
 		return Alarm{Kind: Delay, Words: fmt.Sprintf("%s for their time (%s)%s",
 			stats.Count(hosts, "hosts")+stats.Either(hosts, " waits", " wait"), s.Next.Why, next),
-			Do: "wait; kumo hosts -o FOLDER says what each waits for"}
+			Do: "wait; " + s.hosts() + " says what each waits for"}
 	}
 	return Alarm{}
 }

@@ -44,7 +44,10 @@ func TestJudge(t *testing.T) {
 			Next: Next{Host: "a.test"}}, Workers, "where a checkpoint is being written", "--memory"},
 		"all fails": {Snapshot{Quiet: quiet, URLs: 7, Waiting: 4, HasNext: true, Failures: failed("reset", 12),
 			Failure: "connection reset", Next: Next{Host: "a.test"}}, Failures,
-			"13 attempts have failed since, most of them by reset (connection reset)", "kumo check"},
+			"13 attempts have failed since, most of them by reset (connection reset)", "kumo hosts -o FOLDER"},
+		"one fails": {Snapshot{Quiet: quiet, URLs: 1, Waiting: 1, HasNext: true, Folder: "my crawl", Next: Next{Host: "a.test"},
+			Failures: map[string]int64{"reset": 1}, Failure: "connection reset"}, Failures,
+			"1 attempt has failed since, by reset (connection reset)", "kumo hosts -o 'my crawl' lists"},
 	} {
 		a := Judge(&c.s)
 		if a.Kind != c.kind || !strings.Contains(a.Words, c.words) || !strings.Contains(a.Do, c.do) {

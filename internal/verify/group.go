@@ -19,6 +19,8 @@ type group struct {
 	visited   bool // otherwise than for its rules
 	answered  fact // the last visit with an answer of a status
 	again     bool // it was not the first
+	fetched   bool // a visit had status 200
+	body      digest
 	noted     bool // a visit began when the database says that the last one did
 	skipped   bool
 	aside     bool

@@ -82,6 +82,9 @@ func (g *group) visit(f *fact) {
 		if g.again = g.answered.Status > 0; f.Time >= g.answered.Time {
 			g.answered = *f
 		}
+		if f.Status == http.StatusOK {
+			g.fetched, g.body = true, f.Digest
+		}
 	}
 	if g.entry != nil && g.entry.Fetched.Unix() == time.UnixMicro(f.Time).Unix() {
 		g.noted = true
@@ -192,10 +195,19 @@ func (g *group) judgeCapture(c *capture) {
 // is, too; what an error says of a page that was there before is nothing.
 func (g *group) remembered(e *seen.Entry) bool {
 	last := &g.answered
-	if last.Status == http.StatusNotModified && g.again {
+	switch {
+	case g.unmodified():
 		return e.Status == http.StatusOK && e.Digest == last.Digest
+	case g.v.Shared && last.Status == http.StatusNotModified && e.Status == http.StatusOK: // another node fetched the page
+		return e.Digest == last.Digest
 	}
 	return e.Status == last.Status && (e.Digest == last.Digest || g.again && last.Status >= 400)
+}
+
+// unmodified reports whether the last visit found the page as it was: a server that says so unasked has a digest of its
+// own.
+func (g *group) unmodified() bool {
+	return g.answered.Status == http.StatusNotModified && g.fetched && g.answered.Digest == g.body
 }
 
 // away reports whether the URL's host has gone to another node since the URL was taken in, with all that waits.
@@ -223,9 +235,12 @@ func (g *group) judgeEntry() {
 		g.fault(checkSeen, name, -1, "it was fetched at %v, says the URL database, but crawl.log has no visit then",
 			e.Fetched)
 	case g.answered.Status > 0 && !g.remembered(e):
-		g.fault(checkSeen, name, -1, "crawl.log at byte %d has status %d and sha1:%v, the URL database %d and sha1:%v",
-			g.answered.At,
-			g.answered.Status, g.answered.Digest, e.Status, digest(e.Digest))
+		left := ""
+		if g.unmodified() {
+			left = " (the page is as it was, with status 200)"
+		}
+		g.fault(checkSeen, name, -1, "crawl.log at byte %d has status %d%s and sha1:%v, the URL database %d and sha1:%v",
+			g.answered.At, g.answered.Status, left, g.answered.Digest, e.Status, digest(e.Digest))
 	case e.State == seen.Known && !fetched && !g.waits && !g.skipped && !g.undecided && g.v.Shared:
 		if !g.away() {
 			g.v.note(Fault{Check: checkURLs, File: name, Offset: -1, URL: g.url,

@@ -534,3 +534,38 @@ func TestLittleMemoryFindsTheSame(t *testing.T) {
 		t.Errorf("with little memory %v, with much %v", little, much)
 	}
 }
+
+// What a page has that is as it was is said of it where the database has something else.
+func TestAPageAsItWasKeepsItsStatus(t *testing.T) {
+	page, own := digest{1}, digest{2}
+	visit := func(status int, d digest) *fact {
+		return &fact{File: -1, Time: int64(status), Status: status, Digest: d}
+	}
+	for _, c := range []struct {
+		about  string
+		visits []*fact
+		status int
+		digest digest
+		want   string
+	}{
+		{"as it was", []*fact{visit(200, page), visit(304, page)}, 200, page, ""},
+		{"as it was, and lost", []*fact{visit(200, page), visit(304, page)}, 304, page,
+			"status 304 (the page is as it was, with status 200)"},
+		{"said unasked", []*fact{visit(304, own), visit(304, own)}, 304, own, ""},
+		{"said unasked of a page", []*fact{visit(200, page), visit(304, own)}, 304, own, ""},
+		{"said unasked, and lost", []*fact{visit(200, page), visit(304, own)}, 200, page, "status 304 and"},
+	} {
+		var faults []Fault
+		v := &verifier{checks: map[string]*Check{checkSeen: {}, checkLog: {}}}
+		v.cfg.Fault = func(x Fault) { faults = append(faults, x) }
+		g := &group{v: v, url: origin + "/", noted: true}
+		g.entry = &seen.Entry{Meta: seen.Meta{Fetched: testTime, Status: c.status, Digest: c.digest}}
+		for _, f := range c.visits {
+			g.visit(f)
+		}
+		g.judgeEntry()
+		if got := fmt.Sprint(faults); len(faults) > 0 != (c.want != "") || !strings.Contains(got, c.want) {
+			t.Errorf("%s: %s", c.about, got)
+		}
+	}
+}

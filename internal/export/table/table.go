@@ -3,6 +3,8 @@
 //
 // What a row has is said in package row. What does not apply is not there in JSON, and empty in CSV.
 //
+// A robots.txt that was fetched for its rules is no page, and has no row: the file of this name at a host's root.
+//
 // In CSV a text that a spreadsheet would take for a formula has a ' before it.
 package table
 
@@ -20,6 +22,7 @@ import (
 	"kumo/internal/export/row"
 	"kumo/internal/export/target"
 	"kumo/internal/parse"
+	"kumo/internal/weburl"
 )
 
 // A Form is how rows are written.
@@ -107,9 +110,20 @@ func (e *Exporter) Prepare() export.Prepare {
 
 // Write writes a URL's row. One whose record cannot be read has what is known without it.
 func (e *Exporter) Write(_ context.Context, p *export.Page) error {
+	if isRules(p.URL) {
+		return nil
+	}
 	r := p.Prepared.(*row.Row)
 	e.report.Add(p, parse.IsHTML(p.Type), r.Truncated != "", r.Unreadable)
 	return e.row(r)
+}
+
+func isRules(url string) bool {
+	if !strings.HasSuffix(url, "/robots.txt") {
+		return false
+	}
+	u, err := weburl.Parse(url)
+	return err == nil && u.Path() == "/robots.txt"
 }
 
 // Finish makes the file appear.

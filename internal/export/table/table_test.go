@@ -77,3 +77,15 @@ func TestJSONL(t *testing.T) {
 		t.Error(lines[2])
 	}
 }
+
+// A table has the rows of pages.jsonl, in which a robots.txt has no line.
+func TestRulesAreNoPage(t *testing.T) {
+	more := append([]exporttest.Visit{{URL: "http://a.test/robots.txt", Body: "User-agent: *"},
+		{URL: "http://a.test/docs/robots.txt", Body: "a page"}}, visits...)
+	for _, form := range []Form{CSV, JSONL} {
+		text := table(t, form, more...)
+		if strings.Contains(text, "http://a.test/robots.txt") || !strings.Contains(text, "http://a.test/docs/robots.txt") {
+			t.Errorf("%s has\n%s", form, text)
+		}
+	}
+}

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// flagError says what is wrong with a flag as it was typed.
+func flagError(cmd *cobra.Command, err error) error {
+	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok || unknown.GetSpecifiedShortnames() != "" {
+		return usageError(cmd, plainly(err))
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	})
+	if near := nearest(unknown.GetSpecifiedName(), names); near != "" {
+		err = fmt.Errorf("%w; did you mean --%s?", err, near)
+	}
+	return usageError(cmd, err)
+}
+
+// plainly says of a flag's value that is no number what is wanted, for which the library has words of its own.
+func plainly(err error) error {
+	invalid, is := errors.AsType[*pflag.InvalidValueError](err)
+	number, of := errors.AsType[*strconv.NumError](err)
+	if !is || !of {
+		return err
+	}
+	wanted := "a whole number"
+	switch invalid.GetFlag().Value.Type() {
+	case "bool":
+		wanted = "true or false"
+	case "float64":
+		wanted = "a number"
+	}
+	if errors.Is(number, strconv.ErrRange) {
+		wanted += " that is not as large"
+	}
+	return fmt.Errorf("--%s is %q: %s is wanted", invalid.GetFlag().Name, invalid.GetValue(), wanted)
+}
