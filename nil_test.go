@@ -31,7 +31,7 @@ func TestNothingInPlaceOfSomethingIsRefused(t *testing.T) {
 	if err := c.Run(t.Context(), s.URL); err == nil || !strings.Contains(err.Error(), `OnRequest: header field "Te": `) {
 		t.Errorf("%v; want that the field is named", err)
 	}
-	if err := kumo.New().Run(nil, "http://127.0.0.1:1/"); err == nil || !strings.Contains(err.Error(), "context is nil") { //nolint:staticcheck
+	if err := kumo.New().Run(nil, "http://127.0.0.1:1/"); err == nil || !strings.Contains(err.Error(), "context is nil") { //nolint:staticcheck // that is what is tested
 		t.Errorf("%v; want that the context is nil", err)
 	}
 }

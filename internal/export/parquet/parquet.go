@@ -194,6 +194,9 @@ func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 // Write writes a page's rows.
 func (e *Exporter) Write(_ context.Context, p *export.Page) error {
+	if row.IsRules(p.URL) {
+		return nil
+	}
 	r := p.Prepared.(*rows)
 	e.report.Add(p, parse.IsHTML(p.Type), r.Truncated != "", r.Unreadable)
 	pg := Page{valid(r.URL), valid(r.Host), int32(r.Status), r.Time, r.Type, r.Charset, r.Lang, r.Title, r.H1, r.Description, r.Canonical,

@@ -150,3 +150,12 @@ func resolve(url, ref string) string {
 	}
 	return to.String()
 }
+
+// IsRules reports whether a URL is that of a host's robots.txt, which was fetched for its rules and is no page.
+func IsRules(url string) bool {
+	if !strings.HasSuffix(url, "/robots.txt") {
+		return false
+	}
+	u, err := weburl.Parse(url)
+	return err == nil && u.Path() == "/robots.txt"
+}

@@ -22,7 +22,6 @@ import (
 	"kumo/internal/export/row"
 	"kumo/internal/export/target"
 	"kumo/internal/parse"
-	"kumo/internal/weburl"
 )
 
 // A Form is how rows are written.
@@ -110,20 +109,12 @@ func (e *Exporter) Prepare() export.Prepare {
 
 // Write writes a URL's row. One whose record cannot be read has what is known without it.
 func (e *Exporter) Write(_ context.Context, p *export.Page) error {
-	if isRules(p.URL) {
+	if row.IsRules(p.URL) {
 		return nil
 	}
 	r := p.Prepared.(*row.Row)
 	e.report.Add(p, parse.IsHTML(p.Type), r.Truncated != "", r.Unreadable)
 	return e.row(r)
-}
-
-func isRules(url string) bool {
-	if !strings.HasSuffix(url, "/robots.txt") {
-		return false
-	}
-	u, err := weburl.Parse(url)
-	return err == nil && u.Path() == "/robots.txt"
 }
 
 // Finish makes the file appear.

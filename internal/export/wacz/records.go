@@ -209,8 +209,9 @@ func (c *copier) copy(rec *warc.Record) (err error) {
 
 // pass goes behind what the index says of the record at a place: what it says of that is kept as moved makes it.
 func (c *copier) pass(at int64, moved func(*warc.IndexLine)) error {
-	for file := c.from; c.entries.key != ""; {
-		if file, _, _ = strings.Cut(c.entries.key, "\x00"); file > c.from || file == c.from && c.entries.x.Offset > at {
+	for c.entries.key != "" {
+		file, _, _ := strings.Cut(c.entries.key, "\x00")
+		if file > c.from || file == c.from && c.entries.x.Offset > at {
 			return nil
 		}
 		if file == c.from && c.entries.x.Offset == at && moved != nil {

@@ -270,12 +270,12 @@ func IsOurs(name string) bool {
 	if err != nil {
 		return false
 	}
-	defer z.Close()
+	defer z.Close() //nolint:errcheck // it was only read
 	in, err := z.Open("datapackage.json")
 	if err != nil {
 		return false
 	}
-	defer in.Close()
+	defer in.Close() //nolint:errcheck // likewise
 	text, err := io.ReadAll(io.LimitReader(in, 64<<20))
 	var d description
 	return err == nil && json.NewDecoder(bytes.NewReader(text)).Decode(&d) == nil && d.Software == Software
