@@ -6,7 +6,7 @@
 // fields it says itself ([parse.Parser.Rewrite]). A URL that redirects has a small page that leads on. Errors have no
 // file, nor has robots.txt.
 //
-// Which name a file has follows from its URL and its media type (names.go), and from which others there are: so all
+// Which name a file has follows from its URL and its media type (package names), and from which others there are: so all
 // URLs are told beforehand, and a URL costs some 20 bytes of memory, one that redirects some hundred more.
 package site
 
@@ -25,6 +25,7 @@ import (
 
 	"kumo/internal/export"
 	"kumo/internal/export/captures"
+	"kumo/internal/export/names"
 	"kumo/internal/export/target"
 	"kumo/internal/extsort"
 	"kumo/internal/mime"
@@ -39,8 +40,6 @@ type Config struct {
 	Start []string     // the URLs to begin with, as the crawl has them
 	Temp  string       // where it is sorted what does not fit into memory; default the system's folder for that
 }
-
-const startName = "index.html" // the page that leads to where to begin
 
 var _ export.Planner = (*Exporter)(nil)
 
@@ -123,9 +122,9 @@ const (
 // name notes what a URL's file would be called.
 func (e *Exporter) name(u weburl.URL, rank byte, mediaType string) error {
 	// A folder's files are to be next to its name.
-	key := []byte(strings.ReplaceAll(folded(nameOf(u, mediaType)), "/", "\x01"))
+	key := []byte(strings.ReplaceAll(names.Folded(names.Of(u, mediaType)), "/", "\x01"))
 	key = append(append(key, 0, rank), u.String()...)
-	return e.names.Add(0, key, []byte{typeNumbers[mediaType]})
+	return e.names.Add(0, key, []byte{names.TypeNumbers[mediaType]})
 }
 
 // hasFile reports whether an answer is something to look at.
@@ -136,7 +135,7 @@ func hasFile(status int) bool {
 // typeOf is the media type of a page by the name that is known; where none is declared, by how it begins.
 func (e *Exporter) typeOf(p *export.Page) (string, error) {
 	if p.Type != "" {
-		return known(p.Type), nil
+		return names.Type(p.Type), nil
 	}
 	resp, err := p.Answer()
 	if export.IsUnreadable(err) {
@@ -145,7 +144,7 @@ func (e *Exporter) typeOf(p *export.Page) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return known(mime.Sniff(resp.Body, "", false).Essence()), nil
+	return names.Type(mime.Sniff(resp.Body, "", false).Essence()), nil
 }
 
 // Planned gives each file its name.
@@ -156,7 +155,7 @@ func (e *Exporter) Planned(ctx context.Context) error {
 			return err
 		}
 		defer func() { err = errors.Join(err, sorted.Close()) }()
-		if err := add(startName); err != nil {
+		if err := add(names.Start); err != nil {
 			return err
 		}
 		var first, next file // first has the name if that is no folder's
@@ -223,15 +222,17 @@ func (e *Exporter) fileName(url string, entry uint8) string {
 	if err != nil {
 		return "" // Plan has seen to it
 	}
-	name := nameOf(u, typeNames[entry>>1])
+	name := names.Of(u, names.Types[entry>>1])
 	if entry&1 != 0 {
-		name = apart(name, url)
+		name = names.Apart(name, url)
 	}
 	return name
 }
 
 // moveName is the name of the small page of a URL that redirects.
-func (e *Exporter) moveName(url string) string { return e.fileName(url, typeNumbers["text/html"]<<1) }
+func (e *Exporter) moveName(url string) string {
+	return e.fileName(url, names.TypeNumbers["text/html"]<<1)
+}
 
 const mostHops = 20 // redirects in a row
 
@@ -285,7 +286,7 @@ func (e *Exporter) Write(_ context.Context, p *export.Page) error {
 	if resp.Truncated != page.Whole {
 		e.report.Cutoff++
 	}
-	name, mediaType := e.fileName(p.URL, entry), typeNames[entry>>1]
+	name, mediaType := e.fileName(p.URL, entry), names.Types[entry>>1]
 	if parse.IsHTML(mediaType) {
 		e.report.Pages++
 	}
@@ -314,9 +315,9 @@ func (e *Exporter) refer(from string) parse.Refer {
 			return url, true
 		}
 		if i := strings.IndexByte(url, '#'); i >= 0 {
-			return relative(from, name) + url[i:], true
+			return names.Relative(from, name) + url[i:], true
 		}
-		return relative(from, name), true
+		return names.Relative(from, name), true
 	}
 }
 
@@ -368,7 +369,7 @@ func (e *Exporter) Finish(_ context.Context, r *export.Report) error {
 		}
 		found++
 		only = url
-		links = append(links, linkLine(e.linkTo(startName, u), url)...)
+		links = append(links, linkLine(e.linkTo(names.Start, u), url)...)
 	}
 	r.Take(&e.report)
 	if e.elsewhere > 0 {
@@ -376,15 +377,15 @@ func (e *Exporter) Finish(_ context.Context, r *export.Report) error {
 			"the crawl has them not", e.elsewhere))
 	}
 	if found == 0 {
-		return e.to.Forget(startName)
+		return e.to.Forget(names.Start)
 	}
-	r.Open = startName
+	r.Open = names.Start
 	if found == 1 {
 		u, err := weburl.Parse(only)
 		if err != nil {
 			return err
 		}
-		return e.to.Put(startName, movePage(only, e.linkTo(startName, u), true))
+		return e.to.Put(names.Start, movePage(only, e.linkTo(names.Start, u), true))
 	}
-	return e.to.Put(startName, append([]byte(pageHead+"<title>Where to begin</title>\n"), links...))
+	return e.to.Put(names.Start, append([]byte(pageHead+"<title>Where to begin</title>\n"), links...))
 }

@@ -1,4 +1,9 @@
-package site
+// Package names gives URLs the names of files, which any file system takes.
+//
+// Names follow URLs: HOST/PATH, a port behind a +, a query behind an @. What some file system does not take, or takes for
+// something else, is percent-encoded in them, or cut; what is then not told apart any more, even by one that does not
+// know upper case from lower, has a hash of its URL behind a ~.
+package names
 
 import (
 	"crypto/sha256"
@@ -15,20 +20,20 @@ import (
 	"kumo/internal/weburl"
 )
 
-// Names of files follow URLs: HOST/PATH, a port behind a +, a query behind an @. What some file system does not take,
-// or takes for something else, is percent-encoded in them, or cut; what is then not told apart any more, even by one
-// that does not know upper case from lower, has a hash of its URL behind a ~.
+// Start is the page that leads to where to begin: no host has its name.
+const Start = "index.html"
+
 const (
 	maxName = 180 // bytes of a file's or folder's name; file systems take 255
 	maxPath = 220 // bytes of a name with its folders; some take 260 with those around
 	index   = "index"
 )
 
-// nameOf is the name of a URL's file, of a known media type or "", before others are compared with it.
-func nameOf(u weburl.URL, mediaType string) string {
+// Of is the name of a URL's file, of a known media type or "", before others are compared with it.
+func Of(u weburl.URL, mediaType string) string {
 	segments := strings.Split(strings.TrimPrefix(u.Path(), "/"), "/")
 	last := len(segments) - 1
-	parts := []string{hostName(u)}
+	parts := []string{Host(u)}
 	for _, s := range segments[:last] {
 		parts = append(parts, limited(component(s), ""))
 	}
@@ -41,13 +46,13 @@ func nameOf(u weburl.URL, mediaType string) string {
 	return name
 }
 
-// hostName is the name of a host's folder.
-func hostName(u weburl.URL) string {
+// Host is the name of a host's folder.
+func Host(u weburl.URL) string {
 	name := component(u.Hostname())
 	if port := u.Port(); port != "" {
 		name += "+" + port
 	}
-	if strings.HasPrefix(name, ".") || name == startName {
+	if strings.HasPrefix(name, ".") || name == Start {
 		name = escaped(name[:1]) + name[1:]
 	}
 	return limited(name, "")
@@ -189,14 +194,14 @@ func hashOf(text string) string {
 	return lowerBase32.EncodeToString(sum[:10])[:10]
 }
 
-// apart is the name with a hash of its URL.
-func apart(name, url string) string {
+// Apart is the name with a hash of its URL.
+func Apart(name, url string) string {
 	ext := extensionOf(path.Base(name))
 	return name[:len(name)-len(ext)] + "~" + hashOf(url) + ext
 }
 
-// folded is what a file system that does not know upper from lower case tells names by.
-func folded(name string) string { return norm.NFC.String(cases.Fold().String(name)) }
+// Folded is what a file system that does not know upper from lower case tells names by.
+func Folded(name string) string { return norm.NFC.String(cases.Fold().String(name)) }
 
 // escapePath is a name as a relative URL.
 func escapePath(name string) string {
@@ -213,8 +218,8 @@ func escapePath(name string) string {
 	return b.String()
 }
 
-// relative is the way from one file to another, as a URL.
-func relative(from, to string) string {
+// Relative is the way from one file to another, as a URL.
+func Relative(from, to string) string {
 	f, t := strings.Split(from, "/"), strings.Split(to, "/")
 	same := 0
 	for same < len(f)-1 && same < len(t)-1 && f[same] == t[same] {

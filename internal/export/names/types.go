@@ -1,4 +1,4 @@
-package site
+package names
 
 import "strings"
 
@@ -84,8 +84,8 @@ var aliases = map[string]string{
 	"application/x-pdf":            "application/pdf",
 }
 
-// typeNames are the media types by the numbers that a plan has for them; 0 is any other.
-var typeNames = func() []string {
+// Types are the media types by the numbers that a plan has for them; 0 is any other.
+var Types = func() []string {
 	all := []string{""}
 	for t := range extensions {
 		all = append(all, t)
@@ -93,9 +93,9 @@ var typeNames = func() []string {
 	return all
 }()
 
-var typeNumbers = func() map[string]uint8 {
+var TypeNumbers = func() map[string]uint8 {
 	numbers := map[string]uint8{}
-	for n, t := range typeNames {
+	for n, t := range Types {
 		numbers[t] = uint8(n)
 	}
 	return numbers
@@ -112,8 +112,8 @@ var typesOf = func() map[string][]string {
 	return all
 }()
 
-// known is a media type by the name that is used here; "" for others.
-func known(mediaType string) string {
+// Type is a media type by the name that is used here; "" for others.
+func Type(mediaType string) string {
 	if to, ok := aliases[mediaType]; ok {
 		mediaType = to
 	}

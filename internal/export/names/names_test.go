@@ -1,4 +1,4 @@
-package site
+package names
 
 import (
 	"path"
@@ -50,7 +50,7 @@ func TestNames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := nameOf(u, c.mediaType); got != c.want {
+		if got := Of(u, c.mediaType); got != c.want {
 			t.Errorf("%s as %s: %s, want %s", c.url, c.mediaType, got, c.want)
 		}
 	}
@@ -61,7 +61,7 @@ func TestRelative(t *testing.T) {
 		{"a/b/c.html", "a/b/d.html", "d.html"}, {"a/b/c.html", "a/b/c.html", "c.html"}, {"a/b/c.html", "a/x y.html", "../x%20y.html"},
 		{"a/c.html", "b/é#?%.html", "../b/%C3%A9%23%3F%25.html"}, {"index.html", "a/b,c.html", "a/b%2Cc.html"}, {"a/b", "a/b/c", "b/c"},
 	} {
-		if got := relative(c[0], c[1]); got != c[2] {
+		if got := Relative(c[0], c[1]); got != c[2] {
 			t.Errorf("from %s to %s: %s, want %s", c[0], c[1], got, c[2])
 		}
 	}
@@ -80,8 +80,8 @@ func FuzzNames(f *testing.F) {
 		if err != nil || !u.Web() {
 			t.Skip()
 		}
-		name := nameOf(u, typeNames[int(mediaType)%len(typeNames)])
-		for _, name := range []string{name, apart(name, url)} {
+		name := Of(u, Types[int(mediaType)%len(Types)])
+		for _, name := range []string{name, Apart(name, url)} {
 			if !filepath.IsLocal(name) || path.Clean(name) != name || !harmless.MatchString(name) || !utf8.ValidString(name) || !norm.NFC.IsNormalString(name) {
 				t.Errorf("%q is called %q", url, name)
 			}
