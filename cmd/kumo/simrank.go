@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"kumo/internal/export/links"
 	"kumo/internal/sim/experiments"
 )
 
@@ -36,6 +38,8 @@ The graph is a made-up web of --pages pages, or read from a file, plain or compr
   numbered   the first line says how many pages there are; each that follows has the numbers, from 0, of those to which
              the next page links
 
+or from the folder that kumo export --to links has filled: the graph of what a crawl has.
+
 Hosts are those of URLs; where pages have numbers, --host-pages of them in a row are a host. Where hosts are not known,
 only one queue is tried. Two crawls run at a time; a million pages take some 400 MB and, on two processors, half a
 minute.
@@ -51,6 +55,7 @@ The same flags give the same bytes. docs/decisions/rank.md has the results.`
 const simRankExample = `  kumo sim rank                              # a made-up web of a million pages
   kumo sim rank --pages 100000 --out rank    # a smaller one; tables as CSV, and pictures as SVG
   kumo sim rank --graph links.txt.zst --top 1000
+  kumo export --to links crawls/example.com links && kumo sim rank --graph links
   kumo sim rank --graph uk.graph-txt.gz --host-pages 100 --orders pagerank,breadth
   kumo sim rank --nodes 1,4,16               # nodes that rank their own hosts' URLs, beside one PageRank`
 
@@ -70,7 +75,7 @@ func simRank() *cobra.Command {
 	cmd := &cobra.Command{Use: "rank", Short: "Compare orders in which what waits is fetched", Long: simRankLong,
 		Example: simRankExample, Args: cobra.NoArgs}
 	f := cmd.Flags()
-	f.StringVar(&s.graph, "graph", "", "read the graph from `FILE`; -: from standard input")
+	f.StringVar(&s.graph, "graph", "", "read the graph from `FILE`, or of an export's folder; -: from standard input")
 	f.IntVar(&s.made.Pages, "pages", s.made.Pages, "make up a web of `N` pages")
 	f.Float64Var(&s.made.BySize, "by-size", s.made.BySize, "let this `SHARE` of its links to other hosts lead to any "+
 		"page's host, so that large hosts are linked to more")
@@ -149,6 +154,9 @@ func (s *rankSim) read(stdin io.Reader) (*experiments.Graph, error) {
 		s.made.Seed = s.rank.Seed
 		return s.made.Graph(), nil
 	}
+	if info, err := os.Stat(s.graph); err == nil && info.IsDir() {
+		return s.readExport()
+	}
 	from := stdin
 	if s.graph != "-" {
 		f, err := os.Open(s.graph)
@@ -159,6 +167,25 @@ func (s *rankSim) read(stdin io.Reader) (*experiments.Graph, error) {
 		from = f
 	}
 	g, err := experiments.ReadGraph(from, s.hostPages)
+	if err != nil {
+		return nil, fmt.Errorf("--graph %s: %w", s.graph, err)
+	}
+	return g, nil
+}
+
+// readExport reads what kumo export --to links has written.
+func (s *rankSim) readExport() (_ *experiments.Graph, err error) {
+	if s.hostPages > 0 {
+		return nil, usagef("--host-pages says nothing of %s, whose pages have URLs", s.graph)
+	}
+	var lists [2]*os.File
+	for n, name := range []string{links.Nodes, links.Edges} {
+		if lists[n], err = os.Open(filepath.Join(s.graph, name)); err != nil {
+			return nil, fmt.Errorf("--graph: %s is a folder, but not of kumo export --to links: %w", s.graph, err)
+		}
+		defer lists[n].Close()
+	}
+	g, err := experiments.ReadNumbered(lists[0], lists[1])
 	if err != nil {
 		return nil, fmt.Errorf("--graph %s: %w", s.graph, err)
 	}

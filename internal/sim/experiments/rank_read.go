@@ -37,6 +37,62 @@ func ReadGraph(from io.Reader, hostPages int) (*Graph, error) {
 	return p.graph()
 }
 
+// ReadNumbered reads a graph of two lists: nodes, a line with a number, from 0 on, and a URL for each page, and edges, a
+// line with the numbers of a page and of one that it links to.
+func ReadNumbered(nodes, edges io.Reader) (*Graph, error) {
+	p := graphReader{hosts: map[string]uint32{}}
+	err := p.eachPair(nodes, "nodes", func(number, url string) error {
+		if n, err := strconv.Atoi(number); err != nil || n != len(p.hostOf) {
+			return fmt.Errorf("its number is %.20q, and %d was to come", number, len(p.hostOf))
+		}
+		if len(p.hostOf) == mostPages {
+			return fmt.Errorf("up to %d pages are possible", mostPages)
+		}
+		p.hostOf = append(p.hostOf, p.host(url))
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = p.eachPair(edges, "edges", func(from, to string) error {
+		for _, field := range []string{from, to} {
+			if n, err := strconv.Atoi(field); err != nil || n < 0 || n >= len(p.hostOf) {
+				return fmt.Errorf("%.20q is no node from 0 to %d", field, len(p.hostOf)-1)
+			}
+		}
+		u, _ := strconv.Atoi(from)
+		v, _ := strconv.Atoi(to)
+		p.link(rank.ID(u), rank.ID(v))
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return p.graph()
+}
+
+// eachPair calls f with the two fields of each line.
+func (p *graphReader) eachPair(from io.Reader, what string, f func(a, b string) error) error {
+	lines := bufio.NewScanner(from)
+	lines.Buffer(make([]byte, 64<<10), mostLine)
+	n := 0
+	for lines.Scan() {
+		n++
+		a, b, is := strings.Cut(lines.Text(), "\t")
+		err := errors.New("it has not two fields with a tab between them")
+		if is {
+			err = f(a, b)
+		}
+		if err != nil {
+			return fmt.Errorf("line %d of the %s: %w", n, what, err)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("line %d of the %s: %w", n+1, what, err)
+	}
+	return nil
+}
+
 func inflated(r *bufio.Reader) (io.Reader, func(), error) {
 	head, _ := r.Peek(4) // what is shorter is no archive
 	switch {
@@ -175,7 +231,7 @@ func (p *graphReader) graph() (*Graph, error) {
 	if len(p.from) == 0 {
 		return nil, errNoLinks
 	}
-	n := max(p.numbered, len(p.numbers))
+	n := max(p.numbered, len(p.hostOf))
 	if n > mostPages {
 		return nil, fmt.Errorf("the graph has %d pages, and up to %d are possible", n, mostPages)
 	}

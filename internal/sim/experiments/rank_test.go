@@ -240,3 +240,36 @@ func TestBreadthFirst(t *testing.T) {
 		t.Errorf("%d pages, %d deep: %v", len(c.pages), last, err)
 	}
 }
+
+// TestReadNumbered: a graph of two lists is the same as one of URLs.
+func TestReadNumbered(t *testing.T) {
+	g, err := ReadNumbered(strings.NewReader("0\thttp://a.test/\n1\thttp://a.test/x\n2\thttp://b.test/\n"), strings.NewReader("0\t1\n0\t2\n2\t0\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := ReadGraph(strings.NewReader("http://a.test/ http://a.test/x http://b.test/\nhttp://b.test/ http://a.test/\n"), 0)
+	if err != nil || !reflect.DeepEqual(g, want) {
+		t.Errorf("%+v, want %+v (%v)", g, want, err)
+	}
+	for _, bad := range []struct{ nodes, edges, want string }{
+		{"1\thttp://a.test/\n", "", `line 1 of the nodes: its number is "1", and 0 was to come`},
+		{"0 http://a.test/\n", "", "line 1 of the nodes: it has not two fields"},
+		{"0\thttp://a.test/\n", "0\t1\n", `line 1 of the edges: "1" is no node from 0 to 0`},
+		{"0\thttp://a.test/\n", "0\t0\n-1\t0\n", `line 2 of the edges: "-1" is no node`},
+		{"0\thttp://a.test/\n", "", "the graph has no links"},
+	} {
+		if _, err := ReadNumbered(strings.NewReader(bad.nodes), strings.NewReader(bad.edges)); err == nil || !strings.Contains(err.Error(), bad.want) {
+			t.Errorf("%+v: %v", bad, err)
+		}
+	}
+}
+
+func FuzzReadNumbered(f *testing.F) {
+	f.Add("0\thttp://a.test/\n1\thttp://b.test/\n", "0\t1\n1\t0\n")
+	f.Fuzz(func(t *testing.T, nodes, edges string) {
+		g, err := ReadNumbered(strings.NewReader(nodes), strings.NewReader(edges))
+		if err == nil && g.Pages() != strings.Count(strings.TrimSuffix(nodes, "\n"), "\n")+1 {
+			t.Errorf("%d pages of %q", g.Pages(), nodes)
+		}
+	})
+}

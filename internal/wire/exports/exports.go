@@ -18,8 +18,11 @@ import (
 	"kumo/internal/advice"
 	"kumo/internal/export"
 	"kumo/internal/export/captures"
+	"kumo/internal/export/cdxj"
+	"kumo/internal/export/links"
 	"kumo/internal/export/parquet"
 	"kumo/internal/export/site"
+	"kumo/internal/export/sitemap"
 	"kumo/internal/export/table"
 	"kumo/internal/export/target"
 	"kumo/internal/export/wacz"
@@ -38,7 +41,7 @@ type Export struct {
 }
 
 // Forms are the names of what can be made of a crawl.
-func Forms() []string { return []string{"site", "jsonl", "csv", "parquet", "wacz"} }
+func Forms() []string { return []string{"site", "jsonl", "csv", "parquet", "wacz", "links", "cdxj", "sitemap"} }
 
 // ErrForm is a form that is not known.
 var ErrForm = errors.New("no such form")
@@ -139,6 +142,12 @@ func (x *Export) exporter(ctx context.Context, to *target.Folder) (export.Export
 		return parquet.New(ctx, to)
 	case "wacz":
 		return wacz.New(ctx, to, wacz.Config{Start: x.Start, Temp: x.Temp})
+	case "links":
+		return links.New(ctx, to, x.Canon, x.Temp)
+	case "cdxj":
+		return cdxj.New(ctx, to)
+	case "sitemap":
+		return sitemap.New(to, x.Temp, sitemap.Protocol)
 	}
 	return table.New(ctx, to, table.Form(x.Form))
 }
