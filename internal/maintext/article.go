@@ -13,18 +13,20 @@ import (
 const enough = 250
 
 // readArticle fills in the main text, and the headline if the head did not say it. A text that the head has is taken
-// where the page shows less, as one does that scripts fill.
-func (t *Text) readArticle(doc *html.Node, page string) {
+// where the page shows less, as one does that scripts fill. It returns the tree that the text is of, nil if it is of none.
+func (t *Text) readArticle(doc *html.Node, page string) *html.Node {
 	data := plain(t.Text)
-	t.readBody(doc, page)
+	found := t.readBody(doc, page)
 	if shown := weigh(t.Text); shown < enough && shown < weigh(data) {
 		t.Text = data
+		return nil
 	}
+	return found
 }
 
 // readBody looks for the main text in what a page shows: by the library, and by blocks where the library finds little.
-// It changes the tree.
-func (t *Text) readBody(doc *html.Node, page string) {
+// It changes the tree, and returns the part that was chosen.
+func (t *Text) readBody(doc *html.Node, page string) (chosen *html.Node) {
 	t.Text = ""
 	u, err := url.Parse(page)
 	if err != nil {
@@ -40,6 +42,7 @@ func (t *Text) readBody(doc *html.Node, page string) {
 			removeLinkLists(r.Node)
 		}
 		t.Text = render(r.Node, doc)
+		chosen = r.Node
 		if t.Headline == "" {
 			t.Headline = respace(collapse(r.Title(), maxField), t.Title)
 		}
@@ -52,8 +55,9 @@ func (t *Text) readBody(doc *html.Node, page string) {
 	own := blocks(doc)
 	found, other := weigh(t.Text), weigh(own)
 	if found < enough && found < other || 2*found < other {
-		t.Text = own
+		t.Text, chosen = own, doc
 	}
+	return chosen
 }
 
 // leastArticle is how many characters the library wants of an article before it looks again, less strictly.

@@ -74,14 +74,24 @@ func Extract(body []byte, url string) (Text, error) {
 	return extract(body, url, time.Now())
 }
 
+// ExtractMarkdown is Extract with the main text in Markdown (CommonMark, and tables as GitHub has them): headings, lists,
+// quotes, tables, code, links, emphasis, and images by their URLs. What in the page's words would be markup is escaped.
+func ExtractMarkdown(body []byte, url string) (Text, error) {
+	return read(body, url, time.Now(), true)
+}
+
 // extract takes the time because no page was published after it was read.
-func extract(body []byte, url string, now time.Time) (t Text, err error) {
+func extract(body []byte, url string, now time.Time) (Text, error) {
+	return read(body, url, now, false)
+}
+
+func read(body []byte, url string, now time.Time, markup bool) (t Text, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("main text of %q: %w: %v", url, ErrPanic, p)
 		}
 	}()
-	small, tooLarge := thin(body)
+	small, tooLarge := thin(body, markup)
 	doc, err := html.Parse(small)
 	if err != nil {
 		return t, fmt.Errorf("main text of %q: %w", url, err)
@@ -96,7 +106,11 @@ func extract(body []byte, url string, now time.Time) (t Text, err error) {
 	if t.Author == "" {
 		t.Author = findAuthor(doc)
 	}
-	t.readArticle(doc, url)
+	base := baseOf(doc, url)
+	found := t.readArticle(doc, url)
+	if markup {
+		t.Text = markdown(found, t.Text, base)
+	}
 	if tooLarge != nil {
 		return t, fmt.Errorf("main text of %q: %w", url, tooLarge)
 	}

@@ -97,7 +97,7 @@ func TestThin(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, _ := thin([]byte(tt.html))
+			got, _ := thin([]byte(tt.html), false)
 			if diff := cmp.Diff(tt.want, got.String()); diff != "" {
 				t.Error(diff)
 			}

@@ -62,14 +62,16 @@ type thinner struct {
 	deeper  int               // elements open beyond the limit
 	erasing bool              // the next text belongs to an erased tag
 	foreign bool              // inside svg or math
+	markup  bool              // keep what emphasis and images there are, as spans
+	spans   int               // of emphasis, open
 }
 
 // thin gives the part of a page from which a tree is built, in time linear in the body. The error is an ErrTooLarge
 // where that is not all of it.
-func thin(body []byte) (*bytes.Buffer, error) {
+func thin(body []byte, markup bool) (*bytes.Buffer, error) {
 	whole := len(body)
 	body = bytes.ToValidUTF8(body[:min(whole, maxBody)], []byte("\uFFFD"))
-	t := &thinner{tokens: html.NewTokenizer(bytes.NewReader(body)), open: map[atom.Atom]int{}}
+	t := &thinner{tokens: html.NewTokenizer(bytes.NewReader(body)), open: map[atom.Atom]int{}, markup: markup}
 	t.tokens.SetMaxBuf(maxToken)
 	for t.next() {
 		switch {
@@ -121,6 +123,9 @@ func (t *thinner) start(raw []byte) {
 	f := fates[a]
 	switch f {
 	case drop:
+		if t.markup {
+			t.span(a)
+		}
 		return
 	case foreign:
 		t.foreign = true
@@ -164,6 +169,12 @@ func (t *thinner) end(raw []byte) {
 	switch {
 	case t.foreign:
 		t.foreign = f != foreign
+		return
+	case f == drop && t.open[a] > 0:
+		t.open[a]--
+		t.spans--
+		t.tags++
+		t.out.WriteString("</span>")
 		return
 	case f == once && a != atom.Title && a != atom.Head, t.open[a] == 0:
 		return

@@ -41,7 +41,9 @@ type Export struct {
 }
 
 // Forms are the names of what can be made of a crawl.
-func Forms() []string { return []string{"site", "jsonl", "csv", "parquet", "wacz", "links", "cdxj", "sitemap"} }
+func Forms() []string {
+	return []string{"site", "jsonl", "csv", "parquet", "wacz", "links", "cdxj", "sitemap"}
+}
 
 // ErrForm is a form that is not known.
 var ErrForm = errors.New("no such form")

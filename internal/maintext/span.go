@@ -1,0 +1,62 @@
+package maintext
+
+import (
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+// Emphasis and images are spans with these attributes on their way through tree and library: a tree builder does not open
+// a span again in each new paragraph, and to the library it says nothing.
+const (
+	emphasisAttr = "data-kumo-em" // strong or em
+	imageAttr    = "data-kumo-src"
+	altAttr      = "data-kumo-alt"
+
+	imageMark = "\uFDD3" // an image's text, so that it is not taken for empty
+)
+
+const (
+	maxSpans = 16 // of emphasis, open at once: what is left open on a page is not closed later
+	maxPlace = 2 << 10
+)
+
+var emphases = map[atom.Atom]string{atom.B: "strong", atom.Strong: "strong", atom.Em: "em", atom.I: "em"}
+
+// span writes what a tag that goes becomes where markup is wanted.
+func (t *thinner) span(a atom.Atom) {
+	if a == atom.Img {
+		t.image()
+		return
+	}
+	name := emphases[a]
+	if name == "" || t.spans >= maxSpans {
+		return
+	}
+	t.spans++
+	t.open[a]++
+	t.tags++
+	t.out.WriteString("<span " + emphasisAttr + "=" + name + ">")
+}
+
+func (t *thinner) image() {
+	var src, alt string
+	for more := true; more; {
+		var key, val []byte
+		key, val, more = t.tokens.TagAttr()
+		switch string(key) {
+		case "src":
+			src = string(val)
+		case "alt":
+			alt = string(val)
+		}
+	}
+	src = strings.TrimSpace(src)
+	if src == "" || len(src) > maxPlace || strings.HasPrefix(src, "data:") {
+		return
+	}
+	t.tags++
+	t.out.WriteString("<span " + imageAttr + `="` + html.EscapeString(src) + `" ` + altAttr + `="` + html.EscapeString(collapse(alt, maxField)) + `">` +
+		imageMark + "</span>")
+}
