@@ -412,3 +412,14 @@ func printable(s string) string {
 }
 
 func isControl(r rune) bool { return unicode.IsControl(r) && r != '\t' && r != '\n' }
+
+// EscapeMarkdown is a text in a line of Markdown.
+func EscapeMarkdown(text string) string {
+	return strings.TrimRight(escapeHeading(inlineOf([]token{{text: text}}, false)), " ")
+}
+
+// escapeHeading is a line that does not end a heading.
+func escapeHeading(text string) string {
+	rest := strings.TrimRight(text, "#")
+	return rest + strings.Repeat(`\#`, len(text)-len(rest))
+}

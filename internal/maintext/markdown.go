@@ -25,6 +25,12 @@ func markdown(found *html.Node, text string, base *url.URL) string {
 	if found == nil {
 		return joined(lines)
 	}
+	for first := range linesOf(textOfBlocks(found)) {
+		if !strings.HasPrefix(text+"\n", first+"\n") {
+			m.skip = first // the heading that was taken out; another line may say the same
+		}
+		break
+	}
 	return joined(m.blocks(found, nil))
 }
 
@@ -48,6 +54,7 @@ func baseOf(doc *html.Node, page string) *url.URL {
 // A marker makes Markdown of a tree.
 type marker struct {
 	left map[string]int // lines of the text that are not written yet
+	skip string         // a line that is none of it when it comes first
 	base *url.URL
 }
 
@@ -71,6 +78,10 @@ func joined(blocks []piece) string {
 
 // take reports whether a line is to be written, and that it is.
 func (m *marker) take(line string) bool {
+	if line != "" && line == m.skip {
+		m.skip = ""
+		return false
+	}
 	if m.left[line] == 0 {
 		return false
 	}
@@ -162,10 +173,7 @@ func (m *marker) heading(n *html.Node, all []piece) []piece {
 		if !m.take(plainOf(tokens)) {
 			continue
 		}
-		text := inlineOf(tokens, false)
-		if rest := strings.TrimRight(text, "#"); len(rest) < len(text) { // which would end the heading
-			text = rest + strings.Repeat(`\#`, len(text)-len(rest))
-		}
+		text := escapeHeading(inlineOf(tokens, false))
 		all = append(all, piece{text: strings.Repeat("#", level) + " " + text})
 	}
 	return all

@@ -18,7 +18,7 @@ const (
 )
 
 const (
-	maxSpans = 16 // of emphasis, open at once: what is left open on a page is not closed later
+	maxSpans = 16 // of emphasis, open at once: what a page leaves open stays so
 	maxPlace = 2 << 10
 )
 
@@ -26,6 +26,9 @@ var emphases = map[atom.Atom]string{atom.B: "strong", atom.Strong: "strong", ato
 
 // span writes what a tag that goes becomes where markup is wanted.
 func (t *thinner) span(a atom.Atom) {
+	if t.marks >= maxTags || t.marked >= maxThin {
+		return
+	}
 	if a == atom.Img {
 		t.image()
 		return
@@ -36,8 +39,14 @@ func (t *thinner) span(a atom.Atom) {
 	}
 	t.spans++
 	t.open[a]++
-	t.tags++
-	t.out.WriteString("<span " + emphasisAttr + "=" + name + ">")
+	t.mark("<span " + emphasisAttr + "=" + name + ">")
+}
+
+// mark writes a tag that is not the page's.
+func (t *thinner) mark(tag string) {
+	t.marks++
+	t.marked += len(tag)
+	t.out.WriteString(tag)
 }
 
 func (t *thinner) image() {
@@ -56,7 +65,6 @@ func (t *thinner) image() {
 	if src == "" || len(src) > maxPlace || strings.HasPrefix(src, "data:") {
 		return
 	}
-	t.tags++
-	t.out.WriteString("<span " + imageAttr + `="` + html.EscapeString(src) + `" ` + altAttr + `="` + html.EscapeString(collapse(alt, maxField)) + `">` +
+	t.mark("<span " + imageAttr + `="` + html.EscapeString(src) + `" ` + altAttr + `="` + html.EscapeString(collapse(alt, maxField)) + `">` +
 		imageMark + "</span>")
 }

@@ -64,6 +64,8 @@ type thinner struct {
 	foreign bool              // inside svg or math
 	markup  bool              // keep what emphasis and images there are, as spans
 	spans   int               // of emphasis, open
+	marks   int               // spans that were written, which do not count as tags
+	marked  int               // bytes of them
 }
 
 // thin gives the part of a page from which a tree is built, in time linear in the body. The error is an ErrTooLarge
@@ -75,7 +77,7 @@ func thin(body []byte, markup bool) (*bytes.Buffer, error) {
 	t.tokens.SetMaxBuf(maxToken)
 	for t.next() {
 		switch {
-		case t.out.Len() >= maxThin:
+		case t.out.Len()-t.marked >= maxThin:
 			return &t.out, fmt.Errorf("%w: more than %d bytes without scripts, styles and inline markup", ErrTooLarge, maxThin)
 		case t.tags >= maxTags:
 			return &t.out, fmt.Errorf("%w: more than %d tags", ErrTooLarge, maxTags)
@@ -98,7 +100,7 @@ func (t *thinner) next() bool {
 		return false
 	case html.TextToken:
 		if !t.erasing && !t.foreign {
-			t.out.Write(raw[:min(len(raw), maxThin-t.out.Len())])
+			t.out.Write(raw[:min(len(raw), maxThin+t.marked-t.out.Len())])
 		}
 	case html.DoctypeToken:
 		t.out.Write(raw[:min(len(raw), maxTag)])
@@ -173,8 +175,7 @@ func (t *thinner) end(raw []byte) {
 	case f == drop && t.open[a] > 0:
 		t.open[a]--
 		t.spans--
-		t.tags++
-		t.out.WriteString("</span>")
+		t.mark("</span>")
 		return
 	case f == once && a != atom.Title && a != atom.Head, t.open[a] == 0:
 		return

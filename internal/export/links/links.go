@@ -11,7 +11,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -24,6 +23,7 @@ import (
 	"kumo/internal/extsort"
 	"kumo/internal/page"
 	"kumo/internal/parse"
+	"kumo/internal/stats"
 	"kumo/internal/weburl"
 )
 
@@ -154,7 +154,7 @@ func (e *Exporter) Finish(ctx context.Context, r *export.Report) error {
 	e.nodes, e.edges = nil, nil
 	r.Take(&e.report)
 	if e.outside > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%d links are left out: they lead to what is not exported", e.outside))
+		r.Notes = append(r.Notes, stats.Count(e.outside, "links")+" left out: they lead to what is not exported")
 	}
 	return errors.Join(nodes.Commit(), edges.Commit())
 }

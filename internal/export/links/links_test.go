@@ -42,7 +42,7 @@ func TestGraph(t *testing.T) {
 	if want := "0\t1\n0\t3\n1\t0\n1\t2\n3\t1\n"; edges != want {
 		t.Errorf("%s", edges)
 	}
-	if len(r.Notes) != 1 || r.Notes[0] != "2 links are left out: they lead to what is not exported" {
+	if len(r.Notes) != 1 || r.Notes[0] != "2 links left out: they lead to what is not exported" {
 		t.Errorf("%q", r.Notes)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"kumo/internal/export/captures"
 	"kumo/internal/export/cdxj"
 	"kumo/internal/export/links"
+	"kumo/internal/export/markdown"
 	"kumo/internal/export/parquet"
 	"kumo/internal/export/site"
 	"kumo/internal/export/sitemap"
@@ -42,7 +43,7 @@ type Export struct {
 
 // Forms are the names of what can be made of a crawl.
 func Forms() []string {
-	return []string{"site", "jsonl", "csv", "parquet", "wacz", "links", "cdxj", "sitemap"}
+	return []string{"site", "jsonl", "csv", "parquet", "markdown", "wacz", "links", "cdxj", "sitemap"}
 }
 
 // ErrForm is a form that is not known.
@@ -142,6 +143,8 @@ func (x *Export) exporter(ctx context.Context, to *target.Folder) (export.Export
 		return site.New(to, site.Config{Canon: x.Canon, Start: x.Start, Temp: x.Temp})
 	case "parquet":
 		return parquet.New(ctx, to)
+	case "markdown":
+		return markdown.New(to, x.Temp)
 	case "wacz":
 		return wacz.New(ctx, to, wacz.Config{Start: x.Start, Temp: x.Temp})
 	case "links":
