@@ -17,28 +17,34 @@ import (
 	"kumo/internal/wire/exports"
 )
 
-const exportLong = `Make another form of the crawl in CRAWL, in the folder DIR, of the newest good answer of each URL.
+const exportLong = `Make another form of the crawl in CRAWL, in the folder PLACE, of the newest good answer of each URL.
 
-  site    files that a browser opens without a server, a folder a host: links between them relative, bytes as they
-          came otherwise, also those of the page's charset. What is not in the crawl, and where forms are sent to,
-          stays a link to the web; DIR/index.html leads to the seeds. Scripts are kept as they are: what they fetch
-          they fetch of the web
-  jsonl   pages.jsonl, an object a URL: url, status, time, type, charset, lang, title, h1, description, canonical, bytes,
-          digest, links (their number), redirect, truncated
-  parquet pages.parquet, links.parquet and texts.parquet, compressed by zstd, for DuckDB, pandas and the like
-  wacz    crawl.wacz: WARC files, index and pages in one file, which ReplayWeb.page and pywb open
-  csv     pages.csv, the same in columns; what a spreadsheet would take for a formula has a ' before it
+  site      files that a browser opens without a server, a folder a host: links between them relative, bytes as they
+            came otherwise, also those of the page's charset. What is not in the crawl, and where forms are sent to,
+            stays a link to the web; PLACE/index.html leads to the seeds. Scripts are kept as they are: what they fetch
+            they fetch of the web
+  jsonl     pages.jsonl, an object a URL: url, status, time, type, charset, lang, title, h1, description, canonical,
+            bytes, digest, links (their number), redirect, truncated, host, depth, noindex
+  csv       pages.csv, the same in columns; what a spreadsheet would take for a formula has a ' before it
+  parquet   pages.parquet, links.parquet and texts.parquet, compressed by zstd, for DuckDB, pandas and the like
+  markdown  a file a page, HOST/PATH.md: its main text with headings, lists, tables, code and links, below what is known
+            of it (url, title, date, language, author)
+  wacz      crawl.wacz: WARC files, index and pages in one file, which ReplayWeb.page and pywb open. If PLACE ends with
+            .wacz, it is that file
+  cdxj      index.cdxj: what the indexes of all WARC files say, sorted, for pywb
+  links     nodes.tsv, URLs with numbers, and edges.tsv, which links to which: for kumo sim rank --graph PLACE
+  sitemap   SCHEME/HOST/sitemap.xml: the pages of a host that are to be found, for search engines
 
---where exports only pages of which a condition is true, over url, host, status, type, time, depth, bytes, lang, charset, title,
-links and others: 'status == 200 && host ~ "\.de$"'. docs/export.md says more.
+--where exports only pages of which a condition is true, over the columns of jsonl: 'status == 200 && host ~ "\.de$"',
+'lang == "de" || depth <= 1', '!noindex && time >= "2026-11"'. Texts have == != < > and ~ !~ for regular expressions.
 
 Of a site only what is in the crawl can be shown: kumo crawl --embeds fetches what pages are shown with. Errors (404) have no
-file; a URL that redirects has a small page that leads on.
+file there; a URL that redirects has a small page that leads on. wacz and cdxj have every visit, without --where.
 
-The same crawl gives the same bytes. The same command again brings DIR up to date: what has not changed is not
+The same crawl gives the same bytes. The same command again brings PLACE up to date: what has not changed is not
 written, and what the crawl has not any more goes; what others have put there stays. A run that was ended is done again
 so. Files appear whole or not at all. A folder that has files and was no export's is refused. The crawl must not be
-running.`
+running. docs/export.md says more.`
 
 type exportOptions struct {
 	form, where, temp string
@@ -47,7 +53,7 @@ type exportOptions struct {
 
 func exportCommand() *cobra.Command {
 	o := &exportOptions{}
-	cmd := &cobra.Command{Use: "export --to FORM CRAWL DIR", Short: "Make another form of a crawl: files to browse, a table",
+	cmd := &cobra.Command{Use: "export --to FORM CRAWL PLACE", Short: "Make another form of a crawl: files to browse, tables, texts, an archive",
 		Long: exportLong, Example: "  kumo export --to site crawls/example.com example\n  kumo export --to parquet --where 'status == 200' crawls/example.com " +
 			"tables\n  kumo export --to wacz crawls/example.com archive",
 		Args: func(_ *cobra.Command, args []string) error {
@@ -110,11 +116,13 @@ func printExport(w io.Writer, r *export.Report, dir string) {
 	}
 	fmt.Fprintf(w, "%s and %s, %s: open %s\n", stats.Count(r.Pages, "pages"), stats.Count(r.URLs-r.Pages, "other files"),
 		stats.Bytes(r.Bytes), open)
+	if r.Unmatched > 0 {
+		fmt.Fprintf(w, "  %s left out: --where is not true of them\n", stats.Count(r.Unmatched, "URLs"))
+	}
 	for _, n := range []struct {
 		n    int64
 		what string
 	}{
-		{r.Unmatched, "left out: --where is not true of them"},
 		{r.Unreadable, "left out: their records cannot be read (kumo verify says which)"},
 		{r.Lost, "left out: the records that have their bodies are not here"},
 		{r.Cutoff, "not whole: their answers were cut off"},

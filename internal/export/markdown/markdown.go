@@ -161,7 +161,7 @@ func (e *Exporter) Write(_ context.Context, p *export.Page) error {
 func (e *Exporter) Finish(_ context.Context, r *export.Report) error {
 	r.Take(&e.report)
 	if e.textless > 0 {
-		r.Notes = append(r.Notes, stats.Count(e.textless, "pages")+" without a text of their own: no file is made of such")
+		r.Notes = append(r.Notes, "left out: "+stats.Count(e.textless, "pages without a main text"))
 	}
 	return nil
 }

@@ -55,7 +55,7 @@ A sentence of the main text, which is long enough to be taken for one, *stands* 
 	if !strings.Contains(all[files[2]], `title: "\u202Ea b"`) {
 		t.Errorf("%s", all[files[2]])
 	}
-	if len(r.Notes) != 1 || !strings.HasPrefix(r.Notes[0], "2 pages without a text of their own") {
+	if len(r.Notes) != 1 || !strings.HasPrefix(r.Notes[0], "left out: 2 pages without a main text") {
 		t.Errorf("%q", r.Notes)
 	}
 }
