@@ -55,6 +55,18 @@ func Crawl(t testing.TB, visits ...Visit) *recordtest.Files {
 	})
 }
 
+// Many is Crawl for visits without number, of which none refers to another and none is kept in memory.
+func Many(t testing.TB, count int, visit func(n int) Visit) *recordtest.Files {
+	t.Helper()
+	return recordtest.Write(t, "gzip", func(yield func(*page.Record) bool) {
+		for n := range count {
+			if !yield(record(n, visit(n))) {
+				return
+			}
+		}
+	})
+}
+
 func record(n int, v Visit) *page.Record {
 	rec := storetest.Record(n)
 	if v.Status == 0 {
