@@ -215,7 +215,6 @@ type inlineWriter struct {
 	space  bool // stands before the next word
 	last   rune // before what comes next, as it is read: 0 at the beginning, ' ' behind a space
 	open   []opened
-	ended  int // tokens of code right before
 }
 
 // begin writes what has to stand before the next words, which begin with a rune.

@@ -93,6 +93,7 @@ var Types = func() []string {
 	return all
 }()
 
+// TypeNumbers has the number of each of Types.
 var TypeNumbers = func() map[string]uint8 {
 	numbers := map[string]uint8{}
 	for n, t := range Types {
