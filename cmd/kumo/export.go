@@ -38,13 +38,19 @@ const exportLong = `Make another form of the crawl in CRAWL, in the folder PLACE
 --where exports only pages of which a condition is true, over the columns of jsonl: 'status == 200 && host ~ "\.de$"',
 'lang == "de" || depth <= 1', '!noindex && time >= "2026-11"'. Texts have == != < > and ~ !~ for regular expressions.
 
-Of a site only what is in the crawl can be shown: kumo crawl --embeds fetches what pages are shown with. Errors (404) have no
-file there; a URL that redirects has a small page that leads on. wacz and cdxj have every visit, without --where.
+Of a site only what is in the crawl can be shown: kumo crawl --embeds fetches what pages are shown with. Errors (404)
+have no file there; a URL that redirects has a small page that leads on. wacz and cdxj have every visit, but with
+--where the newest ones alone.
 
 The same crawl gives the same bytes. The same command again brings PLACE up to date: what has not changed is not
 written, and what the crawl has not any more goes; what others have put there stays. A run that was ended is done again
 so. Files appear whole or not at all. A folder that has files and was no export's is refused. The crawl must not be
 running. docs/export.md says more.`
+
+const exportExample = `  kumo export --to site crawls/example.com example
+  kumo export --to parquet --where 'status == 200' crawls/example.com tables
+  kumo export --to markdown --where 'lang == "de"' crawls/example.com texts
+  kumo export --to wacz crawls/example.com example.wacz`
 
 type exportOptions struct {
 	form, where, temp string
@@ -53,9 +59,8 @@ type exportOptions struct {
 
 func exportCommand() *cobra.Command {
 	o := &exportOptions{}
-	cmd := &cobra.Command{Use: "export --to FORM CRAWL PLACE", Short: "Make another form of a crawl: files to browse, tables, texts, an archive",
-		Long: exportLong, Example: "  kumo export --to site crawls/example.com example\n  kumo export --to parquet --where 'status == 200' crawls/example.com " +
-			"tables\n  kumo export --to wacz crawls/example.com archive",
+	cmd := &cobra.Command{Use: "export --to FORM CRAWL PLACE", Long: exportLong, Example: exportExample,
+		Short: "Make another form of a crawl: files to browse, tables, texts, an archive",
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case o.form == "":

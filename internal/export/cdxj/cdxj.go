@@ -1,5 +1,5 @@
-// Package cdxj is the form of an export that is an index: one file, index.cdxj, of what the indexes of all WARC files say,
-// sorted, each line once, as pywb reads it. It names WARC files as they are called when they are closed.
+// Package cdxj is the form of an export that is an index: one file, index.cdxj, of what the indexes of all WARC files
+// say, sorted, each line once, as pywb reads it. It names WARC files as they are called when they are closed.
 //
 // It has every visit. Where a condition leaves pages out, it has the newest good answer of each of the others, and what
 // these refer to. Records are not read.

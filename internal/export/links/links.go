@@ -1,6 +1,6 @@
 // Package links is the form of an export that is the crawl's graph: nodes.tsv, a line with the number (from 0) and the URL
-// of each URL that the crawl has an answer of, in the order of URLs; edges.tsv, a line with the numbers of a page and one
-// that it links to, in their order, each pair once.
+// of each URL that the crawl has an answer of, in the order of URLs, robots.txt left out; edges.tsv, a line with the
+// numbers of a page and one that it links to, in their order, each pair once.
 //
 // An edge is a link that leads on: also a redirect, a frame, a canonical URL; what a page is shown with is none, nor is a
 // link to the page itself. Links to what the crawl has not are left out. Numbers are sought outside of memory, by sorting
@@ -127,6 +127,9 @@ func (e *Exporter) leads(l *page.Link) string {
 
 // Write numbers a page and keeps its links.
 func (e *Exporter) Write(_ context.Context, p *export.Page) error {
+	if row.IsRules(p.URL) {
+		return nil
+	}
 	r := p.Prepared.(prepared)
 	e.report.Add(p, parse.IsHTML(p.Type), r.Truncated != "", r.Unreadable)
 	from := binary.BigEndian.AppendUint64(nil, e.count)
@@ -169,6 +172,9 @@ func (e *Exporter) join(ctx context.Context) (err error) {
 	to, from, err := sorted.Next()
 	number := uint64(0)
 	failed := e.archive.Each(ctx, func(c *captures.Capture) error {
+		if row.IsRules(c.URL) {
+			return nil
+		}
 		for err == nil && string(to) < c.URL {
 			e.outside++
 			to, from, err = sorted.Next()

@@ -32,9 +32,10 @@ func made(t *testing.T, visits ...exporttest.Visit) (nodes, edges string, r *exp
 
 func TestGraph(t *testing.T) {
 	nodes, edges, r := made(t,
-		exporttest.Visit{URL: "http://a.test/", Body: `<a href=b>b</a><a href=b#x>b again</a><a href=/>home</a><img src=i.png><a href=http://z.test/>out</a><a href=moved>m</a>`},
+		exporttest.Visit{URL: "http://a.test/", Body: `<a href=b>b</a><a href=b#x>b again</a><a href=/>home</a><img src=i.png><a href=http://z.test/>out</a><a href=moved>m</a><a href=robots.txt>r</a>`},
 		exporttest.Visit{URL: "http://a.test/moved", Status: 301, Header: "Location: /b\r\n"},
 		exporttest.Visit{URL: "http://a.test/b", Body: `<a href="/">home</a><a href=i.png>picture</a><a href=0>out</a>`},
+		exporttest.Visit{URL: "http://a.test/robots.txt", Header: "Content-Type: text/plain\r\n", Body: "User-agent: *"},
 		exporttest.Visit{URL: "http://a.test/i.png", Header: "Content-Type: image/png\r\n", Body: "png"})
 	if want := "0\thttp://a.test/\n1\thttp://a.test/b\n2\thttp://a.test/i.png\n3\thttp://a.test/moved\n"; nodes != want {
 		t.Errorf("%s", nodes)
@@ -42,7 +43,7 @@ func TestGraph(t *testing.T) {
 	if want := "0\t1\n0\t3\n1\t0\n1\t2\n3\t1\n"; edges != want {
 		t.Errorf("%s", edges)
 	}
-	if len(r.Notes) != 1 || r.Notes[0] != "2 links left out: they lead to what is not exported" {
+	if len(r.Notes) != 1 || r.Notes[0] != "3 links left out: they lead to what is not exported" {
 		t.Errorf("%q", r.Notes)
 	}
 }
