@@ -75,7 +75,8 @@ func simRank() *cobra.Command {
 	cmd := &cobra.Command{Use: "rank", Short: "Compare orders in which what waits is fetched", Long: simRankLong,
 		Example: simRankExample, Args: cobra.NoArgs}
 	f := cmd.Flags()
-	f.StringVar(&s.graph, "graph", "", "read the graph from `FILE`, or of an export's folder; -: from standard input")
+	f.StringVar(&s.graph, "graph", "", "read the graph from `FILE`, or of an export's folder; -: from standard "+
+		"input")
 	f.IntVar(&s.made.Pages, "pages", s.made.Pages, "make up a web of `N` pages")
 	f.Float64Var(&s.made.BySize, "by-size", s.made.BySize, "let this `SHARE` of its links to other hosts lead to any "+
 		"page's host, so that large hosts are linked to more")

@@ -119,7 +119,7 @@ func (c *inliner) around(n *html.Node, begin, end token) {
 // hasMarkup reports whether there is more than words below a node.
 func hasMarkup(n *html.Node) bool {
 	for d := range n.Descendants() {
-		if d.DataAtom == atom.Br || d.DataAtom == atom.A || d.Type == html.ElementNode && (!inline[d.Data] || attr(d, imageAttr) != "") {
+		if d.Type == html.ElementNode && (d.DataAtom == atom.A || !inline[d.Data] || attr(d, imageAttr) != "") {
 			return true
 		}
 	}
@@ -193,7 +193,8 @@ func inlineOf(tokens []token, cell bool) string {
 			w.close(t)
 		case image:
 			w.begin('!')
-			w.b.WriteString("![" + escapeWords(strings.TrimSpace(printable(collapse(t.text, maxField))), ' ', ']') + "](" + t.place + ")")
+			alt := strings.TrimSpace(printable(collapse(t.text, maxField)))
+			w.b.WriteString("![" + escapeWords(alt, ' ', ']') + "](" + t.place + ")")
 			w.last = ')'
 		}
 	}

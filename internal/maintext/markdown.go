@@ -10,8 +10,9 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// markdown writes the part of a page that has the main text in Markdown: of its lines those, and as often, that the text
-// has, which knows what is said twice and what is none of it. Where there is no tree, the text's lines are paragraphs.
+// markdown writes the part of a page that has the main text in Markdown: of its lines those, and as often, that the
+// text has, which knows what is said twice and what is none of it. Where there is no tree, the text's lines are
+// paragraphs.
 func markdown(found *html.Node, text string, base *url.URL) string {
 	m := &marker{left: map[string]int{}, base: base}
 	var lines []piece
@@ -277,13 +278,15 @@ func indented(text, first, rest string) string {
 	return b.String()
 }
 
+const mostColumns = 200 // of a table; one that has more is paragraphs
+
 // table writes a table; the first row is its head if that has cells for it. One with a column alone is paragraphs.
 func (m *marker) table(n *html.Node, all []piece) []piece {
 	rows, columns := rowsOf(n, nil), 0
 	for _, row := range rows {
 		columns = max(columns, len(cellsOf(row)))
 	}
-	if columns < 2 {
+	if columns < 2 || columns > mostColumns {
 		return m.blocks(n, all)
 	}
 	var lines []string
@@ -295,10 +298,12 @@ func (m *marker) table(n *html.Node, all []piece) []piece {
 	headed := false
 	for _, row := range rows {
 		cells := cellsOf(row)
-		if !m.takeRow(row, cells) {
+		if len(cells) == 0 || !m.takeRow(row, cells) {
 			continue
 		}
-		headed = headed || len(kept) == 0 && len(cells) > 0 && cells[0].DataAtom == atom.Th && cells[len(cells)-1].DataAtom == atom.Th
+		if len(kept) == 0 {
+			headed = cells[0].DataAtom == atom.Th && cells[len(cells)-1].DataAtom == atom.Th
+		}
 		var texts []string
 		for _, c := range cells {
 			texts = append(texts, m.cell(c))
@@ -313,7 +318,9 @@ func (m *marker) table(n *html.Node, all []piece) []piece {
 		kept = slices.Insert(kept, 0, []string{})
 	}
 	for i, row := range kept {
-		row = append(row, make([]string, width-len(row))...)
+		if i == 0 { // the others may have fewer
+			row = append(row, make([]string, width-len(row))...)
+		}
 		lines = append(lines, "| "+strings.Join(row, " | ")+" |")
 		if i == 0 {
 			lines = append(lines, "|"+strings.Repeat(" --- |", width))

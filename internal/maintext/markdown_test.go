@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"kumo/internal/cputime"
 )
 
 // around is prose enough to make an article of what is tested.
@@ -24,7 +26,7 @@ func TestMarkdown(t *testing.T) {
 		"quote":  {`<blockquote><p>said<p>again</blockquote>`, "> said\n>\n> again"},
 		"code":   {"<p>call <code>f(`x`, *y)</code> or <kbd>a|b</kbd></p><pre><code>if x {\n\treturn  `y`\n}\n</code></pre>", "call ``f(`x`, *y)`` or `a|b`\n\n```\nif x {\n\treturn  `y`\n}\n```"},
 		"fence":  {"<pre>```\nx\n```</pre>", "````\n```\nx\n```\n````"},
-		"table":  {`<table><caption>Cap</caption><tr><th>A|B<th>C<tr><td>1<td><code>x|y</code><br>z<tr><td>3</table>`, "Cap\n\n| A\\|B | C |\n| --- | --- |\n| 1 | `x\\|y` z |\n| 3 |  |"},
+		"table":  {`<table><caption>Cap</caption><tr><th>A|B<th>C<tr><td>1<td><code>x|y</code><br>z<tr><td>3</table>`, "Cap\n\n| A\\|B | C |\n| --- | --- |\n| 1 | `x\\|y` z |\n| 3 |"},
 		"nohead": {`<table><tr><td>1<td>2<tr><td>3<td>4</table>`, "|  |  |\n| --- | --- |\n| 1 | 2 |\n| 3 | 4 |"},
 		"break":  {`<p>one<br>- two<br>1. three<br># four`, "one\\\n\\- two\\\n1\\. three\\\n\\# four"},
 		"markup": {`<p>*a* _b_ c_d [e](f) &amp;amp; &lt;b> \g ~~h~~ !<a href="/x">i</a> and more words that follow it`, `\*a\* \_b\_ c_d \[e\](f) \&amp; \<b> \\g \~\~h\~\~ \![i](http://a.test/x) and more`},
@@ -43,6 +45,31 @@ func TestMarkdownOfData(t *testing.T) {
 	got, err := ExtractMarkdown([]byte(body), "")
 	if err != nil || !strings.HasPrefix(got.Text, `\# A sentence \*of\* data.`) {
 		t.Errorf("%v: %q", err, got.Text)
+	}
+}
+
+// What is written is no more than a few times what was read, however it is nested, and takes no longer than a text by much.
+func TestMarkdownOfHostilePages(t *testing.T) {
+	for name, body := range map[string]string{
+		"a wide row and many": "<table><tr>" + strings.Repeat("<td>x", 10_000) + strings.Repeat("<tr><td>y", 10_000),
+		"quotes":              strings.Repeat("<blockquote>", 60) + strings.Repeat("<p>some words of a paragraph", 5_000),
+		"lists":               strings.Repeat("<ul><li>", 60) + strings.Repeat("<li>some words of an item", 5_000),
+		"inline":              strings.Repeat("<code><a href=x><b>", 10_000) + strings.Repeat("words ", 10_000),
+		"emphasis":            "<p>" + strings.Repeat("<b>x</b> ", 15_000),
+		"images":              "<p>" + strings.Repeat("<img src=x>", 15_000) + strings.Repeat("some words ", 100),
+		"ticks":               "<pre>" + strings.Repeat("`", 500_000),
+		"escapes":             "<p>" + strings.Repeat("*_[", 100_000),
+		"breaks":              "<p><a href=x>" + strings.Repeat("word<br>", 15_000),
+	} {
+		var text, markup Text
+		plain := cputime.Of(func() { text, _ = Extract([]byte(body), "http://a.test/") })
+		took := cputime.Of(func() { markup, _ = ExtractMarkdown([]byte(body), "http://a.test/") })
+		if took > 20*plain+time.Second {
+			t.Errorf("%s: it took %v, as text %v", name, took, plain)
+		}
+		if len(markup.Text) > 64*len(body) || len(markup.Text) == 0 && len(text.Text) > 0 {
+			t.Errorf("%s: %d bytes of %d, as text %d", name, len(markup.Text), len(body), len(text.Text))
+		}
 	}
 }
 

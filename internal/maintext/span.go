@@ -7,8 +7,8 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// Emphasis and images are spans with these attributes on their way through tree and library: a tree builder does not open
-// a span again in each new paragraph, and to the library it says nothing.
+// Emphasis and images are spans with these attributes on their way through tree and library: a tree builder does not
+// open a span again in each new paragraph, and to the library it says nothing.
 const (
 	emphasisAttr = "data-kumo-em" // strong or em
 	imageAttr    = "data-kumo-src"
@@ -65,6 +65,6 @@ func (t *thinner) image() {
 	if src == "" || len(src) > maxPlace || strings.HasPrefix(src, "data:") {
 		return
 	}
-	t.mark("<span " + imageAttr + `="` + html.EscapeString(src) + `" ` + altAttr + `="` + html.EscapeString(collapse(alt, maxField)) + `">` +
-		imageMark + "</span>")
+	alt = html.EscapeString(collapse(alt, maxField))
+	t.mark("<span " + imageAttr + `="` + html.EscapeString(src) + `" ` + altAttr + `="` + alt + `">` + imageMark + "</span>")
 }

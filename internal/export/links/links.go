@@ -1,10 +1,10 @@
-// Package links is the form of an export that is the crawl's graph: nodes.tsv, a line with the number (from 0) and the URL
-// of each URL that the crawl has an answer of, in the order of URLs, robots.txt left out; edges.tsv, a line with the
-// numbers of a page and one that it links to, in their order, each pair once.
+// Package links is the form of an export that is the crawl's graph: nodes.tsv, a line with the number (from 0) and the
+// URL of each URL that the crawl has an answer of, in the order of URLs, robots.txt left out; edges.tsv, a line with
+// the numbers of a page and one that it links to, in their order, each pair once.
 //
-// An edge is a link that leads on: also a redirect, a frame, a canonical URL; what a page is shown with is none, nor is a
-// link to the page itself. Links to what the crawl has not are left out. Numbers are sought outside of memory, by sorting
-// links by where they lead.
+// An edge is a link that leads on: also a redirect, a frame, a canonical URL; what a page is shown with is none, nor is
+// a link to the page itself. Links to what the crawl has not are left out. Numbers are sought outside of memory, by
+// sorting links by where they lead.
 package links
 
 import (
@@ -54,8 +54,8 @@ type Exporter struct {
 	report  export.Report
 }
 
-// New returns an exporter into a folder of a crawl that writes URLs by the rules of canon; temp is where it is sorted what
-// does not fit into memory.
+// New returns an exporter into a folder of a crawl that writes URLs by the rules of canon; temp is where it is sorted
+// what does not fit into memory.
 func New(ctx context.Context, to *target.Folder, canon weburl.Rules, temp string) (_ *Exporter, err error) {
 	err = to.Claim(ctx, func(add func(string) error) error { return errors.Join(add(Nodes), add(Edges)) })
 	if err != nil {

@@ -1,9 +1,9 @@
 // Package markdown is the form of an export that is text to read, or to train on: a file of Markdown for each HTML page
 // with a main text, HOST/PATH.md (package names).
 //
-// A file begins with what is known of the page, as YAML between lines of ---: url, title, date (of publication), language,
-// author, and fetched; what the page does not say is not there. Then come its headline and its main text. Menus,
-// advertisements and footers are left out, and pages without a text of their own.
+// A file begins with what is known of the page, as YAML between lines of ---: url, title, date (of publication),
+// language, author, and fetched; what the page does not say is not there. Then come its headline and its main text.
+// Menus, advertisements and footers are left out, and pages without a text of their own.
 package markdown
 
 import (
@@ -104,8 +104,10 @@ func (e *Exporter) Prepare() export.Prepare {
 func file(r *row.Row, t *maintext.Text) []byte {
 	var b strings.Builder
 	b.WriteString("---\n")
-	for _, f := range [][2]string{{"url", r.URL}, {"title", cmp.Or(r.Title, t.Title)}, {"date", t.Published}, {"language", t.Language()},
-		{"author", t.Author}, {"fetched", r.Time.Format(time.RFC3339)}} {
+	for _, f := range [][2]string{
+		{"url", r.URL}, {"title", cmp.Or(r.Title, t.Title)}, {"date", t.Published}, {"language", t.Language()},
+		{"author", t.Author}, {"fetched", r.Time.Format(time.RFC3339)},
+	} {
 		if f[1] != "" {
 			b.WriteString(f[0] + ": " + quoted(f[1]) + "\n")
 		}

@@ -1,8 +1,8 @@
 // Package names gives URLs the names of files, which any file system takes.
 //
-// Names follow URLs: HOST/PATH, a port behind a +, a query behind an @. What some file system does not take, or takes for
-// something else, is percent-encoded in them, or cut; what is then not told apart any more, even by one that does not
-// know upper case from lower, has a hash of its URL behind a ~.
+// Names follow URLs: HOST/PATH, a port behind a +, a query behind an @. What some file system does not take, or takes
+// for something else, is percent-encoded in them, or cut; what is then not told apart any more, even by one that does
+// not know upper case from lower, has a hash of its URL behind a ~.
 package names
 
 import (

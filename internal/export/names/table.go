@@ -11,8 +11,8 @@ import (
 	"kumo/internal/extsort"
 )
 
-// A Table tells names of files apart: those that are the same to some file system, or are another's folder, get a hash of
-// their URL. It costs memory for these alone.
+// A Table tells names of files apart: those that are the same to some file system, or are another's folder, get a hash
+// of their URL. It costs memory for these alone.
 type Table struct {
 	sorter *extsort.Sorter
 	seed   maphash.Seed

@@ -177,7 +177,8 @@ func (e *Exporter) Prepare() export.Prepare {
 			made.addLink(url, &r.Page.Links[i])
 		}
 		if t, ok := r.Text(); ok && of.Status/100 == 2 {
-			made.texts = []Text{{url, valid(t.Lang), valid(t.Title), valid(t.Headline), valid(t.Author), valid(t.Published), valid(t.Text)}}
+			made.texts = []Text{{url, valid(t.Lang), valid(t.Title), valid(t.Headline), valid(t.Author), valid(t.Published),
+				valid(t.Text)}}
 		}
 		return made, nil
 	}
@@ -199,8 +200,8 @@ func (e *Exporter) Write(_ context.Context, p *export.Page) error {
 	}
 	r := p.Prepared.(*rows)
 	e.report.Add(p, parse.IsHTML(p.Type), r.Truncated != "", r.Unreadable)
-	pg := Page{valid(r.URL), valid(r.Host), int32(r.Status), r.Time, r.Type, r.Charset, r.Lang, r.Title, r.H1, r.Description, r.Canonical,
-		int64(r.Bytes), r.Digest, int32(r.Links), r.Redirect, r.Truncated, nil, r.NoIndex}
+	pg := Page{valid(r.URL), valid(r.Host), int32(r.Status), r.Time, r.Type, r.Charset, r.Lang, r.Title, r.H1,
+		r.Description, r.Canonical, int64(r.Bytes), r.Digest, int32(r.Links), r.Redirect, r.Truncated, nil, r.NoIndex}
 	if r.Depth >= 0 {
 		depth := int32(r.Depth)
 		pg.Depth = &depth

@@ -253,8 +253,8 @@ func (e *Exporter) index(lines *extsort.Sorter) (err error) {
 			return err
 		}
 		sum := sha256.Sum256(packed.Bytes())
-		fmt.Fprintf(idx, `%s {"offset": %d, "length": %d, "digest": "sha256:%s", "filename": "%s"}`+"\n", first, out.n, packed.Len(),
-			hex.EncodeToString(sum[:]), name)
+		fmt.Fprintf(idx, `%s {"offset": %d, "length": %d, "digest": "sha256:%s", "filename": "%s"}`+"\n", first, out.n,
+			packed.Len(), hex.EncodeToString(sum[:]), name)
 		block.Reset()
 		n = 0
 		_, err = out.Write(packed.Bytes())

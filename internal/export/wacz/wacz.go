@@ -233,8 +233,8 @@ type description struct {
 
 // describe writes what is in the file.
 func (e *Exporter) describe() error {
-	d := description{Profile: "data-package", Version: "1.1.1", Created: e.last.UTC().Format(time.RFC3339), Software: Software,
-		Resources: e.resources}
+	d := description{Profile: "data-package", Version: "1.1.1", Created: e.last.UTC().Format(time.RFC3339),
+		Software: Software, Resources: e.resources}
 	if e.main != nil {
 		d.MainURL, d.MainDate = e.main.URL, e.main.Time.UTC().Format(time.RFC3339)
 	}
