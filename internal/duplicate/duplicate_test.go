@@ -4,6 +4,8 @@ import (
 	"crypto/sha1"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -181,6 +183,28 @@ func BenchmarkRead(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		r.Read(body)
+	}
+}
+
+// BenchmarkReadDocs reads pages of KUMO_TEST_HTML, a folder.
+func BenchmarkReadDocs(b *testing.B) {
+	names, _ := filepath.Glob(filepath.Join(os.Getenv("KUMO_TEST_HTML"), "*.html"))
+	if len(names) == 0 {
+		b.Skip("KUMO_TEST_HTML has no pages")
+	}
+	var pages [][]byte
+	size := 0
+	for _, name := range names {
+		body, err := os.ReadFile(name)
+		if err != nil {
+			b.Fatal(err)
+		}
+		pages, size = append(pages, body), size+len(body)
+	}
+	r := &Reader{}
+	b.SetBytes(int64(size / len(pages)))
+	for i := 0; b.Loop(); i++ {
+		r.Read(pages[i%len(pages)])
 	}
 }
 

@@ -1,197 +1,235 @@
 package duplicate
 
-import "bytes"
+import (
+	"bytes"
+	"encoding/binary"
+	"math/bits"
+)
 
 // A Reader reads pages for their signatures. It serves one goroutine at a time, and allocates nothing.
 type Reader struct {
 	main, all sketch
 	images    uint64
-	outside   [len(besides)]int // open elements of each kind that are not the page's own text
+	outside   [kinds]int // open elements of each kind whose text is the site's rather than the page's
 	inAnchor  bool
+	beside    bool // in any of these
 }
 
-// besides are elements whose text is the site's rather than the page's.
-var besides = [...]string{"nav", "footer", "aside", "select", "button"}
-
-// raw are elements whose content is no text.
-var raw = [...]string{"script", "style", "template", "svg", "noscript"}
+const kinds = 5 // nav, footer, aside, select, button
 
 // Read is the signature of an HTML page: of the text outside of links and navigation, and of all its text. Bytes beyond
-// ASCII are words as they stand, so that the charset does not matter.
+// ASCII are words as they stand, so that the charset does not matter. A tag ends at its first >: if that is in an
+// attribute, the rest of it counts as text, in each page that has it.
 func (r *Reader) Read(html []byte) Signature {
 	*r = Reader{}
 	r.main.reset()
 	r.all.reset()
-	for len(html) > 0 {
-		open := bytes.IndexByte(html, '<')
-		if open < 0 {
-			r.text(html)
-			break
+	for at := 0; at < len(html); {
+		word, n := next(html[at:])
+		if at += n; word != 0 {
+			r.word(word)
 		}
-		r.text(html[:open])
-		html = r.markup(html[open:])
+		if at < len(html) && html[at] == '<' {
+			at = r.markup(html, at)
+		}
 	}
 	return Signature{main: r.main.minima(), all: r.all.minima(), images: r.images,
 		short: r.all.shingles < leastShingles, linked: r.main.shingles < leastShingles}
 }
 
-// markup reads what begins with a <, and returns the rest.
-func (r *Reader) markup(html []byte) (rest []byte) {
-	if bytes.HasPrefix(html, []byte("<!--")) {
-		return after(html[4:], []byte("-->"))
+// word takes a word of the text.
+func (r *Reader) word(word uint64) {
+	h := r.all.shingle(word)
+	if !r.beside {
+		own := h
+		if r.main.last != r.all.last { // they mostly are the same
+			own = r.main.shingle(word)
+		}
+		r.main.add(own, word)
 	}
-	at, closing := 1, false
-	if at < len(html) && html[at] == '/' {
-		at, closing = 2, true
+	r.all.add(h, word)
+}
+
+// markup reads what begins with the < at a place, and returns where it ends.
+func (r *Reader) markup(html []byte, at int) int {
+	at++
+	if bytes.HasPrefix(html[at:], []byte("!--")) {
+		return after(html, at+3, "-->")
 	}
-	begin := at
-	for at < len(html) && isLetter(html[at]|0x20) {
+	closing := at < len(html) && html[at] == '/'
+	if closing {
 		at++
 	}
+	name, begin := uint64(0), at
+	for ; at < len(html) && isLetter(html[at]|0x20); at++ {
+		name = name<<8 | uint64(html[at]|0x20)
+	}
 	if at == begin && !closing && (at >= len(html) || html[at] != '!' && html[at] != '?') {
-		return html[1:] // no tag: a < in a text
+		return at // no tag: a < in a text
 	}
-	name := html[begin:at]
-	end := tagEnd(html[at:])
-	tag := html[at : at+end]
-	html = html[min(at+end+1, len(html)):]
-	return r.element(name, tag, closing, html)
+	if at-begin > 8 {
+		name = 0 // none of those below
+	}
+	begin = at
+	if at = after(html, at, ">"); name == img && !r.isBeside() {
+		r.images = r.images*prime ^ source(html[begin:at])
+	}
+	r.element(name, closing)
+	if raw := rawName(name); raw != "" && !closing {
+		return skip(html, at, raw)
+	}
+	return at
 }
 
-// element takes note of a tag, and returns what comes after it and the content that is no text.
-func (r *Reader) element(name, tag []byte, closing bool, rest []byte) []byte {
-	switch {
-	case is(name, "a"):
+// Names of elements, each byte a digit.
+const (
+	a      = 'a'
+	img    = 'i'<<16 | 'm'<<8 | 'g'
+	nav    = 'n'<<16 | 'a'<<8 | 'v'
+	footer = 'f'<<40 | 'o'<<32 | 'o'<<24 | 't'<<16 | 'e'<<8 | 'r'
+	aside  = 'a'<<32 | 's'<<24 | 'i'<<16 | 'd'<<8 | 'e'
+	choice = 's'<<40 | 'e'<<32 | 'l'<<24 | 'e'<<16 | 'c'<<8 | 't'
+	button = 'b'<<40 | 'u'<<32 | 't'<<24 | 't'<<16 | 'o'<<8 | 'n'
+
+	script   = 's'<<40 | 'c'<<32 | 'r'<<24 | 'i'<<16 | 'p'<<8 | 't'
+	style    = 's'<<32 | 't'<<24 | 'y'<<16 | 'l'<<8 | 'e'
+	template = 't'<<56 | 'e'<<48 | 'm'<<40 | 'p'<<32 | 'l'<<24 | 'a'<<16 | 't'<<8 | 'e'
+	svg      = 's'<<16 | 'v'<<8 | 'g'
+	noscript = 'n'<<56 | 'o'<<48 | 's'<<40 | 'c'<<32 | 'r'<<24 | 'i'<<16 | 'p'<<8 | 't'
+)
+
+// element takes note of where the page's own text begins and ends.
+func (r *Reader) element(name uint64, closing bool) {
+	kind := 0
+	switch name {
+	default:
+		return
+	case a:
 		r.inAnchor = !closing
-		return rest
-	case is(name, "img") && !r.isBeside():
-		r.images = r.images*prime ^ source(tag)
-		return rest
+		r.beside = r.inAnchor || r.isBeside()
+		return
+	case nav:
+	case footer:
+		kind = 1
+	case aside:
+		kind = 2
+	case choice:
+		kind = 3
+	case button:
+		kind = 4
 	}
-	for i, one := range besides {
-		if is(name, one) {
-			if r.outside[i]++; closing {
-				r.outside[i] = max(r.outside[i]-2, 0)
-			}
-			return rest
-		}
+	if !closing {
+		r.outside[kind]++
+	} else if r.outside[kind] > 0 {
+		r.outside[kind]--
 	}
-	if closing {
-		return rest
-	}
-	for _, one := range raw {
-		if is(name, one) {
-			return skip(rest, one)
-		}
-	}
-	return rest
+	r.beside = r.inAnchor || r.isBeside()
 }
 
-func (r *Reader) isBeside() bool { return r.outside != [len(besides)]int{} }
-
-// text takes a text's words.
-func (r *Reader) text(text []byte) {
-	beside := r.inAnchor || r.isBeside()
-	for at := 0; at < len(text); {
-		word, n := nextWord(text[at:])
-		if at += n; word == 0 {
-			continue
-		}
-		r.all.add(word)
-		if !beside {
-			r.main.add(word)
-		}
+// rawName is the name of an element whose content is no text, or "".
+func rawName(name uint64) string {
+	switch name {
+	case script:
+		return "script"
+	case style:
+		return "style"
+	case template:
+		return "template"
+	case svg:
+		return "svg"
+	case noscript:
+		return "noscript"
 	}
+	return ""
 }
+
+func (r *Reader) isBeside() bool { return r.outside != [kinds]int{} }
 
 const (
 	offset = 14695981039346656037 // of FNV-1a
 	prime  = 1099511628211
+
+	each = 0x0101010101010101 // byte of a number
+	high = 0x80 * each
 )
 
-// nextWord hashes the first word of a text, and says how much of the text that is with what stands before it. Of scripts
-// that put no spaces between words each character is one. 0 is no word.
-func nextWord(text []byte) (hash uint64, n int) {
-	for n < len(text) && !isWord(text[n]) {
+// next hashes the first word of a text, and says how much of the text that is with what stands before it. 0 is no word:
+// markup begins there, or the text is at its end. Eight bytes at a time are read as one number.
+func next(text []byte) (hash uint64, n int) {
+	for n < len(text) && text[n] <= ' ' {
 		n++
 	}
-	if n == len(text) {
-		return 0, n
-	}
-	hash = offset
-	if text[n] >= 0xE3 { // the first byte of a character from Hiragana on
-		for i := 0; n < len(text) && (i == 0 || text[n]&0xC0 == 0x80); i++ {
-			hash = (hash ^ uint64(text[n])) * prime
-			n++
+	for n+8 <= len(text) {
+		part := binary.LittleEndian.Uint64(text[n:])
+		lt := part ^ '<'*each
+		// The lowest bit that is set is of the first byte that is a < or no more than a space. Higher ones may be wrong.
+		ends := ((part-('!'*each))&^part | (lt-each)&^lt) & high
+		if ends == 0 {
+			if part&high != 0 {
+				return slowNext(text, n, hash)
+			}
+			hash = mix(hash ^ (part | ' '*each))
+			n += 8
+			continue
 		}
-		return max(hash, 1), n
-	}
-	for n < len(text) && isWord(text[n]) && text[n] < 0xE3 {
-		c := text[n]
-		if c-'A' < 26 {
-			c |= 0x20
+		size := bits.TrailingZeros64(ends) &^ 7
+		part &= 1<<size - 1
+		if part&high != 0 {
+			return slowNext(text, n, hash)
 		}
-		hash = (hash ^ uint64(c)) * prime
-		n++
+		if size > 0 {
+			hash ^= part | ' '*each
+		}
+		return hash, n + size/8
 	}
-	return max(hash, 1), n
+	return slowNext(text, n, hash)
 }
 
-func isWord(c byte) bool { return c >= 0x80 || isLetter(c|0x20) || c-'0' < 10 }
+// slowNext goes on with a word byte by byte: at the end of a text, and where there are bytes beyond ASCII. Of scripts
+// that put no spaces between words each character is a word.
+func slowNext(text []byte, n int, hash uint64) (uint64, int) {
+	if n < len(text) && hash == 0 && text[n] >= 0xE3 { // the first byte of a character from Hiragana on
+		for begin := n; n < len(text) && (n == begin || text[n]&0xC0 == 0x80); n++ {
+			hash = hash<<8 | uint64(text[n])
+		}
+		return hash, n
+	}
+	for ; n < len(text) && text[n] > ' ' && text[n] != '<' && text[n] < 0xE3; n++ {
+		c := text[n]
+		if c < 0x80 {
+			c |= ' '
+		}
+		hash = (hash ^ uint64(c)) * prime
+	}
+	return hash, n
+}
 
 func isLetter(c byte) bool { return c-'a' < 26 }
 
-// is compares an element's name with one in lower case.
-func is(name []byte, with string) bool {
-	if len(name) != len(with) {
-		return false
-	}
-	for i := range name {
-		if name[i]|0x20 != with[i] {
-			return false
-		}
-	}
-	return true
-}
-
-// tagEnd is where a tag ends, or the text if it does not.
-func tagEnd(html []byte) int {
-	for at := 0; at < len(html); at++ {
-		switch c := html[at]; c {
-		case '>':
-			return at
-		case '"', '\'':
-			if at > 0 && html[at-1] == '=' {
-				end := bytes.IndexByte(html[at+1:], c)
-				if end < 0 {
-					return len(html)
-				}
-				at += end + 1
-			}
-		}
-	}
-	return len(html)
-}
-
-// skip leaves out what comes before the end tag of an element.
-func skip(html []byte, name string) []byte {
+// skip is where the end tag of an element ends that is next.
+func skip(html []byte, at int, name string) int {
 	for {
-		open := bytes.Index(html, []byte("</"))
-		if open < 0 {
-			return nil
+		if at = after(html, at, "</"); at+len(name) > len(html) {
+			return len(html)
 		}
-		if html = html[open+2:]; len(html) >= len(name) && is(html[:len(name)], name) {
-			return html[min(tagEnd(html)+1, len(html)):]
+		if bytes.EqualFold(html[at:at+len(name)], []byte(name)) {
+			return after(html, at+len(name), ">")
 		}
 	}
 }
 
-func after(html, end []byte) []byte {
-	at := bytes.Index(html, end)
-	if at < 0 {
-		return nil
+// after is where the next of something ends, or the text if there is none.
+func after(html []byte, at int, end string) int {
+	i := -1
+	if len(end) == 1 {
+		i = bytes.IndexByte(html[at:], end[0])
+	} else {
+		i = bytes.Index(html[at:], []byte(end))
 	}
-	return html[at+len(end):]
+	if i < 0 {
+		return len(html)
+	}
+	return at + i + len(end)
 }
 
 // source hashes where an image lies, without its query.

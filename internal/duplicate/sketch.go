@@ -10,28 +10,32 @@ const (
 type sketch struct {
 	least    [bins]uint64
 	last     [2]uint64 // words
-	words    int
-	shingles int
+	shingles int       // less than 0 until there are two words
 }
 
 const empty = ^uint64(0)
 
 func (s *sketch) reset() {
+	s.last, s.shingles = [2]uint64{}, -2
 	for i := range s.least {
 		s.least[i] = empty
 	}
 }
 
-func (s *sketch) add(word uint64) {
-	if s.words++; s.words > 2 {
-		s.shingles++
-		h := mix(s.last[0]*0x9e3779b97f4a7c15 + s.last[1]*0xc2b2ae3d27d4eb4f + word)
-		bin, value := h>>58, h<<6>>6
-		if value < s.least[bin] {
-			s.least[bin] = value
-		}
-	}
+// shingle hashes the last two words and another.
+func (s *sketch) shingle(word uint64) uint64 {
+	return mix(s.last[0]*0x9e3779b97f4a7c15 + s.last[1]*0xc2b2ae3d27d4eb4f + word)
+}
+
+// add takes a word, with the hash of the shingle that it ends.
+func (s *sketch) add(h, word uint64) {
 	s.last[0], s.last[1] = s.last[1], word
+	if s.shingles++; s.shingles <= 0 {
+		return
+	}
+	if bin, value := h>>58, h<<6>>6; value < s.least[bin] {
+		s.least[bin] = value
+	}
 }
 
 // mix spreads a number's bits (the finaliser of splitmix64).
@@ -44,7 +48,7 @@ func mix(x uint64) uint64 {
 // minima are 16 bits of each bin's least. An empty bin has what the next has that is not (Shrivastava and Li,
 // "Densifying One Permutation Hashing via Rotation for Fast Near Neighbor Search", ICML 2014).
 func (s *sketch) minima() (m [bins]uint16) {
-	if s.shingles == 0 {
+	if s.shingles <= 0 {
 		return m
 	}
 	for i := range m {

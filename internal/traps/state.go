@@ -49,22 +49,41 @@ func (dom *domain) state(few int) DomainState {
 	s := DomainState{Name: dom.name}
 	s.Hosts, s.Names = dom.hosts.state(few)
 	if dom.root.tried > dom.root.fresh {
-		dom.root.states(nil, &s.Patterns)
+		var g gatherer
+		g.gather(&dom.root)
+		s.Patterns = g.found
 	}
 	return s
 }
 
-func (n *node) states(names []string, out *[]PatternState) {
+// A gatherer goes through a tree in the order of names. Of many patterns it makes few objects.
+type gatherer struct {
+	found []PatternState
+	names []string // on the way to where it is
+	kept  []string // those of patterns, one after the other
+	sort  []*node  // children of the places on the way
+}
+
+func (g *gatherer) gather(n *node) {
 	if b := n.end; b != nil && b.tried > 0 {
-		*out = append(*out, PatternState{Names: slices.Clone(names), Tried: b.tried, Fresh: b.fresh, Left: b.left,
-			Out: b.out, Wait: b.wait, Closed: b.closed})
+		begin := len(g.kept)
+		g.kept = append(g.kept, g.names...)
+		g.found = append(g.found, PatternState{Names: g.kept[begin:len(g.kept):len(g.kept)], Tried: b.tried,
+			Fresh: b.fresh, Left: b.left, Out: b.out, Wait: b.wait, Closed: b.closed})
 	}
-	if n.children == 0 {
-		return
+	begin := len(g.sort)
+	for c := n.first; c != nil; c = c.next {
+		g.sort = append(g.sort, c)
 	}
-	for _, c := range slices.SortedFunc(n.each(), func(a, b *node) int { return strings.Compare(a.name, b.name) }) {
-		c.states(append(names, c.name), out)
+	end := len(g.sort)
+	slices.SortFunc(g.sort[begin:end], func(a, b *node) int { return strings.Compare(a.name, b.name) })
+	for i := begin; i < end; i++ {
+		c := g.sort[i]
+		g.names = append(g.names, c.name)
+		g.gather(c)
+		g.names = g.names[:len(g.names)-1]
 	}
+	g.sort = g.sort[:begin]
 }
 
 // Restore gives a new detector what was kept of one before. A nil state is nothing.
