@@ -621,7 +621,11 @@ func TestHostsAreTraded(t *testing.T) {
 }
 
 func tradeHosts(t *testing.T, deadly bool, slices int) {
-	for range 3 {
+	rounds := 3
+	if testing.Short() {
+		rounds = 1
+	}
+	for range rounds {
 		seed := rand.Uint64()
 		t.Logf("seed %d", seed)
 		x := newTradeOf(t, seed, deadly, slices)

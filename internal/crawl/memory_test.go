@@ -17,6 +17,9 @@ import (
 // TestMemoryOfManyHosts weighs what the engine keeps of a host, outside of seen and the frontier, once its tables of
 // bounded size are full.
 func TestMemoryOfManyHosts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a quarter of a million hosts")
+	}
 	const warm, more = 100_000, 150_000
 	for limit, most := range map[int64]float64{0: 8, 10: 20} {
 		e := engineWithLimit(t, limit)

@@ -152,6 +152,9 @@ func TestEnginesOfAMesh(t *testing.T) {
 // KUMO_TEST_CRASHES says.
 func TestEnginesOfAMeshSurviveCrashes(t *testing.T) {
 	mazes := 10 // webs
+	if testing.Short() {
+		mazes = 3
+	}
 	if n, err := strconv.Atoi(os.Getenv("KUMO_TEST_CRASHES")); err == nil {
 		mazes = n
 	}

@@ -163,10 +163,18 @@ func (m *model) earliest() (at time.Time, some bool) {
 	return at, some
 }
 
+// rounds is how often something is tried: fewer times where that is to be short.
+func rounds(n int) int {
+	if testing.Short() {
+		return (n + 3) / 4
+	}
+	return n
+}
+
 func TestAgainstTheModel(t *testing.T) {
 	for name, memory := range map[string]int64{"memory": 0, "tiny": 8 << 10, "small": 256 << 10} {
 		t.Run(name, func(t *testing.T) {
-			for range 4 {
+			for range rounds(4) {
 				seed := rand.Uint64()
 				synctest.Test(t, func(t *testing.T) {
 					cfg := Config{Hosts: 400, Delay: time.Second, Memory: memory}
@@ -186,7 +194,7 @@ func TestAgainstTheModel(t *testing.T) {
 }
 
 func TestACrashGoesBackToTheCheckpoint(t *testing.T) {
-	for range 8 {
+	for range rounds(8) {
 		seed := rand.Uint64()
 		synctest.Test(t, func(t *testing.T) {
 			t.Logf("seed %d", seed)
@@ -211,7 +219,7 @@ func TestAgainstTheModelWithRanksThatChange(t *testing.T) {
 	for name, memory := range map[string]int64{"memory": 0, "tiny": 8 << 10, "small": 256 << 10} {
 		for _, refreshes := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, refreshes), func(t *testing.T) {
-				for range 2 {
+				for range rounds(2) {
 					seed := rand.Uint64()
 					synctest.Test(t, func(t *testing.T) {
 						cfg := Config{Hosts: 400, Delay: time.Second, Memory: memory}
@@ -237,7 +245,7 @@ func TestAgainstTheModelWithRanksThatChange(t *testing.T) {
 }
 
 func TestACrashWithRanksThatChange(t *testing.T) {
-	for range 2 {
+	for range rounds(2) {
 		seed := rand.Uint64()
 		synctest.Test(t, func(t *testing.T) {
 			t.Logf("seed %d", seed)

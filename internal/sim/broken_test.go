@@ -165,7 +165,7 @@ func TestSoundNodesPass(t *testing.T) {
 			t.Parallel()
 			cfg := small()
 			cfg.Use(name)
-			cfg.Seeds = 60
+			cfg.Seeds = 30
 			if testing.Short() {
 				cfg.Seeds = 10
 			}

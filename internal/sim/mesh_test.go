@@ -18,7 +18,7 @@ func meshSeeds() int {
 	if n, err := strconv.Atoi(os.Getenv("KUMO_TEST_MESH_SEEDS")); err == nil {
 		return n
 	}
-	return 200
+	return 80
 }
 
 func meshFirst() uint64 {

@@ -3,6 +3,7 @@ package wire
 import (
 	"fmt"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 
@@ -37,6 +38,9 @@ func TestTrapsEnd(t *testing.T) {
 		waste float64
 	}{{1, 300, 0.5}, {1, 5000, 0.05}, {2, 5000, 0.05}, {3, 5000, 0.05}} {
 		t.Run(fmt.Sprintf("seed %d, %d pages", c.seed, c.pages), func(t *testing.T) {
+			if c.seed > 1 && os.Getenv("KUMO_TEST_TRAPS") == "" {
+				t.Skip("takes half a minute; KUMO_TEST_TRAPS=1 has it run, as .ci/long web does")
+			}
 			t.Parallel()
 			j, web := trapJob(t, c.seed, c.pages)
 			mustRun(t, j)

@@ -100,6 +100,9 @@ func TestWhatWasAddedIsFound(t *testing.T) {
 			if most > 1000 {
 				pages = 12
 			}
+			if testing.Short() {
+				pages = max(pages/10, 4)
+			}
 			for run := range 3 {
 				l, err := Open(cfg, mark)
 				if err != nil {
@@ -203,8 +206,11 @@ func TestDamage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	urls := 0
-	fill(l, dice, &urls, 20_000, 60)
+	urls, records := 0, 20_000
+	if testing.Short() {
+		records = 2000
+	}
+	fill(l, dice, &urls, records, 60)
 	mark, err := l.Sync()
 	if err != nil || l.Close() != nil {
 		t.Fatal(err)
