@@ -52,7 +52,7 @@ func (c *Crawler) hooks() (h crawl.Hooks) {
 		h.Request = c.askRequest
 	}
 	if len(c.onLink) > 0 {
-		h.Link, c.job.AnchorText = c.askLink, true
+		h.Link, c.job.AnchorText = c.askLinksOf, true
 	}
 	if len(c.findLinks) > 0 {
 		h.Links = c.askLinks
@@ -73,6 +73,13 @@ func (c *Crawler) askRequest(it *item.Item, req *fetch.Request) (veto string, er
 	}
 	req.Header = r.Header
 	return "", nil
+}
+
+func (c *Crawler) askLinksOf(from *item.Item, links []page.Link, edits []crawl.LinkEdit) error {
+	for i := range links {
+		edits[i] = c.askLink(from, &links[i])
+	}
+	return nil
 }
 
 func (c *Crawler) askLink(from *item.Item, link *page.Link) (e crawl.LinkEdit) {

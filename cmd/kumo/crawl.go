@@ -128,6 +128,12 @@ func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 	if metrics != nil {
 		defer metrics.Close()
 	}
+	asked, err := o.filtering.open(ctx, o.job.Name, func(line string) { show.log.Warn(line) })
+	if err != nil {
+		return err
+	}
+	defer asked.close()
+	asked.join(&o.job)
 	c, err := wire.Open(ctx, &o.job)
 	if err != nil {
 		return err
@@ -207,6 +213,9 @@ func (o *options) run(ctx context.Context, c *session.Session, show *show, metri
 		src := web.Source{Name: o.job.Name, Totals: c.Stats.Totals, Answers: c.Stats.Answers, Frontier: c.Frontier.Counts,
 			Known: c.URLsKnown, Outage: c.Outage, Forecast: func() forecast.Forecast { return c.Outlook().Forecast },
 			Stall: func() stall.Alarm { return c.Outlook().Stall }}
+		if o.job.Filters != nil {
+			src.Filters = o.job.Filters.Counts
+		}
 		g.Go(func() error { return web.Serve(beside, metrics, src) })
 	}
 	report, err = c.Run(ctx)
@@ -267,9 +276,13 @@ func statusOf(c *session.Session) func() progress.Status {
 	return func() progress.Status {
 		taken, all := c.Seeds()
 		outlook := c.Outlook()
+		var filters []stats.FilterCounts
+		if c.Job.Filters != nil {
+			filters = c.Job.Filters.Counts()
+		}
 		return progress.Status{Time: time.Now(), Totals: c.Stats.Totals(), Frontier: c.Frontier.Counts(),
 			Known: c.URLsKnown(), Seeds: progress.Seeds{Taken: taken, All: all}, Outage: c.Outage(),
-			Forecast: outlook.Forecast, Stall: outlook.Stall}
+			Forecast: outlook.Forecast, Stall: outlook.Stall, Filters: filters}
 	}
 }
 

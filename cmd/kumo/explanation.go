@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 	"text/tabwriter"
 
 	"kumo/internal/inspect"
@@ -192,7 +193,11 @@ func (s sheet) left(x *inspect.Explanation) {
 		s.row("set aside", "%s by %s: %s", when(a.Time), a.Rule, a.Why)
 	}
 	if k := x.Skipped; k != nil && (x.Page == nil || x.Page.Status == 0) {
-		s.row("left out", "%s by %s: %s", when(k.Time), k.Rule, k.Why)
+		by := k.Rule + ": " + k.Why
+		if strings.HasPrefix(k.Why, "filter ") && k.Rule == "vetoed" {
+			by = k.Why // which names who says so
+		}
+		s.row("left out", "%s by %s", when(k.Time), by)
 	}
 }
 

@@ -38,6 +38,7 @@ type options struct {
 	sitemaps  string
 	text      bool
 	fields    string
+	filtering filtering
 	minFree   int64
 	include   []string
 	exclude   []string
@@ -185,6 +186,7 @@ func (o *options) bindOutput(f *pflag.FlagSet) {
 	f.BoolVar(&o.text, "text", false, "write each page's main text, headline, author and date to text.jsonl, too")
 	f.StringVar(&o.fields, job.FieldsKey, "", "make records of pages by the rules in this YAML `FILE`, and write them to "+
 		"fields.jsonl (see docs/fields.md, kumo check fields)")
+	o.filtering.bind(f)
 	j.WARCSize = 1e9
 	f.Var(size{&j.WARCSize}, "warc-size", "begin a new WARC file at this size")
 	f.BoolVar(&j.Moved, "moved", false, "finished WARC files that are no longer in the folder were moved away on purpose")
@@ -262,6 +264,11 @@ func (o *options) finish() (err error) {
 	}
 	if j.Fields, err = o.loadFields(); err != nil {
 		return err
+	}
+	if !o.idle {
+		if err := o.filtering.check(); err != nil {
+			return err
+		}
 	}
 	if j.Frontier.MaxDelay = o.maxDelay; o.maxDelay == 0 {
 		j.Frontier.MaxDelay = -1

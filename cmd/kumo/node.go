@@ -77,6 +77,7 @@ type noder struct {
 	out      string
 	alone    bool // it runs the only server
 	mesh     meshFlags
+	asked    filters
 }
 
 // meshFlags are those of a node of a crawl without a centre.
@@ -135,7 +136,18 @@ func (n *noder) run(ctx context.Context, out io.Writer) (err error) {
 	j := &job.Job{Name: n.crawl, Dir: n.out, Listener: show.listener(),
 		Warn: func(err error) { show.log.Warn(err.Error()) }}
 	opts.Log = show.log
-	opts.Settle = func(j *job.Job, settings []settings.Setting) error { return n.o.settleNode(n.given, j, settings) }
+	n.asked, err = n.o.filtering.open(ctx, n.crawl, func(line string) { show.log.Warn(line) })
+	if err != nil {
+		return err
+	}
+	defer n.asked.close()
+	opts.Settle = func(j *job.Job, settings []settings.Setting) error {
+		if err := n.o.settleNode(n.given, j, settings); err != nil {
+			return err
+		}
+		n.asked.join(j)
+		return nil
+	}
 	if opts.Secret, err = readSecret(n.secretFile, func(s string) { show.log.Warn(s) }); err != nil {
 		return err
 	}
@@ -326,6 +338,9 @@ func (n *noder) crawlAll(ctx context.Context, one cluster.Node, show *show) (rep
 		src := web.Source{Totals: p.totals, Answers: p.answers, Frontier: p.frontier, Known: p.known, Outage: p.outage,
 			Forecast: func() forecast.Forecast { return p.outlook().Forecast },
 			Stall:    func() stall.Alarm { return p.outlook().Stall }}
+		if len(n.asked) > 0 {
+			src.Filters = n.asked.counts
+		}
 		g.Go(func() error { return web.Serve(beside, l, src) })
 	}
 	report, err = one.Run(running)

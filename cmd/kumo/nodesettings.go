@@ -27,10 +27,10 @@ var (
 		"no-cookies",
 		"insecure", "connect-timeout", "timeout", "tries", "max-body", "allow-private", "format", "text", "warc-size",
 		"compress"}
-	nodeFlags = []string{"concurrency", "memory", "min-free-disk", "max-rate", "rate-dns", "bandwidth", "block-file", job.FieldsKey, "header",
+	nodeFlags = append([]string{"concurrency", "memory", "min-free-disk", "max-rate", "rate-dns", "bandwidth", "block-file", job.FieldsKey, "header",
 		"cookies", "login", "user",
 		"password", "proxy", "resolve", "dns-server", "outage-wait", "checkpoint", "commit", "metrics", "verbose", "quiet",
-		"log-json"}
+		"log-json"}, filterFlags...)
 	// aloneFlags have no meaning, or not yet, where several nodes crawl.
 	aloneFlags = []string{"name", "out", "fresh", "size-limit", "time-limit", "recrawl", "due", "profile", "dry-run",
 		"moved", job.ReleaseTrapKey}

@@ -7,6 +7,7 @@ import (
 	"kumo/internal/item"
 	"kumo/internal/page"
 	"kumo/internal/policy"
+	"kumo/internal/rank"
 	"kumo/internal/seen"
 	"kumo/internal/weburl"
 )
@@ -36,6 +37,8 @@ type batch struct {
 	back    bool // and have gone nowhere: the outbox has had them
 	routed  bool // nothing of it goes to other nodes
 	rooted  bool // its roots are kept already
+
+	edits []LinkEdit // of links that a hook is asked about
 
 	again []item.Item // URLs that were fetched, and are to be once more: see hops
 
@@ -83,26 +86,29 @@ func (b *batch) nextOfPage() {
 }
 
 // addLinks takes the links of it in.
-func (e *Engine) addLinks(b *batch, it *item.Item, pg *page.Page) {
+func (e *Engine) addLinks(b *batch, it *item.Item, pg *page.Page) error {
 	asks := e.cfg.Ignore.Links(&pg.Robots)
-	for i := range pg.Links {
-		if l := &pg.Links[i]; e.hooks.Link == nil {
-			e.addLink(b, it, l, asks, "")
-		} else {
-			e.addEdited(b, it, l, asks)
-		}
+	if e.hooks.Link != nil && len(pg.Links) > 0 {
+		return e.addEdited(b, it, pg.Links, asks)
 	}
+	for i := range pg.Links {
+		e.addLink(b, it, &pg.Links[i], asks, nil)
+	}
+	return nil
 }
 
-// addLink takes one link of it in; veto is why a hook does not want it followed, "" if none objects.
-func (e *Engine) addLink(b *batch, it *item.Item, l *page.Link, asks policy.LinkRules, veto string) {
+// addLink takes one link of it in, with what a hook has to say; nil if there is none.
+func (e *Engine) addLink(b *batch, it *item.Item, l *page.Link, asks policy.LinkRules, edit *LinkEdit) {
 	u, err := weburl.Parse(l.URL)
 	if err != nil || e.cfg.Sitemaps == policy.SitemapsIgnored && (l.Kind == page.Sitemap || l.Kind == page.Listed) {
 		return // the parser has counted what is unusable
 	}
 	u = e.rewritten(it, l.Kind, u)
-	c := child(it, l)
+	c, veto := child(it, l), ""
 	c.URL = u.String() // the link itself stays as the page has it
+	if edit != nil {
+		c.Lift, veto = liftOf(rank.Lift(c.Lift)+edit.Lift), edit.Veto
+	}
 	rule, why := "nofollow", asks.NoFollow(l)
 	switch {
 	case veto != "":

@@ -2,12 +2,14 @@ package crawl
 
 import (
 	"errors"
+	"slices"
 
 	"kumo/internal/fetch"
 	"kumo/internal/frontier"
 	"kumo/internal/item"
 	"kumo/internal/page"
 	"kumo/internal/policy"
+	"kumo/internal/rank"
 	"kumo/internal/weburl"
 )
 
@@ -19,15 +21,21 @@ type Hooks struct {
 	Request func(it *item.Item, req *fetch.Request) (veto string, err error)
 	// Links names further URLs of a page that was read, which may be relative: they are its links like others.
 	Links func(rec *page.Record) []string
-	// Link is asked about each link of a page, before that is judged.
-	Link func(from *item.Item, l *page.Link) LinkEdit
+	// Link is asked about links of a page, before they are judged, many at once. It sets of the edits, one for each link and
+	// with its URL, those that are to change something. An error ends the crawl.
+	Link func(from *item.Item, links []page.Link, edits []LinkEdit) error
+	// Record is asked about a page that was answered, before its links are taken in. With a word why the URL is left out,
+	// and nothing kept of the page, whose links are taken in all the same; "" keeps it. It may add to rec.Fields. An error
+	// ends the crawl.
+	Record func(rec *page.Record) (veto string, err error)
 }
 
 // A LinkEdit is what is to become of a link. URLs may be relative to the page's.
 type LinkEdit struct {
-	URL  string   // takes its place; its own leaves it as it is
-	Veto string   // why it is not followed; "" if it is
-	More []string // are followed beside it
+	URL  string    // takes its place; its own leaves it as it is
+	Veto string    // why it is not followed; "" if it is
+	More []string  // are followed beside it
+	Lift rank.Lift // by how much the URL goes before others of its host
 }
 
 // ruleVetoed is the rule in skipped.jsonl of what a hook has left out.
@@ -60,26 +68,60 @@ func (w *worker) findLinks(rec *page.Record) {
 	}
 }
 
-// addEdited takes a link in as a hook wants it.
-func (e *Engine) addEdited(b *batch, it *item.Item, l *page.Link, asks policy.LinkRules) {
-	edit := e.hooks.Link(it, l)
+// askRecord asks whether a page is to be kept.
+func (w *worker) askRecord(rec *page.Record) (err error) {
+	if w.hooks.Record != nil {
+		w.vetoed, err = w.hooks.Record(rec)
+	}
+	return err
+}
+
+// drop ends a visit of whose page nothing is to be kept. Its links are in the batch.
+func (w *worker) drop(v *frontier.Visit, why string) error {
+	w.settleBy(v)
+	w.addSkip(entryFor(ruleVetoed), w.skipOf(v, ruleVetoed, why), v.Told)
+	if err := w.commitBatch(&w.batch); err != nil {
+		return err
+	}
+	w.leaveSlot()
+	return w.done(v, visitOutcome{})
+}
+
+// addEdited takes links in as a hook wants them.
+func (e *Engine) addEdited(b *batch, it *item.Item, links []page.Link, asks policy.LinkRules) error {
+	b.edits = slices.Grow(b.edits[:0], len(links))[:len(links)]
+	for i := range links {
+		b.edits[i] = LinkEdit{URL: links[i].URL}
+	}
+	if err := e.hooks.Link(it, links, b.edits); err != nil {
+		return err
+	}
+	for i := range links {
+		e.addEdit(b, it, &links[i], &b.edits[i], asks)
+	}
+	clear(b.edits)
+	return nil
+}
+
+// addEdit takes a link in with what a hook makes of it.
+func (e *Engine) addEdit(b *batch, it *item.Item, l *page.Link, edit *LinkEdit, asks policy.LinkRules) {
 	if edit.Veto == "" && edit.URL != l.URL {
 		if u, err := resolve(it.URL, edit.URL); err != nil {
 			edit.Veto = "changed into what is no URL: " + err.Error()
 		} else {
 			changed := *l
 			changed.URL = u.String()
-			e.addLink(b, it, &changed, asks, "")
+			e.addLink(b, it, &changed, asks, edit)
 		}
 	}
 	if edit.Veto != "" || edit.URL == l.URL {
-		e.addLink(b, it, l, asks, edit.Veto)
+		e.addLink(b, it, l, asks, edit)
 	}
 	for _, ref := range edit.More {
 		if u, err := resolve(it.URL, ref); err == nil {
 			more := *l
 			more.URL = u.String()
-			e.addLink(b, it, &more, asks, "")
+			e.addLink(b, it, &more, asks, &LinkEdit{Lift: edit.Lift})
 		}
 	}
 }

@@ -36,7 +36,7 @@ func hookEngine(t *testing.T, h Hooks) *Engine {
 // What a hook makes of links is judged as links are; what it wants no link to is left out, and once.
 func TestEditedLinksAreJudged(t *testing.T) {
 	edits := map[string]LinkEdit{
-		"http://a.test/same":     {URL: "http://a.test/same"},
+		"http://a.test/same":     {URL: "http://a.test/same", Lift: 7},
 		"http://a.test/veto":     {URL: "http://a.test/veto", Veto: "not this"},
 		"http://a.test/moved":    {URL: "to#part"},
 		"http://a.test/away":     {URL: "http://b.test/"},
@@ -44,23 +44,31 @@ func TestEditedLinksAreJudged(t *testing.T) {
 		"http://a.test/more":     {URL: "http://a.test/more", More: []string{"more/2", "mailto:b@a.test", "http://b.test/"}},
 		"http://a.test/vetomore": {Veto: "but another", More: []string{"/another"}},
 	}
-	e := hookEngine(t, Hooks{Link: func(from *item.Item, l *page.Link) LinkEdit {
+	e := hookEngine(t, Hooks{Link: func(from *item.Item, links []page.Link, made []LinkEdit) error {
 		if from.URL != "http://a.test/dir/" {
 			t.Errorf("a link of %s", from.URL)
 		}
-		return edits[l.URL]
+		for i := range links {
+			made[i] = edits[links[i].URL]
+		}
+		return nil
 	}})
 	var pg page.Page
 	for url := range edits {
 		pg.Links = append(pg.Links, page.Link{URL: url, Kind: page.Anchor})
 	}
 	var b batch
-	e.addLinks(&b, &item.Item{URL: "http://a.test/dir/"}, &pg)
+	if err := e.addLinks(&b, &item.Item{URL: "http://a.test/dir/"}, &pg); err != nil {
+		t.Fatal(err)
+	}
 	if err := e.commitBatch(&b); err != nil {
 		t.Fatal(err)
 	}
 	var found, left []string
 	for _, c := range b.found {
+		if c.Item.URL == "http://a.test/same" && c.Item.Lift != 7 {
+			t.Errorf("lifted by %d, want 7", c.Item.Lift)
+		}
 		found = append(found, strings.TrimPrefix(c.Item.URL, "http://a.test/"))
 	}
 	for _, s := range b.skips {
@@ -94,7 +102,9 @@ func TestLinksWithoutAHookAllocateNothing(t *testing.T) {
 		var b batch
 		allocs[links] = testing.AllocsPerRun(10, func() {
 			b.reset()
-			e.addLinks(&b, &it, &pg)
+			if err := e.addLinks(&b, &it, &pg); err != nil {
+				t.Fatal(err)
+			}
 			if err := e.commitBatch(&b); err != nil {
 				t.Fatal(err)
 			}

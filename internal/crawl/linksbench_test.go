@@ -95,7 +95,9 @@ func benchmarkLinks(b *testing.B, way string) {
 		n++
 		w.batch.reset()
 		e.ranks.begin(&w.batch, it.URL, links)
-		w.addLinks(&w.batch, &it, &pg)
+		if err := w.addLinks(&w.batch, &it, &pg); err != nil {
+			b.Fatal(err)
+		}
 		w.batch.settles, w.batch.ranks.ends = it.URL, w.batch.ranks.of
 		w.batch.records = append(w.batch.records, &page.Record{URL: it.URL})
 		w.batch.done = append(w.batch.done, &entry.Done{URL: it.URL, Visit: stats.Visit{Host: "h.test", Status: 200},

@@ -54,7 +54,9 @@ func (r *Reentry) Page(ctx context.Context, it *item.Item, pg *page.Page) error 
 		r.e.ranks.begin(&r.b, it.URL, len(pg.Links))
 		r.b.ranks.ends = r.b.ranks.of
 	}
-	r.e.addLinks(&r.b, it, pg)
+	if err := r.e.addLinks(&r.b, it, pg); err != nil {
+		return err
+	}
 	return r.put(ctx)
 }
 
@@ -124,7 +126,9 @@ func (r *Reentry) put(ctx context.Context) error {
 
 // Embeds lets in what a page is shown with, which was fetched when nobody wanted that.
 func (r *Reentry) Embeds(ctx context.Context, it *item.Item, pg *page.Page) error {
-	r.e.addLinks(&r.b, it, pg)
+	if err := r.e.addLinks(&r.b, it, pg); err != nil {
+		return err
+	}
 	return r.put(ctx)
 }
 

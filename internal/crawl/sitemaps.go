@@ -43,7 +43,9 @@ func (w *worker) addSitemaps(v *frontier.Visit, origin string, rules *robots.Rul
 		}
 	}
 	from := item.Item{URL: base.String(), Seed: v.Seed, Path: w.names.intern(v.Path + "P"), Depth: v.Depth}
-	w.addLinks(&w.batch, &from, &page.Page{Links: links})
+	if err := w.addLinks(&w.batch, &from, &page.Page{Links: links}); err != nil {
+		return err
+	}
 	if err := w.commitBatch(&w.batch); err != nil {
 		return err
 	}

@@ -33,7 +33,9 @@ func TestNobodyWaitsForWhatCannotBeFetched(t *testing.T) {
 		return func(e *Engine, url string) error {
 			var b batch
 			from := item.Item{URL: "http://mine.test/robots.txt", Seed: "http://mine.test/", Kind: kind, Root: true}
-			e.addLinks(&b, &from, &page.Page{Links: []page.Link{{URL: url, Kind: kind}}})
+			if err := e.addLinks(&b, &from, &page.Page{Links: []page.Link{{URL: url, Kind: kind}}}); err != nil {
+				t.Fatal(err)
+			}
 			return e.commitBatch(&b)
 		}
 	}
@@ -177,7 +179,9 @@ func FuzzLinks(f *testing.F) {
 		e := inMemory(t, memory.New(), nil)
 		from := item.Item{URL: "http://mine.test/robots.txt", Seed: "http://mine.test/"}
 		var b batch
-		e.addLinks(&b, &from, &page.Page{Links: []page.Link{{URL: ref, Kind: page.Kind(kind)}}})
+		if err := e.addLinks(&b, &from, &page.Page{Links: []page.Link{{URL: ref, Kind: page.Kind(kind)}}}); err != nil {
+			t.Fatal(err)
+		}
 		for i := range b.cands {
 			c := &b.cands[i]
 			if u, err := weburl.Parse(c.Item.URL); err != nil || !u.Web() || u.Host() != c.Host ||

@@ -34,6 +34,7 @@ type worker struct {
 	domain    string     // whose pages it counts as; "" where they have no limit
 	trial     traps.Trial
 	session   uint64 // the login that the visit is made with; 0 for none
+	vetoed    string // why a hook wants nothing kept of the page; "" if none objects
 	asks      string // for whose sake the visit is made, where there is a router: see politenessHost
 }
 
@@ -43,7 +44,7 @@ func hostOf(v *frontier.Visit) string { return item.HostOfSlice(v.Host) }
 // visit takes a URL through its life. An error ends the crawl; what goes wrong with a URL is recorded.
 func (w *worker) visit(ctx context.Context, v *frontier.Visit) error {
 	w.batch.reset()
-	w.was = was{}
+	w.was, w.vetoed = was{}, ""
 	defer w.releaseSlot()
 	defer w.settleTrial(traps.Nothing) // unless more is known
 	if w.claims != nil {
@@ -218,9 +219,12 @@ func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) err
 			return err
 		}
 	}
-	full := !v.Recrawl && w.limits.quota.Settle(hostOf(v), w.domain, answered)
+	full := !v.Recrawl && w.limits.quota.Settle(hostOf(v), w.domain, answered && w.vetoed == "")
 	if rec.Failure, rec.Detail = fate.failure, fate.detail; !answered {
 		return w.fail(v, rec, fate)
+	}
+	if w.vetoed != "" {
+		return w.drop(v, w.vetoed)
 	}
 	if w.unmodified() {
 		w.keep(rec)
@@ -272,6 +276,9 @@ func (w *worker) read(ctx context.Context, rec *page.Record, it *item.Item) erro
 	if err := w.readFields(rec); err != nil && rec.Response.Malformed == "" {
 		rec.Response.Malformed = err.Error()
 	}
+	if err := w.askRecord(rec); err != nil {
+		return err
+	}
 	if rec.Digest, err = digest(rec.Response); err != nil {
 		return err
 	}
@@ -279,15 +286,16 @@ func (w *worker) read(ctx context.Context, rec *page.Record, it *item.Item) erro
 	if err != nil {
 		return err
 	}
-	rec.Revisit = ref
-	w.compare(rec)
+	if rec.Revisit = ref; w.vetoed == "" {
+		w.compare(rec)
+	}
 	for _, l := range w.page.Links {
 		if l.Kind == page.Redirect {
 			rec.Final = l.URL
 		}
 	}
 	w.findLinks(rec)
-	if isRanked(rec, it.Kind) {
+	if isRanked(rec, it.Kind) && w.vetoed == "" {
 		w.ranks.begin(&w.batch, it.URL, len(w.page.Links))
 	}
 	if err := w.takeLinks(it); err != nil {
@@ -335,18 +343,18 @@ func (w *worker) takeLinks(it *item.Item) error {
 	some := w.reading.pool.shares.linksAtOnce(2*(len(it.URL)+len(it.Seed)) + linkCost)
 	rest := w.page.Links
 	for ; len(rest) > some; rest = rest[some:] {
-		w.addLinks(&w.batch, it, &page.Page{Links: rest[:some], Robots: w.page.Robots})
+		if err := w.addLinks(&w.batch, it, &page.Page{Links: rest[:some], Robots: w.page.Robots}); err != nil {
+			return err
+		}
 		if err := w.commitBatch(&w.batch); err != nil {
 			return err
 		}
 		w.batch.nextOfPage()
 	}
 	if len(rest) == len(w.page.Links) {
-		w.addLinks(&w.batch, it, &w.page)
-	} else {
-		w.addLinks(&w.batch, it, &page.Page{Links: rest, Robots: w.page.Robots})
+		return w.addLinks(&w.batch, it, &w.page)
 	}
-	return nil
+	return w.addLinks(&w.batch, it, &page.Page{Links: rest, Robots: w.page.Robots})
 }
 
 // linkCost is about what a link takes on its way in, without the page that it is on.

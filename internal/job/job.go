@@ -68,6 +68,8 @@ type Job struct {
 
 	Fields *Fields // nil: nobody wants records of pages
 
+	Filters *Filters // nil: no program is asked; Hooks ask them
+
 	Settings []settings.Setting // in effect, without secrets, for config.yaml and warcinfo
 	Listener crawl.Listener
 	// makes the job anew with some settings changed, and keeps that if apply takes it; nil: none can be while it runs
@@ -84,6 +86,14 @@ type Fields struct {
 	// is told what earlier runs have counted, before the run
 	Before func([]stats.FieldCounts)
 	Counts func() []stats.FieldCounts
+}
+
+// Filters are programs that are asked about links, requests and records.
+type Filters struct {
+	Records bool // they may add to fields.jsonl
+	// is told what earlier runs have counted, before the run
+	Before func([]stats.FilterCounts)
+	Counts func() []stats.FilterCounts
 }
 
 // UserAgent is the one in effect: what the user has set, or else what follows from the contact.

@@ -162,6 +162,13 @@ func (l *Live) render(s Status, r Rates) string {
 		row("  CUT OFF from the web for %s: waiting, and trying a few hosts now and then (%s)", clock(s.Time.Sub(o.Since)),
 			o.Why)
 	}
+	for i := range s.Filters {
+		f, again := &s.Filters[i], ""
+		if n := f.Restarts(); n > 0 {
+			again = fmt.Sprintf("; started again %s: %s", stats.Count(n, "times"), f.Trouble)
+		}
+		row("  filter %s: %s%s", f.Filter, f.Line(), again)
+	}
 	if s.Forecast.Words != "" {
 		row("  ends   %s", s.Forecast.Words)
 	}

@@ -24,6 +24,7 @@ type Status struct {
 	Outage   crawl.Outage
 	Forecast forecast.Forecast
 	Stall    stall.Alarm
+	Filters  []stats.FilterCounts
 }
 
 // Seeds say how far a file of seeds was taken in, and how many it has.

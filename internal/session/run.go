@@ -61,16 +61,26 @@ func (s *Session) fill(r *stats.Report) {
 	if s.Job.Fields != nil {
 		r.Fields = s.Job.Fields.Counts()
 	}
+	if s.Job.Filters != nil {
+		r.Filters = s.Job.Filters.Counts()
+	}
 }
 
-// countOn has what rules find be counted on from where the last run has said that it is. What one counted that was
-// killed is not known.
+// countOn has what rules find, and filters answer, be counted on from where the last run has said that it is. What one
+// counted that was killed is not known.
 func (s *Session) countOn() {
-	if s.Job.Fields == nil || s.Folder == nil {
+	if s.Job.Fields == nil && s.Job.Filters == nil || s.Folder == nil {
 		return
 	}
-	if last, err := folder.ReadReport(s.Folder.Dir); err == nil && last != nil {
+	last, err := folder.ReadReport(s.Folder.Dir)
+	if err != nil || last == nil {
+		return
+	}
+	if s.Job.Fields != nil {
 		s.Job.Fields.Before(last.Fields)
+	}
+	if s.Job.Filters != nil {
+		s.Job.Filters.Before(last.Filters)
 	}
 }
 

@@ -63,6 +63,8 @@ type Report struct {
 	Slowest  []SlowHost       `json:"slowest_hosts"`
 	// by rule and host, of all runs; without rules none
 	Fields []FieldCounts `json:"fields,omitempty"`
+	// of all runs; without filters none
+	Filters []FilterCounts `json:"filters,omitempty"`
 }
 
 // A SlowHost is a host by the mean time of its answers. In a crawl of more hosts than are counted apart its pages are
@@ -168,6 +170,7 @@ func (r *Report) PrintCounts(w io.Writer) {
 	list(row, "errors", r.Errors)
 	list(row, "left out", r.Skipped)
 	r.printFields(row)
+	r.printFilters(row)
 	if r.Forsaken > 0 {
 		row("given up", "%s, with %s: the same command tries %s again", Count(r.Forsaken, "URLs"),
 			Either(r.Forsaken, "its host", "their hosts"), Either(r.Forsaken, "it", "them"))

@@ -30,6 +30,7 @@ type Source struct {
 	Outage   func() crawl.Outage
 	Forecast func() forecast.Forecast
 	Stall    func() stall.Alarm
+	Filters  func() []stats.FilterCounts // nil: there are none
 }
 
 // Serve answers at l until the context ends.
@@ -98,6 +99,9 @@ func register(reg *prometheus.Registry, src Source) {
 	})
 	gauge("hosts_active", "Hosts with a request under way.", func() int { return src.Frontier().Active })
 	gauge("hosts_waiting", "Hosts whose time has not come.", func() int { return src.Frontier().Waiting })
+	if src.Filters != nil {
+		reg.MustRegister(&filters{src.Filters})
+	}
 	if src.Forecast != nil {
 		reg.MustRegister(&outlook{src.Forecast, src.Stall})
 	}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"kumo/internal/filter"
+	"kumo/internal/filter/ask"
+	"kumo/internal/job"
+	"kumo/internal/stats"
+)
+
+// filtering are the flags of filters.
+type filtering struct {
+	commands []string
+	procs    int
+	timeout  time.Duration
+	memory   int64
+	whenMute string
+}
+
+// filterFlags are their names.
+var filterFlags = []string{"filter", "filter-procs", "filter-timeout", "filter-memory", "filter-default"}
+
+func (c *filtering) bind(f *pflag.FlagSet) {
+	f.StringArrayVar(&c.commands, "filter", nil, "ask this program (`COMMAND`) about links, requests or pages: what to leave out, "+
+		"to change, to add (repeatable; see docs/filters.md, kumo check filter)")
+	f.IntVar(&c.procs, "filter-procs", runtime.NumCPU(), "run `N` processes of each filter")
+	durationVar(f, &c.timeout, "filter-timeout", filter.DefaultTimeout, "begin a filter again that does not answer for this time")
+	c.memory = filter.DefaultMemory
+	f.Var(size{&c.memory}, "filter-memory", "bound the address space of a filter's process, on Linux (0: no bound)")
+	c.whenMute = string(filter.Stop)
+	f.Var(choice{&c.whenMute, filter.Defaults}, "filter-default", "what becomes of a question that a filter has not answered "+
+		"twice: the crawl stops, and can go on, or it is kept, or dropped")
+}
+
+// check says what is wrong with the flags, and runs nothing.
+func (c *filtering) check() error {
+	switch {
+	case c.procs < 1:
+		return usagef("--filter-procs is %d: at least one process is needed", c.procs)
+	case c.timeout <= 0:
+		return usagef("--filter-timeout must be longer than nothing")
+	}
+	for _, command := range c.commands {
+		if command == "" { // which takes back what the crawl had
+			continue
+		}
+		if err := filter.CheckCommand(command); err != nil {
+			return usagef("--%w", err)
+		}
+	}
+	return nil
+}
+
+// filters are the programs that a crawl asks.
+type filters []*filter.Pool
+
+// open starts the programs, before anything is fetched.
+func (c *filtering) open(ctx context.Context, crawl string, log func(string)) (all filters, err error) {
+	for _, command := range c.commands {
+		if command == "" {
+			continue
+		}
+		p, err := filter.Open(ctx, filter.Config{Command: command, Crawl: crawl, Procs: c.procs, Timeout: c.timeout,
+			Memory: c.memory, Default: filter.Default(c.whenMute), Env: filter.Environ(os.Environ()), Log: log, Check: ask.Check})
+		if err != nil {
+			all.close()
+			return nil, err
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+func (all filters) close() {
+	for _, p := range all {
+		p.Close()
+	}
+}
+
+// join makes the programs a part of a job.
+func (all filters) join(j *job.Job) {
+	if len(all) == 0 {
+		return
+	}
+	j.Hooks = ask.Hooks(all)
+	j.AnchorText = j.Hooks.Link != nil
+	j.Filters = &job.Filters{Records: j.Hooks.Record != nil, Before: all.goOn, Counts: all.counts}
+}
+
+func (all filters) counts() (counts []stats.FilterCounts) {
+	for _, p := range all {
+		counts = append(counts, p.Counts())
+	}
+	return counts
+}
+
+// goOn counts on from an earlier run.
+func (all filters) goOn(was []stats.FilterCounts) {
+	for _, p := range all {
+		for _, c := range was {
+			if c.Filter == p.Name() {
+				p.GoOn(c)
+				break
+			}
+		}
+	}
+}

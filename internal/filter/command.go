@@ -1,0 +1,191 @@
+package filter
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+)
+
+// find looks for a command's program.
+func find(words []string) ([]string, error) {
+	path, err := exec.LookPath(words[0])
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return nil, fmt.Errorf("%w: chmod +x makes it a program, or name what runs it, as in python3 %s", err, words[0])
+	case err != nil:
+		return nil, err
+	}
+	return append([]string{path}, words[1:]...), nil
+}
+
+// CheckCommand says what is wrong with a command, and runs nothing.
+func CheckCommand(command string) error {
+	words, err := Words(command)
+	if err == nil {
+		_, err = find(words)
+	}
+	if err != nil {
+		return fmt.Errorf("filter %s: %w", Plain(command, maxName), err)
+	}
+	return nil
+}
+
+// begin starts a program as a process in a group of its own. What it writes to standard error is heard line by line.
+func begin(words []string, cfg *Config, hear func(string)) (*process, error) {
+	pipes, err := openPipes()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(words[0], words[1:]...)
+	cmd.Env, cmd.SysProcAttr = cfg.Env, attributes()
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = pipes.in.r, pipes.out.w, pipes.err.w
+	c := &child{cmd: cmd, pipes: pipes, hear: hear, done: make(chan struct{})}
+	started := make(chan error)
+	go c.live(cfg.Memory, started)
+	if err := <-started; err != nil {
+		return nil, err
+	}
+	return &process{in: pipes.in.w, out: bufio.NewReaderSize(pipes.out.r, 64<<10), end: c.kill, done: c.done,
+		how: func() string { return c.how }}, nil
+}
+
+// A child is a process that was started here.
+type child struct {
+	cmd   *exec.Cmd
+	pipes *pipes
+	hear  func(string)
+	done  chan struct{}
+	how   string // it ended
+
+	mu    sync.Mutex
+	ended bool // so that its group's number may be another's
+	said  []string
+}
+
+// live is a child's life. Its thread is its own, as a system that ends a child with its parent means the parent's
+// thread.
+func (c *child) live(memory int64, started chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	err := c.cmd.Start()
+	c.pipes.closeTheirs()
+	if err == nil && memory > 0 {
+		if err = bound(c.cmd.Process.Pid, memory); err != nil {
+			c.kill()
+			err = errors.Join(fmt.Errorf("bounding its memory: %w", err), c.cmd.Wait())
+		}
+	}
+	if started <- err; err != nil {
+		c.pipes.closeOurs()
+		return
+	}
+	heard := make(chan struct{})
+	go func() { defer close(heard); c.listen() }()
+	if awaitExit(c.cmd.Process.Pid) {
+		c.bury()
+		err = c.cmd.Wait()
+	} else {
+		err = c.cmd.Wait()
+		c.bury()
+	}
+	late := time.NewTimer(patience)
+	select {
+	case <-heard:
+	case <-late.C: // somebody has left the group and holds on to it
+		c.pipes.err.r.Close()
+		<-heard
+	}
+	late.Stop()
+	c.how = c.describe(err)
+	close(c.done)
+	time.AfterFunc(patience, c.pipes.closeOurs) // until then its answers are read
+}
+
+// bury kills what children the process has left, and nothing afterwards.
+func (c *child) bury() {
+	c.kill()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ended = true
+}
+
+// kill ends the process and all of its group, unless its number is free for another already.
+func (c *child) kill() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.ended {
+		killGroup(c.cmd.Process)
+	}
+}
+
+const (
+	maxHeard = 500 // bytes of a line of standard error
+	kept     = 3   // last lines that say why a process ended
+)
+
+// listen reads standard error. Of a line that is too long the rest is dropped.
+func (c *child) listen() {
+	r := bufio.NewReaderSize(c.pipes.err.r, 16<<10)
+	rest := false
+	for {
+		part, err := r.ReadSlice('\n')
+		if line := strings.TrimRight(Plain(strings.TrimRight(string(part), "\r\n"), maxHeard), " "); line != "" && !rest {
+			c.mu.Lock()
+			c.said = append(c.said[max(0, len(c.said)-kept+1):], line)
+			c.mu.Unlock()
+			c.hear(line)
+		}
+		if rest = errors.Is(err, bufio.ErrBufferFull); err != nil && !rest {
+			return
+		}
+	}
+}
+
+func (c *child) describe(err error) string {
+	how := "exit status 0"
+	if err != nil {
+		how = err.Error()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.said) > 0 {
+		how += "; its last words: " + strings.Join(c.said, " | ")
+	}
+	return how
+}
+
+// pipes are a process's input, output and standard error.
+type pipes struct{ in, out, err pipe }
+
+type pipe struct{ r, w *os.File }
+
+func openPipes() (p *pipes, err error) {
+	p = new(pipes)
+	for _, one := range []*pipe{&p.in, &p.out, &p.err} {
+		if one.r, one.w, err = os.Pipe(); err != nil {
+			p.closeTheirs()
+			p.closeOurs()
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+func (p *pipes) closeTheirs() { closeAll(p.in.r, p.out.w, p.err.w) }
+
+func (p *pipes) closeOurs() { closeAll(p.in.w, p.out.r, p.err.r) }
+
+func closeAll(files ...*os.File) {
+	for _, f := range files {
+		if f != nil {
+			f.Close()
+		}
+	}
+}

@@ -1,0 +1,340 @@
+// Package filter asks a program of the user's what is to become of links, requests and records. A program reads
+// questions, a line of JSON each, and writes answers; docs/filters.md says how.
+//
+// A [Pool] runs several processes of one program. Each is given as many questions ahead as it answers in a fraction of
+// the time that an answer may take, so that a fast one is asked in batches, and a slow one is not taken for one that
+// hangs. A process that ends, is silent for too long or says what is no answer is killed, and another begun, after a
+// pause that grows. What it was asked, and has not answered, is asked once more: alone, of a process that has nothing
+// else to do, so that a question which kills processes takes no other with it. Then the default is the answer.
+//
+// It knows neither crawls nor pages: package ask puts an engine's questions.
+package filter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"kumo/internal/advice"
+	"kumo/internal/stats"
+)
+
+// A Config is how a program is asked.
+type Config struct {
+	Command string
+	Crawl   string        // its name
+	Procs   int           // processes; 0: as many as there are processors
+	Timeout time.Duration // for an answer; 0: 10 seconds
+	Memory  int64         // bytes of address space of each process, where the system can bound that; 0: any
+	Default Default
+	Env     []string // of the process; see Environ
+	Log     func(string)
+	// says what is wrong with an answer for who asked, beyond its form; nil: nothing
+	Check func(point string, a *Answer) error
+
+	start func() (*process, error) // in place of the command
+}
+
+// A Default is what becomes of a question that nobody answers.
+type Default string
+
+// The defaults. Stop is the ordinary one: what a filter was to keep out cannot be unfetched, and what is dropped without
+// its word is missed later, or never; a crawl that ends has lost nothing, and goes on once the program works.
+const (
+	Stop Default = "stop" // the crawl ends
+	Keep Default = "keep" // as if there were no filter
+	Drop Default = "drop"
+)
+
+// Defaults are all of them.
+var Defaults = []string{string(Stop), string(Keep), string(Drop)}
+
+// DefaultTimeout is how long an answer may take.
+const DefaultTimeout = 10 * time.Second
+
+// DefaultMemory is room for runtimes that reserve much more than they use.
+const DefaultMemory = 4 << 30
+
+const (
+	helloTime  = 30 * time.Second // for a program's first line
+	firstPause = 100 * time.Millisecond
+	lastPause  = 30 * time.Second
+	goodRun    = 100 // answers after which a process counts as one that works
+	maxAhead   = 256 // questions at a process
+	aheadShare = 8   // of the time for an answer is what may wait at a process
+)
+
+// A Pool asks a program.
+type Pool struct {
+	cfg    Config
+	name   string
+	choice Choice
+	ctx    context.Context
+	close  context.CancelFunc
+	procs  sync.WaitGroup
+	alive  atomic.Int32
+	fresh  queue // of calls
+	again  queue // that one process has not answered
+	room   chan struct{}
+	says   *limiter
+	tally
+}
+
+// A call is a question on its way. Its answer, or error, is there when its group is done.
+type call struct {
+	question *Question
+	line     []byte // without its id
+	answer   Answer
+	err      error
+	tried    bool // by a process, in vain
+	sent     time.Time
+	group    *sync.WaitGroup
+}
+
+// Open starts the processes. A program that cannot be started, or that does not say what it wants, is wrong usage.
+func Open(ctx context.Context, cfg Config) (*Pool, error) {
+	p := &Pool{cfg: cfg, name: Plain(cfg.Command, maxName), fresh: newQueue(), again: newQueue()}
+	if p.cfg.Procs <= 0 {
+		p.cfg.Procs = runtime.GOMAXPROCS(0)
+	}
+	if p.cfg.Timeout <= 0 {
+		p.cfg.Timeout = DefaultTimeout
+	}
+	if p.cfg.Default == "" {
+		p.cfg.Default = Stop
+	}
+	p.says = newLimiter(p.cfg.Log)
+	p.tally.counts = stats.FilterCounts{Filter: p.name, Points: map[string]*stats.FilterPoint{}}
+	if p.cfg.start == nil {
+		words, err := Words(cfg.Command)
+		if err != nil {
+			return nil, advice.Usage("filter %s: %w", p.name, err)
+		}
+		if words, err = find(words); err != nil {
+			return nil, advice.Usage("filter %s: %w", p.name, err)
+		}
+		p.cfg.start = func() (*process, error) { return begin(words, &p.cfg, p.hear) }
+	}
+	p.room = make(chan struct{}, p.cfg.Procs*maxAhead)
+	p.ctx, p.close = context.WithCancel(context.WithoutCancel(ctx))
+	first, err := p.begin(&p.choice)
+	if err != nil {
+		p.close()
+		return nil, advice.Usage("filter %s cannot be asked: %w", p.name, err)
+	}
+	p.alive.Store(1)
+	p.procs.Go(func() { p.run(first) })
+	for range p.cfg.Procs - 1 {
+		p.procs.Go(func() { p.run(nil) })
+	}
+	return p, nil
+}
+
+const maxName = 100 // bytes of a command, where it is a name
+
+// Name is the program's, as reasons and reports have it.
+func (p *Pool) Name() string { return p.name }
+
+// Choice is what the program wants to be asked.
+func (p *Pool) Choice() *Choice { return &p.choice }
+
+// Close ends the processes. Nothing is asked afterwards.
+func (p *Pool) Close() {
+	p.close()
+	p.procs.Wait()
+	p.says.close()
+	for _, c := range p.waiting() {
+		p.answer(c, Answer{}, errClosed)
+	}
+}
+
+var errClosed = errors.New("the filters are closed")
+
+// waiting takes all calls that no process has.
+func (p *Pool) waiting() (all []*call) {
+	for _, q := range []*queue{&p.again, &p.fresh} {
+		for c := q.take(); c != nil; c = q.take() {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// Ask asks questions of one point, and returns their answers in the same order. The error is one after which the crawl
+// is to end. It may be called by many at once.
+func (p *Pool) Ask(questions []Question) ([]Answer, error) {
+	calls, group := make([]call, len(questions)), sync.WaitGroup{}
+	for i := range questions {
+		line, err := questions[i].encode()
+		if err != nil {
+			return nil, fmt.Errorf("filter %s: %w", p.name, err)
+		}
+		calls[i] = call{question: &questions[i], line: line, group: &group}
+	}
+	group.Add(len(calls))
+	for i := range calls {
+		p.room <- struct{}{}
+		p.fresh.put(&calls[i])
+	}
+	if p.ctx.Err() != nil {
+		for _, c := range p.waiting() {
+			p.answer(c, Answer{}, errClosed)
+		}
+	}
+	group.Wait()
+	answers := make([]Answer, len(calls))
+	for i := range calls {
+		if calls[i].err != nil {
+			return nil, calls[i].err
+		}
+		answers[i] = calls[i].answer
+	}
+	return answers, nil
+}
+
+// answer ends a call.
+func (p *Pool) answer(c *call, a Answer, err error) {
+	c.answer, c.err = a, err
+	if err == nil {
+		p.tally.asked(c.question.Point, &a)
+	}
+	<-p.room
+	c.group.Done()
+}
+
+// fail has calls asked again that a process has not answered, and gives the default to those for which that was the
+// second time.
+func (p *Pool) fail(calls []*call, why error) {
+	for _, c := range calls {
+		if !c.tried {
+			c.tried = true
+			p.again.put(c)
+			continue
+		}
+		what := fmt.Sprintf("%s %s", c.question.Point, Plain(c.question.URL, MaxReason))
+		if p.cfg.Default == Stop {
+			p.tally.defaulted(c.question.Point)
+			p.answer(c, Answer{}, advice.With(fmt.Errorf("filter %s has not answered for %s, asked twice: %w", p.name, what, why),
+				"nothing is lost, and the same command goes on, once the program answers (see kumo check filter); or let "+
+					"--filter-default keep or drop what it does not answer for"))
+			continue
+		}
+		p.says.say(fmt.Sprintf("filter %s has not answered for %s, asked twice: %s: %v", p.name, what,
+			map[Default]string{Keep: "kept", Drop: "dropped"}[p.cfg.Default], why))
+		p.tally.defaulted(c.question.Point)
+		a := Answer{}
+		if p.cfg.Default == Drop {
+			a.Drop = Plain("no answer: "+why.Error(), MaxReason)
+		}
+		p.answer(c, a, nil)
+	}
+}
+
+// hear takes a line that a process has written to standard error.
+func (p *Pool) hear(line string) { p.says.say("filter " + p.name + " says: " + line) }
+
+// run keeps one process running until the pool is closed.
+func (p *Pool) run(first *process) {
+	pause := time.Duration(0)
+	for proc := first; p.ctx.Err() == nil; proc = nil {
+		if proc == nil {
+			var c Choice
+			var err error
+			if proc, err = p.begin(&c); err == nil && !c.equal(&p.choice) {
+				err = errors.New("it wants to be asked something else than the process before")
+				proc.stop(0)
+			}
+			if p.ctx.Err() != nil {
+				if err == nil {
+					proc.stop(patience)
+				}
+				return
+			}
+			if err != nil {
+				p.trouble(err)
+				if p.alive.Load() == 0 {
+					p.fail(p.waiting(), err)
+				}
+				pause = p.sleep(pause)
+				continue
+			}
+			p.alive.Add(1)
+		}
+		answered, left, err := p.serve(proc)
+		p.alive.Add(-1)
+		if err == nil { // the pool is closed
+			proc.stop(patience)
+			for _, c := range left {
+				p.answer(c, Answer{}, errClosed)
+			}
+			return
+		}
+		p.trouble(err)
+		p.fail(left, err)
+		if answered >= goodRun {
+			pause = 0
+		}
+		pause = p.sleep(pause)
+	}
+}
+
+// sleep pauses for twice the last pause, and returns for how long.
+func (p *Pool) sleep(last time.Duration) time.Duration {
+	next := min(max(2*last, firstPause), lastPause)
+	select {
+	case <-time.After(next):
+	case <-p.ctx.Done():
+	}
+	return next
+}
+
+// trouble counts, and says, why a process is no more.
+func (p *Pool) trouble(err error) {
+	p.tally.trouble(err)
+	p.says.say(fmt.Sprintf("filter %s is started again: %v", p.name, err))
+}
+
+// begin starts a process and reads its first line.
+func (p *Pool) begin(c *Choice) (*process, error) {
+	proc, err := p.cfg.start()
+	if err != nil {
+		return nil, err
+	}
+	late := time.AfterFunc(helloTime, proc.kill)
+	defer late.Stop()
+	halt := context.AfterFunc(p.ctx, proc.kill)
+	defer halt()
+	hello := make(chan error, 1)
+	go func() { hello <- proc.hello(&Hello{Kumo: "filter", Version: Version, Crawl: p.cfg.Crawl}) }()
+	line, err := proc.line()
+	if err == nil {
+		*c, err = parseChoice(line)
+	} else if !late.Stop() {
+		err = fmt.Errorf("it has not said within %v what it wants to be asked", helloTime)
+	} else {
+		err = fmt.Errorf("it ended before it said what it wants to be asked: %s", proc.stop(patience))
+	}
+	if err != nil {
+		proc.stop(0)
+	}
+	<-hello // whose error speaks of the same
+	return proc, err
+}
+
+func (c *Choice) equal(d *Choice) bool {
+	for _, p := range Points {
+		if c.Asks(p) != d.Asks(p) {
+			return false
+		}
+	}
+	for _, w := range wants {
+		if c.Wants(w) != d.Wants(w) {
+			return false
+		}
+	}
+	return true
+}

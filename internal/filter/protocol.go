@@ -1,0 +1,253 @@
+package filter
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// Version is the protocol's.
+const Version = 1
+
+// The points at which a program is asked.
+const (
+	Link    = "link"    // a link was found
+	Request = "request" // a URL is about to be fetched
+	Record  = "record"  // a page was answered
+)
+
+// Points are all of them.
+var Points = []string{Link, Request, Record}
+
+// What a program may want to know of a record, beside what it is told anyway.
+const (
+	WantHeader = "header" // the answer's header fields
+	WantHTML   = "html"   // the page, as text
+	WantText   = "text"   // its main text, where the crawl looks for that
+)
+
+var wants = []string{WantHeader, WantHTML, WantText}
+
+// Bounds of what is read of a program.
+const (
+	MaxLine   = 1 << 20  // bytes of an answer
+	MaxReason = 300      // bytes of a reason
+	MaxFields = 64 << 10 // bytes of a record's fields
+	maxRank   = 1 << 20  // and no less than its inverse
+	maxShown  = 200      // bytes of what is shown of a line that is none
+)
+
+// A Hello is the first line that a program is given.
+type Hello struct {
+	Kumo    string `json:"kumo"` // "filter"
+	Version int    `json:"version"`
+	Crawl   string `json:"crawl"` // its name
+}
+
+// A Choice is the first line of a program: what it wants to be asked.
+type Choice struct {
+	Points []string `json:"points"`
+	Want   []string `json:"want"` // of records
+}
+
+// Asks reports whether the program wants to be asked at a point.
+func (c *Choice) Asks(point string) bool { return slices.Contains(c.Points, point) }
+
+// Wants reports whether the program wants something of records.
+func (c *Choice) Wants(what string) bool { return slices.Contains(c.Want, what) }
+
+// A Question is what a program is asked, without its id.
+type Question struct {
+	Point   string `json:"point"`
+	URL     string `json:"url"`
+	From    string `json:"from,omitempty"` // the page that has the link
+	Depth   int    `json:"depth"`          // of the URL: hops from a seed
+	Element string `json:"element,omitempty"`
+	Text    string `json:"text,omitempty"` // of a link: its anchor's; of a record: the page's main text
+	Rel     string `json:"rel,omitempty"`
+	*Page
+}
+
+// A Page is what is told of a record.
+type Page struct {
+	Final   string              `json:"final,omitempty"` // where a redirect leads
+	Status  int                 `json:"status"`
+	Time    string              `json:"time"`
+	Type    string              `json:"type"`
+	Charset string              `json:"charset,omitempty"`
+	Lang    string              `json:"lang,omitempty"`
+	Title   string              `json:"title,omitempty"`
+	Bytes   int64               `json:"bytes"` // of the payload
+	Links   int                 `json:"links"`
+	Header  map[string][]string `json:"header,omitempty"`
+	HTML    string              `json:"html,omitempty"`
+	Cut     bool                `json:"cut,omitempty"` // html is the page's beginning only
+}
+
+// An Answer is what a program makes of a question. The zero one is yes.
+type Answer struct {
+	Drop   string            // why not; "" for yes
+	URL    string            // of a link: what takes its place; "" if it stays
+	Rank   float64           // of a link: how many times as important it is; 0 if it stays as it is
+	Header map[string]string // of a request: fields that go with it, too
+	Fields json.RawMessage   // of a record: an object, in one line
+}
+
+// Changes reports whether it says more than yes or no.
+func (a *Answer) Changes() bool {
+	return a.URL != "" || a.Rank != 0 || a.Header != nil || a.Fields != nil
+}
+
+// encode is a question's line behind its id.
+func (q *Question) encode() ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(q)
+	return b.Bytes()[min(1, b.Len()):], err // without its brace
+}
+
+// parseChoice reads a program's first line.
+func parseChoice(line []byte) (c Choice, err error) {
+	if err := unmarshal(line, &c); err != nil {
+		return c, fmt.Errorf(`the first line is not like {"points":["link"]}: %w: %s`, err, shown(line))
+	}
+	for _, p := range c.Points {
+		if !slices.Contains(Points, p) {
+			return c, fmt.Errorf("there is no point %s: there are %s", shown([]byte(p)), strings.Join(Points, ", "))
+		}
+	}
+	for _, w := range c.Want {
+		if !slices.Contains(wants, w) {
+			return c, fmt.Errorf("of records there is no %s: there are %s", shown([]byte(w)), strings.Join(wants, ", "))
+		}
+	}
+	if len(c.Points) == 0 {
+		return c, errors.New("it wants to be asked at no point")
+	}
+	return c, nil
+}
+
+// reply is an answer's line.
+type reply struct {
+	ID     *uint64           `json:"id"`
+	Drop   json.RawMessage   `json:"drop"`
+	URL    string            `json:"url"`
+	Rank   *float64          `json:"rank"`
+	Header map[string]string `json:"header"`
+	Fields json.RawMessage   `json:"fields"`
+}
+
+// parseReply reads an answer's line, and which question it is to.
+func parseReply(line []byte) (id uint64, a Answer, err error) {
+	var r reply
+	if err := unmarshal(line, &r); err != nil {
+		return 0, a, fmt.Errorf("%w: %s", err, shown(line))
+	}
+	if r.ID == nil {
+		return 0, a, fmt.Errorf("an answer has no id: %s", shown(line))
+	}
+	a = Answer{URL: r.URL, Header: r.Header}
+	if a.Drop, err = reason(r.Drop); err != nil {
+		return *r.ID, a, err
+	}
+	if r.Rank != nil {
+		if a.Rank = *r.Rank; !(a.Rank >= 1.0/maxRank && a.Rank <= maxRank) {
+			return *r.ID, a, fmt.Errorf("rank is %v: it is a factor, above 0", a.Rank)
+		}
+	}
+	if len(r.Fields) > 0 && !bytes.Equal(r.Fields, []byte("null")) {
+		a.Fields, err = object(r.Fields)
+	}
+	return *r.ID, a, err
+}
+
+// reason reads why not: a text, or true for no reason in particular.
+func reason(raw json.RawMessage) (string, error) {
+	switch s := string(raw); s {
+	case "", "null", "false":
+		return "", nil
+	case "true", `""`:
+		return "dropped", nil
+	}
+	var s string
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return "", fmt.Errorf("drop is not a reason: %s", shown(raw))
+	}
+	return Plain(s, MaxReason), nil
+}
+
+// object is an object of fields, in one line and within its bound.
+func object(raw json.RawMessage) (json.RawMessage, error) {
+	var b bytes.Buffer
+	if err := json.Compact(&b, raw); err != nil {
+		return nil, err
+	}
+	switch {
+	case b.Len() == 0 || b.Bytes()[0] != '{':
+		return nil, fmt.Errorf("fields is not an object: %s", shown(raw))
+	case b.Len() > MaxFields:
+		return nil, fmt.Errorf("fields has %d bytes: there may be %d", b.Len(), MaxFields)
+	}
+	return bytes.ToValidUTF8(b.Bytes(), []byte("\uFFFD")), nil
+}
+
+// fits says what of an answer is not for a question at a point.
+func (a *Answer) fits(point string) error {
+	switch {
+	case point != Link && a.URL != "":
+		return errors.New("only links can have another url")
+	case point != Link && a.Rank != 0:
+		return errors.New("only links have a rank")
+	case point != Request && a.Header != nil:
+		return errors.New("only requests have a header")
+	case point != Record && a.Fields != nil:
+		return errors.New("only records have fields")
+	}
+	return nil
+}
+
+// unmarshal reads one object, of which all fields are known: one that is misspelt would be yes.
+func unmarshal(line []byte, into any) error {
+	dec := json.NewDecoder(bytes.NewReader(line))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("there is more than an object on a line")
+	}
+	return nil
+}
+
+// shown is what a person is shown of a line.
+func shown(line []byte) string {
+	return fmt.Sprintf("%q", Plain(string(line[:min(len(line), 4*maxShown)]), maxShown))
+}
+
+// Plain is a foreign text that may be shown: in one line, without what moves a cursor or turns the direction of writing,
+// and of at most so many bytes.
+func Plain(s string, most int) string {
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\t' || r == '\n' || r == '\r':
+			return ' '
+		case r == unicode.ReplacementChar || !unicode.IsPrint(r):
+			return unicode.ReplacementChar
+		}
+		return r
+	}, s)
+	if len(s) <= most {
+		return s
+	}
+	end := most - len("…")
+	for end > 0 && s[end]&0xC0 == 0x80 { // not within a rune
+		end--
+	}
+	return s[:end] + "…"
+}

@@ -1,0 +1,49 @@
+package filter
+
+import "sync"
+
+// A queue of calls. Who waits for one waits at some; whoever takes one and leaves others says so to the next.
+type queue struct {
+	mu    *sync.Mutex
+	calls []*call
+	some  chan struct{}
+}
+
+func newQueue() queue { return queue{mu: new(sync.Mutex), some: make(chan struct{}, 1)} }
+
+func (q *queue) put(c *call) {
+	q.mu.Lock()
+	q.calls = append(q.calls, c)
+	q.mu.Unlock()
+	q.signal()
+}
+
+func (q *queue) signal() {
+	select {
+	case q.some <- struct{}{}:
+	default:
+	}
+}
+
+// take returns nil where there is none.
+func (q *queue) take() *call {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.calls) == 0 {
+		return nil
+	}
+	c := q.calls[0]
+	q.calls[0] = nil
+	if q.calls = q.calls[1:]; len(q.calls) == 0 {
+		q.calls = nil
+	} else {
+		q.signal()
+	}
+	return c
+}
+
+func (q *queue) empty() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.calls) == 0
+}

@@ -1,0 +1,243 @@
+package filter
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// A serving is a process that is asked.
+type serving struct {
+	pool *Pool
+	proc *process
+	wake chan struct{} // something was answered
+	gone chan struct{} // the process is no more, or is to be none
+
+	mu       sync.Mutex
+	at       map[uint64]*call // what it was asked, by id
+	oldest   uint64           // no id below is at it
+	next     uint64
+	answered int
+	last     time.Time     // of the last answer, or of a question to an idle process
+	each     time.Duration // what an answer takes, about; 0: not known
+	why      error         // it is gone
+	watch    *time.Timer
+}
+
+// serve asks a process until it fails, or the pool is closed: the error is nil then. It returns what was not answered.
+func (p *Pool) serve(proc *process) (answered int, left []*call, err error) {
+	s := &serving{pool: p, proc: proc, wake: make(chan struct{}, 1), gone: make(chan struct{}), at: map[uint64]*call{}, next: 1,
+		oldest: 1}
+	s.watch = time.AfterFunc(time.Hour, s.expire)
+	read := make(chan struct{})
+	go func() { defer close(read); s.read() }()
+	s.write()
+	s.mu.Lock()
+	s.watch.Stop()
+	err = s.why
+	s.mu.Unlock()
+	if err == nil && p.ctx.Err() != nil {
+		proc.stop(patience) // before what it still says is waited for
+	}
+	<-read
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, id := range slices.Sorted(maps.Keys(s.at)) {
+		left = append(left, s.at[id])
+	}
+	return s.answered, left, err
+}
+
+// write gives the process questions as it answers.
+func (s *serving) write() {
+	var buf []byte
+	for {
+		fresh, again := s.sources()
+		select {
+		case <-s.pool.ctx.Done():
+			return
+		case <-s.gone:
+			return
+		case <-s.wake:
+			continue
+		case <-again:
+			buf = s.take(buf[:0], &s.pool.again, 1)
+		case <-fresh:
+			buf = s.take(buf[:0], &s.pool.fresh, s.free())
+		}
+		if len(buf) == 0 {
+			continue
+		}
+		if err := s.proc.write(buf); err != nil {
+			s.fail(fmt.Errorf("it does not read: %w", err))
+		}
+		if cap(buf) > keptRoom {
+			buf = nil
+		}
+	}
+}
+
+const (
+	keptRoom = 256 << 10 // bytes of what was written
+	atOnce   = 64 << 10  // bytes of questions that are written together
+)
+
+// sources are where the next question may come from now.
+func (s *serving) sources() (fresh, again <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.at {
+		if c.tried { // which is alone
+			return nil, nil
+		}
+		break
+	}
+	if len(s.at) == 0 {
+		again = s.pool.again.some
+	}
+	if len(s.at) < s.ahead() && s.pool.again.empty() {
+		fresh = s.pool.fresh.some
+	}
+	return fresh, again
+}
+
+// ahead is how many questions the process may have.
+func (s *serving) ahead() int {
+	if s.each <= 0 {
+		return 1
+	}
+	return int(max(1, min(maxAhead, s.pool.cfg.Timeout/aheadShare/s.each)))
+}
+
+func (s *serving) free() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ahead() - len(s.at)
+}
+
+// take takes so many calls, and gives their lines.
+func (s *serving) take(buf []byte, q *queue, most int) []byte {
+	for range most {
+		c := q.take()
+		if c == nil {
+			break
+		}
+		buf = append(buf, `{"id":`...)
+		buf = strconv.AppendUint(buf, s.note(c), 10)
+		buf = append(append(buf, ','), c.line...)
+		if len(buf) > atOnce {
+			break
+		}
+	}
+	return buf
+}
+
+// note gives a call its id at the process.
+func (s *serving) note(c *call) uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id := s.next
+	s.next++
+	c.sent = time.Now()
+	if s.at[id] = c; len(s.at) == 1 {
+		s.oldest, s.last = id, c.sent
+		s.watch.Reset(s.pool.cfg.Timeout)
+	}
+	return id
+}
+
+// expire is called when the oldest question may have waited for too long.
+func (s *serving) expire() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.at) == 0 {
+		return
+	}
+	for s.at[s.oldest] == nil {
+		s.oldest++
+	}
+	if rest := s.pool.cfg.Timeout - time.Since(s.at[s.oldest].sent); rest > 0 {
+		s.watch.Reset(rest)
+		return
+	}
+	s.failLocked(fmt.Errorf("%w within %v", errLate, s.pool.cfg.Timeout))
+}
+
+// What has become of a process.
+var (
+	errLate     = errors.New("no answer")
+	errNonsense = errors.New("not an answer")
+	errEnded    = errors.New("it ended")
+)
+
+func (s *serving) fail(why error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failLocked(why)
+}
+
+func (s *serving) failLocked(why error) {
+	if s.why == nil {
+		s.why = why
+		close(s.gone)
+		s.proc.kill()
+	}
+}
+
+// read takes answers in.
+func (s *serving) read() {
+	for {
+		line, err := s.proc.line()
+		if err == nil {
+			err = s.hear(line)
+		} else if !errors.Is(err, errNonsense) {
+			err = fmt.Errorf("%w: %s", errEnded, s.proc.stop(patience))
+		}
+		if err != nil {
+			s.fail(err)
+			return
+		}
+	}
+}
+
+// hear takes an answer in.
+func (s *serving) hear(line []byte) error {
+	id, a, err := parseReply(line)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errNonsense, err)
+	}
+	s.mu.Lock()
+	c, now := s.at[id], time.Now()
+	s.mu.Unlock()
+	if c == nil {
+		return fmt.Errorf("%w: nothing with the id %d was asked, or it was answered: %s", errNonsense, id, shown(line))
+	}
+	err = a.fits(c.question.Point)
+	if err == nil && s.pool.cfg.Check != nil {
+		err = s.pool.cfg.Check(c.question.Point, &a)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w: %s", errNonsense, err, shown(line))
+	}
+	s.mu.Lock()
+	delete(s.at, id)
+	s.answered++
+	took := now.Sub(s.last)
+	s.last = now
+	if s.each == 0 {
+		s.each = max(took, 1)
+	} else {
+		s.each = max((7*s.each+took)/8, 1)
+	}
+	s.mu.Unlock()
+	s.pool.answer(c, a, nil)
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+	return nil
+}
