@@ -34,7 +34,7 @@ func checkCommand() *cobra.Command {
 		Example: checkExample,
 		Args:    cobra.ArbitraryArgs, RunE: noVerb, DisableFlagsInUseLine: true}
 	cmd.AddCommand(checkRobots(), checkURL(), checkCanon(), checkLinks(), checkSitemap(), checkCharset(), checkLang(),
-		checkText(), checkFields(),
+		checkText(), checkFields(), checkFilter(),
 		checkRefresh(), checkSrcset(), checkMIME())
 	return cmd
 }

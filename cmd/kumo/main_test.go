@@ -49,7 +49,9 @@ func TestStories(t *testing.T) {
 		RequireExplicitExec: true,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("LF", "\n") // which a line of a story cannot have
-			return nil
+			examples, err := filepath.Abs("../../examples")
+			e.Setenv("EXAMPLES", examples)
+			return err
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"web": webCmd, "traps": trapsCmd, "site": siteCmd,

@@ -218,13 +218,13 @@ func (p *Pool) fail(calls []*call, why error) {
 		what := fmt.Sprintf("%s %s", c.question.Point, Plain(c.question.URL, MaxReason))
 		if p.cfg.Default == Stop {
 			p.tally.defaulted(c.question.Point)
-			p.answer(c, Answer{}, advice.With(fmt.Errorf("filter %s has not answered for %s, asked twice: %w", p.name, what, why),
+			p.answer(c, Answer{}, advice.With(&UnansweredError{p.name, what, why},
 				"nothing is lost, and the same command goes on, once the program answers (see kumo check filter); or let "+
 					"--filter-default keep or drop what it does not answer for"))
 			continue
 		}
-		p.says.say(fmt.Sprintf("filter %s has not answered for %s, asked twice: %s: %v", p.name, what,
-			map[Default]string{Keep: "kept", Drop: "dropped"}[p.cfg.Default], why))
+		p.says.say(fmt.Sprintf("%v (%s)", &UnansweredError{p.name, what, why},
+			map[Default]string{Keep: "kept", Drop: "dropped"}[p.cfg.Default]))
 		p.tally.defaulted(c.question.Point)
 		a := Answer{}
 		if p.cfg.Default == Drop {
@@ -233,6 +233,19 @@ func (p *Pool) fail(calls []*call, why error) {
 		p.answer(c, a, nil)
 	}
 }
+
+// An UnansweredError is a question that no process has answered.
+type UnansweredError struct {
+	filter, what string
+	Why          error
+}
+
+func (e *UnansweredError) Error() string {
+	return fmt.Sprintf("filter %s has not answered for %s, asked twice: %v", e.filter, e.what, e.Why)
+}
+
+// Unwrap returns the reason.
+func (e *UnansweredError) Unwrap() error { return e.Why }
 
 // hear takes a line that a process has written to standard error.
 func (p *Pool) hear(line string) { p.says.say("filter " + p.name + " says: " + line) }

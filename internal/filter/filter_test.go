@@ -164,7 +164,7 @@ func TestAProcessThatFailsIsBegunAgain(t *testing.T) {
 	}{
 		"crash":    {func(int, uint64, *Question) (string, error) { return "", errors.New("boom") }, "it ended: exit status 1: boom"},
 		"silence":  {func(int, uint64, *Question) (string, error) { return "", errHang }, "no answer within 10s"},
-		"garbage":  {func(int, uint64, *Question) (string, error) { return "hello", nil }, `not an answer: invalid character 'h'`},
+		"garbage":  {func(int, uint64, *Question) (string, error) { return "hello", nil }, `not an answer: it is not JSON: "hello"`},
 		"no id":    {func(int, uint64, *Question) (string, error) { return `{"drop":"x"}`, nil }, "an answer has no id"},
 		"other id": {func(_ int, id uint64, _ *Question) (string, error) { return `{"id":77}`, nil }, "nothing with the id 77 was asked"},
 		"twice": {func(_ int, id uint64, _ *Question) (string, error) {
@@ -345,7 +345,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		"'a":                             "a quote is not closed",
 		plain:                            "permission denied: chmod +x makes it a program, or name what runs it, as in python3 " + plain,
 		"false":                          "it ended before it said what it wants to be asked: exit status 1",
-		"sh -c 'echo x'":                 `the first line is not like {"points":["link"]}: invalid character 'x'`,
+		"sh -c 'echo x'":                 `the first line is not like {"points":["link"]}: it is not JSON: "x"`,
 		"sh -c 'echo {}'":                "it wants to be asked at no point",
 		"echo '{\"points\":[\"lnk\"]}'":  `there is no point "lnk": there are link, request, record`,
 		"sh -c 'echo no jq >&2; exit 7'": "exit status 7; its last words: no jq",

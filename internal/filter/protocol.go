@@ -216,7 +216,11 @@ func (a *Answer) fits(point string) error {
 func unmarshal(line []byte, into any) error {
 	dec := json.NewDecoder(bytes.NewReader(line))
 	dec.DisallowUnknownFields()
-	if err := dec.Decode(into); err != nil {
+	err := dec.Decode(into)
+	if _, is := errors.AsType[*json.SyntaxError](err); is || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("it is not JSON")
+	}
+	if err != nil {
 		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"kumo/internal/filter"
+	"kumo/internal/filter/ask"
+)
+
+const filterLong = `What does a program answer that kumo crawl --filter would ask?
+
+COMMAND is started once, and asked one question after the other: of a URL about a link to it and about the request for it, as
+far as the program wants to be asked. Where it wants to be asked about pages, the URL is fetched. Of a FILE with a page it is asked
+about the page, as if it lay at --base, and about its links.
+
+Each answer comes with the time until it was there. Where there is none the line says what was wrong; what the program wrote to
+standard error, and why it was started again, is told on standard error. docs/filters.md says what the lines are that go to and
+fro. With --json each line of output is an object.`
+
+const filterExample = `  kumo check filter ./my.py https://example.com/ https://example.com/print/1
+  kumo check filter 'python3 my.py --strict' page.html --base https://example.com/`
+
+// filterCheck is kumo check filter's flags.
+type filterCheck struct {
+	filtering
+	src    source
+	base   string
+	links  int
+	asJSON bool
+}
+
+func checkFilter() *cobra.Command {
+	c := &filterCheck{}
+	cmd := &cobra.Command{Use: "filter COMMAND FILE|URL...", Short: "What does a program answer that kumo crawl --filter would ask?",
+		Long: filterLong, Example: filterExample, DisableFlagsInUseLine: true,
+		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd, args) }}
+	f := cmd.Flags()
+	c.filtering.bind(f)
+	for _, name := range []string{"filter", "filter-procs", "filter-default"} { // it is the argument, one, and none
+		_ = f.MarkHidden(name)
+	}
+	f.StringVar(&c.base, "base", "http://localhost/", "take a file for the page at this `URL`")
+	f.IntVar(&c.links, "links", 20, "ask about the first `N` links of a file")
+	f.BoolVar(&c.asJSON, "json", false, "write JSON, an object a line")
+	return c.src.bind(cmd)
+}
+
+func (c *filterCheck) run(cmd *cobra.Command, args []string) error {
+	if len(args) < 2 {
+		return &usage{errors.New("wrong number of arguments: a command and at least one URL or file are wanted")}
+	}
+	c.commands, c.procs, c.whenMute = args[:1], 1, string(filter.Stop)
+	if err := c.check(); err != nil {
+		return err
+	}
+	asked, err := c.open(cmd.Context(), "check", func(line string) { fmt.Fprintln(os.Stderr, line) })
+	if err != nil {
+		return err
+	}
+	defer asked.close()
+	if len(asked) == 0 {
+		return usagef("the command is empty")
+	}
+	mute, enc := 0, json.NewEncoder(cmd.OutOrStdout())
+	enc.SetEscapeHTML(false)
+	rows := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+	tell := func(t *ask.Tried) error {
+		if t.Error != "" {
+			mute++
+		}
+		if c.asJSON {
+			return enc.Encode(t)
+		}
+		fmt.Fprintf(rows, "%s\t%s\t%.1f ms\t%s\n", t.Point, filter.Plain(t.URL, 100), t.Millis, t.Words())
+		return nil
+	}
+	for _, name := range args[1:] {
+		questions, err := c.questions(cmd.Context(), asked[0].Choice(), name)
+		if err == nil {
+			err = ask.Try(asked[0], questions, tell)
+		}
+		if err := errors.Join(err, rows.Flush()); err != nil {
+			return err
+		}
+	}
+	if mute > 0 {
+		return fmt.Errorf("%d of the questions had no answer", mute)
+	}
+	return nil
+}
+
+// questions are those about one argument.
+func (c *filterCheck) questions(ctx context.Context, wants *filter.Choice, name string) ([]filter.Question, error) {
+	if !isURL(name) {
+		body, err := readFile(name)
+		if err != nil {
+			return nil, err
+		}
+		header := http.Header{"Content-Type": {cmp.Or(fileTypes[filepath.Ext(name)], "text/html")}}
+		return ask.PageQuestions(wants, c.base, http.StatusOK, header, body, c.links)
+	}
+	all := ask.URLQuestions(wants, name)
+	if !wants.Asks(filter.Record) {
+		return all, nil
+	}
+	doc, err := c.src.fetch(ctx, name, maxRedirects)
+	if err != nil {
+		return nil, err
+	}
+	more, err := ask.PageQuestions(wants, doc.url, doc.status, doc.header, doc.body, 0)
+	return append(all, more...), err
+}
