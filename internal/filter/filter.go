@@ -57,7 +57,7 @@ var Defaults = []string{string(Stop), string(Keep), string(Drop)}
 const DefaultTimeout = 10 * time.Second
 
 // DefaultMemory is room for runtimes that reserve much more than they use.
-const DefaultMemory = 4 << 30
+const DefaultMemory = 4e9
 
 const (
 	helloTime  = 30 * time.Second // for a program's first line

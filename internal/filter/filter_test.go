@@ -407,6 +407,12 @@ func FuzzAnswers(f *testing.F) {
 			if c, err := parseChoice(line); err == nil && (len(c.Points) == 0 || !c.Asks(c.Points[0])) {
 				t.Errorf("%q is a choice of nothing", line)
 			}
+			if id, is := plainYes(line); is {
+				var r reply
+				if err := unmarshal(line, &r); err != nil || r.ID == nil || *r.ID != id {
+					t.Errorf("%q is taken for a yes to %d (%v)", line, id, err)
+				}
+			}
 			_, a, err := parseReply(line)
 			if err != nil {
 				if len(err.Error()) > 4000 || strings.ContainsAny(err.Error(), "\x1b\n\x00") {

@@ -145,6 +145,9 @@ type reply struct {
 
 // parseReply reads an answer's line, and which question it is to.
 func parseReply(line []byte) (id uint64, a Answer, err error) {
+	if id, is := plainYes(line); is {
+		return id, a, nil
+	}
 	var r reply
 	if err := unmarshal(line, &r); err != nil {
 		return 0, a, fmt.Errorf("%w: %s", err, shown(line))
@@ -165,6 +168,23 @@ func parseReply(line []byte) (id uint64, a Answer, err error) {
 		a.Fields, err = object(r.Fields)
 	}
 	return *r.ID, a, err
+}
+
+// plainYes reads an answer that has nothing but its id, as most are, without more ado.
+func plainYes(line []byte) (id uint64, is bool) {
+	rest, is := bytes.CutPrefix(line, []byte(`{"id":`))
+	digits, is2 := bytes.CutSuffix(rest, []byte("}"))
+	digits = bytes.Trim(digits, " ")
+	if !is || !is2 || len(digits) == 0 || len(digits) > 18 || digits[0] == '0' && len(digits) > 1 {
+		return 0, false
+	}
+	for _, d := range digits {
+		if d < '0' || d > '9' {
+			return 0, false
+		}
+		id = 10*id + uint64(d-'0')
+	}
+	return id, true
 }
 
 // reason reads why not: a text, or true for no reason in particular.
