@@ -44,7 +44,7 @@ Exit codes:
   0    done: nothing waits, but for what was given up with a few hosts; a node also when it has left, or the crawl was stopped
   1    failed
   2    wrong usage, or settings that do not go together
-  3    done, but nothing could be fetched
+  3    done, but nothing could be fetched; or the proxy could not be reached
   4    a limit was reached; the rest waits for the same command with a higher one
   5    the disk is full; the rest waits for the same command, with room made
   6    hosts were given up in numbers (more than a tenth of those that had answered, or more than half of all), or the crawl was cut
@@ -179,7 +179,7 @@ func exitCode(err error) int {
 		return exitLimit
 	case vfs.IsFull(err):
 		return exitDiskFull
-	case errors.Is(err, errNothing), errors.Is(err, batch.ErrNothing):
+	case errors.Is(err, errNothing), errors.Is(err, batch.ErrNothing), errors.Is(err, crawl.ErrNoProxy):
 		return exitNothing
 	case errors.Is(err, errGaveUp), errors.Is(err, crawl.ErrCutOff):
 		return exitUnreached

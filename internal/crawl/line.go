@@ -27,6 +27,19 @@ type Checker interface {
 // next run.
 var ErrCutOff = errors.New("cut off from the web for too long")
 
+// ErrNoProxy is why a run ends whose proxy cannot be reached, and could not be since it began: none of its hosts is to
+// blame, and nothing was fetched through it.
+var ErrNoProxy = errors.New("the proxy cannot be reached")
+
+// noProxy is ErrNoProxy of an attempt.
+func noProxy(err error) error {
+	p, is := errors.AsType[*fetch.ProxyError](err)
+	if !is {
+		return fmt.Errorf("%w: %w", ErrNoProxy, err)
+	}
+	return fmt.Errorf("%w: %s: %w; see --proxy and HTTP_PROXY, or --proxy none, which does without", ErrNoProxy, p.Proxy, p.Err)
+}
+
 // An Outage is what there is to be said of the line at one time.
 type Outage struct {
 	CutOff bool      // from the web: nothing is fetched
@@ -233,6 +246,8 @@ func (e *Engine) checkLine(ctx context.Context) {
 		e.listener.back(now.Sub(since), false)
 	case ev == outage.TooLong:
 		e.control.stop(fmt.Errorf("%w: %s", ErrCutOff, why))
+	case ev == outage.NoProxy:
+		e.control.stop(noProxy(err))
 	}
 }
 

@@ -71,14 +71,14 @@ func (p *proxy) reach(ctx context.Context, c *Client, t target) (link, error) {
 		return link{}, err
 	}
 	if err != nil {
-		return link{}, proxyError(err)
+		return link{}, p.cannotBeHad(err)
 	}
 	ctx, cancel := context.WithDeadline(ctx, w.due)
 	defer cancel()
 	l := link{w, w}
 	if p.scheme == "https" {
 		if l.conn, err = c.handshake(ctx, l, p.hostname, "http/1.1"); err != nil {
-			return link{}, proxyError(err)
+			return link{}, p.cannotBeHad(err)
 		}
 	}
 	switch {
@@ -94,8 +94,20 @@ func (p *proxy) reach(ctx context.Context, c *Client, t target) (link, error) {
 	return l, nil
 }
 
-// proxyError says that the proxy itself cannot be had, whatever target was meant.
-func proxyError(err error) error { return &Error{Failure: page.Proxy, Op: proxyOp, Err: err} }
+// cannotBeHad says that the proxy itself cannot, whatever target was meant.
+func (p *proxy) cannotBeHad(err error) error {
+	return &Error{Failure: page.Proxy, Op: proxyOp, Err: &ProxyError{p.name, err}}
+}
+
+// A ProxyError is a proxy that cannot be had itself.
+type ProxyError struct {
+	Proxy string // its URL, without secrets
+	Err   error
+}
+
+func (e *ProxyError) Error() string { return fmt.Sprintf("through %s: %v", e.Proxy, e.Err) }
+
+func (e *ProxyError) Unwrap() error { return e.Err }
 
 // tunnel asks the proxy for a connection to address.
 func (p *proxy) tunnel(ctx context.Context, conn net.Conn, address, agent string, maxHeader int64) error {

@@ -12,7 +12,8 @@
 //	doubted → down     when none is of all that worked lately, and no answer has come meanwhile; checks go on, at
 //	                   growing intervals
 //	down    → up       when one is reached
-//	down    → the end  when it lasts too long. Where all that has worked belongs to one or two sites, these may just
+//	down    → the end  when it lasts too long: a few seconds where the proxy could never be reached, which is then told
+//	                   as that and not as an outage. Where all that has worked belongs to one or two sites, these may just
 //	                   be gone: then they are no longer believed to work, the crawl goes on, and they are judged
 //	                   like any host
 //
@@ -111,8 +112,8 @@ const (
 	lastPause  = 30 * time.Second
 	passTime   = 5 * time.Second // from a check that was passed to the next doubt
 
-	siteWait  = 5 * time.Minute  // for one or two sites that may be gone
-	neverWait = 30 * time.Second // for a proxy that has never worked
+	siteWait  = 5 * time.Minute // for one or two sites that may be gone
+	neverWait = 3 * time.Second // for a proxy through which nothing has come yet: it is mistyped, or just beginning
 )
 
 // An Event is what a change of state means for the crawl.
@@ -126,6 +127,7 @@ const (
 	BackAgain       // after being cut off
 	Resigned        // one or two sites do not come back: go on without them
 	TooLong         // end the run
+	NoProxy         // end it: the proxy cannot be reached, and never could
 	notCut          // a doubt was put to rest
 )
 
@@ -334,12 +336,19 @@ func (o *Detector) Checked(now time.Time, reached bool, why string) Event {
 		o.Since, o.next, o.pause = now, now, 0
 		return nothing
 	case was == Doubted:
-		o.State = Down
+		if o.State = Down; o.never() {
+			return nothing // it is soon told as what it is
+		}
 		return CutOffNow
 	}
 	switch limit, last := o.limit(); {
 	case limit == 0 || now.Sub(o.Since) < limit:
+		if o.never() {
+			return nothing
+		}
 		return StillOff
+	case o.never():
+		return NoProxy
 	case last:
 		return TooLong
 	}
@@ -347,11 +356,14 @@ func (o *Detector) Checked(now time.Time, reached bool, why string) Event {
 	return Resigned
 }
 
+// never reports whether it is the proxy that cannot be reached, and nothing has come through it.
+func (o *Detector) never() bool { return o.Own && len(o.hosts) == 0 }
+
 // limit is how long to be cut off, 0 for any time, and whether the run ends then.
 func (o *Detector) limit() (limit time.Duration, last bool) {
 	few := time.Duration(0)
 	switch {
-	case o.Own && len(o.hosts) == 0:
+	case o.never():
 		few, last = neverWait, true
 	case o.Own || o.sites() >= enoughSites:
 		return o.Wait, true

@@ -102,7 +102,7 @@ func ended(err error) string {
 // isEnd reports whether the engine has ended a run that is not done in order.
 func isEnd(err error) bool {
 	return IsStop(err) || errors.Is(err, policy.ErrLimit) || errors.Is(err, crawl.ErrStuck) ||
-		errors.Is(err, crawl.ErrCutOff)
+		errors.Is(err, crawl.ErrCutOff) || errors.Is(err, crawl.ErrNoProxy)
 }
 
 // IsStop reports whether a run ended because its context did.
