@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/term"
 
+	"kumo/internal/advice"
 	"kumo/internal/crawl"
 	"kumo/internal/folder"
 	"kumo/internal/forecast"
@@ -160,6 +161,8 @@ func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 		fmt.Fprintf(out, "  %-9s %s\n", "folder", o.job.Dir)
 	}
 	switch {
+	case errors.Is(err, crawl.ErrNoProxy):
+		return advice.With(err, "--proxy, or HTTP_PROXY and its like in the environment, name it; --proxy none does without")
 	case err != nil:
 		return err
 	case report.Pages == 0:

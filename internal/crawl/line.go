@@ -37,7 +37,7 @@ func noProxy(err error) error {
 	if !is {
 		return fmt.Errorf("%w: %w", ErrNoProxy, err)
 	}
-	return fmt.Errorf("%w: %s: %w; see --proxy and HTTP_PROXY, or --proxy none, which does without", ErrNoProxy, p.Proxy, p.Err)
+	return fmt.Errorf("%w: %s: %w", ErrNoProxy, p.Proxy, p.Err)
 }
 
 // An Outage is what there is to be said of the line at one time.

@@ -62,7 +62,7 @@ func TestCloseEndsTheWholeGroup(t *testing.T) {
 	one, two, _ := strings.Cut(<-pids, " ")
 	parent, child := watch(t, one), watch(t, two)
 	limits, err := os.ReadFile("/proc/" + one + "/limits")
-	if err != nil || !strings.Contains(string(limits), fmt.Sprint("Max address space         ", DefaultMemory)) {
+	if err != nil || !strings.Contains(string(limits), fmt.Sprint("Max address space         ", int64(DefaultMemory))) {
 		t.Errorf("the limits are %s (%v)", limits, err)
 	}
 	p.Close()

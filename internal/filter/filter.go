@@ -74,8 +74,9 @@ type Pool struct {
 	name   string
 	choice Choice
 	ctx    context.Context
-	close  context.CancelFunc
-	procs  sync.WaitGroup
+	end    context.CancelFunc
+	closed chan struct{}
+	parts  sync.WaitGroup // processes, and who answers once they are gone
 	alive  atomic.Int32
 	fresh  queue // of calls
 	again  queue // that one process has not answered
@@ -95,7 +96,8 @@ type call struct {
 	group    *sync.WaitGroup
 }
 
-// Open starts the processes. A program that cannot be started, or that does not say what it wants, is wrong usage.
+// Open starts the processes. A program that cannot be started, or that does not say what it wants, is wrong usage. When
+// ctx ends, what is under way has a second; then Ask returns an error that is context.Canceled.
 func Open(ctx context.Context, cfg Config) (*Pool, error) {
 	p := &Pool{cfg: cfg, name: Plain(cfg.Command, maxName), fresh: newQueue(), again: newQueue()}
 	if p.cfg.Procs <= 0 {
@@ -119,18 +121,19 @@ func Open(ctx context.Context, cfg Config) (*Pool, error) {
 		}
 		p.cfg.start = func() (*process, error) { return begin(words, &p.cfg, p.hear) }
 	}
-	p.room = make(chan struct{}, p.cfg.Procs*maxAhead)
-	p.ctx, p.close = context.WithCancel(context.WithoutCancel(ctx))
+	p.room, p.closed = make(chan struct{}, p.cfg.Procs*maxAhead), make(chan struct{})
+	p.ctx, p.end = context.WithCancel(context.WithoutCancel(ctx))
 	first, err := p.begin(&p.choice)
 	if err != nil {
-		p.close()
+		p.end()
 		return nil, advice.Usage("filter %s cannot be asked: %w", p.name, err)
 	}
 	p.alive.Store(1)
-	p.procs.Go(func() { p.run(first) })
+	p.parts.Go(func() { p.run(first) })
 	for range p.cfg.Procs - 1 {
-		p.procs.Go(func() { p.run(nil) })
+		p.parts.Go(func() { p.run(nil) })
 	}
+	p.parts.Go(func() { p.refuse(ctx) })
 	return p, nil
 }
 
@@ -144,15 +147,39 @@ func (p *Pool) Choice() *Choice { return &p.choice }
 
 // Close ends the processes. Nothing is asked afterwards.
 func (p *Pool) Close() {
-	p.close()
-	p.procs.Wait()
+	p.end()
+	close(p.closed)
+	p.parts.Wait()
 	p.says.close()
-	for _, c := range p.waiting() {
-		p.answer(c, Answer{}, errClosed)
-	}
 }
 
-var errClosed = errors.New("the filters are closed")
+var errEnds = fmt.Errorf("filters are not asked any more: %w", context.Canceled)
+
+// refuse answers in the place of processes from when these are ended.
+func (p *Pool) refuse(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+		late := time.NewTimer(patience)
+		defer late.Stop()
+		select {
+		case <-late.C:
+		case <-p.closed:
+		}
+		p.end()
+	case <-p.closed:
+	}
+	for {
+		for _, c := range p.waiting() {
+			p.answer(c, Answer{}, errEnds)
+		}
+		select {
+		case <-p.fresh.some:
+		case <-p.again.some:
+		case <-p.closed:
+			return
+		}
+	}
+}
 
 // waiting takes all calls that no process has.
 func (p *Pool) waiting() (all []*call) {
@@ -179,11 +206,6 @@ func (p *Pool) Ask(questions []Question) ([]Answer, error) {
 	for i := range calls {
 		p.room <- struct{}{}
 		p.fresh.put(&calls[i])
-	}
-	if p.ctx.Err() != nil {
-		for _, c := range p.waiting() {
-			p.answer(c, Answer{}, errClosed)
-		}
 	}
 	group.Wait()
 	answers := make([]Answer, len(calls))
@@ -253,8 +275,11 @@ func (p *Pool) hear(line string) { p.says.say("filter " + p.name + " says: " + l
 // run keeps one process running until the pool is closed.
 func (p *Pool) run(first *process) {
 	pause := time.Duration(0)
-	for proc := first; p.ctx.Err() == nil; proc = nil {
+	for proc := first; ; proc = nil {
 		if proc == nil {
+			if p.ctx.Err() != nil {
+				return
+			}
 			var c Choice
 			var err error
 			if proc, err = p.begin(&c); err == nil && !c.equal(&p.choice) {
@@ -282,7 +307,7 @@ func (p *Pool) run(first *process) {
 		if err == nil { // the pool is closed
 			proc.stop(patience)
 			for _, c := range left {
-				p.answer(c, Answer{}, errClosed)
+				p.answer(c, Answer{}, errEnds)
 			}
 			return
 		}
@@ -321,8 +346,11 @@ func (p *Pool) begin(c *Choice) (*process, error) {
 	defer late.Stop()
 	halt := context.AfterFunc(p.ctx, proc.kill)
 	defer halt()
-	hello := make(chan error, 1)
-	go func() { hello <- proc.hello(&Hello{Kumo: "filter", Version: Version, Crawl: p.cfg.Crawl}) }()
+	greeted := make(chan struct{})
+	go func() {
+		defer close(greeted)
+		_ = proc.hello(&Hello{Kumo: "filter", Version: Version, Crawl: p.cfg.Crawl}) // who does not read will not answer
+	}()
 	line, err := proc.line()
 	if err == nil {
 		*c, err = parseChoice(line)
@@ -334,7 +362,7 @@ func (p *Pool) begin(c *Choice) (*process, error) {
 	if err != nil {
 		proc.stop(0)
 	}
-	<-hello // whose error speaks of the same
+	<-greeted
 	return proc, err
 }
 

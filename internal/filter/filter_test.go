@@ -3,6 +3,7 @@ package filter
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -329,6 +330,38 @@ func TestAForgottenQuestion(t *testing.T) {
 		if c := p.Counts(); c.Late != 1 {
 			t.Errorf("counted %+v", c)
 		}
+	})
+}
+
+// Who wants to stop does not wait for a program that hangs.
+func TestNobodyIsHeldUpAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		p, err := Open(ctx, Config{Command: "./p", Procs: 2, start: starter(answering(func(int, uint64, *Question) (string, error) {
+			return "", errHang
+		}))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all sync.WaitGroup
+		for range 5 {
+			all.Go(func() {
+				if _, err := p.Ask(questions(1000)); !errors.Is(err, context.Canceled) {
+					t.Errorf("the error is %v", err)
+				}
+			})
+		}
+		time.Sleep(time.Second)
+		stop()
+		begun := time.Now()
+		all.Wait()
+		if took := time.Since(begun); took > 2*patience {
+			t.Errorf("it took %v", took)
+		}
+		if _, err := p.Ask(questions(3)); !errors.Is(err, context.Canceled) {
+			t.Errorf("the error is %v", err)
+		}
+		p.Close()
 	})
 }
 

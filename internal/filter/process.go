@@ -75,7 +75,9 @@ func (p *process) kill() {
 	p.closeInput()
 }
 
-func (p *process) closeInput() { p.closing.Do(func() { p.in.Close() }) }
+func (p *process) closeInput() {
+	p.closing.Do(func() { _ = p.in.Close() }) // nothing is kept in it
+}
 
 // stop ends the process's input, gives it so long to end by itself, and returns how it has ended.
 func (p *process) stop(patience time.Duration) string {
