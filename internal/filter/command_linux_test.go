@@ -98,7 +98,7 @@ const helperEnv = "KUMO_TEST_FILTER_HELPER"
 // When kumo is killed without a word, its filters end.
 func TestAKillOfKumoEndsItsFilters(t *testing.T) {
 	if os.Getenv(helperEnv) != "" {
-		_, err := Open(t.Context(), Config{Command: "sh -c '" + strings.Replace(stubborn, "sleep 1000 & ", "", 1) + "'", Procs: 1,
+		_, err := Open(t.Context(), Config{Command: `sh -c 'echo $$ >&2; echo "{\"points\":[\"link\"]}"; exec sleep 100'`, Procs: 1,
 			Env: Environ(os.Environ()), Log: func(line string) { fmt.Println("\n" + line) }})
 		if err != nil {
 			t.Fatal(err)
