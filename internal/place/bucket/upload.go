@@ -148,7 +148,8 @@ func (c *s3Client) multipart(ctx context.Context, f file, goOn bool) error {
 			return err
 		}
 	}
-	if id == "" {
+	others := id != ""
+	if !others {
 		in := &s3.CreateMultipartUploadInput{Bucket: &c.bucket, Key: &f.key, ContentType: aws.String(contentType),
 			Metadata: f.metadata(), ServerSideEncryption: c.encryption, SSEKMSKeyId: c.kmsKey}
 		if c.checksums {
@@ -175,7 +176,7 @@ func (c *s3Client) multipart(ctx context.Context, f file, goOn bool) error {
 	if err != nil || is {
 		return err
 	}
-	if len(have) > 0 { // it was begun for a file with another digest
+	if others { // it was begun for a file with another digest
 		return c.multipart(ctx, f, false)
 	}
 	return fmt.Errorf("the server has put the parts together to something else: %w", place.ErrDigest)

@@ -43,6 +43,14 @@ func TestPlace(t *testing.T) {
 	})
 }
 
+func TestUploads(t *testing.T) {
+	top := hadooptest.Folder(t)
+	var n atomic.Int32
+	placetest.RunUploads(t, func(t *testing.T) place.Place {
+		return open(t, top+"/"+string('a'+n.Add(1)), Config{Spool: t.TempDir()})
+	}, 100_000, 20<<20) // 16 MiB a block, in the testbed
+}
+
 func noise(seed uint64, size int) []byte {
 	b := make([]byte, size)
 	rng := rand.NewChaCha8([32]byte{byte(seed)})

@@ -60,7 +60,10 @@ func NewFake() (*httptest.Server, error) {
 	if err := backend.CreateBucket(Bucket); err != nil {
 		return nil, err
 	}
-	return httptest.NewServer(gofakes3.New(backend).Server()), nil
+	s := httptest.NewUnstartedServer(gofakes3.New(backend).Server())
+	s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
+	s.Start()
+	return s, nil
 }
 
 // Fake starts a server in this process, and returns its endpoint.
@@ -125,6 +128,7 @@ type Faults struct {
 	rate map[Fault]float64
 	seen map[Fault]int
 	all  int
+	sent int64 // bytes of bodies of requests
 }
 
 // A Fault is a way of failing.
@@ -152,6 +156,7 @@ func Proxy(t testing.TB, endpoint string, seed uint64) *Faults {
 	}, ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0), FlushInterval: -1}
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Body = &counted{r.Body, f}
 		switch f.roll() {
 		case Busy:
 			_, _ = io.Copy(io.Discard, r.Body)
@@ -188,6 +193,13 @@ func (f *Faults) Set(rate map[Fault]float64) {
 	f.rate = rate
 }
 
+// Sent is how many bytes of bodies requests had.
+func (f *Faults) Sent() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.sent
+}
+
 // Seen is how many requests failed in which way, and how many there were.
 func (f *Faults) Seen() (map[Fault]int, int) {
 	f.mu.Lock()
@@ -213,6 +225,19 @@ func (f *Faults) below(n int64) int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.rng.Int64N(max(n, 1))
+}
+
+type counted struct {
+	io.ReadCloser
+	f *Faults
+}
+
+func (c *counted) Read(b []byte) (int, error) {
+	n, err := c.ReadCloser.Read(b)
+	c.f.mu.Lock()
+	c.f.sent += int64(n)
+	c.f.mu.Unlock()
+	return n, err
 }
 
 type shortened struct {
