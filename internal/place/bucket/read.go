@@ -18,7 +18,10 @@ import (
 // readTries is how often a read is begun anew where it stands, without a byte read in between.
 const readTries = 6
 
-var errReplaced = errors.New("another file has taken its place meanwhile")
+var (
+	errChanged  = errors.New("its bytes were changed on their way")
+	errReplaced = errors.New("another file has taken its place meanwhile")
+)
 
 func byteRange(first, last int64) string { return fmt.Sprintf("bytes=%d-%d", first, last) }
 
@@ -116,6 +119,9 @@ func (r *reader) Read(b []byte) (int, error) {
 	for try, pause := 1, 200*time.Millisecond; ; try, pause = try+1, 2*pause {
 		n, err := r.read(b)
 		r.at += int64(n)
+		if errors.Is(err, errChanged) {
+			return n, r.place.explain("read", r.name, err)
+		}
 		if n > 0 || err == nil {
 			return n, nil
 		}
@@ -146,11 +152,25 @@ func (r *reader) read(b []byte) (int, error) {
 		}
 	}
 	n, err := r.body.Read(b)
+	if n > 0 && r.at+int64(n) >= r.end {
+		err = r.last(err)
+	}
 	if err != nil {
 		_ = r.body.Close() // it failed, or is at its end
 		r.body = nil
 	}
 	return n, err
+}
+
+// last reads the end of an answer, at which the client finds whether the bytes are those that its checksum speaks of.
+func (r *reader) last(err error) error {
+	if err == nil {
+		_, err = r.body.Read(make([]byte, 1))
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("%w: %w", errChanged, err)
+	}
+	return nil
 }
 
 func (r *reader) Close() error {

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -141,6 +142,7 @@ const (
 	Lost    Fault = "lost"    // of an answer, whole
 	Short   Fault = "short"   // of an answer, in its body
 	Changed Fault = "changed" // a byte of a request's body
+	Wrong   Fault = "wrong"   // a byte of an answer's body
 )
 
 // Proxy starts a proxy that has no faults yet.
@@ -171,6 +173,9 @@ func Proxy(t testing.TB, endpoint string, seed uint64) *Faults {
 			panic(http.ErrAbortHandler)
 		case Short:
 			proxy.ServeHTTP(&shortened{ResponseWriter: w, left: f.below(100_000)}, r)
+			return
+		case Wrong:
+			proxy.ServeHTTP(&wrong{w}, r)
 			return
 		case Changed:
 			if r.ContentLength > 0 {
@@ -212,7 +217,7 @@ func (f *Faults) roll() Fault {
 	defer f.mu.Unlock()
 	f.all++
 	x := f.rng.Float64()
-	for _, fault := range []Fault{Busy, Cut, Lost, Short, Changed} {
+	for _, fault := range []Fault{Busy, Cut, Lost, Short, Changed, Wrong} {
 		if x -= f.rate[fault]; x < 0 {
 			f.seen[fault]++
 			return fault
@@ -253,6 +258,14 @@ func (s *shortened) Write(b []byte) (int, error) {
 	_, _ = s.ResponseWriter.Write(b[:s.left])
 	_ = http.NewResponseController(s.ResponseWriter).Flush()
 	panic(http.ErrAbortHandler)
+}
+
+type wrong struct{ http.ResponseWriter }
+
+func (w *wrong) Write(b []byte) (int, error) {
+	b = slices.Clone(b)
+	b[len(b)/2] ^= 1
+	return w.ResponseWriter.Write(b)
 }
 
 type changed struct {
