@@ -268,6 +268,19 @@ func TestAFullFileSystem(t *testing.T) {
 	})
 }
 
+// A name that a folder has cannot become that of a file, and that is said at once.
+func TestAFolderIsInTheWay(t *testing.T) {
+	p := open(t, hadooptest.Folder(t), Config{})
+	if err := place.WriteFile(t.Context(), p, "d/f", nil); err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	err := place.WriteFile(t.Context(), p, "d", []byte("x"))
+	if took := time.Since(begin); err == nil || took > 20*time.Second || !strings.Contains(err.Error(), "folder") {
+		t.Errorf("after %v: %v", took, err)
+	}
+}
+
 func TestALockIsLostWithItsClient(t *testing.T) {
 	p := open(t, hadooptest.Folder(t), Config{})
 	unlock, err := p.Lock(t.Context(), "l")
