@@ -16,6 +16,10 @@ func TestPlace(t *testing.T) {
 	placetest.Run(t, func(t *testing.T) place.Place { return open(t, t.TempDir(), vfs.OS) })
 }
 
+func TestUploads(t *testing.T) {
+	placetest.RunUploads(t, func(t *testing.T) place.Place { return open(t, t.TempDir(), vfs.OS) }, 100_000)
+}
+
 func open(t *testing.T, dir string, disk vfs.FS) *Place {
 	t.Helper()
 	p, err := Open(dir, disk)

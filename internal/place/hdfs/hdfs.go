@@ -130,8 +130,21 @@ func (p *Place) List(ctx context.Context, dir string) ([]place.Info, error) {
 			return nil, err
 		}
 	}
+	found, err := p.readDir(ctx, full)
+	if err != nil {
+		return nil, err
+	}
 	var all []place.Info
-	err := p.do(ctx, func(client *hdfs.Client) error {
+	for _, info := range found {
+		all = append(all, infoOf(info))
+	}
+	slices.SortFunc(all, func(a, b place.Info) int { return strings.Compare(a.Name, b.Name) })
+	return all, nil
+}
+
+// readDir is what is in a folder, without files that are being written; nothing if there is no such folder.
+func (p *Place) readDir(ctx context.Context, full string) (all []fs.FileInfo, err error) {
+	err = p.do(ctx, func(client *hdfs.Client) error {
 		all = nil
 		f, err := client.Open(full)
 		if err != nil || !f.Stat().IsDir() {
@@ -140,7 +153,7 @@ func (p *Place) List(ctx context.Context, dir string) ([]place.Info, error) {
 		found, err := f.Readdir(0)
 		for _, info := range found {
 			if !strings.HasPrefix(info.Name(), ".") {
-				all = append(all, infoOf(info))
+				all = append(all, info)
 			}
 		}
 		return err
@@ -148,7 +161,6 @@ func (p *Place) List(ctx context.Context, dir string) ([]place.Info, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	slices.SortFunc(all, func(a, b place.Info) int { return strings.Compare(a.Name, b.Name) })
 	return all, p.explain(ctx, "list", full, err)
 }
 

@@ -43,6 +43,14 @@ func TestPlace(t *testing.T) {
 	})
 }
 
+func TestUploads(t *testing.T) {
+	top := hadooptest.Folder(t)
+	var n atomic.Int32
+	placetest.RunUploads(t, func(t *testing.T) place.Place {
+		return open(t, top+"/"+string('a'+n.Add(1)), Config{Spool: t.TempDir()})
+	}, 100_000, 20<<20) // 16 MiB a block, in the testbed
+}
+
 func noise(seed uint64, size int) []byte {
 	b := make([]byte, size)
 	rng := rand.NewChaCha8([32]byte{byte(seed)})
@@ -258,6 +266,19 @@ func TestAFullFileSystem(t *testing.T) {
 		return place.WriteFile(t.Context(), p, "f",
 			[]byte("x")) == nil
 	})
+}
+
+// A name that a folder has cannot become that of a file, and that is said at once.
+func TestAFolderIsInTheWay(t *testing.T) {
+	p := open(t, hadooptest.Folder(t), Config{})
+	if err := place.WriteFile(t.Context(), p, "d/f", nil); err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	err := place.WriteFile(t.Context(), p, "d", []byte("x"))
+	if took := time.Since(begin); err == nil || took > 20*time.Second || !strings.Contains(err.Error(), "folder") {
+		t.Errorf("after %v: %v", took, err)
+	}
 }
 
 func TestALockIsLostWithItsClient(t *testing.T) {

@@ -21,6 +21,10 @@ func (p *Place) Lock(ctx context.Context, name string) (func() error, error) {
 	if err != nil {
 		return nil, err
 	}
+	return p.lock(ctx, full)
+}
+
+func (p *Place) lock(ctx context.Context, full string) (func() error, error) {
 	dir, base := path.Split(full)
 	full = path.Join(dir, "."+base+".lock")
 	if err := ctx.Err(); err != nil {

@@ -19,12 +19,17 @@ func (p *Place) Open(ctx context.Context, name string, offset, length int64) (io
 	if err != nil {
 		return nil, err
 	}
+	return p.open(ctx, full, offset, length)
+}
+
+func (p *Place) open(ctx context.Context, full string, offset, length int64) (*reader, error) {
 	r := &reader{place: p, ctx: ctx, name: full, at: offset}
 	if err := r.open(); err != nil {
 		return nil, p.explain(ctx, "open", full, err)
 	}
-	r.id = fileID(r.file.Stat())
-	r.end = r.file.Stat().Size()
+	r.info = r.file.Stat()
+	r.id = fileID(r.info)
+	r.end = r.info.Size()
 	if length >= 0 {
 		r.end = min(r.end, offset+length)
 	}
@@ -37,6 +42,7 @@ type reader struct {
 	name    string
 	id      uint64 // of the file, which another may replace
 	at, end int64
+	info    fs.FileInfo      // when it was opened
 	file    *hdfs.FileReader // nil when it failed or was closed
 	closed  bool
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/colinmarc/hdfs/v2"
 
 	"kumo/internal/advice"
+	"kumo/internal/place"
 )
 
 // ErrSafeMode says that HDFS is in safe mode, in which it can be read only.
@@ -43,6 +44,9 @@ func noTarget(says string) bool {
 		"could only be replicated to 0 nodes")
 }
 
+// ontoFolder reports whether a folder has the name that a file was to get.
+func ontoFolder(says string) bool { return strings.Contains(says, "must both be directories") }
+
 // hopeless reports whether writing a file again would come to the same.
 func (p *Place) hopeless(ctx context.Context, err error) bool {
 	class, says := exception(err)
@@ -50,7 +54,9 @@ func (p *Place) hopeless(ctx context.Context, err error) bool {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrInvalid), errors.Is(err, fs.ErrExist), errors.Is(err,
 		fs.ErrClosed):
 		return true
-	case class == "SafeModeException", strings.HasSuffix(class, "QuotaExceededException"):
+	case errors.Is(err, errSource), errors.Is(err, place.ErrDigest):
+		return true
+	case class == "SafeModeException", strings.HasSuffix(class, "QuotaExceededException"), ontoFolder(says):
 		return true
 	case noTarget(says):
 		return p.full(ctx, says)
@@ -96,6 +102,8 @@ func (p *Place) explain(ctx context.Context, what, path string, err error) error
 	case class == "ParentNotDirectoryException":
 		return advice.With(fmt.Errorf("%s: a file is where a folder is wanted: %s", where, says),
 			"name another place, or move the file away")
+	case ontoFolder(says):
+		return advice.With(fmt.Errorf("%s: a folder has that name", where), "name another place, or move the folder away")
 	case noTarget(says) && p.full(ctx, says):
 		return advice.With(fmt.Errorf("%s: HDFS is full: %s: %w", where, says, syscall.ENOSPC),
 			"make room or add DataNodes; hdfs dfsadmin -report says which have how much")

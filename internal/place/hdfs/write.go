@@ -2,6 +2,7 @@ package hdfs
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -52,7 +53,7 @@ func (w *writer) Close() error {
 	if w.err != nil {
 		return w.err
 	}
-	return w.place.explain(w.ctx, "write", w.name, w.place.store(w.ctx, w.name, w.data))
+	return w.place.explain(w.ctx, "write", w.name, w.place.store(w.ctx, w.name, content{data: w.data, size: w.data.Len()}))
 }
 
 func (w *writer) Abort() {
@@ -62,8 +63,16 @@ func (w *writer) Abort() {
 	}
 }
 
+// A content is what becomes a file.
+type content struct {
+	data       io.ReaderAt
+	size       int64
+	sum        *[sha256.Size]byte // that it must have; nil: whatever it has
+	attributes *attributes        // that are kept with it; may be nil
+}
+
 // store writes a file until it is there, or until that is hopeless.
-func (p *Place) store(ctx context.Context, name string, data *vfs.Stretch) error {
+func (p *Place) store(ctx context.Context, name string, data content) error {
 	begin := time.Now()
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		err := p.attempt(ctx, name, data)
@@ -80,7 +89,7 @@ func (p *Place) store(ctx context.Context, name string, data *vfs.Stretch) error
 }
 
 // attempt writes a file aside and gives it its name.
-func (p *Place) attempt(ctx context.Context, name string, data *vfs.Stretch) error {
+func (p *Place) attempt(ctx context.Context, name string, data content) error {
 	f, aside, err := p.begin(ctx, name)
 	if err != nil {
 		return err
@@ -89,6 +98,9 @@ func (p *Place) attempt(ctx context.Context, name string, data *vfs.Stretch) err
 		err = finish(ctx, f)
 	} else {
 		_ = f.Close() // its beats would go on; there is nothing to finish
+	}
+	if err == nil {
+		err = p.setAttributes(ctx, aside, data.attributes)
 	}
 	if err == nil {
 		err = p.rename(ctx, aside, name)
@@ -117,21 +129,34 @@ func (p *Place) begin(ctx context.Context, name string) (f *hdfs.FileWriter, asi
 	return f, aside, err
 }
 
+// errSource says that it is not HDFS which fails.
+var errSource = errors.New("what is to be written cannot be read")
+
 // fill writes what there is.
-func fill(ctx context.Context, f *hdfs.FileWriter, data *vfs.Stretch) error {
-	buf := make([]byte, min(1<<20, data.Len()))
-	for at := int64(0); at < data.Len(); {
+func fill(ctx context.Context, f *hdfs.FileWriter, c content) error {
+	in := io.NewSectionReader(c.data, 0, c.size)
+	buf, digest := make([]byte, min(1<<20, max(c.size, 1))), sha256.New()
+	for at := int64(0); at < c.size; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		n, err := data.ReadAt(buf, at)
-		if err != nil && !errors.Is(err, io.EOF) {
-			return err
+		n, err := in.Read(buf)
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			return fmt.Errorf("%w: %w", errSource, err)
+		}
+		if c.sum != nil {
+			digest.Write(buf[:n])
 		}
 		if _, err := f.Write(buf[:n]); err != nil {
 			return err
 		}
 		at += int64(n)
+	}
+	if c.sum != nil {
+		return place.CheckDigest(digest, *c.sum)
 	}
 	return nil
 }
