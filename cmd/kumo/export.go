@@ -40,10 +40,12 @@ const exportLong = `Make another form of the crawl in CRAWL, in the folder PLACE
 made of the page; the URL is its id, so that it is there once, however often it is sent, and no older one replaces a newer:
 
   postgres://USER@HOST:PORT/DATABASE?table=TABLE    rows of a table, which is made if it is missing
+  opensearch://USER@HOST:9200/INDEX                 documents of an index, also of Elasticsearch; opensearch+https:// for TLS
   -                                                 standard output: JSON Lines, for a pipe
 
 A server that is busy or away is waited for, for 5 minutes; the same command goes on where one that was ended stood. In
-errors and logs there is no password: better it is in PGPASSWORD than in the URL. docs/sinks.md says more.
+errors and logs there is no password: better it is in PGPASSWORD or KUMO_SINK_PASSWORD
+than in the URL. docs/sinks.md says more.
 
 --where exports only pages of which a condition is true, over the columns of jsonl: 'status == 200 && host ~ "\.de$"',
 'lang == "de" || depth <= 1', '!noindex && time >= "2026-11"'. Texts have == != < > and ~ !~ for regular expressions.

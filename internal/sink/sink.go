@@ -14,6 +14,7 @@ import (
 	"encoding/json"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -71,8 +72,8 @@ func ID(url string) string {
 	return strings.ToValidUTF8(url[:maxID-80], "") + "#sha256:" + hex.EncodeToString(sum[:])
 }
 
-// Fit makes the record one that every server takes: its time in whole seconds, its texts valid UTF-8 without NUL, and
-// no longer than a record can have.
+// Fit makes the record one that every server takes: its time in whole seconds, its texts valid UTF-8 without
+// control characters, and no longer than a record can have.
 func (r *Record) Fit() {
 	r.Time = r.Time.UTC().Truncate(time.Second)
 	for _, s := range []*string{&r.Type, &r.Charset, &r.Lang, &r.Title, &r.H1, &r.Description, &r.Canonical, &r.Digest,
@@ -94,10 +95,15 @@ func (r *Record) Fit() {
 }
 
 func (r *Record) fit(s *string, most int) {
-	if strings.IndexByte(*s, 0) >= 0 {
-		*s = strings.ReplaceAll(*s, "\x00", "\uFFFD")
-	}
 	*s = strings.ToValidUTF8(*s, "\uFFFD")
+	if strings.IndexFunc(*s, isControl) >= 0 { // which no database wants, or JSON has in six bytes
+		*s = strings.Map(func(c rune) rune {
+			if isControl(c) {
+				return ' '
+			}
+			return c
+		}, *s)
+	}
 	if len(*s) > most {
 		end := most
 		for !utf8.RuneStart((*s)[end]) {
@@ -106,6 +112,8 @@ func (r *Record) fit(s *string, most int) {
 		*s, r.Cut = (*s)[:end], true
 	}
 }
+
+func isControl(c rune) bool { return unicode.IsControl(c) && c != '\n' && c != '\t' }
 
 // Size is about how many bytes the record has.
 func (r *Record) Size() int {

@@ -24,13 +24,14 @@ import (
 	"kumo/internal/export/where"
 	"kumo/internal/folder"
 	"kumo/internal/sink"
+	"kumo/internal/sink/opensearch"
 	"kumo/internal/sink/postgres"
 	"kumo/internal/sink/stdout"
 	"kumo/internal/vfs"
 )
 
 // Schemes are those of sinks' URLs.
-func Schemes() []string { return []string{"postgres"} }
+func Schemes() []string { return []string{"postgres", "opensearch"} }
 
 // Stdout is the name of the sink that is no server.
 const Stdout = "-"
@@ -50,6 +51,8 @@ func Open(ctx context.Context, at string, out io.Writer) (sink.Sink, error) {
 	switch u.Scheme {
 	case "postgres", "postgresql":
 		return opened(postgres.Open(ctx, u))
+	case "opensearch", "opensearch+https", "elasticsearch", "elasticsearch+https":
+		return opened(opensearch.Open(ctx, u))
 	}
 	return nil, advice.Usage("%s is no sink: %s:// or - is wanted", sink.Redact(at), strings.Join(Schemes(), "://, "))
 }
