@@ -36,6 +36,9 @@ type Member struct {
 func Server(t testing.TB, variable string) string {
 	t.Helper()
 	at := os.Getenv(variable)
+	if at == "" && os.Getenv("KUMO_TEST_SINKS") != "" {
+		t.Fatalf("%s names no server", variable)
+	}
 	if at == "" {
 		t.Skipf("SKIPPED: %s names no server; .ci/sinks/testbed DIR go test ./internal/sink/... starts one", variable)
 	}

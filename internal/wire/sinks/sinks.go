@@ -24,6 +24,7 @@ import (
 	"kumo/internal/export/where"
 	"kumo/internal/folder"
 	"kumo/internal/sink"
+	"kumo/internal/sink/kafka"
 	"kumo/internal/sink/opensearch"
 	"kumo/internal/sink/postgres"
 	"kumo/internal/sink/stdout"
@@ -31,7 +32,7 @@ import (
 )
 
 // Schemes are those of sinks' URLs.
-func Schemes() []string { return []string{"postgres", "opensearch"} }
+func Schemes() []string { return []string{"postgres", "opensearch", "kafka"} }
 
 // Stdout is the name of the sink that is no server.
 const Stdout = "-"
@@ -51,6 +52,8 @@ func Open(ctx context.Context, at string, out io.Writer) (sink.Sink, error) {
 	switch u.Scheme {
 	case "postgres", "postgresql":
 		return opened(postgres.Open(ctx, u))
+	case "kafka", "kafka+tls":
+		return opened(kafka.Open(ctx, u))
 	case "opensearch", "opensearch+https", "elasticsearch", "elasticsearch+https":
 		return opened(opensearch.Open(ctx, u))
 	}
