@@ -42,6 +42,7 @@ made of the page; the URL is its id, so that it is there once, however often it 
   postgres://USER@HOST:PORT/DATABASE?table=TABLE    rows of a table, which is made if it is missing
   opensearch://USER@HOST:9200/INDEX                 documents of an index, also of Elasticsearch; opensearch+https:// for TLS
   kafka://HOST:9092/TOPIC                           messages, the URL being the key; kafka+tls:// for TLS
+  hbase://HOST:8080/TABLE                           rows of a table, by HBase's REST gateway; hbase+https:// for TLS
   -                                                 standard output: JSON Lines, for a pipe
 
 A server that is busy or away is waited for, for 5 minutes; the same command goes on where one that was ended stood. In

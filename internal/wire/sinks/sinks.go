@@ -24,6 +24,7 @@ import (
 	"kumo/internal/export/where"
 	"kumo/internal/folder"
 	"kumo/internal/sink"
+	"kumo/internal/sink/hbase"
 	"kumo/internal/sink/kafka"
 	"kumo/internal/sink/opensearch"
 	"kumo/internal/sink/postgres"
@@ -32,7 +33,7 @@ import (
 )
 
 // Schemes are those of sinks' URLs.
-func Schemes() []string { return []string{"postgres", "opensearch", "kafka"} }
+func Schemes() []string { return []string{"postgres", "opensearch", "kafka", "hbase"} }
 
 // Stdout is the name of the sink that is no server.
 const Stdout = "-"
@@ -52,6 +53,8 @@ func Open(ctx context.Context, at string, out io.Writer) (sink.Sink, error) {
 	switch u.Scheme {
 	case "postgres", "postgresql":
 		return opened(postgres.Open(ctx, u))
+	case "hbase", "hbase+https":
+		return opened(hbase.Open(ctx, u))
 	case "kafka", "kafka+tls":
 		return opened(kafka.Open(ctx, u))
 	case "opensearch", "opensearch+https", "elasticsearch", "elasticsearch+https":
