@@ -15,6 +15,7 @@ import (
 	"kumo/internal/folder"
 	"kumo/internal/stats"
 	"kumo/internal/wire/exports"
+	"kumo/internal/wire/sinks"
 )
 
 const exportLong = `Make another form of the crawl in CRAWL, in the folder PLACE, of the newest good answer of each URL.
@@ -35,6 +36,19 @@ const exportLong = `Make another form of the crawl in CRAWL, in the folder PLACE
   links     nodes.tsv, URLs with numbers, and edges.tsv, which links to which: for kumo sim rank --graph PLACE
   sitemap   SCHEME/HOST/sitemap.xml: the pages of a host that are to be found, for search engines
 
+--to with a URL sends records to other people's servers, each with what jsonl has, the main text and what --fields has
+made of the page; the URL is its id, so that it is there once, however often it is sent, and no older one replaces a newer:
+
+  postgres://USER@HOST:PORT/DATABASE?table=TABLE    rows of a table, which is made if it is missing
+  opensearch://USER@HOST:9200/INDEX                 documents of an index, also of Elasticsearch; opensearch+https:// for TLS
+  kafka://HOST:9092/TOPIC                           messages, the URL being the key; kafka+tls:// for TLS
+  hbase://HOST:8080/TABLE                           rows of a table, by HBase's REST gateway; hbase+https:// for TLS
+  -                                                 standard output: JSON Lines, for a pipe
+
+A server that is busy or away is waited for, for 5 minutes; the same command goes on where one that was ended stood. In
+errors and logs there is no password: better it is in PGPASSWORD or KUMO_SINK_PASSWORD
+than in the URL. docs/sinks.md says more.
+
 --where exports only pages of which a condition is true, over the columns of jsonl: 'status == 200 && host ~ "\.de$"',
 'lang == "de" || depth <= 1', '!noindex && time >= "2026-11"'. Texts have == != < > and ~ !~ for regular expressions.
 
@@ -50,7 +64,9 @@ running. docs/export.md says more.`
 const exportExample = `  kumo export --to site crawls/example.com example
   kumo export --to parquet --where 'status == 200' crawls/example.com tables
   kumo export --to markdown --where 'lang == "de"' crawls/example.com texts
-  kumo export --to wacz crawls/example.com example.wacz`
+  kumo export --to wacz crawls/example.com example.wacz
+  kumo export --to 'postgres://me@db/web?table=pages' crawls/example.com
+  kumo export --to - crawls/example.com | jq .title`
 
 type exportOptions struct {
 	form, where, temp string
@@ -59,18 +75,26 @@ type exportOptions struct {
 
 func exportCommand() *cobra.Command {
 	o := &exportOptions{}
-	cmd := &cobra.Command{Use: "export --to FORM CRAWL PLACE", Long: exportLong, Example: exportExample,
+	cmd := &cobra.Command{Use: "export --to FORM CRAWL PLACE\n  kumo export --to SINK CRAWL", Long: exportLong, Example: exportExample,
 		Short: "Make another form of a crawl: files to browse, tables, texts, an archive",
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case o.form == "":
-				return usagef("to what? --to is one of: %s", strings.Join(exports.Forms(), ", "))
+				return usagef("to what? --to is one of: %s; or a sink: %s://… or -", strings.Join(exports.Forms(), ", "),
+					strings.Join(sinks.Schemes(), "://…, "))
+			case sinks.Is(o.form) && len(args) != 1:
+				return usagef("name the crawl's folder, and nothing else: what it is sent to is --to")
+			case sinks.Is(o.form):
+				return nil
 			case len(args) != 2:
 				return usagef("name the crawl's folder, and the one to fill")
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if sinks.Is(o.form) {
+				return o.send(cmd.Context(), args[0], cmd.OutOrStdout())
+			}
 			r, err := o.run(cmd.Context(), args[0], args[1])
 			if err == nil && !o.quiet {
 				printExport(cmd.OutOrStdout(), r, args[1])
@@ -78,7 +102,7 @@ func exportCommand() *cobra.Command {
 			return err
 		}}
 	f := cmd.Flags()
-	f.Var(choice{&o.form, exports.Forms()}, "to", "the form to make")
+	f.Var(formOrSink{choice{&o.form, exports.Forms()}}, "to", "the form to make, or the sink's URL")
 	f.StringVar(&o.where, "where", "", "export only pages of which the `CONDITION` is true")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "say nothing but errors")
 	f.StringVar(&o.temp, "temp", "", "sort in this `FOLDER` (default: the system's for temporary files)")
@@ -121,6 +145,11 @@ func printExport(w io.Writer, r *export.Report, dir string) {
 	}
 	fmt.Fprintf(w, "%s and %s, %s: open %s\n", stats.Count(r.Pages, "pages"), stats.Count(r.URLs-r.Pages, "other files"),
 		stats.Bytes(r.Bytes), open)
+	printLeftOut(w, r)
+}
+
+// printLeftOut says what is missing.
+func printLeftOut(w io.Writer, r *export.Report) {
 	if r.Unmatched > 0 {
 		fmt.Fprintf(w, "  %s left out: --where is not true of them\n", stats.Count(r.Unmatched, "URLs"))
 	}

@@ -74,7 +74,7 @@ type Condition func() func(p *Page) (bool, error)
 // A Config says what to export, and where to.
 type Config struct {
 	Crawl    string // the crawl's folder
-	Dir      string // the folder to fill
+	Dir      string // the folder to fill; "" where an exporter needs none, and is given none
 	Form     string // its name, which the folder keeps
 	Disk     vfs.FS // that the crawl is on; default vfs.OS
 	Temp     string // where it is sorted what does not fit into memory; default the system's folder for that
@@ -149,11 +149,13 @@ func Run(ctx context.Context, cfg Config, make func(*target.Folder) (Exporter, e
 			return nil, err
 		}
 	}
-	to, err := target.Open(cfg.Dir, cfg.Form, cfg.Temp)
-	if err != nil {
-		return nil, err
+	var to *target.Folder
+	if cfg.Dir != "" {
+		if to, err = target.Open(cfg.Dir, cfg.Form, cfg.Temp); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, to.Close()) }()
 	}
-	defer func() { err = errors.Join(err, to.Close()) }()
 	e, err := make(to)
 	if err != nil {
 		return nil, err
@@ -165,7 +167,9 @@ func Run(ctx context.Context, cfg Config, make func(*target.Folder) (Exporter, e
 	if err := e.Finish(ctx, r); err != nil {
 		return nil, err
 	}
-	r.Written, r.Same, r.Removed, r.Bytes = to.Written, to.Same, to.Removed, to.Bytes
+	if to != nil {
+		r.Written, r.Same, r.Removed, r.Bytes = to.Written, to.Same, to.Removed, to.Bytes
+	}
 	return r, nil
 }
 

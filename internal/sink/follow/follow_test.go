@@ -1,0 +1,302 @@
+package follow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"kumo/internal/advice"
+	"kumo/internal/page"
+	"kumo/internal/sink"
+	"kumo/internal/sink/sinktest"
+	"kumo/internal/store"
+	"kumo/internal/store/jsonl"
+	"kumo/internal/store/storetest"
+	"kumo/internal/vfs"
+)
+
+// A crawl writes records as an engine does: many at once, and commits now and then.
+type crawl struct {
+	t      *testing.T
+	dir    string
+	stores []store.Store
+	n      int
+}
+
+func (c *crawl) open(f *Follower, marks []store.Mark) {
+	lines, err := jsonl.Open(vfs.OS, jsonl.Config{Dir: c.dir}, marks)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	texts, err := jsonl.OpenTexts(vfs.OS, jsonl.Config{Dir: c.dir}, marks)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	fields, err := jsonl.OpenFields(vfs.OS, jsonl.Config{Dir: c.dir}, marks)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.stores = []store.Store{lines, texts, fields, f}
+}
+
+// rec is the n-th record: some have a text, some fields, some are of no good answer.
+func rec(n int) *page.Record {
+	r := storetest.Record(n)
+	r.URL, r.Robots, r.Failure, r.Recrawl, r.Revisit = fmt.Sprintf("http://a.test/%d", n), false, page.None, page.First, nil
+	r.Time = time.Date(2026, 1, 1, 0, 0, n, 0, time.UTC)
+	res := *r.Response
+	res.Status = 200
+	r.Response, r.Text, r.Fields = &res, nil, nil
+	switch n % 5 {
+	case 0, 1:
+		r.Text = &page.MainText{Text: fmt.Sprintf("text of %d", n), Headline: "H"}
+	case 2:
+		r.Fields = []page.Fields{{Rule: "a", Values: []byte(fmt.Sprintf(`{"n":%d}`, n))}, {Rule: "b", Values: []byte(`{}`)}}
+	case 3:
+		res.Status = 503
+	}
+	return r
+}
+
+func (c *crawl) put(count int) {
+	var all sync.WaitGroup
+	for w := range 4 {
+		all.Go(func() {
+			for n := c.n + w; n < c.n+count; n += 4 {
+				r := rec(n)
+				for _, s := range c.stores {
+					if err := s.Put(r); err != nil {
+						c.t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	all.Wait()
+	c.n += count
+}
+
+func (c *crawl) commit() (marks []store.Mark) {
+	for _, s := range c.stores {
+		m, err := s.Mark()
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		marks = append(marks, m...)
+	}
+	for _, s := range c.stores {
+		if err := errors.Join(s.Sync(), s.Settle()); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	return marks
+}
+
+func (c *crawl) close() {
+	for _, s := range c.stores {
+		if err := s.Close(); err != nil {
+			c.t.Error(err)
+		}
+	}
+}
+
+func follower(dir string, to *sinktest.Memory) *Follower {
+	return New(Config{Dir: dir, Disk: vfs.OS, Name: "memory://x", Now: time.Now, Wait: sink.Sleep, Patience: time.Minute,
+		Open: func(context.Context) (sink.Sink, error) { return to, nil }})
+}
+
+// has checks that a sink has the first n records, whole.
+func has(t *testing.T, m *sinktest.Memory, n int) {
+	t.Helper()
+	all := m.Records()
+	for i := range n {
+		r := rec(i)
+		got, is := all[r.URL]
+		text := ""
+		if r.Text != nil {
+			text = r.Text.Text
+		}
+		switch {
+		case r.Response.Status == 503 && is:
+			t.Errorf("%s is there, which was no good answer", r.URL)
+		case r.Response.Status == 503:
+		case !is:
+			t.Errorf("%s is missing", r.URL)
+		case got.Text != text || len(got.Fields) != len(r.Fields) || !got.Time.Equal(r.Time):
+			t.Errorf("%s is %+v", r.URL, got)
+		}
+	}
+	if want := n - (n+1)/5; n%5 == 0 && len(all) != want {
+		t.Errorf("%d records, want %d", len(all), want)
+	}
+}
+
+func TestAllIsSentWhileACrawlGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &sinktest.Memory{Fails: 3}
+		c := &crawl{t: t, dir: t.TempDir()}
+		f := follower(c.dir, m)
+		c.open(f, nil)
+		var ended error
+		var run sync.WaitGroup
+		run.Go(func() { ended = f.Run(t.Context()) })
+		for range 10 {
+			c.put(300)
+			c.commit()
+			time.Sleep(100 * time.Millisecond)
+		}
+		c.put(100) // what the journal does not have is not sent
+		time.Sleep(time.Minute)
+		has(t, m, 3000)
+		if s := f.Status(); s.Sent != 2400 || s.Waiting != 100 || s.Why != "" {
+			t.Errorf("%+v", s)
+		}
+		c.commit()
+		f.End()
+		run.Wait()
+		if has(t, m, 3100); ended != nil || m.Largest > sink.BatchRecords || f.Status().Waiting != 0 {
+			t.Errorf("%v; %d at once; %+v", ended, m.Largest, f.Status())
+		}
+		c.close()
+	})
+}
+
+func TestASinkThatIsDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &sinktest.Memory{Down: advice.With(errors.New("no route"), "look at the router")}
+		c := &crawl{t: t, dir: t.TempDir()}
+		f := follower(c.dir, m)
+		failed, works := 0, 0
+		f.cfg.Failed, f.cfg.Works = func(error) { failed++ }, func() { works++ }
+		c.open(f, nil)
+		var ended error
+		var run sync.WaitGroup
+		run.Go(func() { ended = f.Run(t.Context()) })
+		c.put(1000)
+		c.commit()
+		time.Sleep(time.Hour)
+		if s := f.Status(); s.Why != "no route" || s.Waiting != 1000 || failed != 1 || len(m.Records()) > 0 {
+			t.Errorf("%+v", s)
+		}
+		m.SetDown(nil)
+		time.Sleep(time.Minute)
+		if has(t, m, 1000); works != 1 || f.Status().Why != "" {
+			t.Errorf("%+v", f.Status())
+		}
+		m.SetDown(advice.With(errors.New("no route"), "look at the router"))
+		c.put(500)
+		marks := c.commit()
+		f.End()
+		begin := time.Now()
+		run.Wait()
+		behind, is := errors.AsType[*ErrBehind](ended)
+		if waited := time.Since(begin); !is || behind.Waiting != 500 || waited < 30*time.Second || waited > 2*time.Minute {
+			t.Fatalf("%v after %v", ended, waited)
+		}
+		if do := advice.Of(Advise(ended, "c")); !strings.Contains(do, "the same command sends the rest") || !strings.Contains(do, "router") {
+			t.Error(do)
+		}
+		c.close()
+		// the same command
+		m.SetDown(nil)
+		puts := m.Puts
+		f = follower(c.dir, m)
+		c.open(f, marks)
+		c.commit()
+		f.End()
+		if err := f.Run(t.Context()); err != nil || m.Puts != puts+1 {
+			t.Errorf("%v; %d puts for 500 records", err, m.Puts-puts)
+		}
+		has(t, m, 1500)
+		c.close()
+	})
+}
+
+// A process that ends at any time, with the sink and the files as far as they are, sends the rest when it is started again.
+func TestCrashes(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	dice := rand.New(rand.NewPCG(seed, 0))
+	m := &sinktest.Memory{}
+	c := &crawl{t: t, dir: t.TempDir()}
+	var marks []store.Mark
+	for range 8 {
+		synctest.Test(t, func(t *testing.T) {
+			c.t = t
+			f := follower(c.dir, m)
+			c.open(f, marks)
+			ctx, crash := context.WithCancel(t.Context())
+			var run sync.WaitGroup
+			run.Go(func() { _ = f.Run(ctx) }) // it was ended
+			for range 1 + dice.IntN(4) {
+				c.put(5 * (1 + dice.IntN(200)))
+				marks = c.commit()
+				time.Sleep(time.Duration(dice.IntN(2000)) * time.Millisecond)
+			}
+			whole := c.n
+			c.put(5 * dice.IntN(100)) // which the crash loses
+			crash()
+			run.Wait()
+			c.close()
+			c.n = whole
+			if dice.IntN(3) == 0 { // the note, too, may be an old one
+				_ = os.RemoveAll(filepath.Join(c.dir, "state"))
+			}
+		})
+	}
+	f := follower(c.dir, m)
+	c.open(f, marks)
+	c.commit()
+	f.End()
+	if err := f.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	has(t, m, c.n)
+	c.close()
+}
+
+// A crawl that was begun anew is sent from its beginning, although a note of the one before is there.
+func TestAnotherCrawl(t *testing.T) {
+	m := &sinktest.Memory{}
+	c := &crawl{t: t, dir: t.TempDir()}
+	for n, first := range []int{0, 5000} {
+		f := follower(c.dir, m)
+		c.n = first
+		c.open(f, nil)
+		c.put(100 * (n + 1))
+		c.commit()
+		f.End()
+		if err := f.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		c.close()
+	}
+	if n := len(m.Records()); n != 80+160 {
+		t.Errorf("%d records", n)
+	}
+}
+
+func TestLinesThatAreNone(t *testing.T) {
+	dir := t.TempDir()
+	c := &crawl{t: t, dir: dir}
+	f := follower(dir, &sinktest.Memory{})
+	c.open(f, nil)
+	c.put(5)
+	c.commit()
+	c.close()
+	if err := os.WriteFile(filepath.Join(dir, "pages.jsonl"), []byte("{\"url\":}\n"+strings.Repeat("x", 5000)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	f.End()
+	if err := f.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "pages.jsonl at byte 0") {
+		t.Error(err)
+	}
+}

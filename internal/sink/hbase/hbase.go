@@ -1,0 +1,287 @@
+// Package hbase is the sink for HBase, through its REST gateway: a row a record.
+//
+//	hbase://HOST:8080/TABLE        http
+//	hbase+https://HOST:8080/TABLE  https
+//
+// TABLE may be NAMESPACE:TABLE. It is made if it is missing, with the families page, text and meta. A row's key is the
+// URL with the host's labels turned round, so that a domain's pages lie together, and scheme and port behind it:
+// org.example.www:https/path?query. All cells have the time of the visit as their time, in milliseconds: so the newest is
+// what a reader sees, whatever was put last.
+package hbase
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"kumo/internal/advice"
+	"kumo/internal/sink"
+)
+
+var (
+	_ sink.Sink   = (*Sink)(nil)
+	_ sink.Lister = (*Sink)(nil)
+)
+
+const (
+	mostAnswer = 64 << 20 // bytes
+	scanned    = 1000     // rows of an answer
+	timeout    = 2 * time.Minute
+)
+
+var families = []string{"page", "text", "meta"}
+
+// A Sink is a table.
+type Sink struct {
+	at     string // for people
+	server string
+	table  string
+	user   *url.Userinfo
+	http   *http.Client
+	body   []byte
+}
+
+// Open reaches a gateway, and makes the table if it is missing.
+func Open(ctx context.Context, at *url.URL) (*Sink, error) {
+	s := &Sink{at: at.Redacted(), table: strings.Trim(at.Path, "/"), user: at.User, http: &http.Client{Timeout: timeout,
+		Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute}}}
+	if s.table == "" || strings.ContainsAny(s.table, `/\?# `) || at.Host == "" || at.RawQuery != "" {
+		return nil, advice.Usage("%s: a URL like hbase://host:8080/table is wanted", s.at)
+	}
+	scheme := "http://"
+	if strings.HasSuffix(at.Scheme, "+https") {
+		scheme = "https://"
+	}
+	if s.server = scheme + at.Host; at.Port() == "" {
+		s.server += ":8080"
+	}
+	if password := os.Getenv("KUMO_SINK_PASSWORD"); at.User != nil && password != "" {
+		if _, has := at.User.Password(); !has {
+			s.user = url.UserPassword(at.User.Username(), password)
+		}
+	}
+	if err := s.create(ctx); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// create makes the table if it is missing.
+func (s *Sink) create(ctx context.Context) error {
+	data, _, err := s.do(ctx, http.MethodGet, "/"+s.table+"/schema", asJSON, nil)
+	if answer, is := errors.AsType[*answerError](err); is && answer.status == http.StatusNotFound {
+		var columns []map[string]string
+		for _, f := range families {
+			columns = append(columns, map[string]string{"name": f})
+		}
+		schema, _ := json.Marshal(map[string]any{"name": s.table, "ColumnSchema": columns})
+		if _, _, err = s.do(ctx, http.MethodPut, "/"+s.table+"/schema", asJSON, schema); err != nil {
+			return s.explain("make the table of", err)
+		}
+		return nil
+	}
+	if err != nil {
+		return s.explain("look at the table of", err)
+	}
+	var schema struct{ ColumnSchema []struct{ Name string } }
+	if err := json.Unmarshal(data, &schema); err != nil {
+		return s.explain("look at the table of", fmt.Errorf("its answer is not as HBase's REST gateway gives it: %w", err))
+	}
+	for _, f := range families {
+		if !slices.ContainsFunc(schema.ColumnSchema, func(c struct{ Name string }) bool { return c.Name == f }) {
+			return advice.With(fmt.Errorf("write to %s: the table has no column family %s", s.at, f), fmt.Sprintf("alter '%s', '%s' "+
+				"in hbase shell adds it; or name another table, which kumo makes if it is missing", s.table, f))
+		}
+	}
+	return nil
+}
+
+// An answerError is what a gateway says that refuses something.
+type answerError struct {
+	status int
+	text   string
+}
+
+func (e *answerError) Error() string { return fmt.Sprintf("it answers %d: %s", e.status, e.text) }
+
+const (
+	asJSON     = "application/json"
+	asProtobuf = "application/x-protobuf"
+)
+
+func (s *Sink) do(ctx context.Context, method, path, form string, body []byte) ([]byte, http.Header, error) {
+	req, err := http.NewRequestWithContext(ctx, method, s.server+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, nil, err
+	}
+	req.Header.Set("Accept", form)
+	req.Header.Set("Content-Type", form)
+	if s.user != nil {
+		password, _ := s.user.Password()
+		req.SetBasicAuth(s.user.Username(), password)
+	}
+	resp, err := s.http.Do(req)
+	if err != nil {
+		if e, is := errors.AsType[*url.Error](err); is {
+			err = e.Err
+		}
+		return nil, nil, sink.Temporary(err)
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(resp.Body, mostAnswer))
+	if err != nil {
+		return nil, nil, sink.Temporary(err)
+	}
+	if resp.StatusCode/100 != 2 {
+		return nil, nil, &answerError{resp.StatusCode, firstLine(data)}
+	}
+	if resp.StatusCode == http.StatusNoContent {
+		data = nil
+	}
+	return data, resp.Header, nil
+}
+
+// firstLine is what an answer says in short: the rest is a trace.
+func firstLine(data []byte) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(strings.ToValidUTF8(string(data[:min(len(data), 2000)]), "")), "\n")
+	return strings.TrimSpace(line[:min(len(line), 300)])
+}
+
+// Put is Sink's.
+func (s *Sink) Put(ctx context.Context, batch []sink.Record) error {
+	batch = sink.Newest(batch)
+	if len(batch) == 0 {
+		return nil
+	}
+	s.body = s.body[:0]
+	for i := range batch {
+		s.body = appendRow(s.body, &batch[i])
+	}
+	if _, _, err := s.do(ctx, http.MethodPut, "/"+s.table+"/batch", asProtobuf, s.body); err != nil {
+		return s.explain("write to", err)
+	}
+	return nil
+}
+
+// appendRow appends a row of a CellSet. All cells are there, empty ones, too: what a newer record does not have must not be
+// left of an older one.
+func appendRow(b []byte, r *sink.Record) []byte {
+	var fields []byte
+	if len(r.Fields) > 0 {
+		fields, _ = json.Marshal(r.Fields) // they were JSON before
+	}
+	depth := ""
+	if r.Depth >= 0 {
+		depth = strconv.Itoa(r.Depth)
+	}
+	at := uint64(max(0, r.Time.UnixMilli()))
+	row := appendBytes(nil, rowKey, Key(r.URL))
+	for _, c := range []struct{ column, value string }{
+		{"page:url", r.URL}, {"page:status", strconv.Itoa(r.Status)}, {"page:time", r.Time.Format(time.RFC3339)},
+		{"page:type", r.Type}, {"page:charset", r.Charset}, {"page:bytes", strconv.FormatInt(r.Bytes, 10)},
+		{"page:digest", r.Digest}, {"page:links", strconv.Itoa(r.Links)}, {"page:truncated", r.Truncated}, {"page:host", r.Host},
+		{"page:depth", depth}, {"page:noindex", strconv.FormatBool(r.NoIndex)}, {"page:canonical", r.Canonical},
+		{"text:lang", r.Lang}, {"text:title", r.Title}, {"text:h1", r.H1}, {"text:description", r.Description},
+		{"text:headline", r.Headline}, {"text:author", r.Author}, {"text:published", r.Published}, {"text:text", r.Text},
+		{"meta:fields", string(fields)}, {"meta:cut", strconv.FormatBool(r.Cut)},
+	} {
+		cell := appendBytes(nil, cellColumn, c.column)
+		cell = appendVarint(cell, cellTime, at)
+		row = appendBytes(row, rowCells, appendBytes(cell, cellData, c.value))
+	}
+	return appendBytes(b, setRows, row)
+}
+
+// Key is the row key of a URL.
+func Key(rawURL string) string {
+	u, err := url.Parse(rawURL)
+	if err != nil || u.Host == "" {
+		return rawURL
+	}
+	host := strings.ToLower(u.Hostname())
+	if _, err := netip.ParseAddr(host); err != nil {
+		labels := strings.Split(host, ".")
+		slices.Reverse(labels)
+		host = strings.Join(labels, ".")
+	} else if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	key := host + ":" + u.Scheme
+	if port := u.Port(); port != "" {
+		key += ":" + port
+	}
+	_, rest, _ := strings.Cut(rawURL, "://")
+	if at := strings.IndexAny(rest, "/?"); at >= 0 { // as it is written, so that two URLs have two keys
+		return key + rest[at:]
+	}
+	return key
+}
+
+// Flush is Sink's: a row is visible once it is there.
+func (s *Sink) Flush(context.Context) error { return nil }
+
+// Each is Lister's.
+func (s *Sink) Each(ctx context.Context, f func(url string, version time.Time) error) error {
+	ask := appendBytes(nil, scanColumns, "page:url")
+	ask = appendVarint(ask, scanBatch, 1)
+	ask = appendVarint(ask, scanCaching, scanned)
+	_, head, err := s.do(ctx, http.MethodPut, "/"+s.table+"/scanner", asProtobuf, ask)
+	if err != nil {
+		return s.explain("read", err)
+	}
+	at, err := url.Parse(head.Get("Location"))
+	if err != nil || !strings.HasPrefix(at.Path, "/") {
+		return s.explain("read", errors.New("its answer names no scanner"))
+	}
+	defer func() { _, _, _ = s.do(context.WithoutCancel(ctx), http.MethodDelete, at.Path, asProtobuf, nil) }() // it ends by itself, too
+	for {
+		data, _, err := s.do(ctx, http.MethodGet, fmt.Sprintf("%s?n=%d", at.Path, scanned), asProtobuf, nil)
+		if err != nil {
+			return s.explain("read", err)
+		}
+		if len(data) == 0 {
+			return nil
+		}
+		if err := eachCell(data, func(value string, at int64) error { return f(value, time.UnixMilli(at).UTC()) }); err != nil {
+			return err
+		}
+	}
+}
+
+// Close is Sink's.
+func (s *Sink) Close() error {
+	s.http.CloseIdleConnections()
+	return nil
+}
+
+// explain says what went wrong with what, whether it may be over, and what to do.
+func (s *Sink) explain(doing string, err error) error {
+	said := fmt.Errorf("%s %s: %w", doing, s.at, err)
+	e, is := errors.AsType[*answerError](err)
+	switch {
+	case !is && sink.IsTemporary(err):
+		return sink.Temporary(advice.With(said, "is HBase's REST gateway running there (hbase rest start), and may this machine "+
+			"reach it?"))
+	case !is:
+		return advice.With(said, "is it HBase's REST gateway that is running there?")
+	case e.status == http.StatusTooManyRequests || e.status/100 == 5:
+		return sink.Temporary(said)
+	case e.status == http.StatusUnauthorized || e.status == http.StatusForbidden:
+		return advice.With(said, fmt.Sprintf("the gateway's user needs the rights RWC on the table %s, or RW on one that is there; "+
+			"Kerberos (SPNEGO) kumo does not speak", s.table))
+	case e.status == http.StatusNotFound:
+		return advice.With(said, "there is no table "+s.table+" any more: the same command makes it anew")
+	}
+	return advice.With(said, "see the gateway's log")
+}
