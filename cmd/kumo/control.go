@@ -162,6 +162,9 @@ are the links on them as the crawl's --scope has it. The answer says how many we
 				if o.job.File != nil && !o.job.File.Few() {
 					return usagef("--input-file has more than is added at once: kumo crawl -o %s -i takes a long file in", a.dir)
 				}
+				if _, err := seeds.Parse(o.job.Seeds); err != nil {
+					return err
+				}
 				return a.steer(cmd, func(ctx context.Context, s inspect.Steerer) (string, error) {
 					news, err := s.Add(ctx, o.job.Seeds)
 					return addedAlone(news, len(o.job.Seeds)), err
