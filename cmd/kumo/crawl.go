@@ -78,6 +78,9 @@ func crawlCommand() *cobra.Command {
 		Use: "crawl [flags] URL...", Short: "Crawl from the given URLs", Long: crawlLong, Example: crawlExample,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			defer func() { err = errors.Join(err, o.closeInput()) }()
+			if err := o.ui.checkArgs(args); err != nil {
+				return err
+			}
 			if err := o.settle(cmd.Context(), cmd.Flags(), args); err != nil {
 				return err
 			}
@@ -128,6 +131,11 @@ func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 	if metrics != nil {
 		defer metrics.Close()
 	}
+	page, err := o.ui.listen()
+	if err != nil {
+		return err
+	}
+	defer page.close()
 	c, err := wire.Open(ctx, &o.job)
 	if err != nil {
 		return err
@@ -145,7 +153,7 @@ func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 		show.log.Info("what NO_PROXY does not name goes through the proxies of the environment; --proxy "+noProxy+
 			" does without", "by", names)
 	}
-	report, err := o.run(ctx, c, show, metrics)
+	report, err := o.run(ctx, c, show, metrics, page)
 	if taken, all := c.Seeds(); taken < all {
 		show.log.Info("not all seeds are taken in: the same command takes in the rest", "taken_in", taken, "seeds", all)
 	}
@@ -195,7 +203,7 @@ func (o *options) staysHere() bool {
 }
 
 // run crawls, with the view and the metrics beside it.
-func (o *options) run(ctx context.Context, c *session.Session, show *show, metrics net.Listener) (report *stats.Report,
+func (o *options) run(ctx context.Context, c *session.Session, show *show, metrics net.Listener, page *uiPage) (report *stats.Report,
 	err error) {
 	beside, done := context.WithCancel(context.WithoutCancel(ctx))
 	g := errgroup.Group{}
@@ -208,6 +216,9 @@ func (o *options) run(ctx context.Context, c *session.Session, show *show, metri
 			Known: c.URLsKnown, Outage: c.Outage, Forecast: func() forecast.Forecast { return c.Outlook().Forecast },
 			Stall: func() stall.Alarm { return c.Outlook().Stall }}
 		g.Go(func() error { return web.Serve(beside, metrics, src) })
+	}
+	if page != nil {
+		g.Go(func() error { return page.serve(beside, show.log, runningIn(o.job.Dir)) })
 	}
 	report, err = c.Run(ctx)
 	done()
