@@ -12,6 +12,7 @@ import (
 	"kumo/internal/admin"
 	"kumo/internal/advice"
 	"kumo/internal/desired"
+	"kumo/internal/inspect"
 	"kumo/internal/job"
 	"kumo/internal/node"
 	"kumo/internal/seeds"
@@ -140,12 +141,12 @@ func (c *clusterFlags) done(w io.Writer, what string) error {
 }
 
 func addCommand() *cobra.Command {
-	o, c := &options{}, &clusterFlags{}
-	cmd := &cobra.Command{Use: "add --crawl NAME [flags] URL...", Short: "Add URLs to a crawl of several nodes",
+	o, c, a := &options{}, &clusterFlags{}, &alone{}
+	cmd := &cobra.Command{Use: "add (--crawl NAME | -o FOLDER) [flags] URL...", Short: "Add URLs to a crawl that runs",
 		DisableFlagsInUseLine: true,
-		Long: `Add URLs to a crawl of several nodes, as more to begin with. They are within its scope then, and so are the links on them as the
-crawl's --scope has it. The answer says how many were new; what is known already is not fetched again for that.`,
-		Example: "  kumo add --crawl news https://example.org/",
+		Long: `Add URLs to a crawl of several nodes, or to one that runs on this machine, as more to begin with. They are within its scope then, and so
+are the links on them as the crawl's --scope has it. The answer says how many were new; what is known already is not fetched again for that.`,
+		Example: "  kumo add --crawl news https://example.org/\n  kumo add -o crawls/news https://example.org/",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			defer func() { err = errors.Join(err, o.closeInput()) }()
 			o.job.Seeds = args
@@ -156,6 +157,18 @@ crawl's --scope has it. The answer says how many were new; what is known already
 			c.wait += o.seedTime()
 			if !o.job.HasSeeds() {
 				return usagef("no URL to add: name one, or give a file of them with --input-file")
+			}
+			if a.dir != "" {
+				if o.job.File != nil && !o.job.File.Few() {
+					return usagef("--input-file has more than is added at once: kumo crawl -o %s -i takes a long file in", a.dir)
+				}
+				if _, err := seeds.Parse(o.job.Seeds); err != nil {
+					return err
+				}
+				return a.steer(cmd, func(ctx context.Context, s inspect.Steerer) (string, error) {
+					news, err := s.Add(ctx, o.job.Seeds)
+					return addedAlone(news, len(o.job.Seeds)), err
+				})
 			}
 			return c.control(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control admin.Client) error {
 				known, err := control.Known(ctx, o.job.Seeds) // before they are added
@@ -169,6 +182,7 @@ crawl's --scope has it. The answer says how many were new; what is known already
 			})
 		}}
 	c.bindCommand(cmd.Flags())
+	a.bind(cmd.Flags())
 	borrow(cmd.Flags(), crawlFlags(o), []string{"input-file", "skip-bad-seeds"})
 	cmd.Flags().SortFlags = false
 	return cmd
@@ -211,11 +225,15 @@ func addedAll(k node.Known, file *seeds.File) string {
 func are(n int, what string) string { return what + plural(n, " is", " are") }
 
 // stateCommand makes a verb that changes what all nodes do.
-func stateCommand(name, short, long, done string, change func(admin.Client, context.Context) error) *cobra.Command {
-	c := &clusterFlags{}
-	cmd := &cobra.Command{Use: name + " --crawl NAME", Short: short, Long: long, Args: cobra.NoArgs,
-		Example: "  kumo " + name + " --crawl news",
+func stateCommand(name, short, long, done string, change func(admin.Client, context.Context) error,
+	here func(context.Context, inspect.Steerer) (string, error)) *cobra.Command {
+	c, a := &clusterFlags{}, &alone{}
+	cmd := &cobra.Command{Use: name + " (--crawl NAME | -o FOLDER)", Short: short, Long: long, Args: cobra.NoArgs,
+		Example: "  kumo " + name + " --crawl news\n  kumo " + name + " -o crawls/news", DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if a.dir != "" {
+				return a.steer(cmd, here)
+			}
 			return c.control(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control admin.Client) error {
 				if err := change(control, ctx); err != nil {
 					return cluster.Advise(err)
@@ -224,23 +242,31 @@ func stateCommand(name, short, long, done string, change func(admin.Client, cont
 			})
 		}}
 	c.bindCommand(cmd.Flags())
+	a.bind(cmd.Flags())
 	cmd.Flags().SortFlags = false
 	return cmd
 }
 
 func pauseCommand() *cobra.Command {
-	return stateCommand("pause", "Let the nodes of a crawl fetch nothing for a while",
-		"Let the nodes of a crawl fetch nothing, and stay, until kumo resume. Requests that are under way are finished.",
-		"paused", admin.Client.Pause)
+	return stateCommand("pause", "Let a crawl fetch nothing for a while",
+		"Let the nodes of a crawl, or one that runs on this machine, fetch nothing, and stay, until kumo resume. Requests that are under way "+
+			"are finished.",
+		"paused", admin.Client.Pause, func(ctx context.Context, s inspect.Steerer) (string, error) {
+			return "paused", s.Pause(ctx, true)
+		})
 }
 
 func resumeCommand() *cobra.Command {
-	return stateCommand("resume", "Let a crawl go on that was paused", "Let the nodes of a crawl go on that kumo pause "+
-		"has paused.", "goes on",
-		admin.Client.Resume)
+	return stateCommand("resume", "Let a crawl go on that was paused", "Let a crawl go on that kumo pause has paused.", "goes on",
+		admin.Client.Resume, func(ctx context.Context, s inspect.Steerer) (string, error) {
+			return "goes on", s.Pause(ctx, false)
+		})
 }
 
 func stopCommand() *cobra.Command {
-	return stateCommand("stop", "End all nodes of a crawl, to go on later", `End all nodes of a crawl: they finish what is under way, write down where they are, keep their place, and their processes end. The same
-kumo node commands, and then kumo start, go on.`, "the nodes end", admin.Client.Stop)
+	return stateCommand("stop", "End a crawl, to go on later", `End all nodes of a crawl: they finish what is under way, write down where they are, keep their place, and their processes end. The same
+kumo node commands, and then kumo start, go on.
+
+One that runs on this machine ends as with Ctrl-C: the same kumo crawl command goes on.`, "the nodes end", admin.Client.Stop,
+		func(ctx context.Context, s inspect.Steerer) (string, error) { return "ends", s.Stop(ctx) })
 }

@@ -79,6 +79,9 @@ func crawlCommand() *cobra.Command {
 		Use: "crawl [flags] URL...", Short: "Crawl from the given URLs", Long: crawlLong, Example: crawlExample,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			defer func() { err = errors.Join(err, o.closeInput()) }()
+			if err := o.ui.checkArgs(args); err != nil {
+				return err
+			}
 			if err := o.settle(cmd.Context(), cmd.Flags(), args); err != nil {
 				return err
 			}
@@ -135,6 +138,11 @@ func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 	}
 	defer asked.close()
 	asked.join(&o.job)
+	page, err := o.ui.listen()
+	if err != nil {
+		return err
+	}
+	defer page.close()
 	c, err := wire.Open(ctx, &o.job)
 	if err != nil {
 		return err
@@ -152,7 +160,7 @@ func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 		show.log.Info("what NO_PROXY does not name goes through the proxies of the environment; --proxy "+noProxy+
 			" does without", "by", names)
 	}
-	report, err := o.run(ctx, c, show, metrics)
+	report, err := o.run(ctx, c, show, metrics, page)
 	if taken, all := c.Seeds(); taken < all {
 		show.log.Info("not all seeds are taken in: the same command takes in the rest", "taken_in", taken, "seeds", all)
 	}
@@ -204,7 +212,7 @@ func (o *options) staysHere() bool {
 }
 
 // run crawls, with the view and the metrics beside it.
-func (o *options) run(ctx context.Context, c *session.Session, show *show, metrics net.Listener) (report *stats.Report,
+func (o *options) run(ctx context.Context, c *session.Session, show *show, metrics net.Listener, page *uiPage) (report *stats.Report,
 	err error) {
 	beside, done := context.WithCancel(context.WithoutCancel(ctx))
 	g := errgroup.Group{}
@@ -220,6 +228,9 @@ func (o *options) run(ctx context.Context, c *session.Session, show *show, metri
 			src.Filters = o.job.Filters.Counts
 		}
 		g.Go(func() error { return web.Serve(beside, metrics, src) })
+	}
+	if page != nil {
+		g.Go(func() error { return page.serve(beside, show.log, runningIn(o.job.Dir)) })
 	}
 	report, err = c.Run(ctx)
 	done()

@@ -36,6 +36,7 @@ func demoCommand() *cobra.Command {
 		"the next request to that host")
 	f.IntVarP(&o.job.Frontier.Hosts, "concurrency", "c", 64, "work on `N` hosts at once")
 	f.StringVar(&o.metrics, "metrics", "", "serve Prometheus metrics and pprof at `ADDR`")
+	o.ui.bind(f, "ui")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "log every URL")
 	return cmd
 }

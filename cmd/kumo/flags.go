@@ -53,6 +53,7 @@ type options struct {
 	depth     string
 	maxDelay  time.Duration
 	metrics   string
+	ui        uiFlags
 	profile   string
 	dryRun    bool
 	verbose   bool
@@ -201,6 +202,7 @@ func (o *options) bindOutput(f *pflag.FlagSet) {
 		"costs what came after")
 	o.minFree = 1e9
 	f.Var(size{&o.minFree}, "min-free-disk", "fetch nothing while the disk has less room than this (0: whatever it has)")
+	o.ui.bind(f, "ui")
 	f.StringVar(&o.metrics, "metrics", "", "serve Prometheus metrics and pprof at `ADDR`, e.g. localhost:9090")
 	f.StringVar(&o.profile, "profile", "", "write profiles of CPU, memory, blocking and locks to `DIR`, for go tool pprof")
 	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be done, and do nothing")

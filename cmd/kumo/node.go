@@ -343,6 +343,15 @@ func (n *noder) crawlAll(ctx context.Context, one cluster.Node, show *show) (rep
 		}
 		g.Go(func() error { return web.Serve(beside, l, src) })
 	}
+	page, err := n.o.ui.listen()
+	if err != nil {
+		done()
+		return nil, errors.Join(err, g.Wait())
+	}
+	if page != nil {
+		defer page.close()
+		g.Go(func() error { return page.serve(beside, show.log, runningIn(n.out)) })
+	}
 	report, err = one.Run(running)
 	done()
 	return report, errors.Join(err, g.Wait())

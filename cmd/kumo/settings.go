@@ -24,7 +24,7 @@ const (
 
 var (
 	// passing flags say how this run goes and are not kept with the crawl.
-	passing = []string{"input-file", "skip-bad-seeds", "out", "fresh", "config", "metrics", "profile", "dry-run",
+	passing = []string{"input-file", "skip-bad-seeds", "out", "fresh", "config", "metrics", "ui", "ui-cert", "ui-key", "profile", "dry-run",
 		"verbose", "quiet", "log-json", "help", "due"}
 	// flagsOnly are those that a file would set again and again.
 	flagsOnly = []string{"config", "fresh", "dry-run", "due"}

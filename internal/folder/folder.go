@@ -88,6 +88,9 @@ func (f *Folder) Path(elem ...string) string {
 	return filepath.Join(append([]string{f.Dir}, elem...)...)
 }
 
+// UIName is the file that says where a crawl's web page is served, and with which token.
+var UIName = filepath.Join("state", "ui.json")
+
 // NodeFile is the file in "state" that says which node of a cluster the folder belongs to.
 const NodeFile = "node.json"
 

@@ -120,6 +120,16 @@ func (c *Client) Seen(ctx context.Context, prefix string, n int) iter.Seq2[Known
 	return ask[Known](ctx, c, http.MethodGet, "seen", "prefix", prefix, "n", strconv.Itoa(n))
 }
 
+// HostsFrom is Source's.
+func (c *Client) HostsFrom(ctx context.Context, prefix, after string, n int) iter.Seq2[Host, error] {
+	return ask[Host](ctx, c, http.MethodGet, "hosts-from", "prefix", prefix, "after", after, "n", strconv.Itoa(n))
+}
+
+// SeenFrom is Source's.
+func (c *Client) SeenFrom(ctx context.Context, prefix, after string, n int) iter.Seq2[Known, error] {
+	return ask[Known](ctx, c, http.MethodGet, "seen-from", "prefix", prefix, "after", after, "n", strconv.Itoa(n))
+}
+
 // Top is Source's.
 func (c *Client) Top(ctx context.Context, n int, bySite bool) iter.Seq2[Important, error] {
 	return ask[Important](ctx, c, http.MethodGet, "top", "n", strconv.Itoa(n), "sites", strconv.FormatBool(bySite))

@@ -149,6 +149,16 @@ func (v *View) addAnswer(x *Explanation) error {
 	return nil
 }
 
+// RobotsAnswer is what an origin's robots.txt said when it was read last; nil if it was not.
+func (v *View) RobotsAnswer(origin string) (*statefile.RobotsAnswer, error) {
+	var a statefile.RobotsAnswer
+	found, err := v.lastLine(statefile.RobotsAnswersName, "origin", origin, &a)
+	if err != nil || !found {
+		return nil, err
+	}
+	return &a, nil
+}
+
 // lastLine reads the last line of a file in a crawl's folder whose first member has a value; false if there is none.
 func (v *View) lastLine(name, member, value string, into any) (bool, error) {
 	lines, err := v.findLines(name, member, value)

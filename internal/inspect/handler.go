@@ -34,11 +34,19 @@ func (s *Server) mux() http.Handler {
 	mux.HandleFunc("GET /seen", func(w http.ResponseWriter, r *http.Request) {
 		answer(w, r, s.src.Seen(r.Context(), r.FormValue("prefix"), number(r)))
 	})
+	mux.HandleFunc("GET /hosts-from", func(w http.ResponseWriter, r *http.Request) {
+		answer(w, r, s.src.HostsFrom(r.Context(), r.FormValue("prefix"), r.FormValue("after"), number(r)))
+	})
+	mux.HandleFunc("GET /seen-from", func(w http.ResponseWriter, r *http.Request) {
+		answer(w, r, s.src.SeenFrom(r.Context(), r.FormValue("prefix"), r.FormValue("after"), number(r)))
+	})
 	mux.HandleFunc("GET /top", func(w http.ResponseWriter, r *http.Request) {
 		answer(w, r, s.src.Top(r.Context(), number(r), r.FormValue("sites") == "true"))
 	})
 	s.snapshot(mux)
 	s.set(mux)
+	s.curves(mux)
+	s.steer(mux)
 	return mux
 }
 

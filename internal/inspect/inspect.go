@@ -22,6 +22,9 @@ type Source interface {
 	Hosts(ctx context.Context, n int) iter.Seq2[Host, error]                // the first n, those with most URLs first
 	Queue(ctx context.Context, host string, n int) iter.Seq2[Item, error]   // the first n that wait, 10,000 at most
 	Seen(ctx context.Context, prefix string, n int) iter.Seq2[Known, error] // the first n that begin with prefix, in order
+	// the first n of both whose names, or URLs, begin with prefix and come after another: hosts in the order of their URLs
+	HostsFrom(ctx context.Context, prefix, after string, n int) iter.Seq2[Host, error]
+	SeenFrom(ctx context.Context, prefix, after string, n int) iter.Seq2[Known, error]
 	// the n most important URLs that are known, or, with bySite, the n sites with the most important ones
 	Top(ctx context.Context, n int, bySite bool) iter.Seq2[Important, error]
 }

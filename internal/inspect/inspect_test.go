@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"kumo/internal/stats"
 )
 
 // A fake knows URLs without end, until it fails.
@@ -43,6 +45,60 @@ func (f fake) Status(context.Context) (*Status, error) {
 
 func (f fake) Queue(_ context.Context, host string, n int) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) { yield(Item{URL: fmt.Sprint(host, " ", n)}, nil) }
+}
+
+func (f fake) HostsFrom(_ context.Context, prefix, after string, n int) iter.Seq2[Host, error] {
+	return func(yield func(Host, error) bool) { yield(Host{Key: prefix + after, Waiting: n}, nil) }
+}
+
+func (f fake) SeenFrom(_ context.Context, prefix, after string, n int) iter.Seq2[Known, error] {
+	return func(yield func(Known, error) bool) { yield(Known{URL: prefix + after, Depth: n}, nil) }
+}
+
+func (f fake) Curves(context.Context) (*stats.Curves, error) {
+	return &stats.Curves{All: []stats.Point{{Pages: 7}}}, nil
+}
+
+func (f fake) Pause(_ context.Context, on bool) error {
+	if on {
+		return nil
+	}
+	return errors.New("it is not paused")
+}
+
+func (f fake) Stop(context.Context) error { return nil }
+
+func (f fake) Add(_ context.Context, urls []string) (int, error) { return len(urls), nil }
+
+// Hosts and URLs from one on, curves and commands come through as they are.
+func TestWhatAPageAsks(t *testing.T) {
+	_, file := openServer(t, fake{})
+	c := dial(t, file)
+	for h, err := range c.HostsFrom(t.Context(), "a", "b&c", 3) {
+		if err != nil || h.Key != "ab&c" || h.Waiting != 3 {
+			t.Errorf("%+v, %v", h, err)
+		}
+	}
+	for k, err := range c.SeenFrom(t.Context(), "http://", "x", 4) {
+		if err != nil || k.URL != "http://x" || k.Depth != 4 {
+			t.Errorf("%+v, %v", k, err)
+		}
+	}
+	if x, err := c.Curves(t.Context()); err != nil || len(x.All) != 1 || x.All[0].Pages != 7 {
+		t.Errorf("%+v, %v", x, err)
+	}
+	if err := c.Pause(t.Context(), true); err != nil {
+		t.Error(err)
+	}
+	if err := c.Pause(t.Context(), false); err == nil || err.Error() != "it is not paused" {
+		t.Errorf("error %v", err)
+	}
+	if err := c.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if n, err := c.Add(t.Context(), []string{"http://a/", "http://b/"}); n != 2 || err != nil {
+		t.Error(n, err)
+	}
 }
 
 func (f fake) Top(context.Context, int, bool) iter.Seq2[Important, error] {

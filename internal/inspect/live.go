@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -183,6 +184,71 @@ func (l *Live) Seen(_ context.Context, prefix string, n int) iter.Seq2[Known, er
 		return func(func(Known, error) bool) {}
 	}
 	return first(n, convert(l.Known.Scan(prefix), knownOf))
+}
+
+// HostsFrom is Source's. Hosts are those of all known URLs, whether something waits there or not.
+func (l *Live) HostsFrom(_ context.Context, prefix, after string, n int) iter.Seq2[Host, error] {
+	return func(yield func(Host, error) bool) {
+		names, err := l.hostNames(prefix, after, n)
+		for _, name := range names {
+			if !yield(l.host(name), nil) {
+				return
+			}
+		}
+		if err != nil {
+			yield(Host{}, err)
+		}
+	}
+}
+
+// hostNames are those of both schemes' URLs.
+func (l *Live) hostNames(prefix, after string, n int) (names []string, err error) {
+	if l.Known == nil {
+		return nil, nil
+	}
+	for _, scheme := range []string{"http://", "https://"} {
+		begin := ""
+		if after != "" {
+			begin = scheme + after
+		}
+		origins, err := l.Known.Origins(scheme+prefix, begin, n)
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range origins {
+			names = append(names, strings.TrimPrefix(o, scheme))
+		}
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(a+"/", b+"/") })
+	names = slices.Compact(names)
+	return names[:min(max(n, 0), len(names))], nil
+}
+
+// host is how all slices of a host stand together.
+func (l *Live) host(name string) Host {
+	x := Host{Key: name}
+	for slice := range l.Frontier.Slices().All(name) {
+		info, met := l.Frontier.Host(slice)
+		if !met {
+			continue
+		}
+		h := hostOf(&info)
+		h.Key, h.Waiting, h.Active = name, h.Waiting+x.Waiting, h.Active+x.Active
+		if x.For != "" && !x.Next.After(h.Next) { // the slice counts whose time comes first
+			h.Next, h.For = x.Next, x.For
+		}
+		h.Failures, h.Parked = max(h.Failures, x.Failures), h.Parked || x.Parked
+		x = h
+	}
+	return x
+}
+
+// SeenFrom is Source's.
+func (l *Live) SeenFrom(_ context.Context, prefix, after string, n int) iter.Seq2[Known, error] {
+	if l.Known == nil {
+		return func(func(Known, error) bool) {}
+	}
+	return first(n, convert(l.Known.ScanAfter(prefix, after), knownOf))
 }
 
 // Top is Source's.

@@ -19,6 +19,11 @@ const scanPage = 1 << 16
 // since. It reads the disk as it goes, and copies what memory has of them, some at a time.
 func (d *DB) Scan(prefix string) iter.Seq2[Entry, error] { return d.scan(prefix, every) }
 
+// ScanAfter is Scan from behind a URL on.
+func (d *DB) ScanAfter(prefix, after string) iter.Seq2[Entry, error] {
+	return d.scanFrom(prefix, max(prefix, after+"\x00"), every)
+}
+
 // Select is a Scan of all URLs for which want is true. It is asked about each place that has a URL, often with the
 // database locked, and must not keep it.
 func (d *DB) Select(want func(url []byte) bool) iter.Seq2[Entry, error] { return d.scan("", want) }
@@ -26,8 +31,12 @@ func (d *DB) Select(want func(url []byte) bool) iter.Seq2[Entry, error] { return
 func every([]byte) bool { return true }
 
 func (d *DB) scan(prefix string, want func([]byte) bool) iter.Seq2[Entry, error] {
+	return d.scanFrom(prefix, prefix, want)
+}
+
+func (d *DB) scanFrom(prefix, begin string, want func([]byte) bool) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		for from, more := prefix, true; more; {
+		for from, more := begin, true; more; {
 			from, more = d.scanPage(prefix, from, want, yield)
 		}
 	}

@@ -90,6 +90,15 @@ func inspectNow(ctx context.Context, dir string, open func(*folder.Folder) (*Ses
 	return inspect.NewView(s.source(), dir, f.Disk, false, s.Close), nil
 }
 
+// Dial opens a view of the crawl that runs in dir, and waits for one that is just starting.
+func Dial(ctx context.Context, dir string) (v *inspect.View, err error) {
+	err = untilSettled(ctx, func() (again bool, err error) {
+		v, err = askRunning(ctx, folder.At(dir, vfs.OS), ErrIdle)
+		return errors.Is(err, inspect.ErrGone), err
+	})
+	return v, err
+}
+
 // askRunning asks the crawl that has locked the folder. It may not answer yet, or not any more.
 func askRunning(ctx context.Context, f *folder.Folder, locked error) (*inspect.View, error) {
 	client, err := inspect.Dial(ctx, f.Path(folder.EndpointName))

@@ -67,6 +67,8 @@ func (w *watcher) look() {
 	}
 	sample.CutTo(func(host string) int { return int(w.Engine.MostPages(item.HostOfSlice(host))) })
 	o := Outlook{Forecast: w.coming.Next(sample)}
+	w.curves.Add(stats.Point{Time: now, Pages: totals.Pages, Bytes: totals.Bytes, Failed: totals.Failed,
+		Known: int64(w.URLsKnown()), Waiting: int64(counts.URLs), Active: int64(counts.Active)})
 	snapshot := w.snapshot(now, &counts)
 	alarm, change := w.stall.Look(snapshot)
 	o.Stall = alarm

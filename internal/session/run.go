@@ -18,6 +18,9 @@ import (
 // Run crawls until nothing waits, a limit is reached (an error that is policy.ErrLimit) or ctx ends (its error), and
 // reports what the crawl has come to. There is a report also when there is an error.
 func (s *Session) Run(ctx context.Context) (*stats.Report, error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	s.stop.Store(&stop)
 	before := s.Stats.Totals()
 	report := &stats.Report{Crawl: s.Job.Name, Started: s.Job.Now()}
 	s.run.Store(&run{*report, before})

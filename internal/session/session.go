@@ -4,6 +4,7 @@
 package session
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -65,7 +66,9 @@ type Session struct {
 
 	why     atomic.Pointer[string] // how the run ended that somebody else has ended; nil: nobody has
 	outlook atomic.Pointer[Outlook]
-	run     atomic.Pointer[run] // nil: it has not begun
+	curves  stats.Recorder
+	stop    atomic.Pointer[context.CancelFunc] // ends the run; nil: it has not begun
+	run     atomic.Pointer[run]                // nil: it has not begun
 }
 
 // New makes a session. The caller closes it.

@@ -20,26 +20,34 @@ var ErrIdle = errors.New("the crawl does not run")
 // Set changes settings of the crawl that runs in dir; without values a setting is as by default. It returns what they
 // were. The error is ErrIdle where none runs there.
 func Set(ctx context.Context, dir string, changes []inspect.Setting) (was []inspect.Setting, err error) {
-	f := folder.At(dir, vfs.OS)
-	if !f.IsCrawl() {
+	if !folder.At(dir, vfs.OS).IsCrawl() {
 		return nil, folder.NoCrawl(dir)
 	}
-	err = untilSettled(ctx, func() (again bool, err error) {
-		switch err = f.Share(os.O_CREATE); {
+	err = asked(ctx, dir, func(c *inspect.Client) error {
+		was, err = c.Set(ctx, changes)
+		return err
+	})
+	return was, err
+}
+
+// asked calls f with the crawl that runs in dir. The error is ErrIdle where none does.
+func asked(ctx context.Context, dir string, f func(*inspect.Client) error) error {
+	at := folder.At(dir, vfs.OS)
+	return untilSettled(ctx, func() (again bool, err error) {
+		switch err = at.Share(os.O_CREATE); {
 		case err == nil:
-			return false, errors.Join(ErrIdle, f.Close())
+			return false, errors.Join(ErrIdle, at.Close())
 		case !errors.Is(err, folder.ErrLocked):
 			return false, err
 		}
-		client, err := inspect.Dial(ctx, f.Path(folder.EndpointName))
+		client, err := inspect.Dial(ctx, at.Path(folder.EndpointName))
 		if err != nil {
 			return errors.Is(err, inspect.ErrGone), err
 		}
 		defer client.Close() //nolint:errcheck // an idle connection
-		was, err = client.Set(ctx, changes)
+		err = f(client)
 		return errors.Is(err, inspect.ErrGone), err
 	})
-	return was, err
 }
 
 // Set is inspect.Setter's: it changes settings while the crawl runs, and keeps them in its config.yaml.

@@ -41,10 +41,10 @@ func (r *Reader) Answer(c *Capture) (*page.Response, error) {
 	resp := &page.Response{URL: c.URL, Status: c.Status}
 	resp.Truncated = page.Truncation(head.Fields["WARC-Truncated"])
 	if c.Body == nil {
-		return resp, read(resp, head, c.Head, true)
+		return resp, r.read(resp, head, c.Head, true)
 	}
 	if len(head.Block) > 0 { // of one that says no more than that all is as before nothing is kept
-		if err := read(resp, head, c.Head, true); err != nil {
+		if err := r.read(resp, head, c.Head, true); err != nil {
 			return nil, err
 		}
 	}
@@ -53,11 +53,11 @@ func (r *Reader) Answer(c *Capture) (*page.Response, error) {
 		return nil, err
 	}
 	resp.Truncated = page.Truncation(body.Fields["WARC-Truncated"])
-	return resp, read(resp, body, *c.Body, resp.Header == nil)
+	return resp, r.read(resp, body, *c.Body, resp.Header == nil)
 }
 
 // read fills resp from a record, with its header fields or with the body alone.
-func read(resp *page.Response, rec *warc.Record, at Place, fields bool) error {
+func (r *Reader) read(resp *page.Response, rec *warc.Record, at Place, fields bool) error {
 	answer, err := rec.Response()
 	if err != nil {
 		return &ErrRecord{at, err}
@@ -66,12 +66,12 @@ func read(resp *page.Response, rec *warc.Record, at Place, fields bool) error {
 	if fields {
 		resp.Header = answer.Header
 	}
-	resp.Payload, err = io.ReadAll(io.LimitReader(answer.Body, MaxBody))
+	resp.Payload, err = io.ReadAll(io.LimitReader(answer.Body, r.most))
 	if err != nil && resp.Truncated == page.Whole {
 		resp.Malformed = err.Error() // what there is of it will do
 	}
 	coded := page.Response{URL: resp.URL, Header: answer.Header, Payload: resp.Payload}
-	if err := fetch.Decode(&coded, MaxBody); err != nil {
+	if err := fetch.Decode(&coded, r.most); err != nil {
 		resp.Malformed = err.Error()
 	}
 	resp.Body = coded.Body
@@ -94,6 +94,7 @@ type files struct {
 	dir  string
 	open map[string]*file
 	turn int64
+	most int64 // bytes of a record; 0: as many as there are
 }
 
 type file struct {
@@ -143,6 +144,9 @@ func (f *files) reader(name string) (*warc.Reader, error) {
 	in, err := warc.NewReader(src, size, name)
 	if err != nil {
 		return nil, errors.Join(err, src.Close())
+	}
+	if f.most > 0 {
+		in.Limit(f.most)
 	}
 	f.open[name] = &file{src, in, f.turn}
 	return in, nil

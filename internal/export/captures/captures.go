@@ -68,7 +68,20 @@ type Archive struct {
 }
 
 // A Reader reads answers. One goroutine uses it.
-type Reader struct{ files *files }
+type Reader struct {
+	files *files
+	most  int64 // bytes of a body, and of a record
+}
+
+// NewReader returns a reader of the crawl in dir, for who knows where records lie. Of a body it gives no more than most
+// bytes, and a record that is longer still is an [ErrRecord].
+func NewReader(disk vfs.FS, dir string, most int64) *Reader {
+	r := &Reader{newFiles(disk, filepath.Join(dir, "warc")), most}
+	r.files.most = most + maxHeads
+	return r
+}
+
+const maxHeads = 1 << 20 // bytes of an answer's head, or of several
 
 // Close lets go of files.
 func (r *Reader) Close() error { return r.files.close() }
@@ -94,7 +107,7 @@ func Open(ctx context.Context, cfg Config) (a *Archive, err error) {
 
 // NewReader returns a reader for another goroutine.
 func (a *Archive) NewReader() *Reader {
-	return &Reader{newFiles(a.cfg.Disk, filepath.Join(a.cfg.Dir, "warc"))}
+	return &Reader{newFiles(a.cfg.Disk, filepath.Join(a.cfg.Dir, "warc")), MaxBody}
 }
 
 // Close lets go of files.

@@ -40,6 +40,7 @@ var ErrTorn = errors.New("the file ends within a record")
 type Reader struct {
 	src  io.ReaderAt
 	size int64
+	most int64 // bytes of a block that is read
 	at   int64 // of the next record
 	open member
 	in   *bufio.Reader // compressed
@@ -58,7 +59,7 @@ func NewSkimmer(src io.ReaderAt, size int64, name string) (*Reader, error) {
 }
 
 func newReader(src io.ReaderAt, size int64, name string, ahead int) (*Reader, error) {
-	r := &Reader{src: src, size: size, in: bufio.NewReaderSize(nil, ahead), text: bufio.NewReaderSize(nil, 64<<10)}
+	r := &Reader{src: src, size: size, most: maxBlock, in: bufio.NewReaderSize(nil, ahead), text: bufio.NewReaderSize(nil, 64<<10)}
 	switch name = strings.TrimSuffix(name, open); {
 	case strings.HasSuffix(name, extensions["gzip"]):
 		r.open = &gzipMember{}
@@ -73,6 +74,12 @@ func newReader(src io.ReaderAt, size int64, name string, ahead int) (*Reader, er
 	}
 	return r, nil
 }
+
+// ErrLong is a record whose block is longer than the reader was told to read.
+var ErrLong = errors.New("it is longer than is read here")
+
+// Limit has the reader read no block of more bytes.
+func (r *Reader) Limit(most int64) { r.most = min(most, maxBlock) }
 
 // Offset is where the next record begins.
 func (r *Reader) Offset() int64 { return r.at }
@@ -148,6 +155,9 @@ func (r *Reader) read(src *counted) error {
 	n, err := strconv.ParseInt(r.rec.Fields["Content-Length"], 10, 64)
 	if err != nil || n < 0 || n > maxBlock {
 		return fmt.Errorf("its Content-Length is %q", r.rec.Fields["Content-Length"])
+	}
+	if n > r.most {
+		return ErrLong
 	}
 	block := bytes.NewBuffer(r.rec.Block[:0])
 	if _, err := io.CopyN(block, in, n); err != nil {

@@ -8,6 +8,9 @@ import (
 	"kumo/internal/store/field"
 )
 
+// SURT is the key under which an index has a URL.
+func SURT(url string) string { return string(appendSURT(nil, url)) }
+
 // appendSURT writes the key under which a URL is found in an index: scheme dropped, host labels turned round, so that a
 // sorted index has a domain's pages together: https://www.Example.org:8443/A/?b=2&a=1 is org,example:8443)/a?a=1&b=2.
 // It follows the Internet Archive's canonicaliser (www, case, default ports, the order of parameters and a path's last

@@ -1,0 +1,297 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"kumo/internal/advice"
+	"kumo/internal/folder"
+	"kumo/internal/inspect"
+	"kumo/internal/session"
+	"kumo/internal/web/ui"
+)
+
+// defaultUI is where the web page is, unless the user says otherwise.
+const defaultUI = "127.0.0.1:8090"
+
+// uiFlags say where the web page is served.
+type uiFlags struct {
+	name            string // of the first flag
+	addr, cert, key string
+}
+
+func (u *uiFlags) bind(f *pflag.FlagSet, name string) {
+	u.name = name
+	f.StringVar(&u.addr, name, "", "serve a web page and REST of the crawl at `ADDR`, given as --"+name+"="+"ADDR (alone: "+defaultUI+"); on an address "+
+		"that others reach with a token: see kumo open")
+	f.Lookup(name).NoOptDefVal = defaultUI
+	f.StringVar(&u.cert, name+"-cert", "", "with --"+name+": over TLS, with the certificate in `FILE`")
+	f.StringVar(&u.key, name+"-key", "", "with --"+name+"-cert: its key, in `FILE`")
+}
+
+var addressLike = regexp.MustCompile(`^([\w.-]+|\[[0-9a-fA-F:.]+\])?:\d+$`)
+
+// checkArgs refuses an address that was meant for --ui: one stands behind =.
+func (u *uiFlags) checkArgs(args []string) error {
+	if u.addr != defaultUI {
+		return nil
+	}
+	for _, a := range args {
+		if addressLike.MatchString(a) {
+			return usagef("%q is no URL; was it meant for --ui? its address stands behind =, as in --ui=%s", a, a)
+		}
+	}
+	return nil
+}
+
+// A uiPage is a web page that is about to be served.
+type uiPage struct {
+	flags  uiFlags
+	listen net.Listener
+	open   bool     // others reach it: it has a token
+	hosts  []string // names by which it may be called
+	host   string   // by which it is told
+}
+
+// listen listens where the web page is to be served; nil if nowhere.
+func (u *uiFlags) listen() (*uiPage, error) {
+	if u.addr == "" {
+		if u.cert+u.key != "" {
+			return nil, usagef("--%s-cert and --%[1]s-key say how --%[1]s is served: give it, too", u.name)
+		}
+		return nil, nil
+	}
+	host, port, err := net.SplitHostPort(u.addr)
+	if err != nil {
+		return nil, usagef("--%s is %q: a host and a port are wanted, as in %s", u.name, u.addr, defaultUI)
+	}
+	if (u.cert == "") != (u.key == "") {
+		return nil, usagef("--%s-cert and --%[1]s-key go together: a certificate and its key", u.name)
+	}
+	if u.cert != "" {
+		if _, err := tls.LoadX509KeyPair(u.cert, u.key); err != nil {
+			return nil, usagef("--%s-cert: %v", u.name, err)
+		}
+	}
+	p := &uiPage{flags: *u, open: !isLoopback(host)}
+	if p.listen, err = net.Listen("tcp", u.addr); err != nil {
+		return nil, usagef("--%s: %v; --%[1]s=%s takes a port that is free", u.name, err, net.JoinHostPort(host, "0"))
+	}
+	_, port, _ = net.SplitHostPort(p.listen.Addr().String())
+	machine, err := os.Hostname()
+	if ip, bad := netip.ParseAddr(host); err == nil && (host == "" || bad == nil && ip.IsUnspecified()) {
+		host = machine
+	}
+	p.host = net.JoinHostPort(host, port)
+	p.hosts = []string{strings.ToLower(host), strings.ToLower(machine)}
+	return p, nil
+}
+
+func isLoopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
+}
+
+func (p *uiPage) close() {
+	if p != nil {
+		p.listen.Close()
+	}
+}
+
+func (p *uiPage) url() string {
+	if p.flags.cert != "" {
+		return "https://" + p.host + "/"
+	}
+	return "http://" + p.host + "/"
+}
+
+// runningIn is the crawl that runs in a folder.
+func runningIn(dir string) []ui.Crawl {
+	return []ui.Crawl{{Dir: dir, Open: func(ctx context.Context) (*inspect.View, error) { return session.Dial(ctx, dir) }}}
+}
+
+// serve serves the page until the context ends, and says where. What others need to reach it lies with the first crawl.
+func (p *uiPage) serve(ctx context.Context, log *slog.Logger, crawls []ui.Crawl) (err error) {
+	note := &uiNote{URL: p.url()}
+	if p.open {
+		if note.Token, err = uiToken(crawls[0].Dir); err != nil {
+			return err
+		}
+	}
+	for _, c := range crawls {
+		if err := note.write(c.Dir); err != nil && p.open && c.Dir == crawls[0].Dir { // others may not be this user's to write in
+			return fmt.Errorf("keep the web page's token: %w", err)
+		}
+	}
+	defer func() {
+		for _, c := range crawls {
+			note.end(c.Dir)
+		}
+	}()
+	log.Info("web page", "at", note.URL)
+	if p.open {
+		log.Info("the web page answers who has its token: kumo open -o " + crawls[0].Dir + " prints the URL with it")
+		if p.flags.cert == "" {
+			log.Warn("the web page and its token go over the network as they are: --" + p.flags.name + "-cert has them encrypted")
+		}
+	}
+	s := ui.New(ui.Config{Crawls: crawls, Hosts: p.hosts, Token: note.Token, Secure: p.flags.cert != "", Log: log})
+	return s.Serve(ctx, p.listen, p.flags.cert, p.flags.key)
+}
+
+// A uiNote is what lies in a crawl's folder of its web page, for its user alone.
+type uiNote struct {
+	URL   string `json:"url,omitempty"` // missing: it is not served
+	Token string `json:"token,omitempty"`
+}
+
+const maxNote = 16 << 10 // bytes
+
+// readNote reads the note of the crawl in dir; an empty one if there is none.
+func readNote(dir string) (n uiNote, err error) {
+	f, err := os.Open(filepath.Join(dir, folder.UIName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return n, nil
+	}
+	if err != nil {
+		return n, err
+	}
+	defer f.Close()
+	text := make([]byte, maxNote)
+	size, _ := f.Read(text)
+	if err := json.Unmarshal(text[:size], &n); err != nil {
+		return n, advice.With(fmt.Errorf("%s says not where the web page is: %w", f.Name(), err), "remove it, and serve the page again")
+	}
+	return n, nil
+}
+
+// uiToken is the crawl's token: the one that it had before, so that who has it need not ask again.
+func uiToken(dir string) (string, error) {
+	n, err := readNote(dir)
+	if err != nil || n.Token != "" {
+		return n.Token, err
+	}
+	return rand.Text(), nil
+}
+
+// write puts the note down in one go, readable by the crawl's user alone.
+func (n *uiNote) write(dir string) error {
+	text, err := json.Marshal(n)
+	if err != nil {
+		return err
+	}
+	name := filepath.Join(dir, folder.UIName)
+	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*") // which has mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(text, '\n'))
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
+
+// end says that the page is no longer served, if it is this one that the note speaks of. The token stays.
+func (n *uiNote) end(dir string) {
+	now, err := readNote(dir)
+	if err != nil || now.URL != n.URL {
+		return
+	}
+	if now.URL = ""; now.Token == "" {
+		_ = os.Remove(filepath.Join(dir, folder.UIName)) // who asks for it finds out that nobody answers
+		return
+	}
+	_ = now.write(dir)
+}
+
+const serveLong = `Serve a web page and a REST of crawls in folders, whether they run or have ended: how each goes or went, its hosts and URLs, and its pages
+with their headers, text and links, and as archived. docs/ui.md walks through it, docs/rest.md says what programs can ask.
+
+A crawl that runs is asked, and can be paused, resumed, stopped and changed from the page; one that has ended is read, and begins at once if it is
+started meanwhile. On another address than this machine's own a token is needed, which kumo open prints; with a certificate it is served over TLS.`
+
+func serveCommand() *cobra.Command {
+	u := &uiFlags{}
+	cmd := &cobra.Command{Use: "serve [flags] FOLDER...", Short: "Serve a web page of crawls", Long: serveLong,
+		Example: `  kumo serve crawls/example.com
+  kumo serve crawls/*
+  kumo serve --listen=0.0.0.0:8443 --listen-cert cert.pem --listen-key key.pem crawls/news`,
+		DisableFlagsInUseLine: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("which crawls? name their folders")
+			}
+			var crawls []ui.Crawl
+			for _, dir := range args {
+				saved, err := folder.ReadSettings(dir)
+				if err != nil {
+					return err
+				}
+				if len(saved) == 0 {
+					return folder.NoCrawl(dir)
+				}
+				crawls = append(crawls, ui.Crawl{Dir: dir, Open: func(ctx context.Context) (*inspect.View, error) { return openLook(ctx, dir) }})
+			}
+			page, err := u.listen()
+			if err != nil {
+				return err
+			}
+			defer page.close()
+			return page.serve(cmd.Context(), slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)), crawls)
+		}}
+	u.bind(cmd.Flags(), "listen")
+	l := cmd.Flags().Lookup("listen")
+	l.Usage, l.DefValue, l.NoOptDefVal = "serve at `ADDR`; on an address that others reach with a token: see kumo open", defaultUI, ""
+	u.addr = defaultUI
+	cmd.Flags().SortFlags = false
+	return cmd
+}
+
+func openCommand() *cobra.Command {
+	var dir string
+	cmd := &cobra.Command{Use: "open -o FOLDER", Short: "Print the URL of a crawl's web page", Args: cobra.NoArgs,
+		Long: `Print the URL of the web page of a crawl, as kumo crawl --ui, kumo node --ui or kumo serve serves it, with its token if it needs one. Who has
+that URL can look at the crawl, and steer it. The browser keeps the token in a cookie when it has opened the URL once.`,
+		Example:               "  kumo open -o crawls/example.com\n  xdg-open $(kumo open -o crawls/example.com)",
+		DisableFlagsInUseLine: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if dir == "" {
+				return usagef("which crawl? name its folder with --out")
+			}
+			n, err := readNote(dir)
+			if err != nil {
+				return err
+			}
+			if n.URL == "" {
+				return advice.With(fmt.Errorf("no web page of the crawl in %s is served", dir),
+					fmt.Sprintf("kumo crawl -o %s --ui serves it while it crawls, kumo serve %[1]s at any time", dir))
+			}
+			if n.Token != "" {
+				n.URL += "?token=" + url.QueryEscape(n.Token)
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), n.URL)
+			return err
+		}}
+	cmd.Flags().StringVarP(&dir, "out", "o", "", "the crawl's `FOLDER` (needed)")
+	return cmd
+}

@@ -1,0 +1,73 @@
+package seen
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"kumo/internal/vfs"
+)
+
+// Origins in pieces of any length are those of all URLs, wherever these lie.
+func TestOriginsAreThoseOfAllURLs(t *testing.T) {
+	seed := rand.Uint64()
+	t.Log("seed", seed)
+	dice := rand.New(rand.NewPCG(seed, 1))
+	db, err := Open(vfs.OS, t.TempDir(), Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	names := []string{"a", "a-b", "a.b", "a:8080", "ab", "b", "b.example", "b:1", "c-", "xn--c"}
+	want := map[string]bool{}
+	for part := range 3 {
+		var urls []URL
+		for range 200 {
+			origin := []string{"http", "https"}[dice.IntN(2)] + "://" + names[dice.IntN(len(names))] + []string{"", ".test"}[dice.IntN(2)]
+			want[origin] = true
+			urls = append(urls, URL{URL: fmt.Sprintf("%s/%d", origin, dice.IntN(1000)), State: Known})
+		}
+		db.Offer(urls, nil)
+		if part < 2 {
+			db.Freeze(0)
+		}
+		if part == 0 { // the first lies on the disk, the second is on its way there
+			if err := db.Merge(t.Context(), func([]Decided) error { return nil }); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, prefix := range []string{"http://", "https://", "http://a", "http://b.", "https://none"} {
+		var all []string
+		for origin := range want {
+			if strings.HasPrefix(origin+"/", prefix) {
+				all = append(all, origin)
+			}
+		}
+		slices.SortFunc(all, compareOrigins)
+		for _, n := range []int{1, 3, 100} {
+			var got []string
+			for after := ""; ; {
+				some, err := db.Origins(prefix, after, n)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(some) == 0 {
+					break
+				}
+				got = append(got, some...)
+				after = some[len(some)-1]
+			}
+			if !slices.Equal(got, all) {
+				t.Errorf("%s, %d at a time: %q\nwant %q", prefix, n, got, all)
+			}
+		}
+	}
+	for e, err := range db.ScanAfter("http://a/", "http://a/5") {
+		if err != nil || e.URL <= "http://a/5" || !strings.HasPrefix(e.URL, "http://a/") {
+			t.Fatal(e.URL, err)
+		}
+	}
+}

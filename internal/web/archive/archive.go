@@ -1,0 +1,213 @@
+// Package archive reads what the files in a crawl's folder have of its pages, for who asks for a few at a time: lists of
+// records from the newest on, one record with its answer, its links and its text, and where a URL's newest answer lies.
+//
+// Nothing is kept in memory between two questions, and each has a bound, however large the crawl is. The crawl may run:
+// what it has just fetched is there a moment later.
+package archive
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"kumo/internal/vfs"
+)
+
+// An Archive is the files of one crawl. Any number of goroutines may use it.
+type Archive struct {
+	disk   vfs.FS
+	dir    string
+	places chan struct{} // whoever reads a record has one
+}
+
+// readers is how many records are read at once: each may take [MaxBody] twice.
+const readers = 4
+
+// New returns the archive of the crawl in dir.
+func New(disk vfs.FS, dir string) *Archive {
+	return &Archive{disk, dir, make(chan struct{}, readers)}
+}
+
+const pagesName = "pages.jsonl"
+
+// A Record is a visit by its line in pages.jsonl. Its fields in JSON are those of the line; what does not apply is left
+// out.
+type Record struct {
+	ID            int64     `json:"id"` // where its line begins
+	URL           string    `json:"url"`
+	Final         string    `json:"final,omitempty"` // where it redirects to
+	Status        int       `json:"status"`          // 0: there was no answer
+	Time          time.Time `json:"time"`
+	Type          string    `json:"type,omitempty"`
+	Charset       string    `json:"charset,omitempty"`
+	Lang          string    `json:"lang,omitempty"`
+	Title         string    `json:"title,omitempty"`
+	H1            string    `json:"h1,omitempty"`
+	Description   string    `json:"description,omitempty"`
+	Canonical     string    `json:"canonical,omitempty"`
+	Bytes         int64     `json:"bytes"`
+	Digest        string    `json:"digest,omitempty"`
+	Depth         int       `json:"depth"`
+	From          string    `json:"from,omitempty"`
+	Links         int       `json:"links"`
+	WARC          string    `json:"warc,omitempty"` // file below warc/
+	Offset        int64     `json:"offset"`
+	Sniffed       string    `json:"sniffed,omitempty"`
+	Truncated     string    `json:"truncated,omitempty"`
+	Malformed     string    `json:"malformed,omitempty"`
+	Revisit       string    `json:"revisit,omitempty"` // the URL whose record has the same payload
+	NearDuplicate string    `json:"near_duplicate_of,omitempty"`
+	Recrawl       string    `json:"recrawl,omitempty"`
+	Importance    float64   `json:"importance,omitempty"`
+	ConnectMS     int64     `json:"connect_ms"`
+	FirstByteMS   int64     `json:"first_byte_ms"`
+	TotalMS       int64     `json:"total_ms"`
+}
+
+// A Filter chooses records. The zero value takes all.
+type Filter struct {
+	Status string // 404; 4xx for all of a class; 0 for what was not answered
+	Type   string // a media type, or how it begins: text/
+	Prefix string // of the URL behind its scheme: a host, or more
+}
+
+func (f *Filter) takes(r *Record) bool {
+	if f.Prefix != "" {
+		_, rest, _ := strings.Cut(r.URL, "://")
+		if !strings.HasPrefix(rest, f.Prefix) && !strings.HasPrefix(r.URL, f.Prefix) {
+			return false
+		}
+	}
+	if !strings.HasPrefix(r.Type, f.Type) {
+		return false
+	}
+	status := fmt.Sprint(r.Status)
+	if class, is := strings.CutSuffix(f.Status, "xx"); is {
+		return len(status) == 3 && status[:1] == class
+	}
+	return f.Status == "" || status == f.Status
+}
+
+// Check says what is wrong with a filter.
+func (f *Filter) Check() error {
+	digits := strings.TrimSuffix(f.Status, "xx")
+	if strings.Trim(digits, "0123456789") != "" || len(f.Status) > 3 || f.Status != digits && len(digits) != 1 {
+		return fmt.Errorf("the status is %q: wanted is a number such as 404, a class such as 4xx, or 0 for what was not answered", f.Status)
+	}
+	return nil
+}
+
+const (
+	stepBytes = 256 << 10 // that are read at once
+	scanBytes = 4 << 20   // that are gone through for one list
+	lineBytes = 2 << 20   // of a line that is read: more is damage
+)
+
+// Last is the cursor of the newest record.
+const Last = -1
+
+// List gives up to n records that a filter takes, the newest first, from behind a cursor on, and the cursor of what
+// follows; 0 if nothing does. It goes through a bounded part of the crawl's records: there may be fewer than n, or none,
+// and more behind them.
+func (a *Archive) List(ctx context.Context, f Filter, cursor int64, n int) (records []Record, next int64, err error) {
+	size, err := a.disk.Size(filepath.Join(a.dir, pagesName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, 0, nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	if cursor < 0 || cursor > size {
+		cursor = size
+	}
+	src, err := a.disk.OpenAt(filepath.Join(a.dir, pagesName))
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() { _ = src.Close() }() // it is only read
+	least := cursor - scanBytes
+	err = eachLineBack(src, cursor, func(line []byte, at int64) (bool, error) {
+		r := Record{ID: at}
+		if json.Unmarshal(line, &r) == nil && f.takes(&r) { // a line that is damaged is kumo verify's to tell of
+			records = append(records, r)
+		}
+		next = at
+		return len(records) < n && (at > least || len(records) == 0 && at > cursor-4*scanBytes), ctx.Err()
+	})
+	return records, next, err
+}
+
+// eachLineBack calls f with the lines before end, the last first, until f has enough. What is behind the last line's end
+// is no line yet.
+func eachLineBack(src vfs.ReaderAt, end int64, f func(line []byte, at int64) (more bool, err error)) error {
+	var tail []byte // of the line whose beginning is not read yet
+	whole := false  // tail ends where a line does
+	for at := end; at > 0; {
+		n := min(stepBytes, at)
+		at -= n
+		block := make([]byte, n, n+int64(len(tail)))
+		if _, err := src.ReadAt(block, at); err != nil {
+			return err
+		}
+		block = append(block, tail...)
+		for {
+			i := bytes.LastIndexByte(block, '\n')
+			if i < 0 {
+				break
+			}
+			if whole && i+1 < len(block) {
+				if more, err := f(block[i+1:], at+int64(i)+1); !more || err != nil {
+					return err
+				}
+			}
+			block, whole = block[:i], true
+		}
+		if tail = block; len(tail) > lineBytes {
+			return fmt.Errorf("%s has a line of more than %d bytes", pagesName, lineBytes)
+		}
+	}
+	if whole && len(tail) > 0 {
+		_, err := f(tail, 0)
+		return err
+	}
+	return nil
+}
+
+// ErrNone is a record that is not there.
+var ErrNone = errors.New("there is no such record")
+
+// Record reads the record whose line begins at id.
+func (a *Archive) Record(id int64) (*Record, error) {
+	src, err := a.disk.OpenAt(filepath.Join(a.dir, pagesName))
+	if errors.Is(err, fs.ErrNotExist) || id < 0 {
+		return nil, ErrNone
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = src.Close() }() // it is only read
+	from := max(id-1, 0)
+	for room := 4 << 10; room <= lineBytes; room *= 8 {
+		b := make([]byte, room)
+		n, err := src.ReadAt(b, from)
+		b = b[:n]
+		if id > 0 && (n == 0 || b[0] != '\n') {
+			return nil, ErrNone
+		}
+		line, _, ended := bytes.Cut(b[id-from:], []byte("\n"))
+		r := Record{ID: id}
+		switch {
+		case ended && json.Unmarshal(line, &r) == nil:
+			return &r, nil
+		case ended || err != nil:
+			return nil, ErrNone
+		}
+	}
+	return nil, ErrNone
+}

@@ -1,0 +1,301 @@
+package ui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"kumo/internal/inspect"
+	"kumo/internal/settings"
+	"kumo/internal/stats"
+	"kumo/internal/weburl"
+)
+
+// An action is what a person may have a crawl do: nothing that a command does not do as well.
+type action struct {
+	Name, Title string
+	Says        string // what comes of it
+	Field       string // what is to be said with it; "": nothing
+	Example     string
+	Lines       bool   // it is a list
+	Command     string // that does the same
+
+	sure func(given) (string, error) // what is to be done, or what is wrong with it
+	// do does it. What it returns is a part of the URL that leads back
+	do func(context.Context, *crawl, *inspect.View, given) (string, error)
+}
+
+// given is what a person has said with an action.
+type given struct{ Value, Host string }
+
+var errCannot = &problem{http.StatusConflict, "This crawl cannot be changed here", "it does not run, or is a node's part of a crawl: kumo --help lists the commands"}
+
+func steered(v *inspect.View, f func(inspect.Steerer) error) error {
+	st, can := v.Source.(inspect.Steerer)
+	if !can || !v.Running() {
+		return errCannot
+	}
+	return f(st)
+}
+
+var actions = []action{
+	{Name: "pause", Title: "Pause", Says: "Nothing new is fetched until somebody resumes the crawl. Requests that are under way are finished.",
+		Command: "kumo pause -o FOLDER",
+		do: func(ctx context.Context, _ *crawl, v *inspect.View, _ given) (string, error) {
+			return "", steered(v, func(s inspect.Steerer) error { return s.Pause(ctx, true) })
+		}},
+	{Name: "resume", Title: "Resume", Says: "The crawl goes on.", Command: "kumo resume -o FOLDER",
+		do: func(ctx context.Context, _ *crawl, v *inspect.View, _ given) (string, error) {
+			return "", steered(v, func(s inspect.Steerer) error { return s.Pause(ctx, false) })
+		}},
+	{Name: "stop", Title: "Stop", Says: "The crawl ends in order, and this page with it if it is the crawl's own. The same kumo crawl command goes on.",
+		Command: "kumo stop -o FOLDER",
+		do: func(ctx context.Context, _ *crawl, v *inspect.View, _ given) (string, error) {
+			return "", steered(v, func(s inspect.Steerer) error { return s.Stop(ctx) })
+		}},
+	{Name: "add", Title: "Add URLs", Says: "They are fetched as seeds are, and are within the crawl's scope, as are links on them.",
+		Field: "URLs, one a line", Example: "https://example.com/", Lines: true, Command: "kumo add -o FOLDER URL...",
+		sure: func(g given) (string, error) {
+			urls, err := readURLs(g.Value)
+			return fmt.Sprintf("Add %s: %s", stats.Count(len(urls), "URLs"), cut(strings.Join(urls, "  "), 1000)), err
+		},
+		do: func(ctx context.Context, _ *crawl, v *inspect.View, g given) (done string, err error) {
+			urls, err := readURLs(g.Value)
+			if err != nil {
+				return "", err
+			}
+			return done, steered(v, func(s inspect.Steerer) error {
+				news, err := s.Add(ctx, urls)
+				done = fmt.Sprintf("n=%d&of=%d", news, len(urls))
+				return err
+			})
+		}},
+	{Name: "limit", Title: "Change the limit", Says: "The crawl stops after so many pages of all runs together; 0 is no limit.",
+		Field: "Pages", Example: "100000", Command: "kumo set -o FOLDER limit=N",
+		sure: func(g given) (string, error) {
+			n, err := strconv.ParseInt(g.Value, 10, 64)
+			if err != nil || n < 0 {
+				return "", badRequest("%q: a whole number of pages is wanted", cut(g.Value, 40))
+			}
+			return fmt.Sprintf("Stop after %d pages; 0 is no limit", n), nil
+		},
+		do: func(ctx context.Context, _ *crawl, v *inspect.View, g given) (string, error) {
+			return "", setting(ctx, v, inspect.Setting{Key: "limit", Values: []string{g.Value}})
+		}},
+	{Name: "delay", Title: "Change a host's delay", Says: "The crawl waits so long from the end of an answer of the host to the next request; a longer Crawl-delay of its robots.txt holds as ever.",
+		Field: "Delay", Example: "5s", Command: "kumo set -o FOLDER override='{match: {host: HOST}, delay: 5s}'",
+		sure: func(g given) (string, error) {
+			if err := checkDelay(g); err != nil {
+				return "", err
+			}
+			return fmt.Sprintf("Wait %s between requests to %s", g.Value, g.Host), nil
+		},
+		do: func(ctx context.Context, c *crawl, v *inspect.View, g given) (string, error) {
+			if err := checkDelay(g); err != nil {
+				return "", err
+			}
+			s, err := c.withDelay(g)
+			if err != nil {
+				return "", err
+			}
+			return "", setting(ctx, v, s)
+		}},
+}
+
+func actionNamed(name string) *action {
+	i := slices.IndexFunc(actions, func(a action) bool { return a.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &actions[i]
+}
+
+func setting(ctx context.Context, v *inspect.View, s inspect.Setting) error {
+	setter, can := v.Source.(inspect.Setter)
+	if !can || !v.Running() {
+		return errCannot
+	}
+	_, err := setter.Set(ctx, []inspect.Setting{s})
+	return err
+}
+
+const maxAdded = 1000 // URLs at once; kumo add takes more
+
+func readURLs(text string) (urls []string, err error) {
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		u, err := weburl.Parse(line)
+		if err != nil || u.Host() == "" {
+			return nil, badRequest("%q is no URL: it begins with http:// or https:// and a host", cut(line, 200))
+		}
+		urls = append(urls, line)
+	}
+	switch {
+	case len(urls) == 0:
+		return nil, badRequest("there is no URL to add")
+	case len(urls) > maxAdded:
+		return nil, badRequest("%d URLs are more than are added at once here: kumo add -o FOLDER -i FILE takes a file", len(urls))
+	}
+	return urls, nil
+}
+
+var hostName = regexp.MustCompile(`^[A-Za-z0-9._:\[\]-]{1,300}$`)
+
+func checkDelay(g given) error {
+	if d, err := time.ParseDuration(g.Value); err != nil || d < 0 || d > 24*time.Hour {
+		return badRequest("%q: a time of at most a day is wanted, with its unit: 500ms, 2s or 1m30s", cut(g.Value, 40))
+	}
+	if !hostName.MatchString(g.Host) {
+		return badRequest("%q is no host", cut(g.Host, 100))
+	}
+	return nil
+}
+
+// withDelay is what overrides the crawl has, with a host's delay before them, in place of one that was given so before.
+// Those with secrets the file does not have: they are not written again.
+func (c *crawl) withDelay(g given) (s inspect.Setting, err error) {
+	all, err := settings.Read(filepath.Join(c.dir, settings.Name))
+	if err != nil {
+		return s, err
+	}
+	begin := fmt.Sprintf("{match: {host: '%s'}, delay: ", g.Host)
+	s = inspect.Setting{Key: "override", Values: []string{begin + g.Value + "}"}}
+	for _, old := range settings.Map(all)["override"] {
+		switch {
+		case strings.Contains(old, "header") || strings.Contains(old, "proxy"):
+			return s, &problem{http.StatusConflict, "The crawl has overrides with secrets",
+				"the page does not know them: give all overrides to kumo set -o FOLDER override=@FILE"}
+		case !strings.HasPrefix(old, begin):
+			s.Values = append(s.Values, old)
+		}
+	}
+	return s, nil
+}
+
+// What an action's page shows.
+type actPage struct {
+	top
+	Action *action
+	Given  given
+	Sure   string // what is to be done, if that was said
+	Token  string
+	Error  *problem
+}
+
+// actionOf is what a path names.
+func (s *Server) actionOf(r *http.Request) (*crawl, *action, error) {
+	c, err := s.of(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	a := actionNamed(r.PathValue("do"))
+	if a == nil {
+		return nil, nil, &problem{http.StatusNotFound, "There is nothing like that to do", ""}
+	}
+	return c, a, nil
+}
+
+// ask is the page on which an action is said, or confirmed where there is nothing to say.
+func (s *Server) ask(w http.ResponseWriter, r *http.Request) {
+	c, a, err := s.actionOf(r)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	p := actPage{top: s.top(c, a.Title, ""), Action: a, Given: given{"", r.FormValue("host")}, Token: s.key("act")}
+	if a.Field == "" {
+		p.Sure = a.Says
+	}
+	s.render(w, http.StatusOK, "act", p)
+}
+
+// act asks whether a person is sure, and does it when they are.
+func (s *Server) act(w http.ResponseWriter, r *http.Request) {
+	c, a, err := s.actionOf(r)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	if err := r.ParseForm(); err != nil {
+		s.fail(w, r, badRequest("the form cannot be read: %v", err))
+		return
+	}
+	if !same(r.PostForm.Get("csrf"), s.key("act")) {
+		s.fail(w, r, &problem{http.StatusForbidden, "The form is too old", "go back, load its page again, and send it once more"})
+		return
+	}
+	g := given{strings.TrimSpace(r.PostForm.Get("value")), r.PostForm.Get("host")}
+	p := actPage{top: s.top(c, a.Title, ""), Action: a, Given: g, Token: s.key("act"), Sure: a.Says}
+	if a.sure != nil {
+		if p.Sure, err = a.sure(g); err != nil {
+			p.Sure, p.Error = "", problemOf(err)
+			s.render(w, http.StatusBadRequest, "act", p)
+			return
+		}
+	}
+	if r.PostForm.Get("sure") != "yes" {
+		s.render(w, http.StatusOK, "act", p)
+		return
+	}
+	done := ""
+	err = c.use(r.Context(), func(v *inspect.View) (err error) {
+		done, err = a.do(r.Context(), c, v, g)
+		return err
+	})
+	log := []any{"crawl", c.name, "from", remote(r)}
+	if a.Field != "" {
+		log = append(log, "value", cut(plain(p.Sure), 300))
+	}
+	if err != nil && !(a.Name == "stop" && errors.Is(err, inspect.ErrGone)) {
+		s.cfg.Log.Warn("web page: "+a.Name+" failed", append(log, "error", err.Error())...)
+		p.Error = actProblem(err)
+		s.render(w, p.Error.Status, "act", p)
+		return
+	}
+	s.cfg.Log.Info("web page: "+a.Name, log...)
+	c.forget()
+	if a.Name == "stop" {
+		s.render(w, http.StatusOK, "ends", p)
+		return
+	}
+	http.Redirect(w, r, "/crawls/"+url.PathEscape(c.name)+"?done="+a.Name+"&"+done, http.StatusSeeOther)
+}
+
+// actProblem tells an error of a crawl as what it is: its own words.
+func actProblem(err error) *problem {
+	if p := problemOf(err); p.Status != http.StatusInternalServerError {
+		return p
+	}
+	return &problem{http.StatusConflict, "The crawl did not do it", err.Error()}
+}
+
+// forget has the crawl looked at anew by who asks next.
+func (c *crawl) forget() {
+	c.look.Lock()
+	defer c.look.Unlock()
+	c.last = nil
+}
+
+// doneWords say what was done, by what a URL says of it.
+func doneWords(r *http.Request) string {
+	a := actionNamed(r.FormValue("done"))
+	if a == nil {
+		return ""
+	}
+	if a.Name != "add" {
+		return "Done: " + strings.ToLower(a.Title[:1]) + a.Title[1:]
+	}
+	n, _ := strconv.Atoi(r.FormValue("n"))
+	of, _ := strconv.Atoi(r.FormValue("of"))
+	return fmt.Sprintf("Done: %s added, %d of them new", stats.Count(of, "URLs"), n)
+}

@@ -1,0 +1,461 @@
+package ui
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"html/template"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"kumo/internal/forecast"
+	"kumo/internal/inspect"
+	"kumo/internal/stats"
+	"kumo/internal/web/archive"
+)
+
+// pages are the views, by their paths.
+func (s *Server) pages(mux *http.ServeMux) {
+	for path, show := range map[string]func(*Server, http.ResponseWriter, *http.Request) error{
+		"/{$}":                         (*Server).front,
+		"/crawls":                      (*Server).listPage,
+		"/crawls/{crawl}":              (*Server).overviewPage,
+		"/crawls/{crawl}/curves":       (*Server).curvesPart,
+		"/crawls/{crawl}/hosts":        (*Server).hostsPage,
+		"/crawls/{crawl}/hosts/{host}": (*Server).hostPage,
+		"/crawls/{crawl}/urls":         (*Server).urlsPage,
+		"/crawls/{crawl}/pages":        (*Server).recordsPage,
+		"/crawls/{crawl}/pages/{id}":   (*Server).recordPage,
+	} {
+		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
+			if err := show(s, w, r); err != nil {
+				s.fail(w, r, err)
+			}
+		})
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		s.fail(w, r, &problem{http.StatusNotFound, "There is no such page", ""})
+	})
+}
+
+var templates = template.Must(template.New("").Funcs(template.FuncMap{
+	"show": show, "lines": showLines, "plain": plain, "cut": cut, "grouped": func(n any) string { return forecast.Grouped(toInt(n)) },
+	"bytes": func(n any) string { return stats.Bytes(toInt(n)) }, "span": stats.Span, "seconds": span, "time": clock, "path": url.PathEscape,
+	"in": in, "dict": dict, "percent": percent, "statusClass": statusClass,
+}).ParseFS(files, "templates/*.html"))
+
+// dict is what a template is given by a template: names and values in turn.
+func dict(pairs ...any) map[string]any {
+	m := map[string]any{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		m[fmt.Sprint(pairs[i])] = pairs[i+1]
+	}
+	return m
+}
+
+func toInt(n any) int64 {
+	switch n := n.(type) {
+	case int:
+		return int64(n)
+	case int64:
+		return n
+	}
+	return 0
+}
+
+// clock is a time in UTC; a dash for none.
+func clock(t time.Time) string {
+	if t.IsZero() || t.Unix() <= 0 {
+		return "–"
+	}
+	return t.UTC().Format("2006-01-02 15:04:05")
+}
+
+// in is how long it is until a time.
+func in(t, now time.Time) string {
+	switch d := t.Sub(now); {
+	case t.IsZero() || t.Unix() <= 0:
+		return "–"
+	case d <= 0:
+		return "now"
+	default:
+		return "in " + stats.Span(d)
+	}
+}
+
+func percent(n, of int64) string {
+	if of == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.1f %%", 100*float64(n)/float64(of))
+}
+
+func statusClass(status int) string {
+	switch {
+	case status == 0 || status >= 500:
+		return "bad"
+	case status >= 400:
+		return "odd"
+	case status >= 300:
+		return "moved"
+	}
+	return "good"
+}
+
+// top is what the head of each page needs.
+type top struct {
+	Title  string
+	Crawl  string // in URLs; "": of none
+	Folder string
+	Tab    string
+	Many   bool // there are other crawls
+}
+
+func (s *Server) top(c *crawl, title, tab string) top {
+	t := top{Title: title, Tab: tab, Many: len(s.crawls) > 1}
+	if c != nil {
+		t.Crawl, t.Folder = c.name, c.dir
+	}
+	return t
+}
+
+// render writes a page whole, or says that it cannot.
+func (s *Server) render(w http.ResponseWriter, status int, name string, data any) {
+	var b bytes.Buffer
+	if err := templates.ExecuteTemplate(&b, name+".html", data); err != nil {
+		s.cfg.Log.Error("web page", "page", name, "error", err.Error())
+		http.Error(w, "the page cannot be made", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(b.Bytes()) // who asked may have gone
+}
+
+func (s *Server) failPage(w http.ResponseWriter, p *problem) {
+	s.render(w, p.Status, "problem", struct {
+		top
+		Problem *problem
+	}{s.top(nil, p.Title, ""), p})
+}
+
+// front leads to the one crawl that there is, or to the list.
+func (s *Server) front(w http.ResponseWriter, r *http.Request) error {
+	to := "/crawls"
+	if len(s.crawls) == 1 {
+		to += "/" + url.PathEscape(s.crawls[0].name)
+	}
+	http.Redirect(w, r, to, http.StatusSeeOther)
+	return nil
+}
+
+func (s *Server) listPage(w http.ResponseWriter, r *http.Request) error {
+	s.render(w, http.StatusOK, "crawls", struct {
+		top
+		Crawls []crawlEntry
+	}{s.top(nil, "Crawls", ""), s.entries(r.Context())})
+	return nil
+}
+
+// A count is a bar of a table.
+type count struct {
+	Name  string
+	N     int64
+	Of    int64 // of all
+	Class string
+	Link  string
+}
+
+const mostCounts = 12
+
+func counts[K cmp.Ordered](m map[K]int64, class func(K) string, link func(K) string) (all []count) {
+	var sum int64
+	for k, n := range m {
+		if n == 0 {
+			continue
+		}
+		c := count{Name: fmt.Sprint(k), N: n}
+		if class != nil {
+			c.Class = class(k)
+		}
+		if link != nil && c.Name != "" {
+			c.Link = link(k)
+		}
+		if c.Name == "" {
+			c.Name = "(none)"
+		}
+		all = append(all, c)
+		sum += n
+	}
+	slices.SortFunc(all, func(a, b count) int { return cmp.Or(cmp.Compare(b.N, a.N), cmp.Compare(a.Name, b.Name)) })
+	if len(all) > mostCounts {
+		rest := count{Name: fmt.Sprintf("%d others", len(all)-mostCounts+1)}
+		for _, c := range all[mostCounts-1:] {
+			rest.N += c.N
+		}
+		all = append(all[:mostCounts-1], rest)
+	}
+	for i := range all {
+		all[i].Of = sum
+	}
+	return all
+}
+
+func (s *Server) overviewPage(w http.ResponseWriter, r *http.Request) error {
+	c, err := s.of(r)
+	if err != nil {
+		return err
+	}
+	o, err := c.overview(r.Context())
+	if err != nil {
+		return err
+	}
+	charts, err := c.charts(r)
+	if err != nil {
+		return err
+	}
+	pages := "/crawls/" + url.PathEscape(c.name) + "/pages?"
+	s.render(w, http.StatusOK, "overview", struct {
+		top
+		*Overview
+		Live                            map[string]string
+		Charts                          []chart
+		All                             bool
+		Done                            string
+		ByStatus, ByType, ByError, Left []count
+		Delays                          string
+		Runs, Paused                    bool
+	}{s.top(c, "Overview", "overview"), o, live(o), charts, !o.runs() || r.FormValue("span") == "all", doneWords(r),
+		counts(o.Statuses, statusClass, func(k int) string { return pages + "status=" + strconv.Itoa(k) }),
+		counts(o.Types, nil, func(k string) string { return pages + "type=" + url.QueryEscape(k) }),
+		counts(o.Errors, func(string) string { return "bad" }, nil), counts(o.Skipped, nil, nil),
+		c.waitsFor(r, o), o.runs(), o.State == inspect.Paused})
+	return nil
+}
+
+// waitsFor says what the hosts wait for where most waits.
+func (c *crawl) waitsFor(r *http.Request, o *Overview) string {
+	if !o.runs() || o.Waiting == 0 {
+		return ""
+	}
+	hosts, err := c.busiest(r.Context())
+	if err != nil || len(hosts) == 0 {
+		return ""
+	}
+	reasons := map[string]int64{}
+	for _, h := range hosts {
+		reasons[h.For]++
+	}
+	var parts []string
+	for _, k := range counts(reasons, nil, nil) {
+		parts = append(parts, fmt.Sprintf("%d for %s", k.N, forWords(k.Name)))
+	}
+	return fmt.Sprintf("Of the %s where most waits: %s.", stats.Count(len(hosts), "hosts"), strings.Join(parts, ", "))
+}
+
+// forWords is what a host waits for, in a sentence.
+func forWords(why string) string {
+	switch why {
+	case "a place":
+		return "a free worker"
+	case "delay":
+		return "the crawl's delay"
+	case "Crawl-delay":
+		return "the Crawl-delay of their robots.txt"
+	case "robots.txt":
+		return "their robots.txt"
+	case "its answer":
+		return "an answer"
+	case "back-off":
+		return "a while, after failures"
+	case "its wish":
+		return "as long as they asked for"
+	}
+	return why
+}
+
+func (s *Server) curvesPart(w http.ResponseWriter, r *http.Request) error {
+	c, err := s.of(r)
+	if err != nil {
+		return err
+	}
+	charts, err := c.charts(r)
+	if err != nil {
+		return err
+	}
+	s.render(w, http.StatusOK, "charts", charts)
+	return nil
+}
+
+func (s *Server) hostsPage(w http.ResponseWriter, r *http.Request) error {
+	c, err := s.of(r)
+	if err != nil {
+		return err
+	}
+	prefix, after := strings.TrimSpace(r.FormValue("prefix")), r.FormValue("after")
+	if _, rest, has := strings.Cut(prefix, "://"); has {
+		prefix = strings.TrimSuffix(rest, "/")
+	}
+	ranked := prefix+after == "" && r.FormValue("by") != "name"
+	var p hostPage
+	if ranked {
+		if p.Hosts, err = c.busiest(r.Context()); err == nil {
+			p.Hosts = p.Hosts[:min(100, len(p.Hosts))]
+		}
+	} else {
+		p, err = c.hostsFrom(r.Context(), strings.ToLower(prefix), after, 100)
+	}
+	if err != nil {
+		return err
+	}
+	s.render(w, http.StatusOK, "hosts", struct {
+		top
+		hostPage
+		Prefix string
+		Ranked bool
+		Now    time.Time
+	}{s.top(c, "Hosts", "hosts"), p, prefix, ranked, time.Now()})
+	return nil
+}
+
+func (s *Server) hostPage(w http.ResponseWriter, r *http.Request) error {
+	c, err := s.of(r)
+	if err != nil {
+		return err
+	}
+	x, err := c.hostAnswer(r.Context(), r.PathValue("host"), 100)
+	if err != nil {
+		return err
+	}
+	o, err := c.overview(r.Context())
+	if err != nil {
+		return err
+	}
+	s.render(w, http.StatusOK, "host", struct {
+		top
+		*hostAnswer
+		Now  time.Time
+		Runs bool
+		For  string
+	}{s.top(c, x.Host.Key, "hosts"), x, time.Now(), o.runs(), forWords(x.Host.For)})
+	return nil
+}
+
+func (s *Server) urlsPage(w http.ResponseWriter, r *http.Request) error {
+	c, err := s.of(r)
+	if err != nil {
+		return err
+	}
+	asked := strings.TrimSpace(r.FormValue("url"))
+	p := struct {
+		top
+		URL    string
+		Fate   string
+		X      *inspect.Explanation
+		Record string
+		List   *urlPage
+		Prefix string
+		Now    time.Time
+	}{top: s.top(c, "URLs", "urls"), URL: asked, Prefix: strings.TrimSpace(r.FormValue("prefix")), Now: time.Now()}
+	if asked != "" {
+		if p.X, err = c.explain(r.Context(), asked); err != nil {
+			return err
+		}
+		p.Fate = fateWords[p.X.Fate]
+		if p.X.Page != nil && p.X.Page.WARC != "" {
+			p.Record = s.archivedURL(c, p.X.URL)
+		}
+	} else {
+		list, err := c.urlsFrom(r.Context(), p.Prefix, r.FormValue("after"), 100)
+		if err != nil {
+			return err
+		}
+		p.List = &list
+	}
+	s.render(w, http.StatusOK, "urls", p)
+	return nil
+}
+
+// fateWords say how things stand with a URL.
+var fateWords = map[inspect.Fate]string{
+	inspect.Unknown: "The crawl has not met it.", inspect.OutOfScope: "It is out of scope: links to it are only counted.",
+	inspect.Waiting: "It waits for its turn at its host.", inspect.Parked: "It waits: its host's robots.txt comes first.",
+	inspect.Retry: "It was visited without success, and is tried again.", inspect.UnderWay: "It is being visited just now.",
+	inspect.Undecided: "It may have been met before: the next merge of known URLs tells.", inspect.Fetched: "It was fetched.",
+	inspect.Redirected: "It was fetched, and leads elsewhere.", inspect.Duplicate: "It was fetched, and is the same as a page before.",
+	inspect.Error: "It was fetched, and the answer is an error.", inspect.Failed: "It got no answer, for good.",
+	inspect.GivenUp:  "It was given up with its host, until the next run.",
+	inspect.SetAside: "It was set aside by a rule that speaks of links: a better one may still bring it in.",
+	inspect.LeftOut:  "It was left out by a rule.", inspect.Unaccounted: "It is on its way from one place to another: ask again.",
+	inspect.Claiming:  "A link to it waits until those nodes have it that remember its host.",
+	inspect.Elsewhere: "Another node is the one to fetch it.", inspect.Unread: "The disk has not answered, and memory does not have it.",
+}
+
+func (s *Server) recordsPage(w http.ResponseWriter, r *http.Request) error {
+	c, err := s.of(r)
+	if err != nil {
+		return err
+	}
+	p, err := c.records(r)
+	if err != nil {
+		return err
+	}
+	next := ""
+	if p.Next != nil {
+		q := r.URL.Query()
+		q.Set("cursor", strconv.FormatInt(*p.Next, 10))
+		next = "?" + q.Encode()
+	}
+	s.render(w, http.StatusOK, "pages", struct {
+		top
+		Records []archive.Record
+		Filter  archive.Filter
+		More    string
+		First   bool
+	}{s.top(c, "Pages", "pages"), p.Records, filterOf(r), next, r.FormValue("cursor") == ""})
+	return nil
+}
+
+func (s *Server) recordPage(w http.ResponseWriter, r *http.Request) error {
+	c, rec, err := s.recordOf(r)
+	if err != nil {
+		return err
+	}
+	p := struct {
+		top
+		R        *archive.Record
+		Show     string
+		Headers  *headers
+		Text     *archive.Text
+		Links    []archive.Link
+		All      int
+		Archived string
+		None     *problem
+	}{top: s.top(c, cmp.Or(plain(cut(rec.Title, 80)), plain(cut(rec.URL, 80))), "pages"), R: rec, Show: r.FormValue("show")}
+	if !slices.Contains([]string{"text", "links", "page"}, p.Show) {
+		p.Show = "headers"
+	}
+	resp, err := c.archive.Answer(r.Context(), rec)
+	switch {
+	case err != nil:
+		p.None = problemOf(err)
+	case p.Show == "headers":
+		h := headersOf(resp)
+		p.Headers = &h
+	case p.Show == "text":
+		p.Text, err = archive.TextOf(resp)
+	case p.Show == "links":
+		p.Links, p.All, err = archive.Links(resp, maxLimit)
+	case p.Show == "page":
+		p.Archived = s.archivePath(c) + "?id=" + strconv.FormatInt(rec.ID, 10)
+	}
+	if err != nil && p.None == nil {
+		return err
+	}
+	s.render(w, http.StatusOK, "record", p)
+	return nil
+}

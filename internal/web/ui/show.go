@@ -1,0 +1,82 @@
+package ui
+
+import (
+	"fmt"
+	"html/template"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// hidden reports whether a character is not seen, or changes how others are: control characters, those that turn the
+// direction of what follows, those of no width, and what is no character.
+func hidden(r rune) bool {
+	return r == utf8.RuneError || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp) ||
+		r >= 0xFE00 && r <= 0xFE0F || r >= 0xE0000 && r <= 0xE01EF
+}
+
+// show makes of a stranger's text HTML in which all of it can be seen. It is kept from turning what stands around it.
+func show(s string) template.HTML { return shown(s, false) }
+
+// showLines is show for a text of several lines.
+func showLines(s string) template.HTML { return shown(s, true) }
+
+func shown(s string, lines bool) template.HTML {
+	var b strings.Builder
+	b.WriteString("<bdi>")
+	from := 0
+	for i, r := range s {
+		if !hidden(r) || lines && (r == '\n' || r == '\t') {
+			continue
+		}
+		b.WriteString(template.HTMLEscapeString(s[from:i]))
+		fmt.Fprintf(&b, `<span class="hidden">%s</span>`, codeOf(s[i:], r))
+		from = i + width(s[i:], r)
+	}
+	b.WriteString(template.HTMLEscapeString(s[from:]))
+	b.WriteString("</bdi>")
+	return template.HTML(b.String()) //nolint:gosec // all of it was escaped
+}
+
+// plain is show for places where no markup can be: what is not seen stands there by its number.
+func plain(s string) string {
+	if strings.IndexFunc(s, hidden) < 0 {
+		return s
+	}
+	var b strings.Builder
+	from := 0
+	for i, r := range s {
+		if !hidden(r) {
+			continue
+		}
+		b.WriteString(s[from:i])
+		b.WriteString("[" + codeOf(s[i:], r) + "]")
+		from = i + width(s[i:], r)
+	}
+	b.WriteString(s[from:])
+	return b.String()
+}
+
+// codeOf names a character: U+202E, or of a byte that belongs to none, 0xFF.
+func codeOf(s string, r rune) string {
+	if r == utf8.RuneError && width(s, r) == 1 {
+		return fmt.Sprintf("0x%02X", s[0])
+	}
+	return fmt.Sprintf("U+%04X", r)
+}
+
+func width(s string, r rune) int {
+	if r != utf8.RuneError {
+		return utf8.RuneLen(r)
+	}
+	_, n := utf8.DecodeRuneInString(s)
+	return n
+}
+
+// cut shortens a text.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
+}

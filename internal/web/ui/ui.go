@@ -1,0 +1,228 @@
+// Package ui is the web page and the REST of crawls: what [inspect] answers of them and what their files have
+// ([archive]), as HTML for people and as JSON for programs, and a few things that a person may have a crawl do.
+//
+// All that is shown comes from strangers: it is escaped, what cannot be seen is made visible ([show]), and a page of the
+// archive is given in a sandbox, under a URL of its own, in which nothing runs and from which nothing is fetched but
+// from the archive. Questions are bounded in size, time and number, and so are answers: lists go on by cursors.
+package ui
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"sync"
+	"time"
+
+	"kumo/internal/inspect"
+	"kumo/internal/vfs"
+	"kumo/internal/web/archive"
+)
+
+// A Crawl is one that is shown.
+type Crawl struct {
+	Dir  string
+	Open func(context.Context) (*inspect.View, error)
+}
+
+// A Config says what is shown to whom.
+type Config struct {
+	Crawls []Crawl
+	Hosts  []string // names, besides addresses and localhost, by which the page may be called
+	Token  string   // without which nobody is answered; "": everybody is who reaches the address
+	Secure bool     // it is served over TLS
+	Log    *slog.Logger
+}
+
+// A Server answers for crawls. Close ends it.
+type Server struct {
+	cfg     Config
+	secret  []byte // of this process
+	crawls  []*crawl
+	named   map[string]*crawl
+	handler http.Handler
+	done    context.Context
+	end     context.CancelFunc
+	events  chan struct{} // whoever listens has a place
+	asks    chan struct{} // whoever asks has one
+}
+
+const (
+	maxListeners = 32 // pages that are kept up to date at once
+	maxAsks      = 32 // questions that are answered at once
+)
+
+// New makes a server. The caller closes it.
+func New(cfg Config) *Server {
+	s := &Server{cfg: cfg, secret: []byte(rand.Text()), named: map[string]*crawl{}, events: make(chan struct{}, maxListeners),
+		asks: make(chan struct{}, maxAsks)}
+	s.done, s.end = context.WithCancel(context.Background())
+	for _, c := range cfg.Crawls {
+		x := &crawl{name: s.freeName(c.Dir), dir: c.Dir, open: c.Open, archive: archive.New(vfs.OS, c.Dir), done: s.done}
+		s.crawls, s.named[x.name] = append(s.crawls, x), x
+	}
+	s.handler = s.guard(s.mux())
+	return s
+}
+
+var unsafeInName = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+
+// freeName is a name for a crawl in URLs, by its folder's.
+func (s *Server) freeName(dir string) string {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		abs = dir
+	}
+	name := unsafeInName.ReplaceAllString(filepath.Base(abs), "-")
+	if name == "" || name == "." || name == ".." {
+		name = "crawl"
+	}
+	for n, base := 2, name; s.named[name] != nil; n++ {
+		name = base + "-" + strconv.Itoa(n)
+	}
+	return name
+}
+
+// ServeHTTP answers a request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
+
+// Close ends what is being answered, and lets crawls go.
+func (s *Server) Close() {
+	s.end()
+	for _, c := range s.crawls {
+		c.close()
+	}
+}
+
+// key is what only this process can make of a text.
+func (s *Server) key(of string) string {
+	h := hmac.New(sha256.New, s.secret)
+	h.Write([]byte(of))
+	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:18])
+}
+
+//go:embed static templates
+var files embed.FS
+
+// mux has all routes.
+func (s *Server) mux() http.Handler {
+	mux := http.NewServeMux()
+	static, err := fs.Sub(files, "static")
+	if err != nil {
+		panic(err) // it is linked
+	}
+	mux.Handle("GET /static/", http.StripPrefix("/static/", cached(http.FileServerFS(static))))
+	s.rest(mux)
+	s.pages(mux)
+	mux.HandleFunc("GET /archived/{key}/{crawl}", s.archived)
+	mux.HandleFunc("GET /crawls/{crawl}/events", s.listen)
+	mux.HandleFunc("GET /crawls/{crawl}/act/{do}", s.ask)
+	mux.HandleFunc("POST /crawls/{crawl}/act/{do}", s.act)
+	return mux
+}
+
+// cached has files kept by browsers for a while: they change with the program alone.
+func cached(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "max-age=300")
+		next.ServeHTTP(w, r)
+	})
+}
+
+// A crawl is one that is shown, with what was last heard of it.
+type crawl struct {
+	name, dir string
+	open      func(context.Context) (*inspect.View, error)
+	archive   *archive.Archive
+	done      context.Context
+
+	mu    sync.Mutex // guards below
+	view  *inspect.View
+	users int
+	idle  *time.Timer // closes a view that nobody uses
+	hub   hub
+
+	look   sync.Mutex // held by who looks at the status
+	last   *Overview
+	before []sample // of the last seconds
+	hosts  hostList
+}
+
+// idleFor is how long a view is kept that nobody uses: as long as one of a crawl that does not run is open, the crawl
+// cannot begin.
+const idleFor = 3 * time.Second
+
+// use calls f with a view of the crawl. One that has gone is opened anew by who asks next.
+func (c *crawl) use(ctx context.Context, f func(*inspect.View) error) error {
+	v, err := c.take(ctx)
+	if err != nil {
+		return err
+	}
+	err = f(v)
+	c.give(v, gone(err))
+	return err
+}
+
+func (c *crawl) take(ctx context.Context) (*inspect.View, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.done.Err() != nil {
+		return nil, inspect.ErrGone
+	}
+	if c.view == nil {
+		v, err := c.open(ctx)
+		if err != nil {
+			return nil, err
+		}
+		c.view = v
+	}
+	if c.idle != nil {
+		c.idle.Stop()
+		c.idle = nil
+	}
+	c.users++
+	return c.view, nil
+}
+
+func (c *crawl) give(v *inspect.View, gone bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.users--
+	switch {
+	case v != c.view || c.users > 0:
+	case gone || c.done.Err() != nil:
+		c.drop()
+	default:
+		c.idle = time.AfterFunc(idleFor, func() {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			if c.users == 0 {
+				c.drop()
+			}
+		})
+	}
+}
+
+// drop closes the view. The lock is held.
+func (c *crawl) drop() {
+	if c.view != nil {
+		_ = c.view.Close() // it was only read
+		c.view = nil
+	}
+}
+
+func (c *crawl) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.users == 0 {
+		c.drop()
+	}
+}
