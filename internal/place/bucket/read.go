@@ -2,8 +2,11 @@ package bucket
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"io/fs"
 	"strings"
@@ -19,7 +22,7 @@ import (
 const readTries = 6
 
 var (
-	errChanged  = errors.New("its bytes were changed on their way")
+	errChanged  = errors.New("its bytes are not those that were written: they were changed there, or on their way")
 	errReplaced = errors.New("another file has taken its place meanwhile")
 )
 
@@ -68,6 +71,8 @@ type reader struct {
 	body      *blob.Reader
 	etag      string
 	modified  time.Time
+	whole     hash.Hash // of what was read, where all of a file is that has its digest with it; otherwise nil
+	want      string    // its digest in hex
 	closed    bool
 }
 
@@ -97,6 +102,9 @@ func (r *reader) open() error {
 		var out s3.GetObjectOutput
 		if body.As(&out) {
 			r.etag = aws.ToString(out.ETag)
+			if want := out.Metadata[digestKey]; want != "" && r.at == 0 && r.end < 0 {
+				r.whole, r.want = sha256.New(), want
+			}
 		}
 		if r.end < 0 || r.end > body.Size() {
 			r.end = body.Size()
@@ -119,6 +127,12 @@ func (r *reader) Read(b []byte) (int, error) {
 	for try, pause := 1, 200*time.Millisecond; ; try, pause = try+1, 2*pause {
 		n, err := r.read(b)
 		r.at += int64(n)
+		if r.whole != nil {
+			r.whole.Write(b[:n])
+			if r.at == r.end && n > 0 && hex.EncodeToString(r.whole.Sum(nil)) != r.want {
+				err = errChanged
+			}
+		}
 		if errors.Is(err, errChanged) {
 			return n, r.place.explain("read", r.name, err)
 		}
@@ -152,25 +166,11 @@ func (r *reader) read(b []byte) (int, error) {
 		}
 	}
 	n, err := r.body.Read(b)
-	if n > 0 && r.at+int64(n) >= r.end {
-		err = r.last(err)
-	}
 	if err != nil {
 		_ = r.body.Close() // it failed, or is at its end
 		r.body = nil
 	}
 	return n, err
-}
-
-// last reads the end of an answer, at which the client finds whether the bytes are those that its checksum speaks of.
-func (r *reader) last(err error) error {
-	if err == nil {
-		_, err = r.body.Read(make([]byte, 1))
-	}
-	if err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("%w: %w", errChanged, err)
-	}
-	return nil
 }
 
 func (r *reader) Close() error {

@@ -59,6 +59,8 @@ func openS3(ctx context.Context, u *url.URL, cfg Config) (*Place, error) {
 	}
 	options := client.Options()
 	options.Retryer, options.HTTPClient = retryer(longestPause), httpClient()
+	// Of a file in parts, servers tell a checksum that is none of the whole, and not all say so: the reader has its own.
+	options.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 	options.Logger = logging.Nop{}                       // standard error is the command's
 	options.Region = cmp.Or(options.Region, "us-east-1") // which those who are not AWS mostly want
 	c := &s3Client{Client: s3.New(options), bucket: u.Host, encryption: opener.Options.EncryptionType, part: partSize,

@@ -197,16 +197,19 @@ func TestReadsGoOn(t *testing.T) {
 	_ = r.Close()
 }
 
-// The server tells what it has of a file's digest when that came in one request.
 func TestAnAnswerThatWasChangedIsSeen(t *testing.T) {
 	proxy := buckettest.Proxy(t, buckettest.Gateway(t), 1)
 	p := open(t, buckettest.URL(proxy.Endpoint, "x"))
-	if err := place.WriteFile(t.Context(), p, "f", placetest.Noise(1, 100_000)); err != nil {
-		t.Fatal(err)
-	}
-	proxy.Set(map[buckettest.Fault]float64{buckettest.Wrong: 1})
-	if _, err := place.ReadFile(t.Context(), p, "f"); !errors.Is(err, errChanged) {
-		t.Errorf("the error is %v", err)
+	p.s3.part = small
+	for _, size := range []int{100_000, 2 * small} {
+		proxy.Set(nil)
+		if err := place.WriteFile(t.Context(), p, "f", placetest.Noise(1, size)); err != nil {
+			t.Fatal(err)
+		}
+		proxy.Set(map[buckettest.Fault]float64{buckettest.Wrong: 1})
+		if _, err := place.ReadFile(t.Context(), p, "f"); !errors.Is(err, errChanged) {
+			t.Errorf("%d bytes: the error is %v", size, err)
+		}
 	}
 }
 
