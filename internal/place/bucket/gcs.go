@@ -8,6 +8,7 @@ import (
 
 	"gocloud.dev/blob"
 	"gocloud.dev/blob/gcsblob"
+	"gocloud.dev/gcp"
 
 	"kumo/internal/advice"
 )
@@ -16,11 +17,17 @@ var moreSchemes = []string{gcsblob.Scheme}
 
 // openOther opens a bucket of Google's, with its default credentials.
 func openOther(ctx context.Context, u *url.URL) (*blob.Bucket, error) {
-	bare := &url.URL{Scheme: u.Scheme, Host: u.Host, RawQuery: u.RawQuery}
-	b, err := blob.OpenBucket(ctx, bare.String())
+	if u.RawQuery != "" {
+		return nil, advice.Usage("place %s://%s%s: such a URL has no options", u.Scheme, u.Host, u.Path)
+	}
+	credentials, err := gcp.DefaultCredentials(ctx)
 	if err != nil {
 		return nil, advice.With(err, "run gcloud auth application-default login, or name a key file by "+
 			"GOOGLE_APPLICATION_CREDENTIALS")
 	}
-	return b, nil
+	client, err := gcp.NewHTTPClient(gcp.DefaultTransport(), gcp.CredentialsTokenSource(credentials))
+	if err != nil {
+		return nil, err
+	}
+	return gcsblob.OpenBucket(ctx, client, u.Host, nil)
 }

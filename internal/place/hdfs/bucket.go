@@ -206,14 +206,14 @@ func (b *bucket) Copy(ctx context.Context, to, from string, opts *driver.CopyOpt
 	if err != nil {
 		return err
 	}
-	defer r.Close()
-	a, err := b.place.getAttributes(ctx, b.path(from))
-	if err != nil {
-		return err
-	}
 	data := b.place.spool.New()
 	defer data.Free()
-	if _, err := io.Copy(data, r); err != nil {
+	_, err = io.Copy(data, r)
+	if err := errors.Join(err, r.Close()); err != nil {
+		return err
+	}
+	a, err := b.place.getAttributes(ctx, b.path(from))
+	if err != nil {
 		return err
 	}
 	full := b.path(to)
