@@ -71,7 +71,7 @@ func (x *index) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 		fmt.Fprintf(w, `{"errors":false,"items":[%s]}`, strings.Join(items, ","))
-	case strings.HasSuffix(r.URL.Path, "/_search"):
+	case strings.HasSuffix(r.URL.Path, "/_search"): // all at once
 		hits := []string{}
 		for id, version := range x.docs {
 			hits = append(hits, fmt.Sprintf(`{"_source":{"url":%q,"time":%q}}`, id, time.UnixMilli(version).UTC().Format(time.RFC3339)))
@@ -152,6 +152,29 @@ func TestSinkOfACrawl(t *testing.T) {
 		}
 	}
 	wantVerified(t, dir)
+
+	// what the index has is what the crawl has, until somebody changes it
+	if out := exitOf(t, exitDone, kumo, "verify", "--sink", x.url(), dir); !strings.Contains(out, "201 records in the crawl, 201 in") {
+		t.Error(out)
+	}
+	x.mu.Lock()
+	delete(x.docs, site+"/7")
+	x.docs[site+"/8"] -= 60_000
+	x.docs["http://elsewhere.test/"] = 1
+	x.mu.Unlock()
+	out = exitOf(t, exitFailed, kumo, "verify", "--sink", x.url(), dir)
+	for _, want := range []string{"missing: " + site + "/7\n", "older: " + site + "/8\n", "extra: http://elsewhere.test/\n", ": 1 missing, 1 older, 1 extra\n"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is not said:\n%s", want, out)
+		}
+	}
+	if out := exitOf(t, exitDone, kumo, "export", "--to", x.url(), dir); !strings.Contains(out, "201 records sent to opensearch://") {
+		t.Error(out)
+	}
+	if out := exitOf(t, exitFailed, kumo, "verify", "--json", "--sink", x.url(), dir); !strings.Contains(out, `"missing": 0`) ||
+		!strings.Contains(out, `"older": 0`) || !strings.Contains(out, `"extra": 1`) {
+		t.Error(out)
+	}
 }
 
 // kumo crawl -o - writes a line a page, and ends well when nobody reads any more.
