@@ -35,6 +35,7 @@ import (
 	"kumo/internal/web"
 	"kumo/internal/weburl"
 	"kumo/internal/wire"
+	"kumo/internal/wire/sinks"
 )
 
 const crawlLong = `Crawl from the given URLs and keep what is found in a folder of its own:
@@ -63,6 +64,10 @@ While it runs, a terminal shows what was fetched and what waits:
   ends     when what waits is done at the earliest, by the host that takes longest under its delay, and what becomes of
            the number of URLs that wait; STALLED: nothing was answered for a minute though URLs wait, why, and what to do
 
+--sink sends each page's record to a server, too: PostgreSQL, OpenSearch, Kafka, HBase (see kumo export --help for the URLs). Records
+wait in the crawl's files while it is away. With -o - nothing is kept, so that the crawl cannot be continued: a line of JSON a page goes to
+standard output, all else to standard error; a reader that has enough ends it.
+
 With --recrawl the crawl goes on when all is fetched: it visits each page again when its time has come, asks servers only for what
 has changed, and adapts the time to how often that is the case. With --due it does so once, for what is due now, and ends.
 A page that is gone (404, 410) is retired after five visits, each after twice the time.`
@@ -71,10 +76,12 @@ const crawlExample = `  kumo crawl https://example.com/
   kumo crawl --contact https://me.example/bot -d 2 --limit 1000 https://example.com/docs/ --scope prefix
   kumo crawl -i seeds.txt --name news --concurrency 200 --out /data/news
   kumo crawl --recrawl 24h --recrawl '/news/=1h,10m,12h' --recrawl '/archive/=never' https://example.com/
-  kumo crawl --due -o crawls/example.com`
+  kumo crawl --due -o crawls/example.com
+  kumo crawl --text --sink opensearch://localhost:9200/pages https://example.com/
+  kumo crawl -q -o - https://example.com/ | jq -r .url`
 
 func crawlCommand() *cobra.Command {
-	o := &options{}
+	o := &options{pipes: true}
 	cmd := &cobra.Command{
 		Use: "crawl [flags] URL...", Short: "Crawl from the given URLs", Long: crawlLong, Example: crawlExample,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -87,6 +94,9 @@ func crawlCommand() *cobra.Command {
 			}
 			if o.dryRun {
 				return o.explain(cmd.OutOrStdout())
+			}
+			if o.out == sinks.Stdout {
+				return o.pipe(cmd.Context())
 			}
 			o.job.Change = o.changer(cmd.Flags())
 			return o.crawl(cmd.Context(), cmd.OutOrStdout())
@@ -143,6 +153,10 @@ func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 		return err
 	}
 	defer page.close()
+	following, err := o.follow(ctx, show)
+	if err != nil {
+		return err
+	}
 	c, err := wire.Open(ctx, &o.job)
 	if err != nil {
 		return err
@@ -160,13 +174,21 @@ func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 		show.log.Info("what NO_PROXY does not name goes through the proxies of the environment; --proxy "+noProxy+
 			" does without", "by", names)
 	}
-	report, err := o.run(ctx, c, show, metrics, page)
+	report, sinksErr, err := o.run(ctx, c, show, metrics, page, following)
 	if taken, all := c.Seeds(); taken < all {
 		show.log.Info("not all seeds are taken in: the same command takes in the rest", "taken_in", taken, "seeds", all)
 	}
 	if report != nil && !o.quiet && !o.noReport {
 		report.Print(out)
-		fmt.Fprintf(out, "  %-9s %s\n", "folder", o.job.Dir)
+		following.print(out)
+		if o.job.Dir != "" {
+			fmt.Fprintf(out, "  %-9s %s\n", "folder", o.job.Dir)
+		}
+	}
+	if isBehind(sinksErr) && err != nil { // what ended the crawl is its exit code; the sentence is said all the same
+		show.log.Warn(sinksErr.Error(), "do", advice.Of(sinksErr))
+	} else if sinksErr != nil {
+		err = errors.Join(err, sinksErr)
 	}
 	switch {
 	case errors.Is(err, crawl.ErrNoProxy):
@@ -212,11 +234,19 @@ func (o *options) staysHere() bool {
 }
 
 // run crawls, with the view and the metrics beside it.
-func (o *options) run(ctx context.Context, c *session.Session, show *show, metrics net.Listener, page *uiPage) (report *stats.Report,
-	err error) {
+func (o *options) run(ctx context.Context, c *session.Session, show *show, metrics net.Listener, page *uiPage,
+	following *following) (report *stats.Report, sinks, err error) {
 	beside, done := context.WithCancel(context.WithoutCancel(ctx))
 	g := errgroup.Group{}
-	g.Go(func() error { show.run(beside, statusOf(c)); return nil })
+	status := statusOf(c)
+	g.Go(func() error {
+		show.run(beside, func() progress.Status {
+			s := status()
+			s.Sinks = following.status()
+			return s
+		})
+		return nil
+	})
 	g.Go(func() error { tellService(ctx, beside, show.log, statusOf(c)); return nil })
 	g.Go(func() error { tuneCollector(beside); return nil })
 	if metrics != nil {
@@ -232,9 +262,11 @@ func (o *options) run(ctx context.Context, c *session.Session, show *show, metri
 	if page != nil {
 		g.Go(func() error { return page.serve(beside, show.log, runningIn(o.job.Dir)) })
 	}
+	following.start(ctx)
 	report, err = c.Run(ctx)
+	sinks = following.finish(ctx)
 	done()
-	return report, errors.Join(err, g.Wait())
+	return report, sinks, errors.Join(err, g.Wait())
 }
 
 // metrics says where the metrics are, and who can read them.

@@ -60,6 +60,9 @@ type options struct {
 	quiet     bool
 	logJSON   bool
 	noReport  bool // what it came to is said otherwise
+	sinks     []string
+	sinkWait  time.Duration
+	pipes     bool // --out may be -
 }
 
 const noLimit = job.NoLimit
@@ -79,7 +82,8 @@ func (o *options) bindCrawl(f *pflag.FlagSet) {
 		"standard input; millions are fine")
 	f.BoolVar(&o.skipBad, "skip-bad-seeds", false, "go on without lines of the input file that are no URLs")
 	f.StringVar(&j.Name, "name", "", "the crawl's name (default: the first seed's host)")
-	f.StringVarP(&o.out, "out", "o", "", "the crawl's folder (default: crawls/NAME)")
+	f.StringVarP(&o.out, "out", "o", "", "the crawl's folder (default: crawls/NAME); - keeps nothing, and "+
+		"writes pages to standard output, as JSON Lines")
 	f.BoolVar(&j.Fresh, "fresh", false, "begin again: the crawl that is in the folder is set aside, into one in it")
 	f.StringVar(&o.config, "config", "", "read settings from a YAML `FILE`; its keys are these flags' names, flags win")
 	f.StringVarP(&o.depth, "depth", "d", noLimit, "follow links this many `HOPS` from a seed; 0 is the seeds only")
@@ -188,6 +192,9 @@ func (o *options) bindOutput(f *pflag.FlagSet) {
 	f.StringVar(&o.fields, job.FieldsKey, "", "make records of pages by the rules in this YAML `FILE`, and write them to "+
 		"fields.jsonl (see docs/fields.md, kumo check fields)")
 	o.filtering.bind(f)
+	f.StringArrayVar(&o.sinks, "sink", nil, "send records to this server, too, while the crawl runs: a `URL` as of kumo export "+
+		"--to (repeatable; see docs/sinks.md)")
+	durationVar(f, &o.sinkWait, "sink-wait", time.Minute, "when the crawl is done, wait this long for a sink that takes nothing")
 	j.WARCSize = 1e9
 	f.Var(size{&j.WARCSize}, "warc-size", "begin a new WARC file at this size")
 	f.BoolVar(&j.Moved, "moved", false, "finished WARC files that are no longer in the folder were moved away on purpose")

@@ -31,6 +31,7 @@ const (
 	exitLimit       = 4
 	exitDiskFull    = 5
 	exitUnreached   = 6
+	exitBehind      = 7
 	exitInterrupted = 130
 )
 
@@ -49,6 +50,7 @@ Exit codes:
   5    the disk is full; the rest waits for the same command, with room made
   6    hosts were given up in numbers (more than a tenth of those that had answered, or more than half of all), or the crawl was cut
        off from the web for longer than --outage-wait; the rest waits for the same command
+  7    the crawl is done, and a sink (--sink) has not all of it; the same command sends the rest, as does kumo export --to
   130  interrupted; the rest waits for the same command again
 
 Each flag of each command can be set in the environment, too: --max-rate as KUMO_MAX_RATE, one that is repeated with a value a line.
@@ -183,6 +185,8 @@ func exitCode(err error) int {
 		return exitNothing
 	case errors.Is(err, errGaveUp), errors.Is(err, crawl.ErrCutOff):
 		return exitUnreached
+	case isBehind(err):
+		return exitBehind
 	}
 	return exitFailed
 }

@@ -14,6 +14,7 @@ import (
 	"kumo/internal/job"
 	"kumo/internal/seeds"
 	"kumo/internal/settings"
+	"kumo/internal/wire/sinks"
 )
 
 // The keys of a configuration file that are no flags: seeds, and what files more of them came from, which only says so.
@@ -25,7 +26,7 @@ const (
 var (
 	// passing flags say how this run goes and are not kept with the crawl.
 	passing = []string{"input-file", "skip-bad-seeds", "out", "fresh", "config", "metrics", "ui", "ui-cert", "ui-key", "profile", "dry-run",
-		"verbose", "quiet", "log-json", "help", "due"}
+		"verbose", "quiet", "log-json", "help", "due", "sink", "sink-wait"}
 	// flagsOnly are those that a file would set again and again.
 	flagsOnly = []string{"config", "fresh", "dry-run", "due"}
 	// lasting settings decide what the crawl has already left out or written; they cannot change, or only so that more
@@ -129,6 +130,10 @@ func setFlag(f *pflag.FlagSet, s settings.Setting) error {
 // findFolder sets the crawl's name and folder.
 func (o *options) findFolder() error {
 	dir := o.out
+	if dir == sinks.Stdout && o.pipes {
+		_, err := o.job.Fix()
+		return err
+	}
 	if err := checkFolder("--out", dir); err != nil {
 		return err
 	}
@@ -162,7 +167,7 @@ func checkFolder(flag, dir string) error {
 // goOn takes the settings of the crawl in the folder over, where the user has not given others, and refuses those that
 // cannot change.
 func (o *options) goOn(f *pflag.FlagSet) error {
-	if o.job.Fresh {
+	if o.job.Fresh || o.job.Dir == "" {
 		return nil
 	}
 	saved, err := folder.ReadSettings(o.job.Dir)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,8 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"kumo/internal/sink"
 	"kumo/internal/sink/stdout"
@@ -61,4 +64,58 @@ func (o *exportOptions) send(ctx context.Context, crawl string, out io.Writer) e
 		time.Since(begin).Seconds())
 	printLeftOut(out, r.Report)
 	return nil
+}
+
+var errDiffers = errors.New("the sink has not what the crawl has")
+
+// compare is kumo verify --sink.
+func (o *verifyOptions) compare(cmd *cobra.Command, crawl string) error {
+	out := cmd.OutOrStdout()
+	x := sinks.Export{Crawl: crawl, Sink: o.sink, Temp: o.cfg.Temp}
+	clear := func() {}
+	if draws(os.Stderr) && !o.quiet {
+		x.Progress, clear = exportProgress(os.Stderr)
+	}
+	type difference struct {
+		What sinks.Difference `json:"what"`
+		URL  string           `json:"url"`
+	}
+	first, said := []difference{}, map[sinks.Difference]int{}
+	c, err := sinks.Compare(cmd.Context(), x, func(what sinks.Difference, url string) {
+		if said[what]++; said[what] > faultsSaid && !o.all {
+			return
+		}
+		if o.json {
+			first = append(first, difference{what, url})
+			return
+		}
+		clear()
+		fmt.Fprintf(out, "%s: %s\n", what, url)
+		if said[what] == faultsSaid && !o.all {
+			fmt.Fprintf(out, "more that are %s are counted only: --all says them\n", what)
+		}
+	})
+	clear()
+	if err != nil {
+		return err
+	}
+	if o.json {
+		enc := json.NewEncoder(out)
+		enc.SetIndent("", "  ")
+		enc.SetEscapeHTML(false)
+		err = enc.Encode(struct {
+			Folder string `json:"folder"`
+			To     string `json:"to"`
+			OK     bool   `json:"ok"`
+			*sinks.Comparison
+			First []difference `json:"first"` // of each kind, or all
+		}{crawl, sink.Redact(o.sink), c.Same(), c, first})
+	} else {
+		fmt.Fprintf(out, "%s in the crawl, %d in %s: %d missing, %d older, %d extra\n", stats.Count(c.Crawl, "records"), c.Sink,
+			sink.Redact(o.sink), c.Missing, c.Older, c.Extra)
+	}
+	if err == nil && !c.Same() {
+		err = errDiffers
+	}
+	return err
 }

@@ -40,27 +40,38 @@ are read once, from beginning to end; what does not fit into memory is sorted in
 of the size of pages.jsonl and crawl.log. Nothing in the crawl's folder changes. The crawl must not be running;
 if it is started meanwhile, it waits.
 
+With --sink it is not the files that are checked, but what a server has that the crawl's records were sent to (kumo export --to,
+kumo crawl --sink): which are missing there, which are of an earlier visit, and which the crawl has not.
+
 Exit codes: 0 nothing is wrong, 1 something is, or the folder could not be read, 2 wrong usage.`
 
 type verifyOptions struct {
 	all, json, quiet bool
+	sink             string
 	cfg              verify.Config
 }
 
 func verifyCommand() *cobra.Command {
 	o := &verifyOptions{}
 	cmd := &cobra.Command{Use: "verify [DIR]", Short: "Check all files of a crawl against each other", Long: verifyLong,
-		Example: "  kumo verify crawls/example.com\n  kumo verify --json --all crawls/example.com | jq .faults",
+		Example: "  kumo verify crawls/example.com\n  kumo verify --json --all crawls/example.com | jq .faults\n" +
+			"  kumo verify --sink opensearch://localhost:9200/pages crawls/example.com",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usagef("one crawl at a time: name one folder, not %d", len(args))
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, append(args, ".")[0]) }}
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.sink != "" {
+				return o.compare(cmd, append(args, ".")[0])
+			}
+			return o.run(cmd, append(args, ".")[0])
+		}}
 	f := cmd.Flags()
 	f.BoolVar(&o.all, "all", false, fmt.Sprintf("say every fault (default: %d of each check)", faultsSaid))
 	f.BoolVar(&o.json, "json", false, "answer with one JSON object")
+	f.StringVar(&o.sink, "sink", "", "compare the records with those of the server at this `URL`, and check no files")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "do not say how far it is")
 	f.BoolVar(&o.cfg.Moved, "moved", false, "WARC files that are not here were moved on purpose: verify the rest")
 	f.StringVar(&o.cfg.Temp, "temp", "", "sort in this `FOLDER` (default: the system's for temporary files)")

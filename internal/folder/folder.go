@@ -250,7 +250,7 @@ func (f *Folder) removeAll(names []string) error {
 func (f *Folder) stateFiles() []string {
 	all := []string{filepath.Join("state", "deferred"), filepath.Join("state", "roots"),
 		filepath.Join("state", settings.Name), statefile.RobotsAnswersName}
-	for _, room := range []string{"frontier", "seen", "digests", "robots", "rank", "journal"} {
+	for _, room := range []string{"frontier", "seen", "digests", "robots", "rank", "sinks", "journal"} {
 		dir := filepath.Join("state", room)
 		names, _ := f.Disk.List(f.Path(dir)) // where it is no folder, it goes as a file
 		for _, name := range names {

@@ -169,6 +169,12 @@ func (l *Live) render(s Status, r Rates) string {
 		}
 		row("  filter %s: %s%s", f.Filter, f.Line(), again)
 	}
+	for _, sink := range s.Sinks {
+		row("  sink   %d records sent to %s, %d waiting", sink.Sent, sink.Name, sink.Waiting)
+		if sink.Why != "" {
+			row("         IT TAKES NONE NOW: %s", sink.Why)
+		}
+	}
 	if s.Forecast.Words != "" {
 		row("  ends   %s", s.Forecast.Words)
 	}

@@ -25,6 +25,14 @@ type Status struct {
 	Forecast forecast.Forecast
 	Stall    stall.Alarm
 	Filters  []stats.FilterCounts
+	Sinks    []Sink
+}
+
+// A Sink is how far a server is that is sent the crawl's records.
+type Sink struct {
+	Name          string
+	Sent, Waiting int64
+	Why           string // it takes none now; "" if it does
 }
 
 // Seeds say how far a file of seeds was taken in, and how many it has.
@@ -136,6 +144,12 @@ func Log(ctx context.Context, log *slog.Logger, limits Limits, status func() Sta
 		}
 		if s.Stall.Kind != stall.None {
 			attrs = append(attrs, "stalled_for", s.Stall.For.Round(time.Second).String(), "stalled_by", string(s.Stall.Kind))
+		}
+		for _, sink := range s.Sinks {
+			attrs = append(attrs, "sink", sink.Name, "records_sent", sink.Sent, "records_waiting", sink.Waiting)
+			if sink.Why != "" {
+				attrs = append(attrs, "sink_takes_none", sink.Why)
+			}
 		}
 		if r.HasLeft {
 			attrs = append(attrs, "left", r.Left.Round(time.Second).String())

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"kumo/internal/export"
+	"kumo/internal/export/captures"
 	"kumo/internal/export/row"
 	"kumo/internal/extsort"
 	"kumo/internal/parse"
@@ -34,8 +35,8 @@ type Config struct {
 	After string // URLs up to it are there already; "" for none
 	// Reached is told up to which URL all are there, and how many were put; nil: nobody is.
 	Reached func(url string, put int64) error
-	// Saw is told of each record instead, which has no more than what is known without its page: nothing is put.
-	Saw func(r *sink.Record) error
+	// Saw is told of each capture of which there would be a record, instead: nothing is read, and nothing put.
+	Saw func(c *captures.Capture) error
 }
 
 // An Exporter puts records.
@@ -82,8 +83,7 @@ func (e *Exporter) Prepare() export.Prepare {
 			return nil, nil
 		}
 		if e.cfg.Saw != nil {
-			r := row.Of(p.Capture)
-			return &prepared{rec: record(&r)}, nil
+			return &prepared{}, nil
 		}
 		r, err := reader.Read(p)
 		if err != nil {
@@ -120,8 +120,7 @@ func (e *Exporter) Write(ctx context.Context, p *export.Page) error {
 	rec := &made.rec
 	e.report.Add(p, parse.IsHTML(p.Type), rec.Truncated != "", nil)
 	if e.cfg.Saw != nil {
-		rec.Fit()
-		return e.cfg.Saw(rec)
+		return e.cfg.Saw(p.Capture)
 	}
 	var err error
 	if rec.Fields, err = e.fields.of(rec); err != nil {

@@ -265,7 +265,7 @@ func (e *sinkError) Unwrap() error { return e.err }
 // step sends a batch, if there is something to send.
 func (f *Follower) step(ctx context.Context, upTo lengths, over bool) (more bool, err error) {
 	if f.at.Lengths[pages] >= upTo[pages] {
-		f.forget()
+		f.forget(upTo)
 		if over && f.sink != nil {
 			if err := f.sink.Flush(ctx); err != nil {
 				return false, &sinkError{err}

@@ -1,6 +1,7 @@
 package follow
 
 import (
+	"encoding/base32"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -243,9 +244,11 @@ func (r *reader) unread() {
 	}
 }
 
-// forget lets go of lines that belong to no page: all pages were read.
-func (r *reader) forget() {
+// forget lets go of lines that belong to no page: all pages up to these lengths were read. Texts of pages that were sent
+// before are such lines, where a crawl was told only later to have texts.
+func (r *reader) forget(upTo lengths) {
 	for i := range r.ahead {
+		r.ahead[i].read = max(r.ahead[i].read, upTo[i])
 		clear(r.ahead[i].lines)
 		r.ahead[i].count = 0
 	}
@@ -280,3 +283,6 @@ func (r *reader) tail(at int64) (string, error) {
 	data, err := io.ReadAll(src)
 	return hex.EncodeToString(data), err
 }
+
+// digest is as pages.jsonl has it.
+func digest(sum page.Digest) string { return "sha1:" + base32.StdEncoding.EncodeToString(sum[:]) }

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"kumo/internal/job"
+	"kumo/internal/progress"
+	"kumo/internal/sink/follow"
+	"kumo/internal/sink/stdout"
+	"kumo/internal/stats"
+	"kumo/internal/wire/sinks"
+)
+
+// A following is the sinks that are sent a crawl's records while it runs.
+type following struct {
+	all    []*follow.Follower
+	dir    string
+	group  errgroup.Group
+	cancel context.CancelFunc
+}
+
+// follow prepares the sinks of --sink, before the crawl is opened.
+func (o *options) follow(ctx context.Context, show *show) (*following, error) {
+	f := &following{dir: o.job.Dir, cancel: func() {}}
+	if len(o.sinks) > 0 && o.job.Dir == "" {
+		return nil, usagef("--sink does not go with -o -: what is sent is read from a crawl's folder")
+	}
+	if len(o.sinks) > 0 && !o.job.Writes(job.JSONL) {
+		return nil, usagef("--sink needs pages.jsonl, which --format has to name: jsonl")
+	}
+	for n, at := range o.sinks {
+		if slices.Contains(o.sinks[:n], at) {
+			continue
+		}
+		one, err := sinks.Follow(ctx, o.job.Dir, at, o.sinkWait, func(err error) {
+			show.log.Warn("a sink takes no records: they wait in the crawl's folder, and it is tried again and again", "why", err.Error())
+		}, func() { show.log.Warn("the sink takes records again") })
+		if err != nil {
+			return nil, err
+		}
+		f.all = append(f.all, one)
+		o.job.Stores = append(o.job.Stores, one)
+	}
+	return f, nil
+}
+
+// start has records sent.
+func (f *following) start(ctx context.Context) {
+	ctx, f.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	for _, one := range f.all {
+		f.group.Go(func() error { return one.Run(ctx) })
+	}
+}
+
+// lastWords is how long a sink has to take the rest of a crawl that a person has ended.
+const lastWords = 5 * time.Second
+
+// finish waits until the sinks have all, or take nothing any more; of a crawl that a person ends, not for long.
+func (f *following) finish(ctx context.Context) error {
+	for _, one := range f.all {
+		one.End()
+	}
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(lastWords, f.cancel) })
+	defer stop()
+	err := f.group.Wait()
+	f.cancel()
+	return follow.Advise(err, f.dir)
+}
+
+// status is how far each sink is.
+func (f *following) status() (all []progress.Sink) {
+	for _, one := range f.all {
+		s := one.Status()
+		all = append(all, progress.Sink{Name: s.Name, Sent: s.Sent, Waiting: s.Waiting, Why: s.Why})
+	}
+	return all
+}
+
+// print says what became of the sinks, as rows of a report.
+func (f *following) print(w io.Writer) {
+	for _, s := range f.status() {
+		text := fmt.Sprintf("%s sent to %s", stats.Count(s.Sent, "records"), s.Name)
+		if s.Waiting > 0 {
+			text += fmt.Sprintf(", %d wait", s.Waiting)
+		}
+		fmt.Fprintf(w, "  %-9s %s\n", "sink", text)
+	}
+}
+
+// isBehind reports whether a crawl has ended and a sink has not all of it.
+func isBehind(err error) bool {
+	_, is := errors.AsType[*follow.ErrBehind](err)
+	return is
+}
+
+// pipe is kumo crawl -o -: pages go to standard output, all that is for people elsewhere, and nothing is kept.
+func (o *options) pipe(ctx context.Context) error {
+	signal.Ignore(syscall.SIGPIPE) // to be told by the write
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	o.job.Stores = append(o.job.Stores, follow.NewPipe(stdout.Open(os.Stdout), end))
+	err := o.crawl(ctx, os.Stderr)
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, stdout.ErrClosed):
+		return nil // who reads has enough
+	case cause != nil && !errors.Is(cause, context.Canceled):
+		return cause
+	}
+	return err
+}
