@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"os"
-	"runtime"
 	"strings"
 	"time"
 
@@ -31,7 +30,7 @@ var filterFlags = []string{"filter", "filter-procs", "filter-timeout", "filter-m
 func (c *filtering) bind(f *pflag.FlagSet) {
 	f.StringArrayVar(&c.commands, "filter", nil, "ask this program (`COMMAND`), or this FILE.star, about links, requests or pages: what "+
 		"to leave out, to change, to add (repeatable; see docs/filters.md, kumo check filter)")
-	f.IntVar(&c.procs, "filter-procs", runtime.NumCPU(), "run `N` processes of each filter")
+	f.IntVar(&c.procs, "filter-procs", 0, "run `N` processes of each filter (0: as many as there are processors)")
 	durationVar(f, &c.timeout, "filter-timeout", filter.DefaultTimeout, "begin a filter again that does not answer for this time")
 	c.memory = filter.DefaultMemory
 	f.Var(size{&c.memory}, "filter-memory", "bound the address space of a filter's process, on Linux (0: no bound)")
@@ -43,8 +42,8 @@ func (c *filtering) bind(f *pflag.FlagSet) {
 // check says what is wrong with the flags, and runs nothing.
 func (c *filtering) check() error {
 	switch {
-	case c.procs < 1:
-		return usagef("--filter-procs is %d: at least one process is needed", c.procs)
+	case c.procs < 0:
+		return usagef("--filter-procs is %d: a number of processes is wanted", c.procs)
 	case c.timeout <= 0:
 		return usagef("--filter-timeout must be longer than nothing")
 	}
