@@ -19,7 +19,7 @@ import (
 
 const filterLong = `What does a program answer that kumo crawl --filter would ask?
 
-COMMAND is started once, and asked one question after the other: of a URL about a link to it and about the request for it, as
+COMMAND, which may also be a file in Starlark (FILE.star), is started once, and asked one question after the other: of a URL about a link to it and about the request for it, as
 far as the program wants to be asked. Where it wants to be asked about pages, the URL is fetched. Of a FILE with a page it is asked
 about the page, as if it lay at --base, and about its links.
 

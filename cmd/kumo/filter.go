@@ -3,13 +3,14 @@ package main
 import (
 	"context"
 	"os"
-	"runtime"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"kumo/internal/filter"
 	"kumo/internal/filter/ask"
+	"kumo/internal/filter/star"
 	"kumo/internal/job"
 	"kumo/internal/stats"
 )
@@ -27,9 +28,9 @@ type filtering struct {
 var filterFlags = []string{"filter", "filter-procs", "filter-timeout", "filter-memory", "filter-default"}
 
 func (c *filtering) bind(f *pflag.FlagSet) {
-	f.StringArrayVar(&c.commands, "filter", nil, "ask this program (`COMMAND`) about links, requests or pages: what to leave out, "+
-		"to change, to add (repeatable; see docs/filters.md, kumo check filter)")
-	f.IntVar(&c.procs, "filter-procs", runtime.NumCPU(), "run `N` processes of each filter")
+	f.StringArrayVar(&c.commands, "filter", nil, "ask this program (`COMMAND`), or this FILE.star, about links, requests or pages: what "+
+		"to leave out, to change, to add (repeatable; see docs/filters.md, kumo check filter)")
+	f.IntVar(&c.procs, "filter-procs", 0, "run `N` processes of each filter (0: as many as there are processors)")
 	durationVar(f, &c.timeout, "filter-timeout", filter.DefaultTimeout, "begin a filter again that does not answer for this time")
 	c.memory = filter.DefaultMemory
 	f.Var(size{&c.memory}, "filter-memory", "bound the address space of a filter's process, on Linux (0: no bound)")
@@ -41,8 +42,8 @@ func (c *filtering) bind(f *pflag.FlagSet) {
 // check says what is wrong with the flags, and runs nothing.
 func (c *filtering) check() error {
 	switch {
-	case c.procs < 1:
-		return usagef("--filter-procs is %d: at least one process is needed", c.procs)
+	case c.procs < 0:
+		return usagef("--filter-procs is %d: a number of processes is wanted", c.procs)
 	case c.timeout <= 0:
 		return usagef("--filter-timeout must be longer than nothing")
 	}
@@ -50,15 +51,37 @@ func (c *filtering) check() error {
 		if command == "" { // which takes back what the crawl had
 			continue
 		}
-		if err := filter.CheckCommand(command); err != nil {
+		look := filter.CheckCommand
+		if isScript(command) {
+			look = star.Check
+		}
+		if err := look(command); err != nil {
 			return usagef("--%w", err)
 		}
 	}
 	return nil
 }
 
-// filters are the programs that a crawl asks.
-type filters []*filter.Pool
+// filters are the programs, and scripts, that a crawl asks.
+type filters []asked
+
+type asked interface {
+	ask.Filter
+	GoOn(was stats.FilterCounts)
+	Counts() stats.FilterCounts
+	Close()
+}
+
+// isScript reports whether a command is a file in Starlark, which runs in this process.
+func isScript(command string) bool { return strings.HasSuffix(command, ".star") }
+
+// openFilter begins a filter.
+func openFilter(ctx context.Context, cfg filter.Config) (asked, error) {
+	if isScript(cfg.Command) {
+		return star.Open(ctx, cfg)
+	}
+	return filter.Open(ctx, cfg)
+}
 
 // open starts the programs, before anything is fetched.
 func (c *filtering) open(ctx context.Context, crawl string, log func(string)) (all filters, err error) {
@@ -66,7 +89,7 @@ func (c *filtering) open(ctx context.Context, crawl string, log func(string)) (a
 		if command == "" {
 			continue
 		}
-		p, err := filter.Open(ctx, filter.Config{Command: command, Crawl: crawl, Procs: c.procs, Timeout: c.timeout,
+		p, err := openFilter(ctx, filter.Config{Command: command, Crawl: crawl, Procs: c.procs, Timeout: c.timeout,
 			Memory: c.memory, Default: filter.Default(c.whenMute), Env: filter.Environ(os.Environ()), Log: log, Check: ask.Check})
 		if err != nil {
 			all.close()

@@ -125,10 +125,7 @@ func (c *child) kill() {
 	}
 }
 
-const (
-	maxHeard = 500 // bytes of a line of standard error
-	kept     = 3   // last lines that say why a process ended
-)
+const kept = 3 // last lines that say why a process ended
 
 // listen reads standard error. Of a line that is too long the rest is dropped.
 func (c *child) listen() {
@@ -136,7 +133,7 @@ func (c *child) listen() {
 	rest := false
 	for {
 		part, err := r.ReadSlice('\n')
-		if line := strings.TrimRight(Plain(strings.TrimRight(string(part), "\r\n"), maxHeard), " "); line != "" && !rest {
+		if line := strings.TrimRight(Plain(strings.TrimRight(string(part), "\r\n"), MaxHeard), " "); line != "" && !rest {
 			c.mu.Lock()
 			c.said = append(c.said[max(0, len(c.said)-kept+1):], line)
 			c.mu.Unlock()

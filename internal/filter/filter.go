@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"kumo/internal/advice"
-	"kumo/internal/stats"
 )
 
 // A Config is how a program is asked.
@@ -70,8 +69,8 @@ const (
 
 // A Pool asks a program.
 type Pool struct {
+	*Account
 	cfg    Config
-	name   string
 	choice Choice
 	ctx    context.Context
 	end    context.CancelFunc
@@ -81,8 +80,6 @@ type Pool struct {
 	fresh  queue // of calls
 	again  queue // that one process has not answered
 	room   chan struct{}
-	says   *limiter
-	tally
 }
 
 // A call is a question on its way. Its answer, or error, is there when its group is done.
@@ -99,18 +96,13 @@ type call struct {
 // Open starts the processes. A program that cannot be started, or that does not say what it wants, is wrong usage. When
 // ctx ends, what is under way has a second; then Ask returns an error that is context.Canceled.
 func Open(ctx context.Context, cfg Config) (*Pool, error) {
-	p := &Pool{cfg: cfg, name: Plain(cfg.Command, maxName), fresh: newQueue(), again: newQueue()}
+	p := &Pool{Account: NewAccount(&cfg), cfg: cfg, fresh: newQueue(), again: newQueue()}
 	if p.cfg.Procs <= 0 {
 		p.cfg.Procs = runtime.GOMAXPROCS(0)
 	}
 	if p.cfg.Timeout <= 0 {
 		p.cfg.Timeout = DefaultTimeout
 	}
-	if p.cfg.Default == "" {
-		p.cfg.Default = Stop
-	}
-	p.says = newLimiter(p.cfg.Log)
-	p.tally.counts = stats.FilterCounts{Filter: p.name, Points: map[string]*stats.FilterPoint{}}
 	if p.cfg.start == nil {
 		words, err := Words(cfg.Command)
 		if err != nil {
@@ -119,7 +111,7 @@ func Open(ctx context.Context, cfg Config) (*Pool, error) {
 		if words, err = find(words); err != nil {
 			return nil, advice.Usage("filter %s: %w", p.name, err)
 		}
-		p.cfg.start = func() (*process, error) { return begin(words, &p.cfg, p.hear) }
+		p.cfg.start = func() (*process, error) { return begin(words, &p.cfg, p.Say) }
 	}
 	p.room, p.closed = make(chan struct{}, p.cfg.Procs*maxAhead), make(chan struct{})
 	p.ctx, p.end = context.WithCancel(context.WithoutCancel(ctx))
@@ -137,11 +129,6 @@ func Open(ctx context.Context, cfg Config) (*Pool, error) {
 	return p, nil
 }
 
-const maxName = 100 // bytes of a command, where it is a name
-
-// Name is the program's, as reasons and reports have it.
-func (p *Pool) Name() string { return p.name }
-
 // Choice is what the program wants to be asked.
 func (p *Pool) Choice() *Choice { return &p.choice }
 
@@ -150,7 +137,7 @@ func (p *Pool) Close() {
 	p.end()
 	close(p.closed)
 	p.parts.Wait()
-	p.says.close()
+	p.Settle()
 }
 
 var errEnds = fmt.Errorf("filters are not asked any more: %w", context.Canceled)
@@ -222,7 +209,7 @@ func (p *Pool) Ask(questions []Question) ([]Answer, error) {
 func (p *Pool) answer(c *call, a Answer, err error) {
 	c.answer, c.err = a, err
 	if err == nil {
-		p.tally.asked(c.question.Point, &a)
+		p.Answered(c.question.Point, &a)
 	}
 	<-p.room
 	c.group.Done()
@@ -237,40 +224,10 @@ func (p *Pool) fail(calls []*call, why error) {
 			p.again.put(c)
 			continue
 		}
-		what := fmt.Sprintf("%s %s", c.question.Point, Plain(c.question.URL, MaxReason))
-		if p.cfg.Default == Stop {
-			p.tally.defaulted(c.question.Point)
-			p.answer(c, Answer{}, advice.With(&UnansweredError{p.name, what, why},
-				"nothing is lost, and the same command goes on, once the program answers (see kumo check filter); or let "+
-					"--filter-default keep or drop what it does not answer for"))
-			continue
-		}
-		p.says.say(fmt.Sprintf("%v (%s)", &UnansweredError{p.name, what, why},
-			map[Default]string{Keep: "kept", Drop: "dropped"}[p.cfg.Default]))
-		p.tally.defaulted(c.question.Point)
-		a := Answer{}
-		if p.cfg.Default == Drop {
-			a.Drop = Plain("no answer: "+why.Error(), MaxReason)
-		}
-		p.answer(c, a, nil)
+		a, err := p.Unanswered(c.question, ", asked twice", why)
+		p.answer(c, a, err)
 	}
 }
-
-// An UnansweredError is a question that no process has answered.
-type UnansweredError struct {
-	filter, what string
-	Why          error
-}
-
-func (e *UnansweredError) Error() string {
-	return fmt.Sprintf("filter %s has not answered for %s, asked twice: %v", e.filter, e.what, e.Why)
-}
-
-// Unwrap returns the reason.
-func (e *UnansweredError) Unwrap() error { return e.Why }
-
-// hear takes a line that a process has written to standard error.
-func (p *Pool) hear(line string) { p.says.say("filter " + p.name + " says: " + line) }
 
 // run keeps one process running until the pool is closed.
 func (p *Pool) run(first *process) {
@@ -293,7 +250,7 @@ func (p *Pool) run(first *process) {
 				return
 			}
 			if err != nil {
-				p.trouble(err)
+				p.restart(err)
 				if p.alive.Load() == 0 {
 					p.fail(p.waiting(), err)
 				}
@@ -311,7 +268,7 @@ func (p *Pool) run(first *process) {
 			}
 			return
 		}
-		p.trouble(err)
+		p.restart(err)
 		p.fail(left, err)
 		if answered >= goodRun {
 			pause = 0
@@ -330,10 +287,10 @@ func (p *Pool) sleep(last time.Duration) time.Duration {
 	return next
 }
 
-// trouble counts, and says, why a process is no more.
-func (p *Pool) trouble(err error) {
-	p.tally.trouble(err)
-	p.says.say(fmt.Sprintf("filter %s is started again: %v", p.name, err))
+// restart counts, and says, why a process is no more.
+func (p *Pool) restart(err error) {
+	p.Trouble(err)
+	p.say(fmt.Sprintf("is started again: %v", err))
 }
 
 // begin starts a process and reads its first line.
@@ -372,7 +329,7 @@ func (c *Choice) equal(d *Choice) bool {
 			return false
 		}
 	}
-	for _, w := range wants {
+	for _, w := range Wants {
 		if c.Wants(w) != d.Wants(w) {
 			return false
 		}

@@ -61,7 +61,7 @@ func (p *process) longLine() ([]byte, error) {
 	long := bytes.Clone(line)
 	for errors.Is(err, bufio.ErrBufferFull) {
 		if len(long) > MaxLine {
-			return nil, fmt.Errorf("%w: a line has more than %d bytes: %s", errNonsense, MaxLine, shown(long))
+			return nil, fmt.Errorf("%w: a line has more than %d bytes: %s", ErrNonsense, MaxLine, shown(long))
 		}
 		line, err = p.out.ReadSlice('\n')
 		long = append(long, line...)

@@ -31,13 +31,15 @@ const (
 	WantText   = "text"   // its main text, where the crawl looks for that
 )
 
-var wants = []string{WantHeader, WantHTML, WantText}
+// Wants are all of them.
+var Wants = []string{WantHeader, WantHTML, WantText}
 
 // Bounds of what is read of a program.
 const (
 	MaxLine   = 1 << 20  // bytes of an answer
 	MaxReason = 300      // bytes of a reason
 	MaxFields = 64 << 10 // bytes of a record's fields
+	MaxHeard  = 500      // bytes of a line that is for the log
 	maxRank   = 1 << 20  // and no less than its inverse
 	maxShown  = 200      // bytes of what is shown of a line that is none
 )
@@ -123,8 +125,8 @@ func parseChoice(line []byte) (c Choice, err error) {
 		}
 	}
 	for _, w := range c.Want {
-		if !slices.Contains(wants, w) {
-			return c, fmt.Errorf("of records there is no %s: there are %s", shown([]byte(w)), strings.Join(wants, ", "))
+		if !slices.Contains(Wants, w) {
+			return c, fmt.Errorf("of records there is no %s: there are %s", shown([]byte(w)), strings.Join(Wants, ", "))
 		}
 	}
 	if len(c.Points) == 0 {
@@ -155,19 +157,40 @@ func parseReply(line []byte) (id uint64, a Answer, err error) {
 	if r.ID == nil {
 		return 0, a, fmt.Errorf("an answer has no id: %s", shown(line))
 	}
+	a, err = r.answer()
+	return *r.ID, a, err
+}
+
+// answer is what a line says.
+func (r *reply) answer() (a Answer, err error) {
 	a = Answer{URL: r.URL, Header: r.Header}
 	if a.Drop, err = reason(r.Drop); err != nil {
-		return *r.ID, a, err
+		return a, err
 	}
 	if r.Rank != nil {
 		if a.Rank = *r.Rank; !(a.Rank >= 1.0/maxRank && a.Rank <= maxRank) {
-			return *r.ID, a, fmt.Errorf("rank is %v: it is a factor, above 0", a.Rank)
+			return a, fmt.Errorf("rank is %v: it is a factor, above 0", a.Rank)
 		}
 	}
 	if len(r.Fields) > 0 && !bytes.Equal(r.Fields, []byte("null")) {
 		a.Fields, err = object(r.Fields)
 	}
-	return *r.ID, a, err
+	return a, err
+}
+
+// ParseAnswer reads an answer without an id, to a question at a point.
+func ParseAnswer(point string, line []byte) (a Answer, err error) {
+	var r reply
+	if err := unmarshal(line, &r); err != nil {
+		return a, fmt.Errorf("%w: %s", err, shown(line))
+	}
+	if r.ID != nil {
+		return a, errors.New("there is no id here")
+	}
+	if a, err = r.answer(); err == nil {
+		err = a.fits(point)
+	}
+	return a, err
 }
 
 // plainYes reads an answer that has nothing but its id, as most are, without more ado.

@@ -169,9 +169,10 @@ func (s *serving) expire() {
 
 // What has become of a process.
 var (
-	errLate     = errors.New("no answer")
-	errNonsense = errors.New("not an answer")
-	errEnded    = errors.New("it ended")
+	errLate  = errors.New("no answer")
+	errEnded = errors.New("it ended")
+
+	ErrNonsense = errors.New("not an answer")
 )
 
 func (s *serving) fail(why error) {
@@ -194,7 +195,7 @@ func (s *serving) read() {
 		line, err := s.proc.line()
 		if err == nil {
 			err = s.hear(line)
-		} else if !errors.Is(err, errNonsense) {
+		} else if !errors.Is(err, ErrNonsense) {
 			err = fmt.Errorf("%w: %s", errEnded, s.proc.stop(patience))
 		}
 		if err != nil {
@@ -208,20 +209,20 @@ func (s *serving) read() {
 func (s *serving) hear(line []byte) error {
 	id, a, err := parseReply(line)
 	if err != nil {
-		return fmt.Errorf("%w: %w", errNonsense, err)
+		return fmt.Errorf("%w: %w", ErrNonsense, err)
 	}
 	s.mu.Lock()
 	c, now := s.at[id], time.Now()
 	s.mu.Unlock()
 	if c == nil {
-		return fmt.Errorf("%w: nothing with the id %d was asked, or it was answered: %s", errNonsense, id, shown(line))
+		return fmt.Errorf("%w: nothing with the id %d was asked, or it was answered: %s", ErrNonsense, id, shown(line))
 	}
 	err = a.fits(c.question.Point)
 	if err == nil && s.pool.cfg.Check != nil {
 		err = s.pool.cfg.Check(c.question.Point, &a)
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %w: %s", errNonsense, err, shown(line))
+		return fmt.Errorf("%w: %w: %s", ErrNonsense, err, shown(line))
 	}
 	s.mu.Lock()
 	delete(s.at, id)

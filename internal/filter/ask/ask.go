@@ -1,5 +1,5 @@
-// Package ask puts an engine's questions to filters: it makes hooks of pools of programs. Of several, each is asked in
-// turn about what those before it have let pass.
+// Package ask puts an engine's questions to filters: it makes hooks of pools of programs, or of scripts. Of several, each
+// is asked in turn about what those before it have let pass.
 package ask
 
 import (
@@ -11,11 +11,24 @@ import (
 	"kumo/internal/crawl"
 	"kumo/internal/fetch"
 	"kumo/internal/filter"
+	"kumo/internal/filter/star"
 	"kumo/internal/item"
 	"kumo/internal/page"
 	"kumo/internal/parse"
 	"kumo/internal/rank"
 	"kumo/internal/weburl"
+)
+
+// A Filter answers questions, of many at once. The error is one after which the crawl is to end.
+type Filter interface {
+	Name() string
+	Choice() *filter.Choice
+	Ask(questions []filter.Question) ([]filter.Answer, error)
+}
+
+var (
+	_ Filter = (*filter.Pool)(nil)
+	_ Filter = (*star.Script)(nil)
 )
 
 // MaxHTML is how many bytes of a page a program is shown.
@@ -31,25 +44,25 @@ func Check(point string, a *filter.Answer) error {
 	return nil
 }
 
-// Hooks are those that ask pools: where none wants to be asked there is none.
-func Hooks(pools []*filter.Pool) (h crawl.Hooks) {
-	if some := asked(pools, filter.Link); len(some) > 0 {
+// Hooks are those that ask filters: where none wants to be asked there is none.
+func Hooks[F Filter](filters []F) (h crawl.Hooks) {
+	if some := asked(filters, filter.Link); len(some) > 0 {
 		h.Link = func(from *item.Item, links []page.Link, edits []crawl.LinkEdit) error {
 			return askLinks(some, from, links, edits)
 		}
 	}
-	if some := asked(pools, filter.Request); len(some) > 0 {
+	if some := asked(filters, filter.Request); len(some) > 0 {
 		h.Request = func(it *item.Item, req *fetch.Request) (string, error) { return askRequest(some, it, req) }
 	}
-	if some := asked(pools, filter.Record); len(some) > 0 {
+	if some := asked(filters, filter.Record); len(some) > 0 {
 		h.Record = func(rec *page.Record) (string, error) { return askRecord(some, rec) }
 	}
 	return h
 }
 
-// asked are the pools that want to be asked at a point.
-func asked(pools []*filter.Pool, point string) (some []*filter.Pool) {
-	for _, p := range pools {
+// asked are the filters that want to be asked at a point.
+func asked[F Filter](filters []F, point string) (some []Filter) {
+	for _, p := range filters {
 		if p.Choice().Asks(point) {
 			some = append(some, p)
 		}
@@ -58,11 +71,11 @@ func asked(pools []*filter.Pool, point string) (some []*filter.Pool) {
 }
 
 // by is a reason with who has it.
-func by(p *filter.Pool, reason string) string { return "filter " + p.Name() + ": " + reason }
+func by(p Filter, reason string) string { return "filter " + p.Name() + ": " + reason }
 
-func askLinks(pools []*filter.Pool, from *item.Item, links []page.Link, edits []crawl.LinkEdit) error {
+func askLinks(filters []Filter, from *item.Item, links []page.Link, edits []crawl.LinkEdit) error {
 	questions, of := make([]filter.Question, 0, len(links)), make([]int, 0, len(links))
-	for _, p := range pools {
+	for _, p := range filters {
 		questions, of = questions[:0], of[:0]
 		for i := range links {
 			if edits[i].Veto == "" {
@@ -91,7 +104,7 @@ func LinkQuestion(from *item.Item, l *page.Link, url string) filter.Question {
 }
 
 // edit makes an answer a part of a link's edit.
-func edit(p *filter.Pool, from *item.Item, a *filter.Answer, e *crawl.LinkEdit) {
+func edit(p Filter, from *item.Item, a *filter.Answer, e *crawl.LinkEdit) {
 	if a.Drop != "" {
 		e.Veto = by(p, a.Drop)
 		return
@@ -122,9 +135,9 @@ func absolute(from, ref string) (string, error) {
 	return u.Canonical().String(), err
 }
 
-func askRequest(pools []*filter.Pool, it *item.Item, req *fetch.Request) (string, error) {
+func askRequest(filters []Filter, it *item.Item, req *fetch.Request) (string, error) {
 	q := []filter.Question{RequestQuestion(it)}
-	for _, p := range pools {
+	for _, p := range filters {
 		answers, err := p.Ask(q)
 		if err != nil {
 			return "", err
@@ -147,8 +160,8 @@ func RequestQuestion(it *item.Item) filter.Question {
 	return filter.Question{Point: filter.Request, URL: it.URL, From: it.From, Depth: int(it.Depth)}
 }
 
-func askRecord(pools []*filter.Pool, rec *page.Record) (string, error) {
-	for _, p := range pools {
+func askRecord(filters []Filter, rec *page.Record) (string, error) {
+	for _, p := range filters {
 		answers, err := p.Ask([]filter.Question{RecordQuestion(rec, p.Choice())})
 		if err != nil {
 			return "", err

@@ -28,7 +28,7 @@ type Tried struct {
 }
 
 // Try asks questions one by one. The error is not of the program.
-func Try(p *filter.Pool, questions []filter.Question, tell func(*Tried) error) error {
+func Try(p Filter, questions []filter.Question, tell func(*Tried) error) error {
 	for i := range questions {
 		q := &questions[i]
 		begun := time.Now()

@@ -1,0 +1,126 @@
+package filter
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"kumo/internal/advice"
+	"kumo/internal/stats"
+)
+
+// An Account is what is said and counted of a filter, and what it does not answer for.
+type Account struct {
+	name     string
+	standard Default
+	says     *limiter
+
+	mu     sync.Mutex // guards counts
+	counts stats.FilterCounts
+}
+
+// NewAccount is that of a filter which begins.
+func NewAccount(cfg *Config) *Account {
+	a := &Account{name: Plain(cfg.Command, maxName), standard: cfg.Default, says: newLimiter(cfg.Log)}
+	if a.standard == "" {
+		a.standard = Stop
+	}
+	a.counts = stats.FilterCounts{Filter: a.name, Points: map[string]*stats.FilterPoint{}}
+	return a
+}
+
+const maxName = 100 // bytes of a command, where it is a name
+
+// Name is the filter's, as reasons and reports have it.
+func (a *Account) Name() string { return a.name }
+
+// Say passes on what the filter says.
+func (a *Account) Say(line string) { a.say("says: " + line) }
+
+func (a *Account) say(what string) { a.says.say("filter " + a.name + " " + what) }
+
+// An UnansweredError is a question that a filter has not answered.
+type UnansweredError struct {
+	filter, point, url, asked string
+	Why                       error
+}
+
+func (e *UnansweredError) Error() string {
+	return fmt.Sprintf("filter %s has not answered for %s %s%s: %v", e.filter, e.point, e.url, e.asked, e.Why)
+}
+
+// Unwrap returns the reason.
+func (e *UnansweredError) Unwrap() error { return e.Why }
+
+// Unanswered is the answer to a question for which there is none: the default, or the error that ends the crawl. How it
+// was asked stands behind the question.
+func (a *Account) Unanswered(q *Question, asked string, why error) (Answer, error) {
+	a.mu.Lock()
+	a.point(q.Point).Unanswered++
+	a.mu.Unlock()
+	err := &UnansweredError{a.name, q.Point, Plain(q.URL, MaxReason), asked, why}
+	switch a.standard {
+	case Keep:
+		a.says.say(err.Error() + " (kept)")
+		return Answer{}, nil
+	case Drop:
+		a.says.say(err.Error() + " (dropped)")
+		return Answer{Drop: Plain("no answer: "+why.Error(), MaxReason)}, nil
+	}
+	return Answer{}, advice.With(err, "nothing is lost, and the same command goes on, once the program answers (see kumo check "+
+		"filter); or let --filter-default keep or drop what it does not answer for")
+}
+
+func (a *Account) point(name string) *stats.FilterPoint {
+	p := a.counts.Points[name]
+	if p == nil {
+		p = &stats.FilterPoint{}
+		a.counts.Points[name] = p
+	}
+	return p
+}
+
+// Answered counts an answer, the default's among them.
+func (a *Account) Answered(point string, answer *Answer) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	p := a.point(point)
+	p.Asked++
+	if answer.Drop != "" {
+		p.Dropped++
+	} else if answer.Changes() {
+		p.Changed++
+	}
+}
+
+// Trouble counts what has gone wrong with the filter.
+func (a *Account) Trouble(err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case errors.Is(err, errLate):
+		a.counts.Late++
+	case errors.Is(err, ErrNonsense):
+		a.counts.Nonsense++
+	default:
+		a.counts.Crashed++
+	}
+	a.counts.Trouble = Plain(err.Error(), MaxReason)
+}
+
+// Counts are those of this run, and of those that GoOn was told.
+func (a *Account) Counts() stats.FilterCounts {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.counts.Clone()
+}
+
+// GoOn counts on from what an earlier run has counted.
+func (a *Account) GoOn(was stats.FilterCounts) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.counts.Add(was)
+}
+
+// Settle says what was held back of what the filter said.
+func (a *Account) Settle() { a.says.close() }
