@@ -48,7 +48,7 @@ func FuzzShow(f *testing.F) {
 // What is wrong is said in words, with what to do.
 func TestWords(t *testing.T) {
 	for want, o := range map[string]Overview{
-		"wrong: Cut off from the web for 90 s: dial":                                    {Status: inspect.Status{State: inspect.Running, CutOff: 90, CutOffWhy: "dial"}},
+		"wrong: Cut off from the web for 90 s: dial":                                       {Status: inspect.Status{State: inspect.Running, CutOff: 90, CutOffWhy: "dial"}},
 		"wrong: Nothing was answered for 2 min: the disk is full":                          {Status: inspect.Status{State: inspect.Running, Stalled: 120, StalledBy: "disk", StallWhy: "the disk is full", StallDo: "make room"}},
 		"look: The crawl is paused":                                                        {Status: inspect.Status{State: inspect.Paused}},
 		"look: 50 % of all URLs that were tried got no answer, mostly for one reason: dns": {Status: inspect.Status{State: inspect.Running, Report: stats.Report{Pages: 30, Failed: 30, Errors: map[string]int64{"tls": 3, "dns": 27}}}},
