@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -189,7 +188,10 @@ func (l *Live) Seen(_ context.Context, prefix string, n int) iter.Seq2[Known, er
 // HostsFrom is Source's. Hosts are those of all known URLs, whether something waits there or not.
 func (l *Live) HostsFrom(_ context.Context, prefix, after string, n int) iter.Seq2[Host, error] {
 	return func(yield func(Host, error) bool) {
-		names, err := l.hostNames(prefix, after, n)
+		if l.Known == nil {
+			return
+		}
+		names, err := l.Known.Hosts(prefix, after, n)
 		for _, name := range names {
 			if !yield(l.host(name), nil) {
 				return
@@ -199,29 +201,6 @@ func (l *Live) HostsFrom(_ context.Context, prefix, after string, n int) iter.Se
 			yield(Host{}, err)
 		}
 	}
-}
-
-// hostNames are those of both schemes' URLs.
-func (l *Live) hostNames(prefix, after string, n int) (names []string, err error) {
-	if l.Known == nil {
-		return nil, nil
-	}
-	for _, scheme := range []string{"http://", "https://"} {
-		begin := ""
-		if after != "" {
-			begin = scheme + after
-		}
-		origins, err := l.Known.Origins(scheme+prefix, begin, n)
-		if err != nil {
-			return nil, err
-		}
-		for _, o := range origins {
-			names = append(names, strings.TrimPrefix(o, scheme))
-		}
-	}
-	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(a+"/", b+"/") })
-	names = slices.Compact(names)
-	return names[:min(max(n, 0), len(names))], nil
 }
 
 // host is how all slices of a host stand together.
