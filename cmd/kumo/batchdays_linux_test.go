@@ -19,7 +19,7 @@ import (
 	"kumo/internal/hadoopconf/hadooptest"
 	"kumo/internal/place"
 	"kumo/internal/synthweb"
-	wirebatch "kumo/internal/wire/batch"
+	"kumo/internal/wire/places"
 )
 
 // TestBatchDays crawls a web in 27 languages day after day, as it changes, once on this machine and once on Hadoop,
@@ -192,7 +192,7 @@ type dayCost struct {
 
 func (l *batchLab) open(name, on, url string, reducers int) *batchPlace {
 	l.Helper()
-	at, err := wirebatch.OpenPlace(url)
+	at, err := places.Open(l.Context(), url)
 	if err != nil {
 		l.Fatal(err)
 	}

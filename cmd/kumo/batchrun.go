@@ -26,6 +26,7 @@ import (
 	"kumo/internal/place"
 	"kumo/internal/stats"
 	wirebatch "kumo/internal/wire/batch"
+	"kumo/internal/wire/places"
 )
 
 const batchRunLong = `Crawl the day of the collections in CONFIG: YAML files, or folders of them.
@@ -215,7 +216,7 @@ func (o *batchOptions) run(cmd *cobra.Command, args []string) (err error) {
 		}
 		defer func() { err = errors.Join(err, stop()) }()
 	}
-	p, show, err := o.open()
+	p, show, err := o.open(cmd.Context())
 	if err != nil {
 		return err
 	}
@@ -236,8 +237,8 @@ func (o *batchOptions) run(cmd *cobra.Command, args []string) (err error) {
 }
 
 // open opens what a pipeline needs but its collections and its day, and what shows a person what it does.
-func (o *batchOptions) open() (*batch.Pipeline, *batchShow, error) {
-	at, err := wirebatch.OpenPlace(o.place)
+func (o *batchOptions) open(ctx context.Context) (*batch.Pipeline, *batchShow, error) {
+	at, err := places.Open(ctx, o.place)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -68,7 +68,7 @@ func (o *batchScheduleOptions) run(cmd *cobra.Command, args []string) error {
 	if !slices.ContainsFunc(all, func(c *collection.Collection) bool { return c.Schedule != "" }) {
 		return usagef("no collection has a schedule: write one into its file, as in schedule: \"03:30\"")
 	}
-	pipeline, show, err := o.open()
+	pipeline, show, err := o.open(cmd.Context())
 	if err != nil {
 		return err
 	}

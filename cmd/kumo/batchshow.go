@@ -23,7 +23,7 @@ import (
 	"kumo/internal/place"
 	"kumo/internal/seeds"
 	"kumo/internal/stats"
-	wirebatch "kumo/internal/wire/batch"
+	"kumo/internal/wire/places"
 )
 
 const batchShowLong = `Show what a place of batch crawls holds: its collections; the days of a COLLECTION, by its code
@@ -97,7 +97,7 @@ func (o *batchShowOptions) run(cmd *cobra.Command, args []string) error {
 	if err := o.check(args); err != nil {
 		return err
 	}
-	at, err := wirebatch.OpenPlace(args[0])
+	at, err := places.Open(cmd.Context(), args[0])
 	if err != nil {
 		return err
 	}

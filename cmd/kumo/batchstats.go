@@ -21,7 +21,7 @@ import (
 	"kumo/internal/batch/inspect"
 	"kumo/internal/chart"
 	"kumo/internal/stats"
-	wirebatch "kumo/internal/wire/batch"
+	"kumo/internal/wire/places"
 )
 
 const batchStatsLong = `Say what the batch crawls in PLACE (default: batch) came to: pages, sites and bytes by
@@ -101,7 +101,7 @@ func (o *batchStatsOptions) run(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		name = args[0]
 	}
-	at, err := wirebatch.OpenPlace(name)
+	at, err := places.Open(cmd.Context(), name)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 
 	"kumo/internal/batch"
 	"kumo/internal/batch/stream"
-	wirebatch "kumo/internal/wire/batch"
+	"kumo/internal/wire/places"
 )
 
 const batchTaskLong = `Run one task of a job, as Hadoop Streaming starts it: JOB is crawl, parse, optimize, merge or
@@ -53,7 +53,7 @@ func batchTaskCommand() *cobra.Command {
 }
 
 func (o *batchTaskOptions) run(ctx context.Context, name, kind string, in io.Reader, out, errs io.Writer) (err error) {
-	job, conf, err := o.job(name)
+	job, conf, err := o.job(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (o *batchTaskOptions) run(ctx context.Context, name, kind string, in io.Rea
 	return errors.Join(runTask(ctx, job, task, kind, records, w.Write), w.Flush())
 }
 
-func (o *batchTaskOptions) job(name string) (*batch.Job, *batch.Conf, error) {
+func (o *batchTaskOptions) job(ctx context.Context, name string) (*batch.Job, *batch.Conf, error) {
 	data, err := os.ReadFile(o.conf)
 	if err != nil {
 		return nil, nil, usagef("%w", err)
@@ -84,7 +84,7 @@ func (o *batchTaskOptions) job(name string) (*batch.Job, *batch.Conf, error) {
 	}
 	deps := batch.Deps{Text: pageTexts()}
 	if o.place != "" {
-		if deps.Place, err = wirebatch.OpenPlace(o.place); err != nil {
+		if deps.Place, err = places.Open(ctx, o.place); err != nil {
 			return nil, nil, err
 		}
 	} else if len(conf.Rules) > 0 || o.output != "" {
@@ -97,7 +97,7 @@ func (o *batchTaskOptions) job(name string) (*batch.Job, *batch.Conf, error) {
 // commit writes what a task emits to the output.
 func (o *batchTaskOptions) commit(ctx context.Context, job *batch.Job, t *batch.Task,
 	run func(batch.Emit) error) error {
-	at, err := wirebatch.OpenPlace(o.place)
+	at, err := places.Open(ctx, o.place)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"kumo/internal/place"
 	"kumo/internal/store"
 	wirebatch "kumo/internal/wire/batch"
+	"kumo/internal/wire/places"
 )
 
 const batchWARCLong = `Make WARCs of what a COLLECTION has in PLACE, of all its days or of one DAY (2026-11-21, or
@@ -55,7 +56,7 @@ func (o *batchWARCOptions) run(cmd *cobra.Command, args []string) error {
 	if o.verify && o.compress == "none" {
 		return usagef("--verify: only compressed WARCs are read again")
 	}
-	at, err := wirebatch.OpenPlace(args[0])
+	at, err := places.Open(ctx, args[0])
 	if err != nil {
 		return err
 	}

@@ -7,8 +7,10 @@ package place
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"io/fs"
 	"path"
@@ -125,3 +127,60 @@ type Locker interface {
 
 // ErrLocked is the error of a lock that another process has.
 var ErrLocked = errors.New("in use by another process")
+
+// An Uploader is a place that takes files which are whole elsewhere, and goes on with one that was cut off.
+type Uploader interface {
+	// Upload writes a file of size bytes with a SHA-256. It appears under its name whole, or not at all: if src turns out
+	// to be something else, the error is [ErrDigest]. After another error, or a crash, the same call goes on as far as the
+	// place can; where the file is there already, it may find that and do nothing. One process at a time uploads a name.
+	Upload(ctx context.Context, name string, src io.ReaderAt, size int64, sum [sha256.Size]byte) error
+}
+
+// ErrDigest is the error of a file that has another digest than was said.
+var ErrDigest = errors.New("its bytes are others: the SHA-256 is not the one that was said")
+
+// CheckDigest holds what was read against what was said: the error is [ErrDigest].
+func CheckDigest(read hash.Hash, said [sha256.Size]byte) error {
+	if sum := read.Sum(nil); [sha256.Size]byte(sum) != said {
+		return fmt.Errorf("%w: %x is, %x was said", ErrDigest, sum, said)
+	}
+	return nil
+}
+
+// Upload is the Upload of an [Uploader], and has the same to say of any other place, where it begins anew each time.
+func Upload(ctx context.Context, p Place, name string, src io.ReaderAt, size int64, sum [sha256.Size]byte) error {
+	if u, is := p.(Uploader); is {
+		return u.Upload(ctx, name, src, size, sum)
+	}
+	w, err := p.Create(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer w.Abort()
+	digest := sha256.New()
+	in := &stoppable{ctx, io.NewSectionReader(src, 0, size)}
+	n, err := io.Copy(io.MultiWriter(w, digest), in)
+	if err == nil && n < size {
+		err = fmt.Errorf("it ends at byte %d: %w", n, io.ErrUnexpectedEOF)
+	}
+	if err == nil {
+		err = CheckDigest(digest, sum)
+	}
+	if err != nil {
+		return fmt.Errorf("upload %s: %w", name, err)
+	}
+	return w.Close()
+}
+
+// stoppable is a reader that ends with its context.
+type stoppable struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (s *stoppable) Read(b []byte) (int, error) {
+	if err := s.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return s.Reader.Read(b)
+}

@@ -1,10 +1,8 @@
-// Package batch chooses what a batch crawl runs on: its place by URL, its runner by name.
+// Package batch chooses what a batch crawl runs on: its runner, by name.
 package batch
 
 import (
 	"cmp"
-	"context"
-	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -16,7 +14,6 @@ import (
 	"kumo/internal/batch/hadoop"
 	"kumo/internal/batch/local"
 	"kumo/internal/collection"
-	"kumo/internal/hadoopconf"
 	"kumo/internal/job"
 	"kumo/internal/place"
 	"kumo/internal/place/file"
@@ -24,48 +21,8 @@ import (
 	"kumo/internal/store"
 	"kumo/internal/store/warc"
 	"kumo/internal/vfs"
+	"kumo/internal/wire/places"
 )
-
-// OpenPlace opens a place by its URL, or a folder by its path.
-func OpenPlace(name string) (place.Place, error) {
-	scheme, _, isURL := strings.Cut(name, "://")
-	if !isURL {
-		return folder(name)
-	}
-	u, err := url.Parse(name)
-	if err != nil {
-		return nil, advice.Usage("place %q: %w", name, err)
-	}
-	if scheme == "hdfs" {
-		conf, err := hadoopConf()
-		if err != nil {
-			return nil, err
-		}
-		return hdfs.Open(context.Background(), name, hdfs.Config{Conf: conf})
-	}
-	if scheme != "file" || u.Host != "" && u.Host != "localhost" || u.Path == "" {
-		return nil, advice.Usage("place %q: a folder is wanted, as a path, as file:///path or as hdfs://host:port/path",
-			name)
-	}
-	return folder(filepath.FromSlash(u.Path))
-}
-
-// folder opens a place on the local disk, which need not be there yet.
-func folder(name string) (place.Place, error) {
-	if info, err := os.Stat(name); err == nil && !info.IsDir() {
-		return nil, advice.Usage("place %s: a folder is wanted, and this is a file", name)
-	}
-	return file.Open(name, vfs.OS)
-}
-
-// hadoopConf is Hadoop's configuration, if there is one here: a URL may say all there is to know.
-func hadoopConf() (hadoopconf.Conf, error) {
-	dir := hadoopconf.Dir()
-	if dir == "" {
-		return hadoopconf.Conf{}, nil
-	}
-	return hadoopconf.Load(dir)
-}
 
 // A Setup says what to run on.
 type Setup struct {
@@ -102,7 +59,7 @@ func onHadoop(s Setup) (batch.Runner, error) {
 		return nil, advice.Usage("--on hadoop takes a --place on its file system, as hdfs://host:port/path or "+
 			"hdfs:///path; this is %s", s.Place.URL())
 	}
-	conf, err := hadoopConf()
+	conf, err := places.HadoopConf()
 	if err != nil {
 		return nil, err
 	}

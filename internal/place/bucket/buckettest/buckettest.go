@@ -1,0 +1,245 @@
+// Package buckettest has servers of S3's protocol for tests: one in this process, a real one, and a proxy that fails.
+package buckettest
+
+import (
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+)
+
+// Bucket is the bucket that servers have.
+const Bucket = "kumo-test"
+
+// The credentials that servers take.
+const (
+	Key    = "kumotest"
+	Secret = "hunter2hunter2"
+)
+
+// Environment has them, and keeps a process from looking for others; nowhere is a file that is not there.
+func Environment(nowhere string) map[string]string {
+	return map[string]string{"AWS_ACCESS_KEY_ID": Key, "AWS_SECRET_ACCESS_KEY": Secret, "AWS_SESSION_TOKEN": "",
+		"AWS_PROFILE": "", "AWS_REGION": "", "AWS_DEFAULT_REGION": "", "AWS_ENDPOINT_URL": "", "AWS_CONFIG_FILE": nowhere,
+		"AWS_SHARED_CREDENTIALS_FILE": nowhere, "AWS_EC2_METADATA_DISABLED": "true"}
+}
+
+// Credentials sets the environment for this process.
+func Credentials(t testing.TB) {
+	for name, value := range Environment(filepath.Join(t.TempDir(), "none")) {
+		t.Setenv(name, value)
+	}
+}
+
+// Options are those of a URL whose bucket is on a server.
+func Options(endpoint string) string {
+	return "use_path_style=true&region=us-east-1&endpoint=" + url.QueryEscape(endpoint)
+}
+
+// URL is that of a prefix on a server.
+func URL(endpoint, prefix string) string {
+	return "s3://" + Bucket + "/" + prefix + "?" + Options(endpoint)
+}
+
+// NewFake starts a server in this process.
+func NewFake() (*httptest.Server, error) {
+	backend := s3mem.New()
+	if err := backend.CreateBucket(Bucket); err != nil {
+		return nil, err
+	}
+	return httptest.NewServer(gofakes3.New(backend).Server()), nil
+}
+
+// Fake starts a server in this process, and returns its endpoint.
+func Fake(t testing.TB) string {
+	Credentials(t)
+	s, err := NewFake()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// Gateway starts versitygw, a real server, over a folder, and returns its endpoint. A test without it is skipped.
+func Gateway(t testing.TB) string {
+	program, err := exec.LookPath("versitygw")
+	if err != nil {
+		t.Skip("SKIPPED: there is no versitygw in PATH: go install github.com/versity/versitygw/cmd/versitygw@v1.8.0")
+	}
+	Credentials(t)
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, Bucket), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	_ = l.Close() // it is for the server now
+	// What it keeps of files beside them does not go into every file system's attributes.
+	sidecar := t.TempDir()
+	cmd := exec.Command(program, "--quiet", "--keep-alive", "--port", address, "--access", Key, "--secret", Secret, "posix",
+		"--sidecar", sidecar, dir)
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill() // asked to end, it waits for connections that are kept
+		_ = cmd.Wait()
+	})
+	for begin := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		conn, err := net.Dial("tcp", address)
+		if err == nil {
+			_ = conn.Close()
+			return "http://" + address
+		}
+		if time.Since(begin) > 20*time.Second {
+			t.Fatalf("versitygw does not start: %v", err)
+		}
+	}
+}
+
+// Faults is a proxy before a server, which fails as a seed says.
+type Faults struct {
+	// Endpoint is the proxy's own.
+	Endpoint string
+
+	mu   sync.Mutex // guards what follows
+	rng  *rand.Rand
+	rate map[Fault]float64
+	seen map[Fault]int
+	all  int
+}
+
+// A Fault is a way of failing.
+type Fault string
+
+// These are the faults. Lost is an answer that is cut off when the server has done its work.
+const (
+	Busy    Fault = "503"
+	Cut     Fault = "cut"     // of a request, in its body
+	Lost    Fault = "lost"    // of an answer, whole
+	Short   Fault = "short"   // of an answer, in its body
+	Changed Fault = "changed" // a byte of a request's body
+)
+
+// Proxy starts a proxy that has no faults yet.
+func Proxy(t testing.TB, endpoint string, seed uint64) *Faults {
+	target, err := url.Parse(endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &Faults{rng: rand.New(rand.NewPCG(seed, 0)), seen: map[Fault]int{}}
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(target)
+		r.Out.Host = r.In.Host // which is signed
+	}, ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0), FlushInterval: -1}
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch f.roll() {
+		case Busy:
+			_, _ = io.Copy(io.Discard, r.Body)
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = io.WriteString(w, "<Error><Code>SlowDown</Code><Message>Reduce your request rate.</Message></Error>")
+			return
+		case Cut:
+			_, _ = io.CopyN(io.Discard, r.Body, f.below(r.ContentLength))
+			panic(http.ErrAbortHandler)
+		case Lost:
+			proxy.ServeHTTP(httptest.NewRecorder(), r)
+			panic(http.ErrAbortHandler)
+		case Short:
+			proxy.ServeHTTP(&shortened{ResponseWriter: w, left: f.below(100_000)}, r)
+			return
+		case Changed:
+			if r.ContentLength > 0 {
+				r.Body = &changed{ReadCloser: r.Body, at: f.below(r.ContentLength)}
+			}
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
+	s.Start()
+	t.Cleanup(s.Close)
+	f.Endpoint = s.URL
+	return f
+}
+
+// Set says what part of the requests fails in which way.
+func (f *Faults) Set(rate map[Fault]float64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.rate = rate
+}
+
+// Seen is how many requests failed in which way, and how many there were.
+func (f *Faults) Seen() (map[Fault]int, int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.seen, f.all
+}
+
+func (f *Faults) roll() Fault {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.all++
+	x := f.rng.Float64()
+	for _, fault := range []Fault{Busy, Cut, Lost, Short, Changed} {
+		if x -= f.rate[fault]; x < 0 {
+			f.seen[fault]++
+			return fault
+		}
+	}
+	return ""
+}
+
+func (f *Faults) below(n int64) int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.rng.Int64N(max(n, 1))
+}
+
+type shortened struct {
+	http.ResponseWriter
+	left int64
+}
+
+func (s *shortened) Write(b []byte) (int, error) {
+	if int64(len(b)) <= s.left {
+		s.left -= int64(len(b))
+		return s.ResponseWriter.Write(b)
+	}
+	_, _ = s.ResponseWriter.Write(b[:s.left])
+	_ = http.NewResponseController(s.ResponseWriter).Flush()
+	panic(http.ErrAbortHandler)
+}
+
+type changed struct {
+	io.ReadCloser
+	at int64
+}
+
+func (c *changed) Read(b []byte) (int, error) {
+	n, err := c.ReadCloser.Read(b)
+	if c.at >= 0 && c.at < int64(n) {
+		b[c.at] ^= 1
+	}
+	c.at -= int64(n)
+	return n, err
+}

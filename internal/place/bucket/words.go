@@ -1,0 +1,144 @@
+package bucket
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"syscall"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/smithy-go"
+	"gocloud.dev/gcerrors"
+
+	"kumo/internal/advice"
+)
+
+// explain says in words what an error of a store means, and what can be done about it.
+func (p *Place) explain(what, name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	where := what + " " + strings.TrimSuffix(p.URL()+"/"+name, "/")
+	said, isAPI := errors.AsType[smithy.APIError](err)
+	if isAPI {
+		switch said.ErrorCode() {
+		case "NoSuchBucket":
+			return advice.With(fmt.Errorf("%s: there is no such bucket: %w", where, fs.ErrNotExist),
+				"correct its name, or the endpoint= or region= where it is; or make it: aws s3 mb "+p.name)
+		case "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "TokenRefreshRequired",
+			"InvalidClientTokenId", "XAdminUserNotFound":
+			return advice.With(fmt.Errorf("%s: the store does not accept the credentials: %s: %w", where, words(said),
+				fs.ErrPermission), "look at AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, or at the "+
+				"profile in ~/.aws/credentials: are they those of this endpoint, and still valid?")
+		case "RequestTimeTooSkewed":
+			return advice.With(fmt.Errorf("%s: %s", where, words(said)), "set this machine's clock")
+		case "PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException":
+			return advice.With(fmt.Errorf("%s: the bucket is in another region: %s", where, words(said)),
+				"name its region: ?region=...")
+		case "QuotaExceeded", "XMinioStorageFull", "InsufficientStorage":
+			return advice.With(fmt.Errorf("%s: the store is full: %s: %w", where, words(said), syscall.ENOSPC),
+				"make room there")
+		case "EntityTooLarge":
+			return fmt.Errorf("%s: the store does not take files of that size: %s", where, words(said))
+		}
+	}
+	status := 0
+	if answer, is := errors.AsType[*awshttp.ResponseError](err); is {
+		status = answer.HTTPStatusCode()
+	}
+	notFound := gcerrors.Code(err) == gcerrors.NotFound || isAPI && (said.ErrorCode() == "NotFound" ||
+		said.ErrorCode() == "NoSuchKey")
+	var missing *aws.MissingRegionError
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded) && status == 0 && !isNet(err):
+		return fmt.Errorf("%s: %w", where, err)
+	case notFound:
+		return fmt.Errorf("%s: %w", where, fs.ErrNotExist)
+	case isAPI && strings.Contains(said.ErrorCode(), "AccessDenied"), status == http.StatusForbidden,
+		gcerrors.Code(err) == gcerrors.PermissionDenied:
+		return advice.With(fmt.Errorf("%s: the store does not permit it: %s: %w", where, short(err), fs.ErrPermission),
+			"these credentials need the rights to list the bucket, and to read, write and remove what is below "+p.URL()+
+				" (docs/places.md)")
+	case errors.As(err, &missing):
+		return advice.With(fmt.Errorf("%s: %w", where, err), "name the bucket's region: ?region=...")
+	case noCredentials(err):
+		return advice.With(fmt.Errorf("%s: there are no credentials for it", where),
+			"set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, name a profile of ~/.aws/credentials by ?profile= or "+
+				"AWS_PROFILE, or say ?anonymous=true for a bucket that all may read")
+	case status == http.StatusInsufficientStorage:
+		return advice.With(fmt.Errorf("%s: the store is full: %w", where, syscall.ENOSPC), "make room there")
+	case status == http.StatusMovedPermanently, status == http.StatusTemporaryRedirect:
+		return advice.With(fmt.Errorf("%s: the bucket is in another region, or the endpoint is another", where),
+			"name its region: ?region=..., or its server: ?endpoint=https://...")
+	case isNet(err):
+		return advice.With(fmt.Errorf("%s: the store cannot be reached: %w", where, root(err)),
+			"is the endpoint= right, and does its server run?")
+	}
+	return fmt.Errorf("%s: %w", where, &brief{short(err), err})
+}
+
+// brief is an error in fewer words than its own.
+type brief struct {
+	text string
+	err  error
+}
+
+func (b *brief) Error() string { return b.text }
+func (b *brief) Unwrap() error { return b.err }
+
+// words are what a server says of an error.
+func words(said smithy.APIError) string {
+	if said.ErrorMessage() == "" {
+		return said.ErrorCode()
+	}
+	return firstLine(said.ErrorCode() + ": " + said.ErrorMessage())
+}
+
+// short is an error without how often it was tried and the number of the request.
+func short(err error) string {
+	if said, is := errors.AsType[smithy.APIError](err); is {
+		return words(said)
+	}
+	if answer, is := errors.AsType[*awshttp.ResponseError](err); is {
+		return fmt.Sprintf("status %d %s", answer.HTTPStatusCode(), http.StatusText(answer.HTTPStatusCode()))
+	}
+	return firstLine(err.Error())
+}
+
+func firstLine(s string) string {
+	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
+	return s[:min(len(s), 500)]
+}
+
+func noCredentials(err error) bool {
+	text := err.Error()
+	return strings.Contains(text, "get credentials: ") || strings.Contains(text, "failed to refresh cached credentials") ||
+		strings.Contains(text, "failed to retrieve credentials")
+}
+
+func isNet(err error) bool {
+	_, isOp := errors.AsType[*net.OpError](err)
+	_, isDNS := errors.AsType[*net.DNSError](err)
+	_, isURL := errors.AsType[*url.Error](err)
+	return isOp || isDNS || isURL
+}
+
+// root is an error of the network without what stands around it.
+func root(err error) error {
+	if op, is := errors.AsType[*net.OpError](err); is {
+		return op
+	}
+	if dns, is := errors.AsType[*net.DNSError](err); is {
+		return dns
+	}
+	if u, is := errors.AsType[*url.Error](err); is {
+		return u.Err
+	}
+	return err
+}
