@@ -34,6 +34,7 @@ import (
 	"kumo/internal/web"
 	"kumo/internal/weburl"
 	"kumo/internal/wire"
+	"kumo/internal/wire/uploads"
 )
 
 const crawlLong = `Crawl from the given URLs and keep what is found in a folder of its own:
@@ -52,6 +53,10 @@ The same command again continues where the crawl stopped, also after Ctrl-C or a
 again stay as they were; seeds that are given in addition are added. kumo snapshot copies a crawl, also while it runs; kumo repair
 makes one go on whose files are damaged.
 
+With --out s3://bucket/prefix (or hdfs://, file://) these files are brought to a place: WARC files as each is closed, the others at
+the end of each run. The crawl's own folder stays on this machine (--work). A place that fails is tried again while the crawl goes
+on; docs/crawl-to-place.md says what holds.
+
 While it runs, a terminal shows what was fetched and what waits:
 
   pages    URLs that were answered, whatever with; and how many a second. errors: URLs that got no answer
@@ -59,6 +64,7 @@ While it runs, a terminal shows what was fetched and what waits:
            backing off: left alone for longer, after failures or at their own wish
   turns    where many hosts share a server address: how many wait for their turn there, which come --ip-delay apart
   URLs     waiting: in the queues of their hosts; known: met within reach, fetched or not
+  place    what waits to be brought there, and why
   ends     when what waits is done at the earliest, by the host that takes longest under its delay, and what becomes of
            the number of URLs that wait; STALLED: nothing was answered for a minute though URLs wait, why, and what to do
 
@@ -70,7 +76,8 @@ const crawlExample = `  kumo crawl https://example.com/
   kumo crawl --contact https://me.example/bot -d 2 --limit 1000 https://example.com/docs/ --scope prefix
   kumo crawl -i seeds.txt --name news --concurrency 200 --out /data/news
   kumo crawl --recrawl 24h --recrawl '/news/=1h,10m,12h' --recrawl '/archive/=never' https://example.com/
-  kumo crawl --due -o crawls/example.com`
+  kumo crawl --due -o crawls/example.com
+  kumo crawl -o s3://bucket/news --keep-local=false -i seeds.txt`
 
 func crawlCommand() *cobra.Command {
 	o := &options{}
@@ -128,6 +135,13 @@ func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 	if metrics != nil {
 		defer metrics.Close()
 	}
+	up, err := o.openPlace(ctx, show)
+	if err != nil {
+		return err
+	}
+	if up != nil {
+		defer func() { err = errors.Join(err, up.Close()) }()
+	}
 	c, err := wire.Open(ctx, &o.job)
 	if err != nil {
 		return err
@@ -145,13 +159,16 @@ func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 		show.log.Info("what NO_PROXY does not name goes through the proxies of the environment; --proxy "+noProxy+
 			" does without", "by", names)
 	}
-	report, err := o.run(ctx, c, show, metrics)
+	report, err := o.run(ctx, c, up, show, metrics)
 	if taken, all := c.Seeds(); taken < all {
 		show.log.Info("not all seeds are taken in: the same command takes in the rest", "taken_in", taken, "seeds", all)
 	}
 	if report != nil && !o.quiet && !o.noReport {
 		report.Print(out)
 		fmt.Fprintf(out, "  %-9s %s\n", "folder", o.job.Dir)
+		if up != nil {
+			printUploads(out, up.Status())
+		}
 	}
 	switch {
 	case err != nil:
@@ -195,8 +212,8 @@ func (o *options) staysHere() bool {
 }
 
 // run crawls, with the view and the metrics beside it.
-func (o *options) run(ctx context.Context, c *session.Session, show *show, metrics net.Listener) (report *stats.Report,
-	err error) {
+func (o *options) run(ctx context.Context, c *session.Session, up *uploads.Upload, show *show,
+	metrics net.Listener) (report *stats.Report, err error) {
 	beside, done := context.WithCancel(context.WithoutCancel(ctx))
 	g := errgroup.Group{}
 	g.Go(func() error { show.run(beside, statusOf(c)); return nil })
@@ -207,11 +224,26 @@ func (o *options) run(ctx context.Context, c *session.Session, show *show, metri
 		src := web.Source{Name: o.job.Name, Totals: c.Stats.Totals, Answers: c.Stats.Answers, Frontier: c.Frontier.Counts,
 			Known: c.URLsKnown, Outage: c.Outage, Forecast: func() forecast.Forecast { return c.Outlook().Forecast },
 			Stall: func() stall.Alarm { return c.Outlook().Stall }}
+		if up != nil {
+			src.Uploads = up.Status
+		}
 		g.Go(func() error { return web.Serve(beside, metrics, src) })
 	}
-	report, err = c.Run(ctx)
+	if up == nil {
+		report, err = c.Run(ctx)
+	} else {
+		bringing, stop := context.WithCancelCause(beside)
+		ran := make(chan error, 1)
+		go func() { ran <- up.Run(bringing) }()
+		report, err = c.Run(ctx)
+		err = withPlace(err, o.finishUploads(ctx, up, ran, stop))
+		stop(nil)
+	}
 	done()
-	return report, errors.Join(err, g.Wait())
+	if beside := g.Wait(); beside != nil {
+		err = errors.Join(err, beside)
+	}
+	return report, err
 }
 
 // metrics says where the metrics are, and who can read them.
@@ -231,6 +263,7 @@ type show struct {
 	quiet   bool
 	verbose bool
 	limits  progress.Limits
+	uploads func() string // what waits for the place, in words; nil: there is none
 }
 
 func (o *options) newShow(stderr *os.File) *show {
@@ -267,9 +300,13 @@ func statusOf(c *session.Session) func() progress.Status {
 	return func() progress.Status {
 		taken, all := c.Seeds()
 		outlook := c.Outlook()
-		return progress.Status{Time: time.Now(), Totals: c.Stats.Totals(), Frontier: c.Frontier.Counts(),
+		s := progress.Status{Time: time.Now(), Totals: c.Stats.Totals(), Frontier: c.Frontier.Counts(),
 			Known: c.URLsKnown(), Seeds: progress.Seeds{Taken: taken, All: all}, Outage: c.Outage(),
 			Forecast: outlook.Forecast, Stall: outlook.Stall}
+		if a := c.Job.Away; a != nil {
+			s.Uploads = a.Status()
+		}
+		return s
 	}
 }
 
@@ -313,8 +350,11 @@ func (s *show) logging() crawl.Listener {
 	l := crawl.Listener{
 		Paused: func(free uint64) {
 			// An error, so that it is said with --quiet, too: nothing goes on until somebody does something.
-			s.log.Error("paused: the disk is nearly full; make room, or continue with a lower --min-free-disk", "free",
-				stats.Bytes(int64(free)))
+			args := []any{"free", stats.Bytes(int64(free))}
+			if s.uploads != nil {
+				args = append(args, "place", s.uploads())
+			}
+			s.log.Error("paused: the disk is nearly full; make room, or continue with a lower --min-free-disk", args...)
 		},
 		Resumed: func(free uint64) { s.log.Info("the disk has room again", "free", stats.Bytes(int64(free))) },
 		Slowed: func(host string, status int, ask, wait time.Duration) {

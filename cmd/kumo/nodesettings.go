@@ -33,7 +33,7 @@ var (
 		"log-json"}
 	// aloneFlags have no meaning, or not yet, where several nodes crawl.
 	aloneFlags = []string{"name", "out", "fresh", "size-limit", "time-limit", "recrawl", "due", "profile", "dry-run",
-		"moved", job.ReleaseTrapKey}
+		"moved", "work", keepLocalKey, "place-wait", job.ReleaseTrapKey}
 )
 
 // borrow gives a command some of a crawl's flags.

@@ -24,6 +24,7 @@ type Status struct {
 	Outage   crawl.Outage
 	Forecast forecast.Forecast
 	Stall    stall.Alarm
+	Uploads  stats.Uploads // to the crawl's place, if it has one
 }
 
 // Seeds say how far a file of seeds was taken in, and how many it has.
@@ -132,6 +133,9 @@ func Log(ctx context.Context, log *slog.Logger, limits Limits, status func() Sta
 		}
 		if s.Forecast.Words != "" {
 			attrs = append(attrs, "forecast", s.Forecast.Words)
+		}
+		if words := s.Uploads.Words(); words != "" {
+			attrs = append(attrs, "place", words)
 		}
 		if s.Stall.Kind != stall.None {
 			attrs = append(attrs, "stalled_for", s.Stall.For.Round(time.Second).String(), "stalled_by", string(s.Stall.Kind))
