@@ -36,6 +36,7 @@ import (
 	"kumo/internal/weburl"
 	"kumo/internal/wire"
 	"kumo/internal/wire/sinks"
+	"kumo/internal/wire/uploads"
 )
 
 const crawlLong = `Crawl from the given URLs and keep what is found in a folder of its own:
@@ -54,6 +55,10 @@ The same command again continues where the crawl stopped, also after Ctrl-C or a
 again stay as they were; seeds that are given in addition are added. kumo snapshot copies a crawl, also while it runs; kumo repair
 makes one go on whose files are damaged.
 
+With --out s3://bucket/prefix (or hdfs://, file://) these files are brought to a place: WARC files as each is closed, the others at
+the end of each run. The crawl's own folder stays on this machine (--work). A place that fails is tried again while the crawl goes
+on; docs/crawl-to-place.md says what holds.
+
 While it runs, a terminal shows what was fetched and what waits:
 
   pages    URLs that were answered, whatever with; and how many a second. errors: URLs that got no answer
@@ -61,6 +66,7 @@ While it runs, a terminal shows what was fetched and what waits:
            backing off: left alone for longer, after failures or at their own wish
   turns    where many hosts share a server address: how many wait for their turn there, which come --ip-delay apart
   URLs     waiting: in the queues of their hosts; known: met within reach, fetched or not
+  place    what waits to be brought there, and why
   ends     when what waits is done at the earliest, by the host that takes longest under its delay, and what becomes of
            the number of URLs that wait; STALLED: nothing was answered for a minute though URLs wait, why, and what to do
 
@@ -78,7 +84,8 @@ const crawlExample = `  kumo crawl https://example.com/
   kumo crawl --recrawl 24h --recrawl '/news/=1h,10m,12h' --recrawl '/archive/=never' https://example.com/
   kumo crawl --due -o crawls/example.com
   kumo crawl --text --sink opensearch://localhost:9200/pages https://example.com/
-  kumo crawl -q -o - https://example.com/ | jq -r .url`
+  kumo crawl -q -o - https://example.com/ | jq -r .url
+  kumo crawl -o s3://bucket/news --keep-local=false -i seeds.txt`
 
 func crawlCommand() *cobra.Command {
 	o := &options{pipes: true}
@@ -142,6 +149,13 @@ func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 	if metrics != nil {
 		defer metrics.Close()
 	}
+	up, err := o.openPlace(ctx, show)
+	if err != nil {
+		return err
+	}
+	if up != nil {
+		defer func() { err = errors.Join(err, up.Close()) }()
+	}
 	asked, err := o.filtering.open(ctx, o.job.Name, func(line string) { show.log.Warn(line) })
 	if err != nil {
 		return err
@@ -174,7 +188,7 @@ func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 		show.log.Info("what NO_PROXY does not name goes through the proxies of the environment; --proxy "+noProxy+
 			" does without", "by", names)
 	}
-	report, sinksErr, err := o.run(ctx, c, show, metrics, page, following)
+	report, sinksErr, err := o.run(ctx, c, show, companions{up, metrics, page, following})
 	if taken, all := c.Seeds(); taken < all {
 		show.log.Info("not all seeds are taken in: the same command takes in the rest", "taken_in", taken, "seeds", all)
 	}
@@ -183,6 +197,9 @@ func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 		following.print(out)
 		if o.job.Dir != "" {
 			fmt.Fprintf(out, "  %-9s %s\n", "folder", o.job.Dir)
+		}
+		if up != nil {
+			printUploads(out, up.Status())
 		}
 	}
 	if isBehind(sinksErr) && err != nil { // what ended the crawl is its exit code; the sentence is said all the same
@@ -233,23 +250,31 @@ func (o *options) staysHere() bool {
 	})
 }
 
-// run crawls, with the view and the metrics beside it.
-func (o *options) run(ctx context.Context, c *session.Session, show *show, metrics net.Listener, page *uiPage,
-	following *following) (report *stats.Report, sinks, err error) {
+// companions are what runs beside a crawl. Each may be missing.
+type companions struct {
+	up        *uploads.Upload
+	metrics   net.Listener
+	page      *uiPage
+	following *following
+}
+
+// run crawls, with the view and what else there is beside it.
+func (o *options) run(ctx context.Context, c *session.Session, show *show, others companions) (report *stats.Report,
+	sinks, err error) {
 	beside, done := context.WithCancel(context.WithoutCancel(ctx))
 	g := errgroup.Group{}
 	status := statusOf(c)
 	g.Go(func() error {
 		show.run(beside, func() progress.Status {
 			s := status()
-			s.Sinks = following.status()
+			s.Sinks = others.following.status()
 			return s
 		})
 		return nil
 	})
 	g.Go(func() error { tellService(ctx, beside, show.log, statusOf(c)); return nil })
 	g.Go(func() error { tuneCollector(beside); return nil })
-	if metrics != nil {
+	if metrics := others.metrics; metrics != nil {
 		show.metrics(metrics.Addr())
 		src := web.Source{Name: o.job.Name, Totals: c.Stats.Totals, Answers: c.Stats.Answers, Frontier: c.Frontier.Counts,
 			Known: c.URLsKnown, Outage: c.Outage, Forecast: func() forecast.Forecast { return c.Outlook().Forecast },
@@ -257,16 +282,32 @@ func (o *options) run(ctx context.Context, c *session.Session, show *show, metri
 		if o.job.Filters != nil {
 			src.Filters = o.job.Filters.Counts
 		}
+		if up := others.up; up != nil {
+			src.Uploads = up.Status
+		}
 		g.Go(func() error { return web.Serve(beside, metrics, src) })
 	}
-	if page != nil {
+	if page := others.page; page != nil {
 		g.Go(func() error { return page.serve(beside, show.log, runningIn(o.job.Dir)) })
 	}
-	following.start(ctx)
-	report, err = c.Run(ctx)
-	sinks = following.finish(ctx)
+	others.following.start(ctx)
+	if up := others.up; up == nil {
+		report, err = c.Run(ctx)
+		sinks = others.following.finish(ctx)
+	} else {
+		bringing, stop := context.WithCancelCause(beside)
+		ran := make(chan error, 1)
+		go func() { ran <- up.Run(bringing) }()
+		report, err = c.Run(ctx)
+		sinks = others.following.finish(ctx)
+		err = withPlace(err, o.finishUploads(ctx, up, ran, stop))
+		stop(nil)
+	}
 	done()
-	return report, sinks, errors.Join(err, g.Wait())
+	if beside := g.Wait(); beside != nil {
+		err = errors.Join(err, beside)
+	}
+	return report, sinks, err
 }
 
 // metrics says where the metrics are, and who can read them.
@@ -286,6 +327,7 @@ type show struct {
 	quiet   bool
 	verbose bool
 	limits  progress.Limits
+	uploads func() string // what waits for the place, in words; nil: there is none
 }
 
 func (o *options) newShow(stderr *os.File) *show {
@@ -322,13 +364,16 @@ func statusOf(c *session.Session) func() progress.Status {
 	return func() progress.Status {
 		taken, all := c.Seeds()
 		outlook := c.Outlook()
-		var filters []stats.FilterCounts
-		if c.Job.Filters != nil {
-			filters = c.Job.Filters.Counts()
-		}
-		return progress.Status{Time: time.Now(), Totals: c.Stats.Totals(), Frontier: c.Frontier.Counts(),
+		s := progress.Status{Time: time.Now(), Totals: c.Stats.Totals(), Frontier: c.Frontier.Counts(),
 			Known: c.URLsKnown(), Seeds: progress.Seeds{Taken: taken, All: all}, Outage: c.Outage(),
-			Forecast: outlook.Forecast, Stall: outlook.Stall, Filters: filters}
+			Forecast: outlook.Forecast, Stall: outlook.Stall}
+		if c.Job.Filters != nil {
+			s.Filters = c.Job.Filters.Counts()
+		}
+		if a := c.Job.Away; a != nil {
+			s.Uploads = a.Status()
+		}
+		return s
 	}
 }
 
@@ -372,8 +417,11 @@ func (s *show) logging() crawl.Listener {
 	l := crawl.Listener{
 		Paused: func(free uint64) {
 			// An error, so that it is said with --quiet, too: nothing goes on until somebody does something.
-			s.log.Error("paused: the disk is nearly full; make room, or continue with a lower --min-free-disk", "free",
-				stats.Bytes(int64(free)))
+			args := []any{"free", stats.Bytes(int64(free))}
+			if s.uploads != nil {
+				args = append(args, "place", s.uploads())
+			}
+			s.log.Error("paused: the disk is nearly full; make room, or continue with a lower --min-free-disk", args...)
 		},
 		Resumed: func(free uint64) { s.log.Info("the disk has room again", "free", stats.Bytes(int64(free))) },
 		Slowed: func(host string, status int, ask, wait time.Duration) {

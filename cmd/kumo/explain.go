@@ -21,11 +21,17 @@ import (
 	"kumo/internal/settings"
 	"kumo/internal/stats"
 	"kumo/internal/weburl"
+	"kumo/internal/wire"
 	"kumo/internal/wire/cluster"
+	"kumo/internal/wire/places"
+	"kumo/internal/wire/uploads"
 )
 
 const explainLong = `Say what became of a URL in a crawl: whether it was met, when and where, which rule and which line of robots.txt hold for it,
 where it waits and what its host waits for, when it was fetched and where its record lies, or why it was left out.` + lookLong + `
+
+CRAWL is the crawl's folder, as --out is, or a place to which kumo crawl has brought its files (s3://bucket/prefix): then it
+is what these say that is said, without what only the crawl's state knows.
 
 In a crawl of several nodes it also says which node owns the URL's host, since when, and, with the strategy hub, who has failed to reach it and when
 it is tried again. The node that owns it knows what became of the URL: look into that node's folder. With --crawl and without --out only the
@@ -35,24 +41,32 @@ nodes: with the strategy balance hosts wait until the master gives them to the n
 const explainExample = `  kumo explain https://example.com/a -o crawls/example.com
   kumo explain /a -o crawls/example.com    # a path, where all seeds are of one host
   kumo explain https://example.com/a -o crawls/news-b --join a.internal:7070 --secret-file cluster.secret
-  kumo explain https://example.com/a --crawl news`
+  kumo explain https://example.com/a --crawl news
+  kumo explain s3://bucket/news https://example.com/a    # a crawl that lies in a place alone`
 
 // An explainer is kumo explain.
 type explainer struct {
 	lookup
 	clusterFlags
 	dir  string
-	self string // the identity of the node whose folder it is
+	far  *uploads.Source // nil unless it lies in a place
+	self string          // the identity of the node whose folder it is
 }
 
 func explainCommand() *cobra.Command {
 	e := &explainer{}
-	cmd := &cobra.Command{Use: "explain URL", Short: "Say why a URL was, or was not, crawled", Long: explainLong,
+	cmd := &cobra.Command{Use: "explain [CRAWL] URL", Short: "Say why a URL was, or was not, crawled", Long: explainLong,
 		Example: explainExample,
-		Args:    cobra.ExactArgs(1),
+		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e.ctx, e.w = cmd.Context(), cmd.OutOrStdout()
-			return e.run(cmd.ErrOrStderr(), args[0])
+			if len(args) == 2 {
+				if e.dir != "" {
+					return usagef("the crawl is named twice: %s and --out %s", args[0], e.dir)
+				}
+				e.dir = args[0]
+			}
+			return e.run(cmd.ErrOrStderr(), args[len(args)-1])
 		}}
 	f := cmd.Flags()
 	f.StringVarP(&e.dir, "out", "o", "", "the crawl's `FOLDER` (needed without --crawl)")
@@ -65,6 +79,18 @@ func explainCommand() *cobra.Command {
 
 // run says what the folder knows of the URL, and what the cluster knows of its host.
 func (e *explainer) run(stderr io.Writer, url string) (err error) {
+	if places.IsURL(e.dir) {
+		src, err := uploads.Reach(e.ctx, e.dir)
+		if err != nil {
+			return err
+		}
+		e.dir, e.far = src.Dir, src
+		return errors.Join(src.Named(e.read(stderr, url)), src.Close())
+	}
+	return e.read(stderr, url)
+}
+
+func (e *explainer) read(stderr io.Writer, url string) (err error) {
 	u, err := e.parse(url)
 	if err != nil {
 		return err
@@ -129,7 +155,12 @@ func (e *explainer) parse(typed string) (weburl.URL, error) {
 
 // folder is what the crawl in the folder knows.
 func (e *explainer) folder(url string) (x *inspect.Explanation, err error) {
-	if e.look, err = openLook(e.ctx, e.dir); err != nil {
+	if e.far != nil {
+		e.look, err = wire.InspectFiles(e.dir, e.far.Disk, func() (*job.Job, error) { return settledJob(e.ctx, e.dir) })
+	} else {
+		e.look, err = openLook(e.ctx, e.dir)
+	}
+	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, e.look.Close()) }()

@@ -67,6 +67,9 @@ var fateWords = map[inspect.Fate]string{
 }
 
 func fateLine(x *inspect.Explanation) string {
+	if x.Fate == inspect.Unknown && x.Files {
+		return "unknown: no file says anything of it: it was not met, or it waits"
+	}
 	if words := fateWords[x.Fate]; words != "" {
 		return string(x.Fate) + ": " + words
 	}
@@ -78,6 +81,7 @@ func (s sheet) met(x *inspect.Explanation) {
 	switch {
 	case x.Known == nil && x.Unread > 0:
 		return
+	case x.Known == nil && x.Files: // who knows it is not there
 	case x.Known == nil:
 		s.row("known", "no")
 		return

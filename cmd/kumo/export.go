@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"kumo/internal/stats"
 	"kumo/internal/wire/exports"
 	"kumo/internal/wire/sinks"
+	"kumo/internal/wire/uploads"
 )
 
 const exportLong = `Make another form of the crawl in CRAWL, in the folder PLACE, of the newest good answer of each URL.
@@ -59,14 +61,16 @@ have no file there; a URL that redirects has a small page that leads on. wacz an
 The same crawl gives the same bytes. The same command again brings PLACE up to date: what has not changed is not
 written, and what the crawl has not any more goes; what others have put there stays. A run that was ended is done again
 so. Files appear whole or not at all. A folder that has files and was no export's is refused. The crawl must not be
-running. docs/export.md says more.`
+running. CRAWL may be a place to which kumo crawl has brought its files (s3://bucket/prefix): what is needed of them is read
+there. docs/export.md says more.`
 
 const exportExample = `  kumo export --to site crawls/example.com example
   kumo export --to parquet --where 'status == 200' crawls/example.com tables
   kumo export --to markdown --where 'lang == "de"' crawls/example.com texts
   kumo export --to wacz crawls/example.com example.wacz
   kumo export --to 'postgres://me@db/web?table=pages' crawls/example.com
-  kumo export --to - crawls/example.com | jq .title`
+  kumo export --to - crawls/example.com | jq .title
+  kumo export --to parquet s3://bucket/news tables`
 
 type exportOptions struct {
 	form, where, temp string
@@ -109,7 +113,13 @@ func exportCommand() *cobra.Command {
 	return cmd
 }
 
-func (o *exportOptions) run(ctx context.Context, crawl, dir string) (*export.Report, error) {
+func (o *exportOptions) run(ctx context.Context, name, dir string) (_ *export.Report, err error) {
+	src, err := uploads.Reach(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(src.Named(err), src.Close()) }()
+	crawl := src.Dir
 	saved, err := folder.ReadSettings(crawl)
 	if err != nil {
 		return nil, err
@@ -126,7 +136,7 @@ func (o *exportOptions) run(ctx context.Context, crawl, dir string) (*export.Rep
 		return nil, err
 	}
 	x := exports.Export{Canon: settled.job.Crawl.Canon, Start: canonical(settled.job.Seeds)}
-	x.Form, x.Crawl, x.Dir, x.Temp = o.form, crawl, dir, o.temp
+	x.Form, x.Crawl, x.Dir, x.Temp, x.Disk = o.form, crawl, dir, o.temp, src.Disk
 	x.Condition = o.where
 	clear := func() {}
 	if draws(os.Stderr) && !o.quiet {

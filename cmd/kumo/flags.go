@@ -32,7 +32,11 @@ type options struct {
 	warnings  []string // of how the settings were read
 	config    string
 	out       string
-	mirrored  string // the folder of the mirror whose crawl this is
+	work      string        // where the crawl is whose files go to a place
+	place     string        // the place's URL; "" if files stay in the folder
+	keepLocal bool          // WARC files stay there, too
+	placeWait time.Duration // for a place that fails, at the end
+	mirrored  string        // the folder of the mirror whose crawl this is
 	robots    string
 	ignore    []string
 	sitemaps  string
@@ -82,8 +86,9 @@ func (o *options) bindCrawl(f *pflag.FlagSet) {
 		"standard input; millions are fine")
 	f.BoolVar(&o.skipBad, "skip-bad-seeds", false, "go on without lines of the input file that are no URLs")
 	f.StringVar(&j.Name, "name", "", "the crawl's name (default: the first seed's host)")
-	f.StringVarP(&o.out, "out", "o", "", "the crawl's folder (default: crawls/NAME); - keeps nothing, and "+
-		"writes pages to standard output, as JSON Lines")
+	f.StringVarP(&o.out, "out", "o", "", "the crawl's folder (default: crawls/NAME), or the URL of a place to which its "+
+		"files are brought while it runs (see docs/crawl-to-place.md); - keeps nothing, and writes pages to standard output, as "+
+		"JSON Lines")
 	f.BoolVar(&j.Fresh, "fresh", false, "begin again: the crawl that is in the folder is set aside, into one in it")
 	f.StringVar(&o.config, "config", "", "read settings from a YAML `FILE`; its keys are these flags' names, flags win")
 	f.StringVarP(&o.depth, "depth", "d", noLimit, "follow links this many `HOPS` from a seed; 0 is the seeds only")
@@ -198,6 +203,12 @@ func (o *options) bindOutput(f *pflag.FlagSet) {
 	j.WARCSize = 1e9
 	f.Var(size{&j.WARCSize}, "warc-size", "begin a new WARC file at this size")
 	f.BoolVar(&j.Moved, "moved", false, "finished WARC files that are no longer in the folder were moved away on purpose")
+	f.StringVar(&o.work, "work", "", "with a place: the crawl's own `FOLDER` on this machine (default: one below crawls/, named "+
+		"after the place)")
+	f.BoolVar(&o.keepLocal, keepLocalKey, true, "with a place: keep WARC files that are there in the folder, too; with =false "+
+		"they are removed there, and read from the place")
+	durationVar(f, &o.placeWait, "place-wait", 10*time.Minute, "with a place: when the crawl is done, wait so long for a place "+
+		"that fails; then end, and the same command brings the rest there")
 	j.Compress = "gzip"
 	f.Var(choice{&j.Compress, []string{"gzip", "zstd"}}, "compress", "how WARC files are compressed")
 	f.Var(size{&j.Memory}, "memory", "take so much memory for queues, known URLs and pages under way, the rest on disk "+

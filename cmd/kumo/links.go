@@ -18,6 +18,7 @@ import (
 	"kumo/internal/links"
 	"kumo/internal/stats"
 	"kumo/internal/weburl"
+	"kumo/internal/wire/uploads"
 )
 
 const linksCommandLong = `Say which pages of the crawl in FOLDER link to what.
@@ -30,6 +31,8 @@ const linksCommandLong = `Say which pages of the crawl in FOLDER link to what.
 It reads the crawl's files, whether it runs or not: crawl.log, pages.jsonl and the WARC files, of which answers are skipped;
 the words of a link are those of the page's record. Where the WARC files have been moved away, only the page is known that
 named each URL first.
+
+FOLDER may be a place to which kumo crawl has brought its files (s3://bucket/prefix): they are read there.
 
 With --check-external it first asks for what pages link to on hosts that the crawl has not visited: by HEAD, and where that
 is an error by GET, as the crawl is set (user agent, proxy, --delay, robots.txt), one host at a time each, 16 hosts at once.
@@ -94,6 +97,15 @@ func (o *linksOptions) run(cmd *cobra.Command, dir string) (err error) {
 			}
 		}
 	}
+	src, err := uploads.Reach(cmd.Context(), dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(src.Named(err), src.Close()) }()
+	if src.Alone && o.external {
+		return usagef("--check-external keeps what it finds in the crawl's folder, which a place is not: name that folder")
+	}
+	dir = src.Dir
 	saved, err := folder.ReadSettings(dir)
 	if err != nil {
 		return err
@@ -109,7 +121,7 @@ func (o *linksOptions) run(cmd *cobra.Command, dir string) (err error) {
 	if err := settled.settle(cmd.Context(), flags, nil); err != nil {
 		return err
 	}
-	cfg := links.Config{Dir: dir, Temp: o.temp, Canon: settled.job.Crawl.Canon}
+	cfg := links.Config{Dir: dir, Disk: src.Disk, Temp: o.temp, Canon: settled.job.Crawl.Canon}
 	clear := func() {}
 	if draws(os.Stderr) && !o.quiet {
 		cfg.Progress, clear = linkProgress(os.Stderr)

@@ -19,6 +19,7 @@ import (
 	"kumo/internal/job"
 	"kumo/internal/weburl"
 	"kumo/internal/wire"
+	"kumo/internal/wire/places"
 )
 
 // The verbs that look into a crawl, whether it runs or not.
@@ -197,6 +198,9 @@ func openLook(ctx context.Context, dir string) (*inspect.View, error) {
 	if dir == "" {
 		return nil, usagef("which crawl? name its folder with --out")
 	}
+	if places.IsURL(dir) {
+		return nil, usagef("%s is a place, and what waits in a crawl only its folder on this machine knows: name that", dir)
+	}
 	saved, err := folder.ReadSettings(dir)
 	if err != nil {
 		return nil, err
@@ -204,14 +208,17 @@ func openLook(ctx context.Context, dir string) (*inspect.View, error) {
 	if len(saved) == 0 {
 		return nil, usagef("%s: there is no crawl", dir)
 	}
-	return wire.Inspect(ctx, dir, func() (*job.Job, error) {
-		o := &options{idle: true}
-		flags := crawlFlags(o)
-		if err := flags.Parse([]string{"--out", dir}); err != nil {
-			return nil, err
-		}
-		return &o.job, o.settle(ctx, flags, nil)
-	})
+	return wire.Inspect(ctx, dir, func() (*job.Job, error) { return settledJob(ctx, dir) })
+}
+
+// settledJob is the job of the crawl in dir, as its settings have it.
+func settledJob(ctx context.Context, dir string) (*job.Job, error) {
+	o := &options{idle: true}
+	flags := crawlFlags(o)
+	if err := flags.Parse([]string{"--out", dir}); err != nil {
+		return nil, err
+	}
+	return &o.job, o.settle(ctx, flags, nil)
 }
 
 // list prints values as they come, or as a table below a head, which has to wait for the last. It returns how many

@@ -19,6 +19,7 @@ import (
 	"kumo/internal/crawl"
 	"kumo/internal/job"
 	"kumo/internal/policy"
+	"kumo/internal/upload"
 	"kumo/internal/vfs"
 )
 
@@ -50,7 +51,8 @@ Exit codes:
   5    the disk is full; the rest waits for the same command, with room made
   6    hosts were given up in numbers (more than a tenth of those that had answered, or more than half of all), or the crawl was cut
        off from the web for longer than --outage-wait; the rest waits for the same command
-  7    the crawl is done, and a sink (--sink) has not all of it; the same command sends the rest, as does kumo export --to
+  7    the crawl is done, but a sink (--sink) or its place (-o s3://...) has not all of it; nothing is lost, and the same command
+       brings the rest there
   130  interrupted; the rest waits for the same command again
 
 Each flag of each command can be set in the environment, too: --max-rate as KUMO_MAX_RATE, one that is repeated with a value a line.
@@ -177,6 +179,8 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
+	case errors.Is(err, upload.ErrWaits), errors.Is(err, upload.ErrTaken):
+		return exitBehind
 	case errors.Is(err, policy.ErrLimit):
 		return exitLimit
 	case vfs.IsFull(err):
@@ -193,6 +197,9 @@ func exitCode(err error) int {
 
 // quietEnd reports whether an error needs no word, because the report has said it.
 func quietEnd(err error) bool {
+	if errors.Is(err, upload.ErrWaits) || errors.Is(err, upload.ErrTaken) {
+		return false
+	}
 	return errors.Is(err, context.Canceled) || errors.Is(err, policy.ErrLimit)
 }
 

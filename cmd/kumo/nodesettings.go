@@ -33,7 +33,7 @@ var (
 		"ui-key", "verbose", "quiet", "log-json"}, filterFlags...)
 	// aloneFlags have no meaning, or not yet, where several nodes crawl.
 	aloneFlags = []string{"name", "out", "fresh", "size-limit", "time-limit", "recrawl", "due", "profile", "dry-run",
-		"moved", job.ReleaseTrapKey, "sink", "sink-wait"}
+		"moved", job.ReleaseTrapKey, "sink", "sink-wait", "work", keepLocalKey, "place-wait"}
 )
 
 // borrow gives a command some of a crawl's flags.

@@ -11,6 +11,7 @@ import (
 	"kumo/internal/repair"
 	"kumo/internal/stats"
 	"kumo/internal/wire"
+	"kumo/internal/wire/uploads"
 )
 
 const repairLong = `Make a crawl that can go on of the one in DIR (default: this folder), of which files are damaged, lost, or not of one moment.
@@ -48,6 +49,9 @@ func repairCommand() *cobra.Command {
 		}}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		dir, out := append(args, ".")[0], cmd.OutOrStdout()
+		if err := uploads.AllHere(dir); err != nil && !moved {
+			return err
+		}
 		r, err := wire.Repair(cmd.Context(), dir, repair.Options{DryRun: dry, Moved: moved, Now: time.Now,
 			Say: func(text string) {
 				if !quiet && !asJSON {

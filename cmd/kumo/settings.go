@@ -25,8 +25,8 @@ const (
 
 var (
 	// passing flags say how this run goes and are not kept with the crawl.
-	passing = []string{"input-file", "skip-bad-seeds", "out", "fresh", "config", "metrics", "ui", "ui-cert", "ui-key", "profile", "dry-run",
-		"verbose", "quiet", "log-json", "help", "due", "sink", "sink-wait"}
+	passing = []string{"input-file", "skip-bad-seeds", "out", "fresh", "config", "metrics", "ui", "ui-cert", "ui-key",
+		"profile", "dry-run", "verbose", "quiet", "log-json", "help", "due", "sink", "sink-wait", "work", "place-wait"}
 	// flagsOnly are those that a file would set again and again.
 	flagsOnly = []string{"config", "fresh", "dry-run", "due"}
 	// lasting settings decide what the crawl has already left out or written; they cannot change, or only so that more
@@ -127,11 +127,14 @@ func setFlag(f *pflag.FlagSet, s settings.Setting) error {
 	return plainly(f.Set(s.Key, s.Values[0]))
 }
 
-// findFolder sets the crawl's name and folder.
+// findFolder sets the crawl's name and folder, and its place if it has one.
 func (o *options) findFolder() error {
-	dir := o.out
-	if dir == sinks.Stdout && o.pipes {
+	if o.out == sinks.Stdout && o.pipes {
 		_, err := o.job.Fix()
+		return err
+	}
+	dir, err := o.folderOfPlace()
+	if err != nil {
 		return err
 	}
 	if err := checkFolder("--out", dir); err != nil {
@@ -157,8 +160,7 @@ func checkFolder(flag, dir string) error {
 		return usagef("%s is -: a crawl is a folder of files and cannot go to standard output; name a folder, and follow "+
 			"its pages.jsonl", flag)
 	case strings.Contains(dir, "://"):
-		return usagef("%s is %s: a crawl is kept in a folder of this machine, other places are not known; name a folder, "+
-			"and copy its closed files there",
+		return usagef("%s is %s: a folder of this machine is wanted; kumo crawl -o takes a place, to which it brings files",
 			flag, dir)
 	}
 	return nil

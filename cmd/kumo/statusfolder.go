@@ -86,6 +86,12 @@ func printStatus(w io.Writer, x *inspect.Status, dir string) {
 	if x.Forecast != "" {
 		row("ends", "%s", x.Forecast)
 	}
+	if u := x.Uploads; u != nil {
+		row("place", "%s has %s (%s)", u.Place, stats.Count(u.Files, "files"), stats.Bytes(u.Bytes))
+		if words := u.Words(); words != "" {
+			row("", "%s", words)
+		}
+	}
 	if x.StalledBy != "" {
 		row("STALLED", "nothing was answered for %s: %s", secondsSpan(x.Stalled), x.StallWhy)
 		row("", "%s", x.StallDo)

@@ -14,6 +14,7 @@ import (
 	"kumo/internal/stats"
 	"kumo/internal/verify"
 	"kumo/internal/wire"
+	"kumo/internal/wire/uploads"
 )
 
 const verifyLong = `Check all files of the crawl in DIR (default: this folder) against each other, and say what is wrong where.
@@ -42,6 +43,9 @@ if it is started meanwhile, it waits.
 
 With --sink it is not the files that are checked, but what a server has that the crawl's records were sent to (kumo export --to,
 kumo crawl --sink): which are missing there, which are of an earlier visit, and which the crawl has not.
+DIR may be a place to which kumo crawl has brought its files (s3://bucket/prefix). They are read there, record by record, and
+compared with the place's manifest: sizes, and the digests of all that are no WARC files, whose records have digests of their
+own. Of the state, which is not there, nothing is said.
 
 Exit codes: 0 nothing is wrong, 1 something is, or the folder could not be read, 2 wrong usage.`
 
@@ -55,7 +59,8 @@ func verifyCommand() *cobra.Command {
 	o := &verifyOptions{}
 	cmd := &cobra.Command{Use: "verify [DIR]", Short: "Check all files of a crawl against each other", Long: verifyLong,
 		Example: "  kumo verify crawls/example.com\n  kumo verify --json --all crawls/example.com | jq .faults\n" +
-			"  kumo verify --sink opensearch://localhost:9200/pages crawls/example.com",
+			"  kumo verify --sink opensearch://localhost:9200/pages crawls/example.com\n" +
+		"  kumo verify s3://bucket/news",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usagef("one crawl at a time: name one folder, not %d", len(args))
@@ -82,7 +87,13 @@ const faultsSaid = 20
 
 var errFaults = errors.New("the crawl's files do not agree")
 
-func (o *verifyOptions) run(cmd *cobra.Command, dir string) error {
+func (o *verifyOptions) run(cmd *cobra.Command, name string) (err error) {
+	src, err := uploads.Reach(cmd.Context(), name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(src.Named(err), src.Close()) }()
+	o.cfg.Disk = src.Disk
 	out := &faultPrinter{w: cmd.OutOrStdout(), most: faultsSaid, said: map[string]int{}}
 	if o.all {
 		out.most = 0
@@ -94,13 +105,17 @@ func (o *verifyOptions) run(cmd *cobra.Command, dir string) error {
 		o.cfg.Progress, clear = showProgress(os.Stderr)
 		out.before = clear
 	}
-	report, err := wire.Verify(cmd.Context(), dir, o.cfg)
+	verify := wire.Verify
+	if src.Alone {
+		verify = src.Verify
+	}
+	report, err := verify(cmd.Context(), src.Dir, o.cfg)
 	clear()
 	if err != nil {
 		return err
 	}
 	if o.json {
-		err = out.printJSON(dir, report)
+		err = out.printJSON(name, report)
 	} else {
 		err = out.print(report)
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"kumo/internal/advice"
+	"kumo/internal/away"
 	"kumo/internal/inspect"
 	"kumo/internal/settings"
 	"kumo/internal/store"
@@ -119,6 +120,12 @@ func (c *Copy) Rest(ctx context.Context) error {
 	}
 	for _, name := range c.final {
 		if err := c.Link(name); err != nil && !errors.Is(err, fs.ErrNotExist) { // moved away meanwhile
+			return err
+		}
+	}
+	// what is in a place, as of now: what was removed here meanwhile is there
+	for _, name := range []string{away.LinkName, away.LogName} {
+		if err := c.copy(name, -1); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}

@@ -11,6 +11,8 @@ type Explanation struct {
 	URL     string `json:"url"` // as the crawl has it: canonical, by its rules
 	Fate    Fate   `json:"fate"`
 	Running bool   `json:"running"` // the crawl runs
+	// only the crawl's files are there, and not its state: what is in no file is not known
+	Files bool `json:"files_only,omitempty"`
 	// the crawl's disk has not answered for so long, in nanoseconds: what it has is missing here
 	Unread time.Duration `json:"unread,omitempty"`
 	Known  *Known        `json:"known,omitempty"`

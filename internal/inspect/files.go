@@ -22,12 +22,19 @@ type View struct {
 	dir     string
 	disk    vfs.FS // with the crawl's files as they count
 	running bool
+	files   bool // there is nothing but the crawl's files
 	close   func() error
 }
 
 // NewView makes the view of the crawl in dir. Close calls close.
 func NewView(src Source, dir string, disk vfs.FS, running bool, close func() error) *View {
-	return &View{src, dir, disk, running, close}
+	return &View{Source: src, dir: dir, disk: disk, running: running, close: close}
+}
+
+// OfFiles says that the crawl's files are there and its state is not, so that it does not know what they say.
+func (v *View) OfFiles() *View {
+	v.files = true
+	return v
 }
 
 // Running reports whether the crawl runs, in a process of its own.
@@ -48,7 +55,7 @@ func (v *View) Explain(ctx context.Context, url string) (*Explanation, error) {
 		if err != nil {
 			return nil, err
 		}
-		x.Running = v.running
+		x.Running, x.Files = v.running, v.files
 		if x.Unread > 0 { // nor would the files be read
 			x.Settle()
 			return x, nil
@@ -70,7 +77,7 @@ func (v *View) Explain(ctx context.Context, url string) (*Explanation, error) {
 // addFiles adds what the crawl's files say of a URL. They only grow, so it does not matter whether the crawl runs; what
 // a killed one has not committed is not read.
 func (v *View) addFiles(x *Explanation) error {
-	if x.Known == nil && x.Page == nil {
+	if x.Known == nil && x.Page == nil && !v.files {
 		return v.addAnswer(x)
 	}
 	if err := v.addPage(x); err != nil {

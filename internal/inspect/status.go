@@ -36,6 +36,8 @@ type Status struct {
 	StalledBy string  `json:"stalled_by,omitempty"`
 	StallWhy  string  `json:"stall_why,omitempty"`
 	StallDo   string  `json:"stall_do,omitempty"`
+
+	Uploads *stats.Uploads `json:"uploads,omitempty"` // to its place, if it has one
 }
 
 // A State is what a crawl does.

@@ -22,6 +22,7 @@ import (
 	"kumo/internal/settings"
 	"kumo/internal/stats"
 	"kumo/internal/store"
+	"kumo/internal/vfs"
 	"kumo/internal/weburl"
 )
 
@@ -69,6 +70,7 @@ type Job struct {
 	Fields *Fields // nil: nobody wants records of pages
 
 	Filters *Filters // nil: no program is asked; Hooks ask them
+	Away    *Away    // nil: record files stay in the folder
 
 	Settings []settings.Setting // in effect, without secrets, for config.yaml and warcinfo
 	Listener crawl.Listener
@@ -94,6 +96,16 @@ type Filters struct {
 	// is told what earlier runs have counted, before the run
 	Before func([]stats.FilterCounts)
 	Counts func() []stats.FilterCounts
+}
+
+// Away has record files brought to a place. What does so is the caller's to link.
+type Away struct {
+	// Over makes of the disk that has the folder, which is held by now, one that has what is in the place, too.
+	Over func(vfs.FS) (vfs.FS, error)
+	// Closed is called when a WARC file got its final name. It does not wait.
+	Closed func()
+	// Status says what is there, and what waits.
+	Status func() stats.Uploads
 }
 
 // UserAgent is the one in effect: what the user has set, or else what follows from the contact.

@@ -75,8 +75,8 @@ type Page struct {
 }
 
 // Pages calls f with the pages that the WARC files in a crawl's folder have. What f is given holds until it returns.
-func Pages(ctx context.Context, dir string, call func(*Page) error) error {
-	f := &Finder{cfg: Config{Dir: dir, Disk: vfs.OS, Progress: func(Progress) {}}, known: newOutcomes(0)}
+func Pages(ctx context.Context, disk vfs.FS, dir string, call func(*Page) error) error {
+	f := &Finder{cfg: Config{Dir: dir, Disk: disk, Progress: func(Progress) {}}, known: newOutcomes(0)}
 	var p Page
 	return f.eachPage(ctx, func(l *pageLinks) error {
 		if l.via != nil {

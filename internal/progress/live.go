@@ -178,6 +178,9 @@ func (l *Live) render(s Status, r Rates) string {
 	if s.Forecast.Words != "" {
 		row("  ends   %s", s.Forecast.Words)
 	}
+	if words := s.Uploads.Words(); words != "" {
+		row("  place  %s", words)
+	}
 	if a := s.Stall; a.Kind != stall.None {
 		row("  STALLED: nothing was answered for %s: %s", stats.Span(a.For), a.Words)
 		row("          %s", a.Do)

@@ -26,6 +26,7 @@ type Status struct {
 	Stall    stall.Alarm
 	Filters  []stats.FilterCounts
 	Sinks    []Sink
+	Uploads  stats.Uploads // to the crawl's place, if it has one
 }
 
 // A Sink is how far a server is that is sent the crawl's records.
@@ -141,6 +142,9 @@ func Log(ctx context.Context, log *slog.Logger, limits Limits, status func() Sta
 		}
 		if s.Forecast.Words != "" {
 			attrs = append(attrs, "forecast", s.Forecast.Words)
+		}
+		if words := s.Uploads.Words(); words != "" {
+			attrs = append(attrs, "place", words)
 		}
 		if s.Stall.Kind != stall.None {
 			attrs = append(attrs, "stalled_for", s.Stall.For.Round(time.Second).String(), "stalled_by", string(s.Stall.Kind))

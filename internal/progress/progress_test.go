@@ -148,3 +148,27 @@ func TestForecastAndStallAreSeen(t *testing.T) {
 		}
 	})
 }
+
+// Where the place of a crawl's files fails, a person sees what waits for it.
+func TestAPlaceThatFailsIsSeen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := Status{Time: time.Now(), Uploads: stats.Uploads{Place: "s3://b/p", Waiting: 3, WaitSize: 2_100_000_000,
+			Why: "connection refused", Next: 30 * time.Second}}
+		const want = "3 files (2.1 GB) wait: connection refused; next try in 30 s"
+		l := NewLive(io.Discard, func() int { return 200 }, "x", Limits{})
+		if body := l.render(s, Rates{}); !strings.Contains(body, "  place  "+want) {
+			t.Errorf("the view:\n%s", body)
+		}
+		var out bytes.Buffer
+		ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+		defer cancel()
+		Log(ctx, slog.New(slog.NewTextHandler(&out, nil)), Limits{}, func() Status { return s })
+		if !strings.Contains(out.String(), `place="`+want+`"`) {
+			t.Errorf("the log:\n%s", out.String())
+		}
+		s.Uploads = stats.Uploads{Place: "s3://b/p", Files: 7}
+		if body := l.render(s, Rates{}); strings.Contains(body, "place") {
+			t.Errorf("the view of a place where nothing waits:\n%s", body)
+		}
+	})
+}

@@ -108,6 +108,11 @@ func askRunning(ctx context.Context, f *folder.Folder, locked error) (*inspect.V
 	return inspect.NewView(client, f.Dir, vfs.OS, true, client.Close), nil
 }
 
+// ViewOfFiles is the view of a crawl of which only record files are there, on a disk that has them below dir.
+func ViewOfFiles(s *Session, dir string, disk vfs.FS) *inspect.View {
+	return inspect.NewView(s.source(), dir, disk, false, s.Close).OfFiles()
+}
+
 // A source answers for a crawl that is open in this process.
 type source struct {
 	*inspect.Live

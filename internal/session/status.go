@@ -35,6 +35,10 @@ func (s source) Status(context.Context) (*inspect.Status, error) {
 		x.State = inspect.Paused
 	}
 	c.outlookInto(x)
+	if a := c.Job.Away; a != nil {
+		u := a.Status()
+		x.Uploads = &u
+	}
 	return x, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"kumo/internal/journal"
 	"kumo/internal/recovery"
@@ -24,12 +25,14 @@ type Parts struct {
 	Seen    *seen.DB
 	Digests *seen.Digests
 	State   *recovery.State // nil: what is committed is not known, so all that is there counts
+	Files   bool            // there are record files and no state, as it is meant: what only that says is not checked
 	Shared  bool            // the folder is that of one node of several: hosts come from others, and go to them
 	Broken  []Fault
 }
 
 // Config says how to verify.
 type Config struct {
+	Disk     vfs.FS         // has the record files; default that of the folder
 	Temp     string         // a folder for what does not fit into memory; "": the system's
 	Memory   int            // bytes that claims may have before they are written to Temp; 128 MiB
 	Moved    bool           // WARC files that are not here were moved on purpose
@@ -112,6 +115,9 @@ var order = []string{checkJournal, checkSeen, checkDigests, checkFrontier, check
 	checkLog,
 	checkSkipped, checkDeferred, checkRoots, checkURLs, checkReport, checkSettings}
 
+// ofState are checks of what is no record file.
+var ofState = []string{checkJournal, checkSeen, checkDigests, checkFrontier, checkDeferred, checkRoots, checkReport}
+
 const maxNotes = 100 // kept of a check
 
 // A verifier is one run of all checks.
@@ -134,6 +140,9 @@ func Run(ctx context.Context, p Parts, cfg Config) (_ *Report, err error) {
 	report := &Report{}
 	for _, name := range order {
 		v.checks[name] = &Check{Name: name}
+		if p.Files && slices.Contains(ofState, name) {
+			continue
+		}
 		report.Checks = append(report.Checks, v.checks[name])
 	}
 	if p.State != nil {

@@ -49,6 +49,9 @@ func IsOS(disk FS) bool {
 	if b, ok := disk.(*Bounded); ok {
 		return IsOS(b.FS)
 	}
+	if o, ok := disk.(interface{ Under() FS }); ok {
+		return IsOS(o.Under())
+	}
 	return disk == OS
 }
 

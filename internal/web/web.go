@@ -31,6 +31,7 @@ type Source struct {
 	Forecast func() forecast.Forecast
 	Stall    func() stall.Alarm
 	Filters  func() []stats.FilterCounts // nil: there are none
+	Uploads  func() stats.Uploads        // to the crawl's place; nil: it has none
 }
 
 // Serve answers at l until the context ends.
@@ -104,6 +105,19 @@ func register(reg *prometheus.Registry, src Source) {
 	}
 	if src.Forecast != nil {
 		reg.MustRegister(&outlook{src.Forecast, src.Stall})
+	}
+	if src.Uploads != nil {
+		gauge("place_files_waiting", "Closed record files that are not in the place yet.",
+			func() int { return int(src.Uploads().Waiting) })
+		gauge("place_bytes_waiting", "Bytes of these files.", func() int { return int(src.Uploads().WaitSize) })
+		gauge("place_files", "Files that are in the place.", func() int { return int(src.Uploads().Files) })
+		gauge("place_bytes", "Bytes of these files.", func() int { return int(src.Uploads().Bytes) })
+		gauge("place_failing", "1 while the place fails, and is tried again.", func() int {
+			if src.Uploads().Why != "" {
+				return 1
+			}
+			return 0
+		})
 	}
 	gauge("hosts_backing_off", "Hosts left alone after failures or at their wish.",
 		func() int { return src.Frontier().Backing })

@@ -35,6 +35,9 @@ func TestServe(t *testing.T) {
 			Outage:   func() crawl.Outage { return crawl.Outage{CutOff: true, Times: 2} },
 			Forecast: func() forecast.Forecast { return forecast.Forecast{AtLeast: 32_400, Growth: -1.5} },
 			Stall:    func() stall.Alarm { return stall.Alarm{Kind: stall.Disk, For: 90 * time.Second} },
+			Uploads: func() stats.Uploads {
+				return stats.Uploads{Files: 5, Bytes: 100, Waiting: 3, WaitSize: 70, Why: "connection refused"}
+			},
 		})
 	}()
 	for path, wants := range map[string][]string{
@@ -42,6 +45,7 @@ func TestServe(t *testing.T) {
 			"kumo_outages_total 2", "go_goroutines",
 			"kumo_ends_in_at_least_seconds 32400", "kumo_queue_growth_per_second -1.5", `kumo_stalled_seconds{kind="disk"} 90`,
 			`kumo_stalled_seconds{kind="dns"} 0`,
+			"kumo_place_files 5", "kumo_place_files_waiting 3", "kumo_place_bytes_waiting 70", "kumo_place_failing 1",
 			`kumo_responses_total{class="2xx"} 32`, `kumo_responses_total{class="4xx"} 7`, `kumo_responses_total{class="5xx"} 0`,
 			`kumo_responses_total{class="other"} 3`, `kumo_errors_total{kind="dns"} 4`},
 		"/":             {"<title>kumo a &lt;b&gt; c</title>", "<td>42<td>", "2.5 MB", `href="/metrics"`},

@@ -34,6 +34,7 @@ import (
 type opening struct {
 	session.Parts
 	disk    vfs.FS
+	away    vfs.FS         // has what was brought to a place, too; nil: all stays in the folder
 	peers   *session.Peers // of a node of several; nil for one alone
 	runs    bool           // and is not only looked into
 	block   *policy.BlockList
@@ -70,6 +71,9 @@ func open(ctx context.Context, j *job.Job, disk vfs.FS) (*session.Session, error
 			Discard: j.Discard, Now: j.Now(), Warn: j.Warn}); err != nil {
 			return err
 		}
+		if err := o.openAway(); err != nil {
+			return err
+		}
 		if err := o.widen(ctx); err != nil {
 			return err
 		}
@@ -81,6 +85,22 @@ func open(ctx context.Context, j *job.Job, disk vfs.FS) (*session.Session, error
 		}
 		return o.Folder.WriteSettings(j.Settings)
 	})
+}
+
+// openAway makes the place the crawl's to which its files are brought, if there is one.
+func (o *opening) openAway() (err error) {
+	if o.Job.Away != nil {
+		o.away, err = o.Job.Away.Over(o.disk)
+	}
+	return err
+}
+
+// records is the disk that has the crawl's record files, wherever they lie.
+func (o *opening) records() vfs.FS {
+	if o.away != nil {
+		return o.away
+	}
+	return o.disk
 }
 
 // OpenPart is a session.Opener.
@@ -308,6 +328,11 @@ func (o *opening) assemble() error {
 		Hooks:     o.hooks(),
 		Header:    o.Fetcher.Header,
 		NoSecrets: !o.Fetcher.HasSecrets(),
+	}
+	if !o.runs && o.State.Fresh() { // there is no state, which has what seeds redirect to, too
+		for _, u := range o.SeedURLs {
+			parts.Scope.AddSeed(u)
+		}
 	}
 	if err := o.openStores(&parts); err != nil {
 		return err

@@ -1,8 +1,12 @@
 package wire
 
 import (
+	"errors"
+	"fmt"
 	"os"
 
+	"kumo/internal/advice"
+	"kumo/internal/away"
 	"kumo/internal/crawl"
 	"kumo/internal/job"
 	"kumo/internal/statefile"
@@ -70,14 +74,29 @@ func (o *opening) openWARC() error {
 	if err != nil {
 		hostname = "localhost"
 	}
+	disk, closed := o.records(), func() {}
+	if o.away != nil {
+		closed = j.Away.Closed
+	}
 	if o.peers == nil { // a node that has lost its place begins with another state
-		if err := warc.Check(o.disk, j.Dir, o.State.Marks, j.Moved); err != nil {
-			return err
+		if err := warc.Check(disk, j.Dir, o.State.Marks, j.Moved); err != nil {
+			return o.notHere(err)
 		}
 	}
-	return o.add(warc.Open(o.disk, warc.Config{Dir: j.Dir, Name: j.Name, Hostname: job.SafeName(hostname),
+	return o.add(warc.Open(disk, warc.Config{Dir: j.Dir, Name: j.Name, Hostname: job.SafeName(hostname),
 		MaxSize: j.WARCSize, Compression: j.Compress, Scratch: o.scratch, Software: job.Agent + "/" + job.Version,
-		Info: warcInfo(j), Now: j.Crawl.Now}, o.State.Marks))
+		Info: warcInfo(j), Now: j.Crawl.Now, Closed: closed}, o.State.Marks))
+}
+
+// notHere adds to an error of WARC files that are not here where they are.
+func (o *opening) notHere(err error) error {
+	if o.away != nil || !errors.Is(err, warc.ErrMissing) {
+		return err
+	}
+	if l, linkErr := away.ReadLink(o.Job.Dir); linkErr == nil && l != nil {
+		return advice.With(err, fmt.Sprintf("files of this crawl are in %s, and only kumo crawl -o %s reads them there", l.Place, o.Job.Dir))
+	}
+	return err
 }
 
 // warcInfo is what each WARC file says of the crawl.

@@ -31,6 +31,9 @@ func Verify(ctx context.Context, dir string, cfg verify.Config) (_ *verify.Repor
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	parts, done := view(f)
+	if cfg.Disk != nil {
+		parts.Disk = cfg.Disk
+	}
 	defer func() { err = errors.Join(err, done()) }()
 	if j := parts.Journal; j != nil && j.End() == 0 && !settings.IsFile(f.Path(settings.Name)) && !f.HasOutputs() {
 		return nil, folder.NoCrawl(dir) // somebody made the folder, and then no crawl

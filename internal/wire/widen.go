@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 
@@ -80,7 +79,7 @@ func (o *opening) widen(ctx context.Context) error {
 	j := *o.Job
 	j.Listener = crawl.Listener{}
 	inner := &opening{Parts: session.Parts{Job: &j, Folder: folder.At(o.Folder.Dir, o.Folder.Disk)}, disk: o.Folder.Disk,
-		runs: true}
+		away: o.away, runs: true}
 	s, err := inner.make(func() error {
 		for _, step := range []func() error{inner.check, inner.build} {
 			if err := step(); err != nil {
@@ -159,7 +158,7 @@ func (o *opening) reenterSkips(ctx context.Context, r *crawl.Reentry, wanted fun
 }
 
 func (o *opening) reenterEmbeds(ctx context.Context, r *crawl.Reentry) error {
-	return links.Pages(ctx, o.Folder.Dir, func(p *links.Page) error {
+	return links.Pages(ctx, o.records(), o.Folder.Dir, func(p *links.Page) error {
 		it := item.Item{URL: p.URL, From: p.Via, Seed: p.Seed, Path: p.Path, Depth: p.Depth, Kind: page.Anchor}
 		var pg page.Page
 		for _, l := range p.Links {
@@ -244,14 +243,14 @@ func (w *rereader) open(name string) (*warc.Reader, error) {
 	}
 	w.name, w.src, w.in = name, nil, nil
 	path := w.Folder.Path("warc", name)
-	if _, err := os.Stat(path); err != nil {
+	if _, err := w.records().Size(path); err != nil {
 		path += ".open"
 	}
-	size, err := w.disk.Size(path)
+	size, err := w.records().Size(path)
 	if err != nil {
 		return nil, nil //nolint:nilerr // it was moved away
 	}
-	src, err := w.disk.OpenAt(path)
+	src, err := w.records().OpenAt(path)
 	if err != nil {
 		return nil, err
 	}

@@ -50,6 +50,9 @@ func (s *Store) Settle() error {
 		}
 		s.settled = s.settled[1:]
 		s.forget(f)
+		if s.cfg.Closed != nil {
+			s.cfg.Closed()
+		}
 	}
 	return nil
 }

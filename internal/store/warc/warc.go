@@ -42,6 +42,7 @@ type Config struct {
 	Software    string           // for warcinfo: name and version of the program
 	Info        [][2]string      // further lines of warcinfo, without secrets
 	Now         func() time.Time // default time.Now
+	Closed      func()           // is called when a file got its final name; may be nil
 }
 
 func (c *Config) setDefaults() {

@@ -61,7 +61,7 @@ func Run(ctx context.Context, x Export) (_ *export.Report, err error) {
 		}
 		x.Where = condition.Judge
 	}
-	f := folder.At(x.Crawl, vfs.OS)
+	f := folder.At(x.Crawl, vfs.OS) // which has its settings here, wherever the rest is
 	if !f.IsCrawl() && !f.HasOutputs() {
 		return nil, folder.NoCrawl(x.Crawl)
 	}

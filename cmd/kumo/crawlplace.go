@@ -1,0 +1,112 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"kumo/internal/stats"
+	"kumo/internal/upload"
+	"kumo/internal/wire/places"
+	"kumo/internal/wire/uploads"
+)
+
+// A crawl whose record files are brought to a place.
+
+const keepLocalKey = "keep-local"
+
+// errWaits is the end of a crawl whose place has not got all.
+var errWaits = errors.New("the same command brings the rest there")
+
+// folderOfPlace is the crawl's folder, as far as the user has said: where --out is a place, the one on this machine.
+func (o *options) folderOfPlace() (string, error) {
+	if !places.IsURL(o.out) {
+		if o.work != "" {
+			return "", usagef("--work is the folder of a crawl whose files go to a place: name that with --out, as " +
+				"s3://bucket/prefix, or only the folder with --out")
+		}
+		return o.out, nil
+	}
+	o.place = strings.TrimRight(o.out, "/")
+	if o.work != "" {
+		return o.work, checkFolder("--work", o.work)
+	}
+	return uploads.FolderFor(o.place), nil
+}
+
+// openPlace prepares what brings files to the crawl's place; nil if it has none.
+func (o *options) openPlace(ctx context.Context, show *show) (*uploads.Upload, error) {
+	if o.place == "" && !o.job.Fresh { // the folder may know of one
+		var err error
+		if o.place, err = uploads.PlaceOf(o.job.Dir); err != nil {
+			return nil, err
+		}
+	}
+	if o.place == "" {
+		if !o.keepLocal {
+			return nil, usagef("--keep-local=false removes what a place has: name one with --out, as s3://bucket/prefix")
+		}
+		return nil, nil
+	}
+	up, err := uploads.New(ctx, &o.job, uploads.Config{Place: o.place, KeepLocal: o.keepLocal,
+		Failed: func(s stats.Uploads) { show.log.Warn("place: "+s.Words(), "place", s.Place) },
+		Works:  func(s stats.Uploads) { show.log.Info("place: it works again", "place", s.Place) }})
+	if err == nil {
+		show.uploads = func() string {
+			s := up.Status()
+			return cmp.Or(s.Words(), "nothing waits for "+s.Place)
+		}
+		show.log.Info("record files go to the place as they are closed", "place", o.place, "folder", o.job.Dir)
+	}
+	return up, err
+}
+
+// afterInterrupt is how long what waits is brought to the place once somebody has ended the run.
+const afterInterrupt = time.Minute
+
+var errInterruptEnds = fmt.Errorf("the run was interrupted %v ago", afterInterrupt)
+
+// A placeError is an error of the place, with the end of the run which is said elsewhere.
+type placeError struct {
+	error
+	end error
+}
+
+func (b *placeError) Unwrap() []error { return []error{b.error, b.end} }
+
+// withPlace adds to how a run ended what its place has to say.
+func withPlace(end, place error) error {
+	if place != nil && end != nil && quietEnd(end) {
+		return &placeError{place, end}
+	}
+	return errors.Join(end, place)
+}
+
+// finishUploads waits until all is in the place, after a run that ended because ctx has, or by itself. ran is what
+// brings files there.
+func (o *options) finishUploads(ctx context.Context, up *uploads.Upload, ran <-chan error, stop context.CancelCauseFunc) error {
+	if ctx.Err() == nil {
+		up.End(o.placeWait)
+	} else {
+		up.End(0)
+		t := time.AfterFunc(afterInterrupt, func() { stop(errInterruptEnds) })
+		defer t.Stop()
+	}
+	err := <-ran
+	if errors.Is(err, upload.ErrWaits) {
+		err = fmt.Errorf("%w; %w", err, errWaits)
+	}
+	return err
+}
+
+// printUploads says in the report what the place has.
+func printUploads(w io.Writer, s stats.Uploads) {
+	fmt.Fprintf(w, "  %-9s %s: %s (%s)\n", "place", s.Place, stats.Count(s.Files, "files"), stats.Bytes(s.Bytes))
+	if words := s.Words(); words != "" {
+		fmt.Fprintf(w, "  %-9s %s\n", "", words)
+	}
+}

@@ -1,0 +1,277 @@
+// Package uploads puts together what brings a crawl's record files to a place, and what reads a crawl that lies in one.
+// It is not in wire, so that a program that imports kumo does not link what places need.
+package uploads
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"kumo/internal/advice"
+	"kumo/internal/away"
+	"kumo/internal/folder"
+	"kumo/internal/job"
+	"kumo/internal/place"
+	"kumo/internal/settings"
+	"kumo/internal/stats"
+	"kumo/internal/upload"
+	"kumo/internal/verify"
+	"kumo/internal/vfs"
+	"kumo/internal/wire"
+	"kumo/internal/wire/places"
+)
+
+// openPlace opens a place by its URL.
+func openPlace(ctx context.Context, name string) (place.Place, error) {
+	if u, err := url.Parse(name); err == nil && u.User != nil {
+		return nil, advice.Usage("place %s: a URL without a name and a password is wanted: it is written into files",
+			u.Redacted())
+	}
+	return places.Open(ctx, name)
+}
+
+// FolderFor is where a crawl whose files go to a place has its own, unless the user says otherwise.
+func FolderFor(placeURL string) string {
+	name, _, _ := strings.Cut(placeURL, "?")
+	return folder.DefaultDir(strings.Trim(job.SafeName(name), "-."))
+}
+
+// PlaceOf is the place to which the files of the crawl in dir go; "" if they stay there.
+func PlaceOf(dir string) (string, error) {
+	l, err := away.ReadLink(dir)
+	if l == nil || err != nil {
+		return "", err
+	}
+	return l.URL, nil
+}
+
+// A Config says how files are brought to a place.
+type Config struct {
+	Place         string              // its URL
+	KeepLocal     bool                // WARC files stay in the folder, too
+	Failed, Works func(stats.Uploads) // are told that the place fails, and that it works again
+}
+
+// An Upload brings the record files of one run of a crawl to a place.
+type Upload struct {
+	cfg upload.Config
+	up  *upload.Uploader // nil until the crawl is opened
+}
+
+// New opens the place, and sees that it can be that of a job's crawl. It changes nothing.
+func New(ctx context.Context, j *job.Job, cfg Config) (*Upload, error) {
+	p, err := openPlace(ctx, cfg.Place)
+	if err != nil {
+		return nil, err
+	}
+	u := &Upload{cfg: upload.Config{Place: p, URL: cfg.Place, Dir: j.Dir, Crawl: j.Name, Grow: growing(), Fresh: j.Fresh,
+		Drop: !cfg.KeepLocal, Failed: cfg.Failed, Works: cfg.Works}}
+	if err := upload.Check(ctx, u.cfg); err != nil {
+		return nil, err
+	}
+	j.Away = &job.Away{Over: func(disk vfs.FS) (vfs.FS, error) { return u.over(ctx, disk) },
+		Closed: func() { u.up.Look() }, Status: func() stats.Uploads { return u.up.Status() }}
+	return u, nil
+}
+
+// growing are the files that are brought whole.
+func growing() []string { return append(slices.Clone(folder.Outputs), settings.Name) }
+
+func (u *Upload) over(ctx context.Context, disk vfs.FS) (vfs.FS, error) {
+	u.cfg.Disk, u.cfg.Fresh = disk, false // the earlier crawl is set aside by now
+	up, err := upload.Open(ctx, u.cfg)
+	if err != nil {
+		return nil, err
+	}
+	u.up = up
+	return away.Over(context.WithoutCancel(ctx), disk, u.cfg.Dir, u.cfg.Place, up.Manifest()), nil
+}
+
+// Run brings files to the place until all are there that End has promised. The crawl is open.
+func (u *Upload) Run(ctx context.Context) error { return u.up.Run(ctx) }
+
+// Close lets go of the place.
+func (u *Upload) Close() error { return letGo(u.cfg.Place) }
+
+// End says that the run has ended, and how long the place is waited for that fails.
+func (u *Upload) End(patience time.Duration) { u.up.End(patience) }
+
+// Status is how it stands.
+func (u *Upload) Status() stats.Uploads { return u.up.Status() }
+
+// inFolder is the crawl in dir, whose WARC files may lie in its place.
+func inFolder(ctx context.Context, dir string) (*Source, error) {
+	s := &Source{Dir: dir, Disk: vfs.OS}
+	l, err := away.ReadLink(dir)
+	if l == nil || err != nil {
+		return s, err
+	}
+	there, _, err := away.ReadLog(vfs.OS, dir)
+	if err != nil {
+		return nil, err
+	}
+	if s.place, err = openPlace(ctx, l.URL); err != nil {
+		return nil, err
+	}
+	s.Disk = away.Over(ctx, vfs.OS, dir, s.place, there)
+	return s, nil
+}
+
+// A Source is a crawl that is to be read: in a folder, or in a place alone.
+type Source struct {
+	Dir   string // of a crawl in a place: a folder for the time being, which has its settings
+	Disk  vfs.FS
+	Alone bool // it lies in a place, and nothing of it here
+	place place.Place
+	there *away.Manifest
+}
+
+// Close lets go of the place, and removes what was needed for the time being.
+func (s *Source) Close() error {
+	err := letGo(s.place)
+	if s.Alone {
+		err = errors.Join(err, os.RemoveAll(s.Dir))
+	}
+	return err
+}
+
+// Named is an error about the crawl, by the name that the user has given it.
+func (s *Source) Named(err error) error {
+	if err == nil || !s.Alone {
+		return err
+	}
+	return &named{err, strings.ReplaceAll(err.Error(), s.Dir, s.place.URL())}
+}
+
+type named struct {
+	error
+	text string
+}
+
+func (n *named) Error() string { return n.text }
+func (n *named) Unwrap() error { return n.error }
+
+// Verify checks the files of a crawl in a place against each other and the place's manifest. It is a wire.Verify.
+func (s *Source) Verify(ctx context.Context, dir string, cfg verify.Config) (*verify.Report, error) {
+	r, err := wire.VerifyFiles(ctx, dir, cfg)
+	if err != nil {
+		return r, err
+	}
+	check := &verify.Check{Name: "manifest", Counts: []verify.Count{{N: int64(len(s.there.All())), Unit: "files"}}}
+	for _, e := range s.there.All() {
+		what, err := s.compare(ctx, &e)
+		if err != nil {
+			return r, err
+		}
+		if what == "" {
+			continue
+		}
+		check.Faults++
+		if cfg.Fault != nil {
+			cfg.Fault(verify.Fault{Check: check.Name, File: e.Name, Offset: -1, What: what})
+		}
+	}
+	r.Checks, r.Faults = append(r.Checks, check), r.Faults+check.Faults
+	return r, nil
+}
+
+// compare says how a file differs from its entry in the manifest.
+func (s *Source) compare(ctx context.Context, e *away.Entry) (what string, err error) {
+	info, err := s.place.Stat(ctx, e.Name)
+	if away.IsMissing(err) {
+		return "the manifest names it, and it is not there", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	if info.Size != e.Size {
+		return fmt.Sprintf("it has %d bytes, the manifest says %d", info.Size, e.Size), nil
+	}
+	if strings.Contains(e.Name, ".warc") {
+		return "", nil // its records have digests
+	}
+	src, err := s.place.Open(ctx, e.Name, 0, -1)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.New()
+	_, err = io.Copy(sum, src)
+	if got := hex.EncodeToString(sum.Sum(nil)); err == nil && got != e.SHA256 {
+		what = fmt.Sprintf("its SHA-256 is %s, the manifest says %s", got, e.SHA256)
+	}
+	return what, errors.Join(err, src.Close())
+}
+
+// AllHere is an error where WARC files of the crawl in dir are in its place alone.
+func AllHere(dir string) error {
+	l, err := away.ReadLink(dir)
+	if l == nil || err != nil {
+		return err
+	}
+	there, _, err := away.ReadLog(vfs.OS, dir)
+	if err != nil {
+		return err
+	}
+	n := 0
+	for _, e := range there.All() {
+		if _, err := vfs.OS.Size(filepath.Join(dir, filepath.FromSlash(e.Name))); strings.HasPrefix(e.Name, "warc/") &&
+			away.IsMissing(err) {
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return advice.Usage("%s of the crawl in %s %s in %s alone, and a repair reads files of this machine: copy them into %s "+
+		"first, or repair the rest with --moved", stats.Count(n, "files", "WARC"), dir, stats.Either(n, "is", "are"), l.Place, filepath.Join(dir, "warc"))
+}
+
+func letGo(p place.Place) error {
+	if c, is := p.(io.Closer); is {
+		return c.Close()
+	}
+	return nil
+}
+
+// Reach is the crawl that a folder's name or a place's URL names.
+func Reach(ctx context.Context, name string) (*Source, error) {
+	if !places.IsURL(name) {
+		return inFolder(ctx, name)
+	}
+	p, err := openPlace(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	there, err := away.ReadManifest(ctx, p)
+	if away.IsMissing(err) {
+		return nil, advice.Usage("%s: there is no crawl: there is no %s", name, away.ManifestName)
+	}
+	if err != nil {
+		return nil, err
+	}
+	config, err := place.ReadFile(ctx, p, settings.Name)
+	if away.IsMissing(err) {
+		return nil, advice.Usage("%s: no run of the crawl has ended yet: there is no %s", name, settings.Name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "kumo-place-")
+	if err != nil {
+		return nil, err
+	}
+	s := &Source{Dir: dir, Disk: away.Alone(ctx, vfs.OS, dir, p, there), Alone: true, place: p, there: there}
+	if err := os.WriteFile(filepath.Join(dir, settings.Name), config, 0o600); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
