@@ -60,7 +60,7 @@ func verifyCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "verify [DIR]", Short: "Check all files of a crawl against each other", Long: verifyLong,
 		Example: "  kumo verify crawls/example.com\n  kumo verify --json --all crawls/example.com | jq .faults\n" +
 			"  kumo verify --sink opensearch://localhost:9200/pages crawls/example.com\n" +
-		"  kumo verify s3://bucket/news",
+			"  kumo verify s3://bucket/news",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usagef("one crawl at a time: name one folder, not %d", len(args))
