@@ -19,6 +19,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"gocloud.dev/blob"
@@ -28,6 +29,8 @@ import (
 	"kumo/internal/place"
 	"kumo/internal/vfs"
 )
+
+const firstPause = 200 * time.Millisecond
 
 // A Config has what a URL does not say.
 type Config struct {
@@ -40,7 +43,8 @@ type Place struct {
 	name   string // scheme://bucket
 	prefix string // of all keys: "", or ending with a slash
 	spool  *vfs.Scratch
-	s3     *s3Client // nil of a store that is another's
+	s3     *s3Client     // nil of a store that is another's
+	pause  time.Duration // before a read that was cut off goes on; then twice as long
 }
 
 var _ place.Place = (*Place)(nil)
@@ -99,7 +103,8 @@ func New(b *blob.Bucket, name, prefix string, cfg Config) *Place {
 	if prefix != "" {
 		prefix += "/"
 	}
-	return &Place{bucket: b, name: name, prefix: prefix, spool: vfs.NewScratch(cfg.Spool, nil, 0)}
+	return &Place{bucket: b, name: name, prefix: prefix, pause: firstPause,
+		spool: vfs.NewScratch(cfg.Spool, nil, 0)}
 }
 
 // checked asks whether a place is there and may be read.

@@ -124,7 +124,7 @@ func (r *reader) Read(b []byte) (int, error) {
 		return 0, io.EOF
 	}
 	b = b[:min(int64(len(b)), r.end-r.at)]
-	for try, pause := 1, 200*time.Millisecond; ; try, pause = try+1, 2*pause {
+	for try, pause := 1, r.place.pause; ; try, pause = try+1, 2*pause {
 		n, err := r.read(b)
 		r.at += int64(n)
 		if r.whole != nil {

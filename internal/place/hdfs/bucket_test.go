@@ -42,11 +42,19 @@ func (*harness) SupportsCopy() bool               { return true }
 func (*harness) SupportsNonSlashDelimiters() bool { return true }
 func (*harness) Close()                           {}
 
-func TestKeys(t *testing.T) {
-	for _, key := range []string{"a/b", "a//b", "/a", "a/", "../a/..", ".a/.b", "a:b%3A", "a\x00\n", "//", "ü/字", "a.b"} {
+// FuzzKeys: a key comes back from its path, and two keys have two paths.
+func FuzzKeys(f *testing.F) {
+	for _, key := range []string{"a/b", "a//b", "/a", "a/", "../a/..", ".a/.b", "a:b%3A", "a\x00\n", "//", "ü/字", "a.b", "%zz"} {
+		f.Add(key)
+	}
+	f.Fuzz(func(t *testing.T, key string) {
+		if key == "" {
+			return // which is no key
+		}
 		there := escapeKey(key)
 		if unescapeKey(there) != key || strings.Contains("/"+there+"/", "//") || strings.Contains("/"+there, "/.") {
 			t.Errorf("%q is %q there and comes back as %q", key, there, unescapeKey(there))
 		}
-	}
+		_ = unescapeKey(key) // what another program has written
+	})
 }

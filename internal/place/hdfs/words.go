@@ -56,7 +56,8 @@ func (p *Place) hopeless(ctx context.Context, err error) bool {
 		return true
 	case errors.Is(err, errSource), errors.Is(err, place.ErrDigest):
 		return true
-	case class == "SafeModeException", strings.HasSuffix(class, "QuotaExceededException"), ontoFolder(says):
+	case class == "SafeModeException", strings.HasSuffix(class, "QuotaExceededException"), ontoFolder(says),
+		class == "PathComponentTooLongException":
 		return true
 	case noTarget(says):
 		return p.full(ctx, says)
