@@ -29,7 +29,7 @@ func (p *Place) explain(what, name string, err error) error {
 	if isAPI {
 		switch said.ErrorCode() {
 		case "NoSuchBucket":
-			return advice.With(fmt.Errorf("%s: there is no such bucket: %w", where, fs.ErrNotExist),
+			return advice.With(&brief{where + ": there is no such bucket", fs.ErrNotExist},
 				"correct its name, or the endpoint= or region= where it is; or make it: aws s3 mb "+p.name)
 		case "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "TokenRefreshRequired",
 			"InvalidClientTokenId", "XAdminUserNotFound":
