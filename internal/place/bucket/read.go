@@ -96,11 +96,12 @@ func (r *reader) open() error {
 		}
 		return err
 	}
+	var out s3.GetObjectOutput
+	isS3 := body.As(&out)
 	switch {
 	case r.modified.IsZero():
 		r.modified = body.ModTime()
-		var out s3.GetObjectOutput
-		if body.As(&out) {
+		if isS3 {
 			r.etag = aws.ToString(out.ETag)
 			if want := out.Metadata[digestKey]; want != "" && r.at == 0 && r.end < 0 {
 				r.whole, r.want = sha256.New(), want
@@ -109,7 +110,7 @@ func (r *reader) open() error {
 		if r.end < 0 || r.end > body.Size() {
 			r.end = body.Size()
 		}
-	case !r.modified.Equal(body.ModTime()):
+	case !r.modified.Equal(body.ModTime()), isS3 && r.etag != aws.ToString(out.ETag): // not all servers know If-Match
 		return errors.Join(errReplaced, body.Close())
 	}
 	r.body = body
