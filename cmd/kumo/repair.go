@@ -49,7 +49,7 @@ func repairCommand() *cobra.Command {
 		}}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		dir, out := append(args, ".")[0], cmd.OutOrStdout()
-		if err := uploads.AllHere(dir); err != nil && !moved {
+		if err := uploads.AllHere(dir, "kumo repair without --moved"); err != nil && !moved {
 			return err
 		}
 		r, err := wire.Repair(cmd.Context(), dir, repair.Options{DryRun: dry, Moved: moved, Now: time.Now,

@@ -17,6 +17,7 @@ import (
 	"kumo/internal/sink/stdout"
 	"kumo/internal/stats"
 	"kumo/internal/wire/sinks"
+	"kumo/internal/wire/uploads"
 )
 
 // A formOrSink is a choice of forms that takes the URL of a sink, too.
@@ -33,6 +34,9 @@ func (f formOrSink) Set(s string) error {
 
 // send is kumo export --to SINK.
 func (o *exportOptions) send(ctx context.Context, crawl string, out io.Writer) error {
+	if err := uploads.AllHere(crawl, "an export to a server"); err != nil {
+		return err
+	}
 	x := sinks.Export{Crawl: crawl, Sink: o.form, Condition: o.where, Temp: o.temp, Out: out}
 	clear, said := func() {}, ""
 	if draws(os.Stderr) && !o.quiet {
@@ -71,6 +75,9 @@ var errDiffers = errors.New("the sink has not what the crawl has")
 // compare is kumo verify --sink.
 func (o *verifyOptions) compare(cmd *cobra.Command, crawl string) error {
 	out := cmd.OutOrStdout()
+	if err := uploads.AllHere(crawl, "kumo verify --sink"); err != nil {
+		return err
+	}
 	x := sinks.Export{Crawl: crawl, Sink: o.sink, Temp: o.cfg.Temp}
 	clear := func() {}
 	if draws(os.Stderr) && !o.quiet {

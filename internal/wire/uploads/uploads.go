@@ -211,8 +211,12 @@ func (s *Source) compare(ctx context.Context, e *away.Entry) (what string, err e
 	return what, errors.Join(err, src.Close())
 }
 
-// AllHere is an error where WARC files of the crawl in dir are in its place alone.
-func AllHere(dir string) error {
+// AllHere is an error where WARC files of a crawl are in its place alone, or all is: what is done with it reads files of
+// this machine.
+func AllHere(dir, what string) error {
+	if places.IsURL(dir) {
+		return advice.Usage("%s reads files of this machine, and %s is a place: name the crawl's folder", what, dir)
+	}
 	l, err := away.ReadLink(dir)
 	if l == nil || err != nil {
 		return err
@@ -231,8 +235,8 @@ func AllHere(dir string) error {
 	if n == 0 {
 		return nil
 	}
-	return advice.Usage("%s of the crawl in %s %s in %s alone, and a repair reads files of this machine: copy them into %s "+
-		"first, or repair the rest with --moved", stats.Count(n, "files", "WARC"), dir, stats.Either(n, "is", "are"), l.Place, filepath.Join(dir, "warc"))
+	return advice.Usage("%s of the crawl in %s %s in %s alone, and %s reads files of this machine: copy them into %s first",
+		stats.Count(n, "files", "WARC"), dir, stats.Either(n, "is", "are"), l.Place, what, filepath.Join(dir, "warc"))
 }
 
 func letGo(p place.Place) error {
