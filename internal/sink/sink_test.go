@@ -61,7 +61,7 @@ func TestRetry(t *testing.T) {
 	}
 	lasting := errors.New("no such table")
 	m.Down, c.pauses = lasting, nil
-	if err := r.Put(t.Context(), batch); err != lasting || c.pauses != nil {
+	if err := r.Put(t.Context(), batch); !errors.Is(err, lasting) || c.pauses != nil {
 		t.Errorf("%v after %v", err, c.pauses)
 	}
 }

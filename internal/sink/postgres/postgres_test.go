@@ -63,7 +63,7 @@ func TestRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close() //nolint:errcheck // what was put is looked at
+	defer s.Close()
 	rec := sinktest.Record(0)
 	if err := s.Put(t.Context(), []sink.Record{rec}); err != nil {
 		t.Fatal(err)
