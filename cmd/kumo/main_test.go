@@ -44,6 +44,7 @@ func TestMain(m *testing.M) {
 //	cut FILE N                takes N bytes off a file's end
 //	append FILE TEXT          adds text to a file
 //	move PATTERN FOLDER       moves files
+//	ask [-token] FILE PATH REGEX    asks for a page below the URL that a file has, with its token or without
 //	glob PATTERN REGEX        checks that the one file whose name matches has text that does
 func TestStories(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -59,7 +60,7 @@ func TestStories(t *testing.T) {
 			"web": webCmd, "traps": trapsCmd, "site": siteCmd, "s3": s3Cmd,
 			"club": clubCmd, "score": scoreCmd, "until": untilCmd, "exit": exitCmd, "lines": linesCmd,
 			"addresses": addressesCmd, "foreign": foreignCmd, "nats": natsCmd, "cut": cutCmd, "append": appendCmd,
-			"move": moveCmd, "glob": globCmd,
+			"move": moveCmd, "glob": globCmd, "ask": askCmd,
 		},
 	})
 }

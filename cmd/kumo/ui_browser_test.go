@@ -198,7 +198,7 @@ func TestPageInBrowser(t *testing.T) {
 		"crawls/hostile/pages", "crawls/hostile/pages?status=2xx&type=text/", "crawls/hostile/act/add", "crawls/hostile/act/limit", "nowhere"} {
 		views = append(views, at+path)
 	}
-	for _, id := range idsOf(t, records) {
+	for _, id := range []int64{idOf(t, records, "/evil.html"), idOf(t, records, "/pic.svg"), idOf(t, records, s.URL+"/")} {
 		for _, show := range []string{"headers", "text", "links", "page"} {
 			views = append(views, fmt.Sprintf("%scrawls/hostile/pages/%d?show=%s", at, id, show))
 		}

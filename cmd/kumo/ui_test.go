@@ -3,10 +3,15 @@ package main
 import (
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
+	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
 )
 
 // waitFor asks until there is an answer.
@@ -19,6 +24,38 @@ func waitFor(t *testing.T, f func() string) string {
 	}
 	t.Fatal("no answer in 20 s")
 	return ""
+}
+
+// askCmd asks for a page, as somebody who has a URL.
+func askCmd(ts *testscript.TestScript, not bool, args []string) {
+	bare := args[0] == "-token"
+	if bare {
+		args = args[1:]
+	}
+	u, err := url.Parse(strings.TrimSpace(ts.ReadFile(args[0])))
+	ts.Check(err)
+	token := u.Query().Get("token")
+	u.Path, u.RawQuery = "/"+args[1], ""
+	u.Host = net.JoinHostPort("127.0.0.1", u.Port())
+	r, err := http.NewRequestWithContext(contextOf(ts), http.MethodGet, u.String(), nil)
+	ts.Check(err)
+	if token != "" && !bare {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	want := regexp.MustCompile(args[2])
+	for begin := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+		resp, err := http.DefaultClient.Do(r)
+		ts.Check(err)
+		text, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		ts.Check(err)
+		if want.Match(text) != not {
+			return
+		}
+		if time.Since(begin) > 20*time.Second {
+			ts.Fatalf("%s has\n%s", u, text)
+		}
+	}
 }
 
 // fetched is what is at a URL; "" if that is no answer.
@@ -41,18 +78,6 @@ type recordIDs struct {
 		ID  int64
 		URL string
 	}
-}
-
-func idsOf(t *testing.T, text string) (ids []int64) {
-	t.Helper()
-	var x recordIDs
-	if err := json.Unmarshal([]byte(text), &x); err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range x.Records {
-		ids = append(ids, r.ID)
-	}
-	return ids
 }
 
 func idOf(t *testing.T, text, ending string) int64 {

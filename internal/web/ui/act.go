@@ -212,6 +212,10 @@ func (s *Server) ask(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
+	if host := r.FormValue("host"); host != "" && !hostName.MatchString(host) {
+		s.fail(w, r, badRequest("%q is no host", cut(host, 100)))
+		return
+	}
 	p := actPage{top: s.top(c, a.Title, ""), Action: a, Given: given{"", r.FormValue("host")}, Token: s.key("act")}
 	if a.Field == "" {
 		p.Sure = a.Says

@@ -42,7 +42,8 @@ func (s *Server) listen(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, &problem{http.StatusServiceUnavailable, "Too many pages are kept up to date", "close one, and load this one again"})
 		return
 	}
-	if o, err := c.overview(r.Context()); err != nil || !o.runs() {
+	o, err := c.overview(r.Context())
+	if err != nil || !o.runs() {
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
@@ -50,6 +51,10 @@ func (s *Server) listen(w http.ResponseWriter, r *http.Request) {
 	news := c.subscribe()
 	defer c.unsubscribe(news)
 	out := http.NewResponseController(w)
+	_ = out.SetWriteDeadline(time.Now().Add(eventTime))
+	if _, err := w.Write([]byte("retry: 3000\n\n")); err != nil || out.Flush() != nil {
+		return
+	}
 	end := time.NewTimer(listenTime)
 	defer end.Stop()
 	for {

@@ -1,0 +1,496 @@
+package ui
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"kumo/internal/inspect"
+	"kumo/internal/job"
+	"kumo/internal/job/jobtest"
+	"kumo/internal/session"
+	"kumo/internal/synthweb"
+	"kumo/internal/web/archive"
+	"kumo/internal/weburl"
+	"kumo/internal/wire"
+)
+
+const (
+	hostile = "<script>alert('title')</script>\u202etxt.exe\u2066\x1b]0;x\a\u200b\"'`"
+	inURL   = "/%3Cscript%3Ealert(1)%3C/script%3E?a=%22onload%3D%22x&b=javascript:alert(1)"
+)
+
+// A bed is a server with an ended crawl of a made web, and a running one of hostile pages.
+type bed struct {
+	*httptest.Server
+	ui   *Server
+	site *httptest.Server
+	log  *lockedLog
+	stop func() error
+
+	hold    chan struct{} // closed when what is held may be answered
+	release func()
+}
+
+type lockedLog struct {
+	mu   sync.Mutex // guards text
+	text strings.Builder
+}
+
+func (l *lockedLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lockedLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+func newSite(hold <-chan struct{}) *httptest.Server {
+	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Hostile", `"><script>alert('field')</script>`)
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		switch {
+		case r.URL.Path == "/robots.txt":
+			_, _ = io.WriteString(w, "User-agent: *\nDisallow: /<script>alert('robots')</script>\nCrawl-delay: 0\n")
+		case r.URL.Path == "/held":
+			<-hold
+		case r.URL.Path == "/":
+			_, _ = io.WriteString(w, `<title>`+strings.ReplaceAll(hostile, "<", "&lt;")+`</title><a href="`+inURL+`">one</a> <a href=/moved>m</a>
+				<a href="/late" rel="<script>alert('rel')</script>">`+strings.ReplaceAll(hostile, "<", "&lt;")+`</a> <a href=/style.css>s</a> <a href=/held>held</a><p>`+
+				strings.Repeat("Words of a text "+strings.ReplaceAll(hostile, "<", "&lt;")+" go on. ", 30))
+		case r.URL.Path == "/moved":
+			http.Redirect(w, r, "/late", http.StatusMovedPermanently)
+		case r.URL.Path == "/style.css":
+			w.Header().Set("Content-Type", "text/css")
+			_, _ = io.WriteString(w, "@import 'http://far.example/x.css'; p { background: url(/pic.png) }")
+		default:
+			_, _ = io.WriteString(w, "<p>"+r.URL.Path)
+		}
+	}))
+}
+
+func newBed(t *testing.T) *bed {
+	t.Helper()
+	b := &bed{log: &lockedLog{}, hold: make(chan struct{})}
+	b.site, b.release = newSite(b.hold), sync.OnceFunc(func() { close(b.hold) })
+	t.Cleanup(b.site.Close)
+	s := jobtest.Serve(t, synthweb.Clean(1, 6, 60))
+	done := jobtest.For(s, filepath.Join(t.TempDir(), "done"))
+	b.run(t, done)()
+
+	j := &job.Job{Dir: filepath.Join(t.TempDir(), "runs"), Name: "runs", Seeds: []string{b.site.URL + "/"}, Scope: weburl.ScopeHost}
+	j.Crawl.Depth, j.Fetch.AllowPrivate, j.Fetch.Timeout, j.Frontier.PerHost = -1, true, time.Minute, 4
+	b.stop = b.run(t, j)
+	view := func(j *job.Job) func(context.Context) (*inspect.View, error) {
+		return func(ctx context.Context) (*inspect.View, error) {
+			return wire.Inspect(ctx, j.Dir, func() (*job.Job, error) { job := *j; return &job, nil })
+		}
+	}
+	b.ui = New(Config{Crawls: []Crawl{{done.Dir, view(done)}, {j.Dir, func(ctx context.Context) (*inspect.View, error) { return session.Dial(ctx, j.Dir) }}},
+		Log: slog.New(slog.NewTextHandler(b.log, nil))})
+	b.Server = httptest.NewServer(b.ui)
+	t.Cleanup(b.ui.Close)
+	t.Cleanup(b.Close)
+	return b
+}
+
+// run begins a crawl. What it returns waits for its end, however it comes about.
+func (b *bed) run(t *testing.T, j *job.Job) func() error {
+	c, err := wire.Open(t.Context(), j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	ctx, stop := context.WithCancel(context.Background())
+	go func() {
+		_, err := c.Run(ctx)
+		ended <- errors.Join(err, c.Close())
+	}()
+	wait := sync.OnceValue(func() error { return <-ended })
+	t.Cleanup(func() { stop(); b.release(); _ = wait() })
+	return wait
+}
+
+func (b *bed) ask(t *testing.T, method, path string, form url.Values, fields ...string) (*http.Response, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, b.URL+path, strings.NewReader(form.Encode()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if form != nil {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	for i := 0; i+1 < len(fields); i += 2 {
+		if r.Header.Set(fields[i], fields[i+1]); fields[i] == "Host" {
+			r.Host = fields[i+1]
+		}
+	}
+	resp, err := (&http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}).Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp, string(text)
+}
+
+// until asks until an answer has a text.
+func (b *bed) until(t *testing.T, path, want string) string {
+	t.Helper()
+	for begin := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		_, text := b.ask(t, http.MethodGet, path, nil)
+		if strings.Contains(text, want) {
+			return text
+		}
+		if time.Since(begin) > 20*time.Second {
+			t.Fatalf("%s has no %q in 20 s, but\n%s", path, want, text)
+		}
+	}
+}
+
+func (b *bed) records(t *testing.T, crawl string) (all []archive.Record) {
+	t.Helper()
+	_, text := b.ask(t, http.MethodGet, "/api/v1/crawls/"+crawl+"/records?limit=500", nil)
+	var p recordPage
+	if err := json.Unmarshal([]byte(text), &p); err != nil {
+		t.Fatal(err)
+	}
+	return p.Records
+}
+
+// Every endpoint gives what is described, of a crawl that runs and of one that has ended, and says in the described way
+// what is wrong with a question. Every view is shown, and nothing in it is a stranger's markup.
+func TestAllRoutes(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.until(t, "/api/v1/crawls/runs/records", "/late")
+	c := newChecker(t)
+	host := strings.TrimPrefix(b.site.URL, "http://")
+	_, text := b.ask(t, http.MethodGet, "/api/v1/crawls/done/hosts", nil)
+	var hosts hostPage
+	if err := json.Unmarshal([]byte(text), &hosts); err != nil || len(hosts.Hosts) < 6 {
+		t.Fatal(err, text)
+	}
+	asked, failed := map[string]int{}, 0
+	for _, crawl := range []string{"done", "runs", "none"} {
+		records := b.records(t, map[string]string{"done": "done", "runs": "runs", "none": "done"}[crawl])
+		inCrawl := map[string]string{"done": hosts.Hosts[2].Key, "runs": host, "none": host}[crawl]
+		for _, e := range endpoints {
+			for _, q := range []string{"", "?limit=2", "?limit=0", "?limit=x", "?prefix=" + inCrawl[:3], "?prefix=http://h0001&after=http://h0002.synth.test/",
+				"?after=" + inCrawl, "?by=waiting", "?by=name", "?url=" + url.QueryEscape(b.site.URL+inURL), "?url=" + url.QueryEscape(records[0].URL),
+				"?url=" + url.QueryEscape(records[len(records)/2].URL), "?url=nothing", "?url=", "?url=%00", "?status=2xx&limit=3", "?status=abc",
+				"?type=text/&prefix=h", "?cursor=100", "?cursor=-1", "?cursor=99999999999", "?limit=2&limit=3", "?" + strings.Repeat("x", 20_000)} {
+				ids := []string{strconv.FormatInt(records[0].ID, 10)}
+				if strings.Contains(e.path, "{id}") && q == "" {
+					ids = append(ids, "0", "1", "-1", "x", "99999999999999999999", strconv.FormatInt(records[len(records)-1].ID, 10))
+				}
+				for _, id := range ids {
+					path := strings.NewReplacer("{crawl}", crawl, "{host}", url.PathEscape(inCrawl), "{id}", id).Replace(e.path)
+					resp, text := b.ask(t, http.MethodGet, "/api/v1"+path+q, nil)
+					if err := c.check("/api/v1"+e.path, resp.StatusCode, resp.Header.Get("Content-Type"), []byte(text)); err != nil {
+						t.Errorf("%s%s: %d: %v\n%.300s", path, cut(q, 60), resp.StatusCode, err, text)
+					}
+					if resp.StatusCode == http.StatusOK {
+						asked[crawl+" "+e.name]++
+					} else {
+						failed++
+					}
+					if resp.StatusCode >= 500 {
+						t.Errorf("%s%s: %s", path, cut(q, 60), text)
+					}
+				}
+			}
+		}
+	}
+	for _, e := range endpoints {
+		if asked["done "+e.name] == 0 || asked["runs "+e.name] == 0 || e.path != "/crawls" && asked["none "+e.name] > 0 {
+			t.Errorf("%s: %v", e.name, asked)
+		}
+	}
+	if failed < 100 {
+		t.Errorf("%d questions were refused", failed)
+	}
+	b.views(t, host)
+}
+
+func (b *bed) views(t *testing.T, host string) {
+	for _, crawl := range []string{"done", "runs"} {
+		paths := []string{"", "?span=all", "?done=add&n=<script>&of=2", "?done=<script>", "/curves", "/hosts", "/hosts?by=name", "/hosts?prefix=" + url.QueryEscape(hostile), "/hosts?prefix=" + host,
+			"/urls", "/urls?prefix=http", "/pages", "/pages?status=2xx&type=text/", "/pages?prefix=" + url.QueryEscape(hostile),
+			"/act/pause", "/act/resume", "/act/stop", "/act/add", "/act/limit", "/act/delay?host=a.example:80"}
+		for _, r := range b.records(t, crawl) {
+			paths = append(paths, "/urls?url="+url.QueryEscape(r.URL))
+			for _, show := range []string{"", "?show=text", "?show=links", "?show=page"} {
+				paths = append(paths, fmt.Sprintf("/pages/%d%s", r.ID, show))
+			}
+			if len(paths) > 80 {
+				break
+			}
+		}
+		if crawl == "runs" {
+			paths = append(paths, "/hosts/"+url.PathEscape(host))
+		}
+		for _, path := range append(paths, "/nowhere", "/pages/x", "/urls?url=<script>", "/pages?status=<script>", "/act/<script>", "/act/delay?host="+url.QueryEscape(hostile)) {
+			resp, text := b.ask(t, http.MethodGet, "/crawls/"+crawl+strings.ReplaceAll(path, "<script>", "%3Cscript%3E"), nil)
+			if want := !slices.Contains(paths, path); want != (resp.StatusCode >= 400) || resp.StatusCode >= 500 {
+				t.Errorf("%s%s: %d\n%s", crawl, path, resp.StatusCode, text)
+			}
+			wantTame(t, crawl+path, resp, text)
+		}
+	}
+	for _, path := range []string{"/", "/crawls", "/static/style.css", "/static/script.js", "/nothing"} {
+		resp, text := b.ask(t, http.MethodGet, path, nil)
+		wantTame(t, path, resp, text)
+	}
+	if _, text := b.ask(t, http.MethodGet, "/crawls/runs/pages", nil); !strings.Contains(text, `<span class="hidden">U+202E</span>`) ||
+		!strings.Contains(text, "&lt;script&gt;alert(&#39;title&#39;)&lt;/script&gt;") {
+		t.Errorf("the title is not seen in\n%s", text)
+	}
+}
+
+// wantTame checks what no page of this server may lack or have.
+func wantTame(t *testing.T, path string, resp *http.Response, text string) {
+	t.Helper()
+	for name, want := range map[string]string{"Content-Security-Policy": csp, "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff",
+		"X-Frame-Options": "DENY"} {
+		if got := resp.Header.Get(name); got != want {
+			t.Errorf("%s: %s is %q", path, name, got)
+		}
+	}
+	if !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html") {
+		return
+	}
+	const own = `<script src="/static/script.js" defer></script>`
+	if rest := strings.Replace(text, own, "", 1); strings.Contains(rest, "<script") || strings.Contains(rest, "=\"javascript:") ||
+		strings.Contains(rest, " style=") || strings.Contains(rest, "<style") || strings.Contains(rest, " onload=") {
+		t.Errorf("%s has markup that is not its own:\n%s", path, text)
+	}
+	if i := strings.IndexFunc(text, func(r rune) bool { return hidden(r) && r != '\n' && r != '\t' }); i >= 0 {
+		t.Errorf("%s has %q", path, text[i:min(i+20, len(text))])
+	}
+}
+
+func TestPagesOfTheArchive(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.until(t, "/api/v1/crawls/runs/records", "/style.css")
+	b.until(t, "/api/v1/crawls/runs/records", "/moved")
+	c := b.ui.named["runs"]
+	of := func(path string) string { return b.ui.archivedURL(c, b.site.URL+path) }
+	resp, text := b.ask(t, http.MethodGet, of("/"), nil)
+	policy := resp.Header.Get("Content-Security-Policy")
+	if !strings.HasPrefix(policy, "sandbox; default-src 'none'; script-src 'none';") || strings.Contains(policy, "allow-") ||
+		!strings.Contains(policy, "img-src "+b.URL+b.ui.archivePath(c)+" data:") || resp.StatusCode != http.StatusOK {
+		t.Errorf("%d, %s", resp.StatusCode, policy)
+	}
+	if want := `href="` + strings.ReplaceAll(of("/late"), "&", "&amp;") + `"`; !strings.Contains(text, want) && !strings.Contains(text, of("/late")) {
+		t.Errorf("no %s in\n%s", want, text)
+	}
+	if resp, _ := b.ask(t, http.MethodGet, of("/moved"), nil); resp.StatusCode != http.StatusFound || resp.Header.Get("Location") != of("/late") {
+		t.Errorf("a redirect: %d to %s", resp.StatusCode, resp.Header.Get("Location"))
+	}
+	if resp, text := b.ask(t, http.MethodGet, of("/style.css"), nil); resp.Header.Get("Content-Type") != "text/css" ||
+		strings.Contains(text, "'http://far.example") || !strings.Contains(text, "/archived/") {
+		t.Errorf("a style sheet: %s", text)
+	}
+	for _, path := range []string{b.ui.archivePath(c) + "?url=" + url.QueryEscape("http://nowhere.example/<script>"), b.ui.archivePath(c) + "?url=x", b.ui.archivePath(c) + "?id=7",
+		b.ui.archivePath(c)} {
+		if resp, text := b.ask(t, http.MethodGet, path, nil); resp.StatusCode != http.StatusNotFound || !strings.HasPrefix(resp.Header.Get("Content-Security-Policy"), "sandbox;") || strings.Contains(text, "<script") {
+			t.Errorf("%s: %d, %s", path, resp.StatusCode, text)
+		}
+	}
+	if resp, _ := b.ask(t, http.MethodGet, "/archived/x/runs?url="+url.QueryEscape(b.site.URL+"/"), nil); resp.StatusCode != http.StatusNotFound {
+		t.Errorf("without the key: %d", resp.StatusCode)
+	}
+}
+
+// What is done is confirmed, has come from a page of this server, and is in the log.
+func TestActing(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.until(t, "/api/v1/crawls/runs/records", "/late")
+	form := func(more ...string) url.Values {
+		v := url.Values{"csrf": {b.ui.key("act")}, "sure": {"yes"}}
+		for i := 0; i+1 < len(more); i += 2 {
+			v.Set(more[i], more[i+1])
+		}
+		return v
+	}
+	state := func(want inspect.State) {
+		t.Helper()
+		b.ui.named["runs"].forget()
+		if _, text := b.ask(t, http.MethodGet, "/api/v1/crawls/runs", nil); !strings.Contains(text, `"state":"`+string(want)+`"`) {
+			t.Errorf("the crawl is not %s: %s", want, text)
+		}
+	}
+	for name, r := range map[string]struct {
+		form   url.Values
+		fields []string
+	}{
+		"no token": {url.Values{"sure": {"yes"}}, nil}, "wrong token": {form("csrf", "x"), nil},
+		"another site's": {form(), []string{"Origin", "http://evil.example"}}, "another origin's": {form(), []string{"Sec-Fetch-Site", "cross-site"}},
+		"a sandbox's": {form(), []string{"Origin", "null"}}, "a neighbour's": {form(), []string{"Sec-Fetch-Site", "same-site"}},
+		"by another name": {form(), []string{"Host", "evil.example"}},
+	} {
+		if resp, text := b.ask(t, http.MethodPost, "/crawls/runs/act/pause", r.form, r.fields...); resp.StatusCode < 400 {
+			t.Errorf("%s: %d, %s", name, resp.StatusCode, text)
+		}
+	}
+	if resp, _ := b.ask(t, http.MethodGet, "/crawls/runs/act/pause?sure=yes&csrf="+b.ui.key("act"), nil); resp.StatusCode != http.StatusOK {
+		t.Error(resp.StatusCode)
+	}
+	state(inspect.Running)
+	if resp, text := b.ask(t, http.MethodPost, "/crawls/runs/act/add", url.Values{"csrf": {b.ui.key("act")}, "value": {b.site.URL + "/new"}}); resp.StatusCode != http.StatusOK ||
+		!strings.Contains(text, "Add 1 URL:") || !strings.Contains(text, `name="sure"`) {
+		t.Errorf("it does not ask: %d, %s", resp.StatusCode, text)
+	}
+	do := func(name string, want int, more ...string) {
+		t.Helper()
+		resp, text := b.ask(t, http.MethodPost, "/crawls/runs/act/"+name, form(more...), "Origin", b.URL, "Sec-Fetch-Site", "same-origin")
+		if resp.StatusCode != want {
+			t.Errorf("%s %q: %d, %s", name, more, resp.StatusCode, text)
+		}
+	}
+	do("pause", http.StatusSeeOther)
+	state(inspect.Paused)
+	do("add", http.StatusSeeOther, "value", b.site.URL+"/new\n\n"+b.site.URL+"/")
+	do("add", http.StatusBadRequest, "value", "javascript:alert(1)")
+	do("add", http.StatusBadRequest, "value", strings.Repeat(b.site.URL+"/x\n", maxAdded+1))
+	do("add", http.StatusBadRequest, "value", strings.Repeat("x", maxBody+1))
+	do("limit", http.StatusBadRequest, "value", "many")
+	do("delay", http.StatusBadRequest, "value", "5", "host", "a.example")
+	do("delay", http.StatusBadRequest, "value", "5s", "host", "', x: '")
+	do("nothing", http.StatusNotFound)
+	do("resume", http.StatusSeeOther)
+	state(inspect.Running)
+	b.until(t, "/api/v1/crawls/runs/records?prefix="+strings.TrimPrefix(b.site.URL, "http://")+"/new", `"status":200`)
+	if resp, text := b.ask(t, http.MethodPost, "/crawls/done/act/pause", form()); resp.StatusCode != http.StatusConflict {
+		t.Errorf("a crawl that has ended: %d, %s", resp.StatusCode, text)
+	}
+	if text := b.log.String(); !strings.Contains(text, `msg="web page: pause" crawl=runs from=127.0.0.1`) || !strings.Contains(text, "time=") ||
+		!strings.Contains(text, `msg="web page: add" crawl=runs from=127.0.0.1 value="Add 2 URLs`) {
+		t.Errorf("the log:\n%s", text)
+	}
+	do("stop", http.StatusOK)
+	b.release()
+	if err := b.stop(); !session.IsStop(err) {
+		t.Errorf("the crawl ended with %v", err)
+	}
+}
+
+// Names that another site has made lead here are none of this server's; with a token nobody is answered without.
+func TestWhoIsAnswered(t *testing.T) {
+	t.Parallel()
+	log := &lockedLog{}
+	s := New(Config{Token: "sesame", Hosts: []string{"crawler.example"}, Log: slog.New(slog.NewTextHandler(log, nil))})
+	defer s.Close()
+	ask := func(host, target string, fields ...string) *http.Response {
+		r := httptest.NewRequest(http.MethodGet, target, nil)
+		r.Host = host
+		for i := 0; i+1 < len(fields); i += 2 {
+			r.Header.Set(fields[i], fields[i+1])
+		}
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		return w.Result()
+	}
+	const with = "Bearer sesame"
+	for host, want := range map[string]int{"127.0.0.1:8090": 200, "[::1]:8090": 200, "localhost:8090": 200, "localhost": 200, "crawler.example:8090": 200, "CRAWLER.example": 200,
+		"192.168.0.7": 200, "evil.example": 421, "127.0.0.1.evil.example": 421, "": 421, "localhost.evil.example": 421} {
+		if resp := ask(host, "/api/v1/crawls", "Authorization", with); resp.StatusCode != want {
+			t.Errorf("host %q: %d", host, resp.StatusCode)
+		}
+	}
+	for _, path := range []string{"/api/v1/crawls", "/crawls", "/static/style.css", "/crawls/x/events", "/nowhere"} {
+		for _, fields := range [][]string{nil, {"Authorization", "Bearer x"}, {"Cookie", cookie + "=x"}} {
+			if resp := ask("127.0.0.1", path, fields...); resp.StatusCode != http.StatusUnauthorized {
+				t.Errorf("%s with %q: %d", path, fields, resp.StatusCode)
+			}
+		}
+	}
+	resp := ask("127.0.0.1", "/crawls?token=sesame&by=x")
+	set := resp.Cookies()
+	if resp.StatusCode != http.StatusSeeOther || resp.Header.Get("Location") != "/crawls?by=x" || len(set) != 1 || !set[0].HttpOnly ||
+		set[0].SameSite != http.SameSiteStrictMode {
+		t.Errorf("%d to %s with %v", resp.StatusCode, resp.Header.Get("Location"), set)
+	}
+	if resp := ask("127.0.0.1", "//evil.example/?token=sesame"); strings.HasPrefix(resp.Header.Get("Location"), "//") {
+		t.Errorf("leads to %s", resp.Header.Get("Location"))
+	}
+	if resp := ask("127.0.0.1", "/crawls?token=x"); resp.StatusCode != http.StatusUnauthorized {
+		t.Error(resp.StatusCode)
+	}
+	if resp := ask("127.0.0.1", "/crawls", "Cookie", cookie+"="+set[0].Value); resp.StatusCode != http.StatusOK {
+		t.Errorf("with the cookie: %d", resp.StatusCode)
+	}
+	if strings.Contains(log.String(), "sesame") {
+		t.Errorf("the token is in the log:\n%s", log)
+	}
+}
+
+// Who listens is told once a second, and of the end; nobody listens to a crawl that does not run, and only so many to one.
+func TestEvents(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	if resp, _ := b.ask(t, http.MethodGet, "/crawls/done/events", nil); resp.StatusCode != http.StatusNoContent {
+		t.Errorf("a crawl that has ended: %d", resp.StatusCode)
+	}
+	var open []*http.Response
+	for range maxListeners {
+		resp, err := http.Get(b.URL + "/crawls/runs/events")
+		if err != nil || resp.StatusCode != http.StatusOK {
+			t.Fatal(err, resp)
+		}
+		defer resp.Body.Close()
+		open = append(open, resp)
+	}
+	if resp, _ := b.ask(t, http.MethodGet, "/crawls/runs/events", nil); resp.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("one too many: %d", resp.StatusCode)
+	}
+	events := bufio.NewScanner(open[0].Body)
+	next := func() (e event) {
+		for events.Scan() {
+			if data, is := strings.CutPrefix(events.Text(), "data: "); is {
+				if err := json.Unmarshal([]byte(data), &e); err != nil {
+					t.Fatal(err)
+				}
+				return e
+			}
+		}
+		return e
+	}
+	for range 2 {
+		if e := next(); !e.Runs || e.Live["state"] != "running" || e.Live["pages"] == "" {
+			t.Fatalf("%+v", e)
+		}
+	}
+	b.ask(t, http.MethodPost, "/crawls/runs/act/stop", url.Values{"csrf": {b.ui.key("act")}, "sure": {"yes"}})
+	b.release()
+	_ = b.stop()
+	for e := next(); e.Runs; e = next() {
+	}
+	if events.Scan() && events.Text() != "" {
+		t.Errorf("after the end: %s", events.Text())
+	}
+}
