@@ -103,7 +103,7 @@ func addVerbs(root *cobra.Command) {
 		stopCommand(), balanceCommand(), secretCommand(), clusterCommand())
 	group("batch", "Crawl by layers, day by day:", batchCommand())
 	group("look", "Look into a crawl:", explainCommand(), hostsCommand(), queueCommand(), seenCommand(), topCommand(), linksCommand(),
-		trapsCommand(), verifyCommand(), serveCommand(), openCommand())
+		trapsCommand(), verifyCommand(), serveCommand(), openCommand(), mcpCommand())
 	group("other", "Make other forms of a crawl:", exportCommand())
 	group("keep", "Keep a crawl safe:", snapshotCommand(), repairCommand())
 	group("try", "Try out:", checkCommand(), doctorCommand(), synthwebCommand(), simCommand())

@@ -230,6 +230,25 @@ with their headers, text and links, and as archived. docs/ui.md walks through it
 A crawl that runs is asked, and can be paused, resumed, stopped and changed from the page; one that has ended is read, and begins at once if it is
 started meanwhile. On another address than this machine's own a token is needed, which kumo open prints; with a certificate it is served over TLS.`
 
+// crawlsIn are the crawls in folders, whether they run or not.
+func crawlsIn(dirs []string) (all []ui.Crawl, err error) {
+	for _, dir := range dirs {
+		saved, err := folder.ReadSettings(dir)
+		if err != nil {
+			return nil, err
+		}
+		if len(saved) == 0 {
+			return nil, folder.NoCrawl(dir)
+		}
+		all = append(all, lookInto(dir))
+	}
+	return all, nil
+}
+
+func lookInto(dir string) ui.Crawl {
+	return ui.Crawl{Dir: dir, Open: func(ctx context.Context) (*inspect.View, error) { return openLook(ctx, dir) }}
+}
+
 func serveCommand() *cobra.Command {
 	u := &uiFlags{}
 	cmd := &cobra.Command{Use: "serve [flags] FOLDER...", Short: "Serve a web page of crawls", Long: serveLong,
@@ -241,16 +260,9 @@ func serveCommand() *cobra.Command {
 			if len(args) == 0 {
 				return usagef("which crawls? name their folders")
 			}
-			var crawls []ui.Crawl
-			for _, dir := range args {
-				saved, err := folder.ReadSettings(dir)
-				if err != nil {
-					return err
-				}
-				if len(saved) == 0 {
-					return folder.NoCrawl(dir)
-				}
-				crawls = append(crawls, ui.Crawl{Dir: dir, Open: func(ctx context.Context) (*inspect.View, error) { return openLook(ctx, dir) }})
+			crawls, err := crawlsIn(args)
+			if err != nil {
+				return err
 			}
 			page, err := u.listen()
 			if err != nil {

@@ -126,8 +126,12 @@ func (c *Client) Close() {
 }
 
 // Allow lets the client dial a host although its address is private. It is meant for seeds that name such an address
-// themselves; host is a host key, as in 127.0.0.1:8080 or localhost.
-func (c *Client) Allow(host string) { c.allowed.Add(host) }
+// themselves; host is a host key, as in 127.0.0.1:8080 or localhost. With OnlyPublic it does nothing.
+func (c *Client) Allow(host string) {
+	if !c.given.OnlyPublic {
+		c.allowed.Add(host)
+	}
+}
 
 // Header returns the fields that a request is sent with as things are, but for cookies of the jar and what follows from
 // the URL and the connection. They are the caller's.

@@ -184,7 +184,12 @@ type Text struct {
 const textBytes = 1 << 20 // of a text that is given
 
 // TextOf is what an answer says: the main text of HTML, other text as it is, nothing else.
-func TextOf(resp *page.Response) (*Text, error) {
+func TextOf(resp *page.Response) (*Text, error) { return textOf(resp, maintext.Extract) }
+
+// MarkdownOf is TextOf with the main text of HTML in Markdown.
+func MarkdownOf(resp *page.Response) (*Text, error) { return textOf(resp, maintext.ExtractMarkdown) }
+
+func textOf(resp *page.Response, extract func(body []byte, url string) (maintext.Text, error)) (*Text, error) {
 	var pg page.Page
 	if err := parse.New(parse.Config{Language: true}).Parse(resp, &pg); err != nil {
 		return nil, err
@@ -193,7 +198,7 @@ func TextOf(resp *page.Response) (*Text, error) {
 	kind := cmp.Or(pg.Sniffed, pg.Type)
 	switch {
 	case parse.IsHTML(kind):
-		m, _ := maintext.Extract(parse.UTF8(resp.Body, cmp.Or(pg.Charset, "utf-8")), resp.URL) // what there is before a bound will do
+		m, _ := extract(parse.UTF8(resp.Body, cmp.Or(pg.Charset, "utf-8")), resp.URL) // what there is before a bound will do
 		t.Headline, t.Author, t.Published, t.Text, t.Main = m.Headline, m.Author, m.Published, m.Text, true
 	case pg.Charset != "" || isText(kind):
 		t.Text = string(parse.UTF8(resp.Body, cmp.Or(pg.Charset, "utf-8")))

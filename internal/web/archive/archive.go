@@ -116,31 +116,45 @@ const Last = -1
 // follows; 0 if nothing does. It goes through a bounded part of the crawl's records: there may be fewer than n, or none,
 // and more behind them.
 func (a *Archive) List(ctx context.Context, f Filter, cursor int64, n int) (records []Record, next int64, err error) {
+	next, err = a.each(ctx, cursor, func(r *Record, gone int64) (bool, error) {
+		if r != nil && f.takes(r) {
+			records = append(records, *r)
+		}
+		return len(records) < n && (gone < scanBytes || len(records) == 0 && gone < 4*scanBytes), nil
+	})
+	return records, next, err
+}
+
+// each calls f with the records from behind a cursor on, the newest first, until f has enough, and gives the cursor of
+// what follows. gone is how many bytes of lines were gone through; for a line that is damaged, which is kumo verify's to
+// tell of, the record is nil.
+func (a *Archive) each(ctx context.Context, cursor int64, f func(r *Record, gone int64) (more bool, err error)) (next int64, err error) {
 	size, err := a.disk.Size(filepath.Join(a.dir, pagesName))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, 0, nil
+		return 0, nil
 	}
 	if err != nil {
-		return nil, 0, err
+		return 0, err
 	}
 	if cursor < 0 || cursor > size {
 		cursor = size
 	}
 	src, err := a.disk.OpenAt(filepath.Join(a.dir, pagesName))
 	if err != nil {
-		return nil, 0, err
+		return 0, err
 	}
 	defer func() { _ = src.Close() }() // it is only read
-	least := cursor - scanBytes
 	err = eachLineBack(src, cursor, func(line []byte, at int64) (bool, error) {
-		r := Record{ID: at}
-		if json.Unmarshal(line, &r) == nil && f.takes(&r) { // a line that is damaged is kumo verify's to tell of
-			records = append(records, r)
+		if next = at; ctx.Err() != nil {
+			return false, ctx.Err()
 		}
-		next = at
-		return len(records) < n && (at > least || len(records) == 0 && at > cursor-4*scanBytes), ctx.Err()
+		r := &Record{ID: at}
+		if json.Unmarshal(line, r) != nil {
+			r = nil
+		}
+		return f(r, cursor-at)
 	})
-	return records, next, err
+	return next, err
 }
 
 // eachLineBack calls f with the lines before end, the last first, until f has enough. What is behind the last line's end

@@ -52,7 +52,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-		if strings.HasSuffix(r.URL.Path, "/events") {
+		if strings.HasSuffix(r.URL.Path, "/events") || s.cfg.Only != nil {
 			next.ServeHTTP(w, r)
 			return
 		}

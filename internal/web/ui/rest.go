@@ -129,7 +129,7 @@ var (
 )
 
 // endpoints are all of them, by their paths.
-var endpoints = []endpoint{
+var endpoints = append([]endpoint{
 	{"/crawls", "crawls", "The crawls that are shown.", nil, crawlList{}, (*Server).giveCrawls},
 	{"/crawls/{crawl}", "overview", "How a crawl stands: totals, rates, statuses, errors by kind, what waits, when it ends, and what is wrong, in words.",
 		[]param{crawlParam}, Overview{}, (*Server).giveOverview},
@@ -153,7 +153,7 @@ var endpoints = []endpoint{
 	{"/crawls/{crawl}/records/{id}/text", "text", "What a record's answer says: the main text of HTML, other text as it is.",
 		[]param{crawlParam, idParam}, archive.Text{}, (*Server).giveText},
 	{"/crawls/{crawl}/records/{id}/links", "links", "The links of a record's answer.", []param{crawlParam, idParam, limitParam}, linkPage{}, (*Server).giveLinks},
-}
+}, contentEndpoints...)
 
 func (s *Server) rest(mux *http.ServeMux) {
 	for _, e := range endpoints {
@@ -208,7 +208,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if p.Status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "2")
 	}
-	if !strings.HasPrefix(r.URL.Path, "/api/") {
+	if s.cfg.Only == nil && !strings.HasPrefix(r.URL.Path, "/api/") {
 		s.failPage(w, p)
 		return
 	}

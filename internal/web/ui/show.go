@@ -39,14 +39,18 @@ func shown(s string, lines bool) template.HTML {
 }
 
 // plain is show for places where no markup can be: what is not seen stands there by its number.
-func plain(s string) string {
+func plain(s string) string { return Plain(s, false) }
+
+// Plain is a stranger's text in which all can be seen: what is not stands there by its number. Lines are kept if it may
+// have several.
+func Plain(s string, lines bool) string {
 	if strings.IndexFunc(s, hidden) < 0 {
 		return s
 	}
 	var b strings.Builder
 	from := 0
 	for i, r := range s {
-		if !hidden(r) {
+		if !hidden(r) || lines && (r == '\n' || r == '\t') {
 			continue
 		}
 		b.WriteString(s[from:i])

@@ -40,6 +40,7 @@ type Config struct {
 	Token  string   // without which nobody is answered; "": everybody is who reaches the address
 	Secure bool     // it is served over TLS
 	Log    *slog.Logger
+	Only   http.Handler // what is served in place of all else, to whom the rest of this lets in; nil: the page and the REST
 }
 
 // A Server answers for crawls. Close ends it.
@@ -69,7 +70,10 @@ func New(cfg Config) *Server {
 		x := &crawl{name: s.freeName(c.Dir), dir: c.Dir, open: c.Open, archive: archive.New(vfs.OS, c.Dir), done: s.done}
 		s.crawls, s.named[x.name] = append(s.crawls, x), x
 	}
-	s.handler = s.guard(s.mux())
+	if s.handler = cfg.Only; s.handler == nil {
+		s.handler = s.mux()
+	}
+	s.handler = s.guard(s.handler)
 	return s
 }
 
@@ -89,6 +93,14 @@ func (s *Server) freeName(dir string) string {
 		name = base + "-" + strconv.Itoa(n)
 	}
 	return name
+}
+
+// Names are the crawls' names in URLs, in their order.
+func (s *Server) Names() (all []string) {
+	for _, c := range s.crawls {
+		all = append(all, c.name)
+	}
+	return all
 }
 
 // ServeHTTP answers a request.

@@ -1,0 +1,213 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"kumo/internal/folder"
+	"kumo/internal/job"
+	"kumo/internal/policy"
+	"kumo/internal/seeds"
+	"kumo/internal/web/mcp"
+	"kumo/internal/web/ui"
+	"kumo/internal/wire"
+)
+
+var mcpLong = `Let programs that speak the Model Context Protocol, such as assistants with a language model, ask crawls in folders, whether they run or
+have ended. They get tools to search pages by words, to read a page as Markdown, and to ask why a URL was, or was not, crawled; hosts, totals and
+links of pages, too. They change nothing. docs/mcp.md says how to name kumo to such a program.
+
+It speaks over standard input and output, as a program that the assistant starts; or over HTTP at ADDR/mcp with --listen: on another address than
+this machine's own only with a token, which lies in the first folder's state/ui.json. A URL in place of folders is that of a web page that kumo serves, as
+kumo open prints it: its crawls are asked.
+
+With --allow-crawl there is one more tool, which crawls: one public host at a time, as its robots.txt wants, at most ` + mostCrawled + `, into a
+folder of its own.`
+
+var mostCrawled = fmt.Sprintf("%d pages and %d seconds", mcp.MaxPages, mcp.MaxSeconds)
+
+const mcpExample = `  kumo mcp crawls/example.com
+  kumo mcp --listen 127.0.0.1:8091 crawls/*
+  kumo mcp "$(kumo open -o crawls/example.com)"
+  kumo mcp --allow-crawl --contact https://me.example/bot crawls/example.com`
+
+// An mcpServer is kumo mcp.
+type mcpServer struct {
+	flags   uiFlags
+	into    string // a folder for crawls that are made; "": none are
+	contact string
+	private bool
+	log     *slog.Logger
+
+	mu      sync.Mutex // guards below
+	crawls  []ui.Crawl
+	servers []*ui.Server // the last has all crawls; those before still answer what they were asked
+}
+
+func mcpCommand() *cobra.Command {
+	m := &mcpServer{}
+	cmd := &cobra.Command{Use: "mcp [flags] FOLDER...|URL", Short: "Let language models ask crawls, by the Model Context Protocol", Long: mcpLong,
+		Example: mcpExample, DisableFlagsInUseLine: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			m.log = slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
+			return m.run(cmd.Context(), args)
+		}}
+	f := cmd.Flags()
+	m.flags.bind(f, "listen")
+	l := f.Lookup("listen")
+	l.Usage, l.NoOptDefVal = "serve over HTTP at `ADDR`, below /mcp; on an address that others reach with a token", ""
+	f.StringVar(&m.into, "allow-crawl", "", "offer a tool that crawls, into folders below `FOLDER`, given as --allow-crawl=FOLDER (alone: crawls)")
+	f.Lookup("allow-crawl").NoOptDefVal = "crawls"
+	f.StringVar(&m.contact, "contact", "", "with --allow-crawl: a `URL` or mail address where site owners can reach you")
+	f.BoolVar(&m.private, "allow-private", false, "with --allow-crawl: hosts with private, loopback and link-local addresses, too")
+	f.SortFlags = false
+	return cmd
+}
+
+func (m *mcpServer) run(ctx context.Context, args []string) error {
+	cfg := mcp.Config{Version: job.Version}
+	switch {
+	case len(args) == 0:
+		return usagef("which crawls? name their folders, or the URL of a web page of theirs")
+	case m.into == "" && (m.contact != "" || m.private):
+		return usagef("--contact and --allow-private say how is crawled: give --allow-crawl, too")
+	case strings.Contains(args[0], "://"):
+		at, err := url.Parse(args[0])
+		if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" || len(args) > 1 {
+			return usagef("%q: one URL of a web page is wanted, as kumo open prints it, or folders", strings.Join(args, " "))
+		}
+		if m.into != "" {
+			return usagef("--allow-crawl makes crawls on this machine: name folders, not a URL")
+		}
+		cfg.REST = mcp.Remote(at)
+		args = nil
+	default:
+		var err error
+		if m.crawls, err = crawlsIn(args); err != nil {
+			return err
+		}
+		m.serve()
+		defer m.close()
+		cfg.REST = mcp.Local(m.rest)
+		if m.into != "" {
+			if m.contact == "" && !m.private {
+				m.log.Warn("no --contact is set: owners of the sites that are crawled cannot reach you, and some will block you")
+			}
+			cfg.Crawl = m.crawl
+		}
+	}
+	page, err := m.flags.listen()
+	if err != nil {
+		return err
+	}
+	srv := mcp.New(cfg)
+	if page == nil {
+		return mcp.Stdio(ctx, srv)
+	}
+	defer page.close()
+	return m.listen(ctx, page, mcp.Handler(srv), args)
+}
+
+// listen serves over HTTP. The token is that of the first folder's web page.
+func (m *mcpServer) listen(ctx context.Context, p *uiPage, h http.Handler, dirs []string) error {
+	var n uiNote
+	if p.open {
+		if len(dirs) == 0 {
+			return usagef("--listen: with a URL only on this machine's own addresses, such as 127.0.0.1:8091")
+		}
+		var err error
+		if n, err = readNote(dirs[0]); err != nil {
+			return err
+		}
+		if n.Token == "" {
+			if n.Token, err = uiToken(dirs[0]); err != nil {
+				return err
+			}
+			if err := n.write(dirs[0]); err != nil {
+				return fmt.Errorf("keep the token: %w", err)
+			}
+		}
+	}
+	m.log.Info("Model Context Protocol", "at", p.url()+"mcp")
+	if p.open {
+		m.log.Info("it answers who sends Authorization: Bearer and the token, which lies in " + filepath.Join(dirs[0], folder.UIName))
+		if p.flags.cert == "" {
+			m.log.Warn("what is asked and the token go over the network as they are: --listen-cert has them encrypted")
+		}
+	}
+	s := ui.New(ui.Config{Only: h, Hosts: p.hosts, Token: n.Token, Secure: p.flags.cert != "", Log: m.log})
+	return s.Serve(ctx, p.listen, p.flags.cert, p.flags.key)
+}
+
+// rest answers questions about all crawls.
+func (m *mcpServer) rest() http.Handler {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.servers[len(m.servers)-1]
+}
+
+// serve has crawls be asked, and gives the last one's name in questions.
+func (m *mcpServer) serve(more ...ui.Crawl) (name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.crawls = append(m.crawls, more...)
+	s := ui.New(ui.Config{Crawls: m.crawls, Log: m.log})
+	m.servers = append(m.servers, s)
+	names := s.Names()
+	return names[len(names)-1]
+}
+
+func (m *mcpServer) close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, s := range m.servers {
+		s.Close()
+	}
+}
+
+// crawl makes a crawl, with the settings that kumo crawl has for who sets none, and within bounds.
+func (m *mcpServer) crawl(ctx context.Context, w mcp.Wanted) (_ *mcp.Made, err error) {
+	u, err := seeds.ParseWritten(w.URL)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(m.into, 0o777); err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(m.into, strings.NewReplacer(":", "-", "[", "", "]", "").Replace(u.Host())+"-")
+	if err != nil {
+		return nil, err
+	}
+	o := &options{}
+	flags := crawlFlags(o)
+	if err := flags.Parse([]string{"--out", dir, "--scope", "host", "--limit", strconv.Itoa(w.Pages), "--depth", strconv.Itoa(w.Depth),
+		"--time-limit", strconv.Itoa(w.Seconds) + "s", "--tries", "1", "--contact", m.contact, "--allow-private=" + strconv.FormatBool(m.private)}); err != nil {
+		return nil, err
+	}
+	o.job.Fetch.OnlyPublic = !m.private
+	if err := o.settle(ctx, flags, []string{u.String()}); err != nil {
+		return nil, err
+	}
+	o.job.Warn = func(err error) { m.log.Warn(err.Error(), "crawl", dir) }
+	c, err := wire.Open(ctx, &o.job)
+	if err != nil {
+		return nil, err
+	}
+	report, err := c.Run(ctx)
+	if err = errors.Join(err, c.Close()); err != nil && !errors.Is(err, policy.ErrLimit) {
+		return nil, fmt.Errorf("the crawl in %s has ended: %w", dir, err)
+	}
+	return &mcp.Made{Crawl: m.serve(lookInto(dir)), Folder: filepath.ToSlash(dir), Ended: report.Ended, Pages: report.Pages, Failed: report.Failed,
+		Errors: report.Errors, Waiting: report.Waiting}, nil
+}

@@ -1,0 +1,192 @@
+package ui
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"kumo/internal/page"
+	"kumo/internal/web/archive"
+	"kumo/internal/weburl"
+)
+
+// What programs ask that read pages: by words, and by URL.
+
+// forms are those in which a page is given.
+var forms = []string{"markdown", "text", "headers"}
+
+// A pagePart is a page, or a part of it.
+type pagePart struct {
+	URL       string `json:"url"`
+	Status    int    `json:"status"`
+	Type      string `json:"type,omitempty"`
+	Title     string `json:"title,omitempty"`
+	Headline  string `json:"headline,omitempty"`
+	Author    string `json:"author,omitempty"`
+	Published string `json:"published,omitempty"`
+	Lang      string `json:"lang,omitempty"`
+	As        string `json:"as"`
+	Main      bool   `json:"main"`           // the text is the main text of an HTML page, without menus and the like
+	Offset    int    `json:"offset"`         // where the part begins, in bytes
+	All       int    `json:"all"`            // bytes that there are
+	Next      int    `json:"next,omitempty"` // goes on behind this part as "offset"; missing: it is the last
+	Truncated bool   `json:"truncated"`      // the archive has more than can be given
+	Text      string `json:"text"`
+}
+
+const (
+	usualPart = 16 << 10 // bytes
+	maxPart   = 64 << 10
+)
+
+var urlParam = param{"query", "url", "string", "the URL", true}
+
+var contentEndpoints = []endpoint{
+	{"/crawls/{crawl}/search", "search", "Pages by words, the newest first. There is no index: a bounded part of the records is gone through, and the texts of a few " +
+		"hundred are read; the answer says if it was cut short, and goes on by its cursor.",
+		[]param{crawlParam, {"query", "words", "string", "words that have to be there, all of them, in whatever case: in the URL, in what the page says of itself, or in its text", false},
+			{"query", "in", "string", "head: only in the URL and what the page says of itself, which is much faster", false},
+			{"query", "host", "string", "only pages of the host, and of hosts below it", false},
+			{"query", "status", "string", "404; 4xx for a class; 0 for what was not answered", false},
+			{"query", "type", "string", "a media type, or how it begins: text/", false},
+			{"query", "lang", "string", "a language, or how its tag begins: en", false},
+			{"query", "cursor", "integer", "where to go on: \"next\" of the answer before", false}, limitParam}, archive.Found{}, (*Server).giveSearch},
+	{"/crawls/{crawl}/page", "page", "The newest good answer of a URL, to read.",
+		[]param{crawlParam, urlParam, {"query", "as", "string", "markdown (unless given) or text: the main text of HTML, other text as it is; headers: the header fields", false},
+			{"query", "offset", "integer", "where to begin, in bytes: \"next\" of the answer before", false},
+			{"query", "bytes", "integer", "how many at most: 16384 unless given, 65536 at most", false}}, pagePart{}, (*Server).givePage},
+	{"/crawls/{crawl}/page/links", "pageLinks", "The links of the newest good answer of a URL.", []param{crawlParam, urlParam, limitParam}, linkPage{}, (*Server).givePageLinks},
+}
+
+func (s *Server) giveSearch(r *http.Request) (any, error) {
+	c, err := s.of(r)
+	if err != nil {
+		return nil, err
+	}
+	n, err := limit(r)
+	if err != nil {
+		return nil, err
+	}
+	q := archive.Query{Filter: filterOf(r), Words: strings.Fields(r.FormValue("words")), Host: r.FormValue("host"), Lang: r.FormValue("lang")}
+	switch in := r.FormValue("in"); in {
+	case "":
+	case "head":
+		q.HeadOnly = true
+	default:
+		return nil, badRequest("in is %q: only \"head\" is known", cut(in, 40))
+	}
+	if err := q.Check(); err != nil {
+		return nil, badRequest("%v", err)
+	}
+	cursor, err := number(r, "cursor", archive.Last)
+	if err != nil {
+		return nil, err
+	}
+	return c.archive.Search(r.Context(), q, cursor, n)
+}
+
+// number is a number in a question.
+func number(r *http.Request, name string, otherwise int64) (int64, error) {
+	text := r.FormValue(name)
+	if text == "" {
+		return otherwise, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 {
+		return 0, badRequest("%s is %q: \"next\" of an answer is wanted, or another number", name, cut(text, 40))
+	}
+	return n, nil
+}
+
+func (s *Server) givePage(r *http.Request) (any, error) {
+	c, err := s.of(r)
+	if err != nil {
+		return nil, err
+	}
+	as := cmp.Or(r.FormValue("as"), forms[0])
+	offset, err := number(r, "offset", 0)
+	if err != nil {
+		return nil, err
+	}
+	n, err := number(r, "bytes", usualPart)
+	if err != nil {
+		return nil, err
+	}
+	if n < 1 || n > maxPart {
+		return nil, badRequest("bytes is %d: a number from 1 to %d is wanted", n, maxPart)
+	}
+	resp, err := c.pageOf(r.Context(), r.FormValue("url"))
+	if err != nil {
+		return nil, err
+	}
+	p, err := partOf(resp, as)
+	if err != nil {
+		return nil, err
+	}
+	if offset > int64(len(p.Text)) {
+		return nil, badRequest("offset is %d: there are %d bytes", offset, len(p.Text))
+	}
+	text := p.Text
+	p.All = len(text)
+	p.Offset = int(offset)
+	if p.Text, p.Next = archive.Part(text, p.Offset, int(n)); p.Next == len(text) {
+		p.Next = 0
+	}
+	return p, nil
+}
+
+// pageOf is a URL's newest good answer.
+func (c *crawl) pageOf(ctx context.Context, url string) (*page.Response, error) {
+	u, err := weburl.Parse(url)
+	if err != nil || u.Host() == "" {
+		return nil, badRequest("%q is no URL: it begins with http:// or https:// and a host", cut(url, 200))
+	}
+	return c.archive.AnswerOf(ctx, u.Canonical().String())
+}
+
+// partOf is all of an answer in a form.
+func partOf(resp *page.Response, as string) (*pagePart, error) {
+	p := &pagePart{URL: resp.URL, Status: resp.Status, Type: archive.Type(resp), As: as}
+	read := archive.MarkdownOf
+	switch as {
+	case "markdown":
+	case "text":
+		read = archive.TextOf
+	case "headers":
+		var b strings.Builder
+		for _, h := range headersOf(resp).Headers {
+			fmt.Fprintf(&b, "%s: %s\n", h.Name, h.Value)
+		}
+		p.Text = b.String()
+		return p, nil
+	default:
+		return nil, badRequest("as is %q: it is one of %s", cut(as, 40), strings.Join(forms, ", "))
+	}
+	t, err := read(resp)
+	if err != nil {
+		return nil, err
+	}
+	p.Title, p.Headline, p.Author, p.Published, p.Lang = t.Title, t.Headline, t.Author, t.Published, t.Lang
+	p.Main, p.Truncated, p.Text = t.Main, t.Truncated || resp.Truncated != "", t.Text
+	return p, nil
+}
+
+func (s *Server) givePageLinks(r *http.Request) (any, error) {
+	c, err := s.of(r)
+	if err != nil {
+		return nil, err
+	}
+	n, err := limit(r)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := c.pageOf(r.Context(), r.FormValue("url"))
+	if err != nil {
+		return nil, err
+	}
+	links, all, err := archive.Links(resp, n)
+	return linkPage{orEmpty(links), all}, err
+}
