@@ -40,7 +40,7 @@ func (o *options) folderOfPlace() (string, error) {
 
 // openPlace prepares what brings files to the crawl's place; nil if it has none.
 func (o *options) openPlace(ctx context.Context, show *show) (*uploads.Upload, error) {
-	if o.place == "" && !o.job.Fresh { // the folder may know of one
+	if o.place == "" && o.job.Dir != "" && !o.job.Fresh { // the folder may know of one
 		var err error
 		if o.place, err = uploads.PlaceOf(o.job.Dir); err != nil {
 			return nil, err
