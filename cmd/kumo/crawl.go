@@ -261,6 +261,9 @@ type companions struct {
 // run crawls, with the view and what else there is beside it.
 func (o *options) run(ctx context.Context, c *session.Session, show *show, others companions) (report *stats.Report,
 	sinks, err error) {
+	if err := others.following.start(ctx); err != nil {
+		return nil, nil, err
+	}
 	beside, done := context.WithCancel(context.WithoutCancel(ctx))
 	g := errgroup.Group{}
 	status := statusOf(c)
@@ -290,7 +293,6 @@ func (o *options) run(ctx context.Context, c *session.Session, show *show, other
 	if page := others.page; page != nil {
 		g.Go(func() error { return page.serve(beside, show.log, runningIn(o.job.Dir)) })
 	}
-	others.following.start(ctx)
 	if up := others.up; up == nil {
 		report, err = c.Run(ctx)
 		sinks = others.following.finish(ctx)

@@ -55,11 +55,17 @@ func (o *options) follow(ctx context.Context, show *show) (*following, error) {
 }
 
 // start has records sent.
-func (f *following) start(ctx context.Context) {
+func (f *following) start(ctx context.Context) error {
+	for _, one := range f.all {
+		if err := one.Begin(); err != nil {
+			return err
+		}
+	}
 	ctx, f.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	for _, one := range f.all {
 		f.group.Go(func() error { return one.Run(ctx) })
 	}
+	return nil
 }
 
 // lastWords is how long a sink has to take the rest of a crawl that a person has ended.

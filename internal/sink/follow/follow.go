@@ -173,12 +173,9 @@ const (
 	gathering    = 500 * time.Millisecond // until what came is sent, so that batches are not small
 )
 
-// Run sends until End was called and the sink has all, or takes nothing any more (an [ErrBehind]), or ctx ends. It is called
-// once the crawl's folder is open.
+// Run sends until End was called and the sink has all, or takes nothing any more (an [ErrBehind]), or ctx ends. Begin comes
+// before.
 func (f *Follower) Run(ctx context.Context) (err error) {
-	if err := f.begin(); err != nil {
-		return fmt.Errorf("read what waits for %s: %w", f.cfg.Name, err)
-	}
 	defer func() {
 		if f.sink != nil {
 			err = errors.Join(err, f.sink.Close())
@@ -319,7 +316,15 @@ func (f *Follower) noteName() string {
 	return filepath.Join(f.cfg.Dir, "state", "sinks", "crawl-"+hex.EncodeToString(sum[:8])+".json")
 }
 
-// begin reads the note, and counts what waits.
+// Begin reads how far the sink was, and counts what waits. It is called once the crawl's folder is open, before the crawl
+// goes on.
+func (f *Follower) Begin() error {
+	if err := f.begin(); err != nil {
+		return errors.Join(fmt.Errorf("read what waits for %s: %w", f.cfg.Name, err), f.reader.close())
+	}
+	return nil
+}
+
 func (f *Follower) begin() error {
 	f.reader = newReader(f.cfg.Disk, f.cfg.Dir)
 	src, err := f.cfg.Disk.Open(f.noteName())

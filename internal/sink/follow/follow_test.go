@@ -45,6 +45,9 @@ func (c *crawl) open(f *Follower, marks []store.Mark) {
 		c.t.Fatal(err)
 	}
 	c.stores = []store.Store{lines, texts, fields, f}
+	if err := f.Begin(); err != nil {
+		c.t.Fatal(err)
+	}
 }
 
 // rec is the n-th record: some have a text, some fields, some are of no good answer.
