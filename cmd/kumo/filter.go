@@ -30,8 +30,8 @@ type filtering struct {
 var filterFlags = []string{"filter", "filter-procs", "filter-timeout", "filter-memory", "filter-default"}
 
 func (c *filtering) bind(f *pflag.FlagSet) {
-	f.StringArrayVar(&c.commands, "filter", nil, "ask this program (`COMMAND`), or this FILE.star, about links, requests or pages: what "+
-		"to leave out, to change, to add (repeatable; see docs/filters.md, kumo check filter)")
+	f.StringArrayVar(&c.commands, "filter", nil, "ask this program (`COMMAND`), or this FILE.star, about links, requests or "+
+		"pages: what to leave out, to change, to add (repeatable; see docs/filters.md, kumo check filter)")
 	f.IntVar(&c.procs, "filter-procs", 0, "run `N` processes of each filter (0: as many as there are processors)")
 	durationVar(f, &c.timeout, "filter-timeout", filter.DefaultTimeout, "begin a filter again that does not answer for this time")
 	c.memory = filter.DefaultMemory
