@@ -19,9 +19,9 @@ import (
 
 const filterLong = `What does a program answer that kumo crawl --filter would ask?
 
-COMMAND, which may also be a file in Starlark (FILE.star), is started once, and asked one question after the other: of a URL about a link to it and about the request for it, as
-far as the program wants to be asked. Where it wants to be asked about pages, the URL is fetched. Of a FILE with a page it is asked
-about the page, as if it lay at --base, and about its links.
+COMMAND, which may also be a file in Starlark (FILE.star), is started once, and asked one question after the other: of a URL
+about a link to it and about the request for it, as far as the program wants to be asked. Where it wants to be asked about
+pages, the URL is fetched. Of a FILE with a page it is asked about the page, as if it lay at --base, and about its links.
 
 Each answer comes with the time until it was there. Where there is none the line says what was wrong; what the program wrote to
 standard error, and why it was started again, is told on standard error. docs/filters.md says what the lines are that go to and

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"os"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -28,8 +30,8 @@ type filtering struct {
 var filterFlags = []string{"filter", "filter-procs", "filter-timeout", "filter-memory", "filter-default"}
 
 func (c *filtering) bind(f *pflag.FlagSet) {
-	f.StringArrayVar(&c.commands, "filter", nil, "ask this program (`COMMAND`), or this FILE.star, about links, requests or pages: what "+
-		"to leave out, to change, to add (repeatable; see docs/filters.md, kumo check filter)")
+	f.StringArrayVar(&c.commands, "filter", nil, "ask this program (`COMMAND`), or this FILE.star, about links, requests or "+
+		"pages: what to leave out, to change, to add (repeatable; see docs/filters.md, kumo check filter)")
 	f.IntVar(&c.procs, "filter-procs", 0, "run `N` processes of each filter (0: as many as there are processors)")
 	durationVar(f, &c.timeout, "filter-timeout", filter.DefaultTimeout, "begin a filter again that does not answer for this time")
 	c.memory = filter.DefaultMemory
@@ -83,27 +85,40 @@ func openFilter(ctx context.Context, cfg filter.Config) (asked, error) {
 	return filter.Open(ctx, cfg)
 }
 
-// open starts the programs, before anything is fetched.
-func (c *filtering) open(ctx context.Context, crawl string, log func(string)) (all filters, err error) {
-	for _, command := range c.commands {
-		if command == "" {
-			continue
-		}
-		p, err := openFilter(ctx, filter.Config{Command: command, Crawl: crawl, Procs: c.procs, Timeout: c.timeout,
-			Memory: c.memory, Default: filter.Default(c.whenMute), Env: filter.Environ(os.Environ()), Log: log, Check: ask.Check})
+// open starts the programs, before anything is fetched, all at once.
+func (c *filtering) open(ctx context.Context, crawl string, log func(string)) (filters, error) {
+	commands := slices.DeleteFunc(slices.Clone(c.commands), func(command string) bool { return command == "" })
+	all, errs := make(filters, len(commands)), make([]error, len(commands))
+	var begun sync.WaitGroup
+	for i, command := range commands {
+		begun.Go(func() {
+			cfg := filter.Config{Command: command, Crawl: crawl, Procs: c.procs, Timeout: c.timeout, Memory: c.memory,
+				Default: filter.Default(c.whenMute), Env: filter.Environ(os.Environ()), Log: log, Check: ask.Check}
+			if one, err := openFilter(ctx, cfg); err != nil {
+				errs[i] = err
+			} else {
+				all[i] = one
+			}
+		})
+	}
+	begun.Wait()
+	for _, err := range errs {
 		if err != nil {
 			all.close()
 			return nil, err
 		}
-		all = append(all, p)
 	}
 	return all, nil
 }
 
 func (all filters) close() {
-	for _, p := range all {
-		p.Close()
+	var ended sync.WaitGroup
+	for _, one := range all {
+		if one != nil { // or else it has not begun
+			ended.Go(one.Close)
+		}
 	}
+	ended.Wait()
 }
 
 // join makes the programs a part of a job.

@@ -67,8 +67,8 @@ func (a *Account) Unanswered(q *Question, asked string, why error) (Answer, erro
 		a.says.say(err.Error() + " (dropped)")
 		return Answer{Drop: Plain("no answer: "+why.Error(), MaxReason)}, nil
 	}
-	return Answer{}, advice.With(err, "nothing is lost, and the same command goes on, once the program answers (see kumo check "+
-		"filter); or let --filter-default keep or drop what it does not answer for")
+	return Answer{}, advice.With(err, "nothing is lost, and the same command goes on, once the program answers (see kumo "+
+		"check filter); or let --filter-default keep or drop what it does not answer for")
 }
 
 func (a *Account) point(name string) *stats.FilterPoint {

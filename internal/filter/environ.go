@@ -11,8 +11,8 @@ var passed = []string{"PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ
 	"PYTHONHOME", "LD_LIBRARY_PATH", "SSL_CERT_FILE", "SSL_CERT_DIR"}
 
 // passedOnWindows are those without which programs there do not run.
-var passedOnWindows = []string{"SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "PATHEXT", "TEMP", "TMP", "USERPROFILE", "APPDATA",
-	"LOCALAPPDATA", "PROGRAMDATA"}
+var passedOnWindows = []string{"SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "PATHEXT", "TEMP", "TMP",
+	"USERPROFILE", "APPDATA", "LOCALAPPDATA", "PROGRAMDATA"}
 
 // Environ is what of an environment a program gets: what programs need to run, locales (LC_…), and what begins with
 // FILTER_. A variable of kumo's, a proxy or a key of a place may have a password, and is none of its business.

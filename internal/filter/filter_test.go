@@ -335,11 +335,15 @@ func TestAForgottenQuestion(t *testing.T) {
 
 // Who wants to stop does not wait for a program that hangs.
 func TestNobodyIsHeldUpAtTheEnd(t *testing.T) {
+	mute := answering(func(int, uint64, *Question) (string, error) { return "", errHang })
+	deaf := func(in *bufio.Scanner, out io.Writer) error {
+		in.Scan()
+		fmt.Fprintln(out, `{"points":["link","request","record"]}`)
+		return errHang
+	}
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
-		p, err := Open(ctx, Config{Command: "./p", Procs: 2, start: starter(answering(func(int, uint64, *Question) (string, error) {
-			return "", errHang
-		}))})
+		p, err := Open(ctx, Config{Command: "./p", Procs: 2, start: starter(mute, deaf)})
 		if err != nil {
 			t.Fatal(err)
 		}

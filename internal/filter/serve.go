@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -33,6 +34,8 @@ func (p *Pool) serve(proc *process) (answered int, left []*call, err error) {
 	s := &serving{pool: p, proc: proc, wake: make(chan struct{}, 1), gone: make(chan struct{}), at: map[uint64]*call{}, next: 1,
 		oldest: 1}
 	s.watch = time.AfterFunc(time.Hour, s.expire)
+	halt := context.AfterFunc(p.ctx, func() { proc.stop(patience) }) // or one that does not read would hold the end up
+	defer halt()
 	read := make(chan struct{})
 	go func() { defer close(read); s.read() }()
 	s.write()
@@ -40,7 +43,8 @@ func (p *Pool) serve(proc *process) (answered int, left []*call, err error) {
 	s.watch.Stop()
 	err = s.why
 	s.mu.Unlock()
-	if err == nil && p.ctx.Err() != nil {
+	if p.ctx.Err() != nil {
+		err = nil           // if it has ended, that is why
 		proc.stop(patience) // before what it still says is waited for
 	}
 	<-read
@@ -72,8 +76,12 @@ func (s *serving) write() {
 		if len(buf) == 0 {
 			continue
 		}
-		if err := s.proc.write(buf); err != nil {
-			s.fail(fmt.Errorf("it does not read: %w", err))
+		if s.proc.write(buf) != nil { // it has ended, which who reads will find, or reads no more, and will be late
+			select {
+			case <-s.pool.ctx.Done():
+			case <-s.gone:
+			}
+			return
 		}
 		if cap(buf) > keptRoom {
 			buf = nil
@@ -99,7 +107,8 @@ func (s *serving) sources() (fresh, again <-chan struct{}) {
 	if len(s.at) == 0 {
 		again = s.pool.again.some
 	}
-	if len(s.at) < s.ahead() && s.pool.again.empty() {
+	// who has nothing to do takes what comes first: the others may take what is to be asked again
+	if len(s.at) == 0 || len(s.at) < s.ahead() && s.pool.again.empty() {
 		fresh = s.pool.fresh.some
 	}
 	return fresh, again

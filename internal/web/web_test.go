@@ -38,6 +38,10 @@ func TestServe(t *testing.T) {
 			Uploads: func() stats.Uploads {
 				return stats.Uploads{Files: 5, Bytes: 100, Waiting: 3, WaitSize: 70, Why: "connection refused"}
 			},
+			Filters: func() []stats.FilterCounts {
+				one := stats.FilterCounts{Filter: "./p \"x\"", Late: 2, Points: map[string]*stats.FilterPoint{"link": {Asked: 5, Dropped: 2}}}
+				return []stats.FilterCounts{one, one}
+			},
 		})
 	}()
 	for path, wants := range map[string][]string{
@@ -47,7 +51,9 @@ func TestServe(t *testing.T) {
 			`kumo_stalled_seconds{kind="dns"} 0`,
 			"kumo_place_files 5", "kumo_place_files_waiting 3", "kumo_place_bytes_waiting 70", "kumo_place_failing 1",
 			`kumo_responses_total{class="2xx"} 32`, `kumo_responses_total{class="4xx"} 7`, `kumo_responses_total{class="5xx"} 0`,
-			`kumo_responses_total{class="other"} 3`, `kumo_errors_total{kind="dns"} 4`},
+			`kumo_responses_total{class="other"} 3`, `kumo_errors_total{kind="dns"} 4`,
+			`kumo_filter_answers_total{answer="yes",filter="./p \"x\"",point="link"} 3`,
+			`kumo_filter_restarts_total{cause="timeout",filter="./p \"x\""} 2`},
 		"/":             {"<title>kumo a &lt;b&gt; c</title>", "<td>42<td>", "2.5 MB", `href="/metrics"`},
 		"/debug/pprof/": {"heap"},
 	} {

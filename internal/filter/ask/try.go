@@ -92,7 +92,8 @@ func URLQuestions(c *filter.Choice, url string) (all []filter.Question) {
 
 // PageQuestions are what a program is asked of a page as it was served: about it, and about its links, of which there
 // are so many at most.
-func PageQuestions(c *filter.Choice, url string, status int, header http.Header, body []byte, most int) ([]filter.Question, error) {
+func PageQuestions(c *filter.Choice, url string, status int, header http.Header, body []byte,
+	most int) ([]filter.Question, error) {
 	resp := page.Response{URL: url, Status: status, Header: header, Payload: body, Body: body, Start: time.Now()}
 	var pg page.Page
 	err := parse.New(parse.Config{Agent: "kumo", AnchorText: true, PlainText: true, Language: true}).Parse(&resp, &pg)
