@@ -77,7 +77,7 @@ func (u *uiFlags) listen() (*uiPage, error) {
 		}
 		return nil, nil
 	}
-	host, port, err := net.SplitHostPort(u.addr)
+	host, _, err := net.SplitHostPort(u.addr)
 	if err != nil {
 		return nil, usagef("--%s is %q: a host and a port are wanted, as in %s", u.name, u.addr, defaultUI)
 	}

@@ -220,7 +220,7 @@ func skip(html []byte, at int, name string) int {
 
 // after is where the next of something ends, or the text if there is none.
 func after(html []byte, at int, end string) int {
-	i := -1
+	var i int
 	if len(end) == 1 {
 		i = bytes.IndexByte(html[at:], end[0])
 	} else {
