@@ -93,7 +93,7 @@ func (u *uiFlags) listen() (*uiPage, error) {
 	if p.listen, err = net.Listen("tcp", u.addr); err != nil {
 		return nil, usagef("--%s: %v; --%[1]s=%s takes a port that is free", u.name, err, net.JoinHostPort(host, "0"))
 	}
-	_, port, _ = net.SplitHostPort(p.listen.Addr().String())
+	_, port, _ := net.SplitHostPort(p.listen.Addr().String())
 	machine, err := os.Hostname()
 	if ip, bad := netip.ParseAddr(host); err == nil && (host == "" || bad == nil && ip.IsUnspecified()) {
 		host = machine
