@@ -76,6 +76,10 @@ func TestGuard(t *testing.T) {
 	get(t, c, name)
 	failure(t, c, "http://127.0.0.1:1/", page.Private)
 	get(t, newClient(t, Config{}), local)
+
+	c = newGuarded(t, Config{OnlyPublic: true})
+	c.Allow("127.0.0.1:" + port)
+	failure(t, c, local, page.Private)
 }
 
 // A name that first has a public address and then, when its answer has expired, a private one.

@@ -38,7 +38,7 @@ const (
 // What is done for one search.
 const (
 	searchBytes = 32 << 20        // of lines that are gone through
-	searchTexts = 200             // answers whose text is read
+	searchTexts = 1000            // answers whose text is read
 	searchTime  = 5 * time.Second // after which no more is
 	snippet     = 120             // bytes before and behind what was found
 )
@@ -187,10 +187,12 @@ func Part(text string, from, n int) (part string, next int) {
 	return text[from:next], next
 }
 
-// boundary is where the character at a place begins.
+// boundary is where the character at a place begins; the place itself, where there is none.
 func boundary(text string, at int) int {
-	for at < len(text) && at > 0 && !utf8.RuneStart(text[at]) {
-		at--
+	for back := range min(utf8.UTFMax, at+1) {
+		if at == len(text) || utf8.RuneStart(text[at-back]) {
+			return at - back
+		}
 	}
 	return at
 }

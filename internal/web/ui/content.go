@@ -45,8 +45,8 @@ const (
 var urlParam = param{"query", "url", "string", "the URL", true}
 
 var contentEndpoints = []endpoint{
-	{"/crawls/{crawl}/search", "search", "Pages by words, the newest first. There is no index: a bounded part of the records is gone through, and the texts of a few " +
-		"hundred are read; the answer says if it was cut short, and goes on by its cursor.",
+	{"/crawls/{crawl}/search", "search", "Pages by words, the newest first. There is no index: a bounded part of the records is gone through, and the texts of " +
+		"some of them are read; the answer says if it was cut short, and goes on by its cursor.",
 		[]param{crawlParam, {"query", "words", "string", "words that have to be there, all of them, in whatever case: in the URL, in what the page says of itself, or in its text", false},
 			{"query", "in", "string", "head: only in the URL and what the page says of itself, which is much faster", false},
 			{"query", "host", "string", "only pages of the host, and of hosts below it", false},
