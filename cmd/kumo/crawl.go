@@ -293,18 +293,22 @@ func (o *options) run(ctx context.Context, c *session.Session, show *show, other
 	if page := others.page; page != nil {
 		g.Go(func() error { return page.serve(beside, show.log, runningIn(o.job.Dir)) })
 	}
-	if up := others.up; up == nil {
-		report, err = c.Run(ctx)
-		sinks = others.following.finish(ctx)
-	} else {
-		bringing, stop := context.WithCancelCause(beside)
-		ran := make(chan error, 1)
+	bringing, stop := context.WithCancelCause(beside)
+	ran := make(chan error, 1)
+	if up := others.up; up != nil {
 		go func() { ran <- up.Run(bringing) }()
-		report, err = c.Run(ctx)
-		sinks = others.following.finish(ctx)
-		err = withPlace(err, o.finishUploads(ctx, up, ran, stop))
-		stop(nil)
 	}
+	report, err = c.Run(ctx)
+	if session.IsStop(err) && ctx.Err() == nil { // kumo stop, or the page, which wait no longer than Ctrl-C
+		stopped, end := context.WithCancel(ctx)
+		end()
+		ctx = stopped
+	}
+	sinks = others.following.finish(ctx)
+	if up := others.up; up != nil {
+		err = withPlace(err, o.finishUploads(ctx, up, ran, stop))
+	}
+	stop(nil)
 	done()
 	if beside := g.Wait(); beside != nil {
 		err = errors.Join(err, beside)

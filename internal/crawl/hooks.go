@@ -77,14 +77,14 @@ func (w *worker) askRecord(rec *page.Record) (err error) {
 }
 
 // drop ends a visit of whose page nothing is to be kept. Its links are in the batch.
-func (w *worker) drop(v *frontier.Visit, why string) error {
+func (w *worker) drop(v *frontier.Visit, why string, f visitOutcome) error {
 	w.settleBy(v)
 	w.addSkip(entryFor(ruleVetoed), w.skipOf(v, ruleVetoed, why), v.Told)
 	if err := w.commitBatch(&w.batch); err != nil {
 		return err
 	}
 	w.leaveSlot()
-	return w.done(v, visitOutcome{})
+	return w.done(v, f)
 }
 
 // addEdited takes links in as a hook wants them.

@@ -224,7 +224,7 @@ func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) err
 		return w.fail(v, rec, fate)
 	}
 	if w.vetoed != "" {
-		return w.drop(v, w.vetoed)
+		return w.drop(v, w.vetoed, fate)
 	}
 	if w.unmodified() {
 		w.keep(rec)

@@ -159,8 +159,8 @@ func next(text []byte) (hash uint64, n int) {
 	for n < len(text) && text[n] <= ' ' {
 		n++
 	}
-	for n+8 <= len(text) {
-		part := binary.LittleEndian.Uint64(text[n:])
+	for n < len(text) {
+		part := eight(text[n:])
 		lt := part ^ '<'*each
 		// The lowest bit that is set is of the first byte that is a < or no more than a space. Higher ones may be wrong.
 		ends := ((part-('!'*each))&^part | (lt-each)&^lt) & high
@@ -182,11 +182,21 @@ func next(text []byte) (hash uint64, n int) {
 		}
 		return hash, n + size/8
 	}
-	return slowNext(text, n, hash)
+	return hash, n
 }
 
-// slowNext goes on with a word byte by byte: at the end of a text, and where there are bytes beyond ASCII. Of scripts
-// that put no spaces between words each character is a word.
+// eight are the first eight bytes of a text as one number. Behind its end are spaces.
+func eight(text []byte) uint64 {
+	if len(text) >= 8 {
+		return binary.LittleEndian.Uint64(text)
+	}
+	last := [8]byte{' ', ' ', ' ', ' ', ' ', ' ', ' ', ' '}
+	copy(last[:], text)
+	return binary.LittleEndian.Uint64(last[:])
+}
+
+// slowNext goes on with a word byte by byte, where there are bytes beyond ASCII. Of scripts that put no spaces between
+// words each character is a word.
 func slowNext(text []byte, n int, hash uint64) (uint64, int) {
 	if n < len(text) && hash == 0 && text[n] >= 0xE3 { // the first byte of a character from Hiragana on
 		for begin := n; n < len(text) && (n == begin || text[n]&0xC0 == 0x80); n++ {

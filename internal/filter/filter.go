@@ -62,9 +62,10 @@ const (
 	helloTime  = 30 * time.Second // for a program's first line
 	firstPause = 100 * time.Millisecond
 	lastPause  = 30 * time.Second
-	goodRun    = 100 // answers after which a process counts as one that works
-	maxAhead   = 256 // questions at a process
-	aheadShare = 8   // of the time for an answer is what may wait at a process
+	goodRun    = 100             // answers after which a process counts as one that works
+	maxAhead   = 256             // questions at a process
+	parting    = 3 * time.Second // for visits that are under way when a crawl is to end
+	aheadShare = 8               // of the time for an answer is what may wait at a process
 )
 
 // A Pool asks a program.
@@ -94,7 +95,8 @@ type call struct {
 }
 
 // Open starts the processes. A program that cannot be started, or that does not say what it wants, is wrong usage. When
-// ctx ends, what is under way has a second; then Ask returns an error that is context.Canceled.
+// ctx ends, programs are asked for some seconds more, so that visits that are under way have their end; then Ask returns
+// an error that is context.Canceled.
 func Open(ctx context.Context, cfg Config) (*Pool, error) {
 	p := &Pool{Account: NewAccount(&cfg), cfg: cfg, fresh: newQueue(), again: newQueue()}
 	if p.cfg.Procs <= 0 {
@@ -115,7 +117,16 @@ func Open(ctx context.Context, cfg Config) (*Pool, error) {
 	}
 	p.room, p.closed = make(chan struct{}, p.cfg.Procs*maxAhead), make(chan struct{})
 	p.ctx, p.end = context.WithCancel(context.WithoutCancel(ctx))
+	halt := context.AfterFunc(ctx, p.end)
 	first, err := p.begin(&p.choice)
+	halt()
+	if ctx.Err() != nil {
+		p.end()
+		if err == nil {
+			first.stop(0)
+		}
+		return nil, ctx.Err()
+	}
 	if err != nil {
 		p.end()
 		return nil, advice.Usage("filter %s cannot be asked: %w", p.name, err)
@@ -146,7 +157,7 @@ var errEnds = fmt.Errorf("filters are not asked any more: %w", context.Canceled)
 func (p *Pool) refuse(ctx context.Context) {
 	select {
 	case <-ctx.Done():
-		late := time.NewTimer(patience)
+		late := time.NewTimer(parting)
 		defer late.Stop()
 		select {
 		case <-late.C:
@@ -216,15 +227,15 @@ func (p *Pool) answer(c *call, a Answer, err error) {
 }
 
 // fail has calls asked again that a process has not answered, and gives the default to those for which that was the
-// second time.
-func (p *Pool) fail(calls []*call, why error) {
+// second time; how says how they were asked.
+func (p *Pool) fail(calls []*call, how string, why error) {
 	for _, c := range calls {
 		if !c.tried {
 			c.tried = true
 			p.again.put(c)
 			continue
 		}
-		a, err := p.Unanswered(c.question, ", asked twice", why)
+		a, err := p.Unanswered(c.question, how, why)
 		p.answer(c, a, err)
 	}
 }
@@ -252,7 +263,7 @@ func (p *Pool) run(first *process) {
 			if err != nil {
 				p.restart(err)
 				if p.alive.Load() == 0 {
-					p.fail(p.waiting(), err)
+					p.fail(p.waiting(), "", err)
 				}
 				pause = p.sleep(pause)
 				continue
@@ -269,7 +280,7 @@ func (p *Pool) run(first *process) {
 			return
 		}
 		p.restart(err)
-		p.fail(left, err)
+		p.fail(left, ", asked twice", err)
 		if answered >= goodRun {
 			pause = 0
 		}

@@ -71,7 +71,9 @@ func (s *serving) write() {
 		case <-again:
 			buf = s.take(buf[:0], &s.pool.again, 1)
 		case <-fresh:
-			buf = s.take(buf[:0], &s.pool.fresh, s.free())
+			if buf = s.take(buf[:0], &s.pool.fresh, s.free()); len(buf) == 0 && !s.pool.fresh.empty() {
+				s.pool.fresh.signal() // it has become slower meanwhile: another takes them, or this one later
+			}
 		}
 		if len(buf) == 0 {
 			continue

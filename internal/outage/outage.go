@@ -45,6 +45,7 @@ type Detector struct {
 
 	ways   [ways]wayRecord
 	hosts  []workedHost // that have worked lately
+	ever   bool         // one has worked
 	places map[uint64]int
 	turn   int // whose it is to be checked
 }
@@ -133,6 +134,7 @@ const (
 
 // Worked is told of an answer.
 func (o *Detector) Worked(now time.Time, origin string, hash uint64) {
+	o.ever = true
 	for i := range o.ways {
 		if w := &o.ways[i]; len(w.cleared) > 0 {
 			w.cleared = slices.DeleteFunc(w.cleared, func(h uint64) bool { return h == hash })
@@ -324,6 +326,9 @@ func (o *Detector) Checked(now time.Time, reached bool, why string) Event {
 		if was == Down {
 			w.cleared = w.cleared[:0]
 			o.passed = time.Time{} // what comes after may be the next outage
+			if o.never() {
+				return notCut // as nothing was said
+			}
 			return BackAgain
 		}
 		return notCut
@@ -357,7 +362,7 @@ func (o *Detector) Checked(now time.Time, reached bool, why string) Event {
 }
 
 // never reports whether it is the proxy that cannot be reached, and nothing has come through it.
-func (o *Detector) never() bool { return o.Own && len(o.hosts) == 0 }
+func (o *Detector) never() bool { return o.Own && !o.ever }
 
 // limit is how long to be cut off, 0 for any time, and whether the run ends then.
 func (o *Detector) limit() (limit time.Duration, last bool) {

@@ -28,7 +28,6 @@ const (
 type Script struct {
 	*filter.Account
 	cfg    filter.Config
-	ctx    context.Context
 	choice filter.Choice
 	points map[string]starlark.Callable
 	steps  uint64
@@ -37,7 +36,7 @@ type Script struct {
 
 // Open runs a file, and finds its functions. What is wrong with it is wrong usage.
 func Open(ctx context.Context, cfg filter.Config) (*Script, error) {
-	s := &Script{Account: filter.NewAccount(&cfg), cfg: cfg, ctx: ctx, points: map[string]starlark.Callable{}, steps: maxSteps}
+	s := &Script{Account: filter.NewAccount(&cfg), cfg: cfg, points: map[string]starlark.Callable{}, steps: maxSteps}
 	if err := s.load(); err != nil {
 		return nil, advice.Usage("filter %s: %w", s.Name(), err)
 	}
@@ -124,9 +123,6 @@ func (s *Script) Close() { s.Settle() }
 func (s *Script) Ask(questions []filter.Question) ([]filter.Answer, error) {
 	answers := make([]filter.Answer, len(questions))
 	for i := range questions {
-		if err := s.ctx.Err(); err != nil {
-			return nil, err
-		}
 		q := &questions[i]
 		a, err := s.ask(q)
 		if err != nil {
