@@ -93,9 +93,11 @@ func (o *options) finishUploads(ctx context.Context, up *uploads.Upload, ran <-c
 		up.End(o.placeWait)
 	} else {
 		up.End(0)
-		t := time.AfterFunc(afterInterrupt, func() { stop(errInterruptEnds) })
-		defer t.Stop()
 	}
+	unwatch := context.AfterFunc(ctx, func() { // at once, if it has ended
+		time.AfterFunc(afterInterrupt, func() { stop(errInterruptEnds) })
+	})
+	defer unwatch()
 	err := <-ran
 	if errors.Is(err, upload.ErrWaits) {
 		err = fmt.Errorf("%w; %w", err, errWaits)

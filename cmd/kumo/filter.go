@@ -80,7 +80,7 @@ func isScript(command string) bool { return strings.HasSuffix(command, ".star") 
 // openFilter begins a filter.
 func openFilter(ctx context.Context, cfg filter.Config) (asked, error) {
 	if isScript(cfg.Command) {
-		return star.Open(ctx, cfg)
+		return star.Open(cfg)
 	}
 	return filter.Open(ctx, cfg)
 }

@@ -75,7 +75,7 @@ func run(args []string) int {
 	if err != nil && !quietEnd(err) {
 		err = meant(err, args)
 		fmt.Fprintf(os.Stderr, "kumo: %v\n", err)
-		if vfs.IsFull(err) {
+		if vfs.IsFull(err) && !errors.Is(err, upload.ErrWaits) {
 			fmt.Fprintln(os.Stderr, "the disk is full: make room and give the same command again")
 		}
 		if do := advice.Of(err); do != "" {
@@ -179,17 +179,15 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
-	case errors.Is(err, upload.ErrWaits), errors.Is(err, upload.ErrTaken):
-		return exitBehind
 	case errors.Is(err, policy.ErrLimit):
 		return exitLimit
-	case vfs.IsFull(err):
+	case vfs.IsFull(err) && !errors.Is(err, upload.ErrWaits): // a place may be full, too
 		return exitDiskFull
 	case errors.Is(err, errNothing), errors.Is(err, batch.ErrNothing), errors.Is(err, crawl.ErrNoProxy):
 		return exitNothing
 	case errors.Is(err, errGaveUp), errors.Is(err, crawl.ErrCutOff):
 		return exitUnreached
-	case isBehind(err):
+	case isBehind(err), errors.Is(err, upload.ErrWaits), errors.Is(err, upload.ErrTaken):
 		return exitBehind
 	}
 	return exitFailed

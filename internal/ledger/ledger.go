@@ -54,8 +54,10 @@ type Ledger struct {
 	one     sync.Mutex // held by the one who commits; taken before gate
 	mu      sync.Mutex // guards pending and idle
 	pending []byte
-	still   bool  // files keep their names for a while; guarded by one
-	failed  error // of a commit: nothing more may follow it; guarded by one
+	still   bool // files keep their names for a while; guarded by one
+	// stores were not told of all that the journal has; guarded by one
+	unsettled bool
+	failed    error // of a commit: nothing more may follow it; guarded by one
 	// what was put last is only in part where it belongs: nothing more may be committed
 	torn    atomic.Pointer[error]
 	since   atomic.Int64 // bytes journalled since the last drop
@@ -239,7 +241,7 @@ func (l *Ledger) Written() int64 { return l.since.Load() }
 func (l *Ledger) write(batch []byte, marks []store.Mark) error {
 	if len(batch) == 0 && !l.changed(marks) {
 		l.spare = batch
-		return nil
+		return l.settle()
 	}
 	for _, s := range l.cfg.Stores {
 		if err := s.Sync(); err != nil {
@@ -250,14 +252,21 @@ func (l *Ledger) write(batch []byte, marks []store.Mark) error {
 		return fmt.Errorf("write the journal: %w", err)
 	}
 	l.since.Add(int64(len(batch)))
-	if l.still {
-		return nil // the next commit does it
+	l.unsettled = true
+	return l.settle()
+}
+
+// settle tells stores what the journal has. While files keep their names, a later commit does it.
+func (l *Ledger) settle() error {
+	if l.still || !l.unsettled {
+		return nil
 	}
 	for _, s := range l.cfg.Stores {
 		if err := s.Settle(); err != nil {
 			return fmt.Errorf("close a record file: %w", err)
 		}
 	}
+	l.unsettled = false
 	return nil
 }
 

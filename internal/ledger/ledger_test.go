@@ -84,6 +84,37 @@ func TestSettled(t *testing.T) {
 	}
 }
 
+// A counter is a store that counts how often it was told to settle.
+type counter struct {
+	store.Store
+	settled int
+}
+
+func (*counter) Mark() ([]store.Mark, error) { return nil, nil }
+func (*counter) Sync() error                 { return nil }
+func (c *counter) Settle() error             { c.settled++; return nil }
+
+// What is committed while files keep their names is settled by the next commit that may, also where nothing was put.
+func TestSettlesWhatWasCommittedWhileFilesKeptTheirNames(t *testing.T) {
+	j, err := file.Open(vfs.OS, t.TempDir(), file.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = j.Close() }()
+	l, c := testLedger(j), &counter{}
+	l.cfg.Stores = []store.Store{c}
+	l.KeepOpen()
+	if err := errors.Join(l.Put(nil, nil, func() []byte { return []byte("entry") }), l.Commit()); err != nil || c.settled != 0 {
+		t.Fatalf("%v, settled %d times", err, c.settled)
+	}
+	l.Settle()
+	for range 2 {
+		if err := l.Commit(); err != nil || c.settled != 1 {
+			t.Errorf("%v, settled %d times, want once", err, c.settled)
+		}
+	}
+}
+
 // A batch that was torn must stay the journal's last, or what follows it could not be trusted.
 func TestNothingFollowsAFailedCommit(t *testing.T) {
 	disk, dir := vfs.NewFaulty(vfs.OS), t.TempDir()

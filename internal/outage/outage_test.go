@@ -328,6 +328,22 @@ func TestAProxyThatNeverWorkedEndsTheRunSoon(t *testing.T) {
 	t.Error("it does not end")
 }
 
+// A proxy that has worked is waited for, though no host is left that has lately; one that begins late was never missed.
+func TestAProxyThatHasWorkedIsWaitedFor(t *testing.T) {
+	s := newLineStory(t, 0)
+	s.works(1)
+	s.o.Gone(1)
+	s.o.Failed(s.now, originNo(1), 1, ByConnection, true, true, "refused")
+	s.check(false, CutOffNow)
+	for s.now.Sub(s.o.Since) < 10*neverWait {
+		s.check(false, StillOff)
+	}
+	s = newLineStory(t, 0)
+	s.o.Failed(s.now, originNo(1), 1, ByConnection, true, false, "refused")
+	s.check(false, nothing)
+	s.check(true, notCut)
+}
+
 func TestFewOfManyHostsAreKeptInMind(t *testing.T) {
 	s := newLineStory(t, 0)
 	for n := range 10 * MaxWorked {

@@ -32,12 +32,29 @@ func IsTemporary(err error) bool {
 // Redact is a sink's URL without its password.
 func Redact(at string) string {
 	if u, err := url.Parse(at); err == nil {
-		return u.Redacted()
+		return Hide(u)
 	}
 	if scheme, rest, is := strings.Cut(at, "://"); is {
 		return scheme + "://" + rest[strings.LastIndexByte(rest, '@')+1:]
 	}
 	return at
+}
+
+// Hide is a URL without its passwords: the user's, and those among its parameters.
+func Hide(u *url.URL) string {
+	query, secret := u.Query(), false
+	for name := range query {
+		if strings.Contains(strings.ToLower(name), "password") {
+			query.Set(name, "xxxxx")
+			secret = true
+		}
+	}
+	if secret {
+		c := *u
+		c.RawQuery = query.Encode()
+		u = &c
+	}
+	return u.Redacted()
 }
 
 // Parse reads a sink's URL. What is wrong with it is an error of usage, without the password that it may have.

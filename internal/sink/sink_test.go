@@ -31,6 +31,18 @@ func TestIDsAreShortAndDiffer(t *testing.T) {
 	}
 }
 
+func TestPasswordsAreHidden(t *testing.T) {
+	for _, at := range []string{"postgres://me:hush@h/db?table=t", "postgres://h/db?user=me&password=hush",
+		"postgres://h/db?sslPassword=hush", "kafka://me:hush@h/t"} {
+		if got := sink.Redact(at); strings.Contains(got, "hush") || !strings.Contains(got, "xxxxx") {
+			t.Errorf("%s is said as %s", at, got)
+		}
+	}
+	if at := "postgres://me@h/db?table=b&sslmode=off"; sink.Redact(at) != at {
+		t.Errorf("%s is said as %s", at, sink.Redact(at))
+	}
+}
+
 // A clock that waits at once.
 type clock struct {
 	now    time.Time

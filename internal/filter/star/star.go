@@ -4,7 +4,6 @@
 package star
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -35,7 +34,7 @@ type Script struct {
 }
 
 // Open runs a file, and finds its functions. What is wrong with it is wrong usage.
-func Open(ctx context.Context, cfg filter.Config) (*Script, error) {
+func Open(cfg filter.Config) (*Script, error) {
 	s := &Script{Account: filter.NewAccount(&cfg), cfg: cfg, points: map[string]starlark.Callable{}, steps: maxSteps}
 	if err := s.load(); err != nil {
 		return nil, advice.Usage("filter %s: %w", s.Name(), err)
@@ -45,7 +44,7 @@ func Open(ctx context.Context, cfg filter.Config) (*Script, error) {
 
 // Check says what is wrong with a file.
 func Check(file string) error {
-	_, err := Open(context.Background(), filter.Config{Command: file})
+	_, err := Open(filter.Config{Command: file})
 	return err
 }
 

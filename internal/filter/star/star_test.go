@@ -1,7 +1,6 @@
 package star
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -50,7 +49,7 @@ def record(p):
 `
 
 func TestAnswers(t *testing.T) {
-	s, err := Open(t.Context(), filter.Config{Command: write(t, all), Default: filter.Drop})
+	s, err := Open(filter.Config{Command: write(t, all), Default: filter.Drop})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,18 +90,13 @@ func TestAnswers(t *testing.T) {
 }
 
 func TestStopEndsTheCrawl(t *testing.T) {
-	ctx, stop := context.WithCancel(t.Context())
-	s, err := Open(ctx, filter.Config{Command: write(t, "def request(r): return 1")})
+	s, err := Open(filter.Config{Command: write(t, "def request(r): return 1")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	q := []filter.Question{{Point: filter.Request, URL: "http://a.test/"}}
 	_, err = s.Ask(q)
 	if unanswered, is := errors.AsType[*filter.UnansweredError](err); !is || !errors.Is(unanswered, filter.ErrNonsense) || advice.Of(err) == "" {
-		t.Errorf("the error is %v", err)
-	}
-	stop()
-	if _, err = s.Ask(q); !errors.Is(err, context.Canceled) {
 		t.Errorf("the error is %v", err)
 	}
 }
@@ -137,7 +131,7 @@ func BenchmarkLink(b *testing.B) {
 }
 
 func benchmark(b *testing.B, file string) {
-	s, err := Open(b.Context(), filter.Config{Command: file})
+	s, err := Open(filter.Config{Command: file})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -301,7 +301,10 @@ func (f *Follower) noteNow() error {
 		return nil
 	}
 	f.noted = now
-	return f.note()
+	if err := f.note(); !vfs.IsFull(err) { // Run's last one says so
+		return err
+	}
+	return nil
 }
 
 // A position is how far the sink has a crawl's files, as it is noted.

@@ -54,7 +54,7 @@ type Sink struct {
 
 // Open reaches a gateway, and makes the table if it is missing.
 func Open(ctx context.Context, at *url.URL) (*Sink, error) {
-	s := &Sink{at: at.Redacted(), table: strings.Trim(at.Path, "/"), user: at.User, http: &http.Client{Timeout: timeout,
+	s := &Sink{at: sink.Hide(at), table: strings.Trim(at.Path, "/"), user: at.User, http: &http.Client{Timeout: timeout,
 		Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute}}}
 	if s.table == "" || strings.ContainsAny(s.table, `/\?# `) || at.Host == "" || at.RawQuery != "" {
 		return nil, advice.Usage("%s: a URL like hbase://host:8080/table is wanted", s.at)

@@ -56,7 +56,7 @@ const (
 
 // Open reaches a broker, and makes the topic if it is missing. More options are for tests.
 func Open(ctx context.Context, at *url.URL, more ...kgo.Opt) (*Sink, error) {
-	s := &Sink{at: at.Redacted(), topic: strings.Trim(at.Path, "/")}
+	s := &Sink{at: sink.Hide(at), topic: strings.Trim(at.Path, "/")}
 	query := at.Query()
 	kind := query.Get("sasl")
 	if query.Del("sasl"); s.topic == "" || strings.Contains(s.topic, "/") || at.Host == "" || len(query) > 0 {
@@ -85,6 +85,7 @@ func Open(ctx context.Context, at *url.URL, more ...kgo.Opt) (*Sink, error) {
 	var err error
 	s.client, err = kgo.NewClient(append([]kgo.Opt{kgo.DefaultProduceTopic(s.topic), kgo.RequiredAcks(kgo.AllISRAcks()),
 		kgo.ProducerBatchCompression(kgo.ZstdCompression(), kgo.NoCompression()), kgo.RecordDeliveryTimeout(delivered),
+		kgo.AllowIdempotentProduceCancellation(), // or else Put waits without end for a broker that is gone
 		kgo.MaxBufferedRecords(2 * sink.BatchRecords)}, s.opts...)...)
 	if err != nil {
 		return nil, advice.Usage("%s: %v", s.at, err)

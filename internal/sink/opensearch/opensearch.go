@@ -56,7 +56,7 @@ type Sink struct {
 
 // Open reaches a server, and makes the index if it is missing.
 func Open(ctx context.Context, at *url.URL) (*Sink, error) {
-	s := &Sink{at: at.Redacted(), index: strings.Trim(at.Path, "/"), user: at.User, http: &http.Client{Timeout: timeout,
+	s := &Sink{at: sink.Hide(at), index: strings.Trim(at.Path, "/"), user: at.User, http: &http.Client{Timeout: timeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 2, IdleConnTimeout: timeout}}}
 	if s.index == "" || strings.ContainsAny(s.index, `/\*?"<>| ,#:`) || strings.ToLower(s.index) != s.index ||

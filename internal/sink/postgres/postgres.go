@@ -49,11 +49,14 @@ var columns = []struct{ name, kind string }{
 	{"cut", "boolean NOT NULL"},
 }
 
-const connectTimeout = 10 * time.Second
+const (
+	connectTimeout = 10 * time.Second
+	timeout        = 2 * time.Minute // of a batch: somebody may hold a lock, or the server be gone without a word
+)
 
 // Open reaches a database, and makes the table if it is missing.
 func Open(ctx context.Context, at *url.URL) (*Sink, error) {
-	s := &Sink{at: at.Redacted(), table: pgx.Identifier{"pages"}}
+	s := &Sink{at: sink.Hide(at), table: pgx.Identifier{"pages"}}
 	dsn, query := *at, at.Query()
 	if name := query.Get("table"); name != "" {
 		s.table = strings.Split(name, ".")
@@ -73,6 +76,8 @@ func Open(ctx context.Context, at *url.URL) (*Sink, error) {
 	if _, is := s.cfg.RuntimeParams["application_name"]; !is {
 		s.cfg.RuntimeParams["application_name"] = "kumo"
 	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
 	if err := s.do(ctx, s.create); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -116,6 +121,8 @@ func (s *Sink) create(ctx context.Context, c *pgx.Conn) error {
 // Put is Sink's.
 func (s *Sink) Put(ctx context.Context, batch []sink.Record) error {
 	batch = sink.Newest(batch)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
 	return s.do(ctx, func(ctx context.Context, c *pgx.Conn) error { return s.put(ctx, c, batch) })
 }
 

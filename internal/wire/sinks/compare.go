@@ -101,7 +101,7 @@ func Compare(ctx context.Context, x Export, differs func(Difference, string)) (_
 		for v := range values {
 			at := int64(binary.BigEndian.Uint64(v[1:]))
 			if v[0] == ofSink {
-				sinks = max(sinks, at)
+				sinks = max(sinks, at, 0) // one without a time is there, too
 			} else {
 				crawl, same = at, v[0] == unchanged
 			}

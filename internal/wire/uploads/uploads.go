@@ -21,6 +21,7 @@ import (
 	"kumo/internal/folder"
 	"kumo/internal/job"
 	"kumo/internal/place"
+	"kumo/internal/place/file"
 	"kumo/internal/settings"
 	"kumo/internal/stats"
 	"kumo/internal/upload"
@@ -73,6 +74,10 @@ func New(ctx context.Context, j *job.Job, cfg Config) (*Upload, error) {
 	if err != nil {
 		return nil, err
 	}
+	if isFolder(p, j.Dir) {
+		return nil, errors.Join(advice.Usage("the place %s is the crawl's own folder: name another one by --work", p.URL()),
+			letGo(p))
+	}
 	u := &Upload{cfg: upload.Config{Place: p, URL: cfg.Place, Dir: j.Dir, Crawl: j.Name, Grow: growing(), Fresh: j.Fresh,
 		Drop: !cfg.KeepLocal, Failed: cfg.Failed, Works: cfg.Works}}
 	if err := upload.Check(ctx, u.cfg); err != nil {
@@ -81,6 +86,20 @@ func New(ctx context.Context, j *job.Job, cfg Config) (*Upload, error) {
 	j.Away = &job.Away{Over: func(disk vfs.FS) (vfs.FS, error) { return u.over(ctx, disk) },
 		Closed: func() { u.up.Look() }, Status: func() stats.Uploads { return u.up.Status() }}
 	return u, nil
+}
+
+// isFolder reports whether a place is a folder of this machine: what is there would be taken for a copy of what is here.
+func isFolder(p place.Place, dir string) bool {
+	f, is := p.(*file.Place)
+	if !is {
+		return false
+	}
+	if abs, err := filepath.Abs(dir); err == nil && abs == f.Dir() {
+		return true
+	}
+	here, errHere := os.Stat(dir)
+	there, errThere := os.Stat(f.Dir())
+	return errHere == nil && errThere == nil && os.SameFile(here, there)
 }
 
 // growing are the files that are brought whole.
