@@ -13,8 +13,8 @@
 //	                         new links to the frontier: the only loop
 //	done       package       frontier.Done sets the host's next time
 //
-// Who runs the engine may have a word on links and requests ([Hooks], hooks.go): on a link before it is judged, on a
-// request before it is made.
+// Who runs the engine may have a word on links, requests and records ([Hooks], hooks.go): on a link before it is judged,
+// on a request before it is made, on a record before anything of it is kept.
 //
 // # How nothing gets lost
 //
