@@ -81,6 +81,9 @@ func (e *Engine) checkpoint(ctx context.Context) error {
 // pendingDedup reports whether seen has yet to decide of some URLs whether they are news.
 func (e *Engine) pendingDedup() bool { return e.Undecided() > 0 }
 
+// Journalled is the position after the last batch that is in the journal, which may be written meanwhile.
+func (e *Engine) Journalled() journal.Position { return e.ledger.Position() }
+
 // Undecided is the number of URLs that may have been met before, as far as seen has yet to decide.
 func (e *Engine) Undecided() int {
 	n := e.known.undecided.Load()

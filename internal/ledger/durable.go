@@ -41,6 +41,13 @@ func (l *Ledger) Settled() bool {
 	return l.done >= l.last
 }
 
+// Position is the journal's behind what is durable.
+func (l *Ledger) Position() journal.Position {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.at
+}
+
 // advance tells those who wait what became of the last batch. It is called by the one who commits.
 func (l *Ledger) advance(err error) {
 	at := l.cfg.Journal.End()
