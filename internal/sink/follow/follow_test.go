@@ -303,3 +303,47 @@ func TestLinesThatAreNone(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Texts of pages that were sent before, with which a position may begin, do not take the place of those that come.
+func TestTextsOfPagesThatWereSentHideNone(t *testing.T) {
+	const orphans, all = 10, 4 * sink.BatchRecords
+	dir, at := t.TempDir(), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	var lines, text strings.Builder
+	for n := -orphans; n < all; n++ {
+		head := fmt.Sprintf(`{"url":"http://a.test/%d","time":%q,`, n, at.Add(time.Duration(n)*time.Second).Format(time.RFC3339))
+		fmt.Fprintf(&text, `%s"text":"text of %d"}`+"\n", head, n)
+		if n >= 0 {
+			lines.WriteString(head + `"status":200,"type":"text/html"}` + "\n")
+		}
+	}
+	for name, s := range map[string]string{names[pages]: lines.String(), names[texts]: text.String(), names[fields]: ""} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(s), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	upTo := lengths{pages: int64(lines.Len()), texts: int64(text.Len())}
+	var from position
+	for got := 0; got < all; {
+		r := newReader(vfs.OS, dir) // as after each restart
+		r.ahead[texts].most = sink.BatchRecords + 5*orphans
+		r.from(from)
+		batch, next, _, err := r.read(upTo)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, rec := range batch {
+			if want := fmt.Sprintf("text of %d", got); rec.Text != want {
+				t.Fatalf("%s has the text %q, want %q", rec.URL, rec.Text, want)
+			}
+			got++
+		}
+		r.at.Lengths[pages] = next
+		r.taken()
+		if from, err = r.position(); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -35,24 +35,27 @@ type reader struct {
 	noted time.Time
 }
 
-const window = 1 << 16 // lines that are looked ahead
+const defaultWindow = 1 << 16 // lines that are looked ahead
 
 // A lookahead is where the next lines of a file lie, by what they are of.
 type lookahead struct {
+	most  int   // lines that it has
 	read  int64 // up to here
 	lines map[uint64][]span
 	count int
+	seen  int64 // lines that were read
+	used  int64 // of these the last that belongs to a page that was sent
 }
 
 type span struct {
-	at  int64
-	len int32
+	at, nth int64
+	len     int32
 }
 
 func newReader(disk vfs.FS, dir string) reader {
 	r := reader{disk: disk, dir: dir}
 	for i := range r.ahead {
-		r.ahead[i].lines = map[uint64][]span{}
+		r.ahead[i].most, r.ahead[i].lines = defaultWindow, map[uint64][]span{}
 	}
 	return r
 }
@@ -195,8 +198,11 @@ func (r *reader) line(i int, at span, to any) error {
 // look finds where the next lines of a file lie.
 func (r *reader) look(i int, upTo int64) error {
 	a := &r.ahead[i]
-	if a.read >= upTo || a.count >= window {
+	if a.read >= upTo {
 		return nil
+	}
+	if a.count >= a.most {
+		a.dropLate()
 	}
 	src, err := r.section(i, a.read, upTo)
 	if err != nil {
@@ -204,7 +210,7 @@ func (r *reader) look(i int, upTo int64) error {
 	}
 	begin := a.read
 	_, err = store.EachLine(src, func(line []byte, at int64) error {
-		if a.count >= window {
+		if a.count >= a.most {
 			return errEnough
 		}
 		var of struct {
@@ -215,7 +221,8 @@ func (r *reader) look(i int, upTo int64) error {
 			return fmt.Errorf("%s at byte %d: %w", names[i], begin+at, err)
 		}
 		visit := key(of.URL, of.Time)
-		a.lines[visit] = append(a.lines[visit], span{begin + at, int32(len(line))})
+		a.seen++
+		a.lines[visit] = append(a.lines[visit], span{begin + at, a.seen, int32(len(line))})
 		a.read, a.count = begin+at+int64(len(line))+1, a.count+1
 		return nil
 	})
@@ -225,11 +232,26 @@ func (r *reader) look(i int, upTo int64) error {
 	return err
 }
 
+// dropLate forgets lines of pages that were sent before: they are so far behind the last that belonged to one that was
+// sent now as lines within a batch of the journal are not.
+func (a *lookahead) dropLate() {
+	late := int64(a.most / 4)
+	for visit, lines := range a.lines {
+		if lines[len(lines)-1].nth < a.used-late {
+			a.count -= len(lines)
+			delete(a.lines, visit)
+		}
+	}
+}
+
 // taken forgets the lines of a batch that is there.
 func (r *reader) taken() {
 	for i := range r.ahead {
 		a := &r.ahead[i]
 		for _, visit := range r.used[i] {
+			for _, s := range a.lines[visit] {
+				a.used = max(a.used, s.nth)
+			}
 			a.count -= len(a.lines[visit])
 			delete(a.lines, visit)
 		}
@@ -258,6 +280,7 @@ func (r *reader) forget(upTo lengths) {
 func (r *reader) position() (position, error) {
 	p := r.at
 	for _, i := range []int{texts, fields} {
+		r.ahead[i].dropLate()
 		p.Lengths[i] = r.ahead[i].read
 		for _, lines := range r.ahead[i].lines {
 			p.Lengths[i] = min(p.Lengths[i], lines[0].at)
