@@ -256,7 +256,7 @@ func (s *Server) act(w http.ResponseWriter, r *http.Request) {
 		done, err = a.do(r.Context(), c, v, g)
 		return err
 	})
-	log := []any{"crawl", c.name, "from", remote(r)}
+	log := []any{"crawl", c.name, "from", remoteHost(r)}
 	if a.Field != "" {
 		log = append(log, "value", cut(plain(p.Sure), 300))
 	}
