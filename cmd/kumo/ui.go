@@ -24,6 +24,7 @@ import (
 	"kumo/internal/folder"
 	"kumo/internal/inspect"
 	"kumo/internal/session"
+	"kumo/internal/vfs"
 	"kumo/internal/web/ui"
 )
 
@@ -246,7 +247,8 @@ func crawlsIn(dirs []string) (all []ui.Crawl, err error) {
 }
 
 func lookInto(dir string) ui.Crawl {
-	return ui.Crawl{Dir: dir, Open: func(ctx context.Context) (*inspect.View, error) { return openLook(ctx, dir) }}
+	return ui.Crawl{Dir: dir, Open: func(ctx context.Context) (*inspect.View, error) { return openLook(ctx, dir) },
+		Wanted: folder.At(dir, vfs.OS).IsWanted}
 }
 
 func serveCommand() *cobra.Command {

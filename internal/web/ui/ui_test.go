@@ -25,6 +25,7 @@ import (
 	"kumo/internal/page"
 	"kumo/internal/session"
 	"kumo/internal/synthweb"
+	"kumo/internal/vfs"
 	"kumo/internal/web/archive"
 	"kumo/internal/weburl"
 	"kumo/internal/wire"
@@ -105,7 +106,7 @@ func newBed(t *testing.T) *bed {
 			return wire.Inspect(ctx, j.Dir, func() (*job.Job, error) { job := *j; return &job, nil })
 		}
 	}
-	b.ui = New(Config{Crawls: []Crawl{{done.Dir, view(done)}, {j.Dir, func(ctx context.Context) (*inspect.View, error) { return session.Dial(ctx, j.Dir) }}},
+	b.ui = New(Config{Crawls: []Crawl{{Dir: done.Dir, Open: view(done)}, {Dir: j.Dir, Open: func(ctx context.Context) (*inspect.View, error) { return session.Dial(ctx, j.Dir) }}},
 		Log: slog.New(slog.NewTextHandler(b.log, nil))})
 	b.Server = httptest.NewServer(b.ui)
 	t.Cleanup(b.ui.Close)
@@ -415,6 +416,32 @@ func TestActing(t *testing.T) {
 	if err := b.stop(); !session.IsStop(err) {
 		t.Errorf("the crawl ended with %v", err)
 	}
+}
+
+// A crawl that waits until nobody looks comes in, however many ask again and again.
+func TestACrawlThatWaitsComesIn(t *testing.T) {
+	t.Parallel()
+	wanted, opened, closed := false, 0, 0
+	s := New(Config{Crawls: []Crawl{{Dir: t.TempDir(), Wanted: func() bool { return wanted }, Open: func(context.Context) (*inspect.View, error) {
+		opened++
+		return inspect.NewView(nil, "", vfs.OS, false, func() error { closed++; return nil }), nil
+	}}}})
+	defer s.Close()
+	c := s.crawls[0]
+	first, err := c.take(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	wanted = true
+	if _, err := c.take(t.Context()); !errors.Is(err, inspect.ErrGone) || closed != 0 {
+		t.Errorf("while one is used: %v, closed %d times", err, closed)
+	}
+	c.give(first, false)
+	second, err := c.take(t.Context())
+	if err != nil || opened != 2 || closed != 1 {
+		t.Errorf("%v; opened %d, closed %d times", err, opened, closed)
+	}
+	c.give(second, true)
 }
 
 // Names that another site has made lead here are none of this server's; with a token nobody is answered without.
