@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -24,6 +25,7 @@ import (
 	"kumo/internal/job/jobtest"
 	"kumo/internal/page"
 	"kumo/internal/session"
+	"kumo/internal/settings"
 	"kumo/internal/synthweb"
 	"kumo/internal/vfs"
 	"kumo/internal/web/archive"
@@ -415,6 +417,42 @@ func TestActing(t *testing.T) {
 	b.release()
 	if err := b.stop(); !session.IsStop(err) {
 		t.Errorf("the crawl ended with %v", err)
+	}
+}
+
+// A host's delay takes the place of the one that the page has given before, whatever the file made of it, and of nothing else.
+func TestDelays(t *testing.T) {
+	t.Parallel()
+	c := &crawl{dir: t.TempDir()}
+	write := func(overrides string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(c.dir, settings.Name), []byte("override:\n"+overrides), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const others = `- match: {host: proxy.example, domain: example}
+  delay: 2s
+- match: {host: a.example}
+  delay: 2s
+  tries: 3
+- match: a.example
+  delay: 3s
+- match: {domain: header.example}
+  depth: 2
+`
+	write("- delay: 2s\n  match:\n    host: a.example\n" + others)
+	s, err := c.withDelay(given{"5s", "a.example"})
+	if err != nil || len(s.Values) != 5 || s.Values[0] != "{match: {host: 'a.example'}, delay: 5s}" {
+		t.Errorf("%q, %v", s.Values, err)
+	}
+	if s, err := c.withDelay(given{"5s", "b.example"}); err != nil || len(s.Values) != 6 {
+		t.Errorf("another host: %q, %v", s.Values, err)
+	}
+	for _, secret := range []string{"- match: a.example\n  header: ['Cookie: x']\n", "- match: a.example\n  proxy: http://u:p@p.example\n", "- what\n"} {
+		write(others + secret)
+		if _, err := c.withDelay(given{"5s", "a.example"}); err == nil || problemOf(err).Status != http.StatusConflict {
+			t.Errorf("%s: %v", secret, err)
+		}
 	}
 }
 
