@@ -50,6 +50,10 @@ type mcpServer struct {
 	private bool
 	log     *slog.Logger
 
+	process context.Context // ends when no more crawls are made
+	end     context.CancelFunc
+	making  sync.WaitGroup // has those that are made
+
 	mu      sync.Mutex // guards below
 	crawls  []ui.Crawl
 	servers []*ui.Server // the last has all crawls; those before still answer what they were asked
@@ -98,6 +102,7 @@ func (m *mcpServer) run(ctx context.Context, args []string) error {
 			return err
 		}
 		m.serve()
+		m.process, m.end = context.WithCancel(ctx)
 		defer m.close()
 		cfg.REST = mcp.Local(m.rest)
 		if m.into != "" {
@@ -168,12 +173,30 @@ func (m *mcpServer) serve(more ...ui.Crawl) (name string) {
 	return names[len(names)-1]
 }
 
+// close ends crawls that are being made in order, and what answers.
 func (m *mcpServer) close() {
+	m.mu.Lock()
+	m.end()
+	m.mu.Unlock()
+	m.making.Wait()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, s := range m.servers {
 		s.Close()
 	}
+}
+
+// begin has a crawl end, in order, also when the process does, which waits for it.
+func (m *mcpServer) begin(ctx context.Context) (context.Context, func(), error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.process.Err() != nil {
+		return nil, nil, errors.New("kumo mcp is ending")
+	}
+	m.making.Add(1)
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(m.process, cancel)
+	return ctx, func() { stop(); cancel(); m.making.Done() }, nil
 }
 
 // crawl makes a crawl, with the settings that kumo crawl has for who sets none, and within bounds.
@@ -182,6 +205,11 @@ func (m *mcpServer) crawl(ctx context.Context, w mcp.Wanted) (_ *mcp.Made, err e
 	if err != nil {
 		return nil, err
 	}
+	ctx, end, err := m.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
 	if err := os.MkdirAll(m.into, 0o777); err != nil {
 		return nil, err
 	}

@@ -96,16 +96,24 @@ func TestMCP(t *testing.T) {
 	run("verify", filepath.Join("made", name))
 }
 
-// TestMCPOverHTTP has kumo listen on all addresses: who has not the token that lies in the folder is not answered.
+// TestMCPOverHTTP has kumo listen on all addresses: who has not the token that lies in the folder is not answered. A crawl
+// that is being made when kumo is to end does so, too, in order.
 func TestMCPOverHTTP(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	site := httptest.NewServer(http.NotFoundHandler())
+	dir, made := t.TempDir(), t.TempDir()
+	held := make(chan struct{}, 10)
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/held" {
+			held <- struct{}{}
+			<-r.Context().Done()
+		}
+		http.NotFound(w, r)
+	}))
 	defer site.Close()
 	if out, err := exec.CommandContext(t.Context(), kumoProgram(t), "crawl", "-q", "-o", dir, site.URL+"/").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	cmd := exec.CommandContext(t.Context(), kumoProgram(t), "mcp", "--listen", "0.0.0.0:0", dir)
+	cmd := exec.CommandContext(t.Context(), kumoProgram(t), "mcp", "--listen", "0.0.0.0:0", "--allow-crawl="+made, "--allow-private", dir)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -145,7 +153,10 @@ func TestMCPOverHTTP(t *testing.T) {
 	if err != nil || !strings.Contains(res.Content[0].(*sdk.TextContent).Text, `"fate":"error"`) {
 		t.Errorf("%+v: %v", res, err)
 	}
-	c.Close()
+	go func() { // it is told of the end, or not
+		_, _ = c.CallTool(t.Context(), &sdk.CallToolParams{Name: "crawl", Arguments: map[string]any{"url": site.URL + "/held"}})
+	}()
+	<-held
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
@@ -154,6 +165,9 @@ func TestMCPOverHTTP(t *testing.T) {
 	}
 	if err := cmd.Wait(); err != nil || strings.Contains(log, n.Token) {
 		t.Errorf("%v\n%s", err, log)
+	}
+	if reports, err := filepath.Glob(filepath.Join(made, "*", "report.json")); err != nil || len(reports) != 1 {
+		t.Errorf("the crawl has been killed: %v\n%s", err, log)
 	}
 }
 

@@ -24,6 +24,7 @@ import (
 	"kumo/internal/folder"
 	"kumo/internal/inspect"
 	"kumo/internal/session"
+	"kumo/internal/vfs"
 	"kumo/internal/web/ui"
 )
 
@@ -128,14 +129,14 @@ func runningIn(dir string) []ui.Crawl {
 
 // serve serves the page until the context ends, and says where. What others need to reach it lies with the first crawl.
 func (p *uiPage) serve(ctx context.Context, log *slog.Logger, crawls []ui.Crawl) (err error) {
-	note := &uiNote{URL: p.url()}
+	note := &uiNote{URL: p.url(), Wanted: p.open}
 	if p.open {
 		if note.Token, err = uiToken(crawls[0].Dir); err != nil {
 			return err
 		}
 	}
 	for _, c := range crawls {
-		if err := note.write(c.Dir); err != nil && p.open && c.Dir == crawls[0].Dir { // others may not be this user's to write in
+		if err := note.keep(c.Dir); err != nil && p.open && c.Dir == crawls[0].Dir { // others may not be this user's to write in
 			return fmt.Errorf("keep the web page's token: %w", err)
 		}
 	}
@@ -157,8 +158,9 @@ func (p *uiPage) serve(ctx context.Context, log *slog.Logger, crawls []ui.Crawl)
 
 // A uiNote is what lies in a crawl's folder of its web page, for its user alone.
 type uiNote struct {
-	URL   string `json:"url,omitempty"` // missing: it is not served
-	Token string `json:"token,omitempty"`
+	URL    string `json:"url,omitempty"`          // missing: it is not served
+	Wanted bool   `json:"token_wanted,omitempty"` // there
+	Token  string `json:"token,omitempty"`        // of what others reach, now or later
 }
 
 const maxNote = 16 << 10 // bytes
@@ -190,6 +192,16 @@ func uiToken(dir string) (string, error) {
 	return rand.Text(), nil
 }
 
+// keep puts the note down. The token that the crawl has stays if this page has none.
+func (n *uiNote) keep(dir string) error {
+	now := *n
+	if now.Token == "" {
+		old, _ := readNote(dir) // one that cannot be read has none
+		now.Token = old.Token
+	}
+	return now.write(dir)
+}
+
 // write puts the note down in one go, readable by the crawl's user alone.
 func (n *uiNote) write(dir string) error {
 	text, err := json.Marshal(n)
@@ -217,7 +229,7 @@ func (n *uiNote) end(dir string) {
 	if err != nil || now.URL != n.URL {
 		return
 	}
-	if now.URL = ""; now.Token == "" {
+	if now.URL, now.Wanted = "", false; now.Token == "" {
 		_ = os.Remove(filepath.Join(dir, folder.UIName)) // who asks for it finds out that nobody answers
 		return
 	}
@@ -246,7 +258,8 @@ func crawlsIn(dirs []string) (all []ui.Crawl, err error) {
 }
 
 func lookInto(dir string) ui.Crawl {
-	return ui.Crawl{Dir: dir, Open: func(ctx context.Context) (*inspect.View, error) { return openLook(ctx, dir) }}
+	return ui.Crawl{Dir: dir, Open: func(ctx context.Context) (*inspect.View, error) { return openLook(ctx, dir) },
+		Wanted: folder.At(dir, vfs.OS).IsWanted}
 }
 
 func serveCommand() *cobra.Command {
@@ -298,7 +311,7 @@ that URL can look at the crawl, and steer it. The browser keeps the token in a c
 				return advice.With(fmt.Errorf("no web page of the crawl in %s is served", dir),
 					fmt.Sprintf("kumo crawl -o %s --ui serves it while it crawls, kumo serve %[1]s at any time", dir))
 			}
-			if n.Token != "" {
+			if n.Wanted {
 				n.URL += "?token=" + url.QueryEscape(n.Token)
 			}
 			_, err = fmt.Fprintln(cmd.OutOrStdout(), n.URL)

@@ -89,6 +89,19 @@ func (f *Folder) Share(flag int) error {
 	return errors.Join(err, gate.Unlock())
 }
 
+// IsWanted reports whether a crawl has the folder or waits for it: looks that have it should end.
+func (f *Folder) IsWanted() bool {
+	gate := f.flock(GateName, flock.SetFlag(os.O_RDONLY))
+	ok, err := gate.TryRLock()
+	if err != nil {
+		return false
+	}
+	if ok {
+		_ = gate.Unlock() // what was only looked at
+	}
+	return !ok
+}
+
 // locked says what came of locking the folder.
 func (f *Folder) locked(ok bool, err error) error {
 	switch {

@@ -33,9 +33,15 @@ func TestACrawlWaitsForLooksAndNotForACrawl(t *testing.T) {
 				t.Fatalf("looks beside each other: %v", err)
 			}
 		}
+		if newFolder().IsWanted() {
+			t.Error("a crawl waits before there is one")
+		}
 		crawl, said, held := newFolder(), make(chan error, 10), make(chan error)
 		go func() { held <- crawl.Hold(t.Context(), func(err error) { said <- err }) }()
 		<-said
+		if !newFolder().IsWanted() {
+			t.Error("no crawl waits")
+		}
 		if err := newFolder().Hold(t.Context(), silent); !errors.Is(err, ErrLocked) {
 			t.Errorf("a second crawl: %v", err)
 		}
@@ -61,6 +67,9 @@ func TestACrawlWaitsForLooksAndNotForACrawl(t *testing.T) {
 		last := newFolder()
 		if err := errors.Join(crawl.Close(), last.Share(0), last.Close()); err != nil {
 			t.Errorf("a look after the crawl: %v", err)
+		}
+		if newFolder().IsWanted() {
+			t.Error("a crawl waits after its end")
 		}
 	})
 }

@@ -60,7 +60,7 @@ func (v *View) Explain(ctx context.Context, url string) (*Explanation, error) {
 			x.Settle()
 			return x, nil
 		}
-		if err := v.addFiles(x); err != nil {
+		if err := v.addFiles(ctx, x); err != nil {
 			return nil, err
 		}
 		if x.Settle(); x.Fate != Unaccounted || try == viewTries {
@@ -76,35 +76,35 @@ func (v *View) Explain(ctx context.Context, url string) (*Explanation, error) {
 
 // addFiles adds what the crawl's files say of a URL. They only grow, so it does not matter whether the crawl runs; what
 // a killed one has not committed is not read.
-func (v *View) addFiles(x *Explanation) error {
+func (v *View) addFiles(ctx context.Context, x *Explanation) error {
 	if x.Known == nil && x.Page == nil && !v.files {
-		return v.addAnswer(x)
+		return v.addAnswer(ctx, x)
 	}
-	if err := v.addPage(x); err != nil {
+	if err := v.addPage(ctx, x); err != nil {
 		return err
 	}
 	skip := Skip{}
-	found, err := v.lastLine("skipped.jsonl", "url", x.URL, &skip)
+	found, err := v.lastLine(ctx, "skipped.jsonl", "url", x.URL, &skip)
 	if err != nil {
 		return err
 	}
 	if found {
 		x.Skipped = &skip
 	}
-	aside, err := statefile.FindDeferred(v.disk, v.dir, x.URL)
+	aside, err := statefile.FindDeferred(ctx, v.disk, v.dir, x.URL)
 	if err != nil {
 		return err
 	}
 	if aside != nil && x.Known != nil && x.Known.State == "left out" {
 		x.Aside = &Skip{Rule: aside.Rule, Why: aside.Why, From: aside.From, Depth: aside.Depth, Time: aside.Time}
 	}
-	return v.addAnswer(x)
+	return v.addAnswer(ctx, x)
 }
 
 // addPage adds the last visit's line, and the first visit's.
-func (v *View) addPage(x *Explanation) error {
+func (v *View) addPage(ctx context.Context, x *Explanation) error {
 	const name = "pages.jsonl"
-	lines, err := v.findLines(name, "url", x.URL)
+	lines, err := v.findLines(ctx, name, "url", x.URL)
 	if err != nil || lines.last == nil {
 		return err
 	}
@@ -137,13 +137,13 @@ func (v *View) isThere(name string) bool {
 }
 
 // addAnswer adds what the host's robots.txt said, as far as the crawl does not have it in memory.
-func (v *View) addAnswer(x *Explanation) error {
+func (v *View) addAnswer(ctx context.Context, x *Explanation) error {
 	u, err := weburl.Parse(x.URL)
 	if err != nil || x.Robots != nil && x.Robots.Ignored {
 		return err
 	}
 	var a statefile.RobotsAnswer
-	found, err := v.lastLine(statefile.RobotsAnswersName, "origin", u.Origin(), &a)
+	found, err := v.lastLine(ctx, statefile.RobotsAnswersName, "origin", u.Origin(), &a)
 	if err != nil || !found {
 		return err
 	}
@@ -157,9 +157,9 @@ func (v *View) addAnswer(x *Explanation) error {
 }
 
 // RobotsAnswer is what an origin's robots.txt said when it was read last; nil if it was not.
-func (v *View) RobotsAnswer(origin string) (*statefile.RobotsAnswer, error) {
+func (v *View) RobotsAnswer(ctx context.Context, origin string) (*statefile.RobotsAnswer, error) {
 	var a statefile.RobotsAnswer
-	found, err := v.lastLine(statefile.RobotsAnswersName, "origin", origin, &a)
+	found, err := v.lastLine(ctx, statefile.RobotsAnswersName, "origin", origin, &a)
 	if err != nil || !found {
 		return nil, err
 	}
@@ -167,8 +167,8 @@ func (v *View) RobotsAnswer(origin string) (*statefile.RobotsAnswer, error) {
 }
 
 // lastLine reads the last line of a file in a crawl's folder whose first member has a value; false if there is none.
-func (v *View) lastLine(name, member, value string, into any) (bool, error) {
-	lines, err := v.findLines(name, member, value)
+func (v *View) lastLine(ctx context.Context, name, member, value string, into any) (bool, error) {
+	lines, err := v.findLines(ctx, name, member, value)
 	if err != nil || lines.last == nil {
 		return false, err
 	}
@@ -187,13 +187,13 @@ type ends struct{ first, last []byte }
 
 // findLines goes through the lines of a file in a crawl's folder whose first member has a value. A line that is just
 // being written is none.
-func (v *View) findLines(name, member, value string) (e ends, err error) {
+func (v *View) findLines(ctx context.Context, name, member, value string) (e ends, err error) {
 	begin := append(field.JSON([]byte(`{"`+member+`":`), value), ',')
 	_, err = store.EachLineOf(v.disk, filepath.Join(v.dir, name), func(line []byte, _ int64) error {
 		if bytes.HasPrefix(line, begin) {
 			e.add(bytes.Clone(line))
 		}
-		return nil
+		return ctx.Err()
 	})
 	if err != nil {
 		return e, fmt.Errorf("read %s: %w", name, err)

@@ -3,11 +3,15 @@ package inspect
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"kumo/internal/crawl"
+	"kumo/internal/statefile"
+	"kumo/internal/vfs"
 )
 
 // Who explains a URL while the disk stalls is told what is known without it, and for how long it has not answered. Only
@@ -51,4 +55,26 @@ func TestExplainHasSomePatienceWithTheDisk(t *testing.T) {
 		}
 		l.Wait()
 	})
+}
+
+// Who has left is not read files for to the end.
+func TestFilesAreReadForWhoIsStillThere(t *testing.T) {
+	dir := t.TempDir()
+	v := NewView(nil, dir, vfs.OS, false, func() error { return nil })
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	if err := os.Mkdir(filepath.Join(dir, "state"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"pages.jsonl", "skipped.jsonl", statefile.RobotsAnswersName} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("{}\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := v.findLines(gone, name, "url", "http://a.example/"); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := v.RobotsAnswer(gone, "http://a.example"); !errors.Is(err, context.Canceled) {
+		t.Errorf("robots.txt: %v", err)
+	}
 }

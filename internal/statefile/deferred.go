@@ -1,6 +1,7 @@
 package statefile
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -20,13 +21,13 @@ var DeferredName = filepath.Join("state", "deferred")
 
 // FindDeferred returns the last word on a URL that was set aside, nil if there is none. It may be called while a crawl
 // runs in dir.
-func FindDeferred(disk vfs.FS, dir, url string) (found *page.Skip, err error) {
+func FindDeferred(ctx context.Context, disk vfs.FS, dir, url string) (found *page.Skip, err error) {
 	a := &Deferred{disk: disk, dir: dir}
 	err = a.Read(0, func(s page.Skip, _ int64) error {
 		if s.URL == url {
 			found = &s
 		}
-		return nil
+		return ctx.Err()
 	})
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = nil // there is no such file yet, or its end is just being written

@@ -1,6 +1,7 @@
 package statefile
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -46,6 +47,14 @@ func TestDeferredURLsComeBackFromWhereItIsAsked(t *testing.T) {
 	got = nil
 	if err := a.Read(ends[7], collect); err != nil || !reflect.DeepEqual(got, want[7:]) {
 		t.Errorf("from the eighth on: %v (%v)", got, err)
+	}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	if _, err := FindDeferred(gone, vfs.OS, dir, want[9].URL); !errors.Is(err, context.Canceled) {
+		t.Errorf("who has left is told %v", err)
+	}
+	if s, err := FindDeferred(t.Context(), vfs.OS, dir, want[9].URL); err != nil || s == nil || s.Depth != 9 {
+		t.Errorf("the last: %v (%v)", s, err)
 	}
 	if err := a.Close(); err != nil {
 		t.Fatal(err)

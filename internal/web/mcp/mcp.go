@@ -88,11 +88,12 @@ func New(cfg Config) *mcp.Server {
 	return srv
 }
 
-// Handler serves the protocol over HTTP, each request for itself. Who may ask is for others to judge.
+// Handler serves the protocol over HTTP, each request for itself. Who may ask, and by which name, is for others to judge.
 func Handler(srv *mcp.Server) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return srv },
-		&mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: maxQuestion}))
+		&mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: maxQuestion,
+			DisableLocalhostProtection: true}))
 	return mux
 }
 

@@ -131,7 +131,7 @@ func TestTools(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	over := httptest.NewServer(ui.New(ui.Config{Only: mcp.Handler(mcp.New(mcp.Config{REST: mcp.Remote(at)})), Token: "secret", Log: slog.New(slog.DiscardHandler)}))
+	over := httptest.NewServer(ui.New(ui.Config{Only: mcp.Handler(mcp.New(mcp.Config{REST: mcp.Remote(at)})), Hosts: []string{"crawler.example"}, Token: "secret", Log: slog.New(slog.DiscardHandler)}))
 	defer over.Close()
 	for name, c := range map[string]*sdk.ClientSession{
 		"in process": within(t, mcp.New(mcp.Config{REST: mcp.Local(func() http.Handler { return rest })})),
@@ -143,6 +143,10 @@ func TestTools(t *testing.T) {
 	for what, r := range map[string]func(*http.Request){
 		"401": func(*http.Request) {},
 		"421": func(r *http.Request) { r.Host = "evil.example" },
+		"400": func(r *http.Request) { // it is let in by its name, and asks nothing
+			r.Host = "crawler.example"
+			r.Header.Set("Authorization", "Bearer secret")
+		},
 		"403": func(r *http.Request) { r.Header.Set("Origin", "https://evil.example") },
 		"413": func(r *http.Request) {
 			r.Header.Set("Authorization", "Bearer secret")

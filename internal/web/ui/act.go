@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/goccy/go-yaml"
+
 	"kumo/internal/inspect"
 	"kumo/internal/settings"
 	"kumo/internal/stats"
@@ -168,18 +170,24 @@ func (c *crawl) withDelay(g given) (s inspect.Setting, err error) {
 	if err != nil {
 		return s, err
 	}
-	begin := fmt.Sprintf("{match: {host: '%s'}, delay: ", g.Host)
-	s = inspect.Setting{Key: "override", Values: []string{begin + g.Value + "}"}}
-	for _, old := range settings.Map(all)["override"] {
-		switch {
-		case strings.Contains(old, "header") || strings.Contains(old, "proxy"):
+	s = inspect.Setting{Key: "override", Values: []string{fmt.Sprintf("{match: {host: '%s'}, delay: %s}", g.Host, g.Value)}}
+	for _, text := range settings.Map(all)["override"] {
+		var old map[string]any
+		if err := yaml.Unmarshal([]byte(text), &old); err != nil || old["header"] != nil || old["proxy"] != nil {
 			return s, &problem{http.StatusConflict, "The crawl has overrides with secrets",
 				"the page does not know them: give all overrides to kumo set -o FOLDER override=@FILE"}
-		case !strings.HasPrefix(old, begin):
-			s.Values = append(s.Values, old)
+		}
+		if !isDelayOf(old, g.Host) {
+			s.Values = append(s.Values, text)
 		}
 	}
 	return s, nil
+}
+
+// isDelayOf reports whether an override is a delay of the one host, and nothing else.
+func isDelayOf(o map[string]any, host string) bool {
+	match, is := o["match"].(map[string]any)
+	return is && len(o) == 2 && o["delay"] != nil && len(match) == 1 && match["host"] == host
 }
 
 // What an action's page shows.
@@ -256,7 +264,7 @@ func (s *Server) act(w http.ResponseWriter, r *http.Request) {
 		done, err = a.do(r.Context(), c, v, g)
 		return err
 	})
-	log := []any{"crawl", c.name, "from", remote(r)}
+	log := []any{"crawl", c.name, "from", remoteHost(r)}
 	if a.Field != "" {
 		log = append(log, "value", cut(plain(p.Sure), 300))
 	}

@@ -15,14 +15,18 @@ import (
 )
 
 // archivePath is below what a crawl's archived pages lie. Its key lets them in: they are of no origin, so that they have
-// no cookie, and theirs are the only URLs with it.
-func (s *Server) archivePath(c *crawl) string {
-	return "/archived/" + s.key("archived "+c.name) + "/" + url.PathEscape(c.name)
+// no cookie, and theirs are the only URLs with it. It is good for who asks from the same address.
+func (s *Server) archivePath(c *crawl, r *http.Request) string {
+	return "/archived/" + s.archiveKey(c, r) + "/" + url.PathEscape(c.name)
+}
+
+func (s *Server) archiveKey(c *crawl, r *http.Request) string {
+	return s.key("archived " + c.name + " " + remoteHost(r))
 }
 
 // archivedURL is where an archived page is.
-func (s *Server) archivedURL(c *crawl, of string) string {
-	return s.archivePath(c) + "?url=" + url.QueryEscape(of)
+func (s *Server) archivedURL(c *crawl, r *http.Request, of string) string {
+	return s.archivePath(c, r) + "?url=" + url.QueryEscape(of)
 }
 
 // sandbox has a browser show a page, and nothing else: no script, no form, no plug-in, no way out of its frame, nothing
@@ -37,7 +41,7 @@ func sandbox(from string) string {
 // archived gives a page of the archive, or what is part of one, with all that it leads to led into the archive.
 func (s *Server) archived(w http.ResponseWriter, r *http.Request) {
 	c := s.named[r.PathValue("crawl")]
-	if c == nil || !same(r.PathValue("key"), s.key("archived "+c.name)) {
+	if c == nil || !same(r.PathValue("key"), s.archiveKey(c, r)) {
 		s.fail(w, r, &problem{http.StatusNotFound, "There is no such page", "begin at the record of the page"})
 		return
 	}
@@ -47,7 +51,7 @@ func (s *Server) archived(w http.ResponseWriter, r *http.Request) {
 		if s.cfg.Secure {
 			scheme = "https://"
 		}
-		from = scheme + r.Host + s.archivePath(c)
+		from = scheme + r.Host + s.archivePath(c, r)
 	}
 	w.Header().Set("Content-Security-Policy", sandbox(from))
 	resp, err := s.archivedAnswer(c, r)
@@ -61,11 +65,11 @@ func (s *Server) archived(w http.ResponseWriter, r *http.Request) {
 	}
 	if to := resp.Header.Get("Location"); to != "" && resp.Status >= 300 && resp.Status < 400 {
 		if u, err := resolve(resp.URL, to); err == nil {
-			http.Redirect(w, r, s.archivedURL(c, u), http.StatusFound)
+			http.Redirect(w, r, s.archivedURL(c, r, u), http.StatusFound)
 			return
 		}
 	}
-	s.giveArchived(w, c, resp)
+	s.giveArchived(w, r, c, resp)
 }
 
 func (s *Server) archivedAnswer(c *crawl, r *http.Request) (*page.Response, error) {
@@ -96,7 +100,7 @@ func resolve(base, to string) (string, error) {
 }
 
 // giveArchived writes an answer as what a browser shows of it without harm.
-func (s *Server) giveArchived(w http.ResponseWriter, c *crawl, resp *page.Response) {
+func (s *Server) giveArchived(w http.ResponseWriter, r *http.Request, c *crawl, resp *page.Response) {
 	kind := archive.Type(resp)
 	body := resp.Body
 	switch {
@@ -104,13 +108,13 @@ func (s *Server) giveArchived(w http.ResponseWriter, c *crawl, resp *page.Respon
 		given, err := parse.New(parse.Config{}).Rewrite(nil, resp, kind, func(to weburl.URL, kind page.Kind) (string, bool) {
 			full := to.String()
 			bare, fragment, has := strings.Cut(full, "#")
-			at := s.archivedURL(c, bare)
+			at := s.archivedURL(c, r, bare)
 			if has {
 				at += "#" + fragment
 			}
 			return at, true
 		})
-		if err != nil && !errors.Is(err, parse.ErrRewrite) {
+		if err != nil { // as it is it would lead out of the archive
 			note(w, http.StatusUnprocessableEntity, "The page cannot be shown", resp.URL, err.Error())
 			return
 		}

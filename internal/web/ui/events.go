@@ -27,8 +27,8 @@ type event struct {
 	Runs  bool              `json:"runs"`
 }
 
-// listen answers with events until the crawl ends, or nobody reads. A crawl that does not run has none: 204 has the
-// browser ask no more.
+// listen answers with events until the crawl ends, or nobody reads. Of a crawl that does not run it says so, and of one
+// that does not say how it stands nothing: browsers ask again.
 func (s *Server) listen(w http.ResponseWriter, r *http.Request) {
 	c, err := s.of(r)
 	if err != nil {
@@ -42,19 +42,21 @@ func (s *Server) listen(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, &problem{http.StatusServiceUnavailable, "Too many pages are kept up to date", "close one, and load this one again"})
 		return
 	}
-	o, err := c.overview(r.Context())
-	if err != nil || !o.runs() {
-		w.WriteHeader(http.StatusNoContent)
-		return
+	ctx, cancel := context.WithTimeout(r.Context(), eventTime)
+	o, err := c.overview(ctx)
+	cancel()
+	first := "retry: 3000\n\n"
+	if err == nil && !o.runs() {
+		first += `data: {"runs":false}` + "\n\n"
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	news := c.subscribe()
-	defer c.unsubscribe(news)
 	out := http.NewResponseController(w)
 	_ = out.SetWriteDeadline(time.Now().Add(eventTime))
-	if _, err := w.Write([]byte("retry: 3000\n\n")); err != nil || out.Flush() != nil {
+	if _, werr := w.Write([]byte(first)); werr != nil || out.Flush() != nil || err != nil || !o.runs() {
 		return
 	}
+	news := c.subscribe()
+	defer c.unsubscribe(news)
 	end := time.NewTimer(listenTime)
 	defer end.Stop()
 	for {

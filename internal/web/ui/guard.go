@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -19,7 +20,7 @@ const (
 	longest  = 30 * time.Second // until an answer is given up
 	writing  = 60 * time.Second // until who does not read is left
 	csp      = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-	cookie   = "kumo-token"
+	cookie   = "kumo-token" // with the port behind it
 	tokenKey = "token"
 )
 
@@ -31,8 +32,9 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Content-Security-Policy", csp)
 		h.Set("Cache-Control", "no-store")
-		archived := strings.HasPrefix(r.URL.Path, "/archived/")
+		archived := s.cfg.Only == nil && strings.HasPrefix(r.URL.Path, "/archived/")
 		if !archived { // whose pages are no part of this origin
+			h.Set("Referrer-Policy", "same-origin") // without any browsers say of a form only that its origin is null
 			h.Set("X-Frame-Options", "DENY")
 			h.Set("Cross-Origin-Resource-Policy", "same-origin")
 			h.Set("Cross-Origin-Opener-Policy", "same-origin")
@@ -48,11 +50,14 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		case r.Method != http.MethodGet && r.Method != http.MethodHead && !s.fromHere(r):
 			s.fail(w, r, &problem{Status: http.StatusForbidden, Title: "Sent by another site"})
 			return
+		case !archived && embedded(r):
+			s.fail(w, r, &problem{Status: http.StatusForbidden, Title: "A part of another site's page"})
+			return
 		case !archived && !s.knows(w, r): // pages of the archive have a key in their URL
 			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-		if strings.HasSuffix(r.URL.Path, "/events") || s.cfg.Only != nil {
+		if isEvents(r) || s.cfg.Only != nil {
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -84,6 +89,19 @@ func (s *Server) isCalled(host string) bool {
 	return name == "localhost" || strings.HasSuffix(name, ".localhost") || slices.Contains(s.cfg.Hosts, name)
 }
 
+// isEvents reports whether a request is for events, which go on for long.
+func isEvents(r *http.Request) bool {
+	is, err := path.Match("/crawls/*/events", r.URL.Path)
+	return err == nil && is
+}
+
+// embedded reports whether a page of another site asks by itself, as for an image: it may lead here, and no more. Parts
+// of archived pages, which are of no origin, are asked for so, too.
+func embedded(r *http.Request) bool {
+	site := r.Header.Get("Sec-Fetch-Site")
+	return (site == "cross-site" || site == "same-site") && r.Header.Get("Sec-Fetch-Dest") != "document"
+}
+
 // fromHere reports whether a request that changes something was made by a page of this server, as far as the browser
 // tells, or by a program that is no browser.
 func (s *Server) fromHere(r *http.Request) bool {
@@ -109,7 +127,7 @@ func (s *Server) knows(w http.ResponseWriter, r *http.Request) bool {
 			s.fail(w, r, errToken)
 			return false
 		}
-		http.SetCookie(w, &http.Cookie{Name: cookie, Value: s.cfg.Token, Path: "/", HttpOnly: true, Secure: s.cfg.Secure,
+		http.SetCookie(w, &http.Cookie{Name: cookieOf(r), Value: s.cfg.Token, Path: "/", HttpOnly: true, Secure: s.cfg.Secure,
 			SameSite: http.SameSiteStrictMode})
 		u := *r.URL
 		q := u.Query()
@@ -118,7 +136,7 @@ func (s *Server) knows(w http.ResponseWriter, r *http.Request) bool {
 		http.Redirect(w, r, "/"+strings.TrimLeft(u.RequestURI(), "/"), http.StatusSeeOther)
 		return false
 	}
-	if c, err := r.Cookie(cookie); err == nil && same(c.Value, s.cfg.Token) {
+	if c, err := r.Cookie(cookieOf(r)); err == nil && same(c.Value, s.cfg.Token) {
 		return true
 	}
 	if given, is := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); is && same(given, s.cfg.Token) {
@@ -128,13 +146,22 @@ func (s *Server) knows(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
+// cookieOf is the name of the cookie with the token. Browsers send cookies to all ports of a host, where other crawls'
+// pages may be.
+func cookieOf(r *http.Request) string {
+	if _, port, err := net.SplitHostPort(r.Host); err == nil {
+		return cookie + "-" + port
+	}
+	return cookie
+}
+
 var errToken = &problem{Status: http.StatusUnauthorized, Title: "The token is missing, or another crawl's",
 	Detail: "kumo open -o FOLDER prints the URL with the token; programs send it as: Authorization: Bearer TOKEN"}
 
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// remote is who asks, for the log.
-func remote(r *http.Request) string {
+// remoteHost is from where is asked.
+func remoteHost(r *http.Request) string {
 	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
 		return host
 	}

@@ -367,7 +367,7 @@ func (s *Server) urlsPage(w http.ResponseWriter, r *http.Request) error {
 		}
 		p.Fate = fateWords[p.X.Fate]
 		if p.X.Page != nil && p.X.Page.WARC != "" {
-			p.Record = s.archivedURL(c, p.X.URL)
+			p.Record = s.archivedURL(c, r, p.X.URL)
 		}
 	} else {
 		list, err := c.urlsFrom(r.Context(), p.Prefix, r.FormValue("after"), 100)
@@ -451,7 +451,7 @@ func (s *Server) recordPage(w http.ResponseWriter, r *http.Request) error {
 	case p.Show == "links":
 		p.Links, p.All, err = archive.Links(resp, maxLimit)
 	case p.Show == "page":
-		p.Archived = s.archivePath(c) + "?id=" + strconv.FormatInt(rec.ID, 10)
+		p.Archived = s.archivePath(c, r) + "?id=" + strconv.FormatInt(rec.ID, 10)
 	}
 	if err != nil && p.None == nil {
 		return err

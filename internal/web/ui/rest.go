@@ -392,7 +392,7 @@ func (c *crawl) hostAnswer(ctx context.Context, host string, n int) (*hostAnswer
 			return &problem{http.StatusNotFound, "The crawl does not know the host", "name it with its port if it has one, as the list of hosts does"}
 		}
 		for _, scheme := range []string{"https://", "http://"} {
-			a, err := v.RobotsAnswer(scheme + host)
+			a, err := v.RobotsAnswer(ctx, scheme+host)
 			if err != nil {
 				return err
 			}

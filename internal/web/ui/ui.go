@@ -29,8 +29,9 @@ import (
 
 // A Crawl is one that is shown.
 type Crawl struct {
-	Dir  string
-	Open func(context.Context) (*inspect.View, error)
+	Dir    string
+	Open   func(context.Context) (*inspect.View, error)
+	Wanted func() bool // a crawl waits until nobody reads the folder any more; nil: that cannot be
 }
 
 // A Config says what is shown to whom.
@@ -67,7 +68,7 @@ func New(cfg Config) *Server {
 		asks: make(chan struct{}, maxAsks)}
 	s.done, s.end = context.WithCancel(context.Background())
 	for _, c := range cfg.Crawls {
-		x := &crawl{name: s.freeName(c.Dir), dir: c.Dir, open: c.Open, archive: archive.New(vfs.OS, c.Dir), done: s.done}
+		x := &crawl{name: s.freeName(c.Dir), dir: c.Dir, open: c.Open, wanted: c.Wanted, archive: archive.New(vfs.OS, c.Dir), done: s.done}
 		s.crawls, s.named[x.name] = append(s.crawls, x), x
 	}
 	if s.handler = cfg.Only; s.handler == nil {
@@ -153,6 +154,7 @@ func cached(next http.Handler) http.Handler {
 type crawl struct {
 	name, dir string
 	open      func(context.Context) (*inspect.View, error)
+	wanted    func() bool
 	archive   *archive.Archive
 	done      context.Context
 
@@ -188,6 +190,12 @@ func (c *crawl) take(ctx context.Context) (*inspect.View, error) {
 	defer c.mu.Unlock()
 	if c.done.Err() != nil {
 		return nil, inspect.ErrGone
+	}
+	if c.view != nil && !c.view.Running() && c.wanted != nil && c.wanted() { // or who asks again and again keeps the crawl out
+		if c.users > 0 {
+			return nil, inspect.ErrGone
+		}
+		c.drop()
 	}
 	if c.view == nil {
 		v, err := c.open(ctx)

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -22,8 +23,11 @@ import (
 	"kumo/internal/inspect"
 	"kumo/internal/job"
 	"kumo/internal/job/jobtest"
+	"kumo/internal/page"
 	"kumo/internal/session"
+	"kumo/internal/settings"
 	"kumo/internal/synthweb"
+	"kumo/internal/vfs"
 	"kumo/internal/web/archive"
 	"kumo/internal/weburl"
 	"kumo/internal/wire"
@@ -104,7 +108,7 @@ func newBed(t *testing.T) *bed {
 			return wire.Inspect(ctx, j.Dir, func() (*job.Job, error) { job := *j; return &job, nil })
 		}
 	}
-	b.ui = New(Config{Crawls: []Crawl{{done.Dir, view(done)}, {j.Dir, func(ctx context.Context) (*inspect.View, error) { return session.Dial(ctx, j.Dir) }}},
+	b.ui = New(Config{Crawls: []Crawl{{Dir: done.Dir, Open: view(done)}, {Dir: j.Dir, Open: func(ctx context.Context) (*inspect.View, error) { return session.Dial(ctx, j.Dir) }}},
 		Log: slog.New(slog.NewTextHandler(b.log, nil))})
 	b.Server = httptest.NewServer(b.ui)
 	t.Cleanup(b.ui.Close)
@@ -272,7 +276,7 @@ func (b *bed) views(t *testing.T, host string) {
 // wantTame checks what no page of this server may lack or have.
 func wantTame(t *testing.T, path string, resp *http.Response, text string) {
 	t.Helper()
-	for name, want := range map[string]string{"Content-Security-Policy": csp, "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff",
+	for name, want := range map[string]string{"Content-Security-Policy": csp, "Referrer-Policy": "same-origin", "X-Content-Type-Options": "nosniff",
 		"X-Frame-Options": "DENY"} {
 		if got := resp.Header.Get(name); got != want {
 			t.Errorf("%s: %s is %q", path, name, got)
@@ -297,11 +301,16 @@ func TestPagesOfTheArchive(t *testing.T) {
 	b.until(t, "/api/v1/crawls/runs/records", "/style.css")
 	b.until(t, "/api/v1/crawls/runs/records", "/moved")
 	c := b.ui.named["runs"]
-	of := func(path string) string { return b.ui.archivedURL(c, b.site.URL+path) }
-	resp, text := b.ask(t, http.MethodGet, of("/"), nil)
+	local := &http.Request{RemoteAddr: "127.0.0.1:1"}
+	of := func(path string) string { return b.ui.archivedURL(c, local, b.site.URL+path) }
+	if resp, _ := b.ask(t, http.MethodGet, b.ui.archivedURL(c, &http.Request{RemoteAddr: "127.0.0.2:1"}, b.site.URL+"/"), nil); resp.StatusCode != http.StatusNotFound {
+		t.Errorf("another's URL: %d", resp.StatusCode)
+	}
+	resp, text := b.ask(t, http.MethodGet, of("/"), nil, "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Dest", "image")
 	policy := resp.Header.Get("Content-Security-Policy")
 	if !strings.HasPrefix(policy, "sandbox; default-src 'none'; script-src 'none';") || strings.Contains(policy, "allow-") ||
-		!strings.Contains(policy, "img-src "+b.URL+b.ui.archivePath(c)+" data:") || resp.StatusCode != http.StatusOK {
+		resp.Header.Get("Referrer-Policy") != "no-referrer" ||
+		!strings.Contains(policy, "img-src "+b.URL+b.ui.archivePath(c, local)+" data:") || resp.StatusCode != http.StatusOK {
 		t.Errorf("%d, %s", resp.StatusCode, policy)
 	}
 	if want := `href="` + strings.ReplaceAll(of("/late"), "&", "&amp;") + `"`; !strings.Contains(text, want) && !strings.Contains(text, of("/late")) {
@@ -314,14 +323,26 @@ func TestPagesOfTheArchive(t *testing.T) {
 		strings.Contains(text, "'http://far.example") || !strings.Contains(text, "/archived/") {
 		t.Errorf("a style sheet: %s", text)
 	}
-	for _, path := range []string{b.ui.archivePath(c) + "?url=" + url.QueryEscape("http://nowhere.example/<script>"), b.ui.archivePath(c) + "?url=x", b.ui.archivePath(c) + "?id=7",
-		b.ui.archivePath(c)} {
+	for _, path := range []string{b.ui.archivePath(c, local) + "?url=" + url.QueryEscape("http://nowhere.example/<script>"), b.ui.archivePath(c, local) + "?url=x", b.ui.archivePath(c, local) + "?id=7",
+		b.ui.archivePath(c, local)} {
 		if resp, text := b.ask(t, http.MethodGet, path, nil); resp.StatusCode != http.StatusNotFound || !strings.HasPrefix(resp.Header.Get("Content-Security-Policy"), "sandbox;") || strings.Contains(text, "<script") {
 			t.Errorf("%s: %d, %s", path, resp.StatusCode, text)
 		}
 	}
 	if resp, _ := b.ask(t, http.MethodGet, "/archived/x/runs?url="+url.QueryEscape(b.site.URL+"/"), nil); resp.StatusCode != http.StatusNotFound {
 		t.Errorf("without the key: %d", resp.StatusCode)
+	}
+}
+
+// What cannot be led into the archive is not shown: as it is it would lead out.
+func TestPagesThatCannotBeShown(t *testing.T) {
+	s := New(Config{Crawls: []Crawl{{Dir: t.TempDir()}}})
+	defer s.Close()
+	w := httptest.NewRecorder()
+	s.giveArchived(w, httptest.NewRequest(http.MethodGet, "/", nil), s.crawls[0], &page.Response{URL: "http://a.example/", Status: http.StatusOK,
+		Header: http.Header{"Content-Type": {"text/html; charset=iso-2022-jp"}}, Body: []byte("<a href=/next>\xff</a>")})
+	if text := w.Body.String(); w.Code != http.StatusUnprocessableEntity || !strings.Contains(text, "The page cannot be shown") || strings.Contains(text, "/next") {
+		t.Errorf("%d, %s", w.Code, text)
 	}
 }
 
@@ -399,6 +420,68 @@ func TestActing(t *testing.T) {
 	}
 }
 
+// A host's delay takes the place of the one that the page has given before, whatever the file made of it, and of nothing else.
+func TestDelays(t *testing.T) {
+	t.Parallel()
+	c := &crawl{dir: t.TempDir()}
+	write := func(overrides string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(c.dir, settings.Name), []byte("override:\n"+overrides), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const others = `- match: {host: proxy.example, domain: example}
+  delay: 2s
+- match: {host: a.example}
+  delay: 2s
+  tries: 3
+- match: a.example
+  delay: 3s
+- match: {domain: header.example}
+  depth: 2
+`
+	write("- delay: 2s\n  match:\n    host: a.example\n" + others)
+	s, err := c.withDelay(given{"5s", "a.example"})
+	if err != nil || len(s.Values) != 5 || s.Values[0] != "{match: {host: 'a.example'}, delay: 5s}" {
+		t.Errorf("%q, %v", s.Values, err)
+	}
+	if s, err := c.withDelay(given{"5s", "b.example"}); err != nil || len(s.Values) != 6 {
+		t.Errorf("another host: %q, %v", s.Values, err)
+	}
+	for _, secret := range []string{"- match: a.example\n  header: ['Cookie: x']\n", "- match: a.example\n  proxy: http://u:p@p.example\n", "- what\n"} {
+		write(others + secret)
+		if _, err := c.withDelay(given{"5s", "a.example"}); err == nil || problemOf(err).Status != http.StatusConflict {
+			t.Errorf("%s: %v", secret, err)
+		}
+	}
+}
+
+// A crawl that waits until nobody looks comes in, however many ask again and again.
+func TestACrawlThatWaitsComesIn(t *testing.T) {
+	t.Parallel()
+	wanted, opened, closed := false, 0, 0
+	s := New(Config{Crawls: []Crawl{{Dir: t.TempDir(), Wanted: func() bool { return wanted }, Open: func(context.Context) (*inspect.View, error) {
+		opened++
+		return inspect.NewView(nil, "", vfs.OS, false, func() error { closed++; return nil }), nil
+	}}}})
+	defer s.Close()
+	c := s.crawls[0]
+	first, err := c.take(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	wanted = true
+	if _, err := c.take(t.Context()); !errors.Is(err, inspect.ErrGone) || closed != 0 {
+		t.Errorf("while one is used: %v, closed %d times", err, closed)
+	}
+	c.give(first, false)
+	second, err := c.take(t.Context())
+	if err != nil || opened != 2 || closed != 1 {
+		t.Errorf("%v; opened %d, closed %d times", err, opened, closed)
+	}
+	c.give(second, true)
+}
+
 // Names that another site has made lead here are none of this server's; with a token nobody is answered without.
 func TestWhoIsAnswered(t *testing.T) {
 	t.Parallel()
@@ -444,17 +527,45 @@ func TestWhoIsAnswered(t *testing.T) {
 	if resp := ask("127.0.0.1", "/crawls", "Cookie", cookie+"="+set[0].Value); resp.StatusCode != http.StatusOK {
 		t.Errorf("with the cookie: %d", resp.StatusCode)
 	}
+	if resp := ask("127.0.0.1:8090", "/crawls", "Cookie", cookie+"="+set[0].Value); resp.StatusCode != http.StatusUnauthorized {
+		t.Errorf("with the cookie of another port: %d", resp.StatusCode)
+	}
+	if set := ask("127.0.0.1:8090", "/crawls?token=sesame").Cookies(); len(set) != 1 || set[0].Name != cookie+"-8090" {
+		t.Errorf("cookies %v", set)
+	}
+	for _, site := range []string{"cross-site", "same-site", "same-origin", "none"} {
+		for _, dest := range []string{"image", "iframe", "empty", "", "document"} {
+			want := http.StatusOK
+			if site != "same-origin" && site != "none" && dest != "document" {
+				want = http.StatusForbidden
+			}
+			if resp := ask("127.0.0.1", "/crawls", "Authorization", with, "Sec-Fetch-Site", site, "Sec-Fetch-Dest", dest); resp.StatusCode != want {
+				t.Errorf("%s, %s: %d", site, dest, resp.StatusCode)
+			}
+		}
+	}
 	if strings.Contains(log.String(), "sesame") {
 		t.Errorf("the token is in the log:\n%s", log)
 	}
 }
 
-// Who listens is told once a second, and of the end; nobody listens to a crawl that does not run, and only so many to one.
+// Only events go on for as long as they like.
+func TestWhatIsBounded(t *testing.T) {
+	for path, want := range map[string]bool{"/crawls/x/events": true, "/crawls/events": false, "/crawls/x/hosts/events": false, "/events": false,
+		"/api/v1/crawls/events": false, "/crawls/x/events/": false} {
+		if is := isEvents(httptest.NewRequest(http.MethodGet, path, nil)); is != want {
+			t.Errorf("%s: %v", path, is)
+		}
+	}
+}
+
+// Who listens is told once a second, and of the end, also when it has come before; only so many listen.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
-	if resp, _ := b.ask(t, http.MethodGet, "/crawls/done/events", nil); resp.StatusCode != http.StatusNoContent {
-		t.Errorf("a crawl that has ended: %d", resp.StatusCode)
+	if resp, text := b.ask(t, http.MethodGet, "/crawls/done/events", nil); resp.Header.Get("Content-Type") != "text/event-stream" ||
+		text != "retry: 3000\n\ndata: {\"runs\":false}\n\n" {
+		t.Errorf("a crawl that has ended: %d, %q", resp.StatusCode, text)
 	}
 	var open []*http.Response
 	for range maxListeners {
@@ -489,6 +600,10 @@ func TestEvents(t *testing.T) {
 	b.release()
 	_ = b.stop()
 	for e := next(); e.Runs; e = next() {
+	}
+	if resp, text := b.ask(t, http.MethodGet, "/crawls/runs/events", nil); resp.StatusCode != http.StatusOK ||
+		!strings.HasPrefix(text, "retry: 3000\n\n") || strings.Contains(text, `"runs":true`) {
+		t.Errorf("a crawl that cannot be asked: %d, %q", resp.StatusCode, text)
 	}
 	if events.Scan() && events.Text() != "" {
 		t.Errorf("after the end: %s", events.Text())
