@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"kumo/internal/crawl"
-	"kumo/internal/statefile"
 	"kumo/internal/vfs"
 )
 
@@ -66,7 +65,7 @@ func TestFilesAreReadForWhoIsStillThere(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "state"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"pages.jsonl", "skipped.jsonl", statefile.RobotsAnswersName} {
+	for _, name := range []string{"pages.jsonl", "skipped.jsonl", filepath.Join("state", "robots.jsonl")} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("{}\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
