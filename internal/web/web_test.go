@@ -16,6 +16,29 @@ import (
 	"kumo/internal/stats"
 )
 
+// everything is a source that has something of all.
+func everything() Source {
+	return Source{
+		Name:   "a <b> c",
+		Totals: func() stats.Snapshot { return stats.Snapshot{Pages: 42, Bytes: 2_500_000} },
+		Answers: func() (map[int]int64, map[string]int64) {
+			return map[int]int64{200: 30, 204: 2, 404: 7, 999: 3}, map[string]int64{"dns": 4}
+		},
+		Frontier: func() frontier.Counts { return frontier.Counts{Active: 3} },
+		Known:    func() int { return 7 },
+		Outage:   func() crawl.Outage { return crawl.Outage{CutOff: true, Times: 2} },
+		Forecast: func() forecast.Forecast { return forecast.Forecast{AtLeast: 32_400, Growth: -1.5} },
+		Stall:    func() stall.Alarm { return stall.Alarm{Kind: stall.Disk, For: 90 * time.Second} },
+		Uploads: func() stats.Uploads {
+			return stats.Uploads{Files: 5, Bytes: 100, Waiting: 3, WaitSize: 70, Why: "connection refused"}
+		},
+		Filters: func() []stats.FilterCounts {
+			one := stats.FilterCounts{Filter: "./p \"x\"", Late: 2, Points: map[string]*stats.FilterPoint{"link": {Asked: 5, Dropped: 2}}}
+			return []stats.FilterCounts{one, one}
+		},
+	}
+}
+
 func TestServe(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -24,25 +47,7 @@ func TestServe(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() {
-		done <- Serve(ctx, l, Source{
-			Name:   "a <b> c",
-			Totals: func() stats.Snapshot { return stats.Snapshot{Pages: 42, Bytes: 2_500_000} },
-			Answers: func() (map[int]int64, map[string]int64) {
-				return map[int]int64{200: 30, 204: 2, 404: 7, 999: 3}, map[string]int64{"dns": 4}
-			},
-			Frontier: func() frontier.Counts { return frontier.Counts{Active: 3} },
-			Known:    func() int { return 7 },
-			Outage:   func() crawl.Outage { return crawl.Outage{CutOff: true, Times: 2} },
-			Forecast: func() forecast.Forecast { return forecast.Forecast{AtLeast: 32_400, Growth: -1.5} },
-			Stall:    func() stall.Alarm { return stall.Alarm{Kind: stall.Disk, For: 90 * time.Second} },
-			Uploads: func() stats.Uploads {
-				return stats.Uploads{Files: 5, Bytes: 100, Waiting: 3, WaitSize: 70, Why: "connection refused"}
-			},
-			Filters: func() []stats.FilterCounts {
-				one := stats.FilterCounts{Filter: "./p \"x\"", Late: 2, Points: map[string]*stats.FilterPoint{"link": {Asked: 5, Dropped: 2}}}
-				return []stats.FilterCounts{one, one}
-			},
-		})
+		done <- Serve(ctx, l, everything())
 	}()
 	for path, wants := range map[string][]string{
 		"/metrics": {"kumo_pages_total 42", "kumo_hosts_active 3", "kumo_urls_known 7", "kumo_cut_off 1",
