@@ -47,12 +47,18 @@ func describe() object {
 			switch {
 			case p.name == "limit":
 				schema["minimum"], schema["maximum"], schema["default"] = 1, maxLimit, usualLimit
+			case p.name == "bytes":
+				schema["minimum"], schema["maximum"], schema["default"] = 1, maxPart, usualPart
 			case p.kind == "integer":
 				schema["minimum"], schema["format"] = 0, "int64"
 			case p.name == "status":
 				schema["pattern"] = "^([0-9]{1,3}|[0-9]xx)?$"
 			case p.name == "by":
 				schema["enum"] = []string{"waiting"}
+			case p.name == "in":
+				schema["enum"] = []string{"head"}
+			case p.name == "as":
+				schema["enum"] = forms
 			}
 			params = append(params, object{"in": p.in, "name": p.name, "description": p.says, "required": p.required, "schema": schema})
 		}

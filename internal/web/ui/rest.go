@@ -192,8 +192,12 @@ func matches(pattern, path string) bool {
 // ask refuses what is not asked for in the one right way, and gives the answer.
 func (e *endpoint) ask(s *Server, r *http.Request) (any, error) {
 	for name, values := range r.URL.Query() {
-		if !slices.ContainsFunc(e.params, func(p param) bool { return p.in == "query" && p.name == name }) {
+		at := slices.IndexFunc(e.params, func(p param) bool { return p.in == "query" && p.name == name })
+		if at < 0 {
 			return nil, badRequest("there is no %q to be given here", name)
+		}
+		if values[0] == "" && e.params[at].kind == "integer" {
+			return nil, badRequest("%s is empty: a number is wanted", name)
 		}
 		if len(values) > 1 {
 			return nil, badRequest("%q is given twice", name)
