@@ -139,6 +139,31 @@ func (b *uiBrowser) text(t *testing.T, url string) string {
 	return evaluate(t, b, url, chromedp.Evaluate[string]("document.title + '\\n' + document.body.innerText"))
 }
 
+// barriers is what axe finds that is serious on the page that is open, for who cannot see it or uses a keyboard. The parts
+// of a page as archived are its own. Without KUMO_TEST_AXE, a file with axe, it is nothing.
+func (b *uiBrowser) barriers(t *testing.T, what string) string {
+	name := os.Getenv("KUMO_TEST_AXE")
+	if name == "" {
+		return ""
+	}
+	axe, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const run = `axe.run({iframes: false}).then(found => found.violations.filter(v => ["serious", "critical"].includes(v.impact))
+		.map(v => v.id + ": " + v.help + " (" + v.nodes.map(n => n.target.join(" ")).join(", ") + ")").join("\n"))`
+	return evaluate(t, b, what, chromedp.Evaluate[string](string(axe)+"\n"+run, chromedp.EvalAwaitPromise))
+}
+
+// prefer has pages light or dark.
+func prefer(scheme string) chromedp.Action[chromedp.Void] {
+	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+		return err
+	})
+}
+
 // shoot takes pictures of a page, wide and narrow, light and dark, if a folder for them is named.
 func (b *uiBrowser) shoot(t *testing.T, name, url string) {
 	dir := os.Getenv("KUMO_TEST_SCREENSHOTS")
@@ -147,11 +172,8 @@ func (b *uiBrowser) shoot(t *testing.T, name, url string) {
 	}
 	for _, width := range []int64{1280, 390} {
 		for _, scheme := range []string{"light", "dark"} {
-			b.do(t, name, chromedp.EmulateViewport(width, 844), chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
-				_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-					Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
-				return err
-			}), chromedp.Navigate(url), chromedp.Sleep(300*time.Millisecond))
+			b.do(t, name, chromedp.EmulateViewport(width, 844), prefer(scheme), chromedp.Navigate(url),
+				chromedp.Sleep(300*time.Millisecond))
 			picture := evaluate(t, b, name, chromedp.FullScreenshot(100))
 			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-%d-%s.png", name, width, scheme)), picture, 0o644); err != nil {
 				t.Fatal(err)
@@ -203,9 +225,21 @@ func TestPageInBrowser(t *testing.T) {
 			views = append(views, fmt.Sprintf("%scrawls/hostile/pages/%d?show=%s", at, id, show))
 		}
 	}
-	for _, view := range views {
+	for i, view := range views {
+		b.do(t, view, prefer([]string{"light", "dark"}[i%2]))
 		if text := b.text(t, view); !strings.Contains(text, "kumo") || strings.HasPrefix(text, "ran") {
 			t.Errorf("%s is\n%s", view, text)
+		}
+		if found := b.barriers(t, view); found != "" {
+			t.Errorf("%s has barriers:\n%s", view, found)
+		}
+	}
+	for _, scheme := range []string{"dark", "light"} { // the views with most colours
+		for _, view := range []string{at + "crawls/hostile", at + "crawls", at + "crawls/hostile/pages"} {
+			b.do(t, view, prefer(scheme), chromedp.Navigate(view))
+			if found := b.barriers(t, view); found != "" {
+				t.Errorf("%s, %s, has barriers:\n%s", view, scheme, found)
+			}
 		}
 	}
 	evil := idOf(t, records, "/evil.html")
