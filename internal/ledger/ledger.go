@@ -74,7 +74,9 @@ type Ledger struct {
 func New(cfg Config) *Ledger {
 	l := &Ledger{cfg: cfg, marked: map[string]int64{}, full: make(chan struct{}, 1), idle: true}
 	l.drained = sync.NewCond(&l.mu)
-	l.at = cfg.Journal.End()
+	if cfg.Journal != nil { // some tests never commit
+		l.at = cfg.Journal.End()
+	}
 	return l
 }
 
