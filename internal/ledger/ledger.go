@@ -74,7 +74,7 @@ type Ledger struct {
 func New(cfg Config) *Ledger {
 	l := &Ledger{cfg: cfg, marked: map[string]int64{}, full: make(chan struct{}, 1), idle: true}
 	l.drained = sync.NewCond(&l.mu)
-	if cfg.Journal != nil { // some tests never commit
+	if cfg.Journal != nil { // without one nothing can be committed
 		l.at = cfg.Journal.End()
 	}
 	return l

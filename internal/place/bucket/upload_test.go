@@ -64,7 +64,7 @@ func TestAnUploadGoesOn(t *testing.T) {
 	defer cancel()
 	// It is stopped when it wants the last part, of five.
 	src := &stopping{bytes.NewReader(data), int64(len(data) - 1), func() {
-		for p.parts(t, "x/f") < 3 {
+		for begin := time.Now(); p.parts(t, "x/f") < 3 && time.Since(begin) < time.Minute; {
 			time.Sleep(time.Millisecond)
 		}
 		cancel()
