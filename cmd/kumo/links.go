@@ -74,7 +74,7 @@ func linksCommand() *cobra.Command {
 	f.VarP(counted(&o.most, 10_000), "external-limit", "", "check so many URLs in one go; the rest waits for the next")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "do not say how far it is")
 	f.StringVar(&o.temp, "temp", "", "sort in this `FOLDER` (default: the system's for temporary files)")
-	return cmd
+	return orOut(cmd)
 }
 
 func (o *linksOptions) run(cmd *cobra.Command, dir string) (err error) {

@@ -31,7 +31,7 @@ meanwhile waits.`
 
 func hostsCommand() *cobra.Command {
 	var n int
-	cmd := lookCommand("hosts", "List the hosts of a crawl where URLs wait", cobra.NoArgs,
+	cmd := lookCommand("hosts [FOLDER]", "List the hosts of a crawl where URLs wait", nil,
 		func(l *lookup, _ []string) error {
 			_, err := list(l, l.look.Hosts(l.ctx, n), "waiting\thost\tnext\tfor\tfailures", func(h *inspect.Host) string {
 				return fmt.Sprintf("%d\t%s\t%s\t%s\t%d", h.Waiting, h.Key, when(h.Next), h.For, h.Failures)
@@ -40,7 +40,7 @@ func hostsCommand() *cobra.Command {
 		})
 	cmd.Flags().VarP(counted(&n, 20), "number", "n", "list this many, those with most URLs first")
 	cmd.Long = "List the hosts of a crawl where URLs wait, with their next time and what they wait for." + lookLong
-	return cmd
+	return orArgument(cmd)
 }
 
 func queueCommand() *cobra.Command {
@@ -88,7 +88,7 @@ func seenCommand() *cobra.Command {
 func topCommand() *cobra.Command {
 	var n int
 	by := "url"
-	cmd := lookCommand("top [FOLDER]", "List the most important URLs, or hosts, of a crawl", cobra.MaximumNArgs(1),
+	cmd := lookCommand("top [FOLDER]", "List the most important URLs, or hosts, of a crawl", nil,
 		func(l *lookup, _ []string) error {
 			bySite := by == "host"
 			head, row := "importance\tstatus\tdepth\turl", importantLine
@@ -101,19 +101,13 @@ func topCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.Var(choice{&by, []string{"url", "host"}}, "by", "list URLs, or each host by its most important URL")
 	f.VarP(counted(&n, 20), "number", "n", "list this many")
-	cmd.PreRunE = func(_ *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return nil
-		}
-		return f.Set("out", args[0])
-	}
 	cmd.Long = `List the most important of all URLs that a crawl knows, fetched or not.
 
 How important a URL is the crawl's --order says: by the links that were found so far, or by its depth. What --prefer
 adds is not in it. It goes through all known URLs, so it takes some seconds for each ten million. With --by host there
 is a line for each scheme and host: its most important URL, the sum over all that are known there, how many these are,
 and how many of them were not fetched.` + lookLong
-	return cmd
+	return orArgument(cmd)
 }
 
 func importantLine(i *inspect.Important) string {

@@ -98,12 +98,13 @@ func addVerbs(root *cobra.Command) {
 		}
 	}
 	group("one", "Crawl on one machine:", crawlCommand(), mirrorCommand(), planCommand(), demoCommand())
-	group("several", "Crawl on several machines:", nodeCommand(), startCommand(), statusCommand(), addCommand(),
-		setCommand(), pauseCommand(), resumeCommand(),
-		stopCommand(), balanceCommand(), secretCommand(), clusterCommand())
+	group("several", "Crawl on several machines:", nodeCommand(), startCommand(), balanceCommand(), secretCommand(),
+		clusterCommand())
+	group("steer", "Follow and steer a crawl that runs, on one machine or several:", statusCommand(), addCommand(),
+		setCommand(), pauseCommand(), resumeCommand(), stopCommand())
 	group("batch", "Crawl by layers, day by day:", batchCommand())
-	group("look", "Look into a crawl:", explainCommand(), hostsCommand(), queueCommand(), seenCommand(), topCommand(), linksCommand(),
-		trapsCommand(), verifyCommand(), serveCommand(), openCommand(), mcpCommand())
+	group("look", "Look into a crawl:", explainCommand(), hostsCommand(), queueCommand(), seenCommand(), topCommand(),
+		linksCommand(), trapsCommand(), verifyCommand(), serveCommand(), openCommand(), mcpCommand())
 	group("other", "Make other forms of a crawl:", exportCommand())
 	group("keep", "Keep a crawl safe:", snapshotCommand(), repairCommand())
 	group("try", "Try out:", checkCommand(), doctorCommand(), synthwebCommand(), simCommand())

@@ -81,7 +81,7 @@ func repairCommand() *cobra.Command {
 		"of their records")
 	f.BoolVar(&asJSON, "json", false, "answer with one JSON object")
 	f.BoolVarP(&quiet, "quiet", "q", false, "do not say what is found")
-	return cmd
+	return orOut(cmd)
 }
 
 func sayRepaired(cmd *cobra.Command, dir string, r *repair.Result, dry bool) {

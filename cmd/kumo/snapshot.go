@@ -57,5 +57,5 @@ func snapshotCommand() *cobra.Command {
 			return nil
 		}}
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "do not say how far it is")
-	return cmd
+	return orOut(cmd)
 }

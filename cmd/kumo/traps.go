@@ -55,7 +55,7 @@ func trapsCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringArrayVar(&o.release, "release", nil, "let URLs of this `PATTERN` in, as it is listed (repeatable)")
 	f.BoolVar(&o.json, "json", false, "answer in JSON, a line for each pattern")
-	return cmd
+	return orOut(cmd)
 }
 
 func (o *trapsOptions) run(cmd *cobra.Command, dir string) error {

@@ -294,7 +294,7 @@ func serveCommand() *cobra.Command {
 
 func openCommand() *cobra.Command {
 	var dir string
-	cmd := &cobra.Command{Use: "open -o FOLDER", Short: "Print the URL of a crawl's web page", Args: cobra.NoArgs,
+	cmd := &cobra.Command{Use: "open [FOLDER]", Short: "Print the URL of a crawl's web page",
 		Long: `Print the URL of the web page of a crawl, as kumo crawl --ui, kumo node --ui or kumo serve serves it, with its token if it needs one. Who has
 that URL can look at the crawl, and steer it. The browser keeps the token in a cookie when it has opened the URL once.`,
 		Example:               "  kumo open -o crawls/example.com\n  xdg-open $(kumo open -o crawls/example.com)",
@@ -318,5 +318,5 @@ that URL can look at the crawl, and steer it. The browser keeps the token in a c
 			return err
 		}}
 	cmd.Flags().StringVarP(&dir, "out", "o", "", "the crawl's `FOLDER` (needed)")
-	return cmd
+	return orArgument(cmd)
 }

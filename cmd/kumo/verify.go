@@ -80,7 +80,7 @@ func verifyCommand() *cobra.Command {
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "do not say how far it is")
 	f.BoolVar(&o.cfg.Moved, "moved", false, "WARC files that are not here were moved on purpose: verify the rest")
 	f.StringVar(&o.cfg.Temp, "temp", "", "sort in this `FOLDER` (default: the system's for temporary files)")
-	return cmd
+	return orOut(cmd)
 }
 
 const faultsSaid = 20

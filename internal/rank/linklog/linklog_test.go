@@ -101,7 +101,7 @@ func TestWhatWasAddedIsFound(t *testing.T) {
 				pages = 12
 			}
 			if testing.Short() {
-				pages = max(pages/10, 4)
+				urls, pages = urls/10, max(pages/20, 4)
 			}
 			for run := range 3 {
 				l, err := Open(cfg, mark)
