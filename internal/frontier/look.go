@@ -99,10 +99,10 @@ func (f *Frontier) why(i *HostInfo, turn, backing bool, throttles int) Why {
 }
 
 // An Order sorts hosts.
-type Order func(a, b *HostInfo) int
+type Order struct {
+	compare func(a, b *HostInfo) int
+	most    bool // by what waits alone, the most first
+}
 
 // ByWaiting puts the hosts first where most waits.
-func ByWaiting(a, b *HostInfo) int { return cmp.Compare(b.Waiting, a.Waiting) }
-
-// ByNext puts the hosts first whose time comes first.
-func ByNext(a, b *HostInfo) int { return a.Next.Compare(b.Next) }
+var ByWaiting = Order{compare: func(a, b *HostInfo) int { return cmp.Compare(b.Waiting, a.Waiting) }, most: true}
