@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"cmp"
+	"slices"
 	"time"
 )
 
@@ -42,6 +43,25 @@ const (
 func (f *Frontier) Host(key string) (HostInfo, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	return f.hostInfo(key)
+}
+
+// Infos says of hosts how they stand, some in one hold of the lock. Those that were never met have no key.
+func (f *Frontier) Infos(keys []string) []HostInfo {
+	const step = 128
+	all := make([]HostInfo, 0, len(keys))
+	for some := range slices.Chunk(keys, step) {
+		f.mu.Lock()
+		for _, key := range some {
+			i, _ := f.hostInfo(key)
+			all = append(all, i)
+		}
+		f.mu.Unlock()
+	}
+	return all
+}
+
+func (f *Frontier) hostInfo(key string) (HostInfo, bool) {
 	if h := f.hosts[key]; h != nil {
 		return f.info(h), true
 	}

@@ -64,16 +64,41 @@ func (f *Frontier) lookAtCold(s *selection) {
 			if more = id <= f.disk.table.n; !more {
 				break
 			}
-			if r := f.disk.table.at(id); r.count > s.least && !r.is(isHot) {
-				s.add(selected{HostInfo: f.coldInfo("", id), id: id})
+			if r := f.disk.table.at(id); r.count >= s.least && r.count > 0 && !r.is(isHot) {
+				if r.count > s.least {
+					s.add(selected{HostInfo: f.coldInfo("", id), id: id})
+				} else if !s.tied {
+					s.tie(r.bucket, id)
+				}
 			}
 			id++
 		}
 		f.mu.Unlock()
 	}
 	s.cut()
+	f.untie(s)
 	for _, c := range s.all {
 		s.met[c.id] = true
+	}
+}
+
+// untie takes hosts that are equal to the last ones from as few buckets as has them, since whole buckets are read for
+// their names.
+func (f *Frontier) untie(s *selection) {
+	bucket, most := uint32(0), []uint32(nil)
+	for b, ids := range s.ties {
+		if len(ids) > len(most) || len(ids) == len(most) && b < bucket {
+			bucket, most = b, ids
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i := len(s.all) - 1; i >= 0 && len(most) > 0 && uint32(s.all[i].Waiting) == s.least; i-- {
+		id := most[len(most)-1]
+		most = most[:len(most)-1]
+		if r := f.disk.table.at(id); r.count == s.least && r.bucket == bucket && !r.is(isHot) {
+			s.all[i] = selected{HostInfo: f.coldInfo("", id), id: id}
+		}
 	}
 }
 
@@ -144,8 +169,23 @@ type selection struct {
 	n     int
 	order Order
 	all   []selected
-	least uint32          // hosts where no more waits are none of them
-	met   map[uint32]bool // cold hosts that are selected
+	met   map[uint32]bool     // cold hosts that are selected
+	least uint32              // hosts where less waits are none of them; those where as much does are no better
+	ties  map[uint32][]uint32 // such hosts by bucket
+	tied  bool                // one bucket has enough of them
+}
+
+const mostTies = 1 << 16 // buckets
+
+// tie notes a host where as much waits as at the last of those that are kept.
+func (s *selection) tie(bucket, id uint32) {
+	if s.ties == nil {
+		s.ties = map[uint32][]uint32{}
+	}
+	if bucket != 0 && (s.ties[bucket] != nil || len(s.ties) < mostTies) {
+		s.ties[bucket] = append(s.ties[bucket], id)
+		s.tied = len(s.ties[bucket]) >= s.n
+	}
 }
 
 type selected struct {
@@ -165,6 +205,8 @@ func (s *selection) cut() {
 	})
 	s.all = s.all[:min(max(s.n, 0), len(s.all))]
 	if n := len(s.all); s.order.most && n > 0 && n == s.n {
-		s.least = uint32(s.all[n-1].Waiting)
+		if least := uint32(s.all[n-1].Waiting); least > s.least {
+			s.least, s.ties, s.tied = least, nil, false
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"kumo/internal/seen/mem"
 	"kumo/internal/seen/run"
 	"kumo/internal/seen/tier"
 )
@@ -73,20 +74,32 @@ func (d *DB) hostsInMemory(first *firstHosts, prefix, from string) {
 		if t == nil {
 			continue
 		}
-		o := d.order(t)
 		for _, scheme := range schemes {
-			w := o.From([]byte(scheme + from))
-			for n := 0; n < first.n && w.Next(); n++ {
-				rest, is := bytes.CutPrefix(w.Key(), []byte(scheme))
-				if !is || !bytes.HasPrefix(rest, []byte(prefix)) || first.end != "" && string(rest) >= first.end {
-					break
-				}
-				host := hostOf(string(rest))
-				first.add(host)
-				w.Skip([]byte(scheme + behind(host)))
+			for at, more := from, true; more; {
+				at, more = d.hostsOfTable(first, t, scheme, prefix, at)
 			}
 		}
 	}
+}
+
+// hostsOfTable adds hosts of a table from one on. It returns where to look for the next if there may be more.
+func (d *DB) hostsOfTable(first *firstHosts, t *mem.Table, scheme, prefix, from string) (next string, more bool) {
+	w := d.order(t).From([]byte(scheme+from), first.n)
+	for n := 0; n < first.n; n++ {
+		if !w.Next() {
+			end, more := bytes.CutPrefix(w.End(), []byte(scheme))
+			return max(next, string(end)+"\x00"), more
+		}
+		rest, is := bytes.CutPrefix(w.Key(), []byte(scheme))
+		if !is || !bytes.HasPrefix(rest, []byte(prefix)) || first.end != "" && string(rest) >= first.end {
+			break
+		}
+		host := hostOf(string(rest))
+		first.add(host)
+		next = behind(host)
+		w.Skip([]byte(scheme + next))
+	}
+	return "", false
 }
 
 // firstHosts keeps the first n hosts of the URLs that it is given, without their schemes.

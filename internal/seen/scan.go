@@ -105,7 +105,7 @@ func (d *DB) collect(prefix, from string, size int, want func([]byte) bool) (sou
 // next copies a number of records from a URL on, in their order. The lock is held for some at a time.
 func (d *DB) next(t *mem.Table, prefix, from string, size int) *pairs {
 	const step = 256
-	w, p, refs := d.order(t).From([]byte(from)), &pairs{}, []mem.Ref(nil)
+	w, p, refs := d.order(t).From([]byte(from), size), &pairs{}, []mem.Ref(nil)
 	for more := true; more; {
 		refs = refs[:0]
 		for len(refs) < min(step, size-len(p.all)) {

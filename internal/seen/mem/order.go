@@ -19,12 +19,13 @@ func (k Keys) Key(r Ref) []byte {
 }
 
 // An Order is a table's records in the order of their keys: those that it had at some time. It is made for who looks
-// while the table is being filled, and does not change: it has several lists, each of them sorted, so that bringing it
-// up to date costs what has come since.
+// while the table is being filled, and does not change: it has several lists, so that bringing it up to date costs what
+// has come since, and of many that have come not all are sorted at once.
 type Order struct {
 	keys  Keys
 	end   Ref // before it are all records that it has
 	lists [][]Ref
+	raw   [][]Ref // not sorted yet
 }
 
 // longList is how many records a list has from which it is not merged with others: a few megabytes of the arena, which
@@ -58,17 +59,21 @@ func (t *Table) Between(group int, from, end Ref, refs []Ref) []Ref {
 	return refs
 }
 
-// With is the order with all records between its end and another.
-func (o *Order) With(keys Keys, refs []Ref, end Ref) *Order {
-	to := &Order{keys: keys, end: end, lists: slices.Clone(o.lists)}
-	for _, near := range together(refs, o.end, end) {
-		to.lists = append(to.lists, keys.sorted(near))
+// With is the order with all records between its end and another, of which it sorts so many lists at most: others are
+// left for the next time.
+func (o *Order) With(keys Keys, refs []Ref, end Ref, most int) *Order {
+	to := &Order{keys: keys, end: end, lists: slices.Clone(o.lists), raw: slices.Concat(o.raw, together(refs, o.end, end))}
+	for ; most > 0 && len(to.raw) > 0; most-- {
+		to.lists, to.raw = append(to.lists, keys.sorted(to.raw[0])), to.raw[1:]
 		for n := len(to.lists); n > 1 && len(to.lists[n-2]) < longList/2 && len(to.lists[n-2]) <= 2*len(to.lists[n-1]); n-- {
 			to.lists = append(to.lists[:n-2], keys.merged(to.lists[n-2], to.lists[n-1]))
 		}
 	}
 	return to
 }
+
+// Sorted reports whether nothing is left to be sorted.
+func (o *Order) Sorted() bool { return len(o.raw) == 0 }
 
 // together parts records into lists of those that lie near each other.
 func together(refs []Ref, from, end Ref) [][]Ref {
@@ -112,20 +117,50 @@ func (k Keys) merged(a, b []Ref) []Ref {
 	return append(append(all, a...), b...)
 }
 
+// least are the first n of records whose keys are not less than one, in order.
+func (k Keys) least(refs []Ref, from []byte, n int) []Ref {
+	var all []Ref
+	var end []byte // no key behind it is wanted any more
+	for _, ref := range refs {
+		key := k.Key(ref)
+		if bytes.Compare(key, from) < 0 || end != nil && bytes.Compare(key, end) >= 0 {
+			continue
+		}
+		if all = append(all, ref); len(all) >= 2*n+64 {
+			all = k.sorted(all)[:n]
+			end = k.Key(all[n-1])
+		}
+	}
+	all = k.sorted(all)
+	return all[:min(n, len(all))]
+}
+
 // A Walk goes through an order.
 type Walk struct {
 	keys  Keys
 	lists [][]Ref // what is left of each, as a heap by the first; none is empty
+	end   []byte  // the last key, if there may be more behind it
 	began bool
 }
 
-// From begins a walk at the first key that is not less than one.
-func (o *Order) From(key []byte) *Walk {
+// From begins a walk at the first key that is not less than one. It goes through n keys at least, or all.
+func (o *Order) From(key []byte, n int) *Walk {
 	w := &Walk{keys: o.keys}
 	for _, list := range o.lists {
 		i := sort.Search(len(list), func(i int) bool { return bytes.Compare(o.keys.Key(list[i]), key) >= 0 })
 		if i < len(list) {
 			w.lists = append(w.lists, list[i:])
+		}
+	}
+	for _, refs := range o.raw {
+		list := o.keys.least(refs, key, n)
+		if len(list) == n {
+			if last := o.keys.Key(list[n-1]); w.end == nil || bytes.Compare(last, w.end) < 0 {
+				w.end = last
+			}
+		}
+		if len(list) > 0 {
+			w.lists = append(w.lists, list)
 		}
 	}
 	for i := len(w.lists)/2 - 1; i >= 0; i-- {
@@ -134,13 +169,16 @@ func (o *Order) From(key []byte) *Walk {
 	return w
 }
 
+// End is the key behind which another walk finds what this one may have left out; nil if that is nothing.
+func (w *Walk) End() []byte { return w.end }
+
 // Next goes to the next record; the first time, to the first.
 func (w *Walk) Next() bool {
 	if w.began && len(w.lists) > 0 {
 		w.advance(1)
 	}
 	w.began = true
-	return len(w.lists) > 0
+	return len(w.lists) > 0 && (w.end == nil || bytes.Compare(w.Key(), w.end) <= 0)
 }
 
 // Skip has Next go to the first record whose key is not less than one that is greater than the key at hand.
