@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -302,6 +303,45 @@ func TestHostsAreListed(t *testing.T) {
 			t.Error("a host that was never met")
 		}
 	}
+}
+
+// Of many hosts where as much waits, those are listed whose names are read together.
+func TestEqualHostsAreListed(t *testing.T) {
+	var reads atomic.Int64
+	disk := vfs.NewSlow(vfs.OS, func(call string) {
+		if call == "read" {
+			reads.Add(1)
+		}
+	})
+	now := time.Now()
+	f := open(t, Config{Disk: disk, Dir: t.TempDir(), Memory: 64 << 10, Delay: time.Minute, Now: func() time.Time { return now }})
+	const hosts, n = 10_000, 100
+	for h := range hosts {
+		now = now.Add(time.Millisecond)
+		for i := range 1 + h%3 {
+			f.Push(fmt.Sprint("h", h), Item{URL: fmt.Sprintf("http://h%d/%d", h, i)})
+		}
+		f.Room(t.Context())
+	}
+	for i := range 20 {
+		f.Push("h7", Item{URL: fmt.Sprintf("http://h7/more/%d", i)})
+	}
+	reads.Store(0)
+	met := map[string]bool{}
+	for i, err := range f.Hosts(n, ByWaiting) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		var h int
+		if _, err := fmt.Sscanf(i.Key, "h%d", &h); err != nil || met[i.Key] || i.Waiting != 3 && i.Key != "h7" || h%3 != 2 && i.Key != "h7" {
+			t.Errorf("%s is among them, where %d wait", i.Key, i.Waiting)
+		}
+		met[i.Key] = true
+	}
+	if n := reads.Load(); n > 60 || len(met) < 95 || !met["h7"] {
+		t.Errorf("%d hosts, %d reads", len(met), n)
+	}
+	t.Log(len(met), "hosts,", reads.Load(), "reads,", len(f.disk.buckets), "buckets")
 }
 
 // Hosts that wait from no time to weeks come out of the calendar when they are due, each bucket split a few times at

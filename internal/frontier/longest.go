@@ -163,5 +163,5 @@ func (l *longest) add(i HostInfo, id uint32) {
 	if len(l.all) == l.n {
 		l.all = l.all[:l.n-1]
 	}
-	l.all = slices.Insert(l.all, at, selected{i, id})
+	l.all = slices.Insert(l.all, at, selected{HostInfo: i, id: id})
 }

@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"cmp"
+	"slices"
 	"time"
 )
 
@@ -42,6 +43,25 @@ const (
 func (f *Frontier) Host(key string) (HostInfo, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	return f.hostInfo(key)
+}
+
+// Infos says of hosts how they stand, some in one hold of the lock. Those that were never met have no key.
+func (f *Frontier) Infos(keys []string) []HostInfo {
+	const step = 128
+	all := make([]HostInfo, 0, len(keys))
+	for some := range slices.Chunk(keys, step) {
+		f.mu.Lock()
+		for _, key := range some {
+			i, _ := f.hostInfo(key)
+			all = append(all, i)
+		}
+		f.mu.Unlock()
+	}
+	return all
+}
+
+func (f *Frontier) hostInfo(key string) (HostInfo, bool) {
 	if h := f.hosts[key]; h != nil {
 		return f.info(h), true
 	}
@@ -99,10 +119,10 @@ func (f *Frontier) why(i *HostInfo, turn, backing bool, throttles int) Why {
 }
 
 // An Order sorts hosts.
-type Order func(a, b *HostInfo) int
+type Order struct {
+	compare func(a, b *HostInfo) int
+	most    bool // by what waits alone, the most first
+}
 
 // ByWaiting puts the hosts first where most waits.
-func ByWaiting(a, b *HostInfo) int { return cmp.Compare(b.Waiting, a.Waiting) }
-
-// ByNext puts the hosts first whose time comes first.
-func ByNext(a, b *HostInfo) int { return a.Next.Compare(b.Next) }
+var ByWaiting = Order{compare: func(a, b *HostInfo) int { return cmp.Compare(b.Waiting, a.Waiting) }, most: true}

@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"time"
 
 	"kumo/internal/statefile"
-	"kumo/internal/store"
 	"kumo/internal/store/field"
 	"kumo/internal/vfs"
 	"kumo/internal/weburl"
@@ -23,6 +21,7 @@ type View struct {
 	disk    vfs.FS // with the crawl's files as they count
 	running bool
 	files   bool // there is nothing but the crawl's files
+	lines   *Lines
 	close   func() error
 }
 
@@ -91,14 +90,22 @@ func (v *View) addFiles(ctx context.Context, x *Explanation) error {
 	if found {
 		x.Skipped = &skip
 	}
-	aside, err := statefile.FindDeferred(ctx, v.disk, v.dir, x.URL)
-	if err != nil {
+	if err := v.addAside(ctx, x); err != nil {
 		return err
 	}
-	if aside != nil && x.Known != nil && x.Known.State == "left out" {
+	return v.addAnswer(ctx, x)
+}
+
+// addAside adds why the URL is set aside, if it is.
+func (v *View) addAside(ctx context.Context, x *Explanation) error {
+	if x.Known == nil || x.Known.State != "left out" {
+		return nil
+	}
+	aside, err := statefile.FindDeferred(ctx, v.disk, v.dir, x.URL)
+	if aside != nil {
 		x.Aside = &Skip{Rule: aside.Rule, Why: aside.Why, From: aside.From, Depth: aside.Depth, Time: aside.Time}
 	}
-	return v.addAnswer(ctx, x)
+	return err
 }
 
 // addPage adds the last visit's line, and the first visit's.
@@ -189,16 +196,7 @@ type ends struct{ first, last []byte }
 // being written is none.
 func (v *View) findLines(ctx context.Context, name, member, value string) (e ends, err error) {
 	begin := append(field.JSON([]byte(`{"`+member+`":`), value), ',')
-	_, err = store.EachLineOf(v.disk, filepath.Join(v.dir, name), func(line []byte, _ int64) error {
-		if bytes.HasPrefix(line, begin) {
-			e.add(bytes.Clone(line))
-		}
-		return ctx.Err()
-	})
-	if err != nil {
-		return e, fmt.Errorf("read %s: %w", name, err)
-	}
-	return e, nil
+	return v.linesOf(ctx, filepath.Join(v.dir, name), begin)
 }
 
 func (e *ends) add(line []byte) {

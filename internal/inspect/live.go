@@ -192,8 +192,8 @@ func (l *Live) HostsFrom(_ context.Context, prefix, after string, n int) iter.Se
 			return
 		}
 		names, err := l.Known.Hosts(prefix, after, n)
-		for _, name := range names {
-			if !yield(l.host(name), nil) {
+		for _, h := range l.hosts(names) {
+			if !yield(h, nil) {
 				return
 			}
 		}
@@ -203,15 +203,32 @@ func (l *Live) HostsFrom(_ context.Context, prefix, after string, n int) iter.Se
 	}
 }
 
-// host is how all slices of a host stand together.
-func (l *Live) host(name string) Host {
+// hosts are how all slices of each of some hosts stand together.
+func (l *Live) hosts(names []string) []Host {
+	var slices []string
+	var ends []int // of each host's slices
+	for _, name := range names {
+		for slice := range l.Frontier.Slices().All(name) {
+			slices = append(slices, slice)
+		}
+		ends = append(ends, len(slices))
+	}
+	infos, all, from := l.Frontier.Infos(slices), make([]Host, len(names)), 0
+	for i, name := range names {
+		all[i] = together(name, infos[from:ends[i]])
+		from = ends[i]
+	}
+	return all
+}
+
+// together is how slices of a host stand.
+func together(name string, slices []frontier.HostInfo) Host {
 	x := Host{Key: name}
-	for slice := range l.Frontier.Slices().All(name) {
-		info, met := l.Frontier.Host(slice)
-		if !met {
+	for i := range slices {
+		if slices[i].Key == "" {
 			continue
 		}
-		h := hostOf(&info)
+		h := hostOf(&slices[i])
 		h.Key, h.Waiting, h.Active = name, h.Waiting+x.Waiting, h.Active+x.Active
 		if x.For != "" && !x.Next.After(h.Next) { // the slice counts whose time comes first
 			h.Next, h.For = x.Next, x.For

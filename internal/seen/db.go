@@ -42,6 +42,7 @@ type DB struct {
 
 	searches []mem.Search // of one Offer; guarded by parts.mu
 	merges   int64        // guarded by parts.mu
+	ordering sync.Mutex   // held by who has what is in memory in order
 	busy     sync.Mutex
 	untold   []Decided // entered as known, and not yet accepted by whom it is told; guarded by busy
 	relies   uint64    // where what was decided is in the journal; guarded by busy

@@ -2,6 +2,7 @@ package seen
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,7 +17,7 @@ var schemes = [...]string{"http://", "https://"}
 
 // Hosts are the first n hosts, with their ports, whose URLs begin with prefix behind their scheme, and come after those
 // of the host after ("": from the first on), in the order of their URLs. It looks for the next host behind each one's
-// URLs, so that hosts with millions of URLs cost no more than others; what memory has it goes through once.
+// URLs, so that hosts with millions of URLs cost no more than others.
 func (d *DB) Hosts(prefix, after string, n int) ([]string, error) {
 	if n <= 0 {
 		return nil, nil
@@ -66,30 +67,39 @@ func hostsOnDisk(first *firstHosts, view *tier.View, scheme, prefix, from string
 	return "", false, found.Err()
 }
 
-// hostsInMemory adds the hosts of what is not on the disk yet. The lock is held for one group of records at a time.
+// hostsInMemory adds the hosts of what is not on the disk yet.
 func (d *DB) hostsInMemory(first *firstHosts, prefix, from string) {
 	defer d.unpinTables()
 	for _, t := range d.pinTables() {
 		if t == nil {
 			continue
 		}
-		for i := range mem.Groups {
-			d.mu.Lock()
-			for ref := range t.Group(i) {
-				key := t.Key(ref)
-				for _, scheme := range schemes {
-					if len(key) < len(scheme) || string(key[:len(scheme)]) != scheme {
-						continue
-					}
-					rest := key[len(scheme):]
-					if string(rest) >= from && (first.end == "" || string(rest) < first.end) && strings.HasPrefix(string(rest), prefix) {
-						first.add(string(rest))
-					}
-				}
+		for _, scheme := range schemes {
+			for at, more := from, true; more; {
+				at, more = d.hostsOfTable(first, t, scheme, prefix, at)
 			}
-			d.mu.Unlock()
 		}
 	}
+}
+
+// hostsOfTable adds hosts of a table from one on. It returns where to look for the next if there may be more.
+func (d *DB) hostsOfTable(first *firstHosts, t *mem.Table, scheme, prefix, from string) (next string, more bool) {
+	w := d.order(t).From([]byte(scheme+from), first.n)
+	for n := 0; n < first.n; n++ {
+		if !w.Next() {
+			end, more := bytes.CutPrefix(w.End(), []byte(scheme))
+			return max(next, string(end)+"\x00"), more
+		}
+		rest, is := bytes.CutPrefix(w.Key(), []byte(scheme))
+		if !is || !bytes.HasPrefix(rest, []byte(prefix)) || first.end != "" && string(rest) >= first.end {
+			break
+		}
+		host := hostOf(string(rest))
+		first.add(host)
+		next = behind(host)
+		w.Skip([]byte(scheme + next))
+	}
+	return "", false
 }
 
 // firstHosts keeps the first n hosts of the URLs that it is given, without their schemes.
@@ -111,8 +121,17 @@ func (f *firstHosts) add(rest string) {
 	}
 }
 
-// compareHosts has hosts in the order of their URLs.
-func compareHosts(a, b string) int { return strings.Compare(a+"/", b+"/") }
+// compareHosts has hosts in the order of their URLs, as if each ended with a slash.
+func compareHosts(a, b string) int {
+	n := min(len(a), len(b))
+	switch c := strings.Compare(a[:n], b[:n]); {
+	case c != 0 || len(a) == len(b):
+		return c
+	case len(a) < len(b):
+		return cmp.Compare('/', b[n])
+	}
+	return cmp.Compare(a[n], '/')
+}
 
 // hostOf is the part of a URL, without its scheme, before its path.
 func hostOf(rest string) string {

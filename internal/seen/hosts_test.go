@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"kumo/internal/vfs"
@@ -68,6 +69,128 @@ func TestHostsAreThoseOfAllURLs(t *testing.T) {
 	for e, err := range db.ScanAfter("http://a/", "http://a/5") {
 		if err != nil || e.URL <= "http://a/5" || !strings.HasPrefix(e.URL, "http://a/") {
 			t.Fatal(e.URL, err)
+		}
+	}
+}
+
+// Who asks while URLs come in, are frozen, merged and compacted is told all that was there when it asked, nothing that
+// was not there when it was answered, and all of it in order.
+func TestLooksWhileItIsFilled(t *testing.T) {
+	seed := rand.Uint64()
+	t.Log("seed", seed)
+	db, err := Open(vfs.OS, t.TempDir(), Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	var met offered
+	filled := make(chan error, 1)
+	go func() {
+		dice := rand.New(rand.NewPCG(seed, 1))
+		filled <- func() error {
+			for round := range 60 {
+				for range dice.IntN(40) {
+					urls := make([]URL, dice.IntN(50))
+					for i := range urls {
+						urls[i] = URL{URL: fmt.Sprintf("http%s://h%d.test/%d", []string{"", "s"}[dice.IntN(2)], dice.IntN(3000), dice.IntN(3)), State: Known}
+					}
+					met.offer(db, urls)
+				}
+				if round%4 != 3 {
+					continue
+				}
+				db.Freeze(0)
+				if err := db.Merge(t.Context(), func([]Decided) error { return nil }); err != nil {
+					return err
+				}
+				if err := CompactAll(t.Context(), db); err != nil {
+					return err
+				}
+			}
+			return nil
+		}()
+	}()
+	dice := rand.New(rand.NewPCG(seed, 2))
+	for done := false; !done; {
+		select {
+		case err := <-filled:
+			if done = true; err != nil {
+				t.Fatal(err)
+			}
+		default:
+		}
+		after := fmt.Sprintf("h%d.test", dice.IntN(3000))
+		met.check(t, "h", after, compareHosts, hostIn, func(n int) ([]string, error) { return db.Hosts("h", after, n) })
+		prefix := fmt.Sprintf("https://h%d", dice.IntN(300))
+		met.check(t, prefix, prefix, strings.Compare, func(url string) string { return url }, func(n int) (all []string, err error) {
+			for e, failed := range db.ScanAfter(prefix, prefix) {
+				if err = failed; err != nil || len(all) == n {
+					break
+				}
+				all = append(all, e.URL)
+			}
+			return all, err
+		})
+	}
+}
+
+func hostIn(url string) string {
+	_, rest, _ := strings.Cut(url, "://")
+	return hostOf(rest)
+}
+
+// Offered are the URLs that were offered.
+type offered struct {
+	mu   sync.Mutex // guards below, and is held for an offer
+	urls map[string]bool
+}
+
+func (m *offered) offer(db *DB, urls []URL) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.urls == nil {
+		m.urls = map[string]bool{}
+	}
+	for i := range urls {
+		m.urls[strings.Clone(urls[i].URL)] = true
+	}
+	db.Offer(urls, nil)
+}
+
+// from is what of all URLs begins with prefix and comes after another, in order.
+func (m *offered) from(prefix, after string, compare func(a, b string) int, of func(url string) string) (all []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for url := range m.urls {
+		if x := of(url); strings.HasPrefix(x, prefix) && compare(x, after) > 0 {
+			all = append(all, x)
+		}
+	}
+	slices.SortFunc(all, compare)
+	return slices.Compact(all)
+}
+
+// check asks for the first few.
+func (m *offered) check(t *testing.T, prefix, after string, compare func(a, b string) int, of func(url string) string, ask func(n int) ([]string, error)) {
+	t.Helper()
+	const n = 20
+	before := m.from(prefix, after, compare, of)
+	got, err := ask(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := m.from(prefix, after, compare, of)
+	if !slices.IsSortedFunc(got, compare) || len(slices.Compact(slices.Clone(got))) != len(got) || len(got) < min(n, len(before)) {
+		t.Fatalf("after %s: %d, in this order: %q; there were %d", after, len(got), got, len(before))
+	}
+	for _, x := range got {
+		if _, is := slices.BinarySearchFunc(now, x, compare); !is {
+			t.Errorf("after %s: %s, which was never offered", after, x)
+		}
+	}
+	for _, x := range before {
+		if _, is := slices.BinarySearchFunc(got, x, compare); !is && (len(got) < n || compare(x, got[n-1]) < 0) {
+			t.Errorf("after %s: %q, without %s", after, got, x)
 		}
 	}
 }

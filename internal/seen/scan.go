@@ -6,47 +6,47 @@ import (
 	"container/heap"
 	"iter"
 	"slices"
-	"strings"
 
 	"kumo/internal/seen/mem"
 	"kumo/internal/seen/run"
 )
 
-// scanPage is how many URLs of a part in memory are copied in one go.
-const scanPage = 1 << 16
+// Of a part in memory so many URLs are copied in one go: few for who wants no more, then more and more.
+const (
+	firstPage = 1 << 7
+	scanPage  = 1 << 16
+)
 
 // Scan gives all URLs that begin with prefix, in order: what was there at its beginning, and perhaps some of what came
 // since. It reads the disk as it goes, and copies what memory has of them, some at a time.
-func (d *DB) Scan(prefix string) iter.Seq2[Entry, error] { return d.scan(prefix, every) }
+func (d *DB) Scan(prefix string) iter.Seq2[Entry, error] { return d.scanFrom(prefix, prefix, nil) }
 
 // ScanAfter is Scan from behind a URL on.
 func (d *DB) ScanAfter(prefix, after string) iter.Seq2[Entry, error] {
-	return d.scanFrom(prefix, max(prefix, after+"\x00"), every)
+	return d.scanFrom(prefix, max(prefix, after+"\x00"), nil)
 }
 
 // Select is a Scan of all URLs for which want is true. It is asked about each place that has a URL, often with the
 // database locked, and must not keep it.
-func (d *DB) Select(want func(url []byte) bool) iter.Seq2[Entry, error] { return d.scan("", want) }
-
-func every([]byte) bool { return true }
-
-func (d *DB) scan(prefix string, want func([]byte) bool) iter.Seq2[Entry, error] {
-	return d.scanFrom(prefix, prefix, want)
+func (d *DB) Select(want func(url []byte) bool) iter.Seq2[Entry, error] {
+	return d.scanFrom("", "", want)
 }
 
+// scanFrom gives those for which want is true; all if it is nil.
 func (d *DB) scanFrom(prefix, begin string, want func([]byte) bool) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		for from, more := begin, true; more; {
-			from, more = d.scanPage(prefix, from, want, yield)
+		size := firstPage
+		for from, more := begin, true; more; size = min(4*size, scanPage) {
+			from, more = d.scanPage(prefix, from, size, want, yield)
 		}
 	}
 }
 
 // scanPage gives the URLs from one on, as far as the parts in memory were copied. It returns where the next page
 // begins, and whether there may be one.
-func (d *DB) scanPage(prefix, from string, want func([]byte) bool, yield func(Entry, error) bool) (next string,
+func (d *DB) scanPage(prefix, from string, size int, want func([]byte) bool, yield func(Entry, error) bool) (next string,
 	more bool) {
-	sources, last := d.collect(prefix, from, want)
+	sources, last := d.collect(prefix, from, size, want)
 	view := d.tiers.Pin()
 	defer view.Release() //nolint:errcheck // what was read is right all the same
 	for _, s := range view.Waiting().Scan([]byte(from)) {
@@ -60,7 +60,7 @@ func (d *DB) scanPage(prefix, from string, want func([]byte) bool, yield func(En
 		if last != "" && string(all.Key()) > last {
 			break
 		}
-		if !want(all.Key()) {
+		if want != nil && !want(all.Key()) {
 			continue
 		}
 		key := string(all.Key())
@@ -82,28 +82,57 @@ func (d *DB) scanPage(prefix, from string, want func([]byte) bool, yield func(En
 
 // collect copies what memory has below prefix from a URL on, the newest first. last is the URL up to which that is all;
 // "" if it is all there is.
-func (d *DB) collect(prefix, from string, want func([]byte) bool) (sources []run.Source, last string) {
+func (d *DB) collect(prefix, from string, size int, want func([]byte) bool) (sources []run.Source, last string) {
 	defer d.unpinTables()
 	for _, t := range d.pinTables() {
 		if t == nil {
 			continue
 		}
-		p := d.copyOf(t, prefix, from, want)
-		if n := len(p.all); n == scanPage && (last == "" || p.all[n-1].key < last) {
+		var p *pairs
+		if want == nil {
+			p = d.next(t, prefix, from, size)
+		} else {
+			p, size = d.wanted(t, want, from), scanPage
+		}
+		if n := len(p.all); n == size && (last == "" || p.all[n-1].key < last) {
 			last = p.all[n-1].key
 		}
-		sources = append(sources, &p.pairs)
+		sources = append(sources, p)
 	}
 	return sources, last
 }
 
-// copyOf holds the lock for one group of records at a time.
-func (d *DB) copyOf(t *mem.Table, prefix, from string, want func([]byte) bool) *least {
+// next copies a number of records from a URL on, in their order. The lock is held for some at a time.
+func (d *DB) next(t *mem.Table, prefix, from string, size int) *pairs {
+	const step = 256
+	w, p, refs := d.order(t).From([]byte(from), size), &pairs{}, []mem.Ref(nil)
+	for more := true; more; {
+		refs = refs[:0]
+		for len(refs) < min(step, size-len(p.all)) {
+			if more = w.Next() && bytes.HasPrefix(w.Key(), []byte(prefix)); !more {
+				break
+			}
+			refs = append(refs, w.Ref())
+		}
+		d.mu.Lock()
+		for _, ref := range refs {
+			r := load(t, ref)
+			p.all = append(p.all, pair{string(t.Key(ref)), r.append(nil)})
+		}
+		d.mu.Unlock()
+		more = more && len(p.all) < size
+	}
+	return p
+}
+
+// wanted copies the first records from a URL on that are wanted: a page of them. For who asks once it is not worth while
+// to have all in order. It holds the lock for one group of records at a time.
+func (d *DB) wanted(t *mem.Table, want func([]byte) bool, from string) *pairs {
 	p := &least{}
 	for i := range mem.Groups {
 		d.mu.Lock()
 		for ref := range t.Group(i) {
-			if key := t.Key(ref); string(key) >= from && strings.HasPrefix(string(key), prefix) && p.wants(key) && want(key) {
+			if key := t.Key(ref); string(key) >= from && p.wants(key) && want(key) {
 				r := load(t, ref)
 				p.add(pair{string(key), r.append(nil)})
 			}
@@ -111,7 +140,7 @@ func (d *DB) copyOf(t *mem.Table, prefix, from string, want func([]byte) bool) *
 		d.mu.Unlock()
 	}
 	slices.SortFunc(p.all, func(a, b pair) int { return cmp.Compare(a.key, b.key) })
-	return p
+	return &p.pairs
 }
 
 // least keeps the first pairs of all that it is given, as a heap with the last on top.

@@ -39,6 +39,7 @@ type Table struct {
 	at     int // the next free byte, counted over all pieces
 	n      int
 	slots  int // in all tables
+	order  *Order
 }
 
 // New returns an empty table.
@@ -52,7 +53,7 @@ func (t *Table) Reset() {
 		clear(t.subs[i].slots)
 		t.subs[i].n = 0
 	}
-	t.at, t.n = unit, 0
+	t.at, t.n, t.order = unit, 0, nil
 }
 
 // Len is the number of keys.

@@ -21,7 +21,7 @@ func (t *Table) Sorted(items []Item) []Item {
 			items = append(items, Item{Ref: ref})
 		}
 	}
-	s := sorter{t}
+	s := sorter{t.Keys()}
 	s.load(items[from:], 0)
 	s.sort(items[from:], 0)
 	return items
@@ -30,7 +30,7 @@ func (t *Table) Sorted(items []Item) []Item {
 // A sorter is a caching multikey quicksort (Ng and Kakehi, "Cache Efficient Radix Sort for String Sorting", 2007): it
 // parts items by eight bytes of their keys, and goes to the arena for the next eight only for those that are alike so
 // far.
-type sorter struct{ t *Table }
+type sorter struct{ Keys }
 
 const small = 12
 
@@ -49,19 +49,19 @@ func (s sorter) sort(items []Item, depth int) {
 func (s sorter) alike(items []Item, depth int) {
 	ended := 0
 	for i := range items {
-		if len(s.t.Key(items[i].Ref)) <= depth+8 {
+		if len(s.Key(items[i].Ref)) <= depth+8 {
 			items[i], items[ended] = items[ended], items[i]
 			ended++
 		}
 	}
-	slices.SortFunc(items[:ended], func(a, b Item) int { return len(s.t.Key(a.Ref)) - len(s.t.Key(b.Ref)) })
+	slices.SortFunc(items[:ended], func(a, b Item) int { return len(s.Key(a.Ref)) - len(s.Key(b.Ref)) })
 	s.load(items[ended:], depth+8)
 	s.sort(items[ended:], depth+8)
 }
 
 func (s sorter) load(items []Item, depth int) {
 	for i := range items {
-		key := s.t.Key(items[i].Ref)
+		key := s.Key(items[i].Ref)
 		if len(key) >= depth+8 {
 			items[i].cache = binary.BigEndian.Uint64(key[depth:])
 			continue
@@ -84,7 +84,7 @@ func (s sorter) less(a, b Item, depth int) bool {
 	if a.cache != b.cache {
 		return a.cache < b.cache
 	}
-	return string(s.t.Key(a.Ref)[depth:]) < string(s.t.Key(b.Ref)[depth:])
+	return string(s.Key(a.Ref)[depth:]) < string(s.Key(b.Ref)[depth:])
 }
 
 func pivot(items []Item) uint64 {

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"kumo/internal/store/field"
 	"kumo/internal/vfs"
 )
 
@@ -116,7 +117,7 @@ const Last = -1
 // follows; 0 if nothing does. It goes through a bounded part of the crawl's records: there may be fewer than n, or none,
 // and more behind them.
 func (a *Archive) List(ctx context.Context, f Filter, cursor int64, n int) (records []Record, next int64, err error) {
-	next, err = a.each(ctx, cursor, func(r *Record, gone int64) (bool, error) {
+	next, err = a.each(ctx, cursor, f.mayTake, func(r *Record, gone int64) (bool, error) {
 		if r != nil && f.takes(r) {
 			records = append(records, *r)
 		}
@@ -125,10 +126,25 @@ func (a *Archive) List(ctx context.Context, f Filter, cursor int64, n int) (reco
 	return records, next, err
 }
 
+// mayTake reports whether a filter may take the record of a line: others are not worth reading whole. A line begins with
+// its URL.
+func (f *Filter) mayTake(line []byte) bool {
+	url, is := bytes.CutPrefix(line, []byte(`{"url":"`))
+	if f.Prefix == "" || !is {
+		return true
+	}
+	begin := field.JSON(nil, f.Prefix)
+	begin = begin[1 : len(begin)-1]
+	if i := bytes.Index(url[:min(len(url), len("https://"))], []byte("://")); i >= 0 && bytes.HasPrefix(url[i+len("://"):], begin) {
+		return true
+	}
+	return bytes.HasPrefix(url, begin)
+}
+
 // each calls f with the records from behind a cursor on, the newest first, until f has enough, and gives the cursor of
-// what follows. gone is how many bytes of lines were gone through; for a line that is damaged, which is kumo verify's to
-// tell of, the record is nil.
-func (a *Archive) each(ctx context.Context, cursor int64, f func(r *Record, gone int64) (more bool, err error)) (next int64, err error) {
+// what follows. gone is how many bytes of lines were gone through; for a line that may not be wanted, and for one that is
+// damaged, which is kumo verify's to tell of, the record is nil.
+func (a *Archive) each(ctx context.Context, cursor int64, may func(line []byte) bool, f func(r *Record, gone int64) (more bool, err error)) (next int64, err error) {
 	size, err := a.disk.Size(filepath.Join(a.dir, pagesName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
@@ -149,7 +165,7 @@ func (a *Archive) each(ctx context.Context, cursor int64, f func(r *Record, gone
 			return false, ctx.Err()
 		}
 		r := &Record{ID: at}
-		if json.Unmarshal(line, r) != nil {
+		if !may(line) || json.Unmarshal(line, r) != nil {
 			r = nil
 		}
 		return f(r, cursor-at)

@@ -70,7 +70,7 @@ func (a *Archive) Search(ctx context.Context, q Query, cursor int64, n int) (*Fo
 		}
 		s.words = append(s.words, re)
 	}
-	next, err := a.each(ctx, cursor, func(r *Record, gone int64) (bool, error) {
+	next, err := a.each(ctx, cursor, func([]byte) bool { return true }, func(r *Record, gone int64) (bool, error) {
 		if r != nil {
 			if err := s.look(ctx, r); err != nil {
 				return false, err

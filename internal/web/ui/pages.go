@@ -242,7 +242,7 @@ func (c *crawl) waitsFor(r *http.Request, o *Overview) string {
 	if !o.runs() || o.Waiting == 0 {
 		return ""
 	}
-	hosts, err := c.busiest(r.Context())
+	hosts, err := c.busiest(r.Context(), hostsShown)
 	if err != nil || len(hosts) == 0 {
 		return ""
 	}
@@ -291,6 +291,8 @@ func (s *Server) curvesPart(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+const hostsShown = 100 // on a page
+
 func (s *Server) hostsPage(w http.ResponseWriter, r *http.Request) error {
 	c, err := s.of(r)
 	if err != nil {
@@ -303,11 +305,9 @@ func (s *Server) hostsPage(w http.ResponseWriter, r *http.Request) error {
 	ranked := prefix+after == "" && r.FormValue("by") != "name"
 	var p hostPage
 	if ranked {
-		if p.Hosts, err = c.busiest(r.Context()); err == nil {
-			p.Hosts = p.Hosts[:min(100, len(p.Hosts))]
-		}
+		p.Hosts, err = c.busiest(r.Context(), hostsShown)
 	} else {
-		p, err = c.hostsFrom(r.Context(), strings.ToLower(prefix), after, 100)
+		p, err = c.hostsFrom(r.Context(), strings.ToLower(prefix), after, hostsShown)
 	}
 	if err != nil {
 		return err

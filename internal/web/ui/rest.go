@@ -300,8 +300,8 @@ func (s *Server) giveHosts(r *http.Request) (any, error) {
 	}
 	switch by := r.FormValue("by"); {
 	case by == "waiting" && r.FormValue("prefix")+r.FormValue("after") == "":
-		hosts, err := c.busiest(r.Context())
-		return hostPage{Hosts: hosts[:min(n, len(hosts))]}, err
+		hosts, err := c.busiest(r.Context(), n)
+		return hostPage{Hosts: hosts}, err
 	case by != "":
 		return nil, badRequest("by is %q: only \"waiting\" is known, and goes without prefix and after", by)
 	}
@@ -332,22 +332,24 @@ func (c *crawl) hostsFrom(ctx context.Context, prefix, after string, n int) (p h
 type hostList struct {
 	mu   sync.Mutex // held by who looks
 	all  []inspect.Host
+	n    int // that were asked for
 	time time.Time
 	took time.Duration
 }
 
 const leastHostAge = 2 * time.Second
 
-func (c *crawl) busiest(ctx context.Context) ([]inspect.Host, error) {
+// busiest are the first n.
+func (c *crawl) busiest(ctx context.Context, n int) ([]inspect.Host, error) {
 	l := &c.hosts
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.all != nil && time.Since(l.time) < max(leastHostAge, 20*l.took) {
-		return l.all, nil
+	if l.n >= n && time.Since(l.time) < max(leastHostAge, 20*l.took) {
+		return l.all[:min(n, len(l.all))], nil
 	}
 	begin, all := time.Now(), []inspect.Host{}
 	err := c.use(ctx, func(v *inspect.View) error {
-		for h, err := range v.Hosts(ctx, maxLimit) {
+		for h, err := range v.Hosts(ctx, n) {
 			if err != nil {
 				return err
 			}
@@ -358,7 +360,7 @@ func (c *crawl) busiest(ctx context.Context) ([]inspect.Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.all, l.time, l.took = all, time.Now(), time.Since(begin)
+	l.all, l.n, l.time, l.took = all, n, time.Now(), time.Since(begin)
 	return all, nil
 }
 

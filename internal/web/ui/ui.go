@@ -160,6 +160,7 @@ type crawl struct {
 
 	mu    sync.Mutex // guards below
 	view  *inspect.View
+	lines *inspect.Lines // of the crawl's files
 	users int
 	idle  *time.Timer // closes a view that nobody uses
 	hub   hub
@@ -173,6 +174,9 @@ type crawl struct {
 // idleFor is how long a view is kept that nobody uses: as long as one of a crawl that does not run is open, the crawl
 // cannot begin.
 const idleFor = 3 * time.Second
+
+// linesFor is how long after that it is remembered where lines of the crawl's files are.
+const linesFor = time.Minute
 
 // use calls f with a view of the crawl. One that has gone is opened anew by who asks next.
 func (c *crawl) use(ctx context.Context, f func(*inspect.View) error) error {
@@ -202,6 +206,10 @@ func (c *crawl) take(ctx context.Context) (*inspect.View, error) {
 		if err != nil {
 			return nil, err
 		}
+		if c.lines == nil {
+			c.lines = &inspect.Lines{}
+		}
+		v.KeepLines(c.lines)
 		c.view = v
 	}
 	if c.idle != nil {
@@ -224,9 +232,17 @@ func (c *crawl) give(v *inspect.View, gone bool) {
 		c.idle = time.AfterFunc(idleFor, func() {
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			if c.users == 0 {
-				c.drop()
+			if c.users > 0 {
+				return
 			}
+			c.drop()
+			c.idle = time.AfterFunc(linesFor, func() {
+				c.mu.Lock()
+				defer c.mu.Unlock()
+				if c.view == nil {
+					c.lines = nil
+				}
+			})
 		})
 	}
 }

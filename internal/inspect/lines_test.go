@@ -1,0 +1,68 @@
+package inspect
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"kumo/internal/vfs"
+)
+
+// Lines are found as going through all of them finds them, while the file grows, has a torn line at its end, is cut back
+// and begun anew, and by who is not there any more when it was gone through in part.
+func TestLinesAreThoseOfTheFile(t *testing.T) {
+	seed := rand.Uint64()
+	t.Log("seed", seed)
+	dice := rand.New(rand.NewPCG(seed, 1))
+	dir := t.TempDir()
+	name := filepath.Join(dir, "pages.jsonl")
+	known, plain := NewView(nil, dir, vfs.OS, true, nil), NewView(nil, dir, vfs.OS, true, nil)
+	known.KeepLines(&Lines{})
+	compare := func() {
+		t.Helper()
+		for range 20 {
+			url := fmt.Sprintf("http://h.test/%d\"x", dice.IntN(3000))
+			want, err := plain.findLines(t.Context(), "pages.jsonl", "url", url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := known.findLines(t.Context(), "pages.jsonl", "url", url)
+			if err != nil || !bytes.Equal(got.first, want.first) || !bytes.Equal(got.last, want.last) {
+				t.Fatalf("%s: %s ... %s, %v\nwant %s ... %s", url, got.first, got.last, err, want.first, want.last)
+			}
+		}
+	}
+	compare()
+	var all []byte
+	for round := range 60 {
+		switch dice.IntN(12) {
+		case 0: // cut back
+			all = all[:bytes.LastIndexByte(all[:dice.IntN(len(all)+1)], '\n')+1]
+		case 1: // begun anew
+			all = nil
+		case 2: // the end of the last line is not there yet
+			all = bytes.TrimSuffix(all, []byte("\n"))
+		case 3:
+			gone, leave := context.WithCancel(t.Context())
+			leave()
+			if _, err := known.findLines(gone, "pages.jsonl", "url", "http://h.test/"); err != nil && !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+		}
+		for range dice.IntN(2000) {
+			all = fmt.Appendf(all, `{"url":"http://h.test/%d\"x","n":%d,"title":"%0*d"}`+"\n", dice.IntN(3000), round, dice.IntN(150), 0)
+		}
+		if err := os.WriteFile(name, all, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		compare()
+	}
+	if f := known.lines.of(name); len(f.hashes) == 0 || len(f.parts) < 2 {
+		t.Errorf("%d lines in %d parts are known", len(f.hashes), len(f.parts))
+	}
+}

@@ -1,0 +1,228 @@
+package mem
+
+import (
+	"bytes"
+	"slices"
+	"sort"
+)
+
+// Keys are the keys of the records that a table had when they were taken. They may be read while others are added.
+type Keys struct{ pieces [][]byte }
+
+// Keys are those of all records of now.
+func (t *Table) Keys() Keys { return Keys{t.pieces} }
+
+// Key is a record's key.
+func (k Keys) Key(r Ref) []byte {
+	b := k.pieces[r/perPiece][r%perPiece*unit:]
+	return b[headLen : headLen+int(b[1])|int(b[2])<<8|int(b[3])<<16] // without the flags, which may just change
+}
+
+// An Order is a table's records in the order of their keys: those that it had at some time. It is made for who looks
+// while the table is being filled, and does not change: it has several lists, so that bringing it up to date costs what
+// has come since, and of many that have come not all are sorted at once.
+type Order struct {
+	keys  Keys
+	end   Ref // before it are all records that it has
+	lists [][]Ref
+	raw   [][]Ref // not sorted yet
+}
+
+// longList is how many records a list has from which it is not merged with others: a few megabytes of the arena, which
+// are quickly sorted as they lie together.
+const longList = 1 << 16
+
+// Order is the order that was kept; an empty one if none was.
+func (t *Table) Order() *Order {
+	if t.order == nil {
+		return &Order{}
+	}
+	return t.order
+}
+
+// KeepOrder keeps an order until Reset.
+func (t *Table) KeepOrder(o *Order) { t.order = o }
+
+// Next is where the next record comes to lie, or behind that.
+func (t *Table) Next() Ref { return Ref(t.at / unit) }
+
+// End is behind the last record that an order has.
+func (o *Order) End() Ref { return o.end }
+
+// Between appends the records of a group that lie from one place to before another.
+func (t *Table) Between(group int, from, end Ref, refs []Ref) []Ref {
+	for _, slot := range t.subs[group].slots {
+		if ref := Ref(slot); ref >= from && ref < end && ref != 0 {
+			refs = append(refs, ref)
+		}
+	}
+	return refs
+}
+
+// With is the order with all records between its end and another, of which it sorts so many lists at most: others are
+// left for the next time.
+func (o *Order) With(keys Keys, refs []Ref, end Ref, most int) *Order {
+	to := &Order{keys: keys, end: end, lists: slices.Clone(o.lists), raw: slices.Concat(o.raw, together(refs, o.end, end))}
+	for ; most > 0 && len(to.raw) > 0; most-- {
+		to.lists, to.raw = append(to.lists, keys.sorted(to.raw[0])), to.raw[1:]
+		for n := len(to.lists); n > 1 && len(to.lists[n-2]) < longList/2 && len(to.lists[n-2]) <= 2*len(to.lists[n-1]); n-- {
+			to.lists = append(to.lists[:n-2], keys.merged(to.lists[n-2], to.lists[n-1]))
+		}
+	}
+	return to
+}
+
+// Sorted reports whether nothing is left to be sorted.
+func (o *Order) Sorted() bool { return len(o.raw) == 0 }
+
+// together parts records into lists of those that lie near each other.
+func together(refs []Ref, from, end Ref) [][]Ref {
+	n := (len(refs) + longList - 1) / longList
+	if n <= 1 {
+		return [][]Ref{refs}[:n]
+	}
+	lists := make([][]Ref, n)
+	width := (uint64(end-from) + uint64(n) - 1) / uint64(n)
+	for _, ref := range refs {
+		i := uint64(ref-from) / width
+		lists[i] = append(lists[i], ref)
+	}
+	return lists
+}
+
+func (k Keys) sorted(refs []Ref) []Ref {
+	items := make([]Item, len(refs))
+	for i, ref := range refs {
+		items[i].Ref = ref
+	}
+	s := sorter{k}
+	s.load(items, 0)
+	s.sort(items, 0)
+	sorted := make([]Ref, len(refs))
+	for i := range items {
+		sorted[i] = items[i].Ref
+	}
+	return sorted
+}
+
+func (k Keys) merged(a, b []Ref) []Ref {
+	all := make([]Ref, 0, len(a)+len(b))
+	for len(a) > 0 && len(b) > 0 {
+		if bytes.Compare(k.Key(a[0]), k.Key(b[0])) < 0 {
+			all, a = append(all, a[0]), a[1:]
+		} else {
+			all, b = append(all, b[0]), b[1:]
+		}
+	}
+	return append(append(all, a...), b...)
+}
+
+// least are the first n of records whose keys are not less than one, in order.
+func (k Keys) least(refs []Ref, from []byte, n int) []Ref {
+	var all []Ref
+	var end []byte // no key behind it is wanted any more
+	for _, ref := range refs {
+		key := k.Key(ref)
+		if bytes.Compare(key, from) < 0 || end != nil && bytes.Compare(key, end) >= 0 {
+			continue
+		}
+		if all = append(all, ref); len(all) >= 2*n+64 {
+			all = k.sorted(all)[:n]
+			end = k.Key(all[n-1])
+		}
+	}
+	all = k.sorted(all)
+	return all[:min(n, len(all))]
+}
+
+// A Walk goes through an order.
+type Walk struct {
+	keys  Keys
+	lists [][]Ref // what is left of each, as a heap by the first; none is empty
+	end   []byte  // the last key, if there may be more behind it
+	began bool
+}
+
+// From begins a walk at the first key that is not less than one. It goes through n keys at least, or all.
+func (o *Order) From(key []byte, n int) *Walk {
+	w := &Walk{keys: o.keys}
+	for _, list := range o.lists {
+		i := sort.Search(len(list), func(i int) bool { return bytes.Compare(o.keys.Key(list[i]), key) >= 0 })
+		if i < len(list) {
+			w.lists = append(w.lists, list[i:])
+		}
+	}
+	for _, refs := range o.raw {
+		list := o.keys.least(refs, key, n)
+		if len(list) == n {
+			if last := o.keys.Key(list[n-1]); w.end == nil || bytes.Compare(last, w.end) < 0 {
+				w.end = last
+			}
+		}
+		if len(list) > 0 {
+			w.lists = append(w.lists, list)
+		}
+	}
+	for i := len(w.lists)/2 - 1; i >= 0; i-- {
+		w.down(i)
+	}
+	return w
+}
+
+// End is the key behind which another walk finds what this one may have left out; nil if that is nothing.
+func (w *Walk) End() []byte { return w.end }
+
+// Next goes to the next record; the first time, to the first.
+func (w *Walk) Next() bool {
+	if w.began && len(w.lists) > 0 {
+		w.advance(1)
+	}
+	w.began = true
+	return len(w.lists) > 0 && (w.end == nil || bytes.Compare(w.Key(), w.end) <= 0)
+}
+
+// Skip has Next go to the first record whose key is not less than one that is greater than the key at hand.
+func (w *Walk) Skip(key []byte) {
+	for len(w.lists) > 0 && bytes.Compare(w.Key(), key) < 0 {
+		list := w.lists[0]
+		least, most := 1, 2 // as a rule it is near
+		for most < len(list) && bytes.Compare(w.keys.Key(list[most-1]), key) < 0 {
+			least, most = most, 2*most
+		}
+		most = min(most, len(list))
+		w.advance(least + sort.Search(most-least, func(i int) bool { return bytes.Compare(w.keys.Key(list[least+i]), key) >= 0 }))
+	}
+	w.began = false
+}
+
+// advance passes over n records of the first list.
+func (w *Walk) advance(n int) {
+	if w.lists[0] = w.lists[0][n:]; len(w.lists[0]) == 0 {
+		last := len(w.lists) - 1
+		w.lists[0] = w.lists[last]
+		w.lists = w.lists[:last]
+	}
+	w.down(0)
+}
+
+func (w *Walk) down(i int) {
+	for {
+		least := i
+		for c := 2*i + 1; c <= 2*i+2 && c < len(w.lists); c++ {
+			if bytes.Compare(w.keys.Key(w.lists[c][0]), w.keys.Key(w.lists[least][0])) < 0 {
+				least = c
+			}
+		}
+		if least == i {
+			return
+		}
+		w.lists[i], w.lists[least] = w.lists[least], w.lists[i]
+		i = least
+	}
+}
+
+// Ref is the record at hand.
+func (w *Walk) Ref() Ref { return w.lists[0][0] }
+
+// Key is its key.
+func (w *Walk) Key() []byte { return w.keys.Key(w.Ref()) }
