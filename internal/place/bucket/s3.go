@@ -60,6 +60,13 @@ func openS3(ctx context.Context, u *url.URL, cfg Config) (*Place, error) {
 		return nil, errors.New("the bucket has no client of S3's")
 	}
 	options := client.Options()
+	found, err := credentials(ctx, u.Query())
+	if err != nil {
+		return nil, badOption(u, err)
+	}
+	if found != nil {
+		options.Credentials = found
+	}
 	options.Retryer, options.HTTPClient = retryer(tries, longestPause), httpClient()
 	// Of a file in parts, servers tell a checksum that is none of the whole, and not all say so: the reader has its own.
 	options.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
