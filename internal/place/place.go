@@ -136,6 +136,20 @@ type Uploader interface {
 	Upload(ctx context.Context, name string, src io.ReaderAt, size int64, sum [sha256.Size]byte) error
 }
 
+// A Prompter is a place that tries for long what fails, and can be had as one that soon says so.
+type Prompter interface {
+	// Prompt is the same place, for who tries again by himself and tells people meanwhile. It is closed with the other.
+	Prompt() Place
+}
+
+// Prompt is a place that soon says that it fails.
+func Prompt(p Place) Place {
+	if patient, is := p.(Prompter); is {
+		return patient.Prompt()
+	}
+	return p
+}
+
 // ErrDigest is the error of a file that has another digest than was said.
 var ErrDigest = errors.New("its bytes are others: the SHA-256 is not the one that was said")
 

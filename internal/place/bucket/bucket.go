@@ -21,8 +21,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"gocloud.dev/blob"
+	"gocloud.dev/blob/s3blob"
 	"gocloud.dev/gcerrors"
 
 	"kumo/internal/advice"
@@ -47,7 +49,10 @@ type Place struct {
 	pause  time.Duration // before a read that was cut off goes on; then twice as long
 }
 
-var _ place.Place = (*Place)(nil)
+var (
+	_ place.Place    = (*Place)(nil)
+	_ place.Prompter = (*Place)(nil)
+)
 
 // Schemes are those of the URLs that Open takes.
 func Schemes() []string { return append([]string{"s3"}, moreSchemes...) }
@@ -114,6 +119,23 @@ func checked(ctx context.Context, p *Place) (*Place, error) {
 		return nil, errors.Join(p.explain("open", "", err), p.Close())
 	}
 	return p, nil
+}
+
+// Prompt is the place with few tries of each request.
+func (p *Place) Prompt() place.Place {
+	if p.s3 == nil {
+		return p
+	}
+	options, c := p.s3.Options(), *p.s3
+	options.Retryer = retryer(fewTries, time.Second)
+	c.Client = s3.New(options)
+	b, err := s3blob.OpenBucket(context.Background(), c.Client, c.bucket, &c.options)
+	if err != nil {
+		return p // it was opened before
+	}
+	prompt := *p
+	prompt.bucket, prompt.s3 = b, &c
+	return &prompt
 }
 
 // Close ends the place.

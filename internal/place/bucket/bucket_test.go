@@ -31,7 +31,7 @@ func open(t testing.TB, url string) *Place {
 	})
 	// Pauses between tries are short here.
 	options := p.s3.Options()
-	options.Retryer = retryer(5 * time.Millisecond)
+	options.Retryer = retryer(tries, 5*time.Millisecond)
 	p.s3.Client, p.pause = s3.New(options), time.Millisecond
 	return p
 }

@@ -60,7 +60,8 @@ func (p *Place) Open(ctx context.Context, name string, offset, length int64) (io
 
 // beyond reports whether nothing was read because the file ends before.
 func beyond(err error) bool {
-	return code(err) == "InvalidRange" || strings.Contains(err.Error(), "StatusCode: 416")
+	return code(err) == "InvalidRange" || strings.Contains(err.Error(), "StatusCode: 416") || // S3's words, and Google's
+		strings.Contains(err.Error(), "response code 416")
 }
 
 type reader struct {

@@ -27,6 +27,7 @@ const (
 	dialTimeout  = 10 * time.Second
 	silence      = 2 * time.Minute // of a connection on which something is under way, until it is given up
 	tries        = 8               // of a request: about a minute, if its answers come at once
+	fewTries     = 3               // of one for which somebody waits, or who asked tries again
 	longestPause = 20 * time.Second
 )
 
@@ -39,6 +40,7 @@ type s3Client struct {
 	checksums  bool  // sent with what is uploaded; a few servers know none
 	part       int64 // bytes of an upload's part, unless the file has too many of these
 	copyLimit  int64 // bytes that one request may copy
+	options    s3blob.Options
 }
 
 const (
@@ -58,13 +60,20 @@ func openS3(ctx context.Context, u *url.URL, cfg Config) (*Place, error) {
 		return nil, errors.New("the bucket has no client of S3's")
 	}
 	options := client.Options()
-	options.Retryer, options.HTTPClient = retryer(longestPause), httpClient()
+	found, err := credentials(ctx, u.Query())
+	if err != nil {
+		return nil, badOption(u, err)
+	}
+	if found != nil {
+		options.Credentials = found
+	}
+	options.Retryer, options.HTTPClient = retryer(tries, longestPause), httpClient()
 	// Of a file in parts, servers tell a checksum that is none of the whole, and not all say so: the reader has its own.
 	options.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 	options.Logger = logging.Nop{}                       // standard error is the command's
 	options.Region = cmp.Or(options.Region, "us-east-1") // which those who are not AWS mostly want
 	c := &s3Client{Client: s3.New(options), bucket: u.Host, encryption: opener.Options.EncryptionType, part: partSize,
-		copyLimit: copyLimit, checksums: options.RequestChecksumCalculation != aws.RequestChecksumCalculationWhenRequired}
+		options: opener.Options, copyLimit: copyLimit, checksums: options.RequestChecksumCalculation != aws.RequestChecksumCalculationWhenRequired}
 	if id := opener.Options.KMSEncryptionID; id != "" {
 		c.kmsKey = &id
 	}
@@ -86,7 +95,7 @@ func badOption(u *url.URL, err error) error {
 }
 
 // retryer tries again what may come to another end: servers that are down or busy, and bytes that the way has changed.
-func retryer(longest time.Duration) aws.Retryer {
+func retryer(tries int, longest time.Duration) aws.Retryer {
 	return retry.NewStandard(func(o *retry.StandardOptions) {
 		o.MaxAttempts, o.MaxBackoff, o.RateLimiter = tries, longest, ratelimit.None
 		o.Retryables = append(o.Retryables, retry.RetryableErrorCode{Codes: map[string]struct{}{
@@ -132,7 +141,7 @@ func (t *timed) Write(b []byte) (int, error) {
 func few(as func(any) bool) error {
 	var options *[]func(*s3.Options)
 	if as(&options) {
-		*options = append(*options, func(o *s3.Options) { o.RetryMaxAttempts = 3 })
+		*options = append(*options, func(o *s3.Options) { o.RetryMaxAttempts = fewTries })
 	}
 	return nil
 }

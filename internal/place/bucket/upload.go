@@ -1,7 +1,9 @@
 package bucket
 
 import (
+	"bytes"
 	"context"
+	"crypto/md5"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -14,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"gocloud.dev/blob"
+	"gocloud.dev/gcerrors"
 	"golang.org/x/sync/errgroup"
 
 	"kumo/internal/place"
@@ -53,7 +56,7 @@ func (p *Place) Upload(ctx context.Context, name string, src io.ReaderAt, size i
 func (p *Place) store(ctx context.Context, f file, goOn bool) error {
 	switch {
 	case p.s3 == nil:
-		return p.stream(ctx, f)
+		return p.stream(ctx, f, goOn)
 	case f.size <= p.s3.part:
 		return p.s3.put(ctx, f, goOn)
 	}
@@ -67,25 +70,81 @@ func (p *Place) store(ctx context.Context, f file, goOn bool) error {
 	return err
 }
 
-// stream brings a file to a store of which nothing more is known.
-func (p *Place) stream(ctx context.Context, f file) error {
+// stream brings a file to a store of which nothing more is known than that it may have an MD5 of what it keeps. With what
+// is written goes the one that it must have, so that a store which knows such a thing refuses another; and then what the
+// store has is compared.
+func (p *Place) stream(ctx context.Context, f file, goOn bool) error {
+	long, short := sha256.New(), md5.New()
+	if err := copyAll(io.MultiWriter(long, short), f.data, 0, f.size); err != nil {
+		return err
+	}
+	if err := place.CheckDigest(long, f.sum); err != nil {
+		return err
+	}
+	sum := short.Sum(nil)
+	if goOn {
+		if has, err := p.kept(ctx, f, sum); has == whole || err != nil {
+			return err
+		}
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // before Close, it drops what was written
 	w, err := p.bucket.NewWriter(ctx, f.key, &blob.WriterOptions{ContentType: contentType, Metadata: f.metadata(),
-		DisableContentTypeDetection: true})
+		DisableContentTypeDetection: true, ContentMD5: sum})
 	if err != nil {
 		return err
 	}
-	digest := sha256.New()
-	if err = copyAll(io.MultiWriter(w, digest), f.data, 0, f.size); err == nil {
-		err = place.CheckDigest(digest, f.sum)
-	}
-	if err != nil {
+	if err = copyAll(w, f.data, 0, f.size); err != nil {
 		cancel()
 		_ = w.Close() // of what is dropped
 		return err
 	}
-	return w.Close()
+	if err = w.Close(); err != nil {
+		return err
+	}
+	if has, err := p.kept(ctx, f, sum); has != damaged || err != nil {
+		return err
+	}
+	return errors.Join(fmt.Errorf("the store has kept other bytes: %w", place.ErrDigest), p.bucket.Delete(ctx, f.key))
+}
+
+// What a store has under a file's name.
+type presence int
+
+const (
+	others  presence = iota // nothing, or what somebody else has written
+	whole                   // the file
+	damaged                 // what was to be the file
+)
+
+// kept says what there is under a file's name: by what the store says of its bytes, or by reading them.
+func (p *Place) kept(ctx context.Context, f file, sum []byte) (presence, error) {
+	there, err := p.bucket.Attributes(ctx, f.key)
+	if gcerrors.Code(err) == gcerrors.NotFound {
+		return others, nil
+	}
+	if err != nil || there.Metadata[digestKey] != f.metadata()[digestKey] {
+		return others, err
+	}
+	same := there.Size == f.size
+	if len(there.MD5) > 0 {
+		same = same && bytes.Equal(there.MD5, sum)
+	} else if same {
+		r, err := p.bucket.NewReader(ctx, f.key, nil)
+		if err != nil {
+			return others, err
+		}
+		read := sha256.New()
+		_, err = io.Copy(read, r)
+		if err = errors.Join(err, r.Close()); err != nil {
+			return others, err
+		}
+		same = [sha256.Size]byte(read.Sum(nil)) == f.sum
+	}
+	if same {
+		return whole, nil
+	}
+	return damaged, nil
 }
 
 // copyAll copies length bytes, which must be there.
@@ -148,8 +207,8 @@ func (c *s3Client) multipart(ctx context.Context, f file, goOn bool) error {
 			return err
 		}
 	}
-	others := id != ""
-	if !others {
+	resumed := id != ""
+	if !resumed {
 		in := &s3.CreateMultipartUploadInput{Bucket: &c.bucket, Key: &f.key, ContentType: aws.String(contentType),
 			Metadata: f.metadata(), ServerSideEncryption: c.encryption, SSEKMSKeyId: c.kmsKey}
 		if c.checksums {
@@ -176,7 +235,7 @@ func (c *s3Client) multipart(ctx context.Context, f file, goOn bool) error {
 	if err != nil || is {
 		return err
 	}
-	if others { // it was begun for a file with another digest
+	if resumed { // it was begun for a file with another digest
 		return c.multipart(ctx, f, false)
 	}
 	return fmt.Errorf("the server has put the parts together to something else: %w", place.ErrDigest)
@@ -216,13 +275,13 @@ func (c *s3Client) sendParts(ctx context.Context, f file, id string, have map[in
 	error) {
 	step := max(c.part, (f.size/maxParts+1<<20)&^(1<<20-1))
 	parts := make([]types.CompletedPart, (f.size+step-1)/step)
-	whole := sha256.New()
+	all := sha256.New()
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(together)
 	for i := range parts {
 		at := int64(i) * step
 		length := min(step, f.size-at)
-		sum, err := digests(ctx, whole, f.data, at, length)
+		sum, err := digests(ctx, all, f.data, at, length)
 		if err != nil {
 			group.Go(func() error { return err })
 			break
@@ -248,7 +307,7 @@ func (c *s3Client) sendParts(ctx context.Context, f file, id string, have map[in
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	return parts, place.CheckDigest(whole, f.sum)
+	return parts, place.CheckDigest(all, f.sum)
 }
 
 // digests reads a part for its own digest and for that of the whole.

@@ -159,6 +159,12 @@ func TestABusyStoreIsGivenUp(t *testing.T) {
 	if _, all := proxy.Seen(); all != tries+1 { // one opened it
 		t.Errorf("%d requests", all)
 	}
+	if err := place.WriteFile(t.Context(), p.Prompt(), "f", []byte("x")); err == nil {
+		t.Error("it is written all the same")
+	}
+	if _, all := proxy.Seen(); all != tries+1+fewTries {
+		t.Errorf("%d requests of one who asked for few", all-tries-1)
+	}
 }
 
 // A read that is cut goes on where it was, but not in another file.

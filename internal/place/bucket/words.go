@@ -42,8 +42,7 @@ func (p *Place) explain(what, name string, err error) error {
 			return advice.With(fmt.Errorf("%s: the bucket is in another region: %s", where, words(said)),
 				"name its region: ?region=...")
 		case "QuotaExceeded", "XMinioStorageFull", "InsufficientStorage":
-			return advice.With(fmt.Errorf("%s: the store is full: %s: %w", where, words(said), syscall.ENOSPC),
-				"make room there")
+			return advice.With(&brief{where + ": the store is full: " + words(said), syscall.ENOSPC}, "make room there")
 		case "EntityTooLarge":
 			return fmt.Errorf("%s: the store does not take files of that size: %s", where, words(said))
 		}

@@ -160,7 +160,7 @@ func (p *Place) do(ctx context.Context, ask func(*hdfs.Client) error) error {
 		if ctx.Err() != nil || errors.Is(err, fs.ErrClosed) {
 			return err
 		}
-		if time.Since(begin)+pause > outage {
+		if time.Since(begin)+pause > p.outage {
 			return unreachable(p.conn.options.Addresses, err)
 		}
 		if err := sleep(ctx, pause); err != nil {

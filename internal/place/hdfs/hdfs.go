@@ -36,7 +36,8 @@ type Config struct {
 
 const (
 	defaultPatience = 12 * time.Minute
-	outage          = 90 * time.Second // of the NameNode, until it is an error: another takes over within
+	defaultOutage   = 90 * time.Second // of the NameNode, until it is an error: another takes over within
+	promptly        = 5 * time.Second  // until either is an error to who tries again
 	firstPause      = 200 * time.Millisecond
 	longestPause    = 10 * time.Second
 )
@@ -49,11 +50,13 @@ type Place struct {
 	conn      *connection
 	spool     *vfs.Scratch
 	patience  time.Duration
+	outage    time.Duration
 }
 
 var (
-	_ place.Place  = (*Place)(nil)
-	_ place.Locker = (*Place)(nil)
+	_ place.Place    = (*Place)(nil)
+	_ place.Locker   = (*Place)(nil)
+	_ place.Prompter = (*Place)(nil)
 )
 
 // Open connects to the file system of an URL, hdfs://HOST[:PORT]/FOLDER, hdfs://SERVICE/FOLDER or hdfs:///FOLDER for
@@ -70,7 +73,8 @@ func Open(ctx context.Context, rawURL string, cfg Config) (*Place, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Place{authority: u.Host, root: path.Clean("/" + u.Path), user: cfg.User, patience: cfg.Patience}
+	p := &Place{authority: u.Host, root: path.Clean("/" + u.Path), user: cfg.User, patience: cfg.Patience,
+		outage: defaultOutage}
 	if p.authority == "" {
 		fsURL, _ := url.Parse(cfg.Conf.Get("fs.defaultFS")) // NameNodes has parsed it
 		p.authority = fsURL.Host
@@ -89,6 +93,13 @@ func Open(ctx context.Context, rawURL string, cfg Config) (*Place, error) {
 	}
 	p.spool = vfs.NewScratch(cfg.Spool, nil, 0)
 	return p, nil
+}
+
+// Prompt is the place with little patience.
+func (p *Place) Prompt() place.Place {
+	prompt := *p
+	prompt.patience, prompt.outage = min(p.patience, promptly), promptly
+	return &prompt
 }
 
 // Close ends the connection.

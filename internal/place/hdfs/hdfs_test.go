@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/colinmarc/hdfs/v2"
+
 	"kumo/internal/advice"
 	"kumo/internal/hadoopconf/hadooptest"
 	"kumo/internal/place"
@@ -323,5 +325,28 @@ func TestACancelledWriteLeavesNothing(t *testing.T) {
 	}
 	if got, err := p.List(t.Context(), ""); err != nil || len(got) != 0 {
 		t.Errorf("there is %v: %v", got, err)
+	}
+}
+
+// A process that was killed while it brought a file there leaves a hidden one, which goes with the next that does so.
+func TestAnUploadThatWasKilledLeavesNothing(t *testing.T) {
+	p := open(t, hadooptest.Folder(t), Config{})
+	f, aside, err := p.begin(t.Context(), p.root+"/d/f", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Write([]byte("The libr")); err != nil {
+		t.Fatal(err)
+	}
+	data := []byte("The library opens at nine.")
+	if err := p.Upload(t.Context(), "d/f", bytes.NewReader(data), int64(len(data)), sha256.Sum256(data)); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := place.ReadFile(t.Context(), p, "d/f"); err != nil || !bytes.Equal(got, data) {
+		t.Errorf("%q %v", got, err)
+	}
+	err = p.do(t.Context(), func(client *hdfs.Client) error { _, err := client.Stat(aside); return err })
+	if !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s is there: %v", aside, err)
 	}
 }

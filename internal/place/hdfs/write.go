@@ -90,7 +90,7 @@ func (p *Place) store(ctx context.Context, name string, data content) error {
 
 // attempt writes a file aside and gives it its name.
 func (p *Place) attempt(ctx context.Context, name string, data content) error {
-	f, aside, err := p.begin(ctx, name)
+	f, aside, err := p.begin(ctx, name, data.sum != nil)
 	if err != nil {
 		return err
 	}
@@ -111,8 +111,9 @@ func (p *Place) attempt(ctx context.Context, name string, data content) error {
 	return err
 }
 
-// begin makes the file aside. It has another name each time, as an answer may be lost.
-func (p *Place) begin(ctx context.Context, name string) (f *hdfs.FileWriter, aside string, err error) {
+// begin makes the file aside. It has another name each time, as an answer may be lost; but where one process alone brings
+// a file there, the same, in place of what one has left that was killed.
+func (p *Place) begin(ctx context.Context, name string, alone bool) (f *hdfs.FileWriter, aside string, err error) {
 	dir, base := path.Split(name)
 	err = p.do(ctx, func(client *hdfs.Client) error {
 		if err := client.MkdirAll(dir, 0o755); err != nil {
@@ -122,7 +123,12 @@ func (p *Place) begin(ctx context.Context, name string) (f *hdfs.FileWriter, asi
 		if err != nil {
 			return err
 		}
-		aside = fmt.Sprintf("%s.%s.%08x.open", dir, base, rand.Uint64())
+		if aside = fmt.Sprintf("%s.%s.%08x.open", dir, base, rand.Uint64()); alone {
+			aside = fmt.Sprintf("%s.%s.upload.open", dir, base)
+			if err := client.Remove(aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
 		f, err = client.CreateFile(aside, defaults.Replication, defaults.BlockSize, 0o644)
 		return err
 	})

@@ -64,8 +64,9 @@ type Config struct {
 
 // An Upload brings the record files of one run of a crawl to a place.
 type Upload struct {
-	cfg upload.Config
-	up  *upload.Uploader // nil until the crawl is opened
+	cfg   upload.Config
+	place place.Place      // for reading
+	up    *upload.Uploader // nil until the crawl is opened
 }
 
 // New opens the place, and sees that it can be that of a job's crawl. It changes nothing.
@@ -78,7 +79,7 @@ func New(ctx context.Context, j *job.Job, cfg Config) (*Upload, error) {
 		return nil, errors.Join(advice.Usage("the place %s is the crawl's own folder: name another one by --work", p.URL()),
 			letGo(p))
 	}
-	u := &Upload{cfg: upload.Config{Place: p, URL: cfg.Place, Dir: j.Dir, Crawl: j.Name, Grow: growing(), Fresh: j.Fresh,
+	u := &Upload{place: p, cfg: upload.Config{Place: place.Prompt(p), URL: cfg.Place, Dir: j.Dir, Crawl: j.Name, Grow: growing(), Fresh: j.Fresh,
 		Drop: !cfg.KeepLocal, Failed: cfg.Failed, Works: cfg.Works}}
 	if err := upload.Check(ctx, u.cfg); err != nil {
 		return nil, err
@@ -112,14 +113,14 @@ func (u *Upload) over(ctx context.Context, disk vfs.FS) (vfs.FS, error) {
 		return nil, err
 	}
 	u.up = up
-	return away.Over(context.WithoutCancel(ctx), disk, u.cfg.Dir, u.cfg.Place, up.Manifest()), nil
+	return away.Over(context.WithoutCancel(ctx), disk, u.cfg.Dir, u.place, up.Manifest()), nil
 }
 
 // Run brings files to the place until all are there that End has promised. The crawl is open.
 func (u *Upload) Run(ctx context.Context) error { return u.up.Run(ctx) }
 
 // Close lets go of the place.
-func (u *Upload) Close() error { return letGo(u.cfg.Place) }
+func (u *Upload) Close() error { return letGo(u.place) }
 
 // End says that the run has ended, and how long the place is waited for that fails.
 func (u *Upload) End(patience time.Duration) { u.up.End(patience) }

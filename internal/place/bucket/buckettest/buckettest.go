@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -79,14 +80,27 @@ func Fake(t testing.TB) string {
 }
 
 // Gateway starts versitygw, a real server, over a folder, and returns its endpoint. A test without it is skipped.
-func Gateway(t testing.TB) string {
-	program, err := exec.LookPath("versitygw")
-	if err != nil {
+func Gateway(t testing.TB) string { return NewServer(t, t.TempDir()).Endpoint }
+
+// A Server is a versitygw, which can be killed and started again.
+type Server struct {
+	Endpoint string
+	// Dir has the bucket's objects as files.
+	Dir string
+
+	t       testing.TB
+	args    []string
+	running *exec.Cmd // nil: it is down
+}
+
+// NewServer starts versitygw over a folder. A test without it is skipped.
+func NewServer(t testing.TB, dir string) *Server {
+	if _, err := exec.LookPath("versitygw"); err != nil {
 		t.Skip("SKIPPED: there is no versitygw in PATH: go install github.com/versity/versitygw/cmd/versitygw@v1.8.0")
 	}
 	Credentials(t)
-	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, Bucket), 0o755); err != nil {
+	s := &Server{t: t, Dir: filepath.Join(dir, Bucket)}
+	if err := os.Mkdir(s.Dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -95,28 +109,44 @@ func Gateway(t testing.TB) string {
 	}
 	address := l.Addr().String()
 	_ = l.Close() // it is for the server now
+	s.Endpoint = "http://" + address
 	// What it keeps of files beside them does not go into every file system's attributes.
-	sidecar := t.TempDir()
-	cmd := exec.Command(program, "--quiet", "--keep-alive", "--port", address, "--access", Key, "--secret", Secret, "posix",
-		"--sidecar", sidecar, dir)
+	s.args = []string{"--quiet", "--keep-alive", "--port", address, "--access", Key, "--secret", Secret, "posix",
+		"--sidecar", t.TempDir(), dir}
+	t.Cleanup(s.Kill)
+	s.Start()
+	return s
+}
+
+// Start starts the server that is down, and waits until it answers.
+func (s *Server) Start() {
+	s.t.Helper()
+	cmd := exec.Command("versitygw", s.args...)
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+		s.t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // asked to end, it waits for connections that are kept
-		_ = cmd.Wait()
-	})
+	s.running = cmd
 	for begin := time.Now(); ; time.Sleep(20 * time.Millisecond) {
-		conn, err := net.Dial("tcp", address)
+		conn, err := net.Dial("tcp", strings.TrimPrefix(s.Endpoint, "http://"))
 		if err == nil {
 			_ = conn.Close()
-			return "http://" + address
+			return
 		}
 		if time.Since(begin) > 20*time.Second {
-			t.Fatalf("versitygw does not start: %v", err)
+			s.t.Fatalf("versitygw does not start: %v", err)
 		}
 	}
+}
+
+// Kill kills the server, which asked to end would wait for connections that are kept.
+func (s *Server) Kill() {
+	if s.running == nil {
+		return
+	}
+	_ = s.running.Process.Kill()
+	_ = s.running.Wait()
+	s.running = nil
 }
 
 // Faults is a proxy before a server, which fails as a seed says.
@@ -143,6 +173,7 @@ const (
 	Short   Fault = "short"   // of an answer, in its body
 	Changed Fault = "changed" // a byte of a request's body
 	Wrong   Fault = "wrong"   // a byte of an answer's body
+	Slow    Fault = "slow"    // a request's body goes on in small pieces
 )
 
 // Proxy starts a proxy that has no faults yet.
@@ -181,6 +212,8 @@ func Proxy(t testing.TB, endpoint string, seed uint64) *Faults {
 			if r.ContentLength > 0 {
 				r.Body = &changed{ReadCloser: r.Body, at: f.below(r.ContentLength)}
 			}
+		case Slow:
+			r.Body = &slow{r.Body}
 		}
 		proxy.ServeHTTP(w, r)
 	}))
@@ -217,7 +250,7 @@ func (f *Faults) roll() Fault {
 	defer f.mu.Unlock()
 	f.all++
 	x := f.rng.Float64()
-	for _, fault := range []Fault{Busy, Cut, Lost, Short, Changed, Wrong} {
+	for _, fault := range []Fault{Busy, Cut, Lost, Short, Changed, Wrong, Slow} {
 		if x -= f.rate[fault]; x < 0 {
 			f.seen[fault]++
 			return fault
@@ -280,4 +313,11 @@ func (c *changed) Read(b []byte) (int, error) {
 	}
 	c.at -= int64(n)
 	return n, err
+}
+
+type slow struct{ io.ReadCloser }
+
+func (s *slow) Read(b []byte) (int, error) {
+	time.Sleep(5 * time.Millisecond)
+	return s.ReadCloser.Read(b[:min(len(b), 1000)])
 }
