@@ -220,7 +220,7 @@ func (d *clusterShow) joined(ctx context.Context, control admin.Client) error {
 func (d *clusterShow) killed(ctx context.Context, control admin.Client) error {
 	victim, what := d.procs[1], ""
 	if i := slices.IndexFunc(d.procs[:len(d.servers)], func(p *demoNode) bool { return p.name == d.control }); i >= 0 {
-		victim, what = d.procs[i], ", the "+leaderWord(d.strategy)+","
+		victim, what = d.procs[i], ", the "+(&inspect.Cluster{Strategy: d.strategy}).LeaderWord()+","
 	}
 	if err := victim.kill(); err != nil {
 		return err
@@ -325,7 +325,7 @@ func membersLine(c *inspect.Cluster) string {
 		line += "; hosts change owner"
 	}
 	if c.Control != "" {
-		line += "; " + leaderWord(c.Strategy) + ": " + c.Control
+		line += "; " + c.LeaderWord() + ": " + c.Control
 	}
 	return line
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/user"
 	"slices"
 	"strings"
 	"time"
@@ -86,10 +87,12 @@ func (c *clusterFlags) control(ctx context.Context, stderr io.Writer, f func(con
 // view is control for what can be looked at while too few servers run, too.
 func (c *clusterFlags) view(ctx context.Context, stderr io.Writer, f func(context.Context,
 	admin.Client) error) error {
-	open := func(ctx context.Context, crawl string, o cluster.NodeOptions) (admin.Client, error) {
-		return cluster.OpenView(ctx, crawl, o, viewPatience)
-	}
-	return c.connect(ctx, stderr, open, f)
+	return c.connect(ctx, stderr, viewing, f)
+}
+
+// viewing opens a client that only looks.
+func viewing(ctx context.Context, crawl string, o cluster.NodeOptions) (admin.Client, error) {
+	return cluster.OpenView(ctx, crawl, o, viewPatience)
 }
 
 type opener func(ctx context.Context, crawl string, o cluster.NodeOptions) (admin.Client, error)
@@ -97,14 +100,10 @@ type opener func(ctx context.Context, crawl string, o cluster.NodeOptions) (admi
 func (c *clusterFlags) connect(ctx context.Context, stderr io.Writer, open opener,
 	f func(context.Context, admin.Client) error) (err error) {
 	log := slog.New(slog.NewTextHandler(stderr, nil))
-	o, err := c.options(func(s string) { log.Warn(s) })
+	o, err := c.reached(log)
 	if err != nil {
 		return err
 	}
-	if o.NATS == "" && len(o.Join) == 0 {
-		o.Join = []string{defaultAddress}
-	}
-	o.Log = log
 	ctx, cancel := context.WithTimeout(ctx, c.wait)
 	defer cancel()
 	control, err := open(ctx, c.crawl, o)
@@ -112,7 +111,27 @@ func (c *clusterFlags) connect(ctx context.Context, stderr io.Writer, open opene
 		return c.unreached(err, &o)
 	}
 	defer func() { err = errors.Join(err, control.Close()) }()
-	return f(ctx, control)
+	return f(ctx, control.As(person()))
+}
+
+// person is who types, as others may know them.
+func person() string {
+	machine, _ := os.Hostname()
+	who, err := user.Current()
+	if err != nil {
+		return machine
+	}
+	return who.Username + "@" + machine
+}
+
+// reached are the options with where a crawl is looked for that nobody has named.
+func (c *clusterFlags) reached(log *slog.Logger) (cluster.NodeOptions, error) {
+	o, err := c.options(func(s string) { log.Warn(s) })
+	if o.NATS == "" && len(o.Join) == 0 {
+		o.Join = []string{defaultAddress}
+	}
+	o.Log = log
+	return o, err
 }
 
 // unreached adds to an error what to do where simply nobody is there.

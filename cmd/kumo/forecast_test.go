@@ -16,15 +16,15 @@ func TestStatusHasForecastAndStalls(t *testing.T) {
 			StallWhy: "the disk has 1 kB left", StallDo: "make room", Load: inspect.Load{Waiting: 5}},
 		{Name: "c", Is: inspect.NodeDead, EndsIn: 9999, Growth: 100, Forecast: "z", Load: inspect.Load{Waiting: 5}},
 	}}
-	if got := forecastLine(c); got != "ends: at least 1 h: y (b); of all nodes 3.0 URLs a second more wait" {
+	if got := c.Forecast(); got != "ends: at least 1 h: y (b); of all nodes 3.0 URLs a second more wait" {
 		t.Errorf("%q", got)
 	}
 	want := "b is STALLED: nothing was answered for 90 s: the disk has 1 kB left; what to do: make room"
-	if got := strings.Join(notes(c), "\n"); !strings.Contains(got, want) || strings.Contains(got, "a is STALLED") {
+	if got := strings.Join(c.Notes(), "\n"); !strings.Contains(got, want) || strings.Contains(got, "a is STALLED") {
 		t.Errorf("the notes:\n%s", got)
 	}
 	c.State = "done"
-	if got := forecastLine(c); got != "" {
+	if got := c.Forecast(); got != "" {
 		t.Errorf("of a crawl that is done: %q", got)
 	}
 }

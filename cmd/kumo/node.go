@@ -157,6 +157,14 @@ func (n *noder) run(ctx context.Context, out io.Writer) (err error) {
 	if n.place == "mesh" {
 		listenMesh(&opts)
 	}
+	page, err := n.o.ui.listen()
+	if err != nil {
+		return err
+	}
+	if page != nil {
+		defer page.close()
+		opts.Address = page.url()
+	}
 	n.say(show, &opts)
 	late := time.AfterFunc(lateJoin, func() { show.log.Warn(hint(&opts)) })
 	one, err := cluster.OpenNode(ctx, j, opts)
@@ -171,7 +179,7 @@ func (n *noder) run(ctx context.Context, out io.Writer) (err error) {
 	if a, may := one.(interface{ Addresses() []string }); may {
 		n.sayJoin(out, a.Addresses())
 	}
-	report, err := n.crawlAll(ctx, one, show)
+	report, err := n.crawlAll(ctx, one, show, page)
 	if report != nil && !n.o.quiet {
 		report.Print(out)
 		fmt.Fprintf(out, "  %-9s %s\n", "folder", n.out)
@@ -303,7 +311,7 @@ func (n *noder) say(show *show, o *cluster.NodeOptions) {
 }
 
 // crawlAll takes part in the crawl, with the view and the metrics beside it. It leaves when ctx ends.
-func (n *noder) crawlAll(ctx context.Context, one cluster.Node, show *show) (report *stats.Report, err error) {
+func (n *noder) crawlAll(ctx context.Context, one cluster.Node, show *show, page *uiPage) (report *stats.Report, err error) {
 	g := errgroup.Group{}
 	beside, done := context.WithCancel(context.WithoutCancel(ctx))
 	status := parts{one}.status
@@ -343,14 +351,15 @@ func (n *noder) crawlAll(ctx context.Context, one cluster.Node, show *show) (rep
 		}
 		g.Go(func() error { return web.Serve(beside, l, src) })
 	}
-	page, err := n.o.ui.listen()
-	if err != nil {
-		done()
-		return nil, errors.Join(err, g.Wait())
-	}
 	if page != nil {
-		defer page.close()
-		g.Go(func() error { return page.serve(beside, show.log, runningIn(n.out)) })
+		src, err := n.source(show.log, one)
+		if err != nil {
+			done()
+			return nil, errors.Join(err, g.Wait())
+		}
+		shown := runningIn(n.out)
+		shown[0].Cluster, shown[0].Where = src, " of node "+n.name
+		g.Go(func() error { return page.serve(beside, show.log, shown) })
 	}
 	report, err = one.Run(running)
 	done()

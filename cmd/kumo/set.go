@@ -180,20 +180,7 @@ func (c *clusterFlags) set(ctx context.Context, w io.Writer, control admin.Clien
 	var state desired.State
 	err := control.Tune(ctx, func(r desired.Record) ([]settings.Setting, error) {
 		was, state = maps.Clone(r.Settings), r.State
-		for _, s := range wishes {
-			may, why := mayChange(s.Key)
-			same := s.Same(settings.Setting{Key: s.Key, Values: r.Settings[s.Key]})
-			if idle := r.State == desired.Stopping || r.State == desired.Done; !same && (may == mayNever || may == mayStopped &&
-				!idle) {
-				return nil, usagef("%s cannot change now: %s", s.Key, why)
-			}
-		}
-		if r.State != desired.Stopping && r.State != desired.Done {
-			if err := checkLate(wishes, r.Settings); err != nil {
-				return nil, err
-			}
-		}
-		return withAgent(wishes, r.Settings), checkManners(wishes, r.Settings)
+		return checkWishes(r, wishes)
 	})
 	if err != nil {
 		return cluster.Advise(err)
@@ -213,6 +200,24 @@ func (c *clusterFlags) set(ctx context.Context, w io.Writer, control admin.Clien
 		then = "all nodes go by it from the next kumo start on"
 	}
 	return c.done(w, strings.Join(said, "; ")+"; "+then)
+}
+
+// checkWishes says what is wrong with changes of a crawl's settings, or which are to be made.
+func checkWishes(r desired.Record, wishes []settings.Setting) ([]settings.Setting, error) {
+	idle := r.State == desired.Stopping || r.State == desired.Done
+	for _, s := range wishes {
+		may, why := mayChange(s.Key)
+		same := s.Same(settings.Setting{Key: s.Key, Values: r.Settings[s.Key]})
+		if !same && (may == mayNever || may == mayStopped && !idle) {
+			return nil, usagef("%s cannot change now: %s", s.Key, why)
+		}
+	}
+	if !idle {
+		if err := checkLate(wishes, r.Settings); err != nil {
+			return nil, err
+		}
+	}
+	return withAgent(wishes, r.Settings), checkManners(wishes, r.Settings)
 }
 
 // withAgent adds to wishes that the user agent is made of the contact again, where it was made of the one before.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -21,7 +20,6 @@ import (
 	"kumo/internal/admin"
 	"kumo/internal/bus"
 	"kumo/internal/inspect"
-	"kumo/internal/stats"
 	"kumo/internal/wire/cluster"
 )
 
@@ -229,15 +227,15 @@ func printCluster(w io.Writer, c *inspect.Cluster, width int) {
 		fmt.Fprintf(w, ", epoch %d %s", c.Epoch, map[bool]string{true: "settled",
 			false: "being settled: hosts change owner"}[c.Settled])
 	}
-	if hasHub(c) && c.Control != "" {
-		fmt.Fprintf(w, ", %s %s", leaderWord(c.Strategy), c.Control)
+	if c.HasLeader() && c.Control != "" {
+		fmt.Fprintf(w, ", %s %s", c.LeaderWord(), c.Control)
 	}
 	if g := c.Gathered; g != nil {
 		fmt.Fprintf(w, ", as %s has gathered it within %.1f s, %.0f s ago", g.By, g.Took, g.Age)
 	}
 	fmt.Fprintln(w)
 	if c.Trouble != "" {
-		fmt.Fprintf(w, "too few servers run, and nothing goes on; this is how it was %s:\n", lastHeard(c))
+		fmt.Fprintf(w, "too few servers run, and nothing goes on; this is how it was %s:\n", c.LastHeard())
 	}
 	if line := settingsLine(c.Settings); line != "" {
 		fmt.Fprintf(w, "settings: %s\n", line)
@@ -246,192 +244,61 @@ func printCluster(w io.Writer, c *inspect.Cluster, width int) {
 		return
 	}
 	printNodes(w, c, width)
-	if text := forecastLine(c); text != "" {
+	if text := c.Forecast(); text != "" {
 		fmt.Fprintln(w, text)
 	}
-	for _, note := range notes(c) {
+	for _, note := range c.Notes() {
 		fmt.Fprintf(w, "note: %s\n", note)
 	}
-}
-
-// lastHeard says when a node was heard of last.
-func lastHeard(c *inspect.Cluster) string {
-	age := -1.0
-	for i := range c.Nodes {
-		if n := &c.Nodes[i]; !n.Clock.IsZero() && (age < 0 || n.Age < age) {
-			age = max(n.Age, 0)
-		}
-	}
-	if age < 0 {
-		return "when they still did"
-	}
-	return fmt.Sprintf("%.0f s ago", age)
-}
-
-// hasHub reports whether a control unit says whose hosts are.
-func hasHub(c *inspect.Cluster) bool {
-	return slices.ContainsFunc(c.Nodes, func(n inspect.Node) bool { return n.Facts != nil })
-}
-
-// leaderWord is what the node is called that says whose hosts are.
-func leaderWord(strategy string) string {
-	if strategy == admin.Balance {
-		return "master"
-	}
-	return "control unit"
-}
-
-// A column is one of the table of nodes.
-type column struct {
-	head string
-	of   func(n *inspect.Node) string
-	sum  func(c *inspect.Cluster) string // nil: none
-	// of columns that do not fit, those with the greatest number are left out first; 0: stays
-	less int
-}
-
-// loadColumn is a column of what there is a sum of.
-func loadColumn(head string, less int, of func(l *inspect.Load) string) column {
-	return column{head, func(n *inspect.Node) string { return of(&n.Load) },
-		func(c *inspect.Cluster) string { return of(&c.Totals) }, less}
-}
-
-func columns(c *inspect.Cluster) []column {
-	all := []column{
-		loadColumn("pages", 0, func(l *inspect.Load) string { return fmt.Sprint(l.Pages) }),
-		loadColumn("/s", 0, func(l *inspect.Load) string { return fmt.Sprintf("%.1f", l.Rate) }),
-		loadColumn("hosts", 3, func(l *inspect.Load) string { return fmt.Sprint(l.Hosts) }),
-		loadColumn("waiting", 1, func(l *inspect.Load) string { return fmt.Sprint(l.Waiting) }),
-		loadColumn("known", 4, func(l *inspect.Load) string { return fmt.Sprint(l.Known) }),
-		loadColumn("outbox", 7, func(l *inspect.Load) string { return fmt.Sprint(l.Outbox) }),
-		loadColumn("in flight", 6, func(l *inspect.Load) string { return fmt.Sprint(l.InFlight) }),
-	}
-	if c.Gathered != nil {
-		return append(all, peeringColumn("level", 2, func(p *inspect.Peering) int { return p.Level }),
-			peeringColumn("guests", 8, func(p *inspect.Peering) int { return p.Guests }),
-			peeringColumn("peers", 5, func(p *inspect.Peering) int { return p.Peers }),
-			column{"heard", heard, nil, 4})
-	}
-	all = append(all, loadColumn("unshipped", 8, func(l *inspect.Load) string { return stats.Bytes(l.Lag) }))
-	if !hasHub(c) {
-		all = append(all, column{"slot", func(n *inspect.Node) string { return slotOf(n.Slot) }, nil, 9})
-	} else if c.Strategy == admin.Balance {
-		all = append(all, factColumn("owned", 5, func(f *inspect.Facts) int { return f.Owned }),
-			quotaColumn("given", 3, func(q *inspect.Quota) string { return fmt.Sprint(q.Given) }),
-			quotaColumn("done", 3, func(q *inspect.Quota) string { return fmt.Sprint(q.Done) }),
-			quotaColumn("left", 1, func(q *inspect.Quota) string { return fmt.Sprint(q.Left) }),
-			quotaColumn("predicted", 0, func(q *inspect.Quota) string { return fmt.Sprintf("%.0f s", q.Predicted) }),
-			quotaColumn("error", 0, quotaError),
-			quotaColumn("by", 2, func(q *inspect.Quota) string { return q.Basis }))
-	} else {
-		all = append(all, factColumn("owned", 2, func(f *inspect.Facts) int { return f.Owned }),
-			factColumn("parked", 5, func(f *inspect.Facts) int { return f.Parked }),
-			column{"timeout", timeoutOf, nil, 10})
-	}
-	return append(all, column{"heard", heard, nil, 4})
-}
-
-// factColumn is a column of what a strategy tells; of those that are dead nothing is true any more.
-func factColumn(head string, less int, of func(f *inspect.Facts) int) column {
-	one := func(n *inspect.Node) string {
-		if n.Facts == nil {
-			return "-"
-		}
-		return fmt.Sprint(of(n.Facts))
-	}
-	return column{head, one, func(c *inspect.Cluster) string {
-		sum := 0
-		for i := range c.Nodes {
-			if n := &c.Nodes[i]; n.Facts != nil && n.Is != inspect.NodeDead {
-				sum += of(n.Facts)
-			}
-		}
-		return fmt.Sprint(sum)
-	}, less}
-}
-
-// quotaColumn is a column of what the master has told a node.
-func quotaColumn(head string, less int, of func(q *inspect.Quota) string) column {
-	return column{head, func(n *inspect.Node) string {
-		if n.Facts == nil || n.Quota == nil {
-			return "-"
-		}
-		return of(n.Quota)
-	}, nil, less}
-}
-
-// quotaError is how far the node's last predictions were off.
-func quotaError(q *inspect.Quota) string {
-	if q.Error == nil {
-		return "?"
-	}
-	return wholePercent(*q.Error)
-}
-
-// peeringColumn is a column of what a node tells where there is no centre.
-func peeringColumn(head string, less int, of func(p *inspect.Peering) int) column {
-	return column{head, func(n *inspect.Node) string {
-		if n.Peering == nil {
-			return "-"
-		}
-		return fmt.Sprint(of(n.Peering))
-	}, nil, less}
-}
-
-func timeoutOf(n *inspect.Node) string {
-	if n.Facts == nil {
-		return "-"
-	}
-	return time.Duration(n.TimeoutMS * float64(time.Millisecond)).Round(time.Millisecond).String()
 }
 
 // printNodes is the table of nodes. Where the terminal is too narrow for it, columns are left out, and never a part of
 // a name.
 func printNodes(w io.Writer, c *inspect.Cluster, width int) {
-	all := columns(c)
+	all := c.Columns()
 	table := nodeTable(c, all)
 	for width > 0 && widest(table) > width {
-		least := slices.MaxFunc(all, func(a, b column) int { return cmp.Compare(a.less, b.less) })
-		if least.less == 0 {
+		least := slices.MaxFunc(all, func(a, b inspect.Column) int { return cmp.Compare(a.Less, b.Less) })
+		if least.Less == 0 {
 			break
 		}
-		all = slices.DeleteFunc(all, func(col column) bool { return col.head == least.head })
+		all = slices.DeleteFunc(all, func(col inspect.Column) bool { return col.Head == least.Head })
 		table = nodeTable(c, all)
 	}
 	_, _ = io.WriteString(w, table) // into a builder
 }
 
-func nodeTable(c *inspect.Cluster, all []column) string {
+func nodeTable(c *inspect.Cluster, all []inspect.Column) string {
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	line := func(cell func(column) string, name string) {
+	line := func(cell func(inspect.Column) string, name string) {
 		for _, col := range all {
 			fmt.Fprintf(t, "%s\t", cell(col))
 		}
 		fmt.Fprintf(t, "  %s\n", name)
 	}
-	line(func(col column) string { return col.head }, "node")
+	line(func(col inspect.Column) string { return col.Head }, "node")
 	for i := range c.Nodes {
-		line(func(col column) string { return col.of(&c.Nodes[i]) }, nodeLine(&c.Nodes[i]))
+		line(func(col inspect.Column) string { return col.Of(&c.Nodes[i]) }, nodeLine(&c.Nodes[i]))
 	}
 	if g := c.Gathered; g != nil && g.Nodes > len(c.Nodes) {
 		more := g.Nodes - len(c.Nodes)
-		line(func(column) string { return "" }, fmt.Sprintf("(%d %s not listed)", more, plural(more, "that is", "that are")))
+		line(func(inspect.Column) string { return "" }, fmt.Sprintf("(%d %s not listed)", more, plural(more, "that is", "that are")))
 	}
 	if c.Gone.Nodes > 0 {
-		line(func(col column) string {
-			if col.head == "pages" {
+		line(func(col inspect.Column) string {
+			if col.Head == "pages" {
 				return fmt.Sprint(c.Gone.Pages)
 			}
 			return ""
 		}, fmt.Sprintf("(%d %s gone)", c.Gone.Nodes, plural(c.Gone.Nodes, "that has", "that have")))
 	}
 	if len(c.Nodes)+c.Gone.Nodes > 1 {
-		line(func(col column) string {
-			if col.sum == nil {
+		line(func(col inspect.Column) string {
+			if col.Sum == nil {
 				return ""
 			}
-			return col.sum(c)
+			return col.Sum(c)
 		}, "all")
 	}
 	_ = t.Flush() // into a builder
@@ -445,20 +312,6 @@ func widest(text string) (n int) {
 	return n
 }
 
-func slotOf(slot int) string {
-	if slot < 0 {
-		return "-"
-	}
-	return fmt.Sprint(slot)
-}
-
-func heard(n *inspect.Node) string {
-	if n.Clock.IsZero() {
-		return "-"
-	}
-	return fmt.Sprintf("%.0fs ago", max(n.Age, 0))
-}
-
 func nodeLine(n *inspect.Node) string {
 	line := n.Name
 	if n.Is != inspect.NodeMember {
@@ -469,84 +322,3 @@ func nodeLine(n *inspect.Node) string {
 	}
 	return line
 }
-
-// forecastLine is what is to be expected of the crawl: what the node says that takes longest, and whether more waits
-// with each second at all nodes together.
-func forecastLine(c *inspect.Cluster) string {
-	var last *inspect.Node
-	growth := 0.0
-	for i := range c.Nodes {
-		n := &c.Nodes[i]
-		if n.Forecast == "" || n.Is == inspect.NodeDead || n.Waiting == 0 {
-			continue
-		}
-		if growth += n.Growth; last == nil || n.EndsIn > last.EndsIn {
-			last = n
-		}
-	}
-	if last == nil || c.State != "running" {
-		return ""
-	}
-	text := fmt.Sprintf("ends: %s (%s)", last.Forecast, last.Name)
-	if len(c.Nodes) > 1 && growth >= 0.1 {
-		text += fmt.Sprintf("; of all nodes %.1f URLs a second more wait", growth)
-	}
-	return text
-}
-
-const (
-	skewed = 5  // seconds that clocks may differ by
-	silent = 20 // seconds after which a node that was not heard of is worth a word
-)
-
-// notes are what is out of the ordinary.
-func notes(c *inspect.Cluster) (all []string) {
-	versions := map[string]bool{}
-	for i := range c.Nodes {
-		n := &c.Nodes[i]
-		if n.Version != "" {
-			versions[n.Version] = true
-		}
-		switch {
-		case n.Is == inspect.NodeLeft:
-		case n.Is == inspect.NodeDead:
-			all = append(all, fmt.Sprintf("%s was given up: the others take over what it had", n.Node))
-		case n.Clock.IsZero():
-		case n.Age < -skewed:
-			all = append(all, fmt.Sprintf("the clock of %s is %.0f s ahead of this machine's: let all machines ask a time server", n.Name, -n.Age))
-		case n.Age > silent && c.Trouble == "": // then nobody is heard of
-			all = append(all, fmt.Sprintf("%s was not heard of for %.0f s: it is dead or cut off, or its clock is behind "+
-				"this machine's", n.Name, n.Age))
-		}
-		if n.CutOff > 0 && n.Is != inspect.NodeDead {
-			all = append(all, fmt.Sprintf("%s reaches nothing on the web for %.0f s, waits, and fetches nothing until it does: %s", n.Name, n.CutOff, n.CutOffWhy))
-		}
-		if n.Stalled > 0 && n.CutOff == 0 && n.Is == inspect.NodeMember {
-			all = append(all, fmt.Sprintf("%s is STALLED: nothing was answered for %.0f s: %s; what to do: %s", n.Name, n.Stalled,
-				n.StallWhy, n.StallDo))
-		}
-		if n.Peering != nil && n.Alone > 0 {
-			all = append(all, fmt.Sprintf("%s has lost all other nodes %.0f s ago: until one answers it goes on alone", n.Name,
-				n.Alone))
-		}
-		if n.Slips > 0 {
-			all = append(all, fmt.Sprintf("%s has ended %d requests later than its lease", n.Name, n.Slips))
-		}
-	}
-	atWork := func(n inspect.Node) bool { return n.Facts != nil && n.Is == inspect.NodeMember }
-	if c.Control == "" && slices.ContainsFunc(c.Nodes, atWork) {
-		all = append(all, "no node is known to be the "+leaderWord(c.Strategy)+": one of three members takes its place within seconds; "+
-			"new hosts wait until then")
-	}
-	if g := c.Gathered; g != nil && g.Missing > 0 {
-		all = append(all, fmt.Sprintf("%d %s of the space of ids: nodes that have just died, or are cut off; what they have "+
-			"is not in the sums", g.Missing, plural(g.Missing, "node has not answered for its part",
-			"nodes have not answered for their parts")))
-	}
-	if len(versions) > 1 {
-		all = append(all, "the nodes are of several versions of kumo: "+joined(versions))
-	}
-	return all
-}
-
-func joined(words map[string]bool) string { return strings.Join(slices.Sorted(maps.Keys(words)), ", ") }

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -136,15 +137,18 @@ func (p *uiPage) serve(ctx context.Context, log *slog.Logger, crawls []ui.Crawl)
 		}
 	}
 	for _, c := range crawls {
-		if err := note.keep(c.Dir); err != nil && p.open && c.Dir == crawls[0].Dir { // others may not be this user's to write in
+		if c.Dir == "" {
+			continue
+		}
+		err := note.keep(c.Dir)
+		switch {
+		case c.Cluster != nil: // its folder may not be there yet, and is another one when the node begins again as another one
+			go note.keepUp(ctx, c.Dir)
+		case err != nil && p.open && c.Dir == crawls[0].Dir: // others may not be this user's to write in
 			return fmt.Errorf("keep the web page's token: %w", err)
 		}
+		defer note.end(c.Dir)
 	}
-	defer func() {
-		for _, c := range crawls {
-			note.end(c.Dir)
-		}
-	}()
 	log.Info("web page", "at", note.URL)
 	if p.open {
 		log.Info("the web page answers who has its token: kumo open -o " + crawls[0].Dir + " prints the URL with it")
@@ -202,6 +206,24 @@ func (n *uiNote) keep(dir string) error {
 	return now.write(dir)
 }
 
+// keepUp puts the note down wherever it is missing, until ctx ends.
+func (n *uiNote) keepUp(ctx context.Context, dir string) {
+	tick := time.NewTicker(noteTime)
+	defer tick.Stop()
+	for {
+		if now, err := readNote(dir); err == nil && now.URL != n.URL {
+			_ = n.keep(dir) // the next time
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+const noteTime = 500 * time.Millisecond // after which it is seen whether the note is still there
+
 // write puts the note down in one go, readable by the crawl's user alone.
 func (n *uiNote) write(dir string) error {
 	text, err := json.Marshal(n)
@@ -237,7 +259,7 @@ func (n *uiNote) end(dir string) {
 }
 
 const serveLong = `Serve a web page and a REST of crawls in folders, whether they run or have ended: how each goes or went, its hosts and URLs, and its pages
-with their headers, text and links, and as archived. docs/ui.md walks through it, docs/rest.md says what programs can ask.
+with their headers, text and links, and as archived. With --crawl it shows all nodes of a crawl of several. docs/ui.md walks through it, docs/rest.md says what programs can ask.
 
 A crawl that runs is asked, and can be paused, resumed, stopped and changed from the page; one that has ended is read, and begins at once if it is
 started meanwhile. On another address than this machine's own a token is needed, which kumo open prints; with a certificate it is served over TLS.`
@@ -263,31 +285,47 @@ func lookInto(dir string) ui.Crawl {
 }
 
 func serveCommand() *cobra.Command {
-	u := &uiFlags{}
-	cmd := &cobra.Command{Use: "serve [flags] FOLDER...", Short: "Serve a web page of crawls", Long: serveLong,
+	u, c := &uiFlags{}, &clusterFlags{}
+	cmd := &cobra.Command{Use: "serve [flags] FOLDER... | --crawl NAME", Short: "Serve a web page of crawls", Long: serveLong,
 		Example: `  kumo serve crawls/example.com
   kumo serve crawls/*
+  kumo serve --crawl news --join 10.0.0.1:7070 --secret-file cluster.secret
   kumo serve --listen=0.0.0.0:8443 --listen-cert cert.pem --listen-key key.pem crawls/news`,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usagef("which crawls? name their folders")
+			if len(args) == 0 && c.crawl == "" {
+				return usagef("which crawls? name their folders, or one of several nodes with --crawl")
 			}
 			crawls, err := crawlsIn(args)
 			if err != nil {
 				return err
+			}
+			log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
+			if c.crawl != "" {
+				src, err := c.source(log)
+				if err != nil {
+					return err
+				}
+				crawls = append(crawls, ui.Crawl{Name: c.crawl, Cluster: src, Where: " of kumo serve"})
+			} else if len(c.join) > 0 || c.nats != "" || c.secretFile != "" {
+				return usagef("--join, --nats and --secret-file say where a crawl of several nodes is: name it with --crawl")
 			}
 			page, err := u.listen()
 			if err != nil {
 				return err
 			}
 			defer page.close()
-			return page.serve(cmd.Context(), slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)), crawls)
+			if page.open && len(args) == 0 {
+				return usagef("on an address that others reach the page has a token, which lies in a crawl's folder: name one beside --crawl")
+			}
+			return page.serve(cmd.Context(), log, crawls)
 		}}
 	u.bind(cmd.Flags(), "listen")
 	l := cmd.Flags().Lookup("listen")
 	l.Usage, l.DefValue, l.NoOptDefVal = "serve at `ADDR`; on an address that others reach with a token: see kumo open", defaultUI, ""
 	u.addr = defaultUI
+	c.bind(cmd.Flags(), joinUsage)
+	cmd.Flags().Lookup("crawl").Usage = "also serve the cluster of a crawl of several nodes, by its `NAME`: this machine need be none of them"
 	cmd.Flags().SortFlags = false
 	return cmd
 }
@@ -309,7 +347,7 @@ that URL can look at the crawl, and steer it. The browser keeps the token in a c
 			}
 			if n.URL == "" {
 				return advice.With(fmt.Errorf("no web page of the crawl in %s is served", dir),
-					fmt.Sprintf("kumo crawl -o %s --ui serves it while it crawls, kumo serve %[1]s at any time", dir))
+					fmt.Sprintf("kumo crawl -o %s --ui (of a node: kumo node --ui) serves it while it crawls, kumo serve %[1]s at any time", dir))
 			}
 			if n.Wanted {
 				n.URL += "?token=" + url.QueryEscape(n.Token)

@@ -20,6 +20,8 @@ import (
 
 // A Client steers a crawl of several nodes, and shows it. It is no node.
 type Client interface {
+	// As is the client for somebody, whose name the crawl's record notes with what changes.
+	As(by string) Client
 	// Start lets the crawl begin with settings and seeds, or go on: then no setting may be given but the limit on pages.
 	Start(ctx context.Context, all []settings.Setting, seeds []string, files ...*seeds.File) error
 	// Known asks the nodes which of the seeds they know already. It may be called once.
@@ -81,6 +83,12 @@ func New(cfg Config) Client {
 		c.control.Registry = newPicture(cfg.Picture)
 	}
 	return c
+}
+
+func (c *client) As(by string) Client {
+	as := *c
+	as.control.By = by
+	return &as
 }
 
 func (c *client) Trouble() error { return c.cfg.Trouble }

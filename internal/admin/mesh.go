@@ -14,6 +14,7 @@ import (
 	"kumo/internal/inspect"
 	"kumo/internal/meshnode/control"
 	"kumo/internal/node"
+	"kumo/internal/overlay"
 	"kumo/internal/seeds"
 	"kumo/internal/settings"
 	"kumo/internal/strategy"
@@ -22,15 +23,29 @@ import (
 
 // A meshClient asks any node of a crawl without a centre.
 type meshClient struct {
-	control *control.Client
+	control asker
 	close   func() error
+}
+
+// An asker asks for somebody.
+type asker struct {
+	*control.Client
+	by string
+}
+
+// Ask asks a question.
+func (a asker) Ask(ctx context.Context, q control.Question) (*control.Answer, error) {
+	q.By = a.by
+	return a.Client.Ask(ctx, q)
 }
 
 // NewMesh makes a client that asks one of some nodes that are connected. It receives what comes over the messenger. The
 // caller closes it, and it calls close.
 func NewMesh(m bus.Messenger, nodes []strategy.Node, close func() error) Client {
-	return &meshClient{control.NewClient(m, nodes), close}
+	return &meshClient{asker{Client: control.NewClient(m, nodes)}, close}
 }
+
+func (c *meshClient) As(by string) Client { return &meshClient{asker{c.control.Client, by}, c.close} }
 
 func (c *meshClient) Trouble() error { return nil }
 
@@ -149,7 +164,7 @@ func (c *meshClient) Look(ctx context.Context, crawl string) (*inspect.Cluster, 
 	}
 	now := time.Now()
 	all := clusterOf(crawl, a.Record, nil, now)
-	all.Settled = s.Missing == 0
+	all.Settled, all.Strategy = s.Missing == 0, mesh
 	all.Gathered = &inspect.Gathered{By: s.By.Name(), Nodes: s.Nodes, Missing: s.Missing, Idle: s.Idle,
 		Age: tenths(s.Age.Seconds()), Took: tenths(s.Took.Seconds())}
 	all.Gone = inspect.Gone{Nodes: s.Gone, Pages: s.GonePages}
@@ -169,13 +184,13 @@ func (c *meshClient) Look(ctx context.Context, crawl string) (*inspect.Cluster, 
 // reported is a node as it speaks of itself.
 func reported(r *control.Report, now time.Time) inspect.Node {
 	n := inspect.Node{Node: r.Node, Name: strategy.Node(r.Node).Name(), Is: inspect.NodeJoining, Slot: -1, Clock: r.Clock,
-		Version: r.Version, Idle: r.Idle, CutOff: tenths(r.CutOff), CutOffWhy: r.CutOffWhy,
+		Version: r.Version, Address: r.Address, Idle: r.Idle, CutOff: tenths(r.CutOff), CutOffWhy: r.CutOffWhy,
 		EndsIn: tenths(r.EndsIn), Growth: tenths(r.Growth), Forecast: r.Forecast,
 		Stalled: tenths(r.Stalled), StalledBy: r.StalledBy, StallWhy: r.StallWhy, StallDo: r.StallDo,
 		Age: tenths(now.Sub(r.Clock).Seconds()),
 		Load: inspect.Load{Pages: r.Pages, Rate: tenths(r.Rate), Hosts: r.Hosts, Waiting: r.Waiting, Known: r.Known,
 			Outbox: r.Outbox, InFlight: r.InFlight, MessageBytes: r.MessageBytes},
-		Peering: &inspect.Peering{Peers: r.Peers, Level: r.Level, Delegated: r.Delegated, Guests: r.Guests,
+		Peering: &inspect.Peering{ID: fmt.Sprintf("%x", overlay.IDOf(r.Node)), Peers: r.Peers, Level: r.Level, Delegated: r.Delegated, Guests: r.Guests,
 			Alone: tenths(r.Alone)}}
 	switch {
 	case r.State == desired.Waiting || r.State == desired.Stopping:

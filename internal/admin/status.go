@@ -51,7 +51,7 @@ func (c *client) Look(ctx context.Context, crawl string) (*inspect.Cluster, erro
 
 // addGone adds to the totals the pages of nodes that have gone, so that the sum does not fall with them.
 func (c *client) addGone(ctx context.Context, all *inspect.Cluster) error {
-	totals := node.Totals(c.control)
+	totals := node.Totals{Registry: c.control.Registry}
 	gone, err := totals.Gone(ctx)
 	if err != nil {
 		return err
@@ -139,6 +139,9 @@ func clusterOf(crawl string, r desired.Record, nodes []node.Status, now time.Tim
 	if r.Changed.IsZero() {
 		all.Since = time.Time{}
 	}
+	for _, c := range r.Log {
+		all.Changes = append(all.Changes, inspect.Change(c))
+	}
 	for i := range nodes {
 		s := &nodes[i]
 		n := nodeOf(s, now)
@@ -170,7 +173,7 @@ func controlUnit(nodes []node.Status) (name string) {
 func nodeOf(s *node.Status, now time.Time) inspect.Node {
 	n := inspect.Node{Node: string(s.Node), Name: s.Node.Name(), Is: standing(s), Slot: s.Slot, Clock: s.Clock,
 		Version: s.Version,
-		Address: s.Address, Epoch: s.Report.Epoch, Idle: s.Idle, Slips: s.Slips,
+		Address: s.Address, Epoch: s.Report.Epoch, Idle: s.Idle, Slips: s.Slips, Moved: s.Moved,
 		CutOff: tenths(s.CutOff), CutOffWhy: s.CutOffWhy,
 		EndsIn: tenths(s.EndsIn), Growth: tenths(s.Growth), Forecast: s.Forecast,
 		Stalled: tenths(s.Stalled), StalledBy: s.StalledBy, StallWhy: s.StallWhy, StallDo: s.StallDo,

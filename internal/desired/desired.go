@@ -7,6 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -28,7 +31,53 @@ type Record struct {
 	Why      string              `json:"why,omitempty"` // of a stop that nobody asked for
 	Changed  time.Time           `json:"changed"`       // the state, by the clock of who did
 	Settings map[string][]string `json:"settings,omitempty"`
-	Seeds    uint64              `json:"seeds"` // chunks of seeds that there are
+	Seeds    uint64              `json:"seeds"`         // chunks of seeds that there are
+	Log      []Change            `json:"log,omitempty"` // what people have had the crawl do, the newest last
+}
+
+// A Change is what somebody has had all nodes do.
+type Change struct {
+	Time time.Time `json:"time"` // by the clock of who wrote it
+	By   string    `json:"by,omitempty"`
+	What string    `json:"what"`
+}
+
+const (
+	mostChanges = 20 // that a record has
+	mostBy      = 100
+	mostWhat    = 300         // bytes of each
+	sameTry     = time.Minute // in which a change that is as the last one is taken for another try of it
+)
+
+// Note notes what somebody has changed. Only the last changes are kept.
+func (r *Record) Note(by, what string) {
+	c := Change{time.Now().UTC(), cut(by, mostBy), cut(what, mostWhat)}
+	if n := len(r.Log); n > 0 && r.Log[n-1].By == c.By && r.Log[n-1].What == c.What && c.Time.Sub(r.Log[n-1].Time) < sameTry {
+		return
+	}
+	all := append(slices.Clone(r.Log), c)
+	r.Log = all[max(len(all)-mostChanges, 0):]
+}
+
+// Since are the changes that another, earlier record does not have.
+func (r *Record) Since(was *Record) []Change {
+	if len(was.Log) == 0 {
+		return r.Log
+	}
+	last := was.Log[len(was.Log)-1]
+	for i, c := range slices.Backward(r.Log) {
+		if c.Time.Equal(last.Time) && c.By == last.By && c.What == last.What {
+			return r.Log[i+1:]
+		}
+	}
+	return r.Log
+}
+
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
 }
 
 // ErrState is a wish that does not go with the crawl's state.
@@ -126,4 +175,34 @@ func allowed(from, to State) bool {
 		return from != Stopping // nodes may wait for a start of one that is done
 	}
 	return false
+}
+
+// Words say what a change of settings is, for the log.
+func Words(settings map[string][]string) string {
+	var said []string
+	for _, key := range slices.Sorted(maps.Keys(settings)) {
+		said = append(said, key+"="+strings.Join(settings[key], ","))
+	}
+	return "set " + strings.Join(said, " ")
+}
+
+// Verb is what a person does who sets a state.
+func (s State) Verb() string {
+	switch s {
+	case Paused:
+		return "pause"
+	case Running:
+		return "resume"
+	case Stopping:
+		return "stop"
+	}
+	return string(s)
+}
+
+// Added says that so many URLs were added.
+func Added(n int) string {
+	if n == 1 {
+		return "add 1 URL"
+	}
+	return fmt.Sprintf("add %d URLs", n)
 }

@@ -1,6 +1,9 @@
 package inspect
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // A Cluster is a crawl that several nodes share, as its registry has it at one time. Its fields in JSON stay what they
 // are; there may be more of them one day.
@@ -22,6 +25,29 @@ type Cluster struct {
 	Settings map[string][]string `json:"settings,omitempty"`
 	Strategy string              `json:"strategy,omitempty"` // how hosts are shared; missing if no node has said it
 	Gathered *Gathered           `json:"gathered,omitempty"` // where there is no centre that knows all nodes
+	Changes  []Change            `json:"changes,omitempty"`  // what people have had the crawl do, the newest last
+}
+
+// A Change is what somebody has had all nodes do.
+type Change struct {
+	Time time.Time `json:"time"` // by the clock of who did
+	By   string    `json:"by,omitempty"`
+	What string    `json:"what"`
+}
+
+// A ClusterSource answers for a crawl of several nodes, and has all of them do something.
+type ClusterSource interface {
+	Cluster(ctx context.Context) (*Cluster, error)
+	Started(ctx context.Context) (settings map[string][]string, err error) // nil: the crawl was not started yet
+	As(by string) ClusterSteerer
+	Close() error
+}
+
+// A ClusterSteerer has all nodes do something for somebody, whose name is noted.
+type ClusterSteerer interface {
+	Steerer
+	// Tune changes settings: those that f returns, which is told those there are and may be called again.
+	Tune(ctx context.Context, f func(now map[string][]string) ([]Setting, error)) error
 }
 
 // Gathered says how sums have come about where there is no centre: the nodes have added them up, over a tree. Of many
@@ -51,9 +77,10 @@ type Node struct {
 	Clock   time.Time `json:"clock,omitzero"`
 	Version string    `json:"version,omitempty"`
 	Address string    `json:"address,omitempty"`
-	Epoch   uint64    `json:"epoch"` // that it knows
-	Idle    bool      `json:"idle"`  // it has nothing to fetch
-	Slips   int64     `json:"slips"` // requests to whose end its lease did not last, since its start
+	Epoch   uint64    `json:"epoch"`       // that it knows
+	Idle    bool      `json:"idle"`        // it has nothing to fetch
+	Slips   int64     `json:"slips"`       // requests to whose end its lease did not last, since its start
+	Moved   int64     `json:"hosts_moved"` // hosts that have come from other nodes, since its start
 
 	// for so many seconds it has reached no host of the web, and fetches nothing
 	CutOff    float64 `json:"cut_off,omitempty"`
@@ -77,10 +104,11 @@ type Node struct {
 
 // Peering is what a node tells of itself and others where there is no centre.
 type Peering struct {
-	Peers     int `json:"peers"`     // nodes that it is connected with
-	Level     int `json:"level"`     // of load, in blocks of URLs: positive where it has too much
-	Delegated int `json:"delegated"` // hosts of its own that others fetch
-	Guests    int `json:"guests"`    // hosts of others that it fetches
+	ID        string `json:"id"`        // its point in the space of ids, as hexadecimal digits
+	Peers     int    `json:"peers"`     // nodes that it is connected with
+	Level     int    `json:"level"`     // of load, in blocks of URLs: positive where it has too much
+	Delegated int    `json:"delegated"` // hosts of its own that others fetch
+	Guests    int    `json:"guests"`    // hosts of others that it fetches
 	// for so many seconds it has been without other nodes, all of which it has lost
 	Alone float64 `json:"alone,omitempty"`
 }

@@ -116,6 +116,9 @@ func (f *follower) heard(v mesh.RecordVersion) {
 			c.over = c.admitted && r.State == desired.Done
 		}
 	}
+	for _, c := range r.Since(&was) {
+		f.n.log.Info("the crawl is steered: "+c.What, "by", c.By, "at", c.Time.Format(time.RFC3339))
+	}
 	if f.n.cfg.Settle != nil && !maps.EqualFunc(was.Settings, r.Settings, slices.Equal) {
 		f.mu.Lock()
 		f.settings = cloneSettings(r.Settings)

@@ -127,6 +127,7 @@ type Config struct {
 	// Settle is told of the crawl's settings when they have changed, one after the other, and may wait. It may be nil.
 	Settle  func(settings map[string][]string)
 	Version string // of this kumo
+	Address string // where it can be asked; may be empty
 	Log     *slog.Logger
 }
 

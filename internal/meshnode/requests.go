@@ -182,7 +182,7 @@ func (n *Node) report() control.Report {
 	if lost := n.peer.Machine().Lost(); !lost.IsZero() {
 		alone = max(-n.until(lost), time.Millisecond)
 	}
-	return control.Report{Node: string(n.self), Version: n.cfg.Version, State: n.follow.known.Load().record.State,
+	return control.Report{Node: string(n.self), Version: n.cfg.Version, Address: n.cfg.Address, State: n.follow.known.Load().record.State,
 		Member: n.engine() != nil && n.peer.Machine().Placed(), Idle: idle,
 		Pages: f.Pages, Rate: f.Rate, Hosts: f.Hosts, Waiting: f.Waiting, Known: f.Known, Outbox: f.Outbox,
 		InFlight: f.InFlight, MessageBytes: n.sent.Load(), Peers: f.Peers, Level: b.Level, Delegated: b.Delegated,

@@ -24,7 +24,10 @@ const (
 )
 
 // A Control changes and reads a crawl's record. It needs no node.
-type Control struct{ Registry bus.Registry }
+type Control struct {
+	Registry bus.Registry
+	By       string // who changes it, as the record notes
+}
 
 // Record reads the record, and its revision; 0 if there is none yet.
 func (c Control) Record(ctx context.Context) (desired.Record, uint64, error) {
@@ -85,7 +88,13 @@ func (c Control) Start(ctx context.Context, settings map[string][]string, seeds 
 			return err
 		}
 	}
-	return c.change(ctx, func(r *desired.Record) error { return r.Start(settings, len(seeds) > 0) })
+	return c.change(ctx, func(r *desired.Record) error {
+		if err := r.Start(settings, len(seeds) > 0); err != nil {
+			return err
+		}
+		r.Note(c.By, "start")
+		return nil
+	})
 }
 
 // Give gives the strategy something, before the crawl is started: what was given is replaced.
@@ -112,13 +121,20 @@ func (c Control) Tune(ctx context.Context, f func(desired.Record) (map[string][]
 		if err != nil {
 			return err
 		}
+		r.Note(c.By, desired.Words(settings))
 		return r.Tune(settings)
 	})
 }
 
 // Set changes the state: to desired.Paused, Running (of one that is paused), or Stopping.
 func (c Control) Set(ctx context.Context, to desired.State) error {
-	return c.change(ctx, func(r *desired.Record) error { return r.Set(to) })
+	return c.change(ctx, func(r *desired.Record) error {
+		if err := r.Set(to); err != nil {
+			return err
+		}
+		r.Note(c.By, to.Verb())
+		return nil
+	})
 }
 
 // Full stops a crawl that runs because it has the pages it was to have.
@@ -135,7 +151,13 @@ func (c Control) Add(ctx context.Context, seeds []string) error {
 	if err != nil {
 		return err
 	}
-	return c.addChunks(ctx, seeds)
+	if err := c.addChunks(ctx, seeds); err != nil {
+		return err
+	}
+	return c.change(ctx, func(r *desired.Record) error {
+		r.Note(c.By, desired.Added(len(seeds)))
+		return nil
+	})
 }
 
 func (c Control) addChunks(ctx context.Context, seeds []string) error {

@@ -85,6 +85,11 @@ func (f *recordWatcher) toldRecord(e bus.Entry) {
 	if r.State != f.record.State {
 		f.n.log.Info("the crawl is "+string(r.State), "was", f.record.State)
 	}
+	if f.rev > 0 { // or it is how things were when this node came
+		for _, c := range r.Since(&f.record) {
+			f.n.log.Info("the crawl is steered: "+c.What, "by", c.By, "at", c.Time.Format(time.RFC3339))
+		}
+	}
 	settings := f.record.Settings
 	f.record, f.rev = r, e.Revision
 	if f.n.cfg.Settle != nil && !maps.EqualFunc(settings, r.Settings, slices.Equal) {
@@ -164,7 +169,7 @@ func (f *recordWatcher) Finish(revision uint64) (write func(context.Context)) {
 	return func(ctx context.Context) {
 		one, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
-		if err := (Control{f.n.cfg.Bus}).write(one, r, revision); err != nil && !errors.Is(err, bus.ErrStale) {
+		if err := (Control{Registry: f.n.cfg.Bus}).write(one, r, revision); err != nil && !errors.Is(err, bus.ErrStale) {
 			f.n.log.Debug("a write is in doubt", "key", RecordKey, "err", err)
 		}
 	}

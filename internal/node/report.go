@@ -10,15 +10,16 @@ import (
 
 // Figures are what others are told of a node's work.
 type Figures struct {
-	Pages    int64   `json:"pages"`     // by this identity, all runs
-	Rate     float64 `json:"rate"`      // pages a second, lately
-	Hosts    int     `json:"hosts"`     // that have a queue
-	Waiting  int     `json:"waiting"`   // URLs
-	Known    int     `json:"known"`     // URLs
-	Outbox   int     `json:"outbox"`    // links for others
-	InFlight int     `json:"in_flight"` // requests
-	Busy     float64 `json:"busy"`      // share of its workers that are at work, from 0 to 1
-	Lag      int64   `json:"lag"`       // bytes of the journal that are not shipped
+	Pages    int64   `json:"pages"`           // by this identity, all runs
+	Rate     float64 `json:"rate"`            // pages a second, lately
+	Hosts    int     `json:"hosts"`           // that have a queue
+	Waiting  int     `json:"waiting"`         // URLs
+	Known    int     `json:"known"`           // URLs
+	Outbox   int     `json:"outbox"`          // links for others
+	InFlight int     `json:"in_flight"`       // requests
+	Busy     float64 `json:"busy"`            // share of its workers that are at work, from 0 to 1
+	Lag      int64   `json:"lag"`             // bytes of the journal that are not shipped
+	Moved    int64   `json:"moved,omitempty"` // hosts that have come from other nodes, by this process
 
 	// for so many seconds it has reached no host, and waits; 0: it is not cut off
 	CutOff    float64 `json:"cut_off,omitempty"`

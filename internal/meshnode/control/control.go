@@ -37,6 +37,7 @@ const (
 type Question struct {
 	ID       uint64              `json:"id"`
 	Do       Verb                `json:"do"`
+	By       string              `json:"by,omitempty"` // who asks, as the record notes of changes
 	Version  uint64              `json:"version,omitempty"`
 	State    desired.State       `json:"state,omitempty"`
 	Settings map[string][]string `json:"settings,omitempty"`

@@ -25,9 +25,10 @@ const (
 // A Report is what one node says of itself.
 type Report struct {
 	Node     string        `json:"node"`
-	Version  string        `json:"version"` // of its kumo
-	State    desired.State `json:"state"`   // of the crawl, as the node knows it
-	Member   bool          `json:"member"`  // it knows its place, and fetches what is its own
+	Version  string        `json:"version"`           // of its kumo
+	Address  string        `json:"address,omitempty"` // where it can be asked
+	State    desired.State `json:"state"`             // of the crawl, as the node knows it
+	Member   bool          `json:"member"`            // it knows its place, and fetches what is its own
 	Idle     bool          `json:"idle"`
 	Pages    int64         `json:"pages"`
 	Rate     float64       `json:"rate"`

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -112,23 +113,40 @@ func (s *Server) do(ctx context.Context, q *Question, a *Answer) error {
 	case Start:
 		return s.node.Change(ctx, func(r *desired.Record, _ uint64) error {
 			r.Seeds = max(r.Seeds, uint64(s.node.SeedChunks()))
-			return r.Start(q.Settings, q.Seeded)
+			if err := r.Start(q.Settings, q.Seeded); err != nil {
+				return err
+			}
+			r.Note(q.By, "start")
+			return nil
 		})
 	case Tune:
 		return s.node.Change(ctx, func(r *desired.Record, version uint64) error {
 			if version != q.Version {
 				return ErrStale
 			}
+			r.Note(q.By, desired.Words(q.Settings))
 			return r.Tune(q.Settings)
 		})
 	case Set:
-		return s.node.Change(ctx, func(r *desired.Record, _ uint64) error { return r.Set(q.State) })
+		return s.node.Change(ctx, func(r *desired.Record, _ uint64) error {
+			if err := r.Set(q.State); err != nil {
+				return err
+			}
+			r.Note(q.By, q.State.Verb())
+			return nil
+		})
 	case Add:
 		r, _ := s.node.Crawl()
 		if err := r.MayAdd(); err != nil && !q.Seeded {
 			return err
 		}
-		return s.node.AddSeeds(ctx, q.Seeds)
+		if err := s.node.AddSeeds(ctx, q.Seeds); err != nil || q.Seeded {
+			return err
+		}
+		return s.node.Change(ctx, func(r *desired.Record, _ uint64) error {
+			r.Note(q.By, desired.Added(1+strings.Count(q.Seeds, "\n")))
+			return nil
+		})
 	case Know:
 		if len(q.URLs) > MostURLs {
 			return fmt.Errorf("%d URLs are asked about: %d at most are answered at once", len(q.URLs), MostURLs)

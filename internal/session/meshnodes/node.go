@@ -27,6 +27,7 @@ import (
 // Config says what a node is among the others.
 type Config struct {
 	Name    string   // one word; that of another node may be the same
+	Address string   // where this node can be asked; may be empty
 	Join    []string // addresses of nodes; empty: this is the first one, or has met others before, or will be found
 	Backups int      // nodes that remember the URLs of a host; the same on all nodes
 	// Absent is how long nodes that do not answer are waited for where fewer than Backups are left; 0: as mesh.Config has

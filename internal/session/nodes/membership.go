@@ -41,6 +41,7 @@ type membership struct {
 
 	was      bool                // an earlier process was a member, or about to be one
 	joined   atomic.Bool         // so is this one
+	moved    atomic.Int64        // hosts that have come from other nodes
 	settings map[string][]string // of the crawl's record that this node goes by
 
 	mu   sync.Mutex // guards below

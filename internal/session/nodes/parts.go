@@ -71,7 +71,10 @@ func (m *membership) join(state *recovery.State, p *crawl.Parts) error {
 		Version: job.Version, Address: n.Address, Log: n.Log,
 	})
 	p.Router = journalLagGuard{m.router, m.journal}
-	p.Arrived = func(t member.Transfer, hosts []string) { m.node.Arrived(t, hosts) }
+	p.Arrived = func(t member.Transfer, hosts []string) {
+		m.moved.Add(int64(len(hosts)))
+		m.node.Arrived(t, hosts)
+	}
 	p.NewRoot = func(u weburl.URL) { m.node.NewRoot(u.String()) }
 	p.Listener = crawl.Tee(p.Listener, crawl.Listener{Visited: func(*page.Record) { m.router.Ended() },
 		Retried: func(*page.Record, time.Duration) { m.router.Ended() }})

@@ -28,40 +28,79 @@ type action struct {
 	Field       string // what is to be said with it; "": nothing
 	Example     string
 	Lines       bool   // it is a list
+	WantsHost   bool   // that is named with it
 	Command     string // that does the same
 
 	sure func(given) (string, error) // what is to be done, or what is wrong with it
-	// do does it. What it returns is a part of the URL that leads back
-	do func(context.Context, *crawl, *inspect.View, given) (string, error)
+	do   func(context.Context, target, given) (done, error)
 }
 
 // given is what a person has said with an action.
 type given struct{ Value, Host string }
 
+// done is what came of an action that says it.
+type done struct{ New, Of int }
+
 var errCannot = &problem{http.StatusConflict, "This crawl cannot be changed here", "it does not run, or is a node's part of a crawl: kumo --help lists the commands"}
 
-func steered(v *inspect.View, f func(inspect.Steerer) error) error {
-	st, can := v.Source.(inspect.Steerer)
-	if !can || !v.Running() {
-		return errCannot
+// A target is what has a crawl do something: all nodes of one that has several.
+type target interface {
+	inspect.Steerer
+	// Tune changes settings: those that f returns, which is told those there are and may be called again.
+	Tune(ctx context.Context, f func(now map[string][]string) ([]inspect.Setting, error)) error
+}
+
+// A viewTarget is a crawl of one node.
+type viewTarget struct {
+	inspect.Steerer
+	inspect.Setter
+	dir string
+}
+
+// Tune is target's. The settings are those of the crawl's folder, as they were when it changed them last.
+func (t viewTarget) Tune(ctx context.Context, f func(now map[string][]string) ([]inspect.Setting, error)) error {
+	all, err := settings.Read(filepath.Join(t.dir, settings.Name))
+	if err != nil {
+		return err
 	}
-	return f(st)
+	changes, err := f(settings.Map(all))
+	if err == nil {
+		_, err = t.Set(ctx, changes)
+	}
+	return err
+}
+
+// steer calls f with what has the crawl do something for who asks.
+func (c *crawl) steer(r *http.Request, f func(target) error) error {
+	if c.cluster != nil {
+		err := f(c.cluster.src.As("the web page" + c.cluster.where + ", from " + remoteHost(r)))
+		c.cluster.forget()
+		return err
+	}
+	return c.use(r.Context(), func(v *inspect.View) error {
+		st, can := v.Source.(inspect.Steerer)
+		setter, may := v.Source.(inspect.Setter)
+		if !can || !may || !v.Running() {
+			return errCannot
+		}
+		return f(viewTarget{st, setter, c.dir})
+	})
 }
 
 var actions = []action{
 	{Name: "pause", Title: "Pause", Says: "Nothing new is fetched until somebody resumes the crawl. Requests that are under way are finished.",
 		Command: "kumo pause -o FOLDER",
-		do: func(ctx context.Context, _ *crawl, v *inspect.View, _ given) (string, error) {
-			return "", steered(v, func(s inspect.Steerer) error { return s.Pause(ctx, true) })
+		do: func(ctx context.Context, s target, _ given) (done, error) {
+			return done{}, s.Pause(ctx, true)
 		}},
 	{Name: "resume", Title: "Resume", Says: "The crawl goes on.", Command: "kumo resume -o FOLDER",
-		do: func(ctx context.Context, _ *crawl, v *inspect.View, _ given) (string, error) {
-			return "", steered(v, func(s inspect.Steerer) error { return s.Pause(ctx, false) })
+		do: func(ctx context.Context, s target, _ given) (done, error) {
+			return done{}, s.Pause(ctx, false)
 		}},
 	{Name: "stop", Title: "Stop", Says: "The crawl ends in order, and this page with it if it is the crawl's own. The same kumo crawl command goes on.",
 		Command: "kumo stop -o FOLDER",
-		do: func(ctx context.Context, _ *crawl, v *inspect.View, _ given) (string, error) {
-			return "", steered(v, func(s inspect.Steerer) error { return s.Stop(ctx) })
+		do: func(ctx context.Context, s target, _ given) (done, error) {
+			return done{}, s.Stop(ctx)
 		}},
 	{Name: "add", Title: "Add URLs", Says: "They are fetched as seeds are, and are within the crawl's scope, as are links on them.",
 		Field: "URLs, one a line", Example: "https://example.com/", Lines: true, Command: "kumo add -o FOLDER URL...",
@@ -69,16 +108,13 @@ var actions = []action{
 			urls, err := readURLs(g.Value)
 			return fmt.Sprintf("Add %s: %s", stats.Count(len(urls), "URLs"), cut(strings.Join(urls, "  "), 1000)), err
 		},
-		do: func(ctx context.Context, _ *crawl, v *inspect.View, g given) (done string, err error) {
+		do: func(ctx context.Context, s target, g given) (done, error) {
 			urls, err := readURLs(g.Value)
 			if err != nil {
-				return "", err
+				return done{}, err
 			}
-			return done, steered(v, func(s inspect.Steerer) error {
-				news, err := s.Add(ctx, urls)
-				done = fmt.Sprintf("n=%d&of=%d", news, len(urls))
-				return err
-			})
+			news, err := s.Add(ctx, urls)
+			return done{news, len(urls)}, err
 		}},
 	{Name: "limit", Title: "Change the limit", Says: "The crawl stops after so many pages of all runs together; 0 is no limit.",
 		Field: "Pages", Example: "100000", Command: "kumo set -o FOLDER limit=N",
@@ -89,10 +125,12 @@ var actions = []action{
 			}
 			return fmt.Sprintf("Stop after %d pages; 0 is no limit", n), nil
 		},
-		do: func(ctx context.Context, _ *crawl, v *inspect.View, g given) (string, error) {
-			return "", setting(ctx, v, inspect.Setting{Key: "limit", Values: []string{g.Value}})
+		do: func(ctx context.Context, s target, g given) (done, error) {
+			return done{}, s.Tune(ctx, func(map[string][]string) ([]inspect.Setting, error) {
+				return []inspect.Setting{{Key: "limit", Values: []string{g.Value}}}, nil
+			})
 		}},
-	{Name: "delay", Title: "Change a host's delay", Says: "The crawl waits so long from the end of an answer of the host to the next request; a longer Crawl-delay of its robots.txt holds as ever.",
+	{Name: "delay", WantsHost: true, Title: "Change a host's delay", Says: "The crawl waits so long from the end of an answer of the host to the next request; a longer Crawl-delay of its robots.txt holds as ever.",
 		Field: "Delay", Example: "5s", Command: "kumo set -o FOLDER override='{match: {host: HOST}, delay: 5s}'",
 		sure: func(g given) (string, error) {
 			if err := checkDelay(g); err != nil {
@@ -100,15 +138,11 @@ var actions = []action{
 			}
 			return fmt.Sprintf("Wait %s between requests to %s", g.Value, g.Host), nil
 		},
-		do: func(ctx context.Context, c *crawl, v *inspect.View, g given) (string, error) {
+		do: func(ctx context.Context, s target, g given) (done, error) {
 			if err := checkDelay(g); err != nil {
-				return "", err
+				return done{}, err
 			}
-			s, err := c.withDelay(g)
-			if err != nil {
-				return "", err
-			}
-			return "", setting(ctx, v, s)
+			return done{}, s.Tune(ctx, func(now map[string][]string) ([]inspect.Setting, error) { return withDelay(now["override"], g) })
 		}},
 }
 
@@ -118,15 +152,6 @@ func actionNamed(name string) *action {
 		return nil
 	}
 	return &actions[i]
-}
-
-func setting(ctx context.Context, v *inspect.View, s inspect.Setting) error {
-	setter, can := v.Source.(inspect.Setter)
-	if !can || !v.Running() {
-		return errCannot
-	}
-	_, err := setter.Set(ctx, []inspect.Setting{s})
-	return err
 }
 
 const maxAdded = 1000 // URLs at once; kumo add takes more
@@ -163,25 +188,21 @@ func checkDelay(g given) error {
 	return nil
 }
 
-// withDelay is what overrides the crawl has, with a host's delay before them, in place of one that was given so before.
-// Those with secrets the file does not have: they are not written again.
-func (c *crawl) withDelay(g given) (s inspect.Setting, err error) {
-	all, err := settings.Read(filepath.Join(c.dir, settings.Name))
-	if err != nil {
-		return s, err
-	}
-	s = inspect.Setting{Key: "override", Values: []string{fmt.Sprintf("{match: {host: '%s'}, delay: %s}", g.Host, g.Value)}}
-	for _, text := range settings.Map(all)["override"] {
+// withDelay is what overrides there are, with a host's delay before them, in place of one that was given so before. Those
+// with secrets a crawl's file does not have: they are not written again.
+func withDelay(overrides []string, g given) ([]inspect.Setting, error) {
+	s := inspect.Setting{Key: "override", Values: []string{fmt.Sprintf("{match: {host: '%s'}, delay: %s}", g.Host, g.Value)}}
+	for _, text := range overrides {
 		var old map[string]any
 		if err := yaml.Unmarshal([]byte(text), &old); err != nil || old["header"] != nil || old["proxy"] != nil {
-			return s, &problem{http.StatusConflict, "The crawl has overrides with secrets",
-				"the page does not know them: give all overrides to kumo set -o FOLDER override=@FILE"}
+			return nil, &problem{http.StatusConflict, "The crawl has overrides with secrets",
+				"the page does not know them: give all overrides to kumo set, override=@FILE"}
 		}
 		if !isDelayOf(old, g.Host) {
 			s.Values = append(s.Values, text)
 		}
 	}
-	return s, nil
+	return []inspect.Setting{s}, nil
 }
 
 // isDelayOf reports whether an override is a delay of the one host, and nothing else.
@@ -198,6 +219,14 @@ type actPage struct {
 	Sure   string // what is to be done, if that was said
 	Token  string
 	Error  *problem
+}
+
+// Command is what does the same on a command line.
+func (p *actPage) Command() string {
+	if p.All {
+		return strings.Replace(p.Action.Command, "-o FOLDER", "--crawl NAME", 1)
+	}
+	return p.Action.Command
 }
 
 // actionOf is what a path names.
@@ -228,7 +257,7 @@ func (s *Server) ask(w http.ResponseWriter, r *http.Request) {
 	if a.Field == "" {
 		p.Sure = a.Says
 	}
-	s.render(w, http.StatusOK, "act", p)
+	s.render(w, http.StatusOK, "act", &p)
 }
 
 // act asks whether a person is sure, and does it when they are.
@@ -250,37 +279,51 @@ func (s *Server) act(w http.ResponseWriter, r *http.Request) {
 	p := actPage{top: s.top(c, a.Title, ""), Action: a, Given: g, Token: s.key("act"), Sure: a.Says}
 	if a.sure != nil {
 		if p.Sure, err = a.sure(g); err != nil {
-			p.Sure, p.Error = "", problemOf(err)
-			s.render(w, http.StatusBadRequest, "act", p)
+			if p.Sure, p.Error = "", problemOf(err); !hostName.MatchString(g.Host) {
+				p.Given.Host = "" // it is to be said once more
+			}
+			s.render(w, http.StatusBadRequest, "act", &p)
 			return
 		}
 	}
 	if r.PostForm.Get("sure") != "yes" {
-		s.render(w, http.StatusOK, "act", p)
+		s.render(w, http.StatusOK, "act", &p)
 		return
 	}
-	done := ""
-	err = c.use(r.Context(), func(v *inspect.View) (err error) {
-		done, err = a.do(r.Context(), c, v, g)
+	d, err := s.perform(r, c, a, g, p.Sure)
+	if err != nil {
+		p.Error = actProblem(err)
+		s.render(w, p.Error.Status, "act", &p)
+		return
+	}
+	if a.Name == "stop" {
+		s.render(w, http.StatusOK, "ends", &p)
+		return
+	}
+	to := "/crawls/" + url.PathEscape(c.name)
+	if c.cluster != nil {
+		to += "/cluster"
+	}
+	http.Redirect(w, r, fmt.Sprintf("%s?done=%s&n=%d&of=%d", to, a.Name, d.New, d.Of), http.StatusSeeOther)
+}
+
+// perform does what was asked for, and has the log say so.
+func (s *Server) perform(r *http.Request, c *crawl, a *action, g given, sure string) (d done, err error) {
+	err = c.steer(r, func(t target) (err error) {
+		d, err = a.do(r.Context(), t, g)
 		return err
 	})
 	log := []any{"crawl", c.name, "from", remoteHost(r)}
 	if a.Field != "" {
-		log = append(log, "value", cut(plain(p.Sure), 300))
+		log = append(log, "value", cut(plain(sure), 300))
 	}
 	if err != nil && !(a.Name == "stop" && errors.Is(err, inspect.ErrGone)) {
 		s.cfg.Log.Warn("web page: "+a.Name+" failed", append(log, "error", err.Error())...)
-		p.Error = actProblem(err)
-		s.render(w, p.Error.Status, "act", p)
-		return
+		return d, err
 	}
 	s.cfg.Log.Info("web page: "+a.Name, log...)
 	c.forget()
-	if a.Name == "stop" {
-		s.render(w, http.StatusOK, "ends", p)
-		return
-	}
-	http.Redirect(w, r, "/crawls/"+url.PathEscape(c.name)+"?done="+a.Name+"&"+done, http.StatusSeeOther)
+	return d, nil
 }
 
 // actProblem tells an error of a crawl as what it is: its own words.

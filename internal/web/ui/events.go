@@ -4,12 +4,19 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"sync"
 	"time"
 )
 
-// A hub tells all pages that are open of a crawl, once a second, what one look has found. It looks as long as somebody
-// listens. Its crawl's lock guards it.
+// A hub tells all pages that are open of something, once a beat, what one look has found. It looks as long as somebody
+// listens.
 type hub struct {
+	beat time.Duration
+	done context.Context
+	// look gives what is told, nil if there is nothing to tell, and whether there will be more
+	look func(context.Context) (data []byte, more bool)
+
+	mu        sync.Mutex // guards below
 	listeners map[chan []byte]bool
 	looking   bool
 }
@@ -35,6 +42,17 @@ func (s *Server) listen(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
+	s.tell(w, r, &c.hub, func(ctx context.Context) (first string, more bool) {
+		o, err := c.overview(ctx)
+		if err == nil && !o.runs() {
+			first = `data: {"runs":false}` + "\n\n"
+		}
+		return first, err == nil && o.runs()
+	})
+}
+
+// tell tells who asks of all that a hub tells, if there is to be more than begin gives.
+func (s *Server) tell(w http.ResponseWriter, r *http.Request, h *hub, begin func(context.Context) (first string, more bool)) {
 	select {
 	case s.events <- struct{}{}:
 		defer func() { <-s.events }()
@@ -43,20 +61,16 @@ func (s *Server) listen(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), eventTime)
-	o, err := c.overview(ctx)
+	first, more := begin(ctx)
 	cancel()
-	first := "retry: 3000\n\n"
-	if err == nil && !o.runs() {
-		first += `data: {"runs":false}` + "\n\n"
-	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := http.NewResponseController(w)
 	_ = out.SetWriteDeadline(time.Now().Add(eventTime))
-	if _, werr := w.Write([]byte(first)); werr != nil || out.Flush() != nil || err != nil || !o.runs() {
+	if _, err := w.Write([]byte("retry: 3000\n\n" + first)); err != nil || out.Flush() != nil || !more {
 		return
 	}
-	news := c.subscribe()
-	defer c.unsubscribe(news)
+	news := h.subscribe()
+	defer h.unsubscribe(news)
 	end := time.NewTimer(listenTime)
 	defer end.Stop()
 	for {
@@ -79,64 +93,69 @@ func (s *Server) listen(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (c *crawl) subscribe() chan []byte {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.hub.listeners == nil {
-		c.hub.listeners = map[chan []byte]bool{}
+func (h *hub) subscribe() chan []byte {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.listeners == nil {
+		h.listeners = map[chan []byte]bool{}
 	}
 	news := make(chan []byte, 1)
-	c.hub.listeners[news] = true
-	if !c.hub.looking {
-		c.hub.looking = true
-		go c.tell()
+	h.listeners[news] = true
+	if !h.looking {
+		h.looking = true
+		go h.run()
 	}
 	return news
 }
 
-func (c *crawl) unsubscribe(news chan []byte) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.hub.listeners, news)
+func (h *hub) unsubscribe(news chan []byte) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.listeners, news)
 }
 
-// tell looks once a second, as long as somebody listens and the crawl runs.
-func (c *crawl) tell() {
-	tick := time.NewTicker(every)
+// run looks once a beat, as long as somebody listens and there is something to tell.
+func (h *hub) run() {
+	tick := time.NewTicker(h.beat)
 	defer tick.Stop()
-	for c.tellOnce() {
+	for h.once() {
 		select {
 		case <-tick.C:
-		case <-c.done.Done():
+		case <-h.done.Done():
 		}
 	}
 }
 
-func (c *crawl) tellOnce() (more bool) {
-	ctx, cancel := context.WithTimeout(c.done, eventTime)
-	o, err := c.overview(ctx)
+func (h *hub) once() (more bool) {
+	ctx, cancel := context.WithTimeout(h.done, eventTime)
+	data, runs := h.look(ctx)
 	cancel()
-	e := event{Words: []Word{}}
-	if err == nil {
-		e = event{live(o), o.Words, o.runs()}
-	}
-	data, jsonErr := json.Marshal(e)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for news := range c.hub.listeners {
-		if err == nil && jsonErr == nil {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for news := range h.listeners {
+		if data != nil {
 			select {
 			case news <- data:
 			default: // it has not read the last one yet
 			}
 		}
-		if !e.Runs {
+		if !runs {
 			close(news)
 		}
 	}
-	if !e.Runs || c.done.Err() != nil {
-		c.hub.listeners = nil
+	if !runs || h.done.Err() != nil {
+		h.listeners = nil
 	}
-	c.hub.looking = len(c.hub.listeners) > 0
-	return c.hub.looking
+	h.looking = len(h.listeners) > 0
+	return h.looking
+}
+
+// news is what an overview says, as it is told.
+func (c *crawl) news(ctx context.Context) (data []byte, more bool) {
+	o, err := c.overview(ctx)
+	if err != nil {
+		return nil, false
+	}
+	data, err = json.Marshal(event{live(o), o.Words, o.runs()})
+	return data, err == nil && o.runs()
 }

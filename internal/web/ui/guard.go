@@ -91,8 +91,9 @@ func (s *Server) isCalled(host string) bool {
 
 // isEvents reports whether a request is for events, which go on for long.
 func isEvents(r *http.Request) bool {
-	is, err := path.Match("/crawls/*/events", r.URL.Path)
-	return err == nil && is
+	one, _ := path.Match("/crawls/*/events", r.URL.Path) // the patterns are right
+	all, _ := path.Match("/crawls/*/cluster/events", r.URL.Path)
+	return one || all
 }
 
 // embedded reports whether a page of another site asks by itself, as for an image: it may lead here, and no more. Parts

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"reflect"
@@ -63,13 +64,10 @@ func describe() object {
 			params = append(params, object{"in": p.in, "name": p.name, "description": p.says, "required": p.required, "schema": schema})
 		}
 		answers := object{"200": object{"description": "The answer", "content": object{"application/json": object{"schema": s.of(reflect.TypeOf(e.answer))}}}}
-		for status, says := range map[string]string{"400": "The question is not right", "401": "The token is missing", "404": "It is not there",
-			"414": "The URL is too long", "421": "The name is not this server's", "500": "The crawl cannot say",
-			"503": "The crawl does not answer, or takes too long"} {
-			answers[status] = object{"description": says, "content": object{"application/problem+json": object{"schema": s.of(reflect.TypeOf(problem{}))}}}
-		}
+		s.problems(answers, nil)
 		paths["/api/v1"+e.path] = object{"get": object{"operationId": e.name, "summary": e.says, "parameters": params, "responses": answers}}
 	}
+	paths["/api/v1"+actPath] = object{"post": s.act()}
 	return object{"openapi": "3.1.0", "info": object{"title": "kumo", "version": "1",
 		"description": "What a crawl does and has. Fields stay what they are; there may be more of them one day. See docs/rest.md."},
 		"paths": paths, "security": []object{{}, {"token": []string{}}},
@@ -79,6 +77,35 @@ func describe() object {
 
 // schemas are types by their names.
 type schemas object
+
+// problems adds what may be wrong to answers.
+func (s schemas) problems(answers object, more map[string]string) {
+	all := map[string]string{"400": "The question is not right", "401": "The token is missing", "404": "It is not there",
+		"414": "The URL is too long", "421": "The name is not this server's", "500": "The crawl cannot say",
+		"503": "The crawl does not answer, or takes too long"}
+	maps.Copy(all, more)
+	for status, says := range all {
+		answers[status] = object{"description": says, "content": object{"application/problem+json": object{"schema": s.of(reflect.TypeOf(problem{}))}}}
+	}
+}
+
+// act is what has a crawl do something.
+func (s schemas) act() object {
+	names := []string{}
+	for _, a := range actions {
+		names = append(names, a.Name)
+	}
+	answers := object{"200": object{"description": "What was done, or would be", "content": object{"application/json": object{"schema": s.of(reflect.TypeOf(deed{}))}}}}
+	s.problems(answers, map[string]string{"403": "Sent by another site's page", "409": "The crawl did not do it, or does not run", "415": "It is not JSON"})
+	params := []object{}
+	for name, schema := range map[string]object{"crawl": {"type": "string"}, "do": {"type": "string", "enum": names}} {
+		params = append(params, object{"in": "path", "name": name, "required": true, "schema": schema})
+	}
+	slices.SortFunc(params, func(a, b object) int { return strings.Compare(a["name"].(string), b["name"].(string)) })
+	return object{"operationId": "act", "summary": "Has a crawl do something, all nodes of one that has several. Without \"sure\" it only says what would be done.",
+		"parameters":  params,
+		"requestBody": object{"required": true, "content": object{"application/json": object{"schema": s.of(reflect.TypeOf(wish{}))}}}, "responses": answers}
+}
 
 func (s schemas) of(t reflect.Type) object {
 	switch {
@@ -105,6 +132,7 @@ func (s schemas) of(t reflect.Type) object {
 			properties, required := object{}, []string{}
 			s.fields(t, properties, &required)
 			slices.Sort(required)
+			required = slices.Compact(required) // one may hide another
 			s[name] = object{"type": "object", "properties": properties, "required": required}
 		}
 		return object{"$ref": "#/components/schemas/" + name}
@@ -122,6 +150,8 @@ func (s schemas) fields(t reflect.Type, properties object, required *[]string) {
 		}
 		switch {
 		case tag == "-" || !f.IsExported() && !f.Anonymous:
+		case f.Anonymous && tag == "" && f.Type.Kind() == reflect.Pointer: // all of it may be missing
+			s.fields(inner, properties, &[]string{})
 		case f.Anonymous && tag == "":
 			s.fields(inner, properties, required)
 		default:
@@ -150,7 +180,11 @@ func newChecker(t *testing.T) *checker {
 
 // check says where an answer of an operation is not as it is described.
 func (c *checker) check(path string, status int, contentType string, body []byte) error {
-	get := c.doc["paths"].(object)[path].(object)["get"].(object)
+	all := c.doc["paths"].(object)[path].(object)
+	get, asks := all["get"].(object)
+	if !asks {
+		get = all["post"].(object)
+	}
 	answer, known := get["responses"].(object)[fmt.Sprint(status)].(object)
 	if !known {
 		return fmt.Errorf("a status %d is not described", status)

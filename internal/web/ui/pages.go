@@ -25,6 +25,8 @@ func (s *Server) pages(mux *http.ServeMux) {
 		"/crawls":                      (*Server).listPage,
 		"/crawls/{crawl}":              (*Server).overviewPage,
 		"/crawls/{crawl}/curves":       (*Server).curvesPart,
+		"/crawls/{crawl}/cluster":      (*Server).clusterPage,
+		"/crawls/{crawl}/cluster/part": (*Server).clusterPart,
 		"/crawls/{crawl}/hosts":        (*Server).hostsPage,
 		"/crawls/{crawl}/hosts/{host}": (*Server).hostPage,
 		"/crawls/{crawl}/urls":         (*Server).urlsPage,
@@ -113,12 +115,13 @@ type top struct {
 	Folder string
 	Tab    string
 	Many   bool // there are other crawls
+	All    bool // all nodes of it are shown, too
 }
 
 func (s *Server) top(c *crawl, title, tab string) top {
 	t := top{Title: title, Tab: tab, Many: len(s.crawls) > 1}
 	if c != nil {
-		t.Crawl, t.Folder = c.name, c.dir
+		t.Crawl, t.Folder, t.All = c.name, c.dir, c.cluster != nil
 	}
 	return t
 }
@@ -148,6 +151,9 @@ func (s *Server) front(w http.ResponseWriter, r *http.Request) error {
 	to := "/crawls"
 	if len(s.crawls) == 1 {
 		to += "/" + url.PathEscape(s.crawls[0].name)
+		if s.crawls[0].cluster != nil {
+			to += "/cluster"
+		}
 	}
 	http.Redirect(w, r, to, http.StatusSeeOther)
 	return nil

@@ -72,10 +72,11 @@ type (
 		Crawls []crawlEntry `json:"crawls"`
 	}
 	crawlEntry struct {
-		Name    string         `json:"name"` // in URLs
-		Folder  string         `json:"folder"`
-		State   *inspect.State `json:"state,omitempty"` // missing: why it cannot be said is in error
-		Crawl   string         `json:"crawl,omitempty"` // as its user has called it
+		Name    string         `json:"name"`              // in URLs
+		Folder  string         `json:"folder"`            // "": only its cluster is shown
+		Cluster bool           `json:"cluster,omitempty"` // it has several nodes, and all of them are shown, too
+		State   *inspect.State `json:"state,omitempty"`   // missing: why it cannot be said is in error
+		Crawl   string         `json:"crawl,omitempty"`   // as its user has called it
 		Ended   string         `json:"ended,omitempty"`
 		Started time.Time      `json:"started,omitzero"`
 		Pages   int64          `json:"pages"`
@@ -133,6 +134,8 @@ var endpoints = append([]endpoint{
 	{"/crawls", "crawls", "The crawls that are shown.", nil, crawlList{}, (*Server).giveCrawls},
 	{"/crawls/{crawl}", "overview", "How a crawl stands: totals, rates, statuses, errors by kind, what waits, when it ends, and what is wrong, in words.",
 		[]param{crawlParam}, Overview{}, (*Server).giveOverview},
+	{"/crawls/{crawl}/cluster", "cluster", "A crawl of several nodes: its state, sums of all nodes, nodes by name, what is worth a word, and the last events.",
+		[]param{crawlParam, after, limitParam}, clusterAnswer{}, (*Server).giveCluster},
 	{"/crawls/{crawl}/curves", "curves", "How the counters went: over the last hour, and over the whole run. Of a crawl that does not run only the whole, by visits.",
 		[]param{crawlParam}, stats.Curves{}, (*Server).giveCurves},
 	{"/crawls/{crawl}/hosts", "hosts", "Hosts of known URLs, in order, or those where most waits.",
@@ -167,6 +170,7 @@ func (s *Server) rest(mux *http.ServeMux) {
 			_ = json.NewEncoder(w).Encode(x) // who asked may have gone
 		})
 	}
+	mux.HandleFunc("POST /api/v1"+actPath, s.actFor)
 	mux.HandleFunc("GET /api/v1/openapi.json", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		http.ServeFileFS(w, r, files, "static/openapi.json")
@@ -178,6 +182,11 @@ func (s *Server) rest(mux *http.ServeMux) {
 				s.fail(w, r, &problem{http.StatusMethodNotAllowed, "It can only be asked", "use GET"})
 				return
 			}
+		}
+		if matches(actPath, strings.TrimPrefix(r.URL.Path, "/api/v1")) {
+			w.Header().Set("Allow", "POST")
+			s.fail(w, r, &problem{http.StatusMethodNotAllowed, "It is done, and not asked", "use POST"})
+			return
 		}
 		s.fail(w, r, &problem{http.StatusNotFound, "There is no such question", "/api/v1/openapi.json lists all"})
 	})
@@ -241,6 +250,9 @@ func limit(r *http.Request) (int, error) {
 // of is the crawl that a path names.
 func (s *Server) of(r *http.Request) (*crawl, error) {
 	if c := s.named[r.PathValue("crawl")]; c != nil {
+		if c.dir == "" && !strings.Contains(r.Pattern, "/cluster") && !strings.Contains(r.Pattern, "/act") {
+			return nil, &problem{http.StatusNotFound, "Only the cluster is shown here", "each node has its hosts, URLs and pages: kumo node --ui serves them"}
+		}
 		return c, nil
 	}
 	return nil, &problem{http.StatusNotFound, "There is no such crawl here", "/api/v1/crawls lists all"}
@@ -259,8 +271,10 @@ func (s *Server) entries(ctx context.Context) []crawlEntry {
 		wait.Go(func() {
 			places <- struct{}{}
 			defer func() { <-places }()
-			e := crawlEntry{Name: c.name, Folder: c.dir}
-			if o, err := c.overview(ctx); err != nil {
+			e := crawlEntry{Name: c.name, Folder: c.dir, Cluster: c.cluster != nil}
+			if c.dir == "" {
+				e.ofCluster(c.cluster.look())
+			} else if o, err := c.overview(ctx); err != nil {
 				e.Error = problemOf(err).Error()
 			} else {
 				e.State, e.Crawl, e.Ended, e.Started = &o.State, o.Crawl, o.Ended, o.Started
@@ -271,6 +285,16 @@ func (s *Server) entries(ctx context.Context) []crawlEntry {
 	}
 	wait.Wait()
 	return all
+}
+
+// ofCluster fills in what all nodes say.
+func (e *crawlEntry) ofCluster(x *clusterLook, err error) {
+	if err != nil {
+		e.Error = problemOf(err).Error()
+		return
+	}
+	e.State, e.Crawl, e.Started = new(inspect.State(x.State)), x.Crawl, x.Since
+	e.Pages, e.Waiting = x.Totals.Pages, x.Totals.Waiting
 }
 
 func (s *Server) giveOverview(r *http.Request) (any, error) {

@@ -7,6 +7,7 @@
 package ui
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/rand"
@@ -32,6 +33,11 @@ type Crawl struct {
 	Dir    string
 	Open   func(context.Context) (*inspect.View, error)
 	Wanted func() bool // a crawl waits until nobody reads the folder any more; nil: that cannot be
+	// Cluster answers for all nodes, of a crawl that has several; nil otherwise. The server closes it. Without a Dir only
+	// the cluster is shown, under Name.
+	Cluster inspect.ClusterSource
+	Name    string
+	Where   string // of whom it is the page, as the crawl's record notes of what is done on it
 }
 
 // A Config says what is shown to whom.
@@ -68,7 +74,11 @@ func New(cfg Config) *Server {
 		asks: make(chan struct{}, maxAsks)}
 	s.done, s.end = context.WithCancel(context.Background())
 	for _, c := range cfg.Crawls {
-		x := &crawl{name: s.freeName(c.Dir), dir: c.Dir, open: c.Open, wanted: c.Wanted, archive: archive.New(vfs.OS, c.Dir), done: s.done}
+		x := &crawl{name: s.freeName(cmp.Or(c.Dir, c.Name)), dir: c.Dir, open: c.Open, wanted: c.Wanted, archive: archive.New(vfs.OS, c.Dir), done: s.done}
+		x.hub.beat, x.hub.done, x.hub.look = every, s.done, x.news
+		if c.Cluster != nil {
+			x.cluster = newCluster(s.done, c)
+		}
 		s.crawls, s.named[x.name] = append(s.crawls, x), x
 	}
 	if s.handler = cfg.Only; s.handler == nil {
@@ -112,6 +122,9 @@ func (s *Server) Close() {
 	s.end()
 	for _, c := range s.crawls {
 		c.close()
+		if c.cluster != nil {
+			c.cluster.close()
+		}
 	}
 }
 
@@ -137,6 +150,7 @@ func (s *Server) mux() http.Handler {
 	s.pages(mux)
 	mux.HandleFunc("GET /archived/{key}/{crawl}", s.archived)
 	mux.HandleFunc("GET /crawls/{crawl}/events", s.listen)
+	mux.HandleFunc("GET /crawls/{crawl}/cluster/events", s.listenToCluster)
 	mux.HandleFunc("GET /crawls/{crawl}/act/{do}", s.ask)
 	mux.HandleFunc("POST /crawls/{crawl}/act/{do}", s.act)
 	return mux
@@ -156,6 +170,8 @@ type crawl struct {
 	open      func(context.Context) (*inspect.View, error)
 	wanted    func() bool
 	archive   *archive.Archive
+	cluster   *cluster // nil for a crawl of one node
+	hub       hub
 	done      context.Context
 
 	mu    sync.Mutex // guards below
@@ -163,7 +179,6 @@ type crawl struct {
 	lines *inspect.Lines // of the crawl's files
 	users int
 	idle  *time.Timer // closes a view that nobody uses
-	hub   hub
 
 	look   sync.Mutex // held by who looks at the status
 	last   *Overview

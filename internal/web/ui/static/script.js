@@ -27,6 +27,18 @@
     }));
   };
 
+  const part = document.querySelector("[data-part]");
+  let renewing = false;
+  const renew = async () => {
+    if (document.hidden || renewing || part.contains(document.activeElement)) return; // who is in it is not to lose the place
+    renewing = true;
+    try {
+      const answer = await fetch(part.dataset.part);
+      if (answer.ok) part.innerHTML = await answer.text(); // this server's own, escaped there
+    } catch { /* the next time */ }
+    renewing = false;
+  };
+
   const live = document.querySelectorAll("[data-live]");
   const was = live.length ? document.querySelector("[data-live=state]").textContent : "";
   const events = new EventSource(from);
@@ -42,14 +54,8 @@
       if (at.textContent !== text) at.textContent = text;
     }
     say(news.words);
+    if (part && part.dataset.beat) renew();
   };
 
-  const charts = document.querySelector("[data-part]");
-  if (charts) setInterval(async () => {
-    if (document.hidden) return;
-    try {
-      const answer = await fetch(charts.dataset.part);
-      if (answer.ok) charts.innerHTML = await answer.text(); // this server's own, escaped there
-    } catch { /* the next time */ }
-  }, 10000);
+  if (part && !part.dataset.beat) setInterval(renew, 10000);
 })();

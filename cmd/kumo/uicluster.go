@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+
+	"kumo/internal/admin"
+	"kumo/internal/inspect"
+	"kumo/internal/wire/cluster"
+)
+
+// source is what answers for the crawl of several nodes on a web page, as commands that are given to it would.
+func (c *clusterFlags) source(log *slog.Logger) (inspect.ClusterSource, error) {
+	o, err := c.reached(log)
+	if err != nil {
+		return nil, err
+	}
+	opening := func(open opener) func(context.Context) (admin.Client, error) {
+		return func(ctx context.Context) (admin.Client, error) {
+			ctx, cancel := context.WithTimeout(ctx, clusterWait)
+			defer cancel()
+			client, err := open(ctx, c.crawl, o)
+			if err != nil {
+				return nil, c.unreached(err, &o)
+			}
+			return client, nil
+		}
+	}
+	return admin.NewSource(admin.SourceConfig{Crawl: c.crawl, View: opening(viewing), Open: opening(cluster.OpenClient), Check: checkWishes}), nil
+}
+
+// source answers for the crawl of a node: it is reached as the node reaches it.
+func (n *noder) source(log *slog.Logger, one cluster.Node) (inspect.ClusterSource, error) {
+	c := n.clusterFlags
+	if n.nats == "" && n.listen != "" && n.place != "mesh" {
+		c.join = append([]string{n.listen}, n.join...)
+	}
+	if a, may := one.(interface{ Addresses() []string }); may {
+		c.join = append(a.Addresses(), n.join...)
+	}
+	return c.source(slog.New(errorsOnly{log.Handler()}))
+}
+
+// errorsOnly keeps a page that looks again and again from saying each time how the cluster is reached.
+type errorsOnly struct{ slog.Handler }
+
+func (h errorsOnly) Enabled(ctx context.Context, l slog.Level) bool {
+	return l >= slog.LevelError && h.Handler.Enabled(ctx, l)
+}
