@@ -246,9 +246,32 @@ func printCluster(w io.Writer, c *inspect.Cluster, width int) {
 	if text := forecastLine(c); text != "" {
 		fmt.Fprintln(w, text)
 	}
+	if text := placeLine(c); text != "" {
+		fmt.Fprintln(w, text)
+	}
 	for _, note := range notes(c) {
 		fmt.Fprintf(w, "note: %s\n", note)
 	}
+}
+
+// placeLine is what the nodes have brought to their places, and what waits; "" if their files stay with them.
+func placeLine(c *inspect.Cluster) string {
+	sum, some := stats.Uploads{}, false
+	for i := range c.Nodes {
+		if u := c.Nodes[i].Uploads; u != nil {
+			some = true
+			sum.Files, sum.Bytes = sum.Files+u.Files, sum.Bytes+u.Bytes
+			sum.Waiting, sum.WaitSize = sum.Waiting+u.Waiting, sum.WaitSize+u.WaitSize
+		}
+	}
+	if !some {
+		return ""
+	}
+	text := fmt.Sprintf("places: %s (%s)", stats.Count(sum.Files, "files"), stats.Bytes(sum.Bytes))
+	if sum.Waiting > 0 {
+		text += fmt.Sprintf(", and %s (%s) on the way", stats.Count(sum.Waiting, "files"), stats.Bytes(sum.WaitSize))
+	}
+	return text
 }
 
 // lastHeard says when a node was heard of last.
@@ -522,6 +545,9 @@ func notes(c *inspect.Cluster) (all []string) {
 			all = append(all, fmt.Sprintf("%s is STALLED: nothing was answered for %.0f s: %s; what to do: %s", n.Name, n.Stalled,
 				n.StallWhy, n.StallDo))
 		}
+		if n.Uploads != nil && n.Uploads.Why != "" && n.Is != inspect.NodeDead {
+			all = append(all, fmt.Sprintf("%s: place: %s", n.Name, n.Uploads.Words()))
+		}
 		if n.Peering != nil && n.Alone > 0 {
 			all = append(all, fmt.Sprintf("%s has lost all other nodes %.0f s ago: until one answers it goes on alone", n.Name,
 				n.Alone))
@@ -539,6 +565,10 @@ func notes(c *inspect.Cluster) (all []string) {
 		all = append(all, fmt.Sprintf("%d %s of the space of ids: nodes that have just died, or are cut off; what they have "+
 			"is not in the sums", g.Missing, plural(g.Missing, "node has not answered for its part",
 			"nodes have not answered for their parts")))
+	}
+	if c.Gone.Again > 0 {
+		all = append(all, fmt.Sprintf("%s of nodes that were lost %s fetched again: their records had not reached a place",
+			stats.Count(c.Gone.Again, "pages"), stats.Either(c.Gone.Again, "is", "are")))
 	}
 	if len(versions) > 1 {
 		all = append(all, "the nodes are of several versions of kumo: "+joined(versions))
