@@ -293,10 +293,8 @@ func (o *options) run(ctx context.Context, c *session.Session, show *show, other
 	if page := others.page; page != nil {
 		g.Go(func() error { return page.serve(beside, show.log, runningIn(o.job.Dir)) })
 	}
-	bringing, stop := context.WithCancelCause(beside)
-	ran := make(chan error, 1)
 	if up := others.up; up != nil {
-		go func() { ran <- up.Run(bringing) }()
+		up.Start(beside)
 	}
 	report, err = c.Run(ctx)
 	if session.IsStop(err) && ctx.Err() == nil { // kumo stop, or the page, which wait no longer than Ctrl-C
@@ -306,9 +304,8 @@ func (o *options) run(ctx context.Context, c *session.Session, show *show, other
 	}
 	sinks = others.following.finish(ctx)
 	if up := others.up; up != nil {
-		err = withPlace(err, o.finishUploads(ctx, up, ran, stop))
+		err = withPlace(err, finishUploads(ctx, up))
 	}
-	stop(nil)
 	done()
 	if beside := g.Wait(); beside != nil {
 		err = errors.Join(err, beside)

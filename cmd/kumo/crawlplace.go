@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"kumo/internal/stats"
 	"kumo/internal/upload"
@@ -52,7 +51,7 @@ func (o *options) openPlace(ctx context.Context, show *show) (*uploads.Upload, e
 		}
 		return nil, nil
 	}
-	up, err := uploads.New(ctx, &o.job, uploads.Config{Place: o.place, KeepLocal: o.keepLocal,
+	up, err := uploads.New(ctx, &o.job, uploads.Config{Place: o.place, KeepLocal: o.keepLocal, Wait: o.placeWait,
 		Failed: func(s stats.Uploads) { show.log.Warn("place: "+s.Words(), "place", s.Place) },
 		Works:  func(s stats.Uploads) { show.log.Info("place: it works again", "place", s.Place) }})
 	if err == nil {
@@ -64,11 +63,6 @@ func (o *options) openPlace(ctx context.Context, show *show) (*uploads.Upload, e
 	}
 	return up, err
 }
-
-// afterInterrupt is how long what waits is brought to the place once somebody has ended the run.
-const afterInterrupt = time.Minute
-
-var errInterruptEnds = fmt.Errorf("the run was interrupted %v ago", afterInterrupt)
 
 // A placeError is an error of the place, with the end of the run which is said elsewhere.
 type placeError struct {
@@ -86,19 +80,13 @@ func withPlace(end, place error) error {
 	return errors.Join(end, place)
 }
 
-// finishUploads waits until all is in the place, after a run that ended because ctx has, or by itself. ran is what
-// brings files there.
-func (o *options) finishUploads(ctx context.Context, up *uploads.Upload, ran <-chan error, stop context.CancelCauseFunc) error {
-	if ctx.Err() == nil {
-		up.End(o.placeWait)
-	} else {
-		up.End(0)
-	}
-	unwatch := context.AfterFunc(ctx, func() { // at once, if it has ended
-		time.AfterFunc(afterInterrupt, func() { stop(errInterruptEnds) })
-	})
-	defer unwatch()
-	err := <-ran
+// finishUploads waits until all is in the place, after a run that ended because ctx has, or by itself.
+func finishUploads(ctx context.Context, up interface{ Finish(context.Context) error }) error {
+	return adviseWaits(up.Finish(ctx))
+}
+
+// adviseWaits adds to the error of a place that has not got all what brings it there.
+func adviseWaits(err error) error {
 	if errors.Is(err, upload.ErrWaits) {
 		err = fmt.Errorf("%w; %w", err, errWaits)
 	}

@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -31,6 +32,7 @@ import (
 	"kumo/internal/stats"
 	"kumo/internal/web"
 	"kumo/internal/wire/cluster"
+	"kumo/internal/wire/uploads"
 )
 
 const nodeLong = `Run one node of a crawl that several nodes share. It joins the others, waits for kumo start, crawls the hosts that are its own, and
@@ -43,6 +45,10 @@ With --servers 3 (or 5) the crawl goes on, and loses no URL, if one (or two) of 
 (or five) addresses in --join, the same on all nodes, are those of the nodes that run servers. Which ones do is fixed when the cluster is
 made. A server listens on two ports: that of --listen for nodes, and the next one for other servers. What was fetched lies on the disk of
 the node that fetched it.
+
+With -o s3://bucket/prefix (or hdfs://, file://) record files go to that place as they are closed, each life's below a name of its own,
+s3://bucket/prefix/NAME~LIFE, and the node's folder is --work. What is there survives the node's disk; pages whose records are not are
+fetched again by the others. docs/cluster.md has more.
 
 With --strategy mesh no node runs a server, and any may be the first, or vanish: --join names any node that runs, and is not needed once a
 node has met others. A node listens on TCP and UDP at port 7070, or where --listen says.
@@ -58,6 +64,8 @@ const nodeExample = `  kumo node --crawl news                                   
 
   kumo node --crawl news --secret-file cluster.secret --servers 3 \
     --listen a.internal:7070 --join a.internal:7070,b.internal:7070,c.internal:7070
+
+  kumo node --crawl news --name c --join a.internal:7070 -o s3://bucket/news --keep-local=false
 
   kumo node --crawl commons --strategy mesh --secret-file s                       # the first; prints what others type:
   kumo node --crawl commons --strategy mesh --secret-file s --join 10.0.0.1:7070`
@@ -78,6 +86,7 @@ type noder struct {
 	alone    bool // it runs the only server
 	mesh     meshFlags
 	asked    filters
+	up       atomic.Pointer[uploads.Upload] // of the last life; nil: none
 }
 
 // meshFlags are those of a node of a crawl without a centre.
@@ -116,7 +125,8 @@ func nodeCommand() *cobra.Command {
 	f.Var(choice{&n.mesh.reach, cluster.Reaches()}, "reach", "with mesh: whether other nodes can connect to this one; "+
 		"auto asks them")
 	f.BoolVar(&n.mesh.noLAN, "no-lan", false, "with mesh: do not look for nodes in the local network")
-	f.StringVarP(&n.out, "out", "o", "", "the node's folder (default: crawls/CRAWL, or crawls/CRAWL-NAME with --name)")
+	f.StringVarP(&n.out, "out", "o", "", "the node's folder (default: crawls/CRAWL, or crawls/CRAWL-NAME with --name); or a "+
+		"`PLACE` below which its record files go, as s3://bucket/prefix")
 	borrow(f, crawlFlags(n.o), nodeFlags)
 	f.SortFlags = false
 	return cmd
@@ -165,6 +175,7 @@ func (n *noder) run(ctx context.Context, out io.Writer) (err error) {
 		defer page.close()
 		opts.Address = page.url()
 	}
+	opts.Carry, opts.There, opts.PlaceWait = n.carry(show), uploads.There, n.o.placeWait
 	n.say(show, &opts)
 	late := time.AfterFunc(lateJoin, func() { show.log.Warn(hint(&opts)) })
 	one, err := cluster.OpenNode(ctx, j, opts)
@@ -183,6 +194,13 @@ func (n *noder) run(ctx context.Context, out io.Writer) (err error) {
 	if report != nil && !n.o.quiet {
 		report.Print(out)
 		fmt.Fprintf(out, "  %-9s %s\n", "folder", n.out)
+		if up := n.up.Load(); up != nil {
+			printUploads(out, up.Status())
+		}
+		if again := refetched(one); again > 0 {
+			fmt.Fprintf(out, "  %-9s %s of nodes that were lost: their records had not reached the place\n", "again",
+				stats.Count(again, "pages"))
+		}
 	}
 	return n.advise(n.ended(err, show))
 }
@@ -209,10 +227,13 @@ func (n *noder) settle() (o cluster.NodeOptions, err error) {
 	if err := checkCrawlName(n.crawl); err != nil {
 		return o, err
 	}
-	if err := checkFolder("--out", n.out); err != nil {
+	if err := n.settlePlace(); err != nil {
 		return o, err
 	}
 	n.settleNames()
+	if err := n.findPlace(); err != nil {
+		return o, err
+	}
 	if node.CrawlWord(n.name) != n.name {
 		return o, usagef("--name %q: letters, digits, - and _ are wanted", n.name)
 	}
@@ -301,8 +322,10 @@ func (n *noder) say(show *show, o *cluster.NodeOptions) {
 		show.log.Info("this node runs no server: --listen is none of the cluster's servers'", "listen", n.listen, "servers",
 			strings.Join(o.Servers, ","))
 	}
-	show.log.Info("what this node fetches lies in its folder alone: copy warc/ to a safe place, now and then", "folder",
-		n.out)
+	if n.o.place == "" {
+		show.log.Info("what this node fetches lies in its folder alone: copy warc/ to a safe place, now and then, or start it "+
+			"with -o PLACE", "folder", n.out)
+	}
 	args := []any{"crawl", n.crawl, "node", n.name, "strategy", n.place, "preset", n.preset}
 	if serves {
 		args = append(args, "listen", n.listen)
@@ -346,6 +369,10 @@ func (n *noder) crawlAll(ctx context.Context, one cluster.Node, show *show, page
 		src := web.Source{Totals: p.totals, Answers: p.answers, Frontier: p.frontier, Known: p.known, Outage: p.outage,
 			Forecast: func() forecast.Forecast { return p.outlook().Forecast },
 			Stall:    func() stall.Alarm { return p.outlook().Stall }}
+		if n.o.place != "" {
+			src.Uploads = p.uploads
+		}
+		src.Again = func() int64 { return refetched(one) }
 		if len(n.asked) > 0 {
 			src.Filters = n.asked.counts
 		}
@@ -395,7 +422,7 @@ type parts struct{ one cluster.Node }
 func (p parts) status() progress.Status {
 	outlook := p.outlook()
 	return progress.Status{Time: time.Now(), Totals: p.totals(), Frontier: p.frontier(), Known: p.known(), Outage: p.outage(),
-		Forecast: outlook.Forecast, Stall: outlook.Stall}
+		Forecast: outlook.Forecast, Stall: outlook.Stall, Uploads: p.uploads()}
 }
 
 func (p parts) totals() (s stats.Snapshot) {
@@ -417,6 +444,13 @@ func (p parts) known() int {
 		return c.URLsKnown()
 	}
 	return 0
+}
+
+func (p parts) uploads() (u stats.Uploads) {
+	if c := p.one.Session(); c != nil && c.Job.Away != nil {
+		return c.Job.Away.Status()
+	}
+	return u
 }
 
 func (p parts) outlook() (o session.Outlook) {
@@ -442,6 +476,9 @@ func (p parts) outage() (o crawl.Outage) {
 
 // ended says why the node has ended, and which of the reasons is none to worry about.
 func (n *noder) ended(err error, show *show) error {
+	if u, waits := errors.AsType[*session.Unbrought](err); waits {
+		return withPlace(n.ended(u.End, show), adviseWaits(u.Place))
+	}
 	switch {
 	case err == nil:
 		show.log.Info("the crawl is done")
@@ -451,8 +488,8 @@ func (n *noder) ended(err error, show *show) error {
 		show.log.Info("stopped: the same command, and kumo start, go on")
 		return nil
 	case errors.Is(err, node.ErrLeft):
-		show.log.Info("left: the other nodes, if there are any, have what this one had to do; its records stay in its folder",
-			"folder", n.out)
+		show.log.Info("left: the other nodes, if there are any, have what this one had to do; its records stay where they are",
+			"folder", n.out, "place", n.o.place)
 		return nil
 	case errors.Is(err, context.Canceled):
 		show.log.Info("ended: the same command goes on")

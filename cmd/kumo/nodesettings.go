@@ -29,11 +29,11 @@ var (
 		"compress"}
 	nodeFlags = append([]string{"concurrency", "memory", "min-free-disk", "max-rate", "rate-dns", "bandwidth", "block-file", job.FieldsKey, "header",
 		"cookies", "login", "user",
-		"password", "proxy", "resolve", "dns-server", "outage-wait", "checkpoint", "commit", "metrics", "ui", "ui-cert",
+		"password", "proxy", "resolve", "dns-server", "outage-wait", "checkpoint", "commit", "work", keepLocalKey, "place-wait", "metrics", "ui", "ui-cert",
 		"ui-key", "verbose", "quiet", "log-json"}, filterFlags...)
 	// aloneFlags have no meaning, or not yet, where several nodes crawl.
 	aloneFlags = []string{"name", "out", "fresh", "size-limit", "time-limit", "recrawl", "due", "profile", "dry-run",
-		"moved", job.ReleaseTrapKey, "sink", "sink-wait", "work", keepLocalKey, "place-wait"}
+		"moved", job.ReleaseTrapKey, "sink", "sink-wait"}
 )
 
 // borrow gives a command some of a crawl's flags.
@@ -167,6 +167,7 @@ func (o *options) settleNode(given *pflag.FlagSet, j *job.Job, settings []settin
 		return err
 	}
 	mine.job.Name, mine.job.Dir, mine.job.Listener, mine.job.Warn = j.Name, j.Dir, j.Listener, j.Warn
+	mine.job.Away = j.Away
 	mine.job.Crawl.Pages = 0 // all nodes together are counted
 	mine.job.Settings = mine.settings(all)
 	*j = mine.job

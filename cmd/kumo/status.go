@@ -20,6 +20,7 @@ import (
 	"kumo/internal/admin"
 	"kumo/internal/bus"
 	"kumo/internal/inspect"
+	"kumo/internal/stats"
 	"kumo/internal/wire/cluster"
 )
 
@@ -247,9 +248,32 @@ func printCluster(w io.Writer, c *inspect.Cluster, width int) {
 	if text := c.Forecast(); text != "" {
 		fmt.Fprintln(w, text)
 	}
+	if text := placeLine(c); text != "" {
+		fmt.Fprintln(w, text)
+	}
 	for _, note := range c.Notes() {
 		fmt.Fprintf(w, "note: %s\n", note)
 	}
+}
+
+// placeLine is what the nodes have brought to their places, and what waits; "" if their files stay with them.
+func placeLine(c *inspect.Cluster) string {
+	sum, some := stats.Uploads{}, false
+	for i := range c.Nodes {
+		if u := c.Nodes[i].Uploads; u != nil {
+			some = true
+			sum.Files, sum.Bytes = sum.Files+u.Files, sum.Bytes+u.Bytes
+			sum.Waiting, sum.WaitSize = sum.Waiting+u.Waiting, sum.WaitSize+u.WaitSize
+		}
+	}
+	if !some {
+		return ""
+	}
+	text := fmt.Sprintf("places: %s (%s)", stats.Count(sum.Files, "files"), stats.Bytes(sum.Bytes))
+	if sum.Waiting > 0 {
+		text += fmt.Sprintf(", and %s (%s) on the way", stats.Count(sum.Waiting, "files"), stats.Bytes(sum.WaitSize))
+	}
+	return text
 }
 
 // printNodes is the table of nodes. Where the terminal is too narrow for it, columns are left out, and never a part of

@@ -73,7 +73,11 @@ func (c *client) addGone(ctx context.Context, all *inspect.Cluster) error {
 	for n := range now {
 		delete(gone, n)
 	}
-	all.Gone = inspect.Gone{Nodes: len(gone), Pages: gone.With(nil)}
+	again, err := totals.Again(ctx)
+	if err != nil {
+		return err
+	}
+	all.Gone = inspect.Gone{Nodes: len(gone), Pages: gone.With(nil), Again: again.With(nil)}
 	// while hosts move, two nodes may count the same
 	if all.Totals.Known = max(all.Totals.Known, known); !whole && known > 0 {
 		all.Totals.Known = known
@@ -176,7 +180,7 @@ func nodeOf(s *node.Status, now time.Time) inspect.Node {
 		Address: s.Address, Epoch: s.Report.Epoch, Idle: s.Idle, Slips: s.Slips, Moved: s.Moved,
 		CutOff: tenths(s.CutOff), CutOffWhy: s.CutOffWhy,
 		EndsIn: tenths(s.EndsIn), Growth: tenths(s.Growth), Forecast: s.Forecast,
-		Stalled: tenths(s.Stalled), StalledBy: s.StalledBy, StallWhy: s.StallWhy, StallDo: s.StallDo,
+		Stalled: tenths(s.Stalled), StalledBy: s.StalledBy, StallWhy: s.StallWhy, StallDo: s.StallDo, Uploads: s.Uploads,
 		Load: inspect.Load{Pages: s.Pages, Rate: tenths(s.Rate), Hosts: s.Hosts, Waiting: s.Waiting, Known: s.Known,
 			Outbox:   s.Outbox,
 			InFlight: s.InFlight, Lag: s.Lag, MessageBytes: s.MessageBytes, ShippedBytes: s.ShippedBytes,

@@ -1088,7 +1088,7 @@ func TestAnEstateIsFoldedInLittleMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		state, err := recovery.RecoverFailed(t.Context(), j, recovery.Views{Seen: db, Digests: seen.NewRecent(), Frontier: front},
-			10*2*item.Weight)
+			10*2*item.Weight, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -129,6 +129,9 @@ func (w *worker) allowed(v *frontier.Visit, u weburl.URL) (bool, error) {
 		return true, nil // limits count pages, not visits
 	}
 	w.domain = w.traps.counted(u)
+	if v.Again {
+		return true, nil // it was let in, and counted, by the node that has lost it
+	}
 	switch w.limits.quota.Take(hostOf(v), w.domain) {
 	case policy.NotNow:
 		w.frontier.Postpone(v, 50*time.Millisecond)
@@ -162,7 +165,7 @@ func (w *worker) turn(ctx context.Context, v *frontier.Visit, u weburl.URL) bool
 }
 
 func (w *worker) giveBack(v *frontier.Visit) {
-	if v.Robots == "" && !v.Recrawl {
+	if v.Robots == "" && !v.Recrawl && !v.Again {
 		w.limits.quota.Settle(hostOf(v), w.domain, false)
 	}
 }
@@ -219,7 +222,7 @@ func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) err
 			return err
 		}
 	}
-	full := !v.Recrawl && w.limits.quota.Settle(hostOf(v), w.domain, answered && w.vetoed == "")
+	full := !v.Recrawl && !v.Again && w.limits.quota.Settle(hostOf(v), w.domain, answered && w.vetoed == "")
 	if rec.Failure, rec.Detail = fate.failure, fate.detail; !answered {
 		return w.fail(v, rec, fate)
 	}
@@ -505,7 +508,7 @@ func (w *worker) leaveFor(v *frontier.Visit, clean string) error {
 		return w.leave(v, "url", err.Error())
 	}
 	it := v.Item
-	it.URL, it.Tries, it.Told, it.Late, it.Recrawl, it.Lift = clean, 0, false, false, false, 0
+	it.URL, it.Tries, it.Told, it.Late, it.Recrawl, it.Again, it.Lift = clean, 0, false, false, false, false, 0
 	it.Path = v.Path[:max(0, len(v.Path)-1)] // to which the last hop is added again
 	if it.Root {
 		w.rules.Scope.AddSeed(u)

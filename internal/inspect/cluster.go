@@ -3,6 +3,8 @@ package inspect
 import (
 	"context"
 	"time"
+
+	"kumo/internal/stats"
 )
 
 // A Cluster is a crawl that several nodes share, as its registry has it at one time. Its fields in JSON stay what they
@@ -65,6 +67,8 @@ type Gathered struct {
 type Gone struct {
 	Nodes int   `json:"nodes"`
 	Pages int64 `json:"pages"`
+	// of the pages, those that are fetched again: their records were lost with a node's disk
+	Again int64 `json:"again,omitempty"`
 }
 
 // A Node is one of a cluster's nodes, as it has told with its lease.
@@ -95,6 +99,8 @@ type Node struct {
 	StalledBy string  `json:"stalled_by,omitempty"`
 	StallWhy  string  `json:"stall_why,omitempty"`
 	StallDo   string  `json:"stall_do,omitempty"`
+
+	Uploads *stats.Uploads `json:"uploads,omitempty"` // of its record files to a place, if they go to one
 
 	Load
 	*Facts            // where a control unit says whose hosts are

@@ -93,6 +93,9 @@ func (c *Cluster) Notes() (all []string) {
 			all = append(all, fmt.Sprintf("%s is STALLED: nothing was answered for %.0f s: %s; what to do: %s", n.Name, n.Stalled,
 				n.StallWhy, n.StallDo))
 		}
+		if n.Uploads != nil && n.Uploads.Why != "" && n.Is != NodeDead {
+			all = append(all, fmt.Sprintf("%s: place: %s", n.Name, n.Uploads.Words()))
+		}
 		if n.Peering != nil && n.Alone > 0 {
 			all = append(all, fmt.Sprintf("%s has lost all other nodes %.0f s ago: until one answers it goes on alone", n.Name,
 				n.Alone))
@@ -110,6 +113,10 @@ func (c *Cluster) Notes() (all []string) {
 		all = append(all, fmt.Sprintf("%d %s of the space of ids: nodes that have just died, or are cut off; what they have "+
 			"is not in the sums", g.Missing, stats.Either(g.Missing, "node has not answered for its part",
 			"nodes have not answered for their parts")))
+	}
+	if c.Gone.Again > 0 {
+		all = append(all, fmt.Sprintf("%s of nodes that were lost %s fetched again: their records had not reached a place",
+			stats.Count(c.Gone.Again, "pages"), stats.Either(c.Gone.Again, "is", "are")))
 	}
 	if len(versions) > 1 {
 		all = append(all, "the nodes are of several versions of kumo: "+joined(versions))

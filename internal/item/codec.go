@@ -18,8 +18,8 @@ import (
 // the seed and the page that named it by what they do not share with the URL; the path. Numbers are uvarints, strings
 // have their lengths before them.
 //
-// Behind that is the lift, a byte, if it is not 0. What a later kumo adds comes behind the lift, and is not read: a
-// body may be longer than it is known to be. What changes the meaning of the rest gets another version, which is
+// Behind that is the lift, a byte, and a byte of more flags, as far as one of them is not 0. What a later kumo adds comes
+// behind these, and is not read: a body may be longer than it is known to be. What changes the meaning of the rest gets another version, which is
 // refused.
 const version = 1
 
@@ -33,6 +33,9 @@ const (
 	flagHTTPS  // the URL is without "https://", the host and a slash
 	flagHTTP   // the same with "http://"
 )
+
+// More flags, behind the lift.
+const flagAgain = 1
 
 var (
 	// ErrVersion is an item that another version of kumo wrote in its own way.
@@ -74,8 +77,11 @@ func AppendBody(b []byte, host string, it *Item) []byte {
 	if flags&flagRobots != 0 {
 		b = appendString(b, it.Robots)
 	}
-	if it.Lift != 0 {
+	if it.Lift != 0 || it.Again {
 		b = append(b, byte(it.Lift))
+	}
+	if it.Again {
+		b = append(b, flagAgain)
 	}
 	return b
 }
@@ -192,6 +198,9 @@ func (r *Reader) ReadBody(body []byte, host string) (Item, error) {
 	it.Depth = int32(uint32(depth))
 	if len(f.Rest) > 0 {
 		it.Lift = int8(f.Rest[0])
+	}
+	if len(f.Rest) > 1 {
+		it.Again = f.Rest[1]&flagAgain != 0
 	}
 	r.room(int(length) + joined(seedFrom, seed) + joined(fromFrom, from) + len(path) + len(robots))
 	it.URL = r.string(scheme, host, root, url)

@@ -23,6 +23,7 @@ type Item struct {
 	Late      bool   // after all that wait now: it failed where others may not
 	Told      bool   // an earlier run has said that its host could not be had
 	Recrawl   bool   // it was visited before, and its time has come again
+	Again     bool   // it was fetched, and its record is lost: what is known of a visit says nothing
 	Lift      int8   // by how many places it goes before others of its importance, see [kumo/internal/rank.Lift]
 
 	// Its place in its host's queue: the least rank goes first, then what is oldest. Who pushes it gives the rank, the
@@ -36,7 +37,7 @@ func FromSeed(url string) Item { return Item{URL: url, Seed: url, Kind: page.See
 
 // IsNew reports whether nothing has become of the item yet: it is an ordinary URL that was met and no more.
 func (it *Item) IsNew() bool {
-	return it.Tries == 0 && it.Robots == "" && !it.Late && !it.Told && !it.Recrawl
+	return it.Tries == 0 && it.Robots == "" && !it.Late && !it.Told && !it.Recrawl && !it.Again
 }
 
 // Host is the host of the item's URL, in whose queue it waits.

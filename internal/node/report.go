@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"kumo/internal/desired"
+	"kumo/internal/stats"
 	"kumo/internal/strategy"
 )
 
@@ -20,6 +21,8 @@ type Figures struct {
 	Busy     float64 `json:"busy"`            // share of its workers that are at work, from 0 to 1
 	Lag      int64   `json:"lag"`             // bytes of the journal that are not shipped
 	Moved    int64   `json:"moved,omitempty"` // hosts that have come from other nodes, by this process
+
+	Uploads *stats.Uploads `json:"uploads,omitempty"` // of record files to its place; nil: they stay in its folder
 
 	// for so many seconds it has reached no host, and waits; 0: it is not cut off
 	CutOff    float64 `json:"cut_off,omitempty"`

@@ -18,6 +18,9 @@ const goneKey = "pages"
 // knownKey is where the registry has how many URLs all nodes knew when no host was on its way from one to another.
 const knownKey = "known"
 
+// againKey is where the registry has how many pages of which dead nodes are fetched again.
+const againKey = "again"
+
 // Totals are what the registry keeps of nodes that have gone, so that no total of the crawl falls with them.
 type Totals struct{ Registry bus.Registry }
 
@@ -26,19 +29,31 @@ type Pages map[strategy.Node]int64
 
 // Gone returns the pages of nodes that have gone.
 func (t Totals) Gone(ctx context.Context) (Pages, error) {
-	gone, _, err := t.gone(ctx)
+	gone, _, err := t.pages(ctx, goneKey)
 	return gone, err
 }
 
-func (t Totals) gone(ctx context.Context) (Pages, uint64, error) {
-	e, err := t.Registry.Get(ctx, goneKey)
+// Again returns the pages that dead nodes had fetched, and that are fetched again because their records are lost.
+func (t Totals) Again(ctx context.Context) (Pages, error) {
+	again, _, err := t.pages(ctx, againKey)
+	return again, err
+}
+
+// AddAgain notes such pages. Less than is noted changes nothing.
+func (t Totals) AddAgain(ctx context.Context, pages Pages) error {
+	_, err := t.raise(ctx, againKey, pages)
+	return err
+}
+
+func (t Totals) pages(ctx context.Context, key string) (Pages, uint64, error) {
+	e, err := t.Registry.Get(ctx, key)
 	if err != nil {
 		return nil, 0, err
 	}
 	noted := Pages{}
 	if e.Value != nil {
 		if err := json.Unmarshal(e.Value, &noted); err != nil {
-			return nil, 0, fmt.Errorf("read the pages of nodes that have gone: %w", err)
+			return nil, 0, fmt.Errorf("read the pages of nodes that have gone (%s): %w", key, err)
 		}
 	}
 	return noted, e.Revision, nil
@@ -46,13 +61,17 @@ func (t Totals) gone(ctx context.Context) (Pages, uint64, error) {
 
 // AddGone notes nodes, or more pages of theirs, and returns all that is noted. Less than is noted changes nothing.
 func (t Totals) AddGone(ctx context.Context, gone Pages) (Pages, error) {
+	return t.raise(ctx, goneKey, gone)
+}
+
+func (t Totals) raise(ctx context.Context, key string, more Pages) (Pages, error) {
 	for {
-		noted, rev, err := t.gone(ctx)
+		noted, rev, err := t.pages(ctx, key)
 		if err != nil {
 			return nil, err
 		}
 		before := maps.Clone(noted)
-		for n, p := range gone {
+		for n, p := range more {
 			noted[n] = max(noted[n], p)
 		}
 		if maps.Equal(before, noted) {
@@ -62,7 +81,7 @@ func (t Totals) AddGone(ctx context.Context, gone Pages) (Pages, error) {
 		if err != nil {
 			return nil, err
 		}
-		if _, err = t.Registry.Put(ctx, goneKey, value, rev); !errors.Is(err, bus.ErrStale) {
+		if _, err = t.Registry.Put(ctx, key, value, rev); !errors.Is(err, bus.ErrStale) {
 			return noted, err
 		}
 	}

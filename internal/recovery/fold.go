@@ -91,6 +91,7 @@ func (s replay) HostsForgotten(hosts []string) {
 	if s.behind || s.fault != nil || len(hosts) == 0 {
 		return
 	}
+	s.lost.forget(hosts)
 	s.Views.Frontier.Remove(hosts...)
 	if _, s.fault = s.Views.Frontier.Removed(); s.fault != nil {
 		return
@@ -127,10 +128,11 @@ func (s *State) Partial() []member.Transfer { return s.Unsettled.Partial() }
 
 // RecoverFailed is Recover for views that have nothing and a journal that is read from its beginning, as that of a dead
 // node is: what would not fit into memory goes to the views' disks on the way. memory is for what waits, in bytes, and
-// no hard bound.
-func RecoverFailed(ctx context.Context, j journal.Journal, v Views, memory int64) (*State, error) {
+// no hard bound. lost says which records are gone, and takes what is to be fetched again; nil: they are taken to be
+// there.
+func RecoverFailed(ctx context.Context, j journal.Journal, v Views, memory int64, lost *Lost) (*State, error) {
 	most := int(memory / (2 * item.Weight))
-	return recoverBy(j, v, func(s *State, end journal.Position) error { return s.relieve(ctx, end, most) })
+	return recoverBy(j, v, lost, func(s *State, end journal.Position) error { return s.relieve(ctx, end, most) })
 }
 
 // relieve is what a checkpoint is for an engine: it makes room in memory.
@@ -189,6 +191,9 @@ func (s *State) Fold(ctx context.Context) (*transfer.Holding, error) {
 		return nil
 	})
 	if err == nil {
+		err = s.restore(s.lost)
+	}
+	if err == nil {
 		db.Freeze(db.Position())
 		err = db.Settle(ctx, s.decided)
 	}
@@ -197,7 +202,11 @@ func (s *State) Fold(ctx context.Context) (*transfer.Holding, error) {
 	}
 	s.waiting = map[string]item.Item{}
 	nothing := func(func(item.Item) error) error { return nil }
-	return &transfer.Holding{Frontier: s.Views.Frontier, DB: db, Abandoned: nothing,
+	var again map[string]bool
+	if s.lost != nil {
+		again = s.lost.hosts
+	}
+	return &transfer.Holding{Again: again, Frontier: s.Views.Frontier, DB: db, Abandoned: nothing,
 		Reported: func(url string) bool { return s.ReportedURLs[url] },
 		Except:   func(string) bool { return false }, Unsettled: s.Unsettled, Now: time.Now, Cookies: s.Cookies}, nil
 }

@@ -64,22 +64,23 @@ type State struct {
 	offHosts map[string]bool
 	at       time.Time // when the entries at hand were put
 	unpack   *transfer.ChunkReader
+	lost     *Lost // what a dead node had fetched and nobody has; nil: all records are taken to be there
 	fault    error // why the entry at hand cannot be replayed
 }
 
 // Recover reads what the views do not have from the journal, into them.
 func Recover(j journal.Journal, v Views) (*State, error) {
-	return recoverBy(j, v, func(*State, journal.Position) error { return nil })
+	return recoverBy(j, v, nil, func(*State, journal.Position) error { return nil })
 }
 
 // recoverBy calls after with the position behind each batch that is read.
-func recoverBy(j journal.Journal, v Views, after func(*State, journal.Position) error) (*State, error) {
+func recoverBy(j journal.Journal, v Views, lost *Lost, after func(*State, journal.Position) error) (*State, error) {
 	if v.Abandoned != nil {
 		v.Abandoned.Slices = v.Frontier.Slices()
 	}
 	s := &State{Stats: stats.New(), Views: v, Links: entry.Links{}, waiting: map[string]item.Item{}, Guessed: map[string]bool{},
 		Unexplained: map[string]entry.Candidate{}, ReportedURLs: map[string]bool{}, marks: map[string]int64{}, Tenures: Tenures{},
-		Cookies: cookies.NewJar(cookies.Config{})}
+		Cookies: cookies.NewJar(cookies.Config{}), lost: lost}
 	at, err := s.readNote(v.Note)
 	if err != nil {
 		return nil, err
@@ -90,7 +91,7 @@ func recoverBy(j journal.Journal, v Views, after func(*State, journal.Position) 
 	}
 	err = j.Replay(from, func(batch []byte, end journal.Position) error {
 		s.behind = end <= at
-		if err := cmp.Or(entry.Read(batch, replay{s}), s.fault); err != nil {
+		if err := cmp.Or(lost.begin(batch), entry.Read(batch, replay{s}), s.fault); err != nil {
 			return err
 		}
 		return after(s, end)
@@ -369,6 +370,12 @@ func (s *State) leave(url string) {
 }
 
 func (s replay) Done(v entry.Done) {
+	if s.lost.has(&v) {
+		if err := s.lose(v.URL); err != nil && s.fault == nil {
+			s.fault = fmt.Errorf("keep %s to be fetched again: %w", v.URL, err)
+		}
+		return
+	}
 	if v.Ref.ID != "" {
 		s.Views.Digests.Put(v.Meta.Digest, seen.Ref(v.Ref))
 	}

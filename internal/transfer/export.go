@@ -25,6 +25,8 @@ type Holding struct {
 	Now       func() time.Time
 	Worth     func(url string) float32 // what links are worth to a URL that waits; nil: nothing is said
 	Cookies   *cookies.Jar             // nil: none are kept
+	// of a dead node: hosts with items that are to be fetched again; these go also where the host is left out
+	Again map[string]bool
 }
 
 // Forget leaves hosts of a dead node out of what is exported from now on.
@@ -39,6 +41,7 @@ type Export struct {
 	*Holding
 	Sizes
 	owner    func(host string) strategy.Node
+	again    func(host string) strategy.Node // of items that are to be fetched again, where owner says nothing
 	iterator *frontier.HostIterator
 	writers  map[strategy.Node]*ChunkWriter
 	yield    func(packed, error) bool
@@ -71,7 +74,13 @@ func (h *Holding) Export(owner func(host string) strategy.Node) (*Export, error)
 		}
 		return owner(host)
 	}
-	x.iterator = h.Frontier.Iterate(func(host string) bool { return x.owner(host) != "" })
+	x.again = func(host string) strategy.Node {
+		if h.Again[host] {
+			return owner(host)
+		}
+		return ""
+	}
+	x.iterator = h.Frontier.Iterate(func(host string) bool { return x.owner(host) != "" || x.again(host) != "" })
 	x.next, x.stop = iter.Pull2(x.all)
 	return x, nil
 }
@@ -164,7 +173,10 @@ func (x *Export) waiting() error {
 		if s == nil || err != nil {
 			return err
 		}
-		to := x.owner(s.Key)
+		to, some := x.owner(s.Key), false
+		if to == "" {
+			to, some = x.again(s.Key), true
+		}
 		p, err := x.writer(to)
 		if err != nil {
 			return err
@@ -177,6 +189,9 @@ func (x *Export) waiting() error {
 			}
 			if it == nil {
 				break
+			}
+			if some && !it.Again {
+				continue
 			}
 			if !begun {
 				x.meet(to, s.Key)

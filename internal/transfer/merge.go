@@ -55,7 +55,7 @@ func (r *Endpoint) planMerge(p *Chunk, kept []string) *mergePlan {
 			last = a.Host
 		}
 		for k := range a.Items {
-			if it := &a.Items[k]; !it.Recrawl && m.of(it.URL)&heldWaiting == 0 {
+			if it := &a.Items[k]; !it.Recrawl && !it.Again && m.of(it.URL)&heldWaiting == 0 {
 				r.lookUp(m, it.URL)
 			}
 		}
@@ -195,7 +195,7 @@ func (m *mergePlan) leftOut(p *Chunk) (left []int) {
 		if isIn(m.kept, a.Host) {
 			for k := range a.Items {
 				it := &a.Items[k]
-				if h := m.of(it.URL); h&heldWaiting != 0 || h&heldVisited != 0 && !it.Recrawl {
+				if h := m.of(it.URL); h&heldWaiting != 0 || h&heldVisited != 0 && !it.Recrawl && !it.Again {
 					left = append(left, place+k)
 				}
 			}

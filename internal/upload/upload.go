@@ -42,6 +42,7 @@ type Config struct {
 	Disk  vfs.FS   // that has it
 	Crawl string   // its name
 	Grow  []string // files in the folder that go whole at the end of a run
+	First string   // of these, one that goes at the beginning, too: who reads what there is needs it; may be empty
 	Fresh bool     // the crawl begins anew: what another has in the place is not to be written over
 	Drop  bool     // WARC files leave the folder once the place has them
 
@@ -153,6 +154,7 @@ func (u *Uploader) Run(ctx context.Context) error {
 		ending := u.isEnding() // before it is looked
 		if ending && !ended {
 			ended, failures, u.last = true, 0, time.Now()
+			delete(u.grown, u.cfg.First) // it may be another one by now
 		}
 		todo, err := u.look(ending)
 		if err == nil && len(todo) == 0 && u.named {
@@ -253,6 +255,13 @@ func (u *Uploader) look(ending bool) (todo []waiting, err error) {
 		}
 		if todo, err = u.add(todo, "warc/"+name); err != nil {
 			return nil, err
+		}
+	}
+	if first := u.cfg.First; !ending && first != "" {
+		if _, is := u.there.Get(first); !is {
+			if todo, err = u.addGrown(todo, first); err != nil {
+				return nil, err
+			}
 		}
 	}
 	if ending {

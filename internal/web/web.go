@@ -32,6 +32,7 @@ type Source struct {
 	Stall    func() stall.Alarm
 	Filters  func() []stats.FilterCounts // nil: there are none
 	Uploads  func() stats.Uploads        // to the crawl's place; nil: it has none
+	Again    func() int64                // pages of dead nodes that are fetched again; nil: there are no nodes
 }
 
 // Serve answers at l until the context ends.
@@ -118,6 +119,10 @@ func register(reg *prometheus.Registry, src Source) {
 			}
 			return 0
 		})
+	}
+	if src.Again != nil {
+		gauge("pages_fetched_again", "Pages of dead nodes whose records were lost, as this process has found.",
+			func() int { return int(src.Again()) })
 	}
 	gauge("hosts_backing_off", "Hosts left alone after failures or at their wish.",
 		func() int { return src.Frontier().Backing })

@@ -107,7 +107,7 @@ func (o *opening) records() vfs.FS {
 func OpenPart(f *folder.Folder, j *job.Job, p *session.Peers) (*session.Session, error) {
 	o := &opening{Parts: session.Parts{Job: j, Folder: f}, disk: f.Disk, peers: p, runs: true}
 	return o.make(func() error {
-		for _, step := range []func() error{o.check, o.openState, o.assemble} {
+		for _, step := range []func() error{o.check, o.openAway, o.openState, o.assemble} {
 			if err := step(); err != nil {
 				return err
 			}

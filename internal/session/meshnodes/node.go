@@ -43,6 +43,7 @@ type Config struct {
 	// whose connection broke.
 	Connect func(ctx context.Context, dir string, reached, lost func(strategy.Node)) (Connection, error)
 	Open    session.Opener
+	Carry   session.Carry // brings record files to a place; nil: they stay in the folder
 	Log     *slog.Logger
 }
 
@@ -69,6 +70,7 @@ type Node struct {
 	folder  *folder.Folder // nil once a session holds it
 	conn    Connection
 	router  meshnode.Router
+	carrier session.Carrier               // of its record files to a place; nil: they stay in the folder
 	mesh    atomic.Pointer[meshnode.Node] // nil before Run
 	crawl   atomic.Pointer[session.Session]
 	changed chan struct{} // has room for one word that the crawl's record has changed
@@ -109,6 +111,11 @@ func Open(ctx context.Context, j *job.Job, cfg Config) (_ *Node, err error) {
 	n.conn = conn
 	if err := n.checkKey(id); err != nil {
 		return nil, err
+	}
+	if n.Carry != nil {
+		if n.carrier, err = n.Carry(ctx, n.job, string(conn.Node())); err != nil {
+			return nil, err
+		}
 	}
 	return n, nil
 }
@@ -176,8 +183,12 @@ func (n *Node) Addrs() []string { return n.conn.Addrs() }
 
 // Close ends all connections, and lets the folder go.
 func (n *Node) Close() (err error) {
+	if n.carrier != nil {
+		err = n.carrier.Close()
+		n.carrier = nil
+	}
 	if n.conn != nil {
-		err = n.conn.Close()
+		err = errors.Join(err, n.conn.Close())
 	}
 	if c := n.crawl.Swap(nil); c != nil {
 		err = errors.Join(err, c.Close())

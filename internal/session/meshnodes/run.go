@@ -56,7 +56,11 @@ func (n *Node) Run(ctx context.Context) (report *stats.Report, err error) {
 		return nil, err
 	}
 	n.mesh.Store(l.mesh)
-	return l.run(ctx, len(n.Join)+len(known) > 0)
+	report, err = l.run(ctx, len(n.Join)+len(known) > 0)
+	if n.carrier != nil && n.crawl.Load() != nil {
+		err = session.Bring(ctx, n.carrier, err)
+	}
+	return report, err
 }
 
 func word(c chan struct{}) {
@@ -190,6 +194,9 @@ func (l *life) begin(ctx context.Context) error {
 	}
 	if err := l.openCrawl(); err != nil {
 		return err
+	}
+	if l.carrier != nil {
+		l.carrier.Start(context.WithoutCancel(ctx))
 	}
 	return l.mesh.Attach(l.crawl.Load().Engine)
 }

@@ -25,10 +25,11 @@ import (
 // failedNodes fold what dead nodes have left, each in a folder of its own, by the code with which a node recovers its
 // own state.
 type failedNodes struct {
-	disk vfs.FS
-	dir  string
-	bus  bus.Bus
-	job  *job.Job
+	disk   vfs.FS
+	dir    string
+	bus    bus.Bus
+	job    *job.Job
+	places placesOfDead
 }
 
 // An failedState is what a dead node held.
@@ -36,6 +37,7 @@ type failedState struct {
 	dir     string
 	state   *recovery.State
 	holding *transfer.Holding
+	lost    *recovery.Lost // nil: nobody looks whether records are gone
 	close   func() error
 }
 
@@ -53,17 +55,21 @@ func (s *failedNodes) Recover(ctx context.Context, dead strategy.Node) (_ driver
 	if err := os.RemoveAll(e.dir); err != nil {
 		return nil, err
 	}
+	if err := s.findLost(ctx, e, dead); err != nil {
+		return nil, err
+	}
 	views, err := s.views(e)
 	if err != nil {
 		return nil, err
 	}
 	log := &shipped{ctx: ctx, bus: s.bus, log: logOf(dead)}
-	if e.state, err = recovery.RecoverFailed(ctx, log, views, s.memory()/4); err != nil {
+	if e.state, err = recovery.RecoverFailed(ctx, log, views, s.memory()/4, e.lost); err != nil {
 		return nil, err
 	}
 	if e.holding, err = e.state.Fold(ctx); err != nil {
 		return nil, err
 	}
+	s.places.note(ctx, dead, e.lost)
 	return e, nil
 }
 
@@ -92,7 +98,7 @@ func (s *failedNodes) memory() int64 { return s.job.MemoryBudget() / 4 }
 
 // DeleteLog removes the log of a node whose estate is done with.
 func (s *failedNodes) DeleteLog(ctx context.Context, dead strategy.Node) error {
-	return s.bus.Drop(ctx, logOf(dead))
+	return errors.Join(s.bus.Drop(ctx, logOf(dead)), forgetPlace(ctx, s.bus, dead))
 }
 
 func (e *failedState) Arrived() []member.Transfer { return e.state.Arrived() }
@@ -108,8 +114,8 @@ func (e *failedState) Bound(f func(data []byte) error) error { return e.state.Bo
 
 // Close removes what is on the disk.
 func (e *failedState) Close() error {
-	err := e.close()
-	e.close = func() error { return nil }
+	err := errors.Join(e.close(), e.lost.Close())
+	e.close, e.lost = func() error { return nil }, nil
 	if gone := os.RemoveAll(e.dir); gone != nil && !errors.Is(gone, fs.ErrNotExist) {
 		err = errors.Join(err, gone)
 	}

@@ -42,6 +42,10 @@ func (m *membership) figures() node.Figures {
 		f.Stalled, f.StalledBy, f.StallWhy, f.StallDo = a.For.Seconds(), string(a.Kind), a.Words, a.Do
 	}
 	f.Busy = m.busy(f.InFlight)
+	if a := c.Job.Away; a != nil {
+		u := a.Status()
+		f.Uploads = &u
+	}
 	return f
 }
 

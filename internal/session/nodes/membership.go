@@ -31,6 +31,7 @@ type membership struct {
 	job     *job.Job
 	folder  *folder.Folder
 	crawl   *session.Session // nil until it is open; then it holds the folder
+	carrier session.Carrier  // of its record files to a place; nil: they stay in the folder
 	journal *stream.Journal
 	router  *node.Router
 	node    *node.Node
@@ -59,6 +60,9 @@ func (n *Node) open(ctx context.Context) (_ *membership, err error) {
 		}
 	}()
 	if err := m.openFolder(ctx); err != nil {
+		return nil, err
+	}
+	if err := m.openCarrier(ctx); err != nil {
 		return nil, err
 	}
 	joined, err := n.cluster.Join(m.id.Node())
@@ -148,17 +152,26 @@ func (m *membership) openCrawl(ctx context.Context) (err error) {
 	}
 	m.engine.Engine, m.engine.Endpoint = m.crawl.Engine, m.crawl.Engine.Transfers()
 	m.openGauge()
+	if err := m.publish(ctx); err != nil {
+		return err
+	}
+	if m.carrier != nil {
+		m.carrier.Start(context.WithoutCancel(ctx))
+	}
 	return nil
 }
 
 // close lets all go.
 func (m *membership) close() error {
 	var err error
+	if m.carrier != nil {
+		err = m.carrier.Close()
+	}
 	switch {
 	case m.crawl != nil:
-		err = m.crawl.Close()
+		err = errors.Join(err, m.crawl.Close())
 	case m.folder != nil:
-		err = m.folder.Close()
+		err = errors.Join(err, m.folder.Close())
 	}
 	if m.bus != nil {
 		m.waiter.gone(context.Background())

@@ -8,10 +8,12 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"kumo/internal/advice"
+	"kumo/internal/away"
 	"kumo/internal/bus"
 	"kumo/internal/folder"
 	"kumo/internal/job"
@@ -42,8 +44,12 @@ type Config struct {
 	Connect func(context.Context) (Connection, error) // to the cluster; what this process serves for it is begun with it
 	// Limits finds what this process may use of its machine, and writes to a folder; nil: the strategy does not ask.
 	Limits func(dir string) *machine.Limits
-	Open   session.Opener
-	Log    *slog.Logger
+	Carry  session.Carry // brings record files to a place; nil: they stay in the folder
+	// There reads what is in the place of a node's record files, by its URL.
+	There     func(ctx context.Context, place string) (*away.Manifest, error)
+	PlaceWait time.Duration // for the place of a dead node that cannot be read
+	Open      session.Opener
+	Log       *slog.Logger
 }
 
 // A Connection to a cluster gives a node its bus.
@@ -62,6 +68,9 @@ type Node struct {
 	current atomic.Pointer[membership]
 	leaving atomic.Bool
 	home    *home
+	again   atomic.Int64 // pages of dead nodes that are fetched again
+
+	bringing sync.Mutex // held by who brings what earlier lives have left to their places
 }
 
 // Open connects a process to its cluster. The caller closes the node.
@@ -88,6 +97,11 @@ func Open(ctx context.Context, j *job.Job, cfg Config) (*Node, error) {
 // is that of its last membership; nil if it had none.
 func (n *Node) Run(ctx context.Context) (*stats.Report, error) {
 	var report *stats.Report
+	lost, enough := context.WithCancel(ctx)
+	var bringing sync.WaitGroup
+	defer bringing.Wait()
+	defer enough()
+	bringing.Go(func() { n.bringLost(lost) })
 	for ctx.Err() == nil {
 		m, err := n.open(ctx)
 		if err == nil {
@@ -96,6 +110,7 @@ func (n *Node) Run(ctx context.Context) (*stats.Report, error) {
 				m.node.Leave()
 			}
 			report, err = m.run(ctx)
+			err = m.bring(ctx, err)
 			n.current.Store(nil)
 			err = errors.Join(err, m.close())
 		}
@@ -113,6 +128,7 @@ func (n *Node) Run(ctx context.Context) (*stats.Report, error) {
 		if err := n.putAside(ctx); err != nil {
 			return report, err
 		}
+		bringing.Go(func() { n.bringLost(lost) })
 	}
 	return report, context.Cause(ctx)
 }

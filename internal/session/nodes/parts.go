@@ -66,8 +66,9 @@ func (m *membership) join(state *recovery.State, p *crawl.Parts) error {
 	m.node = node.New(node.Config{
 		Crawl: node.CrawlWord(m.job.Name), Identity: m.id, Member: one, Strategy: placing, Timing: n.Timing, Bus: m.bus,
 		Engine: m.engine, Router: m.router,
-		Estates: &failedNodes{disk: m.folder.Disk, dir: m.failedDir(), bus: m.bus, job: m.job},
-		Enter:   m.enter, Figures: m.figures, Work: m.work, Ending: m.journal.Ending, Settle: m.settle, Knows: m.knows, Links: m.links,
+		Estates: &failedNodes{disk: m.folder.Disk, dir: m.failedDir(), bus: m.bus, job: m.job,
+			places: placesOfDead{Node: n, bus: m.bus}},
+		Enter: m.enter, Figures: m.figures, Work: m.work, Ending: m.journal.Ending, Settle: m.settle, Knows: m.knows, Links: m.links,
 		Version: job.Version, Address: n.Address, Log: n.Log,
 	})
 	p.Router = journalLagGuard{m.router, m.journal}

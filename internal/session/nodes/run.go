@@ -109,7 +109,8 @@ func (m *membership) dropLog(ctx context.Context) {
 	if err := m.stillIn(ctx); !errors.Is(err, node.ErrLost) {
 		return
 	}
-	if err := m.bus.Drop(ctx, logOf(m.id.Node())); err != nil {
+	err := errors.Join(m.bus.Drop(ctx, logOf(m.id.Node())), forgetPlace(ctx, m.bus, m.id.Node()))
+	if err != nil {
 		m.n.Log.Warn("the log of this node stays", "err", err)
 	}
 }

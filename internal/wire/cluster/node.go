@@ -7,8 +7,10 @@ import (
 	"context"
 	"log/slog"
 	"path/filepath"
+	"time"
 
 	"kumo/internal/advice"
+	"kumo/internal/away"
 	"kumo/internal/bus"
 	"kumo/internal/bus/natsbus"
 	"kumo/internal/job"
@@ -48,7 +50,11 @@ type NodeOptions struct {
 	// Settle makes the crawl's settings, as its record has them, the job's. If it is set, the node waits until there are
 	// some.
 	Settle func(j *job.Job, settings []settings.Setting) error
-	Log    *slog.Logger // may be nil
+	Carry  session.Carry // brings the node's record files to a place; nil: they stay in its folder
+	// There reads what is in a node's place, by its URL; PlaceWait is how long that of a dead node is waited for.
+	There     func(ctx context.Context, place string) (*away.Manifest, error)
+	PlaceWait time.Duration
+	Log       *slog.Logger // may be nil
 
 	timing *member.Timing // in tests: others than the preset's
 }
@@ -97,7 +103,8 @@ func OpenNode(ctx context.Context, j *job.Job, o NodeOptions) (Node, error) {
 		return nil, err
 	}
 	cfg := nodes.Config{Name: o.Name, Address: o.Address, Serves: o.Listen != "", ServerDir: serverDir,
-		Layout: s.layout(cmp.Or(o.Preset, "lan")), Joining: s.member, Settle: o.Settle, Open: wire.OpenPart, Log: o.Log,
+		Layout: s.layout(cmp.Or(o.Preset, "lan")), Joining: s.member, Settle: o.Settle, Open: wire.OpenPart, Carry: o.Carry,
+		There: o.There, PlaceWait: o.PlaceWait, Log: o.Log,
 		Connect: func(ctx context.Context) (nodes.Connection, error) {
 			cfg := o.bus(j.Name)
 			cfg.Dir = filepath.Join(j.Dir, serverDir)

@@ -40,10 +40,28 @@ func openPlace(ctx context.Context, name string) (place.Place, error) {
 	return places.Open(ctx, name)
 }
 
+// Below is a place below another one, reached with the same options.
+func Below(placeURL, name string) string {
+	at, options, has := strings.Cut(placeURL, "?")
+	if at = strings.TrimRight(at, "/") + "/" + name; has {
+		at += "?" + options
+	}
+	return at
+}
+
 // FolderFor is where a crawl whose files go to a place has its own, unless the user says otherwise.
 func FolderFor(placeURL string) string {
 	name, _, _ := strings.Cut(placeURL, "?")
 	return folder.DefaultDir(strings.Trim(job.SafeName(name), "-."))
+}
+
+// Above is the place that another one lies right below.
+func Above(placeURL string) string {
+	at, options, has := strings.Cut(placeURL, "?")
+	if at = at[:max(strings.LastIndexByte(at, '/'), 0)]; has {
+		at += "?" + options
+	}
+	return at
 }
 
 // PlaceOf is the place to which the files of the crawl in dir go; "" if they stay there.
@@ -59,14 +77,19 @@ func PlaceOf(dir string) (string, error) {
 type Config struct {
 	Place         string              // its URL
 	KeepLocal     bool                // WARC files stay in the folder, too
+	Wait          time.Duration       // for a place that fails, once the run has ended
 	Failed, Works func(stats.Uploads) // are told that the place fails, and that it works again
 }
 
 // An Upload brings the record files of one run of a crawl to a place.
 type Upload struct {
 	cfg   upload.Config
-	place place.Place      // for reading
+	place place.Place // for reading
+	wait  time.Duration
 	up    *upload.Uploader // nil until the crawl is opened
+
+	stop context.CancelCauseFunc // of what Start began; nil before
+	ran  chan error              // how that ended
 }
 
 // New opens the place, and sees that it can be that of a job's crawl. It changes nothing.
@@ -79,10 +102,11 @@ func New(ctx context.Context, j *job.Job, cfg Config) (*Upload, error) {
 		return nil, errors.Join(advice.Usage("the place %s is the crawl's own folder: name another one by --work", p.URL()),
 			letGo(p))
 	}
-	u := &Upload{place: p, cfg: upload.Config{Place: place.Prompt(p), URL: cfg.Place, Dir: j.Dir, Crawl: j.Name, Grow: growing(), Fresh: j.Fresh,
-		Drop: !cfg.KeepLocal, Failed: cfg.Failed, Works: cfg.Works}}
+	u := &Upload{place: p, wait: cfg.Wait, cfg: upload.Config{Place: place.Prompt(p), URL: cfg.Place, Dir: j.Dir,
+		Crawl: j.Name, Grow: growing(), First: settings.Name, Fresh: j.Fresh, Drop: !cfg.KeepLocal, Failed: cfg.Failed,
+		Works: cfg.Works}}
 	if err := upload.Check(ctx, u.cfg); err != nil {
-		return nil, err
+		return nil, errors.Join(err, letGo(p))
 	}
 	j.Away = &job.Away{Over: func(disk vfs.FS) (vfs.FS, error) { return u.over(ctx, disk) },
 		Closed: func() { u.up.Look() }, Status: func() stats.Uploads { return u.up.Status() }}
@@ -116,17 +140,66 @@ func (u *Upload) over(ctx context.Context, disk vfs.FS) (vfs.FS, error) {
 	return away.Over(context.WithoutCancel(ctx), disk, u.cfg.Dir, u.place, up.Manifest()), nil
 }
 
-// Run brings files to the place until all are there that End has promised. The crawl is open.
-func (u *Upload) Run(ctx context.Context) error { return u.up.Run(ctx) }
+// Start begins to bring files to the place. The crawl is open. ctx ends it at once; who starts it finishes it, or breaks
+// it off.
+func (u *Upload) Start(ctx context.Context) {
+	ctx, u.stop = context.WithCancelCause(ctx)
+	u.ran = make(chan error, 1)
+	go func() { u.ran <- u.up.Run(ctx) }()
+}
+
+// afterInterrupt is how long what waits is brought to the place once somebody has ended the run.
+const afterInterrupt = time.Minute
+
+var errInterruptEnds = fmt.Errorf("the run was interrupted %v ago", afterInterrupt)
+
+// Finish returns when all is in the place, after a run whose files are closed, or when nothing has come there for as
+// long as it is waited for. Where the run ended because ctx has, it tries for a minute, and gives up at the first
+// failure. An error is upload.ErrWaits where files are not there.
+func (u *Upload) Finish(ctx context.Context) error {
+	patience := u.wait
+	if ctx.Err() != nil {
+		patience = 0
+	}
+	u.up.End(patience)
+	stop := u.stop
+	unwatch := context.AfterFunc(ctx, func() { // at once, if it has ended
+		time.AfterFunc(afterInterrupt, func() { stop(errInterruptEnds) })
+	})
+	defer unwatch()
+	return u.end(<-u.ran)
+}
+
+// Break ends what Start began. What waits, the next run brings.
+func (u *Upload) Break() {
+	u.stop(context.Canceled)
+	_ = u.end(<-u.ran) // that files wait
+}
+
+func (u *Upload) end(err error) error {
+	u.stop(nil)
+	u.stop = nil
+	return err
+}
 
 // Close lets go of the place.
-func (u *Upload) Close() error { return letGo(u.place) }
+func (u *Upload) Close() error {
+	if u.stop != nil {
+		u.Break()
+	}
+	return letGo(u.place)
+}
 
-// End says that the run has ended, and how long the place is waited for that fails.
-func (u *Upload) End(patience time.Duration) { u.up.End(patience) }
+// URL is the place's.
+func (u *Upload) URL() string { return u.cfg.URL }
 
 // Status is how it stands.
-func (u *Upload) Status() stats.Uploads { return u.up.Status() }
+func (u *Upload) Status() stats.Uploads {
+	if u.up == nil {
+		return stats.Uploads{Place: u.cfg.Place.URL()}
+	}
+	return u.up.Status()
+}
 
 // inFolder is the crawl in dir, whose WARC files may lie in its place.
 func inFolder(ctx context.Context, dir string) (*Source, error) {
@@ -257,6 +330,29 @@ func AllHere(dir, what string) error {
 	}
 	return advice.Usage("%s of the crawl in %s %s in %s alone, and %s reads files of this machine: copy them into %s first",
 		stats.Count(n, "files", "WARC"), dir, stats.Either(n, "is", "are"), l.Place, what, filepath.Join(dir, "warc"))
+}
+
+// There is what a crawl's place has, as its manifest says: nothing, if no file has come there yet. A place that is no
+// crawl's is an error: it may be another one than it was for who brought files there.
+func There(ctx context.Context, name string) (there *away.Manifest, err error) {
+	p, err := openPlace(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, letGo(p)) }()
+	mark, err := away.ReadMark(ctx, p)
+	switch {
+	case errors.Is(err, away.ErrUnreadable):
+	case err != nil:
+		return nil, err
+	case mark == nil:
+		return nil, fmt.Errorf("%s has no %s: it is not reached from here, or another place from here", name, away.MarkName)
+	}
+	there, err = away.ReadManifest(ctx, p)
+	if away.IsMissing(err) {
+		return away.NewManifest(), nil
+	}
+	return there, err
 }
 
 func letGo(p place.Place) error {

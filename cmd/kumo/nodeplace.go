@@ -1,0 +1,89 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"strings"
+
+	"kumo/internal/job"
+	"kumo/internal/session"
+	"kumo/internal/stats"
+	"kumo/internal/wire/cluster"
+	"kumo/internal/wire/places"
+	"kumo/internal/wire/uploads"
+)
+
+// A node whose record files are brought to a place.
+
+// settlePlace finds out whether --out is a place, or the node's folder.
+func (n *noder) settlePlace() error {
+	if places.IsURL(n.out) {
+		n.o.place, n.out = strings.TrimRight(n.out, "/"), n.o.work
+		return checkFolder("--work", n.out)
+	}
+	if n.o.work != "" {
+		return usagef("--work is the folder of a node whose files go to a place: name that with --out, as " +
+			"s3://bucket/prefix, or only the folder with --out")
+	}
+	return checkFolder("--out", n.out)
+}
+
+// findPlace is the place that the folder knows, where no other one was named.
+func (n *noder) findPlace() error {
+	if n.o.place == "" {
+		of, err := uploads.PlaceOf(n.out)
+		if err != nil {
+			return err
+		}
+		if of != "" {
+			n.o.place = uploads.Above(of)
+		}
+	}
+	if n.o.place == "" && !n.o.keepLocal {
+		return usagef("--keep-local=false removes what a place has: name one with --out, as s3://bucket/prefix")
+	}
+	return nil
+}
+
+// carry is what brings the files of each of the node's lives to the place; nil without one.
+func (n *noder) carry(show *show) session.Carry {
+	if n.o.place == "" {
+		return nil
+	}
+	show.uploads = func() string {
+		up := n.up.Load()
+		if up == nil {
+			return "nothing waits"
+		}
+		s := up.Status()
+		return cmp.Or(s.Words(), "nothing waits for "+s.Place)
+	}
+	return func(ctx context.Context, j *job.Job, life string) (session.Carrier, error) {
+		at, earlier := uploads.Below(n.o.place, life), j.Dir != n.out
+		if earlier { // it goes where the rest of it is
+			var err error
+			if at, err = uploads.PlaceOf(j.Dir); err != nil {
+				return nil, err
+			}
+		}
+		up, err := uploads.New(ctx, j, uploads.Config{Place: at, KeepLocal: n.o.keepLocal, Wait: n.o.placeWait,
+			Failed: func(s stats.Uploads) { show.log.Warn("place: "+s.Words(), "place", s.Place) },
+			Works:  func(s stats.Uploads) { show.log.Info("place: it works again", "place", s.Place) }})
+		if err != nil {
+			return nil, err
+		}
+		if !earlier {
+			n.up.Store(up)
+			show.log.Info("record files go to the place as they are closed", "place", at, "folder", j.Dir)
+		}
+		return up, nil
+	}
+}
+
+// refetched is how many pages of dead nodes are fetched again, as this one has found.
+func refetched(one cluster.Node) int64 {
+	if n, is := one.(interface{ Again() int64 }); is {
+		return n.Again()
+	}
+	return 0
+}

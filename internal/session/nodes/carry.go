@@ -1,0 +1,132 @@
+package nodes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"kumo/internal/advice"
+	"kumo/internal/away"
+	"kumo/internal/bus"
+	"kumo/internal/node"
+	"kumo/internal/session"
+	"kumo/internal/strategy"
+)
+
+// openCarrier prepares what brings this life's record files to a place, if they are to go to one. A place that fails
+// ends a process that begins, so that a person sees it; one that was a member waits for it.
+func (m *membership) openCarrier(ctx context.Context) (err error) {
+	if m.n.Carry == nil {
+		return nil
+	}
+	for wait := lookAtState; ; wait = min(2*wait, time.Minute) {
+		m.carrier, err = m.n.Carry(ctx, m.job, string(m.id.Node()))
+		if err == nil || advice.IsUsage(err) || !m.n.home.kept.Load() {
+			return err
+		}
+		m.n.Log.Warn("this node waits for the place of its record files", "next_try_in", wait, "why", err)
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(wait):
+		}
+	}
+}
+
+// publish tells the other nodes where the record files of this life go, before there are any: who folds what it held
+// looks there for what need not be fetched again.
+func (m *membership) publish(ctx context.Context) error {
+	if m.carrier == nil {
+		return nil
+	}
+	place, key := m.carrier.URL(), node.PlaceKey(m.id.Node())
+	for {
+		e, err := m.bus.Get(ctx, key)
+		if err == nil && string(e.Value) != place {
+			_, err = m.bus.Put(ctx, key, []byte(place), e.Revision)
+		}
+		if err == nil || !errors.Is(err, bus.ErrUnavailable) && !errors.Is(err, bus.ErrStale) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(lookAtState):
+		}
+	}
+}
+
+// bring ends the bringing of a life that is over. One that others have given up, or that begins again, does not wait
+// for its place.
+func (m *membership) bring(ctx context.Context, ended error) error {
+	if m.carrier == nil || m.crawl == nil {
+		return ended
+	}
+	if errors.Is(ended, node.ErrLost) || errors.Is(ended, errSettings) {
+		m.carrier.Break()
+		return ended
+	}
+	return session.Bring(ctx, m.carrier, ended)
+}
+
+// bringLost brings to their places what earlier lives have left in the folder that were given up, one after the other.
+// They are no part of the crawl any more, and their records are good. What fails is tried by the next process.
+func (n *Node) bringLost(ctx context.Context) {
+	if n.Carry == nil {
+		return
+	}
+	n.bringing.Lock()
+	defer n.bringing.Unlock()
+	lives, _ := filepath.Glob(filepath.Join(n.job.Dir, asideName("*"), away.LinkName))
+	for _, link := range lives {
+		dir := filepath.Dir(filepath.Dir(link))
+		if err := n.bringLife(ctx, dir); err != nil && ctx.Err() == nil {
+			n.Log.Warn("what an earlier life has left is not in its place yet: the next start tries again", "folder", dir,
+				"why", err)
+		}
+	}
+}
+
+// broughtName marks a life's folder of which all is in the place.
+var broughtName = filepath.Join("state", "brought")
+
+func (n *Node) bringLife(ctx context.Context, dir string) (err error) {
+	if _, err := os.Stat(filepath.Join(dir, broughtName)); err == nil {
+		return nil
+	}
+	id, err := IdentityOf(dir)
+	if err != nil || id == "" {
+		return err
+	}
+	j := *n.job
+	j.Dir = dir
+	c, err := n.Carry(ctx, &j, id)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	if _, err := j.Away.Over(n.disk); err != nil {
+		return err
+	}
+	c.Start(ctx)
+	if err := c.Finish(ctx); err != nil {
+		return err
+	}
+	n.Log.Info("what an earlier life has left is in its place", "folder", dir, "place", c.URL())
+	if err := os.WriteFile(filepath.Join(dir, broughtName), nil, 0o600); err != nil {
+		return fmt.Errorf("note that: %w", err)
+	}
+	return nil
+}
+
+// forgetPlace removes what the registry has of a node's place, which is gone for good.
+func forgetPlace(ctx context.Context, b bus.Bus, n strategy.Node) error {
+	e, err := b.Get(ctx, node.PlaceKey(n))
+	if err != nil || e.Value == nil {
+		return err
+	}
+	return b.Delete(ctx, node.PlaceKey(n), e.Revision)
+}

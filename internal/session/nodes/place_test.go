@@ -1,0 +1,328 @@
+package nodes
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"kumo/internal/away"
+	"kumo/internal/job"
+	"kumo/internal/job/jobtest"
+	"kumo/internal/node"
+	"kumo/internal/place/file"
+	"kumo/internal/place/placetest"
+	"kumo/internal/session"
+	"kumo/internal/stats"
+	"kumo/internal/synthweb"
+	"kumo/internal/upload"
+	"kumo/internal/vfs"
+)
+
+// A sharedPlace is a folder below which each life of a node has a place of its own, which fails now and then.
+type sharedPlace struct {
+	t    *testing.T
+	dir  string
+	dice *rand.Rand
+	seed uint64
+	away atomic.Bool // it cannot be read by who folds
+}
+
+func newSharedPlace(t *testing.T, seed uint64) *sharedPlace {
+	p := &sharedPlace{t: t, dir: t.TempDir(), dice: rand.New(rand.NewPCG(seed, 1)), seed: seed}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the place fails by seed %d", seed)
+		}
+	})
+	return p
+}
+
+// open opens the place of a life: of its operations, each piece of a file one, one in a hundred fails.
+func (p *sharedPlace) open(life string) (*placetest.Faulty, error) {
+	at, err := file.Open(filepath.Join(p.dir, life), vfs.OS)
+	if err != nil {
+		return nil, err
+	}
+	return placetest.NewFaulty(at, rand.New(rand.NewPCG(p.seed, uint64(len(life)))), 10), nil
+}
+
+// give has a node bring its files there.
+func (p *sharedPlace) give(c *Config, dies *atomic.Bool) {
+	c.PlaceWait = 20 * time.Second
+	c.There = func(ctx context.Context, url string) (*away.Manifest, error) {
+		if p.away.Load() {
+			return nil, errors.New("no route to the place")
+		}
+		at, err := p.open(filepath.Base(url))
+		if err != nil {
+			return nil, err
+		}
+		m, err := away.ReadManifest(ctx, at)
+		if away.IsMissing(err) {
+			return away.NewManifest(), nil
+		}
+		return m, err
+	}
+	c.Carry = func(ctx context.Context, j *job.Job, life string) (session.Carrier, error) {
+		at, err := p.open(life)
+		if err != nil {
+			return nil, err
+		}
+		b := &bearer{dies: dies, cfg: upload.Config{Place: at, Dir: j.Dir, Disk: vfs.OS, Crawl: j.Name,
+			Grow: []string{"pages.jsonl"}}}
+		j.Away = &job.Away{Closed: func() { b.up.Look() }, Status: func() stats.Uploads { return b.up.Status() },
+			Over: func(disk vfs.FS) (vfs.FS, error) { return b.over(ctx, disk) }}
+		return b, nil
+	}
+}
+
+// A bearer is a carrier whose process may die.
+type bearer struct {
+	cfg  upload.Config
+	up   *upload.Uploader
+	dies *atomic.Bool
+	stop context.CancelFunc
+	ran  chan error
+}
+
+func (b *bearer) over(ctx context.Context, disk vfs.FS) (_ vfs.FS, err error) {
+	for range 20 { // a place that fails now and then
+		if b.up, err = upload.Open(ctx, b.cfg); err == nil {
+			return away.Over(context.WithoutCancel(ctx), disk, b.cfg.Dir, b.cfg.Place, b.up.Manifest()), nil
+		}
+	}
+	return nil, err
+}
+
+func (b *bearer) Start(ctx context.Context) {
+	ctx, b.stop = context.WithCancel(ctx)
+	b.ran = make(chan error, 1)
+	go func() { b.ran <- b.up.Run(ctx) }()
+}
+
+func (b *bearer) Finish(context.Context) error {
+	if b.dies.Load() {
+		b.Break()
+		return nil
+	}
+	b.up.End(time.Minute)
+	err := <-b.ran
+	b.stop()
+	b.stop = nil
+	return err
+}
+
+func (b *bearer) Break() {
+	b.stop()
+	b.stop = nil
+	<-b.ran
+}
+
+func (b *bearer) URL() string { return b.cfg.Place.URL() }
+
+func (b *bearer) Close() error {
+	if b.stop != nil {
+		b.Break()
+	}
+	return nil
+}
+
+// recorded are the URLs whose records lie below the place, as manifests and indexes say, by life.
+func (p *sharedPlace) recorded() map[string][]string {
+	p.t.Helper()
+	all := map[string][]string{}
+	manifests, _ := filepath.Glob(filepath.Join(p.dir, "*", away.ManifestName))
+	for _, name := range manifests {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		m, _, err := away.Parse(data)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		life := filepath.Base(filepath.Dir(name))
+		for _, e := range m.All() {
+			if stem, is := strings.CutSuffix(e.Name, ".cdxj"); is {
+				if _, whole := m.Get(stem + ".warc.gz"); whole {
+					all[life] = append(all[life], urlsOf(p.t, filepath.Join(p.dir, life, e.Name))...)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// urlsOf are the pages in an index.
+func urlsOf(t *testing.T, index string) (urls []string) {
+	t.Helper()
+	f, err := os.Open(index)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		var line struct{ URL string }
+		if err := json.Unmarshal(lines.Bytes()[strings.IndexByte(lines.Text(), '{'):], &line); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasSuffix(line.URL, "/robots.txt") {
+			urls = append(urls, line.URL)
+		}
+	}
+	return urls
+}
+
+// A node dies with its disk. What it has brought to the place is there, and what it has not is fetched again, be it of
+// hosts that others have got of it since.
+func TestALostDiskCostsNoRecord(t *testing.T) { underEach(t, aLostDiskCostsNoRecord) }
+
+func aLostDiskCostsNoRecord(t *testing.T, strategy string) {
+	web := jobtest.Serve(t, synthweb.Clean(22, 40, 1200))
+	c := newCluster(t, web)
+	c.lease, c.strategy = shortLease, strategy
+	c.tune = func(j *job.Job) { j.Frontier.Delay, j.WARCSize, j.Formats = 30*time.Millisecond, 60_000, []string{job.WARC} }
+	p := newSharedPlace(t, rand.Uint64())
+	var never, dies atomic.Bool
+	start := func(name string, dies *atomic.Bool) *running {
+		return c.startWith(name, func(cfg *Config) { p.give(cfg, dies) })
+	}
+	a, b, d := start("a", &never), start("b", &dies), start("d", &never)
+	c.members(3)
+	c.midway(500)
+	e := start("e", &never) // gets hosts of b, and what is known there
+	c.members(4)
+	c.further(700)
+	dies.Store(true)
+	b.kill()
+	if err := os.RemoveAll(b.dir); err != nil {
+		t.Fatal(err)
+	}
+	c.members(3)
+	c.goOn(a, d, e)
+	all, err := c.control.Look(t.Context(), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.ends(nil, a, d, e)
+	score := web.Score()
+	if score.Missing != 0 || score.Forbidden != 0 || score.MostInFlight.Value != 1 {
+		t.Errorf("the servers saw:\n%s", score)
+	}
+	lives := p.recorded()
+	union, ofDead := map[string]bool{}, 0
+	for life, urls := range lives {
+		if strings.HasPrefix(life, "b~") {
+			ofDead += len(urls)
+		}
+		for _, url := range urls {
+			union[url] = true
+		}
+	}
+	t.Logf("%d records of the dead node are in its place, %d pages were fetched again; the servers saw %d twice", ofDead,
+		all.Gone.Again, score.Repeats)
+	if len(union) != score.Truth {
+		t.Errorf("the places of %v have %d of %d pages", slices.Sorted(maps.Keys(lives)), len(union), score.Truth)
+	}
+	if ofDead == 0 || all.Gone.Again == 0 {
+		t.Errorf("%d records of the dead node are there, and %d pages are fetched again: want some of both", ofDead, all.Gone.Again)
+	}
+	if int64(score.Repeats) > all.Gone.Again+100 {
+		t.Errorf("%d pages were fetched again, and %d had to be", score.Repeats, all.Gone.Again)
+	}
+}
+
+// A place that nobody can read holds up the dead node's hosts for as long as was said, and no longer: then all that it
+// had fetched is fetched again.
+func TestAPlaceThatCannotBeReadIsNotWaitedForForEver(t *testing.T) {
+	t.Parallel()
+	web := jobtest.Serve(t, synthweb.Clean(23, 20, 300))
+	c := newCluster(t, web)
+	c.lease = shortLease
+	c.tune = func(j *job.Job) { j.Frontier.Delay, j.WARCSize, j.Formats = 30*time.Millisecond, 60_000, []string{job.WARC} }
+	p := newSharedPlace(t, rand.Uint64())
+	var never, dies atomic.Bool
+	start := func(name string, dies *atomic.Bool) *running {
+		return c.startWith(name, func(cfg *Config) { p.give(cfg, dies); cfg.PlaceWait = time.Second })
+	}
+	a, b := start("a", &never), start("b", &dies)
+	c.members(2)
+	c.midway(150)
+	fetched := b.Session().Stats.Pages()
+	dies.Store(true)
+	p.away.Store(true)
+	b.kill()
+	c.members(1)
+	all, err := c.control.Look(t.Context(), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all.Gone.Again < fetched {
+		t.Errorf("%d pages are fetched again of %d", all.Gone.Again, fetched)
+	}
+	c.goOn(a)
+	c.ends(nil, a)
+	if score := web.Score(); score.Missing != 0 {
+		t.Errorf("the servers saw:\n%s", score)
+	}
+}
+
+// A node that leaves has all in its place, lists too; what a life that was given up has left is brought there later.
+func TestWhatANodeHasIsInItsPlaceWhenItLeaves(t *testing.T) {
+	t.Parallel()
+	web := jobtest.Serve(t, synthweb.Clean(24, 20, 300))
+	c := newCluster(t, web)
+	c.lease = shortLease
+	c.tune = func(j *job.Job) { j.Frontier.Delay, j.WARCSize = 30*time.Millisecond, 60_000 }
+	p := newSharedPlace(t, rand.Uint64())
+	var never, dies atomic.Bool
+	start := func(name string, dies *atomic.Bool) *running {
+		return c.startWith(name, func(cfg *Config) { p.give(cfg, dies) })
+	}
+	a, b := start("a", &never), start("b", &dies)
+	c.members(2)
+	c.midway(100)
+	first, err := IdentityOf(b.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dies.Store(true)
+	b.kill()
+	c.members(1)
+	dies.Store(false)
+	b = start("b", &dies)
+	c.members(2)
+	second, err := IdentityOf(b.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.further(200)
+	for _, life := range []string{first, second} {
+		if life == second {
+			b.Leave()
+			c.ends(node.ErrLeft, b)
+		}
+		c.eventually(life+" has its list and its records in the place", func() bool {
+			_, err := os.Stat(filepath.Join(p.dir, life, "pages.jsonl"))
+			return err == nil && len(p.recorded()[life]) > 0
+		})
+	}
+	c.goOn(a)
+	c.ends(nil, a)
+	if lives := p.recorded(); len(lives[first]) == 0 || len(lives[second]) == 0 {
+		t.Errorf("the places of both lives have %d and %d records", len(lives[first]), len(lives[second]))
+	}
+	if score := web.Score(); score.Missing != 0 {
+		t.Errorf("the servers saw:\n%s", score)
+	}
+}
