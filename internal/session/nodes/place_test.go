@@ -191,7 +191,9 @@ func aLostDiskCostsNoRecord(t *testing.T, strategy string) {
 	web := jobtest.Serve(t, synthweb.Clean(22, 40, 1200))
 	c := newCluster(t, web)
 	c.lease, c.strategy = shortLease, strategy
-	c.tune = func(j *job.Job) { j.Frontier.Delay, j.WARCSize, j.Formats = 30*time.Millisecond, 60_000, []string{job.WARC} }
+	c.tune = func(j *job.Job) {
+		j.Frontier.Delay, j.WARCSize, j.Formats = 30*time.Millisecond, 60_000, []string{job.WARC}
+	}
 	p := newSharedPlace(t, rand.Uint64())
 	var never, dies atomic.Bool
 	start := func(name string, dies *atomic.Bool) *running {
@@ -249,7 +251,9 @@ func TestAPlaceThatCannotBeReadIsNotWaitedForForEver(t *testing.T) {
 	web := jobtest.Serve(t, synthweb.Clean(23, 20, 300))
 	c := newCluster(t, web)
 	c.lease = shortLease
-	c.tune = func(j *job.Job) { j.Frontier.Delay, j.WARCSize, j.Formats = 30*time.Millisecond, 60_000, []string{job.WARC} }
+	c.tune = func(j *job.Job) {
+		j.Frontier.Delay, j.WARCSize, j.Formats = 30*time.Millisecond, 60_000, []string{job.WARC}
+	}
 	p := newSharedPlace(t, rand.Uint64())
 	var never, dies atomic.Bool
 	start := func(name string, dies *atomic.Bool) *running {
