@@ -32,6 +32,7 @@ type Source struct {
 	Stall    func() stall.Alarm
 	Filters  func() []stats.FilterCounts // nil: there are none
 	Uploads  func() stats.Uploads        // to the crawl's place; nil: it has none
+	Sinks    func() []stats.Sink         // nil: there are none
 }
 
 // Serve answers at l until the context ends.
@@ -105,6 +106,9 @@ func register(reg *prometheus.Registry, src Source) {
 	}
 	if src.Forecast != nil {
 		reg.MustRegister(&outlook{src.Forecast, src.Stall})
+	}
+	if src.Sinks != nil {
+		reg.MustRegister(&sinks{src.Sinks})
 	}
 	if src.Uploads != nil {
 		gauge("place_files_waiting", "Closed record files that are not in the place yet.",

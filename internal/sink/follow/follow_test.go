@@ -186,11 +186,16 @@ func TestASinkThatIsDown(t *testing.T) {
 		c.put(1000)
 		c.commit()
 		time.Sleep(10 * time.Minute)
-		if s := f.Status(); s.Why != "no route" || s.Waiting != 1000 || failed != 1 || len(m.Records()) > 0 {
+		age := time.Since(rec(0).Time).Seconds()
+		if s := f.Status(); s.Why != "no route" || s.Waiting != 1000 || failed != 1 || len(m.Records()) > 0 ||
+			s.Failures < 10 || s.Retries < s.Failures-1 || s.Behind < age-1 || s.Behind > age+1 || s.Bytes != 0 {
 			t.Errorf("%+v", s)
 		}
 		m.SetDown(nil)
 		time.Sleep(time.Minute)
+		if s := f.Status(); s.Bytes < 1000*500 || s.Behind != 0 {
+			t.Errorf("%+v", s)
+		}
 		if has(t, m, 1000); works != 1 || f.Status().Why != "" {
 			t.Errorf("%+v", f.Status())
 		}
