@@ -17,6 +17,8 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -328,7 +330,8 @@ func (f *Follower) noteNow() error {
 type position struct {
 	Sink    string
 	Lengths lengths
-	Behind  string // what lies before the position in pages.jsonl, to see whether that is the same file
+	Behind  string   // what lies before the position in pages.jsonl, to see whether that is the same file
+	Without []string `json:",omitempty"` // files that were not there
 }
 
 func (f *Follower) noteName() string {
@@ -353,7 +356,7 @@ func (f *Follower) begin() error {
 		data, err = io.ReadAll(io.LimitReader(src, 1<<20))
 		err = errors.Join(err, src.Close())
 		was := position{}
-		if err == nil && json.Unmarshal(data, &was) == nil && f.isOf(was) {
+		if err == nil && json.Unmarshal(data, &was) == nil && f.isOf(was) && !f.hasMore(was) {
 			f.reader.from(was)
 		}
 	}
@@ -378,11 +381,33 @@ func (f *Follower) isOf(p position) bool {
 	return err == nil && behind == p.Behind
 }
 
+// hasMore reports whether pages that were sent before a position have texts or fields now that they had not: the crawl was
+// told only later to have any, and has made them of all pages since, in the order of these. All is sent again then.
+func (f *Follower) hasMore(p position) bool {
+	return p.Lengths[pages] > 0 && slices.ContainsFunc(p.Without, func(name string) bool {
+		size, err := f.cfg.Disk.Size(filepath.Join(f.cfg.Dir, name))
+		return err == nil && size > 0
+	})
+}
+
+// without are the files that are not there.
+func (f *Follower) without() (all []string) {
+	for _, i := range []int{texts, fields} {
+		if _, err := f.cfg.Disk.Size(filepath.Join(f.cfg.Dir, names[i])); errors.Is(err, fs.ErrNotExist) {
+			all = append(all, names[i])
+		}
+	}
+	return all
+}
+
 // note keeps the position.
 func (f *Follower) note() error {
 	p, err := f.position()
-	if err != nil || p == f.kept {
+	if err != nil {
 		return err
+	}
+	if p.Without = f.without(); reflect.DeepEqual(p, f.kept) {
+		return nil
 	}
 	data, err := json.Marshal(p)
 	if err != nil {
