@@ -113,3 +113,18 @@ func TestRows(t *testing.T) {
 		t.Errorf("%v: %v", err, values)
 	}
 }
+
+func TestSecured(t *testing.T) {
+	at, err := url.Parse(sinktest.Server(t, "KUMO_TEST_HBASE"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	way := sinktest.Terminator(t, at.Host)
+	sinktest.Secured(t, func(ctx context.Context, ca, password, place string) (sink.Sink, error) {
+		u := url.URL{Scheme: "hbase+https", User: url.UserPassword(sinktest.User, password), Host: way, Path: "/" + place}
+		if ca != "" {
+			u.RawQuery = url.Values{"ca": {ca}}.Encode()
+		}
+		return open(ctx, u.String())
+	})
+}

@@ -163,3 +163,28 @@ func TestErrors(t *testing.T) {
 		sinktest.Complains(t, err, "hush", strings.TrimPrefix(u.Redacted(), "kafka://"))
 	}
 }
+
+// The broker has a second listener, with TLS and SASL.
+func TestSecured(t *testing.T) {
+	at, err := url.Parse(sinktest.Server(t, "KUMO_TEST_KAFKA"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range []string{"plain", "scram-sha-256", "scram-sha-512"} {
+		t.Run(kind, func(t *testing.T) {
+			sinktest.Secured(t, func(ctx context.Context, ca, password, place string) (sink.Sink, error) {
+				query := url.Values{"sasl": {kind}}
+				if ca != "" {
+					query.Set("ca", ca)
+				}
+				u := url.URL{Scheme: "kafka+tls", User: url.UserPassword(sinktest.User, password), Host: at.Hostname() + ":9094",
+					Path: "/" + place, RawQuery: query.Encode()}
+				s, err := Open(ctx, &u, hasty...)
+				if err != nil {
+					return nil, err
+				}
+				return s, nil
+			})
+		})
+	}
+}

@@ -164,3 +164,32 @@ func TestMappingIsJSON(t *testing.T) {
 		t.Error("mapping.json is none")
 	}
 }
+
+func TestSecured(t *testing.T) {
+	at, err := url.Parse(sinktest.Server(t, "KUMO_TEST_OPENSEARCH"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	way := sinktest.Terminator(t, at.Host)
+	sinktest.Secured(t, func(ctx context.Context, ca, password, place string) (sink.Sink, error) {
+		u := url.URL{Scheme: "opensearch+https", User: url.UserPassword(sinktest.User, password), Host: way, Path: "/" + place}
+		if ca != "" {
+			u.RawQuery = url.Values{"ca": {ca}}.Encode()
+		}
+		return open(ctx, u.String())
+	})
+}
+
+// Who says http to a server that speaks TLS, or the other way round, is told so.
+func TestTheOtherScheme(t *testing.T) {
+	plain := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(plain.Close)
+	_, err := open(t.Context(), strings.Replace(plain.URL, "http://", "opensearch+https://me:hush@", 1)+"/pages")
+	if sinktest.Complains(t, err, "hush", "HTTPS client"); sink.IsTemporary(err) {
+		t.Errorf("%v is taken for what is over by itself", err)
+	}
+	_, err = open(t.Context(), strings.Replace(plain.URL, "http://", "opensearch://", 1)+"/pages?ca=/tmp/ca.pem")
+	sinktest.Complains(t, err, "", "ca= is for TLS")
+	_, err = open(t.Context(), strings.Replace(plain.URL, "http://", "opensearch+https://", 1)+"/pages?ca=/dev/null")
+	sinktest.Complains(t, err, "", "has no certificate")
+}

@@ -102,3 +102,18 @@ func TestErrors(t *testing.T) {
 		})
 	}
 }
+
+func TestSecured(t *testing.T) {
+	at, err := url.Parse(sinktest.Server(t, "KUMO_TEST_POSTGRES"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sinktest.Secured(t, func(ctx context.Context, ca, password, place string) (sink.Sink, error) {
+		u, query := *at, url.Values{"table": {place}, "sslmode": {"verify-full"}}
+		if u.User = url.UserPassword(sinktest.User, password); ca != "" {
+			query.Set("sslrootcert", ca)
+		}
+		u.RawQuery = query.Encode()
+		return open(ctx, u.String())
+	})
+}
