@@ -40,7 +40,30 @@ func open(ctx context.Context, addr, rest string) (sink.Sink, error) {
 }
 
 func member(addr string) sinktest.Member {
-	return sinktest.Member{Addr: addr, Open: func(ctx context.Context, addr, place string) (sink.Sink, error) {
+	return sinktest.Member{Addr: addr, Fields: func(t *testing.T, place, of string) []byte {
+		reader, err := kgo.NewClient(kgo.SeedBrokers(addr), kgo.ConsumeTopics(place))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer reader.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		for {
+			fetched := reader.PollFetches(ctx)
+			if err := fetched.Err(); err != nil {
+				t.Fatal(err)
+			}
+			for at := fetched.RecordIter(); !at.Done(); {
+				var value struct{ Fields json.RawMessage }
+				if m := at.Next(); string(m.Key) == of {
+					if err := json.Unmarshal(m.Value, &value); err != nil {
+						t.Fatal(err)
+					}
+					return value.Fields
+				}
+			}
+		}
+	}, Open: func(ctx context.Context, addr, place string) (sink.Sink, error) {
 		return open(ctx, addr, "/"+place)
 	}}
 }

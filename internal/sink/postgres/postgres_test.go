@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 	"strings"
 	"testing"
@@ -30,7 +31,10 @@ func TestContract(t *testing.T) {
 		t.Fatal(err)
 	}
 	secret, _ := at.User.Password()
-	sinktest.Run(t, sinktest.Member{Addr: at.Host, Versions: true, Secret: secret,
+	fields := func(t *testing.T, place, of string) []byte {
+		return []byte(query(t, at.String(), fmt.Sprintf("SELECT fields::text FROM %s WHERE url = '%s'", place, of)))
+	}
+	sinktest.Run(t, sinktest.Member{Addr: at.Host, Versions: true, Secret: secret, Fields: fields,
 		Open: func(ctx context.Context, addr, place string) (sink.Sink, error) {
 			u := *at
 			u.Host, u.RawQuery = addr, "table="+place
