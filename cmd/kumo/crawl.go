@@ -288,6 +288,7 @@ func (o *options) run(ctx context.Context, c *session.Session, show *show, other
 		if up := others.up; up != nil {
 			src.Uploads = up.Status
 		}
+		src.Sinks = o.job.Sinks
 		g.Go(func() error { return web.Serve(beside, metrics, src) })
 	}
 	if page := others.page; page != nil {
@@ -303,6 +304,9 @@ func (o *options) run(ctx context.Context, c *session.Session, show *show, other
 		ctx = stopped
 	}
 	sinks = others.following.finish(ctx)
+	if o.job.Sinks != nil && report != nil { // what they had when the run ended is in the report that it wrote
+		err = errors.Join(err, c.ReportSinks(report))
+	}
 	if up := others.up; up != nil {
 		err = withPlace(err, finishUploads(ctx, up))
 	}

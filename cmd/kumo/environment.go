@@ -12,7 +12,8 @@ import (
 
 const (
 	variablePrefix = "KUMO_"
-	testPrefix     = "KUMO_TEST" // what the tests are told
+	testPrefix     = "KUMO_TEST"          // what the tests are told
+	sinkPassword   = "KUMO_SINK_PASSWORD" // which sinks read
 )
 
 // variable is the name under which a flag may be in the environment.
@@ -68,7 +69,7 @@ func warnOfVariables(cmd *cobra.Command) {
 	if len(unknown) == 0 {
 		return
 	}
-	var known []string
+	known := []string{sinkPassword}
 	for cmd := range commands(cmd.Root()) {
 		for _, flags := range []*pflag.FlagSet{cmd.LocalFlags(), cmd.PersistentFlags()} {
 			flags.VisitAll(func(f *pflag.Flag) {

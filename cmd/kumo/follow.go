@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"kumo/internal/job"
-	"kumo/internal/progress"
 	"kumo/internal/sink/follow"
 	"kumo/internal/sink/stdout"
 	"kumo/internal/stats"
@@ -51,6 +50,9 @@ func (o *options) follow(ctx context.Context, show *show) (*following, error) {
 		f.all = append(f.all, one)
 		o.job.Stores = append(o.job.Stores, one)
 	}
+	if len(f.all) > 0 {
+		o.job.Sinks = f.status
+	}
 	return f, nil
 }
 
@@ -84,10 +86,9 @@ func (f *following) finish(ctx context.Context) error {
 }
 
 // status is how far each sink is.
-func (f *following) status() (all []progress.Sink) {
+func (f *following) status() (all []stats.Sink) {
 	for _, one := range f.all {
-		s := one.Status()
-		all = append(all, progress.Sink{Name: s.Name, Sent: s.Sent, Waiting: s.Waiting, Why: s.Why})
+		all = append(all, one.Status())
 	}
 	return all
 }
@@ -95,7 +96,7 @@ func (f *following) status() (all []progress.Sink) {
 // print says what became of the sinks, as rows of a report.
 func (f *following) print(w io.Writer) {
 	for _, s := range f.status() {
-		text := fmt.Sprintf("%s sent to %s", stats.Count(s.Sent, "records"), s.Name)
+		text := fmt.Sprintf("%s sent to %s", stats.Count(s.Sent, "records"), s.Sink)
 		if s.Waiting > 0 {
 			text += fmt.Sprintf(", %d wait", s.Waiting)
 		}

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"kumo/internal/stats"
 )
 
 // An index is as much of OpenSearch as a sink needs.
@@ -142,9 +144,16 @@ func TestSinkOfACrawl(t *testing.T) {
 	if strings.Contains(out, "hush") {
 		t.Errorf("the password is said:\n%s", out)
 	}
+	if s := reportedSink(t, dir); s.Waiting == 0 || s.Failures == 0 || s.Why == "" {
+		t.Errorf("report.json has %+v", s)
+	}
 	x.set(false)
 	if out = exitOf(t, exitDone, kumo, args...); x.has() != pages+1 {
 		t.Errorf("%d of %d pages are there\n%s", x.has(), pages+1, out)
+	}
+	if s := reportedSink(t, dir); s.Sent == 0 || s.Bytes == 0 || s.Waiting != 0 || s.Why != "" ||
+		!strings.Contains(exitOf(t, exitDone, kumo, "status", "-o", dir), "records sent to opensearch://me:xxxxx@") {
+		t.Errorf("report.json has %+v", s)
 	}
 	for _, name := range []string{"config.yaml", "report.json"} {
 		if text, err := os.ReadFile(filepath.Join(dir, name)); err != nil || bytes.Contains(text, []byte("hush")) {
@@ -175,6 +184,20 @@ func TestSinkOfACrawl(t *testing.T) {
 		!strings.Contains(out, `"older": 0`) || !strings.Contains(out, `"extra": 1`) {
 		t.Error(out)
 	}
+}
+
+// reportedSink is what report.json says of the one sink.
+func reportedSink(t *testing.T, dir string) stats.Sink {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, "report.json"))
+	var report stats.Report
+	if err == nil {
+		err = json.Unmarshal(data, &report)
+	}
+	if err != nil || len(report.Sinks) != 1 {
+		t.Fatalf("report.json: %d sinks, %v", len(report.Sinks), err)
+	}
+	return report.Sinks[0]
 }
 
 // kumo crawl -o - writes a line a page, and ends well when nobody reads any more.

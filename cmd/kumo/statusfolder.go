@@ -92,6 +92,13 @@ func printStatus(w io.Writer, x *inspect.Status, dir string) {
 			row("", "%s", words)
 		}
 	}
+	for i := range x.Sinks {
+		s := &x.Sinks[i]
+		row("sink", "%s sent to %s (%s)", stats.Count(s.Sent, "records"), s.Sink, stats.Bytes(s.Bytes))
+		if words := s.Words(); words != "" {
+			row("", "%s", words)
+		}
+	}
 	if x.StalledBy != "" {
 		row("STALLED", "nothing was answered for %s: %s", secondsSpan(x.Stalled), x.StallWhy)
 		row("", "%s", x.StallDo)

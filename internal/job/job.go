@@ -71,6 +71,8 @@ type Job struct {
 
 	Filters *Filters // nil: no program is asked; Hooks ask them
 	Away    *Away    // nil: record files stay in the folder
+	// how far each sink is that is sent the records; nil: there are none
+	Sinks func() []stats.Sink
 
 	Settings []settings.Setting // in effect, without secrets, for config.yaml and warcinfo
 	Listener crawl.Listener

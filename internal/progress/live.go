@@ -170,7 +170,7 @@ func (l *Live) render(s Status, r Rates) string {
 		row("  filter %s: %s%s", f.Filter, f.Line(), again)
 	}
 	for _, sink := range s.Sinks {
-		row("  sink   %d records sent to %s, %d waiting", sink.Sent, sink.Name, sink.Waiting)
+		row("  sink   %d records sent to %s, %d waiting", sink.Sent, sink.Sink, sink.Waiting)
 		if sink.Why != "" {
 			row("         IT TAKES NONE NOW: %s", sink.Why)
 		}

@@ -25,15 +25,8 @@ type Status struct {
 	Forecast forecast.Forecast
 	Stall    stall.Alarm
 	Filters  []stats.FilterCounts
-	Sinks    []Sink
+	Sinks    []stats.Sink
 	Uploads  stats.Uploads // to the crawl's place, if it has one
-}
-
-// A Sink is how far a server is that is sent the crawl's records.
-type Sink struct {
-	Name          string
-	Sent, Waiting int64
-	Why           string // it takes none now; "" if it does
 }
 
 // Seeds say how far a file of seeds was taken in, and how many it has.
@@ -150,7 +143,7 @@ func Log(ctx context.Context, log *slog.Logger, limits Limits, status func() Sta
 			attrs = append(attrs, "stalled_for", s.Stall.For.Round(time.Second).String(), "stalled_by", string(s.Stall.Kind))
 		}
 		for _, sink := range s.Sinks {
-			attrs = append(attrs, "sink", sink.Name, "records_sent", sink.Sent, "records_waiting", sink.Waiting)
+			attrs = append(attrs, "sink", sink.Sink, "records_sent", sink.Sent, "records_waiting", sink.Waiting)
 			if sink.Why != "" {
 				attrs = append(attrs, "sink_takes_none", sink.Why)
 			}

@@ -67,6 +67,19 @@ func (s *Session) fill(r *stats.Report) {
 	if s.Job.Filters != nil {
 		r.Filters = s.Job.Filters.Counts()
 	}
+	if s.Job.Sinks != nil {
+		r.Sinks = s.Job.Sinks()
+	}
+}
+
+// ReportSinks brings the report of the run, which has ended, up to date with what sinks have got since.
+func (s *Session) ReportSinks(r *stats.Report) error {
+	r.Sinks = s.Job.Sinks()
+	err := s.Folder.WriteReport(r)
+	if vfs.IsFull(err) {
+		return nil // the run has said so, or its report is there
+	}
+	return err
 }
 
 // countOn has what rules find, and filters answer, be counted on from where the last run has said that it is. What one

@@ -22,6 +22,9 @@ func Temporary(err error) error { return &temporary{err} }
 // IsTemporary reports whether an error may be over when the same is done again: one that is marked so, or that says that
 // a server was not reached or went away.
 func IsTemporary(err error) bool {
+	if _, is := errors.AsType[*lasting](err); is {
+		return false
+	}
 	if _, is := errors.AsType[*temporary](err); is {
 		return true
 	}

@@ -65,6 +65,8 @@ type Report struct {
 	Fields []FieldCounts `json:"fields,omitempty"`
 	// of all runs; without filters none
 	Filters []FilterCounts `json:"filters,omitempty"`
+	// of this run; without sinks none
+	Sinks []Sink `json:"sinks,omitempty"`
 }
 
 // A SlowHost is a host by the mean time of its answers. In a crawl of more hosts than are counted apart its pages are

@@ -33,6 +33,7 @@ type Source struct {
 	Filters  func() []stats.FilterCounts // nil: there are none
 	Uploads  func() stats.Uploads        // to the crawl's place; nil: it has none
 	Again    func() int64                // pages of dead nodes that are fetched again; nil: there are no nodes
+	Sinks    func() []stats.Sink         // nil: there are none
 }
 
 // Serve answers at l until the context ends.
@@ -106,6 +107,9 @@ func register(reg *prometheus.Registry, src Source) {
 	}
 	if src.Forecast != nil {
 		reg.MustRegister(&outlook{src.Forecast, src.Stall})
+	}
+	if src.Sinks != nil {
+		reg.MustRegister(&sinks{src.Sinks})
 	}
 	if src.Uploads != nil {
 		gauge("place_files_waiting", "Closed record files that are not in the place yet.",

@@ -32,6 +32,9 @@ func everything() Source {
 		Uploads: func() stats.Uploads {
 			return stats.Uploads{Files: 5, Bytes: 100, Waiting: 3, WaitSize: 70, Why: "connection refused"}
 		},
+		Sinks: func() []stats.Sink {
+			return []stats.Sink{{Sink: "kafka://k/t", Sent: 5, Bytes: 100, Waiting: 3, Behind: 1.5, Failures: 2, Retries: 1, Why: "no"}}
+		},
 		Filters: func() []stats.FilterCounts {
 			one := stats.FilterCounts{Filter: "./p \"x\"", Late: 2, Points: map[string]*stats.FilterPoint{"link": {Asked: 5, Dropped: 2}}}
 			return []stats.FilterCounts{one, one}
@@ -57,6 +60,8 @@ func TestServe(t *testing.T) {
 			"kumo_place_files 5", "kumo_place_files_waiting 3", "kumo_place_bytes_waiting 70", "kumo_place_failing 1",
 			`kumo_responses_total{class="2xx"} 32`, `kumo_responses_total{class="4xx"} 7`, `kumo_responses_total{class="5xx"} 0`,
 			`kumo_responses_total{class="other"} 3`, `kumo_errors_total{kind="dns"} 4`,
+			`kumo_sink_records_total{sink="kafka://k/t"} 5`, `kumo_sink_records_waiting{sink="kafka://k/t"} 3`,
+			`kumo_sink_behind_seconds{sink="kafka://k/t"} 1.5`, `kumo_sink_failing{sink="kafka://k/t"} 1`,
 			`kumo_filter_answers_total{answer="yes",filter="./p \"x\"",point="link"} 3`,
 			`kumo_filter_restarts_total{cause="timeout",filter="./p \"x\""} 2`},
 		"/":             {"<title>kumo a &lt;b&gt; c</title>", "<td>42<td>", "2.5 MB", `href="/metrics"`},

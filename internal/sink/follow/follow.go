@@ -17,6 +17,8 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -25,6 +27,7 @@ import (
 	"kumo/internal/advice"
 	"kumo/internal/page"
 	"kumo/internal/sink"
+	"kumo/internal/stats"
 	"kumo/internal/store"
 	"kumo/internal/vfs"
 )
@@ -63,7 +66,10 @@ type Follower struct {
 	put    atomic.Int64 // lines that pages.jsonl got in this run
 	done   atomic.Int64 // lines that the sink needs no more
 	before atomic.Int64 // lines that waited when the run began
-	sent   atomic.Int64 // records, in this run
+
+	// of this run
+	sent, bytes       atomic.Int64 // records
+	failures, retries atomic.Int64 // tries
 
 	marked lengths // at the last Mark; the engine's
 
@@ -71,6 +77,7 @@ type Follower struct {
 	durable lengths
 	over    bool
 	why     string        // it does not take records; "" if it does
+	first   time.Time     // visit that is to be sent; zero: it is not known
 	news    chan struct{} // has something when there is more to send, or the crawl is over
 
 	sink sink.Sink // nil: it is to be reached
@@ -141,28 +148,26 @@ func (f *Follower) status() (upTo lengths, over bool) {
 	return f.durable, f.over
 }
 
-// A Status says how far a sink is.
-type Status struct {
-	Name          string
-	Sent, Waiting int64  // records
-	Why           string // it takes none now; "" if it does
-}
-
 // Status says how far the sink is. Waiting is about right.
-func (f *Follower) Status() Status {
+func (f *Follower) Status() stats.Sink {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return Status{f.cfg.Name, f.sent.Load(), max(0, f.before.Load()+f.put.Load()-f.done.Load()), f.why}
+	s := stats.Sink{Sink: f.cfg.Name, Sent: f.sent.Load(), Bytes: f.bytes.Load(), Failures: f.failures.Load(),
+		Retries: f.retries.Load(), Waiting: max(0, f.before.Load()+f.put.Load()-f.done.Load()), Why: f.why}
+	if s.Waiting > 0 && !f.first.IsZero() {
+		s.Behind = max(0, f.cfg.Now().Sub(f.first).Seconds())
+	}
+	return s
 }
 
 // An ErrBehind is a sink that has not taken all.
 type ErrBehind struct {
-	Status
+	stats.Sink
 	err error
 }
 
 func (e *ErrBehind) Error() string {
-	return fmt.Sprintf("%d records wait for %s: %v", e.Waiting, e.Name, e.err)
+	return fmt.Sprintf("%d records wait for %s: %v", e.Waiting, e.Sink.Sink, e.err)
 }
 
 func (e *ErrBehind) Unwrap() error { return e.err }
@@ -204,6 +209,7 @@ func (f *Follower) Run(ctx context.Context) (err error) {
 				return f.behind(ctx.Err())
 			}
 			pause = min(pause+pause/2, longestPause)
+			f.retries.Add(1)
 		case more:
 			f.works()
 			if pause = firstPause; over {
@@ -238,6 +244,7 @@ func (f *Follower) fails(err error) {
 	first := f.why == ""
 	f.why = err.Error()
 	f.mu.Unlock()
+	f.failures.Add(1)
 	if first && f.cfg.Failed != nil {
 		f.cfg.Failed(err)
 	}
@@ -275,6 +282,7 @@ func (f *Follower) step(ctx context.Context, upTo lengths, over bool) (more bool
 		return false, err
 	}
 	if len(batch) > 0 {
+		f.waitsSince(batch[0].Time)
 		if f.sink == nil {
 			if f.sink, err = f.cfg.Open(ctx); err != nil {
 				f.sink = nil
@@ -289,9 +297,20 @@ func (f *Follower) step(ctx context.Context, upTo lengths, over bool) (more bool
 	}
 	f.at.Lengths[pages] = next
 	f.taken()
+	f.waitsSince(time.Time{})
 	f.sent.Add(int64(len(batch)))
+	for i := range batch {
+		f.bytes.Add(int64(batch[i].Size()))
+	}
 	f.done.Add(lines)
 	return true, f.noteNow()
+}
+
+// waitsSince notes the visit of the first record that is to be sent.
+func (f *Follower) waitsSince(first time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.first = first
 }
 
 // noteNow keeps the position, once a second at most.
@@ -311,7 +330,8 @@ func (f *Follower) noteNow() error {
 type position struct {
 	Sink    string
 	Lengths lengths
-	Behind  string // what lies before the position in pages.jsonl, to see whether that is the same file
+	Behind  string   // what lies before the position in pages.jsonl, to see whether that is the same file
+	Without []string `json:",omitempty"` // files that were not there
 }
 
 func (f *Follower) noteName() string {
@@ -336,7 +356,7 @@ func (f *Follower) begin() error {
 		data, err = io.ReadAll(io.LimitReader(src, 1<<20))
 		err = errors.Join(err, src.Close())
 		was := position{}
-		if err == nil && json.Unmarshal(data, &was) == nil && f.isOf(was) {
+		if err == nil && json.Unmarshal(data, &was) == nil && f.isOf(was) && !f.hasMore(was) {
 			f.reader.from(was)
 		}
 	}
@@ -361,11 +381,33 @@ func (f *Follower) isOf(p position) bool {
 	return err == nil && behind == p.Behind
 }
 
+// hasMore reports whether pages that were sent before a position have texts or fields now that they had not: the crawl was
+// told only later to have any, and has made them of all pages since, in the order of these. All is sent again then.
+func (f *Follower) hasMore(p position) bool {
+	return p.Lengths[pages] > 0 && slices.ContainsFunc(p.Without, func(name string) bool {
+		size, err := f.cfg.Disk.Size(filepath.Join(f.cfg.Dir, name))
+		return err == nil && size > 0
+	})
+}
+
+// without are the files that are not there.
+func (f *Follower) without() (all []string) {
+	for _, i := range []int{texts, fields} {
+		if _, err := f.cfg.Disk.Size(filepath.Join(f.cfg.Dir, names[i])); errors.Is(err, fs.ErrNotExist) {
+			all = append(all, names[i])
+		}
+	}
+	return all
+}
+
 // note keeps the position.
 func (f *Follower) note() error {
 	p, err := f.position()
-	if err != nil || p == f.kept {
+	if err != nil {
 		return err
+	}
+	if p.Without = f.without(); reflect.DeepEqual(p, f.kept) {
+		return nil
 	}
 	data, err := json.Marshal(p)
 	if err != nil {
@@ -388,7 +430,7 @@ func Advise(err error, dir string) error {
 	if !is {
 		return err
 	}
-	do := fmt.Sprintf("the same command sends the rest, as does kumo export --to %s %s", e.Name, dir)
+	do := fmt.Sprintf("the same command sends the rest, as does kumo export --to %s %s", e.Sink.Sink, dir)
 	if was := advice.Of(e.err); was != "" {
 		do = was + "\n" + do
 	}

@@ -179,6 +179,7 @@ func TestASinkThatIsDown(t *testing.T) {
 		f := follower(c.dir, m)
 		failed, works := 0, 0
 		f.cfg.Failed, f.cfg.Works = func(error) { failed++ }, func() { works++ }
+		f.cfg.Now = func() time.Time { return time.Now().AddDate(30, 0, 0) } // behind the records
 		c.open(f, nil)
 		var ended error
 		var run sync.WaitGroup
@@ -186,11 +187,16 @@ func TestASinkThatIsDown(t *testing.T) {
 		c.put(1000)
 		c.commit()
 		time.Sleep(10 * time.Minute)
-		if s := f.Status(); s.Why != "no route" || s.Waiting != 1000 || failed != 1 || len(m.Records()) > 0 {
+		age := f.cfg.Now().Sub(rec(0).Time).Seconds()
+		if s := f.Status(); s.Why != "no route" || s.Waiting != 1000 || failed != 1 || len(m.Records()) > 0 ||
+			s.Failures < 10 || s.Retries < s.Failures-1 || s.Behind < age-1000 || s.Behind > age || s.Bytes != 0 {
 			t.Errorf("%+v", s)
 		}
 		m.SetDown(nil)
 		time.Sleep(time.Minute)
+		if s := f.Status(); s.Bytes < s.Sent*500 || s.Behind != 0 {
+			t.Errorf("%+v", s)
+		}
 		if has(t, m, 1000); works != 1 || f.Status().Why != "" {
 			t.Errorf("%+v", f.Status())
 		}
@@ -346,4 +352,95 @@ func TestTextsOfPagesThatWereSentHideNone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// A crawl that is told only later to have texts makes them of all its pages, in their order, before it goes on. Then all
+// records are sent again: those that the sink has, and those that wait, have them as those of an export.
+func TestTextsThatCameLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const sent, all = 3000, 5000
+		m := &sinktest.Memory{}
+		dir := t.TempDir()
+		put := func(s store.Store, from, to int) {
+			for n := from; n < to; n++ {
+				if err := s.Put(rec(n)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		// marks is what a commit leaves of a store.
+		marks := func(stores ...store.Store) (all []store.Mark) {
+			for _, s := range stores {
+				m, err := s.Mark()
+				if err := errors.Join(err, s.Sync(), s.Settle()); err != nil {
+					t.Fatal(err)
+				}
+				all = append(all, m...)
+			}
+			return all
+		}
+		run := func(f *Follower, patience time.Duration) error {
+			f.cfg.Patience = patience
+			f.End()
+			return f.Run(t.Context())
+		}
+		lines, err := jsonl.Open(vfs.OS, jsonl.Config{Dir: dir}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := follower(dir, m)
+		if err := first.Begin(); err != nil {
+			t.Fatal(err)
+		}
+		put(lines, 0, sent)
+		marks(lines, first)
+		if err := run(first, time.Minute); err != nil || m.Records()[rec(0).URL].Text != "" {
+			t.Fatalf("%v; %+v", err, m.Records()[rec(0).URL])
+		}
+		// the sink is away while the crawl goes on, and while texts and fields are asked for
+		m.SetDown(errors.New("no route"))
+		second := follower(dir, m)
+		if err := second.Begin(); err != nil {
+			t.Fatal(err)
+		}
+		put(lines, sent, all)
+		kept := marks(lines, second)
+		if run(second, time.Second) == nil {
+			t.Error("it takes records")
+		}
+		if err := lines.Close(); err != nil {
+			t.Fatal(err)
+		}
+		m.SetDown(nil)
+		texts, err := jsonl.OpenTexts(vfs.OS, jsonl.Config{Dir: dir}, kept)
+		if err != nil {
+			t.Fatal(err)
+		}
+		values, err := jsonl.OpenFields(vfs.OS, jsonl.Config{Dir: dir}, kept)
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(texts, 0, all)
+		put(values, 0, all)
+		marks(texts, values)
+		third := follower(dir, m)
+		if err := third.Begin(); err != nil {
+			t.Fatal(err)
+		}
+		marks(third)
+		if s := third.Status(); s.Waiting != all {
+			t.Errorf("%d of %d records wait", s.Waiting, all)
+		}
+		if err := run(third, time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		has(t, m, all)
+		fourth := follower(dir, m)
+		if err := fourth.Begin(); err != nil || fourth.Status().Waiting != 0 {
+			t.Errorf("%v; it is sent once more: %+v", err, fourth.Status())
+		}
+		if err := errors.Join(texts.Close(), values.Close(), run(fourth, 0)); err != nil {
+			t.Error(err)
+		}
+	})
 }

@@ -1,7 +1,7 @@
 // Package hbase is the sink for HBase, through its REST gateway: a row a record.
 //
 //	hbase://HOST:8080/TABLE        http
-//	hbase+https://HOST:8080/TABLE  https
+//	hbase+https://HOST:8080/TABLE  https; ?ca=FILE names authorities that are trusted
 //
 // TABLE may be NAMESPACE:TABLE. It is made if it is missing, with the families page, text and meta. A row's key is the
 // URL with the host's labels turned round, so that a domain's pages lie together, and scheme and port behind it:
@@ -10,16 +10,13 @@
 package hbase
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/netip"
 	"net/url"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,41 +32,34 @@ var (
 )
 
 const (
-	mostAnswer = 64 << 20 // bytes
-	scanned    = 1000     // rows of an answer
-	timeout    = 2 * time.Minute
+	scanned = 1000 // rows of an answer
+	timeout = 2 * time.Minute
 )
 
 var families = []string{"page", "text", "meta"}
 
 // A Sink is a table.
 type Sink struct {
-	at     string // for people
-	server string
-	table  string
-	user   *url.Userinfo
-	http   *http.Client
-	body   []byte
+	*sink.HTTP
+	table string
+	body  []byte
 }
 
 // Open reaches a gateway, and makes the table if it is missing.
 func Open(ctx context.Context, at *url.URL) (*Sink, error) {
-	s := &Sink{at: sink.Hide(at), table: strings.Trim(at.Path, "/"), user: at.User, http: &http.Client{Timeout: timeout,
-		Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute}}}
-	if s.table == "" || strings.ContainsAny(s.table, `/\?# `) || at.Host == "" || at.RawQuery != "" {
-		return nil, advice.Usage("%s: a URL like hbase://host:8080/table is wanted", s.at)
+	s := &Sink{table: strings.Trim(at.Path, "/")}
+	if s.table == "" || strings.ContainsAny(s.table, `/\?# `) || at.Host == "" || len(sink.WithoutTLS(at)) > 0 {
+		return nil, advice.Usage("%s: a URL like hbase://host:8080/table is wanted", sink.Hide(at))
 	}
-	scheme := "http://"
-	if strings.HasSuffix(at.Scheme, "+https") {
-		scheme = "https://"
-	}
-	if s.server = scheme + at.Host; at.Port() == "" {
-		s.server += ":8080"
-	}
-	if password := os.Getenv("KUMO_SINK_PASSWORD"); at.User != nil && password != "" {
-		if _, has := at.User.Password(); !has {
-			s.user = url.UserPassword(at.User.Username(), password)
-		}
+	var err error
+	s.HTTP, err = sink.NewHTTP(at, timeout, sink.Words{Name: "HBase's REST gateway (hbase rest start)", Port: "8080",
+		Login: "give a user whom the gateway knows: hbase://USER@HOST:8080/TABLE, and the password in KUMO_SINK_PASSWORD; " +
+			"Kerberos (SPNEGO) kumo does not speak",
+		Rights: "the gateway's user needs the rights RWC on the table " + s.table + ", or RW on one that is there",
+		Gone:   "there is no table " + s.table + " any more: the same command makes it anew",
+		Other:  "see the gateway's log"})
+	if err != nil {
+		return nil, err
 	}
 	if err := s.create(ctx); err != nil {
 		return nil, err
@@ -79,84 +69,35 @@ func Open(ctx context.Context, at *url.URL) (*Sink, error) {
 
 // create makes the table if it is missing.
 func (s *Sink) create(ctx context.Context) error {
-	data, _, err := s.do(ctx, http.MethodGet, "/"+s.table+"/schema", asJSON, nil)
-	if answer, is := errors.AsType[*answerError](err); is && answer.status == http.StatusNotFound {
+	data, _, err := s.Do(ctx, http.MethodGet, "/"+s.table+"/schema", sink.JSON, nil)
+	if answer, is := errors.AsType[*sink.Answer](err); is && answer.Status == http.StatusNotFound {
 		var columns []map[string]string
 		for _, f := range families {
 			columns = append(columns, map[string]string{"name": f})
 		}
 		schema, _ := json.Marshal(map[string]any{"name": s.table, "ColumnSchema": columns})
-		if _, _, err = s.do(ctx, http.MethodPut, "/"+s.table+"/schema", asJSON, schema); err != nil {
-			return s.explain("make the table of", err)
+		if _, _, err = s.Do(ctx, http.MethodPut, "/"+s.table+"/schema", sink.JSON, schema); err != nil {
+			return s.Explain("make the table of", err)
 		}
 		return nil
 	}
 	if err != nil {
-		return s.explain("look at the table of", err)
+		return s.Explain("look at the table of", err)
 	}
 	var schema struct{ ColumnSchema []struct{ Name string } }
 	if err := json.Unmarshal(data, &schema); err != nil {
-		return s.explain("look at the table of", fmt.Errorf("its answer is not as HBase's REST gateway gives it: %w", err))
+		return s.Explain("look at the table of", fmt.Errorf("its answer is not as HBase's REST gateway gives it: %w", err))
 	}
 	for _, f := range families {
 		if !slices.ContainsFunc(schema.ColumnSchema, func(c struct{ Name string }) bool { return c.Name == f }) {
-			return advice.With(fmt.Errorf("write to %s: the table has no column family %s", s.at, f), fmt.Sprintf("alter '%s', '%s' "+
+			return advice.With(fmt.Errorf("write to %s: the table has no column family %s", s.At, f), fmt.Sprintf("alter '%s', '%s' "+
 				"in hbase shell adds it; or name another table, which kumo makes if it is missing", s.table, f))
 		}
 	}
 	return nil
 }
 
-// An answerError is what a gateway says that refuses something.
-type answerError struct {
-	status int
-	text   string
-}
-
-func (e *answerError) Error() string { return fmt.Sprintf("it answers %d: %s", e.status, e.text) }
-
-const (
-	asJSON     = "application/json"
-	asProtobuf = "application/x-protobuf"
-)
-
-func (s *Sink) do(ctx context.Context, method, path, form string, body []byte) ([]byte, http.Header, error) {
-	req, err := http.NewRequestWithContext(ctx, method, s.server+path, bytes.NewReader(body))
-	if err != nil {
-		return nil, nil, err
-	}
-	req.Header.Set("Accept", form)
-	req.Header.Set("Content-Type", form)
-	if s.user != nil {
-		password, _ := s.user.Password()
-		req.SetBasicAuth(s.user.Username(), password)
-	}
-	resp, err := s.http.Do(req)
-	if err != nil {
-		if e, is := errors.AsType[*url.Error](err); is {
-			err = e.Err
-		}
-		return nil, nil, sink.Temporary(err)
-	}
-	defer resp.Body.Close()
-	data, err := io.ReadAll(io.LimitReader(resp.Body, mostAnswer))
-	if err != nil {
-		return nil, nil, sink.Temporary(err)
-	}
-	if resp.StatusCode/100 != 2 {
-		return nil, nil, &answerError{resp.StatusCode, firstLine(data)}
-	}
-	if resp.StatusCode == http.StatusNoContent {
-		data = nil
-	}
-	return data, resp.Header, nil
-}
-
-// firstLine is what an answer says in short: the rest is a trace.
-func firstLine(data []byte) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(strings.ToValidUTF8(string(data[:min(len(data), 2000)]), "")), "\n")
-	return strings.TrimSpace(line[:min(len(line), 300)])
-}
+const asProtobuf = "application/x-protobuf"
 
 // Put is Sink's.
 func (s *Sink) Put(ctx context.Context, batch []sink.Record) error {
@@ -168,8 +109,8 @@ func (s *Sink) Put(ctx context.Context, batch []sink.Record) error {
 	for i := range batch {
 		s.body = appendRow(s.body, &batch[i])
 	}
-	if _, _, err := s.do(ctx, http.MethodPut, "/"+s.table+"/batch", asProtobuf, s.body); err != nil {
-		return s.explain("write to", err)
+	if _, _, err := s.Do(ctx, http.MethodPut, "/"+s.table+"/batch", asProtobuf, s.body); err != nil {
+		return s.Explain("write to", err)
 	}
 	return nil
 }
@@ -236,19 +177,19 @@ func (s *Sink) Each(ctx context.Context, f func(url string, version time.Time) e
 	ask := appendBytes(nil, scanColumns, "page:url")
 	ask = appendVarint(ask, scanBatch, 1)
 	ask = appendVarint(ask, scanCaching, scanned)
-	_, head, err := s.do(ctx, http.MethodPut, "/"+s.table+"/scanner", asProtobuf, ask)
+	_, head, err := s.Do(ctx, http.MethodPut, "/"+s.table+"/scanner", asProtobuf, ask)
 	if err != nil {
-		return s.explain("read", err)
+		return s.Explain("read", err)
 	}
 	at, err := url.Parse(head.Get("Location"))
 	if err != nil || !strings.HasPrefix(at.Path, "/") {
-		return s.explain("read", errors.New("its answer names no scanner"))
+		return s.Explain("read", errors.New("its answer names no scanner"))
 	}
-	defer func() { _, _, _ = s.do(context.WithoutCancel(ctx), http.MethodDelete, at.Path, asProtobuf, nil) }() // it ends by itself, too
+	defer func() { _, _, _ = s.Do(context.WithoutCancel(ctx), http.MethodDelete, at.Path, asProtobuf, nil) }() // it ends by itself, too
 	for {
-		data, _, err := s.do(ctx, http.MethodGet, fmt.Sprintf("%s?n=%d", at.Path, scanned), asProtobuf, nil)
+		data, _, err := s.Do(ctx, http.MethodGet, fmt.Sprintf("%s?n=%d", at.Path, scanned), asProtobuf, nil)
 		if err != nil {
-			return s.explain("read", err)
+			return s.Explain("read", err)
 		}
 		if len(data) == 0 {
 			return nil
@@ -257,31 +198,4 @@ func (s *Sink) Each(ctx context.Context, f func(url string, version time.Time) e
 			return err
 		}
 	}
-}
-
-// Close is Sink's.
-func (s *Sink) Close() error {
-	s.http.CloseIdleConnections()
-	return nil
-}
-
-// explain says what went wrong with what, whether it may be over, and what to do.
-func (s *Sink) explain(doing string, err error) error {
-	said := fmt.Errorf("%s %s: %w", doing, s.at, err)
-	e, is := errors.AsType[*answerError](err)
-	switch {
-	case !is && sink.IsTemporary(err):
-		return sink.Temporary(advice.With(said, "is HBase's REST gateway running there (hbase rest start), and may this machine "+
-			"reach it?"))
-	case !is:
-		return advice.With(said, "is it HBase's REST gateway that is running there?")
-	case e.status == http.StatusTooManyRequests || e.status/100 == 5:
-		return sink.Temporary(said)
-	case e.status == http.StatusUnauthorized || e.status == http.StatusForbidden:
-		return advice.With(said, fmt.Sprintf("the gateway's user needs the rights RWC on the table %s, or RW on one that is there; "+
-			"Kerberos (SPNEGO) kumo does not speak", s.table))
-	case e.status == http.StatusNotFound:
-		return advice.With(said, "there is no table "+s.table+" any more: the same command makes it anew")
-	}
-	return advice.With(said, "see the gateway's log")
 }

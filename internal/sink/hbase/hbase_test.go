@@ -2,6 +2,7 @@ package hbase
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -31,7 +32,31 @@ func TestContract(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sinktest.Run(t, sinktest.Member{Addr: at.Host, Versions: true, Secret: "hush",
+	fields := func(t *testing.T, place, of string) []byte {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+			"http://"+at.Host+"/"+place+"/"+url.PathEscape(Key(of))+"/meta:fields", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Accept", sink.JSON)
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		var set struct {
+			Row []struct {
+				Cell []struct {
+					Value []byte `json:"$"`
+				}
+			}
+		}
+		if err := json.NewDecoder(resp.Body).Decode(&set); err != nil || len(set.Row) != 1 || len(set.Row[0].Cell) != 1 {
+			t.Fatalf("%s: %+v, %v", of, set, err)
+		}
+		return set.Row[0].Cell[0].Value
+	}
+	sinktest.Run(t, sinktest.Member{Addr: at.Host, Versions: true, Secret: "hush", Fields: fields,
 		Open: func(ctx context.Context, addr, place string) (sink.Sink, error) {
 			return open(ctx, "hbase://me:hush@"+addr+"/"+place)
 		}})
@@ -112,4 +137,19 @@ func TestRows(t *testing.T) {
 	if err != nil || !values[rec.URL] || !values[rec.Text] || !values["200"] {
 		t.Errorf("%v: %v", err, values)
 	}
+}
+
+func TestSecured(t *testing.T) {
+	at, err := url.Parse(sinktest.Server(t, "KUMO_TEST_HBASE"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	way := sinktest.Terminator(t, at.Host)
+	sinktest.Secured(t, func(ctx context.Context, ca, password, place string) (sink.Sink, error) {
+		u := url.URL{Scheme: "hbase+https", User: url.UserPassword(sinktest.User, password), Host: way, Path: "/" + place}
+		if ca != "" {
+			u.RawQuery = url.Values{"ca": {ca}}.Encode()
+		}
+		return open(ctx, u.String())
+	})
 }

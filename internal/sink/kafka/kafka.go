@@ -7,14 +7,13 @@
 //	kafka://USER:PASSWORD@HOST:9092/TOPIC      plain; with a user SASL, of the kind that ?sasl= names
 //	kafka+tls://USER:PASSWORD@HOST:9093/TOPIC  TLS
 //
-// sasl is plain (default), scram-sha-256 or scram-sha-512. Several brokers are separated by commas. The password is better
+// ?ca=FILE names authorities that are trusted. sasl is plain (default), scram-sha-256 or scram-sha-512. Several brokers are separated by commas. The password is better
 // in KUMO_SINK_PASSWORD than in the URL.
 package kafka
 
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -59,7 +58,14 @@ func Open(ctx context.Context, at *url.URL, more ...kgo.Opt) (*Sink, error) {
 	s := &Sink{at: sink.Hide(at), topic: strings.Trim(at.Path, "/")}
 	query := at.Query()
 	kind := query.Get("sasl")
-	if query.Del("sasl"); s.topic == "" || strings.Contains(s.topic, "/") || at.Host == "" || len(query) > 0 {
+	query.Del("sasl")
+	query.Del("ca")
+	isTLS := strings.HasSuffix(at.Scheme, "+tls")
+	trust, err := sink.TLS(at, isTLS)
+	if err != nil {
+		return nil, err
+	}
+	if s.topic == "" || strings.Contains(s.topic, "/") || at.Host == "" || len(query) > 0 {
 		return nil, advice.Usage("%s: a URL like kafka://host:9092/topic is wanted", s.at)
 	}
 	var brokers []string
@@ -71,8 +77,8 @@ func Open(ctx context.Context, at *url.URL, more ...kgo.Opt) (*Sink, error) {
 	}
 	s.opts = []kgo.Opt{kgo.SeedBrokers(brokers...), kgo.ClientID("kumo"), kgo.DialTimeout(reached / 3), kgo.RequestRetries(5),
 		kgo.RetryTimeout(reached), kgo.DisableClientMetrics()}
-	if strings.HasSuffix(at.Scheme, "+tls") {
-		s.opts = append(s.opts, kgo.DialTLSConfig(new(tls.Config)))
+	if isTLS {
+		s.opts = append(s.opts, kgo.DialTLSConfig(trust))
 	}
 	if at.User != nil {
 		login, err := saslOf(kind, at.User)
@@ -82,7 +88,6 @@ func Open(ctx context.Context, at *url.URL, more ...kgo.Opt) (*Sink, error) {
 		s.opts = append(s.opts, login)
 	}
 	s.opts = append(s.opts, more...)
-	var err error
 	s.client, err = kgo.NewClient(append([]kgo.Opt{kgo.DefaultProduceTopic(s.topic), kgo.RequiredAcks(kgo.AllISRAcks()),
 		kgo.ProducerBatchCompression(kgo.ZstdCompression(), kgo.NoCompression()), kgo.RecordDeliveryTimeout(delivered),
 		kgo.AllowIdempotentProduceCancellation(), // or else Put waits without end for a broker that is gone
@@ -281,6 +286,9 @@ func (s *Sink) Close() error {
 // explain says what went wrong with what, whether it may be over, and what to do.
 func (s *Sink) explain(doing string, err error) error {
 	said := fmt.Errorf("%s %s: %w", doing, s.at, err)
+	if do := sink.Untrusted(err); do != "" {
+		return sink.Lasting(advice.With(said, do))
+	}
 	switch {
 	case errors.Is(err, context.Canceled):
 		return said

@@ -40,7 +40,30 @@ func open(ctx context.Context, addr, rest string) (sink.Sink, error) {
 }
 
 func member(addr string) sinktest.Member {
-	return sinktest.Member{Addr: addr, Open: func(ctx context.Context, addr, place string) (sink.Sink, error) {
+	return sinktest.Member{Addr: addr, Fields: func(t *testing.T, place, of string) []byte {
+		reader, err := kgo.NewClient(kgo.SeedBrokers(addr), kgo.ConsumeTopics(place))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer reader.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		for {
+			fetched := reader.PollFetches(ctx)
+			if err := fetched.Err(); err != nil {
+				t.Fatal(err)
+			}
+			for at := fetched.RecordIter(); !at.Done(); {
+				var value struct{ Fields json.RawMessage }
+				if m := at.Next(); string(m.Key) == of {
+					if err := json.Unmarshal(m.Value, &value); err != nil {
+						t.Fatal(err)
+					}
+					return value.Fields
+				}
+			}
+		}
+	}, Open: func(ctx context.Context, addr, place string) (sink.Sink, error) {
 		return open(ctx, addr, "/"+place)
 	}}
 }
@@ -161,5 +184,30 @@ func TestErrors(t *testing.T) {
 		u, _ := sink.Parse(bad)
 		_, err := Open(ctx, u, hasty...)
 		sinktest.Complains(t, err, "hush", strings.TrimPrefix(u.Redacted(), "kafka://"))
+	}
+}
+
+// The broker has a second listener, with TLS and SASL.
+func TestSecured(t *testing.T) {
+	at, err := url.Parse(sinktest.Server(t, "KUMO_TEST_KAFKA"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range []string{"plain", "scram-sha-256", "scram-sha-512"} {
+		t.Run(kind, func(t *testing.T) {
+			sinktest.Secured(t, func(ctx context.Context, ca, password, place string) (sink.Sink, error) {
+				query := url.Values{"sasl": {kind}}
+				if ca != "" {
+					query.Set("ca", ca)
+				}
+				u := url.URL{Scheme: "kafka+tls", User: url.UserPassword(sinktest.User, password), Host: at.Hostname() + ":9094",
+					Path: "/" + place, RawQuery: query.Encode()}
+				s, err := Open(ctx, &u, hasty...)
+				if err != nil {
+					return nil, err
+				}
+				return s, nil
+			})
+		})
 	}
 }

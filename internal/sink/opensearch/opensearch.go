@@ -5,7 +5,7 @@
 // mapping is its owner's.
 //
 //	opensearch://USER:PASSWORD@HOST:9200/INDEX        http
-//	opensearch+https://USER:PASSWORD@HOST:9200/INDEX  https
+//	opensearch+https://USER:PASSWORD@HOST:9200/INDEX  https; ?ca=FILE names authorities that are trusted
 //
 // So do elasticsearch:// and elasticsearch+https://. The password is better in KUMO_SINK_PASSWORD than in the URL.
 package opensearch
@@ -17,10 +17,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"time"
 
@@ -38,47 +36,37 @@ var mapping []byte
 
 // What is sent and read at once.
 const (
-	mostBody   = 8 << 20  // bytes of a request
-	mostAnswer = 64 << 20 // bytes
-	scrolled   = 2000     // documents of an answer
-	timeout    = time.Minute
+	mostBody = 8 << 20 // bytes of a request
+	scrolled = 2000    // documents of an answer
+	timeout  = time.Minute
 )
 
 // A Sink is an index.
 type Sink struct {
-	at     string // for people
-	server string
-	index  string
-	user   *url.Userinfo
-	http   *http.Client
-	body   bytes.Buffer
+	*sink.HTTP
+	index string
+	body  bytes.Buffer
 }
 
 // Open reaches a server, and makes the index if it is missing.
 func Open(ctx context.Context, at *url.URL) (*Sink, error) {
-	s := &Sink{at: sink.Hide(at), index: strings.Trim(at.Path, "/"), user: at.User, http: &http.Client{Timeout: timeout,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 2, IdleConnTimeout: timeout}}}
+	s := &Sink{index: strings.Trim(at.Path, "/")}
 	if s.index == "" || strings.ContainsAny(s.index, `/\*?"<>| ,#:`) || strings.ToLower(s.index) != s.index ||
-		strings.ContainsAny(s.index[:1], "_-+.") || at.Host == "" || at.RawQuery != "" {
-		return nil, advice.Usage("%s: a URL like opensearch://host:9200/index is wanted, with an index in lower case", s.at)
+		strings.ContainsAny(s.index[:1], "_-+.") || at.Host == "" || len(sink.WithoutTLS(at)) > 0 {
+		return nil, advice.Usage("%s: a URL like opensearch://host:9200/index is wanted, with an index in lower case", sink.Hide(at))
 	}
-	scheme := "http"
-	if strings.HasSuffix(at.Scheme, "+https") {
-		scheme = "https"
+	var err error
+	s.HTTP, err = sink.NewHTTP(at, timeout, sink.Words{Name: "OpenSearch", Port: "9200",
+		Login: "give a user who may write to the index: opensearch://USER@HOST:9200/INDEX, and the password in " +
+			"KUMO_SINK_PASSWORD",
+		Rights: "the user needs the rights create_index (or an index " + s.index + " that is there), index and read on it",
+		Gone:   "there is no index " + s.index + " any more: the same command makes it anew",
+		Other:  "the index " + s.index + " may have another mapping than kumo's: name one that is not there, and kumo makes it"})
+	if err != nil {
+		return nil, err
 	}
-	host := at.Host
-	if at.Port() == "" {
-		host += ":9200"
-	}
-	s.server = scheme + "://" + host
-	if password := os.Getenv("KUMO_SINK_PASSWORD"); at.User != nil && password != "" {
-		if _, has := at.User.Password(); !has {
-			s.user = url.UserPassword(at.User.Username(), password)
-		}
-	}
-	err := s.do(ctx, http.MethodGet, "/"+s.index+"/_mapping?filter_path=*.mappings.dynamic", nil, nil)
-	if answer, is := errors.AsType[*answerError](err); is && answer.status == http.StatusNotFound {
+	err = s.do(ctx, http.MethodGet, "/"+s.index+"/_mapping?filter_path=*.mappings.dynamic", nil, nil)
+	if answer, is := errors.AsType[*answerError](err); is && answer.Status == http.StatusNotFound {
 		err = s.do(ctx, http.MethodPut, "/"+s.index, mapping, nil)
 		if answer, is := errors.AsType[*answerError](err); is && answer.Type == "resource_already_exists_exception" {
 			err = nil // somebody else was quicker
@@ -90,64 +78,43 @@ func Open(ctx context.Context, at *url.URL) (*Sink, error) {
 	return s, nil
 }
 
-// An answerError is what a server says that refuses something.
+// An answerError is what OpenSearch says of what it refuses.
 type answerError struct {
-	status       int
+	sink.Answer
 	Type, Reason string
 }
 
 func (e *answerError) Error() string {
-	text := fmt.Sprintf("it answers %d", e.status)
-	if e.Type != "" {
-		text += " " + e.Type + ": " + e.Reason
+	if e.Type == "" && e.Reason == "" {
+		return e.Answer.Error()
 	}
-	return text
+	return fmt.Sprintf("it answers %d %s: %s", e.Status, e.Type, e.Reason)
 }
 
-// busy reports whether the server has too much to do, or something in front of it is not there: or the disk is full, for
-// which indexes are blocked until there is room.
-func (e *answerError) busy() bool {
-	return e.status == http.StatusTooManyRequests || e.status/100 == 5 || e.status == http.StatusRequestTimeout ||
-		e.Type == "cluster_block_exception"
-}
+func (e *answerError) Unwrap() error { return &e.Answer }
+
+// busy reports whether it may be over: of a disk that is full, too, for which indexes are blocked until there is room.
+func (e *answerError) busy() bool { return e.IsBusy() || e.Type == "cluster_block_exception" }
 
 // do asks the server, and reads a good answer into to, if that is not nil.
 func (s *Sink) do(ctx context.Context, method, path string, body []byte, to any) error {
-	req, err := http.NewRequestWithContext(ctx, method, s.server+path, bytes.NewReader(body))
-	if err != nil {
-		return err
+	form := sink.JSON
+	if strings.Contains(path, "_bulk") {
+		form = sink.Lines
 	}
-	if req.Header.Set("Content-Type", "application/json"); strings.Contains(path, "_bulk") {
-		req.Header.Set("Content-Type", "application/x-ndjson")
-	}
-	if s.user != nil {
-		password, _ := s.user.Password()
-		req.SetBasicAuth(s.user.Username(), password)
-	}
-	resp, err := s.http.Do(req)
-	if err != nil {
-		if e, is := errors.AsType[*url.Error](err); is {
-			err = e.Err
-		}
-		return sink.Temporary(err)
-	}
-	defer resp.Body.Close()
-	data, err := io.ReadAll(io.LimitReader(resp.Body, mostAnswer))
-	if err != nil {
-		return sink.Temporary(err)
-	}
-	if resp.StatusCode/100 != 2 {
+	data, _, err := s.Do(ctx, method, path, form, body)
+	if a, is := errors.AsType[*sink.Answer](err); is {
 		said := struct {
 			Error json.RawMessage `json:"error"`
 		}{}
-		e := &answerError{status: resp.StatusCode}
-		if json.Unmarshal(data, &said) == nil && json.Unmarshal(said.Error, e) != nil {
+		e := &answerError{Answer: *a}
+		if json.Unmarshal(a.Body, &said) == nil && json.Unmarshal(said.Error, &struct{ Type, Reason *string }{&e.Type, &e.Reason}) != nil {
 			_ = json.Unmarshal(said.Error, &e.Reason) // some say no more than a sentence
 		}
 		return e
 	}
-	if to == nil {
-		return nil
+	if err != nil || to == nil {
+		return err
 	}
 	if err := json.Unmarshal(data, to); err != nil {
 		return fmt.Errorf("its answer is not as OpenSearch gives it: %w", err)
@@ -201,19 +168,19 @@ func (s *Sink) send(ctx context.Context, batch []sink.Record) error {
 		Errors bool
 		Items  []map[string]struct {
 			Status int
-			Error  *answerError
+			Error  *struct{ Type, Reason string }
 		}
 	}
 	err := s.do(ctx, http.MethodPost, "/"+s.index+"/_bulk?filter_path=errors,items.*.status,items.*.error.type,items.*.error.reason",
 		s.body.Bytes(), &answer)
-	if e, is := errors.AsType[*answerError](err); is && e.status == http.StatusRequestEntityTooLarge && len(batch) > 1 {
+	if e, is := errors.AsType[*answerError](err); is && e.Status == http.StatusRequestEntityTooLarge && len(batch) > 1 {
 		return s.halves(ctx, batch)
 	}
 	if err != nil {
 		return s.explain("write to", err)
 	}
 	if len(answer.Items) != len(batch) {
-		return sink.Temporary(fmt.Errorf("write to %s: it answers for %d documents of %d", s.at, len(answer.Items), len(batch)))
+		return sink.Temporary(fmt.Errorf("write to %s: it answers for %d documents of %d", s.At, len(answer.Items), len(batch)))
 	}
 	var busy error
 	for i, item := range answer.Items {
@@ -221,11 +188,11 @@ func (s *Sink) send(ctx context.Context, batch []sink.Record) error {
 		if did.Status/100 == 2 || did.Status == http.StatusConflict { // a newer one is there
 			continue
 		}
-		e := did.Error
-		if e == nil {
-			e = &answerError{}
+		e := &answerError{Answer: sink.Answer{Status: did.Status}}
+		if did.Error != nil {
+			e.Type, e.Reason = did.Error.Type, did.Error.Reason
 		}
-		if e.status = did.Status; !e.busy() {
+		if !e.busy() {
 			return s.explain("write "+batch[i].URL+" to", e)
 		}
 		busy = e
@@ -295,35 +262,14 @@ func (s *Sink) Each(ctx context.Context, f func(url string, version time.Time) e
 	return nil
 }
 
-// Close is Sink's.
-func (s *Sink) Close() error {
-	s.http.CloseIdleConnections()
-	return nil
-}
-
 // explain says what went wrong with what, whether it may be over, and what to do.
 func (s *Sink) explain(doing string, err error) error {
-	said := fmt.Errorf("%s %s: %w", doing, s.at, err)
-	e, is := errors.AsType[*answerError](err)
-	switch {
-	case !is && sink.IsTemporary(err):
-		return sink.Temporary(advice.With(said, "is OpenSearch running there, with http or (opensearch+https://) https, and may "+
-			"this machine reach it?"))
-	case !is:
-		return advice.With(said, "is it OpenSearch that is running there?")
-	case e.busy():
+	said := fmt.Errorf("%s %s: %w", doing, s.At, err)
+	switch e, is := errors.AsType[*answerError](err); {
+	case is && e.busy():
 		return sink.Temporary(said)
-	case e.status == http.StatusUnauthorized:
-		return advice.With(said, "give a user who may write to the index: opensearch://USER@HOST:9200/INDEX, and the password "+
-			"in KUMO_SINK_PASSWORD")
-	case e.status == http.StatusForbidden:
-		return advice.With(said, fmt.Sprintf("the user needs the rights create_index (or an index %s that is there), index and "+
-			"read on it", s.index))
-	case e.status == http.StatusNotFound:
-		return advice.With(said, "there is no index "+s.index+" any more: the same command makes it anew")
-	case e.status == http.StatusRequestEntityTooLarge:
+	case is && e.Status == http.StatusRequestEntityTooLarge:
 		return advice.With(said, "let the server take longer requests (http.max_content_length, or a proxy's limit)")
 	}
-	return advice.With(said, fmt.Sprintf("the index %s may have another mapping than kumo's: name one that is not there, and "+
-		"kumo makes it", s.index))
+	return s.Explain(doing, err)
 }

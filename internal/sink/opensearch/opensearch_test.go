@@ -3,6 +3,7 @@ package opensearch
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -37,9 +38,63 @@ func TestContract(t *testing.T) {
 		t.Fatal(err)
 	}
 	sinktest.Run(t, sinktest.Member{Addr: at.Host, Versions: true, Secret: "hush",
+		Fields: func(t *testing.T, place, of string) []byte {
+			var doc struct{ Fields json.RawMessage }
+			get(t, "http://"+at.Host+"/"+place+"/_source/"+url.PathEscape(sink.ID(of)), &doc)
+			return doc.Fields
+		},
 		Open: func(ctx context.Context, addr, place string) (sink.Sink, error) {
 			return open(ctx, "opensearch://me:hush@"+addr+"/"+place)
 		}})
+}
+
+// get asks OpenSearch for something.
+func get(t *testing.T, at string, to any) {
+	t.Helper()
+	resp, err := http.Get(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(resp.Body).Decode(to); err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s, %v", at, resp.Status, err)
+	}
+}
+
+// Fields are found by who has made the index with a mapping of his own.
+func TestFieldsAreSearched(t *testing.T) {
+	at, _ := url.Parse(sinktest.Server(t, "KUMO_TEST_OPENSEARCH"))
+	index := fmt.Sprintf("offers-%d", rand.Uint32())
+	mine := `{"mappings":{"properties":{"fields":{"properties":{"rule":{"type":"keyword"},
+		"values":{"properties":{"price":{"type":"double"}}}}}}}}`
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://"+at.Host+"/"+index, strings.NewReader(mine))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if resp, err := http.DefaultClient.Do(req); err != nil || resp.Body.Close() != nil || resp.StatusCode != http.StatusOK {
+		t.Fatal(resp, err)
+	}
+	s, err := open(t.Context(), "opensearch://"+at.Host+"/"+index)
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch := []sink.Record{sinktest.Record(1), sinktest.Record(2)}
+	batch[1].Fields[0].Values = json.RawMessage(`{"price":99}`)
+	if err := errors.Join(s.Put(t.Context(), batch), s.Flush(t.Context()), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	var found struct {
+		Hits struct {
+			Hits []struct {
+				ID string `json:"_id"`
+			}
+		}
+	}
+	get(t, "http://"+at.Host+"/"+index+"/_search?q="+url.QueryEscape("fields.rule:offer AND fields.values.price:>50"), &found)
+	if len(found.Hits.Hits) != 1 || found.Hits.Hits[0].ID != batch[1].URL {
+		t.Errorf("found is %+v", found)
+	}
 }
 
 // A server that is full, or has too much to do, gets everything in the end, a busy document by a busy document.
@@ -163,4 +218,33 @@ func TestMappingIsJSON(t *testing.T) {
 	if !json.Valid(mapping) {
 		t.Error("mapping.json is none")
 	}
+}
+
+func TestSecured(t *testing.T) {
+	at, err := url.Parse(sinktest.Server(t, "KUMO_TEST_OPENSEARCH"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	way := sinktest.Terminator(t, at.Host)
+	sinktest.Secured(t, func(ctx context.Context, ca, password, place string) (sink.Sink, error) {
+		u := url.URL{Scheme: "opensearch+https", User: url.UserPassword(sinktest.User, password), Host: way, Path: "/" + place}
+		if ca != "" {
+			u.RawQuery = url.Values{"ca": {ca}}.Encode()
+		}
+		return open(ctx, u.String())
+	})
+}
+
+// Who says http to a server that speaks TLS, or the other way round, is told so.
+func TestTheOtherScheme(t *testing.T) {
+	plain := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(plain.Close)
+	_, err := open(t.Context(), strings.Replace(plain.URL, "http://", "opensearch+https://me:hush@", 1)+"/pages")
+	if sinktest.Complains(t, err, "hush", "HTTPS client"); sink.IsTemporary(err) {
+		t.Errorf("%v is taken for what is over by itself", err)
+	}
+	_, err = open(t.Context(), strings.Replace(plain.URL, "http://", "opensearch://", 1)+"/pages?ca=/tmp/ca.pem")
+	sinktest.Complains(t, err, "", "ca= is for TLS")
+	_, err = open(t.Context(), strings.Replace(plain.URL, "http://", "opensearch+https://", 1)+"/pages?ca=/dev/null")
+	sinktest.Complains(t, err, "", "has no certificate")
 }

@@ -231,6 +231,10 @@ func (s *Sink) explain(doing string, err error) error {
 		if errors.Is(err, context.Canceled) {
 			return said
 		}
+		if sink.Untrusted(err) != "" {
+			return sink.Lasting(advice.With(said, "sslrootcert=FILE names the certificates of the authority that has signed the "+
+				"server's; sslmode=verify-full wants the URL's host in it, too"))
+		}
 		if errors.Is(err, io.EOF) || pgconn.Timeout(err) || pgconn.SafeToRetry(err) || unreachable(err) {
 			return sink.Temporary(advice.With(said, "is PostgreSQL running there, and may this machine reach it?"))
 		}

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 	"strings"
 	"testing"
@@ -30,7 +31,10 @@ func TestContract(t *testing.T) {
 		t.Fatal(err)
 	}
 	secret, _ := at.User.Password()
-	sinktest.Run(t, sinktest.Member{Addr: at.Host, Versions: true, Secret: secret,
+	fields := func(t *testing.T, place, of string) []byte {
+		return []byte(query(t, at.String(), fmt.Sprintf("SELECT fields::text FROM %s WHERE url = '%s'", place, of)))
+	}
+	sinktest.Run(t, sinktest.Member{Addr: at.Host, Versions: true, Secret: secret, Fields: fields,
 		Open: func(ctx context.Context, addr, place string) (sink.Sink, error) {
 			u := *at
 			u.Host, u.RawQuery = addr, "table="+place
@@ -101,4 +105,19 @@ func TestErrors(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestSecured(t *testing.T) {
+	at, err := url.Parse(sinktest.Server(t, "KUMO_TEST_POSTGRES"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sinktest.Secured(t, func(ctx context.Context, ca, password, place string) (sink.Sink, error) {
+		u, query := *at, url.Values{"table": {place}, "sslmode": {"verify-full"}}
+		if u.User = url.UserPassword(sinktest.User, password); ca != "" {
+			query.Set("sslrootcert", ca)
+		}
+		u.RawQuery = query.Encode()
+		return open(ctx, u.String())
+	})
 }

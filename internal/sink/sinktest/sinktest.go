@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"reflect"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -28,6 +29,8 @@ type Member struct {
 	Addr string // host and port
 	// Versions says that an older record never replaces a newer one.
 	Versions bool
+	// Fields asks the server, as its users do, for what a record in a place has of fields: a list of rule and values, as JSON.
+	Fields func(t *testing.T, place, url string) []byte
 	// Secret is in the URL that Open makes, and in no error.
 	Secret string
 }
@@ -127,6 +130,27 @@ func Run(t *testing.T, m Member) {
 		put(t, s, records(0, 120))
 		put(t, s, append(records(100, 130), records(110, 130)...))
 		same(t, s, records(0, 130), m.Versions)
+	})
+	t.Run("fields", func(t *testing.T) {
+		at := place(t)
+		s, err := m.Open(t.Context(), m.Addr, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		batch := records(0, 3)
+		batch[1].Fields = append(batch[1].Fields, sink.Fields{Rule: "person", Values: json.RawMessage(`{"name":"Ä \"B\"","born":null}`)})
+		put(t, s, batch)
+		if err := errors.Join(s.Flush(t.Context()), s.Close()); err != nil {
+			t.Fatal(err)
+		}
+		var got, want any
+		data, _ := json.Marshal(batch[1].Fields)
+		if err := errors.Join(json.Unmarshal(m.Fields(t, at, batch[1].URL), &got), json.Unmarshal(data, &want)); err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("the fields are %v, want %v", got, want)
+		}
 	})
 	t.Run("versions", func(t *testing.T) {
 		s := open(t, m.Addr)
