@@ -21,7 +21,7 @@ func someItem(dice *rand.Rand) Item {
 	is := func() bool { return dice.IntN(2) == 0 }
 	root := []string{"https://", "http://", "mailto:"}[dice.IntN(3)] + []string{host, "elsewhere.test"}[dice.IntN(2)] + "/"
 	it := Item{URL: root + someText(dice, "/articles/2026/"), Depth: dice.Int32() - 1<<30, Kind: page.Kind(dice.IntN(9)),
-		Root: is(), Late: is(), Told: is(), Recrawl: is()}
+		Root: is(), Late: is(), Told: is(), Recrawl: is(), Again: is()}
 	it.From, it.Seed, it.Path = someText(dice, it.URL), someText(dice, it.URL), someText(dice, "LLLRE")
 	if is() {
 		it.Redirects, it.Tries = uint8(dice.IntN(256)), uint8(dice.IntN(3))
@@ -80,7 +80,7 @@ func TestAnItemWithoutALiftHasNone(t *testing.T) {
 	dice := rand.New(rand.NewPCG(4, 0))
 	for range 50 {
 		it := someItem(dice)
-		it.Lift = 5
+		it.Lift, it.Again = 5, false
 		body := AppendBody(nil, host, &it)
 		it.Lift = 0
 		var r Reader
@@ -104,7 +104,7 @@ func TestAnItemThatIsCutOffIsRefused(t *testing.T) {
 	dice := rand.New(rand.NewPCG(1, 0))
 	for range 50 {
 		it := someItem(dice)
-		it.Lift = 0
+		it.Lift, it.Again = 0, false
 		body := AppendBody(nil, host, &it)
 		frame := Append(nil, host, &it)
 		if !bytes.HasSuffix(frame, body) {
@@ -127,7 +127,7 @@ func TestAnItemThatIsCutOffIsRefused(t *testing.T) {
 // What a later kumo adds to an item does not keep this one from reading the rest; another version does.
 func TestALaterItemIsRead(t *testing.T) {
 	it := someItem(rand.New(rand.NewPCG(2, 0)))
-	it.Lift = -3
+	it.Lift, it.Again = -3, true // behind which it comes
 	body := append(AppendBody(nil, "", &it), "what comes later"...)
 	var r Reader
 	if got, err := r.ReadBody(body, ""); err != nil || got != it {

@@ -36,6 +36,7 @@ type Config struct {
 	Temp     string         // a folder for what does not fit into memory; "": the system's
 	Memory   int            // bytes that claims may have before they are written to Temp; 128 MiB
 	Moved    bool           // WARC files that are not here were moved on purpose
+	NoLists  bool           // no run has ended whose files these are: pages.jsonl and its like are not there, as it is meant
 	Fault    func(Fault)    // is told each fault when it is found; may be nil
 	Progress func(Progress) // is told now and then how far it is; may be nil
 }
@@ -118,6 +119,9 @@ var order = []string{checkJournal, checkSeen, checkDigests, checkFrontier, check
 // ofState are checks of what is no record file.
 var ofState = []string{checkJournal, checkSeen, checkDigests, checkFrontier, checkDeferred, checkRoots, checkReport}
 
+// ofLists are checks of what is whole when a run ends.
+var ofLists = []string{checkPages, checkText, checkFields, checkLog, checkSkipped, checkURLs}
+
 const maxNotes = 100 // kept of a check
 
 // A verifier is one run of all checks.
@@ -140,7 +144,7 @@ func Run(ctx context.Context, p Parts, cfg Config) (_ *Report, err error) {
 	report := &Report{}
 	for _, name := range order {
 		v.checks[name] = &Check{Name: name}
-		if p.Files && slices.Contains(ofState, name) {
+		if p.Files && slices.Contains(ofState, name) || cfg.NoLists && slices.Contains(ofLists, name) {
 			continue
 		}
 		report.Checks = append(report.Checks, v.checks[name])
@@ -154,7 +158,11 @@ func Run(ctx context.Context, p Parts, cfg Config) (_ *Report, err error) {
 	for i := range p.Broken {
 		v.fault(p.Broken[i])
 	}
-	for _, check := range []func() error{v.state, v.warcs, v.indexes, v.lists, v.join, v.counters} {
+	steps := []func() error{v.state, v.warcs, v.indexes, v.lists, v.join, v.counters}
+	if cfg.NoLists {
+		steps = steps[:3]
+	}
+	for _, check := range steps {
 		if err := errors.Join(ctx.Err(), check()); err != nil {
 			return report, err
 		}

@@ -20,7 +20,8 @@ func VerifyFiles(ctx context.Context, dir string, cfg verify.Config) (*verify.Re
 // InspectFiles opens a view of a crawl that has no state: what its record files say, and what its settings make of a
 // URL. The disk has them below dir, which has the settings.
 func InspectFiles(dir string, disk vfs.FS, settled func() (*job.Job, error)) (*inspect.View, error) {
-	s, err := openShared(folder.At(dir, vfs.NewOverlay(vfs.OS)), settled)
+	f := folder.At(dir, vfs.NewOverlay(vfs.OS))
+	s, err := (&opening{Parts: session.Parts{Folder: f}, disk: f.Disk, alone: true}).share(settled)
 	if err != nil {
 		return nil, err
 	}

@@ -37,6 +37,7 @@ type opening struct {
 	away    vfs.FS         // has what was brought to a place, too; nil: all stays in the folder
 	peers   *session.Peers // of a node of several; nil for one alone
 	runs    bool           // and is not only looked into
+	alone   bool           // there are record files only: nothing of the crawl's state, nor perhaps of its seeds
 	block   *policy.BlockList
 	scratch *vfs.Scratch
 	logins  *login.Sessions // nil: nobody is logged in
@@ -125,7 +126,11 @@ func Inspect(ctx context.Context, dir string, settled func() (*job.Job, error)) 
 // openShared makes a session to look into, and not to run, of a folder that is shared: its disk keeps all changes to
 // itself.
 func openShared(f *folder.Folder, settled func() (*job.Job, error)) (*session.Session, error) {
-	o := &opening{Parts: session.Parts{Folder: f}, disk: f.Disk}
+	return (&opening{Parts: session.Parts{Folder: f}, disk: f.Disk}).share(settled)
+}
+
+func (o *opening) share(settled func() (*job.Job, error)) (*session.Session, error) {
+	f := o.Folder
 	return o.make(func() (err error) {
 		if o.Job, err = settled(); err != nil {
 			return err
@@ -167,7 +172,7 @@ func (o *opening) build() error {
 	if err := o.openState(); err != nil {
 		return o.mendable(err)
 	}
-	if !o.Job.HasSeeds() && o.State.Fresh() {
+	if !o.alone && !o.Job.HasSeeds() && o.State.Fresh() {
 		return job.ErrNoSeeds
 	}
 	if o.Folder != nil && o.Resumed && !settings.IsFile(o.Folder.Path(settings.Name)) {

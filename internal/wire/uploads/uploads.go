@@ -255,6 +255,8 @@ func (n *named) Unwrap() error { return n.error }
 
 // Verify checks the files of a crawl in a place against each other and the place's manifest. It is a wire.Verify.
 func (s *Source) Verify(ctx context.Context, dir string, cfg verify.Config) (*verify.Report, error) {
+	_, ended := s.there.Get("report.json")
+	cfg.NoLists = !ended // of a crawl that was not brought to an end: a node's that was lost, say
 	r, err := wire.VerifyFiles(ctx, dir, cfg)
 	if err != nil {
 		return r, err
