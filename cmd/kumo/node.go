@@ -167,6 +167,11 @@ func (n *noder) run(ctx context.Context, out io.Writer) (err error) {
 	if n.place == "mesh" {
 		listenMesh(&opts)
 	}
+	if n.o.place != "" { // before there is a folder
+		if err := uploads.Check(ctx, n.o.place); err != nil {
+			return err
+		}
+	}
 	page, err := n.o.ui.listen()
 	if err != nil {
 		return err

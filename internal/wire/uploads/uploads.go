@@ -40,6 +40,15 @@ func openPlace(ctx context.Context, name string) (place.Place, error) {
 	return places.Open(ctx, name)
 }
 
+// Check says why a place cannot be opened.
+func Check(ctx context.Context, name string) error {
+	p, err := openPlace(ctx, name)
+	if err != nil {
+		return err
+	}
+	return letGo(p)
+}
+
 // Below is a place below another one, reached with the same options.
 func Below(placeURL, name string) string {
 	at, options, has := strings.Cut(placeURL, "?")
