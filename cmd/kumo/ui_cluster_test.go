@@ -121,7 +121,8 @@ func TestClusterInBrowser(t *testing.T) {
 		chromedp.Click(`button[name=sure]`), chromedp.WaitVisible(`.word.done`))
 	b.do(t, "delay", chromedp.Click(`a[href$="/act/delay"]`), chromedp.SendKeys("#host", "127.0.0.9:1"), chromedp.SendKeys("#value", "7s"),
 		chromedp.Click(`.act .main`), chromedp.Click(`button[name=sure]`), chromedp.WaitVisible(`.word.done`))
-	b.do(t, "add", chromedp.Click(`a[href$="/act/add"]`), chromedp.SendKeys("#value", s.URL+"/late\n"+s.URL+"/"), chromedp.Click(`.act .main`),
+	b.shoot(t, strategy, at)
+	b.do(t, "add", chromedp.Navigate(nodes[0].page), chromedp.Click(`a[href$="/act/add"]`), chromedp.SendKeys("#value", s.URL+"/late\n"+s.URL+"/"), chromedp.Click(`.act .main`),
 		chromedp.Click(`button[name=sure]`), chromedp.WaitVisible(`.word.done`))
 	if said := evaluate(t, b, "what was added", chromedp.Text(`.word.done`)); said != "Done: 2 URLs added, 1 of them new" {
 		t.Errorf("it says %q", said)
@@ -142,7 +143,6 @@ func TestClusterInBrowser(t *testing.T) {
 		})
 	}
 	if len(nodes) > 2 {
-		b.shoot(t, strategy, at)
 		if err := nodes[3].Process.Signal(syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
