@@ -82,13 +82,22 @@ func clusterWithPages(t *testing.T, site string, names []string, flags ...string
 // them. With KUMO_TEST_SCREENSHOTS, a folder for pictures, there are five nodes, one of which is killed.
 func TestClusterInBrowser(t *testing.T) {
 	b := newUIBrowser(t)
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		for i := range 20 {
 			fmt.Fprintf(w, "<a href='http://127.0.0.%d:%s%s/%d'>x</a>", i+1, r.Host[strings.LastIndexByte(r.Host, ':')+1:], r.URL.Path, i)
 		}
 	}))
+	everywhere, err := net.Listen("tcp", "0.0.0.0:0") // it is many hosts
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Listener.Close()
+	s.Listener = everywhere
+	s.Start()
 	defer s.Close()
+	_, port, _ := net.SplitHostPort(everywhere.Addr().String())
+	s.URL = "http://127.0.0.1:" + port
 	names, strategy := []string{"a", "b"}, "shard"
 	if os.Getenv("KUMO_TEST_SCREENSHOTS") != "" {
 		names = []string{"a", "b", "c", "d", "e"}
