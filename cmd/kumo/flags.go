@@ -108,6 +108,8 @@ func (o *options) bindCrawl(f *pflag.FlagSet) {
 		"deep, the most important by links (pagerank, opic, indegree), the first found (breadth), or any")
 	f.StringArrayVar(&o.prefer, job.PreferKey, nil, "take URLs that match for WEIGHT times as important, or less so "+
 		"with a weight below 1 (`REGEX=WEIGHT`, repeatable)")
+	f.StringArrayVar(&j.Block, job.BlockKey, nil, "never fetch what `RULE` names: a host, with its subdomains, or a /regex/ (repeatable; "+
+		"kumo block adds some while a crawl runs)")
 	f.StringVar(&j.BlockFile, "block-file", "", "never fetch what `FILE` names: a host or a /regex/ a line; read again "+
 		"when it changes")
 	f.Int64Var(&j.Crawl.Pages, "limit", 0, "stop after `N` pages of all runs together, whatever their status (0: no limit)")
@@ -240,6 +242,9 @@ func (o *options) finish() (err error) {
 	}
 	if j.Crawl.Exclude, err = compile("exclude", o.exclude); err != nil {
 		return err
+	}
+	if _, err = policy.ParseBlocks(j.Block); err != nil {
+		return usagef("--%s: %v", job.BlockKey, err)
 	}
 	if j.Fetch.Header, err = parseHeaders(o.headers); err != nil {
 		return err

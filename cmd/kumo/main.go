@@ -101,7 +101,7 @@ func addVerbs(root *cobra.Command) {
 	group("several", "Crawl on several machines:", nodeCommand(), startCommand(), balanceCommand(), secretCommand(),
 		clusterCommand())
 	group("steer", "Follow and steer a crawl that runs, on one machine or several:", statusCommand(), addCommand(),
-		setCommand(), pauseCommand(), resumeCommand(), stopCommand())
+		setCommand(), pauseCommand(), resumeCommand(), blockCommand(), stopCommand())
 	group("batch", "Crawl by layers, day by day:", batchCommand())
 	group("look", "Look into a crawl:", explainCommand(), hostsCommand(), queueCommand(), seenCommand(), topCommand(),
 		linksCommand(), trapsCommand(), verifyCommand(), serveCommand(), openCommand(), mcpCommand())

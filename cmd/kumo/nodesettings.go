@@ -20,7 +20,7 @@ import (
 // they are not to lie in the registry.
 var (
 	startFlags = []string{"input-file", "skip-bad-seeds", "config", "depth", "scope", "include", "exclude", "canon",
-		"embeds", "sitemaps", "script-paths", job.OrderKey, job.PreferKey, job.OverrideKey,
+		"embeds", "sitemaps", "script-paths", job.OrderKey, job.PreferKey, job.OverrideKey, job.BlockKey,
 		"limit", job.NoTrapsKey, "max-pages-per-host", crawl.RulePagesPerDomain, crawl.RuleHostsPerDomain,
 		crawl.RuleNamesPerDomain, "per-host", job.SlicesKey, "delay", "ip-delay", "max-crawl-delay", "max-backoff", "robots", "ignore",
 		"contact", "user-agent",

@@ -190,7 +190,7 @@ func reported(r *control.Report, now time.Time) inspect.Node {
 		Age: tenths(now.Sub(r.Clock).Seconds()),
 		Load: inspect.Load{Pages: r.Pages, Rate: tenths(r.Rate), Hosts: r.Hosts, Waiting: r.Waiting, Known: r.Known,
 			Outbox: r.Outbox, InFlight: r.InFlight, MessageBytes: r.MessageBytes},
-		Peering: &inspect.Peering{ID: fmt.Sprintf("%x", overlay.IDOf(r.Node)), Peers: r.Peers, Level: r.Level, Delegated: r.Delegated, Guests: r.Guests,
+		Peering: &inspect.Peering{ID: overlay.IDOf(r.Node).String(), Peers: r.Peers, Level: r.Level, Delegated: r.Delegated, Guests: r.Guests,
 			Alone: tenths(r.Alone)}}
 	switch {
 	case r.State == desired.Waiting || r.State == desired.Stopping:

@@ -3,6 +3,7 @@ package crawl
 import (
 	"kumo/internal/frontier"
 	"kumo/internal/item"
+	"kumo/internal/policy"
 	"kumo/internal/rank"
 	"kumo/internal/robots"
 )
@@ -13,15 +14,20 @@ type Tuning struct {
 	Tries  int   // 0: as by default
 	Pages  int64 // of all runs together; 0: without limit
 	Prefer rank.Preferences
+	Block  *policy.Blocks // beside those of a file
 }
 
-// Tune has the crawl go otherwise from now on. Preferences hold for URLs that are found then. What robots.txt files ask
+// Tune has the crawl go otherwise from now on. Preferences hold for URLs that are found then; what is
+// blocked is so also where it waits, when its turn comes. What robots.txt files ask
 // for is asked of the frontier again, which may have obeyed less of it.
 func (e *Engine) Tune(t Tuning) {
 	e.limits.tries.Store(int64(Config{Tries: t.Tries}.withDefaults().Tries))
 	e.limits.quota.SetPages(t.Pages)
 	e.frontier.SetDelays(t.Delays)
 	e.ranks.prefer.Store(&t.Prefer)
+	if e.rules.Block != nil && t.Block != nil {
+		e.rules.Block.Put(t.Block)
+	}
 	e.robots.Each(func(origin string, r *robots.Rules) {
 		delay, asked := r.Delay()
 		if !asked {

@@ -47,6 +47,7 @@ func (s *Server) mux() http.Handler {
 	s.set(mux)
 	s.curves(mux)
 	s.steer(mux)
+	s.blocked(mux)
 	return mux
 }
 

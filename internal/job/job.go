@@ -43,6 +43,7 @@ type Job struct {
 	ScriptPaths bool   // take what looks like a path in a script for a link
 	Contact     string // a URL or mail address for the site's owner, part of the default user agent
 	BlockFile   string
+	Block       []string // rules of what is not to be fetched, as a block file has them
 	Formats     []string // WARC, JSONL
 	WARCSize    int64
 	Compress    string // "gzip" or "zstd"
@@ -248,7 +249,10 @@ const LimitKey = "limit"
 // Tunable are the settings that a crawl's nodes share and that may change while it runs. Others that are not lasting
 // are read when nodes begin.
 var Tunable = []string{LimitKey, "delay", "ip-delay", "max-crawl-delay", "contact", "user-agent", "connect-timeout",
-	"timeout", "tries", PreferKey, OverrideKey}
+	"timeout", "tries", PreferKey, OverrideKey, BlockKey}
+
+// BlockKey is the setting of what is not to be fetched.
+const BlockKey = "block"
 
 // nameOf makes a crawl's name of a seed's host.
 func nameOf(seed weburl.URL) string { return strings.Trim(SafeName(seed.Host()), "-.") }

@@ -16,24 +16,52 @@ import (
 
 // A BlockList names what is not to be fetched. It is a text file with a rule a line: a host, which stands for its
 // subdomains, too, or a regular expression between slashes that URLs are matched with. Blank lines and lines that begin
-// with # do not count. The file is read again when it changes; while it has an error, the rules before hold.
+// with # do not count. The file is read again when it changes; while it has an error, the rules before hold. Beside
+// the file there are rules that may be put into force while a crawl runs.
 type BlockList struct {
-	name  string
+	own   atomic.Pointer[Blocks]
+	name  string // of the file; "": there is none
 	now   func() time.Time
 	warn  func(error)
-	rules atomic.Pointer[blockRules]
+	rules atomic.Pointer[Blocks]
 
 	mu      sync.Mutex // guards below
 	checked time.Time
 	changed time.Time
 }
 
-type blockRules struct {
+// Blocks are rules of what is not to be fetched.
+type Blocks struct {
 	hosts    map[string]string // host → rule as written
 	patterns []*regexp.Regexp
 }
 
 const blockCheck = time.Second // how often the file is looked at
+
+// ParseBlocks reads rules, one a text.
+func ParseBlocks(rules []string) (*Blocks, error) {
+	b := &Blocks{hosts: map[string]string{}}
+	for _, r := range rules {
+		if len(r) > maxBlock {
+			return nil, fmt.Errorf("a rule has %d bytes: %d at most are wanted", len(r), maxBlock)
+		}
+		if err := b.add(strings.TrimSpace(r)); err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
+const maxBlock = 4 << 10 // bytes of a rule that is no file's
+
+// Hosts reports whether the rules name hosts alone, so that what they forbid of a host is all or nothing.
+func (r *Blocks) Hosts() bool { return len(r.patterns) == 0 }
+
+// NewBlockList makes a list without a file.
+func NewBlockList() *BlockList { return &BlockList{} }
+
+// Put puts rules into force, beside those of the file, in place of those that were put before.
+func (b *BlockList) Put(rules *Blocks) { b.own.Store(rules) }
 
 // OpenBlockList reads the file at name. Later errors go to warn.
 func OpenBlockList(name string, now func() time.Time, warn func(error)) (*BlockList, error) {
@@ -60,8 +88,8 @@ func (b *BlockList) read() error {
 	return nil
 }
 
-func parseBlockList(r io.Reader) (*blockRules, error) {
-	rules := &blockRules{hosts: map[string]string{}}
+func parseBlockList(r io.Reader) (*Blocks, error) {
+	rules := &Blocks{hosts: map[string]string{}}
 	sc := bufio.NewScanner(r)
 	for n := 1; sc.Scan(); n++ {
 		line := strings.TrimSpace(sc.Text())
@@ -75,7 +103,7 @@ func parseBlockList(r io.Reader) (*blockRules, error) {
 	return rules, sc.Err()
 }
 
-func (r *blockRules) add(line string) error {
+func (r *Blocks) add(line string) error {
 	if len(line) > 2 && line[0] == '/' && line[len(line)-1] == '/' {
 		re, err := regexp.Compile(line[1 : len(line)-1])
 		if err != nil {
@@ -85,7 +113,7 @@ func (r *blockRules) add(line string) error {
 		return nil
 	}
 	host := strings.ToLower(strings.TrimPrefix(strings.TrimPrefix(line, "*"), "."))
-	if strings.ContainsAny(host, "/ \t*") {
+	if host == "" || strings.ContainsAny(host, "/ \t*") {
 		return fmt.Errorf("%q is neither a host nor a /regular expression/", line)
 	}
 	r.hosts[host] = line
@@ -97,21 +125,41 @@ func (b *BlockList) Match(u weburl.URL) string {
 	if b == nil {
 		return ""
 	}
+	if own := b.own.Load(); own != nil {
+		if why := own.Match(u); why != "" {
+			return why
+		}
+	}
+	if b.name == "" {
+		return ""
+	}
 	b.refresh()
-	return b.rules.Load().match(u)
+	return b.rules.Load().Match(u)
 }
 
-func (r *blockRules) match(u weburl.URL) string {
-	for host := u.Hostname(); host != ""; {
-		if line, ok := r.hosts[host]; ok {
-			return line
-		}
-		_, host, _ = strings.Cut(host, ".")
+// Match returns the rule that forbids u, "" if none does.
+func (r *Blocks) Match(u weburl.URL) string {
+	if len(r.hosts)+len(r.patterns) == 0 {
+		return ""
+	}
+	if why := r.MatchHost(u); why != "" {
+		return why
 	}
 	for _, re := range r.patterns {
 		if re.MatchString(u.String()) {
 			return "/" + re.String() + "/"
 		}
+	}
+	return ""
+}
+
+// MatchHost returns the rule that forbids the whole host of u, "" if none does.
+func (r *Blocks) MatchHost(u weburl.URL) string {
+	for host := u.Hostname(); host != ""; {
+		if line, ok := r.hosts[host]; ok {
+			return line
+		}
+		_, host, _ = strings.Cut(host, ".")
 	}
 	return ""
 }

@@ -3,6 +3,7 @@ package policy
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -52,6 +53,25 @@ func TestBlockList(t *testing.T) {
 	now = now.Add(2 * time.Second)
 	check("http://good.example/", "good.example")
 	check("http://bad.example/x", "")
+
+	rules, err := ParseBlocks([]string{" own.example ", `/\?sort=/`})
+	if err != nil || rules.Hosts() {
+		t.Fatal(err)
+	}
+	b.Put(rules) // beside the file's
+	check("http://www.own.example/", "own.example")
+	check("http://a.example/?sort=1", `/\?sort=/`)
+	check("http://good.example/", "good.example")
+	alone := NewBlockList()
+	alone.Put(rules)
+	if got := alone.Match(parseURL(t, "http://own.example/")); got != "own.example" {
+		t.Errorf("without a file: %q", got)
+	}
+	for _, wrong := range []string{"", "a b", "/(/", "*", strings.Repeat("x", maxBlock+1)} {
+		if _, err := ParseBlocks([]string{wrong}); err == nil {
+			t.Errorf("%.20q is a rule", wrong)
+		}
+	}
 
 	write("/(/\n", 2*time.Minute)
 	now = now.Add(2 * time.Second)

@@ -149,12 +149,16 @@ func (s *Session) Tune(j *job.Job) error {
 	if err := s.Engine.CheckOverrides(j.Crawl.Overrides.All(), s.Job.Fetch.PerHost); err != nil {
 		return err
 	}
+	blocks, err := policy.ParseBlocks(j.Block)
+	if err != nil {
+		return err
+	}
 	s.Job.TakeOverrides(j)
 	s.Fetcher.SetManners(fetch.Manners{UserAgent: j.UserAgent(), ConnectTimeout: j.Fetch.ConnectTimeout,
 		Timeout: j.Fetch.Timeout})
 	d := frontier.Delays{Delay: j.Frontier.Delay, AddrDelay: j.Frontier.AddrDelay, MaxDelay: j.Frontier.MaxDelay,
 		Overrides: s.Job.HostConfig}
-	s.Engine.Tune(crawl.Tuning{Delays: d, Tries: j.Crawl.Tries, Pages: j.Crawl.Pages, Prefer: j.Crawl.Prefer})
+	s.Engine.Tune(crawl.Tuning{Delays: d, Tries: j.Crawl.Tries, Pages: j.Crawl.Pages, Prefer: j.Crawl.Prefer, Block: blocks})
 	if s.Folder == nil {
 		return nil
 	}

@@ -92,3 +92,12 @@ func Steered(v *inspect.View) (inspect.Steerer, error) {
 	}
 	return s, nil
 }
+
+// Blocked counts what rules would leave out of what waits in the crawl of a view.
+func Blocked(ctx context.Context, v *inspect.View, rules []string) (*inspect.Blocked, error) {
+	b, can := v.Source.(inspect.Blocker)
+	if !can {
+		return nil, errors.New("what waits in this crawl cannot be counted")
+	}
+	return b.Blocked(ctx, rules)
+}

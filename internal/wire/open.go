@@ -295,14 +295,22 @@ func (o *opening) openScratch() {
 }
 
 func (o *opening) blockList() (*policy.BlockList, error) {
+	rules, err := policy.ParseBlocks(o.Job.Block)
+	if err != nil {
+		return nil, err
+	}
 	if o.Job.BlockFile == "" {
-		return nil, nil
+		list := policy.NewBlockList()
+		list.Put(rules)
+		return list, nil
 	}
 	now := o.Job.Crawl.Now
 	if now == nil {
 		now = time.Now
 	}
-	return policy.OpenBlockList(o.Job.BlockFile, now, o.Job.Warn)
+	list, err := policy.OpenBlockList(o.Job.BlockFile, now, o.Job.Warn)
+	list.Put(rules)
+	return list, err
 }
 
 // readFields is how records are made of pages; nil without rules.

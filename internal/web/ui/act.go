@@ -16,6 +16,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"kumo/internal/inspect"
+	"kumo/internal/policy"
 	"kumo/internal/settings"
 	"kumo/internal/stats"
 	"kumo/internal/weburl"
@@ -31,8 +32,9 @@ type action struct {
 	WantsHost   bool   // that is named with it
 	Command     string // that does the same
 
-	sure func(given) (string, error) // what is to be done, or what is wrong with it
-	do   func(context.Context, target, given) (done, error)
+	count bool                        // before it is done it is counted what of the URLs that wait it leaves out
+	sure  func(given) (string, error) // what is to be done, or what is wrong with it
+	do    func(context.Context, target, given) (done, error)
 }
 
 // given is what a person has said with an action.
@@ -144,6 +146,57 @@ var actions = []action{
 			}
 			return done{}, s.Tune(ctx, func(now map[string][]string) ([]inspect.Setting, error) { return withDelay(now["override"], g) })
 		}},
+	{Name: "block", Title: "Block a pattern", Says: "URLs that match are left out from now on, those that wait when their turn comes; kumo explain names the rule. What is left out is not brought back when the rule is taken back.",
+		Field: "A host, with its subdomains, or a /regular expression/", Example: "/[?&]sort=/", Command: "kumo block -o FOLDER RULE",
+		count: true,
+		sure: func(g given) (string, error) {
+			if _, err := policy.ParseBlocks([]string{g.Value}); err != nil || g.Value == "" {
+				return "", badRequest("%q is no rule: a host or a /regular expression/ is wanted%s", cut(g.Value, 200), because(err))
+			}
+			return "Leave out " + g.Value, nil
+		},
+		do: func(ctx context.Context, s target, g given) (done, error) {
+			return done{}, s.Tune(ctx, func(now map[string][]string) ([]inspect.Setting, error) {
+				rules := slices.DeleteFunc(slices.Clone(now["block"]), func(r string) bool { return r == g.Value })
+				return []inspect.Setting{{Key: "block", Values: append(rules, g.Value)}}, nil
+			})
+		}},
+}
+
+func because(err error) string {
+	if err == nil {
+		return ""
+	}
+	return ": " + err.Error()
+}
+
+// counted is what of the URLs that wait a rule would leave out, in words: of this node's, if there are others.
+func (c *crawl) counted(ctx context.Context, g given) string {
+	if c.dir == "" {
+		return "How many URLs that is each node's own page counts."
+	}
+	var b *inspect.Blocked
+	err := c.use(ctx, func(v *inspect.View) (err error) {
+		if src, can := v.Source.(inspect.Blocker); can {
+			b, err = src.Blocked(ctx, []string{g.Value})
+		}
+		return err
+	})
+	if err != nil || b == nil {
+		return "How many URLs that is cannot be counted now."
+	}
+	words := b.Words() + "."
+	if len(b.Examples) > 0 {
+		words += " Some of them: " + cut(strings.Join(b.Examples, "  "), 600)
+	}
+	if c.cluster == nil {
+		return strings.ToUpper(words[:1]) + words[1:]
+	}
+	words = "At this node " + words
+	if x, err := c.cluster.look(); err == nil {
+		words += fmt.Sprintf(" At all nodes %s wait; the others were not asked.", stats.Count(x.Totals.Waiting, "URLs"))
+	}
+	return words
 }
 
 func actionNamed(name string) *action {
@@ -217,6 +270,7 @@ type actPage struct {
 	Action *action
 	Given  given
 	Sure   string // what is to be done, if that was said
+	Count  string // of URLs that it leaves out
 	Token  string
 	Error  *problem
 }
@@ -287,6 +341,9 @@ func (s *Server) act(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if r.PostForm.Get("sure") != "yes" {
+		if a.count {
+			p.Count = c.counted(r.Context(), g)
+		}
 		s.render(w, http.StatusOK, "act", &p)
 		return
 	}

@@ -64,6 +64,9 @@ func (s *Server) granted(r *http.Request) (*deed, error) {
 		}
 	}
 	if !x.Sure {
+		if a.count {
+			d.Says += ". " + c.counted(r.Context(), g)
+		}
 		return d, nil
 	}
 	came, err := s.perform(r, c, a, g, d.Says)

@@ -283,3 +283,16 @@ func TestClusterEvents(t *testing.T) {
 		}
 	})
 }
+
+// What a look at 1,000 nodes and their page cost.
+func BenchmarkClusterPage(b *testing.B) {
+	f := nodesOf(1000)
+	all, _ := f.Cluster(b.Context())
+	s := New(Config{Log: slog.New(slog.DiscardHandler)})
+	defer s.Close()
+	r := httptest.NewRequestWithContext(b.Context(), http.MethodGet, "/", nil)
+	for b.Loop() {
+		x := &clusterLook{Cluster: all, words: clusterWords(all), events: happened(all, all)}
+		s.render(httptest.NewRecorder(), http.StatusOK, "clusterpart", shownCluster(r, x))
+	}
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"kumo/internal/admin"
+	"kumo/internal/desired"
+	"kumo/internal/folder"
+	"kumo/internal/job"
+	"kumo/internal/policy"
+	"kumo/internal/session"
+	"kumo/internal/settings"
+	"kumo/internal/stats"
+	"kumo/internal/wire/cluster"
+)
+
+const blockLong = `Have a crawl that runs fetch nothing more of what a rule names: a host, which stands for its subdomains, too, or a /regular expression/ that
+URLs are matched with. It holds for links that are found from now on and for URLs that wait, which are left out when their turn comes, with the
+reason "block" that kumo explain and skipped.jsonl name. The rule is kept with the crawl, as --block of kumo crawl and kumo start is.
+
+--dry-run changes nothing, and counts how many of the URLs that wait would be left out: of each host 10,000 are looked at, and all hosts for two
+seconds. With --remove the rules hold no longer; what was left out meanwhile is not brought back by that.`
+
+func blockCommand() *cobra.Command {
+	c, a := &clusterFlags{}, &alone{}
+	dry, remove := false, false
+	cmd := &cobra.Command{Use: "block (--crawl NAME | -o FOLDER) [--dry-run | --remove] RULE...", Short: "Have a crawl leave out hosts or URLs from now on",
+		Long: blockLong, Example: "  kumo block -o crawls/news --dry-run '/[?&]sort=/'\n  kumo block -o crawls/news '/[?&]sort=/' ads.example.com\n" +
+			"  kumo block --crawl news calendar.example.com\n  kumo block -o crawls/news --remove ads.example.com",
+		DisableFlagsInUseLine: true,
+		RunE: func(cmd *cobra.Command, rules []string) error {
+			if len(rules) == 0 {
+				return usagef("what is to be left out? name a host, or a /regular expression/")
+			}
+			if dry && remove {
+				return usagef("--dry-run counts what rules would leave out: leave --remove out")
+			}
+			if _, err := policy.ParseBlocks(rules); err != nil {
+				return usagef("%v", err)
+			}
+			change := func(was []string) []string { return blocks(was, rules, remove) }
+			switch {
+			case a.dir != "" && dry:
+				return a.countBlocked(cmd, rules)
+			case a.dir != "":
+				return a.block(cmd, change)
+			case dry:
+				return usagef("--dry-run counts on one machine: kumo block -o FOLDER --dry-run, with the folder of a node, counts what waits there")
+			}
+			return c.control(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control admin.Client) error {
+				err := control.Tune(ctx, func(r desired.Record) ([]settings.Setting, error) {
+					return checkWishes(r, []settings.Setting{{Key: job.BlockKey, Values: change(r.Settings[job.BlockKey])}})
+				})
+				if err != nil {
+					return cluster.Advise(err)
+				}
+				return c.done(cmd.OutOrStdout(), blockedWords(rules, remove)+"; all nodes go by it within seconds")
+			})
+		}}
+	c.bindCommand(cmd.Flags())
+	a.bind(cmd.Flags())
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "change nothing, and count what would be left out")
+	cmd.Flags().BoolVar(&remove, "remove", false, "have the rules hold no longer")
+	cmd.Flags().SortFlags = false
+	return cmd
+}
+
+// blocks are rules with some more, or some less.
+func blocks(was, rules []string, remove bool) []string {
+	all := slices.DeleteFunc(slices.Clone(was), func(r string) bool { return slices.Contains(rules, r) })
+	if remove {
+		return all
+	}
+	return append(all, rules...)
+}
+
+func blockedWords(rules []string, remove bool) string {
+	if remove {
+		return strings.Join(rules, ", ") + " may be fetched"
+	}
+	return strings.Join(rules, ", ") + stats.Either(len(rules), " is", " are") + " left out from now on"
+}
+
+// block changes the rules of a crawl that runs on this machine.
+func (a *alone) block(cmd *cobra.Command, change func(was []string) []string) error {
+	if err := a.check(cmd.Flags()); err != nil {
+		return err
+	}
+	saved, err := folder.ReadSettings(a.dir)
+	if err != nil {
+		return err
+	}
+	now := change(settings.Map(saved)[job.BlockKey])
+	return setIn(cmd.Context(), cmd.OutOrStdout(), a.dir, []settings.Setting{{Key: job.BlockKey, Values: now}}, false)
+}
+
+// countBlocked counts what waits in a crawl on this machine, whether it runs or not.
+func (a *alone) countBlocked(cmd *cobra.Command, rules []string) error {
+	if err := a.check(cmd.Flags()); err != nil {
+		return err
+	}
+	v, err := openLook(cmd.Context(), a.dir)
+	if err != nil {
+		return err
+	}
+	defer v.Close() //nolint:errcheck // it was only read
+	b, err := session.Blocked(cmd.Context(), v, rules)
+	if err != nil {
+		return err
+	}
+	w := cmd.OutOrStdout()
+	fmt.Fprintln(w, b.Words())
+	for _, url := range b.Examples {
+		fmt.Fprintf(w, "  %s\n", url)
+	}
+	return nil
+}
