@@ -41,6 +41,7 @@ type options struct {
 	ignore    []string
 	sitemaps  string
 	text      bool
+	index     bool
 	fields    string
 	filtering filtering
 	minFree   int64
@@ -196,6 +197,8 @@ func (o *options) bindOutput(f *pflag.FlagSet) {
 	j := &o.job
 	f.StringSliceVar(&j.Formats, "format", []string{"warc", "jsonl"}, "what to write: warc, jsonl")
 	f.BoolVar(&o.text, "text", false, "write each page's main text, headline, author and date to text.jsonl, too")
+	f.BoolVar(&o.index, "index", false, "make a full-text index of the pages, too, for kumo search and the page of --ui; with --text, "+
+		"as that is what is found (see docs/search.md)")
 	f.StringVar(&o.fields, job.FieldsKey, "", "make records of pages by the rules in this YAML `FILE`, and write them to "+
 		"fields.jsonl (see docs/fields.md, kumo check fields)")
 	o.filtering.bind(f)
@@ -284,7 +287,7 @@ func (o *options) finish() (err error) {
 		return usagef("--sitemaps: %v", err)
 	}
 	j.Crawl.MinFree = uint64(o.minFree)
-	if o.text {
+	if o.text = o.text || o.index; o.text {
 		j.Text = mainTexts(o.job.Shares)
 	}
 	if j.Fields, err = o.loadFields(); err != nil {

@@ -23,6 +23,7 @@ import (
 // A following is the sinks that are sent a crawl's records while it runs.
 type following struct {
 	all    []*follow.Follower
+	index  *follow.Follower // nil: there is none
 	dir    string
 	group  errgroup.Group
 	cancel context.CancelFunc
@@ -36,6 +37,13 @@ func (o *options) follow(ctx context.Context, show *show) (*following, error) {
 	}
 	if len(o.sinks) > 0 && !o.job.Writes(job.JSONL) {
 		return nil, usagef("--sink needs pages.jsonl, which --format has to name: jsonl")
+	}
+	if o.index {
+		if o.job.Dir == "" || !o.job.Writes(job.JSONL) {
+			return nil, usagef("--index needs a folder with pages.jsonl, which --format has to name: jsonl")
+		}
+		f.index = sinks.FollowIndex(o.job.Dir, sayIndex(show))
+		f.all, o.job.Stores = append(f.all, f.index), append(o.job.Stores, f.index)
 	}
 	for n, at := range o.sinks {
 		if slices.Contains(o.sinks[:n], at) {
@@ -54,6 +62,13 @@ func (o *options) follow(ctx context.Context, show *show) (*following, error) {
 		o.job.Sinks = f.status
 	}
 	return f, nil
+}
+
+// sayIndex says what is wrong with an index.
+func sayIndex(show *show) func(error) {
+	return func(err error) {
+		show.log.Warn("the index takes no pages: they wait in the crawl's folder, and it is tried again or made anew", "why", err.Error())
+	}
 }
 
 // start has records sent.
@@ -95,13 +110,27 @@ func (f *following) status() (all []stats.Sink) {
 
 // print says what became of the sinks, as rows of a report.
 func (f *following) print(w io.Writer) {
-	for _, s := range f.status() {
+	for _, one := range f.all {
+		s := one.Status()
+		if one == f.index {
+			printIndexed(w, s)
+			continue
+		}
 		text := fmt.Sprintf("%s sent to %s", stats.Count(s.Sent, "records"), s.Sink)
 		if s.Waiting > 0 {
 			text += fmt.Sprintf(", %d wait", s.Waiting)
 		}
 		fmt.Fprintf(w, "  %-9s %s\n", "sink", text)
 	}
+}
+
+// printIndexed says what became of an index, as a row of a report.
+func printIndexed(w io.Writer, s stats.Sink) {
+	text := stats.Count(s.Sent, "pages") + " indexed: kumo search"
+	if s.Waiting > 0 {
+		text = fmt.Sprintf("%s indexed, %d wait", stats.Count(s.Sent, "pages"), s.Waiting)
+	}
+	fmt.Fprintf(w, "  %-9s %s\n", "index", text)
 }
 
 // isBehind reports whether a crawl has ended and a sink has not all of it.

@@ -104,8 +104,8 @@ func addVerbs(root *cobra.Command) {
 		setCommand(), pauseCommand(), resumeCommand(), blockCommand(), stopCommand())
 	group("batch", "Crawl by layers, day by day:", batchCommand())
 	group("look", "Look into a crawl:", explainCommand(), hostsCommand(), queueCommand(), seenCommand(), topCommand(),
-		linksCommand(), trapsCommand(), verifyCommand(), serveCommand(), openCommand(), mcpCommand())
-	group("other", "Make other forms of a crawl:", exportCommand())
+		linksCommand(), trapsCommand(), searchCommand(), verifyCommand(), serveCommand(), openCommand(), mcpCommand())
+	group("other", "Make other forms of a crawl:", exportCommand(), indexCommand())
 	group("keep", "Keep a crawl safe:", snapshotCommand(), repairCommand())
 	group("try", "Try out:", checkCommand(), doctorCommand(), synthwebCommand(), simCommand())
 	group("self", "kumo itself:", manCommand(), versionCommand())

@@ -63,6 +63,10 @@ func TestMCP(t *testing.T) {
 	if text, _ := ask(c, "read", map[string]any{"url": site.URL + "/two"}); !strings.Contains(text, "A kettle of water") {
 		t.Error(text)
 	}
+	run("index", "c")
+	if text, x := ask(c, "search", map[string]any{"words": `"kettle of" -nothing`}); x["index"] == nil || !strings.Contains(text, "A kettle of water") {
+		t.Errorf("the index is not searched: %s", text)
+	}
 	if text, _ := ask(c, "crawl", map[string]any{"url": site.URL}); !strings.Contains(text, "unknown tool") {
 		t.Errorf("a crawl is made though it was not allowed: %s", text)
 	}

@@ -87,6 +87,7 @@ type noder struct {
 	mesh     meshFlags
 	asked    filters
 	up       atomic.Pointer[uploads.Upload] // of the last life; nil: none
+	index    nodeIndex
 }
 
 // meshFlags are those of a node of a crawl without a centre.
@@ -156,8 +157,10 @@ func (n *noder) run(ctx context.Context, out io.Writer) (err error) {
 			return err
 		}
 		n.asked.join(j)
+		n.index.join(j, n.o.index && settings != nil, sayIndex(show))
 		return nil
 	}
+	defer func() { err = errors.Join(err, n.index.finish(ctx, out, n.o.quiet)) }()
 	if opts.Secret, err = readSecret(n.secretFile, func(s string) { show.log.Warn(s) }); err != nil {
 		return err
 	}

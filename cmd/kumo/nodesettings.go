@@ -29,7 +29,7 @@ var (
 		"compress"}
 	nodeFlags = append([]string{"concurrency", "memory", "min-free-disk", "max-rate", "rate-dns", "bandwidth", "block-file", job.FieldsKey, "header",
 		"cookies", "login", "user",
-		"password", "proxy", "resolve", "dns-server", "outage-wait", "checkpoint", "commit", "work", keepLocalKey, "place-wait", "metrics", "ui", "ui-cert",
+		"password", "proxy", "resolve", "dns-server", "outage-wait", "checkpoint", "commit", "index", "work", keepLocalKey, "place-wait", "metrics", "ui", "ui-cert",
 		"ui-key", "verbose", "quiet", "log-json"}, filterFlags...)
 	// aloneFlags have no meaning, or not yet, where several nodes crawl.
 	aloneFlags = []string{"name", "out", "fresh", "size-limit", "time-limit", "recrawl", "due", "profile", "dry-run",

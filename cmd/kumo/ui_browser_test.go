@@ -189,7 +189,7 @@ func TestPageInBrowser(t *testing.T) {
 	b := newUIBrowser(t)
 	s := newHostileSite(t)
 	dir := filepath.Join(t.TempDir(), "hostile")
-	crawl := exec.Command(kumoProgram(t), "crawl", "-q", "--delay", "0", "--per-host", "4", "--timeout", "60s", "--allow-private", "--embeds", "--ui=127.0.0.1:0",
+	crawl := exec.Command(kumoProgram(t), "crawl", "-q", "--delay", "0", "--per-host", "4", "--timeout", "60s", "--allow-private", "--embeds", "--index", "--ui=127.0.0.1:0",
 		"-o", dir, s.URL+"/")
 	crawl.Stderr = os.Stderr
 	if err := crawl.Start(); err != nil {
@@ -214,10 +214,17 @@ func TestPageInBrowser(t *testing.T) {
 		}
 		return ""
 	})
+	waitFor(t, func() string {
+		if text := fetched(t, at+"api/v1/crawls/hostile/search?words=type:text/html&using=index"); strings.Contains(text, "/evil.html") {
+			return text
+		}
+		return ""
+	})
 	var views []string
 	for _, path := range []string{"", "crawls", "crawls/hostile?span=all", "crawls/hostile/hosts", "crawls/hostile/hosts?by=name&prefix=127",
 		"crawls/hostile/hosts/" + strings.TrimPrefix(s.URL, "http://"), "crawls/hostile/urls", "crawls/hostile/urls?url=" + s.URL + "/evil.html",
-		"crawls/hostile/pages", "crawls/hostile/pages?status=2xx&type=text/", "crawls/hostile/act/add", "crawls/hostile/act/limit", "nowhere"} {
+		"crawls/hostile/pages", "crawls/hostile/pages?status=2xx&type=text/", "crawls/hostile/pages?words=type:text/html", "crawls/hostile/pages?words=x:y",
+		"crawls/hostile/act/add", "crawls/hostile/act/limit", "nowhere"} {
 		views = append(views, at+path)
 	}
 	for _, id := range []int64{idOf(t, records, "/evil.html"), idOf(t, records, "/pic.svg"), idOf(t, records, s.URL+"/")} {
@@ -235,7 +242,7 @@ func TestPageInBrowser(t *testing.T) {
 		}
 	}
 	for _, scheme := range []string{"dark", "light"} { // the views with most colours
-		for _, view := range []string{at + "crawls/hostile", at + "crawls", at + "crawls/hostile/pages"} {
+		for _, view := range []string{at + "crawls/hostile", at + "crawls", at + "crawls/hostile/pages", at + "crawls/hostile/pages?words=type:text"} {
 			b.do(t, view, prefer(scheme), chromedp.Navigate(view))
 			if found := b.barriers(t, view); found != "" {
 				t.Errorf("%s, %s, has barriers:\n%s", view, scheme, found)

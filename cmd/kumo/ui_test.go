@@ -35,7 +35,8 @@ func askCmd(ts *testscript.TestScript, not bool, args []string) {
 	u, err := url.Parse(strings.TrimSpace(ts.ReadFile(args[0])))
 	ts.Check(err)
 	token := u.Query().Get("token")
-	u.Path, u.RawQuery = "/"+args[1], ""
+	path, query, _ := strings.Cut(args[1], "?")
+	u.Path, u.RawQuery = "/"+path, query
 	u.Host = net.JoinHostPort("127.0.0.1", u.Port())
 	r, err := http.NewRequestWithContext(contextOf(ts), http.MethodGet, u.String(), nil)
 	ts.Check(err)

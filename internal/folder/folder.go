@@ -27,10 +27,11 @@ import (
 
 // A Folder is a crawl's place on disk, held by this process.
 type Folder struct {
-	Dir  string
-	Disk vfs.FS
-	gate *flock.Flock
-	lock *flock.Flock
+	Dir   string
+	Disk  vfs.FS
+	gate  *flock.Flock
+	lock  *flock.Flock
+	index *flock.Flock
 }
 
 // At is the folder dir, which is neither made nor locked.
@@ -99,6 +100,9 @@ func (f *Folder) IsNodes() bool {
 	_, err := f.Disk.Size(f.Path("state", NodeFile))
 	return err == nil
 }
+
+// IndexDir is the folder of the full-text index. It can be made again of the rest.
+const IndexDir = "index"
 
 // Outputs are the files of a crawl besides those in warc and state.
 var Outputs = []string{"pages.jsonl", "crawl.log", "skipped.jsonl", "text.jsonl", "fields.jsonl", "report.json", "index.cdxj",
@@ -170,7 +174,7 @@ func (f *Folder) setAside(now time.Time) (string, error) {
 			names = append(names, filepath.Join("state", e.Name()))
 		}
 	}
-	if err := f.move(part, slices.Concat(names, Outputs, []string{"warc", settings.Name})); err != nil {
+	if err := f.move(part, slices.Concat(names, Outputs, []string{"warc", IndexDir, settings.Name})); err != nil {
 		return "", err
 	}
 	if err := f.Disk.Rename(part, to); err != nil {
@@ -196,7 +200,7 @@ func (f *Folder) foreign() string {
 	if err != nil {
 		return "" // it is not there, or who opens it says so
 	}
-	own := append([]string{"warc", "state", settings.Name, "lost+found"}, Outputs...)
+	own := append([]string{"warc", "state", IndexDir, settings.Name, "lost+found"}, Outputs...)
 	for _, e := range entries {
 		name := e.Name()
 		if !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "earlier-") && !slices.Contains(own, name) {
@@ -293,7 +297,7 @@ func (f *Folder) PutAside(name string) error {
 	if err := f.Disk.MkdirAll(filepath.Join(to, "state")); err != nil {
 		return err
 	}
-	names := slices.Concat(Outputs, []string{"warc", settings.Name})
+	names := slices.Concat(Outputs, []string{"warc", IndexDir, settings.Name})
 	entries, err := os.ReadDir(f.Path("state"))
 	if err != nil {
 		return err

@@ -28,6 +28,15 @@ const (
 	lockSay   = time.Second           // until it says what it waits for
 )
 
+// HoldIndex takes the right to write the index, which one process has at a time. It is let go by Close.
+func (f *Folder) HoldIndex() error {
+	if err := f.Disk.MkdirAll(f.Path("state")); err != nil {
+		return err
+	}
+	f.index = f.flock("index.lock")
+	return f.locked(f.index.TryLock())
+}
+
 func (f *Folder) flock(name string, opts ...flock.Option) *flock.Flock {
 	return flock.New(f.Path("state", name), opts...)
 }
@@ -115,7 +124,7 @@ func (f *Folder) locked(ok bool, err error) error {
 
 // Close lets the folder go.
 func (f *Folder) Close() (err error) {
-	for _, l := range []*flock.Flock{f.lock, f.gate} { // nobody passes the gate before the lock is free
+	for _, l := range []*flock.Flock{f.index, f.lock, f.gate} { // nobody passes the gate before the lock is free
 		if l != nil {
 			err = errors.Join(err, l.Unlock())
 		}

@@ -12,6 +12,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"strings"
 	"time"
 	"unicode"
@@ -44,6 +45,7 @@ type Record struct {
 	Text        string    `json:"text,omitempty"`   // the main text
 	Fields      []Fields  `json:"fields,omitempty"` // that rules have made of the page
 	Cut         bool      `json:"cut,omitempty"`    // a text or fields were longer than a record can have
+	Line        int64     `json:"-"`                // where its line begins in pages.jsonl; of a sink on this machine alone
 }
 
 // Fields are a record that a rule has made of a page.
@@ -135,6 +137,9 @@ type Sink interface {
 	// Close lets go of the server.
 	Close() error
 }
+
+// ErrLost is what a sink says that has lost what it had: all is to be sent again, from the beginning.
+var ErrLost = errors.New("what was there is lost")
 
 // A Lister is a Sink that can say what it has.
 type Lister interface {

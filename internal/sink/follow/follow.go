@@ -8,6 +8,7 @@ package follow
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -42,6 +43,14 @@ type Config struct {
 	Now      func() time.Time
 	Wait     func(context.Context, time.Duration) error // returns after a time, or with the context's error
 	Patience time.Duration                              // how long a sink that takes nothing is waited for once the crawl is over
+	// Note is the file that says how far the sink is; "": one in the crawl's state.
+	Note string
+	// Rest is the command that sends what waits once the crawl is over, but for the folder; "": kumo export.
+	Rest string
+	// Gather is how long records are waited for until they are sent together; 0: half a second.
+	Gather time.Duration
+	// Anew is called before all records are sent from the first on; nil: nothing is to be done.
+	Anew func() error
 	// Failed and Works are told when the sink begins not to take records, and when it takes them again.
 	Failed func(err error)
 	Works  func()
@@ -163,7 +172,8 @@ func (f *Follower) Status() stats.Sink {
 // An ErrBehind is a sink that has not taken all.
 type ErrBehind struct {
 	stats.Sink
-	err error
+	rest string // the command that sends the rest, beside the one that crawls
+	err  error
 }
 
 func (e *ErrBehind) Error() string {
@@ -201,6 +211,11 @@ func (f *Follower) Run(ctx context.Context) (err error) {
 		case err != nil && !isSinks:
 			return fmt.Errorf("send to %s: %w", f.cfg.Name, err)
 		case isSinks:
+			if errors.Is(refused.err, sink.ErrLost) {
+				if err := f.again(); err != nil {
+					return fmt.Errorf("send to %s: %w", f.cfg.Name, err)
+				}
+			}
 			f.fails(refused.err)
 			if over && f.cfg.Now().Sub(since)+pause > f.cfg.Patience {
 				return f.behind(refused.err)
@@ -224,7 +239,7 @@ func (f *Follower) Run(ctx context.Context) (err error) {
 			case <-ctx.Done():
 			}
 			if _, over := f.status(); !over && ctx.Err() == nil {
-				_ = f.cfg.Wait(ctx, gathering) // the context's end is seen above
+				_ = f.cfg.Wait(ctx, cmp.Or(f.cfg.Gather, gathering)) // the context's end is seen above
 			}
 		}
 	}
@@ -236,7 +251,7 @@ func (f *Follower) behind(err error) error {
 	if s.Waiting == 0 && errors.Is(err, context.Canceled) {
 		return nil
 	}
-	return &ErrBehind{s, err}
+	return &ErrBehind{s, cmp.Or(f.cfg.Rest, "kumo export --to "+f.cfg.Name), err}
 }
 
 func (f *Follower) fails(err error) {
@@ -335,6 +350,9 @@ type position struct {
 }
 
 func (f *Follower) noteName() string {
+	if f.cfg.Note != "" {
+		return f.cfg.Note
+	}
 	sum := sha256.Sum256([]byte(f.cfg.Name))
 	return filepath.Join(f.cfg.Dir, "state", "sinks", "crawl-"+hex.EncodeToString(sum[:8])+".json")
 }
@@ -348,8 +366,60 @@ func (f *Follower) Begin() error {
 	return nil
 }
 
+// Await waits until a crawl has told it that there is something in its files; false if it is over without.
+func (f *Follower) Await(ctx context.Context) bool {
+	for {
+		select {
+		case <-f.news:
+		case <-ctx.Done():
+			return false
+		}
+		if upTo, over := f.status(); upTo != (lengths{}) || over {
+			f.tell()
+			return upTo != lengths{}
+		}
+	}
+}
+
+// Look has it follow files in which nothing is written, as they are.
+func (f *Follower) Look() error {
+	if _, err := f.Mark(); err != nil {
+		return err
+	}
+	return f.Settle()
+}
+
+// again begins again with the first record.
+func (f *Follower) again() error {
+	closed := f.sink
+	f.sink = nil
+	err := f.reader.close()
+	if closed != nil {
+		err = errors.Join(err, closed.Close())
+	}
+	if err == nil {
+		err = f.anew()
+	}
+	if err == nil {
+		var waiting int64
+		waiting, err = f.countLines()
+		f.before.Store(waiting + f.done.Load() - f.put.Load())
+	}
+	return err
+}
+
+func (f *Follower) anew() error {
+	f.reader = newReader(f.cfg.Disk, f.cfg.Dir)
+	f.at.Sink = f.cfg.Name
+	if f.cfg.Anew != nil {
+		return f.cfg.Anew()
+	}
+	return nil
+}
+
 func (f *Follower) begin() error {
 	f.reader = newReader(f.cfg.Disk, f.cfg.Dir)
+	follows := false
 	src, err := f.cfg.Disk.Open(f.noteName())
 	if err == nil {
 		var data []byte
@@ -358,12 +428,18 @@ func (f *Follower) begin() error {
 		was := position{}
 		if err == nil && json.Unmarshal(data, &was) == nil && f.isOf(was) && !f.hasMore(was) {
 			f.reader.from(was)
+			follows = true
 		}
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	f.at.Sink = f.cfg.Name
+	if !follows {
+		if err := f.anew(); err != nil {
+			return err
+		}
+	}
 	waiting, err := f.countLines()
 	f.before.Store(waiting)
 	return err
@@ -430,7 +506,7 @@ func Advise(err error, dir string) error {
 	if !is {
 		return err
 	}
-	do := fmt.Sprintf("the same command sends the rest, as does kumo export --to %s %s", e.Sink.Sink, dir)
+	do := fmt.Sprintf("the same command sends the rest, as does %s %s", e.rest, dir)
 	if was := advice.Of(e.err); was != "" {
 		do = was + "\n" + do
 	}

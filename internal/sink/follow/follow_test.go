@@ -229,6 +229,51 @@ func TestASinkThatIsDown(t *testing.T) {
 	})
 }
 
+// A sink that has lost what it had is sent all again, and whoever wants to clear up before is told.
+func TestASinkThatHasLostAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, losing, anew := &sinktest.Memory{}, &forgetful{}, 0
+		losing.Memory, losing.after = m, 3
+		c := &crawl{t: t, dir: t.TempDir()}
+		f := follower(c.dir, m)
+		f.cfg.Open = func(context.Context) (sink.Sink, error) { return losing, nil }
+		f.cfg.Note = filepath.Join(c.dir, "note.json")
+		f.cfg.Anew = func() error { anew++; return nil }
+		c.open(f, nil)
+		c.put(2500)
+		marks := c.commit()
+		f.End()
+		if err := f.Run(t.Context()); err != nil || anew != 2 || f.Status().Waiting != 0 {
+			t.Errorf("%v, %d times anew, %+v", err, anew, f.Status())
+		}
+		has(t, m, 2500)
+		c.close()
+		f = follower(c.dir, m)
+		f.cfg.Note = filepath.Join(c.dir, "note.json")
+		c.open(f, marks)
+		c.commit()
+		f.End()
+		if err := f.Run(t.Context()); err != nil || f.Status().Sent != 0 {
+			t.Errorf("%v, %+v", err, f.Status())
+		}
+		c.close()
+	})
+}
+
+// forgetful is a sink that once loses what it has.
+type forgetful struct {
+	*sinktest.Memory
+	after int
+}
+
+func (f *forgetful) Put(ctx context.Context, batch []sink.Record) error {
+	if f.after--; f.after == 0 {
+		*f.Memory = sinktest.Memory{}
+		return fmt.Errorf("no disk: %w", sink.ErrLost)
+	}
+	return f.Memory.Put(ctx, batch)
+}
+
 // A process that ends at any time, with the sink and the files as far as they are, sends the rest when it is started again.
 func TestCrashes(t *testing.T) {
 	seed := rand.Uint64()

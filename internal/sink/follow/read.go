@@ -117,6 +117,7 @@ func (r *reader) read(upTo lengths) (batch []sink.Record, next, lines int64, err
 			return errEnough
 		}
 		rec, is, err := r.record(line)
+		rec.Line = begin + at
 		if err != nil {
 			return fmt.Errorf("%s at byte %d: %w", names[pages], begin+at, err)
 		}

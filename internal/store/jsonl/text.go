@@ -18,9 +18,12 @@ type Texts struct {
 	lines sync.Pool // of *line
 }
 
+// TextsName is the file of main texts in a crawl's folder.
+const TextsName = "text.jsonl"
+
 // OpenTexts opens the file, cut back to marks.
 func OpenTexts(disk vfs.FS, cfg Config, marks []store.Mark) (*Texts, error) {
-	logs, err := store.OpenLogs(disk, cfg.Dir, marks, "text.jsonl")
+	logs, err := store.OpenLogs(disk, cfg.Dir, marks, TextsName)
 	if err != nil {
 		return nil, err
 	}

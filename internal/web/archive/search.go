@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"kumo/internal/fulltext"
 	"kumo/internal/parse"
 )
 
@@ -46,17 +47,20 @@ const (
 // A Hit is a record that was found.
 type Hit struct {
 	Record
-	In      string `json:"in,omitempty"`      // where the last of the words was: head, which is the URL and what the page says of itself, or text
-	Snippet string `json:"snippet,omitempty"` // what stands around the first word
+	In      string           `json:"in,omitempty"`      // where the last of the words was: head, which is the URL and what the page says of itself, or text; index, by which it was found
+	Snippet string           `json:"snippet,omitempty"` // what stands around the first word, or in the index around most words
+	Score   float64          `json:"score,omitempty"`   // by the index: how well it fits
+	Pieces  []fulltext.Piece `json:"pieces,omitempty"`  // by the index: the snippet in pieces, each of which was looked for (match) or not
 }
 
 // Found is what a search has found, the newest first, and how far it went.
 type Found struct {
-	Hits    []Hit  `json:"hits"`
-	Next    *int64 `json:"next,omitempty"` // goes on behind these as "cursor"; missing: all was gone through
-	Records int    `json:"records"`        // that were gone through
-	Texts   int    `json:"texts"`          // of these, those whose text was read
-	Cut     string `json:"cut,omitempty"`  // why the search ended though fewer were found than were asked for
+	Hits    []Hit       `json:"hits"`
+	Next    *int64      `json:"next,omitempty"`  // goes on behind these as "cursor"; missing: all was gone through
+	Records int         `json:"records"`         // that were gone through
+	Texts   int         `json:"texts"`           // of these, those whose text was read
+	Cut     string      `json:"cut,omitempty"`   // why the search ended though fewer were found than were asked for
+	Index   *IndexState `json:"index,omitempty"` // that was searched; missing: there is none, and records were gone through
 }
 
 // Search goes through a bounded part of the crawl's records, from a cursor on, and gives up to n that fit. There is no

@@ -71,8 +71,9 @@ func New(cfg Config) *mcp.Server {
 	s := &server{Config: cfg}
 	srv := mcp.NewServer(&mcp.Implementation{Name: "kumo", Title: "kumo, a web crawler", Version: cfg.Version},
 		&mcp.ServerOptions{Instructions: instructions, Capabilities: &mcp.ServerCapabilities{}})
-	add(srv, "search", "Find pages of a crawl by words and filters, the newest first. There is no index: a bounded part is gone through, and the answer "+
-		"says in \"cut\" if the search ended early; then ask again with \"next\" as cursor.", s.search)
+	add(srv, "search", "Find pages of a crawl by words and filters. Where the crawl has a full-text index (the answer has \"index\" then), best first; "+
+		"words may also be \"a phrase\", -not, host:, lang:, status:, type: and day:. Otherwise a bounded part is gone through, the newest first, "+
+		"and the answer says in \"cut\" if the search ended early; then ask again with \"next\" as cursor.", s.search)
 	add(srv, "read", "Read a page of a crawl: its main text as Markdown or plain, or the header fields of its answer. Long ones are given in parts.", s.read)
 	add(srv, "explain", "Say why a URL was, or was not, crawled: its state, the rules and the line of robots.txt that hold for it, where it waits, "+
 		"and which page's link brought it in.", s.explain)
@@ -176,6 +177,7 @@ type searchIn struct {
 	Type     string `json:"type,omitempty" jsonschema:"only this media type, or types that begin so: text/"`
 	Status   string `json:"status,omitempty" jsonschema:"only this HTTP status, 404, or a class, 4xx; 0 for what was not answered"`
 	Language string `json:"language,omitempty" jsonschema:"only pages in this language: en"`
+	Day      string `json:"day,omitempty" jsonschema:"only pages visited on this day, 2026-11-26, or in this month or year; wants an index"`
 	Cursor   string `json:"cursor,omitempty" jsonschema:"go on: next of the answer before"`
 }
 
@@ -183,7 +185,8 @@ type searchIn struct {
 var told = []string{"url", "title", "description", "snippet", "in", "status", "type", "lang", "time", "bytes", "final", "revisit"}
 
 func (s *server) search(ctx context.Context, in searchIn) (*mcp.CallToolResult, error) {
-	q := params("words", in.Words, "host", in.Host, "type", in.Type, "status", in.Status, "lang", in.Language, "cursor", in.Cursor)
+	q := params("words", in.Words, "host", in.Host, "type", in.Type, "status", in.Status, "lang", in.Language, "day", in.Day,
+		"cursor", in.Cursor)
 	if in.HeadOnly {
 		q.Set("in", "head")
 	}
@@ -200,10 +203,11 @@ func (s *server) search(ctx context.Context, in searchIn) (*mcp.CallToolResult, 
 			maps.DeleteFunc(h, func(k string, _ any) bool { return !slices.Contains(told, k) })
 		}
 	}
-	if next, more := x["next"]; more { // a cursor is a text, as in other protocols
+	next, more := x["next"]
+	if more { // a cursor is a text, as in other protocols
 		x["next"] = fmt.Sprint(next)
 	}
-	if cut, is := x["cut"].(string); is {
+	if cut, is := x["cut"].(string); is && more {
 		x["cut"] = cut + ": the search ended early; there may be more, ask again with next as cursor"
 	}
 	return answer(x)

@@ -3,11 +3,13 @@ package ui
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
 
+	"kumo/internal/fulltext"
 	"kumo/internal/page"
 	"kumo/internal/web/archive"
 	"kumo/internal/weburl"
@@ -45,14 +47,17 @@ const (
 var urlParam = param{"query", "url", "string", "the URL", true}
 
 var contentEndpoints = []endpoint{
-	{"/crawls/{crawl}/search", "search", "Pages by words, the newest first. There is no index: a bounded part of the records is gone through, and the texts of " +
+	{"/crawls/{crawl}/search", "search", "Pages by words. Where there is a full-text index (kumo index) it is searched, best first, and words may be a query: \"a phrase\", " +
+		"-not, host:, lang:, status:, type:, day:. Otherwise a bounded part of the records is gone through, the newest first, and the texts of " +
 		"some of them are read; the answer says if it was cut short, and goes on by its cursor.",
 		[]param{crawlParam, {"query", "words", "string", "words that have to be there, all of them, in whatever case: in the URL, in what the page says of itself, or in its text", false},
-			{"query", "in", "string", "head: only in the URL and what the page says of itself, which is much faster", false},
+			{"query", "using", "string", "index or scan: with the index, or without; otherwise as there is one", false},
+			{"query", "in", "string", "head: only in the URL and what the page says of itself, which is much faster; without the index", false},
 			{"query", "host", "string", "only pages of the host, and of hosts below it", false},
 			{"query", "status", "string", "404; 4xx for a class; 0 for what was not answered", false},
 			{"query", "type", "string", "a media type, or how it begins: text/", false},
 			{"query", "lang", "string", "a language, or how its tag begins: en", false},
+			{"query", "day", "string", "with the index: a day such as 2026-11-26, a month such as 2026-11, or a year", false},
 			{"query", "cursor", "integer", "where to go on: \"next\" of the answer before", false}, limitParam}, archive.Found{}, (*Server).giveSearch},
 	{"/crawls/{crawl}/page", "page", "The newest good answer of a URL, to read.",
 		[]param{crawlParam, urlParam, {"query", "as", "string", "markdown (unless given) or text: the main text of HTML, other text as it is; headers: the header fields", false},
@@ -81,11 +86,59 @@ func (s *Server) giveSearch(r *http.Request) (any, error) {
 	if err := q.Check(); err != nil {
 		return nil, badRequest("%v", err)
 	}
+	if found, err := c.indexed(r, n); found != nil || err != nil {
+		return found, err
+	}
 	cursor, err := number(r, "cursor", archive.Last)
 	if err != nil {
 		return nil, err
 	}
 	return c.archive.Search(r.Context(), q, cursor, n)
+}
+
+// indexed searches by the full-text index; nil if that is not to be, or there is none.
+func (c *crawl) indexed(r *http.Request, n int) (*archive.Found, error) {
+	using, day := r.FormValue("using"), r.FormValue("day")
+	switch {
+	case using != "" && using != "index" && using != "scan":
+		return nil, badRequest("using is %q: it is index or scan", cut(using, 40))
+	case using == "scan" && day != "":
+		return nil, badRequest("day goes with the index alone")
+	case using == "scan":
+		return nil, nil //nolint:nilnil // as it says
+	case using == "index" && r.FormValue("in") != "":
+		return nil, badRequest("in goes without the index alone")
+	}
+	if using == "" && day == "" && (r.FormValue("words") == "" || r.FormValue("in") != "" || r.FormValue("status") == "0") {
+		return nil, nil //nolint:nilnil // as it says
+	}
+	if _, err := c.archive.Index(); using == "" && day == "" && errors.Is(err, fulltext.ErrNone) {
+		return nil, nil //nolint:nilnil // as it says
+	}
+	return c.byIndex(r, r.FormValue("words"), n)
+}
+
+// byIndex searches by the full-text index as a request's fields say.
+func (c *crawl) byIndex(r *http.Request, words string, n int) (*archive.Found, error) {
+	q, err := fulltext.Parse(words)
+	if err != nil {
+		return nil, badRequest("%v", err)
+	}
+	for _, field := range []string{"host", "lang", "status", "type", "day"} {
+		if value := strings.TrimSpace(r.FormValue(field)); value != "" {
+			if err := q.Filter(field, value, false); err != nil {
+				return nil, badRequest("%v", err)
+			}
+		}
+	}
+	if err := q.Check(); err != nil {
+		return nil, badRequest("%v", err)
+	}
+	from, err := number(r, "cursor", 0)
+	if err != nil {
+		return nil, err
+	}
+	return c.archive.Indexed(r.Context(), q, from, n)
 }
 
 // number is a number in a question.

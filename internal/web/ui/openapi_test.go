@@ -56,6 +56,10 @@ func describe() object {
 				schema["pattern"] = "^([0-9]{1,3}|[0-9]xx)?$"
 			case p.name == "by":
 				schema["enum"] = []string{"waiting"}
+			case p.name == "using":
+				schema["enum"] = []string{"index", "scan"}
+			case p.name == "day":
+				schema["pattern"] = "^([0-9]{4}(-[0-9]{2}){0,2})?$"
 			case p.name == "in":
 				schema["enum"] = []string{"head"}
 			case p.name == "as":

@@ -3,8 +3,10 @@ package ui
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"html/template"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -13,6 +15,7 @@ import (
 	"time"
 
 	"kumo/internal/forecast"
+	"kumo/internal/fulltext"
 	"kumo/internal/inspect"
 	"kumo/internal/stats"
 	"kumo/internal/web/archive"
@@ -47,7 +50,7 @@ func (s *Server) pages(mux *http.ServeMux) {
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"show": show, "lines": showLines, "plain": plain, "cut": cut, "grouped": func(n any) string { return forecast.Grouped(toInt(n)) },
 	"bytes": func(n any) string { return stats.Bytes(toInt(n)) }, "span": stats.Span, "seconds": span, "time": clock, "path": url.PathEscape,
-	"in": in, "dict": dict, "percent": percent, "statusClass": statusClass,
+	"in": in, "dict": dict, "percent": percent, "percentOf": func(part float64) string { return fmt.Sprintf("%.0f %%", math.Floor(100*part)) }, "statusClass": statusClass,
 }).ParseFS(files, "templates/*.html"))
 
 // dict is what a template is given by a template: names and values in turn.
@@ -406,24 +409,68 @@ func (s *Server) recordsPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p, err := c.records(r)
-	if err != nil {
-		return err
-	}
-	next := ""
-	if p.Next != nil {
-		q := r.URL.Query()
-		q.Set("cursor", strconv.FormatInt(*p.Next, 10))
-		next = "?" + q.Encode()
-	}
-	s.render(w, http.StatusOK, "pages", struct {
+	p := struct {
 		top
 		Records []archive.Record
 		Filter  archive.Filter
 		More    string
 		First   bool
-	}{s.top(c, "Pages", "pages"), p.Records, filterOf(r), next, r.FormValue("cursor") == ""})
+		Search  search
+	}{top: s.top(c, "Pages", "pages"), Filter: filterOf(r), First: r.FormValue("cursor") == ""}
+	var next *int64
+	if err := p.Search.run(c, r); err != nil {
+		return err
+	}
+	if p.Search.Found != nil {
+		next = p.Search.Found.Next
+	} else if p.Search.Wrong == "" {
+		list, err := c.records(r)
+		if err != nil {
+			return err
+		}
+		p.Records, next = list.Records, list.Next
+	}
+	if next != nil {
+		q := r.URL.Query()
+		q.Set("cursor", strconv.FormatInt(*next, 10))
+		p.More = "?" + q.Encode()
+	}
+	s.render(w, http.StatusOK, "pages", p)
 	return nil
+}
+
+// A search is what the view of pages has of the full-text index.
+type search struct {
+	Words, Lang, Day string
+	Index            *archive.IndexState // nil: there is none
+	Wrong            string              // with the index, or with what was asked
+	Found            *archive.Found      // nil: nothing was looked for
+	Clear            string              // leads back to all pages
+}
+
+// run searches, if something is looked for.
+func (x *search) run(c *crawl, r *http.Request) error {
+	x.Words, x.Lang, x.Day = strings.TrimSpace(r.FormValue("words")), strings.TrimSpace(r.FormValue("lang")), strings.TrimSpace(r.FormValue("day"))
+	x.Clear = "/crawls/" + url.PathEscape(c.name) + "/pages"
+	state, err := c.archive.Index()
+	switch {
+	case err == nil:
+		x.Index = &state
+	case fulltext.IsDamaged(err):
+		x.Wrong = err.Error()
+	case !errors.Is(err, fulltext.ErrNone):
+		return err
+	}
+	if x.Index == nil || x.Words+x.Lang+x.Day == "" {
+		return nil
+	}
+	found, err := c.byIndex(r, x.Words, usualLimit)
+	if p, is := errors.AsType[*problem](err); is && p.Status == http.StatusBadRequest {
+		x.Wrong = p.Detail
+		return nil
+	}
+	x.Found = found
+	return err
 }
 
 func (s *Server) recordPage(w http.ResponseWriter, r *http.Request) error {

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"kumo/internal/fulltext"
 	"kumo/internal/inspect"
 	"kumo/internal/page"
 	"kumo/internal/statefile"
@@ -42,6 +43,10 @@ func problemOf(err error) *problem {
 		return p
 	case errors.Is(err, archive.ErrNone), errors.Is(err, archive.ErrNoAnswer):
 		return &problem{http.StatusNotFound, "Not in the archive", err.Error()}
+	case errors.Is(err, fulltext.ErrNone):
+		return &problem{http.StatusNotFound, "There is no index", "kumo index, with the crawl's folder, makes one; kumo crawl --index does while it crawls"}
+	case fulltext.IsDamaged(err):
+		return &problem{http.StatusServiceUnavailable, "The index cannot be read", err.Error() + "; kumo index, with the crawl's folder, makes it anew"}
 	case errors.Is(err, inspect.ErrGone):
 		return &problem{http.StatusServiceUnavailable, "The crawl does not answer", "it is just starting or ending: ask again in a moment"}
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"kumo/internal/job"
+	"kumo/internal/sink/follow"
+	"kumo/internal/stats"
+	"kumo/internal/wire/sinks"
+	"kumo/internal/wire/uploads"
+)
+
+const indexLong = `Make the full-text index of the crawl in FOLDER, for kumo search, the page of kumo serve and kumo mcp, or go on with it.
+
+It has the newest visit of each URL: title, description, main text and the words of the URL, by the rules of the text's language,
+and host, language, status, type and day to narrow a search. It lies in FOLDER/index, and can be removed at any time. kumo crawl
+--index makes it while a crawl runs, which this command cannot.
+
+What was taken in is there for good: after Ctrl-C the same command goes on. Of a crawl that was made with --text the texts are
+taken from text.jsonl; of another they are found in its WARC files, which takes some milliseconds a page.
+
+An index that is damaged, or of another version of kumo, is made anew.`
+
+func indexCommand() *cobra.Command {
+	var quiet, anew bool
+	cmd := &cobra.Command{Use: "index FOLDER", Short: "Make a full-text index of a crawl", Long: indexLong,
+		Example: "  kumo index crawls/example.com\n  kumo search -o crawls/example.com 'tea \"green kettle\" -shop lang:en'",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("which crawl? name its folder, and one")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := uploads.AllHere(args[0], "kumo index"); err != nil {
+				return err
+			}
+			show := draws(os.Stderr) && !quiet
+			begin := time.Now()
+			r, err := sinks.Index(cmd.Context(), sinks.Indexing{Crawl: args[0], Anew: anew,
+				Said: func(err error) { fmt.Fprintln(cmd.ErrOrStderr(), "kumo:", err) },
+				Progress: func(s stats.Sink) {
+					if show {
+						fmt.Fprintf(os.Stderr, "\r\x1b[K%s indexed, %s wait", grouped(s.Sent), grouped(s.Waiting))
+					}
+				}})
+			if show {
+				fmt.Fprint(os.Stderr, "\r\x1b[K")
+			}
+			if err != nil {
+				return err
+			}
+			if !quiet {
+				fmt.Fprintf(cmd.OutOrStdout(), "%s indexed in %.1f s: the index has %s of %s\n", stats.Count(r.Pages, "pages"),
+					time.Since(begin).Seconds(), stats.Count(r.Docs, "URLs"), stats.Bytes(r.Bytes))
+			}
+			return nil
+		}}
+	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "say nothing unless something is wrong")
+	cmd.Flags().BoolVar(&anew, "anew", false, "make it anew, whatever is there")
+	return cmd
+}
+
+// A nodeIndex is the index of a node's part in a crawl, which is another one after the node has lost its place.
+type nodeIndex struct {
+	mu    sync.Mutex
+	all   []*follow.Follower
+	now   *follow.Follower // that of the part under way; nil: there was none
+	over  chan struct{}    // closed when now is done
+	err   error
+	group sync.WaitGroup
+	ctx   context.Context // of all that follow
+	end   context.CancelFunc
+}
+
+// join has the records of a job indexed, if a node opens a part with it: jobs are made for other ends, too.
+func (x *nodeIndex) join(j *job.Job, wanted bool, said func(error)) {
+	if !wanted {
+		return
+	}
+	f := sinks.FollowIndex(j.Dir, said)
+	j.Stores = append(j.Stores, f)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.ctx == nil {
+		x.ctx, x.end = context.WithCancel(context.Background())
+	}
+	x.all = append(x.all, f)
+	x.group.Go(func() { x.follow(f, said) })
+}
+
+// follow follows a part, once that of the part before is done.
+func (x *nodeIndex) follow(f *follow.Follower, said func(error)) {
+	if !f.Await(x.ctx) {
+		return
+	}
+	x.mu.Lock()
+	last, before, over := x.now, x.over, make(chan struct{})
+	x.now, x.over = f, over
+	x.mu.Unlock()
+	defer close(over)
+	if last != nil {
+		last.End()
+		<-before
+	}
+	err := f.Begin()
+	if err == nil {
+		err = f.Run(x.ctx)
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.now == f {
+		x.err = err
+	} else if err != nil {
+		said(err)
+	}
+}
+
+// finish waits until all is indexed; of a node that a person ends, not for long.
+func (x *nodeIndex) finish(ctx context.Context, out io.Writer, quiet bool) error {
+	x.mu.Lock()
+	for _, f := range x.all {
+		f.End()
+	}
+	x.mu.Unlock()
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(lastWords, x.stop) })
+	defer stop()
+	x.group.Wait()
+	x.stop()
+	if x.now != nil && !quiet {
+		printIndexed(out, x.now.Status())
+	}
+	return x.err
+}
+
+func (x *nodeIndex) stop() {
+	if x.end != nil {
+		x.end()
+	}
+}

@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"kumo/internal/advice"
+	"kumo/internal/folder"
+	"kumo/internal/fulltext"
+	"kumo/internal/vfs"
+	"kumo/internal/web/ui"
+	"kumo/internal/wire/places"
+)
+
+const searchLong = `Search the pages of a crawl by its full-text index, best first, whether the crawl runs or not.
+
+The index is made by kumo crawl --index, or by kumo index of a crawl that has ended. A query has
+
+  words            all of which a page has, in whatever form its language gives them: house finds houses
+  "words in a row" a phrase
+  -word, -"phrase" what a page has not
+  host:example.com pages of this host, or of one below it
+  lang:en          in this language            status:404, status:4xx   with this status
+  type:text/html   of this media type          type:text                or beginning so
+  day:2026-11-26   visited on this day; day:2026-11 or day:2026 in this month or year
+
+Of several values, separated by commas, one has to fit (lang:de,fr). A filter with - in front keeps pages out. Flags are the
+same as filters. * and ? stand for nothing. No search takes longer than --wait; then the best of what was looked at is given.`
+
+type searchOptions struct {
+	out                           string
+	host, lang, status, kind, day string
+	limit, skip                   int
+	wait                          time.Duration
+	json                          bool
+}
+
+func searchCommand() *cobra.Command {
+	o := &searchOptions{}
+	cmd := &cobra.Command{Use: "search -o FOLDER QUERY...", Short: "Search the pages of a crawl by words", Long: searchLong,
+		Example: "  kumo search -o crawls/example.com 'green tea -shop lang:en'\n" +
+			"  kumo search -o crawls/example.com --status 404 --json --limit 100",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), strings.Join(args, " "))
+		}}
+	f := cmd.Flags()
+	f.StringVarP(&o.out, "out", "o", "", "the crawl's `FOLDER`")
+	f.StringVar(&o.lang, "lang", "", "pages in this `LANGUAGE`")
+	f.StringVar(&o.status, "status", "", "pages with this `STATUS`: 404, or 4xx")
+	f.StringVar(&o.kind, "type", "", "pages of this media `TYPE`: text/html, or image")
+	f.StringVar(&o.host, "host", "", "pages of this `HOST`, or of one below it")
+	f.StringVar(&o.day, "day", "", "pages that were visited on this `DAY`: 2026-11-26, 2026-11 or 2026")
+	f.IntVar(&o.limit, "limit", 10, "give the `N` best")
+	f.IntVar(&o.skip, "skip", 0, "but for the first `N`")
+	durationVar(f, &o.wait, "wait", 5*time.Second, "search for no longer than this")
+	f.BoolVar(&o.json, "json", false, "answer in JSON, a line for each page")
+	f.SortFlags = false
+	return cmd
+}
+
+// query is what the flags and the arguments say.
+func (o *searchOptions) query(text string) (q fulltext.Query, err error) {
+	if q, err = fulltext.Parse(text); err != nil {
+		return q, usagef("%w", err)
+	}
+	for _, f := range []struct{ field, value string }{{"host", o.host}, {"lang", o.lang}, {"status", o.status}, {"type", o.kind}, {"day", o.day}} {
+		if f.value != "" {
+			if err := q.Filter(f.field, f.value, false); err != nil {
+				return q, usagef("--%w", err)
+			}
+		}
+	}
+	if err := q.Check(); err != nil {
+		return q, usagef("%w", err)
+	}
+	if o.limit < 1 || o.skip < 0 || o.limit+o.skip > fulltext.Deepest {
+		return q, usagef("--limit and --skip: only the first %d can be had", fulltext.Deepest)
+	}
+	return q, nil
+}
+
+func (o *searchOptions) run(ctx context.Context, out, errs io.Writer, text string) error {
+	if o.out == "" {
+		return usagef("which crawl? name its folder with --out")
+	}
+	if places.IsURL(o.out) {
+		return usagef("%s is a place, and an index lies in a folder of this machine", o.out)
+	}
+	q, err := o.query(text)
+	if err != nil {
+		return err
+	}
+	if f := folder.At(o.out, vfs.OS); !f.IsCrawl() && !f.HasOutputs() {
+		return folder.NoCrawl(o.out)
+	}
+	r, err := fulltext.OpenReader(vfs.OS, filepath.Join(o.out, folder.IndexDir))
+	if err != nil {
+		return indexAdvice(err, o.out)
+	}
+	defer r.Close()
+	ctx, cancel := context.WithTimeout(ctx, o.wait)
+	defer cancel()
+	found, err := r.Search(ctx, q, o.skip, o.limit)
+	if err != nil {
+		return indexAdvice(err, o.out)
+	}
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return ctx.Err()
+	}
+	if o.json {
+		return printHits(out, found)
+	}
+	bold := out == io.Writer(os.Stdout) && draws(os.Stdout)
+	for i := range found.Hits {
+		h := &found.Hits[i]
+		title := ui.Plain(h.Title, false)
+		if title == "" {
+			title = "(no title)"
+		}
+		fmt.Fprintf(out, "%s\n  %s\n", title, ui.Plain(h.URL, false))
+		if s := marked(h.Snippet, bold); s != "" {
+			fmt.Fprintf(out, "  %s\n", s)
+		}
+	}
+	docs, _ := r.Docs()
+	fmt.Fprintf(errs, "kumo: %s of %s fit\n", grouped(found.Total), grouped(docs))
+	if found.Cut != "" {
+		fmt.Fprintf(errs, "kumo: %s\n", found.Cut)
+	}
+	return nil
+}
+
+// indexAdvice says what to do about an index that cannot be read.
+func indexAdvice(err error, dir string) error {
+	switch {
+	case errors.Is(err, fulltext.ErrNone):
+		return advice.With(fmt.Errorf("%s: %w", dir, err), "kumo index "+dir+" makes one; kumo crawl --index does while it crawls")
+	case fulltext.IsDamaged(err):
+		return advice.With(fmt.Errorf("%s: %w", dir, err), "kumo index --anew "+dir+" makes it anew")
+	}
+	return err
+}
+
+// marked is a snippet in which what was looked for can be seen.
+func marked(pieces []fulltext.Piece, bold bool) string {
+	var b strings.Builder
+	for _, p := range pieces {
+		switch text := ui.Plain(p.Text, false); {
+		case p.Match && bold:
+			b.WriteString("\x1b[1m" + text + "\x1b[0m")
+		case p.Match:
+			b.WriteString("*" + text + "*")
+		default:
+			b.WriteString(text)
+		}
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// A hitLine is a page that was found, in JSON.
+type hitLine struct {
+	URL     string           `json:"url"`
+	Title   string           `json:"title,omitempty"`
+	Status  int              `json:"status"`
+	Time    time.Time        `json:"time"`
+	Type    string           `json:"type,omitempty"`
+	Lang    string           `json:"lang,omitempty"`
+	Score   float64          `json:"score"`
+	Snippet []fulltext.Piece `json:"snippet,omitempty"`
+}
+
+func printHits(out io.Writer, found *fulltext.Found) error {
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	for i := range found.Hits {
+		h := &found.Hits[i]
+		if err := enc.Encode(hitLine{h.URL, h.Title, h.Status, h.Time, h.Type, h.Lang, h.Score, h.Snippet}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

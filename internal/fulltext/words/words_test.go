@@ -1,0 +1,81 @@
+package words
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestInflectedFormsAreOneWord(t *testing.T) {
+	s := &Splitter{}
+	for _, c := range []struct{ lang, text, query string }{
+		{"de", "Die alten Häuser stehen leer", "Hause"}, {"de", "Straßen und STRASSE", "straße"},
+		{"en", "Crawlers were running", "crawler runs"}, {"fr", "les élèves continueront", "élève continuer"},
+		{"ru", "новые книги о городах", "книга город"}, {"es", "las bibliotecas públicas", "biblioteca"},
+		{"it", "le biblioteche pubbliche", "biblioteca"}, {"pt", "as bibliotecas", "biblioteca"}, {"ar", "الكتب والمكتبات", "الكتب"},
+		{"fr", "l'homme à la café", "homme cafe"}, {"vi", "Tiếng Việt", "tieng viet"}, {"", "Éa DON'T", "ea don't"},
+		{"fa", "كتاب‌ها", "کتاب‌ها"}, {"ru", "Ещё ёлка", "еще елка"},
+	} {
+		has := map[string]bool{}
+		s.Split(c.text, c.lang, func(w Word) bool { has[w.Term] = true; return true })
+		for _, w := range s.Query(c.query, c.lang) {
+			if !has[w.Term] {
+				t.Errorf("%s: %q is not found by %q, which is %q: %v", c.lang, c.text, c.query, w.Term, has)
+			}
+		}
+	}
+}
+
+// Whatever part of a text without spaces is looked for, it is a row of the text's words.
+func TestTextWithoutSpaces(t *testing.T) {
+	s := &Splitter{}
+	for _, text := range []string{"東京都に住んでいます", "全文检索的索引", "한국어검색", "ພາສາລາວ", "မြန်မာဘာသာ", "ภาษาไทย", "データー"} {
+		var all []string
+		s.Split(text, "", func(w Word) bool { all = append(all, w.Term); return true })
+		runes := []rune(text)
+		for from := range runes {
+			for to := from + 1; to <= len(runes); to++ {
+				part := string(runes[from:to])
+				s.run(text, 0)
+				marks := map[int]bool{}
+				for _, m := range s.marks {
+					marks[m] = true
+				}
+				if at := len(string(runes[:from])); !marks[at] || !marks[at+len(part)] {
+					continue // a mark without its letter
+				}
+				query := s.Query(part, "")
+				found := false
+				for at := range all {
+					row := at+len(query) <= len(all)
+					for i, w := range query {
+						row = row && (all[at+i] == w.Term || w.Begins && strings.HasPrefix(all[at+i], w.Term))
+					}
+					found = found || row
+				}
+				if len(query) == 0 || !found {
+					t.Errorf("%s is not found in %s: %v, %v", part, text, query, all)
+				}
+			}
+		}
+	}
+}
+
+func FuzzSplit(f *testing.F) {
+	f.Add("Häuser \xff 東京\u0301 l'été", "de")
+	f.Add("I\u0307stanbul ﬁx \u00adx", "tr")
+	f.Fuzz(func(t *testing.T, text, lang string) {
+		s, last := &Splitter{}, 0
+		s.Split(text, lang, func(w Word) bool {
+			if w.Term == "" || len(w.Term) > MaxWord || w.From < last || w.To <= w.From || w.To > len(text) {
+				t.Errorf("%q: %+v behind %d", text, w, last)
+			}
+			if utf8.ValidString(text) && !utf8.ValidString(w.Term) {
+				t.Errorf("%q: %q", text, w.Term)
+			}
+			last = w.From
+			return true
+		})
+		s.Query(text, lang)
+	})
+}
