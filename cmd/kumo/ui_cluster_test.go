@@ -275,7 +275,7 @@ func TestNodesPageOverTLS(t *testing.T) {
 	if status, text := ask(page, ""); status != http.StatusOK || !strings.Contains(text, "was not started yet") { // the cookie
 		t.Errorf("with the cookie: %d, %s", status, text)
 	}
-	if _, err := http.Get("https://127.0.0.1:" + port + "/"); err == nil { //nolint:noctx,bodyclose // there is none
+	if _, err := http.Get("https://127.0.0.1:" + port + "/"); err == nil { //nolint:noctx // nothing is got
 		t.Error("a certificate that nobody trusts is trusted")
 	}
 }

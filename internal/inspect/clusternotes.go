@@ -25,7 +25,12 @@ func (c *Cluster) LastHeard() string {
 
 // HasLeader reports whether one node says whose hosts are.
 func (c *Cluster) HasLeader() bool {
-	return slices.ContainsFunc(c.Nodes, func(n Node) bool { return n.Facts != nil })
+	for i := range c.Nodes { // there may be many, and they are large
+		if c.Nodes[i].Facts != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // LeaderWord is what the node is called that says whose hosts are.

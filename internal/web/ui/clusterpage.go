@@ -198,7 +198,7 @@ func shareOf(x *inspect.Cluster) share {
 func mapsOf(x *inspect.Cluster) []clusterMap {
 	hosts := shareOf(x)
 	all := []clusterMap{bars(x, hosts), bars(x, share{"URLs that wait, by where", func(n *inspect.Node) int { return n.Waiting }})}
-	slots := 1024 // or as many as are taken
+	slots, leads := 1024, x.HasLeader() // or as many as are taken
 	var placed, points []float64
 	for i := range x.Nodes {
 		slots = max(slots, x.Nodes[i].Slot+1)
@@ -206,7 +206,7 @@ func mapsOf(x *inspect.Cluster) []clusterMap {
 	for i := range x.Nodes {
 		n := &x.Nodes[i]
 		at, point := -1.0, -1.0
-		if n.Slot >= 0 && !x.HasLeader() {
+		if n.Slot >= 0 && !leads {
 			at = (float64(n.Slot) + .5) / float64(slots)
 		}
 		if n.Peering != nil {
