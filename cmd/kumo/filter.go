@@ -88,11 +88,12 @@ func openFilter(ctx context.Context, cfg filter.Config) (asked, error) {
 // open starts the programs, before anything is fetched, all at once.
 func (c *filtering) open(ctx context.Context, crawl string, log func(string)) (filters, error) {
 	commands := slices.DeleteFunc(slices.Clone(c.commands), func(command string) bool { return command == "" })
+	names := filter.Names(commands)
 	all, errs := make(filters, len(commands)), make([]error, len(commands))
 	var begun sync.WaitGroup
 	for i, command := range commands {
 		begun.Go(func() {
-			cfg := filter.Config{Command: command, Crawl: crawl, Procs: c.procs, Timeout: c.timeout, Memory: c.memory,
+			cfg := filter.Config{Command: command, Name: names[i], Crawl: crawl, Procs: c.procs, Timeout: c.timeout, Memory: c.memory,
 				Default: filter.Default(c.whenMute), Env: filter.Environ(os.Environ()), Log: log, Check: ask.Check}
 			if one, err := openFilter(ctx, cfg); err != nil {
 				errs[i] = err

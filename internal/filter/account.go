@@ -1,8 +1,10 @@
 package filter
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"kumo/internal/advice"
@@ -21,7 +23,7 @@ type Account struct {
 
 // NewAccount is that of a filter which begins.
 func NewAccount(cfg *Config) *Account {
-	a := &Account{name: Plain(cfg.Command, maxName), standard: cfg.Default, says: newLimiter(cfg.Log)}
+	a := &Account{name: cmp.Or(cfg.Name, Plain(cfg.Command, maxName)), standard: cfg.Default, says: newLimiter(cfg.Log)}
 	if a.standard == "" {
 		a.standard = Stop
 	}
@@ -30,6 +32,18 @@ func NewAccount(cfg *Config) *Account {
 }
 
 const maxName = 100 // bytes of a command, where it is a name
+
+// Names are those of several filters by their commands: of equal ones all but the first have a number.
+func Names(commands []string) (names []string) {
+	for _, command := range commands {
+		name := Plain(command, maxName)
+		for n, base := 2, name; slices.Contains(names, name); n++ {
+			name = fmt.Sprintf("%s #%d", base, n)
+		}
+		names = append(names, name)
+	}
+	return names
+}
 
 // Name is the filter's, as reasons and reports have it.
 func (a *Account) Name() string { return a.name }

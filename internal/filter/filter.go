@@ -25,6 +25,7 @@ import (
 // A Config is how a program is asked.
 type Config struct {
 	Command string
+	Name    string        // as reasons and reports have it; default the command
 	Crawl   string        // its name
 	Procs   int           // processes; 0: as many as there are processors
 	Timeout time.Duration // for an answer; 0: 10 seconds

@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"math"
+	"slices"
 	"sync"
 
 	"kumo/internal/store"
@@ -134,7 +135,7 @@ func (f *lineFile) readOn(ctx context.Context, src vfs.ReaderAt, tell func(line 
 
 // among tells the lines before a place of those parts where one may have a hash.
 func (f *lineFile) among(ctx context.Context, src vfs.ReaderAt, before int64, hash uint16, tell func(line []byte)) error {
-	part := 0
+	part, lines := 0, []byte(nil)
 	for i, h := range f.hashes {
 		if h != hash {
 			continue
@@ -153,11 +154,15 @@ func (f *lineFile) among(ctx context.Context, src vfs.ReaderAt, before int64, ha
 			end = f.parts[part+1].at
 		}
 		at := f.parts[part].at
-		if _, err := store.EachLine(io.NewSectionReader(src, at, min(end, before)-at), func(line []byte, _ int64) error {
-			tell(line)
-			return ctx.Err()
-		}); err != nil {
+		lines = slices.Grow(lines[:0], int(min(end, before)-at))[:min(end, before)-at]
+		if _, err := src.ReadAt(lines, at); err != nil {
 			return err
+		}
+		for line := range bytes.Lines(lines) {
+			tell(bytes.TrimSuffix(line, []byte("\n")))
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
 		part++
 	}

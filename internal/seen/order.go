@@ -6,8 +6,8 @@ import "kumo/internal/seen/mem"
 // thousand slots together.
 const orderStep = 4
 
-// orderLists is how many lists, of 65,536 records, are sorted for one look: as many as take some hundredth of a second.
-const orderLists = 4
+// orderLists is how many lists, of 65,536 records, are sorted in one go: a look at hosts has a few.
+const orderLists = 1
 
 // order has what a table has in order. That is kept as long as the table is filled, and brought up to date by who looks
 // next: so who crawls pays nothing for it as long as nobody does. The table is pinned.

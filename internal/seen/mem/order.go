@@ -59,17 +59,29 @@ func (t *Table) Between(group int, from, end Ref, refs []Ref) []Ref {
 	return refs
 }
 
-// With is the order with all records between its end and another, of which it sorts so many lists at most: others are
-// left for the next time.
+// With is the order with all records between its end and another. What has come since is sorted if it is not much; of
+// more so many lists are at most, and others are left for the next time.
 func (o *Order) With(keys Keys, refs []Ref, end Ref, most int) *Order {
-	to := &Order{keys: keys, end: end, lists: slices.Clone(o.lists), raw: slices.Concat(o.raw, together(refs, o.end, end))}
+	to := &Order{keys: keys, end: end, lists: slices.Clone(o.lists), raw: o.raw}
+	fresh := together(refs, o.end, end)
+	if len(fresh) == 1 {
+		to.add(keys.sorted(fresh[0]))
+	} else {
+		to.raw = slices.Concat(o.raw, fresh)
+	}
 	for ; most > 0 && len(to.raw) > 0; most-- {
-		to.lists, to.raw = append(to.lists, keys.sorted(to.raw[0])), to.raw[1:]
-		for n := len(to.lists); n > 1 && len(to.lists[n-2]) < longList/2 && len(to.lists[n-2]) <= 2*len(to.lists[n-1]); n-- {
-			to.lists = append(to.lists[:n-2], keys.merged(to.lists[n-2], to.lists[n-1]))
-		}
+		to.add(keys.sorted(to.raw[0]))
+		to.raw = to.raw[1:]
 	}
 	return to
+}
+
+// add adds a sorted list, and merges short ones.
+func (o *Order) add(list []Ref) {
+	o.lists = append(o.lists, list)
+	for n := len(o.lists); n > 1 && len(o.lists[n-2]) < longList/2 && len(o.lists[n-2]) <= 2*len(o.lists[n-1]); n-- {
+		o.lists = append(o.lists[:n-2], o.keys.merged(o.lists[n-2], o.lists[n-1]))
+	}
 }
 
 // Sorted reports whether nothing is left to be sorted.

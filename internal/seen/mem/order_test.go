@@ -1,6 +1,7 @@
 package mem
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -26,6 +27,16 @@ func TestOrderIsThatOfTheKeys(t *testing.T) {
 	table := New()
 	for range 2 {
 		var want, before []string
+		if many := dice.IntN(2) == 0; many { // at once, so that not all is sorted in the beginning
+			for i := range 2*longList + dice.IntN(1000) {
+				key := fmt.Sprintf("https://host%d.example/%d", dice.IntN(1000), i)
+				table.Add(key)
+				want = append(want, key)
+			}
+			slices.Sort(want)
+			before = slices.Clone(want)
+			upToDate(table, dice.IntN(3))
+		}
 		old := table.Order()
 		for round := range 12 {
 			for range dice.IntN(20) * dice.IntN(300) {
@@ -54,7 +65,7 @@ func TestOrderIsThatOfTheKeys(t *testing.T) {
 func wantWalk(t *testing.T, o *Order, want []string, from string) {
 	t.Helper()
 	at, _ := slices.BinarySearch(want, from)
-	const step = 100
+	const step = 5000
 	w := o.From([]byte(from), step)
 	for i := at; i < len(want); i++ {
 		more := w.Next()

@@ -63,6 +63,11 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), longest)
 		defer cancel()
+		r = r.WithContext(ctx)
+		if c := s.crawlOf(r.URL.Path); c != nil {
+			s.patiently(c, next, w, r)
+			return
+		}
 		select {
 		case s.asks <- struct{}{}:
 			defer func() { <-s.asks }()
@@ -71,7 +76,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			return
 		}
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writing))
-		next.ServeHTTP(w, r.WithContext(ctx))
+		next.ServeHTTP(w, r)
 	})
 }
 

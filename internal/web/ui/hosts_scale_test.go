@@ -226,7 +226,7 @@ func (s *scaled) serve() {
 	file := filepath.Join(s.dir, "look.json")
 	l, err := inspect.Listen(file, scaledSource{&inspect.Live{Frontier: s.f, Known: s.db}, s})
 	s.check(err)
-	go l.Serve() //nolint:errcheck // it ends with the test
+	go l.Serve() // it ends with the test
 	s.ui = New(Config{Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Crawls: []Crawl{{Dir: s.dir, Open: func(ctx context.Context) (*inspect.View, error) {
 		c, err := inspect.Dial(ctx, file)
 		if err != nil {

@@ -19,6 +19,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -73,8 +74,10 @@ func New(cfg Config) *Server {
 	s := &Server{cfg: cfg, secret: []byte(rand.Text()), named: map[string]*crawl{}, events: make(chan struct{}, maxListeners),
 		asks: make(chan struct{}, maxAsks)}
 	s.done, s.end = context.WithCancel(context.Background())
+	views := &idleList{}
 	for _, c := range cfg.Crawls {
-		x := &crawl{name: s.freeName(cmp.Or(c.Dir, c.Name)), dir: c.Dir, open: c.Open, wanted: c.Wanted, archive: archive.New(vfs.OS, c.Dir), done: s.done}
+		x := &crawl{name: s.freeName(cmp.Or(c.Dir, c.Name)), dir: c.Dir, open: c.Open, wanted: c.Wanted, archive: archive.New(vfs.OS, c.Dir), done: s.done,
+			queue: newQueue(len(cfg.Crawls)), opening: make(chan struct{}, 1), idleViews: views}
 		x.hub.beat, x.hub.done, x.hub.look = every, s.done, x.news
 		if c.Cluster != nil {
 			x.cluster = newCluster(s.done, c)
@@ -120,11 +123,21 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.S
 // Close ends what is being answered, and lets crawls go.
 func (s *Server) Close() {
 	s.end()
-	for _, c := range s.crawls {
-		c.close()
-		if c.cluster != nil {
-			c.cluster.close()
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		var wait sync.WaitGroup
+		for _, c := range s.crawls {
+			wait.Go(c.close)
+			if c.cluster != nil {
+				wait.Go(c.cluster.close)
+			}
 		}
+		wait.Wait()
+	}()
+	select {
+	case <-closed:
+	case <-time.After(endPatience): // with one whose disk hangs
 	}
 }
 
@@ -173,6 +186,9 @@ type crawl struct {
 	cluster   *cluster // nil for a crawl of one node
 	hub       hub
 	done      context.Context
+	queue     *queue
+	opening   chan struct{} // whoever opens a view has it
+	idleViews *idleList
 
 	mu    sync.Mutex // guards below
 	view  *inspect.View
@@ -204,62 +220,125 @@ func (c *crawl) use(ctx context.Context, f func(*inspect.View) error) error {
 	return err
 }
 
+// take gives the view that there is, or opens one: one at a time does, without the lock, as a disk may hang.
 func (c *crawl) take(ctx context.Context) (*inspect.View, error) {
+	select {
+	case c.opening <- struct{}{}:
+		defer func() { <-c.opening }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if v, err := c.takeOpen(c.wanted != nil && c.wanted()); v != nil || err != nil {
+		return v, err
+	}
+	v, err := c.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.done.Err() != nil {
+		_ = v.Close() // it was only read
+		return nil, inspect.ErrGone
+	}
+	if c.lines == nil {
+		c.lines = &inspect.Lines{}
+	}
+	v.KeepLines(c.lines)
+	c.view = v
+	c.using()
+	return v, nil
+}
+
+// takeOpen gives the view that there is. One of a crawl that does not run is closed if that wants its folder: or who asks
+// again and again would keep it out.
+func (c *crawl) takeOpen(wanted bool) (*inspect.View, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.done.Err() != nil {
 		return nil, inspect.ErrGone
 	}
-	if c.view != nil && !c.view.Running() && c.wanted != nil && c.wanted() { // or who asks again and again keeps the crawl out
+	if c.view != nil && !c.view.Running() && wanted {
 		if c.users > 0 {
 			return nil, inspect.ErrGone
 		}
 		c.drop()
 	}
-	if c.view == nil {
-		v, err := c.open(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if c.lines == nil {
-			c.lines = &inspect.Lines{}
-		}
-		v.KeepLines(c.lines)
-		c.view = v
+	if c.view != nil {
+		c.using()
 	}
+	return c.view, nil
+}
+
+// using counts who uses the view. The lock is held.
+func (c *crawl) using() {
 	if c.idle != nil {
 		c.idle.Stop()
 		c.idle = nil
 	}
 	c.users++
-	return c.view, nil
 }
 
 func (c *crawl) give(v *inspect.View, gone bool) {
+	if c.giveBack(v, gone) {
+		if other := c.idleViews.add(c); other != nil {
+			other.dropIdle()
+		}
+	}
+}
+
+// giveBack reports whether nobody uses the view any more, and it is kept.
+func (c *crawl) giveBack(v *inspect.View, gone bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.users--
 	switch {
 	case v != c.view || c.users > 0:
+		return false
 	case gone || c.done.Err() != nil:
 		c.drop()
-	default:
-		c.idle = time.AfterFunc(idleFor, func() {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			if c.users > 0 {
-				return
-			}
-			c.drop()
-			c.idle = time.AfterFunc(linesFor, func() {
-				c.mu.Lock()
-				defer c.mu.Unlock()
-				if c.view == nil {
-					c.lines = nil
-				}
-			})
-		})
+		return false
 	}
+	c.idle = time.AfterFunc(idleFor, c.dropIdle)
+	return true
+}
+
+// dropIdle closes a view that nobody uses. A while later nothing is remembered of the crawl's files.
+func (c *crawl) dropIdle() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.users > 0 || c.view == nil {
+		return
+	}
+	c.drop()
+	c.idle.Stop()
+	c.idle = time.AfterFunc(linesFor, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.view == nil {
+			c.lines = nil
+		}
+	})
+}
+
+// An idleList is the crawls whose views were given back last.
+type idleList struct {
+	mu  sync.Mutex // guards all
+	all []*crawl
+}
+
+// maxIdle is how many views are kept that nobody uses, however many crawls there are: each has files and memory.
+const maxIdle = 8
+
+// add returns the crawl whose view has to make room, if one has.
+func (l *idleList) add(c *crawl) (other *crawl) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = append(slices.DeleteFunc(l.all, func(o *crawl) bool { return o == c }), c)
+	if len(l.all) > maxIdle {
+		other, l.all = l.all[0], slices.Delete(l.all, 0, 1)
+	}
+	return other
 }
 
 // drop closes the view. The lock is held.

@@ -579,7 +579,7 @@ func TestEvents(t *testing.T) {
 		t.Errorf("a crawl that has ended: %d, %q", resp.StatusCode, text)
 	}
 	var open []*http.Response
-	for range maxListeners {
+	for range maxListening { // of one of two crawls
 		resp, err := http.Get(b.URL + "/crawls/runs/events")
 		if err != nil || resp.StatusCode != http.StatusOK {
 			t.Fatal(err, resp)
