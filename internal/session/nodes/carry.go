@@ -69,8 +69,13 @@ func (m *membership) bring(ctx context.Context, ended error) error {
 		m.carrier.Break()
 		return ended
 	}
+	m.n.finishing.Store(true)
+	defer m.n.finishing.Store(false)
 	return session.Bring(ctx, m.carrier, ended)
 }
+
+// Bringing reports whether the node's part is over, and the rest of its record files is on its way to their place.
+func (n *Node) Bringing() bool { return n.finishing.Load() }
 
 // bringLost brings to their places what earlier lives have left in the folder that were given up, one after the other.
 // They are no part of the crawl any more, and their records are good. What fails is tried by the next process.

@@ -237,7 +237,8 @@ func aLostDiskCostsNoRecord(t *testing.T, strategy string) {
 		t.Errorf("the places of %v have %d of %d pages", slices.Sorted(maps.Keys(lives)), len(union), score.Truth)
 	}
 	if ofDead == 0 || all.Gone.Again == 0 {
-		t.Errorf("%d records of the dead node are there, and %d pages are fetched again: want some of both", ofDead, all.Gone.Again)
+		t.Errorf("%d records of the dead node are there, and %d pages are fetched again: want some of both", ofDead,
+			all.Gone.Again)
 	}
 	if int64(score.Repeats) > all.Gone.Again+100 {
 		t.Errorf("%d pages were fetched again, and %d had to be", score.Repeats, all.Gone.Again)
