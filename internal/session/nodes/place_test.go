@@ -34,11 +34,12 @@ type sharedPlace struct {
 	dir  string
 	dice *rand.Rand
 	seed uint64
+	odds int         // of a thousand operations, how many fail
 	away atomic.Bool // it cannot be read by who folds
 }
 
 func newSharedPlace(t *testing.T, seed uint64) *sharedPlace {
-	p := &sharedPlace{t: t, dir: t.TempDir(), dice: rand.New(rand.NewPCG(seed, 1)), seed: seed}
+	p := &sharedPlace{t: t, dir: t.TempDir(), dice: rand.New(rand.NewPCG(seed, 1)), seed: seed, odds: 10}
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("the place fails by seed %d", seed)
@@ -47,13 +48,13 @@ func newSharedPlace(t *testing.T, seed uint64) *sharedPlace {
 	return p
 }
 
-// open opens the place of a life: of its operations, each piece of a file one, one in a hundred fails.
+// open opens the place of a life: of its operations, each piece of a file one, some fail.
 func (p *sharedPlace) open(life string) (*placetest.Faulty, error) {
 	at, err := file.Open(filepath.Join(p.dir, life), vfs.OS)
 	if err != nil {
 		return nil, err
 	}
-	return placetest.NewFaulty(at, rand.New(rand.NewPCG(p.seed, uint64(len(life)))), 10), nil
+	return placetest.NewFaulty(at, rand.New(rand.NewPCG(p.seed, uint64(len(life)))), p.odds), nil
 }
 
 // give has a node bring its files there.
@@ -212,11 +213,11 @@ func aLostDiskCostsNoRecord(t *testing.T, strategy string) {
 	}
 	c.members(3)
 	c.goOn(a, d, e)
+	c.ends(nil, a, d, e)
 	all, err := c.control.Look(t.Context(), "test")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.ends(nil, a, d, e)
 	score := web.Score()
 	if score.Missing != 0 || score.Forbidden != 0 || score.MostInFlight.Value != 1 {
 		t.Errorf("the servers saw:\n%s", score)
@@ -268,6 +269,8 @@ func TestAPlaceThatCannotBeReadIsNotWaitedForForEver(t *testing.T) {
 	p.away.Store(true)
 	b.kill()
 	c.members(1)
+	c.goOn(a)
+	c.ends(nil, a)
 	all, err := c.control.Look(t.Context(), "test")
 	if err != nil {
 		t.Fatal(err)
@@ -275,8 +278,6 @@ func TestAPlaceThatCannotBeReadIsNotWaitedForForEver(t *testing.T) {
 	if all.Gone.Again < fetched {
 		t.Errorf("%d pages are fetched again of %d", all.Gone.Again, fetched)
 	}
-	c.goOn(a)
-	c.ends(nil, a)
 	if score := web.Score(); score.Missing != 0 {
 		t.Errorf("the servers saw:\n%s", score)
 	}
@@ -290,6 +291,7 @@ func TestWhatANodeHasIsInItsPlaceWhenItLeaves(t *testing.T) {
 	c.lease = shortLease
 	c.tune = func(j *job.Job) { j.Frontier.Delay, j.WARCSize = 30*time.Millisecond, 60_000 }
 	p := newSharedPlace(t, rand.Uint64())
+	p.odds = 0
 	var never, dies atomic.Bool
 	start := func(name string, dies *atomic.Bool) *running {
 		return c.startWith(name, func(cfg *Config) { p.give(cfg, dies) })
