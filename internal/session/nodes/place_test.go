@@ -32,14 +32,13 @@ import (
 type sharedPlace struct {
 	t    *testing.T
 	dir  string
-	dice *rand.Rand
 	seed uint64
 	odds int         // of a thousand operations, how many fail
 	away atomic.Bool // it cannot be read by who folds
 }
 
 func newSharedPlace(t *testing.T, seed uint64) *sharedPlace {
-	p := &sharedPlace{t: t, dir: t.TempDir(), dice: rand.New(rand.NewPCG(seed, 1)), seed: seed, odds: 10}
+	p := &sharedPlace{t: t, dir: t.TempDir(), seed: seed, odds: 10}
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("the place fails by seed %d", seed)
