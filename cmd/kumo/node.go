@@ -415,7 +415,7 @@ func (n *noder) handsOver(ctx context.Context, one cluster.Node) bool {
 		case <-ctx.Done():
 			return true
 		case now := <-tick.C:
-			if one.Member() {
+			if one.Member() || one.Bringing() {
 				since = now
 			} else if now.Sub(since) > leavePatience {
 				return false

@@ -65,17 +65,18 @@ var _ Connection = (*p2p.Messenger)(nil)
 // A Node is a process that takes part in a crawl. It is used for one Run.
 type Node struct {
 	Config
-	job     *job.Job
-	disk    vfs.FS
-	folder  *folder.Folder // nil once a session holds it
-	conn    Connection
-	router  meshnode.Router
-	carrier session.Carrier               // of its record files to a place; nil: they stay in the folder
-	mesh    atomic.Pointer[meshnode.Node] // nil before Run
-	crawl   atomic.Pointer[session.Session]
-	changed chan struct{} // has room for one word that the crawl's record has changed
-	leave   chan struct{} // has room for one word that the node is to leave
-	leaving atomic.Bool
+	job       *job.Job
+	disk      vfs.FS
+	folder    *folder.Folder // nil once a session holds it
+	conn      Connection
+	router    meshnode.Router
+	carrier   session.Carrier               // of its record files to a place; nil: they stay in the folder
+	mesh      atomic.Pointer[meshnode.Node] // nil before Run
+	crawl     atomic.Pointer[session.Session]
+	changed   chan struct{} // has room for one word that the crawl's record has changed
+	leave     chan struct{} // has room for one word that the node is to leave
+	leaving   atomic.Bool
+	finishing atomic.Bool // see Bringing
 
 	unwelcome bool // the nodes to join do not take this one for one of theirs, and a person was told; join's
 }
@@ -174,6 +175,9 @@ func (n *Node) Member() bool {
 	}
 	return n.router.Holds()
 }
+
+// Bringing reports whether the node's part is over, and the rest of its record files is on its way to their place.
+func (n *Node) Bringing() bool { return n.finishing.Load() }
 
 // Session is the crawl as this node has it; nil before it takes part.
 func (n *Node) Session() *session.Session { return n.crawl.Load() }

@@ -58,6 +58,7 @@ func (n *Node) Run(ctx context.Context) (report *stats.Report, err error) {
 	n.mesh.Store(l.mesh)
 	report, err = l.run(ctx, len(n.Join)+len(known) > 0)
 	if n.carrier != nil && n.crawl.Load() != nil {
+		n.finishing.Store(true)
 		err = session.Bring(ctx, n.carrier, err)
 	}
 	return report, err

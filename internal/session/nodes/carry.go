@@ -69,25 +69,43 @@ func (m *membership) bring(ctx context.Context, ended error) error {
 		m.carrier.Break()
 		return ended
 	}
+	m.n.finishing.Store(true)
+	defer m.n.finishing.Store(false)
 	return session.Bring(ctx, m.carrier, ended)
 }
 
+// Bringing reports whether the node's part is over, and the rest of its record files is on its way to their place.
+func (n *Node) Bringing() bool { return n.finishing.Load() }
+
 // bringLost brings to their places what earlier lives have left in the folder that were given up, one after the other.
-// They are no part of the crawl any more, and their records are good. What fails is tried by the next process.
+// They are no part of the crawl any more, and their records are good. What fails is tried again, until ctx ends.
 func (n *Node) bringLost(ctx context.Context) {
 	if n.Carry == nil {
 		return
 	}
 	n.bringing.Lock()
 	defer n.bringing.Unlock()
+	for wait := 5 * time.Second; !n.bringAll(ctx); wait = min(2*wait, 5*time.Minute) {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+	}
+}
+
+// bringAll tries it once, and reports whether all is there.
+func (n *Node) bringAll(ctx context.Context) (all bool) {
+	all = true
 	lives, _ := filepath.Glob(filepath.Join(n.job.Dir, asideName("*"), away.LinkName))
 	for _, link := range lives {
 		dir := filepath.Dir(filepath.Dir(link))
-		if err := n.bringLife(ctx, dir); err != nil && ctx.Err() == nil {
-			n.Log.Warn("what an earlier life has left is not in its place yet: the next start tries again", "folder", dir,
-				"why", err)
+		if err := n.bringLife(ctx, dir); err != nil {
+			all = false
+			n.Log.Warn("what an earlier life has left is not in its place yet", "folder", dir, "why", err)
 		}
 	}
+	return all
 }
 
 // broughtName marks a life's folder of which all is in the place.

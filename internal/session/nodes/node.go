@@ -62,13 +62,14 @@ type Connection interface {
 // A Node is a process that takes part in a crawl, as one node after the other if it loses its place.
 type Node struct {
 	Config
-	job     *job.Job
-	disk    vfs.FS
-	cluster Connection
-	current atomic.Pointer[membership]
-	leaving atomic.Bool
-	home    *home
-	again   atomic.Int64 // pages of dead nodes that are fetched again
+	job       *job.Job
+	disk      vfs.FS
+	cluster   Connection
+	current   atomic.Pointer[membership]
+	leaving   atomic.Bool
+	home      *home
+	finishing atomic.Bool  // see Bringing
+	again     atomic.Int64 // pages of dead nodes that are fetched again
 
 	bringing sync.Mutex // held by who brings what earlier lives have left to their places
 }

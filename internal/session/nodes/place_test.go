@@ -32,13 +32,13 @@ import (
 type sharedPlace struct {
 	t    *testing.T
 	dir  string
-	dice *rand.Rand
 	seed uint64
+	odds int         // of a thousand operations, how many fail
 	away atomic.Bool // it cannot be read by who folds
 }
 
 func newSharedPlace(t *testing.T, seed uint64) *sharedPlace {
-	p := &sharedPlace{t: t, dir: t.TempDir(), dice: rand.New(rand.NewPCG(seed, 1)), seed: seed}
+	p := &sharedPlace{t: t, dir: t.TempDir(), seed: seed, odds: 10}
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("the place fails by seed %d", seed)
@@ -47,13 +47,13 @@ func newSharedPlace(t *testing.T, seed uint64) *sharedPlace {
 	return p
 }
 
-// open opens the place of a life: of its operations, each piece of a file one, one in a hundred fails.
+// open opens the place of a life: of its operations, each piece of a file one, some fail.
 func (p *sharedPlace) open(life string) (*placetest.Faulty, error) {
 	at, err := file.Open(filepath.Join(p.dir, life), vfs.OS)
 	if err != nil {
 		return nil, err
 	}
-	return placetest.NewFaulty(at, rand.New(rand.NewPCG(p.seed, uint64(len(life)))), 10), nil
+	return placetest.NewFaulty(at, rand.New(rand.NewPCG(p.seed, uint64(len(life)))), p.odds), nil
 }
 
 // give has a node bring its files there.
@@ -212,11 +212,11 @@ func aLostDiskCostsNoRecord(t *testing.T, strategy string) {
 	}
 	c.members(3)
 	c.goOn(a, d, e)
+	c.ends(nil, a, d, e)
 	all, err := c.control.Look(t.Context(), "test")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.ends(nil, a, d, e)
 	score := web.Score()
 	if score.Missing != 0 || score.Forbidden != 0 || score.MostInFlight.Value != 1 {
 		t.Errorf("the servers saw:\n%s", score)
@@ -237,7 +237,8 @@ func aLostDiskCostsNoRecord(t *testing.T, strategy string) {
 		t.Errorf("the places of %v have %d of %d pages", slices.Sorted(maps.Keys(lives)), len(union), score.Truth)
 	}
 	if ofDead == 0 || all.Gone.Again == 0 {
-		t.Errorf("%d records of the dead node are there, and %d pages are fetched again: want some of both", ofDead, all.Gone.Again)
+		t.Errorf("%d records of the dead node are there, and %d pages are fetched again: want some of both", ofDead,
+			all.Gone.Again)
 	}
 	if int64(score.Repeats) > all.Gone.Again+100 {
 		t.Errorf("%d pages were fetched again, and %d had to be", score.Repeats, all.Gone.Again)
@@ -267,6 +268,8 @@ func TestAPlaceThatCannotBeReadIsNotWaitedForForEver(t *testing.T) {
 	p.away.Store(true)
 	b.kill()
 	c.members(1)
+	c.goOn(a)
+	c.ends(nil, a)
 	all, err := c.control.Look(t.Context(), "test")
 	if err != nil {
 		t.Fatal(err)
@@ -274,8 +277,6 @@ func TestAPlaceThatCannotBeReadIsNotWaitedForForEver(t *testing.T) {
 	if all.Gone.Again < fetched {
 		t.Errorf("%d pages are fetched again of %d", all.Gone.Again, fetched)
 	}
-	c.goOn(a)
-	c.ends(nil, a)
 	if score := web.Score(); score.Missing != 0 {
 		t.Errorf("the servers saw:\n%s", score)
 	}
@@ -289,6 +290,7 @@ func TestWhatANodeHasIsInItsPlaceWhenItLeaves(t *testing.T) {
 	c.lease = shortLease
 	c.tune = func(j *job.Job) { j.Frontier.Delay, j.WARCSize = 30*time.Millisecond, 60_000 }
 	p := newSharedPlace(t, rand.Uint64())
+	p.odds = 0
 	var never, dies atomic.Bool
 	start := func(name string, dies *atomic.Bool) *running {
 		return c.startWith(name, func(cfg *Config) { p.give(cfg, dies) })

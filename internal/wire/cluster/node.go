@@ -84,6 +84,7 @@ type Node interface {
 	Run(ctx context.Context) (*stats.Report, error)
 	Leave()                    // asks the node to hand over all it has, and to leave
 	Member() bool              // it has a place among the others, and knows that it has it still
+	Bringing() bool            // its part is over, and the rest of its record files is on its way to a place
 	Session() *session.Session // the crawl as this node has it at present; nil before it takes part
 	Close() error
 }
