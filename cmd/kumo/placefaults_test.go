@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -17,10 +18,13 @@ import (
 	"time"
 
 	"kumo/internal/away"
+	"kumo/internal/hadoopconf/hadooptest"
+	"kumo/internal/place"
 	"kumo/internal/place/bucket/buckettest"
 	"kumo/internal/store/jsonl"
 	"kumo/internal/synthweb"
 	"kumo/internal/vfs"
+	"kumo/internal/wire/places"
 )
 
 // TestPlaceFaults has kumo crawl a web into a bucket of a real server, which is killed and started again, through a
@@ -32,19 +36,66 @@ func TestPlaceFaults(t *testing.T) {
 	t.Logf("KUMO_TEST_SEED=%d", seed)
 	for n := range number("KUMO_TEST_PLACE_ROUNDS", 1) {
 		p := newPlaceTrial(t, seed+n)
+		p.server = buckettest.NewServer(t, t.TempDir())
+		p.line = buckettest.Proxy(t, p.server.Endpoint, seed+n)
+		p.url = buckettest.URL(p.line.Endpoint, "news")
 		p.storm()
 		p.calm()
-		p.judge()
+		seen, all := p.line.Seen()
+		t.Logf("ends %v; %d requests to the bucket, of which failed %v; WARC files stay: %v", p.ends, all, seen, p.keep)
+		p.judge(filepath.Join(p.server.Dir, "news")) // as the files lie in the server's folder
 	}
 }
 
-// A placeTrial is one crawl into one bucket.
+// TestPlaceOnHDFS has a crawl into a real HDFS killed twice; then it goes on, and is judged alike.
+func TestPlaceOnHDFS(t *testing.T) {
+	folder := hadooptest.Folder(t)
+	seed := number("KUMO_TEST_SEED", rand.Uint64()>>1)
+	t.Logf("KUMO_TEST_SEED=%d", seed)
+	p := newPlaceTrial(t, seed)
+	p.url = folder + "/news"
+	for range 2 {
+		cmd, said := p.command()
+		begin := p.web.Requests()
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		over := make(chan struct{})
+		var striking sync.WaitGroup
+		striking.Go(func() {
+			p.await(begin+70+p.dice.Int64N(60), over)
+			_ = cmd.Process.Kill()
+		})
+		err := cmd.Wait()
+		close(over)
+		if striking.Wait(); err != nil && cmd.ProcessState.ExitCode() != -1 {
+			t.Fatalf("%v\n%s", err, said)
+		}
+	}
+	p.calm()
+	there, err := places.Open(t.Context(), p.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := t.TempDir()
+	err = place.Walk(t.Context(), there, "", func(name string, _ place.Info) error {
+		data, err := place.ReadFile(t.Context(), there, name)
+		full := filepath.Join(at, filepath.FromSlash(name))
+		return errors.Join(err, os.MkdirAll(filepath.Dir(full), 0o755), os.WriteFile(full, data, 0o600))
+	})
+	if err := errors.Join(err, there.(io.Closer).Close()); err != nil {
+		t.Fatal(err)
+	}
+	p.judge(at)
+}
+
+// A placeTrial is one crawl into one place.
 type placeTrial struct {
 	*testing.T
 	dice   *rand.Rand
 	web    *synthweb.Server
-	server *buckettest.Server
-	line   *buckettest.Faults
+	server *buckettest.Server // of a bucket
+	line   *buckettest.Faults // before it
 	dir    string
 	url    string
 	keep   bool // WARC files stay in the folder
@@ -52,10 +103,8 @@ type placeTrial struct {
 }
 
 func newPlaceTrial(t *testing.T, seed uint64) *placeTrial {
-	p := &placeTrial{T: t, dice: rand.New(rand.NewPCG(seed, 1)), server: buckettest.NewServer(t, t.TempDir()),
-		dir: filepath.Join(t.TempDir(), "crawl")}
-	p.line = buckettest.Proxy(t, p.server.Endpoint, seed)
-	p.url, p.keep = buckettest.URL(p.line.Endpoint, "news"), p.dice.IntN(2) == 0
+	p := &placeTrial{T: t, dice: rand.New(rand.NewPCG(seed, 1)), dir: filepath.Join(t.TempDir(), "crawl")}
+	p.keep = p.dice.IntN(2) == 0
 	cfg := synthweb.Clean(seed, 6, 300)
 	cfg.MedianSize, cfg.Latency, cfg.Spread = 6<<10, 25*time.Millisecond, -1
 	web, err := synthweb.Serve(t.Context(), synthweb.New(cfg), synthweb.ServeOptions{DNS: true})
@@ -134,17 +183,14 @@ func (p *placeTrial) calm() {
 	if err := cmd.Run(); err != nil {
 		p.Fatalf("%v\n%s", err, said)
 	}
-	seen, all := p.line.Seen()
-	p.Logf("ends %v; %d requests to the bucket, of which failed %v; WARC files stay: %v", p.ends, all, seen, p.keep)
 }
 
-// judge checks the web's score, the crawl's lines, and the bucket's files as they lie in the server's folder.
-func (p *placeTrial) judge() {
+// judge checks the web's score, the crawl's lines, and the place's files as they are in a folder.
+func (p *placeTrial) judge(at string) {
 	score := p.web.Score()
 	if score.Missing != 0 {
 		p.Errorf("%d pages are missing", score.Missing)
 	}
-	at := filepath.Join(p.server.Dir, "news")
 	pages, err := os.ReadFile(filepath.Join(at, "pages.jsonl"))
 	if err != nil {
 		p.Fatal(err)
@@ -195,7 +241,7 @@ func (p *placeTrial) wantManifest(at string) {
 	err = filepath.WalkDir(at, func(path string, d fs.DirEntry, err error) error {
 		name, _ := filepath.Rel(at, path)
 		if err == nil && !d.IsDir() && !want[filepath.ToSlash(name)] {
-			p.Errorf("the bucket has %s, too", name)
+			p.Errorf("the place has %s, too", name)
 		}
 		return err
 	})
