@@ -242,7 +242,7 @@ func eachTally(ctx context.Context, p place.Place, name string, f func(*tally)) 
 	if err != nil {
 		return err
 	}
-	defer src.Close() //nolint:errcheck // it is only read
+	defer src.Close() // it is only read
 	for in := bufio.NewReaderSize(src, 64<<10); ; {
 		line, err := in.ReadBytes('\n')
 		if errors.Is(err, io.EOF) && len(bytes.TrimSpace(line)) == 0 {

@@ -43,7 +43,7 @@ func (c *Collection) List(ctx context.Context, date string, q Query, cursor int6
 	if err != nil {
 		return nil, err
 	}
-	defer src.Close() //nolint:errcheck // it is only read
+	defer src.Close() // it is only read
 	in := bufio.NewReaderSize(src, entryBytes)
 	if cursor > 0 {
 		if before, err := in.ReadByte(); err != nil || before != '\n' {
