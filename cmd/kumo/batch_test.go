@@ -236,6 +236,94 @@ func TestTasksByThemselvesDoAsTheJob(t *testing.T) {
 	}
 }
 
+// A task of Hadoop Streaming has the rules of fields by its Conf, and makes the records that the day has.
+func TestATaskMakesTheRecordsOfTheJob(t *testing.T) {
+	b := newBatchRun(t, serveBatchWeb(t))
+	rules := filepath.Join(t.TempDir(), "rules.yaml")
+	const text = "- {name: page, url: http, fields: {title: title, none: .nowhere, links: {css: a, attr: href, list: true}}}\n"
+	config, err := os.OpenFile(b.config, os.O_APPEND|os.O_WRONLY, 0)
+	if err == nil {
+		_, err = fmt.Fprintf(config, "fields: %s\n", rules)
+		err = errors.Join(err, config.Close(), os.WriteFile(rules, []byte(text), 0o600))
+	}
+	if err == nil {
+		b.col, err = collection.Load(b.config)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.run()
+	conf := filepath.Join(t.TempDir(), "conf.json")
+	data, err := json.Marshal(&batch.Conf{Job: batch.JobXML, Date: batchDay, Collections: []*collection.Collection{b.col}, Reducers: 1,
+		Fetching: batch.Fetching{Agent: "kumo"}})
+	if err == nil {
+		err = errors.Join(os.Remove(rules), os.WriteFile(conf, data, 0o600)) // which another machine has not
+	}
+	names, derr := batch.DayFiles(t.Context(), b.place, b.col, "doc", batchDay)
+	if err = errors.Join(err, derr); err != nil {
+		t.Fatal(err)
+	}
+	var in bytes.Buffer
+	w := stream.NewWriter(&in)
+	for _, name := range names {
+		for r, err := range batch.ReadFile(t.Context(), b.place, name) {
+			if err := errors.Join(err, w.Write(r.Key, r.Value)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(kumoProgram(t), "batch", "task", "xml", "map", "--conf", conf, "--place", b.place.Dir(), "--output", "attempt")
+	cmd.Stdin = &in
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, folder := range []string{"fields", "tally"} {
+		got, want := b.lines("attempt/crawler_en/"+folder), b.lines(batch.DayFolder(b.col, folder, batchDay))
+		if !slices.Equal(got, want) || len(want) < 25 {
+			t.Errorf("%s: %d lines came out of the task, %d of the job, or others", folder, len(got), len(want))
+		}
+	}
+	r, err := batch.ReadFieldsReport(t.Context(), b.place, b.col, batchDay)
+	if err != nil || r == nil || len(r.Day) == 0 || r.Day[0].Rule != "page" || !strings.HasPrefix(r.Day[0].Host, "http://") {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	missed := int64(0)
+	for _, c := range r.Day {
+		for _, f := range c.Fields {
+			if f.Field == "none" {
+				missed += f.Missed
+			}
+		}
+	}
+	if int(missed) != len(b.lines(batch.DayFolder(b.col, "tally", batchDay))) {
+		t.Errorf("a field that no page has was missed on %d", missed)
+	}
+}
+
+// lines are the lines of all parts in a folder, in order.
+func (b *batchRun) lines(dir string) (all []string) {
+	b.Helper()
+	infos, err := b.place.List(b.Context(), dir)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, i := range infos {
+		if !strings.HasPrefix(i.Name, "part-") {
+			continue
+		}
+		data, err := place.ReadFile(b.Context(), b.place, dir+"/"+i.Name)
+		if err != nil {
+			b.Fatal(err)
+		}
+		all = slices.AppendSeq(all, strings.Lines(string(data)))
+	}
+	slices.Sort(all)
+	return all
+}
+
 // outLinks are the values of out/ by key.
 func (b *batchRun) outLinks() map[string]string {
 	b.Helper()

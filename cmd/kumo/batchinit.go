@@ -84,7 +84,7 @@ func batchCheckCommand() *cobra.Command {
 	return &cobra.Command{Use: "check CONFIG...", Short: "Say what is wrong with collections", Long: batchCheckLong,
 		Args: someCollections,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			all, err := collection.LoadAll(args...)
+			all, err := loadCollections("", args)
 			if err != nil {
 				return err
 			}

@@ -58,6 +58,7 @@ Keys of a collection's file, with their defaults:
     share: 0.5             of a page's text that must be in it
     confidence: 0.5        of telling so
   recrawl: 24h,20h,30d     when pages are visited again: at first, least, most; never; REGEX=… for those that match
+  fields: RULES.yaml       makes records of its pages by these rules, a file beside this one; see docs/fields.md
   schedule: "00:30"        when kumo batch schedule runs it; see there
 
 What lies in the place, DIR being the collection's directory:
@@ -66,6 +67,7 @@ What lies in the place, DIR being the collection's directory:
   DIR/xml/DATE/            pages in the collection's language as XML: URL, time, directory, encoding, language, headline,
                            text; counts.json
   DIR/other/DATE/          pages in other languages
+  DIR/fields/DATE/         records by the rules of fields, JSON Lines; report.json: what was found and missed, by rule and host
   DIR/in, out, known/      URLs of each round; their links; what is known for the next day
   DIR/state/DATE.json      how far the day is, and what each job came to
   robots/, work/           what robots.txt files answered today; jobs under way
@@ -100,6 +102,7 @@ type batchOptions struct {
 	contact         string
 	userAgent       string
 	profile         string
+	fields          string // a file of rules for collections without
 	fetching        batch.Fetching
 }
 
@@ -123,6 +126,7 @@ func (o *batchOptions) bind(cmd *cobra.Command) {
 	f.StringSliceVar(&o.only, "only", nil, "run only the collections with these `CODES`, separated by commas")
 	f.IntVarP(&o.depth, "depth", "d", -1, "follow links this many `HOPS` from a seed (default: what the collections say)")
 	f.Lookup("depth").DefValue = "0" // which is not told
+	f.StringVar(&o.fields, "fields", "", "make records of pages by the rules in `FILE`, for collections whose files name none; see docs/fields.md")
 	f.IntVar(&o.reducers, "reducers", wirebatch.Reducers(), "spread each job over `N` partitions")
 	f.StringVar(&o.contact, "contact", "", "a `URL` or mail address where site owners can reach you; part of the user agent")
 	f.StringVar(&o.userAgent, "user-agent", "", "send this User-Agent (default: kumo's)")
@@ -148,7 +152,7 @@ func (o *batchOptions) bind(cmd *cobra.Command) {
 
 // load loads the collections that are to be run.
 func (o *batchOptions) load(args []string) ([]*collection.Collection, error) {
-	all, err := collection.LoadAll(args...)
+	all, err := loadCollections(o.fields, args)
 	if err != nil {
 		return nil, err
 	}
@@ -169,6 +173,30 @@ func (o *batchOptions) load(args []string) ([]*collection.Collection, error) {
 		for _, c := range all {
 			c.Depth = o.depth
 		}
+	}
+	return all, nil
+}
+
+// loadCollections loads collections, with the rules in a file for those that have none.
+func loadCollections(rules string, args []string) ([]*collection.Collection, error) {
+	all, err := collection.LoadAll(args...)
+	if err != nil {
+		return nil, err
+	}
+	var faults error
+	for _, c := range all {
+		if c.Fields == "" && rules != "" {
+			c.Fields = rules
+			if err := c.ReadFieldRules(); err != nil {
+				return nil, usagef("--fields: %w", err)
+			}
+		}
+		if err := batch.CheckFields(c); err != nil {
+			faults = errors.Join(faults, fmt.Errorf("collection %s: %w", c.Code, err))
+		}
+	}
+	if faults != nil {
+		return nil, usagef("%w", faults)
 	}
 	return all, nil
 }
@@ -304,6 +332,9 @@ func (o *batchOptions) report(ctx context.Context, w io.Writer, at place.Place, 
 	if err := tab.Flush(); err != nil {
 		return err
 	}
+	if err := reportFields(ctx, w, at, all, o.date); err != nil {
+		return err
+	}
 	if len(failed) > 0 {
 		var kinds []string
 		for _, kind := range slices.Sorted(maps.Keys(failed)) {
@@ -315,6 +346,40 @@ func (o *batchOptions) report(ctx context.Context, w io.Writer, at place.Place, 
 		}
 		fmt.Fprintf(w, "URLs without an answer: %s. Why one has none: kumo batch show %s COLLECTION %s URL\n",
 			strings.Join(kinds, ", "), o.place, o.date)
+	}
+	return nil
+}
+
+// reportFields says what rules have made of the day's pages.
+func reportFields(ctx context.Context, w io.Writer, at place.Place, all []*collection.Collection, date string) error {
+	for _, c := range all {
+		r, err := batch.ReadFieldsReport(ctx, at, c, date)
+		if err != nil {
+			return err
+		}
+		if r == nil {
+			continue
+		}
+		day := stats.Report{Fields: r.Day}
+		for i := range day.Fields { // whether one is gone the days before it tell, too
+			one := &day.Fields[i]
+			for k := range one.Fields {
+				one.Fields[k].Changed = false
+			}
+			for _, sum := range r.SoFar {
+				if sum.Rule == one.Rule && sum.Host == one.Host {
+					one.Fields = sum.Fields
+				}
+			}
+		}
+		day.PrintFields(func(name, format string, args ...any) {
+			if name != "" {
+				name += " of " + c.Code + ": "
+			} else {
+				name = "  "
+			}
+			fmt.Fprintf(w, "%s"+format+"\n", append([]any{name}, args...)...)
+		})
 	}
 	return nil
 }

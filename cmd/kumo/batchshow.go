@@ -165,19 +165,6 @@ func printLine(w io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-// stateOf is how far a day is, in words.
-func stateOf(s *batch.State) string {
-	switch {
-	case s.Next.Job != "":
-		return fmt.Sprintf("round %d, %s", s.Next.Round, s.Next.Job)
-	case s.Nothing != "":
-		return "nothing fetched"
-	case s.Cut != "":
-		return "cut off " + s.Cut
-	}
-	return "done"
-}
-
 func (o *batchShowOptions) collections(ctx context.Context, w io.Writer, all []*inspect.Collection) (failed error) {
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	if !o.json {
@@ -191,9 +178,9 @@ func (o *batchShowOptions) collections(ctx context.Context, w io.Writer, all []*
 			continue
 		}
 		d, err := c.Day(ctx, c.Last())
-		state := damaged
+		state := inspect.Damaged
 		if err == nil {
-			state = stateOf(d.State)
+			state = inspect.StateOf(d.State)
 		} else if !errors.Is(err, batch.ErrDamaged) {
 			return err
 		}
@@ -203,9 +190,6 @@ func (o *batchShowOptions) collections(ctx context.Context, w io.Writer, all []*
 	}
 	return errors.Join(tab.Flush(), failed)
 }
-
-// damaged is the state of a day whose files cannot be read.
-const damaged = "damaged"
 
 // A dayLine is a day as JSON.
 type dayLine struct {
@@ -236,7 +220,7 @@ func (o *batchShowOptions) days(ctx context.Context, w io.Writer, c *inspect.Col
 		if errors.Is(err, batch.ErrDamaged) {
 			failed = errors.Join(failed, err)
 			if !o.json {
-				fmt.Fprintf(tab, "%s%s%s\n", date, strings.Repeat("\t-", 8), "\t"+damaged)
+				fmt.Fprintf(tab, "%s%s%s\n", date, strings.Repeat("\t-", 8), "\t"+inspect.Damaged)
 			}
 			continue
 		}
@@ -244,7 +228,7 @@ func (o *batchShowOptions) days(ctx context.Context, w io.Writer, c *inspect.Col
 			return err
 		}
 		if o.json {
-			line := dayLine{date, stateOf(d.State), d.State.Began, d.State.Ended, d.Counts, d.Files, d.Bytes}
+			line := dayLine{date, inspect.StateOf(d.State), d.State.Began, d.State.Ended, d.Counts, d.Files, d.Bytes}
 			if err := printLine(w, line); err != nil {
 				return err
 			}
@@ -259,7 +243,7 @@ func (o *batchShowOptions) days(ctx context.Context, w io.Writer, c *inspect.Col
 		}
 		fmt.Fprintf(tab, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", date, grouped(r.Pages), r.Sites, grouped(r.Apart),
 			grouped(r.Unchanged), stats.Bytes(d.Bytes["doc"]), stats.Bytes(d.Bytes["xml"]),
-			stats.Bytes(d.Bytes["other"]), ended, stateOf(d.State))
+			stats.Bytes(d.Bytes["other"]), ended, inspect.StateOf(d.State))
 	}
 	return errors.Join(tab.Flush(), failed)
 }
@@ -271,7 +255,7 @@ func (o *batchShowOptions) pages(ctx context.Context, w, errs io.Writer, c *insp
 	}
 	if d.Counts == nil {
 		return fmt.Errorf("%s of %s is not done (%s): its pages are listed when it is", d.Date, c.Code,
-			stateOf(d.State))
+			inspect.StateOf(d.State))
 	}
 	q := inspect.Query{Apart: o.other, Find: o.find, Offset: o.offset, Limit: o.limit + 1}
 	if o.limit == 0 {
@@ -390,31 +374,12 @@ func (v *urlView) put(text []byte) error {
 	return err
 }
 
-// earlier is the XML record of the day on which a page was stored that has not changed since.
-func (v *urlView) earlier(ctx context.Context) (*inspect.Page, error) {
-	if v.doc == nil || v.doc.Found != page.Unchanged || v.doc.Same.Time.IsZero() {
-		return nil, nil
-	}
-	for i := len(v.c.Dates) - 1; i >= 0; i-- {
-		if date := v.c.Dates[i]; date < v.date {
-			pg, err := v.c.Page(ctx, date, v.url)
-			if err == nil && pg.Record.Fetched.Equal(v.doc.Same.Time.Truncate(time.Second)) {
-				return pg, nil
-			}
-			if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return nil, err
-			}
-		}
-	}
-	return nil, nil
-}
-
 // record is the XML record, that of an earlier day where the page is unchanged.
 func (v *urlView) record(ctx context.Context) (*inspect.Page, error) {
 	if v.page != nil {
 		return v.page, nil
 	}
-	pg, err := v.earlier(ctx)
+	pg, _, err := v.c.Earlier(ctx, v.date, v.found())
 	if err == nil && pg == nil {
 		err = fmt.Errorf("%s has no XML record on %s: %s", v.url, v.date, v.became())
 	}
@@ -471,29 +436,13 @@ func (v *urlView) body() error {
 	return v.put(resp.Body)
 }
 
-// became says what came of the URL, in words.
-func (v *urlView) became() string {
-	d := v.doc
-	switch {
-	case d == nil:
-		return "a page, of which only the record can be read"
-	case d.Rule != "":
-		return fmt.Sprintf("left out by the rule %s: %s", d.Rule, d.Detail)
-	case d.Failure != "":
-		return fmt.Sprintf("failed: %s: %s", d.Failure, d.Detail)
-	case d.Found == page.Unchanged && !d.Same.Time.IsZero():
-		return "unchanged since " + when(d.Same.Time)
-	case d.Found == page.Unchanged:
-		return "unchanged"
-	case d.To != "":
-		return "redirects to " + d.To
-	case d.NoArchive:
-		return fmt.Sprintf("status %d; it asks not to be archived", d.Status)
-	case !d.MetaIndex:
-		return fmt.Sprintf("status %d; it asks not to be indexed", d.Status)
-	}
-	return fmt.Sprintf("status %d", d.Status)
+// found is what was found.
+func (v *urlView) found() *inspect.URL {
+	return &inspect.URL{URL: v.url, Page: v.page, Document: v.doc}
 }
+
+// became says what came of the URL, in words.
+func (v *urlView) became() string { return v.found().Became() }
 
 // A urlLine is a URL as JSON.
 type urlLine struct {

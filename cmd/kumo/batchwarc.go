@@ -102,7 +102,7 @@ func (o *batchWARCOptions) day(ctx context.Context, at place.Place, held *inspec
 		return "", err
 	}
 	if !merged(d.State) {
-		return fmt.Sprintf("-\t-\t-\t-\tnot done: %s", stateOf(d.State)), nil
+		return fmt.Sprintf("-\t-\t-\t-\tnot done: %s", inspect.StateOf(d.State)), nil
 	}
 	c := &collection.Collection{Code: held.Code, Directory: held.Directory}
 	dir := filepath.Join(o.out, date)

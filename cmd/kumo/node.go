@@ -393,7 +393,7 @@ func (n *noder) crawlAll(ctx context.Context, one cluster.Node, show *show, page
 			return nil, errors.Join(err, g.Wait())
 		}
 		shown := runningIn(n.out)
-		shown[0].Cluster, shown[0].Where = src, " of node "+n.name
+		shown.Crawls[0].Cluster, shown.Crawls[0].Where = src, " of node "+n.name
 		g.Go(func() error { return page.serve(beside, show.log, shown) })
 	}
 	report, err = one.Run(running)

@@ -48,7 +48,7 @@ func simBalance() *cobra.Command {
 	cmd := &cobra.Command{Use: "balance", Short: "Make the experiments of balancing by predicted times again",
 		Long: simBalanceLong, Example: simBalanceExample, Args: cobra.NoArgs}
 	f := cmd.Flags()
-	f.StringVar((*string)(&b.out), "out", "", "write tables as CSV and pictures as SVG into `DIR`")
+	b.out.bind(f, "tables as CSV and pictures as SVG")
 	f.Uint64Var(&b.balance.Seed, "seed", b.balance.Seed, "the seed's `NUMBER`")
 	f.IntVar(&b.balance.Runs, "runs", b.balance.Runs, "fetch each piece `K` times, with other pages; tables have the mean")
 	f.IntVar(&b.balance.Models, "models", b.balance.Models, "let `K` models learn, each from other samples; tables have the "+
@@ -79,7 +79,7 @@ func simBalance() *cobra.Command {
 		}
 		return b.run(cmd)
 	}
-	return cmd
+	return b.out.keeps(cmd)
 }
 
 func (b *balanceSim) run(cmd *cobra.Command) error {
@@ -99,12 +99,12 @@ func (b *balanceSim) run(cmd *cobra.Command) error {
 	}
 	printBalanceJudgement(out, w.Judge(&r))
 	for _, t := range w.Tables(&r) {
-		if err := b.out.write(t.Name+".csv", t.Write); err != nil {
+		if err := b.out.table(t.Name, t.Write); err != nil {
 			return err
 		}
 	}
 	for _, p := range w.Pictures(&r) {
-		if err := b.out.write(p.Name+".svg", func(w io.Writer) error { return p.SVG(w, p.Title) }); err != nil {
+		if err := b.out.picture(p.Name, p.Title, p.SVG); err != nil {
 			return err
 		}
 	}

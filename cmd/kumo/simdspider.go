@@ -75,13 +75,12 @@ func simDSpider() *cobra.Command {
 		}
 		return d.run(cmd)
 	}
-	return cmd
+	return d.out.keeps(cmd)
 }
 
 func (d *dspider) flags(cmd *cobra.Command) {
 	f, w := cmd.Flags(), &d.world
-	f.StringVar((*string)(&d.out), "out", "", "write tables as CSV into `DIR`, and pictures as JSON, which go run -C bench/plot . "+
-		"DIR draws")
+	d.out.bind(f, "tables as CSV, pictures as SVG, and as JSON, which go run -C bench/plot . DIR draws,")
 	f.IntVar(&w.Runs, "runs", w.Runs, "make each run with `K` seeds; tables have mean and standard deviation")
 	f.Uint64Var(&w.Seed, "seed", w.Seed, "the first seed's `NUMBER`")
 	f.IntVar(&w.Files, "files", w.Files, "make a web of `K` files")
@@ -245,19 +244,14 @@ func printJudgement(w io.Writer, all []experiments.Statement) {
 	}
 }
 
-// printStatement says whether a statement of a paper is seen, by which numbers, and why not.
-func printStatement(w io.Writer, seen bool, text, numbers, why string) {
-	fmt.Fprintf(w, "  %s  %s: %s\n", map[bool]string{true: "seen    ", false: "not seen"}[seen], text, numbers)
-	if why != "" {
-		fmt.Fprintf(w, "            %s\n", why)
-	}
-}
-
 func (d *dspider) table(name string, write func(io.Writer) error) error {
-	return d.out.write(name+".csv", write)
+	return d.out.table(name, write)
 }
 
 func (d *dspider) picture(name string, pic *experiments.Picture) error {
+	if err := d.out.picture(name, name, pic.SVG); err != nil {
+		return err
+	}
 	return d.out.write(name+".plot.json", pic.Write)
 }
 

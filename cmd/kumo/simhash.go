@@ -49,6 +49,7 @@ func simHash() *cobra.Command {
 	h := experiments.Hash{}
 	var file string
 	var cost bool
+	out := &simFolder{}
 	cmd := &cobra.Command{Use: "hash", Short: "Compare ways to place hosts on nodes", Long: simHashLong,
 		Example: simHashExample,
 		Args:    cobra.NoArgs}
@@ -59,12 +60,16 @@ func simHash() *cobra.Command {
 	f.IntVar(&h.Hosts, "hosts", 100_000, "place `K` hosts")
 	f.Uint64Var(&h.Seed, "seed", 1, "take the hashes that belong to this `NUMBER`")
 	f.StringVar(&file, "csv", "", "write the table to `FILE`, too, with all digits, and shares from 0 to 1")
+	out.bind(f, "the table as CSV")
 	f.BoolVar(&cost, "cost", false, "measure what a look-up takes")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if !f.Changed("nodes") {
 			h.Nodes = slices.DeleteFunc(h.Nodes, func(n int) bool { return n > max(h.Slots, 2) })
 		}
 		if err := checkHash(&h); err != nil {
+			return err
+		}
+		if err := out.prepare(); err != nil {
 			return err
 		}
 		if cost {
@@ -74,12 +79,23 @@ func simHash() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := printHash(cmd.OutOrStdout(), &h, rows); err != nil || file == "" {
+		if err := printHash(cmd.OutOrStdout(), &h, rows); err != nil {
 			return err
 		}
-		return writeHash(file, rows)
+		if err := out.table("hash", func(w io.Writer) error { return writeHash(w, rows) }); err != nil || file == "" {
+			return err
+		}
+		var b bytes.Buffer
+		err = writeHash(&b, rows)
+		if err == nil {
+			err = os.WriteFile(file, b.Bytes(), 0o666)
+		}
+		if err != nil {
+			return fmt.Errorf("--csv: %w", err)
+		}
+		return nil
 	}
-	return cmd
+	return out.keeps(cmd)
 }
 
 // Beyond these the table would take minutes, or gigabytes.
@@ -151,9 +167,8 @@ func moves(m experiments.Moves) string {
 }
 
 // writeHash writes the table for programs.
-func writeHash(file string, rows []experiments.HashRow) error {
-	var b bytes.Buffer
-	w := csv.NewWriter(&b)
+func writeHash(to io.Writer, rows []experiments.HashRow) error {
+	w := csv.NewWriter(to)
 	lines := [][]string{{"nodes", "way", "max_mean", "deviation", "p", "join", "join_least", "join_in_vain", "leave",
 		"leave_least",
 		"leave_in_vain", "ns"}}
@@ -165,11 +180,5 @@ func writeHash(file string, rows []experiments.HashRow) error {
 		}
 		lines = append(lines, append(line, strconv.FormatInt(r.Cost.Nanoseconds(), 10)))
 	}
-	if err := w.WriteAll(lines); err != nil {
-		return err
-	}
-	if err := os.WriteFile(file, b.Bytes(), 0o666); err != nil {
-		return fmt.Errorf("--csv: %w", err)
-	}
-	return nil
+	return w.WriteAll(lines)
 }

@@ -61,7 +61,7 @@ func simMesh() *cobra.Command {
 	cmd := &cobra.Command{Use: "mesh", Short: "Make the experiments of a crawler without a centre again",
 		Long: simMeshLong, Example: simMeshExample, Args: cobra.NoArgs}
 	f := cmd.Flags()
-	f.StringVar((*string)(&m.out), "out", "", "write tables as CSV and pictures as SVG into `DIR`")
+	m.out.bind(f, "tables as CSV and pictures as SVG")
 	f.Uint64Var(&m.mesh.Seed, "seed", m.mesh.Seed, "the seed's `NUMBER`")
 	durationVar(f, &m.mesh.Time, "time", m.mesh.Time, "let each run of experiment 2 last this `TIME`")
 	f.DurationSliceVar(&m.intervals, "intervals", append([]time.Duration{m.mesh.T}, m.mesh.OtherT...), "T: let nodes look at "+
@@ -91,7 +91,7 @@ func simMesh() *cobra.Command {
 		}
 		return m.run(cmd)
 	}
-	return cmd
+	return m.out.keeps(cmd)
 }
 
 // Beyond these a run would take hours, or more memory than machines have.
@@ -169,12 +169,12 @@ func (m *meshSim) run(cmd *cobra.Command) error {
 	m.printCost(out, &r)
 	printMeshJudgement(out, w.Judge(&r))
 	for _, t := range w.Tables(&r) {
-		if err := m.out.write(t.Name+".csv", t.Write); err != nil {
+		if err := m.out.table(t.Name, t.Write); err != nil {
 			return err
 		}
 	}
 	for _, p := range w.Pictures(&r) {
-		if err := m.out.write(p.Name+".svg", func(w io.Writer) error { return p.SVG(w, p.Title) }); err != nil {
+		if err := m.out.picture(p.Name, p.Title, p.SVG); err != nil {
 			return err
 		}
 	}

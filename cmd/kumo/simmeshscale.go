@@ -21,10 +21,10 @@ func (m *meshSim) runScale(cmd *cobra.Command) error {
 		return err
 	}
 	t, p := m.scale.Table(rows), m.scale.Picture(rows)
-	if err := m.out.write(t.Name+".csv", t.Write); err != nil {
+	if err := m.out.table(t.Name, t.Write); err != nil {
 		return err
 	}
-	return m.out.write(p.Name+".svg", func(w io.Writer) error { return p.SVG(w, p.Title) })
+	return m.out.picture(p.Name, p.Title, p.SVG)
 }
 
 func printMeshScale(w io.Writer, s *experiments.MeshScale, rows []experiments.MeshScaleRow) error {

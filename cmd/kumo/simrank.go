@@ -81,7 +81,7 @@ func simRank() *cobra.Command {
 	f.Float64Var(&s.made.BySize, "by-size", s.made.BySize, "let this `SHARE` of its links to other hosts lead to any "+
 		"page's host, so that large hosts are linked to more")
 	f.IntVar(&s.hostPages, "host-pages", 0, "with --graph, have `N` pages in a row on a host where pages have numbers")
-	f.StringVar((*string)(&s.out), "out", "", "write tables as CSV and pictures as SVG into `DIR`")
+	s.out.bind(f, "tables as CSV and pictures as SVG")
 	f.Uint64Var(&s.rank.Seed, "seed", s.rank.Seed, "the seed's `NUMBER`")
 	f.IntVar(&s.rank.Seeds, "seeds", s.rank.Seeds, "begin each crawl with `N` pages, drawn from the front pages")
 	f.IntVar(&s.rank.Top, "top", s.rank.Top, "have `N` important pages")
@@ -106,7 +106,7 @@ func simRank() *cobra.Command {
 		}
 		return s.run(cmd)
 	}
-	return cmd
+	return s.out.keeps(cmd)
 }
 
 // mostRankPages is what takes some 4 GB, and ten minutes.
@@ -220,12 +220,12 @@ func (s *rankSim) run(cmd *cobra.Command) error {
 
 func (s *rankSim) write(tables []experiments.Table, pictures []experiments.RankPicture) error {
 	for _, t := range tables {
-		if err := s.out.write(t.Name+".csv", t.Write); err != nil {
+		if err := s.out.table(t.Name, t.Write); err != nil {
 			return err
 		}
 	}
 	for _, p := range pictures {
-		if err := s.out.write(p.Name+".svg", func(w io.Writer) error { return p.SVG(w, p.Title) }); err != nil {
+		if err := s.out.picture(p.Name, p.Title, p.SVG); err != nil {
 			return err
 		}
 	}

@@ -65,8 +65,15 @@ func simSoak() *cobra.Command {
 		"to 1; only hub cares")
 	f.BoolVar(&s.cfg.Formed, "formed", false, "begin with a cluster that all nodes have joined")
 	f.Uint64Var(&s.story, "story", 0, "run this `SEED` alone, and tell what happened")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return s.run(cmd) }
-	return cmd
+	out := &simFolder{}
+	out.bind(f, "what it says")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := out.prepare(); err != nil {
+			return err
+		}
+		return s.run(cmd)
+	}
+	return out.keeps(cmd)
 }
 
 func (s *soak) run(cmd *cobra.Command) error {

@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,7 +26,6 @@ import (
 	"kumo/internal/folder"
 	"kumo/internal/inspect"
 	"kumo/internal/session"
-	"kumo/internal/vfs"
 	"kumo/internal/web/ui"
 )
 
@@ -124,39 +124,46 @@ func (p *uiPage) url() string {
 }
 
 // runningIn is the crawl that runs in a folder.
-func runningIn(dir string) []ui.Crawl {
-	return []ui.Crawl{{Dir: dir, Open: func(ctx context.Context) (*inspect.View, error) { return session.Dial(ctx, dir) }}}
+func runningIn(dir string) *shown {
+	return &shown{dirs: []string{dir}, Config: ui.Config{Crawls: []ui.Crawl{{Dir: dir,
+		Open: func(ctx context.Context) (*inspect.View, error) { return session.Dial(ctx, dir) }}}}}
 }
 
-// serve serves the page until the context ends, and says where. What others need to reach it lies with the first crawl.
-func (p *uiPage) serve(ctx context.Context, log *slog.Logger, crawls []ui.Crawl) (err error) {
+// serve serves the page until the context ends, and says where. What others need to reach it lies in the folders that are
+// shown, first of all in the first.
+func (p *uiPage) serve(ctx context.Context, log *slog.Logger, shown *shown) (err error) {
 	note := &uiNote{URL: p.url(), Wanted: p.open}
 	if p.open {
-		if note.Token, err = uiToken(crawls[0].Dir); err != nil {
+		if len(shown.dirs) == 0 {
+			return usagef("--%s=%s: others reach this address, so that a token is needed, which lies in a folder that is shown: name a "+
+				"folder as well, or an address of this machine's own such as %s", p.flags.name, p.flags.addr, defaultUI)
+		}
+		if note.Token, err = uiToken(shown.dirs[0]); err != nil {
 			return err
 		}
 	}
-	for _, c := range crawls {
-		if c.Dir == "" {
-			continue
+	for i, dir := range shown.dirs {
+		isCrawl := slices.ContainsFunc(shown.Crawls, func(c ui.Crawl) bool { return c.Dir == dir })
+		if state := filepath.Join(dir, filepath.Dir(folder.UIName)); !isCrawl && os.Mkdir(state, 0o777) == nil { // only a crawl has it
+			defer func() { _ = os.Remove(state) }() // unless a token is kept in it
 		}
-		err := note.keep(c.Dir)
+		err := note.keep(dir)
 		switch {
-		case c.Cluster != nil: // its folder may not be there yet, and is another one when the node begins again as another one
-			go note.keepUp(ctx, c.Dir)
-		case err != nil && p.open && c.Dir == crawls[0].Dir: // others may not be this user's to write in
+		case slices.ContainsFunc(shown.Crawls, func(c ui.Crawl) bool { return c.Dir == dir && c.Cluster != nil }):
+			go note.keepUp(ctx, dir) // the folder may not be there yet, and is another one when the node begins again as another one
+		case err != nil && p.open && i == 0: // others may not be this user's to write in
 			return fmt.Errorf("keep the web page's token: %w", err)
 		}
-		defer note.end(c.Dir)
+		defer note.end(dir)
 	}
 	log.Info("web page", "at", note.URL)
 	if p.open {
-		log.Info("the web page answers who has its token: kumo open -o " + crawls[0].Dir + " prints the URL with it")
+		log.Info("the web page answers who has its token: kumo open -o " + shown.dirs[0] + " prints the URL with it")
 		if p.flags.cert == "" {
 			log.Warn("the web page and its token go over the network as they are: --" + p.flags.name + "-cert has them encrypted")
 		}
 	}
-	s := ui.New(ui.Config{Crawls: crawls, Hosts: p.hosts, Token: note.Token, Secure: p.flags.cert != "", Log: log})
+	s := ui.New(ui.Config{Crawls: shown.Crawls, Batches: shown.Batches, Experiments: shown.Experiments, Hosts: p.hosts, Token: note.Token, Secure: p.flags.cert != "", Log: log})
 	return s.Serve(ctx, p.listen, p.flags.cert, p.flags.key)
 }
 
@@ -256,78 +263,6 @@ func (n *uiNote) end(dir string) {
 		return
 	}
 	_ = now.write(dir)
-}
-
-const serveLong = `Serve a web page and a REST of crawls in folders, whether they run or have ended: how each goes or went, its hosts and URLs, and its pages
-with their headers, text and links, and as archived. With --crawl it shows all nodes of a crawl of several. docs/ui.md walks through it, docs/rest.md says what programs can ask.
-
-A crawl that runs is asked, and can be paused, resumed, stopped and changed from the page; one that has ended is read, and begins at once if it is
-started meanwhile. On another address than this machine's own a token is needed, which kumo open prints; with a certificate it is served over TLS.`
-
-// crawlsIn are the crawls in folders, whether they run or not.
-func crawlsIn(dirs []string) (all []ui.Crawl, err error) {
-	for _, dir := range dirs {
-		saved, err := folder.ReadSettings(dir)
-		if err != nil {
-			return nil, err
-		}
-		if len(saved) == 0 {
-			return nil, folder.NoCrawl(dir)
-		}
-		all = append(all, lookInto(dir))
-	}
-	return all, nil
-}
-
-func lookInto(dir string) ui.Crawl {
-	return ui.Crawl{Dir: dir, Open: func(ctx context.Context) (*inspect.View, error) { return openLook(ctx, dir) },
-		Wanted: folder.At(dir, vfs.OS).IsWanted}
-}
-
-func serveCommand() *cobra.Command {
-	u, c := &uiFlags{}, &clusterFlags{}
-	cmd := &cobra.Command{Use: "serve [flags] FOLDER... | --crawl NAME", Short: "Serve a web page of crawls", Long: serveLong,
-		Example: `  kumo serve crawls/example.com
-  kumo serve crawls/*
-  kumo serve --crawl news --join 10.0.0.1:7070 --secret-file cluster.secret
-  kumo serve --listen=0.0.0.0:8443 --listen-cert cert.pem --listen-key key.pem crawls/news`,
-		DisableFlagsInUseLine: true,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 && c.crawl == "" {
-				return usagef("which crawls? name their folders, or one of several nodes with --crawl")
-			}
-			crawls, err := crawlsIn(args)
-			if err != nil {
-				return err
-			}
-			log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
-			if c.crawl != "" {
-				src, err := c.source(log)
-				if err != nil {
-					return err
-				}
-				crawls = append(crawls, ui.Crawl{Name: c.crawl, Cluster: src, Where: " of kumo serve"})
-			} else if len(c.join) > 0 || c.nats != "" || c.secretFile != "" {
-				return usagef("--join, --nats and --secret-file say where a crawl of several nodes is: name it with --crawl")
-			}
-			page, err := u.listen()
-			if err != nil {
-				return err
-			}
-			defer page.close()
-			if page.open && len(args) == 0 {
-				return usagef("on an address that others reach the page has a token, which lies in a crawl's folder: name one beside --crawl")
-			}
-			return page.serve(cmd.Context(), log, crawls)
-		}}
-	u.bind(cmd.Flags(), "listen")
-	l := cmd.Flags().Lookup("listen")
-	l.Usage, l.DefValue, l.NoOptDefVal = "serve at `ADDR`; on an address that others reach with a token: see kumo open", defaultUI, ""
-	u.addr = defaultUI
-	c.bind(cmd.Flags(), joinUsage)
-	cmd.Flags().Lookup("crawl").Usage = "also serve the cluster of a crawl of several nodes, by its `NAME`: this machine need be none of them"
-	cmd.Flags().SortFlags = false
-	return cmd
 }
 
 func openCommand() *cobra.Command {

@@ -104,6 +104,9 @@ func newSetup(conf *Conf, deps Deps) (*setup, error) {
 		if m.rules, err = c.Rules(); err == nil {
 			m.recrawl, err = c.Intervals()
 		}
+		if err == nil && conf.Job == JobXML {
+			m.maker, err = newFieldsMaker(c, conf.Fetching.Agent)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("collection %s: %w", c.Code, err)
 		}
@@ -136,6 +139,7 @@ type member struct {
 	recrawl *policy.Recrawl
 	isSeed  map[string]bool
 	moved   map[string]string // seeds that redirect → where to
+	maker   *fieldsMaker      // of job xml; nil: the collection has no rules
 }
 
 // member is the collection with a code. A record of another one is not for this job.
@@ -166,9 +170,10 @@ const RulesFolder = "robots"
 
 // folders are where records lie in the folder of their collection.
 var folders = map[Kind]string{KindInURL: "in", KindDocument: "doc", KindOutLinks: "out", KindKnown: "known",
-	KindMove: "moved", KindPage: "xml", KindApart: "other"}
+	KindMove: "moved", KindPage: "xml", KindApart: "other",
+	KindFields: FieldsFolder, KindTally: tallyFolder}
 
-var forms = map[Kind]Form{KindPage: XML, KindApart: XML}
+var forms = map[Kind]Form{KindPage: XML, KindApart: XML, KindFields: Lines, KindTally: Lines}
 
 // count counts something of a collection.
 func (m *member) count(t *Task, name string, n int64) { t.Count(m.Code, name, n) }

@@ -11,7 +11,8 @@
 // When a round finds nothing new, or the depth is reached, the day ends:
 //
 //	merge     doc/ of all rounds        doc/    one Document a URL; with known/, what is known of each URL from now on
-//	xml       doc/                      xml/    headline and main text of each page, for who searches them
+//	xml       doc/                      xml/    headline and main text of each page, for who searches them; fields/, records
+//	                                            by the collection's rules
 //
 // Each job is a [Job]: plain functions over records, made from a [Conf] that can be written down. So a [Runner] may run
 // its tasks in this process (batch/local) or elsewhere (Hadoop Streaming, whose tasks are "kumo batch task"). The

@@ -55,6 +55,7 @@ type Form uint8
 const (
 	Sequence Form = iota // a SequenceFile of BytesWritables, part-00000
 	XML                  // an XML document of the values without their first byte, part-00000.xml
+	Lines                // the values without their first byte, each with its line end, part-00000.jsonl
 )
 
 // Reduces reports whether the job has reducers.

@@ -23,6 +23,8 @@ import (
 //	DIR/xml/DATE/part-00000.xml         the day's pages in the collection's language, with counts.json,
 //	                                    index.jsonl and sites.jsonl; the schema is in DIR/xml
 //	DIR/other/DATE/part-00000.xml       those in others, with index.jsonl
+//	DIR/fields/DATE/part-00000.jsonl    records of pages by the collection's rules, with report.json
+//	DIR/tally/DATE/part-00000.jsonl     what those rules have found on each page, and missed
 //	DIR/state/DATE.json                 how far the day is: State
 //	robots/DATE/…                       what robots.txt files answered: Rules
 //	work/…                              output of a job that is not whole

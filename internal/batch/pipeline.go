@@ -310,7 +310,7 @@ func (p *Pipeline) endRounds(ctx context.Context, pt *part) (err error) {
 // replace removes what an earlier run of the day has left of what a job is about to publish: it may have had more
 // parts.
 func (p *Pipeline) replace(ctx context.Context, pt *part) error {
-	of := map[string][]Kind{JobMerge: {KindDocument, KindKnown}, JobXML: {KindPage, KindApart}}
+	of := map[string][]Kind{JobMerge: {KindDocument, KindKnown}, JobXML: {KindPage, KindApart, KindFields, KindTally}}
 	for _, kind := range of[pt.state.Next.Job] {
 		dir := DayFolder(pt.Collection, folders[kind], p.Date)
 		infos, err := p.Place.List(ctx, dir)
@@ -446,6 +446,9 @@ func (p *Pipeline) settle(ctx context.Context, pt *part) error {
 	}
 	s.add(&done)
 	if s.Next.Job == JobXML {
+		if err := p.writeFields(ctx, pt); err != nil {
+			return err
+		}
 		if err := p.writeCounts(ctx, pt); err != nil {
 			return err
 		}

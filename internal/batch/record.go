@@ -25,6 +25,8 @@ const (
 	KindFetched  Kind = 'F' // within optimize: the key's URL was fetched
 	KindPage     Kind = 'X' // an XML record of a page in its collection's language, in xml/
 	KindApart    Kind = 'A' // the same in another language, in other/
+	KindFields   Kind = 'L' // a record that a rule has made of a page, a line of JSON, in fields/
+	KindTally    Kind = 'T' // what rules have found on a page, likewise, in tally/
 )
 
 // KindOf is a value's kind; 0 of none.

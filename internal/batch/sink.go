@@ -33,7 +33,7 @@ type sinkFile struct {
 	place.Writer
 	name  string
 	out   *bufio.Writer   // nil when all is written
-	seq   *seqfile.Writer // nil for XML
+	seq   *seqfile.Writer // of a SequenceFile
 	route Route
 
 	// of XML
@@ -50,8 +50,11 @@ func NewSink(ctx context.Context, p place.Place, dir string, part int, job *Job)
 
 // PartName is the name of a part's file.
 func PartName(part int, form Form) string {
-	if form == XML {
+	switch form {
+	case XML:
 		return fmt.Sprintf("part-%05d.xml", part)
+	case Lines:
+		return fmt.Sprintf("part-%05d.jsonl", part)
 	}
 	return fmt.Sprintf("part-%05d", part)
 }
@@ -69,8 +72,12 @@ func (s *Sink) Emit(key, value []byte) error {
 	if f.route != route {
 		return fmt.Errorf("job %s: records of two forms in %s", s.job.Name, route.Folder)
 	}
-	if f.seq != nil {
+	switch f.route.Form {
+	case Sequence:
 		return f.seq.Append(key, value)
+	case Lines:
+		_, err := f.out.Write(value[1:])
+		return err
 	}
 	return s.emitXML(f, value[1:])
 }
@@ -111,12 +118,13 @@ func (s *Sink) create(route Route, piece int) (*sinkFile, error) {
 		return nil, err
 	}
 	f.route, f.piece = route, piece
-	if route.Form == XML {
+	switch route.Form {
+	case XML:
 		if f.index, err = s.open(dir + index); err == nil {
 			_, err = f.out.WriteString(xml.Header)
 			f.size = int64(len(xml.Header))
 		}
-	} else {
+	case Sequence:
 		f.seq, err = seqfile.NewWriter(f.out)
 	}
 	if err != nil {

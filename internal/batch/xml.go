@@ -22,7 +22,13 @@ func (s *setup) xmlMap(_ context.Context, t *Task, r Record, emit Emit) error {
 	if err != nil {
 		return err
 	}
-	if !d.IsPage() || !parse.IsHTML(d.Type) || d.Found == page.Unchanged {
+	if !d.IsPage() || d.Found == page.Unchanged {
+		return nil
+	}
+	if err := m.fields(t, &d, emit); err != nil {
+		return err
+	}
+	if !parse.IsHTML(d.Type) {
 		return nil
 	}
 	if !d.MetaIndex || d.NoArchive {

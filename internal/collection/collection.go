@@ -32,7 +32,11 @@ type Collection struct {
 	Charsets []string `yaml:"charsets,omitempty"` // that its pages are expected in, WHATWG names
 	Language Language `yaml:"language,omitempty"`
 	Recrawl  []string `yaml:"recrawl,omitempty"`  // as policy.ParseInterval reads them; default 24h,20h,30d
+	Fields   string   `yaml:"fields,omitempty"`   // a file of rules by which records are made of its pages, beside its own
 	Schedule string   `yaml:"schedule,omitempty"` // when it is run, as ParseSchedule reads it; "" is never by itself
+
+	// FieldRules is what the file Fields holds, so that whoever has the collection has its rules.
+	FieldRules []byte `yaml:"-" json:",omitempty"`
 }
 
 // A Language is what a page must be in to be kept with the others. Others are kept apart.

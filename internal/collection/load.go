@@ -1,8 +1,10 @@
 package collection
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -158,7 +160,7 @@ func (l *loader) load(data []byte) {
 			l.mapping(n, "language.", map[string]any{"code": &c.Language.Code, "share": &c.Language.Share,
 				"confidence": &c.Language.Confidence})
 		},
-		"recrawl": &c.Recrawl, "schedule": &c.Schedule})
+		"recrawl": &c.Recrawl, "fields": &c.Fields, "schedule": &c.Schedule})
 	if read {
 		l.check()
 	}
@@ -314,6 +316,14 @@ func (l *loader) check() {
 			l.entry("charsets", i, "%q: %v", name, err)
 		}
 	}
+	if c.Fields != "" {
+		if !filepath.IsAbs(c.Fields) {
+			c.Fields = filepath.Join(filepath.Dir(l.file), c.Fields)
+		}
+		if err := c.ReadFieldRules(); err != nil {
+			l.fault("fields", "%v: a file of rules is wanted, as kumo check fields reads it", err)
+		}
+	}
 	if c.Schedule != "" {
 		if _, err := ParseSchedule(c.Schedule); err != nil {
 			l.fault("schedule", "%v", err)
@@ -397,4 +407,26 @@ func (l *loader) numbers() {
 			l.fault(key, "%v: a number from 0 to 1 is wanted", share)
 		}
 	}
+}
+
+// mostRules is how many bytes a file of rules has at most.
+const mostRules = 1 << 20
+
+// ReadFieldRules reads the file of rules that Fields names.
+func (c *Collection) ReadFieldRules() error {
+	f, err := os.Open(c.Fields)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // it is only read
+	if c.FieldRules, err = io.ReadAll(io.LimitReader(f, mostRules+1)); err != nil {
+		return err
+	}
+	switch {
+	case len(c.FieldRules) > mostRules:
+		return fmt.Errorf("%s has more than %d bytes", c.Fields, mostRules)
+	case len(bytes.TrimSpace(c.FieldRules)) == 0:
+		return fmt.Errorf("%s is empty", c.Fields)
+	}
+	return nil
 }

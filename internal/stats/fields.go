@@ -27,9 +27,9 @@ type FieldCount struct {
 // OtherHosts is the host of counts of those for which there was no room.
 const OtherHosts = "(others)"
 
-// printFields writes how many records there are, and what seems to be amiss: fields that are gone, those that never
+// PrintFields writes how many records there are, and what seems to be amiss: fields that are gone, those that never
 // were, and rules that have made nothing.
-func (r *Report) printFields(row func(string, string, ...any)) {
+func (r *Report) PrintFields(row func(string, string, ...any)) {
 	if len(r.Fields) == 0 {
 		return
 	}

@@ -171,7 +171,7 @@ func (r *Report) PrintCounts(w io.Writer) {
 	list(row, "types", r.Types)
 	list(row, "errors", r.Errors)
 	list(row, "left out", r.Skipped)
-	r.printFields(row)
+	r.PrintFields(row)
 	r.printFilters(row)
 	if r.Forsaken > 0 {
 		row("given up", "%s, with %s: the same command tries %s again", Count(r.Forsaken, "URLs"),

@@ -26,6 +26,7 @@ type Collection struct {
 	Dates     []string  `json:"days"`    // in order
 	Changed   time.Time `json:"changed"` // when its last day was heard of last
 	place     place.Place
+	changed   map[string]time.Time // when each day was heard of last
 }
 
 const stateFolder, stateExt = "state", ".json"
@@ -56,10 +57,11 @@ func open(ctx context.Context, p place.Place, dir string) (*Collection, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Collection{Directory: dir, place: p}
+	c := &Collection{Directory: dir, place: p, changed: map[string]time.Time{}}
 	for _, i := range infos {
 		if date, ok := strings.CutSuffix(i.Name, stateExt); ok && !i.IsDir && batch.CheckDate(date) == nil {
 			c.Dates, c.Changed = append(c.Dates, date), i.Modified
+			c.changed[date] = i.Modified
 		}
 	}
 	if len(c.Dates) == 0 {
@@ -93,6 +95,15 @@ func codeOf(ctx context.Context, p place.Place, name string) (string, error) {
 
 // Last is the last day's date.
 func (c *Collection) Last() string { return c.Dates[len(c.Dates)-1] }
+
+// ChangedOn is when a day was heard of last, by the time of its state.
+func (c *Collection) ChangedOn(date string) time.Time { return c.changed[date] }
+
+// Has reports whether there is a day.
+func (c *Collection) Has(date string) bool {
+	_, has := slices.BinarySearch(c.Dates, date)
+	return has
+}
 
 // named is the collection as far as files are found by it.
 func (c *Collection) named() *collection.Collection {
@@ -131,19 +142,27 @@ func (c *Collection) Day(ctx context.Context, date string) (*Day, error) {
 			}
 		}
 	}
+	if d.Counts, err = c.counts(ctx, date); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// counts are what a day came to; nil as long as it is not done.
+func (c *Collection) counts(ctx context.Context, date string) (*batch.Counts, error) {
 	name := path.Join(c.folder(pages, date), batch.CountsName)
 	data, err := place.ReadFile(ctx, c.place, name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return d, nil
+		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	d.Counts = &batch.Counts{}
-	if err := json.Unmarshal(data, d.Counts); err != nil {
+	n := &batch.Counts{}
+	if err := json.Unmarshal(data, n); err != nil {
 		return nil, fmt.Errorf("%s: %w: %w", name, batch.ErrDamaged, err)
 	}
-	return d, nil
+	return n, nil
 }
 
 // The folders of XML.

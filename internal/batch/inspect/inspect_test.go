@@ -242,3 +242,53 @@ func TestADocumentOfADayThatIsNotMerged(t *testing.T) {
 		t.Errorf("what nobody asked for: %v", err)
 	}
 }
+
+// Lists in pieces have each entry once, from wherever they go on, and what is looked for is found in each piece.
+func TestListsGoOnByCursors(t *testing.T) {
+	p := crawled(t)
+	all, err := inspect.Collections(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := all[1]
+	for _, q := range []inspect.Query{{}, {Apart: true}, {Find: "A"}, {Find: "nothing has this text"}} {
+		q.Limit = -1
+		want := list(t, c, q)
+		for _, n := range []int{1, 3, 1000} {
+			q.Limit = n
+			var got []string
+			for cursor, more := int64(0), true; more; {
+				l, err := c.List(t.Context(), day1, q, cursor)
+				if err != nil || len(l.Records) > n {
+					t.Fatalf("%d records, %v", len(l.Records), err)
+				}
+				for _, e := range l.Records {
+					got = append(got, e.URL)
+				}
+				cursor, more = l.Next, l.Next > 0
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%+v: %d entries %d at a time, want %d", q, len(got), n, len(want))
+			}
+		}
+	}
+	for _, cursor := range []int64{1, 7, 1 << 40} {
+		if _, err := c.List(t.Context(), day1, inspect.Query{Limit: 1}, cursor); !errors.Is(err, inspect.ErrCursor) {
+			t.Errorf("cursor %d: %v", cursor, err)
+		}
+	}
+	if _, err := c.List(t.Context(), "2026-01-01", inspect.Query{Limit: 1}, 0); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a day that is not there: %v", err)
+	}
+	b, err := all[0].Brief(t.Context(), day2)
+	if err != nil || b.Done || b.SoFar == 0 || !strings.HasSuffix(b.State, ", crawl") {
+		t.Errorf("a day that is under way: %+v, %v", b, err)
+	}
+	if b, err := c.Brief(t.Context(), day1); err != nil || !b.Done || b.Pages == 0 || b.State != "done" {
+		t.Errorf("a day that is done: %+v, %v", b, err)
+	}
+	folders, err := c.Files(t.Context(), day1, 2)
+	if err != nil || len(folders) < 4 || len(folders[0].Files) > 2 || folders[0].All == 0 || folders[0].Bytes == 0 {
+		t.Errorf("%+v, %v", folders, err)
+	}
+}

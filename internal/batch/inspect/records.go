@@ -99,7 +99,7 @@ func entries(ctx context.Context, p place.Place, name string) iter.Seq2[batch.En
 }
 
 // A finder looks into the records of entries. Those of a part come in the order in which they lie there, so that each
-// part is read once.
+// part is read once, from the first that is asked for.
 type finder struct {
 	ctx   context.Context
 	place place.Place
@@ -110,7 +110,8 @@ type finder struct {
 
 type part struct {
 	io.Closer
-	in *xml.Reader
+	in   *xml.Reader
+	from int64 // where reading began
 }
 
 // has reports whether the record of an entry has what is wanted.
@@ -120,15 +121,15 @@ func (f *finder) has(e *batch.Entry) (bool, error) {
 	}
 	p := f.parts[e.Part]
 	if p == nil {
-		src, err := f.place.Open(f.ctx, path.Join(f.dir, e.Part), 0, -1)
+		src, err := f.place.Open(f.ctx, path.Join(f.dir, e.Part), e.Offset, -1)
 		if err != nil {
 			return false, err
 		}
-		p = &part{src, xml.NewReader(src)}
+		p = &part{src, xml.NewReader(src), e.Offset}
 		f.parts[e.Part] = p
 	}
 	line, offset, err := p.in.Next()
-	if err == nil && offset != e.Offset {
+	if err == nil && p.from+offset != e.Offset {
 		err = fmt.Errorf("the record of %s is not at byte %d: %w", e.URL, e.Offset, batch.ErrDamaged)
 	}
 	if err != nil {

@@ -76,6 +76,8 @@ type Filter struct {
 	Status string // 404; 4xx for all of a class; 0 for what was not answered
 	Type   string // a media type, or how it begins: text/
 	Prefix string // of the URL behind its scheme: a host, or more
+	Lang   string // a language, or how its tag begins: en
+	Day    string // 2026-11-21, or a month: 2026-11
 }
 
 func (f *Filter) takes(r *Record) bool {
@@ -85,7 +87,8 @@ func (f *Filter) takes(r *Record) bool {
 			return false
 		}
 	}
-	if !strings.HasPrefix(r.Type, f.Type) {
+	if !strings.HasPrefix(r.Type, f.Type) || !hasLang(r.Lang, f.Lang) ||
+		f.Day != "" && !strings.HasPrefix(r.Time.UTC().Format(time.DateOnly), f.Day) {
 		return false
 	}
 	status := fmt.Sprint(r.Status)
@@ -95,8 +98,30 @@ func (f *Filter) takes(r *Record) bool {
 	return f.Status == "" || status == f.Status
 }
 
+// hasLang reports whether a language is the one that is wanted, or begins so.
+func hasLang(is, want string) bool {
+	return len(is) >= len(want) && strings.EqualFold(is[:len(want)], want)
+}
+
+// days are the times between which the filter's day, or month, is; the zero times if it has none.
+func (f *Filter) days() (from, to time.Time, err error) {
+	if f.Day == "" {
+		return from, to, nil
+	}
+	if from, err = time.Parse(time.DateOnly, f.Day); err == nil {
+		return from, from.AddDate(0, 0, 1), nil
+	}
+	if from, err = time.Parse("2006-01", f.Day); err == nil {
+		return from, from.AddDate(0, 1, 0), nil
+	}
+	return from, to, fmt.Errorf("the day is %q: wanted is one such as 2026-11-21, or a month such as 2026-11", f.Day)
+}
+
 // Check says what is wrong with a filter.
 func (f *Filter) Check() error {
+	if _, _, err := f.days(); err != nil {
+		return err
+	}
 	digits := strings.TrimSuffix(f.Status, "xx")
 	if strings.Trim(digits, "0123456789") != "" || len(f.Status) > 3 || f.Status != digits && len(digits) != 1 {
 		return fmt.Errorf("the status is %q: wanted is a number such as 404, a class such as 4xx, or 0 for what was not answered", f.Status)
@@ -117,13 +142,63 @@ const Last = -1
 // follows; 0 if nothing does. It goes through a bounded part of the crawl's records: there may be fewer than n, or none,
 // and more behind them.
 func (a *Archive) List(ctx context.Context, f Filter, cursor int64, n int) (records []Record, next int64, err error) {
+	from, to, err := f.days()
+	if err != nil {
+		return nil, 0, err
+	}
+	if f.Day != "" {
+		if cursor, err = a.before(ctx, to.Add(disorder), cursor); err != nil || cursor == 0 {
+			return nil, 0, err
+		}
+	}
+	over := false // what is further back is older than what is wanted
 	next, err = a.each(ctx, cursor, f.mayTake, func(r *Record, gone int64) (bool, error) {
 		if r != nil && f.takes(r) {
 			records = append(records, *r)
 		}
-		return len(records) < n && (gone < scanBytes || len(records) == 0 && gone < 4*scanBytes), nil
+		over = r != nil && r.Time.Before(from.Add(-disorder))
+		return !over && len(records) < n && (gone < scanBytes || len(records) == 0 && gone < 4*scanBytes), nil
 	})
+	if over {
+		next = 0
+	}
 	return records, next, err
+}
+
+// disorder is by how much records may be out of the order of their times: these are those at which requests began.
+const disorder = time.Hour
+
+// before is where the records end, before a cursor, that are not all younger than a time; nearly so: none of these is
+// behind it. It looks at a few records, however many there are.
+func (a *Archive) before(ctx context.Context, t time.Time, cursor int64) (int64, error) {
+	size, err := a.disk.Size(filepath.Join(a.dir, pagesName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	if cursor < 0 || cursor > size {
+		cursor = size
+	}
+	from, to := int64(0), cursor // the last line before from is not younger, unless from is 0; the one behind to is, or is not there
+	for to-from > stepBytes {
+		middle := from + (to-from)/2
+		var at int64
+		var last *Record // before the middle
+		if at, err = a.each(ctx, middle, func([]byte) bool { return true }, func(r *Record, _ int64) (bool, error) { last = r; return r == nil, nil }); err != nil {
+			return 0, err
+		}
+		switch {
+		case last == nil || at < from: // one line goes from there to the middle
+			return to, nil
+		case last.Time.After(t):
+			to = middle
+		default:
+			from = middle
+		}
+	}
+	return to, nil
 }
 
 // mayTake reports whether a filter may take the record of a line: others are not worth reading whole. A line begins with

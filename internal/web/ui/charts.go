@@ -58,17 +58,37 @@ func (c *crawl) charts(r *http.Request) ([]chart, error) {
 
 // draw makes a chart of what comes of each point and the one before it.
 func draw(name, class string, points []stats.Point, value func(a, b *stats.Point) float64, say func(float64) string) chart {
-	first, last := points[0].Time, points[len(points)-1].Time
-	span := max(last.Sub(first), time.Second)
-	type dot struct{ x, y float64 }
+	first := points[0].Time
+	span := max(points[len(points)-1].Time.Sub(first), time.Second)
 	var dots []dot
-	most, now := 0.0, 0.0
 	step := max((len(points)-1+chartSteps-1)/chartSteps, 1)
 	for i := 0; i+1 < len(points); i += step {
 		a, b := &points[i], &points[min(i+step, len(points)-1)]
-		now = max(value(a, b), 0)
+		dots = append(dots, dot{float64(b.Time.Sub(first)) / float64(span) * chartWidth, max(value(a, b), 0)})
+	}
+	return join(name, class, first, span, dots, say)
+}
+
+// drawPoints makes a chart of points as they are.
+func drawPoints(name, class string, points []stats.Point, value func(*stats.Point) float64, say func(float64) string) chart {
+	first := points[0].Time
+	span := max(points[len(points)-1].Time.Sub(first), time.Second)
+	dots := make([]dot, len(points))
+	for i := range points {
+		dots[i] = dot{float64(points[i].Time.Sub(first)) / float64(span) * chartWidth, value(&points[i])}
+	}
+	return join(name, class, first, span, dots, say)
+}
+
+// A dot is a point of a chart, with the value in place of its height.
+type dot struct{ x, y float64 }
+
+// join draws a line through dots.
+func join(name, class string, first time.Time, span time.Duration, dots []dot, say func(float64) string) chart {
+	most, now := 0.0, 0.0
+	for _, d := range dots {
+		now = d.y
 		most = max(most, now)
-		dots = append(dots, dot{float64(b.Time.Sub(first)) / float64(span) * chartWidth, now})
 	}
 	var line strings.Builder
 	for i, d := range dots {
@@ -87,7 +107,7 @@ func draw(name, class string, points []stats.Point, value func(a, b *stats.Point
 	if span > 20*time.Hour {
 		layout = "2 Jan 15:04"
 	}
-	c.From, c.To = first.UTC().Format(layout), last.UTC().Format(layout)
+	c.From, c.To = first.UTC().Format(layout), first.Add(span).UTC().Format(layout)
 	c.Says = fmt.Sprintf("%s from %s to %s UTC: at most %s, %s in the end", name, c.From, c.To, c.Most, c.Last)
 	return c
 }

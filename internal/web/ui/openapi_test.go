@@ -54,6 +54,10 @@ func describe() object {
 				schema["minimum"], schema["format"] = 0, "int64"
 			case p.name == "status":
 				schema["pattern"] = "^([0-9]{1,3}|[0-9]xx)?$"
+			case p.in == "query" && p.name == "day":
+				schema["pattern"] = "^([0-9]{4}-[0-9]{2}(-[0-9]{2})?)?$"
+			case p.name == "of":
+				schema["enum"] = []string{"other"}
 			case p.name == "by":
 				schema["enum"] = []string{"waiting"}
 			case p.name == "using":

@@ -24,17 +24,25 @@ import (
 // pages are the views, by their paths.
 func (s *Server) pages(mux *http.ServeMux) {
 	for path, show := range map[string]func(*Server, http.ResponseWriter, *http.Request) error{
-		"/{$}":                         (*Server).front,
-		"/crawls":                      (*Server).listPage,
-		"/crawls/{crawl}":              (*Server).overviewPage,
-		"/crawls/{crawl}/curves":       (*Server).curvesPart,
-		"/crawls/{crawl}/cluster":      (*Server).clusterPage,
-		"/crawls/{crawl}/cluster/part": (*Server).clusterPart,
-		"/crawls/{crawl}/hosts":        (*Server).hostsPage,
-		"/crawls/{crawl}/hosts/{host}": (*Server).hostPage,
-		"/crawls/{crawl}/urls":         (*Server).urlsPage,
-		"/crawls/{crawl}/pages":        (*Server).recordsPage,
-		"/crawls/{crawl}/pages/{id}":   (*Server).recordPage,
+		"/{$}":                                      (*Server).front,
+		"/crawls":                                   (*Server).listPage,
+		"/crawls/{crawl}":                           (*Server).overviewPage,
+		"/crawls/{crawl}/curves":                    (*Server).curvesPart,
+		"/crawls/{crawl}/cluster":                   (*Server).clusterPage,
+		"/crawls/{crawl}/cluster/part":              (*Server).clusterPart,
+		"/crawls/{crawl}/hosts":                     (*Server).hostsPage,
+		"/crawls/{crawl}/hosts/{host}":              (*Server).hostPage,
+		"/crawls/{crawl}/urls":                      (*Server).urlsPage,
+		"/crawls/{crawl}/pages":                     (*Server).recordsPage,
+		"/crawls/{crawl}/pages/{id}":                (*Server).recordPage,
+		"/batches/{batch}":                          (*Server).collectionsPage,
+		"/batches/{batch}/collections/{collection}": (*Server).collectionPage,
+		aDay:                        (*Server).dayPage,
+		aDay + "/page":              (*Server).batchRecordPage,
+		"/experiments":              (*Server).experimentsPage,
+		"/experiments/{experiment}": (*Server).experimentPage,
+		"/experiments/{experiment}/tables/{table}": (*Server).tablePage,
+		"/experiments/{experiment}/files/{file}":   (*Server).experimentFile,
 	} {
 		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
 			if err := show(s, w, r); err != nil {
@@ -50,7 +58,12 @@ func (s *Server) pages(mux *http.ServeMux) {
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"show": show, "lines": showLines, "plain": plain, "cut": cut, "grouped": func(n any) string { return forecast.Grouped(toInt(n)) },
 	"bytes": func(n any) string { return stats.Bytes(toInt(n)) }, "span": stats.Span, "seconds": span, "time": clock, "path": url.PathEscape,
-	"in": in, "dict": dict, "percent": percent, "percentOf": func(part float64) string { return fmt.Sprintf("%.0f %%", math.Floor(100*part)) }, "statusClass": statusClass,
+	"in": in, "dict": dict, "percent": percent, "statusClass": statusClass,
+	"percentOf": func(part float64) string { return fmt.Sprintf("%.0f %%", math.Floor(100*part)) },
+	"counted": func(n any, things string) string {
+		return forecast.Grouped(toInt(n)) + " " + stats.Unit(toInt(n), things)
+	},
+	"times100": func(share float64) float64 { return 100 * share },
 }).ParseFS(files, "templates/*.html"))
 
 // dict is what a template is given by a template: names and values in turn.
@@ -113,12 +126,14 @@ func statusClass(status int) string {
 
 // top is what the head of each page needs.
 type top struct {
-	Title  string
-	Crawl  string // in URLs; "": of none
-	Folder string
-	Tab    string
-	Many   bool // there are other crawls
-	All    bool // all nodes of it are shown, too
+	Title      string
+	Crawl      string // in URLs; "": of none
+	Folder     string
+	Tab        string
+	Many       bool   // there are other crawls
+	Batch      string // the batch crawls' name in URLs; "": of none
+	Experiment string // likewise
+	All        bool   // all nodes of it are shown, too
 }
 
 func (s *Server) top(c *crawl, title, tab string) top {
@@ -152,11 +167,17 @@ func (s *Server) failPage(w http.ResponseWriter, p *problem) {
 // front leads to the one crawl that there is, or to the list.
 func (s *Server) front(w http.ResponseWriter, r *http.Request) error {
 	to := "/crawls"
-	if len(s.crawls) == 1 {
+	switch {
+	case len(s.crawls)+len(s.batches)+len(s.cfg.Experiments) > 1:
+	case len(s.crawls) == 1:
 		to += "/" + url.PathEscape(s.crawls[0].name)
 		if s.crawls[0].cluster != nil {
 			to += "/cluster"
 		}
+	case len(s.batches) == 1:
+		to = "/batches/" + url.PathEscape(s.batches[0].name)
+	case len(s.cfg.Experiments) == 1:
+		to = "/experiments"
 	}
 	http.Redirect(w, r, to, http.StatusSeeOther)
 	return nil
@@ -165,8 +186,10 @@ func (s *Server) front(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) listPage(w http.ResponseWriter, r *http.Request) error {
 	s.render(w, http.StatusOK, "crawls", struct {
 		top
-		Crawls []crawlEntry
-	}{s.top(nil, "Crawls", ""), s.entries(r.Context())})
+		Crawls      []crawlEntry
+		Batches     []batchEntry
+		Experiments bool
+	}{s.top(nil, "Crawls", ""), s.entries(r.Context()), s.batchEntries(r.Context()), len(s.cfg.Experiments) > 0})
 	return nil
 }
 
@@ -441,16 +464,16 @@ func (s *Server) recordsPage(w http.ResponseWriter, r *http.Request) error {
 
 // A search is what the view of pages has of the full-text index.
 type search struct {
-	Words, Lang, Day string
-	Index            *archive.IndexState // nil: there is none
-	Wrong            string              // with the index, or with what was asked
-	Found            *archive.Found      // nil: nothing was looked for
-	Clear            string              // leads back to all pages
+	Words string
+	Index *archive.IndexState // nil: there is none
+	Wrong string              // with the index, or with what was asked
+	Found *archive.Found      // nil: nothing was looked for
+	Clear string              // leads back to all pages
 }
 
 // run searches, if something is looked for.
 func (x *search) run(c *crawl, r *http.Request) error {
-	x.Words, x.Lang, x.Day = strings.TrimSpace(r.FormValue("words")), strings.TrimSpace(r.FormValue("lang")), strings.TrimSpace(r.FormValue("day"))
+	x.Words = strings.TrimSpace(r.FormValue("words"))
 	x.Clear = "/crawls/" + url.PathEscape(c.name) + "/pages"
 	state, err := c.archive.Index()
 	switch {
@@ -461,7 +484,7 @@ func (x *search) run(c *crawl, r *http.Request) error {
 	case !errors.Is(err, fulltext.ErrNone):
 		return err
 	}
-	if x.Index == nil || x.Words+x.Lang+x.Day == "" {
+	if x.Index == nil || x.Words == "" {
 		return nil
 	}
 	found, err := c.byIndex(r, x.Words, usualLimit)

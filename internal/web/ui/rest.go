@@ -135,7 +135,7 @@ var (
 )
 
 // endpoints are all of them, by their paths.
-var endpoints = append([]endpoint{
+var endpoints = slices.Concat([]endpoint{
 	{"/crawls", "crawls", "The crawls that are shown.", nil, crawlList{}, (*Server).giveCrawls},
 	{"/crawls/{crawl}", "overview", "How a crawl stands: totals, rates, statuses, errors by kind, what waits, when it ends, and what is wrong, in words.",
 		[]param{crawlParam}, Overview{}, (*Server).giveOverview},
@@ -155,13 +155,15 @@ var endpoints = append([]endpoint{
 		[]param{crawlParam, {"query", "status", "string", "404; 4xx for a class; 0 for what was not answered", false},
 			{"query", "type", "string", "a media type, or how it begins: text/", false},
 			{"query", "prefix", "string", "how the URL begins behind its scheme: a host, or more", false},
+			{"query", "lang", "string", "a language, or how its tag begins: en", false},
+			{"query", "day", "string", "a day: 2026-11-21; or a month: 2026-11", false},
 			{"query", "cursor", "integer", "where to go on: \"next\" of the answer before", false}, limitParam}, recordPage{}, (*Server).giveRecords},
 	{"/crawls/{crawl}/records/{id}", "record", "One record.", []param{crawlParam, idParam}, archive.Record{}, (*Server).giveRecord},
 	{"/crawls/{crawl}/records/{id}/headers", "headers", "The header fields of a record's answer.", []param{crawlParam, idParam}, headers{}, (*Server).giveHeaders},
 	{"/crawls/{crawl}/records/{id}/text", "text", "What a record's answer says: the main text of HTML, other text as it is.",
 		[]param{crawlParam, idParam}, archive.Text{}, (*Server).giveText},
 	{"/crawls/{crawl}/records/{id}/links", "links", "The links of a record's answer.", []param{crawlParam, idParam, limitParam}, linkPage{}, (*Server).giveLinks},
-}, contentEndpoints...)
+}, contentEndpoints, batchEndpoints, experimentEndpoints)
 
 func (s *Server) rest(mux *http.ServeMux) {
 	for _, e := range endpoints {
@@ -501,7 +503,8 @@ func (s *Server) giveRecords(r *http.Request) (any, error) {
 }
 
 func filterOf(r *http.Request) archive.Filter {
-	return archive.Filter{Status: r.FormValue("status"), Type: r.FormValue("type"), Prefix: r.FormValue("prefix")}
+	return archive.Filter{Status: r.FormValue("status"), Type: r.FormValue("type"), Prefix: r.FormValue("prefix"),
+		Lang: r.FormValue("lang"), Day: r.FormValue("day")}
 }
 
 func (c *crawl) records(r *http.Request) (p recordPage, err error) {

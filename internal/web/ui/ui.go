@@ -43,12 +43,14 @@ type Crawl struct {
 
 // A Config says what is shown to whom.
 type Config struct {
-	Crawls []Crawl
-	Hosts  []string // names, besides addresses and localhost, by which the page may be called
-	Token  string   // without which nobody is answered; "": everybody is who reaches the address
-	Secure bool     // it is served over TLS
-	Log    *slog.Logger
-	Only   http.Handler // what is served in place of all else, to whom the rest of this lets in; nil: the page and the REST
+	Crawls      []Crawl
+	Batches     []Batch
+	Experiments []string // folders with results of kumo sim, or with folders of them
+	Hosts       []string // names, besides addresses and localhost, by which the page may be called
+	Token       string   // without which nobody is answered; "": everybody is who reaches the address
+	Secure      bool     // it is served over TLS
+	Log         *slog.Logger
+	Only        http.Handler // what is served in place of all else, to whom the rest of this lets in; nil: the page and the REST
 }
 
 // A Server answers for crawls. Close ends it.
@@ -57,6 +59,7 @@ type Server struct {
 	secret  []byte // of this process
 	crawls  []*crawl
 	named   map[string]*crawl
+	batches []*batches
 	handler http.Handler
 	done    context.Context
 	end     context.CancelFunc
@@ -76,13 +79,21 @@ func New(cfg Config) *Server {
 	s.done, s.end = context.WithCancel(context.Background())
 	views := &idleList{}
 	for _, c := range cfg.Crawls {
-		x := &crawl{name: s.freeName(cmp.Or(c.Dir, c.Name)), dir: c.Dir, open: c.Open, wanted: c.Wanted, archive: archive.New(vfs.OS, c.Dir), done: s.done,
-			queue: newQueue(len(cfg.Crawls)), opening: make(chan struct{}, 1), idleViews: views}
+		taken := func(name string) bool { return s.named[name] != nil }
+		x := &crawl{name: freeName(cmp.Or(c.Dir, c.Name), taken), dir: c.Dir, open: c.Open, wanted: c.Wanted,
+			archive: archive.New(vfs.OS, c.Dir), done: s.done, queue: newQueue(len(cfg.Crawls)), opening: make(chan struct{}, 1),
+			idleViews: views}
 		x.hub.beat, x.hub.done, x.hub.look = every, s.done, x.news
 		if c.Cluster != nil {
 			x.cluster = newCluster(s.done, c)
 		}
 		s.crawls, s.named[x.name] = append(s.crawls, x), x
+	}
+	for _, b := range cfg.Batches {
+		name := freeName(b.Name, func(name string) bool {
+			return slices.ContainsFunc(s.batches, func(b *batches) bool { return b.name == name })
+		})
+		s.batches = append(s.batches, newBatches(name, b))
 	}
 	if s.handler = cfg.Only; s.handler == nil {
 		s.handler = s.mux()
@@ -93,8 +104,8 @@ func New(cfg Config) *Server {
 
 var unsafeInName = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
-// freeName is a name for a crawl in URLs, by its folder's.
-func (s *Server) freeName(dir string) string {
+// freeName is a name in URLs for what lies in a folder, by the folder's.
+func freeName(dir string, taken func(string) bool) string {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		abs = dir
@@ -103,7 +114,7 @@ func (s *Server) freeName(dir string) string {
 	if name == "" || name == "." || name == ".." {
 		name = "crawl"
 	}
-	for n, base := 2, name; s.named[name] != nil; n++ {
+	for n, base := 2, name; taken(name); n++ {
 		name = base + "-" + strconv.Itoa(n)
 	}
 	return name

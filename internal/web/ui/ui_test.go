@@ -200,14 +200,11 @@ func TestAllRoutes(t *testing.T) {
 	for _, crawl := range []string{"done", "runs", "none"} {
 		records := b.records(t, map[string]string{"done": "done", "runs": "runs", "none": "done"}[crawl])
 		inCrawl := map[string]string{"done": hosts.Hosts[2].Key, "runs": host, "none": host}[crawl]
-		for _, e := range endpoints {
-			if e.name == "cluster" {
-				continue // which is asked in TestCluster
-			}
+		for _, e := range ofCrawls() {
 			for _, q := range []string{"", "?limit=2", "?limit=0", "?limit=x", "?prefix=" + inCrawl[:3], "?prefix=http://h0001&after=http://h0002.synth.test/",
 				"?after=" + inCrawl, "?by=waiting", "?by=name", "?url=" + url.QueryEscape(b.site.URL+inURL), "?url=" + url.QueryEscape(records[0].URL),
 				"?url=" + url.QueryEscape(records[len(records)/2].URL), "?url=nothing", "?url=", "?url=%00", "?status=2xx&limit=3", "?status=abc",
-				"?type=text/&prefix=h", "?cursor=100", "?cursor=-1", "?cursor=99999999999", "?limit=2&limit=3", "?" + strings.Repeat("x", 20_000)} {
+				"?type=text/&prefix=h", "?day=2026-11", "?day=x", "?lang=en", "?cursor=100", "?cursor=-1", "?cursor=99999999999", "?limit=2&limit=3", "?" + strings.Repeat("x", 20_000)} {
 				ids := []string{strconv.FormatInt(records[0].ID, 10)}
 				if strings.Contains(e.path, "{id}") && q == "" {
 					ids = append(ids, "0", "1", "-1", "x", "99999999999999999999", strconv.FormatInt(records[len(records)-1].ID, 10))
@@ -230,10 +227,7 @@ func TestAllRoutes(t *testing.T) {
 			}
 		}
 	}
-	for _, e := range endpoints {
-		if e.name == "cluster" {
-			continue
-		}
+	for _, e := range ofCrawls() {
 		if asked["done "+e.name] == 0 || asked["runs "+e.name] == 0 || e.path != "/crawls" && asked["none "+e.name] > 0 {
 			t.Errorf("%s: %v", e.name, asked)
 		}
@@ -242,6 +236,16 @@ func TestAllRoutes(t *testing.T) {
 		t.Errorf("%d questions were refused", failed)
 	}
 	b.views(t, host)
+}
+
+// ofCrawls are the endpoints that answer for crawls; that of clusters is asked in TestCluster.
+func ofCrawls() (all []endpoint) {
+	for _, e := range endpoints {
+		if strings.HasPrefix(e.path, "/crawls") && e.name != "cluster" {
+			all = append(all, e)
+		}
+	}
+	return all
 }
 
 func (b *bed) views(t *testing.T, host string) {

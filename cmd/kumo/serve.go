@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"kumo/internal/advice"
+	batchinspect "kumo/internal/batch/inspect"
+	"kumo/internal/folder"
+	"kumo/internal/inspect"
+	"kumo/internal/sim/results"
+	"kumo/internal/vfs"
+	"kumo/internal/web/ui"
+	"kumo/internal/wire/places"
+)
+
+const serveLong = `Serve a web page and a REST of what is in folders, whatever that is:
+
+  a crawl           whether it runs or has ended: how it goes or went, its hosts and URLs, and its pages with their headers, text and
+                    links, and as archived
+  batch crawls      the place of kumo batch: its collections by day, how they grow, a day's files and records, a record's text and XML; also
+                    s3:// and hdfs:// places. What a run under way has done so far is there
+
+  experiments       what kumo sim --out has left, in the folder or in those in it: tables, plots, what papers state against what was measured
+
+With --crawl it shows all nodes of a crawl of several. docs/ui.md walks through it, docs/rest.md says what programs can ask.
+
+A crawl that runs is asked, and can be paused, resumed, stopped and changed from the page; one that has ended is read, and begins at once if it is
+started meanwhile. On another address than this machine's own a token is needed, which kumo open prints; with a certificate it is served over TLS.`
+
+// shown is what a page shows.
+type shown struct {
+	ui.Config
+	dirs []string // folders of this machine that it shows, in their order
+}
+
+// shownIn finds out what lies in folders and places.
+func shownIn(ctx context.Context, names []string) (*shown, error) {
+	s := &shown{}
+	for _, name := range names {
+		if places.IsURL(name) {
+			if err := s.addBatches(ctx, name); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		saved, err := folder.ReadSettings(name)
+		switch {
+		case err != nil:
+			return nil, err
+		case len(saved) > 0:
+			s.Crawls = append(s.Crawls, lookInto(name))
+		default:
+			found, err := results.Find(name)
+			if err == nil && len(found) > 0 {
+				s.Experiments = append(s.Experiments, name)
+			} else if err := s.addBatches(ctx, name); err != nil {
+				return nil, err
+			}
+		}
+		s.dirs = append(s.dirs, name)
+	}
+	return s, nil
+}
+
+// addBatches adds the batch crawls of a place, of which there must be some.
+func (s *shown) addBatches(ctx context.Context, name string) error {
+	if _, err := os.Stat(name); err != nil && !places.IsURL(name) {
+		return advice.Usage("%s: there is no such folder", name)
+	}
+	at, err := places.Open(ctx, name)
+	if err != nil {
+		return err
+	}
+	all, err := batchinspect.Collections(ctx, at)
+	switch {
+	case err != nil && len(all) == 0:
+		return err
+	case len(all) == 0:
+		return noneIn(name)
+	}
+	s.Batches = append(s.Batches, ui.Batch{Name: name, Place: at})
+	return nil
+}
+
+// noneIn is the error of what has nothing to be shown.
+func noneIn(name string) error {
+	return advice.With(advice.Usage("%s: there is neither a crawl nor a batch crawl, nor what kumo sim --out has left", name),
+		"name the folder that kumo crawl -o was given, the place of kumo batch run --place, or the folder of kumo sim --out")
+}
+
+// crawlsIn are the crawls in folders, whether they run or not.
+func crawlsIn(dirs []string) (all []ui.Crawl, err error) {
+	for _, dir := range dirs {
+		saved, err := folder.ReadSettings(dir)
+		if err != nil {
+			return nil, err
+		}
+		if len(saved) == 0 {
+			return nil, folder.NoCrawl(dir)
+		}
+		all = append(all, lookInto(dir))
+	}
+	return all, nil
+}
+
+func lookInto(dir string) ui.Crawl {
+	return ui.Crawl{Dir: dir, Open: func(ctx context.Context) (*inspect.View, error) { return openLook(ctx, dir) },
+		Wanted: folder.At(dir, vfs.OS).IsWanted}
+}
+
+func serveCommand() *cobra.Command {
+	u, c := &uiFlags{}, &clusterFlags{}
+	cmd := &cobra.Command{Use: "serve [flags] FOLDER|PLACE... | --crawl NAME", Short: "Serve a web page of crawls, batch crawls and experiments", Long: serveLong,
+		Example: `  kumo serve crawls/example.com
+  kumo serve crawls/*
+  kumo serve /data/news s3://bucket/news
+  kumo serve --crawl news --join 10.0.0.1:7070 --secret-file cluster.secret
+  kumo serve --listen=0.0.0.0:8443 --listen-cert cert.pem --listen-key key.pem crawls/news`,
+		DisableFlagsInUseLine: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 && c.crawl == "" {
+				return usagef("what is to be shown? name folders of crawls, places of batch crawls, or experiments, or a crawl of several nodes with --crawl")
+			}
+			shown, err := shownIn(cmd.Context(), args)
+			if err != nil {
+				return err
+			}
+			log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
+			if c.crawl != "" {
+				src, err := c.source(log)
+				if err != nil {
+					return err
+				}
+				shown.Crawls = append(shown.Crawls, ui.Crawl{Name: c.crawl, Cluster: src, Where: " of kumo serve"})
+			} else if len(c.join) > 0 || c.nats != "" || c.secretFile != "" {
+				return usagef("--join, --nats and --secret-file say where a crawl of several nodes is: name it with --crawl")
+			}
+			page, err := u.listen()
+			if err != nil {
+				return err
+			}
+			defer page.close()
+			return page.serve(cmd.Context(), log, shown)
+		}}
+	u.bind(cmd.Flags(), "listen")
+	l := cmd.Flags().Lookup("listen")
+	l.Usage, l.DefValue, l.NoOptDefVal = "serve at `ADDR`; on an address that others reach with a token: see kumo open", defaultUI, ""
+	u.addr = defaultUI
+	c.bind(cmd.Flags(), joinUsage)
+	cmd.Flags().Lookup("crawl").Usage = "also serve the cluster of a crawl of several nodes, by its `NAME`: this machine need be none of them"
+	cmd.Flags().SortFlags = false
+	return cmd
+}

@@ -1,0 +1,262 @@
+package batch
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"sync"
+	"time"
+
+	"kumo/internal/collection"
+	"kumo/internal/fetch"
+	"kumo/internal/fields"
+	"kumo/internal/parse"
+	"kumo/internal/place"
+	"kumo/internal/stats"
+	"kumo/internal/store/field"
+	"kumo/internal/weburl"
+)
+
+// FieldsFolder has the records that a collection's rules have made of a day's pages, a line each, and the day's
+// [FieldsReport]; tallyFolder, for each page that a rule was for, what was found there and what was missed.
+const (
+	FieldsFolder     = "fields"
+	FieldsReportName = "report.json"
+
+	tallyFolder = "tally"
+)
+
+// mostFieldsBody is how much of a page's body rules read.
+const mostFieldsBody = 8 << 20
+
+// A fieldsMaker makes records of pages by the rules of a collection.
+type fieldsMaker struct {
+	rules   *fields.Rules
+	readers sync.Pool // of *fields.Reader
+	pages   sync.Pool // of *parsing
+}
+
+// newFieldsMaker reads the rules of a collection; nil if it has none.
+func newFieldsMaker(c *collection.Collection, agent string) (*fieldsMaker, error) {
+	if len(c.FieldRules) == 0 {
+		return nil, nil
+	}
+	rules, err := fields.Parse(c.Fields, c.FieldRules)
+	if err != nil {
+		return nil, fmt.Errorf("fields: %w", err)
+	}
+	f := &fieldsMaker{rules: rules}
+	f.readers.New = func() any { return rules.NewReader() }
+	f.pages.New = func() any { return &parsing{parser: parse.New(parse.Config{Agent: agent})} }
+	return f, nil
+}
+
+// CheckFields reports what is wrong with the rules of a collection.
+func CheckFields(c *collection.Collection) error {
+	_, err := newFieldsMaker(c, "")
+	return err
+}
+
+// fields emits the records of a page, and what its rules have found and missed. A page for which no rule is costs a
+// comparison of its URL with theirs.
+func (m *member) fields(t *Task, d *Document, emit Emit) error {
+	if m.maker == nil || !d.MetaIndex || d.NoArchive || !fields.Readable(d.Type) || !m.maker.rules.For(d.URL) {
+		return nil
+	}
+	res, err := m.maker.read(d)
+	if err != nil {
+		m.count(t, "fields: unreadable", 1)
+		return nil //nolint:nilerr // as of its links: what cannot be read has none
+	}
+	m.count(t, "fields: pages", 1)
+	m.count(t, "fields: records", int64(len(res.Records)))
+	b := []byte{}
+	for _, r := range res.Records {
+		b = append(b[:0], byte(KindFields))
+		b = field.JSON(append(b, `{"url":`...), d.URL)
+		b = field.JSON(append(b, `,"rule":`...), r.Rule)
+		b = field.JSON(append(b, `,"time":`...), d.Time.UTC().Format(time.RFC3339))
+		b = append(append(append(b, `,"fields":`...), r.Values...), "}\n"...)
+		if err := emit(d.Key(), b); err != nil {
+			return err
+		}
+	}
+	line, err := json.Marshal(talliedPage(d.URL, res))
+	if err != nil {
+		return err
+	}
+	return emit(d.Key(), append(append([]byte{byte(KindTally)}, line...), '\n'))
+}
+
+func (f *fieldsMaker) read(d *Document) (*fields.Result, error) {
+	work := f.pages.Get().(*parsing)
+	defer f.pages.Put(work)
+	if err := d.Response(&work.resp); err != nil {
+		return nil, err
+	}
+	if err := fetch.Decode(&work.resp, maxDecoded); errors.Is(err, fetch.ErrDisk) {
+		return nil, err
+	}
+	if err := work.parser.Parse(&work.resp, &work.page); err != nil && !parse.IsList(work.page.Sniffed) {
+		return nil, err
+	}
+	body := work.resp.Body[:min(len(work.resp.Body), mostFieldsBody)]
+	p, _ := fields.PageOf(d.URL, body, work.resp.Header.Get("Content-Type"), &work.page)
+	r := f.readers.Get().(*fields.Reader)
+	defer f.readers.Put(r)
+	res := r.Read(p, false)
+	return &res, nil
+}
+
+// A tally is what rules have found on a page, and missed.
+type tally struct {
+	URL   string      `json:"url"`
+	Host  string      `json:"host"`
+	Rules []tallyRule `json:"rules"`
+}
+
+type tallyRule struct {
+	Rule    string   `json:"rule"`
+	Records int      `json:"records"`
+	Lacking int      `json:"lacking,omitempty"`
+	Found   []string `json:"found,omitempty"`
+	Missed  []string `json:"missed,omitempty"`
+}
+
+func talliedPage(url string, res *fields.Result) tally {
+	t := tally{URL: url}
+	if u, err := weburl.Parse(url); err == nil {
+		t.Host = u.Origin()
+	}
+	for i := range res.Rules {
+		r := &res.Rules[i]
+		one := tallyRule{Rule: r.Rule, Records: r.Records, Lacking: r.Lacking}
+		for _, f := range r.Fields {
+			switch {
+			case f.Found > 0:
+				one.Found = append(one.Found, f.Path)
+			case f.Missed > 0:
+				one.Missed = append(one.Missed, f.Path)
+			}
+		}
+		t.Rules = append(t.Rules, one)
+	}
+	return t
+}
+
+// result is the page as a [fields.Tally] counts it.
+func (t *tally) result() *fields.Result {
+	res := &fields.Result{}
+	for _, r := range t.Rules {
+		one := fields.RuleResult{Rule: r.Rule, Records: r.Records, Lacking: r.Lacking}
+		for _, path := range r.Found {
+			one.Fields = append(one.Fields, fields.FieldResult{Path: path, Found: 1})
+		}
+		for _, path := range r.Missed {
+			one.Fields = append(one.Fields, fields.FieldResult{Path: path, Missed: 1})
+		}
+		res.Rules = append(res.Rules, one)
+	}
+	return res
+}
+
+// A FieldsReport is what the rules of a collection have come to on a day, by rule and host.
+type FieldsReport struct {
+	Collection string              `json:"collection"`
+	Date       string              `json:"date"`
+	Day        []stats.FieldCounts `json:"day"`
+	SoFar      []stats.FieldCounts `json:"so_far"` // with the days before it, by which a field is found to be gone
+}
+
+// ReadFieldsReport reads a day's report; nil if it has none.
+func ReadFieldsReport(ctx context.Context, p place.Place, c *collection.Collection, date string) (*FieldsReport, error) {
+	name := path.Join(DayFolder(c, FieldsFolder, date), FieldsReportName)
+	data, err := place.ReadFile(ctx, p, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	r := &FieldsReport{}
+	if err == nil {
+		if err = json.Unmarshal(data, r); err != nil {
+			err = fmt.Errorf("%s: %w: %w", name, ErrDamaged, err)
+		}
+	}
+	return r, err
+}
+
+// writeFields counts what the day's rules have found. It may be done again.
+func (p *Pipeline) writeFields(ctx context.Context, pt *part) error {
+	if len(pt.FieldRules) == 0 {
+		return nil
+	}
+	r := FieldsReport{Collection: pt.Code, Date: p.Date}
+	day, all := fields.NewTally(), fields.NewTally()
+	days, err := Days(ctx, p.Place, pt.Collection, FieldsFolder)
+	if err != nil {
+		return err
+	}
+	for _, d := range slices.Backward(days) {
+		if d >= p.Date {
+			continue
+		}
+		before, err := ReadFieldsReport(ctx, p.Place, pt.Collection, d)
+		if err != nil {
+			return err
+		}
+		if before != nil {
+			all.GoOn(before.SoFar)
+			break
+		}
+	}
+	names, err := DayFiles(ctx, p.Place, pt.Collection, tallyFolder, p.Date)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := eachTally(ctx, p.Place, name, func(t *tally) {
+			res := t.result()
+			day.Add(t.Host, res)
+			all.Add(t.Host, res)
+		}); err != nil {
+			return err
+		}
+	}
+	r.Day, r.SoFar = day.Counts(), all.Counts()
+	data, err := json.MarshalIndent(&r, "", " ")
+	if err != nil {
+		return err
+	}
+	return place.WriteFile(ctx, p.Place, path.Join(DayFolder(pt.Collection, FieldsFolder, p.Date), FieldsReportName), append(data, '\n'))
+}
+
+// eachTally reads what a task has tallied.
+func eachTally(ctx context.Context, p place.Place, name string, f func(*tally)) error {
+	src, err := p.Open(ctx, name, 0, -1)
+	if err != nil {
+		return err
+	}
+	defer src.Close() // it is only read
+	for in := bufio.NewReaderSize(src, 64<<10); ; {
+		line, err := in.ReadBytes('\n')
+		if errors.Is(err, io.EOF) && len(bytes.TrimSpace(line)) == 0 {
+			return ctx.Err()
+		}
+		var t tally
+		if err == nil || errors.Is(err, io.EOF) {
+			if err = json.Unmarshal(line, &t); err != nil {
+				err = fmt.Errorf("%w: %w", ErrDamaged, err)
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		f(&t)
+	}
+}

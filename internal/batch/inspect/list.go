@@ -1,0 +1,193 @@
+package inspect
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+	"time"
+
+	"kumo/internal/batch"
+	"kumo/internal/place"
+)
+
+// A Listed is a part of a day's records.
+type Listed struct {
+	Records []batch.Entry
+	Next    int64 // where to go on; 0: these are the last
+	Looked  int   // how many entries were gone through
+}
+
+// What is gone through for one list.
+const (
+	listEntries = 100_000
+	listFound   = 2_000           // records whose text is read
+	listTime    = 5 * time.Second // after which no more is
+	entryBytes  = 128 << 10       // of a line of an index: more is damage
+)
+
+// ErrCursor is a cursor that no list has given.
+var ErrCursor = errors.New("no list of this day has given this cursor")
+
+// List gives up to q.Limit entries of a day's index, from a cursor on, which is 0 or what an earlier list gave as Next:
+// however far back that is, what is before it is not read. It goes through a bounded part: there may be fewer, or none,
+// and yet more behind them. The error of a day without an index is fs.ErrNotExist. q.Offset says nothing here.
+func (c *Collection) List(ctx context.Context, date string, q Query, cursor int64) (*Listed, error) {
+	dir := c.folder(folderOf(q.Apart), date)
+	name := path.Join(dir, batch.IndexName)
+	src, err := c.place.Open(ctx, name, max(cursor-1, 0), -1)
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close() // it is only read
+	in := bufio.NewReaderSize(src, entryBytes)
+	if cursor > 0 {
+		if before, err := in.ReadByte(); err != nil || before != '\n' {
+			return nil, ErrCursor
+		}
+	}
+	f := finder{ctx: ctx, place: c.place, dir: dir, want: strings.ToLower(q.Find), parts: map[string]*part{}}
+	defer f.close()
+	most, end := listEntries, time.Now().Add(listTime)
+	if q.Find != "" {
+		most = listFound
+	}
+	l := &Listed{Records: []batch.Entry{}}
+	for at := cursor; ; {
+		line, err := in.ReadSlice('\n')
+		if errors.Is(err, io.EOF) && len(line) == 0 {
+			return l, nil
+		}
+		if len(l.Records) == q.Limit || l.Looked == most || l.Looked%100 == 99 && time.Now().After(end) {
+			l.Next = at
+			return l, ctx.Err()
+		}
+		found := false
+		var e batch.Entry
+		if err == nil || errors.Is(err, io.EOF) { // a line that was cut cannot be parsed
+			e, err = batch.ParseEntry(line)
+		} else if errors.Is(err, bufio.ErrBufferFull) {
+			err = fmt.Errorf("a line of more than %d bytes: %w", entryBytes, batch.ErrDamaged)
+		}
+		if err == nil {
+			found, err = f.has(&e)
+		}
+		if err == nil && l.Looked%100 == 99 {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		l.Looked++
+		at += int64(len(line))
+		if found {
+			l.Records = append(l.Records, e)
+		}
+	}
+}
+
+// A Brief is a day in a line.
+type Brief struct {
+	Row
+	State string `json:"state"` // done; how far it is; why it is not
+	Done  bool   `json:"done"`
+	// SoFar is how many URLs a day that is not done has fetched; Pages, Sites and Bytes of one are not known yet.
+	SoFar int64 `json:"fetched_so_far"`
+}
+
+// Damaged is the state of a day whose files cannot be read.
+const Damaged = "damaged"
+
+// Brief reads what a day came to, in one short read or two; of one that is not done how far it is. One that is damaged
+// says so.
+func (c *Collection) Brief(ctx context.Context, date string) (*Brief, error) {
+	counts, err := c.counts(ctx, date)
+	var s *batch.State
+	if err == nil && counts == nil {
+		s, err = batch.ReadState(ctx, c.place, c.named(), date)
+		if err == nil && s == nil {
+			err = fmt.Errorf("collection %s has no day %s: %w", c.Code, date, fs.ErrNotExist)
+		}
+	}
+	b := &Brief{Row: *newRow(c.Code), State: StateOf(s)}
+	b.Date, b.Directory, b.Days = date, c.Directory, 1
+	switch {
+	case errors.Is(err, batch.ErrDamaged):
+		b.State = Damaged
+	case err != nil:
+		return nil, err
+	case counts != nil:
+		d := Day{Date: date, Counts: counts}
+		b.Row, b.Done = *d.row(c), true
+	default:
+		b.SoFar = s.Count("fetched")
+	}
+	return b, nil
+}
+
+// StateOf is how far a day is, in words. One without a state is done.
+func StateOf(s *batch.State) string {
+	switch {
+	case s == nil:
+		return "done"
+	case s.Next.Job != "":
+		return fmt.Sprintf("round %d, %s", s.Next.Round, s.Next.Job)
+	case s.Nothing != "":
+		return "nothing fetched"
+	case s.Cut != "":
+		return "cut off " + s.Cut
+	}
+	return "done"
+}
+
+// A Folder is the files of a day in one of the collection's folders.
+type Folder struct {
+	Name  string // doc, out, …
+	Path  string // in the place
+	Files []File // the first of them
+	All   int    // how many there are
+	Bytes int64  // of all
+}
+
+// A File is one of a day's.
+type File struct {
+	Name  string // below the folder
+	Bytes int64
+}
+
+// folders are those in which a day has files.
+var folders = []string{"in", "doc", "moved", "out", "known", pages, apart, batch.FieldsFolder, "tally"}
+
+// mostWalked is how many files of a folder are counted.
+const mostWalked = 100_000
+
+var errEnough = errors.New("enough")
+
+// Files are a day's files by folder, up to n of each named.
+func (c *Collection) Files(ctx context.Context, date string, n int) (all []Folder, err error) {
+	for _, name := range folders {
+		f := Folder{Name: name, Path: c.folder(name, date), Files: []File{}}
+		err := place.Walk(ctx, c.place, f.Path, func(name string, info place.Info) error {
+			f.All++
+			f.Bytes += info.Size
+			if len(f.Files) < n {
+				f.Files = append(f.Files, File{strings.TrimPrefix(name, f.Path+"/"), info.Size})
+			}
+			if f.All == mostWalked {
+				return errEnough
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, errEnough) {
+			return nil, err
+		}
+		if f.All > 0 {
+			all = append(all, f)
+		}
+	}
+	return all, nil
+}

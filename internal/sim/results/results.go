@@ -1,0 +1,206 @@
+// Package results is what experiments leave in folders: tables as CSV, pictures as SVG, and a file that says what they
+// are of, by which command they were made, and what a paper states against what was measured. Who reads them does not
+// trust them: everything is bounded, and no name leads out of the folder.
+package results
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Name is the file that says what a folder has.
+const Name = "experiment.json"
+
+// An Experiment is what was made by one command. The same command leaves the same, byte for byte.
+type Experiment struct {
+	Experiment string      `json:"experiment"`
+	About      string      `json:"about,omitempty"` // in a line
+	Command    string      `json:"command"`
+	Version    string      `json:"kumo,omitempty"`
+	Statements []Statement `json:"statements"` // of the paper that it is about
+	Tables     []string    `json:"tables"`     // files of CSV
+	Pictures   []Picture   `json:"pictures"`
+	Printed    string      `json:"printed,omitempty"` // what the command has said
+}
+
+// A Statement is what a paper states, held against what was measured.
+type Statement struct {
+	Seen      bool   `json:"seen"`
+	Statement string `json:"statement"`
+	Measured  string `json:"measured,omitempty"`
+	Why       string `json:"why,omitempty"` // it is not seen
+}
+
+// A Picture is one of SVG.
+type Picture struct {
+	File  string `json:"file"`
+	Title string `json:"title,omitempty"`
+}
+
+// Bounds of what is read.
+const (
+	maxJSON    = 4 << 20  // bytes
+	maxEntries = 200      // statements, tables, pictures
+	MaxFile    = 32 << 20 // bytes of a picture
+	maxPart    = 8 << 20  // bytes of a table that are read at once
+	mostIn     = 1000     // folders that are looked into
+)
+
+// Write writes the file into a folder.
+func (e *Experiment) Write(dir string) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", " ")
+	if err := enc.Encode(e); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, Name), b.Bytes(), 0o666)
+}
+
+// Read reads what a folder has. The error of a folder without an experiment is fs.ErrNotExist.
+func Read(dir string) (*Experiment, error) {
+	data, err := ReadFile(dir, Name, maxJSON)
+	if err != nil {
+		return nil, err
+	}
+	e := &Experiment{}
+	if err := json.Unmarshal(data, e); err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, Name), err)
+	}
+	if len(e.Statements) > maxEntries || len(e.Tables) > maxEntries || len(e.Pictures) > maxEntries {
+		return nil, fmt.Errorf("%s: more than %d statements, tables or pictures", filepath.Join(dir, Name), maxEntries)
+	}
+	return e, nil
+}
+
+// ReadFile reads a file that lies directly in a folder, if it has no more than most bytes.
+func ReadFile(dir, name string, most int64) ([]byte, error) {
+	f, err := open(dir, name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // it is only read
+	data, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(data)) > most {
+		err = fmt.Errorf("%s: more than %d bytes", filepath.Join(dir, name), most)
+	}
+	return data, err
+}
+
+// open opens a file that lies directly in a folder, wherever links in it may lead.
+func open(dir, name string) (*os.File, error) {
+	if name == "" || name != filepath.Base(name) || strings.ContainsAny(name, `/\`) || strings.HasPrefix(name, ".") {
+		return nil, fmt.Errorf("%q: %w", name, fs.ErrNotExist)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }() // what is open of it stays so
+	if info, err := root.Stat(name); err != nil || !info.Mode().IsRegular() {
+		if err == nil {
+			err = fmt.Errorf("%s: %w", name, fs.ErrNotExist)
+		}
+		return nil, err
+	}
+	return root.Open(name)
+}
+
+// Find names the folders that have an experiment: a folder itself, and those directly in it, in their order.
+func Find(dir string) (dirs []string, err error) {
+	if has(dir) {
+		dirs = append(dirs, dir)
+	}
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // it is only read
+	all, err := f.ReadDir(mostIn)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	names := []string{}
+	for _, e := range all {
+		if at := filepath.Join(dir, e.Name()); e.IsDir() && has(at) {
+			names = append(names, at)
+		}
+	}
+	slices.Sort(names)
+	return append(dirs, names...), err
+}
+
+func has(dir string) bool {
+	info, err := os.Stat(filepath.Join(dir, Name))
+	return err == nil && info.Mode().IsRegular()
+}
+
+// A Rows is a part of a table.
+type Rows struct {
+	Columns []string
+	Rows    [][]string
+	Next    int64 // where to go on; 0: these are the last
+}
+
+// ErrCursor is a place in a table at which no row can begin.
+var ErrCursor = errors.New("no part of this table has ended there")
+
+// Table reads up to n rows of a table of CSV, from where an earlier part has ended, 0 being the first row.
+func Table(dir, name string, from int64, n int) (*Rows, error) {
+	f, err := open(dir, name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // it is only read
+	wrong := func(err error) error { return fmt.Errorf("%s: %w", filepath.Join(dir, name), err) }
+	head := reader(f, 0)
+	t := &Rows{Rows: [][]string{}}
+	if t.Columns, err = head.Read(); errors.Is(err, io.EOF) {
+		return t, nil
+	}
+	if err != nil {
+		return nil, wrong(err)
+	}
+	if from == 0 {
+		from = head.InputOffset()
+	} else if before := make([]byte, 1); from < head.InputOffset() || readAt(f, before, from-1) != nil || before[0] != '\n' {
+		return nil, ErrCursor
+	}
+	rows := reader(f, from)
+	for {
+		at := from + rows.InputOffset()
+		row, err := rows.Read()
+		switch {
+		case errors.Is(err, io.EOF):
+			return t, nil
+		case err != nil:
+			return nil, wrong(err)
+		case len(t.Rows) == n:
+			t.Next = at
+			return t, nil
+		}
+		t.Rows = append(t.Rows, row)
+	}
+}
+
+func readAt(f *os.File, b []byte, at int64) error {
+	_, err := f.ReadAt(b, at)
+	return err
+}
+
+// reader reads CSV from some byte on, and a bounded part of it.
+func reader(f *os.File, from int64) *csv.Reader {
+	r := csv.NewReader(io.NewSectionReader(f, from, maxPart))
+	r.FieldsPerRecord = -1
+	return r
+}

@@ -1,0 +1,137 @@
+package ui
+
+import (
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"kumo/internal/batch"
+	"kumo/internal/batch/local"
+	"kumo/internal/collection"
+	"kumo/internal/maintext"
+	"kumo/internal/page"
+	"kumo/internal/parse"
+	"kumo/internal/place"
+	"kumo/internal/place/file"
+	"kumo/internal/vfs"
+)
+
+// batchCrawled is a place with two days of a collection of hostile pages, and one that is under way.
+func batchCrawled(t *testing.T) (place.Place, string) {
+	t.Helper()
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		tame := strings.ReplaceAll(hostile, "<", "&lt;")
+		w.Header().Set("X-Hostile", `"><script>alert('field')</script>`)
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		switch r.URL.Path {
+		case "/gone":
+			http.NotFound(w, r)
+		case "/de":
+			_, _ = io.WriteString(w, "<title>Zug</title><p>Am Morgen fuhr der Zug eine halbe Stunde zu spät ab, weil in der Nacht ein Baum auf die Strecke gefallen war.")
+		default:
+			_, _ = io.WriteString(w, "<title>"+tame+"</title><article><h1>"+tame+`</h1><p>`+strings.Repeat("The old library of the town "+tame+
+				" opens at nine in the morning and closes late in the evening. ", 5)+`</p></article><a href="`+inURL+`">one</a> <a href=/gone>g</a> <a href=/de>d</a>`)
+		}
+	}))
+	t.Cleanup(site.Close)
+	p, err := file.Open(filepath.Join(t.TempDir(), "news"), vfs.OS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := collection.New()
+	c.Code, c.Directory, c.Seeds, c.Interval = "en", "crawler_en", []string{site.URL + "/"}, 0
+	c.Language, c.Recrawl = collection.Language{Code: "en"}, []string{"1s"}
+	text := func(resp *page.Response, pg *page.Page) (*page.MainText, error) {
+		x, err := maintext.Extract(parse.UTF8(resp.Body, pg.Charset), resp.URL)
+		return &page.MainText{Headline: x.Headline, Text: x.Text}, err
+	}
+	for _, date := range []string{"2026-11-21", "2098-01-01"} {
+		run := &batch.Pipeline{Deps: batch.Deps{Place: p, Text: text}, Collections: []*collection.Collection{c}, Date: date, Reducers: 1,
+			Runner:   local.New(local.Config{Place: p, Temp: filepath.Join(t.TempDir(), "temp")}),
+			Fetching: batch.Fetching{Agent: "kumo", UserAgent: "kumo", AllowPrivate: true, Timeout: 5 * time.Second}}
+		if err := run.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	state, err := place.ReadFile(t.Context(), p, "crawler_en/state/2026-11-21.json")
+	if err == nil {
+		begun := strings.NewReplacer("2026-11-21", "2098-01-02", `"job": ""`, `"job": "crawl"`).Replace(string(state))
+		err = place.WriteFile(t.Context(), p, "crawler_en/state/2098-01-02.json", []byte(begun))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, site.URL
+}
+
+// Batch crawls are shown and answered for as described, whatever is asked, and nothing of their pages is markup.
+func TestBatches(t *testing.T) {
+	t.Parallel()
+	p, site := batchCrawled(t)
+	s := New(Config{Batches: []Batch{{Name: "data/news", Place: p}, {Name: "other/news", Place: p}}, Log: slog.New(slog.DiscardHandler)})
+	t.Cleanup(s.Close)
+	b := &bed{ui: s, Server: httptest.NewServer(s)}
+	t.Cleanup(b.Close)
+	c, asked := newChecker(t), map[string]int{}
+	for _, e := range batchEndpoints {
+		for _, q := range []string{"", "?limit=1", "?limit=0", "?after=2098-01-01/crawler_en", "?after=crawler_en", "?after=x", "?collection=en", "?collection=none",
+			"?find=LIBRARY", "?find=nowhere", "?of=other", "?of=x", "?cursor=3", "?cursor=0", "?cursor=x", "?cursor=99999999999", "?url=" + url.QueryEscape(site+"/"),
+			"?url=" + url.QueryEscape(site+inURL), "?url=" + url.QueryEscape(site+"/gone"), "?url=" + url.QueryEscape(site+"/never"), "?url=nothing", "?url="} {
+			for _, at := range []string{"news en 2026-11-21", "news crawler_en last", "news-2 en 2098-01-01", "news en 2026-11-20", "news de last", "none en last"} {
+				parts := strings.Fields(at)
+				path := strings.NewReplacer("{batch}", parts[0], "{collection}", parts[1], "{day}", parts[2]).Replace(e.path)
+				resp, text := b.ask(t, http.MethodGet, "/api/v1"+path+q, nil)
+				if err := c.check("/api/v1"+e.path, resp.StatusCode, resp.Header.Get("Content-Type"), []byte(text)); err != nil || resp.StatusCode >= 500 {
+					t.Errorf("%s%s: %d: %v\n%.300s", path, q, resp.StatusCode, err, text)
+				}
+				if resp.StatusCode == http.StatusOK {
+					asked[e.name]++
+				}
+			}
+		}
+		if asked[e.name] == 0 {
+			t.Errorf("%s was never answered", e.name)
+		}
+	}
+	var days dayList
+	_, text := b.ask(t, http.MethodGet, "/api/v1/batches/news/days", nil)
+	if err := json.Unmarshal([]byte(text), &days); err != nil || len(days.Days) != 3 || days.Days[0].Done || days.Days[0].SoFar != 4 ||
+		days.Days[2].Pages != 2 || days.Days[2].Apart != 1 || days.Days[1].Unchanged != 3 {
+		t.Errorf("%v\n%s", err, text)
+	}
+	var r batchRecord
+	_, text = b.ask(t, http.MethodGet, "/api/v1/batches/news/collections/en/days/2098-01-01/record?url="+url.QueryEscape(site+"/"), nil)
+	if err := json.Unmarshal([]byte(text), &r); err != nil || r.Day != "2026-11-21" || !strings.HasPrefix(r.Became, "unchanged since") ||
+		!strings.HasPrefix(r.Text, "The old library") || !strings.HasPrefix(r.XML, "<page><url>") || !strings.Contains(r.Head, "X-Hostile") {
+		t.Errorf("%v\n%s", err, text)
+	}
+
+	const at = "/batches/news/collections/en"
+	of := func(path string) string { return at + "/days/2026-11-21/page?url=" + url.QueryEscape(site+path) }
+	for path, want := range map[string]string{"/": "", "/crawls": `<a href="/batches/news-2">`, "/batches/news": ">2 pages</a>", "/batches/news?before=2098-01-01": ">2026-11-21",
+		"/batches/news?after=zz": "There is none", at: "Pages in all from 2026-11-21 to 2098-01-01: at most 2, 2 in the end", at + "?after=2098-01-01/crawler_en": "2026-11-21",
+		at + "/days/2026-11-21": `<span class="hidden">U+202E</span>`, at + "/days/2026-11-21?of=other": "/de</bdi>", at + "/days/2026-11-21?find=library": "/batches/news/collections/crawler_en/days/2026-11-21/page?url=",
+		at + "/days/2026-11-21?find=" + url.QueryEscape(hostile): "There is none", at + "/days/2026-11-21?limit=1": "Next pages", at + "/days/2098-01-02": "The day is not done",
+		of("/"): "&lt;script&gt;alert(&#39;title&#39;)&lt;/script&gt;", of("/") + "&show=xml": "&lt;page&gt;", of("/") + "&show=headers": "&lt;script&gt;alert(&#39;field&#39;)",
+		of(inURL): "library", of("/gone"): "status 404", of("/de"): "kept apart"} {
+		resp, text := b.ask(t, http.MethodGet, path, nil)
+		if !strings.Contains(text, want) || resp.StatusCode >= 400 {
+			t.Errorf("%s: %d, no %s in\n%s", path, resp.StatusCode, want, text)
+		}
+		wantTame(t, path, resp, text)
+	}
+	for _, path := range []string{"/batches/none", "/batches/news/collections/de", at + "/days/2026-11-20", at + "/days/x", of("/never"), of("") + "%3Cscript%3E", at + "/days/last?cursor=7"} {
+		resp, text := b.ask(t, http.MethodGet, path, nil)
+		if resp.StatusCode != http.StatusNotFound && resp.StatusCode != http.StatusBadRequest && path != at+"/days/last?cursor=7" {
+			t.Errorf("%s: %d", path, resp.StatusCode)
+		}
+		wantTame(t, path, resp, text)
+	}
+}

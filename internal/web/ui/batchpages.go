@@ -1,0 +1,290 @@
+package ui
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"kumo/internal/batch"
+	"kumo/internal/batch/inspect"
+	"kumo/internal/forecast"
+	"kumo/internal/stats"
+)
+
+const (
+	daysAcross  = 7    // days of the table of collections
+	rowsDown    = 60   // collections of it
+	growthDays  = 366  // that are drawn at most
+	growthReads = 4000 // days of collections that are read to be drawn, at most
+	daysListed  = 50   // of a collection
+)
+
+// place is the head of pages of batch crawls.
+func (s *Server) topOf(b *batches, title, tab string) top {
+	t := s.top(nil, title, tab)
+	t.Batch, t.Folder = b.name, b.where
+	return t
+}
+
+// A cell is a day of a collection in the table; nil where there is none.
+type cell struct {
+	*inspect.Brief
+	Link string
+}
+
+type collectionRow struct {
+	*inspect.Collection
+	Link  string
+	Cells []*cell
+}
+
+func (s *Server) collectionsPage(w http.ResponseWriter, r *http.Request) error {
+	b, err := s.ofBatch(r)
+	if err != nil {
+		return err
+	}
+	all, left, err := b.collections(r.Context())
+	if err != nil {
+		return err
+	}
+	dates := datesFrom(all, r.FormValue("before"), daysAcross+1, false)
+	p := struct {
+		top
+		Dates       []string
+		Rows        []collectionRow
+		All         []collectionRow // the sums of days
+		Charts      []chart
+		Drawn       int
+		LeftOut     string
+		Older, More string
+		First       bool
+	}{top: s.topOf(b, "Collections", "collections"), LeftOut: left, First: r.FormValue("before")+r.FormValue("after") == ""}
+	if len(dates) > daysAcross {
+		dates = dates[:daysAcross]
+		p.Older = "?" + url.Values{"before": {dates[daysAcross-1]}}.Encode()
+	}
+	p.Dates = dates
+	some, next := collectionsFrom(all, r.FormValue("after"), rowsDown)
+	if next != "" {
+		p.More = "?" + url.Values{"before": {r.FormValue("before")}, "after": {next}}.Encode()
+	}
+	var days []dayOf
+	for _, c := range some {
+		for _, date := range dates {
+			if c.Has(date) {
+				days = append(days, dayOf{c, date})
+			}
+		}
+	}
+	briefs, err := b.briefs(r.Context(), days)
+	if err != nil {
+		return err
+	}
+	for _, c := range some {
+		row := collectionRow{Collection: c, Link: b.link(c, "")}
+		for _, date := range dates {
+			if !c.Has(date) {
+				row.Cells = append(row.Cells, nil)
+				continue
+			}
+			row.Cells = append(row.Cells, &cell{briefs[0], b.link(c, date)})
+			briefs = briefs[1:]
+		}
+		p.Rows = append(p.Rows, row)
+	}
+	if p.Charts, p.Drawn, err = b.growth(r, all); err != nil {
+		return err
+	}
+	s.render(w, http.StatusOK, "collections", p)
+	return nil
+}
+
+// link is where a collection is, or a day of it.
+func (b *batches) link(c *inspect.Collection, date string) string {
+	at := "/batches/" + url.PathEscape(b.name) + "/collections/" + url.PathEscape(c.Directory)
+	if date != "" {
+		at += "/days/" + date
+	}
+	return at
+}
+
+// growth draws how collections have grown over their last days, and says how many these are.
+func (b *batches) growth(r *http.Request, all []*inspect.Collection) ([]chart, int, error) {
+	dates := datesFrom(all, "", min(growthDays, max(growthReads/max(len(all), 1), 2)), false)
+	if len(dates) < 2 {
+		return nil, 0, nil
+	}
+	var days []dayOf
+	for _, date := range slices.Backward(dates) {
+		for _, c := range all {
+			if c.Has(date) {
+				days = append(days, dayOf{c, date})
+			}
+		}
+	}
+	briefs, err := b.briefs(r.Context(), days)
+	if err != nil {
+		return nil, 0, err
+	}
+	var sums []*inspect.Brief // of each day that one at least has done
+	for _, x := range briefs {
+		if !x.Done {
+			continue
+		}
+		if len(sums) == 0 || sums[len(sums)-1].Date != x.Date {
+			sums = append(sums, &inspect.Brief{Row: inspect.Row{Date: x.Date}})
+		}
+		sum := sums[len(sums)-1]
+		sum.Pages, sum.Bytes, sum.Sites = sum.Pages+x.Pages, sum.Bytes+x.Bytes, sum.Sites+x.Sites
+		sum.Unchanged, sum.Apart = sum.Unchanged+x.Unchanged, sum.Apart+x.Apart
+	}
+	if len(sums) < 2 {
+		return nil, 0, nil
+	}
+	number := func(v float64) string { return forecast.Grouped(int64(v)) }
+	size := func(v float64) string { return stats.Bytes(int64(v)) }
+	pages, bytes := 0.0, 0.0
+	charts := []chart{
+		drawDays("Pages in all", "good", sums, func(x *inspect.Brief) float64 { pages += float64(x.Pages); return pages }, number),
+		drawDays("Bytes in all", "", sums, func(x *inspect.Brief) float64 { bytes += float64(x.Bytes); return bytes }, size),
+		drawDays("Pages of a day", "good", sums, func(x *inspect.Brief) float64 { return float64(x.Pages) }, number)}
+	if len(all) == 1 { // those of several may be the same
+		charts = append(charts, drawDays("Sites of a day", "", sums, func(x *inspect.Brief) float64 { return float64(x.Sites) }, number))
+	}
+	return charts, len(sums), nil
+}
+
+// drawDays makes a chart of days.
+func drawDays(name, class string, days []*inspect.Brief, value func(*inspect.Brief) float64, say func(float64) string) chart {
+	points := make([]stats.Point, len(days))
+	values := map[time.Time]float64{}
+	for i, d := range days {
+		at, err := time.Parse(time.DateOnly, d.Date)
+		if err == nil { // as of every day of a place
+			points[i].Time = at
+		}
+		values[at] = value(d)
+	}
+	c := drawPoints(name, class, points, func(p *stats.Point) float64 { return values[p.Time] }, say)
+	c.From, c.To = days[0].Date, days[len(days)-1].Date
+	c.Says = fmt.Sprintf("%s from %s to %s: at most %s, %s in the end", name, c.From, c.To, c.Most, c.Last)
+	return c
+}
+
+func (s *Server) collectionPage(w http.ResponseWriter, r *http.Request) error {
+	b, c, err := s.ofCollection(r)
+	if err != nil {
+		return err
+	}
+	one := []*inspect.Collection{c}
+	days := daysFrom(one, r.FormValue("after"), daysListed+1)
+	p := struct {
+		top
+		C      *inspect.Collection
+		Days   []*cell
+		Charts []chart
+		Drawn  int
+		Older  string
+		First  bool
+	}{top: s.topOf(b, c.Code, "collections"), C: c, First: r.FormValue("after") == ""}
+	if len(days) > daysListed {
+		days = days[:daysListed]
+		p.Older = "?" + url.Values{"after": {days[daysListed-1].key()}}.Encode()
+	}
+	briefs, err := b.briefs(r.Context(), days)
+	if err != nil {
+		return err
+	}
+	for _, x := range briefs {
+		p.Days = append(p.Days, &cell{x, b.link(c, x.Date)})
+	}
+	if p.Charts, p.Drawn, err = b.growth(r, one); err != nil {
+		return err
+	}
+	s.render(w, http.StatusOK, "collection", p)
+	return nil
+}
+
+func (s *Server) dayPage(w http.ResponseWriter, r *http.Request) error {
+	b, c, date, err := s.ofDay(r)
+	if err != nil {
+		return err
+	}
+	d, err := b.day(r.Context(), c, date)
+	if err != nil {
+		return err
+	}
+	l, err := b.records(r, c, date)
+	if err != nil {
+		return err
+	}
+	p := struct {
+		top
+		D       *dayAnswer
+		Link    string // of the collection
+		At      string // of the day
+		Counts  []count
+		Records []batch.Entry
+		Find    string
+		Other   bool
+		Looked  int
+		More    string
+		First   bool
+	}{top: s.topOf(b, c.Code+" "+date, "collections"), D: d, Link: b.link(c, ""), At: b.link(c, date), Records: l.Records, Looked: l.Looked,
+		Find: r.FormValue("find"), Other: r.FormValue("of") == "other", First: r.FormValue("cursor") == ""}
+	for _, name := range slices.SortedFunc(maps.Keys(d.Counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(d.Counts[b], d.Counts[a]), cmp.Compare(a, b))
+	}) {
+		if p.Counts = append(p.Counts, count{Name: name, N: d.Counts[name]}); len(p.Counts) == maxLimit {
+			break
+		}
+	}
+	if l.Next != nil {
+		q := r.URL.Query()
+		q.Set("cursor", strconv.FormatInt(*l.Next, 10))
+		p.More = "?" + q.Encode()
+	}
+	s.render(w, http.StatusOK, "day", p)
+	return nil
+}
+
+func (s *Server) batchRecordPage(w http.ResponseWriter, r *http.Request) error {
+	b, c, date, err := s.ofDay(r)
+	if err != nil {
+		return err
+	}
+	x, err := b.record(r.Context(), c, date, r.FormValue("url"))
+	if err != nil {
+		return err
+	}
+	show := r.FormValue("show")
+	if !slices.Contains([]string{"xml", "headers"}, show) {
+		show = "text"
+	}
+	if x.Text, x.Cut = cutShown(x.Text, x.Cut); show == "xml" {
+		x.XML, x.Cut = cutShown(x.XML, x.Cut)
+	}
+	x.Request, x.Head = strings.ReplaceAll(x.Request, "\r\n", "\n"), strings.ReplaceAll(x.Head, "\r\n", "\n")
+	s.render(w, http.StatusOK, "dayrecord", struct {
+		top
+		R        *batchRecord
+		C        *inspect.Collection
+		Date     string
+		Link, At string
+		Show     string
+	}{s.topOf(b, cmp.Or(plain(cut(x.Headline, 80)), plain(cut(x.URL, 80))), "collections"), x, c, date, b.link(c, ""), b.link(c, date), show})
+	return nil
+}
+
+// pageText is how much of a text a page shows.
+const pageText = 256 << 10
+
+func cutShown(text string, was bool) (string, bool) {
+	return cut(text, pageText), was || len(text) > pageText
+}
