@@ -240,7 +240,7 @@ func aLostDiskCostsNoRecord(t *testing.T, strategy string) {
 		t.Errorf("%d records of the dead node are there, and %d pages are fetched again: want some of both", ofDead,
 			all.Gone.Again)
 	}
-	if int64(score.Repeats) > all.Gone.Again+100 {
+	if score.Repeats > all.Gone.Again+100 {
 		t.Errorf("%d pages were fetched again, and %d had to be", score.Repeats, all.Gone.Again)
 	}
 }
