@@ -23,8 +23,8 @@ const blockLong = `Have a crawl that runs fetch nothing more of what a rule name
 URLs are matched with. It holds for links that are found from now on and for URLs that wait, which are left out when their turn comes, with the
 reason "block" that kumo explain and skipped.jsonl name. The rule is kept with the crawl, as --block of kumo crawl and kumo start is.
 
---dry-run changes nothing, and counts how many of the URLs that wait would be left out: of each host 10,000 are looked at, and all hosts for two
-seconds. With --remove the rules hold no longer; what was left out meanwhile is not brought back by that.`
+--dry-run changes nothing, and counts how many of the URLs that wait would be left out: of the 2,000 hosts
+where most waits 10,000 each are looked at, for two seconds. With --remove the rules hold no longer; what was left out meanwhile is not brought back by that.`
 
 func blockCommand() *cobra.Command {
 	c, a := &clusterFlags{}, &alone{}
