@@ -20,6 +20,7 @@ type Word struct {
 	Term     string
 	From, To int  // where it stands in the text
 	Begins   bool // of a query: it stands for all words that begin so
+	tail     bool // of a query: the last letter of a run
 }
 
 // A Splitter finds words. It remembers stems; one goroutine uses it.
@@ -36,9 +37,17 @@ type Splitter struct {
 // Split calls f with the words of a text in a language, "" if it is not known, until f has enough.
 func (s *Splitter) Split(text, lang string, f func(Word) bool) { s.split(text, lang, false, f) }
 
-// Query are the words of what is looked for: those of which a text has the same where it has what is looked for.
+// Query are the words of what is looked for: those of which a text has the same where it has what is looked for. What ends
+// a run within it does so in the text; behind its last letter the text may go on.
 func (s *Splitter) Query(text, lang string) (all []Word) {
 	s.split(text, lang, true, func(w Word) bool { all = append(all, w); return true })
+	last := len(all) - 1
+	for i := range max(last, 0) {
+		all[i].Begins = false
+	}
+	if last >= 0 && all[last].tail {
+		all = all[:last]
+	}
 	return all
 }
 
@@ -136,15 +145,13 @@ func (s *Splitter) run(text string, at int) (end int) {
 	return at
 }
 
-// pairs tells the pairs of letters of a run. A text has its last letter alone, too, so that each letter begins a word.
+// pairs tells the pairs of letters of a run, and its last letter alone, so that each letter begins a word.
 func (s *Splitter) pairs(text string, query bool, f func(Word) bool) bool {
 	letters := len(s.marks) - 1
 	for i := range letters {
 		from, to := s.marks[i], s.marks[min(i+2, letters)]
-		if query && letters > 1 && i == letters-1 {
-			break
-		}
-		w := Word{Term: norm.NFKC.String(text[from:to]), From: from, To: to, Begins: query && letters == 1}
+		w := Word{Term: norm.NFKC.String(text[from:to]), From: from, To: to, Begins: query && letters == 1,
+			tail: query && letters > 1 && i == letters-1}
 		if len(w.Term) <= MaxWord && !f(w) {
 			return false
 		}

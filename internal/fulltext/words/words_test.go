@@ -61,6 +61,36 @@ func TestTextWithoutSpaces(t *testing.T) {
 	}
 }
 
+// found reports whether a text has the words of a query in a row.
+func found(text, query string) bool {
+	s := &Splitter{}
+	var all []string
+	s.Split(text, "", func(w Word) bool { all = append(all, w.Term); return true })
+	row := s.Query(query, "")
+	for at := range len(all) - len(row) + 1 {
+		is := true
+		for i, w := range row {
+			is = is && (all[at+i] == w.Term || w.Begins && strings.HasPrefix(all[at+i], w.Term))
+		}
+		if is && len(row) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// What stands beside letters without spaces, or between them, is found with them.
+func TestMixedText(t *testing.T) {
+	const text = "昨日、東京2020の日本語Wikipediaに、東京、大阪と한국어 검색은 있다。B京"
+	for query, want := range map[string]bool{"東京2020": true, "日本語Wikipedia": true, "東京、大阪": true, "한국어 검색": true,
+		"2020の": true, "京2020の日": true, "語Wikipediaに、東": true, "東京、大": true, "京、大": true, "B京": true, "東2020": false,
+		"日本Wikipedia": false, "東京、阪": false, "한국 검색": false, "東、大阪": false} {
+		if found(text, query) != want {
+			t.Errorf("%s: found %v", query, !want)
+		}
+	}
+}
+
 func FuzzSplit(f *testing.F) {
 	f.Add("Häuser \xff 東京\u0301 l'été", "de")
 	f.Add("I\u0307stanbul ﬁx \u00adx", "tr")
