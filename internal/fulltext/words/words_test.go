@@ -4,6 +4,9 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+	"golang.org/x/text/width"
 )
 
 func TestInflectedFormsAreOneWord(t *testing.T) {
@@ -15,6 +18,7 @@ func TestInflectedFormsAreOneWord(t *testing.T) {
 		{"it", "le biblioteche pubbliche", "biblioteca"}, {"pt", "as bibliotecas", "biblioteca"}, {"ar", "الكتب والمكتبات", "الكتب"},
 		{"fr", "l'homme à la café", "homme cafe"}, {"vi", "Tiếng Việt", "tieng viet"}, {"", "Éa DON'T", "ea don't"},
 		{"fa", "كتاب\u200cها", "کتاب\u200cها"}, {"ru", "Ещё ёлка", "еще елка"},
+		{"el", "ΟΔΟΣ και οδός Σάμος", "οδος ΣΑΜΟΣ οδόσ"},
 	} {
 		has := map[string]bool{}
 		s.Split(c.text, c.lang, func(w Word) bool { has[w.Term] = true; return true })
@@ -87,6 +91,45 @@ func TestMixedText(t *testing.T) {
 		"日本Wikipedia": false, "東京、阪": false, "한국 검색": false, "東、大阪": false} {
 		if found(text, query) != want {
 			t.Errorf("%s: found %v", query, !want)
+		}
+	}
+}
+
+// However letters are put together of their parts, and however wide they are, they are the same.
+func TestPartsOfLetters(t *testing.T) {
+	for _, text := range []string{"ガラスのびんが割れた", "データーベース", "한국어검색엔진", "Pokémon ガ", "Ёжик й"} {
+		for _, same := range []string{norm.NFD.String(text), norm.NFKD.String(text), width.Narrow.String(text)} {
+			if !found(same, text) || !found(text, same) {
+				t.Errorf("%q and %q are not the same", text, same)
+			}
+		}
+		runes := []rune(text)
+		for from := range runes[:len(runes)-1] {
+			part := string(runes[from : from+2])
+			if dense(runes[from]) && dense(runes[from+1]) && !found(norm.NFD.String(text), part) {
+				t.Errorf("%q is not found in the parts of %q", part, text)
+			}
+		}
+	}
+	if found("かく", norm.NFD.String("が")) || found(norm.NFD.String("がく"), "か") {
+		t.Error("か is が")
+	}
+}
+
+// What may be left out is never a word that is wanted.
+func TestUnwantedWords(t *testing.T) {
+	for lang, text := range map[string]string{"ru": "йога Йод ёлка Ель Яна", "de": "Äpfel Öl eitel", "en": "Éclair zoo", "el": "Σάμος"} {
+		for _, text := range []string{text, norm.NFD.String(text)} {
+			all := &Splitter{}
+			all.Split(text, lang, func(w Word) bool {
+				first, _ := utf8.DecodeRuneInString(w.Term)
+				some, has := &Splitter{Only: map[rune]bool{first: true}}, false
+				some.Split(text, lang, func(o Word) bool { has = has || o == w; return true })
+				if !has {
+					t.Errorf("%s: %q is left out", text, text[w.From:w.To])
+				}
+				return true
+			})
 		}
 	}
 }
