@@ -240,6 +240,77 @@ func TestKilledAnywhere(t *testing.T) {
 	}
 }
 
+// Wherever the taking away of an index ends, what was noted beside it is gone, or all of the index is there.
+func TestRemovedAnywhere(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	dice := rand.New(rand.NewPCG(seed, 4))
+	for life := int64(1); ; life += 128 {
+		disk, dir := vfs.NewFaulty(vfs.OS), t.TempDir()
+		x := open(t, disk, dir)
+		put(t, x, doc(1, 0))
+		put(t, x, doc(2, 0), doc(1, 1))
+		for _, name := range []string{"about.json", "position.json"} {
+			if err := vfs.Replace(disk, filepath.Join(dir, name), []byte("{}")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		disk.DieAfter(life)
+		err := Remove(disk, dir)
+		if err != nil && !disk.Dead() {
+			t.Fatal(err)
+		}
+		done := err == nil
+		if err := disk.PowerLoss(dice); err != nil {
+			t.Fatal(err)
+		}
+		names, err := vfs.OS.List(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.Contains(names, "about.json") || slices.Contains(names, "position.json") {
+			if n := find(t, dir, "page", 10).Total; n != 2 {
+				t.Errorf("life %d: %d documents of 2, beside %v", life, n, names)
+			}
+		}
+		if done {
+			if len(names) > 0 {
+				t.Errorf("%v are left", names)
+			}
+			return
+		}
+	}
+}
+
+// An index that is made anew is another one.
+func TestIDOfAnIndex(t *testing.T) {
+	dir := t.TempDir()
+	id := func() string {
+		t.Helper()
+		id, err := ID(vfs.OS, dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	if none := id(); none != "" {
+		t.Errorf("there is no index, and it is %q", none)
+	}
+	put(t, open(t, vfs.OS, dir), doc(1, 0))
+	first := id()
+	put(t, open(t, vfs.OS, dir), doc(2, 0))
+	if first == "" || id() != first {
+		t.Errorf("%q became %q", first, id())
+	}
+	if err := os.Remove(filepath.Join(dir, manifestName)); err != nil {
+		t.Fatal(err)
+	}
+	open(t, vfs.OS, dir)
+	if second := id(); second == "" || second == first {
+		t.Errorf("%q and %q are two", first, second)
+	}
+}
+
 // Whatever byte is changed or cut off, who reads is told, or reads what was there: nothing else happens.
 func TestDamageIsSaid(t *testing.T) {
 	seed := rand.Uint64()

@@ -51,6 +51,9 @@ type Config struct {
 	Gather time.Duration
 	// Anew is called before all records are sent from the first on; nil: nothing is to be done.
 	Anew func() error
+	// ID is what the sink has that was sent to from the first record on, and no other: a note counts for that alone. "" is none.
+	// nil: notes count for any.
+	ID func() (string, error)
 	// Failed and Works are told when the sink begins not to take records, and when it takes them again.
 	Failed func(err error)
 	Works  func()
@@ -304,6 +307,10 @@ func (f *Follower) step(ctx context.Context, upTo lengths, over bool) (more bool
 				f.unread()
 				return false, &sinkError{err}
 			}
+			if same, err := f.isTheSink(f.kept); f.kept.ID != "" && !same {
+				f.unread()
+				return false, &sinkError{errors.Join(sink.ErrLost, err)}
+			}
 		}
 		if err := f.sink.Put(ctx, batch); err != nil {
 			f.unread()
@@ -347,6 +354,7 @@ type position struct {
 	Lengths lengths
 	Behind  string   // what lies before the position in pages.jsonl, to see whether that is the same file
 	Without []string `json:",omitempty"` // files that were not there
+	ID      string   `json:",omitempty"` // the sink's own
 }
 
 func (f *Follower) noteName() string {
@@ -427,8 +435,9 @@ func (f *Follower) begin() error {
 		err = errors.Join(err, src.Close())
 		was := position{}
 		if err == nil && json.Unmarshal(data, &was) == nil && f.isOf(was) && !f.hasMore(was) {
-			f.reader.from(was)
-			follows = true
+			if follows, err = f.isTheSink(was); follows {
+				f.reader.from(was)
+			}
 		}
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -457,6 +466,15 @@ func (f *Follower) isOf(p position) bool {
 	return err == nil && behind == p.Behind
 }
 
+// isTheSink reports whether a position is that of the sink that is there.
+func (f *Follower) isTheSink(p position) (bool, error) {
+	if f.cfg.ID == nil {
+		return true, nil
+	}
+	id, err := f.cfg.ID()
+	return err == nil && id != "" && id == p.ID, err
+}
+
 // hasMore reports whether pages that were sent before a position have texts or fields now that they had not: the crawl was
 // told only later to have any, and has made them of all pages since, in the order of these. All is sent again then.
 func (f *Follower) hasMore(p position) bool {
@@ -481,6 +499,11 @@ func (f *Follower) note() error {
 	p, err := f.position()
 	if err != nil {
 		return err
+	}
+	if f.cfg.ID != nil {
+		if p.ID, err = f.cfg.ID(); err != nil {
+			return err
+		}
 	}
 	if p.Without = f.without(); reflect.DeepEqual(p, f.kept) {
 		return nil

@@ -260,6 +260,42 @@ func TestASinkThatHasLostAll(t *testing.T) {
 	})
 }
 
+// A note counts for the sink of which it was made: another, or one that is there anew when it is reached, is sent all.
+func TestNoteOfAnotherSink(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, id := &sinktest.Memory{}, "a"
+		c := &crawl{t: t, dir: t.TempDir()}
+		var marks []store.Mark
+		for _, step := range []struct {
+			begun, reached string
+			all            bool
+		}{{"a", "a", true}, {"a", "a", false}, {"b", "b", true}, {"", "c", true}, {"c", "d", true}, {"d", "d", false}} {
+			f := follower(c.dir, m)
+			id = step.begun
+			f.cfg.ID = func() (string, error) { return id, nil }
+			f.cfg.Open = func(context.Context) (sink.Sink, error) {
+				id = step.reached
+				return m, nil
+			}
+			if step.all {
+				*m = sinktest.Memory{}
+			}
+			c.open(f, marks)
+			c.put(500)
+			marks = c.commit()
+			f.End()
+			if err := f.Run(t.Context()); err != nil || f.Status().Waiting != 0 {
+				t.Errorf("%+v: %v, %+v", step, err, f.Status())
+			}
+			if sent := f.Status().Sent; (sent == 400) == step.all && c.n > 500 {
+				t.Errorf("%+v: %d were sent", step, sent)
+			}
+			has(t, m, c.n)
+			c.close()
+		}
+	})
+}
+
 // forgetful is a sink that once loses what it has.
 type forgetful struct {
 	*sinktest.Memory

@@ -39,6 +39,7 @@ func followIndex(dir string, said func(error), text textOf) *follow.Follower {
 		Rest: "kumo index",
 		Now:  time.Now, Wait: sink.Sleep, Patience: 10 * time.Second, Failed: said,
 		Anew: func() error { return fulltext.Remove(vfs.OS, at) },
+		ID:   func() (string, error) { return fulltext.ID(vfs.OS, at) },
 		Open: func(context.Context) (sink.Sink, error) {
 			x, err := fulltext.Open(vfs.OS, at)
 			if err != nil {

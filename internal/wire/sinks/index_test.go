@@ -114,7 +114,7 @@ func TestIndexGoesOn(t *testing.T) {
 		if err != nil && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
-		switch names, _ := vfs.OS.List(at); dice.IntN(6) {
+		switch names, _ := vfs.OS.List(at); dice.IntN(7) {
 		case 0: // what is noted may be behind
 			if len(before) > 0 {
 				_ = os.WriteFile(position, before, 0o600)
@@ -123,6 +123,8 @@ func TestIndexGoesOn(t *testing.T) {
 			_ = os.Remove(position)
 		case 2:
 			_ = os.RemoveAll(at)
+		case 4: // the note stays, and says that all is there
+			_ = os.Remove(filepath.Join(at, "manifest.json"))
 		case 3:
 			if len(names) > 0 {
 				name := filepath.Join(at, names[dice.IntN(len(names))])
@@ -154,6 +156,33 @@ func TestIndexGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.check()
+}
+
+// A manifest that is lost, by itself or with the files, takes the note with it.
+func TestIndexWithoutManifest(t *testing.T) {
+	c := newCrawl(t, 9)
+	for page := range c.now {
+		c.visit(page)
+	}
+	if _, err := c.index(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	at := filepath.Join(c.dir, folder.IndexDir)
+	for _, all := range []bool{false, true} {
+		names, _ := vfs.OS.List(at)
+		for _, name := range names {
+			if name == "manifest.json" || all && name != positionName {
+				if err := os.Remove(filepath.Join(at, name)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		c.visit(0)
+		if _, err := c.index(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		c.check()
+	}
 }
 
 func TestIndexIsOnesAlone(t *testing.T) {
