@@ -412,9 +412,114 @@ func TestEndedMergeAndReaders(t *testing.T) {
 	}
 }
 
+// patience is a context that ends when it was looked at so often.
+type patience struct {
+	context.Context //nolint:containedctx // it is one
+	looks           int
+}
+
+func (p *patience) Err() error {
+	if p.looks--; p.looks < 0 {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// Whatever takes a search long, it ends with its time: rows of words that are nowhere, rare words among frequent ones, snippets.
+func TestTimeOfASearch(t *testing.T) {
+	dir := t.TempDir()
+	x := open(t, vfs.OS, dir)
+	var docs []Doc
+	for n := range 3000 {
+		docs = append(docs, Doc{URL: fmt.Sprintf("http://a.test/%d", n), Status: 200, Time: day, Text: "alpha and beta"})
+	}
+	docs[2999].Text = "alpha rare"
+	put(t, x, docs...)
+	r, err := OpenReader(vfs.OS, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for _, query := range []string{`"alpha beta"`, "rare alpha", "alpha", `status:200 "and alpha"`, "alpha -and"} {
+		q, err := Parse(query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &search{r: r, most: 10, found: &Found{}, pace: &pace{ctx: &patience{t.Context(), 3}}}
+		if err := errors.Join(s.prepare(&q), s.look(0)); !errors.Is(err, errOver) || s.pace.steps > 3*256 {
+			t.Errorf("%s: %v after %d steps", query, err, s.pace.steps)
+		}
+		for looks := range 6 {
+			if f, err := r.Search(&patience{t.Context(), looks}, q, 0, 10); err != nil || f.Cut == "" {
+				t.Errorf("%s: %+v, %v", query, f, err)
+			}
+		}
+		if f, err := r.Search(t.Context(), q, 0, 10); err != nil || f.Cut != "" {
+			t.Errorf("%s: %+v, %v", query, f, err)
+		}
+	}
+	for looks := range 3 {
+		q, _ := Parse("host:a.test")
+		f, err := r.Search(&patience{t.Context(), 70 + looks}, q, 0, 1000)
+		if err != nil || f.Cut == "" || len(f.Hits) != 1000 || len(f.Hits[0].Snippet) == 0 || len(f.Hits[999].Snippet) > 0 {
+			t.Errorf("%d hits, %v", len(f.Hits), err)
+		}
+	}
+}
+
+// A letter that stands for very much is looked for as far as may be, it is said, and it takes little memory.
+func TestLettersThatStandForMuch(t *testing.T) {
+	dir := t.TempDir()
+	x := open(t, vfs.OS, dir)
+	var text strings.Builder
+	for r := range rune(maxBegins) {
+		text.WriteString("京" + string('人'+r) + " ")
+	}
+	docs := make([]Doc, 40)
+	for n := range docs {
+		docs[n] = Doc{URL: fmt.Sprintf("http://a.test/%d", n), Status: 200, Time: day, Text: text.String()}
+	}
+	put(t, x, docs...)
+	if f := find(t, dir, "京", 1); f.Total != 40 || f.Cut != "" {
+		t.Errorf("%d, %s", f.Total, f.Cut)
+	}
+	put(t, x, Doc{URL: "http://a.test/last", Status: 200, Time: day, Text: text.String() + "京龍 大"})
+	if f := find(t, dir, "京 大", 1); f.Total != 1 || !strings.Contains(f.Cut, "letter") {
+		t.Errorf("%d, %s", f.Total, f.Cut)
+	}
+	r, err := OpenReader(vfs.OS, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	q, _ := Parse("京")
+	s := &search{r: r, pace: &pace{ctx: t.Context()}, found: &Found{}}
+	if err := s.prepare(&q); err != nil {
+		t.Fatal(err)
+	}
+	all, is := r.segments[0].iterator(s.pace, s.asks[0].in[0]).(*union)
+	if !is || len(all.some) != maxBegins {
+		t.Fatalf("%T", all)
+	}
+	held := 0
+	for doc := range 40 {
+		if err := all.next(doc); err != nil {
+			t.Fatal(err)
+		}
+		for _, it := range all.some {
+			p, _ := it.(*postings)
+			held = max(held, cap(p.list.buf), cap(p.pos.buf))
+		}
+	}
+	if held == 0 || held > 2*smallBuffer {
+		t.Errorf("%d bytes for one of %d words", held, maxBegins)
+	}
+}
+
 func TestQueriesThatAreNone(t *testing.T) {
 	for _, bad := range []string{`"open`, "foo:bar", "http://a.test/", "lang:", "status:40", "status:abc", "status:44xx", "day:soon", "fo*",
-		"***", `""`, strings.Repeat("a ", 33), strings.Repeat("a", 1001), "\xff", "-a", "-lang:de", "", `-"`} {
+		"***", `""`, strings.Repeat("a ", 33), strings.Repeat("a", 1001), "\xff", "-a", "-lang:de", "", `-"`,
+		`"` + strings.Repeat("a ", 33) + `"`, strings.Repeat("a-", 33), strings.Repeat("京", 34), "東 京 大 阪 市", `東 "a 京" 大 阪 -市`} {
 		q, err := Parse(bad)
 		if err == nil {
 			err = q.Check()

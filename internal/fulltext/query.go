@@ -14,7 +14,8 @@ import (
 
 // A Query is what is looked for.
 type Query struct {
-	parts []part
+	parts   []part
+	letters int // parts that end with a letter which stands for all that begins with it
 }
 
 // A part is a word, a phrase or a filter.
@@ -26,8 +27,10 @@ type part struct {
 
 // What a query has at most.
 const (
-	maxQuery = 1000 // bytes
-	maxParts = 32
+	maxQuery   = 1000 // bytes
+	maxParts   = 32
+	maxRow     = 32 // words of a phrase
+	maxLetters = 4
 )
 
 // Fields are what filters go by.
@@ -88,8 +91,17 @@ func (q *Query) word(word string, not, quoted bool) error {
 		return fmt.Errorf("%q: a * stands for nothing here: words are found by their stems", word)
 	}
 	var s words.Splitter
-	if len(s.Query(word, "")) == 0 {
+	row := s.Query(word, "")
+	switch {
+	case len(row) == 0:
 		return fmt.Errorf("%q has no word that can be found: letters or digits, %d bytes at most", word, words.MaxWord)
+	case len(row) > maxRow:
+		return fmt.Errorf("what is to be found in a row has at most %d words (letters of Chinese, Japanese and the like count as words), and this has %d: %q",
+			maxRow, len(row), word)
+	case row[len(row)-1].Begins:
+		if q.letters++; q.letters > maxLetters {
+			return fmt.Errorf("%q: a query has at most %d single letters of Chinese, Japanese and the like", word, maxLetters)
+		}
 	}
 	return q.add(part{not: not, text: word})
 }
