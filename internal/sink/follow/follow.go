@@ -51,6 +51,8 @@ type Config struct {
 	Gather time.Duration
 	// Anew is called before all records are sent from the first on; nil: nothing is to be done.
 	Anew func() error
+	// Hold keeps others from sending to the sink at the same time, from Begin to the end of Run. nil: nothing does.
+	Hold func() (io.Closer, error)
 	// ID is what the sink has that was sent to from the first record on, and no other: a note counts for that alone. "" is none.
 	// nil: notes count for any.
 	ID func() (string, error)
@@ -92,6 +94,7 @@ type Follower struct {
 	first   time.Time     // visit that is to be sent; zero: it is not known
 	news    chan struct{} // has something when there is more to send, or the crawl is over
 
+	held io.Closer // nil: nothing is
 	sink sink.Sink // nil: it is to be reached
 	reader
 }
@@ -198,7 +201,7 @@ func (f *Follower) Run(ctx context.Context) (err error) {
 		if f.sink != nil {
 			err = errors.Join(err, f.sink.Close())
 		}
-		err = errors.Join(err, f.note(), f.reader.close())
+		err = errors.Join(err, f.note(), f.reader.close(), f.letGo())
 	}()
 	var since time.Time // from when on it may be waited for: of the last success, or of the crawl's end
 	for pause := firstPause; ; {
@@ -367,11 +370,24 @@ func (f *Follower) noteName() string {
 
 // Begin reads how far the sink was, and counts what waits. It is called once the crawl's folder is open, before the crawl
 // goes on.
-func (f *Follower) Begin() error {
+func (f *Follower) Begin() (err error) {
+	if f.cfg.Hold != nil {
+		if f.held, err = f.cfg.Hold(); err != nil {
+			return err
+		}
+	}
 	if err := f.begin(); err != nil {
-		return errors.Join(fmt.Errorf("read what waits for %s: %w", f.cfg.Name, err), f.reader.close())
+		return errors.Join(fmt.Errorf("read what waits for %s: %w", f.cfg.Name, err), f.reader.close(), f.letGo())
 	}
 	return nil
+}
+
+func (f *Follower) letGo() error {
+	held := f.held
+	if f.held = nil; held == nil {
+		return nil
+	}
+	return held.Close()
 }
 
 // Await waits until a crawl has told it that there is something in its files; false if it is over without.

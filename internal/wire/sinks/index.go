@@ -3,6 +3,8 @@ package sinks
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"path/filepath"
 	"runtime"
 	"time"
@@ -31,12 +33,21 @@ const positionName = "position.json"
 const gatherIndex = 3 * time.Second
 
 // FollowIndex makes what writes the full-text index of a crawl while the crawl runs.
-func FollowIndex(dir string, said func(error)) *follow.Follower { return followIndex(dir, said, nil) }
+func FollowIndex(dir string, said func(error)) *follow.Follower {
+	return followIndex(dir, said, nil, func() (io.Closer, error) {
+		f := folder.At(dir, vfs.OS)
+		if err := f.HoldIndex(); err != nil {
+			return nil, errors.Join(advice.With(fmt.Errorf("the index of %w", err),
+				"it is written by kumo index, or by a crawl or node that has ended and takes in the rest: wait for it to end"), f.Close())
+		}
+		return f, nil
+	})
+}
 
-func followIndex(dir string, said func(error), text textOf) *follow.Follower {
+func followIndex(dir string, said func(error), text textOf, hold func() (io.Closer, error)) *follow.Follower {
 	at := filepath.Join(dir, folder.IndexDir)
 	return follow.New(follow.Config{Dir: dir, Disk: vfs.OS, Name: indexName, Note: filepath.Join(at, positionName), Gather: gatherIndex,
-		Rest: "kumo index",
+		Rest: "kumo index", Hold: hold,
 		Now:  time.Now, Wait: sink.Sleep, Patience: 10 * time.Second, Failed: said,
 		Anew: func() error { return fulltext.Remove(vfs.OS, at) },
 		ID:   func() (string, error) { return fulltext.ID(vfs.OS, at) },
@@ -146,7 +157,7 @@ func Index(ctx context.Context, x Indexing) (_ *Indexed, err error) {
 	if err := vfs.OS.MkdirAll(at); err != nil {
 		return nil, err
 	}
-	flw := followIndex(x.Crawl, x.Said, textsOf(x.Crawl))
+	flw := followIndex(x.Crawl, x.Said, textsOf(x.Crawl), nil)
 	if err := errors.Join(flw.Begin(), flw.Look()); err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/advice"
 	"kumo/internal/folder"
 	"kumo/internal/fulltext"
 	"kumo/internal/settings"
@@ -195,12 +196,29 @@ func TestIndexIsOnesAlone(t *testing.T) {
 	if _, err := c.index(t.Context()); !errors.Is(err, folder.ErrLocked) {
 		t.Error(err)
 	}
+	flw := FollowIndex(c.dir, func(error) {})
+	if err := flw.Begin(); !errors.Is(err, folder.ErrLocked) || advice.Of(err) == "" {
+		t.Error(err)
+	}
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
+	}
+	for range 2 { // it is let go with the end
+		if err := errors.Join(flw.Begin(), flw.Look()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.index(t.Context()); !errors.Is(err, folder.ErrLocked) {
+			t.Error(err)
+		}
+		flw.End()
+		if err := flw.Run(t.Context()); err != nil {
+			t.Error(err)
+		}
 	}
 	if _, err := c.index(t.Context()); err != nil {
 		t.Error(err)
 	}
+	c.check()
 	if _, err := Index(t.Context(), Indexing{Crawl: filepath.Join(c.dir, "nowhere")}); err == nil || !strings.Contains(err.Error(), "there is no crawl") {
 		t.Error(err)
 	}
