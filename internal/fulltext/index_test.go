@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -95,6 +96,53 @@ func TestWhatIsFound(t *testing.T) {
 	}
 	if first := find(t, dir, "haus lang:de", 1).Hits[0]; first.Title != "Alte Häuser" || !first.Time.Equal(day) || first.Status != 200 {
 		t.Errorf("%+v", first)
+	}
+}
+
+// What is written in other letters in a URL is found as people write it.
+func TestURLsInOtherLetters(t *testing.T) {
+	dir := t.TempDir()
+	x := open(t, vfs.OS, dir)
+	put(t, x,
+		Doc{URL: "http://a.test/wiki/M%C3%BCnchen_(Stadt)", Status: 200, Time: day},
+		Doc{URL: "http://a.test/%E6%9D%B1%E4%BA%AC?q=caf%e9", Status: 200, Time: day},
+		Doc{URL: "http://a.test/100%", Status: 200, Time: day},
+		Doc{URL: "http://www.xn--mnchen-3ya.de:8080/", Status: 200, Time: day})
+	for query, want := range map[string]string{"münchen": "wiki/M%C3%BCnchen_(Stadt)", "stadt": "wiki/M%C3%BCnchen_(Stadt)", "100": "100%",
+		"caf": "%E6%9D%B1%E4%BA%AC?q=caf%e9", "host:München.DE": "http://www.xn--mnchen-3ya.de:8080/",
+		"host:www.münchen.de:8080": "http://www.xn--mnchen-3ya.de:8080/", "host:münchen.de:80": "http://www.xn--mnchen-3ya.de:8080/"} {
+		if got := strings.Join(urls(find(t, dir, query, 10)), " "); got != want {
+			t.Errorf("%s: %q, want %q", query, got, want)
+		}
+	}
+}
+
+// However long a page's host, type and language are, the index can be read; a word that is too long is an error like others.
+func TestLongWordsOfFilters(t *testing.T) {
+	dir := t.TempDir()
+	x := open(t, vfs.OS, dir)
+	for n := maxTerm - 10; n < maxTerm+10; n++ {
+		long := strings.Repeat("a", n)
+		put(t, x, Doc{URL: "http://" + long + ":8080/", Status: 200, Time: day, Lang: long + "-x", Type: long + "/x"},
+			Doc{URL: "http://" + long + ".b:8080/", Status: 200, Time: day, Lang: "x" + long, Type: long})
+	}
+	if err := Check(t.Context(), x); err != nil {
+		t.Fatal(err)
+	}
+	if f := find(t, dir, "host:b type:"+strings.Repeat("a", maxTerm-10), 1); f.Total != 1 {
+		t.Errorf("%d are found", f.Total)
+	}
+	if _, err := Parse("host:" + strings.Repeat("ü", maxTerm/2)); err == nil {
+		t.Error("there is no bound")
+	}
+	w, err := newSegmentWriter(vfs.OS, dir, "x.seg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.drop()
+	w.begin(strings.Repeat("a", maxTerm+1))
+	if err := errors.Join(w.add(0, 1, false, []uint32{1}), w.end()); err == nil || IsDamaged(err) {
+		t.Error(err)
 	}
 }
 
@@ -407,8 +455,10 @@ func TestEndedMergeAndReaders(t *testing.T) {
 	if f, err := r.Search(over, q, 0, 1); err != nil || f.Cut == "" {
 		t.Errorf("a search whose time is over: %+v, %v", f, err)
 	}
-	if _, err := r.Search(t.Context(), q, Deepest, 1); err == nil {
-		t.Error("there is no bound")
+	for _, from := range []int{Deepest, math.MaxInt - 1, math.MaxInt} {
+		if _, err := r.Search(t.Context(), q, from, 10); err == nil {
+			t.Error("there is no bound")
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"kumo/internal/fulltext/words"
+	"kumo/internal/weburl"
 )
 
 // A Query is what is looked for.
@@ -133,7 +134,14 @@ func filterTerm(field, value string) (string, error) {
 		if _, rest, has := strings.Cut(value, "://"); has {
 			value = rest
 		}
-		return byHost + strings.Trim(value, "./"), nil
+		value = strings.Trim(value, "./")
+		if u, err := weburl.Parse("http://" + value); err == nil && strings.ContainsFunc(value, beyondASCII) {
+			value = u.Host() // of münchen.de it is xn--mnchen-3ya.de
+		}
+		if len(byHost+value) > maxTerm {
+			return "", fmt.Errorf("host: a value is too long")
+		}
+		return byHost + value, nil
 	case "lang":
 		return byLang + value, nil
 	case "status":
@@ -153,6 +161,8 @@ func filterTerm(field, value string) (string, error) {
 		return "", fmt.Errorf("day %q: wanted is a day such as 2026-11-26, a month such as 2026-11, or a year", value)
 	}
 }
+
+func beyondASCII(r rune) bool { return r >= utf8.RuneSelf }
 
 // Check says what is wrong with a query as a whole.
 func (q *Query) Check() error {

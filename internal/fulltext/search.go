@@ -87,7 +87,7 @@ func (r *Reader) Search(ctx context.Context, q Query, from, n int) (*Found, erro
 	if err := q.Check(); err != nil {
 		return nil, err
 	}
-	if from < 0 || n < 1 || from+n > Deepest {
+	if from < 0 || n < 1 || n > Deepest || from > Deepest-n {
 		return nil, fmt.Errorf("only the first %d can be had", Deepest)
 	}
 	s := &search{r: r, most: from + n, found: &Found{}, pace: &pace{ctx: ctx}}
