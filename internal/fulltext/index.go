@@ -123,6 +123,7 @@ type Index struct {
 	dir   string
 	man   manifest
 	words words.Splitter
+	dirty bool // a try failed, of which files may have stayed
 }
 
 // Open opens an index for writing, and makes one where there is none.
@@ -264,10 +265,18 @@ func (x *Index) Put(ctx context.Context, docs []Doc) error {
 		next := x.man.Next // names are not given twice
 		x.man = was
 		x.man.Next = next
+		x.dirty = true
 		return err
 	}
-	if err := x.merge(ctx); err != nil && ctx.Err() == nil {
-		return err
+	if x.dirty {
+		x.tidy()
+		x.dirty = false
+	}
+	if err := x.merge(ctx); err != nil {
+		x.dirty = true
+		if ctx.Err() == nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -288,6 +288,39 @@ func TestKilledAnywhere(t *testing.T) {
 	}
 }
 
+// Files of tries that failed, as on a disk that is full, go with the next that does not.
+func TestFilesOfFailedTries(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	dice := rand.New(rand.NewPCG(seed, 5))
+	disk, dir := vfs.NewFaulty(vfs.OS), t.TempDir()
+	x := open(t, disk, dir)
+	put(t, x, batches()[0]...)
+	failed := 0
+	for n, batch := range batches()[1:] {
+		for range 3 {
+			disk.SetRoom(int64(dice.IntN(6000)))
+			if x.Put(t.Context(), batch) != nil {
+				failed++
+			}
+		}
+		disk.SetRoom(-1)
+		put(t, x, batch...)
+		want := 1
+		for _, s := range x.man.Segments {
+			if want++; s.Deleted != "" {
+				want++
+			}
+		}
+		if names, _ := vfs.OS.List(dir); len(names) != want {
+			t.Fatalf("after batch %d: %v lie there, of which %d count", n, names, want)
+		}
+	}
+	if failed < 10 {
+		t.Errorf("%d tries failed", failed)
+	}
+}
+
 // Wherever the taking away of an index ends, what was noted beside it is gone, or all of the index is there.
 func TestRemovedAnywhere(t *testing.T) {
 	seed := rand.Uint64()
