@@ -66,7 +66,8 @@ const (
 	version      = 1
 	fanIn        = 8       // segments of a level that are merged
 	levelDocs    = 512     // documents of a segment of the lowest level; each above has fanIn times as many
-	mostDocs     = 1 << 20 // a segment that has more is merged with no other: a merge takes 30 bytes of memory a document
+	mostDocs     = 1 << 20 // a segment that has more is merged with no other,
+	mostMerged   = 2 << 20 // and no more are merged at once: a merge takes some 60 bytes of memory a document
 )
 
 // A manifest says what counts.

@@ -458,6 +458,19 @@ func TestDamageIsSaid(t *testing.T) {
 	}
 }
 
+// What a merge takes of memory is bounded by its documents, those that are dead among them.
+func TestSizeOfAMerge(t *testing.T) {
+	for docs, want := range map[int]int{100: fanIn, 200_000: fanIn, 300_000: 6, mostDocs - 1: 2, mostDocs: 0} {
+		x := &Index{}
+		for range fanIn {
+			x.man.Segments = append(x.man.Segments, segmentInfo{Docs: docs})
+		}
+		if some := x.toMerge(); len(some) != want {
+			t.Errorf("%d segments of %d documents are merged, want %d", len(some), docs, want)
+		}
+	}
+}
+
 // A merge that is ended early does no harm, and a reader keeps what it has opened.
 func TestEndedMergeAndReaders(t *testing.T) {
 	dir := t.TempDir()

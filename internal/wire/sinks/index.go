@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 	"runtime"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -68,8 +70,9 @@ func lost(err error) error {
 	return err
 }
 
-// textOf finds the text of a page that the crawl has written down without.
-type textOf func(context.Context, *sink.Record) string
+// textOf finds the text of a page that the crawl has written down without; "" if there is none. After an error it is there
+// when it is asked again.
+type textOf func(context.Context, *sink.Record) (string, error)
 
 // An index is the sink that is no server.
 type index struct {
@@ -87,7 +90,10 @@ func (x *index) Put(ctx context.Context, batch []sink.Record) error {
 		g.SetLimit(runtime.GOMAXPROCS(0))
 		for i := range batch {
 			if r := &batch[i]; r.Text == "" && r.Status/100 == 2 && parse.IsHTML(r.Type) {
-				g.Go(func() error { r.Text = x.text(inner, r); return inner.Err() })
+				g.Go(func() (err error) {
+					r.Text, err = x.text(inner, r)
+					return err
+				})
 			}
 		}
 		if err := g.Wait(); err != nil {
@@ -200,22 +206,38 @@ func textsOf(crawl string) textOf {
 	if size, err := vfs.OS.Size(filepath.Join(crawl, jsonl.TextsName)); err == nil && size > 0 {
 		return nil
 	}
-	a := archive.New(vfs.OS, crawl)
-	return func(ctx context.Context, r *sink.Record) string {
+	return textsIn(archive.New(vfs.OS, crawl))
+}
+
+func textsIn(a *archive.Archive) textOf {
+	return func(ctx context.Context, r *sink.Record) (string, error) {
 		rec, err := a.Record(r.Line)
 		if err != nil {
-			return ""
+			return "", passing(ctx, err)
 		}
 		resp, err := a.Answer(ctx, rec)
 		if err != nil {
-			return "" // what is damaged is kumo verify's to tell of
+			return "", passing(ctx, err)
 		}
 		t, err := archive.TextOf(resp)
 		if err != nil {
-			return ""
+			return "", passing(ctx, err)
 		}
 		whole := sink.Record{Text: t.Text}
 		whole.Fit()
-		return whole.Text
+		return whole.Text, nil
 	}
+}
+
+// passing is an error that may be over later, or when somebody has mended what is wrong; nil for others: what is damaged is
+// kumo verify's to tell of.
+func passing(ctx context.Context, err error) error {
+	var sys interface{ Temporary() bool } // too many open files
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.ENOMEM), errors.As(err, &sys) && sys.Temporary():
+		return fmt.Errorf("find a page's text in the archive: %w", err)
+	}
+	return nil
 }

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -15,8 +18,10 @@ import (
 	"kumo/internal/folder"
 	"kumo/internal/fulltext"
 	"kumo/internal/settings"
+	"kumo/internal/sink"
 	"kumo/internal/stats"
 	"kumo/internal/vfs"
+	"kumo/internal/web/archive"
 )
 
 // A crawl of so many pages, whose visits say which they are.
@@ -183,6 +188,51 @@ func TestIndexWithoutManifest(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.check()
+	}
+}
+
+// unwilling is a disk that does not open files of the archive.
+type unwilling struct {
+	vfs.FS
+	why error
+}
+
+func (d *unwilling) OpenAt(name string) (vfs.ReaderAt, error) {
+	if strings.HasSuffix(name, ".warc.gz") {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: d.why}
+	}
+	return d.FS.OpenAt(name)
+}
+
+func (d *unwilling) Open(name string) (io.ReadCloser, error) {
+	if strings.HasSuffix(name, ".warc.gz") {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: d.why}
+	}
+	return d.FS.Open(name)
+}
+
+// A text that cannot be read now is found later: the page is not indexed without. One that is not there is none.
+func TestTextsThatCannotBeReadNow(t *testing.T) {
+	c := newCrawl(t, 1)
+	c.append("pages.jsonl", `{"url":"http://a.test/","status":200,"type":"text/html","warc":"a.warc.gz"}`+"\n")
+	c.append("warc/a.warc.gz", "no archive")
+	for why, again := range map[error]bool{syscall.EMFILE: true, fs.ErrPermission: true, fs.ErrNotExist: false, syscall.EIO: false, nil: false} {
+		disk := vfs.OS
+		if why != nil {
+			disk = &unwilling{vfs.OS, why}
+		}
+		text, err := textsIn(archive.New(disk, c.dir))(t.Context(), &sink.Record{URL: "http://a.test/", Status: 200, Type: "text/html"})
+		if (err != nil) != again || text != "" {
+			t.Errorf("%v: %q, %v", why, text, err)
+		}
+	}
+	in, err := fulltext.Open(vfs.OS, filepath.Join(c.dir, folder.IndexDir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &index{in, func(context.Context, *sink.Record) (string, error) { return "", syscall.EMFILE }}
+	if err := x.Put(t.Context(), []sink.Record{{URL: "http://a.test/", Status: 200, Type: "text/html"}}); !errors.Is(err, syscall.EMFILE) || in.Docs() > 0 {
+		t.Errorf("%v, %d documents", err, in.Docs())
 	}
 }
 
