@@ -50,7 +50,7 @@ func followIndex(dir string, said func(error), text textOf, hold func() (io.Clos
 	at := filepath.Join(dir, folder.IndexDir)
 	return follow.New(follow.Config{Dir: dir, Disk: vfs.OS, Name: indexName, Note: filepath.Join(at, positionName), Gather: gatherIndex,
 		Rest: "kumo index", Hold: hold,
-		Now:  time.Now, Wait: sink.Sleep, Patience: 10 * time.Second, Failed: said,
+		Now: time.Now, Wait: sink.Sleep, Patience: 10 * time.Second, Failed: said,
 		Anew: func() error { return fulltext.Remove(vfs.OS, at) },
 		ID:   func() (string, error) { return fulltext.ID(vfs.OS, at) },
 		Open: func(context.Context) (sink.Sink, error) {
