@@ -237,6 +237,7 @@ func (f *Follower) Run(ctx context.Context) (err error) {
 				since = f.cfg.Now()
 			}
 		case over:
+			f.before.Store(f.done.Load() - f.put.Load()) // none waits, of those neither that were put before Begin, and counted twice
 			return nil
 		default:
 			f.works()

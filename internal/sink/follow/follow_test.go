@@ -260,6 +260,29 @@ func TestASinkThatHasLostAll(t *testing.T) {
 	})
 }
 
+// Who begins when the crawl has put records already has sent all in the end, and says so.
+func TestBegunLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &sinktest.Memory{}
+		c := &crawl{t: t, dir: t.TempDir()}
+		f := follower(c.dir, m)
+		c.open(f, nil)
+		c.put(10)
+		c.commit()
+		if err := f.Begin(); err != nil {
+			t.Fatal(err)
+		}
+		c.put(10)
+		c.commit()
+		f.End()
+		if err := f.Run(t.Context()); err != nil || f.Status().Waiting != 0 || f.Status().Sent != 16 {
+			t.Errorf("%v, %+v", err, f.Status())
+		}
+		has(t, m, 20)
+		c.close()
+	})
+}
+
 // A note counts for the sink of which it was made: another, or one that is there anew when it is reached, is sent all.
 func TestNoteOfAnotherSink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
