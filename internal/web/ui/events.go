@@ -50,7 +50,7 @@ func (s *Server) listen(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.tell(w, r, &c.hub, func(ctx context.Context) (first string, more bool) {
-		o, err := c.overviewSoon(ctx, eventTime)
+		o, err := soon(ctx, c.queue, eventTime, c.overview)
 		if err == nil && !o.runs() {
 			first = `data: {"runs":false}` + "\n\n"
 		}

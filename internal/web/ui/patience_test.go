@@ -2,6 +2,7 @@ package ui
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -14,6 +15,8 @@ import (
 	"time"
 
 	"kumo/internal/inspect"
+	"kumo/internal/place"
+	"kumo/internal/place/file"
 	"kumo/internal/vfs"
 )
 
@@ -132,6 +135,151 @@ func TestFewCrawlsStayOpen(t *testing.T) {
 		synctest.Wait()
 		if len(open) > 0 {
 			t.Errorf("%d stay open", len(open))
+		}
+	})
+}
+
+// A waitingPlace waits before it lists.
+type waitingPlace struct {
+	place.Place
+	wait func(ctx context.Context, dir string) error
+}
+
+func (p *waitingPlace) List(ctx context.Context, dir string) ([]place.Info, error) {
+	if err := p.wait(ctx, dir); err != nil {
+		return nil, err
+	}
+	return p.Place.List(ctx, dir)
+}
+
+// placeOf has two collections, without anything else.
+func placeOf(t *testing.T, wait func(ctx context.Context, dir string) error) place.Place {
+	t.Helper()
+	p, err := file.Open(filepath.Join(t.TempDir(), "news"), vfs.OS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, code := range []string{"de", "en"} {
+		if err := place.WriteFile(t.Context(), p, "crawler_"+code+"/state/2026-11-21.json", []byte(`{"collection":"`+code+`"}`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return &waitingPlace{p, wait}
+}
+
+// One place of batch crawls stalls: all else is answered at once, the list of all says so in time, and so is the place
+// when it answers again.
+func TestAPlaceThatStallsIsItsOwnAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stalls := make(chan struct{})
+		s := New(Config{Batches: []Batch{{Name: "good", Place: placeOf(t, func(context.Context, string) error { return nil })},
+			{Name: "dead", Place: placeOf(t, func(context.Context, string) error { <-stalls; return nil })}}, Log: quiet()})
+		defer s.Close()
+		ask := func(path string) (*httptest.ResponseRecorder, time.Duration) {
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
+			r.Host = "localhost"
+			w, begin := httptest.NewRecorder(), time.Now()
+			s.ServeHTTP(w, r)
+			return w, time.Since(begin)
+		}
+		answers := make(chan *httptest.ResponseRecorder, 2*maxAsks)
+		for range 2 * maxAsks {
+			go func() {
+				w, _ := ask("/api/v1/batches/dead/days")
+				answers <- w
+			}()
+		}
+		synctest.Wait()
+		for _, path := range []string{"/api/v1/batches/good", "/experiments"} {
+			if w, took := ask(path); w.Code != http.StatusOK || took > 0 {
+				t.Errorf("%s: %d after %v: %s", path, w.Code, took, w.Body)
+			}
+		}
+		for _, path := range []string{"/api/v1/batches", "/crawls"} {
+			w, took := ask(path)
+			if text := w.Body.String(); w.Code != http.StatusOK || took > listPatience || !strings.Contains(text, "takes too long") || !strings.Contains(text, "2026-11-21") {
+				t.Errorf("%s: %d after %v: %s", path, w.Code, took, text)
+			}
+		}
+		for range 2 * maxAsks {
+			if w := <-answers; w.Code != http.StatusServiceUnavailable {
+				t.Errorf("%d: %s", w.Code, w.Body)
+			}
+		}
+		w, took := ask("/batches/dead")
+		if text := w.Body.String(); w.Code != http.StatusServiceUnavailable || took > 0 || !strings.Contains(text, "The place of batch crawls dead does not answer") {
+			t.Errorf("%d after %v: %s", w.Code, took, text)
+		}
+		close(stalls)
+		synctest.Wait()
+		if w, took := ask("/api/v1/batches/dead"); w.Code != http.StatusOK || took > 0 {
+			t.Errorf("%d after %v: %s", w.Code, took, w.Body)
+		}
+	})
+}
+
+// However many places hang, others are answered soon.
+func TestPlacesThatHangAtOnceLeaveRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stalls := make(chan struct{})
+		all := []Batch{{Name: "good", Place: placeOf(t, func(context.Context, string) error { return nil })}}
+		for i := range maxAsks / maxOwnAsks {
+			all = append(all, Batch{Name: fmt.Sprint("dead", i), Place: placeOf(t, func(context.Context, string) error { <-stalls; return nil })})
+		}
+		s := New(Config{Batches: all, Log: quiet()})
+		defer s.Close()
+		ask := func(path string) int {
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
+			r.Host = "localhost"
+			w := httptest.NewRecorder()
+			s.ServeHTTP(w, r)
+			return w.Code
+		}
+		for _, b := range all[1:] {
+			for range maxOwnAsks {
+				go ask("/api/v1/batches/" + b.Name)
+			}
+		}
+		synctest.Wait()
+		begin := time.Now()
+		if code := ask("/api/v1/batches/good"); code != http.StatusOK || time.Since(begin) > listPatience {
+			t.Errorf("%d after %v", code, time.Since(begin))
+		}
+		close(stalls)
+	})
+}
+
+// Who goes away while collections are listed leaves no list behind that lacks some.
+func TestWhoGoesAwayLeavesAWholeList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stalls := make(chan struct{})
+		p := placeOf(t, func(ctx context.Context, dir string) error {
+			if dir != "crawler_en/state" {
+				return nil
+			}
+			select {
+			case <-stalls:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		})
+		s := New(Config{Batches: []Batch{{Name: "news", Place: p}}, Log: quiet()})
+		defer s.Close()
+		ask := func(ctx context.Context) string {
+			r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/api/v1/batches/news", nil)
+			r.Host = "localhost"
+			w := httptest.NewRecorder()
+			s.ServeHTTP(w, r)
+			return w.Body.String()
+		}
+		ctx, leave := context.WithTimeout(t.Context(), time.Second)
+		defer leave()
+		ask(ctx)
+		close(stalls)
+		synctest.Wait()
+		if text := ask(t.Context()); strings.Count(text, `"directory"`) != 2 || strings.Contains(text, "left_out") {
+			t.Error(text)
 		}
 	})
 }

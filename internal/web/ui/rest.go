@@ -281,7 +281,7 @@ func (s *Server) entries(ctx context.Context) []crawlEntry {
 			e := crawlEntry{Name: c.name, Folder: c.dir, Cluster: c.cluster != nil}
 			if c.dir == "" {
 				e.ofCluster(c.cluster.look())
-			} else if o, err := c.overviewSoon(ctx, listPatience); err != nil {
+			} else if o, err := soon(ctx, c.queue, listPatience, c.overview); err != nil {
 				e.Error = problemOf(err).Error()
 			} else {
 				e.State, e.Crawl, e.Ended, e.Started = &o.State, o.Crawl, o.Ended, o.Started

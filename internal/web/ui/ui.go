@@ -65,6 +65,8 @@ type Server struct {
 	end     context.CancelFunc
 	events  chan struct{} // whoever listens has a place
 	asks    chan struct{} // whoever asks has one
+
+	experimental *queue // of all experiments
 }
 
 const (
@@ -77,12 +79,13 @@ func New(cfg Config) *Server {
 	s := &Server{cfg: cfg, secret: []byte(rand.Text()), named: map[string]*crawl{}, events: make(chan struct{}, maxListeners),
 		asks: make(chan struct{}, maxAsks)}
 	s.done, s.end = context.WithCancel(context.Background())
-	views := &idleList{}
+	views, several := &idleList{}, len(cfg.Crawls)+len(cfg.Batches)+len(cfg.Experiments) > 1
+	s.experimental = newQueue("A folder of experiments", "folders of experiments", several)
 	for _, c := range cfg.Crawls {
 		taken := func(name string) bool { return s.named[name] != nil }
-		x := &crawl{name: freeName(cmp.Or(c.Dir, c.Name), taken), dir: c.Dir, open: c.Open, wanted: c.Wanted,
-			archive: archive.New(vfs.OS, c.Dir), done: s.done, queue: newQueue(len(cfg.Crawls)), opening: make(chan struct{}, 1),
-			idleViews: views}
+		name := freeName(cmp.Or(c.Dir, c.Name), taken)
+		x := &crawl{name: name, dir: c.Dir, open: c.Open, wanted: c.Wanted, archive: archive.New(vfs.OS, c.Dir), done: s.done,
+			queue: newQueue("The crawl "+name, "its folder "+c.Dir, several), opening: make(chan struct{}, 1), idleViews: views}
 		x.hub.beat, x.hub.done, x.hub.look = every, s.done, x.news
 		if c.Cluster != nil {
 			x.cluster = newCluster(s.done, c)
@@ -93,7 +96,8 @@ func New(cfg Config) *Server {
 		name := freeName(b.Name, func(name string) bool {
 			return slices.ContainsFunc(s.batches, func(b *batches) bool { return b.name == name })
 		})
-		s.batches = append(s.batches, newBatches(name, b))
+		q := newQueue("The place of batch crawls "+name, b.Name, several)
+		s.batches = append(s.batches, newBatches(s.done, name, b, q))
 	}
 	if s.handler = cfg.Only; s.handler == nil {
 		s.handler = s.mux()
