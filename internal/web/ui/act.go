@@ -61,14 +61,10 @@ type viewTarget struct {
 
 // Tune is target's. The settings are those of the crawl's folder, as they were when it changed them last.
 func (t viewTarget) Tune(ctx context.Context, f func(now map[string][]string) ([]inspect.Setting, error)) error {
-	all, err := settings.Read(filepath.Join(t.dir, settings.Name))
-	if err != nil {
-		return err
-	}
-	changes, err := f(settings.Map(all))
-	if err == nil {
-		_, err = t.Set(ctx, changes)
-	}
+	_, _, err := inspect.Tune(ctx, t, func() (map[string][]string, error) {
+		all, err := settings.Read(filepath.Join(t.dir, settings.Name))
+		return settings.Map(all), err
+	}, f)
 	return err
 }
 
