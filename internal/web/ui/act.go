@@ -189,7 +189,7 @@ func (c *crawl) counted(ctx context.Context, g given) string {
 		return strings.ToUpper(words[:1]) + words[1:]
 	}
 	words = "At this node " + words
-	if x, err := c.cluster.look(); err == nil {
+	if x, err := c.cluster.look(ctx); err == nil {
 		words += fmt.Sprintf(" At all nodes %s wait; the others were not asked.", stats.Count(x.Totals.Waiting, "URLs"))
 	}
 	return words

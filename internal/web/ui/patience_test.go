@@ -128,6 +128,7 @@ func TestFewCrawlsStayOpen(t *testing.T) {
 		if all := s.entries(t.Context()); len(all) != n || all[n-1].State == nil {
 			t.Errorf("%d crawls are listed", len(all))
 		}
+		synctest.Wait()
 		if most > maxIdle+5 || len(open) > maxIdle { // four are asked at once, one is about to close
 			t.Errorf("%d were open at once, %d are", most, len(open))
 		}
@@ -280,6 +281,88 @@ func TestWhoGoesAwayLeavesAWholeList(t *testing.T) {
 		synctest.Wait()
 		if text := ask(t.Context()); strings.Count(text, `"directory"`) != 2 || strings.Contains(text, "left_out") {
 			t.Error(text)
+		}
+	})
+}
+
+// A crawl whose view does not close keeps nobody from another one, or from its own.
+func TestAViewThatDoesNotClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stalls := make(chan struct{})
+		var crawls []Crawl
+		for i := range maxIdle + 2 {
+			dir := t.TempDir()
+			crawls = append(crawls, Crawl{Dir: dir, Open: func(context.Context) (*inspect.View, error) {
+				return inspect.NewView(fixed{}, dir, vfs.OS, true, func() error {
+					if i == 0 {
+						<-stalls
+					}
+					return nil
+				}), nil
+			}})
+		}
+		s := New(Config{Crawls: crawls, Log: quiet()})
+		defer s.Close()
+		defer close(stalls)
+		begin := time.Now()
+		for range 2 {
+			for _, c := range s.crawls {
+				if err := c.use(t.Context(), func(*inspect.View) error { return nil }); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		if took := time.Since(begin); took > 2*closePatience {
+			t.Errorf("it took %v", took)
+		}
+	})
+}
+
+// Where lines of a crawl's files are is forgotten a while after they were looked for last, however long its view is open.
+func TestLinesAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "pages.jsonl"), []byte("{}\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s := New(Config{Crawls: []Crawl{{Dir: dir, Open: func(context.Context) (*inspect.View, error) {
+			return inspect.NewView(fixed{}, dir, vfs.OS, true, func() error { return nil }), nil
+		}}}, Log: quiet()})
+		defer s.Close()
+		c := s.crawls[0]
+		lines := func() *inspect.Lines {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return c.lines
+		}
+		use := func(v *inspect.View) (err error) {
+			_, err = v.Explain(t.Context(), "http://h.test/")
+			return err
+		}
+		look := func(*inspect.View) error { return nil }
+		wants := func(d time.Duration, f func(*inspect.View) error) {
+			t.Helper()
+			for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(time.Second) { // as an open page does
+				if err := c.use(t.Context(), f); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		wants(2*linesFor, use)
+		had := lines()
+		if wants(linesFor/2, look); lines() != had {
+			t.Error("lines are forgotten that were just looked for")
+		}
+		if wants(linesFor, look); lines() == had {
+			t.Error("lines are kept that nobody looks for, as a page is open")
+		}
+		if err := c.use(t.Context(), func(*inspect.View) error { return inspect.ErrGone }); err == nil {
+			t.Error("the view has not gone")
+		}
+		time.Sleep(2 * linesFor)
+		synctest.Wait()
+		if lines() != nil {
+			t.Error("lines of a crawl that has gone are kept")
 		}
 	})
 }

@@ -280,7 +280,7 @@ func (s *Server) entries(ctx context.Context) []crawlEntry {
 			defer func() { <-places }()
 			e := crawlEntry{Name: c.name, Folder: c.dir, Cluster: c.cluster != nil}
 			if c.dir == "" {
-				e.ofCluster(c.cluster.look())
+				e.ofCluster(c.cluster.lookSoon(ctx))
 			} else if o, err := soon(ctx, c.queue, listPatience, c.overview); err != nil {
 				e.Error = problemOf(err).Error()
 			} else {

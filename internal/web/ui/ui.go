@@ -205,11 +205,12 @@ type crawl struct {
 	opening   chan struct{} // whoever opens a view has it
 	idleViews *idleList
 
-	mu    sync.Mutex // guards below
-	view  *inspect.View
-	lines *inspect.Lines // of the crawl's files
-	users int
-	idle  *time.Timer // closes a view that nobody uses
+	mu     sync.Mutex // guards below
+	view   *inspect.View
+	users  int
+	idle   *time.Timer    // closes a view that nobody uses
+	lines  *inspect.Lines // of the crawl's files; nil: nothing is remembered
+	sought time.Time      // when they were looked for last, by a view that is closed
 
 	look   sync.Mutex // held by who looks at the status
 	last   *Overview
@@ -221,8 +222,11 @@ type crawl struct {
 // cannot begin.
 const idleFor = 3 * time.Second
 
-// linesFor is how long after that it is remembered where lines of the crawl's files are.
+// linesFor is how long it is remembered where lines of the crawl's files are, after they were looked for last.
 const linesFor = time.Minute
+
+// closePatience is for how long is waited until a view has made room.
+const closePatience = 100 * time.Millisecond
 
 // use calls f with a view of the crawl. One that has gone is opened anew by who asks next.
 func (c *crawl) use(ctx context.Context, f func(*inspect.View) error) error {
@@ -257,7 +261,8 @@ func (c *crawl) take(ctx context.Context) (*inspect.View, error) {
 		return nil, inspect.ErrGone
 	}
 	if c.lines == nil {
-		c.lines = &inspect.Lines{}
+		c.lines, c.sought = &inspect.Lines{}, time.Now()
+		time.AfterFunc(linesFor, c.forgetLines)
 	}
 	v.KeepLines(c.lines)
 	c.view = v
@@ -268,6 +273,8 @@ func (c *crawl) take(ctx context.Context) (*inspect.View, error) {
 // takeOpen gives the view that there is. One of a crawl that does not run is closed if that wants its folder: or who asks
 // again and again would keep it out.
 func (c *crawl) takeOpen(wanted bool) (*inspect.View, error) {
+	var old *inspect.View
+	defer func() { leave(old) }() // without the lock
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.done.Err() != nil {
@@ -277,7 +284,7 @@ func (c *crawl) takeOpen(wanted bool) (*inspect.View, error) {
 		if c.users > 0 {
 			return nil, inspect.ErrGone
 		}
-		c.drop()
+		old = c.takeOut()
 	}
 	if c.view != nil {
 		c.using()
@@ -297,13 +304,23 @@ func (c *crawl) using() {
 func (c *crawl) give(v *inspect.View, gone bool) {
 	if c.giveBack(v, gone) {
 		if other := c.idleViews.add(c); other != nil {
-			other.dropIdle()
+			closed := make(chan struct{})
+			go func() {
+				defer close(closed)
+				other.dropIdle()
+			}()
+			select {
+			case <-closed:
+			case <-time.After(closePatience): // its disk hangs
+			}
 		}
 	}
 }
 
 // giveBack reports whether nobody uses the view any more, and it is kept.
 func (c *crawl) giveBack(v *inspect.View, gone bool) bool {
+	var old *inspect.View
+	defer func() { leave(old) }() // without the lock
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.users--
@@ -311,29 +328,51 @@ func (c *crawl) giveBack(v *inspect.View, gone bool) bool {
 	case v != c.view || c.users > 0:
 		return false
 	case gone || c.done.Err() != nil:
-		c.drop()
+		old = c.takeOut()
 		return false
 	}
 	c.idle = time.AfterFunc(idleFor, c.dropIdle)
 	return true
 }
 
-// dropIdle closes a view that nobody uses. A while later nothing is remembered of the crawl's files.
+// dropIdle closes a view that nobody uses.
 func (c *crawl) dropIdle() {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.users > 0 || c.view == nil {
-		return
+	var old *inspect.View
+	if c.users == 0 {
+		old = c.takeOut()
 	}
-	c.drop()
-	c.idle.Stop()
-	c.idle = time.AfterFunc(linesFor, func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if c.view == nil {
-			c.lines = nil
-		}
-	})
+	c.mu.Unlock()
+	leave(old)
+}
+
+// forgetLines forgets where lines are if nobody has looked for some for a while, though a view may be open.
+func (c *crawl) forgetLines() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.view != nil {
+		c.seen(c.view)
+	}
+	again := max(linesFor-time.Since(c.sought), time.Second)
+	switch {
+	case c.done.Err() != nil:
+		return
+	case time.Since(c.sought) < linesFor || c.users > 0:
+	case c.view == nil:
+		c.lines = nil
+		return
+	default: // there are others for who uses the view next
+		c.lines, again = &inspect.Lines{}, linesFor
+		c.view.KeepLines(c.lines)
+	}
+	time.AfterFunc(again, c.forgetLines)
+}
+
+// seen notes when a view has looked for lines. The lock is held.
+func (c *crawl) seen(v *inspect.View) {
+	if at := v.Sought(); at.After(c.sought) {
+		c.sought = at
+	}
 }
 
 // An idleList is the crawls whose views were given back last.
@@ -356,18 +395,21 @@ func (l *idleList) add(c *crawl) (other *crawl) {
 	return other
 }
 
-// drop closes the view. The lock is held.
-func (c *crawl) drop() {
-	if c.view != nil {
-		_ = c.view.Close() // it was only read
-		c.view = nil
+// takeOut takes the view out, for its taker to leave it when the lock, which is held, is not. It is nil if there is none.
+func (c *crawl) takeOut() *inspect.View {
+	v := c.view
+	if v != nil {
+		c.seen(v)
+	}
+	c.view = nil
+	return v
+}
+
+// leave closes a view that was taken out.
+func leave(v *inspect.View) {
+	if v != nil {
+		_ = v.Close() // it was only read
 	}
 }
 
-func (c *crawl) close() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.users == 0 {
-		c.drop()
-	}
-}
+func (c *crawl) close() { c.dropIdle() }
