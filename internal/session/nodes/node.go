@@ -68,8 +68,8 @@ type Node struct {
 	current   atomic.Pointer[membership]
 	leaving   atomic.Bool
 	home      *home
-	finishing atomic.Bool  // see Bringing
-	again     atomic.Int64 // pages of dead nodes that are fetched again
+	finishing atomic.Bool // see Bringing
+	dead      foldedNodes
 
 	bringing sync.Mutex // held by who brings what earlier lives have left to their places
 }
