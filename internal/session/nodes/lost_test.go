@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,10 +16,12 @@ import (
 	"kumo/internal/entry"
 	"kumo/internal/frontier"
 	"kumo/internal/item"
+	"kumo/internal/job"
 	"kumo/internal/journal/memory"
 	"kumo/internal/page"
 	"kumo/internal/recovery"
 	"kumo/internal/seen"
+	"kumo/internal/session"
 	"kumo/internal/stats"
 	"kumo/internal/store"
 	"kumo/internal/strategy"
@@ -88,4 +92,28 @@ func lostPage(t *testing.T) *recovery.Lost {
 		t.Fatal(err)
 	}
 	return lost
+}
+
+// A node that ends says which files of its earlier lives wait.
+func TestANodeThatEndsSaysWhatWaits(t *testing.T) {
+	var said strings.Builder
+	n := &Node{job: &job.Job{Dir: t.TempDir()}, Config: Config{Log: slog.New(slog.NewTextHandler(&said, nil)),
+		Carry: func(context.Context, *job.Job, string) (session.Carrier, error) { return nil, errors.New("down") }}}
+	for _, life := range []string{"there", "waits"} {
+		dir := filepath.Join(n.job.Dir, asideName(life))
+		if err := os.MkdirAll(filepath.Join(dir, "state"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		link := away.Link{Place: "file:///place/" + life, URL: "file:///place/" + life, ID: life}
+		if err := link.Write(vfs.OS, dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(n.job.Dir, asideName("there"), broughtName), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	n.sayUnbrought()
+	if text := said.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, asideName("waits")) {
+		t.Errorf("it says %q", text)
+	}
 }

@@ -100,6 +100,7 @@ func (n *Node) Run(ctx context.Context) (*stats.Report, error) {
 	var report *stats.Report
 	lost, enough := context.WithCancel(ctx)
 	var bringing sync.WaitGroup
+	defer n.sayUnbrought()
 	defer bringing.Wait()
 	defer enough()
 	bringing.Go(func() { n.bringLost(lost) })
