@@ -254,7 +254,7 @@ func (l *life) work(ctx context.Context, over <-chan error) (report *stats.Repor
 	case err = <-over:
 	}
 	l.finishing.Store(l.carrier != nil) // who waits for a node that leaves waits for the rest, too
-	if err == nil { // nothing is left to do, and the engine was told so
+	if err == nil {                     // nothing is left to do, and the engine was told so
 		defer time.AfterFunc(patience, stop).Stop()
 	} else {
 		crawl.EndsBecause(howEnded(err))
