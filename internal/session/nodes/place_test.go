@@ -397,3 +397,25 @@ func (c *cluster) giveUp(life string) {
 		return err == nil
 	})
 }
+
+// A node that is refused brings nothing to a place.
+func TestANodeThatIsRefusedBringsNothing(t *testing.T) {
+	t.Parallel()
+	web := jobtest.Serve(t, synthweb.Clean(25, 8, 100))
+	c := newCluster(t, web)
+	p := newSharedPlace(t, rand.Uint64())
+	p.odds = 0
+	var never atomic.Bool
+	a := c.startWith("a", func(cfg *Config) { p.give(cfg, &never) })
+	c.members(1)
+	c.midway(20)
+	other := c.startWith("other", func(cfg *Config) { cfg.Name = "a"; p.give(cfg, &never) })
+	if err := <-other.ended; err == nil || !strings.Contains(err.Error(), "give this one another name") {
+		t.Errorf("it ends with %v", err)
+	}
+	if there, err := filepath.Glob(filepath.Join(p.dir, "*", "pages.jsonl")); err != nil || len(there) > 0 {
+		t.Errorf("%v is there (%v)", there, err)
+	}
+	c.goOn(a)
+	c.ends(nil, a)
+}
