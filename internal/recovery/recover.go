@@ -407,6 +407,7 @@ func (s replay) Recrawl(queued time.Time, it item.Item) {
 	}
 	s.Due(it.URL, seen.Meta{Queued: queued})
 	if !s.behind {
+		s.comesAnew(&it)
 		s.wait(it)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"kumo/internal/away"
@@ -67,12 +68,15 @@ func linesThere(there *away.Manifest, grown []store.Mark) bool {
 	return !grew || is && e.Size >= length
 }
 
-// read reads what is in a dead node's place. One that cannot be read is waited for, but not for ever: the hosts of the
-// dead node wait meanwhile. Then nobody knows what is there, and all is fetched again.
+// read reads what is in a dead node's place. One that cannot be read is waited for, but not for ever, however often the
+// fold is begun: the hosts of the dead node wait meanwhile. Then nobody knows what is there, and all is fetched again.
 func (p placesOfDead) read(ctx context.Context, dead strategy.Node, place string) (*away.Manifest, error) {
-	end := time.Now().Add(p.PlaceWait)
+	end := p.dead.waitedSince(dead).Add(p.PlaceWait)
 	for pause := time.Second; ; pause = min(2*pause, time.Minute) {
 		there, err := p.There(ctx, place)
+		if err == nil {
+			p.dead.canBeRead(dead)
+		}
 		if err == nil || ctx.Err() != nil {
 			return there, err
 		}
@@ -99,7 +103,7 @@ func (p placesOfDead) note(ctx context.Context, dead strategy.Node, lost *recove
 		return
 	}
 	n := lost.Pages()
-	p.again.Add(n)
+	p.dead.fetchedAgain(dead, n)
 	p.Log.Info("what a dead node has fetched and brought to its place is kept; the rest is fetched again", "node", dead,
 		"pages_fetched_again", n)
 	if n == 0 {
@@ -112,4 +116,49 @@ func (p placesOfDead) note(ctx context.Context, dead strategy.Node, lost *recove
 
 // Again is how many pages that dead nodes had fetched are fetched again, as far as this process has found: their records
 // were lost.
-func (n *Node) Again() int64 { return n.again.Load() }
+func (n *Node) Again() (all int64) {
+	n.dead.mu.Lock()
+	defer n.dead.mu.Unlock()
+	for _, pages := range n.dead.again {
+		all += pages
+	}
+	return all
+}
+
+// foldedNodes is what is to be known of dead nodes that this process folds: some more than once, as a fold is begun anew
+// where it fails.
+type foldedNodes struct {
+	mu    sync.Mutex // guards what follows
+	since map[strategy.Node]time.Time
+	again map[strategy.Node]int64
+}
+
+// waitedSince is since when a dead node's place is waited for.
+func (f *foldedNodes) waitedSince(dead strategy.Node) time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	at, is := f.since[dead]
+	if !is {
+		if f.since == nil {
+			f.since = map[strategy.Node]time.Time{}
+		}
+		at = time.Now()
+		f.since[dead] = at
+	}
+	return at
+}
+
+func (f *foldedNodes) canBeRead(dead strategy.Node) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.since, dead)
+}
+
+func (f *foldedNodes) fetchedAgain(dead strategy.Node, pages int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.again == nil {
+		f.again = map[strategy.Node]int64{}
+	}
+	f.again[dead] = pages
+}

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"kumo/internal/advice"
@@ -95,7 +96,7 @@ type Upload struct {
 	cfg   upload.Config
 	place place.Place // for reading
 	wait  time.Duration
-	up    *upload.Uploader // nil until the crawl is opened
+	up    atomic.Pointer[upload.Uploader] // nil until the crawl is opened
 
 	stop context.CancelCauseFunc // of what Start began; nil before
 	ran  chan error              // how that ended
@@ -111,14 +112,16 @@ func New(ctx context.Context, j *job.Job, cfg Config) (*Upload, error) {
 		return nil, errors.Join(advice.Usage("the place %s is the crawl's own folder: name another one by --work", p.URL()),
 			letGo(p))
 	}
-	u := &Upload{place: p, wait: cfg.Wait, cfg: upload.Config{Place: place.Prompt(p), URL: cfg.Place, Dir: j.Dir,
+	u := &Upload{place: p, wait: cfg.Wait, cfg: upload.Config{Place: p, URL: cfg.Place, Dir: j.Dir,
 		Crawl: j.Name, Grow: growing(), First: settings.Name, Fresh: j.Fresh, Drop: !cfg.KeepLocal, Failed: cfg.Failed,
 		Works: cfg.Works}}
-	if err := upload.Check(ctx, u.cfg); err != nil {
+	soon := u.cfg
+	soon.Place = place.Prompt(p)
+	if err := upload.Check(ctx, soon); err != nil {
 		return nil, errors.Join(err, letGo(p))
 	}
 	j.Away = &job.Away{Over: func(disk vfs.FS) (vfs.FS, error) { return u.over(ctx, disk) },
-		Closed: func() { u.up.Look() }, Status: func() stats.Uploads { return u.up.Status() }}
+		Closed: func() { u.up.Load().Look() }, Status: u.Status}
 	return u, nil
 }
 
@@ -145,7 +148,7 @@ func (u *Upload) over(ctx context.Context, disk vfs.FS) (vfs.FS, error) {
 	if err != nil {
 		return nil, err
 	}
-	u.up = up
+	u.up.Store(up)
 	return away.Over(context.WithoutCancel(ctx), disk, u.cfg.Dir, u.place, up.Manifest()), nil
 }
 
@@ -154,7 +157,7 @@ func (u *Upload) over(ctx context.Context, disk vfs.FS) (vfs.FS, error) {
 func (u *Upload) Start(ctx context.Context) {
 	ctx, u.stop = context.WithCancelCause(ctx)
 	u.ran = make(chan error, 1)
-	go func() { u.ran <- u.up.Run(ctx) }()
+	go func() { u.ran <- u.up.Load().Run(ctx) }()
 }
 
 // afterInterrupt is how long what waits is brought to the place once somebody has ended the run.
@@ -170,7 +173,7 @@ func (u *Upload) Finish(ctx context.Context) error {
 	if ctx.Err() != nil {
 		patience = 0
 	}
-	u.up.End(patience)
+	u.up.Load().End(patience)
 	stop := u.stop
 	unwatch := context.AfterFunc(ctx, func() { // at once, if it has ended
 		time.AfterFunc(afterInterrupt, func() { stop(errInterruptEnds) })
@@ -204,10 +207,10 @@ func (u *Upload) URL() string { return u.cfg.URL }
 
 // Status is how it stands.
 func (u *Upload) Status() stats.Uploads {
-	if u.up == nil {
-		return stats.Uploads{Place: u.cfg.Place.URL()}
+	if up := u.up.Load(); up != nil {
+		return up.Status()
 	}
-	return u.up.Status()
+	return stats.Uploads{Place: u.place.URL()}
 }
 
 // inFolder is the crawl in dir, whose WARC files may lie in its place.
