@@ -29,9 +29,12 @@ type fakeCluster struct {
 }
 
 func (f *fakeCluster) Cluster(ctx context.Context) (*inspect.Cluster, error) {
-	if f.hang != nil {
+	f.mu.Lock()
+	hang := f.hang
+	f.mu.Unlock()
+	if hang != nil {
 		select {
-		case <-f.hang:
+		case <-hang:
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
@@ -315,8 +318,11 @@ func TestAClusterThatHangs(t *testing.T) {
 		}
 		close(f.hang)
 		synctest.Wait()
-		f.hang = make(chan struct{})
-		defer close(f.hang)
+		again := make(chan struct{})
+		defer close(again)
+		f.mu.Lock()
+		f.hang = again
+		f.mu.Unlock()
 		time.Sleep(2 * quietBeat) // somebody looks
 		synctest.Wait()
 		begin = time.Now()

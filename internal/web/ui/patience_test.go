@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -106,18 +107,23 @@ func TestFewCrawlsStayOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 100
 		open, most := map[string]bool{}, 0
-		var mu = make(chan struct{}, 1)
+		var mu sync.Mutex // guards open and most
+		are := func() int {
+			mu.Lock()
+			defer mu.Unlock()
+			return len(open)
+		}
 		var crawls []Crawl
 		for range n {
 			dir := t.TempDir()
 			crawls = append(crawls, Crawl{Dir: dir, Open: func(context.Context) (*inspect.View, error) {
-				mu <- struct{}{}
-				defer func() { <-mu }()
+				mu.Lock()
+				defer mu.Unlock()
 				open[dir] = true
 				most = max(most, len(open))
 				return inspect.NewView(fixed{}, dir, vfs.OS, true, func() error {
-					mu <- struct{}{}
-					defer func() { <-mu }()
+					mu.Lock()
+					defer mu.Unlock()
 					delete(open, dir)
 					return nil
 				}), nil
@@ -129,13 +135,13 @@ func TestFewCrawlsStayOpen(t *testing.T) {
 			t.Errorf("%d crawls are listed", len(all))
 		}
 		synctest.Wait()
-		if most > maxIdle+5 || len(open) > maxIdle { // four are asked at once, one is about to close
-			t.Errorf("%d were open at once, %d are", most, len(open))
+		if n := are(); most > maxIdle+5 || n > maxIdle { // four are asked at once, one is about to close
+			t.Errorf("%d were open at once, %d are", most, n)
 		}
 		time.Sleep(idleFor)
 		synctest.Wait()
-		if len(open) > 0 {
-			t.Errorf("%d stay open", len(open))
+		if n := are(); n > 0 {
+			t.Errorf("%d stay open", n)
 		}
 	})
 }
