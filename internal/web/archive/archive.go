@@ -114,6 +114,14 @@ func (f *Filter) days() (from, to time.Time, err error) {
 	if from, err = time.Parse("2006-01", f.Day); err == nil {
 		return from, from.AddDate(0, 1, 0), nil
 	}
+	// a day that its month has not, of which there is nothing
+	var day int
+	if _, err := fmt.Sscanf(f.Day, "%d-%d-%d", new(int), new(int), &day); err == nil && len(f.Day) == len(time.DateOnly) && 1 <= day && day <= 31 {
+		if from, err = time.Parse("2006-01", f.Day[:7]); err == nil {
+			from = from.AddDate(0, 0, day-1)
+			return from, from.AddDate(0, 0, 1), nil
+		}
+	}
 	return from, to, fmt.Errorf("the day is %q: wanted is one such as 2026-11-21, or a month such as 2026-11", f.Day)
 }
 

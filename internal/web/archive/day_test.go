@@ -36,7 +36,7 @@ func TestRecordsOfADay(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := archive.New(vfs.OS, dir)
-	for _, day := range []string{"2026-11-19", "2026-11-20", "2026-11-21", "2026-11-22", "2026-11", "2026-12-01", "2025-01-01"} {
+	for _, day := range []string{"2026-11-19", "2026-11-20", "2026-11-21", "2026-11-22", "2026-11", "2026-12-01", "2025-01-01", "2026-11-31"} {
 		if got := len(everything(t, a, archive.Filter{Day: day}, 300)); got != want[day] {
 			t.Errorf("%s has %d records, want %d", day, got, want[day])
 		}

@@ -57,7 +57,7 @@ var contentEndpoints = []endpoint{
 			{"query", "status", "string", "404; 4xx for a class; without the index, 0 for what was not answered", false},
 			{"query", "type", "string", "a media type, or its part before the slash: text/html, text/; without the index, however it begins", false},
 			{"query", "lang", "string", "a language: en, of which en-GB is one; without the index, however its tag begins", false},
-			{"query", "day", "string", "with the index alone: a day such as 2026-11-26, a month such as 2026-11, or a year", false},
+			{"query", "day", "string", "a day such as 2026-11-26, or a month such as 2026-11", false},
 			{"query", "cursor", "integer", "where to go on: \"next\" of the answer before", false}, limitParam}, archive.Found{}, (*Server).giveSearch},
 	{"/crawls/{crawl}/page", "page", "The newest good answer of a URL, to read.",
 		[]param{crawlParam, urlParam, {"query", "as", "string", "markdown (unless given) or text: the main text of HTML, other text as it is; headers: the header fields", false},
@@ -102,18 +102,19 @@ func (c *crawl) indexed(r *http.Request, n int) (*archive.Found, error) {
 	switch {
 	case using != "" && using != "index" && using != "scan":
 		return nil, badRequest("using is %q: it is index or scan", cut(using, 40))
-	case using == "scan" && day != "":
-		return nil, badRequest("day goes with the index alone")
 	case using == "scan":
 		return nil, nil //nolint:nilnil // as it says
 	case using == "index" && r.FormValue("in") != "":
-		return nil, badRequest("in goes without the index alone")
+		return nil, &problem{http.StatusNotFound, "There is no index of heads", "in=head goes with using=scan"}
 	}
 	if using == "" && day == "" && (r.FormValue("words") == "" || r.FormValue("in") != "" || r.FormValue("status") == "0") {
 		return nil, nil //nolint:nilnil // as it says
 	}
-	if _, err := c.archive.Index(); using == "" && day == "" && errors.Is(err, fulltext.ErrNone) {
-		return nil, nil //nolint:nilnil // as it says
+	if _, err := c.archive.Index(); err != nil {
+		if using == "" && errors.Is(err, fulltext.ErrNone) {
+			return nil, nil //nolint:nilnil // as it says
+		}
+		return nil, err
 	}
 	return c.byIndex(r, r.FormValue("words"), n)
 }

@@ -55,19 +55,19 @@ func describe() object {
 			case p.name == "status":
 				schema["pattern"] = "^([0-9]{1,3}|[0-9]xx)?$"
 			case p.in == "query" && p.name == "day":
-				schema["pattern"] = "^([0-9]{4}-[0-9]{2}(-[0-9]{2})?)?$"
+				schema["pattern"] = "^([0-9]{4}-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01]))?)?$"
 			case p.name == "of":
-				schema["enum"] = []string{"other"}
+				schema["enum"] = []string{"", "other"}
 			case p.name == "by":
-				schema["enum"] = []string{"waiting"}
+				schema["enum"] = []string{"", "waiting"}
 			case p.name == "using":
-				schema["enum"] = []string{"index", "scan"}
+				schema["enum"] = []string{"", "index", "scan"}
 			case p.name == "day":
 				schema["pattern"] = "^([0-9]{4}(-[0-9]{2}){0,2})?$"
 			case p.name == "in":
-				schema["enum"] = []string{"head"}
+				schema["enum"] = []string{"", "head"}
 			case p.name == "as":
-				schema["enum"] = forms
+				schema["enum"] = append([]string{""}, forms...)
 			}
 			params = append(params, object{"in": p.in, "name": p.name, "description": p.says, "required": p.required, "schema": schema})
 		}
