@@ -2,6 +2,7 @@ package recovery
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -61,6 +62,34 @@ func (l *Lost) begin(batch []byte) error {
 	return err
 }
 
+// early reads of a batch that the views have only what it says of records. A log that is not cut short up to its
+// checkpoint has some.
+func (s *State) early(batch []byte) error {
+	if s.lost == nil {
+		return nil
+	}
+	return cmp.Or(s.lost.begin(batch), entry.Read(batch, records{entry.Nobody(), s}), s.fault)
+}
+
+// records reads of a batch which pages were fetched.
+type records struct {
+	entry.Reader
+	s *State
+}
+
+func (r records) Done(v entry.Done) { r.s.mayLose(&v) }
+
+// mayLose keeps what a visit has brought to be fetched again if its record is gone, and reports whether it is.
+func (s *State) mayLose(v *entry.Done) bool {
+	if !s.lost.has(v) {
+		return false
+	}
+	if err := s.lose(v.URL); err != nil && s.fault == nil {
+		s.fault = fmt.Errorf("keep %s to be fetched again: %w", v.URL, err)
+	}
+	return true
+}
+
 // has reports whether the record of a visit is gone. What was not answered has none.
 func (l *Lost) has(v *entry.Done) bool {
 	if l == nil || v.Visit.Status == 0 || !l.gone && !(v.Visit.Duplicate && l.digests[v.Meta.Digest]) {
@@ -76,11 +105,13 @@ func (l *Lost) has(v *entry.Done) bool {
 }
 
 // lose keeps the item of a visited URL whose record is gone. Where the frontier has it on the disk it stays there, and is
-// kept beside that in case its host goes to another node: for then all that waits there goes.
+// kept beside that in case its host goes to another node: for then all that waits there goes. A checkpoint that is
+// newer than the visit has it no longer.
 func (s *State) lose(url string) error {
 	it, waits := s.waiting[url]
 	if waits {
 		delete(s.waiting, url)
+		delete(s.Guessed, url)
 	} else {
 		db, ok := s.Views.Seen.(*seen.DB)
 		if !ok {
@@ -93,7 +124,7 @@ func (s *State) lose(url string) error {
 		it = item.Item{URL: url, Depth: e.Depth, From: e.From}
 	}
 	it.Again, it.Tries, it.Late, it.Told = true, 0, false, false
-	return s.lost.keep(&it, !waits)
+	return s.lost.keep(&it, !waits && !s.behind)
 }
 
 func (l *Lost) keep(it *item.Item, elsewhere bool) (err error) {

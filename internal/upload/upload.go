@@ -69,6 +69,7 @@ type Uploader struct {
 	grown    map[string]bool // those that grow and are there as they are now
 	named    bool            // the place's manifest has all that is there
 	last     time.Time       // when something came into the place, or end was closed
+	states   *States         // nil: no checkpoints go there
 
 	noting sync.Mutex // guards log
 	log    int64      // bytes of the folder's log that are whole lines
@@ -399,6 +400,7 @@ func (u *Uploader) round(ctx context.Context, todo []waiting) error {
 		}
 		u.named = true
 	}
+	u.states.look()
 	return errors.Join(err, u.drop())
 }
 
@@ -433,14 +435,20 @@ func (u *Uploader) send(ctx context.Context, f waiting) (sum digest, err error) 
 			return sum, err
 		}
 	}
-	if err := place.Upload(ctx, u.cfg.Place, f.name, src, f.size, sum); err != nil || checks {
-		return sum, err
+	return sum, u.put(ctx, f.name, src, f.size, sum)
+}
+
+// put writes a file into the place, which has it then as it was given.
+func (u *Uploader) put(ctx context.Context, name string, src io.ReaderAt, size int64, sum digest) error {
+	err := place.Upload(ctx, u.cfg.Place, name, src, size, sum)
+	if _, checks := u.cfg.Place.(place.Uploader); err != nil || checks {
+		return err
 	}
-	there, err := u.digestThere(ctx, f.name)
+	there, err := u.digestThere(ctx, name)
 	if err == nil && there != sum {
 		err = fmt.Errorf("the place has kept other bytes: their SHA-256 is %x, not %x", there, sum)
 	}
-	return sum, err
+	return err
 }
 
 // has reports whether a file that is not noted is in the place.
