@@ -25,7 +25,7 @@ const leastGain = 1 << 20
 // A StatesConfig says how checkpoints are brought to a place.
 type StatesConfig struct {
 	Log   journal.Shipped
-	Least int64       // see States; default 1 MiB
+	Least int64       // see States; default 1 MiB; negative: any, whatever it costs
 	Warn  func(error) // told that checkpoints do not come to the place, once until they do; may be nil
 	Told  func(Cut)   // of what was done; may be nil
 }
@@ -86,7 +86,7 @@ var stagingName = filepath.Join("state", "leaving")
 
 // States has checkpoints brought to the place. It is called before Run.
 func (u *Uploader) States(cfg StatesConfig) *States {
-	if cfg.Least <= 0 {
+	if cfg.Least == 0 {
 		cfg.Least = leastGain
 	}
 	if cfg.Warn == nil {
@@ -117,7 +117,8 @@ func (s *States) Checkpoint(at, relies journal.Position, marks []store.Mark) {
 		return
 	}
 	files, cost, err := s.list()
-	if err == nil && s.cfg.Log.Kept(safe) >= max(cost, s.cfg.Least) {
+	gain := s.cfg.Log.Kept(safe)
+	if err == nil && gain > 0 && (gain >= max(cost, s.cfg.Least) || s.cfg.Least < 0) {
 		if files, err = s.stage(files); err == nil {
 			s.offered = &offer{at: at, relies: relies, files: files, sent: map[string]away.StateFile{}}
 			s.wake()
