@@ -131,10 +131,7 @@ func readState(ctx context.Context, p place.Place, name string) (*State, error) 
 	if err != nil {
 		return nil, err
 	}
-	s := &State{}
-	if err = json.Unmarshal(text, s); err == nil {
-		err = s.check()
-	}
+	s, err := parseState(text)
 	if err == nil && stateName(s.Position) != name {
 		err = errors.New("it has another's name")
 	}
@@ -142,6 +139,14 @@ func readState(ctx context.Context, p place.Place, name string) (*State, error) 
 		return nil, fmt.Errorf("%s/%s %w: %w", p.URL(), name, ErrState, err)
 	}
 	return s, nil
+}
+
+func parseState(text []byte) (*State, error) {
+	s := &State{}
+	if err := json.Unmarshal(text, s); err != nil {
+		return nil, err
+	}
+	return s, s.check()
 }
 
 // Copy copies the checkpoint's files into a folder, as they lie in that of a crawl's state.

@@ -19,6 +19,7 @@ import (
 	"kumo/internal/frontier"
 	"kumo/internal/job"
 	"kumo/internal/job/jobtest"
+	"kumo/internal/journal"
 	"kumo/internal/place"
 	"kumo/internal/place/file"
 	"kumo/internal/session"
@@ -293,6 +294,7 @@ func TestAKillAtAnyMomentOfACheckpointThatGoesToThePlace(t *testing.T) {
 		}
 		again += len(waits)
 	}
+	r.unreadable()
 	p.mu.Lock()
 	cut := p.cuts[a.dir]
 	p.mu.Unlock()
@@ -306,6 +308,41 @@ func TestAKillAtAnyMomentOfACheckpointThatGoesToThePlace(t *testing.T) {
 	}
 	if left := int64(logged) - cut.Log; left > int64(logged)/2 {
 		t.Errorf("of a log of %d bytes %d are left", logged, left)
+	}
+}
+
+// unreadable has the checkpoint be one that cannot be read, with a log that goes no further back: that is said, nothing
+// is taken for all there was, and nothing is lost by it.
+func (r *remains) unreadable() {
+	r.t.Helper()
+	want, _ := r.fold(false)
+	files, err := filepath.Glob(filepath.Join(r.dir, away.StateDir, "*", "frontier", "checkpoint"))
+	if err != nil || len(files) == 0 || r.cut == 0 {
+		r.t.Fatalf("%d checkpoints, and the log is cut before %d (%v)", len(files), r.cut, err)
+	}
+	for _, name := range files {
+		whole, err := os.ReadFile(name)
+		if err == nil {
+			err = os.WriteFile(name, whole[:len(whole)-1], 0o600)
+		}
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		defer func() {
+			if err := os.WriteFile(name, whole, 0o600); err != nil {
+				r.t.Fatal(err)
+			}
+			if waits, _ := r.fold(false); !slices.Equal(waits, want) {
+				r.t.Errorf("read again, %d URLs wait, want %d", len(waits), len(want))
+			}
+		}()
+	}
+	b, n := &deadBus{all: r.log, cut: r.cut}, *r.node
+	s := &failedNodes{disk: vfs.OS, dir: filepath.Join(r.t.TempDir(), "estates"), bus: b, job: r.job,
+		places: placesOfDead{Node: &n, bus: b}}
+	if _, err := s.Recover(r.t.Context(), "a~dead"); !errors.Is(err, journal.ErrDropped) ||
+		!strings.Contains(err.Error(), "what waited there") || !strings.Contains(err.Error(), "frontier/checkpoint") {
+		r.t.Errorf("with a checkpoint that cannot be read: %v", err)
 	}
 }
 
