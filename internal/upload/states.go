@@ -279,6 +279,7 @@ func (s *States) clear() error {
 
 // Run brings checkpoints to the place until ctx ends.
 func (s *States) Run(ctx context.Context) {
+	defer func() { _ = s.clear() }() // or the next process does it
 	for failures, told := 0, false; ctx.Err() == nil; {
 		err := s.step(ctx)
 		if ctx.Err() != nil {
