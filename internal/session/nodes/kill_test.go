@@ -158,13 +158,12 @@ func (b *deadBus) Read(_ context.Context, _ string, after uint64, f func(uint64,
 
 // A dead node's place and log, at some moment of its life.
 type remains struct {
-	t    *testing.T
-	node *Node
-	job  *job.Job
-	dir  string // of the place
-	log  []deed
-	cut  uint64
-	n    int
+	t   *testing.T
+	cfg Config // of who folds them
+	job *job.Job
+	dir string // of the place
+	log []deed
+	cut uint64
 }
 
 func (r *remains) take(d *deed) {
@@ -186,16 +185,20 @@ func (r *remains) take(d *deed) {
 	}
 }
 
-// fold recovers what the node held, from its checkpoint and the rest of its log or, to compare, from all of its log.
-func (r *remains) fold(whole bool) (waits, known []string) {
-	r.t.Helper()
-	b, n := &deadBus{all: r.log, cut: r.cut}, *r.node
+// folder is who folds them: with a log that is whole and without a checkpoint, or as they are.
+func (r *remains) folder(whole bool) *failedNodes {
+	b, n := &deadBus{all: r.log, cut: r.cut}, &Node{Config: r.cfg}
 	if whole {
 		b.cut, n.CopyState = 0, nil
 	}
-	r.n++
-	s := &failedNodes{disk: vfs.OS, dir: filepath.Join(r.t.TempDir(), "estates"), bus: b, job: r.job,
-		places: placesOfDead{Node: &n, bus: b}}
+	return &failedNodes{disk: vfs.OS, dir: filepath.Join(r.t.TempDir(), "estates"), bus: b, job: r.job,
+		places: placesOfDead{Node: n, bus: b}}
+}
+
+// fold recovers what the node held, from its checkpoint and the rest of its log or, to compare, from all of its log.
+func (r *remains) fold(whole bool) (waits, known []string) {
+	r.t.Helper()
+	s := r.folder(whole)
 	one, err := s.Recover(r.t.Context(), "a~dead")
 	if err != nil {
 		r.t.Fatalf("after %d entries of the log, cut before %d: %v", len(r.log), r.cut, err)
@@ -205,9 +208,9 @@ func (r *remains) fold(whole bool) (waits, known []string) {
 		waits = append(waits, it.URL)
 		return nil
 	}})
-	for known1, scanErr := range e.holding.DB.Scan("") {
+	for one, scanErr := range e.holding.DB.Scan("") {
 		err = errors.Join(err, scanErr)
-		known = append(known, known1.URL)
+		known = append(known, one.URL)
 	}
 	if err := errors.Join(err, e.Close()); err != nil {
 		r.t.Fatal(err)
@@ -250,22 +253,21 @@ func TestAKillAtAnyMomentOfACheckpointThatGoesToThePlace(t *testing.T) {
 	c.ends(nil, a)
 	jobtest.WantPerfect(t, web)
 
-	dead := &Node{Config: Config{Log: c.config("f").Log}}
-	r := &remains{t: t, node: dead, job: c.job("folder"), dir: t.TempDir()}
+	r := &remains{t: t, cfg: Config{Log: c.config("f").Log}, job: c.job("folder"), dir: t.TempDir()}
 	c.tune(r.job)
 	at, err := file.Open(r.dir, vfs.OS)
 	if err != nil {
 		t.Fatal(err)
 	}
 	taken := 0
-	dead.There = func(ctx context.Context, _ string) (*away.Manifest, error) {
+	r.cfg.There = func(ctx context.Context, _ string) (*away.Manifest, error) {
 		m, err := away.ReadManifest(ctx, at)
 		if away.IsMissing(err) {
 			return away.NewManifest(), nil
 		}
 		return m, err
 	}
-	dead.CopyState = func(ctx context.Context, _ string, disk vfs.FS, dir string) (*away.State, error) {
+	r.cfg.CopyState = func(ctx context.Context, _ string, disk vfs.FS, dir string) (*away.State, error) {
 		s, err := away.ReadState(ctx, at)
 		if s == nil || err != nil {
 			return nil, err
@@ -337,10 +339,7 @@ func (r *remains) unreadable() {
 			}
 		}()
 	}
-	b, n := &deadBus{all: r.log, cut: r.cut}, *r.node
-	s := &failedNodes{disk: vfs.OS, dir: filepath.Join(r.t.TempDir(), "estates"), bus: b, job: r.job,
-		places: placesOfDead{Node: &n, bus: b}}
-	if _, err := s.Recover(r.t.Context(), "a~dead"); !errors.Is(err, journal.ErrDropped) ||
+	if _, err := r.folder(false).Recover(r.t.Context(), "a~dead"); !errors.Is(err, journal.ErrDropped) ||
 		!strings.Contains(err.Error(), "what waited there") || !strings.Contains(err.Error(), "frontier/checkpoint") {
 		r.t.Errorf("with a checkpoint that cannot be read: %v", err)
 	}

@@ -326,7 +326,7 @@ func aLostDiskCostsNoRecord(t *testing.T, strategy string, least int64) {
 	if left, _ := filepath.Glob(filepath.Join(p.dir, "b~*", away.StateDir, "*")); len(left) > 0 {
 		t.Errorf("of the dead node's state there stays %q", left)
 	}
-	if int64(score.Repeats) > all.Gone.Again+100 {
+	if score.Repeats > all.Gone.Again+100 {
 		t.Errorf("%d pages were fetched again, and %d had to be", score.Repeats, all.Gone.Again)
 	}
 }
