@@ -427,7 +427,7 @@ func (s *States) trim(ctx context.Context) error {
 	s.cut.Log += gone
 	cut := s.cut
 	s.mu.Unlock()
-	if s.cfg.Told != nil {
+	if s.cfg.Told != nil && gone > 0 {
 		s.cfg.Told(cut)
 	}
 	return nil

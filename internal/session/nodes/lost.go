@@ -35,7 +35,11 @@ func (s *failedNodes) findPlace(ctx context.Context, e *failedState, dead strate
 		if err := os.RemoveAll(e.folder()); err != nil || s.places.CopyState == nil {
 			return err
 		}
-		_, err := s.places.CopyState(ctx, place, s.disk, e.folder())
+		state, err := s.places.CopyState(ctx, place, s.disk, e.folder())
+		if err == nil && state != nil {
+			s.places.Log.Info("what a dead node held is taken from the checkpoint in its place, and the rest of its journal", "node",
+				dead, "files", len(state.Files))
+		}
 		return err
 	})
 	if err == nil && unread != nil {
