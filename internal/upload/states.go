@@ -51,8 +51,9 @@ type States struct {
 	up  *Uploader
 	cfg StatesConfig
 
-	mu      sync.Mutex // guards what follows
-	begun   bool       // it is known what is in the place
+	mu      sync.Mutex      // guards what follows
+	begun   bool            // it is known what is in the place
+	named   map[string]bool // record files that the place's manifest names; nil: it was not written yet
 	there   *away.State
 	points  []point // checkpoints, the oldest first; of those whose records are all in the place, only the last
 	offered *offer  // to be brought; nil: none
@@ -132,12 +133,12 @@ func (s *States) Checkpoint(at, relies journal.Position, marks []store.Mark) {
 // mostPoints bounds how many are kept: beyond that every second one is forgotten, and the log is cut later.
 const mostPoints = 256
 
-// sift takes out what is in the place, and points that say no more than others.
+// sift takes out what is in the place, and named there, and points that say no more than others.
 func (s *States) sift() {
 	last := -1
 	for i := range s.points {
 		p := &s.points[i]
-		p.wants = slices.DeleteFunc(p.wants, func(name string) bool { _, is := s.up.there.Get(name); return is })
+		p.wants = slices.DeleteFunc(p.wants, func(name string) bool { return s.named[name] })
 		if len(p.wants) == 0 {
 			last = i
 		}
@@ -163,13 +164,22 @@ func (s *States) safe() journal.Position {
 	return s.points[0].at
 }
 
-// look is called when the place's manifest names all that is there.
-func (s *States) look() {
+// look is called when the place's manifest names all that is there, with what is new of it.
+func (s *States) look(fresh []string) {
 	if s == nil {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.named == nil {
+		s.named = map[string]bool{}
+		for _, e := range s.up.there.All() {
+			s.named[e.Name] = true
+		}
+	}
+	for _, name := range fresh {
+		s.named[name] = true
+	}
 	s.sift()
 	s.wake()
 }

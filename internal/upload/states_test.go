@@ -2,6 +2,7 @@ package upload
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -282,5 +284,53 @@ func TestAStateThatIsNotWorthIt(t *testing.T) {
 		if err := s.Forget(t.Context()); err != nil || l.whole() != nil {
 			t.Errorf("it stays: %v", err)
 		}
+	})
+}
+
+// A mutePlace takes all but its manifest.
+type mutePlace struct {
+	place.Place
+	mute atomic.Bool
+}
+
+func (p *mutePlace) Create(ctx context.Context, name string) (place.Writer, error) {
+	if name == away.ManifestName && p.mute.Load() {
+		return nil, errors.New("no")
+	}
+	return p.Place.Create(ctx, name)
+}
+
+// Who folds a dead node takes for lost what the manifest does not name: the log is not cut before that does.
+func TestALogIsKeptUntilTheManifestNamesTheRecords(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		mute := &mutePlace{Place: b.at}
+		b.cfg.Place = mute
+		l := &life{bed: b, dice: rand.New(rand.NewPCG(1, 2)), files: map[journal.Position]map[string]string{},
+			closed: map[journal.Position][]string{}}
+		u := b.open()
+		s := u.States(StatesConfig{Log: lifesLog{life: l}, Least: -1})
+		ctx, kill := context.WithCancel(t.Context())
+		var both sync.WaitGroup
+		both.Go(func() { s.Run(ctx) })
+		both.Go(func() { _ = u.Run(ctx) })
+		synctest.Wait()
+		mute.mute.Store(true)
+		for range 12 {
+			l.checkpoint(s)
+			synctest.Wait()
+		}
+		if _, there := u.Manifest().Get("warc/news-00000-vm.warc.gz"); !there || l.cuts > 0 {
+			t.Errorf("a file is there: %v; cut %d times", there, l.cuts)
+		}
+		mute.mute.Store(false)
+		time.Sleep(time.Hour)
+		l.checkpoint(s)
+		synctest.Wait()
+		if l.cuts == 0 {
+			t.Error("named, it is not cut")
+		}
+		kill()
+		both.Wait()
 	})
 }

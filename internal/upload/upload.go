@@ -69,6 +69,7 @@ type Uploader struct {
 	grown    map[string]bool // those that grow and are there as they are now
 	named    bool            // the place's manifest has all that is there
 	last     time.Time       // when something came into the place, or end was closed
+	fresh    []string        // files that came since it was written
 	states   *States         // nil: no checkpoints go there
 
 	noting sync.Mutex // guards log
@@ -387,7 +388,7 @@ func (u *Uploader) round(ctx context.Context, todo []waiting) error {
 			}
 			continue
 		}
-		u.named, u.last = false, time.Now()
+		u.named, u.last, u.fresh = false, time.Now(), append(u.fresh, f.name)
 		if slices.Contains(u.cfg.Grow, f.name) {
 			u.grown[f.name] = true
 		} else {
@@ -399,8 +400,9 @@ func (u *Uploader) round(ctx context.Context, todo []waiting) error {
 			return errors.Join(err, fmt.Errorf("%s: %w", away.ManifestName, nameErr))
 		}
 		u.named = true
+		u.states.look(u.fresh)
+		u.fresh = nil
 	}
-	u.states.look()
 	return errors.Join(err, u.drop())
 }
 
