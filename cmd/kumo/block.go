@@ -10,7 +10,7 @@ import (
 
 	"kumo/internal/admin"
 	"kumo/internal/desired"
-	"kumo/internal/folder"
+	"kumo/internal/inspect"
 	"kumo/internal/job"
 	"kumo/internal/policy"
 	"kumo/internal/session"
@@ -21,10 +21,11 @@ import (
 
 const blockLong = `Have a crawl that runs fetch nothing more of what a rule names: a host, which stands for its subdomains, too, or a /regular expression/ that
 URLs are matched with. It holds for links that are found from now on and for URLs that wait, which are left out when their turn comes, with the
-reason "block" that kumo explain and skipped.jsonl name. The rule is kept with the crawl, as --block of kumo crawl and kumo start is.
+reason "block" that kumo explain and skipped.jsonl name. The rule is kept with the crawl, as --block of kumo crawl and kumo start is: a crawl that goes on with
+--block has both; with an empty one (--block=) it forgets those that it has.
 
---dry-run changes nothing, and counts how many of the URLs that wait would be left out: of each host 10,000 are looked at, and all hosts for two
-seconds. With --remove the rules hold no longer; what was left out meanwhile is not brought back by that.`
+--dry-run changes nothing, and counts how many of the URLs that wait would be left out: of the 2,000 hosts
+where most waits 10,000 each are looked at, for two seconds. With --remove the rules hold no longer; what was left out meanwhile is not brought back by that.`
 
 func blockCommand() *cobra.Command {
 	c, a := &clusterFlags{}, &alone{}
@@ -79,6 +80,21 @@ func blocks(was, rules []string, remove bool) []string {
 	return append(all, rules...)
 }
 
+// withSaved are rules that are given to a crawl that goes on, with those that it has: kumo block has put some there. An
+// empty one among those given has it go on without.
+func withSaved(given, saved []string) []string {
+	all := slices.DeleteFunc(slices.Clone(given), func(r string) bool { return r == "" })
+	if len(all) < len(given) {
+		return all
+	}
+	for _, r := range saved {
+		if !slices.Contains(all, r) {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
 func blockedWords(rules []string, remove bool) string {
 	if remove {
 		return strings.Join(rules, ", ") + " may be fetched"
@@ -91,12 +107,9 @@ func (a *alone) block(cmd *cobra.Command, change func(was []string) []string) er
 	if err := a.check(cmd.Flags()); err != nil {
 		return err
 	}
-	saved, err := folder.ReadSettings(a.dir)
-	if err != nil {
-		return err
-	}
-	now := change(settings.Map(saved)[job.BlockKey])
-	return setIn(cmd.Context(), cmd.OutOrStdout(), a.dir, []settings.Setting{{Key: job.BlockKey, Values: now}}, false)
+	return tuneIn(cmd.Context(), cmd.OutOrStdout(), a.dir, func(now map[string][]string) ([]inspect.Setting, error) {
+		return []inspect.Setting{{Key: job.BlockKey, Values: change(now[job.BlockKey])}}, nil
+	})
 }
 
 // countBlocked counts what waits in a crawl on this machine, whether it runs or not.

@@ -71,6 +71,9 @@ func startCommand() *cobra.Command {
 				if err := b.begin(ctx, control, &r, o, all); err != nil {
 					return cluster.Advise(err)
 				}
+				if all.Lookup(job.BlockKey).Changed {
+					o.job.Block = withSaved(o.job.Block, r.Settings[job.BlockKey])
+				}
 				settings := o.shared(all)
 				if r.Settings != nil {
 					if settings, err = o.changes(all, c.crawl, r.Settings); err != nil {

@@ -23,8 +23,11 @@ func variable(flag string) string {
 
 // isVariable reports whether a flag can be set by the environment.
 func isVariable(f *pflag.Flag) bool {
-	return f.Name != "help" && f.Name != "version" && f.Deprecated == ""
+	return f.Name != "help" && f.Name != "version" && f.Deprecated == "" && f.Annotations[noVariable] == nil
 }
+
+// noVariable marks a flag that the environment does not set: the variable of its name is meant for others.
+const noVariable = "kumo_no_variable"
 
 // fromEnvironment sets the flags of a command that were not given and have a variable, which counts as given: it
 // overrides a configuration file and what a crawl was begun with. A flag that can be repeated takes a value a line. An

@@ -110,7 +110,7 @@ func (o *options) bindCrawl(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.prefer, job.PreferKey, nil, "take URLs that match for WEIGHT times as important, or less so "+
 		"with a weight below 1 (`REGEX=WEIGHT`, repeatable)")
 	f.StringArrayVar(&j.Block, job.BlockKey, nil, "never fetch what `RULE` names: a host, with its subdomains, or a /regex/ (repeatable; "+
-		"kumo block adds some while a crawl runs)")
+		"kumo block adds some while a crawl runs; a crawl that goes on keeps those that it has, unless an empty one is among these)")
 	f.StringVar(&j.BlockFile, "block-file", "", "never fetch what `FILE` names: a host or a /regex/ a line; read again "+
 		"when it changes")
 	f.Int64Var(&j.Crawl.Pages, "limit", 0, "stop after `N` pages of all runs together, whatever their status (0: no limit)")
@@ -246,7 +246,7 @@ func (o *options) finish() (err error) {
 	if j.Crawl.Exclude, err = compile("exclude", o.exclude); err != nil {
 		return err
 	}
-	if _, err = policy.ParseBlocks(j.Block); err != nil {
+	if _, err = policy.ParseBlocks(withSaved(j.Block, nil)); err != nil {
 		return usagef("--%s: %v", job.BlockKey, err)
 	}
 	if j.Fetch.Header, err = parseHeaders(o.headers); err != nil {

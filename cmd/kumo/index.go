@@ -71,6 +71,7 @@ func indexCommand() *cobra.Command {
 // A nodeIndex is the index of a node's part in a crawl, which is another one after the node has lost its place.
 type nodeIndex struct {
 	mu    sync.Mutex
+	dir   string
 	all   []*follow.Follower
 	now   *follow.Follower // that of the part under way; nil: there was none
 	over  chan struct{}    // closed when now is done
@@ -92,7 +93,7 @@ func (x *nodeIndex) join(j *job.Job, wanted bool, said func(error)) {
 	if x.ctx == nil {
 		x.ctx, x.end = context.WithCancel(context.Background())
 	}
-	x.all = append(x.all, f)
+	x.dir, x.all = j.Dir, append(x.all, f)
 	x.group.Go(func() { x.follow(f, said) })
 }
 
@@ -113,6 +114,8 @@ func (x *nodeIndex) follow(f *follow.Follower, said func(error)) {
 	err := f.Begin()
 	if err == nil {
 		err = f.Run(x.ctx)
+	} else {
+		said(err) // at once: a node may run for long
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -137,7 +140,7 @@ func (x *nodeIndex) finish(ctx context.Context, out io.Writer, quiet bool) error
 	if x.now != nil && !quiet {
 		printIndexed(out, x.now.Status())
 	}
-	return x.err
+	return follow.Advise(x.err, x.dir)
 }
 
 func (x *nodeIndex) stop() {

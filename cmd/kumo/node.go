@@ -170,10 +170,8 @@ func (n *noder) run(ctx context.Context, out io.Writer) (err error) {
 	if n.place == "mesh" {
 		listenMesh(&opts)
 	}
-	if n.o.place != "" { // before there is a folder
-		if err := uploads.Check(ctx, n.o.place); err != nil {
-			return err
-		}
+	if err := n.checkPlace(ctx, show); err != nil { // before there is a folder
+		return err
 	}
 	page, err := n.o.ui.listen()
 	if err != nil {

@@ -3,8 +3,10 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"strings"
 
+	"kumo/internal/advice"
 	"kumo/internal/job"
 	"kumo/internal/session"
 	"kumo/internal/stats"
@@ -43,6 +45,22 @@ func (n *noder) findPlace() error {
 	if n.o.place == "" && !n.o.keepLocal {
 		return usagef("--keep-local=false removes what a place has: name one with --out, as s3://bucket/prefix")
 	}
+	return nil
+}
+
+// checkPlace refuses a place that cannot be opened. A node that has brought files there before waits for it later.
+func (n *noder) checkPlace(ctx context.Context, show *show) error {
+	if n.o.place == "" {
+		return nil
+	}
+	err := uploads.Check(ctx, n.o.place)
+	if err == nil || advice.IsUsage(err) || ctx.Err() != nil {
+		return err
+	}
+	if of, linkErr := uploads.PlaceOf(n.out); of == "" || linkErr != nil {
+		return errors.Join(err, linkErr)
+	}
+	show.log.Warn("the place of this node's record files cannot be opened at present", "place", n.o.place, "why", err)
 	return nil
 }
 

@@ -82,7 +82,7 @@ func (o *searchOptions) query(text string) (q fulltext.Query, err error) {
 	if err := q.Check(); err != nil {
 		return q, usagef("%w", err)
 	}
-	if o.limit < 1 || o.skip < 0 || o.limit+o.skip > fulltext.Deepest {
+	if o.limit < 1 || o.skip < 0 || o.limit > fulltext.Deepest || o.skip > fulltext.Deepest-o.limit {
 		return q, usagef("--limit and --skip: only the first %d can be had", fulltext.Deepest)
 	}
 	return q, nil

@@ -143,6 +143,9 @@ func serveCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if page == nil {
+				return usagef("--listen is empty: an address is wanted, as in --listen=%s", defaultUI)
+			}
 			defer page.close()
 			return page.serve(cmd.Context(), log, shown)
 		}}

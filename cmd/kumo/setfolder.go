@@ -78,22 +78,45 @@ func setIn(ctx context.Context, w io.Writer, dir string, wishes []settings.Setti
 		if !slices.Contains(job.Tunable, s.Key) {
 			return usagef("%s cannot change while a crawl runs; these may: %s", s.Key, strings.Join(job.Tunable, ", "))
 		}
-		changes = append(changes, inspect.Setting(s))
+		changes = append(changes, inspect.Setting{Key: s.Key, Values: s.Values})
 	}
-	was, err := session.Set(ctx, dir, changes)
-	if errors.Is(err, session.ErrIdle) {
-		return usagef("the crawl in %s does not run: give the settings to kumo crawl -o %s, as flags", dir, dir)
+	was, err := folderSetter(dir).Set(ctx, changes)
+	if err == nil {
+		sayChanges(w, changes, was)
 	}
-	if err != nil {
-		return err
-	}
-	for i, s := range wishes {
-		fmt.Fprintf(w, "%s is %s now, was %s\n", s.Key, valueOf(s.Key, redacted(s)), valueOf(s.Key, was[i].Values))
-	}
-	return nil
+	return err
 }
 
-func redacted(s settings.Setting) []string {
+// tuneIn makes changes that f makes of the settings of the crawl in a folder, and says so.
+func tuneIn(ctx context.Context, w io.Writer, dir string, f func(now map[string][]string) ([]inspect.Setting, error)) error {
+	changes, was, err := inspect.Tune(ctx, folderSetter(dir), func() (map[string][]string, error) {
+		saved, err := folder.ReadSettings(dir)
+		return settings.Map(saved), err
+	}, f)
+	if err == nil {
+		sayChanges(w, changes, was)
+	}
+	return err
+}
+
+// A folderSetter changes settings of the crawl that runs in a folder.
+type folderSetter string
+
+func (dir folderSetter) Set(ctx context.Context, changes []inspect.Setting) ([]inspect.Setting, error) {
+	was, err := session.Set(ctx, string(dir), changes)
+	if errors.Is(err, session.ErrIdle) {
+		err = usagef("the crawl in %s does not run: give the settings to kumo crawl -o %[1]s, as flags", string(dir))
+	}
+	return was, err
+}
+
+func sayChanges(w io.Writer, changes, was []inspect.Setting) {
+	for i, s := range changes {
+		fmt.Fprintf(w, "%s is %s now, was %s\n", s.Key, valueOf(s.Key, redacted(s)), valueOf(s.Key, was[i].Values))
+	}
+}
+
+func redacted(s inspect.Setting) []string {
 	values := slices.Clone(s.Values)
 	for i := range values {
 		values[i] = redact(s.Key, values[i])

@@ -61,6 +61,7 @@ func (o *options) settle(ctx context.Context, f *pflag.FlagSet, args []string) e
 	if err := o.goOn(f); err != nil {
 		return err
 	}
+	o.job.Block = withSaved(o.job.Block, nil)
 	if err := o.finish(); err != nil {
 		return err
 	}
@@ -186,6 +187,9 @@ func (o *options) goOn(f *pflag.FlagSet) error {
 		if err := o.checkSaved(f, s, now); err != nil {
 			return err
 		}
+	}
+	if f.Lookup(job.BlockKey).Changed {
+		o.job.Block = withSaved(o.job.Block, settings.Map(saved)[job.BlockKey])
 	}
 	return folder.ToRepair(o.apply(f, saved, o.job.Dir), o.job.Dir)
 }

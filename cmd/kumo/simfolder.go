@@ -25,6 +25,7 @@ type simFolder struct {
 // bind adds --out.
 func (s *simFolder) bind(f *pflag.FlagSet, what string) {
 	f.StringVar(&s.dir, "out", "", "write "+what+" into `DIR`, for kumo serve DIR to show")
+	f.Lookup("out").Annotations = map[string][]string{noVariable: {"true"}} // KUMO_OUT is where a crawl is
 }
 
 // keeps has a command leave in the folder what it was and what it said.

@@ -147,14 +147,17 @@ func (p *uiPage) serve(ctx context.Context, log *slog.Logger, shown *shown) (err
 		if state := filepath.Join(dir, filepath.Dir(folder.UIName)); !isCrawl && os.Mkdir(state, 0o777) == nil { // only a crawl has it
 			defer func() { _ = os.Remove(state) }() // unless a token is kept in it
 		}
-		err := note.keep(dir)
+		err, stop := note.keep(dir), func() {}
 		switch {
 		case slices.ContainsFunc(shown.Crawls, func(c ui.Crawl) bool { return c.Dir == dir && c.Cluster != nil }):
-			go note.keepUp(ctx, dir) // the folder may not be there yet, and is another one when the node begins again as another one
+			stop = note.keepUp(ctx, dir) // the folder may not be there yet, and is another one when the node begins again as another one
 		case err != nil && p.open && i == 0: // others may not be this user's to write in
 			return fmt.Errorf("keep the web page's token: %w", err)
 		}
-		defer note.end(dir)
+		defer func() {
+			stop()
+			note.end(dir)
+		}()
 	}
 	log.Info("web page", "at", note.URL)
 	if p.open {
@@ -213,8 +216,21 @@ func (n *uiNote) keep(dir string) error {
 	return now.write(dir)
 }
 
-// keepUp puts the note down wherever it is missing, until ctx ends.
-func (n *uiNote) keepUp(ctx context.Context, dir string) {
+// keepUp puts the note down wherever it is missing, until ctx ends or stop is called, which waits for it.
+func (n *uiNote) keepUp(ctx context.Context, dir string) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		n.keepAgain(ctx, dir)
+	}()
+	return func() {
+		cancel()
+		<-ended
+	}
+}
+
+func (n *uiNote) keepAgain(ctx context.Context, dir string) {
 	tick := time.NewTicker(noteTime)
 	defer tick.Stop()
 	for {

@@ -133,7 +133,7 @@ func (s *steerer) Tune(ctx context.Context, f func(now map[string][]string) ([]i
 				return nil, err
 			}
 			for _, w := range wishes {
-				changes = append(changes, settings.Setting(w))
+				changes = append(changes, settings.Setting{Key: w.Key, Values: w.Values})
 			}
 			return s.s.Check(r, changes)
 		})

@@ -264,6 +264,27 @@ func TestWhatIsNotFetchedIsDone(t *testing.T) {
 	})
 }
 
+// TestPagesThatAreFetchedAgainCount: those that another node had fetched and lost are counted by the limit here, and those
+// that this one has counted are not counted twice.
+func TestPagesThatAreFetchedAgainCount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		urls := []string{"http://full.test/1", "http://full.test/2", "http://full.test/3"}
+		l := newLoner(t, map[string]string{urls[0]: "", urls[1]: "", urls[2]: ""}, func(c *Config) { c.PagesPerHost = 2 })
+		l.dispatch(urls[0])
+		again := func(url string, times int) {
+			l.e.frontier.Restore("full.test", item.Item{URL: url, Again: true})
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			l.fetched(url, times)
+		}
+		again(urls[1], 1)
+		again(urls[2], 0)
+		again(urls[0], 2)
+		again(urls[1], 2)
+		l.end()
+	})
+}
+
 // TestAHostThatComesBackBeginsAfresh: what waited when it was given up waits again only when it is dispatched again;
 // what was fetched is done.
 func TestAHostThatComesBackBeginsAfresh(t *testing.T) {

@@ -26,7 +26,7 @@ func (w *worker) recall(v *frontier.Visit, req *fetch.Request) error {
 	}
 	e, _, err := w.known.db.Get(v.URL)
 	w.was.Meta = e.Meta
-	if err != nil || e.Status != http.StatusOK || e.ETag == "" && e.Modified.IsZero() {
+	if err != nil || v.Again || e.Status != http.StatusOK || e.ETag == "" && e.Modified.IsZero() {
 		return err // of a page alone can be said that it is as it was: what stands for it later has its status
 	}
 	ref, known, err := w.known.digests.Get(e.Digest)

@@ -32,6 +32,7 @@ type worker struct {
 	was       was
 	at        weburl.URL // the visit's
 	domain    string     // whose pages it counts as; "" where they have no limit
+	granted   bool       // the limits have granted the page, and are yet to be told what came of it
 	trial     traps.Trial
 	session   uint64 // the login that the visit is made with; 0 for none
 	vetoed    string // why a hook wants nothing kept of the page; "" if none objects
@@ -44,7 +45,7 @@ func hostOf(v *frontier.Visit) string { return item.HostOfSlice(v.Host) }
 // visit takes a URL through its life. An error ends the crawl; what goes wrong with a URL is recorded.
 func (w *worker) visit(ctx context.Context, v *frontier.Visit) error {
 	w.batch.reset()
-	w.was, w.vetoed = was{}, ""
+	w.was, w.vetoed, w.granted = was{}, "", false
 	defer w.releaseSlot()
 	defer w.settleTrial(traps.Nothing) // unless more is known
 	if w.claims != nil {
@@ -129,8 +130,8 @@ func (w *worker) allowed(v *frontier.Visit, u weburl.URL) (bool, error) {
 		return true, nil // limits count pages, not visits
 	}
 	w.domain = w.traps.counted(u)
-	if v.Again {
-		return true, nil // it was let in, and counted, by the node that has lost it
+	if counted, err := w.countedBefore(v); counted || err != nil {
+		return counted, err
 	}
 	switch w.limits.quota.Take(hostOf(v), w.domain) {
 	case policy.NotNow:
@@ -145,7 +146,18 @@ func (w *worker) allowed(v *frontier.Visit, u weburl.URL) (bool, error) {
 	case policy.DomainIsFull:
 		return false, w.shed(v, RulePagesPerDomain, traps.TooMany(w.domain, w.cfg.PagesPerDomain, "pages"))
 	}
+	w.granted = true
 	return true, nil
+}
+
+// countedBefore reports whether the limits count a page already that is fetched once more: those that this node knows to
+// have been answered. Another's that is lost with all that it knew is none of them.
+func (w *worker) countedBefore(v *frontier.Visit) (bool, error) {
+	if !v.Again || w.known.db == nil {
+		return false, nil
+	}
+	e, _, err := w.known.db.Get(v.URL)
+	return err == nil && e.Answered(), err
 }
 
 // turn waits for the node's own rate, and takes the visit's turn at its server's address. When it returns false, the
@@ -165,7 +177,8 @@ func (w *worker) turn(ctx context.Context, v *frontier.Visit, u weburl.URL) bool
 }
 
 func (w *worker) giveBack(v *frontier.Visit) {
-	if v.Robots == "" && !v.Recrawl && !v.Again {
+	if w.granted {
+		w.granted = false
 		w.limits.quota.Settle(hostOf(v), w.domain, false)
 	}
 }
@@ -222,7 +235,8 @@ func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) err
 			return err
 		}
 	}
-	full := !v.Recrawl && !v.Again && w.limits.quota.Settle(hostOf(v), w.domain, answered && w.vetoed == "")
+	full := w.granted && w.limits.quota.Settle(hostOf(v), w.domain, answered && w.vetoed == "")
+	w.granted = false
 	if rec.Failure, rec.Detail = fate.failure, fate.detail; !answered {
 		return w.fail(v, rec, fate)
 	}

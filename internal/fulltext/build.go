@@ -2,9 +2,11 @@ package fulltext
 
 import (
 	"math"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"kumo/internal/fulltext/words"
 	"kumo/internal/varint"
@@ -124,9 +126,12 @@ func (g *gathered) finish() {
 	g.df++
 }
 
-// urlWords is what a URL has for readers: all behind its scheme.
-func urlWords(url string) string {
-	_, rest, _ := strings.Cut(url, "://")
+// urlWords is what a URL has for readers: all behind its scheme, as it was before it was encoded.
+func urlWords(u string) string {
+	_, rest, _ := strings.Cut(u, "://")
+	if plain, err := url.PathUnescape(rest); err == nil && utf8.ValidString(plain) {
+		return plain
+	}
 	return rest
 }
 
@@ -142,15 +147,13 @@ const (
 // filterTerms are words by which filters find a document.
 func filterTerms(d *Doc) (all []string) {
 	for host := hostOf(d.URL); host != ""; {
-		if len(host) < maxTerm-2 {
-			all = append(all, byHost+host)
-		}
+		all = append(all, byHost+host)
 		if bare, port, has := strings.Cut(host, ":"); has && strings.Trim(port, "0123456789") == "" {
 			all = append(all, byHost+bare)
 		}
 		_, host, _ = strings.Cut(host, ".")
 	}
-	if lang := strings.ToLower(d.Lang); lang != "" && len(lang) < maxTerm-2 {
+	if lang := strings.ToLower(d.Lang); lang != "" {
 		all = append(all, byLang+lang)
 		if short := langOf(lang); short != lang {
 			all = append(all, byLang+short)
@@ -159,7 +162,7 @@ func filterTerms(d *Doc) (all []string) {
 	status := strconv.Itoa(d.Status)
 	all = append(all, byStatus+status, byStatus+status[:1]+"xx")
 	kind, _, _ := strings.Cut(strings.ToLower(d.Type), ";")
-	if kind = strings.TrimSpace(kind); kind != "" && len(kind) < maxTerm-2 {
+	if kind = strings.TrimSpace(kind); kind != "" {
 		all = append(all, byType+kind)
 		if main, _, has := strings.Cut(kind, "/"); has {
 			all = append(all, byType+main)
@@ -167,6 +170,7 @@ func filterTerms(d *Doc) (all []string) {
 	}
 	day := d.Time.UTC().Format("2006-01-02")
 	all = append(all, byDay+day, byDay+day[:7], byDay+day[:4])
+	all = slices.DeleteFunc(all, func(term string) bool { return len(term) > maxTerm })
 	slices.Sort(all)
 	return slices.Compact(all)
 }

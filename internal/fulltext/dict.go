@@ -1,6 +1,7 @@
 package fulltext
 
 import (
+	"cmp"
 	"encoding/binary"
 	"hash/crc32"
 	"io"
@@ -123,15 +124,21 @@ type stream struct {
 	sum   uint32
 	want  uint32
 	check bool
+	most  int // bytes that are read at once; 0: streamBuffer
 }
 
-const streamBuffer = 16 << 10
+// Where a place in a row has many words, each is read a little at a time.
+const (
+	streamBuffer = 16 << 10
+	smallBuffer  = 512
+	fewEntries   = 16
+)
 
 func (s *stream) fill() error {
 	if s.left == 0 {
 		return nil
 	}
-	n := min(s.left, streamBuffer)
+	n := min(s.left, cmp.Or(s.most, streamBuffer))
 	b := make([]byte, len(s.buf)+n)
 	copy(b, s.buf)
 	if err := readAt(s.src, b[len(s.buf):], s.at); err != nil {
@@ -169,6 +176,7 @@ type postings struct {
 	skip      int // positions of documents before
 	at        []uint32
 	has       bool // at is cur's
+	pace      *pace
 }
 
 func (s *segment) postings(e entry) *postings {
@@ -189,6 +197,9 @@ func (p *postings) head() bool { return p.inHead }
 // next goes to the first document from target on.
 func (p *postings) next(target int) error {
 	for p.cur < target {
+		if err := p.pace.step(); err != nil {
+			return err
+		}
 		if p.left == 0 {
 			p.cur = ended
 			return nil
@@ -221,6 +232,9 @@ func (p *postings) positions() ([]uint32, error) {
 		return p.at, nil
 	}
 	for ; p.skip > 0; p.skip-- {
+		if err := p.pace.step(); err != nil {
+			return nil, err
+		}
 		if _, err := p.pos.uint(); err != nil {
 			return nil, err
 		}

@@ -74,7 +74,7 @@ func (r *tableReader) get(i int) ([]byte, error) {
 // readAt reads all of b. A file that is too short is damaged.
 func readAt(src io.ReaderAt, b []byte, at int64) error {
 	if n, err := src.ReadAt(b, at); n < len(b) {
-		if err == io.EOF { //nolint:errorlint // ReadAt's own
+		if err == io.EOF {
 			return damagedf("a file is too short")
 		}
 		return err

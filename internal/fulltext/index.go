@@ -14,6 +14,7 @@ package fulltext
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
@@ -65,12 +66,14 @@ const (
 	version      = 1
 	fanIn        = 8       // segments of a level that are merged
 	levelDocs    = 512     // documents of a segment of the lowest level; each above has fanIn times as many
-	mostDocs     = 1 << 20 // a segment that has more is merged with no other: a merge takes 30 bytes of memory a document
+	mostDocs     = 1 << 20 // a segment that has more is merged with no other,
+	mostMerged   = 2 << 20 // and no more are merged at once: a merge takes some 60 bytes of memory a document
 )
 
 // A manifest says what counts.
 type manifest struct {
 	Version  int           `json:"version"`
+	ID       string        `json:"id"`   // of this index alone
 	Next     int           `json:"next"` // no file has this number yet
 	Segments []segmentInfo `json:"segments"`
 	Langs    []string      `json:"langs"` // whose words are stemmed, of which there were documents
@@ -121,6 +124,7 @@ type Index struct {
 	dir   string
 	man   manifest
 	words words.Splitter
+	dirty bool // a try failed, of which files may have stayed
 }
 
 // Open opens an index for writing, and makes one where there is none.
@@ -129,7 +133,7 @@ func Open(disk vfs.FS, dir string) (*Index, error) {
 	var err error
 	switch x.man, err = readManifest(disk, dir); {
 	case errors.Is(err, ErrNone):
-		x.man = manifest{Version: version, Next: 1}
+		x.man = manifest{Version: version, ID: rand.Text(), Next: 1}
 		if err = disk.MkdirAll(dir); err == nil {
 			err = x.commit()
 		}
@@ -163,32 +167,58 @@ func (x *Index) tidy() {
 	}
 	names, _ := x.disk.List(x.dir) // what is left over does no harm
 	for _, name := range names {
-		if !keep[name] && (strings.HasSuffix(name, segmentEnding) || strings.HasSuffix(name, deletedEnding)) {
+		if !keep[name] && isOurs(name) {
 			_ = x.disk.Remove(filepath.Join(x.dir, name))
 		}
 	}
 }
 
-// Remove takes an index away, the manifest first.
+// ID is what an index has from when it was made until it is removed, and no other has; "" if there is none, or it cannot be
+// read.
+func ID(disk vfs.FS, dir string) (string, error) {
+	m, err := readManifest(disk, dir)
+	if errors.Is(err, ErrNone) || IsDamaged(err) {
+		return "", nil
+	}
+	return m.ID, err
+}
+
+// Remove takes an index away: first what others have noted of it beside it, then the manifest, then the rest, so that wherever
+// it ends there is all of the index, or nothing that says so.
 func Remove(disk vfs.FS, dir string) error {
 	names, err := disk.List(dir)
 	if err != nil || len(names) == 0 {
 		return err
 	}
-	if i := slices.Index(names, manifestName); i > 0 {
-		names[0], names[i] = names[i], names[0]
-	}
-	for i, name := range names {
-		if err := disk.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
+	order := func(name string) int {
+		switch {
+		case name == manifestName:
+			return 1
+		case isOurs(name):
+			return 2
 		}
-		if i == 0 {
-			if err := disk.SyncDir(dir); err != nil {
+		return 0
+	}
+	for step := range 3 {
+		some := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return order(name) != step })
+		for _, name := range some {
+			if err := disk.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
 		}
+		if len(some) == 0 {
+			continue
+		}
+		if err := disk.SyncDir(dir); err != nil {
+			return err
+		}
 	}
-	return disk.SyncDir(dir)
+	return nil
+}
+
+// isOurs is true of the files that a manifest names.
+func isOurs(name string) bool {
+	return strings.HasSuffix(name, segmentEnding) || strings.HasSuffix(name, deletedEnding)
 }
 
 func (x *Index) commit() error {
@@ -236,10 +266,18 @@ func (x *Index) Put(ctx context.Context, docs []Doc) error {
 		next := x.man.Next // names are not given twice
 		x.man = was
 		x.man.Next = next
+		x.dirty = true
 		return err
 	}
-	if err := x.merge(ctx); err != nil && ctx.Err() == nil {
-		return err
+	if x.dirty {
+		x.tidy()
+		x.dirty = false
+	}
+	if err := x.merge(ctx); err != nil {
+		x.dirty = true
+		if ctx.Err() == nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -95,6 +96,53 @@ func TestWhatIsFound(t *testing.T) {
 	}
 	if first := find(t, dir, "haus lang:de", 1).Hits[0]; first.Title != "Alte Häuser" || !first.Time.Equal(day) || first.Status != 200 {
 		t.Errorf("%+v", first)
+	}
+}
+
+// What is written in other letters in a URL is found as people write it.
+func TestURLsInOtherLetters(t *testing.T) {
+	dir := t.TempDir()
+	x := open(t, vfs.OS, dir)
+	put(t, x,
+		Doc{URL: "http://a.test/wiki/M%C3%BCnchen_(Stadt)", Status: 200, Time: day},
+		Doc{URL: "http://a.test/%E6%9D%B1%E4%BA%AC?q=caf%e9", Status: 200, Time: day},
+		Doc{URL: "http://a.test/100%", Status: 200, Time: day},
+		Doc{URL: "http://www.xn--mnchen-3ya.de:8080/", Status: 200, Time: day})
+	for query, want := range map[string]string{"münchen": "wiki/M%C3%BCnchen_(Stadt)", "stadt": "wiki/M%C3%BCnchen_(Stadt)", "100": "100%",
+		"caf": "%E6%9D%B1%E4%BA%AC?q=caf%e9", "host:München.DE": "http://www.xn--mnchen-3ya.de:8080/",
+		"host:www.münchen.de:8080": "http://www.xn--mnchen-3ya.de:8080/", "host:münchen.de:80": "http://www.xn--mnchen-3ya.de:8080/"} {
+		if got := strings.Join(urls(find(t, dir, query, 10)), " "); got != want {
+			t.Errorf("%s: %q, want %q", query, got, want)
+		}
+	}
+}
+
+// However long a page's host, type and language are, the index can be read; a word that is too long is an error like others.
+func TestLongWordsOfFilters(t *testing.T) {
+	dir := t.TempDir()
+	x := open(t, vfs.OS, dir)
+	for n := maxTerm - 10; n < maxTerm+10; n++ {
+		long := strings.Repeat("a", n)
+		put(t, x, Doc{URL: "http://" + long + ":8080/", Status: 200, Time: day, Lang: long + "-x", Type: long + "/x"},
+			Doc{URL: "http://" + long + ".b:8080/", Status: 200, Time: day, Lang: "x" + long, Type: long})
+	}
+	if err := Check(t.Context(), x); err != nil {
+		t.Fatal(err)
+	}
+	if f := find(t, dir, "host:b type:"+strings.Repeat("a", maxTerm-10), 1); f.Total != 1 {
+		t.Errorf("%d are found", f.Total)
+	}
+	if _, err := Parse("host:" + strings.Repeat("ü", maxTerm/2)); err == nil {
+		t.Error("there is no bound")
+	}
+	w, err := newSegmentWriter(vfs.OS, dir, "x.seg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.drop()
+	w.begin(strings.Repeat("a", maxTerm+1))
+	if err := errors.Join(w.add(0, 1, false, []uint32{1}), w.end()); err == nil || IsDamaged(err) {
+		t.Error(err)
 	}
 }
 
@@ -240,6 +288,110 @@ func TestKilledAnywhere(t *testing.T) {
 	}
 }
 
+// Files of tries that failed, as on a disk that is full, go with the next that does not.
+func TestFilesOfFailedTries(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	dice := rand.New(rand.NewPCG(seed, 5))
+	disk, dir := vfs.NewFaulty(vfs.OS), t.TempDir()
+	x := open(t, disk, dir)
+	put(t, x, batches()[0]...)
+	failed := 0
+	for n, batch := range batches()[1:] {
+		for range 3 {
+			disk.SetRoom(int64(dice.IntN(6000)))
+			if x.Put(t.Context(), batch) != nil {
+				failed++
+			}
+		}
+		disk.SetRoom(-1)
+		put(t, x, batch...)
+		want := 1
+		for _, s := range x.man.Segments {
+			if want++; s.Deleted != "" {
+				want++
+			}
+		}
+		if names, _ := vfs.OS.List(dir); len(names) != want {
+			t.Fatalf("after batch %d: %v lie there, of which %d count", n, names, want)
+		}
+	}
+	if failed < 10 {
+		t.Errorf("%d tries failed", failed)
+	}
+}
+
+// Wherever the taking away of an index ends, what was noted beside it is gone, or all of the index is there.
+func TestRemovedAnywhere(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	dice := rand.New(rand.NewPCG(seed, 4))
+	for life := int64(1); ; life += 128 {
+		disk, dir := vfs.NewFaulty(vfs.OS), t.TempDir()
+		x := open(t, disk, dir)
+		put(t, x, doc(1, 0))
+		put(t, x, doc(2, 0), doc(1, 1))
+		for _, name := range []string{"about.json", "position.json"} {
+			if err := vfs.Replace(disk, filepath.Join(dir, name), []byte("{}")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		disk.DieAfter(life)
+		err := Remove(disk, dir)
+		if err != nil && !disk.Dead() {
+			t.Fatal(err)
+		}
+		done := err == nil
+		if err := disk.PowerLoss(dice); err != nil {
+			t.Fatal(err)
+		}
+		names, err := vfs.OS.List(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.Contains(names, "about.json") || slices.Contains(names, "position.json") {
+			if n := find(t, dir, "page", 10).Total; n != 2 {
+				t.Errorf("life %d: %d documents of 2, beside %v", life, n, names)
+			}
+		}
+		if done {
+			if len(names) > 0 {
+				t.Errorf("%v are left", names)
+			}
+			return
+		}
+	}
+}
+
+// An index that is made anew is another one.
+func TestIDOfAnIndex(t *testing.T) {
+	dir := t.TempDir()
+	id := func() string {
+		t.Helper()
+		id, err := ID(vfs.OS, dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	if none := id(); none != "" {
+		t.Errorf("there is no index, and it is %q", none)
+	}
+	put(t, open(t, vfs.OS, dir), doc(1, 0))
+	first := id()
+	put(t, open(t, vfs.OS, dir), doc(2, 0))
+	if first == "" || id() != first {
+		t.Errorf("%q became %q", first, id())
+	}
+	if err := os.Remove(filepath.Join(dir, manifestName)); err != nil {
+		t.Fatal(err)
+	}
+	open(t, vfs.OS, dir)
+	if second := id(); second == "" || second == first {
+		t.Errorf("%q and %q are two", first, second)
+	}
+}
+
 // Whatever byte is changed or cut off, who reads is told, or reads what was there: nothing else happens.
 func TestDamageIsSaid(t *testing.T) {
 	seed := rand.Uint64()
@@ -306,6 +458,19 @@ func TestDamageIsSaid(t *testing.T) {
 	}
 }
 
+// What a merge takes of memory is bounded by its documents, those that are dead among them.
+func TestSizeOfAMerge(t *testing.T) {
+	for docs, want := range map[int]int{100: fanIn, 200_000: fanIn, 300_000: 6, mostDocs - 1: 2, mostDocs: 0} {
+		x := &Index{}
+		for range fanIn {
+			x.man.Segments = append(x.man.Segments, segmentInfo{Docs: docs})
+		}
+		if some := x.toMerge(); len(some) != want {
+			t.Errorf("%d segments of %d documents are merged, want %d", len(some), docs, want)
+		}
+	}
+}
+
 // A merge that is ended early does no harm, and a reader keeps what it has opened.
 func TestEndedMergeAndReaders(t *testing.T) {
 	dir := t.TempDir()
@@ -336,14 +501,121 @@ func TestEndedMergeAndReaders(t *testing.T) {
 	if f, err := r.Search(over, q, 0, 1); err != nil || f.Cut == "" {
 		t.Errorf("a search whose time is over: %+v, %v", f, err)
 	}
-	if _, err := r.Search(t.Context(), q, Deepest, 1); err == nil {
-		t.Error("there is no bound")
+	for _, from := range []int{Deepest, math.MaxInt - 1, math.MaxInt} {
+		if _, err := r.Search(t.Context(), q, from, 10); err == nil {
+			t.Error("there is no bound")
+		}
+	}
+}
+
+// patience is a context that ends when it was looked at so often.
+type patience struct {
+	context.Context //nolint:containedctx // it is one
+	looks           int
+}
+
+func (p *patience) Err() error {
+	if p.looks--; p.looks < 0 {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// Whatever takes a search long, it ends with its time: rows of words that are nowhere, rare words among frequent ones, snippets.
+func TestTimeOfASearch(t *testing.T) {
+	dir := t.TempDir()
+	x := open(t, vfs.OS, dir)
+	var docs []Doc
+	for n := range 3000 {
+		docs = append(docs, Doc{URL: fmt.Sprintf("http://a.test/%d", n), Status: 200, Time: day, Text: "alpha and beta"})
+	}
+	docs[2999].Text = "alpha rare"
+	put(t, x, docs...)
+	r, err := OpenReader(vfs.OS, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for _, query := range []string{`"alpha beta"`, "rare alpha", "alpha", `status:200 "and alpha"`, "alpha -and"} {
+		q, err := Parse(query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &search{r: r, most: 10, found: &Found{}, pace: &pace{ctx: &patience{t.Context(), 3}}}
+		if err := errors.Join(s.prepare(&q), s.look(0)); !errors.Is(err, errOver) || s.pace.steps > 3*256 {
+			t.Errorf("%s: %v after %d steps", query, err, s.pace.steps)
+		}
+		for looks := range 6 {
+			if f, err := r.Search(&patience{t.Context(), looks}, q, 0, 10); err != nil || f.Cut == "" {
+				t.Errorf("%s: %+v, %v", query, f, err)
+			}
+		}
+		if f, err := r.Search(t.Context(), q, 0, 10); err != nil || f.Cut != "" {
+			t.Errorf("%s: %+v, %v", query, f, err)
+		}
+	}
+	for looks := range 3 {
+		q, _ := Parse("host:a.test")
+		f, err := r.Search(&patience{t.Context(), 70 + looks}, q, 0, 1000)
+		if err != nil || f.Cut == "" || len(f.Hits) != 1000 || len(f.Hits[0].Snippet) == 0 || len(f.Hits[999].Snippet) > 0 {
+			t.Errorf("%d hits, %v", len(f.Hits), err)
+		}
+	}
+}
+
+// A letter that stands for very much is looked for as far as may be, it is said, and it takes little memory.
+func TestLettersThatStandForMuch(t *testing.T) {
+	dir := t.TempDir()
+	x := open(t, vfs.OS, dir)
+	var text strings.Builder
+	for r := range rune(maxBegins) {
+		text.WriteString("京" + string('人'+r) + " ")
+	}
+	docs := make([]Doc, 40)
+	for n := range docs {
+		docs[n] = Doc{URL: fmt.Sprintf("http://a.test/%d", n), Status: 200, Time: day, Text: text.String()}
+	}
+	put(t, x, docs...)
+	if f := find(t, dir, "京", 1); f.Total != 40 || f.Cut != "" {
+		t.Errorf("%d, %s", f.Total, f.Cut)
+	}
+	put(t, x, Doc{URL: "http://a.test/last", Status: 200, Time: day, Text: text.String() + "京龍 大"})
+	if f := find(t, dir, "京 大", 1); f.Total != 1 || !strings.Contains(f.Cut, "letter") {
+		t.Errorf("%d, %s", f.Total, f.Cut)
+	}
+	r, err := OpenReader(vfs.OS, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	q, _ := Parse("京")
+	s := &search{r: r, pace: &pace{ctx: t.Context()}, found: &Found{}}
+	if err := s.prepare(&q); err != nil {
+		t.Fatal(err)
+	}
+	all, is := r.segments[0].iterator(s.pace, s.asks[0].in[0]).(*union)
+	if !is || len(all.some) != maxBegins {
+		t.Fatalf("%T", all)
+	}
+	held := 0
+	for doc := range 40 {
+		if err := all.next(doc); err != nil {
+			t.Fatal(err)
+		}
+		for _, it := range all.some {
+			p, _ := it.(*postings)
+			held = max(held, cap(p.list.buf), cap(p.pos.buf))
+		}
+	}
+	if held == 0 || held > 2*smallBuffer {
+		t.Errorf("%d bytes for one of %d words", held, maxBegins)
 	}
 }
 
 func TestQueriesThatAreNone(t *testing.T) {
 	for _, bad := range []string{`"open`, "foo:bar", "http://a.test/", "lang:", "status:40", "status:abc", "status:44xx", "day:soon", "fo*",
-		"***", `""`, strings.Repeat("a ", 33), strings.Repeat("a", 1001), "\xff", "-a", "-lang:de", "", `-"`} {
+		"***", `""`, strings.Repeat("a ", 33), strings.Repeat("a", 1001), "\xff", "-a", "-lang:de", "", `-"`,
+		`"` + strings.Repeat("a ", 33) + `"`, strings.Repeat("a-", 33), strings.Repeat("京", 34), "東 京 大 阪 市", `東 "a 京" 大 阪 -市`} {
 		q, err := Parse(bad)
 		if err == nil {
 			err = q.Check()

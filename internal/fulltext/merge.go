@@ -40,9 +40,16 @@ func (x *Index) toMerge() []int {
 		levels[level] = append(levels[level], i)
 	}
 	for level := range 8 {
-		if some := levels[level]; len(some) >= fanIn {
-			return some[:fanIn]
+		if len(levels[level]) < fanIn {
+			continue
 		}
+		some, docs := levels[level][:fanIn], 0
+		for n, i := range some {
+			if docs += x.man.Segments[i].Docs; docs > mostMerged {
+				return some[:max(n, 2)]
+			}
+		}
+		return some
 	}
 	return nil
 }

@@ -10,11 +10,13 @@ import (
 	"unicode/utf8"
 
 	"kumo/internal/fulltext/words"
+	"kumo/internal/weburl"
 )
 
 // A Query is what is looked for.
 type Query struct {
-	parts []part
+	parts   []part
+	letters int // parts that end with a letter which stands for all that begins with it
 }
 
 // A part is a word, a phrase or a filter.
@@ -26,8 +28,10 @@ type part struct {
 
 // What a query has at most.
 const (
-	maxQuery = 1000 // bytes
-	maxParts = 32
+	maxQuery   = 1000 // bytes
+	maxParts   = 32
+	maxRow     = 32 // words of a phrase
+	maxLetters = 4
 )
 
 // Fields are what filters go by.
@@ -88,8 +92,17 @@ func (q *Query) word(word string, not, quoted bool) error {
 		return fmt.Errorf("%q: a * stands for nothing here: words are found by their stems", word)
 	}
 	var s words.Splitter
-	if len(s.Query(word, "")) == 0 {
+	row := s.Query(word, "")
+	switch {
+	case len(row) == 0:
 		return fmt.Errorf("%q has no word that can be found: letters or digits, %d bytes at most", word, words.MaxWord)
+	case len(row) > maxRow:
+		return fmt.Errorf("what is to be found in a row has at most %d words (letters of Chinese, Japanese and the like count as words), and this has %d: %q",
+			maxRow, len(row), word)
+	case row[len(row)-1].Begins:
+		if q.letters++; q.letters > maxLetters {
+			return fmt.Errorf("%q: a query has at most %d single letters of Chinese, Japanese and the like", word, maxLetters)
+		}
 	}
 	return q.add(part{not: not, text: word})
 }
@@ -121,7 +134,14 @@ func filterTerm(field, value string) (string, error) {
 		if _, rest, has := strings.Cut(value, "://"); has {
 			value = rest
 		}
-		return byHost + strings.Trim(value, "./"), nil
+		value = strings.Trim(value, "./")
+		if u, err := weburl.Parse("http://" + value); err == nil && strings.ContainsFunc(value, beyondASCII) {
+			value = u.Host() // of münchen.de it is xn--mnchen-3ya.de
+		}
+		if len(byHost+value) > maxTerm {
+			return "", fmt.Errorf("host: a value is too long")
+		}
+		return byHost + value, nil
 	case "lang":
 		return byLang + value, nil
 	case "status":
@@ -141,6 +161,8 @@ func filterTerm(field, value string) (string, error) {
 		return "", fmt.Errorf("day %q: wanted is a day such as 2026-11-26, a month such as 2026-11, or a year", value)
 	}
 }
+
+func beyondASCII(r rune) bool { return r >= utf8.RuneSelf }
 
 // Check says what is wrong with a query as a whole.
 func (q *Query) Check() error {

@@ -87,31 +87,66 @@ func (r *Reader) Search(ctx context.Context, q Query, from, n int) (*Found, erro
 	if err := q.Check(); err != nil {
 		return nil, err
 	}
-	if from < 0 || n < 1 || from+n > Deepest {
+	if from < 0 || n < 1 || n > Deepest || from > Deepest-n {
 		return nil, fmt.Errorf("only the first %d can be had", Deepest)
 	}
-	s := &search{r: r, most: from + n, found: &Found{}}
-	if err := s.prepare(&q); err != nil {
+	s := &search{r: r, most: from + n, found: &Found{}, pace: &pace{ctx: ctx}}
+	err := s.prepare(&q)
+	for i := 0; i < len(r.segments) && err == nil; i++ {
+		err = s.look(i)
+	}
+	if errors.Is(err, errOver) {
+		s.cut("it took too long: the best of those that were looked at")
+	} else if err != nil {
 		return nil, err
 	}
-	for i := range r.segments {
-		if err := s.look(ctx, i); err != nil {
-			return nil, err
-		}
-		if ctx.Err() != nil {
-			s.found.Cut = "it took too long: the best of those that were looked at"
-			break
-		}
-	}
 	slices.SortFunc(s.best, func(a, b candidate) int { return b.compare(a) })
-	for _, c := range s.best[min(from, len(s.best)):] {
+	for i, c := range s.best[min(from, len(s.best)):] {
 		d, err := r.segments[c.segment].doc(c.doc)
 		if err != nil {
 			return nil, err
 		}
-		s.found.Hits = append(s.found.Hits, Hit{Doc: d, Score: c.score, Snippet: s.snippet(&d)})
+		h := Hit{Doc: d, Score: c.score}
+		switch {
+		case i < snippetsAtLeast || ctx.Err() == nil:
+			h.Snippet = s.snippet(&d)
+		case s.found.Cut == "":
+			s.cut("it took too long: some have nothing of their text")
+		}
+		s.found.Hits = append(s.found.Hits, h)
 	}
 	return s.found, nil
+}
+
+// snippetsAtLeast are made though the time is over.
+const snippetsAtLeast = 10
+
+// cut notes why not all was looked at.
+func (s *search) cut(why string) {
+	if s.found.Cut != "" {
+		s.found.Cut += "; "
+	}
+	s.found.Cut += why
+}
+
+// A pace is the time that a search has.
+type pace struct {
+	ctx   context.Context //nolint:containedctx // it is one search's
+	steps int
+}
+
+// errOver ends what a search does when its time is over.
+var errOver = errors.New("the time is over")
+
+// step is taken with each thing that is looked at. nil has all the time there is.
+func (p *pace) step() error {
+	if p == nil {
+		return nil
+	}
+	if p.steps++; p.steps%256 == 0 && p.ctx.Err() != nil {
+		return errOver
+	}
+	return nil
 }
 
 // A candidate is a document that fits.
@@ -144,6 +179,7 @@ type search struct {
 	average  float64 // words of a document
 	best     best
 	found    *Found
+	pace     *pace
 }
 
 // An ask is a part of a query with the words for it.
@@ -157,6 +193,7 @@ type ask struct {
 // A match is the words of a row that a segment has: for each place in it those that may stand there.
 type match struct {
 	places [][]entry
+	more   bool // there are more that begin so
 }
 
 // maxBegins is how many words of a dictionary one letter stands for.
@@ -164,6 +201,10 @@ const maxBegins = 2000
 
 // prepare looks all words up.
 func (s *search) prepare(q *Query) error {
+	if s.pace.ctx.Err() != nil {
+		return errOver
+	}
+	more := false
 	langs := q.langs(s.r.man.Langs)
 	docs, tokens := int64(0), int64(0)
 	for _, seg := range s.r.segments {
@@ -184,10 +225,11 @@ func (s *search) prepare(q *Query) error {
 		for _, seg := range s.r.segments {
 			var all []match
 			for _, row := range a.rows {
-				m, least, err := seg.match(row)
+				m, least, err := seg.match(s.pace, row)
 				if err != nil {
 					return err
 				}
+				more = more || m.more
 				if df += least; least > 0 {
 					all = append(all, m)
 				}
@@ -198,23 +240,35 @@ func (s *search) prepare(q *Query) error {
 		a.idf = math.Log(1 + (float64(docs)-float64(df)+0.5)/(float64(df)+0.5))
 		s.asks = append(s.asks, a)
 	}
+	if more {
+		s.cut(fmt.Sprintf("a single letter stands for more than can be looked for: the first %d of what begins with it were, in each part of the index", maxBegins))
+	}
 	return nil
 }
 
 // match looks a row of words up, and says how many documents can have it at most.
-func (s *segment) match(row []words.Word) (m match, least int, err error) {
+func (s *segment) match(pace *pace, row []words.Word) (m match, least int, err error) {
 	least = s.info.Docs
 	for _, w := range row {
 		var some []entry
 		df := 0
+		over := pace.step()
+		if over != nil {
+			return m, 0, over
+		}
 		err := s.each(w.Term, func(e entry) bool {
-			if e.term == w.Term || w.Begins && strings.HasPrefix(e.term, w.Term) {
+			begins := w.Begins && strings.HasPrefix(e.term, w.Term)
+			if m.more = begins && len(some) == maxBegins; m.more {
+				return false
+			}
+			if e.term == w.Term || begins {
 				some = append(some, e)
 				df += e.df
 			}
-			return w.Begins && strings.HasPrefix(e.term, w.Term) && len(some) < maxBegins
+			over = pace.step()
+			return begins && over == nil
 		})
-		if err != nil || len(some) == 0 {
+		if err = cmp.Or(err, over); err != nil || len(some) == 0 {
 			return m, 0, err
 		}
 		least = min(least, df)
@@ -229,13 +283,13 @@ const (
 )
 
 // look goes through a segment.
-func (s *search) look(ctx context.Context, nth int) error {
+func (s *search) look(nth int) error {
 	seg := s.r.segments[nth]
 	var must, not []iterator
 	var weigh []float64 // of must; 0 for filters
 	for i := range s.asks {
 		a := &s.asks[i]
-		it := seg.iterator(a.in[nth])
+		it := seg.iterator(s.pace, a.in[nth])
 		switch {
 		case a.not && it != nil:
 			not = append(not, it)
@@ -251,9 +305,9 @@ func (s *search) look(ctx context.Context, nth int) error {
 			weigh = append(weigh, w)
 		}
 	}
-	for doc, looked := 0, 0; ; doc++ {
-		if looked++; looked%1024 == 0 && ctx.Err() != nil {
-			return nil //nolint:nilerr // what was found is given
+	for doc := 0; ; doc++ {
+		if err := s.pace.step(); err != nil {
+			return err
 		}
 		for i := 0; i < len(must); i++ { // until all are at one
 			if err := must[i].next(doc); err != nil {
@@ -314,21 +368,26 @@ type iterator interface {
 }
 
 // iterator goes through the documents that have one of several rows of words; nil if none has.
-func (s *segment) iterator(all []match) iterator {
+func (s *segment) iterator(pace *pace, all []match) iterator {
 	var some []iterator
 	for _, m := range all {
 		var row []iterator
 		for _, entries := range m.places {
 			var one []iterator
 			for _, e := range entries {
-				one = append(one, s.postings(e))
+				p := s.postings(e)
+				p.pace = pace
+				if len(entries) > fewEntries {
+					p.list.most, p.pos.most = smallBuffer, smallBuffer
+				}
+				one = append(one, p)
 			}
 			row = append(row, anyOf(one))
 		}
 		if len(row) == 1 {
 			some = append(some, row[0])
 		} else {
-			some = append(some, &phrase{row: row, cur: -1})
+			some = append(some, &phrase{row: row, cur: -1, pace: pace})
 		}
 	}
 	if len(some) == 0 {
@@ -397,9 +456,10 @@ func (u *union) positions() ([]uint32, error) {
 
 // A phrase has documents where words follow each other.
 type phrase struct {
-	row []iterator
-	cur int
-	at  []uint32
+	row  []iterator
+	cur  int
+	at   []uint32
+	pace *pace
 }
 
 func (p *phrase) doc() int { return p.cur }
@@ -414,6 +474,9 @@ func (p *phrase) next(target int) error {
 	for p.cur < target {
 		doc := target
 		for i := 0; i < len(p.row); i++ {
+			if err := p.pace.step(); err != nil {
+				return err
+			}
 			if err := p.row[i].next(doc); err != nil {
 				return err
 			}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math"
 	"path/filepath"
@@ -142,6 +143,9 @@ func (w *segmentWriter) flushPositions() error {
 
 // end ends a word.
 func (w *segmentWriter) end() error {
+	if len(w.term) > maxTerm {
+		return fmt.Errorf("a word of %d bytes is too long for the index: %.40q", len(w.term), w.term)
+	}
 	w.dict.Suffix(w.term, w.last)
 	w.last = w.term
 	w.dict.Uint(uint64(w.df)) //nolint:gosec // it counts

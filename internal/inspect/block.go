@@ -49,7 +49,7 @@ type Blocker interface {
 
 const (
 	blockTime   = 2 * time.Second // for one count
-	blockHosts  = 100_000         // that are looked at, where most waits first
+	blockHosts  = 2_000           // that are looked at, where most waits first
 	blockQueue  = 10_000          // URLs of one of them
 	maxExamples = 5
 	maxRules    = 1 << 20 // bytes of a question
@@ -61,29 +61,27 @@ func (l *Live) Blocked(ctx context.Context, rules []string) (*Blocked, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Blocked{Whole: true}
-	end, n := time.Now().Add(blockTime), 0
+	b, end := &Blocked{Whole: true}, time.Now().Add(blockTime)
+	enough := func() bool { return ctx.Err() != nil || time.Now().After(end) }
 	for h, err := range l.Frontier.Hosts(blockHosts, frontier.ByWaiting) {
 		if err != nil {
 			return nil, err
 		}
-		b.Waiting += h.Waiting
-		n++
-		if time.Now().After(end) || ctx.Err() != nil {
-			b.Whole = false
-			continue
+		if b.Waiting > 0 && enough() {
+			break
 		}
-		if err := l.blockedAt(&h, blocks, b); err != nil {
+		b.Waiting += h.Waiting
+		if err := l.blockedAt(&h, blocks, b, enough); err != nil {
 			return nil, err
 		}
 	}
-	if all := l.Frontier.Counts().URLs; n == blockHosts && all > b.Waiting {
+	if all := l.Frontier.Counts().URLs; all > b.Waiting { // some hosts were not looked at, or more has come
 		b.Waiting, b.Whole = all, false
 	}
 	return b, ctx.Err()
 }
 
-func (l *Live) blockedAt(h *frontier.HostInfo, blocks *policy.Blocks, b *Blocked) error {
+func (l *Live) blockedAt(h *frontier.HostInfo, blocks *policy.Blocks, b *Blocked, enough func() bool) error {
 	host := item.HostOfSlice(h.Key)
 	if u, err := weburl.Parse("https://" + host + "/"); err == nil && blocks.MatchHost(u) != "" {
 		b.Hit, b.Looked = b.Hit+h.Waiting, b.Looked+h.Waiting
@@ -100,9 +98,13 @@ func (l *Live) blockedAt(h *frontier.HostInfo, blocks *policy.Blocks, b *Blocked
 	if err != nil {
 		return err
 	}
-	b.Looked += len(items)
 	b.Whole = b.Whole && len(items) < blockQueue
 	for i := range items {
+		if i%256 == 255 && enough() {
+			b.Whole = false
+			return nil
+		}
+		b.Looked++
 		u, err := weburl.Parse(items[i].URL)
 		if err != nil || blocks.Match(u) == "" {
 			continue

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"kumo/internal/statefile"
@@ -22,6 +23,7 @@ type View struct {
 	running bool
 	files   bool // there is nothing but the crawl's files
 	lines   *Lines
+	sought  atomic.Int64 // Unix time, in nanoseconds, at which lines were looked for last
 	close   func() error
 }
 
@@ -34,6 +36,14 @@ func NewView(src Source, dir string, disk vfs.FS, running bool, close func() err
 func (v *View) OfFiles() *View {
 	v.files = true
 	return v
+}
+
+// Sought is when lines of the crawl's files were looked for last; zero if never.
+func (v *View) Sought() (t time.Time) {
+	if at := v.sought.Load(); at != 0 {
+		t = time.Unix(0, at)
+	}
+	return t
 }
 
 // Running reports whether the crawl runs, in a process of its own.
@@ -195,6 +205,7 @@ type ends struct{ first, last []byte }
 // findLines goes through the lines of a file in a crawl's folder whose first member has a value. A line that is just
 // being written is none.
 func (v *View) findLines(ctx context.Context, name, member, value string) (e ends, err error) {
+	v.sought.Store(time.Now().UnixNano())
 	begin := append(field.JSON([]byte(`{"`+member+`":`), value), ',')
 	return v.linesOf(ctx, filepath.Join(v.dir, name), begin)
 }

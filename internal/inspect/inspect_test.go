@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -348,6 +349,45 @@ func TestWhoBroughtItIn(t *testing.T) {
 	} {
 		if c.x.Settle(); c.x.From != c.from || c.x.Seed != c.seed {
 			t.Errorf("%+v: from %q, seed %v; want %q, %v", c.x, c.x.From, c.x.Seed, c.from, c.seed)
+		}
+	}
+}
+
+// A settable has a setting, which others change as it is set.
+type settable struct {
+	fake
+	now    []string
+	others int // changes that are about to come between
+}
+
+func (s *settable) Set(_ context.Context, changes []Setting) ([]Setting, error) {
+	if s.others > 0 {
+		s.others--
+		s.now = append(s.now, fmt.Sprint("other", s.others))
+	}
+	if was := changes[0].Was; was != nil && !slices.Equal(was, s.now) {
+		return nil, ErrChanged
+	}
+	s.now = changes[0].Values
+	return []Setting{{Key: changes[0].Key}}, nil
+}
+
+// Of changes that are made at once none is lost, also of those of another process.
+func TestTune(t *testing.T) {
+	for _, others := range []int{0, 1, 3, tries} {
+		src := &settable{others: others}
+		_, file := openServer(t, src)
+		c := dial(t, file)
+		_, _, err := Tune(t.Context(), c, func() (map[string][]string, error) { return map[string][]string{"block": src.now}, nil },
+			func(now map[string][]string) ([]Setting, error) {
+				return []Setting{{Key: "block", Values: append(slices.Clone(now["block"]), "mine")}}, nil
+			})
+		if others == tries {
+			if !errors.Is(err, ErrChanged) {
+				t.Errorf("changed each time: %v", err)
+			}
+		} else if err != nil || len(src.now) != others+1 || src.now[others] != "mine" {
+			t.Errorf("%q, %v", src.now, err)
 		}
 	}
 }

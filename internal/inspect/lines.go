@@ -41,7 +41,7 @@ type linePart struct {
 
 const (
 	partBytes = 64 << 10
-	maxLines  = 256 << 20 // of a file; those behind are looked at one by one
+	maxLines  = 16 << 20 // of a file, which take 32 MB; those behind are looked at one by one
 )
 
 // find goes through the lines of a file that begin so. What they begin with ends with a comma behind a string.

@@ -203,17 +203,25 @@ func (l *Live) HostsFrom(_ context.Context, prefix, after string, n int) iter.Se
 	}
 }
 
-// hosts are how all slices of each of some hosts stand together.
+// hosts are how all slices of each of some hosts stand together. Few are asked for at once where a host has many slices.
 func (l *Live) hosts(names []string) []Host {
-	var slices []string
+	all := make([]Host, 0, len(names))
+	for some := range slices.Chunk(names, max(1, atOnce/l.Frontier.Slices().Count())) {
+		all = append(all, l.someHosts(some)...)
+	}
+	return all
+}
+
+const atOnce = 2048 // slices that are asked for
+
+func (l *Live) someHosts(names []string) []Host {
+	var keys []string
 	var ends []int // of each host's slices
 	for _, name := range names {
-		for slice := range l.Frontier.Slices().All(name) {
-			slices = append(slices, slice)
-		}
-		ends = append(ends, len(slices))
+		keys = slices.AppendSeq(keys, l.Frontier.Slices().All(name))
+		ends = append(ends, len(keys))
 	}
-	infos, all, from := l.Frontier.Infos(slices), make([]Host, len(names)), 0
+	infos, all, from := l.Frontier.Infos(keys), make([]Host, len(names)), 0
 	for i, name := range names {
 		all[i] = together(name, infos[from:ends[i]])
 		from = ends[i]

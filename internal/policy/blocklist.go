@@ -45,6 +45,9 @@ func ParseBlocks(rules []string) (*Blocks, error) {
 		if len(r) > maxBlock {
 			return nil, fmt.Errorf("a rule has %d bytes: %d at most are wanted", len(r), maxBlock)
 		}
+		if strings.ContainsAny(r, "\r\n") {
+			return nil, fmt.Errorf("%q has several lines: a rule has one", r)
+		}
 		if err := b.add(strings.TrimSpace(r)); err != nil {
 			return nil, err
 		}
@@ -112,11 +115,19 @@ func (r *Blocks) add(line string) error {
 		r.patterns = append(r.patterns, re)
 		return nil
 	}
-	host := strings.ToLower(strings.TrimPrefix(strings.TrimPrefix(line, "*"), "."))
-	if host == "" || strings.ContainsAny(host, "/ \t*") {
+	host := strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(line, "*"), "."), ".")
+	if host == "" || strings.ContainsAny(host, "/\\?#@ \t*") {
 		return fmt.Errorf("%q is neither a host nor a /regular expression/", line)
 	}
-	r.hosts[host] = line
+	if strings.Contains(host, ":") && !strings.HasSuffix(host, "]") {
+		return fmt.Errorf("%q has a port: a rule names a host with all its ports (an IPv6 address in brackets), or is a /regular expression/ that "+
+			"URLs are matched with", line)
+	}
+	u, err := weburl.Parse("https://" + host + "/") // as the hosts of URLs are written
+	if err != nil {
+		return fmt.Errorf("%q can be no URL's host, and is no /regular expression/: %w", line, err)
+	}
+	r.hosts[u.Hostname()] = line
 	return nil
 }
 
@@ -155,7 +166,7 @@ func (r *Blocks) Match(u weburl.URL) string {
 
 // MatchHost returns the rule that forbids the whole host of u, "" if none does.
 func (r *Blocks) MatchHost(u weburl.URL) string {
-	for host := u.Hostname(); host != ""; {
+	for host := strings.TrimSuffix(u.Hostname(), "."); host != ""; {
 		if line, ok := r.hosts[host]; ok {
 			return line
 		}

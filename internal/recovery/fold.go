@@ -60,6 +60,7 @@ func (s replay) Chunk(c entry.Chunk) {
 		a := &p.Waiting[i]
 		s.arrive(a.Host, a.Timing, c.Keeps(a.Host))
 		for _, it := range a.Items {
+			s.comesAnew(&it)
 			s.waiting[it.URL] = it
 			delete(s.Guessed, it.URL)
 		}
@@ -202,13 +203,13 @@ func (s *State) Fold(ctx context.Context) (*transfer.Holding, error) {
 	}
 	s.waiting = map[string]item.Item{}
 	nothing := func(func(item.Item) error) error { return nil }
-	var again map[string]bool
-	if s.lost != nil {
-		again = s.lost.hosts
-	}
-	return &transfer.Holding{Again: again, Frontier: s.Views.Frontier, DB: db, Abandoned: nothing,
+	h := &transfer.Holding{Frontier: s.Views.Frontier, DB: db, Abandoned: nothing,
 		Reported: func(url string) bool { return s.ReportedURLs[url] },
-		Except:   func(string) bool { return false }, Unsettled: s.Unsettled, Now: time.Now, Cookies: s.Cookies}, nil
+		Except:   func(string) bool { return false }, Unsettled: s.Unsettled, Now: time.Now, Cookies: s.Cookies}
+	if s.lost != nil && len(s.lost.hosts) > 0 {
+		h.Again, h.Refetch = s.lost.hosts, s.lost.refetch
+	}
+	return h, nil
 }
 
 // decided restores what seen has found to be news.

@@ -3,12 +3,15 @@ package recovery
 import (
 	"bufio"
 	"cmp"
+	"crypto/sha1"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"io/fs"
 	"path/filepath"
+	"time"
 
 	"kumo/internal/entry"
 	"kumo/internal/item"
@@ -26,21 +29,37 @@ type Lost struct {
 	Disk vfs.FS
 	File string // has the pages' items until all is read
 
-	n         int64
-	gone      bool              // the records of the batch at hand
-	digests   map[[20]byte]bool // of lost records: others that refer to them are worth nothing
-	forgotten map[string]int64  // hosts that went to other nodes, and how many pages were lost by then
-	hosts     map[string]bool   // where pages are to be fetched again
+	most      int // digests that are noted; 0: mostDigests
+	pages     int64
+	gone      bool                // the records of the batch at hand
+	digests   map[uint64]struct{} // of lost records, hashed: others that refer to them are worth nothing
+	forgotten map[string]int64    // hosts that went to other nodes, and how many items the file had by then
+	hosts     map[string]bool     // where pages are to be fetched again
+	waiting   map[uint64]struct{} // URLs of these that wait on the frontier, which does not say why; hashed
+	seed      maphash.Seed
 	file      vfs.File
 	out       *bufio.Writer
+	n, anew   int64 // items in the file, and those of them that are isAnew
 }
 
-// Pages is how many there are.
+// How an item is in the file: it waits nowhere else; the frontier has it on the disk; or it has come to wait anew, to be
+// fetched whatever became of its record.
+const (
+	isHere byte = iota
+	isOnDisk
+	isAnew
+)
+
+// mostDigests is how many digests of lost records are noted, for some 40 MB. Beyond that whatever refers to a record is
+// taken to refer to a lost one.
+const mostDigests = 1 << 21
+
+// Pages is how many there are, once the state is folded.
 func (l *Lost) Pages() int64 {
 	if l == nil {
 		return 0
 	}
-	return l.n
+	return l.pages
 }
 
 // grown collects the record files that a batch names.
@@ -79,6 +98,8 @@ type records struct {
 
 func (r records) Done(v entry.Done) { r.s.mayLose(&v) }
 
+func (r records) Recrawl(_ time.Time, it item.Item) { r.s.comesAnew(&it) }
+
 // mayLose keeps what a visit has brought to be fetched again if its record is gone, and reports whether it is.
 func (s *State) mayLose(v *entry.Done) bool {
 	if !s.lost.has(v) {
@@ -92,17 +113,31 @@ func (s *State) mayLose(v *entry.Done) bool {
 
 // has reports whether the record of a visit is gone. What was not answered has none.
 func (l *Lost) has(v *entry.Done) bool {
-	if l == nil || v.Visit.Status == 0 || !l.gone && !(v.Visit.Duplicate && l.digests[v.Meta.Digest]) {
+	if l == nil || v.Visit.Status == 0 || !l.gone && !l.refers(v) {
 		return false
 	}
-	if v.Ref.ID != "" {
+	if v.Ref.ID != "" && v.Meta.Digest != [20]byte{} && !l.isFull() {
 		if l.digests == nil {
-			l.digests = map[[20]byte]bool{}
+			l.digests, l.seed = map[uint64]struct{}{}, maphash.MakeSeed()
 		}
-		l.digests[v.Meta.Digest] = true
+		l.digests[maphash.Bytes(l.seed, v.Meta.Digest[:])] = struct{}{}
 	}
 	return true
 }
+
+var ofNothing = sha1.Sum(nil)
+
+// refers reports whether a record, for all that is known, has no payload of its own, but refers to a lost one: be it of
+// a page or of what came with an error.
+func (l *Lost) refers(v *entry.Done) bool {
+	if v.Ref.ID != "" || v.Meta.Digest == [20]byte{} || v.Meta.Digest == ofNothing || len(l.digests) == 0 {
+		return false
+	}
+	_, is := l.digests[maphash.Bytes(l.seed, v.Meta.Digest[:])]
+	return is || l.isFull()
+}
+
+func (l *Lost) isFull() bool { return len(l.digests) >= cmp.Or(l.most, mostDigests) }
 
 // lose keeps the item of a visited URL whose record is gone. Where the frontier has it on the disk it stays there, and is
 // kept beside that in case its host goes to another node: for then all that waits there goes. A checkpoint that is
@@ -124,10 +159,22 @@ func (s *State) lose(url string) error {
 		it = item.Item{URL: url, Depth: e.Depth, From: e.From}
 	}
 	it.Again, it.Tries, it.Late, it.Told = true, 0, false, false
-	return s.lost.keep(&it, !waits && !s.behind)
+	how := isHere
+	if !waits && !s.behind {
+		how = isOnDisk
+	}
+	return s.lost.keep(&it, how)
 }
 
-func (l *Lost) keep(it *item.Item, elsewhere bool) (err error) {
+// comesAnew is told of an item that comes to wait, perhaps of a page that was fetched before: it is fetched once, and
+// not also because an earlier record of it is lost.
+func (s *State) comesAnew(it *item.Item) {
+	if l := s.lost; l != nil && l.n > 0 && (it.Recrawl || it.Again) && s.fault == nil {
+		s.fault = l.keep(it, isAnew)
+	}
+}
+
+func (l *Lost) keep(it *item.Item, how byte) (err error) {
 	if l.out == nil {
 		if err := l.Disk.MkdirAll(filepath.Dir(l.File)); err != nil {
 			return err
@@ -137,12 +184,11 @@ func (l *Lost) keep(it *item.Item, elsewhere bool) (err error) {
 		}
 		l.out = bufio.NewWriter(l.file)
 	}
-	b := []byte{0}
-	if elsewhere {
-		b[0] = 1
-	}
 	l.n++
-	_, err = l.out.Write(item.Append(b, "", it))
+	if how == isAnew {
+		l.anew++
+	}
+	_, err = l.out.Write(item.Append([]byte{how}, "", it))
 	return err
 }
 
@@ -160,41 +206,83 @@ func (l *Lost) forget(hosts []string) {
 }
 
 // restore lets all wait that was lost.
-func (s *State) restore(l *Lost) (err error) {
-	if l.Pages() == 0 {
+func (s *State) restore(l *Lost) error {
+	if l == nil || l.n == 0 {
 		return nil
 	}
 	if err := l.out.Flush(); err != nil {
 		return err
 	}
+	l.seed = maphash.MakeSeed()
+	l.digests, l.hosts, l.waiting = nil, map[string]bool{}, map[uint64]struct{}{}
+	anew := map[uint64]int64{} // where in the file URLs come anew for the last time
+	if l.anew > 0 {
+		err := l.each(func(i int64, how byte, it *item.Item) {
+			if how == isAnew {
+				anew[l.hash(it.URL)] = i
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	err := l.each(func(i int64, how byte, it *item.Item) {
+		if how == isAnew {
+			return
+		}
+		host, hash := s.sliceOf(it), l.hash(it.URL)
+		l.hosts[host] = true
+		waits := how == isOnDisk && l.forgotten[host] <= i
+		last, again := anew[hash]
+		if again = again && last > i; again || waits {
+			l.waiting[hash] = struct{}{}
+		}
+		switch {
+		case again && waits:
+			s.Views.Frontier.Suppress(it.URL) // one of the two
+		case again:
+		case waits:
+			l.pages++
+		default:
+			l.pages++
+			s.Views.Frontier.Restore(host, *it)
+		}
+	})
+	return cmp.Or(err, s.Views.Frontier.Err())
+}
+
+func (l *Lost) hash(url string) uint64 { return maphash.String(l.seed, url) }
+
+// refetch reports whether a URL that waits does so because its record is lost.
+func (l *Lost) refetch(url string) bool {
+	_, is := l.waiting[l.hash(url)]
+	return is
+}
+
+// each calls f with what is in the file.
+func (l *Lost) each(f func(i int64, how byte, it *item.Item)) (err error) {
 	in, err := l.Disk.Open(l.File)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	l.hosts = map[string]bool{}
 	r, buffer := bufio.NewReader(in), []byte(nil)
 	for i := range l.n {
-		elsewhere, err := r.ReadByte()
+		how, err := r.ReadByte()
 		if err == nil {
 			buffer, err = readFrame(r, buffer[:0])
 		}
+		var it item.Item
+		if err == nil {
+			var text item.Reader
+			it, _, err = text.Read(buffer, "")
+		}
 		if err != nil {
 			return fmt.Errorf("read what is to be fetched again: %w", err)
 		}
-		var text item.Reader
-		it, _, err := text.Read(buffer, "")
-		if err != nil {
-			return fmt.Errorf("read what is to be fetched again: %w", err)
-		}
-		host := s.sliceOf(&it)
-		l.hosts[host] = true
-		if elsewhere == 1 && l.forgotten[host] <= i {
-			continue // it waits
-		}
-		s.Views.Frontier.Restore(host, it)
+		f(i, how, &it)
 	}
-	return s.Views.Frontier.Err()
+	return nil
 }
 
 // readFrame reads the frame of an item, with its length.

@@ -1,10 +1,12 @@
 package recovery
 
 import (
+	"bytes"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"kumo/internal/entry"
 	"kumo/internal/frontier"
@@ -14,6 +16,8 @@ import (
 	"kumo/internal/seen"
 	"kumo/internal/stats"
 	"kumo/internal/store"
+	"kumo/internal/strategy"
+	"kumo/internal/transfer"
 	"kumo/internal/vfs"
 )
 
@@ -99,6 +103,180 @@ func TestWhatIsLostIsFetchedAgain(t *testing.T) {
 		}
 		if _, err := vfs.OS.Size(lost.File); err == nil {
 			t.Error("its file stays")
+		}
+	}
+}
+
+// A fold is a dead node's journal, folded, with what was lost.
+type fold struct {
+	t       *testing.T
+	all     [][]byte
+	lost    *Lost
+	holding *transfer.Holding
+}
+
+func (f *fold) found(urls ...string) {
+	e := entry.Encoder{}
+	for _, url := range urls {
+		it := item.FromSeed(url)
+		e.Found(&it)
+	}
+	f.all = append(f.all, e.Writer)
+}
+
+// visited ends a visit whose record is in a file: one of its own, or one that refers to another.
+func (f *fold) visited(url, file string, status int, digest byte, refers bool) {
+	v := entry.Done{URL: url, Visit: stats.Visit{Status: status},
+		Meta: seen.Meta{Status: status, Digest: [20]byte{digest}, Fetched: time.Unix(1e9, 0)}}
+	if !refers {
+		v.Ref = page.Ref{ID: "<urn:x>"}
+	}
+	e := entry.Encoder{}
+	e.Done(&v)
+	e.Mark(store.Mark{Name: file, Length: 7})
+	f.all = append(f.all, e.Writer)
+}
+
+func (f *fold) recrawls(url string) {
+	it, e := item.FromSeed(url), entry.Encoder{}
+	it.Recrawl = true
+	e.Recrawl(&it, time.Unix(2e9, 0))
+	f.all = append(f.all, e.Writer)
+}
+
+// fold folds it with so much memory for what waits; noted is how many digests are.
+func (f *fold) fold(memory int64, noted int) {
+	f.t.Helper()
+	dir := f.t.TempDir()
+	db, err := seen.Open(vfs.OS, filepath.Join(dir, "seen"), seen.Config{Memory: 1 << 20})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	queues, _, err := frontier.Open(frontier.Config{Disk: vfs.OS, Dir: filepath.Join(dir, "frontier"), Memory: 1 << 20})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.lost = &Lost{Disk: vfs.OS, File: filepath.Join(dir, "again"), most: noted, Safe: func(grown []store.Mark) bool {
+		return !slices.ContainsFunc(grown, func(m store.Mark) bool { return m.Name == "gone" })
+	}}
+	s, err := RecoverFailed(f.t.Context(), &batches{all: f.all}, Views{Seen: db, Digests: seen.NewRecent(), Frontier: queues},
+		memory, f.lost)
+	if err == nil {
+		f.holding, err = s.Fold(f.t.Context())
+	}
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(func() {
+		for _, close := range []func() error{queues.Close, db.Close, f.lost.Close} {
+			if err := close(); err != nil {
+				f.t.Error(err)
+			}
+		}
+	})
+}
+
+// exported are the items that go to another node.
+func (f *fold) exported() (all []item.Item) {
+	f.t.Helper()
+	x, err := f.holding.Export(func(string) strategy.Node { return "b~1" })
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	defer x.Close()
+	r, err := transfer.NewChunkReader(nil)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	for {
+		to, data, err := x.Next()
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		if to == "" {
+			return all
+		}
+		c, err := r.Read(bytes.Clone(data))
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		for i := range c.Waiting {
+			for _, it := range c.Waiting[i].Items {
+				it.URL = string([]byte(it.URL))
+				all = append(all, it)
+			}
+		}
+	}
+}
+
+// A host was handed over just before its node died. What was lost of it, and waits on the disk of who folds, goes to the
+// new owner as what is to be fetched again; what waits there beside it does not.
+func TestWhatIsLostOfAHostThatWentIsFetchedAgain(t *testing.T) {
+	for _, memory := range []int64{1 << 20, 2 * item.Weight} {
+		f := &fold{t: t}
+		f.found("http://h.test/1", "http://h.test/2", "http://h.test/3", "http://i.test/1")
+		f.visited("http://h.test/1", "gone", 200, 1, false)
+		f.visited("http://h.test/2", "kept", 200, 2, false)
+		f.fold(memory, 0)
+		f.holding.Forget(func(host string, _ uint64) bool { return host == "h.test" })
+		var got []string
+		for _, it := range f.exported() {
+			got = append(got, fmt.Sprint(it.URL, " ", it.Again))
+		}
+		slices.Sort(got)
+		if want := []string{"http://h.test/1 true", "http://i.test/1 false"}; !slices.Equal(got, want) {
+			t.Errorf("with %d bytes %q go, want %q", memory, got, want)
+		}
+	}
+}
+
+// A page that was visited more than once is fetched once, if at all.
+func TestWhatIsLostOfARecrawlIsFetchedOnce(t *testing.T) {
+	const url = "http://h.test/"
+	visit := func(f *fold, file string) { f.visited(url, file, 200, 1, false) }
+	for name, test := range map[string]struct {
+		do          func(f *fold)
+		again, lost int
+	}{
+		"both are lost":            {func(f *fold) { visit(f, "gone"); f.recrawls(url); visit(f, "gone") }, 1, 1},
+		"the first is lost":        {func(f *fold) { visit(f, "gone"); f.recrawls(url); visit(f, "kept") }, 0, 0},
+		"the second is lost":       {func(f *fold) { visit(f, "kept"); f.recrawls(url); visit(f, "gone") }, 1, 1},
+		"it waits for the next":    {func(f *fold) { visit(f, "gone"); f.recrawls(url) }, 1, 0},
+		"both, and it waits again": {func(f *fold) { visit(f, "gone"); f.recrawls(url); visit(f, "gone"); f.recrawls(url) }, 1, 0},
+	} {
+		for _, memory := range []int64{1 << 20, 0} {
+			f := &fold{t: t}
+			f.found(url)
+			test.do(f)
+			f.fold(memory, 0)
+			all := f.exported()
+			if len(all) != test.again || f.lost.Pages() != int64(test.lost) {
+				t.Errorf("%s, with %d bytes: %d wait and %d are lost, want %d and %d", name, memory, len(all), f.lost.Pages(),
+					test.again, test.lost)
+			}
+			for _, it := range all {
+				if !it.Again && memory == 0 {
+					t.Errorf("%s, with %d bytes: what is known of it holds", name, memory)
+				}
+			}
+		}
+	}
+}
+
+// What refers to a lost record is lost, too, also where it came with an error. Beyond how many digests are noted
+// whatever refers to one is.
+func TestWhatRefersToALostRecord(t *testing.T) {
+	for noted, want := range map[int]int64{0: 4, 1: 5} {
+		f := &fold{t: t}
+		f.found("http://a.test/", "http://b.test/", "http://c.test/", "http://d.test/", "http://e.test/", "http://f.test/")
+		f.visited("http://a.test/", "gone", 200, 1, false)
+		f.visited("http://b.test/", "gone", 404, 0, false) // a recrawl's, say, of which no digest is kept
+		f.visited("http://c.test/", "kept", 404, 1, true)
+		f.visited("http://d.test/", "kept", 200, 1, true)
+		f.visited("http://e.test/", "kept", 200, 2, true)
+		f.visited("http://f.test/", "kept", 404, 0, true)
+		if f.fold(1<<20, noted); f.lost.Pages() != want {
+			t.Errorf("%d pages are lost where %d digests are noted, want %d", f.lost.Pages(), noted, want)
 		}
 	}
 }

@@ -405,6 +405,7 @@ func (s replay) Recrawl(queued time.Time, it item.Item) {
 		return
 	}
 	s.Due(it.URL, seen.Meta{Queued: queued})
+	s.comesAnew(&it)
 	if !s.behind {
 		s.wait(it)
 	}

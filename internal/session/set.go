@@ -67,8 +67,12 @@ func (s source) Set(_ context.Context, changes []inspect.Setting) (was []inspect
 		if !slices.Contains(job.Tunable, change.Key) {
 			return nil, advice.Usage("%s cannot change while the crawl runs", change.Key)
 		}
-		wishes = append(wishes, settings.Setting(change))
-		was = append(was, inspect.Setting{Key: change.Key, Values: settings.Map(now)[change.Key]})
+		old := settings.Map(now)[change.Key]
+		if change.Was != nil && !slices.Equal(change.Was, old) {
+			return nil, inspect.ErrChanged
+		}
+		wishes = append(wishes, settings.Setting{Key: change.Key, Values: change.Values})
+		was = append(was, inspect.Setting{Key: change.Key, Values: old})
 	}
 	return was, c.Job.Change(wishes, c.Tune)
 }

@@ -27,6 +27,8 @@ type Holding struct {
 	Cookies   *cookies.Jar             // nil: none are kept
 	// of a dead node: hosts with items that are to be fetched again; these go also where the host is left out
 	Again map[string]bool
+	// reports whether a URL that waits is one of these, where its item does not say it; nil: all do
+	Refetch func(url string) bool
 }
 
 // Forget leaves hosts of a dead node out of what is exported from now on.
@@ -189,6 +191,9 @@ func (x *Export) waiting() error {
 			}
 			if it == nil {
 				break
+			}
+			if x.Refetch != nil && x.Refetch(it.URL) {
+				it.Again = true
 			}
 			if some && !it.Again {
 				continue

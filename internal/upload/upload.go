@@ -80,7 +80,8 @@ type Uploader struct {
 	next   time.Time // try; zero: now
 }
 
-// Open makes the place the crawl's, or sees that it is, and reads what is there. The folder is held by the caller.
+// Open makes the place the crawl's, or sees that it is, and reads what is there. The folder is held by the caller. A place
+// that fails is waited for here for as long as it waits itself.
 func Open(ctx context.Context, cfg Config) (*Uploader, error) {
 	cfg.Workers, cfg.URL = cmp.Or(cfg.Workers, 2), cmp.Or(cfg.URL, cfg.Place.URL())
 	u := &Uploader{cfg: cfg, poke: make(chan struct{}, 1), end: make(chan struct{}), done: map[string]bool{},
@@ -152,6 +153,7 @@ func (u *Uploader) isEnding() bool {
 // Run brings files to the place, until End was called and all are there. An error that is ErrWaits says that some are
 // not; one that is ErrTaken, that the place is no longer this crawl's.
 func (u *Uploader) Run(ctx context.Context) error {
+	u.cfg.Place = place.Prompt(u.cfg.Place) // that it fails is to be told, and tried again here
 	for failures, ended := 0, false; ; {
 		ending := u.isEnding() // before it is looked
 		if ending && !ended {

@@ -357,3 +357,32 @@ func TestAPlaceThatIsTakenOver(t *testing.T) {
 		t.Error("it goes on writing")
 	}
 }
+
+// twoWays is a place that another one stands for where it is to say soon that it fails.
+type twoWays struct {
+	place.Place
+	prompt place.Place
+}
+
+func (p twoWays) Prompt() place.Place { return p.prompt }
+
+// A place is claimed by what waits for it, and files are brought by what says soon that it fails.
+func TestAPlaceIsWaitedForWhereItIsClaimed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		prompt := placetest.NewFaulty(b.at, rand.New(rand.NewPCG(1, 1)), 0)
+		prompt.SetDown(placetest.ErrFault)
+		b.cfg.Place = twoWays{b.at, prompt}
+		b.close(1, "one")
+		u := b.open()
+		u.End(time.Second)
+		if err := u.Run(t.Context()); !errors.Is(err, ErrWaits) || !errors.Is(err, placetest.ErrFault) {
+			t.Errorf("it ends with %v", err)
+		}
+		prompt.SetDown(nil)
+		if err := b.run(); err != nil {
+			t.Error(err)
+		}
+		b.wantAll()
+	})
+}

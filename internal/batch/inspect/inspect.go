@@ -14,6 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"kumo/internal/batch"
 	"kumo/internal/collection"
 	"kumo/internal/place"
@@ -31,6 +33,9 @@ type Collection struct {
 
 const stateFolder, stateExt = "state", ".json"
 
+// opened is how many collections are looked into at once.
+const opened = 8
+
 // Collections are those of a place, in the order of their directories. The error of what cannot be read does not keep it
 // from returning the others.
 func Collections(ctx context.Context, p place.Place) (all []*Collection, err error) {
@@ -38,17 +43,19 @@ func Collections(ctx context.Context, p place.Place) (all []*Collection, err err
 	if err != nil {
 		return nil, err
 	}
-	for _, i := range infos {
-		if !i.IsDir || place.ValidName(i.Name) != nil {
-			continue
-		}
-		c, failed := open(ctx, p, i.Name)
-		err = errors.Join(err, failed)
-		if c != nil {
-			all = append(all, c)
+	found, failed := make([]*Collection, len(infos)), make([]error, len(infos))
+	var wait errgroup.Group
+	wait.SetLimit(opened)
+	for i, info := range infos {
+		if info.IsDir && place.ValidName(info.Name) == nil {
+			wait.Go(func() error {
+				found[i], failed[i] = open(ctx, p, info.Name)
+				return nil
+			})
 		}
 	}
-	return all, err
+	_ = wait.Wait() // each keeps its own error
+	return slices.DeleteFunc(found, func(c *Collection) bool { return c == nil }), errors.Join(failed...)
 }
 
 // open reads what there is of a collection in a directory; nil if it has no days.

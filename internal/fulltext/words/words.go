@@ -20,6 +20,7 @@ type Word struct {
 	Term     string
 	From, To int  // where it stands in the text
 	Begins   bool // of a query: it stands for all words that begin so
+	tail     bool // of a query: the last letter of a run
 }
 
 // A Splitter finds words. It remembers stems; one goroutine uses it.
@@ -36,9 +37,17 @@ type Splitter struct {
 // Split calls f with the words of a text in a language, "" if it is not known, until f has enough.
 func (s *Splitter) Split(text, lang string, f func(Word) bool) { s.split(text, lang, false, f) }
 
-// Query are the words of what is looked for: those of which a text has the same where it has what is looked for.
+// Query are the words of what is looked for: those of which a text has the same where it has what is looked for. What ends
+// a run within it does so in the text; behind its last letter the text may go on.
 func (s *Splitter) Query(text, lang string) (all []Word) {
 	s.split(text, lang, true, func(w Word) bool { all = append(all, w); return true })
+	last := len(all) - 1
+	for i := range max(last, 0) {
+		all[i].Begins = false
+	}
+	if last >= 0 && all[last].tail {
+		all = all[:last]
+	}
 	return all
 }
 
@@ -82,6 +91,9 @@ func (s *Splitter) unwanted(first rune, lang string) bool {
 	if first >= utf8.RuneSelf && (first < 0x410 || first > 0x44F) || lang == "ar" || lang == "ga" {
 		return false
 	}
+	if first == 'й' || first == 'Й' { // which fold makes another letter
+		return false
+	}
 	return !s.Only[unicode.ToLower(first)]
 }
 
@@ -111,7 +123,7 @@ func dense(r rune) bool {
 		return unicode.IsLetter(r) || unicode.IsMark(r)
 	case r < 0x3005:
 		return r >= 0x1100 && r <= 0x11FF
-	case r <= 0x3007, r >= 0x3041 && r <= 0x3096, r >= 0x30A1 && r <= 0x30FF && r != 0x30FB, r >= 0x31F0 && r <= 0x31FF,
+	case r <= 0x3007, r >= 0x3041 && r <= 0x309E && r != 0x309B && r != 0x309C, r >= 0x30A1 && r <= 0x30FF && r != 0x30FB, r >= 0x31F0 && r <= 0x31FF,
 		r >= 0x3400 && r <= 0x4DBF, r >= 0x4E00 && r <= 0x9FFF, r >= 0xAC00 && r <= 0xD7A3, r >= 0xF900 && r <= 0xFAFF,
 		r >= 0xFF66 && r <= 0xFF9F, r >= 0x20000 && r <= 0x3FFFF:
 		return true
@@ -119,7 +131,13 @@ func dense(r rune) bool {
 	return false
 }
 
-// run finds where the letters of a run of dense ones begin: marks belong to the letter before them.
+// joins is true of what belongs to the letter before it: marks, those of narrow kana, and what ends a syllable of Hangul that
+// is written in its parts. What is made of these by NFKC is one letter.
+func joins(r rune) bool {
+	return unicode.IsMark(r) || r == 0xFF9E || r == 0xFF9F || r >= 0x1160 && r <= 0x11FF
+}
+
+// run finds where the letters of a run of dense ones begin.
 func (s *Splitter) run(text string, at int) (end int) {
 	s.marks = s.marks[:0]
 	for at < len(text) {
@@ -127,7 +145,7 @@ func (s *Splitter) run(text string, at int) (end int) {
 		if !dense(r) {
 			break
 		}
-		if len(s.marks) == 0 || !unicode.IsMark(r) {
+		if len(s.marks) == 0 || !joins(r) {
 			s.marks = append(s.marks, at)
 		}
 		at += n
@@ -136,15 +154,13 @@ func (s *Splitter) run(text string, at int) (end int) {
 	return at
 }
 
-// pairs tells the pairs of letters of a run. A text has its last letter alone, too, so that each letter begins a word.
+// pairs tells the pairs of letters of a run, and its last letter alone, so that each letter begins a word.
 func (s *Splitter) pairs(text string, query bool, f func(Word) bool) bool {
 	letters := len(s.marks) - 1
 	for i := range letters {
 		from, to := s.marks[i], s.marks[min(i+2, letters)]
-		if query && letters > 1 && i == letters-1 {
-			break
-		}
-		w := Word{Term: norm.NFKC.String(text[from:to]), From: from, To: to, Begins: query && letters == 1}
+		w := Word{Term: norm.NFKC.String(text[from:to]), From: from, To: to, Begins: query && letters == 1,
+			tail: query && letters > 1 && i == letters-1}
 		if len(w.Term) <= MaxWord && !f(w) {
 			return false
 		}
@@ -195,8 +211,11 @@ func plain(word string) string {
 		if inside(r) || r == 0x640 || r == utf8.RuneError { // 640 only makes Arabic words wider
 			return -1
 		}
-		if r = unicode.ToLower(r); r == 'ё' { // which most write е, and the stemmer knows as that
+		switch r = unicode.ToLower(r); r {
+		case 'ё': // which most write е, and the stemmer knows as that
 			return 'е'
+		case 'ς': // σ at a word's end
+			return 'σ'
 		}
 		return r
 	}, norm.NFKC.String(word)))

@@ -76,7 +76,9 @@ func randomKey(dice *rand.Rand) string {
 		return strings.Repeat("\x00", dice.IntN(30))
 	case 1:
 		return string(bytes.Repeat([]byte{'a'}, dice.IntN(40))) + strings.Repeat("\x00", dice.IntN(10))
-	case 2:
+	case 2: // of any length up to some pages, with a common beginning
+		return strings.Repeat("p", 200+dice.IntN(60)) + strings.Repeat(string(rune('a'+dice.IntN(3))), dice.IntN(900))
+	case 3:
 		if dice.IntN(500) == 0 {
 			return strings.Repeat("long", 300_000+dice.IntN(4))
 		}

@@ -15,7 +15,7 @@ func (t *Table) Keys() Keys { return Keys{t.pieces} }
 // Key is a record's key.
 func (k Keys) Key(r Ref) []byte {
 	b := k.pieces[r/perPiece][r%perPiece*unit:]
-	return b[headLen : headLen+int(b[1])|int(b[2])<<8|int(b[3])<<16] // without the flags, which may just change
+	return b[headLen:][:int(b[1])|int(b[2])<<8|int(b[3])<<16] // without the flags, which may just change
 }
 
 // An Order is a table's records in the order of their keys: those that it had at some time. It is made for who looks

@@ -253,6 +253,8 @@ func (l *life) work(ctx context.Context, over <-chan error) (report *stats.Repor
 		return report, l.ended(<-over)
 	case err = <-over:
 	}
+	// who waits for a node that leaves waits for the rest, too
+	l.finishing.Store(l.carrier != nil)
 	if err == nil { // nothing is left to do, and the engine was told so
 		defer time.AfterFunc(patience, stop).Stop()
 	} else {

@@ -60,17 +60,17 @@ func (m *membership) publish(ctx context.Context) error {
 }
 
 // bring ends the bringing of a life that is over. One that others have given up, or that begins again, does not wait
-// for its place.
+// for its place, and one that was never taken in has nothing to bring.
 func (m *membership) bring(ctx context.Context, ended error) error {
+	defer m.n.finishing.Store(false)
 	if m.carrier == nil || m.crawl == nil {
 		return ended
 	}
-	if errors.Is(ended, node.ErrLost) || errors.Is(ended, errSettings) {
+	if errors.Is(ended, node.ErrLost) || errors.Is(ended, errSettings) || m.n.refused(ctx, ended) {
 		m.carrier.Break()
 		return ended
 	}
 	m.n.finishing.Store(true)
-	defer m.n.finishing.Store(false)
 	ended = session.Bring(ctx, m.carrier, ended)
 	if c, is := m.carrier.(session.StateCarrier); is && m.dropped {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
@@ -105,9 +105,7 @@ func (n *Node) bringLost(ctx context.Context) {
 // bringAll tries it once, and reports whether all is there.
 func (n *Node) bringAll(ctx context.Context) (all bool) {
 	all = true
-	lives, _ := filepath.Glob(filepath.Join(n.job.Dir, asideName("*"), away.LinkName))
-	for _, link := range lives {
-		dir := filepath.Dir(filepath.Dir(link))
+	for _, dir := range n.unbrought() {
 		if err := n.bringLife(ctx, dir); err != nil {
 			all = false
 			n.Log.Warn("what an earlier life has left is not in its place yet", "folder", dir, "why", err)
@@ -116,13 +114,33 @@ func (n *Node) bringAll(ctx context.Context) (all bool) {
 	return all
 }
 
+// unbrought are folders of earlier lives of which not all is known to be in its place.
+func (n *Node) unbrought() (dirs []string) {
+	links, _ := filepath.Glob(filepath.Join(n.job.Dir, asideName("*"), away.LinkName))
+	for _, link := range links {
+		dir := filepath.Dir(filepath.Dir(link))
+		if _, err := os.Stat(filepath.Join(dir, broughtName)); err != nil {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
+}
+
+// sayUnbrought says at the end what nobody brings any more.
+func (n *Node) sayUnbrought() {
+	if n.Carry == nil {
+		return
+	}
+	for _, dir := range n.unbrought() {
+		n.Log.Warn("files of an earlier life of this node are not in their place: they wait until it is started again", "folder",
+			dir)
+	}
+}
+
 // broughtName marks a life's folder of which all is in the place.
 var broughtName = filepath.Join("state", "brought")
 
 func (n *Node) bringLife(ctx context.Context, dir string) (err error) {
-	if _, err := os.Stat(filepath.Join(dir, broughtName)); err == nil {
-		return nil
-	}
 	id, err := IdentityOf(dir)
 	if err != nil || id == "" {
 		return err

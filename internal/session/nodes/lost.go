@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"kumo/internal/away"
@@ -30,9 +31,12 @@ func (s *failedNodes) findPlace(ctx context.Context, e *failedState, dead strate
 	if err != nil || at.Value == nil {
 		return nil, err
 	}
-	place, end := string(at.Value), time.Now().Add(s.places.PlaceWait)
-	unread, err = s.places.try(ctx, end, dead, place, "to go on from what it held", func() error {
-		if err := os.RemoveAll(e.folder()); err != nil || s.places.CopyState == nil {
+	place := string(at.Value)
+	if s.places.CopyState == nil {
+		return nil, s.findLost(ctx, e, dead, place)
+	}
+	unread, err = s.places.try(ctx, dead, place, "to go on from what it held", func() error {
+		if err := os.RemoveAll(e.folder()); err != nil {
 			return err
 		}
 		state, err := s.places.CopyState(ctx, place, s.disk, e.folder())
@@ -46,16 +50,15 @@ func (s *failedNodes) findPlace(ctx context.Context, e *failedState, dead strate
 		err = os.RemoveAll(e.folder()) // what came is not whole
 	}
 	if err == nil {
-		err = s.findLost(ctx, end, e, dead, place)
+		err = s.findLost(ctx, e, dead, place)
 	}
 	return unread, err
 }
 
 // findLost has what a dead node fetched be fetched again where its record files have not come to its place. Where there
 // is no place nothing is: its records are on its disk, or nowhere.
-func (s *failedNodes) findLost(ctx context.Context, end time.Time, e *failedState, dead strategy.Node,
-	place string) error {
-	there, err := s.places.read(ctx, end, dead, place)
+func (s *failedNodes) findLost(ctx context.Context, e *failedState, dead strategy.Node, place string) error {
+	there, err := s.places.read(ctx, dead, place)
 	if err != nil {
 		return err
 	}
@@ -95,9 +98,8 @@ func linesThere(there *away.Manifest, grown []store.Mark) bool {
 }
 
 // read reads what is in a dead node's place. If it cannot be read, nobody knows what is there, and all is fetched again.
-func (p placesOfDead) read(ctx context.Context, end time.Time, dead strategy.Node,
-	place string) (there *away.Manifest, err error) {
-	unread, err := p.try(ctx, end, dead, place, "to see which of its records are there", func() (err error) {
+func (p placesOfDead) read(ctx context.Context, dead strategy.Node, place string) (there *away.Manifest, err error) {
+	unread, err := p.try(ctx, dead, place, "to see which of its records are there", func() (err error) {
 		there, err = p.There(ctx, place)
 		return err
 	})
@@ -109,12 +111,14 @@ func (p placesOfDead) read(ctx context.Context, end time.Time, dead strategy.Nod
 	return away.NewManifest(), nil
 }
 
-// try reads something in a dead node's place. What cannot be read is waited for, but no longer than until end: the hosts
-// of the dead node wait meanwhile. unread is why it could not be had.
-func (p placesOfDead) try(ctx context.Context, end time.Time, dead strategy.Node, place, what string,
-	f func() error) (unread, err error) {
+// try reads something in a dead node's place. What cannot be read is waited for, but not for ever, however often the fold
+// is begun: the hosts of the dead node wait meanwhile. unread is why it could not be had.
+func (p placesOfDead) try(ctx context.Context, dead strategy.Node, place, what string, f func() error) (unread, err error) {
+	end := p.dead.waitedSince(dead).Add(p.PlaceWait)
 	for pause := time.Second; ; pause = min(2*pause, time.Minute) {
-		unread = f()
+		if unread = f(); unread == nil {
+			p.dead.canBeRead(dead)
+		}
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -150,7 +154,7 @@ func (p placesOfDead) note(ctx context.Context, dead strategy.Node, lost *recove
 		return
 	}
 	n := lost.Pages()
-	p.again.Add(n)
+	p.dead.fetchedAgain(dead, n)
 	p.Log.Info("what a dead node has fetched and brought to its place is kept; the rest is fetched again", "node", dead,
 		"pages_fetched_again", n)
 	if n == 0 {
@@ -163,4 +167,49 @@ func (p placesOfDead) note(ctx context.Context, dead strategy.Node, lost *recove
 
 // Again is how many pages that dead nodes had fetched are fetched again, as far as this process has found: their records
 // were lost.
-func (n *Node) Again() int64 { return n.again.Load() }
+func (n *Node) Again() (all int64) {
+	n.dead.mu.Lock()
+	defer n.dead.mu.Unlock()
+	for _, pages := range n.dead.again {
+		all += pages
+	}
+	return all
+}
+
+// foldedNodes is what is to be known of dead nodes that this process folds: some more than once, as a fold is begun anew
+// where it fails.
+type foldedNodes struct {
+	mu    sync.Mutex // guards what follows
+	since map[strategy.Node]time.Time
+	again map[strategy.Node]int64
+}
+
+// waitedSince is since when a dead node's place is waited for.
+func (f *foldedNodes) waitedSince(dead strategy.Node) time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	at, is := f.since[dead]
+	if !is {
+		if f.since == nil {
+			f.since = map[strategy.Node]time.Time{}
+		}
+		at = time.Now()
+		f.since[dead] = at
+	}
+	return at
+}
+
+func (f *foldedNodes) canBeRead(dead strategy.Node) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.since, dead)
+}
+
+func (f *foldedNodes) fetchedAgain(dead strategy.Node, pages int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.again == nil {
+		f.again = map[strategy.Node]int64{}
+	}
+	f.again[dead] = pages
+}

@@ -72,8 +72,8 @@ type Node struct {
 	current   atomic.Pointer[membership]
 	leaving   atomic.Bool
 	home      *home
-	finishing atomic.Bool  // see Bringing
-	again     atomic.Int64 // pages of dead nodes that are fetched again
+	finishing atomic.Bool // see Bringing
+	dead      foldedNodes
 
 	bringing sync.Mutex // held by who brings what earlier lives have left to their places
 }
@@ -104,6 +104,7 @@ func (n *Node) Run(ctx context.Context) (*stats.Report, error) {
 	var report *stats.Report
 	lost, enough := context.WithCancel(ctx)
 	var bringing sync.WaitGroup
+	defer n.sayUnbrought()
 	defer bringing.Wait()
 	defer enough()
 	bringing.Go(func() { n.bringLost(lost) })

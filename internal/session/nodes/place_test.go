@@ -20,6 +20,7 @@ import (
 	"kumo/internal/job"
 	"kumo/internal/job/jobtest"
 	"kumo/internal/journal"
+	"kumo/internal/member/quorum"
 	"kumo/internal/node"
 	"kumo/internal/place/file"
 	"kumo/internal/place/placetest"
@@ -44,6 +45,9 @@ type sharedPlace struct {
 	taken atomic.Int64 // checkpoints that were found there
 	mu    sync.Mutex
 	cuts  map[string]upload.Cut // by folder
+
+	opened atomic.Uint64 // times, each of which fails in its own way
+	lives  sync.Map      // the places of carriers, by life
 }
 
 func newSharedPlace(t *testing.T, seed uint64) *sharedPlace {
@@ -62,7 +66,17 @@ func (p *sharedPlace) open(life string) (*placetest.Faulty, error) {
 	if err != nil {
 		return nil, err
 	}
-	return placetest.NewFaulty(at, rand.New(rand.NewPCG(p.seed, uint64(len(life)))), p.odds), nil
+	return placetest.NewFaulty(at, rand.New(rand.NewPCG(p.seed, p.opened.Add(1))), p.odds), nil
+}
+
+// holdBack lets nothing more of a life come there.
+func (p *sharedPlace) holdBack(life string) {
+	p.t.Helper()
+	at, is := p.lives.Load(life)
+	if !is {
+		p.t.Fatalf("%s has no place", life)
+	}
+	at.(*placetest.Faulty).SetDown(placetest.ErrFault)
 }
 
 // give has a node bring its files there.
@@ -109,6 +123,7 @@ func (p *sharedPlace) give(c *Config, dies *atomic.Bool) {
 		if err != nil {
 			return nil, err
 		}
+		p.lives.Store(life, at)
 		b := &bearer{dies: dies, least: p.least, cfg: upload.Config{Place: at, Dir: j.Dir, Disk: vfs.OS, Crawl: j.Name,
 			Grow: []string{"pages.jsonl"}}}
 		b.told = func(c upload.Cut) {
@@ -261,7 +276,7 @@ func TestALostDiskCostsNoRecord(t *testing.T) {
 func aLostDiskCostsNoRecord(t *testing.T, strategy string, least int64) {
 	web := jobtest.Serve(t, synthweb.Clean(22, 40, 1200))
 	c := newCluster(t, web)
-	c.lease, c.strategy = shortLease, strategy
+	c.strategy = strategy
 	c.tune = func(j *job.Job) {
 		j.Frontier.Delay, j.WARCSize, j.Formats = 30*time.Millisecond, 60_000, []string{job.WARC}
 	}
@@ -280,13 +295,19 @@ func aLostDiskCostsNoRecord(t *testing.T, strategy string, least int64) {
 	e := start("e", &never) // gets hosts of b, and what is known there
 	c.members(4)
 	c.further(700)
+	dead := b.life()
+	c.eventually("records of "+dead+" are in its place", func() bool { return len(p.recorded()[dead]) > 0 })
 	cut := func() upload.Cut { p.mu.Lock(); defer p.mu.Unlock(); return p.cuts[b.dir] }
 	if least > 0 {
 		c.eventually("the journal of b is cut short", func() bool { return cut().Log > 0 })
 	}
+	p.holdBack(dead)
+	before := c.pages(b)
+	c.eventually("it fetches more", func() bool { return c.pages(b) >= before+10 })
 	dies.Store(true)
 	b.kill()
 	t.Logf("of b's journal %+v", cut())
+	c.giveUp(dead)
 	if err := os.RemoveAll(b.dir); err != nil {
 		t.Fatal(err)
 	}
@@ -304,7 +325,7 @@ func aLostDiskCostsNoRecord(t *testing.T, strategy string, least int64) {
 	lives := p.recorded()
 	union, ofDead := map[string]bool{}, 0
 	for life, urls := range lives {
-		if strings.HasPrefix(life, "b~") {
+		if life == dead {
 			ofDead += len(urls)
 		}
 		for _, url := range urls {
@@ -337,7 +358,6 @@ func TestAPlaceThatCannotBeReadIsNotWaitedForForEver(t *testing.T) {
 	t.Parallel()
 	web := jobtest.Serve(t, synthweb.Clean(23, 20, 300))
 	c := newCluster(t, web)
-	c.lease = shortLease
 	c.tune = func(j *job.Job) {
 		j.Frontier.Delay, j.WARCSize, j.Formats = 30*time.Millisecond, 60_000, []string{job.WARC}
 	}
@@ -349,10 +369,11 @@ func TestAPlaceThatCannotBeReadIsNotWaitedForForEver(t *testing.T) {
 	a, b := start("a", &never), start("b", &dies)
 	c.members(2)
 	c.midway(150)
-	fetched := b.Session().Stats.Pages()
+	dead, fetched := b.life(), c.pages(b)
 	dies.Store(true)
 	p.away.Store(true)
 	b.kill()
+	c.giveUp(dead)
 	c.members(1)
 	c.goOn(a)
 	c.ends(nil, a)
@@ -373,7 +394,6 @@ func TestWhatANodeHasIsInItsPlaceWhenItLeaves(t *testing.T) {
 	t.Parallel()
 	web := jobtest.Serve(t, synthweb.Clean(24, 20, 300))
 	c := newCluster(t, web)
-	c.lease = shortLease
 	c.tune = func(j *job.Job) { j.Frontier.Delay, j.WARCSize = 30*time.Millisecond, 60_000 }
 	p := newSharedPlace(t, rand.Uint64())
 	p.odds = 0
@@ -384,37 +404,103 @@ func TestWhatANodeHasIsInItsPlaceWhenItLeaves(t *testing.T) {
 	a, b := start("a", &never), start("b", &dies)
 	c.members(2)
 	c.midway(100)
-	first, err := IdentityOf(b.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := b.life()
+	c.eventually("it has fetched something", func() bool { return c.pages(b) > 0 })
 	dies.Store(true)
 	b.kill()
+	c.giveUp(first)
 	c.members(1)
 	dies.Store(false)
 	b = start("b", &dies)
 	c.members(2)
-	second, err := IdentityOf(b.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
 	c.further(200)
-	for _, life := range []string{first, second} {
-		if life == second {
-			b.Leave()
-			c.ends(node.ErrLeft, b)
-		}
+	second := b.life()
+	c.eventually("it has fetched something again", func() bool { return c.pages(b) > 0 })
+	isThere := func(life string) {
 		c.eventually(life+" has its list and its records in the place", func() bool {
 			_, err := os.Stat(filepath.Join(p.dir, life, "pages.jsonl"))
 			return err == nil && len(p.recorded()[life]) > 0
 		})
 	}
+	isThere(first)
+	b.Leave()
+	c.ends(node.ErrLeft, b)
+	if b.life() == second { // on a machine that is too busy it was given up
+		isThere(second)
+	}
 	c.goOn(a)
 	c.ends(nil, a)
-	if lives := p.recorded(); len(lives[first]) == 0 || len(lives[second]) == 0 {
-		t.Errorf("the places of both lives have %d and %d records", len(lives[first]), len(lives[second]))
-	}
 	if score := web.Score(); score.Missing != 0 {
 		t.Errorf("the servers saw:\n%s", score)
 	}
+}
+
+// life is whose the node's folder is.
+func (r *running) life() string {
+	id, err := IdentityOf(r.dir)
+	if err != nil {
+		panic(err)
+	}
+	return id
+}
+
+// pages is how many pages a node has fetched, which may be between two of its lives.
+func (c *cluster) pages(r *running) (n int64) {
+	c.t.Helper()
+	c.eventually(r.Name+" takes part", func() bool {
+		s := r.Session()
+		if s == nil || s.Stats == nil {
+			return false
+		}
+		n = s.Stats.Pages()
+		return true
+	})
+	return n
+}
+
+// giveUp revokes the lease of a node that was killed, as the others would after its time: so none need be so short that
+// nodes that live lose theirs on a busy machine.
+func (c *cluster) giveUp(life string) {
+	c.t.Helper()
+	b, err := c.hub.Join("control~2")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer b.Close()
+	key := quorum.LeasePrefix + life
+	c.eventually("the lease of "+life+" is revoked", func() bool {
+		e, err := b.Get(c.t.Context(), key)
+		if err != nil {
+			return false
+		}
+		lease, err := quorum.ParseLease(e.Value)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		lease.Revoked = true
+		_, err = b.Put(c.t.Context(), key, lease.Encode(), e.Revision)
+		return err == nil
+	})
+}
+
+// A node that is refused brings nothing to a place.
+func TestANodeThatIsRefusedBringsNothing(t *testing.T) {
+	t.Parallel()
+	web := jobtest.Serve(t, synthweb.Clean(25, 8, 100))
+	c := newCluster(t, web)
+	p := newSharedPlace(t, rand.Uint64())
+	p.odds = 0
+	var never atomic.Bool
+	a := c.startWith("a", func(cfg *Config) { p.give(cfg, &never) })
+	c.members(1)
+	c.midway(20)
+	other := c.startWith("other", func(cfg *Config) { cfg.Name = "a"; p.give(cfg, &never) })
+	if err := <-other.ended; err == nil || !strings.Contains(err.Error(), "give this one another name") {
+		t.Errorf("it ends with %v", err)
+	}
+	if there, err := filepath.Glob(filepath.Join(p.dir, "*", "pages.jsonl")); err != nil || len(there) > 0 {
+		t.Errorf("%v is there (%v)", there, err)
+	}
+	c.goOn(a)
+	c.ends(nil, a)
 }

@@ -43,6 +43,8 @@ func (m *membership) run(ctx context.Context) (*stats.Report, error) {
 		ended <- err
 	}()
 	err = m.node.Run(taking)
+	// who waits for a node that leaves waits for the rest, too
+	m.n.finishing.Store(m.carrier != nil)
 	if err == nil { // nothing is left to do, and the engine was told so
 		defer time.AfterFunc(patience, stop).Stop()
 	} else {

@@ -176,11 +176,20 @@ func Table(dir, name string, from int64, n int) (*Rows, error) {
 	} else if before := make([]byte, 1); from < head.InputOffset() || readAt(f, before, from-1) != nil || before[0] != '\n' {
 		return nil, ErrCursor
 	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, wrong(err)
+	}
 	rows := reader(f, from)
 	for {
 		at := from + rows.InputOffset()
 		row, err := rows.Read()
 		switch {
+		case rows.InputOffset() >= maxPart && info.Size()-from > maxPart: // the row may go on behind the part
+			if t.Next = at; len(t.Rows) == 0 {
+				return nil, wrong(fmt.Errorf("a row of more than %d bytes", maxPart))
+			}
+			return t, nil
 		case errors.Is(err, io.EOF):
 			return t, nil
 		case err != nil:

@@ -105,3 +105,33 @@ func FuzzTable(f *testing.F) {
 		}
 	})
 }
+
+// No row of a large table is taken for whole, or lost, that ends behind what is read at once.
+func TestALargeTable(t *testing.T) {
+	dir, row := t.TempDir(), strings.Repeat("x", 1<<20)+",\"a\nb\"\n"
+	const n = 20
+	write(t, dir, "t.csv", "c,d\n"+strings.Repeat(row, n))
+	rows, parts := 0, 0
+	for from := int64(0); ; parts++ {
+		part, err := results.Table(dir, "t.csv", from, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range part.Rows {
+			if len(r) != 2 || len(r[0]) != 1<<20 || r[1] != "a\nb" {
+				t.Errorf("a row of %d cells, the first with %d bytes", len(r), len(r[0]))
+			}
+		}
+		rows += len(part.Rows)
+		if from = part.Next; from == 0 {
+			break
+		}
+	}
+	if rows != n || parts < 2 {
+		t.Errorf("%d rows in %d parts", rows, parts+1)
+	}
+	write(t, dir, "t.csv", "c\n"+strings.Repeat("x", 9<<20)+"\n")
+	if part, err := results.Table(dir, "t.csv", 0, 1); err == nil {
+		t.Errorf("half a row is given: %d rows", len(part.Rows))
+	}
+}

@@ -51,6 +51,11 @@ type Config struct {
 	Gather time.Duration
 	// Anew is called before all records are sent from the first on; nil: nothing is to be done.
 	Anew func() error
+	// Hold keeps others from sending to the sink at the same time, from Begin to the end of Run. nil: nothing does.
+	Hold func() (io.Closer, error)
+	// ID is what the sink has that was sent to from the first record on, and no other: a note counts for that alone. "" is none.
+	// nil: notes count for any.
+	ID func() (string, error)
 	// Failed and Works are told when the sink begins not to take records, and when it takes them again.
 	Failed func(err error)
 	Works  func()
@@ -89,6 +94,7 @@ type Follower struct {
 	first   time.Time     // visit that is to be sent; zero: it is not known
 	news    chan struct{} // has something when there is more to send, or the crawl is over
 
+	held io.Closer // nil: nothing is
 	sink sink.Sink // nil: it is to be reached
 	reader
 }
@@ -195,7 +201,7 @@ func (f *Follower) Run(ctx context.Context) (err error) {
 		if f.sink != nil {
 			err = errors.Join(err, f.sink.Close())
 		}
-		err = errors.Join(err, f.note(), f.reader.close())
+		err = errors.Join(err, f.note(), f.reader.close(), f.letGo())
 	}()
 	var since time.Time // from when on it may be waited for: of the last success, or of the crawl's end
 	for pause := firstPause; ; {
@@ -231,6 +237,7 @@ func (f *Follower) Run(ctx context.Context) (err error) {
 				since = f.cfg.Now()
 			}
 		case over:
+			f.before.Store(f.done.Load() - f.put.Load()) // none waits, of those neither that were put before Begin, and counted twice
 			return nil
 		default:
 			f.works()
@@ -304,6 +311,10 @@ func (f *Follower) step(ctx context.Context, upTo lengths, over bool) (more bool
 				f.unread()
 				return false, &sinkError{err}
 			}
+			if same, err := f.isTheSink(f.kept); f.kept.ID != "" && !same {
+				f.unread()
+				return false, &sinkError{errors.Join(sink.ErrLost, err)}
+			}
 		}
 		if err := f.sink.Put(ctx, batch); err != nil {
 			f.unread()
@@ -347,6 +358,7 @@ type position struct {
 	Lengths lengths
 	Behind  string   // what lies before the position in pages.jsonl, to see whether that is the same file
 	Without []string `json:",omitempty"` // files that were not there
+	ID      string   `json:",omitempty"` // the sink's own
 }
 
 func (f *Follower) noteName() string {
@@ -359,11 +371,24 @@ func (f *Follower) noteName() string {
 
 // Begin reads how far the sink was, and counts what waits. It is called once the crawl's folder is open, before the crawl
 // goes on.
-func (f *Follower) Begin() error {
+func (f *Follower) Begin() (err error) {
+	if f.cfg.Hold != nil {
+		if f.held, err = f.cfg.Hold(); err != nil {
+			return err
+		}
+	}
 	if err := f.begin(); err != nil {
-		return errors.Join(fmt.Errorf("read what waits for %s: %w", f.cfg.Name, err), f.reader.close())
+		return errors.Join(fmt.Errorf("read what waits for %s: %w", f.cfg.Name, err), f.reader.close(), f.letGo())
 	}
 	return nil
+}
+
+func (f *Follower) letGo() error {
+	held := f.held
+	if f.held = nil; held == nil {
+		return nil
+	}
+	return held.Close()
 }
 
 // Await waits until a crawl has told it that there is something in its files; false if it is over without.
@@ -427,8 +452,9 @@ func (f *Follower) begin() error {
 		err = errors.Join(err, src.Close())
 		was := position{}
 		if err == nil && json.Unmarshal(data, &was) == nil && f.isOf(was) && !f.hasMore(was) {
-			f.reader.from(was)
-			follows = true
+			if follows, err = f.isTheSink(was); follows {
+				f.reader.from(was)
+			}
 		}
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -457,6 +483,15 @@ func (f *Follower) isOf(p position) bool {
 	return err == nil && behind == p.Behind
 }
 
+// isTheSink reports whether a position is that of the sink that is there.
+func (f *Follower) isTheSink(p position) (bool, error) {
+	if f.cfg.ID == nil {
+		return true, nil
+	}
+	id, err := f.cfg.ID()
+	return err == nil && id != "" && id == p.ID, err
+}
+
 // hasMore reports whether pages that were sent before a position have texts or fields now that they had not: the crawl was
 // told only later to have any, and has made them of all pages since, in the order of these. All is sent again then.
 func (f *Follower) hasMore(p position) bool {
@@ -481,6 +516,11 @@ func (f *Follower) note() error {
 	p, err := f.position()
 	if err != nil {
 		return err
+	}
+	if f.cfg.ID != nil {
+		if p.ID, err = f.cfg.ID(); err != nil {
+			return err
+		}
 	}
 	if p.Without = f.without(); reflect.DeepEqual(p, f.kept) {
 		return nil

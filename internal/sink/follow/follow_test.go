@@ -260,6 +260,65 @@ func TestASinkThatHasLostAll(t *testing.T) {
 	})
 }
 
+// Who begins when the crawl has put records already has sent all in the end, and says so.
+func TestBegunLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &sinktest.Memory{}
+		c := &crawl{t: t, dir: t.TempDir()}
+		f := follower(c.dir, m)
+		c.open(f, nil)
+		c.put(10)
+		c.commit()
+		if err := f.Begin(); err != nil {
+			t.Fatal(err)
+		}
+		c.put(10)
+		c.commit()
+		f.End()
+		if err := f.Run(t.Context()); err != nil || f.Status().Waiting != 0 || f.Status().Sent != 16 {
+			t.Errorf("%v, %+v", err, f.Status())
+		}
+		has(t, m, 20)
+		c.close()
+	})
+}
+
+// A note counts for the sink of which it was made: another, or one that is there anew when it is reached, is sent all.
+func TestNoteOfAnotherSink(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, id := &sinktest.Memory{}, "a"
+		c := &crawl{t: t, dir: t.TempDir()}
+		var marks []store.Mark
+		for _, step := range []struct {
+			begun, reached string
+			all            bool
+		}{{"a", "a", true}, {"a", "a", false}, {"b", "b", true}, {"", "c", true}, {"c", "d", true}, {"d", "d", false}} {
+			f := follower(c.dir, m)
+			id = step.begun
+			f.cfg.ID = func() (string, error) { return id, nil }
+			f.cfg.Open = func(context.Context) (sink.Sink, error) {
+				id = step.reached
+				return m, nil
+			}
+			if step.all {
+				*m = sinktest.Memory{}
+			}
+			c.open(f, marks)
+			c.put(500)
+			marks = c.commit()
+			f.End()
+			if err := f.Run(t.Context()); err != nil || f.Status().Waiting != 0 {
+				t.Errorf("%+v: %v, %+v", step, err, f.Status())
+			}
+			if sent := f.Status().Sent; (sent == 400) == step.all && c.n > 500 {
+				t.Errorf("%+v: %d were sent", step, sent)
+			}
+			has(t, m, c.n)
+			c.close()
+		}
+	})
+}
+
 // forgetful is a sink that once loses what it has.
 type forgetful struct {
 	*sinktest.Memory

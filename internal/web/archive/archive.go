@@ -151,12 +151,20 @@ func (a *Archive) List(ctx context.Context, f Filter, cursor int64, n int) (reco
 			return nil, 0, err
 		}
 	}
-	over := false // what is further back is older than what is wanted
-	next, err = a.each(ctx, cursor, f.mayTake, func(r *Record, gone int64) (bool, error) {
+	// What is further back is older than what is wanted once much is, one record after the other: those that kumo repair
+	// has made again stand behind younger ones.
+	over, young, may := false, int64(0), f.mayTake
+	if f.Day != "" {
+		may = func([]byte) bool { return true } // the time of each is wanted
+	}
+	next, err = a.each(ctx, cursor, may, func(r *Record, gone int64) (bool, error) {
 		if r != nil && f.takes(r) {
 			records = append(records, *r)
 		}
-		over = r != nil && r.Time.Before(from.Add(-disorder))
+		if f.Day == "" || r != nil && !r.Time.Before(from.Add(-disorder)) {
+			young = gone
+		}
+		over = gone-young > 4*stepBytes
 		return !over && len(records) < n && (gone < scanBytes || len(records) == 0 && gone < 4*scanBytes), nil
 	})
 	if over {

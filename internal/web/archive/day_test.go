@@ -47,6 +47,20 @@ func TestRecordsOfADay(t *testing.T) {
 	if some, next, err := a.List(t.Context(), archive.Filter{Day: "2026-11-19"}, archive.Last, lines); len(some) != want["2026-11-19"] || next != 0 || err != nil {
 		t.Errorf("the first day at once: %d records, %d, %v", len(some), next, err)
 	}
+	if got := len(everything(t, a, archive.Filter{Day: "2026-11-22", Prefix: "a.example/39"}, 300)); got == 0 {
+		t.Error("a day and a prefix together find nothing")
+	}
+	if some, next, err := a.List(t.Context(), archive.Filter{Day: "2026-11-19", Prefix: "b.example/"}, archive.Last, 10); len(some) != 0 || next != 0 || err != nil {
+		t.Errorf("a host that is not there goes on behind its day: %d records, %d, %v", len(some), next, err)
+	}
+	// What a repair has made again stands behind what is younger.
+	again := strings.Join(strings.SplitAfter(b.String(), "\n")[:2000], "")
+	if err := os.WriteFile(filepath.Join(dir, "pages.jsonl"), []byte(b.String()+again), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := len(everything(t, a, archive.Filter{Day: "2026-11-22"}, 300)); got != want["2026-11-22"] {
+		t.Errorf("behind a repair the last day has %d records, want %d", got, want["2026-11-22"])
+	}
 	for _, day := range []string{"yesterday", "2026", "2026-13-01", "2026-11-21T00"} {
 		f := archive.Filter{Day: day}
 		if _, _, err := a.List(t.Context(), f, archive.Last, 1); err == nil || f.Check() == nil {

@@ -61,14 +61,10 @@ type viewTarget struct {
 
 // Tune is target's. The settings are those of the crawl's folder, as they were when it changed them last.
 func (t viewTarget) Tune(ctx context.Context, f func(now map[string][]string) ([]inspect.Setting, error)) error {
-	all, err := settings.Read(filepath.Join(t.dir, settings.Name))
-	if err != nil {
-		return err
-	}
-	changes, err := f(settings.Map(all))
-	if err == nil {
-		_, err = t.Set(ctx, changes)
-	}
+	_, _, err := inspect.Tune(ctx, t, func() (map[string][]string, error) {
+		all, err := settings.Read(filepath.Join(t.dir, settings.Name))
+		return settings.Map(all), err
+	}, f)
 	return err
 }
 
@@ -193,7 +189,7 @@ func (c *crawl) counted(ctx context.Context, g given) string {
 		return strings.ToUpper(words[:1]) + words[1:]
 	}
 	words = "At this node " + words
-	if x, err := c.cluster.look(); err == nil {
+	if x, err := c.cluster.look(ctx); err == nil {
 		words += fmt.Sprintf(" At all nodes %s wait; the others were not asked.", stats.Count(x.Totals.Waiting, "URLs"))
 	}
 	return words

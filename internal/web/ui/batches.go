@@ -31,9 +31,11 @@ type Batch struct {
 type batches struct {
 	name, where string
 	place       place.Place
+	done        context.Context
+	queue       *queue
 	readers     chan struct{} // whoever reads of the place has one
+	look        chan struct{} // whoever lists collections has it, which guards what is below
 
-	look   sync.Mutex // held by who lists collections
 	listed []*inspect.Collection
 	left   string // what could not be read
 	time   time.Time
@@ -53,40 +55,54 @@ const (
 	keptDays     = 50_000 // days whose numbers are kept
 )
 
-func newBatches(name string, b Batch) *batches {
-	return &batches{name: name, where: b.Name, place: b.Place, readers: make(chan struct{}, placeReaders),
-		days: map[dayKey]*inspect.Brief{}}
+func newBatches(done context.Context, name string, b Batch, q *queue) *batches {
+	return &batches{name: name, where: b.Name, place: b.Place, done: done, queue: q, readers: make(chan struct{}, placeReaders),
+		look: make(chan struct{}, 1), days: map[dayKey]*inspect.Brief{}}
 }
 
-// collections are those of the place, as they were a moment ago.
-func (b *batches) collections(ctx context.Context) ([]*inspect.Collection, string, error) {
-	b.look.Lock()
-	defer b.look.Unlock()
+// A collectionList is the collections of a place.
+type collectionList struct {
+	all  []*inspect.Collection
+	left string // what could not be read
+}
+
+// collections are those of the place, as they were a moment ago. They are listed for all who ask, so that it goes on when
+// who began it has gone.
+func (b *batches) collections(ctx context.Context) (l collectionList, err error) {
+	select {
+	case b.look <- struct{}{}:
+		defer func() { <-b.look }()
+	case <-ctx.Done():
+		return l, ctx.Err()
+	}
 	if b.listed != nil && time.Since(b.time) < max(leastHostAge, 20*b.took) {
-		return b.listed, b.left, nil
+		return collectionList{b.listed, b.left}, nil
 	}
 	begin := time.Now()
-	all, err := inspect.Collections(ctx, b.place)
-	if err != nil && len(all) == 0 {
-		return nil, "", err
+	all, err := inspect.Collections(b.done, b.place)
+	if err != nil && (len(all) == 0 || b.done.Err() != nil) {
+		return l, err
 	}
 	if b.left = ""; err != nil {
-		b.left = err.Error()
+		b.left = cut(err.Error(), mostLeft)
 	}
 	b.listed, b.time, b.took = all, time.Now(), time.Since(begin)
-	return all, b.left, nil
+	return collectionList{all, b.left}, nil
 }
+
+// mostLeft is how many bytes are said of what could not be read.
+const mostLeft = 2000
 
 // collection is the one with a code or in a directory.
 func (b *batches) collection(ctx context.Context, name string) (*inspect.Collection, error) {
-	all, _, err := b.collections(ctx)
+	l, err := b.collections(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, of := range []func(*inspect.Collection) string{func(c *inspect.Collection) string { return c.Directory },
 		func(c *inspect.Collection) string { return c.Code }} {
-		if i := slices.IndexFunc(all, func(c *inspect.Collection) bool { return of(c) == name }); i >= 0 {
-			return all[i], nil
+		if i := slices.IndexFunc(l.all, func(c *inspect.Collection) bool { return of(c) == name }); i >= 0 {
+			return l.all[i], nil
 		}
 	}
 	return nil, &problem{http.StatusNotFound, "There is no such collection here", "/api/v1/batches/" + b.name + " lists all"}
@@ -324,26 +340,37 @@ func (s *Server) giveBatches(r *http.Request) (any, error) {
 }
 
 func (s *Server) batchEntries(ctx context.Context) []batchEntry {
-	list := []batchEntry{}
-	for _, b := range s.batches {
-		e := batchEntry{Name: b.name, Place: b.where}
-		all, left, err := b.collections(ctx)
-		if e.Error = left; err != nil {
-			e.Error = problemOf(err).Error()
-		}
-		e.Collections = len(all)
-		for _, c := range all {
-			if e.First == "" || c.Dates[0] < e.First {
-				e.First = c.Dates[0]
-			}
-			e.Last = max(e.Last, c.Last())
-			if c.Changed.After(e.Changed) {
-				e.Changed = c.Changed
-			}
-		}
-		list = append(list, e)
+	list := make([]batchEntry, len(s.batches))
+	var wait sync.WaitGroup
+	places := make(chan struct{}, 4)
+	for i, b := range s.batches {
+		wait.Go(func() {
+			places <- struct{}{}
+			defer func() { <-places }()
+			l, err := soon(ctx, b.queue, listPatience, b.collections)
+			list[i] = b.entry(l, err)
+		})
 	}
+	wait.Wait()
 	return list
+}
+
+// entry is what a list says of the place.
+func (b *batches) entry(l collectionList, err error) batchEntry {
+	e := batchEntry{Name: b.name, Place: b.where, Collections: len(l.all)}
+	if e.Error = l.left; err != nil {
+		e.Error = problemOf(err).Error()
+	}
+	for _, c := range l.all {
+		if e.First == "" || c.Dates[0] < e.First {
+			e.First = c.Dates[0]
+		}
+		e.Last = max(e.Last, c.Last())
+		if c.Changed.After(e.Changed) {
+			e.Changed = c.Changed
+		}
+	}
+	return e
 }
 
 func (s *Server) giveBatch(r *http.Request) (any, error) {
@@ -355,12 +382,13 @@ func (s *Server) giveBatch(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, left, err := b.collections(r.Context())
+	l, err := b.collections(r.Context())
 	if err != nil {
 		return nil, err
 	}
-	x := batchAnswer{Name: b.name, Place: b.where, Collections: []collectionEntry{}, LeftOut: left}
-	all, x.Next = collectionsFrom(all, r.FormValue("after"), n)
+	x := batchAnswer{Name: b.name, Place: b.where, Collections: []collectionEntry{}, LeftOut: l.left}
+	var all []*inspect.Collection
+	all, x.Next = collectionsFrom(l.all, r.FormValue("after"), n)
 	for _, c := range all {
 		x.Collections = append(x.Collections, collectionEntry{c.Code, c.Directory, len(c.Dates), c.Dates[0], c.Last(), c.Changed})
 	}
@@ -388,10 +416,11 @@ func (s *Server) giveDays(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, _, err := b.collections(r.Context())
+	l, err := b.collections(r.Context())
 	if err != nil {
 		return nil, err
 	}
+	all := l.all
 	if name := r.FormValue("collection"); name != "" {
 		c, err := b.collection(r.Context(), name)
 		if err != nil {

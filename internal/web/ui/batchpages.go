@@ -49,10 +49,11 @@ func (s *Server) collectionsPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	all, left, err := b.collections(r.Context())
+	l, err := b.collections(r.Context())
 	if err != nil {
 		return err
 	}
+	all := l.all
 	dates := datesFrom(all, r.FormValue("before"), daysAcross+1, false)
 	p := struct {
 		top
@@ -64,7 +65,7 @@ func (s *Server) collectionsPage(w http.ResponseWriter, r *http.Request) error {
 		LeftOut     string
 		Older, More string
 		First       bool
-	}{top: s.topOf(b, "Collections", "collections"), LeftOut: left, First: r.FormValue("before")+r.FormValue("after") == ""}
+	}{top: s.topOf(b, "Collections", "collections"), LeftOut: l.left, First: r.FormValue("before")+r.FormValue("after") == ""}
 	if len(dates) > daysAcross {
 		dates = dates[:daysAcross]
 		p.Older = "?" + url.Values{"before": {dates[daysAcross-1]}}.Encode()

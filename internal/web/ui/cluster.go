@@ -24,12 +24,14 @@ type cluster struct {
 	hub   hub
 	ended chan struct{} // closed when nobody watches any more
 
-	mu     sync.Mutex // guards below, and is held by who looks
-	last   *clusterLook
-	tried  time.Time // when it was looked last
-	took   time.Duration
-	failed error // of that
-	events []Event
+	mu      sync.Mutex    // guards below
+	looking chan struct{} // closed when it was looked; nil: nobody does
+	again   bool          // what is found is old when it is found
+	last    *clusterLook
+	tried   time.Time // when it was looked last
+	took    time.Duration
+	failed  error // of that
+	events  []Event
 }
 
 // A clusterLook is a cluster as it was found.
@@ -61,7 +63,7 @@ func (c *cluster) watch() {
 	tick := time.NewTicker(quietBeat)
 	defer tick.Stop()
 	for {
-		_, _ = c.look() // who shows it says so
+		_, _ = c.look(c.done) // who shows it says so
 		select {
 		case <-tick.C:
 		case <-c.done.Done():
@@ -72,28 +74,70 @@ func (c *cluster) watch() {
 
 func (c *cluster) close() {
 	<-c.ended
+	c.mu.Lock()
+	looking := c.looking
+	c.mu.Unlock()
+	if looking != nil {
+		<-looking
+	}
 	_ = c.src.Close() // it was only read
 }
 
-// look is how the cluster is, as it was found a moment ago. While it does not answer it is as it was last, which is said.
-func (c *cluster) look() (*clusterLook, error) {
+// look is how the cluster is, as it was found a moment ago. While somebody looks, and while it does not answer, it is as
+// it was last; of one that does not answer this is said.
+func (c *cluster) look(ctx context.Context) (*clusterLook, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if since := time.Since(c.tried); since < clusterBeat-100*time.Millisecond || since < clusterShare*c.took {
+	since, known := time.Since(c.tried), c.last != nil || c.failed != nil
+	switch {
+	case known && (c.looking != nil || since < clusterBeat-100*time.Millisecond || since < clusterShare*c.took):
 		return c.answer()
+	case c.done.Err() != nil:
+		return nil, c.done.Err()
+	case c.looking == nil:
+		c.looking, c.again = make(chan struct{}), false
+		go c.find(c.looking)
 	}
+	looking := c.looking
+	c.mu.Unlock()
+	select {
+	case <-looking:
+	case <-ctx.Done():
+	}
+	c.mu.Lock()
+	if c.last == nil && c.failed == nil {
+		return nil, cmp.Or(ctx.Err(), c.done.Err())
+	}
+	return c.answer()
+}
+
+// lookSoon is look, for a list of which this is one.
+func (c *cluster) lookSoon(ctx context.Context) (*clusterLook, error) {
+	ctx, cancel := context.WithTimeout(ctx, listPatience)
+	defer cancel()
+	return c.look(ctx)
+}
+
+// find looks, whoever waits for it, and closes found.
+func (c *cluster) find(found chan struct{}) {
 	ctx, cancel := context.WithTimeout(c.done, clusterTime)
 	defer cancel()
 	begin := time.Now()
 	all, err := c.src.Cluster(ctx)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer close(found)
+	c.looking = nil
 	c.tried, c.took, c.failed = time.Now(), min(time.Since(begin), clusterTime/clusterShare), err
+	if c.again {
+		c.tried, c.took = time.Time{}, 0
+	}
 	if err == nil {
 		if c.last != nil {
 			c.note(happened(c.last.Cluster, all))
 		}
 		c.last = &clusterLook{all, clusterWords(all), c.told(all.Changes)}
 	}
-	return c.answer()
 }
 
 func (c *cluster) answer() (*clusterLook, error) {
@@ -114,7 +158,7 @@ func (c *cluster) answer() (*clusterLook, error) {
 func (c *cluster) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.tried = time.Time{}
+	c.tried, c.again = time.Time{}, true
 }
 
 // clusterWords say what is wrong with a cluster, and what is to be expected of it.
@@ -319,8 +363,8 @@ func gathered(x *inspect.Cluster) string {
 }
 
 // news is what is told to pages that are open.
-func (c *cluster) news(context.Context) (data []byte, more bool) {
-	x, err := c.look()
+func (c *cluster) news(ctx context.Context) (data []byte, more bool) {
+	x, err := c.look(ctx)
 	if err != nil {
 		return nil, true
 	}
@@ -346,7 +390,7 @@ func (s *Server) listenToCluster(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	s.tell(w, r, &c.cluster.hub, func(context.Context) (string, bool) { return "", true })
+	s.tell(w, r, c.queue, &c.cluster.hub, func(context.Context) (string, bool) { return "", true })
 }
 
 // A clusterAnswer is a cluster, with some of its nodes.
@@ -367,7 +411,7 @@ func (s *Server) giveCluster(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	x, err := c.cluster.look()
+	x, err := c.cluster.look(r.Context())
 	if err != nil {
 		return nil, err
 	}

@@ -62,7 +62,7 @@ func (s *Server) clusterPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	x, err := c.cluster.look()
+	x, err := c.cluster.look(r.Context())
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (s *Server) clusterPart(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	x, err := c.cluster.look()
+	x, err := c.cluster.look(r.Context())
 	if err != nil {
 		return err
 	}

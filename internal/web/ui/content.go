@@ -53,11 +53,11 @@ var contentEndpoints = []endpoint{
 		[]param{crawlParam, {"query", "words", "string", "words that have to be there, all of them, in whatever case: in the URL, in what the page says of itself, or in its text", false},
 			{"query", "using", "string", "index or scan: with the index, or without; otherwise as there is one", false},
 			{"query", "in", "string", "head: only in the URL and what the page says of itself, which is much faster; without the index", false},
-			{"query", "host", "string", "only pages of the host, and of hosts below it", false},
-			{"query", "status", "string", "404; 4xx for a class; 0 for what was not answered", false},
-			{"query", "type", "string", "a media type, or how it begins: text/", false},
-			{"query", "lang", "string", "a language, or how its tag begins: en", false},
-			{"query", "day", "string", "with the index: a day such as 2026-11-26, a month such as 2026-11, or a year", false},
+			{"query", "host", "string", "only pages of the host, and of hosts below it; with the index, here and below, of several values one, separated by commas", false},
+			{"query", "status", "string", "404; 4xx for a class; without the index, 0 for what was not answered", false},
+			{"query", "type", "string", "a media type, or its part before the slash: text/html, text/; without the index, however it begins", false},
+			{"query", "lang", "string", "a language: en, of which en-GB is one; without the index, however its tag begins", false},
+			{"query", "day", "string", "with the index alone: a day such as 2026-11-26, a month such as 2026-11, or a year", false},
 			{"query", "cursor", "integer", "where to go on: \"next\" of the answer before", false}, limitParam}, archive.Found{}, (*Server).giveSearch},
 	{"/crawls/{crawl}/page", "page", "The newest good answer of a URL, to read.",
 		[]param{crawlParam, urlParam, {"query", "as", "string", "markdown (unless given) or text: the main text of HTML, other text as it is; headers: the header fields", false},
@@ -83,11 +83,11 @@ func (s *Server) giveSearch(r *http.Request) (any, error) {
 	default:
 		return nil, badRequest("in is %q: only \"head\" is known", cut(in, 40))
 	}
+	if found, err := c.indexed(r, n); found != nil || err != nil { // which has its own rules
+		return found, err
+	}
 	if err := q.Check(); err != nil {
 		return nil, badRequest("%v", err)
-	}
-	if found, err := c.indexed(r, n); found != nil || err != nil {
-		return found, err
 	}
 	cursor, err := number(r, "cursor", archive.Last)
 	if err != nil {

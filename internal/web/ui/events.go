@@ -42,15 +42,8 @@ func (s *Server) listen(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	select {
-	case c.queue.events <- struct{}{}:
-		defer func() { <-c.queue.events }()
-	default:
-		s.fail(w, r, errListeners)
-		return
-	}
-	s.tell(w, r, &c.hub, func(ctx context.Context) (first string, more bool) {
-		o, err := c.overviewSoon(ctx, eventTime)
+	s.tell(w, r, c.queue, &c.hub, func(ctx context.Context) (first string, more bool) {
+		o, err := soon(ctx, c.queue, eventTime, c.overview)
 		if err == nil && !o.runs() {
 			first = `data: {"runs":false}` + "\n\n"
 		}
@@ -61,13 +54,15 @@ func (s *Server) listen(w http.ResponseWriter, r *http.Request) {
 var errListeners = &problem{http.StatusServiceUnavailable, "Too many pages are kept up to date", "close one, and load this one again"}
 
 // tell tells who asks of all that a hub tells, if there is to be more than begin gives.
-func (s *Server) tell(w http.ResponseWriter, r *http.Request, h *hub, begin func(context.Context) (first string, more bool)) {
-	select {
-	case s.events <- struct{}{}:
-		defer func() { <-s.events }()
-	default:
-		s.fail(w, r, errListeners)
-		return
+func (s *Server) tell(w http.ResponseWriter, r *http.Request, q *queue, h *hub, begin func(context.Context) (first string, more bool)) {
+	for _, places := range []chan struct{}{q.events, s.events} {
+		select {
+		case places <- struct{}{}:
+			defer func() { <-places }()
+		default:
+			s.fail(w, r, errListeners)
+			return
+		}
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), eventTime)
 	first, more := begin(ctx)

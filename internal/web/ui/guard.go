@@ -64,8 +64,8 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		ctx, cancel := context.WithTimeout(r.Context(), longest)
 		defer cancel()
 		r = r.WithContext(ctx)
-		if c := s.crawlOf(r.URL.Path); c != nil {
-			s.patiently(c, next, w, r)
+		if q := s.queueOf(r.URL.Path); q != nil {
+			s.patiently(q, next, w, r)
 			return
 		}
 		select {

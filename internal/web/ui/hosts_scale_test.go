@@ -340,7 +340,7 @@ func (s *scaled) asks(how string, n int) {
 		}
 		runtime.ReadMemStats(&after)
 		slices.Sort(times)
-		at := func(share int) float64 { return times[len(times)*share/100].Seconds() * 1000 }
+		at := func(share int) float64 { return times[(len(times)-1)*share/100].Seconds() * 1000 }
 		s.t.Logf("%-10s %-26s %4d times: p50 %8.2f ms, p99 %8.2f, max %8.2f; %7.2f ms CPU, %7d kB", how, q.name, len(times), at(50), at(99),
 			times[len(times)-1].Seconds()*1000, 1000*(cpu()-used)/float64(len(times)), (after.TotalAlloc-before.TotalAlloc)/uint64(len(times))>>10)
 		if at(99) > 200 {

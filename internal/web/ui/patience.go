@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -13,17 +14,19 @@ import (
 	"kumo/internal/stats"
 )
 
-// A crawl may be on a disk that does not answer, as a network's that is gone. What waits for it cannot be ended; so it is
-// left behind, and the places that it has are the crawl's own: others are answered as ever.
+// A crawl, or a place of batch crawls, may be on a disk that does not answer, as a network's that is gone. What waits for
+// it cannot be ended; so it is left behind, and the places that it has are its own: others are answered as ever.
 
 const (
-	maxCrawlAsks = 8               // questions of one crawl at once, where there are several
+	maxOwnAsks   = 8               // questions of one thing at once, where several are shown
 	maxListening = 16              // pages of one that are kept up to date
-	listPatience = 2 * time.Second // with each crawl of the list
+	listPatience = 2 * time.Second // with each thing of a list
 )
 
-// A queue is the questions that one crawl is asked.
+// A queue is the questions that are asked of one thing that is shown.
 type queue struct {
+	what   string        // The crawl x
+	where  string        // its folder /x
 	places chan struct{} // whoever asks has one until there is an answer, even if nobody waits for it any more
 	events chan struct{} // whoever listens has one
 
@@ -31,12 +34,14 @@ type queue struct {
 	begun map[*answer]time.Time
 }
 
-func newQueue(crawls int) *queue {
-	asks, listeners := maxCrawlAsks, maxListening
-	if crawls == 1 {
-		asks, listeners = maxAsks, maxListeners
+// newQueue makes the queue of one of several things that are shown.
+func newQueue(what, where string, several bool) *queue {
+	asks, listeners := maxAsks, maxListeners
+	if several {
+		asks, listeners = maxOwnAsks, maxListening
 	}
-	return &queue{places: make(chan struct{}, asks), events: make(chan struct{}, listeners), begun: map[*answer]time.Time{}}
+	return &queue{what: what, where: where, places: make(chan struct{}, asks), events: make(chan struct{}, listeners),
+		begun: map[*answer]time.Time{}}
 }
 
 // overdue says how many wait for an answer, and for how long one of them does.
@@ -49,20 +54,20 @@ func (q *queue) overdue() (n int, longest time.Duration) {
 	return len(q.begun), longest
 }
 
-// hangs is the problem of a crawl that does not answer; nil if it may do so yet.
-func (c *crawl) hangs() error {
-	n, since := c.queue.overdue()
+// hangs is the problem of what does not answer; nil if it may do so yet.
+func (q *queue) hangs() error {
+	n, since := q.overdue()
 	if since < longest {
 		return nil
 	}
-	return &problem{http.StatusServiceUnavailable, "The crawl " + c.name + " does not answer",
-		fmt.Sprintf("%s %s for its folder %s, one of them for %v: its disk may hang; whatever was to be done may still be done. "+
-			"Other crawls are shown as ever", stats.Count(n, "questions"), stats.Either(n, "waits", "wait"), c.dir, since.Round(time.Second))}
+	return &problem{http.StatusServiceUnavailable, q.what + " does not answer",
+		fmt.Sprintf("%s %s for %s, one of them for %v: its disk may hang; whatever was to be done may still be done. "+
+			"All else is shown as ever", stats.Count(n, "questions"), stats.Either(n, "waits", "wait"), q.where, since.Round(time.Second))}
 }
 
-// enter waits for places, the crawl's own before others: whoever waits for one has none that others may want.
-func (c *crawl) enter(ctx context.Context, all ...chan struct{}) error {
-	if err := c.hangs(); err != nil {
+// enter waits for places, the queue's own before others: whoever waits for one has none that others may want.
+func (q *queue) enter(ctx context.Context, all ...chan struct{}) error {
+	if err := q.hangs(); err != nil {
 		return err
 	}
 	for i, places := range all {
@@ -72,15 +77,14 @@ func (c *crawl) enter(ctx context.Context, all ...chan struct{}) error {
 			for _, taken := range all[:i] {
 				<-taken
 			}
-			return c.late(ctx)
+			return q.late(ctx)
 		}
 	}
 	return nil
 }
 
 // do has f done by a goroutine of its own, for who has entered, and waits until it is or the context ends.
-func (c *crawl) do(ctx context.Context, a *answer, f func()) error {
-	q := c.queue
+func (q *queue) do(ctx context.Context, a *answer, f func()) error {
 	q.mu.Lock()
 	q.begun[a] = time.Now()
 	q.mu.Unlock()
@@ -102,13 +106,13 @@ func (c *crawl) do(ctx context.Context, a *answer, f func()) error {
 		}
 		return nil
 	case <-ctx.Done():
-		return c.late(ctx)
+		return q.late(ctx)
 	}
 }
 
 // late is why there is no answer in time.
-func (c *crawl) late(ctx context.Context) error {
-	if err := c.hangs(); err != nil {
+func (q *queue) late(ctx context.Context) error {
+	if err := q.hangs(); err != nil {
 		return err
 	}
 	return ctx.Err()
@@ -125,16 +129,19 @@ func (a *answer) Header() http.Header         { return a.header }
 func (a *answer) WriteHeader(status int)      { a.status = status }
 func (a *answer) Write(b []byte) (int, error) { return a.body.Write(b) }
 
-// patiently answers a question of a crawl, as long as it does.
-func (s *Server) patiently(c *crawl, next http.Handler, w http.ResponseWriter, r *http.Request) {
-	if err := c.enter(r.Context(), c.queue.places, s.asks); err != nil {
+// patiently answers a question of what has a queue, as long as it does. A question that takes long goes on beside those
+// that all ask at once: or a few disks that hang at the same time would have all places.
+func (s *Server) patiently(q *queue, next http.Handler, w http.ResponseWriter, r *http.Request) {
+	if err := q.enter(r.Context(), q.places, s.asks); err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	defer func() { <-s.asks }()
+	leave := sync.OnceFunc(func() { <-s.asks })
+	defer leave()
+	defer time.AfterFunc(listPatience, leave).Stop()
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writing))
 	a := &answer{header: w.Header().Clone(), status: http.StatusOK}
-	if err := c.do(r.Context(), a, func() { next.ServeHTTP(a, r) }); err != nil {
+	if err := q.do(r.Context(), a, func() { next.ServeHTTP(a, r) }); err != nil {
 		s.fail(w, r, err)
 		return
 	}
@@ -144,36 +151,49 @@ func (s *Server) patiently(c *crawl, next http.Handler, w http.ResponseWriter, r
 	_, _ = w.Write(a.body.Bytes()) // who asked may have gone
 }
 
-// crawlOf is the crawl that a path speaks of; nil if it is of none.
-func (s *Server) crawlOf(path string) *crawl {
-	parts := strings.Split(strings.TrimPrefix(path, "/api/v1"), "/")
-	switch {
-	case len(parts) > 2 && parts[1] == "crawls":
-		return s.named[parts[2]]
-	case len(parts) > 3 && parts[1] == "archived":
-		return s.named[parts[3]]
+// queueOf is the queue of what a path speaks of; nil if it is of no one thing.
+func (s *Server) queueOf(path string) *queue {
+	parts := append(strings.Split(strings.TrimPrefix(path, "/api/v1"), "/"), "", "", "")
+	switch parts[1] {
+	case "crawls":
+		return s.queueOfCrawl(parts[2])
+	case "archived":
+		return s.queueOfCrawl(parts[3])
+	case "batches":
+		if i := slices.IndexFunc(s.batches, func(b *batches) bool { return b.name == parts[2] }); i >= 0 {
+			return s.batches[i].queue
+		}
+	case "experiments":
+		return s.experimental
 	}
 	return nil
 }
 
-// overviewSoon is the overview of a crawl that answers.
-func (c *crawl) overviewSoon(ctx context.Context, patience time.Duration) (o *Overview, err error) {
+func (s *Server) queueOfCrawl(name string) *queue {
+	if c := s.named[name]; c != nil {
+		return c.queue
+	}
+	return nil
+}
+
+// soon is what f finds out, of what answers in time.
+func soon[T any](ctx context.Context, q *queue, patience time.Duration, f func(context.Context) (T, error)) (found T, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	type result struct {
-		o   *Overview
-		err error
+	if err := q.enter(ctx, q.places); err != nil {
+		return found, err
 	}
-	if err := c.enter(ctx, c.queue.places); err != nil {
-		return nil, err
+	type result struct {
+		found T
+		err   error
 	}
 	got := make(chan result, 1)
-	if err := c.do(ctx, &answer{}, func() {
-		o, err := c.overview(ctx)
-		got <- result{o, err}
+	if err := q.do(ctx, &answer{}, func() {
+		found, err := f(ctx)
+		got <- result{found, err}
 	}); err != nil {
-		return nil, err
+		return found, err
 	}
 	x := <-got
-	return x.o, x.err
+	return x.found, x.err
 }

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -14,6 +15,8 @@ import (
 	"time"
 
 	"kumo/internal/inspect"
+	"kumo/internal/place"
+	"kumo/internal/place/file"
 	"kumo/internal/vfs"
 )
 
@@ -125,6 +128,7 @@ func TestFewCrawlsStayOpen(t *testing.T) {
 		if all := s.entries(t.Context()); len(all) != n || all[n-1].State == nil {
 			t.Errorf("%d crawls are listed", len(all))
 		}
+		synctest.Wait()
 		if most > maxIdle+5 || len(open) > maxIdle { // four are asked at once, one is about to close
 			t.Errorf("%d were open at once, %d are", most, len(open))
 		}
@@ -132,6 +136,233 @@ func TestFewCrawlsStayOpen(t *testing.T) {
 		synctest.Wait()
 		if len(open) > 0 {
 			t.Errorf("%d stay open", len(open))
+		}
+	})
+}
+
+// A waitingPlace waits before it lists.
+type waitingPlace struct {
+	place.Place
+	wait func(ctx context.Context, dir string) error
+}
+
+func (p *waitingPlace) List(ctx context.Context, dir string) ([]place.Info, error) {
+	if err := p.wait(ctx, dir); err != nil {
+		return nil, err
+	}
+	return p.Place.List(ctx, dir)
+}
+
+// placeOf has two collections, without anything else.
+func placeOf(t *testing.T, wait func(ctx context.Context, dir string) error) place.Place {
+	t.Helper()
+	p, err := file.Open(filepath.Join(t.TempDir(), "news"), vfs.OS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, code := range []string{"de", "en"} {
+		if err := place.WriteFile(t.Context(), p, "crawler_"+code+"/state/2026-11-21.json", []byte(`{"collection":"`+code+`"}`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return &waitingPlace{p, wait}
+}
+
+// One place of batch crawls stalls: all else is answered at once, the list of all says so in time, and so is the place
+// when it answers again.
+func TestAPlaceThatStallsIsItsOwnAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stalls := make(chan struct{})
+		s := New(Config{Batches: []Batch{{Name: "good", Place: placeOf(t, func(context.Context, string) error { return nil })},
+			{Name: "dead", Place: placeOf(t, func(context.Context, string) error { <-stalls; return nil })}}, Log: quiet()})
+		defer s.Close()
+		ask := func(path string) (*httptest.ResponseRecorder, time.Duration) {
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
+			r.Host = "localhost"
+			w, begin := httptest.NewRecorder(), time.Now()
+			s.ServeHTTP(w, r)
+			return w, time.Since(begin)
+		}
+		answers := make(chan *httptest.ResponseRecorder, 2*maxAsks)
+		for range 2 * maxAsks {
+			go func() {
+				w, _ := ask("/api/v1/batches/dead/days")
+				answers <- w
+			}()
+		}
+		synctest.Wait()
+		for _, path := range []string{"/api/v1/batches/good", "/experiments"} {
+			if w, took := ask(path); w.Code != http.StatusOK || took > 0 {
+				t.Errorf("%s: %d after %v: %s", path, w.Code, took, w.Body)
+			}
+		}
+		for _, path := range []string{"/api/v1/batches", "/crawls"} {
+			w, took := ask(path)
+			if text := w.Body.String(); w.Code != http.StatusOK || took > listPatience || !strings.Contains(text, "takes too long") || !strings.Contains(text, "2026-11-21") {
+				t.Errorf("%s: %d after %v: %s", path, w.Code, took, text)
+			}
+		}
+		for range 2 * maxAsks {
+			if w := <-answers; w.Code != http.StatusServiceUnavailable {
+				t.Errorf("%d: %s", w.Code, w.Body)
+			}
+		}
+		w, took := ask("/batches/dead")
+		if text := w.Body.String(); w.Code != http.StatusServiceUnavailable || took > 0 || !strings.Contains(text, "The place of batch crawls dead does not answer") {
+			t.Errorf("%d after %v: %s", w.Code, took, text)
+		}
+		close(stalls)
+		synctest.Wait()
+		if w, took := ask("/api/v1/batches/dead"); w.Code != http.StatusOK || took > 0 {
+			t.Errorf("%d after %v: %s", w.Code, took, w.Body)
+		}
+	})
+}
+
+// However many places hang, others are answered soon.
+func TestPlacesThatHangAtOnceLeaveRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stalls := make(chan struct{})
+		all := []Batch{{Name: "good", Place: placeOf(t, func(context.Context, string) error { return nil })}}
+		for i := range maxAsks / maxOwnAsks {
+			all = append(all, Batch{Name: fmt.Sprint("dead", i), Place: placeOf(t, func(context.Context, string) error { <-stalls; return nil })})
+		}
+		s := New(Config{Batches: all, Log: quiet()})
+		defer s.Close()
+		ask := func(path string) int {
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
+			r.Host = "localhost"
+			w := httptest.NewRecorder()
+			s.ServeHTTP(w, r)
+			return w.Code
+		}
+		for _, b := range all[1:] {
+			for range maxOwnAsks {
+				go ask("/api/v1/batches/" + b.Name)
+			}
+		}
+		synctest.Wait()
+		begin := time.Now()
+		if code := ask("/api/v1/batches/good"); code != http.StatusOK || time.Since(begin) > listPatience {
+			t.Errorf("%d after %v", code, time.Since(begin))
+		}
+		close(stalls)
+	})
+}
+
+// Who goes away while collections are listed leaves no list behind that lacks some.
+func TestWhoGoesAwayLeavesAWholeList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stalls := make(chan struct{})
+		p := placeOf(t, func(ctx context.Context, dir string) error {
+			if dir != "crawler_en/state" {
+				return nil
+			}
+			select {
+			case <-stalls:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		})
+		s := New(Config{Batches: []Batch{{Name: "news", Place: p}}, Log: quiet()})
+		defer s.Close()
+		ask := func(ctx context.Context) string {
+			r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/api/v1/batches/news", nil)
+			r.Host = "localhost"
+			w := httptest.NewRecorder()
+			s.ServeHTTP(w, r)
+			return w.Body.String()
+		}
+		ctx, leave := context.WithTimeout(t.Context(), time.Second)
+		defer leave()
+		ask(ctx)
+		close(stalls)
+		synctest.Wait()
+		if text := ask(t.Context()); strings.Count(text, `"directory"`) != 2 || strings.Contains(text, "left_out") {
+			t.Error(text)
+		}
+	})
+}
+
+// A crawl whose view does not close keeps nobody from another one, or from its own.
+func TestAViewThatDoesNotClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stalls := make(chan struct{})
+		var crawls []Crawl
+		for i := range maxIdle + 2 {
+			dir := t.TempDir()
+			crawls = append(crawls, Crawl{Dir: dir, Open: func(context.Context) (*inspect.View, error) {
+				return inspect.NewView(fixed{}, dir, vfs.OS, true, func() error {
+					if i == 0 {
+						<-stalls
+					}
+					return nil
+				}), nil
+			}})
+		}
+		s := New(Config{Crawls: crawls, Log: quiet()})
+		defer s.Close()
+		defer close(stalls)
+		begin := time.Now()
+		for range 2 {
+			for _, c := range s.crawls {
+				if err := c.use(t.Context(), func(*inspect.View) error { return nil }); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		if took := time.Since(begin); took > 2*closePatience {
+			t.Errorf("it took %v", took)
+		}
+	})
+}
+
+// Where lines of a crawl's files are is forgotten a while after they were looked for last, however long its view is open.
+func TestLinesAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "pages.jsonl"), []byte("{}\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s := New(Config{Crawls: []Crawl{{Dir: dir, Open: func(context.Context) (*inspect.View, error) {
+			return inspect.NewView(fixed{}, dir, vfs.OS, true, func() error { return nil }), nil
+		}}}, Log: quiet()})
+		defer s.Close()
+		c := s.crawls[0]
+		lines := func() *inspect.Lines {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return c.lines
+		}
+		use := func(v *inspect.View) (err error) {
+			_, err = v.Explain(t.Context(), "http://h.test/")
+			return err
+		}
+		look := func(*inspect.View) error { return nil }
+		wants := func(d time.Duration, f func(*inspect.View) error) {
+			t.Helper()
+			for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(time.Second) { // as an open page does
+				if err := c.use(t.Context(), f); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		wants(2*linesFor, use)
+		had := lines()
+		if wants(linesFor/2, look); lines() != had {
+			t.Error("lines are forgotten that were just looked for")
+		}
+		if wants(linesFor, look); lines() == had {
+			t.Error("lines are kept that nobody looks for, as a page is open")
+		}
+		if err := c.use(t.Context(), func(*inspect.View) error { return inspect.ErrGone }); err == nil {
+			t.Error("the view has not gone")
+		}
+		time.Sleep(2 * linesFor)
+		synctest.Wait()
+		if lines() != nil {
+			t.Error("lines of a crawl that has gone are kept")
 		}
 	})
 }

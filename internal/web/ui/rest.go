@@ -280,8 +280,8 @@ func (s *Server) entries(ctx context.Context) []crawlEntry {
 			defer func() { <-places }()
 			e := crawlEntry{Name: c.name, Folder: c.dir, Cluster: c.cluster != nil}
 			if c.dir == "" {
-				e.ofCluster(c.cluster.look())
-			} else if o, err := c.overviewSoon(ctx, listPatience); err != nil {
+				e.ofCluster(c.cluster.lookSoon(ctx))
+			} else if o, err := soon(ctx, c.queue, listPatience, c.overview); err != nil {
 				e.Error = problemOf(err).Error()
 			} else {
 				e.State, e.Crawl, e.Ended, e.Started = &o.State, o.Crawl, o.Ended, o.Started

@@ -65,6 +65,8 @@ type Server struct {
 	end     context.CancelFunc
 	events  chan struct{} // whoever listens has a place
 	asks    chan struct{} // whoever asks has one
+
+	experimental *queue // of all experiments
 }
 
 const (
@@ -77,12 +79,13 @@ func New(cfg Config) *Server {
 	s := &Server{cfg: cfg, secret: []byte(rand.Text()), named: map[string]*crawl{}, events: make(chan struct{}, maxListeners),
 		asks: make(chan struct{}, maxAsks)}
 	s.done, s.end = context.WithCancel(context.Background())
-	views := &idleList{}
+	views, several := &idleList{}, len(cfg.Crawls)+len(cfg.Batches)+len(cfg.Experiments) > 1
+	s.experimental = newQueue("A folder of experiments", "folders of experiments", several)
 	for _, c := range cfg.Crawls {
 		taken := func(name string) bool { return s.named[name] != nil }
-		x := &crawl{name: freeName(cmp.Or(c.Dir, c.Name), taken), dir: c.Dir, open: c.Open, wanted: c.Wanted,
-			archive: archive.New(vfs.OS, c.Dir), done: s.done, queue: newQueue(len(cfg.Crawls)), opening: make(chan struct{}, 1),
-			idleViews: views}
+		name := freeName(cmp.Or(c.Dir, c.Name), taken)
+		x := &crawl{name: name, dir: c.Dir, open: c.Open, wanted: c.Wanted, archive: archive.New(vfs.OS, c.Dir), done: s.done,
+			queue: newQueue("The crawl "+name, "its folder "+c.Dir, several), opening: make(chan struct{}, 1), idleViews: views}
 		x.hub.beat, x.hub.done, x.hub.look = every, s.done, x.news
 		if c.Cluster != nil {
 			x.cluster = newCluster(s.done, c)
@@ -93,7 +96,8 @@ func New(cfg Config) *Server {
 		name := freeName(b.Name, func(name string) bool {
 			return slices.ContainsFunc(s.batches, func(b *batches) bool { return b.name == name })
 		})
-		s.batches = append(s.batches, newBatches(name, b))
+		q := newQueue("The place of batch crawls "+name, b.Name, several)
+		s.batches = append(s.batches, newBatches(s.done, name, b, q))
 	}
 	if s.handler = cfg.Only; s.handler == nil {
 		s.handler = s.mux()
@@ -201,11 +205,12 @@ type crawl struct {
 	opening   chan struct{} // whoever opens a view has it
 	idleViews *idleList
 
-	mu    sync.Mutex // guards below
-	view  *inspect.View
-	lines *inspect.Lines // of the crawl's files
-	users int
-	idle  *time.Timer // closes a view that nobody uses
+	mu     sync.Mutex // guards below
+	view   *inspect.View
+	users  int
+	idle   *time.Timer    // closes a view that nobody uses
+	lines  *inspect.Lines // of the crawl's files; nil: nothing is remembered
+	sought time.Time      // when they were looked for last, by a view that is closed
 
 	look   sync.Mutex // held by who looks at the status
 	last   *Overview
@@ -217,8 +222,11 @@ type crawl struct {
 // cannot begin.
 const idleFor = 3 * time.Second
 
-// linesFor is how long after that it is remembered where lines of the crawl's files are.
+// linesFor is how long it is remembered where lines of the crawl's files are, after they were looked for last.
 const linesFor = time.Minute
+
+// closePatience is for how long is waited until a view has made room.
+const closePatience = 100 * time.Millisecond
 
 // use calls f with a view of the crawl. One that has gone is opened anew by who asks next.
 func (c *crawl) use(ctx context.Context, f func(*inspect.View) error) error {
@@ -253,7 +261,8 @@ func (c *crawl) take(ctx context.Context) (*inspect.View, error) {
 		return nil, inspect.ErrGone
 	}
 	if c.lines == nil {
-		c.lines = &inspect.Lines{}
+		c.lines, c.sought = &inspect.Lines{}, time.Now()
+		time.AfterFunc(linesFor, c.forgetLines)
 	}
 	v.KeepLines(c.lines)
 	c.view = v
@@ -264,6 +273,8 @@ func (c *crawl) take(ctx context.Context) (*inspect.View, error) {
 // takeOpen gives the view that there is. One of a crawl that does not run is closed if that wants its folder: or who asks
 // again and again would keep it out.
 func (c *crawl) takeOpen(wanted bool) (*inspect.View, error) {
+	var old *inspect.View
+	defer func() { leave(old) }() // without the lock
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.done.Err() != nil {
@@ -273,7 +284,7 @@ func (c *crawl) takeOpen(wanted bool) (*inspect.View, error) {
 		if c.users > 0 {
 			return nil, inspect.ErrGone
 		}
-		c.drop()
+		old = c.takeOut()
 	}
 	if c.view != nil {
 		c.using()
@@ -293,13 +304,23 @@ func (c *crawl) using() {
 func (c *crawl) give(v *inspect.View, gone bool) {
 	if c.giveBack(v, gone) {
 		if other := c.idleViews.add(c); other != nil {
-			other.dropIdle()
+			closed := make(chan struct{})
+			go func() {
+				defer close(closed)
+				other.dropIdle()
+			}()
+			select {
+			case <-closed:
+			case <-time.After(closePatience): // its disk hangs
+			}
 		}
 	}
 }
 
 // giveBack reports whether nobody uses the view any more, and it is kept.
 func (c *crawl) giveBack(v *inspect.View, gone bool) bool {
+	var old *inspect.View
+	defer func() { leave(old) }() // without the lock
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.users--
@@ -307,29 +328,51 @@ func (c *crawl) giveBack(v *inspect.View, gone bool) bool {
 	case v != c.view || c.users > 0:
 		return false
 	case gone || c.done.Err() != nil:
-		c.drop()
+		old = c.takeOut()
 		return false
 	}
 	c.idle = time.AfterFunc(idleFor, c.dropIdle)
 	return true
 }
 
-// dropIdle closes a view that nobody uses. A while later nothing is remembered of the crawl's files.
+// dropIdle closes a view that nobody uses.
 func (c *crawl) dropIdle() {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.users > 0 || c.view == nil {
-		return
+	var old *inspect.View
+	if c.users == 0 {
+		old = c.takeOut()
 	}
-	c.drop()
-	c.idle.Stop()
-	c.idle = time.AfterFunc(linesFor, func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if c.view == nil {
-			c.lines = nil
-		}
-	})
+	c.mu.Unlock()
+	leave(old)
+}
+
+// forgetLines forgets where lines are if nobody has looked for some for a while, though a view may be open.
+func (c *crawl) forgetLines() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.view != nil {
+		c.seen(c.view)
+	}
+	again := max(linesFor-time.Since(c.sought), time.Second)
+	switch {
+	case c.done.Err() != nil:
+		return
+	case time.Since(c.sought) < linesFor || c.users > 0:
+	case c.view == nil:
+		c.lines = nil
+		return
+	default: // there are others for who uses the view next
+		c.lines, again = &inspect.Lines{}, linesFor
+		c.view.KeepLines(c.lines)
+	}
+	time.AfterFunc(again, c.forgetLines)
+}
+
+// seen notes when a view has looked for lines. The lock is held.
+func (c *crawl) seen(v *inspect.View) {
+	if at := v.Sought(); at.After(c.sought) {
+		c.sought = at
+	}
 }
 
 // An idleList is the crawls whose views were given back last.
@@ -352,18 +395,21 @@ func (l *idleList) add(c *crawl) (other *crawl) {
 	return other
 }
 
-// drop closes the view. The lock is held.
-func (c *crawl) drop() {
-	if c.view != nil {
-		_ = c.view.Close() // it was only read
-		c.view = nil
+// takeOut takes the view out, for its taker to leave it when the lock, which is held, is not. It is nil if there is none.
+func (c *crawl) takeOut() *inspect.View {
+	v := c.view
+	if v != nil {
+		c.seen(v)
+	}
+	c.view = nil
+	return v
+}
+
+// leave closes a view that was taken out.
+func leave(v *inspect.View) {
+	if v != nil {
+		_ = v.Close() // it was only read
 	}
 }
 
-func (c *crawl) close() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.users == 0 {
-		c.drop()
-	}
-}
+func (c *crawl) close() { c.dropIdle() }

@@ -3,8 +3,12 @@ package sinks
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"io/fs"
 	"path/filepath"
 	"runtime"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -31,14 +35,24 @@ const positionName = "position.json"
 const gatherIndex = 3 * time.Second
 
 // FollowIndex makes what writes the full-text index of a crawl while the crawl runs.
-func FollowIndex(dir string, said func(error)) *follow.Follower { return followIndex(dir, said, nil) }
+func FollowIndex(dir string, said func(error)) *follow.Follower {
+	return followIndex(dir, said, nil, func() (io.Closer, error) {
+		f := folder.At(dir, vfs.OS)
+		if err := f.HoldIndex(); err != nil {
+			return nil, errors.Join(advice.With(fmt.Errorf("the index of %w", err),
+				"it is written by kumo index, or by a crawl or node that has ended and takes in the rest: wait for it to end"), f.Close())
+		}
+		return f, nil
+	})
+}
 
-func followIndex(dir string, said func(error), text textOf) *follow.Follower {
+func followIndex(dir string, said func(error), text textOf, hold func() (io.Closer, error)) *follow.Follower {
 	at := filepath.Join(dir, folder.IndexDir)
 	return follow.New(follow.Config{Dir: dir, Disk: vfs.OS, Name: indexName, Note: filepath.Join(at, positionName), Gather: gatherIndex,
-		Rest: "kumo index",
-		Now:  time.Now, Wait: sink.Sleep, Patience: 10 * time.Second, Failed: said,
+		Rest: "kumo index", Hold: hold,
+		Now: time.Now, Wait: sink.Sleep, Patience: 10 * time.Second, Failed: said,
 		Anew: func() error { return fulltext.Remove(vfs.OS, at) },
+		ID:   func() (string, error) { return fulltext.ID(vfs.OS, at) },
 		Open: func(context.Context) (sink.Sink, error) {
 			x, err := fulltext.Open(vfs.OS, at)
 			if err != nil {
@@ -56,8 +70,9 @@ func lost(err error) error {
 	return err
 }
 
-// textOf finds the text of a page that the crawl has written down without.
-type textOf func(context.Context, *sink.Record) string
+// textOf finds the text of a page that the crawl has written down without; "" if there is none. After an error it is there
+// when it is asked again.
+type textOf func(context.Context, *sink.Record) (string, error)
 
 // An index is the sink that is no server.
 type index struct {
@@ -75,7 +90,10 @@ func (x *index) Put(ctx context.Context, batch []sink.Record) error {
 		g.SetLimit(runtime.GOMAXPROCS(0))
 		for i := range batch {
 			if r := &batch[i]; r.Text == "" && r.Status/100 == 2 && parse.IsHTML(r.Type) {
-				g.Go(func() error { r.Text = x.text(inner, r); return inner.Err() })
+				g.Go(func() (err error) {
+					r.Text, err = x.text(inner, r)
+					return err
+				})
 			}
 		}
 		if err := g.Wait(); err != nil {
@@ -145,7 +163,7 @@ func Index(ctx context.Context, x Indexing) (_ *Indexed, err error) {
 	if err := vfs.OS.MkdirAll(at); err != nil {
 		return nil, err
 	}
-	flw := followIndex(x.Crawl, x.Said, textsOf(x.Crawl))
+	flw := followIndex(x.Crawl, x.Said, textsOf(x.Crawl), nil)
 	if err := errors.Join(flw.Begin(), flw.Look()); err != nil {
 		return nil, err
 	}
@@ -188,22 +206,38 @@ func textsOf(crawl string) textOf {
 	if size, err := vfs.OS.Size(filepath.Join(crawl, jsonl.TextsName)); err == nil && size > 0 {
 		return nil
 	}
-	a := archive.New(vfs.OS, crawl)
-	return func(ctx context.Context, r *sink.Record) string {
+	return textsIn(archive.New(vfs.OS, crawl))
+}
+
+func textsIn(a *archive.Archive) textOf {
+	return func(ctx context.Context, r *sink.Record) (string, error) {
 		rec, err := a.Record(r.Line)
 		if err != nil {
-			return ""
+			return "", passing(ctx, err)
 		}
 		resp, err := a.Answer(ctx, rec)
 		if err != nil {
-			return "" // what is damaged is kumo verify's to tell of
+			return "", passing(ctx, err)
 		}
 		t, err := archive.TextOf(resp)
 		if err != nil {
-			return ""
+			return "", passing(ctx, err)
 		}
 		whole := sink.Record{Text: t.Text}
 		whole.Fit()
-		return whole.Text
+		return whole.Text, nil
 	}
+}
+
+// passing is an error that may be over later, or when somebody has mended what is wrong; nil for others: what is damaged is
+// kumo verify's to tell of.
+func passing(ctx context.Context, err error) error {
+	var sys interface{ Temporary() bool } // too many open files
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.ENOMEM), errors.As(err, &sys) && sys.Temporary():
+		return fmt.Errorf("find a page's text in the archive: %w", err)
+	}
+	return nil
 }

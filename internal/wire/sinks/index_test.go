@@ -4,18 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"kumo/internal/advice"
 	"kumo/internal/folder"
 	"kumo/internal/fulltext"
 	"kumo/internal/settings"
+	"kumo/internal/sink"
 	"kumo/internal/stats"
 	"kumo/internal/vfs"
+	"kumo/internal/web/archive"
 )
 
 // A crawl of so many pages, whose visits say which they are.
@@ -114,7 +120,7 @@ func TestIndexGoesOn(t *testing.T) {
 		if err != nil && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
-		switch names, _ := vfs.OS.List(at); dice.IntN(6) {
+		switch names, _ := vfs.OS.List(at); dice.IntN(7) {
 		case 0: // what is noted may be behind
 			if len(before) > 0 {
 				_ = os.WriteFile(position, before, 0o600)
@@ -123,6 +129,8 @@ func TestIndexGoesOn(t *testing.T) {
 			_ = os.Remove(position)
 		case 2:
 			_ = os.RemoveAll(at)
+		case 4: // the note stays, and says that all is there
+			_ = os.Remove(filepath.Join(at, "manifest.json"))
 		case 3:
 			if len(names) > 0 {
 				name := filepath.Join(at, names[dice.IntN(len(names))])
@@ -156,6 +164,78 @@ func TestIndexGoesOn(t *testing.T) {
 	c.check()
 }
 
+// A manifest that is lost, by itself or with the files, takes the note with it.
+func TestIndexWithoutManifest(t *testing.T) {
+	c := newCrawl(t, 9)
+	for page := range c.now {
+		c.visit(page)
+	}
+	if _, err := c.index(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	at := filepath.Join(c.dir, folder.IndexDir)
+	for _, all := range []bool{false, true} {
+		names, _ := vfs.OS.List(at)
+		for _, name := range names {
+			if name == "manifest.json" || all && name != positionName {
+				if err := os.Remove(filepath.Join(at, name)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		c.visit(0)
+		if _, err := c.index(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		c.check()
+	}
+}
+
+// unwilling is a disk that does not open files of the archive.
+type unwilling struct {
+	vfs.FS
+	why error
+}
+
+func (d *unwilling) OpenAt(name string) (vfs.ReaderAt, error) {
+	if strings.HasSuffix(name, ".warc.gz") {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: d.why}
+	}
+	return d.FS.OpenAt(name)
+}
+
+func (d *unwilling) Open(name string) (io.ReadCloser, error) {
+	if strings.HasSuffix(name, ".warc.gz") {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: d.why}
+	}
+	return d.FS.Open(name)
+}
+
+// A text that cannot be read now is found later: the page is not indexed without. One that is not there is none.
+func TestTextsThatCannotBeReadNow(t *testing.T) {
+	c := newCrawl(t, 1)
+	c.append("pages.jsonl", `{"url":"http://a.test/","status":200,"type":"text/html","warc":"a.warc.gz"}`+"\n")
+	c.append("warc/a.warc.gz", "no archive")
+	for why, again := range map[error]bool{syscall.EMFILE: true, fs.ErrPermission: true, fs.ErrNotExist: false, syscall.EIO: false, nil: false} {
+		disk := vfs.OS
+		if why != nil {
+			disk = &unwilling{vfs.OS, why}
+		}
+		text, err := textsIn(archive.New(disk, c.dir))(t.Context(), &sink.Record{URL: "http://a.test/", Status: 200, Type: "text/html"})
+		if (err != nil) != again || text != "" {
+			t.Errorf("%v: %q, %v", why, text, err)
+		}
+	}
+	in, err := fulltext.Open(vfs.OS, filepath.Join(c.dir, folder.IndexDir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &index{in, func(context.Context, *sink.Record) (string, error) { return "", syscall.EMFILE }}
+	if err := x.Put(t.Context(), []sink.Record{{URL: "http://a.test/", Status: 200, Type: "text/html"}}); !errors.Is(err, syscall.EMFILE) || in.Docs() > 0 {
+		t.Errorf("%v, %d documents", err, in.Docs())
+	}
+}
+
 func TestIndexIsOnesAlone(t *testing.T) {
 	c := newCrawl(t, 1)
 	c.visit(0)
@@ -166,12 +246,29 @@ func TestIndexIsOnesAlone(t *testing.T) {
 	if _, err := c.index(t.Context()); !errors.Is(err, folder.ErrLocked) {
 		t.Error(err)
 	}
+	flw := FollowIndex(c.dir, func(error) {})
+	if err := flw.Begin(); !errors.Is(err, folder.ErrLocked) || advice.Of(err) == "" {
+		t.Error(err)
+	}
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
+	}
+	for range 2 { // it is let go with the end
+		if err := errors.Join(flw.Begin(), flw.Look()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.index(t.Context()); !errors.Is(err, folder.ErrLocked) {
+			t.Error(err)
+		}
+		flw.End()
+		if err := flw.Run(t.Context()); err != nil {
+			t.Error(err)
+		}
 	}
 	if _, err := c.index(t.Context()); err != nil {
 		t.Error(err)
 	}
+	c.check()
 	if _, err := Index(t.Context(), Indexing{Crawl: filepath.Join(c.dir, "nowhere")}); err == nil || !strings.Contains(err.Error(), "there is no crawl") {
 		t.Error(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"kumo/internal/advice"
@@ -100,7 +101,7 @@ type Upload struct {
 	place place.Place // for reading
 	wait  time.Duration
 	cut   func(upload.Cut)
-	up    *upload.Uploader // nil until the crawl is opened
+	up    atomic.Pointer[upload.Uploader] // nil until the crawl is opened
 	// of a node's state; nil: they do not go there
 	states *upload.States
 
@@ -119,14 +120,16 @@ func New(ctx context.Context, j *job.Job, cfg Config) (*Upload, error) {
 		return nil, errors.Join(advice.Usage("the place %s is the crawl's own folder: name another one by --work", p.URL()),
 			letGo(p))
 	}
-	u := &Upload{place: p, wait: cfg.Wait, cut: cfg.Cut, cfg: upload.Config{Place: place.Prompt(p), URL: cfg.Place, Dir: j.Dir,
+	u := &Upload{place: p, wait: cfg.Wait, cut: cfg.Cut, cfg: upload.Config{Place: p, URL: cfg.Place, Dir: j.Dir,
 		Crawl: j.Name, Grow: growing(), First: settings.Name, Fresh: j.Fresh, Drop: !cfg.KeepLocal, Failed: cfg.Failed,
 		Works: cfg.Works}}
-	if err := upload.Check(ctx, u.cfg); err != nil {
+	soon := u.cfg
+	soon.Place = place.Prompt(p)
+	if err := upload.Check(ctx, soon); err != nil {
 		return nil, errors.Join(err, letGo(p))
 	}
 	j.Away = &job.Away{Over: func(disk vfs.FS) (vfs.FS, error) { return u.over(ctx, disk) },
-		Closed: func() { u.up.Look() }, Status: func() stats.Uploads { return u.up.Status() }}
+		Closed: func() { u.up.Load().Look() }, Status: u.Status}
 	return u, nil
 }
 
@@ -153,7 +156,7 @@ func (u *Upload) over(ctx context.Context, disk vfs.FS) (vfs.FS, error) {
 	if err != nil {
 		return nil, err
 	}
-	u.up = up
+	u.up.Store(up)
 	return away.Over(context.WithoutCancel(ctx), disk, u.cfg.Dir, u.place, up.Manifest()), nil
 }
 
@@ -165,13 +168,13 @@ func (u *Upload) Start(ctx context.Context) {
 	if u.states != nil {
 		u.kept.Go(func() { u.states.Run(ctx) })
 	}
-	go func() { u.ran <- u.up.Run(ctx) }()
+	go func() { u.ran <- u.up.Load().Run(ctx) }()
 }
 
 // Cut has checkpoints of the node's state brought to the place, too, and its log cut by what they have; see
 // upload.States. It is called before Start.
 func (u *Upload) Cut(log journal.Shipped, warn func(error)) func(at, relies journal.Position, marks []store.Mark) {
-	u.states = u.up.States(upload.StatesConfig{Log: log, Warn: warn, Told: u.cut})
+	u.states = u.up.Load().States(upload.StatesConfig{Log: log, Warn: warn, Told: u.cut})
 	return u.states.Checkpoint
 }
 
@@ -196,7 +199,7 @@ func (u *Upload) Finish(ctx context.Context) error {
 	if ctx.Err() != nil {
 		patience = 0
 	}
-	u.up.End(patience)
+	u.up.Load().End(patience)
 	stop := u.stop
 	unwatch := context.AfterFunc(ctx, func() { // at once, if it has ended
 		time.AfterFunc(afterInterrupt, func() { stop(errInterruptEnds) })
@@ -231,10 +234,10 @@ func (u *Upload) URL() string { return u.cfg.URL }
 
 // Status is how it stands.
 func (u *Upload) Status() stats.Uploads {
-	if u.up == nil {
-		return stats.Uploads{Place: u.cfg.Place.URL()}
+	if up := u.up.Load(); up != nil {
+		return up.Status()
 	}
-	return u.up.Status()
+	return stats.Uploads{Place: u.place.URL()}
 }
 
 // inFolder is the crawl in dir, whose WARC files may lie in its place.
