@@ -182,6 +182,7 @@ func (n *noder) run(ctx context.Context, out io.Writer) (err error) {
 		opts.Address = page.url()
 	}
 	opts.Carry, opts.There, opts.PlaceWait = n.carry(show), uploads.There, n.o.placeWait
+	opts.CopyState, opts.DropState = uploads.CopyState, uploads.DropState
 	n.say(show, &opts)
 	late := time.AfterFunc(lateJoin, func() { show.log.Warn(hint(&opts)) })
 	one, err := cluster.OpenNode(ctx, j, opts)

@@ -10,6 +10,7 @@ import (
 	"kumo/internal/job"
 	"kumo/internal/session"
 	"kumo/internal/stats"
+	"kumo/internal/upload"
 	"kumo/internal/wire/cluster"
 	"kumo/internal/wire/places"
 	"kumo/internal/wire/uploads"
@@ -86,7 +87,11 @@ func (n *noder) carry(show *show) session.Carry {
 		}
 		up, err := uploads.New(ctx, j, uploads.Config{Place: at, KeepLocal: n.o.keepLocal, Wait: n.o.placeWait,
 			Failed: func(s stats.Uploads) { show.log.Warn("place: "+s.Words(), "place", s.Place) },
-			Works:  func(s stats.Uploads) { show.log.Info("place: it works again", "place", s.Place) }})
+			Works:  func(s stats.Uploads) { show.log.Info("place: it works again", "place", s.Place) },
+			Cut: func(c upload.Cut) {
+				show.log.Info("the state of this node is in the place, and the servers keep less of its journal", "checkpoints", c.States,
+					"bytes_brought", c.Bytes, "bytes_of_journal_dropped", c.Log)
+			}})
 		if err != nil {
 			return nil, err
 		}

@@ -75,7 +75,23 @@ func (e *Engine) checkpoint(ctx context.Context) error {
 		return err
 	}
 	e.known.undecided.Add(-frozen) // only now, when what it has released is in the frontier, or waits on the disk
-	return e.ledger.Drop(n.Position)
+	if err := e.ledger.Drop(n.Position); err != nil {
+		return err
+	}
+	return e.tellCheckpoint(&n)
+}
+
+// tellCheckpoint tells of a checkpoint that is durable, while no other is made.
+func (e *Engine) tellCheckpoint(n *recovery.Note) error {
+	if e.control.checkpointed == nil {
+		return nil
+	}
+	relies, err := e.ledger.CommitTo()
+	if err != nil {
+		return err
+	}
+	e.control.checkpointed(min(n.Position, journal.Position(e.known.db.Position())), relies, n.Marks)
+	return nil
 }
 
 // pendingDedup reports whether seen has yet to decide of some URLs whether they are news.

@@ -166,6 +166,10 @@ type Parts struct {
 	// up, durably, with all links that they have brought claimed; once or more often, by one goroutine. It must be quick;
 	// may be nil
 	Finished func(host string, urls []string)
+	// is told of each checkpoint that is durable: up to where the journal is in it, up to where it must be there for who
+	// goes on from it, and how long the record files were. Until it returns, files of the state may come, but none that
+	// the checkpoint names goes or changes. It must be quick; may be nil
+	Checkpointed func(at, relies journal.Position, marks []store.Mark)
 	// one of the stores is a WARC, to which an unchanged page's record can refer
 	Archive bool
 	// the header fields that requests are sent with, to hosts that are trusted or not; needed where there are overrides

@@ -23,6 +23,7 @@ import (
 	"kumo/internal/fetch"
 	"kumo/internal/frontier"
 	"kumo/internal/item"
+	"kumo/internal/journal"
 	"kumo/internal/ledger"
 	"kumo/internal/login"
 	"kumo/internal/page"
@@ -135,13 +136,15 @@ type peers struct {
 
 // control is what holds back, or ends, a run.
 type control struct {
-	stop       context.CancelCauseFunc
-	checking   sync.Mutex    // held by the one who makes a checkpoint, or a snapshot
-	ending     chan struct{} // closed when the run comes to its last checkpoint
-	stays      keepOpen
-	disk       diskGuard
-	pause      valve
-	interrupts interruptScope
+	stop     context.CancelCauseFunc
+	checking sync.Mutex // held by the one who makes a checkpoint, or a snapshot
+	// is told of checkpoints; may be nil
+	checkpointed func(at, relies journal.Position, marks []store.Mark)
+	ending       chan struct{} // closed when the run comes to its last checkpoint
+	stays        keepOpen
+	disk         diskGuard
+	pause        valve
+	interrupts   interruptScope
 }
 
 // resumed is what earlier runs have left to be done.
@@ -169,7 +172,7 @@ func New(cfg Config, p Parts, s *recovery.State) *Engine {
 			archive: p.Archive, marks: s.Marks},
 		roots:   roots{file: p.Roots, feed: newFeed(p.Seeds, s.SeedLists), tell: p.NewRoot},
 		peers:   peers{router: p.Router, putOffs: newPutOffs()},
-		control: control{ending: make(chan struct{})},
+		control: control{ending: make(chan struct{}), checkpointed: p.Checkpointed},
 		resumed: resumed{refused: s.Refused},
 		durable: newDurablePages(s.Stats.Pages()),
 		traps:   newTrapGuard(&cfg, s.Traps),

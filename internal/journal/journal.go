@@ -3,7 +3,10 @@
 // because a checkpoint has what they said.
 package journal
 
-import "errors"
+import (
+	"context"
+	"errors"
+)
 
 // A Position is a place between two batches: how much was appended before it, in all runs together. 0 is the beginning.
 type Position uint64
@@ -25,6 +28,17 @@ type Journal interface {
 	// later ones.
 	Drop(before Position) error
 	Close() error
+}
+
+// A Shipped journal is also in a log that outlives this machine. These methods may be called by many goroutines at once,
+// beside the others.
+type Shipped interface {
+	Journal
+	// Ship returns when all batches that end at or before a position are in the log.
+	Ship(ctx context.Context, upTo Position) error
+	// Trim lets go of what the log has before a position; it may keep some. Kept is about how many bytes that are.
+	Trim(ctx context.Context, before Position) error
+	Kept(before Position) int64
 }
 
 // Discard is the journal of a crawl that does not outlive its process.

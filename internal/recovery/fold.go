@@ -127,10 +127,10 @@ func (s *State) Arrived() []member.Transfer { return slices.Clone(s.Unsettled.Wh
 // Partial are the transfers of which something has come, and that have not come whole.
 func (s *State) Partial() []member.Transfer { return s.Unsettled.Partial() }
 
-// RecoverFailed is Recover for views that have nothing and a journal that is read from its beginning, as that of a dead
-// node is: what would not fit into memory goes to the views' disks on the way. memory is for what waits, in bytes, and
-// no hard bound. lost says which records are gone, and takes what is to be fetched again; nil: they are taken to be
-// there.
+// RecoverFailed is Recover for a dead node's journal, of which much is read, or all of it: what would not fit into memory
+// goes to the views' disks on the way. memory is for what waits, in bytes, and no hard bound. lost says which records
+// are gone, and takes what is to be fetched again; nil: they are taken to be there. For its sake the journal's Replay
+// calls f with batches from before what is asked for, too, where it has some.
 func RecoverFailed(ctx context.Context, j journal.Journal, v Views, memory int64, lost *Lost) (*State, error) {
 	most := int(memory / (2 * item.Weight))
 	return recoverBy(j, v, lost, func(s *State, end journal.Position) error { return s.relieve(ctx, end, most) })
@@ -140,7 +140,7 @@ func RecoverFailed(ctx context.Context, j journal.Journal, v Views, memory int64
 func (s *State) relieve(ctx context.Context, at journal.Position, most int) error {
 	s.UndecidedURLs = nil
 	if db, ok := s.Views.Seen.(*seen.DB); ok && db.Full() {
-		db.Freeze(uint64(at))
+		db.Freeze(max(uint64(at), db.Position()))
 		if err := db.Merge(ctx, s.guess); err != nil {
 			return err
 		}

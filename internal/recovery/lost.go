@@ -11,6 +11,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"time"
 
 	"kumo/internal/entry"
 	"kumo/internal/item"
@@ -80,6 +81,36 @@ func (l *Lost) begin(batch []byte) error {
 	return err
 }
 
+// early reads of a batch that the views have only what it says of records. A log that is not cut short up to its
+// checkpoint has some.
+func (s *State) early(batch []byte) error {
+	if s.lost == nil {
+		return nil
+	}
+	return cmp.Or(s.lost.begin(batch), entry.Read(batch, records{entry.Nobody(), s}), s.fault)
+}
+
+// records reads of a batch which pages were fetched.
+type records struct {
+	entry.Reader
+	s *State
+}
+
+func (r records) Done(v entry.Done) { r.s.mayLose(&v) }
+
+func (r records) Recrawl(_ time.Time, it item.Item) { r.s.comesAnew(&it) }
+
+// mayLose keeps what a visit has brought to be fetched again if its record is gone, and reports whether it is.
+func (s *State) mayLose(v *entry.Done) bool {
+	if !s.lost.has(v) {
+		return false
+	}
+	if err := s.lose(v.URL); err != nil && s.fault == nil {
+		s.fault = fmt.Errorf("keep %s to be fetched again: %w", v.URL, err)
+	}
+	return true
+}
+
 // has reports whether the record of a visit is gone. What was not answered has none.
 func (l *Lost) has(v *entry.Done) bool {
 	if l == nil || v.Visit.Status == 0 || !l.gone && !l.refers(v) {
@@ -109,11 +140,13 @@ func (l *Lost) refers(v *entry.Done) bool {
 func (l *Lost) isFull() bool { return len(l.digests) >= cmp.Or(l.most, mostDigests) }
 
 // lose keeps the item of a visited URL whose record is gone. Where the frontier has it on the disk it stays there, and is
-// kept beside that in case its host goes to another node: for then all that waits there goes.
+// kept beside that in case its host goes to another node: for then all that waits there goes. A checkpoint that is
+// newer than the visit has it no longer.
 func (s *State) lose(url string) error {
 	it, waits := s.waiting[url]
 	if waits {
 		delete(s.waiting, url)
+		delete(s.Guessed, url)
 	} else {
 		db, ok := s.Views.Seen.(*seen.DB)
 		if !ok {
@@ -127,7 +160,7 @@ func (s *State) lose(url string) error {
 	}
 	it.Again, it.Tries, it.Late, it.Told = true, 0, false, false
 	how := isHere
-	if !waits {
+	if !waits && !s.behind {
 		how = isOnDisk
 	}
 	return s.lost.keep(&it, how)

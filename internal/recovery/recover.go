@@ -90,7 +90,9 @@ func recoverBy(j journal.Journal, v Views, lost *Lost, after func(*State, journa
 		return nil, err
 	}
 	err = j.Replay(from, func(batch []byte, end journal.Position) error {
-		s.behind = end <= at
+		if s.behind = end <= at; end <= from { // which was not asked for
+			return s.early(batch)
+		}
 		if err := cmp.Or(lost.begin(batch), entry.Read(batch, replay{s}), s.fault); err != nil {
 			return err
 		}
@@ -370,10 +372,7 @@ func (s *State) leave(url string) {
 }
 
 func (s replay) Done(v entry.Done) {
-	if s.lost.has(&v) {
-		if err := s.lose(v.URL); err != nil && s.fault == nil {
-			s.fault = fmt.Errorf("keep %s to be fetched again: %w", v.URL, err)
-		}
+	if s.mayLose(&v) {
 		return
 	}
 	if v.Ref.ID != "" {
@@ -406,8 +405,8 @@ func (s replay) Recrawl(queued time.Time, it item.Item) {
 		return
 	}
 	s.Due(it.URL, seen.Meta{Queued: queued})
+	s.comesAnew(&it)
 	if !s.behind {
-		s.comesAnew(&it)
 		s.wait(it)
 	}
 }

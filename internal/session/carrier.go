@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"kumo/internal/job"
+	"kumo/internal/journal"
+	"kumo/internal/store"
 )
 
 // A Carrier brings the record files of one node's part of a crawl to a place, as [job.Away] has it.
@@ -15,6 +17,16 @@ type Carrier interface {
 	Break()       // ends what Start began: another run brings the rest
 	URL() string  // of the place
 	Close() error // lets go of the place
+}
+
+// A StateCarrier brings the node's state there, too.
+type StateCarrier interface {
+	Carrier
+	// Cut has checkpoints brought to the place, and the log of the journal cut by what they have. It is called before
+	// Start, with who is warned of what fails for long, and returns what is to be told of checkpoints, as
+	// [crawl.Parts.Checkpointed] has it.
+	Cut(log journal.Shipped, warn func(error)) func(at, relies journal.Position, marks []store.Mark)
+	Forget(ctx context.Context) error // removes them
 }
 
 // Carry makes the carrier of a node's life, and the job's Away with it. It changes nothing yet.

@@ -69,6 +69,8 @@ type Uploader struct {
 	grown    map[string]bool // those that grow and are there as they are now
 	named    bool            // the place's manifest has all that is there
 	last     time.Time       // when something came into the place, or end was closed
+	fresh    []string        // files that came since it was written
+	states   *States         // nil: no checkpoints go there
 
 	noting sync.Mutex // guards log
 	log    int64      // bytes of the folder's log that are whole lines
@@ -388,7 +390,7 @@ func (u *Uploader) round(ctx context.Context, todo []waiting) error {
 			}
 			continue
 		}
-		u.named, u.last = false, time.Now()
+		u.named, u.last, u.fresh = false, time.Now(), append(u.fresh, f.name)
 		if slices.Contains(u.cfg.Grow, f.name) {
 			u.grown[f.name] = true
 		} else {
@@ -400,6 +402,8 @@ func (u *Uploader) round(ctx context.Context, todo []waiting) error {
 			return errors.Join(err, fmt.Errorf("%s: %w", away.ManifestName, nameErr))
 		}
 		u.named = true
+		u.states.look(u.fresh)
+		u.fresh = nil
 	}
 	return errors.Join(err, u.drop())
 }
@@ -435,14 +439,20 @@ func (u *Uploader) send(ctx context.Context, f waiting) (sum digest, err error) 
 			return sum, err
 		}
 	}
-	if err := place.Upload(ctx, u.cfg.Place, f.name, src, f.size, sum); err != nil || checks {
-		return sum, err
+	return sum, u.put(ctx, f.name, src, f.size, sum)
+}
+
+// put writes a file into the place, which has it then as it was given.
+func (u *Uploader) put(ctx context.Context, name string, src io.ReaderAt, size int64, sum digest) error {
+	err := place.Upload(ctx, u.cfg.Place, name, src, size, sum)
+	if _, checks := u.cfg.Place.(place.Uploader); err != nil || checks {
+		return err
 	}
-	there, err := u.digestThere(ctx, f.name)
+	there, err := u.digestThere(ctx, name)
 	if err == nil && there != sum {
 		err = fmt.Errorf("the place has kept other bytes: their SHA-256 is %x, not %x", there, sum)
 	}
-	return sum, err
+	return err
 }
 
 // has reports whether a file that is not noted is in the place.

@@ -9,31 +9,36 @@ import (
 	"kumo/internal/journal"
 )
 
-// Seal closes a log for good, whatever its writer does meanwhile. It tries until ctx ends. A log that is sealed stays
-// as it is.
-func Seal(ctx context.Context, logs Logs, name string) error {
+// Seal closes a log for good, whatever its writer does meanwhile, and returns up to where it has the journal. It tries
+// until ctx ends. A log that is sealed stays as it is, but for what its writer may yet trim.
+func Seal(ctx context.Context, logs Logs, name string) (journal.Position, error) {
 	w := newWriter(logs, name, 0, Config{}.withDefaults())
 	for {
 		at, err := w.end(ctx)
 		if err == nil {
 			err = w.add(ctx, &entry{kind: kindSeal, from: at, to: at})
+			if errors.Is(err, ErrSealed) { // another was faster
+				at, err = w.end(ctx)
+			}
 		}
 		switch {
 		case errors.Is(err, ErrFenced): // its writer was faster
 			continue
 		case err == nil, errors.Is(err, ErrSealed):
-			return nil
+			return at, nil
 		}
-		return fmt.Errorf("seal the log %s: %w", name, err)
+		return 0, fmt.Errorf("seal the log %s: %w", name, err)
 	}
 }
 
-// Replay calls f with all batches of a log, oldest first and each once, and the local position after it. f must not
-// keep the slice. It goes on where it was when the log could not be reached for a while. Batches that were not shipped
-// whole are left out.
-func Replay(ctx context.Context, logs Logs, name string, f func(data []byte, end journal.Position) error) error {
+// Replay calls f with the batches of a log, oldest first and each once, and the local position after it: with all behind
+// from, and with as many of those before as the log has not lost by trimming. f must not keep the slice. It goes on
+// where it was when the log could not be reached for a while. Batches that were not shipped whole are left out. A log
+// that begins behind from is journal.ErrDropped.
+func Replay(ctx context.Context, logs Logs, name string, from journal.Position,
+	f func(data []byte, end journal.Position) error) error {
 	w := newWriter(logs, name, 0, Config{}.withDefaults())
-	r := &reader{f: f}
+	r := &reader{f: f, base: from}
 	for wait := w.cfg.Backoff; ; wait = min(2*wait, 32*w.cfg.Backoff) {
 		before := r.number
 		err := logs.Read(ctx, name, r.number, r.entry)
@@ -55,6 +60,7 @@ func Replay(ctx context.Context, logs Logs, name string, f func(data []byte, end
 // A reader puts batches together from the entries of a log.
 type reader struct {
 	f      func([]byte, journal.Position) error
+	base   journal.Position // what is before may be missing, as it was trimmed
 	number uint64           // of the last entry that was read
 	at     journal.Position // the end of the last whole batch
 	large  []byte           // pieces of a batch so far
@@ -79,8 +85,14 @@ func (r *reader) entry(number uint64, data []byte) error {
 }
 
 func (r *reader) read(e *entry) error {
-	if e.from != r.at {
+	switch {
+	case e.from == r.at:
+	case e.from < r.at || r.number > 0 && e.from > r.base:
 		return fmt.Errorf("%w: what is there ends at %x, and goes on from %x", ErrDamaged, uint64(r.at), uint64(e.from))
+	case e.from > r.base:
+		return fmt.Errorf("%w: it begins at %x, and is needed from %x on", journal.ErrDropped, uint64(e.from), uint64(r.base))
+	default: // trimmed in between
+		r.at, r.large, r.pieces = e.from, nil, 0
 	}
 	switch e.kind {
 	case kindOpen, kindSeal:
@@ -100,6 +112,10 @@ func (r *reader) piece(e *entry) error {
 	if e.piece == 0 {
 		r.large, r.pieces = r.large[:0], 0
 	}
+	if e.piece != r.pieces && e.from < r.base { // others of it were trimmed
+		r.at, r.large, r.pieces = e.to, nil, 0
+		return nil
+	}
 	if e.piece != r.pieces {
 		return fmt.Errorf("%w: piece %d of the batch behind %x comes behind %d", ErrDamaged, e.piece, uint64(e.from),
 			r.pieces)
@@ -109,6 +125,6 @@ func (r *reader) piece(e *entry) error {
 		return nil
 	}
 	data := r.large
-	r.at, r.large = e.to, nil
+	r.at, r.large, r.pieces = e.to, nil, 0
 	return r.f(data, e.to)
 }

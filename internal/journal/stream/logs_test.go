@@ -14,13 +14,15 @@ import (
 type logs struct {
 	mu   sync.Mutex
 	all  map[string][][]byte // entry n is at n-1
+	cut  map[string]uint64   // entries before, but for the last, were trimmed
+	any  *rand.Rand          // which of them Read tells all the same; nil: none
 	away bool
 	// if set, a third of the calls fail, and half of the appends that fail are done all the same
 	dice   *rand.Rand
 	before func(name string, data []byte) // called before each append, without the lock
 }
 
-func newLogs() *logs { return &logs{all: map[string][][]byte{}} }
+func newLogs() *logs { return &logs{all: map[string][][]byte{}, cut: map[string]uint64{}} }
 
 func (l *logs) cutOff(away bool) {
 	l.mu.Lock()
@@ -79,14 +81,34 @@ func (l *logs) Read(_ context.Context, name string, after uint64, f func(uint64,
 	l.mu.Unlock()
 	for n := after; n < uint64(len(all)); n++ {
 		l.mu.Lock()
-		fails, _ := l.fails()
+		gone := n+1 < l.cut[name] && n+1 < uint64(len(all)) && (l.any == nil || l.any.IntN(3) == 0)
+		fails := false
+		if !gone {
+			fails, _ = l.fails()
+		}
 		l.mu.Unlock()
 		if fails {
 			return errAway
 		}
+		if gone {
+			continue
+		}
 		if err := f(n+1, bytes.Clone(all[n])); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+func (l *logs) Trim(_ context.Context, name string, before uint64) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	fails, works := l.fails()
+	if works {
+		l.cut[name] = max(l.cut[name], before)
+	}
+	if fails {
+		return errAway
 	}
 	return nil
 }

@@ -87,6 +87,7 @@ func (j *Journal) shippedSome(some []batch) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.shipped = some[len(some)-1].end
+	j.note()
 	for i := range some {
 		j.lag -= int64(len(some[i].data))
 		j.queue[i] = batch{} // which some is part of

@@ -24,6 +24,7 @@ type Logs interface {
 	Append(ctx context.Context, log string, data []byte, after uint64) (uint64, error)
 	Last(ctx context.Context, log string) (uint64, []byte, error)
 	Read(ctx context.Context, log string, after uint64, f func(number uint64, data []byte) error) error
+	Trim(ctx context.Context, log string, before uint64) error
 }
 
 var _ Logs = (bus.Logs)(nil)
@@ -70,10 +71,10 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-var _ journal.Journal = (*Journal)(nil)
+var _ journal.Shipped = (*Journal)(nil)
 
-// A Journal is a local journal that is shipped to a log. Ship, Shipped, Lag and Late may be called by many goroutines
-// at once.
+// A Journal is a local journal that is shipped to a log. Ship, Shipped, Lag, Late, Kept and Trim may be called by many
+// goroutines at once.
 type Journal struct {
 	local journal.Journal
 	to    *writer
@@ -85,6 +86,7 @@ type Journal struct {
 	queue   []batch    // durable here, and not known to be shipped
 	lag     int64      // bytes of these
 	shipped journal.Position
+	marks   []mark        // of the log's entries, from where it is trimmed to
 	err     error         // why nothing more is shipped
 	ending  bool          // Append waits no more
 	changed chan struct{} // closed, and made anew, when one of these has changed
@@ -111,6 +113,7 @@ func Open(ctx context.Context, local journal.Journal, logs Logs, name string, cf
 		return nil, fmt.Errorf("open the log %s: %w", name, err)
 	}
 	j.shipped = at
+	j.marks = []mark{{number: j.to.last, end: at}}
 	shipping, stop := context.WithCancel(context.WithoutCancel(ctx))
 	j.stop = stop
 	go j.ship(shipping)
@@ -236,7 +239,7 @@ func (j *Journal) Replay(from journal.Position, f func([]byte, journal.Position)
 	return j.local.Replay(from, f)
 }
 
-// Drop lets go of local batches that end at or before a position and are shipped. The log keeps all.
+// Drop lets go of local batches that end at or before a position and are shipped. The log keeps all; see Trim.
 func (j *Journal) Drop(before journal.Position) error { return j.local.Drop(min(before, j.Shipped())) }
 
 // Close closes the local journal. It does not wait for the log: what that lacks, the next one who opens it ships.

@@ -51,6 +51,13 @@ func open(t *testing.T, local journal.Journal, l *logs, cfg stream.Config) *stre
 	return j
 }
 
+func seal(t *testing.T, l *logs) journal.Position {
+	t.Helper()
+	at, err := stream.Seal(t.Context(), l, name)
+	check(t, err)
+	return at
+}
+
 func openFile(t *testing.T, dir string) *file.Journal {
 	t.Helper()
 	j, err := file.Open(vfs.OS, dir, file.Config{Segment: 2000})
@@ -61,7 +68,7 @@ func openFile(t *testing.T, dir string) *file.Journal {
 // shipped are the batches of the log.
 func shipped(t *testing.T, l *logs) (all []string, end journal.Position) {
 	t.Helper()
-	check(t, stream.Replay(t.Context(), l, name, func(b []byte, at journal.Position) error {
+	check(t, stream.Replay(t.Context(), l, name, 0, func(b []byte, at journal.Position) error {
 		all, end = append(all, string(b)), at
 		return nil
 	}))
@@ -286,9 +293,9 @@ func TestASealEndsEverything(t *testing.T) {
 		j := open(t, local, l, stream.Config{})
 		check(t, j.Append([]byte("one")))
 		check(t, j.Ship(t.Context(), j.End()))
-		check(t, stream.Seal(t.Context(), l, name))
-		check(t, stream.Seal(t.Context(), l, name)) // again, as who died on the way does
-		check(t, j.Append([]byte("two")))           // nobody has told it yet
+		seal(t, l)
+		seal(t, l)                        // again, as who died on the way does
+		check(t, j.Append([]byte("two"))) // nobody has told it yet
 		if err := j.Ship(t.Context(), j.End()); !errors.Is(err, stream.ErrSealed) {
 			t.Errorf("Ship: %v", err)
 		}
@@ -324,7 +331,7 @@ func TestASealAgainstAWriter(t *testing.T) {
 				}
 			}()
 			time.Sleep(time.Duration(seed) * 300 * time.Millisecond)
-			check(t, stream.Seal(t.Context(), l, name))
+			seal(t, l)
 			got, _ := shipped(t, l)
 			<-ended
 			check(t, j.Close())
@@ -421,13 +428,13 @@ func TestDamageIsFound(t *testing.T) {
 	none := func([]byte, journal.Position) error { return nil }
 	for i := 1; i < len(whole)-1; i++ { // without the first, which says nothing, the rest is as good
 		l.all[name] = slices.Delete(slices.Clone(whole), i, i+1)
-		if err := stream.Replay(t.Context(), l, name, none); !errors.Is(err, stream.ErrDamaged) {
+		if err := stream.Replay(t.Context(), l, name, 0, none); !errors.Is(err, stream.ErrDamaged) {
 			t.Errorf("without entry %d: %v", i, err)
 		}
 		flipped := bytes.Clone(whole[i])
 		flipped[len(flipped)/2] ^= 1
 		l.all[name] = slices.Replace(slices.Clone(whole), i, i+1, flipped)
-		if err := stream.Replay(t.Context(), l, name, none); !errors.Is(err, stream.ErrDamaged) {
+		if err := stream.Replay(t.Context(), l, name, 0, none); !errors.Is(err, stream.ErrDamaged) {
 			t.Errorf("with a bit of entry %d flipped: %v", i, err)
 		}
 	}
@@ -440,7 +447,7 @@ func TestAnErrorOfTheReaderEndsAReplay(t *testing.T) {
 	check(t, j.Ship(t.Context(), j.End()))
 	check(t, j.Close())
 	enough := errors.New("enough")
-	if err := stream.Replay(t.Context(), l, name, func([]byte, journal.Position) error { return enough }); !errors.Is(err,
+	if err := stream.Replay(t.Context(), l, name, 0, func([]byte, journal.Position) error { return enough }); !errors.Is(err,
 		enough) {
 		t.Error(err)
 	}

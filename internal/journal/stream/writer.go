@@ -18,6 +18,7 @@ type writer struct {
 	session uint64
 	cfg     Config
 	last    uint64 // the log's last entry, which is known to be what this one thinks it is
+	sent    int64  // bytes of entries that were added
 	away    bool   // the log could not be reached, and that was said
 }
 
@@ -40,7 +41,7 @@ func (w *writer) open(ctx context.Context) (journal.Position, error) {
 	}
 }
 
-// end finds the log's last entry.
+// end finds the log's last entry, and returns up to where the log has the journal, with ErrSealed, too.
 func (w *writer) end(ctx context.Context) (at journal.Position, err error) {
 	err = w.retry(ctx, func(ctx context.Context) error {
 		n, data, err := w.logs.Last(ctx, w.name)
@@ -49,13 +50,13 @@ func (w *writer) end(ctx context.Context) (at journal.Position, err error) {
 			return err
 		}
 		e, err := decode(data)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case e.kind == kindSeal:
+		}
+		if at = e.to; e.kind == kindSeal {
 			return ErrSealed
 		}
-		w.last, at = n, e.to
+		w.last = n
 		return nil
 	})
 	return at, err
@@ -67,37 +68,35 @@ func (w *writer) add(ctx context.Context, e *entry) error {
 	data := e.encode()
 	return w.retry(ctx, func(ctx context.Context) error {
 		n, err := w.logs.Append(ctx, w.name, data, w.last)
+		if errors.Is(err, bus.ErrStale) {
+			n, err = w.stale(ctx, data)
+		}
 		if err == nil {
-			w.last = n
-			return nil
+			w.last, w.sent = n, w.sent+int64(len(data))
 		}
-		if !errors.Is(err, bus.ErrStale) {
-			return err
-		}
-		return w.stale(ctx, data)
+		return err
 	})
 }
 
-// stale finds out who was faster: perhaps an earlier try.
-func (w *writer) stale(ctx context.Context, data []byte) error {
+// stale finds out who was faster: perhaps an earlier try, whose entry's number it returns.
+func (w *writer) stale(ctx context.Context, data []byte) (uint64, error) {
 	n, last, err := w.logs.Last(ctx, w.name)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if bytes.Equal(last, data) {
-		w.last = n
-		return nil
+		return n, nil
 	}
 	if e, err := decode(last); err == nil && e.kind == kindSeal {
-		return ErrSealed
+		return 0, ErrSealed
 	}
 	switch {
 	case n < w.last: // only who has folded an estate drops its log
-		return fmt.Errorf("%w: it ends at entry %d, and had %d", ErrSealed, n, w.last)
+		return 0, fmt.Errorf("%w: it ends at entry %d, and had %d", ErrSealed, n, w.last)
 	case n == w.last: // what was asked has not heard of the new one yet
-		return fmt.Errorf("%w: but nobody knows what follows entry %d", bus.ErrUnavailable, n)
+		return 0, fmt.Errorf("%w: but nobody knows what follows entry %d", bus.ErrUnavailable, n)
 	}
-	return ErrFenced
+	return 0, ErrFenced
 }
 
 // retry does f until it succeeds, ctx ends, or trying again cannot help.

@@ -71,7 +71,15 @@ func (m *membership) bring(ctx context.Context, ended error) error {
 		return ended
 	}
 	m.n.finishing.Store(true)
-	return session.Bring(ctx, m.carrier, ended)
+	ended = session.Bring(ctx, m.carrier, ended)
+	if c, is := m.carrier.(session.StateCarrier); is && m.dropped {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+		defer cancel()
+		if err := c.Forget(ctx); err != nil {
+			m.n.Log.Warn("what the place has of this node's state stays there", "place", c.URL(), "why", err)
+		}
+	}
+	return ended
 }
 
 // Bringing reports whether the node's part is over, and the rest of its record files is on its way to their place.

@@ -17,6 +17,7 @@ import (
 	"kumo/internal/member/driver"
 	"kumo/internal/recovery"
 	"kumo/internal/seen"
+	"kumo/internal/statefile"
 	"kumo/internal/strategy"
 	"kumo/internal/transfer"
 	"kumo/internal/vfs"
@@ -41,6 +42,9 @@ type failedState struct {
 	close   func() error
 }
 
+// folder has the checkpoint's files as the folder of a crawl's state does.
+func (e *failedState) folder() string { return filepath.Join(e.dir, "state") }
+
 // Recover seals a dead node's log, and reads it. It begins anew where an earlier process was broken off.
 func (s *failedNodes) Recover(ctx context.Context, dead strategy.Node) (_ driver.FailedState, err error) {
 	e := &failedState{dir: filepath.Join(s.dir, string(dead)), close: func() error { return nil }}
@@ -49,21 +53,28 @@ func (s *failedNodes) Recover(ctx context.Context, dead strategy.Node) (_ driver
 			err = fmt.Errorf("fold what %s held: %w", dead, errors.Join(err, e.Close()))
 		}
 	}()
-	if err := stream.Seal(ctx, s.bus, logOf(dead)); err != nil {
+	log := &shipped{ctx: ctx, bus: s.bus, log: logOf(dead)}
+	if log.end, err = stream.Seal(ctx, s.bus, log.log); err != nil {
 		return nil, err
 	}
 	if err := os.RemoveAll(e.dir); err != nil {
 		return nil, err
 	}
-	if err := s.findLost(ctx, e, dead); err != nil {
+	unread, err := s.findPlace(ctx, e, dead)
+	if err != nil {
 		return nil, err
 	}
 	views, err := s.views(e)
 	if err != nil {
 		return nil, err
 	}
-	log := &shipped{ctx: ctx, bus: s.bus, log: logOf(dead)}
-	if e.state, err = recovery.RecoverFailed(ctx, log, views, s.memory()/4, e.lost); err != nil {
+	e.state, err = recovery.RecoverFailed(ctx, log, views, s.memory()/4, e.lost)
+	if errors.Is(err, journal.ErrDropped) || unread != nil && errors.Is(err, stream.ErrDamaged) {
+		err = fmt.Errorf("what waited there and what is known of its hosts cannot be had, and its hosts wait: the servers have "+
+			"its journal only behind what its checkpoint has, and no checkpoint that fits can be read in its place: %w",
+			errors.Join(unread, err))
+	}
+	if err != nil {
 		return nil, err
 	}
 	if e.holding, err = e.state.Fold(ctx); err != nil {
@@ -73,32 +84,37 @@ func (s *failedNodes) Recover(ctx context.Context, dead strategy.Node) (_ driver
 	return e, nil
 }
 
-// views are empty ones. The dead node's records are not this one's to refer to, so digests are not kept.
+// views are those of the checkpoint that was copied, or empty. The dead node's records are not this one's to refer to, so digests are not kept.
 func (s *failedNodes) views(e *failedState) (v recovery.Views, err error) {
 	memory := s.memory()
-	db, err := seen.Open(s.disk, filepath.Join(e.dir, "seen"), seen.Config{Memory: memory / 2,
+	db, err := seen.Open(s.disk, filepath.Join(e.folder(), "seen"), seen.Config{Memory: memory / 2,
 		Depths: s.job.Crawl.BoundsDepth(), Now: s.job.Crawl.Now})
 	if err != nil {
 		return v, err
 	}
 	e.close = db.Close
 	cfg := s.job.Frontier
-	cfg.Disk, cfg.Dir, cfg.Memory = s.disk, filepath.Join(e.dir, "frontier"), memory/4
-	f, _, err := frontier.Open(cfg)
+	cfg.Disk, cfg.Dir, cfg.Memory = s.disk, filepath.Join(e.folder(), "frontier"), memory/4
+	f, note, err := frontier.Open(cfg)
 	if err != nil {
 		return v, err
 	}
-	e.close = func() error { return errors.Join(f.Close(), db.Close()) }
-	return recovery.Views{Seen: db, Digests: noDigests{}, Frontier: f}, nil
+	abandoned := statefile.OpenAbandoned(s.disk, e.dir)
+	e.close = func() error { return errors.Join(abandoned.Close(), f.Close(), db.Close()) }
+	return recovery.Views{Seen: db, Digests: noDigests{}, Frontier: f, Abandoned: abandoned, Note: note}, nil
 }
 
 // memory is what folding may take, beside what the node itself does: half of it for the URL database, a quarter each
 // for the frontier and for what waits until it goes there.
 func (s *failedNodes) memory() int64 { return s.job.MemoryBudget() / 4 }
 
-// DeleteLog removes the log of a node whose estate is done with.
+// DeleteLog removes the log of a node whose estate is done with, and what its place has of its state.
 func (s *failedNodes) DeleteLog(ctx context.Context, dead strategy.Node) error {
-	return errors.Join(s.bus.Drop(ctx, logOf(dead)), forgetPlace(ctx, s.bus, dead))
+	if err := s.bus.Drop(ctx, logOf(dead)); err != nil {
+		return err
+	}
+	s.places.dropState(ctx, dead)
+	return forgetPlace(ctx, s.bus, dead)
 }
 
 func (e *failedState) Arrived() []member.Transfer { return e.state.Arrived() }
@@ -145,12 +161,7 @@ func (s *shipped) End() journal.Position       { return s.end }
 func (s *shipped) Drop(journal.Position) error { return errShipped }
 func (s *shipped) Close() error                { return nil }
 
-// Replay calls f with all batches; from is 0 where nothing is known yet.
+// Replay calls f with all batches behind from, and with those before that the log still has.
 func (s *shipped) Replay(from journal.Position, f func([]byte, journal.Position) error) error {
-	return stream.Replay(s.ctx, s.bus, s.log, func(batch []byte, end journal.Position) error {
-		if s.end = end; end <= from {
-			return nil
-		}
-		return f(batch, end)
-	})
+	return stream.Replay(s.ctx, s.bus, s.log, from, f)
 }

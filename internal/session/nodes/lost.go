@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -22,14 +23,42 @@ type placesOfDead struct {
 	bus bus.Bus
 }
 
-// findLost has what a dead node fetched be fetched again where its record files went to a place, and have not come
-// there. Its log is sealed by now. Where there is no place nothing is: its records are on its disk, or nowhere.
-func (s *failedNodes) findLost(ctx context.Context, e *failedState, dead strategy.Node) error {
+// findPlace looks into a dead node's place, if it has one: for a checkpoint of its state, which it copies, and for what
+// the node fetched that has not come there, so that it is fetched again. Its log is sealed by now. unread is why there
+// is a checkpoint that cannot be read: as long as the log goes back to its beginning it is not needed.
+func (s *failedNodes) findPlace(ctx context.Context, e *failedState, dead strategy.Node) (unread, err error) {
 	at, err := s.bus.Get(ctx, node.PlaceKey(dead))
 	if err != nil || at.Value == nil {
-		return err
+		return nil, err
 	}
-	there, err := s.places.read(ctx, dead, string(at.Value))
+	place := string(at.Value)
+	if s.places.CopyState == nil {
+		return nil, s.findLost(ctx, e, dead, place)
+	}
+	unread, err = s.places.try(ctx, dead, place, "to go on from what it held", func() error {
+		if err := os.RemoveAll(e.folder()); err != nil {
+			return err
+		}
+		state, err := s.places.CopyState(ctx, place, s.disk, e.folder())
+		if err == nil && state != nil {
+			s.places.Log.Info("what a dead node held is taken from the checkpoint in its place, and the rest of its journal", "node",
+				dead, "files", len(state.Files))
+		}
+		return err
+	})
+	if err == nil && unread != nil {
+		err = os.RemoveAll(e.folder()) // what came is not whole
+	}
+	if err == nil {
+		err = s.findLost(ctx, e, dead, place)
+	}
+	return unread, err
+}
+
+// findLost has what a dead node fetched be fetched again where its record files have not come to its place. Where there
+// is no place nothing is: its records are on its disk, or nowhere.
+func (s *failedNodes) findLost(ctx context.Context, e *failedState, dead strategy.Node, place string) error {
+	there, err := s.places.read(ctx, dead, place)
 	if err != nil {
 		return err
 	}
@@ -68,32 +97,54 @@ func linesThere(there *away.Manifest, grown []store.Mark) bool {
 	return !grew || is && e.Size >= length
 }
 
-// read reads what is in a dead node's place. One that cannot be read is waited for, but not for ever, however often the
-// fold is begun: the hosts of the dead node wait meanwhile. Then nobody knows what is there, and all is fetched again.
-func (p placesOfDead) read(ctx context.Context, dead strategy.Node, place string) (*away.Manifest, error) {
+// read reads what is in a dead node's place. If it cannot be read, nobody knows what is there, and all is fetched again.
+func (p placesOfDead) read(ctx context.Context, dead strategy.Node, place string) (there *away.Manifest, err error) {
+	unread, err := p.try(ctx, dead, place, "to see which of its records are there", func() (err error) {
+		there, err = p.There(ctx, place)
+		return err
+	})
+	if unread == nil || err != nil {
+		return there, err
+	}
+	p.Log.Error("the place of a dead node cannot be read, and is waited for no more: all that the node has fetched is "+
+		"fetched again, be it there or not", "node", dead, "place", place, "why", unread)
+	return away.NewManifest(), nil
+}
+
+// try reads something in a dead node's place. What cannot be read is waited for, but not for ever, however often the fold
+// is begun: the hosts of the dead node wait meanwhile. unread is why it could not be had.
+func (p placesOfDead) try(ctx context.Context, dead strategy.Node, place, what string, f func() error) (unread, err error) {
 	end := p.dead.waitedSince(dead).Add(p.PlaceWait)
 	for pause := time.Second; ; pause = min(2*pause, time.Minute) {
-		there, err := p.There(ctx, place)
-		if err == nil {
+		if unread = f(); unread == nil {
 			p.dead.canBeRead(dead)
 		}
-		if err == nil || ctx.Err() != nil {
-			return there, err
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
 		}
 		left := time.Until(end)
-		if left <= 0 {
-			p.Log.Error("the place of a dead node cannot be read, and is waited for no more: all that the node has fetched is "+
-				"fetched again, be it there or not", "node", dead, "place", place, "why", err)
-			return away.NewManifest(), nil
+		if unread == nil || left <= 0 {
+			return unread, nil
 		}
 		pause = min(pause, left)
-		p.Log.Warn("the place of a dead node cannot be read, to see which of its records are there: its hosts wait", "node", dead,
-			"place", place, "next_try_in", pause.Round(time.Millisecond), "at_most_for", left.Round(time.Second), "why", err)
+		p.Log.Warn("the place of a dead node cannot be read, "+what+": its hosts wait", "node", dead,
+			"place", place, "next_try_in", pause.Round(time.Millisecond), "at_most_for", left.Round(time.Second), "why", unread)
 		select {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		case <-time.After(pause):
 		}
+	}
+}
+
+// dropState removes from a dead node's place what it has of its state. If that fails it stays: it does no harm there.
+func (p placesOfDead) dropState(ctx context.Context, dead strategy.Node) {
+	at, err := p.bus.Get(ctx, node.PlaceKey(dead))
+	if err == nil && at.Value != nil && p.DropState != nil {
+		err = p.DropState(ctx, string(at.Value))
+	}
+	if err != nil {
+		p.Log.Warn("what the place of a dead node has of its state stays there", "node", dead, "place", string(at.Value), "why", err)
 	}
 }
 

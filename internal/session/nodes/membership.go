@@ -40,6 +40,7 @@ type membership struct {
 	waiter  waiter
 	gauge   gauge
 
+	dropped  bool                // nobody needs the log any more
 	was      bool                // an earlier process was a member, or about to be one
 	joined   atomic.Bool         // so is this one
 	moved    atomic.Int64        // hosts that have come from other nodes

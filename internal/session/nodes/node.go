@@ -46,7 +46,11 @@ type Config struct {
 	Limits func(dir string) *machine.Limits
 	Carry  session.Carry // brings record files to a place; nil: they stay in the folder
 	// There reads what is in the place of a node's record files, by its URL.
-	There     func(ctx context.Context, place string) (*away.Manifest, error)
+	There func(ctx context.Context, place string) (*away.Manifest, error)
+	// CopyState copies the newest checkpoint of a node's state in its place into a folder; nil: there is none. DropState
+	// removes what is there of them.
+	CopyState func(ctx context.Context, place string, disk vfs.FS, dir string) (*away.State, error)
+	DropState func(ctx context.Context, place string) error
 	PlaceWait time.Duration // for the place of a dead node that cannot be read
 	Open      session.Opener
 	Log       *slog.Logger

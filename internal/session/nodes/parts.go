@@ -18,6 +18,7 @@ import (
 	"kumo/internal/node"
 	"kumo/internal/page"
 	"kumo/internal/recovery"
+	"kumo/internal/session"
 	"kumo/internal/strategy"
 	"kumo/internal/transfer"
 	"kumo/internal/weburl"
@@ -71,6 +72,9 @@ func (m *membership) join(state *recovery.State, p *crawl.Parts) error {
 		Enter: m.enter, Figures: m.figures, Work: m.work, Ending: m.journal.Ending, Settle: m.settle, Knows: m.knows, Links: m.links,
 		Version: job.Version, Address: n.Address, Log: n.Log,
 	})
+	if c, is := m.carrier.(session.StateCarrier); is && m.job.Writes(job.WARC) {
+		p.Checkpointed = c.Cut(m.journal, n.warn)
+	}
 	p.Router = journalLagGuard{m.router, m.journal}
 	p.Arrived = func(t member.Transfer, hosts []string) {
 		m.moved.Add(int64(len(hosts)))

@@ -19,12 +19,14 @@ import (
 	"kumo/internal/away"
 	"kumo/internal/job"
 	"kumo/internal/job/jobtest"
+	"kumo/internal/journal"
 	"kumo/internal/member/quorum"
 	"kumo/internal/node"
 	"kumo/internal/place/file"
 	"kumo/internal/place/placetest"
 	"kumo/internal/session"
 	"kumo/internal/stats"
+	"kumo/internal/store"
 	"kumo/internal/synthweb"
 	"kumo/internal/upload"
 	"kumo/internal/vfs"
@@ -35,8 +37,14 @@ type sharedPlace struct {
 	t    *testing.T
 	dir  string
 	seed uint64
-	odds int         // of a thousand operations, how many fail
-	away atomic.Bool // it cannot be read by who folds
+	odds int // of a thousand operations, how many fail
+	// bytes by which a checkpoint must let the log be cut; 0: none goes to the place
+	least int64
+	away  atomic.Bool // it cannot be read by who folds
+
+	taken atomic.Int64 // checkpoints that were found there
+	mu    sync.Mutex
+	cuts  map[string]upload.Cut // by folder
 
 	opened atomic.Uint64 // times, each of which fails in its own way
 	lives  sync.Map      // the places of carriers, by life
@@ -88,14 +96,44 @@ func (p *sharedPlace) give(c *Config, dies *atomic.Bool) {
 		}
 		return m, err
 	}
+	c.CopyState = func(ctx context.Context, url string, disk vfs.FS, dir string) (*away.State, error) {
+		if p.away.Load() {
+			return nil, errors.New("no route to the place")
+		}
+		at, err := p.open(filepath.Base(url))
+		if err != nil {
+			return nil, err
+		}
+		s, err := away.ReadState(ctx, at)
+		if s == nil || err != nil {
+			return nil, err
+		}
+		p.taken.Add(1)
+		return s, s.Copy(ctx, at, disk, dir)
+	}
+	c.DropState = func(ctx context.Context, url string) error {
+		at, err := p.open(filepath.Base(url))
+		if err != nil {
+			return err
+		}
+		return at.Remove(ctx, away.StateDir)
+	}
 	c.Carry = func(ctx context.Context, j *job.Job, life string) (session.Carrier, error) {
 		at, err := p.open(life)
 		if err != nil {
 			return nil, err
 		}
 		p.lives.Store(life, at)
-		b := &bearer{dies: dies, cfg: upload.Config{Place: at, Dir: j.Dir, Disk: vfs.OS, Crawl: j.Name,
+		b := &bearer{dies: dies, least: p.least, cfg: upload.Config{Place: at, Dir: j.Dir, Disk: vfs.OS, Crawl: j.Name,
 			Grow: []string{"pages.jsonl"}}}
+		b.told = func(c upload.Cut) {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			if p.cuts == nil {
+				p.cuts = map[string]upload.Cut{}
+			}
+			p.cuts[j.Dir] = c
+		}
 		j.Away = &job.Away{Closed: func() { b.up.Look() }, Status: func() stats.Uploads { return b.up.Status() },
 			Over: func(disk vfs.FS) (vfs.FS, error) { return b.over(ctx, disk) }}
 		return b, nil
@@ -104,8 +142,14 @@ func (p *sharedPlace) give(c *Config, dies *atomic.Bool) {
 
 // A bearer is a carrier whose process may die.
 type bearer struct {
-	cfg  upload.Config
-	up   *upload.Uploader
+	cfg upload.Config
+	up  *upload.Uploader
+
+	least  int64
+	told   func(upload.Cut)
+	states *upload.States
+	kept   sync.WaitGroup
+
 	dies *atomic.Bool
 	stop context.CancelFunc
 	ran  chan error
@@ -123,7 +167,26 @@ func (b *bearer) over(ctx context.Context, disk vfs.FS) (_ vfs.FS, err error) {
 func (b *bearer) Start(ctx context.Context) {
 	ctx, b.stop = context.WithCancel(ctx)
 	b.ran = make(chan error, 1)
+	if b.states != nil {
+		b.kept.Go(func() { b.states.Run(ctx) })
+	}
 	go func() { b.ran <- b.up.Run(ctx) }()
+}
+
+// Cut is a [session.StateCarrier]'s.
+func (b *bearer) Cut(log journal.Shipped, warn func(error)) func(at, relies journal.Position, marks []store.Mark) {
+	if b.least == 0 {
+		return nil
+	}
+	b.states = b.up.States(upload.StatesConfig{Log: log, Least: b.least, Warn: warn, Told: b.told})
+	return b.states.Checkpoint
+}
+
+func (b *bearer) Forget(ctx context.Context) error {
+	if b.states == nil {
+		return nil
+	}
+	return b.states.Forget(ctx)
 }
 
 func (b *bearer) Finish(context.Context) error {
@@ -134,6 +197,7 @@ func (b *bearer) Finish(context.Context) error {
 	b.up.End(time.Minute)
 	err := <-b.ran
 	b.stop()
+	b.kept.Wait()
 	b.stop = nil
 	return err
 }
@@ -142,6 +206,7 @@ func (b *bearer) Break() {
 	b.stop()
 	b.stop = nil
 	<-b.ran
+	b.kept.Wait()
 }
 
 func (b *bearer) URL() string { return b.cfg.Place.URL() }
@@ -201,9 +266,14 @@ func urlsOf(t *testing.T, index string) (urls []string) {
 
 // A node dies with its disk. What it has brought to the place is there, and what it has not is fetched again, be it of
 // hosts that others have got of it since.
-func TestALostDiskCostsNoRecord(t *testing.T) { underEach(t, aLostDiskCostsNoRecord) }
+// Under one of the strategies its journal is cut short by what its checkpoints in the place have.
+func TestALostDiskCostsNoRecord(t *testing.T) {
+	underEach(t, func(t *testing.T, strategy string) {
+		aLostDiskCostsNoRecord(t, strategy, map[string]int64{"hub": 1}[strategy])
+	})
+}
 
-func aLostDiskCostsNoRecord(t *testing.T, strategy string) {
+func aLostDiskCostsNoRecord(t *testing.T, strategy string, least int64) {
 	web := jobtest.Serve(t, synthweb.Clean(22, 40, 1200))
 	c := newCluster(t, web)
 	c.strategy = strategy
@@ -211,6 +281,10 @@ func aLostDiskCostsNoRecord(t *testing.T, strategy string) {
 		j.Frontier.Delay, j.WARCSize, j.Formats = 30*time.Millisecond, 60_000, []string{job.WARC}
 	}
 	p := newSharedPlace(t, rand.Uint64())
+	if p.least = least; least > 0 {
+		tune := c.tune
+		c.tune = func(j *job.Job) { tune(j); j.Crawl.Checkpoint = 20_000 }
+	}
 	var never, dies atomic.Bool
 	start := func(name string, dies *atomic.Bool) *running {
 		return c.startWith(name, func(cfg *Config) { p.give(cfg, dies) })
@@ -223,11 +297,16 @@ func aLostDiskCostsNoRecord(t *testing.T, strategy string) {
 	c.further(700)
 	dead := b.life()
 	c.eventually("records of "+dead+" are in its place", func() bool { return len(p.recorded()[dead]) > 0 })
+	cut := func() upload.Cut { p.mu.Lock(); defer p.mu.Unlock(); return p.cuts[b.dir] }
+	if least > 0 {
+		c.eventually("the journal of b is cut short", func() bool { return cut().Log > 0 })
+	}
 	p.holdBack(dead)
 	before := c.pages(b)
 	c.eventually("it fetches more", func() bool { return c.pages(b) >= before+10 })
 	dies.Store(true)
 	b.kill()
+	t.Logf("of b's journal %+v", cut())
 	c.giveUp(dead)
 	if err := os.RemoveAll(b.dir); err != nil {
 		t.Fatal(err)
@@ -261,6 +340,12 @@ func aLostDiskCostsNoRecord(t *testing.T, strategy string) {
 	if ofDead == 0 || all.Gone.Again == 0 {
 		t.Errorf("%d records of the dead node are there, and %d pages are fetched again: want some of both", ofDead,
 			all.Gone.Again)
+	}
+	if p.taken.Load() == 0 && least > 0 {
+		t.Error("nobody has gone on from a checkpoint")
+	}
+	if left, _ := filepath.Glob(filepath.Join(p.dir, "b~*", away.StateDir, "*")); len(left) > 0 {
+		t.Errorf("of the dead node's state there stays %q", left)
 	}
 	if score.Repeats > all.Gone.Again+100 {
 		t.Errorf("%d pages were fetched again, and %d had to be", score.Repeats, all.Gone.Again)

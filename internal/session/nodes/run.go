@@ -114,5 +114,7 @@ func (m *membership) dropLog(ctx context.Context) {
 	err := errors.Join(m.bus.Drop(ctx, logOf(m.id.Node())), forgetPlace(ctx, m.bus, m.id.Node()))
 	if err != nil {
 		m.n.Log.Warn("the log of this node stays", "err", err)
+		return
 	}
+	m.dropped = true
 }

@@ -24,6 +24,7 @@ import (
 	"kumo/internal/stats"
 	"kumo/internal/strategy"
 	"kumo/internal/strategy/shard"
+	"kumo/internal/vfs"
 	"kumo/internal/wire"
 )
 
@@ -54,6 +55,9 @@ type NodeOptions struct {
 	// There reads what is in a node's place, by its URL; PlaceWait is how long that of a dead node is waited for.
 	There     func(ctx context.Context, place string) (*away.Manifest, error)
 	PlaceWait time.Duration
+	// CopyState copies the newest checkpoint of a node's state in its place into a folder; DropState removes them.
+	CopyState func(ctx context.Context, place string, disk vfs.FS, dir string) (*away.State, error)
+	DropState func(ctx context.Context, place string) error
 	Log       *slog.Logger // may be nil
 
 	timing *member.Timing // in tests: others than the preset's
@@ -105,7 +109,7 @@ func OpenNode(ctx context.Context, j *job.Job, o NodeOptions) (Node, error) {
 	}
 	cfg := nodes.Config{Name: o.Name, Address: o.Address, Serves: o.Listen != "", ServerDir: serverDir,
 		Layout: s.layout(cmp.Or(o.Preset, "lan")), Joining: s.member, Settle: o.Settle, Open: wire.OpenPart, Carry: o.Carry,
-		There: o.There, PlaceWait: o.PlaceWait, Log: o.Log,
+		There: o.There, CopyState: o.CopyState, DropState: o.DropState, PlaceWait: o.PlaceWait, Log: o.Log,
 		Connect: func(ctx context.Context) (nodes.Connection, error) {
 			cfg := o.bus(j.Name)
 			cfg.Dir = filepath.Join(j.Dir, serverDir)

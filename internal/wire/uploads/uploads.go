@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -21,10 +22,12 @@ import (
 	"kumo/internal/away"
 	"kumo/internal/folder"
 	"kumo/internal/job"
+	"kumo/internal/journal"
 	"kumo/internal/place"
 	"kumo/internal/place/file"
 	"kumo/internal/settings"
 	"kumo/internal/stats"
+	"kumo/internal/store"
 	"kumo/internal/upload"
 	"kumo/internal/verify"
 	"kumo/internal/vfs"
@@ -89,6 +92,7 @@ type Config struct {
 	KeepLocal     bool                // WARC files stay in the folder, too
 	Wait          time.Duration       // for a place that fails, once the run has ended
 	Failed, Works func(stats.Uploads) // are told that the place fails, and that it works again
+	Cut           func(upload.Cut)    // is told how much a node's state in the place has let its log be cut; may be nil
 }
 
 // An Upload brings the record files of one run of a crawl to a place.
@@ -96,8 +100,12 @@ type Upload struct {
 	cfg   upload.Config
 	place place.Place // for reading
 	wait  time.Duration
+	cut   func(upload.Cut)
 	up    atomic.Pointer[upload.Uploader] // nil until the crawl is opened
+	// of a node's state; nil: they do not go there
+	states *upload.States
 
+	kept sync.WaitGroup          // states are brought
 	stop context.CancelCauseFunc // of what Start began; nil before
 	ran  chan error              // how that ended
 }
@@ -112,7 +120,7 @@ func New(ctx context.Context, j *job.Job, cfg Config) (*Upload, error) {
 		return nil, errors.Join(advice.Usage("the place %s is the crawl's own folder: name another one by --work", p.URL()),
 			letGo(p))
 	}
-	u := &Upload{place: p, wait: cfg.Wait, cfg: upload.Config{Place: p, URL: cfg.Place, Dir: j.Dir,
+	u := &Upload{place: p, wait: cfg.Wait, cut: cfg.Cut, cfg: upload.Config{Place: p, URL: cfg.Place, Dir: j.Dir,
 		Crawl: j.Name, Grow: growing(), First: settings.Name, Fresh: j.Fresh, Drop: !cfg.KeepLocal, Failed: cfg.Failed,
 		Works: cfg.Works}}
 	soon := u.cfg
@@ -157,7 +165,25 @@ func (u *Upload) over(ctx context.Context, disk vfs.FS) (vfs.FS, error) {
 func (u *Upload) Start(ctx context.Context) {
 	ctx, u.stop = context.WithCancelCause(ctx)
 	u.ran = make(chan error, 1)
+	if u.states != nil {
+		u.kept.Go(func() { u.states.Run(ctx) })
+	}
 	go func() { u.ran <- u.up.Load().Run(ctx) }()
+}
+
+// Cut has checkpoints of the node's state brought to the place, too, and its log cut by what they have; see
+// upload.States. It is called before Start.
+func (u *Upload) Cut(log journal.Shipped, warn func(error)) func(at, relies journal.Position, marks []store.Mark) {
+	u.states = u.up.Load().States(upload.StatesConfig{Log: log, Warn: warn, Told: u.cut})
+	return u.states.Checkpoint
+}
+
+// Forget removes them, as nobody goes on from them. What Start began has ended.
+func (u *Upload) Forget(ctx context.Context) error {
+	if u.states == nil {
+		return nil
+	}
+	return u.states.Forget(ctx)
 }
 
 // afterInterrupt is how long what waits is brought to the place once somebody has ended the run.
@@ -190,6 +216,7 @@ func (u *Upload) Break() {
 
 func (u *Upload) end(err error) error {
 	u.stop(nil)
+	u.kept.Wait()
 	u.stop = nil
 	return err
 }
@@ -367,6 +394,30 @@ func There(ctx context.Context, name string) (there *away.Manifest, err error) {
 		return away.NewManifest(), nil
 	}
 	return there, err
+}
+
+// CopyState copies the newest checkpoint of a node's state that its place has into a folder, as the files lie in that of
+// a crawl's state; nil if there is none.
+func CopyState(ctx context.Context, name string, disk vfs.FS, dir string) (state *away.State, err error) {
+	p, err := openPlace(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, letGo(p)) }()
+	state, err = away.ReadState(ctx, p)
+	if state == nil || err != nil {
+		return nil, err
+	}
+	return state, state.Copy(ctx, p, disk, dir)
+}
+
+// DropState removes what a place has of checkpoints.
+func DropState(ctx context.Context, name string) error {
+	p, err := openPlace(ctx, name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(p.Remove(ctx, away.StateDir), letGo(p))
 }
 
 func letGo(p place.Place) error {

@@ -1,0 +1,336 @@
+package upload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"kumo/internal/away"
+	"kumo/internal/journal"
+	"kumo/internal/place"
+	"kumo/internal/place/placetest"
+	"kumo/internal/store"
+	"kumo/internal/vfs"
+)
+
+// A node's checkpoints and its log, of which each position is as many bytes.
+type life struct {
+	*bed
+	dice *rand.Rand
+	at   journal.Position
+
+	mu      sync.Mutex
+	shipped journal.Position
+	trimmed journal.Position
+	files   map[journal.Position]map[string]string // of checkpoints
+	closed  map[journal.Position][]string          // WARC files that checkpoints name
+	cuts    int
+	earlier int // files that a checkpoint has of an earlier one
+}
+
+// A lifesLog is what the node's journal is shipped to.
+type lifesLog struct {
+	journal.Journal
+	*life
+}
+
+func (l lifesLog) Ship(_ context.Context, upTo journal.Position) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.shipped = max(l.shipped, upTo)
+	return nil
+}
+
+func (l lifesLog) Kept(before journal.Position) int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return int64(before) - int64(min(l.trimmed, before))
+}
+
+// Trim sees that nothing is needed of what is cut off: a whole checkpoint is in the place that has it, and the records.
+func (l lifesLog) Trim(_ context.Context, before journal.Position) error {
+	s := l.whole()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s == nil || journal.Position(s.Position) < before || journal.Position(s.Relies) > l.shipped {
+		l.Errorf("cut before %d, shipped up to %d, with a checkpoint %+v", before, l.shipped, s)
+		return nil
+	}
+	m, err := away.ReadManifest(l.Context(), l.bed.at)
+	if err != nil {
+		l.Error(err)
+		return nil
+	}
+	for _, name := range l.closed[before] {
+		if _, is := m.Get(name); !is {
+			l.Errorf("cut before %d, and %s is not in the place", before, name)
+		}
+	}
+	l.trimmed, l.cuts = before, l.cuts+1
+	return nil
+}
+
+// whole is the newest checkpoint in the place, which is just as it was in the folder.
+func (l *life) whole() *away.State {
+	l.Helper()
+	s, err := away.ReadState(l.Context(), l.bed.at)
+	if s == nil || err != nil {
+		if err != nil {
+			l.Error(err)
+		}
+		return nil
+	}
+	dir, err := os.MkdirTemp(l.TempDir(), "whole")
+	if err == nil {
+		err = s.Copy(l.Context(), l.bed.at, vfs.OS, dir)
+	}
+	if err != nil {
+		l.Errorf("checkpoint %d: %v", s.Position, err)
+		return nil
+	}
+	got := map[string]string{}
+	for _, f := range s.Files {
+		text, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(f.Name)))
+		if err != nil {
+			l.Error(err)
+		}
+		got[f.Name] = string(text)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, f := range s.Files {
+		if !strings.HasPrefix(f.At, away.StateFolder(s.Position)) {
+			l.earlier++
+		}
+	}
+	if want := l.files[journal.Position(s.Position)]; !maps.Equal(got, want) {
+		l.Errorf("checkpoint %d has %v, want %v", s.Position, got, want)
+	}
+	return s
+}
+
+// put writes a file of the state in place of what has its name.
+func (l *life) put(name, text string) {
+	l.write("state/"+name+".new", text)
+	to := filepath.Join(l.dir, "state", filepath.FromSlash(name))
+	if err := os.Rename(to+".new", to); err != nil {
+		l.Fatal(err)
+	}
+}
+
+// checkpoint makes one: a file that is replaced, one that grows, runs that come and go, and a WARC file that is closed now
+// and then.
+func (l *life) checkpoint(s *States) {
+	l.at += journal.Position(1 + l.dice.IntN(200))
+	at := l.at
+	l.put("frontier/checkpoint", fmt.Sprint("queues at ", at))
+	l.put("seen/manifest", fmt.Sprint("runs at ", at))
+	l.put(fmt.Sprintf("seen/%08d.run", at), strings.Repeat("x", l.dice.IntN(100)))
+	f, err := os.OpenFile(filepath.Join(l.dir, "state", "frontier", "queue-1"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		l.Fatal(err)
+	}
+	if l.dice.IntN(2) == 0 {
+		fmt.Fprint(f, at)
+	}
+	if err := f.Close(); err != nil {
+		l.Fatal(err)
+	}
+	runs, _ := filepath.Glob(filepath.Join(l.dir, "state", "seen", "*.run"))
+	if len(runs) > 9 {
+		for _, name := range runs[:l.dice.IntN(9)] {
+			if err := os.Remove(name); err != nil {
+				l.Fatal(err)
+			}
+		}
+	}
+	files := map[string]string{}
+	for _, room := range away.StateRooms {
+		names, _ := filepath.Glob(filepath.Join(l.dir, "state", room, "*"))
+		for _, name := range names {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				l.Fatal(err)
+			}
+			files[room+"/"+filepath.Base(name)] = string(text)
+		}
+	}
+	open := len(l.files) / 3
+	marks := []store.Mark{{Name: fmt.Sprintf("warc/news-%05d-vm.warc.gz.open", open), Length: 9}, {Name: "crawl.log", Length: 7}}
+	for n := range open {
+		marks = append(marks, store.Mark{Name: fmt.Sprintf("warc/news-%05d-vm.warc.gz.open", n), Length: 9})
+	}
+	l.mu.Lock()
+	l.files[at] = files
+	for _, m := range marks {
+		if name, is := strings.CutSuffix(m.Name, ".open"); is {
+			l.closed[at] = append(l.closed[at], name)
+		}
+	}
+	l.mu.Unlock()
+	s.Checkpoint(at, at+3, marks)
+	if len(l.files)/3 > open {
+		l.close(open, fmt.Sprint("records ", open))
+		s.up.Look()
+	}
+}
+
+// Whatever fails in the place, and whenever the process is killed, there is one whole checkpoint in it, or none with a
+// log that nobody has cut; and the log is cut in the end.
+func TestStates(t *testing.T) {
+	earlier := 0
+	for seed := range uint64(6) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { earlier += states(t, seed) })
+		})
+	}
+	if earlier == 0 {
+		t.Error("all was brought again each time")
+	}
+}
+
+// states is a node's life, of several processes. It returns how many files a checkpoint had of one before.
+func states(t *testing.T, seed uint64) (earlier int) {
+	b := newBed(t)
+	l := &life{bed: b, dice: rand.New(rand.NewPCG(seed, 2)), files: map[journal.Position]map[string]string{},
+		closed: map[journal.Position][]string{}}
+	faulty := placetest.NewFaulty(b.at, rand.New(rand.NewPCG(seed, 3)), 0)
+	b.cfg.Place = faulty
+	brought := Cut{}
+	for round := range 6 {
+		u := b.open()
+		least := int64(-1)
+		if seed%2 == 0 {
+			least = 100
+		}
+		s := u.States(StatesConfig{Log: lifesLog{life: l}, Least: least})
+		ctx, kill := context.WithCancel(t.Context())
+		var both sync.WaitGroup
+		both.Go(func() { s.Run(ctx) })
+		both.Go(func() { _ = u.Run(ctx) })
+		synctest.Wait()
+		faulty.SetChance(60 * round)
+		for range 12 {
+			l.checkpoint(s)
+			time.Sleep(time.Duration(l.dice.IntN(4000)) * time.Millisecond)
+		}
+		faulty.SetChance(0)
+		if round == 5 {
+			time.Sleep(time.Hour)
+			l.checkpoint(s)
+			time.Sleep(time.Hour)
+		}
+		kill()
+		both.Wait()
+		cut := s.Cut()
+		brought.States, brought.Files = brought.States+cut.States, brought.Files+cut.Files
+		if l.whole() == nil && l.trimmed > 0 {
+			t.Errorf("seed %d: the log is cut before %d, and no checkpoint is in the place", seed, l.trimmed)
+		}
+	}
+	if brought.States == 0 || l.cuts == 0 || l.trimmed < l.at/2 {
+		t.Errorf("seed %d: %+v; of %d bytes of the log %d are cut off", seed, brought, l.at, l.trimmed)
+	}
+	var left []string
+	s := l.whole()
+	err := place.Walk(t.Context(), b.at, away.StateDir, func(name string, _ place.Info) error { left = append(left, name); return nil })
+	if err != nil || s == nil || len(left) != len(s.Files)+1 {
+		t.Errorf("seed %d: the place has %q, of %+v (%v)", seed, left, s, err)
+	}
+	return l.earlier
+}
+
+// A checkpoint that costs more than it saves stays here.
+func TestAStateThatIsNotWorthIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		l := &life{bed: b, dice: rand.New(rand.NewPCG(1, 2)), files: map[journal.Position]map[string]string{},
+			closed: map[journal.Position][]string{}}
+		u := b.open()
+		s := u.States(StatesConfig{Log: lifesLog{life: l}})
+		ctx, kill := context.WithCancel(t.Context())
+		var both sync.WaitGroup
+		both.Go(func() { s.Run(ctx) })
+		both.Go(func() { _ = u.Run(ctx) })
+		synctest.Wait()
+		for range 20 {
+			l.checkpoint(s)
+			synctest.Wait()
+		}
+		if s.Cut() != (Cut{}) || l.cuts > 0 {
+			t.Errorf("%+v", s.Cut())
+		}
+		l.at += 2 << 20
+		l.checkpoint(s)
+		for range 5 { // it is safe what is behind it, once the next files are closed
+			l.checkpoint(s)
+			synctest.Wait()
+		}
+		if cut := s.Cut(); cut.States != 1 || l.trimmed < 2<<20 {
+			t.Errorf("%+v, cut before %d", cut, l.trimmed)
+		}
+		kill()
+		both.Wait()
+		if err := s.Forget(t.Context()); err != nil || l.whole() != nil {
+			t.Errorf("it stays: %v", err)
+		}
+	})
+}
+
+// A mutePlace takes all but its manifest.
+type mutePlace struct {
+	place.Place
+	mute atomic.Bool
+}
+
+func (p *mutePlace) Create(ctx context.Context, name string) (place.Writer, error) {
+	if name == away.ManifestName && p.mute.Load() {
+		return nil, errors.New("no")
+	}
+	return p.Place.Create(ctx, name)
+}
+
+// Who folds a dead node takes for lost what the manifest does not name: the log is not cut before that does.
+func TestALogIsKeptUntilTheManifestNamesTheRecords(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		mute := &mutePlace{Place: b.at}
+		b.cfg.Place = mute
+		l := &life{bed: b, dice: rand.New(rand.NewPCG(1, 2)), files: map[journal.Position]map[string]string{},
+			closed: map[journal.Position][]string{}}
+		u := b.open()
+		s := u.States(StatesConfig{Log: lifesLog{life: l}, Least: -1})
+		ctx, kill := context.WithCancel(t.Context())
+		var both sync.WaitGroup
+		both.Go(func() { s.Run(ctx) })
+		both.Go(func() { _ = u.Run(ctx) })
+		synctest.Wait()
+		mute.mute.Store(true)
+		for range 12 {
+			l.checkpoint(s)
+			synctest.Wait()
+		}
+		if _, there := u.Manifest().Get("warc/news-00000-vm.warc.gz"); !there || l.cuts > 0 {
+			t.Errorf("a file is there: %v; cut %d times", there, l.cuts)
+		}
+		mute.mute.Store(false)
+		time.Sleep(time.Hour)
+		l.checkpoint(s)
+		synctest.Wait()
+		if l.cuts == 0 {
+			t.Error("named, it is not cut")
+		}
+		kill()
+		both.Wait()
+	})
+}
