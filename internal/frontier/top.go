@@ -6,24 +6,28 @@ import (
 	"slices"
 )
 
-// In one hold of the lock so many hosts are looked at, and so many records of hosts that are on the disk: of these most
-// have too little that waits, and nothing else of them is looked at.
+// In one hold of the lock so many hosts in memory are looked at, and so many records of hosts that are on the disk: of
+// most nothing is looked at but how much waits.
 const (
-	lookStep   = 1 << 12
-	recordStep = 1 << 14
+	lookStep   = 1 << 8
+	recordStep = 1 << 13
 )
 
 // Hosts goes through the first n hosts, in an order, where something waits or is under way; an error ends it. It looks
-// at all hosts first, some thousands at a time: what enters or leaves memory meanwhile may be left out.
+// at all hosts first, some at a time: what enters or leaves memory meanwhile may be left out.
 func (f *Frontier) Hosts(n int, order Order) iter.Seq2[HostInfo, error] {
 	return func(yield func(HostInfo, error) bool) {
 		s := selection{n: n, order: order, met: map[uint32]bool{}}
+		f.lookAtHot(&s) // first: names of hosts that are on the disk have to be read
 		f.lookAtCold(&s)
-		f.lookAtHot(&s)
 		s.cut()
 		err := f.nameAll(s.all)
+		named := map[string]bool{}
 		for _, c := range s.all {
-			if c.Key != "" && !yield(c.HostInfo, nil) {
+			if c.Key == "" || named[c.Key] { // it has left memory meanwhile
+				continue
+			}
+			if named[c.Key] = true; !yield(c.HostInfo, nil) {
 				return
 			}
 		}
@@ -35,23 +39,27 @@ func (f *Frontier) Hosts(n int, order Order) iter.Seq2[HostInfo, error] {
 
 func (f *Frontier) lookAtHot(s *selection) {
 	f.mu.Lock()
-	hot := make([]*host, 0, len(f.hosts))
+	looked := 0
 	for _, h := range f.hosts {
-		hot = append(hot, h)
-	}
-	f.mu.Unlock()
-	for step := range slices.Chunk(hot, lookStep) {
-		f.mu.Lock()
-		for _, h := range step {
-			if f.hosts[h.key] != h || s.met[h.id] {
-				continue // it is cold by now, or was
-			}
-			if i := f.info(h); i.Waiting > 0 || i.Active > 0 {
-				s.add(selected{HostInfo: i})
+		if looked++; looked%lookStep == 0 { // what comes and goes meanwhile may be met or not
+			f.mu.Unlock()
+			f.mu.Lock()
+			if f.hosts[h.key] != h {
+				continue
 			}
 		}
-		f.mu.Unlock()
+		n := h.count()
+		if s.least > 0 && uint32(n) <= s.least || n == 0 && h.inflight == 0 {
+			continue
+		}
+		s.add(selected{HostInfo: f.info(h), record: h.id})
 	}
+	f.mu.Unlock()
+	s.cut()
+	for _, c := range s.all {
+		s.met[c.record] = true
+	}
+	s.tied = s.least > 0
 }
 
 func (f *Frontier) lookAtCold(s *selection) {
@@ -65,9 +73,11 @@ func (f *Frontier) lookAtCold(s *selection) {
 				break
 			}
 			if r := f.disk.table.at(id); r.count >= s.least && r.count > 0 && !r.is(isHot) {
-				if r.count > s.least {
+				switch {
+				case s.met[id]:
+				case r.count > s.least:
 					s.add(selected{HostInfo: f.coldInfo("", id), id: id})
-				} else if !s.tied {
+				case !s.tied:
 					s.tie(r.bucket, id)
 				}
 			}
@@ -77,9 +87,6 @@ func (f *Frontier) lookAtCold(s *selection) {
 	}
 	s.cut()
 	f.untie(s)
-	for _, c := range s.all {
-		s.met[c.id] = true
-	}
 }
 
 // untie takes hosts that are equal to the last ones from as few buckets as has them, since whole buckets are read for
@@ -94,6 +101,9 @@ func (f *Frontier) untie(s *selection) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i := len(s.all) - 1; i >= 0 && len(most) > 0 && uint32(s.all[i].Waiting) == s.least; i-- {
+		if s.all[i].id == 0 {
+			continue // its name is in memory
+		}
 		id := most[len(most)-1]
 		most = most[:len(most)-1]
 		if r := f.disk.table.at(id); r.count == s.least && r.bucket == bucket && !r.is(isHot) {
@@ -169,7 +179,7 @@ type selection struct {
 	n     int
 	order Order
 	all   []selected
-	met   map[uint32]bool     // cold hosts that are selected
+	met   map[uint32]bool     // records of hosts in memory that were selected
 	least uint32              // hosts where less waits are none of them; those where as much does are no better
 	ties  map[uint32][]uint32 // such hosts by bucket
 	tied  bool                // one bucket has enough of them
@@ -190,7 +200,8 @@ func (s *selection) tie(bucket, id uint32) {
 
 type selected struct {
 	HostInfo
-	id uint32 // of a cold host, whose name is on disk
+	id     uint32 // of a cold host, whose name is on disk
+	record uint32 // of one in memory, if it has one
 }
 
 func (s *selection) add(c selected) {

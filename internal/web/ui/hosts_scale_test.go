@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -35,6 +36,7 @@ var (
 	scaleHosts, _ = strconv.Atoi(os.Getenv("KUMO_TEST_HOSTS"))
 	scaleDir      = os.Getenv("KUMO_TEST_HOSTS_DIR")
 	scaleLoad, _  = strconv.Atoi(os.Getenv("KUMO_TEST_HOSTS_PAGES")) // a second, under load; default 2000
+	scaleAsk      = regexp.MustCompile(os.Getenv("KUMO_TEST_HOSTS_ASK")) // these views; default all
 )
 
 // TestViewsOfManyHosts fills the state of a crawl with hosts of one to three URLs each, a quarter of them visited, and
@@ -322,6 +324,9 @@ func (s *scaled) asks(how string, n int) {
 		{"pages", of(c + "/pages")},
 		{"pages of a host", of("/api/v1" + c + "/records?prefix=HOST")},
 	} {
+		if !scaleAsk.MatchString(q.name) {
+			continue
+		}
 		var times []time.Duration
 		var before, after runtime.MemStats
 		begin, used := time.Now(), cpu()
