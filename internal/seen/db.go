@@ -42,10 +42,12 @@ type DB struct {
 
 	searches []mem.Search // of one Offer; guarded by parts.mu
 	merges   int64        // guarded by parts.mu
-	ordering sync.Mutex   // held by who has what is in memory in order
-	busy     sync.Mutex
-	untold   []Decided // entered as known, and not yet accepted by whom it is told; guarded by busy
-	relies   uint64    // where what was decided is in the journal; guarded by busy
+	ordering sync.Mutex   // held by who puts what is in memory in order
+	// closed when what is in memory is in order, nearly all; nil: nobody is about it; guarded by parts.mu
+	arranging chan struct{}
+	busy      sync.Mutex
+	untold    []Decided // entered as known, and not yet accepted by whom it is told; guarded by busy
+	relies    uint64    // where what was decided is in the journal; guarded by busy
 }
 
 // Open opens the database in dir, which it makes when there is none.

@@ -17,7 +17,8 @@ var schemes = [...]string{"http://", "https://"}
 
 // Hosts are the first n hosts, with their ports, whose URLs begin with prefix behind their scheme, and come after those
 // of the host after ("": from the first on), in the order of their URLs. It looks for the next host behind each one's
-// URLs, so that hosts with millions of URLs cost no more than others.
+// URLs, so that hosts with millions of URLs cost no more than others. What is in memory it has as far as Arrange has put
+// it in order.
 func (d *DB) Hosts(prefix, after string, n int) ([]string, error) {
 	if n <= 0 {
 		return nil, nil
@@ -75,31 +76,23 @@ func (d *DB) hostsInMemory(first *firstHosts, prefix, from string) {
 			continue
 		}
 		for _, scheme := range schemes {
-			for at, more := from, true; more; {
-				at, more = d.hostsOfTable(first, t, scheme, prefix, at)
-			}
+			d.hostsOfTable(first, t, scheme, prefix, from)
 		}
 	}
 }
 
-// hostsOfTable adds hosts of a table from one on. It returns where to look for the next if there may be more.
-func (d *DB) hostsOfTable(first *firstHosts, t *mem.Table, scheme, prefix, from string) (next string, more bool) {
-	w := d.order(t).From([]byte(scheme+from), first.n)
-	for n := 0; n < first.n; n++ {
-		if !w.Next() {
-			end, more := bytes.CutPrefix(w.End(), []byte(scheme))
-			return max(next, string(end)+"\x00"), more
-		}
+// hostsOfTable adds hosts of a table from one on.
+func (d *DB) hostsOfTable(first *firstHosts, t *mem.Table, scheme, prefix, from string) {
+	w := d.order(t).From([]byte(scheme + from))
+	for n := 0; n < first.n && w.Next(); n++ {
 		rest, is := bytes.CutPrefix(w.Key(), []byte(scheme))
 		if !is || !bytes.HasPrefix(rest, []byte(prefix)) || first.end != "" && string(rest) >= first.end {
 			break
 		}
 		host := hostOf(string(rest))
 		first.add(host)
-		next = behind(host)
-		w.Skip([]byte(scheme + next))
+		w.Skip([]byte(scheme + behind(host)))
 	}
-	return "", false
 }
 
 // firstHosts keeps the first n hosts of the URLs that it is given, without their schemes.

@@ -7,7 +7,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"kumo/internal/seen/mem"
 	"kumo/internal/vfs"
 )
 
@@ -51,6 +54,7 @@ func TestHostsAreThoseOfAllURLs(t *testing.T) {
 		for _, n := range []int{1, 3, 100} {
 			var got []string
 			for after := ""; ; {
+				db.Arrange(time.Hour)
 				some, err := db.Hosts(prefix, after, n)
 				if err != nil {
 					t.Fatal(err)
@@ -66,6 +70,7 @@ func TestHostsAreThoseOfAllURLs(t *testing.T) {
 			}
 		}
 	}
+	db.Arrange(time.Hour)
 	for e, err := range db.ScanAfter("http://a/", "http://a/5") {
 		if err != nil || e.URL <= "http://a/5" || !strings.HasPrefix(e.URL, "http://a/") {
 			t.Fatal(e.URL, err)
@@ -120,9 +125,13 @@ func TestLooksWhileItIsFilled(t *testing.T) {
 		default:
 		}
 		after := fmt.Sprintf("h%d.test", dice.IntN(3000))
-		met.check(t, "h", after, compareHosts, hostIn, func(n int) ([]string, error) { return db.Hosts("h", after, n) })
+		met.check(t, "h", after, compareHosts, hostIn, func(n int) ([]string, error) {
+			db.Arrange(time.Hour)
+			return db.Hosts("h", after, n)
+		})
 		prefix := fmt.Sprintf("https://h%d", dice.IntN(300))
 		met.check(t, prefix, prefix, strings.Compare, func(url string) string { return url }, func(n int) (all []string, err error) {
+			db.Arrange(time.Hour)
 			for e, failed := range db.ScanAfter(prefix, prefix) {
 				if err = failed; err != nil || len(all) == n {
 					break
@@ -193,4 +202,53 @@ func (m *offered) check(t *testing.T, prefix, after string, compare func(a, b st
 			t.Errorf("after %s: %q, without %s", after, got, x)
 		}
 	}
+}
+
+// Who looks first at a table of many records, with no patience, is told how many are left out; soon all are there. Who
+// wants all waits for them.
+func TestMuchIsPutInOrderBeside(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db, err := Open(vfs.OS, t.TempDir(), Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		const n = 3*mem.LongList + 7
+		var urls []URL
+		for i := range n {
+			urls = append(urls, URL{URL: fmt.Sprintf("http://h%d.test/", i), State: Known})
+		}
+		db.Offer(urls[:n-1], nil)
+		all := 0
+		for _, err := range db.Scan("http://") {
+			if all++; err != nil {
+				t.Fatal(err)
+			}
+		}
+		if all != n-1 {
+			t.Errorf("%d URLs in all, not %d", all, n-1)
+		}
+		if db.Freeze(0); db.Arrange(0) != 0 {
+			t.Error("what was in order is so no more")
+		}
+		db.Offer(urls[n-1:], nil)
+		for i := range urls {
+			urls[i].URL = strings.Replace(urls[i].URL, "http://", "https://", 1)
+		}
+		db.Offer(urls, nil)
+		for want := n; ; { // it pauses for as long as it works, which is no time here
+			behind := db.Arrange(0)
+			if behind > want {
+				t.Fatalf("%d URLs are not in order, and were %d before", behind, want)
+			}
+			names, err := db.Hosts("", "", 2*n)
+			if err != nil || len(names) < n-1 || behind == 0 && len(names) != n {
+				t.Fatalf("%d hosts while %d URLs were not in order: %v", len(names), behind, err)
+			}
+			if want = behind; want == 0 {
+				break
+			}
+		}
+		synctest.Wait()
+	})
 }

@@ -1,36 +1,130 @@
 package seen
 
-import "kumo/internal/seen/mem"
+import (
+	"time"
 
-// orderStep is how many groups of records are looked at in one hold of the lock: those of a large table have some ten
-// thousand slots together.
-const orderStep = 4
+	"kumo/internal/seen/mem"
+)
 
-// orderLists is how many lists, of 65,536 records, are sorted in one go: a look at hosts has a few.
-const orderLists = 1
+// Arrange puts what is in memory in order for those who look: ScanAfter, Hosts. That is kept as long as a table is
+// filled, so who crawls pays next to nothing for it as long as nobody looks, and a look what has come since the one
+// before. Where that is much, it is done beside: for patience it is waited for, and then it is said how many URLs are
+// not in order yet, which looks leave out.
+func (d *DB) Arrange(patience time.Duration) (behind int) {
+	defer d.unpinTables()
+	var late <-chan time.Time
+	for _, t := range d.pinTables() {
+		if t == nil {
+			continue
+		}
+		if d.behind(t) > mem.LongList {
+			done := d.arrangeBeside()
+			if late == nil {
+				late = time.After(patience)
+			}
+			select {
+			case <-done:
+			case <-late:
+				late = time.After(0)
+			}
+		}
+		n := d.behind(t)
+		if n > 0 && n <= mem.LongList {
+			d.arrange(t)
+			n = 0
+		}
+		behind += n
+	}
+	return behind
+}
 
-// order has what a table has in order. That is kept as long as the table is filled, and brought up to date by who looks
-// next: so who crawls pays nothing for it as long as nobody does. The table is pinned.
+// arrangeAll puts all in order that is in memory now.
+func (d *DB) arrangeAll() {
+	defer d.unpinTables()
+	for _, t := range d.pinTables() {
+		if t != nil {
+			d.arrange(t)
+		}
+	}
+}
+
+// behind is how many records of a table are not in order yet.
+func (d *DB) behind(t *mem.Table) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return t.Len() - t.Order().Len()
+}
+
+// order is what is kept of a table's.
 func (d *DB) order(t *mem.Table) *mem.Order {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return t.Order()
+}
+
+// arrange puts all in order that a table has now. The table is pinned.
+func (d *DB) arrange(t *mem.Table) {
+	d.mu.Lock()
+	end := t.Next()
+	d.mu.Unlock()
+	for o := d.order(t); o.End() < end; o = d.order(t) {
+		if d.arrangeSome(t); d.order(t).End() == o.End() {
+			return // it is empty
+		}
+	}
+}
+
+// arrangeSome puts some more records of a table in order. The lock is not held for long, and not while they are sorted.
+func (d *DB) arrangeSome(t *mem.Table) {
 	d.ordering.Lock()
 	defer d.ordering.Unlock()
-	d.mu.Lock()
-	o, end, keys := t.Order(), t.Next(), t.Keys()
-	d.mu.Unlock()
-	if o.End() == end && o.Sorted() {
-		return o
-	}
+	o := d.order(t)
 	var refs []mem.Ref
-	for i := 0; i < mem.Groups && o.End() < end; i += orderStep {
+	var keys mem.Keys
+	end := o.End()
+	for more := true; more && len(refs) < mem.LongList; {
 		d.mu.Lock()
-		for j := range orderStep {
-			refs = t.Between(i+j, o.End(), end, refs)
-		}
+		from := end
+		refs, end = t.Refs(from, refs)
+		more, keys = end > from, t.Keys()
 		d.mu.Unlock()
 	}
-	o = o.With(keys, refs, end, orderLists)
+	o = o.With(keys, refs, end)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	t.KeepOrder(o)
-	return o
+}
+
+// arrangeBeside begins to put in order what is in memory, unless that is being done. It takes half of one processor.
+func (d *DB) arrangeBeside() (done chan struct{}) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.arranging != nil {
+		return d.arranging
+	}
+	done = make(chan struct{})
+	d.arranging = done
+	go func() {
+		for d.arrangeMore() {
+		}
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.arranging = nil
+		close(done)
+	}()
+	return done
+}
+
+// arrangeMore puts some in order of the first table that lacks much; false if none does.
+func (d *DB) arrangeMore() bool {
+	defer d.unpinTables()
+	for _, t := range d.pinTables() {
+		if t != nil && d.behind(t) > mem.LongList {
+			begin := time.Now()
+			d.arrangeSome(t)
+			time.Sleep(time.Since(begin))
+			return true
+		}
+	}
+	return false
 }

@@ -19,9 +19,14 @@ const (
 
 // Scan gives all URLs that begin with prefix, in order: what was there at its beginning, and perhaps some of what came
 // since. It reads the disk as it goes, and copies what memory has of them, some at a time.
-func (d *DB) Scan(prefix string) iter.Seq2[Entry, error] { return d.scanFrom(prefix, prefix, nil) }
+func (d *DB) Scan(prefix string) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		d.arrangeAll()
+		d.scanFrom(prefix, prefix, nil)(yield)
+	}
+}
 
-// ScanAfter is Scan from behind a URL on.
+// ScanAfter is Scan from behind a URL on. What is in memory it has as far as Arrange has put it in order.
 func (d *DB) ScanAfter(prefix, after string) iter.Seq2[Entry, error] {
 	return d.scanFrom(prefix, max(prefix, after+"\x00"), nil)
 }
@@ -105,7 +110,7 @@ func (d *DB) collect(prefix, from string, size int, want func([]byte) bool) (sou
 // next copies a number of records from a URL on, in their order. The lock is held for some at a time.
 func (d *DB) next(t *mem.Table, prefix, from string, size int) *pairs {
 	const step = 256
-	w, p, refs := d.order(t).From([]byte(from), size), &pairs{}, []mem.Ref(nil)
+	w, p, refs := d.order(t).From([]byte(from)), &pairs{}, []mem.Ref(nil)
 	for more := true; more; {
 		refs = refs[:0]
 		for len(refs) < min(step, size-len(p.all)) {

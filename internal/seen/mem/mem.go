@@ -36,7 +36,8 @@ type Table struct {
 	seed   maphash.Seed
 	subs   [subs]sub
 	pieces [][]byte
-	at     int // the next free byte, counted over all pieces
+	marks  [][]uint64 // of each piece, a bit a unit: where records begin, in the order in which they came
+	at     int        // the next free byte, counted over all pieces
 	n      int
 	slots  int // in all tables
 	order  *Order
@@ -53,6 +54,9 @@ func (t *Table) Reset() {
 		clear(t.subs[i].slots)
 		t.subs[i].n = 0
 	}
+	for _, m := range t.marks {
+		clear(m)
+	}
 	t.at, t.n, t.order = unit, 0, nil
 }
 
@@ -60,7 +64,7 @@ func (t *Table) Reset() {
 func (t *Table) Len() int { return t.n }
 
 // Bytes is the memory in use.
-func (t *Table) Bytes() int64 { return int64(t.at) + 8*int64(t.slots) }
+func (t *Table) Bytes() int64 { return int64(t.at) + int64(t.at)/(8*unit) + 8*int64(t.slots) }
 
 // Find returns the record of key, 0 when there is none.
 func (t *Table) Find(key string) Ref {
@@ -110,6 +114,7 @@ func (t *Table) Add(key string) Ref {
 		panic("mem: a key of more than 16 MiB")
 	}
 	ref, b := t.alloc(headLen + len(key))
+	t.marks[ref/perPiece][ref%perPiece/64] |= 1 << (ref % 64)
 	clear(b[:headLen])
 	binary.LittleEndian.PutUint32(b, uint32(len(key))<<8)
 	copy(b[headLen:], key)
@@ -171,10 +176,13 @@ func (t *Table) alloc(n int) (Ref, []byte) {
 	ref, off := Ref(t.at/unit), t.at%pieceSize
 	t.at += n
 	for len(t.pieces) < (t.at+pieceSize-1)/pieceSize {
-		t.pieces = append(t.pieces, nil)
+		t.pieces, t.marks = append(t.pieces, nil), append(t.marks, nil)
 	}
 	if len(t.pieces[i]) < off+n {
 		t.pieces[i] = make([]byte, max(n, pieceSize))
+	}
+	if t.marks[i] == nil {
+		t.marks[i] = make([]uint64, perPiece/64)
 	}
 	return ref, t.pieces[i][off : off+n]
 }

@@ -2,6 +2,7 @@ package mem
 
 import (
 	"bytes"
+	"math/bits"
 	"slices"
 	"sort"
 )
@@ -20,17 +21,17 @@ func (k Keys) Key(r Ref) []byte {
 
 // An Order is a table's records in the order of their keys: those that it had at some time. It is made for who looks
 // while the table is being filled, and does not change: it has several lists, so that bringing it up to date costs what
-// has come since, and of many that have come not all are sorted at once.
+// has come since.
 type Order struct {
 	keys  Keys
+	n     int // records
 	end   Ref // before it are all records that it has
 	lists [][]Ref
-	raw   [][]Ref // not sorted yet
 }
 
-// longList is how many records a list has from which it is not merged with others: a few megabytes of the arena, which
-// are quickly sorted as they lie together.
-const longList = 1 << 16
+// LongList is how many records a list has from which it is not merged with others, and that are put in order in one go:
+// a few megabytes of the arena, which are quickly sorted as they lie together.
+const LongList = 1 << 16
 
 // Order is the order that was kept; an empty one if none was.
 func (t *Table) Order() *Order {
@@ -49,29 +50,35 @@ func (t *Table) Next() Ref { return Ref(t.at / unit) }
 // End is behind the last record that an order has.
 func (o *Order) End() Ref { return o.end }
 
-// Between appends the records of a group that lie from one place to before another.
-func (t *Table) Between(group int, from, end Ref, refs []Ref) []Ref {
-	for _, slot := range t.subs[group].slots {
-		if ref := Ref(slot); ref >= from && ref < end && ref != 0 {
-			refs = append(refs, ref)
+// Len is how many records an order has.
+func (o *Order) Len() int { return o.n }
+
+// marksAtOnce is how many words of marks are gone through in one go.
+const marksAtOnce = 1 << 10
+
+// Refs appends records that lie from one place on, as far as is quickly gone through. It returns where it has ended.
+func (t *Table) Refs(from Ref, refs []Ref) ([]Ref, Ref) {
+	if int(from/perPiece) >= len(t.marks) {
+		return refs, from
+	}
+	marks, first := t.marks[from/perPiece], int(from%perPiece/64)
+	last := min(first+marksAtOnce, perPiece/64)
+	base := from / perPiece * perPiece
+	for i := first; i < min(last, len(marks)); i++ {
+		for word := marks[i]; word != 0; word &= word - 1 {
+			if ref := base + Ref(i*64+bits.TrailingZeros64(word)); ref >= from {
+				refs = append(refs, ref)
+			}
 		}
 	}
-	return refs
+	return refs, min(base+Ref(last*64), t.Next())
 }
 
-// With is the order with all records between its end and another. What has come since is sorted if it is not much; of
-// more so many lists are at most, and others are left for the next time.
-func (o *Order) With(keys Keys, refs []Ref, end Ref, most int) *Order {
-	to := &Order{keys: keys, end: end, lists: slices.Clone(o.lists), raw: o.raw}
-	fresh := together(refs, o.end, end)
-	if len(fresh) == 1 {
-		to.add(keys.sorted(fresh[0]))
-	} else {
-		to.raw = slices.Concat(o.raw, fresh)
-	}
-	for ; most > 0 && len(to.raw) > 0; most-- {
-		to.add(keys.sorted(to.raw[0]))
-		to.raw = to.raw[1:]
+// With is the order with the records between its end and another, which are not many.
+func (o *Order) With(keys Keys, refs []Ref, end Ref) *Order {
+	to := &Order{keys: keys, n: o.n + len(refs), end: end, lists: slices.Clone(o.lists)}
+	if len(refs) > 0 {
+		to.add(keys.sorted(refs))
 	}
 	return to
 }
@@ -79,27 +86,9 @@ func (o *Order) With(keys Keys, refs []Ref, end Ref, most int) *Order {
 // add adds a sorted list, and merges short ones.
 func (o *Order) add(list []Ref) {
 	o.lists = append(o.lists, list)
-	for n := len(o.lists); n > 1 && len(o.lists[n-2]) < longList/2 && len(o.lists[n-2]) <= 2*len(o.lists[n-1]); n-- {
+	for n := len(o.lists); n > 1 && len(o.lists[n-2]) < LongList/2 && len(o.lists[n-2]) <= 2*len(o.lists[n-1]); n-- {
 		o.lists = append(o.lists[:n-2], o.keys.merged(o.lists[n-2], o.lists[n-1]))
 	}
-}
-
-// Sorted reports whether nothing is left to be sorted.
-func (o *Order) Sorted() bool { return len(o.raw) == 0 }
-
-// together parts records into lists of those that lie near each other.
-func together(refs []Ref, from, end Ref) [][]Ref {
-	n := (len(refs) + longList - 1) / longList
-	if n <= 1 {
-		return [][]Ref{refs}[:n]
-	}
-	lists := make([][]Ref, n)
-	width := (uint64(end-from) + uint64(n) - 1) / uint64(n)
-	for _, ref := range refs {
-		i := uint64(ref-from) / width
-		lists[i] = append(lists[i], ref)
-	}
-	return lists
 }
 
 func (k Keys) sorted(refs []Ref) []Ref {
@@ -129,50 +118,20 @@ func (k Keys) merged(a, b []Ref) []Ref {
 	return append(append(all, a...), b...)
 }
 
-// least are the first n of records whose keys are not less than one, in order.
-func (k Keys) least(refs []Ref, from []byte, n int) []Ref {
-	var all []Ref
-	var end []byte // no key behind it is wanted any more
-	for _, ref := range refs {
-		key := k.Key(ref)
-		if bytes.Compare(key, from) < 0 || end != nil && bytes.Compare(key, end) >= 0 {
-			continue
-		}
-		if all = append(all, ref); len(all) >= 2*n+64 {
-			all = k.sorted(all)[:n]
-			end = k.Key(all[n-1])
-		}
-	}
-	all = k.sorted(all)
-	return all[:min(n, len(all))]
-}
-
 // A Walk goes through an order.
 type Walk struct {
 	keys  Keys
 	lists [][]Ref // what is left of each, as a heap by the first; none is empty
-	end   []byte  // the last key, if there may be more behind it
 	began bool
 }
 
-// From begins a walk at the first key that is not less than one. It goes through n keys at least, or all.
-func (o *Order) From(key []byte, n int) *Walk {
+// From begins a walk at the first key that is not less than one.
+func (o *Order) From(key []byte) *Walk {
 	w := &Walk{keys: o.keys}
 	for _, list := range o.lists {
 		i := sort.Search(len(list), func(i int) bool { return bytes.Compare(o.keys.Key(list[i]), key) >= 0 })
 		if i < len(list) {
 			w.lists = append(w.lists, list[i:])
-		}
-	}
-	for _, refs := range o.raw {
-		list := o.keys.least(refs, key, n)
-		if len(list) == n {
-			if last := o.keys.Key(list[n-1]); w.end == nil || bytes.Compare(last, w.end) < 0 {
-				w.end = last
-			}
-		}
-		if len(list) > 0 {
-			w.lists = append(w.lists, list)
 		}
 	}
 	for i := len(w.lists)/2 - 1; i >= 0; i-- {
@@ -181,16 +140,13 @@ func (o *Order) From(key []byte, n int) *Walk {
 	return w
 }
 
-// End is the key behind which another walk finds what this one may have left out; nil if that is nothing.
-func (w *Walk) End() []byte { return w.end }
-
 // Next goes to the next record; the first time, to the first.
 func (w *Walk) Next() bool {
 	if w.began && len(w.lists) > 0 {
 		w.advance(1)
 	}
 	w.began = true
-	return len(w.lists) > 0 && (w.end == nil || bytes.Compare(w.Key(), w.end) <= 0)
+	return len(w.lists) > 0
 }
 
 // Skip has Next go to the first record whose key is not less than one that is greater than the key at hand.
