@@ -3,6 +3,7 @@ package crawl
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"kumo/internal/policy"
 	"kumo/internal/weburl"
@@ -70,7 +71,10 @@ func (e *Engine) countHosts(ctx context.Context) error {
 	return nil
 }
 
-// hostPages is how many pages a host has given.
+// arrangePatience is how long hostPages waits until what is in memory is in order.
+const arrangePatience = 100 * time.Millisecond
+
+// hostPages is how many pages a host has given, for who looks: those may be missing that are not in order yet.
 func (e *Engine) hostPages(host string) (int64, error) {
 	if n, known := e.stats.HostPages(host); known && e.peers.router == nil {
 		return n, nil
@@ -79,8 +83,9 @@ func (e *Engine) hostPages(host string) (int64, error) {
 		return n, nil
 	}
 	var n int64
+	e.known.db.Arrange(arrangePatience)
 	for _, scheme := range []string{"http://", "https://"} {
-		for entry, err := range e.known.db.Scan(scheme + host + "/") {
+		for entry, err := range e.known.db.ScanAfter(scheme+host+"/", "") {
 			if err != nil {
 				return 0, fmt.Errorf("count the pages of %s: %w", host, err)
 			}

@@ -158,6 +158,8 @@ func askWith[T any](ctx context.Context, c *Client, method, verb string, body []
 			switch {
 			case err != nil:
 				err = fmt.Errorf("what answers at %s is not a crawl: %w", c.endpoint.Address, err)
+			case l.Error == ErrBehind.Error():
+				err = ErrBehind
 			case l.Error != "":
 				err = errors.New(l.Error)
 			case l.End:

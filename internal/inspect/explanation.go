@@ -15,9 +15,11 @@ type Explanation struct {
 	Files bool `json:"files_only,omitempty"`
 	// the crawl's disk has not answered for so long, in nanoseconds: what it has is missing here
 	Unread time.Duration `json:"unread,omitempty"`
-	Known  *Known        `json:"known,omitempty"`
-	From   string        `json:"from,omitempty"` // the page whose link brought it in
-	Seed   bool          `json:"seed,omitempty"` // the user named it
+	// the crawl's files are being gone through for the first time: what they have may be missing for a moment
+	Reading bool   `json:"reading,omitempty"`
+	Known   *Known `json:"known,omitempty"`
+	From    string `json:"from,omitempty"` // the page whose link brought it in
+	Seed    bool   `json:"seed,omitempty"` // the user named it
 
 	Scope  Scope   `json:"scope"`
 	Robots *Robots `json:"robots,omitempty"`
@@ -67,7 +69,7 @@ const (
 	Unaccounted Fate = "in between"     // known, and no file or queue has it at this moment
 	Claiming    Fate = "being claimed"  // a link to it waits until those who remember its host have it
 	Elsewhere   Fate = "another node's" // which is the one to fetch it
-	Unread      Fate = "not read"       // the disk has not answered, and memory does not have it
+	Unread      Fate = "not read"       // the disk has not answered, or files are being read, and memory does not have it
 )
 
 // A Scope is what the crawl's rules say of a URL that a seed links to now.
@@ -180,7 +182,10 @@ func (x *Explanation) fate() Fate {
 	case x.Aside != nil:
 		return SetAside
 	}
-	return x.unmet()
+	if fate := x.unmet(); !x.Reading || fate != Unaccounted && (fate != Unknown || !x.Files) {
+		return fate
+	}
+	return Unread
 }
 
 // unmet is the fate of what no queue and no file has.

@@ -3,6 +3,7 @@ package inspect
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"sync/atomic"
@@ -54,11 +55,16 @@ func (v *View) Close() error { return v.close() }
 
 const (
 	viewTries = 5                      // at a URL that is just going from one place to another
+	pageTries = 2                      // for a page, which can be asked for again
 	viewPause = 100 * time.Millisecond // lines are in the files after a commit
 )
 
 // Explain says what became of a URL, with what the crawl's files say of it.
 func (v *View) Explain(ctx context.Context, url string) (*Explanation, error) {
+	tries := viewTries
+	if v.lines != nil {
+		tries = pageTries
+	}
 	for try := 1; ; try++ {
 		x, err := v.Source.Explain(ctx, url)
 		if err != nil {
@@ -72,7 +78,7 @@ func (v *View) Explain(ctx context.Context, url string) (*Explanation, error) {
 		if err := v.addFiles(ctx, x); err != nil {
 			return nil, err
 		}
-		if x.Settle(); x.Fate != Unaccounted || try == viewTries {
+		if x.Settle(); x.Fate != Unaccounted || try == tries || x.Reading {
 			return x, nil
 		}
 		select {
@@ -81,6 +87,14 @@ func (v *View) Explain(ctx context.Context, url string) (*Explanation, error) {
 		case <-time.After(viewPause):
 		}
 	}
+}
+
+// reading notes that a file is still being gone through: what it has may be missing, which is no error.
+func (x *Explanation) reading(err error) error {
+	if errors.Is(err, ErrReading) {
+		x.Reading, err = true, nil
+	}
+	return err
 }
 
 // addFiles adds what the crawl's files say of a URL. They only grow, so it does not matter whether the crawl runs; what
@@ -94,7 +108,7 @@ func (v *View) addFiles(ctx context.Context, x *Explanation) error {
 	}
 	skip := Skip{}
 	found, err := v.lastLine(ctx, "skipped.jsonl", "url", x.URL, &skip)
-	if err != nil {
+	if err := x.reading(err); err != nil {
 		return err
 	}
 	if found {
@@ -122,7 +136,7 @@ func (v *View) addAside(ctx context.Context, x *Explanation) error {
 func (v *View) addPage(ctx context.Context, x *Explanation) error {
 	const name = "pages.jsonl"
 	lines, err := v.findLines(ctx, name, "url", x.URL)
-	if err != nil || lines.last == nil {
+	if err := x.reading(err); err != nil || lines.last == nil {
 		return err
 	}
 	page, first := Page{}, Page{}
@@ -161,7 +175,7 @@ func (v *View) addAnswer(ctx context.Context, x *Explanation) error {
 	}
 	var a statefile.RobotsAnswer
 	found, err := v.lastLine(ctx, statefile.RobotsAnswersName, "origin", u.Origin(), &a)
-	if err != nil || !found {
+	if err := x.reading(err); err != nil || !found {
 		return err
 	}
 	if x.Robots == nil {
@@ -173,23 +187,27 @@ func (v *View) addAnswer(ctx context.Context, x *Explanation) error {
 	return nil
 }
 
-// RobotsAnswer is what an origin's robots.txt said when it was read last; nil if it was not.
+// RobotsAnswer is what an origin's robots.txt said when it was read last; nil if it was not. With ErrReading that is as
+// far as is known.
 func (v *View) RobotsAnswer(ctx context.Context, origin string) (*statefile.RobotsAnswer, error) {
 	var a statefile.RobotsAnswer
 	found, err := v.lastLine(ctx, statefile.RobotsAnswersName, "origin", origin, &a)
-	if err != nil || !found {
+	if !found {
 		return nil, err
 	}
-	return &a, nil
+	return &a, err
 }
 
 // lastLine reads the last line of a file in a crawl's folder whose first member has a value; false if there is none.
 func (v *View) lastLine(ctx context.Context, name, member, value string, into any) (bool, error) {
-	lines, err := v.findLines(ctx, name, member, value)
-	if err != nil || lines.last == nil {
+	lines, late := v.findLines(ctx, name, member, value)
+	if late != nil && !errors.Is(late, ErrReading) || lines.last == nil {
+		return false, late
+	}
+	if err := readLine(name, value, lines.last, into); err != nil {
 		return false, err
 	}
-	return true, readLine(name, value, lines.last, into)
+	return true, late
 }
 
 func readLine(name, value string, line []byte, into any) error {

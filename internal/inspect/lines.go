@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,23 +12,43 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"kumo/internal/store"
 	"kumo/internal/vfs"
 )
 
-// Lines know where lines of a crawl's files are, by how they begin, so that little of a file is read for one: two bytes
-// a line, which the first look at a file gathers, and each goes on with. The files only grow, or are begun anew. The zero
-// value knows none.
+// Lines know where lines of a crawl's files are, by how they begin, so that little of a file is read for one: three
+// bytes a line, which are gathered beside when somebody looks first, and gone on with at each look. The files only grow,
+// or are begun anew. The zero value knows none.
 type Lines struct {
+	much int64       // bytes that are not waited for; default 4 MiB
+	gone atomic.Bool // nobody looks any more
+
 	mu    sync.Mutex // guards files
 	files map[string]*lineFile
 }
 
+// Forget ends what goes on beside. Nobody looks for lines any more.
+func (l *Lines) Forget() { l.gone.Store(true) }
+
+// ErrReading is what who looks for a line is told while the file is gone through for the first time: the line may be
+// where that has not come to yet.
+var ErrReading = errors.New("the crawl's files are being gone through: ask again in a moment")
+
 // A lineFile is what is known of one file.
 type lineFile struct {
-	turn   chan struct{} // whoever looks has it
-	hashes []uint16      // of each line
+	mu      sync.Mutex    // guards all of this
+	reading chan struct{} // closed when who goes through the file has ended; nil: nobody does
+	err     error         // of the last who did
+	lineTable
+}
+
+// A lineTable has lines' hashes. It only grows, or is begun anew: a copy of it stays as it is.
+type lineTable struct {
+	hashes []uint16 // of each line
+	more   []uint8  // of each hash
 	parts  []linePart
 	last   int64 // where the last line begins
 	end    int64 // behind it
@@ -40,19 +61,21 @@ type linePart struct {
 }
 
 const (
-	partBytes = 64 << 10
-	maxLines  = 16 << 20 // of a file, which take 32 MB; those behind are looked at one by one
+	partBytes = 16 << 10
+	maxLines  = 16 << 20 // of a file, which take 48 MB; those behind are looked at one by one
+	stepLines = 1 << 12  // that are taken in together
+	paceBytes = 1 << 20  // that are read before a pause
 )
 
-// find goes through the lines of a file that begin so. What they begin with ends with a comma behind a string.
+// find goes through the lines of a file that begin so. What they begin with ends with a comma behind a string. Its error
+// is ErrReading if there may be others.
 func (l *Lines) find(ctx context.Context, disk vfs.FS, name string, begin []byte) (e ends, err error) {
 	f := l.of(name)
-	select {
-	case f.turn <- struct{}{}:
-		defer func() { <-f.turn }()
-	case <-ctx.Done():
-		return e, ctx.Err()
+	t, err := l.upToDate(ctx, f, disk, name)
+	if err != nil && !errors.Is(err, ErrReading) {
+		return e, err
 	}
+	late := err
 	src, err := disk.OpenAt(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return e, nil
@@ -61,31 +84,113 @@ func (l *Lines) find(ctx context.Context, disk vfs.FS, name string, begin []byte
 		return e, err
 	}
 	defer func() { _ = src.Close() }() // it is only read
-	if err := f.confirm(src); err != nil {
-		return e, err
-	}
 	keep := func(line []byte) {
 		if bytes.HasPrefix(line, begin) {
 			e.add(bytes.Clone(line))
 		}
 	}
-	known := f.end
-	var fresh ends // which are newer than those that are known
-	if err := f.readOn(ctx, src, func(line []byte) {
-		if bytes.HasPrefix(line, begin) {
-			fresh.add(bytes.Clone(line))
+	if err := t.among(ctx, src, hashOf(begin), keep); err != nil {
+		return e, err
+	}
+	if late == nil && len(t.hashes) >= maxLines {
+		late = l.behind(ctx, src, t.end, keep)
+	}
+	return e, late
+}
+
+// upToDate is what is known of a file, with all lines that it had when it was asked for. The error is ErrReading if that
+// takes too long.
+func (l *Lines) upToDate(ctx context.Context, f *lineFile, disk vfs.FS, name string) (lineTable, error) {
+	var late <-chan time.Time
+	if l.isMuch(f, disk, name) {
+		late = time.After(linePatience)
+	}
+	for mine := false; ; {
+		f.mu.Lock()
+		reading, t, err := f.reading, f.lineTable, f.err
+		if reading == nil && !mine {
+			reading, mine = make(chan struct{}), true
+			f.reading = reading
+			go l.goThrough(f, disk, name)
 		}
-	}); err != nil {
-		return e, err
+		f.mu.Unlock()
+		if reading == nil {
+			return t, err
+		}
+		select {
+		case <-reading:
+		case <-late:
+			return t, ErrReading
+		case <-ctx.Done():
+			return t, ctx.Err()
+		}
 	}
-	if err := f.among(ctx, src, known, hashOf(begin), keep); err != nil {
-		return e, err
+}
+
+// isMuch reports whether it takes long to go through what is not known of a file.
+func (l *Lines) isMuch(f *lineFile, disk vfs.FS, name string) bool {
+	f.mu.Lock()
+	end := f.end
+	f.mu.Unlock()
+	size, err := disk.Size(name)
+	return err == nil && size-end >= cmp.Or(l.much, 4<<20)
+}
+
+// linePatience is for how long much is waited for: an answer has lines of some files.
+const linePatience = 40 * time.Millisecond
+
+// goThrough takes in the lines that have come since.
+func (l *Lines) goThrough(f *lineFile, disk vfs.FS, name string) {
+	err := func() error {
+		src, err := disk.OpenAt(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		defer func() { _ = src.Close() }() // it is only read
+		if err := f.confirm(src); err != nil {
+			return err
+		}
+		return l.readOn(f, src)
+	}()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	close(f.reading)
+	f.reading, f.err = nil, err
+}
+
+// paced reads some at a time, and pauses for as long as what was done with that took: there is a crawl beside.
+type paced struct {
+	src  io.Reader
+	n    int
+	from time.Time
+}
+
+func (p *paced) Read(b []byte) (int, error) {
+	if p.n >= paceBytes {
+		time.Sleep(time.Since(p.from))
+		p.n = 0
 	}
-	if fresh.first != nil {
-		e.add(fresh.first)
-		e.last = fresh.last
+	if p.n == 0 {
+		p.from = time.Now()
 	}
-	return e, nil
+	n, err := p.src.Read(b)
+	p.n += n
+	return n, err
+}
+
+// behind goes through the lines of which nothing is known.
+func (l *Lines) behind(ctx context.Context, src vfs.ReaderAt, from int64, tell func(line []byte)) error {
+	until := time.Now().Add(linePatience)
+	_, err := store.EachLine(io.NewSectionReader(src, from, math.MaxInt64-from), func(line []byte, _ int64) error {
+		if tell(line); time.Now().After(until) {
+			return ErrReading
+		}
+		return ctx.Err()
+	})
+	return err
 }
 
 func (l *Lines) of(name string) *lineFile {
@@ -95,66 +200,90 @@ func (l *Lines) of(name string) *lineFile {
 		l.files = map[string]*lineFile{}
 	}
 	if l.files[name] == nil {
-		l.files[name] = &lineFile{turn: make(chan struct{}, 1)}
+		l.files[name] = &lineFile{}
 	}
 	return l.files[name]
 }
 
 // confirm forgets what is known if the last line is not where it was: the file was cut back, or begun anew.
 func (f *lineFile) confirm(src vfs.ReaderAt) error {
-	if f.end == 0 {
+	t := &f.lineTable // which nobody else changes
+	if t.end == 0 {
 		return nil
 	}
-	line := make([]byte, f.end-f.last)
-	n, err := src.ReadAt(line, f.last)
+	line := make([]byte, t.end-t.last)
+	n, err := src.ReadAt(line, t.last)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	if n < len(line) || bytes.IndexByte(line, '\n') != n-1 || hashOf(line[:n-1]) != f.hashes[len(f.hashes)-1] {
-		f.hashes, f.parts, f.last, f.end = nil, nil, 0, 0
+	same := n == len(line) && bytes.IndexByte(line, '\n') == n-1
+	if same {
+		h := hashOf(line[:n-1])
+		i := len(t.hashes) - 1
+		same = uint16(h) == t.hashes[i] && uint8(h>>16) == t.more[i]
+	}
+	if !same {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.lineTable = lineTable{}
 	}
 	return nil
 }
 
-// readOn takes in the lines that have come since, and tells them.
-func (f *lineFile) readOn(ctx context.Context, src vfs.ReaderAt, tell func(line []byte)) error {
-	from := f.end
-	_, err := store.EachLine(io.NewSectionReader(src, from, math.MaxInt64-from), func(line []byte, at int64) error {
-		if len(f.hashes) < maxLines {
-			if at += from; len(f.parts) == 0 || at-f.parts[len(f.parts)-1].at >= partBytes {
-				f.parts = append(f.parts, linePart{at, len(f.hashes)})
-			}
-			f.hashes = append(f.hashes, hashOf(line))
-			f.last, f.end = at, at+int64(len(line))+1
+var errForgotten = errors.New("nobody looks for lines any more")
+
+// readOn takes in lines from where it is known what there is.
+func (l *Lines) readOn(f *lineFile, src vfs.ReaderAt) error {
+	t, from := f.lineTable, f.end
+	keep := func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.lineTable = t
+	}
+	defer keep()
+	_, err := store.EachLine(&paced{src: io.NewSectionReader(src, from, math.MaxInt64-from)}, func(line []byte, at int64) error {
+		if len(t.hashes) >= maxLines {
+			return io.EOF
 		}
-		tell(line)
-		return ctx.Err()
+		if at += from; len(t.parts) == 0 || at-t.parts[len(t.parts)-1].at >= partBytes {
+			t.parts = append(t.parts, linePart{at, len(t.hashes)})
+		}
+		h := hashOf(line)
+		t.hashes, t.more = append(t.hashes, uint16(h)), append(t.more, uint8(h>>16))
+		t.last, t.end = at, at+int64(len(line))+1
+		if len(t.hashes)%stepLines != 0 {
+			return nil
+		}
+		if keep(); l.gone.Load() {
+			return errForgotten
+		}
+		return nil
 	})
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
 	return err
 }
 
-// among tells the lines before a place of those parts where one may have a hash.
-func (f *lineFile) among(ctx context.Context, src vfs.ReaderAt, before int64, hash uint16, tell func(line []byte)) error {
+// among tells the lines of those parts where one may have a hash.
+func (t *lineTable) among(ctx context.Context, src vfs.ReaderAt, hash uint32, tell func(line []byte)) error {
 	part, lines := 0, []byte(nil)
-	for i, h := range f.hashes {
-		if h != hash {
+	for i, h := range t.hashes {
+		if h != uint16(hash) || t.more[i] != uint8(hash>>16) {
 			continue
 		}
-		for part+1 < len(f.parts) && f.parts[part+1].line <= i {
+		for part+1 < len(t.parts) && t.parts[part+1].line <= i {
 			part++
 		}
-		if part == len(f.parts) || f.parts[part].line > i { // that part was told
+		if part == len(t.parts) || t.parts[part].line > i { // that part was told
 			continue
 		}
-		if f.parts[part].at >= before {
-			break
+		end := t.end
+		if part+1 < len(t.parts) {
+			end = t.parts[part+1].at
 		}
-		end := f.end
-		if part+1 < len(f.parts) {
-			end = f.parts[part+1].at
-		}
-		at := f.parts[part].at
-		lines = slices.Grow(lines[:0], int(min(end, before)-at))[:min(end, before)-at]
+		at := t.parts[part].at
+		lines = slices.Grow(lines[:0], int(end-at))[:end-at]
 		if _, err := src.ReadAt(lines, at); err != nil {
 			return err
 		}
@@ -171,12 +300,12 @@ func (f *lineFile) among(ctx context.Context, src vfs.ReaderAt, before int64, ha
 
 var lineSeed = maphash.MakeSeed()
 
-// hashOf is that of a line's first member.
-func hashOf(line []byte) uint16 {
+// hashOf is that of a line's first member: 24 bits.
+func hashOf(line []byte) uint32 {
 	if i := bytes.Index(line, []byte(`",`)); i >= 0 {
 		line = line[:i]
 	}
-	return uint16(maphash.Bytes(lineSeed, line))
+	return uint32(maphash.Bytes(lineSeed, line)) & (1<<24 - 1)
 }
 
 // KeepLines has a view find lines of the crawl's files by what was learnt of them for others, too.
@@ -194,8 +323,8 @@ func (v *View) linesOf(ctx context.Context, name string, begin []byte) (e ends, 
 			return ctx.Err()
 		})
 	}
-	if err != nil {
-		return e, fmt.Errorf("read %s: %w", name, err)
+	if err != nil && !errors.Is(err, ErrReading) {
+		err = fmt.Errorf("read %s: %w", name, err)
 	}
-	return e, nil
+	return e, err
 }

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"kumo/internal/vfs"
 )
@@ -65,4 +67,55 @@ func TestLinesAreThoseOfTheFile(t *testing.T) {
 	if f := known.lines.of(name); len(f.hashes) == 0 || len(f.parts) < 2 {
 		t.Errorf("%d lines in %d parts are known", len(f.hashes), len(f.parts))
 	}
+}
+
+// A stalled disk is one on which a file is read when it may be.
+type stalled struct {
+	vfs.FS
+	may chan struct{}
+}
+
+type stalledFile struct {
+	vfs.ReaderAt
+	may chan struct{}
+}
+
+func (s stalled) OpenAt(name string) (vfs.ReaderAt, error) {
+	src, err := s.FS.OpenAt(name)
+	return stalledFile{src, s.may}, err
+}
+
+func (s stalledFile) ReadAt(b []byte, at int64) (int, error) {
+	<-s.may
+	return s.ReaderAt.ReadAt(b, at)
+}
+
+// Who looks for a line while the file is gone through for the first time is told so in time; the next look has it.
+func TestLinesAreGatheredBeside(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		text := `{"url":"http://h.test/","status":200,"type":"text/html"}` + "\n"
+		if err := os.WriteFile(filepath.Join(dir, "pages.jsonl"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		disk := stalled{vfs.OS, make(chan struct{})}
+		v := NewView(nil, dir, disk, true, nil)
+		v.KeepLines(&Lines{much: 1})
+		for range 2 {
+			begin := time.Now()
+			x := &Explanation{URL: "http://h.test/", Known: &Known{}}
+			if err := v.addFiles(t.Context(), x); err != nil || !x.Reading || x.Page != nil {
+				t.Errorf("%+v, %v", x, err)
+			}
+			if x.Settle(); x.Fate != Unread || time.Since(begin) > time.Second {
+				t.Errorf("%s after %v", x.Fate, time.Since(begin))
+			}
+		}
+		close(disk.may)
+		synctest.Wait()
+		x := &Explanation{URL: "http://h.test/", Known: &Known{}}
+		if err := v.addFiles(t.Context(), x); err != nil || x.Reading || x.Page == nil {
+			t.Errorf("%+v, %v", x, err)
+		}
+	})
 }

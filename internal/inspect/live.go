@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -191,11 +192,19 @@ func (l *Live) HostsFrom(_ context.Context, prefix, after string, n int) iter.Se
 		if l.Known == nil {
 			return
 		}
+		if name, whole := strings.CutSuffix(prefix, "/"); whole && after == "" && l.met(name) {
+			yield(l.hosts([]string{name})[0], nil) // there is no other
+			return
+		}
+		behind := l.Known.Arrange(orderPatience)
 		names, err := l.Known.Hosts(prefix, after, n)
 		for _, h := range l.hosts(names) {
 			if !yield(h, nil) {
 				return
 			}
+		}
+		if err == nil && behind > 0 {
+			err = ErrBehind
 		}
 		if err != nil {
 			yield(Host{}, err)
@@ -252,7 +261,33 @@ func (l *Live) SeenFrom(_ context.Context, prefix, after string, n int) iter.Seq
 	if l.Known == nil {
 		return func(func(Known, error) bool) {}
 	}
-	return first(n, convert(l.Known.ScanAfter(prefix, after), knownOf))
+	return func(yield func(Known, error) bool) {
+		behind := l.Known.Arrange(orderPatience)
+		for k, err := range first(n, convert(l.Known.ScanAfter(prefix, after), knownOf)) {
+			if !yield(k, err) || err != nil {
+				return
+			}
+		}
+		if behind > 0 {
+			yield(Known{}, ErrBehind)
+		}
+	}
+}
+
+// ErrBehind is what HostsFrom and SeenFrom say behind what they have, where some may be missing.
+var ErrBehind = errors.New("URLs in memory are being put in order, and some are missing: ask again in a moment")
+
+// orderPatience is how long is waited for that.
+const orderPatience = 100 * time.Millisecond
+
+// met reports whether the frontier has a host.
+func (l *Live) met(name string) bool {
+	for slice := range l.Frontier.Slices().All(name) {
+		if _, met := l.Frontier.Host(slice); met {
+			return true
+		}
+	}
+	return false
 }
 
 // Top is Source's.

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -138,9 +139,10 @@ func (f *Filter) Check() error {
 }
 
 const (
-	stepBytes = 256 << 10 // that are read at once
-	scanBytes = 4 << 20   // that are gone through for one list
-	lineBytes = 2 << 20   // of a line that is read: more is damage
+	stepBytes = 256 << 10              // that are read at once
+	scanBytes = 4 << 20                // that are gone through for one list
+	lineBytes = 2 << 20                // of a line that is read: more is damage
+	scanTime  = 120 * time.Millisecond // after which a list goes on with the next question
 )
 
 // Last is the cursor of the newest record.
@@ -161,7 +163,7 @@ func (a *Archive) List(ctx context.Context, f Filter, cursor int64, n int) (reco
 	}
 	// What is further back is older than what is wanted once much is, one record after the other: those that kumo repair
 	// has made again stand behind younger ones.
-	over, young, may := false, int64(0), f.mayTake
+	over, young, may, until := false, int64(0), f.mayTake, time.Now().Add(scanTime)
 	if f.Day != "" {
 		may = func([]byte) bool { return true } // the time of each is wanted
 	}
@@ -173,7 +175,8 @@ func (a *Archive) List(ctx context.Context, f Filter, cursor int64, n int) (reco
 			young = gone
 		}
 		over = gone-young > 4*stepBytes
-		return !over && len(records) < n && (gone < scanBytes || len(records) == 0 && gone < 4*scanBytes), nil
+		return !over && len(records) < n && (gone < scanBytes || len(records) == 0 && gone < 4*scanBytes) &&
+			(gone < stepBytes || time.Now().Before(until)), nil
 	})
 	if over {
 		next = 0
@@ -255,8 +258,11 @@ func (a *Archive) each(ctx context.Context, cursor int64, may func(line []byte) 
 		if next = at; ctx.Err() != nil {
 			return false, ctx.Err()
 		}
+		if !may(line) {
+			return f(nil, cursor-at)
+		}
 		r := &Record{ID: at}
-		if !may(line) || json.Unmarshal(line, r) != nil {
+		if json.Unmarshal(line, r) != nil {
 			r = nil
 		}
 		return f(r, cursor-at)
@@ -265,31 +271,39 @@ func (a *Archive) each(ctx context.Context, cursor int64, may func(line []byte) 
 }
 
 // eachLineBack calls f with the lines before end, the last first, until f has enough. What is behind the last line's end
-// is no line yet.
+// is no line yet. A line holds until f returns.
 func eachLineBack(src vfs.ReaderAt, end int64, f func(line []byte, at int64) (more bool, err error)) error {
-	var tail []byte // of the line whose beginning is not read yet
-	whole := false  // tail ends where a line does
+	var tail []byte  // of the line whose beginning is not read yet
+	var room []byte  // in which blocks are read
+	var begins []int // of lines in a block, each behind a line's end
+	whole := false   // tail ends where a line does
 	for at := end; at > 0; {
-		n := min(stepBytes, at)
-		at -= n
-		block := make([]byte, n, n+int64(len(tail)))
-		if _, err := src.ReadAt(block, at); err != nil {
+		n := int(min(stepBytes, at))
+		at -= int64(n)
+		room = slices.Grow(room[:0], n+len(tail))[:n+len(tail)]
+		copy(room[n:], tail) // which lies elsewhere
+		if _, err := src.ReadAt(room[:n], at); err != nil {
 			return err
 		}
-		block = append(block, tail...)
-		for {
-			i := bytes.LastIndexByte(block, '\n')
-			if i < 0 {
+		begins = begins[:0]
+		for i := 0; i < n; {
+			next := bytes.IndexByte(room[i:n], '\n')
+			if next < 0 {
 				break
 			}
-			if whole && i+1 < len(block) {
-				if more, err := f(block[i+1:], at+int64(i)+1); !more || err != nil {
+			i += next + 1
+			begins = append(begins, i)
+		}
+		block := room
+		for _, begin := range slices.Backward(begins) {
+			if whole && begin < len(block) {
+				if more, err := f(block[begin:], at+int64(begin)); !more || err != nil {
 					return err
 				}
 			}
-			block, whole = block[:i], true
+			block, whole = block[:begin-1], true
 		}
-		if tail = block; len(tail) > lineBytes {
+		if tail = append(tail[:0], block...); len(tail) > lineBytes {
 			return fmt.Errorf("%s has a line of more than %d bytes", pagesName, lineBytes)
 		}
 	}

@@ -274,7 +274,8 @@ func (c *crawl) waitsFor(r *http.Request, o *Overview) string {
 	if !o.runs() || o.Waiting == 0 {
 		return ""
 	}
-	hosts, err := c.busiest(r.Context(), hostsShown)
+	p, err := c.busiest(r.Context(), hostsShown)
+	hosts := p.Hosts
 	if err != nil || len(hosts) == 0 {
 		return ""
 	}
@@ -337,13 +338,14 @@ func (s *Server) hostsPage(w http.ResponseWriter, r *http.Request) error {
 	ranked := prefix+after == "" && r.FormValue("by") != "name"
 	var p hostPage
 	if ranked {
-		p.Hosts, err = c.busiest(r.Context(), hostsShown)
+		p, err = c.busiest(r.Context(), hostsShown)
 	} else {
 		p, err = c.hostsFrom(r.Context(), strings.ToLower(prefix), after, hostsShown)
 	}
 	if err != nil {
 		return err
 	}
+	again(w, p.Partial)
 	s.render(w, http.StatusOK, "hosts", struct {
 		top
 		hostPage
@@ -352,6 +354,13 @@ func (s *Server) hostsPage(w http.ResponseWriter, r *http.Request) error {
 		Now    time.Time
 	}{s.top(c, "Hosts", "hosts"), p, prefix, ranked, time.Now()})
 	return nil
+}
+
+// again has a page loaded again in a moment, if it says that something is missing for so long.
+func again(w http.ResponseWriter, partial bool) {
+	if partial {
+		w.Header().Set("Refresh", "2")
+	}
 }
 
 func (s *Server) hostPage(w http.ResponseWriter, r *http.Request) error {
@@ -367,6 +376,7 @@ func (s *Server) hostPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	again(w, x.Partial)
 	s.render(w, http.StatusOK, "host", struct {
 		top
 		*hostAnswer
@@ -397,7 +407,10 @@ func (s *Server) urlsPage(w http.ResponseWriter, r *http.Request) error {
 		if p.X, err = c.explain(r.Context(), asked); err != nil {
 			return err
 		}
-		p.Fate = fateWords[p.X.Fate]
+		if p.Fate = fateWords[p.X.Fate]; p.X.Fate == inspect.Unread && p.X.Reading {
+			p.Fate = "Memory does not have it, and not all files are read."
+		}
+		again(w, p.X.Reading)
 		if p.X.Page != nil && p.X.Page.WARC != "" {
 			p.Record = s.archivedURL(c, r, p.X.URL)
 		}
@@ -407,6 +420,7 @@ func (s *Server) urlsPage(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		p.List = &list
+		again(w, list.Partial)
 	}
 	s.render(w, http.StatusOK, "urls", p)
 	return nil

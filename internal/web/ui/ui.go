@@ -356,12 +356,15 @@ func (c *crawl) forgetLines() {
 	again := max(linesFor-time.Since(c.sought), time.Second)
 	switch {
 	case c.done.Err() != nil:
+		c.lines.Forget()
 		return
 	case time.Since(c.sought) < linesFor || c.users > 0:
 	case c.view == nil:
+		c.lines.Forget()
 		c.lines = nil
 		return
 	default: // there are others for who uses the view next
+		c.lines.Forget()
 		c.lines, again = &inspect.Lines{}, linesFor
 		c.view.KeepLines(c.lines)
 	}
