@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -37,33 +38,74 @@ type shown struct {
 	dirs []string // folders of this machine that it shows, in their order
 }
 
-// shownIn finds out what lies in folders and places.
-func shownIn(ctx context.Context, names []string) (*shown, error) {
-	s := &shown{}
-	for _, name := range names {
-		if places.IsURL(name) {
-			if err := s.addBatches(ctx, name); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		saved, err := folder.ReadSettings(name)
-		switch {
-		case err != nil:
-			return nil, err
-		case len(saved) > 0:
-			s.Crawls = append(s.Crawls, lookInto(name))
-		default:
-			found, err := results.Find(name)
-			if err == nil && len(found) > 0 {
-				s.Experiments = append(s.Experiments, name)
-			} else if err := s.addBatches(ctx, name); err != nil {
-				return nil, err
-			}
-		}
-		s.dirs = append(s.dirs, name)
+// lookPatience is how long is waited until folders say what is in them.
+const lookPatience = 2 * time.Second
+
+// shownIn finds out what lies in folders and places, in those of a machine beside each other: their disks may be slow.
+// What does not say what it is in time is taken for a crawl, and named as late.
+func shownIn(ctx context.Context, names []string) (_ *shown, late []string, err error) {
+	type kind struct {
+		parts shown
+		err   error
 	}
-	return s, nil
+	kinds, turns := make([]chan kind, len(names)), newTurns()
+	for i, name := range names {
+		kinds[i] = make(chan kind, 1)
+		go turns.take(func() {
+			var k kind
+			k.err = k.parts.add(ctx, name)
+			kinds[i] <- k
+		})
+	}
+	over, end := context.WithTimeout(ctx, lookPatience)
+	defer end()
+	s := &shown{}
+	for i, name := range names {
+		var k kind
+		if places.IsURL(name) {
+			k = <-kinds[i]
+		} else {
+			select {
+			case k = <-kinds[i]:
+			case <-over.Done():
+				select {
+				case k = <-kinds[i]:
+				default:
+					late = append(late, name)
+					k.parts.Crawls, k.parts.dirs = []ui.Crawl{lookInto(name)}, []string{name}
+				}
+			}
+		}
+		if k.err != nil {
+			return nil, nil, k.err
+		}
+		s.Crawls, s.Batches = append(s.Crawls, k.parts.Crawls...), append(s.Batches, k.parts.Batches...)
+		s.Experiments, s.dirs = append(s.Experiments, k.parts.Experiments...), append(s.dirs, k.parts.dirs...)
+	}
+	return s, late, nil
+}
+
+// add finds out what lies in a folder or place.
+func (s *shown) add(ctx context.Context, name string) error {
+	if places.IsURL(name) {
+		return s.addBatches(ctx, name)
+	}
+	saved, err := folder.ReadSettings(name)
+	switch {
+	case err != nil:
+		return err
+	case len(saved) > 0:
+		s.Crawls = append(s.Crawls, lookInto(name))
+	default:
+		found, err := results.Find(name)
+		if err == nil && len(found) > 0 {
+			s.Experiments = append(s.Experiments, name)
+		} else if err := s.addBatches(ctx, name); err != nil {
+			return err
+		}
+	}
+	s.dirs = append(s.dirs, name)
+	return nil
 }
 
 // addBatches adds the batch crawls of a place, of which there must be some.
@@ -125,11 +167,14 @@ func serveCommand() *cobra.Command {
 			if len(args) == 0 && c.crawl == "" {
 				return usagef("what is to be shown? name folders of crawls, places of batch crawls, or experiments, or a crawl of several nodes with --crawl")
 			}
-			shown, err := shownIn(cmd.Context(), args)
+			shown, late, err := shownIn(cmd.Context(), args)
 			if err != nil {
 				return err
 			}
 			log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
+			for _, name := range late {
+				log.Warn("the disk has not answered: taken for a crawl's folder", "folder", name)
+			}
 			if c.crawl != "" {
 				src, err := c.source(log)
 				if err != nil {

@@ -17,6 +17,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -142,22 +143,11 @@ func (p *uiPage) serve(ctx context.Context, log *slog.Logger, shown *shown) (err
 			return err
 		}
 	}
-	for i, dir := range shown.dirs {
-		isCrawl := slices.ContainsFunc(shown.Crawls, func(c ui.Crawl) bool { return c.Dir == dir })
-		if state := filepath.Join(dir, filepath.Dir(folder.UIName)); !isCrawl && os.Mkdir(state, 0o777) == nil { // only a crawl has it
-			defer func() { _ = os.Remove(state) }() // unless a token is kept in it
-		}
-		err, stop := note.keep(dir), func() {}
-		switch {
-		case slices.ContainsFunc(shown.Crawls, func(c ui.Crawl) bool { return c.Dir == dir && c.Cluster != nil }):
-			stop = note.keepUp(ctx, dir) // the folder may not be there yet, and is another one when the node begins again as another one
-		case err != nil && p.open && i == 0: // others may not be this user's to write in
-			return fmt.Errorf("keep the web page's token: %w", err)
-		}
-		defer func() {
-			stop()
-			note.end(dir)
-		}()
+	var ends uiEnds
+	defer ends.all()
+	failed := alongside(shown.dirs, func(dir string) error { return note.show(ctx, dir, shown, &ends) })
+	if err := failed[0]; len(shown.dirs) > 0 && err != nil && p.open { // others may not be this user's to write in
+		return fmt.Errorf("keep the web page's token: %w", err)
 	}
 	log.Info("web page", "at", note.URL)
 	if p.open {
@@ -178,6 +168,82 @@ type uiNote struct {
 }
 
 const maxNote = 16 << 10 // bytes
+
+// show puts the note down in a folder that is shown, and adds what is to be done in the end. Of a crawl's cluster the
+// folder may not be there yet, and is another one when the node begins again as another one.
+func (n *uiNote) show(ctx context.Context, dir string, shown *shown, ends *uiEnds) error {
+	of := slices.IndexFunc(shown.Crawls, func(c ui.Crawl) bool { return c.Dir == dir })
+	if state := filepath.Join(dir, filepath.Dir(folder.UIName)); of < 0 && os.Mkdir(state, 0o777) == nil { // only a crawl has it
+		defer ends.add(func() { _ = os.Remove(state) }) // unless a token is kept in it
+	}
+	err, stop := n.keep(dir), func() {}
+	if of >= 0 && shown.Crawls[of].Cluster != nil {
+		err, stop = nil, n.keepUp(ctx, dir)
+	}
+	ends.add(func() {
+		stop()
+		n.end(dir)
+	})
+	return err
+}
+
+// uiEnds are what is to be done in the end, folder by folder.
+type uiEnds struct {
+	mu   sync.Mutex // guards todo
+	todo []func()
+}
+
+func (e *uiEnds) add(f func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.todo = append(e.todo, f)
+}
+
+// all does it, in its order, unless a disk hangs.
+func (e *uiEnds) all() {
+	e.mu.Lock()
+	todo := e.todo
+	e.mu.Unlock()
+	alongside([]string{""}, func(string) error {
+		for _, f := range todo {
+			f()
+		}
+		return nil
+	})
+}
+
+// alongside does something with folders, many at once, for as long as is waited for their disks: what takes longer goes on.
+func alongside(dirs []string, do func(dir string) error) (failed []error) {
+	results := make([]chan error, len(dirs))
+	turns := newTurns()
+	for i, dir := range dirs {
+		results[i] = make(chan error, 1)
+		go turns.take(func() { results[i] <- do(dir) })
+	}
+	over := time.After(lookPatience)
+	failed = make([]error, max(1, len(dirs)))
+	for i := range dirs {
+		select {
+		case failed[i] = <-results[i]:
+		case <-over:
+			return failed
+		}
+	}
+	return failed
+}
+
+// turns are those of disks: who has one that takes long does not keep others waiting.
+type turns chan struct{}
+
+func newTurns() turns { return make(turns, 32) }
+
+func (t turns) take(do func()) {
+	t <- struct{}{}
+	leave := sync.OnceFunc(func() { <-t })
+	defer leave()
+	defer time.AfterFunc(lookPatience/16, leave).Stop()
+	do()
+}
 
 // readNote reads the note of the crawl in dir; an empty one if there is none.
 func readNote(dir string) (n uiNote, err error) {

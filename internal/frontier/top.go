@@ -3,6 +3,7 @@ package frontier
 import (
 	"cmp"
 	"iter"
+	"runtime"
 	"slices"
 )
 
@@ -10,7 +11,7 @@ import (
 // most nothing is looked at but how much waits.
 const (
 	lookStep   = 1 << 8
-	recordStep = 1 << 13
+	recordStep = 1 << 12
 )
 
 // Hosts goes through the first n hosts, in an order, where something waits or is under way; an error ends it. It looks
@@ -43,6 +44,7 @@ func (f *Frontier) lookAtHot(s *selection) {
 	for _, h := range f.hosts {
 		if looked++; looked%lookStep == 0 { // what comes and goes meanwhile may be met or not
 			f.mu.Unlock()
+			runtime.Gosched() // whoever waits for the lock has it now
 			f.mu.Lock()
 			if f.hosts[h.key] != h {
 				continue
@@ -84,6 +86,7 @@ func (f *Frontier) lookAtCold(s *selection) {
 			id++
 		}
 		f.mu.Unlock()
+		runtime.Gosched()
 	}
 	s.cut()
 	f.untie(s)

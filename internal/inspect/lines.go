@@ -102,8 +102,9 @@ func (l *Lines) find(ctx context.Context, disk vfs.FS, name string, begin []byte
 // takes too long.
 func (l *Lines) upToDate(ctx context.Context, f *lineFile, disk vfs.FS, name string) (lineTable, error) {
 	var late <-chan time.Time
-	if l.isMuch(f, disk, name) {
-		late = time.After(linePatience)
+	var gone <-chan struct{}
+	if l.isMuch(f, disk, name) { // or it takes no time, unless the disk hangs: then who asks waits for that, as for any file
+		late, gone = time.After(linePatience), ctx.Done()
 	}
 	for mine := false; ; {
 		f.mu.Lock()
@@ -121,7 +122,7 @@ func (l *Lines) upToDate(ctx context.Context, f *lineFile, disk vfs.FS, name str
 		case <-reading:
 		case <-late:
 			return t, ErrReading
-		case <-ctx.Done():
+		case <-gone:
 			return t, ctx.Err()
 		}
 	}

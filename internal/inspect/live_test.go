@@ -3,6 +3,7 @@ package inspect
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -10,6 +11,8 @@ import (
 	"time"
 
 	"kumo/internal/crawl"
+	"kumo/internal/frontier"
+	"kumo/internal/seen"
 	"kumo/internal/vfs"
 )
 
@@ -75,5 +78,64 @@ func TestFilesAreReadForWhoIsStillThere(t *testing.T) {
 	}
 	if _, err := v.RobotsAnswer(gone, "http://a.example"); !errors.Is(err, context.Canceled) {
 		t.Errorf("robots.txt: %v", err)
+	}
+}
+
+// A crawl goes on while somebody reads an answer slowly: whoever has just got a value of any list holds no lock.
+func TestNobodyWaitsForASlowReader(t *testing.T) {
+	dir := t.TempDir()
+	f, _, err := frontier.Open(frontier.Config{Disk: vfs.OS, Dir: filepath.Join(dir, "frontier"), Memory: 1 << 20, Hosts: 64})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	db, err := seen.Open(vfs.OS, filepath.Join(dir, "seen"), seen.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	n := 0
+	work := func() { // as who crawls does
+		host := fmt.Sprintf("h%d.test", n%500)
+		u := fmt.Sprintf("http://%s/%d", host, n)
+		n++
+		db.Offer([]seen.URL{{URL: u, State: seen.Known}}, nil)
+		f.Push(host, frontier.Item{URL: u})
+		f.Room(t.Context())
+	}
+	for range 2000 {
+		work()
+	}
+	db.Freeze(0)
+	l := &Live{Frontier: f, Known: db}
+	reads := map[string]int{}
+	slowly := func(what string, err error) {
+		if reads[what]++; err != nil {
+			t.Fatal(err)
+		}
+		work() // which would never end if this reader held what that needs
+	}
+	for _, err := range l.Hosts(t.Context(), 20) {
+		slowly("hosts", err)
+	}
+	for _, err := range l.HostsFrom(t.Context(), "h", "", 20) {
+		slowly("hosts from", err)
+	}
+	for _, err := range l.SeenFrom(t.Context(), "http://", "", 20) {
+		slowly("seen from", err)
+	}
+	for _, err := range l.Seen(t.Context(), "http://", 20) {
+		slowly("seen", err)
+	}
+	for _, err := range l.Queue(t.Context(), "h1.test", 2) {
+		slowly("queue", err)
+	}
+	for _, what := range []string{"hosts", "hosts from", "seen from", "seen"} {
+		if reads[what] != 20 {
+			t.Errorf("%d values of %s were read", reads[what], what)
+		}
+	}
+	if reads["queue"] != 2 {
+		t.Errorf("%d of a queue were read", reads["queue"])
 	}
 }

@@ -1,6 +1,7 @@
 package seen
 
 import (
+	"runtime"
 	"time"
 
 	"kumo/internal/seen/mem"
@@ -88,6 +89,7 @@ func (d *DB) arrangeSome(t *mem.Table) {
 		refs, end = t.Refs(from, refs)
 		more, keys = end > from, t.Keys()
 		d.mu.Unlock()
+		runtime.Gosched() // whoever waits for the lock has it now
 	}
 	o = o.With(keys, refs, end)
 	d.mu.Lock()

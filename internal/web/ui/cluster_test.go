@@ -313,7 +313,7 @@ func TestAClusterThatHangs(t *testing.T) {
 		s := New(Config{Crawls: []Crawl{{Name: "nodes", Cluster: f}}, Log: quiet()})
 		defer s.Close()
 		c, begin := s.crawls[0].cluster, time.Now()
-		if all := s.entries(t.Context()); len(all) != 1 || all[0].Error == "" || time.Since(begin) > listPatience {
+		if all := s.entries(t.Context(), time.Minute); len(all) != 1 || all[0].Error == "" || time.Since(begin) > listPatience {
 			t.Errorf("%+v after %v", all, time.Since(begin))
 		}
 		close(f.hang)

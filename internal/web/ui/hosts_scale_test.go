@@ -42,6 +42,7 @@ var (
 func init() {
 	if scaleHosts == 0 { // tests want what there is, however busy the machine
 		hostPatience = [2]time.Duration{time.Minute, time.Minute}
+		listWait = time.Minute
 	}
 }
 

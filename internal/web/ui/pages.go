@@ -184,12 +184,20 @@ func (s *Server) front(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) listPage(w http.ResponseWriter, r *http.Request) error {
+	all, looking := s.entries(r.Context(), listWait), 0
+	for i := range all {
+		if all[i].Looking {
+			looking++
+		}
+	}
+	again(w, looking > 0)
 	s.render(w, http.StatusOK, "crawls", struct {
 		top
 		Crawls      []crawlEntry
 		Batches     []batchEntry
 		Experiments bool
-	}{s.top(nil, "Crawls", ""), s.entries(r.Context()), s.batchEntries(r.Context()), len(s.cfg.Experiments) > 0})
+		Looking     int
+	}{s.top(nil, "Crawls", ""), all, s.batchEntries(r.Context()), len(s.cfg.Experiments) > 0, looking})
 	return nil
 }
 

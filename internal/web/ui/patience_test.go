@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -131,7 +132,7 @@ func TestFewCrawlsStayOpen(t *testing.T) {
 		}
 		s := New(Config{Crawls: crawls, Log: quiet()})
 		defer s.Close()
-		if all := s.entries(t.Context()); len(all) != n || all[n-1].State == nil {
+		if all := s.entries(t.Context(), time.Minute); len(all) != n || all[n-1].State == nil {
 			t.Errorf("%d crawls are listed", len(all))
 		}
 		synctest.Wait()
@@ -369,6 +370,64 @@ func TestLinesAreForgotten(t *testing.T) {
 		synctest.Wait()
 		if lines() != nil {
 			t.Error("lines of a crawl that has gone are kept")
+		}
+	})
+}
+
+// The list of very many crawls is there at once, some of which are on a disk that hangs: it has what is known, and soon
+// that is all others.
+func TestTheListOfManyIsThereAtOnce(t *testing.T) {
+	listWait = 150 * time.Millisecond
+	defer func() { listWait = time.Minute }()
+	synctest.Test(t, func(t *testing.T) {
+		const n, hang = 1000, 10
+		stalls := make(chan struct{})
+		var hangs atomic.Bool
+		hangs.Store(true)
+		var crawls []Crawl
+		for i := range n {
+			crawls = append(crawls, Crawl{Dir: fmt.Sprintf("/crawls/%04d", i), Open: func(context.Context) (*inspect.View, error) {
+				if time.Sleep(20 * time.Millisecond); i < hang && hangs.Load() {
+					<-stalls
+				}
+				return inspect.NewView(fixed{}, "", vfs.OS, false, func() error { return nil }), nil
+			}})
+		}
+		s := New(Config{Crawls: crawls, Log: quiet()})
+		defer s.Close()
+		list := func() (known, failed int) {
+			t.Helper()
+			begin := time.Now()
+			all := s.entries(t.Context(), listWait)
+			if took := time.Since(begin); took > listWait || len(all) != n {
+				t.Errorf("%d crawls after %v", len(all), took)
+			}
+			for i := range all {
+				if all[i].State != nil {
+					known++
+				}
+				if all[i].Error != "" {
+					failed++
+				}
+			}
+			return known, failed
+		}
+		known, failed := list()
+		if known >= n/2 || failed > 0 {
+			t.Errorf("%d known and %d in error at once", known, failed)
+		}
+		time.Sleep(n * 20 * time.Millisecond / listPlaces)
+		time.Sleep(listPatience)
+		if known, failed = list(); known != n-hang || failed != hang {
+			t.Errorf("%d known and %d in error in the end", known, failed)
+		}
+		hangs.Store(false)
+		close(stalls)
+		time.Sleep(n*listShare + time.Second)
+		list()
+		time.Sleep(n*20*time.Millisecond/listPlaces + time.Second)
+		if known, failed = list(); known != n || failed != 0 {
+			t.Errorf("%d known and %d in error when the disk is there again", known, failed)
 		}
 	})
 }

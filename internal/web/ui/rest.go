@@ -89,6 +89,7 @@ type (
 		Failed  int64          `json:"failed"`
 		Waiting int            `json:"urls_waiting"`
 		Error   string         `json:"error,omitempty"`
+		Looking bool           `json:"looking,omitempty"` // it is being looked at: nothing is known yet
 	}
 	hostPage struct {
 		Hosts []inspect.Host `json:"hosts"`
@@ -272,42 +273,11 @@ func (s *Server) of(r *http.Request) (*crawl, error) {
 }
 
 func (s *Server) giveCrawls(r *http.Request) (any, error) {
-	return crawlList{s.entries(r.Context())}, nil
-}
-
-// entries are all crawls, asked a few at a time.
-func (s *Server) entries(ctx context.Context) []crawlEntry {
-	all := make([]crawlEntry, len(s.crawls))
-	var wait sync.WaitGroup
-	places := make(chan struct{}, 4)
-	for i, c := range s.crawls {
-		wait.Go(func() {
-			places <- struct{}{}
-			defer func() { <-places }()
-			e := crawlEntry{Name: c.name, Folder: c.dir, Cluster: c.cluster != nil}
-			if c.dir == "" {
-				e.ofCluster(c.cluster.lookSoon(ctx))
-			} else if o, err := soon(ctx, c.queue, listPatience, c.overview); err != nil {
-				e.Error = problemOf(err).Error()
-			} else {
-				e.State, e.Crawl, e.Ended, e.Started = &o.State, o.Crawl, o.Ended, o.Started
-				e.Pages, e.Bytes, e.Failed, e.Waiting = o.Pages, o.Bytes, o.Failed, o.Waiting
-			}
-			all[i] = e
-		})
+	patience := listWait
+	if len(s.crawls) <= shortList {
+		patience = max(listPatience, listWait)
 	}
-	wait.Wait()
-	return all
-}
-
-// ofCluster fills in what all nodes say.
-func (e *crawlEntry) ofCluster(x *clusterLook, err error) {
-	if err != nil {
-		e.Error = problemOf(err).Error()
-		return
-	}
-	e.State, e.Crawl, e.Started = new(inspect.State(x.State)), x.Crawl, x.Since
-	e.Pages, e.Waiting = x.Totals.Pages, x.Totals.Waiting
+	return crawlList{s.entries(r.Context(), patience)}, nil
 }
 
 func (s *Server) giveOverview(r *http.Request) (any, error) {

@@ -65,6 +65,7 @@ type Server struct {
 	end     context.CancelFunc
 	events  chan struct{} // whoever listens has a place
 	asks    chan struct{} // whoever asks has one
+	listing chan struct{} // whoever looks at a crawl for the list has one
 
 	experimental *queue // of all experiments
 }
@@ -77,7 +78,7 @@ const (
 // New makes a server. The caller closes it.
 func New(cfg Config) *Server {
 	s := &Server{cfg: cfg, secret: []byte(rand.Text()), named: map[string]*crawl{}, events: make(chan struct{}, maxListeners),
-		asks: make(chan struct{}, maxAsks)}
+		asks: make(chan struct{}, maxAsks), listing: make(chan struct{}, listPlaces)}
 	s.done, s.end = context.WithCancel(context.Background())
 	views, several := &idleList{}, len(cfg.Crawls)+len(cfg.Batches)+len(cfg.Experiments) > 1
 	s.experimental = newQueue("A folder of experiments", "folders of experiments", several)
@@ -212,6 +213,7 @@ type crawl struct {
 	lines  *inspect.Lines // of the crawl's files; nil: nothing is remembered
 	sought time.Time      // when they were looked for last, by a view that is closed
 
+	listed listItem
 	look   sync.Mutex // held by who looks at the status
 	last   *Overview
 	before []sample // of the last seconds
