@@ -2,6 +2,8 @@ package ui
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -118,7 +120,11 @@ func (c *crawl) entry(ctx context.Context) crawlEntry {
 		return e
 	}
 	o, err := soon(ctx, c.queue, listPatience, c.overview)
-	if err != nil {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		e.Error = fmt.Sprintf("It has not answered for %v: its disk may be slow, or hang", listPatience)
+		return e
+	case err != nil:
 		e.Error = problemOf(err).Error()
 		return e
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -429,5 +430,57 @@ func TestTheListOfManyIsThereAtOnce(t *testing.T) {
 		if known, failed = list(); known != n || failed != 0 {
 			t.Errorf("%d known and %d in error when the disk is there again", known, failed)
 		}
+	})
+}
+
+// A slow source looks through its hosts for as long as it may.
+type slowHosts struct {
+	fixed
+	may chan int // how much waits at its host
+}
+
+func (s slowHosts) Hosts(context.Context, int) iter.Seq2[inspect.Host, error] {
+	return func(yield func(inspect.Host, error) bool) {
+		yield(inspect.Host{Key: "h.test", Waiting: <-s.may, For: "delay"}, nil)
+	}
+}
+
+// Who asks where most waits, in a crawl of so many hosts that this takes long, is answered in time: by what was found
+// before, or that nothing is known yet.
+func TestWhereMostWaitsIsNotWaitedFor(t *testing.T) {
+	before := hostPatience
+	hostPatience = [2]time.Duration{50 * time.Millisecond, 150 * time.Millisecond}
+	defer func() { hostPatience = before }()
+	synctest.Test(t, func(t *testing.T) {
+		src := slowHosts{may: make(chan int)}
+		s := New(Config{Log: quiet(), Crawls: []Crawl{{Dir: "/crawls/big", Open: func(context.Context) (*inspect.View, error) {
+			return inspect.NewView(src, "", vfs.OS, true, func() error { return nil }), nil
+		}}}})
+		defer s.Close()
+		want := func(path, text, refresh string) {
+			t.Helper()
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
+			r.Host = "localhost"
+			w, begin := httptest.NewRecorder(), time.Now()
+			s.ServeHTTP(w, r)
+			if took := time.Since(begin); w.Code != http.StatusOK || took > 150*time.Millisecond ||
+				!strings.Contains(w.Body.String(), text) || w.Header().Get("Refresh") != refresh {
+				t.Errorf("%s after %v: %d, without %s, or refresh is %q: %s", path, took, w.Code, text, w.Header().Get("Refresh"), w.Body)
+			}
+		}
+		const page, rest = "/crawls/big/hosts", "/api/v1/crawls/big/hosts?by=waiting"
+		for range 2 {
+			want(page, "are being looked through", "2")
+			want(rest, `"partial":true`, "")
+		}
+		src.may <- 4711
+		synctest.Wait()
+		want(rest, `"waiting":4711`, "")
+		want(page, "4,711", "")
+		time.Sleep(time.Hour)
+		want(page, "4,711", "")
+		src.may <- 4712
+		synctest.Wait()
+		want(page, "4,712", "")
 	})
 }
