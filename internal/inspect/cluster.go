@@ -41,6 +41,8 @@ type Change struct {
 type ClusterSource interface {
 	Cluster(ctx context.Context) (*Cluster, error)
 	Started(ctx context.Context) (settings map[string][]string, err error) // nil: the crawl was not started yet
+	// BlockedAll counts what rules would leave out at all nodes that answer within a few seconds.
+	BlockedAll(ctx context.Context, rules []string) (*BlockedAll, error)
 	As(by string) ClusterSteerer
 	Close() error
 }

@@ -51,6 +51,14 @@ func (f *fakeCluster) Started(context.Context) (map[string][]string, error) {
 	return f.all.Settings, nil
 }
 
+func (f *fakeCluster) BlockedAll(_ context.Context, rules []string) (*inspect.BlockedAll, error) {
+	b := inspect.NewBlockedAll()
+	b.AddNode("n0000", []byte(`{"hit":7,"looked":1204,"waiting":1204,"whole":true,"examples":["http://a.example/`+rules[0]+`"]}`))
+	b.AddNode("n0001", []byte(`{"hit":2,"looked":1000,"waiting":5000}`))
+	b.AddNode("n0002", nil)
+	return b, f.failed
+}
+
 func (f *fakeCluster) Close() error { return nil }
 
 func (f *fakeCluster) As(by string) inspect.ClusterSteerer { return &fakeSteerer{f, by} }
@@ -208,6 +216,13 @@ func TestClusterActs(t *testing.T) {
 			newChecker(t).check("/api/v1"+actPath, status, "application/json", []byte(text)) != nil {
 			t.Errorf("%s, by the REST: %d %s", c.do, status, text)
 		}
+	}
+	form := url.Values{"csrf": {key("/crawls/nodes/act/block")}, "value": {"x.example"}}
+	_, text := b.ask(t, http.MethodPost, "/crawls/nodes/act/block", form)
+	const want = "At 2 nodes at least 9 of 2,204 URLs that were looked at would be left out; 6,204 wait in all. " +
+		"Not counted: n0002, which has not answered in time. Some of them: http://a.example/x.example"
+	if !strings.Contains(text, want) {
+		t.Errorf("what a rule hits is not counted at all nodes:\n%s", text)
 	}
 	check, said := newChecker(t), len(f.said)
 	for _, c := range []struct {
