@@ -70,6 +70,7 @@ func TestHowManyURLsAreKnown(t *testing.T) {
 		counts("")
 		l.hub.Cut("n3~1", true)
 		counts("n3~1")
+		l.nodes[0].wantMet(t)
 		all := l.nodes
 		l.nodes = append(all[:3:3], all[4])
 		want("while a node is silent", urls, known)

@@ -163,13 +163,14 @@ type Node struct {
 	kick     chan struct{} // the pump's
 
 	// the loop's
-	clock   clock
-	wake    *time.Timer
-	leaving bool
-	left    bool // the peer has
-	gathers map[uint64]func(mesh.Tally)
-	locates map[uint64]func(mesh.Located)
-	tag     uint64
+	clock      clock
+	wake       *time.Timer
+	leaving    bool
+	left       bool // the peer has
+	chronicler chronicler
+	gathers    map[uint64]func(mesh.Tally)
+	locates    map[uint64]func(mesh.Located)
+	tag        uint64
 
 	stop  context.CancelCauseFunc
 	ctx   context.Context
@@ -389,6 +390,7 @@ func (n *Node) loop() error {
 			n.keepCounts()
 		case <-look.C:
 			n.follow.dirty = true
+			n.note(time.Now())
 			if e := n.engine(); e != nil {
 				e.Share(n.peer.Overlay().Size())
 			}

@@ -55,6 +55,8 @@ type clusterShown struct {
 	Next    string
 	After   string
 	Events  []Event
+
+	Gathered bool // nobody knows all nodes
 }
 
 func (s *Server) clusterPage(w http.ResponseWriter, r *http.Request) error {
@@ -97,7 +99,8 @@ func (s *Server) clusterPart(w http.ResponseWriter, r *http.Request) error {
 const shownEvents = 30
 
 func shownCluster(r *http.Request, x *clusterLook) clusterShown {
-	p := clusterShown{After: r.FormValue("after"), Events: x.events[:min(shownEvents, len(x.events))], Maps: mapsOf(x.Cluster)}
+	p := clusterShown{After: r.FormValue("after"), Events: x.events[:min(shownEvents, len(x.events))], Maps: mapsOf(x.Cluster),
+		Gathered: x.Gathered != nil}
 	columns := slices.DeleteFunc(x.Columns(), func(c inspect.Column) bool { return c.Head == "by" })
 	if x.Gathered == nil {
 		columns = append(columns, inspect.Column{Head: "moved here", Of: func(n *inspect.Node) string { return strconv.FormatInt(n.Moved, 10) }})
