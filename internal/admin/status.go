@@ -101,7 +101,7 @@ func (c *client) addGone(ctx context.Context, all *inspect.Cluster) error {
 	all.Gone = inspect.Gone{Nodes: len(gone), Pages: gone.With(nil), Again: again.With(nil)}
 	// while hosts move, two nodes may count the same
 	if all.Totals.Known = max(all.Totals.Known, known); !whole && known > 0 {
-		all.Totals.Known = known
+		all.Totals.Known = max(known, all.Totals.Waiting) // what waits is known, whenever known was noted
 	}
 	return nil
 }

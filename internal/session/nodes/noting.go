@@ -16,13 +16,19 @@ import (
 type listener struct {
 	told map[strategy.Node]time.Time // what a node's clock was when it told something last
 	met  map[strategy.Node]time.Time // when that was met
+	at   time.Time                   // when it has listened last
 }
 
 // silentBeats is after how many beats a node that tells nothing new is silent.
 const silentBeats = 4
 
-func (l *listener) hear(leases map[strategy.Node]quorum.Lease, now time.Time) {
+// hear listens. Who has not heard anybody for longer than a beat or two was cut off from the servers itself.
+func (l *listener) hear(leases map[strategy.Node]quorum.Lease, now time.Time, beat time.Duration) {
 	was := *l
+	if now.Sub(l.at) > silentBeats/2*beat {
+		was = listener{}
+	}
+	l.at = now
 	l.told, l.met = map[strategy.Node]time.Time{}, map[strategy.Node]time.Time{}
 	for n, lease := range leases {
 		r, err := node.ParseReport(lease.Report)
@@ -40,7 +46,7 @@ func (l *listener) hear(leases map[strategy.Node]quorum.Lease, now time.Time) {
 // before it, by another one of those that count.
 func (c *counter) note(ctx context.Context, leases map[strategy.Node]quorum.Lease) {
 	now := time.Now()
-	c.heard.hear(leases, now)
+	c.heard.hear(leases, now, c.m.n.Timing.Beat)
 	silent := func(n strategy.Node) bool {
 		met, is := c.heard.met[n]
 		return is && now.Sub(met) > silentBeats*c.m.n.Timing.Beat
