@@ -63,9 +63,9 @@ func (c *client) addEvents(ctx context.Context, all *inspect.Cluster) error {
 	return nil
 }
 
-func asEvents(told []chronicle.Event) (all []inspect.Event) {
+func asEvents(told []chronicle.Event) (all []inspect.NodeEvent) {
 	for _, e := range told {
-		all = append(all, inspect.Event(e))
+		all = append(all, inspect.NodeEvent(e))
 	}
 	return all
 }

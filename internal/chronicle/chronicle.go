@@ -195,7 +195,7 @@ func Merged(lists ...[]Event) (all []Event) {
 	for _, l := range lists {
 		all = append(all, l...)
 	}
-	slices.SortStableFunc(all, func(a, b Event) int { return a.Time.Compare(b.Time) })
+	slices.SortFunc(all, func(a, b Event) int { return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.What, b.What)) })
 	last := map[string]time.Time{}
 	all = slices.DeleteFunc(all, func(e Event) bool {
 		met, is := last[e.What]

@@ -28,11 +28,11 @@ type Cluster struct {
 	Strategy string              `json:"strategy,omitempty"` // how hosts are shared; missing if no node has said it
 	Gathered *Gathered           `json:"gathered,omitempty"` // where there is no centre that knows all nodes
 	Changes  []Change            `json:"changes,omitempty"`  // what people have had the crawl do, the newest last
-	Events   []Event             `json:"events,omitempty"`   // what has happened to the nodes, as they have it, the newest last
+	Events   []NodeEvent         `json:"events,omitempty"`   // what has happened to the nodes, as they have it, the newest last
 }
 
-// An Event is something that has happened to the nodes.
-type Event struct {
+// A NodeEvent is something that has happened to the nodes.
+type NodeEvent struct {
 	Time time.Time `json:"time"` // by the clock of the node that has noted it
 	What string    `json:"what"`
 }

@@ -268,7 +268,7 @@ func TestClusterEvents(t *testing.T) {
 		f := nodesOf(3)
 		at := time.Now()
 		f.change(func(x *inspect.Cluster) {
-			x.Events = []inspect.Event{{Time: at, What: "a is a member"}, {Time: at.Add(time.Second), What: "b has died"}}
+			x.Events = []inspect.NodeEvent{{Time: at, What: "a is a member"}, {Time: at.Add(time.Second), What: "b has died"}}
 			x.Changes = []inspect.Change{{Time: at.Add(-time.Second), By: "me", What: "start"}, {Time: at.Add(2 * time.Second), By: "you", What: "pause"}}
 		})
 		done, end := context.WithCancel(t.Context())
@@ -295,7 +295,7 @@ func TestClusterEvents(t *testing.T) {
 		}
 		f.change(func(x *inspect.Cluster) {
 			for i := range mostEvents {
-				x.Events = append(x.Events, inspect.Event{Time: at.Add(time.Hour), What: fmt.Sprint("event ", i)})
+				x.Events = append(x.Events, inspect.NodeEvent{Time: at.Add(time.Hour), What: fmt.Sprint("event ", i)})
 			}
 		})
 		if all := said(); len(all) != mostEvents {
