@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -25,14 +26,15 @@ reason "block" that kumo explain and skipped.jsonl name. The rule is kept with t
 --block has both; with an empty one (--block=) it forgets those that it has.
 
 --dry-run changes nothing, and counts how many of the URLs that wait would be left out: of the 2,000 hosts
-where most waits 10,000 each are looked at, for two seconds. With --remove the rules hold no longer; what was left out meanwhile is not brought back by that.`
+where most waits 10,000 each are looked at, for two seconds. With --crawl each node does that with what waits there, and those are named that
+have not answered after five seconds. With --remove the rules hold no longer; what was left out meanwhile is not brought back by that.`
 
 func blockCommand() *cobra.Command {
 	c, a := &clusterFlags{}, &alone{}
 	dry, remove := false, false
 	cmd := &cobra.Command{Use: "block (--crawl NAME | -o FOLDER) [--dry-run | --remove] RULE...", Short: "Have a crawl leave out hosts or URLs from now on",
 		Long: blockLong, Example: "  kumo block -o crawls/news --dry-run '/[?&]sort=/'\n  kumo block -o crawls/news '/[?&]sort=/' ads.example.com\n" +
-			"  kumo block --crawl news calendar.example.com\n  kumo block -o crawls/news --remove ads.example.com",
+			"  kumo block --crawl news --dry-run calendar.example.com\n  kumo block --crawl news calendar.example.com\n  kumo block -o crawls/news --remove ads.example.com",
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, rules []string) error {
 			if len(rules) == 0 {
@@ -51,7 +53,7 @@ func blockCommand() *cobra.Command {
 			case a.dir != "":
 				return a.block(cmd, change)
 			case dry:
-				return usagef("--dry-run counts on one machine: kumo block -o FOLDER --dry-run, with the folder of a node, counts what waits there")
+				return c.countBlocked(cmd, rules)
 			}
 			return c.control(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control admin.Client) error {
 				err := control.Tune(ctx, func(r desired.Record) ([]settings.Setting, error) {
@@ -126,10 +128,25 @@ func (a *alone) countBlocked(cmd *cobra.Command, rules []string) error {
 	if err != nil {
 		return err
 	}
-	w := cmd.OutOrStdout()
-	fmt.Fprintln(w, b.Words())
-	for _, url := range b.Examples {
+	showBlocked(cmd.OutOrStdout(), b.Words(), b.Examples)
+	return nil
+}
+
+// countBlocked counts what waits at all nodes of a crawl.
+func (c *clusterFlags) countBlocked(cmd *cobra.Command, rules []string) error {
+	return c.control(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control admin.Client) error {
+		b, err := control.BlockedAll(ctx, rules)
+		if err != nil {
+			return cluster.Advise(err)
+		}
+		showBlocked(cmd.OutOrStdout(), b.Words(), b.Examples)
+		return nil
+	})
+}
+
+func showBlocked(w io.Writer, words string, examples []string) {
+	fmt.Fprintln(w, words)
+	for _, url := range examples {
 		fmt.Fprintf(w, "  %s\n", url)
 	}
-	return nil
 }

@@ -52,6 +52,10 @@ type Client interface {
 	// of them may be called, once.
 	Links(ctx context.Context, url string) (inspect.Links, error)
 
+	// BlockedAll has all nodes count what rules would leave out of what waits, within some seconds. It receives what comes
+	// over the bus as Known does.
+	BlockedAll(ctx context.Context, rules []string) (*inspect.BlockedAll, error)
+
 	// Trouble is why the client shows an old picture, and nothing can be changed; nil if it does not.
 	Trouble() error
 	Close() error // lets the cluster go

@@ -10,6 +10,7 @@ import (
 
 	"kumo/internal/advice"
 	"kumo/internal/bus"
+	"kumo/internal/chronicle"
 	"kumo/internal/desired"
 	"kumo/internal/inspect"
 	"kumo/internal/meshnode/control"
@@ -172,9 +173,12 @@ func (c *meshClient) Look(ctx context.Context, crawl string) (*inspect.Cluster, 
 		Hosts: int(s.Figure(control.SumHosts)), Waiting: int(s.Figure(control.SumWaiting)),
 		Known: int(s.Figure(control.SumKnown)), Outbox: int(s.Figure(control.SumOutbox)),
 		InFlight: int(s.Figure(control.SumInFlight)), MessageBytes: s.Figure(control.SumMessageBytes)}
+	var met [][]chronicle.Event
 	for _, r := range s.All() {
 		all.Nodes = append(all.Nodes, reported(&r, now))
+		met = append(met, r.Events)
 	}
+	all.Events = asEvents(chronicle.Merged(met...))
 	slices.SortFunc(all.Nodes, func(a, b inspect.Node) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Node, b.Node))
 	})

@@ -83,7 +83,7 @@ func TestControlUnit(t *testing.T) {
 		{[]node.Status{say("a", "a", true), say("b", "a", false)}, "a"},
 		{[]node.Status{say("a", "a", true), say("b", "b", true), say("c", "b", false)}, "b"},
 	} {
-		if got := controlUnit(c.nodes); got != c.want {
+		if got := node.Leader(c.nodes); got != c.want {
 			t.Errorf("of %+v: %q, want %q", c.nodes, got, c.want)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"kumo/internal/bus"
+	"kumo/internal/chronicle"
 	"kumo/internal/desired"
 	"kumo/internal/inspect"
 	"kumo/internal/node"
@@ -42,11 +43,31 @@ func (c *client) Look(ctx context.Context, crawl string) (*inspect.Cluster, erro
 	if err := c.addGone(ctx, all); err != nil {
 		return nil, err
 	}
+	if err := c.addEvents(ctx, all); err != nil {
+		return nil, err
+	}
 	slices.SortFunc(all.Nodes, func(a, b inspect.Node) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name),
 			cmp.Compare(a.Node, b.Node))
 	})
 	return all, nil
+}
+
+// addEvents adds what has happened to the nodes.
+func (c *client) addEvents(ctx context.Context, all *inspect.Cluster) error {
+	told, _, err := c.control.Chronicle(ctx)
+	if err != nil {
+		return err
+	}
+	all.Events = asEvents(told.Events)
+	return nil
+}
+
+func asEvents(told []chronicle.Event) (all []inspect.NodeEvent) {
+	for _, e := range told {
+		all = append(all, inspect.NodeEvent(e))
+	}
+	return all
 }
 
 // addGone adds to the totals the pages of nodes that have gone, so that the sum does not fall with them.
@@ -80,7 +101,7 @@ func (c *client) addGone(ctx context.Context, all *inspect.Cluster) error {
 	all.Gone = inspect.Gone{Nodes: len(gone), Pages: gone.With(nil), Again: again.With(nil)}
 	// while hosts move, two nodes may count the same
 	if all.Totals.Known = max(all.Totals.Known, known); !whole && known > 0 {
-		all.Totals.Known = known
+		all.Totals.Known = max(known, all.Totals.Waiting) // what waits is known, whenever known was noted
 	}
 	return nil
 }
@@ -152,26 +173,8 @@ func clusterOf(crawl string, r desired.Record, nodes []node.Status, now time.Tim
 		all.Epoch, all.Settled = s.Epoch, s.Settled
 		all.Nodes = append(all.Nodes, n)
 	}
-	all.Control = controlUnit(nodes)
+	all.Control = node.Leader(nodes)
 	return all
-}
-
-// controlUnit is the name of the member that says that it is the control unit. One whose time is over may not know yet:
-// most nodes do.
-func controlUnit(nodes []node.Status) (name string) {
-	said := map[string]int{}
-	for i := range nodes {
-		if s := &nodes[i]; standing(s) == inspect.NodeMember && s.Facts != nil {
-			said[s.Control]++
-		}
-	}
-	most := -1
-	for i := range nodes {
-		if s := &nodes[i]; standing(s) == inspect.NodeMember && s.Facts != nil && s.Leads && said[s.Node.Name()] > most {
-			name, most = s.Node.Name(), said[s.Node.Name()]
-		}
-	}
-	return name
 }
 
 func nodeOf(s *node.Status, now time.Time) inspect.Node {
@@ -198,16 +201,4 @@ func nodeOf(s *node.Status, now time.Time) inspect.Node {
 
 func tenths(f float64) float64 { return math.Round(f*10) / 10 }
 
-func standing(s *node.Status) inspect.Standing {
-	switch {
-	case s.Dead:
-		return inspect.NodeDead
-	case s.Leaving:
-		return inspect.NodeLeaving
-	case s.Member:
-		return inspect.NodeMember
-	case s.Known > 0: // who is new knows nothing
-		return inspect.NodeLeft
-	}
-	return inspect.NodeJoining
-}
+func standing(s *node.Status) inspect.Standing { return inspect.Standing(s.Standing()) }

@@ -28,12 +28,14 @@ type Blocked struct {
 // Words say it in a sentence.
 func (b *Blocked) Words() string {
 	if b.Whole {
-		return fmt.Sprintf("%s of %s that %s would be left out", forecast.Grouped(int64(b.Hit)), stats.Count(b.Waiting, "URLs"),
+		return fmt.Sprintf("%s of %s that %s would be left out", forecast.Grouped(int64(b.Hit)), urls(b.Waiting),
 			stats.Either(b.Waiting, "waits", "wait"))
 	}
 	return fmt.Sprintf("at least %s of %s that were looked at would be left out; %s wait in all", forecast.Grouped(int64(b.Hit)),
-		stats.Count(b.Looked, "URLs"), forecast.Grouped(int64(b.Waiting)))
+		urls(b.Looked), forecast.Grouped(int64(b.Waiting)))
 }
+
+func urls(n int) string { return forecast.Grouped(int64(n)) + stats.Either(n, " URL", " URLs") }
 
 // Add adds another node's.
 func (b *Blocked) Add(o Blocked) {

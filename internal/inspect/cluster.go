@@ -28,6 +28,13 @@ type Cluster struct {
 	Strategy string              `json:"strategy,omitempty"` // how hosts are shared; missing if no node has said it
 	Gathered *Gathered           `json:"gathered,omitempty"` // where there is no centre that knows all nodes
 	Changes  []Change            `json:"changes,omitempty"`  // what people have had the crawl do, the newest last
+	Events   []NodeEvent         `json:"events,omitempty"`   // what has happened to the nodes, as they have it, the newest last
+}
+
+// A NodeEvent is something that has happened to the nodes.
+type NodeEvent struct {
+	Time time.Time `json:"time"` // by the clock of the node that has noted it
+	What string    `json:"what"`
 }
 
 // A Change is what somebody has had all nodes do.
@@ -41,6 +48,8 @@ type Change struct {
 type ClusterSource interface {
 	Cluster(ctx context.Context) (*Cluster, error)
 	Started(ctx context.Context) (settings map[string][]string, err error) // nil: the crawl was not started yet
+	// BlockedAll counts what rules would leave out at all nodes that answer within a few seconds.
+	BlockedAll(ctx context.Context, rules []string) (*BlockedAll, error)
 	As(by string) ClusterSteerer
 	Close() error
 }

@@ -74,12 +74,8 @@ const (
 
 // Notes are what is out of the ordinary.
 func (c *Cluster) Notes() (all []string) {
-	versions := map[string]bool{}
 	for i := range c.Nodes {
 		n := &c.Nodes[i]
-		if n.Version != "" {
-			versions[n.Version] = true
-		}
 		switch {
 		case n.Is == NodeLeft:
 		case n.Is == NodeDead:
@@ -87,7 +83,7 @@ func (c *Cluster) Notes() (all []string) {
 		case n.Clock.IsZero():
 		case n.Age < -skewed:
 			all = append(all, fmt.Sprintf("the clock of %s is %.0f s ahead of this machine's: let all machines ask a time server", n.Name, -n.Age))
-		case n.Age > silent && c.Trouble == "": // then nobody is heard of
+		case n.IsSilent() && c.Trouble == "": // then nobody is heard of
 			all = append(all, fmt.Sprintf("%s was not heard of for %.0f s: it is dead or cut off, or its clock is behind "+
 				"this machine's", n.Name, n.Age))
 		}
@@ -123,10 +119,24 @@ func (c *Cluster) Notes() (all []string) {
 		all = append(all, fmt.Sprintf("%s of nodes that were lost %s fetched again: their records had not reached a place",
 			stats.Count(c.Gone.Again, "pages"), stats.Either(c.Gone.Again, "is", "are")))
 	}
-	if len(versions) > 1 {
-		all = append(all, "the nodes are of several versions of kumo: "+joined(versions))
+	if versions := c.Versions(); len(versions) > 1 {
+		all = append(all, "the nodes are of several versions of kumo: "+strings.Join(versions, ", "))
 	}
 	return all
 }
 
-func joined(words map[string]bool) string { return strings.Join(slices.Sorted(maps.Keys(words)), ", ") }
+// Versions are those of kumo that the nodes are of.
+func (c *Cluster) Versions() []string {
+	all := map[string]bool{}
+	for i := range c.Nodes {
+		if v := c.Nodes[i].Version; v != "" {
+			all[v] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(all))
+}
+
+// IsSilent reports whether a node that should be was not heard of for a while.
+func (n *Node) IsSilent() bool {
+	return !n.Clock.IsZero() && n.Age > silent && n.Is != NodeLeft && n.Is != NodeDead
+}

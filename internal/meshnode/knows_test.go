@@ -1,6 +1,7 @@
 package meshnode
 
 import (
+	"encoding/json"
 	"log/slog"
 	"testing"
 	"testing/synctest"
@@ -54,13 +55,50 @@ func TestHowManyURLsAreKnown(t *testing.T) {
 		}
 		known := control.Known{New: 3, Known: len(urls) - 3}
 		want("while it is paused", urls, known)
+		counts := func(silent string) {
+			t.Helper()
+			c, err := l.nodes[0].Blocked(t.Context(), []string{"x.test", "/y/"})
+			if err != nil || len(c.Nodes) != 5 || c.Unasked > 0 {
+				t.Fatalf("%+v, %v", c, err)
+			}
+			for _, of := range c.Nodes {
+				if want := map[bool]string{true: "", false: `["x.test","/y/"]`}[of.Node == silent]; string(of.Count) != want {
+					t.Errorf("%s has counted %q, want %q", of.Node, of.Count, want)
+				}
+			}
+		}
+		counts("")
 		l.hub.Cut("n3~1", true)
+		counts("n3~1")
+		l.nodes[0].wantMet(t)
 		all := l.nodes
 		l.nodes = append(all[:3:3], all[4])
 		want("while a node is silent", urls, known)
 		for _, n := range all {
 			n.stop()
 			<-n.over
+		}
+	})
+}
+
+// What another node counts, or has counted, is read without harm.
+func FuzzCount(f *testing.F) {
+	var w varint.Writer
+	w.Uint(1)
+	f.Add([]byte(w))
+	f.Add(append([]byte(w), `{"hit":1}`...))
+	w.String("h.test")
+	f.Add([]byte(w))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		n := &Node{log: slog.New(slog.DiscardHandler), counting: map[uint64]counting{}}
+		n.askedCount("x~1", data) // which does not count
+		answer := make(chan []byte, 1)
+		n.counting[1] = counting{"x~1", answer}
+		n.heardCount("x~1", data)
+		if len(answer) > 0 {
+			if a := <-answer; len(n.counting) > 0 || len(a) > 0 && !json.Valid(a) {
+				t.Error("an answer is none")
+			}
 		}
 	})
 }

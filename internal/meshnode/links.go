@@ -18,11 +18,14 @@ import (
 
 // The first byte of a message says what the rest is.
 const (
-	kindPeer   = 'p' // a peer's
-	kindOffer  = 'o' // links that its sender has found: the number of the batch, the batch
-	kindKnow   = 'k' // URLs of which the sender wants to know whether they are known: a number, hosts and hashes
-	kindKnown  = 'w' // the answer: the number, a byte for each
-	kindAnswer = 'a' // the number of a batch, and which of its links were refused: how far each lies behind the one before
+	kindPeer  = 'p' // a peer's
+	kindOffer = 'o' // links that its sender has found: the number of the batch, the batch
+	kindKnow  = 'k' // URLs of which the sender wants to know whether they are known: a number, hosts and hashes
+	kindKnown = 'w' // the answer: the number, a byte for each
+
+	kindCount   = 'b' // rules of which the sender wants to know what they would leave out: a number, rules
+	kindCounted = 'B' // the answer: the number, JSON; nothing where it cannot be said
+	kindAnswer  = 'a' // the number of a batch, and which of its links were refused: how far each lies behind the one before
 )
 
 func (n *Node) send(to strategy.Node, kind byte, data []byte) {
@@ -81,6 +84,10 @@ func (n *Node) receive(ctx context.Context) error {
 			n.askedKnown(from, data)
 		case kindKnown:
 			n.heardKnown(from, data)
+		case kindCount:
+			n.askedCount(from, data)
+		case kindCounted:
+			n.heardCount(from, data)
 		case control.KindQuestion:
 			n.run("answer a question", func(ctx context.Context) error { n.server.Asked(ctx, from, data); return nil })
 		default: // a newer kumo's

@@ -118,6 +118,9 @@ type Config struct {
 	// Slice is the host of a URL, or the slice of it, as Read has it. It is called once the crawl was started.
 	Slice func(url string) string
 
+	// Blocked counts what rules would leave out of what waits here, in JSON, within a few seconds. It may be nil.
+	Blocked func(ctx context.Context, rules []string) ([]byte, error)
+
 	// What is called by the node's loop and must not wait. Any of it may be nil.
 	Load    func() mesh.Load                         // what the engine has to do, since it was asked last
 	Figures func() Figures                           // of the engine
@@ -147,24 +150,27 @@ type Node struct {
 	over     chan struct{} // closed when Run ends
 
 	answering chan struct{} // a slot for each question that is being answered
+	counts    atomic.Bool   // what waits is being counted for another node
 
-	mu      sync.Mutex // guards events, calls, takes, asked and knowing
-	asked   uint64     // the number of the last question
-	knowing map[uint64]knowing
-	events  []peer.Event
-	calls   []func() // done by the loop
-	takes   takes
-	came    chan struct{} // has room for one word that there are events or calls
-	kick    chan struct{} // the pump's
+	mu       sync.Mutex // guards events, calls, takes, asked, knowing and counting
+	asked    uint64     // the number of the last question
+	knowing  map[uint64]knowing
+	counting map[uint64]counting
+	events   []peer.Event
+	calls    []func() // done by the loop
+	takes    takes
+	came     chan struct{} // has room for one word that there are events or calls
+	kick     chan struct{} // the pump's
 
 	// the loop's
-	clock   clock
-	wake    *time.Timer
-	leaving bool
-	left    bool // the peer has
-	gathers map[uint64]func(mesh.Tally)
-	locates map[uint64]func(mesh.Located)
-	tag     uint64
+	clock      clock
+	wake       *time.Timer
+	leaving    bool
+	left       bool // the peer has
+	chronicler chronicler
+	gathers    map[uint64]func(mesh.Tally)
+	locates    map[uint64]func(mesh.Located)
+	tag        uint64
 
 	stop  context.CancelCauseFunc
 	ctx   context.Context
@@ -176,7 +182,7 @@ type Node struct {
 func New(cfg Config) (*Node, error) {
 	n := &Node{cfg: cfg, self: strategy.Node(cfg.Overlay.Self.Node), log: cfg.Log, over: make(chan struct{}),
 		came: make(chan struct{}, 1), kick: make(chan struct{}, 1), gathers: map[uint64]func(mesh.Tally){},
-		locates: map[uint64]func(mesh.Located){}, knowing: map[uint64]knowing{}, answering: make(chan struct{}, mostKnow)}
+		locates: map[uint64]func(mesh.Located){}, knowing: map[uint64]knowing{}, counting: map[uint64]counting{}, answering: make(chan struct{}, mostKnow)}
 	n.alone.Store(true)
 	if n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)
@@ -384,6 +390,7 @@ func (n *Node) loop() error {
 			n.keepCounts()
 		case <-look.C:
 			n.follow.dirty = true
+			n.note(time.Now())
 			if e := n.engine(); e != nil {
 				e.Share(n.peer.Overlay().Size())
 			}

@@ -2,6 +2,7 @@ package meshnode
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -384,6 +385,7 @@ func (l *lab) join(name, dir string) *labNode {
 	n.Node, err = New(Config{Messenger: messenger, Disk: l.disk, Dir: dir, Mesh: l.mesh,
 		Overlay: overlay.Config{Self: overlay.Contact{Node: name}, Seed: rand.Uint64()},
 		Known:   known, Router: n.engine.router, History: h, Read: read, Slice: hostIn,
+		Blocked: func(_ context.Context, rules []string) ([]byte, error) { return json.Marshal(rules) },
 		Settle:  func(settings map[string][]string) { n.settled <- settings },
 		Figures: func() Figures { return Figures{Pages: n.engine.fetchedHere()} },
 		Limit: func(settings map[string][]string) int64 {

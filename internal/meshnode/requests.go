@@ -188,7 +188,7 @@ func (n *Node) report() control.Report {
 		InFlight: f.InFlight, MessageBytes: n.sent.Load(), Peers: f.Peers, Level: b.Level, Delegated: b.Delegated,
 		Guests: b.Guests, Alone: alone.Seconds(), CutOff: f.CutOff, CutOffWhy: f.CutOffWhy,
 		EndsIn: f.EndsIn, Growth: f.Growth, Forecast: f.Forecast, Stalled: f.Stalled, StalledBy: f.StalledBy,
-		StallWhy: f.StallWhy, StallDo: f.StallDo, Clock: time.Now().UTC()}
+		StallWhy: f.StallWhy, StallDo: f.StallDo, Clock: time.Now().UTC(), Events: n.chronicler.told(n.peer.Overlay().Size())}
 }
 
 func (n *Node) reportJSON() []byte {

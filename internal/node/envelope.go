@@ -16,6 +16,9 @@ const version = Protocol
 const (
 	kindKnow  = 'k' // do you know these URLs?
 	kindKnown = 'w' // the answer
+
+	kindCount   = 'b' // how much of what waits would these rules leave out?
+	kindCounted = 'B' // the answer
 )
 
 func envelope(crawl string, kind byte, data []byte) []byte {

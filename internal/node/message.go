@@ -15,8 +15,12 @@ func (n *Node) message(ctx context.Context, from strategy.Node, data []byte) {
 		n.refuse(from, err)
 		return
 	}
-	if kind == kindKnow {
+	switch kind {
+	case kindKnow:
 		n.askedKnown(from, bytes.Clone(data))
+		return
+	case kindCount:
+		n.askedCount(from, bytes.Clone(data))
 		return
 	}
 	n.driver.Message(ctx, from, driver.Kind(kind), data)

@@ -23,6 +23,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"kumo/internal/bus"
@@ -61,6 +62,8 @@ type Config struct {
 	Knows func(url string) (mine, known bool, err error)
 	// how many links to a URL's host, or slice, wait until it is known whose that is; may be nil
 	Links func(url string) int
+	// counts what rules would leave out of what waits here, in JSON, within a few seconds; may be nil
+	Blocked func(ctx context.Context, rules []string) ([]byte, error)
 	// called with the settings of the crawl's record when it is told, and when they change; may be nil
 	Settle func(settings map[string][]string)
 	// called when the node ends, before it waits for what is under way; may be nil
@@ -76,18 +79,19 @@ type Node struct {
 	self strategy.Node
 	log  *slog.Logger
 
-	calls   chan func()   // done by the loop, in order, before the driver's next step
-	wake    *time.Timer   // of the driver's
-	lapse   *time.Timer   // for the lease's end
-	leave   chan struct{} // closed when the node is to leave
-	kick    chan struct{} // the pump's
-	once    sync.Once
-	stop    context.CancelCauseFunc
-	tasks   *tasks
-	watch   *watches
-	record  *recordWatcher
-	driver  *driver.Driver
-	refused map[strategy.Node]bool // senders of messages; the receiving goroutine's
+	calls    chan func()   // done by the loop, in order, before the driver's next step
+	wake     *time.Timer   // of the driver's
+	lapse    *time.Timer   // for the lease's end
+	leave    chan struct{} // closed when the node is to leave
+	kick     chan struct{} // the pump's
+	once     sync.Once
+	stop     context.CancelCauseFunc
+	tasks    *tasks
+	watch    *watches
+	record   *recordWatcher
+	driver   *driver.Driver
+	counting atomic.Bool            // for who has asked
+	refused  map[strategy.Node]bool // senders of messages; the receiving goroutine's
 }
 
 // New makes a node.

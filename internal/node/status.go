@@ -26,6 +26,15 @@ type Status struct {
 
 // Status reads the crawl's record, and what there is of all nodes.
 func (c Control) Status(ctx context.Context) (desired.Record, []Status, error) {
+	leases, err := c.Leases(ctx)
+	if err != nil {
+		return desired.Record{}, nil, err
+	}
+	return c.statusBy(ctx, leases)
+}
+
+// statusBy is Status by leases that were read, and are used up.
+func (c Control) statusBy(ctx context.Context, leases map[strategy.Node]quorum.Lease) (desired.Record, []Status, error) {
 	r, _, err := c.Record(ctx)
 	if err != nil {
 		return r, nil, err
@@ -39,10 +48,6 @@ func (c Control) Status(ctx context.Context) (desired.Record, []Status, error) {
 		if table, err = quorum.ParseTable(e.Value); err != nil {
 			return r, nil, err
 		}
-	}
-	leases, err := c.Leases(ctx)
-	if err != nil {
-		return r, nil, err
 	}
 	var all []Status
 	add := func(n strategy.Node, s Status) {

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -91,6 +92,16 @@ func Steered(v *inspect.View) (inspect.Steerer, error) {
 		return nil, fmt.Errorf("nothing can be changed: %w", ErrIdle)
 	}
 	return s, nil
+}
+
+// CountBlocked counts what rules would leave out of what waits in this process, for who asks all nodes: an
+// inspect.Blocked in JSON.
+func (s *Session) CountBlocked(ctx context.Context, rules []string) ([]byte, error) {
+	b, err := s.source().Blocked(ctx, rules)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(b)
 }
 
 // Blocked counts what rules would leave out of what waits in the crawl of a view.

@@ -31,6 +31,7 @@ const (
 	Add    Verb = "add"    // Seeds; Seeded: they are for a start
 	Locate Verb = "locate" // the Hosts
 	Know   Verb = "know"   // how many of the URLs are known
+	Block  Verb = "block"  // how much of what waits the Rules would leave out
 )
 
 // A Question is what a command asks a node.
@@ -45,6 +46,7 @@ type Question struct {
 	Seeded   bool                `json:"seeded,omitempty"`
 	Hosts    []string            `json:"hosts,omitempty"`
 	URLs     []string            `json:"urls,omitempty"` // canonical ones
+	Rules    []string            `json:"rules,omitempty"`
 }
 
 // How many hosts and URLs a question may have.
@@ -63,6 +65,19 @@ type Answer struct {
 	Sums      *Sums          `json:"sums,omitempty"`
 	Locations []Location     `json:"locations,omitempty"`
 	Known     Known          `json:"known,omitzero"`
+	Counts    *Counts        `json:"counts,omitempty"`
+}
+
+// Counts are what nodes have counted that rules would leave out.
+type Counts struct {
+	Nodes   []Count `json:"nodes"`
+	Unasked int     `json:"unasked"` // nodes that were not asked: there are too many
+}
+
+// A Count is what one node has counted.
+type Count struct {
+	Node  string          `json:"node"`
+	Count json.RawMessage `json:"count,omitempty"` // missing: it has not answered
 }
 
 // Known is how many URLs are known to the nodes that remember them.

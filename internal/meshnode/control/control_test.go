@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -72,6 +73,10 @@ func (n *fakeNode) Known(_ context.Context, urls []string) (Known, error) {
 	return Known{New: len(urls) - 1, Known: 1}, nil
 }
 
+func (n *fakeNode) Blocked(_ context.Context, rules []string) (Counts, error) {
+	return Counts{Nodes: []Count{{"a~1", []byte(`{"hit":` + strconv.Itoa(len(rules)) + `}`)}, {Node: "b~1"}}, Unasked: 1}, nil
+}
+
 // serve lets a node answer until the test ends; deaf: it never hears.
 func serve(t *testing.T, hub *inproc.Hub, name strategy.Node, n Node, deaf bool) {
 	t.Helper()
@@ -137,6 +142,10 @@ func TestAsked(t *testing.T) {
 		if a, err = ask(Question{Do: Locate, Hosts: []string{"x.test"}}); err != nil || a.Locations[0].Target != "a~1" ||
 			len(a.Locations[0].Backups) != 2 {
 			t.Errorf("%+v, %v", a, err)
+		}
+		if a, err = ask(Question{Do: Block, Rules: []string{"x.test", "y.test"}}); err != nil || len(a.Counts.Nodes) != 2 || a.Counts.Unasked != 1 ||
+			string(a.Counts.Nodes[0].Count) != `{"hit":2}` || a.Counts.Nodes[1].Count != nil {
+			t.Errorf("%+v, %v", a.Counts, err)
 		}
 		if _, err = ask(Question{Do: Locate, Hosts: []string{"lost.test"}}); err == nil {
 			t.Error("a host that nobody has is found")

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"kumo/internal/chronicle"
 	"kumo/internal/desired"
 )
 
@@ -56,6 +57,8 @@ type Report struct {
 	StallWhy  string    `json:"stall_why,omitempty"`
 	StallDo   string    `json:"stall_do,omitempty"`
 	Clock     time.Time `json:"clock"`
+
+	Events []chronicle.Event `json:"events,omitempty"` // the last that it has met
 }
 
 // Figures are what a report adds to Sums.Figures, but for SumBytes.

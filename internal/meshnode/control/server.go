@@ -26,6 +26,8 @@ type Node interface {
 	Gather(ctx context.Context) (mesh.Tally, error)
 	// Known is asked of MostURLs URLs at most, and answers within a few seconds.
 	Known(ctx context.Context, urls []string) (Known, error)
+	// Blocked answers within a few seconds.
+	Blocked(ctx context.Context, rules []string) (Counts, error)
 	Locate(ctx context.Context, host string) (target strategy.Node, backups []strategy.Node, err error)
 }
 
@@ -153,6 +155,10 @@ func (s *Server) do(ctx context.Context, q *Question, a *Answer) error {
 		}
 		var err error
 		a.Known, err = s.node.Known(ctx, q.URLs)
+		return err
+	case Block:
+		c, err := s.node.Blocked(ctx, q.Rules)
+		a.Counts = &c
 		return err
 	case Locate:
 		return s.locate(ctx, q.Hosts, a)

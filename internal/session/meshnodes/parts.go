@@ -2,6 +2,7 @@ package meshnodes
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -37,6 +38,17 @@ func (l *life) joinEngine(_ *recovery.State, p *crawl.Parts) error {
 	p.NewRoot = func(u weburl.URL) { l.mesh.NewRoot(u.String()) }
 	return nil
 }
+
+// blocked counts what rules would leave out of what waits here.
+func (l *life) blocked(ctx context.Context, rules []string) ([]byte, error) {
+	c := l.crawl.Load()
+	if c == nil {
+		return nil, errNotBegun
+	}
+	return c.CountBlocked(ctx, rules)
+}
+
+var errNotBegun = errors.New("this node has not begun to crawl")
 
 // settle goes by the settings that the crawl's record has now, as far as they may change while it runs.
 func (l *life) settle(now map[string][]string) {

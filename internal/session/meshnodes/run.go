@@ -48,7 +48,7 @@ func (n *Node) Run(ctx context.Context) (report *stats.Report, err error) {
 		Waits:   len(n.Join) > 0,
 		Contact: func(to strategy.Node) overlay.Contact { return asContact(n.conn.Contact(to)) },
 		Learn:   func(c overlay.Contact) { n.conn.Learn(p2p.Contact{Node: strategy.Node(c.Node), Addrs: c.Addrs}) },
-		Disk:    n.disk, Dir: n.stateDir(), Router: &n.router, History: remembered, Read: l.readLinks, Slice: l.slice,
+		Disk:    n.disk, Dir: n.stateDir(), Router: &n.router, History: remembered, Read: l.readLinks, Slice: l.slice, Blocked: l.blocked,
 		Load: l.load, Figures: l.figures, Limit: limit, Settle: l.settle, Version: job.Version, Address: n.Address, Log: n.Log,
 		Changed: func() { word(n.changed) },
 	})

@@ -27,9 +27,11 @@ type counter struct {
 	limit atomic.Int64  // 0: none
 	kick  chan struct{} // the table is another one: the leases of who has gone are removed once all is settled
 	last  node.Pages    // what the leases told the last time; nil: nothing yet
+	heard listener
 
 	mu    sync.Mutex                 // guards below
 	stays map[strategy.Node]struct{} // members
+	order []strategy.Node            // of them, as the table has it: the first counters
 	place int                        // of this node among them; -1: none
 	whole time.Time                  // since when no host is on its way from one to another; zero: some are
 }
@@ -82,7 +84,11 @@ func (c *counter) learn(t *quorum.Table) {
 	} else if c.whole.IsZero() {
 		c.whole = time.Now()
 	}
+	c.order = nil
 	for i, m := range t.Members {
+		if i < counters {
+			c.order = append(c.order, m.Node)
+		}
 		c.stays[m.Node] = struct{}{}
 		if m.Node == c.m.id.Node() {
 			c.place = i
@@ -111,7 +117,7 @@ func (c *counter) run(ctx context.Context) {
 		}
 		stays, place, _ := c.members()
 		if place < 0 || place >= counters {
-			c.last = nil
+			c.last, c.heard = nil, listener{}
 			continue
 		}
 		if err := c.look(ctx, stays, place == 0); err != nil && ctx.Err() == nil {
@@ -126,6 +132,7 @@ func (c *counter) look(ctx context.Context, stays map[strategy.Node]struct{}, fi
 	if err != nil {
 		return err
 	}
+	c.note(ctx, leases)
 	now, known, alive := node.Pages{}, 0, 0
 	for n, lease := range leases {
 		r, err := node.ParseReport(lease.Report)

@@ -166,33 +166,39 @@ func because(err error) string {
 	return ": " + err.Error()
 }
 
-// counted is what of the URLs that wait a rule would leave out, in words: of this node's, if there are others.
+// counted is what of the URLs that wait a rule would leave out, in words: at all nodes, if there are several.
 func (c *crawl) counted(ctx context.Context, g given) string {
-	if c.dir == "" {
-		return "How many URLs that is each node's own page counts."
+	words, examples, err := c.count(ctx, []string{g.Value})
+	if err != nil {
+		return "How many URLs that is cannot be counted now."
 	}
-	var b *inspect.Blocked
-	err := c.use(ctx, func(v *inspect.View) (err error) {
-		if src, can := v.Source.(inspect.Blocker); can {
-			b, err = src.Blocked(ctx, []string{g.Value})
+	words = strings.ToUpper(words[:1]) + words[1:] + "."
+	if len(examples) > 0 {
+		words += " Some of them: " + cut(strings.Join(examples, "  "), 600)
+	}
+	return words
+}
+
+func (c *crawl) count(ctx context.Context, rules []string) (words string, examples []string, err error) {
+	if c.cluster != nil {
+		b, err := c.cluster.src.BlockedAll(ctx, rules)
+		if err != nil {
+			return "", nil, err
+		}
+		return b.Words(), b.Examples, nil
+	}
+	err = c.use(ctx, func(v *inspect.View) error {
+		src, can := v.Source.(inspect.Blocker)
+		if !can {
+			return errCannot
+		}
+		b, err := src.Blocked(ctx, rules)
+		if err == nil {
+			words, examples = b.Words(), b.Examples
 		}
 		return err
 	})
-	if err != nil || b == nil {
-		return "How many URLs that is cannot be counted now."
-	}
-	words := b.Words() + "."
-	if len(b.Examples) > 0 {
-		words += " Some of them: " + cut(strings.Join(b.Examples, "  "), 600)
-	}
-	if c.cluster == nil {
-		return strings.ToUpper(words[:1]) + words[1:]
-	}
-	words = "At this node " + words
-	if x, err := c.cluster.look(ctx); err == nil {
-		words += fmt.Sprintf(" At all nodes %s wait; the others were not asked.", stats.Count(x.Totals.Waiting, "URLs"))
-	}
-	return words
+	return words, examples, err
 }
 
 func actionNamed(name string) *action {

@@ -15,14 +15,12 @@ import (
 	"kumo/internal/stats"
 )
 
-// A cluster is a crawl's, as it is shown: all who look see what was found last, and what has happened since this page is
-// served.
+// A cluster is a crawl's, as it is shown: all who look see what was found last.
 type cluster struct {
 	src   inspect.ClusterSource
 	where string
 	done  context.Context
 	hub   hub
-	ended chan struct{} // closed when nobody watches any more
 
 	mu      sync.Mutex    // guards below
 	looking chan struct{} // closed when it was looked; nil: nobody does
@@ -31,7 +29,6 @@ type cluster struct {
 	tried   time.Time // when it was looked last
 	took    time.Duration
 	failed  error // of that
-	events  []Event
 }
 
 // A clusterLook is a cluster as it was found.
@@ -43,37 +40,20 @@ type clusterLook struct {
 
 const (
 	clusterBeat  = 2 * time.Second  // about as often as nodes tell how they are
-	quietBeat    = 10 * time.Second // where nobody watches: so that what happens then is seen, too
 	clusterTime  = 15 * time.Second // for one look
 	mostEvents   = 100
-	usualNodes   = 100 // of a page
-	clusterShare = 10  // looking takes one part in so many of the time at most
+	usualNodes   = 100              // of a page
+	oldLook      = 20 * time.Second // after which it is said how old a look is
+	clusterShare = 10               // looking takes one part in so many of the time at most
 )
 
 func newCluster(done context.Context, c Crawl) *cluster {
-	x := &cluster{src: c.Cluster, where: c.Where, done: done, ended: make(chan struct{})}
+	x := &cluster{src: c.Cluster, where: c.Where, done: done}
 	x.hub.beat, x.hub.done, x.hub.look = clusterBeat, done, x.news
-	go x.watch()
 	return x
 }
 
-// watch looks now and then, so that events are met.
-func (c *cluster) watch() {
-	defer close(c.ended)
-	tick := time.NewTicker(quietBeat)
-	defer tick.Stop()
-	for {
-		_, _ = c.look(c.done) // who shows it says so
-		select {
-		case <-tick.C:
-		case <-c.done.Done():
-			return
-		}
-	}
-}
-
 func (c *cluster) close() {
-	<-c.ended
 	c.mu.Lock()
 	looking := c.looking
 	c.mu.Unlock()
@@ -88,8 +68,8 @@ func (c *cluster) close() {
 func (c *cluster) look(ctx context.Context) (*clusterLook, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	since, known := time.Since(c.tried), c.last != nil || c.failed != nil
-	switch {
+	since := time.Since(c.tried)
+	switch known := c.last != nil || c.failed != nil; {
 	case known && (c.looking != nil || since < clusterBeat-100*time.Millisecond || since < clusterShare*c.took):
 		return c.answer()
 	case c.done.Err() != nil:
@@ -98,10 +78,17 @@ func (c *cluster) look(ctx context.Context) (*clusterLook, error) {
 		c.looking, c.again = make(chan struct{}), false
 		go c.find(c.looking)
 	}
-	looking := c.looking
+	looking, known := c.looking, c.last != nil
 	c.mu.Unlock()
+	var enough <-chan time.Time
+	if known {
+		patience := time.NewTimer(clusterBeat)
+		defer patience.Stop()
+		enough = patience.C // as it was last will do
+	}
 	select {
 	case <-looking:
+	case <-enough:
 	case <-ctx.Done():
 	}
 	c.mu.Lock()
@@ -133,23 +120,23 @@ func (c *cluster) find(found chan struct{}) {
 		c.tried, c.took = time.Time{}, 0
 	}
 	if err == nil {
-		if c.last != nil {
-			c.note(happened(c.last.Cluster, all))
-		}
-		c.last = &clusterLook{all, clusterWords(all), c.told(all.Changes)}
+		c.last = &clusterLook{all, clusterWords(all), told(all)}
 	}
 }
 
 func (c *cluster) answer() (*clusterLook, error) {
-	if c.failed == nil {
+	if c.failed == nil && (c.looking == nil || !c.last.Time.Before(time.Now().Add(-oldLook))) {
 		return c.last, nil
 	}
 	if c.last == nil {
 		return nil, &problem{http.StatusServiceUnavailable, "The cluster does not answer", c.failed.Error()}
 	}
 	x := *c.last
-	old := Word{levelWrong, fmt.Sprintf("The cluster does not answer; this is how it was %s ago: %v", stats.Span(time.Since(x.Time)), c.failed),
-		"It is asked again and again. kumo status --crawl says which servers are away."}
+	old := Word{levelLook, fmt.Sprintf("This is how it was %s ago: the cluster is being asked", stats.Span(time.Since(x.Time))), ""}
+	if c.failed != nil {
+		old = Word{levelWrong, fmt.Sprintf("The cluster does not answer; this is how it was %s ago: %v", stats.Span(time.Since(x.Time)), c.failed),
+			"It is asked again and again. kumo status --crawl says which servers are away."}
+	}
 	x.words = append([]Word{old}, x.words...)
 	return &x, nil
 }
@@ -193,117 +180,16 @@ type Event struct {
 	By   string    `json:"by,omitempty"` // of what somebody has had the crawl do
 }
 
-func (c *cluster) note(news []Event) {
-	all := append(c.events, news...)
-	c.events = slices.Clone(all[max(len(all)-mostEvents, 0):])
-}
-
-// told are the events, with what people have had the crawl do, the newest first.
-func (c *cluster) told(changes []inspect.Change) []Event {
-	all := slices.Clone(c.events)
-	for _, x := range changes {
-		all = append(all, Event{x.Time, x.What, x.By})
+// told are the last events, with what people have had the crawl do, the newest first.
+func told(x *inspect.Cluster) (all []Event) {
+	for _, e := range x.Events {
+		all = append(all, Event{e.Time, e.What, ""})
+	}
+	for _, c := range x.Changes {
+		all = append(all, Event{c.Time, c.What, c.By})
 	}
 	slices.SortStableFunc(all, func(a, b Event) int { return b.Time.Compare(a.Time) })
 	return all[:min(len(all), mostEvents)]
-}
-
-// happened is what has happened between two looks.
-func happened(was, is *inspect.Cluster) (all []Event) {
-	say := func(format string, args ...any) {
-		all = append(all, Event{Time: is.Time, What: fmt.Sprintf(format, args...)})
-	}
-	if was.State != is.State {
-		why := ""
-		if is.Why != "" {
-			why = " (" + is.Why + ")"
-		}
-		all = append(all, Event{Time: is.Since, What: fmt.Sprintf("the crawl is %s%s", is.State, why)})
-	}
-	if was.Control != is.Control && is.Control != "" && was.Control != "" {
-		say("%s is the %s now, in place of %s", is.Control, is.LeaderWord(), was.Control)
-	} else if was.Control != is.Control && is.Control != "" {
-		say("%s is the %s now", is.Control, is.LeaderWord())
-	}
-	if listed(was) && listed(is) { // of many nodes some are listed, and others the next time
-		nodesHappened(was, is, say)
-	}
-	if is.Settled && (!was.Settled || was.Epoch != is.Epoch) && is.Epoch > 0 {
-		say("epoch %d is settled: all members have what is theirs", is.Epoch)
-	}
-	return all
-}
-
-func listed(c *inspect.Cluster) bool { return c.Gathered == nil || c.Gathered.Nodes <= len(c.Nodes) }
-
-func nodesHappened(was, is *inspect.Cluster, say func(string, ...any)) {
-	before := map[string]*inspect.Node{}
-	for i := range was.Nodes {
-		before[was.Nodes[i].Node] = &was.Nodes[i]
-	}
-	for i := range is.Nodes {
-		n := &is.Nodes[i]
-		old := before[n.Node]
-		delete(before, n.Node)
-		if old == nil {
-			say("%s is %s", n.Name, map[inspect.Standing]string{inspect.NodeWaiting: "there, and waits", inspect.NodeJoining: "joining",
-				inspect.NodeMember: "a member", inspect.NodeLeaving: "leaving", inspect.NodeDead: "dead", inspect.NodeLeft: "about to be gone"}[n.Is])
-			continue
-		}
-		if old.Is != n.Is {
-			say("%s", standingWords(n))
-		}
-		switch {
-		case isSilent(n) && !isSilent(old):
-			say("%s is not heard of: it is dead, or cut off from the others", n.Name)
-		case isSilent(old) && !isSilent(n) && n.Is == inspect.NodeMember:
-			say("%s is heard of again", n.Name)
-		case n.CutOff > 0 && old.CutOff == 0:
-			say("%s reaches nothing on the web", n.Name)
-		case n.CutOff == 0 && old.CutOff > 0 && n.Is == inspect.NodeMember:
-			say("%s reaches the web again", n.Name)
-		}
-	}
-	for _, n := range was.Nodes {
-		if before[n.Node] == nil {
-			continue
-		}
-		switch n.Is {
-		case inspect.NodeDead:
-			say("what %s had was taken over", n.Name)
-		case inspect.NodeLeaving, inspect.NodeLeft:
-			say("%s has left", n.Name)
-		case inspect.NodeWaiting, inspect.NodeJoining:
-			say("%s is gone", n.Name)
-		default:
-			if isSilent(&n) {
-				say("%s has died: it was given up, and others have what it had", n.Name)
-				continue
-			}
-			say("%s is gone: it has left, or was given up, and others have what it had", n.Name)
-		}
-	}
-}
-
-// silence is after how many seconds a node is not heard of: four times as long as it takes to tell of itself.
-const silence = 8
-
-func isSilent(n *inspect.Node) bool { return n.Is == inspect.NodeMember && n.Age > silence }
-
-func standingWords(n *inspect.Node) string {
-	switch n.Is {
-	case inspect.NodeMember:
-		return n.Name + " is a member"
-	case inspect.NodeLeaving:
-		return n.Name + " leaves: it hands over what it has"
-	case inspect.NodeDead:
-		return n.Name + " has died: it was given up, and the others take over what it had"
-	case inspect.NodeLeft:
-		return n.Name + " has handed over all that it had"
-	case inspect.NodeWaiting:
-		return n.Name + " waits for the start"
-	}
-	return n.Name + " joins"
 }
 
 // clusterLive is what of a cluster changes while a page is open.

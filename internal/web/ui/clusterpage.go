@@ -39,7 +39,7 @@ type nodeRow struct {
 	Name, Link  string
 	Is          inspect.Standing
 	Leads, Idle bool
-	Bad         bool
+	Silent, Bad bool
 	Tone        int
 	Share       string
 	Cells       []string
@@ -55,6 +55,8 @@ type clusterShown struct {
 	Next    string
 	After   string
 	Events  []Event
+
+	Gathered bool // nobody knows all nodes
 }
 
 func (s *Server) clusterPage(w http.ResponseWriter, r *http.Request) error {
@@ -97,13 +99,18 @@ func (s *Server) clusterPart(w http.ResponseWriter, r *http.Request) error {
 const shownEvents = 30
 
 func shownCluster(r *http.Request, x *clusterLook) clusterShown {
-	p := clusterShown{After: r.FormValue("after"), Events: x.events[:min(shownEvents, len(x.events))], Maps: mapsOf(x.Cluster)}
+	p := clusterShown{After: r.FormValue("after"), Events: x.events[:min(shownEvents, len(x.events))], Maps: mapsOf(x.Cluster),
+		Gathered: x.Gathered != nil}
 	columns := slices.DeleteFunc(x.Columns(), func(c inspect.Column) bool { return c.Head == "by" })
 	if x.Gathered == nil {
 		columns = append(columns, inspect.Column{Head: "moved here", Of: func(n *inspect.Node) string { return strconv.FormatInt(n.Moved, 10) }})
 	}
-	columns = append(columns, inspect.Column{Head: "clock off", Of: clockOff},
-		inspect.Column{Head: "version", Of: func(n *inspect.Node) string { return cmp.Or(n.Version, "–") }})
+	if slices.ContainsFunc(x.Nodes, func(n inspect.Node) bool { return clockOff(&n) != "–" }) {
+		columns = append(columns, inspect.Column{Head: "clock off", Of: clockOff})
+	}
+	if len(x.Versions()) > 1 {
+		columns = append(columns, inspect.Column{Head: "version", Of: func(n *inspect.Node) string { return cmp.Or(n.Version, "–") }})
+	}
 	for _, c := range columns {
 		p.Heads = append(p.Heads, c.Head)
 	}
@@ -117,8 +124,8 @@ func shownCluster(r *http.Request, x *clusterLook) clusterShown {
 	first := slices.IndexFunc(x.Nodes, func(n inspect.Node) bool { return len(some) > 0 && n.Node == some[0].Node })
 	for i := range some {
 		n := &some[i]
-		row := nodeRow{Name: n.Name, Link: linkOf(r, n), Is: n.Is, Idle: n.Idle, Leads: n.Facts != nil && n.Leads, Tone: tone(first + i),
-			Bad: n.Is == inspect.NodeDead || n.CutOff > 0 || n.Stalled > 0, Share: percent(int64(share.of(n)), int64(all))}
+		row := nodeRow{Name: n.Name, Link: linkOf(r, n), Is: n.Is, Idle: n.Idle, Leads: n.Facts != nil && n.Leads && n.Name == x.Control, Tone: tone(first + i),
+			Silent: x.Trouble == "" && n.IsSilent(), Bad: n.Is == inspect.NodeDead || n.CutOff > 0 || n.Stalled > 0 || n.IsSilent(), Share: percent(int64(share.of(n)), int64(all))}
 		for _, c := range columns {
 			row.Cells = append(row.Cells, c.Of(n))
 		}

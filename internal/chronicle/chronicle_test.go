@@ -1,0 +1,108 @@
+package chronicle
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+)
+
+// Whatever happens to nodes is noted once, whoever goes on with the chronicle, and not for ever.
+func TestNote(t *testing.T) {
+	var c Chronicle
+	now := time.Date(2026, 11, 26, 11, 0, 0, 0, time.UTC)
+	is := Picture{State: "running", Since: now.Add(-time.Minute), Nodes: []Node{{Node: "c~1", Is: Member}, {Node: "a~1", Is: Member}, {Node: "b~1", Is: Member}}}
+	node := func(name string) *Node {
+		return &is.Nodes[slices.IndexFunc(is.Nodes, func(n Node) bool { return n.Node == name })]
+	}
+	note := func() {
+		t.Helper()
+		now = now.Add(time.Second)
+		kept, err := json.Marshal(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c, err = Parse(kept); err != nil { // another node goes on
+			t.Fatal(err)
+		}
+		pic := is
+		pic.Nodes = slices.Clone(is.Nodes)
+		c.Note(pic, now)
+		pic.Nodes = slices.Clone(is.Nodes)
+		if c.Note(pic, now) {
+			t.Error("what is as it was is noted")
+		}
+	}
+	note()
+	for _, step := range []func(){
+		func() { is.Leader, is.Epoch, is.Settled = "a", 3, true },
+		func() { node("b~1").Silent = true },
+		func() { node("b~1").Silent = false },
+		func() { node("c~1").CutOff = true },
+		func() { node("c~1").CutOff, node("b~1").Silent = false, true },
+		func() { node("b~1").Is, is.Settled = Dead, false },
+		func() {
+			is.Nodes = slices.DeleteFunc(is.Nodes, func(n Node) bool { return n.Node == "b~1" })
+			is.Epoch, is.Settled = 4, true
+		},
+		func() { is.Nodes = append(is.Nodes, Node{Node: "b~2", Is: Joining}) },
+		func() { node("b~2").Is = Member },
+		func() { node("a~1").Is, is.Leader = Leaving, "c" },
+		func() { is.Nodes = slices.DeleteFunc(is.Nodes, func(n Node) bool { return n.Node == "a~1" }) },
+		func() { is.State, is.Why, is.Since = "stopping", "limit", now },
+	} {
+		step()
+		note()
+	}
+	want := []string{"the crawl is running", "a is a member", "b is a member", "c is a member", "a leads now",
+		"epoch 3 is settled: all members have what is theirs", "b is not heard of: it is dead, or cut off from the others",
+		"b is heard of again", "c reaches nothing on the web", "b is not heard of: it is dead, or cut off from the others",
+		"c reaches the web again", "b has died: it was given up, and the others take over what it had", "what b had was taken over",
+		"epoch 4 is settled: all members have what is theirs", "b joins", "b is a member", "a leaves: it hands over what it has",
+		"c leads now, in place of a", "a has left", "the crawl is stopping (limit)"}
+	var said []string
+	for _, e := range c.Events {
+		said = append(said, e.What)
+	}
+	if !slices.Equal(said, want) {
+		t.Errorf("noted is\n%q\nwant\n%q", said, want)
+	}
+	if first := c.Events[0].Time; !first.Equal(time.Date(2026, 11, 26, 10, 59, 0, 0, time.UTC)) {
+		t.Errorf("the crawl runs since %v", first)
+	}
+	for i := range 2 * Most {
+		is.Leader = fmt.Sprint("n", i)
+		note()
+	}
+	if len(c.Events) != Most || c.Events[Most-1].What != "n199 leads now, in place of n198" {
+		t.Errorf("%d events are kept, the last %v", len(c.Events), c.Events[len(c.Events)-1])
+	}
+}
+
+// What several have met is one event.
+func TestMerged(t *testing.T) {
+	at := time.Date(2026, 11, 26, 11, 0, 0, 0, time.UTC)
+	e := func(seconds int, what string) Event { return Event{at.Add(time.Duration(seconds) * time.Second), what} }
+	all := Merged([]Event{e(5, "b is a member"), e(90, "b is gone")}, []Event{e(0, "b is a member"), e(80, "b is gone"), e(200, "b is a member")}, nil)
+	want := []Event{e(0, "b is a member"), e(80, "b is gone"), e(200, "b is a member")}
+	if !slices.Equal(all, want) {
+		t.Errorf("%v, want %v", all, want)
+	}
+}
+
+// A chronicle is read without harm, whoever has written it.
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(`{"was":{"nodes":[{"node":"a~1","is":"member"}]},"events":[{"time":"2026-11-26T11:00:00Z","what":"x"}]}`))
+	f.Add([]byte(`{"was":{"nodes":null},"events":null}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := Parse(data)
+		if err != nil {
+			return
+		}
+		c.Note(Picture{Nodes: []Node{{Node: "~", Is: Member}, {Is: Dead}}}, time.Time{})
+		if len(c.Events) > Most {
+			t.Errorf("%d events", len(c.Events))
+		}
+	})
+}

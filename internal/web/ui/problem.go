@@ -1,0 +1,62 @@
+package ui
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"kumo/internal/fulltext"
+	"kumo/internal/inspect"
+	"kumo/internal/web/archive"
+)
+
+// A problem is what went wrong, as RFC 9457 has it.
+type problem struct {
+	Status int    `json:"status"`
+	Title  string `json:"title"`
+	Detail string `json:"detail,omitempty"`
+}
+
+func (p *problem) Error() string { return p.Title + ": " + p.Detail }
+
+func badRequest(format string, args ...any) error {
+	return &problem{http.StatusBadRequest, "The question is not right", fmt.Sprintf(format, args...)}
+}
+
+// problemOf says how an error is told.
+func problemOf(err error) *problem {
+	var p *problem
+	switch {
+	case errors.As(err, &p):
+		return p
+	case errors.Is(err, archive.ErrNone), errors.Is(err, archive.ErrNoAnswer):
+		return &problem{http.StatusNotFound, "Not in the archive", err.Error()}
+	case errors.Is(err, fulltext.ErrNone):
+		return &problem{http.StatusNotFound, "There is no index", "kumo index, with the crawl's folder, makes one; kumo crawl --index does while it crawls"}
+	case fulltext.IsDamaged(err):
+		return &problem{http.StatusServiceUnavailable, "The index cannot be read", err.Error() + "; kumo index, with the crawl's folder, makes it anew"}
+	case errors.Is(err, inspect.ErrGone):
+		return &problem{http.StatusServiceUnavailable, "The crawl does not answer", "it is just starting or ending: ask again in a moment"}
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return &problem{http.StatusServiceUnavailable, "It takes too long", "ask for less, or again in a moment"}
+	}
+	return &problem{http.StatusInternalServerError, "The crawl cannot say", err.Error()}
+}
+
+// fail tells an error: a program as JSON, a person as a page.
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	p := problemOf(err)
+	if p.Status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "2")
+	}
+	if s.cfg.Only == nil && !strings.HasPrefix(r.URL.Path, "/api/") {
+		s.failPage(w, p)
+		return
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(p.Status)
+	_ = json.NewEncoder(w).Encode(p) // who asked may have gone
+}
