@@ -138,6 +138,9 @@ func (u *Uploader) Status() stats.Uploads {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	s := u.status
+	if u.states != nil {
+		s.State = u.states.status()
+	}
 	if s.Why != "" && !u.next.IsZero() {
 		s.Next = max(time.Until(u.next), 0)
 	}
