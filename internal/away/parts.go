@@ -47,7 +47,7 @@ func (m *Manifest) Parts(name string) (parts []Entry) {
 	}
 	for {
 		e, is := m.entries[PartName(name, size)]
-		if !is || e.Size == 0 { // or there would be no end
+		if !is || e.Size == 0 || size+e.Size < size { // or there would be no end
 			return parts
 		}
 		parts, size = append(parts, e), size+e.Size

@@ -64,7 +64,7 @@ func TestListsAreThereAsFarAsRecordsAre(t *testing.T) {
 		}()
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		b := newBed(t)
-		faulty := placetest.NewFaulty(b.at, rnd, 60)
+		faulty := placetest.NewFaulty(b.at, rand.New(rand.NewPCG(seed, 2)), 60)
 		b.cfg.Place = faulty
 		lines, safe := "", 0
 		cut := func() []store.Mark { return []store.Mark{{Name: "pages.jsonl", Length: int64(safe)}} }
