@@ -88,8 +88,8 @@ func (v *verifier) missing() {
 		f, name := &v.files.all[n], v.files.path(n)
 		switch {
 		case !f.here && v.cfg.Lost:
-			v.note(Fault{Check: checkWARC, File: name, Offset: -1, What: "it was lost with its node, and what the lists say of it " +
-				"was not verified: these pages were fetched again by others"})
+			v.note(Fault{Check: checkWARC, File: name, Offset: -1, What: "it has not come to the place, and what the lists say of it " +
+				"was not verified: of a node that was lost, others have fetched these pages again"})
 		case !f.here && v.cfg.Moved:
 			v.note(Fault{Check: checkWARC, File: name, Offset: -1, What: "it is not here, so what the other files say of it " +
 				"was not verified"})
