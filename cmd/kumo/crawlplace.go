@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"kumo/internal/stats"
 	"kumo/internal/upload"
@@ -97,6 +98,12 @@ func adviseWaits(err error) error {
 func printUploads(w io.Writer, s stats.Uploads) {
 	fmt.Fprintf(w, "  %-9s %s: %s (%s)\n", "place", s.Place, stats.Count(s.Files, "files"), stats.Bytes(s.Bytes))
 	if words := s.Words(); words != "" {
+		fmt.Fprintf(w, "  %-9s %s\n", "", words)
+	}
+	if s.State != nil {
+		fmt.Fprintf(w, "  %-9s %s\n", "state", s.State.Words(time.Now()))
+	}
+	if words := s.State.Lacking(); words != "" {
 		fmt.Fprintf(w, "  %-9s %s\n", "", words)
 	}
 }

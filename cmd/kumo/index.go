@@ -13,15 +13,19 @@ import (
 	"kumo/internal/job"
 	"kumo/internal/sink/follow"
 	"kumo/internal/stats"
+	"kumo/internal/wire/places"
 	"kumo/internal/wire/sinks"
 	"kumo/internal/wire/uploads"
 )
 
-const indexLong = `Make the full-text index of the crawl in FOLDER, for kumo search, the page of kumo serve and kumo mcp, or go on with it.
+const indexLong = `Make the full-text index of the crawl in the folder CRAWL, for kumo search, the page of kumo serve and kumo mcp, or go on with it.
 
 It has the newest visit of each URL: title, description, main text and the words of the URL, by the rules of the text's language,
-and host, language, status, type and day to narrow a search. It lies in FOLDER/index, and can be removed at any time. kumo crawl
+and host, language, status, type and day to narrow a search. It lies in CRAWL/index, and can be removed at any time. kumo crawl
 --index makes it while a crawl runs, which this command cannot.
+
+Of a crawl that lies in a place, as s3://bucket/news, the index goes to FOLDER, which gets the crawl's settings, too, and nothing
+else: kumo search -o FOLDER searches it.
 
 What was taken in is there for good: after Ctrl-C the same command goes on. Of a crawl that was made with --text the texts are
 taken from text.jsonl; of another they are found in its WARC files, which takes some milliseconds a page.
@@ -30,32 +34,46 @@ An index that is damaged, or of another version of kumo, is made anew.`
 
 func indexCommand() *cobra.Command {
 	var quiet, anew bool
-	cmd := &cobra.Command{Use: "index FOLDER", Short: "Make a full-text index of a crawl", Long: indexLong,
-		Example: "  kumo index crawls/example.com\n  kumo search -o crawls/example.com 'tea \"green kettle\" -shop lang:en'",
+	cmd := &cobra.Command{Use: "index CRAWL [FOLDER]", Short: "Make a full-text index of a crawl", Long: indexLong,
+		Example: "  kumo index crawls/example.com\n  kumo search -o crawls/example.com 'tea \"green kettle\" -shop lang:en'\n" +
+			"  kumo index s3://bucket/news/b~12345678 lost-b",
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
+			switch {
+			case len(args) == 2 && places.IsURL(args[0]):
+			case len(args) == 1 && places.IsURL(args[0]):
+				return usagef("an index lies in a folder of this machine: name one behind %s", args[0])
+			case len(args) != 1:
 				return usagef("which crawl? name its folder, and one")
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := uploads.AllHere(args[0], "kumo index"); err != nil {
+			x := sinks.Indexing{Crawl: args[0], Anew: anew}
+			named := func(err error) error { return err }
+			if len(args) == 2 {
+				src, err := uploads.Reach(cmd.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				defer func() { _ = src.Close() }() // a folder for the time being
+				x.Crawl, x.Disk, x.Into, named = src.Dir, src.Disk, args[1], src.Named
+			} else if err := uploads.AllHere(args[0], "kumo index"); err != nil {
 				return err
 			}
 			show := draws(os.Stderr) && !quiet
 			begin := time.Now()
-			r, err := sinks.Index(cmd.Context(), sinks.Indexing{Crawl: args[0], Anew: anew,
-				Said: func(err error) { fmt.Fprintln(cmd.ErrOrStderr(), "kumo:", err) },
-				Progress: func(s stats.Sink) {
-					if show {
-						fmt.Fprintf(os.Stderr, "\r\x1b[K%s indexed, %s wait", grouped(s.Sent), grouped(s.Waiting))
-					}
-				}})
+			x.Said = func(err error) { fmt.Fprintln(cmd.ErrOrStderr(), "kumo:", named(err)) }
+			x.Progress = func(s stats.Sink) {
+				if show {
+					fmt.Fprintf(os.Stderr, "\r\x1b[K%s indexed, %s wait", grouped(s.Sent), grouped(s.Waiting))
+				}
+			}
+			r, err := sinks.Index(cmd.Context(), x)
 			if show {
 				fmt.Fprint(os.Stderr, "\r\x1b[K")
 			}
 			if err != nil {
-				return err
+				return named(err)
 			}
 			if !quiet {
 				fmt.Fprintf(cmd.OutOrStdout(), "%s indexed in %.1f s: the index has %s of %s\n", stats.Count(r.Pages, "pages"),

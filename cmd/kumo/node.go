@@ -378,6 +378,12 @@ func (n *noder) crawlAll(ctx context.Context, one cluster.Node, show *show, page
 			Stall:    func() stall.Alarm { return p.outlook().Stall }}
 		if n.o.place != "" {
 			src.Uploads = p.uploads
+			src.States = func() (s stats.UploadedState) {
+				if has := p.uploads().State; has != nil {
+					s = *has
+				}
+				return s
+			}
 		}
 		src.Again = func() int64 { return refetched(one) }
 		if len(n.asked) > 0 {

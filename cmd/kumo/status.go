@@ -259,11 +259,13 @@ func printCluster(w io.Writer, c *inspect.Cluster, width int) {
 // placeLine is what the nodes have brought to their places, and what waits; "" if their files stay with them.
 func placeLine(c *inspect.Cluster) string {
 	sum, some := stats.Uploads{}, false
+	var states placeStates
 	for i := range c.Nodes {
 		if u := c.Nodes[i].Uploads; u != nil {
 			some = true
 			sum.Files, sum.Bytes = sum.Files+u.Files, sum.Bytes+u.Bytes
 			sum.Waiting, sum.WaitSize = sum.Waiting+u.Waiting, sum.WaitSize+u.WaitSize
+			states.add(u.State)
 		}
 	}
 	if !some {
@@ -273,7 +275,41 @@ func placeLine(c *inspect.Cluster) string {
 	if sum.Waiting > 0 {
 		text += fmt.Sprintf(", and %s (%s) on the way", stats.Count(sum.Waiting, "files"), stats.Bytes(sum.WaitSize))
 	}
-	return text
+	return text + states.words()
+}
+
+// placeStates are what nodes have brought of their states to their places.
+type placeStates struct {
+	nodes, with int // whose states go there; that have a checkpoint there
+	sum         stats.UploadedState
+}
+
+func (p *placeStates) add(s *stats.UploadedState) {
+	if s == nil {
+		return
+	}
+	p.nodes++
+	if s.Position > 0 {
+		p.with++
+	}
+	if s.Last.After(p.sum.Last) {
+		p.sum.Last = s.Last
+	}
+	p.sum.Coming, p.sum.CutBytes, p.sum.Kept = p.sum.Coming+s.Coming, p.sum.CutBytes+s.CutBytes, p.sum.Kept+s.Kept
+}
+
+func (p *placeStates) words() string {
+	if p.nodes == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("\nstates: checkpoints of %d of %s", p.with, stats.Count(int64(p.nodes), "nodes"))
+	if !p.sum.Last.IsZero() {
+		text += ", the newest of " + stats.Span(max(time.Since(p.sum.Last), 0).Truncate(time.Second)) + " ago"
+	}
+	if p.sum.Coming > 0 {
+		text += ", and " + stats.Bytes(p.sum.Coming) + " on the way"
+	}
+	return text + fmt.Sprintf("; of the journals %s cut, %s kept by the servers", stats.Bytes(p.sum.CutBytes), stats.Bytes(p.sum.Kept))
 }
 
 // printNodes is the table of nodes. Where the terminal is too narrow for it, columns are left out, and never a part of

@@ -91,6 +91,12 @@ func printStatus(w io.Writer, x *inspect.Status, dir string) {
 		if words := u.Words(); words != "" {
 			row("", "%s", words)
 		}
+		if u.State != nil {
+			row("state", "%s", u.State.Words(time.Now()))
+		}
+		if words := u.State.Lacking(); words != "" {
+			row("", "%s", words)
+		}
 	}
 	for i := range x.Sinks {
 		s := &x.Sinks[i]

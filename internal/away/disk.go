@@ -45,24 +45,35 @@ func Alone(ctx context.Context, disk vfs.FS, dir string, p place.Place, there *M
 // Under is the disk that has the folder.
 func (d *Disk) Under() vfs.FS { return d.FS }
 
-// entry is what the place has of a file.
-func (d *Disk) entry(name string) (Entry, bool) {
+// A remote is a file as the place has it: whole, or in parts.
+type remote struct {
+	name  string
+	size  int64
+	parts []Entry
+}
+
+// remote is what the place has of a file.
+func (d *Disk) remote(name string) (r remote, is bool) {
 	rel, err := filepath.Rel(d.root, name)
 	if err != nil || strings.HasPrefix(rel, "..") {
-		return Entry{}, false
+		return r, false
 	}
 	if rel = filepath.ToSlash(rel); !strings.HasPrefix(rel, d.below) {
-		return Entry{}, false
+		return r, false
 	}
-	return d.there.Get(rel)
+	r = remote{name: rel, parts: d.there.Parts(rel)}
+	for _, e := range r.parts {
+		r.size += e.Size
+	}
+	return r, len(r.parts) > 0
 }
 
 // Size is a file's length.
 func (d *Disk) Size(name string) (int64, error) {
 	size, err := d.FS.Size(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		if e, is := d.entry(name); is {
-			return e.Size, nil
+		if r, is := d.remote(name); is {
+			return r.size, nil
 		}
 	}
 	return size, err
@@ -76,8 +87,12 @@ func (d *Disk) List(dir string) ([]string, error) {
 		return names, err
 	}
 	for _, e := range d.there.All() {
-		if path.Dir(e.Name) == filepath.ToSlash(rel) && strings.HasPrefix(e.Name, d.below) {
-			names = append(names, path.Base(e.Name))
+		name := e.Name
+		if list, _, is := PartOf(name); is {
+			name = list
+		}
+		if path.Dir(name) == filepath.ToSlash(rel) && strings.HasPrefix(name, d.below) {
+			names = append(names, path.Base(name))
 		}
 	}
 	slices.Sort(names)
@@ -88,8 +103,14 @@ func (d *Disk) List(dir string) ([]string, error) {
 func (d *Disk) Open(name string) (io.ReadCloser, error) {
 	f, err := d.FS.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		if e, is := d.entry(name); is {
-			return d.read(&e, 0, -1)
+		if r, is := d.remote(name); is && len(r.parts) == 1 {
+			return d.read(&r.parts[0], 0, -1)
+		} else if is {
+			parts := &reader{disk: d, of: r}
+			return struct {
+				io.Reader
+				io.Closer
+			}{io.NewSectionReader(parts, 0, r.size), parts}, nil
 		}
 	}
 	return f, err
@@ -99,8 +120,8 @@ func (d *Disk) Open(name string) (io.ReadCloser, error) {
 func (d *Disk) OpenAt(name string) (vfs.ReaderAt, error) {
 	f, err := d.FS.OpenAt(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		if e, is := d.entry(name); is {
-			return &reader{disk: d, of: e}, nil
+		if r, is := d.remote(name); is {
+			return &reader{disk: d, of: r}, nil
 		}
 	}
 	return f, err
@@ -128,7 +149,7 @@ func (d *Disk) read(e *Entry, offset, length int64) (io.ReadCloser, error) {
 // somewhere in it little more than its bytes.
 type reader struct {
 	disk *Disk
-	of   Entry
+	of   remote
 
 	mu   sync.Mutex // guards what follows
 	in   io.ReadCloser
@@ -146,7 +167,7 @@ func (r *reader) ReadAt(p []byte, off int64) (n int, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for n < len(p) {
-		if off+int64(n) >= r.of.Size {
+		if off+int64(n) >= r.of.size {
 			return n, io.EOF
 		}
 		if err := r.ask(off+int64(n), int64(len(p)-n)); err != nil {
@@ -158,7 +179,7 @@ func (r *reader) ReadAt(p []byte, off int64) (n int, err error) {
 			if errors.Is(err, io.EOF) {
 				err = io.ErrUnexpectedEOF
 			}
-			return n, errors.Join(fmt.Errorf("read %s/%s at byte %d: %w", r.disk.place.URL(), r.of.Name, r.at, err), r.drop())
+			return n, errors.Join(fmt.Errorf("read %s/%s at byte %d: %w", r.disk.place.URL(), r.of.name, r.at, err), r.drop())
 		}
 	}
 	return n, nil
@@ -177,8 +198,13 @@ func (r *reader) ask(off, length int64) (err error) {
 	if err := r.drop(); err != nil {
 		return err
 	}
-	length = min(max(length, r.next), r.of.Size-off)
-	if r.in, err = r.disk.read(&r.of, off, length); err != nil {
+	begin, part := int64(0), 0
+	for ; off >= begin+r.of.parts[part].Size; part++ { // there are few
+		begin += r.of.parts[part].Size
+	}
+	of := &r.of.parts[part]
+	length = min(max(length, r.next), begin+of.Size-off)
+	if r.in, err = r.disk.read(of, off-begin, length); err != nil {
 		r.in = nil
 		return err
 	}

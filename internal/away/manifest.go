@@ -55,18 +55,31 @@ func (e *Entry) Line() []byte {
 
 // A Manifest is what lies in a place. Its methods may be called by many goroutines at once.
 type Manifest struct {
-	mu      sync.RWMutex // guards entries
+	mu      sync.RWMutex // guards what follows
 	entries map[string]Entry
+	inParts map[string]bool // lists of which there are parts
 }
 
 // NewManifest is that of an empty place.
-func NewManifest() *Manifest { return &Manifest{entries: map[string]Entry{}} }
+func NewManifest() *Manifest {
+	return &Manifest{entries: map[string]Entry{}, inParts: map[string]bool{}}
+}
 
-// Put takes a file in, in place of what had its name.
+// Put takes a file in, in place of what had its name. A list that is whole takes the place of its parts, too.
 func (m *Manifest) Put(e Entry) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.put(e)
+}
+
+func (m *Manifest) put(e Entry) {
 	m.entries[e.Name] = e
+	if list, _, is := PartOf(e.Name); is {
+		m.inParts[list] = true
+	} else if m.inParts[e.Name] { // it is whole now
+		delete(m.inParts, e.Name)
+		maps.DeleteFunc(m.entries, func(name string, _ Entry) bool { of, _, is := PartOf(name); return is && of == e.Name })
+	}
 }
 
 // Get is the entry of a file.
@@ -84,13 +97,17 @@ func (m *Manifest) All() []Entry {
 	return slices.SortedFunc(maps.Values(m.entries), func(a, b Entry) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// Encode writes all of it.
+// Encode writes all of it: parts of a list behind the whole, as they came.
 func (m *Manifest) Encode() []byte {
-	var b []byte
+	var b, parts []byte
 	for _, e := range m.All() {
-		b = append(b, e.Line()...)
+		if IsPart(e.Name) {
+			parts = append(parts, e.Line()...)
+		} else {
+			b = append(b, e.Line()...)
+		}
 	}
-	return b
+	return append(b, parts...)
 }
 
 // Parse reads lines of entries, of which a later one replaces an earlier one of its name. whole is how many bytes are
@@ -109,7 +126,7 @@ func Parse(data []byte) (m *Manifest, whole int, err error) {
 		if err := e.check(); err != nil {
 			return nil, whole, fmt.Errorf("at byte %d: %w", whole, err)
 		}
-		m.entries[e.Name] = e
+		m.put(e)
 		whole += len(line) + 1
 	}
 }

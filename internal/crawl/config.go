@@ -170,6 +170,9 @@ type Parts struct {
 	// goes on from it, and how long the record files were. Until it returns, files of the state may come, but none that
 	// the checkpoint names goes or changes. It must be quick; may be nil
 	Checkpointed func(at, relies journal.Position, marks []store.Mark)
+	// is told the lengths of record files that the journal has, before any of them is closed for it: up to there they stay
+	// as they are. It must be quick; may be nil
+	Durable func([]store.Mark)
 	// one of the stores is a WARC, to which an unchanged page's record can refer
 	Archive bool
 	// the header fields that requests are sent with, to hosts that are trusted or not; needed where there are overrides

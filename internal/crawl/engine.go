@@ -192,7 +192,7 @@ func New(cfg Config, p Parts, s *recovery.State) *Engine {
 	}
 	e.ledger = ledger.New(ledger.Config{Stores: e.ranks.stores(p.Stores), Journal: p.Journal, Every: cfg.Commit,
 		Room: cfg.Shares.pending(), Now: cfg.Now,
-		Begin: entry.AppendTime, Mark: entry.AppendMark, Extra: e.appendCounts})
+		Begin: entry.AppendTime, Mark: entry.AppendMark, Extra: e.appendCounts, Durable: p.Durable})
 	e.peers.transfer = transfer.New(transfer.Config{Ledger: e.ledger, Frontier: e.frontier, DB: e.known.db,
 		Abandoned: e.files.abandoned, Quota: e.pageQuota(), Now: cfg.Now, Ours: e.ours, Hash: e.origins.hash,
 		Intern: e.names.intern, Reported: e.ends.wasReported, Wait: e.awaitTransfer, Removed: e.hostsRemoved,

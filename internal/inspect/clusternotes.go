@@ -97,6 +97,9 @@ func (c *Cluster) Notes() (all []string) {
 		if n.Uploads != nil && n.Uploads.Why != "" && n.Is != NodeDead {
 			all = append(all, fmt.Sprintf("%s: place: %s", n.Name, n.Uploads.Words()))
 		}
+		if n.Uploads != nil && n.Uploads.State.Lacking() != "" && n.Is != NodeDead {
+			all = append(all, fmt.Sprintf("%s: place: %s", n.Name, n.Uploads.State.Lacking()))
+		}
 		if n.Peering != nil && n.Alone > 0 {
 			all = append(all, fmt.Sprintf("%s has lost all other nodes %.0f s ago: until one answers it goes on alone", n.Name,
 				n.Alone))

@@ -107,6 +107,9 @@ type Away struct {
 	Over func(vfs.FS) (vfs.FS, error)
 	// Closed is called when a WARC file got its final name. It does not wait.
 	Closed func()
+	// Durable is told how long files are that grow, as far as the journal has that: before the crawl goes on, and then
+	// before any WARC file is closed. It does not wait; nil: nobody wants to know.
+	Durable func([]store.Mark)
 	// Status says what is there, and what waits.
 	Status func() stats.Uploads
 }

@@ -41,6 +41,9 @@ type Config struct {
 	Mark func(batch []byte, m store.Mark) []byte
 	// Extra appends what was counted elsewhere, as it is when a batch is cut off.
 	Extra func(batch []byte) []byte
+	// Durable is told the files' lengths that the journal has, before any file is closed for them. It must be quick; may
+	// be nil.
+	Durable func([]store.Mark)
 }
 
 // A Ledger is the group commit: it collects what workers put, and makes it durable in batches, records before the
@@ -255,6 +258,9 @@ func (l *Ledger) write(batch []byte, marks []store.Mark) error {
 		return fmt.Errorf("write the journal: %w", err)
 	}
 	l.since.Add(int64(len(batch)))
+	if l.cfg.Durable != nil {
+		l.cfg.Durable(marks)
+	}
 	l.unsettled = true
 	return l.settle()
 }

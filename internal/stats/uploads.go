@@ -2,6 +2,7 @@ package stats
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -14,6 +15,51 @@ type Uploads struct {
 	WaitSize int64         `json:"waiting_bytes"`
 	Why      string        `json:"why,omitempty"`  // the last try failed
 	Next     time.Duration `json:"next,omitempty"` // until the next try, in nanoseconds
+	// of a node's state, which goes there, too, so that the servers keep less of its journal; nil: it does not
+	State *UploadedState `json:"state,omitempty"`
+}
+
+// UploadedState is what a node has brought of its state, and how far its journal on the servers was cut for it.
+type UploadedState struct {
+	Checkpoints int       `json:"checkpoints"`         // that came by this process
+	Bytes       int64     `json:"bytes"`               // in them
+	Last        time.Time `json:"last,omitzero"`       // when the newest came; zero: an earlier process brought it, or there is none
+	Position    uint64    `json:"position"`            // up to where the journal is in the newest; 0: there is none
+	Cut         uint64    `json:"cut"`                 // up to where this process has cut it off on the servers
+	CutBytes    int64     `json:"cut_bytes"`           // how many bytes these were
+	Kept        int64     `json:"kept_bytes"`          // what the servers keep of it
+	Coming      int64     `json:"coming_bytes"`        // of a checkpoint that is on its way
+	Lacks       []string  `json:"lacks,omitempty"`     // record files that are neither there nor here: for them nothing more is cut
+	LackAll     int64     `json:"lacks_all,omitempty"` // how many these are, of which only the first are named
+}
+
+// Words say how it stands.
+func (s *UploadedState) Words(now time.Time) string {
+	text := "no checkpoint yet"
+	if s.Position > 0 {
+		text = "a checkpoint"
+		if !s.Last.IsZero() {
+			text += " of " + Span(max(now.Sub(s.Last), 0).Truncate(time.Second)) + " ago"
+		}
+	}
+	if s.Coming > 0 {
+		text += ", one of " + Bytes(s.Coming) + " on the way"
+	}
+	return text + fmt.Sprintf("; of the journal %s cut, %s kept by the servers", Bytes(s.CutBytes), Bytes(s.Kept))
+}
+
+// Lacking says what keeps the journal from being cut, and what to do; "": nothing.
+func (s *UploadedState) Lacking() string {
+	if s == nil || s.LackAll == 0 {
+		return ""
+	}
+	more := ""
+	if n := s.LackAll - int64(len(s.Lacks)); n > 0 {
+		more = fmt.Sprintf(" and %d more", n)
+	}
+	return fmt.Sprintf("%s%s %s neither in the folder nor in the place, so the servers keep the journal from there on: put %s back "+
+		"into the folder; without, let the node leave, and join anew", strings.Join(s.Lacks, ", "), more,
+		Either(s.LackAll, "is", "are"), Either(s.LackAll, "it", "them"))
 }
 
 // Words say how it stands: "" where nothing waits.

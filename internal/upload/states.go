@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 
 	"kumo/internal/away"
 	"kumo/internal/journal"
+	"kumo/internal/stats"
 	"kumo/internal/store"
 	"kumo/internal/vfs"
 )
@@ -59,6 +61,10 @@ type States struct {
 	offered *offer  // to be brought; nil: none
 	trimmed journal.Position
 	cut     Cut
+	came    time.Time // when the newest checkpoint came; zero: not by this process
+	lacks   []string  // record files that are neither in the folder nor in the place
+
+	told map[string]bool // of these, those that were warned of
 
 	poke  chan struct{}
 	sound map[string]bool // files in the folder that were found to be those in the place
@@ -93,8 +99,11 @@ func (u *Uploader) States(cfg StatesConfig) *States {
 	if cfg.Warn == nil {
 		cfg.Warn = func(error) {}
 	}
-	u.states = &States{up: u, cfg: cfg, poke: make(chan struct{}, 1), sound: map[string]bool{}}
-	return u.states
+	s := &States{up: u, cfg: cfg, poke: make(chan struct{}, 1), sound: map[string]bool{}}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.states = s
+	return s
 }
 
 // Checkpoint is told of a checkpoint in the folder, whose files stay as they are until it returns: up to where the
@@ -320,6 +329,9 @@ func (s *States) step(ctx context.Context) error {
 	if err := s.begin(ctx); err != nil {
 		return err
 	}
+	if err := s.seek(); err != nil {
+		return err
+	}
 	s.mu.Lock()
 	o := s.offered
 	s.mu.Unlock()
@@ -376,7 +388,7 @@ func (s *States) bring(ctx context.Context, o *offer) error {
 		return err
 	}
 	s.mu.Lock()
-	s.there, s.offered = state, nil
+	s.there, s.offered, s.came = state, nil, time.Now()
 	s.cut.States++
 	s.mu.Unlock()
 	return errors.Join(s.clear(), state.DropOthers(ctx, s.up.cfg.Place))
@@ -441,6 +453,77 @@ func (s *States) trim(ctx context.Context) error {
 		s.cfg.Told(cut)
 	}
 	return nil
+}
+
+// seek finds record files that nobody brings to the place any more, because they have gone from the folder: the log is
+// kept from where their pages begin.
+func (s *States) seek() error {
+	s.mu.Lock()
+	var wants []string
+	for i := range s.points {
+		if wants = slices.Clone(s.points[i].wants); len(wants) > 0 {
+			break
+		}
+	}
+	s.mu.Unlock()
+	var lacks []string
+	for _, name := range wants {
+		is, err := s.isHere(name)
+		if err != nil {
+			return err
+		}
+		if !is {
+			lacks = append(lacks, name)
+		}
+	}
+	s.mu.Lock()
+	lacks = slices.DeleteFunc(lacks, func(name string) bool { return s.named[name] }) // it came meanwhile, and was removed here
+	s.lacks = lacks
+	s.mu.Unlock()
+	lacks = slices.DeleteFunc(slices.Clone(lacks), func(name string) bool { return s.told[name] })
+	if len(lacks) == 0 {
+		return nil
+	}
+	for _, name := range lacks {
+		if s.told == nil {
+			s.told = map[string]bool{}
+		}
+		s.told[name] = true
+	}
+	s.cfg.Warn(fmt.Errorf("the place %s: %s", s.up.cfg.Place.URL(), s.status().Lacking()))
+	return nil
+}
+
+// isHere reports whether the folder has a record file: it may get its final name just now.
+func (s *States) isHere(name string) (bool, error) {
+	for _, ending := range []string{".open", ""} {
+		_, err := s.up.cfg.Disk.Size(s.up.path(name + ending))
+		if err == nil || !errors.Is(err, fs.ErrNotExist) {
+			return true, err
+		}
+	}
+	return false, nil
+}
+
+// mostLacks is how many record files that have gone are named.
+const mostLacks = 3
+
+// status is how it stands.
+func (s *States) status() *stats.UploadedState {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x := &stats.UploadedState{Checkpoints: s.cut.States, Bytes: s.cut.Bytes, Last: s.came, Cut: uint64(s.trimmed),
+		CutBytes: s.cut.Log, Kept: s.cfg.Log.Kept(math.MaxInt64), LackAll: int64(len(s.lacks)),
+		Lacks: slices.Clone(s.lacks[:min(len(s.lacks), mostLacks)])}
+	if s.there != nil {
+		x.Position = s.there.Position
+	}
+	if s.offered != nil {
+		for _, f := range s.offered.files {
+			x.Coming += f.size
+		}
+	}
+	return x
 }
 
 // Cut is what was done so far.

@@ -334,3 +334,51 @@ func TestALogIsKeptUntilTheManifestNamesTheRecords(t *testing.T) {
 		both.Wait()
 	})
 }
+
+// A record file that somebody has moved away is missed until it is back: the log is not cut meanwhile, and that is said.
+func TestARecordFileThatIsMovedAwayIsMissed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		l := &life{bed: b, dice: rand.New(rand.NewPCG(3, 4)), files: map[journal.Position]map[string]string{},
+			closed: map[journal.Position][]string{}}
+		u := b.open()
+		var warned []string
+		s := u.States(StatesConfig{Log: lifesLog{life: l}, Least: -1, Warn: func(err error) { warned = append(warned, err.Error()) }})
+		ctx, kill := context.WithCancel(t.Context())
+		var both sync.WaitGroup
+		both.Go(func() { s.Run(ctx) })
+		both.Go(func() { _ = u.Run(ctx) })
+		synctest.Wait()
+		const name, kept = "warc/news-00500-vm.warc.gz", "kept"
+		marks := []store.Mark{{Name: name + ".open", Length: 9}}
+		b.write(name+".open", "grows")
+		l.at++
+		s.Checkpoint(l.at, l.at, marks)
+		synctest.Wait()
+		if u.Status().State.Lacking() != "" || len(warned) > 0 {
+			t.Errorf("a file that grows is missed: %q", warned)
+		}
+		move := func(from, to string) {
+			if err := os.Rename(filepath.Join(b.dir, from), filepath.Join(b.dir, to)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		move(name+".open", kept)
+		b.close(501, "another")
+		u.Look()
+		synctest.Wait()
+		if x := u.Status().State; x.LackAll != 1 || !strings.Contains(x.Lacking(), name+" is neither") || len(warned) != 1 ||
+			!strings.HasSuffix(warned[0], x.Lacking()) {
+			t.Errorf("%+v, warned of %q", x, warned)
+		}
+		move(kept, name)
+		b.write("warc/news-00500-vm.cdxj", "index")
+		u.Look()
+		synctest.Wait()
+		if x := u.Status().State; x.Lacking() != "" || len(warned) != 1 {
+			t.Errorf("it is back, and %+v, warned of %q", x, warned)
+		}
+		kill()
+		both.Wait()
+	})
+}

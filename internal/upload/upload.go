@@ -70,6 +70,8 @@ type Uploader struct {
 	named    bool            // the place's manifest has all that is there
 	last     time.Time       // when something came into the place, or end was closed
 	fresh    []string        // files that came since it was written
+	joins    map[string]bool // lists that are found to go on from what is there
+	whole    []string        // lists that are there whole, and no longer in parts; guarded by noting
 	states   *States         // nil: no checkpoints go there
 
 	noting sync.Mutex // guards log
@@ -78,6 +80,9 @@ type Uploader struct {
 	mu     sync.Mutex // guards what follows
 	status stats.Uploads
 	next   time.Time // try; zero: now
+	// lengths of lists, as far as they stay as they are, and as they were brought in parts by this process
+	durable, sent map[string]int64
+	due           bool // lists have grown by much
 }
 
 // Open makes the place the crawl's, or sees that it is, and reads what is there. The folder is held by the caller. A place
@@ -85,7 +90,8 @@ type Uploader struct {
 func Open(ctx context.Context, cfg Config) (*Uploader, error) {
 	cfg.Workers, cfg.URL = cmp.Or(cfg.Workers, 2), cmp.Or(cfg.URL, cfg.Place.URL())
 	u := &Uploader{cfg: cfg, poke: make(chan struct{}, 1), end: make(chan struct{}), done: map[string]bool{},
-		tries: map[string]int{}, grown: map[string]bool{}, last: time.Now()}
+		tries: map[string]int{}, grown: map[string]bool{}, last: time.Now(), joins: map[string]bool{},
+		durable: map[string]int64{}, sent: map[string]int64{}}
 	if err := u.claim(ctx); err != nil {
 		return nil, err
 	}
@@ -105,6 +111,7 @@ func Open(ctx context.Context, cfg Config) (*Uploader, error) {
 	for _, e := range there.All() {
 		u.count(&e)
 	}
+	u.cfg.Place = place.Prompt(cfg.Place) // that it fails is to be told, and tried again here
 	return u, err
 }
 
@@ -131,6 +138,9 @@ func (u *Uploader) Status() stats.Uploads {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	s := u.status
+	if u.states != nil {
+		s.State = u.states.status()
+	}
 	if s.Why != "" && !u.next.IsZero() {
 		s.Next = max(time.Until(u.next), 0)
 	}
@@ -153,7 +163,6 @@ func (u *Uploader) isEnding() bool {
 // Run brings files to the place, until End was called and all are there. An error that is ErrWaits says that some are
 // not; one that is ErrTaken, that the place is no longer this crawl's.
 func (u *Uploader) Run(ctx context.Context) error {
-	u.cfg.Place = place.Prompt(u.cfg.Place) // that it fails is to be told, and tried again here
 	for failures, ended := 0, false; ; {
 		ending := u.isEnding() // before it is looked
 		if ending && !ended {
@@ -161,7 +170,7 @@ func (u *Uploader) Run(ctx context.Context) error {
 			delete(u.grown, u.cfg.First) // it may be another one by now
 		}
 		todo, err := u.look(ending)
-		if err == nil && len(todo) == 0 && u.named {
+		if err == nil && len(todo) == 0 && u.named && (ending || !u.partsDue()) {
 			if ending {
 				return nil
 			}
@@ -365,6 +374,11 @@ func (u *Uploader) round(ctx context.Context, todo []waiting) error {
 	if err := u.stillOurs(ctx); err != nil {
 		return err
 	}
+	if !u.isEnding() { // or they come whole
+		if err := u.bringParts(ctx); err != nil {
+			return err
+		}
+	}
 	todo = todo[:min(len(todo), perRound)]
 	failed := make([]error, len(todo))
 	var g errgroup.Group
@@ -404,6 +418,7 @@ func (u *Uploader) round(ctx context.Context, todo []waiting) error {
 		u.named = true
 		u.states.look(u.fresh)
 		u.fresh = nil
+		u.dropParts(ctx)
 	}
 	return errors.Join(err, u.drop())
 }
@@ -497,11 +512,17 @@ func digestOf(src io.Reader) (digest, error) {
 	return digest(sum.Sum(nil)), err
 }
 
-// note writes into the folder's log that a file is in the place.
-func (u *Uploader) note(e away.Entry) (err error) {
+// note writes into the folder's log that files are in the place.
+func (u *Uploader) note(came ...away.Entry) (err error) {
+	if len(came) == 0 {
+		return nil
+	}
 	u.noting.Lock()
 	defer u.noting.Unlock()
-	name, line := u.path(away.LogName), e.Line()
+	name, lines := u.path(away.LogName), []byte(nil)
+	for _, e := range came {
+		lines = append(lines, e.Line()...)
+	}
 	if err := vfs.CutBack(u.cfg.Disk, name, u.log); err != nil { // a full disk has torn the last line
 		return err
 	}
@@ -509,22 +530,32 @@ func (u *Uploader) note(e away.Entry) (err error) {
 	if err != nil {
 		return err
 	}
-	if _, err = f.Write(line); err == nil {
+	if _, err = f.Write(lines); err == nil {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	u.log += int64(len(line))
-	old, replaces := u.there.Get(e.Name)
-	u.there.Put(e)
-	u.count(&e)
-	if replaces {
-		u.mu.Lock()
-		defer u.mu.Unlock()
-		u.status.Files, u.status.Bytes = u.status.Files-1, u.status.Bytes-old.Size
+	u.log += int64(len(lines))
+	for _, e := range came {
+		had := u.there.Parts(e.Name)
+		u.there.Put(e)
+		u.count(&e)
+		u.uncount(had)
+		if len(had) > 0 && away.IsPart(had[len(had)-1].Name) && !away.IsPart(e.Name) {
+			u.whole = append(u.whole, e.Name)
+		}
 	}
 	return nil
+}
+
+// uncount takes out of the status what a file has taken the place of.
+func (u *Uploader) uncount(had []away.Entry) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, e := range had {
+		u.status.Files, u.status.Bytes = u.status.Files-1, u.status.Bytes-e.Size
+	}
 }
 
 func (u *Uploader) count(e *away.Entry) {
@@ -532,7 +563,7 @@ func (u *Uploader) count(e *away.Entry) {
 	defer u.mu.Unlock()
 	u.status.Files++
 	u.status.Bytes += e.Size
-	if u.status.Waiting > 0 {
+	if u.status.Waiting > 0 && !away.IsPart(e.Name) {
 		u.status.Waiting--
 		u.status.WaitSize = max(u.status.WaitSize-e.Size, 0)
 	}

@@ -24,7 +24,7 @@ func (v *verifier) indexes() error {
 	}
 	v.counted(checkCDXJ, files, "files")
 	v.counted(checkCDXJ, lines, "lines")
-	if v.cfg.NoLists {
+	if v.cfg.NoLists || v.cfg.Lost {
 		return nil
 	}
 	n, err := v.index(mergedIndex, false, allFiles)

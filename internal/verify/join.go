@@ -87,6 +87,9 @@ func (v *verifier) missing() {
 	for n := range v.files.all {
 		f, name := &v.files.all[n], v.files.path(n)
 		switch {
+		case !f.here && v.cfg.Lost:
+			v.note(Fault{Check: checkWARC, File: name, Offset: -1, What: "it has not come to the place, and what the lists say of it " +
+				"was not verified: of a node that was lost, others have fetched these pages again"})
 		case !f.here && v.cfg.Moved:
 			v.note(Fault{Check: checkWARC, File: name, Offset: -1, What: "it is not here, so what the other files say of it " +
 				"was not verified"})
@@ -94,6 +97,7 @@ func (v *verifier) missing() {
 			v.fault(Fault{Check: checkWARC, File: name, Offset: -1,
 				What:   "it is not here, though other files name records in it",
 				Remedy: "bring it back; if it was moved on purpose, say so with --moved"})
+		case v.cfg.Lost:
 		case f.merged == 0 && f.lines > 0:
 			v.note(Fault{Check: checkCDXJ, File: mergedIndex, Offset: -1, What: "it lacks the lines of " + name +
 				": the next run's end writes it anew"})

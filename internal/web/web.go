@@ -32,6 +32,7 @@ type Source struct {
 	Stall    func() stall.Alarm
 	Filters  func() []stats.FilterCounts // nil: there are none
 	Uploads  func() stats.Uploads        // to the crawl's place; nil: it has none
+	States   func() stats.UploadedState  // of a node's state there; nil: it does not go there
 	Again    func() int64                // pages of dead nodes that are fetched again; nil: there are no nodes
 	Sinks    func() []stats.Sink         // nil: there are none
 }
@@ -123,6 +124,15 @@ func register(reg *prometheus.Registry, src Source) {
 			}
 			return 0
 		})
+	}
+	if src.States != nil {
+		gauge("place_checkpoints", "Checkpoints of the state that this process has brought to the place.",
+			func() int { return src.States().Checkpoints })
+		gauge("place_journal_cut_bytes", "Bytes of the journal that the servers have let go of for them.",
+			func() int { return int(src.States().CutBytes) })
+		gauge("place_journal_kept_bytes", "Bytes of the journal that the servers keep.", func() int { return int(src.States().Kept) })
+		gauge("place_files_lacking", "Record files that are neither in the folder nor in the place.",
+			func() int { return int(src.States().LackAll) })
 	}
 	if src.Again != nil {
 		gauge("pages_fetched_again", "Pages of dead nodes whose records were lost, as this process has found.",

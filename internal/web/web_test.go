@@ -32,6 +32,9 @@ func everything() Source {
 		Uploads: func() stats.Uploads {
 			return stats.Uploads{Files: 5, Bytes: 100, Waiting: 3, WaitSize: 70, Why: "connection refused"}
 		},
+		States: func() stats.UploadedState {
+			return stats.UploadedState{Checkpoints: 2, CutBytes: 900, Kept: 400, LackAll: 1}
+		},
 		Sinks: func() []stats.Sink {
 			return []stats.Sink{{Sink: "kafka://k/t", Sent: 5, Bytes: 100, Waiting: 3, Behind: 1.5, Failures: 2, Retries: 1, Why: "no"}}
 		},
@@ -58,6 +61,8 @@ func TestServe(t *testing.T) {
 			"kumo_ends_in_at_least_seconds 32400", "kumo_queue_growth_per_second -1.5", `kumo_stalled_seconds{kind="disk"} 90`,
 			`kumo_stalled_seconds{kind="dns"} 0`,
 			"kumo_place_files 5", "kumo_place_files_waiting 3", "kumo_place_bytes_waiting 70", "kumo_place_failing 1",
+			"kumo_place_checkpoints 2", "kumo_place_journal_cut_bytes 900", "kumo_place_journal_kept_bytes 400",
+			"kumo_place_files_lacking 1",
 			`kumo_responses_total{class="2xx"} 32`, `kumo_responses_total{class="4xx"} 7`, `kumo_responses_total{class="5xx"} 0`,
 			`kumo_responses_total{class="other"} 3`, `kumo_errors_total{kind="dns"} 4`,
 			`kumo_sink_records_total{sink="kafka://k/t"} 5`, `kumo_sink_records_waiting{sink="kafka://k/t"} 3`,

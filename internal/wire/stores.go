@@ -55,7 +55,14 @@ func (o *opening) openStores(p *crawl.Parts) (err error) {
 			return err
 		}
 	}
-	return o.add(crawllog.Open(o.disk, crawllog.Config{Dir: j.Dir}, marks))
+	if err := o.add(crawllog.Open(o.disk, crawllog.Config{Dir: j.Dir}, marks)); err != nil {
+		return err
+	}
+	if o.away != nil && j.Away.Durable != nil {
+		p.Durable = j.Away.Durable
+		p.Durable(marks)
+	}
+	return nil
 }
 
 func (o *opening) add(s store.Store, err error) error {

@@ -89,12 +89,10 @@ func warcsThere(there *away.Manifest, grown []store.Mark) bool {
 	return true
 }
 
-// linesThere reports the same of pages.jsonl, in a crawl without WARC files. It is brought there as it is when a run
-// ends.
+// linesThere reports the same of pages.jsonl, in a crawl without WARC files.
 func linesThere(there *away.Manifest, grown []store.Mark) bool {
 	length, grew := store.Find(grown, "pages.jsonl")
-	e, is := there.Get("pages.jsonl")
-	return !grew || is && e.Size >= length
+	return !grew || there.Length("pages.jsonl") >= length
 }
 
 // read reads what is in a dead node's place. If it cannot be read, nobody knows what is there, and all is fetched again.

@@ -187,13 +187,34 @@ func (c *cluster) members(n int) {
 
 func (c *cluster) eventually(what string, is func() bool) {
 	c.t.Helper()
-	for range 2400 {
-		if is() {
-			return
+	for p := c.idle(); !is(); time.Sleep(betweenLooks) {
+		if p.over() {
+			c.t.Fatal("never: ", what)
 		}
-		time.Sleep(50 * time.Millisecond)
 	}
-	c.t.Fatal("never: ", what)
+}
+
+// An idle is over when the servers have been asked for nothing more for long. How long all of it takes says nothing:
+// a busy machine takes its time.
+type idle struct {
+	web      *synthweb.Server
+	requests int64
+	looks    int
+}
+
+const (
+	betweenLooks = 50 * time.Millisecond
+	mostLooks    = 6000 // in which nothing comes
+)
+
+func (c *cluster) idle() *idle { return &idle{web: c.web} }
+
+func (p *idle) over() bool {
+	if n := p.web.Requests(); n != p.requests {
+		p.requests, p.looks = n, 0
+	}
+	p.looks++
+	return p.looks > mostLooks
 }
 
 // midway begins the crawl and waits for so many requests. It gets on slowly then, so that it is not over before what
@@ -233,15 +254,24 @@ func (c *cluster) begin() {
 // ends waits until nodes have ended as they should.
 func (c *cluster) ends(want error, nodes ...*running) {
 	c.t.Helper()
-	late := time.After(5 * time.Minute) // a busy machine takes its time
 	for _, r := range nodes {
+		if err := c.end(r); !errors.Is(err, want) {
+			c.t.Errorf("%s ended with %v, want %v", r.Name, err, want)
+		}
+	}
+}
+
+// end waits until a node has ended.
+func (c *cluster) end(r *running) error {
+	c.t.Helper()
+	for p := c.idle(); ; {
 		select {
 		case err := <-r.ended:
-			if !errors.Is(err, want) {
-				c.t.Errorf("%s ended with %v, want %v", r.Name, err, want)
+			return err
+		case <-time.After(betweenLooks):
+			if p.over() {
+				c.t.Fatalf("%s does not end, and nothing is asked for", r.Name)
 			}
-		case <-late:
-			c.t.Fatalf("%s goes on and on", r.Name)
 		}
 	}
 }

@@ -2,12 +2,14 @@ package nodes
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"maps"
 	"math/rand/v2"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,20 +24,25 @@ import (
 	"kumo/internal/journal"
 	"kumo/internal/member/quorum"
 	"kumo/internal/node"
+	"kumo/internal/place"
+	"kumo/internal/place/bucket"
+	"kumo/internal/place/bucket/buckettest"
 	"kumo/internal/place/file"
 	"kumo/internal/place/placetest"
 	"kumo/internal/session"
 	"kumo/internal/stats"
 	"kumo/internal/store"
+	"kumo/internal/store/jsonl"
 	"kumo/internal/synthweb"
 	"kumo/internal/upload"
 	"kumo/internal/vfs"
 )
 
-// A sharedPlace is a folder below which each life of a node has a place of its own, which fails now and then.
+// A sharedPlace is a folder below which each life of a node has a place of its own, which fails now and then, or a bucket.
 type sharedPlace struct {
 	t    *testing.T
 	dir  string
+	s3   string // a server's endpoint; "": it is a folder
 	seed uint64
 	odds int // of a thousand operations, how many fail
 	// bytes by which a checkpoint must let the log be cut; 0: none goes to the place
@@ -61,12 +68,20 @@ func newSharedPlace(t *testing.T, seed uint64) *sharedPlace {
 }
 
 // open opens the place of a life: of its operations, each piece of a file one, some fail.
-func (p *sharedPlace) open(life string) (*placetest.Faulty, error) {
-	at, err := file.Open(filepath.Join(p.dir, life), vfs.OS)
-	if err != nil {
-		return nil, err
+func (p *sharedPlace) open(life string) (place.Place, error) {
+	at, err := p.sound(life)
+	if err != nil || p.s3 != "" {
+		return at, err
 	}
 	return placetest.NewFaulty(at, rand.New(rand.NewPCG(p.seed, p.opened.Add(1))), p.odds), nil
+}
+
+// sound opens the same without faults.
+func (p *sharedPlace) sound(life string) (place.Place, error) {
+	if p.s3 != "" {
+		return bucket.Open(p.t.Context(), buckettest.URL(p.s3, "crawl/"+life), bucket.Config{})
+	}
+	return file.Open(filepath.Join(p.dir, life), vfs.OS)
 }
 
 // holdBack lets nothing more of a life come there.
@@ -86,7 +101,7 @@ func (p *sharedPlace) give(c *Config, dies *atomic.Bool) {
 		if p.away.Load() {
 			return nil, errors.New("no route to the place")
 		}
-		at, err := p.open(filepath.Base(url))
+		at, err := p.open(path.Base(url))
 		if err != nil {
 			return nil, err
 		}
@@ -100,7 +115,7 @@ func (p *sharedPlace) give(c *Config, dies *atomic.Bool) {
 		if p.away.Load() {
 			return nil, errors.New("no route to the place")
 		}
-		at, err := p.open(filepath.Base(url))
+		at, err := p.open(path.Base(url))
 		if err != nil {
 			return nil, err
 		}
@@ -112,7 +127,7 @@ func (p *sharedPlace) give(c *Config, dies *atomic.Bool) {
 		return s, s.Copy(ctx, at, disk, dir)
 	}
 	c.DropState = func(ctx context.Context, url string) error {
-		at, err := p.open(filepath.Base(url))
+		at, err := p.open(path.Base(url))
 		if err != nil {
 			return err
 		}
@@ -125,7 +140,7 @@ func (p *sharedPlace) give(c *Config, dies *atomic.Bool) {
 		}
 		p.lives.Store(life, at)
 		b := &bearer{dies: dies, least: p.least, cfg: upload.Config{Place: at, Dir: j.Dir, Disk: vfs.OS, Crawl: j.Name,
-			Grow: []string{"pages.jsonl"}}}
+			Grow: []string{"pages.jsonl", "crawl.log"}}}
 		b.told = func(c upload.Cut) {
 			p.mu.Lock()
 			defer p.mu.Unlock()
@@ -134,7 +149,7 @@ func (p *sharedPlace) give(c *Config, dies *atomic.Bool) {
 			}
 			p.cuts[j.Dir] = c
 		}
-		j.Away = &job.Away{Closed: func() { b.up.Look() }, Status: func() stats.Uploads { return b.up.Status() },
+		j.Away = &job.Away{Closed: func() { b.up.Look() }, Durable: func(marks []store.Mark) { b.up.Durable(marks) }, Status: func() stats.Uploads { return b.up.Status() },
 			Over: func(disk vfs.FS) (vfs.FS, error) { return b.over(ctx, disk) }}
 		return b, nil
 	}
@@ -218,41 +233,71 @@ func (b *bearer) Close() error {
 	return nil
 }
 
-// recorded are the URLs whose records lie below the place, as manifests and indexes say, by life.
+// recorded are the URLs whose records lie in places, as manifests and indexes say, by life.
 func (p *sharedPlace) recorded() map[string][]string {
 	p.t.Helper()
 	all := map[string][]string{}
-	manifests, _ := filepath.Glob(filepath.Join(p.dir, "*", away.ManifestName))
-	for _, name := range manifests {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			p.t.Fatal(err)
+	p.lives.Range(func(key, _ any) bool {
+		life := key.(string)
+		at, m := p.read(life)
+		if m == nil {
+			return true
 		}
-		m, _, err := away.Parse(data)
-		if err != nil {
-			p.t.Fatal(err)
-		}
-		life := filepath.Base(filepath.Dir(name))
 		for _, e := range m.All() {
 			if stem, is := strings.CutSuffix(e.Name, ".cdxj"); is {
 				if _, whole := m.Get(stem + ".warc.gz"); whole {
-					all[life] = append(all[life], urlsOf(p.t, filepath.Join(p.dir, life, e.Name))...)
+					all[life] = append(all[life], urlsOf(p.t, at, e.Name)...)
 				}
 			}
 		}
-	}
+		return true
+	})
 	return all
 }
 
+// read is the place of a life, and its manifest; nil before it has one.
+func (p *sharedPlace) read(life string) (place.Place, *away.Manifest) {
+	p.t.Helper()
+	at, err := p.sound(life)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	m, err := away.ReadManifest(p.t.Context(), at)
+	if err != nil && !away.IsMissing(err) {
+		p.t.Fatal(err)
+	}
+	return at, m
+}
+
+// listed are the URLs that pages.jsonl has in the place of a life.
+func (p *sharedPlace) listed(life string) map[string]bool {
+	p.t.Helper()
+	at, m := p.read(life)
+	dir := p.t.TempDir()
+	in, err := away.Alone(p.t.Context(), vfs.OS, dir, at, m).Open(filepath.Join(dir, "pages.jsonl"))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer in.Close()
+	urls := map[string]bool{}
+	for lines := bufio.NewScanner(in); lines.Scan(); {
+		line, err := jsonl.ParsePage(lines.Bytes())
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		urls[line.URL] = true
+	}
+	return urls
+}
+
 // urlsOf are the pages in an index.
-func urlsOf(t *testing.T, index string) (urls []string) {
+func urlsOf(t *testing.T, at place.Place, index string) (urls []string) {
 	t.Helper()
-	f, err := os.Open(index)
+	text, err := place.ReadFile(t.Context(), at, index)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	for lines := bufio.NewScanner(f); lines.Scan(); {
+	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
 		var line struct{ URL string }
 		if err := json.Unmarshal(lines.Bytes()[strings.IndexByte(lines.Text(), '{'):], &line); err != nil {
 			t.Fatal(err)
@@ -269,18 +314,26 @@ func urlsOf(t *testing.T, index string) (urls []string) {
 // Under one of the strategies its journal is cut short by what its checkpoints in the place have.
 func TestALostDiskCostsNoRecord(t *testing.T) {
 	underEach(t, func(t *testing.T, strategy string) {
-		aLostDiskCostsNoRecord(t, strategy, map[string]int64{"hub": 1}[strategy])
+		p := newSharedPlace(t, rand.Uint64())
+		aLostDiskCostsNoRecord(t, p, 1200, strategy, map[string]int64{"hub": 1}[strategy])
 	})
 }
 
-func aLostDiskCostsNoRecord(t *testing.T, strategy string, least int64) {
-	web := jobtest.Serve(t, synthweb.Clean(22, 40, 1200))
+// The same with a server of S3's protocol, which takes files by their digests, and with checkpoints.
+func TestALostDiskCostsNoRecordInABucket(t *testing.T) {
+	p := newSharedPlace(t, rand.Uint64())
+	p.s3 = buckettest.Fake(t)
+	aLostDiskCostsNoRecord(t, p, 400, "hub", 1)
+}
+
+// aLostDiskCostsNoRecord crawls some pages.
+func aLostDiskCostsNoRecord(t *testing.T, p *sharedPlace, pages int64, strategy string, least int64) {
+	web := jobtest.Serve(t, synthweb.Clean(22, 40, int(pages)))
 	c := newCluster(t, web)
 	c.strategy = strategy
 	c.tune = func(j *job.Job) {
-		j.Frontier.Delay, j.WARCSize, j.Formats = 30*time.Millisecond, 60_000, []string{job.WARC}
+		j.Frontier.Delay, j.WARCSize = 30*time.Millisecond, 60_000
 	}
-	p := newSharedPlace(t, rand.Uint64())
 	if p.least = least; least > 0 {
 		tune := c.tune
 		c.tune = func(j *job.Job) { tune(j); j.Crawl.Checkpoint = 20_000 }
@@ -291,17 +344,19 @@ func aLostDiskCostsNoRecord(t *testing.T, strategy string, least int64) {
 	}
 	a, b, d := start("a", &never), start("b", &dies), start("d", &never)
 	c.members(3)
-	c.midway(500)
+	c.midway(pages * 5 / 12)
 	e := start("e", &never) // gets hosts of b, and what is known there
 	c.members(4)
-	c.further(700)
+	c.further(pages * 7 / 12)
 	dead := b.life()
 	c.eventually("records of "+dead+" are in its place", func() bool { return len(p.recorded()[dead]) > 0 })
 	cut := func() upload.Cut { p.mu.Lock(); defer p.mu.Unlock(); return p.cuts[b.dir] }
 	if least > 0 {
 		c.eventually("the journal of b is cut short", func() bool { return cut().Log > 0 })
 	}
-	p.holdBack(dead)
+	if p.s3 == "" {
+		p.holdBack(dead)
+	}
 	before := c.pages(b)
 	c.eventually("it fetches more", func() bool { return c.pages(b) >= before+10 })
 	dies.Store(true)
@@ -344,8 +399,15 @@ func aLostDiskCostsNoRecord(t *testing.T, strategy string, least int64) {
 	if p.taken.Load() == 0 && least > 0 {
 		t.Error("nobody has gone on from a checkpoint")
 	}
-	if left, _ := filepath.Glob(filepath.Join(p.dir, "b~*", away.StateDir, "*")); len(left) > 0 {
-		t.Errorf("of the dead node's state there stays %q", left)
+	at, _ := p.read(dead)
+	if left, err := at.List(t.Context(), away.StateDir); len(left) > 0 || err != nil {
+		t.Errorf("of the dead node's state there stays %v (%v)", left, err)
+	}
+	listed := p.listed(dead)
+	for _, url := range lives[dead] {
+		if !listed[url] {
+			t.Errorf("the place has a record of %s and no line", url)
+		}
 	}
 	if score.Repeats > all.Gone.Again+100 {
 		t.Errorf("%d pages were fetched again, and %d had to be", score.Repeats, all.Gone.Again)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"runtime"
 	"syscall"
@@ -17,6 +18,7 @@ import (
 	"kumo/internal/folder"
 	"kumo/internal/fulltext"
 	"kumo/internal/parse"
+	"kumo/internal/settings"
 	"kumo/internal/sink"
 	"kumo/internal/sink/follow"
 	"kumo/internal/stats"
@@ -36,7 +38,7 @@ const gatherIndex = 3 * time.Second
 
 // FollowIndex makes what writes the full-text index of a crawl while the crawl runs.
 func FollowIndex(dir string, said func(error)) *follow.Follower {
-	return followIndex(dir, said, nil, func() (io.Closer, error) {
+	return followIndex(vfs.OS, dir, filepath.Join(dir, folder.IndexDir), said, nil, func() (io.Closer, error) {
 		f := folder.At(dir, vfs.OS)
 		if err := f.HoldIndex(); err != nil {
 			return nil, errors.Join(advice.With(fmt.Errorf("the index of %w", err),
@@ -46,9 +48,9 @@ func FollowIndex(dir string, said func(error)) *follow.Follower {
 	})
 }
 
-func followIndex(dir string, said func(error), text textOf, hold func() (io.Closer, error)) *follow.Follower {
-	at := filepath.Join(dir, folder.IndexDir)
-	return follow.New(follow.Config{Dir: dir, Disk: vfs.OS, Name: indexName, Note: filepath.Join(at, positionName), Gather: gatherIndex,
+// followIndex writes the index at of the crawl that a disk has in dir.
+func followIndex(disk vfs.FS, dir, at string, said func(error), text textOf, hold func() (io.Closer, error)) *follow.Follower {
+	return follow.New(follow.Config{Dir: dir, Disk: disk, Name: indexName, Note: filepath.Join(at, positionName), Gather: gatherIndex,
 		Rest: "kumo index", Hold: hold,
 		Now: time.Now, Wait: sink.Sleep, Patience: 10 * time.Second, Failed: said,
 		Anew: func() error { return fulltext.Remove(vfs.OS, at) },
@@ -122,6 +124,8 @@ func (x *index) Close() error { return nil }
 // An Indexing says of which crawl an index is made.
 type Indexing struct {
 	Crawl    string
+	Disk     vfs.FS           // has the crawl's files; nil: this machine's
+	Into     string           // the folder that gets the index, and the crawl's settings; "": the crawl's
 	Anew     bool             // what is there is not gone on with
 	Progress func(stats.Sink) // is told now and then
 	Said     func(error)      // is told what is wrong, and is being mended
@@ -136,11 +140,35 @@ type Indexed struct {
 
 var errWanted = errors.New("the crawl goes on: kumo crawl --index goes on with the index, too")
 
+// open is the folder that gets the index.
+func (x *Indexing) open() (*folder.Folder, error) {
+	if x.Into == "" {
+		x.Disk = vfs.OS
+		f, err := share(x.Crawl)
+		if err != nil {
+			err = advice.With(err, "kumo crawl --index writes the index while a crawl runs")
+		}
+		return f, err
+	}
+	f := folder.At(x.Into, vfs.OS)
+	if f.HasJournal() || f.HasOutputs() {
+		return nil, advice.Usage("%s is the folder of a crawl: name another for the index of one in a place", x.Into)
+	}
+	config, err := os.ReadFile(filepath.Join(x.Crawl, settings.Name))
+	if err != nil {
+		return nil, err
+	}
+	if err := vfs.OS.MkdirAll(x.Into); err != nil {
+		return nil, err
+	}
+	return f, vfs.Replace(vfs.OS, f.Path(settings.Name), config) // by which it is known as a crawl's
+}
+
 // Index makes the index of a crawl that does not run, or goes on with it.
 func Index(ctx context.Context, x Indexing) (_ *Indexed, err error) {
-	f, err := share(x.Crawl)
+	f, err := x.open()
 	if err != nil {
-		return nil, advice.With(err, "kumo crawl --index writes the index while a crawl runs")
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	if err := f.HoldIndex(); err != nil {
@@ -163,7 +191,7 @@ func Index(ctx context.Context, x Indexing) (_ *Indexed, err error) {
 	if err := vfs.OS.MkdirAll(at); err != nil {
 		return nil, err
 	}
-	flw := followIndex(x.Crawl, x.Said, textsOf(x.Crawl), nil)
+	flw := followIndex(x.Disk, x.Crawl, at, x.Said, textsOf(x.Disk, x.Crawl), nil)
 	if err := errors.Join(flw.Begin(), flw.Look()); err != nil {
 		return nil, err
 	}
@@ -202,11 +230,11 @@ func Index(ctx context.Context, x Indexing) (_ *Indexed, err error) {
 }
 
 // textsOf finds texts in a crawl's archive, of pages that were fetched without --text; nil if there are texts.
-func textsOf(crawl string) textOf {
-	if size, err := vfs.OS.Size(filepath.Join(crawl, jsonl.TextsName)); err == nil && size > 0 {
+func textsOf(disk vfs.FS, crawl string) textOf {
+	if size, err := disk.Size(filepath.Join(crawl, jsonl.TextsName)); err == nil && size > 0 {
 		return nil
 	}
-	return textsIn(archive.New(vfs.OS, crawl))
+	return textsIn(archive.New(disk, crawl))
 }
 
 func textsIn(a *archive.Archive) textOf {

@@ -129,7 +129,7 @@ func New(ctx context.Context, j *job.Job, cfg Config) (*Upload, error) {
 		return nil, errors.Join(err, letGo(p))
 	}
 	j.Away = &job.Away{Over: func(disk vfs.FS) (vfs.FS, error) { return u.over(ctx, disk) },
-		Closed: func() { u.up.Load().Look() }, Status: u.Status}
+		Closed: func() { u.up.Load().Look() }, Durable: func(marks []store.Mark) { u.up.Load().Durable(marks) }, Status: u.Status}
 	return u, nil
 }
 
@@ -295,7 +295,9 @@ func (n *named) Unwrap() error { return n.error }
 // Verify checks the files of a crawl in a place against each other and the place's manifest. It is a wire.Verify.
 func (s *Source) Verify(ctx context.Context, dir string, cfg verify.Config) (*verify.Report, error) {
 	_, ended := s.there.Get("report.json")
-	cfg.NoLists = !ended // of a crawl that was not brought to an end: a node's that was lost, say
+	if parts := s.there.InParts(); parts || !ended { // not brought to an end: a node's that was lost, say
+		cfg.Lost, cfg.NoLists = true, !parts && !ended
+	}
 	r, err := wire.VerifyFiles(ctx, dir, cfg)
 	if err != nil {
 		return r, err
