@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kumo/internal/sim/experiments"
+	"kumo/internal/sim/results"
 )
 
 const simBalanceLong = `Make the experiments again by which Zhang, Tan, Chen and Lü (2019) judged their balancing by predicted times, in virtual time,
@@ -246,14 +247,13 @@ func (b *balanceSim) printCrawls(w io.Writer, r *experiments.BalanceResult) erro
 
 func printBalanceJudgement(w io.Writer, all []experiments.BalanceStatement) {
 	fmt.Fprintln(w, "\nWhat the paper states, and in experiment 5 what kumo is to do. Changes are ± two standard errors.")
-	for i, s := range all {
-		if i == 0 || s.Experiment != all[i-1].Experiment || s.Program != all[i-1].Program {
-			of := ""
-			if s.Program != "" {
-				of = ", program " + s.Program
-			}
-			fmt.Fprintf(w, "\nOf experiment %d%s\n", s.Experiment, of)
+	var told []results.Statement
+	for _, s := range all {
+		of := fmt.Sprintf("experiment %d", s.Experiment)
+		if s.Program != "" {
+			of += ", program " + s.Program
 		}
-		printStatement(w, s.Seen, s.Text, s.Numbers, s.Why)
+		told = append(told, results.Statement{Of: of, Seen: s.Seen, Statement: s.Text, Measured: s.Numbers, Why: s.Why})
 	}
+	printStatements(w, told)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kumo/internal/sim/experiments"
+	"kumo/internal/sim/results"
 )
 
 const simDSpiderLong = `Make the two experiments again by which DSpider (Wu, Ke, He and Liu, 2011) was judged, in virtual time.
@@ -177,7 +178,9 @@ func (d *dspider) run(cmd *cobra.Command) error {
 		if err := d.table(name, func(w io.Writer) error { return experiments.WriteCSV(w, figure) }); err != nil {
 			return err
 		}
-		if err := d.picture(name, experiments.Figure(figure)); err != nil {
+		set := figure[0].Setting
+		title := fmt.Sprintf("Experiment %d, mode %v, %s", set.Experiment, set.Mode, loadings[set.Loading])
+		if err := d.picture(name, title, experiments.Figure(figure)); err != nil {
 			return err
 		}
 	}
@@ -234,22 +237,20 @@ func flush(w io.Writer, tab *tabwriter.Writer, b *strings.Builder) error {
 func printJudgement(w io.Writer, all []experiments.Statement) {
 	fmt.Fprintln(w, "\nWhat the paper states. Changes are from one end of the axis to the other, in percent of the "+
 		"mean, ± two standard errors.")
-	var last experiments.Statement
-	for i, s := range all {
-		if i == 0 || s.Mode != last.Mode || s.Loading != last.Loading || s.Experiment != last.Experiment {
-			fmt.Fprintf(w, "\nOf experiment %d, mode %v, %s\n", s.Experiment, s.Mode, loadings[s.Loading])
-		}
-		last = s
-		printStatement(w, s.Seen, s.Text, s.Numbers, s.Why)
+	var told []results.Statement
+	for _, s := range all {
+		of := fmt.Sprintf("experiment %d, mode %v, %s", s.Experiment, s.Mode, loadings[s.Loading])
+		told = append(told, results.Statement{Of: of, Seen: s.Seen, Statement: s.Text, Measured: s.Numbers, Why: s.Why})
 	}
+	printStatements(w, told)
 }
 
 func (d *dspider) table(name string, write func(io.Writer) error) error {
 	return d.out.table(name, write)
 }
 
-func (d *dspider) picture(name string, pic *experiments.Picture) error {
-	if err := d.out.picture(name, name, pic.SVG); err != nil {
+func (d *dspider) picture(name, title string, pic *experiments.Picture) error {
+	if err := d.out.picture(name, title, pic.SVG); err != nil {
 		return err
 	}
 	return d.out.write(name+".plot.json", pic.Write)

@@ -107,7 +107,7 @@ func (d *dspider) runScale(cmd *cobra.Command) error {
 	if err := d.table("scale", func(w io.Writer) error { return experiments.WriteScale(w, rows) }); err != nil {
 		return err
 	}
-	return d.picture("scale", experiments.ScalePicture(rows, s.Shards))
+	return d.picture("scale", "The control unit, by the number of nodes", experiments.ScalePicture(rows, s.Shards))
 }
 
 func printScale(w io.Writer, s *experiments.Scale, rows []experiments.ScaleRow, limits []experiments.Limit) error {

@@ -87,14 +87,21 @@ func (o *simOutput) Write(b []byte) (int, error) {
 	return o.Writer.Write(b)
 }
 
-// printStatement says whether a statement of a paper is seen, by which numbers, and why not.
-func printStatement(w io.Writer, seen bool, text, numbers, why string) {
+// printStatements says whether statements of a paper are seen, by which numbers, and why not, below what they are of.
+func printStatements(w io.Writer, all []results.Statement) {
 	if o, is := w.(*simOutput); is {
-		o.made.Statements = append(o.made.Statements, results.Statement{Seen: seen, Statement: text, Measured: numbers, Why: why})
+		o.made.Statements = append(o.made.Statements, all...)
 	}
-	fmt.Fprintf(w, "  %s  %s: %s\n", map[bool]string{true: "seen    ", false: "not seen"}[seen], text, numbers)
-	if why != "" {
-		fmt.Fprintf(w, "            %s\n", why)
+	of := ""
+	for _, s := range all {
+		if s.Of != of {
+			fmt.Fprintf(w, "\nOf %s\n", s.Of)
+			of = s.Of
+		}
+		fmt.Fprintf(w, "  %s  %s: %s\n", map[bool]string{true: "seen    ", false: "not seen"}[s.Seen], s.Statement, s.Measured)
+		if s.Why != "" {
+			fmt.Fprintf(w, "            %s\n", s.Why)
+		}
 	}
 }
 

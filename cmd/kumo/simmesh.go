@@ -13,6 +13,7 @@ import (
 
 	"kumo/internal/machine"
 	"kumo/internal/sim/experiments"
+	"kumo/internal/sim/results"
 )
 
 const simMeshLong = `Make the three experiments again by which Huang, Zeng and Chen judged their crawler
@@ -304,14 +305,13 @@ func (m *meshSim) printCost(w io.Writer, r *experiments.MeshResult) {
 
 func printMeshJudgement(w io.Writer, all []experiments.MeshStatement) {
 	fmt.Fprintln(w, "\nWhat the paper states.")
-	for i, s := range all {
-		if i == 0 || s.Experiment != all[i-1].Experiment || s.Rule != all[i-1].Rule {
-			fmt.Fprintf(w, "\nOf experiment %d", s.Experiment)
-			if s.Rule != experiments.NoRule {
-				fmt.Fprintf(w, ", rule %v", s.Rule)
-			}
-			fmt.Fprintln(w)
+	var told []results.Statement
+	for _, s := range all {
+		of := fmt.Sprintf("experiment %d", s.Experiment)
+		if s.Rule != experiments.NoRule {
+			of += fmt.Sprintf(", rule %v", s.Rule)
 		}
-		printStatement(w, s.Seen, s.Text, s.Numbers, s.Why)
+		told = append(told, results.Statement{Of: of, Seen: s.Seen, Statement: s.Text, Measured: s.Numbers, Why: s.Why})
 	}
+	printStatements(w, told)
 }

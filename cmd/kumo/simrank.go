@@ -12,6 +12,7 @@ import (
 
 	"kumo/internal/export/links"
 	"kumo/internal/sim/experiments"
+	"kumo/internal/sim/results"
 )
 
 const simRankLong = `Try out in which order a crawl that cannot fetch all it knows fetches most of what matters.
@@ -268,6 +269,7 @@ func (s *rankSim) print(w io.Writer, res *experiments.RankResult, by experiments
 }
 
 func (s *rankSim) printJudgement(w io.Writer, res *experiments.RankResult) {
+	var told []results.Statement
 	for i, st := range s.rank.Judge(res) {
 		if i == 0 {
 			fmt.Fprintln(w, "\nWhat the paper states.")
@@ -276,6 +278,7 @@ func (s *rankSim) printJudgement(w io.Writer, res *experiments.RankResult) {
 		if st.Polite {
 			text = "politely: " + text
 		}
-		printStatement(w, st.Seen, text, st.Numbers, st.Why)
+		told = append(told, results.Statement{Seen: st.Seen, Statement: text, Measured: st.Numbers, Why: st.Why})
 	}
+	printStatements(w, told)
 }

@@ -34,6 +34,7 @@ type Experiment struct {
 
 // A Statement is what a paper states, held against what was measured.
 type Statement struct {
+	Of        string `json:"of,omitempty"` // which runs it is held against: experiment 1, mode kumo
 	Seen      bool   `json:"seen"`
 	Statement string `json:"statement"`
 	Measured  string `json:"measured,omitempty"`

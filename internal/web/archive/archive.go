@@ -139,11 +139,13 @@ func (f *Filter) Check() error {
 }
 
 const (
-	stepBytes = 256 << 10              // that are read at once
-	scanBytes = 4 << 20                // that are gone through for one list
-	lineBytes = 2 << 20                // of a line that is read: more is damage
-	scanTime  = 120 * time.Millisecond // after which a list goes on with the next question
+	stepBytes = 256 << 10 // that are read at once
+	scanBytes = 4 << 20   // that are gone through for one list
+	lineBytes = 2 << 20   // of a line that is read: more is damage
 )
+
+// scanTime is how long one list takes on a slow disk, and one that is busy; the next goes on behind it.
+var scanTime = 120 * time.Millisecond
 
 // Last is the cursor of the newest record.
 const Last = -1

@@ -20,7 +20,7 @@ func TestExperiments(t *testing.T) {
 	root := t.TempDir()
 	dir := filepath.Join(root, "rank")
 	e := results.Experiment{Experiment: hostile, About: hostile, Command: "kumo sim rank " + hostile, Version: hostile,
-		Statements: []results.Statement{{Seen: true, Statement: hostile, Measured: hostile}, {Statement: "more", Why: hostile}},
+		Statements: []results.Statement{{Of: hostile, Seen: true, Statement: hostile, Measured: hostile}, {Statement: "more", Why: hostile}},
 		Tables:     []string{"t.csv", "../secret.csv", "none.csv", "bad.csv", hostile}, Pictures: []results.Picture{{File: "p.svg", Title: hostile}, {File: "../p.svg"}, {File: hostile}}, Printed: hostile}
 	const svg = `<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"><script>alert(1)</script></svg>`
 	err := errors.Join(os.MkdirAll(dir, 0o777), e.Write(dir), os.WriteFile(filepath.Join(root, "secret.csv"), []byte("a\n1\n"), 0o600),
