@@ -51,7 +51,7 @@ func (f *Frontier) lookAtHot(s *selection) {
 			}
 		}
 		n := h.count()
-		if s.least > 0 && uint32(n) <= s.least || n == 0 && h.inflight == 0 {
+		if s.least > 0 && n <= s.least || n == 0 && h.inflight == 0 {
 			continue
 		}
 		s.add(selected{HostInfo: f.info(h), record: h.id})
