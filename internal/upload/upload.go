@@ -105,6 +105,7 @@ func Open(ctx context.Context, cfg Config) (*Uploader, error) {
 	for _, e := range there.All() {
 		u.count(&e)
 	}
+	u.cfg.Place = place.Prompt(cfg.Place) // that it fails is to be told, and tried again here
 	return u, err
 }
 
@@ -153,7 +154,6 @@ func (u *Uploader) isEnding() bool {
 // Run brings files to the place, until End was called and all are there. An error that is ErrWaits says that some are
 // not; one that is ErrTaken, that the place is no longer this crawl's.
 func (u *Uploader) Run(ctx context.Context) error {
-	u.cfg.Place = place.Prompt(u.cfg.Place) // that it fails is to be told, and tried again here
 	for failures, ended := 0, false; ; {
 		ending := u.isEnding() // before it is looked
 		if ending && !ended {
