@@ -149,6 +149,30 @@ func parseState(text []byte) (*State, error) {
 	return s, s.check()
 }
 
+// Lacks says which of the checkpoint's files are not in the place with their sizes: an error that is [ErrState].
+func (s *State) Lacks(ctx context.Context, p place.Place) error {
+	if s == nil {
+		return nil
+	}
+	for _, f := range s.Files {
+		if is, err := f.IsThere(ctx, p); err != nil {
+			return err
+		} else if !is {
+			return fmt.Errorf("%s/%s %w: %s is not there with its %d bytes", p.URL(), stateName(s.Position), ErrState, f.At, f.Size)
+		}
+	}
+	return nil
+}
+
+// IsThere reports whether a file is in the place with its size.
+func (f *StateFile) IsThere(ctx context.Context, p place.Place) (bool, error) {
+	info, err := p.Stat(ctx, f.At)
+	if IsMissing(err) {
+		return false, nil
+	}
+	return err == nil && info.Size == f.Size, err
+}
+
 // Copy copies the checkpoint's files into a folder, as they lie in that of a crawl's state.
 func (s *State) Copy(ctx context.Context, p place.Place, disk vfs.FS, dir string) error {
 	for _, f := range s.Files {

@@ -55,6 +55,7 @@ type States struct {
 	begun   bool            // it is known what is in the place
 	named   map[string]bool // record files that the place's manifest names; nil: it was not written yet
 	there   *away.State
+	must    bool    // what is there is not what the log was cut for: the next checkpoint is brought, whatever it costs
 	points  []point // checkpoints, the oldest first; of those whose records are all in the place, only the last
 	offered *offer  // to be brought; nil: none
 	trimmed journal.Position
@@ -114,12 +115,13 @@ func (s *States) Checkpoint(at, relies journal.Position, marks []store.Mark) {
 		return
 	}
 	safe, there := s.safe(), s.there
-	if there != nil && journal.Position(there.Position) >= min(safe, at) { // it can be cut as it is
+	if there != nil && !s.must && upTo(there) >= min(safe, at) { // it can be cut as it is
 		return
 	}
 	files, cost, err := s.list()
 	gain := s.cfg.Log.Kept(safe)
-	if err == nil && gain > 0 && (gain >= max(cost, s.cfg.Least) || s.cfg.Least < 0) {
+	worth := gain > 0 && (gain >= max(cost, s.cfg.Least) || s.cfg.Least < 0)
+	if err == nil && (worth || s.must) {
 		if files, err = s.stage(files); err == nil {
 			s.offered = &offer{at: at, relies: relies, files: files, sent: map[string]away.StateFile{}}
 			s.wake()
@@ -162,6 +164,14 @@ func (s *States) safe() journal.Position {
 		return 0
 	}
 	return s.points[0].at
+}
+
+// upTo is up to where the journal is in a checkpoint; in none, 0.
+func upTo(there *away.State) journal.Position {
+	if there == nil {
+		return 0
+	}
+	return journal.Position(there.Position)
 }
 
 // look is called when the place's manifest names all that is there, with what is new of it.
@@ -331,7 +341,8 @@ func (s *States) step(ctx context.Context) error {
 	return s.trim(ctx)
 }
 
-// begin finds out what an earlier process has brought. Where that cannot be read, all is brought again.
+// begin finds out what an earlier process has brought. Where that cannot be read, all is brought again; and at once, if
+// the log was cut for it: until then nobody could take over from a disk that is lost.
 func (s *States) begin(ctx context.Context) error {
 	s.mu.Lock()
 	begun := s.begun
@@ -342,13 +353,27 @@ func (s *States) begin(ctx context.Context) error {
 	if err := s.clear(); err != nil {
 		return err
 	}
-	there, err := away.ReadState(ctx, s.up.cfg.Place)
-	if err != nil && !errors.Is(err, away.ErrState) {
+	there, why := away.ReadState(ctx, s.up.cfg.Place)
+	if why == nil {
+		why = there.Lacks(ctx, s.up.cfg.Place)
+	}
+	if why != nil && !errors.Is(why, away.ErrState) {
+		return why
+	}
+	begins, err := s.cfg.Log.Begins(ctx)
+	if err != nil {
 		return err
+	}
+	if why == nil && begins > upTo(there) {
+		why = fmt.Errorf("there is none up to %x, where the servers' journal begins", uint64(begins))
+	}
+	if why != nil {
+		s.cfg.Warn(fmt.Errorf("the place %s has no whole checkpoint of this node, and gets the next one: %w",
+			s.up.cfg.Place.URL(), why))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.begun, s.there = true, there
+	s.begun, s.there, s.must = true, there, why != nil
 	return nil
 }
 
@@ -376,7 +401,7 @@ func (s *States) bring(ctx context.Context, o *offer) error {
 		return err
 	}
 	s.mu.Lock()
-	s.there, s.offered = state, nil
+	s.there, s.offered, s.must = state, nil, false
 	s.cut.States++
 	s.mu.Unlock()
 	return errors.Join(s.clear(), state.DropOthers(ctx, s.up.cfg.Place))
@@ -391,6 +416,16 @@ func (s *States) send(ctx context.Context, o *offer, f *stateFile) (at away.Stat
 	defer func() { _ = src.Close() }() // it is only read
 	old, is := s.there.File(f.name)
 	is = is && f.lasts() && old.Size == f.size
+	if is {
+		if is, err = old.IsThere(ctx, s.up.cfg.Place); err != nil {
+			return at, err
+		}
+		if !is { // nor is what the log was cut for
+			s.mu.Lock()
+			s.must = true
+			s.mu.Unlock()
+		}
+	}
 	if is && s.sound[f.name] {
 		return old, nil
 	}
@@ -418,11 +453,10 @@ func (s *States) send(ctx context.Context, o *offer, f *stateFile) (at away.Stat
 func (s *States) trim(ctx context.Context) error {
 	s.mu.Lock()
 	to := s.safe()
-	if s.there == nil {
+	if s.must {
 		to = 0
-	} else {
-		to = min(to, journal.Position(s.there.Position))
 	}
+	to = min(to, upTo(s.there))
 	is := to > s.trimmed
 	s.mu.Unlock()
 	if !is {

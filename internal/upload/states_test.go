@@ -35,7 +35,35 @@ type life struct {
 	files   map[journal.Position]map[string]string // of checkpoints
 	closed  map[journal.Position][]string          // WARC files that checkpoints name
 	cuts    int
+	warned  int
 	earlier int // files that a checkpoint has of an earlier one
+}
+
+func newLife(t *testing.T, seed uint64) *life {
+	return &life{bed: newBed(t), dice: rand.New(rand.NewPCG(seed, 2)), files: map[journal.Position]map[string]string{},
+		closed: map[journal.Position][]string{}}
+}
+
+// begin begins a process, which end kills.
+func (l *life) begin(least int64) (s *States, end func()) {
+	u := l.open()
+	s = u.States(StatesConfig{Log: lifesLog{life: l}, Least: least, Warn: func(err error) { l.warned++; l.Log(err) }})
+	ctx, kill := context.WithCancel(l.Context())
+	var both sync.WaitGroup
+	both.Go(func() { s.Run(ctx) })
+	both.Go(func() { _ = u.Run(ctx) })
+	synctest.Wait()
+	return s, func() { kill(); both.Wait() }
+}
+
+// last is the checkpoint in the place.
+func (l *life) last() journal.Position {
+	l.Helper()
+	s, err := away.ReadState(l.Context(), l.bed.at)
+	if err != nil || s == nil {
+		l.Fatal(s, err)
+	}
+	return journal.Position(s.Position)
 }
 
 // A lifesLog is what the node's journal is shipped to.
@@ -55,6 +83,12 @@ func (l lifesLog) Kept(before journal.Position) int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return int64(before) - int64(min(l.trimmed, before))
+}
+
+func (l lifesLog) Begins(context.Context) (journal.Position, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.trimmed, nil
 }
 
 // Trim sees that nothing is needed of what is cut off: a whole checkpoint is in the place that has it, and the records.
@@ -253,16 +287,8 @@ func states(t *testing.T, seed uint64) (earlier int) {
 // A checkpoint that costs more than it saves stays here.
 func TestAStateThatIsNotWorthIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBed(t)
-		l := &life{bed: b, dice: rand.New(rand.NewPCG(1, 2)), files: map[journal.Position]map[string]string{},
-			closed: map[journal.Position][]string{}}
-		u := b.open()
-		s := u.States(StatesConfig{Log: lifesLog{life: l}})
-		ctx, kill := context.WithCancel(t.Context())
-		var both sync.WaitGroup
-		both.Go(func() { s.Run(ctx) })
-		both.Go(func() { _ = u.Run(ctx) })
-		synctest.Wait()
+		l := newLife(t, 1)
+		s, end := l.begin(0)
 		for range 20 {
 			l.checkpoint(s)
 			synctest.Wait()
@@ -279,8 +305,7 @@ func TestAStateThatIsNotWorthIt(t *testing.T) {
 		if cut := s.Cut(); cut.States != 1 || l.trimmed < 2<<20 {
 			t.Errorf("%+v, cut before %d", cut, l.trimmed)
 		}
-		kill()
-		both.Wait()
+		end()
 		if err := s.Forget(t.Context()); err != nil || l.whole() != nil {
 			t.Errorf("it stays: %v", err)
 		}
@@ -333,4 +358,68 @@ func TestALogIsKeptUntilTheManifestNamesTheRecords(t *testing.T) {
 		kill()
 		both.Wait()
 	})
+}
+
+// A checkpoint that the log was cut for, and that is no longer whole in the place, is replaced by the next, be it worth
+// it or not; and the log is cut no further before.
+func TestACheckpointThatIsGoneFromThePlace(t *testing.T) {
+	for what, spoil := range map[string]func(l *life) error{
+		"nothing": func(*life) error { return nil },
+		"all":     func(l *life) error { return l.bed.at.Remove(l.Context(), away.StateDir) },
+		"its file": func(l *life) error {
+			return place.WriteFile(l.Context(), l.bed.at, fmt.Sprintf("%s/%016x.json", away.StateDir, uint64(l.last())), []byte("{"))
+		},
+		"a run": func(l *life) error {
+			all, err := filepath.Glob(filepath.Join(l.dir, "state", "seen", "*.run"))
+			if err != nil || len(all) == 0 {
+				return fmt.Errorf("%d runs, %w", len(all), err)
+			}
+			return place.Walk(l.Context(), l.bed.at, away.StateDir, func(name string, _ place.Info) error {
+				if filepath.Base(name) == filepath.Base(all[0]) {
+					return l.bed.at.Remove(l.Context(), name)
+				}
+				return nil
+			})
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLife(t, 1)
+				run := func(f func(s *States)) {
+					s, end := l.begin(0)
+					f(s)
+					end()
+				}
+				run(func(s *States) {
+					l.checkpoint(s)
+					l.at += 2 << 20
+					for range 6 {
+						l.checkpoint(s)
+						synctest.Wait()
+					}
+					if cut := s.Cut(); cut.States != 1 || l.trimmed < 2<<20 {
+						t.Fatalf("%+v, cut before %d", cut, l.trimmed)
+					}
+				})
+				if err := spoil(l); err != nil {
+					t.Fatal(err)
+				}
+				warned := l.warned
+				run(func(s *States) {
+					l.checkpoint(s)
+					synctest.Wait()
+					n := 1
+					if what == "nothing" {
+						n = 0
+					}
+					if cut := s.Cut(); cut.States != n || l.warned-warned != n {
+						t.Errorf("%+v were brought, %d warnings, want %d", cut, l.warned-warned, n)
+					}
+					if l.whole() == nil || n == 1 && l.last() != l.at {
+						t.Errorf("the place has %+v", l.whole())
+					}
+				})
+			})
+		})
+	}
 }

@@ -112,7 +112,13 @@ func TestALogThatIsTooShort(t *testing.T) {
 			put[j.End()], ends = b, append(ends, j.End())
 		}
 		kept := j.Kept(ends[1])
+		if at, err := j.Begins(t.Context()); at != 0 || err != nil {
+			t.Errorf("it begins at %d (%v)", at, err)
+		}
 		check(t, j.Trim(t.Context(), ends[1]))
+		if at, err := j.Begins(t.Context()); at != ends[1] || err != nil {
+			t.Errorf("trimmed to %d it begins at %d (%v)", ends[1], at, err)
+		}
 		if now := j.Kept(ends[1]); kept <= 0 || now != 0 {
 			t.Errorf("%d bytes were kept, %d are", kept, now)
 		}
