@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path"
 	"path/filepath"
 	"slices"
@@ -173,36 +174,99 @@ func (f *StateFile) IsThere(ctx context.Context, p place.Place) (bool, error) {
 	return err == nil && info.Size == f.Size, err
 }
 
-// Copy copies the checkpoint's files into a folder, as they lie in that of a crawl's state.
+// Copy copies the checkpoint's files into a folder, as they lie in that of a crawl's state, and removes what else lies
+// there. It goes on where an earlier one was broken off.
 func (s *State) Copy(ctx context.Context, p place.Place, disk vfs.FS, dir string) error {
+	if err := s.removeOthers(disk, dir); err != nil {
+		return err
+	}
 	for _, f := range s.Files {
-		if err := f.copy(ctx, p, disk, filepath.Join(dir, filepath.FromSlash(f.Name))); err != nil {
+		if err := f.copyAll(ctx, p, disk, filepath.Join(dir, filepath.FromSlash(f.Name))); err != nil {
 			return fmt.Errorf("copy %s/%s: %w", p.URL(), f.At, err)
 		}
 	}
 	return nil
 }
 
-func (f *StateFile) copy(ctx context.Context, p place.Place, disk vfs.FS, to string) (err error) {
-	src, err := p.Open(ctx, f.At, 0, f.Size+1)
-	if err != nil {
-		return err
+// removeOthers removes files from a folder that are not of the checkpoint.
+func (s *State) removeOthers(disk vfs.FS, dir string) error {
+	for _, room := range StateRooms {
+		names, err := disk.List(filepath.Join(dir, room))
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			if _, is := s.File(room + "/" + name); is {
+				continue
+			}
+			if err := disk.Remove(filepath.Join(dir, room, name)); err != nil {
+				return err
+			}
+		}
 	}
-	defer func() { err = errors.Join(err, src.Close()) }()
+	return nil
+}
+
+// copyAll copies a file, and tries again: once, and as long as each time more of it has come.
+func (f *StateFile) copyAll(ctx context.Context, p place.Place, disk vfs.FS, to string) error {
 	if err := disk.MkdirAll(filepath.Dir(to)); err != nil {
 		return err
 	}
-	dst, err := disk.Append(to)
-	if err != nil {
-		return err
+	for had := int64(-1); ; {
+		err := f.copy(ctx, p, disk, to)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		has, sizeErr := disk.Size(to)
+		if sizeErr != nil || has <= had {
+			return err
+		}
+		had = has
 	}
-	defer func() { err = errors.Join(err, dst.Close()) }()
+}
+
+// copy goes on with a file from what is there of it, and takes it away again if the whole is not what it was.
+func (f *StateFile) copy(ctx context.Context, p place.Place, disk vfs.FS, to string) (err error) {
 	sum := sha256.New()
-	n, err := io.Copy(io.MultiWriter(dst, sum), src)
-	if err == nil && (n != f.Size || hex.EncodeToString(sum.Sum(nil)) != f.SHA256) {
-		err = fmt.Errorf("it has not the %d bytes that were brought there", f.Size)
+	has, err := hashOf(disk, to, sum)
+	if err == nil && has < max(f.Size, 1) { // an empty one is made, too
+		var n int64
+		n, err = f.append(ctx, p, disk, to, has, sum)
+		has += n
+	}
+	if err == nil && (has != f.Size || hex.EncodeToString(sum.Sum(nil)) != f.SHA256) {
+		err = errors.Join(fmt.Errorf("it has not the %d bytes that were brought there", f.Size), vfs.CutBack(disk, to, 0))
 	}
 	return err
+}
+
+// append adds what the place has of a file from an offset on.
+func (f *StateFile) append(ctx context.Context, p place.Place, disk vfs.FS, to string, from int64, sum io.Writer) (n int64,
+	err error) {
+	src, err := p.Open(ctx, f.At, from, f.Size-from+1)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	dst, err := disk.Append(to)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, dst.Close()) }()
+	return io.Copy(io.MultiWriter(dst, sum), src)
+}
+
+// hashOf hashes what is in a file, and returns how long it is: 0 if there is none.
+func hashOf(disk vfs.FS, name string, sum io.Writer) (n int64, err error) {
+	src, err := disk.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	n, err = io.Copy(sum, src)
+	return n, errors.Join(err, src.Close())
 }
 
 // DropOthers removes what lies in a place of checkpoints and is not of this one; of a nil one, all.

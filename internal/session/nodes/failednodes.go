@@ -45,12 +45,21 @@ type failedState struct {
 // folder has the checkpoint's files as the folder of a crawl's state does.
 func (e *failedState) folder() string { return filepath.Join(e.dir, "state") }
 
+// coming has what has come of these: the next try goes on with it.
+func (e *failedState) coming() string { return e.dir + ".coming" }
+
 // Recover seals a dead node's log, and reads it. It begins anew where an earlier process was broken off.
 func (s *failedNodes) Recover(ctx context.Context, dead strategy.Node) (_ driver.FailedState, err error) {
 	e := &failedState{dir: filepath.Join(s.dir, string(dead)), close: func() error { return nil }}
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("fold what %s held: %w", dead, errors.Join(err, e.Close()))
+		}
+		gone := func() { _ = os.RemoveAll(e.coming()) } // or the next process does it
+		if err == nil || ctx.Err() != nil {
+			gone()
+		} else { // who folds it tries again, until another does
+			context.AfterFunc(ctx, gone)
 		}
 	}()
 	log := &shipped{ctx: ctx, bus: s.bus, log: logOf(dead)}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -156,11 +157,23 @@ func (b *deadBus) Read(_ context.Context, _ string, after uint64, f func(uint64,
 	return nil
 }
 
+// A readPlace keeps which files were read.
+type readPlace struct {
+	place.Place
+	opened []string
+}
+
+func (p *readPlace) Open(ctx context.Context, name string, offset, length int64) (io.ReadCloser, error) {
+	p.opened = append(p.opened, name)
+	return p.Place.Open(ctx, name, offset, length)
+}
+
 // A dead node's place and log, at some moment of its life.
 type remains struct {
 	t   *testing.T
 	cfg Config // of who folds them
 	job *job.Job
+	at  *readPlace
 	dir string // of the place
 	log []deed
 	cut uint64
@@ -198,7 +211,11 @@ func (r *remains) folder(whole bool) *failedNodes {
 // fold recovers what the node held, from its checkpoint and the rest of its log or, to compare, from all of its log.
 func (r *remains) fold(whole bool) (waits, known []string) {
 	r.t.Helper()
-	s := r.folder(whole)
+	return r.foldBy(r.folder(whole))
+}
+
+func (r *remains) foldBy(s *failedNodes) (waits, known []string) {
+	r.t.Helper()
 	one, err := s.Recover(r.t.Context(), "a~dead")
 	if err != nil {
 		r.t.Fatalf("after %d entries of the log, cut before %d: %v", len(r.log), r.cut, err)
@@ -255,10 +272,12 @@ func TestAKillAtAnyMomentOfACheckpointThatGoesToThePlace(t *testing.T) {
 
 	r := &remains{t: t, cfg: Config{Log: c.config("f").Log}, job: c.job("folder"), dir: t.TempDir()}
 	c.tune(r.job)
-	at, err := file.Open(r.dir, vfs.OS)
+	folder, err := file.Open(r.dir, vfs.OS)
 	if err != nil {
 		t.Fatal(err)
 	}
+	at := &readPlace{Place: folder}
+	r.at = at
 	taken := 0
 	r.cfg.There = func(ctx context.Context, _ string) (*away.Manifest, error) {
 		m, err := away.ReadManifest(ctx, at)
@@ -322,27 +341,41 @@ func (r *remains) unreadable() {
 	if err != nil || len(files) == 0 || r.cut == 0 {
 		r.t.Fatalf("%d checkpoints, and the log is cut before %d (%v)", len(files), r.cut, err)
 	}
+	whole := map[string][]byte{}
 	for _, name := range files {
-		whole, err := os.ReadFile(name)
-		if err == nil {
-			err = os.WriteFile(name, whole[:len(whole)-1], 0o600)
+		text, err := os.ReadFile(name)
+		if whole[name] = text; err == nil {
+			err = os.WriteFile(name, text[:len(text)-1], 0o600)
 		}
 		if err != nil {
 			r.t.Fatal(err)
 		}
-		defer func() {
-			if err := os.WriteFile(name, whole, 0o600); err != nil {
-				r.t.Fatal(err)
-			}
-			if waits, _ := r.fold(false); !slices.Equal(waits, want) {
-				r.t.Errorf("read again, %d URLs wait, want %d", len(waits), len(want))
-			}
-		}()
 	}
-	if _, err := r.folder(false).Recover(r.t.Context(), "a~dead"); !errors.Is(err, journal.ErrDropped) ||
+	s := r.folder(false)
+	if _, err := s.Recover(r.t.Context(), "a~dead"); !errors.Is(err, journal.ErrDropped) ||
 		!strings.Contains(err.Error(), "what waited there") || !strings.Contains(err.Error(), "frontier/checkpoint") {
 		r.t.Errorf("with a checkpoint that cannot be read: %v", err)
 	}
+	for name, text := range whole {
+		if err := os.WriteFile(name, text, 0o600); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	r.at.opened = nil
+	if waits, _ := r.foldBy(s); !slices.Equal(waits, want) {
+		r.t.Errorf("read again, %d URLs wait, want %d", len(waits), len(want))
+	}
+	before := slices.IndexFunc(r.at.opened, func(name string) bool { return strings.HasSuffix(name, "frontier/checkpoint") })
+	if before < 0 || slices.ContainsFunc(r.at.opened[:before], isStateFile) {
+		r.t.Errorf("what had come was copied again: %q", r.at.opened)
+	}
+	if left, _ := filepath.Glob(filepath.Join(s.dir, "*")); len(left) > 0 {
+		r.t.Errorf("there stays %q", left)
+	}
+}
+
+func isStateFile(name string) bool {
+	return strings.HasPrefix(name, away.StateDir+"/") && !strings.HasSuffix(name, ".json")
 }
 
 // missing are up to three of want that got has not.

@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,19 +36,17 @@ func (s *failedNodes) findPlace(ctx context.Context, e *failedState, dead strate
 	if s.places.CopyState == nil {
 		return nil, s.findLost(ctx, e, dead, place)
 	}
+	whole := false
 	unread, err = s.places.try(ctx, dead, place, "to go on from what it held", func() error {
-		if err := os.RemoveAll(e.folder()); err != nil {
-			return err
-		}
-		state, err := s.places.CopyState(ctx, place, s.disk, e.folder())
-		if err == nil && state != nil {
+		state, err := s.places.CopyState(ctx, place, s.disk, e.coming())
+		if whole = err == nil && state != nil; whole {
 			s.places.Log.Info("what a dead node held is taken from the checkpoint in its place, and the rest of its journal", "node",
 				dead, "files", len(state.Files))
 		}
 		return err
 	})
-	if err == nil && unread != nil {
-		err = os.RemoveAll(e.folder()) // what came is not whole
+	if err == nil && whole {
+		err = errors.Join(os.MkdirAll(e.dir, 0o755), os.Rename(e.coming(), e.folder()))
 	}
 	if err == nil {
 		err = s.findLost(ctx, e, dead, place)
