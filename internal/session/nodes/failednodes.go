@@ -18,6 +18,7 @@ import (
 	"kumo/internal/recovery"
 	"kumo/internal/seen"
 	"kumo/internal/statefile"
+	"kumo/internal/store"
 	"kumo/internal/strategy"
 	"kumo/internal/transfer"
 	"kumo/internal/vfs"
@@ -38,7 +39,9 @@ type failedState struct {
 	dir     string
 	state   *recovery.State
 	holding *transfer.Holding
-	lost    *recovery.Lost // nil: nobody looks whether records are gone
+	copied  bool                    // of a checkpoint
+	safe    func([]store.Mark) bool // whether records are in its place; nil: nobody looks whether they are gone
+	lost    *recovery.Lost          // nil likewise
 	close   func() error
 }
 
@@ -73,11 +76,15 @@ func (s *failedNodes) Recover(ctx context.Context, dead strategy.Node) (_ driver
 	if err != nil {
 		return nil, err
 	}
-	views, err := s.views(e)
-	if err != nil {
-		return nil, err
+	if err = s.recover(ctx, log, e); err != nil && e.copied && ctx.Err() == nil {
+		s.places.Log.Warn("the checkpoint in a dead node's place came as it was brought there, and cannot be gone on from: its "+
+			"journal is read from the beginning, if the servers have that", "node", dead, "why", err)
+		unread = fmt.Errorf("the checkpoint in its place: %w", err)
+		_ = e.Close() // of what is damaged
+		if err = os.RemoveAll(e.dir); err == nil {
+			err = s.recover(ctx, log, e)
+		}
 	}
-	e.state, err = recovery.RecoverFailed(ctx, log, views, s.memory()/4, e.lost)
 	if errors.Is(err, journal.ErrDropped) || unread != nil && errors.Is(err, stream.ErrDamaged) {
 		err = fmt.Errorf("what waited there and what is known of its hosts cannot be had, and its hosts wait: the servers have "+
 			"its journal only behind what its checkpoint has, and no checkpoint that fits can be read in its place: %w",
@@ -86,11 +93,24 @@ func (s *failedNodes) Recover(ctx context.Context, dead strategy.Node) (_ driver
 	if err != nil {
 		return nil, err
 	}
-	if e.holding, err = e.state.Fold(ctx); err != nil {
-		return nil, err
-	}
 	s.places.note(ctx, dead, e.lost)
 	return e, nil
+}
+
+// recover makes of what was copied, if anything was, and of the log what the dead node held.
+func (s *failedNodes) recover(ctx context.Context, log *shipped, e *failedState) error {
+	if e.safe != nil {
+		e.lost = &recovery.Lost{Disk: s.disk, File: filepath.Join(e.dir, "again"), Safe: e.safe}
+	}
+	views, err := s.views(e)
+	if err != nil {
+		return err
+	}
+	if e.state, err = recovery.RecoverFailed(ctx, log, views, s.memory()/4, e.lost); err != nil {
+		return err
+	}
+	e.holding, err = e.state.Fold(ctx)
+	return err
 }
 
 // views are those of the checkpoint that was copied, or empty. The dead node's records are not this one's to refer to, so digests are not kept.

@@ -3,6 +3,8 @@ package nodes
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io"
 	"math/rand/v2"
@@ -316,6 +318,7 @@ func TestAKillAtAnyMomentOfACheckpointThatGoesToThePlace(t *testing.T) {
 		again += len(waits)
 	}
 	r.unreadable()
+	r.spoilt()
 	p.mu.Lock()
 	cut := p.cuts[a.dir]
 	p.mu.Unlock()
@@ -371,6 +374,41 @@ func (r *remains) unreadable() {
 	}
 	if left, _ := filepath.Glob(filepath.Join(s.dir, "*")); len(left) > 0 {
 		r.t.Errorf("there stays %q", left)
+	}
+}
+
+// spoilt has the checkpoint be one that comes as it was brought, and cannot be opened: what the node held is taken from
+// its log alone where that goes back to its beginning, and both are said where it does not.
+func (r *remains) spoilt() {
+	r.t.Helper()
+	wantWaits, wantKnown := r.fold(true)
+	state, err := away.ReadState(r.t.Context(), r.at)
+	if err != nil || state == nil {
+		r.t.Fatal(state, err)
+	}
+	for i := range state.Files {
+		f := &state.Files[i]
+		if f.Name != "seen/manifest" && f.Name != "frontier/checkpoint" {
+			continue
+		}
+		text := []byte("spoilt before it was brought")
+		sum := sha256.Sum256(text)
+		f.Size, f.SHA256 = int64(len(text)), hex.EncodeToString(sum[:])
+		if err := place.WriteFile(r.t.Context(), r.at, f.At, text); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	if err := state.Write(r.t.Context(), r.at); err != nil {
+		r.t.Fatal(err)
+	}
+	s := r.folder(false)
+	s.bus.(*deadBus).cut = 0
+	if waits, known := r.foldBy(s); !slices.Equal(waits, wantWaits) || !slices.Equal(known, wantKnown) {
+		r.t.Errorf("%d wait and %d are known, want %d and %d", len(waits), len(known), len(wantWaits), len(wantKnown))
+	}
+	if _, err := r.folder(false).Recover(r.t.Context(), "a~dead"); !errors.Is(err, journal.ErrDropped) ||
+		!strings.Contains(err.Error(), "the checkpoint in its place: ") {
+		r.t.Errorf("with a log that is cut: %v", err)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -36,16 +35,15 @@ func (s *failedNodes) findPlace(ctx context.Context, e *failedState, dead strate
 	if s.places.CopyState == nil {
 		return nil, s.findLost(ctx, e, dead, place)
 	}
-	whole := false
 	unread, err = s.places.try(ctx, dead, place, "to go on from what it held", func() error {
 		state, err := s.places.CopyState(ctx, place, s.disk, e.coming())
-		if whole = err == nil && state != nil; whole {
+		if e.copied = err == nil && state != nil; e.copied {
 			s.places.Log.Info("what a dead node held is taken from the checkpoint in its place, and the rest of its journal", "node",
 				dead, "files", len(state.Files))
 		}
 		return err
 	})
-	if err == nil && whole {
+	if err == nil && e.copied {
 		err = errors.Join(os.MkdirAll(e.dir, 0o755), os.Rename(e.coming(), e.folder()))
 	}
 	if err == nil {
@@ -62,7 +60,7 @@ func (s *failedNodes) findLost(ctx context.Context, e *failedState, dead strateg
 		return err
 	}
 	archive, lines := s.job.Writes(job.WARC), s.job.Writes(job.JSONL)
-	e.lost = &recovery.Lost{Disk: s.disk, File: filepath.Join(e.dir, "again"), Safe: func(grown []store.Mark) bool {
+	e.safe = func(grown []store.Mark) bool {
 		switch {
 		case archive:
 			return warcsThere(there, grown)
@@ -70,7 +68,7 @@ func (s *failedNodes) findLost(ctx context.Context, e *failedState, dead strateg
 			return linesThere(there, grown)
 		}
 		return true
-	}}
+	}
 	return nil
 }
 
