@@ -379,7 +379,7 @@ func (s *States) begin(ctx context.Context) error {
 
 // bring brings a checkpoint to the place. What was brought before it failed is not brought again.
 func (s *States) bring(ctx context.Context, o *offer) error {
-	if err := s.up.stillOurs(ctx); err != nil {
+	if err := errors.Join(s.up.stillOurs(ctx), s.cfg.Log.Held(ctx)); err != nil {
 		return err
 	}
 	state := &away.State{Position: uint64(o.at), Relies: uint64(o.relies)}
@@ -395,6 +395,9 @@ func (s *States) bring(ctx context.Context, o *offer) error {
 		state.Files = append(state.Files, at)
 	}
 	if err := s.cfg.Log.Ship(ctx, o.relies); err != nil {
+		return err
+	}
+	if err := s.cfg.Log.Held(ctx); err != nil { // who has folded this node has removed what the place had of it
 		return err
 	}
 	if err := state.Write(ctx, s.up.cfg.Place); err != nil {

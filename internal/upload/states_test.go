@@ -32,6 +32,7 @@ type life struct {
 	mu      sync.Mutex
 	shipped journal.Position
 	trimmed journal.Position
+	taken   error // nil: the log is this one's
 	files   map[journal.Position]map[string]string // of checkpoints
 	closed  map[journal.Position][]string          // WARC files that checkpoints name
 	cuts    int
@@ -83,6 +84,12 @@ func (l lifesLog) Kept(before journal.Position) int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return int64(before) - int64(min(l.trimmed, before))
+}
+
+func (l lifesLog) Held(context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.taken
 }
 
 func (l lifesLog) Begins(context.Context) (journal.Position, error) {
@@ -422,4 +429,24 @@ func TestACheckpointThatIsGoneFromThePlace(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A node that others have taken for dead, and that has not learnt it yet, leaves no checkpoint in its place: who has
+// folded it has removed the one that was there.
+func TestACheckpointOfANodeThatWasFolded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLife(t, 1)
+		s, end := l.begin(-1)
+		defer end()
+		l.mu.Lock()
+		l.taken = errors.New("the log is sealed")
+		l.mu.Unlock()
+		for range 6 {
+			l.checkpoint(s)
+			synctest.Wait()
+		}
+		if all, err := l.bed.at.List(t.Context(), away.StateDir); err != nil || len(all) > 0 || s.Cut().States > 0 {
+			t.Errorf("%+v are there (%v)", all, err)
+		}
+	})
 }

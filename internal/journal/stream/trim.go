@@ -68,6 +68,28 @@ func (j *Journal) Trim(ctx context.Context, before journal.Position) error {
 	return nil
 }
 
+// Held returns nil if the log's last entry is this one's: [ErrSealed] or [ErrFenced] if it was closed, removed, or opened
+// by another since.
+func (j *Journal) Held(ctx context.Context) error {
+	n, data, err := j.to.logs.Last(ctx, j.to.name)
+	if err != nil {
+		return fmt.Errorf("read the end of the log %s: %w", j.to.name, err)
+	}
+	if n == 0 {
+		return ErrSealed
+	}
+	e, err := decode(data)
+	switch {
+	case err != nil:
+		return err
+	case e.kind == kindSeal:
+		return ErrSealed
+	case e.session != j.to.session:
+		return ErrFenced
+	}
+	return nil
+}
+
 // Begins is from where on the log has the journal.
 func (j *Journal) Begins(ctx context.Context) (at journal.Position, err error) {
 	err = j.to.logs.Read(ctx, j.to.name, 0, func(_ uint64, data []byte) error {
