@@ -142,8 +142,10 @@ func (s *failedNodes) DeleteLog(ctx context.Context, dead strategy.Node) error {
 	if err := s.bus.Drop(ctx, logOf(dead)); err != nil {
 		return err
 	}
-	s.places.dropState(ctx, dead)
-	return forgetPlace(ctx, s.bus, dead)
+	if err := s.places.dropState(ctx, dead); err != nil {
+		return err
+	}
+	return forgetPlace(ctx, s.bus, dead) // last: it says where to look
 }
 
 func (e *failedState) Arrived() []member.Transfer { return e.state.Arrived() }

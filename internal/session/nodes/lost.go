@@ -3,6 +3,7 @@ package nodes
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"sync"
@@ -134,16 +135,22 @@ func (p placesOfDead) try(ctx context.Context, dead strategy.Node, place, what s
 	}
 }
 
-// dropState removes from a dead node's place what it has of its state. If that fails it stays: it does no harm there.
-func (p placesOfDead) dropState(ctx context.Context, dead strategy.Node) {
+// dropState removes from a dead node's place what it has of its state.
+func (p placesOfDead) dropState(ctx context.Context, dead strategy.Node) error {
 	at, err := p.bus.Get(ctx, node.PlaceKey(dead))
-	if err == nil && at.Value != nil && p.DropState != nil {
-		err = p.DropState(ctx, string(at.Value))
+	if err != nil || at.Value == nil || p.DropState == nil {
+		return err
 	}
-	if err != nil {
-		p.Log.Warn("what the place of a dead node has of its state stays there", "node", dead, "place", string(at.Value), "why", err)
+	ctx, cancel := context.WithTimeout(ctx, dropPatience)
+	defer cancel()
+	if err := p.DropState(ctx, string(at.Value)); err != nil {
+		return fmt.Errorf("remove its state from %s: %w", at.Value, err)
 	}
+	return nil
 }
+
+// dropPatience is how long one try to remove a dead node's state may take.
+const dropPatience = 30 * time.Second
 
 // note says how many pages of a dead node are fetched again.
 func (p placesOfDead) note(ctx context.Context, dead strategy.Node, lost *recovery.Lost) {
