@@ -32,7 +32,7 @@ type life struct {
 	mu      sync.Mutex
 	shipped journal.Position
 	trimmed journal.Position
-	taken   error // nil: the log is this one's
+	taken   error                                  // nil: the log is this one's
 	files   map[journal.Position]map[string]string // of checkpoints
 	closed  map[journal.Position][]string          // WARC files that checkpoints name
 	cuts    int
