@@ -334,7 +334,11 @@ func (s *States) step(ctx context.Context) error {
 	o := s.offered
 	s.mu.Unlock()
 	if o != nil {
-		if err := s.bring(ctx, o); err != nil {
+		err := s.bring(ctx, o)
+		if errors.Is(err, errStaged) {
+			err = s.giveUp(err)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -377,6 +381,18 @@ func (s *States) begin(ctx context.Context) error {
 	return nil
 }
 
+// errStaged is a file of a checkpoint that cannot be had here, however often it is tried.
+var errStaged = errors.New("it is not what was kept for it")
+
+// giveUp lets go of a checkpoint that cannot be brought: the next one can.
+func (s *States) giveUp(why error) error {
+	s.cfg.Warn(fmt.Errorf("a checkpoint does not come to the place %s, the next one may: %w", s.up.cfg.Place.URL(), why))
+	s.mu.Lock()
+	s.offered = nil
+	s.mu.Unlock()
+	return s.clear()
+}
+
 // bring brings a checkpoint to the place. What was brought before it failed is not brought again.
 func (s *States) bring(ctx context.Context, o *offer) error {
 	if err := errors.Join(s.up.stillOurs(ctx), s.cfg.Log.Held(ctx)); err != nil {
@@ -404,17 +420,19 @@ func (s *States) bring(ctx context.Context, o *offer) error {
 		return err
 	}
 	s.mu.Lock()
-	s.there, s.offered, s.must = state, nil, false
+	s.there, s.offered = state, nil
 	s.cut.States++
+	s.must = false
 	s.mu.Unlock()
 	return errors.Join(s.clear(), state.DropOthers(ctx, s.up.cfg.Place))
 }
 
 // send sees that a file is in the place.
 func (s *States) send(ctx context.Context, o *offer, f *stateFile) (at away.StateFile, err error) {
-	src, err := s.up.cfg.Disk.OpenAt(filepath.Join(s.up.cfg.Dir, f.staged()))
+	staged := filepath.Join(s.up.cfg.Dir, f.staged())
+	src, err := s.up.cfg.Disk.OpenAt(staged)
 	if err != nil {
-		return at, err
+		return at, fmt.Errorf("%w: %w", errStaged, err)
 	}
 	defer func() { _ = src.Close() }() // it is only read
 	old, is := s.there.File(f.name)
@@ -433,8 +451,11 @@ func (s *States) send(ctx context.Context, o *offer, f *stateFile) (at away.Stat
 		return old, nil
 	}
 	sum, err := digestOf(io.NewSectionReader(src, 0, f.size))
+	if size, sizeErr := s.up.cfg.Disk.Size(staged); err == nil && sizeErr == nil && size < f.size {
+		err = io.ErrUnexpectedEOF
+	}
 	if err != nil {
-		return at, err
+		return at, fmt.Errorf("%w: %w", errStaged, err)
 	}
 	at = away.StateFile{Name: f.name, At: away.StateFolder(uint64(o.at)) + "/" + f.name, Size: f.size,
 		SHA256: hex.EncodeToString(sum[:])}

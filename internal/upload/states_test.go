@@ -450,3 +450,43 @@ func TestACheckpointOfANodeThatWasFolded(t *testing.T) {
 		}
 	})
 }
+
+// A checkpoint whose files are gone here, or others, is let go of: the next one is brought.
+func TestACheckpointThatCannotBeBrought(t *testing.T) {
+	for what, spoil := range map[string]func(name string) error{
+		"gone":    os.Remove,
+		"shorter": func(name string) error { return os.Truncate(name, 1) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLife(t, 1)
+				faulty := placetest.NewFaulty(l.bed.at, rand.New(rand.NewPCG(1, 3)), 0)
+				l.cfg.Place = faulty
+				s, end := l.begin(-1)
+				defer end()
+				faulty.SetDown(errors.New("503"))
+				s.mu.Lock()
+				s.must = true
+				s.mu.Unlock()
+				l.checkpoint(s)
+				synctest.Wait()
+				all, err := filepath.Glob(filepath.Join(l.dir, stagingName, "frontier.checkpoint"))
+				if err != nil || len(all) != 1 {
+					t.Fatal(all, err)
+				}
+				if err := spoil(all[0]); err != nil {
+					t.Fatal(err)
+				}
+				faulty.SetDown(nil)
+				time.Sleep(time.Hour)
+				for range 6 {
+					l.checkpoint(s)
+					synctest.Wait()
+				}
+				if s.Cut().States == 0 || l.whole() == nil {
+					t.Errorf("%+v", s.Cut())
+				}
+			})
+		})
+	}
+}
