@@ -61,8 +61,10 @@ type States struct {
 	trimmed journal.Position
 	cut     Cut
 
-	poke  chan struct{}
-	sound map[string]bool // files in the folder that were found to be those in the place
+	poke chan struct{}
+	// what belongs to other checkpoints than the newest is yet to be removed from the place; only Run's
+	untidy bool
+	sound  map[string]bool // files in the folder that were found to be those in the place
 }
 
 // A point is a checkpoint, and the record files in which pages before it may be, of those that are not in the place.
@@ -342,7 +344,19 @@ func (s *States) step(ctx context.Context) error {
 			return err
 		}
 	}
-	return s.trim(ctx)
+	return errors.Join(s.tidy(ctx), s.trim(ctx))
+}
+
+// tidy removes from the place what belongs to other checkpoints than the newest. Nothing is on its way there.
+func (s *States) tidy(ctx context.Context) error {
+	if !s.untidy {
+		return nil
+	}
+	if err := s.there.DropOthers(ctx, s.up.cfg.Place); err != nil {
+		return err
+	}
+	s.untidy = false
+	return nil
 }
 
 // begin finds out what an earlier process has brought. Where that cannot be read, all is brought again; and at once, if
@@ -378,6 +392,7 @@ func (s *States) begin(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.begun, s.there, s.must = true, there, why != nil
+	s.untidy = there != nil && why == nil
 	return nil
 }
 
@@ -390,6 +405,7 @@ func (s *States) giveUp(why error) error {
 	s.mu.Lock()
 	s.offered = nil
 	s.mu.Unlock()
+	s.untidy = s.untidy || s.there != nil && !s.must // files of it may be there
 	return s.clear()
 }
 
@@ -424,7 +440,8 @@ func (s *States) bring(ctx context.Context, o *offer) error {
 	s.cut.States++
 	s.must = false
 	s.mu.Unlock()
-	return errors.Join(s.clear(), state.DropOthers(ctx, s.up.cfg.Place))
+	s.untidy = true
+	return s.clear()
 }
 
 // send sees that a file is in the place.

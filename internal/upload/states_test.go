@@ -490,3 +490,57 @@ func TestACheckpointThatCannotBeBrought(t *testing.T) {
 		})
 	}
 }
+
+// A clingyPlace does not let go of what it has.
+type clingyPlace struct {
+	place.Place
+	clings atomic.Bool
+}
+
+func (p *clingyPlace) Remove(ctx context.Context, name string) error {
+	if p.clings.Load() {
+		return errors.New("503")
+	}
+	return p.Place.Remove(ctx, name)
+}
+
+// What an earlier checkpoint has left in the place goes as soon as the place lets go of it, in the next process, too.
+func TestWhatEarlierCheckpointsHaveLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLife(t, 1)
+		p := &clingyPlace{Place: l.bed.at}
+		l.cfg.Place = p
+		wantFiles := func(tidy bool) {
+			t.Helper()
+			n := 0
+			err := place.Walk(t.Context(), l.bed.at, away.StateDir, func(string, place.Info) error { n++; return nil })
+			if whole := l.whole(); err != nil || whole == nil || (n == len(whole.Files)+1) != tidy {
+				t.Errorf("%d files, of the checkpoint %+v (%v)", n, whole, err)
+			}
+		}
+		s, end := l.begin(-1)
+		p.clings.Store(true)
+		for range 15 {
+			l.checkpoint(s)
+			time.Sleep(time.Hour)
+		}
+		if s.Cut().States < 2 {
+			t.Fatalf("%+v", s.Cut())
+		}
+		wantFiles(false)
+		p.clings.Store(false)
+		time.Sleep(time.Hour)
+		wantFiles(true)
+		p.clings.Store(true)
+		for range 6 {
+			l.checkpoint(s)
+			time.Sleep(time.Hour)
+		}
+		wantFiles(false)
+		end()
+		p.clings.Store(false)
+		_, end = l.begin(-1)
+		defer end()
+		wantFiles(true)
+	})
+}
