@@ -194,5 +194,13 @@ func (s *shipped) Close() error                { return nil }
 
 // Replay calls f with all batches behind from, and with those before that the log still has.
 func (s *shipped) Replay(from journal.Position, f func([]byte, journal.Position) error) error {
-	return stream.Replay(s.ctx, s.bus, s.log, from, f)
+	at := from
+	err := stream.Replay(s.ctx, s.bus, s.log, from, func(data []byte, end journal.Position) error {
+		at = max(at, end)
+		return f(data, end)
+	})
+	if err == nil && at < s.end {
+		err = fmt.Errorf("%w: it is closed at %x, and ends at %x", stream.ErrDamaged, uint64(s.end), uint64(at))
+	}
+	return err
 }
