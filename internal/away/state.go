@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"path"
 	"path/filepath"
 	"slices"
@@ -78,6 +79,10 @@ func (s *State) Write(ctx context.Context, p place.Place) error {
 	if err != nil {
 		return err
 	}
+	if len(text) >= maxState {
+		return fmt.Errorf("a checkpoint of %d files is more than can be named: %d bytes, of at most %d", len(s.Files), len(text),
+			maxState)
+	}
 	return WriteSmall(ctx, p, stateName(s.Position), append(text, '\n'))
 }
 
@@ -86,7 +91,12 @@ func (s *State) check() error {
 	if s.Sum != s.sum() || s.Relies < s.Position {
 		return errors.New("it is not as it was written")
 	}
+	names, size := map[string]bool{}, int64(0)
 	for _, f := range s.Files {
+		if names[f.Name] || f.Size > math.MaxInt64-size {
+			return fmt.Errorf("it names %q twice, or has more bytes than there can be", f.Name)
+		}
+		names[f.Name], size = true, size+max(f.Size, 0)
 		e := Entry{Name: f.Name, Size: f.Size, SHA256: f.SHA256}
 		if err := errors.Join(e.check(), place.ValidName(f.At)); err != nil {
 			return err
@@ -177,13 +187,37 @@ func (f *StateFile) IsThere(ctx context.Context, p place.Place) (bool, error) {
 // Copy copies the checkpoint's files into a folder, as they lie in that of a crawl's state, and removes what else lies
 // there. It goes on where an earlier one was broken off.
 func (s *State) Copy(ctx context.Context, p place.Place, disk vfs.FS, dir string) error {
-	if err := s.removeOthers(disk, dir); err != nil {
+	if err := errors.Join(s.removeOthers(disk, dir), s.fits(disk, dir)); err != nil {
 		return err
 	}
 	for _, f := range s.Files {
 		if err := f.copyAll(ctx, p, disk, filepath.Join(dir, filepath.FromSlash(f.Name))); err != nil {
 			return fmt.Errorf("copy %s/%s: %w", p.URL(), f.At, err)
 		}
+	}
+	return nil
+}
+
+// fits returns an error if the disk has no room for what is to come.
+func (s *State) fits(disk vfs.FS, dir string) error {
+	if err := disk.MkdirAll(dir); err != nil {
+		return err
+	}
+	free, err := disk.Free(dir)
+	if err != nil {
+		return err
+	}
+	wants := int64(0)
+	for _, f := range s.Files {
+		has, err := disk.Size(filepath.Join(dir, filepath.FromSlash(f.Name)))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		wants += max(f.Size-has, 0)
+	}
+	if uint64(wants) > free {
+		return fmt.Errorf("%s has room for %d bytes, and %d bytes of the checkpoint are yet to come: make room there", dir, free,
+			wants)
 	}
 	return nil
 }

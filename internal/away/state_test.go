@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -198,6 +199,33 @@ func TestAStateThatNamesOtherFiles(t *testing.T) {
 		if _, err := parseState(text); err == nil {
 			t.Errorf("it may name a file %q", name)
 		}
+	}
+}
+
+// A checkpoint that can be no checkpoint, and one for which there is no room, writes nothing.
+func TestAStateThatIsTooLarge(t *testing.T) {
+	sum := strings.Repeat("0", 64)
+	file := func(name string, size int64) StateFile {
+		return StateFile{Name: name, At: "state/0000000000000000/x", Size: size, SHA256: sum}
+	}
+	for what, files := range map[string][]StateFile{
+		"a file twice": {file("seen/1.run", 1), file("seen/1.run", 1)},
+		"an overflow":  {file("seen/1.run", math.MaxInt64), file("seen/2.run", 1)},
+	} {
+		s := &State{Files: files}
+		s.Sum = s.sum()
+		if err := s.check(); err == nil {
+			t.Errorf("%s: it may be", what)
+		}
+	}
+	s := &State{Files: []StateFile{file("seen/1.run", math.MaxInt64)}}
+	s.Sum = s.sum()
+	if err := s.check(); err != nil {
+		t.Error(err)
+	}
+	dir := t.TempDir()
+	if err := s.Copy(t.Context(), nil, vfs.OS, dir); err == nil || !strings.Contains(err.Error(), "make room") {
+		t.Errorf("without room: %v", err)
 	}
 }
 
