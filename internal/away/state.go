@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"math"
 	"path"
 	"path/filepath"
 	"slices"
@@ -77,6 +79,10 @@ func (s *State) Write(ctx context.Context, p place.Place) error {
 	if err != nil {
 		return err
 	}
+	if len(text) >= maxState {
+		return fmt.Errorf("a checkpoint of %d files is more than can be named: %d bytes, of at most %d", len(s.Files), len(text),
+			maxState)
+	}
 	return WriteSmall(ctx, p, stateName(s.Position), append(text, '\n'))
 }
 
@@ -85,7 +91,12 @@ func (s *State) check() error {
 	if s.Sum != s.sum() || s.Relies < s.Position {
 		return errors.New("it is not as it was written")
 	}
+	names, size := map[string]bool{}, int64(0)
 	for _, f := range s.Files {
+		if names[f.Name] || f.Size > math.MaxInt64-size {
+			return fmt.Errorf("it names %q twice, or has more bytes than there can be", f.Name)
+		}
+		names[f.Name], size = true, size+max(f.Size, 0)
 		e := Entry{Name: f.Name, Size: f.Size, SHA256: f.SHA256}
 		if err := errors.Join(e.check(), place.ValidName(f.At)); err != nil {
 			return err
@@ -149,36 +160,147 @@ func parseState(text []byte) (*State, error) {
 	return s, s.check()
 }
 
-// Copy copies the checkpoint's files into a folder, as they lie in that of a crawl's state.
-func (s *State) Copy(ctx context.Context, p place.Place, disk vfs.FS, dir string) error {
+// Lacks says which of the checkpoint's files are not in the place with their sizes: an error that is [ErrState].
+func (s *State) Lacks(ctx context.Context, p place.Place) error {
+	if s == nil {
+		return nil
+	}
 	for _, f := range s.Files {
-		if err := f.copy(ctx, p, disk, filepath.Join(dir, filepath.FromSlash(f.Name))); err != nil {
+		if is, err := f.IsThere(ctx, p); err != nil {
+			return err
+		} else if !is {
+			return fmt.Errorf("%s/%s %w: %s is not there with its %d bytes", p.URL(), stateName(s.Position), ErrState, f.At, f.Size)
+		}
+	}
+	return nil
+}
+
+// IsThere reports whether a file is in the place with its size.
+func (f *StateFile) IsThere(ctx context.Context, p place.Place) (bool, error) {
+	info, err := p.Stat(ctx, f.At)
+	if IsMissing(err) {
+		return false, nil
+	}
+	return err == nil && info.Size == f.Size, err
+}
+
+// Copy copies the checkpoint's files into a folder, as they lie in that of a crawl's state, and removes what else lies
+// there. It goes on where an earlier one was broken off.
+func (s *State) Copy(ctx context.Context, p place.Place, disk vfs.FS, dir string) error {
+	if err := errors.Join(s.removeOthers(disk, dir), s.fits(disk, dir)); err != nil {
+		return err
+	}
+	for _, f := range s.Files {
+		if err := f.copyAll(ctx, p, disk, filepath.Join(dir, filepath.FromSlash(f.Name))); err != nil {
 			return fmt.Errorf("copy %s/%s: %w", p.URL(), f.At, err)
 		}
 	}
 	return nil
 }
 
-func (f *StateFile) copy(ctx context.Context, p place.Place, disk vfs.FS, to string) (err error) {
-	src, err := p.Open(ctx, f.At, 0, f.Size+1)
+// fits returns an error if the disk has no room for what is to come.
+func (s *State) fits(disk vfs.FS, dir string) error {
+	if err := disk.MkdirAll(dir); err != nil {
+		return err
+	}
+	free, err := disk.Free(dir)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, src.Close()) }()
+	wants := int64(0)
+	for _, f := range s.Files {
+		has, err := disk.Size(filepath.Join(dir, filepath.FromSlash(f.Name)))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		wants += max(f.Size-has, 0)
+	}
+	if uint64(wants) > free {
+		return fmt.Errorf("%s has room for %d bytes, and %d bytes of the checkpoint are yet to come: make room there", dir, free,
+			wants)
+	}
+	return nil
+}
+
+// removeOthers removes files from a folder that are not of the checkpoint.
+func (s *State) removeOthers(disk vfs.FS, dir string) error {
+	for _, room := range StateRooms {
+		names, err := disk.List(filepath.Join(dir, room))
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			if _, is := s.File(room + "/" + name); is {
+				continue
+			}
+			if err := disk.Remove(filepath.Join(dir, room, name)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// copyAll copies a file, and tries again: once, and as long as each time more of it has come.
+func (f *StateFile) copyAll(ctx context.Context, p place.Place, disk vfs.FS, to string) error {
 	if err := disk.MkdirAll(filepath.Dir(to)); err != nil {
 		return err
 	}
-	dst, err := disk.Append(to)
-	if err != nil {
-		return err
+	for had := int64(-1); ; {
+		err := f.copy(ctx, p, disk, to)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		has, sizeErr := disk.Size(to)
+		if sizeErr != nil || has <= had {
+			return err
+		}
+		had = has
 	}
-	defer func() { err = errors.Join(err, dst.Close()) }()
+}
+
+// copy goes on with a file from what is there of it, and takes it away again if the whole is not what it was.
+func (f *StateFile) copy(ctx context.Context, p place.Place, disk vfs.FS, to string) (err error) {
 	sum := sha256.New()
-	n, err := io.Copy(io.MultiWriter(dst, sum), src)
-	if err == nil && (n != f.Size || hex.EncodeToString(sum.Sum(nil)) != f.SHA256) {
-		err = fmt.Errorf("it has not the %d bytes that were brought there", f.Size)
+	has, err := hashOf(disk, to, sum)
+	if err == nil && has < max(f.Size, 1) { // an empty one is made, too
+		var n int64
+		n, err = f.append(ctx, p, disk, to, has, sum)
+		has += n
+	}
+	if err == nil && (has != f.Size || hex.EncodeToString(sum.Sum(nil)) != f.SHA256) {
+		err = errors.Join(fmt.Errorf("it has not the %d bytes that were brought there", f.Size), vfs.CutBack(disk, to, 0))
 	}
 	return err
+}
+
+// append adds what the place has of a file from an offset on.
+func (f *StateFile) append(ctx context.Context, p place.Place, disk vfs.FS, to string, from int64, sum io.Writer) (n int64,
+	err error) {
+	src, err := p.Open(ctx, f.At, from, f.Size-from+1)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	dst, err := disk.Append(to)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, dst.Close()) }()
+	return io.Copy(io.MultiWriter(dst, sum), src)
+}
+
+// hashOf hashes what is in a file, and returns how long it is: 0 if there is none.
+func hashOf(disk vfs.FS, name string, sum io.Writer) (n int64, err error) {
+	src, err := disk.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	n, err = io.Copy(sum, src)
+	return n, errors.Join(err, src.Close())
 }
 
 // DropOthers removes what lies in a place of checkpoints and is not of this one; of a nil one, all.

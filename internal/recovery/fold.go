@@ -18,18 +18,8 @@ import (
 // Chunk replays a chunk. What waits is restored with what was found; hosts owe what they owed when it came, and their
 // full delay.
 func (s replay) Chunk(c entry.Chunk) {
-	if s.fault != nil {
-		return
-	}
-	var p *transfer.Chunk
-	if s.unpack == nil {
-		s.unpack, s.fault = transfer.NewChunkReader(s.Views.Frontier.Slices())
-	}
-	if s.fault == nil {
-		p, s.fault = s.unpack.Read([]byte(c.Data))
-	}
-	if s.fault != nil {
-		s.fault = fmt.Errorf("replay a chunk from %s: %w", c.Transfer.From, s.fault)
+	p := s.readChunk(&c)
+	if p == nil {
 		return
 	}
 	if db, ok := s.Views.Seen.(*seen.DB); ok {
@@ -42,7 +32,7 @@ func (s replay) Chunk(c entry.Chunk) {
 			}
 		}
 	}
-	p.LeaveOut(c.Left)
+	s.chunkComesAnew(p)
 	for i := range p.Waiting {
 		if c.Keeps(p.Waiting[i].Host) {
 			s.Views.Seen.InsertKnown(transfer.AsKnown(p.Waiting[i].Items))
@@ -60,13 +50,37 @@ func (s replay) Chunk(c entry.Chunk) {
 		a := &p.Waiting[i]
 		s.arrive(a.Host, a.Timing, c.Keeps(a.Host))
 		for _, it := range a.Items {
-			s.comesAnew(&it)
 			s.waiting[it.URL] = it
 			delete(s.Guessed, it.URL)
 		}
 	}
 	for i := range p.Known {
 		s.arrive(p.Known[i].Host, p.Known[i].Timing, c.Keeps(p.Known[i].Host))
+	}
+}
+
+// readChunk reads what is taken in of a chunk; nil if it cannot, for which the state's fault is.
+func (s *State) readChunk(c *entry.Chunk) (p *transfer.Chunk) {
+	if s.fault == nil && s.unpack == nil {
+		s.unpack, s.fault = transfer.NewChunkReader(s.Views.Frontier.Slices())
+	}
+	if s.fault != nil {
+		return nil
+	}
+	if p, s.fault = s.unpack.Read([]byte(c.Data)); s.fault != nil {
+		s.fault = fmt.Errorf("replay a chunk from %s: %w", c.Transfer.From, s.fault)
+		return nil
+	}
+	p.LeaveOut(c.Left)
+	return p
+}
+
+// chunkComesAnew is told of a chunk, be it in the checkpoint, whose frontier has what waits then, or behind it.
+func (s *State) chunkComesAnew(p *transfer.Chunk) {
+	for i := range p.Waiting {
+		for _, it := range p.Waiting[i].Items {
+			s.comesAnew(&it)
+		}
 	}
 }
 

@@ -100,6 +100,15 @@ func (r records) Done(v entry.Done) { r.s.mayLose(&v) }
 
 func (r records) Recrawl(_ time.Time, it item.Item) { r.s.comesAnew(&it) }
 
+func (r records) Chunk(c entry.Chunk) {
+	if r.s.lost.n == 0 {
+		return
+	}
+	if p := r.s.readChunk(&c); p != nil {
+		r.s.chunkComesAnew(p)
+	}
+}
+
 // mayLose keeps what a visit has brought to be fetched again if its record is gone, and reports whether it is.
 func (s *State) mayLose(v *entry.Done) bool {
 	if !s.lost.has(v) {

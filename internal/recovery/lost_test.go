@@ -2,6 +2,8 @@ package recovery
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -12,6 +14,7 @@ import (
 	"kumo/internal/frontier"
 	"kumo/internal/item"
 	"kumo/internal/journal"
+	"kumo/internal/member"
 	"kumo/internal/page"
 	"kumo/internal/seen"
 	"kumo/internal/stats"
@@ -111,6 +114,9 @@ func TestWhatIsLostIsFetchedAgain(t *testing.T) {
 type fold struct {
 	t       *testing.T
 	all     [][]byte
+	at      journal.Position // of a checkpoint that is there
+	has     []item.Item      // what waits in it
+	known   bool             // and what is known, too
 	lost    *Lost
 	holding *transfer.Holding
 }
@@ -159,8 +165,22 @@ func (f *fold) fold(memory int64, noted int) {
 	f.lost = &Lost{Disk: vfs.OS, File: filepath.Join(dir, "again"), most: noted, Safe: func(grown []store.Mark) bool {
 		return !slices.ContainsFunc(grown, func(m store.Mark) bool { return m.Name == "gone" })
 	}}
-	s, err := RecoverFailed(f.t.Context(), &batches{all: f.all}, Views{Seen: db, Digests: seen.NewRecent(), Frontier: queues},
-		memory, f.lost)
+	v := Views{Seen: db, Digests: seen.NewRecent(), Frontier: queues}
+	if f.at > 0 {
+		v.Note, err = json.Marshal(Note{Version: NoteVersion, Position: f.at})
+		for _, it := range f.has {
+			queues.Restore(it.Host(), it)
+			db.InsertKnown([]seen.URL{{URL: it.URL, State: seen.Known}})
+		}
+	}
+	if f.known {
+		db.Freeze(uint64(f.at))
+		err = errors.Join(err, db.Settle(f.t.Context(), func([]seen.Decided) error { return nil }))
+	}
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	s, err := RecoverFailed(f.t.Context(), &batches{all: f.all}, v, memory, f.lost)
 	if err == nil {
 		f.holding, err = s.Fold(f.t.Context())
 	}
@@ -259,6 +279,39 @@ func TestWhatIsLostOfARecrawlIsFetchedOnce(t *testing.T) {
 					t.Errorf("%s, with %d bytes: what is known of it holds", name, memory)
 				}
 			}
+		}
+	}
+}
+
+// A page's record is lost; its host went away, and came back with the page, which waits there to be fetched again: that
+// is done once, be it in the checkpoint or behind it.
+func TestWhatIsLostAndComesBackIsFetchedOnce(t *testing.T) {
+	const url = "http://h.test/"
+	it := item.FromSeed(url)
+	it.Again = true
+	w, err := transfer.NewChunkWriter(time.Unix(2e9, 0), transfer.Sizes{Block: transfer.BlockBytes, Chunk: transfer.ChunkBytes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Waiting("h.test", transfer.HostTiming{})
+	w.Item(&it)
+	chunk := entry.Encoder{}
+	chunk.Chunk(entry.Chunk{Transfer: member.Transfer{From: "b~1", Epoch: 3}, Seq: 1, Last: true, Data: string(w.Chunk())})
+	went := entry.Encoder{}
+	went.HostsForgotten([]string{"h.test"})
+	for name, set := range map[string]func(f *fold){
+		"behind the checkpoint":        func(*fold) {},
+		"in it, but not what is known": func(f *fold) { f.at, f.has = journal.Position(len(f.all)), []item.Item{it} },
+		"in it":                        func(f *fold) { f.at, f.has, f.known = journal.Position(len(f.all)), []item.Item{it}, true },
+	} {
+		f := &fold{t: t}
+		f.found(url)
+		f.visited(url, "gone", 200, 1, false)
+		f.all = append(f.all, went.Writer, chunk.Writer)
+		set(f)
+		f.fold(1<<20, 0)
+		if all := f.exported(); len(all) != 1 || !all[0].Again {
+			t.Errorf("%s: there wait %+v", name, all)
 		}
 	}
 }

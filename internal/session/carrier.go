@@ -26,7 +26,7 @@ type StateCarrier interface {
 	// Start, with who is warned of what fails for long, and returns what is to be told of checkpoints, as
 	// [crawl.Parts.Checkpointed] has it.
 	Cut(log journal.Shipped, warn func(error)) func(at, relies journal.Position, marks []store.Mark)
-	Forget(ctx context.Context) error // removes them
+	Forget(ctx context.Context) error // ends that, and removes them; Finish or Break follows
 }
 
 // Carry makes the carrier of a node's life, and the job's Away with it. It changes nothing yet.

@@ -57,6 +57,7 @@ type States struct {
 	begun   bool            // it is known what is in the place
 	named   map[string]bool // record files that the place's manifest names; nil: it was not written yet
 	there   *away.State
+	must    bool    // what is there is not what the log was cut for: the next checkpoint is brought, whatever it costs
 	points  []point // checkpoints, the oldest first; of those whose records are all in the place, only the last
 	offered *offer  // to be brought; nil: none
 	trimmed journal.Position
@@ -66,8 +67,10 @@ type States struct {
 
 	told map[string]bool // of these, those that were warned of
 
-	poke  chan struct{}
-	sound map[string]bool // files in the folder that were found to be those in the place
+	poke chan struct{}
+	// what belongs to other checkpoints than the newest is yet to be removed from the place; only Run's
+	untidy bool
+	sound  map[string]bool // files in the folder that were found to be those in the place
 }
 
 // A point is a checkpoint, and the record files in which pages before it may be, of those that are not in the place.
@@ -123,12 +126,13 @@ func (s *States) Checkpoint(at, relies journal.Position, marks []store.Mark) {
 		return
 	}
 	safe, there := s.safe(), s.there
-	if there != nil && journal.Position(there.Position) >= min(safe, at) { // it can be cut as it is
+	if there != nil && !s.must && upTo(there) >= min(safe, at) { // it can be cut as it is
 		return
 	}
 	files, cost, err := s.list()
 	gain := s.cfg.Log.Kept(safe)
-	if err == nil && gain > 0 && (gain >= max(cost, s.cfg.Least) || s.cfg.Least < 0) {
+	worth := gain > 0 && (gain >= max(cost, s.cfg.Least) || s.cfg.Least < 0)
+	if err == nil && (worth || s.must) {
 		if files, err = s.stage(files); err == nil {
 			s.offered = &offer{at: at, relies: relies, files: files, sent: map[string]away.StateFile{}}
 			s.wake()
@@ -171,6 +175,14 @@ func (s *States) safe() journal.Position {
 		return 0
 	}
 	return s.points[0].at
+}
+
+// upTo is up to where the journal is in a checkpoint; in none, 0.
+func upTo(there *away.State) journal.Position {
+	if there == nil {
+		return 0
+	}
+	return journal.Position(there.Position)
 }
 
 // look is called when the place's manifest names all that is there, with what is new of it.
@@ -336,14 +348,31 @@ func (s *States) step(ctx context.Context) error {
 	o := s.offered
 	s.mu.Unlock()
 	if o != nil {
-		if err := s.bring(ctx, o); err != nil {
+		err := s.bring(ctx, o)
+		if errors.Is(err, errStaged) {
+			err = s.giveUp(err)
+		}
+		if err != nil {
 			return err
 		}
 	}
-	return s.trim(ctx)
+	return errors.Join(s.tidy(ctx), s.trim(ctx))
 }
 
-// begin finds out what an earlier process has brought. Where that cannot be read, all is brought again.
+// tidy removes from the place what belongs to other checkpoints than the newest. Nothing is on its way there.
+func (s *States) tidy(ctx context.Context) error {
+	if !s.untidy {
+		return nil
+	}
+	if err := s.there.DropOthers(ctx, s.up.cfg.Place); err != nil {
+		return err
+	}
+	s.untidy = false
+	return nil
+}
+
+// begin finds out what an earlier process has brought. Where that cannot be read, all is brought again; and at once, if
+// the log was cut for it: until then nobody could take over from a disk that is lost.
 func (s *States) begin(ctx context.Context) error {
 	s.mu.Lock()
 	begun := s.begun
@@ -354,19 +383,47 @@ func (s *States) begin(ctx context.Context) error {
 	if err := s.clear(); err != nil {
 		return err
 	}
-	there, err := away.ReadState(ctx, s.up.cfg.Place)
-	if err != nil && !errors.Is(err, away.ErrState) {
+	there, why := away.ReadState(ctx, s.up.cfg.Place)
+	if why == nil {
+		why = there.Lacks(ctx, s.up.cfg.Place)
+	}
+	if why != nil && !errors.Is(why, away.ErrState) {
+		return why
+	}
+	begins, err := s.cfg.Log.Begins(ctx)
+	if err != nil {
 		return err
+	}
+	if why == nil && begins > upTo(there) {
+		why = fmt.Errorf("there is none up to %x, where the servers' journal begins", uint64(begins))
+	}
+	if why != nil {
+		s.cfg.Warn(fmt.Errorf("the place %s has no whole checkpoint of this node, and gets the next one: %w",
+			s.up.cfg.Place.URL(), why))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.begun, s.there = true, there
+	s.begun, s.there, s.must = true, there, why != nil
+	s.untidy = there != nil && why == nil
 	return nil
+}
+
+// errStaged is a file of a checkpoint that cannot be had here, however often it is tried.
+var errStaged = errors.New("it is not what was kept for it")
+
+// giveUp lets go of a checkpoint that cannot be brought: the next one can.
+func (s *States) giveUp(why error) error {
+	s.cfg.Warn(fmt.Errorf("a checkpoint does not come to the place %s, the next one may: %w", s.up.cfg.Place.URL(), why))
+	s.mu.Lock()
+	s.offered = nil
+	s.mu.Unlock()
+	s.untidy = s.untidy || s.there != nil && !s.must // files of it may be there
+	return s.clear()
 }
 
 // bring brings a checkpoint to the place. What was brought before it failed is not brought again.
 func (s *States) bring(ctx context.Context, o *offer) error {
-	if err := s.up.stillOurs(ctx); err != nil {
+	if err := errors.Join(s.up.stillOurs(ctx), s.cfg.Log.Held(ctx)); err != nil {
 		return err
 	}
 	state := &away.State{Position: uint64(o.at), Relies: uint64(o.relies)}
@@ -384,31 +441,50 @@ func (s *States) bring(ctx context.Context, o *offer) error {
 	if err := s.cfg.Log.Ship(ctx, o.relies); err != nil {
 		return err
 	}
+	if err := s.cfg.Log.Held(ctx); err != nil { // who has folded this node has removed what the place had of it
+		return err
+	}
 	if err := state.Write(ctx, s.up.cfg.Place); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	s.there, s.offered, s.came = state, nil, time.Now()
 	s.cut.States++
+	s.must = false
 	s.mu.Unlock()
-	return errors.Join(s.clear(), state.DropOthers(ctx, s.up.cfg.Place))
+	s.untidy = true
+	return s.clear()
 }
 
 // send sees that a file is in the place.
 func (s *States) send(ctx context.Context, o *offer, f *stateFile) (at away.StateFile, err error) {
-	src, err := s.up.cfg.Disk.OpenAt(filepath.Join(s.up.cfg.Dir, f.staged()))
+	staged := filepath.Join(s.up.cfg.Dir, f.staged())
+	src, err := s.up.cfg.Disk.OpenAt(staged)
 	if err != nil {
-		return at, err
+		return at, fmt.Errorf("%w: %w", errStaged, err)
 	}
 	defer func() { _ = src.Close() }() // it is only read
 	old, is := s.there.File(f.name)
 	is = is && f.lasts() && old.Size == f.size
+	if is {
+		if is, err = old.IsThere(ctx, s.up.cfg.Place); err != nil {
+			return at, err
+		}
+		if !is { // nor is what the log was cut for
+			s.mu.Lock()
+			s.must = true
+			s.mu.Unlock()
+		}
+	}
 	if is && s.sound[f.name] {
 		return old, nil
 	}
 	sum, err := digestOf(io.NewSectionReader(src, 0, f.size))
+	if size, sizeErr := s.up.cfg.Disk.Size(staged); err == nil && sizeErr == nil && size < f.size {
+		err = io.ErrUnexpectedEOF
+	}
 	if err != nil {
-		return at, err
+		return at, fmt.Errorf("%w: %w", errStaged, err)
 	}
 	at = away.StateFile{Name: f.name, At: away.StateFolder(uint64(o.at)) + "/" + f.name, Size: f.size,
 		SHA256: hex.EncodeToString(sum[:])}
@@ -430,11 +506,10 @@ func (s *States) send(ctx context.Context, o *offer, f *stateFile) (at away.Stat
 func (s *States) trim(ctx context.Context) error {
 	s.mu.Lock()
 	to := s.safe()
-	if s.there == nil {
+	if s.must {
 		to = 0
-	} else {
-		to = min(to, journal.Position(s.there.Position))
 	}
+	to = min(to, upTo(s.there))
 	is := to > s.trimmed
 	s.mu.Unlock()
 	if !is {

@@ -32,10 +32,39 @@ type life struct {
 	mu      sync.Mutex
 	shipped journal.Position
 	trimmed journal.Position
+	taken   error                                  // nil: the log is this one's
 	files   map[journal.Position]map[string]string // of checkpoints
 	closed  map[journal.Position][]string          // WARC files that checkpoints name
 	cuts    int
+	warned  int
 	earlier int // files that a checkpoint has of an earlier one
+}
+
+func newLife(t *testing.T, seed uint64) *life {
+	return &life{bed: newBed(t), dice: rand.New(rand.NewPCG(seed, 2)), files: map[journal.Position]map[string]string{},
+		closed: map[journal.Position][]string{}}
+}
+
+// begin begins a process, which end kills.
+func (l *life) begin(least int64) (s *States, end func()) {
+	u := l.open()
+	s = u.States(StatesConfig{Log: lifesLog{life: l}, Least: least, Warn: func(err error) { l.warned++; l.Log(err) }})
+	ctx, kill := context.WithCancel(l.Context())
+	var both sync.WaitGroup
+	both.Go(func() { s.Run(ctx) })
+	both.Go(func() { _ = u.Run(ctx) })
+	synctest.Wait()
+	return s, func() { kill(); both.Wait() }
+}
+
+// last is the checkpoint in the place.
+func (l *life) last() journal.Position {
+	l.Helper()
+	s, err := away.ReadState(l.Context(), l.bed.at)
+	if err != nil || s == nil {
+		l.Fatal(s, err)
+	}
+	return journal.Position(s.Position)
 }
 
 // A lifesLog is what the node's journal is shipped to.
@@ -55,6 +84,18 @@ func (l lifesLog) Kept(before journal.Position) int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return int64(before) - int64(min(l.trimmed, before))
+}
+
+func (l lifesLog) Held(context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.taken
+}
+
+func (l lifesLog) Begins(context.Context) (journal.Position, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.trimmed, nil
 }
 
 // Trim sees that nothing is needed of what is cut off: a whole checkpoint is in the place that has it, and the records.
@@ -253,16 +294,8 @@ func states(t *testing.T, seed uint64) (earlier int) {
 // A checkpoint that costs more than it saves stays here.
 func TestAStateThatIsNotWorthIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBed(t)
-		l := &life{bed: b, dice: rand.New(rand.NewPCG(1, 2)), files: map[journal.Position]map[string]string{},
-			closed: map[journal.Position][]string{}}
-		u := b.open()
-		s := u.States(StatesConfig{Log: lifesLog{life: l}})
-		ctx, kill := context.WithCancel(t.Context())
-		var both sync.WaitGroup
-		both.Go(func() { s.Run(ctx) })
-		both.Go(func() { _ = u.Run(ctx) })
-		synctest.Wait()
+		l := newLife(t, 1)
+		s, end := l.begin(0)
 		for range 20 {
 			l.checkpoint(s)
 			synctest.Wait()
@@ -279,8 +312,7 @@ func TestAStateThatIsNotWorthIt(t *testing.T) {
 		if cut := s.Cut(); cut.States != 1 || l.trimmed < 2<<20 {
 			t.Errorf("%+v, cut before %d", cut, l.trimmed)
 		}
-		kill()
-		both.Wait()
+		end()
 		if err := s.Forget(t.Context()); err != nil || l.whole() != nil {
 			t.Errorf("it stays: %v", err)
 		}
@@ -380,5 +412,183 @@ func TestARecordFileThatIsMovedAwayIsMissed(t *testing.T) {
 		}
 		kill()
 		both.Wait()
+	})
+}
+
+// A checkpoint that the log was cut for, and that is no longer whole in the place, is replaced by the next, be it worth
+// it or not; and the log is cut no further before.
+func TestACheckpointThatIsGoneFromThePlace(t *testing.T) {
+	for what, spoil := range map[string]func(l *life) error{
+		"nothing": func(*life) error { return nil },
+		"all":     func(l *life) error { return l.bed.at.Remove(l.Context(), away.StateDir) },
+		"its file": func(l *life) error {
+			return place.WriteFile(l.Context(), l.bed.at, fmt.Sprintf("%s/%016x.json", away.StateDir, uint64(l.last())), []byte("{"))
+		},
+		"a run": func(l *life) error {
+			all, err := filepath.Glob(filepath.Join(l.dir, "state", "seen", "*.run"))
+			if err != nil || len(all) == 0 {
+				return fmt.Errorf("%d runs, %w", len(all), err)
+			}
+			return place.Walk(l.Context(), l.bed.at, away.StateDir, func(name string, _ place.Info) error {
+				if filepath.Base(name) == filepath.Base(all[0]) {
+					return l.bed.at.Remove(l.Context(), name)
+				}
+				return nil
+			})
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLife(t, 1)
+				run := func(f func(s *States)) {
+					s, end := l.begin(0)
+					f(s)
+					end()
+				}
+				run(func(s *States) {
+					l.checkpoint(s)
+					l.at += 2 << 20
+					for range 6 {
+						l.checkpoint(s)
+						synctest.Wait()
+					}
+					if cut := s.Cut(); cut.States != 1 || l.trimmed < 2<<20 {
+						t.Fatalf("%+v, cut before %d", cut, l.trimmed)
+					}
+				})
+				if err := spoil(l); err != nil {
+					t.Fatal(err)
+				}
+				warned := l.warned
+				run(func(s *States) {
+					l.checkpoint(s)
+					synctest.Wait()
+					n := 1
+					if what == "nothing" {
+						n = 0
+					}
+					if cut := s.Cut(); cut.States != n || l.warned-warned != n {
+						t.Errorf("%+v were brought, %d warnings, want %d", cut, l.warned-warned, n)
+					}
+					if l.whole() == nil || n == 1 && l.last() != l.at {
+						t.Errorf("the place has %+v", l.whole())
+					}
+				})
+			})
+		})
+	}
+}
+
+// A node that others have taken for dead, and that has not learnt it yet, leaves no checkpoint in its place: who has
+// folded it has removed the one that was there.
+func TestACheckpointOfANodeThatWasFolded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLife(t, 1)
+		s, end := l.begin(-1)
+		defer end()
+		l.mu.Lock()
+		l.taken = errors.New("the log is sealed")
+		l.mu.Unlock()
+		for range 6 {
+			l.checkpoint(s)
+			synctest.Wait()
+		}
+		if all, err := l.bed.at.List(t.Context(), away.StateDir); err != nil || len(all) > 0 || s.Cut().States > 0 {
+			t.Errorf("%+v are there (%v)", all, err)
+		}
+	})
+}
+
+// A checkpoint whose files are gone here, or others, is let go of: the next one is brought.
+func TestACheckpointThatCannotBeBrought(t *testing.T) {
+	for what, spoil := range map[string]func(name string) error{
+		"gone":    os.Remove,
+		"shorter": func(name string) error { return os.Truncate(name, 1) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLife(t, 1)
+				faulty := placetest.NewFaulty(l.bed.at, rand.New(rand.NewPCG(1, 3)), 0)
+				l.cfg.Place = faulty
+				s, end := l.begin(-1)
+				defer end()
+				faulty.SetDown(errors.New("503"))
+				s.mu.Lock()
+				s.must = true
+				s.mu.Unlock()
+				l.checkpoint(s)
+				synctest.Wait()
+				all, err := filepath.Glob(filepath.Join(l.dir, stagingName, "frontier.checkpoint"))
+				if err != nil || len(all) != 1 {
+					t.Fatal(all, err)
+				}
+				if err := spoil(all[0]); err != nil {
+					t.Fatal(err)
+				}
+				faulty.SetDown(nil)
+				time.Sleep(time.Hour)
+				for range 6 {
+					l.checkpoint(s)
+					synctest.Wait()
+				}
+				if s.Cut().States == 0 || l.whole() == nil {
+					t.Errorf("%+v", s.Cut())
+				}
+			})
+		})
+	}
+}
+
+// A clingyPlace does not let go of what it has.
+type clingyPlace struct {
+	place.Place
+	clings atomic.Bool
+}
+
+func (p *clingyPlace) Remove(ctx context.Context, name string) error {
+	if p.clings.Load() {
+		return errors.New("503")
+	}
+	return p.Place.Remove(ctx, name)
+}
+
+// What an earlier checkpoint has left in the place goes as soon as the place lets go of it, in the next process, too.
+func TestWhatEarlierCheckpointsHaveLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLife(t, 1)
+		p := &clingyPlace{Place: l.bed.at}
+		l.cfg.Place = p
+		wantFiles := func(tidy bool) {
+			t.Helper()
+			n := 0
+			err := place.Walk(t.Context(), l.bed.at, away.StateDir, func(string, place.Info) error { n++; return nil })
+			if whole := l.whole(); err != nil || whole == nil || (n == len(whole.Files)+1) != tidy {
+				t.Errorf("%d files, of the checkpoint %+v (%v)", n, whole, err)
+			}
+		}
+		s, end := l.begin(-1)
+		p.clings.Store(true)
+		for range 15 {
+			l.checkpoint(s)
+			time.Sleep(time.Hour)
+		}
+		if s.Cut().States < 2 {
+			t.Fatalf("%+v", s.Cut())
+		}
+		wantFiles(false)
+		p.clings.Store(false)
+		time.Sleep(time.Hour)
+		wantFiles(true)
+		p.clings.Store(true)
+		for range 6 {
+			l.checkpoint(s)
+			time.Sleep(time.Hour)
+		}
+		wantFiles(false)
+		end()
+		p.clings.Store(false)
+		_, end = l.begin(-1)
+		defer end()
+		wantFiles(true)
 	})
 }

@@ -73,8 +73,8 @@ func (c Config) withDefaults() Config {
 
 var _ journal.Shipped = (*Journal)(nil)
 
-// A Journal is a local journal that is shipped to a log. Ship, Shipped, Lag, Late, Kept and Trim may be called by many
-// goroutines at once.
+// A Journal is a local journal that is shipped to a log. Ship, Shipped, Lag, Late, Kept, Trim, Held and Begins
+// may be called by many goroutines at once.
 type Journal struct {
 	local journal.Journal
 	to    *writer

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sort"
@@ -66,3 +67,43 @@ func (j *Journal) Trim(ctx context.Context, before journal.Position) error {
 	}
 	return nil
 }
+
+// Held returns nil if the log's last entry is this one's: [ErrSealed] or [ErrFenced] if it was closed, removed, or opened
+// by another since.
+func (j *Journal) Held(ctx context.Context) error {
+	n, data, err := j.to.logs.Last(ctx, j.to.name)
+	if err != nil {
+		return fmt.Errorf("read the end of the log %s: %w", j.to.name, err)
+	}
+	if n == 0 {
+		return ErrSealed
+	}
+	e, err := decode(data)
+	switch {
+	case err != nil:
+		return err
+	case e.kind == kindSeal:
+		return ErrSealed
+	case e.session != j.to.session:
+		return ErrFenced
+	}
+	return nil
+}
+
+// Begins is from where on the log has the journal.
+func (j *Journal) Begins(ctx context.Context) (at journal.Position, err error) {
+	err = j.to.logs.Read(ctx, j.to.name, 0, func(_ uint64, data []byte) error {
+		e, err := decode(data)
+		if err != nil {
+			return err
+		}
+		at = e.from
+		return errEnough
+	})
+	if err != nil && !errors.Is(err, errEnough) {
+		return 0, fmt.Errorf("read where the log %s begins: %w", j.to.name, err)
+	}
+	return at, nil
+}
+
+var errEnough = errors.New("the rest is not needed")

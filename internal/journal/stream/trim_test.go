@@ -103,8 +103,8 @@ func TestTrim(t *testing.T) {
 
 func TestALogThatIsTooShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, put := newLogs(), map[journal.Position]string{}
-		j := open(t, memory.New(), l, stream.Config{})
+		l, local, put := newLogs(), memory.New(), map[journal.Position]string{}
+		j := open(t, local, l, stream.Config{})
 		var ends []journal.Position
 		for _, b := range []string{"one", "two", "three"} {
 			check(t, j.Append([]byte(b)))
@@ -112,16 +112,32 @@ func TestALogThatIsTooShort(t *testing.T) {
 			put[j.End()], ends = b, append(ends, j.End())
 		}
 		kept := j.Kept(ends[1])
+		if at, err := j.Begins(t.Context()); at != 0 || err != nil {
+			t.Errorf("it begins at %d (%v)", at, err)
+		}
 		check(t, j.Trim(t.Context(), ends[1]))
+		if at, err := j.Begins(t.Context()); at != ends[1] || err != nil {
+			t.Errorf("trimmed to %d it begins at %d (%v)", ends[1], at, err)
+		}
 		if now := j.Kept(ends[1]); kept <= 0 || now != 0 {
 			t.Errorf("%d bytes were kept, %d are", kept, now)
 		}
+		check(t, j.Held(t.Context()))
 		check(t, j.Close())
+		next := open(t, local, l, stream.Config{})
+		if err := j.Held(t.Context()); !errors.Is(err, stream.ErrFenced) {
+			t.Errorf("opened again: %v", err)
+		}
 		if got, early, err := behind(t, l, ends[1], put); err != nil || early > 0 || !slices.Equal(got, []string{"three"}) {
 			t.Errorf("%q, %d before (%v)", got, early, err)
 		}
 		if _, _, err := behind(t, l, ends[0], put); !errors.Is(err, journal.ErrDropped) {
 			t.Errorf("from before where it begins: %v", err)
 		}
+		seal(t, l)
+		if err := next.Held(t.Context()); !errors.Is(err, stream.ErrSealed) {
+			t.Errorf("sealed: %v", err)
+		}
+		check(t, next.Close())
 	})
 }

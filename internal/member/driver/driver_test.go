@@ -3,6 +3,7 @@ package driver
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -314,4 +315,50 @@ func TestAnswersNameTheProcess(t *testing.T) {
 	if numbers[0] == numbers[1] {
 		t.Errorf("two processes answer with the number %d", numbers[0])
 	}
+}
+
+// stubborn are dead nodes whose logs are not to be had at once.
+type stubborn struct {
+	FailedNodes
+	failures int
+	tried    []strategy.Node
+}
+
+func (f *stubborn) DeleteLog(_ context.Context, dead strategy.Node) error {
+	f.tried = append(f.tried, dead)
+	if f.failures--; f.failures >= 0 {
+		return errors.New("no route to its place")
+	}
+	return nil
+}
+
+// settlingEngine is told of epochs.
+type settlingEngine struct {
+	Engine
+	settled []uint64
+}
+
+func (e *settlingEngine) Settled(_ context.Context, epoch uint64) error {
+	e.settled = append(e.settled, epoch)
+	return nil
+}
+
+// What a dead node has left is removed in the end, and an epoch that is settled meanwhile does not wait for that.
+func TestWhatADeadNodeHasLeftIsRemovedInTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, e := &stubborn{failures: 4}, &settlingEngine{}
+		w := newTestRuntime(t, e, nil)
+		w.d.cfg.Failed, w.d.released = f, []strategy.Node{"c~1"}
+		w.d.settled(3)
+		synctest.Wait()
+		w.d.settled(4)
+		synctest.Wait()
+		if len(f.tried) != 1 || !slices.Equal(e.settled, []uint64{3, 4}) {
+			t.Errorf("tried %v, settled %v", f.tried, e.settled)
+		}
+		w.all.Wait()
+		if len(f.tried) != 5 {
+			t.Errorf("tried %v", f.tried)
+		}
+	})
 }

@@ -54,7 +54,7 @@ type Export interface {
 type FailedNodes interface {
 	// Recover seals a dead node's log, and reads it.
 	Recover(ctx context.Context, dead strategy.Node) (FailedState, error)
-	// DeleteLog removes the log of a node whose state is done with.
+	// DeleteLog removes the log of a node whose state is done with. After an error it is called again.
 	DeleteLog(ctx context.Context, dead strategy.Node) error
 }
 

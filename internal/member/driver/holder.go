@@ -292,10 +292,25 @@ func (d *Driver) settled(epoch uint64) {
 			return err
 		}
 		for _, dead := range released {
-			if err := d.cfg.Failed.DeleteLog(ctx, dead); err != nil {
-				d.cfg.Log.Warn("the log of a dead node stays", "node", dead, "err", err)
-			}
+			d.InLane("delete/"+string(dead), "remove what a dead node has left", func(ctx context.Context) error {
+				d.deleteLog(ctx, dead)
+				return nil
+			})
 		}
 		return nil
 	})
+}
+
+// deleteLog tries until what a dead node has left is removed, or ctx ends.
+func (d *Driver) deleteLog(ctx context.Context, dead strategy.Node) {
+	for wait := d.cfg.Timing.Beat; ; wait = min(2*wait, 5*time.Minute) {
+		err := d.cfg.Failed.DeleteLog(ctx, dead)
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		d.cfg.Log.Warn("what a dead node has left stays for now", "node", dead, "next_try_in", wait, "err", err)
+		if !d.cfg.Runtime.Pause(ctx, wait) {
+			return
+		}
+	}
 }

@@ -71,15 +71,26 @@ func (m *membership) bring(ctx context.Context, ended error) error {
 		return ended
 	}
 	m.n.finishing.Store(true)
+	stays := m.forget(ctx) // first: who is killed while it waits for the place leaves it there for good
 	ended = session.Bring(ctx, m.carrier, ended)
-	if c, is := m.carrier.(session.StateCarrier); is && m.dropped {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
-		defer cancel()
-		if err := c.Forget(ctx); err != nil {
-			m.n.Log.Warn("what the place has of this node's state stays there", "place", c.URL(), "why", err)
-		}
+	if stays != nil { // the place may work by now
+		stays = m.forget(ctx)
+	}
+	if stays != nil {
+		m.n.Log.Warn("what the place has of this node's state stays there", "place", m.carrier.URL(), "why", stays)
 	}
 	return ended
+}
+
+// forget removes what the place has of the node's state, if the log is gone that belongs to it.
+func (m *membership) forget(ctx context.Context) error {
+	c, is := m.carrier.(session.StateCarrier)
+	if !is || !m.dropped {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	return c.Forget(ctx)
 }
 
 // Bringing reports whether the node's part is over, and the rest of its record files is on its way to their place.

@@ -18,6 +18,7 @@ import (
 	"kumo/internal/recovery"
 	"kumo/internal/seen"
 	"kumo/internal/statefile"
+	"kumo/internal/store"
 	"kumo/internal/strategy"
 	"kumo/internal/transfer"
 	"kumo/internal/vfs"
@@ -38,12 +39,17 @@ type failedState struct {
 	dir     string
 	state   *recovery.State
 	holding *transfer.Holding
-	lost    *recovery.Lost // nil: nobody looks whether records are gone
+	copied  bool                    // of a checkpoint
+	safe    func([]store.Mark) bool // whether records are in its place; nil: nobody looks whether they are gone
+	lost    *recovery.Lost          // nil likewise
 	close   func() error
 }
 
 // folder has the checkpoint's files as the folder of a crawl's state does.
 func (e *failedState) folder() string { return filepath.Join(e.dir, "state") }
+
+// coming has what has come of these: the next try goes on with it.
+func (e *failedState) coming() string { return e.dir + ".coming" }
 
 // Recover seals a dead node's log, and reads it. It begins anew where an earlier process was broken off.
 func (s *failedNodes) Recover(ctx context.Context, dead strategy.Node) (_ driver.FailedState, err error) {
@@ -51,6 +57,12 @@ func (s *failedNodes) Recover(ctx context.Context, dead strategy.Node) (_ driver
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("fold what %s held: %w", dead, errors.Join(err, e.Close()))
+		}
+		gone := func() { _ = os.RemoveAll(e.coming()) } // or the next process does it
+		if err == nil || ctx.Err() != nil {
+			gone()
+		} else { // who folds it tries again, until another does
+			context.AfterFunc(ctx, gone)
 		}
 	}()
 	log := &shipped{ctx: ctx, bus: s.bus, log: logOf(dead)}
@@ -64,11 +76,15 @@ func (s *failedNodes) Recover(ctx context.Context, dead strategy.Node) (_ driver
 	if err != nil {
 		return nil, err
 	}
-	views, err := s.views(e)
-	if err != nil {
-		return nil, err
+	if err = s.recover(ctx, log, e); err != nil && e.copied && ctx.Err() == nil {
+		s.places.Log.Warn("the checkpoint in a dead node's place came as it was brought there, and cannot be gone on from: its "+
+			"journal is read from the beginning, if the servers have that", "node", dead, "why", err)
+		unread = fmt.Errorf("the checkpoint in its place: %w", err)
+		_ = e.Close() // of what is damaged
+		if err = os.RemoveAll(e.dir); err == nil {
+			err = s.recover(ctx, log, e)
+		}
 	}
-	e.state, err = recovery.RecoverFailed(ctx, log, views, s.memory()/4, e.lost)
 	if errors.Is(err, journal.ErrDropped) || unread != nil && errors.Is(err, stream.ErrDamaged) {
 		err = fmt.Errorf("what waited there and what is known of its hosts cannot be had, and its hosts wait: the servers have "+
 			"its journal only behind what its checkpoint has, and no checkpoint that fits can be read in its place: %w",
@@ -77,11 +93,24 @@ func (s *failedNodes) Recover(ctx context.Context, dead strategy.Node) (_ driver
 	if err != nil {
 		return nil, err
 	}
-	if e.holding, err = e.state.Fold(ctx); err != nil {
-		return nil, err
-	}
 	s.places.note(ctx, dead, e.lost)
 	return e, nil
+}
+
+// recover makes of what was copied, if anything was, and of the log what the dead node held.
+func (s *failedNodes) recover(ctx context.Context, log *shipped, e *failedState) error {
+	if e.safe != nil {
+		e.lost = &recovery.Lost{Disk: s.disk, File: filepath.Join(e.dir, "again"), Safe: e.safe}
+	}
+	views, err := s.views(e)
+	if err != nil {
+		return err
+	}
+	if e.state, err = recovery.RecoverFailed(ctx, log, views, s.memory()/4, e.lost); err != nil {
+		return err
+	}
+	e.holding, err = e.state.Fold(ctx)
+	return err
 }
 
 // views are those of the checkpoint that was copied, or empty. The dead node's records are not this one's to refer to, so digests are not kept.
@@ -113,8 +142,10 @@ func (s *failedNodes) DeleteLog(ctx context.Context, dead strategy.Node) error {
 	if err := s.bus.Drop(ctx, logOf(dead)); err != nil {
 		return err
 	}
-	s.places.dropState(ctx, dead)
-	return forgetPlace(ctx, s.bus, dead)
+	if err := s.places.dropState(ctx, dead); err != nil {
+		return err
+	}
+	return forgetPlace(ctx, s.bus, dead) // last: it says where to look
 }
 
 func (e *failedState) Arrived() []member.Transfer { return e.state.Arrived() }
@@ -163,5 +194,13 @@ func (s *shipped) Close() error                { return nil }
 
 // Replay calls f with all batches behind from, and with those before that the log still has.
 func (s *shipped) Replay(from journal.Position, f func([]byte, journal.Position) error) error {
-	return stream.Replay(s.ctx, s.bus, s.log, from, f)
+	at := from
+	err := stream.Replay(s.ctx, s.bus, s.log, from, func(data []byte, end journal.Position) error {
+		at = max(at, end)
+		return f(data, end)
+	})
+	if err == nil && at < s.end {
+		err = fmt.Errorf("%w: it is closed at %x, and ends at %x", stream.ErrDamaged, uint64(s.end), uint64(at))
+	}
+	return err
 }

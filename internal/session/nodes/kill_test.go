@@ -3,7 +3,10 @@ package nodes
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -20,6 +23,7 @@ import (
 	"kumo/internal/job"
 	"kumo/internal/job/jobtest"
 	"kumo/internal/journal"
+	"kumo/internal/journal/stream"
 	"kumo/internal/place"
 	"kumo/internal/place/file"
 	"kumo/internal/session"
@@ -123,6 +127,7 @@ type deadBus struct {
 	all   []deed
 	seals []deed
 	cut   uint64
+	short int // entries that are not told at the end
 }
 
 func (b *deadBus) Get(context.Context, string) (bus.Entry, error) {
@@ -146,7 +151,7 @@ func (b *deadBus) Last(context.Context, string) (uint64, []byte, error) {
 func (b *deadBus) Read(_ context.Context, _ string, after uint64, f func(uint64, []byte) error) error {
 	all := slices.Concat(b.all, b.seals)
 	for i, d := range all {
-		if d.number <= after || d.number < b.cut && i < len(all)-1 {
+		if d.number <= after || i >= len(all)-b.short || d.number < b.cut && i < len(all)-1 {
 			continue
 		}
 		if err := f(d.number, d.data); err != nil {
@@ -156,11 +161,23 @@ func (b *deadBus) Read(_ context.Context, _ string, after uint64, f func(uint64,
 	return nil
 }
 
+// A readPlace keeps which files were read.
+type readPlace struct {
+	place.Place
+	opened []string
+}
+
+func (p *readPlace) Open(ctx context.Context, name string, offset, length int64) (io.ReadCloser, error) {
+	p.opened = append(p.opened, name)
+	return p.Place.Open(ctx, name, offset, length)
+}
+
 // A dead node's place and log, at some moment of its life.
 type remains struct {
 	t   *testing.T
 	cfg Config // of who folds them
 	job *job.Job
+	at  *readPlace
 	dir string // of the place
 	log []deed
 	cut uint64
@@ -198,7 +215,11 @@ func (r *remains) folder(whole bool) *failedNodes {
 // fold recovers what the node held, from its checkpoint and the rest of its log or, to compare, from all of its log.
 func (r *remains) fold(whole bool) (waits, known []string) {
 	r.t.Helper()
-	s := r.folder(whole)
+	return r.foldBy(r.folder(whole))
+}
+
+func (r *remains) foldBy(s *failedNodes) (waits, known []string) {
+	r.t.Helper()
 	one, err := s.Recover(r.t.Context(), "a~dead")
 	if err != nil {
 		r.t.Fatalf("after %d entries of the log, cut before %d: %v", len(r.log), r.cut, err)
@@ -255,10 +276,12 @@ func TestAKillAtAnyMomentOfACheckpointThatGoesToThePlace(t *testing.T) {
 
 	r := &remains{t: t, cfg: Config{Log: c.config("f").Log}, job: c.job("folder"), dir: t.TempDir()}
 	c.tune(r.job)
-	at, err := file.Open(r.dir, vfs.OS)
+	folder, err := file.Open(r.dir, vfs.OS)
 	if err != nil {
 		t.Fatal(err)
 	}
+	at := &readPlace{Place: folder}
+	r.at = at
 	taken := 0
 	r.cfg.There = func(ctx context.Context, _ string) (*away.Manifest, error) {
 		m, err := away.ReadManifest(ctx, at)
@@ -296,7 +319,9 @@ func TestAKillAtAnyMomentOfACheckpointThatGoesToThePlace(t *testing.T) {
 		}
 		again += len(waits)
 	}
+	r.tooShort()
 	r.unreadable()
+	r.spoilt()
 	p.mu.Lock()
 	cut := p.cuts[a.dir]
 	p.mu.Unlock()
@@ -313,6 +338,16 @@ func TestAKillAtAnyMomentOfACheckpointThatGoesToThePlace(t *testing.T) {
 	}
 }
 
+// tooShort has the log be told without its last batches, as a server does that lags behind: that is not taken for all.
+func (r *remains) tooShort() {
+	r.t.Helper()
+	s := r.folder(true)
+	s.bus.(*deadBus).short = 3
+	if _, err := s.Recover(r.t.Context(), "a~dead"); !errors.Is(err, stream.ErrDamaged) {
+		r.t.Errorf("of a log whose last entries are not told: %v", err)
+	}
+}
+
 // unreadable has the checkpoint be one that cannot be read, with a log that goes no further back: that is said, nothing
 // is taken for all there was, and nothing is lost by it.
 func (r *remains) unreadable() {
@@ -322,27 +357,76 @@ func (r *remains) unreadable() {
 	if err != nil || len(files) == 0 || r.cut == 0 {
 		r.t.Fatalf("%d checkpoints, and the log is cut before %d (%v)", len(files), r.cut, err)
 	}
+	whole := map[string][]byte{}
 	for _, name := range files {
-		whole, err := os.ReadFile(name)
-		if err == nil {
-			err = os.WriteFile(name, whole[:len(whole)-1], 0o600)
+		text, err := os.ReadFile(name)
+		if whole[name] = text; err == nil {
+			err = os.WriteFile(name, text[:len(text)-1], 0o600)
 		}
 		if err != nil {
 			r.t.Fatal(err)
 		}
-		defer func() {
-			if err := os.WriteFile(name, whole, 0o600); err != nil {
-				r.t.Fatal(err)
-			}
-			if waits, _ := r.fold(false); !slices.Equal(waits, want) {
-				r.t.Errorf("read again, %d URLs wait, want %d", len(waits), len(want))
-			}
-		}()
 	}
-	if _, err := r.folder(false).Recover(r.t.Context(), "a~dead"); !errors.Is(err, journal.ErrDropped) ||
+	s := r.folder(false)
+	if _, err := s.Recover(r.t.Context(), "a~dead"); !errors.Is(err, journal.ErrDropped) ||
 		!strings.Contains(err.Error(), "what waited there") || !strings.Contains(err.Error(), "frontier/checkpoint") {
 		r.t.Errorf("with a checkpoint that cannot be read: %v", err)
 	}
+	for name, text := range whole {
+		if err := os.WriteFile(name, text, 0o600); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	r.at.opened = nil
+	if waits, _ := r.foldBy(s); !slices.Equal(waits, want) {
+		r.t.Errorf("read again, %d URLs wait, want %d", len(waits), len(want))
+	}
+	before := slices.IndexFunc(r.at.opened, func(name string) bool { return strings.HasSuffix(name, "frontier/checkpoint") })
+	if before < 0 || slices.ContainsFunc(r.at.opened[:before], isStateFile) {
+		r.t.Errorf("what had come was copied again: %q", r.at.opened)
+	}
+	if left, _ := filepath.Glob(filepath.Join(s.dir, "*")); len(left) > 0 {
+		r.t.Errorf("there stays %q", left)
+	}
+}
+
+// spoilt has the checkpoint be one that comes as it was brought, and cannot be opened: what the node held is taken from
+// its log alone where that goes back to its beginning, and both are said where it does not.
+func (r *remains) spoilt() {
+	r.t.Helper()
+	wantWaits, wantKnown := r.fold(true)
+	state, err := away.ReadState(r.t.Context(), r.at)
+	if err != nil || state == nil {
+		r.t.Fatal(state, err)
+	}
+	for i := range state.Files {
+		f := &state.Files[i]
+		if f.Name != "seen/manifest" && f.Name != "frontier/checkpoint" {
+			continue
+		}
+		text := []byte("spoilt before it was brought")
+		sum := sha256.Sum256(text)
+		f.Size, f.SHA256 = int64(len(text)), hex.EncodeToString(sum[:])
+		if err := place.WriteFile(r.t.Context(), r.at, f.At, text); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	if err := state.Write(r.t.Context(), r.at); err != nil {
+		r.t.Fatal(err)
+	}
+	s := r.folder(false)
+	s.bus.(*deadBus).cut = 0
+	if waits, known := r.foldBy(s); !slices.Equal(waits, wantWaits) || !slices.Equal(known, wantKnown) {
+		r.t.Errorf("%d wait and %d are known, want %d and %d", len(waits), len(known), len(wantWaits), len(wantKnown))
+	}
+	if _, err := r.folder(false).Recover(r.t.Context(), "a~dead"); !errors.Is(err, journal.ErrDropped) ||
+		!strings.Contains(err.Error(), "the checkpoint in its place: ") {
+		r.t.Errorf("with a log that is cut: %v", err)
+	}
+}
+
+func isStateFile(name string) bool {
+	return strings.HasPrefix(name, away.StateDir+"/") && !strings.HasSuffix(name, ".json")
 }
 
 // missing are up to three of want that got has not.

@@ -2,8 +2,9 @@ package nodes
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -36,18 +37,15 @@ func (s *failedNodes) findPlace(ctx context.Context, e *failedState, dead strate
 		return nil, s.findLost(ctx, e, dead, place)
 	}
 	unread, err = s.places.try(ctx, dead, place, "to go on from what it held", func() error {
-		if err := os.RemoveAll(e.folder()); err != nil {
-			return err
-		}
-		state, err := s.places.CopyState(ctx, place, s.disk, e.folder())
-		if err == nil && state != nil {
+		state, err := s.places.CopyState(ctx, place, s.disk, e.coming())
+		if e.copied = err == nil && state != nil; e.copied {
 			s.places.Log.Info("what a dead node held is taken from the checkpoint in its place, and the rest of its journal", "node",
 				dead, "files", len(state.Files))
 		}
 		return err
 	})
-	if err == nil && unread != nil {
-		err = os.RemoveAll(e.folder()) // what came is not whole
+	if err == nil && e.copied {
+		err = errors.Join(os.MkdirAll(e.dir, 0o755), os.Rename(e.coming(), e.folder()))
 	}
 	if err == nil {
 		err = s.findLost(ctx, e, dead, place)
@@ -63,7 +61,7 @@ func (s *failedNodes) findLost(ctx context.Context, e *failedState, dead strateg
 		return err
 	}
 	archive, lines := s.job.Writes(job.WARC), s.job.Writes(job.JSONL)
-	e.lost = &recovery.Lost{Disk: s.disk, File: filepath.Join(e.dir, "again"), Safe: func(grown []store.Mark) bool {
+	e.safe = func(grown []store.Mark) bool {
 		switch {
 		case archive:
 			return warcsThere(there, grown)
@@ -71,7 +69,7 @@ func (s *failedNodes) findLost(ctx context.Context, e *failedState, dead strateg
 			return linesThere(there, grown)
 		}
 		return true
-	}}
+	}
 	return nil
 }
 
@@ -135,16 +133,22 @@ func (p placesOfDead) try(ctx context.Context, dead strategy.Node, place, what s
 	}
 }
 
-// dropState removes from a dead node's place what it has of its state. If that fails it stays: it does no harm there.
-func (p placesOfDead) dropState(ctx context.Context, dead strategy.Node) {
+// dropState removes from a dead node's place what it has of its state.
+func (p placesOfDead) dropState(ctx context.Context, dead strategy.Node) error {
 	at, err := p.bus.Get(ctx, node.PlaceKey(dead))
-	if err == nil && at.Value != nil && p.DropState != nil {
-		err = p.DropState(ctx, string(at.Value))
+	if err != nil || at.Value == nil || p.DropState == nil {
+		return err
 	}
-	if err != nil {
-		p.Log.Warn("what the place of a dead node has of its state stays there", "node", dead, "place", string(at.Value), "why", err)
+	ctx, cancel := context.WithTimeout(ctx, dropPatience)
+	defer cancel()
+	if err := p.DropState(ctx, string(at.Value)); err != nil {
+		return fmt.Errorf("remove its state from %s: %w", at.Value, err)
 	}
+	return nil
 }
+
+// dropPatience is how long one try to remove a dead node's state may take.
+const dropPatience = 30 * time.Second
 
 // note says how many pages of a dead node are fetched again.
 func (p placesOfDead) note(ctx context.Context, dead strategy.Node, lost *recovery.Lost) {

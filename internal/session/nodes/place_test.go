@@ -54,6 +54,7 @@ type sharedPlace struct {
 	cuts  map[string]upload.Cut // by folder
 
 	opened atomic.Uint64 // times, each of which fails in its own way
+	forgot sync.Map      // lives that have removed their state before all else was there
 	lives  sync.Map      // the places of carriers, by life
 }
 
@@ -141,6 +142,7 @@ func (p *sharedPlace) give(c *Config, dies *atomic.Bool) {
 		p.lives.Store(life, at)
 		b := &bearer{dies: dies, least: p.least, cfg: upload.Config{Place: at, Dir: j.Dir, Disk: vfs.OS, Crawl: j.Name,
 			Grow: []string{"pages.jsonl", "crawl.log"}}}
+		b.forgot = func() { p.forgot.Store(life, true) }
 		b.told = func(c upload.Cut) {
 			p.mu.Lock()
 			defer p.mu.Unlock()
@@ -164,6 +166,8 @@ type bearer struct {
 	told   func(upload.Cut)
 	states *upload.States
 	kept   sync.WaitGroup
+	keep   context.CancelFunc
+	forgot func() // told that it forgets its state before it waits for the place
 
 	dies *atomic.Bool
 	stop context.CancelFunc
@@ -183,7 +187,9 @@ func (b *bearer) Start(ctx context.Context) {
 	ctx, b.stop = context.WithCancel(ctx)
 	b.ran = make(chan error, 1)
 	if b.states != nil {
-		b.kept.Go(func() { b.states.Run(ctx) })
+		keeping, end := context.WithCancel(ctx)
+		b.keep = end
+		b.kept.Go(func() { b.states.Run(keeping) })
 	}
 	go func() { b.ran <- b.up.Run(ctx) }()
 }
@@ -200,6 +206,11 @@ func (b *bearer) Cut(log journal.Shipped, warn func(error)) func(at, relies jour
 func (b *bearer) Forget(ctx context.Context) error {
 	if b.states == nil {
 		return nil
+	}
+	b.keep()
+	b.kept.Wait()
+	if b.stop != nil {
+		b.forgot()
 	}
 	return b.states.Forget(ctx)
 }
@@ -456,9 +467,11 @@ func TestWhatANodeHasIsInItsPlaceWhenItLeaves(t *testing.T) {
 	t.Parallel()
 	web := jobtest.Serve(t, synthweb.Clean(24, 20, 300))
 	c := newCluster(t, web)
-	c.tune = func(j *job.Job) { j.Frontier.Delay, j.WARCSize = 30*time.Millisecond, 60_000 }
+	c.tune = func(j *job.Job) {
+		j.Frontier.Delay, j.WARCSize, j.Crawl.Checkpoint = 30*time.Millisecond, 60_000, 20_000
+	}
 	p := newSharedPlace(t, rand.Uint64())
-	p.odds = 0
+	p.odds, p.least = 0, -1
 	var never, dies atomic.Bool
 	start := func(name string, dies *atomic.Bool) *running {
 		return c.startWith(name, func(cfg *Config) { p.give(cfg, dies) })
@@ -489,6 +502,12 @@ func TestWhatANodeHasIsInItsPlaceWhenItLeaves(t *testing.T) {
 	c.ends(node.ErrLeft, b)
 	if b.life() == second { // on a machine that is too busy it was given up
 		isThere(second)
+		if _, is := p.forgot.Load(second); !is {
+			t.Error("its state stays in the place until all else is there")
+		}
+		if left, _ := filepath.Glob(filepath.Join(p.dir, second, away.StateDir, "*")); len(left) > 0 {
+			t.Errorf("of its state there stays %q", left)
+		}
 	}
 	c.goOn(a)
 	c.ends(nil, a)

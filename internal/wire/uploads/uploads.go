@@ -106,6 +106,7 @@ type Upload struct {
 	states *upload.States
 
 	kept sync.WaitGroup          // states are brought
+	keep context.CancelFunc      // ends that
 	stop context.CancelCauseFunc // of what Start began; nil before
 	ran  chan error              // how that ended
 }
@@ -166,7 +167,9 @@ func (u *Upload) Start(ctx context.Context) {
 	ctx, u.stop = context.WithCancelCause(ctx)
 	u.ran = make(chan error, 1)
 	if u.states != nil {
-		u.kept.Go(func() { u.states.Run(ctx) })
+		keeping, end := context.WithCancel(ctx)
+		u.keep = end
+		u.kept.Go(func() { u.states.Run(keeping) })
 	}
 	go func() { u.ran <- u.up.Load().Run(ctx) }()
 }
@@ -178,10 +181,14 @@ func (u *Upload) Cut(log journal.Shipped, warn func(error)) func(at, relies jour
 	return u.states.Checkpoint
 }
 
-// Forget removes them, as nobody goes on from them. What Start began has ended.
+// Forget brings them no more, and removes them, as nobody goes on from them.
 func (u *Upload) Forget(ctx context.Context) error {
 	if u.states == nil {
 		return nil
+	}
+	if u.keep != nil {
+		u.keep()
+		u.kept.Wait()
 	}
 	return u.states.Forget(ctx)
 }
@@ -419,7 +426,7 @@ func DropState(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(p.Remove(ctx, away.StateDir), letGo(p))
+	return errors.Join(place.Prompt(p).Remove(ctx, away.StateDir), letGo(p))
 }
 
 func letGo(p place.Place) error {
