@@ -2,6 +2,7 @@ package verify
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"iter"
@@ -88,8 +89,8 @@ func (v *verifier) missing() {
 		f, name := &v.files.all[n], v.files.path(n)
 		switch {
 		case !f.here && v.cfg.Moved:
-			v.note(Fault{Check: checkWARC, File: name, Offset: -1, What: "it is not here, so what the other files say of it " +
-				"was not verified"})
+			v.note(Fault{Check: checkWARC, File: name, Offset: -1, What: cmp.Or(v.cfg.Absent, "it is not here") +
+				", so what the other files say of it was not verified"})
 		case !f.here:
 			v.fault(Fault{Check: checkWARC, File: name, Offset: -1,
 				What:   "it is not here, though other files name records in it",
