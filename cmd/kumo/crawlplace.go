@@ -77,8 +77,8 @@ func (s *show) placeOpened(up *uploads.Upload, place, folder string) {
 		args = append(args, "do", do)
 	}
 	// An error, so that it is said with --quiet, too: the name may be wrong.
-	s.log.Error("the place cannot be reached, or takes nothing yet: record files wait in the folder, and go there once it does; "+
-		"it is tried again every few minutes", args...)
+	s.log.Error("the place cannot be reached, or takes nothing yet: record files wait in the folder, and go there once it "+
+		"does; it is tried again every few minutes", args...)
 }
 
 // placeFails says that the place fails. Where it is not tried again, somebody has to do something.
@@ -117,7 +117,8 @@ func finishUploads(ctx context.Context, up interface{ Finish(context.Context) er
 func adviseWaits(err error) error {
 	switch {
 	case errors.Is(err, upload.ErrRefused):
-		return advice.With(err, "the files stay in the crawl's folder; bring them to another place: kumo crawl -o PLACE --work FOLDER")
+		return advice.With(err, "the files stay in the crawl's folder; bring them to another place: kumo crawl -o PLACE "+
+			"--work FOLDER")
 	case errors.Is(err, upload.ErrWaits):
 		err = fmt.Errorf("%w; %w", err, errWaits)
 	}

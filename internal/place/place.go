@@ -174,8 +174,8 @@ type passing struct{ error }
 
 func (p *passing) Unwrap() error { return p.error }
 
-// Passes reports whether an error of a place may be over later: it was marked as [Passing], says that there is no room, or
-// comes from a folder whose server is away.
+// Passes reports whether an error of a place may be over later: it was marked as [Passing], says that there is no room,
+// or comes from a folder whose server is away.
 func Passes(err error) bool {
 	if _, is := errors.AsType[*passing](err); is {
 		return true

@@ -26,7 +26,8 @@ func (u Uploads) Words() string {
 	}
 	s := "nothing waits, but the place fails: " + u.Why
 	if u.Waiting > 0 {
-		s = fmt.Sprintf("%s (%s) %s: %s", Count(u.Waiting, "files"), Bytes(u.WaitSize), Either(u.Waiting, "waits", "wait"), u.Why)
+		s = fmt.Sprintf("%s (%s) %s: %s", Count(u.Waiting, "files"), Bytes(u.WaitSize), Either(u.Waiting, "waits", "wait"),
+			u.Why)
 	}
 	if u.Next > 0 {
 		s += "; next try in " + Span((u.Next + time.Second - 1).Truncate(time.Second))

@@ -47,8 +47,8 @@ func Check(ctx context.Context, cfg Config) error {
 	return u.compare(ctx, link)
 }
 
-// readLink reads what the folder says of its place; nil if it says nothing yet. One that has had nothing of the crawl can
-// be given up for another.
+// readLink reads what the folder says of its place; nil if it says nothing yet. One that has had nothing of the crawl
+// can be given up for another.
 func (u *Uploader) readLink() (*away.Link, error) {
 	p, dir := u.cfg.Place, u.cfg.Dir
 	link, err := away.ReadLink(dir)
@@ -56,7 +56,8 @@ func (u *Uploader) readLink() (*away.Link, error) {
 	case link == nil || err != nil:
 		return nil, err
 	case u.cfg.Fresh && link.Place == p.URL() && !link.Pending:
-		return nil, advice.Usage("the place %s %w the crawl in %s, which --fresh sets aside: name another", p.URL(), ErrTaken, dir)
+		return nil, advice.Usage("the place %s %w the crawl in %s, which --fresh sets aside: name another", p.URL(),
+			ErrTaken, dir)
 	case u.cfg.Fresh, link.Pending && link.Place != p.URL():
 		return nil, nil
 	case link.Place != p.URL():

@@ -113,7 +113,8 @@ func TestAPlaceThatTurnsOutToBeAnothers(t *testing.T) {
 			u.Look()
 			synctest.Wait()
 			if got := u.Status(); got.Waiting != 4 || got.Next != 0 || len(b.said) != 1 ||
-				!strings.Contains(b.said[0], `is used by the crawl "other" of the folder /f on m: name another; nothing is brought there`) {
+				!strings.Contains(b.said[0], `is used by the crawl "other" of the folder /f on m: name another; nothing is `+
+					`brought there`) {
 				t.Errorf("%+v; it has said %q", got, b.said)
 			}
 			u.End(time.Hour)
@@ -146,7 +147,8 @@ func TestAPlaceThatTurnsOutToBeDenied(t *testing.T) {
 		b.p.SetDown(fmt.Errorf("the store does not permit it: %w", os.ErrPermission))
 		go func() { ran <- u.Run(t.Context()) }()
 		synctest.Wait()
-		if got := u.Status(); got.Next != mostPause || len(b.said) != 1 || !strings.Contains(b.said[0], "does not permit it") {
+		if got := u.Status(); got.Next != mostPause || len(b.said) != 1 ||
+			!strings.Contains(b.said[0], "does not permit it") {
 			t.Errorf("%+v; it has said %q", got, b.said)
 		}
 		began := time.Now()
@@ -173,7 +175,7 @@ func TestWhatIsWrongIsSaidThoughThePlaceIsDown(t *testing.T) {
 	b.p.SetDown(placetest.ErrFault)
 	fresh := b.cfg
 	fresh.Fresh = true
-	if err := Check(t.Context(), fresh); !advice.IsUsage(err) || !strings.Contains(err.Error(), "which --fresh sets aside") {
+	if err := Check(t.Context(), fresh); !advice.IsUsage(err) || !strings.Contains(err.Error(), "--fresh sets aside") {
 		t.Errorf("--fresh with the earlier crawl's place: %v", err)
 	}
 	at, err := file.Open(t.TempDir(), vfs.OS)

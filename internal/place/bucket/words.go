@@ -91,8 +91,8 @@ func (p *Place) inWords(where string, err error) error {
 	return fmt.Errorf("%s: %w", where, &brief{short(err), err})
 }
 
-// passes reports whether an error may be over later: the store is not reached, or it is busy. One that speaks of what was
-// asked for, as of a certificate, is none.
+// passes reports whether an error may be over later: the store is not reached, or it is busy. One that speaks of what
+// was asked for, as of a certificate, is none.
 func passes(err error) bool {
 	status, code := otherStatus(err), code(err)
 	if answer, is := errors.AsType[*awshttp.ResponseError](err); is {

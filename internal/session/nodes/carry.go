@@ -36,8 +36,8 @@ func (m *membership) openCarrier(ctx context.Context) (err error) {
 	}
 }
 
-// beginCarrying starts the carrier when the node is a member: one that is refused leaves nothing in the place. An earlier
-// process that was one has left files to bring.
+// beginCarrying starts the carrier when the node is a member: one that is refused leaves nothing in the place. An
+// earlier process that was one has left files to bring.
 func (m *membership) beginCarrying(ctx context.Context) {
 	if m.carrier == nil {
 		return

@@ -137,8 +137,8 @@ type Upload struct {
 	ran   chan error              // how that ended
 }
 
-// New opens the place, and sees that it can be that of a job's crawl. It changes nothing. A place that cannot be reached
-// at present is told by Late, and is looked at when it can be.
+// New opens the place, and sees that it can be that of a job's crawl. It changes nothing. A place that cannot be
+// reached at present is told by Late, and is looked at when it can be.
 func New(ctx context.Context, j *job.Job, cfg Config) (*Upload, error) {
 	p, err := makePlace(ctx, cfg.Place)
 	if err != nil {

@@ -110,15 +110,17 @@ func (s *Source) waits(ctx context.Context) (*waiting, error) {
 	case err != nil:
 		return nil, err
 	case link == nil || link.ID != m.ID:
-		w.lost, w.what = true, fmt.Sprintf("its folder %s is not on this machine any more, and what it had not brought is lost with it", m.Folder)
+		w.lost, w.what = true, fmt.Sprintf("its folder %s is not on this machine any more, and what it had not brought is "+
+			"lost with it", m.Folder)
 		return w, nil
 	}
 	names, bytes, err := upload.Waiting(vfs.OS, m.Folder, growing(), s.there)
 	if err != nil {
 		return nil, err
 	}
-	w.what = fmt.Sprintf("%s (%s) %s in %s on this machine: %s", stats.Count(int64(len(names)), "files"), stats.Bytes(bytes),
-		stats.Either(int64(len(names)), "waits", "wait"), m.Folder, someOf(names))
+	n := int64(len(names))
+	w.what = fmt.Sprintf("%s (%s) %s in %s on this machine: %s", stats.Count(n, "files"), stats.Bytes(bytes),
+		stats.Either(n, "waits", "wait"), m.Folder, someOf(names))
 	if len(names) == 0 {
 		w.what = "nothing waits in " + m.Folder + " on this machine but what is open"
 	}
@@ -145,8 +147,8 @@ func (s *Source) isOld(began time.Time) bool {
 }
 
 func (w *waiting) note(check string, noLists bool) verify.Fault {
-	f := verify.Fault{Check: check, File: away.MarkName, Offset: -1, What: fmt.Sprintf("the run of %s has not brought all its "+
-		"files yet: %s", w.since.UTC().Format("2006-01-02 15:04:05"), w.what)}
+	f := verify.Fault{Check: check, File: away.MarkName, Offset: -1, What: fmt.Sprintf("the run of %s has not brought all "+
+		"its files yet: %s", w.since.UTC().Format("2006-01-02 15:04:05"), w.what)}
 	if !w.lost {
 		f.Remedy = "the same command there brings them"
 	}
