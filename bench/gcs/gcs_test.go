@@ -144,7 +144,7 @@ func TestAStoreThatIsAway(t *testing.T) {
 	s := httptest.NewServer(http.NotFoundHandler())
 	s.Close()
 	_, err := bucket.Open(t.Context(), at(s.URL, "x"), bucket.Config{})
-	if err == nil || !strings.Contains(err.Error(), "cannot be reached") || advice.Of(err) == "" {
+	if err == nil || !strings.Contains(err.Error(), "cannot be reached") || advice.Of(err) == "" || !place.Passes(err) {
 		t.Errorf("the error is %v, which advises %q", err, advice.Of(err))
 	}
 }

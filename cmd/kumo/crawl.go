@@ -56,8 +56,8 @@ again stay as they were; seeds that are given in addition are added. kumo snapsh
 makes one go on whose files are damaged.
 
 With --out s3://bucket/prefix (or hdfs://, file://) these files are brought to a place: WARC files as each is closed, the others at
-the end of each run. The crawl's own folder stays on this machine (--work). A place that fails is tried again while the crawl goes
-on; docs/crawl-to-place.md says what holds.
+the end of each run. The crawl's own folder stays on this machine (--work). A place that fails, or
+is down at the start, is tried again while the crawl goes on; docs/crawl-to-place.md says what holds.
 
 While it runs, a terminal shows what was fetched and what waits:
 

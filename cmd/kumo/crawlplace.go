@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"kumo/internal/advice"
 	"kumo/internal/stats"
 	"kumo/internal/upload"
 	"kumo/internal/wire/places"
@@ -53,17 +54,44 @@ func (o *options) openPlace(ctx context.Context, show *show) (*uploads.Upload, e
 		return nil, nil
 	}
 	up, err := uploads.New(ctx, &o.job, uploads.Config{Place: o.place, KeepLocal: o.keepLocal, Wait: o.placeWait,
-		Failed: func(s stats.Uploads) { show.log.Warn("place: "+s.Words(), "place", s.Place) },
-		Works:  func(s stats.Uploads) { show.log.Info("place: it works again", "place", s.Place) }})
-	if err == nil {
-		show.uploads = func() string {
-			s := up.Status()
-			return cmp.Or(s.Words(), "nothing waits for "+s.Place)
-		}
-		show.log.Info("record files go to the place as they are closed", "place", o.place, "folder", o.job.Dir)
+		Failed: show.placeFails, Works: show.placeWorks})
+	if err != nil {
+		return nil, err
 	}
-	return up, err
+	show.uploads = func() string {
+		s := up.Status()
+		return cmp.Or(s.Words(), "nothing waits for "+s.Place)
+	}
+	show.placeOpened(up, o.place, o.job.Dir)
+	return up, nil
 }
+
+// placeOpened says where record files go, and when.
+func (s *show) placeOpened(up *uploads.Upload, place, folder string) {
+	late := up.Late()
+	if late == nil {
+		s.log.Info("record files go to the place as they are closed", "place", place, "folder", folder)
+		return
+	}
+	args := []any{"place", place, "folder", folder, "why", late}
+	if do := advice.Of(late); do != "" {
+		args = append(args, "do", do)
+	}
+	// An error, so that it is said with --quiet, too: the name may be wrong.
+	s.log.Error("the place cannot be reached, or takes nothing yet: record files wait in the folder, and go there once it "+
+		"does; it is tried again at least every 5 minutes", args...)
+}
+
+// placeFails says that the place fails. Where it is not tried again, somebody has to do something.
+func (s *show) placeFails(u stats.Uploads) {
+	if u.Next == 0 {
+		s.log.Error("place: "+u.Words(), "place", u.Place)
+		return
+	}
+	s.log.Warn("place: "+u.Words(), "place", u.Place)
+}
+
+func (s *show) placeWorks(u stats.Uploads) { s.log.Info("place: it works again", "place", u.Place) }
 
 // A placeError is an error of the place, with the end of the run which is said elsewhere.
 type placeError struct {
@@ -88,7 +116,11 @@ func finishUploads(ctx context.Context, up interface{ Finish(context.Context) er
 
 // adviseWaits adds to the error of a place that has not got all what brings it there.
 func adviseWaits(err error) error {
-	if errors.Is(err, upload.ErrWaits) {
+	switch {
+	case errors.Is(err, upload.ErrRefused):
+		return advice.With(err, "the files stay in the crawl's folder; bring them to another place: kumo crawl -o PLACE "+
+			"--work FOLDER")
+	case errors.Is(err, upload.ErrWaits):
 		err = fmt.Errorf("%w; %w", err, errWaits)
 	}
 	return err

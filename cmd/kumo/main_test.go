@@ -17,7 +17,6 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"kumo/internal/place/bucket/buckettest"
 	"kumo/internal/synthweb"
 	"kumo/internal/testmain"
 )
@@ -36,7 +35,8 @@ func TestMain(m *testing.M) {
 //	until PATTERN kumo ARGS.. runs kumo again and again until what it prints matches
 //	score KEY VALUE           checks a field of the servers' score
 //	addresses NAME...         sets each to an address of this machine whose port, and the next one, are free
-//	s3                        runs a server of S3's protocol, and sets S3 to the options of s3://kumo-test on it
+//	s3 [HOW]                  runs a server of S3's protocol, and sets S3 to the options of s3://kumo-test on it; HOW it
+//	                          goes on: up, down (nobody answers), or with an HTTP status with which it answers all
 //	nats NAME                 runs a NATS server with JetStream, and sets NAME to its URL
 //	foreign JOIN CRAWL WHAT   writes into a cluster's registry what another version or a wrong clock would; see
 //	foreignCmd exit CODE kumo ARGS...    runs kumo and checks its exit code
@@ -90,17 +90,6 @@ func webCmd(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv("DNS", s.DNS())
 	ts.Setenv("PORT", strconv.Itoa(s.Port()))
 	servers.Store(ts.Getenv("WORK"), s)
-}
-
-// s3Cmd starts a server of S3's protocol in this process, and sets S3 to the options with which s3://kumo-test is on it.
-func s3Cmd(ts *testscript.TestScript, _ bool, _ []string) {
-	s, err := buckettest.NewFake()
-	ts.Check(err)
-	ts.Defer(s.Close)
-	for name, value := range buckettest.Environment(ts.MkAbs("none")) {
-		ts.Setenv(name, value)
-	}
-	ts.Setenv("S3", buckettest.Options(s.URL))
 }
 
 func siteCmd(ts *testscript.TestScript, _ bool, args []string) {

@@ -9,7 +9,6 @@ import (
 	"kumo/internal/advice"
 	"kumo/internal/job"
 	"kumo/internal/session"
-	"kumo/internal/stats"
 	"kumo/internal/upload"
 	"kumo/internal/wire/cluster"
 	"kumo/internal/wire/places"
@@ -48,12 +47,16 @@ func (n *noder) findPlace() error {
 	return nil
 }
 
-// checkPlace refuses a place that cannot be opened. A node that has brought files there before waits for it later.
+// checkPlace refuses a place that cannot be opened, now or later. One that cannot be reached at present is said.
 func (n *noder) checkPlace(ctx context.Context, show *show) error {
 	if n.o.place == "" {
 		return nil
 	}
-	err := uploads.Check(ctx, n.o.place)
+	late, err := uploads.Check(ctx, n.o.place)
+	if late != nil {
+		show.log.Warn("the place of this node's record files cannot be reached at present: they wait in its folder", "place",
+			n.o.place, "why", late)
+	}
 	if err == nil || advice.IsUsage(err) || ctx.Err() != nil {
 		return err
 	}
@@ -86,8 +89,7 @@ func (n *noder) carry(show *show) session.Carry {
 			}
 		}
 		up, err := uploads.New(ctx, j, uploads.Config{Place: at, KeepLocal: n.o.keepLocal, Wait: n.o.placeWait,
-			Failed: func(s stats.Uploads) { show.log.Warn("place: "+s.Words(), "place", s.Place) },
-			Works:  func(s stats.Uploads) { show.log.Info("place: it works again", "place", s.Place) },
+			Failed: show.placeFails, Works: show.placeWorks,
 			Cut: func(c upload.Cut) {
 				show.log.Info("the state of this node is in the place, and the servers keep less of its journal", "checkpoints", c.States,
 					"bytes_brought", c.Bytes, "bytes_of_journal_dropped", c.Log)
@@ -97,7 +99,7 @@ func (n *noder) carry(show *show) session.Carry {
 		}
 		if !earlier {
 			n.up.Store(up)
-			show.log.Info("record files go to the place as they are closed", "place", at, "folder", j.Dir)
+			show.placeOpened(up, at, j.Dir)
 		}
 		return up, nil
 	}

@@ -1,19 +1,24 @@
 package main
 
 import (
+	"bytes"
 	"log/slog"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"kumo/internal/advice"
 	"kumo/internal/away"
+	"kumo/internal/place/bucket/buckettest"
 	"kumo/internal/vfs"
 )
 
-// A node that begins with a place that is down ends, so that a person sees it; one that has brought files there before
-// does not.
+// A node begins though its place is down, and says so; with one that will not be there, it does not, unless it has
+// brought files there before.
 func TestAPlaceThatIsDownWhenANodeStarts(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -21,7 +26,20 @@ func TestAPlaceThatIsDownWhenANodeStarts(t *testing.T) {
 	}
 	l.Close() // nobody answers there
 	n := &noder{o: &options{place: "hdfs://" + l.Addr().String() + "/news"}, out: t.TempDir()}
-	show := &show{log: slog.New(slog.DiscardHandler)}
+	var said bytes.Buffer
+	show := &show{log: slog.New(slog.NewTextHandler(&said, nil))}
+	if err := n.checkPlace(t.Context(), show); err != nil {
+		t.Errorf("a new node ends with %v", err)
+	}
+	if !strings.Contains(said.String(), "cannot be reached at present: they wait in its folder") {
+		t.Errorf("it has said %q", said.String())
+	}
+	bucket := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusForbidden)
+	}))
+	defer bucket.Close()
+	buckettest.Credentials(t)
+	n.o.place = buckettest.URL(bucket.URL, "news")
 	if err := n.checkPlace(t.Context(), show); err == nil || advice.IsUsage(err) {
 		t.Errorf("a new node goes on with %v", err)
 	}

@@ -45,7 +45,8 @@ With --sink it is not the files that are checked, but what a server has that the
 kumo crawl --sink): which are missing there, which are of an earlier visit, and which the crawl has not.
 DIR may be a place to which kumo crawl has brought its files (s3://bucket/prefix). They are read there, record by record, and
 compared with the place's manifest: sizes, and the digests of all that are no WARC files, whose records have digests of their
-own. Of the state, which is not there, nothing is said.
+own. Of the state, which is not there, nothing is said. What a run has not brought yet is
+no fault, and noted with where it lies.
 
 Exit codes: 0 nothing is wrong, 1 something is, or the folder could not be read, 2 wrong usage.`
 

@@ -28,6 +28,8 @@ type Link struct {
 	Place string `json:"place"` // its URL
 	URL   string `json:"url"`   // the same with the options by which it is reached; it has no secrets
 	ID    string `json:"id"`    // of the crawl, made for this link
+	// Pending: it is not known that the place has the crawl's mark, which is what makes it the crawl's.
+	Pending bool `json:"pending,omitempty"`
 }
 
 // ReadLink reads the link of the crawl in dir; nil if its files stay there.
@@ -66,7 +68,9 @@ type Mark struct {
 	Machine string    `json:"machine"`
 	Folder  string    `json:"folder"` // on that machine
 	Time    time.Time `json:"time"`   // since when
-	Sum     string    `json:"sum"`    // of the rest: a mark that is damaged must not be taken for another's
+	// Open: a run has begun then that has not brought all its files.
+	Open bool   `json:"open,omitempty"`
+	Sum  string `json:"sum"` // of whose it is: a mark that is damaged must not be taken for another's
 }
 
 func (m *Mark) sum() string {

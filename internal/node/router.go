@@ -1,6 +1,7 @@
 package node
 
 import (
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -13,12 +14,23 @@ import (
 type Router struct {
 	view  atomic.Pointer[member.View]
 	slips atomic.Int64
+
+	joined chan struct{} // closed when the node is a member
+	once   sync.Once     // closes it
 }
 
 // NewRouter returns a router that knows nothing yet.
-func NewRouter() *Router { return new(Router) }
+func NewRouter() *Router { return &Router{joined: make(chan struct{})} }
 
-func (r *Router) publish(v member.View) { r.view.Store(&v) }
+func (r *Router) publish(v member.View) {
+	r.view.Store(&v)
+	if v != nil && v.Member() {
+		r.once.Do(func() { close(r.joined) })
+	}
+}
+
+// Joined is closed when the node is a member for the first time.
+func (r *Router) Joined() <-chan struct{} { return r.joined }
 
 // known is the view that was published last; nil if there is none.
 func (r *Router) known() member.View {

@@ -14,7 +14,9 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -148,6 +150,38 @@ func Prompt(p Place) Place {
 		return patient.Prompt()
 	}
 	return p
+}
+
+// An Asker is a place behind a server that is asked for nothing before it is used.
+type Asker interface {
+	// Ask asks once whether the place is there, so that what is wrong with its URL or the credentials is known.
+	Ask(ctx context.Context) error
+}
+
+// Ask asks a place that is an [Asker] whether it is there; any other is.
+func Ask(ctx context.Context, p Place) error {
+	if a, is := p.(Asker); is {
+		return a.Ask(ctx)
+	}
+	return nil
+}
+
+// Passing marks an error of a place as one that may be over later, though nobody changes what was asked for: its server
+// is not reached, is busy, or takes nothing yet.
+func Passing(err error) error { return &passing{err} }
+
+type passing struct{ error }
+
+func (p *passing) Unwrap() error { return p.error }
+
+// Passes reports whether an error of a place may be over later: it was marked as [Passing], says that there is no room,
+// or comes from a folder whose server is away.
+func Passes(err error) bool {
+	if _, is := errors.AsType[*passing](err); is {
+		return true
+	}
+	return slices.ContainsFunc([]error{syscall.ENOSPC, syscall.EIO, syscall.ESTALE, syscall.ENOTCONN, syscall.ETIMEDOUT,
+		syscall.EHOSTDOWN, syscall.EHOSTUNREACH}, func(e error) bool { return errors.Is(err, e) })
 }
 
 // ErrDigest is the error of a file that has another digest than was said.

@@ -70,7 +70,11 @@ func (u Uploads) Words() string {
 	case u.Why == "":
 		return fmt.Sprintf("%s (%s) on the way", Count(u.Waiting, "files"), Bytes(u.WaitSize))
 	}
-	s := fmt.Sprintf("%s (%s) %s: %s", Count(u.Waiting, "files"), Bytes(u.WaitSize), Either(u.Waiting, "waits", "wait"), u.Why)
+	s := "nothing waits, but the place fails: " + u.Why
+	if u.Waiting > 0 {
+		s = fmt.Sprintf("%s (%s) %s: %s", Count(u.Waiting, "files"), Bytes(u.WaitSize), Either(u.Waiting, "waits", "wait"),
+			u.Why)
+	}
 	if u.Next > 0 {
 		s += "; next try in " + Span((u.Next + time.Second - 1).Truncate(time.Second))
 	}

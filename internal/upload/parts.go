@@ -141,8 +141,8 @@ func (u *Uploader) continues(ctx context.Context, name string, src io.ReaderAt) 
 
 // dropParts removes from the place what lists have left there in parts that are whole by now. What stays does no harm.
 func (u *Uploader) dropParts(ctx context.Context) {
-	for _, name := range u.whole {
+	for _, name := range u.complete {
 		_ = u.cfg.Place.Remove(ctx, away.PartsDir+"/"+name)
 	}
-	u.whole = nil
+	u.complete = nil
 }

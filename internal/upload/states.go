@@ -338,6 +338,9 @@ func (s *States) Run(ctx context.Context) {
 
 // step does what there is to be done.
 func (s *States) step(ctx context.Context) error {
+	if !s.up.claimed.Load() { // look tells when it is
+		return nil
+	}
 	if err := s.begin(ctx); err != nil {
 		return err
 	}
@@ -610,5 +613,8 @@ func (s *States) Cut() Cut {
 
 // Forget removes all checkpoints from the place: nobody goes on from them. Run has ended.
 func (s *States) Forget(ctx context.Context) error {
+	if !s.up.claimed.Load() {
+		return nil
+	}
 	return s.up.cfg.Place.Remove(ctx, away.StateDir)
 }

@@ -45,6 +45,7 @@ type Config struct {
 	First string   // of these, one that goes at the beginning, too: who reads what there is needs it; may be empty
 	Fresh bool     // the crawl begins anew: what another has in the place is not to be written over
 	Drop  bool     // WARC files leave the folder once the place has them
+	Late  error    // the place could not be reached a moment ago: Run makes it the crawl's when it can be
 
 	Workers int // files that are on the way at once; default 2
 	// are told that the place fails, when it begins to or for another reason, and that it works again
@@ -59,6 +60,8 @@ var ErrWaits = errors.New("not all files are in the place")
 type Uploader struct {
 	cfg   Config
 	mark  away.Mark
+	link  *away.Link
+	fresh bool // this process was the first to mark the place
 	there *away.Manifest
 	poke  chan struct{}
 	end   chan struct{} // closed: nothing new comes
@@ -69,9 +72,10 @@ type Uploader struct {
 	grown    map[string]bool // those that grow and are there as they are now
 	named    bool            // the place's manifest has all that is there
 	last     time.Time       // when something came into the place, or end was closed
-	fresh    []string        // files that came since it was written
+	news     []string        // files that came since it was written
 	joins    map[string]bool // lists that are found to go on from what is there
-	whole    []string        // lists that are there whole, and no longer in parts; guarded by noting
+	complete []string        // lists that are there whole, and no longer in parts; guarded by noting
+	claimed  atomic.Bool     // the place is the crawl's
 	states   *States         // nil: no checkpoints go there
 
 	noting sync.Mutex // guards log
@@ -86,13 +90,14 @@ type Uploader struct {
 }
 
 // Open makes the place the crawl's, or sees that it is, and reads what is there. The folder is held by the caller. A place
-// that fails is waited for here for as long as it waits itself.
+// that cannot be reached, or takes nothing yet, is left to Run: [Uploader.Late] says why.
 func Open(ctx context.Context, cfg Config) (*Uploader, error) {
 	cfg.Workers, cfg.URL = cmp.Or(cfg.Workers, 2), cmp.Or(cfg.URL, cfg.Place.URL())
+	cfg.Place = place.Prompt(cfg.Place) // that it fails is to be told, and tried again here
 	u := &Uploader{cfg: cfg, poke: make(chan struct{}, 1), end: make(chan struct{}), done: map[string]bool{},
 		tries: map[string]int{}, grown: map[string]bool{}, last: time.Now(), joins: map[string]bool{},
 		durable: map[string]int64{}, sent: map[string]int64{}}
-	if err := u.claim(ctx); err != nil {
+	if err := u.open(ctx); err != nil {
 		return nil, err
 	}
 	there, torn, err := away.ReadLog(cfg.Disk, cfg.Dir)
@@ -113,6 +118,29 @@ func Open(ctx context.Context, cfg Config) (*Uploader, error) {
 	}
 	u.cfg.Place = place.Prompt(cfg.Place) // that it fails is to be told, and tried again here
 	return u, err
+}
+
+// open makes the place the crawl's, if it can be reached.
+func (u *Uploader) open(ctx context.Context) (err error) {
+	if u.link, err = u.readLink(); err != nil {
+		return err
+	}
+	if u.cfg.Late == nil {
+		if err = u.claim(ctx); err == nil || !place.Passes(err) {
+			return err
+		}
+		u.cfg.Late = err
+	}
+	u.status.Why = reason(u.cfg.Late)
+	return u.know()
+}
+
+// Late is why the place is not the crawl's yet; nil if it is.
+func (u *Uploader) Late() error {
+	if u.claimed.Load() {
+		return nil
+	}
+	return u.cfg.Late
 }
 
 // Manifest is what is in the place, now and as it grows.
@@ -170,17 +198,26 @@ func (u *Uploader) Run(ctx context.Context) error {
 			delete(u.grown, u.cfg.First) // it may be another one by now
 		}
 		todo, err := u.look(ending)
-		if err == nil && len(todo) == 0 && u.named && (ending || !u.partsDue()) {
-			if ending {
+		if claimed := u.claimLate(ctx); claimed != nil {
+			err = errors.Join(claimed, err)
+		} else if err == nil && len(todo) == 0 && u.named && (ending || !u.partsDue()) {
+			if !ending {
+				u.wait(ctx, 0)
+			} else if err = u.whole(ctx); err == nil {
 				return nil
 			}
-			u.wait(ctx, 0)
 		} else {
 			err = errors.Join(err, u.round(ctx, todo))
 		}
 		switch {
 		case ctx.Err() != nil:
 			return u.waits(context.Cause(ctx))
+		case errors.Is(err, ErrRefused):
+			u.fails(err, 0)
+			for !u.isEnding() && ctx.Err() == nil {
+				u.wait(ctx, mostPause) // what waits is told all the same
+			}
+			return u.waits(err)
 		case errors.Is(err, ErrTaken):
 			u.fails(err, 0)
 			return err
@@ -191,6 +228,11 @@ func (u *Uploader) Run(ctx context.Context) error {
 		}
 		failures++
 		next := pause(failures)
+		if !u.claimed.Load() && !place.Passes(err) && !errors.Is(err, place.ErrLocked) { // somebody has to do something
+			if next = mostPause; ending {
+				return u.waits(err)
+			}
+		}
 		if ending {
 			left := u.patience - time.Since(u.last)
 			if left <= 0 {
@@ -404,7 +446,7 @@ func (u *Uploader) round(ctx context.Context, todo []waiting) error {
 			}
 			continue
 		}
-		u.named, u.last, u.fresh = false, time.Now(), append(u.fresh, f.name)
+		u.named, u.last, u.news = false, time.Now(), append(u.news, f.name)
 		if slices.Contains(u.cfg.Grow, f.name) {
 			u.grown[f.name] = true
 		} else {
@@ -416,8 +458,8 @@ func (u *Uploader) round(ctx context.Context, todo []waiting) error {
 			return errors.Join(err, fmt.Errorf("%s: %w", away.ManifestName, nameErr))
 		}
 		u.named = true
-		u.states.look(u.fresh)
-		u.fresh = nil
+		u.states.look(u.news)
+		u.news = nil
 		u.dropParts(ctx)
 	}
 	return errors.Join(err, u.drop())
@@ -543,7 +585,7 @@ func (u *Uploader) note(came ...away.Entry) (err error) {
 		u.count(&e)
 		u.uncount(had)
 		if len(had) > 0 && away.IsPart(had[len(had)-1].Name) && !away.IsPart(e.Name) {
-			u.whole = append(u.whole, e.Name)
+			u.complete = append(u.complete, e.Name)
 		}
 	}
 	return nil

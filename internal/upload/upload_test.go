@@ -366,8 +366,8 @@ type twoWays struct {
 
 func (p twoWays) Prompt() place.Place { return p.prompt }
 
-// A place is claimed by what waits for it, and files are brought by what says soon that it fails.
-func TestAPlaceIsWaitedForWhereItIsClaimed(t *testing.T) {
+// A place is claimed, and files are brought, by what says soon that it fails.
+func TestAPlaceThatSoonSaysThatItFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		prompt := placetest.NewFaulty(b.at, rand.New(rand.NewPCG(1, 1)), 0)
@@ -375,6 +375,9 @@ func TestAPlaceIsWaitedForWhereItIsClaimed(t *testing.T) {
 		b.cfg.Place = twoWays{b.at, prompt}
 		b.close(1, "one")
 		u := b.open()
+		if !errors.Is(u.Late(), placetest.ErrFault) {
+			t.Errorf("it is late by %v", u.Late())
+		}
 		u.End(time.Second)
 		if err := u.Run(t.Context()); !errors.Is(err, ErrWaits) || !errors.Is(err, placetest.ErrFault) {
 			t.Errorf("it ends with %v", err)

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"iter"
@@ -88,11 +89,12 @@ func (v *verifier) missing() {
 		f, name := &v.files.all[n], v.files.path(n)
 		switch {
 		case !f.here && v.cfg.Lost:
-			v.note(Fault{Check: checkWARC, File: name, Offset: -1, What: "it has not come to the place, and what the lists say of it " +
-				"was not verified: of a node that was lost, others have fetched these pages again"})
+			v.note(Fault{Check: checkWARC, File: name, Offset: -1, What: cmp.Or(v.cfg.Absent, "it has not come to the place") +
+				", and what the lists say of it was not verified: of a node that was lost, others have fetched these pages " +
+				"again"})
 		case !f.here && v.cfg.Moved:
-			v.note(Fault{Check: checkWARC, File: name, Offset: -1, What: "it is not here, so what the other files say of it " +
-				"was not verified"})
+			v.note(Fault{Check: checkWARC, File: name, Offset: -1, What: cmp.Or(v.cfg.Absent, "it is not here") +
+				", so what the other files say of it was not verified"})
 		case !f.here:
 			v.fault(Fault{Check: checkWARC, File: name, Offset: -1,
 				What:   "it is not here, though other files name records in it",

@@ -36,6 +36,7 @@ type Config struct {
 	Temp     string         // a folder for what does not fit into memory; "": the system's
 	Memory   int            // bytes that claims may have before they are written to Temp; 128 MiB
 	Moved    bool           // WARC files that are not here were moved on purpose
+	Absent   string         // what is said of them; default that they are not here
 	NoLists  bool           // no run has ended whose files these are: pages.jsonl and its like are not there, as it is meant
 	Lost     bool           // not all has come to where they are, from a node that was lost, say: lists may name what did not
 	Fault    func(Fault)    // is told each fault when it is found; may be nil

@@ -52,6 +52,7 @@ type Place struct {
 var (
 	_ place.Place    = (*Place)(nil)
 	_ place.Prompter = (*Place)(nil)
+	_ place.Asker    = (*Place)(nil)
 )
 
 // Schemes are those of the URLs that Open takes.
@@ -60,6 +61,18 @@ func Schemes() []string { return append([]string{"s3"}, moreSchemes...) }
 // Open opens the place of a URL, s3://BUCKET/PREFIX?OPTION=VALUE&.... Options are those of Go CDK's s3blob; credentials
 // are found as AWS's own programs find them. It asks the store once, so that what is wrong with either is known at once.
 func Open(ctx context.Context, rawURL string, cfg Config) (*Place, error) {
+	p, err := Make(ctx, rawURL, cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.Ask(ctx); err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	return p, nil
+}
+
+// Make is Open without asking the store.
+func Make(ctx context.Context, rawURL string, cfg Config) (*Place, error) {
 	u, err := parse(rawURL)
 	if err != nil {
 		return nil, err
@@ -69,7 +82,7 @@ func Open(ctx context.Context, rawURL string, cfg Config) (*Place, error) {
 		if err != nil {
 			return nil, err
 		}
-		return checked(ctx, New(b, u.Scheme+"://"+u.Host, strings.Trim(u.Path, "/"), cfg))
+		return New(b, u.Scheme+"://"+u.Host, strings.Trim(u.Path, "/"), cfg), nil
 	}
 	return openS3(ctx, u, cfg)
 }
@@ -112,13 +125,10 @@ func New(b *blob.Bucket, name, prefix string, cfg Config) *Place {
 		spool: vfs.NewScratch(cfg.Spool, nil, 0)}
 }
 
-// checked asks whether a place is there and may be read.
-func checked(ctx context.Context, p *Place) (*Place, error) {
+// Ask asks whether the place is there and may be read.
+func (p *Place) Ask(ctx context.Context) error {
 	_, _, err := p.bucket.ListPage(ctx, blob.FirstPageToken, 1, &blob.ListOptions{Prefix: p.prefix, BeforeList: few})
-	if err != nil {
-		return nil, errors.Join(p.explain("open", "", err), p.Close())
-	}
-	return p, nil
+	return p.explain("open", "", err)
 }
 
 // Prompt is the place with few tries of each request.

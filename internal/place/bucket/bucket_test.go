@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io/fs"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -130,6 +132,47 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	_ = l.Close() // nobody listens there
 	failing(t, try(buckettest.URL("http://"+address, "x")), nil, "cannot be reached", address, "endpoint=")
 	failing(t, try(good+"&profile=nobody"), nil, "nobody")
+}
+
+// What may be over later is told from what is wrong for certain.
+func TestWhatPasses(t *testing.T) {
+	good := buckettest.URL(buckettest.Fake(t), "x")
+	ask := func(url string) error {
+		t.Helper()
+		p, err := Make(t.Context(), url, Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		return p.Prompt().(*Place).Ask(t.Context())
+	}
+	if err := ask(good); err != nil {
+		t.Fatal(err)
+	}
+	answers := func(status int) string {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
+		t.Cleanup(s.Close)
+		return buckettest.URL(s.URL, "x")
+	}
+	closed := httptest.NewServer(http.NotFoundHandler())
+	closed.Close()
+	for url, want := range map[string]bool{
+		buckettest.URL(closed.URL, "x"):                       true,
+		buckettest.URL("http://nowhere.invalid", "x"):         true,
+		answers(http.StatusServiceUnavailable):                true,
+		answers(http.StatusTooManyRequests):                   true,
+		answers(http.StatusForbidden):                         false,
+		answers(http.StatusBadRequest):                        false,
+		answers(http.StatusNotImplemented):                    false,
+		strings.Replace(good, buckettest.Bucket, "nobody", 1): false,
+		buckettest.URL("http://127.0.0.1:99999", "x"):         false,
+		strings.Replace(good, "http%3A", "https%3A", 1):       false,
+		strings.Replace(good, "http%3A%2F%2F127", "127", 1):   false,
+	} {
+		if err := ask(url); err == nil || place.Passes(err) != want {
+			t.Errorf("%s: %v passes: %v", url, err, !want)
+		}
+	}
 }
 
 func TestURLs(t *testing.T) {

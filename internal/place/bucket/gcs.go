@@ -4,6 +4,7 @@ package bucket
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"os"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	"gocloud.dev/blob"
 	"gocloud.dev/blob/gcsblob"
 	"gocloud.dev/gcp"
+	"google.golang.org/api/googleapi"
 	"google.golang.org/api/option"
 
 	"kumo/internal/advice"
@@ -40,6 +42,14 @@ func openOther(ctx context.Context, u *url.URL) (*blob.Bucket, error) {
 		return nil, err
 	}
 	return openGCS(ctx, client, u.Host, opts)
+}
+
+// otherStatus is the status of an answer of Google's; 0 if there was none.
+func otherStatus(err error) int {
+	if answer, is := errors.AsType[*googleapi.Error](err); is {
+		return answer.Code
+	}
+	return 0
 }
 
 // gcsTries are of a request, which would have no end otherwise: some ten seconds, if its answers come at once.

@@ -82,7 +82,7 @@ func openS3(ctx context.Context, u *url.URL, cfg Config) (*Place, error) {
 	}
 	p := New(b, u.Scheme+"://"+u.Host, strings.Trim(u.Path, "/"), cfg)
 	p.s3 = c
-	return checked(ctx, p)
+	return p, nil
 }
 
 // badOption is the error of a URL's options. What Go CDK says of them begins with the whole URL.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"net/http"
@@ -17,6 +18,7 @@ import (
 	"gocloud.dev/gcerrors"
 
 	"kumo/internal/advice"
+	"kumo/internal/place"
 )
 
 // explain says in words what an error of a store means, and what can be done about it.
@@ -24,7 +26,14 @@ func (p *Place) explain(what, name string, err error) error {
 	if err == nil {
 		return nil
 	}
-	where := what + " " + strings.TrimSuffix(p.URL()+"/"+name, "/")
+	said := p.inWords(what+" "+strings.TrimSuffix(p.URL()+"/"+name, "/"), err)
+	if passes(err) {
+		return place.Passing(said)
+	}
+	return said
+}
+
+func (p *Place) inWords(where string, err error) error {
 	said, isAPI := errors.AsType[smithy.APIError](err)
 	if isAPI {
 		switch said.ErrorCode() {
@@ -66,7 +75,7 @@ func (p *Place) explain(what, name string, err error) error {
 				" (docs/places.md)")
 	case errors.As(err, &missing):
 		return advice.With(fmt.Errorf("%s: %w", where, err), "name the bucket's region: ?region=...")
-	case noCredentials(err):
+	case noCredentials(err) && !passes(err):
 		return advice.With(fmt.Errorf("%s: there are no credentials for it", where),
 			"set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, name a profile of ~/.aws/credentials by ?profile= or "+
 				"AWS_PROFILE, or say ?anonymous=true for a bucket that all may read")
@@ -80,6 +89,41 @@ func (p *Place) explain(what, name string, err error) error {
 			"is the endpoint= right, and does its server run?")
 	}
 	return fmt.Errorf("%s: %w", where, &brief{short(err), err})
+}
+
+// passes reports whether an error may be over later: the store is not reached, or it is busy. One that speaks of what
+// was asked for, as of a certificate, is none.
+func passes(err error) bool {
+	status, code := otherStatus(err), code(err)
+	if answer, is := errors.AsType[*awshttp.ResponseError](err); is {
+		status = answer.HTTPStatusCode()
+	}
+	switch {
+	case noCredentials(err) && strings.Contains(err.Error(), "ec2imds"): // this machine has no role to be asked for
+		return false
+	case strings.HasPrefix(code, "Throttl"), code == "SlowDown", code == "RequestTimeout", code == "OperationAborted",
+		status == http.StatusTooManyRequests, status == http.StatusRequestTimeout:
+		return true
+	case status >= 500:
+		return status != http.StatusNotImplemented && status != http.StatusHTTPVersionNotSupported
+	case status >= 100:
+		return false
+	}
+	return isAway(err)
+}
+
+// isAway reports whether an error says that a server is not reached, or has not answered.
+func isAway(err error) bool {
+	if op, is := errors.AsType[*net.OpError](err); is {
+		_, isAddr := errors.AsType[*net.AddrError](op)
+		_, isParse := errors.AsType[*net.ParseError](op)
+		return !isAddr && !isParse && op.Op != "remote error" // one of TLS
+	}
+	if _, is := errors.AsType[*net.DNSError](err); is {
+		return true
+	}
+	timeout, is := errors.AsType[net.Error](err)
+	return is && timeout.Timeout() || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // brief is an error in fewer words than its own.

@@ -57,11 +57,32 @@ var (
 	_ place.Place    = (*Place)(nil)
 	_ place.Locker   = (*Place)(nil)
 	_ place.Prompter = (*Place)(nil)
+	_ place.Asker    = (*Place)(nil)
 )
 
 // Open connects to the file system of an URL, hdfs://HOST[:PORT]/FOLDER, hdfs://SERVICE/FOLDER or hdfs:///FOLDER for
 // the one that the configuration names. The folder need not be there.
 func Open(ctx context.Context, rawURL string, cfg Config) (*Place, error) {
+	p, err := Make(rawURL, cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.Ask(ctx); err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	return p, nil
+}
+
+// Ask connects, once.
+func (p *Place) Ask(ctx context.Context) error {
+	if _, err := p.conn.get(ctx); err != nil {
+		return unreachable(p.conn.options.Addresses, err)
+	}
+	return nil
+}
+
+// Make is Open without connecting.
+func Make(rawURL string, cfg Config) (*Place, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {
 		return nil, err
@@ -87,9 +108,6 @@ func Open(ctx context.Context, rawURL string, cfg Config) (*Place, error) {
 	}
 	if p.conn, err = newConnection(addresses, p.user, cfg.Conf); err != nil {
 		return nil, err
-	}
-	if _, err := p.conn.get(ctx); err != nil {
-		return nil, unreachable(addresses, err)
 	}
 	p.spool = vfs.NewScratch(cfg.Spool, nil, 0)
 	return p, nil

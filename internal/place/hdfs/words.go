@@ -93,7 +93,7 @@ func (p *Place) explain(ctx context.Context, what, path string, err error) error
 			fmt.Sprintf("have HDFS's superuser run: hdfs dfs -mkdir -p %[1]s && hdfs dfs -chown %[2]s %[1]s", p.root,
 				p.user))
 	case class == "SafeModeException":
-		return advice.With(fmt.Errorf("%s: %w", where, ErrSafeMode),
+		return advice.With(place.Passing(fmt.Errorf("%s: %w", where, ErrSafeMode)),
 			"it leaves it by itself some time after a start; hdfs dfsadmin -safemode get says whether, and "+
 				"-safemode leave ends it")
 	case strings.HasSuffix(class, "QuotaExceededException"):
@@ -109,7 +109,7 @@ func (p *Place) explain(ctx context.Context, what, path string, err error) error
 		return advice.With(fmt.Errorf("%s: HDFS is full: %s: %w", where, says, syscall.ENOSPC),
 			"make room or add DataNodes; hdfs dfsadmin -report says which have how much")
 	case noTarget(says):
-		return advice.With(fmt.Errorf("%s: no DataNode takes a block: %s", where, says),
+		return advice.With(place.Passing(fmt.Errorf("%s: no DataNode takes a block: %s", where, says)),
 			"hdfs dfsadmin -report says which DataNodes are alive")
 	case class != "":
 		return fmt.Errorf("%s: %s: %s", where, class, strings.TrimPrefix(says, class+": "))
@@ -127,8 +127,8 @@ func unreachable(addresses []string, err error) error {
 		return advice.With(err,
 			"the cluster asks for Kerberos, and the configuration does not say so: name its folder by HADOOP_CONF_DIR")
 	case strings.Contains(text, "safe mode"):
-		return err
+		return place.Passing(err)
 	}
-	return advice.With(err,
+	return advice.With(place.Passing(err),
 		"is the address that of fs.defaultFS in core-site.xml, and does HDFS run? kumo doctor hadoop looks")
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"kumo/internal/advice"
+	"kumo/internal/place"
 )
 
 // said is what a NameNode says.
@@ -39,6 +40,9 @@ func TestWhatTheNameNodeSaysInWords(t *testing.T) {
 		{&fs.PathError{Op: "open", Path: "/x", Err: fs.ErrNotExist}, fs.ErrNotExist, "not exist", false},
 	} {
 		err := p.explain(t.Context(), "write", "/crawls/f", fmt.Errorf("attempt: %w", c.err))
+		if want := errors.Is(c.kind, ErrSafeMode) || errors.Is(c.kind, syscall.ENOSPC); place.Passes(err) != want {
+			t.Errorf("%v passes: %v", err, !want)
+		}
 		if c.kind != nil && !errors.Is(err, c.kind) {
 			t.Errorf("%v is not %v", err, c.kind)
 		}

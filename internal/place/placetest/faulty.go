@@ -12,7 +12,7 @@ import (
 )
 
 // ErrFault is what a faulty place says.
-var ErrFault = errors.New("503 slow down")
+var ErrFault = place.Passing(errors.New("503 slow down"))
 
 // A Faulty place fails as stores do that are far away: it answers with an error, cuts what is written or read, keeps a
 // file and says that it has not, or keeps other bytes than it was given.

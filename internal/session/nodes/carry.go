@@ -36,6 +36,48 @@ func (m *membership) openCarrier(ctx context.Context) (err error) {
 	}
 }
 
+// beginCarrying starts the carrier when the node is a member: one that is refused leaves nothing in the place. An
+// earlier process that was one has left files to bring.
+func (m *membership) beginCarrying(ctx context.Context) {
+	if m.carrier == nil {
+		return
+	}
+	waiting, decide := context.WithCancel(context.Background())
+	m.carried, m.decide = make(chan bool, 1), decide
+	begin := func() {
+		m.carrier.Start(context.WithoutCancel(ctx))
+		m.carried <- true
+	}
+	if m.was {
+		begin()
+		return
+	}
+	go func() {
+		select {
+		case <-m.router.Joined():
+			begin()
+		case <-waiting.Done():
+			select {
+			case <-m.router.Joined(): // just now
+				begin()
+			default:
+				m.carried <- false
+			}
+		}
+	}()
+}
+
+// carries reports whether the carrier was started; it is not any more.
+func (m *membership) carries() bool {
+	if m.carried == nil {
+		return false
+	}
+	m.decide()
+	began := <-m.carried
+	m.carried <- began
+	return began
+}
+
 // publish tells the other nodes where the record files of this life go, before there are any: who folds what it held
 // looks there for what need not be fetched again.
 func (m *membership) publish(ctx context.Context) error {
@@ -63,7 +105,7 @@ func (m *membership) publish(ctx context.Context) error {
 // for its place, and one that was never taken in has nothing to bring.
 func (m *membership) bring(ctx context.Context, ended error) error {
 	defer m.n.finishing.Store(false)
-	if m.carrier == nil || m.crawl == nil {
+	if m.carrier == nil || m.crawl == nil || !m.carries() { // who was never a member has nothing to bring
 		return ended
 	}
 	if errors.Is(ended, node.ErrLost) || errors.Is(ended, errSettings) || m.n.refused(ctx, ended) {

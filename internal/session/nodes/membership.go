@@ -32,6 +32,8 @@ type membership struct {
 	folder  *folder.Folder
 	crawl   *session.Session // nil until it is open; then it holds the folder
 	carrier session.Carrier  // of its record files to a place; nil: they stay in the folder
+	carried chan bool        // has whether the carrier was started, once that is decided; nil: nobody asks
+	decide  context.CancelFunc
 	journal *stream.Journal
 	router  *node.Router
 	node    *node.Node
@@ -156,15 +158,14 @@ func (m *membership) openCrawl(ctx context.Context) (err error) {
 	if err := m.publish(ctx); err != nil {
 		return err
 	}
-	if m.carrier != nil {
-		m.carrier.Start(context.WithoutCancel(ctx))
-	}
+	m.beginCarrying(ctx)
 	return nil
 }
 
 // close lets all go.
 func (m *membership) close() error {
 	var err error
+	m.carries()
 	if m.carrier != nil {
 		err = m.carrier.Close()
 	}

@@ -241,6 +241,9 @@ func (b *bearer) Close() error {
 	if b.stop != nil {
 		b.Break()
 	}
+	if b.up != nil && b.ran == nil {
+		return b.up.Release(context.Background())
+	}
 	return nil
 }
 
@@ -579,7 +582,10 @@ func TestANodeThatIsRefusedBringsNothing(t *testing.T) {
 	if err := <-other.ended; err == nil || !strings.Contains(err.Error(), "give this one another name") {
 		t.Errorf("it ends with %v", err)
 	}
-	if there, err := filepath.Glob(filepath.Join(p.dir, "*", "pages.jsonl")); err != nil || len(there) > 0 {
+	there, err := filepath.Glob(filepath.Join(p.dir, "*", "*"))
+	own := filepath.Join(p.dir, a.life()) + string(filepath.Separator)
+	there = slices.DeleteFunc(there, func(name string) bool { return strings.HasPrefix(name, own) })
+	if err != nil || len(there) > 0 {
 		t.Errorf("%v is there (%v)", there, err)
 	}
 	c.goOn(a)

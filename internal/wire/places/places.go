@@ -4,6 +4,8 @@ package places
 
 import (
 	"context"
+	"errors"
+	"io"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -27,6 +29,21 @@ func IsURL(name string) bool {
 
 // Open opens a place by its URL, or a folder by its path. Who is done with a place that is an io.Closer closes it.
 func Open(ctx context.Context, name string) (place.Place, error) {
+	p, err := Make(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if err := place.Ask(ctx, p); err != nil {
+		if c, is := p.(io.Closer); is {
+			err = errors.Join(err, c.Close())
+		}
+		return nil, err
+	}
+	return p, nil
+}
+
+// Make is Open without asking the place's server whether it is there; see [place.Asker].
+func Make(ctx context.Context, name string) (place.Place, error) {
 	if !IsURL(name) {
 		return folder(name)
 	}
@@ -36,9 +53,9 @@ func Open(ctx context.Context, name string) (place.Place, error) {
 		if err != nil {
 			return nil, err
 		}
-		return hdfs.Open(ctx, name, hdfs.Config{Conf: conf})
+		return hdfs.Make(name, hdfs.Config{Conf: conf})
 	case slices.Contains(bucket.Schemes(), scheme):
-		return bucket.Open(ctx, name, bucket.Config{})
+		return bucket.Make(ctx, name, bucket.Config{})
 	case scheme == "gs":
 		return nil, advice.Usage("place %s: this kumo was built without Google's client; build it with: "+
 			"go build -tags gcs ./cmd/kumo", name)

@@ -4,8 +4,6 @@ package uploads
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -29,28 +27,56 @@ import (
 	"kumo/internal/stats"
 	"kumo/internal/store"
 	"kumo/internal/upload"
-	"kumo/internal/verify"
 	"kumo/internal/vfs"
-	"kumo/internal/wire"
 	"kumo/internal/wire/places"
 )
 
 // openPlace opens a place by its URL.
 func openPlace(ctx context.Context, name string) (place.Place, error) {
+	p, late, err := reachPlace(ctx, name)
+	if err == nil && late != nil {
+		p, err = nil, errors.Join(late, letGo(p))
+	}
+	return p, err
+}
+
+// reachPlace opens a place by its URL, also one that cannot be reached at present: late is why. It is an error only if
+// it will not be over by itself.
+func reachPlace(ctx context.Context, name string) (p place.Place, late, err error) {
+	if p, err = makePlace(ctx, name); err != nil {
+		return nil, nil, err
+	}
+	if late, err = ask(ctx, p); err != nil {
+		return nil, nil, errors.Join(err, letGo(p))
+	}
+	return p, late, nil
+}
+
+// makePlace opens a place, and asks nobody for it.
+func makePlace(ctx context.Context, name string) (place.Place, error) {
 	if u, err := url.Parse(name); err == nil && u.User != nil {
 		return nil, advice.Usage("place %s: a URL without a name and a password is wanted: it is written into files",
 			u.Redacted())
 	}
-	return places.Open(ctx, name)
+	return places.Make(ctx, name)
 }
 
-// Check says why a place cannot be opened.
-func Check(ctx context.Context, name string) error {
-	p, err := openPlace(ctx, name)
-	if err != nil {
-		return err
+// ask asks whether a place is there: late is why it cannot be reached at present.
+func ask(ctx context.Context, p place.Place) (late, err error) {
+	err = place.Ask(ctx, p)
+	if place.Passes(err) && ctx.Err() == nil {
+		return err, nil
 	}
-	return letGo(p)
+	return nil, err
+}
+
+// Check says why a place cannot be opened. late is why it cannot be reached at present, which is no error.
+func Check(ctx context.Context, name string) (late, err error) {
+	p, late, err := reachPlace(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return late, letGo(p)
 }
 
 // Below is a place below another one, reached with the same options.
@@ -105,33 +131,49 @@ type Upload struct {
 	// of a node's state; nil: they do not go there
 	states *upload.States
 
-	kept sync.WaitGroup          // states are brought
-	keep context.CancelFunc      // ends that
-	stop context.CancelCauseFunc // of what Start began; nil before
-	ran  chan error              // how that ended
+	begun bool                    // Start was called
+	kept  sync.WaitGroup          // states are brought
+	keep  context.CancelFunc      // ends that
+	stop  context.CancelCauseFunc // of what Start began; nil before
+	ran   chan error              // how that ended
 }
 
-// New opens the place, and sees that it can be that of a job's crawl. It changes nothing.
+// New opens the place, and sees that it can be that of a job's crawl. It changes nothing. A place that cannot be
+// reached at present is told by Late, and is looked at when it can be.
 func New(ctx context.Context, j *job.Job, cfg Config) (*Upload, error) {
-	p, err := openPlace(ctx, cfg.Place)
+	p, err := makePlace(ctx, cfg.Place)
 	if err != nil {
 		return nil, err
-	}
-	if isFolder(p, j.Dir) {
-		return nil, errors.Join(advice.Usage("the place %s is the crawl's own folder: name another one by --work", p.URL()),
-			letGo(p))
 	}
 	u := &Upload{place: p, wait: cfg.Wait, cut: cfg.Cut, cfg: upload.Config{Place: p, URL: cfg.Place, Dir: j.Dir,
 		Crawl: j.Name, Grow: growing(), First: settings.Name, Fresh: j.Fresh, Drop: !cfg.KeepLocal, Failed: cfg.Failed,
 		Works: cfg.Works}}
-	soon := u.cfg
-	soon.Place = place.Prompt(p)
-	if err := upload.Check(ctx, soon); err != nil {
+	if err := u.check(ctx); err != nil {
 		return nil, errors.Join(err, letGo(p))
 	}
 	j.Away = &job.Away{Over: func(disk vfs.FS) (vfs.FS, error) { return u.over(ctx, disk) },
 		Closed: func() { u.up.Load().Look() }, Durable: func(marks []store.Mark) { u.up.Load().Durable(marks) }, Status: u.Status}
 	return u, nil
+}
+
+// check sees that the place can be the crawl's: what the folder knows first, then what the place says.
+func (u *Upload) check(ctx context.Context) error {
+	if isFolder(u.place, u.cfg.Dir) {
+		return advice.Usage("the place %s is the crawl's own folder: name another one by --work", u.place.URL())
+	}
+	err := upload.CheckHere(u.cfg)
+	if err == nil {
+		u.cfg.Late, err = ask(ctx, u.place)
+	}
+	if err != nil || u.cfg.Late != nil {
+		return err
+	}
+	soon := u.cfg
+	soon.Place = place.Prompt(u.place)
+	if err = upload.Check(ctx, soon); place.Passes(err) && ctx.Err() == nil {
+		u.cfg.Late, err = err, nil
+	}
+	return err
 }
 
 // isFolder reports whether a place is a folder of this machine: what is there would be taken for a copy of what is here.
@@ -164,6 +206,7 @@ func (u *Upload) over(ctx context.Context, disk vfs.FS) (vfs.FS, error) {
 // Start begins to bring files to the place. The crawl is open. ctx ends it at once; who starts it finishes it, or breaks
 // it off.
 func (u *Upload) Start(ctx context.Context) {
+	u.begun = true
 	ctx, u.stop = context.WithCancelCause(ctx)
 	u.ran = make(chan error, 1)
 	if u.states != nil {
@@ -228,12 +271,25 @@ func (u *Upload) end(err error) error {
 	return err
 }
 
-// Close lets go of the place.
-func (u *Upload) Close() error {
+// Close lets go of the place. That of a crawl that did not begin is as it was.
+func (u *Upload) Close() (err error) {
 	if u.stop != nil {
 		u.Break()
 	}
-	return letGo(u.place)
+	if up := u.up.Load(); up != nil && !u.begun {
+		ctx, cancel := context.WithTimeout(context.Background(), afterInterrupt)
+		defer cancel()
+		err = up.Release(ctx)
+	}
+	return errors.Join(err, letGo(u.place))
+}
+
+// Late is why the place was not reached yet; nil if it was. That passes, and files wait for it meanwhile.
+func (u *Upload) Late() error {
+	if up := u.up.Load(); up != nil {
+		return up.Late()
+	}
+	return u.cfg.Late
 }
 
 // URL is the place's.
@@ -258,7 +314,7 @@ func inFolder(ctx context.Context, dir string) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.place, err = openPlace(ctx, l.URL); err != nil {
+	if s.place, _, err = reachPlace(ctx, l.URL); err != nil { // what is here can be read without it
 		return nil, err
 	}
 	s.Disk = away.Over(ctx, vfs.OS, dir, s.place, there)
@@ -298,61 +354,6 @@ type named struct {
 
 func (n *named) Error() string { return n.text }
 func (n *named) Unwrap() error { return n.error }
-
-// Verify checks the files of a crawl in a place against each other and the place's manifest. It is a wire.Verify.
-func (s *Source) Verify(ctx context.Context, dir string, cfg verify.Config) (*verify.Report, error) {
-	_, ended := s.there.Get("report.json")
-	if parts := s.there.InParts(); parts || !ended { // not brought to an end: a node's that was lost, say
-		cfg.Lost, cfg.NoLists = true, !parts && !ended
-	}
-	r, err := wire.VerifyFiles(ctx, dir, cfg)
-	if err != nil {
-		return r, err
-	}
-	check := &verify.Check{Name: "manifest", Counts: []verify.Count{{N: int64(len(s.there.All())), Unit: "files"}}}
-	for _, e := range s.there.All() {
-		what, err := s.compare(ctx, &e)
-		if err != nil {
-			return r, err
-		}
-		if what == "" {
-			continue
-		}
-		check.Faults++
-		if cfg.Fault != nil {
-			cfg.Fault(verify.Fault{Check: check.Name, File: e.Name, Offset: -1, What: what})
-		}
-	}
-	r.Checks, r.Faults = append(r.Checks, check), r.Faults+check.Faults
-	return r, nil
-}
-
-// compare says how a file differs from its entry in the manifest.
-func (s *Source) compare(ctx context.Context, e *away.Entry) (what string, err error) {
-	info, err := s.place.Stat(ctx, e.Name)
-	if away.IsMissing(err) {
-		return "the manifest names it, and it is not there", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	if info.Size != e.Size {
-		return fmt.Sprintf("it has %d bytes, the manifest says %d", info.Size, e.Size), nil
-	}
-	if strings.Contains(e.Name, ".warc") {
-		return "", nil // its records have digests
-	}
-	src, err := s.place.Open(ctx, e.Name, 0, -1)
-	if err != nil {
-		return "", err
-	}
-	sum := sha256.New()
-	_, err = io.Copy(sum, src)
-	if got := hex.EncodeToString(sum.Sum(nil)); err == nil && got != e.SHA256 {
-		what = fmt.Sprintf("its SHA-256 is %s, the manifest says %s", got, e.SHA256)
-	}
-	return what, errors.Join(err, src.Close())
-}
 
 // AllHere is an error where WARC files of a crawl are in its place alone, or all is: what is done with it reads files of
 // this machine.
@@ -447,7 +448,10 @@ func Reach(ctx context.Context, name string) (*Source, error) {
 	}
 	there, err := away.ReadManifest(ctx, p)
 	if away.IsMissing(err) {
-		return nil, advice.Usage("%s: there is no crawl: there is no %s", name, away.ManifestName)
+		if m, markErr := away.ReadMark(ctx, p); markErr == nil && m != nil {
+			return nil, errors.Join(advice.Usage("%s: nothing was brought there yet of %s", name, m), letGo(p))
+		}
+		return nil, errors.Join(advice.Usage("%s: there is no crawl: there is no %s", name, away.ManifestName), letGo(p))
 	}
 	if err != nil {
 		return nil, err

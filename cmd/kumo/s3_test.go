@@ -1,0 +1,72 @@
+package main
+
+import (
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"kumo/internal/place/bucket/buckettest"
+)
+
+// buckets holds each story's server of S3's protocol by its work folder.
+var buckets sync.Map // string → *bucketServer
+
+// A bucketServer is a server of S3's protocol at an address that stays, be it up or not.
+type bucketServer struct {
+	store   http.Handler
+	address string
+	running *http.Server // nil: nobody answers
+}
+
+// s3Cmd has the story's server be up, down, or answer with a status.
+func s3Cmd(ts *testscript.TestScript, _ bool, args []string) {
+	how := append(args, "up")[0]
+	was, is := buckets.Load(ts.Getenv("WORK"))
+	if !is {
+		was = newBucketServer(ts)
+	}
+	b := was.(*bucketServer)
+	b.stop()
+	switch status, err := strconv.Atoi(how); {
+	case how == "up":
+		b.serve(ts, b.store)
+	case err == nil:
+		b.serve(ts, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
+	case how != "down":
+		ts.Fatalf("s3 %s: up, down or a status is wanted", how)
+	}
+}
+
+func newBucketServer(ts *testscript.TestScript) *bucketServer {
+	fake, err := buckettest.NewFake()
+	ts.Check(err)
+	fake.Close() // what it answers with is served here
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	b := &bucketServer{store: fake.Config.Handler, address: l.Addr().String()}
+	ts.Check(l.Close())
+	ts.Defer(b.stop)
+	for name, value := range buckettest.Environment(ts.MkAbs("none")) {
+		ts.Setenv(name, value)
+	}
+	ts.Setenv("S3", buckettest.Options("http://"+b.address))
+	buckets.Store(ts.Getenv("WORK"), b)
+	return b
+}
+
+func (b *bucketServer) serve(ts *testscript.TestScript, h http.Handler) {
+	l, err := net.Listen("tcp", b.address)
+	ts.Check(err)
+	b.running = &http.Server{Handler: h}
+	go func(s *http.Server) { _ = s.Serve(l) }(b.running) // until it is closed
+}
+
+func (b *bucketServer) stop() {
+	if b.running != nil {
+		_ = b.running.Close() // connections, too
+		b.running = nil
+	}
+}
