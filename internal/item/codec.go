@@ -83,6 +83,9 @@ func AppendBody(b []byte, host string, it *Item) []byte {
 	if it.Again {
 		b = append(b, flagAgain)
 	}
+	if it.Again && it.Losses > 0 {
+		b = append(b, it.Losses)
+	}
 	return b
 }
 
@@ -201,6 +204,9 @@ func (r *Reader) ReadBody(body []byte, host string) (Item, error) {
 	}
 	if len(f.Rest) > 1 {
 		it.Again = f.Rest[1]&flagAgain != 0
+	}
+	if len(f.Rest) > 2 {
+		it.Losses = f.Rest[2]
 	}
 	r.room(int(length) + joined(seedFrom, seed) + joined(fromFrom, from) + len(path) + len(robots))
 	it.URL = r.string(scheme, host, root, url)
