@@ -94,7 +94,8 @@ func crawlFromHomes(t *testing.T, ports string) {
 		c.addNode(home, "", "--no-lan", "--reach", "private", "--join", entrance).router = h
 	}
 	c.launch()
-	c.until(30*time.Second, "are not all connected", func(is *labStatus) bool {
+	// a node whose first reservation with its relay fails asks for another one after a minute
+	c.until(3*time.Minute, "are not all connected", func(is *labStatus) bool {
 		connected := 0
 		for _, n := range is.Nodes {
 			if n.Peering != nil && n.Peering.Peers >= 2 {

@@ -92,9 +92,10 @@ type noder struct {
 
 // meshFlags are those of a node of a crawl without a centre.
 type meshFlags struct {
-	backups int
-	reach   string
-	noLAN   bool
+	backups   int
+	reach     string
+	noLAN     bool
+	lostAfter time.Duration
 }
 
 func nodeCommand() *cobra.Command {
@@ -126,6 +127,8 @@ func nodeCommand() *cobra.Command {
 	f.Var(choice{&n.mesh.reach, cluster.Reaches()}, "reach", "with mesh: whether other nodes can connect to this one; "+
 		"auto asks them")
 	f.BoolVar(&n.mesh.noLAN, "no-lan", false, "with mesh: do not look for nodes in the local network")
+	durationVar(f, &n.mesh.lostAfter, "lost-after", cluster.DefaultLostAfter, "with mesh and a place: a node that is missed for so long "+
+		"counts as lost with its disk, and what it had fetched and not brought to its place is fetched again")
 	f.StringVarP(&n.out, "out", "o", "", "the node's folder (default: crawls/CRAWL, or crawls/CRAWL-NAME with --name); or a "+
 		"`PLACE` below which its record files go, as s3://bucket/prefix")
 	borrow(f, crawlFlags(n.o), nodeFlags)

@@ -5,13 +5,14 @@ import (
 	"io"
 	"net"
 	"strings"
+	"time"
 
 	"kumo/internal/wire/cluster"
 )
 
 // meshOnly and serverOnly are flags of kumo node that have no meaning with the other kind of strategy.
 var (
-	meshOnly   = []string{"backups", "reach", "no-lan"}
+	meshOnly   = []string{"backups", "reach", "no-lan", "lost-after"}
 	serverOnly = map[string]string{
 		"servers": "no node runs a server",
 		"nats":    "no server is needed",
@@ -19,6 +20,9 @@ var (
 		"preset":  "nodes find out how far they are from each other",
 	}
 )
+
+// leastLost is the least after which a node may count as lost.
+const leastLost = 10 * time.Second
 
 // checkNoMesh refuses flags that only a node of a crawl without a centre has.
 func (n *noder) checkNoMesh() error {
@@ -40,8 +44,12 @@ func (n *noder) settleMesh() (o cluster.NodeOptions, err error) {
 	if n.mesh.backups < 1 || n.mesh.backups > cluster.MaxBackups {
 		return o, usagef("--backups is %d: 1 to %d are possible", n.mesh.backups, cluster.MaxBackups)
 	}
+	if n.mesh.lostAfter < leastLost {
+		return o, usagef("--lost-after is %v: %v is the least, as a node that starts again is away for a while", n.mesh.lostAfter,
+			leastLost)
+	}
 	o = cluster.NodeOptions{Name: n.name, Listen: n.listen, Join: n.join, Strategy: n.place, Backups: n.mesh.backups,
-		Reach: n.mesh.reach, LAN: !n.mesh.noLAN}
+		Reach: n.mesh.reach, LAN: !n.mesh.noLAN, LostAfter: n.mesh.lostAfter}
 	return o, n.checkRest()
 }
 

@@ -168,7 +168,7 @@ func (c *meshClient) Look(ctx context.Context, crawl string) (*inspect.Cluster, 
 	all.Settled, all.Strategy = s.Missing == 0, mesh
 	all.Gathered = &inspect.Gathered{By: s.By.Name(), Nodes: s.Nodes, Missing: s.Missing, Idle: s.Idle,
 		Age: tenths(s.Age.Seconds()), Took: tenths(s.Took.Seconds())}
-	all.Gone = inspect.Gone{Nodes: s.Gone, Pages: s.GonePages}
+	all.Gone = inspect.Gone{Nodes: s.Gone, Pages: s.GonePages, Again: s.Figure(control.SumAgain)}
 	all.Totals = inspect.Load{Pages: s.Figure(control.SumPages) + s.GonePages, Rate: tenths(float64(s.Figure(control.SumMilliRate)) / 1000),
 		Hosts: int(s.Figure(control.SumHosts)), Waiting: int(s.Figure(control.SumWaiting)),
 		Known: int(s.Figure(control.SumKnown)), Outbox: int(s.Figure(control.SumOutbox)),

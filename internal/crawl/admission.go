@@ -24,8 +24,9 @@ type batch struct {
 	records []*page.Record // what a visit, or several at once, have brought
 	done    []*entry.Done  // of each record, where that ends a visit
 
-	settles string    // the URL whose visit ends with the batch
-	plan    seen.Meta // when it is visited again, if that is to be noted and the visit brought no record
+	item    *item.Item // whose visit ends with the batch; nil if that does not matter
+	settles string     // the URL whose visit ends with the batch
+	plan    seen.Meta  // when it is visited again, if that is to be noted and the visit brought no record
 
 	payloads []byte // of candidates that a merge may have to decide
 
@@ -69,7 +70,7 @@ func (b *batch) reset() {
 	b.urls, b.news, b.offs, b.links, b.entries.Writer = b.urls[:0], b.news[:0], b.offs[:0], 0, b.entries.Writer[:0]
 	clear(b.ended)
 	b.ended = b.ended[:0]
-	b.settles, b.plan, b.payloads = "", seen.Meta{}, b.payloads[:0]
+	b.item, b.settles, b.plan, b.payloads = nil, "", seen.Meta{}, b.payloads[:0]
 	b.foreign, b.back, b.routed, b.rooted = false, false, false, false
 	clear(b.again)
 	b.again = b.again[:0]

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"kumo/internal/bounded"
@@ -33,10 +34,24 @@ import (
 // (ReleaseHosts): a URL of an earlier tenure that is not over is new when it is dispatched again. A tenure is how often
 // a host was given up before, so that nothing is kept of those that never were.
 
+// An AtRisk is a page that is done, and whose record may be on this node's disk alone.
+type AtRisk struct {
+	Item item.Item
+	File string // that has the record, as it is named when it is closed
+	// the record refers to an earlier one, which may be in another file
+	Refers bool
+}
+
+// linesFile has the records of a crawl without WARC files.
+const linesFile = "pages.jsonl"
+
 // claims is what the engine keeps of what was dispatched to it.
 type claims struct {
 	slices   *item.Slices
-	finished func(host string, urls []string)
+	finished func(host string, keys []string)
+	atRisk   func(ctx context.Context, pages []AtRisk) error // nil: no page is
+	archive  bool                                            // one of the stores is a WARC
+	refetch  atomic.Int64                                    // URLs that have come again as their records were lost
 
 	// held by who takes in what is dispatched, or gives hosts up; taken before the ledger's gate
 	taking  sync.Mutex
@@ -56,7 +71,9 @@ const maxBegun = 1 << 14
 // An ending is a URL that is not fetched any more.
 type ending struct {
 	host, url string
-	sequence  uint64 // of the batch that says so
+	key       string  // its item's
+	sequence  uint64  // of the batch that says so
+	page      *AtRisk // nil: there is no record, or records go nowhere else
 }
 
 // visitLinks are the links of a visit.
@@ -65,11 +82,12 @@ type visitLinks struct {
 	endings []*ending // of what ended with the visit; set before the page is closed
 }
 
-func newClaims(slices *item.Slices, finished func(host string, urls []string), t recovery.Tenures) *claims {
+func newClaims(slices *item.Slices, p *Parts, t recovery.Tenures) *claims {
+	finished := p.Finished
 	if finished == nil {
 		finished = func(string, []string) {}
 	}
-	return &claims{slices: slices, finished: finished, tenures: t, unsaid: map[string]map[string]*ending{},
+	return &claims{slices: slices, finished: finished, atRisk: p.AtRisk, archive: p.Archive, tenures: t, unsaid: map[string]map[string]*ending{},
 		begun: bounded.NewRecent[string, *visitLinks](maxBegun)}
 }
 
@@ -111,7 +129,11 @@ func (c *claims) claimed(all []*ending) {
 // knows it.
 func (c *claims) end(b *batch, sequence uint64) (all []*ending) {
 	for _, url := range b.over() {
-		all = append(all, &ending{c.slices.Of(url), url, sequence})
+		n := &ending{host: c.slices.Of(url), url: url, key: url, sequence: sequence}
+		if b.item != nil && url == b.item.URL {
+			n.key = b.item.Key()
+		}
+		all = append(all, n)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -138,9 +160,30 @@ func (c *claims) closed(b *batch, all []*ending) {
 		c.claimed(all)
 		return
 	}
+	c.notePage(b, all)
 	b.visit.endings = all
 	b.visit.page.Close()
 	b.visit = nil
+}
+
+// notePage notes in which file the record lies that a visit has brought.
+func (c *claims) notePage(b *batch, all []*ending) {
+	if c.atRisk == nil || b.item == nil || b.item.Robots != "" || len(b.done) == 0 || b.done[0].Visit.Status == 0 {
+		return
+	}
+	rec := b.records[0]
+	p := &AtRisk{Item: *b.item, File: linesFile, Refers: rec.Revisit != nil}
+	if c.archive {
+		if rec.Place.File == "" {
+			return // it is not to be archived
+		}
+		p.File = "warc/" + rec.Place.File
+	}
+	for _, n := range all {
+		if n.url == b.item.URL {
+			n.page = p
+		}
+	}
 }
 
 // isUnsaid reports whether a URL is over, and not said to be.
@@ -202,7 +245,7 @@ func (c *claims) take() (all []*ending, sequence uint64) {
 func (c *claims) say(all []*ending) {
 	byHost := map[string][]string{}
 	for _, n := range all {
-		byHost[n.host] = append(byHost[n.host], n.url)
+		byHost[n.host] = append(byHost[n.host], n.key)
 	}
 	for _, host := range slices.Sorted(maps.Keys(byHost)) {
 		c.finished(host, byHost[host])
@@ -240,7 +283,7 @@ func (e *Engine) keepSaying(ctx context.Context) error {
 		if len(all) == 0 {
 			continue
 		}
-		if e.ledger.WaitDurable(ctx, sequence) != nil { // the run ends, with that or with what failed
+		if e.ledger.WaitDurable(ctx, sequence) != nil || e.claims.tellAtRisk(ctx, all) != nil { // the run ends, with that or with what failed
 			e.claims.claimed(all)
 			return nil
 		}
@@ -253,9 +296,62 @@ func (e *Engine) sayLast() {
 	if e.claims == nil {
 		return
 	}
-	if all, _ := e.claims.take(); len(all) > 0 {
+	all, _ := e.claims.take()
+	// others may not come to know any more that their records are here alone
+	all = slices.DeleteFunc(all, func(n *ending) bool { return n.page != nil })
+	if len(all) > 0 {
 		e.claims.say(all)
 	}
+}
+
+// tellAtRisk has others know of pages whose records are here alone.
+func (c *claims) tellAtRisk(ctx context.Context, all []*ending) error {
+	var pages []AtRisk
+	for _, n := range all {
+		if n.page != nil {
+			pages = append(pages, *n.page)
+		}
+	}
+	if len(pages) == 0 {
+		return nil
+	}
+	return c.atRisk(ctx, pages)
+}
+
+// OfferAgain offers URLs whose records were lost to who remembers them, as other URLs offer themselves by links. It
+// returns when that is durable here, and needs a Run to commit.
+func (e *Engine) OfferAgain(ctx context.Context, items []item.Item) error {
+	if e.claims == nil {
+		return errNoClaims
+	}
+	e.await(ctx)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	e.peers.received.Add(1)
+	var sequence uint64
+	err := e.ledger.Within(func() error {
+		var out entry.Encoder
+		for i := range items {
+			c := entry.Candidate{Host: items[i].Host(), Item: items[i]}
+			e.peers.outbox.Put(&out, &c, nil)
+		}
+		e.ledger.Enqueue(out.Writer)
+		sequence = e.ledger.Sequence()
+		return nil
+	})
+	if err == nil {
+		err = e.ledger.WaitDurable(ctx, sequence)
+	}
+	return err
+}
+
+// Refetched is how many URLs this process has taken in again because their records were lost with other nodes.
+func (e *Engine) Refetched() int64 {
+	if e.claims == nil {
+		return 0
+	}
+	return e.claims.refetch.Load()
 }
 
 // claim puts all links of a batch into the outbox that a rule does not leave out.
@@ -430,6 +526,9 @@ func (e *Engine) enterNew(b *batch, c *entry.Candidate, tenure int) {
 	f.Item.URL = strings.Clone(c.Item.URL) // which is kept; that of the link is a part of its batch
 	f.Host = e.names.intern(c.Host)
 	f.Item.Path = e.path(c.Item.Path, c.Item.Kind)
+	if f.Item.Again {
+		e.claims.refetch.Add(1)
+	}
 	e.known.db.InsertKnown([]seen.URL{{URL: f.Item.URL, Depth: f.Item.Depth, State: seen.Known}})
 	if tenure == 0 {
 		b.entries.Found(&f.Item)

@@ -162,10 +162,14 @@ type Parts struct {
 	// is told which hosts have come with a transfer, sorted, when that has come whole, durably: once, but not again after
 	// a crash. It must be quick; may be nil
 	Arrived func(t member.Transfer, hosts []string)
-	// is told which URLs of a host are done that were dispatched to this node: fetched, failed for good, left out or given
-	// up, durably, with all links that they have brought claimed; once or more often, by one goroutine. It must be quick;
+	// is told which URLs of a host, by their items' keys, are done that were dispatched to this node: fetched, failed for
+	// good, left out or given up, durably, with all links that they have brought claimed; once or more often, by one goroutine. It must be quick;
 	// may be nil
-	Finished func(host string, urls []string)
+	Finished func(host string, keys []string)
+	// is told, before they are Finished, of pages whose records lie in files on this node's disk alone, and returns when
+	// others know that, too, so that they can be fetched again if the disk is lost; after an error they are not Finished.
+	// nil: records go nowhere else
+	AtRisk func(ctx context.Context, pages []AtRisk) error
 	// is told of each checkpoint that is durable: up to where the journal is in it, up to where it must be there for who
 	// goes on from it, and how long the record files were. Until it returns, files of the state may come, but none that
 	// the checkpoint names goes or changes. It must be quick; may be nil

@@ -199,7 +199,7 @@ func New(cfg Config, p Parts, s *recovery.State) *Engine {
 		Received: p.Arrived, Rank: e.ranks.rankAll, Give: e.giveArrived, Worth: e.ranks.worth(),
 		Cookies: p.Cookies}, s.Unsettled)
 	if cfg.Claims && p.Router != nil {
-		e.claims = newClaims(e.slices, p.Finished, s.Tenures)
+		e.claims = newClaims(e.slices, &p, s.Tenures)
 	}
 	e.logins = p.Logins
 	e.takeCookies(p.Cookies, s.Cookies)

@@ -128,7 +128,7 @@ func visitsOf(m *seen.Meta) policy.Visits {
 
 // settleBy ends a visit that brings no record.
 func (w *worker) settleBy(v *frontier.Visit) {
-	w.batch.settles = v.URL
+	w.batch.item, w.batch.settles = &v.Item, v.URL
 	if v.Recrawl {
 		w.batch.plan = w.plan(v, page.Trouble)
 	}

@@ -451,7 +451,7 @@ func (w *worker) finish(rec *page.Record, v *frontier.Visit) error {
 		}
 		w.learn(&d.Meta, rec)
 	}
-	w.batch.settles, w.batch.ranks.ends = rec.URL, w.batch.ranks.of
+	w.batch.item, w.batch.settles, w.batch.ranks.ends = &v.Item, rec.URL, w.batch.ranks.of
 	rec.Importance = w.ranks.importance(rec.URL, int32(rec.Depth))
 	w.batch.records, w.batch.done = append(w.batch.records, rec), append(w.batch.done, d)
 	if err := w.commitBatch(&w.batch); err != nil {
@@ -560,7 +560,7 @@ func (w *worker) addSkip(entry byte, s page.Skip, told bool) {
 // shed leaves out the visit's URL and all others that wait at its host, which has its pages.
 func (w *worker) shed(v *frontier.Visit, rule, why string) error {
 	ordinary := func(it *item.Item) bool { return it.Robots == "" && !it.Recrawl }
-	w.batch.settles = v.URL
+	w.batch.item, w.batch.settles = &v.Item, v.URL
 	w.frontier.Gather(v.Host) // or Take would read it with the ledger's gate held
 	err := w.ledger.Within(func() error {
 		for _, it := range w.frontier.Take(v.Host, ordinary) {

@@ -46,7 +46,9 @@ const maxWorth = 1 << 30
 // waited anywhere yet.
 func isWhole(c *entry.Candidate) bool {
 	u, err := weburl.Parse(c.Item.URL)
-	return err == nil && u.String() == c.Item.URL && (!u.Web() || u.Host() == c.Host) && c.Item.IsNew() &&
+	it := c.Item
+	it.Again = false // its record was lost with another node, perhaps
+	return err == nil && u.String() == c.Item.URL && (!u.Web() || u.Host() == c.Host) && it.IsNew() &&
 		c.Worth >= -maxWorth && c.Worth <= maxWorth &&
 		c.Item.Depth >= 0 && len(c.Item.Path) <= entry.MaxPath && (c.Rule != "" || c.Why == "" && !c.Deferred)
 }

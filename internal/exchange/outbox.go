@@ -105,6 +105,7 @@ func (o *Outbox) Put(batch *entry.Encoder, c *entry.Candidate, page *Page) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	k, sent, news := o.news(c)
+	news = news || c.Item.Again
 	if c.Worth != 0 && !news {
 		news = !o.add(batch, sent.number, c.Worth)
 	}
@@ -119,7 +120,9 @@ func (o *Outbox) Put(batch *entry.Encoder, c *entry.Candidate, page *Page) {
 		if c.Rule != "" {
 			o.box.Idle(sent.number)
 		}
-		o.sent.Put(k, sent)
+		if !c.Item.Again {
+			o.sent.Put(k, sent)
+		}
 		batch.Outgoing(sent.number, data)
 	}
 	if page != nil {

@@ -35,7 +35,10 @@ const (
 )
 
 // More flags, behind the lift.
-const flagAgain = 1
+const (
+	flagAgain  = 1 << iota
+	flagLosses // how often follows
+)
 
 var (
 	// ErrVersion is an item that another version of kumo wrote in its own way.
@@ -81,7 +84,10 @@ func AppendBody(b []byte, host string, it *Item) []byte {
 		b = append(b, byte(it.Lift))
 	}
 	if it.Again {
-		b = append(b, flagAgain)
+		b = append(b, flagAgain|flag(it.Losses > 0, flagLosses))
+		if it.Losses > 0 {
+			b = append(b, it.Losses)
+		}
 	}
 	return b
 }
@@ -201,6 +207,9 @@ func (r *Reader) ReadBody(body []byte, host string) (Item, error) {
 	}
 	if len(f.Rest) > 1 {
 		it.Again = f.Rest[1]&flagAgain != 0
+	}
+	if len(f.Rest) > 2 && f.Rest[1]&flagLosses != 0 {
+		it.Losses = f.Rest[2]
 	}
 	r.room(int(length) + joined(seedFrom, seed) + joined(fromFrom, from) + len(path) + len(robots))
 	it.URL = r.string(scheme, host, root, url)

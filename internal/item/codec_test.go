@@ -23,6 +23,9 @@ func someItem(dice *rand.Rand) Item {
 	it := Item{URL: root + someText(dice, "/articles/2026/"), Depth: dice.Int32() - 1<<30, Kind: page.Kind(dice.IntN(9)),
 		Root: is(), Late: is(), Told: is(), Recrawl: is(), Again: is()}
 	it.From, it.Seed, it.Path = someText(dice, it.URL), someText(dice, it.URL), someText(dice, "LLLRE")
+	if it.Again && is() {
+		it.Losses = uint8(dice.IntN(256))
+	}
 	if is() {
 		it.Redirects, it.Tries = uint8(dice.IntN(256)), uint8(dice.IntN(3))
 	}
@@ -80,7 +83,7 @@ func TestAnItemWithoutALiftHasNone(t *testing.T) {
 	dice := rand.New(rand.NewPCG(4, 0))
 	for range 50 {
 		it := someItem(dice)
-		it.Lift, it.Again = 5, false
+		it.Lift, it.Again, it.Losses = 5, false, 0
 		body := AppendBody(nil, host, &it)
 		it.Lift = 0
 		var r Reader
@@ -104,7 +107,7 @@ func TestAnItemThatIsCutOffIsRefused(t *testing.T) {
 	dice := rand.New(rand.NewPCG(1, 0))
 	for range 50 {
 		it := someItem(dice)
-		it.Lift, it.Again = 0, false
+		it.Lift, it.Again, it.Losses = 0, false, 0
 		body := AppendBody(nil, host, &it)
 		frame := Append(nil, host, &it)
 		if !bytes.HasSuffix(frame, body) {

@@ -3,6 +3,7 @@
 package item
 
 import (
+	"strconv"
 	"strings"
 
 	"kumo/internal/page"
@@ -24,6 +25,7 @@ type Item struct {
 	Told      bool   // an earlier run has said that its host could not be had
 	Recrawl   bool   // it was visited before, and its time has come again
 	Again     bool   // it was fetched, and its record is lost: what is known of a visit says nothing
+	Losses    uint8  // how often that was, where others remember which URLs are done; 0: they do not, or it was not
 	Lift      int8   // by how many places it goes before others of its importance, see [kumo/internal/rank.Lift]
 
 	// Its place in its host's queue: the least rank goes first, then what is oldest. Who pushes it gives the rank, the
@@ -38,6 +40,15 @@ func FromSeed(url string) Item { return Item{URL: url, Seed: url, Kind: page.See
 // IsNew reports whether nothing has become of the item yet: it is an ordinary URL that was met and no more.
 func (it *Item) IsNew() bool {
 	return it.Tries == 0 && it.Robots == "" && !it.Late && !it.Told && !it.Recrawl && !it.Again
+}
+
+// Key is what the item is known by where others remember which URLs are done: its URL, and how often the record of that
+// was lost.
+func (it *Item) Key() string {
+	if it.Losses == 0 {
+		return it.URL
+	}
+	return it.URL + " " + strconv.Itoa(int(it.Losses)) // no URL has a space
 }
 
 // Host is the host of the item's URL, in whose queue it waits.

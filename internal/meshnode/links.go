@@ -108,9 +108,9 @@ func (n *Node) contact(node strategy.Node) overlay.Contact {
 // offered has links claimed that a node has found. data is kept.
 func (n *Node) offered(from strategy.Node, number uint64, data []byte) {
 	o := mesh.Offered{From: from, Number: number}
-	err := n.cfg.Read(data, func(host, url string, link []byte) {
+	err := n.cfg.Read(data, func(host, key string, link []byte) {
 		o.Links = append(o.Links, mesh.HostLink{Host: host,
-			Link: mesh.Link{Hash: mesh.Hash(history.HashOf(url)), Item: link}})
+			Link: mesh.Link{Hash: mesh.Hash(history.HashOf(key)), Item: link}})
 	})
 	switch {
 	case errors.Is(err, ErrNotYet):

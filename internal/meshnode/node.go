@@ -18,6 +18,7 @@ import (
 
 	"kumo/internal/bus"
 	"kumo/internal/history"
+	"kumo/internal/item"
 	"kumo/internal/member"
 	"kumo/internal/member/mesh"
 	"kumo/internal/member/peer"
@@ -58,6 +59,8 @@ type Engine interface {
 	// Queues are hosts where URLs wait, those with the longest queues first, so many at most.
 	Queues(ctx context.Context, most int) ([]strategy.Queue, error)
 
+	// OfferAgain puts URLs into the outbox whose records were lost with another node. It returns when that is durable.
+	OfferAgain(ctx context.Context, items []item.Item) error
 	Batches(now time.Time, owner func(host string) (strategy.Node, bool)) []member.Batch
 	Answered(from strategy.Node, batch uint64, refused []int, now time.Time)
 	Outbox() (links int, bytes int64)
@@ -75,6 +78,7 @@ type Engine interface {
 // Figures are what an engine has done and has to do.
 type Figures struct {
 	Pages, Bytes int64   // in this folder, all runs
+	Again        int64   // of lost nodes, that this process has taken in to be fetched again
 	Rate         float64 // pages a second, lately
 	Hosts        int     // that have a queue
 	Waiting      int     // URLs
@@ -111,9 +115,10 @@ type Config struct {
 
 	Router  *Router
 	History *history.DB
-	// Read calls f with each link of a batch that an engine's outbox has written, and its host, or the slice of it that is
-	// a host of its own for all who fetch; ErrNotYet: it cannot say yet
-	Read func(data []byte, f func(host, url string, link []byte)) error
+	Places  Places
+	// Read calls f with each link of a batch that an engine's outbox has written, its item's key, and its host, or the slice
+	// of it that is a host of its own for all who fetch; ErrNotYet: it cannot say yet
+	Read func(data []byte, f func(host, key string, link []byte)) error
 
 	// Slice is the host of a URL, or the slice of it, as Read has it. It is called once the crawl was started.
 	Slice func(url string) string
@@ -142,6 +147,7 @@ type Node struct {
 	peer     *peer.Peer
 	memory   *memory
 	store    *store
+	risks    *riskLists
 	follow   *follower
 	server   *control.Server
 	attached atomic.Pointer[Engine]
@@ -198,6 +204,11 @@ func New(cfg Config) (*Node, error) {
 		return nil, err
 	}
 	n.store = kept
+	risks, lists, err := openRisks(cfg.Disk, cfg.Dir, n.self)
+	if err != nil {
+		return nil, err
+	}
+	n.risks = risks
 	n.follow = newFollower(n, chunks, record)
 	n.server = control.NewServer(n.self, n, func(to strategy.Node, data []byte) { n.send(to, data[0], data[1:]) }, n.log)
 	m := cfg.Mesh
@@ -206,6 +217,7 @@ func New(cfg Config) (*Node, error) {
 		return e != nil && e.Waits(host)
 	}
 	m.Engine, m.Figures, m.Report = n.rests, n.sums, n.reportJSON
+	m.Risks = lists
 	m.Record, m.Chunk, m.Counts = record, n.store.chunk, n.store.counts(n.log)
 	if n.cfg.Figures != nil {
 		m.Pages = func() int64 { return n.cfg.Figures().Pages }
@@ -284,6 +296,10 @@ func (n *Node) Run(ctx context.Context) error {
 		return n.memory.run(ctx, func(all ...mesh.Event) { tellAll(n, all) })
 	})
 	n.run("keep the history", n.tend)
+	n.run("keep lists of pages at risk", n.risks.run)
+	if n.cfg.Places.Has != nil {
+		n.run("look what is in the place", n.lookPlaced)
+	}
 	if n.cfg.Settle != nil {
 		n.run("go by the crawl's settings", n.follow.settle)
 	}
@@ -489,6 +505,8 @@ func (n *Node) carryOut(actions []peer.Action) {
 				delete(n.locates, a.Tag)
 				f(a)
 			}
+		case mesh.ReadRisk, mesh.WriteRisk, mesh.DropRisk, mesh.Safe, mesh.Lost:
+			n.risk(a.(mesh.Action))
 		case mesh.Left:
 			n.left = true
 		default:
@@ -556,11 +574,12 @@ func (n *Node) tend(ctx context.Context) error {
 	}
 }
 
-// Finished is told by the engine of URLs that are fetched, or given up, with all that they have brought claimed.
-func (n *Node) Finished(host string, urls []string) {
-	f := mesh.Finished{Host: host, Hashes: make([]mesh.Hash, len(urls))}
-	for i, u := range urls {
-		f.Hashes[i] = mesh.Hash(history.HashOf(u))
+// Finished is told by the engine of URLs, by their items' keys, that are fetched, or given up, with all that they have
+// brought claimed.
+func (n *Node) Finished(host string, keys []string) {
+	f := mesh.Finished{Host: host, Hashes: make([]mesh.Hash, len(keys))}
+	for i, key := range keys {
+		f.Hashes[i] = mesh.Hash(history.HashOf(key))
 	}
 	n.tell(f)
 }

@@ -20,6 +20,7 @@ import (
 	"kumo/internal/bus/inproc"
 	"kumo/internal/desired"
 	"kumo/internal/history"
+	"kumo/internal/item"
 	journal "kumo/internal/journal/memory"
 	"kumo/internal/member"
 	"kumo/internal/member/mesh"
@@ -205,6 +206,13 @@ func (e *engine) Pause(on bool) {
 }
 
 func (e *engine) Finish() {}
+
+func (e *engine) OfferAgain(_ context.Context, items []item.Item) error {
+	for i := range items {
+		e.offer("", items[i].Key())
+	}
+	return nil
+}
 
 func (e *engine) fetchedHere() int64 {
 	e.mu.Lock()

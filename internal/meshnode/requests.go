@@ -184,7 +184,7 @@ func (n *Node) report() control.Report {
 	}
 	return control.Report{Node: string(n.self), Version: n.cfg.Version, Address: n.cfg.Address, State: n.follow.known.Load().record.State,
 		Member: n.engine() != nil && n.peer.Machine().Placed(), Idle: idle,
-		Pages: f.Pages, Rate: f.Rate, Hosts: f.Hosts, Waiting: f.Waiting, Known: f.Known, Outbox: f.Outbox,
+		Pages: f.Pages, Again: f.Again, Rate: f.Rate, Hosts: f.Hosts, Waiting: f.Waiting, Known: f.Known, Outbox: f.Outbox,
 		InFlight: f.InFlight, MessageBytes: n.sent.Load(), Peers: f.Peers, Level: b.Level, Delegated: b.Delegated,
 		Guests: b.Guests, Alone: alone.Seconds(), CutOff: f.CutOff, CutOffWhy: f.CutOffWhy,
 		EndsIn: f.EndsIn, Growth: f.Growth, Forecast: f.Forecast, Stalled: f.Stalled, StalledBy: f.StalledBy,

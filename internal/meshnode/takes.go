@@ -62,6 +62,9 @@ func (n *Node) takeDispatched(ctx context.Context, a mesh.Take) {
 		e.Owe(a.Host, a.Timing.Asked, a.Timing.Wait)
 	}
 	done, err := e.TakeDispatched(ctx, data)
+	if err == nil {
+		err = n.doneBefore(ctx, data, done)
+	}
 	if err != nil && ctx.Err() == nil {
 		n.log.Debug("links are not taken for now", "host", a.Host, "err", err)
 	}

@@ -35,12 +35,16 @@ type MeshConfig struct {
 	FaultEvery time.Duration // between two faults, on average; 8s. Negative: there are none
 	// how long a node stays, on average; 0: as faults have it. Of the nodes that go half lose their disk, and a new one comes in
 	// place of each; the others come back after a quarter of that time, on average
-	Stay    time.Duration
-	NoCuts  bool          // the network is never cut in two
-	Wipes   int           // nodes that lose their disks at once by a fault, fewer than Backups; 1
-	Repair  time.Duration // between two such faults, at least; 1m
-	Turmoil time.Duration // how long things go wrong; 4m
-	Limit   time.Duration // until all must be at rest after that; 1h
+	Stay time.Duration
+	// nodes bring their record files to a place, and what others had fetched and not brought there when they were lost with
+	// their disks is fetched again. Judged is, too, that of each page there is a record
+	Place     bool
+	LostAfter time.Duration // as in mesh.Config; 40s
+	NoCuts    bool          // the network is never cut in two
+	Wipes     int           // nodes that lose their disks at once by a fault, fewer than Backups; 1
+	Repair    time.Duration // between two such faults, at least; 1m
+	Turmoil   time.Duration // how long things go wrong; 4m
+	Limit     time.Duration // until all must be at rest after that; 1h
 
 	Rates    []MeshRate    // of the nodes in the order in which they come; those beyond have none
 	Block    int           // URLs of a block of load; 20
@@ -77,7 +81,7 @@ func (c MeshConfig) withDefaults() MeshConfig {
 	c.Quiet, c.FaultEvery = cmp.Or(c.Quiet, 20*time.Second), cmp.Or(c.FaultEvery, 8*time.Second)
 	c.Wipes = cmp.Or(c.Wipes, 1)
 	c.Repair, c.Turmoil, c.Limit = cmp.Or(c.Repair, time.Minute), cmp.Or(c.Turmoil, 4*time.Minute), cmp.Or(c.Limit, time.Hour)
-	c.Interval = cmp.Or(c.Interval, 30*time.Second)
+	c.Interval, c.LostAfter = cmp.Or(c.Interval, 30*time.Second), cmp.Or(c.LostAfter, 40*time.Second)
 	return c
 }
 
@@ -99,6 +103,8 @@ type MeshFigures struct {
 	Messages   [kindsOfMessages]int
 	Bytes      [kindsOfMessages]int
 	LookUps    overlay.Stats
+	Bare       int           // pages of which no record is left
+	Again      int           // pages of lost nodes that were offered once more, by each of their keepers
 	Recorded   int           // URLs that were entered into histories, or said to be done
 	Given      int           // hosts that went to nodes that had less to do
 	Processor  time.Duration // that the nodes' own code took, if it is measured
@@ -145,6 +151,8 @@ func (f *MeshFigures) add(g MeshFigures) {
 		f.Messages[i] += g.Messages[i]
 		f.Bytes[i] += g.Bytes[i]
 	}
+	f.Bare += g.Bare
+	f.Again += g.Again
 	f.Recorded += g.Recorded
 	f.Given += g.Given
 	f.Processor += g.Processor
@@ -181,14 +189,15 @@ type meshWorld struct {
 	nodes []*meshNode // all that ever were
 	live  []*meshProcess
 
-	fetched []uint64        // pages, by host
-	last    [][]meshRequest // the last one, by host and page
-	at      []*meshVisit    // the last one, by host
-	fetch   moment          // when something was fetched, the last time
-	wiped   moment          // when a disk was lost, the last time
-	healed  moment          // when the network was whole again, the last time
-	calm    bool            // nothing goes wrong any more
-	tried   int             // names of hosts that were made up
+	fetched []uint64            // pages, by host
+	last    [][]meshRequest     // the last one, by host and page
+	at      []*meshVisit        // the last one, by host
+	fetch   moment              // when something was fetched, the last time
+	records map[url][]meshPlace // where each page's records are, with a place
+	wiped   moment              // when a disk was lost, the last time
+	healed  moment              // when the network was whole again, the last time
+	calm    bool                // nothing goes wrong any more
+	tried   int                 // names of hosts that were made up
 
 	figures    MeshFigures
 	violations []string
@@ -219,7 +228,7 @@ func newMeshWorld(cfg MeshConfig, seed uint64) *meshWorld {
 	for _, s := range w.web.hosts {
 		w.last = append(w.last, make([]meshRequest, s.pages))
 	}
-	w.figures.Pages = w.web.pages
+	w.figures.Pages, w.records = w.web.pages, map[url][]meshPlace{}
 	return w
 }
 
@@ -349,6 +358,7 @@ func (w *meshWorld) judge(began moment) {
 		}
 		w.figures.Lost += bits.OnesCount64(missing)
 	}
+	w.judgeRecords()
 	w.figures.Virtual = w.fetch - began
 	w.figures.Events = w.k.ran
 	for _, p := range w.live {

@@ -18,6 +18,24 @@ var brokenMeshes = map[string]func(c *MeshConfig){
 			return []any{told{mesh.Recorded{ID: r.ID, Before: make([]mesh.State, len(r.Links))}}}
 		}
 	},
+	"nobody has fetched again what a lost node had": func(c *MeshConfig) {
+		c.Place = true
+		c.parts.mend = func(_ *meshProcess, a any) []any {
+			if l, ok := a.(mesh.Lost); ok {
+				return []any{told{mesh.Refetched{Node: l.Node}}}
+			}
+			return nil
+		}
+	},
+	"lists of pages at risk are not kept": func(c *MeshConfig) {
+		c.Place = true
+		c.parts.mend = func(_ *meshProcess, a any) []any {
+			if l, ok := a.(mesh.WriteRisk); ok {
+				return []any{told{mesh.RiskWritten{ID: l.ID}}}
+			}
+			return nil
+		}
+	},
 	"what is claimed is known to nobody else": func(c *MeshConfig) { c.Backups = 1 },
 	"links are claimed before anybody has them": func(c *MeshConfig) {
 		c.parts.mend = func(p *meshProcess, a any) []any {
@@ -26,7 +44,7 @@ var brokenMeshes = map[string]func(c *MeshConfig){
 				states := make([]mesh.State, len(r.Links))
 				for i, k := range r.Links {
 					if before != nil {
-						states[i] = before.state(urlOf(k.Hash).bit())
+						states[i] = before.state(keyOf(k.Hash).bit())
 					}
 				}
 				return []any{told{mesh.Recorded{ID: r.ID, Before: states, Open: len(r.Links)}}, late{r}}

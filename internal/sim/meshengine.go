@@ -17,18 +17,32 @@ func onesCount(set uint64) int { return bits.OnesCount64(set) }
 // linkSize is how long what an outbox says of a link is, about as in a crawl.
 const linkSize = 64
 
-func linkData(u url) string {
+// A meshKey is what a history knows a page by: how often its record was lost is a part of that.
+type meshKey struct {
+	url
+	losses uint8
+}
+
+const keySize = 5
+
+func (k meshKey) append(b []byte) []byte {
+	return append(binary.BigEndian.AppendUint32(b, uint32(k.url)), k.losses)
+}
+
+func readKey(b []byte) meshKey { return meshKey{url(binary.BigEndian.Uint32(b)), b[4]} }
+
+func linkData(k meshKey) string {
 	var data [linkSize]byte
-	binary.BigEndian.PutUint32(data[:], uint32(u))
+	k.append(data[:0])
 	return string(data[:])
 }
 
-func hashOf(u url) (h mesh.Hash) {
-	binary.BigEndian.PutUint32(h[:], uint32(u))
+func hashOf(k meshKey) (h mesh.Hash) {
+	k.append(h[:0])
 	return h
 }
 
-func urlOf(h mesh.Hash) url { return url(binary.BigEndian.Uint32(h[:])) }
+func keyOf(h mesh.Hash) meshKey { return readKey(h[:]) }
 
 // itemData stands for what a link is besides its hash.
 var itemData = make([]byte, linkSize-len(mesh.Hash{}))
@@ -36,15 +50,15 @@ var itemData = make([]byte, linkSize-len(mesh.Hash{}))
 // record enters links into the history.
 func (p *meshProcess) record(a mesh.Record) mesh.Recorded {
 	h := p.w.web.byName[a.Host]
-	d := p.n.disk.history[h]
-	if d == nil {
-		d = &meshRecord{}
-		p.n.disk.history[h] = d
+	all := p.n.disk.history[h]
+	if all == nil {
+		all = &meshRecord{}
+		p.n.disk.history[h] = all
 	}
 	p.w.figures.Recorded += len(a.Links)
 	r := mesh.Recorded{ID: a.ID, Before: make([]mesh.State, len(a.Links))}
 	for i, k := range a.Links {
-		bit := urlOf(k.Hash).bit()
+		d, bit := all.after(keyOf(k.Hash).losses), keyOf(k.Hash).bit()
 		r.Before[i] = d.state(bit)
 		if k.State > r.Before[i] {
 			d.open, d.done = d.open&^bit, d.done&^bit
@@ -55,8 +69,21 @@ func (p *meshProcess) record(a mesh.Record) mesh.Recorded {
 			}
 		}
 	}
-	r.Open = onesCount(d.open)
+	for d := all; d != nil; d = d.again {
+		r.Open += onesCount(d.open)
+	}
 	return r
+}
+
+// after is what is known of URLs whose records were lost so often.
+func (d *meshRecord) after(losses uint8) *meshRecord {
+	for ; losses > 0; losses-- {
+		if d.again == nil {
+			d.again = &meshRecord{}
+		}
+		d = d.again
+	}
+	return d
 }
 
 func (d *meshRecord) state(bit uint64) mesh.State {
@@ -77,24 +104,29 @@ func (p *meshProcess) read(a mesh.Read) mesh.Known {
 	if d == nil {
 		return k
 	}
-	set := d.open
-	if a.All {
-		set |= d.done
-	}
-	if a.From != "" {
-		set &^= 1<<(a.From[0]&63) - 1
-	}
-	for ; set != 0; set &= set - 1 {
-		u := at(h, lowest(set))
-		if len(k.Links) == 20 {
-			k.Next = string([]byte{byte(u & 63)})
-			break
+	for losses := uint8(0); d != nil; d, losses = d.again, losses+1 {
+		set := d.open
+		if a.All {
+			set |= d.done
 		}
-		link := mesh.Link{Hash: hashOf(u), State: d.state(u.bit())}
-		if link.State == mesh.Dispatched {
-			link.Item = itemData
+		if a.From != "" && losses <= a.From[1] {
+			if losses < a.From[1] {
+				continue
+			}
+			set &^= 1<<(a.From[0]&63) - 1
 		}
-		k.Links = append(k.Links, link)
+		for ; set != 0; set &= set - 1 {
+			u := at(h, lowest(set))
+			if len(k.Links) == 20 {
+				k.Next = string([]byte{byte(u & 63), losses})
+				return k
+			}
+			link := mesh.Link{Hash: hashOf(meshKey{u, losses}), State: d.state(u.bit())}
+			if link.State == mesh.Dispatched {
+				link.Item = itemData
+			}
+			k.Links = append(k.Links, link)
+		}
 	}
 	return k
 }
@@ -129,9 +161,13 @@ func (p *meshProcess) take(a mesh.Take) mesh.Taken {
 	}
 	t := mesh.Taken{ID: a.ID, Done: make([]bool, len(a.Links))}
 	for i, k := range a.Links {
-		bit := urlOf(k.Hash).bit()
-		e.known |= bit
-		t.Done[i] = e.said&bit != 0
+		key := keyOf(k.Hash)
+		e.known |= key.bit()
+		e.losses[key.url&63] = max(e.losses[key.url&63], key.losses)
+		t.Done[i] = e.said&key.bit() != 0
+		if t.Done[i] {
+			p.doneBefore(key)
+		}
 	}
 	p.plan(h)
 	return t
@@ -218,6 +254,7 @@ func (p *meshProcess) fetch(u url, s *meshHost) {
 			return
 		}
 		e.unsaid |= u.bit()
+		p.keepRecord(u)
 		m := &meshMark{pages: []url{u}, left: 1}
 		for _, link := range w.web.linksOf(u, nil) {
 			if id := p.offer(link); id > 0 && !w.cfg.parts.hasty {
@@ -239,28 +276,34 @@ func (p *meshProcess) offer(u url) uint64 {
 		return 0
 	}
 	p.offered[h] |= u.bit()
-	id := p.out.Put(p.w.web.hosts[h].name, linkData(u))
-	p.n.disk.links[id] = u
+	return p.put(meshKey{u, 0})
+}
+
+// put puts a link into the outbox.
+func (p *meshProcess) put(k meshKey) uint64 {
+	id := p.out.Put(p.w.web.hosts[k.host()].name, linkData(k))
+	p.n.disk.links[id] = k
 	return id
 }
 
 // claimed takes note that one thing less is waited for before pages are said.
 func (p *meshProcess) claimed(m *meshMark) {
 	if m.left--; m.left == 0 {
-		p.finish(m)
+		p.secure(m)
 	}
 }
 
 // finish says that pages were fetched: whoever loses their links then, others know them.
 func (p *meshProcess) finish(m *meshMark) {
 	for _, u := range m.pages {
-		h := u.host()
+		h, k := u.host(), meshKey{u, 0}
 		if e := p.n.disk.engine[h]; e != nil {
+			k.losses = e.losses[u&63]
 			e.unsaid &^= u.bit()
 			e.said |= u.bit()
 		}
 		p.said[h] |= u.bit()
-		p.tell(mesh.Finished{Host: p.w.web.hosts[h].name, Hashes: []mesh.Hash{hashOf(u)}})
+		p.tell(mesh.Finished{Host: p.w.web.hosts[h].name, Hashes: []mesh.Hash{hashOf(k)}})
 		p.release(h)
 	}
 }
@@ -291,9 +334,9 @@ func (p *meshProcess) pumpAfter(d time.Duration) {
 func (w *meshWorld) decode(b member.Batch) (links []mesh.HostLink) {
 	for data := b.Data[1:]; len(data) > 0; {
 		size, n := binary.Uvarint(data)
-		u := url(binary.BigEndian.Uint32(data[n:]))
+		k := readKey(data[n:])
 		data = data[n+int(size):]
-		links = append(links, mesh.HostLink{Host: w.web.hosts[u.host()].name, Link: mesh.Link{Hash: hashOf(u), Item: itemData}})
+		links = append(links, mesh.HostLink{Host: w.web.hosts[k.host()].name, Link: mesh.Link{Hash: hashOf(k), Item: itemData}})
 	}
 	return links
 }

@@ -51,7 +51,9 @@ func (f *meshFaults) wipe(p *meshProcess) {
 	w := f.w
 	var all []*meshProcess
 	for range w.cfg.Wipes {
-		if (w.wiped == 0 || p.n.able >= repairs) && !slices.Contains(all, p) {
+		// what a node had that is lost while it leaves nobody fetches again
+		spared := w.cfg.Place && p.leaving
+		if (w.wiped == 0 || p.n.able >= repairs) && !slices.Contains(all, p) && !spared {
 			all = append(all, p)
 		}
 		p = f.any()

@@ -24,24 +24,33 @@ type meshNode struct {
 	proc  *meshProcess // nil while none runs
 	lives int
 	rate  MeshRate
-	able  time.Duration // how long it has been able to repair what the last loss of disks has left
+	there map[string]bool // record files that are in its place
+	able  time.Duration   // how long it has been able to repair what the last loss of disks has left
 }
 
 // A meshDisk is what survives a process.
 type meshDisk struct {
 	history map[int32]*meshRecord
 	engine  map[int32]*meshEngine
-	links   map[uint64]url // outbox
+	links   map[uint64]meshKey // outbox
 	record  mesh.RecordVersion
 	chunks  map[mesh.ChunkID][]byte
+	files   meshFiles
 }
 
-// A meshRecord is what a history has of a host: URLs that are dispatched and not done, and those that are done.
-type meshRecord struct{ open, done uint64 }
+// A meshRecord is what a history has of a host: URLs that are dispatched and not done, and those that are done; and of
+// those whose records were lost, apart from these.
+type meshRecord struct {
+	open, done uint64
+	again      *meshRecord
+}
 
 // A meshEngine is what an engine has of a host: URLs that it knows; of these, such that were fetched, and links of them
 // are not claimed yet; and such that it has Finished.
-type meshEngine struct{ known, unsaid, said uint64 }
+type meshEngine struct {
+	known, unsaid, said uint64
+	losses              [64]uint8 // of the record of each
+}
 
 // A meshProcess is one life of a node's program.
 type meshProcess struct {
@@ -72,6 +81,8 @@ type meshProcess struct {
 	waiting int64 // what waited at the last Load
 	fetched int   // since then
 	asked   int   // requests, in all
+	risked  uint64
+	safe    map[uint64]func()
 }
 
 // A meshMark is pages that were fetched and that are said when so many links are claimed.
@@ -91,8 +102,9 @@ type meshHost struct {
 // join lets a new node come.
 func (w *meshWorld) join() *meshNode {
 	n := &meshNode{w: w, name: strategy.Node(fmt.Sprintf("n%d~1", len(w.nodes))), place: len(w.nodes)}
-	n.disk = &meshDisk{map[int32]*meshRecord{}, map[int32]*meshEngine{}, map[uint64]url{}, mesh.RecordVersion{},
-		map[mesh.ChunkID][]byte{}}
+	n.disk = &meshDisk{map[int32]*meshRecord{}, map[int32]*meshEngine{}, map[uint64]meshKey{}, mesh.RecordVersion{},
+		map[mesh.ChunkID][]byte{}, newMeshFiles()}
+	n.there = map[string]bool{}
 	if n.place < len(w.cfg.Rates) {
 		n.rate = w.cfg.Rates[n.place]
 	}
@@ -123,12 +135,14 @@ func (n *meshNode) start() {
 	n.lives++
 	n.able = 0
 	p := &meshProcess{w: w, n: n, began: w.k.now, offered: map[int32]uint64{}, marks: map[uint64]*meshMark{},
-		said: map[int32]uint64{}, hosts: map[int32]*meshHost{}}
+		said: map[int32]uint64{}, hosts: map[int32]*meshHost{},
+		safe: map[uint64]func(){}}
 	n.proc = p
 	cfg := peer.Config{Overlay: w.cfg.Overlay}
 	cfg.Overlay.Self, cfg.Overlay.Seed = overlay.Contact{Node: string(n.name)}, w.k.rng.Uint64()
 	cfg.Mesh = mesh.Config{Backups: w.cfg.Backups, Met: len(w.nodes) > 1, Block: w.cfg.Block, Area: n.rate.Area,
 		Interval: w.cfg.Interval, AllOrNothing: w.cfg.AllOrNothing, Waits: p.waits, Engine: p.rests,
+		LostAfter: w.cfg.LostAfter, Risks: n.disk.files.lengths(),
 		Process: w.k.rng.Uint64(), Record: n.disk.record, Chunks: slices.Collect(maps.Keys(n.disk.chunks)),
 		Chunk: func(id mesh.ChunkID) ([]byte, error) { return n.disk.chunks[id], nil }}
 	p.peer = peer.New(cfg)
@@ -165,8 +179,8 @@ func (p *meshProcess) join() {
 func (p *meshProcess) restore() {
 	d := p.n.disk
 	for _, id := range sortedKeys(d.links) {
-		u := d.links[id]
-		p.out.Restore(id, p.w.web.hosts[u.host()].name, linkData(u))
+		k := d.links[id]
+		p.out.Restore(id, p.w.web.hosts[k.host()].name, linkData(k))
 	}
 	left := &meshMark{left: len(d.links)}
 	for id := range d.links { // which pages they are of is not known any more
@@ -183,8 +197,9 @@ func (p *meshProcess) restore() {
 		p.plan(h)
 	}
 	if left.left == 0 {
-		p.finish(left)
+		p.secure(left)
 	}
+	p.bring()
 }
 
 // do does something now; when the process goes on, if it is paused; not at all if it has ended.
@@ -296,6 +311,8 @@ func (p *meshProcess) carry(a peer.Action) {
 		p.n.disk.record = a.Record
 	case mesh.Spare:
 		p.tell(p.spare(a))
+	case mesh.ReadRisk, mesh.WriteRisk, mesh.DropRisk, mesh.Safe, mesh.Lost:
+		p.risk(a.(mesh.Action))
 	case mesh.Left:
 		p.left()
 	case mesh.Ended:
@@ -427,6 +444,9 @@ func (p *meshProcess) left() {
 		p.w.violate("%s has left with %d hosts, and %d in its history", p.n.name, len(d.engine), len(d.history))
 	}
 	p.end()
+	for _, file := range d.files.all {
+		p.n.there[file] = true
+	}
 	p.n.disk = nil
 }
 

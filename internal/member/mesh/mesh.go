@@ -84,7 +84,11 @@ type Config struct {
 	Record  RecordVersion                 // of the crawl, as it was known last
 	Chunks  []ChunkID                     // that are known from earlier processes
 	Chunk   func(ChunkID) ([]byte, error) // reads one that is known
-	Log     *slog.Logger
+	// lists of pages at risk that earlier processes have left, by node and record file, with their lengths: this node's and
+	// those of others; see atrisk.go
+	Risks     map[strategy.Node]map[string]int64
+	LostAfter time.Duration // after which a node that is missed counts as lost with its disk; DefaultLostAfter
+	Log       *slog.Logger
 }
 
 // A Machine is a node's part in a mesh. It is a pure state machine: told what happened, it answers with what to do. Its
@@ -133,6 +137,7 @@ type Machine struct {
 
 	gatherings map[gatherKey]*gathering
 	counts     counts
+	risks      risks
 	crawl      RecordVersion
 	chunks     chunks
 	said       int    // how far sayChunks is
@@ -158,6 +163,7 @@ func New(cfg Config) *Machine {
 	cfg.Finds, cfg.Routes = cmp.Or(cfg.Finds, 32), cmp.Or(cfg.Routes, 1<<16)
 	cfg.Block, cfg.Interval = cmp.Or(cfg.Block, 20), cmp.Or(cfg.Interval, DefaultInterval)
 	cfg.Width = cmp.Or(cfg.Width, xor.Bits)
+	cfg.LostAfter = cmp.Or(cfg.LostAfter, DefaultLostAfter)
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	m := &Machine{cfg: cfg, log: cfg.Log, lanes: map[strategy.Node]*lane{}, inbound: map[inboundKey]bool{},
 		recording: map[uint64]func(Recorded){}, reading: map[uint64]func(Known){}, taking: map[uint64]func(Taken){},
@@ -172,6 +178,7 @@ func New(cfg Config) *Machine {
 	}
 	m.id, m.theEnd = m.idOf("node", string(cfg.Self)), m.idOf("end", "")
 	m.finds.init()
+	m.risks = newRisks(&m.cfg)
 	m.initCounts()
 	m.timings = bounded.NewRecent[string, timed](maxTimings)
 	m.routes = routes{bounded.NewRecent[string, route](cfg.Routes), map[string]bool{}}
@@ -207,6 +214,7 @@ func (m *Machine) Start(now time.Time, out []Action) []Action {
 	if m.cfg.Pages != nil {
 		m.after(countEvery, m.keepCounts)
 	}
+	m.watchRisks()
 	return m.end()
 }
 
@@ -258,7 +266,7 @@ func (m *Machine) leave() {
 // lookLeft looks again and again whether all was given to others.
 func (m *Machine) lookLeft() {
 	c := &m.copies
-	if len(m.held) == 0 && m.Idle() && !m.sends() && !c.running && !c.armed && c.giving == 0 {
+	if len(m.held) == 0 && m.Idle() && !m.sends() && !c.running && !c.armed && c.giving == 0 && m.wardsShared() {
 		if c.found == 0 && !m.tellCounts() {
 			m.do(Left{})
 			return
@@ -304,6 +312,7 @@ func (m *Machine) take(e Event) {
 	case Fresh:
 		m.refresh(e.Until)
 	case Gone:
+		m.goneWard(e)
 		if m.alone.left = e.Left; e.Left { // it says itself what becomes of its hosts
 			m.leavers.note(e.Node, m.now)
 			break
@@ -356,6 +365,19 @@ func (m *Machine) take(e Event) {
 		m.gather(e.Reports, func(t Tally) { m.do(Gathered{Tag: e.Tag, Tally: t}) })
 	case Locate:
 		m.locate(e)
+	case AtRisk:
+		m.grewRisks(e)
+	case Placed:
+		m.placed(e.Names)
+	case RiskRead:
+		call(m.risks.reading, e.ID, e)
+	case RiskWritten:
+		if f := m.risks.writing[e.ID]; f != nil {
+			delete(m.risks.writing, e.ID)
+			f()
+		}
+	case Refetched:
+		m.refetched(e.Node)
 	case Tick:
 	}
 }
@@ -456,6 +478,8 @@ func (m *Machine) Unrest() string {
 		return fmt.Sprintf("%d hosts have URLs that are not done: %v", len(m.hosts), m.hosts[sortedKeys(m.hosts)[0]])
 	case m.posted > 0:
 		return fmt.Sprintf("%d items are on their way to others", m.posted)
+	case !m.leaving && m.missing() != "":
+		return fmt.Sprintf("%s is missed: what it has fetched may have to be fetched again", m.missing())
 	}
 	return ""
 }

@@ -21,6 +21,13 @@ const (
 	messageHave    = 'h' // ids of chunks that the sender knows, and whether it asks for the receiver's
 	messageWant    = 'w' // ids of chunks that it asks for
 	messageCounts  = 'n' // nodes, each with how many pages it has fetched
+	// the record files of which there are lists of pages at risk: a number, whose they are, if not the sender's, for how many
+	// milliseconds that node has been missed, their names, the index of one, where in its list the piece begins that
+	// follows, and that
+	messageRisks = 'l'
+	// the answer: the number, whose, whether the sender needs no more of them, names, each with how much of its list the
+	// sender has
+	messageHaveRisks = 'm'
 )
 
 // What another node says is bounded, whatever it says.
@@ -113,6 +120,10 @@ func (m *Machine) message(from strategy.Node, data []byte) error {
 		return m.wantedChunks(from, &r)
 	case messageCounts:
 		return m.heardCounts(from, &r)
+	case messageRisks:
+		return m.heardRisks(from, &r)
+	case messageHaveRisks:
+		return m.heardHave(from, &r)
 	}
 	id := r.Uint()
 	switch kind {

@@ -178,32 +178,65 @@ type Locate struct {
 	Host string
 }
 
+// AtRisk says that lists of pages at risk have grown, on this node's disk, durably: Safe answers when its keepers have
+// them, too.
+type AtRisk struct {
+	ID    uint64
+	Lists []RiskList
+}
+
+// A RiskList is a record file's list of pages at risk, and how long it is.
+type RiskList struct {
+	Name string // of the record file
+	Size int64
+}
+
+// Placed says that record files of this node are in the place.
+type Placed struct{ Names []string }
+
+// RiskRead answers ReadRisk.
+type RiskRead struct {
+	ID   uint64
+	Data []byte
+}
+
+// RiskWritten answers WriteRisk: it is on the disk for good.
+type RiskWritten struct{ ID uint64 }
+
+// Refetched answers Lost: what is to be fetched again is offered, durably.
+type Refetched struct{ Node strategy.Node }
+
 // Tick says that time has passed: after Wake.
 type Tick struct{}
 
-func (Message) event()    {}
-func (Neighbours) event() {}
-func (Fresh) event()      {}
-func (Gone) event()       {}
-func (Found) event()      {}
-func (Offered) event()    {}
-func (Recorded) event()   {}
-func (Known) event()      {}
-func (Swept) event()      {}
-func (Opened) event()     {}
-func (Holding) event()    {}
-func (Taken) event()      {}
-func (Finished) event()   {}
-func (Released) event()   {}
-func (Wanted) event()     {}
-func (Tick) event()       {}
-func (Leave) event()      {}
-func (Load) event()       {}
-func (Spared) event()     {}
-func (Change) event()     {}
-func (Add) event()        {}
-func (Gather) event()     {}
-func (Locate) event()     {}
+func (Message) event()     {}
+func (Neighbours) event()  {}
+func (Fresh) event()       {}
+func (Gone) event()        {}
+func (Found) event()       {}
+func (Offered) event()     {}
+func (Recorded) event()    {}
+func (Known) event()       {}
+func (Swept) event()       {}
+func (Opened) event()      {}
+func (Holding) event()     {}
+func (Taken) event()       {}
+func (Finished) event()    {}
+func (Released) event()    {}
+func (Wanted) event()      {}
+func (AtRisk) event()      {}
+func (Placed) event()      {}
+func (RiskRead) event()    {}
+func (RiskWritten) event() {}
+func (Refetched) event()   {}
+func (Tick) event()        {}
+func (Leave) event()       {}
+func (Load) event()        {}
+func (Spared) event()      {}
+func (Change) event()      {}
+func (Add) event()         {}
+func (Gather) event()      {}
+func (Locate) event()      {}
 
 // Send sends a message to a node, once.
 type Send struct {
@@ -309,27 +342,65 @@ type Ended struct {
 	Version uint64
 }
 
+// ReadRisk, WriteRisk and DropRisk are done in the order in which they are asked for.
+
+// ReadRisk reads of a node's list of a record file.
+type ReadRisk struct {
+	ID   uint64
+	Node strategy.Node
+	Name string
+	From int64
+	Most int // bytes
+}
+
+// WriteRisk writes to the end of another node's list, which is so long.
+type WriteRisk struct {
+	ID   uint64
+	Node strategy.Node
+	Name string
+	At   int64
+	Data []byte
+}
+
+// DropRisk drops the list of a node's record file; of all of them, if none is named.
+type DropRisk struct {
+	Node strategy.Node
+	Name string
+}
+
+// Safe answers AtRisk.
+type Safe struct{ ID uint64 }
+
+// Lost says that a node counts as lost with its disk: which of its record files are not in its place is to be found out,
+// and the pages in the lists of these are to be offered. Refetched answers.
+type Lost struct{ Node strategy.Node }
+
 // Wake asks for a Tick at a time, sooner or later than it was asked for before.
 type Wake struct{ At time.Time }
 
-func (Send) action()     {}
-func (Find) action()     {}
-func (Doubt) action()    {}
-func (Answer) action()   {}
-func (Record) action()   {}
-func (Read) action()     {}
-func (Sweep) action()    {}
-func (Drop) action()     {}
-func (Take) action()     {}
-func (Release) action()  {}
-func (Publish) action()  {}
-func (Routed) action()   {}
-func (Wake) action()     {}
-func (Left) action()     {}
-func (Changed) action()  {}
-func (Added) action()    {}
-func (Gathered) action() {}
-func (Ended) action()    {}
-func (Located) action()  {}
-func (Agreed) action()   {}
-func (Spare) action()    {}
+func (Send) action()      {}
+func (Find) action()      {}
+func (Doubt) action()     {}
+func (Answer) action()    {}
+func (Record) action()    {}
+func (Read) action()      {}
+func (Sweep) action()     {}
+func (Drop) action()      {}
+func (Take) action()      {}
+func (Release) action()   {}
+func (Publish) action()   {}
+func (Routed) action()    {}
+func (Wake) action()      {}
+func (Left) action()      {}
+func (Changed) action()   {}
+func (Added) action()     {}
+func (Gathered) action()  {}
+func (Ended) action()     {}
+func (Located) action()   {}
+func (Agreed) action()    {}
+func (Spare) action()     {}
+func (ReadRisk) action()  {}
+func (WriteRisk) action() {}
+func (DropRisk) action()  {}
+func (Safe) action()      {}
+func (Lost) action()      {}

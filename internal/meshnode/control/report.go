@@ -20,6 +20,7 @@ const (
 	SumInFlight
 	SumMessageBytes
 	SumFetching // nodes that fetch, or would if there were something
+	SumAgain    // pages that lost nodes had fetched, and that are fetched again
 	sums
 )
 
@@ -32,6 +33,7 @@ type Report struct {
 	Member   bool          `json:"member"`            // it knows its place, and fetches what is its own
 	Idle     bool          `json:"idle"`
 	Pages    int64         `json:"pages"`
+	Again    int64         `json:"again,omitempty"` // of lost nodes, that it has taken in to be fetched again
 	Rate     float64       `json:"rate"`
 	Hosts    int           `json:"hosts"`
 	Waiting  int           `json:"waiting"`
@@ -66,7 +68,7 @@ func (r *Report) Figures() []int64 {
 	f := make([]int64, sums)
 	f[SumPages], f[SumMilliRate], f[SumHosts] = r.Pages, int64(r.Rate*1000), int64(r.Hosts)
 	f[SumWaiting], f[SumKnown], f[SumOutbox] = int64(r.Waiting), int64(r.Known), int64(r.Outbox)
-	f[SumInFlight], f[SumMessageBytes] = int64(r.InFlight), r.MessageBytes
+	f[SumInFlight], f[SumMessageBytes], f[SumAgain] = int64(r.InFlight), r.MessageBytes, r.Again
 	if r.Member {
 		f[SumFetching] = 1
 	}

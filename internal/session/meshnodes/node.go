@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"kumo/internal/advice"
+	"kumo/internal/away"
 	"kumo/internal/bus"
 	"kumo/internal/bus/p2p"
 	"kumo/internal/folder"
@@ -44,7 +45,12 @@ type Config struct {
 	Connect func(ctx context.Context, dir string, reached, lost func(strategy.Node)) (Connection, error)
 	Open    session.Opener
 	Carry   session.Carry // brings record files to a place; nil: they stay in the folder
-	Log     *slog.Logger
+	// There reads what is in the place of a node's record files, by its URL; nil: lost nodes are not looked after
+	There     func(ctx context.Context, place string) (*away.Manifest, error)
+	PlaceWait time.Duration // for the place of a lost node that cannot be read
+	// LostAfter is after how long a node that is missed counts as lost with its disk; 0: as mesh.Config has it
+	LostAfter time.Duration
+	Log       *slog.Logger
 }
 
 // A Connection is a node's to others: a [p2p.Messenger].
@@ -76,7 +82,8 @@ type Node struct {
 	changed   chan struct{} // has room for one word that the crawl's record has changed
 	leave     chan struct{} // has room for one word that the node is to leave
 	leaving   atomic.Bool
-	finishing atomic.Bool // see Bringing
+	finishing atomic.Bool  // see Bringing
+	again     atomic.Int64 // of the session that is closed
 
 	unwelcome bool // the nodes to join do not take this one for one of theirs, and a person was told; join's
 }
@@ -195,6 +202,7 @@ func (n *Node) Close() (err error) {
 		err = errors.Join(err, n.conn.Close())
 	}
 	if c := n.crawl.Swap(nil); c != nil {
+		n.again.Store(c.Engine.Refetched())
 		err = errors.Join(err, c.Close())
 	}
 	if n.folder != nil {

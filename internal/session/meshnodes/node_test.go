@@ -32,6 +32,7 @@ type crew struct {
 	web  *synthweb.Server
 	dir  string
 	tune func(*job.Job) // may be nil
+	also func(*Config)  // may be nil
 	join []string       // addresses of the first node
 }
 
@@ -74,7 +75,11 @@ func (c *crew) open(name string) *running {
 	if c.tune != nil {
 		c.tune(j)
 	}
-	n, err := Open(c.t.Context(), j, c.config(name))
+	cfg := c.config(name)
+	if c.also != nil {
+		c.also(&cfg)
+	}
+	n, err := Open(c.t.Context(), j, cfg)
 	if err != nil {
 		c.t.Fatal(err)
 	}

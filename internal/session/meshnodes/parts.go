@@ -35,6 +35,9 @@ func (l *life) openCrawl() error {
 // joinEngine tells the engine of the node.
 func (l *life) joinEngine(_ *recovery.State, p *crawl.Parts) error {
 	p.Router, p.Finished = &l.router, l.mesh.Finished
+	if l.carrier != nil {
+		p.AtRisk = l.atRisk
+	}
 	p.NewRoot = func(u weburl.URL) { l.mesh.NewRoot(u.String()) }
 	return nil
 }
@@ -113,7 +116,7 @@ func (l *life) figures() meshnode.Figures {
 	l.mu.Lock()
 	rate := l.rate
 	l.mu.Unlock()
-	f := meshnode.Figures{Pages: totals.Pages, Bytes: totals.Bytes, Rate: rate,
+	f := meshnode.Figures{Pages: totals.Pages, Again: l.Again(), Bytes: totals.Bytes, Rate: rate,
 		Hosts: counts.Active + counts.Waiting + counts.Backing, Waiting: counts.URLs, Known: c.URLsKnown(), Outbox: links,
 		InFlight: counts.Active, Peers: peers}
 	if o := c.Outage(); o.CutOff {

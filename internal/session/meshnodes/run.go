@@ -39,11 +39,12 @@ func (n *Node) Run(ctx context.Context) (report *stats.Report, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, closeHistory()) }()
-	l := &life{Node: n}
+	l := &life{Node: n, warcs: n.folder.Path(warcDir)}
 	known := n.known()
 	l.mesh, err = meshnode.New(meshnode.Config{
 		Messenger: n.conn, Overlay: overlay.Config{Self: asContact(n.conn.Self()), Seed: rand.Uint64()},
-		Mesh:    mesh.Config{Backups: n.Backups, Absent: n.Absent, Check: n.Check, Met: len(known) > 0},
+		Mesh:    mesh.Config{Backups: n.Backups, Absent: n.Absent, Check: n.Check, LostAfter: n.LostAfter, Met: len(known) > 0},
+		Places:  l.places(),
 		Known:   known,
 		Waits:   len(n.Join) > 0,
 		Contact: func(to strategy.Node) overlay.Contact { return asContact(n.conn.Contact(to)) },
@@ -98,12 +99,12 @@ func (n *Node) openHistory() (*history.DB, func() error, error) {
 
 // readLinks reads a batch of links, each under the slice of its host. Before the crawl was started nobody knows into
 // how many slices hosts are cut.
-func (l *life) readLinks(data []byte, f func(host, url string, link []byte)) error {
+func (l *life) readLinks(data []byte, f func(host, key string, link []byte)) error {
 	c := l.knownCut()
 	if c == nil {
 		return meshnode.ErrNotYet
 	}
-	return exchange.Read(data, func(k entry.Candidate, link []byte) { f(c.At(k.Host, k.Item.URL), k.Item.URL, link) })
+	return exchange.Read(data, func(k entry.Candidate, link []byte) { f(c.At(k.Host, k.Item.URL), k.Item.Key(), link) })
 }
 
 // slice is the slice of a URL, of a crawl that was started.
@@ -139,7 +140,8 @@ func limit(settings map[string][]string) int64 {
 // A life is a node that runs.
 type life struct {
 	*Node
-	mesh *meshnode.Node
+	mesh  *meshnode.Node
+	warcs string // the folder of WARC files
 	// the loop's of mesh
 	last  work
 	could float64 // pages a second

@@ -10,6 +10,7 @@ import (
 	"kumo/internal/advice"
 	"kumo/internal/bus/p2p"
 	"kumo/internal/job"
+	"kumo/internal/member/mesh"
 	"kumo/internal/node"
 	"kumo/internal/session/meshnodes"
 	"kumo/internal/strategy"
@@ -19,6 +20,8 @@ import (
 const (
 	// DefaultBackups is how many nodes remember the URLs of a host if nothing else is said.
 	DefaultBackups = 3
+	// DefaultLostAfter is after how long a node that is missed counts as lost with its disk if nothing else is said.
+	DefaultLostAfter = mesh.DefaultLostAfter
 	// MaxBackups is how many may.
 	MaxBackups = 16
 )
@@ -48,7 +51,8 @@ func openMeshNode(ctx context.Context, j *job.Job, o *NodeOptions) (Node, error)
 		return nil, advice.Usage("a node cannot be called %q: commands are", o.Name)
 	}
 	cfg := meshnodes.Config{Name: o.Name, Address: o.Address, Join: o.Join, Backups: cmp.Or(o.Backups, DefaultBackups),
-		Settle: o.Settle, Open: wire.OpenPart, Carry: o.Carry, Log: o.Log}
+		Settle: o.Settle, Open: wire.OpenPart, Carry: o.Carry, There: o.There, PlaceWait: o.PlaceWait,
+		LostAfter: o.LostAfter, Log: o.Log}
 	cfg.Connect = func(_ context.Context, dir string, reached, lost func(strategy.Node)) (meshnodes.Connection, error) {
 		return p2p.Open(p2p.Config{Name: o.Name, Crawl: node.CrawlWord(j.Name), Secret: o.Secret, Dir: dir,
 			Listen: splitList(o.Listen), Reach: reach, LAN: o.LAN, Reached: reached, Lost: lost,

@@ -46,8 +46,10 @@ type NodeOptions struct {
 	Backups int    // nodes that remember the URLs of a host; the same on all nodes; 0: DefaultBackups
 	Reach   string // whether others can connect to it: one of Reaches; "": auto
 	LAN     bool   // look for nodes in the local network
-	Slots   int    // the largest number of nodes ever planned; 0: DefaultSlots
-	Address string // where this node can be asked; may be empty
+	// LostAfter is after how long a node that is missed counts as lost with its disk; 0: as mesh.Config has it
+	LostAfter time.Duration
+	Slots     int    // the largest number of nodes ever planned; 0: DefaultSlots
+	Address   string // where this node can be asked; may be empty
 	// Settle makes the crawl's settings, as its record has them, the job's. If it is set, the node waits until there are
 	// some.
 	Settle func(j *job.Job, settings []settings.Setting) error

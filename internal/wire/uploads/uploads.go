@@ -292,6 +292,16 @@ func (u *Upload) Late() error {
 	return u.cfg.Late
 }
 
+// Has reports whether a file of the crawl is in the place.
+func (u *Upload) Has(name string) bool {
+	up := u.up.Load()
+	if up == nil {
+		return false
+	}
+	_, is := up.Manifest().Get(name)
+	return is
+}
+
 // URL is the place's.
 func (u *Upload) URL() string { return u.cfg.URL }
 
