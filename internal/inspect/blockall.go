@@ -52,7 +52,8 @@ func (b *BlockedAll) Words() string {
 		words += fmt.Sprintf(". Not counted: %s, which %s not answered in time", some, stats.Either(n, "has", "have"))
 	}
 	if b.Unasked > 0 {
-		words += fmt.Sprintf(". %s %s not asked: there are too many", stats.Count(b.Unasked, "nodes"), stats.Either(b.Unasked, "was", "were"))
+		words += fmt.Sprintf(". %s %s not asked: there are too many", stats.Count(b.Unasked, "nodes"),
+			stats.Either(b.Unasked, "was", "were"))
 	}
 	return words
 }

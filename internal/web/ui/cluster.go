@@ -134,7 +134,8 @@ func (c *cluster) answer() (*clusterLook, error) {
 	x := *c.last
 	old := Word{levelLook, fmt.Sprintf("This is how it was %s ago: the cluster is being asked", stats.Span(time.Since(x.Time))), ""}
 	if c.failed != nil {
-		old = Word{levelWrong, fmt.Sprintf("The cluster does not answer; this is how it was %s ago: %v", stats.Span(time.Since(x.Time)), c.failed),
+		old = Word{levelWrong,
+			fmt.Sprintf("The cluster does not answer; this is how it was %s ago: %v", stats.Span(time.Since(x.Time)), c.failed),
 			"It is asked again and again. kumo status --crawl says which servers are away."}
 	}
 	x.words = append([]Word{old}, x.words...)

@@ -124,8 +124,10 @@ func shownCluster(r *http.Request, x *clusterLook) clusterShown {
 	first := slices.IndexFunc(x.Nodes, func(n inspect.Node) bool { return len(some) > 0 && n.Node == some[0].Node })
 	for i := range some {
 		n := &some[i]
-		row := nodeRow{Name: n.Name, Link: linkOf(r, n), Is: n.Is, Idle: n.Idle, Leads: n.Facts != nil && n.Leads && n.Name == x.Control, Tone: tone(first + i),
-			Silent: x.Trouble == "" && n.IsSilent(), Bad: n.Is == inspect.NodeDead || n.CutOff > 0 || n.Stalled > 0 || n.IsSilent(), Share: percent(int64(share.of(n)), int64(all))}
+		row := nodeRow{Name: n.Name, Link: linkOf(r, n), Is: n.Is, Idle: n.Idle,
+			Leads: n.Facts != nil && n.Leads && n.Name == x.Control, Tone: tone(first + i),
+			Silent: x.Trouble == "" && n.IsSilent(),
+			Bad:    n.Is == inspect.NodeDead || n.CutOff > 0 || n.Stalled > 0 || n.IsSilent(), Share: percent(int64(share.of(n)), int64(all))}
 		for _, c := range columns {
 			row.Cells = append(row.Cells, c.Of(n))
 		}
