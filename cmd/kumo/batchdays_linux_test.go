@@ -232,8 +232,8 @@ func (l *batchLab) hadoop() *batchPlace {
 // command is kumo, to run day n.
 func (l *batchLab) command(p *batchPlace, n int, server *synthweb.Server) *exec.Cmd {
 	return exec.CommandContext(l.Context(), l.program, "batch", "run", "--on", p.on, "--place", p.url, "--date",
-		l.date(n), "--reducers", strconv.Itoa(p.reducers), "--allow-private", "--dns-server", server.DNS(), "--fields", l.rules,
-		l.configs)
+		l.date(n), "--reducers", strconv.Itoa(p.reducers), "--allow-private", "--dns-server", server.DNS(),
+		"--fields", l.rules, l.configs)
 }
 
 var costLine = regexp.MustCompile(`(?m)^cost: wall [\d.]+ s, (.*)$`)

@@ -32,8 +32,8 @@ import (
 //	robots    when and how long; in which round's file
 //	state     when, how long, how many files; what is counted of all collections together
 //
-// Counts, sites, the schema and what rules of fields have found and missed are compared as they are. In which part of its folder a record lies is the runner's
-// business.
+// Counts, sites, the schema and what rules of fields have found and missed are compared as they are. In which part of
+// its folder a record lies is the runner's business.
 func (l *batchLab) outcome(p *batchPlace, n int) (lines []string) {
 	l.Helper()
 	o := &outcomeReader{batchLab: l, place: p, date: l.date(n)}
