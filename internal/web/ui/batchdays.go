@@ -1,12 +1,15 @@
 package ui
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"kumo/internal/batch"
 	"kumo/internal/batch/inspect"
@@ -139,18 +142,42 @@ func (s *Server) giveDay(r *http.Request) (any, error) {
 
 const filesNamed = 20 // of a folder
 
+// day is all that is told of a day, read anew only if the day has gone on.
 func (b *batches) day(ctx context.Context, c *inspect.Collection, date string) (*dayAnswer, error) {
+	key := dayKey{c.Directory, date, c.ChangedOn(date)}
+	b.mu.Lock()
+	x := b.whole[key]
+	b.mu.Unlock()
+	if x != nil {
+		return x, nil
+	}
 	if !b.enter(ctx) {
 		return nil, ctx.Err()
 	}
 	defer b.leave()
-	d, err := c.Day(ctx, date)
-	if err != nil {
-		return nil, ofDamage(err)
+	x, err := readDay(ctx, c, date)
+	if err == nil && x.Done {
+		b.mu.Lock()
+		if len(b.whole) >= keptWhole {
+			clear(b.whole)
+		}
+		b.whole[key] = x
+		b.mu.Unlock()
 	}
-	folders, err := c.Files(ctx, date, filesNamed)
-	if err != nil {
-		return nil, err
+	return x, err
+}
+
+// readDay reads all that is told of a day.
+func readDay(ctx context.Context, c *inspect.Collection, date string) (*dayAnswer, error) {
+	var folders []inspect.Folder
+	var wait errgroup.Group
+	wait.Go(func() (err error) {
+		folders, err = c.Files(ctx, date, filesNamed)
+		return err
+	})
+	d, err := c.Day(ctx, date)
+	if err := cmp.Or(err, wait.Wait()); err != nil {
+		return nil, ofDamage(err)
 	}
 	st := d.State
 	x := &dayAnswer{Collection: c.Code, Directory: c.Directory, Date: date, State: inspect.StateOf(st), Done: d.Counts != nil, Nothing: st.Nothing,

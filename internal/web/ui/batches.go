@@ -32,8 +32,9 @@ type batches struct {
 	time   time.Time
 	took   time.Duration
 
-	mu   sync.Mutex // guards days
-	days map[dayKey]*inspect.Brief
+	mu    sync.Mutex // guards what is below
+	days  map[dayKey]*inspect.Brief
+	whole map[dayKey]*dayAnswer
 }
 
 type dayKey struct {
@@ -44,11 +45,12 @@ type dayKey struct {
 const (
 	placeReaders = 16
 	keptDays     = 50_000 // days whose numbers are kept
+	keptWhole    = 200    // days of which all that is told is kept
 )
 
 func newBatches(done context.Context, name string, b Batch, q *queue) *batches {
 	return &batches{name: name, where: b.Name, place: b.Place, done: done, queue: q, readers: make(chan struct{}, placeReaders),
-		look: make(chan struct{}, 1), days: map[dayKey]*inspect.Brief{}}
+		look: make(chan struct{}, 1), days: map[dayKey]*inspect.Brief{}, whole: map[dayKey]*dayAnswer{}}
 }
 
 // A collectionList is the collections of a place.

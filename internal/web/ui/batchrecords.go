@@ -77,10 +77,11 @@ func (b *batches) records(r *http.Request, c *inspect.Collection, date string) (
 	if err != nil {
 		return nil, err
 	}
-	q := inspect.Query{Find: r.FormValue("find"), Limit: n, Apart: r.FormValue("of") == "other"}
-	if of := r.FormValue("of"); of != "" && !q.Apart {
-		return nil, badRequest("of is %q: only \"other\" is known", cut(of, 40))
+	q, err := recordQuery(r)
+	if err != nil {
+		return nil, err
 	}
+	q.Find, q.Limit = r.FormValue("find"), n
 	if !b.enter(r.Context()) {
 		return nil, r.Context().Err()
 	}
@@ -101,6 +102,15 @@ func (b *batches) records(r *http.Request, c *inspect.Collection, date string) (
 	return p, nil
 }
 
+// recordQuery is of which records a request asks.
+func recordQuery(r *http.Request) (q inspect.Query, err error) {
+	of := r.FormValue("of")
+	if q.Apart = of == "other"; of != "" && !q.Apart {
+		return q, badRequest("of is %q: only \"other\" is known", cut(of, 40))
+	}
+	return q, nil
+}
+
 func (s *Server) giveDayRecord(r *http.Request) (any, error) {
 	b, c, date, err := s.ofDay(r)
 	if err != nil {
@@ -112,34 +122,51 @@ func (s *Server) giveDayRecord(r *http.Request) (any, error) {
 // maxShown is how much of a record's text, of its XML and of heads is given.
 const maxShown = 1 << 20
 
-func (b *batches) record(ctx context.Context, c *inspect.Collection, date, typed string) (*batchRecord, error) {
+// A found URL is what a day has of it, with the record of the day that has it where the page is unchanged.
+type foundURL struct {
+	*inspect.URL
+	page *inspect.Page // nil: there is none
+	day  string        // whose record it is
+}
+
+// find finds what a day has of a URL as it was typed. Who calls it has entered.
+func (b *batches) find(ctx context.Context, c *inspect.Collection, date, typed string) (*foundURL, error) {
 	u, err := weburl.Parse(strings.TrimSpace(typed))
 	if err != nil || u.Host() == "" {
 		return nil, badRequest("%q is no URL: it begins with http:// or https:// and a host", cut(typed, 200))
 	}
-	if !b.enter(ctx) {
-		return nil, ctx.Err()
-	}
-	defer b.leave()
 	found, err := c.Find(ctx, date, u.Canonical().String())
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &problem{http.StatusNotFound, "The day did not ask for this URL", "another day may have; kumo batch show names those"}
+		return nil, &problem{http.StatusNotFound, "The day did not ask for this URL",
+			"another day may have; kumo batch show names those"}
 	}
 	if err != nil {
 		return nil, ofDamage(err)
 	}
-	x := &batchRecord{URL: found.URL, Became: found.Became(), Day: date}
+	f := &foundURL{found, found.Page, date}
+	if f.page == nil {
+		if f.page, f.day, err = c.Earlier(ctx, date, found); err != nil {
+			return nil, ofDamage(err)
+		}
+	}
+	return f, nil
+}
+
+func (b *batches) record(ctx context.Context, c *inspect.Collection, date, typed string) (*batchRecord, error) {
+	if !b.enter(ctx) {
+		return nil, ctx.Err()
+	}
+	defer b.leave()
+	found, err := b.find(ctx, c, date, typed)
+	if err != nil {
+		return nil, err
+	}
+	x := &batchRecord{URL: found.URL.URL, Became: found.Became(), Day: found.day}
 	if found.Trouble != nil {
 		x.Trouble = found.Trouble.Error()
 	}
 	x.setDocument(found.Document)
-	pg := found.Page
-	if pg == nil {
-		if pg, x.Day, err = c.Earlier(ctx, date, found); err != nil {
-			return nil, ofDamage(err)
-		}
-	}
-	x.setPage(pg)
+	x.setPage(found.page)
 	return x, nil
 }
 
