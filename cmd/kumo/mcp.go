@@ -101,9 +101,12 @@ func (m *mcpServer) run(ctx context.Context, args []string) error {
 		cfg.REST, cfg.Crawls, cfg.Batches = mcp.Remote(at), true, true
 		args = nil
 	default:
-		shown, err := shownIn(ctx, args)
+		shown, late, err := shownIn(ctx, args)
 		if err != nil {
 			return err
+		}
+		for _, name := range late {
+			m.log.Warn("the disk has not answered: taken for a crawl's folder", "folder", name)
 		}
 		if len(shown.Experiments) > 0 {
 			return usagef("%s has experiments, which cannot be asked: name folders of crawls, or places of batch crawls",

@@ -32,6 +32,7 @@ const (
 	listFound   = 2_000           // records whose text is read
 	listTime    = 5 * time.Second // after which no more is
 	entryBytes  = 128 << 10       // of a line of an index: more is damage
+	maxIndex    = 1 << 40         // bytes of an index
 )
 
 // A Budget is what is gone through at most for one answer, of which several lists may be parts.
@@ -64,6 +65,9 @@ func (c *Collection) List(ctx context.Context, date string, q Query, cursor int6
 
 // ListWithin is List within what a budget has left.
 func (c *Collection) ListWithin(ctx context.Context, date string, q Query, cursor int64, b *Budget) (*Listed, error) {
+	if cursor > maxIndex { // some disks refuse to look there
+		return nil, ErrCursor
+	}
 	dir := c.folder(folderOf(q.Apart), date)
 	name := path.Join(dir, batch.IndexName)
 	src, err := c.place.Open(ctx, name, max(cursor-1, 0), -1)
