@@ -77,6 +77,7 @@ type batchLab struct {
 	first        time.Time // the first day
 	collections  []*collection.Collection
 	configs      string // their folder
+	rules        string // the file of rules that make records of all their pages
 }
 
 // wholeDepth is a depth at which every page of the web is reached.
@@ -135,8 +136,27 @@ func freePort(t *testing.T) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
+// fieldRules make records of all pages, and of half of them a record for each link; a field of one is nowhere.
+const fieldRules = `- name: page
+  url: ^http
+  fields:
+    title: {css: title, required: true}
+    language: html@lang
+    about: {meta: description}
+    links: {css: a, attr: href, type: url, list: true}
+    colour: .nowhere
+- name: link
+  url: "[02468]/?$"
+  each: a
+  fields: {to: {xpath: ./@href, type: url}, says: {xpath: .}}
+`
+
 func (l *batchLab) writeCollections() {
 	l.Helper()
+	l.rules = filepath.Join(l.dir, "rules.yaml")
+	if err := os.WriteFile(l.rules, []byte(fieldRules), 0o600); err != nil {
+		l.Fatal(err)
+	}
 	err := writeCollections(synthweb.New(l.cfg), l.cfg.Languages, l.port, l.configs)
 	if err != nil {
 		l.Fatal(err)
@@ -212,7 +232,8 @@ func (l *batchLab) hadoop() *batchPlace {
 // command is kumo, to run day n.
 func (l *batchLab) command(p *batchPlace, n int, server *synthweb.Server) *exec.Cmd {
 	return exec.CommandContext(l.Context(), l.program, "batch", "run", "--on", p.on, "--place", p.url, "--date",
-		l.date(n), "--reducers", strconv.Itoa(p.reducers), "--allow-private", "--dns-server", server.DNS(), l.configs)
+		l.date(n), "--reducers", strconv.Itoa(p.reducers), "--allow-private", "--dns-server", server.DNS(),
+		"--fields", l.rules, l.configs)
 }
 
 var costLine = regexp.MustCompile(`(?m)^cost: wall [\d.]+ s, (.*)$`)

@@ -28,11 +28,12 @@ import (
 //	known     when first, when last, when next; when that was which has the body
 //	xml       <fetched>
 //	index     "fetched", "part", "offset", when it is clear that the record lies there
+//	fields    "time"
 //	robots    when and how long; in which round's file
 //	state     when, how long, how many files; what is counted of all collections together
 //
-// Counts, sites and the schema are compared as they are. In which part of its folder a record lies is the runner's
-// business.
+// Counts, sites, the schema and what rules of fields have found and missed are compared as they are. In which part of
+// its folder a record lies is the runner's business.
 func (l *batchLab) outcome(p *batchPlace, n int) (lines []string) {
 	l.Helper()
 	o := &outcomeReader{batchLab: l, place: p, date: l.date(n)}
@@ -42,6 +43,9 @@ func (l *batchLab) outcome(p *batchPlace, n int) (lines []string) {
 		}
 		for _, folder := range []string{"xml", "other"} {
 			o.xml(batch.DayFolder(c, folder, o.date))
+		}
+		for _, folder := range []string{batch.FieldsFolder, "tally"} {
+			o.jsonLines(batch.DayFolder(c, folder, o.date))
 		}
 		o.state(c, n)
 	}
@@ -221,6 +225,40 @@ func (o *outcomeReader) index(folder, name string, parts map[string][]byte) (n i
 		o.note(folder, batch.IndexName, text, string(text))
 	}
 	return n
+}
+
+var timeMember = regexp.MustCompile(`"time":"[^"]*",`)
+
+// jsonLines reads a folder of records that rules have made, or of what was found for them; the first day has some. A
+// report is one record.
+func (o *outcomeReader) jsonLines(folder string) {
+	o.Helper()
+	names, err := batch.FilesIn(o.Context(), o.place.at, folder)
+	if err != nil {
+		o.Fatal(err)
+	}
+	records := 0
+	for _, name := range names {
+		data, err := place.ReadFile(o.Context(), o.place.at, name)
+		if err != nil {
+			o.Fatal(err)
+		}
+		if path.Base(name) == batch.FieldsReportName {
+			o.note(folder, batch.FieldsReportName, data, string(data))
+			continue
+		}
+		for line := range bytes.Lines(data) {
+			var r struct{ URL, Rule string }
+			if err := json.Unmarshal(line, &r); err != nil || r.URL == "" {
+				o.Fatalf("%s: %v in %.200q", name, err, line)
+			}
+			records++
+			o.note(folder, r.URL, timeMember.ReplaceAll(line, nil), r.Rule)
+		}
+	}
+	if records == 0 && o.date == o.batchLab.date(0) {
+		o.Errorf("%s: %s has no records", o.place.name, folder)
+	}
 }
 
 // state reads which jobs there were, and what they counted.

@@ -26,7 +26,8 @@ import (
 
 var mcpLong = `Let programs that speak the Model Context Protocol, such as assistants with a language model, ask crawls in folders, whether they run or
 have ended. They get tools to search pages by words, to read a page as Markdown, and to ask why a URL was, or was not, crawled; hosts, totals and
-links of pages, too. They change nothing. docs/mcp.md says how to name kumo to such a program.
+links of pages, too. Of batch crawls, in the places of kumo batch, which s3:// and hdfs:// URLs name as well, they get
+tools to list collections, days and their records, to search and to read these. They change nothing. docs/mcp.md says how to name kumo to such a program.
 
 It speaks over standard input and output, as a program that the assistant starts; or over HTTP at ADDR/mcp with --listen: on another address than
 this machine's own only with a token, which lies in the first folder's state/ui.json. A URL in place of folders is that of a web page that kumo serves, as
@@ -40,6 +41,7 @@ var mostCrawled = fmt.Sprintf("%d pages and %d seconds", mcp.MaxPages, mcp.MaxSe
 const mcpExample = `  kumo mcp crawls/example.com
   kumo mcp --listen 127.0.0.1:8091 crawls/*
   kumo mcp "$(kumo open -o crawls/example.com)"
+  kumo mcp /data/news s3://bucket/news
   kumo mcp --allow-crawl --contact https://me.example/bot crawls/example.com`
 
 // An mcpServer is kumo mcp.
@@ -56,12 +58,14 @@ type mcpServer struct {
 
 	mu      sync.Mutex // guards below
 	crawls  []ui.Crawl
+	batches []ui.Batch
 	servers []*ui.Server // the last has all crawls; those before still answer what they were asked
 }
 
 func mcpCommand() *cobra.Command {
 	m := &mcpServer{}
-	cmd := &cobra.Command{Use: "mcp [flags] FOLDER...|URL", Short: "Let language models ask crawls, by the Model Context Protocol", Long: mcpLong,
+	cmd := &cobra.Command{Use: "mcp [flags] FOLDER|PLACE...|URL", Long: mcpLong,
+		Short:   "Let language models ask crawls, by the Model Context Protocol",
 		Example: mcpExample, DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			m.log = slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
@@ -86,21 +90,30 @@ func (m *mcpServer) run(ctx context.Context, args []string) error {
 		return usagef("which crawls? name their folders, or the URL of a web page of theirs")
 	case m.into == "" && (m.contact != "" || m.private):
 		return usagef("--contact and --allow-private say how is crawled: give --allow-crawl, too")
-	case strings.Contains(args[0], "://"):
+	case isWeb(args[0]):
 		at, err := url.Parse(args[0])
-		if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" || len(args) > 1 {
+		if err != nil || at.Host == "" || len(args) > 1 {
 			return usagef("%q: one URL of a web page is wanted, as kumo open prints it, or folders", strings.Join(args, " "))
 		}
 		if m.into != "" {
 			return usagef("--allow-crawl makes crawls on this machine: name folders, not a URL")
 		}
-		cfg.REST = mcp.Remote(at)
+		cfg.REST, cfg.Crawls, cfg.Batches = mcp.Remote(at), true, true
 		args = nil
 	default:
-		var err error
-		if m.crawls, err = crawlsIn(args); err != nil {
+		shown, late, err := shownIn(ctx, args)
+		if err != nil {
 			return err
 		}
+		for _, name := range late {
+			m.log.Warn("the disk has not answered: taken for a crawl's folder", "folder", name)
+		}
+		if len(shown.Experiments) > 0 {
+			return usagef("%s has experiments, which cannot be asked: name folders of crawls, or places of batch crawls",
+				shown.Experiments[0])
+		}
+		m.crawls, m.batches, args = shown.Crawls, shown.Batches, shown.dirs
+		cfg.Crawls, cfg.Batches = len(m.crawls) > 0 || m.into != "", len(m.batches) > 0
 		m.serve()
 		m.process, m.end = context.WithCancel(ctx)
 		defer m.close()
@@ -124,12 +137,17 @@ func (m *mcpServer) run(ctx context.Context, args []string) error {
 	return m.listen(ctx, page, mcp.Handler(srv), args)
 }
 
+// isWeb reports whether an argument is a web page's URL, and not a place's.
+func isWeb(arg string) bool {
+	return strings.HasPrefix(arg, "http://") || strings.HasPrefix(arg, "https://")
+}
+
 // listen serves over HTTP. The token is that of the first folder's web page.
 func (m *mcpServer) listen(ctx context.Context, p *uiPage, h http.Handler, dirs []string) error {
 	var n uiNote
 	if p.open {
 		if len(dirs) == 0 {
-			return usagef("--listen: with a URL only on this machine's own addresses, such as 127.0.0.1:8091")
+			return usagef("--listen: with a URL alone only on this machine's own addresses, such as 127.0.0.1:8091")
 		}
 		var err error
 		if n, err = readNote(dirs[0]); err != nil {
@@ -138,6 +156,10 @@ func (m *mcpServer) listen(ctx context.Context, p *uiPage, h http.Handler, dirs 
 		if n.Token == "" {
 			if n.Token, err = uiToken(dirs[0]); err != nil {
 				return err
+			}
+			state := filepath.Join(dirs[0], filepath.Dir(folder.UIName)) // only a crawl has it
+			if err := os.MkdirAll(state, 0o777); err != nil {
+				return fmt.Errorf("keep the token: %w", err)
 			}
 			if err := n.write(dirs[0]); err != nil {
 				return fmt.Errorf("keep the token: %w", err)
@@ -167,10 +189,12 @@ func (m *mcpServer) serve(more ...ui.Crawl) (name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.crawls = append(m.crawls, more...)
-	s := ui.New(ui.Config{Crawls: m.crawls, Log: m.log})
+	s := ui.New(ui.Config{Crawls: m.crawls, Batches: m.batches, Log: m.log})
 	m.servers = append(m.servers, s)
-	names := s.Names()
-	return names[len(names)-1]
+	if names := s.Names(); len(names) > 0 {
+		name = names[len(names)-1]
+	}
+	return name
 }
 
 // close ends crawls that are being made in order, and what answers.

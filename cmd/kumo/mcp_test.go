@@ -98,6 +98,27 @@ func TestMCP(t *testing.T) {
 		t.Error(err)
 	}
 	run("verify", filepath.Join("made", name))
+
+	config := "code: en\nseeds: [" + site.URL + "/]\ninterval: 0s\nlanguage: {code: en, share: 0.1, confidence: 0.1}\n"
+	if err := os.WriteFile(filepath.Join(dir, "en.yaml"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run("batch", "run", "-q", "--place", "news", "--date", "2026-11-21", "--allow-private", "en.yaml")
+	c = start("news", "c")
+	text, x = ask(c, "search_records", map[string]any{"words": "KETTLE two"})
+	if x["looked"] != 2.0 || strings.Count(text, `"snippet"`) != 1 {
+		t.Errorf("a day's records: %s", text)
+	}
+	text, _ = ask(c, "read_record", map[string]any{"collection": "en", "url": site.URL + "/two"})
+	if !strings.Contains(text, "A kettle of water") {
+		t.Errorf("a day's page: %s", text)
+	}
+	if text, _ := ask(c, "read", map[string]any{"url": site.URL + "/two"}); !strings.Contains(text, "A kettle of water") {
+		t.Errorf("the crawl beside it: %s", text)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestMCPOverHTTP has kumo listen on all addresses: who has not the token that lies in the folder is not answered. A crawl

@@ -134,21 +134,6 @@ func noneIn(name string) error {
 		"name the folder that kumo crawl -o was given, the place of kumo batch run --place, or the folder of kumo sim --out")
 }
 
-// crawlsIn are the crawls in folders, whether they run or not.
-func crawlsIn(dirs []string) (all []ui.Crawl, err error) {
-	for _, dir := range dirs {
-		saved, err := folder.ReadSettings(dir)
-		if err != nil {
-			return nil, err
-		}
-		if len(saved) == 0 {
-			return nil, folder.NoCrawl(dir)
-		}
-		all = append(all, lookInto(dir))
-	}
-	return all, nil
-}
-
 func lookInto(dir string) ui.Crawl {
 	return ui.Crawl{Dir: dir, Open: func(ctx context.Context) (*inspect.View, error) { return openLook(ctx, dir) },
 		Wanted: folder.At(dir, vfs.OS).IsWanted}

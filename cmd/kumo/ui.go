@@ -94,7 +94,7 @@ func (u *uiFlags) listen() (*uiPage, error) {
 	}
 	p := &uiPage{flags: *u, open: !isLoopback(host)}
 	if p.listen, err = net.Listen("tcp", u.addr); err != nil {
-		return nil, usagef("--%s: %v; --%[1]s=%s takes a port that is free", u.name, err, net.JoinHostPort(host, "0"))
+		return nil, usagef("--%s: %v; --%[1]s=%[3]s takes a port that is free", u.name, err, net.JoinHostPort(host, "0"))
 	}
 	_, port, _ := net.SplitHostPort(p.listen.Addr().String())
 	machine, err := os.Hostname()

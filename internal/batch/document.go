@@ -2,6 +2,7 @@ package batch
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -143,6 +144,17 @@ func (d *Document) Response(resp *page.Response) error {
 		Malformed: d.Malformed, Addr: d.Addr, Start: d.Time, Total: d.Took, Buffers: resp.Buffers}
 	if err := fetch.Reread(resp); err != nil {
 		return fmt.Errorf("the document of %s: %w", d.URL, err)
+	}
+	return nil
+}
+
+// Answer is Response with the body's content coding undone, as far as it can be.
+func (d *Document) Answer(resp *page.Response) error {
+	if err := d.Response(resp); err != nil {
+		return err
+	}
+	if err := fetch.Decode(resp, maxDecoded); errors.Is(err, fetch.ErrDisk) {
+		return err
 	}
 	return nil
 }

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"kumo/internal/collection"
-	"kumo/internal/fetch"
 	"kumo/internal/fields"
 	"kumo/internal/parse"
 	"kumo/internal/place"
@@ -98,10 +97,7 @@ func (m *member) fields(t *Task, d *Document, emit Emit) error {
 func (f *fieldsMaker) read(d *Document) (*fields.Result, error) {
 	work := f.pages.Get().(*parsing)
 	defer f.pages.Put(work)
-	if err := d.Response(&work.resp); err != nil {
-		return nil, err
-	}
-	if err := fetch.Decode(&work.resp, maxDecoded); errors.Is(err, fetch.ErrDisk) {
+	if err := d.Answer(&work.resp); err != nil {
 		return nil, err
 	}
 	if err := work.parser.Parse(&work.resp, &work.page); err != nil && !parse.IsList(work.page.Sniffed) {

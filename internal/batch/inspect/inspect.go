@@ -137,20 +137,29 @@ func (c *Collection) Day(ctx context.Context, date string) (*Day, error) {
 		return nil, err
 	}
 	d := &Day{Date: date, State: s, Files: map[string]int{}, Bytes: map[string]int64{}}
-	for _, folder := range []string{"doc", pages, apart} {
-		infos, err := c.place.List(ctx, c.folder(folder, date))
-		if err != nil {
-			return nil, err
-		}
-		for _, i := range infos {
-			if strings.HasPrefix(i.Name, "part-") {
+	folders := []string{"doc", pages, apart}
+	infos := make([][]place.Info, len(folders))
+	var wait errgroup.Group
+	wait.Go(func() (err error) {
+		d.Counts, err = c.counts(ctx, date)
+		return err
+	})
+	for i, folder := range folders {
+		wait.Go(func() (err error) {
+			infos[i], err = c.place.List(ctx, c.folder(folder, date))
+			return err
+		})
+	}
+	if err := wait.Wait(); err != nil {
+		return nil, err
+	}
+	for i, folder := range folders {
+		for _, info := range infos[i] {
+			if strings.HasPrefix(info.Name, "part-") {
 				d.Files[folder]++
-				d.Bytes[folder] += i.Size
+				d.Bytes[folder] += info.Size
 			}
 		}
-	}
-	if d.Counts, err = c.counts(ctx, date); err != nil {
-		return nil, err
 	}
 	return d, nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -272,7 +273,7 @@ func TestListsGoOnByCursors(t *testing.T) {
 			}
 		}
 	}
-	for _, cursor := range []int64{1, 7, 1 << 40} {
+	for _, cursor := range []int64{1, 7, 1 << 40, math.MaxInt64 - 1} {
 		if _, err := c.List(t.Context(), day1, inspect.Query{Limit: 1}, cursor); !errors.Is(err, inspect.ErrCursor) {
 			t.Errorf("cursor %d: %v", cursor, err)
 		}

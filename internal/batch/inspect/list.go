@@ -8,8 +8,11 @@ import (
 	"io"
 	"io/fs"
 	"path"
-	"strings"
+	"slices"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"kumo/internal/batch"
 	"kumo/internal/place"
@@ -18,8 +21,9 @@ import (
 // A Listed is a part of a day's records.
 type Listed struct {
 	Records []batch.Entry
-	Next    int64 // where to go on; 0: these are the last
-	Looked  int   // how many entries were gone through
+	Texts   []string // of the records, if any was looked into
+	Next    int64    // where to go on; 0: these are the last
+	Looked  int      // how many entries were gone through
 }
 
 // What is gone through for one list.
@@ -28,7 +32,26 @@ const (
 	listFound   = 2_000           // records whose text is read
 	listTime    = 5 * time.Second // after which no more is
 	entryBytes  = 128 << 10       // of a line of an index: more is damage
+	maxIndex    = 1 << 40         // bytes of an index
 )
+
+// A Budget is what is gone through at most for one answer, of which several lists may be parts.
+type Budget struct {
+	entries int
+	end     time.Time
+}
+
+// NewBudget is the budget of a query.
+func NewBudget(q *Query) *Budget {
+	b := &Budget{listEntries, time.Now().Add(listTime)}
+	if len(q.wanted()) > 0 {
+		b.entries = listFound
+	}
+	return b
+}
+
+// Spent reports whether nothing more is to be gone through.
+func (b *Budget) Spent() bool { return b.entries <= 0 || !time.Now().Before(b.end) }
 
 // ErrCursor is a cursor that no list has given.
 var ErrCursor = errors.New("no list of this day has given this cursor")
@@ -37,6 +60,14 @@ var ErrCursor = errors.New("no list of this day has given this cursor")
 // however far back that is, what is before it is not read. It goes through a bounded part: there may be fewer, or none,
 // and yet more behind them. The error of a day without an index is fs.ErrNotExist. q.Offset says nothing here.
 func (c *Collection) List(ctx context.Context, date string, q Query, cursor int64) (*Listed, error) {
+	return c.ListWithin(ctx, date, q, cursor, NewBudget(&q))
+}
+
+// ListWithin is List within what a budget has left.
+func (c *Collection) ListWithin(ctx context.Context, date string, q Query, cursor int64, b *Budget) (*Listed, error) {
+	if cursor > maxIndex { // some disks refuse to look there
+		return nil, ErrCursor
+	}
 	dir := c.folder(folderOf(q.Apart), date)
 	name := path.Join(dir, batch.IndexName)
 	src, err := c.place.Open(ctx, name, max(cursor-1, 0), -1)
@@ -50,23 +81,19 @@ func (c *Collection) List(ctx context.Context, date string, q Query, cursor int6
 			return nil, ErrCursor
 		}
 	}
-	f := finder{ctx: ctx, place: c.place, dir: dir, want: strings.ToLower(q.Find), parts: map[string]*part{}}
+	f := finder{ctx: ctx, place: c.place, dir: dir, want: q.wanted(), parts: map[string]*part{}}
 	defer f.close()
-	most, end := listEntries, time.Now().Add(listTime)
-	if q.Find != "" {
-		most = listFound
-	}
 	l := &Listed{Records: []batch.Entry{}}
 	for at := cursor; ; {
 		line, err := in.ReadSlice('\n')
 		if errors.Is(err, io.EOF) && len(line) == 0 {
 			return l, nil
 		}
-		if len(l.Records) == q.Limit || l.Looked == most || l.Looked%100 == 99 && time.Now().After(end) {
+		if len(l.Records) == q.Limit || b.entries <= 0 || l.Looked%100 == 99 && b.Spent() {
 			l.Next = at
 			return l, ctx.Err()
 		}
-		found := false
+		found, text := false, ""
 		var e batch.Entry
 		if err == nil || errors.Is(err, io.EOF) { // a line that was cut cannot be parsed
 			e, err = batch.ParseEntry(line)
@@ -74,7 +101,7 @@ func (c *Collection) List(ctx context.Context, date string, q Query, cursor int6
 			err = fmt.Errorf("a line of more than %d bytes: %w", entryBytes, batch.ErrDamaged)
 		}
 		if err == nil {
-			found, err = f.has(&e)
+			found, text, err = f.has(&e)
 		}
 		if err == nil && l.Looked%100 == 99 {
 			err = ctx.Err()
@@ -83,9 +110,13 @@ func (c *Collection) List(ctx context.Context, date string, q Query, cursor int6
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		l.Looked++
+		b.entries--
 		at += int64(len(line))
-		if found {
-			l.Records = append(l.Records, e)
+		if !found {
+			continue
+		}
+		if l.Records = append(l.Records, e); len(f.want) > 0 {
+			l.Texts = append(l.Texts, text)
 		}
 	}
 }
@@ -162,32 +193,64 @@ type File struct {
 // folders are those in which a day has files.
 var folders = []string{"in", "doc", "moved", "out", "known", pages, apart, batch.FieldsFolder, "tally"}
 
-// mostWalked is how many files of a folder are counted.
-const mostWalked = 100_000
+const (
+	mostWalked  = 100_000 // files of a folder that are counted
+	listsAtOnce = 16
+)
 
-var errEnough = errors.New("enough")
-
-// Files are a day's files by folder, up to n of each named.
+// Files are a day's files by folder, up to n of each named. Folders are listed beside each other: a day of many rounds
+// has hundreds, and a store far away answers each in its time.
 func (c *Collection) Files(ctx context.Context, date string, n int) (all []Folder, err error) {
-	for _, name := range folders {
-		f := Folder{Name: name, Path: c.folder(name, date), Files: []File{}}
-		err := place.Walk(ctx, c.place, f.Path, func(name string, info place.Info) error {
-			f.All++
-			f.Bytes += info.Size
-			if len(f.Files) < n {
-				f.Files = append(f.Files, File{strings.TrimPrefix(name, f.Path+"/"), info.Size})
-			}
-			if f.All == mostWalked {
-				return errEnough
-			}
-			return nil
+	w := walker{place: c.place, named: n, lists: make(chan struct{}, listsAtOnce)}
+	found := make([]Folder, len(folders))
+	group, ctx := errgroup.WithContext(ctx)
+	for i, name := range folders {
+		group.Go(func() (err error) {
+			var walked atomic.Int64
+			found[i], err = w.walk(ctx, c.folder(name, date), "", &walked)
+			found[i].Name, found[i].Path = name, c.folder(name, date)
+			return err
 		})
-		if err != nil && !errors.Is(err, errEnough) {
-			return nil, err
-		}
-		if f.All > 0 {
-			all = append(all, f)
-		}
 	}
-	return all, nil
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(found, func(f Folder) bool { return f.All == 0 }), nil
+}
+
+// A walker counts the files of folders.
+type walker struct {
+	place place.Place
+	named int           // so many files of a folder are
+	lists chan struct{} // who lists has one
+}
+
+// walk counts the files below a part of a folder.
+func (w *walker) walk(ctx context.Context, dir, below string, walked *atomic.Int64) (f Folder, err error) {
+	f.Files = []File{}
+	w.lists <- struct{}{}
+	infos, err := w.place.List(ctx, path.Join(dir, below))
+	<-w.lists
+	if n := int64(len(infos)); err != nil || walked.Add(n)-n > mostWalked {
+		return f, err
+	}
+	parts := make([]Folder, len(infos))
+	var group errgroup.Group
+	for i, info := range infos {
+		name := path.Join(below, info.Name)
+		if !info.IsDir {
+			parts[i] = Folder{Files: []File{{name, info.Size}}, All: 1, Bytes: info.Size}
+			continue
+		}
+		group.Go(func() (err error) {
+			parts[i], err = w.walk(ctx, dir, name, walked)
+			return err
+		})
+	}
+	err = group.Wait()
+	for _, p := range parts {
+		f.All, f.Bytes = f.All+p.All, f.Bytes+p.Bytes
+		f.Files = append(f.Files, p.Files[:min(len(p.Files), w.named-len(f.Files))]...)
+	}
+	return f, err
 }

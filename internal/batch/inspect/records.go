@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"iter"
 	"path"
+	"slices"
 	"strings"
 
 	"kumo/internal/batch"
@@ -20,10 +21,21 @@ import (
 
 // A Query says which records of a day are listed.
 type Query struct {
-	Apart  bool   // those in other languages, which were kept apart
-	Find   string // only those that have this in URL, headline or text, whatever the case; "": all
-	Offset int    // leave out so many of them
-	Limit  int    // and list so many; negative: all
+	Apart  bool     // those in other languages, which were kept apart
+	Find   string   // only those that have this in URL, headline or text, whatever the case; "": all
+	Words  []string // and each of these
+	Offset int      // leave out so many of them
+	Limit  int      // and list so many; negative: all
+}
+
+// wanted is what a record has to have, in lower case.
+func (q *Query) wanted() (all []string) {
+	for _, text := range append([]string{q.Find}, q.Words...) {
+		if text != "" {
+			all = append(all, strings.ToLower(text))
+		}
+	}
+	return all
 }
 
 // Records are the entries of a day's index that a query asks for, in the order of URLs. An error ends them; that of a
@@ -35,12 +47,12 @@ func (c *Collection) Records(ctx context.Context, date string, q Query) iter.Seq
 			return
 		}
 		dir := c.folder(folderOf(q.Apart), date)
-		f := finder{ctx: ctx, place: c.place, dir: dir, want: strings.ToLower(q.Find), parts: map[string]*part{}}
+		f := finder{ctx: ctx, place: c.place, dir: dir, want: q.wanted(), parts: map[string]*part{}}
 		defer f.close()
 		for e, err := range entries(ctx, c.place, path.Join(dir, batch.IndexName)) {
 			found := true
 			if err == nil {
-				found, err = f.has(&e)
+				found, _, err = f.has(&e)
 			}
 			switch {
 			case err != nil:
@@ -104,7 +116,7 @@ type finder struct {
 	ctx   context.Context
 	place place.Place
 	dir   string
-	want  string
+	want  []string
 	parts map[string]*part
 }
 
@@ -114,16 +126,16 @@ type part struct {
 	from int64 // where reading began
 }
 
-// has reports whether the record of an entry has what is wanted.
-func (f *finder) has(e *batch.Entry) (bool, error) {
-	if f.want == "" {
-		return true, nil
+// has reports whether the record of an entry has all that is wanted, and gives the text of one that does.
+func (f *finder) has(e *batch.Entry) (found bool, text string, err error) {
+	if len(f.want) == 0 {
+		return true, "", nil
 	}
 	p := f.parts[e.Part]
 	if p == nil {
 		src, err := f.place.Open(f.ctx, path.Join(f.dir, e.Part), e.Offset, -1)
 		if err != nil {
-			return false, err
+			return false, "", err
 		}
 		p = &part{src, xml.NewReader(src), e.Offset}
 		f.parts[e.Part] = p
@@ -133,18 +145,19 @@ func (f *finder) has(e *batch.Entry) (bool, error) {
 		err = fmt.Errorf("the record of %s is not at byte %d: %w", e.URL, e.Offset, batch.ErrDamaged)
 	}
 	if err != nil {
-		return false, fmt.Errorf("%s: %w: %w", path.Join(f.dir, e.Part), batch.ErrDamaged, err)
+		return false, "", fmt.Errorf("%s: %w: %w", path.Join(f.dir, e.Part), batch.ErrDamaged, err)
 	}
 	r, err := xml.Parse(line)
 	if err != nil {
-		return false, err
+		return false, "", err
 	}
-	for _, text := range []string{r.URL, r.Headline, r.Content} {
-		if strings.Contains(strings.ToLower(text), f.want) {
-			return true, nil
+	where := []string{strings.ToLower(r.URL), strings.ToLower(r.Headline), strings.ToLower(r.Content)}
+	for _, want := range f.want {
+		if !slices.ContainsFunc(where, func(text string) bool { return strings.Contains(text, want) }) {
+			return false, "", nil
 		}
 	}
-	return false, nil
+	return true, r.Content, nil
 }
 
 func (f *finder) close() {

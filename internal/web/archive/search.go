@@ -68,11 +68,7 @@ type Found struct {
 func (a *Archive) Search(ctx context.Context, q Query, cursor int64, n int) (*Found, error) {
 	s := &search{a: a, q: q, n: n, found: &Found{Hits: []Hit{}}, end: time.Now().Add(searchTime), urls: map[string]bool{}}
 	for _, w := range q.Words {
-		re, err := regexp.Compile("(?i)" + regexp.QuoteMeta(strings.ToValidUTF8(w, "")))
-		if err != nil {
-			return nil, err
-		}
-		s.words = append(s.words, re)
+		s.words = append(s.words, wordOf(w))
 	}
 	next, err := a.each(ctx, cursor, func([]byte) bool { return true }, func(r *Record, gone int64) (bool, error) {
 		if r != nil {
@@ -172,6 +168,21 @@ func missing(words []*regexp.Regexp, text string) (left []*regexp.Regexp) {
 		}
 	}
 	return left
+}
+
+// wordOf finds a word in whatever case.
+func wordOf(w string) *regexp.Regexp {
+	return regexp.MustCompile("(?i)" + regexp.QuoteMeta(strings.ToValidUTF8(w, "")))
+}
+
+// Around is what stands around the first of words that a text has; "" if it has none.
+func Around(text string, words []string) string {
+	for _, w := range words {
+		if found := around(text, wordOf(w)); found != "" {
+			return found
+		}
+	}
+	return ""
 }
 
 // around is what stands around a word.

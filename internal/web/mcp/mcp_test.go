@@ -131,10 +131,10 @@ func TestTools(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	over := httptest.NewServer(ui.New(ui.Config{Only: mcp.Handler(mcp.New(mcp.Config{REST: mcp.Remote(at)})), Hosts: []string{"crawler.example"}, Token: "secret", Log: slog.New(slog.DiscardHandler)}))
+	over := httptest.NewServer(ui.New(ui.Config{Only: mcp.Handler(mcp.New(mcp.Config{Crawls: true, REST: mcp.Remote(at)})), Hosts: []string{"crawler.example"}, Token: "secret", Log: slog.New(slog.DiscardHandler)}))
 	defer over.Close()
 	for name, c := range map[string]*sdk.ClientSession{
-		"in process": within(t, mcp.New(mcp.Config{REST: mcp.Local(func() http.Handler { return rest })})),
+		"in process": within(t, mcp.New(mcp.Config{Crawls: true, REST: mcp.Local(func() http.Handler { return rest })})),
 		"over HTTP": connect(t, &sdk.StreamableClientTransport{Endpoint: over.URL + "/mcp", DisableStandaloneSSE: true,
 			HTTPClient: &http.Client{Transport: bearer("secret")}}),
 	} {
@@ -288,7 +288,7 @@ func TestCancelledCall(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, `{"hosts":[]}`)
 	})
-	c := within(t, mcp.New(mcp.Config{REST: mcp.Local(func() http.Handler { return h })}))
+	c := within(t, mcp.New(mcp.Config{Crawls: true, REST: mcp.Local(func() http.Handler { return h })}))
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-begun; cancel() }()
 	if _, err := c.CallTool(ctx, &sdk.CallToolParams{Name: "search", Arguments: args{"words": "x"}}); !errors.Is(err, context.Canceled) {
@@ -317,7 +317,7 @@ func TestNoREST(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := within(t, mcp.New(mcp.Config{REST: mcp.Remote(at)}))
+		c := within(t, mcp.New(mcp.Config{Crawls: true, REST: mcp.Remote(at)}))
 		if texts, _ := ask(t, c, "stats", nil); texts[0] != "error" || !strings.Contains(texts[1], strings.ReplaceAll(want, `\`, "")) {
 			t.Errorf("%q, want %q", texts, want)
 		}
@@ -331,7 +331,7 @@ func TestCrawlTool(t *testing.T) {
 	rest := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"crawls":[]}`) })
 	var wanted mcp.Wanted
 	entered, leave := make(chan struct{}), make(chan struct{})
-	c := within(t, mcp.New(mcp.Config{REST: mcp.Local(func() http.Handler { return rest }), Crawl: func(_ context.Context, w mcp.Wanted) (*mcp.Made, error) {
+	c := within(t, mcp.New(mcp.Config{Crawls: true, REST: mcp.Local(func() http.Handler { return rest }), Crawl: func(_ context.Context, w mcp.Wanted) (*mcp.Made, error) {
 		if wanted = w; w.Pages == 7 {
 			close(entered)
 			<-leave
@@ -363,7 +363,7 @@ func TestCrawlTool(t *testing.T) {
 	if got := <-done; !strings.Contains(got, "crawls/made") {
 		t.Error(got)
 	}
-	if _, err := within(t, mcp.New(mcp.Config{REST: mcp.Local(func() http.Handler { return rest })})).
+	if _, err := within(t, mcp.New(mcp.Config{Crawls: true, REST: mcp.Local(func() http.Handler { return rest })})).
 		CallTool(t.Context(), &sdk.CallToolParams{Name: "crawl", Arguments: args{"url": "http://a.test/"}}); err == nil {
 		t.Error("a crawl is made though it is not allowed")
 	}

@@ -79,10 +79,17 @@ func TestBatches(t *testing.T) {
 	t.Cleanup(s.Close)
 	b := &bed{ui: s, Server: httptest.NewServer(s)}
 	t.Cleanup(b.Close)
-	c, asked := newChecker(t), map[string]int{}
+	c, asked, page := newChecker(t), map[string]int{}, url.QueryEscape(site+"/")
 	for _, e := range batchEndpoints {
 		for _, q := range []string{"", "?limit=1", "?limit=0", "?after=2098-01-01/crawler_en", "?after=crawler_en", "?after=x", "?collection=en", "?collection=none",
 			"?find=LIBRARY", "?find=nowhere", "?of=other", "?of=x", "?cursor=3", "?cursor=0", "?cursor=x", "?cursor=99999999999", "?url=" + url.QueryEscape(site+"/"),
+			"?words=LIBRARY+town", "?words=nowhere", "?words=library&limit=1&cursor=2098-01-01/crawler_en",
+			"?words=library&cursor=2026-11-21/crawler_en/7", "?words=a&cursor=x", "?words=" + strings.Repeat("a+", 20),
+			"?words=library&day=2026-11&collection=en", "?words=x&day=2026-1", "?words=library&collection=none",
+			"?words=Zug&of=other", "?as=text&url=" + page, "?as=xml&url=" + url.QueryEscape(site+"/de"),
+			"?as=markdown&bytes=20&offset=7&url=" + page, "?as=headers&url=" + url.QueryEscape(site+"/gone"),
+			"?as=markdown&url=" + url.QueryEscape(site+"/gone"), "?as=html&url=" + page, "?bytes=0&url=" + page,
+			"?offset=99999&url=" + page,
 			"?url=" + url.QueryEscape(site+inURL), "?url=" + url.QueryEscape(site+"/gone"), "?url=" + url.QueryEscape(site+"/never"), "?url=nothing", "?url="} {
 			for _, at := range []string{"news en 2026-11-21", "news crawler_en last", "news-2 en 2098-01-01", "news en 2026-11-20", "news de last", "none en last"} {
 				parts := strings.Fields(at)
@@ -113,6 +120,9 @@ func TestBatches(t *testing.T) {
 		t.Errorf("%v\n%s", err, text)
 	}
 
+	foundByWords(t, b, site)
+	readOfDays(t, b, site)
+
 	const at = "/batches/news/collections/en"
 	of := func(path string) string { return at + "/days/2026-11-21/page?url=" + url.QueryEscape(site+path) }
 	for path, want := range map[string]string{"/": "", "/crawls": `<a href="/batches/news-2">`, "/batches/news": ">2 pages</a>", "/batches/news?before=2098-01-01": ">2026-11-21",
@@ -133,5 +143,69 @@ func TestBatches(t *testing.T) {
 			t.Errorf("%s: %d", path, resp.StatusCode)
 		}
 		wantTame(t, path, resp, text)
+	}
+}
+
+// foundByWords searches records of days, whole and in parts.
+func foundByWords(t *testing.T, b *bed, site string) {
+	t.Helper()
+	search := func(q string) (x recordsFound) {
+		_, text := b.ask(t, http.MethodGet, "/api/v1/batches/news/search?"+q, nil)
+		if err := json.Unmarshal([]byte(text), &x); err != nil {
+			t.Fatalf("%s: %v\n%s", q, err, text)
+		}
+		return x
+	}
+	x := search("words=LIBRARY+town")
+	if len(x.Hits) != 2 || x.Hits[0].Day != "2026-11-21" || x.Hits[0].Collection != "en" || x.Days != 3 || x.Next != "" ||
+		!strings.Contains(x.Hits[0].Snippet, "old library") {
+		t.Errorf("%+v", x)
+	}
+	var urls []string
+	for cursor, n := "", 0; n == 0 || cursor != ""; n++ {
+		part := search("words=library&limit=1&cursor=" + url.QueryEscape(cursor))
+		for i := range part.Hits {
+			urls = append(urls, part.Hits[i].URL)
+		}
+		if cursor = part.Next; n > 9 {
+			t.Fatalf("there is no end: %q", cursor)
+		}
+	}
+	if len(urls) != 2 || urls[0] != x.Hits[0].URL || urls[1] != x.Hits[1].URL {
+		t.Errorf("in parts %q", urls)
+	}
+	for q, want := range map[string]int{"words=library+nowhere": 0, "words=Zug": 0, "words=Zug&of=other": 1,
+		"words=library&day=2098": 0, "words=library&day=2026-11": 2, "words=library&collection=en": 2, "": 2} {
+		if x := search(q); len(x.Hits) != want || x.Cut != "" {
+			t.Errorf("%s: %+v", q, x)
+		}
+	}
+	if x := search("words=" + url.QueryEscape(site+"/de") + "&of=other"); len(x.Hits) != 1 || x.Hits[0].Snippet != "" {
+		t.Errorf("by its URL: %+v", x)
+	}
+}
+
+// readOfDays reads a page in each form, on the day that has it and on one on which it was unchanged.
+func readOfDays(t *testing.T, b *bed, site string) {
+	t.Helper()
+	const days = "/api/v1/batches/news/collections/en/days/"
+	for _, date := range []string{"2026-11-21", "2098-01-01"} {
+		for as, want := range map[string]string{"text": "The old library", "markdown": "The old library of the town",
+			"xml": "<page><url>", "headers": "X-Hostile: "} {
+			var p batchPart
+			_, text := b.ask(t, http.MethodGet, days+date+"/page?as="+as+"&url="+url.QueryEscape(site+"/"), nil)
+			if err := json.Unmarshal([]byte(text), &p); err != nil || !strings.Contains(p.Text, want) || p.As != as ||
+				p.Day != "2026-11-21" || p.All != len(p.Text) {
+				t.Errorf("%s as %s: %v\n%s", date, as, err, text)
+			}
+			if as == "text" && strings.HasPrefix(p.Became, "unchanged since") != (date == "2098-01-01") {
+				t.Errorf("%s: it became %s", date, p.Became)
+			}
+		}
+	}
+	var p batchPart
+	_, text := b.ask(t, http.MethodGet, days+"2026-11-21/page?url="+url.QueryEscape(site+"/gone"), nil)
+	if err := json.Unmarshal([]byte(text), &p); err != nil || p.Text != "" || p.Status != http.StatusNotFound {
+		t.Errorf("of what is gone: %v: %s", err, text)
 	}
 }

@@ -44,7 +44,11 @@ const (
 	maxPart   = 64 << 10
 )
 
-var urlParam = param{"query", "url", "string", "the URL", true}
+var (
+	urlParam    = param{"query", "url", "string", "the URL", true}
+	offsetParam = param{"query", "offset", "integer", "where to begin, in bytes: \"next\" of the answer before", false}
+	bytesParam  = param{"query", "bytes", "integer", "how many at most: 16384 unless given, 65536 at most", false}
+)
 
 var contentEndpoints = []endpoint{
 	{"/crawls/{crawl}/search", "search", "Pages by words. Where there is a full-text index (kumo index) it is searched, best first, and words may be a query: \"a phrase\", " +
@@ -61,8 +65,7 @@ var contentEndpoints = []endpoint{
 			{"query", "cursor", "integer", "where to go on: \"next\" of the answer before", false}, limitParam}, archive.Found{}, (*Server).giveSearch},
 	{"/crawls/{crawl}/page", "page", "The newest good answer of a URL, to read.",
 		[]param{crawlParam, urlParam, {"query", "as", "string", "markdown (unless given) or text: the main text of HTML, other text as it is; headers: the header fields", false},
-			{"query", "offset", "integer", "where to begin, in bytes: \"next\" of the answer before", false},
-			{"query", "bytes", "integer", "how many at most: 16384 unless given, 65536 at most", false}}, pagePart{}, (*Server).givePage},
+			offsetParam, bytesParam}, pagePart{}, (*Server).givePage},
 	{"/crawls/{crawl}/page/links", "pageLinks", "The links of the newest good answer of a URL.", []param{crawlParam, urlParam, limitParam}, linkPage{}, (*Server).givePageLinks},
 }
 
@@ -160,36 +163,49 @@ func (s *Server) givePage(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	as := cmp.Or(r.FormValue("as"), forms[0])
-	offset, err := number(r, "offset", 0)
+	wanted, err := partAsked(r)
 	if err != nil {
 		return nil, err
-	}
-	n, err := number(r, "bytes", usualPart)
-	if err != nil {
-		return nil, err
-	}
-	if n < 1 || n > maxPart {
-		return nil, badRequest("bytes is %d: a number from 1 to %d is wanted", n, maxPart)
 	}
 	resp, err := c.pageOf(r.Context(), r.FormValue("url"))
 	if err != nil {
 		return nil, err
 	}
-	p, err := partOf(resp, as)
-	if err != nil {
-		return nil, err
+	p, err := partOf(resp, wanted.as)
+	if err == nil {
+		err = p.take(wanted)
 	}
-	if offset > int64(len(p.Text)) {
-		return nil, badRequest("offset is %d: there are %d bytes", offset, len(p.Text))
+	return p, err
+}
+
+// A wantedPart is which part of a page is asked for, in which form.
+type wantedPart struct {
+	as            string
+	offset, bytes int64
+}
+
+func partAsked(r *http.Request) (w wantedPart, err error) {
+	w.as = cmp.Or(r.FormValue("as"), forms[0])
+	if w.offset, err = number(r, "offset", 0); err != nil {
+		return w, err
 	}
+	if w.bytes, err = number(r, "bytes", usualPart); err == nil && (w.bytes < 1 || w.bytes > maxPart) {
+		err = badRequest("bytes is %d: a number from 1 to %d is wanted", w.bytes, maxPart)
+	}
+	return w, err
+}
+
+// take leaves the part of the text that is wanted.
+func (p *pagePart) take(w wantedPart) error {
 	text := p.Text
-	p.All = len(text)
-	p.Offset = int(offset)
-	if p.Text, p.Next = archive.Part(text, p.Offset, int(n)); p.Next == len(text) {
+	if w.offset > int64(len(text)) {
+		return badRequest("offset is %d: there are %d bytes", w.offset, len(text))
+	}
+	p.All, p.Offset = len(text), int(w.offset)
+	if p.Text, p.Next = archive.Part(text, p.Offset, int(w.bytes)); p.Next == len(text) {
 		p.Next = 0
 	}
-	return p, nil
+	return nil
 }
 
 // pageOf is a URL's newest good answer.

@@ -68,6 +68,11 @@ func describe() object {
 				schema["enum"] = []string{"", "head"}
 			case p.name == "as":
 				schema["enum"] = append([]string{""}, forms...)
+				if strings.HasPrefix(e.path, "/batches") {
+					schema["enum"] = append([]string{""}, batchForms...)
+				}
+			case p.name == "cursor": // of several days
+				schema["pattern"] = "^([0-9]{4}-[0-9]{2}-[0-9]{2}/[^/]+(/[0-9]{1,15})?)?$"
 			}
 			params = append(params, object{"in": p.in, "name": p.name, "description": p.says, "required": p.required, "schema": schema})
 		}

@@ -21,6 +21,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -94,7 +95,11 @@ func New(cfg Config) *Server {
 		s.crawls, s.named[x.name] = append(s.crawls, x), x
 	}
 	for _, b := range cfg.Batches {
-		name := freeName(b.Name, func(name string) bool {
+		where := b.Name
+		if strings.Contains(where, "://") {
+			where, _, _ = strings.Cut(where, "?") // whose options are no part of the name
+		}
+		name := freeName(where, func(name string) bool {
 			return slices.ContainsFunc(s.batches, func(b *batches) bool { return b.name == name })
 		})
 		q := newQueue("The place of batch crawls "+name, b.Name, several)

@@ -1,0 +1,90 @@
+package ui
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+
+	"kumo/internal/batch/inspect"
+)
+
+// What programs ask of batch crawls; what they get is in batchcollections.go, batchdays.go and so on.
+
+var (
+	batchParam      = param{"path", "batch", "string", "the batch crawls' name, as /batches lists it", true}
+	collectionParam = param{"path", "collection", "string", "the collection's code or directory", true}
+	ofOneParam      = param{"query", "collection", "string", "only of the collection with this code or directory", false}
+	otherParam      = param{"query", "of", "string", "other: pages in other languages, which were kept apart", false}
+	dayParam        = param{"path", "day", "string", "the day: 2026-11-21, or last", true}
+)
+
+const aDay = "/batches/{batch}/collections/{collection}/days/{day}"
+
+var batchEndpoints = []endpoint{
+	{"/batches", "batches", "The places of batch crawls that are shown.", nil, batchList{}, (*Server).giveBatches},
+	{"/batches/{batch}", "collections", "The collections of a place of batch crawls, in the order of their directories.",
+		[]param{batchParam, after, limitParam}, batchAnswer{}, (*Server).giveBatch},
+	{"/batches/{batch}/days", "days",
+		"What days of collections came to: the newest first, and those of a day in the order of the collections' directories.",
+		[]param{batchParam, ofOneParam, after, limitParam}, dayList{}, (*Server).giveDays},
+	{"/batches/{batch}/search", "batchSearch",
+		"XML records by words, of all days or of some, the newest day first, and those of a day in the order of URLs. " +
+			"A bounded part of them is gone through: \"cut\" says so, and \"next\" goes on.",
+		[]param{batchParam, ofOneParam, otherParam,
+			{"query", "words", "string",
+				"words that have to be there, all of them, in whatever case: in URL, headline or text", false},
+			{"query", "day", "string", "only of a day such as 2026-11-26, or of a month such as 2026-11", false},
+			{"query", "cursor", "string", "where to go on: \"next\" of the answer before", false},
+			limitParam}, recordsFound{}, (*Server).giveBatchSearch},
+	{aDay, "day", "A day of a collection: how far it is, what it came to, its jobs, and its files.",
+		[]param{batchParam, collectionParam, dayParam}, dayAnswer{}, (*Server).giveDay},
+	{aDay + "/records", "dayRecords",
+		"The XML records of a day that is done, in the order of URLs. A page of the list may have few or none, and yet a " +
+			"next one.",
+		[]param{batchParam, collectionParam, dayParam, otherParam,
+			{"query", "find", "string", "only those that have this in URL, headline or text, whatever the case", false},
+			{"query", "cursor", "integer", "where to go on: \"next\" of the answer before", false},
+			limitParam}, entryPage{}, (*Server).giveDayRecords},
+	{aDay + "/record", "dayRecord",
+		"What came of a URL on a day: its answer, its XML record, and its text. Of a page that is unchanged the record of " +
+			"the day that has it.",
+		[]param{batchParam, collectionParam, dayParam, urlParam}, batchRecord{}, (*Server).giveDayRecord},
+	{aDay + "/page", "dayPage", "A page of a day, to read. Of one that is unchanged the text of the day that has it.",
+		[]param{batchParam, collectionParam, dayParam, urlParam,
+			{"query", "as", "string", "markdown (unless given), made of the page anew; text or xml: as the day's record " +
+				"has it; headers: the header fields", false},
+			offsetParam, bytesParam}, batchPart{}, (*Server).giveDayPage},
+}
+
+// ofBatch is the place that a path names.
+func (s *Server) ofBatch(r *http.Request) (*batches, error) {
+	if i := slices.IndexFunc(s.batches, func(b *batches) bool { return b.name == r.PathValue("batch") }); i >= 0 {
+		return s.batches[i], nil
+	}
+	return nil, &problem{http.StatusNotFound, "There are no such batch crawls here", "/api/v1/batches lists all"}
+}
+
+// ofCollection is the collection that a path names.
+func (s *Server) ofCollection(r *http.Request) (*batches, *inspect.Collection, error) {
+	b, err := s.ofBatch(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := b.collection(r.Context(), r.PathValue("collection"))
+	return b, c, err
+}
+
+// ofDay is the day that a path names.
+func (s *Server) ofDay(r *http.Request) (b *batches, c *inspect.Collection, date string, err error) {
+	if b, c, err = s.ofCollection(r); err != nil {
+		return nil, nil, "", err
+	}
+	if date = r.PathValue("day"); date == "last" {
+		date = c.Last()
+	}
+	if !c.Has(date) {
+		return nil, nil, "", &problem{http.StatusNotFound, "The collection has no such day",
+			fmt.Sprintf("its days are from %s to %s", c.Dates[0], c.Last())}
+	}
+	return b, c, date, nil
+}
