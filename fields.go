@@ -169,11 +169,13 @@ func innerPlan(t reflect.Type, within []reflect.Type) (plan, error) {
 			return nil, nil
 		}
 		return makePlan(t, within)
-	case reflect.String, reflect.Bool, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint,
+	case reflect.String, reflect.Bool, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint,
 		reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Float32, reflect.Float64:
 		return nil, nil
 	}
-	return nil, fmt.Errorf("a %s cannot be read: texts, numbers, bool, time.Time, structs with tags, and slices of them can", t)
+	return nil, fmt.Errorf("a %s cannot be read: texts, numbers, bool, time.Time, structs with tags, and slices of "+
+		"them can", t)
 }
 
 // A fieldReader reads a page into a struct.

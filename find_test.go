@@ -40,9 +40,11 @@ func TestFields(t *testing.T) {
 	}
 	got, err := kumo.Fields[product](&kumo.Page{URL: "http://a.example/x/", Body: []byte(thing)})
 	four := 4
-	want := product{Title: "A thing", Price: 1234.5, Written: "1234.50", N: 12, Author: "ann", At: "http://a.example/shop/ann",
-		Day: time.Date(2024, 5, 17, 10, 0, 0, 0, time.UTC), Tags: []string{"a", "b"}, Rich: "x <b>y</b>", Own: "x", Tagged: true,
-		First: review{"B", &four}, Reviews: []review{{"B", &four}, {"C", new(int)}}}
+	want := product{Title: "A thing", Price: 1234.5, Written: "1234.50", N: 12, Author: "ann",
+		At:  "http://a.example/shop/ann",
+		Day: time.Date(2024, 5, 17, 10, 0, 0, 0, time.UTC), Tags: []string{"a", "b"}, Rich: "x <b>y</b>", Own: "x",
+		Tagged: true,
+		First:  review{"B", &four}, Reviews: []review{{"B", &four}, {"C", new(int)}}}
 	got.Day = got.Day.UTC()
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v\nwant %+v", got, want)

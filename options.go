@@ -194,19 +194,25 @@ func PagesPerHost(pages int64) Option {
 
 // PagesPerDomain is how many pages of a registered domain are fetched, as PagesPerHost; 10,000,000 unless set.
 func PagesPerDomain(pages int64) Option {
-	return perDomain("PagesPerDomain", crawl.RulePagesPerDomain, pages, func(c *crawl.Config) *int64 { return &c.PagesPerDomain })
+	return perDomain("PagesPerDomain", crawl.RulePagesPerDomain, pages, func(c *crawl.Config) *int64 {
+		return &c.PagesPerDomain
+	})
 }
 
 // HostsPerDomain is from how many hosts of a registered domain anything is fetched, those of seeds apart. 0: without
 // limit; 100,000 unless set.
 func HostsPerDomain(hosts int64) Option {
-	return perDomain("HostsPerDomain", crawl.RuleHostsPerDomain, hosts, func(c *crawl.Config) *int64 { return &c.HostsPerDomain })
+	return perDomain("HostsPerDomain", crawl.RuleHostsPerDomain, hosts, func(c *crawl.Config) *int64 {
+		return &c.HostsPerDomain
+	})
 }
 
 // NamesPerDomain is how many names of a registered domain are looked up, whether they are known or not, those of seeds
 // apart. 0: without limit; 200,000 unless set.
 func NamesPerDomain(names int64) Option {
-	return perDomain("NamesPerDomain", crawl.RuleNamesPerDomain, names, func(c *crawl.Config) *int64 { return &c.NamesPerDomain })
+	return perDomain("NamesPerDomain", crawl.RuleNamesPerDomain, names, func(c *crawl.Config) *int64 {
+		return &c.NamesPerDomain
+	})
 }
 
 func perDomain(option, key string, n int64, of func(*crawl.Config) *int64) Option {
@@ -244,8 +250,8 @@ func Delay(d time.Duration) Option {
 	}
 }
 
-// Override gives some hosts or URLs settings in place of the crawl's, as YAML: {match: example.com, delay: 5s}, or a list
-// of such mappings. Of each setting the first that matches and has it counts. docs/overrides.md has what there is.
+// Override gives some hosts or URLs settings in place of the crawl's, as YAML: {match: example.com, delay: 5s}, or a
+// list of such mappings. Of each setting the first that matches and has it counts. docs/overrides.md has what there is.
 func Override(yaml string) Option {
 	return func(c *Crawler) {
 		more, err := policy.ParseOverrides(yaml)

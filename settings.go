@@ -59,8 +59,12 @@ var lastings = []lasting{
 		}},
 	bound(crawl.RulePagesPerDomain, "PagesPerDomain", crawl.DefaultPagesPerDomain,
 		func(c *crawl.Config) *int64 { return &c.PagesPerDomain }),
-	bound(crawl.RuleHostsPerDomain, "HostsPerDomain", crawl.DefaultHostsPerDomain, func(c *crawl.Config) *int64 { return &c.HostsPerDomain }),
-	bound(crawl.RuleNamesPerDomain, "NamesPerDomain", crawl.DefaultNamesPerDomain, func(c *crawl.Config) *int64 { return &c.NamesPerDomain }),
+	bound(crawl.RuleHostsPerDomain, "HostsPerDomain", crawl.DefaultHostsPerDomain, func(c *crawl.Config) *int64 {
+		return &c.HostsPerDomain
+	}),
+	bound(crawl.RuleNamesPerDomain, "NamesPerDomain", crawl.DefaultNamesPerDomain, func(c *crawl.Config) *int64 {
+		return &c.NamesPerDomain
+	}),
 	{job.OrderKey, "Order", func(j *job.Job) []string { return []string{cmp.Or(j.Order, job.ByDepth)} },
 		func(j *job.Job, v []string) error { j.Order = one(v); return nil }},
 	// without an option: they are as the command has begun the crawl

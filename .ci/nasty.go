@@ -35,7 +35,8 @@ var pieces = split(`<a href={}>|<A HREF="{}">|<a href='{}' href=no>|</a>|</A x="
 <svg><script href={} />|<font>|<font color=x>|</font>|<g>|</g>|<p>|</p>|</br>|<br>|<div>|<b>|<i>|<table>|<ul>|<li>|<h1>|<nobr>|<span/>
 <template>|</template>|<template><a href={}></template>|<iframe srcdoc="<a href={}><img src='{}'>">|<iframe srcdoc='&lt;a href=&quot;{}&quot;>'></iframe>|<iframe srcdoc="<!-- <a href={}>">
 <plaintext|<div <a href={}>|<a href={}<b>|<a <b href={}>|<meta http-equiv=refresh content="1;url={}">|<meta property=og:image content={}>|<a b c=d e='f' g="h" href={}>
-"|'|=|/|&|;|-|!|x|é|漢| ` + "|\r|\t|\x00|<a\x00 href={}>|<a \x00href={}>|<a href=\x00{}>|<a\thref={}\r>|<a\fhref={}>|<a\vhref={}>")
+"|'|=|/|&|;|-|!|x|é|漢| ` + "|\r|\t|\x00|<a\x00 href={}>|<a \x00href={}>|<a " +
+	"href=\x00{}>|<a\thref={}\r>|<a\fhref={}>|<a\vhref={}>")
 
 // treePieces mean something at their place only. What kumo makes of them is said in .ci/links.
 var treePieces = split(`<select>|</select>|<option>|<frameset>|</frameset>|<frame src={}>|<body background={}>|<html manifest={}>|<td background={}>

@@ -31,8 +31,9 @@ const bucketName = "kumo-test"
 
 // serve starts a server with a bucket, and returns its URL.
 func serve(t *testing.T) string {
-	s, err := fakestorage.NewServerWithOptions(fakestorage.Options{Scheme: "http", Host: "127.0.0.1", PublicHost: "127.0.0.1",
-		Writer: io.Discard})
+	s, err := fakestorage.NewServerWithOptions(fakestorage.Options{Scheme: "http", Host: "127.0.0.1",
+		PublicHost: "127.0.0.1",
+		Writer:     io.Discard})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,8 @@ func measureBatch(ctx context.Context, b *bench) error {
 			runs[i] = append(runs[i], r)
 		}
 	}
-	fmt.Printf("\n%d pages in 27 languages on %d hosts, %d at once, rounds: %d; median (least-greatest)\n\n", b.pages, b.hosts,
+	fmt.Printf("\n%d pages in 27 languages on %d hosts, %d at once, rounds: %d; median (least-greatest)\n\n", b.pages,
+		b.hosts,
 		b.concurrency, b.rounds)
 	var t table
 	t.add("crawler", "ms CPU a page", "batch is x", "pages/CPU s", "peak MB")

@@ -37,7 +37,8 @@ func measureCluster(ctx context.Context, b *bench) error {
 			clusters[i] = append(clusters[i], r)
 		}
 	}
-	fmt.Printf("\nstrategy %s: %d pages on %d hosts, %d at once a node, one server, rounds: %d; median (least-greatest)\n\n", b.strategy, b.pages, b.hosts,
+	fmt.Printf("\nstrategy %s: %d pages on %d hosts, %d at once a node, one server, rounds: %d; median "+
+		"(least-greatest)\n\n", b.strategy, b.pages, b.hosts,
 		b.concurrency, b.rounds)
 	var t table
 	t.add("nodes", "µs CPU a page", "alone is 1", "pages/s", "peak MB of one", "coverage", "repeats",

@@ -55,7 +55,8 @@ func main() {
 	flag.IntVar(&o.concurrency, "concurrency", 0, "URLs worked on at once (default: by the case; 64)")
 	flag.StringVar(&o.strategy, "strategy", "shard", "how the nodes of the case cluster share the hosts")
 	flag.IntVar(&o.scaleHosts, "scale-hosts", 10_000, "hosts of the large web in the case scale, 20 pages each")
-	flag.BoolVar(&o.renew, "renew", false, "record what the case ci measures, rather than compare it with what is recorded")
+	flag.BoolVar(&o.renew, "renew", false, "record what the case ci measures, rather than compare it with what is "+
+		"recorded")
 	flag.Uint64Var(&o.seed, "seed", 1, "seed of the web")
 	flag.DurationVar(&o.limit, "limit-time", 2*time.Minute,
 		"end a peer's run after this time and count what it had fetched")

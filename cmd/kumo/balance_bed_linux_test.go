@@ -344,8 +344,9 @@ func (r *bedRun) speed() float64 { return float64(r.urls) / r.took.Seconds() }
 func (r *bedRun) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d URLs in %.1f s, tail %.1f s\n\n", r.strategy, r.urls, r.took.Seconds(), r.tail().Seconds())
-	fmt.Fprintf(&b, "| node | pages | first at s | last at s | CPU s | throttled s | peak MB | memory full | written MB | "+
-		"received MB | sent MB | pages in each %.0f s |\n|%s\n", bedStretch.Seconds(), strings.Repeat(" --- |", 12))
+	fmt.Fprintf(&b, "| node | pages | first at s | last at s | CPU s | throttled s | peak MB | memory full | "+
+		"written MB | received MB | sent MB | pages in each %.0f s |\n|%s\n", bedStretch.Seconds(),
+		strings.Repeat(" --- |", 12))
 	for i, n := range r.nodes {
 		u := n.usage
 		fmt.Fprintf(&b, "| %d | %d | %.1f | %.1f | %.1f | %.1f | %.0f | %d | %.1f | %.1f | %.1f | %s |\n", i+1, n.pages,

@@ -31,8 +31,8 @@ func limitsOfPrograms(t *testing.T) {
 	lab := netlab.ForTest(t, 1)
 	source := pouring(t, lab.Add(t, "source"))
 	var b strings.Builder
-	fmt.Fprintf(&b, "| node | processors, want | get | memory MB | %g MB below | as much above | network Mb/s, want | get | "+
-		"disk Mb/s, want | get |\n|%s\n", memoryStep/1e6, strings.Repeat(" --- |", 10))
+	fmt.Fprintf(&b, "| node | processors, want | get | memory MB | %g MB below | as much above | network Mb/s, want "+
+		"| get | disk Mb/s, want | get |\n|%s\n", memoryStep/1e6, strings.Repeat(" --- |", 10))
 	for i, m := range unequal {
 		h := lab.Add(t, fmt.Sprint("n", i+1))
 		dir := m.limit(t, h)

@@ -39,7 +39,8 @@ func newBatchRun(t *testing.T, seed string) *batchRun {
 	t.Helper()
 	dir := t.TempDir()
 	b := &batchRun{T: t, config: filepath.Join(dir, "en.yaml")}
-	text := fmt.Sprintf("code: en\nseeds: [%q]\nscope: any\ndepth: 30\ninterval: 0s\nlanguage: {share: 0, confidence: 0}\n", seed)
+	text := fmt.Sprintf("code: en\nseeds: [%q]\nscope: any\ndepth: 30\ninterval: 0s\nlanguage: {share: 0, "+
+		"confidence: 0}\n", seed)
 	var err error
 	if err = os.WriteFile(b.config, []byte(text), 0o600); err == nil {
 		b.place, err = file.Open(filepath.Join(dir, "place"), vfs.OS)
@@ -59,7 +60,8 @@ func (b *batchRun) command(ctx context.Context) *exec.Cmd {
 		"--reducers", "3", "--place", b.place.Dir(), b.config)
 }
 
-// killAtNext runs until a job begins that is not in met, and kills the process then. It reports whether it came to that.
+// killAtNext runs until a job begins that is not in met, and kills the process then. It reports whether it came to
+// that.
 func (b *batchRun) killAtNext(met map[string]bool) bool {
 	b.Helper()
 	cmd := b.command(b.Context())
@@ -240,7 +242,8 @@ func TestTasksByThemselvesDoAsTheJob(t *testing.T) {
 func TestATaskMakesTheRecordsOfTheJob(t *testing.T) {
 	b := newBatchRun(t, serveBatchWeb(t))
 	rules := filepath.Join(t.TempDir(), "rules.yaml")
-	const text = "- {name: page, url: http, fields: {title: title, none: .nowhere, links: {css: a, attr: href, list: true}}}\n"
+	const text = "- {name: page, url: http, fields: {title: title, none: .nowhere, links: {css: a, attr: href, list: " +
+		"true}}}\n"
 	config, err := os.OpenFile(b.config, os.O_APPEND|os.O_WRONLY, 0)
 	if err == nil {
 		_, err = fmt.Fprintf(config, "fields: %s\n", rules)
@@ -254,7 +257,8 @@ func TestATaskMakesTheRecordsOfTheJob(t *testing.T) {
 	}
 	b.run()
 	conf := filepath.Join(t.TempDir(), "conf.json")
-	data, err := json.Marshal(&batch.Conf{Job: batch.JobXML, Date: batchDay, Collections: []*collection.Collection{b.col}, Reducers: 1,
+	data, err := json.Marshal(&batch.Conf{Job: batch.JobXML, Date: batchDay, Collections: []*collection.Collection{b.col},
+		Reducers: 1,
 		Fetching: batch.Fetching{Agent: "kumo"}})
 	if err == nil {
 		err = errors.Join(os.Remove(rules), os.WriteFile(conf, data, 0o600)) // which another machine has not
@@ -275,7 +279,8 @@ func TestATaskMakesTheRecordsOfTheJob(t *testing.T) {
 	if err := w.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(kumoProgram(t), "batch", "task", "xml", "map", "--conf", conf, "--place", b.place.Dir(), "--output", "attempt")
+	cmd := exec.Command(kumoProgram(t), "batch", "task", "xml", "map", "--conf", conf, "--place", b.place.Dir(),
+		"--output", "attempt")
 	cmd.Stdin = &in
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -287,7 +292,8 @@ func TestATaskMakesTheRecordsOfTheJob(t *testing.T) {
 		}
 	}
 	r, err := batch.ReadFieldsReport(t.Context(), b.place, b.col, batchDay)
-	if err != nil || r == nil || len(r.Day) == 0 || r.Day[0].Rule != "page" || !strings.HasPrefix(r.Day[0].Host, "http://") {
+	if err != nil || r == nil || len(r.Day) == 0 || r.Day[0].Rule != "page" || !strings.HasPrefix(r.Day[0].Host,
+		"http://") {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	missed := int64(0)

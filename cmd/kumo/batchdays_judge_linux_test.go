@@ -127,7 +127,8 @@ func (l *batchLab) judgeLanguages(p *batchPlace, n int) {
 
 func (s *languageScore) print(w *tabwriter.Writer, name string) {
 	fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%s\t%s\t%d\t%s\t%d\t%s\t\n", name, s.pages, s.kept, s.foreign,
-		share(s.kept, s.kept+s.foreign), share(s.kept, s.pages), s.apart+s.lost, share(s.read, s.read+s.misread), s.silent, share(s.told, s.silent))
+		share(s.kept, s.kept+s.foreign), share(s.kept, s.pages), s.apart+s.lost, share(s.read, s.read+s.misread), s.silent,
+		share(s.told, s.silent))
 }
 
 func share(n, of int) string {

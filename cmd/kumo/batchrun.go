@@ -126,9 +126,11 @@ func (o *batchOptions) bind(cmd *cobra.Command) {
 	f.StringSliceVar(&o.only, "only", nil, "run only the collections with these `CODES`, separated by commas")
 	f.IntVarP(&o.depth, "depth", "d", -1, "follow links this many `HOPS` from a seed (default: what the collections say)")
 	f.Lookup("depth").DefValue = "0" // which is not told
-	f.StringVar(&o.fields, "fields", "", "make records of pages by the rules in `FILE`, for collections whose files name none; see docs/fields.md")
+	f.StringVar(&o.fields, "fields", "", "make records of pages by the rules in `FILE`, for collections whose files name "+
+		"none; see docs/fields.md")
 	f.IntVar(&o.reducers, "reducers", wirebatch.Reducers(), "spread each job over `N` partitions")
-	f.StringVar(&o.contact, "contact", "", "a `URL` or mail address where site owners can reach you; part of the user agent")
+	f.StringVar(&o.contact, "contact", "", "a `URL` or mail address where site owners can reach you; part of the "+
+		"user agent")
 	f.StringVar(&o.userAgent, "user-agent", "", "send this User-Agent (default: kumo's)")
 	durationVar(f, &o.fetching.Timeout, "timeout", 30*time.Second,
 		"wait so long for an answer's head, and between two reads of its body")

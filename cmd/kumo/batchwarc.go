@@ -109,7 +109,8 @@ func (o *batchWARCOptions) day(ctx context.Context, at place.Place, held *inspec
 	open := func(dir string) (store.Store, error) { return wirebatch.OpenWARC(dir, o.compress, o.size, c, date) }
 	n, err := archive.Write(ctx, archive.Day{Place: at, Collection: c, Date: date, Dir: dir, Open: open,
 		Agent: wirebatch.Fetching("").Agent})
-	line := fmt.Sprintf("%s\t%s\t%s\t%s\t%s", grouped(int64(n.Responses)), grouped(int64(n.Robots)), grouped(int64(n.Revisits)),
+	line := fmt.Sprintf("%s\t%s\t%s\t%s\t%s", grouped(int64(n.Responses)), grouped(int64(n.Robots)),
+		grouped(int64(n.Revisits)),
 		grouped(int64(n.NoAnswer)), grouped(int64(n.NotArchive)))
 	if errors.Is(err, archive.ErrMade) {
 		line, err = "-\t-\t-\t-\tthere already", nil

@@ -64,7 +64,8 @@ func (b *beginning) begin(ctx context.Context, control admin.Client, r *desired.
 	case err != nil:
 		return err
 	case len(b.samples) > 0 && strategy != "" && strategy != admin.Balance:
-		return usagef("--samples: the crawl's nodes have the strategy %s, which learns nothing: that is for balance", strategy)
+		return usagef("--samples: the crawl's nodes have the strategy %s, which learns nothing: that is for balance",
+			strategy)
 	}
 	if cut && strategy == admin.Balance {
 		if err := all.Set(job.SlicesKey, strconv.Itoa(n)); err != nil {

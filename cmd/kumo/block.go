@@ -32,9 +32,11 @@ have not answered after five seconds. With --remove the rules hold no longer; wh
 func blockCommand() *cobra.Command {
 	c, a := &clusterFlags{}, &alone{}
 	dry, remove := false, false
-	cmd := &cobra.Command{Use: "block (--crawl NAME | -o FOLDER) [--dry-run | --remove] RULE...", Short: "Have a crawl leave out hosts or URLs from now on",
-		Long: blockLong, Example: "  kumo block -o crawls/news --dry-run '/[?&]sort=/'\n  kumo block -o crawls/news '/[?&]sort=/' ads.example.com\n" +
-			"  kumo block --crawl news --dry-run calendar.example.com\n  kumo block --crawl news calendar.example.com\n  kumo block -o crawls/news --remove ads.example.com",
+	cmd := &cobra.Command{Use: "block (--crawl NAME | -o FOLDER) [--dry-run | --remove] RULE...",
+		Short: "Have a crawl leave out hosts or URLs from now on",
+		Long:  blockLong, Example: "  kumo block -o crawls/news --dry-run '/[?&]sort=/'\n  kumo block -o crawls/news " +
+			"'/[?&]sort=/' ads.example.com\n  kumo block --crawl news --dry-run calendar.example.com\n  kumo block --crawl " +
+			"news calendar.example.com\n  kumo block -o crawls/news --remove ads.example.com",
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, rules []string) error {
 			if len(rules) == 0 {

@@ -27,13 +27,14 @@ import (
 
 // TestMirrorInBrowser copies a made site on three hosts, takes the servers away, and opens the files in a real
 // Chromium, whose only way to any network is a proxy that refuses all: nothing may be asked for, every image is shown,
-// styles and fonts apply, each page is read in its charset. KUMO_TEST_SCREENSHOT names a file for a picture of the page. It
-// is skipped where there is no Chromium, unless CI says that there must be.
+// styles and fonts apply, each page is read in its charset. KUMO_TEST_SCREENSHOT names a file for a picture of the
+// page. It is skipped where there is no Chromium, unless CI says that there must be.
 func TestMirrorInBrowser(t *testing.T) {
 	browser, font := chromium(t), madeFont(t)
 	web := newBrowsedWeb(t, font)
 	dir := filepath.Join(t.TempDir(), "mirror")
-	out, err := exec.Command(kumoProgram(t), "mirror", "--delay", "0", "--allow-private", web.site+"/", dir).CombinedOutput()
+	out, err := exec.Command(kumoProgram(t), "mirror", "--delay", "0", "--allow-private", web.site+"/",
+		dir).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -62,7 +63,8 @@ func TestMirrorInBrowser(t *testing.T) {
 			t.Errorf("the image %s is not shown", id)
 		}
 	}
-	for what, want := range map[string]string{"own": "rgb(1, 2, 3)", "imported": "rgb(4, 5, 6)", "inline": "rgb(7, 8, 9)"} {
+	for what, want := range map[string]string{"own": "rgb(1, 2, 3)", "imported": "rgb(4, 5, 6)",
+		"inline": "rgb(7, 8, 9)"} {
 		if got := found.Styles[what]; got != want {
 			t.Errorf("the style %s gives %q, want %s", what, got, want)
 		}
@@ -75,13 +77,15 @@ func TestMirrorInBrowser(t *testing.T) {
 	if !slices.Contains(found.Fonts, "made loaded") {
 		t.Errorf("fonts: %v", found.Fonts)
 	}
-	for name, text := range map[string]string{"cyrillic.html": "Привет, мир", "greek.html": "Καλημέρα", "list.php@id=1&x=2.html": "a list",
-		"moved.html": "Привет, мир"} {
+	for name, text := range map[string]string{"cyrillic.html": "Привет, мир", "greek.html": "Καλημέρα",
+		"list.php@id=1&x=2.html": "a list",
+		"moved.html":             "Привет, мир"} {
 		if dom := browser.dump(t, proxy.URL, page(name)); !strings.Contains(dom, text) {
 			t.Errorf("%s has not %q:\n%s", name, text, dom)
 		}
 	}
-	if dom := browser.dump(t, proxy.URL, "file://"+filepath.Join(dir, "index.html")); !strings.Contains(dom, "A made site") {
+	if dom := browser.dump(t, proxy.URL, "file://"+filepath.Join(dir, "index.html")); !strings.Contains(dom,
+		"A made site") {
 		t.Errorf("the first page leads to\n%s", dom)
 	}
 	if file := os.Getenv("KUMO_TEST_SCREENSHOT"); file != "" {
@@ -143,7 +147,8 @@ func newBrowsedWeb(t *testing.T, font []byte) *browsedWeb {
 	})
 	cdn = serve(func() map[string]answer {
 		return map[string]answer{
-			"/style.css?v=3": {"text/css", `@import "` + far.URL + `/deep.css"; @font-face { font-family: made; src: url(` + far.URL + `/made.ttf) }
+			"/style.css?v=3": {"text/css", `@import "` + far.URL + `/deep.css"; @font-face { font-family: made; src: url(` +
+				far.URL + `/made.ttf) }
 				#own { color: rgb(1, 2, 3); font-family: made } #background { background: url("img/bg (1).png") }`},
 			"/img/bg%20(1).png": {"image/png", picture},
 			"/2x.png":           {"image/png", picture},
@@ -153,14 +158,18 @@ func newBrowsedWeb(t *testing.T, font []byte) *browsedWeb {
 	site = serve(func() map[string]answer {
 		return map[string]answer{
 			"/": {"text/html; charset=utf-8", `<!doctype html><html><head><title>A made site</title>
-				<meta http-equiv="Content-Security-Policy" content="default-src 'self' 'unsafe-inline' ` + cdn.URL + " " + far.URL + `">
+				<meta http-equiv="Content-Security-Policy" content="default-src 'self' 'unsafe-inline' ` + cdn.URL + " " + far.URL +
+				`">
 				<link rel="preconnect" href="` + cdn.URL + `">
-				<link rel=stylesheet href="` + cdn.URL + `/style.css?v=3" integrity="` + "sha256-" + strings.Repeat("A", 43) + `=" crossorigin=anonymous disabled-not>
+				<link rel=stylesheet href="` + cdn.URL + `/style.css?v=3" integrity="` + "sha256-" + strings.Repeat("A", 43) +
+				`=" crossorigin=anonymous disabled-not>
 				<style>#element { background: url(p.png) } #inline { color: rgb(7, 8, 9) }</style></head><body>
 				<h1 id=own>A made site</h1><p id=imported>imported<p id=inline>inline
 				<p id=background>background<p id=element>element<p id=attribute style="background: url(&quot;p.png&quot;)">attribute
-				<p><img id=plain src=p.png><img id=query src="p.png?a=1&amp;b=/x"><img id=far src="` + far.URL + `/far.png" crossorigin>
-				<img id=srcset srcset="` + cdn.URL + `/2x.png 2x, p.png 0.5x"><picture><source srcset="` + cdn.URL + `/2x.png 1x"><img id=picture src=none.png></picture>
+				<p><img id=plain src=p.png><img id=query src="p.png?a=1&amp;b=/x"><img id=far src="` + far.URL +
+				`/far.png" crossorigin>
+				<img id=srcset srcset="` + cdn.URL + `/2x.png 2x, p.png 0.5x"><picture><source srcset="` + cdn.URL +
+				`/2x.png 1x"><img id=picture src=none.png></picture>
 				<img id=moved src="old.png"><img id=svg src=s.svg><img id=name src="CON/a%3Ab*c.png"><iframe id=frame srcdoc='<img src=p.png>'></iframe>
 				<img id=based src="` + far.URL + `/b/../b/based.png">
 				<p><a href="cyrillic.html">cyrillic</a> <a href=greek.html>greek</a> <a href="list.php?id=1&amp;x=2#here">list</a> <a href=moved>moved</a>
@@ -251,9 +260,12 @@ func (b browserProgram) run(t *testing.T, proxy string, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	args = append([]string{"--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--user-data-dir=" + t.TempDir(),
-		"--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-default-apps",
-		"--disable-extensions", "--proxy-server=" + proxy, "--proxy-bypass-list=<-loopback>", "--virtual-time-budget=5000"}, args...)
+	args = append([]string{"--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--user-data-dir=" +
+		t.TempDir(),
+		"--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
+		"--disable-default-apps",
+		"--disable-extensions", "--proxy-server=" + proxy, "--proxy-bypass-list=<-loopback>", "--virtual-time-budget=5000"},
+		args...)
 	cmd := exec.CommandContext(ctx, string(b), args...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

@@ -143,7 +143,8 @@ func checkRobots() *cobra.Command {
 	cmd.Flags().StringVar(agent, "agent", job.Agent, "read robots.txt as this `NAME` of a crawler")
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		if !robots.IsAgent(*agent) {
-			return usagef("--agent is %q: the name by which robots.txt files know a crawler is wanted, such as kumo or Googlebot", *agent)
+			return usagef("--agent is %q: the name by which robots.txt files know a crawler is wanted, such as kumo or "+
+				"Googlebot", *agent)
 		}
 		return nil
 	}

@@ -198,7 +198,8 @@ func (e *evidence) electing(f *fault) bool {
 		if o.kind == loss {
 			until = until.Add(manyLostFor)
 		}
-		return o != f && (o.node < clusterServers && !e.centreless || o.kind == loss) && !o.began.After(f.began) && f.began.Before(until)
+		return o != f && (o.node < clusterServers && !e.centreless || o.kind == loss) && !o.began.After(f.began) &&
+			f.began.Before(until)
 	})
 }
 

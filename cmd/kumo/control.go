@@ -22,7 +22,8 @@ import (
 
 // The verbs that steer a crawl of several nodes. They may be given on any machine that reaches a node with a server.
 
-const joinUsage = "reach the crawl at these `ADDR`esses, HOST:PORT, of nodes that run servers, or with mesh of any (default " +
+const joinUsage = "reach the crawl at these `ADDR`esses, HOST:PORT, of nodes that run servers, or with mesh of any " +
+	"(default " +
 	defaultAddress + ")"
 
 const startLong = `Let the nodes of a crawl begin, from the given URLs; or go on, with or without more URLs, after kumo stop or when it was done. The
@@ -252,24 +253,27 @@ func stateCommand(name, short, long, done string, change func(admin.Client, cont
 
 func pauseCommand() *cobra.Command {
 	return stateCommand("pause", "Let a crawl fetch nothing for a while",
-		"Let the nodes of a crawl, or one that runs on this machine, fetch nothing, and stay, until kumo resume. Requests that are under way "+
-			"are finished.",
+		"Let the nodes of a crawl, or one that runs on this machine, fetch nothing, and stay, until kumo resume. Requests "+
+			"that are under way are finished.",
 		"paused", admin.Client.Pause, func(ctx context.Context, s inspect.Steerer) (string, error) {
 			return "paused", s.Pause(ctx, true)
 		})
 }
 
 func resumeCommand() *cobra.Command {
-	return stateCommand("resume", "Let a crawl go on that was paused", "Let a crawl go on that kumo pause has paused.", "goes on",
+	return stateCommand("resume", "Let a crawl go on that was paused", "Let a crawl go on that kumo pause has paused.",
+		"goes on",
 		admin.Client.Resume, func(ctx context.Context, s inspect.Steerer) (string, error) {
 			return "goes on", s.Pause(ctx, false)
 		})
 }
 
 func stopCommand() *cobra.Command {
-	return stateCommand("stop", "End a crawl, to go on later", `End all nodes of a crawl: they finish what is under way, write down where they are, keep their place, and their processes end. The same
+	return stateCommand("stop", "End a crawl, to go on later",
+		`End all nodes of a crawl: they finish what is under way, write down where they are, keep their place, and their processes end. The same
 kumo node commands, and then kumo start, go on.
 
-One that runs on this machine ends as with Ctrl-C: the same kumo crawl command goes on.`, "the nodes end", admin.Client.Stop,
+One that runs on this machine ends as with Ctrl-C: the same kumo crawl command goes on.`, "the nodes end",
+		admin.Client.Stop,
 		func(ctx context.Context, s inspect.Steerer) (string, error) { return "ends", s.Stop(ctx) })
 }

@@ -78,8 +78,8 @@ func (s *show) placeOpened(up *uploads.Upload, place, folder string) {
 		args = append(args, "do", do)
 	}
 	// An error, so that it is said with --quiet, too: the name may be wrong.
-	s.log.Error("the place cannot be reached, or takes nothing yet: record files wait in the folder, and go there once it "+
-		"does; it is tried again at least every 5 minutes", args...)
+	s.log.Error("the place cannot be reached, or takes nothing yet: record files wait in the folder, and go there "+
+		"once it does; it is tried again at least every 5 minutes", args...)
 }
 
 // placeFails says that the place fails. Where it is not tried again, somebody has to do something.

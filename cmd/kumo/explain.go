@@ -28,7 +28,8 @@ import (
 )
 
 const explainLong = `Say what became of a URL in a crawl: whether it was met, when and where, which rule and which line of robots.txt hold for it,
-where it waits and what its host waits for, when it was fetched and where its record lies, or why it was left out.` + lookLong + `
+where it waits and what its host waits for, when it was fetched and where its record lies, or why it was left out.` +
+	lookLong + `
 
 CRAWL is the crawl's folder, as --out is, or a place to which kumo crawl has brought its files (s3://bucket/prefix): then it
 is what these say that is said, without what only the crawl's state knows.
@@ -335,7 +336,8 @@ func (s sheet) nobody(x *explained) {
 			stats.Count(l.Nodes, "nodes"))
 	}
 	if l != nil && l.Silent > 0 {
-		s.row("", "%s not said whether links wait there", stats.Count(l.Silent, "nodes")+stats.Either(l.Silent, " has", " have"))
+		s.row("", "%s not said whether links wait there", stats.Count(l.Silent, "nodes")+stats.Either(l.Silent, " has",
+			" have"))
 	}
 }
 

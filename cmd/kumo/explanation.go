@@ -148,7 +148,8 @@ func (s sheet) waits(x *inspect.Explanation) {
 		"URLs")+stats.Either(h.Waiting, " waits", " wait"),
 		when(h.Next), why, h.Delay, stats.Count(h.Failures, "failures"))
 	if h.Slices > 1 {
-		s.row("", "that is %s, one of the host's %d slices, each with a delay %d times as long and an owner of its own", h.Key, h.Slices, h.Slices)
+		s.row("", "that is %s, one of the host's %d slices, each with a delay %d times as long and an owner of its own",
+			h.Key, h.Slices, h.Slices)
 	}
 	if h.CrawlDelay > 0 {
 		s.row("", "its robots.txt asks for a delay of %v", h.CrawlDelay)

@@ -79,8 +79,9 @@ type exportOptions struct {
 
 func exportCommand() *cobra.Command {
 	o := &exportOptions{}
-	cmd := &cobra.Command{Use: "export --to FORM CRAWL PLACE\n  kumo export --to SINK CRAWL", Long: exportLong, Example: exportExample,
-		Short: "Make another form of a crawl: files to browse, tables, texts, an archive",
+	cmd := &cobra.Command{Use: "export --to FORM CRAWL PLACE\n  kumo export --to SINK CRAWL", Long: exportLong,
+		Example: exportExample,
+		Short:   "Make another form of a crawl: files to browse, tables, texts, an archive",
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case o.form == "":

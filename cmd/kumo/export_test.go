@@ -25,7 +25,8 @@ func TestExportIsKilled(t *testing.T) {
 	crawl := filepath.Join(dir, "crawl")
 	program := kumoProgram(t)
 	run := func(args ...string) *exec.Cmd { return exec.Command(program, args...) }
-	if out, err := run("demo", "--hosts", "3", "--pages", "60", "--delay", "0", "--messy=false", "-o", crawl).CombinedOutput(); err != nil {
+	if out, err := run("demo", "--hosts", "3", "--pages", "60", "--delay", "0", "--messy=false", "-o",
+		crawl).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	for _, form := range exports.Forms() {
@@ -40,8 +41,9 @@ func TestExportIsKilled(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			timer := time.AfterFunc(time.Duration(dice.Int64N(int64(took))), func() { _ = cmd.Process.Kill() }) // it may have ended
-			_ = cmd.Wait()                                                                                      // killed, mostly
+			// it may have ended
+			timer := time.AfterFunc(time.Duration(dice.Int64N(int64(took))), func() { _ = cmd.Process.Kill() })
+			_ = cmd.Wait() // killed, mostly
 			timer.Stop()
 			for name, text := range exported(t, place) {
 				if text != want[name] {

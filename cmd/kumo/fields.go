@@ -14,7 +14,8 @@ import (
 	"kumo/internal/weburl"
 )
 
-// loadFields reads the file of rules again each time: it may have changed. Who only looks into a crawl makes no records.
+// loadFields reads the file of rules again each time: it may have changed. Who only looks into a crawl makes no
+// records.
 func (o *options) loadFields() (*job.Fields, error) {
 	if o.fields == "" || o.idle {
 		return nil, nil

@@ -30,15 +30,16 @@ type filtering struct {
 var filterFlags = []string{"filter", "filter-procs", "filter-timeout", "filter-memory", "filter-default"}
 
 func (c *filtering) bind(f *pflag.FlagSet) {
-	f.StringArrayVar(&c.commands, "filter", nil, "ask this program (`COMMAND`), or this FILE.star, about links, requests or "+
-		"pages: what to leave out, to change, to add (repeatable; see docs/filters.md, kumo check filter)")
+	f.StringArrayVar(&c.commands, "filter", nil, "ask this program (`COMMAND`), or this FILE.star, about links, "+
+		"requests or pages: what to leave out, to change, to add (repeatable; see docs/filters.md, kumo check filter)")
 	f.IntVar(&c.procs, "filter-procs", 0, "run `N` processes of each filter (0: as many as there are processors)")
-	durationVar(f, &c.timeout, "filter-timeout", filter.DefaultTimeout, "begin a filter again that does not answer for this time")
+	durationVar(f, &c.timeout, "filter-timeout", filter.DefaultTimeout,
+		"begin a filter again that does not answer for this time")
 	c.memory = filter.DefaultMemory
 	f.Var(size{&c.memory}, "filter-memory", "bound the address space of a filter's process, on Linux (0: no bound)")
 	c.whenMute = string(filter.Stop)
-	f.Var(choice{&c.whenMute, filter.Defaults}, "filter-default", "what becomes of a question that a filter has not answered "+
-		"twice: the crawl stops, and can go on, or it is kept, or dropped")
+	f.Var(choice{&c.whenMute, filter.Defaults}, "filter-default", "what becomes of a question that a filter has not "+
+		"answered twice: the crawl stops, and can go on, or it is kept, or dropped")
 }
 
 // check says what is wrong with the flags, and runs nothing.
@@ -93,7 +94,8 @@ func (c *filtering) open(ctx context.Context, crawl string, log func(string)) (f
 	var begun sync.WaitGroup
 	for i, command := range commands {
 		begun.Go(func() {
-			cfg := filter.Config{Command: command, Name: names[i], Crawl: crawl, Procs: c.procs, Timeout: c.timeout, Memory: c.memory,
+			cfg := filter.Config{Command: command, Name: names[i], Crawl: crawl, Procs: c.procs, Timeout: c.timeout,
+				Memory:  c.memory,
 				Default: filter.Default(c.whenMute), Env: filter.Environ(os.Environ()), Log: log, Check: ask.Check}
 			if one, err := openFilter(ctx, cfg); err != nil {
 				errs[i] = err

@@ -88,8 +88,8 @@ func (o *options) bindCrawl(f *pflag.FlagSet) {
 	f.BoolVar(&o.skipBad, "skip-bad-seeds", false, "go on without lines of the input file that are no URLs")
 	f.StringVar(&j.Name, "name", "", "the crawl's name (default: the first seed's host)")
 	f.StringVarP(&o.out, "out", "o", "", "the crawl's folder (default: crawls/NAME), or the URL of a place to which its "+
-		"files are brought while it runs (see docs/crawl-to-place.md); - keeps nothing, and writes pages to standard output, as "+
-		"JSON Lines")
+		"files are brought while it runs (see docs/crawl-to-place.md); - keeps nothing, and writes pages to standard "+
+		"output, as JSON Lines")
 	f.BoolVar(&j.Fresh, "fresh", false, "begin again: the crawl that is in the folder is set aside, into one in it")
 	f.StringVar(&o.config, "config", "", "read settings from a YAML `FILE`; its keys are these flags' names, flags win")
 	f.StringVarP(&o.depth, "depth", "d", noLimit, "follow links this many `HOPS` from a seed; 0 is the seeds only")
@@ -109,11 +109,13 @@ func (o *options) bindCrawl(f *pflag.FlagSet) {
 		"deep, the most important by links (pagerank, opic, indegree), the first found (breadth), or any")
 	f.StringArrayVar(&o.prefer, job.PreferKey, nil, "take URLs that match for WEIGHT times as important, or less so "+
 		"with a weight below 1 (`REGEX=WEIGHT`, repeatable)")
-	f.StringArrayVar(&j.Block, job.BlockKey, nil, "never fetch what `RULE` names: a host, with its subdomains, or a /regex/ (repeatable; "+
-		"kumo block adds some while a crawl runs; a crawl that goes on keeps those that it has, unless an empty one is among these)")
+	f.StringArrayVar(&j.Block, job.BlockKey, nil, "never fetch what `RULE` names: a host, with its subdomains, or a "+
+		"/regex/ (repeatable; kumo block adds some while a crawl runs; a crawl that goes on keeps those that it has, unless "+
+		"an empty one is among these)")
 	f.StringVar(&j.BlockFile, "block-file", "", "never fetch what `FILE` names: a host or a /regex/ a line; read again "+
 		"when it changes")
-	f.Int64Var(&j.Crawl.Pages, "limit", 0, "stop after `N` pages of all runs together, whatever their status (0: no limit)")
+	f.Int64Var(&j.Crawl.Pages, "limit", 0, "stop after `N` pages of all runs together, whatever their status (0: "+
+		"no limit)")
 	f.Var(size{&j.Crawl.Bytes}, "size-limit", "stop after so many bytes over the wire, of all runs together (0: no limit)")
 	durationVar(f, &j.Crawl.Time, "time-limit", 0, "stop after this time (0: no limit)")
 	f.StringArrayVar(&o.recrawl, "recrawl", nil, "visit URLs again: EVERY, or EVERY,LEAST,MOST, or never; "+
@@ -124,14 +126,16 @@ func (o *options) bindCrawl(f *pflag.FlagSet) {
 	f.StringArrayVar(&j.Crawl.ReleasedTraps, job.ReleaseTrapKey, nil, "fetch what has this `PATTERN` "+
 		"although it is like a trap, as kumo traps lists them (repeatable); what was left out waits again")
 	f.Var(&overrides{&o.overrides}, job.OverrideKey, "what some hosts or URLs have in place of other settings, as YAML: "+
-		"'{match: example.com, delay: 5s}', a list of these, or @FILE with one (repeatable; the first that matches and has a "+
-		"setting counts; see docs/overrides.md)")
+		"'{match: example.com, delay: 5s}', a list of these, or @FILE with one (repeatable; the first that matches "+
+		"and has a setting counts; see docs/overrides.md)")
 	f.Int64Var(&j.Crawl.PagesPerHost, "max-pages-per-host", 0, "at most `N` pages of one host (0: no limit)")
-	j.Crawl.PagesPerDomain, j.Crawl.HostsPerDomain, j.Crawl.NamesPerDomain = crawl.DefaultPagesPerDomain, crawl.DefaultHostsPerDomain,
+	j.Crawl.PagesPerDomain, j.Crawl.HostsPerDomain, j.Crawl.NamesPerDomain = crawl.DefaultPagesPerDomain,
+		crawl.DefaultHostsPerDomain,
 		crawl.DefaultNamesPerDomain
-	f.Var(most{&j.Crawl.PagesPerDomain}, crawl.RulePagesPerDomain, "at most `N` pages of one registered domain (0: no limit)")
-	f.Var(most{&j.Crawl.HostsPerDomain}, crawl.RuleHostsPerDomain, "fetch from `N` hosts of one registered domain at most, "+
-		"seeds' hosts apart (0: no limit)")
+	f.Var(most{&j.Crawl.PagesPerDomain}, crawl.RulePagesPerDomain,
+		"at most `N` pages of one registered domain (0: no limit)")
+	f.Var(most{&j.Crawl.HostsPerDomain}, crawl.RuleHostsPerDomain, "fetch from `N` hosts of one registered domain "+
+		"at most, seeds' hosts apart (0: no limit)")
 	f.Var(most{&j.Crawl.NamesPerDomain}, crawl.RuleNamesPerDomain, "look up `N` names of one registered domain at most, "+
 		"whether they are known or not, seeds' apart (0: no limit)")
 }
@@ -140,8 +144,8 @@ func (o *options) bindManners(f *pflag.FlagSet) {
 	j := &o.job
 	f.IntVarP(&j.Frontier.Hosts, "concurrency", "c", 64, "work on `N` hosts at once")
 	f.IntVar(&j.Frontier.PerHost, "per-host", 1, "open `N` connections to one host")
-	f.IntVar(&j.Frontier.Slices, job.SlicesKey, 1, "cut each host into `N` parts, by a hash of its URLs, that several nodes can "+
-		"share; the host gets up to N requests at once, so --delay 0 or --per-host N is needed, too")
+	f.IntVar(&j.Frontier.Slices, job.SlicesKey, 1, "cut each host into `N` parts, by a hash of its URLs, that several "+
+		"nodes can share; the host gets up to N requests at once, so --delay 0 or --per-host N is needed, too")
 	durationVar(f, &j.Frontier.Delay, "delay", time.Second, "wait this long from the end of an answer to the next "+
 		"request to that host")
 	durationVar(f, &j.Frontier.AddrDelay, "ip-delay", 250*time.Millisecond,
@@ -155,10 +159,11 @@ func (o *options) bindManners(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.ignore, "ignore", nil, "do not obey these `DIRECTIVES` of pages: nofollow, rel-nofollow, "+
 		"noindex, noarchive, unavailable-after; or all")
 	f.Float64Var(&j.Crawl.Rate, "max-rate", 0, "at most `N` requests a second, all hosts together (0: no limit)")
-	f.Float64Var(&j.Fetch.LookupRate, "rate-dns", 0, "look up at most `N` names a second (0: no limit); hosts whose address "+
-		"is known do not wait")
+	f.Float64Var(&j.Fetch.LookupRate, "rate-dns", 0, "look up at most `N` names a second (0: no limit); hosts whose "+
+		"address is known do not wait")
 	f.Var(size{&j.Fetch.Bandwidth}, "bandwidth", "receive at most so many bytes a second (0: no limit)")
-	f.StringVar(&j.Contact, "contact", "", "a `URL` or mail address where site owners can reach you; part of the user agent")
+	f.StringVar(&j.Contact, "contact", "", "a `URL` or mail address where site owners can reach you; part of the "+
+		"user agent")
 	f.StringVar(&j.Fetch.UserAgent, "user-agent", "", "the whole User-Agent (default: Mozilla/5.0 (compatible; "+
 		"kumo/VERSION; +CONTACT))")
 }
@@ -174,10 +179,11 @@ func (o *options) bindFetch(f *pflag.FlagSet) {
 		"sent back, as long as the crawl goes on)")
 	f.StringVar(&c.User, "user", "", "log in at the seeds' hosts with this name (Basic)")
 	f.StringVar(&c.Password, "password", "", "and this password")
-	f.StringArrayVar(&o.proxies, "proxy", nil, "fetch through a proxy: http://, https://, socks5:// or socks5h:// `URL`, or "+
-		"DOMAIN=URL for a domain and its subdomains, none for no proxy (repeatable: of several each host keeps to one, and one "+
-		"that fails is left out for a while); names are looked up here, too, to keep private addresses out, but for socks5h "+
-		"(default: as HTTP_PROXY, HTTPS_PROXY and NO_PROXY say, which leave this machine's own addresses out)")
+	f.StringArrayVar(&o.proxies, "proxy", nil, "fetch through a proxy: http://, https://, socks5:// or socks5h:// "+
+		"`URL`, or DOMAIN=URL for a domain and its subdomains, none for no proxy (repeatable: of several each host keeps to "+
+		"one, and one that fails is left out for a while); names are looked up here, too, to keep private addresses out, "+
+		"but for socks5h (default: as HTTP_PROXY, HTTPS_PROXY and NO_PROXY say, which leave this machine's own "+
+		"addresses out)")
 	f.BoolVar(&c.InsecureTLS, "insecure", false, "accept any TLS certificate")
 	durationVar(f, &c.ConnectTimeout, "connect-timeout", 10*time.Second, "give up a connection after this time")
 	durationVar(f, &c.Timeout, "timeout", 30*time.Second, "give up an answer that brings nothing for this time")
@@ -197,23 +203,24 @@ func (o *options) bindOutput(f *pflag.FlagSet) {
 	j := &o.job
 	f.StringSliceVar(&j.Formats, "format", []string{"warc", "jsonl"}, "what to write: warc, jsonl")
 	f.BoolVar(&o.text, "text", false, "write each page's main text, headline, author and date to text.jsonl, too")
-	f.BoolVar(&o.index, "index", false, "make a full-text index of the pages, too, for kumo search and the page of --ui; with --text, "+
-		"as that is what is found (see docs/search.md)")
+	f.BoolVar(&o.index, "index", false, "make a full-text index of the pages, too, for kumo search and the page of --ui; "+
+		"with --text, as that is what is found (see docs/search.md)")
 	f.StringVar(&o.fields, job.FieldsKey, "", "make records of pages by the rules in this YAML `FILE`, and write them to "+
 		"fields.jsonl (see docs/fields.md, kumo check fields)")
 	o.filtering.bind(f)
-	f.StringArrayVar(&o.sinks, "sink", nil, "send records to this server, too, while the crawl runs: a `URL` as of kumo export "+
-		"--to (repeatable; see docs/sinks.md)")
-	durationVar(f, &o.sinkWait, "sink-wait", time.Minute, "when the crawl is done, wait this long for a sink that takes nothing")
+	f.StringArrayVar(&o.sinks, "sink", nil, "send records to this server, too, while the crawl runs: a `URL` as of kumo "+
+		"export --to (repeatable; see docs/sinks.md)")
+	durationVar(f, &o.sinkWait, "sink-wait", time.Minute,
+		"when the crawl is done, wait this long for a sink that takes nothing")
 	j.WARCSize = 1e9
 	f.Var(size{&j.WARCSize}, "warc-size", "begin a new WARC file at this size")
 	f.BoolVar(&j.Moved, "moved", false, "finished WARC files that are no longer in the folder were moved away on purpose")
-	f.StringVar(&o.work, "work", "", "with a place: the crawl's own `FOLDER` on this machine (default: one below crawls/, named "+
-		"after the place)")
-	f.BoolVar(&o.keepLocal, keepLocalKey, true, "with a place: keep WARC files that are there in the folder, too; with =false "+
-		"they are removed there, and read from the place")
-	durationVar(f, &o.placeWait, "place-wait", 10*time.Minute, "with a place: when the crawl is done, wait so long for a place "+
-		"that fails; then end, and the same command brings the rest there")
+	f.StringVar(&o.work, "work", "", "with a place: the crawl's own `FOLDER` on this machine (default: one below "+
+		"crawls/, named after the place)")
+	f.BoolVar(&o.keepLocal, keepLocalKey, true, "with a place: keep WARC files that are there in the folder, too; with "+
+		"=false they are removed there, and read from the place")
+	durationVar(f, &o.placeWait, "place-wait", 10*time.Minute, "with a place: when the crawl is done, wait so long for "+
+		"a place that fails; then end, and the same command brings the rest there")
 	j.Compress = "gzip"
 	f.Var(choice{&j.Compress, []string{"gzip", "zstd"}}, "compress", "how WARC files are compressed")
 	f.Var(size{&j.Memory}, "memory", "take so much memory for queues, known URLs and pages under way, the rest on disk "+
@@ -335,7 +342,8 @@ func (o *options) check() error {
 	case j.Crawl.Pages < 0 || j.Crawl.PagesPerHost < 0 || j.Crawl.Time < 0 || j.Crawl.Rate < 0:
 		return usagef("a limit cannot be negative")
 	case j.Crawl.NoTraps && boundOfDomains(&j.Crawl) != "":
-		return usagef("--no-traps does not go with --%s, which it lifts: leave it out, or give it with 0", boundOfDomains(&j.Crawl))
+		return usagef("--no-traps does not go with --%s, which it lifts: leave it out, or give it with 0",
+			boundOfDomains(&j.Crawl))
 	case o.verbose && o.quiet:
 		return usagef("--verbose and --quiet do not go together")
 	}

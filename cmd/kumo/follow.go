@@ -50,7 +50,8 @@ func (o *options) follow(ctx context.Context, show *show) (*following, error) {
 			continue
 		}
 		one, err := sinks.Follow(ctx, o.job.Dir, at, o.sinkWait, func(err error) {
-			show.log.Warn("a sink takes no records: they wait in the crawl's folder, and it is tried again and again", "why", err.Error())
+			show.log.Warn("a sink takes no records: they wait in the crawl's folder, and it is tried again and again", "why",
+				err.Error())
 		}, func() { show.log.Warn("the sink takes records again") })
 		if err != nil {
 			return nil, err
@@ -67,7 +68,8 @@ func (o *options) follow(ctx context.Context, show *show) (*following, error) {
 // sayIndex says what is wrong with an index.
 func sayIndex(show *show) func(error) {
 	return func(err error) {
-		show.log.Warn("the index takes no pages: they wait in the crawl's folder, and it is tried again or made anew", "why", err.Error())
+		show.log.Warn("the index takes no pages: they wait in the crawl's folder, and it is tried again or made anew", "why",
+			err.Error())
 	}
 }
 

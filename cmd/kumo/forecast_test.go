@@ -11,9 +11,11 @@ import (
 // Status has the forecast of the node that takes longest, and notes of those that stand still.
 func TestStatusHasForecastAndStalls(t *testing.T) {
 	c := &inspect.Cluster{State: "running", Nodes: []inspect.Node{
-		{Name: "a", Is: inspect.NodeMember, EndsIn: 60, Growth: -2, Forecast: "at least 1 min: x", Load: inspect.Load{Waiting: 5}},
-		{Name: "b", Is: inspect.NodeMember, EndsIn: 3600, Growth: 5, Forecast: "at least 1 h: y", Stalled: 90, StalledBy: "disk",
-			StallWhy: "the disk has 1 kB left", StallDo: "make room", Load: inspect.Load{Waiting: 5}},
+		{Name: "a", Is: inspect.NodeMember, EndsIn: 60, Growth: -2, Forecast: "at least 1 min: x",
+			Load: inspect.Load{Waiting: 5}},
+		{Name: "b", Is: inspect.NodeMember, EndsIn: 3600, Growth: 5, Forecast: "at least 1 h: y", Stalled: 90,
+			StalledBy: "disk",
+			StallWhy:  "the disk has 1 kB left", StallDo: "make room", Load: inspect.Load{Waiting: 5}},
 		{Name: "c", Is: inspect.NodeDead, EndsIn: 9999, Growth: 100, Forecast: "z", Load: inspect.Load{Waiting: 5}},
 	}}
 	if got := c.Forecast(); got != "ends: at least 1 h: y (b); of all nodes 3.0 URLs a second more wait" {

@@ -35,8 +35,8 @@ An index that is damaged, or of another version of kumo, is made anew.`
 func indexCommand() *cobra.Command {
 	var quiet, anew bool
 	cmd := &cobra.Command{Use: "index CRAWL [FOLDER]", Short: "Make a full-text index of a crawl", Long: indexLong,
-		Example: "  kumo index crawls/example.com\n  kumo search -o crawls/example.com 'tea \"green kettle\" -shop lang:en'\n" +
-			"  kumo index s3://bucket/news/b~12345678 lost-b",
+		Example: "  kumo index crawls/example.com\n  kumo search -o crawls/example.com 'tea \"green kettle\" -shop " +
+			"lang:en'\n  kumo index s3://bucket/news/b~12345678 lost-b",
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 2 && places.IsURL(args[0]):

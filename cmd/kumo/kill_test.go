@@ -260,8 +260,9 @@ func (k *killer) judge() {
 	slices.Sort(starts)
 	score := k.server.Score()
 	twice := score.Repeats + score.RepeatsOther
-	k.Logf("ended %v; %d pages fetched, %d twice, at most %d may be; %d requests for robots.txt of %d hosts; least gap %v; "+
-		"from start to first request: median %v, most %v", fmt.Sprint(ends)[3:], score.Covered, twice, k.bound, score.Robots,
+	k.Logf("ended %v; %d pages fetched, %d twice, at most %d may be; %d requests for robots.txt of %d hosts; least "+
+		"gap %v; from start to first request: median %v, most %v", fmt.Sprint(ends)[3:], score.Covered, twice, k.bound,
+		score.Robots,
 		k.hosts,
 		score.LeastGap.Value, starts[len(starts)/2].Round(time.Millisecond), starts[len(starts)-1].Round(time.Millisecond))
 	if score.Missing > 0 || score.Beyond > 0 || score.Forbidden > 0 || score.BeforeRobots > 0 || score.Hasty > 0 {

@@ -53,8 +53,9 @@ type linksOptions struct {
 
 func linksCommand() *cobra.Command {
 	o := &linksOptions{}
-	cmd := &cobra.Command{Use: "links --broken|--to URL|--from URL FOLDER", Short: "Say which pages link to what, and what is broken",
-		Long: linksCommandLong,
+	cmd := &cobra.Command{Use: "links --broken|--to URL|--from URL FOLDER",
+		Short: "Say which pages link to what, and what is broken",
+		Long:  linksCommandLong,
 		Example: "  kumo links --broken crawls/example.com\n  kumo links --to https://example.com/gone crawls/example.com\n" +
 			"  kumo links --broken --check-external --csv crawls/example.com > broken.csv",
 		Args: func(_ *cobra.Command, args []string) error {
@@ -70,7 +71,8 @@ func linksCommand() *cobra.Command {
 	f.StringVar(&o.from, "from", "", "links of the page `URL`")
 	f.BoolVar(&o.csv, "csv", false, "answer in columns, as spreadsheets read them")
 	f.BoolVar(&o.jsonl, "jsonl", false, "answer in JSON, a line for each link")
-	f.BoolVar(&o.external, "check-external", false, "ask hosts that the crawl has not visited for what pages link to there")
+	f.BoolVar(&o.external, "check-external", false,
+		"ask hosts that the crawl has not visited for what pages link to there")
 	f.VarP(counted(&o.most, 10_000), "external-limit", "", "check so many URLs in one go; the rest waits for the next")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "do not say how far it is")
 	f.StringVar(&o.temp, "temp", "", "sort in this `FOLDER` (default: the system's for temporary files)")
@@ -237,7 +239,8 @@ type csvLinks struct {
 
 func (p *csvLinks) link(l *links.Link) error {
 	p.head()
-	return p.w.Write([]string{l.URL, strconv.Itoa(l.Status), l.Error, strings.Join(l.Redirects, " "), l.From, l.Kind, l.Text})
+	return p.w.Write([]string{l.URL, strconv.Itoa(l.Status), l.Error, strings.Join(l.Redirects, " "), l.From, l.Kind,
+		l.Text})
 }
 
 func (p *csvLinks) head() {

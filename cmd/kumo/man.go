@@ -15,7 +15,8 @@ import (
 )
 
 func manCommand() *cobra.Command {
-	return &cobra.Command{Use: "man DIR", Short: "Write kumo's manual pages, one for each command", Args: usageArgs(cobra.ExactArgs(1)),
+	return &cobra.Command{Use: "man DIR", Short: "Write kumo's manual pages, one for each command",
+		Args: usageArgs(cobra.ExactArgs(1)),
 		Long: "man writes the texts of --help as manual pages to DIR/man1, which it makes: man reads them from there.",
 		Example: "  kumo man ~/.local/share/man && man kumo-crawl\n" +
 			"  sudo kumo man /usr/local/share/man",

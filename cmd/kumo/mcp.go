@@ -33,7 +33,8 @@ It speaks over standard input and output, as a program that the assistant starts
 this machine's own only with a token, which lies in the first folder's state/ui.json. A URL in place of folders is that of a web page that kumo serves, as
 kumo open prints it: its crawls are asked.
 
-With --allow-crawl there is one more tool, which crawls: one public host at a time, as its robots.txt wants, at most ` + mostCrawled + `, into a
+With --allow-crawl there is one more tool, which crawls: one public host at a time, as its robots.txt wants, at most ` +
+	mostCrawled + `, into a
 folder of its own.`
 
 var mostCrawled = fmt.Sprintf("%d pages and %d seconds", mcp.MaxPages, mcp.MaxSeconds)
@@ -75,10 +76,12 @@ func mcpCommand() *cobra.Command {
 	m.flags.bind(f, "listen")
 	l := f.Lookup("listen")
 	l.Usage, l.NoOptDefVal = "serve over HTTP at `ADDR`, below /mcp; on an address that others reach with a token", ""
-	f.StringVar(&m.into, "allow-crawl", "", "offer a tool that crawls, into folders below `FOLDER`, given as --allow-crawl=FOLDER (alone: crawls)")
+	f.StringVar(&m.into, "allow-crawl", "", "offer a tool that crawls, into folders below `FOLDER`, given as "+
+		"--allow-crawl=FOLDER (alone: crawls)")
 	f.Lookup("allow-crawl").NoOptDefVal = "crawls"
 	f.StringVar(&m.contact, "contact", "", "with --allow-crawl: a `URL` or mail address where site owners can reach you")
-	f.BoolVar(&m.private, "allow-private", false, "with --allow-crawl: hosts with private, loopback and link-local addresses, too")
+	f.BoolVar(&m.private, "allow-private", false,
+		"with --allow-crawl: hosts with private, loopback and link-local addresses, too")
 	f.SortFlags = false
 	return cmd
 }
@@ -168,7 +171,8 @@ func (m *mcpServer) listen(ctx context.Context, p *uiPage, h http.Handler, dirs 
 	}
 	m.log.Info("Model Context Protocol", "at", p.url()+"mcp")
 	if p.open {
-		m.log.Info("it answers who sends Authorization: Bearer and the token, which lies in " + filepath.Join(dirs[0], folder.UIName))
+		m.log.Info("it answers who sends Authorization: Bearer and the token, which lies in " +
+			filepath.Join(dirs[0], folder.UIName))
 		if p.flags.cert == "" {
 			m.log.Warn("what is asked and the token go over the network as they are: --listen-cert has them encrypted")
 		}
@@ -243,8 +247,10 @@ func (m *mcpServer) crawl(ctx context.Context, w mcp.Wanted) (_ *mcp.Made, err e
 	}
 	o := &options{}
 	flags := crawlFlags(o)
-	if err := flags.Parse([]string{"--out", dir, "--scope", "host", "--limit", strconv.Itoa(w.Pages), "--depth", strconv.Itoa(w.Depth),
-		"--time-limit", strconv.Itoa(w.Seconds) + "s", "--tries", "1", "--contact", m.contact, "--allow-private=" + strconv.FormatBool(m.private)}); err != nil {
+	if err := flags.Parse([]string{"--out", dir, "--scope", "host", "--limit", strconv.Itoa(w.Pages), "--depth",
+		strconv.Itoa(w.Depth),
+		"--time-limit", strconv.Itoa(w.Seconds) + "s", "--tries", "1", "--contact", m.contact, "--allow-private=" +
+			strconv.FormatBool(m.private)}); err != nil {
 		return nil, err
 	}
 	o.job.Fetch.OnlyPublic = !m.private
@@ -260,6 +266,7 @@ func (m *mcpServer) crawl(ctx context.Context, w mcp.Wanted) (_ *mcp.Made, err e
 	if err = errors.Join(err, c.Close()); err != nil && !errors.Is(err, policy.ErrLimit) {
 		return nil, fmt.Errorf("the crawl in %s has ended: %w", dir, err)
 	}
-	return &mcp.Made{Crawl: m.serve(lookInto(dir)), Folder: filepath.ToSlash(dir), Ended: report.Ended, Pages: report.Pages, Failed: report.Failed,
+	return &mcp.Made{Crawl: m.serve(lookInto(dir)), Folder: filepath.ToSlash(dir), Ended: report.Ended,
+		Pages: report.Pages, Failed: report.Failed,
 		Errors: report.Errors, Waiting: report.Waiting}, nil
 }

@@ -25,7 +25,8 @@ func TestMCP(t *testing.T) {
 			return
 		}
 		w.Header().Set("Content-Type", "text/html")
-		_, _ = w.Write([]byte(`<title>Page ` + r.URL.Path + `</title><a href=/two>2</a><p>` + strings.Repeat("A kettle of water is put on the fire. ", 20)))
+		_, _ = w.Write([]byte(`<title>Page ` + r.URL.Path + `</title><a href=/two>2</a><p>` +
+			strings.Repeat("A kettle of water is put on the fire. ", 20)))
 	}))
 	defer site.Close()
 	run := func(args ...string) {
@@ -40,7 +41,8 @@ func TestMCP(t *testing.T) {
 	start := func(args ...string) *sdk.ClientSession {
 		cmd := exec.CommandContext(t.Context(), kumo, append([]string{"mcp"}, args...)...)
 		cmd.Dir = dir
-		c, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &sdk.CommandTransport{Command: cmd}, nil)
+		c, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(),
+			&sdk.CommandTransport{Command: cmd}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +66,8 @@ func TestMCP(t *testing.T) {
 		t.Error(text)
 	}
 	run("index", "c")
-	if text, x := ask(c, "search", map[string]any{"words": `"kettle of" -nothing`}); x["index"] == nil || !strings.Contains(text, "A kettle of water") {
+	if text, x := ask(c, "search", map[string]any{"words": `"kettle of" -nothing`}); x["index"] == nil ||
+		!strings.Contains(text, "A kettle of water") {
 		t.Errorf("the index is not searched: %s", text)
 	}
 	if text, _ := ask(c, "crawl", map[string]any{"url": site.URL}); !strings.Contains(text, "unknown tool") {
@@ -85,10 +88,12 @@ func TestMCP(t *testing.T) {
 	c = start("--allow-crawl=made", "--allow-private", "c")
 	text, x := ask(c, "crawl", map[string]any{"url": site.URL, "depth": 1})
 	name, _ := x["crawl"].(string)
-	if !regexp.MustCompile(`^127\.0\.0\.1-\d+-\d+$`).MatchString(name) || x["folder"] != "made/"+name || x["pages"] != 2.0 {
+	if !regexp.MustCompile(`^127\.0\.0\.1-\d+-\d+$`).MatchString(name) || x["folder"] != "made/"+name ||
+		x["pages"] != 2.0 {
 		t.Errorf("a crawl: %s", text)
 	}
-	if text, _ := ask(c, "search", map[string]any{"crawl": name, "words": "kettle"}); strings.Count(text, `"snippet"`) != 2 {
+	if text, _ := ask(c, "search", map[string]any{"crawl": name, "words": "kettle"}); strings.Count(text,
+		`"snippet"`) != 2 {
 		t.Errorf("what was crawled is not found: %s", text)
 	}
 	if text, _ := ask(c, "search", map[string]any{"words": "kettle"}); !strings.Contains(text, "which crawl?") {
@@ -121,8 +126,8 @@ func TestMCP(t *testing.T) {
 	}
 }
 
-// TestMCPOverHTTP has kumo listen on all addresses: who has not the token that lies in the folder is not answered. A crawl
-// that is being made when kumo is to end does so, too, in order.
+// TestMCPOverHTTP has kumo listen on all addresses: who has not the token that lies in the folder is not answered. A
+// crawl that is being made when kumo is to end does so, too, in order.
 func TestMCPOverHTTP(t *testing.T) {
 	t.Parallel()
 	dir, made := t.TempDir(), t.TempDir()
@@ -135,10 +140,12 @@ func TestMCPOverHTTP(t *testing.T) {
 		http.NotFound(w, r)
 	}))
 	defer site.Close()
-	if out, err := exec.CommandContext(t.Context(), kumoProgram(t), "crawl", "-q", "-o", dir, site.URL+"/").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), kumoProgram(t), "crawl", "-q", "-o", dir, site.URL+
+		"/").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	cmd := exec.CommandContext(t.Context(), kumoProgram(t), "mcp", "--listen", "0.0.0.0:0", "--allow-crawl="+made, "--allow-private", dir)
+	cmd := exec.CommandContext(t.Context(), kumoProgram(t), "mcp", "--listen", "0.0.0.0:0", "--allow-crawl="+made,
+		"--allow-private", dir)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -164,8 +171,10 @@ func TestMCPOverHTTP(t *testing.T) {
 		t.Fatalf("%s: %v", note, err)
 	}
 	client := func(token string) (*sdk.ClientSession, error) {
-		return sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &sdk.StreamableClientTransport{
-			Endpoint: "http://127.0.0.1:" + at[1] + "/mcp", DisableStandaloneSSE: true, HTTPClient: &http.Client{Transport: withToken(token)}}, nil)
+		return sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(),
+			&sdk.StreamableClientTransport{
+				Endpoint: "http://127.0.0.1:" + at[1] + "/mcp", DisableStandaloneSSE: true,
+				HTTPClient: &http.Client{Transport: withToken(token)}}, nil)
 	}
 	if _, err := client("wrong"); err == nil {
 		t.Error("who has another token is answered")
@@ -174,12 +183,14 @@ func TestMCPOverHTTP(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "explain", Arguments: map[string]any{"url": site.URL + "/"}})
+	res, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "explain", Arguments: map[string]any{"url": site.URL +
+		"/"}})
 	if err != nil || !strings.Contains(res.Content[0].(*sdk.TextContent).Text, `"fate":"error"`) {
 		t.Errorf("%+v: %v", res, err)
 	}
 	go func() { // it is told of the end, or not
-		_, _ = c.CallTool(t.Context(), &sdk.CallToolParams{Name: "crawl", Arguments: map[string]any{"url": site.URL + "/held"}})
+		_, _ = c.CallTool(t.Context(), &sdk.CallToolParams{Name: "crawl", Arguments: map[string]any{"url": site.URL +
+			"/held"}})
 	}()
 	<-held
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {

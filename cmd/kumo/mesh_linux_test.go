@@ -61,8 +61,9 @@ func (n *clusterNode) seenAs() netip.Addr {
 	return n.host.Addr()
 }
 
-// Two nodes at home, each behind a router, and one that all can reach crawl a web together. The two are told of that one
-// alone, and find each other by way of it: it relays for them, and where the routers allow it they connect directly.
+// Two nodes at home, each behind a router, and one that all can reach crawl a web together. The two are told of that
+// one alone, and find each other by way of it: it relays for them, and where the routers allow it they connect
+// directly.
 func TestNodesBehindRouters(t *testing.T) {
 	if _, err := exec.LookPath("nft"); err != nil {
 		t.Skip("SKIPPED: no nft:", err)

@@ -98,7 +98,8 @@ func linger(ctx context.Context, long time.Duration) {
 }
 
 // beside is another node that joins the one at an address, and then lives until ctx ends.
-func beside(ctx context.Context, i int, key secret.Secret, at string, star bool, slots chan struct{}, all *sync.WaitGroup) error {
+func beside(ctx context.Context, i int, key secret.Secret, at string, star bool, slots chan struct{},
+	all *sync.WaitGroup) error {
 	slots <- struct{}{}
 	defer func() { <-slots }()
 	m, err := p2p.Open(p2p.Config{Name: fmt.Sprint("n", i), Crawl: node.CrawlWord("idle"), Secret: key,

@@ -156,7 +156,8 @@ func TestMeshBalance(t *testing.T) {
 	}
 	score := c.server.Score()
 	even := float64(score.Requests) / float64(len(rates)) / 1
-	t.Logf("%d requests in %.0f s; %.0f s if all nodes had been at work all the time, %.0f s if each had fetched as many\n%s",
+	t.Logf("%d requests in %.0f s; %.0f s if all nodes had been at work all the time, %.0f s if each had fetched as "+
+		"many\n%s",
 		score.Requests, time.Since(began).Seconds(), float64(score.Requests)/sum, even, score)
 	if score.Missing > 0 || time.Since(began).Seconds() > even*0.8 {
 		t.Error("that is too long, or not all")

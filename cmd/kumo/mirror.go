@@ -31,22 +31,27 @@ goes on.
 The crawl itself is in DIR/.kumo/crawl, with WARC files: kumo explain, kumo links and the others look into it.`
 
 // mirrorFlags are those of kumo crawl's that a mirror has.
-var mirrorFlags = []string{"depth", "scope", "include", "exclude", "limit", "size-limit", "time-limit", "max-pages-per-host",
-	"recrawl", "concurrency", "per-host", "delay", "max-crawl-delay", "robots", "max-rate", "rate-dns", "bandwidth", "contact", "user-agent",
-	"header", "cookies", "login", "no-cookies", "user", "password", "proxy", "insecure", "timeout", "max-body", "allow-private",
+var mirrorFlags = []string{"depth", "scope", "include", "exclude", "limit", "size-limit", "time-limit",
+	"max-pages-per-host",
+	"recrawl", "concurrency", "per-host", "delay", "max-crawl-delay", "robots", "max-rate", "rate-dns", "bandwidth",
+	"contact", "user-agent",
+	"header", "cookies", "login", "no-cookies", "user", "password", "proxy", "insecure", "timeout", "max-body",
+	"allow-private",
 	"resolve", "dns-server", "memory", "min-free-disk", "verbose", "quiet", "log-json"}
 
 // mirrorDefaults are settings that a mirror has unless it is told others.
 var mirrorDefaults = []settings.Setting{
-	{Key: "embeds", Values: []string{"true"}}, {Key: "scope", Values: []string{"prefix"}}, {Key: "recrawl", Values: []string{"1h,1h,1h"}}}
+	{Key: "embeds", Values: []string{"true"}}, {Key: "scope", Values: []string{"prefix"}},
+	{Key: "recrawl", Values: []string{"1h,1h,1h"}}}
 
 func mirrorCommand() *cobra.Command {
 	o := &options{}
 	all := crawlFlags(o)
-	cmd := &cobra.Command{Use: "mirror [flags] URL [DIR]", Short: "Copy a site into files that can be opened without a server",
-		Long: mirrorLong,
-		Example: "  kumo mirror https://example.com/docs/\n  kumo mirror --contact https://me.example/bot https://example.com/ example\n" +
-			"  kumo mirror mirrors/example.com    # brings it up to date",
+	cmd := &cobra.Command{Use: "mirror [flags] URL [DIR]",
+		Short: "Copy a site into files that can be opened without a server",
+		Long:  mirrorLong,
+		Example: "  kumo mirror https://example.com/docs/\n  kumo mirror --contact https://me.example/bot " +
+			"https://example.com/ example\n  kumo mirror mirrors/example.com    # brings it up to date",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 || len(args) > 2 {
 				return usagef("name a URL and, if you like, a folder")

@@ -38,7 +38,8 @@ import (
 const nodeLong = `Run one node of a crawl that several nodes share. It joins the others, waits for kumo start, crawls the hosts that are its own, and
 keeps what it finds in a folder like that of kumo crawl.
 
-The first node makes the cluster: with nothing but --crawl it serves other processes of this machine at ` + defaultAddress + `. The others
+The first node makes the cluster: with nothing but --crawl it serves other processes of this machine at ` +
+	defaultAddress + `. The others
 name it with --join. Between machines a secret is needed: kumo secret new.
 
 With --servers 3 (or 5) the crawl goes on, and loses no URL, if one (or two) of these machines are lost with their disks: the first three
@@ -113,7 +114,8 @@ func nodeCommand() *cobra.Command {
 	f.StringVar(&n.name, "name", "", "the node's `NAME`, unlike those of the others: letters, digits, - and _ "+
 		"(default: this machine's)")
 	f.StringVar(&n.listen, "listen", "", "run a server at `ADDR`, as others reach it, if it is one of the cluster's "+
-		"(default without --join: "+defaultAddress+"); with mesh, listen there (default: port 7070, or any where that is taken)")
+		"(default without --join: "+defaultAddress+"); with mesh, listen there (default: port 7070, or any where that "+
+		"is taken)")
 	f.IntVar(&n.servers, "servers", 0, "the first `N` addresses in --join are those of all servers: 1, 3 or 5")
 	f.Var(choice{&n.preset, cluster.Presets()}, "preset", "how far the nodes are from each other; the same on all")
 	f.Var(choice{&n.place, cluster.Strategies()}, "strategy", "how hosts are shared among the nodes, the same on all: "+
@@ -127,10 +129,11 @@ func nodeCommand() *cobra.Command {
 	f.Var(choice{&n.mesh.reach, cluster.Reaches()}, "reach", "with mesh: whether other nodes can connect to this one; "+
 		"auto asks them")
 	f.BoolVar(&n.mesh.noLAN, "no-lan", false, "with mesh: do not look for nodes in the local network")
-	durationVar(f, &n.mesh.lostAfter, "lost-after", cluster.DefaultLostAfter, "with mesh and a place: a node that is missed for so long "+
-		"counts as lost with its disk, and what it had fetched and not brought to its place is fetched again")
-	f.StringVarP(&n.out, "out", "o", "", "the node's folder (default: crawls/CRAWL, or crawls/CRAWL-NAME with --name); or a "+
-		"`PLACE` below which its record files go, as s3://bucket/prefix")
+	durationVar(f, &n.mesh.lostAfter, "lost-after", cluster.DefaultLostAfter, "with mesh and a place: a node that is "+
+		"missed for so long counts as lost with its disk, and what it had fetched and not brought to its place is "+
+		"fetched again")
+	f.StringVarP(&n.out, "out", "o", "", "the node's folder (default: crawls/CRAWL, or crawls/CRAWL-NAME with "+
+		"--name); or a `PLACE` below which its record files go, as s3://bucket/prefix")
 	borrow(f, crawlFlags(n.o), nodeFlags)
 	f.SortFlags = false
 	return cmd
@@ -333,8 +336,8 @@ func (n *noder) say(show *show, o *cluster.NodeOptions) {
 			strings.Join(o.Servers, ","))
 	}
 	if n.o.place == "" {
-		show.log.Info("what this node fetches lies in its folder alone: copy warc/ to a safe place, now and then, or start it "+
-			"with -o PLACE", "folder", n.out)
+		show.log.Info("what this node fetches lies in its folder alone: copy warc/ to a safe place, now and then, or "+
+			"start it with -o PLACE", "folder", n.out)
 	}
 	args := []any{"crawl", n.crawl, "node", n.name, "strategy", n.place, "preset", n.preset}
 	if serves {
@@ -344,7 +347,8 @@ func (n *noder) say(show *show, o *cluster.NodeOptions) {
 }
 
 // crawlAll takes part in the crawl, with the view and the metrics beside it. It leaves when ctx ends.
-func (n *noder) crawlAll(ctx context.Context, one cluster.Node, show *show, page *uiPage) (report *stats.Report, err error) {
+func (n *noder) crawlAll(ctx context.Context, one cluster.Node, show *show, page *uiPage) (report *stats.Report,
+	err error) {
 	g := errgroup.Group{}
 	beside, done := context.WithCancel(context.WithoutCancel(ctx))
 	status := parts{one}.status
@@ -437,7 +441,8 @@ type parts struct{ one cluster.Node }
 
 func (p parts) status() progress.Status {
 	outlook := p.outlook()
-	return progress.Status{Time: time.Now(), Totals: p.totals(), Frontier: p.frontier(), Known: p.known(), Outage: p.outage(),
+	return progress.Status{Time: time.Now(), Totals: p.totals(), Frontier: p.frontier(), Known: p.known(),
+		Outage:   p.outage(),
 		Forecast: outlook.Forecast, Stall: outlook.Stall, Uploads: p.uploads()}
 }
 
@@ -504,7 +509,8 @@ func (n *noder) ended(err error, show *show) error {
 		show.log.Info("stopped: the same command, and kumo start, go on")
 		return nil
 	case errors.Is(err, node.ErrLeft):
-		show.log.Info("left: the other nodes, if there are any, have what this one had to do; its records stay where they are",
+		show.log.Info("left: the other nodes, if there are any, have what this one had to do; its records stay where "+
+			"they are",
 			"folder", n.out, "place", n.o.place)
 		return nil
 	case errors.Is(err, context.Canceled):

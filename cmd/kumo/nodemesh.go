@@ -45,7 +45,8 @@ func (n *noder) settleMesh() (o cluster.NodeOptions, err error) {
 		return o, usagef("--backups is %d: 1 to %d are possible", n.mesh.backups, cluster.MaxBackups)
 	}
 	if n.mesh.lostAfter < leastLost {
-		return o, usagef("--lost-after is %v: %v is the least, as a node that starts again is away for a while", n.mesh.lostAfter,
+		return o, usagef("--lost-after is %v: %v is the least, as a node that starts again is away for a while",
+			n.mesh.lostAfter,
 			leastLost)
 	}
 	o = cluster.NodeOptions{Name: n.name, Listen: n.listen, Join: n.join, Strategy: n.place, Backups: n.mesh.backups,

@@ -91,7 +91,8 @@ func (n *noder) carry(show *show) session.Carry {
 		up, err := uploads.New(ctx, j, uploads.Config{Place: at, KeepLocal: n.o.keepLocal, Wait: n.o.placeWait,
 			Failed: show.placeFails, Works: show.placeWorks,
 			Cut: func(c upload.Cut) {
-				show.log.Info("the state of this node is in the place, and the servers keep less of its journal", "checkpoints", c.States,
+				show.log.Info("the state of this node is in the place, and the servers keep less of its journal", "checkpoints",
+					c.States,
 					"bytes_brought", c.Bytes, "bytes_of_journal_dropped", c.Log)
 			}})
 		if err != nil {

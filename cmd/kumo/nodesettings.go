@@ -22,14 +22,17 @@ var (
 	startFlags = []string{"input-file", "skip-bad-seeds", "config", "depth", "scope", "include", "exclude", "canon",
 		"embeds", "sitemaps", "script-paths", job.OrderKey, job.PreferKey, job.OverrideKey, job.BlockKey,
 		"limit", job.NoTrapsKey, "max-pages-per-host", crawl.RulePagesPerDomain, crawl.RuleHostsPerDomain,
-		crawl.RuleNamesPerDomain, "per-host", job.SlicesKey, "delay", "ip-delay", "max-crawl-delay", "max-backoff", "robots", "ignore",
+		crawl.RuleNamesPerDomain, "per-host", job.SlicesKey, "delay", "ip-delay", "max-crawl-delay", "max-backoff", "robots",
+		"ignore",
 		"contact", "user-agent",
 		"no-cookies",
 		"insecure", "connect-timeout", "timeout", "tries", "max-body", "allow-private", "format", "text", "warc-size",
 		"compress"}
-	nodeFlags = append([]string{"concurrency", "memory", "min-free-disk", "max-rate", "rate-dns", "bandwidth", "block-file", job.FieldsKey, "header",
+	nodeFlags = append([]string{"concurrency", "memory", "min-free-disk", "max-rate", "rate-dns", "bandwidth",
+		"block-file", job.FieldsKey, "header",
 		"cookies", "login", "user",
-		"password", "proxy", "resolve", "dns-server", "outage-wait", "checkpoint", "commit", "index", "work", keepLocalKey, "place-wait", "metrics", "ui", "ui-cert",
+		"password", "proxy", "resolve", "dns-server", "outage-wait", "checkpoint", "commit", "index", "work", keepLocalKey,
+		"place-wait", "metrics", "ui", "ui-cert",
 		"ui-key", "verbose", "quiet", "log-json"}, filterFlags...)
 	// aloneFlags have no meaning, or not yet, where several nodes crawl.
 	aloneFlags = []string{"name", "out", "fresh", "size-limit", "time-limit", "recrawl", "due", "profile", "dry-run",
@@ -67,8 +70,8 @@ func (o *options) readStart(ctx context.Context, all *pflag.FlagSet, args []stri
 		return err
 	}
 	if o.job.Frontier.Slices > 1 && o.job.Crawl.PagesPerHost > 0 {
-		return usagef("--max-pages-per-host does not go with --slices in a crawl of several nodes: none of them knows how many " +
-			"pages of a host the others have")
+		return usagef("--max-pages-per-host does not go with --slices in a crawl of several nodes: none of them knows " +
+			"how many pages of a host the others have")
 	}
 	if err := o.job.CheckSlices(); err != nil {
 		return err
@@ -120,7 +123,8 @@ func (o *options) changes(all *pflag.FlagSet, crawl string, was map[string][]str
 	return withAgent(changed, was), checkManners(changed, was)
 }
 
-// checkManners says why a crawl cannot go on with some settings changed: those that it was started with allow no others.
+// checkManners says why a crawl cannot go on with some settings changed: those that it was started with allow no
+// others.
 func checkManners(changed []settings.Setting, was map[string][]string) error {
 	o := &options{}
 	all := crawlFlags(o)

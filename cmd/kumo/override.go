@@ -148,8 +148,8 @@ func checkLate(wishes []settings.Setting, was map[string][]string) error {
 func (o *options) checkShared() error {
 	for _, one := range o.job.Crawl.Overrides.All() {
 		if job.RedactOverride(one) != one.Text {
-			return usagef("--%s: match %s: it has a secret, and what nodes share lies in their registry: give kumo node --header, "+
-				"--proxy or --login", job.OverrideKey, one.Name)
+			return usagef("--%s: match %s: it has a secret, and what nodes share lies in their registry: give kumo node "+
+				"--header, --proxy or --login", job.OverrideKey, one.Name)
 		}
 	}
 	return nil

@@ -28,8 +28,8 @@ import (
 )
 
 // TestPlaceFaults has kumo crawl a web into a bucket of a real server, which is killed and started again, through a
-// proxy that answers 503, cuts, slows and changes what passes, and is killed itself, as dice say; then it goes on in calm.
-// After that nothing may be missing or there twice, and the bucket has what its manifest says and no more.
+// proxy that answers 503, cuts, slows and changes what passes, and is killed itself, as dice say; then it goes on in
+// calm. After that nothing may be missing or there twice, and the bucket has what its manifest says and no more.
 // KUMO_TEST_PLACE_ROUNDS (1) are with a seed each; KUMO_TEST_SEED replays the choices of a run.
 func TestPlaceFaults(t *testing.T) {
 	seed := number("KUMO_TEST_SEED", rand.Uint64()>>1)
@@ -118,7 +118,8 @@ func newPlaceTrial(t *testing.T, seed uint64) *placeTrial {
 
 // command is what a person would type, the same each time.
 func (p *placeTrial) command() (*exec.Cmd, *bytes.Buffer) {
-	cmd := exec.Command(kumoProgram(p.T), "crawl", "-q", "--work", p.dir, "-o", p.url, "--keep-local="+strconv.FormatBool(p.keep),
+	cmd := exec.Command(kumoProgram(p.T), "crawl", "-q", "--work", p.dir, "-o", p.url, "--keep-local="+
+		strconv.FormatBool(p.keep),
 		"--delay", "15ms", "--ip-delay", "0", "--scope", "any", "--allow-private", "--contact", "test@example.org",
 		"--dns-server", p.web.DNS(), "-c", "4", "--warc-size", "60KB", p.web.SeedURLs()[0])
 	said := &bytes.Buffer{}

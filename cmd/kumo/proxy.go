@@ -86,8 +86,8 @@ func cutDomain(value string) (domain, url string) {
 func parseProxy(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme) {
-		return nil, usagef("--proxy: " + noProxy + ", or a URL such as http://HOST:PORT, https://HOST:PORT, socks5://HOST:PORT or " +
-			"socks5h://HOST:PORT is wanted, with DOMAIN= before it if it is for one domain")
+		return nil, usagef("--proxy: " + noProxy + ", or a URL such as http://HOST:PORT, https://HOST:PORT, " +
+			"socks5://HOST:PORT or socks5h://HOST:PORT is wanted, with DOMAIN= before it if it is for one domain")
 	}
 	return u, nil
 }

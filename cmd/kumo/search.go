@@ -46,7 +46,8 @@ type searchOptions struct {
 
 func searchCommand() *cobra.Command {
 	o := &searchOptions{}
-	cmd := &cobra.Command{Use: "search -o FOLDER QUERY...", Short: "Search the pages of a crawl by words", Long: searchLong,
+	cmd := &cobra.Command{Use: "search -o FOLDER QUERY...", Short: "Search the pages of a crawl by words",
+		Long: searchLong,
 		Example: "  kumo search -o crawls/example.com 'green tea -shop lang:en'\n" +
 			"  kumo search -o crawls/example.com --status 404 --json --limit 100",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -72,7 +73,8 @@ func (o *searchOptions) query(text string) (q fulltext.Query, err error) {
 	if q, err = fulltext.Parse(text); err != nil {
 		return q, usagef("%w", err)
 	}
-	for _, f := range []struct{ field, value string }{{"host", o.host}, {"lang", o.lang}, {"status", o.status}, {"type", o.kind}, {"day", o.day}} {
+	for _, f := range []struct{ field, value string }{{"host", o.host}, {"lang", o.lang}, {"status", o.status},
+		{"type", o.kind}, {"day", o.day}} {
 		if f.value != "" {
 			if err := q.Filter(f.field, f.value, false); err != nil {
 				return q, usagef("--%w", err)
@@ -143,7 +145,8 @@ func (o *searchOptions) run(ctx context.Context, out, errs io.Writer, text strin
 func indexAdvice(err error, dir string) error {
 	switch {
 	case errors.Is(err, fulltext.ErrNone):
-		return advice.With(fmt.Errorf("%s: %w", dir, err), "kumo index "+dir+" makes one; kumo crawl --index does while it crawls")
+		return advice.With(fmt.Errorf("%s: %w", dir, err), "kumo index "+dir+
+			" makes one; kumo crawl --index does while it crawls")
 	case fulltext.IsDamaged(err):
 		return advice.With(fmt.Errorf("%s: %w", dir, err), "kumo index --anew "+dir+" makes it anew")
 	}

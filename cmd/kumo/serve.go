@@ -130,7 +130,8 @@ func (s *shown) addBatches(ctx context.Context, name string) error {
 
 // noneIn is the error of what has nothing to be shown.
 func noneIn(name string) error {
-	return advice.With(advice.Usage("%s: there is neither a crawl nor a batch crawl, nor what kumo sim --out has left", name),
+	return advice.With(advice.Usage("%s: there is neither a crawl nor a batch crawl, nor what kumo sim --out has left",
+		name),
 		"name the folder that kumo crawl -o was given, the place of kumo batch run --place, or the folder of kumo sim --out")
 }
 
@@ -141,7 +142,8 @@ func lookInto(dir string) ui.Crawl {
 
 func serveCommand() *cobra.Command {
 	u, c := &uiFlags{}, &clusterFlags{}
-	cmd := &cobra.Command{Use: "serve [flags] FOLDER|PLACE... | --crawl NAME", Short: "Serve a web page of crawls, batch crawls and experiments", Long: serveLong,
+	cmd := &cobra.Command{Use: "serve [flags] FOLDER|PLACE... | --crawl NAME",
+		Short: "Serve a web page of crawls, batch crawls and experiments", Long: serveLong,
 		Example: `  kumo serve crawls/example.com
   kumo serve crawls/*
   kumo serve /data/news s3://bucket/news
@@ -150,7 +152,8 @@ func serveCommand() *cobra.Command {
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 && c.crawl == "" {
-				return usagef("what is to be shown? name folders of crawls, places of batch crawls, or experiments, or a crawl of several nodes with --crawl")
+				return usagef("what is to be shown? name folders of crawls, places of batch crawls, or experiments, or a " +
+					"crawl of several nodes with --crawl")
 			}
 			shown, late, err := shownIn(cmd.Context(), args)
 			if err != nil {
@@ -181,10 +184,12 @@ func serveCommand() *cobra.Command {
 		}}
 	u.bind(cmd.Flags(), "listen")
 	l := cmd.Flags().Lookup("listen")
-	l.Usage, l.DefValue, l.NoOptDefVal = "serve at `ADDR`; on an address that others reach with a token: see kumo open", defaultUI, ""
+	l.Usage, l.DefValue, l.NoOptDefVal = "serve at `ADDR`; on an address that others reach with a token: see kumo open",
+		defaultUI, ""
 	u.addr = defaultUI
 	c.bind(cmd.Flags(), joinUsage)
-	cmd.Flags().Lookup("crawl").Usage = "also serve the cluster of a crawl of several nodes, by its `NAME`: this machine need be none of them"
+	cmd.Flags().Lookup("crawl").Usage = "also serve the cluster of a crawl of several nodes, by its `NAME`: this " +
+		"machine need be none of them"
 	cmd.Flags().SortFlags = false
 	return cmd
 }

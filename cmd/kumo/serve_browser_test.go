@@ -25,14 +25,16 @@ func TestServedInBrowser(t *testing.T) {
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"batch", "run", "-q", "--allow-private", "--ip-delay", "0", "--place", news, "--date", "2026-11-21", config},
+	for _, args := range [][]string{{"batch", "run", "-q", "--allow-private", "--ip-delay", "0", "--place", news, "--date",
+		"2026-11-21", config},
 		{"batch", "run", "-q", "--allow-private", "--ip-delay", "0", "--place", news, "--date", "2098-01-01", config},
 		{"sim", "rank", "--pages", "1000", "--top", "20", "--out", filepath.Join(results, "rank")}} {
 		if out, err := exec.Command(kumoProgram(t), args...).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %v\n%s", args, err, out)
 		}
 	}
-	evil := `<svg xmlns="http://www.w3.org/2000/svg" onload="document.title='ran'"><script>document.title='ran';fetch('` + s.canary.URL + `/x')</script>` +
+	evil := `<svg xmlns="http://www.w3.org/2000/svg" onload="document.title='ran'"><script>document.title='ran';fetch('` +
+		s.canary.URL + `/x')</script>` +
 		`<image href="` + s.canary.URL + `/svg.png"/><text y="20">a plot</text></svg>`
 	if err := os.WriteFile(filepath.Join(results, "rank", "rank.svg"), []byte(evil), 0o600); err != nil {
 		t.Fatal(err)
@@ -55,10 +57,14 @@ func TestServedInBrowser(t *testing.T) {
 	})
 	day := "batches/news/collections/en/days/2026-11-21"
 	record := day + "/page?url=" + url.QueryEscape(s.URL+"/evil.html")
-	views := map[string]string{"list": "crawls", "collections": "batches/news", "collection": "batches/news/collections/en", "day": day,
-		"find": day + "?find=" + url.QueryEscape(hostileTitle), "batch-text": record, "batch-xml": record + "&show=xml", "batch-headers": record + "&show=headers",
-		"unchanged": strings.Replace(record, "2026-11-21", "2098-01-01", 1), "none": day + "/page?url=" + url.QueryEscape("http://never.example/<script>"),
-		"experiments": "experiments", "experiment": "experiments/rank", "table": "experiments/rank/tables/curves.csv", "plot": "experiments/rank/files/rank.svg"}
+	views := map[string]string{"list": "crawls", "collections": "batches/news",
+		"collection": "batches/news/collections/en", "day": day,
+		"find": day + "?find=" + url.QueryEscape(hostileTitle), "batch-text": record, "batch-xml": record + "&show=xml",
+		"batch-headers": record + "&show=headers",
+		"unchanged":     strings.Replace(record, "2026-11-21", "2098-01-01", 1), "none": day + "/page?url=" +
+			url.QueryEscape("http://never.example/<script>"),
+		"experiments": "experiments", "experiment": "experiments/rank", "table": "experiments/rank/tables/curves.csv",
+		"plot": "experiments/rank/files/rank.svg"}
 	i := 0
 	for name, path := range views {
 		i++
@@ -77,7 +83,8 @@ func TestServedInBrowser(t *testing.T) {
 			t.Errorf("%s has barriers:\n%s", path, found)
 		}
 	}
-	if text := b.text(t, at+record); !strings.Contains(text, "Some words") || !strings.Contains(text, "Home") && !strings.Contains(text, "U+202E") {
+	if text := b.text(t, at+record); !strings.Contains(text, "Some words") || !strings.Contains(text, "Home") &&
+		!strings.Contains(text, "U+202E") {
 		t.Errorf("the record is\n%s", text)
 	}
 	b.mu.Lock()

@@ -27,7 +27,8 @@ func TestAServiceManagerIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	cmd := exec.Command(kumoProgram(t), "crawl", "-q", "-o", filepath.Join(t.TempDir(), "crawl"), "--delay", "50ms", "--scope", "any",
+	cmd := exec.Command(kumoProgram(t), "crawl", "-q", "-o", filepath.Join(t.TempDir(), "crawl"), "--delay", "50ms",
+		"--scope", "any",
 		"--allow-private", "--dns-server", web.DNS(), web.SeedURLs()[0])
 	cmd.Env = append(os.Environ(), "NOTIFY_SOCKET="+socket, "WATCHDOG_USEC=200000")
 	cmd.Stderr = os.Stderr

@@ -43,8 +43,8 @@ const setExample = `  kumo set --crawl news
 func setCommand() *cobra.Command {
 	c := &clusterFlags{}
 	asJSON, dir := false, ""
-	cmd := &cobra.Command{Use: "set (--crawl NAME | -o FOLDER) [KEY=VALUE...]", Short: "Show a crawl's settings, or change them " +
-		"while it runs", Long: setLong, Example: setExample,
+	cmd := &cobra.Command{Use: "set (--crawl NAME | -o FOLDER) [KEY=VALUE...]", Short: "Show a crawl's settings, or " +
+		"change them while it runs", Long: setLong, Example: setExample,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			wishes, err := parseWishes(args)

@@ -88,7 +88,8 @@ func setIn(ctx context.Context, w io.Writer, dir string, wishes []settings.Setti
 }
 
 // tuneIn makes changes that f makes of the settings of the crawl in a folder, and says so.
-func tuneIn(ctx context.Context, w io.Writer, dir string, f func(now map[string][]string) ([]inspect.Setting, error)) error {
+func tuneIn(ctx context.Context, w io.Writer, dir string, f func(now map[string][]string) ([]inspect.Setting,
+	error)) error {
 	changes, was, err := inspect.Tune(ctx, folderSetter(dir), func() (map[string][]string, error) {
 		saved, err := folder.ReadSettings(dir)
 		return settings.Map(saved), err

@@ -201,7 +201,8 @@ func (o *options) checkSaved(f *pflag.FlagSet, s settings.Setting, now []setting
 	}
 	if slices.ContainsFunc(s.Values, func(v string) bool { return strings.Contains(v, settings.Redacted) }) &&
 		!fl.Changed && !o.idle {
-		return usagef("the crawl in %s has a --%s, which is not kept on disk: give it again, or an empty one to go on without",
+		return usagef("the crawl in %s has a --%s, which is not kept on disk: give it again, or an empty one to go on "+
+			"without",
 			o.job.Dir, s.Key)
 	}
 	if !fl.Changed || !slices.Contains(lasting, s.Key) {

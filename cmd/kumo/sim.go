@@ -16,7 +16,8 @@ comes within seconds, and the same flags give the same answer, on any machine: w
   kumo sim rank       which order of what waits finds the important pages soonest`
 
 func simCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "sim", Short: "Try out what crawls and clusters do", Long: simLong, Args: cobra.ArbitraryArgs,
+	cmd := &cobra.Command{Use: "sim", Short: "Try out what crawls and clusters do", Long: simLong,
+		Args:                  cobra.ArbitraryArgs,
 		RunE:                  noVerb,
 		DisableFlagsInUseLine: true}
 	cmd.AddCommand(simHash(), simSoak(), simDSpider(), simMesh(), simBalance(), simRank())

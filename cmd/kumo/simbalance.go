@@ -52,9 +52,10 @@ func simBalance() *cobra.Command {
 	b.out.bind(f, "tables as CSV and pictures as SVG")
 	f.Uint64Var(&b.balance.Seed, "seed", b.balance.Seed, "the seed's `NUMBER`")
 	f.IntVar(&b.balance.Runs, "runs", b.balance.Runs, "fetch each piece `K` times, with other pages; tables have the mean")
-	f.IntVar(&b.balance.Models, "models", b.balance.Models, "let `K` models learn, each from other samples; tables have the "+
-		"mean")
-	f.IntVar(&b.balance.Crawl.Hosts, "hosts", b.balance.Crawl.Hosts, "crawl a web of `N` hosts in experiment 5; 0 leaves it out")
+	f.IntVar(&b.balance.Models, "models", b.balance.Models, "let `K` models learn, each from other samples; tables "+
+		"have the mean")
+	f.IntVar(&b.balance.Crawl.Hosts, "hosts", b.balance.Crawl.Hosts,
+		"crawl a web of `N` hosts in experiment 5; 0 leaves it out")
 	f.BoolVar(&b.cost, "cost", false, "measure what a split takes")
 	f.SortFlags = false
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -116,8 +117,9 @@ func (b *balanceSim) printFactors(w io.Writer, r *experiments.BalanceResult) err
 	for i := range b.balance.Factors {
 		f := &b.balance.Factors[i]
 		m := f.Machine
-		title := fmt.Sprintf("Experiment 1, %s. Otherwise %g cores, %g GHz, %g GB, %g and %g Mb/s to network and disk, %d URLs.\n"+
-			"Seconds, as predicted for a machine never seen, and what is in use nearly all the time", f.Name, m.Cores, m.GHz,
+		title := fmt.Sprintf("Experiment 1, %s. Otherwise %g cores, %g GHz, %g GB, %g and %g Mb/s to network and disk, %d "+
+			"URLs.\nSeconds, as predicted for a machine never seen, and what is in use nearly all the time", f.Name, m.Cores,
+			m.GHz,
 			m.MemoryGB, m.NetworkMbps, m.DiskMbps, f.URLs)
 		err := grid(w, title, func(tab io.Writer) {
 			fmt.Fprintf(tab, "%s\t", f.Name)
@@ -144,8 +146,8 @@ func (b *balanceSim) printFactors(w io.Writer, r *experiments.BalanceResult) err
 }
 
 func (b *balanceSim) printSplits(w io.Writer, r *experiments.BalanceResult) error {
-	title := fmt.Sprintf("Experiment 2: %d URLs split among the five nodes of the paper: URLs, and seconds that each node takes; "+
-		"whole runs.\nThe paper had 134 s by 233 s, a ratio of 0.575. Best is the shortest run by true times",
+	title := fmt.Sprintf("Experiment 2: %d URLs split among the five nodes of the paper: URLs, and seconds that each "+
+		"node takes; whole runs.\nThe paper had 134 s by 233 s, a ratio of 0.575. Best is the shortest run by true times",
 		b.balance.URLs)
 	return grid(w, title, func(tab io.Writer) {
 		fmt.Fprint(tab, "program\tsplit\t")
@@ -194,8 +196,8 @@ func (b *balanceSim) printVariance(w io.Writer, r *experiments.BalanceResult) er
 }
 
 func (b *balanceSim) printCurve(w io.Writer, r *experiments.BalanceResult) error {
-	title := fmt.Sprintf("Experiment 4: after so many samples of the five nodes, means of %d models. Errors are of logarithms: "+
-		"0.1 is about 10 %%", b.balance.Models)
+	title := fmt.Sprintf("Experiment 4: after so many samples of the five nodes, means of %d models. Errors are of "+
+		"logarithms: 0.1 is about 10 %%", b.balance.Models)
 	return grid(w, title, func(tab io.Writer) {
 		fmt.Fprintln(tab, "program\tsamples\tbasis\terror, held back\terror, fresh\trun\tby the shortest\tworst\t")
 		for _, c := range r.Curve {
@@ -224,14 +226,15 @@ func (b *balanceSim) printCrawls(w io.Writer, r *experiments.BalanceResult) erro
 	if len(r.Crawls) == 0 {
 		return nil
 	}
-	title := fmt.Sprintf("Experiment 5: %d hosts of %d pages in the mean; a delay of %v in the mean. Pages of each node, and how busy "+
-		"it was", b.balance.Crawl.Hosts, b.balance.Crawl.Pages, b.balance.Crawl.Delay)
+	title := fmt.Sprintf("Experiment 5: %d hosts of %d pages in the mean; a delay of %v in the mean. Pages of each node, "+
+		"and how busy it was", b.balance.Crawl.Hosts, b.balance.Crawl.Pages, b.balance.Crawl.Delay)
 	return grid(w, title, func(tab io.Writer) {
 		fmt.Fprint(tab, "strategy\t")
 		for i, slow := range b.balance.Crawl.Slowness {
 			fmt.Fprintf(tab, "node %d (1/%g)\t", i+1, slow)
 		}
-		fmt.Fprintln(tab, "run\tshortest\ttail\tby shard\thosts moved\tstrategies' messages a page\tlinks'\tall\tlog entries\t")
+		fmt.Fprintln(tab, "run\tshortest\ttail\tby shard\thosts moved\tstrategies' messages a page\tlinks'\tall\tlog "+
+			"entries\t")
 		for i := range r.Crawls {
 			c := &r.Crawls[i]
 			fmt.Fprintf(tab, "%s%s\t", c.Strategy, map[bool]string{true: ", node 1 slows"}[c.Slows])

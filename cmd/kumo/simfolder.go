@@ -98,7 +98,8 @@ func printStatements(w io.Writer, all []results.Statement) {
 			fmt.Fprintf(w, "\nOf %s\n", s.Of)
 			of = s.Of
 		}
-		fmt.Fprintf(w, "  %s  %s: %s\n", map[bool]string{true: "seen    ", false: "not seen"}[s.Seen], s.Statement, s.Measured)
+		fmt.Fprintf(w, "  %s  %s: %s\n", map[bool]string{true: "seen    ", false: "not seen"}[s.Seen], s.Statement,
+			s.Measured)
 		if s.Why != "" {
 			fmt.Fprintf(w, "            %s\n", s.Why)
 		}

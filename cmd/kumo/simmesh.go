@@ -65,8 +65,9 @@ func simMesh() *cobra.Command {
 	m.out.bind(f, "tables as CSV and pictures as SVG")
 	f.Uint64Var(&m.mesh.Seed, "seed", m.mesh.Seed, "the seed's `NUMBER`")
 	durationVar(f, &m.mesh.Time, "time", m.mesh.Time, "let each run of experiment 2 last this `TIME`")
-	f.DurationSliceVar(&m.intervals, "intervals", append([]time.Duration{m.mesh.T}, m.mesh.OtherT...), "T: let nodes look at "+
-		"their load once in this `TIME,TIME,...`; the first is that of the main runs")
+	f.DurationSliceVar(&m.intervals, "intervals", append([]time.Duration{m.mesh.T}, m.mesh.OtherT...),
+		"T: let nodes look at "+
+			"their load once in this `TIME,TIME,...`; the first is that of the main runs")
 	f.Lookup("intervals").DefValue = "[3m,30s,1m,10m,19m,40m]"
 	f.IntSliceVar(&m.mesh.HostURLs, "host-urls", m.mesh.HostURLs, "have hosts of `N,N,...` URLs, too; hosts of one "+
 		"always are")

@@ -90,7 +90,8 @@ func simRank() *cobra.Command {
 	f.Float64Var(&s.rank.Growth, "growth", s.rank.Growth, "make a pass of PageRank when links have become more "+
 		"by this `SHARE`")
 	f.StringSliceVar(&s.rank.Orders, "orders", s.rank.Orders, "try these orders, `NAME,NAME,...`")
-	f.IntSliceVar(&s.nodes.Nodes, "nodes", nil, "have so many nodes share a crawl, `N,N,...`, and judge how well they rank")
+	f.IntSliceVar(&s.nodes.Nodes, "nodes", nil, "have so many nodes share a crawl, `N,N,...`, and judge how well "+
+		"they rank")
 	f.Float64SliceVar(&s.nodes.At, "at", s.nodes.At, "with --nodes, judge when so large `SHARE,SHARE,...`s of the pages "+
 		"are fetched")
 	f.IntVar(&s.nodes.Batch, "batch", s.nodes.Batch, "with --nodes, have each send links to others after `N` pages")

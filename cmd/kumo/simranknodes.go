@@ -77,7 +77,8 @@ func (s *rankSim) printNodes(w io.Writer, res *experiments.RankNodesResult) erro
 	title := fmt.Sprintf("Ranks by nodes beside one PageRank of all links found so far: of the %d highest, and over all "+
 		"known URLs", s.rank.Top)
 	return grid(w, title, func(tab io.Writer) {
-		fmt.Fprintf(tab, "nodes\t\tfetched\tknown\tthe same %d\ttau\tlinks abroad\tsent\tof it again\timportant fetched\t\n", s.rank.Top)
+		fmt.Fprintf(tab, "nodes\t\tfetched\tknown\tthe same %d\ttau\tlinks abroad\tsent\tof it again\timportant fetched\t\n",
+			s.rank.Top)
 		for i := range res.Runs {
 			run := &res.Runs[i]
 			told := ""

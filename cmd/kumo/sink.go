@@ -118,7 +118,8 @@ func (o *verifyOptions) compare(cmd *cobra.Command, crawl string) error {
 			First []difference `json:"first"` // of each kind, or all
 		}{crawl, sink.Redact(o.sink), c.Same(), c, first})
 	} else {
-		fmt.Fprintf(out, "%s in the crawl, %d in %s: %d missing, %d older, %d extra\n", stats.Count(c.Crawl, "records"), c.Sink,
+		fmt.Fprintf(out, "%s in the crawl, %d in %s: %d missing, %d older, %d extra\n", stats.Count(c.Crawl, "records"),
+			c.Sink,
 			sink.Redact(o.sink), c.Missing, c.Older, c.Extra)
 	}
 	if err == nil && !c.Same() {

@@ -76,7 +76,8 @@ func (x *index) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case strings.HasSuffix(r.URL.Path, "/_search"): // all at once
 		hits := []string{}
 		for id, version := range x.docs {
-			hits = append(hits, fmt.Sprintf(`{"_source":{"url":%q,"time":%q}}`, id, time.UnixMilli(version).UTC().Format(time.RFC3339)))
+			hits = append(hits, fmt.Sprintf(`{"_source":{"url":%q,"time":%q}}`, id,
+				time.UnixMilli(version).UTC().Format(time.RFC3339)))
 		}
 		fmt.Fprintf(w, `{"_scroll_id":"x","hits":{"hits":[%s]}}`, strings.Join(hits, ","))
 	default:
@@ -118,7 +119,8 @@ func exitOf(t *testing.T, want int, name string, args ...string) string {
 func TestSinkOfACrawl(t *testing.T) {
 	const pages = 200
 	kumo, x, site, dir := kumoProgram(t), newIndex(t), pagesSite(t, pages), filepath.Join(t.TempDir(), "c")
-	args := []string{"crawl", "--delay", "5ms", "--sink", strings.Replace(x.url(), "://", "://me:hush@", 1), "--sink-wait", "300ms", "-o", dir, site}
+	args := []string{"crawl", "--delay", "5ms", "--sink", strings.Replace(x.url(), "://", "://me:hush@", 1), "--sink-wait",
+		"300ms", "-o", dir, site}
 	first := exec.Command(kumo, args...)
 	if err := first.Start(); err != nil {
 		t.Fatal(err)
@@ -136,7 +138,8 @@ func TestSinkOfACrawl(t *testing.T) {
 	}
 	x.set(true)
 	out := exitOf(t, exitBehind, kumo, args...)
-	for _, want := range []string{"wait for opensearch://me:xxxxx@", "the same command sends the rest, as does kumo export --to", " wait\n"} {
+	for _, want := range []string{"wait for opensearch://me:xxxxx@",
+		"the same command sends the rest, as does kumo export --to", " wait\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not said:\n%s", want, out)
 		}
@@ -163,7 +166,8 @@ func TestSinkOfACrawl(t *testing.T) {
 	wantVerified(t, dir)
 
 	// what the index has is what the crawl has, until somebody changes it
-	if out := exitOf(t, exitDone, kumo, "verify", "--sink", x.url(), dir); !strings.Contains(out, "201 records in the crawl, 201 in") {
+	if out := exitOf(t, exitDone, kumo, "verify", "--sink", x.url(), dir); !strings.Contains(out,
+		"201 records in the crawl, 201 in") {
 		t.Error(out)
 	}
 	x.mu.Lock()
@@ -172,15 +176,18 @@ func TestSinkOfACrawl(t *testing.T) {
 	x.docs["http://elsewhere.test/"] = 1
 	x.mu.Unlock()
 	out = exitOf(t, exitFailed, kumo, "verify", "--sink", x.url(), dir)
-	for _, want := range []string{"missing: " + site + "/7\n", "older: " + site + "/8\n", "extra: http://elsewhere.test/\n", ": 1 missing, 1 older, 1 extra\n"} {
+	for _, want := range []string{"missing: " + site + "/7\n", "older: " + site + "/8\n",
+		"extra: http://elsewhere.test/\n", ": 1 missing, 1 older, 1 extra\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not said:\n%s", want, out)
 		}
 	}
-	if out := exitOf(t, exitDone, kumo, "export", "--to", x.url(), dir); !strings.Contains(out, "201 records sent to opensearch://") {
+	if out := exitOf(t, exitDone, kumo, "export", "--to", x.url(), dir); !strings.Contains(out,
+		"201 records sent to opensearch://") {
 		t.Error(out)
 	}
-	if out := exitOf(t, exitFailed, kumo, "verify", "--json", "--sink", x.url(), dir); !strings.Contains(out, `"missing": 0`) ||
+	if out := exitOf(t, exitFailed, kumo, "verify", "--json", "--sink", x.url(), dir); !strings.Contains(out,
+		`"missing": 0`) ||
 		!strings.Contains(out, `"older": 0`) || !strings.Contains(out, `"extra": 1`) {
 		t.Error(out)
 	}
@@ -206,7 +213,8 @@ func TestCrawlToAPipe(t *testing.T) {
 	cmd := exec.Command(kumo, "crawl", "-q", "--delay", "0", "-o", "-", site)
 	cmd.Dir = dir
 	out, err := cmd.Output()
-	if lines := strings.Count(string(out), "\n"); err != nil || lines != 41 || !strings.HasPrefix(string(out), `{"url":"`+site+`/","status":200,`) {
+	if lines := strings.Count(string(out), "\n"); err != nil || lines != 41 || !strings.HasPrefix(string(out), `{"url":"`+
+		site+`/","status":200,`) {
 		t.Errorf("%v: %d lines\n%.300s", err, lines, out)
 	}
 	if there, _ := os.ReadDir(dir); len(there) > 0 {

@@ -309,7 +309,8 @@ func (p *placeStates) words() string {
 	if p.sum.Coming > 0 {
 		text += ", and " + stats.Bytes(p.sum.Coming) + " on the way"
 	}
-	return text + fmt.Sprintf("; of the journals %s cut, %s kept by the servers", stats.Bytes(p.sum.CutBytes), stats.Bytes(p.sum.Kept))
+	return text + fmt.Sprintf("; of the journals %s cut, %s kept by the servers", stats.Bytes(p.sum.CutBytes),
+		stats.Bytes(p.sum.Kept))
 }
 
 // printNodes is the table of nodes. Where the terminal is too narrow for it, columns are left out, and never a part of
@@ -343,7 +344,8 @@ func nodeTable(c *inspect.Cluster, all []inspect.Column) string {
 	}
 	if g := c.Gathered; g != nil && g.Nodes > len(c.Nodes) {
 		more := g.Nodes - len(c.Nodes)
-		line(func(inspect.Column) string { return "" }, fmt.Sprintf("(%d %s not listed)", more, plural(more, "that is", "that are")))
+		line(func(inspect.Column) string { return "" }, fmt.Sprintf("(%d %s not listed)", more,
+			plural(more, "that is", "that are")))
 	}
 	if c.Gone.Nodes > 0 {
 		line(func(col inspect.Column) string {

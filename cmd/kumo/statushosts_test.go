@@ -77,7 +77,8 @@ func TestBalanceForPeople(t *testing.T) {
 	b.Reset()
 	c.Control = ""
 	printCluster(&b, c, 80)
-	if s := b.String(); !strings.Contains(s, "no node is known to be the master") || !strings.Contains(s, "predicted  error") {
+	if s := b.String(); !strings.Contains(s, "no node is known to be the master") ||
+		!strings.Contains(s, "predicted  error") {
 		t.Errorf("on a narrow terminal, without one:\n%s", s)
 	}
 }
@@ -85,9 +86,11 @@ func TestBalanceForPeople(t *testing.T) {
 func TestModelForPeople(t *testing.T) {
 	m := &inspect.Model{Crawl: "docs", Samples: 31, Trained: 25, Least: 20, HeldBack: 6, Error: 0.094, ErrorByPace: 0.17,
 		Nodes: []inspect.NodeModel{
-			{Name: "a", Member: true, Samples: 30, Machine: inspect.Machine{Cores: 0.5, GHz: 2.6, MemoryGB: 23.5406, DiskMbps: 1790},
+			{Name: "a", Member: true, Samples: 30, Machine: inspect.Machine{Cores: 0.5, GHz: 2.6, MemoryGB: 23.5406,
+				DiskMbps: 1790},
 				Basis: "learnt", Predictions: []inspect.Prediction{{URLs: 10, Seconds: 0.0122}, {URLs: 1000, Seconds: 12345}}},
-			{Name: "old", Samples: 1, Basis: "pace", Predictions: []inspect.Prediction{{URLs: 10, Seconds: 1}, {URLs: 1000, Seconds: 100}}},
+			{Name: "old", Samples: 1, Basis: "pace", Predictions: []inspect.Prediction{{URLs: 10, Seconds: 1},
+				{URLs: 1000, Seconds: 100}}},
 		}}
 	for _, c := range []struct {
 		change func()

@@ -41,7 +41,8 @@ func (a *alone) steer(cmd *cobra.Command, f func(context.Context, inspect.Steere
 		return err
 	})
 	if errors.Is(err, session.ErrIdle) {
-		return usagef("the crawl in %s does not run: kumo crawl -o %s, with or without more URLs, lets it go on", a.dir, a.dir)
+		return usagef("the crawl in %s does not run: kumo crawl -o %s, with or without more URLs, lets it go on", a.dir,
+			a.dir)
 	}
 	if err != nil {
 		return err

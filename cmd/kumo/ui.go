@@ -41,7 +41,8 @@ type uiFlags struct {
 
 func (u *uiFlags) bind(f *pflag.FlagSet, name string) {
 	u.name = name
-	f.StringVar(&u.addr, name, "", "serve a web page and REST of the crawl at `ADDR`, given as --"+name+"="+"ADDR (alone: "+defaultUI+"); on an address "+
+	f.StringVar(&u.addr, name, "", "serve a web page and REST of the crawl at `ADDR`, given as --"+name+"="+
+		"ADDR (alone: "+defaultUI+"); on an address "+
 		"that others reach with a token: see kumo open")
 	f.Lookup(name).NoOptDefVal = defaultUI
 	f.StringVar(&u.cert, name+"-cert", "", "with --"+name+": over TLS, with the certificate in `FILE`")
@@ -130,14 +131,15 @@ func runningIn(dir string) *shown {
 		Open: func(ctx context.Context) (*inspect.View, error) { return session.Dial(ctx, dir) }}}}}
 }
 
-// serve serves the page until the context ends, and says where. What others need to reach it lies in the folders that are
-// shown, first of all in the first.
+// serve serves the page until the context ends, and says where. What others need to reach it lies in the folders that
+// are shown, first of all in the first.
 func (p *uiPage) serve(ctx context.Context, log *slog.Logger, shown *shown) (err error) {
 	note := &uiNote{URL: p.url(), Wanted: p.open}
 	if p.open {
 		if len(shown.dirs) == 0 {
-			return usagef("--%s=%s: others reach this address, so that a token is needed, which lies in a folder that is shown: name a "+
-				"folder as well, or an address of this machine's own such as %s", p.flags.name, p.flags.addr, defaultUI)
+			return usagef("--%s=%s: others reach this address, so that a token is needed, which lies in a folder that is "+
+				"shown: name a folder as well, or an address of this machine's own such as %s", p.flags.name, p.flags.addr,
+				defaultUI)
 		}
 		if note.Token, err = uiToken(shown.dirs[0]); err != nil {
 			return err
@@ -153,10 +155,12 @@ func (p *uiPage) serve(ctx context.Context, log *slog.Logger, shown *shown) (err
 	if p.open {
 		log.Info("the web page answers who has its token: kumo open -o " + shown.dirs[0] + " prints the URL with it")
 		if p.flags.cert == "" {
-			log.Warn("the web page and its token go over the network as they are: --" + p.flags.name + "-cert has them encrypted")
+			log.Warn("the web page and its token go over the network as they are: --" + p.flags.name +
+				"-cert has them encrypted")
 		}
 	}
-	s := ui.New(ui.Config{Crawls: shown.Crawls, Batches: shown.Batches, Experiments: shown.Experiments, Hosts: p.hosts, Token: note.Token, Secure: p.flags.cert != "", Log: log})
+	s := ui.New(ui.Config{Crawls: shown.Crawls, Batches: shown.Batches, Experiments: shown.Experiments, Hosts: p.hosts,
+		Token: note.Token, Secure: p.flags.cert != "", Log: log})
 	return s.Serve(ctx, p.listen, p.flags.cert, p.flags.key)
 }
 
@@ -173,7 +177,8 @@ const maxNote = 16 << 10 // bytes
 // folder may not be there yet, and is another one when the node begins again as another one.
 func (n *uiNote) show(ctx context.Context, dir string, shown *shown, ends *uiEnds) error {
 	of := slices.IndexFunc(shown.Crawls, func(c ui.Crawl) bool { return c.Dir == dir })
-	if state := filepath.Join(dir, filepath.Dir(folder.UIName)); of < 0 && os.Mkdir(state, 0o777) == nil { // only a crawl has it
+	// only a crawl has it
+	if state := filepath.Join(dir, filepath.Dir(folder.UIName)); of < 0 && os.Mkdir(state, 0o777) == nil {
 		defer ends.add(func() { _ = os.Remove(state) }) // unless a token is kept in it
 	}
 	err, stop := n.keep(dir), func() {}
@@ -212,7 +217,8 @@ func (e *uiEnds) all() {
 	})
 }
 
-// alongside does something with folders, many at once, for as long as is waited for their disks: what takes longer goes on.
+// alongside does something with folders, many at once, for as long as is waited for their disks: what takes longer goes
+// on.
 func alongside(dirs []string, do func(dir string) error) (failed []error) {
 	results := make([]chan error, len(dirs))
 	turns := newTurns()
@@ -258,7 +264,8 @@ func readNote(dir string) (n uiNote, err error) {
 	text := make([]byte, maxNote)
 	size, _ := f.Read(text)
 	if err := json.Unmarshal(text[:size], &n); err != nil {
-		return n, advice.With(fmt.Errorf("%s says not where the web page is: %w", f.Name(), err), "remove it, and serve the page again")
+		return n, advice.With(fmt.Errorf("%s says not where the web page is: %w", f.Name(), err),
+			"remove it, and serve the page again")
 	}
 	return n, nil
 }
@@ -364,7 +371,8 @@ that URL can look at the crawl, and steer it. The browser keeps the token in a c
 			}
 			if n.URL == "" {
 				return advice.With(fmt.Errorf("no web page of the crawl in %s is served", dir),
-					fmt.Sprintf("kumo crawl -o %s --ui (of a node: kumo node --ui) serves it while it crawls, kumo serve %[1]s at any time", dir))
+					fmt.Sprintf("kumo crawl -o %s --ui (of a node: kumo node --ui) serves it while it crawls, kumo serve %[1]s at "+
+						"any time", dir))
 			}
 			if n.Wanted {
 				n.URL += "?token=" + url.QueryEscape(n.Token)

@@ -45,14 +45,18 @@ func newHostileSite(t *testing.T) *hostileSite {
 		"/": `<a href="/evil.html">evil</a> <a href="/held">held</a> <a href="/pic.svg">svg</a> <a href="/?x=<script>alert(1)</script>">q</a>
 			<img src="/dot.png"><link rel=stylesheet href="/own.css"><h1 id=own>Home</h1>`,
 		"/evil.html": "<title>" + strings.ReplaceAll(hostileTitle, "<", "&lt;") + `</title><script>` + call + `</script>
-			<link rel=stylesheet href="` + evil + `/s.css"><style>@import "` + evil + `/i.css"; body { background: url(` + evil + `/b.png) }</style>
-			<body onload="` + call + `"><img src=x onerror="` + call + `"><img src="` + evil + `/i.png"><iframe src="` + evil + `/f"></iframe>
+			<link rel=stylesheet href="` + evil + `/s.css"><style>@import "` + evil + `/i.css"; body { background: url(` + evil +
+			`/b.png) }</style>
+			<body onload="` + call + `"><img src=x onerror="` + call + `"><img src="` + evil + `/i.png"><iframe src="` + evil +
+			`/f"></iframe>
 			<iframe srcdoc="<script>` + strings.ReplaceAll(call, "'", "&quot;") + `</script>"></iframe>
 			<object data="` + evil + `/o"></object><embed src="` + evil + `/e"><video src="` + evil + `/v" autoplay></video>
-			<meta http-equiv=refresh content="0;url=` + evil + `/r"><form action="` + evil + `/form"><button id=send>send</button></form>
+			<meta http-equiv=refresh content="0;url=` + evil + `/r"><form action="` + evil +
+			`/form"><button id=send>send</button></form>
 			<svg><script>` + call + `</script></svg><a id=away href="` + evil + `/away">away</a> <a id=home href="/">home</a>
 			<p id=text>Some words that are the text of this page, and a few more so that it is one.</p>`,
-		"/pic.svg": `<svg xmlns="http://www.w3.org/2000/svg" onload="` + call + `"><script>` + call + `</script><image href="` + evil + `/svg.png"/></svg>`,
+		"/pic.svg": `<svg xmlns="http://www.w3.org/2000/svg" onload="` + call + `"><script>` + call +
+			`</script><image href="` + evil + `/svg.png"/></svg>`,
 		"/own.css": `#own { color: rgb(1, 2, 3) }`,
 		"/late":    "<title>late</title>",
 	}
@@ -139,8 +143,8 @@ func (b *uiBrowser) text(t *testing.T, url string) string {
 	return evaluate(t, b, url, chromedp.Evaluate[string]("document.title + '\\n' + document.body.innerText"))
 }
 
-// barriers is what axe finds that is serious on the page that is open, for who cannot see it or uses a keyboard. The parts
-// of a page as archived are its own. Without KUMO_TEST_AXE, a file with axe, it is nothing.
+// barriers is what axe finds that is serious on the page that is open, for who cannot see it or uses a keyboard. The
+// parts of a page as archived are its own. Without KUMO_TEST_AXE, a file with axe, it is nothing.
 func (b *uiBrowser) barriers(t *testing.T, what string) string {
 	name := os.Getenv("KUMO_TEST_AXE")
 	if name == "" {
@@ -175,7 +179,8 @@ func (b *uiBrowser) shoot(t *testing.T, name, url string) {
 			b.do(t, name, chromedp.EmulateViewport(width, 844), prefer(scheme), chromedp.Navigate(url),
 				chromedp.Sleep(300*time.Millisecond))
 			picture := evaluate(t, b, name, chromedp.FullScreenshot(100))
-			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-%d-%s.png", name, width, scheme)), picture, 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-%d-%s.png", name, width, scheme)), picture,
+				0o644); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -183,13 +188,14 @@ func (b *uiBrowser) shoot(t *testing.T, name, url string) {
 }
 
 // TestPageInBrowser crawls a site of hostile pages, and opens every view of the crawl in a real Chromium: nothing of a
-// page runs, nothing is asked for but of kumo, and what a person clicks is done. KUMO_TEST_SCREENSHOTS names a folder for
-// pictures. It is skipped where there is no Chromium, unless CI says that there must be.
+// page runs, nothing is asked for but of kumo, and what a person clicks is done. KUMO_TEST_SCREENSHOTS names a folder
+// for pictures. It is skipped where there is no Chromium, unless CI says that there must be.
 func TestPageInBrowser(t *testing.T) {
 	b := newUIBrowser(t)
 	s := newHostileSite(t)
 	dir := filepath.Join(t.TempDir(), "hostile")
-	crawl := exec.Command(kumoProgram(t), "crawl", "-q", "--delay", "0", "--per-host", "4", "--timeout", "60s", "--allow-private", "--embeds", "--index", "--ui=127.0.0.1:0",
+	crawl := exec.Command(kumoProgram(t), "crawl", "-q", "--delay", "0", "--per-host", "4", "--timeout", "60s",
+		"--allow-private", "--embeds", "--index", "--ui=127.0.0.1:0",
 		"-o", dir, s.URL+"/")
 	crawl.Stderr = os.Stderr
 	if err := crawl.Start(); err != nil {
@@ -215,15 +221,19 @@ func TestPageInBrowser(t *testing.T) {
 		return ""
 	})
 	waitFor(t, func() string {
-		if text := fetched(t, at+"api/v1/crawls/hostile/search?words=type:text/html&using=index"); strings.Contains(text, "/evil.html") {
+		if text := fetched(t, at+"api/v1/crawls/hostile/search?words=type:text/html&using=index"); strings.Contains(text,
+			"/evil.html") {
 			return text
 		}
 		return ""
 	})
 	var views []string
-	for _, path := range []string{"", "crawls", "crawls/hostile?span=all", "crawls/hostile/hosts", "crawls/hostile/hosts?by=name&prefix=127",
-		"crawls/hostile/hosts/" + strings.TrimPrefix(s.URL, "http://"), "crawls/hostile/urls", "crawls/hostile/urls?url=" + s.URL + "/evil.html",
-		"crawls/hostile/pages", "crawls/hostile/pages?status=2xx&type=text/", "crawls/hostile/pages?words=type:text/html", "crawls/hostile/pages?words=x:y",
+	for _, path := range []string{"", "crawls", "crawls/hostile?span=all", "crawls/hostile/hosts",
+		"crawls/hostile/hosts?by=name&prefix=127",
+		"crawls/hostile/hosts/" + strings.TrimPrefix(s.URL, "http://"), "crawls/hostile/urls", "crawls/hostile/urls?url=" +
+			s.URL + "/evil.html",
+		"crawls/hostile/pages", "crawls/hostile/pages?status=2xx&type=text/", "crawls/hostile/pages?words=type:text/html",
+		"crawls/hostile/pages?words=x:y",
 		"crawls/hostile/act/add", "crawls/hostile/act/limit", "nowhere"} {
 		views = append(views, at+path)
 	}
@@ -242,7 +252,8 @@ func TestPageInBrowser(t *testing.T) {
 		}
 	}
 	for _, scheme := range []string{"dark", "light"} { // the views with most colours
-		for _, view := range []string{at + "crawls/hostile", at + "crawls", at + "crawls/hostile/pages", at + "crawls/hostile/pages?words=type:text"} {
+		for _, view := range []string{at + "crawls/hostile", at + "crawls", at + "crawls/hostile/pages",
+			at + "crawls/hostile/pages?words=type:text"} {
 			b.do(t, view, prefer(scheme), chromedp.Navigate(view))
 			if found := b.barriers(t, view); found != "" {
 				t.Errorf("%s, %s, has barriers:\n%s", view, scheme, found)
@@ -250,7 +261,8 @@ func TestPageInBrowser(t *testing.T) {
 		}
 	}
 	evil := idOf(t, records, "/evil.html")
-	if text := b.text(t, fmt.Sprintf("%scrawls/hostile/pages/%d", at, evil)); !strings.Contains(text, "<script>document.title='ran'</script>") ||
+	if text := b.text(t, fmt.Sprintf("%scrawls/hostile/pages/%d", at, evil)); !strings.Contains(text,
+		"<script>document.title='ran'</script>") ||
 		!strings.Contains(text, "U+202E") {
 		t.Errorf("the title is not to be seen in\n%s", text)
 	}
@@ -265,7 +277,8 @@ func TestPageInBrowser(t *testing.T) {
 		t.Errorf("the style of a page in the archive gives %s", home)
 	}
 	b.do(t, "a link out of the archive", chromedp.Navigate(archived), chromedp.Click("#away"), chromedp.WaitVisible("h1"))
-	b.do(t, "a form in the archive", chromedp.Navigate(archived), chromedp.Click("#send"), chromedp.Sleep(200*time.Millisecond))
+	b.do(t, "a form in the archive", chromedp.Navigate(archived), chromedp.Click("#send"),
+		chromedp.Sleep(200*time.Millisecond))
 	b.mu.Lock()
 	for _, url := range b.asked {
 		if !strings.HasPrefix(url, at) && !strings.HasPrefix(url, "data:") && !strings.HasPrefix(url, "about:") {
@@ -277,35 +290,47 @@ func TestPageInBrowser(t *testing.T) {
 		t.Errorf("what pages reach for was asked for %d times", n)
 	}
 
-	for name, path := range map[string]string{"overview": "crawls/hostile", "crawls": "crawls", "pages": "crawls/hostile/pages", "hosts": "crawls/hostile/hosts",
+	for name, path := range map[string]string{"overview": "crawls/hostile", "crawls": "crawls",
+		"pages": "crawls/hostile/pages", "hosts": "crawls/hostile/hosts",
 		"explain": "crawls/hostile/urls?url=" + s.URL + "/evil.html", "add": "crawls/hostile/act/add",
-		"record": fmt.Sprintf("crawls/hostile/pages/%d", evil), "archived": fmt.Sprintf("crawls/hostile/pages/%d?show=page", evil)} {
+		"record": fmt.Sprintf("crawls/hostile/pages/%d", evil), "archived": fmt.Sprintf("crawls/hostile/pages/%d?show=page",
+			evil)} {
 		b.shoot(t, name, at+path)
 	}
 
 	overview := at + "crawls/hostile"
-	b.do(t, "pause", chromedp.Navigate(overview), chromedp.Click(`a[href$="/act/pause"]`), chromedp.Click(`button[name=sure]`),
+	b.do(t, "pause", chromedp.Navigate(overview), chromedp.Click(`a[href$="/act/pause"]`),
+		chromedp.Click(`button[name=sure]`),
 		chromedp.WaitVisible(`.state.paused`), chromedp.WaitVisible(`.word.done`))
-	b.do(t, "resume", chromedp.Click(`a[href$="/act/resume"]`), chromedp.Click(`button[name=sure]`), chromedp.WaitVisible(`.state.running`))
-	b.do(t, "add", chromedp.Click(`a[href$="/act/add"]`), chromedp.SendKeys("#value", s.URL+"/late\n"+s.URL+"/"), chromedp.Click(`.act .main`),
+	b.do(t, "resume", chromedp.Click(`a[href$="/act/resume"]`), chromedp.Click(`button[name=sure]`),
+		chromedp.WaitVisible(`.state.running`))
+	b.do(t, "add", chromedp.Click(`a[href$="/act/add"]`), chromedp.SendKeys("#value", s.URL+"/late\n"+s.URL+"/"),
+		chromedp.Click(`.act .main`),
 		chromedp.Click(`button[name=sure]`), chromedp.WaitVisible(`.word.done`))
 	if said := evaluate(t, b, "what was added", chromedp.Text(`.word.done`)); said != "Done: 2 URLs added, 1 of them new" {
 		t.Errorf("it says %q", said)
 	}
 	waitFor(t, func() string {
-		return strings.TrimPrefix(fetched(t, at+"api/v1/crawls/hostile/records?prefix="+strings.TrimPrefix(s.URL, "http://")+"/late"), `{"records":[]`)
+		return strings.TrimPrefix(fetched(t, at+"api/v1/crawls/hostile/records?prefix="+strings.TrimPrefix(s.URL, "http://")+
+			"/late"), `{"records":[]`)
 	})
-	b.do(t, "limit", chromedp.Navigate(overview), chromedp.Click(`a[href$="/act/limit"]`), chromedp.SendKeys("#value", "123"), chromedp.Click(`.act .main`),
+	b.do(t, "limit", chromedp.Navigate(overview), chromedp.Click(`a[href$="/act/limit"]`),
+		chromedp.SendKeys("#value", "123"), chromedp.Click(`.act .main`),
 		chromedp.Click(`button[name=sure]`), chromedp.WaitVisible(`.word.done`))
-	if out, err := exec.Command(kumoProgram(t), "set", "-o", dir).CombinedOutput(); err != nil || !strings.Contains(string(out), "123") {
+	if out, err := exec.Command(kumoProgram(t), "set", "-o", dir).CombinedOutput(); err != nil ||
+		!strings.Contains(string(out), "123") {
 		t.Errorf("the limit: %v, %s", err, out)
 	}
-	b.do(t, "delay", chromedp.Navigate(at+"crawls/hostile/hosts/"+strings.TrimPrefix(s.URL, "http://")), chromedp.Click(`a[href*="/act/delay"]`),
-		chromedp.SendKeys("#value", "7s"), chromedp.Click(`.act .main`), chromedp.Click(`button[name=sure]`), chromedp.WaitVisible(`.word.done`))
-	if text := fetched(t, at+"api/v1/crawls/hostile/hosts/"+strings.TrimPrefix(s.URL, "http://")); !strings.Contains(text, `"delay":7000000000`) {
+	b.do(t, "delay", chromedp.Navigate(at+"crawls/hostile/hosts/"+strings.TrimPrefix(s.URL, "http://")),
+		chromedp.Click(`a[href*="/act/delay"]`),
+		chromedp.SendKeys("#value", "7s"), chromedp.Click(`.act .main`), chromedp.Click(`button[name=sure]`),
+		chromedp.WaitVisible(`.word.done`))
+	if text := fetched(t, at+"api/v1/crawls/hostile/hosts/"+strings.TrimPrefix(s.URL, "http://")); !strings.Contains(text,
+		`"delay":7000000000`) {
 		t.Errorf("the host's delay: %s", text)
 	}
-	b.do(t, "stop", chromedp.Navigate(overview), chromedp.Click(`a[href$="/act/stop"]`), chromedp.Click(`button[name=sure]`),
+	b.do(t, "stop", chromedp.Navigate(overview), chromedp.Click(`a[href$="/act/stop"]`),
+		chromedp.Click(`button[name=sure]`),
 		chromedp.WaitVisible(`//h1[text()='The crawl ends']`))
 	close(s.hold)
 	select {

@@ -63,7 +63,8 @@ func clusterWithPages(t *testing.T, site string, names []string, flags ...string
 		all = append(all, n)
 	}
 	waitFor(t, func() string {
-		out, err := exec.Command(kumoProgram(t), "start", "--crawl", "shown", "--join", at[0], "--delay", "1s", "--ip-delay", "0", "--allow-private", "--scope", "any", site).CombinedOutput()
+		out, err := exec.Command(kumoProgram(t), "start", "--crawl", "shown", "--join", at[0], "--delay", "1s", "--ip-delay",
+			"0", "--allow-private", "--scope", "any", site).CombinedOutput()
 		if err != nil && !strings.Contains(string(out), "runs already") {
 			return ""
 		}
@@ -78,14 +79,15 @@ func clusterWithPages(t *testing.T, site string, names []string, flags ...string
 	return all
 }
 
-// TestClusterInBrowser shows a cluster in a real Chromium, on the page of one of its nodes, and has a person steer all of
-// them. With KUMO_TEST_SCREENSHOTS, a folder for pictures, there are five nodes, one of which is killed.
+// TestClusterInBrowser shows a cluster in a real Chromium, on the page of one of its nodes, and has a person steer all
+// of them. With KUMO_TEST_SCREENSHOTS, a folder for pictures, there are five nodes, one of which is killed.
 func TestClusterInBrowser(t *testing.T) {
 	b := newUIBrowser(t)
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		for i := range 20 {
-			fmt.Fprintf(w, "<a href='http://127.0.0.%d:%s%s/%d'>x</a>", i+1, r.Host[strings.LastIndexByte(r.Host, ':')+1:], r.URL.Path, i)
+			fmt.Fprintf(w, "<a href='http://127.0.0.%d:%s%s/%d'>x</a>", i+1, r.Host[strings.LastIndexByte(r.Host, ':')+1:],
+				r.URL.Path, i)
 		}
 	}))
 	everywhere, err := net.Listen("tcp", "0.0.0.0:0") // it is many hosts
@@ -122,22 +124,28 @@ func TestClusterInBrowser(t *testing.T) {
 			}
 		}
 	}
-	b.do(t, "pause", chromedp.Navigate(nodes[1].page), chromedp.Click(`a[href$="/act/pause"]`), chromedp.Click(`button[name=sure]`),
+	b.do(t, "pause", chromedp.Navigate(nodes[1].page), chromedp.Click(`a[href$="/act/pause"]`),
+		chromedp.Click(`button[name=sure]`),
 		chromedp.WaitVisible(`.word.done`), chromedp.WaitVisible(`.state.paused`))
-	b.do(t, "resume, on another node's page", chromedp.Click(`//a[contains(., 'a') and starts-with(@href, '`+nodes[0].page+`')]`),
+	b.do(t, "resume, on another node's page", chromedp.Click(`//a[contains(., 'a') and starts-with(@href, '`+nodes[0].page+
+		`')]`),
 		chromedp.Click(`a[href$="/act/resume"]`), chromedp.Click(`button[name=sure]`), chromedp.WaitVisible(`.state.running`))
-	b.do(t, "limit", chromedp.Click(`a[href$="/act/limit"]`), chromedp.SendKeys("#value", "4321"), chromedp.Click(`.act .main`),
+	b.do(t, "limit", chromedp.Click(`a[href$="/act/limit"]`), chromedp.SendKeys("#value", "4321"),
+		chromedp.Click(`.act .main`),
 		chromedp.Click(`button[name=sure]`), chromedp.WaitVisible(`.word.done`))
-	b.do(t, "delay", chromedp.Click(`a[href$="/act/delay"]`), chromedp.SendKeys("#host", "127.0.0.9:1"), chromedp.SendKeys("#value", "7s"),
+	b.do(t, "delay", chromedp.Click(`a[href$="/act/delay"]`), chromedp.SendKeys("#host", "127.0.0.9:1"),
+		chromedp.SendKeys("#value", "7s"),
 		chromedp.Click(`.act .main`), chromedp.Click(`button[name=sure]`), chromedp.WaitVisible(`.word.done`))
 	b.shoot(t, strategy, at)
-	b.do(t, "add", chromedp.Navigate(nodes[0].page), chromedp.Click(`a[href$="/act/add"]`), chromedp.SendKeys("#value", s.URL+"/late\n"+s.URL+"/"), chromedp.Click(`.act .main`),
+	b.do(t, "add", chromedp.Navigate(nodes[0].page), chromedp.Click(`a[href$="/act/add"]`),
+		chromedp.SendKeys("#value", s.URL+"/late\n"+s.URL+"/"), chromedp.Click(`.act .main`),
 		chromedp.Click(`button[name=sure]`), chromedp.WaitVisible(`.word.done`))
 	if said := evaluate(t, b, "what was added", chromedp.Text(`.word.done`)); said != "Done: 2 URLs added, 1 of them new" {
 		t.Errorf("it says %q", said)
 	}
 	text := b.text(t, at)
-	for _, want := range []string{"set limit=4321", "set override=", "add 2 URLs", "pause", "resume", "of node a, from 127.0.0.1", "of node b, from 127.0.0.1"} {
+	for _, want := range []string{"set limit=4321", "set override=", "add 2 URLs", "pause", "resume",
+		"of node a, from 127.0.0.1", "of node b, from 127.0.0.1"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the cluster's page has no %q:\n%s", want, text)
 		}
@@ -155,7 +163,8 @@ func TestClusterInBrowser(t *testing.T) {
 		if err := nodes[3].Process.Signal(syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
-		b.do(t, "a node is not heard of", chromedp.Navigate(at), chromedp.WaitVisible(`//td[contains(., 'd is not heard of')]`))
+		b.do(t, "a node is not heard of", chromedp.Navigate(at),
+			chromedp.WaitVisible(`//td[contains(., 'd is not heard of')]`))
 		b.shoot(t, strategy+"-silent", at)
 		b.do(t, "a node is given up", chromedp.Navigate(at), chromedp.WaitVisible(`//td[contains(., 'had')]`))
 		b.shoot(t, strategy+"-dead", at)
@@ -178,8 +187,10 @@ func certificateFiles(t *testing.T) (cert, key string, trusts *x509.CertPool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "kumo"}, NotBefore: time.Now().Add(-time.Hour),
-		NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true}
+	c := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "kumo"},
+		NotBefore: time.Now().Add(-time.Hour),
+		NotAfter:  time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true,
+		BasicConstraintsValid: true}
 	der, err := x509.CreateCertificate(rand.Reader, c, c, &k.PublicKey, k)
 	if err != nil {
 		t.Fatal(err)
@@ -190,7 +201,8 @@ func certificateFiles(t *testing.T) (cert, key string, trusts *x509.CertPool) {
 	}
 	dir := t.TempDir()
 	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	for name, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der}, key: {Type: "PRIVATE KEY", Bytes: secret}} {
+	for name, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der},
+		key: {Type: "PRIVATE KEY", Bytes: secret}} {
 		if err := os.WriteFile(name, pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -200,8 +212,8 @@ func certificateFiles(t *testing.T) (cert, key string, trusts *x509.CertPool) {
 	return cert, key, trusts
 }
 
-// A node's page on an address that others reach goes over TLS, to who has its token alone, which the folder keeps however
-// early the page is there.
+// A node's page on an address that others reach goes over TLS, to who has its token alone, which the folder keeps
+// however early the page is there.
 func TestNodesPageOverTLS(t *testing.T) {
 	t.Parallel()
 	cert, key, trusts := certificateFiles(t)
@@ -210,7 +222,8 @@ func TestNodesPageOverTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "secure")
-	node := exec.Command(kumoProgram(t), "node", "-q", "--crawl", "secure", "--name", "a", "--listen", at[0], "-o", dir, "--ui=0.0.0.0:0", "--ui-cert", cert, "--ui-key", key)
+	node := exec.Command(kumoProgram(t), "node", "-q", "--crawl", "secure", "--name", "a", "--listen", at[0], "-o", dir,
+		"--ui=0.0.0.0:0", "--ui-cert", cert, "--ui-key", key)
 	node.Stderr = os.Stderr
 	if err := node.Start(); err != nil {
 		t.Fatal(err)
@@ -266,13 +279,15 @@ func TestNodesPageOverTLS(t *testing.T) {
 	if status, _ := ask(page+"api/v1/crawls/secure/cluster", "x"+token); status != http.StatusUnauthorized {
 		t.Errorf("with another token: %d", status)
 	}
-	if status, text := ask(page+"api/v1/crawls/secure/cluster", token); status != http.StatusOK || !strings.Contains(text, `"state":"waiting"`) {
+	if status, text := ask(page+"api/v1/crawls/secure/cluster", token); status != http.StatusOK ||
+		!strings.Contains(text, `"state":"waiting"`) {
 		t.Errorf("with the token: %d, %s", status, text)
 	}
 	if status, _ := ask(page+"?token="+token, ""); status != http.StatusOK || !secure {
 		t.Errorf("the URL with the token: %d, a secure cookie: %v", status, secure)
 	}
-	if status, text := ask(page, ""); status != http.StatusOK || !strings.Contains(text, "was not started yet") { // the cookie
+	// the cookie
+	if status, text := ask(page, ""); status != http.StatusOK || !strings.Contains(text, "was not started yet") {
 		t.Errorf("with the cookie: %d, %s", status, text)
 	}
 	if _, err := http.Get("https://127.0.0.1:" + port + "/"); err == nil { //nolint:noctx // nothing is got

@@ -26,7 +26,8 @@ func (c *clusterFlags) source(log *slog.Logger) (inspect.ClusterSource, error) {
 			return client, nil
 		}
 	}
-	return admin.NewSource(admin.SourceConfig{Crawl: c.crawl, View: opening(viewing), Open: opening(cluster.OpenClient), Check: checkWishes}), nil
+	return admin.NewSource(admin.SourceConfig{Crawl: c.crawl, View: opening(viewing), Open: opening(cluster.OpenClient),
+		Check: checkWishes}), nil
 }
 
 // source answers for the crawl of a node: it is reached as the node reaches it.

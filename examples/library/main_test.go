@@ -73,7 +73,8 @@ func TestLinksNoServer(t *testing.T) {
 		t.Error("the library is not among what is linked")
 	}
 	for name := range strings.Lines(string(out)) {
-		for _, not := range []string{"nats", "libp2p", "quic-go", "pion/", "wazero", "prometheus", "hdfs", "gokrb5", "gocloud",
+		for _, not := range []string{"nats", "libp2p", "quic-go", "pion/", "wazero", "prometheus", "hdfs", "gokrb5",
+			"gocloud",
 			"aws-sdk", "cobra", "pflag", "kumo/internal/wire/cluster", "kumo/internal/bus", "kumo/internal/batch"} {
 			if strings.Contains(name, not) {
 				t.Errorf("it links %s", strings.TrimSpace(name))

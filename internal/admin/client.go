@@ -43,8 +43,8 @@ type Client interface {
 
 	Record(ctx context.Context) (desired.Record, error)
 	Look(ctx context.Context, crawl string) (*inspect.Cluster, error) // at the crawl's record, and all nodes
-	// Owners says whose hosts are, Owner whose one host is; nil if it is nobody's yet. Self is the identity of the node that
-	// asks, if it is one.
+	// Owners says whose hosts are, Owner whose one host is; nil if it is nobody's yet. Self is the identity of the node
+	// that asks, if it is one.
 	Owners(ctx context.Context, q HostQuery) (*inspect.Owners, error)
 	Owner(ctx context.Context, host, self string, patience time.Duration) (*inspect.Owned, error)
 

@@ -169,7 +169,8 @@ func (c *meshClient) Look(ctx context.Context, crawl string) (*inspect.Cluster, 
 	all.Gathered = &inspect.Gathered{By: s.By.Name(), Nodes: s.Nodes, Missing: s.Missing, Idle: s.Idle,
 		Age: tenths(s.Age.Seconds()), Took: tenths(s.Took.Seconds())}
 	all.Gone = inspect.Gone{Nodes: s.Gone, Pages: s.GonePages, Again: s.Figure(control.SumAgain)}
-	all.Totals = inspect.Load{Pages: s.Figure(control.SumPages) + s.GonePages, Rate: tenths(float64(s.Figure(control.SumMilliRate)) / 1000),
+	all.Totals = inspect.Load{Pages: s.Figure(control.SumPages) + s.GonePages,
+		Rate:  tenths(float64(s.Figure(control.SumMilliRate)) / 1000),
 		Hosts: int(s.Figure(control.SumHosts)), Waiting: int(s.Figure(control.SumWaiting)),
 		Known: int(s.Figure(control.SumKnown)), Outbox: int(s.Figure(control.SumOutbox)),
 		InFlight: int(s.Figure(control.SumInFlight)), MessageBytes: s.Figure(control.SumMessageBytes)}
@@ -194,8 +195,9 @@ func reported(r *control.Report, now time.Time) inspect.Node {
 		Age: tenths(now.Sub(r.Clock).Seconds()),
 		Load: inspect.Load{Pages: r.Pages, Rate: tenths(r.Rate), Hosts: r.Hosts, Waiting: r.Waiting, Known: r.Known,
 			Outbox: r.Outbox, InFlight: r.InFlight, MessageBytes: r.MessageBytes},
-		Peering: &inspect.Peering{ID: overlay.IDOf(r.Node).String(), Peers: r.Peers, Level: r.Level, Delegated: r.Delegated, Guests: r.Guests,
-			Alone: tenths(r.Alone)}}
+		Peering: &inspect.Peering{ID: overlay.IDOf(r.Node).String(), Peers: r.Peers, Level: r.Level, Delegated: r.Delegated,
+			Guests: r.Guests,
+			Alone:  tenths(r.Alone)}}
 	switch {
 	case r.State == desired.Waiting || r.State == desired.Stopping:
 		n.Is = inspect.NodeWaiting

@@ -66,8 +66,8 @@ func (c *client) Owners(ctx context.Context, q HostQuery) (*inspect.Owners, erro
 	return l.all(), nil
 }
 
-// Owner says whose one host is, or one slice of a host; nil if it is nobody's yet. Self is the identity of the node that
-// asks, if it is one.
+// Owner says whose one host is, or one slice of a host; nil if it is nobody's yet. Self is the identity of the node
+// that asks, if it is one.
 func (c *client) Owner(ctx context.Context, host, self string, patience time.Duration) (*inspect.Owned, error) {
 	ctx, w := watched(ctx, patience)
 	defer w.stop()

@@ -31,7 +31,8 @@ func TestAManifestIsReadAsItWasWritten(t *testing.T) {
 	if err != nil || whole != len(text) || !slices.Equal(got.All(), m.All()) || len(m.All()) != 2 {
 		t.Errorf("got %+v of %d bytes: %v", got.All(), whole, err)
 	}
-	for _, bad := range []string{"x", `{"name":"../x","size":1,"sha256":"` + zeros + `"}`, `{"name":"x","size":-1,"sha256":"` + zeros + `"}`,
+	for _, bad := range []string{"x", `{"name":"../x","size":1,"sha256":"` + zeros + `"}`,
+		`{"name":"x","size":-1,"sha256":"` + zeros + `"}`,
 		`{"name":"x","size":1,"sha256":"00"}`} {
 		if _, _, err := Parse([]byte(bad + "\n")); err == nil {
 			t.Errorf("%s is taken", bad)
@@ -97,7 +98,8 @@ func fixture(t *testing.T, text []byte) (*Disk, *countedPlace, string) {
 		there.Put(Entry{Name: name, Size: int64(len(text)), SHA256: zeros})
 	}
 	dir := t.TempDir()
-	if err := errors.Join(os.Mkdir(filepath.Join(dir, "warc"), 0o755), os.WriteFile(filepath.Join(dir, "warc", "b.warc.gz"), nil, 0o600)); err != nil {
+	if err := errors.Join(os.Mkdir(filepath.Join(dir, "warc"), 0o755),
+		os.WriteFile(filepath.Join(dir, "warc", "b.warc.gz"), nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	return Over(t.Context(), vfs.OS, dir, p, there), p, dir
@@ -106,7 +108,8 @@ func fixture(t *testing.T, text []byte) (*Disk, *countedPlace, string) {
 func TestFilesOfThePlaceAreThoseOfTheFolder(t *testing.T) {
 	d, p, dir := fixture(t, []byte("0123456789"))
 	name := filepath.Join(dir, "warc", "a.warc.gz")
-	if names, err := d.List(filepath.Join(dir, "warc")); err != nil || !slices.Equal(names, []string{"a.warc.gz", "b.warc.gz"}) {
+	if names, err := d.List(filepath.Join(dir, "warc")); err != nil ||
+		!slices.Equal(names, []string{"a.warc.gz", "b.warc.gz"}) {
 		t.Errorf("listed %q: %v", names, err)
 	}
 	if size, err := d.Size(name); size != 10 || err != nil {
@@ -171,7 +174,8 @@ func TestAFileThatIsCutSaysSo(t *testing.T) {
 		t.Fatal(err)
 	}
 	n, err := f.ReadAt(make([]byte, 10), 0)
-	if n != 4 || !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(), p.URL()+"/warc/a.warc.gz at byte 4") {
+	if n != 4 || !errors.Is(err, io.ErrUnexpectedEOF) ||
+		!strings.Contains(err.Error(), p.URL()+"/warc/a.warc.gz at byte 4") {
 		t.Errorf("%d bytes: %v", n, err)
 	}
 }

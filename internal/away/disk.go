@@ -16,8 +16,8 @@ import (
 	"kumo/internal/vfs"
 )
 
-// A Disk is one that reads a crawl's files from a place, by ranges, where the folder does not have them. What is written
-// goes to the folder.
+// A Disk is one that reads a crawl's files from a place, by ranges, where the folder does not have them. What is
+// written goes to the folder.
 type Disk struct {
 	vfs.FS
 	ctx   context.Context
@@ -29,8 +29,8 @@ type Disk struct {
 
 var _ vfs.FS = (*Disk)(nil)
 
-// Over lays a place over the folder of a crawl whose WARC files, with their indexes, go there. The other record files are
-// those of the folder, for they grow. The context ends reading.
+// Over lays a place over the folder of a crawl whose WARC files, with their indexes, go there. The other record files
+// are those of the folder, for they grow. The context ends reading.
 func Over(ctx context.Context, disk vfs.FS, dir string, p place.Place, there *Manifest) *Disk {
 	return &Disk{FS: disk, ctx: ctx, root: filepath.Clean(dir), below: "warc/", place: p, there: there}
 }
@@ -145,8 +145,8 @@ func (d *Disk) read(e *Entry, offset, length int64) (io.ReadCloser, error) {
 }
 
 // A reader reads a file in the place. Who reads on where the last read ended is given what is on its way already; the
-// ranges that are asked for grow while that goes on, so that a file that is read from end to end takes few, and a record
-// somewhere in it little more than its bytes.
+// ranges that are asked for grow while that goes on, so that a file that is read from end to end takes few, and a
+// record somewhere in it little more than its bytes.
 type reader struct {
 	disk *Disk
 	of   remote

@@ -33,8 +33,8 @@ func IsPart(name string) bool {
 	return is
 }
 
-// Parts are what a file is made of in the place, in their order: the whole, as a run has brought it, and the parts by which
-// it has grown since. There are none if the place has nothing of it.
+// Parts are what a file is made of in the place, in their order: the whole, as a run has brought it, and the parts by
+// which it has grown since. There are none if the place has nothing of it.
 func (m *Manifest) Parts(name string) (parts []Entry) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()

@@ -80,7 +80,8 @@ func (s *State) Write(ctx context.Context, p place.Place) error {
 		return err
 	}
 	if len(text) >= maxState {
-		return fmt.Errorf("a checkpoint of %d files is more than can be named: %d bytes, of at most %d", len(s.Files), len(text),
+		return fmt.Errorf("a checkpoint of %d files is more than can be named: %d bytes, of at most %d", len(s.Files),
+			len(text),
 			maxState)
 	}
 	return WriteSmall(ctx, p, stateName(s.Position), append(text, '\n'))
@@ -169,7 +170,8 @@ func (s *State) Lacks(ctx context.Context, p place.Place) error {
 		if is, err := f.IsThere(ctx, p); err != nil {
 			return err
 		} else if !is {
-			return fmt.Errorf("%s/%s %w: %s is not there with its %d bytes", p.URL(), stateName(s.Position), ErrState, f.At, f.Size)
+			return fmt.Errorf("%s/%s %w: %s is not there with its %d bytes", p.URL(), stateName(s.Position), ErrState, f.At,
+				f.Size)
 		}
 	}
 	return nil
@@ -216,7 +218,8 @@ func (s *State) fits(disk vfs.FS, dir string) error {
 		wants += max(f.Size-has, 0)
 	}
 	if uint64(wants) > free {
-		return fmt.Errorf("%s has room for %d bytes, and %d bytes of the checkpoint are yet to come: make room there", dir, free,
+		return fmt.Errorf("%s has room for %d bytes, and %d bytes of the checkpoint are yet to come: make room there", dir,
+			free,
 			wants)
 	}
 	return nil
@@ -275,7 +278,8 @@ func (f *StateFile) copy(ctx context.Context, p place.Place, disk vfs.FS, to str
 }
 
 // append adds what the place has of a file from an offset on.
-func (f *StateFile) append(ctx context.Context, p place.Place, disk vfs.FS, to string, from int64, sum io.Writer) (n int64,
+func (f *StateFile) append(ctx context.Context, p place.Place, disk vfs.FS, to string, from int64,
+	sum io.Writer) (n int64,
 	err error) {
 	src, err := p.Open(ctx, f.At, from, f.Size-from+1)
 	if err != nil {

@@ -26,7 +26,8 @@ func putState(t *testing.T, p place.Place, position uint64, names ...string) *St
 	for _, name := range names {
 		text := []byte(name + " at " + StateFolder(position))
 		sum := sha256.Sum256(text)
-		f := StateFile{Name: name, At: StateFolder(position) + "/" + name, Size: int64(len(text)), SHA256: hex.EncodeToString(sum[:])}
+		f := StateFile{Name: name, At: StateFolder(position) + "/" + name, Size: int64(len(text)),
+			SHA256: hex.EncodeToString(sum[:])}
 		if err := place.WriteFile(t.Context(), p, f.At, text); err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +80,10 @@ func TestState(t *testing.T) {
 		t.Fatal(err)
 	}
 	var left []string
-	if err := place.Walk(t.Context(), p, StateDir, func(name string, _ place.Info) error { left = append(left, name); return nil }); err != nil {
+	if err := place.Walk(t.Context(), p, StateDir, func(name string, _ place.Info) error {
+		left = append(left, name)
+		return nil
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if len(left) != 3 || slices.ContainsFunc(left, func(name string) bool { return strings.Contains(name, "0007") }) {
@@ -91,7 +95,8 @@ func TestState(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for what, text := range map[string][]byte{"cut": whole[:len(whole)-3], "longer": append(slices.Clone(whole), "more"...),
+		for what, text := range map[string][]byte{"cut": whole[:len(whole)-3], "longer": append(slices.Clone(whole),
+			"more"...),
 			"other": slices.Concat(whole[:9], []byte("0"), whole[10:])} {
 			if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
 				t.Fatal(err)
@@ -152,7 +157,8 @@ func TestACopyGoesOn(t *testing.T) {
 	s := putState(t, at, 300, "frontier/checkpoint", "frontier/queue-1")
 	s.Files = append(s.Files, old.Files[1])
 	none := sha256.Sum256(nil)
-	s.Files = append(s.Files, StateFile{Name: "seen/manifest", At: s.Files[0].At + ".empty", SHA256: hex.EncodeToString(none[:])})
+	s.Files = append(s.Files, StateFile{Name: "seen/manifest", At: s.Files[0].At + ".empty",
+		SHA256: hex.EncodeToString(none[:])})
 	if err := place.WriteFile(t.Context(), at, s.Files[3].At, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +195,8 @@ func TestACopyGoesOn(t *testing.T) {
 // Names of files that a checkpoint has become paths: none leads out of the folder.
 func TestAStateThatNamesOtherFiles(t *testing.T) {
 	sum := strings.Repeat("0", 64)
-	for _, name := range []string{"../seen/x", "seen/../../x", "journal/x", "seen", "seen/a/b", "seen/.x", "/etc/x", `seen/c:x`, ""} {
+	for _, name := range []string{"../seen/x", "seen/../../x", "journal/x", "seen", "seen/a/b", "seen/.x", "/etc/x",
+		`seen/c:x`, ""} {
 		s := &State{Files: []StateFile{{Name: name, At: "state/0000000000000000/x", SHA256: sum}}}
 		s.Sum = s.sum()
 		text, err := json.Marshal(s)
@@ -230,7 +237,8 @@ func TestAStateThatIsTooLarge(t *testing.T) {
 }
 
 func FuzzState(f *testing.F) {
-	s := &State{Position: 1, Relies: 2, Files: []StateFile{{Name: "seen/1.run", At: "state/0000000000000001/seen/1.run", Size: 3,
+	s := &State{Position: 1, Relies: 2, Files: []StateFile{{Name: "seen/1.run", At: "state/0000000000000001/seen/1.run",
+		Size:   3,
 		SHA256: strings.Repeat("0", 64)}}}
 	s.Sum = s.sum()
 	text, _ := json.Marshal(s)

@@ -100,7 +100,8 @@ func (s *setup) crawlReduce(ctx context.Context, t *Task, groups Groups, emit Em
 
 func (s *setup) newCrawler(t *Task, client *fetch.Client, emit Emit) *crawler {
 	c := &crawler{setup: s, task: t, client: client, start: s.Now(), wanted: map[string][]InURL{}, seen: weburl.NewSet(),
-		hosts: map[string]*hostState{}, awaited: map[string]bool{}, deferred: map[string]string{}, noRules: map[string]string{},
+		hosts: map[string]*hostState{}, awaited: map[string]bool{}, deferred: map[string]string{},
+		noRules: map[string]string{},
 		reading: make(chan struct{}, 2*runtime.GOMAXPROCS(0))}
 	c.emit.do = emit
 	c.room.L = &c.mu

@@ -172,7 +172,8 @@ type FieldsReport struct {
 }
 
 // ReadFieldsReport reads a day's report; nil if it has none.
-func ReadFieldsReport(ctx context.Context, p place.Place, c *collection.Collection, date string) (*FieldsReport, error) {
+func ReadFieldsReport(ctx context.Context, p place.Place, c *collection.Collection, date string) (*FieldsReport,
+	error) {
 	name := path.Join(DayFolder(c, FieldsFolder, date), FieldsReportName)
 	data, err := place.ReadFile(ctx, p, name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -229,7 +230,8 @@ func (p *Pipeline) writeFields(ctx context.Context, pt *part) error {
 	if err != nil {
 		return err
 	}
-	return place.WriteFile(ctx, p.Place, path.Join(DayFolder(pt.Collection, FieldsFolder, p.Date), FieldsReportName), append(data, '\n'))
+	return place.WriteFile(ctx, p.Place, path.Join(DayFolder(pt.Collection, FieldsFolder, p.Date), FieldsReportName),
+		append(data, '\n'))
 }
 
 // eachTally reads what a task has tallied.

@@ -12,8 +12,8 @@ import (
 const (
 	someGerman = "Am Morgen fuhr der Zug mit einer halben Stunde Verspätung ab, weil auf der Strecke ein Baum lag. Die " +
 		"Reisenden warteten in der Halle und lasen Zeitung.\n"
-	someEnglish = "In the morning the train left half an hour late because a tree had fallen on the line. The travellers " +
-		"waited in the hall and read the newspaper.\n"
+	someEnglish = "In the morning the train left half an hour late because a tree had fallen on the line. The " +
+		"travellers waited in the hall and read the newspaper.\n"
 	someChinese = "早上因为一棵树倒在铁轨上，火车晚点了半个小时。旅客们在候车大厅里等候，看着报纸。下午城市上空又出了太阳。\n"
 )
 

@@ -93,9 +93,9 @@ func damage(err error) error {
 	if !errors.Is(err, seqfile.ErrDamaged) && !errors.Is(err, ErrDamaged) || advice.Of(err) != "" {
 		return err
 	}
-	return advice.With(err, "put back a copy of the file, and give the same command again. Without one: if it is in known/, "+
-		"remove that day's folder there, so that what the day before it knew counts; otherwise remove the day's file in "+
-		"state/, so that the day is begun again")
+	return advice.With(err, "put back a copy of the file, and give the same command again. Without one: if it is in "+
+		"known/, remove that day's folder there, so that what the day before it knew counts; otherwise remove the day's "+
+		"file in state/, so that the day is begun again")
 }
 
 // lock keeps other runs of the collections out.

@@ -186,7 +186,8 @@ func TestRedirectsOfLaterRoundsWaitForTheNext(t *testing.T) {
 	same(t, "out/", s.outLinks(t, c, day1), []string{"0 a.test/ → a.test/old a.test/away a.test/loop a.test/new",
 		"1 a.test/old → a.test/new", "0 a.test/new →", "1 a.test/away → b.test/there", "0 b.test/there →",
 		"1 a.test/loop → a.test/loop2", "1 a.test/loop2 → a.test/loop"})
-	if want := "0crawl 0parse 0optimize 1crawl 1parse 1optimize 2crawl 2parse 2optimize 3merge 3xml"; strings.Join(rounds, " ") != want {
+	if want := "0crawl 0parse 0optimize 1crawl 1parse 1optimize 2crawl 2parse 2optimize 3merge 3xml"; strings.Join(rounds,
+		" ") != want {
 		t.Errorf("jobs: %v", rounds)
 	}
 	d := s.documents(t, c, day1)[s.url("b.test/there")]

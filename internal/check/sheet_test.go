@@ -41,7 +41,8 @@ func TestPrint(t *testing.T) {
 	}{
 		{CanonOut{"http://a.example/"}, "http://a.example/\n"},
 		{answer{OK: true, Null: &word, Sure: 0.95, Left: "here", Words: []string{"a", "b"},
-			Parts: []part{{"short", 1, "m"}, {"longer", 20, ""}}, Pairs: map[string]string{"k": "v", "a": "b"}, Text: "one\n\ntwo\n"}, `
+			Parts: []part{{"short", 1, "m"}, {"longer", 20, ""}}, Pairs: map[string]string{"k": "v", "a": "b"},
+			Text: "one\n\ntwo\n"}, `
 ok          yes
 pairs       a=b
             k=v

@@ -1,6 +1,6 @@
-// Package chronicle is what has happened to a crawl's nodes, as they keep it themselves: who came, left, died or was cut
-// off, who leads, which epochs were settled. Who keeps it compares how all is with how it was, as the chronicle has it: so
-// another node can go on with it, and what happened while nobody looked is in it, too.
+// Package chronicle is what has happened to a crawl's nodes, as they keep it themselves: who came, left, died or was
+// cut off, who leads, which epochs were settled. Who keeps it compares how all is with how it was, as the chronicle has
+// it: so another node can go on with it, and what happened while nobody looked is in it, too.
 package chronicle
 
 import (
@@ -154,8 +154,10 @@ func nodesHappened(was, is *Picture, say func(string, ...any)) {
 // changed says what has happened to a node that is there.
 func changed(old, n *Node, say func(string, ...any)) {
 	if old.Is != n.Is {
-		say("%s %s", n.name(), map[Standing]string{Joining: "joins", Member: "is a member", Leaving: "leaves: it hands over what it has",
-			Dead: "has died: it was given up, and the others take over what it had", Left: "has handed over all that it had"}[n.Is])
+		say("%s %s", n.name(), map[Standing]string{Joining: "joins", Member: "is a member",
+			Leaving: "leaves: it hands over what it has",
+			Dead:    "has died: it was given up, and the others take over what it had",
+			Left:    "has handed over all that it had"}[n.Is])
 	}
 	if n.Is != Member {
 		return

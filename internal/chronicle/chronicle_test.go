@@ -12,7 +12,8 @@ import (
 func TestNote(t *testing.T) {
 	var c Chronicle
 	now := time.Date(2026, 11, 26, 11, 0, 0, 0, time.UTC)
-	is := Picture{State: "running", Since: now.Add(-time.Minute), Nodes: []Node{{Node: "c~1", Is: Member}, {Node: "a~1", Is: Member}, {Node: "b~1", Is: Member}}}
+	is := Picture{State: "running", Since: now.Add(-time.Minute), Nodes: []Node{{Node: "c~1", Is: Member},
+		{Node: "a~1", Is: Member}, {Node: "b~1", Is: Member}}}
 	node := func(name string) *Node {
 		return &is.Nodes[slices.IndexFunc(is.Nodes, func(n Node) bool { return n.Node == name })]
 	}
@@ -58,8 +59,10 @@ func TestNote(t *testing.T) {
 	want := []string{"the crawl is running", "a is a member", "b is a member", "c is a member", "a leads now",
 		"epoch 3 is settled: all members have what is theirs", "b is not heard of: it is dead, or cut off from the others",
 		"b is heard of again", "c reaches nothing on the web", "b is not heard of: it is dead, or cut off from the others",
-		"c reaches the web again", "b has died: it was given up, and the others take over what it had", "what b had was taken over",
-		"epoch 4 is settled: all members have what is theirs", "b joins", "b is a member", "a leaves: it hands over what it has",
+		"c reaches the web again", "b has died: it was given up, and the others take over what it had",
+		"what b had was taken over",
+		"epoch 4 is settled: all members have what is theirs", "b joins", "b is a member",
+		"a leaves: it hands over what it has",
 		"c leads now, in place of a", "a has left", "the crawl is stopping (limit)"}
 	var said []string
 	for _, e := range c.Events {
@@ -84,7 +87,8 @@ func TestNote(t *testing.T) {
 func TestMerged(t *testing.T) {
 	at := time.Date(2026, 11, 26, 11, 0, 0, 0, time.UTC)
 	e := func(seconds int, what string) Event { return Event{at.Add(time.Duration(seconds) * time.Second), what} }
-	all := Merged([]Event{e(5, "b is a member"), e(90, "b is gone")}, []Event{e(0, "b is a member"), e(80, "b is gone"), e(200, "b is a member")}, nil)
+	all := Merged([]Event{e(5, "b is a member"), e(90, "b is gone")}, []Event{e(0, "b is a member"), e(80, "b is gone"),
+		e(200, "b is a member")}, nil)
 	want := []Event{e(0, "b is a member"), e(80, "b is gone"), e(200, "b is a member")}
 	if !slices.Equal(all, want) {
 		t.Errorf("%v, want %v", all, want)

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/net/publicsuffix"
 )
 
-// Append appends a cookie as [Read] reads it: a byte of flags, the times in microseconds since 1970, as varints, and the
-// strings, each with its length before it.
+// Append appends a cookie as [Read] reads it: a byte of flags, the times in microseconds since 1970, as varints, and
+// the strings, each with its length before it.
 func Append(b []byte, c *Cookie) []byte {
 	flags := byte(0)
 	for i, set := range [...]bool{c.HostOnly, c.Secure, !c.Expires.IsZero()} {

@@ -97,7 +97,8 @@ func Parse(line string, from Target, now time.Time) (c Cookie, ok bool) {
 	if latest := now.Add(maxLife); c.Expires.After(latest) {
 		c.Expires = latest
 	}
-	return c, len(c.Path) <= maxPath && c.belongs(domain, from) && (!c.Secure || from.Secure) && c.keepsPrefix(domain == "" && root)
+	return c, len(c.Path) <= maxPath && c.belongs(domain, from) && (!c.Secure || from.Secure) &&
+		c.keepsPrefix(domain == "" && root)
 }
 
 func isControl(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
@@ -150,7 +151,8 @@ func covers(domain, host string) bool {
 	return ok && (rest == "" || strings.HasSuffix(rest, "."))
 }
 
-// keepsPrefix reports whether a cookie is what its name promises; wholeHost says that it names no domain, and / as path.
+// keepsPrefix reports whether a cookie is what its name promises; wholeHost says that it names no domain, and / as
+// path.
 func (c *Cookie) keepsPrefix(wholeHost bool) bool {
 	name := c.Name
 	if name == "" {

@@ -77,8 +77,8 @@ func (j *Jar) Evicted() int64 {
 	return j.evicted.Load()
 }
 
-// Append appends the cookies that go with a request to all, in the order in which they are sent: longer paths first, and
-// of those with the same path the older ones.
+// Append appends the cookies that go with a request to all, in the order in which they are sent: longer paths first,
+// and of those with the same path the older ones.
 func (j *Jar) Append(all []Cookie, t Target, now time.Time) []Cookie {
 	if j == nil || j.held.Load() == 0 {
 		return all

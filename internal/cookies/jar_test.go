@@ -96,7 +96,8 @@ func TestBoundOfADomain(t *testing.T) {
 	if j.Len() != 3 || j.Evicted() != 1 {
 		t.Errorf("%d cookies, %d evicted", j.Len(), j.Evicted())
 	}
-	if got := sent(j, target(t, "https://a.example/p"), now); !strings.Contains(got, "secure=1") || strings.Contains(got, "old=1") {
+	if got := sent(j, target(t, "https://a.example/p"), now); !strings.Contains(got, "secure=1") ||
+		strings.Contains(got, "old=1") {
 		t.Errorf("sent %q", got)
 	}
 }
@@ -163,7 +164,8 @@ func TestWhatIsToldAgain(t *testing.T) {
 }
 
 // The standard library's jar is the oracle: what is set by sites at random goes where it has it go, in its order. It
-// differs where it is older than RFC 6265bis: prefixes, Secure over http, what a cookie of a host alone takes the place of.
+// differs where it is older than RFC 6265bis: prefixes, Secure over http, what a cookie of a host alone takes the place
+// of.
 func TestAgainstStandardJar(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Log("seed", seed)
@@ -247,7 +249,8 @@ func TestDates(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"n=1", "__Host-a=b; Secure; Path=/", "a=b; Domain=.x.example; Expires=Wed, 09 Jun 2027 10:18:14 GMT",
+	for _, s := range []string{"n=1", "__Host-a=b; Secure; Path=/",
+		"a=b; Domain=.x.example; Expires=Wed, 09 Jun 2027 10:18:14 GMT",
 		"=; Max-Age=99999999999999999999", "; =; ;", "x"} {
 		f.Add(s, "w.x.example", "/p/q")
 	}

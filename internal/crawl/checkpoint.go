@@ -156,7 +156,8 @@ func (e *Engine) merge(ctx context.Context) error {
 
 // note is called while nothing is put.
 func (e *Engine) note(at journal.Position, marks []store.Mark) recovery.Note {
-	n := recovery.Note{Version: recovery.NoteVersion, Position: at, Marks: e.allMarks(marks), Stats: e.stats.Lasting(), Sums: e.stats.Sums(),
+	n := recovery.Note{Version: recovery.NoteVersion, Position: at, Marks: e.allMarks(marks), Stats: e.stats.Lasting(),
+		Sums:  e.stats.Sums(),
 		Lists: e.roots.feed.marks(),
 		Asked: e.files.deferredRead, Slices: recovery.NoteSlices(e.slices)}
 	n.Settled, n.Told = e.ends.all()

@@ -9,7 +9,8 @@ import (
 
 func chunkWriterAt(t testing.TB) *transfer.ChunkWriter {
 	t.Helper()
-	w, err := transfer.NewChunkWriter(time.Unix(1_900_000_000, 0).UTC(), transfer.Sizes{Block: transfer.BlockBytes, Chunk: transfer.ChunkBytes})
+	w, err := transfer.NewChunkWriter(time.Unix(1_900_000_000, 0).UTC(), transfer.Sizes{Block: transfer.BlockBytes,
+		Chunk: transfer.ChunkBytes})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -87,8 +87,9 @@ func newClaims(slices *item.Slices, p *Parts, t recovery.Tenures) *claims {
 	if finished == nil {
 		finished = func(string, []string) {}
 	}
-	return &claims{slices: slices, finished: finished, atRisk: p.AtRisk, archive: p.Archive, tenures: t, unsaid: map[string]map[string]*ending{},
-		begun: bounded.NewRecent[string, *visitLinks](maxBegun)}
+	return &claims{slices: slices, finished: finished, atRisk: p.AtRisk, archive: p.Archive, tenures: t,
+		unsaid: map[string]map[string]*ending{},
+		begun:  bounded.NewRecent[string, *visitLinks](maxBegun)}
 }
 
 // begin returns the links of a visit that begins: those, too, of an earlier one of the host that was put off. end or
@@ -283,7 +284,8 @@ func (e *Engine) keepSaying(ctx context.Context) error {
 		if len(all) == 0 {
 			continue
 		}
-		if e.ledger.WaitDurable(ctx, sequence) != nil || e.claims.tellAtRisk(ctx, all) != nil { // the run ends, with that or with what failed
+		// the run ends, with that or with what failed
+		if e.ledger.WaitDurable(ctx, sequence) != nil || e.claims.tellAtRisk(ctx, all) != nil {
 			e.claims.claimed(all)
 			return nil
 		}

@@ -163,8 +163,8 @@ type Parts struct {
 	// a crash. It must be quick; may be nil
 	Arrived func(t member.Transfer, hosts []string)
 	// is told which URLs of a host, by their items' keys, are done that were dispatched to this node: fetched, failed for
-	// good, left out or given up, durably, with all links that they have brought claimed; once or more often, by one goroutine. It must be quick;
-	// may be nil
+	// good, left out or given up, durably, with all links that they have brought claimed; once or more often, by one
+	// goroutine. It must be quick; may be nil
 	Finished func(host string, keys []string)
 	// is told, before they are Finished, of pages whose records lie in files on this node's disk alone, and returns when
 	// others know that, too, so that they can be fetched again if the disk is lost; after an error they are not Finished.

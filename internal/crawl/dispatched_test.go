@@ -264,8 +264,8 @@ func TestWhatIsNotFetchedIsDone(t *testing.T) {
 	})
 }
 
-// TestPagesThatAreFetchedAgainCount: those that another node had fetched and lost are counted by the limit here, and those
-// that this one has counted are not counted twice.
+// TestPagesThatAreFetchedAgainCount: those that another node had fetched and lost are counted by the limit here, and
+// those that this one has counted are not counted twice.
 func TestPagesThatAreFetchedAgainCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		urls := []string{"http://full.test/1", "http://full.test/2", "http://full.test/3"}

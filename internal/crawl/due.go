@@ -142,7 +142,8 @@ func (r *requeuing) add(met *seen.Entry) error {
 	if err != nil || !u.Web() {
 		return nil //nolint:nilerr // it was visited, so it was one
 	}
-	it := item.Item{URL: met.URL, From: met.From, Depth: met.Depth, Kind: page.Kind(met.Kind), Root: r.roots.all.Has(met.URL),
+	it := item.Item{URL: met.URL, From: met.From, Depth: met.Depth, Kind: page.Kind(met.Kind),
+		Root:    r.roots.all.Has(met.URL),
 		Recrawl: true}
 	if it.Kind == page.Seed && !it.Root {
 		it.Kind = page.Anchor

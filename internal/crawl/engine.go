@@ -158,7 +158,8 @@ type resumed struct {
 // New makes an engine that goes on from a state.
 func New(cfg Config, p Parts, s *recovery.State) *Engine {
 	cfg = cfg.withDefaults()
-	e := &Engine{cfg: cfg, frontier: s.Views.Frontier, slices: s.Views.Frontier.Slices(), robots: p.Robots, fetcher: p.Fetcher, stats: s.Stats,
+	e := &Engine{cfg: cfg, frontier: s.Views.Frontier, slices: s.Views.Frontier.Slices(), robots: p.Robots,
+		fetcher: p.Fetcher, stats: s.Stats,
 		listener: p.Listener, hooks: p.Hooks, ranks: newRanking(p.Ranks, cfg.Prefer, p.Listener),
 		known: known{seen: s.Views.Seen, digests: s.Views.Digests},
 		reading: reading{pool: newReadPool(p.NewParser, cfg.Shares), decoder: fetch.NewDecoder(cfg.Shares.windows()),
@@ -166,8 +167,9 @@ func New(cfg Config, p Parts, s *recovery.State) *Engine {
 		rules: policy.Rules{Scope: p.Scope, Block: p.Block, Include: cfg.Include, Exclude: cfg.Exclude, MaxDepth: cfg.Depth,
 			MaxRedirects: cfg.MaxRedirects, Embeds: cfg.Embeds, Overrides: cfg.Overrides},
 		limits:   limits{quota: policy.NewQuota(cfg.pageLimits(), s.Stats.NewPages()), rate: newLimiter(cfg.Rate)},
-		schedule: newSchedule(), ends: newEnds(s.ReportedURLs), names: newNames(), offHosts: offHosts{links: map[string]int64{}},
-		line: newLine(p.Fetcher, cfg.OutageWait),
+		schedule: newSchedule(), ends: newEnds(s.ReportedURLs), names: newNames(),
+		offHosts: offHosts{links: map[string]int64{}},
+		line:     newLine(p.Fetcher, cfg.OutageWait),
 		files: files{deferred: p.Deferred, deferredRead: s.DeferredUpTo, abandoned: s.Views.Abandoned, answers: p.Answers,
 			archive: p.Archive, marks: s.Marks},
 		roots:   roots{file: p.Roots, feed: newFeed(p.Seeds, s.SeedLists), tell: p.NewRoot},
@@ -258,8 +260,8 @@ func (e *Engine) restore(s *recovery.State) error {
 	return err
 }
 
-// restoreDelays has the slices that are known, where hosts are cut into several, owe what robots.txt files ask for. Those
-// that come later are told at their first visit (learnDelay).
+// restoreDelays has the slices that are known, where hosts are cut into several, owe what robots.txt files ask for.
+// Those that come later are told at their first visit (learnDelay).
 func (e *Engine) restoreDelays() {
 	if e.slices == nil {
 		return

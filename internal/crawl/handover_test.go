@@ -209,7 +209,8 @@ func (n *trader) recall(closers *[]func() error) (journal.Journal, *recovery.Sta
 	*closers = append(*closers, front.Close)
 	shelf := statefile.OpenAbandoned(n.disk, n.dir)
 	*closers = append(*closers, shelf.Close)
-	state, err := recovery.Recover(j, recovery.Views{Seen: db, Digests: seen.NewRecent(), Frontier: front, Abandoned: shelf, Note: note})
+	state, err := recovery.Recover(j, recovery.Views{Seen: db, Digests: seen.NewRecent(), Frontier: front,
+		Abandoned: shelf, Note: note})
 	return kept{j, n}, state, err
 }
 
@@ -636,7 +637,8 @@ func tradeHosts(t *testing.T, deadly bool, slices int) {
 			x.handOver()
 			x.check()
 		}
-		t.Logf("%d URLs; %d times a host has moved, %d times one came meanwhile, %d times a node has died", len(x.urls), x.moved,
+		t.Logf("%d URLs; %d times a host has moved, %d times one came meanwhile, %d times a node has died", len(x.urls),
+			x.moved,
 			x.crossed, x.deaths)
 		if x.moved == 0 || deadly == (x.deaths == 0) {
 			t.Error("nothing happened")
@@ -662,7 +664,8 @@ func TestNobodyWaitsForRulesThatHaveGone(t *testing.T) {
 	wants("stays.test", "goes.test") // whose robots.txt redirects there
 	wants("goes.test", "stays.test")
 	x.owner["goes.test"] = 1
-	if err := e.Transfers().ForgetHosts(t.Context(), func(host string, _ uint64) bool { return host == "goes.test" }); err != nil {
+	if err := e.Transfers().ForgetHosts(t.Context(),
+		func(host string, _ uint64) bool { return host == "goes.test" }); err != nil {
 		t.Fatal(err)
 	}
 	next := func() *frontier.Visit {
@@ -709,7 +712,8 @@ func TestWhereRulesAreFetchedIsNotHeld(t *testing.T) {
 			if err := n.link("http://theirs.test/"); err != nil {
 				t.Fatal(err)
 			}
-			if err := n.e.Transfers().ForgetHosts(t.Context(), func(host string, _ uint64) bool { return host == "theirs.test" }); err != nil {
+			if err := n.e.Transfers().ForgetHosts(t.Context(),
+				func(host string, _ uint64) bool { return host == "theirs.test" }); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -783,7 +787,8 @@ func TestWhatIsForgottenStaysForgotten(t *testing.T) {
 		n.e.known.db.InsertKnown([]seen.URL{{URL: "http://known.test/", State: seen.Known}}) // where nothing waits
 		point("before")
 		point("again")
-		if err := n.e.Transfers().ForgetHosts(t.Context(), func(host string, _ uint64) bool { return host != "stays.test" }); err != nil {
+		if err := n.e.Transfers().ForgetHosts(t.Context(),
+			func(host string, _ uint64) bool { return host != "stays.test" }); err != nil {
 			t.Fatal(err)
 		}
 		x.owner["goes.test"], x.owner["comes.test"] = 1, 1
@@ -818,7 +823,8 @@ func TestWhatIsForgottenStaysForgotten(t *testing.T) {
 			if !maps.Equal(byHost, want) {
 				t.Errorf("checkpoints %q: %s there wait %v", points, when, byHost)
 			}
-			if n.e.Transfers().IsAway("stays.test") || !n.e.Transfers().IsAway("goes.test") || n.e.Transfers().IsAway("comes.test") != (len(hosts) == 0) {
+			if n.e.Transfers().IsAway("stays.test") || !n.e.Transfers().IsAway("goes.test") ||
+				n.e.Transfers().IsAway("comes.test") != (len(hosts) == 0) {
 				t.Errorf("checkpoints %q: %s the wrong hosts are away", points, when)
 			}
 		}
@@ -958,7 +964,8 @@ func TestPagesOfHostsComeWithThem(t *testing.T) {
 			pack.Entry(fmt.Sprint("/", i), &v)
 		}
 	}
-	if err := takeWhole(t.Context(), e, member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3}, 0, true, pack.Chunk()); err != nil {
+	if err := takeWhole(t.Context(), e, member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3}, 0, true,
+		pack.Chunk()); err != nil {
 		t.Fatal(err)
 	}
 	if n, _ := e.limits.quota.OfHost("h.test"); n != 4 {
@@ -969,7 +976,8 @@ func TestPagesOfHostsComeWithThem(t *testing.T) {
 		pack.Entry(fmt.Sprint("/", i), &seen.Entry{URL: fmt.Sprint("http://h.test/", i), State: seen.Known, First: pack.Now,
 			Meta: seen.Meta{Fetched: pack.Now, Status: 200}})
 	}
-	if err := takeWhole(t.Context(), e, member.Transfer{From: "n2~1", To: "n0~1", Epoch: 3}, 0, true, pack.Chunk()); err != nil {
+	if err := takeWhole(t.Context(), e, member.Transfer{From: "n2~1", To: "n0~1", Epoch: 3}, 0, true,
+		pack.Chunk()); err != nil {
 		t.Fatal(err)
 	}
 	if n, _ := e.limits.quota.OfHost("h.test"); n != 5 {
@@ -1083,11 +1091,13 @@ func TestAnEstateIsFoldedInLittleMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		front, _, err := frontier.Open(frontier.Config{Disk: vfs.OS, Dir: t.TempDir(), Memory: 4 << 10, Slices: x.slices.Count()})
+		front, _, err := frontier.Open(frontier.Config{Disk: vfs.OS, Dir: t.TempDir(), Memory: 4 << 10,
+			Slices: x.slices.Count()})
 		if err != nil {
 			t.Fatal(err)
 		}
-		state, err := recovery.RecoverFailed(t.Context(), j, recovery.Views{Seen: db, Digests: seen.NewRecent(), Frontier: front},
+		state, err := recovery.RecoverFailed(t.Context(), j, recovery.Views{Seen: db, Digests: seen.NewRecent(),
+			Frontier: front},
 			10*2*item.Weight, nil)
 		if err != nil {
 			t.Fatal(err)

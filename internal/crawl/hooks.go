@@ -21,8 +21,8 @@ type Hooks struct {
 	Request func(it *item.Item, req *fetch.Request) (veto string, err error)
 	// Links names further URLs of a page that was read, which may be relative: they are its links like others.
 	Links func(rec *page.Record) []string
-	// Link is asked about links of a page, before they are judged, many at once. It sets of the edits, one for each link and
-	// with its URL, those that are to change something. An error ends the crawl.
+	// Link is asked about links of a page, before they are judged, many at once. It sets of the edits, one for each link
+	// and with its URL, those that are to change something. An error ends the crawl.
 	Link func(from *item.Item, links []page.Link, edits []LinkEdit) error
 	// Record is asked about a page that was answered, before its links are taken in. With a word why the URL is left out,
 	// and nothing kept of the page, whose links are taken in all the same; "" keeps it. It may add to rec.Fields. An error

@@ -47,7 +47,8 @@ func TestPagesOfHostsOfEarlierRuns(t *testing.T) {
 			}
 		}
 	}
-	if e.limits.quota.Take("a.example", "") != policy.HostIsFull || e.limits.quota.Take("b.example", "") != policy.Granted {
+	if e.limits.quota.Take("a.example", "") != policy.HostIsFull || e.limits.quota.Take("b.example",
+		"") != policy.Granted {
 		t.Error("the limit does not hold")
 	}
 }

@@ -43,7 +43,8 @@ var mine = routerFunc(func(host string) bool { return strings.HasPrefix(host, "m
 // inMemory makes an engine that keeps only its journal.
 func inMemory(t testing.TB, j journal.Journal, r Router) *Engine {
 	t.Helper()
-	s, err := recovery.Recover(j, recovery.Views{Seen: seen.New(), Digests: seen.NewRecent(), Frontier: frontier.New(frontier.Config{})})
+	s, err := recovery.Recover(j, recovery.Views{Seen: seen.New(), Digests: seen.NewRecent(),
+		Frontier: frontier.New(frontier.Config{})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +59,8 @@ func inMemory(t testing.TB, j journal.Journal, r Router) *Engine {
 func linksTo(urls ...string) []byte {
 	data := []byte{member.LinksVersion}
 	for _, url := range urls {
-		data = appendLink(data, &entry.Candidate{Host: item.HostOf(url), Item: item.Item{URL: url, From: "http://from.test/", Path: "LL",
+		data = appendLink(data, &entry.Candidate{Host: item.HostOf(url), Item: item.Item{URL: url, From: "http://from.test/",
+			Path:  "LL",
 			Depth: 3, Kind: page.Anchor}})
 	}
 	return data
@@ -173,7 +175,8 @@ func TestTheOutboxComesBack(t *testing.T) {
 		}
 		want := [][]byte{linksTo("http://a.test/", "http://c.test/")}
 
-		s, err := recovery.Recover(j, recovery.Views{Seen: seen.New(), Digests: seen.NewRecent(), Frontier: frontier.New(frontier.Config{})})
+		s, err := recovery.Recover(j, recovery.Views{Seen: seen.New(), Digests: seen.NewRecent(),
+			Frontier: frontier.New(frontier.Config{})})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -318,7 +321,8 @@ func FuzzTakeLinks(f *testing.F) {
 
 // goodLinks are three to this node, one of them left out, and one to another.
 func goodLinks() []byte {
-	skip := entry.Candidate{Host: "mine.test", Item: item.Item{URL: "http://mine.test/deep", Seed: "http://a.test/", Depth: 9},
+	skip := entry.Candidate{Host: "mine.test", Item: item.Item{URL: "http://mine.test/deep", Seed: "http://a.test/",
+		Depth: 9},
 		Verdict: policy.Defer("depth", "deep")}
 	return appendLink(linksTo("http://mine.test/", "http://other.test/", "http://mine.test/2"), &skip)
 }
@@ -338,7 +342,8 @@ func TestTakenLinksComeBack(t *testing.T) {
 	if err := e.ledger.Commit(); err != nil {
 		t.Fatal(err)
 	}
-	s, err := recovery.Recover(j, recovery.Views{Seen: seen.New(), Digests: seen.NewRecent(), Frontier: frontier.New(frontier.Config{})})
+	s, err := recovery.Recover(j, recovery.Views{Seen: seen.New(), Digests: seen.NewRecent(),
+		Frontier: frontier.New(frontier.Config{})})
 	if err != nil {
 		t.Fatal(err)
 	}

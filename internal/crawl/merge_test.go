@@ -229,8 +229,8 @@ func (x *trade) wantFolded(n *trader, urls []string, gone ...member.Gone) {
 }
 
 // A host comes from one node while this one hands over to another what it has of it, if anything: what came is not
-// forgotten with what went, while this node lives, in its next life, and in what is folded of it. It goes under the next
-// epoch.
+// forgotten with what went, while this node lives, in its next life, and in what is folded of it. It goes under the
+// next epoch.
 func TestWhatComesWhileAHostGoesStays(t *testing.T) {
 	const epoch = 3
 	goes := func(epoch uint64) member.Gone {
@@ -314,8 +314,8 @@ func TestWhatIsUnderWayWhileAHostGoesStays(t *testing.T) {
 }
 
 // A node has found a URL of a host, and seen has yet to decide whether it is news, when the host comes with a transfer.
-// Once that is decided the host is held here, so that it stays with all that came if the transfer is dropped: while this
-// node lives, in its next life, and in what is folded of it.
+// Once that is decided the host is held here, so that it stays with all that came if the transfer is dropped: while
+// this node lives, in its next life, and in what is folded of it.
 func TestAHostIsKeptOfWhichSomethingIsFound(t *testing.T) {
 	for _, checkpoint := range []string{"", "found", "taken", "decided", "found, taken, decided"} {
 		for _, how := range []string{"dropped", "replayed", "folded", "whole"} {
@@ -479,7 +479,8 @@ func TestWhatComesAsKnownIsNotGuessed(t *testing.T) {
 	}
 	pack := chunkWriterAt(t)
 	pack.Known("http://late.test", transfer.HostTiming{})
-	pack.Entry("/noted", &seen.Entry{URL: "http://late.test/noted", First: pack.Now, Meta: seen.Meta{Kind: 1}}) // and never met
+	// and never met
+	pack.Entry("/noted", &seen.Entry{URL: "http://late.test/noted", First: pack.Now, Meta: seen.Meta{Kind: 1}})
 	pack.Entry("/visited", &seen.Entry{URL: "http://late.test/visited", State: seen.Known, First: pack.Now,
 		Meta: seen.Meta{Fetched: pack.Now, Status: 200}})
 	from := member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3, Attempt: 1}

@@ -279,7 +279,8 @@ func (n *crewNode) open(disk vfs.FS) (e *Engine, closeAll func() error, err erro
 	closers = append(closers, front.Close)
 	shelf := statefile.OpenAbandoned(disk, n.dir)
 	closers = append(closers, shelf.Close)
-	state, err := recovery.Recover(j, recovery.Views{Seen: db, Digests: seen.NewRecent(), Frontier: front, Abandoned: shelf, Note: note})
+	state, err := recovery.Recover(j, recovery.Views{Seen: db, Digests: seen.NewRecent(), Frontier: front,
+		Abandoned: shelf, Note: note})
 	if err != nil {
 		return nil, closeAll, err
 	}

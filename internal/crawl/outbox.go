@@ -11,8 +11,8 @@ import (
 	"kumo/internal/weburl"
 )
 
-// openOutbox makes the outbox with what an earlier run has left for others; where there are none, that is to be taken in
-// here.
+// openOutbox makes the outbox with what an earlier run has left for others; where there are none, that is to be taken
+// in here.
 func (e *Engine) openOutbox(left entry.Links) {
 	if e.peers.router == nil {
 		e.resumed.outbox = left
@@ -55,8 +55,8 @@ func (e *Engine) divert(b *batch) {
 // Batches returns the links that are to be sent now to those who own their hosts, in batches that their TakeLinks
 // understands, and first those that have had no answer for too long. owner says who that is; it is not asked for hosts
 // that are this node's, and false, as for hosts that will be, lets links wait. Where links are claimed, it says who
-// remembers a host's URLs, and is asked for all hosts. It is called again and again; the more seldom, the fuller are the
-// batches.
+// remembers a host's URLs, and is asked for all hosts. It is called again and again; the more seldom, the fuller are
+// the batches.
 func (e *Engine) Batches(now time.Time, owner func(host string) (strategy.Node, bool)) []member.Batch {
 	if e.peers.outbox == nil {
 		return nil

@@ -40,8 +40,8 @@ func (w *worker) override(req *fetch.Request, u weburl.URL) {
 	}
 }
 
-// CheckOverrides says which of some overrides cannot come into force while the crawl runs; perHost is how many connections
-// a host may have at most.
+// CheckOverrides says which of some overrides cannot come into force while the crawl runs; perHost is how many
+// connections a host may have at most.
 func (e *Engine) CheckOverrides(all []*policy.Override, perHost int) error {
 	k := policy.Kept{Scope: e.rules.Scope, Depth: e.depths, Pages: e.limits.quota.Counts(), Recrawl: e.cfg.Recrawl.On(),
 		PerHost: perHost}

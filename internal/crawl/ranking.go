@@ -165,8 +165,9 @@ func (l *links) next() {
 }
 
 func (l *links) reset() {
-	*l = links{cands: l.cands[:0], at: l.at[:0], earlier: l.earlier[:0], slices: clean(l.slices), others: l.others[:0], shares: l.shares[:0],
-		urls: l.urls[:0], gifts: l.gifts[:0], standings: l.standings[:0], rose: clean(l.rose), moves: l.moves[:0]}
+	*l = links{cands: l.cands[:0], at: l.at[:0], earlier: l.earlier[:0], slices: clean(l.slices), others: l.others[:0],
+		shares: l.shares[:0],
+		urls:   l.urls[:0], gifts: l.gifts[:0], standings: l.standings[:0], rose: clean(l.rose), moves: l.moves[:0]}
 }
 
 // keep lets candidate i be the one in a place before it, as the batch does.

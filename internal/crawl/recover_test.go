@@ -42,8 +42,9 @@ func TestWhatAMergeHasDecidedIsNotFetchedAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := recovery.Recover(log, recovery.Views{Seen: db, Digests: seen.NewRecent(), Frontier: frontier.New(frontier.Config{}),
-			Note: end(log)})
+		s, err := recovery.Recover(log, recovery.Views{Seen: db, Digests: seen.NewRecent(),
+			Frontier: frontier.New(frontier.Config{}),
+			Note:     end(log)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,7 +89,8 @@ func TestAnOlderJournalIsRefused(t *testing.T) {
 	if err := log.Append([]byte{'c', 2, 'f', 1, 'a'}); err != nil {
 		t.Fatal(err)
 	}
-	_, err := recovery.Recover(log, recovery.Views{Seen: seen.New(), Digests: seen.NewRecent(), Frontier: frontier.New(frontier.Config{})})
+	_, err := recovery.Recover(log, recovery.Views{Seen: seen.New(), Digests: seen.NewRecent(),
+		Frontier: frontier.New(frontier.Config{})})
 	if !errors.Is(err, entry.ErrOlder) {
 		t.Error(err)
 	}

@@ -23,8 +23,8 @@ const (
 )
 
 // wantRobots parks the visit's host until its rules are known, and sees to it that they are fetched. robots.txt is an
-// item of the host's queue like any other, so that politeness holds for it, too. Of a host that is cut into slices, it is
-// one of the first slice of this node's that wants it, and the others wait for that.
+// item of the host's queue like any other, so that politeness holds for it, too. Of a host that is cut into slices, it
+// is one of the first slice of this node's that wants it, and the others wait for that.
 func (w *worker) wantRobots(v *frontier.Visit, u weburl.URL) {
 	origin := u.Origin()
 	w.frontier.Park(v.Host, origin)
@@ -175,8 +175,8 @@ func (w *worker) obey(origin string, rules *robots.Rules) {
 	}
 }
 
-// learnDelay has a slice of a host owe the delay that the host asks for, which its rules were obeyed without: it was not
-// known then.
+// learnDelay has a slice of a host owe the delay that the host asks for, which its rules were obeyed without: it was
+// not known then.
 func (w *worker) learnDelay(v *frontier.Visit, rules *robots.Rules) {
 	if w.slices == nil {
 		return

@@ -41,7 +41,8 @@ func banned(b *ban, hosts int, now func() time.Time, cfg frontier.Config) *Engin
 	for i := range hosts {
 		front.Push(fmt.Sprintf("h%d.test", i), item.Item{URL: fmt.Sprintf("http://h%d.test/", i)})
 	}
-	state, err := recovery.Recover(journal.Discard, recovery.Views{Seen: seen.New(), Digests: seen.NewRecent(), Frontier: front})
+	state, err := recovery.Recover(journal.Discard, recovery.Views{Seen: seen.New(), Digests: seen.NewRecent(),
+		Frontier: front})
 	if err != nil {
 		panic(err)
 	}

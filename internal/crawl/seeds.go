@@ -172,7 +172,9 @@ func (e *Engine) takeSeeds(seeds, known []weburl.URL, take func(host string) boo
 	b.rooted = true
 	mine := known
 	if take != nil {
-		mine = slices.DeleteFunc(slices.Clone(known), func(u weburl.URL) bool { return !take(e.slices.At(u.Host(), u.String())) })
+		mine = slices.DeleteFunc(slices.Clone(known), func(u weburl.URL) bool {
+			return !take(e.slices.At(u.Host(), u.String()))
+		})
 	}
 	e.addSeeds(&b, mine)
 	if e.cfg.IgnoreRobots && e.cfg.Sitemaps == policy.SitemapsGuessed {

@@ -185,7 +185,8 @@ func TestSlicesAreGivenUpWithTheirOrigin(t *testing.T) {
 		}
 	}
 	shelved := 0
-	if err := n.e.files.abandoned.Current(func(item.Item) error { shelved++; return nil }); err != nil || shelved != given {
+	if err := n.e.files.abandoned.Current(func(item.Item) error { shelved++; return nil }); err != nil ||
+		shelved != given {
 		t.Errorf("%d URLs of %d are kept for the next run, %v", shelved, given, err)
 	}
 	waits, err := waitingAt(n.e)

@@ -130,7 +130,8 @@ func TestWhatAnEarlierVersionLetInIsDropped(t *testing.T) {
 			t.Fatal(err)
 		}
 		shelf := statefile.OpenAbandoned(vfs.OS, t.TempDir())
-		s, err := recovery.Recover(log, recovery.Views{Seen: seen.New(), Digests: seen.NewRecent(), Frontier: frontier.New(frontier.Config{}),
+		s, err := recovery.Recover(log, recovery.Views{Seen: seen.New(), Digests: seen.NewRecent(),
+			Frontier:  frontier.New(frontier.Config{}),
 			Abandoned: shelf})
 		if err != nil {
 			t.Fatal(err)

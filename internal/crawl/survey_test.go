@@ -72,7 +72,8 @@ func TestSurvey(t *testing.T) {
 	}
 	x.owner = map[string]int{}
 	calls := 0
-	if err := n.e.Transfers().Survey(t.Context(), func([]string) error { calls++; return transfer.ErrOrder }); !errors.Is(err, transfer.ErrOrder) ||
+	if err := n.e.Transfers().Survey(t.Context(),
+		func([]string) error { calls++; return transfer.ErrOrder }); !errors.Is(err, transfer.ErrOrder) ||
 		calls != 1 {
 		t.Errorf("%v after %d calls", err, calls)
 	}

@@ -150,8 +150,8 @@ func (w *worker) allowed(v *frontier.Visit, u weburl.URL) (bool, error) {
 	return true, nil
 }
 
-// countedBefore reports whether the limits count a page already that is fetched once more: those that this node knows to
-// have been answered. Another's that is lost with all that it knew is none of them.
+// countedBefore reports whether the limits count a page already that is fetched once more: those that this node knows
+// to have been answered. Another's that is lost with all that it knew is none of them.
 func (w *worker) countedBefore(v *frontier.Visit) (bool, error) {
 	if !v.Again || w.known.db == nil {
 		return false, nil
@@ -537,7 +537,8 @@ func (w *worker) leaveFor(v *frontier.Visit, clean string) error {
 }
 
 func (w *worker) skipOf(v *frontier.Visit, rule, why string) page.Skip {
-	return page.Skip{URL: v.URL, Host: hostOf(v), From: v.From, Depth: int(v.Depth), Time: w.cfg.Now(), Rule: rule, Why: why}
+	return page.Skip{URL: v.URL, Host: hostOf(v), From: v.From, Depth: int(v.Depth), Time: w.cfg.Now(), Rule: rule,
+		Why: why}
 }
 
 // entryFor is the entry for a URL that a rule leaves out at its visit: rules of the user's own may be others in the

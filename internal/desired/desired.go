@@ -52,7 +52,8 @@ const (
 // Note notes what somebody has changed. Only the last changes are kept.
 func (r *Record) Note(by, what string) {
 	c := Change{time.Now().UTC(), cut(by, mostBy), cut(what, mostWhat)}
-	if n := len(r.Log); n > 0 && r.Log[n-1].By == c.By && r.Log[n-1].What == c.What && c.Time.Sub(r.Log[n-1].Time) < sameTry {
+	if n := len(r.Log); n > 0 && r.Log[n-1].By == c.By && r.Log[n-1].What == c.What &&
+		c.Time.Sub(r.Log[n-1].Time) < sameTry {
 		return
 	}
 	all := append(slices.Clone(r.Log), c)

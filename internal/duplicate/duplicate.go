@@ -89,7 +89,8 @@ type Match struct {
 // Offer looks for a page that is like one of a domain, and keeps the page if there is none there. sig is nil where the
 // page has no text to compare.
 func (t *Table) Offer(url, domain string, digest [20]byte, sig *Signature) Match {
-	e := entry{url: url, domain: hash(domain), digest: binary.LittleEndian.Uint64(digest[:]), html: sig != nil && !sig.short}
+	e := entry{url: url, domain: hash(domain), digest: binary.LittleEndian.Uint64(digest[:]), html: sig != nil &&
+		!sig.short}
 	if sig != nil {
 		e.sig = *sig
 	}

@@ -65,7 +65,8 @@ func TestRecallAndPrecision(t *testing.T) {
 	if wrong > 0 {
 		t.Errorf("%d of %d pages are taken for others", wrong, pages)
 	}
-	for _, c := range []struct{ part, least, most float64 }{{0.01, 1, 1}, {0.05, 0.97, 1}, {0.10, 0.5, 1}, {0.25, 0, 0.02}} {
+	for _, c := range []struct{ part, least, most float64 }{{0.01, 1, 1}, {0.05, 0.97, 1}, {0.10, 0.5, 1},
+		{0.25, 0, 0.02}} {
 		found := 0
 		for i := range texts {
 			body := page(changed(rnd, texts[i], c.part))
@@ -98,7 +99,8 @@ func TestWhatIsCompared(t *testing.T) {
 	other := strings.Join(prose(rnd, 200), " ")
 	nav := "<nav>" + strings.Repeat("<a href=/x>one of the many places of this site</a>", 200) + "</nav>"
 	links := func(seed uint64) string {
-		return "<ul><li><a href=/1>" + strings.Join(prose(rand.New(rand.NewPCG(seed, 1)), 60), "</a><li><a href=/2>") + "</a></ul>"
+		return "<ul><li><a href=/1>" + strings.Join(prose(rand.New(rand.NewPCG(seed, 1)), 60), "</a><li><a href=/2>") +
+			"</a></ul>"
 	}
 	for _, c := range []struct {
 		what, a, b string
@@ -164,7 +166,8 @@ func TestDomains(t *testing.T) {
 }
 
 func FuzzRead(f *testing.F) {
-	for _, html := range []string{"<p>a b c d", "<", "</", "<!--", "<a href='", "<script></scrip", "<img src=", "\xe3\x81 \xff"} {
+	for _, html := range []string{"<p>a b c d", "<", "</", "<!--", "<a href='", "<script></scrip", "<img src=",
+		"\xe3\x81 \xff"} {
 		f.Add([]byte(html))
 	}
 	f.Fuzz(func(t *testing.T, html []byte) {
@@ -217,6 +220,7 @@ func BenchmarkOffer(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		table.Offer("https://example.com/page", "example.com", [20]byte{byte(i), byte(i >> 8), byte(i >> 16)}, &sigs[i%len(sigs)])
+		table.Offer("https://example.com/page", "example.com", [20]byte{byte(i), byte(i >> 8), byte(i >> 16)},
+			&sigs[i%len(sigs)])
 	}
 }

@@ -17,10 +17,10 @@ type Reader struct {
 
 const kinds = 5 // nav, footer, aside, select, button
 
-// Read is the signature of an HTML page: of the text outside of links and navigation, and of all its text. A word is what
-// stands between spaces and tags, in whatever case; bytes beyond ASCII are as they stand, so that the charset does not
-// matter. A tag ends at its first >: if that is in an attribute, the rest of it counts as text, in each page that has
-// it.
+// Read is the signature of an HTML page: of the text outside of links and navigation, and of all its text. A word is
+// what stands between spaces and tags, in whatever case; bytes beyond ASCII are as they stand, so that the charset does
+// not matter. A tag ends at its first >: if that is in an attribute, the rest of it counts as text, in each page that
+// has it.
 func (r *Reader) Read(html []byte) Signature {
 	*r = Reader{}
 	r.main.reset()

@@ -103,7 +103,8 @@ func (e *Encoder) Found(it *item.Item) {
 	e.Item(it)
 }
 
-// Undecided is a candidate, as Candidate writes it, of which the next merge of the URL database says whether it is news.
+// Undecided is a candidate, as Candidate writes it, of which the next merge of the URL database says whether it is
+// news.
 func (e *Encoder) Undecided(payload []byte) {
 	e.Byte(kindUndecided)
 	e.String(string(payload))

@@ -105,7 +105,8 @@ func sampleBatch() ([]byte, script) {
 		Expires: due}
 	e.Cookie(&k)
 	e.Time(due)
-	return e.Writer, script{it, d, failed, unchanged, skip, "aside", skip, "out", skip, "gone", skip, "told", "http://f/", "http://g/",
+	return e.Writer, script{it, d, failed, unchanged, skip, "aside", skip, "out", skip, "gone", skip, "told", "http://f/",
+		"http://g/",
 		int32(2),
 		stats.Sums{Retries: 1, Robots: 2, Links: 3, ExtraBytes: 4}, mark, "elsewhere", int64(9), "later", "payload", "asked",
 		int64(7), "again", due, again,

@@ -24,7 +24,8 @@ func (e *Encoder) SeedList(m *SeedListMark) {
 }
 
 func (d *Decoder) list() SeedListMark {
-	return SeedListMark{Digest: d.String(), Name: d.String(), Seeds: d.Int(), Taken: d.Int(), Offset: d.Int(), Done: d.Bool()}
+	return SeedListMark{Digest: d.String(), Name: d.String(), Seeds: d.Int(), Taken: d.Int(), Offset: d.Int(),
+		Done: d.Bool()}
 }
 
 // Marks returns marks with one that takes the place of an older one of the same list. The slice is not changed.

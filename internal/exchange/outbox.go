@@ -32,8 +32,8 @@ type Config struct {
 }
 
 // An Outbox is what a node has found and others are to fetch. What is put there is in the journal's same batch as
-// the done mark of the page that has the link, and stays there until the answer of the host's owner is journalled. A nil
-// Outbox is empty.
+// the done mark of the page that has the link, and stays there until the answer of the host's owner is journalled. A
+// nil Outbox is empty.
 type Outbox struct {
 	cfg Config
 

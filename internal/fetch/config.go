@@ -30,10 +30,12 @@ type Config struct {
 	// further proxies: of several for a domain each host keeps to one while that works; one that fails is left out for a
 	// while, and its hosts go through others
 	Proxies []ProxyRule
-	// what a host, with its port if that is not the scheme's, goes through in place of all that; nil: it has nothing of its own
+	// what a host, with its port if that is not the scheme's, goes through in place of all that; nil: it has nothing of
+	// its own
 	ProxiesOf func(host string) *ProxySet
 	ProxyNews func(proxy string, err error) // is told of one, SCHEME://HOST:PORT, that is left out or (nil) works again
-	// which proxy is for which URL where there is none of these, as HTTP_PROXY, HTTPS_PROXY and NO_PROXY have it; nil for none
+	// which proxy is for which URL where there is none of these, as HTTP_PROXY, HTTPS_PROXY and NO_PROXY have it; nil for
+	// none
 	Environment *httpproxy.Config
 
 	InsecureTLS bool        // accept any certificate

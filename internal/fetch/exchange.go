@@ -56,7 +56,8 @@ func newExchange(ctx context.Context, c *Client, req Request, t target, resp *pa
 	}
 	x.maxRaw = int(c.cfg.MaxHeader + 2*x.maxBody)
 	x.cookie, x.shown = c.cookies(&req, t)
-	x.secret = req.Trusted && c.secrets || hasSecret(req.Header) || t.through.forwards(t) || x.shown != x.cookie || req.Form != nil
+	x.secret = req.Trusted && c.secrets || hasSecret(req.Header) || t.through.forwards(t) || x.shown != x.cookie ||
+		req.Form != nil
 	x.first = req.Form != nil
 	x.manners = c.manners.Load()
 	x.deadline = x.begin.Add(x.manners.maxTime)

@@ -36,7 +36,8 @@ func TestExactBytes(t *testing.T) {
 			"hello"},
 		{"interim", "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx",
 			"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx", "x"},
-		{"control characters in fields", "HTTP/1.1 200 OK\r\nX: \x01a\x1b[2J\x7f\x0b\r\nContent-Length: 1\r\nY: \x0c\r\n\r\nx", "", "x"},
+		{"control characters in fields", "HTTP/1.1 200 OK\r\nX: \x01a\x1b[2J\x7f\x0b\r\nContent-Length: 1\r\nY: " +
+			"\x0c\r\n\r\nx", "", "x"},
 		{"surplus", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nxHTTP/1.1 200 OK\r\n\r\n",
 			"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx", "x"},
 		{"surplus after chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\nmore",

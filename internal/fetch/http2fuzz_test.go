@@ -84,7 +84,8 @@ func cannedGet(t *testing.T, text []byte, step int) *cannedAnswer {
 	c.reach = func(_ context.Context, _ target) (link, error) { return link{}, errors.New("only one connection") }
 	wire := &canned{text: bytes.Clone(text), step: step}
 	w := c.newWire(wire)
-	conn := &conn{Conn: w, wire: w, site: site{tls: true, host: "a.example"}, socket: newSocket(wire), session: newSession(2000)}
+	conn := &conn{Conn: w, wire: w, site: site{tls: true, host: "a.example"}, socket: newSocket(wire),
+		session: newSession(2000)}
 	resp := new(page.Response)
 	tg, _ := parseTarget("https://a.example/")
 	x := newExchange(t.Context(), c, Request{URL: "https://a.example/"}, tg, resp)

@@ -38,7 +38,8 @@ func (x *exchange) openIntake() {
 		b.Header = make(http.Header, 16)
 	}
 	x.raw = b.Raw[:0]
-	x.frame = framer{maxHead: c.cfg.MaxHeader, maxBody: x.maxBody, noBody: x.asked.Head, fields: b.Header, chunks: b.Chunks[:0]}
+	x.frame = framer{maxHead: c.cfg.MaxHeader, maxBody: x.maxBody, noBody: x.asked.Head, fields: b.Header,
+		chunks: b.Chunks[:0]}
 }
 
 // total is how long the answer is so far.

@@ -66,7 +66,8 @@ func TestJar(t *testing.T) {
 			if strings.Contains(head, "secret") == private || !strings.Contains(head, "=") {
 				t.Errorf("private %v, written: %q", private, head)
 			}
-			if resp.Header["Set-Cookie"][1] != "b=secret2; Path=/" || !strings.HasSuffix(string(resp.Raw), "secret in the body stays") {
+			if resp.Header["Set-Cookie"][1] != "b=secret2; Path=/" || !strings.HasSuffix(string(resp.Raw),
+				"secret in the body stays") {
 				t.Errorf("read: %q", resp.Raw)
 			}
 			if err := c.Get(t.Context(), Request{URL: srv.URL + "/", NoCookies: true}, &resp); err != nil || got != "" {

@@ -150,7 +150,8 @@ func proxyOf(variable, value string) (*proxy, error) {
 			return p, nil
 		}
 	}
-	return nil, fmt.Errorf("%s in the environment: a URL such as http://HOST:PORT or socks5://HOST:PORT is wanted", variable)
+	return nil, fmt.Errorf("%s in the environment: a URL such as http://HOST:PORT or socks5://HOST:PORT is wanted",
+		variable)
 }
 
 // of is the proxy that t is reached through; nil for none.

@@ -21,7 +21,9 @@ import (
 
 // Each scheme has the environment's proxy of its own, and what NO_PROXY names has none.
 func TestProxiesOfTheEnvironment(t *testing.T) {
-	site := httptest.NewTLSServer(handler(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "through it") }))
+	site := httptest.NewTLSServer(handler(func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, "through it")
+	}))
 	defer site.Close()
 	plain := httptest.NewServer(handler(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "by itself") }))
 	defer plain.Close()
@@ -46,16 +48,19 @@ func TestProxiesOfTheEnvironment(t *testing.T) {
 	}
 	for host, proxied := range map[string]bool{"a.test": true, "direct.test": false, "x.direct.test": false,
 		"127.0.0.1:80": false, "localhost": false, "a.test:8080": true} {
-		if got := c.proxies.ofHost(strings.TrimSuffix(strings.TrimSuffix(host, ":80"), ":8080"), host) != nil; got != proxied {
+		if got := c.proxies.ofHost(strings.TrimSuffix(strings.TrimSuffix(host, ":80"), ":8080"),
+			host) != nil; got != proxied {
 			t.Errorf("%s goes through a proxy: %v", host, got)
 		}
 	}
 }
 
 func TestProxiesThatAreNone(t *testing.T) {
-	for _, env := range []httpproxy.Config{{HTTPProxy: "socks4://me:hidden@a:1"}, {HTTPSProxy: "://hidden"}, {HTTPProxy: "http://"}} {
+	for _, env := range []httpproxy.Config{{HTTPProxy: "socks4://me:hidden@a:1"}, {HTTPSProxy: "://hidden"},
+		{HTTPProxy: "http://"}} {
 		err := CheckProxies(&env)
-		if err == nil || !strings.Contains(err.Error(), "_PROXY in the environment") || strings.Contains(err.Error(), "hidden") {
+		if err == nil || !strings.Contains(err.Error(), "_PROXY in the environment") ||
+			strings.Contains(err.Error(), "hidden") {
 			t.Errorf("%+v: %v", env, err)
 		}
 	}
@@ -110,11 +115,12 @@ func TestProxiesInRotation(t *testing.T) {
 	f, clock := newFleet(t, 3), newClock()
 	var mu sync.Mutex
 	var news []string
-	c := newClient(t, Config{AllowPrivate: true, Proxies: f.rules(t), Now: clock.now, ProxyNews: func(proxy string, err error) {
-		mu.Lock()
-		defer mu.Unlock()
-		news = append(news, fmt.Sprint(proxy, " ", err != nil))
-	}})
+	c := newClient(t, Config{AllowPrivate: true, Proxies: f.rules(t), Now: clock.now,
+		ProxyNews: func(proxy string, err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			news = append(news, fmt.Sprint(proxy, " ", err != nil))
+		}})
 	round := func() (by []string) {
 		for i := range 60 {
 			by = append(by, string(get(t, c, fmt.Sprintf("http://h%d.test/", i)).Payload))

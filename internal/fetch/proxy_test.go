@@ -176,7 +176,8 @@ func TestBadProxy(t *testing.T) {
 	dead := newGuarded(t, Config{Proxy: mustURL(t, "http://127.0.0.1:1"), DNSServer: newDNS(t).addr})
 	failure(t, dead, "http://a.example/", page.Proxy)
 	failure(t, dead, "https://a.example/", page.Proxy)
-	if err := dead.Get(t.Context(), Request{URL: "http://a.example/"}, new(page.Response)); err == nil || strings.Contains(err.Error(), "dial :") {
+	if err := dead.Get(t.Context(), Request{URL: "http://a.example/"}, new(page.Response)); err == nil ||
+		strings.Contains(err.Error(), "dial :") {
 		t.Errorf("an address is empty in: %v", err)
 	}
 }

@@ -56,7 +56,8 @@ type entry struct {
 }
 
 func newResolver(ctx context.Context, cfg Config) *resolver {
-	r := &resolver{ctx: ctx, lookup: lookupBy(net.DefaultResolver), timeout: cfg.ConnectTimeout, trouble: troubleTTL, now: cfg.Now,
+	r := &resolver{ctx: ctx, lookup: lookupBy(net.DefaultResolver), timeout: cfg.ConnectTimeout, trouble: troubleTTL,
+		now:   cfg.Now,
 		max:   maxNames,
 		names: make(map[string]*entry), relieve: func(context.Context, error, time.Duration) bool { return false }}
 	if cfg.Lookups > 0 {

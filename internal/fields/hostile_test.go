@@ -26,12 +26,14 @@ func TestHostile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
-		"nested":    strings.Repeat("<div class=x>", 10_000) + "<b>deep",
-		"siblings":  strings.Repeat("<li class=x><b>", 20_000),
-		"60 MB":     strings.Repeat("<p class=x>some text that goes on</p>", 60<<20/38),
-		"json":      `<script type="application/ld+json">` + strings.Repeat(`[{"@type":"a","a":`, 20_000),
-		"json wide": `<script type="application/ld+json">[` + strings.Repeat(`{"@type":"a","a":{"b":[1,2]}},`, 20_000) + "]</script>",
-		"json refs": `<script type="application/ld+json">[{"@type":"t","@id":"x","a":[` + strings.Repeat(`{"@id":"x"},`, 2000) +
+		"nested":   strings.Repeat("<div class=x>", 10_000) + "<b>deep",
+		"siblings": strings.Repeat("<li class=x><b>", 20_000),
+		"60 MB":    strings.Repeat("<p class=x>some text that goes on</p>", 60<<20/38),
+		"json":     `<script type="application/ld+json">` + strings.Repeat(`[{"@type":"a","a":`, 20_000),
+		"json wide": `<script type="application/ld+json">[` + strings.Repeat(`{"@type":"a","a":{"b":[1,2]}},`, 20_000) +
+			"]</script>",
+		"json refs": `<script type="application/ld+json">[{"@type":"t","@id":"x","a":[` + strings.Repeat(`{"@id":"x"},`,
+			2000) +
 			`{"@id":"x"}]}]</script>`,
 		"items":   strings.Repeat("<div itemscope itemtype=x itemprop=a>", 5_000),
 		"text":    "<p class=x>" + strings.Repeat("a \u00a0", 1<<20),
@@ -72,7 +74,8 @@ func FuzzPages(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add("<p class=x>a<script type='application/ld+json'>{\"@type\":\"a\",\"a\":{\"b\":[1,]}}</script><meta name=x content=y>", false)
+	f.Add("<p class=x>a<script type='application/ld+json'>{\"@type\":\"a\",\"a\":{\"b\":[1,]}}</script><meta name=x "+
+		"content=y>", false)
 	f.Add("<a class='b'><c:d/></a>", true)
 	f.Fuzz(func(t *testing.T, text string, xml bool) {
 		for _, r := range rules.NewReader().Read(Page{URL: "http://x/", Text: text, XML: xml}, true).Records {
@@ -109,7 +112,8 @@ func shopPage() string {
 		fmt.Fprintf(&b, `<article class="review"><h3 class="by">Reviewer %d</h3><span class="stars" data-n="%d">*****</span><time datetime="2024-05-%02d">then</time>`+
 			`<p>It is a good thing that I can recommend to everybody who is in want of one.</p></article>`, i, 1+i%5, 1+i%28)
 	}
-	b.WriteString("</section></main><footer>" + strings.Repeat(`<a href="/x">About us</a> `, 30) + "</footer></body></html>")
+	b.WriteString("</section></main><footer>" + strings.Repeat(`<a href="/x">About us</a> `, 30) +
+		"</footer></body></html>")
 	return b.String()
 }
 
@@ -133,7 +137,8 @@ func BenchmarkTenRules(b *testing.B) {
 		{"ten", tenRules, "https://shop.example/p/1"},
 		{"none for it", tenRules, "https://shop.example/q/1"},
 		{"tree alone", "- {name: a, url: p, fields: {x: xyz}}", "https://shop.example/p/1"},
-		{"an XPath", `- {name: a, url: p, fields: {x: {xpath: "//div[@class='product']//p[@class='price']/span"}}}`, "https://shop.example/p/1"},
+		{"an XPath", `- {name: a, url: p, fields: {x: {xpath: "//div[@class='product']//p[@class='price']/span"}}}`,
+			"https://shop.example/p/1"},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			rules, err := Parse("rules.yaml", []byte(c.rules))

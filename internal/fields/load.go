@@ -242,7 +242,8 @@ func (l *loader) field(f *field, n ast.Node, r *rule, key string, depth int) {
 	if inner := keys["fields"]; inner != nil {
 		f.kind = object
 		for i := range f.sources {
-			if s := &f.sources[i]; s.css == nil && s.xpath == nil && s.key != "" || s.attr != "" || s.html || s.own || s.regex != nil {
+			if s := &f.sources[i]; s.css == nil && s.xpath == nil && s.key != "" || s.attr != "" || s.html || s.own ||
+				s.regex != nil {
 				l.fault(n, key, "an object is made of elements: css or xpath alone are wanted beside fields")
 			}
 		}

@@ -9,8 +9,8 @@ import (
 	"kumo/internal/stats"
 )
 
-// A Tally counts what rules find, and what they miss, by rule and host. It has room for 1,000 hosts of a rule and 10,000
-// of all; the pages of others are counted together. Any number of goroutines may use it.
+// A Tally counts what rules find, and what they miss, by rule and host. It has room for 1,000 hosts of a rule and
+// 10,000 of all; the pages of others are counted together. Any number of goroutines may use it.
 type Tally struct {
 	mu     sync.Mutex
 	counts map[tallied]*stats.FieldCounts

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attributes: a group of its own, which Ctrl-C does not reach and which can be killed as a whole; and its end where this
-// process ends.
+// attributes: a group of its own, which Ctrl-C does not reach and which can be killed as a whole; and its end where
+// this process ends.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

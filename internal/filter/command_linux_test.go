@@ -47,7 +47,8 @@ const stubborn = `trap "" HUP TERM PIPE; sleep 1000 & echo $$ $! >&2; echo "{\"p
 // Whoever a process has started, all of them are gone when the pool is closed, and leave no zombie.
 func TestCloseEndsTheWholeGroup(t *testing.T) {
 	pids := make(chan string, 1)
-	p, err := Open(t.Context(), Config{Command: "sh -c '" + stubborn + "'", Procs: 1, Env: Environ(os.Environ()), Memory: DefaultMemory,
+	p, err := Open(t.Context(), Config{Command: "sh -c '" + stubborn + "'", Procs: 1, Env: Environ(os.Environ()),
+		Memory: DefaultMemory,
 		Log: func(line string) {
 			if _, said, ok := strings.Cut(line, " says: "); ok {
 				select {
@@ -78,7 +79,8 @@ func TestCloseEndsTheWholeGroup(t *testing.T) {
 func TestMemoryIsBounded(t *testing.T) {
 	const greedy = `echo "{\"points\":[\"link\"]}"; read -r x; read -r x; x=0123456789abcdef; ` +
 		`while [ ${#x} -lt 300000000 ]; do x=$x$x; done; echo "{\"id\":1}"`
-	p, err := Open(t.Context(), Config{Command: "sh -c '" + greedy + "'", Procs: 1, Default: Keep, Env: Environ(os.Environ()),
+	p, err := Open(t.Context(), Config{Command: "sh -c '" + greedy + "'", Procs: 1, Default: Keep,
+		Env:    Environ(os.Environ()),
 		Memory: 64 << 20})
 	if err != nil {
 		t.Fatal(err)
@@ -98,8 +100,9 @@ const helperEnv = "KUMO_TEST_FILTER_HELPER"
 // When kumo is killed without a word, its filters end.
 func TestAKillOfKumoEndsItsFilters(t *testing.T) {
 	if os.Getenv(helperEnv) != "" {
-		_, err := Open(t.Context(), Config{Command: `sh -c 'echo $$ >&2; echo "{\"points\":[\"link\"]}"; exec sleep 100'`, Procs: 1,
-			Env: Environ(os.Environ()), Log: func(line string) { fmt.Println("\n" + line) }})
+		_, err := Open(t.Context(), Config{Command: `sh -c 'echo $$ >&2; echo "{\"points\":[\"link\"]}"; exec sleep 100'`,
+			Procs: 1,
+			Env:   Environ(os.Environ()), Log: func(line string) { fmt.Println("\n" + line) }})
 		if err != nil {
 			t.Fatal(err)
 		}

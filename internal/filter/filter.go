@@ -42,8 +42,8 @@ type Config struct {
 // A Default is what becomes of a question that nobody answers.
 type Default string
 
-// The defaults. Stop is the ordinary one: what a filter was to keep out cannot be unfetched, and what is dropped without
-// its word is missed later, or never; a crawl that ends has lost nothing, and goes on once the program works.
+// The defaults. Stop is the ordinary one: what a filter was to keep out cannot be unfetched, and what is dropped
+// without its word is missed later, or never; a crawl that ends has lost nothing, and goes on once the program works.
 const (
 	Stop Default = "stop" // the crawl ends
 	Keep Default = "keep" // as if there were no filter
@@ -96,8 +96,8 @@ type call struct {
 }
 
 // Open starts the processes. A program that cannot be started, or that does not say what it wants, is wrong usage. When
-// ctx ends, programs are asked for some seconds more, so that visits that are under way have their end; then Ask returns
-// an error that is context.Canceled.
+// ctx ends, programs are asked for some seconds more, so that visits that are under way have their end; then Ask
+// returns an error that is context.Canceled.
 func Open(ctx context.Context, cfg Config) (*Pool, error) {
 	p := &Pool{Account: NewAccount(&cfg), cfg: cfg, fresh: newQueue(), again: newQueue()}
 	if p.cfg.Procs <= 0 {

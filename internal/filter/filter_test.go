@@ -163,11 +163,14 @@ func TestAProcessThatFailsIsBegunAgain(t *testing.T) {
 		bad func(n int, id uint64, q *Question) (string, error)
 		why string
 	}{
-		"crash":    {func(int, uint64, *Question) (string, error) { return "", errors.New("boom") }, "it ended: exit status 1: boom"},
-		"silence":  {func(int, uint64, *Question) (string, error) { return "", errHang }, "no answer within 10s"},
-		"garbage":  {func(int, uint64, *Question) (string, error) { return "hello", nil }, `not an answer: it is not JSON: "hello"`},
-		"no id":    {func(int, uint64, *Question) (string, error) { return `{"drop":"x"}`, nil }, "an answer has no id"},
-		"other id": {func(_ int, id uint64, _ *Question) (string, error) { return `{"id":77}`, nil }, "nothing with the id 77 was asked"},
+		"crash": {func(int, uint64, *Question) (string, error) { return "", errors.New("boom") },
+			"it ended: exit status 1: boom"},
+		"silence": {func(int, uint64, *Question) (string, error) { return "", errHang }, "no answer within 10s"},
+		"garbage": {func(int, uint64, *Question) (string, error) { return "hello", nil },
+			`not an answer: it is not JSON: "hello"`},
+		"no id": {func(int, uint64, *Question) (string, error) { return `{"drop":"x"}`, nil }, "an answer has no id"},
+		"other id": {func(_ int, id uint64, _ *Question) (string, error) { return `{"id":77}`, nil },
+			"nothing with the id 77 was asked"},
 		"twice": {func(_ int, id uint64, _ *Question) (string, error) {
 			return fmt.Sprintf("{\"id\":%d}\n{\"id\":%d}", id, id), nil
 		}, "or it was answered"},
@@ -179,7 +182,8 @@ func TestAProcessThatFailsIsBegunAgain(t *testing.T) {
 		}, "only records have fields"},
 		"huge": {func(int, uint64, *Question) (string, error) { return strings.Repeat("x", 2*MaxLine), nil },
 			"a line has more than 1048576 bytes"},
-		"half a line": {func(_ int, id uint64, _ *Question) (string, error) { return `{"id":`, errors.New("cut") }, "exit status 1: cut"},
+		"half a line": {func(_ int, id uint64, _ *Question) (string, error) { return `{"id":`, errors.New("cut") },
+			"exit status 1: cut"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -231,7 +235,8 @@ func TestAQuestionThatKillsTakesNoOtherWithIt(t *testing.T) {
 		t.Run(d, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var said strings.Builder
-				p := open(t, Config{Procs: 2, Default: Default(d), Log: func(s string) { said.WriteString(s + "\n") }}, answering(deadly))
+				p := open(t, Config{Procs: 2, Default: Default(d), Log: func(s string) { said.WriteString(s + "\n") }},
+					answering(deadly))
 				answers, err := p.Ask(questions(200))
 				p.Close()
 				if c := p.Counts(); c.Crashed != 2 || c.Points[Link].Unanswered != 1 {
@@ -239,7 +244,8 @@ func TestAQuestionThatKillsTakesNoOtherWithIt(t *testing.T) {
 				}
 				const name = "filter ./p has not answered for link http://a.test/13, asked twice: "
 				if Default(d) == Stop {
-					if err == nil || err.Error() != name+"it ended: exit status 1: poisoned" || !strings.Contains(advice.Of(err), "--filter-default") {
+					if err == nil || err.Error() != name+"it ended: exit status 1: poisoned" || !strings.Contains(advice.Of(err),
+						"--filter-default") {
 						t.Errorf("the error is %v (%s)", err, advice.Of(err))
 					}
 					return
@@ -376,11 +382,12 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		t.Fatal(err)
 	}
 	for command, want := range map[string]string{
-		"":                               "there is no command",
-		"./nosuch --x":                   "no such file",
-		"nosuch-anywhere":                "executable file not found",
-		"'a":                             "a quote is not closed",
-		plain:                            "permission denied: chmod +x makes it a program, or name what runs it, as in python3 " + plain,
+		"":                "there is no command",
+		"./nosuch --x":    "no such file",
+		"nosuch-anywhere": "executable file not found",
+		"'a":              "a quote is not closed",
+		plain: "permission denied: chmod +x makes it a program, or name what runs it, as in " +
+			"python3 " + plain,
 		"false":                          "it ended before it said what it wants to be asked: exit status 1",
 		"sh -c 'echo x'":                 `the first line is not like {"points":["link"]}: it is not JSON: "x"`,
 		"sh -c 'echo {}'":                "it wants to be asked at no point",
@@ -411,7 +418,8 @@ func TestWords(t *testing.T) {
 }
 
 func TestEnviron(t *testing.T) {
-	got := strings.Join(Environ([]string{"PATH=/bin", "KUMO_PASSWORD=x", "HTTP_PROXY=http://me:x@p", "AWS_SECRET_ACCESS_KEY=x",
+	got := strings.Join(Environ([]string{"PATH=/bin", "KUMO_PASSWORD=x", "HTTP_PROXY=http://me:x@p",
+		"AWS_SECRET_ACCESS_KEY=x",
 		"LC_ALL=C", "FILTER_DB=y", "HOME=/", "SSH_AUTH_SOCK=x"}), " ")
 	if got != "PATH=/bin LC_ALL=C FILTER_DB=y HOME=/" {
 		t.Error(got)
@@ -419,8 +427,9 @@ func TestEnviron(t *testing.T) {
 }
 
 func TestPlain(t *testing.T) {
-	for s, want := range map[string]string{"a\nb\tc": "a b c", "a\x1b[31mb": "a\uFFFD[31mb", "a\u202Eb": "a\uFFFDb", "\xff": "\uFFFD",
-		"ä": "ä", "12345678901": "1234567…", "äääääää": "ääää…"[:len("äää")] + "…"} {
+	for s, want := range map[string]string{"a\nb\tc": "a b c", "a\x1b[31mb": "a\uFFFD[31mb", "a\u202Eb": "a\uFFFDb",
+		"\xff": "\uFFFD",
+		"ä":    "ä", "12345678901": "1234567…", "äääääää": "ääää…"[:len("äää")] + "…"} {
 		if got := Plain(s, 10); got != want {
 			t.Errorf("%q is %q, want %q", s, got, want)
 		}
@@ -429,8 +438,10 @@ func TestPlain(t *testing.T) {
 
 // What is read of any bytes is within its bounds, and can be shown and stored.
 func FuzzAnswers(f *testing.F) {
-	for _, s := range []string{`{"id":1}`, `{"id":1,"drop":"x\u001b"}`, `{"id":1,"drop":true}`, `{"id":2,"url":"/x","rank":2}`,
-		`{"id":3,"header":{"A":"b"}}`, `{"id":4,"fields":{"a":[1,{"b":null}]}}`, `{"points":["link"],"want":["html"]}`, `{"id":-1}`,
+	for _, s := range []string{`{"id":1}`, `{"id":1,"drop":"x\u001b"}`, `{"id":1,"drop":true}`,
+		`{"id":2,"url":"/x","rank":2}`,
+		`{"id":3,"header":{"A":"b"}}`, `{"id":4,"fields":{"a":[1,{"b":null}]}}`, `{"points":["link"],"want":["html"]}`,
+		`{"id":-1}`,
 		`{"id":1}{"id":2}`, "\n\n{\"id\":5}\n", `{"id":1,"rank":1e999}`, `{"id":1,"fields":{"a":"` + "\xff" + `"}}`} {
 		f.Add([]byte(s))
 	}

@@ -20,7 +20,8 @@ func TestFiltersHaveNamesOfTheirOwn(t *testing.T) {
 	}
 	second := NewAccount(&Config{Command: "./f.py", Name: names[2]})
 	second.GoOn(stats.FilterCounts{Crashed: 3})
-	if c := second.Counts(); c.Filter != "./f.py #2" || c.Crashed != 3 || NewAccount(&Config{Command: "./f.py"}).Name() != "./f.py" {
+	if c := second.Counts(); c.Filter != "./f.py #2" || c.Crashed != 3 ||
+		NewAccount(&Config{Command: "./f.py"}).Name() != "./f.py" {
 		t.Errorf("%+v", c)
 	}
 }

@@ -277,8 +277,8 @@ func shown(line []byte) string {
 	return fmt.Sprintf("%q", Plain(string(line[:min(len(line), 4*maxShown)]), maxShown))
 }
 
-// Plain is a foreign text that may be shown: in one line, without what moves a cursor or turns the direction of writing,
-// and of at most so many bytes.
+// Plain is a foreign text that may be shown: in one line, without what moves a cursor or turns the direction of
+// writing, and of at most so many bytes.
 func Plain(s string, most int) string {
 	s = strings.Map(func(r rune) rune {
 		switch {

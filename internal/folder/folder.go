@@ -105,7 +105,8 @@ func (f *Folder) IsNodes() bool {
 const IndexDir = "index"
 
 // Outputs are the files of a crawl besides those in warc and state.
-var Outputs = []string{"pages.jsonl", "crawl.log", "skipped.jsonl", "text.jsonl", "fields.jsonl", "report.json", "index.cdxj",
+var Outputs = []string{"pages.jsonl", "crawl.log", "skipped.jsonl", "text.jsonl", "fields.jsonl", "report.json",
+	"index.cdxj",
 	"external.jsonl"}
 
 // ErrForeign is a folder with files that a crawl would write over, and no crawl.

@@ -51,8 +51,9 @@ const (
 
 // A Forecast is what is to be expected.
 type Forecast struct {
-	Trend   Trend   `json:"trend"`
-	Growth  float64 `json:"growth"`                      // URLs a second that wait more, negative: less, over the last minutes
+	Trend Trend `json:"trend"`
+	// URLs a second that wait more, negative: less, over the last minutes
+	Growth  float64 `json:"growth"`
 	Rate    float64 `json:"done_per_second"`             // URLs, over the last minutes
 	AtLeast float64 `json:"at_least_seconds"`            // until what waits now is done; 0: nothing is known
 	About   float64 `json:"about_seconds,omitempty"`     // until nothing waits, if it goes on so; 0: it does not shrink

@@ -37,7 +37,8 @@ func TestForecast(t *testing.T) {
 		"it shrinks slowly": {watched(40_000, -0.1, 5, 5, quick), Steady,
 			"unknown: as many URLs are found as are done"},
 		"it stands": {watched(100, 0, 0, 5, quick), Steady, "unknown: nothing is done at present"},
-		"a host is left alone": {watched(2, 0, 0, 0, Host{Name: "a.test", URLs: 2, Delay: time.Second, Left: 10 * time.Minute}),
+		"a host is left alone": {watched(2, 0, 0, 0, Host{Name: "a.test", URLs: 2, Delay: time.Second,
+			Left: 10 * time.Minute}),
 			Unknown, "at least 10 min: a.test has 2 URLs, and is left alone for 10 min"},
 		"the end": {watched(10, -1, 1, 1), Steady, "nothing waits"},
 	} {
@@ -83,7 +84,8 @@ func TestTheFirstMomentIsNoMeasure(t *testing.T) {
 }
 
 func TestPace(t *testing.T) {
-	for d, want := range map[time.Duration]string{0: "any pace", time.Second: "one a second", 30 * time.Second: "one every 30 s",
+	for d, want := range map[time.Duration]string{0: "any pace", time.Second: "one a second",
+		30 * time.Second:       "one every 30 s",
 		250 * time.Millisecond: "4 a second", 1500 * time.Millisecond: "one every 1.5 s"} {
 		if got := Pace(d); got != want {
 			t.Errorf("%v is %q, want %q", d, got, want)

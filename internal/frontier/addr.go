@@ -26,8 +26,8 @@ func (f *Frontier) ShareAddresses(n int) {
 
 // Reserve asks for the visit's turn at the address its host resolves to. Hosts that share an address take turns,
 // Config.AddrDelay apart from start to start, or a multiple of it (ShareAddresses); a host alone at its address has no
-// turns to take, nor have its slices. When it returns false, the turn is later: the visit is over, and its item is handed out again at its
-// turn.
+// turns to take, nor have its slices. When it returns false, the turn is later: the visit is over, and its item is
+// handed out again at its turn.
 func (f *Frontier) Reserve(v *Visit, addr netip.Addr) bool {
 	if !addr.IsValid() {
 		return true

@@ -314,7 +314,9 @@ func TestEqualHostsAreListed(t *testing.T) {
 		}
 	})
 	now := time.Now()
-	f := open(t, Config{Disk: disk, Dir: t.TempDir(), Memory: 64 << 10, Delay: time.Minute, Now: func() time.Time { return now }})
+	f := open(t, Config{Disk: disk, Dir: t.TempDir(), Memory: 64 << 10, Delay: time.Minute, Now: func() time.Time {
+		return now
+	}})
 	const hosts, n = 10_000, 100
 	for h := range hosts {
 		now = now.Add(time.Millisecond)
@@ -333,7 +335,8 @@ func TestEqualHostsAreListed(t *testing.T) {
 			t.Fatal(err)
 		}
 		var h int
-		if _, err := fmt.Sscanf(i.Key, "h%d", &h); err != nil || met[i.Key] || i.Waiting != 3 && i.Key != "h7" || h%3 != 2 && i.Key != "h7" {
+		if _, err := fmt.Sscanf(i.Key, "h%d", &h); err != nil || met[i.Key] || i.Waiting != 3 && i.Key != "h7" || h%3 != 2 &&
+			i.Key != "h7" {
 			t.Errorf("%s is among them, where %d wait", i.Key, i.Waiting)
 		}
 		met[i.Key] = true

@@ -34,7 +34,8 @@ type Config struct {
 	Slices    int
 	Ranker    Ranker                       // where URLs belong that wait; nil: where they belonged when they were pushed
 	Overrides func(host string) HostConfig // what a host, in whichever slice, has of its own; nil: nothing
-	RankHosts bool                         // hosts whose time has come go by their first URLs: see ready.go; always so with a Ranker
+	// hosts whose time has come go by their first URLs: see ready.go; always so with a Ranker
+	RankHosts bool
 	Now       func() time.Time
 
 	Dir    string // a folder of the frontier's own for what does not fit into memory, see Open; "": all stays in memory

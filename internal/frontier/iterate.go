@@ -217,8 +217,8 @@ func (s *HostQueue) keep(entries []entry) {
 // stayStep is how many items are read in one hold of the lock.
 const stayStep = 64
 
-// Next is the item that comes next in the queue, nil after the last: all that waits and is not suppressed, but for fetches of
-// robots.txt. One that came late is Late again, so that it may go behind all others elsewhere, too.
+// Next is the item that comes next in the queue, nil after the last: all that waits and is not suppressed, but for
+// fetches of robots.txt. One that came late is Late again, so that it may go behind all others elsewhere, too.
 func (s *HostQueue) Next() (*Item, error) {
 	if len(s.items) == 0 {
 		if err := s.read(); err != nil || len(s.items) == 0 {
@@ -253,8 +253,8 @@ func (s *HostQueue) readOn() error {
 	return nil
 }
 
-// drops says of an item that is suppressed that it is, once for each time that Suppress was called: there may be another of its
-// URL that is not.
+// drops says of an item that is suppressed that it is, once for each time that Suppress was called: there may be
+// another of its URL that is not.
 func (s *HostQueue) drops(url string) bool {
 	if len(s.peek.f.gone) == 0 {
 		return false

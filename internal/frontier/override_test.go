@@ -51,8 +51,8 @@ func TestHostsHaveDelaysOfTheirOwn(t *testing.T) {
 	}
 }
 
-// TestDelaysOfTheirOwnComeLater: overrides are put in place of others while hosts wait, in memory and on the disk, where
-// only their next visit but one may go by them.
+// TestDelaysOfTheirOwnComeLater: overrides are put in place of others while hosts wait, in memory and on the disk,
+// where only their next visit but one may go by them.
 func TestDelaysOfTheirOwnComeLater(t *testing.T) {
 	each(t, Config{Delay: 10 * time.Second, Overrides: ownDelay(5 * time.Second), Hosts: delayedHosts},
 		func(t *testing.T, f *Frontier) {

@@ -115,8 +115,8 @@ func (f *Frontier) untie(s *selection) {
 	}
 }
 
-// nameAll reads the names of cold hosts from their buckets, each of which is read once, or their queues. Those have none
-// that are in memory by now and nothing says under which.
+// nameAll reads the names of cold hosts from their buckets, each of which is read once, or their queues. Those have
+// none that are in memory by now and nothing says under which.
 func (f *Frontier) nameAll(all []selected) error {
 	unnamed := map[uint32]*selected{}
 	for i := range all {
@@ -140,8 +140,8 @@ func (f *Frontier) nameOne(c *selected, others map[uint32]*selected) error {
 	return f.paged(func() error { return f.nameOf(c, others) })
 }
 
-// nameOf reads the name of a host, and those of others in its bucket. The queue behind a host's front has its name, too,
-// and less is read for it.
+// nameOf reads the name of a host, and those of others in its bucket. The queue behind a host's front has its name,
+// too, and less is read for it.
 func (f *Frontier) nameOf(c *selected, others map[uint32]*selected) error {
 	switch r := f.disk.table.at(c.id); {
 	case r.is(isHot):
@@ -215,7 +215,8 @@ func (s *selection) add(c selected) {
 
 func (s *selection) cut() {
 	slices.SortFunc(s.all, func(a, b selected) int {
-		return cmp.Or(s.order.compare(&a.HostInfo, &b.HostInfo), cmp.Compare(a.id, b.id)) // near each other, they may share buckets
+		// near each other, they may share buckets
+		return cmp.Or(s.order.compare(&a.HostInfo, &b.HostInfo), cmp.Compare(a.id, b.id))
 	})
 	s.all = s.all[:min(max(s.n, 0), len(s.all))]
 	if n := len(s.all); s.order.most && n > 0 && n == s.n {

@@ -16,8 +16,8 @@ type Walker struct {
 
 // Walk goes through all that waits, host by host in no order, and makes sure on the way that what is on disk is as it
 // was written: that segments are whole, and queues as long as their hosts' records say, sorted, and each the host's
-// own. Fetches of robots.txt and what is suppressed are left out. The frontier does not change, and nothing else is to be
-// done with it meanwhile.
+// own. Fetches of robots.txt and what is suppressed are left out. The frontier does not change, and nothing else is to
+// be done with it meanwhile.
 func (f *Frontier) Walk(told Walker) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -29,8 +29,9 @@ func htmlDocs(b *testing.B) (docs []Doc, size int) {
 		}
 		data, err := os.ReadFile(name)
 		text := markup.ReplaceAllString(string(data), " ")
-		docs = append(docs, Doc{URL: "http://a.test" + name, Status: 200, Time: day, Lang: "en", Type: "text/html", Title: name,
-			Text: text[:min(len(text), sink.MaxText)]})
+		docs = append(docs, Doc{URL: "http://a.test" + name, Status: 200, Time: day, Lang: "en", Type: "text/html",
+			Title: name,
+			Text:  text[:min(len(text), sink.MaxText)]})
 		size += len(docs[len(docs)-1].Text)
 		return err
 	})
@@ -74,8 +75,8 @@ func BenchmarkPut(b *testing.B) {
 	}
 }
 
-// BenchmarkSearch searches the index in KUMO_BENCH_INDEX, a crawl's index folder, or one that it makes, for two words of its
-// texts at a time.
+// BenchmarkSearch searches the index in KUMO_BENCH_INDEX, a crawl's index folder, or one that it makes, for two words
+// of its texts at a time.
 func BenchmarkSearch(b *testing.B) {
 	dir := os.Getenv("KUMO_BENCH_INDEX")
 	if dir == "" {

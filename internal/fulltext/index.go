@@ -1,14 +1,14 @@
 // Package fulltext is an index of the texts of a crawl's pages, in a folder: which pages have which words, best first.
 //
-// A batch of documents becomes a segment, a file that never changes: documents, the words that they have with where they
-// stand, and a hash of each URL. A manifest, which is replaced by renaming, names the segments that count: so at any moment,
-// however a process ends, the folder has what the last manifest says. A document that comes again makes the one before it
-// dead: a set of bits beside its segment. Eight segments of about a size are merged into one, without what is dead, as in
-// O'Neil et al., "The Log-Structured Merge-Tree" (1996). Pages are ranked by BM25 (Robertson and Zaragoza, "The Probabilistic
-// Relevance Framework", 2009); words in titles count more.
+// A batch of documents becomes a segment, a file that never changes: documents, the words that they have with where
+// they stand, and a hash of each URL. A manifest, which is replaced by renaming, names the segments that count: so at
+// any moment, however a process ends, the folder has what the last manifest says. A document that comes again makes the
+// one before it dead: a set of bits beside its segment. Eight segments of about a size are merged into one, without
+// what is dead, as in O'Neil et al., "The Log-Structured Merge-Tree" (1996). Pages are ranked by BM25 (Robertson and
+// Zaragoza, "The Probabilistic Relevance Framework", 2009); words in titles count more.
 //
-// One process writes, any number read at the same time, each by the manifest that it has read. Everything that is read has
-// a checksum or is bounded: a damaged index is an [ErrDamaged], and can be made anew, as it has nothing of its own.
+// One process writes, any number read at the same time, each by the manifest that it has read. Everything that is read
+// has a checksum or is bounded: a damaged index is an [ErrDamaged], and can be made anew, as it has nothing of its own.
 package fulltext
 
 import (
@@ -173,8 +173,8 @@ func (x *Index) tidy() {
 	}
 }
 
-// ID is what an index has from when it was made until it is removed, and no other has; "" if there is none, or it cannot be
-// read.
+// ID is what an index has from when it was made until it is removed, and no other has; "" if there is none, or it
+// cannot be read.
 func ID(disk vfs.FS, dir string) (string, error) {
 	m, err := readManifest(disk, dir)
 	if errors.Is(err, ErrNone) || IsDamaged(err) {
@@ -183,8 +183,8 @@ func ID(disk vfs.FS, dir string) (string, error) {
 	return m.ID, err
 }
 
-// Remove takes an index away: first what others have noted of it beside it, then the manifest, then the rest, so that wherever
-// it ends there is all of the index, or nothing that says so.
+// Remove takes an index away: first what others have noted of it beside it, then the manifest, then the rest, so that
+// wherever it ends there is all of the index, or nothing that says so.
 func Remove(disk vfs.FS, dir string) error {
 	names, err := disk.List(dir)
 	if err != nil || len(names) == 0 {
@@ -257,8 +257,8 @@ func hashOf(url string) [hashBytes]byte {
 	return [hashBytes]byte(h[:])
 }
 
-// Put takes a batch, of whose documents no two have one URL. When it returns nil, they are there for good, but for those of
-// which a newer one is. After an error the batch may be put again.
+// Put takes a batch, of whose documents no two have one URL. When it returns nil, they are there for good, but for
+// those of which a newer one is. After an error the batch may be put again.
 func (x *Index) Put(ctx context.Context, docs []Doc) error {
 	was := x.man
 	was.Segments = slices.Clone(x.man.Segments)
@@ -332,8 +332,8 @@ func (x *Index) dropDead(old *[]string) {
 	})
 }
 
-// remove removes files that count no more. Where somebody reads them still and the system does not let go, the next to open
-// the index removes them.
+// remove removes files that count no more. Where somebody reads them still and the system does not let go, the next to
+// open the index removes them.
 func (x *Index) remove(names []string) {
 	for _, name := range names {
 		_ = x.disk.Remove(filepath.Join(x.dir, name))

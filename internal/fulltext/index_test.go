@@ -65,20 +65,28 @@ func TestWhatIsFound(t *testing.T) {
 	dir := t.TempDir()
 	x := open(t, vfs.OS, dir)
 	put(t, x,
-		Doc{URL: "http://a.test/de", Lang: "de", Status: 200, Type: "text/html", Time: day, Title: "Alte Häuser", Text: "Ein Haus am See."},
-		Doc{URL: "http://a.test/en", Lang: "en", Status: 200, Type: "text/html", Time: day, Title: "Crawling", Text: "Crawlers were running through old houses."},
-		Doc{URL: "http://a.test/fr", Lang: "fr", Status: 200, Type: "text/plain", Time: day.AddDate(0, 0, 1), Text: "Les élèves continuaient."},
-		Doc{URL: "http://a.test/ru", Lang: "ru", Status: 404, Type: "text/html; charset=utf-8", Time: day, Text: "Новые книги о городах"},
+		Doc{URL: "http://a.test/de", Lang: "de", Status: 200, Type: "text/html", Time: day, Title: "Alte Häuser",
+			Text: "Ein Haus am See."},
+		Doc{URL: "http://a.test/en", Lang: "en", Status: 200, Type: "text/html", Time: day, Title: "Crawling",
+			Text: "Crawlers were running through old houses."},
+		Doc{URL: "http://a.test/fr", Lang: "fr", Status: 200, Type: "text/plain", Time: day.AddDate(0, 0, 1),
+			Text: "Les élèves continuaient."},
+		Doc{URL: "http://a.test/ru", Lang: "ru", Status: 404, Type: "text/html; charset=utf-8", Time: day,
+			Text: "Новые книги о городах"},
 		Doc{URL: "http://a.test/ja", Lang: "ja", Status: 200, Time: day, Text: "東京都に住んでいます"},
 		Doc{URL: "http://b.a.test:8080/zh-x", Lang: "zh-Hans", Status: 200, Time: day, Text: "全文检索的索引在网络上"})
 	for query, want := range map[string]string{
-		"haus": "de", "Hause": "de", "häusern": "de", "HOUSE": "en", "crawl": "en", "run house": "en", `"running through"`: "en",
-		`"through running"`: "", "élève": "fr", "continuer": "fr", "книга": "ru", "город книгами": "ru", "東京": "ja", "京": "ja", "す": "ja",
+		"haus": "de", "Hause": "de", "häusern": "de", "HOUSE": "en", "crawl": "en", "run house": "en",
+		`"running through"`: "en",
+		`"through running"`: "", "élève": "fr", "continuer": "fr", "книга": "ru", "город книгами": "ru", "東京": "ja",
+		"京": "ja", "す": "ja",
 		"京都": "ja", "都京": "", "检索": "http://b.a.test:8080/zh-x", "索引 网络": "http://b.a.test:8080/zh-x", "haus -see": "",
 		"alte lang:de": "de", "lang:de,fr status:200": "de fr", "status:4xx": "ru", "host:a.test type:text/plain": "fr",
-		"host:b.a.test": "http://b.a.test:8080/zh-x", "host:b.a.test:8080": "http://b.a.test:8080/zh-x", "type:text -lang:de -lang:en": "fr ru",
-		"day:2026-11-27": "fr", "day:2026-11 -day:2026-11-26": "fr", "lang:zh": "http://b.a.test:8080/zh-x", "host:test -lang:ru,ja,zh": "de en fr",
-		"nowhere": "", `"alte haus"`: "de", "zh-x": "http://b.a.test:8080/zh-x",
+		"host:b.a.test": "http://b.a.test:8080/zh-x", "host:b.a.test:8080": "http://b.a.test:8080/zh-x",
+		"type:text -lang:de -lang:en": "fr ru",
+		"day:2026-11-27":              "fr", "day:2026-11 -day:2026-11-26": "fr", "lang:zh": "http://b.a.test:8080/zh-x",
+		"host:test -lang:ru,ja,zh": "de en fr",
+		"nowhere":                  "", `"alte haus"`: "de", "zh-x": "http://b.a.test:8080/zh-x",
 	} {
 		if got := strings.Join(urls(find(t, dir, query, 10)), " "); got != want {
 			t.Errorf("%s: %q, want %q", query, got, want)
@@ -94,7 +102,8 @@ func TestWhatIsFound(t *testing.T) {
 	if strings.Join(marked, " ") != "Crawlers houses" {
 		t.Errorf("%+v", hit.Snippet)
 	}
-	if first := find(t, dir, "haus lang:de", 1).Hits[0]; first.Title != "Alte Häuser" || !first.Time.Equal(day) || first.Status != 200 {
+	if first := find(t, dir, "haus lang:de", 1).Hits[0]; first.Title != "Alte Häuser" || !first.Time.Equal(day) ||
+		first.Status != 200 {
 		t.Errorf("%+v", first)
 	}
 }
@@ -108,16 +117,19 @@ func TestURLsInOtherLetters(t *testing.T) {
 		Doc{URL: "http://a.test/%E6%9D%B1%E4%BA%AC?q=caf%e9", Status: 200, Time: day},
 		Doc{URL: "http://a.test/100%", Status: 200, Time: day},
 		Doc{URL: "http://www.xn--mnchen-3ya.de:8080/", Status: 200, Time: day})
-	for query, want := range map[string]string{"münchen": "wiki/M%C3%BCnchen_(Stadt)", "stadt": "wiki/M%C3%BCnchen_(Stadt)", "100": "100%",
+	for query, want := range map[string]string{"münchen": "wiki/M%C3%BCnchen_(Stadt)",
+		"stadt": "wiki/M%C3%BCnchen_(Stadt)", "100": "100%",
 		"caf": "%E6%9D%B1%E4%BA%AC?q=caf%e9", "host:München.DE": "http://www.xn--mnchen-3ya.de:8080/",
-		"host:www.münchen.de:8080": "http://www.xn--mnchen-3ya.de:8080/", "host:münchen.de:80": "http://www.xn--mnchen-3ya.de:8080/"} {
+		"host:www.münchen.de:8080": "http://www.xn--mnchen-3ya.de:8080/",
+		"host:münchen.de:80":       "http://www.xn--mnchen-3ya.de:8080/"} {
 		if got := strings.Join(urls(find(t, dir, query, 10)), " "); got != want {
 			t.Errorf("%s: %q, want %q", query, got, want)
 		}
 	}
 }
 
-// However long a page's host, type and language are, the index can be read; a word that is too long is an error like others.
+// However long a page's host, type and language are, the index can be read; a word that is too long is an error like
+// others.
 func TestLongWordsOfFilters(t *testing.T) {
 	dir := t.TempDir()
 	x := open(t, vfs.OS, dir)
@@ -146,7 +158,8 @@ func TestLongWordsOfFilters(t *testing.T) {
 	}
 }
 
-// Documents that come again and again, over merges, are there once, as they were last, and found by what they have alone.
+// Documents that come again and again, over merges, are there once, as they were last, and found by what they have
+// alone.
 func TestNewestOfEachURL(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -165,7 +178,8 @@ func TestNewestOfEachURL(t *testing.T) {
 			for i := range text {
 				text[i] = vocabulary[dice.IntN(len(vocabulary))]
 			}
-			d := Doc{URL: fmt.Sprintf("http://a.test/%d", dice.IntN(300)), Status: 200, Time: day.Add(time.Duration(dice.IntN(1000)) * time.Second),
+			d := Doc{URL: fmt.Sprintf("http://a.test/%d", dice.IntN(300)), Status: 200,
+				Time: day.Add(time.Duration(dice.IntN(1000)) * time.Second),
 				Line: dice.Int64(), Text: strings.Join(text, " ")}
 			batch[d.URL] = d
 		}
@@ -193,7 +207,8 @@ func TestNewestOfEachURL(t *testing.T) {
 			t.Errorf("%+v, want %+v", h.Doc, d)
 		}
 	}
-	for _, query := range []string{"alpha", "alpha beta", `"alpha beta"`, "gamma -delta", `"eta theta alpha"`, `"beta gamma" -"gamma beta" zeta`} {
+	for _, query := range []string{"alpha", "alpha beta", `"alpha beta"`, "gamma -delta", `"eta theta alpha"`,
+		`"beta gamma" -"gamma beta" zeta`} {
 		want := 0
 		for _, d := range now {
 			if fits(query, d.Text) {
@@ -227,8 +242,10 @@ func fits(query, text string) bool {
 }
 
 func doc(n, version int) Doc {
-	return Doc{URL: fmt.Sprintf("http://a.test/%d", n), Status: 200, Lang: "en", Time: day.Add(time.Duration(version) * time.Hour),
-		Title: fmt.Sprintf("Page %d", n), Text: fmt.Sprintf("version%d of page number%d %s", version, n, strings.Repeat("and so on ", n%9))}
+	return Doc{URL: fmt.Sprintf("http://a.test/%d", n), Status: 200, Lang: "en",
+		Time:  day.Add(time.Duration(version) * time.Hour),
+		Title: fmt.Sprintf("Page %d", n), Text: fmt.Sprintf("version%d of page number%d %s", version, n,
+			strings.Repeat("and so on ", n%9))}
 }
 
 // batches are those of a crawl and its recrawls.
@@ -245,7 +262,8 @@ func batches() (all [][]Doc) {
 	return all
 }
 
-// Wherever a process ends or the power goes, the index has what was put and no more than what was being put, and goes on.
+// Wherever a process ends or the power goes, the index has what was put and no more than what was being put, and goes
+// on.
 func TestKilledAnywhere(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -279,7 +297,8 @@ func TestKilledAnywhere(t *testing.T) {
 			put(t, x, batch...)
 		}
 		if x.Docs() != 60 || find(t, dir, "version2", 10).Total != 60 || find(t, dir, "version1", 10).Total != 0 {
-			t.Errorf("life %d: %d documents, %d new ones, %d old ones", life, x.Docs(), find(t, dir, "version2", 10).Total, find(t, dir, "version1", 10).Total)
+			t.Errorf("life %d: %d documents, %d new ones, %d old ones", life, x.Docs(), find(t, dir, "version2", 10).Total,
+				find(t, dir, "version1", 10).Total)
 		}
 		names, _ := vfs.OS.List(dir)
 		if len(names) > 2*len(x.man.Segments)+1 {
@@ -521,7 +540,8 @@ func (p *patience) Err() error {
 	return nil
 }
 
-// Whatever takes a search long, it ends with its time: rows of words that are nowhere, rare words among frequent ones, snippets.
+// Whatever takes a search long, it ends with its time: rows of words that are nowhere, rare words among frequent ones,
+// snippets.
 func TestTimeOfASearch(t *testing.T) {
 	dir := t.TempDir()
 	x := open(t, vfs.OS, dir)
@@ -613,9 +633,11 @@ func TestLettersThatStandForMuch(t *testing.T) {
 }
 
 func TestQueriesThatAreNone(t *testing.T) {
-	for _, bad := range []string{`"open`, "foo:bar", "http://a.test/", "lang:", "status:40", "status:abc", "status:44xx", "day:soon", "fo*",
+	for _, bad := range []string{`"open`, "foo:bar", "http://a.test/", "lang:", "status:40", "status:abc", "status:44xx",
+		"day:soon", "fo*",
 		"***", `""`, strings.Repeat("a ", 33), strings.Repeat("a", 1001), "\xff", "-a", "-lang:de", "", `-"`,
-		`"` + strings.Repeat("a ", 33) + `"`, strings.Repeat("a-", 33), strings.Repeat("京", 34), "東 京 大 阪 市", `東 "a 京" 大 阪 -市`} {
+		`"` + strings.Repeat("a ", 33) + `"`, strings.Repeat("a-", 33), strings.Repeat("京", 34), "東 京 大 阪 市",
+		`東 "a 京" 大 阪 -市`} {
 		q, err := Parse(bad)
 		if err == nil {
 			err = q.Check()

@@ -22,7 +22,8 @@ func (x *Index) merge(ctx context.Context) error {
 	}
 }
 
-// toMerge are the places of segments that are to be one: of the lowest level that has enough, or one that is mostly dead.
+// toMerge are the places of segments that are to be one: of the lowest level that has enough, or one that is mostly
+// dead.
 func (x *Index) toMerge() []int {
 	levels := map[int][]int{}
 	for i := range x.man.Segments {

@@ -37,8 +37,8 @@ const (
 // Fields are what filters go by.
 var fields = []string{"host", "lang", "status", "type", "day"}
 
-// Parse reads a query: words, all of which have to be there; "words that follow each other"; -what must not be there; and
-// filters, as host:example.com.
+// Parse reads a query: words, all of which have to be there; "words that follow each other"; -what must not be there;
+// and filters, as host:example.com.
 func Parse(text string) (q Query, err error) {
 	if len(text) > maxQuery {
 		return q, fmt.Errorf("a query has at most %d bytes", maxQuery)
@@ -52,7 +52,8 @@ func Parse(text string) (q Query, err error) {
 			not, rest = true, rest[1:]
 		}
 		word, field, quoted := "", "", false
-		if end := strings.IndexFunc(rest, func(c rune) bool { return unicode.IsSpace(c) || c == '"' || c == ':' }); end > 0 && rest[end] == ':' {
+		if end := strings.IndexFunc(rest, func(c rune) bool { return unicode.IsSpace(c) || c == '"' || c == ':' }); end > 0 &&
+			rest[end] == ':' {
 			field, rest = rest[:end], rest[end+1:]
 		}
 		if strings.HasPrefix(rest, `"`) {
@@ -97,7 +98,8 @@ func (q *Query) word(word string, not, quoted bool) error {
 	case len(row) == 0:
 		return fmt.Errorf("%q has no word that can be found: letters or digits, %d bytes at most", word, words.MaxWord)
 	case len(row) > maxRow:
-		return fmt.Errorf("what is to be found in a row has at most %d words (letters of Chinese, Japanese and the like count as words), and this has %d: %q",
+		return fmt.Errorf("what is to be found in a row has at most %d words (letters of Chinese, Japanese and the like "+
+			"count as words), and this has %d: %q",
 			maxRow, len(row), word)
 	case row[len(row)-1].Begins:
 		if q.letters++; q.letters > maxLetters {
@@ -110,7 +112,8 @@ func (q *Query) word(word string, not, quoted bool) error {
 // Filter adds a filter; of values that are separated by commas one has to fit.
 func (q *Query) Filter(field, values string, not bool) error {
 	if !slices.Contains(fields, field) {
-		return fmt.Errorf("there is no field %q: there are %s; a word with a colon stands in quotation marks", field, strings.Join(fields, ", "))
+		return fmt.Errorf("there is no field %q: there are %s; a word with a colon stands in quotation marks", field,
+			strings.Join(fields, ", "))
 	}
 	p := part{not: not}
 	for value := range strings.SplitSeq(values, ",") {

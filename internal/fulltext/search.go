@@ -81,8 +81,8 @@ type Hit struct {
 	Snippet []Piece
 }
 
-// Search gives n documents that fit, from the from-th best on, with what stands around the words in them. When ctx ends,
-// it gives the best that it has seen.
+// Search gives n documents that fit, from the from-th best on, with what stands around the words in them. When ctx
+// ends, it gives the best that it has seen.
 func (r *Reader) Search(ctx context.Context, q Query, from, n int) (*Found, error) {
 	if err := q.Check(); err != nil {
 		return nil, err
@@ -158,7 +158,8 @@ type candidate struct {
 
 // compare is less than 0 if a document is worse than another: of equals the newer is better.
 func (c candidate) compare(o candidate) int {
-	return cmp.Or(cmp.Compare(c.score, o.score), cmp.Compare(c.at, o.at), cmp.Compare(c.segment, o.segment), cmp.Compare(c.doc, o.doc))
+	return cmp.Or(cmp.Compare(c.score, o.score), cmp.Compare(c.at, o.at), cmp.Compare(c.segment, o.segment),
+		cmp.Compare(c.doc, o.doc))
 }
 
 // best is a heap with the worst on top.
@@ -241,7 +242,8 @@ func (s *search) prepare(q *Query) error {
 		s.asks = append(s.asks, a)
 	}
 	if more {
-		s.cut(fmt.Sprintf("a single letter stands for more than can be looked for: the first %d of what begins with it were, in each part of the index", maxBegins))
+		s.cut(fmt.Sprintf("a single letter stands for more than can be looked for: the first %d of what begins with it "+
+			"were, in each part of the index", maxBegins))
 	}
 	return nil
 }

@@ -20,7 +20,8 @@ import (
 )
 
 // A segment's file, in this order: blocks of documents; words, those of a block of the dictionary after their postings;
-// tables of both kinds of blocks; a record a document; URLs' hashes in their order; the footer, its length and checksum.
+// tables of both kinds of blocks; a record a document; URLs' hashes in their order; the footer, its length and
+// checksum.
 type footer struct {
 	Docs    table `json:"docs"`    // blocks: place 8, length 4, first document 4, checksum 4
 	Dict    table `json:"dict"`    // blocks: place 8, length 4, checksum 4
@@ -285,8 +286,8 @@ func (s *segment) open() error {
 
 func (s *segment) close() { _ = s.file.Close() } // it is only read
 
-// find is the document of a URL, and when it was visited; -1 if there is none. Hashes are spread evenly: where one is to be
-// sought follows from it.
+// find is the document of a URL, and when it was visited; -1 if there is none. Hashes are spread evenly: where one is
+// to be sought follows from it.
 func (s *segment) find(hash [hashBytes]byte) (doc int, at uint32, err error) {
 	guess := int(float64(binary.BigEndian.Uint64(hash[:])) / math.MaxUint64 * float64(s.info.Docs-1))
 	lo, hi := 0, s.info.Docs // it is at lo or behind, and before hi

@@ -73,7 +73,8 @@ func (s *search) snippet(d *Doc) []Piece {
 		from += space + 1
 	}
 	end := boundary(text, min(len(text), max(from+snippetBytes, hits[at].to)))
-	if space := strings.LastIndexAny(text[:end], " \n\t"); end < len(text) && space > end-snippetWord && space >= hits[at].to {
+	if space := strings.LastIndexAny(text[:end], " \n\t"); end < len(text) && space > end-snippetWord &&
+		space >= hits[at].to {
 		end = space
 	}
 	return pieces(text, from, end, hits[at:])

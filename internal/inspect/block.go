@@ -31,7 +31,8 @@ func (b *Blocked) Words() string {
 		return fmt.Sprintf("%s of %s that %s would be left out", forecast.Grouped(int64(b.Hit)), urls(b.Waiting),
 			stats.Either(b.Waiting, "waits", "wait"))
 	}
-	return fmt.Sprintf("at least %s of %s that were looked at would be left out; %s wait in all", forecast.Grouped(int64(b.Hit)),
+	return fmt.Sprintf("at least %s of %s that were looked at would be left out; %s wait in all",
+		forecast.Grouped(int64(b.Hit)),
 		urls(b.Looked), forecast.Grouped(int64(b.Waiting)))
 }
 

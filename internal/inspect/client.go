@@ -141,7 +141,8 @@ func ask[T any](ctx context.Context, c *Client, method, verb string, fields ...s
 }
 
 // askWith is ask with a body.
-func askWith[T any](ctx context.Context, c *Client, method, verb string, body []byte, fields ...string) iter.Seq2[T, error] {
+func askWith[T any](ctx context.Context, c *Client, method, verb string, body []byte, fields ...string) iter.Seq2[T,
+	error] {
 	return func(yield func(T, error) bool) {
 		var none T
 		resp, err := c.send(ctx, method, verb, fields, body)

@@ -28,7 +28,8 @@ type Cluster struct {
 	Strategy string              `json:"strategy,omitempty"` // how hosts are shared; missing if no node has said it
 	Gathered *Gathered           `json:"gathered,omitempty"` // where there is no centre that knows all nodes
 	Changes  []Change            `json:"changes,omitempty"`  // what people have had the crawl do, the newest last
-	Events   []NodeEvent         `json:"events,omitempty"`   // what has happened to the nodes, as they have it, the newest last
+	// what has happened to the nodes, as they have it, the newest last
+	Events []NodeEvent `json:"events,omitempty"`
 }
 
 // A NodeEvent is something that has happened to the nodes.

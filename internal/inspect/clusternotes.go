@@ -82,16 +82,19 @@ func (c *Cluster) Notes() (all []string) {
 			all = append(all, fmt.Sprintf("%s was given up: the others take over what it had", n.Node))
 		case n.Clock.IsZero():
 		case n.Age < -skewed:
-			all = append(all, fmt.Sprintf("the clock of %s is %.0f s ahead of this machine's: let all machines ask a time server", n.Name, -n.Age))
+			all = append(all, fmt.Sprintf("the clock of %s is %.0f s ahead of this machine's: let all machines ask a "+
+				"time server", n.Name, -n.Age))
 		case n.IsSilent() && c.Trouble == "": // then nobody is heard of
 			all = append(all, fmt.Sprintf("%s was not heard of for %.0f s: it is dead or cut off, or its clock is behind "+
 				"this machine's", n.Name, n.Age))
 		}
 		if n.CutOff > 0 && n.Is != NodeDead {
-			all = append(all, fmt.Sprintf("%s reaches nothing on the web for %.0f s, waits, and fetches nothing until it does: %s", n.Name, n.CutOff, n.CutOffWhy))
+			all = append(all, fmt.Sprintf("%s reaches nothing on the web for %.0f s, waits, and fetches nothing until it "+
+				"does: %s", n.Name, n.CutOff, n.CutOffWhy))
 		}
 		if n.Stalled > 0 && n.CutOff == 0 && n.Is == NodeMember {
-			all = append(all, fmt.Sprintf("%s is STALLED: nothing was answered for %.0f s: %s; what to do: %s", n.Name, n.Stalled,
+			all = append(all, fmt.Sprintf("%s is STALLED: nothing was answered for %.0f s: %s; what to do: %s", n.Name,
+				n.Stalled,
 				n.StallWhy, n.StallDo))
 		}
 		if n.Uploads != nil && n.Uploads.Why != "" && n.Is != NodeDead {
@@ -110,8 +113,8 @@ func (c *Cluster) Notes() (all []string) {
 	}
 	atWork := func(n Node) bool { return n.Facts != nil && n.Is == NodeMember }
 	if c.Control == "" && slices.ContainsFunc(c.Nodes, atWork) {
-		all = append(all, "no node is known to be the "+c.LeaderWord()+": one of three members takes its place within seconds; "+
-			"new hosts wait until then")
+		all = append(all, "no node is known to be the "+c.LeaderWord()+": one of three members takes its place within "+
+			"seconds; new hosts wait until then")
 	}
 	if g := c.Gathered; g != nil && g.Missing > 0 {
 		all = append(all, fmt.Sprintf("%d %s of the space of ids: nodes that have just died, or are cut off; what they have "+

@@ -378,7 +378,9 @@ func TestTune(t *testing.T) {
 		src := &settable{others: others}
 		_, file := openServer(t, src)
 		c := dial(t, file)
-		_, _, err := Tune(t.Context(), c, func() (map[string][]string, error) { return map[string][]string{"block": src.now}, nil },
+		_, _, err := Tune(t.Context(), c, func() (map[string][]string, error) {
+			return map[string][]string{"block": src.now}, nil
+		},
 			func(now map[string][]string) ([]Setting, error) {
 				return []Setting{{Key: "block", Values: append(slices.Clone(now["block"]), "mine")}}, nil
 			})

@@ -20,8 +20,8 @@ import (
 )
 
 // Lines know where lines of a crawl's files are, by how they begin, so that little of a file is read for one: three
-// bytes a line, which are gathered beside when somebody looks first, and gone on with at each look. The files only grow,
-// or are begun anew. The zero value knows none.
+// bytes a line, which are gathered beside when somebody looks first, and gone on with at each look. The files only
+// grow, or are begun anew. The zero value knows none.
 type Lines struct {
 	much int64       // bytes that are not waited for; default 4 MiB
 	gone atomic.Bool // nobody looks any more
@@ -67,8 +67,8 @@ const (
 	paceBytes = 1 << 20  // that are read before a pause
 )
 
-// find goes through the lines of a file that begin so. What they begin with ends with a comma behind a string. Its error
-// is ErrReading if there may be others.
+// find goes through the lines of a file that begin so. What they begin with ends with a comma behind a string. Its
+// error is ErrReading if there may be others.
 func (l *Lines) find(ctx context.Context, disk vfs.FS, name string, begin []byte) (e ends, err error) {
 	f := l.of(name)
 	t, err := l.upToDate(ctx, f, disk, name)
@@ -98,12 +98,13 @@ func (l *Lines) find(ctx context.Context, disk vfs.FS, name string, begin []byte
 	return e, late
 }
 
-// upToDate is what is known of a file, with all lines that it had when it was asked for. The error is ErrReading if that
-// takes too long.
+// upToDate is what is known of a file, with all lines that it had when it was asked for. The error is ErrReading if
+// that takes too long.
 func (l *Lines) upToDate(ctx context.Context, f *lineFile, disk vfs.FS, name string) (lineTable, error) {
 	var late <-chan time.Time
 	var gone <-chan struct{}
-	if l.isMuch(f, disk, name) { // or it takes no time, unless the disk hangs: then who asks waits for that, as for any file
+	// or it takes no time, unless the disk hangs: then who asks waits for that, as for any file
+	if l.isMuch(f, disk, name) {
 		late, gone = time.After(linePatience), ctx.Done()
 	}
 	for mine := false; ; {
@@ -242,24 +243,25 @@ func (l *Lines) readOn(f *lineFile, src vfs.ReaderAt) error {
 		f.lineTable = t
 	}
 	defer keep()
-	_, err := store.EachLine(&paced{src: io.NewSectionReader(src, from, math.MaxInt64-from)}, func(line []byte, at int64) error {
-		if len(t.hashes) >= maxLines {
-			return io.EOF
-		}
-		if at += from; len(t.parts) == 0 || at-t.parts[len(t.parts)-1].at >= partBytes {
-			t.parts = append(t.parts, linePart{at, len(t.hashes)})
-		}
-		h := hashOf(line)
-		t.hashes, t.more = append(t.hashes, uint16(h)), append(t.more, uint8(h>>16))
-		t.last, t.end = at, at+int64(len(line))+1
-		if len(t.hashes)%stepLines != 0 {
+	_, err := store.EachLine(&paced{src: io.NewSectionReader(src, from, math.MaxInt64-from)},
+		func(line []byte, at int64) error {
+			if len(t.hashes) >= maxLines {
+				return io.EOF
+			}
+			if at += from; len(t.parts) == 0 || at-t.parts[len(t.parts)-1].at >= partBytes {
+				t.parts = append(t.parts, linePart{at, len(t.hashes)})
+			}
+			h := hashOf(line)
+			t.hashes, t.more = append(t.hashes, uint16(h)), append(t.more, uint8(h>>16))
+			t.last, t.end = at, at+int64(len(line))+1
+			if len(t.hashes)%stepLines != 0 {
+				return nil
+			}
+			if keep(); l.gone.Load() {
+				return errForgotten
+			}
 			return nil
-		}
-		if keep(); l.gone.Load() {
-			return errForgotten
-		}
-		return nil
-	})
+		})
 	if errors.Is(err, io.EOF) {
 		return nil
 	}

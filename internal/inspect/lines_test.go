@@ -15,8 +15,8 @@ import (
 	"kumo/internal/vfs"
 )
 
-// Lines are found as going through all of them finds them, while the file grows, has a torn line at its end, is cut back
-// and begun anew, and by who is not there any more when it was gone through in part.
+// Lines are found as going through all of them finds them, while the file grows, has a torn line at its end, is cut
+// back and begun anew, and by who is not there any more when it was gone through in part.
 func TestLinesAreThoseOfTheFile(t *testing.T) {
 	seed := rand.Uint64()
 	t.Log("seed", seed)
@@ -52,12 +52,14 @@ func TestLinesAreThoseOfTheFile(t *testing.T) {
 		case 3:
 			gone, leave := context.WithCancel(t.Context())
 			leave()
-			if _, err := known.findLines(gone, "pages.jsonl", "url", "http://h.test/"); err != nil && !errors.Is(err, context.Canceled) {
+			if _, err := known.findLines(gone, "pages.jsonl", "url", "http://h.test/"); err != nil &&
+				!errors.Is(err, context.Canceled) {
 				t.Fatal(err)
 			}
 		}
 		for range dice.IntN(2000) {
-			all = fmt.Appendf(all, `{"url":"http://h.test/%d\"x","n":%d,"title":"%0*d"}`+"\n", dice.IntN(3000), round, dice.IntN(150), 0)
+			all = fmt.Appendf(all, `{"url":"http://h.test/%d\"x","n":%d,"title":"%0*d"}`+"\n", dice.IntN(3000), round,
+				dice.IntN(150), 0)
 		}
 		if err := os.WriteFile(name, all, 0o600); err != nil {
 			t.Fatal(err)

@@ -174,7 +174,9 @@ func (l *Live) queue(host string, n int) (items []frontier.Item, err error) {
 	if l.Frontier.Slices() == nil {
 		return items, err
 	}
-	slices.SortFunc(items, func(a, b frontier.Item) int { return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Seq, b.Seq)) })
+	slices.SortFunc(items, func(a, b frontier.Item) int {
+		return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Seq, b.Seq))
+	})
 	return items[:min(n, len(items))], err
 }
 
@@ -212,7 +214,8 @@ func (l *Live) HostsFrom(_ context.Context, prefix, after string, n int) iter.Se
 	}
 }
 
-// hosts are how all slices of each of some hosts stand together. Few are asked for at once where a host has many slices.
+// hosts are how all slices of each of some hosts stand together. Few are asked for at once where a host has many
+// slices.
 func (l *Live) hosts(names []string) []Host {
 	all := make([]Host, 0, len(names))
 	for some := range slices.Chunk(names, max(1, atOnce/l.Frontier.Slices().Count())) {

@@ -84,7 +84,8 @@ func TestFilesAreReadForWhoIsStillThere(t *testing.T) {
 // A crawl goes on while somebody reads an answer slowly: whoever has just got a value of any list holds no lock.
 func TestNobodyWaitsForASlowReader(t *testing.T) {
 	dir := t.TempDir()
-	f, _, err := frontier.Open(frontier.Config{Disk: vfs.OS, Dir: filepath.Join(dir, "frontier"), Memory: 1 << 20, Hosts: 64})
+	f, _, err := frontier.Open(frontier.Config{Disk: vfs.OS, Dir: filepath.Join(dir, "frontier"), Memory: 1 << 20,
+		Hosts: 64})
 	if err != nil {
 		t.Fatal(err)
 	}

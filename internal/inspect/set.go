@@ -27,7 +27,8 @@ const tries = 10 // until changes are given up that others' come before each tim
 
 // Tune makes the changes that f makes of the settings that there are, which read reads. Both are called again when
 // somebody else has changed the same ones meanwhile.
-func Tune(ctx context.Context, s Setter, read func() (map[string][]string, error), f func(now map[string][]string) ([]Setting, error)) (changes, was []Setting, err error) {
+func Tune(ctx context.Context, s Setter, read func() (map[string][]string, error),
+	f func(now map[string][]string) ([]Setting, error)) (changes, was []Setting, err error) {
 	for range tries {
 		now, err := read()
 		if err != nil {

@@ -9,7 +9,8 @@ import (
 
 // A Steerer has a crawl that runs do something.
 type Steerer interface {
-	Pause(ctx context.Context, on bool) error                     // fetch nothing new while it is on; what is under way goes on
+	// fetch nothing new while it is on; what is under way goes on
+	Pause(ctx context.Context, on bool) error
 	Stop(ctx context.Context) error                               // end in order, as Ctrl-C has it
 	Add(ctx context.Context, urls []string) (news int, err error) // begin with these, too; durable when it returns
 }

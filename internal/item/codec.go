@@ -18,9 +18,9 @@ import (
 // the seed and the page that named it by what they do not share with the URL; the path. Numbers are uvarints, strings
 // have their lengths before them.
 //
-// Behind that is the lift, a byte, and a byte of more flags, as far as one of them is not 0. What a later kumo adds comes
-// behind these, and is not read: a body may be longer than it is known to be. What changes the meaning of the rest gets another version, which is
-// refused.
+// Behind that is the lift, a byte, and a byte of more flags, as far as one of them is not 0. What a later kumo adds
+// comes behind these, and is not read: a body may be longer than it is known to be. What changes the meaning of the
+// rest gets another version, which is refused.
 const version = 1
 
 const (

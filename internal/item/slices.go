@@ -14,8 +14,8 @@ const MaxSlices = 4096
 
 // Slices cut each host's URLs into so many parts by a hash of the URL. A slice is to queues, to politeness and to nodes
 // that share a crawl what otherwise a whole host is. It is named by its host and its number, counted from 1:
-// "example.com#3", which no host can be named. Where there is one slice a host, it has the host's name: that is what nil
-// does.
+// "example.com#3", which no host can be named. Where there is one slice a host, it has the host's name: that is what
+// nil does.
 //
 // Slices may be used by many goroutines at once. In all processes the same URL is in the same slice.
 type Slices struct {

@@ -32,7 +32,8 @@ func TestAHostIsCutIntoEvenSlices(t *testing.T) {
 
 func TestOneSliceIsTheHost(t *testing.T) {
 	s, url := NewSlices(1), "https://"+host+"/a"
-	if s.Of(url) != host || s.At(host, url) != host || s.Count() != 1 || !slices.Equal(slices.Collect(s.All(host)), []string{host}) {
+	if s.Of(url) != host || s.At(host, url) != host || s.Count() != 1 || !slices.Equal(slices.Collect(s.All(host)),
+		[]string{host}) {
 		t.Error("a host with one slice has another name")
 	}
 	if NewSlices(4).Of("mailto:x@example.com") != "" {

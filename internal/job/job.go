@@ -179,8 +179,8 @@ func (j *Job) Fix() ([]weburl.URL, error) {
 	return seeds, nil
 }
 
-// checkLookups refuses so few look-ups a second that the last of the hosts that are worked on at once would have to wait
-// for its address for most of the time that a visit may take.
+// checkLookups refuses so few look-ups a second that the last of the hosts that are worked on at once would have to
+// wait for its address for most of the time that a visit may take.
 func (j *Job) checkLookups() error {
 	perSecond, hosts := j.Fetch.LookupRate, j.HostsAtOnce()
 	if perSecond < 0 {

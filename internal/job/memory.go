@@ -37,7 +37,8 @@ func (j *Job) MemoryLimit() int64 {
 	return j.MemoryBudget()*5/4 + base - outside + int64(max(0, j.Frontier.Hosts-fewHosts))*handCost
 }
 
-// machineMemory is what this process may have, by the machine and by the limits that are set, as far as it can be known.
+// machineMemory is what this process may have, by the machine and by the limits that are set, as far as it can be
+// known.
 func machineMemory() int64 {
 	if gb := machine.NewLimits("").Read().MemoryGB; gb > 0 {
 		return int64(gb * (1 << 30))

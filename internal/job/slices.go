@@ -12,16 +12,16 @@ import (
 // SlicesKey is the setting that says into how many slices each host is cut: see [item.Slices].
 const SlicesKey = "slices"
 
-// CheckSlices says why hosts cannot be cut into as many slices as the job wants. As each slice may be another node's, and
-// none of these knows when another has asked the host, the user must have allowed as many requests at once, or not to
-// wait between them.
+// CheckSlices says why hosts cannot be cut into as many slices as the job wants. As each slice may be another node's,
+// and none of these knows when another has asked the host, the user must have allowed as many requests at once, or not
+// to wait between them.
 func (j *Job) CheckSlices() error {
 	switch slices, perHost, delay := j.Frontier.Slices, j.perHost(), j.Frontier.Delay; {
 	case slices < 0 || slices > item.MaxSlices:
 		return advice.Usage("--slices is %d: a host can be cut into 1 to %d", slices, item.MaxSlices)
 	case slices > 1 && delay > 0 && perHost < slices:
-		return advice.Usage("--slices %d lets a host get %d requests at once, from as many nodes: allow that with --per-host %d, "+
-			"or with --delay 0 if the site is your own", slices, slices, slices)
+		return advice.Usage("--slices %d lets a host get %d requests at once, from as many nodes: allow that with "+
+			"--per-host %d, or with --delay 0 if the site is your own", slices, slices, slices)
 	}
 	return nil
 }

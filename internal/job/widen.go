@@ -12,7 +12,8 @@ import (
 var Widening = slices.Concat([]string{"depth", "embeds", "text", FieldsKey, NoTrapsKey, ReleaseTrapKey}, Limits)
 
 // Limits are those of them that are a number, 0 for none. What they leave out has their names for a rule.
-var Limits = []string{"max-pages-per-host", crawl.RulePagesPerDomain, crawl.RuleHostsPerDomain, crawl.RuleNamesPerDomain}
+var Limits = []string{"max-pages-per-host", crawl.RulePagesPerDomain, crawl.RuleHostsPerDomain,
+	crawl.RuleNamesPerDomain}
 
 // The settings of the guard against traps: that there is none, and the patterns of URLs that are fetched all the same.
 // Both may also be taken back.

@@ -30,8 +30,8 @@ type Journal interface {
 	Close() error
 }
 
-// A Shipped journal is also in a log that outlives this machine. These methods may be called by many goroutines at once,
-// beside the others.
+// A Shipped journal is also in a log that outlives this machine. These methods may be called by many goroutines at
+// once, beside the others.
 type Shipped interface {
 	Journal
 	// Ship returns when all batches that end at or before a position are in the log.

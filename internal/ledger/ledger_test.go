@@ -104,7 +104,8 @@ func TestSettlesWhatWasCommittedWhileFilesKeptTheirNames(t *testing.T) {
 	l, c := testLedger(j), &counter{}
 	l.cfg.Stores = []store.Store{c}
 	l.KeepOpen()
-	if err := errors.Join(l.Put(nil, nil, func() []byte { return []byte("entry") }), l.Commit()); err != nil || c.settled != 0 {
+	if err := errors.Join(l.Put(nil, nil, func() []byte { return []byte("entry") }), l.Commit()); err != nil ||
+		c.settled != 0 {
 		t.Fatalf("%v, settled %d times", err, c.settled)
 	}
 	l.Settle()

@@ -323,7 +323,8 @@ func (k *checking) rules(ctx context.Context, u weburl.URL, resp *page.Response)
 const maxOrigins = 10_000 // whose rules and times are kept
 
 // get makes an exchange when its host's turn has come.
-func (k *checking) get(ctx context.Context, u weburl.URL, rules *robots.Rules, req fetch.Request, resp *page.Response) error {
+func (k *checking) get(ctx context.Context, u weburl.URL, rules *robots.Rules, req fetch.Request,
+	resp *page.Response) error {
 	delay := k.Delay
 	if rules != nil {
 		if asked, ok := rules.Delay(); ok {

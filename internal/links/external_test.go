@@ -117,7 +117,8 @@ func TestCheckExternal(t *testing.T) {
 // Who asks to be left alone is, and the rest of its URLs waits for the next time.
 func TestAHostThatIsBusyIsLeftAlone(t *testing.T) {
 	site, _ := elsewhere(t, map[string]http.HandlerFunc{"/1": status(429), "/2": status(200)})
-	c := crawl(t, visit(1, "", 200, page.Link{URL: site + "/1", Kind: page.Anchor}, page.Link{URL: site + "/2", Kind: page.Anchor}))
+	c := crawl(t, visit(1, "", 200, page.Link{URL: site + "/1", Kind: page.Anchor},
+		page.Link{URL: site + "/2", Kind: page.Anchor}))
 	f, err := Open(t.Context(), Config{Dir: c.Dir})
 	if err != nil {
 		t.Fatal(err)

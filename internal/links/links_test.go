@@ -122,9 +122,11 @@ func TestTheLastVisitCounts(t *testing.T) {
 }
 
 func TestFrom(t *testing.T) {
-	c := crawl(t, visit(1, "", 200, a("b"), a("moved"), a("gone"), a("never"), page.Link{URL: "http://other/", Kind: page.Image}),
+	c := crawl(t, visit(1, "", 200, a("b"), a("moved"), a("gone"), a("never"),
+		page.Link{URL: "http://other/", Kind: page.Image}),
 		visit(2, "b", 200), redirect(3, "moved", "b"), visit(4, "gone", 404))
-	want := []string{`/b 200 / "link 0"`, `/moved 200 / "link 1" [/b]`, `/gone 404 / "link 2"`, `/never 0not fetched / "link 3"`,
+	want := []string{`/b 200 / "link 0"`, `/moved 200 / "link 1" [/b]`, `/gone 404 / "link 2"`,
+		`/never 0not fetched / "link 3"`,
 		`http://other/ 0elsewhere / ""`}
 	got := found(t, c.Dir, func(f *Finder, tell func(*Link) error) error { return f.From(t.Context(), site, tell) })
 	if !slices.Equal(got, want) {

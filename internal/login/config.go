@@ -1,6 +1,6 @@
 // Package login logs a crawl in at sites: it fetches the page with the form, fills in what the user has given beside
-// what the form has itself (a token against forged requests, say), posts it, and looks whether that has worked. When the
-// site says later that nobody is logged in, it does so again.
+// what the form has itself (a token against forged requests, say), posts it, and looks whether that has worked. When
+// the site says later that nobody is logged in, it does so again.
 //
 // What the user has given is a secret: no error has it, and cookies that come of it are private.
 package login

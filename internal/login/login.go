@@ -22,8 +22,8 @@ type Getter interface {
 	Allow(host string)
 }
 
-// Sessions are the logins of a crawl under way. Their methods may be called by many goroutines at once; nil Sessions are
-// of no host.
+// Sessions are the logins of a crawl under way. Their methods may be called by many goroutines at once; nil Sessions
+// are of no host.
 type Sessions struct {
 	get   Getter
 	jar   *cookies.Jar
@@ -122,7 +122,8 @@ func (s *Sessions) enter(ctx context.Context, one *session) (uint64, error) {
 	return one.number, nil
 }
 
-// Over reports whether an answer says that nobody is logged in. The next Enter logs in again, unless somebody has since.
+// Over reports whether an answer says that nobody is logged in. The next Enter logs in again, unless somebody has
+// since.
 func (s *Sessions) Over(host string, number uint64, u weburl.URL, resp *page.Response) bool {
 	one := s.sites[host]
 	over := one.isOver(u, resp)
@@ -143,7 +144,8 @@ func (one *session) isOver(u weburl.URL, resp *page.Response) bool {
 	if samePage(u, one.url) {
 		return false // it says so to everybody
 	}
-	if to, err := u.Resolve(resp.Header.Get("Location")); resp.Status/100 == 3 && err == nil && samePage(to.Canonical(), one.url) {
+	if to, err := u.Resolve(resp.Header.Get("Location")); resp.Status/100 == 3 && err == nil &&
+		samePage(to.Canonical(), one.url) {
 		return true
 	}
 	return slices.Contains(one.Expired.Status, resp.Status) ||

@@ -54,7 +54,8 @@ func TestLoad(t *testing.T) {
 		}
 	}
 	name := filepath.Join(dir, "login.yaml")
-	text := "- url: http://A.example/in\n  fields: {a: plain, b: {env: LOGIN_TEST}, c: {file: " + filepath.Join(dir, "pw") + "}, d: 12}\n"
+	text := "- url: http://A.example/in\n  fields: {a: plain, b: {env: LOGIN_TEST}, c: {file: " +
+		filepath.Join(dir, "pw") + "}, d: 12}\n"
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -65,6 +66,7 @@ func TestLoad(t *testing.T) {
 	f := c.Sites[0].Fields
 	if string(f["a"]) != "plain" || string(f["b"]) != "secret-of-env" || string(f["c"]) != "secret-of-file" ||
 		string(f["d"]) != "12" || !c.Private("a.example") || c.Private("b.example") {
-		t.Errorf("%q, private at %v", []string{string(f["a"]), string(f["b"]), string(f["c"]), string(f["d"])}, c.Sites[0].Hosts)
+		t.Errorf("%q, private at %v", []string{string(f["a"]), string(f["b"]), string(f["c"]), string(f["d"])},
+			c.Sites[0].Hosts)
 	}
 }

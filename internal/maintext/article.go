@@ -13,7 +13,8 @@ import (
 const enough = 250
 
 // readArticle fills in the main text, and the headline if the head did not say it. A text that the head has is taken
-// where the page shows less, as one does that scripts fill. It returns the tree that the text is of, nil if it is of none.
+// where the page shows less, as one does that scripts fill. It returns the tree that the text is of, nil if it is of
+// none.
 func (t *Text) readArticle(doc *html.Node, page string) *html.Node {
 	data := plain(t.Text)
 	found := t.readBody(doc, page)

@@ -74,8 +74,9 @@ func Extract(body []byte, url string) (Text, error) {
 	return extract(body, url, time.Now())
 }
 
-// ExtractMarkdown is Extract with the main text in Markdown (CommonMark, and tables as GitHub has them): headings, lists,
-// quotes, tables, code, links, emphasis, and images by their URLs. What in the page's words would be markup is escaped.
+// ExtractMarkdown is Extract with the main text in Markdown (CommonMark, and tables as GitHub has them): headings,
+// lists, quotes, tables, code, links, emphasis, and images by their URLs. What in the page's words would be markup is
+// escaped.
 func ExtractMarkdown(body []byte, url string) (Text, error) {
 	return read(body, url, time.Now(), true)
 }

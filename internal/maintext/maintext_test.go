@@ -125,7 +125,8 @@ func TestSqueezedIsWhatSqueezingLeavesAlone(t *testing.T) {
 	seed := rand.Uint64()
 	t.Log("seed", seed)
 	dice := rand.New(rand.NewPCG(seed, 0))
-	pieces := []string{"a", "b", "日", "、", "“", "é", " ", " ", "\n", "\u00A0", "\u00AD", "\u0085", "\u1680", "\u2003", "\u2028",
+	pieces := []string{"a", "b", "日", "、", "“", "é", " ", " ", "\n", "\u00A0", "\u00AD", "\u0085", "\u1680", "\u2003",
+		"\u2028",
 		"\u202F", "\u205F", "\u3000", "\u200B", "\xC2", "\xE3\x80", "\x80"}
 	squeezed := 0
 	for range 50_000 {

@@ -15,21 +15,27 @@ const around = `<p>This is the first paragraph of an article, which has to be lo
 
 func TestMarkdown(t *testing.T) {
 	for name, c := range map[string]struct{ html, want string }{
-		"headings":    {`<h2>Part <em>one</em> #</h2><h4>Part 1. two</h4>`, "## Part *one* \\#\n\n#### Part 1. two"},
-		"emphasis":    {`<p>a <b>bold <i>and not both</i></b> and<em> italic </em>word<b></b>s`, "a **bold and not both** and *italic* words"},
+		"headings": {`<h2>Part <em>one</em> #</h2><h4>Part 1. two</h4>`, "## Part *one* \\#\n\n#### Part 1. two"},
+		"emphasis": {`<p>a <b>bold <i>and not both</i></b> and<em> italic </em>word<b></b>s`,
+			"a **bold and not both** and *italic* words"},
 		"punctuation": {`<p>x<b>"quoted"</b>y <b>"quoted"</b> z`, `x"quoted"y **"quoted"** z`},
 		"links": {`<p>see <a href="/x_(y)?a=1&copy=2">the <b>page</b></a>, <a href="javascript:x">not</a> <a name=x>this</a><a href="#f"> there </a>and so on, with enough other words around it.`,
 			"see [the **page**](http://a.test/x_%28y%29?a=1&copy=2), not this [there](http://a.test/dir/x#f) and so on"},
-		"image":  {`<p>look: <img src="i.png" alt="A [pic]"> is there<img src="data:x">`, `look: ![A \[pic\]](http://a.test/dir/i.png) is there`},
-		"lists":  {`<ul><li>one<li>two <ol start=3><li>three<li>four</ol><li><p>five<p>six</ul><ul><li>seven</ul>`, "- one\n\n- two\n  3. three\n  4. four\n\n- five\n\n  six\n\n* seven"},
-		"tight":  {`<ol><li>a<li>b</ol>`, "1. a\n2. b"},
-		"quote":  {`<blockquote><p>said<p>again</blockquote>`, "> said\n>\n> again"},
-		"code":   {"<p>call <code>f(`x`, *y)</code> or <kbd>a|b</kbd></p><pre><code>if x {\n\treturn  `y`\n}\n</code></pre>", "call ``f(`x`, *y)`` or `a|b`\n\n```\nif x {\n\treturn  `y`\n}\n```"},
-		"fence":  {"<pre>```\nx\n```</pre>", "````\n```\nx\n```\n````"},
-		"table":  {`<table><caption>Cap</caption><tr><th>A|B<th>C<tr><td>1<td><code>x|y</code><br>z<tr><td>3</table>`, "Cap\n\n| A\\|B | C |\n| --- | --- |\n| 1 | `x\\|y` z |\n| 3 |"},
+		"image": {`<p>look: <img src="i.png" alt="A [pic]"> is there<img src="data:x">`,
+			`look: ![A \[pic\]](http://a.test/dir/i.png) is there`},
+		"lists": {`<ul><li>one<li>two <ol start=3><li>three<li>four</ol><li><p>five<p>six</ul><ul><li>seven</ul>`,
+			"- one\n\n- two\n  3. three\n  4. four\n\n- five\n\n  six\n\n* seven"},
+		"tight": {`<ol><li>a<li>b</ol>`, "1. a\n2. b"},
+		"quote": {`<blockquote><p>said<p>again</blockquote>`, "> said\n>\n> again"},
+		"code": {"<p>call <code>f(`x`, *y)</code> or <kbd>a|b</kbd></p><pre><code>if x {\n\treturn  `y`\n}\n</code></pre>",
+			"call ``f(`x`, *y)`` or `a|b`\n\n```\nif x {\n\treturn  `y`\n}\n```"},
+		"fence": {"<pre>```\nx\n```</pre>", "````\n```\nx\n```\n````"},
+		"table": {`<table><caption>Cap</caption><tr><th>A|B<th>C<tr><td>1<td><code>x|y</code><br>z<tr><td>3</table>`,
+			"Cap\n\n| A\\|B | C |\n| --- | --- |\n| 1 | `x\\|y` z |\n| 3 |"},
 		"nohead": {`<table><tr><td>1<td>2<tr><td>3<td>4</table>`, "|  |  |\n| --- | --- |\n| 1 | 2 |\n| 3 | 4 |"},
 		"break":  {`<p>one<br>- two<br>1. three<br># four`, "one\\\n\\- two\\\n1\\. three\\\n\\# four"},
-		"markup": {`<p>*a* _b_ c_d [e](f) &amp;amp; &lt;b> \g ~~h~~ !<a href="/x">i</a> and more words that follow it`, `\*a\* \_b\_ c_d \[e\](f) \&amp; \<b> \\g \~\~h\~\~ \![i](http://a.test/x) and more`},
+		"markup": {`<p>*a* _b_ c_d [e](f) &amp;amp; &lt;b> \g ~~h~~ !<a href="/x">i</a> and more words that follow it`,
+			`\*a\* \_b\_ c_d \[e\](f) \&amp; \<b> \\g \~\~h\~\~ \![i](http://a.test/x) and more`},
 	} {
 		body := strings.Replace(around, "%s", c.html, 1)
 		got, err := read([]byte(body), "http://a.test/dir/x", time.Now(), true)
@@ -41,14 +47,16 @@ func TestMarkdown(t *testing.T) {
 
 // Data of a page that scripts fill are paragraphs.
 func TestMarkdownOfData(t *testing.T) {
-	body := `<script type="application/ld+json">{"@type":"Article","articleBody":"` + strings.Repeat("# A sentence *of* data. ", 30) + `"}</script><p>x`
+	body := `<script type="application/ld+json">{"@type":"Article","articleBody":"` +
+		strings.Repeat("# A sentence *of* data. ", 30) + `"}</script><p>x`
 	got, err := ExtractMarkdown([]byte(body), "")
 	if err != nil || !strings.HasPrefix(got.Text, `\# A sentence \*of\* data.`) {
 		t.Errorf("%v: %q", err, got.Text)
 	}
 }
 
-// What is written is no more than a few times what was read, however it is nested, and takes no longer than a text by much.
+// What is written is no more than a few times what was read, however it is nested, and takes no longer than a text by
+// much.
 func TestMarkdownOfHostilePages(t *testing.T) {
 	for name, body := range map[string]string{
 		"a wide row and many": "<table><tr>" + strings.Repeat("<td>x", 10_000) + strings.Repeat("<tr><td>y", 10_000),
@@ -75,7 +83,8 @@ func TestMarkdownOfHostilePages(t *testing.T) {
 
 // What is a text is Markdown, too.
 func FuzzMarkdown(f *testing.F) {
-	f.Add([]byte("<h1>x</h1><p>a <b>b<i>c</b></i> <a href=x>d</a><ul><li>e<table><tr><td>f<td>g</table><pre>h\n i</pre><img src=x alt=y>"))
+	f.Add([]byte("<h1>x</h1><p>a <b>b<i>c</b></i> <a href=x>d</a><ul><li>e<table><tr><td>f<td>g</table><pre>h\n " +
+		"i</pre><img src=x alt=y>"))
 	f.Add([]byte("<p><b><b><b><b><a href=x><table><tr><th><ol><li><blockquote><pre><code>`"))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		got, err := ExtractMarkdown(body, "http://a.test/")

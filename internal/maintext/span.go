@@ -66,5 +66,6 @@ func (t *thinner) image() {
 		return
 	}
 	alt = html.EscapeString(collapse(alt, maxField))
-	t.mark("<span " + imageAttr + `="` + html.EscapeString(src) + `" ` + altAttr + `="` + alt + `">` + imageMark + "</span>")
+	t.mark("<span " + imageAttr + `="` + html.EscapeString(src) + `" ` + altAttr + `="` + alt + `">` + imageMark +
+		"</span>")
 }

@@ -400,7 +400,10 @@ func TestWantedWithoutWhatIsIdle(t *testing.T) {
 	o := NewOutbox(OutboxConfig{})
 	wanted := func(owner strategy.Node) map[string]int {
 		now = now.Add(time.Minute) // what rests is routed anew
-		for _, b := range o.Batches(now, func(host string) (strategy.Node, bool) { return owner, owner != "" && host == "x" }) {
+		for _, b := range o.Batches(now, func(host string) (strategy.Node, bool) {
+			return owner, owner != "" &&
+				host == "x"
+		}) {
 			o.Answered(b.To, b.Number, nil, now)
 		}
 		got := map[string]int{}

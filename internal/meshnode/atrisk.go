@@ -313,8 +313,8 @@ func (n *Node) keepAtRisk(pages []AtRisk) (lists []mesh.RiskList, err error) {
 		size, data := r.size(file), grown[file]
 		if size == 0 {
 			if r.tooMany() {
-				n.log.Error("more record files wait for their place than can be told to other nodes: if this node is lost, what is in "+
-					"the rest is not fetched again", "files", mostOwn)
+				n.log.Error("more record files wait for their place than can be told to other nodes: if this node is lost, "+
+					"what is in the rest is not fetched again", "files", mostOwn)
 				continue
 			}
 			data = append(appendFrame(nil, headOf(file, n.cfg.Places.Own)), data...)
@@ -491,7 +491,8 @@ func (n *Node) refetch(ctx context.Context, lost strategy.Node) error {
 	return nil
 }
 
-// there reads what is in a lost node's place. If it cannot be read, nobody knows what is there, and all is fetched again.
+// there reads what is in a lost node's place. If it cannot be read, nobody knows what is there, and all is fetched
+// again.
 func (n *Node) there(ctx context.Context, lost strategy.Node, place string) (has func(string) bool, err error) {
 	for end, pause := time.Now().Add(n.cfg.Places.Wait), time.Second; ; pause = min(2*pause, time.Minute) {
 		if has, err = n.cfg.Places.There(ctx, place); err == nil {
@@ -499,12 +500,13 @@ func (n *Node) there(ctx context.Context, lost strategy.Node, place string) (has
 		}
 		left := time.Until(end)
 		if left <= 0 {
-			n.log.Error("the place of a lost node cannot be read, and is waited for no more: all is fetched again that its last "+
-				"record files had, be they there or not", "node", lost, "place", place, "why", err)
+			n.log.Error("the place of a lost node cannot be read, and is waited for no more: all is fetched again that "+
+				"its last record files had, be they there or not", "node", lost, "place", place, "why", err)
 			return func(string) bool { return false }, nil
 		}
 		pause = min(pause, left)
-		n.log.Warn("the place of a lost node cannot be read, to see which of its records are there", "node", lost, "place", place,
+		n.log.Warn("the place of a lost node cannot be read, to see which of its records are there", "node", lost, "place",
+			place,
 			"next_try_in", pause.Round(time.Millisecond), "at_most_for", left.Round(time.Second), "why", err)
 		if err := sleep(ctx, pause); err != nil {
 			return nil, err

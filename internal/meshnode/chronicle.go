@@ -18,8 +18,8 @@ const (
 	eventBytes = 50
 )
 
-// A chronicler notes what this node meets: others that come and go in its neighbourhood, and what becomes of itself. There
-// is no place that all nodes share: each tells with its report what it has met. It is the loop's.
+// A chronicler notes what this node meets: others that come and go in its neighbourhood, and what becomes of itself.
+// There is no place that all nodes share: each tells with its report what it has met. It is the loop's.
 type chronicler struct {
 	all   chronicle.Chronicle
 	begun time.Time // when this node had its place

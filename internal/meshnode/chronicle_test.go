@@ -32,7 +32,8 @@ func (n *Node) wantMet(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 	}
-	for _, want := range []string{"the crawl is running", "the crawl is paused", "n0 is a member", "n3 is gone: it has left, or was given up, and others have what it had"} {
+	for _, want := range []string{"the crawl is running", "the crawl is paused", "n0 is a member",
+		"n3 is gone: it has left, or was given up, and others have what it had"} {
 		if n := len(slices.DeleteFunc(slices.Clone(said), func(s string) bool { return s != want })); n != 1 {
 			t.Errorf("%q is told %d times of %q", want, n, said)
 		}

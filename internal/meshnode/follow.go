@@ -41,8 +41,8 @@ const (
 
 // A follower does what the crawl's record and chunks ask for: it runs or pauses the engine, takes seeds and roots in,
 // and ends the crawl. All nodes admit all seeds and roots to their scope; the seeds of a chunk are offered, to who
-// remembers their hosts, by the node closest to the chunk's id. If that one is gone before, the next does it again. What
-// is not said to be otherwise is the loop's.
+// remembers their hosts, by the node closest to the chunk's id. If that one is gone before, the next does it again.
+// What is not said to be otherwise is the loop's.
 type follower struct {
 	n      *Node
 	known  atomic.Pointer[knownRecord]
@@ -264,7 +264,8 @@ func (f *follower) look() {
 	case r.State == desired.Done && !m.Lost().IsZero(): // the others have ended it, what this node had to do among it
 		f.end(errDone)
 	case r.State == desired.Done && (mine || !e.Idle()):
-		if f.isInStep() && m.Placed() { // seeds came while it ended, or this node was away and has something that the others did not know of
+		// seeds came while it ended, or this node was away and has something that the others did not know of
+		if f.isInStep() && m.Placed() {
 			f.n.log.Info("the crawl is not done: this node has something to do")
 			f.turn(func(r *desired.Record) { r.Turn(desired.Running, "") })
 		}

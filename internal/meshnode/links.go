@@ -25,7 +25,8 @@ const (
 
 	kindCount   = 'b' // rules of which the sender wants to know what they would leave out: a number, rules
 	kindCounted = 'B' // the answer: the number, JSON; nothing where it cannot be said
-	kindAnswer  = 'a' // the number of a batch, and which of its links were refused: how far each lies behind the one before
+	// the number of a batch, and which of its links were refused: how far each lies behind the one before
+	kindAnswer = 'a'
 )
 
 func (n *Node) send(to strategy.Node, kind byte, data []byte) {

@@ -189,7 +189,8 @@ func (m *memory) record(a mesh.Record) (mesh.Event, error) {
 }
 
 // states are the machine's, of the history's.
-var states = [...]mesh.State{history.Unknown: mesh.Unknown, history.Dispatched: mesh.Dispatched, history.Done: mesh.Done}
+var states = [...]mesh.State{history.Unknown: mesh.Unknown, history.Dispatched: mesh.Dispatched,
+	history.Done: mesh.Done}
 
 const (
 	mostRead  = 500  // links of an answer

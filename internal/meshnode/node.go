@@ -116,8 +116,8 @@ type Config struct {
 	Router  *Router
 	History *history.DB
 	Places  Places
-	// Read calls f with each link of a batch that an engine's outbox has written, its item's key, and its host, or the slice
-	// of it that is a host of its own for all who fetch; ErrNotYet: it cannot say yet
+	// Read calls f with each link of a batch that an engine's outbox has written, its item's key, and its host, or the
+	// slice of it that is a host of its own for all who fetch; ErrNotYet: it cannot say yet
 	Read func(data []byte, f func(host, key string, link []byte)) error
 
 	// Slice is the host of a URL, or the slice of it, as Read has it. It is called once the crawl was started.
@@ -188,7 +188,8 @@ type Node struct {
 func New(cfg Config) (*Node, error) {
 	n := &Node{cfg: cfg, self: strategy.Node(cfg.Overlay.Self.Node), log: cfg.Log, over: make(chan struct{}),
 		came: make(chan struct{}, 1), kick: make(chan struct{}, 1), gathers: map[uint64]func(mesh.Tally){},
-		locates: map[uint64]func(mesh.Located){}, knowing: map[uint64]knowing{}, counting: map[uint64]counting{}, answering: make(chan struct{}, mostKnow)}
+		locates: map[uint64]func(mesh.Located){}, knowing: map[uint64]knowing{}, counting: map[uint64]counting{},
+		answering: make(chan struct{}, mostKnow)}
 	n.alone.Store(true)
 	if n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)

@@ -97,7 +97,8 @@ func (e *engine) TakeDispatched(_ context.Context, data []byte) (done []bool, er
 	return done, err
 }
 
-func (e *engine) ReleaseHosts(ctx context.Context, all []string, owed func(string, time.Duration, time.Duration)) error {
+func (e *engine) ReleaseHosts(ctx context.Context, all []string, owed func(string, time.Duration,
+	time.Duration)) error {
 	for _, h := range all {
 		for e.busy(h) {
 			select {
@@ -457,7 +458,8 @@ func (l *lab) wantAll(t *testing.T) {
 }
 
 func newLab(t *testing.T) *lab {
-	return &lab{t: t, hub: inproc.New(1), disk: vfs.OS, web: &web{takes: 100 * time.Millisecond, fetched: map[string]int{}}, journals: map[string]*journal.Journal{}}
+	return &lab{t: t, hub: inproc.New(1), disk: vfs.OS, web: &web{takes: 100 * time.Millisecond,
+		fetched: map[string]int{}}, journals: map[string]*journal.Journal{}}
 }
 
 // TestNodesCrawlToTheEnd lets three nodes crawl, and a fourth come and leave meanwhile.

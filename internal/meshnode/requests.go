@@ -72,7 +72,8 @@ func (n *Node) Change(ctx context.Context, f func(r *desired.Record, version uin
 }
 
 // ErrTooMany is a crawl that has as many lists of seeds as one may have.
-var ErrTooMany = fmt.Errorf("the crawl has %d lists of seeds, and cannot have more: give more seeds at once", mesh.MaxChunks)
+var ErrTooMany = fmt.Errorf("the crawl has %d lists of seeds, and cannot have more: give more seeds at once",
+	mesh.MaxChunks)
 
 // AddSeeds adds URLs, a line each, which all nodes come to know. It returns when they are durable here.
 func (n *Node) AddSeeds(ctx context.Context, lines string) error {
@@ -182,7 +183,8 @@ func (n *Node) report() control.Report {
 	if lost := n.peer.Machine().Lost(); !lost.IsZero() {
 		alone = max(-n.until(lost), time.Millisecond)
 	}
-	return control.Report{Node: string(n.self), Version: n.cfg.Version, Address: n.cfg.Address, State: n.follow.known.Load().record.State,
+	return control.Report{Node: string(n.self), Version: n.cfg.Version, Address: n.cfg.Address,
+		State:  n.follow.known.Load().record.State,
 		Member: n.engine() != nil && n.peer.Machine().Placed(), Idle: idle,
 		Pages: f.Pages, Again: f.Again, Rate: f.Rate, Hosts: f.Hosts, Waiting: f.Waiting, Known: f.Known, Outbox: f.Outbox,
 		InFlight: f.InFlight, MessageBytes: n.sent.Load(), Peers: f.Peers, Level: b.Level, Delegated: b.Delegated,

@@ -21,9 +21,9 @@ import (
 	"kumo/internal/xor"
 )
 
-// A store keeps on disk what a node knows of the crawl beside URLs: the record, the chunks, and which chunks of seeds it
-// has taken in, and how many pages nodes have fetched. What is put is written by run, in the order in which it comes; flushed says when. Without a folder all
-// of it stays in memory.
+// A store keeps on disk what a node knows of the crawl beside URLs: the record, the chunks, and which chunks of seeds
+// it has taken in, and how many pages nodes have fetched. What is put is written by run, in the order in which it
+// comes; flushed says when. Without a folder all of it stays in memory.
 type store struct {
 	disk vfs.FS
 	dir  string // "": there is none

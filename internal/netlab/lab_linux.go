@@ -114,8 +114,8 @@ func (h *Host) wire() error {
 	return nil
 }
 
-// shareFairly has a namespace's connections use Reno, as each kernel can: of two connections on a thin line BBR, which a
-// namespace takes from the machine, may leave one a third of what the other gets, for as long as they last.
+// shareFairly has a namespace's connections use Reno, as each kernel can: of two connections on a thin line BBR, which
+// a namespace takes from the machine, may leave one a third of what the other gets, for as long as they last.
 func shareFairly() error {
 	return os.WriteFile("/proc/sys/net/ipv4/tcp_congestion_control", []byte("reno\n"), 0o644)
 }

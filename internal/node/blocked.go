@@ -52,8 +52,8 @@ type Counts map[strategy.Node][]byte
 // countAgain is when those are asked again who have not answered.
 const countAgain = time.Second
 
-// AskBlocked asks all members what rules would leave out of what waits, until all have answered or ctx ends. It receives
-// the bus's messages as AskKnown does.
+// AskBlocked asks all members what rules would leave out of what waits, until all have answered or ctx ends. It
+// receives the bus's messages as AskKnown does.
 func (c Control) AskBlocked(ctx context.Context, b bus.Bus, crawl string, rules []string) (Counts, error) {
 	e, err := c.Registry.Get(ctx, quorum.TableKey)
 	if err != nil || e.Value == nil {

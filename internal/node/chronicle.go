@@ -24,9 +24,10 @@ func (c Control) Chronicle(ctx context.Context) (chronicle.Chronicle, uint64, er
 	return all, e.Revision, err
 }
 
-// Note notes what has happened since somebody has noted it last. It returns bus.ErrStale where another one does so at the
-// same time. silent says of whom nothing is heard; the leases are used up.
-func (c Control) Note(ctx context.Context, leases map[strategy.Node]quorum.Lease, silent func(strategy.Node) bool) error {
+// Note notes what has happened since somebody has noted it last. It returns bus.ErrStale where another one does so at
+// the same time. silent says of whom nothing is heard; the leases are used up.
+func (c Control) Note(ctx context.Context, leases map[strategy.Node]quorum.Lease,
+	silent func(strategy.Node) bool) error {
 	r, nodes, err := c.statusBy(ctx, leases)
 	if err != nil {
 		return err
@@ -70,8 +71,8 @@ func (s *Status) Standing() chronicle.Standing {
 	return chronicle.Joining
 }
 
-// Leader is the name of the member that says that it says whose hosts are. One whose time is over may not know yet: most
-// nodes do.
+// Leader is the name of the member that says that it says whose hosts are. One whose time is over may not know yet:
+// most nodes do.
 func Leader(nodes []Status) (name string) {
 	said := map[string]int{}
 	for i := range nodes {

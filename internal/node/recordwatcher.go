@@ -56,7 +56,8 @@ type chunk struct {
 }
 
 func newRecordWatcher(n *Node) *recordWatcher {
-	return &recordWatcher{n: n, record: desired.Record{State: desired.Waiting}, chunks: map[uint64]*chunk{}, kick: make(chan struct{}, 1),
+	return &recordWatcher{n: n, record: desired.Record{State: desired.Waiting}, chunks: map[uint64]*chunk{},
+		kick: make(chan struct{}, 1),
 		said: weburl.NewSet()}
 }
 

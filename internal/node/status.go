@@ -34,7 +34,8 @@ func (c Control) Status(ctx context.Context) (desired.Record, []Status, error) {
 }
 
 // statusBy is Status by leases that were read, and are used up.
-func (c Control) statusBy(ctx context.Context, leases map[strategy.Node]quorum.Lease) (desired.Record, []Status, error) {
+func (c Control) statusBy(ctx context.Context, leases map[strategy.Node]quorum.Lease) (desired.Record, []Status,
+	error) {
 	r, _, err := c.Record(ctx)
 	if err != nil {
 		return r, nil, err

@@ -135,8 +135,8 @@ func originsTo(n int) (all []string) {
 	return all
 }
 
-// An TestAnAnswerDuringACheckIsLookedInto that comes while hosts are tried in vain is looked into before anything is said; it does not put off for
-// long what is true.
+// An TestAnAnswerDuringACheckIsLookedInto that comes while hosts are tried in vain is looked into before anything is
+// said; it does not put off for long what is true.
 func TestAnAnswerDuringACheckIsLookedInto(t *testing.T) {
 	s := newLineStory(t, 0)
 	s.works(1, 2, 3, 4, 5)
@@ -220,8 +220,8 @@ func TestADoubtIsNotRaisedAgainAtOnce(t *testing.T) {
 	}
 }
 
-// TestAHostThatHangsIsToBlame: of one host one page hangs, and the host is reached. Every second failure counts, however
-// long a visit takes.
+// TestAHostThatHangsIsToBlame: of one host one page hangs, and the host is reached. Every second failure counts,
+// however long a visit takes.
 func TestAHostThatHangsIsToBlame(t *testing.T) {
 	s := newLineStory(t, 0)
 	s.works(1)

@@ -9,8 +9,8 @@ import (
 	"kumo/internal/overlay/overlaytest"
 )
 
-// TestAddressesThatComeLateAreTold has two nodes that reach each other by a relay alone, of which a third one, that both
-// reach, hears some seconds after it has told them of each other.
+// TestAddressesThatComeLateAreTold has two nodes that reach each other by a relay alone, of which a third one, that
+// both reach, hears some seconds after it has told them of each other.
 func TestAddressesThatComeLateAreTold(t *testing.T) {
 	w := overlaytest.New(9)
 	w.Reaches = func(from string, to overlay.Contact) bool {

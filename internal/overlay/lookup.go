@@ -328,7 +328,8 @@ func (o *Overlay) takeTold(l *lookUp, from Contact, m note) {
 	}
 }
 
-// addTold puts a node into the list of which another has told; p if it is in the table. Nothing of it is copied if it is not needed.
+// addTold puts a node into the list of which another has told; p if it is in the table. Nothing of it is copied if it
+// is not needed.
 func (o *Overlay) addTold(l *lookUp, t *told, id xor.ID, p *peer, teller uint64) {
 	at, there := l.at(id)
 	if there || at >= 4*o.cfg.breadth()+l.asked {

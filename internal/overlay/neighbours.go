@@ -125,7 +125,8 @@ func (o *Overlay) margin() time.Duration {
 	return o.cfg.every()*3/4 + time.Duration(o.cfg.Tries)*o.cfg.Timeout
 }
 
-// freshen says until when what the node knows holds: until one of those who would take its place may have found it gone.
+// freshen says until when what the node knows holds: until one of those who would take its place may have found it
+// gone.
 func (o *Overlay) freshen() {
 	if !o.placed {
 		o.placed, o.moved = o.isPlaced(), true

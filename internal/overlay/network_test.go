@@ -216,8 +216,8 @@ func TestChurn(t *testing.T) {
 		contacts(w), float64(m.HeapAlloc)/1024/float64(nodes), w.Steps, time.Since(began))
 	w.Reset()
 	w.Run(time.Minute)
-	t.Logf("none come or go: %.2f messages/s a node, %.0f bytes/s, %.2f steps/s; %.2f contacts an hour are taken for dead "+
-		"and live", rate(w, w.Messages, time.Minute), rate(w, w.Bytes, time.Minute), rate(w, w.Steps, time.Minute),
+	t.Logf("none come or go: %.2f messages/s a node, %.0f bytes/s, %.2f steps/s; %.2f contacts an hour are taken "+
+		"for dead and live", rate(w, w.Messages, time.Minute), rate(w, w.Bytes, time.Minute), rate(w, w.Steps, time.Minute),
 		3600*rate(w, w.Mistaken, time.Minute))
 
 	var next func()
@@ -257,7 +257,8 @@ func TestChurn(t *testing.T) {
 		}
 		w.Run(time.Second)
 	}
-	t.Logf("nodes come and go: %.2f messages/s a node, %.0f bytes/s, %.2f steps/s, %.0f contacts, largest message %d bytes",
+	t.Logf("nodes come and go: %.2f messages/s a node, %.0f bytes/s, %.2f steps/s, %.0f contacts, largest message "+
+		"%d bytes",
 		rate(w, w.Messages, measured), rate(w, w.Bytes, measured), rate(w, w.Steps, measured), contacts(w), w.Largest)
 	t.Logf("tables of the closest nodes: %v", &near)
 	t.Logf("look-ups of any node: %v; %v in the mean, %v at most", &found, took/time.Duration(max(found.all, 1)), longest)

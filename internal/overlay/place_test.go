@@ -39,8 +39,8 @@ func TestNewcomersFindTheirPlaceSoon(t *testing.T) {
 	}
 }
 
-// TestDoubtFindsTheDead lets contacts that are no neighbours die, and a node be told that they do not answer: it finds out
-// at once, and of a contact that lives that it does.
+// TestDoubtFindsTheDead lets contacts that are no neighbours die, and a node be told that they do not answer: it finds
+// out at once, and of a contact that lives that it does.
 func TestDoubtFindsTheDead(t *testing.T) {
 	w := overlaytest.New(3)
 	w.Config = overlay.Config{Neighbours: 4, Check: time.Hour}

@@ -238,8 +238,8 @@ func freshest(peers []*peer) (p *peer) {
 	return p
 }
 
-// guards is the depth of the nearest bucket that has contacts, -1 if none has. Of the ids to which no node is closer than
-// this one, the second closest node is always one of that bucket: they take its place if they find it gone.
+// guards is the depth of the nearest bucket that has contacts, -1 if none has. Of the ids to which no node is closer
+// than this one, the second closest node is always one of that bucket: they take its place if they find it gone.
 func (t *table) guards() int {
 	for d := len(t.buckets) - 1; d >= 0; d-- {
 		if len(t.buckets[d].live) > 0 {
@@ -249,8 +249,8 @@ func (t *table) guards() int {
 	return -1
 }
 
-// closest appends the contacts closest to an id, n of them at most, the node itself among them unless it is about to go,
-// the closest first.
+// closest appends the contacts closest to an id, n of them at most, the node itself among them unless it is about to
+// go, the closest first.
 //
 // Contacts in the id's own bucket are closer to it than all others; then come those in nearer buckets with the node
 // itself, then the farther buckets one by one.

@@ -94,7 +94,8 @@ func TestTableKeepsItsBounds(t *testing.T) {
 			}
 			c := Contact{Node: fmt.Sprint(rng.Uint64())}
 			c.ID = IDOf(c.Node).Truncate(cfg.Width)
-			if c.ID != table.self.ID && find(table.bucket(c.ID).live, c.ID) == nil && (table.isNear(c.ID) || table.hasRoom(table.bucket(c.ID))) {
+			if c.ID != table.self.ID && find(table.bucket(c.ID).live, c.ID) == nil &&
+				(table.isNear(c.ID) || table.hasRoom(table.bucket(c.ID))) {
 				table.insert(&peer{Contact: c})
 			}
 		}

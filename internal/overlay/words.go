@@ -43,8 +43,8 @@ type Find struct {
 // count as failed.
 type Lost struct{ Node string }
 
-// Doubt says that a node has not answered what the caller has asked it itself. If it is in the table it is asked whether
-// it lives: of a contact that is no neighbour that would show only after Config.Check.
+// Doubt says that a node has not answered what the caller has asked it itself. If it is in the table it is asked
+// whether it lives: of a contact that is no neighbour that would show only after Config.Check.
 type Doubt struct{ Node string }
 
 // Leave says that the node is about to go. It says farewell, and answers nothing else from then on. It is none of those
@@ -89,9 +89,9 @@ type Gone struct {
 	Near bool // it was a neighbour
 }
 
-// Fresh says until when what the node knows of the nodes around it holds: so long, no node that would take its place can
-// have taken it for dead. It is said again and again; before the first time the node has not found its place. When the
-// time is over, after a machine has slept, say, others may have taken it.
+// Fresh says until when what the node knows of the nodes around it holds: so long, no node that would take its place
+// can have taken it for dead. It is said again and again; before the first time the node has not found its place. When
+// the time is over, after a machine has slept, say, others may have taken it.
 type Fresh struct{ Until time.Time }
 
 // Refused says that a message was none of this package's, or exceeds its bounds. It had no effect.

@@ -18,8 +18,8 @@ import (
 func makePage(size, links int) []byte {
 	random := rand.New(rand.NewPCG(1, 2))
 	var b strings.Builder
-	b.WriteString("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>A page &amp; its title</title>\n" +
-		"<link rel=\"stylesheet\" href=\"/css/site.css\"><script>var a = 1; if (a < 2 && b > 3) { f('<b>'); " +
+	b.WriteString("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>A page &amp; its " +
+		"title</title>\n<link rel=\"stylesheet\" href=\"/css/site.css\"><script>var a = 1; if (a < 2 && b > 3) { f('<b>'); " +
 		"}</script></head><body>\n")
 	each := (size - b.Len()) / links
 	for n := range links {
@@ -45,9 +45,10 @@ var benchPages = []struct {
 
 // described is a page that says of itself what may be said.
 func described(body []byte) []byte {
-	body = bytes.Replace(body, []byte("<link rel"), []byte(`<meta name="description" content="What it is about, &amp; why it `+
-		`was written"><link rel="canonical" href="/about"><link rel="alternate" hreflang="de" href="/de/about">`+
-		`<link rel="alternate" hreflang="x-default" href="/about"><link rel`), 1)
+	body = bytes.Replace(body, []byte("<link rel"),
+		[]byte(`<meta name="description" content="What it is about, &amp; why it `+
+			`was written"><link rel="canonical" href="/about"><link rel="alternate" hreflang="de" href="/de/about">`+
+			`<link rel="alternate" hreflang="x-default" href="/about"><link rel`), 1)
 	return bytes.Replace(body, []byte("<body>"), []byte(`<body><h1 class="title">The <em>headline</em> of a page</h1>`), 1)
 }
 

@@ -199,7 +199,8 @@ func (o *outlinks) fill(pg *page.Page) {
 		}
 	}
 	for _, v := range o.variants {
-		pg.Variants = append(pg.Variants, page.Variant{Lang: text[v.lang.start:v.lang.end], URL: pg.Links[first+int(v.link)-1].URL})
+		pg.Variants = append(pg.Variants, page.Variant{Lang: text[v.lang.start:v.lang.end],
+			URL: pg.Links[first+int(v.link)-1].URL})
 	}
 	if o.canonical > 0 {
 		pg.Canonical = pg.Links[o.canonical-1].URL

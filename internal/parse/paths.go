@@ -65,7 +65,8 @@ func isPath(s []byte) bool {
 	return isFile(s)
 }
 
-// isFile reports whether a string is like "dir/name.html". Media types are not: they have no dot, or no known end behind it.
+// isFile reports whether a string is like "dir/name.html". Media types are not: they have no dot, or no known end
+// behind it.
 func isFile(s []byte) bool {
 	s = s[:indexAny(s, "?#")]
 	slash, dot := bytes.IndexByte(s, '/'), bytes.LastIndexByte(s, '.')
@@ -73,7 +74,8 @@ func isFile(s []byte) bool {
 		return false
 	}
 	switch string(s[dot+1:]) {
-	case "html", "htm", "xhtml", "php", "asp", "aspx", "jsp", "do", "cgi", "json", "xml", "js", "mjs", "css", "txt", "pdf", "png", "jpg",
+	case "html", "htm", "xhtml", "php", "asp", "aspx", "jsp", "do", "cgi", "json", "xml", "js", "mjs", "css", "txt", "pdf",
+		"png", "jpg",
 		"jpeg", "gif", "svg", "webp", "mp3", "mp4", "webm", "woff", "woff2", "zip":
 		return true
 	}
@@ -88,8 +90,8 @@ func (p *Parser) addresses(body []byte) {
 	}
 }
 
-// TextLinks gives the web addresses in plain text, as they stand there: from "http://" or "https://" to white space or what
-// cannot be in a URL, without the punctuation of the sentence around them.
+// TextLinks gives the web addresses in plain text, as they stand there: from "http://" or "https://" to white space or
+// what cannot be in a URL, without the punctuation of the sentence around them.
 func TextLinks(text []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for {
@@ -102,7 +104,8 @@ func TextLinks(text []byte) iter.Seq[[]byte] {
 				start--
 			}
 			end := i + len("://")
-			for end < len(text) && text[end] > ' ' && text[end] != 0x7F && bytes.IndexByte([]byte("\"<>`{}|\\^"), text[end]) < 0 {
+			for end < len(text) && text[end] > ' ' && text[end] != 0x7F && bytes.IndexByte([]byte("\"<>`{}|\\^"),
+				text[end]) < 0 {
 				end++
 			}
 			if start >= 0 && end-start <= weburl.MaxLength && isAbsolute(text[start:end]) &&

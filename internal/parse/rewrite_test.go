@@ -21,14 +21,16 @@ func local(to weburl.URL, kind page.Kind) (string, bool) {
 	case kind == page.Form || kind == page.Canonical || to.Hostname() != "h.test":
 		return to.String(), true
 	case to.Query() != "":
-		return "L" + strings.TrimPrefix(to.Path(), "/") + "@" + strings.NewReplacer("=", "%3D", "&", "%26").Replace(to.Query()), true
+		return "L" + strings.TrimPrefix(to.Path(), "/") + "@" + strings.NewReplacer("=", "%3D", "&",
+			"%26").Replace(to.Query()), true
 	}
 	return "L" + strings.TrimPrefix(to.String(), to.Origin()+"/"), true
 }
 
 func rewriteWith(t *testing.T, body, contentType, essence string, refer Refer) string {
 	t.Helper()
-	resp := &page.Response{URL: "http://h.test/d/p", Status: 200, Header: http.Header{"Content-Type": {contentType}}, Body: []byte(body)}
+	resp := &page.Response{URL: "http://h.test/d/p", Status: 200, Header: http.Header{"Content-Type": {contentType}},
+		Body: []byte(body)}
 	out, err := New(Config{}).Rewrite([]byte("before"), resp, essence, refer)
 	if err != nil {
 		t.Fatalf("%q: %v", body, err)
@@ -74,8 +76,11 @@ func TestRewriteHTML(t *testing.T) {
 		if got := rewriteWith(t, in, "text/html", "text/html", local); got != want {
 			t.Errorf("%s\n got %s\nwant %s", in, got, want)
 		}
-		if got := rewriteWith(t, in, "text/html", "text/html", func(weburl.URL, page.Kind) (string, bool) { return "", false }); !strings.Contains(in, "base") &&
-			!strings.Contains(in, "ping") && !strings.Contains(in, "preconnect") && !strings.Contains(in, "Policy") && got != in {
+		if got := rewriteWith(t, in, "text/html", "text/html", func(weburl.URL, page.Kind) (string, bool) {
+			return "", false
+		}); !strings.Contains(in, "base") &&
+			!strings.Contains(in, "ping") && !strings.Contains(in, "preconnect") && !strings.Contains(in, "Policy") &&
+			got != in {
 			t.Errorf("without a word:\n got %s\nwant %s", got, in)
 		}
 	}
@@ -115,10 +120,14 @@ func TestRewriteCharsets(t *testing.T) {
 	wideTo, _ := unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM).NewEncoder().String("<a href=Ld/x>é</a>")
 	for _, c := range []struct{ what, in, field, want string }{
 		{"header", cyrillic, "text/html; charset=windows-1251", `<meta charset="windows-1251">` + plain},
-		{"header and meta", "<meta charset=cp1251>" + cyrillic, "text/html; charset=windows-1251", "<meta charset=cp1251>" + plain},
-		{"another meta", "<!doctype html> <!-- c --><html lang=ru>\n<head x=y><meta charset=utf-8>" + cyrillic, "text/html; charset=windows-1251",
-			`<!doctype html> <!-- c --><html lang=ru>` + "\n" + `<head x=y><meta charset="windows-1251"><meta charset=utf-8>` + plain},
-		{"doctype", "<!doctype html>" + cyrillic, "text/html; charset=windows-1251", `<!doctype html><meta charset="windows-1251">` + plain},
+		{"header and meta", "<meta charset=cp1251>" + cyrillic, "text/html; charset=windows-1251", "<meta charset=cp1251>" +
+			plain},
+		{"another meta", "<!doctype html> <!-- c --><html lang=ru>\n<head x=y><meta charset=utf-8>" + cyrillic,
+			"text/html; charset=windows-1251",
+			`<!doctype html> <!-- c --><html lang=ru>` + "\n" + `<head x=y><meta charset="windows-1251"><meta charset=utf-8>` +
+				plain},
+		{"doctype", "<!doctype html>" + cyrillic, "text/html; charset=windows-1251",
+			`<!doctype html><meta charset="windows-1251">` + plain},
 		{"meta alone", "<meta charset=windows-1251>" + cyrillic, "text/html", "<meta charset=windows-1251>" + plain},
 		{"ASCII", "<p>x", "text/html; charset=utf-8", "<p>x"},
 		{"UTF-16 with a mark", "\xff\xfe" + wide, "text/html", "\xff\xfe" + wideTo},
@@ -151,7 +160,8 @@ func TestRewriteFindsWhatTheParserFinds(t *testing.T) {
 		pages = append(pages, []byte(oddMarkup(seed)))
 	}
 	for i, body := range pages {
-		resp := &page.Response{URL: "http://h.test/d/p", Status: 200, Header: http.Header{"Content-Type": {"text/html"}}, Body: body}
+		resp := &page.Response{URL: "http://h.test/d/p", Status: 200, Header: http.Header{"Content-Type": {"text/html"}},
+			Body: body}
 		var pg page.Page
 		if err := New(Config{}).Parse(resp, &pg); err != nil {
 			t.Fatal(err)
@@ -170,7 +180,8 @@ func TestRewriteFindsWhatTheParserFinds(t *testing.T) {
 			case page.Meta, page.JSONLD, page.Header, page.Ping:
 				continue
 			case page.Image, page.Media: // of which meta elements name some that are shown nowhere
-				if bytes.Contains(body, []byte("og:")) || bytes.Contains(body, []byte("twitter:")) || bytes.Contains(body, []byte("ld+json")) {
+				if bytes.Contains(body, []byte("og:")) || bytes.Contains(body, []byte("twitter:")) ||
+					bytes.Contains(body, []byte("ld+json")) {
 					continue
 				}
 			}
@@ -193,7 +204,8 @@ func FuzzRewrite(f *testing.F) {
 	types := []string{"text/html", "text/css", "image/svg+xml", xhtml}
 	f.Fuzz(func(t *testing.T, in []byte, of uint8) {
 		essence := types[int(of)%len(types)]
-		resp := &page.Response{URL: "http://h.test/d/p", Status: 200, Header: http.Header{"Content-Type": {essence}}, Body: slices.Clone(in)}
+		resp := &page.Response{URL: "http://h.test/d/p", Status: 200, Header: http.Header{"Content-Type": {essence}},
+			Body: slices.Clone(in)}
 		p := New(Config{})
 		if _, err := p.Rewrite(nil, resp, essence, local); err != nil && !errors.Is(err, ErrRewrite) {
 			t.Fatal(err)
@@ -204,8 +216,10 @@ func FuzzRewrite(f *testing.F) {
 		// Where everything stays, nothing but what is taken away for a reader without a server may change.
 		same, err := p.Rewrite(nil, resp, essence, func(weburl.URL, page.Kind) (string, bool) { return "", false })
 		lower := bytes.ToLower(bytes.ReplaceAll(in, []byte{0}, nil))
-		if err == nil && !bytes.Equal(same, in) && !bytes.ContainsAny(lower, "&") && !bytes.Contains(lower, []byte("base")) && !bytes.Contains(lower, []byte("ping")) &&
-			!bytes.Contains(lower, []byte("meta")) && !bytes.Contains(lower, []byte("link")) && !bytes.Contains(lower, []byte("srcdoc")) {
+		if err == nil && !bytes.Equal(same, in) && !bytes.ContainsAny(lower, "&") && !bytes.Contains(lower, []byte("base")) &&
+			!bytes.Contains(lower, []byte("ping")) &&
+			!bytes.Contains(lower, []byte("meta")) && !bytes.Contains(lower, []byte("link")) &&
+			!bytes.Contains(lower, []byte("srcdoc")) {
 			t.Errorf("%q became %q", in, same)
 		}
 	})

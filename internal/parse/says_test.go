@@ -108,7 +108,8 @@ func TestRobotsHeader(t *testing.T) {
 
 func TestRobotsAsWritten(t *testing.T) {
 	pg := parseWith(t, Config{}, http.Header{"X-Robots-Tag": {"a: none", "noindex "}},
-		"<meta name=robots content=' NoFollow'><meta name=robots content=x>"+strings.Repeat("<meta name=robots content='"+strings.Repeat("y", 999)+"'>", 99))
+		"<meta name=robots content=' NoFollow'><meta name=robots content=x>"+strings.Repeat("<meta name=robots content='"+
+			strings.Repeat("y", 999)+"'>", 99))
 	if got := pg.Robots.Header; got != "a: none, noindex" {
 		t.Errorf("header %q", got)
 	}

@@ -66,10 +66,11 @@ func TestPaths(t *testing.T) {
 	for script, want := range map[string]string{
 		`f("/a/b", './c', "../d/", 'http://h.test/e', "//h.test/f")`:              "/a/b, /d/c, /d/, /e, /f",
 		`"text/html" "a/b" "1/2" "/" "//" "/*" "//x" "a.b" "a b/c.html" "x/" + y`: "",
-		`"dir/page.html" "api/list.json?a=b" 'img/x.png' "12/x.exe" "a:b/c.html"`: "/d/dir/page.html, /d/api/list.json?a=b, /d/img/x.png",
-		"`/t/x` `/t/${x}` \"http:\\/\\/h.test\\/y\" '/é'":                         "/t/x, /y",
-		"don't\n'/a' // it's\n'/b'":                                               "/a, /b",
-		`"` + strings.Repeat("/a", 999) + `" "/b"`:                                "/b",
+		`"dir/page.html" "api/list.json?a=b" 'img/x.png' "12/x.exe" "a:b/c.html"`: "/d/dir/page.html, " +
+			"/d/api/list.json?a=b, /d/img/x.png",
+		"`/t/x` `/t/${x}` \"http:\\/\\/h.test\\/y\" '/é'": "/t/x, /y",
+		"don't\n'/a' // it's\n'/b'":                       "/a, /b",
+		`"` + strings.Repeat("/a", 999) + `" "/b"`:        "/b",
 		`'unclosed`: "",
 	} {
 		got := links(parseWith(t, Config{Scripts: true}, nil, "<script>"+script+"</script>"))

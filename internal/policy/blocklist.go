@@ -120,8 +120,8 @@ func (r *Blocks) add(line string) error {
 		return fmt.Errorf("%q is neither a host nor a /regular expression/", line)
 	}
 	if strings.Contains(host, ":") && !strings.HasSuffix(host, "]") {
-		return fmt.Errorf("%q has a port: a rule names a host with all its ports (an IPv6 address in brackets), or is a /regular expression/ that "+
-			"URLs are matched with", line)
+		return fmt.Errorf("%q has a port: a rule names a host with all its ports (an IPv6 address in brackets), or is a "+
+			"/regular expression/ that URLs are matched with", line)
 	}
 	u, err := weburl.Parse("https://" + host + "/") // as the hosts of URLs are written
 	if err != nil {

@@ -67,13 +67,16 @@ func TestBlockList(t *testing.T) {
 	if got := alone.Match(parseURL(t, "http://own.example/")); got != "own.example" {
 		t.Errorf("without a file: %q", got)
 	}
-	for rule, url := range map[string]string{"bücher.example": "https://www.bücher.example/", "Example.COM.": "http://example.com:8080/", "*.a.example": "http://b.a.example/",
-		"example.com": "http://example.com./", "[::1]": "http://[::1]:80/", "127.1": "http://127.0.0.1/", "a_b.example": "http://a_b.example/"} {
+	for rule, url := range map[string]string{"bücher.example": "https://www.bücher.example/",
+		"Example.COM.": "http://example.com:8080/", "*.a.example": "http://b.a.example/",
+		"example.com": "http://example.com./", "[::1]": "http://[::1]:80/", "127.1": "http://127.0.0.1/",
+		"a_b.example": "http://a_b.example/"} {
 		if rules, err := ParseBlocks([]string{rule}); err != nil || rules.Match(parseURL(t, url)) != rule {
 			t.Errorf("%s does not match %s: %v", rule, url, err)
 		}
 	}
-	for _, wrong := range []string{"", "a b", "/(/", "*", "example.com:8080", "example.com:443", "::1", "u@a.example", "a.example?", "a.example#x", `a\b`, "a.example\nb.example",
+	for _, wrong := range []string{"", "a b", "/(/", "*", "example.com:8080", "example.com:443", "::1", "u@a.example",
+		"a.example?", "a.example#x", `a\b`, "a.example\nb.example",
 		"a.example\n", "a..%00", strings.Repeat("x", maxBlock+1)} {
 		if _, err := ParseBlocks([]string{wrong}); err == nil {
 			t.Errorf("%.20q is a rule", wrong)

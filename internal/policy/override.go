@@ -296,8 +296,8 @@ func (k *Kept) CheckLate(all []*Override) error {
 	}
 	for _, one := range all {
 		if one.PerHost != nil && *one.PerHost > k.PerHost {
-			return fmt.Errorf("an override with per-host %d: the crawl has begun with %d connections a host, and takes more only "+
-				"from its next start on", *one.PerHost, k.PerHost)
+			return fmt.Errorf("an override with per-host %d: the crawl has begun with %d connections a host, and takes "+
+				"more only from its next start on", *one.PerHost, k.PerHost)
 		}
 	}
 	return nil

@@ -213,7 +213,8 @@ func TestRulesByOverrides(t *testing.T) {
 }
 
 func TestQuotaByOverrides(t *testing.T) {
-	q := NewQuota(Limits{Overrides: overridesOf(t, `[{match: few.test, max-pages-per-host: 2}, {match: test, max-pages-per-host: 0}]`)}, 0)
+	q := NewQuota(Limits{Overrides: overridesOf(t,
+		`[{match: few.test, max-pages-per-host: 2}, {match: test, max-pages-per-host: 0}]`)}, 0)
 	for i, c := range []struct {
 		host string
 		want Grant

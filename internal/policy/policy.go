@@ -122,8 +122,8 @@ func (r *Rules) TooDeep(u weburl.URL, depth int32) bool {
 // maxNested is how many style sheets out of scope may lie in each other.
 const maxNested = 5
 
-// isRequisite reports whether a link leads to what a page of the crawl is shown with: what is embedded in a page that is
-// in scope, what that redirects to, and of style sheets elsewhere what they are shown with themselves.
+// isRequisite reports whether a link leads to what a page of the crawl is shown with: what is embedded in a page that
+// is in scope, what that redirects to, and of style sheets elsewhere what they are shown with themselves.
 func (r *Rules) isRequisite(l Link) bool {
 	embedded := l.Kind.Embed() && l.Kind != page.Ping
 	switch {

@@ -125,7 +125,8 @@ func TestSeedsAreSeen(t *testing.T) {
 // What is to be expected, and a stall with what to do, are in the view and in the log.
 func TestForecastAndStallAreSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := Status{Time: time.Now(), Forecast: forecast.Forecast{Words: "at least 9 h: example.com has 32,400 URLs at one a second"},
+		s := Status{Time: time.Now(), Forecast: forecast.Forecast{Words: "at least 9 h: example.com has 32,400 URLs at one " +
+			"a second"},
 			Stall: stall.Alarm{Kind: stall.Backoff, Words: "all 3 hosts are left alone", Do: "wait", For: 2 * time.Minute}}
 		l := NewLive(io.Discard, func() int { return 200 }, "x", Limits{})
 		body := l.render(s, Rates{})

@@ -45,8 +45,8 @@ func half(x float32) float32 {
 // Bytes is how much memory it takes.
 func (t *Told) Bytes() int64 { return int64(t.worths.Room()) * 2 }
 
-// againShare is how many URLs may be told again for each link to another node's URL, in the mean; mostSpare, how many at
-// once that were not before.
+// againShare is how many URLs may be told again for each link to another node's URL, in the mean; mostSpare, how many
+// at once that were not before.
 const (
 	againShare = 0.25
 	mostSpare  = 1 << 17

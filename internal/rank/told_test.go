@@ -77,7 +77,8 @@ func TestWhatChangedMostIsToldAgain(t *testing.T) {
 		t.Errorf("%d are told again before a link was found", chosen)
 	}
 	told.Found(800)
-	if places, chosen := choose(); chosen > 200 || chosen < 50 || told.Changed(ID(n-chosen-1), worth(ID(n-chosen-1)), places) {
+	if places, chosen := choose(); chosen > 200 || chosen < 50 || told.Changed(ID(n-chosen-1), worth(ID(n-chosen-1)),
+		places) {
 		t.Errorf("%d are told again for 800 links, of %d places", chosen, places)
 	}
 	told.Found(8000)

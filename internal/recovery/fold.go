@@ -100,8 +100,9 @@ func (s replay) TransferDropped(t member.Transfer) {
 	}
 }
 
-// HostsForgotten takes hosts out of what waits, in the frontier's checkpoint, behind it, and on the abandoned queue, and out of
-// transfers that are being dropped. What nobody had decided stays: it did not wait when the hosts were forgotten.
+// HostsForgotten takes hosts out of what waits, in the frontier's checkpoint, behind it, and on the abandoned queue,
+// and out of transfers that are being dropped. What nobody had decided stays: it did not wait when the hosts were
+// forgotten.
 func (s replay) HostsForgotten(hosts []string) {
 	if s.behind || s.fault != nil || len(hosts) == 0 {
 		return
@@ -141,10 +142,10 @@ func (s *State) Arrived() []member.Transfer { return slices.Clone(s.Unsettled.Wh
 // Partial are the transfers of which something has come, and that have not come whole.
 func (s *State) Partial() []member.Transfer { return s.Unsettled.Partial() }
 
-// RecoverFailed is Recover for a dead node's journal, of which much is read, or all of it: what would not fit into memory
-// goes to the views' disks on the way. memory is for what waits, in bytes, and no hard bound. lost says which records
-// are gone, and takes what is to be fetched again; nil: they are taken to be there. For its sake the journal's Replay
-// calls f with batches from before what is asked for, too, where it has some.
+// RecoverFailed is Recover for a dead node's journal, of which much is read, or all of it: what would not fit into
+// memory goes to the views' disks on the way. memory is for what waits, in bytes, and no hard bound. lost says which
+// records are gone, and takes what is to be fetched again; nil: they are taken to be there. For its sake the journal's
+// Replay calls f with batches from before what is asked for, too, where it has some.
 func RecoverFailed(ctx context.Context, j journal.Journal, v Views, memory int64, lost *Lost) (*State, error) {
 	most := int(memory / (2 * item.Weight))
 	return recoverBy(j, v, lost, func(s *State, end journal.Position) error { return s.relieve(ctx, end, most) })

@@ -21,8 +21,8 @@ import (
 )
 
 // Lost are pages that a dead node had fetched, and whose records are gone with its disk: they are fetched again, by
-// whoever has their hosts now. A batch of the journal names the record files that have grown with it, so a page's record
-// is in one of those of its batch.
+// whoever has their hosts now. A batch of the journal names the record files that have grown with it, so a page's
+// record is in one of those of its batch.
 type Lost struct {
 	// Safe reports whether record files are, as long as said, where they outlive the disk.
 	Safe func(grown []store.Mark) bool
@@ -42,8 +42,8 @@ type Lost struct {
 	n, anew   int64 // items in the file, and those of them that are isAnew
 }
 
-// How an item is in the file: it waits nowhere else; the frontier has it on the disk; or it has come to wait anew, to be
-// fetched whatever became of its record.
+// How an item is in the file: it waits nowhere else; the frontier has it on the disk; or it has come to wait anew, to
+// be fetched whatever became of its record.
 const (
 	isHere byte = iota
 	isOnDisk
@@ -148,8 +148,8 @@ func (l *Lost) refers(v *entry.Done) bool {
 
 func (l *Lost) isFull() bool { return len(l.digests) >= cmp.Or(l.most, mostDigests) }
 
-// lose keeps the item of a visited URL whose record is gone. Where the frontier has it on the disk it stays there, and is
-// kept beside that in case its host goes to another node: for then all that waits there goes. A checkpoint that is
+// lose keeps the item of a visited URL whose record is gone. Where the frontier has it on the disk it stays there, and
+// is kept beside that in case its host goes to another node: for then all that waits there goes. A checkpoint that is
 // newer than the visit has it no longer.
 func (s *State) lose(url string) error {
 	it, waits := s.waiting[url]

@@ -229,8 +229,8 @@ func (f *fold) exported() (all []item.Item) {
 	}
 }
 
-// A host was handed over just before its node died. What was lost of it, and waits on the disk of who folds, goes to the
-// new owner as what is to be fetched again; what waits there beside it does not.
+// A host was handed over just before its node died. What was lost of it, and waits on the disk of who folds, goes to
+// the new owner as what is to be fetched again; what waits there beside it does not.
 func TestWhatIsLostOfAHostThatWentIsFetchedAgain(t *testing.T) {
 	for _, memory := range []int64{1 << 20, 2 * item.Weight} {
 		f := &fold{t: t}
@@ -258,11 +258,12 @@ func TestWhatIsLostOfARecrawlIsFetchedOnce(t *testing.T) {
 		do          func(f *fold)
 		again, lost int
 	}{
-		"both are lost":            {func(f *fold) { visit(f, "gone"); f.recrawls(url); visit(f, "gone") }, 1, 1},
-		"the first is lost":        {func(f *fold) { visit(f, "gone"); f.recrawls(url); visit(f, "kept") }, 0, 0},
-		"the second is lost":       {func(f *fold) { visit(f, "kept"); f.recrawls(url); visit(f, "gone") }, 1, 1},
-		"it waits for the next":    {func(f *fold) { visit(f, "gone"); f.recrawls(url) }, 1, 0},
-		"both, and it waits again": {func(f *fold) { visit(f, "gone"); f.recrawls(url); visit(f, "gone"); f.recrawls(url) }, 1, 0},
+		"both are lost":         {func(f *fold) { visit(f, "gone"); f.recrawls(url); visit(f, "gone") }, 1, 1},
+		"the first is lost":     {func(f *fold) { visit(f, "gone"); f.recrawls(url); visit(f, "kept") }, 0, 0},
+		"the second is lost":    {func(f *fold) { visit(f, "kept"); f.recrawls(url); visit(f, "gone") }, 1, 1},
+		"it waits for the next": {func(f *fold) { visit(f, "gone"); f.recrawls(url) }, 1, 0},
+		"both, and it waits again": {func(f *fold) { visit(f, "gone"); f.recrawls(url); visit(f, "gone"); f.recrawls(url) },
+			1, 0},
 	} {
 		for _, memory := range []int64{1 << 20, 0} {
 			f := &fold{t: t}
@@ -289,7 +290,8 @@ func TestWhatIsLostAndComesBackIsFetchedOnce(t *testing.T) {
 	const url = "http://h.test/"
 	it := item.FromSeed(url)
 	it.Again = true
-	w, err := transfer.NewChunkWriter(time.Unix(2e9, 0), transfer.Sizes{Block: transfer.BlockBytes, Chunk: transfer.ChunkBytes})
+	w, err := transfer.NewChunkWriter(time.Unix(2e9, 0), transfer.Sizes{Block: transfer.BlockBytes,
+		Chunk: transfer.ChunkBytes})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -302,7 +304,9 @@ func TestWhatIsLostAndComesBackIsFetchedOnce(t *testing.T) {
 	for name, set := range map[string]func(f *fold){
 		"behind the checkpoint":        func(*fold) {},
 		"in it, but not what is known": func(f *fold) { f.at, f.has = journal.Position(len(f.all)), []item.Item{it} },
-		"in it":                        func(f *fold) { f.at, f.has, f.known = journal.Position(len(f.all)), []item.Item{it}, true },
+		"in it": func(f *fold) {
+			f.at, f.has, f.known = journal.Position(len(f.all)), []item.Item{it}, true
+		},
 	} {
 		f := &fold{t: t}
 		f.found(url)

@@ -22,13 +22,14 @@ type Note struct {
 	Lists    []entry.SeedListMark    `json:",omitempty"` // of seeds
 	Shelved  statefile.AbandonedMark // what was given up with its origin, and waits for another run
 	Settled  []string                // URLs whose end is in the journal, and whose visit the frontier still had under way
-	Told     []string                // URLs in the frontier of which skipped.jsonl has said that their host could not be had
-	Asked    int64                   // how much of the file of set-aside URLs has been written down
-	Arrivals *transfer.Unsettled     `json:",omitempty"` // of hosts, from other nodes
-	Tenures  Tenures                 `json:",omitempty"` // of hosts that were given away
-	Cookies  []byte                  `json:",omitempty"` // that servers have set, as [cookies.Append] writes them
-	Traps    *traps.State            `json:",omitempty"` // what was learnt of patterns of URLs
-	Slices   int                     `json:",omitempty"` // that each host is cut into, if more than one
+	// URLs in the frontier of which skipped.jsonl has said that their host could not be had
+	Told     []string
+	Asked    int64               // how much of the file of set-aside URLs has been written down
+	Arrivals *transfer.Unsettled `json:",omitempty"` // of hosts, from other nodes
+	Tenures  Tenures             `json:",omitempty"` // of hosts that were given away
+	Cookies  []byte              `json:",omitempty"` // that servers have set, as [cookies.Append] writes them
+	Traps    *traps.State        `json:",omitempty"` // what was learnt of patterns of URLs
+	Slices   int                 `json:",omitempty"` // that each host is cut into, if more than one
 }
 
 // NoteSlices is Note.Slices for a crawl that cuts its hosts so.

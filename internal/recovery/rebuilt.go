@@ -35,7 +35,8 @@ func (r *Rebuilt) Room(ctx context.Context) error {
 func (r *Rebuilt) merge(ctx context.Context) error {
 	r.Seen.Freeze(0)
 	r.Digests.Freeze(0)
-	return errors.Join(r.Seen.Merge(ctx, nil), seen.CompactAll(ctx, r.Seen), r.Digests.Merge(ctx), seen.CompactAll(ctx, r.Digests))
+	return errors.Join(r.Seen.Merge(ctx, nil), seen.CompactAll(ctx, r.Seen), r.Digests.Merge(ctx),
+		seen.CompactAll(ctx, r.Digests))
 }
 
 // Write makes the state durable, as a checkpoint at the beginning of a journal.

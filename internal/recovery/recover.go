@@ -33,11 +33,13 @@ type State struct {
 	Checkpoint []store.Mark // the same, as the last checkpoint has them
 	Stats      *stats.Counter
 
-	Views       Views
-	behind      bool                       // the entry at hand is older than the checkpoint: only seen and the digests may lack it
-	waiting     map[string]item.Item       // found since the checkpoint
-	Guessed     map[string]bool            // of these, that nobody had decided when they were met
-	Unexplained map[string]entry.Candidate // URLs that are left out, but nobody had decided that when they were met, nor said why
+	Views Views
+	// the entry at hand is older than the checkpoint: only seen and the digests may lack it
+	behind  bool
+	waiting map[string]item.Item // found since the checkpoint
+	Guessed map[string]bool      // of these, that nobody had decided when they were met
+	// URLs that are left out, but nobody had decided that when they were met, nor said why
+	Unexplained map[string]entry.Candidate
 	// what left the abandoned queue, or else the frontier's checkpoint, since; nil where nothing is on the abandoned queue
 	left         map[string]int
 	offShelf     map[string]bool      // what is in the abandoned queue's file and left
@@ -78,8 +80,10 @@ func recoverBy(j journal.Journal, v Views, lost *Lost, after func(*State, journa
 	if v.Abandoned != nil {
 		v.Abandoned.Slices = v.Frontier.Slices()
 	}
-	s := &State{Stats: stats.New(), Views: v, Links: entry.Links{}, waiting: map[string]item.Item{}, Guessed: map[string]bool{},
-		Unexplained: map[string]entry.Candidate{}, ReportedURLs: map[string]bool{}, marks: map[string]int64{}, Tenures: Tenures{},
+	s := &State{Stats: stats.New(), Views: v, Links: entry.Links{}, waiting: map[string]item.Item{},
+		Guessed:     map[string]bool{},
+		Unexplained: map[string]entry.Candidate{}, ReportedURLs: map[string]bool{}, marks: map[string]int64{},
+		Tenures: Tenures{},
 		Cookies: cookies.NewJar(cookies.Config{}), lost: lost}
 	at, err := s.readNote(v.Note)
 	if err != nil {
@@ -327,8 +331,8 @@ func (s *State) dropGuess(url string) {
 	}
 }
 
-// Undecided offers again what a merge has yet to decide, or has decided in words of the journal that follow: the merge may
-// have been broken off after these, once or more often, and then seen is behind the frontier's checkpoint.
+// Undecided offers again what a merge has yet to decide, or has decided in words of the journal that follow: the merge
+// may have been broken off after these, once or more often, and then seen is behind the frontier's checkpoint.
 func (s replay) Undecided(payload string) {
 	d := entry.NewDecoder([]byte(payload))
 	c := d.Candidate()

@@ -49,10 +49,14 @@ func (s *State) ReadAsides(disk vfs.FS, dir string, f func(skip *page.Skip, end 
 	})
 }
 
-// ReadScopeSeeds reads the crawl's seeds, and what they redirect to: what the state's marks say is there. It returns how
-// many there are.
+// ReadScopeSeeds reads the crawl's seeds, and what they redirect to: what the state's marks say is there. It returns
+// how many there are.
 func (s *State) ReadScopeSeeds(disk vfs.FS, dir string) (n int64, err error) {
 	length, _ := store.Find(s.Marks, statefile.ScopeSeedsName)
-	err = statefile.ReadScopeSeeds(disk, filepath.Join(dir, statefile.ScopeSeedsName), length, func(statefile.SeedEntry) error { n++; return nil })
+	err = statefile.ReadScopeSeeds(disk, filepath.Join(dir, statefile.ScopeSeedsName), length,
+		func(statefile.SeedEntry) error {
+			n++
+			return nil
+		})
 	return n, err
 }

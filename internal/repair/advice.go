@@ -41,7 +41,8 @@ func Advise(err error, f *folder.Folder) error {
 func IsDamage(err error) bool {
 	for _, kind := range []error{seenrun.ErrDamaged, seenrun.ErrVersion, frontier.ErrDamaged, frontier.ErrVersion,
 		file.ErrDamaged, file.ErrVersion,
-		journal.ErrDropped, recovery.ErrState, statefile.ErrScopeSeeds, statefile.ErrDeferred, warc.ErrMissing, fs.ErrNotExist,
+		journal.ErrDropped, recovery.ErrState, statefile.ErrScopeSeeds, statefile.ErrDeferred, warc.ErrMissing,
+		fs.ErrNotExist,
 		fs.ErrInvalid} {
 		if errors.Is(err, kind) {
 			return true

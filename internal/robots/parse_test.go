@@ -79,8 +79,9 @@ func TestGroups(t *testing.T) {
 		"merged":           "User-agent: kumo\nAllow: /a\nUser-agent: *\nDisallow: /s\nUser-agent: kumo\nDisallow: /k\n",
 		"delay ends no run": "User-agent: kumo\nCrawl-delay: 1\nUser-agent: b\nDisallow: /k\nUser-agent: " +
 			"*\nDisallow: /s\n",
-		"nor does a sitemap":      "User-agent: kumo\nSitemap: /m\nfoo: bar\nUser-agent: b\nDisallow: /k\n",
-		"an empty Disallow does":  "User-agent: a\nDisallow:\nUser-agent: kumo\nDisallow: /k\n\nUser-agent: b\nDisallow: /s\n",
+		"nor does a sitemap": "User-agent: kumo\nSitemap: /m\nfoo: bar\nUser-agent: b\nDisallow: /k\n",
+		"an empty Disallow does": "User-agent: a\nDisallow:\nUser-agent: kumo\nDisallow: /k\n\nUser-agent: " +
+			"b\nDisallow: /s\n",
 		"blank lines end nothing": "User-agent: kumo\n\n\nAllow: /a\n\nDisallow: /k\n",
 		"slips of spelling": "useragent: kumo\ndissallow: /k\nuser agent: b\ndisalow: /s\n" +
 			"User-agents: kumo\nDiasllow: /k\nuser-agent: c\nDISALLAW: /s\n",

@@ -340,7 +340,8 @@ func TestSchemesAreNoHosts(t *testing.T) {
 			}
 		}
 	}
-	for typed, want := range map[string]string{"files:81/a": "https://files:81/a", "data.test:81": "https://data.test:81/"} {
+	for typed, want := range map[string]string{"files:81/a": "https://files:81/a",
+		"data.test:81": "https://data.test:81/"} {
 		if u, err := parseSeed(typed); err != nil || u.String() != want {
 			t.Errorf("%q is %q (%v), want %q", typed, u, err, want)
 		}

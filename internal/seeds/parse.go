@@ -56,8 +56,8 @@ func parseURL(s string) (weburl.URL, error) {
 	return u.Canonical(), nil
 }
 
-// checkScheme refuses what would be taken for a host and its port, and is a scheme that is not kumo's, or one that lacks
-// a slash.
+// checkScheme refuses what would be taken for a host and its port, and is a scheme that is not kumo's, or one that
+// lacks a slash.
 func checkScheme(s string) error {
 	if m := slashLess.FindStringSubmatch(s); m != nil {
 		if m[2] == "" {
@@ -129,7 +129,8 @@ func checkSeed(s string) error {
 			if strings.Contains(s[i:], "://") {
 				return errors.New("more than one URL: write one a line")
 			}
-			return errors.New("a space in it: what follows the URL is a comment only behind a #; a space that belongs to the URL is written %20")
+			return errors.New("a space in it: what follows the URL is a comment only behind a #; a space that belongs to the " +
+				"URL is written %20")
 		case unicode.IsControl(r):
 			return errors.New("a control character in it: is this a text file?")
 		}
@@ -140,8 +141,8 @@ func checkSeed(s string) error {
 	return checkBare(s)
 }
 
-// checkBare says what is wrong with a seed without a scheme whose host's name would hardly be one: so relative paths begin. A port says that it
-// is meant.
+// checkBare says what is wrong with a seed without a scheme whose host's name would hardly be one: so relative paths
+// begin. A port says that it is meant.
 func checkBare(s string) error {
 	host := s
 	if end := strings.IndexAny(s, "/?#"); end >= 0 {
@@ -152,10 +153,11 @@ func checkBare(s string) error {
 	case host == s && !strings.ContainsAny(s, dots+":["):
 		return fmt.Errorf("a word without a dot: for a host of this name write https://%s/", s)
 	case !strings.ContainsAny(host, dots+":["):
-		return fmt.Errorf("its host would be %q, a word without a dot: if this is a path, write the whole URL, https://HOST/%s; for a host of that name, "+
-			"https://%s", host, s[:min(len(s), 40)], s[:min(len(s), 40)])
+		return fmt.Errorf("its host would be %q, a word without a dot: if this is a path, write the whole URL, "+
+			"https://HOST/%s; for a host of that name, https://%s", host, s[:min(len(s), 40)], s[:min(len(s), 40)])
 	case dotted && isPageName[kind]:
-		return fmt.Errorf("its host would be %q, which is a file's name: write the whole URL, https://HOST/%s", host, s[:min(len(s), 40)])
+		return fmt.Errorf("its host would be %q, which is a file's name: write the whole URL, https://HOST/%s", host,
+			s[:min(len(s), 40)])
 	}
 	return nil
 }
@@ -163,12 +165,14 @@ func checkBare(s string) error {
 const dots = ".。．｡" // that part a host's name
 
 // isPageName has endings of files' names, as far as no top-level domain is called so.
-var isPageName = map[string]bool{"html": true, "htm": true, "xhtml": true, "php": true, "asp": true, "aspx": true, "jsp": true, "pdf": true, "xml": true,
+var isPageName = map[string]bool{"html": true, "htm": true, "xhtml": true, "php": true, "asp": true, "aspx": true,
+	"jsp": true, "pdf": true, "xml": true,
 	"txt": true, "csv": true}
 
 // isPlain reports whether a seed is written as most are, so that there is nothing to find.
 func isPlain(s string) bool {
-	if !strings.HasPrefix(s, "http") || !strings.Contains(s[:min(len(s), len("https://"))], "://") || len(s) > weburl.MaxLength {
+	if !strings.HasPrefix(s, "http") || !strings.Contains(s[:min(len(s), len("https://"))], "://") ||
+		len(s) > weburl.MaxLength {
 		return false
 	}
 	for i := range len(s) {
@@ -179,7 +183,8 @@ func isPlain(s string) bool {
 	return true
 }
 
-// checkCommas says that a seed is most likely a line of a table, of which a column is the URL. Commas are common within URLs, though.
+// checkCommas says that a seed is most likely a line of a table, of which a column is the URL. Commas are common within
+// URLs, though.
 func checkCommas(u weburl.URL) error {
 	s := u.String()
 	if !hasComma(s) {
@@ -207,7 +212,8 @@ func checkHost(name string) error {
 	})
 	switch {
 	case bad >= 0 && strings.ContainsAny(name[bad:bad+1], ",;|"):
-		return fmt.Errorf("the host would be %q, and no host's name has %q in it: if this is a table's line, write the URL alone", name, name[bad:bad+1])
+		return fmt.Errorf("the host would be %q, and no host's name has %q in it: if this is a table's line, write the "+
+			"URL alone", name, name[bad:bad+1])
 	case bad >= 0:
 		return fmt.Errorf("the host would be %q, and no host's name has %q in it", name, name[bad:bad+1])
 	case strings.Contains(name, "..") || name[0] == '.':
@@ -216,7 +222,8 @@ func checkHost(name string) error {
 	return nil
 }
 
-// seedOf is what a line of a file of seeds says: without the comment, which is all behind a # that stands at its beginning or behind a space.
+// seedOf is what a line of a file of seeds says: without the comment, which is all behind a # that stands at its
+// beginning or behind a space.
 func seedOf(line string) string {
 	line = strings.TrimSpace(line)
 	if strings.IndexByte(line, '#') < 0 {

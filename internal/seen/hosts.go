@@ -17,8 +17,8 @@ var schemes = [...]string{"http://", "https://"}
 
 // Hosts are the first n hosts, with their ports, whose URLs begin with prefix behind their scheme, and come after those
 // of the host after ("": from the first on), in the order of their URLs. It looks for the next host behind each one's
-// URLs, so that hosts with millions of URLs cost no more than others. What is in memory it has as far as Arrange has put
-// it in order.
+// URLs, so that hosts with millions of URLs cost no more than others. What is in memory it has as far as Arrange has
+// put it in order.
 func (d *DB) Hosts(prefix, after string, n int) ([]string, error) {
 	if n <= 0 {
 		return nil, nil

@@ -31,7 +31,8 @@ func TestHostsAreThoseOfAllURLs(t *testing.T) {
 		for range 5000 { // more than are skipped of each
 			host := names[dice.IntN(len(names))] + []string{"", ".test"}[dice.IntN(2)]
 			want[host] = true
-			urls = append(urls, URL{URL: fmt.Sprintf("%s://%s/%d", []string{"http", "https"}[dice.IntN(2)], host, dice.IntN(100_000)), State: Known})
+			urls = append(urls, URL{URL: fmt.Sprintf("%s://%s/%d", []string{"http", "https"}[dice.IntN(2)], host,
+				dice.IntN(100_000)), State: Known})
 		}
 		db.Offer(urls, nil)
 		if part < 2 {
@@ -97,7 +98,8 @@ func TestLooksWhileItIsFilled(t *testing.T) {
 				for range dice.IntN(40) {
 					urls := make([]URL, dice.IntN(50))
 					for i := range urls {
-						urls[i] = URL{URL: fmt.Sprintf("http%s://h%d.test/%d", []string{"", "s"}[dice.IntN(2)], dice.IntN(3000), dice.IntN(3)), State: Known}
+						urls[i] = URL{URL: fmt.Sprintf("http%s://h%d.test/%d", []string{"", "s"}[dice.IntN(2)], dice.IntN(3000),
+							dice.IntN(3)), State: Known}
 					}
 					met.offer(db, urls)
 				}
@@ -130,16 +132,17 @@ func TestLooksWhileItIsFilled(t *testing.T) {
 			return db.Hosts("h", after, n)
 		})
 		prefix := fmt.Sprintf("https://h%d", dice.IntN(300))
-		met.check(t, prefix, prefix, strings.Compare, func(url string) string { return url }, func(n int) (all []string, err error) {
-			db.Arrange(time.Hour)
-			for e, failed := range db.ScanAfter(prefix, prefix) {
-				if err = failed; err != nil || len(all) == n {
-					break
+		met.check(t, prefix, prefix, strings.Compare, func(url string) string { return url },
+			func(n int) (all []string, err error) {
+				db.Arrange(time.Hour)
+				for e, failed := range db.ScanAfter(prefix, prefix) {
+					if err = failed; err != nil || len(all) == n {
+						break
+					}
+					all = append(all, e.URL)
 				}
-				all = append(all, e.URL)
-			}
-			return all, err
-		})
+				return all, err
+			})
 	}
 }
 
@@ -180,7 +183,8 @@ func (m *offered) from(prefix, after string, compare func(a, b string) int, of f
 }
 
 // check asks for the first few.
-func (m *offered) check(t *testing.T, prefix, after string, compare func(a, b string) int, of func(url string) string, ask func(n int) ([]string, error)) {
+func (m *offered) check(t *testing.T, prefix, after string, compare func(a, b string) int, of func(url string) string,
+	ask func(n int) ([]string, error)) {
 	t.Helper()
 	const n = 20
 	before := m.from(prefix, after, compare, of)
@@ -189,7 +193,8 @@ func (m *offered) check(t *testing.T, prefix, after string, compare func(a, b st
 		t.Fatal(err)
 	}
 	now := m.from(prefix, after, compare, of)
-	if !slices.IsSortedFunc(got, compare) || len(slices.Compact(slices.Clone(got))) != len(got) || len(got) < min(n, len(before)) {
+	if !slices.IsSortedFunc(got, compare) || len(slices.Compact(slices.Clone(got))) != len(got) ||
+		len(got) < min(n, len(before)) {
 		t.Fatalf("after %s: %d, in this order: %q; there were %d", after, len(got), got, len(before))
 	}
 	for _, x := range got {

@@ -49,7 +49,8 @@ func (d *DB) scanFrom(prefix, begin string, want func([]byte) bool) iter.Seq2[En
 
 // scanPage gives the URLs from one on, as far as the parts in memory were copied. It returns where the next page
 // begins, and whether there may be one.
-func (d *DB) scanPage(prefix, from string, size int, want func([]byte) bool, yield func(Entry, error) bool) (next string,
+func (d *DB) scanPage(prefix, from string, size int, want func([]byte) bool,
+	yield func(Entry, error) bool) (next string,
 	more bool) {
 	sources, last := d.collect(prefix, from, size, want)
 	view := d.tiers.Pin()
@@ -130,8 +131,8 @@ func (d *DB) next(t *mem.Table, prefix, from string, size int) *pairs {
 	return p
 }
 
-// wanted copies the first records from a URL on that are wanted: a page of them. For who asks once it is not worth while
-// to have all in order. It holds the lock for one group of records at a time.
+// wanted copies the first records from a URL on that are wanted: a page of them. For who asks once it is not worth
+// while to have all in order. It holds the lock for one group of records at a time.
 func (d *DB) wanted(t *mem.Table, want func([]byte) bool, from string) *pairs {
 	p := &least{}
 	for i := range mem.Groups {

@@ -158,7 +158,8 @@ func (s *Session) Tune(j *job.Job) error {
 		Timeout: j.Fetch.Timeout})
 	d := frontier.Delays{Delay: j.Frontier.Delay, AddrDelay: j.Frontier.AddrDelay, MaxDelay: j.Frontier.MaxDelay,
 		Overrides: s.Job.HostConfig}
-	s.Engine.Tune(crawl.Tuning{Delays: d, Tries: j.Crawl.Tries, Pages: j.Crawl.Pages, Prefer: j.Crawl.Prefer, Block: blocks})
+	s.Engine.Tune(crawl.Tuning{Delays: d, Tries: j.Crawl.Tries, Pages: j.Crawl.Pages, Prefer: j.Crawl.Prefer,
+		Block: blocks})
 	if s.Folder == nil {
 		return nil
 	}

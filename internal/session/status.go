@@ -16,7 +16,8 @@ type run struct {
 	before stats.Snapshot
 }
 
-// Status says how the crawl goes. Of one that does not run, it is what its last run has reported, if nothing came after.
+// Status says how the crawl goes. Of one that does not run, it is what its last run has reported, if nothing came
+// after.
 func (s source) Status(context.Context) (*inspect.Status, error) {
 	c := s.session
 	counts := c.Frontier.Counts()

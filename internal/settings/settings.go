@@ -81,8 +81,8 @@ func plain(text string) any {
 	return text
 }
 
-// Read reads a YAML file whose keys are settings and whose values are scalars or lists of scalars; those of override are
-// mappings.
+// Read reads a YAML file whose keys are settings and whose values are scalars or lists of scalars; those of override
+// are mappings.
 func Read(name string) ([]Setting, error) {
 	data, err := os.ReadFile(name)
 	if err != nil {

@@ -12,9 +12,10 @@ import (
 	"kumo/internal/overlay"
 )
 
-// MeshConfig says how a crawl without a centre is run: the very overlays and machines of its nodes (member/peer), over a
-// network and a web that are made from a seed. Judged is that nothing is lost: each page that can be reached is fetched,
-// and the crawl comes to rest. Pages that are fetched twice, and requests to a host at which another node is, are counted.
+// MeshConfig says how a crawl without a centre is run: the very overlays and machines of its nodes (member/peer), over
+// a network and a web that are made from a seed. Judged is that nothing is lost: each page that can be reached is
+// fetched, and the crawl comes to rest. Pages that are fetched twice, and requests to a host at which another node is,
+// are counted.
 type MeshConfig struct {
 	Nodes   int           // at the start; 10
 	Hosts   int           // of the web; 6 a node; negative: none
@@ -33,11 +34,11 @@ type MeshConfig struct {
 	Spread     time.Duration // within which nodes are started; a second for three, 10 s at least
 	Quiet      time.Duration // until the first fault, after that; 20s
 	FaultEvery time.Duration // between two faults, on average; 8s. Negative: there are none
-	// how long a node stays, on average; 0: as faults have it. Of the nodes that go half lose their disk, and a new one comes in
-	// place of each; the others come back after a quarter of that time, on average
+	// how long a node stays, on average; 0: as faults have it. Of the nodes that go half lose their disk, and a new one
+	// comes in place of each; the others come back after a quarter of that time, on average
 	Stay time.Duration
-	// nodes bring their record files to a place, and what others had fetched and not brought there when they were lost with
-	// their disks is fetched again. Judged is, too, that of each page there is a record
+	// nodes bring their record files to a place, and what others had fetched and not brought there when they were lost
+	// with their disks is fetched again. Judged is, too, that of each page there is a record
 	Place     bool
 	LostAfter time.Duration // as in mesh.Config; 40s
 	NoCuts    bool          // the network is never cut in two
@@ -76,11 +77,13 @@ type (
 func (c MeshConfig) withDefaults() MeshConfig {
 	c.Nodes, c.Pages, c.Delay = cmp.Or(c.Nodes, 10), cmp.Or(c.Pages, 16), cmp.Or(c.Delay, 2*time.Second)
 	c.Hosts, c.Backups = cmp.Or(c.Hosts, 6*c.Nodes), cmp.Or(c.Backups, 3)
-	c.Loss, c.Least, c.Most = cmp.Or(c.Loss, 0.05), cmp.Or(c.Least, 10*time.Millisecond), cmp.Or(c.Most, 300*time.Millisecond)
+	c.Loss, c.Least, c.Most = cmp.Or(c.Loss, 0.05), cmp.Or(c.Least, 10*time.Millisecond),
+		cmp.Or(c.Most, 300*time.Millisecond)
 	c.Spread = cmp.Or(c.Spread, max(10*time.Second, time.Duration(c.Nodes)*time.Second/3))
 	c.Quiet, c.FaultEvery = cmp.Or(c.Quiet, 20*time.Second), cmp.Or(c.FaultEvery, 8*time.Second)
 	c.Wipes = cmp.Or(c.Wipes, 1)
-	c.Repair, c.Turmoil, c.Limit = cmp.Or(c.Repair, time.Minute), cmp.Or(c.Turmoil, 4*time.Minute), cmp.Or(c.Limit, time.Hour)
+	c.Repair, c.Turmoil, c.Limit = cmp.Or(c.Repair, time.Minute), cmp.Or(c.Turmoil, 4*time.Minute),
+		cmp.Or(c.Limit, time.Hour)
 	c.Interval, c.LostAfter = cmp.Or(c.Interval, 30*time.Second), cmp.Or(c.LostAfter, 40*time.Second)
 	return c
 }
@@ -169,11 +172,14 @@ func (f MeshFigures) String() string {
 	}
 	seconds := max(f.NodeTime.Seconds(), 1)
 	bytes := f.Bytes[OverlayMessage] + f.Bytes[MeshMessage] + f.Bytes[LinksMessage]
-	return fmt.Sprintf("pages %d, lost %d, fetched twice %d (%.0f a million: death %d, links %d, marks %d, split %d, other %d), slips %d, too soon %d; "+
-		"faults %d, joined %d, wiped %d; messages a page: %.1f mesh, %.1f links, %.1f overlay; a node a second: %.2f messages "+
-		"of the overlay, %.0f bytes in all; look-ups %d, of %.1f questions and %.2f hops; %v, %d events",
-		f.Pages, f.Lost, again, 1e6*ratio(again, f.Requests), f.Duplicates[byDeath], f.Duplicates[byLinks], f.Duplicates[byMark],
-		f.Duplicates[bySplit], f.Duplicates[byOther], f.Slips, f.Hasty, f.Faults, f.Joined, f.Wiped, ratio(f.Messages[MeshMessage], f.Pages),
+	return fmt.Sprintf("pages %d, lost %d, fetched twice %d (%.0f a million: death %d, links %d, marks %d, split %d, "+
+		"other %d), slips %d, too soon %d; faults %d, joined %d, wiped %d; messages a page: %.1f mesh, %.1f links, %.1f "+
+		"overlay; a node a second: %.2f messages of the overlay, %.0f bytes in all; look-ups %d, of %.1f questions and %.2f "+
+		"hops; %v, %d events",
+		f.Pages, f.Lost, again, 1e6*ratio(again, f.Requests), f.Duplicates[byDeath], f.Duplicates[byLinks],
+		f.Duplicates[byMark],
+		f.Duplicates[bySplit], f.Duplicates[byOther], f.Slips, f.Hasty, f.Faults, f.Joined, f.Wiped,
+		ratio(f.Messages[MeshMessage], f.Pages),
 		ratio(f.Messages[LinksMessage], f.Pages), ratio(f.Messages[OverlayMessage], f.Pages),
 		float64(f.Messages[OverlayMessage])/seconds, float64(bytes)/seconds, f.LookUps.LookUps,
 		ratio(int(f.LookUps.Asked), int(f.LookUps.LookUps)), ratio(int(f.LookUps.Hops), int(f.LookUps.LookUps)),
@@ -240,7 +246,8 @@ func RunMesh(cfg MeshConfig, seed uint64) (MeshFigures, []string) {
 }
 
 // SoakMesh runs seeds one after the other until one fails.
-func SoakMesh(ctx context.Context, cfg MeshConfig, first uint64, seeds int) (sum MeshFigures, failed uint64, why []string) {
+func SoakMesh(ctx context.Context, cfg MeshConfig, first uint64, seeds int) (sum MeshFigures, failed uint64,
+	why []string) {
 	for seed := first; seed < first+uint64(seeds) && ctx.Err() == nil; seed++ {
 		f, violations := RunMesh(cfg, seed)
 		sum.add(f)
@@ -342,7 +349,8 @@ func (p *meshProcess) unrest() string {
 }
 
 func (w *meshWorld) violate(format string, args ...any) {
-	w.violations = append(w.violations, fmt.Sprintf("at %v: ", w.k.now.Round(time.Millisecond))+fmt.Sprintf(format, args...))
+	w.violations = append(w.violations, fmt.Sprintf("at %v: ", w.k.now.Round(time.Millisecond))+
+		fmt.Sprintf(format, args...))
 }
 
 // judge looks whether all was fetched.
@@ -399,7 +407,8 @@ func (w *meshWorld) whatIsKnown(u url) (s string) {
 				s += fmt.Sprintf(" open %v done %v", r.open&u.bit() != 0, r.done&u.bit() != 0)
 			}
 			if e != nil {
-				s += fmt.Sprintf(" engine known %v fetched %v said %v", e.known&u.bit() != 0, e.unsaid&u.bit() != 0, e.said&u.bit() != 0)
+				s += fmt.Sprintf(" engine known %v fetched %v said %v", e.known&u.bit() != 0, e.unsaid&u.bit() != 0,
+					e.said&u.bit() != 0)
 			}
 			s += "; "
 		}

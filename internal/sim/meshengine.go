@@ -336,7 +336,8 @@ func (w *meshWorld) decode(b member.Batch) (links []mesh.HostLink) {
 		size, n := binary.Uvarint(data)
 		k := readKey(data[n:])
 		data = data[n+int(size):]
-		links = append(links, mesh.HostLink{Host: w.web.hosts[k.host()].name, Link: mesh.Link{Hash: hashOf(k), Item: itemData}})
+		links = append(links, mesh.HostLink{Host: w.web.hosts[k.host()].name, Link: mesh.Link{Hash: hashOf(k),
+			Item: itemData}})
 	}
 	return links
 }

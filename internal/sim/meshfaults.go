@@ -26,8 +26,8 @@ func (f *meshFaults) begin() {
 // A repair takes less than repairs, for a node that runs and can be reached.
 const repairs = 20 * time.Second
 
-// watch counts how long each node has been able to give what it knows to others since disks were lost. Of those who have
-// a copy somebody must be, before more are lost: a node that is cut off, or stands still, repairs nothing.
+// watch counts how long each node has been able to give what it knows to others since disks were lost. Of those who
+// have a copy somebody must be, before more are lost: a node that is cut off, or stands still, repairs nothing.
 func (f *meshFaults) watch() {
 	w := f.w
 	if w.calm {

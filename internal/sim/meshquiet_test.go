@@ -56,8 +56,8 @@ func TestWhoWakesAloneWaits(t *testing.T) {
 	}
 }
 
-// TestWhoIsLeftGoesOnWithItsOwn ends one of two nodes while they crawl: the other one goes on with what it had to fetch,
-// and with the rest a little later.
+// TestWhoIsLeftGoesOnWithItsOwn ends one of two nodes while they crawl: the other one goes on with what it had to
+// fetch, and with the rest a little later.
 func TestWhoIsLeftGoesOnWithItsOwn(t *testing.T) {
 	for seed := uint64(1); seed <= 5; seed++ {
 		w := quietMesh(seed, 2, 12, 20*time.Second)

@@ -55,7 +55,8 @@ func TestALostNodeIsMissed(t *testing.T) {
 		}
 		// what it had not said to be done is dispatched again as ever; two or three pages were under way
 		if n := w.figures.Again; n == 0 || n > 3*len(bare) || twice < len(bare) || twice > len(bare)+5 {
-			t.Errorf("seed %d: %d pages were offered again by three, of %d whose records are lost; %d were fetched twice", seed, n,
+			t.Errorf("seed %d: %d pages were offered again by three, of %d whose records are lost; %d were fetched twice", seed,
+				n,
 				len(bare), twice)
 		}
 		if len(w.ended) == 0 || w.figures.Early > 0 {

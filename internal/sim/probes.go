@@ -77,7 +77,8 @@ func (p *process) load() strategy.Load {
 	p.rate += (float64(p.fetched)/(p.w.cfg.Timing.Beat/2).Seconds() - p.rate) / 4
 	p.fetched = 0
 	e := strategy.Load{Node: p.node, Rate: p.rate, Busy: float64(p.busy) / float64(p.w.cfg.Workers),
-		Pages: p.pages, Taken: p.taken, Machine: strategy.Machine{Cores: 4, GHz: 2.4, MemoryGB: 4, NetworkMbps: 20 / p.m.slowness}}
+		Pages: p.pages, Taken: p.taken, Machine: strategy.Machine{Cores: 4, GHz: 2.4, MemoryGB: 4,
+			NetworkMbps: 20 / p.m.slowness}}
 	for _, h := range p.state.hosts {
 		if h.waiting != 0 || h.visiting {
 			e.Hosts++

@@ -1,6 +1,6 @@
-// Package sim runs the cluster in virtual time: the very members, strategies and drivers that nodes run, over a network,
-// a registry and a web that are made from a seed, and that fail as the seed says. After each run it checks what must
-// always hold:
+// Package sim runs the cluster in virtual time: the very members, strategies and drivers that nodes run, over a
+// network, a registry and a web that are made from a seed, and that fail as the seed says. After each run it checks
+// what must always hold:
 //
 //   - no URL is lost: each page that can be reached is fetched at least once, and a node forgets only what it has
 //     handed over;
@@ -14,11 +14,11 @@
 //   - a node that the registry is out of reach of stops to fetch when its last lease has ended;
 //   - when a node says that the crawl is done, all is fetched; and some node says so.
 //
-// Each node's driver (kumo/internal/member/driver), member and strategy are the very ones that nodes run. What is around
-// them is a model: time, tasks and the network (kernel.go, task.go, runtime.go, network.go), the registry (registry.go),
-// the journal with its commits and its copy (journal.go), what a node holds (holding.go, holder.go), workers (visit.go),
-// links for others (links.go), the crawl's record (record.go), hosts and pages (web.go). Two runs of one seed are the
-// same to the last event; so a failure is a seed, and its story can be told afterwards.
+// Each node's driver (kumo/internal/member/driver), member and strategy are the very ones that nodes run. What is
+// around them is a model: time, tasks and the network (kernel.go, task.go, runtime.go, network.go), the registry
+// (registry.go), the journal with its commits and its copy (journal.go), what a node holds (holding.go, holder.go),
+// workers (visit.go), links for others (links.go), the crawl's record (record.go), hosts and pages (web.go). Two runs
+// of one seed are the same to the last event; so a failure is a seed, and its story can be told afterwards.
 package sim
 
 import (
@@ -65,7 +65,8 @@ type Config struct {
 	Settles time.Duration // for so long a host stays that has moved because a node had little to do; 55m
 	Speeds  bool          // machines are not alike, and become faster and slower
 
-	Slowness []float64 // how many times longer than usual the requests of the first machines take; the rest is as Speeds says
+	// how many times longer than usual the requests of the first machines take; the rest is as Speeds says
+	Slowness []float64
 
 	Slows   time.Duration // when the first machine's requests begin to take SlowsBy times as long; 0: they never do
 	SlowsBy float64

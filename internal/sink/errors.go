@@ -19,8 +19,8 @@ func (t *temporary) Unwrap() error { return t.error }
 // Temporary marks an error that may be over when the same is done again.
 func Temporary(err error) error { return &temporary{err} }
 
-// IsTemporary reports whether an error may be over when the same is done again: one that is marked so, or that says that
-// a server was not reached or went away.
+// IsTemporary reports whether an error may be over when the same is done again: one that is marked so, or that says
+// that a server was not reached or went away.
 func IsTemporary(err error) bool {
 	if _, is := errors.AsType[*lasting](err); is {
 		return false

@@ -45,8 +45,8 @@ const (
 	idleTimeout = time.Minute
 )
 
-// NewHTTP is the server of a sink's URL, SCHEME://USER:PASSWORD@HOST:PORT/... or SCHEME+https://...?ca=FILE. Of a request
-// and its answer it waits for so long.
+// NewHTTP is the server of a sink's URL, SCHEME://USER:PASSWORD@HOST:PORT/... or SCHEME+https://...?ca=FILE. Of a
+// request and its answer it waits for so long.
 func NewHTTP(at *url.URL, timeout time.Duration, words Words) (*HTTP, error) {
 	h := &HTTP{At: Hide(at), words: words, user: at.User}
 	scheme, isTLS := "http://", strings.HasSuffix(at.Scheme, "+https")
@@ -146,8 +146,8 @@ func (h *HTTP) Explain(doing string, err error) error {
 	a, is := errors.AsType[*Answer](err)
 	switch {
 	case !is && IsTemporary(err):
-		return Temporary(advice.With(said, "is "+h.words.Name+" running there, with http or (+https) https, and may this machine "+
-			"reach it?"))
+		return Temporary(advice.With(said, "is "+h.words.Name+" running there, with http or (+https) https, and may this "+
+			"machine reach it?"))
 	case !is:
 		return advice.With(said, "is it "+h.words.Name+" that is running there?")
 	case a.IsBusy():

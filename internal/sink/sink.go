@@ -2,9 +2,9 @@
 // record is, and what a server that takes records has to do. Each member speaks to one kind of server.
 //
 // A record's id is its URL. A sink that gets a record twice has it once, and where the server can do that an older
-// record never replaces a newer one, by the time of the visit: so whoever sends may send again whatever it does not know
-// to have arrived. That is all there is to "at least once": [Sink.Put] returns nil when the server has the batch for
-// good, and whoever is told an error sends the batch again ([Retry]).
+// record never replaces a newer one, by the time of the visit: so whoever sends may send again whatever it does not
+// know to have arrived. That is all there is to "at least once": [Sink.Put] returns nil when the server has the batch
+// for good, and whoever is told an error sends the batch again ([Retry]).
 package sink
 
 import (
@@ -45,7 +45,8 @@ type Record struct {
 	Text        string    `json:"text,omitempty"`   // the main text
 	Fields      []Fields  `json:"fields,omitempty"` // that rules have made of the page
 	Cut         bool      `json:"cut,omitempty"`    // a text or fields were longer than a record can have
-	Line        int64     `json:"-"`                // where its line begins in pages.jsonl; of a sink on this machine alone
+	// where its line begins in pages.jsonl; of a sink on this machine alone
+	Line int64 `json:"-"`
 }
 
 // Fields are a record that a rule has made of a page.
@@ -119,7 +120,8 @@ func isControl(c rune) bool { return unicode.IsControl(c) && c != '\n' && c != '
 
 // Size is about how many bytes the record has.
 func (r *Record) Size() int {
-	n := 512 + len(r.URL) + len(r.Title) + len(r.H1) + len(r.Description) + len(r.Canonical) + len(r.Headline) + len(r.Text)
+	n := 512 + len(r.URL) + len(r.Title) + len(r.H1) + len(r.Description) + len(r.Canonical) + len(r.Headline) +
+		len(r.Text)
 	for i := range r.Fields {
 		n += len(r.Fields[i].Rule) + len(r.Fields[i].Values)
 	}
@@ -129,8 +131,8 @@ func (r *Record) Size() int {
 // A Sink is a server that takes records, reached and ready for them: what they go into is there, or was made. One
 // goroutine uses it.
 type Sink interface {
-	// Put hands over a batch whose records were made to Fit. When it returns nil, the server has all of them for good, each
-	// once. After an error some may be there; the batch may be put again.
+	// Put hands over a batch whose records were made to Fit. When it returns nil, the server has all of them for good,
+	// each once. After an error some may be there; the batch may be put again.
 	Put(ctx context.Context, batch []Record) error
 	// Flush makes visible to who asks the server what was put.
 	Flush(ctx context.Context) error
@@ -143,8 +145,8 @@ var ErrLost = errors.New("what was there is lost")
 
 // A Lister is a Sink that can say what it has.
 type Lister interface {
-	// Each calls f with the URL and the version of all records that were put and flushed, in any order. One that is kept in
-	// several versions may come several times.
+	// Each calls f with the URL and the version of all records that were put and flushed, in any order. One that is kept
+	// in several versions may come several times.
 	Each(ctx context.Context, f func(url string, version time.Time) error) error
 }
 

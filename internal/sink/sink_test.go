@@ -93,7 +93,8 @@ func TestTemporary(t *testing.T) {
 }
 
 func TestURLsLoseTheirPasswords(t *testing.T) {
-	for _, at := range []string{"postgres://me:hush@h/db", "postgres://me:hush@h:port/db", "postgres://me:hush%@h/db", "x://a:hush@%zz"} {
+	for _, at := range []string{"postgres://me:hush@h/db", "postgres://me:hush@h:port/db", "postgres://me:hush%@h/db",
+		"x://a:hush@%zz"} {
 		_, err := sink.Parse(at)
 		if strings.Contains(sink.Redact(at), "hush") || err != nil && strings.Contains(err.Error(), "hush") {
 			t.Errorf("%s: %v", sink.Redact(at), err)
@@ -108,7 +109,8 @@ func FuzzFit(f *testing.F) {
 		r.Fit()
 		again := r
 		again.Fit()
-		if strings.ContainsRune(r.Title+r.Text, 0) || len(r.Text) > sink.MaxText || again.Title != r.Title || again.Text != r.Text {
+		if strings.ContainsRune(r.Title+r.Text, 0) || len(r.Text) > sink.MaxText || again.Title != r.Title ||
+			again.Text != r.Text {
 			t.Errorf("%q %q", r.Title, r.Text)
 		}
 	})

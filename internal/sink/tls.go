@@ -14,8 +14,8 @@ import (
 // caKey is the parameter of a URL that names a file of certificates.
 const caKey = "ca"
 
-// TLS is how a sink's server is trusted: by the machine's own certificates of authorities, or those of the file that ?ca=
-// names, in PEM. It takes the parameter out of the URL's query. It is nil without TLS.
+// TLS is how a sink's server is trusted: by the machine's own certificates of authorities, or those of the file that
+// ?ca= names, in PEM. It takes the parameter out of the URL's query. It is nil without TLS.
 func TLS(at *url.URL, is bool) (*tls.Config, error) {
 	query := at.Query()
 	file := query.Get(caKey)

@@ -137,8 +137,8 @@ func judge(s *Snapshot) Alarm {
 	if s.Checking {
 		words += ", where a checkpoint is being written"
 	}
-	return Alarm{Kind: Workers, Words: words, Do: "go on with more --memory or on a faster disk; --metrics localhost:9090 " +
-		"and /debug/pprof/goroutine?debug=1 say where workers wait"}
+	return Alarm{Kind: Workers, Words: words, Do: "go on with more --memory or on a faster disk; --metrics " +
+		"localhost:9090 and /debug/pprof/goroutine?debug=1 say where workers wait"}
 }
 
 // hosts is the command that lists the crawl's hosts.

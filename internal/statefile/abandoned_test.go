@@ -20,8 +20,8 @@ func someItem(i int) item.Item {
 		Depth: int32(i), Kind: page.Anchor, Redirects: 1, Tries: 3, Root: i%2 == 0, Told: true, Recrawl: i%3 == 0}
 }
 
-// TestAbandonedQueue: what a mark names is there in the next run, with all that was known of it, and goes when that run has a
-// mark of its own.
+// TestAbandonedQueue: what a mark names is there in the next run, with all that was known of it, and goes when that run
+// has a mark of its own.
 func TestAbandonedQueue(t *testing.T) {
 	dir := t.TempDir()
 	s := OpenAbandoned(vfs.OS, dir)

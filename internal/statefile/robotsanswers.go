@@ -12,9 +12,9 @@ import (
 	"kumo/internal/vfs"
 )
 
-// RobotsAnswersName is the name of the file in the crawl's folder that says what robots.txt files said: a line of JSON for
-// each that was had, an [Answer]. The record with the whole of it is in the WARC; here is what explains why a URL was
-// left out when the rules are no longer in memory, and the WARC may be elsewhere.
+// RobotsAnswersName is the name of the file in the crawl's folder that says what robots.txt files said: a line of JSON
+// for each that was had, an [Answer]. The record with the whole of it is in the WARC; here is what explains why a URL
+// was left out when the rules are no longer in memory, and the WARC may be elsewhere.
 var RobotsAnswersName = filepath.Join("state", "robots.jsonl")
 
 // A RobotsAnswer is what an origin's robots.txt said.

@@ -12,8 +12,8 @@ import (
 	"kumo/internal/weburl"
 )
 
-// SalvageScopeSeeds makes a file of scope seeds for the crawl in the folder to, of all that is whole in that of the crawl in dir.
-// It returns up to where that one is whole without a gap.
+// SalvageScopeSeeds makes a file of scope seeds for the crawl in the folder to, of all that is whole in that of the
+// crawl in dir. It returns up to where that one is whole without a gap.
 func SalvageScopeSeeds(disk vfs.FS, dir, to string) (whole int64, err error) {
 	kept, err := OpenScopeSeeds(disk, to, nil)
 	if err != nil {
@@ -37,8 +37,8 @@ func SalvageScopeSeeds(disk vfs.FS, dir, to string) (whole int64, err error) {
 // maxSeed is more bytes than an entry has.
 const maxSeed = 64 << 10
 
-// salvageScopeSeeds calls f with all entries that are as they were written. Behind damage it goes on at the next place where
-// an entry begins: its checksum tells.
+// salvageScopeSeeds calls f with all entries that are as they were written. Behind damage it goes on at the next place
+// where an entry begins: its checksum tells.
 func salvageScopeSeeds(src io.Reader, f func(SeedEntry) error) (whole int64, err error) {
 	in := bufio.NewReaderSize(src, 2*maxSeed)
 	gap := false

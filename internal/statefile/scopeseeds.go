@@ -29,8 +29,8 @@ type SeedEntry struct {
 var ScopeSeedsName = filepath.Join("state", "roots")
 
 // ScopeSeeds are what takes hosts into the crawl's scope, in a file, in the order in which they came. There may be
-// millions: memory has hashes of them, and a checkpoint names the file's length alone. It is a store like others, so that the file agrees with the
-// journal after a crash.
+// millions: memory has hashes of them, and a checkpoint names the file's length alone. It is a store like others, so
+// that the file agrees with the journal after a crash.
 type ScopeSeeds struct {
 	*store.Logs
 	disk vfs.FS

@@ -11,7 +11,8 @@ func TestFilterCounts(t *testing.T) {
 		t.Error(c.Line())
 	}
 	before := c.Clone()
-	c.Add(FilterCounts{Points: map[string]*FilterPoint{"link": {Asked: 1, Unanswered: 1}, "record": {Asked: 1, Changed: 1}, "x": nil},
+	c.Add(FilterCounts{Points: map[string]*FilterPoint{"link": {Asked: 1, Unanswered: 1}, "record": {Asked: 1, Changed: 1},
+		"x": nil},
 		Late: 2, Trouble: "late"})
 	if got := c.Line(); got != "4 links asked, 1 dropped, 1 without an answer; 1 record asked, 1 changed" {
 		t.Error(got)
@@ -21,7 +22,8 @@ func TestFilterCounts(t *testing.T) {
 	}
 	var b strings.Builder
 	(&Report{Filters: []FilterCounts{c, {Filter: "./q"}}}).PrintCounts(&b)
-	for _, want := range []string{"filter    ./p: 4 links asked", "started again 3 times: late", "filter    ./q: nothing asked"} {
+	for _, want := range []string{"filter    ./p: 4 links asked", "started again 3 times: late",
+		"filter    ./q: nothing asked"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is not in\n%s", want, b.String())
 		}

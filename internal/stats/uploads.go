@@ -21,16 +21,18 @@ type Uploads struct {
 
 // UploadedState is what a node has brought of its state, and how far its journal on the servers was cut for it.
 type UploadedState struct {
-	Checkpoints int       `json:"checkpoints"`         // that came by this process
-	Bytes       int64     `json:"bytes"`               // in them
-	Last        time.Time `json:"last,omitzero"`       // when the newest came; zero: an earlier process brought it, or there is none
-	Position    uint64    `json:"position"`            // up to where the journal is in the newest; 0: there is none
-	Cut         uint64    `json:"cut"`                 // up to where this process has cut it off on the servers
-	CutBytes    int64     `json:"cut_bytes"`           // how many bytes these were
-	Kept        int64     `json:"kept_bytes"`          // what the servers keep of it
-	Coming      int64     `json:"coming_bytes"`        // of a checkpoint that is on its way
-	Lacks       []string  `json:"lacks,omitempty"`     // record files that are neither there nor here: for them nothing more is cut
-	LackAll     int64     `json:"lacks_all,omitempty"` // how many these are, of which only the first are named
+	Checkpoints int   `json:"checkpoints"` // that came by this process
+	Bytes       int64 `json:"bytes"`       // in them
+	// when the newest came; zero: an earlier process brought it, or there is none
+	Last     time.Time `json:"last,omitzero"`
+	Position uint64    `json:"position"`     // up to where the journal is in the newest; 0: there is none
+	Cut      uint64    `json:"cut"`          // up to where this process has cut it off on the servers
+	CutBytes int64     `json:"cut_bytes"`    // how many bytes these were
+	Kept     int64     `json:"kept_bytes"`   // what the servers keep of it
+	Coming   int64     `json:"coming_bytes"` // of a checkpoint that is on its way
+	// record files that are neither there nor here: for them nothing more is cut
+	Lacks   []string `json:"lacks,omitempty"`
+	LackAll int64    `json:"lacks_all,omitempty"` // how many these are, of which only the first are named
 }
 
 // Words say how it stands.
@@ -57,8 +59,8 @@ func (s *UploadedState) Lacking() string {
 	if n := s.LackAll - int64(len(s.Lacks)); n > 0 {
 		more = fmt.Sprintf(" and %d more", n)
 	}
-	return fmt.Sprintf("%s%s %s neither in the folder nor in the place, so the servers keep the journal from there on: put %s back "+
-		"into the folder; without, let the node leave, and join anew", strings.Join(s.Lacks, ", "), more,
+	return fmt.Sprintf("%s%s %s neither in the folder nor in the place, so the servers keep the journal from there on: "+
+		"put %s back into the folder; without, let the node leave, and join anew", strings.Join(s.Lacks, ", "), more,
 		Either(s.LackAll, "is", "are"), Either(s.LackAll, "it", "them"))
 }
 

@@ -11,10 +11,10 @@ import (
 // TrapDomain is the domain of a [TrapWeb]'s hosts. Any name in it is one.
 const TrapDomain = "traps.test"
 
-// A TrapWeb is a site of honest pages with traps beside them, each without end: a calendar, paths that go round, session
-// ids in paths and in queries, facets in any order, and hosts that any name finds. It serves them by HTTP, and keeps
-// score. Honest pages are documents in sections, numbered items with much text that is the same, a gallery whose pages
-// differ by a picture, and lists that differ by their links.
+// A TrapWeb is a site of honest pages with traps beside them, each without end: a calendar, paths that go round,
+// session ids in paths and in queries, facets in any order, and hosts that any name finds. It serves them by HTTP, and
+// keeps score. Honest pages are documents in sections, numbered items with much text that is the same, a gallery whose
+// pages differ by a picture, and lists that differ by their links.
 type TrapWeb struct {
 	seed  uint64
 	pages int
@@ -48,7 +48,8 @@ func (s TrapScore) Waste() float64 {
 }
 
 func (s TrapScore) String() string {
-	return fmt.Sprintf("%d honest pages, %d texts of traps, %d fetches in vain (%.1f %%: %v, %d twice), %d times robots.txt", s.Honest,
+	return fmt.Sprintf("%d honest pages, %d texts of traps, %d fetches in vain (%.1f %%: %v, %d twice), %d times "+
+		"robots.txt", s.Honest,
 		s.First, s.InVain(), 100*s.Waste(), s.Vain, s.Again, s.Robots)
 }
 
@@ -85,7 +86,8 @@ func (t *TrapWeb) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	t.count(p)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	fmt.Fprintf(w, "<!DOCTYPE html><html lang=en><title>%s</title>%s<main><h1>%[1]s</h1>%s</main>%s", p.title, t.menu(r), p.main, footer)
+	fmt.Fprintf(w, "<!DOCTYPE html><html lang=en><title>%s</title>%s<main><h1>%[1]s</h1>%s</main>%s", p.title, t.menu(r),
+		p.main, footer)
 }
 
 func (t *TrapWeb) count(p *trapPage) {
@@ -115,7 +117,8 @@ func (t *TrapWeb) menu(r *http.Request) string {
 	www := "//www." + TrapDomain + port(r)
 	var b strings.Builder
 	b.WriteString("<nav><ul>")
-	for _, to := range []string{"/", "/calendar/2026/11", "/maze/", "/s/" + t.id(0) + "/0", "/view?item=0&sid=" + t.id(1), "/shop/"} {
+	for _, to := range []string{"/", "/calendar/2026/11", "/maze/", "/s/" + t.id(0) + "/0", "/view?item=0&sid=" + t.id(1),
+		"/shop/"} {
 		fmt.Fprintf(&b, "<li><a href=\"%s%s\">A place of this site that %s names</a>", www, to, to)
 	}
 	fmt.Fprintf(&b, "<li><a href=\"//%s.%s%s/\">Friends</a></ul></nav>", t.word(hash(t.seed, 7)), TrapDomain, port(r))
@@ -140,11 +143,15 @@ func (t *TrapWeb) page(r *http.Request) *trapPage {
 	case seg[0] == "calendar" && len(seg) == 3:
 		return t.calendar(seg[1], seg[2])
 	case seg[0] == "maze":
-		return &trapPage{"maze", "loop", "The maze", t.prose(hash(t.seed, 11), 120) + "<a href=left/>left</a> <a href=right/>right</a>"}
+		return &trapPage{"maze", "loop", "The maze", t.prose(hash(t.seed, 11), 120) +
+			"<a href=left/>left</a> <a href=right/>right</a>"}
 	case seg[0] == "s" && len(seg) == 3:
-		return t.session(seg[2], func(to int, id string) string { return fmt.Sprintf("/s/%s/%d", id, to) }, path, "session in the path")
+		return t.session(seg[2], func(to int, id string) string { return fmt.Sprintf("/s/%s/%d", id, to) }, path,
+			"session in the path")
 	case seg[0] == "view":
-		return t.session(r.FormValue("item"), func(to int, id string) string { return fmt.Sprintf("/view?item=%d&sid=%s", to, id) },
+		return t.session(r.FormValue("item"), func(to int, id string) string {
+			return fmt.Sprintf("/view?item=%d&sid=%s", to, id)
+		},
 			r.URL.RawQuery, "session in the query")
 	case seg[0] == "shop":
 		return t.facets(path)
@@ -157,7 +164,8 @@ func (t *TrapWeb) anyHost(r *http.Request) *trapPage {
 	var b strings.Builder
 	b.WriteString(t.prose(hash(t.seed, 12), 150))
 	for i := range 5 {
-		fmt.Fprintf(&b, "<a href=\"//%s.%s%s/\">a friend</a> ", t.word(hash(t.seed, 13, uint64(i), hashText(r.Host))), TrapDomain, port(r))
+		fmt.Fprintf(&b, "<a href=\"//%s.%s%s/\">a friend</a> ", t.word(hash(t.seed, 13, uint64(i), hashText(r.Host))),
+			TrapDomain, port(r))
 	}
 	return &trapPage{"friends", "hosts", "Friends", b.String()}
 }
@@ -174,7 +182,8 @@ func (t *TrapWeb) calendar(year, month string) *trapPage {
 		fmt.Fprintf(&b, "<td>%d no events", d+1)
 	}
 	next, last := y*12+m, y*12+m-2
-	fmt.Fprintf(&b, "</table><a href=/calendar/%d/%d>next month</a> <a href=/calendar/%d/%d>month before</a>", next/12, next%12+1,
+	fmt.Fprintf(&b, "</table><a href=/calendar/%d/%d>next month</a> <a href=/calendar/%d/%d>month before</a>", next/12,
+		next%12+1,
 		last/12, last%12+1)
 	return &trapPage{"calendar", "calendar", fmt.Sprintf("Events of %s %s", month, year), b.String()}
 }
@@ -193,7 +202,8 @@ func (t *TrapWeb) session(item string, url func(int, string) string, own, trap s
 	return &trapPage{trap + item, trap, "Item " + item, b.String()}
 }
 
-var facetNames = [...]string{"red", "blue", "green", "small", "large", "cotton", "silk", "wool", "new", "sale", "summer", "winter"}
+var facetNames = [...]string{"red", "blue", "green", "small", "large", "cotton", "silk", "wool", "new", "sale",
+	"summer", "winter"}
 
 // facets narrow a list of goods that stays the same by one more with each step.
 func (t *TrapWeb) facets(path string) *trapPage {
@@ -213,7 +223,8 @@ var honestKinds = [...]struct {
 	url   func(t *TrapWeb, n int) string
 }{
 	{14, func(t *TrapWeb, n int) string {
-		return fmt.Sprintf("/docs/%s/%s-%d.html", t.word(hash(t.seed, 20, uint64(n/60))), t.word(hash(t.seed, 21, uint64(n))), n)
+		return fmt.Sprintf("/docs/%s/%s-%d.html", t.word(hash(t.seed, 20, uint64(n/60))), t.word(hash(t.seed, 21, uint64(n))),
+			n)
 	}},
 	{3, func(_ *TrapWeb, n int) string { return fmt.Sprintf("/item/%d/", n) }},
 	{2, func(_ *TrapWeb, n int) string { return fmt.Sprintf("/gallery/%d", n) }},

@@ -210,8 +210,8 @@ type HostKnown struct {
 	Entries []seen.Entry
 }
 
-// A ChunkReader reads chunks. They come from the network: whatever they are, it takes a bounded part of memory, and they
-// are read wholly or not at all.
+// A ChunkReader reads chunks. They come from the network: whatever they are, it takes a bounded part of memory, and
+// they are read wholly or not at all.
 type ChunkReader struct {
 	slices *item.Slices
 	zip    *zstd.Decoder
@@ -285,7 +285,8 @@ func (d blockReader) read() {
 		case kind == groupCookies && len(name) > 0 && len(name) <= maxHost:
 			d.cookies(item.HostOfSlice(name), int(n))
 		case kind == groupKnown && len(name) <= entry.MaxURL:
-			p.Known = d.bySlice(p.Known, HostKnown{Host: item.HostOf(name + "/"), Timing: c, Entries: d.entries(name, now, int(n))})
+			p.Known = d.bySlice(p.Known, HostKnown{Host: item.HostOf(name + "/"), Timing: c,
+				Entries: d.entries(name, now, int(n))})
 		default:
 			d.Bad = true
 		}

@@ -1,5 +1,5 @@
-// Package transfer moves hosts between nodes, with all that is known of them: chunks, who writes and who takes them, and
-// which transfers are not settled.
+// Package transfer moves hosts between nodes, with all that is known of them: chunks, who writes and who takes them,
+// and which transfers are not settled.
 //
 // A handover moves hosts from one node to another: the sender drains them, and exports them in chunks; the receiver
 // takes each into its journal, its frontier and its URL database, within one hold of the ledger's gate; when it has
@@ -43,12 +43,13 @@ type Config struct {
 	Abandoned *statefile.Abandoned
 	Quota     *policy.Quota // counts pages; nil where their number is not limited
 	Now       func() time.Time
-	Ours      func(host string) bool                   // this node is the host's owner, or its slice's
-	Hash      func(host string) uint64                 // for which nobody can choose hosts
-	Intern    func(s string) string                    // of names of hosts, and of paths
-	Reported  func(url string) bool                    // skipped.jsonl has said that its host could not be had
-	Wait      func(ctx context.Context) error          // for room for another chunk
-	Removed   func(hosts []string, robots []item.Item) // is told of hosts, sorted, that are gone, and whose robots.txt waited there
+	Ours      func(host string) bool          // this node is the host's owner, or its slice's
+	Hash      func(host string) uint64        // for which nobody can choose hosts
+	Intern    func(s string) string           // of names of hosts, and of paths
+	Reported  func(url string) bool           // skipped.jsonl has said that its host could not be had
+	Wait      func(ctx context.Context) error // for room for another chunk
+	// is told of hosts, sorted, that are gone, and whose robots.txt waited there
+	Removed func(hosts []string, robots []item.Item)
 	// is told which hosts have come with a transfer, sorted, when that has come whole, durably: once, but not again after
 	// a crash. It must be quick; may be nil
 	Received func(t member.Transfer, hosts []string)
@@ -60,8 +61,8 @@ type Config struct {
 	Worth func(url string) float32 // says what they are worth to one that goes; nil: nothing
 }
 
-// An Endpoint is a node's end of transfers: it takes hosts that come, forgets those that went, and knows which transfers
-// are not settled.
+// An Endpoint is a node's end of transfers: it takes hosts that come, forgets those that went, and knows which
+// transfers are not settled.
 type Endpoint struct {
 	Config
 
@@ -71,8 +72,9 @@ type Endpoint struct {
 	met    map[member.Transfer]map[uint64]bool // hosts whose pages are counted anew; nil without a limit
 	plan   atomic.Pointer[mergePlan]           // of the chunk at hand; nil if nothing is to be merged
 
-	mu        sync.Mutex                          // guards what follows
-	Unsettled Unsettled                           // changes within the ledger's gate, and with one held, but for hosts that become kept
+	mu sync.Mutex // guards what follows
+	// changes within the ledger's gate, and with one held, but for hosts that become kept
+	Unsettled Unsettled
 	came      map[member.Transfer]map[uint64]bool // hosts, and whether they are kept
 	finds     int                                 // how often hosts have become kept since they came
 }

@@ -71,7 +71,9 @@ func (r *Endpoint) release(ctx context.Context, hosts []string, within func(host
 	for _, host := range hosts {
 		named[host] = true
 	}
-	f := forgetting{Endpoint: r, ctx: ctx, sequence: r.Ledger.Sequence(), gone: func(host string) bool { return named[host] },
+	f := forgetting{Endpoint: r, ctx: ctx, sequence: r.Ledger.Sequence(), gone: func(host string) bool {
+		return named[host]
+	},
 		also: func(hosts []string) {
 			var enc entry.Encoder
 			enc.HostsReleased(hosts)

@@ -129,7 +129,8 @@ type budget struct {
 	closed   bool   // it was used up; what is new opens it again
 }
 
-// Enter asks for a URL before anything is asked of its host, for what is known of its pattern. It says why it is left out; "" if it is not.
+// Enter asks for a URL before anything is asked of its host, for what is known of its pattern. It says why it is left
+// out; "" if it is not.
 func (d *Detector) Enter(u weburl.URL) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -99,7 +99,8 @@ func TestCalendarIsLeftOut(t *testing.T) {
 	if got := Pattern(why); got != "example.com/calendar/{n}/{n}" {
 		t.Errorf("pattern %q", got)
 	}
-	if n, why := crawl(t, d, 500, func(i int) string { return "https://example.com/docs/" + name(i) }, always(Fresh)); n != 500 {
+	if n, why := crawl(t, d, 500, func(i int) string { return "https://example.com/docs/" + name(i) },
+		always(Fresh)); n != 500 {
 		t.Errorf("of honest pages beside it %d were fetched: %s", n, why)
 	}
 }
@@ -226,14 +227,18 @@ func TestWhatIsGoodBelowATrapIsFetched(t *testing.T) {
 // Of what is found late below a directory, the directory is the evidence.
 func TestEvidenceOfTheRest(t *testing.T) {
 	d := New(Config{})
-	_, why := crawl(t, d, 200, func(i int) string { return fmt.Sprintf("https://example.com/shop/%s/%s/", name(i), name(i+1)) },
+	_, why := crawl(t, d, 200, func(i int) string {
+		return fmt.Sprintf("https://example.com/shop/%s/%s/", name(i), name(i+1))
+	},
 		always(Same))
 	pages := 0
 	if n, err := fmt.Sscanf(why, "example.com/shop/{word}/{word}/: %d pages, 0 new", &pages); n != 1 || err != nil {
 		t.Errorf("%q: %v", why, err)
 	}
-	_, why = crawl(t, d, 200, func(i int) string { return fmt.Sprintf("https://example.com/shop/%s/", name(i)) }, always(Same))
-	if n, err := fmt.Sscanf(why, "example.com/shop/{rest}: %d pages, 0 new", &pages); n != 1 || err != nil || pages < hopelessAfter {
+	_, why = crawl(t, d, 200, func(i int) string { return fmt.Sprintf("https://example.com/shop/%s/", name(i)) },
+		always(Same))
+	if n, err := fmt.Sscanf(why, "example.com/shop/{rest}: %d pages, 0 new", &pages); n != 1 || err != nil ||
+		pages < hopelessAfter {
 		t.Errorf("%q: %v", why, err)
 	}
 }

@@ -52,8 +52,8 @@ func (b *bed) list(name string) (text string, parts int) {
 	return string(got), len(m.Parts(filepath.Base(name)))
 }
 
-// Whatever fails, and whenever a process dies, the place has the lines of all WARC files that it names, and no line that
-// the folder may yet lose. A run that ends brings lists whole.
+// Whatever fails, and whenever a process dies, the place has the lines of all WARC files that it names, and no line
+// that the folder may yet lose. A run that ends brings lists whole.
 func TestListsAreThereAsFarAsRecordsAre(t *testing.T) {
 	seed := rand.Uint64()
 	synctest.Test(t, func(t *testing.T) {

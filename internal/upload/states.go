@@ -44,11 +44,11 @@ type Cut struct {
 // journal is shipped: to what the newest checkpoint there lacks, and no further than the last one before which the
 // records of all pages are in the place, so that who reads the log learns of all others that they are missing.
 //
-// A checkpoint is brought there if it costs no more than it saves: if the log could be cut by as many bytes as its files
-// have that are not there, and by [StatesConfig].Least. Its files are given a second name while it is told of, so that
-// they stay; then they are brought to the place, the log is waited for to have what the checkpoint relies on, and a file
-// that names them is written. Only then goes what it needs no more: files of the checkpoint before, and the log's
-// beginning.
+// A checkpoint is brought there if it costs no more than it saves: if the log could be cut by as many bytes as its
+// files have that are not there, and by [StatesConfig].Least. Its files are given a second name while it is told of, so
+// that they stay; then they are brought to the place, the log is waited for to have what the checkpoint relies on, and
+// a file that names them is written. Only then goes what it needs no more: files of the checkpoint before, and the
+// log's beginning.
 type States struct {
 	up  *Uploader
 	cfg StatesConfig
@@ -555,7 +555,8 @@ func (s *States) seek() error {
 		}
 	}
 	s.mu.Lock()
-	lacks = slices.DeleteFunc(lacks, func(name string) bool { return s.named[name] }) // it came meanwhile, and was removed here
+	// it came meanwhile, and was removed here
+	lacks = slices.DeleteFunc(lacks, func(name string) bool { return s.named[name] })
 	s.lacks = lacks
 	s.mu.Unlock()
 	lacks = slices.DeleteFunc(slices.Clone(lacks), func(name string) bool { return s.told[name] })

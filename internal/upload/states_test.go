@@ -169,8 +169,8 @@ func (l *life) put(name, text string) {
 	}
 }
 
-// checkpoint makes one: a file that is replaced, one that grows, runs that come and go, and a WARC file that is closed now
-// and then.
+// checkpoint makes one: a file that is replaced, one that grows, runs that come and go, and a WARC file that is closed
+// now and then.
 func (l *life) checkpoint(s *States) {
 	l.at += journal.Position(1 + l.dice.IntN(200))
 	at := l.at
@@ -207,7 +207,8 @@ func (l *life) checkpoint(s *States) {
 		}
 	}
 	open := len(l.files) / 3
-	marks := []store.Mark{{Name: fmt.Sprintf("warc/news-%05d-vm.warc.gz.open", open), Length: 9}, {Name: "crawl.log", Length: 7}}
+	marks := []store.Mark{{Name: fmt.Sprintf("warc/news-%05d-vm.warc.gz.open", open), Length: 9},
+		{Name: "crawl.log", Length: 7}}
 	for n := range open {
 		marks = append(marks, store.Mark{Name: fmt.Sprintf("warc/news-%05d-vm.warc.gz.open", n), Length: 9})
 	}
@@ -284,7 +285,10 @@ func states(t *testing.T, seed uint64) (earlier int) {
 	}
 	var left []string
 	s := l.whole()
-	err := place.Walk(t.Context(), b.at, away.StateDir, func(name string, _ place.Info) error { left = append(left, name); return nil })
+	err := place.Walk(t.Context(), b.at, away.StateDir, func(name string, _ place.Info) error {
+		left = append(left, name)
+		return nil
+	})
 	if err != nil || s == nil || len(left) != len(s.Files)+1 {
 		t.Errorf("seed %d: the place has %q, of %+v (%v)", seed, left, s, err)
 	}
@@ -367,7 +371,8 @@ func TestALogIsKeptUntilTheManifestNamesTheRecords(t *testing.T) {
 	})
 }
 
-// A record file that somebody has moved away is missed until it is back: the log is not cut meanwhile, and that is said.
+// A record file that somebody has moved away is missed until it is back: the log is not cut meanwhile, and that is
+// said.
 func TestARecordFileThatIsMovedAwayIsMissed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
@@ -375,7 +380,9 @@ func TestARecordFileThatIsMovedAwayIsMissed(t *testing.T) {
 			closed: map[journal.Position][]string{}}
 		u := b.open()
 		var warned []string
-		s := u.States(StatesConfig{Log: lifesLog{life: l}, Least: -1, Warn: func(err error) { warned = append(warned, err.Error()) }})
+		s := u.States(StatesConfig{Log: lifesLog{life: l}, Least: -1, Warn: func(err error) {
+			warned = append(warned, err.Error())
+		}})
 		ctx, kill := context.WithCancel(t.Context())
 		var both sync.WaitGroup
 		both.Go(func() { s.Run(ctx) })
@@ -422,7 +429,8 @@ func TestACheckpointThatIsGoneFromThePlace(t *testing.T) {
 		"nothing": func(*life) error { return nil },
 		"all":     func(l *life) error { return l.bed.at.Remove(l.Context(), away.StateDir) },
 		"its file": func(l *life) error {
-			return place.WriteFile(l.Context(), l.bed.at, fmt.Sprintf("%s/%016x.json", away.StateDir, uint64(l.last())), []byte("{"))
+			return place.WriteFile(l.Context(), l.bed.at, fmt.Sprintf("%s/%016x.json", away.StateDir, uint64(l.last())),
+				[]byte("{"))
 		},
 		"a run": func(l *life) error {
 			all, err := filepath.Glob(filepath.Join(l.dir, "state", "seen", "*.run"))

@@ -1,5 +1,5 @@
-// Package upload brings a crawl's record files to a place while the crawl goes on: WARC files with their indexes as each
-// is closed, and whole, at the end of a run, those that grow.
+// Package upload brings a crawl's record files to a place while the crawl goes on: WARC files with their indexes as
+// each is closed, and whole, at the end of a run, those that grow.
 //
 // A file is in the place first, is then read back and compared by its digest, is noted in the crawl's folder, and named
 // in the place's manifest last. So whatever happens in between, nothing is named that is not there. What is there whole
@@ -89,8 +89,8 @@ type Uploader struct {
 	due           bool // lists have grown by much
 }
 
-// Open makes the place the crawl's, or sees that it is, and reads what is there. The folder is held by the caller. A place
-// that cannot be reached, or takes nothing yet, is left to Run: [Uploader.Late] says why.
+// Open makes the place the crawl's, or sees that it is, and reads what is there. The folder is held by the caller. A
+// place that cannot be reached, or takes nothing yet, is left to Run: [Uploader.Late] says why.
 func Open(ctx context.Context, cfg Config) (*Uploader, error) {
 	cfg.Workers, cfg.URL = cmp.Or(cfg.Workers, 2), cmp.Or(cfg.URL, cfg.Place.URL())
 	cfg.Place = place.Prompt(cfg.Place) // that it fails is to be told, and tried again here

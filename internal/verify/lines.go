@@ -100,7 +100,8 @@ func (g *group) visit(f *fact) {
 		}
 		p.visited = true
 		typed := f.Status != http.StatusNotModified // or an earlier version has written what the answer said
-		if typed && p.ID != f.ID || p.record >= 0 && g.captures[p.record].is(flagWords) && g.captures[p.record].Trail != f.Trail {
+		if typed && p.ID != f.ID || p.record >= 0 && g.captures[p.record].is(flagWords) &&
+			g.captures[p.record].Trail != f.Trail {
 			g.fault(checkLog, name, f.At, "the line gives another type, path, via, seed or duration than pages.jsonl and the "+
 				"metadata record have")
 		}
@@ -166,7 +167,8 @@ func (g *group) judge() {
 	}
 	for i := range g.pages {
 		if p := &g.pages[i]; !p.visited {
-			g.fault(checkPages, "pages.jsonl", p.At, "crawl.log has no line of this visit with its time, status, size and digest")
+			g.fault(checkPages, "pages.jsonl", p.At, "crawl.log has no line of this visit with its time, status, size "+
+				"and digest")
 		}
 	}
 	if g.v.Seen != nil {

@@ -32,13 +32,15 @@ type Parts struct {
 
 // Config says how to verify.
 type Config struct {
-	Disk     vfs.FS         // has the record files; default that of the folder
-	Temp     string         // a folder for what does not fit into memory; "": the system's
-	Memory   int            // bytes that claims may have before they are written to Temp; 128 MiB
-	Moved    bool           // WARC files that are not here were moved on purpose
-	Absent   string         // what is said of them; default that they are not here
-	NoLists  bool           // no run has ended whose files these are: pages.jsonl and its like are not there, as it is meant
-	Lost     bool           // not all has come to where they are, from a node that was lost, say: lists may name what did not
+	Disk   vfs.FS // has the record files; default that of the folder
+	Temp   string // a folder for what does not fit into memory; "": the system's
+	Memory int    // bytes that claims may have before they are written to Temp; 128 MiB
+	Moved  bool   // WARC files that are not here were moved on purpose
+	Absent string // what is said of them; default that they are not here
+	// no run has ended whose files these are: pages.jsonl and its like are not there, as it is meant
+	NoLists bool
+	// not all has come to where they are, from a node that was lost, say: lists may name what did not
+	Lost     bool
 	Fault    func(Fault)    // is told each fault when it is found; may be nil
 	Progress func(Progress) // is told now and then how far it is; may be nil
 }
@@ -114,7 +116,8 @@ const (
 	checkSettings = "settings"
 )
 
-var order = []string{checkJournal, checkSeen, checkDigests, checkFrontier, checkWARC, checkCDXJ, checkPages, checkText, checkFields,
+var order = []string{checkJournal, checkSeen, checkDigests, checkFrontier, checkWARC, checkCDXJ, checkPages, checkText,
+	checkFields,
 	checkLog,
 	checkSkipped, checkDeferred, checkRoots, checkURLs, checkReport, checkSettings}
 

@@ -312,7 +312,8 @@ func TestDamageIsNamed(t *testing.T) {
 		{"a torn line", "text.jsonl", half, checkText, ""},
 		{"a text of no page", "text.jsonl", replaced(page1, page1+"x"), checkText, "pages.jsonl has no line of this visit"},
 		{"a torn record", "fields.jsonl", half, checkFields, ""},
-		{"a record of no page", "fields.jsonl", replaced(page1, page1+"x"), checkFields, "pages.jsonl has no line of this visit"},
+		{"a record of no page", "fields.jsonl", replaced(page1, page1+"x"), checkFields,
+			"pages.jsonl has no line of this visit"},
 		{"a record of another place", "fields.jsonl", replaced(`"offset":`, `"offset":1`), checkFields, "at another place"},
 		{"no record", "fields.jsonl", replaced(`"rule":"rule"`, `"rule":""`), checkFields, "lacks its URL, rule"},
 		{"no text", "text.jsonl", replaced(`{"url"`, `["url"`), checkText, "invalid"},
@@ -416,7 +417,9 @@ func TestWhatIsKnownMustFitToWhatWasFetched(t *testing.T) {
 		change      func(*recovery.Rebuilt)
 		check, what string
 	}{
-		{"it waits and is not known", func(s *recovery.Rebuilt) { s.Frontier.Push(host, frontier.Item{URL: origin + "/new"}) },
+		{"it waits and is not known", func(s *recovery.Rebuilt) {
+			s.Frontier.Push(host, frontier.Item{URL: origin + "/new"})
+		},
 			checkFrontier, "does not know it"},
 		{"it waits and was fetched", func(s *recovery.Rebuilt) {
 			s.Frontier.Push(host,

@@ -128,7 +128,8 @@ func TestScratchGoesOnAfterATornWrite(t *testing.T) {
 	}
 }
 
-// TestScratchOfAFullDisk: where it has to leave no room it takes what there is, and where there is none the disk is full.
+// TestScratchOfAFullDisk: where it has to leave no room it takes what there is, and where there is none the disk is
+// full.
 func TestScratchOfAFullDisk(t *testing.T) {
 	left := uint64(scratchBlock)
 	s := NewScratch(t.TempDir(), func() (uint64, error) { return left, nil }, 0)

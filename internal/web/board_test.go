@@ -76,7 +76,8 @@ func TestBoard(t *testing.T) {
 		}
 	}
 	// of these a graph says no more than others that are there
-	left := []string{"kumo_failures_total", "kumo_outage_seconds_total", "kumo_queue_growth_per_second", "kumo_place_files",
+	left := []string{"kumo_failures_total", "kumo_outage_seconds_total", "kumo_queue_growth_per_second",
+		"kumo_place_files",
 		"kumo_place_bytes", "kumo_place_bytes_waiting", "kumo_place_checkpoints", "kumo_place_journal_cut_bytes",
 		"kumo_place_journal_kept_bytes", "kumo_place_files_lacking"}
 	for _, line := range regexp.MustCompile(`(?m)^# TYPE (kumo_\S+)`).FindAllStringSubmatch(metrics, -1) {

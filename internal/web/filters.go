@@ -7,11 +7,11 @@ import (
 )
 
 var (
-	filterAnswers = prometheus.NewDesc("kumo_filter_answers_total", "What filters have answered, by filter, point (link, request, "+
-		"record) and answer (yes, drop, change; none: the default was taken, and is counted with the others, too).",
+	filterAnswers = prometheus.NewDesc("kumo_filter_answers_total", "What filters have answered, by filter, point (link, "+
+		"request, record) and answer (yes, drop, change; none: the default was taken, and is counted with the others, too).",
 		[]string{"filter", "point", "answer"}, nil)
-	filterRestarts = prometheus.NewDesc("kumo_filter_restarts_total", "Processes of filters that were begun again, by filter and "+
-		"cause (crash, timeout, nonsense).", []string{"filter", "cause"}, nil)
+	filterRestarts = prometheus.NewDesc("kumo_filter_restarts_total", "Processes of filters that were begun again, by "+
+		"filter and cause (crash, timeout, nonsense).", []string{"filter", "cause"}, nil)
 )
 
 // filters collects what programs have answered.

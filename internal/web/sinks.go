@@ -25,7 +25,8 @@ type sinks struct{ status func() []stats.Sink }
 
 // Describe says which metrics there are.
 func (*sinks) Describe(descs chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{sinkSent, sinkBytes, sinkFailures, sinkRetries, sinkWaiting, sinkBehind, sinkFailing} {
+	for _, d := range []*prometheus.Desc{sinkSent, sinkBytes, sinkFailures, sinkRetries, sinkWaiting, sinkBehind,
+		sinkFailing} {
 		descs <- d
 	}
 }

@@ -130,7 +130,9 @@ func register(reg *prometheus.Registry, src Source) {
 			func() int { return src.States().Checkpoints })
 		gauge("place_journal_cut_bytes", "Bytes of the journal that the servers have let go of for them.",
 			func() int { return int(src.States().CutBytes) })
-		gauge("place_journal_kept_bytes", "Bytes of the journal that the servers keep.", func() int { return int(src.States().Kept) })
+		gauge("place_journal_kept_bytes", "Bytes of the journal that the servers keep.", func() int {
+			return int(src.States().Kept)
+		})
 		gauge("place_files_lacking", "Record files that are neither in the folder nor in the place.",
 			func() int { return int(src.States().LackAll) })
 	}

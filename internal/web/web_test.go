@@ -36,10 +36,12 @@ func everything() Source {
 			return stats.UploadedState{Checkpoints: 2, CutBytes: 900, Kept: 400, LackAll: 1}
 		},
 		Sinks: func() []stats.Sink {
-			return []stats.Sink{{Sink: "kafka://k/t", Sent: 5, Bytes: 100, Waiting: 3, Behind: 1.5, Failures: 2, Retries: 1, Why: "no"}}
+			return []stats.Sink{{Sink: "kafka://k/t", Sent: 5, Bytes: 100, Waiting: 3, Behind: 1.5, Failures: 2, Retries: 1,
+				Why: "no"}}
 		},
 		Filters: func() []stats.FilterCounts {
-			one := stats.FilterCounts{Filter: "./p \"x\"", Late: 2, Points: map[string]*stats.FilterPoint{"link": {Asked: 5, Dropped: 2}}}
+			one := stats.FilterCounts{Filter: "./p \"x\"", Late: 2,
+				Points: map[string]*stats.FilterPoint{"link": {Asked: 5, Dropped: 2}}}
 			return []stats.FilterCounts{one, one}
 		},
 	}

@@ -141,7 +141,8 @@ func TestDomainToASCII(t *testing.T) {
 		Output *string
 	}
 	for _, c := range testdata[hostCase](t, "toascii.json") {
-		if c.Output == nil && isASCII(c.Input) && hasALabel.MatchString(c.Input) { // A-labels that the standard has let pass since 2026
+		// A-labels that the standard has let pass since 2026
+		if c.Output == nil && isASCII(c.Input) && hasALabel.MatchString(c.Input) {
 			c.Output = &c.Input
 		}
 		u, err := Parse("https://" + c.Input + "/x")

@@ -56,8 +56,8 @@ func makeSets() (t [256]set) {
 	return t
 }
 
-// appendEncoded appends in, percent-encoding what is in the set. If the set holds the percent sign, as those of the canonical
-// form do, percent-encoding that is there already is normalised.
+// appendEncoded appends in, percent-encoding what is in the set. If the set holds the percent sign, as those of the
+// canonical form do, percent-encoding that is there already is normalised.
 func appendEncoded(dst, in []byte, set set) []byte {
 	run := 0
 	for i := 0; i < len(in); i++ {

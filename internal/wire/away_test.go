@@ -66,9 +66,9 @@ func (c *carrier) live(ctx context.Context, j *job.Job, disk vfs.FS, patience ti
 	return errors.Join(err, <-ran, s.Close())
 }
 
-// TestACrawlIntoAPlaceSurvivesCrashes kills a crawl again and again at any byte that it writes, while the place to which
-// its files are brought fails by chance. In the end the place has all that the crawl has come to, once, and each file as
-// the manifest names it.
+// TestACrawlIntoAPlaceSurvivesCrashes kills a crawl again and again at any byte that it writes, while the place to
+// which its files are brought fails by chance. In the end the place has all that the crawl has come to, once, and each
+// file as the manifest names it.
 func TestACrawlIntoAPlaceSurvivesCrashes(t *testing.T) {
 	t.Parallel()
 	for _, drop := range []bool{false, true} {

@@ -29,7 +29,8 @@ func listed(t *testing.T) *site {
 		"a.test/robots.txt": body("text/plain", "Sitemap: http://a.test:PORT/maps/index.xml\nSitemap: "+
 			"/maps/list.txt\nSitemap: http://b.test:PORT/s.xml\n"+
 			"Sitemap: http://[\nUser-agent: *\nDisallow: /no\n"),
-		"a.test/maps/index.xml": body("application/xml", `<sitemapindex><sitemap><loc>http://a.test:PORT/maps/1.xml.gz</loc></sitemap>
+		"a.test/maps/index.xml": body("application/xml",
+			`<sitemapindex><sitemap><loc>http://a.test:PORT/maps/1.xml.gz</loc></sitemap>
 			<sitemap><loc>/maps/lost.xml</loc></sitemap></sitemapindex>`),
 		"a.test/maps/1.xml.gz": packed(`<urlset><url><loc>http://a.test:PORT/docs/1</loc></url><url><loc>/no/2</loc></url>
 			<url><loc>http://b.test:PORT/elsewhere</loc></url></urlset>`),

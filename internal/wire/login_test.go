@@ -53,7 +53,8 @@ func (c *club) login(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	form, err := r.Cookie("form")
-	if err != nil || form.Value != fmt.Sprintf("form-Secret%d", c.token) || r.PostFormValue("csrf") != fmt.Sprint(c.token) ||
+	if err != nil || form.Value != fmt.Sprintf("form-Secret%d", c.token) ||
+		r.PostFormValue("csrf") != fmt.Sprint(c.token) ||
 		r.PostFormValue("user") != "me" || r.PostFormValue("pw") != c.password || r.PostFormValue("go") != "" {
 		http.Redirect(w, r, "/login", http.StatusSeeOther)
 		return
@@ -83,7 +84,8 @@ func (c *club) page(w http.ResponseWriter, r *http.Request) {
 
 func (c *club) file(t *testing.T, more string) *login.Config {
 	name := filepath.Join(t.TempDir(), "login.yaml")
-	text := fmt.Sprintf("- url: %s\n  fields:\n    user: me\n    pw: {env: CLUB_PASSWORD}\n%s", c.url("h.test/login"), more)
+	text := fmt.Sprintf("- url: %s\n  fields:\n    user: me\n    pw: {env: CLUB_PASSWORD}\n%s", c.url("h.test/login"),
+		more)
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

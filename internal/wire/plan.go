@@ -34,7 +34,8 @@ func Survey(j *job.Job) (s *plan.Survey, done func() error, err error) {
 	fc := mine.Frontier
 	fc.Dir, fc.Now, fc.Overrides = "", c.Now, mine.HostConfig
 	s = plan.New(plan.Config{
-		Rules: policy.Rules{Scope: weburl.NewScope(mine.Scope, c.Overrides.Modes()...), Block: o.block, Include: c.Include, Exclude: c.Exclude,
+		Rules: policy.Rules{Scope: weburl.NewScope(mine.Scope, c.Overrides.Modes()...), Block: o.block, Include: c.Include,
+			Exclude:  c.Exclude,
 			MaxDepth: c.Depth, MaxRedirects: cmp.Or(c.MaxRedirects, 10), Embeds: c.Embeds,
 			Overrides: c.Overrides},
 		Canon: c.Canon, IgnoreRobots: c.IgnoreRobots, Sitemaps: c.Sitemaps, MaxSitemap: cmp.Or(c.MaxSitemap, 50<<20),

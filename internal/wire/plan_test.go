@@ -108,7 +108,8 @@ func TestAPlanAsksForRobotsAndSitemapsAlone(t *testing.T) {
 	if b.Allowed != plan.No || b.Rule.Text != "Disallow: /" || b.Rule.Number != 2 || pagesOf(b) != 0 {
 		t.Errorf("all is forbidden: %+v, %+v", b, b.Rule)
 	}
-	if c := hostIn(t, p, "c.test"); c.Allowed != plan.Yes || c.Pages != nil || c.PagesBy != "unknown: it names no sitemap" {
+	if c := hostIn(t, p, "c.test"); c.Allowed != plan.Yes || c.Pages != nil ||
+		c.PagesBy != "unknown: it names no sitemap" {
 		t.Errorf("nobody knows how many: %+v", c)
 	}
 	if s := p.Sum; s.Hosts != 3 || s.Reached != 3 || s.Forbidden != 1 || s.Unknown != 1 || s.Pages != 4 {
@@ -142,7 +143,8 @@ func TestAPlanHasTheCrawlsLimits(t *testing.T) {
 		"no robots": {"a.test/", func(j *job.Job) { j.Crawl.IgnoreRobots = true }, -1, "unknown: it names no sitemap", 0, 0},
 		"guess": {"g.test/", func(j *job.Job) { j.Crawl.Sitemaps = policy.SitemapsGuessed }, 3, "sitemaps", 0,
 			2},
-		"no guess": {"n.test/", func(j *job.Job) { j.Crawl.Sitemaps = policy.SitemapsGuessed }, -1, "unknown: it has no sitemap",
+		"no guess": {"n.test/", func(j *job.Job) { j.Crawl.Sitemaps = policy.SitemapsGuessed }, -1,
+			"unknown: it has no sitemap",
 			0, 2},
 		"delay": {"a.test/", func(j *job.Job) { j.Frontier.Delay = 50 * time.Millisecond }, 101, "sitemaps", 0.05, 2},
 	} {

@@ -194,8 +194,8 @@ func TestTheOrderMayChange(t *testing.T) {
 	jobtest.WantPerfect(t, s)
 }
 
-// TestPlacesAreOfTheRanksOfNow: of a crawl that does not run, what is the most important of what waits at a host is said
-// to wait before what is less so.
+// TestPlacesAreOfTheRanksOfNow: of a crawl that does not run, what is the most important of what waits at a host is
+// said to wait before what is less so.
 func TestPlacesAreOfTheRanksOfNow(t *testing.T) {
 	t.Parallel()
 	cfg := synthweb.Clean(3, 1, 400)

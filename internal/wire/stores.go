@@ -101,7 +101,8 @@ func (o *opening) notHere(err error) error {
 		return err
 	}
 	if l, linkErr := away.ReadLink(o.Job.Dir); linkErr == nil && l != nil {
-		return advice.With(err, fmt.Sprintf("files of this crawl are in %s, and only kumo crawl -o %s reads them there", l.Place, o.Job.Dir))
+		return advice.With(err, fmt.Sprintf("files of this crawl are in %s, and only kumo crawl -o %s reads them there",
+			l.Place, o.Job.Dir))
 	}
 	return err
 }

@@ -65,8 +65,8 @@ func widened(saved, now []settings.Setting) (w widening) {
 }
 
 // widen lets in what earlier runs left out and the job does not leave out any more, and writes what it asks for of what
-// was fetched. Until that is whole the crawl has its old settings, so that after a crash it is done again: what is known
-// already is not let in a second time.
+// was fetched. Until that is whole the crawl has its old settings, so that after a crash it is done again: what is
+// known already is not let in a second time.
 func (o *opening) widen(ctx context.Context) error {
 	saved, err := folder.ReadSettings(o.Folder.Dir)
 	if err != nil {

@@ -1,6 +1,6 @@
 // Package xor is the space in which Kademlia places nodes and keys alike: ids of 256 bits, whose distance is their
-// exclusive or, read as a number (Maymounkov and Mazières, "Kademlia: A Peer-to-peer Information System Based on the XOR
-// Metric", 2002).
+// exclusive or, read as a number (Maymounkov and Mazières, "Kademlia: A Peer-to-peer Information System Based on the
+// XOR Metric", 2002).
 package xor
 
 import (

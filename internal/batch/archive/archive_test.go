@@ -174,7 +174,8 @@ func TestADayBecomesWARCs(t *testing.T) {
 	for _, url := range []string{"http://chunked.test/", "http://plain.test/"} {
 		was, now := first["response "+url].Fields, second["revisit "+url].Fields
 		if now["WARC-Refers-To-Target-URI"] != was["WARC-Target-URI"] ||
-			now["WARC-Refers-To-Date"] != was["WARC-Date"] || now["WARC-Payload-Digest"] != was["WARC-Payload-Digest"] || was["WARC-Date"] == "" {
+			now["WARC-Refers-To-Date"] != was["WARC-Date"] || now["WARC-Payload-Digest"] != was["WARC-Payload-Digest"] ||
+			was["WARC-Date"] == "" {
 			t.Errorf("%v is no revisit of %v", now, was)
 		}
 	}

@@ -30,7 +30,8 @@ func advised(err error) error {
 		return advice.With(err, "no NodeManager offers as much as a container is to have: ask for less "+
 			"(mapreduce.map.memory.mb, mapreduce.reduce.memory.mb, yarn.app.mapreduce.am.resource.mb in mapred-site.xml), "+
 			"or offer more (yarn.nodemanager.resource.memory-mb in yarn-site.xml); kumo doctor hadoop looks")
-	case has("Java heap space", "GC overhead limit", "beyond physical memory limits", "beyond the 'PHYSICAL' memory limit"):
+	case has("Java heap space", "GC overhead limit", "beyond physical memory limits",
+		"beyond the 'PHYSICAL' memory limit"):
 		return advice.With(err, "the container of a task is too small: raise mapreduce.map.memory.mb and "+
 			"mapreduce.reduce.memory.mb in mapred-site.xml, to 1024 or more; kumo doctor hadoop looks")
 	}

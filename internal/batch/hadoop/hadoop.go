@@ -232,8 +232,8 @@ func (j *job) counters(ctx context.Context, s *status) (*batch.Result, error) {
 	return result, nil
 }
 
-// explained is the error of a job that came to nothing, with what is to be done about it. Where HDFS is full, who failed
-// for that could not leave a word.
+// explained is the error of a job that came to nothing, with what is to be done about it. Where HDFS is full, who
+// failed for that could not leave a word.
 func (j *job) explained(ctx context.Context, failure error) error {
 	if err := j.probe(ctx); errors.Is(err, syscall.ENOSPC) {
 		return fmt.Errorf("%w; Hadoop says: %w", err, failure)

@@ -30,15 +30,16 @@ func TestWhatTheClientPrints(t *testing.T) {
 		failed    int
 		why       string
 	}{
-		{"INFO mapreduce.Job: Job job_1_0001 completed successfully\n\t\tFailed map tasks=2\n\t\tFailed reduce tasks=1\n", true, 3, ""},
+		{"INFO mapreduce.Job: Job job_1_0001 completed successfully\n\t\tFailed map tasks=2\n\t\tFailed reduce tasks=1\n",
+			true, 3, ""},
 		{"INFO mapreduce.Job: Task Id : attempt_1_0001_m_000000_0, Status : FAILED\n" +
 			"Container [pid=1] is running beyond the 'PHYSICAL' memory limit.\n" +
 			"INFO mapreduce.Job: Job job_1_0001 failed with state FAILED due to: Task failed task_1\n", false, 1,
 			"Container [pid=1] is running beyond the 'PHYSICAL' memory limit."},
 		{"Job job_1_0001 failed with state KILLED due to: Job was killed by its user\n", false, 0,
 			"Job was killed by its user"},
-		{"Job: job_1_0001\nNumber of maps: 2\nNumber of reduces: 2\nmap() completion: 1.0\nreduce() completion: 1.0\nJob state: SUCCEEDED\n" +
-			"retired: false\nreason for failure: \n\t\tFailed reduce tasks=4\n", true, 4, ""},
+		{"Job: job_1_0001\nNumber of maps: 2\nNumber of reduces: 2\nmap() completion: 1.0\nreduce() completion: 1.0\nJob " +
+			"state: SUCCEEDED\nretired: false\nreason for failure: \n\t\tFailed reduce tasks=4\n", true, 4, ""},
 		{"Job: job_1_0001\nJob state: FAILED\nreason for failure: Task failed\n", false, 0, "Task failed"},
 	} {
 		s := readAll(c.text)
@@ -46,7 +47,8 @@ func TestWhatTheClientPrints(t *testing.T) {
 			t.Errorf("%q is %+v", c.text, s)
 		}
 	}
-	s = readAll("Job: job_1_0001\nNumber of maps: 4\nmap() completion: 0.25\nreduce() completion: 0.0\nJob state: RUNNING\nreason for failure: \n")
+	s = readAll("Job: job_1_0001\nNumber of maps: 4\nmap() completion: 0.25\nreduce() completion: 0.0\nJob state: " +
+		"RUNNING\nreason for failure: \n")
 	if s.ended || s.maps != 4 || s.mapShare != 0.25 {
 		t.Errorf("a job that runs: %+v", s)
 	}
@@ -58,8 +60,10 @@ func TestWhatTheClientPrints(t *testing.T) {
 
 func TestApplications(t *testing.T) {
 	const head = "Total number of applications (application-types: [], states: [] and tags: [kumo-x]):1\n" +
-		"                Application-Id\t    Application-Name\t    Application-Type\t      User\t     Queue\t             State\n"
-	const line = "application_17_0003\t          kumo crawl\t           MAPREDUCE\t      root\t   default\t           %s\t  5%%\n"
+		"                Application-Id\t    Application-Name\t    Application-Type\t      User\t     Queue\t             " +
+		"State\n"
+	const line = "application_17_0003\t          kumo crawl\t           MAPREDUCE\t      root\t   default\t           " +
+		"%s\t  5%%\n"
 	for state, want := range map[string]fate{"RUNNING\t         UNDEFINED": running, "ACCEPTED\t  UNDEFINED": running,
 		"FINISHED\t SUCCEEDED": succeeded, "FINISHED\t  FAILED": over, "KILLED\t KILLED": over,
 		"FAILED\t FAILED": over} {

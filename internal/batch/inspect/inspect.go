@@ -36,8 +36,8 @@ const stateFolder, stateExt = "state", ".json"
 // opened is how many collections are looked into at once.
 const opened = 8
 
-// Collections are those of a place, in the order of their directories. The error of what cannot be read does not keep it
-// from returning the others.
+// Collections are those of a place, in the order of their directories. The error of what cannot be read does not keep
+// it from returning the others.
 func Collections(ctx context.Context, p place.Place) (all []*Collection, err error) {
 	infos, err := p.List(ctx, "")
 	if err != nil {

@@ -209,8 +209,8 @@ func (pg *Page) read(ctx context.Context, p place.Place, dir string) error {
 	return nil
 }
 
-// Document finds what came of a URL on a day, whether it is a page or not; fs.ErrNotExist if the day did not ask for it.
-// A day that is not merged is read from its beginning.
+// Document finds what came of a URL on a day, whether it is a page or not; fs.ErrNotExist if the day did not ask for
+// it. A day that is not merged is read from its beginning.
 func (c *Collection) Document(ctx context.Context, date, url string) (*batch.Document, error) {
 	names, err := batch.DayFiles(ctx, c.place, c.named(), "doc", date)
 	if err != nil {

@@ -66,8 +66,8 @@ func (u *URL) Became() string {
 	return fmt.Sprintf("status %d", d.Status)
 }
 
-// Earlier is the XML record of the day on which a page was stored that has not changed since, and that day; nil if there
-// is none.
+// Earlier is the XML record of the day on which a page was stored that has not changed since, and that day; nil if
+// there is none.
 func (c *Collection) Earlier(ctx context.Context, date string, u *URL) (pg *Page, day string, err error) {
 	d := u.Document
 	if d == nil || d.Found != page.Unchanged || d.Same.Time.IsZero() {

@@ -1,5 +1,5 @@
-// Package bustest is the contract that every bus keeps: RunMessenger what all members of the family have, Run what those
-// have that are a bus.Bus.
+// Package bustest is the contract that every bus keeps: RunMessenger what all members of the family have, Run what
+// those have that are a bus.Bus.
 package bustest
 
 import (

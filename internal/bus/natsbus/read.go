@@ -47,7 +47,8 @@ func (c *Cluster) ask(ctx context.Context, stream string, q query, f func(stored
 	if err != nil {
 		return err
 	}
-	inbox := c.conn.NewInbox() // one of Request's would bring each answer twice: to this, and to all that Request has asked
+	// one of Request's would bring each answer twice: to this, and to all that Request has asked
+	inbox := c.conn.NewInbox()
 	sub, err := c.conn.SubscribeSync(inbox)
 	if err != nil {
 		return err

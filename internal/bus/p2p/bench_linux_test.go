@@ -111,7 +111,8 @@ func BenchmarkIdle(b *testing.B) {
 func benchIdle(b *testing.B, listen string, seconds int) {
 	const n = 1000
 	s := secret.New()
-	settings, err := json.Marshal(processSettings{Name: "idle", Secret: s.Text(), Dir: b.TempDir(), Listen: []string{listen}})
+	settings, err := json.Marshal(processSettings{Name: "idle", Secret: s.Text(), Dir: b.TempDir(),
+		Listen: []string{listen}})
 	if err != nil {
 		b.Fatal(err)
 	}

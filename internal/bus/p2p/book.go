@@ -91,8 +91,8 @@ func parsed(texts []string) (all []ma.Multiaddr) {
 	return ranked(all)
 }
 
-// put notes addresses of a node: its own word, where it was connected (met), or what others say, which does not take the
-// place of the former.
+// put notes addresses of a node: its own word, where it was connected (met), or what others say, which does not take
+// the place of the former.
 func (b *book) put(node strategy.Node, id peer.ID, addrs []ma.Multiaddr, met bool) {
 	if node.Name() == Guest {
 		return

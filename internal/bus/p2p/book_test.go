@@ -91,7 +91,10 @@ func TestBookFile(t *testing.T) {
 	}
 	want := m.book.met(mostSaved)
 	got := again.met(2 * mostSaved)
-	if !slices.EqualFunc(got, want, func(x, y Contact) bool { return x.Node == y.Node && slices.Equal(x.Addrs, y.Addrs) }) {
+	if !slices.EqualFunc(got, want, func(x, y Contact) bool {
+		return x.Node == y.Node &&
+			slices.Equal(x.Addrs, y.Addrs)
+	}) {
 		t.Errorf("%d nodes came back, want %d in the same order", len(got), len(want))
 	}
 	if last, _ := someone(t, mostSaved+49); len(got) != mostSaved || got[0].Node != last {

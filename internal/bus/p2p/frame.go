@@ -48,8 +48,8 @@ func eachFrame(b []byte, f func(data []byte)) {
 
 var largeBuffers = sync.Pool{New: func() any { return new([largeBuffer]byte) }}
 
-// A frameReader reads frames, as many at a time as there are. What it holds grows with what comes: a peer that is silent
-// costs smallBuffer bytes.
+// A frameReader reads frames, as many at a time as there are. What it holds grows with what comes: a peer that is
+// silent costs smallBuffer bytes.
 type frameReader struct {
 	from   io.Reader
 	small  [smallBuffer]byte

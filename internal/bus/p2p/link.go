@@ -21,8 +21,8 @@ const (
 	largeTime = time.Minute      // for a message beyond 64 KiB to come whole
 )
 
-// A link is a stream of messages with another node. The dialler of the connection opens it; it ends with the connection,
-// and the connection with it. Both ends begin with the node's name, its length in a byte before it.
+// A link is a stream of messages with another node. The dialler of the connection opens it; it ends with the
+// connection, and the connection with it. Both ends begin with the node's name, its length in a byte before it.
 type link struct {
 	of      *Messenger
 	stream  network.Stream

@@ -5,17 +5,17 @@
 // # Who may talk
 //
 // A node has an Ed25519 key, in its folder, and is called after it: a name that a person gave, "~", and 52 letters for
-// the public key. Encryption proves the key, so nobody can pass for another node. Whether a peer belongs to the crawl it
-// proves by the crawl's secret (membership), before libp2p is shown the connection: who has not the secret gets no
+// the public key. Encryption proves the key, so nobody can pass for another node. Whether a peer belongs to the crawl
+// it proves by the crawl's secret (membership), before libp2p is shown the connection: who has not the secret gets no
 // stream of any protocol. Nothing here protects the crawl from a member that lies; what a member can use up is bounded
 // (Limits).
 //
 // # What is between two nodes
 //
-// One connection, opened by the first message, and on it one stream (link) with messages both ways, each with its length
-// before it, as many in a write as have come together. A message is lost where its receiver cannot be reached, where its
-// receiver reads more slowly than others send, and in what was on its way when a connection broke; none comes twice.
-// Connections that nobody has used lately are closed when there are too many.
+// One connection, opened by the first message, and on it one stream (link) with messages both ways, each with its
+// length before it, as many in a write as have come together. A message is lost where its receiver cannot be reached,
+// where its receiver reads more slowly than others send, and in what was on its way when a connection broke; none comes
+// twice. Connections that nobody has used lately are closed when there are too many.
 //
 // # Routers
 //
@@ -210,8 +210,8 @@ func (m *Messenger) log(format string, args ...any) {
 	}
 }
 
-// refused counts a peer that is no member, or is not let in. Who reads the log is told now and then: strangers shall not
-// be able to fill it.
+// refused counts a peer that is no member, or is not let in. Who reads the log is told now and then: strangers shall
+// not be able to fill it.
 func (m *Messenger) refused(err error) {
 	n := m.counts.refused.Add(1)
 	now := time.Now().UnixNano()

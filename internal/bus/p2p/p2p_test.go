@@ -194,7 +194,8 @@ func say(t testing.TB, from *Messenger, to strategy.Node, data string, got chan 
 // told collects notices.
 func told() (cfg Config, reached, lost chan strategy.Node) {
 	reached, lost = make(chan strategy.Node, 100), make(chan strategy.Node, 100)
-	return Config{Reached: func(n strategy.Node) { reached <- n }, Lost: func(n strategy.Node) { lost <- n }}, reached, lost
+	return Config{Reached: func(n strategy.Node) { reached <- n }, Lost: func(n strategy.Node) { lost <- n }}, reached,
+		lost
 }
 
 func wait[T any](t testing.TB, c <-chan T, what string) (v T) {
@@ -286,7 +287,8 @@ func TestNodesAreTheirKeys(t *testing.T) {
 	if id, err := idOf(node); err != nil || id != m.id {
 		t.Errorf("%s, %v", id, err)
 	}
-	for _, node := range []strategy.Node{"", "weaver", "weaver~", "weaver~1", node + "x", "weaver~" + strategy.Node(strings.Repeat("1", 52))} {
+	for _, node := range []strategy.Node{"", "weaver", "weaver~", "weaver~1", node + "x", "weaver~" +
+		strategy.Node(strings.Repeat("1", 52))} {
 		if id, err := idOf(node); err == nil {
 			t.Errorf("%s is %s", node, id)
 		}

@@ -46,7 +46,8 @@ func process(settings string, in io.Reader, out io.Writer) int {
 		data, _ := json.Marshal(v)
 		fmt.Fprintln(out, what, string(data))
 	}
-	m, err := Open(Config{Name: s.Name, Crawl: "test", Secret: key, Dir: s.Dir, Listen: s.Listen, Reach: s.Reach, LAN: s.LAN,
+	m, err := Open(Config{Name: s.Name, Crawl: "test", Secret: key, Dir: s.Dir, Listen: s.Listen, Reach: s.Reach,
+		LAN:     s.LAN,
 		Reached: func(n strategy.Node) { tell("reached", n) },
 		Lost:    func(n strategy.Node) { tell("lost", n) }})
 	if err != nil {

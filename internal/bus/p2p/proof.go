@@ -17,8 +17,9 @@ import (
 	"kumo/internal/secret"
 )
 
-// ErrNotMember is a peer that has shown that it has not the crawl's secret. A connection that breaks before its peer has
-// proved anything shows nothing: two nodes that dial each other, or all addresses of each other, keep one connection.
+// ErrNotMember is a peer that has shown that it has not the crawl's secret. A connection that breaks before its peer
+// has proved anything shows nothing: two nodes that dial each other, or all addresses of each other, keep one
+// connection.
 var ErrNotMember = errors.New("it is no node of this crawl, or has another secret")
 
 // errSilent is a peer that keeps its connection and proves nothing.

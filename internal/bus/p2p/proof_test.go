@@ -88,7 +88,8 @@ func TestProof(t *testing.T) {
 	}
 }
 
-// A connection that breaks in the middle of a proof says nothing of its peer, and one whose peer is silent does not last.
+// A connection that breaks in the middle of a proof says nothing of its peer, and one whose peer is silent does not
+// last.
 func TestProofsThatBreakOff(t *testing.T) {
 	var refused []error
 	m := members(t, secret.New(), "crawl")

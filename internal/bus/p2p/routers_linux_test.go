@@ -224,7 +224,8 @@ func TestLAN(t *testing.T) {
 	}
 }
 
-// Two nodes far from each other begin at the same moment: each one's first packet is on its way when the other's leaves.
+// Two nodes far from each other begin at the same moment: each one's first packet is on its way when the other's
+// leaves.
 func TestFarNodesDialAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, listen := range map[string]string{"tcp": "/ip4/0.0.0.0/tcp/4001", "quic": "/ip4/0.0.0.0/udp/4001/quic-v1"} {

@@ -72,8 +72,8 @@ func (s *security) listener(ctx context.Context, c sec.SecureConn, wire *tap) (s
 	return c, s.prove(ctx, c, func(context.Context) error { return s.accept(c, at) })
 }
 
-// A tap is a connection below Noise, which notes what the handshake consists of: the ephemeral keys of both sides are in
-// it, so that no two channels have the same, and who sits in between has one with each side.
+// A tap is a connection below Noise, which notes what the handshake consists of: the ephemeral keys of both sides are
+// in it, so that no two channels have the same, and who sits in between has one with each side.
 type tap struct {
 	net.Conn
 	read, wrote *transcript
@@ -91,8 +91,8 @@ func (t *tap) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// A transcript is the hash of the first frames that go one way; what follows is not in it. A frame has its length before
-// it, in two bytes.
+// A transcript is the hash of the first frames that go one way; what follows is not in it. A frame has its length
+// before it, in two bytes.
 type transcript struct {
 	hash hash.Hash
 	head []byte // of the length, what has come

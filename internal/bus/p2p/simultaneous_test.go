@@ -58,7 +58,8 @@ func bothDial(t *testing.T, nodes [2]*Messenger) (secured [2]sec.SecureConn, err
 	return secured, errs
 }
 
-// One TCP connection that both nodes have dialled is as good as any: both prove their membership, and both open streams.
+// One TCP connection that both nodes have dialled is as good as any: both prove their membership, and both open
+// streams.
 func TestSimultaneousOpen(t *testing.T) {
 	t.Parallel()
 	s := secret.New()
@@ -112,7 +113,8 @@ func TestSimultaneousOpen(t *testing.T) {
 // Strangers get no further if they dial at the same moment.
 func TestSimultaneousOpenWithAStranger(t *testing.T) {
 	t.Parallel()
-	nodes := [2]*Messenger{open(t, Config{Name: "a", Secret: secret.New()}), open(t, Config{Name: "b", Secret: secret.New()})}
+	nodes := [2]*Messenger{open(t, Config{Name: "a", Secret: secret.New()}),
+		open(t, Config{Name: "b", Secret: secret.New()})}
 	_, errs := bothDial(t, nodes)
 	for i, err := range errs {
 		if !errors.Is(err, ErrNotMember) {

@@ -53,7 +53,8 @@ const css = "Content-Type: text/css\r\n"
 func TestTheNewestGoodAnswerCounts(t *testing.T) {
 	c := exporttest.Crawl(t,
 		visit{URL: "http://a.test/z", Body: "z1"}, visit{URL: "http://a.test/a", Body: "a1", Header: css},
-		visit{URL: "http://a.test/z", Body: "z2", Header: css + "X-Is: new\r\n"}, visit{URL: "http://a.test/z", Status: 500, Body: "no"},
+		visit{URL: "http://a.test/z", Body: "z2", Header: css + "X-Is: new\r\n"}, visit{URL: "http://a.test/z", Status: 500,
+			Body: "no"},
 		visit{URL: "http://a.test/z", Status: 429, Body: "no"}, visit{URL: "http://a.test/b", Status: 503, Body: "never was"},
 		visit{URL: "http://a.test/a", Status: 410, Body: "gone"},
 		visit{URL: "http://a.test/cut", Body: "cut", Truncated: page.Length})
@@ -98,7 +99,9 @@ func TestWhatIsNotThere(t *testing.T) {
 	// The record with the body has been moved away.
 	c = exporttest.Crawl(t, visit{URL: "http://a.test/1", Body: "x"}, visit{URL: "http://a.test/2", Body: "x", Of: 1})
 	lines := strings.SplitAfter(c.Text(c.CDXJ), "\n")
-	c.Put(c.CDXJ, strings.Join(slices.DeleteFunc(lines, func(l string) bool { return strings.Contains(l, "/1 ") || strings.Contains(l, `/1"`) }), ""))
+	c.Put(c.CDXJ, strings.Join(slices.DeleteFunc(lines, func(l string) bool {
+		return strings.Contains(l, "/1 ") || strings.Contains(l, `/1"`)
+	}), ""))
 	a := open(t, c.Dir)
 	if got := told(t, a); len(got) != 0 || a.Lost() != 1 {
 		t.Errorf("%q, %d lost", got, a.Lost())

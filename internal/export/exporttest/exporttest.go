@@ -44,7 +44,8 @@ func Crawl(t testing.TB, visits ...Visit) *recordtest.Files {
 			rec := record(n, v)
 			if v.Of > 0 {
 				first := all[v.Of-1]
-				rec.Revisit = &page.Ref{URL: first.URL, Time: first.Response.Start, ID: first.Place.ID, Chunked: first.Place.Chunked}
+				rec.Revisit = &page.Ref{URL: first.URL, Time: first.Response.Start, ID: first.Place.ID,
+					Chunked: first.Place.Chunked}
 				rec.Digest = first.Digest
 			}
 			all = append(all, rec)
@@ -161,25 +162,33 @@ var visits = []Visit{
 	{URL: "http://a.test/gone", Status: 404, Body: "error"},
 	{URL: "http://a.test/moved", Status: 302, Header: "Location: /b.html\r\n"},
 	{URL: "http://a.test/empty"},
-	{URL: "http://a.test/chunked", Header: "Content-Type: text/plain\r\nTransfer-Encoding: chunked\r\n", Body: "5\r\nthird\r\n0\r\n\r\n"},
+	{URL: "http://a.test/chunked", Header: "Content-Type: text/plain\r\nTransfer-Encoding: chunked\r\n",
+		Body: "5\r\nthird\r\n0\r\n\r\n"},
 }
 
 // hostile are visits whose URLs are no good names.
 var hostile = []Visit{
-	{URL: "http://a.test/..%2F..%2Fetc/passwd", Body: "1"}, {URL: "http://a.test/%2e%2e/%00/x", Body: "2"}, {URL: `http://a.test/..\..\x`, Body: "3"},
-	{URL: "http://a.test/C:/x", Body: "4"}, {URL: "http://a.test//etc/passwd", Body: "5"}, {URL: "http://a.test/con", Body: "6"},
+	{URL: "http://a.test/..%2F..%2Fetc/passwd", Body: "1"}, {URL: "http://a.test/%2e%2e/%00/x", Body: "2"},
+	{URL: `http://a.test/..\..\x`, Body: "3"},
+	{URL: "http://a.test/C:/x", Body: "4"}, {URL: "http://a.test//etc/passwd", Body: "5"},
+	{URL: "http://a.test/con", Body: "6"},
 	{URL: "http://a.test/.kumo/export/files", Body: "7"}, {URL: "http://a.test/" + strings.Repeat("x", 3000), Body: "8"},
-	{URL: "http://a.test/" + strings.Repeat("y/", 1500), Body: "9"}, {URL: "http://.kumo/x", Body: "10"}, {URL: "http://../x", Body: "11"},
-	{URL: "http://a.test/=cmd|'x'!A1", Body: "=cmd|' /C calc'!A0"}, {URL: "ftp://a.test/x", Body: "12"}, {URL: "http://[::1]:80/x", Body: "13"},
-	{URL: "http://a.test/a", Body: "14"}, {URL: "http://a.test/A", Body: "15"}, {URL: "http://a.test/a/b", Body: "16"}, {URL: "http://a.test/a.html/b", Body: "17"},
-	{URL: "http://a.test/%EF%BC%8E%EF%BC%8E/x", Body: "18"}, {URL: "http://a.test/%E2%80%AEgpj.exe", Body: "19"}, {URL: "http://a.test/\xff", Body: "20"},
+	{URL: "http://a.test/" + strings.Repeat("y/", 1500), Body: "9"}, {URL: "http://.kumo/x", Body: "10"},
+	{URL: "http://../x", Body: "11"},
+	{URL: "http://a.test/=cmd|'x'!A1", Body: "=cmd|' /C calc'!A0"}, {URL: "ftp://a.test/x", Body: "12"},
+	{URL: "http://[::1]:80/x", Body: "13"},
+	{URL: "http://a.test/a", Body: "14"}, {URL: "http://a.test/A", Body: "15"}, {URL: "http://a.test/a/b", Body: "16"},
+	{URL: "http://a.test/a.html/b", Body: "17"},
+	{URL: "http://a.test/%EF%BC%8E%EF%BC%8E/x", Body: "18"}, {URL: "http://a.test/%E2%80%AEgpj.exe", Body: "19"},
+	{URL: "http://a.test/\xff", Body: "20"},
 }
 
 func run(t testing.TB, crawl, dir string, maker Maker) (*export.Report, error) {
 	t.Helper()
-	return export.Run(t.Context(), export.Config{Crawl: crawl, Dir: dir, Temp: t.TempDir()}, func(to *target.Folder) (export.Exporter, error) {
-		return maker(t, to)
-	})
+	return export.Run(t.Context(), export.Config{Crawl: crawl, Dir: dir, Temp: t.TempDir()},
+		func(to *target.Folder) (export.Exporter, error) {
+			return maker(t, to)
+		})
 }
 
 func must(t testing.TB, crawl, dir string, maker Maker) *export.Report {
@@ -321,7 +330,10 @@ func cancels(t *testing.T, maker Maker) {
 	c := Crawl(t, visits...)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := export.Run(ctx, export.Config{Crawl: c.Dir, Dir: t.TempDir()}, func(to *target.Folder) (export.Exporter, error) { return maker(t, to) })
+	_, err := export.Run(ctx, export.Config{Crawl: c.Dir, Dir: t.TempDir()}, func(to *target.Folder) (export.Exporter,
+		error) {
+		return maker(t, to)
+	})
 	if !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
@@ -331,7 +343,8 @@ func cancels(t *testing.T, maker Maker) {
 func newest(t *testing.T, maker Maker) {
 	c := Crawl(t, Visit{URL: "http://a.test/", Body: "<title>old text"},
 		Visit{URL: "http://a.test/", Body: "<title>new text"},
-		Visit{URL: "http://a.test/", Status: 503, Body: "<title>error text"}, Visit{URL: "http://a.test/x", Body: "<title>lost text"},
+		Visit{URL: "http://a.test/", Status: 503, Body: "<title>error text"},
+		Visit{URL: "http://a.test/x", Body: "<title>lost text"},
 		Visit{URL: "http://a.test/x", Status: 404, Body: "no text"})
 	dir := t.TempDir()
 	r := must(t, c.Dir, dir, maker)
@@ -428,16 +441,20 @@ func full(t *testing.T, maker Maker) {
 }
 
 // Titles are what pages like.
-var Titles = []string{"=cmd|' /C calc'!A0", "+1+1", "-2", "@SUM(1)", "\uFF1D1+1", "\t=1", "a\x00b", "a\x1b[31mred", "\u202Egpj.exe", "\xff\xfe", "\uFFFE\uFFFF",
-	"\"quoted\", 'twice', \\", "a\nb", "---", "null", "a: b # c", "| a | b |", "*em* _x_ `c` [l](u) &amp;amp; &lt;b&gt;", "\u2028line", strings.Repeat("x", 1<<20)}
+var Titles = []string{"=cmd|' /C calc'!A0", "+1+1", "-2", "@SUM(1)", "\uFF1D1+1", "\t=1", "a\x00b", "a\x1b[31mred",
+	"\u202Egpj.exe", "\xff\xfe", "\uFFFE\uFFFF",
+	"\"quoted\", 'twice', \\", "a\nb", "---", "null", "a: b # c", "| a | b |", "*em* _x_ `c` [l](u) &amp;amp; &lt;b&gt;",
+	"\u2028line", strings.Repeat("x", 1<<20)}
 
 // A page that is too long for its form may be left out, and is not in the way of others.
 func titles(t *testing.T, maker Maker) {
 	var all []Visit
 	for n, title := range Titles {
 		all = append(all, Visit{URL: fmt.Sprintf("http://a.test/%d", n),
-			Body: "<html lang=\"" + title[:min(9, len(title))] + "\"><title>" + title + "</title><meta name=description content=\"" + title + "\"><h1>" + title + "</h1><p>" + title +
-				" is what this page says, and a sentence that is long enough stands behind it.<p><a href=\"" + title + "\">" + title + "</a>"})
+			Body: "<html lang=\"" + title[:min(9, len(title))] + "\"><title>" + title + "</title><meta name=description " +
+				"content=\"" + title + "\"><h1>" + title + "</h1><p>" + title +
+				" is what this page says, and a sentence that is long enough stands behind it.<p><a href=\"" + title + "\">" +
+				title + "</a>"})
 	}
 	c := Crawl(t, all...)
 	one, two := t.TempDir(), t.TempDir()
@@ -469,7 +486,8 @@ func narrows(t *testing.T, maker Maker, c, few *recordtest.Files) {
 			Where: func() func(*export.Page) (bool, error) {
 				return func(p *export.Page) (bool, error) {
 					resp, err := p.Answer()
-					return err == nil && (strings.Contains(string(resp.Body), "first") || strings.Contains(string(resp.Body), "second")), err
+					return err == nil && (strings.Contains(string(resp.Body), "first") || strings.Contains(string(resp.Body),
+						"second")), err
 				}
 			}}, func(to *target.Folder) (export.Exporter, error) { return maker(t, to) })
 		if err != nil {
@@ -489,7 +507,8 @@ func narrows(t *testing.T, maker Maker, c, few *recordtest.Files) {
 func workers(t *testing.T, maker Maker) {
 	var many []Visit
 	for n := range 100 {
-		many = append(many, Visit{URL: fmt.Sprintf("http://a.test/%d", n), Body: fmt.Sprintf("<title>%d</title><a href=%d>x</a> %s", n, n+1, strings.Repeat("w ", n*n))})
+		many = append(many, Visit{URL: fmt.Sprintf("http://a.test/%d", n),
+			Body: fmt.Sprintf("<title>%d</title><a href=%d>x</a> %s", n, n+1, strings.Repeat("w ", n*n))})
 	}
 	c := Crawl(t, many...)
 	var trees []map[string]string

@@ -18,24 +18,30 @@ func maker(t testing.TB, to *target.Folder) (export.Exporter, error) {
 
 func TestContract(t *testing.T) { exporttest.RunOfRecords(t, maker) }
 
-const prose = "<p>A sentence of the main text, which is long enough to be taken for one, <em>stands</em> here. And a second one, too."
+const prose = "<p>A sentence of the main text, which is long enough to be taken for one, <em>stands</em> here. And a " +
+	"second one, too."
 
 func TestFiles(t *testing.T) {
 	dir := t.TempDir()
 	c := exporttest.Crawl(t,
 		exporttest.Visit{URL: "http://a.test/", Body: `<html lang=en><title>T "x" \</title><meta name=author content="A: B"><h1>H *1*</h1>` + prose},
-		exporttest.Visit{URL: "http://a.test/p", Body: "<title>\u202Ea\tb</title>" + prose}, exporttest.Visit{URL: "http://a.test/P", Body: prose},
+		exporttest.Visit{URL: "http://a.test/p", Body: "<title>\u202Ea\tb</title>" + prose},
+		exporttest.Visit{URL: "http://a.test/P", Body: prose},
 		exporttest.Visit{URL: "http://a.test/menu", Body: "<a href=/>home</a>"},
 		exporttest.Visit{URL: "http://a.test/gone", Status: 404, Body: prose},
 		exporttest.Visit{URL: "http://a.test/i.png", Header: "Content-Type: image/png\r\n", Body: prose},
 		exporttest.Visit{URL: "http://a.test/x.txt", Header: "Content-Type: text/html\r\n", Body: "\x89PNG\r\n\x1a\n"})
-	r, err := export.Run(t.Context(), export.Config{Crawl: c.Dir, Dir: dir}, func(to *target.Folder) (export.Exporter, error) { return maker(t, to) })
+	r, err := export.Run(t.Context(), export.Config{Crawl: c.Dir, Dir: dir}, func(to *target.Folder) (export.Exporter,
+		error) {
+		return maker(t, to)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	all := exporttest.Tree(t, dir)
 	files := slices.Sorted(maps.Keys(all))
-	if len(files) != 3 || files[0] != "a.test/P.md" || files[1] != "a.test/index.md" || !strings.HasPrefix(files[2], "a.test/p~") {
+	if len(files) != 3 || files[0] != "a.test/P.md" || files[1] != "a.test/index.md" ||
+		!strings.HasPrefix(files[2], "a.test/p~") {
 		t.Fatalf("%q", files)
 	}
 	if want := `---

@@ -58,8 +58,10 @@ func TestNames(t *testing.T) {
 
 func TestRelative(t *testing.T) {
 	for _, c := range [][3]string{
-		{"a/b/c.html", "a/b/d.html", "d.html"}, {"a/b/c.html", "a/b/c.html", "c.html"}, {"a/b/c.html", "a/x y.html", "../x%20y.html"},
-		{"a/c.html", "b/é#?%.html", "../b/%C3%A9%23%3F%25.html"}, {"index.html", "a/b,c.html", "a/b%2Cc.html"}, {"a/b", "a/b/c", "b/c"},
+		{"a/b/c.html", "a/b/d.html", "d.html"}, {"a/b/c.html", "a/b/c.html", "c.html"},
+		{"a/b/c.html", "a/x y.html", "../x%20y.html"},
+		{"a/c.html", "b/é#?%.html", "../b/%C3%A9%23%3F%25.html"}, {"index.html", "a/b,c.html", "a/b%2Cc.html"},
+		{"a/b", "a/b/c", "b/c"},
 	} {
 		if got := Relative(c[0], c[1]); got != c[2] {
 			t.Errorf("from %s to %s: %s, want %s", c[0], c[1], got, c[2])
@@ -71,8 +73,10 @@ var harmless = regexp.MustCompile(`^[^\x00-\x1f\x7f<>:"\\|?*]+$`)
 
 // Whatever a URL is, its file lies in the folder, and file systems take its name.
 func FuzzNames(f *testing.F) {
-	for _, url := range []string{"http://a.test/../%2e%2e/x", "http://a.test/con?aux/..", "http://" + strings.Repeat("a.", 120) + "/x%ff",
-		"http://a.test/" + strings.Repeat("%C3%A9", 500) + "/" + strings.Repeat("x", 400) + ".html?q", "http://a.test/. ./ x /%20."} {
+	for _, url := range []string{"http://a.test/../%2e%2e/x", "http://a.test/con?aux/..", "http://" +
+		strings.Repeat("a.", 120) + "/x%ff",
+		"http://a.test/" + strings.Repeat("%C3%A9", 500) + "/" + strings.Repeat("x", 400) + ".html?q",
+		"http://a.test/. ./ x /%20."} {
 		f.Add(url, uint8(3))
 	}
 	f.Fuzz(func(t *testing.T, url string, mediaType uint8) {
@@ -82,7 +86,8 @@ func FuzzNames(f *testing.F) {
 		}
 		name := Of(u, Types[int(mediaType)%len(Types)])
 		for _, name := range []string{name, Apart(name, url)} {
-			if !filepath.IsLocal(name) || path.Clean(name) != name || !harmless.MatchString(name) || !utf8.ValidString(name) || !norm.NFC.IsNormalString(name) {
+			if !filepath.IsLocal(name) || path.Clean(name) != name || !harmless.MatchString(name) || !utf8.ValidString(name) ||
+				!norm.NFC.IsNormalString(name) {
 				t.Errorf("%q is called %q", url, name)
 			}
 			if len(name) > maxPath+200 {

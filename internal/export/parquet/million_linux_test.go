@@ -20,8 +20,8 @@ import (
 
 const mostMemory = 600 << 20 // bytes of a process that exports any number of pages on two processors
 
-// TestMillion exports KUMO_TEST_MILLION pages (1000000) in a process of its own, and says what that took. Its memory has
-// a bound.
+// TestMillion exports KUMO_TEST_MILLION pages (1000000) in a process of its own, and says what that took. Its memory
+// has a bound.
 func TestMillion(t *testing.T) {
 	if crawl := os.Getenv("KUMO_TEST_MILLION_CRAWL"); crawl != "" {
 		exportMillion(t, crawl)
@@ -56,12 +56,14 @@ func TestMillion(t *testing.T) {
 	}
 	took, used := time.Since(began), child.ProcessState.SysUsage().(*syscall.Rusage)
 	memory, cpu := used.Maxrss<<10, child.ProcessState.UserTime()+child.ProcessState.SystemTime()
-	t.Logf("%d pages, %d MB of WARC: %v, %v of CPU (%d µs a page), peak memory %d MB", count, size>>20, took.Round(time.Second),
+	t.Logf("%d pages, %d MB of WARC: %v, %v of CPU (%d µs a page), peak memory %d MB", count, size>>20,
+		took.Round(time.Second),
 		cpu.Round(time.Second), cpu.Microseconds()/int64(count), memory>>20)
 	if memory > mostMemory {
 		t.Errorf("it took more than %d MB", mostMemory>>20)
 	}
-	for name, least := range map[string]int64{"pages": int64(count), "texts": int64(count), "links": int64(count) * 29 / 10} {
+	for name, least := range map[string]int64{"pages": int64(count), "texts": int64(count),
+		"links": int64(count) * 29 / 10} {
 		f, err := os.Open(filepath.Join(out, name+".parquet"))
 		if err != nil {
 			t.Fatal(err)
@@ -83,12 +85,14 @@ func TestMillion(t *testing.T) {
 // pageOf is a page of some 1,500 bytes with three links.
 func pageOf(n, count int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "<!doctype html><html lang=en><title>Page %d</title><meta name=description content=\"What page %d is about\"><h1>Page %d</h1>", n, n, n)
+	fmt.Fprintf(&b, "<!doctype html><html lang=en><title>Page %d</title><meta name=description content=\"What page %d is "+
+		"about\"><h1>Page %d</h1>", n, n, n)
 	for i := range 3 {
 		to := (n*7 + i*n + i + 1) % count
-		fmt.Fprintf(&b, "<p>Paragraph %d of page %d has a number of words, such as %x and %x, which nobody else has, and ends with a "+
-			"<a href=http://h%03d.test/%d>link to %d</a>. Another sentence follows it, so that the text is longer than the link, and so "+
-			"it is taken for what it is meant to be: the main text of a page.", i, n, n*2654435761, (n+i)*40503, to%997, to, to)
+		fmt.Fprintf(&b, "<p>Paragraph %d of page %d has a number of words, such as %x and %x, which nobody else has, and "+
+			"ends with a <a href=http://h%03d.test/%d>link to %d</a>. Another sentence follows it, so that the text is longer "+
+			"than the link, and so it is taken for what it is meant to be: the main text of a page.", i, n, n*2654435761,
+			(n+i)*40503, to%997, to, to)
 	}
 	return b.String()
 }

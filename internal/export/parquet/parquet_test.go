@@ -34,7 +34,10 @@ func TestTables(t *testing.T) {
 			<p>A sentence of the main text, which is long enough to be taken for one, stands here. And a second one, too.`},
 		exporttest.Visit{URL: "http://a.test/moved", Status: 301, Header: "Location: x\r\n"},
 		exporttest.Visit{URL: "http://a.test/\xff", Status: 404, Body: "<title>none"})
-	_, err := export.Run(t.Context(), export.Config{Crawl: c.Dir, Dir: dir}, func(to *target.Folder) (export.Exporter, error) { return maker(t, to) })
+	_, err := export.Run(t.Context(), export.Config{Crawl: c.Dir, Dir: dir}, func(to *target.Folder) (export.Exporter,
+		error) {
+		return maker(t, to)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +47,8 @@ func TestTables(t *testing.T) {
 		t.Fatalf("%+v", pages)
 	}
 	home := pages[0]
-	if home.URL != "http://a.test/" || home.Host != "a.test" || home.Title != "T" || home.H1 != "H" || home.Links != 2 || home.Status != 200 ||
+	if home.URL != "http://a.test/" || home.Host != "a.test" || home.Title != "T" || home.H1 != "H" || home.Links != 2 ||
+		home.Status != 200 ||
 		home.Depth == nil || home.Time.UTC().Format("15:04:05") != "10:00:00" {
 		t.Errorf("%+v", home)
 	}
@@ -52,11 +56,13 @@ func TestTables(t *testing.T) {
 		t.Errorf("%+v", moved)
 	}
 	links := rows[parquet.Link](t, files["links.parquet"])
-	want := parquet.Link{From: "http://a.test/", To: "http://a.test/x", Kind: "a", Rel: "nofollow", NoFollow: true, Text: "to x"}
+	want := parquet.Link{From: "http://a.test/", To: "http://a.test/x", Kind: "a", Rel: "nofollow", NoFollow: true,
+		Text: "to x"}
 	if len(links) != 3 || links[0] != want || links[1].Kind != "img" || links[2].Kind != "redirect" {
 		t.Errorf("%+v", links)
 	}
-	if texts := rows[parquet.Text](t, files["texts.parquet"]); len(texts) != 1 || !strings.Contains(texts[0].Text, "A sentence of") {
+	if texts := rows[parquet.Text](t, files["texts.parquet"]); len(texts) != 1 || !strings.Contains(texts[0].Text,
+		"A sentence of") {
 		t.Errorf("%+v", texts)
 	}
 }

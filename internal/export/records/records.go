@@ -1,8 +1,8 @@
 // Package records is the form of an export that is no files: records for a sink, in the order of their URLs.
 //
-// What a row has is said in package row; with it goes the main text, made of the page, and what rules have made of it, as
-// fields.jsonl has it. How far the sink has taken them is told as the export goes on, so that one that was ended can be
-// continued.
+// What a row has is said in package row; with it goes the main text, made of the page, and what rules have made of it,
+// as fields.jsonl has it. How far the sink has taken them is told as the export goes on, so that one that was ended can
+// be continued.
 package records
 
 import (
@@ -182,7 +182,8 @@ func sortFields(ctx context.Context, cfg *Config) (*fields, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &fields{dir: dir, sorter: extsort.New(extsort.Config{Disk: vfs.OS, Dir: filepath.Join(dir, "sort"), Memory: 16 << 20})}
+	f := &fields{dir: dir, sorter: extsort.New(extsort.Config{Disk: vfs.OS, Dir: filepath.Join(dir, "sort"),
+		Memory: 16 << 20})}
 	_, err = store.EachLineOf(vfs.OS, filepath.Join(cfg.Crawl, jsonl.FieldsName), func(line []byte, _ int64) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)

@@ -18,16 +18,19 @@ import (
 func send(t *testing.T, crawl string, cfg records.Config) (*export.Report, error) {
 	t.Helper()
 	cfg.Crawl, cfg.Temp = crawl, t.TempDir()
-	return export.Run(t.Context(), export.Config{Crawl: crawl, Temp: t.TempDir()}, func(*target.Folder) (export.Exporter, error) {
+	return export.Run(t.Context(), export.Config{Crawl: crawl, Temp: t.TempDir()}, func(*target.Folder) (export.Exporter,
+		error) {
 		return records.New(t.Context(), cfg)
 	})
 }
 
-const html = "<html lang=en><title>T</title><a href=/b>b</a><p>A sentence that is long enough to be taken for a text, as it has commas, " +
-	"and words.</p><p>Another one follows it, which is as long, so that nobody takes the page for a menu, or for less.</p>"
+const html = "<html lang=en><title>T</title><a href=/b>b</a><p>A sentence that is long enough to be taken for " +
+	"a text, as it has commas, and words.</p><p>Another one follows it, which is as long, so that nobody takes the page " +
+	"for a menu, or for less.</p>"
 
 func TestRecordsHaveTextsAndFields(t *testing.T) {
-	c := exporttest.Crawl(t, exporttest.Visit{URL: "http://a.test/a", Body: html}, exporttest.Visit{URL: "http://a.test/b", Status: 404, Body: "no"},
+	c := exporttest.Crawl(t, exporttest.Visit{URL: "http://a.test/a", Body: html}, exporttest.Visit{URL: "http://a.test/b",
+		Status: 404, Body: "no"},
 		exporttest.Visit{URL: "http://a.test/robots.txt", Body: "User-agent: *"})
 	m := &sinktest.Memory{}
 	at := func() time.Time {
@@ -37,9 +40,11 @@ func TestRecordsHaveTextsAndFields(t *testing.T) {
 		return m.Records()["http://a.test/a"].Time
 	}()
 	line := func(url, rule string, at time.Time) string {
-		return `{"url":"` + url + `","rule":"` + rule + `","time":"` + at.Format("2006-01-02T15:04:05.000Z") + `","fields":{"n":1}}` + "\n"
+		return `{"url":"` + url + `","rule":"` + rule + `","time":"` + at.Format("2006-01-02T15:04:05.000Z") +
+			`","fields":{"n":1}}` + "\n"
 	}
-	text := line("http://a.test/b", "late", at.Add(time.Hour)) + line("http://a.test/a", "one", at) + line("http://a.test/a", "two", at.Add(999e6)) +
+	text := line("http://a.test/b", "late", at.Add(time.Hour)) + line("http://a.test/a", "one", at) +
+		line("http://a.test/a", "two", at.Add(999e6)) +
 		line("http://a.test/a", "old", at.Add(-time.Hour)) + line("http://a.test/0", "other", at)
 	if err := os.WriteFile(c.Path("fields.jsonl"), []byte(text), 0o666); err != nil {
 		t.Fatal(err)
@@ -49,7 +54,8 @@ func TestRecordsHaveTextsAndFields(t *testing.T) {
 		t.Fatal(err, r)
 	}
 	a, b := m.Records()["http://a.test/a"], m.Records()["http://a.test/b"]
-	if a.Title != "T" || a.Links != 1 || len(a.Text) < 100 || len(a.Fields) != 2 || a.Fields[0].Rule != "one" || a.Fields[1].Rule != "two" ||
+	if a.Title != "T" || a.Links != 1 || len(a.Text) < 100 || len(a.Fields) != 2 || a.Fields[0].Rule != "one" ||
+		a.Fields[1].Rule != "two" ||
 		string(a.Fields[0].Values) != `{"n":1}` {
 		t.Errorf("%+v", a)
 	}

@@ -6,8 +6,8 @@
 // fields it says itself ([parse.Parser.Rewrite]). A URL that redirects has a small page that leads on. Errors have no
 // file, nor has robots.txt.
 //
-// Which name a file has follows from its URL and its media type (package names), and from which others there are: so all
-// URLs are told beforehand, and a URL costs some 20 bytes of memory, one that redirects some hundred more.
+// Which name a file has follows from its URL and its media type (package names), and from which others there are: so
+// all URLs are told beforehand, and a URL costs some 20 bytes of memory, one that redirects some hundred more.
 package site
 
 import (

@@ -50,8 +50,10 @@ func made(t *testing.T, limits sitemap.Limits, visits ...exporttest.Visit) map[s
 func TestWhatIsListed(t *testing.T) {
 	const page = "<title>x</title>"
 	all := made(t, sitemap.Protocol,
-		exporttest.Visit{URL: "https://a.test/", Body: page, Header: "Content-Type: text/html\r\nLast-Modified: Mon, 02 Feb 2026 10:00:00 GMT\r\n"},
-		exporttest.Visit{URL: "https://a.test/future", Body: page, Header: "Content-Type: text/html\r\nLast-Modified: Mon, 02 Feb 2036 10:00:00 GMT\r\n"},
+		exporttest.Visit{URL: "https://a.test/", Body: page,
+			Header: "Content-Type: text/html\r\nLast-Modified: Mon, 02 Feb 2026 10:00:00 GMT\r\n"},
+		exporttest.Visit{URL: "https://a.test/future", Body: page,
+			Header: "Content-Type: text/html\r\nLast-Modified: Mon, 02 Feb 2036 10:00:00 GMT\r\n"},
 		exporttest.Visit{URL: "https://a.test/q?a=1&b=%272%27", Body: page + "<link rel=canonical href=\"?a=1&amp;b='2'\">"},
 		exporttest.Visit{URL: "https://a.test/copy", Body: page + "<link rel=canonical href=/>"},
 		exporttest.Visit{URL: "https://a.test/hidden", Body: page + "<meta name=robots content=noindex>"},
@@ -64,7 +66,8 @@ func TestWhatIsListed(t *testing.T) {
 		t.Fatalf("%q", got)
 	}
 	text := all["https/a.test/sitemap.xml"]
-	for _, part := range []string{"<url><loc>https://a.test/</loc><lastmod>2026-02-02T10:00:00Z</lastmod></url>\n", "<url><loc>https://a.test/future</loc></url>\n",
+	for _, part := range []string{"<url><loc>https://a.test/</loc><lastmod>2026-02-02T10:00:00Z</lastmod></url>\n",
+		"<url><loc>https://a.test/future</loc></url>\n",
 		"<loc>https://a.test/q?a=1&#38;b=%272%27</loc>"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("%s\nhas not %s", text, part)
@@ -83,7 +86,8 @@ func TestLimits(t *testing.T) {
 	}
 	for _, limits := range []sitemap.Limits{{URLs: 4, Bytes: 1 << 20}, {URLs: 100, Bytes: 250}} {
 		all := made(t, limits, visits...)
-		if !strings.Contains(all["http/a.test/sitemap.xml"], "<sitemap><loc>http://a.test/sitemap-00001.xml</loc></sitemap>\n") {
+		if !strings.Contains(all["http/a.test/sitemap.xml"],
+			"<sitemap><loc>http://a.test/sitemap-00001.xml</loc></sitemap>\n") {
 			t.Fatalf("%v: %q", limits, all)
 		}
 		urls := 0
@@ -93,7 +97,8 @@ func TestLimits(t *testing.T) {
 				t.Errorf("%v: %s has %d URLs in %d bytes", limits, name, n, len(text))
 			}
 		}
-		if parts := strings.Count(all["http/a.test/sitemap.xml"], "<sitemap>"); urls != 10 || parts != len(all)-1 || parts < 3 {
+		if parts := strings.Count(all["http/a.test/sitemap.xml"], "<sitemap>"); urls != 10 || parts != len(all)-1 ||
+			parts < 3 {
 			t.Errorf("%v: %d URLs in %d files, %d of them listed", limits, urls, len(all), parts)
 		}
 	}

@@ -37,7 +37,8 @@ var columns = []string{"url", "status", "time", "type", "charset", "lang", "titl
 	"bytes", "digest", "links", "redirect", "truncated", "host", "depth", "noindex"}
 
 func cells(r *row.Row) []string {
-	return []string{r.URL, strconv.Itoa(r.Status), r.Time.Format(time.RFC3339), text(r.Type), text(r.Charset), text(r.Lang),
+	return []string{r.URL, strconv.Itoa(r.Status), r.Time.Format(time.RFC3339), text(r.Type), text(r.Charset),
+		text(r.Lang),
 		text(r.Title), text(r.H1), text(r.Description), text(r.Canonical), strconv.Itoa(r.Bytes), r.Digest,
 		strconv.Itoa(r.Links), text(r.Redirect), text(r.Truncated), r.Host, depth(r.Depth), strconv.FormatBool(r.NoIndex)}
 }

@@ -45,7 +45,8 @@ func TestCSV(t *testing.T) {
 		t.Fatalf("%v, %q", err, rows)
 	}
 	home, gone, moved := rows[1], rows[2], rows[3]
-	if home[6] != `'=HYPERLINK("http://evil.test")` || home[7] != "'@SUM(1)" || home[9] != "http://a.test/c" || home[12] != "2" {
+	if home[6] != `'=HYPERLINK("http://evil.test")` || home[7] != "'@SUM(1)" || home[9] != "http://a.test/c" ||
+		home[12] != "2" {
 		t.Errorf("%q", home)
 	}
 	if gone[1] != "404" || gone[6] != `a "quoted", long one` {
@@ -69,7 +70,8 @@ func TestJSONL(t *testing.T) {
 	if err := json.Unmarshal([]byte(lines[0]), &row); err != nil || len(lines) != 3 {
 		t.Fatal(err, lines)
 	}
-	if row.URL != "http://a.test/" || row.Title != `=HYPERLINK("http://evil.test")` || row.Links != 2 || row.Bytes != len(visits[0].Body) ||
+	if row.URL != "http://a.test/" || row.Title != `=HYPERLINK("http://evil.test")` || row.Links != 2 ||
+		row.Bytes != len(visits[0].Body) ||
 		!strings.HasPrefix(row.Digest, "sha1:") || row.Time.Format("15:04:05") != "10:00:00" {
 		t.Errorf("%+v", row)
 	}

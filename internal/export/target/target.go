@@ -58,8 +58,8 @@ type Folder struct {
 
 const mostOpen = 8 // files at once
 
-// Open makes and locks the folder of an export to a form: one that has another form is refused. What is sorted meanwhile
-// lies in temp, "" for the system's folder for that.
+// Open makes and locks the folder of an export to a form: one that has another form is refused. What is sorted
+// meanwhile lies in temp, "" for the system's folder for that.
 func Open(dir, form, temp string) (*Folder, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err

@@ -128,7 +128,8 @@ func TestNothingIsWrittenOutside(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := open(t, dir)
-	for _, link := range []struct{ to, name string }{{outside, "out"}, {filepath.Join(outside, "precious"), "file"}, {"..", "up"}} {
+	for _, link := range []struct{ to, name string }{{outside, "out"}, {filepath.Join(outside, "precious"), "file"},
+		{"..", "up"}} {
 		if err := os.Symlink(link.to, filepath.Join(dir, link.name)); err != nil {
 			t.Skip(err)
 		}

@@ -23,14 +23,16 @@ import (
 )
 
 func maker(t testing.TB, to *target.Folder) (export.Exporter, error) {
-	return wacz.New(t.Context(), to, wacz.Config{Start: []string{"http://a.test/none", "http://a.test/", "http://a.test/b"}, Temp: t.TempDir()})
+	return wacz.New(t.Context(), to, wacz.Config{Start: []string{"http://a.test/none", "http://a.test/",
+		"http://a.test/b"}, Temp: t.TempDir()})
 }
 
 func TestContract(t *testing.T) { exporttest.RunOfRecords(t, maker) }
 
 var visits = []exporttest.Visit{
 	{URL: "http://a.test/", Body: "<title>Home</title>x"}, {URL: "http://a.test/b", Body: "<title>B</title>y"},
-	{URL: "http://a.test/c", Body: "<title>Home</title>x", Of: 1}, {URL: "http://a.test/i.png", Header: "Content-Type: image/png\r\n", Body: "png"},
+	{URL: "http://a.test/c", Body: "<title>Home</title>x", Of: 1},
+	{URL: "http://a.test/i.png", Header: "Content-Type: image/png\r\n", Body: "png"},
 	{URL: "http://a.test/b", Status: 304, Of: 2}, {URL: "http://a.test/gone", Status: 404, Body: "error"},
 }
 
@@ -118,7 +120,8 @@ func TestFile(t *testing.T) {
 	if err := json.Unmarshal(all["datapackage.json"], &d); err != nil {
 		t.Fatal(err)
 	}
-	if d.Version != "1.1.1" || d.Created != "2026-03-01T10:00:05Z" || d.MainURL != "http://a.test/" || len(d.Resources) != len(all)-2 {
+	if d.Version != "1.1.1" || d.Created != "2026-03-01T10:00:05Z" || d.MainURL != "http://a.test/" ||
+		len(d.Resources) != len(all)-2 {
 		t.Errorf("%+v of %d files", d, len(all))
 	}
 	for _, r := range d.Resources {
@@ -127,7 +130,8 @@ func TestFile(t *testing.T) {
 		}
 	}
 	pages := string(all["pages/pages.jsonl"])
-	if strings.Count(pages, "\n") != 4 || !strings.Contains(pages, `"url":"http://a.test/c","ts":"2026-03-01T10:00:02Z","title":"Home"`) {
+	if strings.Count(pages, "\n") != 4 || !strings.Contains(pages,
+		`"url":"http://a.test/c","ts":"2026-03-01T10:00:02Z","title":"Home"`) {
 		t.Error(pages)
 	}
 	was, err := os.ReadFile(filepath.Join(c.Dir, c.WARC))

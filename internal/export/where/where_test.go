@@ -9,7 +9,8 @@ import (
 	"kumo/internal/export/row"
 )
 
-var example = row.Row{URL: "https://www.a.de/x?y=1", Host: "www.a.de", Status: 200, Type: "text/html", Lang: "de", Depth: 3, Bytes: 12345,
+var example = row.Row{URL: "https://www.a.de/x?y=1", Host: "www.a.de", Status: 200, Type: "text/html", Lang: "de",
+	Depth: 3, Bytes: 12345,
 	Title: `"Quoted" and 'so'`, NoIndex: true, Time: time.Date(2026, 3, 1, 10, 20, 30, 0, time.UTC)}
 
 func TestConditions(t *testing.T) {
@@ -89,7 +90,8 @@ func TestBody(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, expr := range []string{`status == 200 && type == "text/html" && host ~ "\.de$"`, `!(time >= "2026") || noindex`, `'`, `a==`, `-`} {
+	for _, expr := range []string{`status == 200 && type == "text/html" && host ~ "\.de$"`, `!(time >= "2026") || noindex`,
+		`'`, `a==`, `-`} {
 		f.Add(expr)
 	}
 	f.Fuzz(func(t *testing.T, expr string) {

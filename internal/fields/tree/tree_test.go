@@ -51,16 +51,23 @@ func outline(n *html.Node) string {
 // TestTree holds trees against those of the library that follows the standard to the letter.
 func TestTree(t *testing.T) {
 	for _, page := range []string{
-		"", "text", "<p>a<p>b", "<title>a &amp; b</title><h1 class=x>c", "<!DOCTYPE html><html lang=de><head><meta charset=utf-8></head><body class='a b'><p>x</p></body></html> ",
+		"", "text", "<p>a<p>b", "<title>a &amp; b</title><h1 class=x>c",
+		"<!DOCTYPE html><html lang=de><head><meta charset=utf-8></head><body class='a b'><p>x</p></body></html> ",
 		"<ul><li>a<li>b<ul><li>c</ul><li>d</ul>", "<dl><dt>a<dd>b<dt>c<dd>d</dl>", "<table><tr><td>a<td>b<tr><th>c</table>d",
 		"<table><thead><tr><th>a</thead><tr><td><table><tr><td>x</table><td>y</table>", "<select><option>a<option>b</select>",
 		"<div><span>a</div>b</span>c", "<script>if (a < b) { '<p>' }</script><p>x", "<body><textarea> a <b> &lt;</textarea>c",
-		"<p>a<div>b</div>c</p>", "<a href='?a=1&amp;b=2&copy=3' title=\"&quot;\">x</a>", "<h1>a<h2>b</h2>c", "<img src=a><br/>b<hr>c",
-		"<svg><path d='x'/><g><circle/></g></svg><p>x", "<!-- <p> --><p>a<!--b-->c<!-->d-->", "<p>a</p ></p", "a<b", "<p =x y==z>a", "<P CLASS=A>b</P>",
-		"<div a=1 a=2>x</div>", "<button>a<button>b</button>", "<p>1 < 2 && 3 > 2</p>", "<head><noscript></noscript></head>x", "<ruby>a<rt>b<rt>c</ruby>",
-		"<html><body><p>a</body></html><p>b", "<head><title>a</title></head>\n<body>x", "<p>&nbsp;&euro;&#8364;&bogus;</p>", "<style>a{}</style><link rel=x><p>y",
-		"<form><div><input name=a><label>b</form>", "<details><summary>a</summary><p>b</details>", "<p><b>x</b> y <i>z</i></p>",
-		"<table><caption>c</caption><colgroup><col><col></colgroup><tbody><tr><td>x</tbody></table>", "<table><tr><td><p>a</table><p>b",
+		"<p>a<div>b</div>c</p>", "<a href='?a=1&amp;b=2&copy=3' title=\"&quot;\">x</a>", "<h1>a<h2>b</h2>c",
+		"<img src=a><br/>b<hr>c",
+		"<svg><path d='x'/><g><circle/></g></svg><p>x", "<!-- <p> --><p>a<!--b-->c<!-->d-->", "<p>a</p ></p", "a<b",
+		"<p =x y==z>a", "<P CLASS=A>b</P>",
+		"<div a=1 a=2>x</div>", "<button>a<button>b</button>", "<p>1 < 2 && 3 > 2</p>", "<head><noscript></noscript></head>x",
+		"<ruby>a<rt>b<rt>c</ruby>",
+		"<html><body><p>a</body></html><p>b", "<head><title>a</title></head>\n<body>x", "<p>&nbsp;&euro;&#8364;&bogus;</p>",
+		"<style>a{}</style><link rel=x><p>y",
+		"<form><div><input name=a><label>b</form>", "<details><summary>a</summary><p>b</details>",
+		"<p><b>x</b> y <i>z</i></p>",
+		"<table><caption>c</caption><colgroup><col><col></colgroup><tbody><tr><td>x</tbody></table>",
+		"<table><tr><td><p>a</table><p>b",
 		"<article><h2><a href=x>y</a></h2><p>z</article>",
 	} {
 		doc, err := html.ParseWithOptions(strings.NewReader(page), html.ParseOptionEnableScripting(false))
@@ -84,8 +91,10 @@ func TestXML(t *testing.T) {
 
 // TestSelectors holds what is found against what cascadia finds by itself.
 func TestSelectors(t *testing.T) {
-	selectors := []string{"p", "div p", "div > p", "p + p", "p ~ div", ".a .b", "div.a > .b + p", "#x", "[t]", "[t='1, 2']", "p, div", "div div div",
-		"p:first-child", "div:has(p)", "p:not(.a)", "li:nth-child(2n + 1)", "*", "div *", ".a ~ .b .c", "div > div > p, .c", "p:contains('a > b')", "body > *",
+	selectors := []string{"p", "div p", "div > p", "p + p", "p ~ div", ".a .b", "div.a > .b + p", "#x", "[t]",
+		"[t='1, 2']", "p, div", "div div div",
+		"p:first-child", "div:has(p)", "p:not(.a)", "li:nth-child(2n + 1)", "*", "div *", ".a ~ .b .c", "div > div > p, .c",
+		"p:contains('a > b')", "body > *",
 		"html", ":not(p):not(div)", "div:nth-last-child(2) > p", "p:only-child", "[class~=a][class~=b]"}
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 30 {
@@ -136,7 +145,8 @@ func TestWithin(t *testing.T) {
 	tree := New(0).Parse("<ul><li>a<ul><li>b</ul><li>c</ul><p>d<p>e", false)
 	ul := tree.Find(compiled(t, "ul"), 0, 1)[0]
 	for _, c := range []struct{ selector, want string }{
-		{"li", "a b|b|c"}, {"> li", "a b|c"}, {":scope > li", "a b|c"}, {"ul li", "b"}, {"+ p", "d"}, {"~ p", "d|e"}, {"> li > ul > li", "b"}, {":scope li", "a b|b|c"},
+		{"li", "a b|b|c"}, {"> li", "a b|c"}, {":scope > li", "a b|c"}, {"ul li", "b"}, {"+ p", "d"}, {"~ p", "d|e"},
+		{"> li > ul > li", "b"}, {":scope li", "a b|b|c"},
 		{"li::text", "a|b|c"},
 	} {
 		var got []string
@@ -157,7 +167,8 @@ func TestWithin(t *testing.T) {
 // TestNames looks for names that are not of plain letters.
 func TestNames(t *testing.T) {
 	tree := New(0).Parse("<p id=größe class='x straße'>a<p id=a:b class=a.b>b<P CLASS=Xy ID=Q>c", false)
-	for selector, want := range map[string]string{"#größe": "a", ".straße": "a", `#a\:b`: "b", `.a\.b`: "b", "P.Xy": "c", "#Q": "c", ".xy": "", "#gr": "", ".gr": "",
+	for selector, want := range map[string]string{"#größe": "a", ".straße": "a", `#a\:b`: "b", `.a\.b`: "b", "P.Xy": "c",
+		"#Q": "c", ".xy": "", "#gr": "", ".gr": "",
 		"[class~='straße']": "a", "p.x.straße": "a", "P#größe.x": "a"} {
 		got := ""
 		for _, i := range tree.Find(compiled(t, selector), 0, 9) {
@@ -179,7 +190,8 @@ func compiled(t testing.TB, text string) *Selector {
 }
 
 func TestBadSelectors(t *testing.T) {
-	for _, text := range []string{"", " ", ",", "a,", ",a", "a >", "a > > b", "a[", "a:bogus", "a::before", "a::attr()", "div:has(a b)", "p:not(a > b)",
+	for _, text := range []string{"", " ", ",", "a,", ",a", "a >", "a > > b", "a[", "a:bogus", "a::before", "a::attr()",
+		"div:has(a b)", "p:not(a > b)",
 		strings.Repeat("a ", 40), strings.Repeat("a", 3000), "..a", "\\"} {
 		if s, err := Compile(text); err == nil {
 			t.Errorf("%q is taken: %+v", text, s)
@@ -190,7 +202,8 @@ func TestBadSelectors(t *testing.T) {
 // TestHostile reads pages that are made to cost much.
 func TestHostile(t *testing.T) {
 	for name, page := range map[string]string{
-		"nested":     strings.Repeat("<div>", 10_000) + "<h1 class=x>deep</h1>" + strings.Repeat("</div>", 10_000) + "<h2>after</h2>",
+		"nested": strings.Repeat("<div>", 10_000) + "<h1 class=x>deep</h1>" + strings.Repeat("</div>", 10_000) +
+			"<h2>after</h2>",
 		"siblings":   strings.Repeat("<li>", 60_000),
 		"inline":     strings.Repeat("<b><i><p>", 20_000),
 		"links":      strings.Repeat("<a>", 200_000),
@@ -207,7 +220,8 @@ func TestHostile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := New(0)
 			tree := p.Parse(page, false)
-			for _, s := range []string{"div div div div div p", "li:nth-child(3)", "li ~ li ~ b", "b:has(zz)", "p:contains('q')", "h1.x, h2"} {
+			for _, s := range []string{"div div div div div p", "li:nth-child(3)", "li ~ li ~ b", "b:has(zz)", "p:contains('q')",
+				"h1.x, h2"} {
 				tree.Find(compiled(t, s), 0, 1000)
 			}
 			if tree.Nodes() > MaxNodes {
@@ -231,7 +245,8 @@ func FuzzTree(f *testing.F) {
 		tree := New(2000).Parse(page, xml)
 		for i := range tree.nodes { // what is in an element is a stretch
 			at := tree.at[i]
-			if int(at.end) <= i || int(at.end) > len(tree.nodes) || i > 0 && (int(at.parent) >= i || at.end > tree.at[at.parent].end) {
+			if int(at.end) <= i || int(at.end) > len(tree.nodes) || i > 0 &&
+				(int(at.parent) >= i || at.end > tree.at[at.parent].end) {
 				t.Fatalf("node %d: %+v", i, at)
 			}
 		}

@@ -77,7 +77,9 @@ func numeral(text string) (digits string, negative bool, err error) {
 	if first < 0 {
 		return "", false, errors.New("no digit")
 	}
-	head, sign := strings.TrimRightFunc(text[:first], func(r rune) bool { return unicode.IsSpace(r) || unicode.Is(unicode.Sc, r) }), byte(0)
+	head, sign := strings.TrimRightFunc(text[:first], func(r rune) bool {
+		return unicode.IsSpace(r) || unicode.Is(unicode.Sc, r)
+	}), byte(0)
 	if before, is := strings.CutSuffix(head, "."); is && len(head) == first && !endsInLetter(before) { // .5
 		sign, head = '.', before
 	}
@@ -251,12 +253,13 @@ func inEnglish(text string, short bool) string {
 
 // Forms of a date, and of the time behind it.
 var (
-	aTime        = `(?:[T\s,]+(?:um |at |à )?(\d\d?):(\d\d)(?::(\d\d)(?:[.,]\d+)?)?\s*((?i:[ap]m)?)\s*((?i:Z|UTC|GMT)|[+−-]\d\d:?\d\d|[+-]\d\d)?)?`
-	yearFirst    = regexp.MustCompile(`^(\d{4})[-/.](\d\d?)[-/.](\d\d?)` + aTime + `$`)
-	eight        = regexp.MustCompile(`^(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)(\d\d)?()(Z|[+-]\d{4})?)?$`)
-	dayFirst     = regexp.MustCompile(`^(\d\d?)([-/.])\s?(\d\d?)[-/.]\s?(\d{4})` + aTime + `$`)
-	dayMonth     = regexp.MustCompile(`^(?:\pL+[,.]?\s+)?(\d\d?)(?:st|nd|rd|th|er|º|\.)?[\s-]+(?:de\s+|d[’'])?(\pL[\pL\pM]+)\.?,?[\s-]+(?:de\s+|del\s+)?(\d{4})` + aTime + `$`)
-	monthDay     = regexp.MustCompile(`^(?:\pL+[,.]?\s+)?(\pL[\pL\pM]+)\.?[\s-]+(\d\d?)(?:st|nd|rd|th)?,?[\s-]+(\d{4})` + aTime + `$`)
+	aTime     = `(?:[T\s,]+(?:um |at |à )?(\d\d?):(\d\d)(?::(\d\d)(?:[.,]\d+)?)?\s*((?i:[ap]m)?)\s*((?i:Z|UTC|GMT)|[+−-]\d\d:?\d\d|[+-]\d\d)?)?`
+	yearFirst = regexp.MustCompile(`^(\d{4})[-/.](\d\d?)[-/.](\d\d?)` + aTime + `$`)
+	eight     = regexp.MustCompile(`^(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)(\d\d)?()(Z|[+-]\d{4})?)?$`)
+	dayFirst  = regexp.MustCompile(`^(\d\d?)([-/.])\s?(\d\d?)[-/.]\s?(\d{4})` + aTime + `$`)
+	dayMonth  = regexp.MustCompile(`^(?:\pL+[,.]?\s+)?(\d\d?)(?:st|nd|rd|th|er|º|\.)?[\s-]+(?:de\s+|d[’'])?(\pL[\pL\pM]+)\.?,?[\s-]+(?:de\s+|del\s+)?(\d{4})` + aTime + `$`)
+	monthDay  = regexp.MustCompile(`^(?:\pL+[,.]?\s+)?(\pL[\pL\pM]+)\.?[\s-]+(\d\d?)(?:st|nd|rd|th)?,?[\s-]+(\d{4})` +
+		aTime + `$`)
 	eastAsian    = regexp.MustCompile(`^(\d{4})\s*[年년]\s*(\d{1,2})\s*[月월]\s*(\d{1,2})\s*[日일]` + aTime + `$`)
 	yearMonth    = regexp.MustCompile(`^(\d{4})-(\d\d)$`)
 	errNoDate    = errors.New("in no form that is known: say it with format, as in %d.%m.%Y")

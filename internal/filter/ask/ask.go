@@ -1,5 +1,5 @@
-// Package ask puts an engine's questions to filters: it makes hooks of pools of programs, or of scripts. Of several, each
-// is asked in turn about what those before it have let pass.
+// Package ask puts an engine's questions to filters: it makes hooks of pools of programs, or of scripts. Of several,
+// each is asked in turn about what those before it have let pass.
 package ask
 
 import (
@@ -180,8 +180,9 @@ func askRecord(filters []Filter, rec *page.Record) (string, error) {
 // RecordQuestion is what is asked about a page that was answered.
 func RecordQuestion(rec *page.Record, c *filter.Choice) filter.Question {
 	res, read := rec.Response, rec.Page
-	told := &filter.Page{Status: res.Status, Time: rec.Time.UTC().Format(time.RFC3339), Type: read.Type, Charset: read.Charset,
-		Lang: read.Lang, Title: read.Title, Bytes: res.PayloadLen(), Links: len(read.Links)}
+	told := &filter.Page{Status: res.Status, Time: rec.Time.UTC().Format(time.RFC3339), Type: read.Type,
+		Charset: read.Charset,
+		Lang:    read.Lang, Title: read.Title, Bytes: res.PayloadLen(), Links: len(read.Links)}
 	for i := range read.Links {
 		if read.Links[i].Kind == page.Redirect {
 			told.Final = read.Links[i].URL

@@ -23,7 +23,8 @@ func scripted(t *testing.T, points, answers string) *filter.Pool {
 	}
 	script := `read -r hello; echo "{\"points\":[` + points + `]}"
 while read -r line; do id=${line#*:}; id=${id%%,*}; ` + answers + `; done`
-	p, err := filter.Open(t.Context(), filter.Config{Command: "/bin/sh -c '" + script + "'", Procs: 1, Default: filter.Keep, Check: Check,
+	p, err := filter.Open(t.Context(), filter.Config{Command: "/bin/sh -c '" + script + "'", Procs: 1,
+		Default: filter.Keep, Check: Check,
 		Env: filter.Environ(os.Environ())})
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +72,8 @@ func TestRequestsGetFields(t *testing.T) {
 */no*) echo "{\"id\":$id,\"drop\":true}";; */host*) echo "{\"id\":$id,\"header\":{\"host\":\"b\"}}";;
 *) echo "{\"id\":$id,\"header\":{\"x-a\":\"b\"}}";; esac`)
 	h := Hooks([]*filter.Pool{p})
-	for url, want := range map[string]string{"http://a.test/": "b", "http://a.test/no": "dropped", "http://a.test/host": ""} {
+	for url, want := range map[string]string{"http://a.test/": "b", "http://a.test/no": "dropped",
+		"http://a.test/host": ""} {
 		req := fetch.Request{Header: http.Header{"X-Old": {"c"}}}
 		veto, err := h.Request(&item.Item{URL: url}, &req)
 		if got := req.Header.Get("X-A"); err != nil || got+strings.TrimPrefix(veto, "filter "+p.Name()+": ") != want ||
@@ -89,7 +91,8 @@ func TestRecordsGetFields(t *testing.T) {
 *secret*) echo "{\"id\":$id,\"drop\":\"secret\"}";; *Größe*) echo "{\"id\":$id,\"fields\":{\"a\": 1}}";; *) echo "{\"id\":$id}";; esac`)
 	h := Hooks([]*filter.Pool{p})
 	record := func(body string, noIndex bool) *page.Record {
-		return &page.Record{URL: "http://a.test/", Time: time.Unix(0, 0), NoIndex: noIndex, Page: &page.Page{Sniffed: "text/html", Charset: "windows-1252"},
+		return &page.Record{URL: "http://a.test/", Time: time.Unix(0, 0), NoIndex: noIndex,
+			Page:     &page.Page{Sniffed: "text/html", Charset: "windows-1252"},
 			Response: &page.Response{Status: 200, Body: []byte(body), Header: http.Header{"Set-Cookie": {"secret"}}}}
 	}
 	for body, want := range map[string]string{"Gr\xf6\xdfe": `{"a":1}`, "x": "", "secret": "secret"} {

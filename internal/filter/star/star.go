@@ -1,6 +1,6 @@
-// Package star is a filter in Starlark, a small language like Python, which runs in this process: link(l), request(r) and
-// record(p) are the points, their argument is the question as a dict, and what they return is the answer: None, or a
-// dict. docs/filters.md says how.
+// Package star is a filter in Starlark, a small language like Python, which runs in this process: link(l), request(r)
+// and record(p) are the points, their argument is the question as a dict, and what they return is the answer: None, or
+// a dict. docs/filters.md says how.
 package star
 
 import (

@@ -54,7 +54,8 @@ func TestAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if c := s.Choice(); !c.Asks(filter.Link) || c.Asks(filter.Request) || !c.Asks(filter.Record) || !c.Wants("html") || c.Wants("text") {
+	if c := s.Choice(); !c.Asks(filter.Link) || c.Asks(filter.Request) || !c.Asks(filter.Record) || !c.Wants("html") ||
+		c.Wants("text") {
 		t.Errorf("the choice is %+v", c)
 	}
 	var many sync.WaitGroup
@@ -80,10 +81,12 @@ func TestAnswers(t *testing.T) {
 		})
 	}
 	many.Wait() // an endless loop's line is the one behind it
-	if c := s.Counts(); c.Points["link"].Asked != 72 || c.Points["link"].Unanswered != 48 || c.Nonsense != 32 || c.Crashed != 16 {
+	if c := s.Counts(); c.Points["link"].Asked != 72 || c.Points["link"].Unanswered != 48 || c.Nonsense != 32 ||
+		c.Crashed != 16 {
 		t.Errorf("counted %+v, %+v", c, c.Points["link"])
 	}
-	a, err := s.Ask([]filter.Question{{Point: filter.Record, Page: &filter.Page{HTML: "abc", Header: map[string][]string{"X-A": {"b"}}}}})
+	a, err := s.Ask([]filter.Question{{Point: filter.Record,
+		Page: &filter.Page{HTML: "abc", Header: map[string][]string{"X-A": {"b"}}}}})
 	if err != nil || string(a[0].Fields) != `{"cut":null,"n":3,"type":"b"}` {
 		t.Errorf("%+v (%v)", a, err)
 	}
@@ -96,7 +99,8 @@ func TestStopEndsTheCrawl(t *testing.T) {
 	}
 	q := []filter.Question{{Point: filter.Request, URL: "http://a.test/"}}
 	_, err = s.Ask(q)
-	if unanswered, is := errors.AsType[*filter.UnansweredError](err); !is || !errors.Is(unanswered, filter.ErrNonsense) || advice.Of(err) == "" {
+	if unanswered, is := errors.AsType[*filter.UnansweredError](err); !is || !errors.Is(unanswered, filter.ErrNonsense) ||
+		advice.Of(err) == "" {
 		t.Errorf("the error is %v", err)
 	}
 }
@@ -135,7 +139,8 @@ func benchmark(b *testing.B, file string) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	q := []filter.Question{{Point: filter.Link, URL: "http://a.test/some/page.html", From: "http://a.test/", Text: "An anchor's text", Element: "a", Depth: 3}}
+	q := []filter.Question{{Point: filter.Link, URL: "http://a.test/some/page.html", From: "http://a.test/",
+		Text: "An anchor's text", Element: "a", Depth: 3}}
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := s.Ask(q); err != nil {

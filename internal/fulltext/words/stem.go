@@ -46,8 +46,8 @@ func Stemmed() (all []string) {
 // An environment is what stemmers work in.
 type environment struct{ env *snowball.Env }
 
-// stem is a word's stem; the word itself if there is none. The stemmers are made by a compiler, of rules for words as people
-// write them: what they do with others is kept from doing harm.
+// stem is a word's stem; the word itself if there is none. The stemmers are made by a compiler, of rules for words as
+// people write them: what they do with others is kept from doing harm.
 func (e *environment) stem(f stemmer, word string) (stem string) {
 	defer func() {
 		if recover() != nil || stem == "" {

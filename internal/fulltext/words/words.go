@@ -1,7 +1,8 @@
-// Package words makes of a text the words by which it is found: small letters, without accents, and stemmed by the rules of
-// the text's language where there are such (Snowball's: Porter, "An algorithm for suffix stripping", 1980, and its kin).
-// Where a script puts no spaces between words (Chinese, Japanese, Lao, Burmese, Thai, Khmer), and for Korean, each two letters
-// that follow each other are a word, as in Lucene's CJK analyzer, so that any part of the text is found as a phrase of these.
+// Package words makes of a text the words by which it is found: small letters, without accents, and stemmed by the
+// rules of the text's language where there are such (Snowball's: Porter, "An algorithm for suffix stripping", 1980, and
+// its kin). Where a script puts no spaces between words (Chinese, Japanese, Lao, Burmese, Thai, Khmer), and for Korean,
+// each two letters that follow each other are a word, as in Lucene's CJK analyzer, so that any part of the text is
+// found as a phrase of these.
 package words
 
 import (
@@ -25,8 +26,8 @@ type Word struct {
 
 // A Splitter finds words. It remembers stems; one goroutine uses it.
 type Splitter struct {
-	// Only are the letters with which words begin that are wanted, small ones; others may be left out, which saves stemming
-	// them. nil: all are wanted.
+	// Only are the letters with which words begin that are wanted, small ones; others may be left out, which saves
+	// stemming them. nil: all are wanted.
 	Only map[rune]bool
 
 	stems map[string]map[string]string // by language
@@ -37,8 +38,8 @@ type Splitter struct {
 // Split calls f with the words of a text in a language, "" if it is not known, until f has enough.
 func (s *Splitter) Split(text, lang string, f func(Word) bool) { s.split(text, lang, false, f) }
 
-// Query are the words of what is looked for: those of which a text has the same where it has what is looked for. What ends
-// a run within it does so in the text; behind its last letter the text may go on.
+// Query are the words of what is looked for: those of which a text has the same where it has what is looked for. What
+// ends a run within it does so in the text; behind its last letter the text may go on.
 func (s *Splitter) Query(text, lang string) (all []Word) {
 	s.split(text, lang, true, func(w Word) bool { all = append(all, w); return true })
 	last := len(all) - 1
@@ -86,7 +87,8 @@ func (s *Splitter) split(text, lang string, query bool, f func(Word) bool) {
 	}
 }
 
-// unwanted reports whether a word that begins with a letter cannot be one that is wanted: where stemmers leave beginnings alone.
+// unwanted reports whether a word that begins with a letter cannot be one that is wanted: where stemmers leave
+// beginnings alone.
 func (s *Splitter) unwanted(first rune, lang string) bool {
 	if first >= utf8.RuneSelf && (first < 0x410 || first > 0x44F) || lang == "ar" || lang == "ga" {
 		return false
@@ -123,7 +125,8 @@ func dense(r rune) bool {
 		return unicode.IsLetter(r) || unicode.IsMark(r)
 	case r < 0x3005:
 		return r >= 0x1100 && r <= 0x11FF
-	case r <= 0x3007, r >= 0x3041 && r <= 0x309E && r != 0x309B && r != 0x309C, r >= 0x30A1 && r <= 0x30FF && r != 0x30FB, r >= 0x31F0 && r <= 0x31FF,
+	case r <= 0x3007, r >= 0x3041 && r <= 0x309E && r != 0x309B && r != 0x309C, r >= 0x30A1 && r <= 0x30FF && r != 0x30FB,
+		r >= 0x31F0 && r <= 0x31FF,
 		r >= 0x3400 && r <= 0x4DBF, r >= 0x4E00 && r <= 0x9FFF, r >= 0xAC00 && r <= 0xD7A3, r >= 0xF900 && r <= 0xFAFF,
 		r >= 0xFF66 && r <= 0xFF9F, r >= 0x20000 && r <= 0x3FFFF:
 		return true
@@ -131,8 +134,8 @@ func dense(r rune) bool {
 	return false
 }
 
-// joins is true of what belongs to the letter before it: marks, those of narrow kana, and what ends a syllable of Hangul that
-// is written in its parts. What is made of these by NFKC is one letter.
+// joins is true of what belongs to the letter before it: marks, those of narrow kana, and what ends a syllable of
+// Hangul that is written in its parts. What is made of these by NFKC is one letter.
 func joins(r rune) bool {
 	return unicode.IsMark(r) || r == 0xFF9E || r == 0xFF9F || r >= 0x1160 && r <= 0x11FF
 }

@@ -15,7 +15,8 @@ func TestInflectedFormsAreOneWord(t *testing.T) {
 		{"de", "Die alten Häuser stehen leer", "Hause"}, {"de", "Straßen und STRASSE", "straße"},
 		{"en", "Crawlers were running", "crawler runs"}, {"fr", "les élèves continueront", "élève continuer"},
 		{"ru", "новые книги о городах", "книга город"}, {"es", "las bibliotecas públicas", "biblioteca"},
-		{"it", "le biblioteche pubbliche", "biblioteca"}, {"pt", "as bibliotecas", "biblioteca"}, {"ar", "الكتب والمكتبات", "الكتب"},
+		{"it", "le biblioteche pubbliche", "biblioteca"}, {"pt", "as bibliotecas", "biblioteca"},
+		{"ar", "الكتب والمكتبات", "الكتب"},
 		{"fr", "l'homme à la café", "homme cafe"}, {"vi", "Tiếng Việt", "tieng viet"}, {"", "Éa DON'T", "ea don't"},
 		{"fa", "كتاب\u200cها", "کتاب\u200cها"}, {"ru", "Ещё ёлка", "еще елка"},
 		{"el", "ΟΔΟΣ και οδός Σάμος", "οδος ΣΑΜΟΣ οδόσ"},
@@ -118,7 +119,8 @@ func TestPartsOfLetters(t *testing.T) {
 
 // What may be left out is never a word that is wanted.
 func TestUnwantedWords(t *testing.T) {
-	for lang, text := range map[string]string{"ru": "йога Йод ёлка Ель Яна", "de": "Äpfel Öl eitel", "en": "Éclair zoo", "el": "Σάμος"} {
+	for lang, text := range map[string]string{"ru": "йога Йод ёлка Ель Яна", "de": "Äpfel Öl eitel", "en": "Éclair zoo",
+		"el": "Σάμος"} {
 		for _, text := range []string{text, norm.NFD.String(text)} {
 			all := &Splitter{}
 			all.Split(text, lang, func(w Word) bool {

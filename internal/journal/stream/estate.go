@@ -31,10 +31,10 @@ func Seal(ctx context.Context, logs Logs, name string) (journal.Position, error)
 	}
 }
 
-// Replay calls f with the batches of a log, oldest first and each once, and the local position after it: with all behind
-// from, and with as many of those before as the log has not lost by trimming. f must not keep the slice. It goes on
-// where it was when the log could not be reached for a while. Batches that were not shipped whole are left out. A log
-// that begins behind from is journal.ErrDropped.
+// Replay calls f with the batches of a log, oldest first and each once, and the local position after it: with all
+// behind from, and with as many of those before as the log has not lost by trimming. f must not keep the slice. It goes
+// on where it was when the log could not be reached for a while. Batches that were not shipped whole are left out. A
+// log that begins behind from is journal.ErrDropped.
 func Replay(ctx context.Context, logs Logs, name string, from journal.Position,
 	f func(data []byte, end journal.Position) error) error {
 	w := newWriter(logs, name, 0, Config{}.withDefaults())

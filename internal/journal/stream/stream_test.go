@@ -447,7 +447,8 @@ func TestAnErrorOfTheReaderEndsAReplay(t *testing.T) {
 	check(t, j.Ship(t.Context(), j.End()))
 	check(t, j.Close())
 	enough := errors.New("enough")
-	if err := stream.Replay(t.Context(), l, name, 0, func([]byte, journal.Position) error { return enough }); !errors.Is(err,
+	if err := stream.Replay(t.Context(), l, name, 0,
+		func([]byte, journal.Position) error { return enough }); !errors.Is(err,
 		enough) {
 		t.Error(err)
 	}

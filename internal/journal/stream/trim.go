@@ -68,8 +68,8 @@ func (j *Journal) Trim(ctx context.Context, before journal.Position) error {
 	return nil
 }
 
-// Held returns nil if the log's last entry is this one's: [ErrSealed] or [ErrFenced] if it was closed, removed, or opened
-// by another since.
+// Held returns nil if the log's last entry is this one's: [ErrSealed] or [ErrFenced] if it was closed, removed, or
+// opened by another since.
 func (j *Journal) Held(ctx context.Context) error {
 	n, data, err := j.to.logs.Last(ctx, j.to.name)
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 )
 
 // behind are the batches of a log from a position on, and how many it has told of before. Each is where it was put.
-func behind(t *testing.T, l *logs, from journal.Position, put map[journal.Position]string) (got []string, early int, err error) {
+func behind(t *testing.T, l *logs, from journal.Position, put map[journal.Position]string) (got []string, early int,
+	err error) {
 	t.Helper()
 	last := journal.Position(0)
 	err = stream.Replay(t.Context(), l, name, from, func(b []byte, end journal.Position) error {
@@ -90,7 +91,8 @@ func TestTrim(t *testing.T) {
 					want = append(want, put[end])
 				}
 				if err != nil || !slices.Equal(got, want) {
-					t.Errorf("seed %d: from %d of %d, trimmed to %d: %d batches, want %d (%v)", seed, ends[i], j.End(), trimmed, len(got),
+					t.Errorf("seed %d: from %d of %d, trimmed to %d: %d batches, want %d (%v)", seed, ends[i], j.End(), trimmed,
+						len(got),
 						len(want), err)
 				}
 			}

@@ -10,17 +10,17 @@ import (
 )
 
 // Where record files go to a place, a page is at risk from when it was fetched until its file is there: if its node and
-// the disk are lost, it has to be fetched again, though all know that it is done. So a node has a list of such pages for
-// each of its record files, and the nodes closest to it, its keepers, have copies. A page is not said to be done before
-// they have it. A list is dropped when its file is in the place.
+// the disk are lost, it has to be fetched again, though all know that it is done. So a node has a list of such pages
+// for each of its record files, and the nodes closest to it, its keepers, have copies. A page is not said to be done
+// before they have it. A list is dropped when its file is in the place.
 //
 // A node that says nothing to its keepers, and is not found among the living, is missed: the crawl does not end
 // meanwhile. When it was missed for Config.LostAfter it counts as lost with its disk. Each keeper then looks which of
 // its files are in the place, and has the pages of the others fetched again: as URLs of another hash, so that nobody
 // need take back that they are done, and several who offer them are as good as one.
 //
-// Who keeps lists of a node that is missed has those keep them, too, who are the closest to it now; so they are not lost
-// with keepers that leave, or die one after the other.
+// Who keeps lists of a node that is missed has those keep them, too, who are the closest to it now; so they are not
+// lost with keepers that leave, or die one after the other.
 //
 // What a list has is the caller's. It grows only at its end, so that a copy is told by its length.
 
@@ -168,7 +168,8 @@ func (k *keeper) hasAll(lists map[string]int64) bool {
 }
 
 // tellKeeper tells a keeper of the lists of a node, this one or one that was missed for so long, what it has not got.
-func (m *Machine) tellKeeper(n strategy.Node, k *keeper, of strategy.Node, lists map[string]int64, missed time.Duration) {
+func (m *Machine) tellKeeper(n strategy.Node, k *keeper, of strategy.Node, lists map[string]int64,
+	missed time.Duration) {
 	if k.over || k.reads || k.number > 0 && m.now.Sub(k.at) < riskEvery {
 		return
 	}

@@ -11,9 +11,9 @@ import (
 )
 
 // What a node has done stays in the sums when it goes. Each node tells those closest to it how many pages it has
-// fetched, a number that never falls, and they keep the greatest that they have heard. Who is the closest to the id of a
-// node that has gone counts that node's pages with its own; when another one is the closest, it is told of them. A node
-// that comes back is the closest to itself: it counts its own pages again, and is told what they were.
+// fetched, a number that never falls, and they keep the greatest that they have heard. Who is the closest to the id of
+// a node that has gone counts that node's pages with its own; when another one is the closest, it is told of them. A
+// node that comes back is the closest to itself: it counts its own pages again, and is told what they were.
 
 const (
 	keepers    = 3 // nodes that keep the count of another one

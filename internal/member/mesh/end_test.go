@@ -69,8 +69,8 @@ func TestUpkeepIsNoWork(t *testing.T) {
 	}
 }
 
-// TestAGatheringGivesUpTheDead gathers where a node is dead, and others do not know it yet: they doubt that it lives, and
-// do not wait for it once it is known to be dead.
+// TestAGatheringGivesUpTheDead gathers where a node is dead, and others do not know it yet: they doubt that it lives,
+// and do not wait for it once it is known to be dead.
 func TestAGatheringGivesUpTheDead(t *testing.T) {
 	w := newWorld(t, 2)
 	asks, dead := w.node(0), w.node(1)

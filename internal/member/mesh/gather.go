@@ -22,8 +22,8 @@ type Tally struct {
 	Idle    int    // nodes that have nothing to do, and nothing on its way to others
 	Bereft  int    // nodes that wait for others, of whom they know, and who do not answer
 	Print   uint64 // another one as soon as something has come to one of the nodes, or one has begun anew
-	// nodes that have gone, and how many pages these have fetched, as far as it is known; those of a node that has died are
-	// missing until its neighbours have found that
+	// nodes that have gone, and how many pages these have fetched, as far as it is known; those of a node that has died
+	// are missing until its neighbours have found that
 	Gone      int
 	GonePages int64
 	Figures   []int64  // the caller's, added

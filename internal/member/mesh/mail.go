@@ -15,8 +15,8 @@ import (
 
 // The kinds of items.
 const (
-	// here is what is known of URLs of a host, whose target is, or was, node: keep it. number: itemGiven, or 0. Reply: what
-	// was known of each
+	// here is what is known of URLs of a host, whose target is, or was, node: keep it. number: itemGiven, or 0. Reply:
+	// what was known of each
 	itemStore    = 's'
 	itemDispatch = 'd' // fetch these; number: the host's timing; node: who may fetch the host yet
 	itemMarks    = 'm' // these were fetched
@@ -61,8 +61,8 @@ type reply struct {
 	number int64
 }
 
-// works reports whether an item may leave somebody with something to do for the crawl. The others are upkeep: nodes that
-// have nothing to do send them, too, and where there are many, some are always on their way.
+// works reports whether an item may leave somebody with something to do for the crawl. The others are upkeep: nodes
+// that have nothing to do send them, too, and where there are many, some are always on their way.
 func (it *item) works() bool {
 	switch it.kind {
 	case itemStore:

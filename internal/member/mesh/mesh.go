@@ -54,10 +54,11 @@ const DefaultInterval = 30 * time.Second
 
 // Config is what a Machine is made of.
 type Config struct {
-	Self     strategy.Node
-	Overlay  Overlay
-	Backups  int           // of a host; 3
-	Check    time.Duration // between two questions to a target whether it has what was dispatched to it; 10s, 1m while it has
+	Self    strategy.Node
+	Overlay Overlay
+	Backups int // of a host; 3
+	// between two questions to a target whether it has what was dispatched to it; 10s, 1m while it has
+	Check    time.Duration
 	Absent   time.Duration // how long nodes that do not answer are waited for where fewer than Backups are left; 20s
 	Alone    time.Duration // after which a node that has lost all others takes what was theirs; DefaultAlone
 	Finds    int           // look-ups at once, at most; 32
@@ -74,8 +75,8 @@ type Config struct {
 	// brought to it; nil: it is always so
 	Engine  func() (idle bool, came uint64)
 	Figures func() (sums []int64, greatest []uint64) // what status adds up over all nodes; may be nil
-	// how many pages this node has fetched, a number that never falls; the sums have it when the node has gone. nil: none are
-	// counted
+	// how many pages this node has fetched, a number that never falls; the sums have it when the node has gone. nil: none
+	// are counted
 	Pages   func() int64
 	Counts  map[strategy.Node]int64       // Machine.Counts of an earlier process
 	Report  func() []byte                 // what this node says of itself alone, 1 KiB or less; may be nil
@@ -84,8 +85,8 @@ type Config struct {
 	Record  RecordVersion                 // of the crawl, as it was known last
 	Chunks  []ChunkID                     // that are known from earlier processes
 	Chunk   func(ChunkID) ([]byte, error) // reads one that is known
-	// lists of pages at risk that earlier processes have left, by node and record file, with their lengths: this node's and
-	// those of others; see atrisk.go
+	// lists of pages at risk that earlier processes have left, by node and record file, with their lengths: this node's
+	// and those of others; see atrisk.go
 	Risks     map[strategy.Node]map[string]int64
 	LostAfter time.Duration // after which a node that is missed counts as lost with its disk; DefaultLostAfter
 	Log       *slog.Logger
@@ -457,8 +458,8 @@ func (m *Machine) lookAgain() {
 	m.sweepSoon()
 }
 
-// Idle reports whether this node has nothing to do for the crawl, and nothing on its way that could give something to do
-// to another one. What is known of URLs that are done may be on its way.
+// Idle reports whether this node has nothing to do for the crawl, and nothing on its way that could give something to
+// do to another one. What is known of URLs that are done may be on its way.
 func (m *Machine) Idle() bool { return m.Unrest() == "" }
 
 // Unrest says what keeps this node from being idle; "" if nothing does.
@@ -496,8 +497,9 @@ func (m *Machine) sends() bool {
 
 // String says what becomes of a host.
 func (h *outstanding) String() string {
-	return fmt.Sprintf("%s: open %d, first %v, target %q, queue %d, reread %v, sure %v, ensuring %v, claims %d, finding %v, "+
-		"reading %v, flying %v, resting %v, quiet %d", h.host, h.open, h.first, h.target, len(h.queue), h.reread, h.sure,
+	return fmt.Sprintf("%s: open %d, first %v, target %q, queue %d, reread %v, sure %v, ensuring %v, claims %d, "+
+		"finding %v, reading %v, flying %v, resting %v, quiet %d", h.host, h.open, h.first, h.target, len(h.queue), h.reread,
+		h.sure,
 		h.ensuring, len(h.claims), h.finding, h.reading, h.flying, h.resting, h.quiet)
 }
 

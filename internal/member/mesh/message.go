@@ -21,8 +21,8 @@ const (
 	messageHave    = 'h' // ids of chunks that the sender knows, and whether it asks for the receiver's
 	messageWant    = 'w' // ids of chunks that it asks for
 	messageCounts  = 'n' // nodes, each with how many pages it has fetched
-	// the record files of which there are lists of pages at risk: a number, whose they are, if not the sender's, for how many
-	// milliseconds that node has been missed, their names, the index of one, where in its list the piece begins that
+	// the record files of which there are lists of pages at risk: a number, whose they are, if not the sender's, for how
+	// many milliseconds that node has been missed, their names, the index of one, where in its list the piece begins that
 	// follows, and that
 	messageRisks = 'l'
 	// the answer: the number, whose, whether the sender needs no more of them, names, each with how much of its list the

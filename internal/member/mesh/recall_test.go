@@ -26,7 +26,8 @@ func TestAQueueIsRecalled(t *testing.T) {
 		{"done, by word that is late", func(w *world, _ *worldNode) {
 			w.say(itemStore, 0, w.node(1), w.node(0), Done, 'b')
 		}, 0, "abc"},
-		{"done elsewhere", func(w *world, _ *worldNode) { w.say(itemStore, itemGiven, w.node(1), w.node(0), Done, 'b') }, 1, "ac"},
+		{"done elsewhere", func(w *world, _ *worldNode) { w.say(itemStore, itemGiven, w.node(1), w.node(0), Done, 'b') }, 1,
+			"ac"},
 		{"done elsewhere, said by two", func(w *world, _ *worldNode) {
 			w.say(itemStore, itemGiven, w.node(1), w.node(0), Done, 'b')
 			w.say(itemStore, itemGiven, w.node(2), w.node(0), Done, 'a', 'b')

@@ -182,9 +182,10 @@ func (m *Machine) lookForEnd() {
 // rests reports whether all nodes have answered, and none has anything to do.
 func (t *Tally) rests() bool { return t.Missing == 0 && t.Idle == t.Nodes && !t.isPart() }
 
-// isPart reports whether so many nodes wait for others who do not answer that all who have answered may be a part of the
-// network: newcomers who know but each other, or what is left of it on one side of a cut. Of a single node only those know
-// that it does not answer who are near to it, or have it in their tables. What it has to do others know, too.
+// isPart reports whether so many nodes wait for others who do not answer that all who have answered may be a part of
+// the network: newcomers who know but each other, or what is left of it on one side of a cut. Of a single node only
+// those know that it does not answer who are near to it, or have it in their tables. What it has to do others know,
+// too.
 func (t *Tally) isPart() bool { return partOf*t.Bereft > t.Nodes }
 
 const partOf = 8

@@ -190,7 +190,8 @@ const (
 )
 
 func (l *leavers) note(n strategy.Node, now time.Time) {
-	*l = append(slices.DeleteFunc(*l, func(o leaver) bool { return o.node == n || now.Sub(o.at) > leavesFor }), leaver{n, now})
+	*l = append(slices.DeleteFunc(*l, func(o leaver) bool { return o.node == n || now.Sub(o.at) > leavesFor }),
+		leaver{n, now})
 	if len(*l) > mostLeavers {
 		*l = slices.Delete(*l, 0, 1)
 	}

@@ -371,8 +371,8 @@ type DropRisk struct {
 // Safe answers AtRisk.
 type Safe struct{ ID uint64 }
 
-// Lost says that a node counts as lost with its disk: which of its record files are not in its place is to be found out,
-// and the pages in the lists of these are to be offered. Refetched answers.
+// Lost says that a node counts as lost with its disk: which of its record files are not in its place is to be found
+// out, and the pages in the lists of these are to be offered. Refetched answers.
 type Lost struct{ Node strategy.Node }
 
 // Wake asks for a Tick at a time, sooner or later than it was asked for before.

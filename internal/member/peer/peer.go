@@ -1,6 +1,7 @@
-// Package peer is a node of a mesh, as one state machine: its place in the overlay ([kumo/internal/overlay]) and its part
-// in the crawl ([kumo/internal/member/mesh]). It tells each what the other has to say, and lets both speak with those of
-// other nodes by messages of one kind. What is around it, a real node or a simulated one, brings messages, time and disk.
+// Package peer is a node of a mesh, as one state machine: its place in the overlay ([kumo/internal/overlay]) and its
+// part in the crawl ([kumo/internal/member/mesh]). It tells each what the other has to say, and lets both speak with
+// those of other nodes by messages of one kind. What is around it, a real node or a simulated one, brings messages,
+// time and disk.
 package peer
 
 import (
@@ -39,8 +40,8 @@ type Join = overlay.Join
 // Lost says that no connection to a node can be had: [overlay.Lost].
 type Lost = overlay.Lost
 
-// Message is what another node's Peer has sent. It may be lost, come twice, or late. That From.Node has sent it is proved.
-// Data is the Peer's from then on.
+// Message is what another node's Peer has sent. It may be lost, come twice, or late. That From.Node has sent it is
+// proved. Data is the Peer's from then on.
 type Message struct {
 	From overlay.Contact
 	Data []byte
@@ -87,7 +88,8 @@ type Peer struct {
 func New(cfg Config) *Peer {
 	p := &Peer{overlay: overlay.New(cfg.Overlay), finds: map[uint64]xor.ID{}, width: cfg.Overlay.Width,
 		known: bounded.NewRecent[strategy.Node, overlay.Contact](maxKnown)}
-	cfg.Mesh.Self, cfg.Mesh.Overlay, cfg.Mesh.Width = strategy.Node(cfg.Overlay.Self.Node), &around{Overlay: p.overlay}, p.width
+	cfg.Mesh.Self, cfg.Mesh.Overlay, cfg.Mesh.Width = strategy.Node(cfg.Overlay.Self.Node), &around{Overlay: p.overlay},
+		p.width
 	p.machine = mesh.New(cfg.Mesh)
 	return p
 }

@@ -59,7 +59,8 @@ func (n *fakeNode) Gather(context.Context) (mesh.Tally, error) {
 	defer n.mu.Unlock()
 	n.gathers++
 	r := Report{Node: "a~1", Pages: 7, Rate: 2.5, Member: true}
-	return mesh.Tally{Nodes: 3, Missing: 1, Idle: 2, Figures: r.Figures(), Reports: [][]byte{[]byte(`{"node":"a~1"}`), []byte("?")}}, nil
+	return mesh.Tally{Nodes: 3, Missing: 1, Idle: 2, Figures: r.Figures(), Reports: [][]byte{[]byte(`{"node":"a~1"}`),
+		[]byte("?")}}, nil
 }
 
 func (n *fakeNode) Locate(_ context.Context, host string) (strategy.Node, []strategy.Node, error) {
@@ -74,7 +75,8 @@ func (n *fakeNode) Known(_ context.Context, urls []string) (Known, error) {
 }
 
 func (n *fakeNode) Blocked(_ context.Context, rules []string) (Counts, error) {
-	return Counts{Nodes: []Count{{"a~1", []byte(`{"hit":` + strconv.Itoa(len(rules)) + `}`)}, {Node: "b~1"}}, Unasked: 1}, nil
+	return Counts{Nodes: []Count{{"a~1", []byte(`{"hit":` + strconv.Itoa(len(rules)) + `}`)}, {Node: "b~1"}}, Unasked: 1},
+		nil
 }
 
 // serve lets a node answer until the test ends; deaf: it never hears.
@@ -112,7 +114,8 @@ func TestAsked(t *testing.T) {
 			defer cancel()
 			return c.Ask(ctx, q)
 		}
-		if _, err := ask(Question{Do: Start}); !errors.Is(err, desired.ErrState) || !strings.Contains(err.Error(), "no seeds") {
+		if _, err := ask(Question{Do: Start}); !errors.Is(err, desired.ErrState) ||
+			!strings.Contains(err.Error(), "no seeds") {
 			t.Errorf("a start without seeds: %v", err)
 		}
 		if _, err := ask(Question{Do: Add, Seeds: "http://a.test/"}); err != nil {
@@ -143,7 +146,8 @@ func TestAsked(t *testing.T) {
 			len(a.Locations[0].Backups) != 2 {
 			t.Errorf("%+v, %v", a, err)
 		}
-		if a, err = ask(Question{Do: Block, Rules: []string{"x.test", "y.test"}}); err != nil || len(a.Counts.Nodes) != 2 || a.Counts.Unasked != 1 ||
+		if a, err = ask(Question{Do: Block, Rules: []string{"x.test", "y.test"}}); err != nil || len(a.Counts.Nodes) != 2 ||
+			a.Counts.Unasked != 1 ||
 			string(a.Counts.Nodes[0].Count) != `{"hit":2}` || a.Counts.Nodes[1].Count != nil {
 			t.Errorf("%+v, %v", a.Counts, err)
 		}

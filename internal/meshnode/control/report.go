@@ -48,7 +48,8 @@ type Report struct {
 	Delegated int `json:"delegated"` // hosts of its own that others fetch
 	Guests    int `json:"guests"`    // hosts of others that it fetches
 
-	Alone     float64   `json:"alone,omitempty"` // for so many seconds it has been without others, all of which it has lost
+	// for so many seconds it has been without others, all of which it has lost
+	Alone     float64   `json:"alone,omitempty"`
 	CutOff    float64   `json:"cut_off,omitempty"`
 	CutOffWhy string    `json:"cut_off_why,omitempty"`
 	EndsIn    float64   `json:"ends_in_at_least,omitempty"`

@@ -222,7 +222,8 @@ func (s *Server) gather(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", errGather, err)
 	}
 	s.at = time.Now()
-	s.sums = &Sums{Nodes: t.Nodes, Missing: t.Missing, Idle: t.Idle, Figures: t.Figures, Gone: t.Gone, GonePages: t.GonePages,
-		Reports: t.Reports, By: s.self, Took: s.at.Sub(begun)}
+	s.sums = &Sums{Nodes: t.Nodes, Missing: t.Missing, Idle: t.Idle, Figures: t.Figures, Gone: t.Gone,
+		GonePages: t.GonePages,
+		Reports:   t.Reports, By: s.self, Took: s.at.Sub(begun)}
 	return nil
 }

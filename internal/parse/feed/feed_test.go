@@ -67,7 +67,8 @@ func TestRead(t *testing.T) {
 <item><guid isPermaLink="true">http://h.test/2</guid><enclosure url="/2.mp3" length="1" type="audio/mpeg"/></item>
 <item><guid>http://h.test/3</guid><description>&lt;a href="no"></description></item>
 <item><guid isPermaLink="false">http://h.test/no</guid><media:content url="/4.jpg" medium="image"/><dc:date>2024-02-03</dc:date></item>
-</channel></rss>`, "feed /, feed /rss, feed /1 2024-01-02T03:04:05, media /2.mp3, feed /3, img /4.jpg 2024-02-03T00:00:00"},
+</channel></rss>`, "feed /, feed /rss, feed /1 2024-01-02T03:04:05, media /2.mp3, feed /3, img /4.jpg " +
+			"2024-02-03T00:00:00"},
 		{"RSS 1.0", `<rdf:RDF xmlns="http://purl.org/rss/1.0/"><channel><link>/</link></channel><item rdf:about="x"><link>/1</link></item></rdf:RDF>`,
 			"feed /, feed /1"},
 		{"Atom", `<feed xmlns="http://www.w3.org/2005/Atom" xml:base="http://h.test/b/"><link href="x"/><logo>l.png</logo>

@@ -1,10 +1,10 @@
 // Package bucket is the place that is a bucket of an object store, or what is below a prefix of one: S3 and all that
 // speaks as it does, and with the build tag gcs Google's.
 //
-// An object store has neither folders nor renames. A folder is what the keys of its files begin with; a rename is a copy
-// on the server and a removal, so that who is killed in between leaves the file under both names. Reading, listing,
-// copying and removing are Go CDK's; files are brought to S3 by its own client, as that alone can go on with an upload
-// that was cut off.
+// An object store has neither folders nor renames. A folder is what the keys of its files begin with; a rename is a
+// copy on the server and a removal, so that who is killed in between leaves the file under both names. Reading,
+// listing, copying and removing are Go CDK's; files are brought to S3 by its own client, as that alone can go on with
+// an upload that was cut off.
 //
 // A file is kept in a temporary file of this machine until it is closed, and is brought there then: in one request, or
 // in parts that become the file when the last one has arrived.
@@ -59,7 +59,8 @@ var (
 func Schemes() []string { return append([]string{"s3"}, moreSchemes...) }
 
 // Open opens the place of a URL, s3://BUCKET/PREFIX?OPTION=VALUE&.... Options are those of Go CDK's s3blob; credentials
-// are found as AWS's own programs find them. It asks the store once, so that what is wrong with either is known at once.
+// are found as AWS's own programs find them. It asks the store once, so that what is wrong with either is known at
+// once.
 func Open(ctx context.Context, rawURL string, cfg Config) (*Place, error) {
 	p, err := Make(ctx, rawURL, cfg)
 	if err != nil {

@@ -16,9 +16,9 @@ import (
 	"github.com/aws/smithy-go/logging"
 )
 
-// credentials are those that a URL's options and the environment name, as Go CDK finds them, but without a word on standard
-// error, and without asking the machine for a role where the store is none of AWS's. It is nil where the URL has none to be
-// sent.
+// credentials are those that a URL's options and the environment name, as Go CDK finds them, but without a word on
+// standard error, and without asking the machine for a role where the store is none of AWS's. It is nil where the URL
+// has none to be sent.
 func credentials(ctx context.Context, options url.Values) (aws.CredentialsProvider, error) {
 	if isAnonymous(options) {
 		return nil, nil
@@ -53,5 +53,6 @@ func isAnonymous(options url.Values) bool {
 // isAmazons reports whether an endpoint is one of AWS's, as a private one of a network there is.
 func isAmazons(endpoint string) bool {
 	u, err := url.Parse(endpoint)
-	return err == nil && (strings.HasSuffix(u.Hostname(), ".amazonaws.com") || strings.HasSuffix(u.Hostname(), ".amazonaws.com.cn"))
+	return err == nil && (strings.HasSuffix(u.Hostname(), ".amazonaws.com") ||
+		strings.HasSuffix(u.Hostname(), ".amazonaws.com.cn"))
 }

@@ -14,8 +14,8 @@ import (
 	"kumo/internal/place/bucket/buckettest"
 )
 
-// Who has no credentials is told what to set, in kumo's words alone; the machine is asked for a role only for a store of
-// AWS's, and not by who says that he has none.
+// Who has no credentials is told what to set, in kumo's words alone; the machine is asked for a role only for a store
+// of AWS's, and not by who says that he has none.
 func TestNoCredentials(t *testing.T) {
 	fake := buckettest.Fake(t)
 	var asked atomic.Int32

@@ -22,8 +22,8 @@ import (
 
 var moreSchemes = []string{gcsblob.Scheme}
 
-// openOther opens a bucket of Google's, with its default credentials; without any where the URL says so, or Google's own
-// variable for a server that stands in for theirs.
+// openOther opens a bucket of Google's, with its default credentials; without any where the URL says so, or Google's
+// own variable for a server that stands in for theirs.
 func openOther(ctx context.Context, u *url.URL) (*blob.Bucket, error) {
 	anonymous, opts, err := gcsOptions(u)
 	if err != nil {

@@ -73,7 +73,8 @@ func openS3(ctx context.Context, u *url.URL, cfg Config) (*Place, error) {
 	options.Logger = logging.Nop{}                       // standard error is the command's
 	options.Region = cmp.Or(options.Region, "us-east-1") // which those who are not AWS mostly want
 	c := &s3Client{Client: s3.New(options), bucket: u.Host, encryption: opener.Options.EncryptionType, part: partSize,
-		options: opener.Options, copyLimit: copyLimit, checksums: options.RequestChecksumCalculation != aws.RequestChecksumCalculationWhenRequired}
+		options: opener.Options, copyLimit: copyLimit,
+		checksums: options.RequestChecksumCalculation != aws.RequestChecksumCalculationWhenRequired}
 	if id := opener.Options.KMSEncryptionID; id != "" {
 		c.kmsKey = &id
 	}

@@ -70,9 +70,9 @@ func (p *Place) store(ctx context.Context, f file, goOn bool) error {
 	return err
 }
 
-// stream brings a file to a store of which nothing more is known than that it may have an MD5 of what it keeps. With what
-// is written goes the one that it must have, so that a store which knows such a thing refuses another; and then what the
-// store has is compared.
+// stream brings a file to a store of which nothing more is known than that it may have an MD5 of what it keeps. With
+// what is written goes the one that it must have, so that a store which knows such a thing refuses another; and then
+// what the store has is compared.
 func (p *Place) stream(ctx context.Context, f file, goOn bool) error {
 	long, short := sha256.New(), md5.New()
 	if err := copyAll(io.MultiWriter(long, short), f.data, 0, f.size); err != nil {
@@ -194,7 +194,8 @@ func (c *s3Client) put(ctx context.Context, f file, goOn bool) error {
 
 func inBase64(sum []byte) *string { return aws.String(base64.StdEncoding.EncodeToString(sum)) }
 
-// multipart brings a file there in parts. After an error what has arrived stays there if the next one may go on with it.
+// multipart brings a file there in parts. After an error what has arrived stays there if the next one may go on with
+// it.
 func (c *s3Client) multipart(ctx context.Context, f file, goOn bool) error {
 	var id string
 	var have map[int32]types.Part

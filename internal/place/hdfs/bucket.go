@@ -36,9 +36,12 @@ var (
 
 // ErrorCode says what kind an error is of.
 func (*bucket) ErrorCode(err error) gcerrors.ErrorCode {
-	for kind, code := range map[error]gcerrors.ErrorCode{fs.ErrNotExist: gcerrors.NotFound, errThere: gcerrors.FailedPrecondition,
-		fs.ErrPermission: gcerrors.PermissionDenied, fs.ErrInvalid: gcerrors.InvalidArgument, ErrSafeMode: gcerrors.FailedPrecondition,
-		syscall.ENOSPC: gcerrors.ResourceExhausted, errUnsupported: gcerrors.Unimplemented, context.Canceled: gcerrors.Canceled,
+	for kind, code := range map[error]gcerrors.ErrorCode{fs.ErrNotExist: gcerrors.NotFound,
+		errThere:         gcerrors.FailedPrecondition,
+		fs.ErrPermission: gcerrors.PermissionDenied, fs.ErrInvalid: gcerrors.InvalidArgument,
+		ErrSafeMode:    gcerrors.FailedPrecondition,
+		syscall.ENOSPC: gcerrors.ResourceExhausted, errUnsupported: gcerrors.Unimplemented,
+		context.Canceled:         gcerrors.Canceled,
 		context.DeadlineExceeded: gcerrors.DeadlineExceeded} {
 		if errors.Is(err, kind) {
 			return code
@@ -147,7 +150,8 @@ func (r *bucketReader) Attributes() *driver.ReaderAttributes { return &r.attribu
 func (*bucketReader) As(any) bool                            { return false }
 
 // NewTypedWriter begins a file.
-func (b *bucket) NewTypedWriter(ctx context.Context, key, contentType string, opts *driver.WriterOptions) (driver.Writer,
+func (b *bucket) NewTypedWriter(ctx context.Context, key, contentType string,
+	opts *driver.WriterOptions) (driver.Writer,
 	error) {
 	if key == "" {
 		return nil, fmt.Errorf("a file without a name: %w", fs.ErrInvalid)
@@ -157,8 +161,9 @@ func (b *bucket) NewTypedWriter(ctx context.Context, key, contentType string, op
 			return nil, err
 		}
 	}
-	a := &attributes{ContentType: contentType, CacheControl: opts.CacheControl, ContentDisposition: opts.ContentDisposition,
-		ContentEncoding: opts.ContentEncoding, ContentLanguage: opts.ContentLanguage, Metadata: opts.Metadata}
+	a := &attributes{ContentType: contentType, CacheControl: opts.CacheControl,
+		ContentDisposition: opts.ContentDisposition,
+		ContentEncoding:    opts.ContentEncoding, ContentLanguage: opts.ContentLanguage, Metadata: opts.Metadata}
 	full := b.path(key)
 	w := &writer{place: b.place, ctx: ctx, name: full, data: b.place.spool.New()}
 	return &bucketWriter{w, a, opts.IfNotExist}, nil
@@ -295,7 +300,8 @@ func (l *listing) begin(token string) error {
 	return nil
 }
 
-// walk takes in a folder and those below it. Sorted as keys, with a folder's slash, depth first is the order of all keys.
+// walk takes in a folder and those below it. Sorted as keys, with a folder's slash, depth first is the order of all
+// keys.
 func (l *listing) walk(ctx context.Context, full, prefix string) error {
 	found, err := l.bucket.place.readDir(ctx, full)
 	if err != nil {

@@ -44,7 +44,8 @@ func (*harness) Close()                           {}
 
 // FuzzKeys: a key comes back from its path, and two keys have two paths.
 func FuzzKeys(f *testing.F) {
-	for _, key := range []string{"a/b", "a//b", "/a", "a/", "../a/..", ".a/.b", "a:b%3A", "a\x00\n", "//", "ü/字", "a.b", "%zz"} {
+	for _, key := range []string{"a/b", "a//b", "/a", "a/", "../a/..", ".a/.b", "a:b%3A", "a\x00\n", "//", "ü/字", "a.b",
+		"%zz"} {
 		f.Add(key)
 	}
 	f.Fuzz(func(t *testing.T, key string) {

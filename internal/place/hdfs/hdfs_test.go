@@ -304,7 +304,8 @@ func TestALockIsLostWithItsClient(t *testing.T) {
 
 func TestNoNameNode(t *testing.T) {
 	_, err := Open(t.Context(), "hdfs://127.0.0.1:9/x", Config{})
-	if err == nil || !strings.Contains(err.Error(), "no NameNode answers at 127.0.0.1:9") || advice.Of(err) == "" || !place.Passes(err) {
+	if err == nil || !strings.Contains(err.Error(), "no NameNode answers at 127.0.0.1:9") || advice.Of(err) == "" ||
+		!place.Passes(err) {
 		t.Errorf("%v; advice: %q; passes: %v", err, advice.Of(err), place.Passes(err))
 	}
 }

@@ -81,7 +81,8 @@ func TestNamesComeBack(t *testing.T) {
 }
 
 func TestTheOwnerOfALease(t *testing.T) {
-	const message = "Failed to APPEND_FILE /x/.l.lock for go-hdfs-b on 127.0.0.1 because this file lease is currently owned by go-hdfs-a on 10.0.0.7\n\tat"
+	const message = "Failed to APPEND_FILE /x/.l.lock for go-hdfs-b on 127.0.0.1 because this file lease is currently " +
+		"owned by go-hdfs-a on 10.0.0.7\n\tat"
 	if got := owner(message); got != " on 10.0.0.7" {
 		t.Errorf("%q", got)
 	}

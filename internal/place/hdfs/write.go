@@ -111,8 +111,8 @@ func (p *Place) attempt(ctx context.Context, name string, data content) error {
 	return err
 }
 
-// begin makes the file aside. It has another name each time, as an answer may be lost; but where one process alone brings
-// a file there, the same, in place of what one has left that was killed.
+// begin makes the file aside. It has another name each time, as an answer may be lost; but where one process alone
+// brings a file there, the same, in place of what one has left that was killed.
 func (p *Place) begin(ctx context.Context, name string, alone bool) (f *hdfs.FileWriter, aside string, err error) {
 	dir, base := path.Split(name)
 	err = p.do(ctx, func(client *hdfs.Client) error {

@@ -100,7 +100,8 @@ func TestURLsThatMove(t *testing.T) {
 	for u := range urls {
 		e, _ := all[home[u]].Explain(at(home[u], u))
 		const kept = 1. / rank.Steps
-		if got, want := e.Importance-1, float64(links[u]); got > want*1.02 || got < want*(1-(nodes-1)*kept) { // each may keep a part back
+		// each may keep a part back
+		if got, want := e.Importance-1, float64(links[u]); got > want*1.02 || got < want*(1-(nodes-1)*kept) {
 			t.Errorf("URL %d has %d links, and %v count", u, links[u], got)
 		}
 	}

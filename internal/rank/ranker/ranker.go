@@ -181,7 +181,8 @@ type Standing struct {
 }
 
 // Share is what each link of a page is worth, if the page has out of them, its own node's and others'. It is to be
-// asked before the page is told by Fetched. A page without a number gives nothing, nor does one that was fetched before.
+// asked before the page is told by Fetched. A page without a number gives nothing, nor does one that was fetched
+// before.
 func (r *Ranker) Share(page ids.Key, out int) (float32, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -194,8 +195,8 @@ func (r *Ranker) Share(page ids.Key, out int) (float32, error) {
 }
 
 // Tell returns what another node is to be told of a URL of its own: what links to it are worth beyond what that node
-// was told of it, and below 0 if it is less; 0 if it need not know. share is what a link is worth that Fetched is yet to
-// be told of, with it; 0: there is none. The error is ErrFull, or none.
+// was told of it, and below 0 if it is less; 0 if it need not know. share is what a link is worth that Fetched is yet
+// to be told of, with it; 0: there is none. The error is ErrFull, or none.
 func (r *Ranker) Tell(u *Other, share float32) (more float32, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

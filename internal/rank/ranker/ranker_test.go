@@ -304,7 +304,8 @@ func TestTwoNodes(t *testing.T) {
 			continue
 		}
 		moved := URL{Key: told[1].KeyOf(fmt.Sprint("moved ", u))}
-		if _, err := told[1].Arrive([]Gift{{URL: moved, Worth: told[0].Hand(URL{Key: told[0].KeyOf(url(u))})}}, nil); err != nil {
+		if _, err := told[1].Arrive([]Gift{{URL: moved, Worth: told[0].Hand(URL{Key: told[0].KeyOf(url(u))})}},
+			nil); err != nil {
 			t.Fatal(err)
 		}
 		if there, _ := told[1].Explain(moved); math.Abs(there.Importance-e.Importance) > 1e-6*e.Importance {
@@ -539,8 +540,8 @@ func BenchmarkKeyOf(b *testing.B) {
 	}
 }
 
-// TestPagesThatComeAtOnceCountEach: where two pages link to another node's URL, and the second is asked about before the
-// first is told, that node hears of both.
+// TestPagesThatComeAtOnceCountEach: where two pages link to another node's URL, and the second is asked about before
+// the first is told, that node hears of both.
 func TestPagesThatComeAtOnceCountEach(t *testing.T) {
 	r := open(t, Config{Order: indegree.New(), Others: true}, linklog.Mark{})
 	other := Other{URL{Key: 99}, "https://example.com/99"}

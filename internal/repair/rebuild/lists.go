@@ -134,7 +134,8 @@ func copyDigest(to []byte, text string) {
 }
 
 // forGood are the rules by which a URL is left out that no better link brings in.
-var forGood = map[string]bool{"robots": true, "clean-param": true, "max-pages-per-host": true, "max-pages-per-domain": true,
+var forGood = map[string]bool{"robots": true, "clean-param": true, "max-pages-per-host": true,
+	"max-pages-per-domain": true,
 	"max-hosts-per-domain": true, "max-dns-per-domain": true, "trap": true, "url": true}
 
 func (b *rebuilding) skips(ctx context.Context) error {
@@ -176,7 +177,8 @@ func (b *rebuilding) asides(context.Context) error {
 	for i := range skips {
 		s := &skips[i]
 		u, err := weburl.Parse(s.URL)
-		if err != nil || u.String() != s.URL || !utf8.ValidString(s.URL) || u.Host() != s.Host || b.skipped[records.Key(s.URL)] {
+		if err != nil || u.String() != s.URL || !utf8.ValidString(s.URL) || u.Host() != s.Host ||
+			b.skipped[records.Key(s.URL)] {
 			continue
 		}
 		b.isNoFollow(s.URL, s.Rule)

@@ -117,7 +117,8 @@ func (b *rebuilding) feed(ctx context.Context, seeds []weburl.URL, r *crawl.Reen
 			return err
 		}
 	}
-	whole, err := seen.Salvage(vfs.OS, b.From.Path("state", "seen"), func(url string, state seen.State, depth int32) error {
+	whole, err := seen.Salvage(vfs.OS, b.From.Path("state", "seen"), func(url string, state seen.State,
+		depth int32) error {
 		if state != seen.Known {
 			return nil
 		}

@@ -311,7 +311,8 @@ func (w *wanting) pageLine(b []byte) []byte {
 	b = text(b, "from", w.said["via"])
 	b = fmt.Appendf(b, `,"links":%d`, w.links)
 	var connect, firstByte, total int64 // which an earlier kumo did not note
-	if n, _ := fmt.Sscanf(w.said["exchangeTimeMs"], "connect=%d firstByte=%d total=%d", &connect, &firstByte, &total); n == 3 {
+	if n, _ := fmt.Sscanf(w.said["exchangeTimeMs"], "connect=%d firstByte=%d total=%d", &connect, &firstByte,
+		&total); n == 3 {
 		b = fmt.Appendf(b, `,"connect_ms":%d,"first_byte_ms":%d,"total_ms":%d`, connect, firstByte, total)
 	}
 	b = fmt.Appendf(b, `,"warc":%s,"offset":%d`, strconv.Quote(w.file), w.offset)

@@ -65,7 +65,8 @@ func Clean(dir string, drop *Drop, moved bool) (Dropped, error) {
 	for _, l := range []struct {
 		name string
 		keep func(at int64, line []byte) []byte
-	}{{"pages.jsonl", c.page}, {"crawl.log", c.visit}, {"text.jsonl", c.text}, {"fields.jsonl", c.fields}, {"skipped.jsonl", c.skip}} {
+	}{{"pages.jsonl", c.page}, {"crawl.log", c.visit}, {"text.jsonl", c.text}, {"fields.jsonl", c.fields},
+		{"skipped.jsonl", c.skip}} {
 		if err := c.lines(l.name, l.keep); err != nil {
 			return c.done, fmt.Errorf("clean %s: %w", l.name, err)
 		}

@@ -177,7 +177,8 @@ func TestAURLGoesFromAllFiles(t *testing.T) {
 		drop := NewDrop()
 		drop.URLs[url(1)] = true
 		done := p.clean(drop)
-		if done.Visits[url(1)] != 1 || len(done.Visits) != 1 || done.Lines != 5 { // a page's, a visit's, a text's, a record's, an index's
+		// a page's, a visit's, a text's, a record's, an index's
+		if done.Visits[url(1)] != 1 || len(done.Visits) != 1 || done.Lines != 5 {
 			t.Errorf("%s: %+v", compression, done)
 		}
 		p.wantAgree(urls(0, 2, 3)...)

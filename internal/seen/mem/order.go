@@ -158,7 +158,9 @@ func (w *Walk) Skip(key []byte) {
 			least, most = most, 2*most
 		}
 		most = min(most, len(list))
-		w.advance(least + sort.Search(most-least, func(i int) bool { return bytes.Compare(w.keys.Key(list[least+i]), key) >= 0 }))
+		w.advance(least + sort.Search(most-least, func(i int) bool {
+			return bytes.Compare(w.keys.Key(list[least+i]), key) >= 0
+		}))
 	}
 	w.began = false
 }

@@ -95,7 +95,8 @@ func BenchmarkOrder(b *testing.B) {
 		t := New()
 		add := func(n int) {
 			for range n {
-				t.Add("https://www." + string(rune('a'+dice.IntN(26))) + randomHost(dice) + ".example/articles/2026/a-title-in-words.html")
+				t.Add("https://www." + string(rune('a'+dice.IntN(26))) + randomHost(dice) +
+					".example/articles/2026/a-title-in-words.html")
 			}
 		}
 		add(1_000_000)

@@ -41,8 +41,8 @@ func (c *coder) encode(to []byte, b *block) []byte {
 	return append(to, values...)
 }
 
-// decoder has no state but its buffers, and serves all runs. It is made before anything runs: its channel would belong to
-// the synctest bubble that made it.
+// decoder has no state but its buffers, and serves all runs. It is made before anything runs: its channel would belong
+// to the synctest bubble that made it.
 var decoder = newDecoder()
 
 func newDecoder() *zstd.Decoder {

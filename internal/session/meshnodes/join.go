@@ -59,8 +59,8 @@ func (n *Node) known() (all []overlay.Contact) {
 }
 
 // join finds other nodes as long as the node knows none, until ctx ends. others: there are some, or were. If none of
-// them answers the node goes on alone after a while, as they may never come back; but one that is to join, and has never
-// heard of the crawl, waits for them.
+// them answers the node goes on alone after a while, as they may never come back; but one that is to join, and has
+// never heard of the crawl, waits for them.
 func (n *Node) join(ctx context.Context, m *meshnode.Node, others bool) {
 	begun, tick := time.Now(), time.NewTicker(time.Second)
 	defer tick.Stop()

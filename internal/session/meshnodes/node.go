@@ -40,8 +40,8 @@ type Config struct {
 	// Settle makes the crawl's settings, as its record has them, the job's; without any it makes those of this machine. If
 	// it is set, the node waits until there are some.
 	Settle func(j *job.Job, settings []settings.Setting) error
-	// Connect opens the node with the key in a folder, which it makes. It is told of nodes that are connected, and of those
-	// whose connection broke.
+	// Connect opens the node with the key in a folder, which it makes. It is told of nodes that are connected, and of
+	// those whose connection broke.
 	Connect func(ctx context.Context, dir string, reached, lost func(strategy.Node)) (Connection, error)
 	Open    session.Opener
 	Carry   session.Carry // brings record files to a place; nil: they stay in the folder

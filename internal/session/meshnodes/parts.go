@@ -23,8 +23,9 @@ func (l *life) openCrawl() error {
 	j.Memory = j.MemoryBudget() * (historyShare - 1) / historyShare
 	j.Crawl.Stay, j.Crawl.Claims = true, true
 	f := l.folder
-	l.folder = nil                                                           // it is the session's, or was let go
-	c, err := l.Open(f, j, &session.Peers{Join: l.joinEngine, Server: true}) // it has connections to many nodes, as a server has
+	l.folder = nil // it is the session's, or was let go
+	// it has connections to many nodes, as a server has
+	c, err := l.Open(f, j, &session.Peers{Join: l.joinEngine, Server: true})
 	if err != nil {
 		return err
 	}

@@ -43,14 +43,17 @@ func (n *Node) Run(ctx context.Context) (report *stats.Report, err error) {
 	known := n.known()
 	l.mesh, err = meshnode.New(meshnode.Config{
 		Messenger: n.conn, Overlay: overlay.Config{Self: asContact(n.conn.Self()), Seed: rand.Uint64()},
-		Mesh:    mesh.Config{Backups: n.Backups, Absent: n.Absent, Check: n.Check, LostAfter: n.LostAfter, Met: len(known) > 0},
+		Mesh: mesh.Config{Backups: n.Backups, Absent: n.Absent, Check: n.Check, LostAfter: n.LostAfter,
+			Met: len(known) > 0},
 		Places:  l.places(),
 		Known:   known,
 		Waits:   len(n.Join) > 0,
 		Contact: func(to strategy.Node) overlay.Contact { return asContact(n.conn.Contact(to)) },
 		Learn:   func(c overlay.Contact) { n.conn.Learn(p2p.Contact{Node: strategy.Node(c.Node), Addrs: c.Addrs}) },
-		Disk:    n.disk, Dir: n.stateDir(), Router: &n.router, History: remembered, Read: l.readLinks, Slice: l.slice, Blocked: l.blocked,
-		Load: l.load, Figures: l.figures, Limit: limit, Settle: l.settle, Version: job.Version, Address: n.Address, Log: n.Log,
+		Disk:    n.disk, Dir: n.stateDir(), Router: &n.router, History: remembered, Read: l.readLinks, Slice: l.slice,
+		Blocked: l.blocked,
+		Load:    l.load, Figures: l.figures, Limit: limit, Settle: l.settle, Version: job.Version, Address: n.Address,
+		Log:     n.Log,
 		Changed: func() { word(n.changed) },
 	})
 	if err != nil {

@@ -75,7 +75,10 @@ func TestACrawlLearnsRunningTimes(t *testing.T) {
 type deaf struct{ strategy.Strategy }
 
 func (d deaf) Step(now time.Time, in []strategy.Event, out []strategy.Action) []strategy.Action {
-	heard := slices.DeleteFunc(slices.Clone(in), func(e strategy.Event) bool { _, wanted := e.(strategy.Wanted); return wanted })
+	heard := slices.DeleteFunc(slices.Clone(in), func(e strategy.Event) bool {
+		_, wanted := e.(strategy.Wanted)
+		return wanted
+	})
 	return d.Strategy.Step(now, heard, out)
 }
 

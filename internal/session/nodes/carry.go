@@ -185,7 +185,8 @@ func (n *Node) sayUnbrought() {
 		return
 	}
 	for _, dir := range n.unbrought() {
-		n.Log.Warn("files of an earlier life of this node are not in their place: they wait until it is started again", "folder",
+		n.Log.Warn("files of an earlier life of this node are not in their place: they wait until it is started again",
+			"folder",
 			dir)
 	}
 }

@@ -77,8 +77,8 @@ func (s *failedNodes) Recover(ctx context.Context, dead strategy.Node) (_ driver
 		return nil, err
 	}
 	if err = s.recover(ctx, log, e); err != nil && e.copied && ctx.Err() == nil {
-		s.places.Log.Warn("the checkpoint in a dead node's place came as it was brought there, and cannot be gone on from: its "+
-			"journal is read from the beginning, if the servers have that", "node", dead, "why", err)
+		s.places.Log.Warn("the checkpoint in a dead node's place came as it was brought there, and cannot be gone on "+
+			"from: its journal is read from the beginning, if the servers have that", "node", dead, "why", err)
 		unread = fmt.Errorf("the checkpoint in its place: %w", err)
 		_ = e.Close() // of what is damaged
 		if err = os.RemoveAll(e.dir); err == nil {
@@ -86,8 +86,9 @@ func (s *failedNodes) Recover(ctx context.Context, dead strategy.Node) (_ driver
 		}
 	}
 	if errors.Is(err, journal.ErrDropped) || unread != nil && errors.Is(err, stream.ErrDamaged) {
-		err = fmt.Errorf("what waited there and what is known of its hosts cannot be had, and its hosts wait: the servers have "+
-			"its journal only behind what its checkpoint has, and no checkpoint that fits can be read in its place: %w",
+		err = fmt.Errorf("what waited there and what is known of its hosts cannot be had, and its hosts wait: the "+
+			"servers have its journal only behind what its checkpoint has, and no checkpoint that fits can be read in its "+
+			"place: %w",
 			errors.Join(unread, err))
 	}
 	if err != nil {
@@ -113,7 +114,8 @@ func (s *failedNodes) recover(ctx context.Context, log *shipped, e *failedState)
 	return err
 }
 
-// views are those of the checkpoint that was copied, or empty. The dead node's records are not this one's to refer to, so digests are not kept.
+// views are those of the checkpoint that was copied, or empty. The dead node's records are not this one's to refer to,
+// so digests are not kept.
 func (s *failedNodes) views(e *failedState) (v recovery.Views, err error) {
 	memory := s.memory()
 	db, err := seen.Open(s.disk, filepath.Join(e.folder(), "seen"), seen.Config{Memory: memory / 2,

@@ -225,10 +225,11 @@ func (r *remains) foldBy(s *failedNodes) (waits, known []string) {
 		r.t.Fatalf("after %d entries of the log, cut before %d: %v", len(r.log), r.cut, err)
 	}
 	e := one.(*failedState)
-	err = e.holding.Frontier.Walk(frontier.Walker{Bad: func(err error) { r.t.Error(err) }, Item: func(_ string, it *frontier.Item) error {
-		waits = append(waits, it.URL)
-		return nil
-	}})
+	err = e.holding.Frontier.Walk(frontier.Walker{Bad: func(err error) { r.t.Error(err) },
+		Item: func(_ string, it *frontier.Item) error {
+			waits = append(waits, it.URL)
+			return nil
+		}})
 	for one, scanErr := range e.holding.DB.Scan("") {
 		err = errors.Join(err, scanErr)
 		known = append(known, one.URL)
@@ -314,7 +315,8 @@ func TestAKillAtAnyMomentOfACheckpointThatGoesToThePlace(t *testing.T) {
 				len(wantWaits), missing(waits, wantWaits), missing(wantWaits, waits))
 		}
 		if !slices.Equal(known, wantKnown) {
-			t.Errorf("after step %d of %d, %s %d: %d URLs are known, want %d: %v, %v", i, len(h.steps), d.file, d.cut, len(known),
+			t.Errorf("after step %d of %d, %s %d: %d URLs are known, want %d: %v, %v", i, len(h.steps), d.file, d.cut,
+				len(known),
 				len(wantKnown), missing(known, wantKnown), missing(wantKnown, known))
 		}
 		again += len(waits)
@@ -381,7 +383,9 @@ func (r *remains) unreadable() {
 	if waits, _ := r.foldBy(s); !slices.Equal(waits, want) {
 		r.t.Errorf("read again, %d URLs wait, want %d", len(waits), len(want))
 	}
-	before := slices.IndexFunc(r.at.opened, func(name string) bool { return strings.HasSuffix(name, "frontier/checkpoint") })
+	before := slices.IndexFunc(r.at.opened, func(name string) bool {
+		return strings.HasSuffix(name, "frontier/checkpoint")
+	})
 	if before < 0 || slices.ContainsFunc(r.at.opened[:before], isStateFile) {
 		r.t.Errorf("what had come was copied again: %q", r.at.opened)
 	}

@@ -39,7 +39,8 @@ func (s *failedNodes) findPlace(ctx context.Context, e *failedState, dead strate
 	unread, err = s.places.try(ctx, dead, place, "to go on from what it held", func() error {
 		state, err := s.places.CopyState(ctx, place, s.disk, e.coming())
 		if e.copied = err == nil && state != nil; e.copied {
-			s.places.Log.Info("what a dead node held is taken from the checkpoint in its place, and the rest of its journal", "node",
+			s.places.Log.Info("what a dead node held is taken from the checkpoint in its place, and the rest of its journal",
+				"node",
 				dead, "files", len(state.Files))
 		}
 		return err
@@ -93,7 +94,8 @@ func linesThere(there *away.Manifest, grown []store.Mark) bool {
 	return !grew || there.Length("pages.jsonl") >= length
 }
 
-// read reads what is in a dead node's place. If it cannot be read, nobody knows what is there, and all is fetched again.
+// read reads what is in a dead node's place. If it cannot be read, nobody knows what is there, and all is fetched
+// again.
 func (p placesOfDead) read(ctx context.Context, dead strategy.Node, place string) (there *away.Manifest, err error) {
 	unread, err := p.try(ctx, dead, place, "to see which of its records are there", func() (err error) {
 		there, err = p.There(ctx, place)
@@ -107,9 +109,10 @@ func (p placesOfDead) read(ctx context.Context, dead strategy.Node, place string
 	return away.NewManifest(), nil
 }
 
-// try reads something in a dead node's place. What cannot be read is waited for, but not for ever, however often the fold
-// is begun: the hosts of the dead node wait meanwhile. unread is why it could not be had.
-func (p placesOfDead) try(ctx context.Context, dead strategy.Node, place, what string, f func() error) (unread, err error) {
+// try reads something in a dead node's place. What cannot be read is waited for, but not for ever, however often the
+// fold is begun: the hosts of the dead node wait meanwhile. unread is why it could not be had.
+func (p placesOfDead) try(ctx context.Context, dead strategy.Node, place, what string, f func() error) (unread,
+	err error) {
 	end := p.dead.waitedSince(dead).Add(p.PlaceWait)
 	for pause := time.Second; ; pause = min(2*pause, time.Minute) {
 		if unread = f(); unread == nil {
@@ -167,8 +170,8 @@ func (p placesOfDead) note(ctx context.Context, dead strategy.Node, lost *recove
 	}
 }
 
-// Again is how many pages that dead nodes had fetched are fetched again, as far as this process has found: their records
-// were lost.
+// Again is how many pages that dead nodes had fetched are fetched again, as far as this process has found: their
+// records were lost.
 func (n *Node) Again() (all int64) {
 	n.dead.mu.Lock()
 	defer n.dead.mu.Unlock()
@@ -178,8 +181,8 @@ func (n *Node) Again() (all int64) {
 	return all
 }
 
-// foldedNodes is what is to be known of dead nodes that this process folds: some more than once, as a fold is begun anew
-// where it fails.
+// foldedNodes is what is to be known of dead nodes that this process folds: some more than once, as a fold is begun
+// anew where it fails.
 type foldedNodes struct {
 	mu    sync.Mutex // guards what follows
 	since map[strategy.Node]time.Time

@@ -58,7 +58,8 @@ func TestOwnersOfACluster(t *testing.T) {
 					all, err := c.control.Owners(t.Context(), admin.HostQuery{})
 					return err == nil && len(all.Hosts) == 10 && all.More == 0
 				})
-				all, err := c.control.Owners(t.Context(), admin.HostQuery{Names: []string{"synth.test", "nosuch.example"}, Limit: 3})
+				all, err := c.control.Owners(t.Context(), admin.HostQuery{Names: []string{"synth.test", "nosuch.example"},
+					Limit: 3})
 				if err != nil || len(all.Hosts) != 3 || all.More != 7 || !slices.Equal(all.Missing, []string{"nosuch.example"}) ||
 					all.By[0].Hosts == 0 {
 					t.Errorf("%+v, %v", all, err)

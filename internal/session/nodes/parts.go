@@ -69,7 +69,8 @@ func (m *membership) join(state *recovery.State, p *crawl.Parts) error {
 		Engine: m.engine, Router: m.router,
 		Estates: &failedNodes{disk: m.folder.Disk, dir: m.failedDir(), bus: m.bus, job: m.job,
 			places: placesOfDead{Node: n, bus: m.bus}},
-		Enter: m.enter, Figures: m.figures, Work: m.work, Ending: m.journal.Ending, Settle: m.settle, Knows: m.knows, Links: m.links,
+		Enter: m.enter, Figures: m.figures, Work: m.work, Ending: m.journal.Ending, Settle: m.settle, Knows: m.knows,
+		Links:   m.links,
 		Blocked: func(ctx context.Context, rules []string) ([]byte, error) { return m.crawl.CountBlocked(ctx, rules) },
 		Version: job.Version, Address: n.Address, Log: n.Log,
 	})

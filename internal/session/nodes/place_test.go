@@ -38,7 +38,8 @@ import (
 	"kumo/internal/vfs"
 )
 
-// A sharedPlace is a folder below which each life of a node has a place of its own, which fails now and then, or a bucket.
+// A sharedPlace is a folder below which each life of a node has a place of its own, which fails now and then, or a
+// bucket.
 type sharedPlace struct {
 	t    *testing.T
 	dir  string
@@ -151,8 +152,9 @@ func (p *sharedPlace) give(c *Config, dies *atomic.Bool) {
 			}
 			p.cuts[j.Dir] = c
 		}
-		j.Away = &job.Away{Closed: func() { b.up.Look() }, Durable: func(marks []store.Mark) { b.up.Durable(marks) }, Status: func() stats.Uploads { return b.up.Status() },
-			Over: func(disk vfs.FS) (vfs.FS, error) { return b.over(ctx, disk) }}
+		j.Away = &job.Away{Closed: func() { b.up.Look() }, Durable: func(marks []store.Mark) { b.up.Durable(marks) },
+			Status: func() stats.Uploads { return b.up.Status() },
+			Over:   func(disk vfs.FS) (vfs.FS, error) { return b.over(ctx, disk) }}
 		return b, nil
 	}
 }

@@ -111,7 +111,8 @@ func crawlTable(r *BalanceResult) Table {
 		c := &r.Crawls[i]
 		strategies, links, all := c.PageMessages()
 		for node, n := range c.Nodes {
-			t.Lines = append(t.Lines, []string{c.Strategy, fmt.Sprint(c.Slows), fmt.Sprint(node + 1), fmt.Sprint(n.Pages), number(n.Busy),
+			t.Lines = append(t.Lines, []string{c.Strategy, fmt.Sprint(c.Slows), fmt.Sprint(node + 1), fmt.Sprint(n.Pages),
+				number(n.Busy),
 				number(n.Ended.Seconds()), number(c.Time.Seconds()), number(c.Shortest.Seconds()), number(c.Tail),
 				number(c.Ratio), fmt.Sprint(c.Moved), number(strategies), number(links), number(all), fmt.Sprint(c.Appended)})
 		}

@@ -131,7 +131,8 @@ func (e *Effect) what() string {
 	part := func(of func(Piece) float64) string {
 		return fmt.Sprintf("%.0f to %.0f %%", 100*of(e.First.Piece), 100*of(e.Last.Piece))
 	}
-	return fmt.Sprintf("after the start the network is in use %s of the time, the cores %s, the disk %s; %d to %d pages at once",
+	return fmt.Sprintf("after the start the network is in use %s of the time, the cores %s, the disk %s; %d to %d pages "+
+		"at once",
 		part(func(p Piece) float64 { return p.Network }), part(func(p Piece) float64 { return p.Processor }),
 		part(func(p Piece) float64 { return p.Disk }), e.First.Places, e.Last.Places)
 }

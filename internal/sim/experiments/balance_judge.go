@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// A BalanceStatement is something that the paper reports, or in experiment 5 that kumo is to do, and whether it is seen.
+// A BalanceStatement is something that the paper reports, or in experiment 5 that kumo is to do, and whether it is
+// seen.
 type BalanceStatement struct {
 	Experiment int
 	Program    string // "" in experiment 5
@@ -16,8 +17,8 @@ type BalanceStatement struct {
 	Why        string // it was not seen, as far as the figures tell
 }
 
-// closeEnds is by which part of a whole run the nodes' ends may differ, so that the difference is small; the paper has no
-// number.
+// closeEnds is by which part of a whole run the nodes' ends may differ, so that the difference is small; the paper has
+// no number.
 const closeEnds = 0.1
 
 // Judge judges all statements by a result, for each program.
@@ -98,8 +99,8 @@ func (j *balanceJudge) splits(rows []SplitRow) {
 			fmt.Sprintf("the best split comes to %.3f", of[wayBest].Ratio))
 		j.find(2, fmt.Sprintf("split by predictions (%s), all nodes end at about the same time", way), r.Tail <= closeEnds,
 			fmt.Sprintf("%.1f %% of the run lie between the first end and the last, %.1f %% with the even split", 100*r.Tail,
-				100*even.Tail), fmt.Sprintf("pages differ: with the best split it is %.1f %%; predictions of the means are off by up to "+
-				"%.0f %%", 100*of[wayBest].Tail, 100*r.farthest()))
+				100*even.Tail), fmt.Sprintf("pages differ: with the best split it is %.1f %%; predictions of the means are off "+
+				"by up to %.0f %%", 100*of[wayBest].Tail, 100*r.farthest()))
 	}
 }
 

@@ -52,7 +52,8 @@ func TestPieceOfOnePlace(t *testing.T) {
 	}
 }
 
-// TestPieceIsNoFasterThanItsMachine: nothing is in use for longer than there is, and long pieces come near to the bound.
+// TestPieceIsNoFasterThanItsMachine: nothing is in use for longer than there is, and long pieces come near to the
+// bound.
 func TestPieceIsNoFasterThanItsMachine(t *testing.T) {
 	b := BalanceOfPaper()
 	for i := range b.Programs {
@@ -170,7 +171,8 @@ func TestVarianceExample(t *testing.T) {
 	b := smallBalance()
 	rows := b.variance()
 	least, exact := rows[0], rows[len(rows)-1]
-	if counts := slices.Sorted(slices.Values(least.Counts)); least.Seconds != 80 || !slices.Equal(counts, []int{1, 49, 50}) {
+	if counts := slices.Sorted(slices.Values(least.Counts)); least.Seconds != 80 ||
+		!slices.Equal(counts, []int{1, 49, 50}) {
 		t.Errorf("least variance: %+v", least)
 	}
 	if exact.Seconds != 50 || !slices.Equal(exact.Counts, []int{50, 50, 0}) {

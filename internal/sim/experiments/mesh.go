@@ -126,7 +126,8 @@ func (m *Mesh) Run(ctx context.Context, progress func(done, of int)) (r MeshResu
 
 // scaling is experiment 1.
 func (m *Mesh) scaling() sim.MeshSamples {
-	c := sim.MeshRates{Hosts: m.Hosts, Pages: m.Pages, Interval: m.T, Sample: m.Sample, Samples: m.Samples, Processor: m.Processor}
+	c := sim.MeshRates{Hosts: m.Hosts, Pages: m.Pages, Interval: m.T, Sample: m.Sample, Samples: m.Samples,
+		Processor: m.Processor}
 	for _, at := range m.Comes {
 		c.Nodes = append(c.Nodes, sim.MeshRate{Fetch: m.Speed, Comes: at})
 	}

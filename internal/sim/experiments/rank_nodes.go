@@ -51,8 +51,8 @@ type RankNodesResult struct {
 	Runs                []RankNodesRun
 }
 
-var errNoHosts = errors.New("the hosts of the graph's pages are not known, which nodes share: pages are to be URLs, or " +
-	"numbers, with --host-pages")
+var errNoHosts = errors.New("the hosts of the graph's pages are not known, which nodes share: pages are to be " +
+	"URLs, or numbers, with --host-pages")
 
 // Run makes all crawls, and tells progress how many are done of how many.
 func (r *RankNodes) Run(ctx context.Context, g *Graph, progress func(done, of int)) (*RankNodesResult, error) {

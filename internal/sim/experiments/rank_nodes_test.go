@@ -41,13 +41,15 @@ func TestRankNodes(t *testing.T) {
 			}
 		}
 		if last := run.Points[len(r.At)-1]; last.Known != res.Reached || last.Found != r.Top ||
-			run.Nodes == 1 && last.Abroad+last.Sent != 0 || run.Nodes > 1 && last.Sent-last.Again >= last.Abroad || last.Again > last.Abroad/4 {
+			run.Nodes == 1 && last.Abroad+last.Sent != 0 || run.Nodes > 1 && last.Sent-last.Again >= last.Abroad ||
+			last.Again > last.Abroad/4 {
 			t.Errorf("%s in the end: %+v", run.name(), last)
 		}
 	}
 	for k := range r.At {
 		alone, told, silent := res.Runs[0].Points[k], res.Runs[1].Points[k], res.Runs[2].Points[k]
-		if alone.Tau < 0.9 || told.Tau > alone.Tau+0.01 || k > 0 && told.Tau < alone.Tau-0.05 || told.Tau < silent.Tau+0.03 || alone.Common < r.Top*17/20 {
+		if alone.Tau < 0.9 || told.Tau > alone.Tau+0.01 || k > 0 && told.Tau < alone.Tau-0.05 || told.Tau < silent.Tau+0.03 ||
+			alone.Common < r.Top*17/20 {
 			t.Errorf("at %v: alone %+v, several %+v, silent %+v", r.At[k], alone, told, silent)
 		}
 	}

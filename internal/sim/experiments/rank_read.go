@@ -37,8 +37,8 @@ func ReadGraph(from io.Reader, hostPages int) (*Graph, error) {
 	return p.graph()
 }
 
-// ReadNumbered reads a graph of two lists: nodes, a line with a number, from 0 on, and a URL for each page, and edges, a
-// line with the numbers of a page and of one that it links to.
+// ReadNumbered reads a graph of two lists: nodes, a line with a number, from 0 on, and a URL for each page, and edges,
+// a line with the numbers of a page and of one that it links to.
 func ReadNumbered(nodes, edges io.Reader) (*Graph, error) {
 	p := graphReader{hosts: map[string]uint32{}}
 	err := p.eachPair(nodes, "nodes", func(number, url string) error {

@@ -243,11 +243,13 @@ func TestBreadthFirst(t *testing.T) {
 
 // TestReadNumbered: a graph of two lists is the same as one of URLs.
 func TestReadNumbered(t *testing.T) {
-	g, err := ReadNumbered(strings.NewReader("0\thttp://a.test/\n1\thttp://a.test/x\n2\thttp://b.test/\n"), strings.NewReader("0\t1\n0\t2\n2\t0\n"))
+	g, err := ReadNumbered(strings.NewReader("0\thttp://a.test/\n1\thttp://a.test/x\n2\thttp://b.test/\n"),
+		strings.NewReader("0\t1\n0\t2\n2\t0\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := ReadGraph(strings.NewReader("http://a.test/ http://a.test/x http://b.test/\nhttp://b.test/ http://a.test/\n"), 0)
+	want, err := ReadGraph(strings.NewReader("http://a.test/ http://a.test/x http://b.test/\nhttp://b.test/ "+
+		"http://a.test/\n"), 0)
 	if err != nil || !reflect.DeepEqual(g, want) {
 		t.Errorf("%+v, want %+v (%v)", g, want, err)
 	}
@@ -258,7 +260,8 @@ func TestReadNumbered(t *testing.T) {
 		{"0\thttp://a.test/\n", "0\t0\n-1\t0\n", `line 2 of the edges: "-1" is no node`},
 		{"0\thttp://a.test/\n", "", "the graph has no links"},
 	} {
-		if _, err := ReadNumbered(strings.NewReader(bad.nodes), strings.NewReader(bad.edges)); err == nil || !strings.Contains(err.Error(), bad.want) {
+		if _, err := ReadNumbered(strings.NewReader(bad.nodes), strings.NewReader(bad.edges)); err == nil ||
+			!strings.Contains(err.Error(), bad.want) {
 			t.Errorf("%+v: %v", bad, err)
 		}
 	}

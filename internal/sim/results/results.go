@@ -174,7 +174,8 @@ func Table(dir, name string, from int64, n int) (*Rows, error) {
 	}
 	if from == 0 {
 		from = head.InputOffset()
-	} else if before := make([]byte, 1); from < head.InputOffset() || readAt(f, before, from-1) != nil || before[0] != '\n' {
+	} else if before := make([]byte, 1); from < head.InputOffset() || readAt(f, before, from-1) != nil ||
+		before[0] != '\n' {
 		return nil, ErrCursor
 	}
 	info, err := f.Stat()

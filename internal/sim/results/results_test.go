@@ -15,7 +15,8 @@ import (
 
 func write(t *testing.T, dir, name, text string) {
 	t.Helper()
-	if err := errors.Join(os.MkdirAll(dir, 0o777), os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)); err != nil {
+	if err := errors.Join(os.MkdirAll(dir, 0o777), os.WriteFile(filepath.Join(dir, name), []byte(text),
+		0o600)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -23,8 +24,9 @@ func write(t *testing.T, dir, name, text string) {
 // What is written is read, of a folder and of those in it; a table is read in parts.
 func TestExperimentsInFolders(t *testing.T) {
 	dir := t.TempDir()
-	e := &results.Experiment{Experiment: "rank", Command: "kumo sim rank", Statements: []results.Statement{{Statement: "<more>", Measured: "2"}},
-		Tables: []string{"t.csv"}, Pictures: []results.Picture{{File: "p.svg"}}}
+	e := &results.Experiment{Experiment: "rank", Command: "kumo sim rank",
+		Statements: []results.Statement{{Statement: "<more>", Measured: "2"}},
+		Tables:     []string{"t.csv"}, Pictures: []results.Picture{{File: "p.svg"}}}
 	for _, name := range []string{"b", "a"} {
 		write(t, filepath.Join(dir, name), "t.csv", "x,\"y\nz\"\n1,\"a\nb\"\n2,c\n3,\n")
 		if err := e.Write(filepath.Join(dir, name)); err != nil {
@@ -70,10 +72,12 @@ func TestWhatIsNotRead(t *testing.T) {
 	in := filepath.Join(dir, "in")
 	write(t, dir, "secret.svg", "secret")
 	write(t, in, "own.svg", "own")
-	if err := errors.Join(os.Symlink("../secret.svg", filepath.Join(in, "link.svg")), os.Mkdir(filepath.Join(in, "dir.svg"), 0o777)); err != nil {
+	if err := errors.Join(os.Symlink("../secret.svg", filepath.Join(in, "link.svg")),
+		os.Mkdir(filepath.Join(in, "dir.svg"), 0o777)); err != nil {
 		t.Skip(err)
 	}
-	for _, name := range []string{"link.svg", "../secret.svg", "in/own.svg", "dir.svg", "", ".", "..", ".hidden", `..\secret.svg`, "none.svg"} {
+	for _, name := range []string{"link.svg", "../secret.svg", "in/own.svg", "dir.svg", "", ".", "..", ".hidden",
+		`..\secret.svg`, "none.svg"} {
 		if data, err := results.ReadFile(in, name, 100); err == nil {
 			t.Errorf("%q is read: %q", name, data)
 		}
@@ -87,7 +91,8 @@ func TestWhatIsNotRead(t *testing.T) {
 	if _, err := results.Read(in); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a folder without an experiment: %v", err)
 	}
-	for _, text := range []string{"{", `{"tables":[` + strings.Repeat(`"x",`, 500) + `"x"]}`, strings.Repeat(" ", 5<<20) + "{}"} {
+	for _, text := range []string{"{", `{"tables":[` + strings.Repeat(`"x",`, 500) + `"x"]}`, strings.Repeat(" ", 5<<20) +
+		"{}"} {
 		write(t, in, results.Name, text)
 		if e, err := results.Read(in); err == nil {
 			t.Errorf("%.20q… is read: %+v", text, e)
@@ -100,7 +105,8 @@ func FuzzTable(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string, from int64) {
 		dir := t.TempDir()
 		write(t, dir, "t.csv", text)
-		if part, err := results.Table(dir, "t.csv", from, 3); err == nil && (len(part.Rows) > 3 || part.Next > int64(len(text))) {
+		if part, err := results.Table(dir, "t.csv", from, 3); err == nil &&
+			(len(part.Rows) > 3 || part.Next > int64(len(text))) {
 			t.Errorf("%q from %d on: %+v", text, from, part)
 		}
 	})

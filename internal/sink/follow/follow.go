@@ -1,9 +1,9 @@
 // Package follow sends the records of a crawl to a sink while it runs: it follows the crawl's own files.
 //
 // A [Follower] is one of the crawl's stores, so that it is told how long pages.jsonl, text.jsonl and fields.jsonl are
-// whenever the journal has that: up to there it reads them, and sends what they say, a batch at a time, whatever the sink is
-// like. So a sink that is slow or away costs no memory and drops nothing; the crawl does not wait for it. How far the sink
-// has it is noted in the crawl's state; what comes behind the note is sent again after a crash.
+// whenever the journal has that: up to there it reads them, and sends what they say, a batch at a time, whatever the
+// sink is like. So a sink that is slow or away costs no memory and drops nothing; the crawl does not wait for it. How
+// far the sink has it is noted in the crawl's state; what comes behind the note is sent again after a crash.
 package follow
 
 import (
@@ -39,10 +39,11 @@ type Config struct {
 	Disk vfs.FS
 	Name string // the sink's, for people and for the note: without its password
 	// Open reaches the sink.
-	Open     func(context.Context) (sink.Sink, error)
-	Now      func() time.Time
-	Wait     func(context.Context, time.Duration) error // returns after a time, or with the context's error
-	Patience time.Duration                              // how long a sink that takes nothing is waited for once the crawl is over
+	Open func(context.Context) (sink.Sink, error)
+	Now  func() time.Time
+	Wait func(context.Context, time.Duration) error // returns after a time, or with the context's error
+	// how long a sink that takes nothing is waited for once the crawl is over
+	Patience time.Duration
 	// Note is the file that says how far the sink is; "": one in the crawl's state.
 	Note string
 	// Rest is the command that sends what waits once the crawl is over, but for the folder; "": kumo export.
@@ -53,8 +54,8 @@ type Config struct {
 	Anew func() error
 	// Hold keeps others from sending to the sink at the same time, from Begin to the end of Run. nil: nothing does.
 	Hold func() (io.Closer, error)
-	// ID is what the sink has that was sent to from the first record on, and no other: a note counts for that alone. "" is none.
-	// nil: notes count for any.
+	// ID is what the sink has that was sent to from the first record on, and no other: a note counts for that alone. "" is
+	// none. nil: notes count for any.
 	ID func() (string, error)
 	// Failed and Works are told when the sink begins not to take records, and when it takes them again.
 	Failed func(err error)
@@ -194,8 +195,8 @@ const (
 	gathering    = 500 * time.Millisecond // until what came is sent, so that batches are not small
 )
 
-// Run sends until End was called and the sink has all, or takes nothing any more (an [ErrBehind]), or ctx ends. Begin comes
-// before.
+// Run sends until End was called and the sink has all, or takes nothing any more (an [ErrBehind]), or ctx ends. Begin
+// comes before.
 func (f *Follower) Run(ctx context.Context) (err error) {
 	defer func() {
 		if f.sink != nil {
@@ -237,7 +238,8 @@ func (f *Follower) Run(ctx context.Context) (err error) {
 				since = f.cfg.Now()
 			}
 		case over:
-			f.before.Store(f.done.Load() - f.put.Load()) // none waits, of those neither that were put before Begin, and counted twice
+			// none waits, of those neither that were put before Begin, and counted twice
+			f.before.Store(f.done.Load() - f.put.Load())
 			return nil
 		default:
 			f.works()
@@ -369,8 +371,8 @@ func (f *Follower) noteName() string {
 	return filepath.Join(f.cfg.Dir, "state", "sinks", "crawl-"+hex.EncodeToString(sum[:8])+".json")
 }
 
-// Begin reads how far the sink was, and counts what waits. It is called once the crawl's folder is open, before the crawl
-// goes on.
+// Begin reads how far the sink was, and counts what waits. It is called once the crawl's folder is open, before the
+// crawl goes on.
 func (f *Follower) Begin() (err error) {
 	if f.cfg.Hold != nil {
 		if f.held, err = f.cfg.Hold(); err != nil {
@@ -492,8 +494,8 @@ func (f *Follower) isTheSink(p position) (bool, error) {
 	return err == nil && id != "" && id == p.ID, err
 }
 
-// hasMore reports whether pages that were sent before a position have texts or fields now that they had not: the crawl was
-// told only later to have any, and has made them of all pages since, in the order of these. All is sent again then.
+// hasMore reports whether pages that were sent before a position have texts or fields now that they had not: the crawl
+// was told only later to have any, and has made them of all pages since, in the order of these. All is sent again then.
 func (f *Follower) hasMore(p position) bool {
 	return p.Lengths[pages] > 0 && slices.ContainsFunc(p.Without, func(name string) bool {
 		size, err := f.cfg.Disk.Size(filepath.Join(f.cfg.Dir, name))

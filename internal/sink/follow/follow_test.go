@@ -53,7 +53,8 @@ func (c *crawl) open(f *Follower, marks []store.Mark) {
 // rec is the n-th record: some have a text, some fields, some are of no good answer.
 func rec(n int) *page.Record {
 	r := storetest.Record(n)
-	r.URL, r.Robots, r.Failure, r.Recrawl, r.Revisit = fmt.Sprintf("http://a.test/%d", n), false, page.None, page.First, nil
+	r.URL, r.Robots, r.Failure, r.Recrawl, r.Revisit = fmt.Sprintf("http://a.test/%d", n), false, page.None, page.First,
+		nil
 	r.Time = time.Date(2026, 1, 1, 0, 0, n, 0, time.UTC)
 	res := *r.Response
 	res.Status = 200
@@ -210,7 +211,8 @@ func TestASinkThatIsDown(t *testing.T) {
 		if waited := time.Since(begin); !is || behind.Waiting != 500 || waited < 30*time.Second || waited > 2*time.Minute {
 			t.Fatalf("%v after %v", ended, waited)
 		}
-		if do := advice.Of(Advise(ended, "c")); !strings.Contains(do, "the same command sends the rest") || !strings.Contains(do, "router") {
+		if do := advice.Of(Advise(ended, "c")); !strings.Contains(do, "the same command sends the rest") ||
+			!strings.Contains(do, "router") {
 			t.Error(do)
 		}
 		c.close()
@@ -333,7 +335,8 @@ func (f *forgetful) Put(ctx context.Context, batch []sink.Record) error {
 	return f.Memory.Put(ctx, batch)
 }
 
-// A process that ends at any time, with the sink and the files as far as they are, sends the rest when it is started again.
+// A process that ends at any time, with the sink and the files as far as they are, sends the rest when it is started
+// again.
 func TestCrashes(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -405,7 +408,8 @@ func TestLinesThatAreNone(t *testing.T) {
 	c.put(5)
 	c.commit()
 	c.close()
-	if err := os.WriteFile(filepath.Join(dir, "pages.jsonl"), []byte("{\"url\":}\n"+strings.Repeat("x", 5000)), 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "pages.jsonl"), []byte("{\"url\":}\n"+strings.Repeat("x", 5000)),
+		0o666); err != nil {
 		t.Fatal(err)
 	}
 	f.End()
@@ -420,7 +424,8 @@ func TestTextsOfPagesThatWereSentHideNone(t *testing.T) {
 	dir, at := t.TempDir(), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	var lines, text strings.Builder
 	for n := -orphans; n < all; n++ {
-		head := fmt.Sprintf(`{"url":"http://a.test/%d","time":%q,`, n, at.Add(time.Duration(n)*time.Second).Format(time.RFC3339))
+		head := fmt.Sprintf(`{"url":"http://a.test/%d","time":%q,`, n,
+			at.Add(time.Duration(n)*time.Second).Format(time.RFC3339))
 		fmt.Fprintf(&text, `%s"text":"text of %d"}`+"\n", head, n)
 		if n >= 0 {
 			lines.WriteString(head + `"status":200,"type":"text/html"}` + "\n")
@@ -458,8 +463,8 @@ func TestTextsOfPagesThatWereSentHideNone(t *testing.T) {
 	}
 }
 
-// A crawl that is told only later to have texts makes them of all its pages, in their order, before it goes on. Then all
-// records are sent again: those that the sink has, and those that wait, have them as those of an export.
+// A crawl that is told only later to have texts makes them of all its pages, in their order, before it goes on. Then
+// all records are sent again: those that the sink has, and those that wait, have them as those of an export.
 func TestTextsThatCameLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const sent, all = 3000, 5000

@@ -21,9 +21,9 @@ import (
 	"kumo/internal/vfs"
 )
 
-// A reader makes records of a crawl's files. A page's text and fields are put within one batch of the journal with its line
-// in pages.jsonl, but not at the same place among others': so of the lines of text.jsonl and fields.jsonl that come next it
-// is known where they lie, more of them than pages can be put in one batch.
+// A reader makes records of a crawl's files. A page's text and fields are put within one batch of the journal with its
+// line in pages.jsonl, but not at the same place among others': so of the lines of text.jsonl and fields.jsonl that
+// come next it is known where they lie, more of them than pages can be put in one batch.
 type reader struct {
 	disk  vfs.FS
 	dir   string
@@ -137,8 +137,8 @@ func (r *reader) read(upTo lengths) (batch []sink.Record, next, lines int64, err
 	return batch, next, lines, err
 }
 
-// record is what a line says; false if it is of no good answer: an error of the server, a wish to be left alone, or that all
-// is as before.
+// record is what a line says; false if it is of no good answer: an error of the server, a wish to be left alone, or
+// that all is as before.
 func (r *reader) record(line []byte) (rec sink.Record, is bool, err error) {
 	l, err := jsonl.ParsePage(line)
 	if err != nil {
@@ -150,8 +150,9 @@ func (r *reader) record(line []byte) (rec sink.Record, is bool, err error) {
 		l.Status == http.StatusNotModified && l.Recrawl == string(page.Unchanged) || isRules(l.URL) {
 		return rec, false, nil
 	}
-	rec = sink.Record{URL: l.URL, Status: l.Status, Time: l.Time, Type: l.Type, Charset: l.Charset, Lang: l.Lang, Title: l.Title,
-		H1: l.H1, Description: l.Description, Canonical: l.Canonical, Bytes: l.Bytes, Digest: l.Digest, Links: l.Links,
+	rec = sink.Record{URL: l.URL, Status: l.Status, Time: l.Time, Type: l.Type, Charset: l.Charset, Lang: l.Lang,
+		Title: l.Title,
+		H1:    l.H1, Description: l.Description, Canonical: l.Canonical, Bytes: l.Bytes, Digest: l.Digest, Links: l.Links,
 		Truncated: l.Truncated, Host: host(l.URL), Depth: l.Depth, NoIndex: l.NoIndex}
 	for _, at := range r.ahead[texts].lines[visit] {
 		var t struct{ Headline, Author, Published, Text string }
@@ -267,8 +268,8 @@ func (r *reader) unread() {
 	}
 }
 
-// forget lets go of lines that belong to no page: all pages up to these lengths were read. Texts of pages that were sent
-// before are such lines, where a crawl was told only later to have texts.
+// forget lets go of lines that belong to no page: all pages up to these lengths were read. Texts of pages that were
+// sent before are such lines, where a crawl was told only later to have texts.
 func (r *reader) forget(upTo lengths) {
 	for i := range r.ahead {
 		r.ahead[i].read = max(r.ahead[i].read, upTo[i])

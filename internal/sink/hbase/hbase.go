@@ -5,8 +5,8 @@
 //
 // TABLE may be NAMESPACE:TABLE. It is made if it is missing, with the families page, text and meta. A row's key is the
 // URL with the host's labels turned round, so that a domain's pages lie together, and scheme and port behind it:
-// org.example.www:https/path?query. All cells have the time of the visit as their time, in milliseconds: so the newest is
-// what a reader sees, whatever was put last.
+// org.example.www:https/path?query. All cells have the time of the visit as their time, in milliseconds: so the newest
+// is what a reader sees, whatever was put last.
 package hbase
 
 import (
@@ -90,8 +90,9 @@ func (s *Sink) create(ctx context.Context) error {
 	}
 	for _, f := range families {
 		if !slices.ContainsFunc(schema.ColumnSchema, func(c struct{ Name string }) bool { return c.Name == f }) {
-			return advice.With(fmt.Errorf("write to %s: the table has no column family %s", s.At, f), fmt.Sprintf("alter '%s', '%s' "+
-				"in hbase shell adds it; or name another table, which kumo makes if it is missing", s.table, f))
+			return advice.With(fmt.Errorf("write to %s: the table has no column family %s", s.At, f),
+				fmt.Sprintf("alter '%s', '%s' "+
+					"in hbase shell adds it; or name another table, which kumo makes if it is missing", s.table, f))
 		}
 	}
 	return nil
@@ -115,8 +116,8 @@ func (s *Sink) Put(ctx context.Context, batch []sink.Record) error {
 	return nil
 }
 
-// appendRow appends a row of a CellSet. All cells are there, empty ones, too: what a newer record does not have must not be
-// left of an older one.
+// appendRow appends a row of a CellSet. All cells are there, empty ones, too: what a newer record does not have must
+// not be left of an older one.
 func appendRow(b []byte, r *sink.Record) []byte {
 	var fields []byte
 	if len(r.Fields) > 0 {
@@ -131,7 +132,8 @@ func appendRow(b []byte, r *sink.Record) []byte {
 	for _, c := range []struct{ column, value string }{
 		{"page:url", r.URL}, {"page:status", strconv.Itoa(r.Status)}, {"page:time", r.Time.Format(time.RFC3339)},
 		{"page:type", r.Type}, {"page:charset", r.Charset}, {"page:bytes", strconv.FormatInt(r.Bytes, 10)},
-		{"page:digest", r.Digest}, {"page:links", strconv.Itoa(r.Links)}, {"page:truncated", r.Truncated}, {"page:host", r.Host},
+		{"page:digest", r.Digest}, {"page:links", strconv.Itoa(r.Links)}, {"page:truncated", r.Truncated},
+		{"page:host", r.Host},
 		{"page:depth", depth}, {"page:noindex", strconv.FormatBool(r.NoIndex)}, {"page:canonical", r.Canonical},
 		{"text:lang", r.Lang}, {"text:title", r.Title}, {"text:h1", r.H1}, {"text:description", r.Description},
 		{"text:headline", r.Headline}, {"text:author", r.Author}, {"text:published", r.Published}, {"text:text", r.Text},
@@ -185,7 +187,8 @@ func (s *Sink) Each(ctx context.Context, f func(url string, version time.Time) e
 	if err != nil || !strings.HasPrefix(at.Path, "/") {
 		return s.Explain("read", errors.New("its answer names no scanner"))
 	}
-	defer func() { _, _, _ = s.Do(context.WithoutCancel(ctx), http.MethodDelete, at.Path, asProtobuf, nil) }() // it ends by itself, too
+	// it ends by itself, too
+	defer func() { _, _, _ = s.Do(context.WithoutCancel(ctx), http.MethodDelete, at.Path, asProtobuf, nil) }()
 	for {
 		data, _, err := s.Do(ctx, http.MethodGet, fmt.Sprintf("%s?n=%d", at.Path, scanned), asProtobuf, nil)
 		if err != nil {
@@ -194,7 +197,10 @@ func (s *Sink) Each(ctx context.Context, f func(url string, version time.Time) e
 		if len(data) == 0 {
 			return nil
 		}
-		if err := eachCell(data, func(value string, at int64) error { return f(value, time.UnixMilli(at).UTC()) }); err != nil {
+		if err := eachCell(data, func(value string, at int64) error {
+			return f(value,
+				time.UnixMilli(at).UTC())
+		}); err != nil {
 			return err
 		}
 	}

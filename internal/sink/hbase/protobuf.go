@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// The gateway's messages, by the numbers of their fields: a CellSet has rows, a Row a key and cells, a Cell column, time and
-// data; a Scanner columns, batch (cells of a row) and caching (rows).
+// The gateway's messages, by the numbers of their fields: a CellSet has rows, a Row a key and cells, a Cell column,
+// time and data; a Scanner columns, batch (cells of a row) and caching (rows).
 const (
 	setRows     = 1
 	rowKey      = 1

@@ -1,14 +1,15 @@
 // Package kafka is the sink for Kafka: a message a record, as JSON, with the URL as its key.
 //
-// The producer is idempotent and waits until all replicas have a message. What is put again is there again: a log replaces
-// nothing. Who reads it takes the newest of a key, by the header "time" (that of the visit, RFC 3339); a topic that kumo makes
-// is compacted, so that the last of each key stays. Messages of one URL keep their order, in one partition.
+// The producer is idempotent and waits until all replicas have a message. What is put again is there again: a log
+// replaces nothing. Who reads it takes the newest of a key, by the header "time" (that of the visit, RFC 3339); a topic
+// that kumo makes is compacted, so that the last of each key stays. Messages of one URL keep their order, in one
+// partition.
 //
 //	kafka://USER:PASSWORD@HOST:9092/TOPIC      plain; with a user SASL, of the kind that ?sasl= names
 //	kafka+tls://USER:PASSWORD@HOST:9093/TOPIC  TLS
 //
-// ?ca=FILE names authorities that are trusted. sasl is plain (default), scram-sha-256 or scram-sha-512. Several brokers are separated by commas. The password is better
-// in KUMO_SINK_PASSWORD than in the URL.
+// ?ca=FILE names authorities that are trusted. sasl is plain (default), scram-sha-256 or scram-sha-512. Several brokers
+// are separated by commas. The password is better in KUMO_SINK_PASSWORD than in the URL.
 package kafka
 
 import (
@@ -75,7 +76,8 @@ func Open(ctx context.Context, at *url.URL, more ...kgo.Opt) (*Sink, error) {
 		}
 		brokers = append(brokers, broker)
 	}
-	s.opts = []kgo.Opt{kgo.SeedBrokers(brokers...), kgo.ClientID("kumo"), kgo.DialTimeout(reached / 3), kgo.RequestRetries(5),
+	s.opts = []kgo.Opt{kgo.SeedBrokers(brokers...), kgo.ClientID("kumo"), kgo.DialTimeout(reached / 3),
+		kgo.RequestRetries(5),
 		kgo.RetryTimeout(reached), kgo.DisableClientMetrics()}
 	if isTLS {
 		s.opts = append(s.opts, kgo.DialTLSConfig(trust))
@@ -164,7 +166,8 @@ func (s *Sink) Put(ctx context.Context, batch []sink.Record) error {
 		if err := enc.Encode(&batch[i]); err != nil {
 			return err
 		}
-		messages = append(messages, &kgo.Record{Key: []byte(batch[i].URL), Value: bytes.TrimSuffix(value.Bytes(), []byte("\n")),
+		messages = append(messages, &kgo.Record{Key: []byte(batch[i].URL), Value: bytes.TrimSuffix(value.Bytes(),
+			[]byte("\n")),
 			Headers: []kgo.RecordHeader{{Key: versionHeader, Value: []byte(batch[i].Time.Format(time.RFC3339))}}})
 	}
 	results := s.client.ProduceSync(ctx, messages...)
@@ -294,11 +297,11 @@ func (s *Sink) explain(doing string, err error) error {
 		return said
 	case errors.Is(err, kerr.SaslAuthenticationFailed), errors.Is(err, kerr.UnsupportedSaslMechanism),
 		errors.Is(err, kerr.IllegalSaslState):
-		return advice.With(said, "give a user whom the broker knows, kafka://USER@HOST:9092/TOPIC, with ?sasl= as it wants, and "+
-			"the password in KUMO_SINK_PASSWORD")
+		return advice.With(said, "give a user whom the broker knows, kafka://USER@HOST:9092/TOPIC, with ?sasl= as it "+
+			"wants, and the password in KUMO_SINK_PASSWORD")
 	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed):
-		return advice.With(said, fmt.Sprintf("the user needs the rights Create (or a topic %s that is there), Describe, Write and, "+
-			"for kumo verify, Read on it", s.topic))
+		return advice.With(said, fmt.Sprintf("the user needs the rights Create (or a topic %s that is there), Describe, "+
+			"Write and, for kumo verify, Read on it", s.topic))
 	case errors.Is(err, kerr.MessageTooLarge):
 		return advice.With(said, "let the topic take longer messages (max.message.bytes)")
 	case errors.Is(err, kerr.InvalidTopicException), errors.Is(err, kerr.PolicyViolation):
@@ -307,6 +310,6 @@ func (s *Sink) explain(doing string, err error) error {
 	if e, is := errors.AsType[*kerr.Error](err); is && !e.Retriable {
 		return advice.With(said, "see the broker's log")
 	}
-	return sink.Temporary(advice.With(said, "is Kafka running there, with this kind of security, and may this machine reach it, and "+
-		"the addresses that it advertises?"))
+	return sink.Temporary(advice.With(said, "is Kafka running there, with this kind of security, and may this machine "+
+		"reach it, and the addresses that it advertises?"))
 }

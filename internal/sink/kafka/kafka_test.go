@@ -21,7 +21,8 @@ import (
 )
 
 // hasty has nothing wait for long.
-var hasty = []kgo.Opt{kgo.RetryBackoffFn(func(int) time.Duration { return time.Millisecond }), kgo.RetryTimeout(time.Second),
+var hasty = []kgo.Opt{kgo.RetryBackoffFn(func(int) time.Duration { return time.Millisecond }),
+	kgo.RetryTimeout(time.Second),
 	kgo.MetadataMinAge(10 * time.Millisecond), kgo.MetadataMaxAge(time.Second)}
 
 // open reaches all brokers by one address, whatever they advertise.
@@ -118,7 +119,9 @@ func TestRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	retry := sink.Retry{Sink: s, Now: time.Now, Wait: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}
+	retry := sink.Retry{Sink: s, Now: time.Now, Wait: func(ctx context.Context, _ time.Duration) error {
+		return ctx.Err()
+	}}
 	for i := range 300 {
 		if i%30 == 0 {
 			var batch []sink.Record
@@ -167,7 +170,8 @@ func TestErrors(t *testing.T) {
 	u, _ := sink.Parse(fmt.Sprintf("kafka://me:wrong-one@%s/pages", addr))
 	_, err := Open(ctx, u, hasty...)
 	sinktest.Complains(t, err, "wrong-one", addr, "xxxxx")
-	for _, code := range []error{kerr.SaslAuthenticationFailed, kerr.TopicAuthorizationFailed, kerr.MessageTooLarge} { // a fake hangs up
+	// a fake hangs up
+	for _, code := range []error{kerr.SaslAuthenticationFailed, kerr.TopicAuthorizationFailed, kerr.MessageTooLarge} {
 		err := (&Sink{at: u.Redacted()}).explain("write to", code)
 		if sinktest.Complains(t, err, "wrong-one"); sink.IsTemporary(err) {
 			t.Errorf("%v is taken for one that is over soon", err)
@@ -180,7 +184,8 @@ func TestErrors(t *testing.T) {
 	} else if err := s.Close(); err != nil {
 		t.Error(err)
 	}
-	for _, bad := range []string{"kafka://me:hush@h", "kafka://me:hush@h/a/b", "kafka://me:hush@h/a?b=c", "kafka://me:hush@h/a?sasl=x"} {
+	for _, bad := range []string{"kafka://me:hush@h", "kafka://me:hush@h/a/b", "kafka://me:hush@h/a?b=c",
+		"kafka://me:hush@h/a?sasl=x"} {
 		u, _ := sink.Parse(bad)
 		_, err := Open(ctx, u, hasty...)
 		sinktest.Complains(t, err, "hush", strings.TrimPrefix(u.Redacted(), "kafka://"))

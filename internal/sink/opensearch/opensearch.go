@@ -1,8 +1,8 @@
 // Package opensearch is the sink for OpenSearch and Elasticsearch: a document a record.
 //
 // Batches go through the bulk API, each document with the time of its visit as external version: the server keeps the
-// newest. An index that is missing is made with the mapping that kumo has for it (mapping.json); of one that is there the
-// mapping is its owner's.
+// newest. An index that is missing is made with the mapping that kumo has for it (mapping.json); of one that is there
+// the mapping is its owner's.
 //
 //	opensearch://USER:PASSWORD@HOST:9200/INDEX        http
 //	opensearch+https://USER:PASSWORD@HOST:9200/INDEX  https; ?ca=FILE names authorities that are trusted
@@ -53,7 +53,8 @@ func Open(ctx context.Context, at *url.URL) (*Sink, error) {
 	s := &Sink{index: strings.Trim(at.Path, "/")}
 	if s.index == "" || strings.ContainsAny(s.index, `/\*?"<>| ,#:`) || strings.ToLower(s.index) != s.index ||
 		strings.ContainsAny(s.index[:1], "_-+.") || at.Host == "" || len(sink.WithoutTLS(at)) > 0 {
-		return nil, advice.Usage("%s: a URL like opensearch://host:9200/index is wanted, with an index in lower case", sink.Hide(at))
+		return nil, advice.Usage("%s: a URL like opensearch://host:9200/index is wanted, with an index in lower case",
+			sink.Hide(at))
 	}
 	var err error
 	s.HTTP, err = sink.NewHTTP(at, timeout, sink.Words{Name: "OpenSearch", Port: "9200",
@@ -61,7 +62,8 @@ func Open(ctx context.Context, at *url.URL) (*Sink, error) {
 			"KUMO_SINK_PASSWORD",
 		Rights: "the user needs the rights create_index (or an index " + s.index + " that is there), index and read on it",
 		Gone:   "there is no index " + s.index + " any more: the same command makes it anew",
-		Other:  "the index " + s.index + " may have another mapping than kumo's: name one that is not there, and kumo makes it"})
+		Other: "the index " + s.index + " may have another mapping than kumo's: name one that is not there, and kumo " +
+			"makes it"})
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +110,8 @@ func (s *Sink) do(ctx context.Context, method, path string, body []byte, to any)
 			Error json.RawMessage `json:"error"`
 		}{}
 		e := &answerError{Answer: *a}
-		if json.Unmarshal(a.Body, &said) == nil && json.Unmarshal(said.Error, &struct{ Type, Reason *string }{&e.Type, &e.Reason}) != nil {
+		if json.Unmarshal(a.Body, &said) == nil && json.Unmarshal(said.Error, &struct{ Type, Reason *string }{&e.Type,
+			&e.Reason}) != nil {
 			_ = json.Unmarshal(said.Error, &e.Reason) // some say no more than a sentence
 		}
 		return e
@@ -171,7 +174,8 @@ func (s *Sink) send(ctx context.Context, batch []sink.Record) error {
 			Error  *struct{ Type, Reason string }
 		}
 	}
-	err := s.do(ctx, http.MethodPost, "/"+s.index+"/_bulk?filter_path=errors,items.*.status,items.*.error.type,items.*.error.reason",
+	err := s.do(ctx, http.MethodPost, "/"+s.index+
+		"/_bulk?filter_path=errors,items.*.status,items.*.error.type,items.*.error.reason",
 		s.body.Bytes(), &answer)
 	if e, is := errors.AsType[*answerError](err); is && e.Status == http.StatusRequestEntityTooLarge && len(batch) > 1 {
 		return s.halves(ctx, batch)
@@ -180,7 +184,8 @@ func (s *Sink) send(ctx context.Context, batch []sink.Record) error {
 		return s.explain("write to", err)
 	}
 	if len(answer.Items) != len(batch) {
-		return sink.Temporary(fmt.Errorf("write to %s: it answers for %d documents of %d", s.At, len(answer.Items), len(batch)))
+		return sink.Temporary(fmt.Errorf("write to %s: it answers for %d documents of %d", s.At, len(answer.Items),
+			len(batch)))
 	}
 	var busy error
 	for i, item := range answer.Items {

@@ -67,12 +67,14 @@ func TestFieldsAreSearched(t *testing.T) {
 	index := fmt.Sprintf("offers-%d", rand.Uint32())
 	mine := `{"mappings":{"properties":{"fields":{"properties":{"rule":{"type":"keyword"},
 		"values":{"properties":{"price":{"type":"double"}}}}}}}}`
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://"+at.Host+"/"+index, strings.NewReader(mine))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://"+at.Host+"/"+index,
+		strings.NewReader(mine))
 	if err != nil {
 		t.Fatal(err)
 	}
 	req.Header.Set("Content-Type", "application/json")
-	if resp, err := http.DefaultClient.Do(req); err != nil || resp.Body.Close() != nil || resp.StatusCode != http.StatusOK {
+	if resp, err := http.DefaultClient.Do(req); err != nil || resp.Body.Close() != nil ||
+		resp.StatusCode != http.StatusOK {
 		t.Fatal(resp, err)
 	}
 	s, err := open(t.Context(), "opensearch://"+at.Host+"/"+index)
@@ -91,7 +93,8 @@ func TestFieldsAreSearched(t *testing.T) {
 			}
 		}
 	}
-	get(t, "http://"+at.Host+"/"+index+"/_search?q="+url.QueryEscape("fields.rule:offer AND fields.values.price:>50"), &found)
+	get(t, "http://"+at.Host+"/"+index+"/_search?q="+url.QueryEscape("fields.rule:offer AND fields.values.price:>50"),
+		&found)
 	if len(found.Hits.Hits) != 1 || found.Hits.Hits[0].ID != batch[1].URL {
 		t.Errorf("found is %+v", found)
 	}
@@ -124,7 +127,11 @@ func TestBusy(t *testing.T) {
 	place := fmt.Sprintf("busy_%d", time.Now().UnixNano())
 	retry := sink.Retry{Now: time.Now, Wait: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}
 	to := strings.Replace(front.URL, "http://", "opensearch://", 1) + "/" + place
-	if err := retry.Do(t.Context(), func() (err error) { retry.Sink, err = open(t.Context(), to); return err }); err != nil {
+	if err := retry.Do(t.Context(), func() (err error) {
+		retry.Sink,
+			err = open(t.Context(), to)
+		return err
+	}); err != nil {
 		t.Fatal(err)
 	}
 	const all = 600
@@ -175,12 +182,14 @@ func TestItems(t *testing.T) {
 		{item: `{"status":429,"error":{"type":"rejected","reason":"full"}}`, fails: true, names: "rejected: full"},
 		{item: `{"status":503}`, fails: true, names: "503"},
 		{item: `{"status":403,"error":{"type":"cluster_block_exception","reason":"disk"}}`, fails: true, names: "disk"},
-		{item: `{"status":400,"error":{"type":"mapper_parsing_exception","reason":"[title]"}}`, fails: true, lasts: true, names: batch[1].URL},
+		{item: `{"status":400,"error":{"type":"mapper_parsing_exception","reason":"[title]"}}`, fails: true, lasts: true,
+			names: batch[1].URL},
 		{item: `{"status":200}},{"index":{"status":200}`, fails: true, names: "3 documents of 2"},
 	} {
 		item.Store(c.item)
 		err := s.Put(t.Context(), batch)
-		if (err != nil) != c.fails || err != nil && (sink.IsTemporary(err) == c.lasts || !strings.Contains(err.Error(), c.names)) {
+		if (err != nil) != c.fails || err != nil && (sink.IsTemporary(err) == c.lasts ||
+			!strings.Contains(err.Error(), c.names)) {
 			t.Errorf("%s: %v", c.item, err)
 		}
 		if c.lasts {
@@ -227,7 +236,8 @@ func TestSecured(t *testing.T) {
 	}
 	way := sinktest.Terminator(t, at.Host)
 	sinktest.Secured(t, func(ctx context.Context, ca, password, place string) (sink.Sink, error) {
-		u := url.URL{Scheme: "opensearch+https", User: url.UserPassword(sinktest.User, password), Host: way, Path: "/" + place}
+		u := url.URL{Scheme: "opensearch+https", User: url.UserPassword(sinktest.User, password), Host: way, Path: "/" +
+			place}
 		if ca != "" {
 			u.RawQuery = url.Values{"ca": {ca}}.Encode()
 		}

@@ -1,12 +1,13 @@
 // Package postgres is the sink for PostgreSQL: a row a record.
 //
 // A batch is copied into a temporary table, then inserted from there, in one transaction: a row that is there is
-// replaced by one that is as new or newer. The table is made if it is missing; one that is there has to have the columns.
+// replaced by one that is as new or newer. The table is made if it is missing; one that is there has to have the
+// columns.
 //
 //	postgres://USER:PASSWORD@HOST:PORT/DATABASE?table=TABLE
 //
-// table is pages by default, or schema.table. Other parameters are libpq's (sslmode, host=/run/postgresql …), as are the
-// variables PGPASSWORD, PGUSER … and ~/.pgpass, from which a password is better taken than from a URL.
+// table is pages by default, or schema.table. Other parameters are libpq's (sslmode, host=/run/postgresql …), as are
+// the variables PGPASSWORD, PGUSER … and ~/.pgpass, from which a password is better taken than from a URL.
 package postgres
 
 import (
@@ -232,8 +233,8 @@ func (s *Sink) explain(doing string, err error) error {
 			return said
 		}
 		if sink.Untrusted(err) != "" {
-			return sink.Lasting(advice.With(said, "sslrootcert=FILE names the certificates of the authority that has signed the "+
-				"server's; sslmode=verify-full wants the URL's host in it, too"))
+			return sink.Lasting(advice.With(said, "sslrootcert=FILE names the certificates of the authority that has "+
+				"signed the server's; sslmode=verify-full wants the URL's host in it, too"))
 		}
 		if errors.Is(err, io.EOF) || pgconn.Timeout(err) || pgconn.SafeToRetry(err) || unreachable(err) {
 			return sink.Temporary(advice.With(said, "is PostgreSQL running there, and may this machine reach it?"))
@@ -247,8 +248,8 @@ func (s *Sink) explain(doing string, err error) error {
 	case pg.Code == "3D000":
 		return advice.With(said, "make the database: createdb "+s.cfg.Database)
 	case pg.Code == "42501":
-		return advice.With(said, fmt.Sprintf("%s may neither make the table %s nor write to it: somebody who may has to make "+
-			"it, or GRANT SELECT, INSERT, UPDATE ON %s TO %s, and TEMPORARY on the database", s.cfg.User, table, table,
+		return advice.With(said, fmt.Sprintf("%s may neither make the table %s nor write to it: somebody who may has "+
+			"to make it, or GRANT SELECT, INSERT, UPDATE ON %s TO %s, and TEMPORARY on the database", s.cfg.User, table, table,
 			s.cfg.User))
 	case strings.HasPrefix(pg.Code, "42") || pg.Code == "3F000" || pg.Code == "42P10":
 		return advice.With(said, fmt.Sprintf("%s is not as kumo makes it: name another with ?table=, which kumo makes if it "+

@@ -29,7 +29,8 @@ type Member struct {
 	Addr string // host and port
 	// Versions says that an older record never replaces a newer one.
 	Versions bool
-	// Fields asks the server, as its users do, for what a record in a place has of fields: a list of rule and values, as JSON.
+	// Fields asks the server, as its users do, for what a record in a place has of fields: a list of rule and values, as
+	// JSON.
 	Fields func(t *testing.T, place, url string) []byte
 	// Secret is in the URL that Open makes, and in no error.
 	Secret string
@@ -54,8 +55,10 @@ var day = time.Date(2026, 11, 26, 0, 0, 0, 0, time.UTC)
 func Record(i int) sink.Record {
 	host := fmt.Sprintf("www%d.example.org", i%7)
 	return sink.Record{URL: fmt.Sprintf("https://%s/page-%05d/?q=ä&r=%%20", host, i), Host: host, Status: 200,
-		Time: day.Add(time.Duration(i) * time.Second), Type: "text/html", Charset: "utf-8", Lang: "de", Title: "Straße “Nr. 1”",
-		Bytes: 4000, Digest: "sha1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", Links: 3, Depth: i%4 - 1, Text: "Ein Text.\nUnd noch einer.",
+		Time: day.Add(time.Duration(i) * time.Second), Type: "text/html", Charset: "utf-8", Lang: "de",
+		Title: "Straße “Nr. 1”",
+		Bytes: 4000, Digest: "sha1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", Links: 3, Depth: i%4 - 1,
+		Text:   "Ein Text.\nUnd noch einer.",
 		Fields: []sink.Fields{{Rule: "offer", Values: json.RawMessage(`{"price":12.5,"tags":["a","b"]}`)}}}
 }
 
@@ -138,7 +141,8 @@ func Run(t *testing.T, m Member) {
 			t.Fatal(err)
 		}
 		batch := records(0, 3)
-		batch[1].Fields = append(batch[1].Fields, sink.Fields{Rule: "person", Values: json.RawMessage(`{"name":"Ä \"B\"","born":null}`)})
+		batch[1].Fields = append(batch[1].Fields, sink.Fields{Rule: "person",
+			Values: json.RawMessage(`{"name":"Ä \"B\"","born":null}`)})
 		put(t, s, batch)
 		if err := errors.Join(s.Flush(t.Context()), s.Close()); err != nil {
 			t.Fatal(err)

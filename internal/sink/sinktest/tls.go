@@ -26,8 +26,8 @@ const (
 func Certificates(t testing.TB) string { return Server(t, "KUMO_TEST_SINKS_TLS") }
 
 // Secured tests a server that speaks TLS and wants a password: it lets in who trusts the authority that has signed its
-// certificate, and knows the password; to others the error says what is wrong, and not the password, and is none that is
-// over by itself. open opens the sink with the file of authorities that are trusted, "" for the machine's own.
+// certificate, and knows the password; to others the error says what is wrong, and not the password, and is none that
+// is over by itself. open opens the sink with the file of authorities that are trusted, "" for the machine's own.
 func Secured(t *testing.T, open func(ctx context.Context, ca, password, place string) (sink.Sink, error)) {
 	dir, at := Certificates(t), place(t)
 	ca := filepath.Join(dir, "ca.pem")

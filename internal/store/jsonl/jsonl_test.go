@@ -64,9 +64,11 @@ func TestPages(t *testing.T) {
 			plain + `,"sniffed":"application/pdf"}` + "\n"},
 		{"what the page says of itself", func(r *page.Record) {
 			r.Page.Heading, r.Page.Description, r.Page.Canonical = "Head \"line\"", "About", "https://example.org/1"
-			r.Page.Variants = []page.Variant{{Lang: "de", URL: "https://example.org/de"}, {Lang: "x-default", URL: "https://example.org/"}}
+			r.Page.Variants = []page.Variant{{Lang: "de", URL: "https://example.org/de"},
+				{Lang: "x-default", URL: "https://example.org/"}}
 		}, plain + `,"h1":"Head \"line\"","description":"About","canonical":"https://example.org/1",` +
-			`"hreflang":[{"lang":"de","url":"https://example.org/de"},{"lang":"x-default","url":"https://example.org/"}]}` + "\n"},
+			`"hreflang":[{"lang":"de","url":"https://example.org/de"},{"lang":"x-default","url":"https://example.org/"}]}` +
+			"\n"},
 		{"time taken", func(r *page.Record) {
 			r.Response.DNS, r.Response.Connect, r.Response.Handshake = 1e6, 2e6, 4e6
 			r.Response.FirstByte, r.Response.Total = 30e6, 51e6

@@ -59,7 +59,8 @@ func NewSkimmer(src io.ReaderAt, size int64, name string) (*Reader, error) {
 }
 
 func newReader(src io.ReaderAt, size int64, name string, ahead int) (*Reader, error) {
-	r := &Reader{src: src, size: size, most: maxBlock, in: bufio.NewReaderSize(nil, ahead), text: bufio.NewReaderSize(nil, 64<<10)}
+	r := &Reader{src: src, size: size, most: maxBlock, in: bufio.NewReaderSize(nil, ahead),
+		text: bufio.NewReaderSize(nil, 64<<10)}
 	switch name = strings.TrimSuffix(name, open); {
 	case strings.HasSuffix(name, extensions["gzip"]):
 		r.open = &gzipMember{}

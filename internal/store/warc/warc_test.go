@@ -231,7 +231,8 @@ func TestFieldBlocks(t *testing.T) {
 		}
 	}
 	unmodified := odd()["unmodified"]
-	want := "fetchTimeMs: 77\r\nexchangeTimeMs: connect=0 firstByte=0 total=0\r\nhttp-response: HTTP/1.1 304 Not Modified\r\nhttp-response: ETag: \"v1\"\r\n"
+	want := "fetchTimeMs: 77\r\nexchangeTimeMs: connect=0 firstByte=0 total=0\r\nhttp-response: HTTP/1.1 304 Not " +
+		"Modified\r\nhttp-response: ETag: \"v1\"\r\n"
 	if got := string(appendMetadata(nil, unmodified)); got != want {
 		t.Errorf("of what has not changed:\n%s\nwant:\n%s", got, want)
 	}

@@ -48,7 +48,8 @@ type grant struct {
 	links int
 }
 
-// A piece is what a node has to do from one moment on: when it has fetched so many pages, that is known how long it took.
+// A piece is what a node has to do from one moment on: when it has fetched so many pages, that is known how long it
+// took.
 type piece struct {
 	urls      int
 	began     time.Time
@@ -288,8 +289,8 @@ func (w *worker) time() split.Time {
 	return func(n int) float64 { return by * f(n) }
 }
 
-// slower is how many times as long as predicted the node takes of late. The farther that is from what was predicted, the
-// less a prediction counts: the machine is not what it was.
+// slower is how many times as long as predicted the node takes of late. The farther that is from what was predicted,
+// the less a prediction counts: the machine is not what it was.
 func (w *worker) slower() float64 {
 	page := w.predicted()
 	weight := trust

@@ -252,7 +252,8 @@ func (w *world) report(n strategy.Node) {
 		return
 	}
 	f.loadAt = w.Now.Add(time.Second)
-	e := strategy.Load{Node: n, Fetching: len(f.under), Busy: float64(len(f.under)) / float64(w.workers), Pages: f.pages, Taken: f.taken,
+	e := strategy.Load{Node: n, Fetching: len(f.under), Busy: float64(len(f.under)) / float64(w.workers), Pages: f.pages,
+		Taken:   f.taken,
 		Machine: f.machine}
 	for _, urls := range f.queues {
 		if e.Waiting += int64(len(urls)); len(urls) > 0 {

@@ -1,13 +1,14 @@
 // Package central places hosts one by one: a leader, one of the nodes, keeps a table that says which node owns which
-// host. A [Policy] decides whose a host is to be; kumo/internal/strategy/hub and kumo/internal/strategy/balance are two.
+// host. A [Policy] decides whose a host is to be; kumo/internal/strategy/hub and kumo/internal/strategy/balance are
+// two.
 //
 // # A host's way
 //
 // A node that finds a link to a host it knows no owner of asks the leader, again and again, and its link waits in its
 // outbox. Where the host is nobody's the policy gives it to a node, or has nodes probe it first (make a connection and
 // close it), or lets it wait. What is decided is in the log, on a quorum of servers, before anybody is told; then the
-// owner is told, and who asks. A host that is parked is its owner's, who does not reach it: it keeps the links, and asks
-// nothing of the host.
+// owner is told, and who asks. A host that is parked is its owner's, who does not reach it: it keeps the links, and
+// asks nothing of the host.
 //
 // # What is held
 //
@@ -17,15 +18,15 @@
 //
 // # The leader
 //
-// It is elected (package leader): three members follow its log, and one takes its place when it is silent. The log takes
-// an entry only from who has read all others, so a leader of the past can decide nothing. Nodes go on with what they
-// own meanwhile. The log has the table, and what the policy wants to outlive a leader; what is under way is told anew
-// by the nodes.
+// It is elected (package leader): three members follow its log, and one takes its place when it is silent. The log
+// takes an entry only from who has read all others, so a leader of the past can decide nothing. Nodes go on with what
+// they own meanwhile. The log has the table, and what the policy wants to outlive a leader; what is under way is told
+// anew by the nodes.
 //
 // # Load
 //
-// Nodes tell the leader every beat how much they have to do. A policy may have a node offer some of its hosts to another
-// (offer.go). The first hosts of a crawl wait a moment until all nodes have come.
+// Nodes tell the leader every beat how much they have to do. A policy may have a node offer some of its hosts to
+// another (offer.go). The first hosts of a crawl wait a moment until all nodes have come.
 //
 // All of this is one state machine a node, a [strategy.Strategy]: clock, network, log and connections are its caller's.
 package central

@@ -20,7 +20,8 @@ type Leader struct {
 	silent   strategy.Node // who led before, and was not heard since
 	batches  []*batch
 	promised map[strategy.Node]int // hosts that are granted and not in the table yet
-	gatherBy time.Time             // until then, at most, the first hosts of a crawl wait for more members; zero: they do not
+	// until then, at most, the first hosts of a crawl wait for more members; zero: they do not
+	gatherBy time.Time
 }
 
 // States of a row.

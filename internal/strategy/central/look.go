@@ -21,8 +21,8 @@ type Host struct {
 }
 
 // Look reads a leader's log, as it is now, and calls f with the hosts of its table, in no order, until f returns
-// false. read calls its argument with all entries of the log. records takes in what the log has of its policy's; nil: it
-// has none.
+// false. read calls its argument with all entries of the log. records takes in what the log has of its policy's; nil:
+// it has none.
 func Look(key hosttable.Key, records leader.State, read func(func(number uint64, data []byte) error) error,
 	f func(Host) bool) error {
 	s := newHosts(key, records)

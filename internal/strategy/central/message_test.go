@@ -30,7 +30,8 @@ func TestMessages(t *testing.T) {
 }
 
 func TestLoads(t *testing.T) {
-	e := strategy.Load{Node: "a~1", Hosts: 7, Waiting: 1 << 33, Fetching: 64, Rate: 0.25, Busy: 1, Paused: true, Pages: 12, Taken: 99, Bytes: 1 << 50, CPU: time.Hour,
+	e := strategy.Load{Node: "a~1", Hosts: 7, Waiting: 1 << 33, Fetching: 64, Rate: 0.25, Busy: 1, Paused: true, Pages: 12,
+		Taken: 99, Bytes: 1 << 50, CPU: time.Hour,
 		Machine: strategy.Machine{Cores: 0.5, GHz: 2.4, MemoryGB: 4, NetworkMbps: 18, DiskMbps: 1.5}}
 	var w varint.Writer
 	appendLoad(&w, &e)

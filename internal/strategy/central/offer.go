@@ -47,8 +47,8 @@ func (l *Leader) Stays(r hosttable.Row, to strategy.Node, stay time.Duration) bo
 // lateMove is what a move takes at most that begins to count when it was decided.
 const lateMove = 5 * time.Second
 
-// late reports whether a host comes long after its move was decided, as the log could not be written meanwhile: it would
-// be free to move on when it has come.
+// late reports whether a host comes long after its move was decided, as the log could not be written meanwhile: it
+// would be free to move on when it has come.
 func (l *Leader) late(r hosttable.Row) bool {
 	return l.now.Sub(time.Unix(int64(r.Since), 0)).Abs() > lateMove
 }

@@ -19,7 +19,8 @@ type Policy interface {
 	// Deposed ends it: what the log does not keep is forgotten.
 	Deposed()
 	// Wanted is told that a node has links for a host that may be given away, and how many of them are to be fetched, as
-	// far as that is known. It is told again until the host is somebody's; the policy says what is to happen meanwhile, by Wait or Probe.
+	// far as that is known. It is told again until the host is somebody's; the policy says what is to happen meanwhile, by
+	// Wait or Probe.
 	Wanted(from strategy.Node, host string, links int)
 	// Probed is told what came of a probe.
 	Probed(p Probed)

@@ -17,8 +17,8 @@ func New(cfg Config) *central.Strategy {
 	return central.New(cfg.Config, func(l *central.Leader) central.Policy { return newPolicy(cfg, l) }, nil)
 }
 
-// A policy is what the control unit decides by, beside the table. Nothing of it is in the log: nodes ask, and tell their
-// load, until they are answered.
+// A policy is what the control unit decides by, beside the table. Nothing of it is in the log: nodes ask, and tell
+// their load, until they are answered.
 type policy struct {
 	*central.Leader
 	cfg    Config

@@ -21,8 +21,8 @@ type Pattern struct {
 	Released bool   `json:"released"` // they were let in since, or will be by the next run
 }
 
-// List is all patterns of which a file of skips has URLs by some rules, those with most first. released are those that the crawl's
-// settings let in; a file that is not there has none.
+// List is all patterns of which a file of skips has URLs by some rules, those with most first. released are those that
+// the crawl's settings let in; a file that is not there has none.
 func List(disk vfs.FS, file string, rules, released []string) ([]Pattern, error) {
 	found := map[string]*Pattern{}
 	_, err := store.EachLineOf(disk, file, func(line []byte, _ int64) error {

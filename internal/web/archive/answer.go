@@ -45,7 +45,8 @@ func (a *Archive) AnswerOf(ctx context.Context, url string) (*page.Response, err
 	return a.answerAt(ctx, url, x.Status, captures.Place{File: x.File, Offset: x.Offset}, x.MIME == revisit)
 }
 
-func (a *Archive) answerAt(ctx context.Context, url string, status int, at captures.Place, revisits bool) (*page.Response, error) {
+func (a *Archive) answerAt(ctx context.Context, url string, status int, at captures.Place,
+	revisits bool) (*page.Response, error) {
 	c := captures.Capture{URL: url, Status: status, Head: at}
 	if revisits {
 		var err error
@@ -164,7 +165,8 @@ func Links(resp *page.Response, n int) (links []Link, all int, err error) {
 	}
 	for i := range pg.Links[:min(n, len(pg.Links))] {
 		l := &pg.Links[i]
-		links = append(links, Link{URL: strings.Clone(l.URL), Kind: l.Kind.String(), Rel: l.Rel, Text: l.Text, NoFollow: l.NoFollow})
+		links = append(links, Link{URL: strings.Clone(l.URL), Kind: l.Kind.String(), Rel: l.Rel, Text: l.Text,
+			NoFollow: l.NoFollow})
 	}
 	return links, len(pg.Links), nil
 }
@@ -308,8 +310,8 @@ func (a *Archive) search(file string, key []byte, f func(line []byte)) error {
 
 const searchStep = 4 << 10
 
-// lineAfter is the first line that begins behind a line's end at or after a place, or at the file's beginning, and where
-// the line ends; nil if there is none.
+// lineAfter is the first line that begins behind a line's end at or after a place, or at the file's beginning, and
+// where the line ends; nil if there is none.
 func lineAfter(src vfs.ReaderAt, at, size int64) (line []byte, next int64, err error) {
 	for room := int64(searchStep) * 2; ; room *= 4 {
 		b := make([]byte, min(room, size-at))

@@ -1,5 +1,6 @@
-// Package archive reads what the files in a crawl's folder have of its pages, for who asks for a few at a time: lists of
-// records from the newest on, one record with its answer, its links and its text, and where a URL's newest answer lies.
+// Package archive reads what the files in a crawl's folder have of its pages, for who asks for a few at a time: lists
+// of records from the newest on, one record with its answer, its links and its text, and where a URL's newest answer
+// lies.
 //
 // Nothing is kept in memory between two questions, and each has a bound, however large the crawl is. The crawl may run:
 // what it has just fetched is there a moment later.
@@ -117,7 +118,8 @@ func (f *Filter) days() (from, to time.Time, err error) {
 	}
 	// a day that its month has not, of which there is nothing
 	var day int
-	if _, err := fmt.Sscanf(f.Day, "%d-%d-%d", new(int), new(int), &day); err == nil && len(f.Day) == len(time.DateOnly) && 1 <= day && day <= 31 {
+	if _, err := fmt.Sscanf(f.Day, "%d-%d-%d", new(int), new(int), &day); err == nil && len(f.Day) == len(time.DateOnly) &&
+		1 <= day && day <= 31 {
 		if from, err = time.Parse("2006-01", f.Day[:7]); err == nil {
 			from = from.AddDate(0, 0, day-1)
 			return from, from.AddDate(0, 0, 1), nil
@@ -133,7 +135,8 @@ func (f *Filter) Check() error {
 	}
 	digits := strings.TrimSuffix(f.Status, "xx")
 	if strings.Trim(digits, "0123456789") != "" || len(f.Status) > 3 || f.Status != digits && len(digits) != 1 {
-		return fmt.Errorf("the status is %q: wanted is a number such as 404, a class such as 4xx, or 0 for what was not answered", f.Status)
+		return fmt.Errorf("the status is %q: wanted is a number such as 404, a class such as 4xx, or 0 for what was not "+
+			"answered", f.Status)
 	}
 	return nil
 }
@@ -151,8 +154,8 @@ var scanTime = 120 * time.Millisecond
 const Last = -1
 
 // List gives up to n records that a filter takes, the newest first, from behind a cursor on, and the cursor of what
-// follows; 0 if nothing does. It goes through a bounded part of the crawl's records: there may be fewer than n, or none,
-// and more behind them.
+// follows; 0 if nothing does. It goes through a bounded part of the crawl's records: there may be fewer than n, or
+// none, and more behind them.
 func (a *Archive) List(ctx context.Context, f Filter, cursor int64, n int) (records []Record, next int64, err error) {
 	from, to, err := f.days()
 	if err != nil {
@@ -202,12 +205,14 @@ func (a *Archive) before(ctx context.Context, t time.Time, cursor int64) (int64,
 	if cursor < 0 || cursor > size {
 		cursor = size
 	}
-	from, to := int64(0), cursor // the last line before from is not younger, unless from is 0; the one behind to is, or is not there
+	// the last line before from is not younger, unless from is 0; the one behind to is, or is not there
+	from, to := int64(0), cursor
 	for to-from > stepBytes {
 		middle := from + (to-from)/2
 		var at int64
 		var last *Record // before the middle
-		if at, err = a.each(ctx, middle, func([]byte) bool { return true }, func(r *Record, _ int64) (bool, error) { last = r; return r == nil, nil }); err != nil {
+		if at, err = a.each(ctx, middle, func([]byte) bool { return true },
+			func(r *Record, _ int64) (bool, error) { last = r; return r == nil, nil }); err != nil {
 			return 0, err
 		}
 		switch {
@@ -222,8 +227,8 @@ func (a *Archive) before(ctx context.Context, t time.Time, cursor int64) (int64,
 	return to, nil
 }
 
-// mayTake reports whether a filter may take the record of a line: others are not worth reading whole. A line begins with
-// its URL.
+// mayTake reports whether a filter may take the record of a line: others are not worth reading whole. A line begins
+// with its URL.
 func (f *Filter) mayTake(line []byte) bool {
 	url, is := bytes.CutPrefix(line, []byte(`{"url":"`))
 	if f.Prefix == "" || !is {
@@ -231,16 +236,18 @@ func (f *Filter) mayTake(line []byte) bool {
 	}
 	begin := field.JSON(nil, f.Prefix)
 	begin = begin[1 : len(begin)-1]
-	if i := bytes.Index(url[:min(len(url), len("https://"))], []byte("://")); i >= 0 && bytes.HasPrefix(url[i+len("://"):], begin) {
+	if i := bytes.Index(url[:min(len(url), len("https://"))], []byte("://")); i >= 0 && bytes.HasPrefix(url[i+len("://"):],
+		begin) {
 		return true
 	}
 	return bytes.HasPrefix(url, begin)
 }
 
 // each calls f with the records from behind a cursor on, the newest first, until f has enough, and gives the cursor of
-// what follows. gone is how many bytes of lines were gone through; for a line that may not be wanted, and for one that is
-// damaged, which is kumo verify's to tell of, the record is nil.
-func (a *Archive) each(ctx context.Context, cursor int64, may func(line []byte) bool, f func(r *Record, gone int64) (more bool, err error)) (next int64, err error) {
+// what follows. gone is how many bytes of lines were gone through; for a line that may not be wanted, and for one that
+// is damaged, which is kumo verify's to tell of, the record is nil.
+func (a *Archive) each(ctx context.Context, cursor int64, may func(line []byte) bool,
+	f func(r *Record, gone int64) (more bool, err error)) (next int64, err error) {
 	size, err := a.disk.Size(filepath.Join(a.dir, pagesName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
@@ -272,8 +279,8 @@ func (a *Archive) each(ctx context.Context, cursor int64, may func(line []byte) 
 	return next, err
 }
 
-// eachLineBack calls f with the lines before end, the last first, until f has enough. What is behind the last line's end
-// is no line yet. A line holds until f returns.
+// eachLineBack calls f with the lines before end, the last first, until f has enough. What is behind the last line's
+// end is no line yet. A line holds until f returns.
 func eachLineBack(src vfs.ReaderAt, end int64, f func(line []byte, at int64) (more bool, err error)) error {
 	var tail []byte  // of the line whose beginning is not read yet
 	var room []byte  // in which blocks are read

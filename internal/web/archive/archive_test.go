@@ -69,7 +69,8 @@ func TestRecordsOfACrawl(t *testing.T) {
 			t.Fatalf("%d records %d at a time, %d lines", len(all), n, len(lines))
 		}
 		for i, r := range all {
-			if line := lines[len(lines)-1-i]; !strings.HasPrefix(string(text[r.ID:]), line) || !strings.Contains(line, fmt.Sprintf(`"status":%d,`, r.Status)) {
+			if line := lines[len(lines)-1-i]; !strings.HasPrefix(string(text[r.ID:]), line) ||
+				!strings.Contains(line, fmt.Sprintf(`"status":%d,`, r.Status)) {
 				t.Fatalf("record %d is %+v, the line %s", i, r, line)
 			}
 		}
@@ -98,14 +99,16 @@ func TestRecordsOfACrawl(t *testing.T) {
 		if r.Status >= 500 || r.Status == 429 {
 			continue
 		}
-		if again, err := a.AnswerOf(t.Context(), r.URL); err != nil || again.Status != r.Status || string(again.Body) != string(resp.Body) {
+		if again, err := a.AnswerOf(t.Context(), r.URL); err != nil || again.Status != r.Status ||
+			string(again.Body) != string(resp.Body) {
 			t.Errorf("%s by its URL: %v", r.URL, err)
 		}
 	}
 	if answers < 20 || texts < 10 {
 		t.Errorf("%d answers, %d texts", answers, texts)
 	}
-	if points, err := a.Curve(int64(len(lines))); err != nil || len(points) < 10 || points[len(points)-1].Pages < int64(len(lines))*9/10 {
+	if points, err := a.Curve(int64(len(lines))); err != nil || len(points) < 10 ||
+		points[len(points)-1].Pages < int64(len(lines))*9/10 {
 		t.Errorf("the curve has %d points: %v", len(points), err)
 	}
 }
@@ -132,7 +135,8 @@ func TestFilters(t *testing.T) {
 	host := strings.TrimPrefix(site.URL, "http://")
 	for want, f := range map[string]archive.Filter{
 		"404: /gone": {Status: "404"}, "4xx: /gone": {Status: "4xx"}, "text: /t.txt": {Type: "text/plain", Status: "200"},
-		"prefix: /b/1 /b/copy": {Prefix: host + "/b/"}, "url: /t.txt": {Prefix: site.URL + "/t"}, "none:": {Prefix: "elsewhere"},
+		"prefix: /b/1 /b/copy": {Prefix: host + "/b/"}, "url: /t.txt": {Prefix: site.URL + "/t"},
+		"none:": {Prefix: "elsewhere"},
 	} {
 		if err := f.Check(); err != nil {
 			t.Error(err)
@@ -153,7 +157,8 @@ func TestFilters(t *testing.T) {
 		}
 	}
 	copied := everything(t, a, archive.Filter{Prefix: host + "/b/"}, 10)[0]
-	if resp, err := a.Answer(t.Context(), &copied); err != nil || copied.Revisit == "" || string(resp.Body) != "<p>one and the same" {
+	if resp, err := a.Answer(t.Context(), &copied); err != nil || copied.Revisit == "" ||
+		string(resp.Body) != "<p>one and the same" {
 		t.Errorf("%+v: %v", copied, err)
 	}
 	if _, err := a.AnswerOf(t.Context(), site.URL+"/nowhere"); !errors.Is(err, archive.ErrNoAnswer) {

@@ -24,7 +24,8 @@ func TestRecordsOfADay(t *testing.T) {
 	for i := range lines {
 		at := begin.Add(time.Duration(i)*6*time.Second - time.Duration(i%7)*5*time.Minute) // up to half an hour late
 		lang := []string{"en", "de", "en-GB"}[i%3]
-		fmt.Fprintf(&b, `{"url":"http://a.example/%d","status":200,"time":"%s","lang":"%s","title":"%s"}`+"\n", i, at.Format(time.RFC3339Nano), lang,
+		fmt.Fprintf(&b, `{"url":"http://a.example/%d","status":200,"time":"%s","lang":"%s","title":"%s"}`+"\n", i,
+			at.Format(time.RFC3339Nano), lang,
 			strings.Repeat("x", 60))
 		want[at.Format(time.DateOnly)]++
 		want[at.Format("2006-01")]++
@@ -36,7 +37,8 @@ func TestRecordsOfADay(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := archive.New(vfs.OS, dir)
-	for _, day := range []string{"2026-11-19", "2026-11-20", "2026-11-21", "2026-11-22", "2026-11", "2026-12-01", "2025-01-01", "2026-11-31"} {
+	for _, day := range []string{"2026-11-19", "2026-11-20", "2026-11-21", "2026-11-22", "2026-11", "2026-12-01",
+		"2025-01-01", "2026-11-31"} {
 		if got := len(everything(t, a, archive.Filter{Day: day}, 300)); got != want[day] {
 			t.Errorf("%s has %d records, want %d", day, got, want[day])
 		}
@@ -44,13 +46,15 @@ func TestRecordsOfADay(t *testing.T) {
 			t.Errorf("%s has %d records in English, want %d", day, got, want["en "+day])
 		}
 	}
-	if some, next, err := a.List(t.Context(), archive.Filter{Day: "2026-11-19"}, archive.Last, lines); len(some) != want["2026-11-19"] || next != 0 || err != nil {
+	if some, next, err := a.List(t.Context(), archive.Filter{Day: "2026-11-19"}, archive.Last,
+		lines); len(some) != want["2026-11-19"] || next != 0 || err != nil {
 		t.Errorf("the first day at once: %d records, %d, %v", len(some), next, err)
 	}
 	if got := len(everything(t, a, archive.Filter{Day: "2026-11-22", Prefix: "a.example/39"}, 300)); got == 0 {
 		t.Error("a day and a prefix together find nothing")
 	}
-	if some, next, err := a.List(t.Context(), archive.Filter{Day: "2026-11-19", Prefix: "b.example/"}, archive.Last, 10); len(some) != 0 || next != 0 || err != nil {
+	if some, next, err := a.List(t.Context(), archive.Filter{Day: "2026-11-19", Prefix: "b.example/"}, archive.Last,
+		10); len(some) != 0 || next != 0 || err != nil {
 		t.Errorf("a host that is not there goes on behind its day: %d records, %d, %v", len(some), next, err)
 	}
 	// What a repair has made again stands behind what is younger.

@@ -47,20 +47,25 @@ const (
 // A Hit is a record that was found.
 type Hit struct {
 	Record
-	In      string           `json:"in,omitempty"`      // where the last of the words was: head, which is the URL and what the page says of itself, or text; index, by which it was found
-	Snippet string           `json:"snippet,omitempty"` // what stands around the first word, or in the index around most words
-	Score   float64          `json:"score,omitempty"`   // by the index: how well it fits
-	Pieces  []fulltext.Piece `json:"pieces,omitempty"`  // by the index: the snippet in pieces, each of which was looked for (match) or not
+	// where the last of the words was: head, which is the URL and what the page says of itself, or text; index, by which
+	// it was found
+	In string `json:"in,omitempty"`
+	// what stands around the first word, or in the index around most words
+	Snippet string  `json:"snippet,omitempty"`
+	Score   float64 `json:"score,omitempty"` // by the index: how well it fits
+	// by the index: the snippet in pieces, each of which was looked for (match) or not
+	Pieces []fulltext.Piece `json:"pieces,omitempty"`
 }
 
 // Found is what a search has found, the newest first, and how far it went.
 type Found struct {
-	Hits    []Hit       `json:"hits"`
-	Next    *int64      `json:"next,omitempty"`  // goes on behind these as "cursor"; missing: all was gone through
-	Records int         `json:"records"`         // that were gone through
-	Texts   int         `json:"texts"`           // of these, those whose text was read
-	Cut     string      `json:"cut,omitempty"`   // why the search ended though fewer were found than were asked for
-	Index   *IndexState `json:"index,omitempty"` // that was searched; missing: there is none, and records were gone through
+	Hits    []Hit  `json:"hits"`
+	Next    *int64 `json:"next,omitempty"` // goes on behind these as "cursor"; missing: all was gone through
+	Records int    `json:"records"`        // that were gone through
+	Texts   int    `json:"texts"`          // of these, those whose text was read
+	Cut     string `json:"cut,omitempty"`  // why the search ended though fewer were found than were asked for
+	// that was searched; missing: there is none, and records were gone through
+	Index *IndexState `json:"index,omitempty"`
 }
 
 // Search goes through a bounded part of the crawl's records, from a cursor on, and gives up to n that fit. There is no
@@ -112,7 +117,8 @@ type search struct {
 // look takes a record if it fits.
 func (s *search) look(ctx context.Context, r *Record) error {
 	s.found.Records++
-	if s.urls[r.URL] || !s.q.takes(r) || !s.q.hosts(r.URL) || !strings.HasPrefix(strings.ToLower(r.Lang), strings.ToLower(s.q.Lang)) {
+	if s.urls[r.URL] || !s.q.takes(r) || !s.q.hosts(r.URL) || !strings.HasPrefix(strings.ToLower(r.Lang),
+		strings.ToLower(s.q.Lang)) {
 		return nil
 	}
 	head := strings.Join([]string{cmp.Or(r.Title, r.H1), r.H1, r.Description, r.URL}, "\n")
@@ -154,7 +160,8 @@ func (q *Query) hosts(url string) bool {
 	return host == want || bare == want || strings.HasSuffix(host, "."+want) || strings.HasSuffix(bare, "."+want)
 }
 
-// hasText reports whether a record is of a page with a text of its own: what repeats an earlier answer is found by that.
+// hasText reports whether a record is of a page with a text of its own: what repeats an earlier answer is found by
+// that.
 func hasText(r *Record) bool {
 	kind := cmp.Or(r.Sniffed, r.Type)
 	return r.Status/100 == 2 && r.Revisit == "" && r.WARC != "" && (parse.IsHTML(kind) || isText(kind))

@@ -39,7 +39,8 @@ func TestSearchIsBounded(t *testing.T) {
 	if records != all || steps == 0 {
 		t.Errorf("%d records in %d steps", records, steps+1)
 	}
-	x, err := a.Search(t.Context(), archive.Query{Words: []string{"PAGE", "/1234"}, Host: "A.test", HeadOnly: true}, archive.Last, 10)
+	x, err := a.Search(t.Context(), archive.Query{Words: []string{"PAGE", "/1234"}, Host: "A.test", HeadOnly: true},
+		archive.Last, 10)
 	if err != nil || len(x.Hits) != 1 || x.Hits[0].URL != "http://a.test/1234" || x.Hits[0].In != "head" || x.Texts != 0 {
 		t.Errorf("%+v, %v", x, err)
 	}
@@ -49,7 +50,8 @@ func TestSearchIsBounded(t *testing.T) {
 			t.Errorf("%s: %+v, %v", host, x, err)
 		}
 	}
-	for _, q := range []archive.Query{{Words: strings.Fields(strings.Repeat("a ", 17))}, {Words: []string{strings.Repeat("a", 1001)}}, {Filter: archive.Filter{Status: "x"}}} {
+	for _, q := range []archive.Query{{Words: strings.Fields(strings.Repeat("a ", 17))},
+		{Words: []string{strings.Repeat("a", 1001)}}, {Filter: archive.Filter{Status: "x"}}} {
 		if q.Check() == nil {
 			t.Errorf("%+v is taken", q)
 		}

@@ -131,7 +131,8 @@ func TestTools(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	over := httptest.NewServer(ui.New(ui.Config{Only: mcp.Handler(mcp.New(mcp.Config{Crawls: true, REST: mcp.Remote(at)})), Hosts: []string{"crawler.example"}, Token: "secret", Log: slog.New(slog.DiscardHandler)}))
+	over := httptest.NewServer(ui.New(ui.Config{Only: mcp.Handler(mcp.New(mcp.Config{Crawls: true, REST: mcp.Remote(at)})),
+		Hosts: []string{"crawler.example"}, Token: "secret", Log: slog.New(slog.DiscardHandler)}))
 	defer over.Close()
 	for name, c := range map[string]*sdk.ClientSession{
 		"in process": within(t, mcp.New(mcp.Config{Crawls: true, REST: mcp.Local(func() http.Handler { return rest })})),
@@ -195,7 +196,8 @@ func tools(t *testing.T, c *sdk.ClientSession, seed string) {
 	if got := strings.Join(names, " "); got != "explain hosts links read search stats" {
 		t.Errorf("tools: %s", got)
 	}
-	for words, want := range map[string]string{"WATER green": "/", "kettle": "/huge", "tea": "/", "kettle water": "", "": "/gone /huge /"} {
+	for words, want := range map[string]string{"WATER green": "/", "kettle": "/huge", "tea": "/", "kettle water": "",
+		"": "/gone /huge /"} {
 		_, x := ask(t, c, "search", args{"words": words})
 		var got []string
 		for _, h := range x["hits"].([]any) {
@@ -205,7 +207,8 @@ func tools(t *testing.T, c *sdk.ClientSession, seed string) {
 			t.Errorf("%q found %q, want %q", words, s, want)
 		}
 	}
-	for _, f := range []args{{"host": "elsewhere.example"}, {"language": "de"}, {"status": "5xx"}, {"type": "image/"}, {"words": "water", "head_only": true}} {
+	for _, f := range []args{{"host": "elsewhere.example"}, {"language": "de"}, {"status": "5xx"}, {"type": "image/"},
+		{"words": "water", "head_only": true}} {
 		if _, x := ask(t, c, "search", f); len(x["hits"].([]any)) != 0 {
 			t.Errorf("%v: %v", f, x)
 		}
@@ -217,11 +220,13 @@ func tools(t *testing.T, c *sdk.ClientSession, seed string) {
 	}
 
 	texts, x := ask(t, c, "read", args{"url": seed + "/"})
-	if len(texts) != 2 || !strings.Contains(texts[1], "Of green tea") || !strings.Contains(texts[1], "[U+202E]txt.exe") || x["text"] != nil ||
+	if len(texts) != 2 || !strings.Contains(texts[1], "Of green tea") || !strings.Contains(texts[1], "[U+202E]txt.exe") ||
+		x["text"] != nil ||
 		!strings.Contains(fmt.Sprint(x["title"]), "[U+202E]") {
 		t.Errorf("%q, %v", texts, x)
 	}
-	if texts, _ := ask(t, c, "read", args{"url": seed + "/", "as": "headers"}); !strings.Contains(texts[1], "X-Hostile: a[U+202E]b\n") {
+	if texts, _ := ask(t, c, "read", args{"url": seed + "/", "as": "headers"}); !strings.Contains(texts[1],
+		"X-Hostile: a[U+202E]b\n") {
 		t.Errorf("headers: %q", texts)
 	}
 	huge(t, c, seed+"/huge")
@@ -257,7 +262,8 @@ func tools(t *testing.T, c *sdk.ClientSession, seed string) {
 func huge(t *testing.T, c *sdk.ClientSession, url string) {
 	var all strings.Builder
 	for offset, parts := any(0), 0; ; parts++ {
-		texts, x := ask(t, c, "read", args{"url": url, "offset": offset, "bytes": 64<<10 - 1}) // which is in the midst of a character
+		// which is in the midst of a character
+		texts, x := ask(t, c, "read", args{"url": url, "offset": offset, "bytes": 64<<10 - 1})
 		if len(texts[1]) > 64<<10 || parts > 20 {
 			t.Fatalf("part %d has %d bytes", parts, len(texts[1]))
 		}
@@ -291,7 +297,8 @@ func TestCancelledCall(t *testing.T) {
 	c := within(t, mcp.New(mcp.Config{Crawls: true, REST: mcp.Local(func() http.Handler { return h })}))
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-begun; cancel() }()
-	if _, err := c.CallTool(ctx, &sdk.CallToolParams{Name: "search", Arguments: args{"words": "x"}}); !errors.Is(err, context.Canceled) {
+	if _, err := c.CallTool(ctx, &sdk.CallToolParams{Name: "search", Arguments: args{"words": "x"}}); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("who has left is told %v", err)
 	}
 	<-ended
@@ -318,7 +325,8 @@ func TestNoREST(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := within(t, mcp.New(mcp.Config{Crawls: true, REST: mcp.Remote(at)}))
-		if texts, _ := ask(t, c, "stats", nil); texts[0] != "error" || !strings.Contains(texts[1], strings.ReplaceAll(want, `\`, "")) {
+		if texts, _ := ask(t, c, "stats", nil); texts[0] != "error" ||
+			!strings.Contains(texts[1], strings.ReplaceAll(want, `\`, "")) {
 			t.Errorf("%q, want %q", texts, want)
 		}
 		s.Close()
@@ -331,13 +339,14 @@ func TestCrawlTool(t *testing.T) {
 	rest := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"crawls":[]}`) })
 	var wanted mcp.Wanted
 	entered, leave := make(chan struct{}), make(chan struct{})
-	c := within(t, mcp.New(mcp.Config{Crawls: true, REST: mcp.Local(func() http.Handler { return rest }), Crawl: func(_ context.Context, w mcp.Wanted) (*mcp.Made, error) {
-		if wanted = w; w.Pages == 7 {
-			close(entered)
-			<-leave
-		}
-		return &mcp.Made{Crawl: "made", Folder: "crawls/made"}, nil
-	}}))
+	c := within(t, mcp.New(mcp.Config{Crawls: true, REST: mcp.Local(func() http.Handler { return rest }),
+		Crawl: func(_ context.Context, w mcp.Wanted) (*mcp.Made, error) {
+			if wanted = w; w.Pages == 7 {
+				close(entered)
+				<-leave
+			}
+			return &mcp.Made{Crawl: "made", Folder: "crawls/made"}, nil
+		}}))
 	call := func(in args) string {
 		res, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "crawl", Arguments: in})
 		if err != nil {
@@ -345,7 +354,8 @@ func TestCrawlTool(t *testing.T) {
 		}
 		return res.Content[0].(*sdk.TextContent).Text
 	}
-	for want, in := range map[string]args{"pages is": {"url": "http://a.test/", "pages": mcp.MaxPages + 1}, "seconds is": {"url": "x", "seconds": -1}, "crawls/made": {"url": "http://a.test/"}} {
+	for want, in := range map[string]args{"pages is": {"url": "http://a.test/", "pages": mcp.MaxPages + 1},
+		"seconds is": {"url": "x", "seconds": -1}, "crawls/made": {"url": "http://a.test/"}} {
 		if got := call(in); !strings.Contains(got, want) {
 			t.Errorf("%v: %s", in, got)
 		}

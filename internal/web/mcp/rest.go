@@ -37,7 +37,9 @@ func Local(of func() http.Handler) *REST {
 
 // Remote asks a server of a web page at a URL, as kumo open prints it.
 func Remote(at *url.URL) *REST {
-	c := &http.Client{Timeout: askTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	c := &http.Client{Timeout: askTimeout, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
 	return &REST{c, at.Scheme + "://" + at.Host + strings.TrimSuffix(at.EscapedPath(), "/"), at.Query().Get("token")}
 }
 
@@ -126,8 +128,9 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := r.Context().Err(); err != nil {
 		return nil, err
 	}
-	return &http.Response{Status: fmt.Sprint(w.status, " ", http.StatusText(w.status)), StatusCode: w.status, Header: w.head,
-		Body: io.NopCloser(&w.body), Request: r}, nil
+	return &http.Response{Status: fmt.Sprint(w.status, " ", http.StatusText(w.status)), StatusCode: w.status,
+		Header: w.head,
+		Body:   io.NopCloser(&w.body), Request: r}, nil
 }
 
 // A kept answer is one that was not sent.

@@ -43,7 +43,8 @@ type given struct{ Value, Host string }
 // done is what came of an action that says it.
 type done struct{ New, Of int }
 
-var errCannot = &problem{http.StatusConflict, "This crawl cannot be changed here", "it does not run, or is a node's part of a crawl: kumo --help lists the commands"}
+var errCannot = &problem{http.StatusConflict, "This crawl cannot be changed here",
+	"it does not run, or is a node's part of a crawl: kumo --help lists the commands"}
 
 // A target is what has a crawl do something: all nodes of one that has several.
 type target interface {
@@ -86,7 +87,8 @@ func (c *crawl) steer(r *http.Request, f func(target) error) error {
 }
 
 var actions = []action{
-	{Name: "pause", Title: "Pause", Says: "Nothing new is fetched until somebody resumes the crawl. Requests that are under way are finished.",
+	{Name: "pause", Title: "Pause", Says: "Nothing new is fetched until somebody resumes the crawl. Requests that are " +
+		"under way are finished.",
 		Command: "kumo pause -o FOLDER",
 		do: func(ctx context.Context, s target, _ given) (done, error) {
 			return done{}, s.Pause(ctx, true)
@@ -95,12 +97,14 @@ var actions = []action{
 		do: func(ctx context.Context, s target, _ given) (done, error) {
 			return done{}, s.Pause(ctx, false)
 		}},
-	{Name: "stop", Title: "Stop", Says: "The crawl ends in order, and this page with it if it is the crawl's own. The same kumo crawl command goes on.",
+	{Name: "stop", Title: "Stop", Says: "The crawl ends in order, and this page with it if it is the crawl's own. The " +
+		"same kumo crawl command goes on.",
 		Command: "kumo stop -o FOLDER",
 		do: func(ctx context.Context, s target, _ given) (done, error) {
 			return done{}, s.Stop(ctx)
 		}},
-	{Name: "add", Title: "Add URLs", Says: "They are fetched as seeds are, and are within the crawl's scope, as are links on them.",
+	{Name: "add", Title: "Add URLs", Says: "They are fetched as seeds are, and are within the crawl's scope, as are " +
+		"links on them.",
 		Field: "URLs, one a line", Example: "https://example.com/", Lines: true, Command: "kumo add -o FOLDER URL...",
 		sure: func(g given) (string, error) {
 			urls, err := readURLs(g.Value)
@@ -114,7 +118,8 @@ var actions = []action{
 			news, err := s.Add(ctx, urls)
 			return done{news, len(urls)}, err
 		}},
-	{Name: "limit", Title: "Change the limit", Says: "The crawl stops after so many pages of all runs together; 0 is no limit.",
+	{Name: "limit", Title: "Change the limit", Says: "The crawl stops after so many pages of all runs together; 0 is " +
+		"no limit.",
 		Field: "Pages", Example: "100000", Command: "kumo set -o FOLDER limit=N",
 		sure: func(g given) (string, error) {
 			n, err := strconv.ParseInt(g.Value, 10, 64)
@@ -128,7 +133,8 @@ var actions = []action{
 				return []inspect.Setting{{Key: "limit", Values: []string{g.Value}}}, nil
 			})
 		}},
-	{Name: "delay", WantsHost: true, Title: "Change a host's delay", Says: "The crawl waits so long from the end of an answer of the host to the next request; a longer Crawl-delay of its robots.txt holds as ever.",
+	{Name: "delay", WantsHost: true, Title: "Change a host's delay", Says: "The crawl waits so long from the end of an " +
+		"answer of the host to the next request; a longer Crawl-delay of its robots.txt holds as ever.",
 		Field: "Delay", Example: "5s", Command: "kumo set -o FOLDER override='{match: {host: HOST}, delay: 5s}'",
 		sure: func(g given) (string, error) {
 			if err := checkDelay(g); err != nil {
@@ -140,14 +146,19 @@ var actions = []action{
 			if err := checkDelay(g); err != nil {
 				return done{}, err
 			}
-			return done{}, s.Tune(ctx, func(now map[string][]string) ([]inspect.Setting, error) { return withDelay(now["override"], g) })
+			return done{}, s.Tune(ctx, func(now map[string][]string) ([]inspect.Setting, error) {
+				return withDelay(now["override"], g)
+			})
 		}},
-	{Name: "block", Title: "Block a pattern", Says: "URLs that match are left out from now on, those that wait when their turn comes; kumo explain names the rule. What is left out is not brought back when the rule is taken back.",
-		Field: "A host, with its subdomains, or a /regular expression/", Example: "/[?&]sort=/", Command: "kumo block -o FOLDER RULE",
-		count: true,
+	{Name: "block", Title: "Block a pattern", Says: "URLs that match are left out from now on, those that wait when " +
+		"their turn comes; kumo explain names the rule. What is left out is not brought back when the rule is taken back.",
+		Field: "A host, with its subdomains, or a /regular expression/", Example: "/[?&]sort=/",
+		Command: "kumo block -o FOLDER RULE",
+		count:   true,
 		sure: func(g given) (string, error) {
 			if _, err := policy.ParseBlocks([]string{g.Value}); err != nil || g.Value == "" {
-				return "", badRequest("%q is no rule: a host or a /regular expression/ is wanted%s", cut(g.Value, 200), because(err))
+				return "", badRequest("%q is no rule: a host or a /regular expression/ is wanted%s", cut(g.Value, 200),
+					because(err))
 			}
 			return "Leave out " + g.Value, nil
 		},
@@ -226,7 +237,8 @@ func readURLs(text string) (urls []string, err error) {
 	case len(urls) == 0:
 		return nil, badRequest("there is no URL to add")
 	case len(urls) > maxAdded:
-		return nil, badRequest("%d URLs are more than are added at once here: kumo add -o FOLDER -i FILE takes a file", len(urls))
+		return nil, badRequest("%d URLs are more than are added at once here: kumo add -o FOLDER -i FILE takes a file",
+			len(urls))
 	}
 	return urls, nil
 }
@@ -243,10 +255,11 @@ func checkDelay(g given) error {
 	return nil
 }
 
-// withDelay is what overrides there are, with a host's delay before them, in place of one that was given so before. Those
-// with secrets a crawl's file does not have: they are not written again.
+// withDelay is what overrides there are, with a host's delay before them, in place of one that was given so before.
+// Those with secrets a crawl's file does not have: they are not written again.
 func withDelay(overrides []string, g given) ([]inspect.Setting, error) {
-	s := inspect.Setting{Key: "override", Values: []string{fmt.Sprintf("{match: {host: '%s'}, delay: %s}", g.Host, g.Value)}}
+	s := inspect.Setting{Key: "override", Values: []string{fmt.Sprintf("{match: {host: '%s'}, delay: %s}", g.Host,
+		g.Value)}}
 	for _, text := range overrides {
 		var old map[string]any
 		if err := yaml.Unmarshal([]byte(text), &old); err != nil || old["header"] != nil || old["proxy"] != nil {
@@ -328,7 +341,8 @@ func (s *Server) act(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !same(r.PostForm.Get("csrf"), s.key("act")) {
-		s.fail(w, r, &problem{http.StatusForbidden, "The form is too old", "go back, load its page again, and send it once more"})
+		s.fail(w, r, &problem{http.StatusForbidden, "The form is too old",
+			"go back, load its page again, and send it once more"})
 		return
 	}
 	g := given{strings.TrimSpace(r.PostForm.Get("value")), r.PostForm.Get("host")}

@@ -42,7 +42,8 @@ func (s *Server) granted(r *http.Request) (*deed, error) {
 		return nil, err
 	}
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		return nil, &problem{http.StatusUnsupportedMediaType, "Not JSON", "say it in JSON, with Content-Type: application/json"}
+		return nil, &problem{http.StatusUnsupportedMediaType, "Not JSON",
+			"say it in JSON, with Content-Type: application/json"}
 	}
 	var x wish
 	in := json.NewDecoder(r.Body)

@@ -14,8 +14,8 @@ import (
 	"kumo/internal/weburl"
 )
 
-// archivePath is below what a crawl's archived pages lie. Its key lets them in: they are of no origin, so that they have
-// no cookie, and theirs are the only URLs with it. It is good for who asks from the same address.
+// archivePath is below what a crawl's archived pages lie. Its key lets them in: they are of no origin, so that they
+// have no cookie, and theirs are the only URLs with it. It is good for who asks from the same address.
 func (s *Server) archivePath(c *crawl, r *http.Request) string {
 	return "/archived/" + s.archiveKey(c, r) + "/" + url.PathEscape(c.name)
 }
@@ -30,8 +30,8 @@ func (s *Server) archivedURL(c *crawl, r *http.Request, of string) string {
 }
 
 // sandbox has a browser show a page, and nothing else: no script, no form, no plug-in, no way out of its frame, nothing
-// that is fetched but from the archive. It may be a frame of another page of the archive, which is of no origin that could
-// be named; others do not know its URL.
+// that is fetched but from the archive. It may be a frame of another page of the archive, which is of no origin that
+// could be named; others do not know its URL.
 func sandbox(from string) string {
 	return "sandbox; default-src 'none'; script-src 'none'; object-src 'none'; form-action 'none'; base-uri 'none'; " +
 		"img-src " + from + " data:; style-src " + from + " 'unsafe-inline' data:; font-src " + from + " data:; media-src " +
@@ -119,14 +119,17 @@ func (s *Server) giveArchived(w http.ResponseWriter, r *http.Request, c *crawl, 
 			return
 		}
 		body = given
-	case strings.HasPrefix(kind, "image/"), strings.HasPrefix(kind, "font/"), strings.HasPrefix(kind, "audio/"), strings.HasPrefix(kind, "video/"):
-	case strings.HasPrefix(kind, "text/"), strings.HasSuffix(kind, "json"), strings.HasSuffix(kind, "javascript"), strings.HasSuffix(kind, "xml"):
+	case strings.HasPrefix(kind, "image/"), strings.HasPrefix(kind, "font/"), strings.HasPrefix(kind, "audio/"),
+		strings.HasPrefix(kind, "video/"):
+	case strings.HasPrefix(kind, "text/"), strings.HasSuffix(kind, "json"), strings.HasSuffix(kind, "javascript"),
+		strings.HasSuffix(kind, "xml"):
 		kind = "text/plain; charset=utf-8"
 		if t, err := archive.TextOf(resp); err == nil {
 			body = []byte(t.Text)
 		}
 	default:
-		note(w, http.StatusOK, "Not shown", resp.URL, fmt.Sprintf("what has the type %s is not shown here; kumo export and other tools take it out of the archive", kind))
+		note(w, http.StatusOK, "Not shown", resp.URL,
+			fmt.Sprintf("what has the type %s is not shown here; kumo export and other tools take it out of the archive", kind))
 		return
 	}
 	w.Header().Set("Content-Type", kind)
@@ -137,5 +140,6 @@ func (s *Server) giveArchived(w http.ResponseWriter, r *http.Request, c *crawl, 
 func note(w http.ResponseWriter, status int, title, of, why string) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = fmt.Fprintf(w, "<!doctype html><meta charset=utf-8><title>%s</title><body><h1>%[1]s</h1><p>%s<p>%s", title, show(cut(of, 2000)), show(why))
+	_, _ = fmt.Fprintf(w, "<!doctype html><meta charset=utf-8><title>%s</title><body><h1>%[1]s</h1><p>%s<p>%s", title,
+		show(cut(of, 2000)), show(why))
 }

@@ -97,14 +97,17 @@ func (s *Server) giveBatch(r *http.Request) (any, error) {
 	var all []*inspect.Collection
 	all, x.Next = collectionsFrom(l.all, r.FormValue("after"), n)
 	for _, c := range all {
-		x.Collections = append(x.Collections, collectionEntry{c.Code, c.Directory, len(c.Dates), c.Dates[0], c.Last(), c.Changed})
+		x.Collections = append(x.Collections, collectionEntry{c.Code, c.Directory, len(c.Dates), c.Dates[0], c.Last(),
+			c.Changed})
 	}
 	return x, nil
 }
 
 // collectionsFrom are up to n collections behind a directory.
 func collectionsFrom(all []*inspect.Collection, after string, n int) (some []*inspect.Collection, next string) {
-	at, has := slices.BinarySearchFunc(all, after, func(c *inspect.Collection, dir string) int { return cmp.Compare(c.Directory, dir) })
+	at, has := slices.BinarySearchFunc(all, after, func(c *inspect.Collection, dir string) int {
+		return cmp.Compare(c.Directory, dir)
+	})
 	if has {
 		at++
 	}

@@ -180,8 +180,10 @@ func readDay(ctx context.Context, c *inspect.Collection, date string) (*dayAnswe
 		return nil, ofDamage(err)
 	}
 	st := d.State
-	x := &dayAnswer{Collection: c.Code, Directory: c.Directory, Date: date, State: inspect.StateOf(st), Done: d.Counts != nil, Nothing: st.Nothing,
-		Began: st.Began, Ended: st.Ended, IdleShare: st.IdleShare(), Counts: map[string]int64{}, Jobs: []jobEntry{}, Folders: []folderEntry{}}
+	x := &dayAnswer{Collection: c.Code, Directory: c.Directory, Date: date, State: inspect.StateOf(st),
+		Done: d.Counts != nil, Nothing: st.Nothing,
+		Began: st.Began, Ended: st.Ended, IdleShare: st.IdleShare(), Counts: map[string]int64{}, Jobs: []jobEntry{},
+		Folders: []folderEntry{}}
 	for i := range st.Done {
 		j := &st.Done[i]
 		x.Jobs = append(x.Jobs, jobEntry{j.Round, j.Job, j.Began, j.Seconds, j.Inputs, j.Failed})

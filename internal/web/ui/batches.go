@@ -17,8 +17,8 @@ type Batch struct {
 	Place place.Place
 }
 
-// batches are the batch crawls of a place, with what was last read of it. Days that are done do not change, so that what
-// they came to is read once; who runs a day meanwhile is seen by the time of the day's state.
+// batches are the batch crawls of a place, with what was last read of it. Days that are done do not change, so that
+// what they came to is read once; who runs a day meanwhile is seen by the time of the day's state.
 type batches struct {
 	name, where string
 	place       place.Place
@@ -49,8 +49,9 @@ const (
 )
 
 func newBatches(done context.Context, name string, b Batch, q *queue) *batches {
-	return &batches{name: name, where: b.Name, place: b.Place, done: done, queue: q, readers: make(chan struct{}, placeReaders),
-		look: make(chan struct{}, 1), days: map[dayKey]*inspect.Brief{}, whole: map[dayKey]*dayAnswer{}}
+	return &batches{name: name, where: b.Name, place: b.Place, done: done, queue: q,
+		readers: make(chan struct{}, placeReaders),
+		look:    make(chan struct{}, 1), days: map[dayKey]*inspect.Brief{}, whole: map[dayKey]*dayAnswer{}}
 }
 
 // A collectionList is the collections of a place.
@@ -59,8 +60,8 @@ type collectionList struct {
 	left string // what could not be read
 }
 
-// collections are those of the place, as they were a moment ago. They are listed for all who ask, so that it goes on when
-// who began it has gone.
+// collections are those of the place, as they were a moment ago. They are listed for all who ask, so that it goes on
+// when who began it has gone.
 func (b *batches) collections(ctx context.Context) (l collectionList, err error) {
 	select {
 	case b.look <- struct{}{}:
@@ -98,7 +99,8 @@ func (b *batches) collection(ctx context.Context, name string) (*inspect.Collect
 			return l.all[i], nil
 		}
 	}
-	return nil, &problem{http.StatusNotFound, "There is no such collection here", "/api/v1/batches/" + b.name + " lists all"}
+	return nil, &problem{http.StatusNotFound, "There is no such collection here", "/api/v1/batches/" + b.name +
+		" lists all"}
 }
 
 // brief is a day in a line, read anew only if the day has gone on.

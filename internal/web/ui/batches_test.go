@@ -34,10 +34,13 @@ func batchCrawled(t *testing.T) (place.Place, string) {
 		case "/gone":
 			http.NotFound(w, r)
 		case "/de":
-			_, _ = io.WriteString(w, "<title>Zug</title><p>Am Morgen fuhr der Zug eine halbe Stunde zu spät ab, weil in der Nacht ein Baum auf die Strecke gefallen war.")
+			_, _ = io.WriteString(w, "<title>Zug</title><p>Am Morgen fuhr der Zug eine halbe Stunde zu spät ab, weil in der "+
+				"Nacht ein Baum auf die Strecke gefallen war.")
 		default:
-			_, _ = io.WriteString(w, "<title>"+tame+"</title><article><h1>"+tame+`</h1><p>`+strings.Repeat("The old library of the town "+tame+
-				" opens at nine in the morning and closes late in the evening. ", 5)+`</p></article><a href="`+inURL+`">one</a> <a href=/gone>g</a> <a href=/de>d</a>`)
+			_, _ = io.WriteString(w, "<title>"+tame+"</title><article><h1>"+tame+`</h1><p>`+strings.Repeat("The old library of "+
+				"the town "+tame+
+				" opens at nine in the morning and closes late in the evening. ", 5)+`</p></article><a href="`+inURL+
+				`">one</a> <a href=/gone>g</a> <a href=/de>d</a>`)
 		}
 	}))
 	t.Cleanup(site.Close)
@@ -53,7 +56,8 @@ func batchCrawled(t *testing.T) (place.Place, string) {
 		return &page.MainText{Headline: x.Headline, Text: x.Text}, err
 	}
 	for _, date := range []string{"2026-11-21", "2098-01-01"} {
-		run := &batch.Pipeline{Deps: batch.Deps{Place: p, Text: text}, Collections: []*collection.Collection{c}, Date: date, Reducers: 1,
+		run := &batch.Pipeline{Deps: batch.Deps{Place: p, Text: text}, Collections: []*collection.Collection{c}, Date: date,
+			Reducers: 1,
 			Runner:   local.New(local.Config{Place: p, Temp: filepath.Join(t.TempDir(), "temp")}),
 			Fetching: batch.Fetching{Agent: "kumo", UserAgent: "kumo", AllowPrivate: true, Timeout: 5 * time.Second}}
 		if err := run.Run(t.Context()); err != nil {
@@ -75,14 +79,17 @@ func batchCrawled(t *testing.T) (place.Place, string) {
 func TestBatches(t *testing.T) {
 	t.Parallel()
 	p, site := batchCrawled(t)
-	s := New(Config{Batches: []Batch{{Name: "data/news", Place: p}, {Name: "other/news", Place: p}}, Log: slog.New(slog.DiscardHandler)})
+	s := New(Config{Batches: []Batch{{Name: "data/news", Place: p}, {Name: "other/news", Place: p}},
+		Log: slog.New(slog.DiscardHandler)})
 	t.Cleanup(s.Close)
 	b := &bed{ui: s, Server: httptest.NewServer(s)}
 	t.Cleanup(b.Close)
 	c, asked, page := newChecker(t), map[string]int{}, url.QueryEscape(site+"/")
 	for _, e := range batchEndpoints {
-		for _, q := range []string{"", "?limit=1", "?limit=0", "?after=2098-01-01/crawler_en", "?after=crawler_en", "?after=x", "?collection=en", "?collection=none",
-			"?find=LIBRARY", "?find=nowhere", "?of=other", "?of=x", "?cursor=3", "?cursor=0", "?cursor=x", "?cursor=99999999999", "?url=" + url.QueryEscape(site+"/"),
+		for _, q := range []string{"", "?limit=1", "?limit=0", "?after=2098-01-01/crawler_en", "?after=crawler_en",
+			"?after=x", "?collection=en", "?collection=none",
+			"?find=LIBRARY", "?find=nowhere", "?of=other", "?of=x", "?cursor=3", "?cursor=0", "?cursor=x", "?cursor=99999999999",
+			"?url=" + url.QueryEscape(site+"/"),
 			"?words=LIBRARY+town", "?words=nowhere", "?words=library&limit=1&cursor=2098-01-01/crawler_en",
 			"?words=library&cursor=2026-11-21/crawler_en/7", "?words=a&cursor=x", "?words=" + strings.Repeat("a+", 20),
 			"?words=library&day=2026-11&collection=en", "?words=x&day=2026-1", "?words=library&collection=none",
@@ -90,12 +97,15 @@ func TestBatches(t *testing.T) {
 			"?as=markdown&bytes=20&offset=7&url=" + page, "?as=headers&url=" + url.QueryEscape(site+"/gone"),
 			"?as=markdown&url=" + url.QueryEscape(site+"/gone"), "?as=html&url=" + page, "?bytes=0&url=" + page,
 			"?offset=99999&url=" + page,
-			"?url=" + url.QueryEscape(site+inURL), "?url=" + url.QueryEscape(site+"/gone"), "?url=" + url.QueryEscape(site+"/never"), "?url=nothing", "?url="} {
-			for _, at := range []string{"news en 2026-11-21", "news crawler_en last", "news-2 en 2098-01-01", "news en 2026-11-20", "news de last", "none en last"} {
+			"?url=" + url.QueryEscape(site+inURL), "?url=" + url.QueryEscape(site+"/gone"), "?url=" +
+				url.QueryEscape(site+"/never"), "?url=nothing", "?url="} {
+			for _, at := range []string{"news en 2026-11-21", "news crawler_en last", "news-2 en 2098-01-01",
+				"news en 2026-11-20", "news de last", "none en last"} {
 				parts := strings.Fields(at)
 				path := strings.NewReplacer("{batch}", parts[0], "{collection}", parts[1], "{day}", parts[2]).Replace(e.path)
 				resp, text := b.ask(t, http.MethodGet, "/api/v1"+path+q, nil)
-				if err := c.check("/api/v1"+e.path, resp.StatusCode, resp.Header.Get("Content-Type"), []byte(text)); err != nil || resp.StatusCode >= 500 {
+				if err := c.check("/api/v1"+e.path, resp.StatusCode, resp.Header.Get("Content-Type"), []byte(text)); err != nil ||
+					resp.StatusCode >= 500 {
 					t.Errorf("%s%s: %d: %v\n%.300s", path, q, resp.StatusCode, err, text)
 				}
 				if resp.StatusCode == http.StatusOK {
@@ -109,14 +119,18 @@ func TestBatches(t *testing.T) {
 	}
 	var days dayList
 	_, text := b.ask(t, http.MethodGet, "/api/v1/batches/news/days", nil)
-	if err := json.Unmarshal([]byte(text), &days); err != nil || len(days.Days) != 3 || days.Days[0].Done || days.Days[0].SoFar != 4 ||
+	if err := json.Unmarshal([]byte(text), &days); err != nil || len(days.Days) != 3 || days.Days[0].Done ||
+		days.Days[0].SoFar != 4 ||
 		days.Days[2].Pages != 2 || days.Days[2].Apart != 1 || days.Days[1].Unchanged != 3 {
 		t.Errorf("%v\n%s", err, text)
 	}
 	var r batchRecord
-	_, text = b.ask(t, http.MethodGet, "/api/v1/batches/news/collections/en/days/2098-01-01/record?url="+url.QueryEscape(site+"/"), nil)
-	if err := json.Unmarshal([]byte(text), &r); err != nil || r.Day != "2026-11-21" || !strings.HasPrefix(r.Became, "unchanged since") ||
-		!strings.HasPrefix(r.Text, "The old library") || !strings.HasPrefix(r.XML, "<page><url>") || !strings.Contains(r.Head, "X-Hostile") {
+	_, text = b.ask(t, http.MethodGet, "/api/v1/batches/news/collections/en/days/2098-01-01/record?url="+
+		url.QueryEscape(site+"/"), nil)
+	if err := json.Unmarshal([]byte(text), &r); err != nil || r.Day != "2026-11-21" ||
+		!strings.HasPrefix(r.Became, "unchanged since") ||
+		!strings.HasPrefix(r.Text, "The old library") || !strings.HasPrefix(r.XML, "<page><url>") ||
+		!strings.Contains(r.Head, "X-Hostile") {
 		t.Errorf("%v\n%s", err, text)
 	}
 
@@ -125,11 +139,19 @@ func TestBatches(t *testing.T) {
 
 	const at = "/batches/news/collections/en"
 	of := func(path string) string { return at + "/days/2026-11-21/page?url=" + url.QueryEscape(site+path) }
-	for path, want := range map[string]string{"/": "", "/crawls": `<a href="/batches/news-2">`, "/batches/news": ">2 pages</a>", "/batches/news?before=2098-01-01": ">2026-11-21",
-		"/batches/news?after=zz": "There is none", at: "Pages in all from 2026-11-21 to 2098-01-01: at most 2, 2 in the end", at + "?after=2098-01-01/crawler_en": "2026-11-21",
-		at + "/days/2026-11-21": `<span class="hidden">U+202E</span>`, at + "/days/2026-11-21?of=other": "/de</bdi>", at + "/days/2026-11-21?find=library": "/batches/news/collections/crawler_en/days/2026-11-21/page?url=",
-		at + "/days/2026-11-21?find=" + url.QueryEscape(hostile): "There is none", at + "/days/2026-11-21?limit=1": "Next pages", at + "/days/2098-01-02": "The day is not done",
-		of("/"): "&lt;script&gt;alert(&#39;title&#39;)&lt;/script&gt;", of("/") + "&show=xml": "&lt;page&gt;", of("/") + "&show=headers": "&lt;script&gt;alert(&#39;field&#39;)",
+	for path, want := range map[string]string{"/": "", "/crawls": `<a href="/batches/news-2">`,
+		"/batches/news": ">2 pages</a>", "/batches/news?before=2098-01-01": ">2026-11-21",
+		"/batches/news?after=zz": "There is none", at: "Pages in all from 2026-11-21 to 2098-01-01: at most 2, 2 in the end",
+		at + "?after=2098-01-01/crawler_en":                      "2026-11-21",
+		at + "/days/2026-11-21":                                  `<span class="hidden">U+202E</span>`,
+		at + "/days/2026-11-21?of=other":                         "/de</bdi>",
+		at + "/days/2026-11-21?find=library":                     "/batches/news/collections/crawler_en/days/2026-11-21/page?url=",
+		at + "/days/2026-11-21?find=" + url.QueryEscape(hostile): "There is none",
+		at + "/days/2026-11-21?limit=1":                          "Next pages",
+		at + "/days/2098-01-02":                                  "The day is not done",
+		of("/"):                                                  "&lt;script&gt;alert(&#39;title&#39;)&lt;/script&gt;",
+		of("/") + "&show=xml":                                    "&lt;page&gt;", of("/") +
+			"&show=headers": "&lt;script&gt;alert(&#39;field&#39;)",
 		of(inURL): "library", of("/gone"): "status 404", of("/de"): "kept apart"} {
 		resp, text := b.ask(t, http.MethodGet, path, nil)
 		if !strings.Contains(text, want) || resp.StatusCode >= 400 {
@@ -137,9 +159,11 @@ func TestBatches(t *testing.T) {
 		}
 		wantTame(t, path, resp, text)
 	}
-	for _, path := range []string{"/batches/none", "/batches/news/collections/de", at + "/days/2026-11-20", at + "/days/x", of("/never"), of("") + "%3Cscript%3E", at + "/days/last?cursor=7"} {
+	for _, path := range []string{"/batches/none", "/batches/news/collections/de", at + "/days/2026-11-20", at + "/days/x",
+		of("/never"), of("") + "%3Cscript%3E", at + "/days/last?cursor=7"} {
 		resp, text := b.ask(t, http.MethodGet, path, nil)
-		if resp.StatusCode != http.StatusNotFound && resp.StatusCode != http.StatusBadRequest && path != at+"/days/last?cursor=7" {
+		if resp.StatusCode != http.StatusNotFound && resp.StatusCode != http.StatusBadRequest && path != at+
+			"/days/last?cursor=7" {
 			t.Errorf("%s: %d", path, resp.StatusCode)
 		}
 		wantTame(t, path, resp, text)

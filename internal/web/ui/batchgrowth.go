@@ -53,17 +53,21 @@ func (b *batches) growth(r *http.Request, all []*inspect.Collection) ([]chart, i
 	size := func(v float64) string { return stats.Bytes(int64(v)) }
 	pages, bytes := 0.0, 0.0
 	charts := []chart{
-		drawDays("Pages in all", "good", sums, func(x *inspect.Brief) float64 { pages += float64(x.Pages); return pages }, number),
+		drawDays("Pages in all", "good", sums, func(x *inspect.Brief) float64 { pages += float64(x.Pages); return pages },
+			number),
 		drawDays("Bytes in all", "", sums, func(x *inspect.Brief) float64 { bytes += float64(x.Bytes); return bytes }, size),
 		drawDays("Pages of a day", "good", sums, func(x *inspect.Brief) float64 { return float64(x.Pages) }, number)}
 	if len(all) == 1 { // those of several may be the same
-		charts = append(charts, drawDays("Sites of a day", "", sums, func(x *inspect.Brief) float64 { return float64(x.Sites) }, number))
+		charts = append(charts, drawDays("Sites of a day", "", sums, func(x *inspect.Brief) float64 {
+			return float64(x.Sites)
+		}, number))
 	}
 	return charts, len(sums), nil
 }
 
 // drawDays makes a chart of days.
-func drawDays(name, class string, days []*inspect.Brief, value func(*inspect.Brief) float64, say func(float64) string) chart {
+func drawDays(name, class string, days []*inspect.Brief, value func(*inspect.Brief) float64,
+	say func(float64) string) chart {
 	points := make([]stats.Point, len(days))
 	values := map[time.Time]float64{}
 	for i, d := range days {

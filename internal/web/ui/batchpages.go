@@ -59,7 +59,8 @@ func (s *Server) collectionsPage(w http.ResponseWriter, r *http.Request) error {
 		LeftOut     string
 		Older, More string
 		First       bool
-	}{top: s.topOf(b, "Collections", "collections"), LeftOut: l.left, First: r.FormValue("before")+r.FormValue("after") == ""}
+	}{top: s.topOf(b, "Collections", "collections"), LeftOut: l.left, First: r.FormValue("before")+
+		r.FormValue("after") == ""}
 	if len(dates) > daysAcross {
 		dates = dates[:daysAcross]
 		p.Older = "?" + url.Values{"before": {dates[daysAcross-1]}}.Encode()
@@ -168,8 +169,9 @@ func (s *Server) dayPage(w http.ResponseWriter, r *http.Request) error {
 		Looked  int
 		More    string
 		First   bool
-	}{top: s.topOf(b, c.Code+" "+date, "collections"), D: d, Link: b.link(c, ""), At: b.link(c, date), Records: l.Records, Looked: l.Looked,
-		Find: r.FormValue("find"), Other: r.FormValue("of") == "other", First: r.FormValue("cursor") == ""}
+	}{top: s.topOf(b, c.Code+" "+date, "collections"), D: d, Link: b.link(c, ""), At: b.link(c, date), Records: l.Records,
+		Looked: l.Looked,
+		Find:   r.FormValue("find"), Other: r.FormValue("of") == "other", First: r.FormValue("cursor") == ""}
 	for _, name := range slices.SortedFunc(maps.Keys(d.Counts), func(a, b string) int {
 		return cmp.Or(cmp.Compare(d.Counts[b], d.Counts[a]), cmp.Compare(a, b))
 	}) {
@@ -210,7 +212,8 @@ func (s *Server) batchRecordPage(w http.ResponseWriter, r *http.Request) error {
 		Date     string
 		Link, At string
 		Show     string
-	}{s.topOf(b, cmp.Or(plain(cut(x.Headline, 80)), plain(cut(x.URL, 80))), "collections"), x, c, date, b.link(c, ""), b.link(c, date), show})
+	}{s.topOf(b, cmp.Or(plain(cut(x.Headline, 80)), plain(cut(x.URL, 80))), "collections"), x, c, date, b.link(c, ""),
+		b.link(c, date), show})
 	return nil
 }
 

@@ -174,7 +174,8 @@ func (x *batchRecord) setDocument(d *batch.Document) {
 	if d == nil {
 		return
 	}
-	x.Status, x.Type, x.Time, x.TookMS, x.From, x.Seed, x.Depth = d.Status, d.Type, d.Time, d.Took.Milliseconds(), d.From, d.Seed, d.Depth
+	x.Status, x.Type, x.Time, x.TookMS, x.From, x.Seed, x.Depth = d.Status, d.Type, d.Time, d.Took.Milliseconds(), d.From,
+		d.Seed, d.Depth
 	x.Bytes, x.Truncated, x.Malformed = int64(len(d.Raw)-d.HeadLen), string(d.Truncated), d.Malformed
 	if d.Addr.IsValid() {
 		x.Addr = d.Addr.String()
@@ -189,7 +190,8 @@ func (x *batchRecord) setPage(pg *inspect.Page) {
 	}
 	r := &pg.Record
 	x.Other, x.Part, x.Offset, x.Length, x.Fetched = pg.Apart, pg.Part, pg.Offset, pg.Length, r.Fetched
-	x.Encoding, x.Said, x.Language, x.Share, x.Confidence = r.Encoding, r.EncodingFrom, r.Language, hundredths(r.Share), hundredths(r.Confidence)
+	x.Encoding, x.Said, x.Language, x.Share, x.Confidence = r.Encoding, r.EncodingFrom, r.Language, hundredths(r.Share),
+		hundredths(r.Confidence)
 	x.Digest, x.Headline = "sha1:"+base32.StdEncoding.EncodeToString(r.Digest[:]), r.Headline
 	if r.Simhash != 0 {
 		x.Simhash = fmt.Sprintf("%016x", r.Simhash)

@@ -25,7 +25,8 @@ var batchEndpoints = []endpoint{
 	{"/batches/{batch}", "collections", "The collections of a place of batch crawls, in the order of their directories.",
 		[]param{batchParam, after, limitParam}, batchAnswer{}, (*Server).giveBatch},
 	{"/batches/{batch}/days", "days",
-		"What days of collections came to: the newest first, and those of a day in the order of the collections' directories.",
+		"What days of collections came to: the newest first, and those of a day in the order of the collections' " +
+			"directories.",
 		[]param{batchParam, ofOneParam, after, limitParam}, dayList{}, (*Server).giveDays},
 	{"/batches/{batch}/search", "batchSearch",
 		"XML records by words, of all days or of some, the newest day first, and those of a day in the order of URLs. " +

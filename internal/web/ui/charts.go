@@ -57,7 +57,8 @@ func (c *crawl) charts(r *http.Request) ([]chart, error) {
 }
 
 // draw makes a chart of what comes of each point and the one before it.
-func draw(name, class string, points []stats.Point, value func(a, b *stats.Point) float64, say func(float64) string) chart {
+func draw(name, class string, points []stats.Point, value func(a, b *stats.Point) float64,
+	say func(float64) string) chart {
 	first := points[0].Time
 	span := max(points[len(points)-1].Time.Sub(first), time.Second)
 	var dots []dot
@@ -70,7 +71,8 @@ func draw(name, class string, points []stats.Point, value func(a, b *stats.Point
 }
 
 // drawPoints makes a chart of points as they are.
-func drawPoints(name, class string, points []stats.Point, value func(*stats.Point) float64, say func(float64) string) chart {
+func drawPoints(name, class string, points []stats.Point, value func(*stats.Point) float64,
+	say func(float64) string) chart {
 	first := points[0].Time
 	span := max(points[len(points)-1].Time.Sub(first), time.Second)
 	dots := make([]dot, len(points))

@@ -63,8 +63,8 @@ func (c *cluster) close() {
 	_ = c.src.Close() // it was only read
 }
 
-// look is how the cluster is, as it was found a moment ago. While somebody looks, and while it does not answer, it is as
-// it was last; of one that does not answer this is said.
+// look is how the cluster is, as it was found a moment ago. While somebody looks, and while it does not answer, it is
+// as it was last; of one that does not answer this is said.
 func (c *cluster) look(ctx context.Context) (*clusterLook, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -132,7 +132,8 @@ func (c *cluster) answer() (*clusterLook, error) {
 		return nil, &problem{http.StatusServiceUnavailable, "The cluster does not answer", c.failed.Error()}
 	}
 	x := *c.last
-	old := Word{levelLook, fmt.Sprintf("This is how it was %s ago: the cluster is being asked", stats.Span(time.Since(x.Time))), ""}
+	old := Word{levelLook, fmt.Sprintf("This is how it was %s ago: the cluster is being asked",
+		stats.Span(time.Since(x.Time))), ""}
 	if c.failed != nil {
 		old = Word{levelWrong,
 			fmt.Sprintf("The cluster does not answer; this is how it was %s ago: %v", stats.Span(time.Since(x.Time)), c.failed),
@@ -153,10 +154,12 @@ func (c *cluster) forget() {
 func clusterWords(all *inspect.Cluster) []Word {
 	words := []Word{}
 	if all.Trouble != "" {
-		words = append(words, Word{levelWrong, "Too few servers run, and nothing goes on; this is how it was " + all.LastHeard(), all.Trouble})
+		words = append(words, Word{levelWrong, "Too few servers run, and nothing goes on; this is how it was " +
+			all.LastHeard(), all.Trouble})
 	}
 	if all.State == "waiting" {
-		words = append(words, Word{levelInfo, "The crawl was not started yet", "kumo start --crawl " + all.Crawl + " begins it, with URLs and settings"})
+		words = append(words, Word{levelInfo, "The crawl was not started yet", "kumo start --crawl " + all.Crawl +
+			" begins it, with URLs and settings"})
 	}
 	notes := all.Notes()
 	for i, note := range notes {
@@ -201,8 +204,10 @@ func clusterLive(x *inspect.Cluster) map[string]string {
 	for i := range x.Nodes {
 		moved += x.Nodes[i].Moved
 	}
-	return map[string]string{"state": x.State, "pages": forecast.Grouped(t.Pages), "rate": rate(t.Rate), "waiting": n(t.Waiting), "known": n(t.Known),
-		"hosts": n(t.Hosts), "in-flight": n(t.InFlight), "members": n(members(x)), "others": others(x), "epoch": fmt.Sprint(x.Epoch),
+	return map[string]string{"state": x.State, "pages": forecast.Grouped(t.Pages), "rate": rate(t.Rate),
+		"waiting": n(t.Waiting), "known": n(t.Known),
+		"hosts": n(t.Hosts), "in-flight": n(t.InFlight), "members": n(members(x)), "others": others(x),
+		"epoch":   fmt.Sprint(x.Epoch),
 		"settled": settled(x), "leader": cmp.Or(x.Control, "–"), "moved": forecast.Grouped(moved), "outbox": n(t.Outbox),
 		"gathered": gathered(x)}
 }
@@ -226,7 +231,8 @@ func others(x *inspect.Cluster) string {
 		of[x.Nodes[i].Is]++
 	}
 	text := ""
-	for _, is := range []inspect.Standing{inspect.NodeDead, inspect.NodeLeaving, inspect.NodeLeft, inspect.NodeJoining, inspect.NodeWaiting} {
+	for _, is := range []inspect.Standing{inspect.NodeDead, inspect.NodeLeaving, inspect.NodeLeft, inspect.NodeJoining,
+		inspect.NodeWaiting} {
 		if of[is] > 0 {
 			text += fmt.Sprintf("%d %s, ", of[is], is)
 		}
@@ -259,7 +265,8 @@ func (c *cluster) news(ctx context.Context) (data []byte, more bool) {
 	return data, err == nil
 }
 
-var errNoCluster = &problem{http.StatusNotFound, "This crawl has one node", "there is a cluster on the page of a node (kumo node --ui), or of a cluster (kumo serve --crawl)"}
+var errNoCluster = &problem{http.StatusNotFound, "This crawl has one node",
+	"there is a cluster on the page of a node (kumo node --ui), or of a cluster (kumo serve --crawl)"}
 
 // clusterOf is the cluster of the crawl that a path names.
 func (s *Server) clusterOf(r *http.Request) (*crawl, error) {
@@ -311,7 +318,9 @@ func (s *Server) giveCluster(r *http.Request) (any, error) {
 func someNodes(x *inspect.Cluster, after string, n int) (some []inspect.Node, next string) {
 	some = orEmpty(x.Nodes)
 	if after != "" {
-		i, there := slices.BinarySearchFunc(some, after, func(n inspect.Node, after string) int { return cmp.Compare(nodeKey(&n), after) })
+		i, there := slices.BinarySearchFunc(some, after, func(n inspect.Node, after string) int {
+			return cmp.Compare(nodeKey(&n), after)
+		})
 		if there {
 			i++
 		}

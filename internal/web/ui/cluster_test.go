@@ -53,7 +53,8 @@ func (f *fakeCluster) Started(context.Context) (map[string][]string, error) {
 
 func (f *fakeCluster) BlockedAll(_ context.Context, rules []string) (*inspect.BlockedAll, error) {
 	b := inspect.NewBlockedAll()
-	b.AddNode("n0000", []byte(`{"hit":7,"looked":1204,"waiting":1204,"whole":true,"examples":["http://a.example/`+rules[0]+`"]}`))
+	b.AddNode("n0000", []byte(`{"hit":7,"looked":1204,"waiting":1204,"whole":true,"examples":["http://a.example/`+rules[0]+
+		`"]}`))
 	b.AddNode("n0001", []byte(`{"hit":2,"looked":1000,"waiting":5000}`))
 	b.AddNode("n0002", nil)
 	return b, f.failed
@@ -106,11 +107,14 @@ func (f *fakeCluster) change(to func(*inspect.Cluster)) {
 
 // nodesOf are so many nodes of a crawl that runs.
 func nodesOf(n int) *fakeCluster {
-	f := &fakeCluster{all: inspect.Cluster{Crawl: "nodes", State: "running", Epoch: uint64(n), Settled: true, Strategy: "shard",
-		Since: time.Now(), Settings: map[string][]string{"override": {"{match: {host: 'x.example'}, delay: 1s}"}}}}
+	f := &fakeCluster{all: inspect.Cluster{Crawl: "nodes", State: "running", Epoch: uint64(n), Settled: true,
+		Strategy: "shard",
+		Since:    time.Now(), Settings: map[string][]string{"override": {"{match: {host: 'x.example'}, delay: 1s}"}}}}
 	for i := range n {
-		f.all.Nodes = append(f.all.Nodes, inspect.Node{Node: fmt.Sprintf("n%04d~1", i), Name: fmt.Sprintf("n%04d", i), Is: inspect.NodeMember,
-			Slot: i, Clock: time.Now(), Version: "1", Address: "http://127.0.0.1:1/", Load: inspect.Load{Pages: int64(i), Hosts: i + 1, Waiting: 2 * i}})
+		f.all.Nodes = append(f.all.Nodes, inspect.Node{Node: fmt.Sprintf("n%04d~1", i), Name: fmt.Sprintf("n%04d", i),
+			Is:   inspect.NodeMember,
+			Slot: i, Clock: time.Now(), Version: "1", Address: "http://127.0.0.1:1/", Load: inspect.Load{Pages: int64(i),
+				Hosts: i + 1, Waiting: 2 * i}})
 		f.all.Totals.Add(f.all.Nodes[i].Load)
 	}
 	return f
@@ -118,14 +122,16 @@ func nodesOf(n int) *fakeCluster {
 
 func clusterBed(t *testing.T, f *fakeCluster) *bed {
 	b := &bed{log: &lockedLog{}}
-	b.ui = New(Config{Crawls: []Crawl{{Name: "nodes", Cluster: f, Where: " of a test"}}, Log: slog.New(slog.NewTextHandler(b.log, nil))})
+	b.ui = New(Config{Crawls: []Crawl{{Name: "nodes", Cluster: f, Where: " of a test"}},
+		Log: slog.New(slog.NewTextHandler(b.log, nil))})
 	b.Server = httptest.NewServer(b.ui)
 	t.Cleanup(b.ui.Close)
 	t.Cleanup(b.Close)
 	return b
 }
 
-// A cluster is shown as the REST describes it, node by node however many there are, and nothing else of a crawl is there.
+// A cluster is shown as the REST describes it, node by node however many there are, and nothing else of a crawl is
+// there.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	const n = 1000
@@ -134,7 +140,8 @@ func TestCluster(t *testing.T) {
 	var names []string
 	for after := ""; ; {
 		resp, text := b.ask(t, http.MethodGet, "/api/v1/crawls/nodes/cluster?limit=300&after="+url.QueryEscape(after), nil)
-		if err := c.check("/api/v1/crawls/{crawl}/cluster", resp.StatusCode, resp.Header.Get("Content-Type"), []byte(text)); err != nil {
+		if err := c.check("/api/v1/crawls/{crawl}/cluster", resp.StatusCode, resp.Header.Get("Content-Type"),
+			[]byte(text)); err != nil {
 			t.Fatal(err)
 		}
 		var a clusterAnswer
@@ -151,9 +158,12 @@ func TestCluster(t *testing.T) {
 	if len(names) != n || !slices.IsSorted(names) {
 		t.Errorf("%d nodes are listed", len(names))
 	}
-	for path, want := range map[string]int{"/crawls/nodes/cluster": 200, "/crawls/nodes/cluster?after=n0500": 200, "/crawls/nodes/cluster/part": 200,
-		"/crawls": 200, "/crawls/nodes": 404, "/crawls/nodes/hosts": 404, "/crawls/nodes/pages": 404, "/crawls/nodes/pages/1": 404, "/crawls/nodes/events": 404,
-		"/api/v1/crawls": 200, "/api/v1/crawls/nodes": 404, "/api/v1/crawls/nodes/records": 404, "/api/v1/crawls/none/cluster": 404,
+	for path, want := range map[string]int{"/crawls/nodes/cluster": 200, "/crawls/nodes/cluster?after=n0500": 200,
+		"/crawls/nodes/cluster/part": 200,
+		"/crawls":                    200, "/crawls/nodes": 404, "/crawls/nodes/hosts": 404, "/crawls/nodes/pages": 404,
+		"/crawls/nodes/pages/1": 404, "/crawls/nodes/events": 404,
+		"/api/v1/crawls": 200, "/api/v1/crawls/nodes": 404, "/api/v1/crawls/nodes/records": 404,
+		"/api/v1/crawls/none/cluster":          404,
 		"/api/v1/crawls/nodes/cluster?limit=0": 400, "/api/v1/crawls/nodes/actions/pause": 405, "/archived/x/nodes": 404} {
 		resp, text := b.ask(t, http.MethodGet, path, nil)
 		if resp.StatusCode != want {
@@ -166,7 +176,8 @@ func TestCluster(t *testing.T) {
 			wantTame(t, path, resp, text)
 		}
 	}
-	if _, text := b.ask(t, http.MethodGet, "/crawls/nodes/cluster", nil); strings.Count(text, "<tr>") > 110 || !strings.Contains(text, "and 49 more, in the table") ||
+	if _, text := b.ask(t, http.MethodGet, "/crawls/nodes/cluster", nil); strings.Count(text, "<tr>") > 110 ||
+		!strings.Contains(text, "and 49 more, in the table") ||
 		!strings.Contains(text, `href="http://127.0.0.1:1/"`) {
 		t.Errorf("the page is\n%.5000s", text)
 	}
@@ -191,28 +202,33 @@ func TestClusterActs(t *testing.T) {
 	for _, c := range []struct{ do, value, host, want string }{
 		{"pause", "", "", "pause true"}, {"resume", "", "", "pause false"}, {"limit", "77", "", "set [{limit [77]}]"},
 		{"add", "http://a.example/\nhttp://b.example/", "", "add http://a.example/ http://b.example/"},
-		{"delay", "3s", "y.example", "set [{override [{match: {host: 'y.example'}, delay: 3s} {match: {host: 'x.example'}, delay: 1s}]}]"},
+		{"delay", "3s", "y.example", "set [{override [{match: {host: 'y.example'}, delay: 3s} {match: {host: 'x.example'}, " +
+			"delay: 1s}]}]"},
 		{"stop", "", "", "stop"},
 	} {
 		path := "/crawls/nodes/act/" + c.do
 		form := url.Values{"csrf": {key(path)}, "value": {c.value}, "host": {c.host}}
 		resp, text := b.ask(t, http.MethodPost, path, form)
-		if before := len(f.said); resp.StatusCode != 200 || !strings.Contains(text, `name="sure"`) || before > 0 && strings.HasSuffix(f.said[before-1], c.want) {
+		if before := len(f.said); resp.StatusCode != 200 || !strings.Contains(text, `name="sure"`) || before > 0 &&
+			strings.HasSuffix(f.said[before-1], c.want) {
 			t.Errorf("%s is not asked again: %d\n%s", c.do, resp.StatusCode, text)
 		}
 		form.Set("sure", "yes")
 		resp, _ = b.ask(t, http.MethodPost, path, form)
-		if want := map[bool]int{true: 200, false: 303}[c.do == "stop"]; resp.StatusCode != want || !strings.HasSuffix(f.said[len(f.said)-1], "the web page of a test, from 127.0.0.1: "+c.want) {
+		if want := map[bool]int{true: 200, false: 303}[c.do == "stop"]; resp.StatusCode != want ||
+			!strings.HasSuffix(f.said[len(f.said)-1], "the web page of a test, from 127.0.0.1: "+c.want) {
 			t.Errorf("%s: %d, %q", c.do, resp.StatusCode, f.said)
 		}
 
 		body, _ := json.Marshal(wish{Value: c.value, Host: c.host})
 		before := len(f.said)
-		if status, text := b.wish(t, c.do, string(body), "application/json"); status != 200 || !strings.HasPrefix(text, `{"done":false,"says":"`) || len(f.said) > before {
+		if status, text := b.wish(t, c.do, string(body), "application/json"); status != 200 ||
+			!strings.HasPrefix(text, `{"done":false,"says":"`) || len(f.said) > before {
 			t.Errorf("%s, by the REST: %d %s", c.do, status, text)
 		}
 		body, _ = json.Marshal(wish{c.value, c.host, true})
-		if status, text := b.wish(t, c.do, string(body), "application/json"); status != 200 || !strings.HasPrefix(text, `{"done":true,"says":"`) || len(f.said) != before+1 ||
+		if status, text := b.wish(t, c.do, string(body), "application/json"); status != 200 ||
+			!strings.HasPrefix(text, `{"done":true,"says":"`) || len(f.said) != before+1 ||
 			newChecker(t).check("/api/v1"+actPath, status, "application/json", []byte(text)) != nil {
 			t.Errorf("%s, by the REST: %d %s", c.do, status, text)
 		}
@@ -228,9 +244,12 @@ func TestClusterActs(t *testing.T) {
 	for _, c := range []struct {
 		do, body, kind string
 		want           int
-	}{{"pause", `{"sure":true}`, "text/plain", 415}, {"pause", `{"sure":true}`, "", 415}, {"pause", `{"sure":1}`, "application/json", 400}, {"pause", ``, "application/json", 400},
-		{"pause", `{"sure":true,"value":"x"}`, "application/json", 400}, {"pause", `{"sure":true,"host":"x"}`, "application/json", 400}, {"nothing", `{}`, "application/json", 404},
-		{"limit", `{"sure":true,"value":"x"}`, "application/json", 400}, {"delay", `{"sure":true,"value":"1s"}`, "application/json", 400}, {"pause", `{"shure":true}`, "application/json", 400}} {
+	}{{"pause", `{"sure":true}`, "text/plain", 415}, {"pause", `{"sure":true}`, "", 415},
+		{"pause", `{"sure":1}`, "application/json", 400}, {"pause", ``, "application/json", 400},
+		{"pause", `{"sure":true,"value":"x"}`, "application/json", 400}, {"pause", `{"sure":true,"host":"x"}`,
+			"application/json", 400}, {"nothing", `{}`, "application/json", 404},
+		{"limit", `{"sure":true,"value":"x"}`, "application/json", 400}, {"delay", `{"sure":true,"value":"1s"}`,
+			"application/json", 400}, {"pause", `{"shure":true}`, "application/json", 400}} {
 		status, text := b.wish(t, c.do, c.body, c.kind)
 		if status != c.want || len(f.said) > said {
 			t.Errorf("%+v: %d %s", c, status, text)
@@ -242,7 +261,8 @@ func TestClusterActs(t *testing.T) {
 	if log := b.log.String(); strings.Count(log, "web page: pause") != 2 || !strings.Contains(log, "from=127.0.0.1") {
 		t.Errorf("the log is\n%s", log)
 	}
-	if _, text := b.ask(t, http.MethodGet, "/crawls/nodes/cluster", nil); !strings.Contains(text, "of a test, from 127.0.0.1") {
+	if _, text := b.ask(t, http.MethodGet, "/crawls/nodes/cluster", nil); !strings.Contains(text,
+		"of a test, from 127.0.0.1") {
 		t.Errorf("who did it is not to be seen in\n%s", text)
 	}
 }
@@ -250,7 +270,8 @@ func TestClusterActs(t *testing.T) {
 // wish has a crawl do something by the REST.
 func (b *bed) wish(t *testing.T, do, body, kind string) (status int, text string) {
 	t.Helper()
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/api/v1/crawls/nodes/actions/"+do, strings.NewReader(body))
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/api/v1/crawls/nodes/actions/"+do,
+		strings.NewReader(body))
 	r.RemoteAddr = "127.0.0.1:5"
 	if kind != "" {
 		r.Header.Set("Content-Type", kind)
@@ -260,8 +281,9 @@ func (b *bed) wish(t *testing.T, do, body, kind string) (status int, text string
 	return w.Code, strings.TrimSpace(w.Body.String())
 }
 
-// What the nodes have noted is listed with what people have had them do, the newest first, and not for ever: the same on
-// each page, whenever it was begun. A cluster that does not answer is shown as it was, and nobody looks who is not asked.
+// What the nodes have noted is listed with what people have had them do, the newest first, and not for ever: the same
+// on each page, whenever it was begun. A cluster that does not answer is shown as it was, and nobody looks who is not
+// asked.
 func TestClusterEvents(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -269,7 +291,8 @@ func TestClusterEvents(t *testing.T) {
 		at := time.Now()
 		f.change(func(x *inspect.Cluster) {
 			x.Events = []inspect.NodeEvent{{Time: at, What: "a is a member"}, {Time: at.Add(time.Second), What: "b has died"}}
-			x.Changes = []inspect.Change{{Time: at.Add(-time.Second), By: "me", What: "start"}, {Time: at.Add(2 * time.Second), By: "you", What: "pause"}}
+			x.Changes = []inspect.Change{{Time: at.Add(-time.Second), By: "me", What: "start"},
+				{Time: at.Add(2 * time.Second), By: "you", What: "pause"}}
 		})
 		done, end := context.WithCancel(t.Context())
 		c := newCluster(done, Crawl{Cluster: f})
@@ -305,14 +328,15 @@ func TestClusterEvents(t *testing.T) {
 		f.failed = context.DeadlineExceeded
 		f.mu.Unlock()
 		time.Sleep(time.Minute)
-		if x, err := c.look(t.Context()); err != nil || len(x.words) == 0 || x.words[0].Level != levelWrong || len(x.Nodes) != 3 || len(x.events) != mostEvents {
+		if x, err := c.look(t.Context()); err != nil || len(x.words) == 0 || x.words[0].Level != levelWrong ||
+			len(x.Nodes) != 3 || len(x.events) != mostEvents {
 			t.Errorf("a cluster that does not answer: %+v, %v", x, err)
 		}
 	})
 }
 
-// While a cluster does not answer, nobody waits for it longer than they want to: not the list of crawls, and not who has it
-// do something. Who sees it meanwhile sees it as it was.
+// While a cluster does not answer, nobody waits for it longer than they want to: not the list of crawls, and not who
+// has it do something. Who sees it meanwhile sees it as it was.
 func TestAClusterThatHangs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -321,7 +345,8 @@ func TestAClusterThatHangs(t *testing.T) {
 		s := New(Config{Crawls: []Crawl{{Name: "nodes", Cluster: f}}, Log: quiet()})
 		defer s.Close()
 		c, begin := s.crawls[0].cluster, time.Now()
-		if all := s.entries(t.Context(), time.Minute); len(all) != 1 || all[0].Error == "" || time.Since(begin) > listPatience {
+		if all := s.entries(t.Context(), time.Minute); len(all) != 1 || all[0].Error == "" ||
+			time.Since(begin) > listPatience {
 			t.Errorf("%+v after %v", all, time.Since(begin))
 		}
 		close(f.hang)
@@ -335,7 +360,8 @@ func TestAClusterThatHangs(t *testing.T) {
 		begin = time.Now()
 		c.forget()
 		x, err := c.look(t.Context())
-		if err != nil || len(x.Nodes) != 3 || time.Since(begin) > clusterBeat || len(x.words) == 0 || !strings.HasPrefix(x.words[0].What, "This is how it was 62 s ago") {
+		if err != nil || len(x.Nodes) != 3 || time.Since(begin) > clusterBeat || len(x.words) == 0 ||
+			!strings.HasPrefix(x.words[0].What, "This is how it was 62 s ago") {
 			t.Errorf("%+v, %v after %v", x, err, time.Since(begin))
 		}
 	})
@@ -348,10 +374,12 @@ func TestListenersOfACluster(t *testing.T) {
 	for places := b.ui.crawls[0].queue.events; len(places) < cap(places); {
 		places <- struct{}{}
 	}
-	if resp, text := b.ask(t, http.MethodGet, "/crawls/nodes/cluster/events", nil); resp.StatusCode != http.StatusServiceUnavailable {
+	if resp, text := b.ask(t, http.MethodGet, "/crawls/nodes/cluster/events",
+		nil); resp.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("%d: %s", resp.StatusCode, text)
 	}
-	if _, text := b.ask(t, http.MethodGet, "/crawls/nodes/act/pause", nil); !strings.Contains(text, `href="/crawls/nodes/cluster">Do not`) {
+	if _, text := b.ask(t, http.MethodGet, "/crawls/nodes/act/pause", nil); !strings.Contains(text,
+		`href="/crawls/nodes/cluster">Do not`) {
 		t.Errorf("from the form back no way leads to the cluster: %s", text)
 	}
 }

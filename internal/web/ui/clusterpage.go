@@ -99,17 +99,22 @@ func (s *Server) clusterPart(w http.ResponseWriter, r *http.Request) error {
 const shownEvents = 30
 
 func shownCluster(r *http.Request, x *clusterLook) clusterShown {
-	p := clusterShown{After: r.FormValue("after"), Events: x.events[:min(shownEvents, len(x.events))], Maps: mapsOf(x.Cluster),
+	p := clusterShown{After: r.FormValue("after"), Events: x.events[:min(shownEvents, len(x.events))],
+		Maps:     mapsOf(x.Cluster),
 		Gathered: x.Gathered != nil}
 	columns := slices.DeleteFunc(x.Columns(), func(c inspect.Column) bool { return c.Head == "by" })
 	if x.Gathered == nil {
-		columns = append(columns, inspect.Column{Head: "moved here", Of: func(n *inspect.Node) string { return strconv.FormatInt(n.Moved, 10) }})
+		columns = append(columns, inspect.Column{Head: "moved here", Of: func(n *inspect.Node) string {
+			return strconv.FormatInt(n.Moved, 10)
+		}})
 	}
 	if slices.ContainsFunc(x.Nodes, func(n inspect.Node) bool { return clockOff(&n) != "–" }) {
 		columns = append(columns, inspect.Column{Head: "clock off", Of: clockOff})
 	}
 	if len(x.Versions()) > 1 {
-		columns = append(columns, inspect.Column{Head: "version", Of: func(n *inspect.Node) string { return cmp.Or(n.Version, "–") }})
+		columns = append(columns, inspect.Column{Head: "version", Of: func(n *inspect.Node) string {
+			return cmp.Or(n.Version, "–")
+		}})
 	}
 	for _, c := range columns {
 		p.Heads = append(p.Heads, c.Head)
@@ -127,7 +132,8 @@ func shownCluster(r *http.Request, x *clusterLook) clusterShown {
 		row := nodeRow{Name: n.Name, Link: linkOf(r, n), Is: n.Is, Idle: n.Idle,
 			Leads: n.Facts != nil && n.Leads && n.Name == x.Control, Tone: tone(first + i),
 			Silent: x.Trouble == "" && n.IsSilent(),
-			Bad:    n.Is == inspect.NodeDead || n.CutOff > 0 || n.Stalled > 0 || n.IsSilent(), Share: percent(int64(share.of(n)), int64(all))}
+			Bad:    n.Is == inspect.NodeDead || n.CutOff > 0 || n.Stalled > 0 || n.IsSilent(), Share: percent(int64(share.of(n)),
+				int64(all))}
 		for _, c := range columns {
 			row.Cells = append(row.Cells, c.Of(n))
 		}
@@ -156,8 +162,8 @@ const tones = 6
 
 func tone(i int) int { return max(i, 0) % tones }
 
-// clockOff is by how much a node's clock is ahead of this machine's, as far as that can be seen: what it has told cannot
-// come from the future.
+// clockOff is by how much a node's clock is ahead of this machine's, as far as that can be seen: what it has told
+// cannot come from the future.
 func clockOff(n *inspect.Node) string {
 	if n.Clock.IsZero() || n.Age > -1 {
 		return "–"
@@ -165,8 +171,8 @@ func clockOff(n *inspect.Node) string {
 	return fmt.Sprintf("%+.0f s", -n.Age)
 }
 
-// linkOf leads to a node's own page, if it says where that is and who asks may reach it: a page of a machine for itself is
-// linked to where this one is called by such an address, too.
+// linkOf leads to a node's own page, if it says where that is and who asks may reach it: a page of a machine for itself
+// is linked to where this one is called by such an address, too.
 func linkOf(r *http.Request, n *inspect.Node) string {
 	u, err := url.Parse(n.Address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
@@ -202,11 +208,13 @@ func shareOf(x *inspect.Cluster) share {
 	return share{"Hosts where URLs wait, by whose they are", func(n *inspect.Node) int { return n.Hosts }}
 }
 
-// mapsOf are the bars of a cluster: shares of hosts and of what waits and, where a hash says whose hosts are, the places of
-// nodes.
+// mapsOf are the bars of a cluster: shares of hosts and of what waits and, where a hash says whose hosts are, the
+// places of nodes.
 func mapsOf(x *inspect.Cluster) []clusterMap {
 	hosts := shareOf(x)
-	all := []clusterMap{bars(x, hosts), bars(x, share{"URLs that wait, by where", func(n *inspect.Node) int { return n.Waiting }})}
+	all := []clusterMap{bars(x, hosts), bars(x, share{"URLs that wait, by where", func(n *inspect.Node) int {
+		return n.Waiting
+	}})}
 	slots, leads := 1024, x.HasLeader() // or as many as are taken
 	var placed, points []float64
 	for i := range x.Nodes {
@@ -225,7 +233,8 @@ func mapsOf(x *inspect.Cluster) []clusterMap {
 		}
 		placed, points = append(placed, at), append(points, point)
 	}
-	if m, some := line(x, fmt.Sprintf("Slots of the table of nodes, of %d: a host's hash leads to one of them", slots), placed); some {
+	if m, some := line(x, fmt.Sprintf("Slots of the table of nodes, of %d: a host's hash leads to one of them", slots),
+		placed); some {
 		m.From, m.To = "0", strconv.Itoa(slots-1)
 		all = append(all, m)
 	}

@@ -51,22 +51,31 @@ var (
 )
 
 var contentEndpoints = []endpoint{
-	{"/crawls/{crawl}/search", "search", "Pages by words. Where there is a full-text index (kumo index) it is searched, best first, and words may be a query: \"a phrase\", " +
-		"-not, host:, lang:, status:, type:, day:. Otherwise a bounded part of the records is gone through, the newest first, and the texts of " +
-		"some of them are read; the answer says if it was cut short, and goes on by its cursor.",
-		[]param{crawlParam, {"query", "words", "string", "words that have to be there, all of them, in whatever case: in the URL, in what the page says of itself, or in its text", false},
+	{"/crawls/{crawl}/search", "search", "Pages by words. Where there is a full-text index (kumo index) it is searched, " +
+		"best first, and words may be a query: \"a phrase\", -not, host:, lang:, status:, type:, day:. Otherwise a bounded " +
+		"part of the records is gone through, the newest first, and the texts of some of them are read; the answer says if " +
+		"it was cut short, and goes on by its cursor.",
+		[]param{crawlParam, {"query", "words", "string", "words that have to be there, all of them, in whatever case: in " +
+			"the URL, in what the page says of itself, or in its text", false},
 			{"query", "using", "string", "index or scan: with the index, or without; otherwise as there is one", false},
-			{"query", "in", "string", "head: only in the URL and what the page says of itself, which is much faster; without the index", false},
-			{"query", "host", "string", "only pages of the host, and of hosts below it; with the index, here and below, of several values one, separated by commas", false},
+			{"query", "in", "string", "head: only in the URL and what the page says of itself, which is much faster; without " +
+				"the index", false},
+			{"query", "host", "string", "only pages of the host, and of hosts below it; with the index, here and below, of " +
+				"several values one, separated by commas", false},
 			{"query", "status", "string", "404; 4xx for a class; without the index, 0 for what was not answered", false},
-			{"query", "type", "string", "a media type, or its part before the slash: text/html, text/; without the index, however it begins", false},
-			{"query", "lang", "string", "a language: en, of which en-GB is one; without the index, however its tag begins", false},
+			{"query", "type", "string", "a media type, or its part before the slash: text/html, text/; without the index, " +
+				"however it begins", false},
+			{"query", "lang", "string", "a language: en, of which en-GB is one; without the index, however its tag begins",
+				false},
 			{"query", "day", "string", "a day such as 2026-11-26, or a month such as 2026-11", false},
-			{"query", "cursor", "integer", "where to go on: \"next\" of the answer before", false}, limitParam}, archive.Found{}, (*Server).giveSearch},
+			{"query", "cursor", "integer", "where to go on: \"next\" of the answer before", false}, limitParam}, archive.Found{},
+		(*Server).giveSearch},
 	{"/crawls/{crawl}/page", "page", "The newest good answer of a URL, to read.",
-		[]param{crawlParam, urlParam, {"query", "as", "string", "markdown (unless given) or text: the main text of HTML, other text as it is; headers: the header fields", false},
+		[]param{crawlParam, urlParam, {"query", "as", "string",
+			"markdown (unless given) or text: the main text of HTML, other text as it is; headers: the header fields", false},
 			offsetParam, bytesParam}, pagePart{}, (*Server).givePage},
-	{"/crawls/{crawl}/page/links", "pageLinks", "The links of the newest good answer of a URL.", []param{crawlParam, urlParam, limitParam}, linkPage{}, (*Server).givePageLinks},
+	{"/crawls/{crawl}/page/links", "pageLinks", "The links of the newest good answer of a URL.",
+		[]param{crawlParam, urlParam, limitParam}, linkPage{}, (*Server).givePageLinks},
 }
 
 func (s *Server) giveSearch(r *http.Request) (any, error) {
@@ -78,7 +87,8 @@ func (s *Server) giveSearch(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	q := archive.Query{Filter: filterOf(r), Words: strings.Fields(r.FormValue("words")), Host: r.FormValue("host"), Lang: r.FormValue("lang")}
+	q := archive.Query{Filter: filterOf(r), Words: strings.Fields(r.FormValue("words")), Host: r.FormValue("host"),
+		Lang: r.FormValue("lang")}
 	switch in := r.FormValue("in"); in {
 	case "":
 	case "head":
@@ -110,7 +120,8 @@ func (c *crawl) indexed(r *http.Request, n int) (*archive.Found, error) {
 	case using == "index" && r.FormValue("in") != "":
 		return nil, &problem{http.StatusNotFound, "There is no index of heads", "in=head goes with using=scan"}
 	}
-	if using == "" && day == "" && (r.FormValue("words") == "" || r.FormValue("in") != "" || r.FormValue("status") == "0") {
+	if using == "" && day == "" && (r.FormValue("words") == "" || r.FormValue("in") != "" ||
+		r.FormValue("status") == "0") {
 		return nil, nil //nolint:nilnil // as it says
 	}
 	if _, err := c.archive.Index(); err != nil {

@@ -51,10 +51,12 @@ func (s *Server) listen(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-var errListeners = &problem{http.StatusServiceUnavailable, "Too many pages are kept up to date", "close one, and load this one again"}
+var errListeners = &problem{http.StatusServiceUnavailable, "Too many pages are kept up to date",
+	"close one, and load this one again"}
 
 // tell tells who asks of all that a hub tells, if there is to be more than begin gives.
-func (s *Server) tell(w http.ResponseWriter, r *http.Request, q *queue, h *hub, begin func(context.Context) (first string, more bool)) {
+func (s *Server) tell(w http.ResponseWriter, r *http.Request, q *queue, h *hub,
+	begin func(context.Context) (first string, more bool)) {
 	for _, places := range []chan struct{}{q.events, s.events} {
 		select {
 		case places <- struct{}{}:

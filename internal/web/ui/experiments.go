@@ -68,12 +68,15 @@ type (
 var (
 	experimentParam     = param{"path", "experiment", "string", "the experiment's name, as /experiments lists it", true}
 	experimentEndpoints = []endpoint{
-		{"/experiments", "experiments", "The experiments of kumo sim that are shown.", nil, experimentList{}, (*Server).giveExperiments},
-		{"/experiments/{experiment}", "experiment", "An experiment: the command that made it, what the paper states against what was measured, its tables and pictures.",
+		{"/experiments", "experiments", "The experiments of kumo sim that are shown.", nil, experimentList{},
+			(*Server).giveExperiments},
+		{"/experiments/{experiment}", "experiment",
+			"An experiment: the command that made it, what the paper states against what was measured, its tables and pictures.",
 			[]param{experimentParam}, experimentAnswer{}, (*Server).giveExperiment},
 		{"/experiments/{experiment}/tables/{table}", "table", "A table of an experiment, in parts.",
 			[]param{experimentParam, {"path", "table", "string", "the table's file", true},
-				{"query", "cursor", "integer", "where to go on: \"next\" of the answer before", false}, limitParam}, tablePart{}, (*Server).giveTable},
+				{"query", "cursor", "integer", "where to go on: \"next\" of the answer before", false}, limitParam}, tablePart{},
+			(*Server).giveTable},
 	}
 )
 
@@ -109,7 +112,8 @@ func (s *Server) experimentEntries() []experimentEntry {
 		if e, err := results.Read(x.dir); err != nil {
 			entry.Error = err.Error()
 		} else {
-			entry.Experiment, entry.Command, entry.Tables, entry.Pictures = e.Experiment, e.Command, len(e.Tables), len(e.Pictures)
+			entry.Experiment, entry.Command, entry.Tables, entry.Pictures = e.Experiment, e.Command, len(e.Tables),
+				len(e.Pictures)
 			entry.Statements = len(e.Statements)
 			for _, st := range e.Statements {
 				if st.Seen {
@@ -238,8 +242,8 @@ func (s *Server) tablePage(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// fileSandbox has a browser show a file of an experiment, of which nobody knows who wrote it, and nothing else: a picture
-// runs nothing and fetches nothing, wherever it is opened.
+// fileSandbox has a browser show a file of an experiment, of which nobody knows who wrote it, and nothing else: a
+// picture runs nothing and fetches nothing, wherever it is opened.
 const fileSandbox = "sandbox; default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
 
 // experimentFile gives a picture or a table of an experiment as it lies there.

@@ -15,11 +15,12 @@ import (
 )
 
 const (
-	maxBody  = 1 << 20          // bytes of a request
-	maxURL   = 16 << 10         // bytes of its URL
-	longest  = 30 * time.Second // until an answer is given up
-	writing  = 60 * time.Second // until who does not read is left
-	csp      = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+	maxBody = 1 << 20          // bytes of a request
+	maxURL  = 16 << 10         // bytes of its URL
+	longest = 30 * time.Second // until an answer is given up
+	writing = 60 * time.Second // until who does not read is left
+	csp     = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; frame-src " +
+		"'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 	cookie   = "kumo-token" // with the port behind it
 	tokenKey = "token"
 )
@@ -80,8 +81,8 @@ func (s *Server) guard(next http.Handler) http.Handler {
 	})
 }
 
-// isCalled reports whether a Host field names this server. A name that another site has made lead here is none: browsers
-// would take what is answered for that site's.
+// isCalled reports whether a Host field names this server. A name that another site has made lead here is none:
+// browsers would take what is answered for that site's.
 func (s *Server) isCalled(host string) bool {
 	name := host
 	if n, _, err := net.SplitHostPort(host); err == nil {

@@ -117,7 +117,8 @@ func (c *crawl) busiest(ctx context.Context, n int) (p hostPage, err error) {
 	return hostPage{Hosts: l.all[:min(n, len(l.all))], Time: l.time, Partial: l.n < n && len(l.all) == l.n}, nil
 }
 
-// lookForBusiest begins to look unless somebody does, or what was found last will do: then there is nothing to wait for.
+// lookForBusiest begins to look unless somebody does, or what was found last will do: then there is nothing to wait
+// for.
 func (c *crawl) lookForBusiest(n int) (looking chan struct{}, patience time.Duration) {
 	l := &c.hosts
 	l.mu.Lock()
@@ -193,7 +194,8 @@ func (c *crawl) hostAnswer(ctx context.Context, host string, n int) (*hostAnswer
 			x.Queue = append(x.Queue, it)
 		}
 		if !found && len(x.Queue) == 0 && !x.Partial {
-			return &problem{http.StatusNotFound, "The crawl does not know the host", "name it with its port if it has one, as the list of hosts does"}
+			return &problem{http.StatusNotFound, "The crawl does not know the host",
+				"name it with its port if it has one, as the list of hosts does"}
 		}
 		for _, scheme := range []string{"https://", "http://"} {
 			a, err := v.RobotsAnswer(ctx, scheme+host)

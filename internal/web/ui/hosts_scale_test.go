@@ -52,7 +52,8 @@ func init() {
 //
 //	KUMO_TEST_HOSTS=1000000 go test -v -timeout 30m -run TestViewsOfManyHosts ./internal/web/ui
 //
-// What is cold is asked for until all is there, and it says how long that took. It fails where one in a hundred takes longer than 200 ms. By default it is small, and only has all answer.
+// What is cold is asked for until all is there, and it says how long that took. It fails where one in a hundred takes
+// longer than 200 ms. By default it is small, and only has all answer.
 func TestViewsOfManyHosts(t *testing.T) {
 	big := scaleHosts > 0
 	s := &scaled{t: t, n: 2000}
@@ -98,7 +99,8 @@ func (s *scaled) host(i int) string {
 	if x&1 == 0 {
 		www = "www."
 	}
-	return www + strconv.FormatUint(x*0xbf58476d1ce4e5b9>>16, 36) + [...]string{".com", ".example", ".de", ".co.uk"}[x>>8&3]
+	return www + strconv.FormatUint(x*0xbf58476d1ce4e5b9>>16, 36) + [...]string{".com", ".example", ".de",
+		".co.uk"}[x>>8&3]
 }
 
 // url is URL j of host i.
@@ -130,8 +132,9 @@ func (s *scaled) open() {
 	filled := err == nil
 	s.db, err = seen.Open(vfs.OS, filepath.Join(s.dir, "state", "seen"), seen.Config{})
 	s.check(err)
-	s.f, _, err = frontier.Open(frontier.Config{Disk: vfs.OS, Dir: filepath.Join(s.dir, "state", "frontier"), Memory: 128 << 20,
-		Delay: time.Second, Hosts: 64})
+	s.f, _, err = frontier.Open(frontier.Config{Disk: vfs.OS, Dir: filepath.Join(s.dir, "state", "frontier"),
+		Memory: 128 << 20,
+		Delay:  time.Second, Hosts: 64})
 	s.check(err)
 	if !filled {
 		begin := time.Now()
@@ -141,7 +144,8 @@ func (s *scaled) open() {
 	}
 	s.warm()
 	st := s.db.Stats()
-	s.t.Logf("%d URLs known, %d runs of %d MB, %d MB in memory, %d hosts wait", s.db.Len(), st.Runs, st.Disk>>20, st.Parts>>20, s.f.Counts().Hosts)
+	s.t.Logf("%d URLs known, %d runs of %d MB, %d MB in memory, %d hosts wait", s.db.Len(), st.Runs, st.Disk>>20,
+		st.Parts>>20, s.f.Counts().Hosts)
 	s.serve()
 }
 
@@ -171,7 +175,8 @@ func (s *scaled) fill() {
 			first = 1
 			at := born.Add(time.Duration(i/4) * time.Second / 500)
 			s.db.UpdateMeta(s.url(i, 0), seen.Meta{Fetched: at.Truncate(time.Second), Status: 200})
-			fmt.Fprintf(robots, `{"origin":%q,"url":%[1]q,"time":%q,"status":404,"lines":null}`+"\n", originOf(s.url(i, 0)), at.Format(time.RFC3339Nano))
+			fmt.Fprintf(robots, `{"origin":%q,"url":%[1]q,"time":%q,"status":404,"lines":null}`+"\n", originOf(s.url(i, 0)),
+				at.Format(time.RFC3339Nano))
 			fmt.Fprintf(pages, `{"url":%q,"status":200,"time":%q,"type":"text/html","charset":"utf-8","lang":"en","title":"What is on the first page of this host","bytes":45000,"digest":"sha1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA","depth":1,"from":"https://links.example/","links":27,"warc":"kumo-20261101-00001.warc.gz","offset":%d,"connect_ms":1,"first_byte_ms":20,"total_ms":40}`+"\n",
 				s.url(i, 0), at.Format(time.RFC3339Nano), i*1000)
 		}
@@ -215,7 +220,8 @@ func (s *scaled) warm() {
 	var batch []seen.URL
 	frozen := false
 	for i := s.n; ; i++ {
-		batch = append(batch, seen.URL{URL: s.url(i, 0), Depth: 1, State: seen.Known}, seen.URL{URL: s.url(i, 1), Depth: 1, State: seen.Known})
+		batch = append(batch, seen.URL{URL: s.url(i, 0), Depth: 1, State: seen.Known}, seen.URL{URL: s.url(i, 1), Depth: 1,
+			State: seen.Known})
 		if len(batch) < 1000 {
 			continue
 		}
@@ -236,13 +242,14 @@ func (s *scaled) serve() {
 	l, err := inspect.Listen(file, scaledSource{&inspect.Live{Frontier: s.f, Known: s.db}, s})
 	s.check(err)
 	go l.Serve() // it ends with the test
-	s.ui = New(Config{Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Crawls: []Crawl{{Dir: s.dir, Open: func(ctx context.Context) (*inspect.View, error) {
-		c, err := inspect.Dial(ctx, file)
-		if err != nil {
-			return nil, err
-		}
-		return inspect.NewView(c, s.dir, vfs.OS, true, c.Close), nil
-	}}}})
+	s.ui = New(Config{Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Crawls: []Crawl{{Dir: s.dir, Open: func(ctx context.Context) (*inspect.View, error) {
+			c, err := inspect.Dial(ctx, file)
+			if err != nil {
+				return nil, err
+			}
+			return inspect.NewView(c, s.dir, vfs.OS, true, c.Close), nil
+		}}}})
 	s.stop = append(s.stop, func() {
 		s.ui.Close()
 		l.Close()
@@ -311,7 +318,8 @@ func (s *scaled) asks(how string, n int) {
 	of := func(path string) func(i int) string {
 		return func(i int) string {
 			u := s.url(i, 0)
-			return strings.NewReplacer("HOST", url.QueryEscape(s.host(i)), "URL", url.QueryEscape(u), "PRE", s.host(i)[:2]).Replace(path)
+			return strings.NewReplacer("HOST", url.QueryEscape(s.host(i)), "URL", url.QueryEscape(u), "PRE",
+				s.host(i)[:2]).Replace(path)
 		}
 	}
 	for _, q := range []struct {
@@ -365,8 +373,10 @@ func (s *scaled) asks(how string, n int) {
 		runtime.ReadMemStats(&after)
 		slices.Sort(times)
 		at := func(share int) float64 { return times[(len(times)-1)*share/100].Seconds() * 1000 }
-		s.t.Logf("%-10s %-26s %4d times: p50 %8.2f ms, p99 %8.2f, max %8.2f; %7.2f ms CPU, %7d kB; %d partial, whole in %.0f ms", how, q.name, len(times), at(50), at(99),
-			times[len(times)-1].Seconds()*1000, 1000*(cpu()-used)/float64(len(times)), (after.TotalAlloc-before.TotalAlloc)/uint64(len(times))>>10, parts, whole.Seconds()*1000)
+		s.t.Logf("%-10s %-26s %4d times: p50 %8.2f ms, p99 %8.2f, max %8.2f; %7.2f ms CPU, %7d kB; %d partial, whole in "+
+			"%.0f ms", how, q.name, len(times), at(50), at(99),
+			times[len(times)-1].Seconds()*1000, 1000*(cpu()-used)/float64(len(times)),
+			(after.TotalAlloc-before.TotalAlloc)/uint64(len(times))>>10, parts, whole.Seconds()*1000)
 		if at(99) > 200 {
 			s.slow = append(s.slow, fmt.Sprintf("%s, %s: %.0f ms", q.name, how, at(99)))
 		}
@@ -412,7 +422,8 @@ func (s *scaled) ask(path string) (took time.Duration, partial bool) {
 		s.t.Errorf("%s: %d %s", path, w.Code, w.Body)
 	}
 	text := w.Body.String()
-	return took, w.Header().Get("Refresh") != "" || strings.Contains(text, `"partial":true`) || strings.Contains(text, `"reading":true`)
+	return took, w.Header().Get("Refresh") != "" || strings.Contains(text, `"partial":true`) ||
+		strings.Contains(text, `"reading":true`)
 }
 
 // base has pages fetched while something is done, or for some seconds, and says how long known URLs and queues have had
@@ -482,7 +493,8 @@ func (s *scaled) base(how string, do func()) {
 	for name, all := range map[string][]time.Duration{"an offer of 40 URLs": offers, "a turn, with ten pushed": turns} {
 		if slices.Sort(all); len(all) > 0 {
 			ms := func(share int) float64 { return all[(len(all)-1)*share/1000].Seconds() * 1000 }
-			s.t.Logf("%s, %s: %d, p50 %.3f ms, p99 %.3f, p99.9 %.3f, max %.3f", how, name, len(all), ms(500), ms(990), ms(999), ms(1000))
+			s.t.Logf("%s, %s: %d, p50 %.3f ms, p99 %.3f, p99.9 %.3f, max %.3f", how, name, len(all), ms(500), ms(990), ms(999),
+				ms(1000))
 		}
 	}
 }

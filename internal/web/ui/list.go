@@ -10,8 +10,8 @@ import (
 	"kumo/internal/inspect"
 )
 
-// The list of crawls is there at once, however many there are and whatever their disks do: it has what is known, and the
-// crawls are looked at beside, a few at a time.
+// The list of crawls is there at once, however many there are and whatever their disks do: it has what is known, and
+// the crawls are looked at beside, a few at a time.
 
 const (
 	listPlaces = 4                      // crawls that are looked at, at once
@@ -33,8 +33,8 @@ type listItem struct {
 	found chan struct{} // closed when who looks has found it; nil: nobody looks
 }
 
-// entries are all crawls as far as is known in time. Where there are many, only those are waited for of which nothing is
-// known.
+// entries are all crawls as far as is known in time. Where there are many, only those are waited for of which nothing
+// is known.
 func (s *Server) entries(ctx context.Context, patience time.Duration) []crawlEntry {
 	late := time.NewTimer(patience)
 	defer late.Stop()

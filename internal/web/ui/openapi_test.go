@@ -74,15 +74,19 @@ func describe() object {
 			case p.name == "cursor": // of several days
 				schema["pattern"] = "^([0-9]{4}-[0-9]{2}-[0-9]{2}/[^/]+(/[0-9]{1,15})?)?$"
 			}
-			params = append(params, object{"in": p.in, "name": p.name, "description": p.says, "required": p.required, "schema": schema})
+			params = append(params, object{"in": p.in, "name": p.name, "description": p.says, "required": p.required,
+				"schema": schema})
 		}
-		answers := object{"200": object{"description": "The answer", "content": object{"application/json": object{"schema": s.of(reflect.TypeOf(e.answer))}}}}
+		answers := object{"200": object{"description": "The answer",
+			"content": object{"application/json": object{"schema": s.of(reflect.TypeOf(e.answer))}}}}
 		s.problems(answers, nil)
-		paths["/api/v1"+e.path] = object{"get": object{"operationId": e.name, "summary": e.says, "parameters": params, "responses": answers}}
+		paths["/api/v1"+e.path] = object{"get": object{"operationId": e.name, "summary": e.says, "parameters": params,
+			"responses": answers}}
 	}
 	paths["/api/v1"+actPath] = object{"post": s.act()}
 	return object{"openapi": "3.1.0", "info": object{"title": "kumo", "version": "1",
-		"description": "What a crawl does and has. Fields stay what they are; there may be more of them one day. See docs/rest.md."},
+		"description": "What a crawl does and has. Fields stay what they are; there may be more of them one day. See " +
+			"docs/rest.md."},
 		"paths": paths, "security": []object{{}, {"token": []string{}}},
 		"components": object{"schemas": s, "securitySchemes": object{"token": object{"type": "http", "scheme": "bearer",
 			"description": "needed where the page is served to other machines"}}}}
@@ -98,7 +102,8 @@ func (s schemas) problems(answers object, more map[string]string) {
 		"503": "The crawl does not answer, or takes too long"}
 	maps.Copy(all, more)
 	for status, says := range all {
-		answers[status] = object{"description": says, "content": object{"application/problem+json": object{"schema": s.of(reflect.TypeOf(problem{}))}}}
+		answers[status] = object{"description": says,
+			"content": object{"application/problem+json": object{"schema": s.of(reflect.TypeOf(problem{}))}}}
 	}
 }
 
@@ -108,14 +113,17 @@ func (s schemas) act() object {
 	for _, a := range actions {
 		names = append(names, a.Name)
 	}
-	answers := object{"200": object{"description": "What was done, or would be", "content": object{"application/json": object{"schema": s.of(reflect.TypeOf(deed{}))}}}}
-	s.problems(answers, map[string]string{"403": "Sent by another site's page", "409": "The crawl did not do it, or does not run", "415": "It is not JSON"})
+	answers := object{"200": object{"description": "What was done, or would be",
+		"content": object{"application/json": object{"schema": s.of(reflect.TypeOf(deed{}))}}}}
+	s.problems(answers, map[string]string{"403": "Sent by another site's page",
+		"409": "The crawl did not do it, or does not run", "415": "It is not JSON"})
 	params := []object{}
 	for name, schema := range map[string]object{"crawl": {"type": "string"}, "do": {"type": "string", "enum": names}} {
 		params = append(params, object{"in": "path", "name": name, "required": true, "schema": schema})
 	}
 	slices.SortFunc(params, func(a, b object) int { return strings.Compare(a["name"].(string), b["name"].(string)) })
-	return object{"operationId": "act", "summary": "Has a crawl do something, all nodes of one that has several. Without \"sure\" it only says what would be done.",
+	return object{"operationId": "act", "summary": "Has a crawl do something, all nodes of one that has several. " +
+		"Without \"sure\" it only says what would be done.",
 		"parameters":  params,
 		"requestBody": object{"required": true, "content": object{"application/json": object{"schema": s.of(reflect.TypeOf(wish{}))}}}, "responses": answers}
 }

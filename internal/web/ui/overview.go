@@ -101,7 +101,8 @@ func words(o *Overview) (all []Word) {
 		all = append(all, Word{level, fmt.Sprintf(what, args...), do})
 	}
 	if o.CutOff > 0 {
-		say(levelWrong, "See whether this machine reaches the web. The crawl tries a few hosts now and then, and goes on by itself.",
+		say(levelWrong, "See whether this machine reaches the web. The crawl tries a few hosts now and then, and goes on by "+
+			"itself.",
 			"Cut off from the web for %s: %s", span(o.CutOff), o.CutOffWhy)
 	}
 	if o.StalledBy != "" {
@@ -111,14 +112,17 @@ func words(o *Overview) (all []Word) {
 		say(levelLook, "Resume it, or make room on the disk if that is what it waits for.", "The crawl is paused")
 	}
 	if o.State == inspect.BrokenOff {
-		say(levelLook, "The same kumo crawl command goes on.", "The last run was killed, or had no room on the disk to report")
+		say(levelLook, "The same kumo crawl command goes on.",
+			"The last run was killed, or had no room on the disk to report")
 	}
 	if tried := o.Pages + o.Failed; o.Failed >= 20 && o.Failed*5 > tried {
 		kind := most(o.Errors)
-		say(levelLook, adviceOn[kind], "%d %% of all URLs that were tried got no answer, mostly for one reason: %s", 100*o.Failed/tried, kind)
+		say(levelLook, adviceOn[kind], "%d %% of all URLs that were tried got no answer, mostly for one reason: %s",
+			100*o.Failed/tried, kind)
 	}
 	if busy := o.Statuses[429] + o.Statuses[503]; busy >= 20 && busy*10 > o.Pages {
-		say(levelLook, "Raise --delay, or the delay of the hosts that answer so.", "%d %% of answers ask the crawl to slow down (429, 503)",
+		say(levelLook, "Raise --delay, or the delay of the hosts that answer so.",
+			"%d %% of answers ask the crawl to slow down (429, 503)",
 			100*busy/o.Pages)
 	}
 	if o.GaveUpMany() && o.HostsGivenUp > 0 {
@@ -156,7 +160,9 @@ var adviceOn = map[string]string{
 }
 
 func most(m map[string]int64) string {
-	return slices.MaxFunc(append(slices.Sorted(maps.Keys(m)), ""), func(a, b string) int { return cmp.Compare(m[a], m[b]) })
+	return slices.MaxFunc(append(slices.Sorted(maps.Keys(m)), ""), func(a, b string) int {
+		return cmp.Compare(m[a], m[b])
+	})
 }
 
 func span(seconds float64) string { return stats.Span(time.Duration(seconds * float64(time.Second))) }
@@ -166,10 +172,13 @@ func live(o *Overview) map[string]string {
 	n := func(v int) string { return forecast.Grouped(int64(v)) }
 	return map[string]string{
 		"state": string(o.State), "pages": forecast.Grouped(o.Pages), "rate": rate(o.PagesNow), "bytes": stats.Bytes(o.Bytes),
-		"bytes-rate": stats.Bytes(int64(o.BytesNow)) + "/s", "failed": forecast.Grouped(o.Failed), "failed-rate": rate(o.ErrorsNow),
-		"waiting": n(o.Waiting), "growth": growth(o.Growth), "known": n(o.Known), "hosts": n(o.Hosts), "active": n(o.Active),
-		"idle": n(o.Idle), "backing": n(o.Backing), "given-up": forecast.Grouped(o.HostsGivenUp), "for": span(o.Seconds),
-		"retries": forecast.Grouped(o.Retries), "duplicates": forecast.Grouped(o.Duplicates), "links": forecast.Grouped(o.Links),
+		"bytes-rate": stats.Bytes(int64(o.BytesNow)) + "/s", "failed": forecast.Grouped(o.Failed),
+		"failed-rate": rate(o.ErrorsNow),
+		"waiting":     n(o.Waiting), "growth": growth(o.Growth), "known": n(o.Known), "hosts": n(o.Hosts),
+		"active": n(o.Active),
+		"idle":   n(o.Idle), "backing": n(o.Backing), "given-up": forecast.Grouped(o.HostsGivenUp), "for": span(o.Seconds),
+		"retries": forecast.Grouped(o.Retries), "duplicates": forecast.Grouped(o.Duplicates),
+		"links": forecast.Grouped(o.Links),
 	}
 }
 

@@ -56,9 +56,12 @@ func (s *Server) pages(mux *http.ServeMux) {
 }
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"show": show, "lines": showLines, "plain": plain, "cut": cut, "grouped": func(n any) string { return forecast.Grouped(toInt(n)) },
-	"bytes": func(n any) string { return stats.Bytes(toInt(n)) }, "span": stats.Span, "seconds": span, "time": clock, "path": url.PathEscape,
-	"in": in, "dict": dict, "percent": percent, "statusClass": statusClass,
+	"show": show, "lines": showLines, "plain": plain, "cut": cut, "grouped": func(n any) string {
+		return forecast.Grouped(toInt(n))
+	},
+	"bytes": func(n any) string { return stats.Bytes(toInt(n)) }, "span": stats.Span, "seconds": span, "time": clock,
+	"path": url.PathEscape,
+	"in":   in, "dict": dict, "percent": percent, "statusClass": statusClass,
 	"percentOf": func(part float64) string { return fmt.Sprintf("%.0f %%", math.Floor(100*part)) },
 	"counted": func(n any, things string) string {
 		return forecast.Grouped(toInt(n)) + " " + stats.Unit(toInt(n), things)
@@ -438,15 +441,20 @@ func (s *Server) urlsPage(w http.ResponseWriter, r *http.Request) error {
 var fateWords = map[inspect.Fate]string{
 	inspect.Unknown: "The crawl has not met it.", inspect.OutOfScope: "It is out of scope: links to it are only counted.",
 	inspect.Waiting: "It waits for its turn at its host.", inspect.Parked: "It waits: its host's robots.txt comes first.",
-	inspect.Retry: "It was visited without success, and is tried again.", inspect.UnderWay: "It is being visited just now.",
-	inspect.Undecided: "It may have been met before: the next merge of known URLs tells.", inspect.Fetched: "It was fetched.",
-	inspect.Redirected: "It was fetched, and leads elsewhere.", inspect.Duplicate: "It was fetched, and is the same as a page before.",
-	inspect.Error: "It was fetched, and the answer is an error.", inspect.Failed: "It got no answer, for good.",
-	inspect.GivenUp:  "It was given up with its host, until the next run.",
-	inspect.SetAside: "It was set aside by a rule that speaks of links: a better one may still bring it in.",
-	inspect.LeftOut:  "It was left out by a rule.", inspect.Unaccounted: "It is on its way from one place to another: ask again.",
-	inspect.Claiming:  "A link to it waits until those nodes have it that remember its host.",
-	inspect.Elsewhere: "Another node is the one to fetch it.", inspect.Unread: "The disk has not answered, and memory does not have it.",
+	inspect.Retry:      "It was visited without success, and is tried again.",
+	inspect.UnderWay:   "It is being visited just now.",
+	inspect.Undecided:  "It may have been met before: the next merge of known URLs tells.",
+	inspect.Fetched:    "It was fetched.",
+	inspect.Redirected: "It was fetched, and leads elsewhere.",
+	inspect.Duplicate:  "It was fetched, and is the same as a page before.",
+	inspect.Error:      "It was fetched, and the answer is an error.", inspect.Failed: "It got no answer, for good.",
+	inspect.GivenUp:     "It was given up with its host, until the next run.",
+	inspect.SetAside:    "It was set aside by a rule that speaks of links: a better one may still bring it in.",
+	inspect.LeftOut:     "It was left out by a rule.",
+	inspect.Unaccounted: "It is on its way from one place to another: ask again.",
+	inspect.Claiming:    "A link to it waits until those nodes have it that remember its host.",
+	inspect.Elsewhere:   "Another node is the one to fetch it.",
+	inspect.Unread:      "The disk has not answered, and memory does not have it.",
 }
 
 func (s *Server) recordsPage(w http.ResponseWriter, r *http.Request) error {
@@ -533,7 +541,8 @@ func (s *Server) recordPage(w http.ResponseWriter, r *http.Request) error {
 		All      int
 		Archived string
 		None     *problem
-	}{top: s.top(c, cmp.Or(plain(cut(rec.Title, 80)), plain(cut(rec.URL, 80))), "pages"), R: rec, Show: r.FormValue("show")}
+	}{top: s.top(c, cmp.Or(plain(cut(rec.Title, 80)), plain(cut(rec.URL, 80))), "pages"), R: rec,
+		Show: r.FormValue("show")}
 	if !slices.Contains([]string{"text", "links", "page"}, p.Show) {
 		p.Show = "headers"
 	}

@@ -14,8 +14,8 @@ import (
 	"kumo/internal/stats"
 )
 
-// A crawl, or a place of batch crawls, may be on a disk that does not answer, as a network's that is gone. What waits for
-// it cannot be ended; so it is left behind, and the places that it has are its own: others are answered as ever.
+// A crawl, or a place of batch crawls, may be on a disk that does not answer, as a network's that is gone. What waits
+// for it cannot be ended; so it is left behind, and the places that it has are its own: others are answered as ever.
 
 const (
 	maxOwnAsks   = 8               // questions of one thing at once, where several are shown
@@ -62,7 +62,8 @@ func (q *queue) hangs() error {
 	}
 	return &problem{http.StatusServiceUnavailable, q.what + " does not answer",
 		fmt.Sprintf("%s %s for %s, one of them for %v: its disk may hang; whatever was to be done may still be done. "+
-			"All else is shown as ever", stats.Count(n, "questions"), stats.Either(n, "waits", "wait"), q.where, since.Round(time.Second))}
+			"All else is shown as ever", stats.Count(n, "questions"), stats.Either(n, "waits", "wait"), q.where,
+			since.Round(time.Second))}
 }
 
 // enter waits for places, the queue's own before others: whoever waits for one has none that others may want.
@@ -177,7 +178,8 @@ func (s *Server) queueOfCrawl(name string) *queue {
 }
 
 // soon is what f finds out, of what answers in time.
-func soon[T any](ctx context.Context, q *queue, patience time.Duration, f func(context.Context) (T, error)) (found T, err error) {
+func soon[T any](ctx context.Context, q *queue, patience time.Duration, f func(context.Context) (T, error)) (found T,
+	err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	if err := q.enter(ctx, q.places); err != nil {

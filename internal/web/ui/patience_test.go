@@ -46,7 +46,8 @@ func TestADiskThatStallsIsItsCrawlsAlone(t *testing.T) {
 		var crawls []Crawl
 		for name, wait := range map[string]func(string){"good": func(string) {}, "dead": func(string) { <-stalls }} {
 			at := filepath.Join(dir, name)
-			for _, err := range []error{os.Mkdir(at, 0o755), os.WriteFile(filepath.Join(at, "pages.jsonl"), []byte("{}\n"), 0o600)} {
+			for _, err := range []error{os.Mkdir(at, 0o755), os.WriteFile(filepath.Join(at, "pages.jsonl"), []byte("{}\n"),
+				0o600)} {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -83,7 +84,8 @@ func TestADiskThatStallsIsItsCrawlsAlone(t *testing.T) {
 		wantSoon(explain("good"), `"fetched"`)
 		wantSoon("/crawls/good", "Overview")
 		w, took := ask("/api/v1/crawls")
-		if text := w.Body.String(); w.Code != http.StatusOK || took > listPatience || !strings.Contains(text, `"name":"good","folder":"`+crawls[0].Dir[:1]) ||
+		if text := w.Body.String(); w.Code != http.StatusOK || took > listPatience ||
+			!strings.Contains(text, `"name":"good","folder":"`+crawls[0].Dir[:1]) ||
 			!strings.Contains(text, `"state":"running"`) || !strings.Contains(text, `"error"`) {
 			t.Errorf("the list: %d after %v: %s", w.Code, took, text)
 		}
@@ -93,7 +95,8 @@ func TestADiskThatStallsIsItsCrawlsAlone(t *testing.T) {
 			}
 		}
 		w, took = ask("/crawls/dead/urls?url=http://h.test/")
-		if text := w.Body.String(); w.Code != http.StatusServiceUnavailable || took > 0 || !strings.Contains(text, "The crawl dead does not answer") ||
+		if text := w.Body.String(); w.Code != http.StatusServiceUnavailable || took > 0 ||
+			!strings.Contains(text, "The crawl dead does not answer") ||
 			!strings.Contains(text, "its disk may hang") {
 			t.Errorf("%d after %v: %s", w.Code, took, text)
 		}
@@ -169,7 +172,8 @@ func placeOf(t *testing.T, wait func(ctx context.Context, dir string) error) pla
 		t.Fatal(err)
 	}
 	for _, code := range []string{"de", "en"} {
-		if err := place.WriteFile(t.Context(), p, "crawler_"+code+"/state/2026-11-21.json", []byte(`{"collection":"`+code+`"}`)); err != nil {
+		if err := place.WriteFile(t.Context(), p, "crawler_"+code+"/state/2026-11-21.json",
+			[]byte(`{"collection":"`+code+`"}`)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -181,7 +185,9 @@ func placeOf(t *testing.T, wait func(ctx context.Context, dir string) error) pla
 func TestAPlaceThatStallsIsItsOwnAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stalls := make(chan struct{})
-		s := New(Config{Batches: []Batch{{Name: "good", Place: placeOf(t, func(context.Context, string) error { return nil })},
+		s := New(Config{Batches: []Batch{{Name: "good", Place: placeOf(t, func(context.Context, string) error {
+			return nil
+		})},
 			{Name: "dead", Place: placeOf(t, func(context.Context, string) error { <-stalls; return nil })}}, Log: quiet()})
 		defer s.Close()
 		ask := func(path string) (*httptest.ResponseRecorder, time.Duration) {
@@ -206,7 +212,8 @@ func TestAPlaceThatStallsIsItsOwnAlone(t *testing.T) {
 		}
 		for _, path := range []string{"/api/v1/batches", "/crawls"} {
 			w, took := ask(path)
-			if text := w.Body.String(); w.Code != http.StatusOK || took > listPatience || !strings.Contains(text, "takes too long") || !strings.Contains(text, "2026-11-21") {
+			if text := w.Body.String(); w.Code != http.StatusOK || took > listPatience ||
+				!strings.Contains(text, "takes too long") || !strings.Contains(text, "2026-11-21") {
 				t.Errorf("%s: %d after %v: %s", path, w.Code, took, text)
 			}
 		}
@@ -216,7 +223,8 @@ func TestAPlaceThatStallsIsItsOwnAlone(t *testing.T) {
 			}
 		}
 		w, took := ask("/batches/dead")
-		if text := w.Body.String(); w.Code != http.StatusServiceUnavailable || took > 0 || !strings.Contains(text, "The place of batch crawls dead does not answer") {
+		if text := w.Body.String(); w.Code != http.StatusServiceUnavailable || took > 0 ||
+			!strings.Contains(text, "The place of batch crawls dead does not answer") {
 			t.Errorf("%d after %v: %s", w.Code, took, text)
 		}
 		close(stalls)
@@ -233,7 +241,10 @@ func TestPlacesThatHangAtOnceLeaveRoom(t *testing.T) {
 		stalls := make(chan struct{})
 		all := []Batch{{Name: "good", Place: placeOf(t, func(context.Context, string) error { return nil })}}
 		for i := range maxAsks / maxOwnAsks {
-			all = append(all, Batch{Name: fmt.Sprint("dead", i), Place: placeOf(t, func(context.Context, string) error { <-stalls; return nil })})
+			all = append(all, Batch{Name: fmt.Sprint("dead", i), Place: placeOf(t, func(context.Context, string) error {
+				<-stalls
+				return nil
+			})})
 		}
 		s := New(Config{Batches: all, Log: quiet()})
 		defer s.Close()
@@ -326,7 +337,8 @@ func TestAViewThatDoesNotClose(t *testing.T) {
 	})
 }
 
-// Where lines of a crawl's files are is forgotten a while after they were looked for last, however long its view is open.
+// Where lines of a crawl's files are is forgotten a while after they were looked for last, however long its view is
+// open.
 func TestLinesAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -387,7 +399,8 @@ func TestTheListOfManyIsThereAtOnce(t *testing.T) {
 		hangs.Store(true)
 		var crawls []Crawl
 		for i := range n {
-			crawls = append(crawls, Crawl{Dir: fmt.Sprintf("/crawls/%04d", i), Open: func(context.Context) (*inspect.View, error) {
+			crawls = append(crawls, Crawl{Dir: fmt.Sprintf("/crawls/%04d", i), Open: func(context.Context) (*inspect.View,
+				error) {
 				if time.Sleep(20 * time.Millisecond); i < hang && hangs.Load() {
 					<-stalls
 				}
@@ -453,7 +466,8 @@ func TestWhereMostWaitsIsNotWaitedFor(t *testing.T) {
 	defer func() { hostPatience = before }()
 	synctest.Test(t, func(t *testing.T) {
 		src := slowHosts{may: make(chan int)}
-		s := New(Config{Log: quiet(), Crawls: []Crawl{{Dir: "/crawls/big", Open: func(context.Context) (*inspect.View, error) {
+		s := New(Config{Log: quiet(), Crawls: []Crawl{{Dir: "/crawls/big", Open: func(context.Context) (*inspect.View,
+			error) {
 			return inspect.NewView(src, "", vfs.OS, true, func() error { return nil }), nil
 		}}}})
 		defer s.Close()
@@ -465,7 +479,8 @@ func TestWhereMostWaitsIsNotWaitedFor(t *testing.T) {
 			s.ServeHTTP(w, r)
 			if took := time.Since(begin); w.Code != http.StatusOK || took > 150*time.Millisecond ||
 				!strings.Contains(w.Body.String(), text) || w.Header().Get("Refresh") != refresh {
-				t.Errorf("%s after %v: %d, without %s, or refresh is %q: %s", path, took, w.Code, text, w.Header().Get("Refresh"), w.Body)
+				t.Errorf("%s after %v: %d, without %s, or refresh is %q: %s", path, took, w.Code, text, w.Header().Get("Refresh"),
+					w.Body)
 			}
 		}
 		const page, rest = "/crawls/big/hosts", "/api/v1/crawls/big/hosts?by=waiting"

@@ -35,11 +35,14 @@ func problemOf(err error) *problem {
 	case errors.Is(err, archive.ErrNone), errors.Is(err, archive.ErrNoAnswer):
 		return &problem{http.StatusNotFound, "Not in the archive", err.Error()}
 	case errors.Is(err, fulltext.ErrNone):
-		return &problem{http.StatusNotFound, "There is no index", "kumo index, with the crawl's folder, makes one; kumo crawl --index does while it crawls"}
+		return &problem{http.StatusNotFound, "There is no index",
+			"kumo index, with the crawl's folder, makes one; kumo crawl --index does while it crawls"}
 	case fulltext.IsDamaged(err):
-		return &problem{http.StatusServiceUnavailable, "The index cannot be read", err.Error() + "; kumo index, with the crawl's folder, makes it anew"}
+		return &problem{http.StatusServiceUnavailable, "The index cannot be read", err.Error() +
+			"; kumo index, with the crawl's folder, makes it anew"}
 	case errors.Is(err, inspect.ErrGone):
-		return &problem{http.StatusServiceUnavailable, "The crawl does not answer", "it is just starting or ending: ask again in a moment"}
+		return &problem{http.StatusServiceUnavailable, "The crawl does not answer",
+			"it is just starting or ending: ask again in a moment"}
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return &problem{http.StatusServiceUnavailable, "It takes too long", "ask for less, or again in a moment"}
 	}

@@ -106,7 +106,8 @@ func (s *Server) giveHeaders(r *http.Request) (any, error) {
 }
 
 func headersOf(resp *page.Response) headers {
-	h := headers{Status: resp.Status, Headers: []header{}, BodyBytes: len(resp.Body), Truncated: string(resp.Truncated), Malformed: resp.Malformed}
+	h := headers{Status: resp.Status, Headers: []header{}, BodyBytes: len(resp.Body), Truncated: string(resp.Truncated),
+		Malformed: resp.Malformed}
 	for name, values := range resp.Header {
 		for _, v := range values {
 			h.Headers = append(h.Headers, header{name, v})

@@ -41,32 +41,44 @@ var (
 // endpoints are all of them, by their paths.
 var endpoints = slices.Concat([]endpoint{
 	{"/crawls", "crawls", "The crawls that are shown.", nil, crawlList{}, (*Server).giveCrawls},
-	{"/crawls/{crawl}", "overview", "How a crawl stands: totals, rates, statuses, errors by kind, what waits, when it ends, and what is wrong, in words.",
+	{"/crawls/{crawl}", "overview", "How a crawl stands: totals, rates, statuses, errors by kind, what waits, when it " +
+		"ends, and what is wrong, in words.",
 		[]param{crawlParam}, Overview{}, (*Server).giveOverview},
-	{"/crawls/{crawl}/cluster", "cluster", "A crawl of several nodes: its state, sums of all nodes, nodes by name, what is worth a word, and the last events.",
+	{"/crawls/{crawl}/cluster", "cluster", "A crawl of several nodes: its state, sums of all nodes, nodes by name, what " +
+		"is worth a word, and the last events.",
 		[]param{crawlParam, after, limitParam}, clusterAnswer{}, (*Server).giveCluster},
-	{"/crawls/{crawl}/curves", "curves", "How the counters went: over the last hour, and over the whole run. Of a crawl that does not run only the whole, by visits.",
+	{"/crawls/{crawl}/curves", "curves", "How the counters went: over the last hour, and over the whole run. Of a crawl " +
+		"that does not run only the whole, by visits.",
 		[]param{crawlParam}, stats.Curves{}, (*Server).giveCurves},
 	{"/crawls/{crawl}/hosts", "hosts", "Hosts of known URLs, in order, or those where most waits.",
 		[]param{crawlParam, prefix("hosts"), after, limitParam,
-			{"query", "by", "string", "waiting: those where most waits, of which there is no next", false}}, hostPage{}, (*Server).giveHosts},
+			{"query", "by", "string", "waiting: those where most waits, of which there is no next", false}}, hostPage{},
+		(*Server).giveHosts},
 	{"/crawls/{crawl}/hosts/{host}", "host", "One host: how it stands, what its robots.txt said, and what waits there.",
-		[]param{crawlParam, {"path", "host", "string", "the host, with its port if it has one", true}, limitParam}, hostAnswer{}, (*Server).giveHost},
+		[]param{crawlParam, {"path", "host", "string", "the host, with its port if it has one", true}, limitParam},
+		hostAnswer{}, (*Server).giveHost},
 	{"/crawls/{crawl}/explain", "explain", "What became of a URL, and why.",
 		[]param{crawlParam, {"query", "url", "string", "the URL", true}}, inspect.Explanation{}, (*Server).giveExplanation},
-	{"/crawls/{crawl}/urls", "urls", "Known URLs, in order.", []param{crawlParam, prefix("URLs"), after, limitParam}, urlPage{}, (*Server).giveURLs},
-	{"/crawls/{crawl}/records", "records", "What was fetched, the newest first. A page of the list may have few or none, and yet a next one: it goes through a bounded part of the records.",
+	{"/crawls/{crawl}/urls", "urls", "Known URLs, in order.", []param{crawlParam, prefix("URLs"), after, limitParam},
+		urlPage{}, (*Server).giveURLs},
+	{"/crawls/{crawl}/records", "records", "What was fetched, the newest first. A page of the list may have few " +
+		"or none, and yet a next one: it goes through a bounded part of the records.",
 		[]param{crawlParam, {"query", "status", "string", "404; 4xx for a class; 0 for what was not answered", false},
 			{"query", "type", "string", "a media type, or how it begins: text/", false},
 			{"query", "prefix", "string", "how the URL begins behind its scheme: a host, or more", false},
 			{"query", "lang", "string", "a language, or how its tag begins: en", false},
 			{"query", "day", "string", "a day: 2026-11-21; or a month: 2026-11", false},
-			{"query", "cursor", "integer", "where to go on: \"next\" of the answer before", false}, limitParam}, recordPage{}, (*Server).giveRecords},
-	{"/crawls/{crawl}/records/{id}", "record", "One record.", []param{crawlParam, idParam}, archive.Record{}, (*Server).giveRecord},
-	{"/crawls/{crawl}/records/{id}/headers", "headers", "The header fields of a record's answer.", []param{crawlParam, idParam}, headers{}, (*Server).giveHeaders},
-	{"/crawls/{crawl}/records/{id}/text", "text", "What a record's answer says: the main text of HTML, other text as it is.",
+			{"query", "cursor", "integer", "where to go on: \"next\" of the answer before", false}, limitParam}, recordPage{},
+		(*Server).giveRecords},
+	{"/crawls/{crawl}/records/{id}", "record", "One record.", []param{crawlParam, idParam}, archive.Record{},
+		(*Server).giveRecord},
+	{"/crawls/{crawl}/records/{id}/headers", "headers", "The header fields of a record's answer.",
+		[]param{crawlParam, idParam}, headers{}, (*Server).giveHeaders},
+	{"/crawls/{crawl}/records/{id}/text", "text",
+		"What a record's answer says: the main text of HTML, other text as it is.",
 		[]param{crawlParam, idParam}, archive.Text{}, (*Server).giveText},
-	{"/crawls/{crawl}/records/{id}/links", "links", "The links of a record's answer.", []param{crawlParam, idParam, limitParam}, linkPage{}, (*Server).giveLinks},
+	{"/crawls/{crawl}/records/{id}/links", "links", "The links of a record's answer.",
+		[]param{crawlParam, idParam, limitParam}, linkPage{}, (*Server).giveLinks},
 }, contentEndpoints, batchEndpoints, experimentEndpoints)
 
 func (s *Server) rest(mux *http.ServeMux) {
@@ -88,7 +100,8 @@ func (s *Server) rest(mux *http.ServeMux) {
 	})
 	mux.HandleFunc("/api/", func(w http.ResponseWriter, r *http.Request) {
 		for _, e := range endpoints {
-			if r.Method != http.MethodGet && r.Method != http.MethodHead && matches(e.path, strings.TrimPrefix(r.URL.Path, "/api/v1")) {
+			if r.Method != http.MethodGet && r.Method != http.MethodHead &&
+				matches(e.path, strings.TrimPrefix(r.URL.Path, "/api/v1")) {
 				w.Header().Set("Allow", "GET, HEAD")
 				s.fail(w, r, &problem{http.StatusMethodNotAllowed, "It can only be asked", "use GET"})
 				return
@@ -147,7 +160,8 @@ func limit(r *http.Request) (int, error) {
 func (s *Server) of(r *http.Request) (*crawl, error) {
 	if c := s.named[r.PathValue("crawl")]; c != nil {
 		if c.dir == "" && !strings.Contains(r.Pattern, "/cluster") && !strings.Contains(r.Pattern, "/act") {
-			return nil, &problem{http.StatusNotFound, "Only the cluster is shown here", "each node has its hosts, URLs and pages: kumo node --ui serves them"}
+			return nil, &problem{http.StatusNotFound, "Only the cluster is shown here",
+				"each node has its hosts, URLs and pages: kumo node --ui serves them"}
 		}
 		return c, nil
 	}

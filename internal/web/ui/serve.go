@@ -18,7 +18,8 @@ const (
 
 // Serve answers at l until the context ends, over TLS if there is a certificate.
 func (s *Server) Serve(ctx context.Context, l net.Listener, cert, key string) error {
-	srv := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute,
+	srv := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second,
+		IdleTimeout:    2 * time.Minute,
 		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug)}
 	ended := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {

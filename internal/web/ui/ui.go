@@ -1,9 +1,9 @@
 // Package ui is the web page and the REST of crawls: what [inspect] answers of them and what their files have
 // ([archive]), as HTML for people and as JSON for programs, and a few things that a person may have a crawl do.
 //
-// All that is shown comes from strangers: it is escaped, what cannot be seen is made visible ([show]), and a page of the
-// archive is given in a sandbox, under a URL of its own, in which nothing runs and from which nothing is fetched but
-// from the archive. Questions are bounded in size, time and number, and so are answers: lists go on by cursors.
+// All that is shown comes from strangers: it is escaped, what cannot be seen is made visible ([show]), and a page of
+// the archive is given in a sandbox, under a URL of its own, in which nothing runs and from which nothing is fetched
+// but from the archive. Questions are bounded in size, time and number, and so are answers: lists go on by cursors.
 package ui
 
 import (
@@ -51,7 +51,8 @@ type Config struct {
 	Token       string   // without which nobody is answered; "": everybody is who reaches the address
 	Secure      bool     // it is served over TLS
 	Log         *slog.Logger
-	Only        http.Handler // what is served in place of all else, to whom the rest of this lets in; nil: the page and the REST
+	// what is served in place of all else, to whom the rest of this lets in; nil: the page and the REST
+	Only http.Handler
 }
 
 // A Server answers for crawls. Close ends it.
@@ -78,8 +79,9 @@ const (
 
 // New makes a server. The caller closes it.
 func New(cfg Config) *Server {
-	s := &Server{cfg: cfg, secret: []byte(rand.Text()), named: map[string]*crawl{}, events: make(chan struct{}, maxListeners),
-		asks: make(chan struct{}, maxAsks), listing: make(chan struct{}, listPlaces)}
+	s := &Server{cfg: cfg, secret: []byte(rand.Text()), named: map[string]*crawl{},
+		events: make(chan struct{}, maxListeners),
+		asks:   make(chan struct{}, maxAsks), listing: make(chan struct{}, listPlaces)}
 	s.done, s.end = context.WithCancel(context.Background())
 	views, several := &idleList{}, len(cfg.Crawls)+len(cfg.Batches)+len(cfg.Experiments) > 1
 	s.experimental = newQueue("A folder of experiments", "folders of experiments", several)
@@ -277,8 +279,8 @@ func (c *crawl) take(ctx context.Context) (*inspect.View, error) {
 	return v, nil
 }
 
-// takeOpen gives the view that there is. One of a crawl that does not run is closed if that wants its folder: or who asks
-// again and again would keep it out.
+// takeOpen gives the view that there is. One of a crawl that does not run is closed if that wants its folder: or who
+// asks again and again would keep it out.
 func (c *crawl) takeOpen(wanted bool) (*inspect.View, error) {
 	var old *inspect.View
 	defer func() { leave(old) }() // without the lock
@@ -405,7 +407,8 @@ func (l *idleList) add(c *crawl) (other *crawl) {
 	return other
 }
 
-// takeOut takes the view out, for its taker to leave it when the lock, which is held, is not. It is nil if there is none.
+// takeOut takes the view out, for its taker to leave it when the lock, which is held, is not. It is nil if there is
+// none.
 func (c *crawl) takeOut() *inspect.View {
 	v := c.view
 	if v != nil {

@@ -77,8 +77,10 @@ func newSite(hold <-chan struct{}) *httptest.Server {
 		case r.URL.Path == "/held":
 			<-hold
 		case r.URL.Path == "/":
-			_, _ = io.WriteString(w, `<title>`+strings.ReplaceAll(hostile, "<", "&lt;")+`</title><a href="`+inURL+`">one</a> <a href=/moved>m</a>
-				<a href="/late" rel="<script>alert('rel')</script>">`+strings.ReplaceAll(hostile, "<", "&lt;")+`</a> <a href=/style.css>s</a> <a href=/held>held</a><p>`+
+			_, _ = io.WriteString(w, `<title>`+strings.ReplaceAll(hostile, "<", "&lt;")+`</title><a href="`+inURL+
+				`">one</a> <a href=/moved>m</a>
+				<a href="/late" rel="<script>alert('rel')</script>">`+strings.ReplaceAll(hostile, "<", "&lt;")+
+				`</a> <a href=/style.css>s</a> <a href=/held>held</a><p>`+
 				strings.Repeat("Words of a text "+strings.ReplaceAll(hostile, "<", "&lt;")+" go on. ", 30))
 		case r.URL.Path == "/moved":
 			http.Redirect(w, r, "/late", http.StatusMovedPermanently)
@@ -100,7 +102,8 @@ func newBed(t *testing.T) *bed {
 	done := jobtest.For(s, filepath.Join(t.TempDir(), "done"))
 	b.run(t, done)()
 
-	j := &job.Job{Dir: filepath.Join(t.TempDir(), "runs"), Name: "runs", Seeds: []string{b.site.URL + "/"}, Scope: weburl.ScopeHost}
+	j := &job.Job{Dir: filepath.Join(t.TempDir(), "runs"), Name: "runs", Seeds: []string{b.site.URL + "/"},
+		Scope: weburl.ScopeHost}
 	j.Crawl.Depth, j.Fetch.AllowPrivate, j.Fetch.Timeout, j.Frontier.PerHost = -1, true, time.Minute, 4
 	b.stop = b.run(t, j)
 	view := func(j *job.Job) func(context.Context) (*inspect.View, error) {
@@ -108,7 +111,10 @@ func newBed(t *testing.T) *bed {
 			return wire.Inspect(ctx, j.Dir, func() (*job.Job, error) { job := *j; return &job, nil })
 		}
 	}
-	b.ui = New(Config{Crawls: []Crawl{{Dir: done.Dir, Open: view(done)}, {Dir: j.Dir, Open: func(ctx context.Context) (*inspect.View, error) { return session.Dial(ctx, j.Dir) }}},
+	b.ui = New(Config{Crawls: []Crawl{{Dir: done.Dir, Open: view(done)},
+		{Dir: j.Dir, Open: func(ctx context.Context) (*inspect.View, error) {
+			return session.Dial(ctx, j.Dir)
+		}}},
 		Log: slog.New(slog.NewTextHandler(b.log, nil))})
 	b.Server = httptest.NewServer(b.ui)
 	t.Cleanup(b.ui.Close)
@@ -147,7 +153,9 @@ func (b *bed) ask(t *testing.T, method, path string, form url.Values, fields ...
 			r.Host = fields[i+1]
 		}
 	}
-	resp, err := (&http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}).Do(r)
+	resp, err := (&http.Client{CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}).Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,10 +209,14 @@ func TestAllRoutes(t *testing.T) {
 		records := b.records(t, map[string]string{"done": "done", "runs": "runs", "none": "done"}[crawl])
 		inCrawl := map[string]string{"done": hosts.Hosts[2].Key, "runs": host, "none": host}[crawl]
 		for _, e := range ofCrawls() {
-			for _, q := range []string{"", "?limit=2", "?limit=0", "?limit=x", "?prefix=" + inCrawl[:3], "?prefix=http://h0001&after=http://h0002.synth.test/",
-				"?after=" + inCrawl, "?by=waiting", "?by=name", "?url=" + url.QueryEscape(b.site.URL+inURL), "?url=" + url.QueryEscape(records[0].URL),
-				"?url=" + url.QueryEscape(records[len(records)/2].URL), "?url=nothing", "?url=", "?url=%00", "?status=2xx&limit=3", "?status=abc",
-				"?type=text/&prefix=h", "?day=2026-11", "?day=x", "?lang=en", "?cursor=100", "?cursor=-1", "?cursor=99999999999", "?limit=2&limit=3", "?" + strings.Repeat("x", 20_000)} {
+			for _, q := range []string{"", "?limit=2", "?limit=0", "?limit=x", "?prefix=" + inCrawl[:3],
+				"?prefix=http://h0001&after=http://h0002.synth.test/",
+				"?after=" + inCrawl, "?by=waiting", "?by=name", "?url=" + url.QueryEscape(b.site.URL+inURL), "?url=" +
+					url.QueryEscape(records[0].URL),
+				"?url=" + url.QueryEscape(records[len(records)/2].URL), "?url=nothing", "?url=", "?url=%00", "?status=2xx&limit=3",
+				"?status=abc",
+				"?type=text/&prefix=h", "?day=2026-11", "?day=x", "?lang=en", "?cursor=100", "?cursor=-1", "?cursor=99999999999",
+				"?limit=2&limit=3", "?" + strings.Repeat("x", 20_000)} {
 				ids := []string{strconv.FormatInt(records[0].ID, 10)}
 				if strings.Contains(e.path, "{id}") && q == "" {
 					ids = append(ids, "0", "1", "-1", "x", "99999999999999999999", strconv.FormatInt(records[len(records)-1].ID, 10))
@@ -250,7 +262,8 @@ func ofCrawls() (all []endpoint) {
 
 func (b *bed) views(t *testing.T, host string) {
 	for _, crawl := range []string{"done", "runs"} {
-		paths := []string{"", "?span=all", "?done=add&n=<script>&of=2", "?done=<script>", "/curves", "/hosts", "/hosts?by=name", "/hosts?prefix=" + url.QueryEscape(hostile), "/hosts?prefix=" + host,
+		paths := []string{"", "?span=all", "?done=add&n=<script>&of=2", "?done=<script>", "/curves", "/hosts",
+			"/hosts?by=name", "/hosts?prefix=" + url.QueryEscape(hostile), "/hosts?prefix=" + host,
 			"/urls", "/urls?prefix=http", "/pages", "/pages?status=2xx&type=text/", "/pages?prefix=" + url.QueryEscape(hostile),
 			"/act/pause", "/act/resume", "/act/stop", "/act/add", "/act/limit", "/act/delay?host=a.example:80"}
 		for _, r := range b.records(t, crawl) {
@@ -265,7 +278,8 @@ func (b *bed) views(t *testing.T, host string) {
 		if crawl == "runs" {
 			paths = append(paths, "/hosts/"+url.PathEscape(host))
 		}
-		for _, path := range append(paths, "/nowhere", "/pages/x", "/urls?url=<script>", "/pages?status=<script>", "/act/<script>", "/act/delay?host="+url.QueryEscape(hostile)) {
+		for _, path := range append(paths, "/nowhere", "/pages/x", "/urls?url=<script>", "/pages?status=<script>",
+			"/act/<script>", "/act/delay?host="+url.QueryEscape(hostile)) {
 			resp, text := b.ask(t, http.MethodGet, "/crawls/"+crawl+strings.ReplaceAll(path, "<script>", "%3Cscript%3E"), nil)
 			if want := !slices.Contains(paths, path); want != (resp.StatusCode >= 400) || resp.StatusCode >= 500 {
 				t.Errorf("%s%s: %d\n%s", crawl, path, resp.StatusCode, text)
@@ -277,7 +291,8 @@ func (b *bed) views(t *testing.T, host string) {
 		resp, text := b.ask(t, http.MethodGet, path, nil)
 		wantTame(t, path, resp, text)
 	}
-	if _, text := b.ask(t, http.MethodGet, "/crawls/runs/pages", nil); !strings.Contains(text, `<span class="hidden">U+202E</span>`) ||
+	if _, text := b.ask(t, http.MethodGet, "/crawls/runs/pages", nil); !strings.Contains(text,
+		`<span class="hidden">U+202E</span>`) ||
 		!strings.Contains(text, "&lt;script&gt;alert(&#39;title&#39;)&lt;/script&gt;") {
 		t.Errorf("the title is not seen in\n%s", text)
 	}
@@ -286,8 +301,9 @@ func (b *bed) views(t *testing.T, host string) {
 // wantTame checks what no page of this server may lack or have.
 func wantTame(t *testing.T, path string, resp *http.Response, text string) {
 	t.Helper()
-	for name, want := range map[string]string{"Content-Security-Policy": csp, "Referrer-Policy": "same-origin", "X-Content-Type-Options": "nosniff",
-		"X-Frame-Options": "DENY"} {
+	for name, want := range map[string]string{"Content-Security-Policy": csp, "Referrer-Policy": "same-origin",
+		"X-Content-Type-Options": "nosniff",
+		"X-Frame-Options":        "DENY"} {
 		if got := resp.Header.Get(name); got != want {
 			t.Errorf("%s: %s is %q", path, name, got)
 		}
@@ -296,7 +312,8 @@ func wantTame(t *testing.T, path string, resp *http.Response, text string) {
 		return
 	}
 	const own = `<script src="/static/script.js" defer></script>`
-	if rest := strings.Replace(text, own, "", 1); strings.Contains(rest, "<script") || strings.Contains(rest, "=\"javascript:") ||
+	if rest := strings.Replace(text, own, "", 1); strings.Contains(rest, "<script") ||
+		strings.Contains(rest, "=\"javascript:") ||
 		strings.Contains(rest, " style=") || strings.Contains(rest, "<style") || strings.Contains(rest, " onload=") {
 		t.Errorf("%s has markup that is not its own:\n%s", path, text)
 	}
@@ -313,33 +330,41 @@ func TestPagesOfTheArchive(t *testing.T) {
 	c := b.ui.named["runs"]
 	local := &http.Request{RemoteAddr: "127.0.0.1:1"}
 	of := func(path string) string { return b.ui.archivedURL(c, local, b.site.URL+path) }
-	if resp, _ := b.ask(t, http.MethodGet, b.ui.archivedURL(c, &http.Request{RemoteAddr: "127.0.0.2:1"}, b.site.URL+"/"), nil); resp.StatusCode != http.StatusNotFound {
+	if resp, _ := b.ask(t, http.MethodGet, b.ui.archivedURL(c, &http.Request{RemoteAddr: "127.0.0.2:1"}, b.site.URL+"/"),
+		nil); resp.StatusCode != http.StatusNotFound {
 		t.Errorf("another's URL: %d", resp.StatusCode)
 	}
 	resp, text := b.ask(t, http.MethodGet, of("/"), nil, "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Dest", "image")
 	policy := resp.Header.Get("Content-Security-Policy")
-	if !strings.HasPrefix(policy, "sandbox; default-src 'none'; script-src 'none';") || strings.Contains(policy, "allow-") ||
+	if !strings.HasPrefix(policy, "sandbox; default-src 'none'; script-src 'none';") ||
+		strings.Contains(policy, "allow-") ||
 		resp.Header.Get("Referrer-Policy") != "no-referrer" ||
 		!strings.Contains(policy, "img-src "+b.URL+b.ui.archivePath(c, local)+" data:") || resp.StatusCode != http.StatusOK {
 		t.Errorf("%d, %s", resp.StatusCode, policy)
 	}
-	if want := `href="` + strings.ReplaceAll(of("/late"), "&", "&amp;") + `"`; !strings.Contains(text, want) && !strings.Contains(text, of("/late")) {
+	if want := `href="` + strings.ReplaceAll(of("/late"), "&", "&amp;") + `"`; !strings.Contains(text, want) &&
+		!strings.Contains(text, of("/late")) {
 		t.Errorf("no %s in\n%s", want, text)
 	}
-	if resp, _ := b.ask(t, http.MethodGet, of("/moved"), nil); resp.StatusCode != http.StatusFound || resp.Header.Get("Location") != of("/late") {
+	if resp, _ := b.ask(t, http.MethodGet, of("/moved"), nil); resp.StatusCode != http.StatusFound ||
+		resp.Header.Get("Location") != of("/late") {
 		t.Errorf("a redirect: %d to %s", resp.StatusCode, resp.Header.Get("Location"))
 	}
 	if resp, text := b.ask(t, http.MethodGet, of("/style.css"), nil); resp.Header.Get("Content-Type") != "text/css" ||
 		strings.Contains(text, "'http://far.example") || !strings.Contains(text, "/archived/") {
 		t.Errorf("a style sheet: %s", text)
 	}
-	for _, path := range []string{b.ui.archivePath(c, local) + "?url=" + url.QueryEscape("http://nowhere.example/<script>"), b.ui.archivePath(c, local) + "?url=x", b.ui.archivePath(c, local) + "?id=7",
+	for _, path := range []string{b.ui.archivePath(c, local) + "?url=" +
+		url.QueryEscape("http://nowhere.example/<script>"), b.ui.archivePath(c, local) + "?url=x",
+		b.ui.archivePath(c, local) + "?id=7",
 		b.ui.archivePath(c, local)} {
-		if resp, text := b.ask(t, http.MethodGet, path, nil); resp.StatusCode != http.StatusNotFound || !strings.HasPrefix(resp.Header.Get("Content-Security-Policy"), "sandbox;") || strings.Contains(text, "<script") {
+		if resp, text := b.ask(t, http.MethodGet, path, nil); resp.StatusCode != http.StatusNotFound ||
+			!strings.HasPrefix(resp.Header.Get("Content-Security-Policy"), "sandbox;") || strings.Contains(text, "<script") {
 			t.Errorf("%s: %d, %s", path, resp.StatusCode, text)
 		}
 	}
-	if resp, _ := b.ask(t, http.MethodGet, "/archived/x/runs?url="+url.QueryEscape(b.site.URL+"/"), nil); resp.StatusCode != http.StatusNotFound {
+	if resp, _ := b.ask(t, http.MethodGet, "/archived/x/runs?url="+url.QueryEscape(b.site.URL+"/"),
+		nil); resp.StatusCode != http.StatusNotFound {
 		t.Errorf("without the key: %d", resp.StatusCode)
 	}
 }
@@ -349,9 +374,11 @@ func TestPagesThatCannotBeShown(t *testing.T) {
 	s := New(Config{Crawls: []Crawl{{Dir: t.TempDir()}}})
 	defer s.Close()
 	w := httptest.NewRecorder()
-	s.giveArchived(w, httptest.NewRequest(http.MethodGet, "/", nil), s.crawls[0], &page.Response{URL: "http://a.example/", Status: http.StatusOK,
+	s.giveArchived(w, httptest.NewRequest(http.MethodGet, "/", nil), s.crawls[0], &page.Response{URL: "http://a.example/",
+		Status: http.StatusOK,
 		Header: http.Header{"Content-Type": {"text/html; charset=iso-2022-jp"}}, Body: []byte("<a href=/next>\xff</a>")})
-	if text := w.Body.String(); w.Code != http.StatusUnprocessableEntity || !strings.Contains(text, "The page cannot be shown") || strings.Contains(text, "/next") {
+	if text := w.Body.String(); w.Code != http.StatusUnprocessableEntity ||
+		!strings.Contains(text, "The page cannot be shown") || strings.Contains(text, "/next") {
 		t.Errorf("%d, %s", w.Code, text)
 	}
 }
@@ -371,7 +398,8 @@ func TestActing(t *testing.T) {
 	state := func(want inspect.State) {
 		t.Helper()
 		b.ui.named["runs"].forget()
-		if _, text := b.ask(t, http.MethodGet, "/api/v1/crawls/runs", nil); !strings.Contains(text, `"state":"`+string(want)+`"`) {
+		if _, text := b.ask(t, http.MethodGet, "/api/v1/crawls/runs", nil); !strings.Contains(text, `"state":"`+string(want)+
+			`"`) {
 			t.Errorf("the crawl is not %s: %s", want, text)
 		}
 	}
@@ -380,25 +408,30 @@ func TestActing(t *testing.T) {
 		fields []string
 	}{
 		"no token": {url.Values{"sure": {"yes"}}, nil}, "wrong token": {form("csrf", "x"), nil},
-		"another site's": {form(), []string{"Origin", "http://evil.example"}}, "another origin's": {form(), []string{"Sec-Fetch-Site", "cross-site"}},
-		"a sandbox's": {form(), []string{"Origin", "null"}}, "a neighbour's": {form(), []string{"Sec-Fetch-Site", "same-site"}},
-		"by another name": {form(), []string{"Host", "evil.example"}},
+		"another site's":   {form(), []string{"Origin", "http://evil.example"}},
+		"another origin's": {form(), []string{"Sec-Fetch-Site", "cross-site"}},
+		"a sandbox's":      {form(), []string{"Origin", "null"}},
+		"a neighbour's":    {form(), []string{"Sec-Fetch-Site", "same-site"}},
+		"by another name":  {form(), []string{"Host", "evil.example"}},
 	} {
 		if resp, text := b.ask(t, http.MethodPost, "/crawls/runs/act/pause", r.form, r.fields...); resp.StatusCode < 400 {
 			t.Errorf("%s: %d, %s", name, resp.StatusCode, text)
 		}
 	}
-	if resp, _ := b.ask(t, http.MethodGet, "/crawls/runs/act/pause?sure=yes&csrf="+b.ui.key("act"), nil); resp.StatusCode != http.StatusOK {
+	if resp, _ := b.ask(t, http.MethodGet, "/crawls/runs/act/pause?sure=yes&csrf="+b.ui.key("act"),
+		nil); resp.StatusCode != http.StatusOK {
 		t.Error(resp.StatusCode)
 	}
 	state(inspect.Running)
-	if resp, text := b.ask(t, http.MethodPost, "/crawls/runs/act/add", url.Values{"csrf": {b.ui.key("act")}, "value": {b.site.URL + "/new"}}); resp.StatusCode != http.StatusOK ||
+	if resp, text := b.ask(t, http.MethodPost, "/crawls/runs/act/add", url.Values{"csrf": {b.ui.key("act")},
+		"value": {b.site.URL + "/new"}}); resp.StatusCode != http.StatusOK ||
 		!strings.Contains(text, "Add 1 URL:") || !strings.Contains(text, `name="sure"`) {
 		t.Errorf("it does not ask: %d, %s", resp.StatusCode, text)
 	}
 	do := func(name string, want int, more ...string) {
 		t.Helper()
-		resp, text := b.ask(t, http.MethodPost, "/crawls/runs/act/"+name, form(more...), "Origin", b.URL, "Sec-Fetch-Site", "same-origin")
+		resp, text := b.ask(t, http.MethodPost, "/crawls/runs/act/"+name, form(more...), "Origin", b.URL, "Sec-Fetch-Site",
+			"same-origin")
 		if resp.StatusCode != want {
 			t.Errorf("%s %q: %d, %s", name, more, resp.StatusCode, text)
 		}
@@ -419,7 +452,8 @@ func TestActing(t *testing.T) {
 	if resp, text := b.ask(t, http.MethodPost, "/crawls/done/act/pause", form()); resp.StatusCode != http.StatusConflict {
 		t.Errorf("a crawl that has ended: %d, %s", resp.StatusCode, text)
 	}
-	if text := b.log.String(); !strings.Contains(text, `msg="web page: pause" crawl=runs from=127.0.0.1`) || !strings.Contains(text, "time=") ||
+	if text := b.log.String(); !strings.Contains(text, `msg="web page: pause" crawl=runs from=127.0.0.1`) ||
+		!strings.Contains(text, "time=") ||
 		!strings.Contains(text, `msg="web page: add" crawl=runs from=127.0.0.1 value="Add 2 URLs`) {
 		t.Errorf("the log:\n%s", text)
 	}
@@ -430,7 +464,8 @@ func TestActing(t *testing.T) {
 	}
 }
 
-// A host's delay takes the place of the one that the page has given before, whatever the file made of it, and of nothing else.
+// A host's delay takes the place of the one that the page has given before, whatever the file made of it, and of
+// nothing else.
 func TestDelays(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), settings.Name)
@@ -464,8 +499,10 @@ func TestDelays(t *testing.T) {
 	if s, err := withDelay(first, given{"5s", "b.example"}); err != nil || len(s.Values) != 6 {
 		t.Errorf("another host: %q, %v", s.Values, err)
 	}
-	for _, secret := range []string{"- match: a.example\n  header: ['Cookie: x']\n", "- match: a.example\n  proxy: http://u:p@p.example\n", "- what\n"} {
-		if _, err := withDelay(others+secret, given{"5s", "a.example"}); err == nil || problemOf(err).Status != http.StatusConflict {
+	for _, secret := range []string{"- match: a.example\n  header: ['Cookie: x']\n",
+		"- match: a.example\n  proxy: http://u:p@p.example\n", "- what\n"} {
+		if _, err := withDelay(others+secret, given{"5s", "a.example"}); err == nil ||
+			problemOf(err).Status != http.StatusConflict {
 			t.Errorf("%s: %v", secret, err)
 		}
 	}
@@ -475,10 +512,11 @@ func TestDelays(t *testing.T) {
 func TestACrawlThatWaitsComesIn(t *testing.T) {
 	t.Parallel()
 	wanted, opened, closed := false, 0, 0
-	s := New(Config{Crawls: []Crawl{{Dir: t.TempDir(), Wanted: func() bool { return wanted }, Open: func(context.Context) (*inspect.View, error) {
-		opened++
-		return inspect.NewView(nil, "", vfs.OS, false, func() error { closed++; return nil }), nil
-	}}}})
+	s := New(Config{Crawls: []Crawl{{Dir: t.TempDir(), Wanted: func() bool { return wanted },
+		Open: func(context.Context) (*inspect.View, error) {
+			opened++
+			return inspect.NewView(nil, "", vfs.OS, false, func() error { closed++; return nil }), nil
+		}}}})
 	defer s.Close()
 	c := s.crawls[0]
 	first, err := c.take(t.Context())
@@ -514,7 +552,8 @@ func TestWhoIsAnswered(t *testing.T) {
 		return w.Result()
 	}
 	const with = "Bearer sesame"
-	for host, want := range map[string]int{"127.0.0.1:8090": 200, "[::1]:8090": 200, "localhost:8090": 200, "localhost": 200, "crawler.example:8090": 200, "CRAWLER.example": 200,
+	for host, want := range map[string]int{"127.0.0.1:8090": 200, "[::1]:8090": 200, "localhost:8090": 200,
+		"localhost": 200, "crawler.example:8090": 200, "CRAWLER.example": 200,
 		"192.168.0.7": 200, "evil.example": 421, "127.0.0.1.evil.example": 421, "": 421, "localhost.evil.example": 421} {
 		if resp := ask(host, "/api/v1/crawls", "Authorization", with); resp.StatusCode != want {
 			t.Errorf("host %q: %d", host, resp.StatusCode)
@@ -529,7 +568,8 @@ func TestWhoIsAnswered(t *testing.T) {
 	}
 	resp := ask("127.0.0.1", "/crawls?token=sesame&by=x")
 	set := resp.Cookies()
-	if resp.StatusCode != http.StatusSeeOther || resp.Header.Get("Location") != "/crawls?by=x" || len(set) != 1 || !set[0].HttpOnly ||
+	if resp.StatusCode != http.StatusSeeOther || resp.Header.Get("Location") != "/crawls?by=x" || len(set) != 1 ||
+		!set[0].HttpOnly ||
 		set[0].SameSite != http.SameSiteStrictMode {
 		t.Errorf("%d to %s with %v", resp.StatusCode, resp.Header.Get("Location"), set)
 	}
@@ -542,7 +582,8 @@ func TestWhoIsAnswered(t *testing.T) {
 	if resp := ask("127.0.0.1", "/crawls", "Cookie", cookie+"="+set[0].Value); resp.StatusCode != http.StatusOK {
 		t.Errorf("with the cookie: %d", resp.StatusCode)
 	}
-	if resp := ask("127.0.0.1:8090", "/crawls", "Cookie", cookie+"="+set[0].Value); resp.StatusCode != http.StatusUnauthorized {
+	if resp := ask("127.0.0.1:8090", "/crawls", "Cookie", cookie+"="+
+		set[0].Value); resp.StatusCode != http.StatusUnauthorized {
 		t.Errorf("with the cookie of another port: %d", resp.StatusCode)
 	}
 	if set := ask("127.0.0.1:8090", "/crawls?token=sesame").Cookies(); len(set) != 1 || set[0].Name != cookie+"-8090" {
@@ -554,7 +595,8 @@ func TestWhoIsAnswered(t *testing.T) {
 			if site != "same-origin" && site != "none" && dest != "document" {
 				want = http.StatusForbidden
 			}
-			if resp := ask("127.0.0.1", "/crawls", "Authorization", with, "Sec-Fetch-Site", site, "Sec-Fetch-Dest", dest); resp.StatusCode != want {
+			if resp := ask("127.0.0.1", "/crawls", "Authorization", with, "Sec-Fetch-Site", site, "Sec-Fetch-Dest",
+				dest); resp.StatusCode != want {
 				t.Errorf("%s, %s: %d", site, dest, resp.StatusCode)
 			}
 		}
@@ -566,7 +608,8 @@ func TestWhoIsAnswered(t *testing.T) {
 
 // Only events go on for as long as they like.
 func TestWhatIsBounded(t *testing.T) {
-	for path, want := range map[string]bool{"/crawls/x/events": true, "/crawls/events": false, "/crawls/x/hosts/events": false, "/events": false,
+	for path, want := range map[string]bool{"/crawls/x/events": true, "/crawls/events": false,
+		"/crawls/x/hosts/events": false, "/events": false,
 		"/api/v1/crawls/events": false, "/crawls/x/events/": false} {
 		if is := isEvents(httptest.NewRequest(http.MethodGet, path, nil)); is != want {
 			t.Errorf("%s: %v", path, is)
@@ -578,7 +621,8 @@ func TestWhatIsBounded(t *testing.T) {
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
-	if resp, text := b.ask(t, http.MethodGet, "/crawls/done/events", nil); resp.Header.Get("Content-Type") != "text/event-stream" ||
+	if resp, text := b.ask(t, http.MethodGet, "/crawls/done/events",
+		nil); resp.Header.Get("Content-Type") != "text/event-stream" ||
 		text != "retry: 3000\n\ndata: {\"runs\":false}\n\n" {
 		t.Errorf("a crawl that has ended: %d, %q", resp.StatusCode, text)
 	}

@@ -90,5 +90,6 @@ func OpenWARC(dir, compression string, maxSize int64, c *collection.Collection, 
 	}
 	return warc.Open(vfs.OS, warc.Config{Dir: dir, Name: job.SafeName(c.Directory + "-" + date),
 		Hostname: job.SafeName(hostname), MaxSize: maxSize, Compression: compression,
-		Software: job.Agent + "/" + job.Version, Info: [][2]string{{"robots", "obey"}, {"description", "a day of the batch crawl " + c.Code}}}, nil)
+		Software: job.Agent + "/" + job.Version, Info: [][2]string{{"robots", "obey"}, {"description", "a day of the " +
+			"batch crawl " + c.Code}}}, nil)
 }

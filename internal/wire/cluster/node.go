@@ -85,8 +85,8 @@ func timing(preset string) (member.Timing, error) {
 
 // A Node is a process that takes part in a crawl.
 type Node interface {
-	// Run takes part until the crawl is done (nil), was stopped (node.ErrStopped), the node has left (node.ErrLeft), or ctx
-	// ends. There may be a report also when there is an error.
+	// Run takes part until the crawl is done (nil), was stopped (node.ErrStopped), the node has left (node.ErrLeft), or
+	// ctx ends. There may be a report also when there is an error.
 	Run(ctx context.Context) (*stats.Report, error)
 	Leave()                    // asks the node to hand over all it has, and to leave
 	Member() bool              // it has a place among the others, and knows that it has it still

@@ -117,7 +117,8 @@ func (p *strategyConfig) layout(preset string) string {
 	if p.balance != nil {
 		return fmt.Sprintf("protocol %d, balance/%v, preset %s", node.Protocol, p.balance.Splitter, preset)
 	}
-	return fmt.Sprintf("protocol %d, shard %v of %d slots, preset %s", node.Protocol, p.shard.Second, p.shard.Slots, preset)
+	return fmt.Sprintf("protocol %d, shard %v of %d slots, preset %s", node.Protocol, p.shard.Second, p.shard.Slots,
+		preset)
 }
 
 // parseLayout reads from the table of members how the cluster's nodes place hosts.

@@ -11,7 +11,8 @@ import (
 	"kumo/internal/export"
 )
 
-// BenchmarkForms exports the crawl in the folder KUMO_TEST_EXPORT to each form: MB/s are of its WARC files as they lie there.
+// BenchmarkForms exports the crawl in the folder KUMO_TEST_EXPORT to each form: MB/s are of its WARC files as they lie
+// there.
 func BenchmarkForms(b *testing.B) {
 	crawl := os.Getenv("KUMO_TEST_EXPORT")
 	if crawl == "" {

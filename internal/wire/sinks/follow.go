@@ -14,11 +14,13 @@ import (
 // reachFirst is how long a sink is waited for before a crawl begins.
 const reachFirst = 20 * time.Second
 
-// Follow makes what sends a crawl's records to a sink while the crawl runs. A sink that is not there now is tried later; one
-// that will not take records, as it is, is an error.
-func Follow(ctx context.Context, dir, at string, patience time.Duration, failed func(error), works func()) (*follow.Follower, error) {
+// Follow makes what sends a crawl's records to a sink while the crawl runs. A sink that is not there now is tried
+// later; one that will not take records, as it is, is an error.
+func Follow(ctx context.Context, dir, at string, patience time.Duration, failed func(error),
+	works func()) (*follow.Follower, error) {
 	if at == Stdout {
-		return nil, advice.Usage("--sink - : what goes to standard output is no crawl's folder: kumo crawl -o - writes pages there")
+		return nil, advice.Usage("--sink - : what goes to standard output is no crawl's folder: kumo crawl -o - writes " +
+			"pages there")
 	}
 	first, cancel := context.WithTimeout(ctx, reachFirst)
 	defer cancel()

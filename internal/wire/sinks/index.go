@@ -42,16 +42,19 @@ func FollowIndex(dir string, said func(error)) *follow.Follower {
 		f := folder.At(dir, vfs.OS)
 		if err := f.HoldIndex(); err != nil {
 			return nil, errors.Join(advice.With(fmt.Errorf("the index of %w", err),
-				"it is written by kumo index, or by a crawl or node that has ended and takes in the rest: wait for it to end"), f.Close())
+				"it is written by kumo index, or by a crawl or node that has ended and takes in the rest: wait for it to end"),
+				f.Close())
 		}
 		return f, nil
 	})
 }
 
 // followIndex writes the index at of the crawl that a disk has in dir.
-func followIndex(disk vfs.FS, dir, at string, said func(error), text textOf, hold func() (io.Closer, error)) *follow.Follower {
-	return follow.New(follow.Config{Dir: dir, Disk: disk, Name: indexName, Note: filepath.Join(at, positionName), Gather: gatherIndex,
-		Rest: "kumo index", Hold: hold,
+func followIndex(disk vfs.FS, dir, at string, said func(error), text textOf,
+	hold func() (io.Closer, error)) *follow.Follower {
+	return follow.New(follow.Config{Dir: dir, Disk: disk, Name: indexName, Note: filepath.Join(at, positionName),
+		Gather: gatherIndex,
+		Rest:   "kumo index", Hold: hold,
 		Now: time.Now, Wait: sink.Sleep, Patience: 10 * time.Second, Failed: said,
 		Anew: func() error { return fulltext.Remove(vfs.OS, at) },
 		ID:   func() (string, error) { return fulltext.ID(vfs.OS, at) },
@@ -72,8 +75,8 @@ func lost(err error) error {
 	return err
 }
 
-// textOf finds the text of a page that the crawl has written down without; "" if there is none. After an error it is there
-// when it is asked again.
+// textOf finds the text of a page that the crawl has written down without; "" if there is none. After an error it is
+// there when it is asked again.
 type textOf func(context.Context, *sink.Record) (string, error)
 
 // An index is the sink that is no server.
@@ -109,7 +112,8 @@ func (x *index) Put(ctx context.Context, batch []sink.Record) error {
 		if r.H1 != r.Title {
 			about = r.H1 + "\n" + about
 		}
-		docs[i] = fulltext.Doc{URL: r.URL, Line: r.Line, Status: r.Status, Time: r.Time, Lang: r.Lang, Type: r.Type, Title: r.Title,
+		docs[i] = fulltext.Doc{URL: r.URL, Line: r.Line, Status: r.Status, Time: r.Time, Lang: r.Lang, Type: r.Type,
+			Title: r.Title,
 			About: about, Text: r.Text}
 	}
 	return lost(x.Index.Put(ctx, docs))
@@ -257,8 +261,8 @@ func textsIn(a *archive.Archive) textOf {
 	}
 }
 
-// passing is an error that may be over later, or when somebody has mended what is wrong; nil for others: what is damaged is
-// kumo verify's to tell of.
+// passing is an error that may be over later, or when somebody has mended what is wrong; nil for others: what is
+// damaged is kumo verify's to tell of.
 func passing(ctx context.Context, err error) error {
 	var sys interface{ Temporary() bool } // too many open files
 	switch {

@@ -61,7 +61,8 @@ func (c *crawl) visit(page int) {
 	c.now[page] = c.time
 	at := time.Date(2026, 1, 1, 0, 0, c.time, 0, time.UTC).Format(time.RFC3339)
 	c.append("pages.jsonl", fmt.Sprintf(`{"url":"http://a.test/%d","status":200,"time":%q,"type":"text/html","lang":"en","title":"Page %[1]d"}`+"\n", page, at))
-	c.append("text.jsonl", fmt.Sprintf(`{"url":"http://a.test/%d","time":%q,"text":"This is visit%d and always visits."}`+"\n", page, at, c.time))
+	c.append("text.jsonl", fmt.Sprintf(`{"url":"http://a.test/%d","time":%q,"text":"This is visit%d and always visits."}`+
+		"\n", page, at, c.time))
 }
 
 func (c *crawl) index(ctx context.Context) (*Indexed, error) {
@@ -101,7 +102,8 @@ func (c *crawl) check() {
 	}
 }
 
-// Whatever ends an index's making, and whatever becomes of its files, the next call makes it whole: each page once, its newest.
+// Whatever ends an index's making, and whatever becomes of its files, the next call makes it whole: each page once, its
+// newest.
 func TestIndexGoesOn(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -216,12 +218,14 @@ func TestTextsThatCannotBeReadNow(t *testing.T) {
 	c := newCrawl(t, 1)
 	c.append("pages.jsonl", `{"url":"http://a.test/","status":200,"type":"text/html","warc":"a.warc.gz"}`+"\n")
 	c.append("warc/a.warc.gz", "no archive")
-	for why, again := range map[error]bool{syscall.EMFILE: true, fs.ErrPermission: true, fs.ErrNotExist: false, syscall.EIO: false, nil: false} {
+	for why, again := range map[error]bool{syscall.EMFILE: true, fs.ErrPermission: true, fs.ErrNotExist: false,
+		syscall.EIO: false, nil: false} {
 		disk := vfs.OS
 		if why != nil {
 			disk = &unwilling{vfs.OS, why}
 		}
-		text, err := textsIn(archive.New(disk, c.dir))(t.Context(), &sink.Record{URL: "http://a.test/", Status: 200, Type: "text/html"})
+		text, err := textsIn(archive.New(disk, c.dir))(t.Context(), &sink.Record{URL: "http://a.test/", Status: 200,
+			Type: "text/html"})
 		if (err != nil) != again || text != "" {
 			t.Errorf("%v: %q, %v", why, text, err)
 		}
@@ -231,7 +235,8 @@ func TestTextsThatCannotBeReadNow(t *testing.T) {
 		t.Fatal(err)
 	}
 	x := &index{in, func(context.Context, *sink.Record) (string, error) { return "", syscall.EMFILE }}
-	if err := x.Put(t.Context(), []sink.Record{{URL: "http://a.test/", Status: 200, Type: "text/html"}}); !errors.Is(err, syscall.EMFILE) || in.Docs() > 0 {
+	if err := x.Put(t.Context(), []sink.Record{{URL: "http://a.test/", Status: 200, Type: "text/html"}}); !errors.Is(err,
+		syscall.EMFILE) || in.Docs() > 0 {
 		t.Errorf("%v, %d documents", err, in.Docs())
 	}
 }
@@ -269,7 +274,8 @@ func TestIndexIsOnesAlone(t *testing.T) {
 		t.Error(err)
 	}
 	c.check()
-	if _, err := Index(t.Context(), Indexing{Crawl: filepath.Join(c.dir, "nowhere")}); err == nil || !strings.Contains(err.Error(), "there is no crawl") {
+	if _, err := Index(t.Context(), Indexing{Crawl: filepath.Join(c.dir, "nowhere")}); err == nil ||
+		!strings.Contains(err.Error(), "there is no crawl") {
 		t.Error(err)
 	}
 }

@@ -91,8 +91,8 @@ type Report struct {
 	After string // where an earlier call had ended; "" if all was sent
 }
 
-// Run sends a crawl's records, each URL's newest good answer. One that was ended goes on where it stood, unless the crawl
-// has gone on meanwhile.
+// Run sends a crawl's records, each URL's newest good answer. One that was ended goes on where it stood, unless the
+// crawl has gone on meanwhile.
 func Run(ctx context.Context, x Export) (_ *Report, err error) {
 	condition, err := x.condition()
 	if err != nil {

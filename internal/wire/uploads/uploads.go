@@ -152,7 +152,8 @@ func New(ctx context.Context, j *job.Job, cfg Config) (*Upload, error) {
 		return nil, errors.Join(err, letGo(p))
 	}
 	j.Away = &job.Away{Over: func(disk vfs.FS) (vfs.FS, error) { return u.over(ctx, disk) },
-		Closed: func() { u.up.Load().Look() }, Durable: func(marks []store.Mark) { u.up.Load().Durable(marks) }, Status: u.Status}
+		Closed: func() { u.up.Load().Look() }, Durable: func(marks []store.Mark) { u.up.Load().Durable(marks) },
+		Status: u.Status}
 	return u, nil
 }
 
@@ -176,7 +177,8 @@ func (u *Upload) check(ctx context.Context) error {
 	return err
 }
 
-// isFolder reports whether a place is a folder of this machine: what is there would be taken for a copy of what is here.
+// isFolder reports whether a place is a folder of this machine: what is there would be taken for a copy of what is
+// here.
 func isFolder(p place.Place, dir string) bool {
 	f, is := p.(*file.Place)
 	if !is {
@@ -203,8 +205,8 @@ func (u *Upload) over(ctx context.Context, disk vfs.FS) (vfs.FS, error) {
 	return away.Over(context.WithoutCancel(ctx), disk, u.cfg.Dir, u.place, up.Manifest()), nil
 }
 
-// Start begins to bring files to the place. The crawl is open. ctx ends it at once; who starts it finishes it, or breaks
-// it off.
+// Start begins to bring files to the place. The crawl is open. ctx ends it at once; who starts it finishes it, or
+// breaks it off.
 func (u *Upload) Start(ctx context.Context) {
 	u.begun = true
 	ctx, u.stop = context.WithCancelCause(ctx)
@@ -365,8 +367,8 @@ type named struct {
 func (n *named) Error() string { return n.text }
 func (n *named) Unwrap() error { return n.error }
 
-// AllHere is an error where WARC files of a crawl are in its place alone, or all is: what is done with it reads files of
-// this machine.
+// AllHere is an error where WARC files of a crawl are in its place alone, or all is: what is done with it reads files
+// of this machine.
 func AllHere(dir, what string) error {
 	if places.IsURL(dir) {
 		return advice.Usage("%s reads files of this machine, and %s is a place: name the crawl's folder", what, dir)
@@ -389,7 +391,8 @@ func AllHere(dir, what string) error {
 	if n == 0 {
 		return nil
 	}
-	return advice.Usage("%s of the crawl in %s %s in %s alone, and %s reads files of this machine: copy them into %s first",
+	return advice.Usage("%s of the crawl in %s %s in %s alone, and %s reads files of this machine: copy them into "+
+		"%s first",
 		stats.Count(n, "files", "WARC"), dir, stats.Either(n, "is", "are"), l.Place, what, filepath.Join(dir, "warc"))
 }
 
@@ -416,8 +419,8 @@ func There(ctx context.Context, name string) (there *away.Manifest, err error) {
 	return there, err
 }
 
-// CopyState copies the newest checkpoint of a node's state that its place has into a folder, as the files lie in that of
-// a crawl's state; nil if there is none.
+// CopyState copies the newest checkpoint of a node's state that its place has into a folder, as the files lie in that
+// of a crawl's state; nil if there is none.
 func CopyState(ctx context.Context, name string, disk vfs.FS, dir string) (state *away.State, err error) {
 	p, err := openPlace(ctx, name)
 	if err != nil {

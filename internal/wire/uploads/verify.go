@@ -149,8 +149,8 @@ func (s *Source) isOld(began time.Time) bool {
 }
 
 func (w *waiting) note(check string, noLists bool) verify.Fault {
-	f := verify.Fault{Check: check, File: away.MarkName, Offset: -1, What: fmt.Sprintf("the run of %s has not brought all "+
-		"its files yet: %s", w.since.UTC().Format("2006-01-02 15:04:05"), w.what)}
+	f := verify.Fault{Check: check, File: away.MarkName, Offset: -1, What: fmt.Sprintf("the run of %s has not "+
+		"brought all its files yet: %s", w.since.UTC().Format("2006-01-02 15:04:05"), w.what)}
 	if !w.lost {
 		f.Remedy = "the same command there brings them"
 	}

@@ -117,7 +117,8 @@ func TestWhatTheResourceManagerTells(t *testing.T) {
 	const info = `{"clusterInfo":{"state":"STARTED","haState":"ACTIVE","hadoopVersion":"3.4.2"}}`
 	nodes := func(all ...string) string { return `{"nodes":{"node":[` + strings.Join(all, ",") + `]}}` }
 	running := func(mb int) string {
-		return fmt.Sprintf(`{"id":"n:1","state":"RUNNING","usedMemoryMB":100,"availMemoryMB":%d,"availableVirtualCores":4}`, mb-100)
+		return fmt.Sprintf(`{"id":"n:1","state":"RUNNING","usedMemoryMB":100,"availMemoryMB":%d,"availableVirtualCores":4}`,
+			mb-100)
 	}
 	for name, c := range map[string]struct {
 		info, nodes string

@@ -25,7 +25,8 @@ func (m *times) String() string {
 	slices.Sort(m.all)
 	at := func(share float64) time.Duration { return time.Duration(m.all[int(share*float64(len(m.all)-1))]) }
 	slow, _ := slices.BinarySearch(m.all, uint32(time.Millisecond))
-	return fmt.Sprintf("one: %v in the middle, %v of 99.9 %%, %v of 99.999 %%, %v at most; %d took more than a millisecond",
+	return fmt.Sprintf("one: %v in the middle, %v of 99.9 %%, %v of 99.999 %%, %v at most; %d took more than a "+
+		"millisecond",
 		at(0.5), at(0.999), at(0.99999), at(1), len(m.all)-slow)
 }
 
