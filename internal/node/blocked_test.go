@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,6 +20,7 @@ import (
 func TestBlockedIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hub, table := inproc.New(1), quorum.Table{}
+		var mu sync.Mutex // guards counted
 		counted := map[strategy.Node]int{}
 		serve := func(name strategy.Node, takes time.Duration, wrong error) {
 			table.Members = append(table.Members, strategy.Member{Node: name})
@@ -30,6 +32,8 @@ func TestBlockedIsCounted(t *testing.T) {
 			n := &Node{self: name, log: slog.New(slog.DiscardHandler), tasks: &tasks{ctx: t.Context()}}
 			n.cfg = Config{Crawl: "crawl", Bus: b, Blocked: func(_ context.Context, rules []string) ([]byte, error) {
 				time.Sleep(takes)
+				mu.Lock()
+				defer mu.Unlock()
 				counted[name]++
 				return []byte(`{"hit":"` + strings.Join(rules, " ") + `"}`), wrong
 			}}
@@ -65,6 +69,8 @@ func TestBlockedIsCounted(t *testing.T) {
 			}
 		}
 		time.Sleep(2 * time.Minute)
+		mu.Lock()
+		defer mu.Unlock()
 		if counted["b~1"] != 1 || counted["d~1"] != 1 { // though they were asked again meanwhile
 			t.Errorf("counted so often: %v", counted)
 		}

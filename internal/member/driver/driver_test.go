@@ -320,16 +320,25 @@ func TestAnswersNameTheProcess(t *testing.T) {
 // stubborn are dead nodes whose logs are not to be had at once.
 type stubborn struct {
 	FailedNodes
+	mu       sync.Mutex // guards what follows
 	failures int
 	tried    []strategy.Node
 }
 
 func (f *stubborn) DeleteLog(_ context.Context, dead strategy.Node) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.tried = append(f.tried, dead)
 	if f.failures--; f.failures >= 0 {
 		return errors.New("no route to its place")
 	}
 	return nil
+}
+
+func (f *stubborn) times() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.tried)
 }
 
 // settlingEngine is told of epochs.
@@ -353,12 +362,12 @@ func TestWhatADeadNodeHasLeftIsRemovedInTheEnd(t *testing.T) {
 		synctest.Wait()
 		w.d.settled(4)
 		synctest.Wait()
-		if len(f.tried) != 1 || !slices.Equal(e.settled, []uint64{3, 4}) {
-			t.Errorf("tried %v, settled %v", f.tried, e.settled)
+		if n := f.times(); n != 1 || !slices.Equal(e.settled, []uint64{3, 4}) {
+			t.Errorf("tried %d times, settled %v", n, e.settled)
 		}
 		w.all.Wait()
-		if len(f.tried) != 5 {
-			t.Errorf("tried %v", f.tried)
+		if n := f.times(); n != 5 {
+			t.Errorf("tried %d times", n)
 		}
 	})
 }
