@@ -34,6 +34,7 @@ const (
 	settledFor  = 10 * time.Minute // others may still keep lists of a node whose pages were offered
 	maxRisks    = 1 << 10          // lists of a node
 	maxWards    = 1 << 8           // nodes of which lists are kept
+	maxNode     = 200              // bytes of a node's name
 )
 
 // DefaultLostAfter is a Config's LostAfter.
@@ -236,7 +237,7 @@ func (m *Machine) tellRisks(to strategy.Node, msg risksMessage) {
 func readRisks(r *varint.Reader) (msg risksMessage, err error) {
 	msg.number, msg.of, msg.missed = r.Uint(), strategy.Node(r.String()), time.Duration(r.Uint()%(1<<40))*time.Millisecond
 	n := r.Uint()
-	if n > maxRisks || len(msg.of) > maxName {
+	if n > maxRisks || msg.of != "" && !isNode(msg.of) {
 		return msg, errMessage
 	}
 	for range n {
@@ -253,6 +254,19 @@ func readRisks(r *varint.Reader) (msg risksMessage, err error) {
 	}
 	msg.piece, msg.at = int(piece), int64(at)
 	return msg, nil
+}
+
+// isNode reports whether a name can be a node's, as [kumo/internal/bus.CheckNode] has it: the copies of its lists are
+// files that are called after it.
+func isNode(name strategy.Node) bool {
+	for i := range len(name) {
+		switch c := name[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '-', c == '_', c == '~':
+		default:
+			return false
+		}
+	}
+	return name != "" && len(name) <= maxNode
 }
 
 // heardHave takes a keeper's word of what it has.
@@ -316,6 +330,9 @@ func (m *Machine) heardRisks(from strategy.Node, r *varint.Reader) error {
 	itself := msg.of == ""
 	of := msg.of
 	if itself {
+		if !isNode(from) {
+			return errMessage
+		}
 		of = from
 		delete(m.risks.settled, of)
 	}
