@@ -50,6 +50,8 @@ type Places struct {
 	Wait  time.Duration // for a place that cannot be read, before it is taken for empty
 	// reads the items of a batch of links
 	Items func(data []byte) ([]item.Item, error)
+	// reports whether an item is one that others take for a link's: what keepers have was told by another node
+	Whole func(*item.Item) bool
 }
 
 const (
@@ -460,7 +462,7 @@ func (n *Node) refetch(ctx context.Context, lost strategy.Node) error {
 		return err
 	}
 	places := map[string]func(string) bool{}
-	offered, kept := 0, 0
+	offered, skipped, kept := 0, 0, 0
 	for _, path := range paths {
 		data, err := readFile(n.risks.disk, path)
 		if err != nil {
@@ -480,11 +482,15 @@ func (n *Node) refetch(ctx context.Context, lost strategy.Node) error {
 			kept++
 			continue
 		}
-		k, err := n.offerAgain(ctx, rest)
-		offered += k
+		k, bad, err := n.offerAgain(ctx, rest)
+		offered, skipped = offered+k, skipped+bad
 		if err != nil {
 			return err
 		}
+	}
+	if skipped > 0 {
+		n.log.Error("not all can be read that a lost node has said of what it has fetched: what its record files had of "+
+			"that is not fetched again", "node", lost, "pages", skipped)
 	}
 	n.log.Info("what a lost node has fetched and brought to its place is kept; the rest is fetched again", "node", lost,
 		"files_there", kept, "files_not_there", len(paths)-kept, "pages_fetched_again", offered)
@@ -523,35 +529,41 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// offerAgain offers the items of a list, as far as it is whole, and says how many they are.
-func (n *Node) offerAgain(ctx context.Context, list []byte) (all int, err error) {
+// offerAgain offers the items of a list, as far as it is whole, and says how many they are, and how many it has skipped:
+// one that no node could have found would be refused by all others, and stay in the outbox for good.
+func (n *Node) offerAgain(ctx context.Context, list []byte) (all, skipped int, err error) {
 	var items []item.Item
 	var read item.Reader
 	for {
 		body, rest, ok := cutFrame(list)
 		if ok {
-			it, err := read.ReadBody(body, "")
-			if err != nil {
-				return all, fmt.Errorf("read what a lost node has fetched: %w", err)
+			if it, err := read.ReadBody(body, ""); err == nil && n.again(&it) {
+				items = append(items, it)
+			} else {
+				skipped++
 			}
-			it.Again, it.Tries, it.Late, it.Told, it.Recrawl, it.Lift = true, 0, false, false, false, 0
-			if it.Losses < 255 {
-				it.Losses++
-			}
-			items = append(items, it)
 		}
 		if len(items) >= mostOffered || !ok && len(items) > 0 {
 			if err := n.offerItems(ctx, items); err != nil {
-				return all, err
+				return all, skipped, err
 			}
 			all += len(items)
 			items = nil
 		}
 		if !ok {
-			return all, nil
+			return all, skipped, nil
 		}
 		list = rest
 	}
+}
+
+// again makes an item one that is to be fetched again, and reports whether others will take it.
+func (n *Node) again(it *item.Item) bool {
+	it.Again, it.Tries, it.Late, it.Told, it.Recrawl, it.Lift = true, 0, false, false, false, 0
+	if it.Losses < 255 {
+		it.Losses++
+	}
+	return n.cfg.Places.Whole == nil || n.cfg.Places.Whole(it)
 }
 
 // offerItems offers items once there is an engine, and room in its outbox.
