@@ -56,11 +56,12 @@ type risks struct {
 // A keeper is a node that has copies of this one's lists.
 type keeper struct {
 	has    map[string]int64 // as it has said; nil: it has not
-	number uint64           // of what it was told last, and has not answered; 0: it has answered all
-	at     time.Time        // it was told
+	number uint64           // of what it was told, and has not answered; 0: it has answered all
+	at     time.Time        // it was told last
+	tries  int              // how often it was told that
 	reads  bool             // a piece for it is being read
 	news   bool             // a list was dropped since
-	over   bool             // it has offered what is in the lists
+	over   bool             // it has said that it need not have them, for now
 }
 
 // A riskWait is pages that wait until all keepers have them.
@@ -171,8 +172,12 @@ func (k *keeper) hasAll(lists map[string]int64) bool {
 // tellKeeper tells a keeper of the lists of a node, this one or one that was missed for so long, what it has not got.
 func (m *Machine) tellKeeper(n strategy.Node, k *keeper, of strategy.Node, lists map[string]int64,
 	missed time.Duration) {
-	if k.over || k.reads || k.number > 0 && m.now.Sub(k.at) < riskEvery {
+	since := m.now.Sub(k.at)
+	if k.reads || k.over && since < riskBeat || k.number > 0 && since < min(riskEvery<<min(k.tries-1, 3), riskBeat) {
 		return
+	}
+	if k.over { // it may have to have them now
+		k.over, k.has, k.news = false, nil, true
 	}
 	msg := risksMessage{of: of, missed: missed, names: sortedKeys(lists)}
 	for i, name := range msg.names {
@@ -181,7 +186,7 @@ func (m *Machine) tellKeeper(n strategy.Node, k *keeper, of strategy.Node, lists
 			continue
 		}
 		if from > lists[name] { // of a list that this node has lost the end of
-			from = 0
+			from, msg.anew = 0, true
 		}
 		k.reads = true
 		m.last++
@@ -189,20 +194,28 @@ func (m *Machine) tellKeeper(n strategy.Node, k *keeper, of strategy.Node, lists
 			if k.reads = false; len(e.Data) == 0 {
 				return // it was dropped meanwhile
 			}
-			m.last++
-			k.at, k.news, k.number = m.now, false, m.last
-			msg.number, msg.piece, msg.at, msg.data = k.number, i, from, e.Data
-			m.tellRisks(n, msg)
+			msg.piece, msg.at, msg.data = i, from, e.Data
+			m.sayTo(n, k, msg)
 		}
 		m.do(ReadRisk{ID: m.last, Node: of, Name: name, From: from, Most: riskPiece})
 		return
 	}
-	if k.news || k.number > 0 || of == m.cfg.Self && m.now.Sub(k.at) >= riskBeat {
-		m.last++
-		k.at, k.news, k.number = m.now, false, m.last
-		msg.number = k.number
-		m.tellRisks(n, msg)
+	if k.news || k.number > 0 || of == m.cfg.Self && since >= riskBeat {
+		m.sayTo(n, k, msg)
 	}
+}
+
+// sayTo tells a keeper something. What is told again, because it was not answered, has the number that it had: so who
+// takes long to answer is understood, too.
+func (m *Machine) sayTo(n strategy.Node, k *keeper, msg risksMessage) {
+	if k.number == 0 {
+		m.last++
+		k.number, k.tries = m.last, 0
+	}
+	k.at, k.news = m.now, false
+	k.tries++
+	msg.number = k.number
+	m.tellRisks(n, msg)
 }
 
 // A risksMessage says which lists there are of a node, and has a piece of one of them.
@@ -211,7 +224,8 @@ type risksMessage struct {
 	of     strategy.Node // "": the sender
 	missed time.Duration // for so long the sender has missed that node
 	names  []string
-	piece  int // the index of the name
+	piece  int  // the index of the name
+	anew   bool // what the keeper has of it is not what its node has
 	at     int64
 	data   []byte
 }
@@ -229,6 +243,7 @@ func (m *Machine) tellRisks(to strategy.Node, msg risksMessage) {
 		w.String(name)
 	}
 	w.Uint(uint64(msg.piece))
+	w.Bool(msg.anew)
 	w.Uint(uint64(msg.at))
 	w.Bytes(msg.data)
 	m.do(Send{To: to, Data: w})
@@ -247,7 +262,9 @@ func readRisks(r *varint.Reader) (msg risksMessage, err error) {
 		}
 		msg.names = append(msg.names, name)
 	}
-	piece, at := r.Uint(), r.Uint()
+	piece := r.Uint()
+	msg.anew = r.Bool()
+	at := r.Uint()
 	msg.data = r.Bytes()
 	if !r.Whole() || at > 1<<50 || len(msg.data) > riskPiece || len(msg.data) > 0 && piece >= n {
 		return msg, errMessage
@@ -373,7 +390,7 @@ func (m *Machine) heardRisks(from strategy.Node, r *varint.Reader) error {
 	}
 	if len(msg.data) > 0 {
 		name := msg.names[msg.piece]
-		if itself && msg.at == 0 && w.lists[name] > 0 { // it begins anew
+		if itself && msg.anew && msg.at == 0 && w.lists[name] > 0 {
 			w.lists[name] = 0
 			m.do(DropRisk{Node: of, Name: name})
 		}
