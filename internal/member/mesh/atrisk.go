@@ -305,7 +305,7 @@ func (m *Machine) heardHave(from strategy.Node, r *varint.Reader) error {
 	}
 	if of == "" {
 		if k := m.risks.keepers[from]; k != nil && k.number == number {
-			k.has, k.number = has, 0
+			k.has, k.number, k.over = has, 0, over
 			m.tellKeepers()
 		}
 		return nil
@@ -315,8 +315,9 @@ func (m *Machine) heardHave(from strategy.Node, r *varint.Reader) error {
 		return nil
 	}
 	if k := w.others[from]; k != nil && k.number == number {
-		k.has, k.number, k.over = has, 0, over
-		m.shareWard(of, w)
+		if k.has, k.number, k.over = has, 0, over; w.missed > 0 {
+			m.shareWard(of, w)
+		}
 	}
 	return nil
 }
@@ -328,7 +329,10 @@ func (m *Machine) answerWaits() {
 		for _, n := range m.keepersOf(m.cfg.Self, m.id) {
 			k := r.keepers[n]
 			for _, l := range w.lists {
-				if _, is := r.own[l.Name]; is && !m.leaving && (k == nil || k.has == nil || k.has[l.Name] < l.Size) {
+				if _, is := r.own[l.Name]; !is || m.leaving || k != nil && k.over {
+					continue
+				}
+				if k == nil || k.has == nil || k.has[l.Name] < l.Size {
 					return false
 				}
 			}
@@ -356,11 +360,12 @@ func (m *Machine) heardRisks(from strategy.Node, r *varint.Reader) error {
 	w := m.risks.wards[of]
 	if w == nil {
 		_, over := m.risks.settled[of]
-		if over || of == m.cfg.Self || m.leaving {
-			m.tellHave(from, of, msg, nil, over || of == m.cfg.Self)
+		full := len(m.risks.wards) >= maxWards
+		if over || of == m.cfg.Self || itself && full {
+			m.tellHave(from, of, msg, nil, true)
 			return nil
 		}
-		if len(m.risks.wards) >= maxWards {
+		if m.leaving || full {
 			return nil
 		}
 		w = &ward{lists: map[string]int64{}, others: map[strategy.Node]*keeper{}}
@@ -373,12 +378,23 @@ func (m *Machine) heardRisks(from strategy.Node, r *varint.Reader) error {
 		clear(w.others)
 	case w.missed > 0 || w.heard.IsZero():
 		w.missed = max(w.missed, msg.missed, 1)
-	default: // it was heard here
-		m.tellHave(from, of, msg, w, false)
-		return nil
-	}
-	if w.busy || w.lost {
+	default:
+		if m.now.Sub(w.heard) < missedAfter { // it lives, and says itself what it has
+			m.tellHave(from, of, msg, w, true)
+		}
 		return nil // it says so again
+	}
+	switch {
+	case w.busy:
+		return nil
+	case w.lost && itself: // it has come back, and is not to wait until its place could be read
+		m.tellHave(from, of, msg, w, true)
+		return nil
+	case w.lost: // what is on the disk is being offered
+		if len(msg.data) == 0 {
+			m.tellHave(from, of, msg, w, false)
+		}
+		return nil
 	}
 	if itself {
 		for _, name := range sortedKeys(w.lists) {
@@ -416,7 +432,8 @@ func (m *Machine) writeRisk(from, of strategy.Node, w *ward, msg risksMessage) {
 	m.do(WriteRisk{ID: m.last, Node: of, Name: name, At: w.lists[name], Data: msg.data})
 }
 
-// tellHave answers what a node has said of lists; over: what is in them was offered, and nobody need keep them here.
+// tellHave answers what a node has said of lists; over: nobody need keep them here for now, because what is in them was
+// offered, or is being offered, or their node says itself what it has, or there is no room.
 func (m *Machine) tellHave(to, of strategy.Node, msg risksMessage, w *ward, over bool) {
 	have := varint.Writer{messageHaveRisks}
 	have.Uint(msg.number)
@@ -488,7 +505,7 @@ func (m *Machine) lookForWards() {
 	}
 	for _, n := range slices.Sorted(maps.Keys(r.wards)) {
 		w := r.wards[n]
-		if w.missed > 0 && !w.lost {
+		if w.missed > 0 && (!w.lost || m.leaving) {
 			m.shareWard(n, w)
 		}
 		if m.leaving {
