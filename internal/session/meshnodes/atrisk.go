@@ -31,7 +31,8 @@ func (l *life) places() meshnode.Places {
 		}
 	}
 	if has, is := l.carrier.(holder); is && l.There != nil {
-		p.Own, p.Has, p.Waiting = l.carrier.URL(), has.Has, func() []string { return l.waiting(has) }
+		p.Own, p.Waiting = l.carrier.URL(), func() []string { return l.waiting(has) }
+		p.Has = func(file string) bool { return strings.HasPrefix(file, warcDir+"/") && has.Has(file) } // as There
 	}
 	return p
 }
