@@ -62,6 +62,7 @@ const (
 	offersWait  = 20_000          // links in the outbox, beyond which it is waited
 	mostNoted   = 1 << 16         // pages of which it is known that they are in lists
 	mostFrame   = 1 << 20
+	thereWait   = 2 * time.Minute // for one answer of a lost node's place
 )
 
 // riskLists are the lists, on disk.
@@ -76,7 +77,7 @@ type riskLists struct {
 	safe  map[uint64]chan struct{}
 	last  uint64
 	own   map[string]int64
-	noted *bounded.Recent[uint64, struct{}] // pages that this process has put into lists
+	noted *bounded.Recent[uint64, struct{}] // pages that this process has put into lists, and of which keepers know
 	seed  maphash.Seed
 }
 
@@ -286,6 +287,9 @@ func (n *Node) AtRisk(ctx context.Context, pages []AtRisk) error {
 	})
 	select {
 	case <-safe:
+		for i := range pages {
+			r.note(&pages[i].Item)
+		}
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -309,7 +313,6 @@ func (n *Node) keepAtRisk(pages []AtRisk) (lists []mesh.RiskList, err error) {
 				grown[file] = appendFrame(grown[file], body)
 			}
 		}
-		r.note(&p.Item)
 	}
 	for _, file := range slices.Sorted(maps.Keys(grown)) {
 		size, data := r.size(file), grown[file]
@@ -350,7 +353,7 @@ func (r *riskLists) tooMany() bool {
 	return len(r.own) >= mostOwn
 }
 
-// note notes that a page is in a list.
+// note notes that a page is in a list, and that keepers know it.
 func (r *riskLists) note(it *item.Item) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -501,7 +504,9 @@ func (n *Node) refetch(ctx context.Context, lost strategy.Node) error {
 // again.
 func (n *Node) there(ctx context.Context, lost strategy.Node, place string) (has func(string) bool, err error) {
 	for end, pause := time.Now().Add(n.cfg.Places.Wait), time.Second; ; pause = min(2*pause, time.Minute) {
-		if has, err = n.cfg.Places.There(ctx, place); err == nil {
+		once, cancel := context.WithTimeout(ctx, thereWait)
+		has, err = n.cfg.Places.There(once, place)
+		if cancel(); err == nil {
 			return has, nil
 		}
 		left := time.Until(end)

@@ -1,9 +1,16 @@
 package meshnode
 
 import (
+	"context"
+	"errors"
+	"log/slog"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"kumo/internal/item"
+	"kumo/internal/member/mesh"
+	"kumo/internal/vfs"
 	"kumo/internal/weburl"
 )
 
@@ -31,4 +38,49 @@ func TestBadItemsOfALostNode(t *testing.T) {
 	if links, _ := e.Outbox(); links != 2 {
 		t.Errorf("%d links are in the outbox, want 2", links)
 	}
+}
+
+// What is dispatched again is said to be done only when keepers know of it, though it is in a list.
+func TestAPageIsNotedWhenKeepersKnowIt(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		r, _, err := openRisks(vfs.OS, dir, "a~1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := &Node{risks: r, came: make(chan struct{}, 1), cfg: Config{Places: Places{Own: "file:///place",
+			Has: func(string) bool { return false }}}}
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		go r.run(ctx)
+		p := AtRisk{Item: item.Item{URL: "http://h.test/1"}, File: "warc/1.warc"}
+		done := make(chan error, 1)
+		go func() { done <- n.AtRisk(ctx, []AtRisk{p}) }()
+		synctest.Wait()
+		if r.isNoted(&p.Item) || r.size(p.File) == 0 {
+			t.Errorf("noted: %v, %d bytes", r.isNoted(&p.Item), r.size(p.File))
+		}
+		n.risk(mesh.Safe{ID: 1})
+		if err := <-done; err != nil || !r.isNoted(&p.Item) {
+			t.Errorf("%v, noted: %v", err, r.isNoted(&p.Item))
+		}
+	})
+}
+
+// A place that never answers is asked again, and waited for no longer than is said.
+func TestAPlaceThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked, begun := 0, time.Now()
+		n := &Node{log: slog.New(slog.DiscardHandler)}
+		n.cfg.Places.Wait = 10 * time.Minute
+		n.cfg.Places.There = func(ctx context.Context, _ string) (func(string) bool, error) {
+			asked++
+			<-ctx.Done()
+			return nil, errors.New("no answer")
+		}
+		has, err := n.there(t.Context(), "b~1", "s3://place")
+		if took := time.Since(begun); err != nil || has("f") || asked < 3 || took > 10*time.Minute+thereWait {
+			t.Errorf("asked %d times in %v: %v", asked, took, err)
+		}
+	})
 }
