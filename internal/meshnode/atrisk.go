@@ -534,8 +534,8 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// offerAgain offers the items of a list, as far as it is whole, and says how many they are, and how many it has skipped:
-// one that no node could have found would be refused by all others, and stay in the outbox for good.
+// offerAgain offers the items of a list, as far as it is whole, and says how many they are, and how many it has skipped,
+// as one that no node could have found: others would refuse it, and it would stay in the outbox for good.
 func (n *Node) offerAgain(ctx context.Context, list []byte) (all, skipped int, err error) {
 	var items []item.Item
 	var read item.Reader
