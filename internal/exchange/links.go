@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"kumo/internal/entry"
+	"kumo/internal/item"
 	"kumo/internal/member"
 	"kumo/internal/weburl"
 )
@@ -41,6 +42,9 @@ func Read(data []byte, f func(c entry.Candidate, written []byte)) error {
 
 // maxWorth is more than links to a URL are worth that wait for another node.
 const maxWorth = 1 << 30
+
+// IsWhole reports whether an item could be that of a link: Read refuses others.
+func IsWhole(it *item.Item) bool { return isWhole(&entry.Candidate{Host: it.Host(), Item: *it}) }
 
 // isWhole reports whether a candidate is one that a node could have found: its URL is in its one form, and it has not
 // waited anywhere yet.

@@ -50,6 +50,8 @@ type Places struct {
 	Wait  time.Duration // for a place that cannot be read, before it is taken for empty
 	// reads the items of a batch of links
 	Items func(data []byte) ([]item.Item, error)
+	// reports whether an item is one that others take for a link's: what keepers have was told by another node
+	Whole func(*item.Item) bool
 }
 
 const (
@@ -60,6 +62,7 @@ const (
 	offersWait  = 20_000          // links in the outbox, beyond which it is waited
 	mostNoted   = 1 << 16         // pages of which it is known that they are in lists
 	mostFrame   = 1 << 20
+	thereWait   = 2 * time.Minute // for one answer of a lost node's place
 )
 
 // riskLists are the lists, on disk.
@@ -74,7 +77,7 @@ type riskLists struct {
 	safe  map[uint64]chan struct{}
 	last  uint64
 	own   map[string]int64
-	noted *bounded.Recent[uint64, struct{}] // pages that this process has put into lists
+	noted *bounded.Recent[uint64, struct{}] // pages that this process has put into lists, and of which keepers know
 	seed  maphash.Seed
 }
 
@@ -284,6 +287,9 @@ func (n *Node) AtRisk(ctx context.Context, pages []AtRisk) error {
 	})
 	select {
 	case <-safe:
+		for i := range pages {
+			r.note(&pages[i].Item)
+		}
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -307,7 +313,6 @@ func (n *Node) keepAtRisk(pages []AtRisk) (lists []mesh.RiskList, err error) {
 				grown[file] = appendFrame(grown[file], body)
 			}
 		}
-		r.note(&p.Item)
 	}
 	for _, file := range slices.Sorted(maps.Keys(grown)) {
 		size, data := r.size(file), grown[file]
@@ -348,7 +353,7 @@ func (r *riskLists) tooMany() bool {
 	return len(r.own) >= mostOwn
 }
 
-// note notes that a page is in a list.
+// note notes that a page is in a list, and that keepers know it.
 func (r *riskLists) note(it *item.Item) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -460,7 +465,7 @@ func (n *Node) refetch(ctx context.Context, lost strategy.Node) error {
 		return err
 	}
 	places := map[string]func(string) bool{}
-	offered, kept := 0, 0
+	offered, skipped, kept := 0, 0, 0
 	for _, path := range paths {
 		data, err := readFile(n.risks.disk, path)
 		if err != nil {
@@ -480,11 +485,15 @@ func (n *Node) refetch(ctx context.Context, lost strategy.Node) error {
 			kept++
 			continue
 		}
-		k, err := n.offerAgain(ctx, rest)
-		offered += k
+		k, bad, err := n.offerAgain(ctx, rest)
+		offered, skipped = offered+k, skipped+bad
 		if err != nil {
 			return err
 		}
+	}
+	if skipped > 0 {
+		n.log.Error("not all can be read that a lost node has said of what it has fetched: what its record files had of "+
+			"that is not fetched again", "node", lost, "pages", skipped)
 	}
 	n.log.Info("what a lost node has fetched and brought to its place is kept; the rest is fetched again", "node", lost,
 		"files_there", kept, "files_not_there", len(paths)-kept, "pages_fetched_again", offered)
@@ -495,7 +504,9 @@ func (n *Node) refetch(ctx context.Context, lost strategy.Node) error {
 // again.
 func (n *Node) there(ctx context.Context, lost strategy.Node, place string) (has func(string) bool, err error) {
 	for end, pause := time.Now().Add(n.cfg.Places.Wait), time.Second; ; pause = min(2*pause, time.Minute) {
-		if has, err = n.cfg.Places.There(ctx, place); err == nil {
+		once, cancel := context.WithTimeout(ctx, thereWait)
+		has, err = n.cfg.Places.There(once, place)
+		if cancel(); err == nil {
 			return has, nil
 		}
 		left := time.Until(end)
@@ -523,35 +534,41 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// offerAgain offers the items of a list, as far as it is whole, and says how many they are.
-func (n *Node) offerAgain(ctx context.Context, list []byte) (all int, err error) {
+// offerAgain offers the items of a list, as far as it is whole, and says how many they are, and how many it has skipped,
+// as one that no node could have found: others would refuse it, and it would stay in the outbox for good.
+func (n *Node) offerAgain(ctx context.Context, list []byte) (all, skipped int, err error) {
 	var items []item.Item
 	var read item.Reader
 	for {
 		body, rest, ok := cutFrame(list)
 		if ok {
-			it, err := read.ReadBody(body, "")
-			if err != nil {
-				return all, fmt.Errorf("read what a lost node has fetched: %w", err)
+			if it, err := read.ReadBody(body, ""); err == nil && n.again(&it) {
+				items = append(items, it)
+			} else {
+				skipped++
 			}
-			it.Again, it.Tries, it.Late, it.Told, it.Recrawl, it.Lift = true, 0, false, false, false, 0
-			if it.Losses < 255 {
-				it.Losses++
-			}
-			items = append(items, it)
 		}
 		if len(items) >= mostOffered || !ok && len(items) > 0 {
 			if err := n.offerItems(ctx, items); err != nil {
-				return all, err
+				return all, skipped, err
 			}
 			all += len(items)
 			items = nil
 		}
 		if !ok {
-			return all, nil
+			return all, skipped, nil
 		}
 		list = rest
 	}
+}
+
+// again makes an item one that is to be fetched again, and reports whether others will take it.
+func (n *Node) again(it *item.Item) bool {
+	it.Again, it.Tries, it.Late, it.Told, it.Recrawl, it.Lift = true, 0, false, false, false, 0
+	if it.Losses < 255 {
+		it.Losses++
+	}
+	return n.cfg.Places.Whole == nil || n.cfg.Places.Whole(it)
 }
 
 // offerItems offers items once there is an engine, and room in its outbox.

@@ -1,6 +1,7 @@
 package meshnode
 
 import (
+	"slices"
 	"time"
 
 	"kumo/internal/chronicle"
@@ -48,13 +49,29 @@ func (n *Node) note(now time.Time) {
 		c.all.Note(is, now)
 		return
 	}
-	for _, near := range n.peer.Overlay().Neighbours(nil) {
+	o := n.peer.Overlay()
+	for _, near := range o.Neighbours(nil) {
 		is.Nodes = append(is.Nodes, chronicle.Node{Node: near.Node, Is: chronicle.Member})
 	}
+	is.Nodes = c.withFar(is.Nodes, func(node string) bool {
+		_, lives := o.Contact(node)
+		return lives
+	})
 	met := c.all.Events
 	if c.all.Note(is, now) && now.Sub(c.begun) < meetAfter {
 		c.all.Events = met
 	}
+}
+
+// withFar adds nodes that were near when it was looked last, and live: where there are many, who comes may be nearer.
+func (c *chronicler) withFar(near []chronicle.Node, lives func(node string) bool) []chronicle.Node {
+	all := near
+	for _, was := range c.all.Was.Nodes {
+		if !slices.ContainsFunc(near, func(n chronicle.Node) bool { return n.Node == was.Node }) && lives(was.Node) {
+			all = append(all, was)
+		}
+	}
+	return all
 }
 
 // told are the last events that this node has met, as far as they may make its report longer: reports of many nodes are

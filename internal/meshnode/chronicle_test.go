@@ -40,6 +40,29 @@ func (n *Node) wantMet(t *testing.T) {
 	}
 }
 
+// Who is not among the nearest any more is gone only if it does not live.
+func TestWhoIsFarIsNotGone(t *testing.T) {
+	members := func(names ...string) (all []chronicle.Node) {
+		for _, n := range names {
+			all = append(all, chronicle.Node{Node: n, Is: chronicle.Member})
+		}
+		return all
+	}
+	c := chronicler{}
+	c.all.Note(chronicle.Picture{Nodes: members("a~1", "b~1", "c~1")}, time.Unix(1e9, 0))
+	c.all.Events = nil
+	lives := func(node string) bool { return node != "c~1" }
+	c.all.Note(chronicle.Picture{Nodes: c.withFar(members("a~1", "d~1"), lives)}, time.Unix(1e9+60, 0))
+	var said []string
+	for _, e := range c.all.Events {
+		said = append(said, e.What)
+	}
+	want := []string{"d is a member", "c is gone: it has left, or was given up, and others have what it had"}
+	if !slices.Equal(said, want) {
+		t.Errorf("%q, want %q", said, want)
+	}
+}
+
 // Of events no more are told than fit into reports of all nodes.
 func TestEventsTold(t *testing.T) {
 	c := chronicler{}

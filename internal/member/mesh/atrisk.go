@@ -34,6 +34,7 @@ const (
 	settledFor  = 10 * time.Minute // others may still keep lists of a node whose pages were offered
 	maxRisks    = 1 << 10          // lists of a node
 	maxWards    = 1 << 8           // nodes of which lists are kept
+	maxNode     = 200              // bytes of a node's name
 )
 
 // DefaultLostAfter is a Config's LostAfter.
@@ -55,11 +56,12 @@ type risks struct {
 // A keeper is a node that has copies of this one's lists.
 type keeper struct {
 	has    map[string]int64 // as it has said; nil: it has not
-	number uint64           // of what it was told last, and has not answered; 0: it has answered all
-	at     time.Time        // it was told
+	number uint64           // of what it was told, and has not answered; 0: it has answered all
+	at     time.Time        // it was told last
+	tries  int              // how often it was told that
 	reads  bool             // a piece for it is being read
 	news   bool             // a list was dropped since
-	over   bool             // it has offered what is in the lists
+	over   bool             // it has said that it need not have them, for now
 }
 
 // A riskWait is pages that wait until all keepers have them.
@@ -170,8 +172,12 @@ func (k *keeper) hasAll(lists map[string]int64) bool {
 // tellKeeper tells a keeper of the lists of a node, this one or one that was missed for so long, what it has not got.
 func (m *Machine) tellKeeper(n strategy.Node, k *keeper, of strategy.Node, lists map[string]int64,
 	missed time.Duration) {
-	if k.over || k.reads || k.number > 0 && m.now.Sub(k.at) < riskEvery {
+	since := m.now.Sub(k.at)
+	if k.reads || k.over && since < riskBeat || k.number > 0 && since < min(riskEvery<<min(k.tries-1, 3), riskBeat) {
 		return
+	}
+	if k.over { // it may have to have them now
+		k.over, k.has, k.news = false, nil, true
 	}
 	msg := risksMessage{of: of, missed: missed, names: sortedKeys(lists)}
 	for i, name := range msg.names {
@@ -180,7 +186,7 @@ func (m *Machine) tellKeeper(n strategy.Node, k *keeper, of strategy.Node, lists
 			continue
 		}
 		if from > lists[name] { // of a list that this node has lost the end of
-			from = 0
+			from, msg.anew = 0, true
 		}
 		k.reads = true
 		m.last++
@@ -188,20 +194,28 @@ func (m *Machine) tellKeeper(n strategy.Node, k *keeper, of strategy.Node, lists
 			if k.reads = false; len(e.Data) == 0 {
 				return // it was dropped meanwhile
 			}
-			m.last++
-			k.at, k.news, k.number = m.now, false, m.last
-			msg.number, msg.piece, msg.at, msg.data = k.number, i, from, e.Data
-			m.tellRisks(n, msg)
+			msg.piece, msg.at, msg.data = i, from, e.Data
+			m.sayTo(n, k, msg)
 		}
 		m.do(ReadRisk{ID: m.last, Node: of, Name: name, From: from, Most: riskPiece})
 		return
 	}
-	if k.news || k.number > 0 || of == m.cfg.Self && m.now.Sub(k.at) >= riskBeat {
-		m.last++
-		k.at, k.news, k.number = m.now, false, m.last
-		msg.number = k.number
-		m.tellRisks(n, msg)
+	if k.news || k.number > 0 || of == m.cfg.Self && since >= riskBeat {
+		m.sayTo(n, k, msg)
 	}
+}
+
+// sayTo tells a keeper something. What is told again, because it was not answered, has the number that it had: so who
+// takes long to answer is understood, too.
+func (m *Machine) sayTo(n strategy.Node, k *keeper, msg risksMessage) {
+	if k.number == 0 {
+		m.last++
+		k.number, k.tries = m.last, 0
+	}
+	k.at, k.news = m.now, false
+	k.tries++
+	msg.number = k.number
+	m.tellRisks(n, msg)
 }
 
 // A risksMessage says which lists there are of a node, and has a piece of one of them.
@@ -210,7 +224,8 @@ type risksMessage struct {
 	of     strategy.Node // "": the sender
 	missed time.Duration // for so long the sender has missed that node
 	names  []string
-	piece  int // the index of the name
+	piece  int  // the index of the name
+	anew   bool // what the keeper has of it is not what its node has
 	at     int64
 	data   []byte
 }
@@ -228,6 +243,7 @@ func (m *Machine) tellRisks(to strategy.Node, msg risksMessage) {
 		w.String(name)
 	}
 	w.Uint(uint64(msg.piece))
+	w.Bool(msg.anew)
 	w.Uint(uint64(msg.at))
 	w.Bytes(msg.data)
 	m.do(Send{To: to, Data: w})
@@ -236,7 +252,7 @@ func (m *Machine) tellRisks(to strategy.Node, msg risksMessage) {
 func readRisks(r *varint.Reader) (msg risksMessage, err error) {
 	msg.number, msg.of, msg.missed = r.Uint(), strategy.Node(r.String()), time.Duration(r.Uint()%(1<<40))*time.Millisecond
 	n := r.Uint()
-	if n > maxRisks || len(msg.of) > maxName {
+	if n > maxRisks || msg.of != "" && !isNode(msg.of) {
 		return msg, errMessage
 	}
 	for range n {
@@ -246,13 +262,28 @@ func readRisks(r *varint.Reader) (msg risksMessage, err error) {
 		}
 		msg.names = append(msg.names, name)
 	}
-	piece, at := r.Uint(), r.Uint()
+	piece := r.Uint()
+	msg.anew = r.Bool()
+	at := r.Uint()
 	msg.data = r.Bytes()
 	if !r.Whole() || at > 1<<50 || len(msg.data) > riskPiece || len(msg.data) > 0 && piece >= n {
 		return msg, errMessage
 	}
 	msg.piece, msg.at = int(piece), int64(at)
 	return msg, nil
+}
+
+// isNode reports whether a name can be a node's, as [kumo/internal/bus.CheckNode] has it: the copies of its lists are
+// files that are called after it.
+func isNode(name strategy.Node) bool {
+	for i := range len(name) {
+		switch c := name[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '-', c == '_', c == '~':
+		default:
+			return false
+		}
+	}
+	return name != "" && len(name) <= maxNode
 }
 
 // heardHave takes a keeper's word of what it has.
@@ -274,7 +305,7 @@ func (m *Machine) heardHave(from strategy.Node, r *varint.Reader) error {
 	}
 	if of == "" {
 		if k := m.risks.keepers[from]; k != nil && k.number == number {
-			k.has, k.number = has, 0
+			k.has, k.number, k.over = has, 0, over
 			m.tellKeepers()
 		}
 		return nil
@@ -284,8 +315,9 @@ func (m *Machine) heardHave(from strategy.Node, r *varint.Reader) error {
 		return nil
 	}
 	if k := w.others[from]; k != nil && k.number == number {
-		k.has, k.number, k.over = has, 0, over
-		m.shareWard(of, w)
+		if k.has, k.number, k.over = has, 0, over; w.missed > 0 {
+			m.shareWard(of, w)
+		}
 	}
 	return nil
 }
@@ -297,7 +329,10 @@ func (m *Machine) answerWaits() {
 		for _, n := range m.keepersOf(m.cfg.Self, m.id) {
 			k := r.keepers[n]
 			for _, l := range w.lists {
-				if _, is := r.own[l.Name]; is && !m.leaving && (k == nil || k.has == nil || k.has[l.Name] < l.Size) {
+				if _, is := r.own[l.Name]; !is || m.leaving || k != nil && k.over {
+					continue
+				}
+				if k == nil || k.has == nil || k.has[l.Name] < l.Size {
 					return false
 				}
 			}
@@ -316,17 +351,21 @@ func (m *Machine) heardRisks(from strategy.Node, r *varint.Reader) error {
 	itself := msg.of == ""
 	of := msg.of
 	if itself {
+		if !isNode(from) {
+			return errMessage
+		}
 		of = from
 		delete(m.risks.settled, of)
 	}
 	w := m.risks.wards[of]
 	if w == nil {
 		_, over := m.risks.settled[of]
-		if over || of == m.cfg.Self || m.leaving {
-			m.tellHave(from, of, msg, nil, over || of == m.cfg.Self)
+		full := len(m.risks.wards) >= maxWards
+		if over || of == m.cfg.Self || itself && full {
+			m.tellHave(from, of, msg, nil, true)
 			return nil
 		}
-		if len(m.risks.wards) >= maxWards {
+		if m.leaving || full {
 			return nil
 		}
 		w = &ward{lists: map[string]int64{}, others: map[strategy.Node]*keeper{}}
@@ -339,12 +378,23 @@ func (m *Machine) heardRisks(from strategy.Node, r *varint.Reader) error {
 		clear(w.others)
 	case w.missed > 0 || w.heard.IsZero():
 		w.missed = max(w.missed, msg.missed, 1)
-	default: // it was heard here
-		m.tellHave(from, of, msg, w, false)
-		return nil
-	}
-	if w.busy || w.lost {
+	default:
+		if m.now.Sub(w.heard) < missedAfter { // it lives, and says itself what it has
+			m.tellHave(from, of, msg, w, true)
+		}
 		return nil // it says so again
+	}
+	switch {
+	case w.busy:
+		return nil
+	case w.lost && itself: // it has come back, and is not to wait until its place could be read
+		m.tellHave(from, of, msg, w, true)
+		return nil
+	case w.lost: // what is on the disk is being offered
+		if len(msg.data) == 0 {
+			m.tellHave(from, of, msg, w, false)
+		}
+		return nil
 	}
 	if itself {
 		for _, name := range sortedKeys(w.lists) {
@@ -356,7 +406,7 @@ func (m *Machine) heardRisks(from strategy.Node, r *varint.Reader) error {
 	}
 	if len(msg.data) > 0 {
 		name := msg.names[msg.piece]
-		if itself && msg.at == 0 && w.lists[name] > 0 { // it begins anew
+		if itself && msg.anew && msg.at == 0 && w.lists[name] > 0 {
 			w.lists[name] = 0
 			m.do(DropRisk{Node: of, Name: name})
 		}
@@ -382,7 +432,8 @@ func (m *Machine) writeRisk(from, of strategy.Node, w *ward, msg risksMessage) {
 	m.do(WriteRisk{ID: m.last, Node: of, Name: name, At: w.lists[name], Data: msg.data})
 }
 
-// tellHave answers what a node has said of lists; over: what is in them was offered, and nobody need keep them here.
+// tellHave answers what a node has said of lists; over: nobody need keep them here for now, because what is in them was
+// offered, or is being offered, or their node says itself what it has, or there is no room.
 func (m *Machine) tellHave(to, of strategy.Node, msg risksMessage, w *ward, over bool) {
 	have := varint.Writer{messageHaveRisks}
 	have.Uint(msg.number)
@@ -454,7 +505,7 @@ func (m *Machine) lookForWards() {
 	}
 	for _, n := range slices.Sorted(maps.Keys(r.wards)) {
 		w := r.wards[n]
-		if w.missed > 0 && !w.lost {
+		if w.missed > 0 && (!w.lost || m.leaving) {
 			m.shareWard(n, w)
 		}
 		if m.leaving {

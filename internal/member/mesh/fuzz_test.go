@@ -1,6 +1,7 @@
 package mesh
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -55,6 +56,10 @@ func FuzzMessage(f *testing.F) {
 	f.Add(append([]byte{messageHave, 1}, make([]byte, xor.Size)...))
 	f.Add(append([]byte{messageWant}, make([]byte, xor.Size)...))
 	f.Add([]byte{messageCounts, 3, 'a', '~', '1', 7})
+	f.Add(risksOf("gone~1", "f", "page"))
+	f.Add(risksOf("../../x", "f", "page"))
+	f.Add(risksOf("", "f", "page"))
+	f.Add([]byte{messageHaveRisks, 1, 0, 0, 1, 1, 'f', 4})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m := New(Config{Self: "self~1", Overlay: alone{}, Waits: func(string) bool { return false }})
 		now := time.Unix(1e9, 0)
@@ -76,6 +81,11 @@ func FuzzMessage(f *testing.F) {
 					answers = append(answers, Known{ID: a.ID})
 				case Release:
 					answers = append(answers, Released{Host: a.Host})
+				case WriteRisk:
+					if len(a.Node) > 200 || strings.ContainsFunc(string(a.Node), isNoLetter) {
+						t.Errorf("lists of %q are kept, which is no node's name", a.Node)
+					}
+					answers = append(answers, RiskWritten{ID: a.ID})
 				}
 			}
 			m.Step(now, answers, nil)
@@ -84,4 +94,35 @@ func FuzzMessage(f *testing.F) {
 			t.Errorf("%d links of %d bytes", told, len(data))
 		}
 	})
+}
+
+// risksOf is word of a node's list, with a piece of it.
+func risksOf(of strategy.Node, name, data string) []byte {
+	m := New(Config{Self: "other~1", Overlay: alone{}})
+	m.tellRisks("self~1", risksMessage{number: 1, of: of, names: []string{name}, data: []byte(data)})
+	return m.out[0].(Send).Data
+}
+
+// isNoLetter reports whether no node's name has such a character.
+func isNoLetter(c rune) bool {
+	return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_~", c)
+}
+
+// TestListsOfNoNode has another node tell of lists of one that cannot be: no file is called after it.
+func TestListsOfNoNode(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	long := strategy.Node(strings.Repeat("a", 201))
+	for _, of := range []strategy.Node{"../../x~1", "a/b~1", "a\x00~1", "a.b~1", "é~1", long} {
+		m := New(Config{Self: "self~1", Overlay: alone{}})
+		m.Step(now, []Event{Fresh{now.Add(time.Hour)}, Message{"other~1", risksOf(of, "f", "page")},
+			Message{of, risksOf("", "f", "page")}}, nil)
+		if len(m.risks.wards) > 0 {
+			t.Errorf("lists of %q are kept", of)
+		}
+	}
+	m := New(Config{Self: "self~1", Overlay: alone{}})
+	m.Step(now, []Event{Fresh{now.Add(time.Hour)}, Message{"other~1", risksOf("gone~1", "f", "page")}}, nil)
+	if m.risks.wards["gone~1"] == nil {
+		t.Error("no lists of a node are kept that is missed")
+	}
 }

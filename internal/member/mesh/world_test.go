@@ -19,6 +19,8 @@ type world struct {
 	wires []wire
 	cut   func(from, to strategy.Node) bool // messages that are lost; nil: none
 	lives uint64
+	late  map[strategy.Node]time.Duration // how much longer messages to a node take
+	sent  int                             // messages
 }
 
 // A wire is a message on its way.
@@ -45,6 +47,11 @@ type worldNode struct {
 	kept    map[strategy.Node]int64 // Counts of its last life
 	tallies []Tally
 	left    bool
+
+	risks map[strategy.Node]map[string]int64 // lengths of lists of pages at risk
+	safe  []uint64                           // what it was told that its keepers have
+	lost  []strategy.Node                    // whose lists it was told to offer
+	reads bool                               // a lost node's place is being read for as long as the test likes
 
 	ended   int // times that it has found the crawl's end
 	doubted []strategy.Node
@@ -88,7 +95,8 @@ func (w *world) start(name strategy.Node) {
 	n.knows = slices.Clone(w.live)
 	n.m = New(Config{Absent: 2 * time.Minute, Self: name, Overlay: n, Process: w.lives, Met: len(n.history) > 0,
 		Waits: func(string) bool { return true }, Pages: func() int64 { return n.pages }, Counts: n.kept,
-		Figures: func() ([]int64, []uint64) { return []int64{n.pages}, nil }})
+		Figures: func() ([]int64, []uint64) { return []int64{n.pages}, nil },
+		Risks:   n.risks, LostAfter: time.Minute})
 	w.carry(n, n.m.Start(w.now, nil))
 	for host, links := range n.history {
 		open := 0
@@ -161,7 +169,9 @@ func (w *world) carry(n *worldNode, actions []Action) {
 	for _, a := range actions {
 		switch a := a.(type) {
 		case Send:
-			w.wires = append(w.wires, wire{w.now.Add(wireTime), n.name, a.To, a.Data})
+			w.sent++
+			w.wires = append(w.wires, wire{w.now.Add(wireTime + w.late[a.To]), n.name, a.To, a.Data})
+			slices.SortStableFunc(w.wires, func(a, b wire) int { return a.at.Compare(b.at) })
 		case Wake:
 			n.wake = a.At
 		case Find:
@@ -195,6 +205,22 @@ func (w *world) carry(n *worldNode, actions []Action) {
 			n.routed++
 		case Gathered:
 			n.tallies = append(n.tallies, a.Tally)
+		case ReadRisk:
+			size := max(n.risks[a.Node][a.Name]-a.From, 0)
+			w.tell(n, RiskRead{ID: a.ID, Data: make([]byte, min(size, int64(a.Most)))})
+		case WriteRisk:
+			n.grow(a.Node, a.Name, len(a.Data))
+			w.tell(n, RiskWritten{ID: a.ID})
+		case DropRisk:
+			if delete(n.risks[a.Node], a.Name); a.Name == "" {
+				delete(n.risks, a.Node)
+			}
+		case Safe:
+			n.safe = append(n.safe, a.ID)
+		case Lost:
+			if n.lost = append(n.lost, a.Node); !n.reads {
+				w.tell(n, Refetched{Node: a.Node})
+			}
 		case Left:
 			n.left = true
 		case Ended:
@@ -203,6 +229,23 @@ func (w *world) carry(n *worldNode, actions []Action) {
 			n.doubted = append(n.doubted, a.Node)
 		}
 	}
+}
+
+// grow has a list of pages at risk grow.
+func (n *worldNode) grow(of strategy.Node, file string, by int) {
+	if n.risks == nil {
+		n.risks = map[strategy.Node]map[string]int64{}
+	}
+	if n.risks[of] == nil {
+		n.risks[of] = map[string]int64{}
+	}
+	n.risks[of][file] += int64(by)
+}
+
+// atRisk has a node tell its keepers of more pages of a file.
+func (w *world) atRisk(n *worldNode, id uint64, file string, by int) {
+	n.grow(n.name, file, by)
+	w.tell(n, AtRisk{ID: id, Lists: []RiskList{{Name: file, Size: n.risks[n.name][file]}}})
 }
 
 func (n *worldNode) record(a Record) Recorded {

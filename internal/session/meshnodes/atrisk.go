@@ -16,7 +16,7 @@ type holder interface{ Has(name string) bool }
 
 // places are this node's place, and those of others.
 func (l *life) places() meshnode.Places {
-	p := meshnode.Places{Wait: l.PlaceWait, Items: readItems}
+	p := meshnode.Places{Wait: l.PlaceWait, Items: readItems, Whole: exchange.IsWhole}
 	if l.There != nil {
 		p.There = func(ctx context.Context, place string) (func(string) bool, error) {
 			there, err := l.There(ctx, place)
@@ -31,7 +31,8 @@ func (l *life) places() meshnode.Places {
 		}
 	}
 	if has, is := l.carrier.(holder); is && l.There != nil {
-		p.Own, p.Has, p.Waiting = l.carrier.URL(), has.Has, func() []string { return l.waiting(has) }
+		p.Own, p.Waiting = l.carrier.URL(), func() []string { return l.waiting(has) }
+		p.Has = func(file string) bool { return strings.HasPrefix(file, warcDir+"/") && has.Has(file) } // as There
 	}
 	return p
 }

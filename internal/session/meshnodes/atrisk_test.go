@@ -64,7 +64,7 @@ func TestWhatALostNodeHadComesToThePlace(t *testing.T) {
 	c.also = func(cfg *Config) {
 		m := mortal{nil, make(chan struct{}), make(chan struct{})}
 		nodes[cfg.Name] = m
-		cfg.LostAfter, cfg.There, cfg.PlaceWait = 4*time.Second, uploads.There, time.Minute
+		cfg.LostAfter, cfg.There, cfg.PlaceWait = 10*time.Second, uploads.There, time.Minute
 		cfg.Carry = func(ctx context.Context, j *job.Job, life string) (session.Carrier, error) {
 			up, err := uploads.New(ctx, j, uploads.Config{Place: uploads.Below(place, life), Wait: time.Minute})
 			m.Upload = up
@@ -101,7 +101,8 @@ func TestWhatALostNodeHadComesToThePlace(t *testing.T) {
 	c.ends(nil, a, d)
 	again := a.Again() + d.Again()
 	t.Logf("b had fetched %d pages, and %d were not in the place; %d were fetched again", len(had), lost, again)
-	if lost == 0 || lost == len(had) || again == 0 || again > int64(lost) {
+	// where a busy machine has a or d miss the other for a while some of their pages may be fetched again, too
+	if lost == 0 || lost == len(had) || again == 0 || again > int64(lost+(len(had)-lost)/2) {
 		t.Error("that is not what was wanted")
 	}
 	c.wantAll(int64(lost) + 50)

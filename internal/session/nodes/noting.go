@@ -17,6 +17,8 @@ type listener struct {
 	told map[strategy.Node]time.Time // what a node's clock was when it told something last
 	met  map[strategy.Node]time.Time // when that was met
 	at   time.Time                   // when it has listened last
+	// since when it has listened without a pause: who is silent it knows silentBeats beats later
+	since time.Time
 }
 
 // silentBeats is after how many beats a node that tells nothing new is silent.
@@ -26,7 +28,7 @@ const silentBeats = 4
 func (l *listener) hear(leases map[strategy.Node]quorum.Lease, now time.Time, beat time.Duration) {
 	was := *l
 	if now.Sub(l.at) > silentBeats/2*beat {
-		was = listener{}
+		was, l.since = listener{}, now
 	}
 	l.at = now
 	l.told, l.met = map[strategy.Node]time.Time{}, map[strategy.Node]time.Time{}
@@ -42,15 +44,26 @@ func (l *listener) hear(leases map[strategy.Node]quorum.Lease, now time.Time, be
 	}
 }
 
+// knows reports whether it has listened for long enough to know who is silent.
+func (l *listener) knows(now time.Time, beat time.Duration) bool {
+	return now.Sub(l.since) > silentBeats*beat
+}
+
+// silent reports whether a node has told nothing new for so long.
+func (l *listener) silent(n strategy.Node, now time.Time, beat time.Duration) bool {
+	met, is := l.met[n]
+	return is && now.Sub(met) > silentBeats*beat
+}
+
 // note has what has happened to nodes noted, for all who look: by the first member, or, where nothing is heard of those
 // before it, by another one of those that count.
 func (c *counter) note(ctx context.Context, leases map[strategy.Node]quorum.Lease) {
-	now := time.Now()
-	c.heard.hear(leases, now, c.m.n.Timing.Beat)
-	silent := func(n strategy.Node) bool {
-		met, is := c.heard.met[n]
-		return is && now.Sub(met) > silentBeats*c.m.n.Timing.Beat
+	now, beat := time.Now(), c.m.n.Timing.Beat
+	c.heard.hear(leases, now, beat)
+	if !c.heard.knows(now, beat) { // of one that was noted as silent it would be noted that it is heard of again
+		return
 	}
+	silent := func(n strategy.Node) bool { return c.heard.silent(n, now, beat) }
 	c.mu.Lock()
 	before := c.order[:min(max(c.place, 0), len(c.order))]
 	c.mu.Unlock()
