@@ -101,8 +101,12 @@ func (d dayOf) key() string { return d.date + "/" + d.c.Directory }
 
 // daysFrom are up to n days behind another one, the newest first.
 func daysFrom(all []*inspect.Collection, after string, n int) (days []dayOf) {
-	date, dir, _ := strings.Cut(after, "/")
-	for _, d := range datesFrom(all, date, n, dir != "") {
+	date, dir, with := strings.Cut(after, "/")
+	dates := n
+	if with {
+		dates++ // on that date itself there may be none
+	}
+	for _, d := range datesFrom(all, date, dates, with) {
 		for _, c := range all {
 			if c.Has(d) && (d != date || c.Directory > dir) {
 				if days = append(days, dayOf{c, d}); len(days) == n {

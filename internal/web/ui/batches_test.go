@@ -2,12 +2,14 @@ package ui
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -167,6 +169,50 @@ func TestBatches(t *testing.T) {
 			t.Errorf("%s: %d", path, resp.StatusCode)
 		}
 		wantTame(t, path, resp, text)
+	}
+}
+
+// A list of days goes on, one at a time, until all were told once.
+func TestListsOfDaysGoOn(t *testing.T) {
+	t.Parallel()
+	p, err := file.Open(t.TempDir(), vfs.OS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"4 crawler_de", "4 crawler_en", "3 crawler_en", "2 crawler_de", "1 crawler_de", "1 crawler_en"}
+	for _, day := range want {
+		date, dir, _ := strings.Cut(day, " ")
+		date = "2026-11-0" + date
+		if err := place.WriteFile(t.Context(), p, dir+"/state/"+date+".json",
+			fmt.Appendf(nil, `{"version":1,"collection":%q,"date":%q}`, dir[len("crawler_"):], date)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := New(Config{Batches: []Batch{{Name: "news", Place: p}}, Log: quiet()})
+	t.Cleanup(s.Close)
+	b := &bed{ui: s, Server: httptest.NewServer(s)}
+	t.Cleanup(b.Close)
+	for _, of := range []string{"", "crawler_de", "crawler_en"} {
+		for limit := 1; limit < 5; limit++ {
+			got, after := []string(nil), ""
+			for n := 0; n == 0 || after != "" && n < 10; n++ {
+				var x dayList
+				resp, text := b.ask(t, http.MethodGet, fmt.Sprintf(
+					"/api/v1/batches/news/days?collection=%s&limit=%d&after=%s", of, limit, after), nil)
+				if err := json.Unmarshal([]byte(text), &x); err != nil || resp.StatusCode != http.StatusOK ||
+					len(x.Days) > limit {
+					t.Fatalf("%v: %s", err, text)
+				}
+				for _, d := range x.Days {
+					got = append(got, d.Date[9:]+" "+d.Directory)
+				}
+				after = x.Next
+			}
+			whole := slices.DeleteFunc(slices.Clone(want), func(day string) bool { return !strings.HasSuffix(day, of) })
+			if !slices.Equal(got, whole) {
+				t.Errorf("of %q by %d: %q, want %q", of, limit, got, whole)
+			}
+		}
 	}
 }
 
