@@ -24,6 +24,7 @@ import (
 // grow, or are begun anew. The zero value knows none.
 type Lines struct {
 	much int64       // bytes that are not waited for; default 4 MiB
+	most int         // lines of a file that are known; default maxLines
 	gone atomic.Bool // nobody looks any more
 
 	mu    sync.Mutex // guards files
@@ -62,7 +63,7 @@ type linePart struct {
 
 const (
 	partBytes = 16 << 10
-	maxLines  = 16 << 20 // of a file, which take 48 MB; those behind are looked at one by one
+	maxLines  = 16 << 20 // of a file, which take 48 MB; those behind are gone through by each who looks
 	stepLines = 1 << 12  // that are taken in together
 	paceBytes = 1 << 20  // that are read before a pause
 )
@@ -92,8 +93,8 @@ func (l *Lines) find(ctx context.Context, disk vfs.FS, name string, begin []byte
 	if err := t.among(ctx, src, hashOf(begin), keep); err != nil {
 		return e, err
 	}
-	if late == nil && len(t.hashes) >= maxLines {
-		late = l.behind(ctx, src, t.end, keep)
+	if late == nil && len(t.hashes) >= l.mostLines() {
+		late = behind(ctx, src, t.end, keep)
 	}
 	return e, late
 }
@@ -183,13 +184,13 @@ func (p *paced) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// behind goes through the lines of which nothing is known.
-func (l *Lines) behind(ctx context.Context, src vfs.ReaderAt, from int64, tell func(line []byte)) error {
-	until := time.Now().Add(linePatience)
+func (l *Lines) mostLines() int { return cmp.Or(l.most, maxLines) }
+
+// behind goes through the lines of which nothing is known, for as long as who asks waits: nobody else does so, and to
+// begin again would come no further.
+func behind(ctx context.Context, src vfs.ReaderAt, from int64, tell func(line []byte)) error {
 	_, err := store.EachLine(io.NewSectionReader(src, from, math.MaxInt64-from), func(line []byte, _ int64) error {
-		if tell(line); time.Now().After(until) {
-			return ErrReading
-		}
+		tell(line)
 		return ctx.Err()
 	})
 	return err
@@ -245,7 +246,7 @@ func (l *Lines) readOn(f *lineFile, src vfs.ReaderAt) error {
 	defer keep()
 	_, err := store.EachLine(&paced{src: io.NewSectionReader(src, from, math.MaxInt64-from)},
 		func(line []byte, at int64) error {
-			if len(t.hashes) >= maxLines {
+			if len(t.hashes) >= l.mostLines() {
 				return io.EOF
 			}
 			if at += from; len(t.parts) == 0 || at-t.parts[len(t.parts)-1].at >= partBytes {

@@ -24,7 +24,7 @@ func TestLinesAreThoseOfTheFile(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "pages.jsonl")
 	known, plain := NewView(nil, dir, vfs.OS, true, nil), NewView(nil, dir, vfs.OS, true, nil)
-	known.KeepLines(&Lines{})
+	known.KeepLines(&Lines{most: dice.IntN(2) * 5000})
 	compare := func() {
 		t.Helper()
 		for range 20 {
@@ -118,6 +118,28 @@ func TestLinesAreGatheredBeside(t *testing.T) {
 		x := &Explanation{URL: "http://h.test/", Known: &Known{}}
 		if err := v.addFiles(t.Context(), x); err != nil || x.Reading || x.Page == nil {
 			t.Errorf("%+v, %v", x, err)
+		}
+	})
+}
+
+// Lines behind those of which it is known where they are, are found however long that takes.
+func TestLinesBehindAreFound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		var all []byte
+		for i := range 50_000 {
+			all = fmt.Appendf(all, `{"url":"http://h.test/%d","status":200}`+"\n", i)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "pages.jsonl"), all, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		v := NewView(nil, dir, vfs.NewSlow(vfs.OS, func(string) { time.Sleep(2 * linePatience) }), true, nil)
+		v.KeepLines(&Lines{most: 100})
+		for _, url := range []string{"http://h.test/7", "http://h.test/49999"} {
+			e, err := v.findLines(t.Context(), "pages.jsonl", "url", url)
+			if err != nil || !bytes.Contains(e.last, []byte(url)) {
+				t.Errorf("%s: %s, %v", url, e.last, err)
+			}
 		}
 	})
 }
