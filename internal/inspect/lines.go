@@ -130,13 +130,13 @@ func (l *Lines) upToDate(ctx context.Context, f *lineFile, disk vfs.FS, name str
 	}
 }
 
-// isMuch reports whether it takes long to go through what is not known of a file.
+// isMuch reports whether it takes long to go through what is not known of a file: all of one that was cut back.
 func (l *Lines) isMuch(f *lineFile, disk vfs.FS, name string) bool {
 	f.mu.Lock()
 	end := f.end
 	f.mu.Unlock()
 	size, err := disk.Size(name)
-	return err == nil && size-end >= cmp.Or(l.much, 4<<20)
+	return err == nil && (size < end || size-end >= cmp.Or(l.much, 4<<20))
 }
 
 // linePatience is for how long much is waited for: an answer has lines of some files.
@@ -288,7 +288,9 @@ func (t *lineTable) among(ctx context.Context, src vfs.ReaderAt, hash uint32, te
 		}
 		at := t.parts[part].at
 		lines = slices.Grow(lines[:0], int(end-at))[:end-at]
-		if _, err := src.ReadAt(lines, at); err != nil {
+		if _, err := src.ReadAt(lines, at); errors.Is(err, io.EOF) { // the file was cut back, which is not known yet
+			return ErrReading
+		} else if err != nil {
 			return err
 		}
 		for line := range bytes.Lines(lines) {

@@ -143,3 +143,49 @@ func TestLinesBehindAreFound(t *testing.T) {
 		}
 	})
 }
+
+// Who looks for a line while a file that was cut back is gone through anew is told so in time, or when who asked has
+// gone.
+func TestACutFileIsNotWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		name := filepath.Join(t.TempDir(), "pages.jsonl")
+		text := `{"url":"http://h.test/","status":200,"type":"text/html"}` + "\n"
+		stalls := make(chan struct{})
+		close(stalls)
+		v := NewView(nil, filepath.Dir(name), vfs.NewSlow(vfs.OS, func(call string) {
+			if call == "read" {
+				<-stalls
+			}
+		}), true, nil)
+		v.KeepLines(&Lines{})
+		write := func(text string) {
+			if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		find := func(ctx context.Context, url string) error {
+			_, err := v.findLines(ctx, "pages.jsonl", "url", url)
+			return err
+		}
+		write(text + text)
+		if err := find(t.Context(), "http://h.test/"); err != nil {
+			t.Fatal(err)
+		}
+		stalls = make(chan struct{})
+		write(text)
+		begin := time.Now()
+		if err := find(t.Context(), "http://h.test/none"); !errors.Is(err, ErrReading) {
+			t.Error(err)
+		}
+		gone, leave := context.WithCancel(t.Context())
+		leave()
+		if err := find(gone, "http://h.test/none"); !errors.Is(err, context.Canceled) || time.Since(begin) > time.Second {
+			t.Errorf("%v after %v", err, time.Since(begin))
+		}
+		close(stalls)
+		synctest.Wait()
+		if err := find(t.Context(), "http://h.test/"); err != nil {
+			t.Error(err)
+		}
+	})
+}
