@@ -39,16 +39,6 @@ func (d *DB) Arrange(patience time.Duration) (behind int) {
 	return behind
 }
 
-// arrangeAll puts all in order that is in memory now.
-func (d *DB) arrangeAll() {
-	defer d.unpinTables()
-	for _, t := range d.pinTables() {
-		if t != nil {
-			d.arrange(t)
-		}
-	}
-}
-
 // behind is how many records of a table are not in order yet.
 func (d *DB) behind(t *mem.Table) int {
 	d.mu.Lock()
