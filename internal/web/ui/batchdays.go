@@ -146,9 +146,13 @@ func (s *Server) giveDay(r *http.Request) (any, error) {
 
 const filesNamed = 20 // of a folder
 
-// day is all that is told of a day, read anew only if the day has gone on.
+// keptFrom is for how long after its end what there is of a day is read anew: what it needs no more is removed then.
+const keptFrom = time.Minute
+
+// day is all that is told of a day, read anew only if the day has gone on, or the last one, which removes what earlier
+// ones have left.
 func (b *batches) day(ctx context.Context, c *inspect.Collection, date string) (*dayAnswer, error) {
-	key := dayKey{c.Directory, date, c.ChangedOn(date)}
+	key := wholeKey{dayKey{c.Directory, date, c.ChangedOn(date)}, c.Changed}
 	b.mu.Lock()
 	x := b.whole[key]
 	b.mu.Unlock()
@@ -160,7 +164,7 @@ func (b *batches) day(ctx context.Context, c *inspect.Collection, date string) (
 	}
 	defer b.leave()
 	x, err := readDay(ctx, c, date)
-	if err == nil && x.Done {
+	if err == nil && x.Done && !x.Ended.IsZero() && time.Since(x.Ended) > keptFrom {
 		b.mu.Lock()
 		if len(b.whole) >= keptWhole {
 			clear(b.whole)

@@ -279,3 +279,56 @@ func readOfDays(t *testing.T, b *bed, site string) {
 		t.Errorf("of what is gone: %v: %s", err, text)
 	}
 }
+
+// What is told of a day is kept when the day has ended a while ago, until a later one has changed what it left.
+func TestWhatIsKeptOfADay(t *testing.T) {
+	t.Parallel()
+	p, _ := batchCrawled(t)
+	s := New(Config{Batches: []Batch{{Name: "news", Place: p}}, Log: quiet()})
+	t.Cleanup(s.Close)
+	b := s.batches[0]
+	const date = "2026-11-21"
+	day := func() *dayAnswer {
+		t.Helper()
+		c, err := b.collection(t.Context(), "en")
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err := b.day(t.Context(), c, date)
+		if err != nil || !x.Done {
+			t.Fatalf("%+v, %v", x, err)
+		}
+		return x
+	}
+	if day() == day() {
+		t.Error("a day is kept that has just ended")
+	}
+	name := "crawler_en/state/" + date + ".json"
+	state, err := place.ReadFile(t.Context(), p, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fields map[string]any
+	if err := json.Unmarshal(state, &fields); err != nil {
+		t.Fatal(err)
+	}
+	fields["ended"] = time.Now().Add(-2 * keptFrom)
+	state, err = json.Marshal(fields)
+	if err == nil {
+		err = place.WriteFile(t.Context(), p, name, state)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	had := day()
+	if day() != had {
+		t.Error("a day is not kept that has ended long ago")
+	}
+	b.listed = nil
+	if err := place.WriteFile(t.Context(), p, "crawler_en/state/2098-01-03.json", state); err != nil {
+		t.Fatal(err)
+	}
+	if day() == had {
+		t.Error("a day is kept though a later one has begun")
+	}
+}
