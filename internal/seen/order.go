@@ -107,6 +107,9 @@ func (d *DB) arrangeBeside() (done chan struct{}) {
 	return done
 }
 
+// longestPause is for how long at most is rested at once: what took long may have waited itself.
+const longestPause = 100 * time.Millisecond
+
 // arrangeMore puts some in order of the first table that lacks much; false if none does.
 func (d *DB) arrangeMore() bool {
 	defer d.unpinTables()
@@ -114,7 +117,7 @@ func (d *DB) arrangeMore() bool {
 		if t != nil && d.behind(t) > mem.LongList {
 			begin := time.Now()
 			d.arrangeSome(t)
-			time.Sleep(time.Since(begin))
+			time.Sleep(min(time.Since(begin), longestPause))
 			return true
 		}
 	}
