@@ -42,6 +42,7 @@ var ErrReading = errors.New("the crawl's files are being gone through: ask again
 type lineFile struct {
 	mu      sync.Mutex    // guards all of this
 	reading chan struct{} // closed when who goes through the file has ended; nil: nobody does
+	same    bool          // who does has found there what is known
 	err     error         // of the last who did
 	lineTable
 }
@@ -53,6 +54,7 @@ type lineTable struct {
 	parts  []linePart
 	last   int64 // where the last line begins
 	end    int64 // behind it
+	whole  bool  // the file was gone through to its end: what has come since is little
 }
 
 // A linePart is some lines that are read together.
@@ -72,7 +74,7 @@ const (
 // error is ErrReading if there may be others.
 func (l *Lines) find(ctx context.Context, disk vfs.FS, name string, begin []byte) (e ends, err error) {
 	f := l.of(name)
-	t, err := l.upToDate(ctx, f, disk, name)
+	t, rest, err := l.upToDate(ctx, f, disk, name)
 	if err != nil && !errors.Is(err, ErrReading) {
 		return e, err
 	}
@@ -93,15 +95,15 @@ func (l *Lines) find(ctx context.Context, disk vfs.FS, name string, begin []byte
 	if err := t.among(ctx, src, hashOf(begin), keep); err != nil {
 		return e, err
 	}
-	if late == nil && len(t.hashes) >= l.mostLines() {
+	if late == nil && rest {
 		late = behind(ctx, src, t.end, keep)
 	}
 	return e, late
 }
 
-// upToDate is what is known of a file, with all lines that it had when it was asked for. The error is ErrReading if
-// that takes too long.
-func (l *Lines) upToDate(ctx context.Context, f *lineFile, disk vfs.FS, name string) (lineTable, error) {
+// upToDate is what is known of a file, with all lines that it had when it was asked for, unless there is a rest for who
+// asks to go through. The error is ErrReading if it takes too long to know of all but that.
+func (l *Lines) upToDate(ctx context.Context, f *lineFile, disk vfs.FS, name string) (t lineTable, rest bool, err error) {
 	var late <-chan time.Time
 	var gone <-chan struct{}
 	// or it takes no time, unless the disk hangs: then who asks waits for that, as for any file
@@ -110,7 +112,8 @@ func (l *Lines) upToDate(ctx context.Context, f *lineFile, disk vfs.FS, name str
 	}
 	for mine := false; ; {
 		f.mu.Lock()
-		reading, t, err := f.reading, f.lineTable, f.err
+		reading := f.reading
+		t, err = f.lineTable, f.err
 		if reading == nil && !mine {
 			reading, mine = make(chan struct{}), true
 			f.reading = reading
@@ -118,25 +121,33 @@ func (l *Lines) upToDate(ctx context.Context, f *lineFile, disk vfs.FS, name str
 		}
 		f.mu.Unlock()
 		if reading == nil {
-			return t, err
+			return t, len(t.hashes) >= l.mostLines(), err
 		}
 		select {
 		case <-reading:
 		case <-late:
-			return t, ErrReading
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			if f.whole && f.same {
+				return f.lineTable, true, nil
+			}
+			return f.lineTable, false, ErrReading
 		case <-gone:
-			return t, ctx.Err()
+			return t, false, ctx.Err()
 		}
 	}
 }
 
-// isMuch reports whether it takes long to go through what is not known of a file: all of one that was cut back.
+// isMuch reports whether it takes long to go through what is not known of a file, which is all of one that was cut back.
 func (l *Lines) isMuch(f *lineFile, disk vfs.FS, name string) bool {
 	f.mu.Lock()
 	end := f.end
 	f.mu.Unlock()
 	size, err := disk.Size(name)
-	return err == nil && (size < end || size-end >= cmp.Or(l.much, 4<<20))
+	if size >= end {
+		size -= end
+	}
+	return err == nil && size >= cmp.Or(l.much, 4<<20)
 }
 
 // linePatience is for how long much is waited for: an answer has lines of some files.
@@ -161,8 +172,12 @@ func (l *Lines) goThrough(f *lineFile, disk vfs.FS, name string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	close(f.reading)
-	f.reading, f.err = nil, err
+	f.reading, f.same, f.err = nil, false, err
+	f.whole = f.whole || err == nil
 }
+
+// longestPause is for how long at most who works beside a crawl rests at once: what took long may have waited itself.
+const longestPause = 100 * time.Millisecond
 
 // paced reads some at a time, and pauses for as long as what was done with that took: there is a crawl beside.
 type paced struct {
@@ -173,7 +188,7 @@ type paced struct {
 
 func (p *paced) Read(b []byte) (int, error) {
 	if p.n >= paceBytes {
-		time.Sleep(time.Since(p.from))
+		time.Sleep(min(time.Since(p.from), longestPause))
 		p.n = 0
 	}
 	if p.n == 0 {
@@ -225,9 +240,9 @@ func (f *lineFile) confirm(src vfs.ReaderAt) error {
 		i := len(t.hashes) - 1
 		same = uint16(h) == t.hashes[i] && uint8(h>>16) == t.more[i]
 	}
-	if !same {
-		f.mu.Lock()
-		defer f.mu.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.same = same; !same {
 		f.lineTable = lineTable{}
 	}
 	return nil
