@@ -103,7 +103,8 @@ func (l *Lines) find(ctx context.Context, disk vfs.FS, name string, begin []byte
 
 // upToDate is what is known of a file, with all lines that it had when it was asked for, unless there is a rest for who
 // asks to go through. The error is ErrReading if it takes too long to know of all but that.
-func (l *Lines) upToDate(ctx context.Context, f *lineFile, disk vfs.FS, name string) (t lineTable, rest bool, err error) {
+func (l *Lines) upToDate(ctx context.Context, f *lineFile, disk vfs.FS, name string) (t lineTable,
+	rest bool, err error) {
 	var late <-chan time.Time
 	var gone <-chan struct{}
 	// or it takes no time, unless the disk hangs: then who asks waits for that, as for any file
@@ -138,7 +139,7 @@ func (l *Lines) upToDate(ctx context.Context, f *lineFile, disk vfs.FS, name str
 	}
 }
 
-// isMuch reports whether it takes long to go through what is not known of a file, which is all of one that was cut back.
+// isMuch reports whether it takes long to go through what is not known of a file: of one that was cut back, all.
 func (l *Lines) isMuch(f *lineFile, disk vfs.FS, name string) bool {
 	f.mu.Lock()
 	end := f.end
