@@ -250,6 +250,10 @@ func foundByWords(t *testing.T, b *bed, site string) {
 			t.Errorf("%s: %+v", q, x)
 		}
 	}
+	// a day that is not looked into any more leaves its place to the next
+	if x := search("words=library&collection=en&cursor=2098-01-01/crawler_de/9999999"); len(x.Hits) != 2 {
+		t.Errorf("behind a day that has gone: %+v", x)
+	}
 	if x := search("words=" + url.QueryEscape(site+"/de") + "&of=other"); len(x.Hits) != 1 || x.Hits[0].Snippet != "" {
 		t.Errorf("by its URL: %+v", x)
 	}
