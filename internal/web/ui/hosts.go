@@ -135,7 +135,7 @@ func (c *crawl) lookForBusiest(n int) (looking chan struct{}, patience time.Dura
 	}
 	if l.looking == nil {
 		l.looking, l.begun = make(chan struct{}), time.Now()
-		go c.findBusiest(n)
+		go c.findBusiest(max(n, l.n)) // or who asks for few would shorten it for others
 	}
 	return l.looking, patience
 }

@@ -582,3 +582,23 @@ func TestWhyNobodyKnowsWhereMostWaits(t *testing.T) {
 		}
 	})
 }
+
+// Who asks for a few hosts leaves a list behind for who wants more.
+func TestFewHostsAreAskedForAfterMany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := &hostSource{n: 50, may: make(chan struct{})}
+		close(src.may)
+		ask := busyHosts(t, src)
+		ask(40)
+		time.Sleep(2 * leastHostAge)
+		ask(3)
+		time.Sleep(2 * leastHostAge)
+		src.may = make(chan struct{}) // looks take long from here on
+		text := ask(40).Body.String()
+		if n := strings.Count(text, ".test"); n != 40 || strings.Contains(text, "partial") {
+			t.Errorf("%d hosts: %s", n, text)
+		}
+		close(src.may)
+		synctest.Wait()
+	})
+}
