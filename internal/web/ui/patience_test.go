@@ -602,3 +602,38 @@ func TestFewHostsAreAskedForAfterMany(t *testing.T) {
 		synctest.Wait()
 	})
 }
+
+// A crawl's files are not gone through any more when the server has ended.
+func TestFilesAreLeftWhenTheServerEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		lines := strings.Repeat(`{"url":"http://h.test/","status":200}`+"\n", 200_000)
+		if err := os.WriteFile(filepath.Join(dir, "pages.jsonl"), []byte(lines), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var reads atomic.Int64
+		disk := vfs.NewSlow(vfs.OS, func(string) {
+			reads.Add(1)
+			time.Sleep(10 * time.Millisecond)
+		})
+		s := New(Config{Crawls: []Crawl{{Dir: dir, Open: func(context.Context) (*inspect.View, error) {
+			return inspect.NewView(fixed{}, dir, disk, true, func() error { return nil }), nil
+		}}}, Log: quiet()})
+		err := s.crawls[0].use(t.Context(), func(v *inspect.View) error {
+			x, err := v.Explain(t.Context(), "http://h.test/")
+			if err == nil && !x.Reading {
+				t.Error("the file is not gone through beside")
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		s.Close()
+		before := reads.Load()
+		time.Sleep(2 * linesFor)
+		if n := reads.Load() - before; n > 1 {
+			t.Errorf("%d reads after the end", n)
+		}
+	})
+}
