@@ -24,6 +24,7 @@ import (
 // grow, or are begun anew. The zero value knows none.
 type Lines struct {
 	much int64       // bytes that are not waited for; default 4 MiB
+	most int         // lines of a file that are known; default maxLines
 	gone atomic.Bool // nobody looks any more
 
 	mu    sync.Mutex // guards files
@@ -41,6 +42,7 @@ var ErrReading = errors.New("the crawl's files are being gone through: ask again
 type lineFile struct {
 	mu      sync.Mutex    // guards all of this
 	reading chan struct{} // closed when who goes through the file has ended; nil: nobody does
+	same    bool          // who does has found there what is known
 	err     error         // of the last who did
 	lineTable
 }
@@ -52,6 +54,7 @@ type lineTable struct {
 	parts  []linePart
 	last   int64 // where the last line begins
 	end    int64 // behind it
+	whole  bool  // the file was gone through to its end: what has come since is little
 }
 
 // A linePart is some lines that are read together.
@@ -62,7 +65,7 @@ type linePart struct {
 
 const (
 	partBytes = 16 << 10
-	maxLines  = 16 << 20 // of a file, which take 48 MB; those behind are looked at one by one
+	maxLines  = 16 << 20 // of a file, which take 48 MB; those behind are gone through by each who looks
 	stepLines = 1 << 12  // that are taken in together
 	paceBytes = 1 << 20  // that are read before a pause
 )
@@ -71,7 +74,7 @@ const (
 // error is ErrReading if there may be others.
 func (l *Lines) find(ctx context.Context, disk vfs.FS, name string, begin []byte) (e ends, err error) {
 	f := l.of(name)
-	t, err := l.upToDate(ctx, f, disk, name)
+	t, rest, err := l.upToDate(ctx, f, disk, name)
 	if err != nil && !errors.Is(err, ErrReading) {
 		return e, err
 	}
@@ -92,15 +95,16 @@ func (l *Lines) find(ctx context.Context, disk vfs.FS, name string, begin []byte
 	if err := t.among(ctx, src, hashOf(begin), keep); err != nil {
 		return e, err
 	}
-	if late == nil && len(t.hashes) >= maxLines {
-		late = l.behind(ctx, src, t.end, keep)
+	if late == nil && rest {
+		late = behind(ctx, src, t.end, keep)
 	}
 	return e, late
 }
 
-// upToDate is what is known of a file, with all lines that it had when it was asked for. The error is ErrReading if
-// that takes too long.
-func (l *Lines) upToDate(ctx context.Context, f *lineFile, disk vfs.FS, name string) (lineTable, error) {
+// upToDate is what is known of a file, with all lines that it had when it was asked for, unless there is a rest for who
+// asks to go through. The error is ErrReading if it takes too long to know of all but that.
+func (l *Lines) upToDate(ctx context.Context, f *lineFile, disk vfs.FS, name string) (t lineTable,
+	rest bool, err error) {
 	var late <-chan time.Time
 	var gone <-chan struct{}
 	// or it takes no time, unless the disk hangs: then who asks waits for that, as for any file
@@ -109,7 +113,8 @@ func (l *Lines) upToDate(ctx context.Context, f *lineFile, disk vfs.FS, name str
 	}
 	for mine := false; ; {
 		f.mu.Lock()
-		reading, t, err := f.reading, f.lineTable, f.err
+		reading := f.reading
+		t, err = f.lineTable, f.err
 		if reading == nil && !mine {
 			reading, mine = make(chan struct{}), true
 			f.reading = reading
@@ -117,25 +122,33 @@ func (l *Lines) upToDate(ctx context.Context, f *lineFile, disk vfs.FS, name str
 		}
 		f.mu.Unlock()
 		if reading == nil {
-			return t, err
+			return t, len(t.hashes) >= l.mostLines(), err
 		}
 		select {
 		case <-reading:
 		case <-late:
-			return t, ErrReading
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			if f.whole && f.same {
+				return f.lineTable, true, nil
+			}
+			return f.lineTable, false, ErrReading
 		case <-gone:
-			return t, ctx.Err()
+			return t, false, ctx.Err()
 		}
 	}
 }
 
-// isMuch reports whether it takes long to go through what is not known of a file.
+// isMuch reports whether it takes long to go through what is not known of a file: of one that was cut back, all.
 func (l *Lines) isMuch(f *lineFile, disk vfs.FS, name string) bool {
 	f.mu.Lock()
 	end := f.end
 	f.mu.Unlock()
 	size, err := disk.Size(name)
-	return err == nil && size-end >= cmp.Or(l.much, 4<<20)
+	if size >= end {
+		size -= end
+	}
+	return err == nil && size >= cmp.Or(l.much, 4<<20)
 }
 
 // linePatience is for how long much is waited for: an answer has lines of some files.
@@ -160,8 +173,12 @@ func (l *Lines) goThrough(f *lineFile, disk vfs.FS, name string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	close(f.reading)
-	f.reading, f.err = nil, err
+	f.reading, f.same, f.err = nil, false, err
+	f.whole = f.whole || err == nil
 }
+
+// longestPause is for how long at most who works beside a crawl rests at once: what took long may have waited itself.
+const longestPause = 100 * time.Millisecond
 
 // paced reads some at a time, and pauses for as long as what was done with that took: there is a crawl beside.
 type paced struct {
@@ -172,7 +189,7 @@ type paced struct {
 
 func (p *paced) Read(b []byte) (int, error) {
 	if p.n >= paceBytes {
-		time.Sleep(time.Since(p.from))
+		time.Sleep(min(time.Since(p.from), longestPause))
 		p.n = 0
 	}
 	if p.n == 0 {
@@ -183,13 +200,13 @@ func (p *paced) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// behind goes through the lines of which nothing is known.
-func (l *Lines) behind(ctx context.Context, src vfs.ReaderAt, from int64, tell func(line []byte)) error {
-	until := time.Now().Add(linePatience)
+func (l *Lines) mostLines() int { return cmp.Or(l.most, maxLines) }
+
+// behind goes through the lines of which nothing is known, for as long as who asks waits: nobody else does so, and to
+// begin again would come no further.
+func behind(ctx context.Context, src vfs.ReaderAt, from int64, tell func(line []byte)) error {
 	_, err := store.EachLine(io.NewSectionReader(src, from, math.MaxInt64-from), func(line []byte, _ int64) error {
-		if tell(line); time.Now().After(until) {
-			return ErrReading
-		}
+		tell(line)
 		return ctx.Err()
 	})
 	return err
@@ -224,9 +241,9 @@ func (f *lineFile) confirm(src vfs.ReaderAt) error {
 		i := len(t.hashes) - 1
 		same = uint16(h) == t.hashes[i] && uint8(h>>16) == t.more[i]
 	}
-	if !same {
-		f.mu.Lock()
-		defer f.mu.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.same = same; !same {
 		f.lineTable = lineTable{}
 	}
 	return nil
@@ -245,7 +262,7 @@ func (l *Lines) readOn(f *lineFile, src vfs.ReaderAt) error {
 	defer keep()
 	_, err := store.EachLine(&paced{src: io.NewSectionReader(src, from, math.MaxInt64-from)},
 		func(line []byte, at int64) error {
-			if len(t.hashes) >= maxLines {
+			if len(t.hashes) >= l.mostLines() {
 				return io.EOF
 			}
 			if at += from; len(t.parts) == 0 || at-t.parts[len(t.parts)-1].at >= partBytes {
@@ -287,7 +304,9 @@ func (t *lineTable) among(ctx context.Context, src vfs.ReaderAt, hash uint32, te
 		}
 		at := t.parts[part].at
 		lines = slices.Grow(lines[:0], int(end-at))[:end-at]
-		if _, err := src.ReadAt(lines, at); err != nil {
+		if _, err := src.ReadAt(lines, at); errors.Is(err, io.EOF) { // the file was cut back, which is not known yet
+			return ErrReading
+		} else if err != nil {
 			return err
 		}
 		for line := range bytes.Lines(lines) {

@@ -76,6 +76,15 @@ func (d *DB) pinTables() [2]*mem.Table {
 	return [2]*mem.Table{d.active, d.frozen}
 }
 
+// pin is pinTables with what the disk has at that moment: a merge brings URLs from the one to the other, and from the
+// disk to memory when it settles what waits there.
+func (d *DB) pin() ([2]*mem.Table, *tier.View) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.pins++
+	return [2]*mem.Table{d.active, d.frozen}, d.tiers.Pin()
+}
+
 func (d *DB) unpinTables() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -39,16 +39,6 @@ func (d *DB) Arrange(patience time.Duration) (behind int) {
 	return behind
 }
 
-// arrangeAll puts all in order that is in memory now.
-func (d *DB) arrangeAll() {
-	defer d.unpinTables()
-	for _, t := range d.pinTables() {
-		if t != nil {
-			d.arrange(t)
-		}
-	}
-}
-
 // behind is how many records of a table are not in order yet.
 func (d *DB) behind(t *mem.Table) int {
 	d.mu.Lock()
@@ -117,6 +107,9 @@ func (d *DB) arrangeBeside() (done chan struct{}) {
 	return done
 }
 
+// longestPause is for how long at most is rested at once: what took long may have waited itself.
+const longestPause = 100 * time.Millisecond
+
 // arrangeMore puts some in order of the first table that lacks much; false if none does.
 func (d *DB) arrangeMore() bool {
 	defer d.unpinTables()
@@ -124,7 +117,7 @@ func (d *DB) arrangeMore() bool {
 		if t != nil && d.behind(t) > mem.LongList {
 			begin := time.Now()
 			d.arrangeSome(t)
-			time.Sleep(time.Since(begin))
+			time.Sleep(min(time.Since(begin), longestPause))
 			return true
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"kumo/internal/seen/mem"
 	"kumo/internal/seen/run"
+	"kumo/internal/seen/tier"
 )
 
 // Of a part in memory so many URLs are copied in one go: few for who wants no more, then more and more.
@@ -20,53 +21,53 @@ const (
 // Scan gives all URLs that begin with prefix, in order: what was there at its beginning, and perhaps some of what came
 // since. It reads the disk as it goes, and copies what memory has of them, some at a time.
 func (d *DB) Scan(prefix string) iter.Seq2[Entry, error] {
-	return func(yield func(Entry, error) bool) {
-		d.arrangeAll()
-		d.scanFrom(prefix, prefix, nil)(yield)
-	}
+	return d.scanFrom(&scan{prefix: prefix, whole: true}, prefix)
 }
 
 // ScanAfter is Scan from behind a URL on. What is in memory it has as far as Arrange has put it in order.
 func (d *DB) ScanAfter(prefix, after string) iter.Seq2[Entry, error] {
-	return d.scanFrom(prefix, max(prefix, after+"\x00"), nil)
+	return d.scanFrom(&scan{prefix: prefix}, max(prefix, after+"\x00"))
 }
 
 // Select is a Scan of all URLs for which want is true. It is asked about each place that has a URL, often with the
 // database locked, and must not keep it.
 func (d *DB) Select(want func(url []byte) bool) iter.Seq2[Entry, error] {
-	return d.scanFrom("", "", want)
+	return d.scanFrom(&scan{want: want}, "")
 }
 
-// scanFrom gives those for which want is true; all if it is nil.
-func (d *DB) scanFrom(prefix, begin string, want func([]byte) bool) iter.Seq2[Entry, error] {
+// A scan is what is wanted of one.
+type scan struct {
+	prefix string
+	want   func(url []byte) bool // nil: all
+	whole  bool                  // what memory has is put in order for it
+}
+
+func (d *DB) scanFrom(s *scan, begin string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		size := firstPage
 		for from, more := begin, true; more; size = min(4*size, scanPage) {
-			from, more = d.scanPage(prefix, from, size, want, yield)
+			from, more = d.scanPage(s, from, size, yield)
 		}
 	}
 }
 
 // scanPage gives the URLs from one on, as far as the parts in memory were copied. It returns where the next page
 // begins, and whether there may be one.
-func (d *DB) scanPage(prefix, from string, size int, want func([]byte) bool,
-	yield func(Entry, error) bool) (next string,
-	more bool) {
-	sources, last := d.collect(prefix, from, size, want)
-	view := d.tiers.Pin()
+func (d *DB) scanPage(s *scan, from string, size int, yield func(Entry, error) bool) (next string, more bool) {
+	sources, last, view := d.collect(s, from, size)
 	defer view.Release() //nolint:errcheck // what was read is right all the same
-	for _, s := range view.Waiting().Scan([]byte(from)) {
-		sources = append(sources, bare{s})
+	for _, w := range view.Waiting().Scan([]byte(from)) {
+		sources = append(sources, bare{w})
 	}
 	all := run.Merge(fold, append(sources, view.Scan([]byte(from))...)...)
 	for all.Next() {
-		if !bytes.HasPrefix(all.Key(), []byte(prefix)) {
+		if !bytes.HasPrefix(all.Key(), []byte(s.prefix)) {
 			return "", false
 		}
 		if last != "" && string(all.Key()) > last {
 			break
 		}
-		if want != nil && !want(all.Key()) {
+		if s.want != nil && !s.want(all.Key()) {
 			continue
 		}
 		key := string(all.Key())
@@ -86,26 +87,30 @@ func (d *DB) scanPage(prefix, from string, size int, want func([]byte) bool,
 	return last + "\x00", last != ""
 }
 
-// collect copies what memory has below prefix from a URL on, the newest first. last is the URL up to which that is all;
-// "" if it is all there is.
-func (d *DB) collect(prefix, from string, size int, want func([]byte) bool) (sources []run.Source, last string) {
+// collect copies what memory has from a URL on, the newest first, and pins what the disk has beside it. last is the URL
+// up to which that is all; "" if it is all there is.
+func (d *DB) collect(s *scan, from string, size int) (sources []run.Source, last string, view *tier.View) {
+	tables, view := d.pin()
 	defer d.unpinTables()
-	for _, t := range d.pinTables() {
+	for _, t := range tables {
 		if t == nil {
 			continue
 		}
+		if s.whole {
+			d.arrange(t)
+		}
 		var p *pairs
-		if want == nil {
-			p = d.next(t, prefix, from, size)
+		if s.want == nil {
+			p = d.next(t, s.prefix, from, size)
 		} else {
-			p, size = d.wanted(t, want, from), scanPage
+			p, size = d.wanted(t, s.want, from), scanPage
 		}
 		if n := len(p.all); n == size && (last == "" || p.all[n-1].key < last) {
 			last = p.all[n-1].key
 		}
 		sources = append(sources, p)
 	}
-	return sources, last
+	return sources, last, view
 }
 
 // next copies a number of records from a URL on, in their order. The lock is held for some at a time.

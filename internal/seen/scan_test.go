@@ -42,6 +42,35 @@ func TestScanGoesOnWhereAPageEnds(t *testing.T) {
 	}
 }
 
+// A scan has all that was there at its beginning, though what waited on the disk is settled as it goes on.
+func TestScanHasWhatIsSettledMeanwhile(t *testing.T) {
+	db, late := lateDB(t, vfs.OS, 1000)
+	db.Offer(late, nil)
+	db.Freeze(2)
+	told := 0
+	check(t, db.write(t.Context()))
+	if n := db.Waiting(); n != int64(len(late)) {
+		t.Fatalf("%d wait", n)
+	}
+	const n = 2 * firstPage // of others, before those, in memory
+	for i := range n {
+		db.Offer([]URL{{URL: fmt.Sprintf("https://a.example/%05d", i), State: Known}}, nil)
+	}
+	var got []string
+	for e, err := range db.Scan("https://") {
+		check(t, err)
+		if e.State == Known {
+			got = append(got, e.URL)
+		}
+		if len(got) == 1 {
+			check(t, db.Settle(t.Context(), func(all []Decided) error { told += len(all); return nil }))
+		}
+	}
+	if told != len(late) || len(got) != n+len(late) || !slices.IsSorted(got) || len(slices.Compact(got)) != n+len(late) {
+		t.Errorf("%d known URLs, want %d; %d were told", len(got), n+len(late), told)
+	}
+}
+
 func TestPendingIsWhatAMergeDecides(t *testing.T) {
 	db, err := Open(vfs.OS, t.TempDir(), Config{})
 	if err != nil {

@@ -2,6 +2,7 @@ package mcp_test
 
 import (
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -156,5 +157,31 @@ func batchTools(t *testing.T, c *sdk.ClientSession, seed, name string) {
 		if texts, _ := ask(t, c, "read_record", in); texts[0] != "error" || !strings.Contains(texts[1], want) {
 			t.Errorf("%v: %q, want %q", in, texts, want)
 		}
+	}
+}
+
+// Who asks for batch crawls does not wait for what does not say which crawls it has.
+func TestNamesAreAskedForBesideEachOther(t *testing.T) {
+	asked, may := make(chan struct{}, 1), make(chan struct{})
+	rest := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/api/v1/crawls" {
+			asked <- struct{}{}
+			<-may
+		}
+		_, _ = io.WriteString(w, `{"crawls":[],"batches":[]}`)
+	})
+	srv := mcp.New(mcp.Config{Crawls: true, Batches: true, REST: mcp.Local(func() http.Handler { return rest })})
+	c, done := within(t, srv), make(chan error, 1)
+	go func() {
+		_, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "hosts"})
+		done <- err
+	}()
+	<-asked
+	if _, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "collections"}); err != nil { // or it waits for ever
+		t.Error(err)
+	}
+	close(may)
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }

@@ -388,16 +388,20 @@ func (s *server) crawl(ctx context.Context, _ *mcp.CallToolRequest, in Wanted) (
 // known are the names of the crawls, or of the batch crawls.
 func (s *server) known(ctx context.Context, kind string) ([]string, error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.names[kind] != nil {
-		return s.names[kind], nil
+	if s.names == nil {
+		s.names = map[string][]string{}
+	}
+	heard := s.names // others, if a crawl is made meanwhile
+	names := heard[kind]
+	s.mu.Unlock()
+	if names != nil {
+		return names, nil
 	}
 	x, err := s.REST.ask(ctx, "/"+kind, nil)
 	if err != nil {
 		return nil, err
 	}
 	all, _ := x[kind].([]any)
-	var names []string
 	for _, c := range all {
 		if c, is := c.(map[string]any); is {
 			if name, is := c["name"].(string); is {
@@ -405,10 +409,9 @@ func (s *server) known(ctx context.Context, kind string) ([]string, error) {
 			}
 		}
 	}
-	if s.names == nil {
-		s.names = map[string][]string{}
-	}
-	s.names[kind] = names
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	heard[kind] = names
 	return names, nil
 }
 

@@ -101,8 +101,12 @@ func (d dayOf) key() string { return d.date + "/" + d.c.Directory }
 
 // daysFrom are up to n days behind another one, the newest first.
 func daysFrom(all []*inspect.Collection, after string, n int) (days []dayOf) {
-	date, dir, _ := strings.Cut(after, "/")
-	for _, d := range datesFrom(all, date, n, dir != "") {
+	date, dir, with := strings.Cut(after, "/")
+	dates := n
+	if with {
+		dates++ // on that date itself there may be none
+	}
+	for _, d := range datesFrom(all, date, dates, with) {
 		for _, c := range all {
 			if c.Has(d) && (d != date || c.Directory > dir) {
 				if days = append(days, dayOf{c, d}); len(days) == n {
@@ -142,9 +146,13 @@ func (s *Server) giveDay(r *http.Request) (any, error) {
 
 const filesNamed = 20 // of a folder
 
-// day is all that is told of a day, read anew only if the day has gone on.
+// keptFrom is for how long after its end what there is of a day is read anew: what it needs no more is removed then.
+const keptFrom = time.Minute
+
+// day is all that is told of a day, read anew only if the day has gone on, or the last one, which removes what earlier
+// ones have left.
 func (b *batches) day(ctx context.Context, c *inspect.Collection, date string) (*dayAnswer, error) {
-	key := dayKey{c.Directory, date, c.ChangedOn(date)}
+	key := wholeKey{dayKey{c.Directory, date, c.ChangedOn(date)}, c.Changed}
 	b.mu.Lock()
 	x := b.whole[key]
 	b.mu.Unlock()
@@ -156,7 +164,7 @@ func (b *batches) day(ctx context.Context, c *inspect.Collection, date string) (
 	}
 	defer b.leave()
 	x, err := readDay(ctx, c, date)
-	if err == nil && x.Done {
+	if err == nil && x.Done && !x.Ended.IsZero() && time.Since(x.Ended) > keptFrom {
 		b.mu.Lock()
 		if len(b.whole) >= keptWhole {
 			clear(b.whole)

@@ -34,12 +34,18 @@ type batches struct {
 
 	mu    sync.Mutex // guards what is below
 	days  map[dayKey]*inspect.Brief
-	whole map[dayKey]*dayAnswer
+	whole map[wholeKey]*dayAnswer
 }
 
 type dayKey struct {
 	dir, date string
 	changed   time.Time
+}
+
+// A wholeKey has the last day's time, too: it removes what earlier ones have left.
+type wholeKey struct {
+	dayKey
+	last time.Time
 }
 
 const (
@@ -51,7 +57,7 @@ const (
 func newBatches(done context.Context, name string, b Batch, q *queue) *batches {
 	return &batches{name: name, where: b.Name, place: b.Place, done: done, queue: q,
 		readers: make(chan struct{}, placeReaders),
-		look:    make(chan struct{}, 1), days: map[dayKey]*inspect.Brief{}, whole: map[dayKey]*dayAnswer{}}
+		look:    make(chan struct{}, 1), days: map[dayKey]*inspect.Brief{}, whole: map[wholeKey]*dayAnswer{}}
 }
 
 // A collectionList is the collections of a place.

@@ -2,12 +2,14 @@ package ui
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -170,6 +172,50 @@ func TestBatches(t *testing.T) {
 	}
 }
 
+// A list of days goes on, one at a time, until all were told once.
+func TestListsOfDaysGoOn(t *testing.T) {
+	t.Parallel()
+	p, err := file.Open(t.TempDir(), vfs.OS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"4 crawler_de", "4 crawler_en", "3 crawler_en", "2 crawler_de", "1 crawler_de", "1 crawler_en"}
+	for _, day := range want {
+		date, dir, _ := strings.Cut(day, " ")
+		date = "2026-11-0" + date
+		if err := place.WriteFile(t.Context(), p, dir+"/state/"+date+".json",
+			fmt.Appendf(nil, `{"version":1,"collection":%q,"date":%q}`, dir[len("crawler_"):], date)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := New(Config{Batches: []Batch{{Name: "news", Place: p}}, Log: quiet()})
+	t.Cleanup(s.Close)
+	b := &bed{ui: s, Server: httptest.NewServer(s)}
+	t.Cleanup(b.Close)
+	for _, of := range []string{"", "crawler_de", "crawler_en"} {
+		for limit := 1; limit < 5; limit++ {
+			got, after := []string(nil), ""
+			for n := 0; n == 0 || after != "" && n < 10; n++ {
+				var x dayList
+				resp, text := b.ask(t, http.MethodGet, fmt.Sprintf(
+					"/api/v1/batches/news/days?collection=%s&limit=%d&after=%s", of, limit, after), nil)
+				if err := json.Unmarshal([]byte(text), &x); err != nil || resp.StatusCode != http.StatusOK ||
+					len(x.Days) > limit {
+					t.Fatalf("%v: %s", err, text)
+				}
+				for _, d := range x.Days {
+					got = append(got, d.Date[9:]+" "+d.Directory)
+				}
+				after = x.Next
+			}
+			whole := slices.DeleteFunc(slices.Clone(want), func(day string) bool { return !strings.HasSuffix(day, of) })
+			if !slices.Equal(got, whole) {
+				t.Errorf("of %q by %d: %q, want %q", of, limit, got, whole)
+			}
+		}
+	}
+}
+
 // foundByWords searches records of days, whole and in parts.
 func foundByWords(t *testing.T, b *bed, site string) {
 	t.Helper()
@@ -204,6 +250,10 @@ func foundByWords(t *testing.T, b *bed, site string) {
 			t.Errorf("%s: %+v", q, x)
 		}
 	}
+	// a day that is not looked into any more leaves its place to the next
+	if x := search("words=library&collection=en&cursor=2098-01-01/crawler_de/9999999"); len(x.Hits) != 2 {
+		t.Errorf("behind a day that has gone: %+v", x)
+	}
 	if x := search("words=" + url.QueryEscape(site+"/de") + "&of=other"); len(x.Hits) != 1 || x.Hits[0].Snippet != "" {
 		t.Errorf("by its URL: %+v", x)
 	}
@@ -231,5 +281,58 @@ func readOfDays(t *testing.T, b *bed, site string) {
 	_, text := b.ask(t, http.MethodGet, days+"2026-11-21/page?url="+url.QueryEscape(site+"/gone"), nil)
 	if err := json.Unmarshal([]byte(text), &p); err != nil || p.Text != "" || p.Status != http.StatusNotFound {
 		t.Errorf("of what is gone: %v: %s", err, text)
+	}
+}
+
+// What is told of a day is kept when the day has ended a while ago, until a later one has changed what it left.
+func TestWhatIsKeptOfADay(t *testing.T) {
+	t.Parallel()
+	p, _ := batchCrawled(t)
+	s := New(Config{Batches: []Batch{{Name: "news", Place: p}}, Log: quiet()})
+	t.Cleanup(s.Close)
+	b := s.batches[0]
+	const date = "2026-11-21"
+	day := func() *dayAnswer {
+		t.Helper()
+		c, err := b.collection(t.Context(), "en")
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err := b.day(t.Context(), c, date)
+		if err != nil || !x.Done {
+			t.Fatalf("%+v, %v", x, err)
+		}
+		return x
+	}
+	if day() == day() {
+		t.Error("a day is kept that has just ended")
+	}
+	name := "crawler_en/state/" + date + ".json"
+	state, err := place.ReadFile(t.Context(), p, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fields map[string]any
+	if err := json.Unmarshal(state, &fields); err != nil {
+		t.Fatal(err)
+	}
+	fields["ended"] = time.Now().Add(-2 * keptFrom)
+	state, err = json.Marshal(fields)
+	if err == nil {
+		err = place.WriteFile(t.Context(), p, name, state)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	had := day()
+	if day() != had {
+		t.Error("a day is not kept that has ended long ago")
+	}
+	b.listed = nil
+	if err := place.WriteFile(t.Context(), p, "crawler_en/state/2098-01-03.json", state); err != nil {
+		t.Fatal(err)
+	}
+	if day() == had {
+		t.Error("a day is kept though a later one has begun")
 	}
 }

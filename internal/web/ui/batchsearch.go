@@ -141,13 +141,14 @@ func (b *batches) search(ctx context.Context, all []*inspect.Collection, q inspe
 	}
 	defer b.leave()
 	days := daysFrom(all, from.behind(), searchDays+1)
+	cursor := int64(0)
 	in := slices.IndexFunc(all, func(c *inspect.Collection) bool { return c.Directory == from.dir })
 	if from.cursor >= 0 && in >= 0 && all[in].Has(from.date) {
-		days = append([]dayOf{{all[in], from.date}}, days...)
+		days, cursor = append([]dayOf{{all[in], from.date}}, days...), from.cursor
 	}
-	budget, cursor := inspect.NewBudget(&q), max(from.cursor, 0)
+	budget := inspect.NewBudget(&q)
 	x, at := &recordsFound{Hits: []recordHit{}}, from
-	for i, d := range days {
+	for _, d := range days {
 		if x.Days == searchDays || budget.Spent() || len(x.Hits) == n {
 			x.Next = at.String()
 			break
@@ -158,7 +159,7 @@ func (b *batches) search(ctx context.Context, all []*inspect.Collection, q inspe
 		switch {
 		case errors.Is(err, fs.ErrNotExist): // no page of that kind, or not yet
 			l = &inspect.Listed{}
-		case errors.Is(err, inspect.ErrCursor) && i == 0:
+		case errors.Is(err, inspect.ErrCursor) && cursor > 0:
 			return nil, badRequest("cursor is %q: \"next\" of an answer is wanted", from)
 		case err != nil:
 			return nil, ofDamage(err)

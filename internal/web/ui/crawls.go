@@ -31,7 +31,7 @@ type crawlEntry struct {
 func (s *Server) giveCrawls(r *http.Request) (any, error) {
 	patience := listWait
 	if len(s.crawls) <= shortList {
-		patience = max(listPatience, listWait)
+		patience = max(listPatience+listSlack, listWait)
 	}
 	return crawlList{s.entries(r.Context(), patience)}, nil
 }

@@ -83,6 +83,7 @@ type hostList struct {
 	took    time.Duration
 	err     error         // of the last look
 	looking chan struct{} // closed when a look ends; nil: nobody looks
+	begun   time.Time     // when it was
 }
 
 const (
@@ -109,8 +110,10 @@ func (c *crawl) busiest(ctx context.Context, n int) (p hostPage, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case l.looking == nil && l.err != nil:
+	case l.err != nil && (l.looking == nil || l.n == 0):
 		return p, l.err
+	case l.n == 0 && l.looking != nil && time.Since(l.begun) > lookTime:
+		return p, c.queue.hung(1, time.Since(l.begun))
 	case l.n == 0:
 		return hostPage{Hosts: []inspect.Host{}, Partial: true}, nil
 	}
@@ -131,8 +134,8 @@ func (c *crawl) lookForBusiest(n int) (looking chan struct{}, patience time.Dura
 		patience = hostPatience[0]
 	}
 	if l.looking == nil {
-		l.looking = make(chan struct{})
-		go c.findBusiest(n)
+		l.looking, l.begun = make(chan struct{}), time.Now()
+		go c.findBusiest(max(n, l.n)) // or who asks for few would shorten it for others
 	}
 	return l.looking, patience
 }

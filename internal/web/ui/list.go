@@ -19,6 +19,9 @@ const (
 	listShare  = 10 * time.Millisecond  // a crawl is looked at again after as much for each in the list
 )
 
+// listSlack is how much longer than a crawl is waited for its list is, which then says so.
+const listSlack = 200 * time.Millisecond
+
 // listWait is how long a list waits for what is not known yet.
 var listWait = 150 * time.Millisecond
 

@@ -162,8 +162,15 @@ func (s schemas) of(t reflect.Type) object {
 }
 
 func (s schemas) fields(t reflect.Type, properties object, required *[]string) {
+	var own, parts []reflect.StructField // of which the own hide those of parts
 	for i := range t.NumField() {
-		f := t.Field(i)
+		if f := t.Field(i); f.Anonymous {
+			parts = append(parts, f)
+		} else {
+			own = append(own, f)
+		}
+	}
+	for _, f := range append(own, parts...) {
 		tag, opts, _ := strings.Cut(f.Tag.Get("json"), ",")
 		inner := f.Type
 		if inner.Kind() == reflect.Pointer {
@@ -175,6 +182,7 @@ func (s schemas) fields(t reflect.Type, properties object, required *[]string) {
 			s.fields(inner, properties, &[]string{})
 		case f.Anonymous && tag == "":
 			s.fields(inner, properties, required)
+		case properties[tag] != nil: // it is hidden
 		default:
 			properties[tag] = s.of(f.Type)
 			if !strings.Contains(opts, "omit") {

@@ -60,6 +60,11 @@ func (q *queue) hangs() error {
 	if since < longest {
 		return nil
 	}
+	return q.hung(n, since)
+}
+
+// hung is the problem of a number of questions, one of which has waited for so long.
+func (q *queue) hung(n int, since time.Duration) error {
 	return &problem{http.StatusServiceUnavailable, q.what + " does not answer",
 		fmt.Sprintf("%s %s for %s, one of them for %v: its disk may hang; whatever was to be done may still be done. "+
 			"All else is shown as ever", stats.Count(n, "questions"), stats.Either(n, "waits", "wait"), q.where,

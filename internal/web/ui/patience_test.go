@@ -2,6 +2,7 @@ package ui
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -497,5 +498,142 @@ func TestWhereMostWaitsIsNotWaitedFor(t *testing.T) {
 		src.may <- 4712
 		synctest.Wait()
 		want(page, "4,712", "")
+	})
+}
+
+// A hostSource has a number of hosts, or why they cannot be said, when it may.
+type hostSource struct {
+	fixed
+	n   int
+	err error
+	may chan struct{}
+}
+
+func (s *hostSource) Hosts(_ context.Context, n int) iter.Seq2[inspect.Host, error] {
+	return func(yield func(inspect.Host, error) bool) {
+		if <-s.may; s.err != nil {
+			yield(inspect.Host{}, s.err)
+			return
+		}
+		for i := range min(n, s.n) {
+			if !yield(inspect.Host{Key: fmt.Sprint("h", i, ".test"), Waiting: s.n - i}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// busyHosts serves a source, and asks where most waits.
+func busyHosts(t *testing.T, src *hostSource) func(limit int) *httptest.ResponseRecorder {
+	t.Helper()
+	before := hostPatience
+	hostPatience = [2]time.Duration{50 * time.Millisecond, 150 * time.Millisecond}
+	t.Cleanup(func() { hostPatience = before })
+	s := New(Config{Log: quiet(), Crawls: []Crawl{{Dir: "/crawls/big", Open: func(context.Context) (*inspect.View,
+		error) {
+		return inspect.NewView(src, "", vfs.OS, true, func() error { return nil }), nil
+	}}}})
+	t.Cleanup(s.Close)
+	return func(limit int) *httptest.ResponseRecorder {
+		t.Helper()
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet,
+			fmt.Sprint("/api/v1/crawls/big/hosts?by=waiting&limit=", limit), nil)
+		r.Host = "localhost"
+		w, begin := httptest.NewRecorder(), time.Now()
+		if s.ServeHTTP(w, r); time.Since(begin) > 150*time.Millisecond {
+			t.Errorf("it took %v", time.Since(begin))
+		}
+		return w
+	}
+}
+
+// Why it cannot be said where most waits is said, though each look takes long, and so is it that a look does not end.
+func TestWhyNobodyKnowsWhereMostWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := &hostSource{err: errors.New("the disk is damaged"), may: make(chan struct{})}
+		ask := busyHosts(t, src)
+		if w := ask(1); !strings.Contains(w.Body.String(), `"partial":true`) {
+			t.Errorf("%d: %s", w.Code, w.Body)
+		}
+		src.may <- struct{}{}
+		synctest.Wait()
+		for range 2 {
+			if w := ask(1); w.Code != http.StatusInternalServerError ||
+				!strings.Contains(w.Body.String(), "the disk is damaged") {
+				t.Errorf("%d: %s", w.Code, w.Body)
+			}
+		}
+		close(src.may)
+		synctest.Wait()
+	})
+	synctest.Test(t, func(t *testing.T) {
+		src := &hostSource{n: 3, may: make(chan struct{})}
+		ask := busyHosts(t, src)
+		ask(1)
+		time.Sleep(lookTime)
+		if w := ask(1); w.Code != http.StatusServiceUnavailable ||
+			!strings.Contains(w.Body.String(), "The crawl big does not answer") {
+			t.Errorf("%d: %s", w.Code, w.Body)
+		}
+		close(src.may)
+		synctest.Wait()
+		if w := ask(1); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "h0.test") {
+			t.Errorf("%d: %s", w.Code, w.Body)
+		}
+	})
+}
+
+// Who asks for a few hosts leaves a list behind for who wants more.
+func TestFewHostsAreAskedForAfterMany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := &hostSource{n: 50, may: make(chan struct{})}
+		close(src.may)
+		ask := busyHosts(t, src)
+		ask(40)
+		time.Sleep(2 * leastHostAge)
+		ask(3)
+		time.Sleep(2 * leastHostAge)
+		src.may = make(chan struct{}) // looks take long from here on
+		text := ask(40).Body.String()
+		if n := strings.Count(text, ".test"); n != 40 || strings.Contains(text, "partial") {
+			t.Errorf("%d hosts: %s", n, text)
+		}
+		close(src.may)
+		synctest.Wait()
+	})
+}
+
+// A crawl's files are not gone through any more when the server has ended.
+func TestFilesAreLeftWhenTheServerEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		lines := strings.Repeat(`{"url":"http://h.test/","status":200}`+"\n", 200_000)
+		if err := os.WriteFile(filepath.Join(dir, "pages.jsonl"), []byte(lines), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var reads atomic.Int64
+		disk := vfs.NewSlow(vfs.OS, func(string) {
+			reads.Add(1)
+			time.Sleep(10 * time.Millisecond)
+		})
+		s := New(Config{Crawls: []Crawl{{Dir: dir, Open: func(context.Context) (*inspect.View, error) {
+			return inspect.NewView(fixed{}, dir, disk, true, func() error { return nil }), nil
+		}}}, Log: quiet()})
+		err := s.crawls[0].use(t.Context(), func(v *inspect.View) error {
+			x, err := v.Explain(t.Context(), "http://h.test/")
+			if err == nil && !x.Reading {
+				t.Error("the file is not gone through beside")
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		s.Close()
+		before := reads.Load()
+		time.Sleep(2 * linesFor)
+		if n := reads.Load() - before; n > 1 {
+			t.Errorf("%d reads after the end", n)
+		}
 	})
 }

@@ -425,4 +425,11 @@ func leave(v *inspect.View) {
 	}
 }
 
-func (c *crawl) close() { c.dropIdle() }
+func (c *crawl) close() {
+	c.mu.Lock()
+	if c.lines != nil {
+		c.lines.Forget()
+	}
+	c.mu.Unlock()
+	c.dropIdle()
+}
