@@ -9,11 +9,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"kumo/internal/away"
+	"kumo/internal/place"
 	"kumo/internal/place/placetest"
 	"kumo/internal/store"
 	"kumo/internal/vfs"
@@ -165,6 +167,58 @@ func TestAListThatWasRepairedComesWhole(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A refusing place refuses files a number of times.
+type refusing struct {
+	place.Place
+	mu    sync.Mutex
+	times map[string]int // by their names
+}
+
+func (r *refusing) Create(ctx context.Context, name string) (place.Writer, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.times[name] > 0 {
+		r.times[name]--
+		return nil, fmt.Errorf("%s: %w", name, placetest.ErrFault)
+	}
+	return r.Place.Create(ctx, name)
+}
+
+// It does so too if it does not come at the first try, or another list does not.
+func TestAListThatWasRepairedComesWholeInTheEnd(t *testing.T) {
+	for _, first := range []string{"pages.jsonl", away.PartName("report.json", 2)} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBed(t)
+			r := &refusing{Place: b.at, times: map[string]int{}}
+			b.cfg.Place = r
+			for _, texts := range [][2]string{{"one\ntwo\n", "{}"}, {"One\ntwo\nthree\n", "{}[]"}} {
+				u := b.open()
+				b.write("pages.jsonl", texts[0])
+				b.write("report.json", texts[1])
+				u.Durable([]store.Mark{{Name: "pages.jsonl", Length: int64(len(texts[0]))},
+					{Name: "report.json", Length: int64(len(texts[1]))}})
+				ctx, die := context.WithCancel(t.Context())
+				done := make(chan error, 1)
+				go func() { done <- u.Run(ctx) }()
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				die()
+				<-done
+				for i, name := range b.cfg.Grow {
+					if text, _ := b.list(name); text != texts[i] {
+						t.Errorf("%s is there as %q, not %q", name, text, texts[i])
+					}
+				}
+				b.wantAll()
+				if r.times[first] > 0 {
+					t.Errorf("%s was not refused", first)
+				}
+				r.times[first] = 1
+			}
+		})
+	}
 }
 
 // Where no WARC file is closed lists come when they have grown by much.

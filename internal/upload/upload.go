@@ -73,7 +73,7 @@ type Uploader struct {
 	named    bool            // the place's manifest has all that is there
 	last     time.Time       // when something came into the place, or end was closed
 	news     []string        // files that came since it was written
-	joins    map[string]bool // lists that are found to go on from what is there
+	joins    map[string]bool // whether lists go on from what is there, of those for which that is known
 	complete []string        // lists that are there whole, and no longer in parts; guarded by noting
 	claimed  atomic.Bool     // the place is the crawl's
 	states   *States         // nil: no checkpoints go there
