@@ -150,9 +150,13 @@ func (u *Uploader) continues(ctx context.Context, name string, src io.ReaderAt) 
 	return bytes.Equal(there, here), nil
 }
 
-// dropParts removes from the place what lists have left there in parts that are whole by now. What stays does no harm.
+// dropParts removes from the place what lists have left there in parts that are whole by now, and have not grown since.
+// What stays does no harm.
 func (u *Uploader) dropParts(ctx context.Context) {
 	for _, name := range u.complete {
+		if len(u.there.Parts(name)) > 1 {
+			continue
+		}
 		_ = u.cfg.Place.Remove(ctx, away.PartsDir+"/"+name)
 	}
 	u.complete = nil

@@ -172,8 +172,16 @@ func TestAListThatWasRepairedComesWhole(t *testing.T) {
 // A refusing place refuses files a number of times.
 type refusing struct {
 	place.Place
-	mu    sync.Mutex
-	times map[string]int // by their names
+	mu     sync.Mutex
+	times  map[string]int // by their names
+	marked func()         // is called when the mark is read; may be nil
+}
+
+func (r *refusing) Open(ctx context.Context, name string, offset, length int64) (io.ReadCloser, error) {
+	if name == away.MarkName && r.marked != nil {
+		r.marked()
+	}
+	return r.Place.Open(ctx, name, offset, length)
 }
 
 func (r *refusing) Create(ctx context.Context, name string) (place.Writer, error) {
@@ -216,6 +224,74 @@ func TestAListThatWasRepairedComesWholeInTheEnd(t *testing.T) {
 					t.Errorf("%s was not refused", first)
 				}
 				r.times[first] = 1
+			}
+		})
+	}
+}
+
+// A list that has come whole in the midst of a run, and has grown before the manifest said so, loses no part.
+func TestAListGrowsBeforeItIsNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		r := &refusing{Place: b.at, times: map[string]int{}}
+		b.cfg.Place = r
+		for life, texts := range [][2]string{{"one\n", "one\ntwo\n"}, {"ONE\n", "ONE\ntwo\n"}} {
+			u := b.open()
+			ctx, die := context.WithCancel(t.Context())
+			done := make(chan error, 1)
+			go func() { done <- u.Run(ctx) }()
+			synctest.Wait()
+			r.times[away.ManifestName] = life
+			for i, text := range texts {
+				b.write("pages.jsonl", text)
+				u.Durable([]store.Mark{{Name: "pages.jsonl", Length: int64(len(text))}})
+				b.close(2*life+i, text)
+				u.Look()
+				time.Sleep(time.Second / 2)
+				synctest.Wait()
+			}
+			time.Sleep(time.Minute)
+			if text, _ := b.list("pages.jsonl"); text != texts[1] {
+				t.Errorf("it is there as %q, not %q", text, texts[1])
+			}
+			die()
+			<-done
+		}
+	})
+}
+
+// When a run ends, too, no WARC file is named before its lines, whatever becomes of the lists that are to come whole.
+func TestLinesComeFirstAtTheEnd(t *testing.T) {
+	for _, meanwhile := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBed(t)
+			r := &refusing{Place: b.at, times: map[string]int{"pages.jsonl": 1 << 30}}
+			b.cfg.Place = r
+			u := b.open()
+			ran := make(chan error, 1)
+			go func() { ran <- u.Run(t.Context()) }()
+			synctest.Wait()
+			b.write("pages.jsonl", "one\n")
+			u.Durable([]store.Mark{{Name: "pages.jsonl", Length: 4}})
+			b.close(0, "first")
+			end := sync.OnceFunc(func() { u.End(0) })
+			if !meanwhile {
+				end()
+			}
+			r.marked = end
+			u.Look()
+			if err := <-ran; !errors.Is(err, ErrWaits) {
+				t.Errorf("it ended with %v", err)
+			}
+			m, err := away.ReadManifest(t.Context(), b.at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, is := m.Get("warc/news-00000-vm.warc.gz"); !is {
+				t.Errorf("the place has %v", m.All())
+			}
+			if text, _ := b.list("pages.jsonl"); text != "one\n" {
+				t.Errorf("of the list the place has %q", text)
 			}
 		})
 	}

@@ -416,10 +416,8 @@ func (u *Uploader) round(ctx context.Context, todo []waiting) error {
 	if err := u.stillOurs(ctx); err != nil {
 		return err
 	}
-	if !u.isEnding() { // or they come whole
-		if err := u.bringParts(ctx); err != nil {
-			return err
-		}
+	if err := u.bringParts(ctx); err != nil { // at the end, too: lists that are to come whole may fail
+		return err
 	}
 	todo = todo[:min(len(todo), perRound)]
 	failed := make([]error, len(todo))
