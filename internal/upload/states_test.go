@@ -220,8 +220,12 @@ func (l *life) checkpoint(s *States) {
 		}
 	}
 	l.mu.Unlock()
+	l.write(marks[0].Name, "records")
 	s.Checkpoint(at, at+3, marks)
 	if len(l.files)/3 > open {
+		if err := os.Remove(filepath.Join(l.dir, marks[0].Name)); err != nil {
+			l.Fatal(err)
+		}
 		l.close(open, fmt.Sprint("records ", open))
 		s.up.Look()
 	}
