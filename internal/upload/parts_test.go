@@ -297,6 +297,42 @@ func TestLinesComeFirstAtTheEnd(t *testing.T) {
 	}
 }
 
+// What the place's manifest does not name yet nobody is told to be there.
+func TestWhatIsThereIsNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		r := &refusing{Place: b.at, times: map[string]int{}}
+		b.cfg.Place = r
+		const warc, index = "warc/news-00000-vm.warc.gz", "warc/news-00000-vm.cdxj"
+		for life := range 2 { // the second one knows of the file by the folder's log
+			u := b.open()
+			r.times[away.ManifestName] = 1
+			ctx, die := context.WithCancel(t.Context())
+			done := make(chan error, 1)
+			go func() { done <- u.Run(ctx) }()
+			synctest.Wait()
+			if life == 0 {
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				b.close(0, "first")
+				r.times[away.ManifestName] = 1
+				u.Look()
+				synctest.Wait()
+			}
+			if _, is := u.Manifest().Get(warc); !is || u.Has(warc) || u.Has(index) {
+				t.Errorf("it is said to be there: %v, named: %v, %v", is, u.Has(warc), u.Has(index))
+			}
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			if !u.Has(warc) || !u.Has(index) || u.Has("warc/news-00001-vm.warc.gz") {
+				t.Errorf("%v, %v", u.Has(warc), u.Has(index))
+			}
+			die()
+			<-done
+		}
+	})
+}
+
 // Where no WARC file is closed lists come when they have grown by much.
 func TestListsComeByThemselves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
