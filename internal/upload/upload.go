@@ -182,13 +182,13 @@ func (u *Uploader) End(patience time.Duration) {
 // Status is how it stands.
 func (u *Uploader) Status() stats.Uploads {
 	u.mu.Lock()
-	defer u.mu.Unlock()
-	s := u.status
-	if u.states != nil {
-		s.State = u.states.status()
+	s, next, states := u.status, u.next, u.states
+	u.mu.Unlock() // states may take their time, and the journal's commits wait for Durable
+	if states != nil {
+		s.State = states.status()
 	}
-	if s.Why != "" && !u.next.IsZero() {
-		s.Next = max(time.Until(u.next), 0)
+	if s.Why != "" && !next.IsZero() {
+		s.Next = max(time.Until(next), 0)
 	}
 	return s
 }
