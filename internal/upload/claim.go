@@ -89,10 +89,12 @@ func (u *Uploader) claim(ctx context.Context) error {
 		return fmt.Errorf("the place %s cannot be written to: %w", u.cfg.Place.URL(), err)
 	}
 	if u.link.Pending {
-		u.fresh, u.link.Pending = true, false
-		if err := u.link.Write(u.cfg.Disk, u.cfg.Dir); err != nil {
+		l := *u.link
+		l.Pending = false
+		if err := l.Write(u.cfg.Disk, u.cfg.Dir); err != nil { // it is tried again
 			return err
 		}
+		u.fresh, u.link = true, &l
 	}
 	u.mark = mark
 	u.claimed.Store(true)

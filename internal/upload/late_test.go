@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -134,6 +135,43 @@ func TestAPlaceThatTurnsOutToBeAnothers(t *testing.T) {
 			}
 			b.wantAll()
 		}
+	})
+}
+
+// A linkless disk does not take what the folder says of its place, for a number of times.
+type linklessDisk struct {
+	vfs.FS
+	times atomic.Int64
+}
+
+func (d *linklessDisk) Rename(from, to string) error {
+	if filepath.Base(to) == filepath.Base(away.LinkName) && d.times.Add(-1) >= 0 {
+		return errors.New("no space left on device")
+	}
+	return d.FS.Rename(from, to)
+}
+
+// What cannot be noted in the folder for a while is noted later.
+func TestAPlaceThatCannotBeNotedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newLateBed(t)
+		b.close(0, "first")
+		disk := &linklessDisk{FS: vfs.OS}
+		b.cfg.Disk = disk
+		u := b.open()
+		disk.times.Store(2)
+		b.p.SetDown(nil)
+		ran := make(chan error, 1)
+		go func() { ran <- u.Run(t.Context()) }()
+		time.Sleep(time.Hour)
+		u.End(0)
+		if err := <-ran; err != nil || disk.times.Load() >= 0 {
+			t.Fatal(err, disk.times.Load())
+		}
+		if l := b.link(); l.Pending {
+			t.Errorf("the folder says %+v", l)
+		}
+		b.wantAll()
 	})
 }
 
