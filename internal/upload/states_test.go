@@ -327,6 +327,15 @@ func TestAStateThatIsNotWorthIt(t *testing.T) {
 	})
 }
 
+// Of a place that cannot be reached yet it is not known what an earlier process has left there.
+func TestWhatIsForgottenIsLeftInAPlaceThatIsDown(t *testing.T) {
+	b := newLateBed(t)
+	s := b.open().States(StatesConfig{})
+	if err := s.Forget(t.Context()); !errors.Is(err, placetest.ErrFault) {
+		t.Errorf("it is said to be gone: %v", err)
+	}
+}
+
 // A mutePlace takes all but its manifest.
 type mutePlace struct {
 	place.Place
