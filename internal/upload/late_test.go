@@ -120,7 +120,7 @@ func TestAPlaceThatTurnsOutToBeAnothers(t *testing.T) {
 			}
 			u.End(time.Hour)
 			err := <-ran
-			if !errors.Is(err, ErrWaits) || !errors.Is(err, ErrRefused) || advice.IsUsage(err) ||
+			if !errors.Is(err, ErrWaits) || !errors.Is(err, ErrRefused) || !errors.Is(err, ErrFree) || advice.IsUsage(err) ||
 				!strings.Contains(err.Error(), "4 files (") {
 				t.Errorf("it ends with %v", err)
 			}
@@ -134,6 +134,30 @@ func TestAPlaceThatTurnsOutToBeAnothers(t *testing.T) {
 				t.Fatal(err)
 			}
 			b.wantAll()
+		}
+	})
+}
+
+// A folder whose place has become another's meanwhile has no other.
+func TestAPlaceThatHasBecomeAnothers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newLateBed(t)
+		b.p.SetDown(nil)
+		b.close(0, "first")
+		if err := b.run(); err != nil {
+			t.Fatal(err)
+		}
+		b.p.SetDown(placetest.ErrFault)
+		b.close(1, "second")
+		u := b.open()
+		m := &away.Mark{Crawl: "other", ID: "x", Machine: "m", Folder: "/f"}
+		if err := m.Write(t.Context(), b.at); err != nil {
+			t.Fatal(err)
+		}
+		b.p.SetDown(nil)
+		u.End(time.Hour)
+		if err := u.Run(t.Context()); !errors.Is(err, ErrRefused) || errors.Is(err, ErrFree) {
+			t.Errorf("it ends with %v", err)
 		}
 	})
 }
