@@ -117,7 +117,7 @@ func finishUploads(ctx context.Context, up interface{ Finish(context.Context) er
 // adviseWaits adds to the error of a place that has not got all what brings it there.
 func adviseWaits(err error) error {
 	switch {
-	case errors.Is(err, upload.ErrRefused):
+	case errors.Is(err, upload.ErrFree):
 		return advice.With(err, "the files stay in the crawl's folder; bring them to another place: kumo crawl -o PLACE "+
 			"--work FOLDER")
 	case errors.Is(err, upload.ErrWaits):

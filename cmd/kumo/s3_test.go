@@ -1,10 +1,13 @@
 package main
 
 import (
+	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -17,6 +20,7 @@ var buckets sync.Map // string → *bucketServer
 // A bucketServer is a server of S3's protocol at an address that stays, be it up or not.
 type bucketServer struct {
 	store   http.Handler
+	answers atomic.Pointer[http.Handler]
 	address string
 	running *http.Server // nil: nobody answers
 }
@@ -29,25 +33,30 @@ func s3Cmd(ts *testscript.TestScript, _ bool, args []string) {
 		was = newBucketServer(ts)
 	}
 	b := was.(*bucketServer)
-	b.stop()
 	switch status, err := strconv.Atoi(how); {
 	case how == "up":
 		b.serve(ts, b.store)
+	case how == "down":
+		b.stop()
 	case err == nil:
 		b.serve(ts, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
-	case how != "down":
+	default:
 		ts.Fatalf("s3 %s: up, down or a status is wanted", how)
 	}
 }
+
+// s3Port is no port that a system gives away by itself, as the server is not always there to hold it.
+const s3Port = 9000
+
+var s3Servers atomic.Int64
 
 func newBucketServer(ts *testscript.TestScript) *bucketServer {
 	fake, err := buckettest.NewFake()
 	ts.Check(err)
 	fake.Close() // what it answers with is served here
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	ts.Check(err)
-	b := &bucketServer{store: fake.Config.Handler, address: l.Addr().String()}
-	ts.Check(l.Close())
+	pid := os.Getpid()
+	b := &bucketServer{store: fake.Config.Handler, address: fmt.Sprintf("127.%d.%d.%d:%d", 200+s3Servers.Add(1)%50,
+		pid>>8&0xff, pid&0xff, s3Port)}
 	ts.Defer(b.stop)
 	for name, value := range buckettest.Environment(ts.MkAbs("none")) {
 		ts.Setenv(name, value)
@@ -58,9 +67,15 @@ func newBucketServer(ts *testscript.TestScript) *bucketServer {
 }
 
 func (b *bucketServer) serve(ts *testscript.TestScript, h http.Handler) {
+	b.answers.Store(&h)
+	if b.running != nil {
+		return
+	}
 	l, err := net.Listen("tcp", b.address)
 	ts.Check(err)
-	b.running = &http.Server{Handler: h}
+	b.running = &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		(*b.answers.Load()).ServeHTTP(w, r)
+	})}
 	go func(s *http.Server) { _ = s.Serve(l) }(b.running) // until it is closed
 }
 

@@ -104,7 +104,7 @@ func (d *Disk) Open(name string) (io.ReadCloser, error) {
 	f, err := d.FS.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		if r, is := d.remote(name); is && len(r.parts) == 1 {
-			return d.read(&r.parts[0], 0, -1)
+			return d.read(&r.parts[0], 0, r.size) // by now it may be longer
 		} else if is {
 			parts := &reader{disk: d, of: r}
 			return struct {

@@ -198,7 +198,7 @@ func TestANodeLeaves(t *testing.T) {
 // A node that is cut off stops; when it is back, others have what it held, and it learns so.
 func TestANodeIsCutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 40, 60)
+		w := newWorld(t, 40, 200) // it outlasts the lease: or the node may hear first that the crawl is done
 		nodes := together(t, w, "a", "b", "c")
 		a, b, c := nodes[0], nodes[1], nodes[2]
 		must(t, w.control.Start(t.Context(), nil, w.seeds(3)))

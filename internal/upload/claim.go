@@ -21,13 +21,19 @@ var ErrTaken = errors.New("is used by")
 // ErrRefused is a place that turned out, when it could be reached at last, not to be for this crawl.
 var ErrRefused = errors.New("the place is not for this crawl")
 
+// ErrFree says of such an end that the folder, whose place never was the crawl's, may have another one.
+var ErrFree = errors.New("the folder may have another place")
+
 // A refusal is such an error, as it is said. It is none of usage any more: the crawl has begun.
-type refusal struct{ why error }
+type refusal struct {
+	why  error
+	free bool // the place never was the crawl's
+}
 
 func (r *refusal) Error() string { return r.why.Error() }
 
 func (r *refusal) Is(target error) bool {
-	return target == ErrRefused || target == ErrTaken && errors.Is(r.why, ErrTaken)
+	return target == ErrRefused || target == ErrFree && r.free || target == ErrTaken && errors.Is(r.why, ErrTaken)
 }
 
 // CheckHere sees whether a place can be the crawl's as far as its folder says.
@@ -89,10 +95,12 @@ func (u *Uploader) claim(ctx context.Context) error {
 		return fmt.Errorf("the place %s cannot be written to: %w", u.cfg.Place.URL(), err)
 	}
 	if u.link.Pending {
-		u.fresh, u.link.Pending = true, false
-		if err := u.link.Write(u.cfg.Disk, u.cfg.Dir); err != nil {
+		l := *u.link
+		l.Pending = false
+		if err := l.Write(u.cfg.Disk, u.cfg.Dir); err != nil { // it is tried again
 			return err
 		}
+		u.fresh, u.link = true, &l
 	}
 	u.mark = mark
 	u.claimed.Store(true)
@@ -121,7 +129,7 @@ func (u *Uploader) claimLate(ctx context.Context) error {
 		err = u.claim(ctx)
 	}
 	if advice.IsUsage(err) {
-		return &refusal{fmt.Errorf("%w; nothing is brought there", err)}
+		return &refusal{fmt.Errorf("%w; nothing is brought there", err), u.link.Pending}
 	}
 	return err
 }

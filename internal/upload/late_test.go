@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -119,7 +120,7 @@ func TestAPlaceThatTurnsOutToBeAnothers(t *testing.T) {
 			}
 			u.End(time.Hour)
 			err := <-ran
-			if !errors.Is(err, ErrWaits) || !errors.Is(err, ErrRefused) || advice.IsUsage(err) ||
+			if !errors.Is(err, ErrWaits) || !errors.Is(err, ErrRefused) || !errors.Is(err, ErrFree) || advice.IsUsage(err) ||
 				!strings.Contains(err.Error(), "4 files (") {
 				t.Errorf("it ends with %v", err)
 			}
@@ -134,6 +135,67 @@ func TestAPlaceThatTurnsOutToBeAnothers(t *testing.T) {
 			}
 			b.wantAll()
 		}
+	})
+}
+
+// A folder whose place has become another's meanwhile has no other.
+func TestAPlaceThatHasBecomeAnothers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newLateBed(t)
+		b.p.SetDown(nil)
+		b.close(0, "first")
+		if err := b.run(); err != nil {
+			t.Fatal(err)
+		}
+		b.p.SetDown(placetest.ErrFault)
+		b.close(1, "second")
+		u := b.open()
+		m := &away.Mark{Crawl: "other", ID: "x", Machine: "m", Folder: "/f"}
+		if err := m.Write(t.Context(), b.at); err != nil {
+			t.Fatal(err)
+		}
+		b.p.SetDown(nil)
+		u.End(time.Hour)
+		if err := u.Run(t.Context()); !errors.Is(err, ErrRefused) || errors.Is(err, ErrFree) {
+			t.Errorf("it ends with %v", err)
+		}
+	})
+}
+
+// A linkless disk does not take what the folder says of its place, for a number of times.
+type linklessDisk struct {
+	vfs.FS
+	times atomic.Int64
+}
+
+func (d *linklessDisk) Rename(from, to string) error {
+	if filepath.Base(to) == filepath.Base(away.LinkName) && d.times.Add(-1) >= 0 {
+		return errors.New("no space left on device")
+	}
+	return d.FS.Rename(from, to)
+}
+
+// What cannot be noted in the folder for a while is noted later.
+func TestAPlaceThatCannotBeNotedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newLateBed(t)
+		b.close(0, "first")
+		disk := &linklessDisk{FS: vfs.OS}
+		b.cfg.Disk = disk
+		u := b.open()
+		disk.times.Store(2)
+		b.p.SetDown(nil)
+		ran := make(chan error, 1)
+		go func() { ran <- u.Run(t.Context()) }()
+		time.Sleep(time.Hour)
+		u.End(0)
+		if err := <-ran; err != nil || disk.times.Load() >= 0 {
+			t.Fatal(err, disk.times.Load())
+		}
+		if l := b.link(); l.Pending {
+			t.Errorf("the folder says %+v", l)
+		}
+		b.wantAll()
 	})
 }
 

@@ -73,6 +73,13 @@ func (u *Uploader) bringParts(ctx context.Context) error {
 	if err := u.note(came...); err != nil { // all lists reach up to the same moment
 		return err
 	}
+	for _, e := range came {
+		if list, _, is := away.PartOf(e.Name); is {
+			u.joins[list] = true
+		} else {
+			u.joins[e.Name] = true
+		}
+	}
 	u.named = u.named && len(came) == 0
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -92,14 +99,18 @@ func (u *Uploader) bringPart(ctx context.Context, name string, to int64) (e away
 	defer func() { _ = src.Close() }() // it is only read
 	from := u.there.Length(name)
 	at := away.PartName(name, from)
-	if !u.joins[name] && from > 0 {
-		if is, err := u.continues(ctx, name, src); err != nil {
-			return e, err
-		} else if !is {
+	if from > 0 {
+		joins, known := u.joins[name]
+		if !known {
+			if joins, err = u.continues(ctx, name, src); err != nil {
+				return e, err
+			}
+			u.joins[name] = joins
+		}
+		if !joins { // until it is noted
 			from, at = 0, name
 		}
 	}
-	u.joins[name] = true
 	if from >= to {
 		return e, nil
 	}
@@ -139,9 +150,13 @@ func (u *Uploader) continues(ctx context.Context, name string, src io.ReaderAt) 
 	return bytes.Equal(there, here), nil
 }
 
-// dropParts removes from the place what lists have left there in parts that are whole by now. What stays does no harm.
+// dropParts removes from the place what lists have left there in parts that are whole by now, and have not grown since.
+// What stays does no harm.
 func (u *Uploader) dropParts(ctx context.Context) {
 	for _, name := range u.complete {
+		if len(u.there.Parts(name)) > 1 {
+			continue
+		}
 		_ = u.cfg.Place.Remove(ctx, away.PartsDir+"/"+name)
 	}
 	u.complete = nil

@@ -9,11 +9,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"kumo/internal/away"
+	"kumo/internal/place"
 	"kumo/internal/place/placetest"
 	"kumo/internal/store"
 	"kumo/internal/vfs"
@@ -163,6 +165,170 @@ func TestAListThatWasRepairedComesWhole(t *testing.T) {
 			if text, parts := b.list("pages.jsonl"); text != c.text || parts != c.parts {
 				t.Errorf("of %q the place has %q in %d parts, not %d", c.text, text, parts, c.parts)
 			}
+		}
+	})
+}
+
+// A refusing place refuses files a number of times.
+type refusing struct {
+	place.Place
+	mu     sync.Mutex
+	times  map[string]int // by their names
+	marked func()         // is called when the mark is read; may be nil
+}
+
+func (r *refusing) Open(ctx context.Context, name string, offset, length int64) (io.ReadCloser, error) {
+	if name == away.MarkName && r.marked != nil {
+		r.marked()
+	}
+	return r.Place.Open(ctx, name, offset, length)
+}
+
+func (r *refusing) Create(ctx context.Context, name string) (place.Writer, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.times[name] > 0 {
+		r.times[name]--
+		return nil, fmt.Errorf("%s: %w", name, placetest.ErrFault)
+	}
+	return r.Place.Create(ctx, name)
+}
+
+// It does so too if it does not come at the first try, or another list does not.
+func TestAListThatWasRepairedComesWholeInTheEnd(t *testing.T) {
+	for _, first := range []string{"pages.jsonl", away.PartName("report.json", 2)} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBed(t)
+			r := &refusing{Place: b.at, times: map[string]int{}}
+			b.cfg.Place = r
+			for _, texts := range [][2]string{{"one\ntwo\n", "{}"}, {"One\ntwo\nthree\n", "{}[]"}} {
+				u := b.open()
+				b.write("pages.jsonl", texts[0])
+				b.write("report.json", texts[1])
+				u.Durable([]store.Mark{{Name: "pages.jsonl", Length: int64(len(texts[0]))},
+					{Name: "report.json", Length: int64(len(texts[1]))}})
+				ctx, die := context.WithCancel(t.Context())
+				done := make(chan error, 1)
+				go func() { done <- u.Run(ctx) }()
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				die()
+				<-done
+				for i, name := range b.cfg.Grow {
+					if text, _ := b.list(name); text != texts[i] {
+						t.Errorf("%s is there as %q, not %q", name, text, texts[i])
+					}
+				}
+				b.wantAll()
+				if r.times[first] > 0 {
+					t.Errorf("%s was not refused", first)
+				}
+				r.times[first] = 1
+			}
+		})
+	}
+}
+
+// A list that has come whole in the midst of a run, and has grown before the manifest said so, loses no part.
+func TestAListGrowsBeforeItIsNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		r := &refusing{Place: b.at, times: map[string]int{}}
+		b.cfg.Place = r
+		for life, texts := range [][2]string{{"one\n", "one\ntwo\n"}, {"ONE\n", "ONE\ntwo\n"}} {
+			u := b.open()
+			ctx, die := context.WithCancel(t.Context())
+			done := make(chan error, 1)
+			go func() { done <- u.Run(ctx) }()
+			synctest.Wait()
+			r.times[away.ManifestName] = life
+			for i, text := range texts {
+				b.write("pages.jsonl", text)
+				u.Durable([]store.Mark{{Name: "pages.jsonl", Length: int64(len(text))}})
+				b.close(2*life+i, text)
+				u.Look()
+				time.Sleep(time.Second / 2)
+				synctest.Wait()
+			}
+			time.Sleep(time.Minute)
+			if text, _ := b.list("pages.jsonl"); text != texts[1] {
+				t.Errorf("it is there as %q, not %q", text, texts[1])
+			}
+			die()
+			<-done
+		}
+	})
+}
+
+// When a run ends, too, no WARC file is named before its lines, whatever becomes of the lists that are to come whole.
+func TestLinesComeFirstAtTheEnd(t *testing.T) {
+	for _, meanwhile := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBed(t)
+			r := &refusing{Place: b.at, times: map[string]int{"pages.jsonl": 1 << 30}}
+			b.cfg.Place = r
+			u := b.open()
+			ran := make(chan error, 1)
+			go func() { ran <- u.Run(t.Context()) }()
+			synctest.Wait()
+			b.write("pages.jsonl", "one\n")
+			u.Durable([]store.Mark{{Name: "pages.jsonl", Length: 4}})
+			b.close(0, "first")
+			end := sync.OnceFunc(func() { u.End(0) })
+			if !meanwhile {
+				end()
+			}
+			r.marked = end
+			u.Look()
+			if err := <-ran; !errors.Is(err, ErrWaits) {
+				t.Errorf("it ended with %v", err)
+			}
+			m, err := away.ReadManifest(t.Context(), b.at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, is := m.Get("warc/news-00000-vm.warc.gz"); !is {
+				t.Errorf("the place has %v", m.All())
+			}
+			if text, _ := b.list("pages.jsonl"); text != "one\n" {
+				t.Errorf("of the list the place has %q", text)
+			}
+		})
+	}
+}
+
+// What the place's manifest does not name yet nobody is told to be there.
+func TestWhatIsThereIsNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		r := &refusing{Place: b.at, times: map[string]int{}}
+		b.cfg.Place = r
+		const warc, index = "warc/news-00000-vm.warc.gz", "warc/news-00000-vm.cdxj"
+		for life := range 2 { // the second one knows of the file by the folder's log
+			u := b.open()
+			r.times[away.ManifestName] = 1
+			ctx, die := context.WithCancel(t.Context())
+			done := make(chan error, 1)
+			go func() { done <- u.Run(ctx) }()
+			synctest.Wait()
+			if life == 0 {
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				b.close(0, "first")
+				r.times[away.ManifestName] = 1
+				u.Look()
+				synctest.Wait()
+			}
+			if _, is := u.Manifest().Get(warc); !is || u.Has(warc) || u.Has(index) {
+				t.Errorf("it is said to be there: %v, named: %v, %v", is, u.Has(warc), u.Has(index))
+			}
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			if !u.Has(warc) || !u.Has(index) || u.Has("warc/news-00001-vm.warc.gz") {
+				t.Errorf("%v, %v", u.Has(warc), u.Has(index))
+			}
+			die()
+			<-done
 		}
 	})
 }

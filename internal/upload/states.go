@@ -614,8 +614,8 @@ func (s *States) Cut() Cut {
 
 // Forget removes all checkpoints from the place: nobody goes on from them. Run has ended.
 func (s *States) Forget(ctx context.Context) error {
-	if !s.up.claimed.Load() {
-		return nil
+	if late := s.up.Late(); late != nil { // an earlier process may have brought some
+		return late
 	}
 	return s.up.cfg.Place.Remove(ctx, away.StateDir)
 }

@@ -228,8 +228,12 @@ func (l *life) checkpoint(s *States) {
 		}
 	}
 	l.mu.Unlock()
+	l.write(marks[0].Name, "records")
 	s.Checkpoint(at, at+3, marks)
 	if len(l.files)/3 > open {
+		if err := os.Remove(filepath.Join(l.dir, marks[0].Name)); err != nil {
+			l.Fatal(err)
+		}
 		l.close(open, fmt.Sprint("records ", open))
 		s.up.Look()
 	}
@@ -329,6 +333,15 @@ func TestAStateThatIsNotWorthIt(t *testing.T) {
 			t.Errorf("it stays: %v", err)
 		}
 	})
+}
+
+// Of a place that cannot be reached yet it is not known what an earlier process has left there.
+func TestWhatIsForgottenIsLeftInAPlaceThatIsDown(t *testing.T) {
+	b := newLateBed(t)
+	s := b.open().States(StatesConfig{})
+	if err := s.Forget(t.Context()); !errors.Is(err, placetest.ErrFault) {
+		t.Errorf("it is said to be gone: %v", err)
+	}
 }
 
 // A mutePlace takes all but its manifest.

@@ -73,7 +73,7 @@ type Uploader struct {
 	named    bool            // the place's manifest has all that is there
 	last     time.Time       // when something came into the place, or end was closed
 	news     []string        // files that came since it was written
-	joins    map[string]bool // lists that are found to go on from what is there
+	joins    map[string]bool // whether lists go on from what is there, of those for which that is known
 	complete []string        // lists that are there whole, and no longer in parts; guarded by noting
 	claimed  atomic.Bool     // the place is the crawl's
 	states   *States         // nil: no checkpoints go there
@@ -87,6 +87,8 @@ type Uploader struct {
 	// lengths of lists, as far as they stay as they are, and as they were brought in parts by this process
 	durable, sent map[string]int64
 	due           bool // lists have grown by much
+	// files that came since this process wrote the place's manifest; nil: it has not yet
+	unnamed map[string]bool
 }
 
 // Open makes the place the crawl's, or sees that it is, and reads what is there. The folder is held by the caller. A
@@ -146,6 +148,22 @@ func (u *Uploader) Late() error {
 // Manifest is what is in the place, now and as it grows.
 func (u *Uploader) Manifest() *away.Manifest { return u.there }
 
+// Has reports whether who reads the place alone finds a file: the place has it, a WARC file with its index, and its
+// manifest names it.
+func (u *Uploader) Has(name string) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	_, is := u.there.Get(name)
+	if !is || u.unnamed == nil || u.unnamed[name] {
+		return false
+	}
+	if !isWARC(name) {
+		return true
+	}
+	_, is = u.there.Get(indexOf(name))
+	return is && !u.unnamed[indexOf(name)]
+}
+
 // Look says that a file was closed. It never waits.
 func (u *Uploader) Look() {
 	select {
@@ -164,13 +182,13 @@ func (u *Uploader) End(patience time.Duration) {
 // Status is how it stands.
 func (u *Uploader) Status() stats.Uploads {
 	u.mu.Lock()
-	defer u.mu.Unlock()
-	s := u.status
-	if u.states != nil {
-		s.State = u.states.status()
+	s, next, states := u.status, u.next, u.states
+	u.mu.Unlock() // states may take their time, and the journal's commits wait for Durable
+	if states != nil {
+		s.State = states.status()
 	}
-	if s.Why != "" && !u.next.IsZero() {
-		s.Next = max(time.Until(u.next), 0)
+	if s.Why != "" && !next.IsZero() {
+		s.Next = max(time.Until(next), 0)
 	}
 	return s
 }
@@ -416,10 +434,8 @@ func (u *Uploader) round(ctx context.Context, todo []waiting) error {
 	if err := u.stillOurs(ctx); err != nil {
 		return err
 	}
-	if !u.isEnding() { // or they come whole
-		if err := u.bringParts(ctx); err != nil {
-			return err
-		}
+	if err := u.bringParts(ctx); err != nil { // at the end, too: lists that are to come whole may fail
+		return err
 	}
 	todo = todo[:min(len(todo), perRound)]
 	failed := make([]error, len(todo))
@@ -458,6 +474,9 @@ func (u *Uploader) round(ctx context.Context, todo []waiting) error {
 			return errors.Join(err, fmt.Errorf("%s: %w", away.ManifestName, nameErr))
 		}
 		u.named = true
+		u.mu.Lock()
+		u.unnamed = map[string]bool{}
+		u.mu.Unlock()
 		u.states.look(u.news)
 		u.news = nil
 		u.dropParts(ctx)
@@ -581,7 +600,7 @@ func (u *Uploader) note(came ...away.Entry) (err error) {
 	u.log += int64(len(lines))
 	for _, e := range came {
 		had := u.there.Parts(e.Name)
-		u.there.Put(e)
+		u.putUnnamed(&e)
 		u.count(&e)
 		u.uncount(had)
 		if len(had) > 0 && away.IsPart(had[len(had)-1].Name) && !away.IsPart(e.Name) {
@@ -589,6 +608,16 @@ func (u *Uploader) note(came ...away.Entry) (err error) {
 		}
 	}
 	return nil
+}
+
+// putUnnamed puts a file into what is in the place, which the place's manifest does not name yet.
+func (u *Uploader) putUnnamed(e *away.Entry) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.there.Put(*e)
+	if u.unnamed != nil {
+		u.unnamed[e.Name] = true
+	}
 }
 
 // uncount takes out of the status what a file has taken the place of.

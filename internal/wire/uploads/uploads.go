@@ -294,14 +294,10 @@ func (u *Upload) Late() error {
 	return u.cfg.Late
 }
 
-// Has reports whether a file of the crawl is in the place.
+// Has reports whether a file of the crawl is in the place, and named there.
 func (u *Upload) Has(name string) bool {
 	up := u.up.Load()
-	if up == nil {
-		return false
-	}
-	_, is := up.Manifest().Get(name)
-	return is
+	return up != nil && up.Has(name)
 }
 
 // URL is the place's.

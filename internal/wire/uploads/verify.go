@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"kumo/internal/away"
 	"kumo/internal/folder"
+	"kumo/internal/settings"
 	"kumo/internal/stats"
 	"kumo/internal/upload"
 	"kumo/internal/verify"
@@ -40,17 +42,19 @@ func (s *Source) Verify(ctx context.Context, dir string, cfg verify.Config) (*ve
 		return r, err
 	}
 	check := &verify.Check{Name: "manifest", Counts: []verify.Count{{N: int64(len(s.there.All())), Unit: "files"}}}
-	for _, e := range s.there.All() {
-		what, err := s.compare(ctx, &e)
-		if err != nil {
-			return r, err
-		}
-		if what == "" {
+	differ, err := s.differ(ctx, waits != nil)
+	if err != nil {
+		return r, err
+	}
+	for _, f := range differ {
+		f.Check, f.Offset = check.Name, -1
+		if waits != nil && f.What != gone && slices.Contains(rewritten, f.File) { // it may not be noted yet
+			check.Notes = append(check.Notes, f)
 			continue
 		}
 		check.Faults++
 		if cfg.Fault != nil {
-			cfg.Fault(verify.Fault{Check: check.Name, File: e.Name, Offset: -1, What: what})
+			cfg.Fault(f)
 		}
 	}
 	if waits != nil {
@@ -60,22 +64,54 @@ func (s *Source) Verify(ctx context.Context, dir string, cfg verify.Config) (*ve
 	return r, nil
 }
 
-// compare says how a file differs from its entry in the manifest.
-func (s *Source) compare(ctx context.Context, e *away.Entry) (what string, err error) {
+// gone is a file that is named, and is not there.
+const gone = "the manifest names it, and it is not there: it was brought, and is lost"
+
+// rewritten are files of which a run brings another each time.
+var rewritten = []string{"report.json", "index.cdxj", settings.Name}
+
+// differ are the files that differ from the manifest, but for those of which it says something else by now: a run may
+// have ended meanwhile. Lists may have grown while one goes on.
+func (s *Source) differ(ctx context.Context, goesOn bool) (all []verify.Fault, err error) {
+	for _, e := range s.there.All() {
+		what, err := s.compare(ctx, &e, goesOn && slices.Contains(growing(), e.Name))
+		if err != nil {
+			return nil, err
+		}
+		if what != "" {
+			all = append(all, verify.Fault{File: e.Name, What: what})
+		}
+	}
+	if len(all) == 0 {
+		return nil, nil
+	}
+	now, err := away.ReadManifest(ctx, s.place)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(all, func(f verify.Fault) bool {
+		was, _ := s.there.Get(f.File)
+		is, named := now.Get(f.File)
+		return !named || is != was
+	}), nil
+}
+
+// compare says how a file differs from its entry in the manifest; one that grows may have more behind it.
+func (s *Source) compare(ctx context.Context, e *away.Entry, grows bool) (what string, err error) {
 	info, err := s.place.Stat(ctx, e.Name)
 	if away.IsMissing(err) {
-		return "the manifest names it, and it is not there: it was brought, and is lost", nil
+		return gone, nil
 	}
 	if err != nil {
 		return "", err
 	}
-	if info.Size != e.Size {
+	if info.Size != e.Size && (!grows || info.Size < e.Size) {
 		return fmt.Sprintf("it has %d bytes, the manifest says %d", info.Size, e.Size), nil
 	}
 	if strings.Contains(e.Name, ".warc") {
 		return "", nil // its records have digests
 	}
-	src, err := s.place.Open(ctx, e.Name, 0, -1)
+	src, err := s.place.Open(ctx, e.Name, 0, e.Size)
 	if err != nil {
 		return "", err
 	}
@@ -91,7 +127,7 @@ func (s *Source) compare(ctx context.Context, e *away.Entry) (what string, err e
 type waiting struct {
 	since time.Time // of the run whose files they are
 	what  string    // they are, and where
-	lost  bool      // nobody can bring them
+	lost  bool      // the same command does not bring them
 }
 
 // waits is what the place lacks of a run that has not brought all yet; nil: it has brought all.
@@ -111,7 +147,11 @@ func (s *Source) waits(ctx context.Context) (*waiting, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case link == nil || link.ID != m.ID:
+	case link != nil && link.ID != m.ID:
+		w.lost, w.what = true, fmt.Sprintf("another crawl is in %s on this machine: what it had not brought may be set "+
+			"aside there", m.Folder)
+		return w, nil
+	case link == nil:
 		w.lost, w.what = true, fmt.Sprintf("its folder %s is not on this machine any more, and what it had not brought is "+
 			"lost with it", m.Folder)
 		return w, nil
