@@ -83,6 +83,7 @@ func TestWhatALostNodeHadComesToThePlace(t *testing.T) {
 			return err == nil && info.Size() > 500
 		})
 	})
+	c.await(web.Requests() + 60) // what they know is said to be done meanwhile
 	close(nodes["b"].die)
 	<-nodes["b"].dead
 	b.kill()
