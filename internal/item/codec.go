@@ -208,7 +208,7 @@ func (r *Reader) ReadBody(body []byte, host string) (Item, error) {
 	if len(f.Rest) > 1 {
 		it.Again = f.Rest[1]&flagAgain != 0
 	}
-	if len(f.Rest) > 2 && f.Rest[1]&flagLosses != 0 {
+	if len(f.Rest) > 2 && it.Again && f.Rest[1]&flagLosses != 0 {
 		it.Losses = f.Rest[2]
 	}
 	r.room(int(length) + joined(seedFrom, seed) + joined(fromFrom, from) + len(path) + len(robots))
