@@ -275,10 +275,10 @@ func TestLinesComeFirstAtTheEnd(t *testing.T) {
 			u.Durable([]store.Mark{{Name: "pages.jsonl", Length: 4}})
 			b.close(0, "first")
 			end := sync.OnceFunc(func() { u.End(0) })
+			r.marked = end
 			if !meanwhile {
 				end()
 			}
-			r.marked = end
 			u.Look()
 			if err := <-ran; !errors.Is(err, ErrWaits) {
 				t.Errorf("it ended with %v", err)
