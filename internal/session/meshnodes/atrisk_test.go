@@ -102,8 +102,9 @@ func TestWhatALostNodeHadComesToThePlace(t *testing.T) {
 	c.ends(nil, a, d)
 	again := a.Again() + d.Again()
 	t.Logf("b had fetched %d pages, and %d were not in the place; %d were fetched again", len(had), lost, again)
-	// where a busy machine has a or d miss the other for a while some of their pages may be fetched again, too
-	if lost == 0 || lost == len(had) || again == 0 || again > int64(lost+(len(had)-lost)/2) {
+	// What b had not said to be done is fetched as if it had never been, and not counted. Where a busy machine has a or d
+	// miss the other for a while some of their pages may be fetched again, too.
+	if lost == 0 || lost == len(had) || again > int64(lost+(len(had)-lost)/2) {
 		t.Error("that is not what was wanted")
 	}
 	c.wantAll(int64(lost) + 50)
