@@ -118,7 +118,6 @@ func Open(ctx context.Context, cfg Config) (*Uploader, error) {
 	for _, e := range there.All() {
 		u.count(&e)
 	}
-	u.cfg.Place = place.Prompt(cfg.Place) // that it fails is to be told, and tried again here
 	return u, err
 }
 
