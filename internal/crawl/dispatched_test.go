@@ -296,13 +296,19 @@ func TestAHostThatComesBackBeginsAfresh(t *testing.T) {
 				l.e.Pause(true)
 				l.dispatch("http://a.test/2 http://stays.test/")
 				l.lost.Store("a.test", true)
-				released := make(chan error)
-				go func() { released <- l.e.ReleaseHosts(t.Context(), []string{"a.test", "never.test"}, owedNothing) }()
+				released, given := make(chan error), make(chan string, 2)
+				go func() {
+					released <- l.e.ReleaseHosts(t.Context(), []string{"a.test", "never.test"},
+						func(host string, _, _ time.Duration) { given <- host })
+				}()
 				l.settle()
 				select {
 				case err := <-released:
 					t.Fatal("it was given up before its page was said to be done", err)
-				default:
+				case host := <-given:
+					if host != "never.test" || len(given) > 0 {
+						t.Fatalf("%s was given up before its page was said to be done", host)
+					}
 				}
 				l.claim("http://b.test/")
 				if err := <-released; err != nil {

@@ -25,6 +25,9 @@ type MeshConfig struct {
 	Shuffle bool          // each node fetches the pages of a host in an order of its own
 	Busy    bool          // nodes say that they are the bottleneck: load is given to others
 
+	// every fourth host takes so long for an answer at most, and half of it at least; 0: all answer within 400ms
+	Slow time.Duration
+
 	Loss  float64       // share of messages that are lost; negative: none; 0.05
 	Least time.Duration // that a message takes; 10ms
 	Most  time.Duration // 300ms, but for 10 % more now and then

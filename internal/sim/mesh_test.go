@@ -76,6 +76,30 @@ func TestNodesComeAndGoUnseen(t *testing.T) {
 	}
 }
 
+// TestSlowHostsAreAskedByOne lets nodes come and leave while hosts take longer for an answer than a node waits for
+// another's: who fetches a host next still waits until the one before has its answer.
+func TestSlowHostsAreAskedByOne(t *testing.T) {
+	const seeds = 20
+	for seed := uint64(1); seed <= seeds; seed++ {
+		cfg := smallMesh()
+		cfg.FaultEvery, cfg.Loss, cfg.Busy, cfg.Quiet, cfg.Slow = -1, -1, false, time.Minute, 40*time.Second
+		w := newMeshWorld(cfg.withDefaults(), seed)
+		for i := range 8 {
+			w.k.after(w.cfg.Spread+w.cfg.Quiet+time.Duration(i+1)*15*time.Second, func() {
+				if i%2 == 0 {
+					w.join()
+				} else {
+					w.live[w.k.rng.IntN(len(w.live))].leave()
+				}
+			})
+		}
+		w.run()
+		if len(w.violations) > 0 || w.figures.Slips > 0 || w.figures.Hasty > 0 {
+			t.Errorf("seed %d: %v; %v", seed, w.violations, w.figures)
+		}
+	}
+}
+
 // TestNothingIsLostInAMesh lets nodes come, die, come back, lose their disks, leave, sleep and be cut off while a crawl
 // goes on.
 func TestNothingIsLostInAMesh(t *testing.T) {

@@ -242,6 +242,9 @@ func (p *meshProcess) next(set uint64) int {
 func (p *meshProcess) fetch(u url, s *meshHost) {
 	w := p.w
 	takes := w.k.between(50*time.Millisecond, 400*time.Millisecond)
+	if w.cfg.Slow > 0 && u.host()%4 == 0 {
+		takes = w.k.between(w.cfg.Slow/2, w.cfg.Slow)
+	}
 	s.asking = true
 	p.fetched++
 	p.asked++

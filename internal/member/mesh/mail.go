@@ -257,6 +257,30 @@ func (m *Machine) answered(from strategy.Node, id uint64, replies []reply) {
 	}
 }
 
+// answerTime is how long an answer may wait for something slow, such as a host's own answer: who waits for this node's
+// would take it for gone some time after.
+const answerTime = retry / 2
+
+// A prompt answer is replyLater where no other is given in time.
+type prompt struct {
+	answer func(reply)
+	over   bool
+}
+
+func (m *Machine) promptly(answer func(reply)) *prompt {
+	p := &prompt{answer: answer}
+	m.at(m.now.Add(answerTime), &p.over, func() { p.give(reply{code: replyLater}) })
+	return p
+}
+
+// give gives an answer, unless one was given.
+func (p *prompt) give(r reply) {
+	if !p.over {
+		p.over = true
+		p.answer(r)
+	}
+}
+
 // An inbound is a flight of another node that is being done.
 type inbound struct {
 	from    strategy.Node

@@ -15,19 +15,25 @@ import (
 type holding struct {
 	host     string
 	id       xor.ID
-	from     strategy.Node    // the backup that has dispatched something last, or asked
-	heard    time.Time        // when it did
-	anew     bool             // a backup has refused, or was silent: who they are is found anew
-	stopping bool             // another node is the target now
-	to       strategy.Node    // who has asked for the host
-	marks    []Link           // fetched, and not yet said
-	saying   bool             // marks are on their way
-	released bool             // the engine has forgotten it
-	asking   int              // nodes that may have been the target before, and are asked to stop
-	then     []func(had bool) // done when they have; had: one was the target, and has said what it has fetched meanwhile
-	had      bool
-	parted   []func(reply) // answers to who asks that of this node
+	from     strategy.Node // the backup that has dispatched something last, or asked
+	heard    time.Time     // when it did
+	anew     bool          // a backup has refused, or was silent: who they are is found anew
+	stopping bool          // another node is the target now
+	to       strategy.Node // who has asked for the host
+	marks    []Link        // fetched, and not yet said
+	saying   bool          // marks are on their way
+	released bool          // the engine has forgotten it
+	asking   int           // nodes that may have been the target before, and are asked to stop
+	then     []awaiting    // what was dispatched meanwhile
+	had      bool          // one of them was the target: it has said what it has fetched since
+	parted   []*prompt     // answers to who asks that of this node
 	timing   timed         // as the engine has left it, and who fetched the host before
+}
+
+// An awaiting is what can be taken once nobody else fetches the host any more.
+type awaiting struct {
+	answer *prompt
+	take   func()
 }
 
 // A lull is how long marks wait for others, so that they go together.
@@ -82,13 +88,9 @@ func (m *Machine) dispatched(from strategy.Node, it item, answer func(reply)) {
 		m.askBefore(g, it.node)
 	}
 	if g.asking > 0 {
-		g.then = append(g.then, func(had bool) {
-			if had { // some of these are done by now
-				answer(reply{code: replyLater})
-			} else {
-				m.takeLinks(from, g, it, answer)
-			}
-		})
+		p := m.promptly(answer)
+		g.then = append(slices.DeleteFunc(g.then, func(a awaiting) bool { return a.answer.over }),
+			awaiting{p, func() { m.takeLinks(from, g, it, p.give) }})
 		return
 	}
 	m.takeLinks(from, g, it, answer)
@@ -117,11 +119,15 @@ func (m *Machine) askBefore(g *holding, named strategy.Node) {
 
 func (m *Machine) askOne(g *holding, before strategy.Node) {
 	m.post(before, item{kind: itemYield, host: g.host}, func(_ strategy.Node, r *reply) {
-		g.asking--
-		if r != nil && r.code == replyYes {
+		if r != nil {
 			m.owes(g, unpackTiming(r.number))
-			g.had = true
+			g.had = g.had || r.code == replyYes || r.code == replyLater
 		}
+		if r != nil && r.code == replyLater && m.held[g.host] == g { // the host takes its time for an answer
+			m.after(pause, func() { m.askOne(g, before) })
+			return
+		}
+		g.asking--
 		if r != nil && r.code == replyMoved && r.node != "" && !m.view.in[g.host] && len(g.marks) == 0 {
 			// it was delegated before this node came
 			m.balance.away[g.host] = r.node
@@ -132,8 +138,14 @@ func (m *Machine) askOne(g *holding, before strategy.Node) {
 		}
 		then, had := g.then, g.had
 		g.then, g.had = nil, false
-		for _, f := range then {
-			f(had)
+		for _, a := range then {
+			switch {
+			case a.answer.over: // it comes again
+			case had: // some of these are done by now
+				a.answer.give(reply{code: replyLater})
+			default:
+				a.take()
+			}
 		}
 		if g.stopping {
 			m.say(g)
@@ -145,8 +157,8 @@ func (m *Machine) askOne(g *holding, before strategy.Node) {
 func (m *Machine) forgo(g *holding, r reply) {
 	delete(m.held, g.host)
 	m.change(outs, g.host, false)
-	for _, answer := range g.parted {
-		answer(r)
+	for _, p := range g.parted {
+		p.give(r)
 	}
 }
 
@@ -161,16 +173,16 @@ func (m *Machine) yield(from strategy.Node, it item, answer func(reply)) {
 		return
 	}
 	if g == nil || m.compare(from, m.cfg.Self, g.id) > 0 && !m.leaving {
-		answer(reply{code: replyNo})
+		answer(reply{code: replyNo, number: m.owed(it.host).pack()})
 		return
 	}
 	g.to = from
-	g.parted = append(g.parted, func(r reply) {
+	g.parted = append(slices.DeleteFunc(g.parted, func(p *prompt) bool { return p.over }), m.promptly(func(r reply) {
 		if r.code == replyMoved && r.node == from {
 			r = reply{code: replyNo}
 		}
 		answer(r)
-	})
+	}))
 	if !g.stopping {
 		m.stop(g)
 	}
@@ -373,8 +385,11 @@ func (m *Machine) part(g *holding) {
 		m.toFirst(g, it, func() {
 			delete(m.held, g.host)
 			m.change(outs, g.host, false)
-			for _, answer := range g.parted {
-				answer(reply{code: replyYes, number: timing})
+			if g.timing.Wait > 0 { // who has been told to ask later still wants to know
+				m.timings.Put(g.host, g.timing)
+			}
+			for _, p := range g.parted {
+				p.give(reply{code: replyYes, number: timing})
 			}
 		})
 	})

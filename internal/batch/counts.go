@@ -1,0 +1,39 @@
+package batch
+
+import (
+	"context"
+	"encoding/json"
+	"path"
+
+	"kumo/internal/place"
+)
+
+// Counts are what a day of a collection came to, in counts.json beside its XML.
+type Counts struct {
+	Collection string           `json:"collection"`
+	Date       string           `json:"date"`
+	Rounds     int              `json:"rounds"`
+	Sites      int              `json:"sites"`  // registered domains with pages in the collection's language
+	Counts     map[string]int64 `json:"counts"` // of merge and xml: "pages", "bytes", "kept", "charset gbk", …
+}
+
+func (p *Pipeline) writeCounts(ctx context.Context, pt *part) error {
+	sites, err := p.writeIndexes(ctx, pt)
+	if err != nil {
+		return err
+	}
+	c := Counts{Collection: pt.Code, Date: p.Date, Rounds: pt.state.Next.Round, Sites: sites, Counts: map[string]int64{}}
+	for i := range pt.state.Done {
+		if d := &pt.state.Done[i]; d.Job == JobMerge || d.Job == JobXML {
+			for name, n := range d.Counters {
+				c.Counts[name] += n
+			}
+		}
+	}
+	data, err := json.MarshalIndent(&c, "", " ")
+	if err != nil {
+		return err
+	}
+	return place.WriteFile(ctx, p.Place, path.Join(DayFolder(pt.Collection, "xml", p.Date), CountsName),
+		append(data, '\n'))
+}

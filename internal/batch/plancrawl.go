@@ -1,0 +1,99 @@
+package batch
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"time"
+
+	"kumo/internal/item"
+	"kumo/internal/robots"
+)
+
+const (
+	talliedHosts = 1 << 18 // whose URLs are counted
+	plannedHosts = 4096    // that are given their partition; others go by their hash, of which there are enough
+)
+
+// planCrawl finds what robots.txt files have answered today, and spreads the hosts of a round over the partitions.
+func (p *Pipeline) planCrawl(ctx context.Context, conf *Conf, files []string) (err error) {
+	if conf.Rules, err = FilesIn(ctx, p.Place, path.Join(RulesFolder, p.Date)); err != nil || conf.Reducers < 2 {
+		return err
+	}
+	job, err := newSetup(conf, p.Deps)
+	if err != nil {
+		return err
+	}
+	tally := newHostTally(talliedHosts)
+	for _, name := range files {
+		for r, err := range ReadFile(ctx, p.Place, name) {
+			if err == nil {
+				err = job.tally(r, tally)
+			}
+			if err == nil {
+				err = ctx.Err()
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+		}
+	}
+	hosts := tally.heaviest(plannedHosts)
+	threads := 0
+	var interval time.Duration
+	for _, c := range conf.Collections {
+		threads += c.Threads
+		interval = max(interval, time.Duration(c.Interval))
+	}
+	delays, err := p.delays(ctx, conf)
+	if err != nil {
+		return err
+	}
+	for i := range hosts {
+		hosts[i].Interval = max(interval, min(delays[hosts[i].Host], mostDelay))
+	}
+	conf.Hosts = PlanHosts(hosts, conf.Reducers, threads)
+	return nil
+}
+
+// tally counts a record of a crawl's input.
+func (s *setup) tally(r Record, t *hostTally) error {
+	if KindOf(r.Value) != KindKnown {
+		_, url, err := SplitKey(r.Key)
+		t.add(item.HostOf(url))
+		return err
+	}
+	k, err := ReadKnown(r.Key, r.Value)
+	if err != nil {
+		return err
+	}
+	m, err := s.member(k.Collection)
+	if err != nil {
+		return err
+	}
+	if s.fromKnown(m, &k).Due {
+		t.add(item.HostOf(k.URL))
+	}
+	return nil
+}
+
+// delays are what robots.txt files have asked for today, by host.
+func (p *Pipeline) delays(ctx context.Context, conf *Conf) (map[string]time.Duration, error) {
+	all := map[string]time.Duration{}
+	for _, name := range conf.Rules {
+		for r, err := range ReadFile(ctx, p.Place, name) {
+			if err != nil {
+				return nil, err
+			}
+			rules, err := ReadRules(r.Key, r.Value)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+			if delay, asked := robots.FromStatus(rules.Status, rules.Body, conf.Fetching.Agent).Delay(); asked {
+				host := item.HostOf(rules.Origin + "/")
+				all[host] = max(all[host], delay)
+			}
+		}
+	}
+	return all, nil
+}

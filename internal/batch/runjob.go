@@ -1,0 +1,158 @@
+package batch
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"kumo/internal/place"
+)
+
+// A finished job leaves this beside its output, which it makes whole.
+type finished struct {
+	Step     Step            `json:"step"`
+	Date     string          `json:"date"`
+	Of       []finishedOf    `json:"of"`
+	Began    time.Time       `json:"began"`
+	Seconds  float64         `json:"seconds"`
+	Inputs   int             `json:"inputs"`
+	Failed   int             `json:"failed"`
+	Counters []finishedCount `json:"counters"`
+}
+
+type finishedCount struct {
+	Group string `json:"group"`
+	Name  string `json:"name"`
+	N     int64  `json:"n"`
+}
+
+type finishedOf struct {
+	Code      string `json:"code"`
+	Directory string `json:"directory"`
+}
+
+const finishedName = "job.json"
+
+// run runs a job into its work folder.
+func (p *Pipeline) run(ctx context.Context, conf *Conf, files []string, work string) error {
+	job, err := NewJob(conf, p.Deps)
+	if err != nil {
+		return err
+	}
+	info := &JobInfo{Step{conf.Round, conf.Job}, conf.Collections, len(files), conf.Reducers}
+	if f := p.Listener.JobBegan; f != nil {
+		f(info)
+	}
+	r := Run{Job: job, Conf: conf, Inputs: files, Output: work, Reducers: conf.Reducers}
+	if f := p.Listener.Progress; f != nil {
+		r.Progress = func(pr Progress) { f(info, pr) }
+	}
+	result, err := p.Runner.Run(ctx, r)
+	if err != nil {
+		return fmt.Errorf("round %d: %w", conf.Round, err)
+	}
+	took := p.Now().Sub(conf.Start)
+	done := finished{Step: info.Step, Date: p.Date, Began: conf.Start, Seconds: took.Seconds(), Inputs: len(files),
+		Failed: result.Failed}
+	for _, c := range conf.Collections {
+		done.Of = append(done.Of, finishedOf{c.Code, c.Directory})
+	}
+	for k, n := range result.Counters.All() {
+		done.Counters = append(done.Counters, finishedCount{k.Group, k.Name, n})
+	}
+	slices.SortFunc(done.Counters, func(a, b finishedCount) int {
+		return strings.Compare(a.Group+" "+a.Name, b.Group+" "+b.Name)
+	})
+	data, err := json.MarshalIndent(&done, "", " ")
+	if err == nil {
+		err = place.WriteFile(ctx, p.Place, path.Join(work, finishedName), data)
+	}
+	if err == nil && p.Listener.JobEnded != nil {
+		p.Listener.JobEnded(info, result, took)
+	}
+	return err
+}
+
+// abandon does away with the job that an earlier run has begun, and not ended, of other collections together. One of
+// the same is the runner's to go on with: it may still be under way, and ask the very hosts that this run would.
+func (p *Pipeline) abandon(ctx context.Context, pt *part, work string) error {
+	old := pt.state.Work
+	if old == "" || old == work {
+		return nil
+	}
+	if a, can := p.Runner.(Abandoner); can {
+		if err := a.Abandon(ctx, old); err != nil {
+			return err
+		}
+	}
+	return p.Place.Remove(ctx, old)
+}
+
+// settle takes in the output of a collection's last job, if it is whole. It may be ended anywhere and done again.
+func (p *Pipeline) settle(ctx context.Context, pt *part) error {
+	s := pt.state
+	if s.Work == "" {
+		return nil
+	}
+	data, err := place.ReadFile(ctx, p.Place, path.Join(s.Work, finishedName))
+	if errors.Is(err, fs.ErrNotExist) { // the job did not end: it is run again, or gone on with
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var done finished
+	if err := json.Unmarshal(data, &done); err != nil {
+		return fmt.Errorf("%s: %w", s.Work, err)
+	}
+	if err := p.publish(ctx, pt, s.Work); err != nil {
+		return err
+	}
+	if s.Next.Job == JobCrawl {
+		if err := p.takeMoves(ctx, pt); err != nil {
+			return err
+		}
+	}
+	s.add(&done)
+	if s.Next.Job == JobXML {
+		if err := p.writeFields(ctx, pt); err != nil {
+			return err
+		}
+		if err := p.writeCounts(ctx, pt); err != nil {
+			return err
+		}
+	}
+	work := s.Work
+	s.Next, s.Work = s.Next.next(), ""
+	if s.Next.Job == "" {
+		s.Ended = p.Now().UTC()
+	}
+	if err := s.write(ctx, p.Place, pt.Collection); err != nil {
+		return err
+	}
+	if f := p.Listener.Ended; f != nil && s.Next.Job == "" {
+		f(pt.Collection, s)
+	}
+	return p.clean(ctx, pt, work, &done)
+}
+
+// add notes a job that was done.
+func (s *State) add(f *finished) {
+	d := Done{Step: s.Next, Began: f.Began, Seconds: f.Seconds, Inputs: f.Inputs, Failed: f.Failed,
+		Counters: map[string]int64{}, Together: map[string]int64{}}
+	for _, c := range f.Counters {
+		switch c.Group {
+		case s.Collection:
+			d.Counters[c.Name] = c.N
+		case JobCrawl:
+			d.Together[c.Name] = c.N
+		}
+	}
+	s.Done = append(s.Done, d)
+}

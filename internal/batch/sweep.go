@@ -1,0 +1,125 @@
+package batch
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"path"
+	"strings"
+
+	"kumo/internal/collection"
+	"kumo/internal/place"
+)
+
+// publish moves a collection's output of a job to where it belongs, and that of no collection.
+func (p *Pipeline) publish(ctx context.Context, pt *part, work string) error {
+	move := func(from, to string) error {
+		err := p.Place.Rename(ctx, from, to)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // another run, of another collection of the job, was quicker
+		}
+		return err
+	}
+	own := path.Join(work, pt.Directory)
+	err := place.Walk(ctx, p.Place, own, func(name string, info place.Info) error {
+		folder := path.Base(path.Dir(name))
+		return move(name, path.Join(target(pt.Collection, pt.state.Next, p.Date, folder), info.Name))
+	})
+	if err != nil {
+		return err
+	}
+	return place.Walk(ctx, p.Place, path.Join(work, RulesFolder), func(name string, info place.Info) error {
+		return move(name, path.Join(RulesFolder, p.Date, path.Base(work)+"-"+info.Name))
+	})
+}
+
+// clean removes what is not needed any more once a job is done: its work folder, and after a merge the rounds'
+// Documents.
+func (p *Pipeline) clean(ctx context.Context, pt *part, work string, done *finished) error {
+	if err := p.drop(ctx, work, done); err != nil {
+		return err
+	}
+	if pt.state.Next.Job == "" {
+		return p.removeIndexParts(ctx, pt)
+	}
+	if pt.state.Next.Job != JobXML {
+		return nil
+	}
+	if err := p.removeRounds(ctx, pt); err != nil {
+		return err
+	}
+	return p.forget(ctx, pt)
+}
+
+// removeRounds removes the rounds' Documents.
+func (p *Pipeline) removeRounds(ctx context.Context, pt *part) error {
+	dir := DayFolder(pt.Collection, "doc", p.Date)
+	infos, err := p.Place.List(ctx, dir)
+	if err != nil {
+		return err
+	}
+	for _, i := range infos {
+		if i.IsDir && strings.HasPrefix(i.Name, roundPrefix) {
+			if err := p.Place.Remove(ctx, path.Join(dir, i.Name)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// drop removes a job's work folder, if all that shared the job have taken their part.
+func (p *Pipeline) drop(ctx context.Context, work string, done *finished) error {
+	for _, f := range done.Of {
+		s, err := ReadState(ctx, p.Place, &collection.Collection{Code: f.Code, Directory: f.Directory}, done.Date)
+		if err != nil || s != nil && s.Work == work {
+			return err
+		}
+	}
+	return p.Place.Remove(ctx, work)
+}
+
+// sweep drops work folders that a run has left which died just before it did.
+func (p *Pipeline) sweep(ctx context.Context) error {
+	infos, err := p.Place.List(ctx, WorkFolder)
+	if err != nil {
+		return err
+	}
+	for _, i := range infos {
+		work := path.Join(WorkFolder, i.Name)
+		data, err := place.ReadFile(ctx, p.Place, path.Join(work, finishedName))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // under way, or its collections remove it when they are run
+		}
+		var done finished
+		if err == nil {
+			err = json.Unmarshal(data, &done)
+		}
+		if err == nil {
+			err = p.drop(ctx, work, &done)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keptKnown is how many days what was known is kept: the last is what the next goes by, the one before is there for who
+// runs the last again.
+const keptKnown = 2
+
+// forget removes what was known on earlier days.
+func (p *Pipeline) forget(ctx context.Context, pt *part) error {
+	days, err := Days(ctx, p.Place, pt.Collection, "known")
+	if err != nil {
+		return err
+	}
+	for _, d := range days[:max(0, len(days)-keptKnown)] {
+		if err := p.Place.Remove(ctx, DayFolder(pt.Collection, "known", d)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

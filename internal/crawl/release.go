@@ -1,0 +1,118 @@
+package crawl
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// ReleaseHosts gives hosts up that the router says are not this node's any more. It calls given with each, and with what
+// it asks for and how long it is to be left alone yet, by who fetches it next, once no visit to it is under way, what
+// was fetched of it is said (Parts.Finished), and what waits there is forgotten, durably, as is what was known of that.
+// No host waits for another's answer. A host that comes back begins afresh, but for what is over. It waits until the
+// links are claimed that a host's pages have brought, and needs a Run to commit.
+func (e *Engine) ReleaseHosts(ctx context.Context, hosts []string,
+	given func(host string, asked, wait time.Duration)) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var waiting sync.WaitGroup
+	defer waiting.Wait()
+	defer cancel()
+	busy := e.Busy(hosts)
+	settled := make(chan string, len(hosts))
+	var ready []string
+	for _, host := range hosts {
+		if busy[host] == nil && !e.claims.hasUnsaid(host) {
+			ready = append(ready, host)
+			continue
+		}
+		waiting.Go(func() {
+			if e.settle(ctx, host, busy[host]) == nil {
+				settled <- host
+			}
+		})
+	}
+	for left := len(hosts); left > 0; {
+		for len(ready) == 0 || len(settled) > 0 {
+			select {
+			case host := <-settled:
+				ready = append(ready, host)
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		if err := e.releaseSettled(ctx, ready, given); err != nil {
+			return err
+		}
+		left, ready = left-len(ready), ready[:0]
+	}
+	return nil
+}
+
+// settle waits until a visit to a host is over, if one is under way, and what was fetched of it is said.
+func (e *Engine) settle(ctx context.Context, host string, over <-chan struct{}) error {
+	if over != nil {
+		select {
+		case <-over:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return e.claims.awaitSaid(ctx, host)
+}
+
+// releaseSettled gives up hosts at which nothing is under way.
+func (e *Engine) releaseSettled(ctx context.Context, hosts []string,
+	given func(host string, asked, wait time.Duration)) error {
+	type owed struct{ asked, wait time.Duration }
+	owes := make([]owed, len(hosts))
+	e.claims.taking.Lock()
+	defer e.claims.taking.Unlock()
+	for k, host := range hosts {
+		if i, met := e.frontier.Host(host); met {
+			owes[k] = owed{i.Asked, i.Next.Sub(e.cfg.Now())}
+		}
+	}
+	err := e.peers.transfer.Release(ctx, hosts, func(part []string) {
+		for _, host := range part {
+			e.claims.tenures.End(host)
+		}
+	})
+	if err == nil {
+		for k, host := range hosts {
+			given(host, owes[k].asked, owes[k].wait)
+		}
+	}
+	return err
+}
+
+// Owe has a host left alone for a while, and asked no sooner than it asks for, as who fetched it before says. What
+// waits is not less than it was.
+func (e *Engine) Owe(host string, asked, wait time.Duration) {
+	i, _ := e.frontier.Host(host)
+	e.frontier.Arrive(host, max(asked, i.Asked), wait)
+}
+
+// HeldHosts calls f with each host of which something waits to be fetched. It is called before Run.
+func (e *Engine) HeldHosts(f func(host string) error) error {
+	all := e.frontier.Iterate(func(string) bool { return true })
+	defer all.Close()
+	for {
+		host, err := all.Next()
+		if host == nil || err != nil {
+			return err
+		}
+		it, err := host.Next() // none if there is only another host's robots.txt
+		if it != nil && err == nil {
+			err = f(host.Key)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// Waits reports whether something of a host waits, is under way, or was fetched and is not said yet.
+func (e *Engine) Waits(host string) bool {
+	i, _ := e.frontier.Host(host)
+	return i.Waiting > 0 || i.Active > 0 || e.claims.hasUnsaid(host)
+}
