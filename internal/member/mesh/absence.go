@@ -49,6 +49,11 @@ func (a *absence) lately(now time.Time) (nodes []strategy.Node) {
 	return nodes
 }
 
+// hasLately reports whether a node has.
+func (a *absence) hasLately(n strategy.Node, now time.Time) bool {
+	return slices.ContainsFunc(a.nodes, func(l lost) bool { return l.node == n && now.Sub(l.at) < latelyFor })
+}
+
 func (a *absence) waits(now time.Time) bool { return now.Before(a.own) || now.Before(a.heard) }
 
 // bereft reports whether others are waited for by what this node has seen: it may see but a part of the network.

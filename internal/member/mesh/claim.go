@@ -1,6 +1,7 @@
 package mesh
 
 import (
+	"cmp"
 	"slices"
 
 	"kumo/internal/strategy"
@@ -162,6 +163,7 @@ func (m *Machine) spread(c *claim) {
 				c.asked = slices.DeleteFunc(c.asked, func(n strategy.Node) bool { return n == to })
 			} else {
 				m.learn(c, links, r.states)
+				m.hearTarget(c.host, r.node)
 				if later := withState(links, r.states, withheld); len(later) > 0 { // it is asked again
 					c.later = true
 					c.asked = slices.DeleteFunc(c.asked, func(n strategy.Node) bool { return n == to })
@@ -169,6 +171,14 @@ func (m *Machine) spread(c *claim) {
 			}
 			m.settle(c)
 		})
+	}
+}
+
+// hearTarget notes who fetches a host by what another backup knows: this node may have become the first one before it
+// knows all nodes.
+func (m *Machine) hearTarget(host string, target strategy.Node) {
+	if h := m.hosts[host]; h != nil && h.target == "" && target != "" {
+		h.before = target
 	}
 }
 
@@ -246,13 +256,15 @@ func (m *Machine) store(from strategy.Node, it item, answer func(reply)) {
 		if m.apart.owed != nil && h != nil && len(fresh) > 0 && m.mayHear(from) { // nobody else may know it
 			m.apart.owed[it.host] = &owed{}
 		}
-		if h != nil && h.target == "" && it.node != "" {
-			h.before = it.node
-		}
+		m.hearTarget(it.host, it.node)
 		// it may be that nobody else sees to what is new here
 		if h != nil && h.first && len(fresh) > 0 {
 			m.begin(h, &claim{host: it.host, links: fresh, over: func(bool) {}, left: 1})
 		}
-		answer(reply{code: replyYes, states: m.withhold(from, r.Before), number: m.absent.left(m.now)})
+		yes := reply{code: replyYes, states: m.withhold(from, r.Before), number: m.absent.left(m.now)}
+		if h != nil && m.compare(from, m.cfg.Self, h.id) < 0 { // it is the first backup now, perhaps
+			yes.node = cmp.Or(h.target, h.before)
+		}
+		answer(yes)
 	})
 }

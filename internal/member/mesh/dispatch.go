@@ -115,7 +115,12 @@ func (m *Machine) lookAt(h *outstanding) {
 // again dispatches all that is open of a host, to a target that is looked for if none is named.
 func (m *Machine) again(h *outstanding, target strategy.Node) {
 	m.unwatch(h)
-	h.anew = h.target != "" && target == "" // it is the target no more
+	if h.target != "" && target == "" {
+		h.anew = true // it is the target no more
+		if !m.absent.hasLately(h.target, m.now) {
+			h.before = h.target // that may have been busy only, and not have stopped
+		}
+	}
 	h.target, h.queue, h.reread, h.from, h.missed, h.quiet = target, nil, true, "", false, 0
 	m.push(h)
 }

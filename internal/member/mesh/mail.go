@@ -16,20 +16,21 @@ import (
 // The kinds of items.
 const (
 	// here is what is known of URLs of a host, whose target is, or was, node: keep it. number: itemGiven, or 0. Reply:
-	// what was known of each
+	// what was known of each; node: the host's target, if the sender may have become the first backup
 	itemStore    = 's'
 	itemDispatch = 'd' // fetch these; number: the host's timing; node: who may fetch the host yet
 	itemMarks    = 'm' // these were fetched
 	itemMoved    = 'v' // the host is node's to fetch now; number: its timing
 	itemCheck    = 'c' // have you this host?
-	itemYield    = 'y' // stop to fetch this host: it is the sender's now. Reply: number, its timing
-	itemLevel    = 'l' // how much have you to do? Reply: number, the level
-	itemReserve  = 'r' // keep room for so many blocks: number. Reply: number, for how many
-	itemGive     = 'g' // fetch this host, though it is the sender's
-	itemReturn   = 'b' // nothing of this host is left, which is yours
-	itemGuest    = 'u' // do you fetch this host of mine?
-	itemRecall   = 'k' // give this host up, as if it were another's: some of what waits of it is done
-	itemOpen     = 'o' // how many URLs of this host are open, as you, one of its backups, know it? Reply: number
+	// stop to fetch this host: it is the sender's now. Reply: number, its timing; with replyLater node, for whom it waits
+	itemYield   = 'y'
+	itemLevel   = 'l' // how much have you to do? Reply: number, the level
+	itemReserve = 'r' // keep room for so many blocks: number. Reply: number, for how many
+	itemGive    = 'g' // fetch this host, though it is the sender's
+	itemReturn  = 'b' // nothing of this host is left, which is yours
+	itemGuest   = 'u' // do you fetch this host of mine?
+	itemRecall  = 'k' // give this host up, as if it were another's: some of what waits of it is done
+	itemOpen    = 'o' // how many URLs of this host are open, as you, one of its backups, know it? Reply: number
 )
 
 // itemGiven is the number of an itemStore by which a node gives all that it knows, to one that has come to its part of
@@ -261,17 +262,19 @@ func (m *Machine) answered(from strategy.Node, id uint64, replies []reply) {
 // would take it for gone some time after.
 const answerTime = retry / 2
 
-// A prompt answer is replyLater where no other is given in time.
+// A prompt answer is another one, such as replyLater, where none is given in time.
 type prompt struct {
 	answer func(reply)
 	over   bool
 }
 
-func (m *Machine) promptly(answer func(reply)) *prompt {
+func (m *Machine) promptly(answer func(reply), late func() reply) *prompt {
 	p := &prompt{answer: answer}
-	m.at(m.now.Add(answerTime), &p.over, func() { p.give(reply{code: replyLater}) })
+	m.at(m.now.Add(answerTime), &p.over, func() { p.give(late()) })
 	return p
 }
+
+func later() reply { return reply{code: replyLater} }
 
 // give gives an answer, unless one was given.
 func (p *prompt) give(r reply) {

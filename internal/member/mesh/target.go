@@ -23,17 +23,12 @@ type holding struct {
 	marks    []Link        // fetched, and not yet said
 	saying   bool          // marks are on their way
 	released bool          // the engine has forgotten it
-	asking   int           // nodes that may have been the target before, and are asked to stop
+	asks     []*ask        // of nodes that may have been the target before
 	then     []awaiting    // what was dispatched meanwhile
 	had      bool          // one of them was the target: it has said what it has fetched since
 	parted   []*prompt     // answers to who asks that of this node
+	turn     int           // of those for whom it waits, when it says for whom
 	timing   timed         // as the engine has left it, and who fetched the host before
-}
-
-// An awaiting is what can be taken once nobody else fetches the host any more.
-type awaiting struct {
-	answer *prompt
-	take   func()
 }
 
 // A lull is how long marks wait for others, so that they go together.
@@ -87,8 +82,8 @@ func (m *Machine) dispatched(from strategy.Node, it item, answer func(reply)) {
 	if first {
 		m.askBefore(g, it.node)
 	}
-	if g.asking > 0 {
-		p := m.promptly(answer)
+	if g.isAsking() {
+		p := m.promptly(answer, later)
 		g.then = append(slices.DeleteFunc(g.then, func(a awaiting) bool { return a.answer.over }),
 			awaiting{p, func() { m.takeLinks(from, g, it, p.give) }})
 		return
@@ -96,128 +91,8 @@ func (m *Machine) dispatched(from strategy.Node, it item, answer func(reply)) {
 	m.takeLinks(from, g, it, answer)
 }
 
-// askBefore asks the closest node but this one to stop, if it fetches the host: it may not know yet that this one has
-// come. So may the one that the first backup names, where that closest one has just come, too. A closer one that leaves
-// may not have stopped yet.
-func (m *Machine) askBefore(g *holding, named strategy.Node) {
-	nodes, _ := m.near(g.id, 2)
-	nodes = slices.DeleteFunc(slices.Clone(nodes), func(n strategy.Node) bool { return n == m.cfg.Self })
-	nodes = nodes[:min(len(nodes), 1)]
-	if named != "" && named != m.cfg.Self && !slices.Contains(nodes, named) {
-		nodes = append(nodes, named)
-	}
-	for _, n := range m.leavers.since(m.now) {
-		if m.compare(n, m.cfg.Self, g.id) < 0 && !slices.Contains(nodes, n) {
-			nodes = append(nodes, n)
-		}
-	}
-	for _, n := range nodes {
-		g.asking++
-		m.askOne(g, n)
-	}
-}
-
-func (m *Machine) askOne(g *holding, before strategy.Node) {
-	m.post(before, item{kind: itemYield, host: g.host}, func(_ strategy.Node, r *reply) {
-		if r != nil {
-			m.owes(g, unpackTiming(r.number))
-			g.had = g.had || r.code == replyYes || r.code == replyLater
-		}
-		if r != nil && r.code == replyLater && m.held[g.host] == g { // the host takes its time for an answer
-			m.after(pause, func() { m.askOne(g, before) })
-			return
-		}
-		g.asking--
-		if r != nil && r.code == replyMoved && r.node != "" && !m.view.in[g.host] && len(g.marks) == 0 {
-			// it was delegated before this node came
-			m.balance.away[g.host] = r.node
-			m.forgo(g, reply{code: replyMoved, node: r.node})
-		}
-		if g.asking > 0 {
-			return
-		}
-		then, had := g.then, g.had
-		g.then, g.had = nil, false
-		for _, a := range then {
-			switch {
-			case a.answer.over: // it comes again
-			case had: // some of these are done by now
-				a.answer.give(reply{code: replyLater})
-			default:
-				a.take()
-			}
-		}
-		if g.stopping {
-			m.say(g)
-		}
-	})
-}
-
-// forgo ends a holding of which the engine was given nothing yet, and answers those who have asked for the host.
-func (m *Machine) forgo(g *holding, r reply) {
-	delete(m.held, g.host)
-	m.change(outs, g.host, false)
-	for _, p := range g.parted {
-		p.give(r)
-	}
-}
-
 // owes notes what a host is owed.
 func (m *Machine) owes(g *holding, t Timing) { g.timing = timed{g.timing.now(m.now).with(t), m.now} }
-
-// yield stops to fetch a host for a node that is closer to it.
-func (m *Machine) yield(from strategy.Node, it item, answer func(reply)) {
-	g := m.held[it.host]
-	if to := m.balance.away[it.host]; g == nil && to != "" && to != from {
-		answer(reply{code: replyMoved, node: to})
-		return
-	}
-	if g == nil || m.compare(from, m.cfg.Self, g.id) > 0 && !m.leaving {
-		answer(reply{code: replyNo, number: m.owed(it.host).pack()})
-		return
-	}
-	g.to = from
-	g.parted = append(slices.DeleteFunc(g.parted, func(p *prompt) bool { return p.over }), m.promptly(func(r reply) {
-		if r.code == replyMoved && r.node == from {
-			r = reply{code: replyNo}
-		}
-		answer(r)
-	}))
-	if !g.stopping {
-		m.stop(g)
-	}
-}
-
-// leavers are nodes that have said farewell lately, and give up what they have.
-type leavers []leaver
-
-type leaver struct {
-	node strategy.Node
-	at   time.Time
-}
-
-const (
-	leavesFor   = time.Minute // about
-	mostLeavers = 64
-)
-
-func (l *leavers) note(n strategy.Node, now time.Time) {
-	*l = append(slices.DeleteFunc(*l, func(o leaver) bool { return o.node == n || now.Sub(o.at) > leavesFor }),
-		leaver{n, now})
-	if len(*l) > mostLeavers {
-		*l = slices.Delete(*l, 0, 1)
-	}
-}
-
-// since are those that may not be done yet.
-func (l *leavers) since(now time.Time) (nodes []strategy.Node) {
-	for _, o := range *l {
-		if now.Sub(o.at) <= leavesFor {
-			nodes = append(nodes, o.node)
-		}
-	}
-	return nodes
-}
 
 func (m *Machine) takeLinks(from strategy.Node, g *holding, it item, answer func(reply)) {
 	if g.stopping || m.held[g.host] != g {
@@ -372,7 +247,7 @@ func (m *Machine) released(e Released) {
 // part ends a holding that was given up, once all have stopped that may have fetched the host before: who fetches it
 // next may know of this node alone.
 func (m *Machine) part(g *holding) {
-	if !g.released || g.asking > 0 {
+	if !g.released || g.isAsking() {
 		return
 	}
 	g.saying = true

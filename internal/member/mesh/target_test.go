@@ -54,14 +54,15 @@ func TestTheOldTargetStopsFirst(t *testing.T) {
 	}
 }
 
-// newcomer is the name of a node closer to an id than all others.
-func (w *world) newcomer(id xor.ID) strategy.Node {
+// newcomer is the name of a node closer to some IDs than all others.
+func (w *world) newcomer(ids ...xor.ID) strategy.Node {
 	for i := 0; ; i++ {
 		name := strategy.Node(fmt.Sprintf("j%d~1", i))
 		if w.nodes[name] != nil {
 			continue
 		}
-		if nodes, _ := (everybody{nodes: append(slices.Clone(w.live), name)}).Closest(id, 1); nodes[0] == name {
+		all := everybody{nodes: append(slices.Clone(w.live), name)}
+		if !slices.ContainsFunc(ids, func(id xor.ID) bool { nodes, _ := all.Closest(id, 1); return nodes[0] != name }) {
 			return name
 		}
 	}
@@ -87,7 +88,7 @@ func threeTargets(t *testing.T) (w *world, first, second, third *worldNode) {
 	w.say(itemDispatch, 0, w.node(0), second, Dispatched, 'a', 'b')
 	w.until("the second waits for the first", func() bool {
 		g := second.m.held[worldHost]
-		return g != nil && g.asking > 0
+		return g != nil && g.isAsking()
 	})
 	third = come(target)
 	w.pass(time.Minute) // longer than an answer is waited for
@@ -135,4 +136,70 @@ func TestATargetThatHearsOfAGuest(t *testing.T) {
 	if why := second.m.Unrest(); second.m.working > 0 || second.m.view.out[worldHost] {
 		t.Errorf("the second has not done with it: %s", why)
 	}
+}
+
+// nextTarget has a node come that is closest to a host's target, and knows but one other yet. The target until then is
+// busy, and knows nothing of it.
+func (w *world) nextTarget(knows *worldNode) (old, now *worldNode) {
+	w.t.Helper()
+	closest, _ := everybody{nodes: w.live}.Closest(xor.Of("target", worldHost), 1)
+	old = w.nodes[closest[0]]
+	if old == knows {
+		w.t.Fatal("it is the target itself that is known")
+	}
+	old.busy = true
+	now = w.stranger(xor.Of("target", worldHost), knows.name)
+	knows.knows = append(knows.knows, now.name)
+	w.tell(knows, Neighbours{})
+	return old, now
+}
+
+// stranger has a node come that is closest to an ID, and of which nobody knows yet.
+func (w *world) stranger(id xor.ID, knows ...strategy.Node) *worldNode {
+	name := w.newcomer(id)
+	n := &worldNode{name: name, history: map[string]map[Hash]Link{}}
+	all := w.live
+	w.nodes[name], w.live = n, append(knows, name)
+	w.start(name)
+	w.live = append(slices.Clone(all), name)
+	return n
+}
+
+// takesLater checks that the next target takes nothing before the last one has stopped.
+func (w *world) takesLater(old, now *worldNode) {
+	w.t.Helper()
+	w.pass(time.Minute)
+	if n := len(now.takes); n > 0 {
+		w.t.Errorf("it takes %d times, and the old target has not stopped", n)
+	}
+	w.tell(old, Released{Host: worldHost})
+	w.until("it takes the links", func() bool { return len(now.takes) > 0 })
+}
+
+// TestATargetThatIsBusyIsAskedToStop lets a target give no answer for a while: the next one, which does not know it, is
+// told of it.
+func TestATargetThatIsBusyIsAskedToStop(t *testing.T) {
+	w := newWorld(t, 4)
+	w.pass(time.Second)
+	w.offer(w.node(0), 1, 'a', 'b')
+	w.pass(time.Second)
+	old, now := w.nextTarget(w.node(0))
+	heard := w.now.Add(20 * time.Second)
+	w.cut = func(_, to strategy.Node) bool { return to == old.name && w.now.Before(heard) }
+	w.takesLater(old, now)
+}
+
+// TestANewFirstBackupHearsOfTheTarget lets a first backup and a target come, of which the others know nothing: with the
+// first link that it is offered the backup learns who fetches the host.
+func TestANewFirstBackupHearsOfTheTarget(t *testing.T) {
+	w := newWorld(t, 4)
+	w.pass(time.Second)
+	w.offer(w.node(0), 1, 'a', 'b')
+	w.pass(time.Second)
+	first := w.stranger(xor.Of("backup", worldHost), w.node(0).name)
+	w.live = w.live[:4]
+	old, now := w.nextTarget(first)
+	w.live = append(w.live, first.name)
+	w.offer(first, 2, 'c')
+	w.takesLater(old, now)
 }
