@@ -168,7 +168,7 @@ func Run(ctx context.Context, p Parts, cfg Config) (_ *Report, err error) {
 		steps = steps[:3]
 	}
 	for _, check := range steps {
-		if err := errors.Join(ctx.Err(), check()); err != nil {
+		if err := errors.Join(check(), ctx.Err()); err != nil {
 			return report, err
 		}
 	}
@@ -178,7 +178,11 @@ func Run(ctx context.Context, p Parts, cfg Config) (_ *Report, err error) {
 	return report, nil
 }
 
+// fault counts a fault. What could not be read because ctx has ended is none.
 func (v *verifier) fault(f Fault) {
+	if v.ctx.Err() != nil {
+		return
+	}
 	v.checks[f.Check].Faults++
 	if v.cfg.Fault != nil {
 		v.cfg.Fault(f)

@@ -1,10 +1,12 @@
 package verify
 
 import (
+	"context"
 	"crypto/sha1"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"os"
 	"path/filepath"
@@ -528,6 +530,55 @@ func noted(r *Report, check, what string) bool {
 }
 
 // However little memory there is, the same is found; and it is told how far it is.
+// interrupted is a disk on which verify is interrupted while it reads a file, as one that a place has is read.
+type interrupted struct {
+	vfs.FS
+	name string
+	stop context.CancelFunc
+}
+
+func (d interrupted) OpenAt(name string) (vfs.ReaderAt, error) {
+	f, err := d.FS.OpenAt(name)
+	if err == nil && strings.Contains(name, d.name) {
+		return interruptedFile{f, d.stop}, nil
+	}
+	return f, err
+}
+
+func (d interrupted) Open(name string) (io.ReadCloser, error) {
+	f, err := d.FS.Open(name)
+	if err == nil && strings.Contains(name, d.name) {
+		return interruptedFile{f.(vfs.ReaderAt), d.stop}, nil
+	}
+	return f, err
+}
+
+type interruptedFile struct {
+	vfs.ReaderAt
+	stop context.CancelFunc
+}
+
+func (f interruptedFile) Read([]byte) (int, error) { return f.ReadAt(nil, 0) }
+
+func (f interruptedFile) ReadAt([]byte, int64) (int, error) {
+	f.stop()
+	return 0, context.Canceled
+}
+
+// TestWhatWasNotReadIsNoFault interrupts verify while it reads a file: that is its error, and no file is damaged.
+func TestWhatWasNotReadIsNoFault(t *testing.T) {
+	f := newFolder(t, "gzip")
+	for _, name := range []string{".warc", "pages.jsonl", "crawl.log", "skipped.jsonl", "text.jsonl", ".cdxj"} {
+		ctx, stop := context.WithCancel(t.Context())
+		_, err := Run(ctx, Parts{Dir: f.Dir, Disk: interrupted{vfs.OS, name, stop},
+			View: vfs.NewOverlay(vfs.OS), Files: true}, Config{Temp: t.TempDir(),
+			Fault: func(x Fault) { t.Errorf("interrupted at %s, it says of %s: %s", name, x.File, &x) }})
+		if stop(); !errors.Is(err, context.Canceled) {
+			t.Errorf("interrupted at %s, it ends with %v", name, err)
+		}
+	}
+}
+
 func TestLittleMemoryFindsTheSame(t *testing.T) {
 	f := newFolder(t, "gzip")
 	f.Put("crawl.log", without(storetest.Record(1).URL)(f.Text("crawl.log")))
