@@ -5,11 +5,12 @@ import (
 	"time"
 
 	"kumo/internal/strategy"
+	"kumo/internal/xor"
 )
 
 // Who fetches a host next asks those to stop that may have fetched it before, and takes nothing until they have: a host
 // is asked by one node at a time. That takes as long as the host's own answer, at worst, so they are asked again and
-// again. One that has stopped itself, and waits for another in its turn, says for whom: that one is asked, too, and
+// again. One that knows a closer one names it. One that has stopped itself, and waits for another in its turn, says for whom: that one is asked, too, and
 // nodes that wait for each other find that each has stopped.
 
 // An ask is of a node that may have been a host's target before this one.
@@ -90,6 +91,9 @@ func (m *Machine) isYet(g *holding, a *ask, r *reply) bool {
 	case r == nil:
 		a.silent++
 		return a.silent < mostSilent && !m.absent.hasLately(a.node, m.now)
+	case r.code == replyNo:
+		m.askToo(g, r.node)
+		return false
 	case r.code != replyLater || r.node == m.cfg.Self:
 		return false
 	case r.node == "":
@@ -126,7 +130,7 @@ func (m *Machine) yield(from strategy.Node, it item, answer func(reply)) {
 		return
 	}
 	if g == nil || m.compare(from, m.cfg.Self, g.id) > 0 && !m.leaving {
-		answer(reply{code: replyNo, number: m.owed(it.host).pack()})
+		answer(reply{code: replyNo, node: m.closerThanThis(m.target(it.host), from), number: m.owed(it.host).pack()})
 		return
 	}
 	g.to = from
@@ -139,6 +143,18 @@ func (m *Machine) yield(from strategy.Node, it item, answer func(reply)) {
 	if !g.stopping {
 		m.stop(g)
 	}
+}
+
+// closerThanThis is the node but another that is closest to an ID, and closer than this one; empty: none. Who has just
+// come may not know it yet.
+func (m *Machine) closerThanThis(id xor.ID, but strategy.Node) strategy.Node {
+	nodes, _ := m.near(id, 2)
+	for _, n := range nodes {
+		if n != but && m.compare(n, m.cfg.Self, id) < 0 {
+			return n
+		}
+	}
+	return ""
 }
 
 // notYet says that this node has not stopped, or for whom it waits itself.

@@ -203,3 +203,15 @@ func TestANewFirstBackupHearsOfTheTarget(t *testing.T) {
 	w.offer(first, 2, 'c')
 	w.takesLater(old, now)
 }
+
+// TestWhoKnowsOneOtherAsksTheTarget lets a target come that knows one other node, which is not the target so far, and of
+// which nobody is told: the other one names the target.
+func TestWhoKnowsOneOtherAsksTheTarget(t *testing.T) {
+	w := newWorld(t, 4)
+	w.pass(time.Second)
+	w.offer(w.node(0), 1, 'a', 'b')
+	w.pass(time.Second)
+	old, now := w.nextTarget(w.node(0))
+	w.say(itemDispatch, 0, w.node(0), now, Dispatched, 'a', 'b')
+	w.takesLater(old, now)
+}
