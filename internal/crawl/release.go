@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// ReleaseHosts gives hosts up that the router says are not this node's any more. It calls given with each, and with what
-// it asks for and how long it is to be left alone yet, by who fetches it next, once no visit to it is under way, what
-// was fetched of it is said (Parts.Finished), and what waits there is forgotten, durably, as is what was known of that.
-// No host waits for another's answer. A host that comes back begins afresh, but for what is over. It waits until the
-// links are claimed that a host's pages have brought, and needs a Run to commit.
+// ReleaseHosts gives hosts up that the router says are not this node's any more. It calls given with each, and with
+// what it asks for and how long it is to be left alone yet, by who fetches it next, once no visit to it is under way,
+// what was fetched of it is said (Parts.Finished), and what waits there is forgotten, durably, as is what was known of
+// that. No host waits for another's answer. A host that comes back begins afresh, but for what is over. It waits until
+// the links are claimed that a host's pages have brought, and needs a Run to commit.
 func (e *Engine) ReleaseHosts(ctx context.Context, hosts []string,
 	given func(host string, asked, wait time.Duration)) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -48,14 +48,15 @@ func (e *Engine) ReleaseHosts(ctx context.Context, hosts []string,
 	return nil
 }
 
-// settle waits until a visit to a host is over, if one is under way, and what was fetched of it is said.
+// settle waits until no visit to a host is under way, of which over is one, and what was fetched of it is said.
 func (e *Engine) settle(ctx context.Context, host string, over <-chan struct{}) error {
-	if over != nil {
+	for over != nil {
 		select {
 		case <-over:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
+		over = e.Busy([]string{host})[host] // its robots.txt may have been asked for at the same time
 	}
 	return e.claims.awaitSaid(ctx, host)
 }

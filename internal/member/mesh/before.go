@@ -10,8 +10,9 @@ import (
 
 // Who fetches a host next asks those to stop that may have fetched it before, and takes nothing until they have: a host
 // is asked by one node at a time. That takes as long as the host's own answer, at worst, so they are asked again and
-// again. One that knows a closer one names it. One that has stopped itself, and waits for another in its turn, says for whom: that one is asked, too, and
-// nodes that wait for each other find that each has stopped.
+// again. Who is asked names another where it knows one that is closer, or to whom it has given the host, and, where it
+// has stopped itself, one for whom it waits in its turn: that one is asked, too. So nodes that wait for each other find
+// that each has stopped.
 
 // An ask is of a node that may have been a host's target before this one.
 type ask struct {
@@ -22,7 +23,7 @@ type ask struct {
 }
 
 const (
-	mostSilent = 3 // a node that is not known to have died may be busy only
+	mostSilent = 3 // a node that is not known to have died may be busy only; for a while it is asked once then
 	mostWaits  = 8
 )
 
@@ -65,19 +66,32 @@ func (m *Machine) askToo(g *holding, node strategy.Node) {
 
 func (m *Machine) ask(g *holding, a *ask) {
 	m.post(a.node, item{kind: itemYield, host: g.host}, func(_ strategy.Node, r *reply) {
+		if m.held[g.host] != g {
+			return
+		}
 		if r != nil {
 			m.owes(g, unpackTiming(r.number))
 			g.had = g.had || r.code == replyYes || r.code == replyLater
 		}
-		if m.held[g.host] == g && m.isYet(g, a, r) {
-			m.after(pause, func() { m.ask(g, a) })
+		if m.isYet(g, a, r) {
+			again := func() {
+				if m.held[g.host] == g {
+					m.ask(g, a)
+				}
+			}
+			if r == nil { // its address may not be known
+				m.lookUp(m.idOf("node", string(a.node)), true, func([]strategy.Node) { m.after(pause, again) })
+			} else {
+				m.after(pause, again)
+			}
 			return
 		}
 		a.over = true
 		if r != nil && r.code == replyMoved && r.node != "" && !m.view.in[g.host] && len(g.marks) == 0 {
-			// it was delegated before this node came
+			// it was delegated before this node came, or is with a closer one that this node did not know
 			m.balance.away[g.host] = r.node
 			m.forgo(g, reply{code: replyMoved, node: r.node})
+			return
 		}
 		if !g.isAsking() {
 			m.allHaveStopped(g)
@@ -89,9 +103,11 @@ func (m *Machine) ask(g *holding, a *ask) {
 func (m *Machine) isYet(g *holding, a *ask, r *reply) bool {
 	switch {
 	case r == nil:
-		a.silent++
-		return a.silent < mostSilent && !m.absent.hasLately(a.node, m.now)
-	case r.code == replyNo:
+		if a.silent++; a.silent == mostSilent {
+			m.silentNodes.note(a.node, m.now)
+		}
+		return a.silent < mostSilent && !m.absent.hasLately(a.node, m.now) && !m.silentNodes.has(a.node, m.now)
+	case r.code == replyNo || r.code == replyYes:
 		m.askToo(g, r.node)
 		return false
 	case r.code != replyLater || r.node == m.cfg.Self:
@@ -129,14 +145,22 @@ func (m *Machine) yield(from strategy.Node, it item, answer func(reply)) {
 		answer(reply{code: replyMoved, node: to})
 		return
 	}
-	if g == nil || m.compare(from, m.cfg.Self, g.id) > 0 && !m.leaving {
+	if g == nil {
 		answer(reply{code: replyNo, node: m.closerThanThis(m.target(it.host), from), number: m.owed(it.host).pack()})
 		return
 	}
-	g.to = from
+	if closer := m.compare(m.cfg.Self, from, g.id) < 0 && !m.leaving; closer && !g.stopping {
+		answer(reply{code: replyMoved, node: m.cfg.Self})
+		return
+	} else if !closer && (g.to == "" || m.compare(from, g.to, g.id) < 0) {
+		g.to = from
+	}
 	g.parted = append(slices.DeleteFunc(g.parted, func(p *prompt) bool { return p.over }), m.promptly(func(r reply) {
-		if r.code == replyMoved && r.node == from {
+		switch {
+		case r.code == replyMoved && r.node == from:
 			r = reply{code: replyNo}
+		case r.code == replyYes && g.to != from:
+			r.node = g.to
 		}
 		answer(r)
 	}, func() reply { return g.notYet(from) }))
@@ -199,6 +223,11 @@ const (
 	leavesFor   = time.Minute // about
 	mostLeavers = 64
 )
+
+// has reports whether a node is one.
+func (l leavers) has(n strategy.Node, now time.Time) bool {
+	return slices.ContainsFunc(l, func(o leaver) bool { return o.node == n && now.Sub(o.at) <= leavesFor })
+}
 
 func (l *leavers) note(n strategy.Node, now time.Time) {
 	*l = append(slices.DeleteFunc(*l, func(o leaver) bool { return o.node == n || now.Sub(o.at) > leavesFor }),

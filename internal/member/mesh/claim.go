@@ -177,7 +177,7 @@ func (m *Machine) spread(c *claim) {
 // hearTarget notes who fetches a host by what another backup knows: this node may have become the first one before it
 // knows all nodes.
 func (m *Machine) hearTarget(host string, target strategy.Node) {
-	if h := m.hosts[host]; h != nil && h.target == "" && target != "" {
+	if h := m.hosts[host]; h != nil && h.target == "" && h.before == "" {
 		h.before = target
 	}
 }
@@ -256,7 +256,9 @@ func (m *Machine) store(from strategy.Node, it item, answer func(reply)) {
 		if m.apart.owed != nil && h != nil && len(fresh) > 0 && m.mayHear(from) { // nobody else may know it
 			m.apart.owed[it.host] = &owed{}
 		}
-		m.hearTarget(it.host, it.node)
+		if h != nil && h.target == "" && it.node != "" {
+			h.before = it.node
+		}
 		// it may be that nobody else sees to what is new here
 		if h != nil && h.first && len(fresh) > 0 {
 			m.begin(h, &claim{host: it.host, links: fresh, over: func(bool) {}, left: 1})

@@ -36,17 +36,21 @@ type outstanding struct {
 	finding bool // the target is looked for
 	anew    bool // and was found before
 	reading bool
-	flying  bool // something is on its way to the target
-	resting bool // until a timer's time
-	quiet   int  // checks by which the target had nothing to do for the host
+	flying  bool  // something is on its way to the target
+	resting bool  // until a timer's time
+	rested  *bool // ends that sooner
+	laters  int   // times that the target could not take something yet, one after the other
+	quiet   int   // checks by which the target had nothing to do for the host
 }
 
 const (
-	maxQueue  = 2000            // links of a host that are kept for its target; the others are read again
-	pause     = time.Second     // until a target is asked again that said no or later, or is looked for again
-	quietMost = 2               // checks
-	checkMost = 256             // hosts of a check
-	overdue   = 3 * time.Second // a flight that has had no answer so long is to a target that is gone, perhaps
+	maxQueue = 2000 // links of a host that are kept for its target; the others are read again
+	// until a target is asked again that said no or later, or is looked for again; it doubles so often at most
+	pause      = time.Second
+	mostLaters = 3
+	quietMost  = 2               // checks
+	checkMost  = 256             // hosts of a check
+	overdue    = 3 * time.Second // a flight that has had no answer so long is to a target that is gone, perhaps
 )
 
 // opened notes how many URLs of a host are open, by the history. So many of them have just been recorded, and are seen
@@ -115,14 +119,17 @@ func (m *Machine) lookAt(h *outstanding) {
 // again dispatches all that is open of a host, to a target that is looked for if none is named.
 func (m *Machine) again(h *outstanding, target strategy.Node) {
 	m.unwatch(h)
-	if h.target != "" && target == "" {
-		h.anew = true // it is the target no more
-		if !m.absent.hasLately(h.target, m.now) {
-			h.before = h.target // that may have been busy only, and not have stopped
-		}
-	}
+	h.anew = h.target != "" && target == "" // it is the target no more
 	h.target, h.queue, h.reread, h.from, h.missed, h.quiet = target, nil, true, "", false, 0
 	m.push(h)
+}
+
+// silentTarget looks for another target. The one until now may be busy only, and not have stopped.
+func (m *Machine) silentTarget(h *outstanding) {
+	if h.before == "" && !m.absent.hasLately(h.target, m.now) {
+		h.before = h.target
+	}
+	m.again(h, "")
 }
 
 // dispatch has links of a host fetched.
@@ -232,7 +239,9 @@ func (m *Machine) rest(h *outstanding) {
 		return
 	}
 	h.resting = true
-	m.after(pause, func() {
+	rested := false
+	h.rested = &rested
+	m.at(m.now.Add(pause<<min(max(h.laters-1, 0), mostLaters)), h.rested, func() {
 		h.resting = false
 		m.push(h)
 	})
@@ -280,6 +289,7 @@ func (m *Machine) confirm(host string, links []Link, f func(left []Link, by []st
 		waits++
 		m.post(to, item{kind: itemStore, host: host, links: links}, func(_ strategy.Node, r *reply) {
 			if m.hear(r); r != nil && r.code == replyYes {
+				m.hearTarget(host, r.node)
 				more, later := doneOf(links, r.states), withState(links, r.states, withheld)
 				if left = without(left, later); len(later) == 0 {
 					by = append(by, to)
@@ -307,14 +317,15 @@ func (m *Machine) sendLinks(h *outstanding, links []Link) {
 		switch {
 		case r == nil:
 			m.rest(h)
-			m.again(h, "")
+			m.silentTarget(h)
 		case r.code == replyYes:
-			h.before = ""
+			h.before, h.laters = "", 0
 			m.tookLinks(h, links, r.states)
 			m.push(h)
 		case r.code == replyMoved && r.node != "":
 			m.again(h, r.node)
-		case r.code == replyLater: // it has the host; if it is giving it up, it says to whom
+		case r.code == replyLater: // it waits for others to stop, or says to whom the host goes
+			h.laters++
 			m.rest(h)
 			m.again(h, to)
 		default:
@@ -373,7 +384,10 @@ func (m *Machine) hostMoved(it item, answer func(reply)) {
 		m.timings.Put(it.host, timed{t, m.now})
 	}
 	if h := m.hosts[it.host]; h != nil {
-		h.before = ""
+		h.before, h.laters = "", 0
+		if h.resting { // it need not wait any longer
+			*h.rested, h.resting = true, false
+		}
 		m.again(h, it.node)
 	}
 	answer(reply{code: replyYes})
@@ -445,7 +459,7 @@ func (m *Machine) checkedBy(h *outstanding, to strategy.Node, r *reply) {
 	}
 	switch {
 	case r == nil:
-		m.again(h, "")
+		m.silentTarget(h)
 	case r.code == replyMoved && r.node != "":
 		m.again(h, r.node)
 	case r.code == replyNo:
@@ -505,7 +519,7 @@ func (m *Machine) reviewHosts() {
 			continue
 		}
 		if h.first && !m.underWay(h) {
-			m.again(h, "")
+			m.silentTarget(h)
 		}
 		asked++
 		peers, _ := m.peers(host)

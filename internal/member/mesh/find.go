@@ -28,6 +28,11 @@ func (m *Machine) find(id xor.ID, anew bool, f func([]strategy.Node)) {
 		f(nodes)
 		return
 	}
+	m.lookUp(id, anew, f)
+}
+
+// lookUp asks other nodes, also where this one knows all: of those that are named it learns the addresses.
+func (m *Machine) lookUp(id xor.ID, anew bool, f func([]strategy.Node)) {
 	if anew {
 		m.finds.anew[id] = true
 	}

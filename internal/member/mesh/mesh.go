@@ -122,19 +122,20 @@ type Machine struct {
 	taking    map[uint64]func(Taken)
 	finds     finds
 
-	offers  map[offerKey]bool        // batches that are being claimed
-	hosts   map[string]*outstanding  // with URLs that are dispatched and not done, as far as the history knows
-	checks  map[strategy.Node]*check // targets of those
-	held    map[string]*holding      // hosts that this node fetches
-	timings *bounded.Recent[string, timed]
-	leavers leavers
-	routes  routes
-	copies  copies
-	recalls map[string]bool // hosts whose queues are to be recalled
-	absent  absence
-	apart   apartness
-	alone   solitude
-	balance balance
+	offers      map[offerKey]bool        // batches that are being claimed
+	hosts       map[string]*outstanding  // with URLs that are dispatched and not done, as far as the history knows
+	checks      map[strategy.Node]*check // targets of those
+	held        map[string]*holding      // hosts that this node fetches
+	timings     *bounded.Recent[string, timed]
+	silentNodes leavers // that have not answered who asked them to stop
+	leavers     leavers
+	routes      routes
+	copies      copies
+	recalls     map[string]bool // hosts whose queues are to be recalled
+	absent      absence
+	apart       apartness
+	alone       solitude
+	balance     balance
 
 	gatherings map[gatherKey]*gathering
 	counts     counts

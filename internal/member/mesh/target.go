@@ -79,8 +79,11 @@ func (m *Machine) dispatched(from strategy.Node, it item, answer func(reply)) {
 	g = m.hold(it.host)
 	g.from, g.heard = from, m.now
 	m.owes(g, unpackTiming(it.number))
-	if first {
+	switch {
+	case first:
 		m.askBefore(g, it.node)
+	case g.isAsking():
+		m.askToo(g, it.node)
 	}
 	if g.isAsking() {
 		p := m.promptly(answer, later)

@@ -204,8 +204,8 @@ func TestANewFirstBackupHearsOfTheTarget(t *testing.T) {
 	w.takesLater(old, now)
 }
 
-// TestWhoKnowsOneOtherAsksTheTarget lets a target come that knows one other node, which is not the target so far, and of
-// which nobody is told: the other one names the target.
+// TestWhoKnowsOneOtherAsksTheTarget lets a target come that knows one other node, which is not the target so far, and
+// of which nobody is told: the other one names the target.
 func TestWhoKnowsOneOtherAsksTheTarget(t *testing.T) {
 	w := newWorld(t, 4)
 	w.pass(time.Second)
@@ -214,4 +214,49 @@ func TestWhoKnowsOneOtherAsksTheTarget(t *testing.T) {
 	old, now := w.nextTarget(w.node(0))
 	w.say(itemDispatch, 0, w.node(0), now, Dispatched, 'a', 'b')
 	w.takesLater(old, now)
+}
+
+// TestABusyTargetIsNotReplaced lets the target give no answer until all take it for gone: who is to fetch the host in
+// its place takes nothing while it does, nor, where it gives all up as it was cut off itself, until it has stopped.
+func TestABusyTargetIsNotReplaced(t *testing.T) {
+	for _, stops := range []bool{false, true} {
+		w := newWorld(t, 5)
+		w.pass(time.Second)
+		w.offer(w.node(0), 1, 'a', 'b')
+		w.pass(time.Second)
+		closest, _ := everybody{nodes: w.live}.Closest(xor.Of("target", worldHost), 2)
+		old, next := w.nodes[closest[0]], w.nodes[closest[1]]
+		if old == w.node(0) {
+			t.Fatal("the first backup is the target")
+		}
+		old.busy = true
+		heard := w.now.Add(10 * time.Second)
+		w.cut = func(_, to strategy.Node) bool { return to == old.name && w.now.Before(heard) }
+		for _, name := range w.live {
+			if n := w.nodes[name]; n != old {
+				n.knows = slices.DeleteFunc(slices.Clone(w.live), func(n strategy.Node) bool { return n == old.name })
+				w.tell(n, Neighbours{})
+			}
+		}
+		w.offer(w.node(0), 2, 'c')
+		if w.pass(9 * time.Second); stops {
+			old.m.stopAll()
+			w.carry(old, old.m.end())
+		}
+		w.pass(time.Minute)
+		if n := len(next.takes); n > 0 {
+			t.Errorf("stops: %v: the next one takes %d times", stops, n)
+		}
+		if old.gave > 0 != stops {
+			t.Errorf("stops: %v: the target has given the host up %d times", stops, old.gave)
+		}
+		if stops {
+			w.tell(old, Released{Host: worldHost})
+		}
+		w.until("the target takes the new link", func() bool {
+			return slices.ContainsFunc(old.takes, func(t Take) bool {
+				return slices.ContainsFunc(t.Links, func(k Link) bool { return k.Hash == Hash{'c'} })
+			})
+		})
+	}
 }
