@@ -106,7 +106,7 @@ func (m *Machine) isYet(g *holding, a *ask, r *reply) bool {
 		if a.silent++; a.silent == mostSilent {
 			m.silentNodes.note(a.node, m.now)
 		}
-		return a.silent < mostSilent && !m.absent.hasLately(a.node, m.now) && !m.silentNodes.has(a.node, m.now)
+		return a.silent < mostSilent && !m.mayBeGone(a.node)
 	case r.code == replyNo || r.code == replyYes:
 		m.askToo(g, r.node)
 		return false
@@ -118,6 +118,11 @@ func (m *Machine) isYet(g *holding, a *ask, r *reply) bool {
 	a.waits++
 	m.askToo(g, r.node)
 	return a.waits < mostWaits
+}
+
+// mayBeGone reports whether a node that gives no answer has died, has left, or has given none for long.
+func (m *Machine) mayBeGone(n strategy.Node) bool {
+	return m.absent.hasLately(n, m.now) || m.leavers.has(n, m.now) || m.silentNodes.has(n, m.now)
 }
 
 // allHaveStopped takes what was dispatched meanwhile, or goes on to give the host up.

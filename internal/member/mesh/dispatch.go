@@ -314,12 +314,15 @@ func (m *Machine) sendLinks(h *outstanding, links []Link) {
 			m.push(h)
 			return
 		}
+		if r == nil || r.code != replyLater {
+			h.laters = 0
+		}
 		switch {
 		case r == nil:
 			m.rest(h)
 			m.silentTarget(h)
 		case r.code == replyYes:
-			h.before, h.laters = "", 0
+			h.before = ""
 			m.tookLinks(h, links, r.states)
 			m.push(h)
 		case r.code == replyMoved && r.node != "":
