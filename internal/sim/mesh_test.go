@@ -44,6 +44,20 @@ func TestAMeshAtRestFetchesAllOnce(t *testing.T) {
 	}
 }
 
+// comeAndGo runs a crawl while nodes come and leave, one after the other.
+func (w *meshWorld) comeAndGo() {
+	for i := range 8 {
+		w.k.after(w.cfg.Spread+w.cfg.Quiet+time.Duration(i+1)*15*time.Second, func() {
+			if i%2 == 0 {
+				w.join()
+			} else {
+				w.live[w.k.rng.IntN(len(w.live))].leave()
+			}
+		})
+	}
+	w.run()
+}
+
 // TestNodesComeAndGoUnseen lets nodes come and leave while a crawl goes on, one after the other, over a network that
 // loses nothing: servers see no more of that than of a crawl where nobody does, but for a page now and then.
 func TestNodesComeAndGoUnseen(t *testing.T) {
@@ -53,16 +67,7 @@ func TestNodesComeAndGoUnseen(t *testing.T) {
 		cfg := smallMesh()
 		cfg.FaultEvery, cfg.Loss, cfg.Busy, cfg.Quiet = -1, -1, false, time.Minute
 		w := newMeshWorld(cfg.withDefaults(), seed)
-		for i := range 8 {
-			w.k.after(w.cfg.Spread+w.cfg.Quiet+time.Duration(i+1)*15*time.Second, func() {
-				if i%2 == 0 {
-					w.join()
-				} else {
-					w.live[w.k.rng.IntN(len(w.live))].leave()
-				}
-			})
-		}
-		w.run()
+		w.comeAndGo()
 		pages += w.figures.Pages
 		for _, n := range w.figures.Duplicates {
 			twice += n
@@ -84,16 +89,7 @@ func TestSlowHostsAreAskedByOne(t *testing.T) {
 		cfg := smallMesh()
 		cfg.FaultEvery, cfg.Loss, cfg.Busy, cfg.Quiet, cfg.Slow = -1, -1, false, time.Minute, 40*time.Second
 		w := newMeshWorld(cfg.withDefaults(), seed)
-		for i := range 8 {
-			w.k.after(w.cfg.Spread+w.cfg.Quiet+time.Duration(i+1)*15*time.Second, func() {
-				if i%2 == 0 {
-					w.join()
-				} else {
-					w.live[w.k.rng.IntN(len(w.live))].leave()
-				}
-			})
-		}
-		w.run()
+		w.comeAndGo()
 		if len(w.violations) > 0 || w.figures.Slips > 0 || w.figures.Hasty > 0 {
 			t.Errorf("seed %d: %v; %v", seed, w.violations, w.figures)
 		}

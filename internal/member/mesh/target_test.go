@@ -10,13 +10,20 @@ import (
 	"kumo/internal/xor"
 )
 
-// TestTheOldTargetStopsFirst lets a host's first backup, its target, and the node next to that come at the same time,
-// before the old target knows of any: the new one takes nothing before that one has stopped.
-func TestTheOldTargetStopsFirst(t *testing.T) {
-	w := newWorld(t, 4)
+// newWorldOfTwoLinks is a world in which worldHost's target fetches two links.
+func newWorldOfTwoLinks(t *testing.T, nodes int) *world {
+	t.Helper()
+	w := newWorld(t, nodes)
 	w.pass(time.Second)
 	w.offer(w.node(0), 1, 'a', 'b')
 	w.pass(time.Second)
+	return w
+}
+
+// TestTheOldTargetStopsFirst lets a host's first backup, its target, and the node next to that come at the same time,
+// before the old target knows of any: the new one takes nothing before that one has stopped.
+func TestTheOldTargetStopsFirst(t *testing.T) {
+	w := newWorldOfTwoLinks(t, 4)
 	target := xor.Of("target", worldHost)
 	closest, _ := everybody{nodes: w.live}.Closest(target, 1)
 	old := w.nodes[closest[0]]
@@ -71,10 +78,7 @@ func (w *world) newcomer(ids ...xor.ID) strategy.Node {
 // threeTargets has a target that is busy, a second one that waits for it, and a third one that waits for the second.
 func threeTargets(t *testing.T) (w *world, first, second, third *worldNode) {
 	t.Helper()
-	w = newWorld(t, 4)
-	w.pass(time.Second)
-	w.offer(w.node(0), 1, 'a', 'b')
-	w.pass(time.Second)
+	w = newWorldOfTwoLinks(t, 4)
 	target := xor.Of("target", worldHost)
 	closest, _ := everybody{nodes: w.live}.Closest(target, 1)
 	first = w.nodes[closest[0]]
@@ -179,10 +183,7 @@ func (w *world) takesLater(old, now *worldNode) {
 // TestATargetThatIsBusyIsAskedToStop lets a target give no answer for a while: the next one, which does not know it, is
 // told of it.
 func TestATargetThatIsBusyIsAskedToStop(t *testing.T) {
-	w := newWorld(t, 4)
-	w.pass(time.Second)
-	w.offer(w.node(0), 1, 'a', 'b')
-	w.pass(time.Second)
+	w := newWorldOfTwoLinks(t, 4)
 	old, now := w.nextTarget(w.node(0))
 	heard := w.now.Add(20 * time.Second)
 	w.cut = func(_, to strategy.Node) bool { return to == old.name && w.now.Before(heard) }
@@ -192,10 +193,7 @@ func TestATargetThatIsBusyIsAskedToStop(t *testing.T) {
 // TestANewFirstBackupHearsOfTheTarget lets a first backup and a target come, of which the others know nothing: with the
 // first link that it is offered the backup learns who fetches the host.
 func TestANewFirstBackupHearsOfTheTarget(t *testing.T) {
-	w := newWorld(t, 4)
-	w.pass(time.Second)
-	w.offer(w.node(0), 1, 'a', 'b')
-	w.pass(time.Second)
+	w := newWorldOfTwoLinks(t, 4)
 	first := w.stranger(xor.Of("backup", worldHost), w.node(0).name)
 	w.live = w.live[:4]
 	old, now := w.nextTarget(first)
@@ -207,10 +205,7 @@ func TestANewFirstBackupHearsOfTheTarget(t *testing.T) {
 // TestWhoKnowsOneOtherAsksTheTarget lets a target come that knows one other node, which is not the target so far, and
 // of which nobody is told: the other one names the target.
 func TestWhoKnowsOneOtherAsksTheTarget(t *testing.T) {
-	w := newWorld(t, 4)
-	w.pass(time.Second)
-	w.offer(w.node(0), 1, 'a', 'b')
-	w.pass(time.Second)
+	w := newWorldOfTwoLinks(t, 4)
 	old, now := w.nextTarget(w.node(0))
 	w.say(itemDispatch, 0, w.node(0), now, Dispatched, 'a', 'b')
 	w.takesLater(old, now)
@@ -220,10 +215,7 @@ func TestWhoKnowsOneOtherAsksTheTarget(t *testing.T) {
 // its place takes nothing while it does, nor, where it gives all up as it was cut off itself, until it has stopped.
 func TestABusyTargetIsNotReplaced(t *testing.T) {
 	for _, stops := range []bool{false, true} {
-		w := newWorld(t, 5)
-		w.pass(time.Second)
-		w.offer(w.node(0), 1, 'a', 'b')
-		w.pass(time.Second)
+		w := newWorldOfTwoLinks(t, 5)
 		closest, _ := everybody{nodes: w.live}.Closest(xor.Of("target", worldHost), 2)
 		old, next := w.nodes[closest[0]], w.nodes[closest[1]]
 		if old == w.node(0) {
