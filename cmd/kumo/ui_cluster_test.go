@@ -146,16 +146,19 @@ func TestClusterInBrowser(t *testing.T) {
 	}
 	wanted := []string{"set limit=4321", "set override=", "add 2 URLs", "pause", "resume", "of node a, from 127.0.0.1",
 		"of node b, from 127.0.0.1"}
-	lacks := func(text string) bool {
-		return slices.ContainsFunc(wanted, func(want string) bool { return !strings.Contains(text, want) })
-	}
-	text := b.text(t, at)
-	for begin := time.Now(); lacks(text) && time.Since(begin) < time.Minute; text = b.text(t, at) {
-		time.Sleep(200 * time.Millisecond) // the other node's page hears of it a little later
-	}
-	if lacks(text) {
-		t.Errorf("the cluster's page has not all of %q:\n%s", wanted, text)
-	}
+	var text string
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the cluster's page is to have %q:\n%s", wanted, text)
+		}
+	})
+	waitFor(t, func() string { // the other node's page hears of it a little later
+		text = b.text(t, at)
+		if slices.ContainsFunc(wanted, func(want string) bool { return !strings.Contains(text, want) }) {
+			return ""
+		}
+		return text
+	})
 	for _, n := range nodes {
 		waitFor(t, func() string {
 			out, _ := exec.Command(kumoProgram(t), "set", "-o", n.dir).CombinedOutput()

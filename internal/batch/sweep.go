@@ -12,28 +12,6 @@ import (
 	"kumo/internal/place"
 )
 
-// publish moves a collection's output of a job to where it belongs, and that of no collection.
-func (p *Pipeline) publish(ctx context.Context, pt *part, work string) error {
-	move := func(from, to string) error {
-		err := p.Place.Rename(ctx, from, to)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil // another run, of another collection of the job, was quicker
-		}
-		return err
-	}
-	own := path.Join(work, pt.Directory)
-	err := place.Walk(ctx, p.Place, own, func(name string, info place.Info) error {
-		folder := path.Base(path.Dir(name))
-		return move(name, path.Join(target(pt.Collection, pt.state.Next, p.Date, folder), info.Name))
-	})
-	if err != nil {
-		return err
-	}
-	return place.Walk(ctx, p.Place, path.Join(work, RulesFolder), func(name string, info place.Info) error {
-		return move(name, path.Join(RulesFolder, p.Date, path.Base(work)+"-"+info.Name))
-	})
-}
-
 // clean removes what is not needed any more once a job is done: its work folder, and after a merge the rounds'
 // Documents.
 func (p *Pipeline) clean(ctx context.Context, pt *part, work string, done *finished) error {

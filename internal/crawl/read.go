@@ -175,7 +175,8 @@ func (w *worker) earlier(rec *page.Record) (*page.Ref, error) {
 		return nil, err
 	}
 	r := page.Ref(ref)
-	if inChunks := rec.Response.PayloadLen() != rec.Response.RawLen()-int64(rec.Response.HeadLen); inChunks != (r.Chunked != [20]byte{}) {
+	inChunks := rec.Response.PayloadLen() != rec.Response.RawLen()-int64(rec.Response.HeadLen)
+	if inChunks != (r.Chunked != [20]byte{}) {
 		return nil, nil // replayed with the head of this answer, that body would not be read as it is framed
 	}
 	return &r, nil

@@ -2,23 +2,10 @@ package upload
 
 import (
 	"errors"
-	"fmt"
-	"strings"
-	"time"
 
 	"kumo/internal/away"
-	"kumo/internal/stats"
 	"kumo/internal/vfs"
 )
-
-func (u *Uploader) tellWaiting(todo []waiting) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.status.Waiting, u.status.WaitSize = int64(len(todo)), 0
-	for _, f := range todo {
-		u.status.WaitSize += f.size
-	}
-}
 
 // note writes into the folder's log that files are in the place.
 func (u *Uploader) note(came ...away.Entry) (err error) {
@@ -111,46 +98,4 @@ func (u *Uploader) drop() error {
 		return nil
 	}
 	return u.cfg.Disk.SyncDir(u.path("warc"))
-}
-
-// fails tells that the place fails, and why.
-func (u *Uploader) fails(err error, next time.Duration) {
-	why := reason(err)
-	u.mu.Lock()
-	news := u.status.Why != why
-	u.status.Why, u.next = why, time.Time{}
-	if next > 0 {
-		u.next = time.Now().Add(next)
-	}
-	u.mu.Unlock()
-	if news && u.cfg.Failed != nil {
-		u.cfg.Failed(u.Status())
-	}
-}
-
-// reason is the first line of an error, which may be joined of several.
-func reason(err error) string {
-	why, _, _ := strings.Cut(err.Error(), "\n")
-	return why
-}
-
-func (u *Uploader) works() {
-	u.mu.Lock()
-	back := u.status.Why != ""
-	u.status.Why, u.next = "", time.Time{}
-	u.mu.Unlock()
-	if back && u.cfg.Works != nil {
-		u.cfg.Works(u.Status())
-	}
-}
-
-// waits is the error of a run that ends before all is in the place.
-func (u *Uploader) waits(err error) error {
-	_, _ = u.look(true)
-	s := u.Status()
-	if s.Waiting == 0 && u.named {
-		return nil
-	}
-	return fmt.Errorf("%w %s: %s (%s) %s: %w", ErrWaits, s.Place, stats.Count(s.Waiting, "files"), stats.Bytes(s.WaitSize),
-		stats.Either(s.Waiting, "waits", "wait"), err)
 }

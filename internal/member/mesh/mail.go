@@ -22,8 +22,8 @@ const (
 	itemMarks    = 'm' // these were fetched
 	itemMoved    = 'v' // the host is node's to fetch now; number: its timing
 	itemCheck    = 'c' // have you this host?
-	// stop to fetch this host: it is the sender's now. Reply: number, its timing; node, with replyLater for whom it
-	// waits, with replyNo who may fetch it
+	// stop to fetch this host: it is the sender's now. Reply: number, its timing; node, with replyYes to whom it goes if
+	// not to the sender, with replyLater for whom it waits, with replyNo who may fetch it
 	itemYield   = 'y'
 	itemLevel   = 'l' // how much have you to do? Reply: number, the level
 	itemReserve = 'r' // keep room for so many blocks: number. Reply: number, for how many
