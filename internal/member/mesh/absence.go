@@ -1,10 +1,7 @@
 package mesh
 
 import (
-	"slices"
 	"time"
-
-	"kumo/internal/strategy"
 )
 
 // A part of a network that is cut off, or whose other nodes sleep, may have fewer nodes than a host has backups. What
@@ -17,41 +14,7 @@ type absence struct {
 	met   time.Time // whom an earlier process knew: it may take so long to find them
 	own   time.Time // by what this node has seen
 	heard time.Time // by what other backups have: this node may have come to them later
-	nodes []lost    // that have died lately, the last one last
-}
-
-// A lost node has died, or sleeps: then what it is told may lie at its machine until it wakes.
-type lost struct {
-	node strategy.Node
-	at   time.Time
-}
-
-const (
-	latelyFor  = 2 * time.Minute
-	mostLately = 16
-)
-
-// died notes that a node does not answer any more.
-func (a *absence) died(n strategy.Node, now time.Time) {
-	a.nodes = append(slices.DeleteFunc(a.nodes, func(l lost) bool { return l.node == n }), lost{n, now})
-	if len(a.nodes) > mostLately {
-		a.nodes = slices.Delete(a.nodes, 0, 1)
-	}
-}
-
-// lately are nodes that have died not long ago.
-func (a *absence) lately(now time.Time) (nodes []strategy.Node) {
-	for _, l := range a.nodes {
-		if now.Sub(l.at) < latelyFor {
-			nodes = append(nodes, l.node)
-		}
-	}
-	return nodes
-}
-
-// hasLately reports whether a node has.
-func (a *absence) hasLately(n strategy.Node, now time.Time) bool {
-	return slices.ContainsFunc(a.nodes, func(l lost) bool { return l.node == n && now.Sub(l.at) < latelyFor })
+	died  recent    // or they sleep: then what one is told may lie at its machine until it wakes
 }
 
 func (a *absence) waits(now time.Time) bool { return now.Before(a.own) || now.Before(a.heard) }

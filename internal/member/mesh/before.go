@@ -2,7 +2,6 @@ package mesh
 
 import (
 	"slices"
-	"time"
 
 	"kumo/internal/strategy"
 	"kumo/internal/xor"
@@ -44,7 +43,7 @@ func (m *Machine) askBefore(g *holding, named strategy.Node) {
 	nodes, _ := m.near(g.id, 2)
 	nodes = slices.DeleteFunc(slices.Clone(nodes), func(n strategy.Node) bool { return n == m.cfg.Self })
 	nodes = append(nodes[:min(len(nodes), 1)], named)
-	for _, n := range m.leavers.since(m.now) {
+	for _, n := range m.leavers.list(m.now) {
 		if m.compare(n, m.cfg.Self, g.id) < 0 {
 			nodes = append(nodes, n)
 		}
@@ -104,7 +103,7 @@ func (m *Machine) isYet(g *holding, a *ask, r *reply) bool {
 	switch {
 	case r == nil:
 		if a.silent++; a.silent == mostSilent {
-			m.silentNodes.note(a.node, m.now)
+			m.unheard.note(a.node, m.now)
 		}
 		return a.silent < mostSilent && !m.mayBeGone(a.node)
 	case r.code == replyNo || r.code == replyYes:
@@ -122,7 +121,7 @@ func (m *Machine) isYet(g *holding, a *ask, r *reply) bool {
 
 // mayBeGone reports whether a node that gives no answer has died, has left, or has given none for long.
 func (m *Machine) mayBeGone(n strategy.Node) bool {
-	return m.absent.hasLately(n, m.now) || m.leavers.has(n, m.now) || m.silentNodes.has(n, m.now)
+	return m.absent.died.has(n, m.now) || m.leavers.has(n, m.now) || m.unheard.has(n, m.now)
 }
 
 // allHaveStopped takes what was dispatched meanwhile, or goes on to give the host up.
@@ -214,40 +213,4 @@ func (m *Machine) forgo(g *holding, r reply) {
 	for _, p := range g.parted {
 		p.give(r)
 	}
-}
-
-// leavers are nodes that have said farewell lately, and give up what they have.
-type leavers []leaver
-
-type leaver struct {
-	node strategy.Node
-	at   time.Time
-}
-
-const (
-	leavesFor   = time.Minute // about
-	mostLeavers = 64
-)
-
-// has reports whether a node is one.
-func (l leavers) has(n strategy.Node, now time.Time) bool {
-	return slices.ContainsFunc(l, func(o leaver) bool { return o.node == n && now.Sub(o.at) <= leavesFor })
-}
-
-func (l *leavers) note(n strategy.Node, now time.Time) {
-	*l = append(slices.DeleteFunc(*l, func(o leaver) bool { return o.node == n || now.Sub(o.at) > leavesFor }),
-		leaver{n, now})
-	if len(*l) > mostLeavers {
-		*l = slices.Delete(*l, 0, 1)
-	}
-}
-
-// since are those that may not be done yet.
-func (l *leavers) since(now time.Time) (nodes []strategy.Node) {
-	for _, o := range *l {
-		if now.Sub(o.at) <= leavesFor {
-			nodes = append(nodes, o.node)
-		}
-	}
-	return nodes
 }

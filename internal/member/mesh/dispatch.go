@@ -126,7 +126,7 @@ func (m *Machine) again(h *outstanding, target strategy.Node) {
 
 // silentTarget looks for another target. The one until now may be busy only, and not have stopped.
 func (m *Machine) silentTarget(h *outstanding) {
-	if h.before == "" && !m.absent.hasLately(h.target, m.now) {
+	if h.before == "" && !m.absent.died.has(h.target, m.now) {
 		h.before = h.target
 	}
 	m.again(h, "")

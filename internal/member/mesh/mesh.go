@@ -122,20 +122,20 @@ type Machine struct {
 	taking    map[uint64]func(Taken)
 	finds     finds
 
-	offers      map[offerKey]bool        // batches that are being claimed
-	hosts       map[string]*outstanding  // with URLs that are dispatched and not done, as far as the history knows
-	checks      map[strategy.Node]*check // targets of those
-	held        map[string]*holding      // hosts that this node fetches
-	timings     *bounded.Recent[string, timed]
-	silentNodes leavers // that have not answered who asked them to stop
-	leavers     leavers
-	routes      routes
-	copies      copies
-	recalls     map[string]bool // hosts whose queues are to be recalled
-	absent      absence
-	apart       apartness
-	alone       solitude
-	balance     balance
+	offers  map[offerKey]bool        // batches that are being claimed
+	hosts   map[string]*outstanding  // with URLs that are dispatched and not done, as far as the history knows
+	checks  map[strategy.Node]*check // targets of those
+	held    map[string]*holding      // hosts that this node fetches
+	timings *bounded.Recent[string, timed]
+	unheard recent // nodes that have not answered who asked them to stop
+	leavers recent // nodes that have said farewell, and may not have given up yet what they have
+	routes  routes
+	copies  copies
+	recalls map[string]bool // hosts whose queues are to be recalled
+	absent  absence
+	apart   apartness
+	alone   solitude
+	balance balance
 
 	gatherings map[gatherKey]*gathering
 	counts     counts
@@ -179,6 +179,8 @@ func New(cfg Config) *Machine {
 		m.chunks.add(id)
 	}
 	m.id, m.theEnd = m.idOf("node", string(cfg.Self)), m.idOf("end", "")
+	m.absent.died = recent{lasts: 2 * time.Minute, most: 16}
+	m.leavers, m.unheard = recent{lasts: time.Minute, most: 64}, recent{lasts: time.Minute, most: 64}
 	m.finds.init()
 	m.risks = newRisks(&m.cfg)
 	m.initCounts()
@@ -321,7 +323,7 @@ func (m *Machine) take(e Event) {
 		}
 		m.apart.parted(e.Node)
 		m.copies.died = m.now
-		m.absent.died(e.Node, m.now)
+		m.absent.died.note(e.Node, m.now)
 		if e.Near { // of others word comes late: they may have been away for long
 			m.absent.own = m.now.Add(m.cfg.Absent)
 		}

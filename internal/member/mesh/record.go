@@ -50,7 +50,7 @@ func (m *Machine) takeRecord(r RecordVersion, below int) {
 			m.sendRecord(nodes[0], i-m.lowest())
 		}
 	}
-	for _, n := range m.absent.lately(m.now) {
+	for _, n := range m.absent.died.list(m.now) {
 		m.sendRecord(n, 0)
 	}
 }
