@@ -80,7 +80,9 @@ func (u *Uploader) bringParts(ctx context.Context) error {
 			u.joins[e.Name] = true
 		}
 	}
-	u.named = u.named && len(came) == 0
+	if len(came) > 0 {
+		u.named, u.last = false, time.Now()
+	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for name, length := range lengths {

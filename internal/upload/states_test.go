@@ -109,13 +109,20 @@ func (l lifesLog) Begins(context.Context) (journal.Position, error) {
 // Trim sees that nothing is needed of what is cut off: a whole checkpoint is in the place that has it, and the records.
 func (l lifesLog) Trim(_ context.Context, before journal.Position) error {
 	s := l.whole()
+	m, err := away.ReadManifest(l.Context(), l.bed.at)
+	for range 60 {
+		if err == nil {
+			break
+		}
+		time.Sleep(time.Second) // one that has come with a fault is written again
+		m, err = away.ReadManifest(l.Context(), l.bed.at)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if s == nil || journal.Position(s.Position) < before || journal.Position(s.Relies) > l.shipped {
 		l.Errorf("cut before %d, shipped up to %d, with a checkpoint %+v", before, l.shipped, s)
 		return nil
 	}
-	m, err := away.ReadManifest(l.Context(), l.bed.at)
 	if err != nil {
 		l.Error(err)
 		return nil

@@ -19,17 +19,22 @@ func (u *Uploader) tellWaiting(todo []waiting) {
 
 // fails tells that the place fails, and why.
 func (u *Uploader) fails(err error, next time.Duration) {
+	if u.failing(err, next) && u.cfg.Failed != nil {
+		u.cfg.Failed(u.Status())
+	}
+}
+
+// failing reports whether that is news.
+func (u *Uploader) failing(err error, next time.Duration) bool {
 	why := reason(err)
 	u.mu.Lock()
+	defer u.mu.Unlock()
 	news := u.status.Why != why
 	u.status.Why, u.next = why, time.Time{}
 	if next > 0 {
 		u.next = time.Now().Add(next)
 	}
-	u.mu.Unlock()
-	if news && u.cfg.Failed != nil {
-		u.cfg.Failed(u.Status())
-	}
+	return news
 }
 
 // reason is the first line of an error, which may be joined of several.
@@ -46,6 +51,12 @@ func (u *Uploader) works() {
 	if back && u.cfg.Works != nil {
 		u.cfg.Works(u.Status())
 	}
+}
+
+// gaveUp is the error of a run that ends because the place has failed for too long.
+func (u *Uploader) gaveUp(err error) error {
+	u.failing(err, 0) // which its caller tells
+	return u.waits(err)
 }
 
 // waits is the error of a run that ends before all is in the place.

@@ -200,9 +200,10 @@ func (u *Uploader) isEnding() bool {
 // not; one that is ErrTaken, that the place is no longer this crawl's.
 func (u *Uploader) Run(ctx context.Context) error {
 	for failures, ended := 0, false; ; {
-		ending := u.isEnding() // before it is looked
+		ending, came := u.isEnding(), u.last // before it is looked
 		if ending && !ended {
 			ended, failures, u.last = true, 0, time.Now()
+			came = u.last
 			delete(u.grown, u.cfg.First) // it may be another one by now
 		}
 		todo, err := u.look(ending)
@@ -234,17 +235,20 @@ func (u *Uploader) Run(ctx context.Context) error {
 			u.works()
 			continue
 		}
+		if u.last.After(came) {
+			failures = 0 // of many steps some fail, and that is no reason to wait longer and longer
+		}
 		failures++
 		next := pause(failures)
 		if !u.claimed.Load() && !place.Passes(err) && !errors.Is(err, place.ErrLocked) { // somebody has to do something
 			if next = mostPause; ending {
-				return u.waits(err)
+				return u.gaveUp(err)
 			}
 		}
 		if ending {
 			left := u.patience - time.Since(u.last)
 			if left <= 0 {
-				return u.waits(err)
+				return u.gaveUp(err)
 			}
 			next = min(next, left)
 		}

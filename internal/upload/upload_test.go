@@ -195,6 +195,34 @@ func TestAPlaceThatIsDownIsTriedAgainWithGrowingPauses(t *testing.T) {
 	})
 }
 
+// What fails now and then is tried again soon, as long as something comes there in between.
+func TestAPlaceThatFailsNowAndThenIsNotWaitedForLonger(t *testing.T) {
+	seed := rand.Uint64()
+	synctest.Test(t, func(t *testing.T) {
+		const files = 300
+		b := newBed(t)
+		b.cfg.Place = placetest.NewFaulty(b.at, rand.New(rand.NewPCG(seed, 2)), 10)
+		for n := range files {
+			b.close(n, fmt.Sprint("record ", n))
+		}
+		var u *Uploader
+		for u == nil {
+			u, _ = Open(t.Context(), b.cfg)
+		}
+		start := time.Now()
+		u.End(time.Minute)
+		if err := u.Run(t.Context()); err != nil {
+			t.Errorf("seed %d: %v", seed, err)
+		}
+		d := time.Since(start)
+		t.Log("all is there after ", d)
+		if d > 2*time.Minute {
+			t.Errorf("seed %d: it waits %s for a place of which a step in a hundred fails", seed, d)
+		}
+		b.wantAll()
+	})
+}
+
 func TestPausesHaveABound(t *testing.T) {
 	for failures, want := range map[int]time.Duration{1: time.Second, 2: 2 * time.Second, 9: 256 * time.Second,
 		10: 5 * time.Minute, 1 << 40: 5 * time.Minute} {
