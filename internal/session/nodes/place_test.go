@@ -374,7 +374,9 @@ func aLostDiskCostsNoRecord(t *testing.T, p *sharedPlace, strategy string, least
 		p.holdBack(dead)
 	}
 	before := c.pages(b)
-	c.eventually("it fetches more", func() bool { return c.pages(b) >= before+10 })
+	c.eventually("it fetches more, and has some that are not there", func() bool {
+		return c.pages(b) >= before+10 && c.pages(b) >= int64(len(p.recorded()[dead]))+4
+	})
 	dies.Store(true)
 	b.kill()
 	t.Logf("of b's journal %+v", cut())
