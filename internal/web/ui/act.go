@@ -292,7 +292,7 @@ type actPage struct {
 
 // Command is what does the same on a command line.
 func (p *actPage) Command() string {
-	if p.All {
+	if p.HasCluster {
 		return strings.Replace(p.Action.Command, "-o FOLDER", "--crawl NAME", 1)
 	}
 	return p.Action.Command

@@ -56,16 +56,20 @@ func (c *crawl) charts(r *http.Request) ([]chart, error) {
 		draw("Errors a second", "bad", points, perSecond(func(p *stats.Point) int64 { return p.Failed }), rate)), nil
 }
 
-// draw makes a chart of what comes of each point and the one before it.
+// draw makes a chart of what comes of each point and one before it, a second at least: a rate over less says nothing.
 func draw(name, class string, points []stats.Point, value func(a, b *stats.Point) float64,
 	say func(float64) string) chart {
 	first := points[0].Time
 	span := max(points[len(points)-1].Time.Sub(first), time.Second)
 	var dots []dot
-	step := max((len(points)-1+chartSteps-1)/chartSteps, 1)
-	for i := 0; i+1 < len(points); i += step {
-		a, b := &points[i], &points[min(i+step, len(points)-1)]
+	step, a, last := max(span/chartSteps, time.Second), &points[0], &points[len(points)-1]
+	for i := range points[1:] {
+		b := &points[i+1]
+		if b != last && (b.Time.Sub(a.Time) < step || last.Time.Sub(b.Time) < step) {
+			continue
+		}
 		dots = append(dots, dot{float64(b.Time.Sub(first)) / float64(span) * chartWidth, max(value(a, b), 0)})
+		a = b
 	}
 	return join(name, class, first, span, dots, say)
 }

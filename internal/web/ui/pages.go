@@ -136,13 +136,13 @@ type top struct {
 	Many       bool   // there are other crawls
 	Batch      string // the batch crawls' name in URLs; "": of none
 	Experiment string // likewise
-	All        bool   // all nodes of it are shown, too
+	HasCluster bool   // all nodes of it are shown, too
 }
 
 func (s *Server) top(c *crawl, title, tab string) top {
 	t := top{Title: title, Tab: tab, Many: len(s.crawls) > 1}
 	if c != nil {
-		t.Crawl, t.Folder, t.All = c.name, c.dir, c.cluster != nil
+		t.Crawl, t.Folder, t.HasCluster = c.name, c.dir, c.cluster != nil
 	}
 	return t
 }

@@ -79,3 +79,20 @@ func TestChartOfPoints(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 }
+
+// Points of a crawl that has ended are as far apart as its pages were, which may be less than a millisecond.
+func TestChartOfPointsThatLieTogether(t *testing.T) {
+	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	points := []stats.Point{{Time: begin}}
+	for i := range 30 {
+		at := begin.Add(time.Duration(i) * time.Second)
+		points = append(points, stats.Point{Time: at.Add(500 * time.Millisecond), Pages: int64(10*i + 4)},
+			stats.Point{Time: at.Add(500*time.Millisecond + 80*time.Microsecond), Pages: int64(10*i + 10)})
+	}
+	c := draw("Pages a second", "good", points, func(a, b *stats.Point) float64 {
+		return float64(b.Pages-a.Pages) / b.Time.Sub(a.Time).Seconds()
+	}, rate)
+	if c.Most != "16.0/s" || strings.Count(c.Line, "L") > 30 {
+		t.Errorf("%+v", c)
+	}
+}

@@ -285,6 +285,9 @@ func (b *bed) views(t *testing.T, host string) {
 				t.Errorf("%s%s: %d\n%s", crawl, path, resp.StatusCode, text)
 			}
 			wantTame(t, crawl+path, resp, text)
+			if strings.Contains(text, ">Cluster</a>") {
+				t.Errorf("%s%s leads to a cluster that there is not", crawl, path)
+			}
 		}
 	}
 	for _, path := range []string{"/", "/crawls", "/static/style.css", "/static/script.js", "/nothing"} {
