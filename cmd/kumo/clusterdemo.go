@@ -31,6 +31,8 @@ a time, nor two sooner than its delay. What each node said is in its log.
 With --strategy hub each node is kept from half of the hosts (--apart), and each host goes to one that reaches it, as the control unit decides; it is
 the control unit that is killed. With --strategy balance it is the master.
 
+With --ui each node serves the web page of its view of the crawl: how the cluster does, its hosts, URLs and pages.
+
 With --strategy mesh there are eight nodes, no server, and none that is special: one joins, two leave, two are killed, one of them with its
 folder.`
 
@@ -41,6 +43,7 @@ type clusterShow struct {
 	strategy string
 	apart    float64 // share of the hosts that a node does not reach
 	out      string
+	ui       bool
 	delay    time.Duration
 	most     time.Duration // it may take
 
@@ -83,6 +86,7 @@ func clusterDemo() *cobra.Command {
 		"request to that host (with hub 200ms)")
 	f.StringVarP(&d.out, "out", "o", "crawls/cluster-demo", "a folder for the nodes' folders and logs; what an earlier "+
 		"demo left there is removed")
+	f.BoolVar(&d.ui, "ui", false, "serve each node's web page on a free port of 127.0.0.1, and say where")
 	durationVar(f, &d.most, "time-limit", 75*time.Second, "give up after this time")
 	return cmd
 }
@@ -258,6 +262,7 @@ func (d *clusterShow) until(ctx context.Context, control admin.Client, wanted fu
 	for {
 		if c, err := control.Look(ctx, demoCrawl); err == nil {
 			d.follow(c)
+			d.sayPages()
 			if wanted(c) {
 				return nil
 			}
@@ -286,6 +291,19 @@ func (d *clusterShow) follow(c *inspect.Cluster) {
 		d.say("%.0f pages/s, %d URLs wait%s", c.Totals.Rate, c.Totals.Waiting, ownedWords(c))
 	}
 	d.control = c.Control
+}
+
+// sayPages says where nodes' web pages are, as they come.
+func (d *clusterShow) sayPages() {
+	for _, p := range d.procs {
+		if !d.ui || p.page != "" {
+			continue
+		}
+		if n, err := readNote(d.folderOf(p)); err == nil && n.URL != "" {
+			p.page = n.URL
+			d.say("the web page of %s is %s", p.name, p.page)
+		}
+	}
 }
 
 // ownedWords says how many hosts each node was given, where a control unit does that.

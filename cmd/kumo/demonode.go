@@ -22,6 +22,7 @@ type demoNode struct {
 	ended  chan struct{} // closed when it has
 	err    error         // then
 	killed bool
+	page   string // where its web page is, once that is known
 }
 
 // startNode starts one node more: the first three run servers.
@@ -41,6 +42,9 @@ func (d *clusterShow) startNode() error {
 	}
 	if i < len(d.servers) {
 		args = append(args, "--listen", d.servers[i])
+	}
+	if d.ui {
+		args = append(args, "--ui=127.0.0.1:0")
 	}
 	args = append(args, d.shutOut(i)...)
 	if p.log, err = os.Create(filepath.Join(d.out, p.name+".log")); err != nil {

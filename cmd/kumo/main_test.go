@@ -99,9 +99,13 @@ func siteCmd(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	files := http.FileServer(http.Dir(dir))
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(r.URL.Path)+".hold")); err == nil {
-			<-r.Context().Done()
-			return
+		hold := filepath.Join(dir, filepath.FromSlash(r.URL.Path)+".hold")
+		for _, err := os.Stat(hold); err == nil; _, err = os.Stat(hold) { // until the story removes it
+			select {
+			case <-r.Context().Done():
+				return
+			case <-time.After(10 * time.Millisecond):
+			}
 		}
 		for _, field := range r.URL.Query()["header"] {
 			name, value, _ := strings.Cut(field, ":")

@@ -1,8 +1,11 @@
 package natsbus
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,7 +22,6 @@ type watcher struct {
 	prefix string
 	tell   func(bus.Entry)
 	upTo   uint64 // all up to here is told
-	old    uint64 // what was deleted up to here is not worth telling
 }
 
 // Watch calls f with what there is and with each change.
@@ -41,18 +43,20 @@ func (b *Bus) Watch(ctx context.Context, prefix string, f func(bus.Entry)) error
 	return w.follow(ctx, news)
 }
 
-// begin tells what there is, however long it takes to reach the cluster.
+// begin tells what there is, however long it takes to reach the cluster. A server that lags behind has earlier values,
+// too, which are not told.
 func (w *watcher) begin(ctx context.Context) error {
-	c := w.bus.cluster
-	for w.old == 0 || w.upTo < w.old {
-		if w.old == 0 {
-			w.old = w.mark(ctx)
+	c, tell, states := w.bus.cluster, w.tell, map[string]bus.Entry{}
+	w.tell = func(e bus.Entry) { states[e.Key] = e }
+	for mark := uint64(0); ; {
+		if mark == 0 {
+			mark = w.mark(ctx)
 		}
-		if w.old > 0 {
+		if mark > 0 {
 			w.read(ctx)
 		}
-		if w.upTo >= w.old && w.old > 0 {
-			return nil
+		if mark > 0 && w.upTo >= mark {
+			break
 		}
 		select {
 		case <-ctx.Done():
@@ -62,6 +66,13 @@ func (w *watcher) begin(ctx context.Context) error {
 		case <-c.closed:
 			return bus.ErrClosed
 		case <-time.After(pause):
+		}
+	}
+	w.tell = tell
+	inOrder := func(a, b bus.Entry) int { return cmp.Compare(a.Revision, b.Revision) }
+	for _, e := range slices.SortedFunc(maps.Values(states), inOrder) {
+		if e.Value != nil {
+			tell(e)
 		}
 	}
 	return nil
@@ -138,8 +149,6 @@ func (w *watcher) take(m stored) {
 	e := bus.Entry{Key: key, Revision: m.number}
 	if !deleted(m.header) {
 		e.Value = present(m.data)
-	} else if m.number <= w.old {
-		return
 	}
 	w.tell(e)
 }
