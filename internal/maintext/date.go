@@ -62,8 +62,20 @@ func findDate(doc *html.Node, page string, now time.Time) string {
 			d.text = readDate(n.Data, now)
 		}
 	}
-	return cmp.Or(d.meta, firstDay(inPath, pathOf(page), now), d.published, d.time, d.named, eastAsianDate(doc, now),
-		d.text)
+	if day := cmp.Or(d.meta, firstDay(inPath, pathOf(page), now), d.published, d.time, d.named); day != "" {
+		return day
+	}
+	return cmp.Or(eastAsianDate(doc, now), d.text)
+}
+
+// hasDigits reports whether a text has so many: most have none, and need not be looked through for a date.
+func hasDigits(s string, n int) bool {
+	for i := 0; i < len(s) && n > 0; i++ {
+		if '0' <= s[i] && s[i] <= '9' {
+			n--
+		}
+	}
+	return n <= 0
 }
 
 // A dateFinder keeps the first date of each kind.
@@ -177,7 +189,7 @@ var (
 // and a month in digits are in this order, unless that makes no date.
 func readDate(s string, now time.Time) string {
 	s = strings.TrimSpace(s)
-	if s == "" || len(s) > shortText {
+	if len(s) > shortText || !hasDigits(s, 4) {
 		return ""
 	}
 	if day := firstDate(now, s); day != "" {
@@ -239,7 +251,7 @@ func pathOf(page string) string {
 // one.
 func eastAsianDate(doc *html.Node, now time.Time) string {
 	for n := range doc.Descendants() {
-		if n.Type != html.TextNode || len(n.Data) > shortText {
+		if n.Type != html.TextNode || len(n.Data) > shortText || !hasDigits(n.Data, 6) {
 			continue
 		}
 		if day := firstDay(signs, n.Data, now); day != "" {
