@@ -68,7 +68,9 @@ func (b *Bus) Read(ctx context.Context, log string, after uint64, f func(number 
 			if err != nil {
 				return fmt.Errorf("read %s: %w", log, err)
 			}
-			next = max(after, min(note.to, end)-1)
+			if note.to > 0 {
+				next = max(after, min(note.to, end)-1)
+			}
 		}
 		if next > after {
 			after, moved = next, time.Now()

@@ -3,6 +3,7 @@ package natsbus
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -53,6 +54,30 @@ func TestTrimmed(t *testing.T) {
 	must(t, b.Drop(ctx, "log"))
 	if n := countStored(t, c, c.names.trim("log")); n != 0 {
 		t.Errorf("%d notes about a log that was dropped", n)
+	}
+}
+
+// A server that lacks an entry may yet get it: a log that nobody has trimmed does not end before it.
+func TestWhatIsMissingIsNotTheEnd(t *testing.T) {
+	t.Parallel()
+	c := open(t, Config{Crawl: "whole", Listen: bustest.Addresses(t, 1)[0], Dir: t.TempDir(),
+		Timings: Timings{Request: 500 * time.Millisecond}})
+	b := inTurn(c)(t, "a~1")
+	stream, err := c.js.Stream(t.Context(), c.names.logs())
+	must(t, err)
+	for _, missing := range []int{0, 2} {
+		log, last, numbers := fmt.Sprint("log", missing), uint64(0), []uint64(nil)
+		for range 4 {
+			n, err := b.Append(t.Context(), log, []byte("x"), last)
+			must(t, err)
+			last, numbers = n, append(numbers, n)
+		}
+		must(t, stream.DeleteMsg(t.Context(), numbers[missing]))
+		var got []uint64
+		err := b.Read(t.Context(), log, 0, func(n uint64, _ []byte) error { got = append(got, n); return nil })
+		if !errors.Is(err, bus.ErrUnavailable) || !slices.Equal(got, numbers[:missing]) {
+			t.Errorf("of %d without number %d Read tells %d, %v", numbers, numbers[missing], got, err)
+		}
 	}
 }
 
