@@ -321,6 +321,7 @@ func TestPageInBrowser(t *testing.T) {
 		!strings.Contains(string(out), "123") {
 		t.Errorf("the limit: %v, %s", err, out)
 	}
+	b.do(t, "the limit again", chromedp.Click(`a[href$="/act/limit"]`), chromedp.WaitVisible(`//b/bdi[text()='123']`))
 	b.do(t, "delay", chromedp.Navigate(at+"crawls/hostile/hosts/"+strings.TrimPrefix(s.URL, "http://")),
 		chromedp.Click(`a[href*="/act/delay"]`),
 		chromedp.SendKeys("#value", "7s"), chromedp.Click(`.act .main`), chromedp.Click(`button[name=sure]`),

@@ -139,10 +139,18 @@ func (a *Archive) read(ctx context.Context, c *captures.Capture) (resp *page.Res
 	return resp, err
 }
 
+// read parses an answer. Of a list that is broken, or has too many entries, what came before stands.
+func read(resp *page.Response, cfg parse.Config) (pg page.Page, err error) {
+	if err = parse.New(cfg).Parse(resp, &pg); err != nil && parse.IsList(pg.Sniffed) {
+		err = nil
+	}
+	return pg, err
+}
+
 // Type is the media type by which an answer's body is to be read.
 func Type(resp *page.Response) string {
-	var pg page.Page
-	if err := parse.New(parse.Config{MaxLinks: 1}).Parse(resp, &pg); err != nil {
+	pg, err := read(resp, parse.Config{MaxLinks: 1})
+	if err != nil {
 		return ""
 	}
 	return cmp.Or(pg.Sniffed, pg.Type)
@@ -159,8 +167,8 @@ type Link struct {
 
 // Links are the first n links of an answer, and how many it has.
 func Links(resp *page.Response, n int) (links []Link, all int, err error) {
-	var pg page.Page
-	if err := parse.New(parse.Config{AnchorText: true}).Parse(resp, &pg); err != nil {
+	pg, err := read(resp, parse.Config{AnchorText: true})
+	if err != nil {
 		return nil, 0, err
 	}
 	for i := range pg.Links[:min(n, len(pg.Links))] {
@@ -192,8 +200,8 @@ func TextOf(resp *page.Response) (*Text, error) { return textOf(resp, maintext.E
 func MarkdownOf(resp *page.Response) (*Text, error) { return textOf(resp, maintext.ExtractMarkdown) }
 
 func textOf(resp *page.Response, extract func(body []byte, url string) (maintext.Text, error)) (*Text, error) {
-	var pg page.Page
-	if err := parse.New(parse.Config{Language: true}).Parse(resp, &pg); err != nil {
+	pg, err := read(resp, parse.Config{Language: true})
+	if err != nil {
 		return nil, err
 	}
 	t := &Text{Title: pg.Title, Lang: pg.Lang}

@@ -31,6 +31,7 @@ type action struct {
 	Lines       bool   // it is a list
 	WantsHost   bool   // that is named with it
 	Command     string // that does the same
+	setting     string // whose present value is shown
 
 	count bool                        // before it is done it is counted what of the URLs that wait it leaves out
 	sure  func(given) (string, error) // what is to be done, or what is wrong with it
@@ -120,7 +121,7 @@ var actions = []action{
 		}},
 	{Name: "limit", Title: "Change the limit", Says: "The crawl stops after so many pages of all runs together; 0 is " +
 		"no limit.",
-		Field: "Pages", Example: "100000", Command: "kumo set -o FOLDER limit=N",
+		Field: "Pages", Example: "100000", Command: "kumo set -o FOLDER limit=N", setting: "limit",
 		sure: func(g given) (string, error) {
 			n, err := strconv.ParseInt(g.Value, 10, 64)
 			if err != nil || n < 0 {
@@ -153,8 +154,8 @@ var actions = []action{
 	{Name: "block", Title: "Block a pattern", Says: "URLs that match are left out from now on, those that wait when " +
 		"their turn comes; kumo explain names the rule. What is left out is not brought back when the rule is taken back.",
 		Field: "A host, with its subdomains, or a /regular expression/", Example: "/[?&]sort=/",
-		Command: "kumo block -o FOLDER RULE",
-		count:   true,
+		Command: "kumo block -o FOLDER RULE", setting: "block",
+		count: true,
 		sure: func(g given) (string, error) {
 			if _, err := policy.ParseBlocks([]string{g.Value}); err != nil || g.Value == "" {
 				return "", badRequest("%q is no rule: a host or a /regular expression/ is wanted%s", cut(g.Value, 200),
@@ -285,6 +286,7 @@ type actPage struct {
 	Action *action
 	Given  given
 	Sure   string // what is to be done, if that was said
+	Now    string // what is set already
 	Count  string // of URLs that it leaves out
 	Token  string
 	Error  *problem
@@ -311,6 +313,15 @@ func (s *Server) actionOf(r *http.Request) (*crawl, *action, error) {
 	return c, a, nil
 }
 
+// setNow is what a setting is in the crawl's folder; nil if it is not set, or cannot be read.
+func (c *crawl) setNow(key string) []string {
+	if c.dir == "" {
+		return nil
+	}
+	all, _ := settings.Read(filepath.Join(c.dir, settings.Name)) // what is done does not depend on it
+	return settings.Map(all)[key]
+}
+
 // ask is the page on which an action is said, or confirmed where there is nothing to say.
 func (s *Server) ask(w http.ResponseWriter, r *http.Request) {
 	c, a, err := s.actionOf(r)
@@ -325,6 +336,9 @@ func (s *Server) ask(w http.ResponseWriter, r *http.Request) {
 	p := actPage{top: s.top(c, a.Title, ""), Action: a, Given: given{"", r.FormValue("host")}, Token: s.key("act")}
 	if a.Field == "" {
 		p.Sure = a.Says
+	}
+	if a.setting != "" {
+		p.Now = cut(strings.Join(c.setNow(a.setting), ", "), 1000)
 	}
 	s.render(w, http.StatusOK, "act", &p)
 }

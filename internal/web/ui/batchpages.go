@@ -53,7 +53,6 @@ func (s *Server) collectionsPage(w http.ResponseWriter, r *http.Request) error {
 		top
 		Dates       []string
 		Rows        []collectionRow
-		All         []collectionRow // the sums of days
 		Charts      []chart
 		Drawn       int
 		LeftOut     string
@@ -63,7 +62,11 @@ func (s *Server) collectionsPage(w http.ResponseWriter, r *http.Request) error {
 		r.FormValue("after") == ""}
 	if len(dates) > daysAcross {
 		dates = dates[:daysAcross]
-		p.Older = "?" + url.Values{"before": {dates[daysAcross-1]}}.Encode()
+		older := url.Values{"before": {dates[daysAcross-1]}}
+		if after := r.FormValue("after"); after != "" {
+			older.Set("after", after)
+		}
+		p.Older = "?" + older.Encode()
 	}
 	p.Dates = dates
 	some, next := collectionsFrom(all, r.FormValue("after"), rowsDown)

@@ -379,7 +379,7 @@ func TestListenersOfACluster(t *testing.T) {
 		t.Errorf("%d: %s", resp.StatusCode, text)
 	}
 	if _, text := b.ask(t, http.MethodGet, "/crawls/nodes/act/pause", nil); !strings.Contains(text,
-		`href="/crawls/nodes/cluster">Do not`) {
+		`href="/crawls/nodes/cluster">Cancel`) {
 		t.Errorf("from the form back no way leads to the cluster: %s", text)
 	}
 }

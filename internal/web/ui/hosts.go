@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"kumo/internal/inspect"
+	"kumo/internal/item"
 	"kumo/internal/statefile"
 )
 
@@ -176,6 +177,7 @@ func (s *Server) giveHost(r *http.Request) (any, error) {
 }
 
 func (c *crawl) hostAnswer(ctx context.Context, host string, n int) (*hostAnswer, error) {
+	host = item.HostOfSlice(host)
 	x := &hostAnswer{Robots: []statefile.RobotsAnswer{}, Queue: []inspect.Item{}}
 	found := false
 	err := c.use(ctx, func(v *inspect.View) error {

@@ -422,7 +422,7 @@ func (s *scaled) ask(path string) (took time.Duration, partial bool) {
 		s.t.Errorf("%s: %d %s", path, w.Code, w.Body)
 	}
 	text := w.Body.String()
-	return took, w.Header().Get("Refresh") != "" || strings.Contains(text, `"partial":true`) ||
+	return took, againAfter(text) != "" || strings.Contains(text, `"partial":true`) ||
 		strings.Contains(text, `"reading":true`)
 }
 

@@ -142,6 +142,6 @@ func (e *crawlEntry) ofCluster(x *clusterLook, err error) {
 		e.Error = problemOf(err).Error()
 		return
 	}
-	e.State, e.Crawl, e.Started = new(inspect.State(x.State)), x.Crawl, x.Since
+	e.State, e.Crawl = new(inspect.State(x.State)), x.Crawl
 	e.Pages, e.Waiting = x.Totals.Pages, x.Totals.Waiting
 }

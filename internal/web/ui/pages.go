@@ -56,7 +56,7 @@ func (s *Server) pages(mux *http.ServeMux) {
 }
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"show": show, "lines": showLines, "plain": plain, "cut": cut, "grouped": func(n any) string {
+	"show": show, "lines": showLines, "plain": plain, "typed": typed, "cut": cut, "grouped": func(n any) string {
 		return forecast.Grouped(toInt(n))
 	},
 	"bytes": func(n any) string { return stats.Bytes(toInt(n)) }, "span": stats.Span, "seconds": span, "time": clock,
@@ -137,6 +137,7 @@ type top struct {
 	Batch      string // the batch crawls' name in URLs; "": of none
 	Experiment string // likewise
 	HasCluster bool   // all nodes of it are shown, too
+	Again      bool   // something is missing for a moment, after which the page is loaded again
 }
 
 func (s *Server) top(c *crawl, title, tab string) top {
@@ -160,11 +161,16 @@ func (s *Server) render(w http.ResponseWriter, status int, name string, data any
 	_, _ = w.Write(b.Bytes()) // who asked may have gone
 }
 
-func (s *Server) failPage(w http.ResponseWriter, p *problem) {
+// failPage says what is wrong, within the views of the crawl or batch crawl that was asked.
+func (s *Server) failPage(w http.ResponseWriter, r *http.Request, p *problem) {
+	t := s.top(s.named[r.PathValue("crawl")], p.Title, "")
+	if b, err := s.ofBatch(r); err == nil {
+		t = s.topOf(b, p.Title, "")
+	}
 	s.render(w, p.Status, "problem", struct {
 		top
 		Problem *problem
-	}{s.top(nil, p.Title, ""), p})
+	}{t, p})
 }
 
 // front leads to the one crawl that there is, or to the list.
@@ -193,14 +199,15 @@ func (s *Server) listPage(w http.ResponseWriter, r *http.Request) error {
 			looking++
 		}
 	}
-	again(w, looking > 0)
+	head := s.top(nil, "Crawls", "")
+	head.Again = looking > 0
 	s.render(w, http.StatusOK, "crawls", struct {
 		top
 		Crawls      []crawlEntry
 		Batches     []batchEntry
 		Experiments bool
 		Looking     int
-	}{s.top(nil, "Crawls", ""), all, s.batchEntries(r.Context()), len(s.cfg.Experiments) > 0, looking})
+	}{head, all, s.batchEntries(r.Context()), len(s.cfg.Experiments) > 0, looking})
 	return nil
 }
 
@@ -356,22 +363,16 @@ func (s *Server) hostsPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	again(w, p.Partial)
+	head := s.top(c, "Hosts", "hosts")
+	head.Again = p.Partial
 	s.render(w, http.StatusOK, "hosts", struct {
 		top
 		hostPage
 		Prefix string
 		Ranked bool
 		Now    time.Time
-	}{s.top(c, "Hosts", "hosts"), p, prefix, ranked, time.Now()})
+	}{head, p, prefix, ranked, time.Now()})
 	return nil
-}
-
-// again has a page loaded again in a moment, if it says that something is missing for so long.
-func again(w http.ResponseWriter, partial bool) {
-	if partial {
-		w.Header().Set("Refresh", "2")
-	}
 }
 
 func (s *Server) hostPage(w http.ResponseWriter, r *http.Request) error {
@@ -387,14 +388,15 @@ func (s *Server) hostPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	again(w, x.Partial)
+	head := s.top(c, x.Host.Key, "hosts")
+	head.Again = x.Partial
 	s.render(w, http.StatusOK, "host", struct {
 		top
 		*hostAnswer
 		Now  time.Time
 		Runs bool
 		For  string
-	}{s.top(c, x.Host.Key, "hosts"), x, time.Now(), o.runs(), forWords(x.Host.For)})
+	}{head, x, time.Now(), o.runs(), forWords(x.Host.For)})
 	return nil
 }
 
@@ -409,7 +411,6 @@ func (s *Server) urlsPage(w http.ResponseWriter, r *http.Request) error {
 		URL    string
 		Fate   string
 		X      *inspect.Explanation
-		Record string
 		List   *urlPage
 		Prefix string
 		Now    time.Time
@@ -421,17 +422,14 @@ func (s *Server) urlsPage(w http.ResponseWriter, r *http.Request) error {
 		if p.Fate = fateWords[p.X.Fate]; p.X.Fate == inspect.Unread && p.X.Reading {
 			p.Fate = "Memory does not have it, and not all files are read."
 		}
-		again(w, p.X.Reading)
-		if p.X.Page != nil && p.X.Page.WARC != "" {
-			p.Record = s.archivedURL(c, r, p.X.URL)
-		}
+		p.Again = p.X.Reading
 	} else {
 		list, err := c.urlsFrom(r.Context(), p.Prefix, r.FormValue("after"), 100)
 		if err != nil {
 			return err
 		}
 		p.List = &list
-		again(w, list.Partial)
+		p.Again = list.Partial
 	}
 	s.render(w, http.StatusOK, "urls", p)
 	return nil
@@ -476,7 +474,7 @@ func (s *Server) recordsPage(w http.ResponseWriter, r *http.Request) error {
 	}
 	if p.Search.Found != nil {
 		next = p.Search.Found.Next
-	} else if p.Search.Wrong == "" {
+	} else if p.Search.Wrong == "" || p.Search.Index == nil {
 		list, err := c.records(r)
 		if err != nil {
 			return err
@@ -549,7 +547,6 @@ func (s *Server) recordPage(w http.ResponseWriter, r *http.Request) error {
 	resp, err := c.archive.Answer(r.Context(), rec)
 	switch {
 	case err != nil:
-		p.None = problemOf(err)
 	case p.Show == "headers":
 		h := headersOf(resp)
 		p.Headers = &h
@@ -560,8 +557,8 @@ func (s *Server) recordPage(w http.ResponseWriter, r *http.Request) error {
 	case p.Show == "page":
 		p.Archived = s.archivePath(c, r) + "?id=" + strconv.FormatInt(rec.ID, 10)
 	}
-	if err != nil && p.None == nil {
-		return err
+	if err != nil {
+		p.None = problemOf(err)
 	}
 	s.render(w, http.StatusOK, "record", p)
 	return nil

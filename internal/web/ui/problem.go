@@ -56,7 +56,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		w.Header().Set("Retry-After", "2")
 	}
 	if s.cfg.Only == nil && !strings.HasPrefix(r.URL.Path, "/api/") {
-		s.failPage(w, p)
+		s.failPage(w, r, p)
 		return
 	}
 	w.Header().Set("Content-Type", "application/problem+json")

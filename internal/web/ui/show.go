@@ -18,6 +18,20 @@ func hidden(r rune) bool {
 // show makes of a stranger's text HTML in which all of it can be seen. It is kept from turning what stands around it.
 func show(s string) template.HTML { return shown(s, false) }
 
+// typed is plain for what a person has typed, who gets back what belongs to words: joiners and non-joiners of letters,
+// the forms of signs, and hyphens that are seen at a line's end.
+func typed(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if strings.ContainsRune("\u00ad\u200c\u200d\ufe0e\ufe0f", r) {
+			b.WriteRune(r)
+		} else {
+			b.WriteString(plain(string(r)))
+		}
+	}
+	return b.String()
+}
+
 // showLines is show for a text of several lines.
 func showLines(s string) template.HTML { return shown(s, true) }
 

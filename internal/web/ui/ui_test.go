@@ -446,6 +446,14 @@ func TestActing(t *testing.T) {
 	do("add", http.StatusBadRequest, "value", strings.Repeat(b.site.URL+"/x\n", maxAdded+1))
 	do("add", http.StatusBadRequest, "value", strings.Repeat("x", maxBody+1))
 	do("limit", http.StatusBadRequest, "value", "many")
+	config := filepath.Join(b.ui.named["runs"].dir, settings.Name)
+	if err := os.WriteFile(config, []byte("limit: 12345\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, text := b.ask(t, http.MethodGet, "/crawls/runs/act/limit", nil); !strings.Contains(text,
+		"Now it is <b><bdi>12345</bdi></b>") {
+		t.Errorf("the present limit is not shown:\n%s", text)
+	}
 	do("delay", http.StatusBadRequest, "value", "5", "host", "a.example")
 	do("delay", http.StatusBadRequest, "value", "5s", "host", "', x: '")
 	do("nothing", http.StatusNotFound)

@@ -1,6 +1,12 @@
 // Keeps the overview of a crawl that runs up to date. Everything else works without.
 "use strict";
 (() => {
+  if (document.body.dataset.again) { // something is missing for a moment; what is being typed is not to be lost
+    const typed = () => [...document.querySelectorAll("input, textarea")]
+      .some(e => e === document.activeElement || e.value !== e.defaultValue);
+    setInterval(() => typed() || location.reload(), 1000 * document.body.dataset.again);
+  }
+
   const words = document.getElementById("words");
   const from = words && words.dataset.events;
   if (!from) return;
@@ -30,11 +36,16 @@
   const part = document.querySelector("[data-part]");
   let renewing = false;
   const renew = async () => {
-    if (document.hidden || renewing || part.contains(document.activeElement)) return; // who is in it is not to lose the place
+    if (document.hidden || renewing || part.querySelector(":focus-visible")) return; // who is in it is not to lose the place
     renewing = true;
     try {
       const answer = await fetch(part.dataset.part);
-      if (answer.ok) part.innerHTML = await answer.text(); // this server's own, escaped there
+      if (answer.ok) {
+        const text = await answer.text();
+        const at = [...part.querySelectorAll(".scroll")].map(e => e.scrollLeft);
+        part.innerHTML = text; // this server's own, escaped there
+        part.querySelectorAll(".scroll").forEach((e, i) => { e.scrollLeft = at[i] || 0; });
+      }
     } catch { /* the next time */ }
     renewing = false;
   };
@@ -46,7 +57,9 @@
     const news = JSON.parse(e.data);
     if (!news.runs || news.live.state !== was) { // other things are to be shown
       events.close();
-      location.replace(location.pathname);
+      const kept = new URLSearchParams(location.search);
+      for (const said of ["done", "n", "of"]) kept.delete(said);
+      location.replace(location.pathname + (kept.size ? "?" + kept : ""));
       return;
     }
     for (const at of live) {
