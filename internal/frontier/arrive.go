@@ -38,6 +38,6 @@ func (f *Frontier) unsuppress(url string) {
 		return
 	}
 	k := goneKeyOf(url)
-	f.going -= f.gone[k]
+	f.spend(k, f.gone[k])
 	delete(f.gone, k)
 }

@@ -118,14 +118,17 @@ type Frontier struct {
 	refused   int // items
 	backing   int // hosts
 	gone      goneKeys
-	going     int          // the sum of it
-	detached  []*detached  // removed, and not yet read
-	orphans   []Item       // found there: fetches of robots.txt
-	stays     bool         // Next waits when there is nothing to come
-	disk      *virtualizer // nil: all stays in memory
-	err       error        // of the disk, not yet overcome
-	resumed   time.Time    // when it was opened with what an earlier process left; zero if nothing was
-	mostLift  int8         // that any item ever had
+	going     int                  // the sum of it
+	tours     int                  // of HostIterators, under way
+	spends    uint64               // how often something in gone ended while there were any
+	spent     map[goneKey][]uint64 // of what, and when by that count
+	detached  []*detached          // removed, and not yet read
+	orphans   []Item               // found there: fetches of robots.txt
+	stays     bool                 // Next waits when there is nothing to come
+	disk      *virtualizer         // nil: all stays in memory
+	err       error                // of the disk, not yet overcome
+	resumed   time.Time            // when it was opened with what an earlier process left; zero if nothing was
+	mostLift  int8                 // that any item ever had
 	enc       writer
 	dec       reader
 

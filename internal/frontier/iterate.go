@@ -28,6 +28,7 @@ type HostIterator struct {
 func (f *Frontier) Iterate(want func(key string) bool) *HostIterator {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.tours++
 	t := &HostIterator{f: f, want: want, at: 1}
 	for _, h := range f.hosts {
 		if want(h.key) && (len(h.flying) > 0 || h.count() > 0) {
@@ -52,11 +53,17 @@ func (f *Frontier) Iterate(want func(key string) bool) *HostIterator {
 func (t *HostIterator) Close() {
 	t.f.mu.Lock()
 	defer t.f.mu.Unlock()
-	if t.f.disk != nil && !t.ended {
+	if t.ended {
+		return
+	}
+	t.ended = true
+	if t.f.tours--; t.f.tours == 0 {
+		t.f.spent = nil
+	}
+	if t.f.disk != nil {
 		t.f.disk.segments.pins--
 		t.f.disk.segments.bury()
 	}
-	t.ended = true
 }
 
 // Next is the next host, nil after the last.
@@ -180,13 +187,14 @@ type HostQueue struct {
 	Asked time.Duration // the delay that it asks for
 
 	peek    peek
+	since   uint64 // when that was, by the frontier's spends
 	dropped map[goneKey]int
 	items   []Item // read, and not yet given
 }
 
 func (f *Frontier) stayHot(h *host) *HostQueue {
 	f.applyMoves(h)
-	s := &HostQueue{Key: h.key, Wait: h.next.Sub(f.cfg.Now()), Asked: h.delay,
+	s := &HostQueue{Key: h.key, Wait: h.next.Sub(f.cfg.Now()), Asked: h.delay, since: f.spends,
 		peek: peek{f: f, host: h.key, links: slices.Clone(h.links)}}
 	for _, it := range h.flying {
 		s.peek.items.push(f.entry(h.key, it))
@@ -198,7 +206,7 @@ func (f *Frontier) stayHot(h *host) *HostQueue {
 func (f *Frontier) stayCold(key string, id uint32, items []entry) *HostQueue {
 	r := f.disk.table.at(id)
 	s := &HostQueue{Key: key, Wait: f.disk.time(r.next()).Sub(f.cfg.Now()), Asked: r.requestedDelay(),
-		peek: peek{f: f, host: key}}
+		since: f.spends, peek: peek{f: f, host: key}}
 	if r.top != 0 {
 		s.peek.links = []link{{at: r.top, key: key0}}
 	}
@@ -253,14 +261,15 @@ func (s *HostQueue) readOn() error {
 	return nil
 }
 
-// drops says of an item that is suppressed that it is, once for each time that Suppress was called: there may be
-// another of its URL that is not.
+// drops says of an item that was suppressed when the queue was copied that it was, once for each time that Suppress was
+// called: there may be another of its URL that was not. Since then the item may have come up, and be suppressed no more.
 func (s *HostQueue) drops(url string) bool {
-	if len(s.peek.f.gone) == 0 {
+	f := s.peek.f
+	if len(f.gone) == 0 && len(f.spent) == 0 {
 		return false
 	}
 	k := goneKeyOf(url)
-	if s.dropped[k] >= s.peek.f.gone[k] {
+	if s.dropped[k] >= f.suppressedAt(k, s.since) {
 		return false
 	}
 	if s.dropped == nil {

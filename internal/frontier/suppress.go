@@ -52,9 +52,36 @@ func (f *Frontier) isSuppressed(url string) bool {
 	if len(f.gone) == 0 {
 		return false
 	}
-	is := f.gone.drop(goneKeyOf(url))
+	k := goneKeyOf(url)
+	is := f.gone.drop(k)
 	if is {
-		f.going--
+		f.spend(k, 1)
 	}
 	return is
+}
+
+// spend notes that what Suppress said of a URL has ended so often: a tour may have that URL in a copy of its queue.
+func (f *Frontier) spend(k goneKey, times int) {
+	f.going -= times
+	if f.tours == 0 {
+		return
+	}
+	if f.spent == nil {
+		f.spent = map[goneKey][]uint64{}
+	}
+	for range times {
+		f.spends++
+		f.spent[k] = append(f.spent[k], f.spends)
+	}
+}
+
+// suppressedAt is how often a URL was suppressed when spends was since.
+func (f *Frontier) suppressedAt(k goneKey, since uint64) int {
+	n := f.gone[k]
+	for _, at := range f.spent[k] {
+		if at > since {
+			n++
+		}
+	}
+	return n
 }
