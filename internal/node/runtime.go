@@ -110,7 +110,11 @@ func (n *Node) enter(ctx context.Context) {
 // write writes to the registry. A member has few writes under way: of its lease, of the table, and of the leases of the
 // dead.
 func (n *Node) write(ctx context.Context, w member.Write) {
-	one, cancel := context.WithTimeout(ctx, max(n.cfg.Timing.Beat, time.Second))
+	during := ctx
+	if w.Value == nil { // also if the node ends now: who leaves deletes what is said of it
+		during = context.WithoutCancel(ctx)
+	}
+	one, cancel := context.WithTimeout(during, max(n.cfg.Timing.Beat, time.Second))
 	defer cancel()
 	var rev uint64
 	var err error

@@ -12,8 +12,9 @@ import (
 	"kumo/internal/bus"
 )
 
-// readBytes is about how much is asked for at once.
-const readBytes = 4 << 20
+// readBytes is about how much is asked for at once. On a slow line it is to be there in the time of a request, and
+// others' answers wait behind it.
+const readBytes = 256 << 10
 
 // Append adds an entry if the log's last one is number after.
 func (b *Bus) Append(ctx context.Context, log string, data []byte, after uint64) (uint64, error) {
@@ -54,8 +55,11 @@ func (b *Bus) Last(ctx context.Context, log string) (uint64, []byte, error) {
 // Read calls f with the entries after a number. Each entry names the one before it, so that none can be missing unseen
 // but those that were trimmed: it is looked up how far that goes where one is missing.
 func (b *Bus) Read(ctx context.Context, log string, after uint64, f func(number uint64, data []byte) error) error {
-	for moved := time.Now(); ; {
+	for moved, told := time.Now(), false; ; {
 		end, _, err := b.Last(ctx, log)
+		if err == nil && told && end < after {
+			err = fmt.Errorf("read %s: it was dropped meanwhile: %w", log, bus.ErrUnavailable)
+		}
 		if err != nil || end <= after {
 			return err
 		}
@@ -73,7 +77,7 @@ func (b *Bus) Read(ctx context.Context, log string, after uint64, f func(number 
 			}
 		}
 		if next > after {
-			after, moved = next, time.Now()
+			after, moved, told = next, time.Now(), true
 			continue
 		}
 		if time.Since(moved) > b.cluster.cfg.Timings.Request {
@@ -105,7 +109,8 @@ func (b *Bus) readTo(ctx context.Context, log string, after, end uint64, f func(
 	return after, nil
 }
 
-// piece returns entries after a number and up to another, without a gap.
+// piece returns entries after a number and up to another, without a gap: of an answer that does not come whole in time
+// what has come.
 func (b *Bus) piece(ctx context.Context, log string, after, end uint64) (all []stored, err error) {
 	c := b.cluster
 	q := query{From: after + 1, Next: c.names.log(log), Batch: 1024, MaxBytes: readBytes}
@@ -119,6 +124,9 @@ func (b *Bus) piece(ctx context.Context, log string, after, end uint64) (all []s
 			return nil
 		})
 	})
+	if len(all) > 0 && ctx.Err() == nil && !b.isClosed() {
+		return all, nil
+	}
 	return all, err
 }
 

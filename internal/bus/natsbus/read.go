@@ -20,7 +20,7 @@ const (
 	headDeleted  = "Kumo-Deleted"
 	headSubject  = "Nats-Subject"
 	headNumber   = "Nats-Sequence"
-	headPending  = "Nats-Num-Pending"
+	headPrevious = "Nats-Last-Sequence" // in an answer: the message before this one; 0 before the first
 )
 
 // A query asks a stream's servers, any of them, for stored messages.
@@ -40,8 +40,11 @@ type stored struct {
 	data    []byte
 }
 
+// errCut is an answer of which a part is missing.
+var errCut = errors.New("a part of the answer is lost")
+
 // ask calls f with what one server answers to a query, in the order of numbers. What a server does not have yet is not
-// in its answer.
+// in its answer; a part that was lost on the way, as when a connection breaks and is back, is errCut.
 func (c *Cluster) ask(ctx context.Context, stream string, q query, f func(stored) error) error {
 	body, err := json.Marshal(q)
 	if err != nil {
@@ -57,14 +60,22 @@ func (c *Cluster) ask(ctx context.Context, stream string, q query, f func(stored
 	if err := c.conn.PublishRequest("$JS.API.DIRECT.GET."+stream, inbox, body); err != nil {
 		return err
 	}
-	for {
+	for last := uint64(0); ; {
 		m, err := sub.NextMsgWithContext(ctx)
 		if err != nil {
 			return err
 		}
+		if previous := m.Header.Get(headPrevious); previous != "" && previous != strconv.FormatUint(last, 10) {
+			return errCut
+		}
 		switch status := m.Header.Get("Status"); status {
 		case "":
-		case "204", "404": // the end; nothing
+		case "204": // the end
+			return nil
+		case "404": // nothing; after something: what came next cannot be read any more
+			if last > 0 {
+				return errCut
+			}
 			return nil
 		case "503":
 			return nats.ErrNoResponders
@@ -78,6 +89,7 @@ func (c *Cluster) ask(ctx context.Context, stream string, q query, f func(stored
 		if err := f(stored{m.Header.Get(headSubject), number, m.Header, m.Data}); err != nil {
 			return err
 		}
+		last = number
 	}
 }
 

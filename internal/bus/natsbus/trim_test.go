@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"kumo/internal/bus"
@@ -78,6 +80,39 @@ func TestWhatIsMissingIsNotTheEnd(t *testing.T) {
 		if !errors.Is(err, bus.ErrUnavailable) || !slices.Equal(got, numbers[:missing]) {
 			t.Errorf("of %d without number %d Read tells %d, %v", numbers, numbers[missing], got, err)
 		}
+	}
+}
+
+// An answer of which a part is lost on the way is not taken for a whole one.
+func TestAnAnswerWithAHole(t *testing.T) {
+	t.Parallel()
+	c := open(t, Config{Crawl: "hole", Listen: bustest.Addresses(t, 1)[0], Dir: t.TempDir()})
+	for answer, whole := range map[string]bool{"0>3 3>5 end5": true, "404": true, "end0": true, "0>3 end5": false,
+		"3>5 end5": false, "0>3 5>7 end7": false, "0>3 404": false} {
+		const stream = "fake"
+		fake, err := c.conn.Subscribe("$JS.API.DIRECT.GET."+stream, func(m *nats.Msg) {
+			for part := range strings.FieldsSeq(answer) {
+				r := &nats.Msg{Subject: m.Reply, Header: nats.Header{}}
+				if previous, number, is := strings.Cut(part, ">"); is {
+					r.Header = nats.Header{headPrevious: {previous}, headNumber: {number}}
+				} else if last, is := strings.CutPrefix(part, "end"); is {
+					r.Header = nats.Header{"Status": {"204"}, headPrevious: {last}}
+				} else {
+					r.Header = nats.Header{"Status": {part}}
+				}
+				if err := c.conn.PublishMsg(r); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		must(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		err = c.ask(ctx, stream, query{Next: "x", Batch: 9}, func(stored) error { return nil })
+		cancel()
+		if (err == nil) != whole || !whole && !errors.Is(err, errCut) {
+			t.Errorf("%s: %v", answer, err)
+		}
+		must(t, fake.Unsubscribe())
 	}
 }
 

@@ -1,11 +1,8 @@
 package natsbus
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,6 +19,8 @@ type watcher struct {
 	prefix string
 	tell   func(bus.Entry)
 	upTo   uint64 // all up to here is told
+	// of what there was when it began: what is deleted is told only of these, as a server that lags behind has them yet
+	told map[string]bool
 }
 
 // Watch calls f with what there is and with each change.
@@ -43,11 +42,11 @@ func (b *Bus) Watch(ctx context.Context, prefix string, f func(bus.Entry)) error
 	return w.follow(ctx, news)
 }
 
-// begin tells what there is, however long it takes to reach the cluster. A server that lags behind has earlier values,
-// too, which are not told.
+// begin tells what there is, however long it takes to reach the cluster.
 func (w *watcher) begin(ctx context.Context) error {
-	c, tell, states := w.bus.cluster, w.tell, map[string]bus.Entry{}
-	w.tell = func(e bus.Entry) { states[e.Key] = e }
+	c := w.bus.cluster
+	w.told = map[string]bool{}
+	defer func() { w.told = nil }()
 	for mark := uint64(0); ; {
 		if mark == 0 {
 			mark = w.mark(ctx)
@@ -56,7 +55,7 @@ func (w *watcher) begin(ctx context.Context) error {
 			w.read(ctx)
 		}
 		if mark > 0 && w.upTo >= mark {
-			break
+			return nil
 		}
 		select {
 		case <-ctx.Done():
@@ -68,14 +67,6 @@ func (w *watcher) begin(ctx context.Context) error {
 		case <-time.After(pause):
 		}
 	}
-	w.tell = tell
-	inOrder := func(a, b bus.Entry) int { return cmp.Compare(a.Revision, b.Revision) }
-	for _, e := range slices.SortedFunc(maps.Values(states), inOrder) {
-		if e.Value != nil {
-			tell(e)
-		}
-	}
-	return nil
 }
 
 // mark returns the number of a mark, or 0 if none could be written.
@@ -149,6 +140,11 @@ func (w *watcher) take(m stored) {
 	e := bus.Entry{Key: key, Revision: m.number}
 	if !deleted(m.header) {
 		e.Value = present(m.data)
+	} else if w.told != nil && !w.told[key] {
+		return
+	}
+	if w.told != nil {
+		w.told[key] = true
 	}
 	w.tell(e)
 }
