@@ -262,7 +262,7 @@ func (s *HostQueue) readOn() error {
 }
 
 // drops says of an item that was suppressed when the queue was copied that it was, once for each time that Suppress was
-// called: there may be another of its URL that was not. Since then the item may have come up, and be suppressed no more.
+// called: there may be another of its URL that was not. The item may have come up since, and be suppressed no more.
 func (s *HostQueue) drops(url string) bool {
 	f := s.peek.f
 	if len(f.gone) == 0 && len(f.spent) == 0 {
