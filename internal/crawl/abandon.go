@@ -58,10 +58,11 @@ func (e *Engine) abandonAt(slice, origin string, l abandonment) error {
 
 // takeAll takes what waits at an origin out of the frontier and onto the abandoned queue, so that a checkpoint has it
 // in one or the other. What waits at a host, or a slice of one, that is on its way to another node, or from one, stays
-// while that reads it: if it comes back, its visits find the origin given up.
+// while that reads it, but for fetches of robots.txt, which do not move: if it comes back, its visits find the origin
+// given up.
 func (e *Engine) takeAll(slice, origin string) (items []item.Item, err error) {
 	return e.takeMatching(slice, func(it *item.Item) bool {
-		return originOf(it.URL) == origin && e.ours(slice)
+		return (it.Robots != "" || e.ours(slice)) && originOf(it.URL) == origin
 	})
 }
 

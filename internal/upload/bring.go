@@ -24,6 +24,7 @@ const perRound = 8
 // round brings the first of what waits to the place, names it, and lets go of what need not be here any more. With an
 // error it has done what it could.
 func (u *Uploader) round(ctx context.Context, todo []waiting) error {
+	u.worst = 0
 	if err := u.stillOurs(ctx); err != nil {
 		return err
 	}
@@ -52,6 +53,7 @@ func (u *Uploader) round(ctx context.Context, todo []waiting) error {
 		if failed[n] != nil {
 			if !errors.Is(failed[n], errSkipped) {
 				u.tries[f.name]++
+				u.worst = max(u.worst, u.tries[f.name])
 			}
 			continue
 		}

@@ -107,14 +107,16 @@ func (l lifesLog) Begins(context.Context) (journal.Position, error) {
 }
 
 // Trim sees that nothing is needed of what is cut off: a whole checkpoint is in the place that has it, and the records.
-func (l lifesLog) Trim(_ context.Context, before journal.Position) error {
+func (l lifesLog) Trim(ctx context.Context, before journal.Position) error {
 	s := l.whole()
 	m, err := away.ReadManifest(l.Context(), l.bed.at)
 	for range 60 {
 		if err == nil {
 			break
 		}
-		time.Sleep(time.Second) // one that has come with a fault is written again
+		if time.Sleep(time.Second); ctx.Err() != nil { // one that has come with a fault is written again
+			return ctx.Err()
+		}
 		m, err = away.ReadManifest(l.Context(), l.bed.at)
 	}
 	l.mu.Lock()

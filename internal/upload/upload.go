@@ -60,6 +60,7 @@ type Uploader struct {
 	patience time.Duration // with a place that fails, once end is closed
 	done     map[string]bool
 	tries    map[string]int  // of files, that failed
+	worst    int             // the most of these of one that failed in the last round
 	grown    map[string]bool // those that grow and are there as they are now
 	named    bool            // the place's manifest has all that is there
 	last     time.Time       // when something came into the place, or end was closed
@@ -235,10 +236,10 @@ func (u *Uploader) Run(ctx context.Context) error {
 			u.works()
 			continue
 		}
-		if u.last.After(came) {
-			failures = 0 // of many steps some fail, and that is no reason to wait longer and longer
-		}
 		failures++
+		if u.last.After(came) { // of many steps some fail, which is no reason to wait longer, if it is not one file's
+			failures = max(u.worst, 1)
+		}
 		next := pause(failures)
 		if !u.claimed.Load() && !place.Passes(err) && !errors.Is(err, place.ErrLocked) { // somebody has to do something
 			if next = mostPause; ending {

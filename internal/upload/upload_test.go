@@ -223,6 +223,46 @@ func TestAPlaceThatFailsNowAndThenIsNotWaitedForLonger(t *testing.T) {
 	})
 }
 
+// A narrow place never takes one file.
+type narrow struct {
+	place.Place
+	name  string
+	tries int
+}
+
+func (r *narrow) Create(ctx context.Context, name string) (place.Writer, error) {
+	if name == r.name {
+		r.tries++
+		return nil, place.Passing(errors.New("413 too large"))
+	}
+	return r.Place.Create(ctx, name)
+}
+
+// A file that the place never takes is tried less and less often, though others come there.
+func TestAFileThatIsNeverTakenIsSeldomTried(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		r := &narrow{Place: b.at, name: "warc/news-00000-vm.warc.gz"}
+		b.cfg.Place = r
+		u := b.open()
+		ctx, stop := context.WithCancel(t.Context())
+		ran := make(chan error, 1)
+		go func() { ran <- u.Run(ctx) }()
+		for n := range 360 {
+			b.close(n, fmt.Sprint("record ", n))
+			u.Look()
+			time.Sleep(10 * time.Second)
+		}
+		stop()
+		if err := <-ran; !errors.Is(err, ErrWaits) {
+			t.Error(err)
+		}
+		if r.tries < 5 || r.tries > 40 {
+			t.Errorf("it is tried %d times in an hour", r.tries)
+		}
+	})
+}
+
 func TestPausesHaveABound(t *testing.T) {
 	for failures, want := range map[int]time.Duration{1: time.Second, 2: 2 * time.Second, 9: 256 * time.Second,
 		10: 5 * time.Minute, 1 << 40: 5 * time.Minute} {

@@ -313,9 +313,9 @@ func (s *Server) actionOf(r *http.Request) (*crawl, *action, error) {
 	return c, a, nil
 }
 
-// setNow is what a setting is in the crawl's folder; nil if it is not set, or cannot be read.
+// setNow is what a setting is in the crawl's folder; nil if it is not set, cannot be read, or is all nodes'.
 func (c *crawl) setNow(key string) []string {
-	if c.dir == "" {
+	if c.dir == "" || c.cluster != nil {
 		return nil
 	}
 	all, _ := settings.Read(filepath.Join(c.dir, settings.Name)) // what is done does not depend on it
@@ -326,11 +326,11 @@ func (c *crawl) setNow(key string) []string {
 func (s *Server) ask(w http.ResponseWriter, r *http.Request) {
 	c, a, err := s.actionOf(r)
 	if err != nil {
-		s.fail(w, r, err)
+		s.failWithin(w, r, err)
 		return
 	}
 	if host := r.FormValue("host"); host != "" && !hostName.MatchString(host) {
-		s.fail(w, r, badRequest("%q is no host", cut(host, 100)))
+		s.failWithin(w, r, badRequest("%q is no host", cut(host, 100)))
 		return
 	}
 	p := actPage{top: s.top(c, a.Title, ""), Action: a, Given: given{"", r.FormValue("host")}, Token: s.key("act")}

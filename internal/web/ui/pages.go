@@ -46,7 +46,7 @@ func (s *Server) pages(mux *http.ServeMux) {
 	} {
 		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
 			if err := show(s, w, r); err != nil {
-				s.fail(w, r, err)
+				s.failWithin(w, r, err)
 			}
 		})
 	}
@@ -161,16 +161,23 @@ func (s *Server) render(w http.ResponseWriter, status int, name string, data any
 	_, _ = w.Write(b.Bytes()) // who asked may have gone
 }
 
-// failPage says what is wrong, within the views of the crawl or batch crawl that was asked.
-func (s *Server) failPage(w http.ResponseWriter, r *http.Request, p *problem) {
-	t := s.top(s.named[r.PathValue("crawl")], p.Title, "")
-	if b, err := s.ofBatch(r); err == nil {
-		t = s.topOf(b, p.Title, "")
+// failWithin is fail for who may see the crawl or batch crawl that was asked: the page has the way back into its views.
+func (s *Server) failWithin(w http.ResponseWriter, r *http.Request, err error) {
+	t := s.top(s.named[r.PathValue("crawl")], "", "")
+	if b, none := s.ofBatch(r); none == nil {
+		t = s.topOf(b, "", "")
+	}
+	s.failPage(w, problemOf(err), t)
+}
+
+func (s *Server) failPage(w http.ResponseWriter, p *problem, head top) {
+	if head.Title = p.Title; p.Status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "2")
 	}
 	s.render(w, p.Status, "problem", struct {
 		top
 		Problem *problem
-	}{t, p})
+	}{head, p})
 }
 
 // front leads to the one crawl that there is, or to the list.

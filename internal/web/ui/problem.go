@@ -52,12 +52,12 @@ func problemOf(err error) *problem {
 // fail tells an error: a program as JSON, a person as a page.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	p := problemOf(err)
+	if s.cfg.Only == nil && !strings.HasPrefix(r.URL.Path, "/api/") {
+		s.failPage(w, p, s.top(nil, "", ""))
+		return
+	}
 	if p.Status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "2")
-	}
-	if s.cfg.Only == nil && !strings.HasPrefix(r.URL.Path, "/api/") {
-		s.failPage(w, r, p)
-		return
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(p.Status)

@@ -290,6 +290,11 @@ func (b *bed) views(t *testing.T, host string) {
 			}
 		}
 	}
+	_, wrong := b.ask(t, http.MethodGet, "/crawls/runs/urls?url=nothing", nil)
+	_, secret := b.ask(t, http.MethodGet, "/archived/x/runs", nil) // for which nobody needs a token
+	if !strings.Contains(wrong, `href="/crawls/runs/pages"`) || strings.Contains(secret, "runs") {
+		t.Errorf("what is wrong is said in\n%s, and without a key in\n%s", wrong, secret)
+	}
 	for _, path := range []string{"/", "/crawls", "/static/style.css", "/static/script.js", "/nothing"} {
 		resp, text := b.ask(t, http.MethodGet, path, nil)
 		wantTame(t, path, resp, text)

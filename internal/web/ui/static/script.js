@@ -4,7 +4,12 @@
   if (document.body.dataset.again) { // something is missing for a moment; what is being typed is not to be lost
     const typed = () => [...document.querySelectorAll("input, textarea")]
       .some(e => e === document.activeElement || e.value !== e.defaultValue);
-    setInterval(() => typed() || location.reload(), 1000 * document.body.dataset.again);
+    let timer;
+    const again = () => {
+      timer = setTimeout(() => typed() ? again() : location.reload(), 1000 * document.body.dataset.again);
+    };
+    again();
+    addEventListener("beforeunload", () => clearTimeout(timer)); // who goes elsewhere is not called back
   }
 
   const words = document.getElementById("words");
