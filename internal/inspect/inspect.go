@@ -12,6 +12,8 @@ import (
 	"context"
 	"iter"
 	"time"
+
+	"kumo/internal/item"
 )
 
 // A Source answers. Its methods may be called while the crawl runs, by many goroutines at once. A sequence ends with an
@@ -51,6 +53,9 @@ type Item struct {
 	Depth int    `json:"depth"`
 	Tries int    `json:"tries,omitempty"` // visits that it had
 }
+
+// HostOf is the host of a key, which may be that of a slice.
+func HostOf(key string) string { return item.HostOfSlice(key) }
 
 // A Host is a host as the frontier has it.
 type Host struct {

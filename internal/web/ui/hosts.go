@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"kumo/internal/inspect"
-	"kumo/internal/item"
 	"kumo/internal/statefile"
 )
 
@@ -177,7 +176,7 @@ func (s *Server) giveHost(r *http.Request) (any, error) {
 }
 
 func (c *crawl) hostAnswer(ctx context.Context, host string, n int) (*hostAnswer, error) {
-	host = item.HostOfSlice(host)
+	host = inspect.HostOf(host)
 	x := &hostAnswer{Robots: []statefile.RobotsAnswer{}, Queue: []inspect.Item{}}
 	found := false
 	err := c.use(ctx, func(v *inspect.View) error {

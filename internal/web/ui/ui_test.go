@@ -276,7 +276,7 @@ func (b *bed) views(t *testing.T, host string) {
 			}
 		}
 		if crawl == "runs" {
-			paths = append(paths, "/hosts/"+url.PathEscape(host))
+			paths = append(paths, "/hosts/"+url.PathEscape(host), "/hosts/"+url.PathEscape(host+"#1"))
 		}
 		for _, path := range append(paths, "/nowhere", "/pages/x", "/urls?url=<script>", "/pages?status=<script>",
 			"/act/<script>", "/act/delay?host="+url.QueryEscape(hostile)) {
