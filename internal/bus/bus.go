@@ -62,9 +62,9 @@ type Registry interface {
 	// Get returns the latest value that a quorum has; a zero Entry if there is none.
 	Get(ctx context.Context, key string) (Entry, error)
 	// Watch calls f with the present values of all keys that begin with prefix, perhaps after earlier states of some,
-	// then with a zero Entry, then with each change, until ctx ends or the bus is closed, and returns ctx's error or ErrClosed. Where the connection was lost in
-	// between, it goes on once there is one again, and values may be told again. f must not block for long, nor change a
-	// value.
+	// then with a zero Entry, then with each change, until ctx ends or the bus is closed, and returns ctx's error or
+	// ErrClosed. Where the connection was lost in between, it goes on once there is one again, and values may be told
+	// again. f must not block for long, nor change a value.
 	Watch(ctx context.Context, prefix string, f func(Entry)) error
 }
 

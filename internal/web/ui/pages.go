@@ -167,13 +167,11 @@ func (s *Server) failWithin(w http.ResponseWriter, r *http.Request, err error) {
 	if b, none := s.ofBatch(r); none == nil {
 		t = s.topOf(b, "", "")
 	}
-	s.failPage(w, problemOf(err), t)
+	s.failUnder(w, r, err, t)
 }
 
 func (s *Server) failPage(w http.ResponseWriter, p *problem, head top) {
-	if head.Title = p.Title; p.Status == http.StatusServiceUnavailable {
-		w.Header().Set("Retry-After", "2")
-	}
+	head.Title = p.Title
 	s.render(w, p.Status, "problem", struct {
 		top
 		Problem *problem

@@ -51,13 +51,18 @@ func problemOf(err error) *problem {
 
 // fail tells an error: a program as JSON, a person as a page.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	s.failUnder(w, r, err, s.top(nil, "", ""))
+}
+
+// failUnder is fail with the head that a page has.
+func (s *Server) failUnder(w http.ResponseWriter, r *http.Request, err error, head top) {
 	p := problemOf(err)
-	if s.cfg.Only == nil && !strings.HasPrefix(r.URL.Path, "/api/") {
-		s.failPage(w, p, s.top(nil, "", ""))
-		return
-	}
 	if p.Status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "2")
+	}
+	if s.cfg.Only == nil && !strings.HasPrefix(r.URL.Path, "/api/") {
+		s.failPage(w, p, head)
+		return
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(p.Status)
