@@ -79,7 +79,7 @@ const (
 	throttles    = 8 // tries of a URL whose host asks to slow down
 	maxRobots    = 512 << 10
 	statusEvery  = 5 * time.Second
-	keptOrigins  = 1 << 20 // whose rules are in memory, of some 128 MiB
+	rulesMemory  = 128 << 20 // bytes of rules in memory
 )
 
 // Rules that leave a URL out, beside those of package policy.
@@ -92,6 +92,7 @@ func (s *setup) crawlReduce(ctx context.Context, t *Task, groups Groups, emit Em
 	}
 	defer client.Close()
 	c := s.newCrawler(t, client, emit)
+	defer func() { err = errors.Join(err, c.robots.Close()) }()
 	if err := c.loadRules(ctx); err != nil {
 		return err
 	}
@@ -108,8 +109,8 @@ func (s *setup) newCrawler(t *Task, client *fetch.Client, emit Emit) *crawler {
 	c.parsers.New = func() any {
 		return &parsing{parser: parse.New(parse.Config{Agent: s.Fetching.Agent, Language: true})}
 	}
-	c.robots = robots.NewCache(robots.Config{Agent: s.Fetching.Agent, ErrorTTL: 24 * time.Hour, Max: keptOrigins,
-		MaxBytes: 128 << 20, Now: s.Now})
+	c.robots = robots.NewCache(robots.Config{Agent: s.Fetching.Agent, ErrorTTL: 24 * time.Hour, MaxBytes: rulesMemory,
+		Now: s.Now})
 	var longest time.Duration
 	for i, m := range s.Collections {
 		interval := time.Duration(m.Interval)
@@ -123,7 +124,7 @@ func (s *setup) newCrawler(t *Task, client *fetch.Client, emit Emit) *crawler {
 			}
 		}
 	}
-	c.frontier = frontier.New(frontier.Config{Hosts: c.threads(), PerHost: 1, Delay: c.least,
+	c.frontier = frontier.New(frontier.Config{Hosts: c.threads(), PerHost: 1, Session: 1, Delay: c.least,
 		MaxDelay: max(mostDelay, longest), AddrDelay: s.Fetching.AddressDelay, Now: s.Now,
 		MaxWait: cmp.Or(s.Fetching.MaxWait, 5*time.Minute)})
 	c.frontier.KeepOpen(true)

@@ -66,7 +66,7 @@ func simulate(t *testing.T, hosts []HostLoad, plan map[string]int, n, threads in
 		begun := time.Now()
 		for part := range n {
 			tasks.Go(func() {
-				f := frontier.New(frontier.Config{Hosts: threads, PerHost: 1, Delay: time.Second})
+				f := frontier.New(frontier.Config{Hosts: threads, PerHost: 1, Session: 1, Delay: time.Second})
 				for i := range hosts {
 					if h := &hosts[i]; plan[h.Host] == part {
 						key := h.Host + ".test"

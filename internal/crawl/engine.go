@@ -224,11 +224,9 @@ func (e *Engine) restore(s *recovery.State) error {
 		return err
 	}
 	if e.slices == nil {
-		e.robots.Each(func(origin string, r *robots.Rules) { // of hosts that no checkpoint knows
-			if delay, asked := r.Delay(); asked {
-				e.frontier.SetDelay(item.HostOf(origin), delay)
-				e.frontier.Restore(item.HostOf(origin))
-			}
+		e.robots.EachDelay(func(origin string, delay time.Duration) { // of hosts that no checkpoint knows
+			e.frontier.SetDelay(item.HostOf(origin), delay)
+			e.frontier.Restore(item.HostOf(origin))
 		})
 	}
 	var enc entry.Encoder
@@ -266,12 +264,10 @@ func (e *Engine) restoreDelays() {
 	if e.slices == nil {
 		return
 	}
-	e.robots.Each(func(origin string, r *robots.Rules) {
-		if delay, asked := r.Delay(); asked {
-			for slice := range e.slicesOf(origin) {
-				e.frontier.SetDelay(slice, delay)
-				e.frontier.Restore(slice)
-			}
+	e.robots.EachDelay(func(origin string, delay time.Duration) {
+		for slice := range e.slicesOf(origin) {
+			e.frontier.SetDelay(slice, delay)
+			e.frontier.Restore(slice)
 		}
 	})
 }

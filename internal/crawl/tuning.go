@@ -1,11 +1,12 @@
 package crawl
 
 import (
+	"time"
+
 	"kumo/internal/frontier"
 	"kumo/internal/item"
 	"kumo/internal/policy"
 	"kumo/internal/rank"
-	"kumo/internal/robots"
 )
 
 // Tuning is what can be other at any time of how a crawl goes.
@@ -28,11 +29,7 @@ func (e *Engine) Tune(t Tuning) {
 	if e.rules.Block != nil && t.Block != nil {
 		e.rules.Block.Put(t.Block)
 	}
-	e.robots.Each(func(origin string, r *robots.Rules) {
-		delay, asked := r.Delay()
-		if !asked {
-			return
-		}
+	e.robots.EachDelay(func(origin string, delay time.Duration) {
 		for slice := range e.slices.All(item.HostOf(origin)) {
 			if e.frontier.Has(slice) {
 				e.frontier.SetDelay(slice, delay)

@@ -265,7 +265,7 @@ func (f *Frontier) evict(h *host) {
 	d := f.disk
 	f.touch(h)
 	f.applyMoves(h)
-	waits := h.class(f.perHost(h)) != idle
+	waits := f.classOf(h) != idle
 	f.store(h, waits)
 	if h.id == 0 {
 		if h.id = d.table.n + 1; d.cut != nil {
@@ -329,7 +329,7 @@ func (f *Frontier) placeCold(id uint32, r *record, s *coldHost) {
 	for i := range s.items {
 		w.entry(&s.items[i])
 	}
-	b := f.bucketFor(classOf(r.is(isDoubtful)), r.next())
+	b := f.bucketFor(coldClass(r.is(isDoubtful)), r.next())
 	r.bucket = b.id
 	f.put(b, id, w.b)
 }

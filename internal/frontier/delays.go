@@ -43,7 +43,7 @@ func (f *Frontier) SetDelays(d Delays) {
 		heap.Init(&f.heaps[c])
 	}
 	for _, h := range f.hosts {
-		if h.in != h.class(f.perHost(h)) { // it may have more connections now, or fewer
+		if h.in != f.classOf(h) { // it may have more connections now, or fewer
 			f.place(h)
 		}
 	}

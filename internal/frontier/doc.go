@@ -9,7 +9,10 @@
 //
 // Hosts fall into classes. A suspect is a host that failed or was slow. Suspects together get a quarter of the places,
 // so that dead hosts, each of which holds a place for a whole time limit, leave the others' places free; beyond that
-// they get what no sound host has come for, all but a sixteenth.
+// they get what no sound host has come for, all but a sixteenth. An inactive host has not been visited yet, or has had
+// its session of 16 visits. It goes when no host in a session is due: so a crawl of a million hosts works on as many at
+// once as keep its workers busy, over open connections and TLS sessions, and each host still has its turn. Heritrix has
+// inactive queues, too; there a queue is active until it has spent its budget, here until it has had its visits.
 //
 // With a folder ([Open]) the frontier stays within a budget of memory, as BUbiNG's does (Boldi, Marino, Santini, Vigna:
 // BUbiNG, Massive Crawling for the Masses, 2014), whose workbench and virtualizer these are. A host that nobody has

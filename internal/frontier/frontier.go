@@ -23,6 +23,7 @@ type Config struct {
 	Hosts     int           // hosts worked on at once; 64
 	PerHost   int           // connections to one host; 1
 	Delay     time.Duration // from the end of an answer to the host's next request
+	Session   int           // visits in a row that a host has before inactive ones, see host.go; 16, 1: none
 	AddrDelay time.Duration // between requests to one server address that several hosts share
 	MaxDelay  time.Duration // how much of a Crawl-delay is obeyed; 30s, negative: nothing
 	RetryWait time.Duration // the first wait after a failure, doubled with each; 1s
@@ -58,6 +59,7 @@ const DefaultMaxWait = time.Hour
 func (c Config) withDefaults() Config {
 	def(&c.Hosts, 64)
 	def(&c.PerHost, 1)
+	def(&c.Session, 16)
 	def(&c.MaxDelay, defaultMaxDelay)
 	def(&c.RetryWait, time.Second)
 	def(&c.MaxWait, DefaultMaxWait)
@@ -314,7 +316,7 @@ func (f *Frontier) place(h *host) {
 	if h.in != idle {
 		f.unheap(h)
 	}
-	h.in = h.class(f.perHost(h))
+	h.in = f.classOf(h)
 	if h.in == idle && h.inflight == 0 {
 		f.setBacking(h, false)
 	}

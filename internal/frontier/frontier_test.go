@@ -227,23 +227,23 @@ func TestDeadHostsLeaveOthersTheirPlaces(t *testing.T) {
 	})
 }
 
-// Hosts that owe no delay take turns after eight visits, those that owe one after each.
+// Hosts that owe no delay take turns after a session, those that owe one after each visit.
 func TestVisitsInARow(t *testing.T) {
 	for _, tt := range []struct {
 		delay time.Duration
 		want  string
 	}{
-		{0, "aaaaaaaabbbbbbbbaaaabbbb"},
-		{time.Second, "abababababababababababab"},
+		{0, "aaaaaaaaaaaaaaaabbbbbbbbbbbbbbbbaaaabbbb"},
+		{time.Second, "abababababababababababababababababababab"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			f := New(Config{Delay: tt.delay})
 			for _, host := range []string{"a", "b"} {
-				f.Push(host, items(host, 12)...)
+				f.Push(host, items(host, 20)...)
 				time.Sleep(time.Millisecond)
 			}
 			got := ""
-			for range 24 {
+			for range 40 {
 				v, _ := next(t, f)
 				got += v.Host
 				time.Sleep(time.Millisecond)
@@ -251,6 +251,67 @@ func TestVisitsInARow(t *testing.T) {
 			}
 			if got != tt.want {
 				t.Errorf("delay %v: %s, want %s", tt.delay, got, tt.want)
+			}
+		})
+	}
+}
+
+// Far more hosts than a crawl can work on at once: it works on as many as its workers can ask within the delay, and
+// takes up others as these are done. No host has more than a session before those that wait.
+func TestFewHostsAreInASessionAtOnce(t *testing.T) {
+	for _, tt := range []struct{ pages, mostOpen int }{{3, 120}, {40, 120}} {
+		synctest.Test(t, func(t *testing.T) {
+			const hosts, workers, latency, delay = 600, 10, 100 * time.Millisecond, time.Second
+			f := New(Config{Delay: delay, Hosts: workers})
+			for i := range hosts {
+				host := fmt.Sprint("h", i)
+				f.Push(host, items(host, tt.pages)...)
+			}
+			var mu sync.Mutex
+			visits := map[string]int{}
+			open, least := 0, 0
+			var wg sync.WaitGroup
+			begin := time.Now()
+			for range workers {
+				wg.Go(func() {
+					for {
+						v, err := f.Next(t.Context())
+						if err != nil {
+							return
+						}
+						mu.Lock()
+						visits[v.Host]++
+						switch n := visits[v.Host]; {
+						case n == tt.pages:
+							open--
+						case n%16 == 0:
+							open--
+						case n%16 == 1:
+							open++
+						}
+						if open > tt.mostOpen {
+							t.Errorf("%d hosts in a session at once", open)
+						}
+						if n := visits[v.Host]; n == 17 && least == 0 {
+							for i := range hosts {
+								if got := visits[fmt.Sprint("h", i)]; got == 0 {
+									least++
+								}
+							}
+							if least > 0 {
+								t.Errorf("%s has its second session, %d hosts had no visit", v.Host, least)
+							}
+						}
+						mu.Unlock()
+						time.Sleep(latency)
+						f.Done(v, Result{Outcome: Answered})
+					}
+				})
+			}
+			wg.Wait()
+			ideal := time.Duration(hosts*tt.pages/workers) * latency
+			if took := time.Since(begin); took > ideal+time.Duration(tt.pages)*(delay+latency) {
+				t.Errorf("it took %v, with all workers busy %v", took, ideal)
 			}
 		})
 	}
@@ -374,6 +435,7 @@ func TestHostsAtOneAddressTakeTurns(t *testing.T) {
 		}
 		f.Push("own", items("own", 2)...)
 		var last time.Time
+		sharers := map[string]bool{}
 		for range 2 * n {
 			for {
 				v, _ := next(t, f)
@@ -385,11 +447,12 @@ func TestHostsAtOneAddressTakeTurns(t *testing.T) {
 					continue
 				}
 				if f.Reserve(v, shared) {
+					sharers[v.Host] = true // the first is alone there until another comes
 					f.Done(v, Result{Outcome: Answered})
 					break
 				}
 			}
-			if gap := time.Since(last); !last.IsZero() && gap < turn {
+			if gap := time.Since(last); len(sharers) > 1 && gap < turn {
 				t.Fatalf("two requests to one address within %v", gap)
 			}
 			last = time.Now()

@@ -25,9 +25,10 @@ func popLast[T any](s *[]*T) *T {
 type class uint8
 
 const (
-	sound   class = iota
-	suspect       // failed or was slow lately
-	busy          // has a worker already and may have another
+	sound    class = iota // in a session: visited lately
+	suspect               // failed or was slow lately
+	busy                  // has a worker already and may have another
+	inactive              // sound, and not in a session: goes when no host in a session is due
 	numClasses
 	idle = numClasses // not eligible: in no heap
 )
@@ -48,6 +49,7 @@ type host struct {
 	delay    time.Duration // that it asks for
 	own      HostConfig
 	row      int8 // visits that it had before others' turn
+	session  int  // visits of its session, 0 before the first
 	doubtful bool
 	away     bool // nothing of its own was ever added, or it was removed, and nothing has come back since
 
@@ -85,15 +87,17 @@ func (b *backoff) wait(first, most time.Duration) time.Duration {
 }
 
 // class is where the host belongs now.
-func (h *host) class(perHost int) class {
+func (f *Frontier) classOf(h *host) class {
 	first := h.first()
 	switch {
-	case h.unread, h.inflight >= perHost, first == lastKey, len(h.parked) > 0 && first.rank != robotsRank:
+	case h.unread, h.inflight >= f.perHost(h), first == lastKey, len(h.parked) > 0 && first.rank != robotsRank:
 		return idle
 	case h.inflight > 0:
 		return busy
 	case h.doubtful:
 		return suspect
+	case h.session == 0 || h.session >= f.cfg.Session:
+		return inactive
 	}
 	return sound
 }

@@ -129,7 +129,7 @@ func (f *Frontier) Soonest() (HostInfo, bool) {
 			best = q[0]
 		}
 	}
-	for _, c := range []class{sound, suspect} {
+	for _, c := range []class{sound, inactive, suspect} {
 		consider(f.heaps[c])
 		consider(f.ready[c].hostHeap)
 	}

@@ -120,20 +120,32 @@ func (f *Frontier) diskWork(now time.Time) (idle time.Duration, work, behind boo
 	return time.Hour, false, d.isBehind()
 }
 
-// first is the host that is next in the classes that may have a place: the one with the least next time, or, where
-// hosts go by rank, of those whose time has come another.
+// first returns the host that is next in the classes that may have a place, nil if there is none. It is the one with the
+// least next time. Of hosts whose time has come, those in a session go before inactive ones, and where hosts go by rank,
+// that decides.
 func (f *Frontier) first(now time.Time) *host {
 	if f.ranksHosts() {
 		if h := f.firstReady(now); h != nil {
 			return h
 		}
 	}
-	var best *host
-	for c, q := range f.heaps {
-		if len(q) == 0 || !f.hasPlace(class(c), now) {
-			continue
-		}
-		if best == nil || q[0].next.Before(best.next) {
+	active, other := f.soonest(now, sound, busy, suspect), f.soonest(now, inactive)
+	switch {
+	case other == nil:
+		return active
+	case active == nil:
+		return other
+	case other.next.Before(active.next) && (active.in == suspect || active.next.After(now)):
+		return other
+	}
+	return active
+}
+
+// soonest returns the host with the least next time in those of the classes that may have a place.
+func (f *Frontier) soonest(now time.Time, classes ...class) (best *host) {
+	for _, c := range classes {
+		q := f.heaps[c]
+		if len(q) > 0 && f.hasPlace(c, now) && (best == nil || q[0].next.Before(best.next)) {
 			best = q[0]
 		}
 	}
@@ -142,7 +154,7 @@ func (f *Frontier) first(now time.Time) *host {
 
 func (f *Frontier) hasPlace(c class, now time.Time) bool {
 	switch c {
-	case sound:
+	case sound, inactive:
 		return f.active < f.cfg.Hosts
 	case suspect:
 		return f.active < f.cfg.Hosts && (f.doubtful < max(1, f.cfg.Hosts/4) || f.leftOver(now))
@@ -153,9 +165,16 @@ func (f *Frontier) hasPlace(c class, now time.Time) bool {
 // leftOver reports whether there is a place that no sound host wants now, nor will within the time that makes a
 // suspect.
 func (f *Frontier) leftOver(now time.Time) bool {
-	q := f.heaps[sound]
-	return f.active < f.cfg.Hosts-max(1, f.cfg.Hosts/spare) && f.ready[sound].Len() == 0 &&
-		(len(q) == 0 || q[0].next.After(now.Add(f.cfg.SlowAfter)))
+	if f.active >= f.cfg.Hosts-max(1, f.cfg.Hosts/spare) {
+		return false
+	}
+	for _, c := range [...]class{sound, inactive} {
+		q := f.heaps[c]
+		if f.ready[c].Len() > 0 || len(q) > 0 && !q[0].next.After(now.Add(f.cfg.SlowAfter)) {
+			return false
+		}
+	}
+	return true
 }
 
 // spare is the part of the places, one in so many, that suspects leave free beyond their quarter.
@@ -185,6 +204,9 @@ func (f *Frontier) handOut(h *host, now time.Time) *Visit {
 		f.doubtful++
 	}
 	h.inflight++
+	if h.session++; h.session > f.cfg.Session {
+		h.session = 1
+	}
 	f.disk.launch(h, it)
 	// A second connection keeps the delay, too: from the start of the request before it, as that has not ended.
 	h.next = now.Add(f.delay(h))
@@ -204,7 +226,7 @@ func (f *Frontier) take(h *host) *Item {
 			f.fail(err)
 			return nil
 		}
-		if h.class(f.perHost(h)) == idle {
+		if f.classOf(h) == idle {
 			return nil
 		}
 		if h.movesMatter() {

@@ -109,7 +109,7 @@ func TestHostsHaveConnectionsOfTheirOwn(t *testing.T) {
 			t.Errorf("under way are %v, want 3 and 1", under)
 		}
 		f.SetDelays(Delays{}) // without overrides
-		if h := f.hosts["many"]; h.class(f.perHost(h)) != idle {
+		if h := f.hosts["many"]; f.classOf(h) != idle {
 			t.Error("a fourth connection, where one is allowed")
 		}
 		f.SetDelays(Delays{Overrides: func(string) HostConfig { return HostConfig{PerHost: 4} }})

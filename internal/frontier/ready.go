@@ -11,7 +11,7 @@ import (
 // Where hosts go by rank, those whose time has come go by that of their first item, and of equal ones those that are
 // due for longer. So that none starves, a host's place improves by as much as twice the importance would whenever its
 // wait has doubled: one whose first URL is worth a thousandth of the others' is visited after a thousand times the
-// wait, half of firstRise at the least.
+// wait, half of firstRise at the least. Of equal ones those in a session go first.
 
 // firstRise is the wait after which a host's place improves first.
 const firstRise = time.Second
@@ -34,6 +34,9 @@ func (h *host) goesBefore(o *host) bool {
 	a, b := h.ranks.standing, o.ranks.standing
 	if a != b {
 		return a < b
+	}
+	if (h.in == inactive) != (o.in == inactive) {
+		return o.in == inactive
 	}
 	if !h.next.Equal(o.next) {
 		return h.next.Before(o.next)

@@ -149,7 +149,7 @@ func (d *virtualizer) land(h *host, it *Item) {
 
 // lead notes that a host was read before its time.
 func (d *virtualizer) lead(h *host) {
-	h.ahead, h.aheadAs = true, classOf(h.doubtful)
+	h.ahead, h.aheadAs = true, coldClass(h.doubtful)
 	d.ahead[h.aheadAs]++
 }
 

@@ -55,7 +55,7 @@ func (f *Frontier) loadHost(parts []part, soon int64) error {
 // move puts a cold host where its time is, as it is.
 func (f *Frontier) move(id uint32, parts []part) {
 	r := f.changed(id)
-	b := f.bucketFor(classOf(r.is(isDoubtful)), r.next())
+	b := f.bucketFor(coldClass(r.is(isDoubtful)), r.next())
 	r.bucket = b.id
 	for i := range parts {
 		f.put(b, id, parts[i].data)
@@ -124,7 +124,7 @@ func (d *virtualizer) nextWake(c class) (at int64, some bool) {
 	return at, at < 1<<63-1
 }
 
-func classOf(doubtful bool) class {
+func coldClass(doubtful bool) class {
 	if doubtful {
 		return suspect
 	}

@@ -2,6 +2,8 @@ package robots
 
 import (
 	"fmt"
+	"maps"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -37,7 +39,7 @@ func TestCacheExpiry(t *testing.T) {
 	at.t = at.t.Add(time.Hour)
 	check("after an hour", good, false)
 
-	c.Put(good, AllowAll("none"))
+	c.Answer(good, 404, nil)
 	r, ok := c.Get(good)
 	if !ok {
 		t.Fatal("put again, but unknown")
@@ -67,33 +69,81 @@ func TestCacheDefaults(t *testing.T) {
 	}
 }
 
-// TestCacheBound puts far more origins than there is room for, one of them in constant use.
-func TestCacheBound(t *testing.T) {
-	const used = "https://used.example"
-	for name, cfg := range map[string]Config{
-		"entries": {Max: 100},
-		"bytes":   {MaxBytes: 100 << 10},
-		"one":     {Max: 1},
-	} {
-		c := NewCache(cfg)
-		big := AllowAll(strings.Repeat("x", 1<<10))
-		c.Put(used, big)
-		for i := range 1000 {
-			c.Put(fmt.Sprint("https://", i, ".example"), big)
-			if _, ok := c.Get(used); !ok && cfg.Max != 1 {
-				t.Fatalf("%s: what is in use was forgotten after %d", name, i)
+// Memory is bounded by MaxBytes and the index, and yet no rules are dropped before they expire: neither in a folder nor
+// in a temporary file.
+func TestManyMoreOriginsThanMemoryHolds(t *testing.T) {
+	const origins = 5_000
+	body := func(i int) []byte {
+		switch i % 5 {
+		case 0:
+			return nil
+		case 1:
+			return fmt.Appendf(nil, "User-agent: *\nCrawl-delay: %d\n", i)
+		case 2: // longer than what is read at once
+			return fmt.Appendf(nil, "User-agent: *\n#%s\nDisallow: /%d\n", strings.Repeat("x", 3000), i)
+		}
+		return fmt.Appendf(nil, "User-agent: *\nDisallow: /%d\nSitemap: /s%d.xml\n", i, i)
+	}
+	status := func(i int) int { return []int{200, 404, 503}[i%7%3] }
+	name := func(i int) string { return fmt.Sprint("https://", i, ".example") }
+	at := &clock{time.Unix(1e9, 0)}
+	cfg := Config{Agent: "kumo", Now: at.now, MaxBytes: 50 << 10}
+	check := func(t *testing.T, c *Cache, i int) {
+		t.Helper()
+		r, ok := c.Get(name(i))
+		if want := FromStatus(status(i), body(i), "kumo"); !ok || !reflect.DeepEqual(r, want) {
+			t.Fatalf("%s (%d): %+v, %v, want %+v", name(i), status(i), r, ok, want)
+		}
+	}
+	for _, kind := range []string{"folder", "temporary file"} {
+		t.Run(kind, func(t *testing.T) {
+			cfg := cfg
+			c := NewCache(cfg)
+			if kind == "folder" {
+				cfg.Dir = t.TempDir()
+				c = openKept(t, cfg)
 			}
-			if n := len(c.young.entries) + len(c.old.entries); n > max(100, 2) {
-				t.Fatalf("%s: %d entries", name, n)
+			c.segments.max = 64 << 10
+			delays := map[string]time.Duration{}
+			for i := range origins {
+				c.Answer(name(i), status(i), body(i))
+				if status(i) == 200 && i%5 == 1 {
+					delays[name(i)] = min(time.Duration(i)*time.Second, maxDelay)
+				}
+				check(t, c, i)
+				check(t, c, i/2)
+				if size := c.young.size + c.old.size; size > 60<<10 {
+					t.Fatalf("%d bytes of rules in memory", size)
+				}
 			}
-		}
-		if _, ok := c.Get("https://0.example"); ok {
-			t.Errorf("%s: the first of a thousand is still there", name)
-		}
-		if _, ok := c.Get("https://999.example"); !ok {
-			t.Errorf("%s: the last of a thousand is gone", name)
-		}
-		checkSizes(t, c)
+			for i := range origins {
+				check(t, c, i)
+			}
+			checkSizes(t, c)
+			if kind == "folder" {
+				c = openKept(t, cfg)
+				for i := range origins {
+					if status(i) != 503 {
+						check(t, c, i)
+					}
+				}
+			}
+			got := map[string]time.Duration{}
+			c.EachDelay(func(origin string, delay time.Duration) { got[origin] = delay })
+			if !maps.Equal(got, delays) {
+				t.Errorf("%d delays, want %d", len(got), len(delays))
+			}
+			at.t = at.t.Add(24 * time.Hour)
+			for i := range origins {
+				if _, ok := c.Get(name(i)); ok {
+					t.Fatalf("%s is known beyond its time", name(i))
+				}
+			}
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+			at.t = time.Unix(1e9, 0)
+		})
 	}
 }
 
@@ -102,8 +152,8 @@ func checkSizes(t *testing.T, c *Cache) {
 	t.Helper()
 	for _, g := range []generation{c.young, c.old} {
 		var sum int64
-		for _, e := range g.entries {
-			sum += e.rules.size()
+		for origin, e := range g.entries {
+			sum += e.rules.size() + int64(len(origin))
 		}
 		if sum != g.size {
 			t.Errorf("a generation counts %d bytes but holds %d", g.size, sum)
@@ -112,31 +162,43 @@ func checkSizes(t *testing.T, c *Cache) {
 }
 
 func TestCacheConcurrently(t *testing.T) {
-	c := NewCache(Config{Max: 20})
+	c := NewCache(Config{Agent: "kumo", MaxBytes: 2 << 10})
+	c.segments.max = 1 << 10
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
 			for i := range 2000 {
 				origin := fmt.Sprint("https://", i%30, ".example")
 				if r, ok := c.Get(origin); !ok {
-					c.Put(origin, AllowAll(origin))
-				} else if _, rule := r.Allowed("/"); rule != origin {
-					t.Errorf("%s has the rules of %s", origin, rule)
+					c.Answer(origin, 200, []byte("User-agent: *\nDisallow: /"+origin))
+				} else if _, rule := r.Allowed("/" + origin); rule != "Disallow: /"+origin {
+					t.Errorf("%s has the rules of %q", origin, rule)
 				}
 			}
 		})
 	}
 	wg.Wait()
 	checkSizes(t, c)
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
 }
 
 func BenchmarkCacheGet(b *testing.B) {
-	c := NewCache(Config{})
-	c.Put("https://example.com", AllowAll(""))
-	b.ReportAllocs()
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			c.Get("https://example.com")
-		}
-	})
+	c := NewCache(Config{Agent: "kumo"})
+	for _, origin := range []string{"ruled", "free", "spilled"} {
+		b.Run(origin, func(b *testing.B) {
+			if origin != "free" {
+				c.Answer(origin, 200, []byte("User-agent: *\nDisallow: /x"))
+			} else {
+				c.Answer(origin, 404, nil)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				if c.Get(origin); origin == "spilled" {
+					c.young.drop(origin)
+				}
+			}
+		})
+	}
 }

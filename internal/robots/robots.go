@@ -110,6 +110,11 @@ func always(allow bool, why string) *Rules {
 		allow: allow}}}
 }
 
+// empty reports whether the rules say nothing at all.
+func (r *Rules) empty() bool {
+	return len(r.rules)+len(r.sitemaps)+len(r.clean)+len(r.rates) == 0 && !r.hasDelay
+}
+
 // size is about how many bytes the rules occupy.
 func (r *Rules) size() int64 {
 	n := 192 + len(r.text) + 20*len(r.rules) + 32*len(r.rates)

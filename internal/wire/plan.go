@@ -33,6 +33,8 @@ func Survey(j *job.Job) (s *plan.Survey, done func() error, err error) {
 	maxDelay := cmp.Or(mine.Frontier.MaxDelay, 30*time.Second)
 	fc := mine.Frontier
 	fc.Dir, fc.Now, fc.Overrides = "", c.Now, mine.HostConfig
+	rules := robots.NewCache(robots.Config{Agent: job.Agent, Now: c.Now, ErrorTTL: 24 * time.Hour})
+	o.Closers = append(o.Closers, rules.Close)
 	s = plan.New(plan.Config{
 		Rules: policy.Rules{Scope: weburl.NewScope(mine.Scope, c.Overrides.Modes()...), Block: o.block, Include: c.Include,
 			Exclude:  c.Exclude,
@@ -43,8 +45,7 @@ func Survey(j *job.Job) (s *plan.Survey, done func() error, err error) {
 		Workers: mine.Workers(), Rate: c.Rate, Tries: min(planTries, max(c.Tries, 1)), Now: mine.Now,
 	}, plan.Parts{
 		Fetcher: o.Fetcher, Frontier: frontier.New(fc), Readers: 2 * runtime.GOMAXPROCS(0),
-		Robots: robots.NewCache(robots.Config{Agent: job.Agent, Now: c.Now, ErrorTTL: 24 * time.Hour,
-			Max: 4 * plan.MaxHosts}),
+		Robots:    rules,
 		NewParser: func() plan.Parser { return parse.New(parserConfig(&mine, maxPlanRoom)) },
 	})
 	for _, u := range o.SeedURLs {

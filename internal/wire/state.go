@@ -108,13 +108,15 @@ func (o *opening) openViews() error {
 	return nil
 }
 
-const mostRobots = 64 << 20 // bytes of rules
+const mostRobots = 64 << 20 // bytes of rules in memory
 
 // openRules opens the cache of what robots.txt files say, with what an earlier run was told.
 func (o *opening) openRules() (*robots.Cache, error) {
 	cfg := robots.Config{Agent: job.Agent, Now: o.Job.Crawl.Now, MaxBytes: min(int64(o.Job.Shares())/8, mostRobots)}
 	if o.Folder == nil {
-		return robots.NewCache(cfg), nil
+		rules := robots.NewCache(cfg)
+		o.Closers = append(o.Closers, rules.Close)
+		return rules, nil
 	}
 	cfg.Disk, cfg.Dir = o.disk, o.Folder.Path("state", "robots")
 	rules, err := robots.Open(cfg)

@@ -1,6 +1,7 @@
 package robots
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -71,13 +72,14 @@ func TestATornFileOfRulesIsCutBack(t *testing.T) {
 	c := openKept(t, Config{Dir: dir})
 	c.Answer("http://a", 200, []byte("User-agent: *\nDisallow: /x"))
 	c.Answer("http://b", 200, []byte("User-agent: *\nDisallow: /y"))
-	name := filepath.Join(dir, keptName)
+	name := filepath.Join(dir, "00000001"+segmentSuffix)
 	whole, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for n := range len(whole) {
 		for _, tail := range []string{"", "\x00\x00\x00\x00\x00\x00\x00\x00\x00", strings.Repeat("\xff", 9)} {
+			clearFolder(t, dir)
 			if err := os.WriteFile(name, append(whole[:n:n], tail...), 0o644); err != nil {
 				t.Fatal(err)
 			}
@@ -93,25 +95,66 @@ func TestATornFileOfRulesIsCutBack(t *testing.T) {
 	}
 }
 
-func TestTheFileOfRulesStaysSmall(t *testing.T) {
-	dir := t.TempDir()
-	cfg := Config{Dir: dir, MaxBytes: 20 << 10}
-	c := openKept(t, cfg)
-	body := []byte("User-agent: *\nDisallow: /x\n#" + strings.Repeat("x", 1000))
-	for i := range 200 {
-		c.Answer("http://h"+strings.Repeat("i", i), 200, body)
-	}
+func clearFolder(t *testing.T, dir string) {
+	t.Helper()
 	names, err := os.ReadDir(dir)
-	if err != nil || len(names) != 2 {
-		t.Fatal(names, err)
+	if err != nil {
+		t.Fatal(err)
 	}
 	for _, n := range names {
-		if info, err := n.Info(); err != nil || info.Size() > 11<<10 {
-			t.Errorf("%s: %d bytes, %v", n.Name(), info.Size(), err)
+		if err := os.Remove(filepath.Join(dir, n.Name())); err != nil {
+			t.Fatal(err)
 		}
 	}
-	if !forbids(openKept(t, cfg), "http://h"+strings.Repeat("i", 199), "/x") {
-		t.Error("the last is not there")
+}
+
+// The disk holds the answers of one lifetime and the rest of a segment, however long the crawl runs. Files of another
+// format go.
+func TestExpiredSegmentsAreRemoved(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "robots.old"), []byte("kumo robots 1\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cfg := Config{Dir: dir, TTL: time.Hour, Now: func() time.Time { return now }}
+	c := openKept(t, cfg)
+	c.segments.max = 16 << 10
+	body := []byte("User-agent: *\nDisallow: /x\n#" + strings.Repeat("x", 1000))
+	names := func() int {
+		t.Helper()
+		names, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range names {
+			if info, err := n.Info(); err != nil || info.Size() > 16<<10 || n.Name() == "robots.old" {
+				t.Errorf("%s: %d bytes, %v", n.Name(), info.Size(), err)
+			}
+		}
+		return len(names)
+	}
+	origin := func(i int) string { return fmt.Sprintf("http://h%d", i) }
+	const perHour = 60 // 4 segments
+	for i := range 10 * perHour {
+		c.Answer(origin(i), 200, body)
+		now = now.Add(time.Hour / perHour)
+		for j := max(0, i-perHour+2); j <= i; j++ {
+			if !forbids(c, origin(j), "/x") {
+				t.Fatalf("after %d answers, that of %d is unknown before it expires", i+1, j)
+			}
+		}
+		if n := names(); n > 6 {
+			t.Fatalf("%d files after %d answers", n, i+1)
+		}
+	}
+	now = now.Add(time.Hour)
+	c = openKept(t, cfg)
+	if n := names(); n > 1 {
+		t.Errorf("%d files, all of them expired", n)
+	}
+	c.Answer("http://next", 200, body)
+	if !forbids(openKept(t, cfg), "http://next", "/x") {
+		t.Error("an answer behind expired ones was lost")
 	}
 }
 
@@ -123,17 +166,43 @@ func TestAFullDiskForgetsRulesOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	disk.SetRoom(30)
-	for _, origin := range []string{"http://a", "http://b"} {
+	for _, origin := range []string{"http://a", "http://b", "http://c"} {
 		c.Answer(origin, 200, []byte("User-agent: *\nDisallow: /x"))
 		if !forbids(c, origin, "/x") {
-			t.Error("the rules do not hold")
+			t.Errorf("%s: the rules do not hold", origin)
 		}
-		disk.SetRoom(-1)
+		if origin == "http://b" {
+			disk.SetRoom(-1)
+		}
 	}
 	if err := c.Close(); err != nil {
 		t.Error(err)
 	}
-	if _, ok := openKept(t, Config{Dir: dir}).Get("http://b"); ok {
-		t.Error("what follows a torn frame was kept")
+	c = openKept(t, Config{Dir: dir})
+	if _, ok := c.Get("http://b"); ok {
+		t.Error("a torn answer is known")
 	}
+	if !forbids(c, "http://c", "/x") {
+		t.Error("an answer after the disk had room again was lost")
+	}
+}
+
+func FuzzSegment(f *testing.F) {
+	f.Add([]byte(segmentMagic))
+	answer := frame{until: 1 << 31, status: 200, needsText: true, asksDelay: true, origin: []byte("http://a"),
+		text: []byte("User-agent: *\nCrawl-delay: 3")}
+	f.Add(answer.append([]byte(segmentMagic)))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		dir := t.TempDir()
+		cfg := Config{Dir: dir, TTL: 20 * 365 * 24 * time.Hour} // so that the frames that are added hold
+		if err := os.WriteFile(filepath.Join(dir, "00000001"+segmentSuffix), data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		c := openKept(t, cfg)
+		c.EachDelay(func(string, time.Duration) {})
+		c.Answer("http://new", 200, []byte("User-agent: *\nDisallow: /x"))
+		if c = openKept(t, cfg); !forbids(c, "http://new", "/x") {
+			t.Error("an answer behind a damaged file was lost")
+		}
+	})
 }
