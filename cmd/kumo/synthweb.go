@@ -77,6 +77,8 @@ func (f *serveFlags) bind(cmd *cobra.Command) {
 		"most 256)")
 	flags.BoolVar(&f.cfg.ByAddress, "by-address", false,
 		"give each host an address of its own and no name (at most 62500)")
+	flags.BoolVar(&f.cfg.OwnDomains, "own-domains", false, "give each host a registered domain of its own, h0000.test in "+
+		"place of h0000.synth.test (not with --tls)")
 	flags.BoolVar(&f.opts.Truth.Embeds, "embeds", false, "judge a crawler that fetches embeds")
 	flags.BoolVar(&f.cfg.TLS, "tls", false, "serve HTTPS: TLS 1.3, with one self-signed ECDSA P-256 certificate for "+
 		"all hosts")
@@ -97,7 +99,10 @@ func (f *serveFlags) bind(cmd *cobra.Command) {
 // config is the web that all flags together describe.
 func (f *serveFlags) config(w *webFlags) (synthweb.Config, error) {
 	cfg := w.config()
-	cfg.ByAddress, cfg.TLS = f.cfg.ByAddress, f.cfg.TLS
+	cfg.ByAddress, cfg.TLS, cfg.OwnDomains = f.cfg.ByAddress, f.cfg.TLS, f.cfg.OwnDomains
+	if cfg.TLS && cfg.OwnDomains {
+		return cfg, usagef("--own-domains and --tls: the certificate is for *.synth.test")
+	}
 	if f.pageSize > 0 {
 		cfg.MedianSize = synthweb.MedianSize(int(f.pageSize))
 	}

@@ -11,6 +11,8 @@ type Config struct {
 
 	ByAddress bool // hosts have no names: each has a loopback address of its own, and URLs have that
 	TLS       bool // URLs are https ones
+	// hosts have registered domains of their own, h0000.test, in place of one for all, h0000.synth.test; not with TLS
+	OwnDomains bool
 
 	MedianSize int     // bytes of an HTML page (27 KB), at most 32 times as many
 	SizeSpread float64 // sigma of the lognormal sizes of pages (1)

@@ -6,7 +6,15 @@ import (
 	"strings"
 )
 
-const domain = ".synth.test"
+// domain is what hosts' names end with.
+func (w *Web) domain() string {
+	if w.cfg.OwnDomains {
+		return ".test"
+	}
+	return sharedDomain
+}
+
+const sharedDomain = ".synth.test"
 
 // Host is the name of host i, or its address in a web that goes by addresses. Names of dead hosts, from Len() on, tell
 // their trait.
@@ -34,7 +42,7 @@ func (w *Web) appendHost(dst []byte, i uint32) []byte {
 	} else {
 		dst = append(dst, '0')
 	}
-	return append(dst, domain...)
+	return append(dst, w.domain()...)
 }
 
 // hostOf finds a host by its name, which may have a port.
@@ -47,6 +55,7 @@ func (w *Web) hostOf(name string) (uint32, bool) {
 		i := loopbackIndex(addr)
 		return uint32(max(i, 0)), err == nil && i >= 0 && i < len(w.hosts)
 	}
+	domain := w.domain()
 	label, ok := strings.CutSuffix(name, domain)
 	if !ok {
 		label, ok = strings.CutSuffix(strings.ToLower(name), domain)

@@ -23,8 +23,8 @@ func serverTLS() (*tls.Config, error) {
 	now := time.Now()
 	cert := &x509.Certificate{
 		SerialNumber: big.NewInt(now.UnixNano()),
-		Subject:      pkix.Name{CommonName: "*" + domain},
-		DNSNames:     []string{"*" + domain},
+		Subject:      pkix.Name{CommonName: "*" + sharedDomain},
+		DNSNames:     []string{"*" + sharedDomain},
 		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1)},
 		NotBefore:    now.Add(-time.Hour),
 		NotAfter:     now.Add(365 * 24 * time.Hour),
