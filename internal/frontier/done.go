@@ -215,7 +215,9 @@ func (f *Frontier) Unpark(key, origin string) {
 		return
 	}
 	h := f.host(key)
-	delete(h.parked, origin)
+	if delete(h.parked, origin); len(h.parked) == 0 {
+		h.parked = nil
+	}
 	f.place(h)
 	f.shrink()
 }
