@@ -21,6 +21,8 @@ type Page struct {
 	*captures.Capture
 	// Answer reads it. What cannot be read is a *captures.ErrRecord.
 	Answer func() (*page.Response, error)
+	// Text returns the main text that the crawl has made of an answer read in a charset; nil if it has none.
+	Text func(resp *page.Response, charset string) (*page.MainText, error)
 	// Prepared is what a Preparer has made of it.
 	Prepared any
 }
@@ -79,6 +81,7 @@ type Config struct {
 	Disk     vfs.FS // that the crawl is on; default vfs.OS
 	Temp     string // where it is sorted what does not fit into memory; default the system's folder for that
 	Progress func(Progress)
+	Texts    vfs.FS    // the disk with text.jsonl, for an exporter that needs main texts; nil: it is not read
 	Where    Condition // nil: all are
 	Workers  int       // goroutines that prepare pages; default as many as there are processors
 }
@@ -138,7 +141,7 @@ func Run(ctx context.Context, cfg Config, make func(*target.Folder) (Exporter, e
 	if cfg.Progress == nil {
 		cfg.Progress = func(Progress) {}
 	}
-	a, err := captures.Open(ctx, captures.Config{Dir: cfg.Crawl, Disk: cfg.Disk, Temp: cfg.Temp})
+	a, err := captures.Open(ctx, captures.Config{Dir: cfg.Crawl, Disk: cfg.Disk, Temp: cfg.Temp, Texts: cfg.Texts})
 	if err != nil {
 		return nil, err
 	}
@@ -223,7 +226,8 @@ func each(ctx context.Context, cfg *Config, a *captures.Archive, step string,
 }
 
 func newPage(c *captures.Capture, from *captures.Reader) *Page {
-	return &Page{Capture: c, Answer: func() (*page.Response, error) { return from.Answer(c) }}
+	return &Page{Capture: c, Answer: func() (*page.Response, error) { return from.Answer(c) },
+		Text: func(resp *page.Response, charset string) (*page.MainText, error) { return from.Text(c, resp, charset) }}
 }
 
 func (cfg *Config) tell(step string, done int64, a *captures.Archive) {

@@ -93,11 +93,14 @@ func work(from *captures.Reader, todo <-chan *job, prepare Prepare) (err error) 
 	return nil
 }
 
-// cost is what a page counts for: its records, which are compressed.
+// cost is what a page counts for: its records, which are compressed, and its line in text.jsonl.
 func cost(c *captures.Capture) int64 {
 	n := c.Head.Length
 	if c.Body != nil {
 		n += c.Body.Length
+	}
+	if c.Text != nil {
+		n += c.Text.Length
 	}
 	return max(n, leastUsed)
 }

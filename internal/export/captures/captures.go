@@ -19,7 +19,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -39,6 +38,7 @@ type Capture struct {
 	Head   Place     `json:"head"`           // where the visit's record lies
 	Body   *Place    `json:"body,omitempty"` // where the record lies whose body this is, if that is another
 	Depth  int       `json:"depth"`          // hops from a seed, as pages.jsonl has them; -1 if it does not say
+	Text   *TextLine `json:"text,omitempty"` // its line in text.jsonl; nil if there is none, or Config.Texts is nil
 	lost   bool      // the record with the body is not there
 }
 
@@ -53,6 +53,8 @@ type Config struct {
 	Dir  string // the crawl's folder
 	Disk vfs.FS // default vfs.OS
 	Temp string // where it is sorted what does not fit into memory; default the system's folder for that
+	// the disk with the crawl's text.jsonl, whose lines captures get as Text; nil: they get none
+	Texts vfs.FS
 }
 
 // An Archive has the captures of a crawl. One goroutine uses it. Close removes what it has sorted.
@@ -71,12 +73,13 @@ type Archive struct {
 type Reader struct {
 	files *files
 	most  int64 // bytes of a body, and of a record
+	texts textReader
 }
 
 // NewReader returns a reader of the crawl in dir, for who knows where records lie. Of a body it gives no more than most
 // bytes, and a record that is longer still is an [ErrRecord].
 func NewReader(disk vfs.FS, dir string, most int64) *Reader {
-	r := &Reader{newFiles(disk, filepath.Join(dir, "warc")), most}
+	r := &Reader{files: newFiles(disk, filepath.Join(dir, "warc")), most: most}
 	r.files.most = most + maxHeads
 	return r
 }
@@ -84,7 +87,7 @@ func NewReader(disk vfs.FS, dir string, most int64) *Reader {
 const maxHeads = 1 << 20 // bytes of an answer's head, or of several
 
 // Close lets go of files.
-func (r *Reader) Close() error { return r.files.close() }
+func (r *Reader) Close() error { return errors.Join(r.files.close(), r.texts.close()) }
 
 // ErrNone is a crawl without records.
 var ErrNone = errors.New("the crawl has no WARC files here")
@@ -107,11 +110,12 @@ func Open(ctx context.Context, cfg Config) (a *Archive, err error) {
 
 // NewReader returns a reader for another goroutine.
 func (a *Archive) NewReader() *Reader {
-	return &Reader{newFiles(a.cfg.Disk, filepath.Join(a.cfg.Dir, "warc")), MaxBody}
+	return &Reader{files: newFiles(a.cfg.Disk, filepath.Join(a.cfg.Dir, "warc")), most: MaxBody,
+		texts: textReader{disk: a.cfg.Texts, dir: a.cfg.Dir}}
 }
 
 // Close lets go of files.
-func (a *Archive) Close() error { return errors.Join(a.files.close(), os.RemoveAll(a.temp)) }
+func (a *Archive) Close() error { return errors.Join(a.Reader.Close(), os.RemoveAll(a.temp)) }
 
 // Len is how many captures there are.
 func (a *Archive) Len() int64 { return a.count }
@@ -148,7 +152,13 @@ func (a *Archive) read(ctx context.Context) (err error) {
 		key = fmt.Appendf(key, "%s %016d", x.File, x.Offset)
 		return sorter.Add(0, key, line)
 	})
-	if err = errors.Join(err, a.readDepths(ctx, sorter)); err != nil {
+	if err == nil {
+		err = a.readPages(ctx, sorter)
+	}
+	if err == nil && a.cfg.Texts != nil {
+		err = a.readTexts(ctx, sorter)
+	}
+	if err != nil {
 		return err
 	}
 	wanted := map[string]*Place{} // digests of which no record of the same URL is there
@@ -174,28 +184,40 @@ func (a *Archive) read(ctx context.Context) (err error) {
 	return nil
 }
 
-// depthMark begins what pages.jsonl says of a visit, where a line of an index begins with a key.
-const depthMark = 0
+// What begins a line of pages.jsonl, or of text.jsonl, in the sorter, where a line of an index begins with a key.
+const (
+	pageMark = 0
+	textMark = 1
+)
 
-// readDepths adds to the sorter how deep pages were found.
-func (a *Archive) readDepths(ctx context.Context, sorter *extsort.Sorter) error {
-	var key []byte
+// readPages adds to the sorter what pages.jsonl has of each visit.
+func (a *Archive) readPages(ctx context.Context, sorter *extsort.Sorter) error {
+	var key, value []byte
 	_, err := store.EachLineOf(a.cfg.Disk, filepath.Join(a.cfg.Dir, "pages.jsonl"), func(line []byte, _ int64) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		var p struct {
-			URL   string
-			Depth int
-			Time  time.Time
-		}
+		var p pageLine
 		if json.Unmarshal(line, &p) != nil {
 			return nil // kumo verify says so; records are what counts
 		}
-		key = p.Time.UTC().AppendFormat(append(append(key[:0], p.URL...), 0), "20060102150405")
-		return sorter.Add(0, key, strconv.AppendInt([]byte{depthMark}, int64(p.Depth), 10))
+		key = visitKey(key, p.URL, p.Time)
+		p.URL = ""
+		if a.cfg.Texts == nil {
+			p = pageLine{Depth: p.Depth}
+		}
+		var err error
+		if value, err = json.Marshal(&p); err != nil {
+			return err
+		}
+		return sorter.Add(0, key, append([]byte{pageMark}, value...))
 	})
 	return err
+}
+
+// visitKey makes the key in the sorter of a line of a visit.
+func visitKey(key []byte, url string, at time.Time) []byte {
+	return at.UTC().AppendFormat(append(append(key[:0], url...), 0), "20060102150405")
 }
 
 const revisit = "warc/revisit" // the media type of an index line
@@ -302,8 +324,8 @@ func (a *Archive) choose(ctx context.Context, sorter *extsort.Sorter, wanted map
 			}
 			of = group{url: string(url), depth: -1}
 		}
-		if line[0] == depthMark {
-			if of.depth, err = strconv.Atoi(string(line[1:])); err != nil {
+		if line[0] == pageMark || line[0] == textMark {
+			if err := of.addLine(line); err != nil {
 				return err
 			}
 			continue
@@ -322,6 +344,8 @@ type group struct {
 	depth   int // as it was found last, -1 if nobody says
 	last    *warc.IndexLine
 	answers []warc.IndexLine // the last one with each digest
+	pages   []pageLine       // the newest ones, at most mostAnswers; none without Config.Texts
+	texts   []TextLine       // likewise
 }
 
 func (g *group) add(x warc.IndexLine) {
@@ -356,12 +380,16 @@ func (g *group) newest() *Capture {
 		Depth: g.depth}
 	if x.MIME != revisit {
 		c.setType(x.MIME)
+		c.Text = g.textOf(c.Head)
 		return c
 	}
 	for i := range g.answers {
 		if b := &g.answers[i]; b.Digest == x.Digest {
 			c.setType(b.MIME)
 			c.Body = &Place{b.File, b.Offset, b.Length}
+			if c.Text = g.textOf(c.Head); c.Text == nil {
+				c.Text = g.textOf(*c.Body)
+			}
 			return c
 		}
 	}

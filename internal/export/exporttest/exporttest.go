@@ -33,6 +33,7 @@ type Visit struct {
 	Body      string
 	Of        int // the number of the visit, from 1 on, with the same body; 0 if there is none
 	Truncated page.Truncation
+	Text      string // the crawl's main text of the body, read as UTF-8; "" if it has none
 }
 
 // Crawl makes the folder of a crawl with visits, one a second.
@@ -87,7 +88,10 @@ func record(n int, v Visit) *page.Record {
 	_, declared, _ := strings.Cut(v.Header, "Content-Type: ")
 	declared, _, _ = strings.Cut(declared, "\r\n")
 	declared, _, _ = strings.Cut(declared, ";")
-	rec.Page = &page.Page{Type: declared}
+	rec.Page, rec.Text = &page.Page{Type: declared}, nil
+	if v.Text != "" {
+		rec.Page.Charset, rec.Text = "utf-8", &page.MainText{Text: v.Text}
+	}
 	rec.Digest = sha1.Sum(res.Payload)
 	return rec
 }

@@ -176,7 +176,14 @@ func (e *Exporter) Prepare() export.Prepare {
 		for i := range r.Page.Links {
 			made.addLink(url, &r.Page.Links[i])
 		}
-		if t, ok := r.Text(); ok && of.Status/100 == 2 {
+		if of.Status/100 != 2 {
+			return made, nil
+		}
+		t, err := r.Text(p)
+		if err != nil {
+			return nil, err
+		}
+		if t != nil {
 			made.texts = []Text{{url, valid(t.Lang), valid(t.Title), valid(t.Headline), valid(t.Author), valid(t.Published),
 				valid(t.Text)}}
 		}

@@ -90,7 +90,14 @@ func (e *Exporter) Prepare() export.Prepare {
 			return nil, err
 		}
 		made := &prepared{rec: record(r), unreadable: r.Unreadable}
-		if t, is := reader.Text(); is && r.Status/100 == 2 {
+		if r.Status/100 != 2 {
+			return made, nil
+		}
+		t, err := reader.Text(p)
+		if err != nil {
+			return nil, err
+		}
+		if t != nil {
 			made.rec.Headline, made.rec.Author, made.rec.Published, made.rec.Text = t.Headline, t.Author, t.Published, t.Text
 		}
 		return made, nil

@@ -73,6 +73,9 @@ func Run(ctx context.Context, x Export) (_ *export.Report, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
+	if x.Form == "parquet" {
+		x.Texts = vfs.OS // a text.jsonl in a place stays there: to read it takes longer than to make the texts
+	}
 	if x.Form == "wacz" && filepath.Ext(x.Dir) == ".wacz" {
 		return x.file(ctx)
 	}

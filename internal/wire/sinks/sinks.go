@@ -171,8 +171,8 @@ func share(crawl string) (*folder.Folder, error) {
 }
 
 func run(ctx context.Context, x *Export, condition export.Condition, cfg records.Config) (*export.Report, error) {
-	r, err := export.Run(ctx, export.Config{Crawl: x.Crawl, Temp: x.Temp, Progress: x.Progress, Where: condition},
-		func(*target.Folder) (export.Exporter, error) { return records.New(ctx, cfg) })
+	r, err := export.Run(ctx, export.Config{Crawl: x.Crawl, Temp: x.Temp, Texts: vfs.OS, Progress: x.Progress,
+		Where: condition}, func(*target.Folder) (export.Exporter, error) { return records.New(ctx, cfg) })
 	if errors.Is(err, captures.ErrNone) {
 		err = fmt.Errorf("%s: %w", x.Crawl, err)
 	}
