@@ -6,6 +6,7 @@ import (
 	"text/tabwriter"
 
 	"kumo/internal/inspect"
+	"kumo/internal/page"
 	"kumo/internal/stats"
 )
 
@@ -206,6 +207,13 @@ func (s sheet) left(x *inspect.Explanation) {
 	}
 }
 
+// linksCutWords name the limits that leave links unread.
+var linksCutWords = map[page.LinksCut]string{
+	page.ByMemory:  "all of them need more memory than the crawl has for a page's links; see --memory",
+	page.ByEntries: "a sitemap or feed may have 50,000 entries",
+	page.ByLength:  "of an unpacked body only the beginning is read",
+}
+
 func except(m *inspect.Skip) string {
 	if m.Rule == "" {
 		return ""
@@ -234,6 +242,9 @@ func (s sheet) page(p *inspect.Page) {
 	}
 	if p.Revisit != "" {
 		s.row("same as", "%s: its record has the bytes, this one refers to it", p.Revisit)
+	}
+	if why := linksCutWords[page.LinksCut(p.LinksCut)]; why != "" {
+		s.row("links", "only the first were read: %s", why)
 	}
 	if p.WARC != "" {
 		s.row("record", "warc/%s at byte %d", p.WARC, p.Offset)

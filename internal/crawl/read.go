@@ -101,8 +101,11 @@ func (w *worker) parse(resp *page.Response, it *item.Item) (fits bool, err error
 	if w.page.Cut && !w.large {
 		return false, nil
 	}
-	if resp.Whole != nil && (it.Kind == page.Sitemap || parse.IsList(w.page.Sniffed)) {
-		malformed = "" // it was read to its end
+	if resp.Whole != nil { // the body is longer than the slot's room
+		malformed = ""
+		if w.page.Charset != "" { // it is text, and no list, which is read to its end
+			w.page.LinksCut = page.ByLength
+		}
 	}
 	if err != nil {
 		malformed = cmp.Or(malformed, err.Error())

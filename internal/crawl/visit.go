@@ -267,7 +267,7 @@ func (w *worker) finish(rec *page.Record, v *frontier.Visit) error {
 	if rec.Failure == page.None {
 		d.Visit.Status = rec.Response.Status
 		if rec.Page != nil {
-			d.Visit.Type = rec.Page.Type
+			d.Visit.Type, d.Visit.LinksCut = rec.Page.Type, rec.Page.LinksCut != ""
 		}
 		w.learn(&d.Meta, rec)
 	}

@@ -134,7 +134,8 @@ func (e *Encoder) Done(v *Done) {
 	e.String(v.Visit.Type)
 	e.Int(v.Visit.Bytes)
 	e.Int(int64(v.Visit.Took))
-	e.Flags(v.Visit.Duplicate, v.Visit.Recrawl, v.Visit.Status == http.StatusNotModified && v.Meta.Status == http.StatusOK)
+	e.Flags(v.Visit.Duplicate, v.Visit.Recrawl, v.Visit.Status == http.StatusNotModified && v.Meta.Status == http.StatusOK,
+		v.Visit.LinksCut)
 	e.Int(v.Meta.Fetched.Unix())
 	e.Int(max(v.Meta.Modified.Unix(), 0))
 	e.String(v.Meta.ETag)
@@ -155,7 +156,7 @@ func (d *Decoder) done() (v Done) {
 	v.Visit = stats.Visit{Host: d.String(), Status: int(d.Int()), Failure: d.String(), Type: d.String(), Bytes: d.Int(),
 		Took: time.Duration(d.Int())}
 	flags := d.Byte()
-	v.Visit.Duplicate, v.Visit.Recrawl = flags&1 != 0, flags&2 != 0
+	v.Visit.Duplicate, v.Visit.Recrawl, v.Visit.LinksCut = flags&1 != 0, flags&2 != 0, flags&8 != 0
 	v.Meta = seen.Meta{Status: v.Visit.Status, Fetched: time.Unix(d.Int(), 0).UTC()}
 	if flags&4 != 0 { // the answer says that what is known holds
 		v.Meta.Status = http.StatusOK

@@ -91,13 +91,14 @@ type Robots struct {
 
 // A Page is what was fetched. All but time, status and digest are those of its line in pages.jsonl, and lack without.
 type Page struct {
-	Time    time.Time `json:"time"`
-	Status  int       `json:"status"` // 0: there was no answer
-	Type    string    `json:"type,omitempty"`
-	Bytes   int64     `json:"bytes,omitempty"`
-	Digest  string    `json:"digest,omitempty"`
-	Final   string    `json:"final,omitempty"`   // where it redirects to
-	Revisit string    `json:"revisit,omitempty"` // the URL whose record has the same payload
+	Time     time.Time `json:"time"`
+	Status   int       `json:"status"` // 0: there was no answer
+	Type     string    `json:"type,omitempty"`
+	Bytes    int64     `json:"bytes,omitempty"`
+	Digest   string    `json:"digest,omitempty"`
+	Final    string    `json:"final,omitempty"`     // where it redirects to
+	Revisit  string    `json:"revisit,omitempty"`   // the URL whose record has the same payload
+	LinksCut string    `json:"links_cut,omitempty"` // the limit that left links of it unread: memory, entries, length
 	// what a visit after the first has found: changed, unchanged, gone, trouble
 	Recrawl string `json:"recrawl,omitempty"`
 	From    string `json:"from,omitempty"`

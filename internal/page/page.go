@@ -158,8 +158,9 @@ type Page struct {
 	Canonical   string // the page's own word for its canonical URL, "" if it has none
 	Links       []Link // in the order found, each URL and kind once
 	Variants    []Variant
-	Dropped     int  // links left out: unusable, or beyond the limit of links a page
-	Cut         bool // the parser had not the room for all: one that has more finds more
+	Dropped     int      // links left out: unusable, or beyond a limit
+	Cut         bool     // the parser had not the room for all: one that has more finds more
+	LinksCut    LinksCut // why Links are only the first ones; "" if they are all
 
 	Sniffed      string // media type by what the body begins with: "application/pdf" for a PDF served as text/html
 	CharsetHow   string // how the charset is known: "bom", "header", "meta", "detected" or "default"
@@ -167,6 +168,16 @@ type Page struct {
 	RefreshAfter int    // after how many seconds
 	Robots       Robots
 }
+
+// LinksCut is the limit that left links of a page unread.
+type LinksCut string
+
+// The limits.
+const (
+	ByMemory  LinksCut = "memory"  // that a page's links may take
+	ByEntries LinksCut = "entries" // of a sitemap or feed
+	ByLength  LinksCut = "length"  // of a body, unpacked
+)
 
 // A Variant is the page in another language, or in its own, by its own word.
 type Variant struct {

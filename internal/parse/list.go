@@ -11,8 +11,8 @@ import (
 	"kumo/internal/parse/feed"
 )
 
-// errMore is a list that goes on behind what is taken of one.
-var errMore = errors.New("the list goes on")
+// entryCost is about what an entry of a list takes in memory besides its URL.
+const entryCost = 192
 
 // ParseList is Parse for what was named as a sitemap: its body is read as a list of any format, packed or not, whatever
 // type is declared. A body that is none is read as Parse does.
@@ -42,7 +42,8 @@ func redirects(pg *page.Page) bool {
 }
 
 // readList adds a list's entries to the page's links. XML or JSON that is no list has none. What is broken off is an
-// error, and what came before it stands. A list is read as a stream: it need not lie in memory as a whole.
+// error, and what came before it stands. So does what came before a limit. A list is read as a stream: it need not lie
+// in memory as a whole. An entry's links count once: a URL with its pictures and its other languages is one entry.
 func (p *Parser) readList(resp *page.Response, pg *page.Page) error {
 	body := io.Reader(bytes.NewReader(resp.Body))
 	if resp.Whole != nil {
@@ -53,17 +54,25 @@ func (p *Parser) readList(resp *page.Response, pg *page.Page) error {
 		if errors.Is(err, feed.ErrFormat) {
 			return nil
 		}
-		if size += len(entry.URL); err == nil && (n == p.cfg.MaxListed || size > 2*p.cfg.MaxURLs) {
-			pg.Dropped++
-			pg.Cut = true
-			err = errMore
+		if errors.Is(err, feed.ErrTooLarge) {
+			pg.LinksCut = page.ByLength
+			return nil
 		}
 		if err != nil {
 			return fmt.Errorf("%w, after %d entries", err, n)
 		}
+		if !entry.More {
+			n++
+		}
+		if size += len(entry.URL) + entryCost; n > p.cfg.MaxListed || size > 3*p.cfg.MaxURLs {
+			pg.Dropped++
+			if pg.Cut, pg.LinksCut = true, page.ByMemory; n > p.cfg.MaxListed {
+				pg.LinksCut = page.ByEntries
+			}
+			return nil
+		}
 		entry.Link.Priority = float32(entry.Priority)
 		pg.Links = append(pg.Links, entry.Link)
-		n++
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package parse
 import (
 	"bytes"
 	"compress/gzip"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -77,8 +76,9 @@ func TestBrokenLists(t *testing.T) {
 	resp := &page.Response{URL: "http://h.test/s.xml.gz", Status: 200,
 		Header: http.Header{"Content-Type": {"application/gzip"}}}
 	resp.Body = []byte(whole)
-	if err := p.ParseList(resp, pg); !errors.Is(err, errMore) || len(pg.Links) != p.cfg.MaxListed || pg.Dropped != 1 {
-		t.Errorf("%d links, %d dropped, %v", len(pg.Links), pg.Dropped, err)
+	if err := p.ParseList(resp, pg); err != nil || len(pg.Links) != p.cfg.MaxListed || pg.Dropped != 1 ||
+		pg.LinksCut != page.ByEntries {
+		t.Errorf("%d links, %d dropped, cut by %q, %v", len(pg.Links), pg.Dropped, pg.LinksCut, err)
 	}
 	resp.Body = []byte(whole[:len(whole)/2])
 	if err := p.ParseList(resp, pg); err == nil || len(pg.Links) < p.cfg.MaxListed/4 {
@@ -92,7 +92,36 @@ func TestListsOfLongURLs(t *testing.T) {
 	resp := &page.Response{URL: "http://h.test/" + strings.Repeat("d", 8000) + "/s.xml", Status: 200, Body: []byte(list),
 		Header: http.Header{"Content-Type": {"text/xml"}}}
 	p, pg := New(Config{}), &page.Page{}
-	if err := p.ParseList(resp, pg); !errors.Is(err, errMore) || len(pg.Links)*8000 > 2*p.cfg.MaxURLs {
-		t.Errorf("%d links, %v", len(pg.Links), err)
+	if err := p.ParseList(resp, pg); err != nil || pg.LinksCut != page.ByMemory || len(pg.Links)*8000 > 3*p.cfg.MaxURLs {
+		t.Errorf("%d links, cut by %q, %v", len(pg.Links), pg.LinksCut, err)
+	}
+}
+
+// Pictures and other languages of a URL are no entries of their own.
+func TestEntriesOfLists(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("<URLSET>")
+	for i := range 50 {
+		fmt.Fprintf(&b, `<URL><image:image><image:loc>/%d.png</image:loc></image:image><LOC>/%[1]d</LOC>`+
+			`<xhtml:link rel="alternate" hreflang="de" HREF="/de/%[1]d"/></URL>`, i)
+	}
+	b.WriteString("</URLSET>")
+	for most, want := range map[int]page.LinksCut{50: "", 49: page.ByEntries} {
+		p, pg := New(Config{MaxListed: most}), &page.Page{}
+		resp := &page.Response{URL: "http://h.test/s.xml", Status: 200, Body: []byte(b.String()),
+			Header: http.Header{"Content-Type": {"application/xml"}}}
+		if err := p.ParseList(resp, pg); err != nil || len(pg.Links) != 3*most || pg.LinksCut != want {
+			t.Errorf("at most %d: %d links, cut by %q, %v", most, len(pg.Links), pg.LinksCut, err)
+		}
+	}
+}
+
+func TestTooLargeList(t *testing.T) {
+	body := "<urlset><url><loc>/1</loc></url>" + strings.Repeat(" ", 51<<20)
+	p, pg := New(Config{}), &page.Page{}
+	resp := &page.Response{URL: "http://h.test/s.xml", Status: 200, Body: []byte(body),
+		Header: http.Header{"Content-Type": {"application/xml"}}}
+	if err := p.ParseList(resp, pg); err != nil || len(pg.Links) != 1 || pg.LinksCut != page.ByLength {
+		t.Errorf("%d links, cut by %q, %v", len(pg.Links), pg.LinksCut, err)
 	}
 }

@@ -64,8 +64,7 @@ func (o *outlinks) add(base weburl.URL, r *reference) int {
 	o.touched = true
 	start := len(o.text)
 	text, err := base.AppendCanonical(o.text, r.url)
-	if err != nil || len(text) > o.maxText {
-		o.cut = o.cut || err == nil
+	if err != nil {
 		if !errors.Is(err, weburl.ErrScheme) {
 			o.dropped++
 		}
@@ -129,7 +128,7 @@ func (o *outlinks) grow() {
 
 // keep keeps the link whose URL begins at start and returns what its slot is to hold, 0 if there is no room for it.
 func (o *outlinks) keep(start int, hash uint32, r *reference) uint32 {
-	if len(o.links) == o.max {
+	if len(o.links) == o.max || len(o.text) > o.maxText {
 		o.dropped++
 		o.cut = true
 		o.text = o.text[:start]
@@ -205,7 +204,9 @@ func (o *outlinks) fill(pg *page.Page) {
 	if o.canonical > 0 {
 		pg.Canonical = pg.Links[o.canonical-1].URL
 	}
-	pg.Dropped, pg.Cut = o.dropped, o.cut
+	if pg.Dropped, pg.Cut = o.dropped, o.cut; o.cut {
+		pg.LinksCut = page.ByMemory
+	}
 }
 
 // release lets go of buffers that an unusual page made large.

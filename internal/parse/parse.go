@@ -20,9 +20,9 @@ import (
 
 // A Config bounds what is taken from a page. The zero value gives the defaults.
 type Config struct {
-	MaxLinks  int // links a page; 10,000 by default
-	MaxURLs   int // bytes of a page's link URLs together; 8 MiB by default
-	MaxListed int // entries of a list, of twice as many bytes; 50,000 by default, as many as a sitemap may have
+	MaxLinks  int // links a page; 100,000 by default
+	MaxURLs   int // bytes of a page's link URLs together; 16 MiB by default
+	MaxListed int // entries of a list; 50,000 by default, as many as a sitemap may have
 	// bytes that are read of a body whose charset has to be changed to read its markup, as UTF-16 has; all by default
 	MaxWide    int
 	MaxTitle   int    // bytes of a title; 1 KiB by default
@@ -76,13 +76,13 @@ type document struct {
 // New returns a Parser with the limits in cfg.
 func New(cfg Config) *Parser {
 	if cfg.MaxLinks <= 0 {
-		cfg.MaxLinks = 10_000
+		cfg.MaxLinks = 100_000
 	}
 	if cfg.MaxTitle <= 0 {
 		cfg.MaxTitle = 1 << 10
 	}
 	if cfg.MaxURLs <= 0 {
-		cfg.MaxURLs = 8 << 20
+		cfg.MaxURLs = 16 << 20
 	}
 	if cfg.MaxListed <= 0 {
 		cfg.MaxListed = 50_000
@@ -96,7 +96,7 @@ func New(cfg Config) *Parser {
 // scripts if the Config says so, but not that of a redirect, which nobody sees; of other responses the header fields
 // are. What a body is, it says itself where that and the declared type do not go together. Parse fails if resp.URL is
 // not a URL, and where a list is broken off, whose beginning stands. It has no complaint about anything else: there is
-// no markup that is wrong.
+// no markup that is wrong. Links beyond a limit are reported by Page.LinksCut.
 func (p *Parser) Parse(resp *page.Response, pg *page.Page) error {
 	contentType := resp.Header.Get("Content-Type")
 	*pg = page.Page{Type: MediaType(contentType), Links: pg.Links[:0], Variants: pg.Variants[:0]}

@@ -29,6 +29,7 @@ type Report struct {
 	Retries        int64   `json:"retries"`
 	RobotsFetched  int64   `json:"robots_fetched"`
 	Links          int64   `json:"links"`
+	LinksCut       int64   `json:"links_cut"` // pages with more links than were read
 	Known          int     `json:"urls_known"`
 	Waiting        int     `json:"urls_waiting"`
 	// that may have been met before: a merge of the known URLs decides
@@ -93,7 +94,7 @@ func (r *Report) Fill(s Snapshot, pagesBefore, bytesBefore int64) {
 	}
 	r.Recrawls = s.Recrawls
 	r.Duplicates, r.Failed, r.Retries, r.RobotsFetched, r.Links = s.Duplicates, s.Failed, s.Retries, s.Robots, s.Links
-	r.Forsaken = s.Forsaken
+	r.Forsaken, r.LinksCut = s.Forsaken, s.LinksCut
 	r.Statuses, r.Types, r.Errors, r.Skipped = s.Statuses, s.Types, s.Failures, s.Rules
 	r.OffHosts, r.OffTop = len(s.Off), top(s.Off, offTop)
 	for _, n := range s.Off {
@@ -171,6 +172,10 @@ func (r *Report) PrintCounts(w io.Writer) {
 	list(row, "types", r.Types)
 	list(row, "errors", r.Errors)
 	list(row, "left out", r.Skipped)
+	if r.LinksCut > 0 {
+		row("links cut", "%s with more links than were read: see links_cut in pages.jsonl, and --memory",
+			Count(r.LinksCut, "pages"))
+	}
 	r.PrintFields(row)
 	r.printFilters(row)
 	if r.Forsaken > 0 {

@@ -23,6 +23,7 @@ type Visit struct {
 	Took      time.Duration
 	Duplicate bool // same payload as an earlier one
 	Recrawl   bool // not the URL's first
+	LinksCut  bool // it has more links than were read
 }
 
 // A Snapshot is the counters at one time. Its maps are its own.
@@ -36,6 +37,7 @@ type Snapshot struct {
 	Forsaken   int64 // URLs of this run whose host was given up: they wait for the next
 	Robots     int64 // robots.txt fetched
 	Links      int64 // links found, repeats included
+	LinksCut   int64 // visits of pages with more links than were read
 	Skipped    int64 // URLs within reach that were left out
 	Statuses   map[int]int64
 	Types      map[string]int64
@@ -104,6 +106,9 @@ func (c *Counter) Visited(v Visit) {
 	}
 	if v.Duplicate {
 		c.s.Duplicates++
+	}
+	if v.LinksCut {
+		c.s.LinksCut++
 	}
 	c.s.Bytes += v.Bytes
 }

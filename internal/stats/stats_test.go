@@ -10,7 +10,8 @@ import (
 func TestReport(t *testing.T) {
 	c := New()
 	c.Visited(Visit{Host: "a", Status: 200, Type: "text/html", Bytes: 1000, Took: time.Second})
-	c.Visited(Visit{Host: "a", Status: 404, Type: "text/html", Bytes: 500, Took: 3 * time.Second, Duplicate: true})
+	c.Visited(Visit{Host: "a", Status: 404, Type: "text/html", Bytes: 500, Took: 3 * time.Second, Duplicate: true,
+		LinksCut: true})
 	c.Visited(Visit{Host: "b", Failure: "dns"})
 	c.Skipped("robots")
 	c.OffHost("c", 5)
@@ -28,7 +29,8 @@ func TestReport(t *testing.T) {
 	}
 	var text strings.Builder
 	r.Print(&text)
-	for _, want := range []string{"test: done after 2s", "200 1, 404 1", "dns 1", "robots 1", "1 other host", "a 2.00s"} {
+	for _, want := range []string{"test: done after 2s", "200 1, 404 1", "dns 1", "robots 1", "1 other host", "a 2.00s",
+		"links cut 1 page with more links"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("the report lacks %q:\n%s", want, text.String())
 		}

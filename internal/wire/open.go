@@ -390,9 +390,15 @@ func parserConfig(j *job.Job, room int64) parse.Config {
 		cfg.MaxURLs, cfg.MaxWide = int(room), 0
 		cfg.MaxLinks = min(int(room/64), 10_000)
 		cfg.MaxListed = cfg.MaxLinks
+		return cfg
 	}
+	share := min(max(int64(j.Shares())/16, 8<<20), 1<<30)
+	cfg.MaxURLs, cfg.MaxLinks = int(share), max(int(share/bytesOfLink), 50_000)
 	return cfg
 }
+
+// bytesOfLink is about what a link of a page takes besides its URL.
+const bytesOfLink = 192
 
 // free asks for the room on the crawl's disk; nil where it keeps nothing.
 func (o *opening) free() func() (uint64, error) {

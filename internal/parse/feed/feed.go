@@ -30,6 +30,7 @@ type Entry struct {
 	page.Link
 	Modified time.Time // when what it leads to changed last, or was published; zero if the list does not say
 	Priority float64   // among the site's pages, from 0 to 1; 0.5 if the list does not say
+	More     bool      // another link of the same element of the list as the entry before
 }
 
 // ErrTooLarge says that a list goes on beyond the limit.
@@ -127,21 +128,36 @@ func (s *stream) read() error {
 	}
 }
 
-// add gives an entry, unless its URL cannot be used.
-func (s *stream) add(base weburl.URL, ref string, e Entry) error {
+// addRecord gives the entries of a record.
+func (s *stream) addRecord(base weburl.URL, r *record) error {
+	more := false
+	for _, l := range r.links {
+		e := r.entry
+		e.Kind, e.Rel, e.Lang, e.More = l.kind, l.rel, l.lang, more
+		usable, err := s.add(base, l.url, e)
+		if err != nil {
+			return err
+		}
+		more = more || usable
+	}
+	return nil
+}
+
+// add gives an entry, and reports whether its URL can be used: otherwise there is none.
+func (s *stream) add(base weburl.URL, ref string, e Entry) (usable bool, err error) {
 	if ref == "" {
-		return nil
+		return false, nil
 	}
 	url, err := base.AppendCanonical(s.room[:0], []byte(ref))
 	if err != nil {
-		return nil //nolint:nilerr // a URL that cannot be used is left out
+		return false, nil //nolint:nilerr // a URL that cannot be used is left out
 	}
 	s.room = url
 	e.URL = string(url)
 	if !s.yield(e) {
-		return errStop
+		return false, errStop
 	}
-	return nil
+	return true, nil
 }
 
 // text reads a sitemap in plain text: a URL a line. Of lines that are longer than any URL nothing is kept.
@@ -151,7 +167,7 @@ func (s *stream) text() error {
 		line, err := s.line()
 		if ref := trim(line); isAddress(ref) {
 			found = true
-			if err := s.add(s.base, ref, Entry{Link: page.Link{Kind: page.Listed}, Priority: middle}); err != nil {
+			if _, err := s.add(s.base, ref, Entry{Link: page.Link{Kind: page.Listed}, Priority: middle}); err != nil {
 				return err
 			}
 		} else if len(ref) > 0 && !found {

@@ -82,8 +82,8 @@ func TestRead(t *testing.T) {
 "attachments":[{"url":"/1.mp3","mime_type":"audio/mpeg"},{"url":"/2.mp3"}]},{"external_url":"http://other.test/","id":null}]}`,
 			"feed /, feed /next, feed /1 2024-01-02T03:04:05, img /i.png 2024-01-02T03:04:05, media /1.mp3 " +
 				"2024-01-02T03:04:05, media /2.mp3 2024-01-02T03:04:05, feed http://other.test/"},
-		{"broken XML", `<urlset><url><loc>/a</url><url><LOC>/no</LOC><loc>/b</loc><url><loc>/c < d</loc><priority>0.2`,
-			"listed /b, listed /c%20%3C%20d"},
+		{"broken XML", `<urlset><url><loc>/a</url><url><LOC>/up</LOC><loc>/b</loc><url><loc>/c < d</loc><priority>0.2`,
+			"listed /up, listed /b, listed /c%20%3C%20d"},
 		{"nothing", " \n", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

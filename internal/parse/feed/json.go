@@ -119,7 +119,8 @@ func (j *jsonReader) own(key, text string) error {
 	default:
 		return nil
 	}
-	return j.add(j.base, text, e)
+	_, err := j.add(j.base, text, e)
+	return err
 }
 
 func (j *jsonReader) item(key, text string) {
@@ -146,12 +147,8 @@ func (j *jsonReader) close() error {
 	if !j.feed { // the version comes first
 		return ErrFormat
 	}
-	for _, l := range j.now.links {
-		e := j.now.entry
-		e.Kind = l.kind
-		if err := j.add(j.base, l.url, e); err != nil {
-			return err
-		}
+	if err := j.addRecord(j.base, &j.now); err != nil {
+		return err
 	}
 	j.now = record{entry: Entry{Priority: middle}, links: j.now.links[:0]}
 	return nil

@@ -73,7 +73,8 @@ func (s *stream) xml() error {
 
 // start looks at the first element.
 func (r *reader) start() error {
-	switch strings.ToLower(r.name) {
+	r.root = strings.ToLower(r.name)
+	switch r.root {
 	case "urlset":
 		r.kind = page.Listed
 	case "sitemapindex":
@@ -83,7 +84,7 @@ func (r *reader) start() error {
 	default:
 		return ErrFormat
 	}
-	r.root, r.located = strings.ToLower(r.name), r.kind
+	r.located = r.kind
 	r.base = r.rebased(r.base)
 	r.now.base = r.base
 	return nil
@@ -113,6 +114,9 @@ func (r *reader) isRecord() bool {
 }
 
 func (r *reader) element() error {
+	if r.kind != page.Feed { // sitemaps are also written in upper case
+		r.name = strings.ToLower(r.name)
+	}
 	if r.isRecord() {
 		if err := r.flush(); err != nil || r.end {
 			return err
@@ -134,12 +138,8 @@ func (r *reader) flush() error {
 	if r.kind == page.Feed && len(r.now.links) == 0 {
 		r.now.add(r.now.guid, "", "", page.Feed)
 	}
-	for _, l := range r.now.links {
-		e := r.now.entry
-		e.Kind, e.Rel, e.Lang = l.kind, l.rel, l.lang
-		if err := r.add(r.now.base, l.url, e); err != nil {
-			return err
-		}
+	if err := r.addRecord(r.now.base, &r.now); err != nil {
+		return err
 	}
 	r.now = record{entry: Entry{Priority: middle}, links: r.now.links[:0], base: r.base}
 	r.inside, r.located = "", r.kind

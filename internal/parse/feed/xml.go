@@ -31,7 +31,7 @@ type attr struct{ name, value string }
 // attr returns the value of the tag's attribute.
 func (s *scanner) attr(name string) string {
 	for _, a := range s.attrs {
-		if a.name == name {
+		if strings.EqualFold(a.name, name) {
 			return a.value
 		}
 	}

@@ -329,8 +329,8 @@ func (w *wanting) pageLine(b []byte) []byte {
 	if len(w.variants) > 0 {
 		b = append(b, ']')
 	}
-	for _, f := range [][2]string{{"truncated", w.truncated}, {"malformed", w.said["malformed"]}, {"revisit", w.revisit},
-		{"near_duplicate_of", w.said["nearDuplicateOf"]}, {"robots", w.said["robots"]}} {
+	for _, f := range [][2]string{{"truncated", w.truncated}, {"malformed", w.said["malformed"]},
+		{"links_cut", w.said["linksCut"]}, {"revisit", w.revisit}, {"near_duplicate_of", w.said["nearDuplicateOf"]}, {"robots", w.said["robots"]}} {
 		if f[1] != "" {
 			b = text(b, f[0], f[1])
 		}

@@ -4,14 +4,15 @@
 // A page's line has url, final, status, time, type, charset, lang, title, bytes (of the payload), digest
 // ("sha1:BASE32"), depth, from, links (their number) and how long the exchange took, always: connect_ms until there was
 // a connection (name, connecting, TLS; 0 where one was open), first_byte_ms from the request's beginning to the
-// answer's, total_ms to its end, each in milliseconds; warc and offset when it lies in a WARC file; when they apply: h1
-// (the first with a text), description (of the meta element) and canonical (the URL that the page calls its own), each
-// as the page says, hreflang (a list of lang and url: the page in other languages), importance (of its URL when it was
-// fetched, by the links that were found until then), truncated and malformed (the reasons), revisit (the URL that had
-// the same payload before), sniffed (the media type, where it is not the declared one), near_duplicate_of (the URL of a
-// page with nearly the same text), robots (what the page asks of robots, as written), noindex and noarchive (true,
-// where that is obeyed), recrawl (what a visit has found that was not the first). A skip's line has url, host, rule,
-// why, from, depth and time. Times are UTC with milliseconds.
+// answer's, total_ms to its end, each in milliseconds; warc and offset when it lies in a WARC file; when they apply:
+// h1 (the first with a text), description (of the meta element) and canonical (the URL that the page calls its own),
+// each as the page says, hreflang (a list of lang and url: the page in other languages), importance (of its URL when
+// it was fetched, by the links that were found until then), truncated and malformed (the reasons), links_cut (the
+// limit that left links unread: memory, entries or length), revisit (the URL that had the same payload before),
+// sniffed (the media type, where it is not the declared one), near_duplicate_of (the URL of a page with nearly the
+// same text), robots (what the page asks of robots, as written), noindex and noarchive (true, where that is obeyed),
+// recrawl (what a visit has found that was not the first). A skip's line has url, host, rule, why, from, depth and
+// time. Times are UTC with milliseconds.
 package jsonl
 
 import (
@@ -123,6 +124,7 @@ func (l *line) page(rec *page.Record) {
 	}
 	l.exception("truncated", string(res.Truncated))
 	l.exception("malformed", res.Malformed)
+	l.exception("links_cut", string(read.LinksCut))
 	if rec.Revisit != nil {
 		l.text("revisit", rec.Revisit.URL)
 	}

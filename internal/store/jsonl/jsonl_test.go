@@ -52,6 +52,7 @@ func TestPages(t *testing.T) {
 		{"truncated", func(r *page.Record) { r.Response.Truncated = page.Time }, plain + `,"truncated":"time"}` + "\n"},
 		{"malformed", func(r *page.Record) { r.Response.Malformed = "bad \"chunk\"\n\xff" },
 			plain + `,"malformed":"bad \"chunk\"\n\ufffd"}` + "\n"},
+		{"links cut", func(r *page.Record) { r.Page.LinksCut = page.ByMemory }, plain + `,"links_cut":"memory"}` + "\n"},
 		{"revisit", func(r *page.Record) { r.Revisit = &page.Ref{URL: "https://example.org/"} },
 			plain + `,"revisit":"https://example.org/"}` + "\n"},
 		{"asks of robots", func(r *page.Record) {

@@ -15,6 +15,7 @@ type PageLine struct {
 	Importance                                           float64
 	WARC, Truncated, Malformed, Revisit, Sniffed, Robots string
 	NearDuplicate                                        string `json:"near_duplicate_of"`
+	LinksCut                                             string `json:"links_cut"`
 	Recrawl                                              string
 	H1, Description, Canonical                           string
 	HrefLang                                             []Variant

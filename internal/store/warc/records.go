@@ -213,6 +213,9 @@ func appendDescription(b []byte, rec *page.Record) []byte {
 	b = appendMillis(b, " total=", rec.Response.Total)
 	b = append(b, "\r\n"...)
 	b = appendField(b, "malformed", rec.Response.Malformed)
+	if rec.Page != nil {
+		b = appendField(b, "linksCut", string(rec.Page.LinksCut))
+	}
 	if isUnmodified(rec) {
 		for line := range bytes.Lines(headBytes(rec.Response)) {
 			b = appendField(b, "http-response", string(bytes.TrimRight(line, "\r\n")))

@@ -64,7 +64,8 @@ type Record struct {
 	Sniffed       string    `json:"sniffed,omitempty"`
 	Truncated     string    `json:"truncated,omitempty"`
 	Malformed     string    `json:"malformed,omitempty"`
-	Revisit       string    `json:"revisit,omitempty"` // the URL whose record has the same payload
+	LinksCut      string    `json:"links_cut,omitempty"` // the limit that left links unread: memory, entries, length
+	Revisit       string    `json:"revisit,omitempty"`   // the URL whose record has the same payload
 	NearDuplicate string    `json:"near_duplicate_of,omitempty"`
 	Recrawl       string    `json:"recrawl,omitempty"`
 	Importance    float64   `json:"importance,omitempty"`
