@@ -142,7 +142,7 @@ func (o *batchOptions) bind(cmd *cobra.Command) {
 		"wait this long between requests to an address that several hosts share")
 	f.BoolVar(&o.fetching.AllowPrivate, "allow-private", false,
 		"fetch from private addresses, too; seeds that name one may anyway")
-	f.BoolVar(&o.fetching.InsecureTLS, "insecure", false, "accept any TLS certificate")
+	bindTLS(f, &o.fetching.InsecureTLS, &o.fetching.PostQuantumTLS, &o.fetching.LegacyTLS)
 	f.StringArrayVar(&o.fetching.Resolve, "resolve", nil,
 		"connect to ADDR for HOST:PORT, as `HOST:PORT:ADDR` (repeatable)")
 	f.StringVar(&o.fetching.DNSServer, "dns-server", "", "ask this name server (`HOST:PORT`) instead of the system's")

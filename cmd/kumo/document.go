@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"kumo/internal/get"
 	"kumo/internal/login"
@@ -36,7 +37,7 @@ func (s *source) bind(cmd *cobra.Command) *cobra.Command {
 	f, c := cmd.Flags(), &s.get.Fetch
 	durationVar(f, &s.timeout, "timeout", 30*time.Second, "give a URL up after this time, redirects and all")
 	f.StringVar(&c.UserAgent, "user-agent", "", "fetch with this User-Agent (default: kumo's)")
-	f.BoolVar(&c.InsecureTLS, "insecure", false, "accept any TLS certificate")
+	bindTLS(f, &c.InsecureTLS, &c.PostQuantumTLS, &c.LegacyTLS)
 	f.BoolVar(&c.AllowPrivate, "allow-private", false, "follow redirects to private addresses, too; a URL that is "+
 		"given may be private anyway")
 	f.StringVar(&s.login, "login", "", "log in first, as this `FILE` says (see docs/login.md)")
@@ -44,6 +45,13 @@ func (s *source) bind(cmd *cobra.Command) *cobra.Command {
 	f.StringArrayVar(&c.Resolve, "resolve", nil, "connect to ADDR for HOST:PORT, as `HOST:PORT:ADDR` (repeatable)")
 	f.StringVar(&c.DNSServer, "dns-server", "", "ask this name server (`HOST:PORT`) instead of the system's")
 	return cmd
+}
+
+// bindTLS binds the flags of how TLS is spoken.
+func bindTLS(f *pflag.FlagSet, insecure, postQuantum, legacy *bool) {
+	f.BoolVar(insecure, "insecure", false, "accept any TLS certificate")
+	f.BoolVar(postQuantum, "tls-post-quantum", false, "exchange keys by ML-KEM, too: 0.25 ms of CPU a handshake")
+	f.BoolVar(legacy, "tls-legacy", false, "accept TLS 1.0 and 1.1, and suites that browsers have given up, too")
 }
 
 // A document is what was to be read.

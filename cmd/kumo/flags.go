@@ -184,7 +184,7 @@ func (o *options) bindFetch(f *pflag.FlagSet) {
 		"one, and one that fails is left out for a while); names are looked up here, too, to keep private addresses out, "+
 		"but for socks5h (default: as HTTP_PROXY, HTTPS_PROXY and NO_PROXY say, which leave this machine's own "+
 		"addresses out)")
-	f.BoolVar(&c.InsecureTLS, "insecure", false, "accept any TLS certificate")
+	bindTLS(f, &c.InsecureTLS, &c.PostQuantumTLS, &c.LegacyTLS)
 	durationVar(f, &c.ConnectTimeout, "connect-timeout", 10*time.Second, "give up a connection after this time")
 	durationVar(f, &c.Timeout, "timeout", 30*time.Second, "give up an answer that brings nothing for this time")
 	f.IntVar(&o.job.Crawl.Tries, "tries", 3, "visit a URL up to `N` times before it has failed")

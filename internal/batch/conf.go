@@ -55,13 +55,16 @@ type Fetching struct {
 
 	AllowPrivate bool
 	InsecureTLS  bool
-	Resolve      []string
-	DNSServer    string
+	// see fetch.Config
+	PostQuantumTLS, LegacyTLS bool
+	Resolve                   []string
+	DNSServer                 string
 }
 
 func (f *Fetching) config() fetch.Config {
 	return fetch.Config{UserAgent: f.UserAgent, Timeout: f.Timeout, MaxBody: f.MaxBody, PerHost: 1,
-		AllowPrivate: f.AllowPrivate, InsecureTLS: f.InsecureTLS, Resolve: f.Resolve, DNSServer: f.DNSServer}
+		AllowPrivate: f.AllowPrivate, InsecureTLS: f.InsecureTLS,
+		PostQuantumTLS: f.PostQuantumTLS, LegacyTLS: f.LegacyTLS, Resolve: f.Resolve, DNSServer: f.DNSServer}
 }
 
 // Deps are what a job needs of the process that it runs in.

@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -110,10 +112,26 @@ func newTLS(cfg Config) *tls.Config {
 		t = &tls.Config{}
 	}
 	t.InsecureSkipVerify = t.InsecureSkipVerify || cfg.InsecureTLS
+	if !cfg.PostQuantumTLS && len(t.CurvePreferences) == 0 {
+		t.CurvePreferences = []tls.CurveID{tls.X25519, tls.CurveP256, tls.CurveP384, tls.CurveP521}
+	}
+	if cfg.LegacyTLS {
+		t.MinVersion, t.CipherSuites = tls.VersionTLS10, legacySuites()
+	}
 	if t.ClientSessionCache == nil {
 		t.ClientSessionCache = tls.NewLRUClientSessionCache(1024)
 	}
 	return t
+}
+
+// legacySuites are all suites but those of RC4, whose text can be read by who listens.
+func legacySuites() (all []uint16) {
+	for _, s := range slices.Concat(tls.CipherSuites(), tls.InsecureCipherSuites()) {
+		if !strings.Contains(s.Name, "RC4") {
+			all = append(all, s.ID)
+		}
+	}
+	return all
 }
 
 // Close ends what the client does in the background. Exchanges under way fail or run to their end.

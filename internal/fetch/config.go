@@ -40,6 +40,10 @@ type Config struct {
 
 	InsecureTLS bool        // accept any certificate
 	TLS         *tls.Config // how TLS is spoken, but for ServerName and NextProtos; nil for Go's defaults
+	// exchange keys by ML-KEM, too, where TLS has no CurvePreferences of its own. It costs a handshake 0.25 ms of CPU and
+	// 1.2 KB, and protects what is recorded today from quantum computers to come.
+	PostQuantumTLS bool
+	LegacyTLS      bool // accept TLS 1.0 and 1.1, RSA key exchange and other suites that browsers have given up, too
 
 	ConnectTimeout time.Duration // for a name lookup, and again for dialling with the TLS handshake; default 10 s
 	Timeout        time.Duration // for the answer's head, and between two reads of its body; default 30 s

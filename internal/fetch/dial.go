@@ -3,6 +3,7 @@ package fetch
 import (
 	"context"
 	"crypto/tls"
+	"fmt"
 	"net"
 	"net/netip"
 	"strconv"
@@ -30,9 +31,25 @@ func (c *Client) handshake(ctx context.Context, l link, hostname string, protoco
 	conn := tls.Client(l.conn, cfg)
 	if err := conn.HandshakeContext(ctx); err != nil {
 		l.conn.Close()
+		if !c.cfg.LegacyTLS && mayBeLegacy(err) {
+			err = fmt.Errorf("%w (the server may know only old TLS, which --tls-legacy accepts)", err)
+		}
 		return nil, err
 	}
 	return conn, nil
+}
+
+// mayBeLegacy reports whether a handshake may have failed for want of a version or a suite that both sides know. The
+// errors of crypto/tls have no types.
+func mayBeLegacy(err error) bool {
+	text := err.Error()
+	for _, part := range [...]string{"remote error: tls: handshake failure", "tls: protocol version not supported",
+		"tls: server selected unsupported protocol version", "remote error: tls: insufficient security level"} {
+		if strings.Contains(text, part) {
+			return true
+		}
+	}
+	return false
 }
 
 // reachNet connects to t over the network.

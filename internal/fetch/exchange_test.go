@@ -3,12 +3,14 @@ package fetch
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -239,6 +241,50 @@ func TestTLSWithHTTP1(t *testing.T) {
 	failure(t, newClient(t, Config{}), srv.URL+"/", page.TLS)
 	plain := serve(t, func(_ int, conn net.Conn) { io.WriteString(conn, "HTTP/1.1 400 Bad Request\r\n\r\n") })
 	failure(t, newClient(t, Config{}), "https://"+plain+"/", page.TLS)
+}
+
+func TestOldTLSIsAcceptedOnRequest(t *testing.T) {
+	for name, server := range map[string]*tls.Config{
+		"RSA key exchange": {MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{tls.TLS_RSA_WITH_AES_128_GCM_SHA256}},
+		"TLS 1.0":          {MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			srv := httptest.NewUnstartedServer(handler(func(http.ResponseWriter, *http.Request) {}))
+			srv.Config.ErrorLog, srv.TLS = discard(), server
+			srv.StartTLS()
+			defer srv.Close()
+			_, err := failure(t, newClient(t, Config{InsecureTLS: true}), srv.URL+"/", page.TLS)
+			if !strings.Contains(err.Error(), "--tls-legacy") {
+				t.Errorf("the error does not name the flag: %v", err)
+			}
+			if resp := get(t, newClient(t, Config{InsecureTLS: true, LegacyTLS: true}), srv.URL+"/"); resp.Status != 200 {
+				t.Error(resp.Status)
+			}
+		})
+	}
+}
+
+func TestKeyExchangeByMLKEMIsASetting(t *testing.T) {
+	offered := make(chan bool, 1)
+	srv := httptest.NewUnstartedServer(handler(func(http.ResponseWriter, *http.Request) {}))
+	srv.Config.ErrorLog = discard()
+	srv.TLS = &tls.Config{GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		offered <- slices.Contains(hello.SupportedCurves, tls.X25519MLKEM768)
+		return nil, nil
+	}}
+	srv.StartTLS()
+	defer srv.Close()
+	chosen := &tls.Config{CurvePreferences: []tls.CurveID{tls.X25519MLKEM768}}
+	for _, c := range []struct {
+		cfg  Config
+		want bool
+	}{{Config{}, false}, {Config{PostQuantumTLS: true}, true}, {Config{TLS: chosen}, true}} {
+		c.cfg.InsecureTLS = true
+		get(t, newClient(t, c.cfg), srv.URL+"/")
+		if got := <-offered; got != c.want {
+			t.Errorf("%+v: ML-KEM offered %v, want %v", c.cfg, got, c.want)
+		}
+	}
 }
 
 func TestTruncated(t *testing.T) {
