@@ -20,6 +20,7 @@ type visitOutcome struct {
 	late    bool             // after the host's other URLs, as it may be at fault alone
 	outcome frontier.Outcome // for the host
 	ask     time.Duration    // Retry-After
+	took    time.Duration    // by the exchange
 	own     bool             // it is this machine's fault, or its proxy's
 	excused bool             // and not to be held against the host
 	failure page.Failure

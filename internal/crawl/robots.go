@@ -57,6 +57,7 @@ func (w *worker) visitRobots(ctx context.Context, v *frontier.Visit, u weburl.UR
 	rec := w.record(v, start)
 	rec.Robots = true
 	f := w.excuse(v, w.judgeRobots(&v.Item, err).brokenOff(ctx))
+	f.took = rec.Took
 	if f.again {
 		return w.retry(v, rec, f)
 	}

@@ -203,6 +203,7 @@ func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) err
 	w.count(w.resp.RawLen())
 	rec := w.record(v, start)
 	fate := w.excuse(v, w.judgeAnswer(&v.Item, err).brokenOff(ctx))
+	fate.took = rec.Took
 	if fate.again {
 		return w.retry(v, rec, fate)
 	}
@@ -312,7 +313,7 @@ func (w *worker) fail(v *frontier.Visit, rec *page.Record, f visitOutcome) error
 func (w *worker) done(v *frontier.Visit, f visitOutcome, again ...item.Item) error {
 	origin := originOf(v.URL)
 	l, tooMuch := w.origins.judge(origin, v, f)
-	wait := w.frontier.Done(v, frontier.Result{Outcome: f.outcome, RetryAfter: f.ask, Again: again})
+	wait := w.frontier.Done(v, frontier.Result{Outcome: f.outcome, RetryAfter: f.ask, Took: f.took, Again: again})
 	if f.outcome == frontier.Throttled {
 		w.listener.slowed(hostOf(v), w.resp.Status, f.ask, wait)
 	}

@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -21,6 +22,7 @@ const (
 type Result struct {
 	Outcome    Outcome
 	RetryAfter time.Duration // what a Throttled answer asked for, 0 if nothing
+	Took       time.Duration // by the exchange alone, without waits of this process; 0: since the visit was handed out
 	Again      []Item        // items of the host that wait again: the visit's own to be retried, say
 }
 
@@ -66,7 +68,7 @@ func (f *Frontier) judge(h *host, v *Visit, r Result) (wait time.Duration) {
 	switch r.Outcome {
 	case Answered:
 		h.failures, h.throttles = backoff{}, backoff{}
-		h.doubtful = now.Sub(v.Started) > f.cfg.SlowAfter
+		h.doubtful = cmp.Or(r.Took, now.Sub(v.Started)) > f.cfg.SlowAfter
 	case Throttled:
 		h.failures = backoff{}
 		h.throttles.count(v.Started, now)
