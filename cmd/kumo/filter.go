@@ -38,8 +38,8 @@ func (c *filtering) bind(f *pflag.FlagSet) {
 	c.memory = filter.DefaultMemory
 	f.Var(size{&c.memory}, "filter-memory", "bound the address space of a filter's process, on Linux (0: no bound)")
 	c.whenMute = string(filter.Stop)
-	f.Var(choice{&c.whenMute, filter.Defaults}, "filter-default", "what becomes of a question that a filter has not "+
-		"answered twice: the crawl stops, and can go on, or it is kept, or dropped")
+	f.Var(choice{&c.whenMute, filter.Defaults}, "filter-default", "where a filter gives no answer: stop the crawl, keep the "+
+		"URL, or drop it")
 }
 
 // check says what is wrong with the flags, and runs nothing.

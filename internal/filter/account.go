@@ -81,8 +81,19 @@ func (a *Account) Unanswered(q *Question, asked string, why error) (Answer, erro
 		a.says.say(err.Error() + " (dropped)")
 		return Answer{Drop: Plain("no answer: "+why.Error(), MaxReason)}, nil
 	}
-	return Answer{}, advice.With(err, "nothing is lost, and the same command goes on, once the program answers (see kumo "+
-		"check filter); or let --filter-default keep or drop what it does not answer for")
+	return Answer{}, advice.With(err, remedy(why)+"kumo check filter COMMAND URL shows what it answers. Nothing is lost: "+
+		"the same command resumes the crawl. To go on without these answers: --filter-default keep, or drop")
+}
+
+// remedy is advice on how to mend a filter that fails in a common way.
+func remedy(why error) string {
+	switch {
+	case errors.Is(why, errNotJSON):
+		return "a program writes nothing but answers to standard output; what is for people goes to standard error. "
+	case errors.Is(why, errLate):
+		return "a program flushes each line that it writes; for a slow one there is --filter-timeout. "
+	}
+	return ""
 }
 
 func (a *Account) point(name string) *stats.FilterPoint {

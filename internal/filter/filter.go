@@ -5,7 +5,9 @@
 // the time that an answer may take, so that a fast one is asked in batches, and a slow one is not taken for one that
 // hangs. A process that ends, is silent for too long or says what is no answer is killed, and another begun, after a
 // pause that grows. What it was asked, and has not answered, is asked once more: alone, of a process that has nothing
-// else to do, so that a question which kills processes takes no other with it. Then the default is the answer.
+// else to do, so that a question which kills processes takes no other with it. Then the default is the answer. No
+// question waits for a long pause: while all processes pause, each question gets the default at once. Where the default
+// is to stop, the first question without an answer ends the pool.
 //
 // It knows neither crawls nor pages: package ask puts an engine's questions.
 package filter
@@ -63,7 +65,8 @@ const (
 	helloTime  = 30 * time.Second // for a program's first line
 	firstPause = 100 * time.Millisecond
 	lastPause  = 30 * time.Second
-	goodRun    = 100             // answers after which a process counts as one that works
+	goodRun    = 20              // answers after which a process counts as one that works
+	maxWait    = time.Second     // longest pause that questions wait for
 	maxAhead   = 256             // questions at a process
 	parting    = 3 * time.Second // for visits that are under way when a crawl is to end
 	aheadShare = 8               // of the time for an answer is what may wait at a process
@@ -75,12 +78,13 @@ type Pool struct {
 	cfg    Config
 	choice Choice
 	ctx    context.Context
-	end    context.CancelFunc
+	end    context.CancelCauseFunc // the cause is the error of all questions from then on
 	closed chan struct{}
 	parts  sync.WaitGroup // processes, and who answers once they are gone
 	alive  atomic.Int32
-	fresh  queue // of calls
-	again  queue // that one process has not answered
+	usable atomic.Int32 // processes that run or start, or will after a pause of at most maxWait
+	fresh  queue        // of calls
+	again  queue        // that one process has not answered
 	room   chan struct{}
 }
 
@@ -117,22 +121,23 @@ func Open(ctx context.Context, cfg Config) (*Pool, error) {
 		p.cfg.start = func() (*process, error) { return begin(words, &p.cfg, p.Say) }
 	}
 	p.room, p.closed = make(chan struct{}, p.cfg.Procs*maxAhead), make(chan struct{})
-	p.ctx, p.end = context.WithCancel(context.WithoutCancel(ctx))
-	halt := context.AfterFunc(ctx, p.end)
+	p.ctx, p.end = context.WithCancelCause(context.WithoutCancel(ctx))
+	halt := context.AfterFunc(ctx, func() { p.end(errEnds) })
 	first, err := p.begin(&p.choice)
 	halt()
 	if ctx.Err() != nil {
-		p.end()
+		p.end(errEnds)
 		if err == nil {
 			first.stop(0)
 		}
 		return nil, ctx.Err()
 	}
 	if err != nil {
-		p.end()
+		p.end(errEnds)
 		return nil, advice.Usage("filter %s cannot be asked: %w", p.name, err)
 	}
 	p.alive.Store(1)
+	p.usable.Store(int32(p.cfg.Procs))
 	p.parts.Go(func() { p.run(first) })
 	for range p.cfg.Procs - 1 {
 		p.parts.Go(func() { p.run(nil) })
@@ -146,13 +151,16 @@ func (p *Pool) Choice() *Choice { return &p.choice }
 
 // Close ends the processes. Nothing is asked afterwards.
 func (p *Pool) Close() {
-	p.end()
+	p.end(errEnds)
 	close(p.closed)
 	p.parts.Wait()
 	p.Settle()
 }
 
 var errEnds = fmt.Errorf("filters are not asked any more: %w", context.Canceled)
+
+// ended is the error of questions that are asked after the pool's end.
+func (p *Pool) ended() error { return context.Cause(p.ctx) }
 
 // refuse answers in the place of processes from when these are ended.
 func (p *Pool) refuse(ctx context.Context) {
@@ -162,14 +170,14 @@ func (p *Pool) refuse(ctx context.Context) {
 		defer late.Stop()
 		select {
 		case <-late.C:
-		case <-p.closed:
+		case <-p.ctx.Done():
 		}
-		p.end()
-	case <-p.closed:
+		p.end(errEnds)
+	case <-p.ctx.Done():
 	}
 	for {
 		for _, c := range p.waiting() {
-			p.answer(c, Answer{}, errEnds)
+			p.answer(c, Answer{}, p.ended())
 		}
 		select {
 		case <-p.fresh.some:
@@ -236,9 +244,22 @@ func (p *Pool) fail(calls []*call, how string, why error) {
 			p.again.put(c)
 			continue
 		}
-		a, err := p.Unanswered(c.question, how, why)
-		p.answer(c, a, err)
+		p.unanswered(c, how, why)
 	}
+}
+
+// unanswered ends a call with the default. Where that is to stop, it ends the pool: the other questions of a page would
+// only repeat what this one has shown.
+func (p *Pool) unanswered(c *call, how string, why error) {
+	if p.ctx.Err() != nil {
+		p.answer(c, Answer{}, p.ended())
+		return
+	}
+	a, err := p.Unanswered(c.question, how, why)
+	if err != nil {
+		p.end(err)
+	}
+	p.answer(c, a, err)
 }
 
 // run keeps one process running until the pool is closed.
@@ -262,11 +283,11 @@ func (p *Pool) run(first *process) {
 				return
 			}
 			if err != nil {
-				p.restart(err)
+				p.failed(err)
 				if p.alive.Load() == 0 {
 					p.fail(p.waiting(), "", err)
 				}
-				pause = p.sleep(pause)
+				pause = p.rest(pause, err)
 				continue
 			}
 			p.alive.Add(1)
@@ -276,33 +297,58 @@ func (p *Pool) run(first *process) {
 		if err == nil { // the pool is closed
 			proc.stop(patience)
 			for _, c := range left {
-				p.answer(c, Answer{}, errEnds)
+				p.answer(c, Answer{}, p.ended())
 			}
 			return
 		}
-		p.restart(err)
+		p.failed(err)
 		p.fail(left, ", asked twice", err)
 		if answered >= goodRun {
 			pause = 0
 		}
-		pause = p.sleep(pause)
+		pause = p.rest(pause, err)
 	}
 }
 
-// sleep pauses for twice the last pause, and returns for how long.
-func (p *Pool) sleep(last time.Duration) time.Duration {
-	next := min(max(2*last, firstPause), lastPause)
-	select {
-	case <-time.After(next):
-	case <-p.ctx.Done():
+// rest pauses for twice the last pause after a process has failed with err, and returns for how long. No question waits
+// longer than maxWait for processes that all pause: it gets the default.
+func (p *Pool) rest(last time.Duration, err error) time.Duration {
+	pause := min(max(2*last, firstPause), lastPause)
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	var fresh, again <-chan struct{} // nil: another process reads the queues
+	if pause > maxWait {
+		p.usable.Add(-1)
+		defer p.usable.Add(1)
+		fresh, again = p.fresh.some, p.again.some
 	}
-	return next
+	for {
+		if fresh != nil {
+			if p.usable.Load() > 0 {
+				fresh, again = nil, nil
+				p.fresh.signal() // it may be this call that has received it
+				p.again.signal()
+			} else {
+				for _, c := range p.waiting() {
+					p.unanswered(c, "", fmt.Errorf("%w, the last time: %w", errUnreliable, err))
+				}
+			}
+		}
+		select {
+		case <-timer.C:
+			return pause
+		case <-p.ctx.Done():
+			return pause
+		case <-fresh:
+		case <-again:
+		}
+	}
 }
 
-// restart counts, and says, why a process is no more.
-func (p *Pool) restart(err error) {
+// failed counts and logs the failure of a process.
+func (p *Pool) failed(err error) {
 	p.Trouble(err)
-	p.say(fmt.Sprintf("is started again: %v", err))
+	p.say(fmt.Sprintf("failed: %v", err))
 }
 
 // begin starts a process and reads its first line.
@@ -324,9 +370,9 @@ func (p *Pool) begin(c *Choice) (*process, error) {
 	if err == nil {
 		*c, err = parseChoice(line)
 	} else if !late.Stop() {
-		err = fmt.Errorf("it has not said within %v what it wants to be asked", helloTime)
+		err = fmt.Errorf("it has not said within %v what it wants to be asked%s", helloTime, proc.unfinished())
 	} else {
-		err = fmt.Errorf("it ended before it said what it wants to be asked: %s", proc.stop(patience))
+		err = fmt.Errorf("it ended before it said what it wants to be asked: %s%s", proc.stop(patience), proc.unfinished())
 	}
 	if err != nil {
 		proc.stop(0)

@@ -196,7 +196,7 @@ func TestAProcessThatFailsIsBegunAgain(t *testing.T) {
 				if counts.Restarts() != 1 || !strings.Contains(counts.Trouble, c.why) {
 					t.Errorf("begun again %d times, for %q; want %q", counts.Restarts(), counts.Trouble, c.why)
 				}
-				if len(said) == 0 || !strings.Contains(said[0], "filter ./p is started again: "+counts.Trouble) {
+				if len(said) == 0 || !strings.Contains(said[0], "filter ./p failed: "+counts.Trouble) {
 					t.Errorf("said %q", said)
 				}
 			})
@@ -262,6 +262,110 @@ func TestAQuestionThatKillsTakesNoOtherWithIt(t *testing.T) {
 			})
 		})
 	}
+}
+
+// failing are programs that answer nothing, or hardly anything, after their first line.
+var failing = map[string]struct {
+	run   program
+	why   string        // part of the error
+	first time.Duration // until the first question gets the default
+}{
+	"exits": {answering(func(int, uint64, *Question) (string, error) { return "", errors.New("boom") }),
+		"asked twice: it ended: exit status 1: boom", firstPause},
+	"hangs": {answering(func(int, uint64, *Question) (string, error) { return "", errHang }),
+		"asked twice: no answer within 10s", 2*DefaultTimeout + firstPause},
+	"garbage": {answering(func(_ int, id uint64, _ *Question) (string, error) {
+		return "debug: \x1b[1m" + strings.Repeat("x", 1000) + fmt.Sprintf("\n{\"id\":%d}", id), nil
+	}), "asked twice: not an answer: it is not JSON: \"debug: \uFFFD[1mxxx", firstPause},
+	"half a line": {answering(func(_ int, id uint64, _ *Question) (string, error) {
+		return fmt.Sprintf(`{"id":%d}`, id), errHang
+	}), `asked twice: no answer within 10s; it wrote "{\"id\":1}" without a line break`, 2*DefaultTimeout + firstPause},
+	"garbage after each answer": {answering(func(_ int, id uint64, _ *Question) (string, error) {
+		return fmt.Sprintf("{\"id\":%d}\ndebug", id), nil
+	}), `not an answer: it is not JSON: "debug"`, 3 * time.Second},
+}
+
+// Where the default is to stop, the first question without an answer ends the pool: no other question is tried, and
+// the processes are not started for each.
+func TestStopEndsAtTheFirstQuestionWithoutAnAnswer(t *testing.T) {
+	for name, c := range failing {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := open(t, Config{Procs: 1}, c.run)
+				defer p.Close()
+				begun, errs := time.Now(), make(chan error)
+				for range 3 {
+					go func() {
+						_, err := p.Ask(questions(60))
+						errs <- err
+					}()
+				}
+				for range 3 {
+					err := <-errs
+					if _, is := errors.AsType[*UnansweredError](err); !is || !strings.Contains(err.Error(), c.why) ||
+						!strings.HasPrefix(err.Error(), "filter ./p has not answered for link http://a.test/") ||
+						len(err.Error()) > 600 || !strings.Contains(advice.Of(err), "--filter-default keep") {
+						t.Errorf("the error is %v (%s), want %q", err, advice.Of(err), c.why)
+					}
+				}
+				if took := time.Since(begun); took > c.first {
+					t.Errorf("it took %v", took)
+				}
+				if _, err := p.Ask(questions(60)); err == nil || time.Since(begun) > c.first {
+					t.Errorf("asked later: %v, after %v", err, time.Since(begun))
+				}
+				if n := p.Counts().Points[Link].Unanswered; n != 1 {
+					t.Errorf("%d questions have no answer", n)
+				}
+			})
+		})
+	}
+}
+
+// With the other defaults a program that fails costs time by its pauses, not by the number of links.
+func TestPausesDoNotMultiplyByTheNumberOfLinks(t *testing.T) {
+	for name, c := range failing {
+		for _, d := range []Default{Keep, Drop} {
+			t.Run(name+", "+string(d), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					p := open(t, Config{Procs: 2, Default: d}, c.run)
+					defer p.Close()
+					begun := time.Now()
+					for range 10 {
+						answers, err := p.Ask(questions(500))
+						if err != nil {
+							t.Fatal(err)
+						}
+						if last := answers[499].Drop; (last != "") != (d == Drop) {
+							t.Fatalf("answered %q", last)
+						}
+					}
+					// five failures in a row, then none until a pause has passed
+					if took := time.Since(begun); took > 5*DefaultTimeout+3*time.Second {
+						t.Errorf("it took %v", took)
+					}
+					if c := p.Counts(); c.Restarts() > 10 || c.Points[Link].Asked != 5000 {
+						t.Errorf("counted %+v, %+v", c, c.Points[Link])
+					}
+				})
+			})
+		}
+	}
+}
+
+// A program that works again is asked again, once its pause has passed.
+func TestAProgramThatWorksAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bad := failing["exits"].run
+		p := open(t, Config{Procs: 1, Default: Keep}, bad, bad, bad, bad, bad, answering(good))
+		defer p.Close()
+		if _, err := p.Ask(questions(60)); err != nil || p.Counts().Points[Link].Dropped != 0 {
+			t.Fatalf("%v; counted %+v", err, p.Counts().Points[Link])
+		}
+		time.Sleep(2 * time.Second)
+		answers, err := p.Ask(questions(60))
+		checkGood(t, answers, err)
+	})
 }
 
 // A program that is gone is tried again with pauses that grow, and nobody waits for it for ever.

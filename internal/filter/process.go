@@ -18,6 +18,7 @@ type process struct {
 	end  func()          // it and its children, at once
 	done <-chan struct{} // it is no more, and what was its parent has said so
 	how  func() string   // it ended, once it is done
+	tail []byte          // of its output, without a line break; valid once line has returned an error
 
 	closing sync.Once
 }
@@ -56,6 +57,7 @@ func (p *process) line() ([]byte, error) {
 func (p *process) longLine() ([]byte, error) {
 	line, err := p.out.ReadSlice('\n')
 	if !errors.Is(err, bufio.ErrBufferFull) {
+		p.setTail(line, err)
 		return line, err
 	}
 	long := bytes.Clone(line)
@@ -66,7 +68,23 @@ func (p *process) longLine() ([]byte, error) {
 		line, err = p.out.ReadSlice('\n')
 		long = append(long, line...)
 	}
+	p.setTail(long, err)
 	return long, err
+}
+
+func (p *process) setTail(line []byte, err error) {
+	if err != nil {
+		p.tail = bytes.Clone(line[:min(len(line), 4*maxShown)])
+	}
+}
+
+// unfinished describes output after the last line break, which nothing reads: a program that forgets the line break
+// looks like one that hangs.
+func (p *process) unfinished() string {
+	if tail := bytes.TrimSpace(p.tail); len(tail) > 0 {
+		return "; it wrote " + shown(tail) + " without a line break"
+	}
+	return ""
 }
 
 // kill ends the process and its children.

@@ -255,13 +255,15 @@ func (a *Answer) fits(point string) error {
 	return nil
 }
 
+var errNotJSON = errors.New("it is not JSON")
+
 // unmarshal reads one object, of which all fields are known: one that is misspelt would be yes.
 func unmarshal(line []byte, into any) error {
 	dec := json.NewDecoder(bytes.NewReader(line))
 	dec.DisallowUnknownFields()
 	err := dec.Decode(into)
 	if _, is := errors.AsType[*json.SyntaxError](err); is || errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("it is not JSON")
+		return errNotJSON
 	}
 	if err != nil {
 		return errors.New(strings.TrimPrefix(err.Error(), "json: "))

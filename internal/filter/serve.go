@@ -49,6 +49,9 @@ func (p *Pool) serve(proc *process) (answered int, left []*call, err error) {
 		proc.stop(patience) // before what it still says is waited for
 	}
 	<-read
+	if errors.Is(err, errLate) || errors.Is(err, errEnded) {
+		err = fmt.Errorf("%w%s", err, proc.unfinished())
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, id := range slices.Sorted(maps.Keys(s.at)) {
@@ -72,8 +75,16 @@ func (s *serving) write() {
 		case <-again:
 			buf = s.take(buf[:0], &s.pool.again, 1)
 		case <-fresh:
-			if buf = s.take(buf[:0], &s.pool.fresh, s.free()); len(buf) == 0 && !s.pool.fresh.empty() {
-				s.pool.fresh.signal() // it has become slower meanwhile: another takes them, or this one later
+			buf = buf[:0]
+			if again != nil { // an idle process: first what has failed once, so that it soon has an answer or the default
+				buf = s.take(buf, &s.pool.again, 1)
+			}
+			alone := len(buf) > 0
+			if !alone {
+				buf = s.take(buf, &s.pool.fresh, s.free())
+			}
+			if (alone || len(buf) == 0) && !s.pool.fresh.empty() {
+				s.pool.fresh.signal() // another takes them, or this one later: it is busy, or has become slower
 			}
 		}
 		if len(buf) == 0 {
@@ -183,6 +194,8 @@ func (s *serving) expire() {
 var (
 	errLate  = errors.New("no answer")
 	errEnded = errors.New("it ended")
+
+	errUnreliable = errors.New("it fails again and again")
 
 	ErrNonsense = errors.New("not an answer")
 )
