@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -367,16 +368,16 @@ func TestAClusterThatHangs(t *testing.T) {
 	})
 }
 
-// Pages of one cluster that are kept up to date leave places for others.
+// A page of a cluster is kept up to date in place of the one that has been for longest.
 func TestListenersOfACluster(t *testing.T) {
 	t.Parallel()
 	b := clusterBed(t, nodesOf(1))
-	for places := b.ui.crawls[0].queue.events; len(places) < cap(places); {
-		places <- struct{}{}
+	oldest := b.listen(t, "/crawls/nodes/cluster/events")
+	for range maxListeners {
+		b.listen(t, "/crawls/nodes/cluster/events")
 	}
-	if resp, text := b.ask(t, http.MethodGet, "/crawls/nodes/cluster/events",
-		nil); resp.StatusCode != http.StatusServiceUnavailable {
-		t.Errorf("%d: %s", resp.StatusCode, text)
+	if text, err := io.ReadAll(oldest); err != nil || !strings.HasSuffix(string(text), "retry: 15000\n\n") {
+		t.Errorf("%v: %s", err, text)
 	}
 	if _, text := b.ask(t, http.MethodGet, "/crawls/nodes/act/pause", nil); !strings.Contains(text,
 		`href="/crawls/nodes/cluster">Cancel`) {

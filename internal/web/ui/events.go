@@ -3,6 +3,7 @@ package ui
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"sync"
 	"time"
@@ -25,6 +26,9 @@ const (
 	every      = time.Second
 	listenTime = time.Hour        // after which a browser asks anew
 	eventTime  = 10 * time.Second // until who does not read is left
+	evictTime  = time.Second      // for an evicted stream's last line
+
+	eventBuffer = 16 << 10 // bytes of a stream that the system buffers for a client that does not read
 )
 
 // An event is what changes while a page is open.
@@ -51,22 +55,19 @@ func (s *Server) listen(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-var errListeners = &problem{http.StatusServiceUnavailable, "Too many pages are kept up to date",
-	"close one, and load this one again"}
+var errEvicted = errors.New("a newer page is kept up to date in place of this one")
 
-// tell tells who asks of all that a hub tells, if there is to be more than begin gives.
+// tell tells who asks of all that a hub tells, if there is to be more than begin gives. When too many are told, a newer
+// one evicts the oldest, whose browser asks again after a while.
 func (s *Server) tell(w http.ResponseWriter, r *http.Request, q *queue, h *hub,
 	begin func(context.Context) (first string, more bool)) {
-	for _, places := range []chan struct{}{q.events, s.events} {
-		select {
-		case places <- struct{}{}:
-			defer func() { <-places }()
-		default:
-			s.fail(w, r, errListeners)
-			return
-		}
+	stream, end := context.WithCancelCause(r.Context())
+	defer end(nil)
+	for _, all := range []*slots{q.events, s.events} {
+		defer all.release(all.acquire(r.RemoteAddr, func() { end(errEvicted) }))
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), eventTime)
+	shrinkBuffer(r)
+	ctx, cancel := context.WithTimeout(stream, eventTime)
 	first, more := begin(ctx)
 	cancel()
 	w.Header().Set("Content-Type", "text/event-stream")
@@ -77,8 +78,8 @@ func (s *Server) tell(w http.ResponseWriter, r *http.Request, q *queue, h *hub,
 	}
 	news := h.subscribe()
 	defer h.unsubscribe(news)
-	end := time.NewTimer(listenTime)
-	defer end.Stop()
+	over := time.NewTimer(listenTime)
+	defer over.Stop()
 	for {
 		select {
 		case data, more := <-news:
@@ -89,11 +90,15 @@ func (s *Server) tell(w http.ResponseWriter, r *http.Request, q *queue, h *hub,
 			if _, err := w.Write(append(append([]byte("data: "), data...), "\n\n"...)); err != nil || out.Flush() != nil {
 				return
 			}
-		case <-end.C:
+		case <-over.C:
 			return
 		case <-s.done.Done():
 			return
-		case <-r.Context().Done():
+		case <-stream.Done():
+			if context.Cause(stream) == errEvicted {
+				_ = out.SetWriteDeadline(time.Now().Add(evictTime))
+				_, _ = w.Write([]byte("retry: 15000\n\n")) // the stream ends, whether it is read or not
+			}
 			return
 		}
 	}

@@ -1,9 +1,11 @@
 package ui
 
 import (
+	"bytes"
 	"context"
 	"crypto/subtle"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -18,6 +20,8 @@ const (
 	maxBody = 1 << 20          // bytes of a request
 	maxURL  = 16 << 10         // bytes of its URL
 	longest = 30 * time.Second // until an answer is given up
+	reading = 10 * time.Second // until a request's body is whole
+	refusal = time.Second      // for which a refused request is read on
 	writing = 60 * time.Second // until who does not read is left
 	csp     = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; frame-src " +
 		"'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -40,26 +44,31 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			h.Set("Cross-Origin-Resource-Policy", "same-origin")
 			h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		}
-		switch {
-		case !s.isCalled(r.Host): // another site's name leads here
-			s.fail(w, r, &problem{Status: http.StatusMisdirectedRequest, Title: "Not this server's name",
-				Detail: "call it by its address, by localhost, or by the name that --ui was given"})
+		if p := s.refused(r, archived); p != nil {
+			s.refuse(w, r, p)
 			return
-		case len(r.RequestURI) > maxURL:
-			s.fail(w, r, &problem{Status: http.StatusRequestURITooLong, Title: "The URL is too long"})
-			return
-		case r.Method != http.MethodGet && r.Method != http.MethodHead && !s.fromHere(r):
-			s.fail(w, r, &problem{Status: http.StatusForbidden, Title: "Sent by another site"})
-			return
-		case !archived && embedded(r):
-			s.fail(w, r, &problem{Status: http.StatusForbidden, Title: "A part of another site's page"})
-			return
-		case !archived && !s.knows(w, r): // pages of the archive have a key in their URL
+		}
+		if !archived && s.setsCookie(w, r) {
 			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-		if isEvents(r) || s.cfg.Only != nil {
+		if isEvents(r) {
 			next.ServeHTTP(w, r)
+			return
+		}
+		select {
+		case s.requests <- struct{}{}:
+			defer func() { <-s.requests }()
+		default:
+			s.refuse(w, r, errRequests)
+			return
+		}
+		if s.cfg.Only != nil {
+			next.ServeHTTP(w, r)
+			return
+		}
+		if err := bodyOf(w, r); err != nil {
+			s.refuse(w, r, badRequest("read the request's body: %v", err))
 			return
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), longest)
@@ -79,6 +88,51 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writing))
 		next.ServeHTTP(w, r)
 	})
+}
+
+// refused is why a request is refused, before anything is done for it; nil if it is not.
+func (s *Server) refused(r *http.Request, archived bool) *problem {
+	switch {
+	case !s.isCalled(r.Host): // another site's name leads here
+		return &problem{Status: http.StatusMisdirectedRequest, Title: "Not this server's name",
+			Detail: "call it by its address, by localhost, or by the name that --ui was given"}
+	case len(r.RequestURI) > maxURL:
+		return &problem{Status: http.StatusRequestURITooLong, Title: "The URL is too long"}
+	case r.Method != http.MethodGet && r.Method != http.MethodHead && !s.fromHere(r):
+		return &problem{Status: http.StatusForbidden, Title: "Sent by another site"}
+	case !archived && embedded(r):
+		return &problem{Status: http.StatusForbidden, Title: "A part of another site's page"}
+	case !archived && !s.hasToken(r): // pages of the archive have a key in their URL
+		return errToken
+	}
+	return nil
+}
+
+// refuse answers a request that is refused, and closes its connection: a client without the token holds none for long,
+// even if it sends its body slowly.
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	if err == errToken {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="kumo"`)
+	}
+	w.Header().Set("Connection", "close")
+	out := http.NewResponseController(w)
+	now := time.Now()
+	_, _ = out.SetReadDeadline(now.Add(refusal)), out.SetWriteDeadline(now.Add(reading)) // some writers have none
+	s.fail(w, r, err)
+}
+
+var errRequests = &problem{Status: http.StatusServiceUnavailable, Title: "Too many requests at once",
+	Detail: "ask again in a moment"}
+
+// bodyOf reads a request's body before others wait for what it is about.
+func bodyOf(w http.ResponseWriter, r *http.Request) error {
+	if r.Body == http.NoBody || r.ContentLength == 0 {
+		return nil
+	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(reading)) // some writers have none
+	text, err := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(bytes.NewReader(text))
+	return err
 }
 
 // isCalled reports whether a Host field names this server. A name that another site has made lead here is none:
@@ -123,34 +177,43 @@ func (s *Server) fromHere(r *http.Request) bool {
 	return err == nil && u.Host == r.Host
 }
 
-// knows lets in who has the token: in a cookie or, as a program has it, in a field; or in the URL for the first time,
-// which leads to the same without it. It answers others.
-func (s *Server) knows(w http.ResponseWriter, r *http.Request) bool {
+// hasToken reports whether a request has the token: in a cookie, in a header field as programs have it, or in the URL,
+// as the first request of a browser has it.
+func (s *Server) hasToken(r *http.Request) bool {
 	if s.cfg.Token == "" {
 		return true
 	}
 	if given := r.URL.Query().Get(tokenKey); given != "" && r.Method == http.MethodGet {
-		if !same(given, s.cfg.Token) {
-			s.fail(w, r, errToken)
-			return false
-		}
-		http.SetCookie(w, &http.Cookie{Name: cookieOf(r), Value: s.cfg.Token, Path: "/", HttpOnly: true, Secure: s.cfg.Secure,
-			SameSite: http.SameSiteStrictMode})
-		u := *r.URL
-		q := u.Query()
-		q.Del(tokenKey)
-		u.RawQuery = q.Encode()
-		http.Redirect(w, r, "/"+strings.TrimLeft(u.RequestURI(), "/"), http.StatusSeeOther)
-		return false
+		return same(given, s.cfg.Token)
 	}
 	if c, err := r.Cookie(cookieOf(r)); err == nil && same(c.Value, s.cfg.Token) {
 		return true
 	}
-	if given, is := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); is && same(given, s.cfg.Token) {
+	given, is := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	return is && same(given, s.cfg.Token)
+}
+
+// setsCookie answers a request that has the token in its URL with a cookie, and leads to the same URL without it.
+func (s *Server) setsCookie(w http.ResponseWriter, r *http.Request) bool {
+	q := r.URL.Query()
+	if s.cfg.Token == "" || q.Get(tokenKey) == "" || r.Method != http.MethodGet {
+		return false
+	}
+	http.SetCookie(w, &http.Cookie{Name: cookieOf(r), Value: s.cfg.Token, Path: "/", HttpOnly: true, Secure: s.cfg.Secure,
+		SameSite: http.SameSiteStrictMode})
+	u := *r.URL
+	q.Del(tokenKey)
+	u.RawQuery = q.Encode()
+	to := "/" + strings.TrimLeft(u.RequestURI(), "/")
+	if site := r.Header.Get("Sec-Fetch-Site"); site == "cross-site" ||
+		site == "" && strings.Contains(r.Header.Get("Accept"), "text/html") {
+		// A browser that another site, or a file, has led here does not send the cookie when it is redirected: it does when
+		// this page leads it on.
+		s.render(w, http.StatusOK, "enter", to)
 		return true
 	}
-	s.fail(w, r, errToken)
-	return false
+	http.Redirect(w, r, to, http.StatusSeeOther)
+	return true
 }
 
 // cookieOf is the name of the cookie with the token. Browsers send cookies to all ports of a host, where other crawls'
@@ -163,7 +226,8 @@ func cookieOf(r *http.Request) string {
 }
 
 var errToken = &problem{Status: http.StatusUnauthorized, Title: "The token is missing, or another crawl's",
-	Detail: "kumo open -o FOLDER prints the URL with the token; programs send it as: Authorization: Bearer TOKEN"}
+	Detail: "Run kumo open FOLDER with the crawl's folder, as the user who serves this page, and open the URL that it " +
+		"prints. Programs send the token as: Authorization: Bearer TOKEN"}
 
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 

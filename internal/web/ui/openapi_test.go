@@ -89,7 +89,7 @@ func describe() object {
 			"docs/rest.md."},
 		"paths": paths, "security": []object{{}, {"token": []string{}}},
 		"components": object{"schemas": s, "securitySchemes": object{"token": object{"type": "http", "scheme": "bearer",
-			"description": "needed where the page is served to other machines"}}}}
+			"description": "the one in the URL that kumo open prints; not with --ui-no-token"}}}}
 }
 
 // schemas are types by their names.

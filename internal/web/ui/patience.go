@@ -28,7 +28,7 @@ type queue struct {
 	what   string        // The crawl x
 	where  string        // its folder /x
 	places chan struct{} // whoever asks has one until there is an answer, even if nobody waits for it any more
-	events chan struct{} // whoever listens has one
+	events *slots        // of event streams
 
 	mu    sync.Mutex // guards below
 	begun map[*answer]time.Time
@@ -40,7 +40,7 @@ func newQueue(what, where string, several bool) *queue {
 	if several {
 		asks, listeners = maxOwnAsks, maxListening
 	}
-	return &queue{what: what, where: where, places: make(chan struct{}, asks), events: make(chan struct{}, listeners),
+	return &queue{what: what, where: where, places: make(chan struct{}, asks), events: newSlots(listeners, listeners),
 		begun: map[*answer]time.Time{}}
 }
 

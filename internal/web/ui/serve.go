@@ -2,25 +2,25 @@ package ui
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"time"
-
-	"golang.org/x/net/netutil"
 )
 
 const (
-	maxConnections = 256
-	endPatience    = 2 * time.Second // with what is just being answered
+	maxSilent       = 256             // connections without a whole request
+	maxClientSilent = 128             // of one address
+	headerTime      = 5 * time.Second // until a request's header is whole, and TLS is agreed on
+	endPatience     = 2 * time.Second // with what is just being answered
 )
 
 // Serve answers at l until the context ends, over TLS if there is a certificate.
 func (s *Server) Serve(ctx context.Context, l net.Listener, cert, key string) error {
-	srv := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second,
-		IdleTimeout:    2 * time.Minute,
-		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug)}
+	srv := s.httpServer()
 	ended := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(ended)
@@ -32,7 +32,6 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, cert, key string) er
 		}
 		s.Close()
 	})
-	l = netutil.LimitListener(l, maxConnections)
 	var err error
 	if cert != "" {
 		err = srv.ServeTLS(l, cert, key)
@@ -46,4 +45,60 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, cert, key string) er
 		return nil
 	}
 	return err
+}
+
+// httpServer bounds connections. Those without a whole request have slots, from which newcomers evict others, so that no
+// number of them keeps anybody out; those with one are bounded by the guard.
+func (s *Server) httpServer() *http.Server {
+	silent := &silentConns{slots: newSlots(maxSilent, maxClientSilent), held: map[net.Conn]*slot{}}
+	return &http.Server{Handler: s, ReadHeaderTimeout: headerTime, ReadTimeout: 30 * time.Second,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10, ConnState: silent.changed,
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
+		ErrorLog:    slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug)}
+}
+
+// silentConns are the connections that have sent no whole request since they came, or since their last answer.
+type silentConns struct {
+	slots *slots
+
+	mu   sync.Mutex // guards held
+	held map[net.Conn]*slot
+}
+
+// changed is called by the server when a connection's state changes.
+func (c *silentConns) changed(conn net.Conn, state http.ConnState) {
+	if state == http.StateNew || state == http.StateIdle {
+		x := c.slots.acquire(conn.RemoteAddr().String(), func() { _ = raw(conn).Close() }) // which its reader meets
+		c.mu.Lock()
+		c.held[conn] = x
+		c.mu.Unlock()
+		return
+	}
+	c.mu.Lock()
+	x := c.held[conn]
+	delete(c.held, conn)
+	c.mu.Unlock()
+	c.slots.release(x)
+}
+
+// raw is the connection below TLS. Closing it never waits for the client.
+func raw(conn net.Conn) net.Conn {
+	if t, is := conn.(*tls.Conn); is {
+		return t.NetConn()
+	}
+	return conn
+}
+
+type connKey struct{} // of a request's connection in its context
+
+// shrinkBuffer has the system hold little of what a client does not read, which otherwise hides from a deadline for
+// writing that it reads nothing.
+func shrinkBuffer(r *http.Request) {
+	conn, is := r.Context().Value(connKey{}).(net.Conn)
+	if !is || r.ProtoMajor != 1 { // others share the connection
+		return
+	}
+	if tcp, is := raw(conn).(*net.TCPConn); is {
+		_ = tcp.SetWriteBuffer(eventBuffer) // without it the deadline is met later
+	}
 }

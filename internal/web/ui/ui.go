@@ -57,31 +57,33 @@ type Config struct {
 
 // A Server answers for crawls. Close ends it.
 type Server struct {
-	cfg     Config
-	secret  []byte // of this process
-	crawls  []*crawl
-	named   map[string]*crawl
-	batches []*batches
-	handler http.Handler
-	done    context.Context
-	end     context.CancelFunc
-	events  chan struct{} // whoever listens has a place
-	asks    chan struct{} // whoever asks has one
-	listing chan struct{} // whoever looks at a crawl for the list has one
+	cfg      Config
+	secret   []byte // of this process
+	crawls   []*crawl
+	named    map[string]*crawl
+	batches  []*batches
+	handler  http.Handler
+	done     context.Context
+	end      context.CancelFunc
+	events   *slots        // of event streams
+	requests chan struct{} // whoever has sent a request, and may, has one
+	asks     chan struct{} // whoever asks has one
+	listing  chan struct{} // whoever looks at a crawl for the list has one
 
 	experimental *queue // of all experiments
 }
 
 const (
-	maxListeners = 32 // pages that are kept up to date at once
-	maxAsks      = 32 // questions that are answered at once
+	maxListeners = 32  // pages that are kept up to date at once
+	maxRequests  = 256 // that are read, wait or are answered at once
+	maxAsks      = 32  // questions that are answered at once
 )
 
 // New makes a server. The caller closes it.
 func New(cfg Config) *Server {
 	s := &Server{cfg: cfg, secret: []byte(rand.Text()), named: map[string]*crawl{},
-		events: make(chan struct{}, maxListeners),
-		asks:   make(chan struct{}, maxAsks), listing: make(chan struct{}, listPlaces)}
+		events: newSlots(maxListeners, maxListeners), requests: make(chan struct{}, maxRequests),
+		asks: make(chan struct{}, maxAsks), listing: make(chan struct{}, listPlaces)}
 	s.done, s.end = context.WithCancel(context.Background())
 	views, several := &idleList{}, len(cfg.Crawls)+len(cfg.Batches)+len(cfg.Experiments) > 1
 	s.experimental = newQueue("A folder of experiments", "folders of experiments", several)

@@ -577,8 +577,11 @@ func TestWhoIsAnswered(t *testing.T) {
 	}
 	for _, path := range []string{"/api/v1/crawls", "/crawls", "/static/style.css", "/crawls/x/events", "/nowhere"} {
 		for _, fields := range [][]string{nil, {"Authorization", "Bearer x"}, {"Cookie", cookie + "=x"}} {
-			if resp := ask("127.0.0.1", path, fields...); resp.StatusCode != http.StatusUnauthorized {
-				t.Errorf("%s with %q: %d", path, fields, resp.StatusCode)
+			resp := ask("127.0.0.1", path, fields...)
+			text, err := io.ReadAll(resp.Body)
+			if resp.StatusCode != http.StatusUnauthorized || resp.Header.Get("WWW-Authenticate") == "" || err != nil ||
+				!strings.Contains(string(text), "kumo open FOLDER") {
+				t.Errorf("%s with %q: %d %v, %s", path, fields, resp.StatusCode, err, text)
 			}
 		}
 	}
@@ -588,6 +591,14 @@ func TestWhoIsAnswered(t *testing.T) {
 		!set[0].HttpOnly ||
 		set[0].SameSite != http.SameSiteStrictMode {
 		t.Errorf("%d to %s with %v", resp.StatusCode, resp.Header.Get("Location"), set)
+	}
+	for _, fields := range [][]string{{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Dest", "document"}, {"Accept", "text/html"}} {
+		resp := ask("127.0.0.1", "/crawls?token=sesame&by=x", fields...) // its cookie is not sent with a redirect
+		text, err := io.ReadAll(resp.Body)
+		if resp.StatusCode != http.StatusOK || len(resp.Cookies()) != 1 || err != nil ||
+			!strings.Contains(string(text), `content="0; url=/crawls?by=x"`) {
+			t.Errorf("%v: %d with %v, %v: %s", fields, resp.StatusCode, resp.Cookies(), err, text)
+		}
 	}
 	if resp := ask("127.0.0.1", "//evil.example/?token=sesame"); strings.HasPrefix(resp.Header.Get("Location"), "//") {
 		t.Errorf("leads to %s", resp.Header.Get("Location"))
@@ -633,7 +644,21 @@ func TestWhatIsBounded(t *testing.T) {
 	}
 }
 
-// Who listens is told once a second, and of the end, also when it has come before; only so many listen.
+// listen opens a stream of events, until the test ends.
+func (b *bed) listen(t *testing.T, path string) io.Reader {
+	t.Helper()
+	resp, err := http.Get(b.URL + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { resp.Body.Close() })
+	if resp.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %d", path, resp.StatusCode)
+	}
+	return resp.Body
+}
+
+// Who listens is told once a second, and of the end, also when it has come before; of too many the oldest ends.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -642,19 +667,14 @@ func TestEvents(t *testing.T) {
 		text != "retry: 3000\n\ndata: {\"runs\":false}\n\n" {
 		t.Errorf("a crawl that has ended: %d, %q", resp.StatusCode, text)
 	}
-	var open []*http.Response
-	for range maxListening { // of one of two crawls
-		resp, err := http.Get(b.URL + "/crawls/runs/events")
-		if err != nil || resp.StatusCode != http.StatusOK {
-			t.Fatal(err, resp)
-		}
-		defer resp.Body.Close()
-		open = append(open, resp)
+	oldest := b.listen(t, "/crawls/runs/events")
+	for range maxListening - 1 { // of one of two crawls
+		b.listen(t, "/crawls/runs/events")
 	}
-	if resp, _ := b.ask(t, http.MethodGet, "/crawls/runs/events", nil); resp.StatusCode != http.StatusServiceUnavailable {
-		t.Errorf("one too many: %d", resp.StatusCode)
+	events := bufio.NewScanner(b.listen(t, "/crawls/runs/events"))
+	if text, err := io.ReadAll(oldest); err != nil || !strings.HasSuffix(string(text), "retry: 15000\n\n") {
+		t.Errorf("the oldest of one too many: %v, %s", err, text)
 	}
-	events := bufio.NewScanner(open[0].Body)
 	next := func() (e event) {
 		for events.Scan() {
 			if data, is := strings.CutPrefix(events.Text(), "data: "); is {

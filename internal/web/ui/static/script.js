@@ -57,8 +57,8 @@
 
   const live = document.querySelectorAll("[data-live]");
   const was = live.length ? document.querySelector("[data-live=state]").textContent : "";
-  const events = new EventSource(from);
-  events.onmessage = e => {
+  let events;
+  const heard = e => {
     const news = JSON.parse(e.data);
     if (!news.runs || news.live.state !== was) { // other things are to be shown
       events.close();
@@ -74,6 +74,15 @@
     say(news.words);
     if (part && part.dataset.beat) renew();
   };
+  const watch = () => { // a hidden page holds no connection: browsers have six for a server, for all its pages
+    if (events) events.close();
+    events = undefined;
+    if (document.hidden) return;
+    events = new EventSource(from);
+    events.onmessage = heard;
+  };
+  document.addEventListener("visibilitychange", watch);
+  watch();
 
   if (part && !part.dataset.beat) setInterval(renew, 10000);
 })();
