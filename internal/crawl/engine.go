@@ -304,6 +304,7 @@ func (e *Engine) admit(u weburl.URL, seed bool) {
 	if !seed {
 		return
 	}
+	e.line.addSeed(u.Origin(), e.origins.hash(u.Origin()))
 	if e.roots.trusted != nil {
 		e.roots.trusted.Add(u.Origin())
 		if secure, err := weburl.Parse("https://" + u.Host()); err == nil {
@@ -496,6 +497,10 @@ func (e *Engine) work(handing, fetching context.Context) error {
 		}
 		if e.control.disk.short() || e.held() { // since it began to wait for a host
 			e.frontier.Postpone(v, 0)
+			continue
+		}
+		if wait, held := e.line.holdsBack(v.URL); held {
+			e.frontier.Postpone(v, wait)
 			continue
 		}
 		w := e.workers.take(e)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"kumo/internal/fetch"
@@ -13,14 +14,16 @@ import (
 	"kumo/internal/page"
 )
 
-// A Checker can tell whether the line works. A Fetcher that is none is believed to have one that always does.
+// A Checker can check whether hosts can be reached. A Fetcher that is none is never considered offline.
 type Checker interface {
-	// can a host that has worked be reached now? Nothing is asked of it.
+	// Check connects to a host as a visit does, and sends nothing.
 	Check(ctx context.Context, url string) error
-	CheckName(ctx context.Context, hostname string) error // is its name found?
-	Found() time.Time                                     // when a name that had to be asked for was found last
-	Recover()                                             // forget what an outage has left
-	Scarce() (times int64, last string)                   // how often this machine had no socket for an attempt
+	CheckName(ctx context.Context, hostname string) error
+	Route(url string) (looksUp, proxied bool)
+	Known(hostname string) bool         // without a look-up
+	Found() time.Time                   // when a look-up last found a name
+	Recover()                           // forget what an outage has left
+	Scarce() (times int64, last string) // how often this machine had no socket for an attempt
 }
 
 // ErrCutOff is why a run ends that was cut off from the web for longer than Config.OutageWait. The rest waits for the
@@ -50,38 +53,96 @@ type Outage struct {
 	Scarce int64         // attempts for which this machine had no socket
 }
 
-// A line is what the node reaches the web by, as far as that is known.
+// A line is the node's connection to the web, as far as its state is known.
 type line struct {
-	check Checker       // nil: it is believed to work
-	gate  valve         // shut while that is in doubt, or not so
-	wake  chan struct{} // tells who makes the checks that there is one to make
+	check  Checker       // nil: it always works
+	gate   valve         // shut while no host at all is to be visited
+	down   atomic.Bool   // hosts that depend on what is down are not to be visited
+	scouts atomic.Int32  // visits that are made although it is down, as any answer ends that
+	wake   chan struct{} // wakes keepLine
 
 	mu     sync.Mutex // guards below
 	o      outage.Detector
 	times  int64
 	total  time.Duration
-	said   time.Time // when it was last said that the crawl is cut off
-	scarce time.Time // when it was last said that this machine has no sockets
+	said   time.Time          // when it was last reported that the crawl is offline
+	scarce time.Time          // when it was last reported that this machine has no sockets
+	back   []time.Duration    // outages that an answer has ended, not reported yet
+	stale  bool               // a doubt has ended: what failed look-ups have left is to be forgotten
+	abort  context.CancelFunc // ends the check under way; nil if there is none
 }
+
+// scoutVisits are made after each check that reached nothing.
+const scoutVisits = 3
 
 func newLine(f Fetcher, wait time.Duration) *line {
 	check, _ := f.(Checker)
 	return &line{check: check, wake: make(chan struct{}, 1), o: outage.Detector{Wait: wait}}
 }
 
-// settle acts on the state of the machine. The line's lock is held.
-func (l *line) settle() {
-	l.gate.set(l.o.State != outage.Up)
+// update follows the detector's state. The line's lock is held.
+func (l *line) update(now time.Time) {
+	l.down.Store(l.o.State == outage.Down)
+	if l.o.State != outage.Down {
+		l.scouts.Store(0)
+	}
+	l.gate.set(l.o.Shut(now))
+	if l.o.State == outage.Up && l.abort != nil {
+		l.abort()
+	}
 	select {
 	case l.wake <- struct{}{}:
 	default:
 	}
 }
 
-func (l *line) worked(now time.Time, origin string, hash uint64) {
+// origin is a URL's origin as the detector knows it.
+func (l *line) origin(origin string, hash uint64) outage.Origin {
+	o := outage.Origin{URL: origin, Hash: hash}
+	if l.check != nil {
+		o.LooksUp, o.Proxied = l.check.Route(origin)
+	}
+	return o
+}
+
+func (l *line) addSeed(origin string, hash uint64) {
+	seed := l.origin(origin, hash)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.o.Worked(now, origin, hash)
+	l.o.AddSeed(seed)
+}
+
+// worked records an answer that came at a time.
+func (l *line) worked(at time.Time, origin string, hash uint64) {
+	if l.check == nil {
+		return
+	}
+	from := l.origin(origin, hash)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.record(at, func() outage.Event { return l.o.Worked(at, from) })
+	l.found()
+}
+
+// found records when a name was last found. The line's lock is held.
+func (l *line) found() {
+	at := l.check.Found()
+	l.record(at, func() outage.Event { return l.o.Found(at) })
+}
+
+// record records evidence, which may end a doubt or an outage. The line's lock is held.
+func (l *line) record(at time.Time, evidence func() outage.Event) {
+	was, since := l.o.State, l.o.Since
+	ev := evidence()
+	if l.o.State == was {
+		return
+	}
+	l.stale = was == outage.Down || l.o.Way == outage.ByName
+	if ev == outage.BackAgain {
+		l.total += at.Sub(since)
+		l.back = append(l.back, at.Sub(since))
+	}
+	l.update(at)
 }
 
 func (l *line) gone(hash uint64) {
@@ -90,46 +151,82 @@ func (l *line) gone(hash uint64) {
 	l.o.Gone(hash)
 }
 
-// A miss is a visit that did not reach its host.
-type miss struct {
-	now    time.Time
-	origin string
-	hash   uint64
-	by     outage.Way
-	own    bool // the proxy was not reached
-	had    bool // the origin had worked
-	why    string
-}
-
-// failed reports whether a miss is nobody's fault, because the crawl may be cut off.
-func (l *line) failed(m *miss) bool {
+// failed reports whether a miss does not count, because the crawl may be offline, and how long its URL waits then.
+func (l *line) failed(m *outage.Miss) (wait time.Duration, off bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.check == nil {
-		return false
+		return 0, false
 	}
-	l.o.Found(l.check.Found())
+	l.found()
 	up := l.o.State == outage.Up
-	off := l.o.Failed(m.now, m.origin, m.hash, m.by, m.own, m.had, m.why)
+	off = l.o.Failed(m)
 	if up && off {
-		l.settle()
+		l.update(m.At)
 	}
-	return off
+	return l.o.RetryAfter(), off
 }
 
 // proven reports whether the line has worked since a host failed first, so that the host is at fault.
-func (l *line) proven(m *miss, since time.Time) bool {
+func (l *line) proven(m *outage.Miss, since time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.check == nil {
 		return true
 	}
-	l.o.Found(l.check.Found())
-	proven := l.o.Proven(m.now, since, m.origin, m.by, m.why)
+	l.found()
+	proven := l.o.Proven(m, since)
 	if !proven && l.o.State != outage.Up {
-		l.settle()
+		l.update(m.At)
 	}
 	return proven
+}
+
+// doubted reports whether the crawl may be offline, and how long a visit is to wait then.
+func (l *line) doubted() (wait time.Duration, off bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.o.RetryAfter(), l.o.State != outage.Up
+}
+
+// shut reports whether no visit at all is to be made.
+func (l *line) shut() bool { return l.gate.shut() && l.scouts.Load() <= 0 }
+
+// await waits until a visit may be made, or the context ends.
+func (l *line) await(ctx context.Context) {
+	for {
+		wait := l.gate.wait.Load() // before the question, or a pulse in between would be missed
+		if wait == nil || !l.shut() {
+			return
+		}
+		select {
+		case <-*wait:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// holdsBack reports whether a visit is not to be made now because its host depends on what is down, and when to try
+// again. A scout is let through.
+func (l *line) holdsBack(url string) (wait time.Duration, held bool) {
+	if !l.down.Load() {
+		return 0, false
+	}
+	origin := originOf(url)
+	to := l.origin(origin, 0)
+	known := to.LooksUp && l.check.Known(outage.HostnameOf(origin))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.o.State != outage.Down,
+		!l.gate.shut() && (!l.o.Affects(to) || l.o.Way == outage.ByName && !l.o.Own && known),
+		l.scouts.Add(-1) >= 0:
+		return 0, false
+	case l.gate.shut():
+		return 0, true // all wait at the gate
+	}
+	return l.o.RetryAfter(), true
 }
 
 // excuse keeps what is not a host's fault from being counted against it: where this machine had no socket, where the
@@ -146,19 +243,22 @@ func (w *worker) excuse(v *frontier.Visit, f visitOutcome) visitOutcome {
 	}
 	origin := originOf(v.URL)
 	s := w.origins.healthOf(origin)
-	m := &miss{now: w.cfg.Now(), origin: origin, hash: w.origins.hash(origin), by: by, own: f.own, had: s.answered,
-		why: f.detail}
-	first := m.now
+	m := &outage.Miss{At: w.cfg.Now(), Origin: w.line.origin(origin, w.origins.hash(origin)), By: by, Own: f.own,
+		Had: s.answered, Why: f.detail}
+	first := m.At
 	if s.since != 0 {
 		first = time.Unix(0, s.since)
 	}
+	if wait, off := w.line.failed(m); off {
+		f = f.forgiven(v, frontier.NoRequest)
+		f.wait = wait
+		return f
+	}
 	switch {
-	case w.line.failed(m):
-		return f.forgiven(v, frontier.NoRequest)
 	case f.own:
 		return f.forgiven(v, frontier.Failed)
 	case !f.failure.OfHost():
-	case s.answered && m.now.Sub(first) < w.cfg.Patience:
+	case s.answered && m.At.Sub(first) < w.cfg.Patience:
 		return f.forgiven(v, frontier.Failed)
 	case (!f.again || s.refusals+1 >= maxRefusals) && !w.line.proven(m, first):
 		return f.forgiven(v, frontier.Failed)
@@ -191,6 +291,7 @@ func (e *Engine) keepLine(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-e.line.wake:
+			e.reportBack()
 		case <-timer.C:
 			if due {
 				e.checkLine(ctx)
@@ -205,26 +306,48 @@ func (l *line) due() (time.Time, bool) {
 	return l.o.Due()
 }
 
-// checkLine makes one check, and acts on what it comes to.
-func (e *Engine) checkLine(ctx context.Context) {
+// reportBack reports outages that an answer has ended.
+func (e *Engine) reportBack() {
 	l := e.line
 	l.mu.Lock()
-	targets, by, own := l.o.Targets(), l.o.Way, l.o.Own
+	back, stale := l.back, l.stale
+	l.back, l.stale = nil, false
 	l.mu.Unlock()
-	err := l.reachAny(ctx, targets, by, own)
+	if stale {
+		l.check.Recover()
+	}
+	for _, lasted := range back {
+		e.listener.back(lasted, true)
+	}
+}
+
+// checkLine makes one check, and acts on its result.
+func (e *Engine) checkLine(ctx context.Context) {
+	l := e.line
+	checking, cancel := context.WithCancel(ctx)
+	defer cancel()
+	l.mu.Lock()
+	if l.o.State == outage.Up {
+		l.mu.Unlock()
+		return
+	}
+	c := l.o.Check()
+	l.abort = cancel
+	l.mu.Unlock()
+	err := l.reachAny(checking, c.Origins, c.Way, c.Own)
 	if ctx.Err() != nil {
 		return
 	}
 	why := ""
 	if err != nil {
 		why = err.Error()
-	} else {
-		l.check.Recover()
 	}
 	now := e.cfg.Now()
 	l.mu.Lock()
-	ev := l.o.Checked(now, err == nil, why)
-	since := l.o.Since
+	l.abort = nil
+	l.found()
+	was, since := l.o.State, l.o.Since
+	ev := l.o.Checked(now, &c, err == nil, why)
 	say := ev == outage.CutOffNow || ev == outage.StillOff && now.Sub(l.said) >= sayOffAgain
 	switch ev {
 	case outage.CutOffNow:
@@ -235,8 +358,16 @@ func (e *Engine) checkLine(ctx context.Context) {
 	if say {
 		l.said = now
 	}
-	l.settle()
+	if l.o.State == outage.Down {
+		l.scouts.Store(scoutVisits)
+		l.gate.pulse()
+	}
+	recovered := err == nil && was != outage.Up && (was == outage.Down || c.Way == outage.ByName)
+	l.update(now)
 	l.mu.Unlock()
+	if recovered {
+		l.check.Recover()
+	}
 	switch {
 	case say:
 		e.listener.cutOff(since, why)

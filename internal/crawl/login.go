@@ -22,6 +22,11 @@ func (w *worker) logIn(ctx context.Context, v *frontier.Visit, u weburl.URL) (bo
 	if !w.logins.Has(host) {
 		return true, nil
 	}
+	if wait, off := w.line.doubted(); off && !w.logins.Holds(host) { // a login that fails is not repeated
+		w.giveBack(v)
+		w.frontier.Postpone(v, wait)
+		return false, nil
+	}
 	number, err := w.logins.Enter(ctx, host)
 	if err == nil {
 		w.session = number

@@ -87,15 +87,18 @@ func (e *Engine) Reach() Reach {
 // judge counts how a visit went for its origin and says whether that is too much. What was under way at the last event
 // is part of it.
 func (o *origins) judge(origin string, v *frontier.Visit, f visitOutcome) (abandonment, bool) {
+	switch f.outcome {
+	case frontier.NoRequest:
+		return abandonment{}, false
+	case frontier.Answered:
+		o.answered(origin)
+		if !f.came.IsZero() {
+			o.line.worked(f.came, origin, o.hash(origin))
+		}
+		return abandonment{}, false
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if f.outcome == frontier.NoRequest {
-		return abandonment{}, false
-	}
-	if f.outcome == frontier.Answered {
-		o.answered(origin)
-		return abandonment{}, false
-	}
 	key := o.hash(origin)
 	h, _ := o.health.Get(key)
 	if v.Started.UnixNano() > h.last {
@@ -116,8 +119,10 @@ func (o *origins) judge(origin string, v *frontier.Visit, f visitOutcome) (aband
 	return abandonment{}, false
 }
 
-// answered notes that an origin has answered. mu is held.
+// answered records that an origin has answered.
 func (o *origins) answered(origin string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	key := o.hash(origin)
 	was, known := o.health.Get(key)
 	if fresh := (originHealth{answered: true}); !known || was != fresh {
@@ -126,7 +131,6 @@ func (o *origins) answered(origin string) {
 	if !was.answered {
 		o.reach.Answered++
 	}
-	o.line.worked(o.now(), origin, key)
 }
 
 // abandon notes that an origin is given up, and reports whether that is news.

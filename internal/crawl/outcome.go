@@ -22,6 +22,8 @@ type visitOutcome struct {
 	ask     time.Duration    // Retry-After
 	took    time.Duration    // by the exchange
 	own     bool             // it is this machine's fault, or its proxy's
+	came    time.Time        // arrival of the answer; zero if there is none
+	wait    time.Duration    // the URL is postponed for this long, as the crawl may be offline
 	excused bool             // and not to be held against the host
 	failure page.Failure
 	detail  string
@@ -32,6 +34,12 @@ func (w *worker) judgeAnswer(it *item.Item, err error) visitOutcome {
 	if err != nil {
 		return w.judgeFailure(it, err)
 	}
+	f := w.judgeStatus(it)
+	f.came = w.cfg.Now()
+	return f
+}
+
+func (w *worker) judgeStatus(it *item.Item) visitOutcome {
 	more := int(it.Tries) < w.mostTries(it.URL)
 	switch s := w.resp.Status; {
 	case s == http.StatusTooManyRequests:

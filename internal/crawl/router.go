@@ -128,14 +128,14 @@ func (w *worker) putOff(v *frontier.Visit) {
 func (e *Engine) hold(ctx context.Context) {
 	for e.held() && ctx.Err() == nil {
 		e.control.pause.await(ctx)
-		e.line.gate.await(ctx)
+		e.line.await(ctx)
 		e.peers.full.await(ctx)
 	}
 }
 
 // held reports whether no new URL is to be taken.
 func (e *Engine) held() bool {
-	return e.control.pause.shut() || e.line.gate.shut() || e.peers.full.shut()
+	return e.control.pause.shut() || e.line.shut() || e.peers.full.shut()
 }
 
 // Share says how many nodes crawl. Hosts of several may be at one server's address, which is to see no more of all than

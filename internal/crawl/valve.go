@@ -28,6 +28,17 @@ func (v *valve) set(shut bool) {
 	}
 }
 
+// pulse wakes those that wait, though it stays shut.
+func (v *valve) pulse() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if was := v.wait.Load(); was != nil {
+		wait := make(chan struct{})
+		v.wait.Store(&wait)
+		close(*was)
+	}
+}
+
 func (v *valve) shut() bool { return v.wait.Load() != nil }
 
 // await waits until it is open, or the context ends.

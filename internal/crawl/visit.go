@@ -313,6 +313,11 @@ func (w *worker) fail(v *frontier.Visit, rec *page.Record, f visitOutcome) error
 func (w *worker) done(v *frontier.Visit, f visitOutcome, again ...item.Item) error {
 	origin := originOf(v.URL)
 	l, tooMuch := w.origins.judge(origin, v, f)
+	if f.wait > 0 {
+		w.frontier.Postpone(v, f.wait)
+		w.ends.clear(v.URL)
+		return nil
+	}
 	wait := w.frontier.Done(v, frontier.Result{Outcome: f.outcome, RetryAfter: f.ask, Took: f.took, Again: again})
 	if f.outcome == frontier.Throttled {
 		w.listener.slowed(hostOf(v), w.resp.Status, f.ask, wait)

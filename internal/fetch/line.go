@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"kumo/internal/page"
+	"kumo/internal/weburl"
 )
 
 // What tells a host that is down from a line that is: attempts at hosts that have worked.
@@ -64,6 +65,22 @@ func checkError(ctx context.Context, url string, err error) error {
 	}
 	return &Error{Failure: page.Connect, Op: "check", URL: url, Err: err}
 }
+
+// Route reports what reaching a URL's host depends on: whether this machine looks its name up, and whether it is reached
+// through a proxy. A host at an address that Config.Resolve fixes needs no look-up.
+func (c *Client) Route(url string) (looksUp, proxied bool) {
+	t, err := c.parseTarget(url)
+	if err != nil {
+		return false, false
+	}
+	if t.through != nil {
+		return false, true
+	}
+	return c.fixed.lookup(t.hostname, t.port) == nil && !weburl.NamesAddress(t.hostname), false
+}
+
+// Known reports whether the addresses of a name are known, so that none need be looked up.
+func (c *Client) Known(hostname string) bool { return c.resolver.known(strings.ToLower(hostname)) }
 
 // Found is when a name was found last that had to be asked for; the zero time if none was.
 func (c *Client) Found() time.Time {

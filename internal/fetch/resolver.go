@@ -99,6 +99,14 @@ func (r *resolver) entry(name string) *entry {
 	return e
 }
 
+// known reports whether a name has addresses that have not expired.
+func (r *resolver) known(name string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := r.names[name]
+	return e != nil && r.now().Before(e.expires) && e.err == nil
+}
+
 func (r *resolver) fill(name string, e *entry) {
 	addrs, ttl, err := r.look(r.ctx, name)
 	if err != nil {

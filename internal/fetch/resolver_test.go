@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -307,5 +308,31 @@ func TestSystemResolver(t *testing.T) {
 	a, err := c.Resolve(t.Context(), "localhost", "80")
 	if err != nil || !a.IsLoopback() {
 		t.Errorf("localhost is %v, %v", a, err)
+	}
+}
+
+func TestRouteTellsWhatIsLookedUp(t *testing.T) {
+	proxy, err := url.Parse("http://127.0.0.1:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := New(Config{Resolve: []string{"given.test:80:127.0.0.1"},
+		Proxies: []ProxyRule{{Domain: "proxied.test", URL: proxy}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for origin, want := range map[string][2]bool{
+		"http://name.test":      {true, false},
+		"http://given.test":     {false, false},
+		"https://given.test":    {true, false},
+		"http://192.0.2.1":      {false, false},
+		"http://[2001:db8::1]":  {false, false},
+		"http://localhost:81":   {false, false},
+		"http://a.proxied.test": {false, true},
+	} {
+		if looksUp, proxied := c.Route(origin); looksUp != want[0] || proxied != want[1] {
+			t.Errorf("%s: looked up %v, proxied %v, want %v", origin, looksUp, proxied, want)
+		}
 	}
 }

@@ -93,6 +93,14 @@ func (s *Sessions) Enter(ctx context.Context, host string) (number uint64, err e
 	return s.enter(ctx, s.sites[host])
 }
 
+// Holds reports whether a host's login holds or has failed, so that Enter makes no request.
+func (s *Sessions) Holds(host string) bool {
+	one := s.sites[host]
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	return one.holds || one.failed != nil
+}
+
 func (s *Sessions) enter(ctx context.Context, one *session) (uint64, error) {
 	one.mu.Lock()
 	defer one.mu.Unlock()

@@ -1,23 +1,25 @@
-// Package outage tells an outage of the crawl's own line from hosts that are down.
+// Package outage decides whether the crawl's own connection is down, or only some hosts are.
 //
-// When hosts that have worked fail together, it is the crawl that is cut off: its router, its name server, its proxy.
-// A Detector is a state machine that tells this from hosts that are down. It is told how visits end, and asks for
-// checks: attempts to reach hosts that have worked lately, a few at a time. While it waits for them no host is visited,
-// and nothing that fails is held against a host.
+// When hosts that have answered fail together, the cause may be this machine's: its router, name server or proxy. A
+// Detector is a state machine that distinguishes this from hosts that are down. Its inputs are the results of visits
+// and of checks, which are attempts to reach seeds and hosts that have answered.
 //
-//	up      → doubted  when three hosts that had worked have failed in a row, and nothing has worked in between;
-//	                   when a host is to be given up, and nothing has worked since it failed first; or when the
-//	                   proxy cannot be reached
-//	doubted → up       when a host is reached: the others are down by themselves, however many they are
-//	doubted → down     when none is of all that worked lately, and no answer has come meanwhile; checks go on, at
-//	                   growing intervals
-//	down    → up       when one is reached
-//	down    → the end  when it lasts too long: a few seconds where the proxy could never be reached, which is then told
-//	                   as that and not as an outage. Where all that has worked belongs to one or two sites, these may just
-//	                   be gone: then they are no longer believed to work, the crawl goes on, and they are judged
-//	                   like any host
+//	up      → doubted  when three hosts that had answered fail in a row and nothing answers in between; when a host is
+//	                   to be given up and nothing has answered since its first failure; or when the proxy cannot be
+//	                   reached. Hosts are still visited, and failures are not counted
+//	doubted → up       when any host answers a visit or is reached by a check: the failed hosts are down by themselves
+//	doubted → down     when for a second no check has reached any host and no visit was answered
+//	down    → up       when any host answers or is reached; checks are made at growing intervals
+//	down    → the end  when it lasts too long: a few seconds where nothing was ever fetched through the proxy. Where all
+//	                   hosts that have answered belong to one or two registered domains, these may be gone: they are
+//	                   forgotten, the crawl resumes, and they are judged like any host
 //
-// It knows no clock and no network.
+// Names, TLS, connections and proxies can fail separately. A failure holds back only hosts that depend on what failed,
+// and only an answer that depends on it is evidence that it works; see Affects. The influence of a site's owner is
+// bounded: a registered domain has few of the remembered hosts, and the domains that answered first, and seeds, are
+// never displaced by others.
+//
+// The package uses no clock and no network.
 package outage
 
 import (
@@ -29,28 +31,37 @@ import (
 	"kumo/internal/weburl"
 )
 
-// A Detector tells an outage of the crawl's own line from hosts that are down; see the package comment.
+// An Origin is a scheme and host, with what reaching it depends on.
+type Origin struct {
+	URL     string // without a path
+	Hash    uint64
+	LooksUp bool // this machine looks its name up
+	Proxied bool
+}
+
+// A Detector distinguishes an outage from hosts that are down; see the package comment.
 type Detector struct {
-	Wait time.Duration // how long to be cut off at most; 0: without end
+	Wait time.Duration // longest outage before the run ends; 0: no limit
 
 	State   Phase
 	Way     Way
 	Own     bool      // the proxy cannot be reached
-	suspect string    // an origin that failed: to be tried where nothing has worked yet
-	Since   time.Time // when it began to be in doubt
+	suspect Origin    // the origin that failed: checked where nothing has answered yet
+	Since   time.Time // start of the doubt
 	Why     string
 	next    time.Time     // of the next check
 	pause   time.Duration // between the last check and the next
-	passed  time.Time     // when a doubt was last put to rest by a check
+	passed  time.Time     // end of the last doubt
+	doubts  int           // so far
 
-	ways   [ways]wayRecord
-	hosts  []workedHost // that have worked lately
-	ever   bool         // one has worked
-	places map[uint64]int
-	turn   int // whose it is to be checked
+	ways     [ways]wayRecord
+	memory   memory
+	ever     bool      // a host has answered
+	answered time.Time // last answer of any host
+	turn     int       // index of the next host to be checked
 }
 
-// A Phase is what is believed of the line.
+// A Phase is a state of the crawl's connection, as far as it is known.
 type Phase uint8
 
 // The phases.
@@ -60,7 +71,7 @@ const (
 	Down
 )
 
-// A Way is what all hosts are reached by. One may be cut off while others are not.
+// A Way is a service that hosts are reached by. One may be down while others work.
 type Way uint8
 
 // The ways.
@@ -84,265 +95,249 @@ func WayOf(f page.Failure) (Way, bool) {
 	return 0, false
 }
 
-// A wayRecord is what is known of a way.
+// A wayRecord is the recent history of a way.
 type wayRecord struct {
 	worked  time.Time // last
 	failed  time.Time // last
-	failing []uint64  // hosts that had worked and have failed, each once, since it worked
+	failing []uint64  // hosts that had answered and have failed, each once, since it worked
 	// hosts that had failed when the way was found to work: the next failure of each is its own, so that a page that
 	// hangs ends, and does not raise the same doubt for ever
 	cleared []uint64
 }
 
-type workedHost struct {
-	origin string
-	hash   uint64
-	at     time.Time
-}
-
-// MaxWorked is how many hosts that have worked lately are kept in mind.
-const MaxWorked = 64
-
 const (
 	enoughFail  = 3 // hosts fail together
 	maxCleared  = 16
-	enoughSites = 3 // do not all go at once
-	checkHosts  = 3 // at a time, once the crawl is cut off; before that is said, all that have worked lately
+	enoughSites = 3 // do not all disappear at once
+	checkHosts  = 3 // at a time during an outage; during a doubt, all remembered hosts
 
 	firstPause = time.Second // between checks; it grows by a half with each
 	lastPause  = 30 * time.Second
-	passTime   = 5 * time.Second // from a check that was passed to the next doubt
+	leastDoubt = time.Second     // before an outage is declared, so that visits can be answered
+	passTime   = 5 * time.Second // from the end of a doubt to the next
+	silence    = 5 * time.Minute // of all hosts, until those that do not depend on the failed way are held back, too
 
 	siteWait  = 5 * time.Minute // for one or two sites that may be gone
-	neverWait = 3 * time.Second // for a proxy through which nothing has come yet: it is mistyped, or just beginning
+	neverWait = 3 * time.Second // for a proxy through which nothing has come yet: mistyped, or just starting
 )
 
-// An Event is what a change of state means for the crawl.
+// An Event is a consequence of a change of state for the crawl.
 type Event uint8
 
-// What a change of state may mean.
+// The events.
 const (
 	nothing   Event = iota
-	CutOffNow       // say so
-	StillOff        // and again, now and then
-	BackAgain       // after being cut off
-	Resigned        // one or two sites do not come back: go on without them
+	CutOffNow       // an outage is declared
+	StillOff        // it continues
+	BackAgain       // it has ended
+	Resigned        // one or two sites do not come back: resume without them
 	TooLong         // end the run
-	NoProxy         // end it: the proxy cannot be reached, and never could
-	notCut          // a doubt was put to rest
+	NoProxy         // end the run: the proxy cannot be reached, and never could
+	notCut          // a doubt has ended
 )
 
-// Worked is told of an answer.
-func (o *Detector) Worked(now time.Time, origin string, hash uint64) {
+// Worked records an answer that came at a time. The event is BackAgain if this ends an outage.
+func (o *Detector) Worked(at time.Time, origin Origin) Event {
 	o.ever = true
+	o.answered = later(o.answered, at)
 	for i := range o.ways {
 		if w := &o.ways[i]; len(w.cleared) > 0 {
-			w.cleared = slices.DeleteFunc(w.cleared, func(h uint64) bool { return h == hash })
+			w.cleared = slices.DeleteFunc(w.cleared, func(h uint64) bool { return h == origin.Hash })
 		}
 	}
-	o.ways[ByConnection].worked = now
-	if isSecure(origin) {
-		o.ways[byTLS].worked = now
-	}
-	if i, known := o.places[hash]; known {
-		o.hosts[i].at = now
-		return
-	}
-	if o.places == nil {
-		o.places = make(map[uint64]int, MaxWorked)
-	}
-	h := workedHost{strings.Clone(origin), hash, now}
-	if len(o.hosts) < MaxWorked {
-		o.places[hash] = len(o.hosts)
-		o.hosts = append(o.hosts, h)
-		return
-	}
-	oldest := 0
-	for i := range o.hosts {
-		if o.hosts[i].at.Before(o.hosts[oldest].at) {
-			oldest = i
+	for way := byTLS; way < ways; way++ {
+		if w := &o.ways[way]; affects(way, false, origin) {
+			w.worked = later(w.worked, at)
 		}
 	}
-	delete(o.places, o.hosts[oldest].hash)
-	o.hosts[oldest], o.places[hash] = h, oldest
-}
-
-// Found is told when a name was last found that had to be asked for.
-func (o *Detector) Found(at time.Time) {
-	if w := &o.ways[ByName]; at.After(w.worked) {
-		w.worked = at
+	o.memory.add(at, origin)
+	if o.State == Up || !at.After(o.Since) || o.Way == ByName || !o.Affects(origin) {
+		return nothing
 	}
+	return o.end(at)
 }
 
-// Gone is told of an origin that is given up: it proves nothing any more.
-func (o *Detector) Gone(hash uint64) {
-	i, known := o.places[hash]
-	if !known {
-		return
+// AddSeed adds an origin that the user named to those that are checked. Only the first few are kept.
+func (o *Detector) AddSeed(origin Origin) { o.memory.addSeed(origin) }
+
+// Found records when a look-up last found a name. The event is BackAgain if this ends an outage.
+func (o *Detector) Found(at time.Time) Event {
+	w := &o.ways[ByName]
+	w.worked = later(w.worked, at)
+	if o.State == Up || o.Own || o.Way != ByName || !at.After(o.Since) {
+		return nothing
 	}
-	last := len(o.hosts) - 1
-	o.hosts[i] = o.hosts[last]
-	o.places[o.hosts[i].hash] = i
-	delete(o.places, hash)
-	o.hosts = o.hosts[:last]
+	return o.end(at)
 }
 
-// Failed is told that an origin could not be reached. own says that it is the proxy that could not, had whether the
-// origin had worked. It reports whether the crawl may be cut off, so that this is nobody's fault.
-func (o *Detector) Failed(now time.Time, origin string, hash uint64, by Way, own, had bool, why string) bool {
+// Gone forgets an origin that is given up: it proves nothing any more.
+func (o *Detector) Gone(hash uint64) { o.memory.remove(hash) }
+
+// A Miss is a visit that did not reach its host.
+type Miss struct {
+	At     time.Time
+	Origin Origin
+	By     Way
+	Own    bool // the proxy was not reached
+	Had    bool // the origin had answered before
+	Why    string
+}
+
+// Failed records a miss. It reports whether the crawl may be offline, so that the miss does not count.
+func (o *Detector) Failed(m *Miss) bool {
 	if o.State != Up {
 		return true
 	}
-	if own {
-		return o.doubt(now, origin, by, true, why)
+	if m.Own {
+		return o.doubt(m)
 	}
-	w := &o.ways[by]
+	w := &o.ways[m.By]
 	if w.worked.After(w.failed) {
 		w.failing = w.failing[:0]
 	}
-	w.failed = now
-	if i := slices.Index(w.cleared, hash); i >= 0 {
+	w.failed = m.At
+	if i := slices.Index(w.cleared, m.Origin.Hash); i >= 0 {
 		w.cleared = slices.Delete(w.cleared, i, i+1)
 		return false
 	}
-	if had && len(w.failing) < enoughFail && !slices.Contains(w.failing, hash) {
-		w.failing = append(w.failing, hash)
+	if m.Had && len(w.failing) < enoughFail && !slices.Contains(w.failing, m.Origin.Hash) {
+		w.failing = append(w.failing, m.Origin.Hash)
 	}
-	return len(w.failing) >= min(enoughFail, o.candidates(by)) && o.doubt(now, origin, by, false, why)
+	return len(w.failing) >= min(enoughFail, o.candidates(m.By)) && o.doubt(m)
 }
 
-// Proven reports whether a way has worked since a time, so that a host which has failed since then is itself at fault.
-// Otherwise it is in doubt.
-func (o *Detector) Proven(now, since time.Time, origin string, by Way, why string) bool {
-	if o.State == Up && (!o.ways[by].worked.Before(since) || o.candidates(by) == 0) {
+// Proven reports whether the miss's way has worked since a time, so that the host, which has failed since then, is
+// itself at fault. Otherwise the way is doubted.
+func (o *Detector) Proven(m *Miss, since time.Time) bool {
+	if o.State == Up && (!o.ways[m.By].worked.Before(since) || o.candidates(m.By) == 0) {
 		return true
 	}
-	o.doubt(now, origin, by, false, why)
+	o.doubt(m)
 	return false
 }
 
-// doubt begins to doubt, unless that has just been done.
-func (o *Detector) doubt(now time.Time, origin string, by Way, own bool, why string) bool {
+// doubt starts a doubt, unless one has just ended.
+func (o *Detector) doubt(m *Miss) bool {
 	if o.State != Up {
 		return true
 	}
-	if !own && o.candidates(by) == 0 || now.Sub(o.passed) < passTime {
+	if !m.Own && o.candidates(m.By) == 0 || m.At.Sub(o.passed) < passTime {
 		return false
 	}
-	o.State, o.Way, o.Own, o.suspect, o.Since, o.Why = Doubted, by, own, strings.Clone(origin), now, why
-	o.next, o.pause = now, 0
+	o.State, o.Way, o.Own, o.Since, o.Why = Doubted, m.By, m.Own, m.At, m.Why
+	o.suspect = m.Origin
+	o.suspect.URL = strings.Clone(m.Origin.URL)
+	o.next, o.pause = m.At, 0
+	o.doubts++
 	return true
 }
 
-// candidates is the number of hosts that could tell whether a way works.
+// end ends a doubt or an outage, as its way works.
+func (o *Detector) end(at time.Time) Event {
+	was := o.State
+	o.State, o.passed = Up, at
+	w := &o.ways[o.Way]
+	w.cleared = append(w.cleared[max(0, len(w.cleared)+len(w.failing)-maxCleared):], w.failing...)
+	w.failing, w.worked = w.failing[:0], later(w.worked, at)
+	if was != Down {
+		return notCut
+	}
+	w.cleared = w.cleared[:0]
+	o.passed = time.Time{} // what comes after may be the next outage
+	if o.never() {
+		return notCut // no outage was reported
+	}
+	return BackAgain
+}
+
+// candidates is the number of hosts that have answered and depend on a way.
 func (o *Detector) candidates(by Way) (n int) {
-	for i := range o.hosts {
-		if tells(o.hosts[i].origin, by) {
+	for i := range o.memory.hosts {
+		if affects(by, false, o.memory.hosts[i].Origin) {
 			n++
 		}
 	}
 	return n
 }
 
-// tells reports whether a host can tell whether a way works.
-func tells(origin string, by Way) bool {
-	switch by {
-	case byTLS:
-		return isSecure(origin)
-	case ByName:
-		return !weburl.NamesAddress(HostnameOf(origin))
+// Affects reports whether an origin depends on what is in doubt, or down.
+func (o *Detector) Affects(origin Origin) bool { return affects(o.Way, o.Own, origin) }
+
+func affects(by Way, own bool, origin Origin) bool {
+	switch {
+	case own:
+		return origin.Proxied
+	case by == byTLS:
+		return strings.HasPrefix(origin.URL, "https:")
+	case by == ByName:
+		return origin.LooksUp
 	}
 	return true
 }
 
-func isSecure(origin string) bool { return strings.HasPrefix(origin, "https:") }
-
-// HostnameOf is an origin's hostname.
-func HostnameOf(origin string) string {
-	u, err := weburl.Parse(origin)
-	if err != nil {
-		return ""
-	}
-	return u.Hostname()
+// Shut reports whether no host at all is to be visited. Hosts that do not depend on the failed way are, until all have
+// been silent for some minutes.
+func (o *Detector) Shut(now time.Time) bool {
+	return o.State == Down && (o.Way == ByConnection && !o.Own || now.Sub(later(o.answered, o.Since)) >= silence)
 }
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// RetryAfter is how long a host waits that failed during a doubt or an outage, or was not visited because of it.
+func (o *Detector) RetryAfter() time.Duration { return max(o.pause, firstPause) }
 
 // Due is when the next check is, if there is to be one.
 func (o *Detector) Due() (time.Time, bool) { return o.next, o.State != Up }
 
-// Targets are the origins to be checked now, those first that are most likely to work: at first all of them, and then a
-// few, others each time, as far as there are others.
-func (o *Detector) Targets() (all []string) {
-	if o.State == Doubted {
-		all = o.likeliest()
-	}
-	if len(all) > 0 {
-		return all
-	}
-	for i := range o.hosts {
-		h := &o.hosts[(o.turn+i)%len(o.hosts)]
-		if tells(h.origin, o.Way) {
-			all = append(all, h.origin)
-		}
-		if len(all) == checkHosts {
-			o.turn += i + 1
-			break
-		}
-	}
-	if len(all) == 0 {
-		all = append(all, o.suspect)
-	}
-	return all
+// A Check is an attempt to reach one of several origins, the most promising first.
+type Check struct {
+	Origins []string
+	Way     Way
+	Own     bool
+	doubt   int
 }
 
-// likeliest are all origins that can tell: those that worked last come first, and last those that are failing. Where
-// many hosts die at once, the others go on to work, so that a few dozen visits later hardly any of the first is dead.
-func (o *Detector) likeliest() (all []string) {
-	failing := o.ways[o.Way].failing
-	hosts := slices.DeleteFunc(slices.Clone(o.hosts), func(h workedHost) bool { return !tells(h.origin, o.Way) })
-	slices.SortFunc(hosts, func(a, b workedHost) int {
-		switch x, y := slices.Contains(failing, a.hash), slices.Contains(failing, b.hash); {
-		case x == y:
-			return b.at.Compare(a.at)
-		case x:
-			return 1
+// Check returns the check to be made now: during a doubt of all origins that can disprove it, during an outage of a
+// few, others each time.
+func (o *Detector) Check() Check {
+	c := Check{Way: o.Way, Own: o.Own, doubt: o.doubts}
+	all := o.memory.targets(o.Affects, o.ways[o.Way].failing)
+	switch {
+	case len(all) == 0:
+		c.Origins = []string{o.suspect.URL}
+	case o.State == Down && len(all) > checkHosts:
+		for range checkHosts {
+			c.Origins = append(c.Origins, all[o.turn%len(all)])
+			o.turn++
 		}
-		return -1
-	})
-	for i := range hosts {
-		all = append(all, hosts[i].origin)
+	default:
+		c.Origins = all
 	}
-	return all
+	return c
 }
 
-// Checked is told what a check has come to: whether a host was reached, and otherwise why not.
-func (o *Detector) Checked(now time.Time, reached bool, why string) Event {
-	was := o.State
+// Checked records the result of a check: whether a host was reached, and otherwise why not.
+func (o *Detector) Checked(now time.Time, c *Check, reached bool, why string) Event {
+	if o.State == Up || c.doubt != o.doubts { // an answer has ended that doubt
+		return nothing
+	}
 	if reached {
-		o.State = Up
-		o.passed = now
-		w := &o.ways[o.Way]
-		w.cleared = append(w.cleared[max(0, len(w.cleared)+len(w.failing)-maxCleared):], w.failing...)
-		w.worked, w.failing = now, w.failing[:0]
-		if was == Down {
-			w.cleared = w.cleared[:0]
-			o.passed = time.Time{} // what comes after may be the next outage
-			if o.never() {
-				return notCut // as nothing was said
-			}
-			return BackAgain
-		}
-		return notCut
+		return o.end(now)
 	}
 	o.pause = min(max(o.pause+o.pause/2, firstPause), lastPause)
 	o.next = now.Add(o.pause)
 	o.Why = why
-	switch {
-	case was == Doubted && o.ways[o.Way].worked.After(o.Since): // an answer has come: who gave it is asked, too
-		o.Since, o.next, o.pause = now, now, 0
-		return nothing
-	case was == Doubted:
+	if o.State == Doubted {
+		if now.Sub(o.Since) < leastDoubt {
+			return nothing
+		}
 		if o.State = Down; o.never() {
-			return nothing // it is soon told as what it is
+			return nothing // NoProxy follows soon
 		}
 		return CutOffNow
 	}
@@ -357,20 +352,21 @@ func (o *Detector) Checked(now time.Time, reached bool, why string) Event {
 	case last:
 		return TooLong
 	}
-	o.State, o.hosts, o.places = Up, nil, nil
+	o.State = Up
+	o.memory.forget()
 	return Resigned
 }
 
-// never reports whether it is the proxy that cannot be reached, and nothing has come through it.
+// never reports whether the proxy cannot be reached, and nothing was ever fetched through it.
 func (o *Detector) never() bool { return o.Own && !o.ever }
 
-// limit is how long to be cut off, 0 for any time, and whether the run ends then.
+// limit is how long an outage may last, 0 for any time, and whether the run ends then.
 func (o *Detector) limit() (limit time.Duration, last bool) {
 	few := time.Duration(0)
 	switch {
 	case o.never():
 		few, last = neverWait, true
-	case o.Own || o.sites() >= enoughSites:
+	case o.Own || o.memory.domains() >= enoughSites:
 		return o.Wait, true
 	default:
 		few = siteWait
@@ -381,15 +377,11 @@ func (o *Detector) limit() (limit time.Duration, last bool) {
 	return few, last
 }
 
-// sites is the number of registered domains among the hosts that have worked, as far as it matters.
-func (o *Detector) sites() int {
-	var met []string
-	for i := range o.hosts {
-		if d := weburl.Domain(HostnameOf(o.hosts[i].origin)); !slices.Contains(met, d) {
-			if met = append(met, d); len(met) == enoughSites {
-				break
-			}
-		}
+// HostnameOf is an origin's hostname.
+func HostnameOf(origin string) string {
+	u, err := weburl.Parse(origin)
+	if err != nil {
+		return ""
 	}
-	return len(met)
+	return u.Hostname()
 }

@@ -23,19 +23,34 @@ func (s *lineStory) pass(d time.Duration) { s.now = s.now.Add(d) }
 
 func originNo(n int) string { return fmt.Sprintf("http://site%d.example", n) }
 
+func origin(n int) Origin { return Origin{URL: originNo(n), Hash: uint64(n), LooksUp: true} }
+
+func (s *lineStory) miss(n int, by Way) *Miss {
+	return &Miss{At: s.now, Origin: origin(n), By: by, Had: true, Why: "refused"}
+}
+
+// ownMiss is a miss of a proxy.
+func (s *lineStory) ownMiss(n int) *Miss {
+	m := s.miss(n, ByConnection)
+	m.Own, m.Origin.Proxied = true, true
+	return m
+}
+
 func (s *lineStory) works(hosts ...int) {
 	for _, n := range hosts {
-		s.o.Worked(s.now, originNo(n), uint64(n))
+		s.o.Worked(s.now, origin(n))
 	}
 }
 
 // fails has a host that had worked fail.
 func (s *lineStory) fails(n int) bool {
-	return s.o.Failed(s.now, originNo(n), uint64(n), ByConnection, false, true, "refused")
+	return s.o.Failed(s.miss(n, ByConnection))
 }
 
 func (s *lineStory) isDead(n int) bool {
-	return s.o.Failed(s.now, originNo(n), uint64(n), ByConnection, false, false, "refused")
+	m := s.miss(n, ByConnection)
+	m.Had = false
+	return s.o.Failed(m)
 }
 
 func (s *lineStory) want(state Phase) {
@@ -57,14 +72,24 @@ func (s *lineStory) check(reached bool, want Event) {
 	}
 	most := checkHosts
 	if s.o.State == Doubted {
-		most = MaxWorked
+		most = MaxTargets
 	}
-	if n := len(s.o.Targets()); n == 0 || n > most {
+	c := s.o.Check()
+	if n := len(c.Origins); n == 0 || n > most {
 		s.Errorf("%d hosts are checked at once", n)
 	}
-	if got := s.o.Checked(s.now, reached, "refused"); got != want {
+	if got := s.o.Checked(s.now, &c, reached, "refused"); got != want {
 		s.Fatalf("event %d, want %d", got, want)
 	}
+}
+
+// goesDown has the two checks of a doubt made that reach nothing.
+func (s *lineStory) goesDown(want Event) {
+	s.Helper()
+	s.check(false, nothing)
+	s.want(Doubted)
+	s.check(false, want)
+	s.want(Down)
 }
 
 func TestHostsThatWorkedAndFailTogetherAreAnOutage(t *testing.T) {
@@ -76,8 +101,7 @@ func TestHostsThatWorkedAndFailTogetherAreAnOutage(t *testing.T) {
 		t.Error("the third host that fails should be the first that is not to blame")
 	}
 	s.want(Doubted)
-	s.check(false, CutOffNow)
-	s.want(Down)
+	s.goesDown(CutOffNow)
 	var waited time.Duration
 	for last := time.Duration(0); waited < 72*time.Hour; {
 		before := s.now
@@ -115,8 +139,9 @@ func TestManyHostsThatDieAtOnceAreNoOutage(t *testing.T) {
 					continue
 				}
 				doubts++
-				alive := slices.ContainsFunc(s.o.Targets(), func(origin string) bool { return !slices.Contains(gone, origin) })
-				if ev := s.o.Checked(s.now, alive, "refused"); ev != notCut {
+				c := s.o.Check()
+				alive := slices.ContainsFunc(c.Origins, func(origin string) bool { return !slices.Contains(gone, origin) })
+				if ev := s.o.Checked(s.now, &c, alive, "refused"); ev != notCut {
 					t.Fatalf("%d of 90 are dead, seed %d: event %d", dead, seed, ev)
 				}
 			}
@@ -135,27 +160,42 @@ func originsTo(n int) (all []string) {
 	return all
 }
 
-// An TestAnAnswerDuringACheckIsLookedInto that comes while hosts are tried in vain is looked into before anything is
-// said; it does not put off for long what is true.
-func TestAnAnswerDuringACheckIsLookedInto(t *testing.T) {
-	s := newLineStory(t, 0)
-	s.works(1, 2, 3, 4, 5)
-	s.pass(time.Second)
-	s.fails(1)
-	s.fails(2)
-	s.fails(3)
-	s.want(Doubted)
-	s.pass(time.Millisecond)
-	s.works(9)
-	s.check(false, nothing)
-	s.want(Doubted)
-	if to := s.o.Targets(); to[0] != originNo(9) {
-		t.Errorf("who has just answered is not asked first: %v", to)
-	}
-	before := s.now
-	s.check(false, CutOffNow)
-	if waited := s.now.Sub(before); waited > 0 {
-		t.Errorf("the second check is put off for %v", waited)
+// An answer ends a doubt and an outage, whoever gives it; one that came before the doubt does not. The result of a check
+// that was under way counts for nothing.
+func TestAnyAnswerEndsADoubtAndAnOutage(t *testing.T) {
+	for _, down := range []bool{false, true} {
+		s := newLineStory(t, 0)
+		s.works(1, 2, 3, 4, 5)
+		s.pass(time.Second)
+		s.fails(1)
+		s.fails(2)
+		s.fails(3)
+		s.want(Doubted)
+		want := notCut
+		if down {
+			s.goesDown(CutOffNow)
+			want = BackAgain
+		}
+		was, underWay := s.o.State, s.o.Check()
+		if ev := s.o.Worked(s.o.Since, origin(9)); ev != nothing || s.o.State != was {
+			t.Errorf("down %v: an answer from before is event %d", down, ev)
+		}
+		s.pass(time.Millisecond)
+		if ev := s.o.Worked(s.now, origin(9)); ev != want || s.o.State != Up {
+			t.Errorf("down %v: an answer is event %d, want %d", down, ev, want)
+		}
+		if ev := s.o.Checked(s.now, &underWay, false, "refused"); ev != nothing || s.o.State != Up {
+			t.Errorf("down %v: a check that has begun before is event %d", down, ev)
+		}
+		s.pass(passTime)
+		s.fails(4)
+		s.fails(5)
+		s.fails(9)
+		s.want(Doubted)
+		s.pass(leastDoubt)
+		if ev := s.o.Checked(s.now, &underWay, false, "refused"); ev != nothing || s.o.State != Doubted {
+			t.Errorf("down %v: the check of another doubt is event %d", down, ev)
+		}
 	}
 }
 
@@ -187,18 +227,18 @@ func TestHostsThatNeverWorkedDoNotCount(t *testing.T) {
 
 func TestNoHostIsToBlameUntilTheLineIsKnownToWork(t *testing.T) {
 	s := newLineStory(t, 0)
-	if !s.o.Proven(s.now, s.now, originNo(9), ByConnection, "refused") {
+	if !s.o.Proven(s.miss(9, ByConnection), s.now) {
 		t.Error("nothing has ever worked: the host is to blame")
 	}
 	s.works(1, 2, 3)
 	first := s.now.Add(time.Second)
 	s.pass(3 * time.Second)
-	if s.o.Proven(s.now, first, originNo(9), ByConnection, "refused") {
+	if s.o.Proven(s.miss(9, ByConnection), first) {
 		t.Error("nothing has worked since the host failed first")
 	}
 	s.check(true, notCut)
 	s.pass(time.Millisecond)
-	if !s.o.Proven(s.now, first, originNo(9), ByConnection, "refused") {
+	if !s.o.Proven(s.miss(9, ByConnection), first) {
 		t.Error("a host was reached since: this one is to blame")
 	}
 }
@@ -241,10 +281,10 @@ func TestAHostThatHangsIsToBlame(t *testing.T) {
 	s.fails(1)
 	s.check(true, notCut)
 	s.pass(time.Minute) // and now the line goes
-	if s.o.Proven(s.now, s.now.Add(-time.Second), originNo(1), ByConnection, "refused") {
+	if s.o.Proven(s.miss(1, ByConnection), s.now.Add(-time.Second)) {
 		t.Error("the host is given up without a look at the line")
 	}
-	s.check(false, CutOffNow)
+	s.goesDown(CutOffNow)
 }
 
 func TestNamesAreAWayOfTheirOwn(t *testing.T) {
@@ -252,7 +292,7 @@ func TestNamesAreAWayOfTheirOwn(t *testing.T) {
 	s.works(1, 2, 3)
 	s.pass(time.Minute)
 	fail := func(n int) bool {
-		return s.o.Failed(s.now, originNo(n), uint64(n), ByName, false, true, "no such host")
+		return s.o.Failed(s.miss(n, ByName))
 	}
 	fail(1)
 	s.works(4) // its name is known from before
@@ -277,19 +317,20 @@ func TestTheOnlySiteIsWaitedForAWhile(t *testing.T) {
 	if !s.fails(1) {
 		t.Fatal("nothing else could tell")
 	}
-	s.check(false, CutOffNow)
+	s.goesDown(CutOffNow)
 	for s.now.Sub(s.o.Since) < siteWait-lastPause {
 		s.check(false, StillOff)
 	}
 	for ev := StillOff; ev == StillOff; {
 		at, _ := s.o.Due()
 		s.now = at
-		if ev = s.o.Checked(s.now, false, "refused"); ev != StillOff && ev != Resigned {
+		c := s.o.Check()
+		if ev = s.o.Checked(s.now, &c, false, "refused"); ev != StillOff && ev != Resigned {
 			t.Fatalf("event %d", ev)
 		}
 	}
 	s.want(Up)
-	if s.fails(1) || !s.o.Proven(s.now, s.now, originNo(1), ByConnection, "refused") {
+	if s.fails(1) || !s.o.Proven(s.miss(1, ByConnection), s.now) {
 		t.Error("now the host is to blame")
 	}
 }
@@ -300,7 +341,7 @@ func TestALimitEndsTheRun(t *testing.T) {
 	s.fails(1)
 	s.fails(2)
 	s.fails(3)
-	s.check(false, CutOffNow)
+	s.goesDown(CutOffNow)
 	for s.now.Sub(s.o.Since) < 7*time.Second {
 		s.check(false, StillOff)
 	}
@@ -311,14 +352,15 @@ func TestALimitEndsTheRun(t *testing.T) {
 
 func TestAProxyThatNeverWorkedEndsTheRunSoon(t *testing.T) {
 	s := newLineStory(t, 0)
-	if !s.o.Failed(s.now, originNo(1), 1, ByConnection, true, false, "refused") {
+	if !s.o.Failed(s.ownMiss(1)) {
 		t.Fatal("a proxy's failure is a host's fault")
 	}
-	s.check(false, nothing)
+	s.goesDown(nothing)
 	for range 100 {
 		at, _ := s.o.Due()
 		s.now = at
-		switch ev := s.o.Checked(s.now, false, "refused"); {
+		c := s.o.Check()
+		switch ev := s.o.Checked(s.now, &c, false, "refused"); {
 		case ev == NoProxy && s.now.Sub(s.o.Since) < 2*neverWait:
 			return
 		case ev != nothing:
@@ -333,33 +375,13 @@ func TestAProxyThatHasWorkedIsWaitedFor(t *testing.T) {
 	s := newLineStory(t, 0)
 	s.works(1)
 	s.o.Gone(1)
-	s.o.Failed(s.now, originNo(1), 1, ByConnection, true, true, "refused")
-	s.check(false, CutOffNow)
+	s.o.Failed(s.ownMiss(1))
+	s.goesDown(CutOffNow)
 	for s.now.Sub(s.o.Since) < 10*neverWait {
 		s.check(false, StillOff)
 	}
 	s = newLineStory(t, 0)
-	s.o.Failed(s.now, originNo(1), 1, ByConnection, true, false, "refused")
-	s.check(false, nothing)
+	s.o.Failed(s.ownMiss(1))
+	s.goesDown(nothing)
 	s.check(true, notCut)
-}
-
-func TestFewOfManyHostsAreKeptInMind(t *testing.T) {
-	s := newLineStory(t, 0)
-	for n := range 10 * MaxWorked {
-		s.pass(time.Second)
-		s.works(n, 0)
-	}
-	if len(s.o.hosts) != MaxWorked || len(s.o.places) != MaxWorked {
-		t.Errorf("%d hosts, %d places", len(s.o.hosts), len(s.o.places))
-	}
-	if _, kept := s.o.places[0]; !kept {
-		t.Error("the one that works all the time is forgotten")
-	}
-	for hash := range s.o.places {
-		s.o.Gone(hash)
-	}
-	if len(s.o.hosts) != 0 || len(s.o.places) != 0 {
-		t.Errorf("%d hosts, %d places are left", len(s.o.hosts), len(s.o.places))
-	}
 }

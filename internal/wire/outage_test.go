@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -16,6 +17,7 @@ import (
 	"kumo/internal/crawl"
 	"kumo/internal/job"
 	"kumo/internal/stats"
+	"kumo/internal/weburl"
 )
 
 // A district is many hosts, each on a loopback address of its own, behind one line that can be cut: then all
@@ -350,27 +352,165 @@ func TestANameServerThatKnowsNothingIsAnOutage(t *testing.T) {
 // serveNames finds each name h0, h1, ... at the host of that number, for a second; but while it is ill it answers with
 // a code.
 func (d *district) serveNames(ill *atomic.Bool, code int) string {
+	return serveDNS(d.T, func(name string) (string, int) {
+		var n int
+		switch _, err := fmt.Sscanf(name, "h%d.", &n); {
+		case ill.Load():
+			return "", code
+		case err != nil:
+			return "", dns.RcodeNameError
+		}
+		return d.address(n), dns.RcodeSuccess
+	})
+}
+
+// serveHosts finds names at addresses; "" is none.
+func serveHosts(t *testing.T, at func(name string) string) string {
+	return serveDNS(t, func(name string) (string, int) {
+		if address := at(name); address != "" {
+			return address, dns.RcodeSuccess
+		}
+		return "", dns.RcodeNameError
+	})
+}
+
+func serveDNS(t *testing.T, answer func(name string) (address string, code int)) string {
 	pc, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
-		d.Fatal(err)
+		t.Fatal(err)
 	}
 	s := &dns.Server{PacketConn: pc, Handler: dns.HandlerFunc(func(w dns.ResponseWriter, q *dns.Msg) {
 		a := new(dns.Msg)
 		a.SetReply(q)
-		var n int
 		name := q.Question[0].Name
-		switch _, err := fmt.Sscanf(name, "h%d.", &n); {
-		case ill.Load():
-			a.Rcode = code
-		case err != nil:
-			a.Rcode = dns.RcodeNameError
-		case q.Question[0].Qtype == dns.TypeA:
+		address, code := answer(name)
+		a.Rcode = code
+		if code == dns.RcodeSuccess && q.Question[0].Qtype == dns.TypeA {
 			a.Answer = []dns.RR{&dns.A{Hdr: dns.RR_Header{Name: name, Rrtype: dns.TypeA, Class: dns.ClassINET, Ttl: 1},
-				A: net.ParseIP(d.address(n))}}
+				A: net.ParseIP(address)}}
 		}
 		_ = w.WriteMsg(a)
 	})}
 	go s.ActivateAndServe()
-	d.Cleanup(func() { s.Shutdown() })
+	t.Cleanup(func() { s.Shutdown() })
 	return pc.LocalAddr().String()
+}
+
+// wildcard serves any number of hosts of three domains at one address. Each page links to hosts that were not met
+// before. After so many requests it is gone.
+type wildcard struct {
+	port     string
+	links    int
+	most     int64
+	requests atomic.Int64
+	server   *http.Server
+	ended    sync.Once
+}
+
+func newWildcard(t *testing.T, address string, links int, most int64) *wildcard {
+	t.Helper()
+	l, err := net.Listen("tcp", address+":0")
+	if err != nil {
+		t.Skipf("no loopback addresses but one here: %v", err)
+	}
+	w := &wildcard{links: links, most: most}
+	_, w.port, _ = net.SplitHostPort(l.Addr().String())
+	w.server = &http.Server{Handler: w}
+	go w.server.Serve(l)
+	t.Cleanup(w.end)
+	return w
+}
+
+func (w *wildcard) end() { w.ended.Do(func() { w.server.Close() }) }
+
+func (w *wildcard) ServeHTTP(to http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/robots.txt" {
+		http.NotFound(to, r)
+		return
+	}
+	n := w.requests.Add(1)
+	if n > w.most {
+		w.end()
+		return
+	}
+	to.Header().Set("Content-Type", "text/html")
+	for i := range w.links {
+		fmt.Fprintf(to, `<a href="http://h%d-%d.evil%d.test:%s/">x</a>`, n, i, i%3, w.port)
+	}
+}
+
+// The owner of a few domains answers for any number of hosts, and then for none. Other hosts are still fetched, and the
+// crawl is never offline: with names that are looked up, and with addresses that are given.
+func TestAnOwnerWhoDisappearsDoesNotHaltACrawl(t *testing.T) {
+	t.Parallel()
+	for _, lookUp := range []bool{false, true} {
+		t.Run(fmt.Sprintf("look up %v", lookUp), func(t *testing.T) {
+			t.Parallel()
+			d := newDistrict(t, 5, 40)
+			evil := newWildcard(t, d.address(1000), 6, 300)
+			j := d.job(t.TempDir())
+			j.Frontier.Hosts, j.Seeds = 256, nil
+			for n := range d.hosts {
+				j.Seeds = append(j.Seeds, fmt.Sprintf("http://h%d.site%d.test:%s/0", n, n, d.port))
+			}
+			j.Seeds = append(j.Seeds, fmt.Sprintf("http://h.evil0.test:%s/", evil.port))
+			j.Frontier.Delay = 50 * time.Millisecond
+			j.Scope = weburl.ScopeAny
+			j.Fetch.AllowPrivate = true
+			if lookUp {
+				j.Fetch.DNSServer = serveHosts(t, func(name string) string {
+					var n int
+					if _, err := fmt.Sscanf(name, "h%d.site", &n); err == nil {
+						return d.address(n)
+					}
+					return d.address(1000)
+				})
+			} else {
+				for n := range d.hosts {
+					j.Fetch.Resolve = append(j.Fetch.Resolve, fmt.Sprintf("h%d.site%d.test:%s:%s", n, n, d.port, d.address(n)))
+				}
+				j.Fetch.Resolve = append(j.Fetch.Resolve, fmt.Sprintf("*:%s:%s", evil.port, d.address(1000)))
+			}
+			ctx, enough := context.WithCancel(t.Context())
+			defer enough()
+			j.Listener = crawl.Listener{CutOff: func(_ time.Time, why string) {
+				t.Errorf("offline after %d requests of %d at other hosts: %s", d.requests.Load(), d.hosts*d.pages, why)
+				enough()
+			}}
+			wait := d.after(int64(d.hosts*d.pages), enough) // the lost hosts are retried for minutes
+			c, err := Open(t.Context(), j)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = c.Run(ctx)
+			enough()
+			if closing := c.Close(); closing != nil {
+				t.Error(closing)
+			}
+			wait()
+			if pages, _ := d.covered(); pages != d.hosts*d.pages || evil.requests.Load() < evil.most {
+				t.Errorf("%d of %d pages, %d requests at hosts that disappear, %v", pages, d.hosts*d.pages,
+					evil.requests.Load(), err)
+			}
+		})
+	}
+}
+
+// A name that only --resolve could know does not exist: that is no outage, as other hosts answer at given addresses.
+func TestADeadNameBesideGivenAddressesIsNoOutage(t *testing.T) {
+	t.Parallel()
+	d := newDistrict(t, 4, 10)
+	j := d.job(t.TempDir())
+	j.Seeds = []string{"http://nowhere.test:1/"}
+	for n := range d.hosts {
+		j.Seeds = append(j.Seeds, fmt.Sprintf("http://h%d.test:%s/0", n, d.port))
+		j.Fetch.Resolve = append(j.Fetch.Resolve, fmt.Sprintf("h%d.test:%s:%s", n, d.port, d.address(n)))
+	}
+	j.Fetch.DNSServer = serveHosts(t, func(string) string { return "" })
+	j.Frontier.RetryWait, j.Crawl.OutageWait = 50*time.Millisecond, 10*time.Second
+	report, err := runJob(t, j)
+	if pages, _ := d.covered(); err != nil || pages != d.hosts*d.pages || report.CutOffs != 0 || report.HostsGivenUp != 1 {
+		t.Errorf("%d of %d pages, offline %d times, %d hosts given up, %v", pages, d.hosts*d.pages, report.CutOffs,
+			report.HostsGivenUp, err)
+	}
 }
