@@ -13,15 +13,18 @@ import (
 func TestHostsInASessionStayInMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const hosts, workers, latency, delay, pages = 30_000, 100, 100 * time.Millisecond, time.Second, 3
-		f, _, err := Open(Config{Delay: delay, Hosts: workers, Dir: t.TempDir(), Memory: 8 << 20})
+		f, _, err := Open(Config{Delay: delay, Hosts: workers, Dir: t.TempDir(), Memory: 4 << 20})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i := range hosts {
-			host := fmt.Sprint("h", i)
-			f.Push(host, items(host, pages)...)
-			f.Room(t.Context())
+		push := func(from, to int) {
+			for i := from; i < to; i++ {
+				host := fmt.Sprint("h", i)
+				f.Push(host, items(host, pages)...)
+				f.Room(t.Context())
+			}
 		}
+		push(0, hosts/3)
 		var mu sync.Mutex // guards what follows
 		visits := map[string]int{}
 		open, most, all := 0, 0, 0
@@ -47,6 +50,10 @@ func TestHostsInASessionStayInMemory(t *testing.T) {
 					f.Done(v, Result{Outcome: Answered})
 				}
 			})
+		}
+		for i := hosts / 3; i < hosts; i += 10 { // some 20 times as fast as they are visited
+			push(i, min(i+10, hosts))
+			time.Sleep(time.Millisecond)
 		}
 		wg.Wait()
 		if err := f.Close(); err != nil {

@@ -192,15 +192,26 @@ func (d *virtualizer) allowance() int64 {
 	return max(d.limit-d.table.memory-d.bufferLimit-d.mostBehind, d.limit/8)
 }
 
-// shrink brings memory below its limit: it sends away the hosts that nobody has touched for longest. Where the disk
-// does not keep up they stay: they would take their room on the way there.
+// secondChances is how many hosts in a session one shrink passes over.
+const secondChances = 16
+
+// shrink brings memory below its limit. It evicts the hosts that nobody has touched for longest, but for those in a
+// session, which get a second chance: an evicted host is inactive when it comes back. Where the disk does not keep up,
+// hosts stay: they would take their room on the way there.
 func (f *Frontier) shrink() {
 	d := f.disk
 	if d == nil || d.segments.behind.bytes > 2*d.mostBehind {
 		return
 	}
-	for d.bytes > d.allowance() && d.rest.newer != &d.rest {
-		f.evict(d.rest.newer)
+	for chances := secondChances; d.bytes > d.allowance() && d.rest.newer != &d.rest; {
+		h := d.rest.newer
+		if h.in == sound && chances > 0 {
+			chances--
+			d.unring(h)
+			d.settle(h)
+			continue
+		}
+		f.evict(h)
 		d.flushSome()
 	}
 	d.flushSome()

@@ -78,7 +78,10 @@ func (f *Frontier) renew(id uint32, s *coldHost) {
 func (f *Frontier) wakeClass(c class, tick int64) error {
 	cal, soon := &f.disk.calendars[c], tick+maxAhead.Milliseconds()
 	if len(cal.early) > 0 && tick >= cal.nextSplit() {
-		if err := f.loadIf(cal.early[0].bucket, soon); err != nil {
+		if b := cal.early[0].bucket; !f.disk.wants(c) {
+			// Its hosts could only wait in memory, where hosts that are read ahead stay, and keep others out.
+			cal.due = append(cal.due, b)
+		} else if err := f.loadIf(b, soon); err != nil {
 			return err
 		}
 		cal.early, cal.last = cal.early[1:], tick
