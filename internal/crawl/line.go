@@ -167,7 +167,7 @@ func (l *line) failed(m *outage.Miss) (wait time.Duration, off bool) {
 	return l.o.RetryAfter(), off
 }
 
-// proven reports whether the line has worked since a host failed first, so that the host is at fault.
+// proven reports whether the line has worked since a host's failure before this one, so that the host is at fault.
 func (l *line) proven(m *outage.Miss, since time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -245,9 +245,9 @@ func (w *worker) excuse(v *frontier.Visit, f visitOutcome) visitOutcome {
 	s := w.origins.healthOf(origin)
 	m := &outage.Miss{At: w.cfg.Now(), Origin: w.line.origin(origin, w.origins.hash(origin)), By: by, Own: f.own,
 		Had: s.answered, Why: f.detail}
-	first := m.At
+	first, last := m.At, m.At // failures in a row
 	if s.since != 0 {
-		first = time.Unix(0, s.since)
+		first, last = time.Unix(0, s.since), time.Unix(0, s.last)
 	}
 	if wait, off := w.line.failed(m); off {
 		f = f.forgiven(v, frontier.NoRequest)
@@ -260,7 +260,7 @@ func (w *worker) excuse(v *frontier.Visit, f visitOutcome) visitOutcome {
 	case !f.failure.OfHost():
 	case s.answered && m.At.Sub(first) < w.cfg.Patience:
 		return f.forgiven(v, frontier.Failed)
-	case (!f.again || s.refusals+1 >= maxRefusals) && !w.line.proven(m, first):
+	case (!f.again || s.refusals+1 >= maxRefusals) && !w.line.proven(m, last):
 		return f.forgiven(v, frontier.Failed)
 	}
 	return f

@@ -5,7 +5,7 @@
 // and of checks, which are attempts to reach seeds and hosts that have answered.
 //
 //	up      → doubted  when three hosts that had answered fail in a row and nothing answers in between; when a host is
-//	                   to be given up and nothing has answered since its first failure; or when the proxy cannot be
+//	                   to be given up and nothing has answered since its failure before; or when the proxy cannot be
 //	                   reached. Hosts are still visited, and failures are not counted
 //	doubted → up       when any host answers a visit or is reached by a check: the failed hosts are down by themselves
 //	doubted → down     when for a second no check has reached any host and no visit was answered
