@@ -36,6 +36,9 @@ func Detect(text []byte) Result {
 	if IsUTF8(text) {
 		return Result{"utf-8", 0.99}
 	}
+	if isFlawedUTF8(text) {
+		return Result{"utf-8", 0.95}
+	}
 	return best(gist)
 }
 
@@ -78,6 +81,29 @@ func IsUTF8(text []byte) bool {
 	}
 	whole := wholeRunes(text)
 	return len(whole) < len(text) && utf8.Valid(whole) && len(gistOf(whole)) > 0
+}
+
+// perFlaw is how many characters beyond ASCII outweigh a byte that is not UTF-8. Texts in other charsets have less than
+// one: their bytes fit together as those of UTF-8 only by chance.
+const perFlaw = 4
+
+// isFlawedUTF8 reports whether a text is UTF-8 but for a few bytes, such as those of a quotation in another charset or
+// of a character that was cut in the middle.
+func isFlawedUTF8(text []byte) bool {
+	good, bad := 0, 0
+	for len(text) > 0 {
+		if text[0] < utf8.RuneSelf {
+			text = text[1:]
+			continue
+		}
+		r, size := utf8.DecodeRune(text)
+		if text = text[size:]; r == utf8.RuneError && size == 1 {
+			bad++
+		} else {
+			good++
+		}
+	}
+	return good >= perFlaw*bad
 }
 
 // wholeRunes is the text without a character that is cut off at its end.

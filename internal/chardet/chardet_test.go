@@ -120,6 +120,25 @@ func TestDetect(t *testing.T) {
 	}
 }
 
+// A few bytes that are not UTF-8 do not make the rest of a text another charset's.
+func TestFlawedUTF8(t *testing.T) {
+	for _, text := range []string{"Übermäßig viele schöne Wörter. ", "Сегодня хорошая погода. ",
+		"L’été dernier, nous avons mangé. ", "It’s a fine day, isn’t it? “Yes,” she said. ", "今天的天气很好。",
+		"今日は天気がいいので。", "Σήμερα ο καιρός είναι καλός. ", "Zażółć gęślą jaźń. "} {
+		for _, bad := range []string{"\xff", "caf\xe9 ", "\xc3(", "\xed\xa0\xbd\xed\xb8\x80", "\xf5\x80\x80\x80", "\xa9 2024"} {
+			flawed := strings.Repeat(text, 5) + bad + strings.Repeat(text, 3)
+			if got := Detect([]byte(flawed)); got.Name != "utf-8" || got.Confidence < 0.9 {
+				t.Errorf("%q: got %v", flawed, got)
+			}
+		}
+	}
+	for _, text := range []string{"caf\xE9 co\xFBte d\xC3\xA9j\xE0", "\xC3\xA9\xC3\xA9 \xE9t\xE9"} {
+		if got := Detect([]byte(text)); got.Name == "utf-8" {
+			t.Errorf("%q: got %v", text, got)
+		}
+	}
+}
+
 // How sure a result is grows with the text, and little text is no proof.
 func TestConfidence(t *testing.T) {
 	few, many := Detect([]byte("caf\xE9")), Detect([]byte(strings.Repeat("\xEF\xF0\xE8\xE2\xE5\xF2 ", 20)))
