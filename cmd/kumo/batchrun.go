@@ -51,7 +51,7 @@ Keys of a collection's file, with their defaults:
   depth: 8                 hops from a seed
   threads: 30              that fetch at once, for each reducer
   interval: 1s             between two pages of a site; longer where its robots.txt asks for it
-  redirects: 10            in a row
+  redirects: 20            in a row
   charsets: [gbk, …]       that its pages are expected in
   language:
     code: de               pages in others are kept apart; any: they are not; default: the collection's code

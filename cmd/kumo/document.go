@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"kumo/internal/crawl"
 	"kumo/internal/get"
 	"kumo/internal/login"
 	"kumo/internal/page"
@@ -21,8 +22,8 @@ import (
 )
 
 const (
-	maxRedirects = 10       // of a page; robots.txt has fewer
-	maxDocument  = 64 << 20 // bytes of a file
+	maxRedirects = crawl.DefaultRedirects // of a page; robots.txt has fewer
+	maxDocument  = 64 << 20               // bytes of a file
 )
 
 // A source opens what a verb is to read: a URL, a file or standard input.

@@ -27,7 +27,7 @@ type Collection struct {
 	Depth     int      `yaml:"depth"`               // hops from a seed, 0: the seeds alone; default 8
 	Threads   int      `yaml:"threads,omitempty"`   // that fetch at once, a task; default 30
 	Interval  Duration `yaml:"interval,omitempty"`  // between two pages of a site; default 1s
-	Redirects int      `yaml:"redirects,omitempty"` // in a row; default 10
+	Redirects int      `yaml:"redirects,omitempty"` // in a row; default 20
 
 	Charsets []string `yaml:"charsets,omitempty"` // that its pages are expected in, WHATWG names
 	Language Language `yaml:"language,omitempty"`
@@ -66,7 +66,7 @@ const (
 	DefaultDepth     = 8
 	DefaultThreads   = 30
 	DefaultInterval  = time.Second
-	DefaultRedirects = 10
+	DefaultRedirects = 20
 	defaultScope     = "domain"
 	defaultShare     = 0.5
 	defaultRecrawl   = "24h,20h,30d"

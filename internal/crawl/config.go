@@ -23,6 +23,9 @@ import (
 	"kumo/internal/weburl"
 )
 
+// DefaultRedirects is how many redirects in a row are followed, as many as browsers do.
+const DefaultRedirects = 20
+
 // Config sets what is crawled, and how far.
 type Config struct {
 	Depth        int              // hops from a seed; negative: without limit
@@ -35,7 +38,7 @@ type Config struct {
 	Sitemaps     policy.Sitemaps   // which are read
 	MaxSitemap   int64             // bytes of a sitemap's body, as transferred; 50 MiB
 	Tries        int               // visits that a URL gets before it has failed; 3
-	MaxRedirects int               // in a row; 10
+	MaxRedirects int               // in a row; DefaultRedirects
 	PagesPerHost int64             // 0: without limit
 	NoTraps      bool              // fetch also what brings nothing new, and of a domain without limit: see package traps
 	// patterns of URLs that are fetched although they bring nothing new, as skipped.jsonl has them
@@ -83,7 +86,7 @@ func (c Config) withDefaults() Config {
 	c.HostsPerDomain = orDefault(c.HostsPerDomain, DefaultHostsPerDomain)
 	c.NamesPerDomain = orDefault(c.NamesPerDomain, DefaultNamesPerDomain)
 	c.Patience = orDefault(c.Patience, 2*time.Minute)
-	c.MaxRedirects = orDefault(c.MaxRedirects, 10)
+	c.MaxRedirects = orDefault(c.MaxRedirects, DefaultRedirects)
 	c.MaxSitemap = orDefault(c.MaxSitemap, 50<<20)
 	c.Grace = orDefault(c.Grace, 5*time.Second)
 	c.LookSpace = orDefault(c.LookSpace, 2*time.Second)

@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,8 @@ const maxTrust = 1 << 20
 var (
 	errLate  = errors.New("no answer within the time limit")
 	errStale = errors.New("the idle connection was closed")
+	// Without a length only TLS can say that the answer ended where the server wanted it to.
+	errNoCloseNotify = errors.New("TLS connection closed without close_notify")
 )
 
 // An exchange is one request under way.
@@ -238,6 +241,8 @@ func (x *exchange) converseBytes(c *conn) (surplus bool, err error) {
 		switch {
 		case bad != nil:
 			return surplus, bad
+		case errors.Is(err, io.EOF) && x.frame.state == untilClose && c.wire.tls != "" && c.wire.ended.Load():
+			return surplus, errNoCloseNotify
 		case x.frame.state == complete, errors.Is(err, io.EOF) && x.frame.state == untilClose:
 			return surplus, nil
 		case err != nil:
@@ -331,7 +336,7 @@ func (x *exchange) failed(err error) error {
 
 // failure classes what went wrong on a connection before the answer's head was complete.
 func (x *exchange) failure(err error) page.Failure {
-	if errors.Is(err, errSyntax) || errors.Is(err, errLongHead) || !isHTTP(x.raw) {
+	if errors.Is(err, errSyntax) || errors.Is(err, errLongHead) || !isHTTP(bytes.TrimLeft(x.raw, "\r\n")) {
 		return page.Malformed
 	}
 	return page.Reset

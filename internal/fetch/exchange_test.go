@@ -2,6 +2,8 @@ package fetch
 
 import (
 	"bufio"
+	"bytes"
+	"compress/gzip"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -18,6 +20,7 @@ import (
 	"time"
 
 	"kumo/internal/page"
+	"kumo/internal/store/warc"
 )
 
 func TestExactBytes(t *testing.T) {
@@ -37,6 +40,15 @@ func TestExactBytes(t *testing.T) {
 		{"lengths in fields", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nA: b\r\nContent-Length: 5 , 5\r\n\r\nhello", "",
 			"hello"},
 		{"interim", "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx",
+			"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx", "x"},
+		{"chunked said twice", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: Chunked\r\n\r\n" +
+			"1\r\na\r\n0\r\n\r\n", "", "a"},
+		{"chunked twice in a list", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, chunked\r\n\r\n1\r\na\r\n0\r\n\r\n",
+			"", "a"},
+		{"a blank before a colon", "HTTP/1.1 200 OK\r\nContent-Length \t: 1\r\n\r\nx", "", "x"},
+		{"a line without a colon", "HTTP/1.1 200 OK\r\nnonsense\r\n more\r\nContent-Length: 1\r\n\r\nx", "", "x"},
+		{"lower case", "http/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx", "", "x"},
+		{"an empty line before it", "\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx",
 			"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx", "x"},
 		{"control characters in fields", "HTTP/1.1 200 OK\r\nX: \x01a\x1b[2J\x7f\x0b\r\nContent-Length: 1\r\nY: " +
 			"\x0c\r\n\r\nx", "", "x"},
@@ -63,6 +75,77 @@ func TestExactBytes(t *testing.T) {
 			}
 			if resp.Truncated != page.Whole || resp.Malformed != "" {
 				t.Errorf("truncated %q, malformed %q", resp.Truncated, resp.Malformed)
+			}
+			rec := warc.Record{Block: resp.Raw}
+			kept, err := rec.Response()
+			if err != nil {
+				t.Fatal("the record cannot be read:", err)
+			}
+			if body, err := io.ReadAll(kept.Body); err != nil || string(body) != tt.payload {
+				t.Errorf("the record has a payload of %q, %v", body, err)
+			}
+		})
+	}
+}
+
+// A body whose coding is named with a blank before the colon is decoded, and the name does not stay for the next answer
+// of the connection.
+func TestBlankBeforeAColon(t *testing.T) {
+	var gzipped bytes.Buffer
+	w := gzip.NewWriter(&gzipped)
+	if _, err := w.Write([]byte("plain")); err != nil || w.Close() != nil {
+		t.Fatal(err)
+	}
+	c := newClient(t, Config{})
+	piped(t, c, func(conn net.Conn) {
+		r := bufio.NewReader(conn)
+		for _, answer := range []string{
+			fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Encoding : gzip\r\nContent-Length : %d\r\n\r\n%s", gzipped.Len(), &gzipped),
+			"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nnext"} {
+			readHead(r)
+			io.WriteString(conn, answer)
+		}
+	})
+	resp := new(page.Response)
+	for i, want := range []string{"plain", "next"} {
+		if err := c.Get(t.Context(), Request{URL: "http://a.test/"}, resp); err != nil {
+			t.Fatal(err)
+		}
+		if err := Decode(resp, 100); err != nil || string(resp.Body) != want {
+			t.Errorf("body %q (%v), want %q", resp.Body, err, want)
+		}
+		if coding := resp.Header.Get("Content-Encoding"); (coding == "gzip") != (i == 0) {
+			t.Errorf("answer %d has the coding %q", i, coding)
+		}
+	}
+}
+
+// An answer without a length ends where the server says so: by close_notify where it speaks TLS.
+func TestTLSThatIsCutOff(t *testing.T) {
+	cert := testCertificate(t)
+	for _, c := range []struct {
+		name, head string
+		says       bool
+		want       page.Truncation
+	}{
+		{"close_notify", "", true, page.Whole},
+		{"none", "", false, page.Disconnect},
+		{"none, but a length", "Content-Length: 4\r\n", false, page.Whole},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			addr := serve(t, func(_ int, conn net.Conn) {
+				secured := tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{cert}})
+				readHead(bufio.NewReader(secured))
+				io.WriteString(secured, "HTTP/1.1 200 OK\r\n"+c.head+"\r\nhalf")
+				if c.says {
+					secured.Close()
+				} else {
+					conn.Close()
+				}
+			})
+			resp := get(t, newClient(t, Config{InsecureTLS: true}), "https://"+addr+"/")
+			if resp.Truncated != c.want || string(resp.Payload) != "half" {
+				t.Errorf("truncated %q, want %q; payload %q", resp.Truncated, c.want, resp.Payload)
 			}
 		})
 	}
@@ -335,7 +418,10 @@ func TestMalformed(t *testing.T) {
 		{"bad status", "HTTP/1.1 2OO OK\r\n\r\n", page.Malformed},
 		{"no status", "HTTP/1.1 000 OK\r\n\r\n", page.Malformed},
 		{"low status", "HTTP/1.1 099 OK\r\n\r\n", page.Malformed},
-		{"bad field", "HTTP/1.1 200 OK\r\nno colon\r\n\r\n", page.Malformed},
+		{"a field without a name", "HTTP/1.1 200 OK\r\n: no name\r\n\r\n", page.Malformed},
+		{"many empty lines before it", "\r\n\r\n\r\nHTTP/1.1 200 OK\r\n\r\n", page.Malformed},
+		{"other transfer codings", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: gzip\r\n\r\n",
+			page.Malformed},
 		{"two lengths", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", page.Malformed},
 		{"two lengths in a list", "HTTP/1.1 200 OK\r\nContent-Length: 1, 2\r\n\r\nab", page.Malformed},
 		{"two lengths in all", "HTTP/1.1 200 OK\r\nContent-Length: 1,1\r\nContent-Length: 2\r\n\r\nab", page.Malformed},

@@ -19,6 +19,7 @@ type framer struct {
 	seen  int // no line ends between pos and here
 
 	start, end int // the final answer's head; end is 0 until it is complete
+	lead       int // bytes of empty lines before the answer
 	head       head
 	fields     http.Header // reused: empty at the beginning
 	left       int64       // bytes of body or chunk to come
@@ -42,6 +43,10 @@ const (
 
 // maxInterim is how many fields of an interim answer leave their map fit for the final one.
 const maxInterim = 32
+
+// maxLead bounds the empty lines before a status line, in bytes. They are what is left of an answer before, which was a
+// little longer than it said, and no part of this one.
+const maxLead = 4
 
 // maxChunkLine bounds a chunk's size with its extensions, as net/http does.
 const maxChunkLine = 4096
@@ -139,6 +144,9 @@ func (f *framer) readHead(raw []byte) (more bool, err error) {
 		switch {
 		case !ok:
 			return false, nil
+		case begin == f.start && len(line) == 0 && f.lead+f.pos-begin <= maxLead:
+			f.lead += f.pos - begin
+			f.start = f.pos
 		case begin == f.start && !isHTTP(line), begin == f.start && len(line) < len("HTTP/"):
 			return false, malformed("status line", string(line))
 		case begin > f.start && len(line) == 0:

@@ -32,7 +32,8 @@ func malformed(what string, line string) error {
 
 // parseHead reads a complete head, lines ended by CRLF or LF. The fields go into h, which is empty: their names in
 // canonical form, their values parts of one string. What a proxy and a server could read in two ways is refused, as
-// net/http does; control characters in values, which net/http refuses, are taken.
+// net/http does. What browsers or curl accept is accepted, too, where net/http refuses it: control characters in values,
+// blanks before a colon, lines without a colon, "chunked" said twice, and "http" in lower case.
 func parseHead(raw []byte, h http.Header) (head, error) {
 	text := string(raw)
 	line, rest, _ := strings.Cut(text, "\n")
@@ -52,6 +53,7 @@ const leastStatus = 100
 // readStatus reads a status line, RFC 9112 4.
 func readStatus(line string) (head, error) {
 	proto, status, ok := strings.Cut(line, " ")
+	proto = strings.ToUpper(proto)
 	major, minor, known := http.ParseHTTPVersion(proto)
 	if !ok || !known {
 		return head{}, malformed("status line", line)
@@ -79,6 +81,10 @@ func readFields(text string, h http.Header) error {
 			return fmt.Errorf("%w: more than %d fields", errSyntax, maxFields)
 		}
 		name, value, ok := strings.Cut(line, ":")
+		if !ok && validValue(line) {
+			continue
+		}
+		name = strings.TrimRight(name, " \t")
 		if !ok || !validName(name) || !validValue(value) {
 			return malformed("field", line)
 		}
@@ -124,7 +130,7 @@ func firstLine(text string) string {
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' }
 
-// validName reports whether a field's name is a token; spaces are let through, with which it is none that kumo knows.
+// validName reports whether a field's name is a token. Spaces within it are let through: kumo knows no such name.
 func validName(name string) bool {
 	for i := range len(name) {
 		if !inName[name[i]] {
@@ -173,10 +179,12 @@ func (hd *head) frame(h http.Header) error {
 	if codings, ok := h["Transfer-Encoding"]; ok {
 		delete(h, "Transfer-Encoding")
 		if hd.proto != "HTTP/1.0" && hd.proto[:6] != "HTTP/0" { // who speaks 1.0 knows none
-			if len(codings) != 1 || !strings.EqualFold(codings[0], "chunked") {
-				return malformed("transfer coding", strings.Join(codings, ", "))
+			for coding := range strings.SplitSeq(strings.Join(codings, ","), ",") {
+				if !strings.EqualFold(strings.Trim(coding, " \t"), "chunked") {
+					return malformed("transfer coding", strings.Join(codings, ", "))
+				}
 			}
-			hd.chunked = true
+			hd.chunked = true // once, also where an application and the server before it both say so
 		}
 	}
 	if err := hd.readLength(h); err != nil {
@@ -232,5 +240,5 @@ func hasToken(lists []string, token string) bool {
 func isHTTP(raw []byte) bool {
 	magic := []byte("HTTP/")
 	n := min(len(raw), len(magic))
-	return bytes.Equal(raw[:n], magic[:n])
+	return bytes.EqualFold(raw[:n], magic[:n])
 }

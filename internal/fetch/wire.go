@@ -2,6 +2,8 @@ package fetch
 
 import (
 	"context"
+	"errors"
+	"io"
 	"net"
 	"net/netip"
 	"os"
@@ -21,6 +23,7 @@ type wire struct {
 	until  atomic.Int64
 	slot   *sockets // that it has one of
 	closed atomic.Bool
+	ended  atomic.Bool // the other side has closed the TCP connection, and a read has met that
 
 	addr                    netip.AddrPort
 	tls                     string    // version, "" without
@@ -54,11 +57,14 @@ func newLimit(bandwidth int64) *rate.Limiter {
 }
 
 func (w *wire) Read(p []byte) (int, error) {
-	if w.limit == nil {
-		return w.Conn.Read(p)
+	if w.limit != nil {
+		p = p[:min(len(p), w.limit.Burst())]
 	}
-	n, err := w.Conn.Read(p[:min(len(p), w.limit.Burst())])
-	if n > 0 {
+	n, err := w.Conn.Read(p)
+	if errors.Is(err, io.EOF) {
+		w.ended.Store(true)
+	}
+	if n > 0 && w.limit != nil {
 		if late := w.wait(n); late != nil && err == nil {
 			err = late
 		}

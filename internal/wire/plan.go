@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"time"
 
+	"kumo/internal/crawl"
 	"kumo/internal/frontier"
 	"kumo/internal/job"
 	"kumo/internal/parse"
@@ -38,7 +39,7 @@ func Survey(j *job.Job) (s *plan.Survey, done func() error, err error) {
 	s = plan.New(plan.Config{
 		Rules: policy.Rules{Scope: weburl.NewScope(mine.Scope, c.Overrides.Modes()...), Block: o.block, Include: c.Include,
 			Exclude:  c.Exclude,
-			MaxDepth: c.Depth, MaxRedirects: cmp.Or(c.MaxRedirects, 10), Embeds: c.Embeds,
+			MaxDepth: c.Depth, MaxRedirects: cmp.Or(c.MaxRedirects, crawl.DefaultRedirects), Embeds: c.Embeds,
 			Overrides: c.Overrides},
 		Canon: c.Canon, IgnoreRobots: c.IgnoreRobots, Sitemaps: c.Sitemaps, MaxSitemap: cmp.Or(c.MaxSitemap, 50<<20),
 		PagesPerHost: c.PagesPerHost, OnlySeeds: mine.Scope == weburl.ScopePage, Delay: fc.Delay, MaxDelay: maxDelay,

@@ -33,17 +33,84 @@ func (r *Record) BodyDigest() (sum [sha1.Size]byte) {
 	return [sha1.Size]byte(h.Sum(nil))
 }
 
-// Response reads the answer in the block. Control characters in its head, which servers send, are spaces: net/http
-// refuses them.
+// Response reads the answer in the block, whose head may have what browsers accept and net/http refuses.
 func (r *Record) Response() (*http.Response, error) {
 	head, body := cutHead(r.Block)
-	head = bytes.Clone(head)
-	for i, c := range head {
+	head = plainHead(head)
+	return http.ReadResponse(bufio.NewReader(io.MultiReader(bytes.NewReader(head), bytes.NewReader(body))), nil)
+}
+
+// plainHead returns an answer's head in a form that net/http reads as package fetch reads the original: "http" is in upper
+// case, control characters are spaces, blanks before a colon and lines without one are gone, and a length or "chunked"
+// that is said several times is said once.
+func plainHead(head []byte) []byte {
+	line, fields, _ := strings.Cut(string(head), "\n")
+	proto, rest, _ := strings.Cut(line, " ")
+	plain := make([]byte, 0, len(head)+1)
+	plain = append(append(append(plain, strings.ToUpper(proto)...), ' '), rest...)
+	plain = append(plain, '\n')
+	var length, coding string
+	for fields != "" {
+		var field string
+		field, fields = cutField(fields)
+		if isBlank(field[0]) || strings.Trim(field, "\r\n") == "" {
+			plain = append(plain, field...)
+			continue
+		}
+		name, value, ok := strings.Cut(field, ":")
+		if !ok {
+			continue
+		}
+		name = strings.Join(strings.FieldsFunc(name, func(r rune) bool { return r == '\n' || r == '\r' }), "")
+		name = strings.TrimRight(name, " \t")
+		said := &length
+		switch {
+		case strings.EqualFold(name, "Transfer-Encoding"):
+			said = &coding
+		case !strings.EqualFold(name, "Content-Length"):
+			said = nil
+		}
+		if one := single(value); said != nil && one != "" {
+			if *said == one {
+				continue
+			}
+			*said, value = one, " "+one+"\r\n"
+		}
+		plain = append(append(append(plain, name...), ':'), value...)
+	}
+	for i, c := range plain {
 		if c < ' ' && c != '\t' && c != '\r' && c != '\n' || c == 0x7f {
-			head[i] = ' '
+			plain[i] = ' '
 		}
 	}
-	return http.ReadResponse(bufio.NewReader(io.MultiReader(bytes.NewReader(head), bytes.NewReader(body))), nil)
+	return plain
+}
+
+// cutField cuts off a field with the lines that continue it.
+func cutField(fields string) (field, rest string) {
+	for n := 0; ; {
+		i := strings.IndexByte(fields[n:], '\n')
+		if i < 0 {
+			return fields, ""
+		}
+		if n += i + 1; n == len(fields) || !isBlank(fields[n]) || strings.Trim(fields[:n], "\r\n") == "" {
+			return fields[:n], fields[n:]
+		}
+	}
+}
+
+func isBlank(c byte) bool { return c == ' ' || c == '\t' }
+
+// single returns what all members of a list are, in lower case; "" if they differ.
+func single(list string) (one string) {
+	for i, member := range strings.Split(list, ",") {
+		member = strings.ToLower(strings.Trim(member, " \t\r\n"))
+		if i > 0 && member != one {
+			return ""
+		}
+		one = member
+	}
+	return one
 }
 
 func parseSHA1(text string) (sum [sha1.Size]byte) {
