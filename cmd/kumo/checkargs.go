@@ -53,7 +53,7 @@ func (s *source) robots(ctx context.Context, args []string, in *check.RobotsIn) 
 	case err != nil:
 		return err
 	}
-	in.Robots, in.URL, in.Status, in.Exempt = doc.body, u.String(), doc.status, true
+	in.Robots, in.URL, in.Status = doc.body, u.String(), doc.status
 	return nil
 }
 

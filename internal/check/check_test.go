@@ -33,9 +33,9 @@ func TestRobots(t *testing.T) {
 		{"a line allows", RobotsIn{URL: "http://a.example/a?b"}, `{"allowed":true,"rule":"Allow: /a",` + rest + `}`},
 		{"and forbids", RobotsIn{URL: "http://a.example/b", Status: 200}, `{"allowed":false,"rule":"Disallow: /",` + rest +
 			`,"status":200}`},
-		{"robots.txt by its lines", RobotsIn{URL: "http://a.example/robots.txt"},
-			`{"allowed":false,"rule":"Disallow: /",` + rest + `}`},
-		{"robots.txt to a crawl", RobotsIn{URL: "http://a.example/robots.txt", Exempt: true},
+		{"a URL is made canonical", RobotsIn{URL: "HTTP://A.example/b/../a b#x"},
+			`{"allowed":true,"rule":"Allow: /a",` + rest + `}`},
+		{"robots.txt is always allowed", RobotsIn{URL: "http://a.example/robots.txt"},
 			`{"allowed":true,"rule":"",` + rest + `}`},
 		{"there is none", RobotsIn{URL: "http://a.example/b", Status: 404},
 			`{"allowed":true,"rule":"robots.txt: status 404","crawl_delay":0,"sitemaps":[],"status":404}`},

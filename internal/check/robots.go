@@ -1,6 +1,9 @@
 package check
 
-import "kumo/internal/robots"
+import (
+	"kumo/internal/robots"
+	"kumo/internal/weburl"
+)
 
 // RobotsIn asks whether an agent may fetch a URL.
 type RobotsIn struct {
@@ -8,8 +11,7 @@ type RobotsIn struct {
 	Agent  string `json:"ua"`
 	URL    string `json:"url" need:"url"`
 
-	Status int  `json:"-"` // what /robots.txt was answered with, 0 for a file, which is as good as 200
-	Exempt bool `json:"-"` // /robots.txt itself is always allowed, as a crawl has it; otherwise the lines alone decide
+	Status int `json:"-"` // what /robots.txt was answered with, 0 for a file, which is as good as 200
 }
 
 // RobotsOut is the verdict.
@@ -38,18 +40,18 @@ type CleanParam struct {
 	Path   string   `json:"path"`
 }
 
-// Robots reads a robots.txt.
+// Robots reads a robots.txt as a crawl does: the URL is made canonical, and /robots.txt itself is always allowed.
 func Robots(in RobotsIn) (RobotsOut, error) {
 	rules := robots.Parse(in.Robots, in.Agent)
 	if in.Status != 0 {
 		rules = robots.FromStatus(in.Status, in.Robots, in.Agent)
 	}
 	out := RobotsOut{Sitemaps: append([]string{}, rules.Sitemaps()...), Status: in.Status}
-	ask := rules.Match
-	if in.Exempt {
-		ask = rules.Allowed
+	target := robots.Target(in.URL)
+	if u, err := weburl.Parse(in.URL); err == nil {
+		target = robots.Target(u.String())
 	}
-	out.Allowed, out.Rule = ask(robots.Target(in.URL))
+	out.Allowed, out.Rule = rules.Allowed(target)
 	if delay, ok := rules.Delay(); ok {
 		out.CrawlDelay = delay.Seconds()
 	}

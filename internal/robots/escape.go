@@ -41,13 +41,20 @@ func appendNormal(dst []byte, s string, pattern bool) []byte {
 			}
 			i += 2
 		case mustEscape(s, i, pattern):
-			const digits = "0123456789ABCDEF"
-			dst = append(dst, '%', digits[c>>4], digits[c&15])
+			dst = appendOctet(dst, c, true)
 		default:
 			dst = append(dst, c)
 		}
 	}
 	return dst
+}
+
+func appendOctet(dst []byte, c byte, escape bool) []byte {
+	if !escape {
+		return append(dst, c)
+	}
+	const digits = "0123456789ABCDEF"
+	return append(dst, '%', digits[c>>4], digits[c&15])
 }
 
 func mustEscape(s string, i int, pattern bool) bool {
@@ -77,32 +84,41 @@ func upper(c byte) byte {
 	return c
 }
 
-// unescaped replaces the escapes of octets that need none (RFC 3986, 2.3) in what is in normal form. It allocates only
-// when there are some.
-func unescaped(s string) string {
-	if !escapesPlain(s) {
+// canonical brings what is in normal form to the one form of a URL: octets that need no escape (RFC 3986, 2.3) have none,
+// and those that no canonical URL has in its path are escaped. It allocates only when there is something to change.
+func canonical(s string) string {
+	if isCanonical(s) {
 		return s
 	}
-	dst := make([]byte, 0, len(s))
+	dst := make([]byte, 0, len(s)+8)
 	for i := 0; i < len(s); i++ {
 		if c, ok := plainOctet(s[i:]); ok {
 			dst = append(dst, c)
 			i += 2
 			continue
 		}
-		dst = append(dst, s[i])
+		dst = appendOctet(dst, s[i], isUnsafe(s[i]))
 	}
 	return string(dst)
 }
 
-// escapesPlain reports whether s escapes an octet that needs no escape.
-func escapesPlain(s string) bool {
-	for i := strings.IndexByte(s, '%'); i >= 0 && i < len(s); i++ {
-		if _, ok := plainOctet(s[i:]); ok {
-			return true
+func isCanonical(s string) bool {
+	for i := range len(s) {
+		if _, ok := plainOctet(s[i:]); ok || isUnsafe(s[i]) {
+			return false
 		}
 	}
-	return false
+	return true
+}
+
+// isUnsafe reports whether a URL's path has an octet only as an escape (WHATWG URL, path percent-encode set). A query may
+// have some of them as they are: escaping them on both sides makes them equal there, too.
+func isUnsafe(c byte) bool {
+	switch c {
+	case '"', '<', '>', '^', '`', '{', '}':
+		return true
+	}
+	return c <= ' ' || c >= 0x7f
 }
 
 // plainOctet is the octet that s begins with as an escape, if it is a letter, a digit, or one of "-._~".

@@ -171,7 +171,7 @@ func (g *group) put(u rule, pattern string) {
 		g.text = appendNormal(g.text, pattern, true)
 		u.patternLen = uint16(len(g.text) - int(u.pattern))
 	}
-	u.escaped = escapesPlain(string(g.text[u.pattern : u.pattern+uint32(u.patternLen)]))
+	u.odd = !isCanonical(string(g.text[u.pattern : u.pattern+uint32(u.patternLen)]))
 	g.rules = append(g.rules, u)
 }
 

@@ -42,6 +42,12 @@ func TestAllowed(t *testing.T) {
 		{"lower hex in the URL", "User-agent: *\nDisallow: /%C3%A9\n", "/%c3%a9", false, "Disallow: /%C3%A9"},
 		{"tilde plain", "User-agent: *\nDisallow: /~a\n", "/%7ea", false, "Disallow: /~a"},
 		{"tilde escaped", "User-agent: *\nDisallow: /%7Ea\n", "/~a", false, "Disallow: /%7Ea"},
+		{"space", "User-agent: *\nDisallow: /a b\n", "/a%20b", false, "Disallow: /a b"},
+		{"space in the URL", "User-agent: *\nDisallow: /a%20b\n", "/a b", false, "Disallow: /a%20b"},
+		{"quote and braces", "User-agent: *\nDisallow: /\"{x}`\n", "/%22%7Bx%7D%60", false, "Disallow: /\"{x}`"},
+		{"braces in a query", "User-agent: *\nDisallow: /*?q={x}\n", "/a?q={x}", false, "Disallow: /*?q={x}"},
+		{"another character", "User-agent: *\nDisallow: /a b\n", "/a+b", true, ""},
+		{"robots.txt, escaped", "User-agent: *\nDisallow: /\n", "/%72obots.txt", true, ""},
 		{"slash escaped is another", "User-agent: *\nDisallow: /a/b\n", "/a%2Fb", true, ""},
 		{"broken escape", "User-agent: *\nDisallow: /a%zz%\n", "/a%zz%", false, "Disallow: /a%zz%"},
 

@@ -4,9 +4,9 @@
 // does: misspelt directives, missing colons, byte order marks, "index.html" for a folder. [Parse] keeps only the lines
 // meant for one agent, sorted so that the first rule that matches decides.
 //
-// One thing Google reads otherwise than the RFC: an escaped letter or digit is not the same as the plain one, so that a
-// rule for /%62 says nothing of /b. [Rules.Match] reads so, too; [Rules.Allowed], by which a crawl goes, does as the
-// RFC says. Three things are as the RFC has them and not as Google: %c3 equals %C3 and %7E equals ~ on both sides,
+// One thing Google reads otherwise than the RFC: an escaped octet is not the same as the plain one, so that a rule for
+// /%62 says nothing of /b, and one for "/a b" nothing of /a%20b. [Rules.Match] reads so, too; [Rules.Allowed], by which a
+// crawl goes, does as the RFC says. Three things are as the RFC has them and not as Google: %c3 equals %C3 and %7E equals ~ on both sides,
 // "%2A" and "%24" in a rule mean the characters themselves, and /robots.txt may always be fetched. Who wants the lines'
 // bare verdict on /robots.txt asks [Rules.Match].
 //
@@ -38,7 +38,7 @@ type rule struct {
 	lineLen, patternLen uint16
 	priority            uint16 // octets of the pattern as written, non-ASCII ones escaped
 	allow               bool
-	escaped             bool // the pattern has escaped letters or digits
+	odd                 bool // the pattern is not as in canonical URLs
 }
 
 // Allowed says whether the agent may fetch a URL, given as its path and query in escaped form, "/a?b" (see [Target]).
@@ -51,14 +51,14 @@ func (r *Rules) Allowed(pathAndQuery string) (ok bool, rule string) {
 
 // Decide is Allowed with the number of the line that decided.
 func (r *Rules) Decide(pathAndQuery string) (ok bool, by Line) {
-	if pathAndQuery == "/robots.txt" {
+	target := canonical(normalTarget(pathAndQuery))
+	if target == "/robots.txt" { // RFC 9309, 2.2.2
 		return true, Line{}
 	}
-	return r.match(unescaped(normalTarget(pathAndQuery)), true)
+	return r.match(target, true)
 }
 
-// Match is Allowed without the exception for /robots.txt, and with escaped letters and digits as they stand: what the
-// lines say.
+// Match is Allowed without the exception for /robots.txt, and with escaped octets as they stand: what the lines say.
 func (r *Rules) Match(pathAndQuery string) (ok bool, rule string) {
 	ok, by := r.match(normalTarget(pathAndQuery), false)
 	return ok, by.Text
@@ -68,8 +68,8 @@ func (r *Rules) match(target string, plain bool) (ok bool, by Line) {
 	for i := range r.rules {
 		u := &r.rules[i]
 		pattern := r.text[u.pattern : u.pattern+uint32(u.patternLen)]
-		if plain && u.escaped {
-			pattern = unescaped(pattern)
+		if plain && u.odd {
+			pattern = canonical(pattern)
 		}
 		if matches(pattern, target) {
 			return u.allow, r.lineOf(u)

@@ -132,8 +132,8 @@ func TestRedirectsInARowAreBounded(t *testing.T) {
 	s := newSite(t, pages)
 	j := s.job(t, "a.test/0")
 	mustRun(t, j)
-	if n := len(lines(t, j.Dir, "pages.jsonl")); n != 11 {
-		t.Errorf("%d redirects were followed in a row, want 10 and the first", n)
+	if n := len(lines(t, j.Dir, "pages.jsonl")); n != 21 {
+		t.Errorf("%d redirects were followed in a row, want 20 and the first", n)
 	}
 	if last := lines(t, j.Dir, "skipped.jsonl"); len(last) != 1 || last[0]["rule"] != "redirects" {
 		t.Errorf("skipped: %v", last)
