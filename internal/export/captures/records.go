@@ -69,7 +69,8 @@ func (a *Archive) EachEntry(ctx context.Context, f func(x *warc.IndexLine, line 
 		if !a.Chosen(Place{File: x.File, Offset: x.Offset}) {
 			return nil
 		}
-		return sorter.Add(0, line, nil)
+		line = warc.AppendIndexLine(line[:0:0], x) // old indexes have other keys
+		return sorter.Add(0, line[:len(line)-1], nil)
 	})
 	if err != nil {
 		return err

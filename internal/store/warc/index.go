@@ -29,7 +29,7 @@ func ParseIndexLine(line []byte) (x IndexLine, err error) {
 	if err := d.Decode(&v); err != nil {
 		return x, fmt.Errorf("not a CDXJ line: %w", err)
 	}
-	if want := string(appendSURT(nil, v.URL)); key != want {
+	if want := SURT(v.URL); key != want && key != OldKey(v.URL) {
 		return x, fmt.Errorf("its key is %q, that of its URL is %q", key, want)
 	}
 	x = IndexLine{URL: v.URL, MIME: v.MIME, Digest: v.Digest, File: v.Filename}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 
@@ -236,7 +237,10 @@ func (a *Archive) find(ctx context.Context, url, digest string) (newest *warc.In
 	if err != nil {
 		return nil, err
 	}
-	key := append([]byte(warc.SURT(url)), ' ')
+	keys := [][]byte{append([]byte(warc.SURT(url)), ' ')}
+	if old := append([]byte(warc.OldKey(url)), ' '); !bytes.Equal(old, keys[0]) {
+		keys = append(keys, old)
+	}
 	take := func(line []byte) {
 		x, err := warc.ParseIndexLine(line)
 		if err != nil || x.URL != url {
@@ -263,13 +267,15 @@ func (a *Archive) find(ctx context.Context, url, digest string) (newest *warc.In
 		file := filepath.Join(a.dir, "warc", name)
 		if open {
 			_, err = store.EachLineOf(a.disk, file, func(line []byte, _ int64) error {
-				if bytes.HasPrefix(line, key) {
+				if slices.ContainsFunc(keys, func(key []byte) bool { return bytes.HasPrefix(line, key) }) {
 					take(line)
 				}
 				return nil
 			})
 		} else {
-			err = a.search(file, key, take)
+			for _, key := range keys {
+				err = errors.Join(err, a.search(file, key, take))
+			}
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read warc/%s: %w", name, err)

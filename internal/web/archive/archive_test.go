@@ -9,11 +9,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"kumo/internal/job"
 	"kumo/internal/job/jobtest"
+	"kumo/internal/store/warc"
 	"kumo/internal/synthweb"
 	"kumo/internal/vfs"
 	"kumo/internal/web/archive"
@@ -204,5 +206,36 @@ func TestDamagedFiles(t *testing.T) {
 	}
 	if points, err := a.Curve(3); err != nil {
 		t.Error(points, err)
+	}
+}
+
+// TestOldKeys: a URL is found in the index of a crawl that kumo's first versions made, which had other keys.
+func TestOldKeys(t *testing.T) {
+	t.Parallel()
+	s := jobtest.Serve(t, synthweb.Clean(1, 1, 3))
+	j := jobtest.For(s, t.TempDir())
+	a := crawled(t, j)
+	indexes, err := filepath.Glob(filepath.Join(j.Dir, "warc", "*.cdxj"))
+	if err != nil || len(indexes) == 0 {
+		t.Fatal(indexes, err)
+	}
+	text, err := os.ReadFile(indexes[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+	first, err := warc.ParseIndexLine([]byte(lines[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := first.URL + "%28x"
+	_, rest, _ := strings.Cut(strings.ReplaceAll(lines[0], strconv.Quote(first.URL), strconv.Quote(url)), " ")
+	lines = append(lines, warc.OldKey(url)+" "+rest)
+	slices.Sort(lines)
+	if err := os.WriteFile(indexes[0], []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.AnswerOf(t.Context(), url); err != nil {
+		t.Error(err)
 	}
 }
