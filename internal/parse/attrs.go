@@ -34,7 +34,18 @@ const (
 	attrStyle
 	attrType
 	attrXlinkHref
+
+	// Where scripts find what they load later.
+	attrDataBackground
+	attrDataFullSrc
+	attrDataLazySrc
+	attrDataLazySrcset
+	attrDataOriginal
+	attrDataSrc
+	attrDataSrcset
 	numAttrs
+
+	firstLazy = attrDataBackground
 )
 
 var attrs = newNameTable(map[string]attr{
@@ -45,5 +56,7 @@ var attrs = newNameTable(map[string]attr{
 	"method": attrMethod, "name": attrName, "ping": attrPing, "poster": attrPoster, "property": attrProperty,
 	"rel": attrRel,
 	"src": attrSrc, "srcdoc": attrSrcdoc, "srcset": attrSrcset, "style": attrStyle, "type": attrType,
-	"xlink:href": attrXlinkHref,
+	"xlink:href": attrXlinkHref, "data-bg": attrDataBackground, "data-full-src": attrDataFullSrc,
+	"data-lazy-src": attrDataLazySrc, "data-lazy-srcset": attrDataLazySrcset, "data-original": attrDataOriginal,
+	"data-src": attrDataSrc, "data-srcset": attrDataSrcset,
 })

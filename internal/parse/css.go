@@ -82,7 +82,7 @@ func (s *cssScanner) next() bool {
 			s.pos++
 			word := s.word()
 			s.imports, s.names = equalFold(word, "import"), equalFold(word, "namespace")
-		case isNameByte(c):
+		case isNameByte(c) || c == '\\':
 			if s.function() && !s.names {
 				return s.found(s.ref)
 			}
@@ -127,7 +127,7 @@ func (s *cssScanner) comment() {
 
 // function reads a name and, if it is that of a function of one URL, its argument. It reports whether it found one.
 func (s *cssScanner) function() bool {
-	word := s.word()
+	word := unescapeCSS(s.word())
 	if s.pos == len(s.src) || s.src[s.pos] != '(' {
 		return false
 	}
@@ -213,8 +213,12 @@ func (s *cssScanner) spaces() {
 
 func (s *cssScanner) word() []byte {
 	start := s.pos
-	for s.pos < len(s.src) && isNameByte(s.src[s.pos]) {
-		s.pos++
+	for s.pos < len(s.src) && (isNameByte(s.src[s.pos]) || s.src[s.pos] == '\\') {
+		if s.src[s.pos] == '\\' {
+			s.pos = min(s.pos+escapeLen(s.src[s.pos:]), len(s.src))
+		} else {
+			s.pos++
+		}
 	}
 	return s.src[start:s.pos]
 }

@@ -56,6 +56,8 @@ func (p *Parser) element() {
 		p.embed(attrManifest, page.Resource)
 	case tagStyle:
 		p.styles(p.scan.content)
+	case tagNoframes:
+		p.noframes()
 	case tagH1:
 		p.openHeading()
 	case tagTitle:
@@ -117,6 +119,40 @@ func (p *Parser) anchor(a attr) {
 	if more && p.scan.space == inHTML {
 		p.pings()
 	}
+}
+
+// lazyAttrs are the attributes in which scripts find what they load later.
+const lazyAttrs = 1<<numAttrs - 1<<firstLazy
+
+// lazy takes what a script will load into an element.
+func (p *Parser) lazy() {
+	for a := firstLazy; a < numAttrs; a++ {
+		switch raw, ok := p.scan.attr(a); {
+		case !ok:
+		case a == attrDataSrcset, a == attrDataLazySrcset:
+			p.srcset(a)
+		case isLazyURL(raw):
+			p.embed(a, p.scan.tag.lazyKind())
+		}
+	}
+}
+
+// isLazyURL reports whether the value is a URL: a script may have anything else in its attributes.
+func isLazyURL(value []byte) bool {
+	return bytes.ContainsAny(value, "./") && !bytes.ContainsAny(value, "{}<>()\"' \t\r\n") && value[0] != '#'
+}
+
+// lazyKind is what a script loads into an element of the name.
+func (t tag) lazyKind() page.Kind {
+	switch t {
+	case tagFrame, tagIframe:
+		return page.Frame
+	case tagScript:
+		return page.Script
+	case tagVideo, tagAudio, tagSource, tagTrack:
+		return page.Media
+	}
+	return page.Image
 }
 
 func (p *Parser) pings() {
@@ -191,7 +227,7 @@ func (p *Parser) link(r *reference) int {
 // there are any, the document is read again.
 func (p *Parser) baseElement() (again bool) {
 	ref, ok := p.value(attrHref)
-	if !ok || p.based {
+	if !ok || p.based || p.scan.inTemplate() {
 		return false
 	}
 	p.based = true

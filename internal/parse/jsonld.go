@@ -8,7 +8,8 @@ import (
 	"kumo/internal/page"
 )
 
-// script takes the references of a script's text: those of JSON-LD, and if it is asked for, what looks like a path.
+// script takes the references of a script's text: those of JSON-LD, the modules that it imports, and if it is asked for,
+// what looks like a path.
 func (p *Parser) script() {
 	if len(p.scan.content) == 0 {
 		return
@@ -17,7 +18,13 @@ func (p *Parser) script() {
 	switch mime = trimLeft(mime); {
 	case len(mime) >= len(jsonLD) && equalFold(mime[:len(jsonLD)], jsonLD):
 		p.linkedData(p.scan.content)
-	case p.cfg.Scripts:
+		return
+	default:
+		if names := modulesOf(mime, p.scan.content); names != nil {
+			p.modules(names)
+		}
+	}
+	if p.cfg.Scripts {
 		p.paths(p.scan.content)
 	}
 }

@@ -30,6 +30,7 @@ const (
 
 	tagSVG
 	tagMath
+	tagTemplate
 	tagSVGText    // foreignObject, desc
 	tagMathText   // mi, mo, mn, ms, mtext
 	tagAnnotation // annotation-xml
@@ -88,7 +89,7 @@ var tags = newNameTable(map[string]tag{
 	"bgsound": tagSound, "source": tagSource, "track": tagTrack, "video": tagVideo, "image": tagImage, "font": tagFont,
 	"blockquote": tagBlockquote, "body": tagBody, "embed": tagEmbed, "img": tagImg, "table": tagTable, "meta": tagMeta,
 	"iframe": tagIframe, "noembed": tagNoembed, "noframes": tagNoframes, "plaintext": tagPlaintext, "script": tagScript,
-	"style": tagStyle, "textarea": tagTextarea, "title": tagTitle, "xmp": tagXmp, "svg": tagSVG, "math": tagMath,
+	"style": tagStyle, "template": tagTemplate, "textarea": tagTextarea, "title": tagTitle, "xmp": tagXmp, "svg": tagSVG, "math": tagMath,
 	"annotation-xml": tagAnnotation,
 	"td":             tagCell, "th": tagCell, "tr": tagCell, "thead": tagCell, "tbody": tagCell, "tfoot": tagCell,
 	"q":   tagCite,

@@ -135,8 +135,13 @@ func (p *Parser) body(resp *page.Response, contentType string, pg *page.Page) {
 		if p.cfg.PlainText {
 			p.addresses(text)
 		}
-	case t.IsJavaScript() && p.cfg.Scripts:
-		p.paths(p.plain(body, contentType))
+	case t.IsJavaScript():
+		script := p.plain(body, contentType)
+		p.modules(staticImports(script))
+		if !p.cfg.Scripts {
+			return
+		}
+		p.paths(script)
 	default:
 		return
 	}
@@ -203,6 +208,9 @@ func (p *Parser) markup() (again bool) {
 		}
 		if p.scan.has(1 << attrStyle) {
 			p.styleAttribute()
+		}
+		if p.scan.has(lazyAttrs) {
+			p.lazy()
 		}
 	}
 	p.scan.start = len(p.scan.src)

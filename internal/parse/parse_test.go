@@ -88,6 +88,17 @@ func TestElements(t *testing.T) {
 			"a /d/1, a /d/2, img /d/4, script /d/5, a /d/6, a /d/7"},
 		{"more of svg", `<svg><use href=1#a /><use xlink:href="#no"/><image xlink:href=2 /><feImage href=3 /><use href=4 xlink:href=no /></svg><use href=no>`,
 			"img /d/1, img /d/2, img /d/3, img /d/4"},
+		{"what scripts load", `<img src=1 data-src=2.png data-srcset="3.png 1x, 4.png 2x"><div data-bg="/5.png" data-original='/no {}'></div>` +
+			`<iframe data-src=/6></iframe><p data-lazy-src=7.png data-full-src=8.png data-src=no><img data-lazy-srcset="9.png 1x">`,
+			"img /d/1, img /d/2.png, img /d/3.png, img /d/4.png, img /5.png, frame /6, img /d/8.png, img /d/7.png, img /d/9.png"},
+		{"modules", `<script type=importmap>{"imports":{"./no":"./1.js","a\/":"/no/"},"scopes":{"/no":{"b":"\/2.js"}},"integrity":{"/no":"no"}}</script>` +
+			"<script type=module>import a,{b as c} from './3.js';import'/4.js';\nexport*from \"http://o.test/5.js\";export{x}\nfrom './6.js'\n" +
+			"// import './no'\nf('./no'); import(`./no`); import('./no'); let s='from'+'./no', from='./no'; import 'bare'</script><script>import './no'</script>",
+			"script /d/1.js, script /2.js, script /d/3.js, script /4.js, script http://o.test/5.js, script /d/6.js"},
+		{"frameset", `<frameset><frame src=1><noframes><base href=/no/><a href=2><h1>no</h1></noframes></frameset><a href=3>`,
+			"frame /d/1, a /d/2, a /d/3"},
+		{"a base in a template", `<template><template></template><base href=/no/></template><a href=1><base href=/b/>`, "a /b/1"},
+		{"escapes in names of style sheets", `<style>a{b:\75 rl(1);c:\75rl("2")}</style>`, "css /d/1, css /d/2"},
 		{"meta refresh", `<meta http-equiv=Refresh content="5; URL='n'"><meta http-equiv=refresh content=5>`, "refresh /d/n"},
 		{"noscript and template are markup", `<noscript><a href=1></noscript><template><a href=2></template>`,
 			"a /d/1, a /d/2"},
@@ -117,7 +128,7 @@ func TestTokens(t *testing.T) {
 		`<a href=1><a href="no>`,
 		"<a\thref=1><a\nhref=2><a\fhref=3><a\rhref=4><ab href=no><a< href=no>< a href=no>",
 		`<title><a href=no></title ><a href=1><textarea></textare><a href=no></TEXTAREA/x="<a href=no>"><a href=2>`,
-		`<style></style ><xmp><a href=no></xmp><noembed><a href=no></noembed><noframes><a href=no></noframes><a href=1>`,
+		`<style></style ><xmp><a href=no></xmp><noembed><a href=no></noembed><a href=1>`,
 		`<a href=1><plaintext></plaintext><a href=no>`,
 		`<script><!-- <script> </script> <a href=no> --></script><a href=1>`,
 		`<script><!-- </script><a href=1><script><!--><script></script><a href=2><script><!-- <scripts> </script><a href=3>`,

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"html"
+	"iter"
 	"slices"
 	"strings"
 
@@ -21,13 +22,14 @@ var ErrRewrite = errors.New("cannot write the charset of the body")
 
 // CanRewrite reports whether Rewrite replaces references in a body of the media type.
 func CanRewrite(essence string) bool {
-	return IsHTML(essence) || essence == "text/css" || essence == svgType
+	return IsHTML(essence) || essence == "text/css" || essence == svgType || mediaType(essence).IsJavaScript()
 }
 
 const svgType = "image/svg+xml"
 
 // Rewrite appends to dst the body of resp, which is read as what the media type says, with other references in place of
-// its own; all other bytes are as they were, in the body's own charset. References in scripts are not found.
+// its own; all other bytes are as they were, in the body's own charset. Of references in scripts the
+// modules are found that they import.
 //
 // The result can be read without header fields, and elsewhere. A charset that only a header field has told is declared
 // in it. A base element has no URL any more. Where refer gives a relative URL, integrity and crossorigin go, with which
@@ -68,6 +70,12 @@ func (p *Parser) Rewrite(dst []byte, resp *page.Response, essence string, refer 
 		r.open(resp.Body)
 		r.styles(r.src, 0, inText)
 		r.declareStyle()
+	case mediaType(essence).IsJavaScript():
+		g := sniffPlain(resp.Body, contentType)
+		p.charset, p.how = g.charset, g.how
+		r.document = p.document
+		r.open(resp.Body)
+		r.modules(staticImports(r.src))
 	default:
 		return append(dst, resp.Body...), nil
 	}
@@ -189,6 +197,9 @@ func (r *rewriter) markup() {
 		if raw, ok := r.scan.attr(attrStyle); ok && namesSomething(raw) {
 			r.styleAttribute(raw)
 		}
+		if r.scan.has(lazyAttrs) {
+			r.lazy()
+		}
 		if r.local {
 			r.dropGuards()
 		}
@@ -215,6 +226,10 @@ func (r *rewriter) element() {
 		r.url(attrLongDesc, page.Cite)
 	case tagScript:
 		r.url(attrSrc, page.Script)
+		mime, _ := r.scan.attr(attrType)
+		if names := modulesOf(r.text.attr(mime), r.scan.content); names != nil {
+			r.modules(names)
+		}
 	case tagFrame, tagIframe:
 		r.url(attrSrc, page.Frame)
 		r.url(attrLongDesc, page.Cite)
@@ -250,6 +265,35 @@ func (r *rewriter) element() {
 		} else {
 			r.styles(r.scan.content, offset(r.src, r.scan.content), inText)
 		}
+	}
+}
+
+// lazy is Parser.lazy.
+func (r *rewriter) lazy() {
+	for a := firstLazy; a < numAttrs; a++ {
+		switch raw, ok := r.scan.attr(a); {
+		case !ok:
+		case a == attrDataSrcset, a == attrDataLazySrcset:
+			r.srcset(a)
+		case isLazyURL(raw):
+			r.url(a, r.scan.tag.lazyKind())
+		}
+	}
+}
+
+// modules replaces the names of modules, which lie in the document.
+func (r *rewriter) modules(names iter.Seq[[]byte]) {
+	for raw := range names {
+		to, ok := r.lead(moduleURL(r.text.decode(raw)), page.Script)
+		if !ok {
+			continue
+		}
+		if !isModuleURL([]byte(to)) {
+			to = "./" + to // without it the name is that of an import map
+		}
+		start := offset(r.src, raw)
+		r.replace(extent{start, start + len(raw)}, escapeIn(inText, to))
+		r.text.reset()
 	}
 }
 
@@ -409,7 +453,7 @@ func (r *rewriter) findBase() {
 		return
 	}
 	for r.scan.reset(r.src, false); r.scan.next(); {
-		if raw, ok := r.scan.attr(attrHref); ok && r.scan.tag == tagBase && r.scan.space == inHTML {
+		if raw, ok := r.scan.attr(attrHref); ok && r.scan.tag == tagBase && r.scan.space == inHTML && !r.scan.inTemplate() {
 			r.text.reset()
 			if base, err := r.fallback.Resolve(string(r.text.attr(raw))); err == nil {
 				r.base, r.based = base, true

@@ -45,26 +45,29 @@ func TestRewriteHTML(t *testing.T) {
 		`<a href="x?a=1&amp;b=2">`:       `<a href="Ld/x@a%3D1%26b%3D2">`,
 		`<a href="#here">`:               `<a href="#here">`,
 		`<a href>`:                       `<a href>`,
-		`<a href="mailto:a@b"> <a href="javascript:f('x')">`:                                                           `<a href="mailto:a@b"> <a href="javascript:f('x')">`,
-		`<a href="//o.test/it's?a=1&b">`:                                                                               `<a href="http://o.test/it&#39;s?a=1&amp;b">`,
-		`<a href=//o.test/?a=1>`:                                                                                       `<a href="http://o.test/?a=1">`,
-		`<a href="http://o.test/">`:                                                                                    `<a href="http://o.test/">`,
-		`<img src=a.png srcset=" b.png 1x, /c.png,x,y 2x,d 3x">`:                                                       `<img src=Ld/a.png srcset=" Ld/b.png 1x, Lc.png%2Cx%2Cy 2x,Ld/d 3x">`,
-		`<img srcset="data:image/png;base64,x 1x, b 2x">`:                                                              `<img srcset="data:image/png;base64,x 1x, Ld/b 2x">`,
-		`<p style="a:url( 'x' );b:url(y)">`:                                                                            `<p style="a:url( 'Ld/x' );b:url(Ld/y)">`,
-		`<p style="a:url(&quot;x&quot;)">`:                                                                             `<p style="a:url(&#34;Ld/x&#34;)">`,
-		`<style>@import "a"; b{c:url(d\29 e)}</style>`:                                                                 `<style>@import "Ld/a"; b{c:url(Ld/d%29e)}</style>`,
-		`<meta http-equiv=Refresh content="3; URL='x'">`:                                                               `<meta http-equiv=Refresh content="3; URL='Ld/x'">`,
-		`<meta http-equiv=refresh content=5>`:                                                                          `<meta http-equiv=refresh content=5>`,
-		`<form action="x"><input formaction=y><button formaction='//o.test/'>`:                                         `<form action="http://h.test/d/x"><input formaction=http://h.test/d/y><button formaction='http://o.test/'>`,
-		`<base href="/e/"><a href=x><a href="#f"><link rel=stylesheet href=s>`:                                         `<base href=""><a href=Le/x><a href="Le/#f"><link rel=stylesheet href=Le/s>`,
-		`<a href=x><base target=t href=/e/>`:                                                                           `<a href=Le/x><base target=t href="">`,
-		`<svg><a xlink:href="x"/><image href="y"/><use href="#z"/><style>p{a:url(b)}</style></svg>`:                    `<svg><a xlink:href="Ld/x"/><image href="Ld/y"/><use href="#z"/><style>p{a:url(Ld/b)}</style></svg>`,
-		`<svg><style><![CDATA[p{a:url(b)}]]></style></svg>`:                                                            `<svg><style><![CDATA[p{a:url(Ld/b)}]]></style></svg>`,
-		`<script src="x" integrity="sha256-x" crossorigin async></script>`:                                             `<script src="Ld/x"   async></script>`,
-		`<script src="//o.test/x" integrity="sha256-x" crossorigin></script>`:                                          `<script src="http://o.test/x" integrity="sha256-x" crossorigin></script>`,
-		`<link rel=preconnect href=//o.test><link rel="canonical" href="x"><link rel=icon href=i>`:                     `<link rel=preconnect href=""><link rel="canonical" href="http://h.test/d/x"><link rel=icon href=Ld/i>`,
-		`<a href=x ping="/p">`:                                                                                         `<a href=Ld/x ping="">`,
+		`<a href="mailto:a@b"> <a href="javascript:f('x')">`:     `<a href="mailto:a@b"> <a href="javascript:f('x')">`,
+		`<a href="//o.test/it's?a=1&b">`:                         `<a href="http://o.test/it&#39;s?a=1&amp;b">`,
+		`<a href=//o.test/?a=1>`:                                 `<a href="http://o.test/?a=1">`,
+		`<a href="http://o.test/">`:                              `<a href="http://o.test/">`,
+		`<img src=a.png srcset=" b.png 1x, /c.png,x,y 2x,d 3x">`: `<img src=Ld/a.png srcset=" Ld/b.png 1x, Lc.png%2Cx%2Cy 2x,Ld/d 3x">`,
+		`<img srcset="data:image/png;base64,x 1x, b 2x">`:        `<img srcset="data:image/png;base64,x 1x, Ld/b 2x">`,
+		`<img src="data:," data-src=/a.png data-srcset="b.png 1x"><div data-bg='c.png' data-original="no">`: `<img src="data:," data-src=La.png data-srcset="Ld/b.png 1x"><div data-bg='Ld/c.png' data-original="no">`,
+		`<script type=importmap>{"imports":{"a":"./b.js","c":"\/d.js","e/":"/f/"}}</script>`:                `<script type=importmap>{"imports":{"a":"./Ld/b.js","c":"./Ld.js","e/":"/f/"}}</script>`,
+		`<script type=module>import "./b.js?a=1"; f("./c.js")</script>`:                                     `<script type=module>import "./Ld/b.js@a%3D1"; f("./c.js")</script>`,
+		`<p style="a:url( 'x' );b:url(y)">`:                                                                 `<p style="a:url( 'Ld/x' );b:url(Ld/y)">`,
+		`<p style="a:url(&quot;x&quot;)">`:                                                                  `<p style="a:url(&#34;Ld/x&#34;)">`,
+		`<style>@import "a"; b{c:url(d\29 e)}</style>`:                                                      `<style>@import "Ld/a"; b{c:url(Ld/d%29e)}</style>`,
+		`<meta http-equiv=Refresh content="3; URL='x'">`:                                                    `<meta http-equiv=Refresh content="3; URL='Ld/x'">`,
+		`<meta http-equiv=refresh content=5>`:                                                               `<meta http-equiv=refresh content=5>`,
+		`<form action="x"><input formaction=y><button formaction='//o.test/'>`:                              `<form action="http://h.test/d/x"><input formaction=http://h.test/d/y><button formaction='http://o.test/'>`,
+		`<base href="/e/"><a href=x><a href="#f"><link rel=stylesheet href=s>`:                              `<base href=""><a href=Le/x><a href="Le/#f"><link rel=stylesheet href=Le/s>`,
+		`<a href=x><base target=t href=/e/>`:                                                                `<a href=Le/x><base target=t href="">`,
+		`<svg><a xlink:href="x"/><image href="y"/><use href="#z"/><style>p{a:url(b)}</style></svg>`:         `<svg><a xlink:href="Ld/x"/><image href="Ld/y"/><use href="#z"/><style>p{a:url(Ld/b)}</style></svg>`,
+		`<svg><style><![CDATA[p{a:url(b)}]]></style></svg>`:                                                 `<svg><style><![CDATA[p{a:url(Ld/b)}]]></style></svg>`,
+		`<script src="x" integrity="sha256-x" crossorigin async></script>`:                                  `<script src="Ld/x"   async></script>`,
+		`<script src="//o.test/x" integrity="sha256-x" crossorigin></script>`:                               `<script src="http://o.test/x" integrity="sha256-x" crossorigin></script>`,
+		`<link rel=preconnect href=//o.test><link rel="canonical" href="x"><link rel=icon href=i>`:          `<link rel=preconnect href=""><link rel="canonical" href="http://h.test/d/x"><link rel=icon href=Ld/i>`,
+		`<a href=x ping="/p">`: `<a href=Ld/x ping="">`,
 		`<meta http-equiv="Content-Security-Policy" content="default-src 'self'">`:                                     `<meta http-equiv="Content-Security-Policy" content="">`,
 		`<iframe srcdoc="<base href=/e/><img src=&quot;x&quot;>">`:                                                     `<iframe srcdoc="&lt;base href=&#34;&#34;&gt;&lt;img src=&#34;Le/x&#34;&gt;">`,
 		`<!-- <a href=x> --><script>"<a href=x>"</script><textarea><a href=x></textarea>`:                              `<!-- <a href=x> --><script>"<a href=x>"</script><textarea><a href=x></textarea>`,
@@ -95,6 +98,14 @@ func TestRewriteStyles(t *testing.T) {
 		if got := rewriteWith(t, in, "text/css", "text/css", local); got != want {
 			t.Errorf("%s\n got %s\nwant %s", in, got, want)
 		}
+	}
+}
+
+func TestRewriteModule(t *testing.T) {
+	in := `import {a} from "../b.js?x=1"; export * from 'http://o.test/c.js'; import d from "bare"; let e = "./f.js"`
+	want := `import {a} from "./Lb.js@x%3D1"; export * from 'http://o.test/c.js'; import d from "bare"; let e = "./f.js"`
+	if got := rewriteWith(t, in, "text/javascript", "text/javascript", local); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
 

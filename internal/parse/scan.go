@@ -20,7 +20,7 @@ type scanner struct {
 	space       namespace
 	selfClosing bool
 	content     []byte // the raw text of a title, character references and all
-	have        uint32 // a bit for each attribute that the tag has
+	have        uint64 // a bit for each attribute that the tag has
 	values      [numAttrs]extent
 
 	lead *lead // gets the text between the tags as long as it needs some
@@ -45,7 +45,7 @@ func (s *scanner) attr(a attr) (value []byte, ok bool) {
 }
 
 // has reports whether the tag has one of the attributes in the set of bits.
-func (s *scanner) has(set uint32) bool { return s.have&set != 0 }
+func (s *scanner) has(set uint64) bool { return s.have&set != 0 }
 
 // next goes to the next start tag with a name that is known or a style that names something, or to an end tag that is
 // asked for. It reports false at the end of the document.
@@ -171,6 +171,27 @@ func (s *scanner) endTag(i int) (end int, matters bool) {
 	return end, s.ends&(1<<s.tag) != 0
 }
 
+// inTemplate reports whether the tag stands in a template element, whose content is no part of the document.
+func (s *scanner) inTemplate() bool {
+	before := s.src[:s.start]
+	if indexFold(before, "<template") < 0 {
+		return false
+	}
+	in := scanner{src: before, xml: s.xml}
+	in.askEnd(tagTemplate, 't')
+	depth := 0
+	for in.next() {
+		switch {
+		case in.tag != tagTemplate || in.space != inHTML:
+		case !in.closing:
+			depth++
+		case depth > 0:
+			depth--
+		}
+	}
+	return depth > 0
+}
+
 // askEnd makes the ends of an element be told, whose name begins with that letter.
 func (s *scanner) askEnd(t tag, initial byte) {
 	s.ends |= 1 << t
@@ -256,7 +277,7 @@ func (s *scanner) attribute(start int, of tag) (end int) {
 	if a == attrOther || s.have&(1<<a) != 0 {
 		return end
 	}
-	if of.known() || a == attrStyle && namesSomething(src[value.start:value.end]) {
+	if of.known() || a >= firstLazy || a == attrStyle && namesSomething(src[value.start:value.end]) {
 		s.have |= 1 << a
 		s.values[a] = value
 	}

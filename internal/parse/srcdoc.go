@@ -23,6 +23,18 @@ func (p *Parser) srcdoc() {
 	p.document, p.text = outer, outerText
 }
 
+// noframes reads the markup that stands for a frameset where no frames are shown.
+func (p *Parser) noframes() {
+	if p.inner == maxInner || len(p.scan.content) == 0 {
+		return
+	}
+	outer := p.document
+	p.inner, p.based, p.tentative, p.form, p.anchored.link = outer.inner+1, true, false, form{}, 0
+	p.scan.reset(outer.scan.content, outer.scan.xml)
+	p.markup()
+	p.document = outer
+}
+
 // findBase finds the base URL of a short document beforehand, so that it is read once.
 func (p *Parser) findBase(doc []byte) {
 	if indexFold(doc, "<base") < 0 {
