@@ -3,7 +3,9 @@ package fields
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -51,51 +53,76 @@ func (r *run) data() *data {
 			r.cut = true
 			break
 		}
-		v, err := readJSON(n.FirstChild.Data)
-		if err != nil {
-			r.ld.broken = true
-			continue
+		values, err := readJSON(n.FirstChild.Data)
+		r.ld.broken = r.ld.broken || err != nil
+		for _, v := range values {
+			r.ld.collect(v, 0)
 		}
-		r.ld.collect(v, 0)
 	}
 	return r.ld
 }
 
-// readJSON reads JSON, or else what is nearly JSON: with line feeds in strings, commas too many, comments around it.
-func readJSON(text string) (v any, err error) {
-	if v, err = decode([]byte(text)); err == nil {
-		return v, nil
+// readJSON reads JSON, or else what is nearly JSON: with line feeds in strings, commas too many, comments, or escaped as
+// HTML. There may be several values, one behind the other; those before a fault are returned with it.
+func readJSON(text string) (all []any, err error) {
+	if all, err = decode([]byte(text)); err == nil {
+		return all, nil
 	}
-	text = strings.TrimSpace(text)
+	text = strings.Trim(text, "\uFEFF \t\r\n")
+	if !strings.Contains(text, `"`) {
+		text = html.UnescapeString(text)
+	}
 	for _, around := range [][2]string{{"//<![CDATA[", "//]]>"}, {"<![CDATA[", "]]>"}, {"<!--", "-->"}} {
 		if inner, is := strings.CutPrefix(text, around[0]); is {
 			text = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(inner), around[1]))
 		}
 	}
-	return decode(mended(strings.TrimRight(text, "; \t\r\n")))
+	return decode(bytes.TrimRight(mended(text), "; \t\r\n"))
 }
 
-func decode(text []byte) (v any, err error) {
+func decode(text []byte) (all []any, err error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
-	err = d.Decode(&v)
-	return v, err
+	for {
+		var v any
+		if err = d.Decode(&v); errors.Is(err, io.EOF) && len(all) > 0 {
+			return all, nil
+		}
+		if err != nil {
+			return all, err
+		}
+		all = append(all, v)
+	}
 }
 
-// mended is JSON without control characters in strings, and without commas before what closes.
+// mended is JSON without comments, control characters in strings, escapes that JSON does not have, and commas before
+// what closes.
 func mended(text string) []byte {
 	out := make([]byte, 0, len(text))
 	quoted := false
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
 		case quoted && c == '\\' && i+1 < len(text):
-			out = append(out, c, text[i+1])
-			i++
-			continue
+			if i++; strings.IndexByte(`"\/bfnrtu`, text[i]) >= 0 {
+				out = append(out, c)
+			}
 		case c == '"':
 			quoted = !quoted
 		case quoted && c < ' ':
 			out = append(out, ' ')
+			continue
+		case !quoted && strings.HasPrefix(text[i:], "//"):
+			n := strings.IndexByte(text[i:], '\n')
+			if n < 0 {
+				return out
+			}
+			i += n
+		case !quoted && strings.HasPrefix(text[i:], "/*"):
+			n := strings.Index(text[i+2:], "*/")
+			if n < 0 {
+				return out
+			}
+			i += n + 3
 			continue
 		case !quoted && (c == '}' || c == ']'):
 			out = bytes.TrimRight(out, ", \t\r\n")
@@ -301,13 +328,25 @@ func (r *run) microdata(p *path, most int) (found []string, why string) {
 	return found, why
 }
 
-// properties finds the values of an item's property, or of properties of items that it has.
+// properties finds the values of an item's property, or of properties of items that it has, also in the elements that
+// its itemref names.
 func (r *run) properties(found []string, item int, names []string, most int) []string {
-	end := r.tree.End(item)
-	if !r.tree.Spend(end - item) {
+	found = r.propertiesIn(found, item+1, r.tree.End(item), names, most)
+	refs, _ := r.tree.Attr(item, "itemref")
+	for id := range strings.FieldsSeq(refs) {
+		if i, is := r.byID()[id]; is && (i > item || r.tree.End(i) <= item) { // not around the item
+			found = r.propertiesIn(found, i, r.tree.End(i), names, most)
+		}
+	}
+	return found
+}
+
+// propertiesIn is properties for elements from start to end.
+func (r *run) propertiesIn(found []string, start, end int, names []string, most int) []string {
+	if !r.tree.Spend(end - start) {
 		return found
 	}
-	for i := item + 1; i < end && len(found) < most; i++ {
+	for i := start; i < end && len(found) < most; i++ {
 		if r.tree.Node(i).Type != html.ElementNode {
 			continue
 		}
@@ -328,6 +367,22 @@ func (r *run) properties(found []string, item int, names []string, most int) []s
 	return found
 }
 
+// byID finds elements by their id, of several with one the first.
+func (r *run) byID() map[string]int {
+	if r.ids == nil {
+		r.ids = map[string]int{}
+		r.tree.Spend(r.tree.Nodes())
+		for i := range r.tree.Nodes() {
+			if id, has := r.tree.Attr(i, "id"); has {
+				if _, double := r.ids[id]; !double {
+					r.ids[id] = i
+				}
+			}
+		}
+	}
+	return r.ids
+}
+
 // property is the value of an element that names a property, as the HTML standard has it.
 func (r *run) property(i int) string {
 	key := ""
@@ -345,10 +400,17 @@ func (r *run) property(i int) string {
 	case atom.Time:
 		key = "datetime"
 	}
-	for _, key := range []string{"content", key} { // which pages also put on other elements
-		if v, has := r.tree.Attr(i, key); has && key != "" {
-			return v
+	if v, has := r.tree.Attr(i, "content"); has { // which pages also put on other elements
+		return v
+	}
+	v, has := r.tree.Attr(i, key)
+	switch {
+	case !has || key == "":
+		return r.tree.Text(i)
+	case key == "href" || key == "src" || key == "data":
+		if u, err := r.resolve(v); err == nil && v != "" {
+			return u
 		}
 	}
-	return r.tree.Text(i)
+	return v
 }

@@ -100,6 +100,7 @@ type run struct {
 	ld    *data
 	meta  []int
 	items []int
+	ids   map[string]int
 }
 
 func (r *run) rule(rule *rule, res *Result) RuleResult {
