@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
@@ -205,7 +206,7 @@ func readDate(s string, now time.Time) string {
 			return day
 		}
 	}
-	if m := yearLast.FindStringSubmatch(s); m != nil {
+	if m := yearLast.FindStringSubmatch(s); m != nil && !numbersSection(s, m) {
 		if day := cmp.Or(dayOf(m[4], m[3], m[1], now), dayOf(m[4], m[1], m[3], now)); day != "" {
 			return day
 		}
@@ -228,6 +229,26 @@ func readDate(s string, now time.Time) string {
 	}
 	return ""
 }
+
+// numbersSection reports whether what may be a day, as yearLast has found it in a text, numbers a section or a version
+// instead: "1.1.10 Getting started", "2.1.1.10".
+func numbersSection(s string, m []string) bool {
+	if m[2] != "." || len(m[4]) != 2 {
+		return false
+	}
+	before, after, _ := strings.Cut(s, m[0])
+	number := strings.Trim(m[0], " \t") // with what is before and behind it
+	if strings.HasPrefix(number, ".") && endsInDigit(before) || strings.HasSuffix(number, ".") && beginsWithDigit(after) {
+		return true
+	}
+	short := len(m[1]) == 1 && len(m[3]) == 1 // days are mostly written with zeros
+	next, _ := utf8.DecodeRuneInString(after)
+	return short && before == "" && beginsWithDigit(s) && strings.HasSuffix(m[0], " ") && unicode.IsLetter(next)
+}
+
+func beginsWithDigit(s string) bool { return s != "" && s[0] >= '0' && s[0] <= '9' }
+
+func endsInDigit(s string) bool { return s != "" && s[len(s)-1] >= '0' && s[len(s)-1] <= '9' }
 
 func monthNumber(name string) string { return strconv.Itoa(months.Number(name)) }
 
