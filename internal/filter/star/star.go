@@ -1,6 +1,6 @@
 // Package star is a filter in Starlark, a small language like Python, which runs in this process: link(l), request(r)
 // and record(p) are the points, their argument is the question as a dict, and what they return is the answer: None, or
-// a dict. docs/filters.md says how.
+// a dict. docs/filters.md says how. Its steps and its memory are bounded; see rewrite and meter.
 package star
 
 import (
@@ -29,13 +29,13 @@ type Script struct {
 	cfg    filter.Config
 	choice filter.Choice
 	points map[string]starlark.Callable
-	steps  uint64
-	fresh  sync.Pool // of threads
+	slots  chan struct{} // of heavy questions
+	fresh  sync.Pool     // of meters and their threads
 }
 
 // Open runs a file, and finds its functions. What is wrong with it is wrong usage.
 func Open(cfg filter.Config) (*Script, error) {
-	s := &Script{Account: filter.NewAccount(&cfg), cfg: cfg, points: map[string]starlark.Callable{}, steps: maxSteps}
+	s := &Script{Account: filter.NewAccount(&cfg), cfg: cfg, points: map[string]starlark.Callable{}, slots: newSlots()}
 	if err := s.load(); err != nil {
 		return nil, advice.Usage("filter %s: %w", s.Name(), err)
 	}
@@ -60,9 +60,19 @@ func (s *Script) load() error {
 	if err != nil {
 		return err
 	}
-	t := s.thread()
 	opts := &syntax.FileOptions{Set: true, While: true, TopLevelControl: true, GlobalReassign: true}
-	globals, err := starlark.ExecFileOptions(opts, t, s.cfg.Command, text, nil)
+	f, err := opts.Parse(s.cfg.Command, text, 0)
+	if err != nil {
+		return said(err)
+	}
+	rewrite(f)
+	program, err := starlark.FileProgram(f, predeclared.Has)
+	if err != nil {
+		return said(err)
+	}
+	m := s.meter()
+	globals, err := program.Init(m.thread, predeclared)
+	m.reset()
 	if err != nil {
 		return said(err)
 	}
@@ -101,15 +111,19 @@ func (s *Script) wants(v starlark.Value) error {
 	return nil
 }
 
-func (s *Script) thread() *starlark.Thread {
-	t, _ := s.fresh.Get().(*starlark.Thread)
-	if t == nil {
-		t = &starlark.Thread{Name: s.Name(), Print: func(_ *starlark.Thread, msg string) {
+// meter returns a meter for a question, with a thread.
+func (s *Script) meter() *meter {
+	m, _ := s.fresh.Get().(*meter)
+	if m == nil {
+		t := &starlark.Thread{Name: s.Name(), Print: func(_ *starlark.Thread, msg string) {
 			s.Say(filter.Plain(msg, filter.MaxHeard))
 		}}
+		m = &meter{thread: t, slots: s.slots}
+		t.SetLocal(meterKey, m)
+		t.OnMaxSteps = m.expire
 	}
-	t.SetMaxExecutionSteps(t.ExecutionSteps() + s.steps)
-	return t
+	m.begin()
+	return m
 }
 
 // Choice is what the file has functions for.
@@ -137,17 +151,28 @@ func (s *Script) Ask(questions []filter.Question) ([]filter.Answer, error) {
 }
 
 func (s *Script) ask(q *filter.Question) (a filter.Answer, err error) {
-	t := s.thread()
-	v, err := starlark.Call(t, s.points[q.Point], starlark.Tuple{dict(q)}, nil)
+	m := s.meter()
+	v, err := starlark.Call(m.thread, s.points[q.Point], starlark.Tuple{dict(q)}, nil)
 	if err != nil {
+		m.reset()
 		return a, said(err) // and a thread that was ended is not used again
 	}
-	defer s.fresh.Put(t)
+	a, err = s.answer(m.thread, q, v)
+	m.reset()
+	s.fresh.Put(m)
+	return a, err
+}
+
+// answer is what a function has returned.
+func (s *Script) answer(t *starlark.Thread, q *filter.Question, v starlark.Value) (a filter.Answer, err error) {
 	if v == starlark.None {
 		return a, nil
 	}
 	if _, is := v.(*starlark.Dict); !is {
 		return a, fmt.Errorf("%w: %s returned a %s: None or a dict is wanted", filter.ErrNonsense, q.Point, v.Type())
+	}
+	if quotedSize(v, filter.MaxLine) > filter.MaxLine {
+		return a, fmt.Errorf("%w: it is too large", filter.ErrNonsense)
 	}
 	text, err := starlark.Call(t, encode, starlark.Tuple{v}, nil)
 	if err != nil {
