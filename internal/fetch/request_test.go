@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/cookies"
 	"kumo/internal/page"
 )
 
@@ -104,6 +105,43 @@ func TestSecrets(t *testing.T) {
 	if got.Get("User-Agent") != "kumo-test" || got.Get("Accept-Language") != "fo" ||
 		got.Get("Accept-Encoding") != acceptEncoding {
 		t.Errorf("fields %v", got)
+	}
+}
+
+// A server that echoes secrets has them in the recorded answer: its bytes are evidence, and are not changed. Those of
+// the request are redacted all the same. docs/login.md says so.
+func TestEchoedSecretsStayInTheAnswer(t *testing.T) {
+	var body, echoed string
+	srv := httptest.NewServer(handler(func(w http.ResponseWriter, r *http.Request) {
+		user, password, _ := r.BasicAuth()
+		echoed = r.Header.Get("Authorization")
+		body = fmt.Sprintf("<p>%s %s %s %s %s", r.Header.Get("Cookie"), r.Header.Get("X-Api-Key"), echoed, user, password)
+		w.Header().Set("X-Echo", "cookie-secret")
+		w.Header().Set("Set-Cookie", "id=changed-secret; Path=/")
+		_, _ = w.Write([]byte(body))
+	}))
+	defer srv.Close()
+	given, err := LoadCookies(strings.NewReader("127.0.0.1\tFALSE\t/\tFALSE\t0\tid\tcookie-secret\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newClient(t, Config{User: "u", Password: "p-secret", Cookies: given, Jar: cookies.NewJar(cookies.Config{}),
+		Header: http.Header{"X-Api-Key": {"key-secret"}}})
+	resp := new(page.Response)
+	if err := c.Get(t.Context(), Request{URL: srv.URL + "/", Trusted: true}, resp); err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range []string{"cookie-secret", "key-secret", "p-secret", basicAuth("u", "p-secret")} {
+		if strings.Contains(string(resp.RequestRaw), secret) || !strings.Contains(body, secret) {
+			t.Errorf("%s: request %q, body %q", secret, resp.RequestRaw, body)
+		}
+	}
+	if got := string(resp.Raw[resp.HeadLen:]); got != body {
+		t.Errorf("the body is %q, want %q", got, body)
+	}
+	head := string(resp.Raw[:resp.HeadLen])
+	if strings.Contains(head, "changed-secret") || !strings.Contains(head, "X-Echo: cookie-secret\r\n") {
+		t.Errorf("the head is %q", head)
 	}
 }
 
