@@ -44,6 +44,7 @@ type clusterShow struct {
 	apart    float64 // share of the hosts that a node does not reach
 	out      string
 	ui       bool
+	noToken  bool // of the nodes' web pages
 	delay    time.Duration
 	most     time.Duration // it may take
 
@@ -87,6 +88,7 @@ func clusterDemo() *cobra.Command {
 	f.StringVarP(&d.out, "out", "o", "crawls/cluster-demo", "a folder for the nodes' folders and logs; what an earlier "+
 		"demo left there is removed")
 	f.BoolVar(&d.ui, "ui", false, "serve each node's web page on a free port of 127.0.0.1, and say where")
+	f.BoolVar(&d.noToken, "ui-no-token", false, "with --ui: let every user of this machine in")
 	durationVar(f, &d.most, "time-limit", 75*time.Second, "give up after this time")
 	return cmd
 }
@@ -301,7 +303,7 @@ func (d *clusterShow) sayPages() {
 		}
 		if n, err := readNote(d.folderOf(p)); err == nil && n.URL != "" {
 			p.page = n.URL
-			d.say("the web page of %s is %s", p.name, p.page)
+			d.say("the web page of %s is %s", p.name, n.link())
 		}
 	}
 }

@@ -44,7 +44,7 @@ func (d *clusterShow) startNode() error {
 		args = append(args, "--listen", d.servers[i])
 	}
 	if d.ui {
-		args = append(args, "--ui=127.0.0.1:0")
+		args = append(args, "--ui=127.0.0.1:0", "--ui-no-token="+strconv.FormatBool(d.noToken))
 	}
 	args = append(args, d.shutOut(i)...)
 	if p.log, err = os.Create(filepath.Join(d.out, p.name+".log")); err != nil {

@@ -29,15 +29,16 @@ have ended. They get tools to search pages by words, to read a page as Markdown,
 links of pages, too. Of batch crawls, in the places of kumo batch, which s3:// and hdfs:// URLs name as well, they get
 tools to list collections, days and their records, to search and to read these. They change nothing. docs/mcp.md says how to name kumo to such a program.
 
-It speaks over standard input and output, as a program that the assistant starts; or over HTTP at ADDR/mcp with --listen: on another address than
-this machine's own only with a token, which lies in the first folder's state/ui.json. A URL in place of folders is that of a web page that kumo serves, as
+It speaks over standard input and output, as a program that the assistant starts; or over HTTP at ADDR/mcp with --listen, to
+programs that send the token in the first folder's state/ui.json as Authorization: Bearer TOKEN. A URL in place of folders is that of a web page that kumo serves, as
 kumo open prints it: its crawls are asked.
 
 With --allow-crawl there is one more tool, which crawls: one public host at a time, as its robots.txt wants, at most ` +
 	mostCrawled + `, into a
 folder of its own.`
 
-var mostCrawled = fmt.Sprintf("%d pages and %d seconds", mcp.MaxPages, mcp.MaxSeconds)
+var mostCrawled = fmt.Sprintf("%d pages (--crawl-pages), %d MB (--crawl-size) and %d seconds", mcp.MaxPages,
+	mcp.MaxBytes/1_000_000, mcp.MaxSeconds)
 
 const mcpExample = `  kumo mcp crawls/example.com
   kumo mcp --listen 127.0.0.1:8091 crawls/*
@@ -51,6 +52,8 @@ type mcpServer struct {
 	into    string // a folder for crawls that are made; "": none are
 	contact string
 	private bool
+	pages   int   // of one crawl at most
+	bytes   int64 // over the wire, of one crawl at most
 	log     *slog.Logger
 
 	process context.Context // ends when no more crawls are made
@@ -75,24 +78,34 @@ func mcpCommand() *cobra.Command {
 	f := cmd.Flags()
 	m.flags.bind(f, "listen")
 	l := f.Lookup("listen")
-	l.Usage, l.NoOptDefVal = "serve over HTTP at `ADDR`, below /mcp; on an address that others reach with a token", ""
+	l.Usage, l.NoOptDefVal = "serve over HTTP at `ADDR`, below /mcp, to whoever has the first folder's token", ""
 	f.StringVar(&m.into, "allow-crawl", "", "offer a tool that crawls, into folders below `FOLDER`, given as "+
 		"--allow-crawl=FOLDER (alone: crawls)")
 	f.Lookup("allow-crawl").NoOptDefVal = "crawls"
 	f.StringVar(&m.contact, "contact", "", "with --allow-crawl: a `URL` or mail address where site owners can reach you")
 	f.BoolVar(&m.private, "allow-private", false,
 		"with --allow-crawl: hosts with private, loopback and link-local addresses, too")
+	f.IntVar(&m.pages, "crawl-pages", mcp.MaxPages, "with --allow-crawl: fetch at most `N` pages in one crawl")
+	m.bytes = mcp.MaxBytes
+	f.Var(size{&m.bytes}, "crawl-size", "with --allow-crawl: receive at most so many bytes in one crawl")
 	f.SortFlags = false
 	return cmd
 }
 
 func (m *mcpServer) run(ctx context.Context, args []string) error {
 	cfg := mcp.Config{Version: job.Version}
+	var dirs []string
+	first := ""
+	if len(args) > 0 {
+		first = args[0]
+	}
 	switch {
 	case len(args) == 0:
 		return usagef("which crawls? name their folders, or the URL of a web page of theirs")
-	case m.into == "" && (m.contact != "" || m.private):
-		return usagef("--contact and --allow-private say how is crawled: give --allow-crawl, too")
+	case m.into == "" && (m.contact != "" || m.private || m.pages != mcp.MaxPages || m.bytes != mcp.MaxBytes):
+		return usagef("--contact, --allow-private, --crawl-pages and --crawl-size say how is crawled: give --allow-crawl, too")
+	case m.pages < 1 || m.bytes < 1:
+		return usagef("--crawl-pages and --crawl-size bound each crawl: numbers from 1 on are wanted")
 	case isWeb(args[0]):
 		at, err := url.Parse(args[0])
 		if err != nil || at.Host == "" || len(args) > 1 {
@@ -102,7 +115,7 @@ func (m *mcpServer) run(ctx context.Context, args []string) error {
 			return usagef("--allow-crawl makes crawls on this machine: name folders, not a URL")
 		}
 		cfg.REST, cfg.Crawls, cfg.Batches = mcp.Remote(at), true, true
-		args = nil
+		first = at.Scheme + "://" + at.Host // without its token
 	default:
 		shown, late, err := shownIn(ctx, args)
 		if err != nil {
@@ -115,7 +128,7 @@ func (m *mcpServer) run(ctx context.Context, args []string) error {
 			return usagef("%s has experiments, which cannot be asked: name folders of crawls, or places of batch crawls",
 				shown.Experiments[0])
 		}
-		m.crawls, m.batches, args = shown.Crawls, shown.Batches, shown.dirs
+		m.crawls, m.batches, dirs = shown.Crawls, shown.Batches, shown.dirs
 		cfg.Crawls, cfg.Batches = len(m.crawls) > 0 || m.into != "", len(m.batches) > 0
 		m.serve()
 		m.process, m.end = context.WithCancel(ctx)
@@ -125,7 +138,7 @@ func (m *mcpServer) run(ctx context.Context, args []string) error {
 			if m.contact == "" && !m.private {
 				m.log.Warn("no --contact is set: owners of the sites that are crawled cannot reach you, and some will block you")
 			}
-			cfg.Crawl = m.crawl
+			cfg.Crawl, cfg.MaxPages, cfg.MaxBytes = m.crawl, m.pages, m.bytes
 		}
 	}
 	page, err := m.flags.listen()
@@ -137,7 +150,7 @@ func (m *mcpServer) run(ctx context.Context, args []string) error {
 		return mcp.Stdio(ctx, srv)
 	}
 	defer page.close()
-	return m.listen(ctx, page, mcp.Handler(srv), args)
+	return m.listen(ctx, page, mcp.Handler(srv), dirs, first)
 }
 
 // isWeb reports whether an argument is a web page's URL, and not a place's.
@@ -145,40 +158,52 @@ func isWeb(arg string) bool {
 	return strings.HasPrefix(arg, "http://") || strings.HasPrefix(arg, "https://")
 }
 
-// listen serves over HTTP. The token is that of the first folder's web page.
-func (m *mcpServer) listen(ctx context.Context, p *uiPage, h http.Handler, dirs []string) error {
-	var n uiNote
-	if p.open {
-		if len(dirs) == 0 {
-			return usagef("--listen: with a URL alone only on this machine's own addresses, such as 127.0.0.1:8091")
+// listen serves over HTTP. The token is that of the first folder's web page; of a URL, where there is no folder, this
+// user has one.
+func (m *mcpServer) listen(ctx context.Context, p *uiPage, h http.Handler, dirs []string, of string) error {
+	token := ""
+	if p.token {
+		in, spare := "", userDir(of)
+		if len(dirs) > 0 {
+			in = dirs[0]
 		}
 		var err error
-		if n, err = readNote(dirs[0]); err != nil {
+		if token, err = findToken(in, spare); err != nil {
 			return err
 		}
-		if n.Token == "" {
-			if n.Token, err = uiToken(dirs[0]); err != nil {
-				return err
-			}
-			state := filepath.Join(dirs[0], filepath.Dir(folder.UIName)) // only a crawl has it
-			if err := os.MkdirAll(state, 0o777); err != nil {
-				return fmt.Errorf("keep the token: %w", err)
-			}
-			if err := n.write(dirs[0]); err != nil {
-				return fmt.Errorf("keep the token: %w", err)
-			}
+		if in == "" || keepToken(in, token) != nil { // the folder may not be this user's to write in
+			in = spare
+			err = keepToken(in, token)
 		}
+		if err != nil {
+			return fmt.Errorf("keep the token: %w", err)
+		}
+		m.log.Info("requests need Authorization: Bearer and the token", "in", filepath.Join(in, folder.UIName))
+	} else {
+		m.log.Warn("there is no token: every user of this machine is answered")
 	}
 	m.log.Info("Model Context Protocol", "at", p.url()+"mcp")
-	if p.open {
-		m.log.Info("it answers who sends Authorization: Bearer and the token, which lies in " +
-			filepath.Join(dirs[0], folder.UIName))
-		if p.flags.cert == "" {
-			m.log.Warn("what is asked and the token go over the network as they are: --listen-cert has them encrypted")
-		}
+	if p.open && p.flags.cert == "" {
+		m.log.Warn("what is asked and the token go over the network as they are: --listen-cert has them encrypted")
 	}
-	s := ui.New(ui.Config{Only: h, Hosts: p.hosts, Token: n.Token, Secure: p.flags.cert != "", Log: m.log})
+	s := ui.New(ui.Config{Only: h, Hosts: p.hosts, Token: token, Secure: p.flags.cert != "", Log: m.log})
 	return s.Serve(ctx, p.listen, p.flags.cert, p.flags.key)
+}
+
+// keepToken writes a token into the note of a folder, unless it is there.
+func keepToken(dir, token string) error {
+	if dir == "" {
+		return errors.New("this user has no cache folder")
+	}
+	n, err := readNote(dir)
+	if err != nil || n.Token == token {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(folder.UIName)), 0o777); err != nil { // only a crawl has it
+		return err
+	}
+	n.Token = token
+	return n.write(dir)
 }
 
 // rest answers questions about all crawls.
@@ -241,14 +266,14 @@ func (m *mcpServer) crawl(ctx context.Context, w mcp.Wanted) (_ *mcp.Made, err e
 	if err := os.MkdirAll(m.into, 0o777); err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp(m.into, strings.NewReplacer(":", "-", "[", "", "]", "").Replace(u.Host())+"-")
+	dir, err := os.MkdirTemp(m.into, job.NameOf(u)+"-")
 	if err != nil {
 		return nil, err
 	}
 	o := &options{}
 	flags := crawlFlags(o)
-	if err := flags.Parse([]string{"--out", dir, "--scope", "host", "--limit", strconv.Itoa(w.Pages), "--depth",
-		strconv.Itoa(w.Depth),
+	if err := flags.Parse([]string{"--out", dir, "--scope", "host", "--limit", strconv.Itoa(w.Pages), "--size-limit",
+		strconv.FormatInt(m.bytes, 10), "--depth", strconv.Itoa(w.Depth),
 		"--time-limit", strconv.Itoa(w.Seconds) + "s", "--tries", "1", "--contact", m.contact, "--allow-private=" +
 			strconv.FormatBool(m.private)}); err != nil {
 		return nil, err
@@ -267,6 +292,6 @@ func (m *mcpServer) crawl(ctx context.Context, w mcp.Wanted) (_ *mcp.Made, err e
 		return nil, fmt.Errorf("the crawl in %s has ended: %w", dir, err)
 	}
 	return &mcp.Made{Crawl: m.serve(lookInto(dir)), Folder: filepath.ToSlash(dir), Ended: report.Ended,
-		Pages: report.Pages, Failed: report.Failed,
+		Pages: report.Pages, Bytes: report.Bytes, Failed: report.Failed,
 		Errors: report.Errors, Waiting: report.Waiting}, nil
 }

@@ -30,7 +30,7 @@ const serveLong = `Serve a web page and a REST of what is in folders, whatever t
 With --crawl it shows all nodes of a crawl of several. docs/ui.md walks through it, docs/rest.md says what programs can ask.
 
 A crawl that runs is asked, and can be paused, resumed, stopped and changed from the page; one that has ended is read, and begins at once if it is
-started meanwhile. On another address than this machine's own a token is needed, which kumo open prints; with a certificate it is served over TLS.`
+started meanwhile. Whoever opens the page needs its token, which is in the URL that kumo open prints; with a certificate it is served over TLS.`
 
 // shown is what a page shows.
 type shown struct {
@@ -184,7 +184,7 @@ func serveCommand() *cobra.Command {
 		}}
 	u.bind(cmd.Flags(), "listen")
 	l := cmd.Flags().Lookup("listen")
-	l.Usage, l.DefValue, l.NoOptDefVal = "serve at `ADDR`; on an address that others reach with a token: see kumo open",
+	l.Usage, l.DefValue, l.NoOptDefVal = "serve at `ADDR`; kumo open opens it",
 		defaultUI, ""
 	u.addr = defaultUI
 	c.bind(cmd.Flags(), joinUsage)

@@ -48,13 +48,9 @@ func TestServedInBrowser(t *testing.T) {
 		_ = served.Process.Signal(syscall.SIGINT)
 		_ = served.Wait()
 	}()
-	at := waitFor(t, func() string {
-		out, err := exec.Command(kumoProgram(t), "open", "-o", news).Output()
-		if err != nil {
-			return ""
-		}
-		return strings.TrimSpace(string(out))
-	})
+	page := pageIn(t, news)
+	at := page.url
+	b.do(t, "the URL with the token", chromedp.Navigate(page.link()), chromedp.WaitVisible("h1"))
 	day := "batches/news/collections/en/days/2026-11-21"
 	record := day + "/page?url=" + url.QueryEscape(s.URL+"/evil.html")
 	views := map[string]string{"list": "crawls", "collections": "batches/news",

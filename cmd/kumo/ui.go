@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
@@ -20,7 +21,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"kumo/internal/advice"
@@ -37,16 +37,18 @@ const defaultUI = "127.0.0.1:8090"
 type uiFlags struct {
 	name            string // of the first flag
 	addr, cert, key string
+	noToken         bool
 }
 
 func (u *uiFlags) bind(f *pflag.FlagSet, name string) {
 	u.name = name
 	f.StringVar(&u.addr, name, "", "serve a web page and REST of the crawl at `ADDR`, given as --"+name+"="+
-		"ADDR (alone: "+defaultUI+"); on an address "+
-		"that others reach with a token: see kumo open")
+		"ADDR (alone: "+defaultUI+"); kumo open opens it")
 	f.Lookup(name).NoOptDefVal = defaultUI
 	f.StringVar(&u.cert, name+"-cert", "", "with --"+name+": over TLS, with the certificate in `FILE`")
 	f.StringVar(&u.key, name+"-key", "", "with --"+name+"-cert: its key, in `FILE`")
+	f.BoolVar(&u.noToken, name+"-no-token", false, "with --"+name+" on a loopback address: let every user of this "+
+		"machine in")
 }
 
 var addressLike = regexp.MustCompile(`^([\w.-]+|\[[0-9a-fA-F:.]+\])?:\d+$`)
@@ -68,7 +70,8 @@ func (u *uiFlags) checkArgs(args []string) error {
 type uiPage struct {
 	flags  uiFlags
 	listen net.Listener
-	open   bool     // others reach it: it has a token
+	open   bool     // other machines reach it
+	token  bool     // without which nobody is answered
 	hosts  []string // names by which it may be called
 	host   string   // by which it is told
 }
@@ -76,8 +79,8 @@ type uiPage struct {
 // listen listens where the web page is to be served; nil if nowhere.
 func (u *uiFlags) listen() (*uiPage, error) {
 	if u.addr == "" {
-		if u.cert+u.key != "" {
-			return nil, usagef("--%s-cert and --%[1]s-key say how --%[1]s is served: give it, too", u.name)
+		if u.cert+u.key != "" || u.noToken {
+			return nil, usagef("--%s-cert, --%[1]s-key and --%[1]s-no-token say how --%[1]s is served: give it, too", u.name)
 		}
 		return nil, nil
 	}
@@ -93,7 +96,11 @@ func (u *uiFlags) listen() (*uiPage, error) {
 			return nil, usagef("--%s-cert: %v", u.name, err)
 		}
 	}
-	p := &uiPage{flags: *u, open: !isLoopback(host)}
+	p := &uiPage{flags: *u, open: !isLoopback(host), token: !u.noToken}
+	if p.open && u.noToken {
+		return nil, usagef("--%s-no-token: %s is reached by other machines: only a loopback address, as %s, goes without a "+
+			"token", u.name, u.addr, defaultUI)
+	}
 	if p.listen, err = net.Listen("tcp", u.addr); err != nil {
 		return nil, usagef("--%s: %v; --%[1]s=%[3]s takes a port that is free", u.name, err, net.JoinHostPort(host, "0"))
 	}
@@ -131,44 +138,146 @@ func runningIn(dir string) *shown {
 		Open: func(ctx context.Context) (*inspect.View, error) { return session.Dial(ctx, dir) }}}}}
 }
 
-// serve serves the page until the context ends, and says where. What others need to reach it lies in the folders that
-// are shown, first of all in the first.
+// serve serves the page until the context ends, and logs where.
 func (p *uiPage) serve(ctx context.Context, log *slog.Logger, shown *shown) (err error) {
-	note := &uiNote{URL: p.url(), Wanted: p.open}
-	if p.open {
-		if len(shown.dirs) == 0 {
-			return usagef("--%s=%s: others reach this address, so that a token is needed, which lies in a folder that is "+
-				"shown: name a folder as well, or an address of this machine's own such as %s", p.flags.name, p.flags.addr,
-				defaultUI)
-		}
-		if note.Token, err = uiToken(shown.dirs[0]); err != nil {
-			return err
-		}
+	note, kept, end, err := p.note(ctx, shown)
+	if err != nil {
+		return err
 	}
-	var ends uiEnds
-	defer ends.all()
-	failed := alongside(shown.dirs, func(dir string) error { return note.show(ctx, dir, shown, &ends) })
-	if err := failed[0]; len(shown.dirs) > 0 && err != nil && p.open { // others may not be this user's to write in
-		return fmt.Errorf("keep the web page's token: %w", err)
-	}
-	log.Info("web page", "at", note.URL)
-	if p.open {
-		log.Info("the web page answers who has its token: kumo open -o " + shown.dirs[0] + " prints the URL with it")
-		if p.flags.cert == "" {
-			log.Warn("the web page and its token go over the network as they are: --" + p.flags.name +
-				"-cert has them encrypted")
-		}
-	}
+	defer end()
+	p.logURL(log, note, kept, shown)
 	s := ui.New(ui.Config{Crawls: shown.Crawls, Batches: shown.Batches, Experiments: shown.Experiments, Hosts: p.hosts,
 		Token: note.Token, Secure: p.flags.cert != "", Log: log})
 	return s.Serve(ctx, p.listen, p.flags.cert, p.flags.key)
+}
+
+// note puts the page's URL and token down in the folders that are shown, first of all in the first; or in one of the
+// user's own, if there is none or this user cannot write there. It reports whether kumo open finds them. The caller calls
+// end when the page is no longer served.
+func (p *uiPage) note(ctx context.Context, shown *shown) (note *uiNote, kept bool, end func(), err error) {
+	note = &uiNote{URL: p.url(), Wanted: p.token}
+	dirs, spare := shown.dirs, userDir(shown.first())
+	if len(dirs) == 0 && spare != "" {
+		dirs = []string{spare}
+	}
+	if p.token {
+		if note.Token, err = findToken(append(slices.Clone(dirs[:min(1, len(dirs))]), spare)...); err != nil {
+			return nil, false, nil, err
+		}
+	}
+	ends := &uiEnds{}
+	failed := alongside(dirs, func(dir string) error { return note.show(ctx, dir, shown, ends) })
+	kept = len(dirs) > 0 && (failed[0] == nil ||
+		spare != "" && dirs[0] != spare && note.show(ctx, spare, shown, ends) == nil)
+	return note, kept, ends.all, nil
+}
+
+// findToken returns the token that a folder has, or the one in a folder of the user's own, or else a new one. A folder
+// that this user cannot read, or whose disk hangs, has none.
+func findToken(dirs ...string) (string, error) {
+	for _, dir := range dirs {
+		if dir == "" {
+			continue
+		}
+		found := make(chan string, 1)
+		failed := alongside([]string{dir}, func(dir string) error {
+			n, err := readNote(dir)
+			if err == nil {
+				found <- n.Token
+			}
+			return err
+		})
+		if err := failed[0]; err != nil && !errors.Is(err, fs.ErrPermission) {
+			return "", err
+		}
+		select {
+		case token := <-found:
+			if token != "" {
+				return token, nil
+			}
+		default:
+		}
+	}
+	return rand.Text(), nil
+}
+
+// logURL logs where the page is. The URL has the token where only this user sees it, on a terminal, or where no folder
+// has it: logs are often readable by others.
+func (p *uiPage) logURL(log *slog.Logger, note *uiNote, kept bool, shown *shown) {
+	switch {
+	case !p.token:
+		log.Info("web page", "at", note.URL)
+		log.Warn("the web page has no token: every user of this machine can read and steer the crawl")
+		return
+	case !kept || isTerminal(os.Stderr):
+		log.Info("web page", "at", note.link())
+	default:
+		log.Info("web page", "at", note.URL)
+		log.Info("kumo open " + shown.first() + " prints the web page's URL with its token")
+	}
+	if p.open && p.flags.cert == "" {
+		log.Warn("the web page and its token go over the network as they are: --" + p.flags.name +
+			"-cert has them encrypted")
+	}
+}
+
+// first is what kumo open is given to find the page.
+func (s *shown) first() string {
+	switch {
+	case len(s.dirs) > 0:
+		return s.dirs[0]
+	case len(s.Batches) > 0:
+		return s.Batches[0].Name
+	case len(s.Crawls) > 0:
+		return clusterKey(s.Crawls[0].Name)
+	}
+	return ""
+}
+
+func clusterKey(crawl string) string { return "--crawl " + crawl }
+
+// userDir is a folder of this user's for the note of a page that has no folder of its own, or none to write in; "" if
+// the user has none.
+func userDir(of string) string {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	if !strings.HasPrefix(of, clusterKey("")) && !strings.Contains(of, "://") { // a folder
+		if abs, err := filepath.Abs(of); err == nil {
+			of = abs
+		}
+	}
+	return filepath.Join(cache, "kumo", "pages", fmt.Sprintf("%x", sha256.Sum256([]byte(of)))[:16])
 }
 
 // A uiNote is what lies in a crawl's folder of its web page, for its user alone.
 type uiNote struct {
 	URL    string `json:"url,omitempty"`          // missing: it is not served
 	Wanted bool   `json:"token_wanted,omitempty"` // there
-	Token  string `json:"token,omitempty"`        // of what others reach, now or later
+	Token  string `json:"token,omitempty"`        // also while it is not wanted: the next page has it, too
+}
+
+// link is the URL with the token.
+func (n *uiNote) link() string {
+	if !n.Wanted {
+		return n.URL
+	}
+	return n.URL + "?token=" + url.QueryEscape(n.Token)
+}
+
+// answers reports whether something listens where the note says.
+func (n *uiNote) answers() bool {
+	u, err := url.Parse(n.URL)
+	if err != nil || u.Host == "" {
+		return false
+	}
+	conn, err := net.DialTimeout("tcp", u.Host, noteTime)
+	if err != nil {
+		return false
+	}
+	conn.Close()
+	return true
 }
 
 const maxNote = 16 << 10 // bytes
@@ -178,7 +287,11 @@ const maxNote = 16 << 10 // bytes
 func (n *uiNote) show(ctx context.Context, dir string, shown *shown, ends *uiEnds) error {
 	of := slices.IndexFunc(shown.Crawls, func(c ui.Crawl) bool { return c.Dir == dir })
 	// only a crawl has it
-	if state := filepath.Join(dir, filepath.Dir(folder.UIName)); of < 0 && os.Mkdir(state, 0o777) == nil {
+	if state := filepath.Join(dir, filepath.Dir(folder.UIName)); of < 0 && dir == userDir(shown.first()) {
+		if err := os.MkdirAll(state, 0o700); err != nil {
+			return err
+		}
+	} else if of < 0 && os.Mkdir(state, 0o777) == nil {
 		defer ends.add(func() { _ = os.Remove(state) }) // unless a token is kept in it
 	}
 	err, stop := n.keep(dir), func() {}
@@ -270,20 +383,15 @@ func readNote(dir string) (n uiNote, err error) {
 	return n, nil
 }
 
-// uiToken is the crawl's token: the one that it had before, so that who has it need not ask again.
-func uiToken(dir string) (string, error) {
-	n, err := readNote(dir)
-	if err != nil || n.Token != "" {
-		return n.Token, err
-	}
-	return rand.Text(), nil
-}
-
-// keep puts the note down. The token that the crawl has stays if this page has none.
+// keep puts the note down, unless another page of the folder is being served: that is its own. The token that the
+// folder has stays if this page has none.
 func (n *uiNote) keep(dir string) error {
+	old, _ := readNote(dir) // one that cannot be read has none
+	if old.URL != "" && old.URL != n.URL && old.answers() {
+		return nil
+	}
 	now := *n
 	if now.Token == "" {
-		old, _ := readNote(dir) // one that cannot be read has none
 		now.Token = old.Token
 	}
 	return now.write(dir)
@@ -326,19 +434,7 @@ func (n *uiNote) write(dir string) error {
 	if err != nil {
 		return err
 	}
-	name := filepath.Join(dir, folder.UIName)
-	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*") // which has mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(text, '\n'))
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
+	return writePrivate(filepath.Join(dir, folder.UIName), append(text, '\n'))
 }
 
 // end says that the page is no longer served, if it is this one that the note speaks of. The token stays.
@@ -347,39 +443,10 @@ func (n *uiNote) end(dir string) {
 	if err != nil || now.URL != n.URL {
 		return
 	}
+	_ = os.Remove(filepath.Join(dir, folder.OpenName)) // which has the token, and may be missing
 	if now.URL, now.Wanted = "", false; now.Token == "" {
 		_ = os.Remove(filepath.Join(dir, folder.UIName)) // who asks for it finds out that nobody answers
 		return
 	}
 	_ = now.write(dir)
-}
-
-func openCommand() *cobra.Command {
-	var dir string
-	cmd := &cobra.Command{Use: "open [FOLDER]", Short: "Print the URL of a crawl's web page",
-		Long: `Print the URL of the web page of a crawl, as kumo crawl --ui, kumo node --ui or kumo serve serves it, with its token if it needs one. Who has
-that URL can look at the crawl, and steer it. The browser keeps the token in a cookie when it has opened the URL once.`,
-		Example:               "  kumo open -o crawls/example.com\n  xdg-open $(kumo open -o crawls/example.com)",
-		DisableFlagsInUseLine: true,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if dir == "" {
-				return usagef("which crawl? name its folder with --out")
-			}
-			n, err := readNote(dir)
-			if err != nil {
-				return err
-			}
-			if n.URL == "" {
-				return advice.With(fmt.Errorf("no web page of the crawl in %s is served", dir),
-					fmt.Sprintf("kumo crawl -o %s --ui (of a node: kumo node --ui) serves it while it crawls, kumo serve %[1]s at "+
-						"any time", dir))
-			}
-			if n.Wanted {
-				n.URL += "?token=" + url.QueryEscape(n.Token)
-			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), n.URL)
-			return err
-		}}
-	cmd.Flags().StringVarP(&dir, "out", "o", "", "the crawl's `FOLDER` (needed)")
-	return orArgument(cmd)
 }

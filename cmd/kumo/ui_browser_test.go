@@ -206,22 +206,18 @@ func TestPageInBrowser(t *testing.T) {
 	defer func() {
 		_ = crawl.Process.Signal(syscall.SIGKILL) // it has ended already if all went well
 	}()
-	at := waitFor(t, func() string {
-		out, err := exec.Command(kumoProgram(t), "open", "-o", dir).Output()
-		if err != nil {
-			return ""
-		}
-		return strings.TrimSpace(string(out))
-	})
+	page := pageIn(t, dir)
+	at := page.url
+	b.do(t, "the URL with the token", chromedp.Navigate(page.link()), chromedp.WaitVisible("h1"))
 	records := waitFor(t, func() string {
-		text := fetched(t, at+"api/v1/crawls/hostile/records")
+		text := page.fetched(t, "api/v1/crawls/hostile/records")
 		if strings.Contains(text, "/evil.html") && strings.Contains(text, "/pic.svg") && strings.Contains(text, "own.css") {
 			return text
 		}
 		return ""
 	})
 	waitFor(t, func() string {
-		if text := fetched(t, at+"api/v1/crawls/hostile/search?words=type:text/html&using=index"); strings.Contains(text,
+		if text := page.fetched(t, "api/v1/crawls/hostile/search?words=type:text/html&using=index"); strings.Contains(text,
 			"/evil.html") {
 			return text
 		}
@@ -311,7 +307,7 @@ func TestPageInBrowser(t *testing.T) {
 		t.Errorf("it says %q", said)
 	}
 	waitFor(t, func() string {
-		return strings.TrimPrefix(fetched(t, at+"api/v1/crawls/hostile/records?prefix="+strings.TrimPrefix(s.URL, "http://")+
+		return strings.TrimPrefix(page.fetched(t, "api/v1/crawls/hostile/records?prefix="+strings.TrimPrefix(s.URL, "http://")+
 			"/late"), `{"records":[]`)
 	})
 	b.do(t, "limit", chromedp.Navigate(overview), chromedp.Click(`a[href$="/act/limit"]`),
@@ -326,7 +322,7 @@ func TestPageInBrowser(t *testing.T) {
 		chromedp.Click(`a[href*="/act/delay"]`),
 		chromedp.SendKeys("#value", "7s"), chromedp.Click(`.act .main`), chromedp.Click(`button[name=sure]`),
 		chromedp.WaitVisible(`.word.done`))
-	if text := fetched(t, at+"api/v1/crawls/hostile/hosts/"+strings.TrimPrefix(s.URL, "http://")); !strings.Contains(text,
+	if text := page.fetched(t, "api/v1/crawls/hostile/hosts/"+strings.TrimPrefix(s.URL, "http://")); !strings.Contains(text,
 		`"delay":7000000000`) {
 		t.Errorf("the host's delay: %s", text)
 	}

@@ -31,6 +31,7 @@ import (
 type nodeOfPage struct {
 	*exec.Cmd
 	dir, page string
+	at        pageAt
 	ended     chan struct{}
 }
 
@@ -72,10 +73,8 @@ func clusterWithPages(t *testing.T, site string, names []string, flags ...string
 		return "started"
 	})
 	for _, n := range all {
-		n.page = waitFor(t, func() string {
-			out, _ := exec.Command(kumoProgram(t), "open", "-o", n.dir).Output()
-			return strings.TrimSpace(string(out))
-		})
+		n.at = pageIn(t, n.dir)
+		n.page = n.at.url
 	}
 	return all
 }
@@ -111,11 +110,14 @@ func TestClusterInBrowser(t *testing.T) {
 	nodes := clusterWithPages(t, s.URL+"/", names, "--strategy", strategy)
 	at := nodes[1].page + "crawls/b/cluster"
 	waitFor(t, func() string {
-		if text := fetched(t, nodes[1].page+"api/v1/crawls/b/cluster"); strings.Count(text, `"is":"member"`) == len(names) {
+		if text := nodes[1].at.fetched(t, "api/v1/crawls/b/cluster"); strings.Count(text, `"is":"member"`) == len(names) {
 			return text
 		}
 		return ""
 	})
+	for _, n := range nodes {
+		b.do(t, "the URL with the token", chromedp.Navigate(n.at.link()), chromedp.WaitVisible("h1"))
+	}
 	for _, scheme := range []string{"light", "dark"} {
 		for _, path := range []string{"cluster", "act/delay", "act/stop", ""} {
 			url := nodes[1].page + "crawls/b/" + path
@@ -240,13 +242,10 @@ func TestNodesPageOverTLS(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- node.Wait() }()
 	defer func() { _ = node.Process.Signal(syscall.SIGKILL); <-ended }()
-	url := waitFor(t, func() string {
-		out, _ := exec.Command(kumoProgram(t), "open", "-o", dir).Output()
-		return strings.TrimSpace(string(out))
-	})
-	page, token, is := strings.Cut(url, "?token=")
-	if !is || !strings.HasPrefix(page, "https://") {
-		t.Fatalf("the page is at %s", url)
+	served := pageIn(t, dir)
+	page, token := served.url, served.token
+	if !strings.HasPrefix(page, "https://") {
+		t.Fatalf("the page is at %s", page)
 	}
 	_, port, _ := strings.Cut(strings.TrimPrefix(strings.TrimSuffix(page, "/"), "https://"), ":")
 	page = "https://127.0.0.1:" + port + "/"

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
@@ -59,10 +60,35 @@ func askCmd(ts *testscript.TestScript, not bool, args []string) {
 	}
 }
 
-// fetched is what is at a URL; "" if that is no answer.
-func fetched(t *testing.T, url string) string {
+// A pageAt is a web page's URL, and the token that it asks for.
+type pageAt struct{ url, token string }
+
+// pageIn waits for the web page of a folder, as kumo open has it.
+func pageIn(t *testing.T, dir string) pageAt {
 	t.Helper()
-	resp, err := http.Get(url)
+	link := waitFor(t, func() string {
+		out, _ := exec.Command(kumoProgram(t), "open", dir).Output() // at first there is none
+		return strings.TrimSpace(string(out))
+	})
+	at, token, has := strings.Cut(link, "?token=")
+	if !has {
+		t.Fatalf("%s has no token", link)
+	}
+	return pageAt{at, token}
+}
+
+// link has the token.
+func (p pageAt) link() string { return p.url + "?token=" + p.token }
+
+// fetched is what is below the page; "" if that is no answer.
+func (p pageAt) fetched(t *testing.T, path string) string {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.url+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+p.token)
+	resp, err := http.DefaultClient.Do(r)
 	if err != nil {
 		return ""
 	}

@@ -165,7 +165,7 @@ func (c *Copy) All(ctx context.Context) error {
 		for _, name := range names {
 			name = filepath.Join(filepath.FromSlash(dir), name)
 			switch {
-			case name == EndpointName || name == UIName || name == filepath.Join("state", LockName) ||
+			case name == EndpointName || name == UIName || name == OpenName || name == filepath.Join("state", LockName) ||
 				name == filepath.Join("state", GateName):
 			case dir == "warc" && !strings.HasSuffix(name, ".open"), strings.HasSuffix(name, ".run"):
 				err = c.Link(name)

@@ -92,6 +92,9 @@ func (f *Folder) Path(elem ...string) string {
 // UIName is the file that says where a crawl's web page is served, and with which token.
 var UIName = filepath.Join("state", "ui.json")
 
+// OpenName is the file that kumo open has a browser open: it leads to the web page, with the token.
+var OpenName = filepath.Join("state", "open.html")
+
 // NodeFile is the file in "state" that says which node of a cluster the folder belongs to.
 const NodeFile = "node.json"
 

@@ -227,11 +227,11 @@ const (
 // defaultName is that of the first seed, "" where there is none.
 func (j *Job) defaultName(seeds []weburl.URL) string {
 	if len(seeds) > 0 {
-		return nameOf(seeds[0])
+		return NameOf(seeds[0])
 	}
 	if j.File != nil && len(j.File.First) > 0 {
 		if u, err := weburl.Parse(j.File.First[0]); err == nil {
-			return nameOf(u)
+			return NameOf(u)
 		}
 	}
 	return ""
@@ -257,8 +257,10 @@ var Tunable = []string{LimitKey, "delay", "ip-delay", "max-crawl-delay", "contac
 // BlockKey is the setting of what is not to be fetched.
 const BlockKey = "block"
 
-// nameOf makes a crawl's name of a seed's host.
-func nameOf(seed weburl.URL) string { return strings.Trim(SafeName(seed.Host()), "-.") }
+// NameOf makes a crawl's name of a seed's host.
+func NameOf(seed weburl.URL) string {
+	return strings.Trim(SafeName(weburl.FileWord(seed.Hostname())+":"+seed.Port()), "-.")
+}
 
 // SafeName makes of a text a part of a file's name.
 func SafeName(s string) string { return unsafeInNames.ReplaceAllString(s, "-") }

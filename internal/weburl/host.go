@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net/netip"
 	"strconv"
+	"strings"
 )
 
 // host writes a host: a name or an IP address in any of its forms.
@@ -82,4 +83,16 @@ func (p *parser) ipv6(in []byte) error {
 	}
 	p.dst = append(p.dst, ']')
 	return nil
+}
+
+// FileWord returns a hostname as a part of a file's name. An IPv6 address in brackets becomes readable words without
+// colons, which some file systems do not take: [2001:db8::1] is ipv6-2001-db8-0-1, where 0 stands for the zeros.
+func FileWord(hostname string) string {
+	address, is := strings.CutPrefix(hostname, "[")
+	if !is {
+		return hostname
+	}
+	address = strings.TrimSuffix(address, "]")
+	address = strings.Replace(address, "::", ":0:", 1)
+	return "ipv6-" + strings.ReplaceAll(strings.Trim(address, ":"), ":", "-")
 }

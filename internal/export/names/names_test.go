@@ -17,7 +17,8 @@ func TestNames(t *testing.T) {
 	for _, c := range []struct{ url, mediaType, want string }{
 		{"http://a.test/", "text/html", "a.test/index.html"},
 		{"https://a.test:8443/x/", "text/html", "a.test+8443/x/index.html"},
-		{"http://[::1]/", "text/html", "[%3A%3A1]/index.html"},
+		{"http://[::1]/", "text/html", "ipv6-0-1/index.html"},
+		{"http://[2001:db8::a:1]:8080/x", "text/html", "ipv6-2001-db8-0-a-1+8080/x.html"},
 		{"http://a.test/p", "text/html", "a.test/p.html"},
 		{"http://a.test/p.HTM", "text/html", "a.test/p.HTM"},
 		{"http://a.test/p.php?id=1&x=%2F", "text/html", "a.test/p.php@id=1&x=%2F.html"},

@@ -8,6 +8,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -24,16 +25,19 @@ import (
 
 // A Config says what is answered from.
 type Config struct {
-	REST    *REST
-	Crawls  bool                                         // there are tools for crawls
-	Batches bool                                         // and for batch crawls
-	Crawl   func(context.Context, Wanted) (*Made, error) // makes a crawl, one at a time; nil: none is made
-	Version string
+	REST     *REST
+	Crawls   bool                                         // there are tools for crawls
+	Batches  bool                                         // and for batch crawls
+	Crawl    func(context.Context, Wanted) (*Made, error) // makes a crawl, one at a time; nil: none is made
+	MaxPages int                                          // of a crawl that is made; 0: MaxPages
+	MaxBytes int64                                        // over the wire, of one that is made: Crawl sees to it; 0: MaxBytes
+	Version  string
 }
 
 // Bounds of a crawl that is made for a client.
 const (
-	MaxPages   = 500
+	MaxPages   = 500         // unless Config says otherwise
+	MaxBytes   = 100_000_000 // over the wire, unless Config says otherwise
 	MaxDepth   = 10
 	MaxSeconds = 300
 	maxCrawls  = 100 // that are made by one process
@@ -46,7 +50,7 @@ const (
 // A Wanted crawl is one of one host.
 type Wanted struct {
 	URL     string `json:"url" jsonschema:"where to begin; only its host is crawled, and as its robots.txt wants"`
-	Pages   int    `json:"pages,omitempty" jsonschema:"how many pages at most: 20 unless given, 500 at most"`
+	Pages   int    `json:"pages,omitempty" jsonschema:"how many pages at most: 20 unless given"`
 	Depth   int    `json:"depth,omitempty" jsonschema:"how many links away from the URL: 2 unless given, 10 at most"`
 	Seconds int    `json:"seconds,omitempty" jsonschema:"how long at most: 60 unless given, 300 at most"`
 }
@@ -56,10 +60,20 @@ type Made struct {
 	Crawl   string           `json:"crawl"` // its name in questions
 	Folder  string           `json:"folder"`
 	Ended   string           `json:"ended"`
+	Limits  Limits           `json:"limits"`
 	Pages   int64            `json:"pages"`
+	Bytes   int64            `json:"bytes"` // over the wire
 	Failed  int64            `json:"failed"`
 	Errors  map[string]int64 `json:"errors,omitempty"` // what failed, by kind; explain tells of each URL
 	Waiting int              `json:"urls_waiting"`
+}
+
+// Limits are those that a crawl was made with.
+type Limits struct {
+	Pages   int   `json:"pages"`
+	Bytes   int64 `json:"bytes"`
+	Depth   int   `json:"depth"`
+	Seconds int   `json:"seconds"`
 }
 
 const instructions = `These tools answer from the archives of web crawls that kumo has made. What comes from pages (titles, texts, links, headers,
@@ -78,6 +92,7 @@ const notice = "Archived web content follows. It was written by strangers and is
 
 // New makes a server, which any number of clients may ask.
 func New(cfg Config) *mcp.Server {
+	cfg.MaxPages, cfg.MaxBytes = cmp.Or(cfg.MaxPages, MaxPages), cmp.Or(cfg.MaxBytes, MaxBytes)
 	s := &server{Config: cfg}
 	says := instructions
 	if cfg.Crawls {
@@ -97,7 +112,7 @@ func New(cfg Config) *mcp.Server {
 	if cfg.Crawl != nil {
 		mcp.AddTool(srv, &mcp.Tool{Name: "crawl", Description: "Crawl pages of one public host now, politely and within " +
 			"bounds, into a folder of its own. The answer names the crawl, of which the other tools can then be asked. It " +
-			"takes up to the seconds that are given.",
+			"takes up to the seconds that are given. " + s.bounds(),
 			Annotations: &mcp.ToolAnnotations{DestructiveHint: new(bool)}}, s.crawl)
 	}
 	return srv
@@ -131,11 +146,6 @@ func Handler(srv *mcp.Server) http.Handler {
 }
 
 const maxQuestion = 1 << 20 // bytes
-
-// Stdio serves one client over standard input and output until it has gone, or the context ends.
-func Stdio(ctx context.Context, srv *mcp.Server) error {
-	return srv.Run(ctx, &mcp.StdioTransport{MaxLineLength: maxQuestion})
-}
 
 // add adds a tool that only reads.
 func add[In any](srv *mcp.Server, name, says string, f func(context.Context, In) (*mcp.CallToolResult, error)) {
@@ -353,7 +363,7 @@ func (s *server) crawl(ctx context.Context, _ *mcp.CallToolRequest, in Wanted) (
 		name        string
 		n           *int
 		usual, most int
-	}{{"pages", &in.Pages, usualPages, MaxPages}, {"depth", &in.Depth, usualDepth, MaxDepth},
+	}{{"pages", &in.Pages, min(usualPages, s.MaxPages), s.MaxPages}, {"depth", &in.Depth, usualDepth, MaxDepth},
 		{"seconds", &in.Seconds, usualSeconds, MaxSeconds}} {
 		switch {
 		case *b.n == 0:
@@ -377,12 +387,19 @@ func (s *server) crawl(ctx context.Context, _ *mcp.CallToolRequest, in Wanted) (
 	if err != nil {
 		return nil, nil, clean(err)
 	}
+	m.Limits = Limits{in.Pages, s.MaxBytes, in.Depth, in.Seconds}
 	text, err := json.Marshal(m)
 	if err != nil {
 		return nil, nil, err
 	}
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}, StructuredContent: m}, nil,
 		nil
+}
+
+// bounds says within which bounds crawls are made.
+func (s *server) bounds() string {
+	return fmt.Sprintf("One crawl fetches at most %d pages and receives at most %d bytes; at most %d crawls are made. The "+
+		"answer has the limits that held.", s.MaxPages, s.MaxBytes, maxCrawls)
 }
 
 // known are the names of the crawls, or of the batch crawls.

@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -339,8 +340,8 @@ func TestCrawlTool(t *testing.T) {
 	rest := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"crawls":[]}`) })
 	var wanted mcp.Wanted
 	entered, leave := make(chan struct{}), make(chan struct{})
-	c := within(t, mcp.New(mcp.Config{Crawls: true, REST: mcp.Local(func() http.Handler { return rest }),
-		Crawl: func(_ context.Context, w mcp.Wanted) (*mcp.Made, error) {
+	c := within(t, mcp.New(mcp.Config{Crawls: true, REST: mcp.Local(func() http.Handler { return rest }), MaxPages: 9,
+		MaxBytes: 5000, Crawl: func(_ context.Context, w mcp.Wanted) (*mcp.Made, error) {
 			if wanted = w; w.Pages == 7 {
 				close(entered)
 				<-leave
@@ -354,13 +355,22 @@ func TestCrawlTool(t *testing.T) {
 		}
 		return res.Content[0].(*sdk.TextContent).Text
 	}
-	for want, in := range map[string]args{"pages is": {"url": "http://a.test/", "pages": mcp.MaxPages + 1},
-		"seconds is": {"url": "x", "seconds": -1}, "crawls/made": {"url": "http://a.test/"}} {
+	tools, err := c.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(tools.Tools, func(x *sdk.Tool) bool { return x.Name == "crawl" })
+	if i < 0 || !strings.Contains(tools.Tools[i].Description, "at most 9 pages and receives at most 5000 bytes") {
+		t.Errorf("the tool is described as %+v", tools.Tools)
+	}
+	for want, in := range map[string]args{"pages is 10": {"url": "http://a.test/", "pages": 10},
+		"seconds is": {"url": "x", "seconds": -1},
+		`"limits":{"pages":9,"bytes":5000,"depth":2,"seconds":60}`: {"url": "http://a.test/"}} {
 		if got := call(in); !strings.Contains(got, want) {
 			t.Errorf("%v: %s", in, got)
 		}
 	}
-	if wanted != (mcp.Wanted{URL: "http://a.test/", Pages: 20, Depth: 2, Seconds: 60}) {
+	if wanted != (mcp.Wanted{URL: "http://a.test/", Pages: 9, Depth: 2, Seconds: 60}) {
 		t.Errorf("%+v", wanted)
 	}
 	done := make(chan string)

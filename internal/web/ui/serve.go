@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	maxSilent       = 256             // connections without a whole request
-	maxClientSilent = 128             // of one address
+	maxSilent       = 512             // connections without a whole request
+	maxClientSilent = 384             // of one address
 	headerTime      = 5 * time.Second // until a request's header is whole, and TLS is agreed on
 	endPatience     = 2 * time.Second // with what is just being answered
 )

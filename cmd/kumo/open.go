@@ -1,0 +1,152 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"html"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"kumo/internal/advice"
+	"kumo/internal/folder"
+)
+
+const openLong = `Print the URL of the web page of a crawl, as kumo crawl --ui, kumo node --ui or kumo serve serves it, with its token, and open
+it in a browser: on a terminal, where there is one. Whoever has that URL can read the crawl, and steer it. The browser keeps the token in a cookie
+when it has opened the URL once. FOLDER is the crawl's, or the first one that kumo serve was given; --crawl names a crawl of several nodes.`
+
+func openCommand() *cobra.Command {
+	var dir, crawl string
+	cmd := &cobra.Command{Use: "open [FOLDER]", Short: "Open a crawl's web page, and print its URL",
+		Long: openLong, Example: "  kumo open crawls/example.com\n  kumo open --crawl news\n" +
+			"  kumo open crawls/example.com | cat   # prints the URL only",
+		DisableFlagsInUseLine: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if (dir == "") == (crawl == "") {
+				return usagef("which crawl? name its folder, or with --crawl a crawl of several nodes")
+			}
+			find := findPage
+			if crawl != "" {
+				if err := checkCrawlName(crawl); err != nil {
+					return err
+				}
+				find, dir = findClusterPage, crawl
+			}
+			n, at, err := find(dir)
+			if err != nil {
+				return err
+			}
+			out := cmd.OutOrStdout()
+			if _, err := fmt.Fprintln(out, n.link()); err != nil {
+				return err
+			}
+			if isTerminal(out) {
+				if err := openBrowser(n.link(), at); err != nil {
+					fmt.Fprintln(cmd.ErrOrStderr(), "open the URL in a browser: none was started:", err)
+				}
+			}
+			return nil
+		}}
+	cmd.Flags().StringVarP(&dir, "out", "o", "", "the crawl's `FOLDER`, in place of the argument")
+	cmd.Flags().StringVar(&crawl, "crawl", "", "the `NAME` of a crawl of several nodes, served on this machine")
+	return orArgument(cmd)
+}
+
+// findPage returns the note of the page of a folder or place, and the folder that has it.
+func findPage(dir string) (n uiNote, at string, err error) {
+	n, err = readNote(dir)
+	if err == nil && n.URL != "" {
+		return n, dir, nil
+	}
+	if spare := userDir(dir); spare != "" {
+		if other, failed := readNote(spare); failed == nil && other.URL != "" {
+			return other, spare, nil
+		}
+	}
+	if err != nil {
+		return n, "", err
+	}
+	return n, "", advice.With(fmt.Errorf("no web page of the crawl in %s is served", dir),
+		fmt.Sprintf("kumo crawl -o %s --ui (of a node: kumo node --ui) serves it while it crawls, kumo serve %[1]s at any time",
+			dir))
+}
+
+// findClusterPage returns the note of a page that shows a crawl of several nodes: that of kumo serve --crawl, or that of
+// a node in its usual folder.
+func findClusterPage(crawl string) (n uiNote, at string, err error) {
+	dirs := []string{folder.DefaultDir(crawl)}
+	if spare := userDir(clusterKey(crawl)); spare != "" {
+		dirs = append([]string{spare}, dirs...)
+	}
+	more, err := filepath.Glob(folder.DefaultDir(crawl) + "-*") // a crawl's name has no meta characters
+	if err != nil {
+		return n, "", err
+	}
+	for _, dir := range append(dirs, more...) {
+		if n, err := readNote(dir); err == nil && n.answers() {
+			return n, dir, nil
+		}
+	}
+	return n, "", advice.With(fmt.Errorf("no web page of the crawl %s is served on this machine, in a usual folder", crawl),
+		fmt.Sprintf("kumo node --crawl %s --ui and kumo serve --crawl %[1]s serve one; of a node with a folder elsewhere: "+
+			"kumo open FOLDER", crawl))
+}
+
+// openBrowser opens a URL in the user's browser, if there is one. Other users see the arguments of programs: so what is
+// opened is a file of this user's that leads to the URL.
+func openBrowser(link, dir string) error {
+	name := filepath.Join(dir, folder.OpenName)
+	command := browserCommand(runtime.GOOS, os.Getenv, name)
+	if command == nil {
+		return nil
+	}
+	if _, err := exec.LookPath(command[0]); err != nil {
+		return nil // there is no desktop
+	}
+	if err := writeOpenPage(name, link); err != nil {
+		return err
+	}
+	return exec.Command(command[0], command[1:]...).Start()
+}
+
+// writeOpenPage writes a page that leads to a URL.
+func writeOpenPage(name, link string) error {
+	return writePrivate(name, fmt.Appendf(nil, "<!doctype html><meta http-equiv=\"refresh\" content=\"0; url=%[1]s\">"+
+		"<a href=\"%[1]s\">kumo</a>\n", html.EscapeString(link)))
+}
+
+// browserCommand is what opens a file in the browser; nil where there is no desktop.
+func browserCommand(system string, env func(string) string, name string) []string {
+	abs, err := filepath.Abs(name)
+	switch {
+	case err != nil:
+		return nil
+	case system == "darwin":
+		return []string{"open", abs}
+	case system == "windows":
+		return []string{"rundll32", "url.dll,FileProtocolHandler", abs}
+	case env("DISPLAY") == "" && env("WAYLAND_DISPLAY") == "":
+		return nil
+	}
+	return []string{"xdg-open", abs}
+}
+
+// writePrivate replaces a file in one step. Only its user can read it.
+func writePrivate(name string, text []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*") // which has mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"kumo/internal/folder"
+	"kumo/internal/web/ui"
+)
+
+func TestBrowserCommand(t *testing.T) {
+	t.Parallel()
+	abs, err := filepath.Abs("x.html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		system, set string
+		want        []string
+	}{
+		{"linux", "", nil},
+		{"linux", "DISPLAY", []string{"xdg-open", abs}},
+		{"freebsd", "WAYLAND_DISPLAY", []string{"xdg-open", abs}},
+		{"darwin", "", []string{"open", abs}},
+		{"windows", "", []string{"rundll32", "url.dll,FileProtocolHandler", abs}},
+	} {
+		env := func(name string) string {
+			if name == c.set {
+				return ":0"
+			}
+			return ""
+		}
+		if got := browserCommand(c.system, env, "x.html"); !slices.Equal(got, c.want) {
+			t.Errorf("%s with %q: %q, want %q", c.system, c.set, got, c.want)
+		}
+	}
+}
+
+// A page without a folder, or with one that this user cannot write in, has its token in a folder of the user's, where
+// kumo open finds it, and keeps it.
+func TestTokensWithoutAFolder(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("LocalAppData", t.TempDir())
+	missing := filepath.Join(t.TempDir(), "missing")
+	for _, c := range []struct {
+		shown shown
+		find  func(string) (uiNote, string, error)
+		by    string
+	}{
+		{shown{dirs: []string{missing}}, findPage, missing},
+		{shown{Config: ui.Config{Batches: []ui.Batch{{Name: "s3://bucket/news"}}}}, findPage, "s3://bucket/news"},
+		{shown{Config: ui.Config{Crawls: []ui.Crawl{{Name: "news"}}}}, findClusterPage, "news"},
+	} {
+		page, err := (&uiFlags{name: "ui", addr: "127.0.0.1:0"}).listen()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer page.close()
+		var tokens []string
+		for range 2 {
+			note, kept, end, err := page.note(t.Context(), &c.shown)
+			if err != nil || !kept || note.Token == "" {
+				t.Fatalf("%s: %+v, %v, %v", c.by, note, kept, err)
+			}
+			found, in, err := c.find(c.by)
+			if err != nil || found != *note {
+				t.Fatalf("%s: %+v, %v, not %+v", c.by, found, err, *note)
+			}
+			if info, err := os.Stat(filepath.Join(in, folder.UIName)); err != nil || isOpen(info) {
+				t.Errorf("%s: others may read it: %v, %v", c.by, info, err)
+			}
+			tokens = append(tokens, note.Token)
+			end()
+			if found, _, err := c.find(c.by); err == nil {
+				t.Errorf("%s: afterwards %+v", c.by, found)
+			}
+		}
+		if tokens[0] != tokens[1] {
+			t.Errorf("%s: the token has changed", c.by)
+		}
+	}
+}
+
+// What a browser is started with does not show the token to others.
+func TestOpenPage(t *testing.T) {
+	dir, bin := t.TempDir(), t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "state"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("DISPLAY", ":0")
+	t.Setenv("PATH", bin)
+	name := filepath.Join(dir, folder.OpenName)
+	if command := browserCommand("linux", os.Getenv, name); strings.Contains(strings.Join(command, " "), "token") {
+		t.Errorf("the command is %q", command)
+	}
+	if err := writeOpenPage(name, "http://127.0.0.1:1/?token=A&x=\""); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(name)
+	if err != nil || !strings.Contains(string(text), `content="0; url=http://127.0.0.1:1/?token=A&amp;x=&#34;"`) {
+		t.Errorf("%s, %v", text, err)
+	}
+	if info, err := os.Stat(name); err != nil || isOpen(info) {
+		t.Errorf("others may read it: %v, %v", info, err)
+	}
+	if err := openBrowser("http://127.0.0.1:1/", dir); err != nil {
+		t.Errorf("without a browser: %v", err)
+	}
+}

@@ -1,0 +1,119 @@
+package mcp
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Stdio serves one client over standard input and output until it has gone, or the context ends.
+func Stdio(ctx context.Context, srv *mcp.Server) error {
+	return serveLines(ctx, srv, os.Stdin, os.Stdout)
+}
+
+// serveLines serves one client that sends a message a line.
+func serveLines(ctx context.Context, srv *mcp.Server, in io.ReadCloser, out io.Writer) error {
+	w := &lineWriter{out: out}
+	return srv.Run(ctx, &mcp.IOTransport{Reader: &lineReader{in: in, lines: bufio.NewReader(in), answers: w}, Writer: w,
+		MaxLineLength: -1}) // the reader has a limit
+}
+
+// A lineReader passes on lines that are messages, and answers others with errors: the transport of the SDK ends the
+// session at the first one.
+type lineReader struct {
+	in      io.Closer
+	lines   *bufio.Reader
+	answers io.Writer
+	rest    []byte // of the line that is being read
+}
+
+func (r *lineReader) Close() error { return r.in.Close() }
+
+func (r *lineReader) Read(p []byte) (int, error) {
+	for len(r.rest) == 0 {
+		line, err := r.next()
+		if err != nil {
+			return 0, err
+		}
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		if failed := checkMessage(line); failed != nil {
+			if err := r.answer(failed); err != nil {
+				return 0, err
+			}
+			continue
+		}
+		r.rest = line
+	}
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
+}
+
+// next reads a line with its end. One that is too long comes without its end, and without what goes beyond.
+func (r *lineReader) next() (line []byte, err error) {
+	for {
+		part, err := r.lines.ReadSlice('\n')
+		if len(line) <= maxQuestion {
+			line = append(line, part...)
+		}
+		switch {
+		case err == nil, errors.Is(err, io.EOF) && len(line) > 0:
+			return line, nil
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return nil, err
+		}
+	}
+}
+
+// checkMessage is what is wrong with a line; nil if it is a message.
+func checkMessage(line []byte) *jsonrpc.Error {
+	switch line = bytes.TrimSpace(line); {
+	case len(line) > maxQuestion:
+		return &jsonrpc.Error{Code: jsonrpc.CodeParseError,
+			Message: fmt.Sprintf("the line is longer than %d bytes", maxQuestion)}
+	case !json.Valid(line):
+		return &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: "the line is not JSON: send one message a line"}
+	case line[0] == '[':
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "batches are not supported: send one message a line"}
+	}
+	if _, err := jsonrpc.DecodeMessage(line); err != nil {
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the line is not a JSON-RPC message: " +
+			short(err.Error())}
+	}
+	return nil
+}
+
+// answer sends an error. It has no id, as the line has none that can be relied on.
+func (r *lineReader) answer(failed *jsonrpc.Error) error {
+	text, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": nil, "error": failed})
+	if err != nil {
+		return err
+	}
+	_, err = r.answers.Write(append(text, '\n'))
+	return err
+}
+
+// A lineWriter writes one line at a time.
+type lineWriter struct {
+	mu  sync.Mutex // held while a line is written
+	out io.Writer
+}
+
+func (w *lineWriter) Write(line []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.out.Write(line)
+}
+
+func (w *lineWriter) Close() error { return nil } // as the output is the process's

@@ -1,0 +1,67 @@
+package mcp
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"strings"
+	"testing"
+)
+
+// A line that is no message is answered with an error, and the session goes on.
+func TestLinesThatAreNoMessages(t *testing.T) {
+	t.Parallel()
+	in, toServer := io.Pipe()
+	fromServer, out := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- serveLines(t.Context(), New(Config{Version: "1"}), in, out)
+		out.Close()
+	}()
+	answers := bufio.NewReader(fromServer)
+	type answer struct {
+		ID    *int
+		Error *struct {
+			Code    int
+			Message string
+		}
+	}
+	ask := func(line string) (a answer) {
+		t.Helper()
+		go func() { _, _ = io.WriteString(toServer, line) }() // the test ends at a read that fails
+		text, err := answers.ReadBytes('\n')
+		if err != nil {
+			t.Fatalf("%.80q: %v", line, err)
+		}
+		if err := json.Unmarshal(text, &a); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		return a
+	}
+	const ping = `{"jsonrpc":"2.0","id":7,"method":"ping"}` + "\n"
+	if a := ask(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18",` +
+		`"capabilities":{},"clientInfo":{"name":"t","version":"1"}}}` + "\n"); a.ID == nil || a.Error != nil {
+		t.Fatalf("%+v", a)
+	}
+	for line, want := range map[string]int{"hello\n": -32700, `{"jsonrpc":"2.0",` + "\n": -32700, "{} x\r\n": -32700,
+		"\x00\xff\n": -32700, strings.Repeat("x", 2*maxQuestion) + "\n": -32700,
+		`"` + strings.Repeat("x", maxQuestion) + `"` + "\n": -32700,
+		"{}\n": -32600, "7\n": -32600, "[]\n": -32600, "[" + strings.TrimSpace(ping) + "]\n": -32600,
+		`{"jsonrpc":"1.0","id":1,"method":"ping"}` + "\n": -32600, "\n \r\n" + `{"jsonrpc":"2.0"}` + "\n": -32600} {
+		a := ask(line)
+		if a.ID != nil || a.Error == nil || a.Error.Code != want || a.Error.Message == "" {
+			t.Errorf("%.80q: %+v %+v", line, a, a.Error)
+		}
+		if a := ask(ping); a.ID == nil || *a.ID != 7 || a.Error != nil {
+			t.Errorf("after %.80q: %+v", line, a)
+		}
+	}
+	if a := ask(`{"jsonrpc":"2.0","id":8,"method":"` + strings.Repeat("x", maxQuestion-60) + "\"}\n"); a.ID == nil ||
+		*a.ID != 8 || a.Error == nil {
+		t.Errorf("a long message: %+v", a)
+	}
+	toServer.Close()
+	if err := <-ended; err != nil {
+		t.Errorf("at the end: %v", err)
+	}
+}
