@@ -56,6 +56,7 @@ func (w *worker) read(ctx context.Context, rec *page.Record, it *item.Item) erro
 	if rec.Digest, err = digest(rec.Response); err != nil {
 		return err
 	}
+	rec.Content = w.content(rec)
 	ref, err := w.earlier(rec)
 	if err != nil {
 		return err

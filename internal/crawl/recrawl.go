@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"net/http"
 
+	"github.com/cespare/xxhash/v2"
+
 	"kumo/internal/fetch"
 	"kumo/internal/frontier"
 	"kumo/internal/page"
@@ -46,7 +48,7 @@ func (w *worker) unmodified() bool { return w.was.asked && w.resp.Status == http
 
 // keep makes a record of an answer without a body: the earlier one still holds.
 func (w *worker) keep(rec *page.Record) {
-	rec.Digest, rec.Revisit = w.was.Digest, w.was.body
+	rec.Digest, rec.Content, rec.Revisit = w.was.Digest, w.was.Content, w.was.body
 }
 
 // found is what a recrawl has found.
@@ -58,12 +60,28 @@ func (w *worker) found(rec *page.Record, v *frontier.Visit) page.Recrawl {
 		return page.Trouble
 	case isGone(rec.Response.Status):
 		return page.Gone
-	case w.unmodified(), rec.Digest == w.was.Digest && (rec.Response.Status < 400 || rec.Response.Status == w.was.Status):
+	case w.unmodified(), w.sameBody(rec) && (rec.Response.Status < 400 || rec.Response.Status == w.was.Status):
 		return page.Unchanged
 	case rec.Response.Status >= 400:
 		return page.Trouble
 	}
 	return page.Changed
+}
+
+// sameBody reports whether a body is the one before, whatever its content coding: servers that compress anew for each
+// answer write the time into it.
+func (w *worker) sameBody(rec *page.Record) bool {
+	return rec.Digest == w.was.Digest || rec.Content != 0 && rec.Content == w.was.Content
+}
+
+// content is a record's Content. It needs the body, and that this is whole.
+func (w *worker) content(rec *page.Record) uint64 {
+	res := rec.Response
+	coded := res.Header.Get("Content-Encoding") != "" || w.was.Content != 0
+	if !coded || len(res.Body) == 0 || res.Whole != nil || res.Truncated != page.Whole || res.Malformed != "" {
+		return 0
+	}
+	return max(xxhash.Sum64(res.Body), 1)
 }
 
 func isGone(status int) bool { return status == http.StatusNotFound || status == http.StatusGone }
@@ -81,7 +99,7 @@ func (w *worker) learn(m *seen.Meta, rec *page.Record) {
 	case rec.Recrawl == page.Changed:
 		m.Changes = w.was.Changes + 1
 	}
-	m.Digest, m.ETag = rec.Digest, rec.Response.Header.Get("ETag")
+	m.Digest, m.Content, m.ETag = rec.Digest, rec.Content, rec.Response.Header.Get("ETag")
 	if len(m.ETag) > maxETag {
 		m.ETag = ""
 	}

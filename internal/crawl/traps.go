@@ -1,6 +1,7 @@
 package crawl
 
 import (
+	"encoding/binary"
 	"hash/maphash"
 	"strings"
 	"sync"
@@ -244,7 +245,12 @@ func (w *worker) compare(rec *page.Record, it *item.Item) (vain uint8) {
 		sig = &s
 	}
 	domain := w.traps.detector.Domain(w.at)
-	m := w.traps.pages.Offer(rec.URL, domain, rec.Digest, sig)
+	exact := rec.Digest
+	if rec.Content != 0 { // the same page compressed anew is no other
+		exact = page.Digest{}
+		binary.LittleEndian.PutUint64(exact[:], rec.Content)
+	}
+	m := w.traps.pages.Offer(rec.URL, domain, exact, sig)
 	if m.URL == rec.URL { // as it was before
 		return it.Vain
 	}

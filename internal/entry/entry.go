@@ -5,6 +5,7 @@
 package entry
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net/http"
@@ -135,7 +136,7 @@ func (e *Encoder) Done(v *Done) {
 	e.Int(v.Visit.Bytes)
 	e.Int(int64(v.Visit.Took))
 	e.Flags(v.Visit.Duplicate, v.Visit.Recrawl, v.Visit.Status == http.StatusNotModified && v.Meta.Status == http.StatusOK,
-		v.Visit.LinksCut)
+		v.Visit.LinksCut, v.Meta.Content != 0)
 	e.Int(v.Meta.Fetched.Unix())
 	e.Int(max(v.Meta.Modified.Unix(), 0))
 	e.String(v.Meta.ETag)
@@ -148,6 +149,9 @@ func (e *Encoder) Done(v *Done) {
 		} else {
 			e.String("")
 		}
+	}
+	if v.Meta.Content != 0 {
+		e.Writer = binary.LittleEndian.AppendUint64(e.Writer, v.Meta.Content)
 	}
 }
 
@@ -171,6 +175,11 @@ func (d *Decoder) done() (v Done) {
 	if v.Ref.ID = d.String(); v.Ref.ID != "" {
 		v.Ref.URL, v.Ref.Time = v.URL, time.UnixMicro(d.Int()).UTC()
 		copy(v.Ref.Chunked[:], d.String())
+	}
+	if flags&16 != 0 {
+		for i := range 8 {
+			v.Meta.Content |= uint64(d.Byte()) << (8 * i)
+		}
 	}
 	return v
 }

@@ -58,7 +58,7 @@ func sampleBatch() ([]byte, script) {
 			Digest: page.Digest{1, 2, 3}},
 		Ref: page.Ref{URL: "http://a/", Time: time.UnixMicro(1e15).UTC(), ID: "urn:uuid:1"}}
 	unchanged := Done{URL: "http://u/", Visit: stats.Visit{Host: "u", Status: 304, Recrawl: true},
-		Meta: seen.Meta{Status: 200, Fetched: time.Unix(1e9, 0).UTC(), Digest: [20]byte{7}}} // what is known holds
+		Meta: seen.Meta{Status: 200, Fetched: time.Unix(1e9, 0).UTC(), Digest: [20]byte{7}, Content: 1<<63 + 1}} // what is known holds
 	failed := Done{URL: "http://d/", Visit: stats.Visit{Host: "d", Failure: "dns"},
 		Meta: seen.Meta{Fetched: time.Unix(1e9, 0).UTC()}}
 	skip := page.Skip{URL: "http://e/", Host: "e", From: "http://a/", Depth: 1, Rule: "robots", Why: "Disallow: /"}

@@ -233,6 +233,7 @@ type Record struct {
 
 	Robots  bool   // this is a host's robots.txt, fetched for its rules
 	Digest  Digest // SHA-1 of Response.Payload
+	Content uint64 // hash of the body without its content coding; 0 if it has and had none, or is not whole
 	Revisit *Ref   // an earlier record with the same payload, nil if there is none
 	// the URL of a page with nearly the same text, "" if none was met, or there is a Revisit
 	NearDuplicate string
@@ -250,7 +251,7 @@ type Recrawl string
 const (
 	First     Recrawl = "" // it was not
 	Changed   Recrawl = "changed"
-	Unchanged Recrawl = "unchanged" // the same payload, or the server says so (304)
+	Unchanged Recrawl = "unchanged" // the same body, whatever its coding, or the server says so (304)
 	Gone      Recrawl = "gone"      // 404 or 410
 	Trouble   Recrawl = "trouble"   // another error, or no answer: nothing was learnt of the page
 )

@@ -180,7 +180,7 @@ func (m *model) note() {
 		n.meta.ETag, n.meta.Modified = `"tag"`, m.time()
 	}
 	if m.dice.IntN(2) == 0 {
-		n.meta.Digest = [20]byte{byte(m.dice.IntN(256))}
+		n.meta.Digest, n.meta.Content = [20]byte{byte(1 + m.dice.IntN(255))}, uint64(m.dice.IntN(2))<<63
 	}
 	m.db.UpdateMeta(n.url, n.meta)
 	m.noted(n)

@@ -23,6 +23,7 @@ type Meta struct {
 	Modified time.Time // Last-Modified
 	ETag     string
 	Digest   [20]byte      // of the body
+	Content  uint64        // page.Record.Content of the body with that digest
 	Status   int           // HTTP status
 	Changes  int           // how often the body was another one than before
 	Every    time.Duration // from the last visit to the next

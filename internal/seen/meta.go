@@ -26,6 +26,7 @@ const (
 	hasEnded
 	hasTenure
 	hasFrom
+	hasContent
 )
 
 // appendMeta appends m; nothing when m says nothing.
@@ -70,10 +71,10 @@ func appendMeta(b []byte, m *Meta, born int64) []byte {
 	return b
 }
 
-// more says which of the fields there are that only a crawl with recrawls has, or one in which hosts are claimed.
+// more says which of the fields there are that only some crawls or pages have.
 func (m *Meta) more() (has byte) {
 	for i, there := range []bool{m.Every > 0, m.Missing > 0, !m.Queued.IsZero(), m.Kind > 0, m.Ended, m.Tenure > 0,
-		m.From != ""} {
+		m.From != "", m.Content != 0} {
 		if there {
 			has |= 1 << i
 		}
@@ -100,6 +101,9 @@ func (m *Meta) appendMore(b []byte, born int64) []byte {
 	if m.From != "" {
 		b = append(binary.AppendUvarint(b, uint64(len(m.From))), m.From...)
 	}
+	if m.Content != 0 {
+		b = binary.LittleEndian.AppendUint64(b, m.Content)
+	}
 	return b
 }
 
@@ -122,6 +126,9 @@ func (m *Meta) readMore(in *decoder, has byte, born int64) {
 	}
 	if has&hasFrom != 0 {
 		m.From = in.string()
+	}
+	if has&hasContent != 0 {
+		m.Content = in.fixed()
 	}
 }
 
@@ -189,7 +196,7 @@ func (m *Meta) join(older *Meta) *Meta {
 	keep(&m.Status, older.Status)
 	keep(&m.Changes, older.Changes)
 	if m.Digest == [20]byte{} {
-		m.Digest = older.Digest
+		m.Digest, m.Content = older.Digest, older.Content
 		keep(&m.Modified, older.Modified)
 		keep(&m.ETag, older.ETag)
 	}
@@ -238,6 +245,16 @@ func (d *decoder) byte() byte {
 	c := d.b[0]
 	d.b = d.b[1:]
 	return c
+}
+
+func (d *decoder) fixed() uint64 {
+	if len(d.b) < 8 {
+		d.bad, d.b = true, nil
+		return 0
+	}
+	v := binary.LittleEndian.Uint64(d.b)
+	d.b = d.b[8:]
+	return v
 }
 
 func (d *decoder) string() string {

@@ -302,3 +302,48 @@ func unzipped(t *testing.T, name string) string {
 	}
 	return string(all)
 }
+
+// A server that compresses each answer anew writes the time into it: the page is as it was, though its payload is not.
+func TestRecrawlOfWhatIsCompressedAnew(t *testing.T) {
+	t.Parallel()
+	var step atomic.Int64
+	coded := func(page func() string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			w.Header().Set("Content-Encoding", "gzip")
+			z := gzip.NewWriter(w)
+			z.ModTime = time.Unix(1_700_000_000+step.Load(), 0)
+			io.WriteString(z, page())
+			if err := z.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	s := newSite(t, map[string]http.HandlerFunc{
+		"a.test/":      coded(func() string { return `<a href=/other>1</a><a href=/plain>2</a>` }),
+		"a.test/other": coded(func() string { return fmt.Sprint("step ", step.Load()) }),
+		"a.test/plain": func(w http.ResponseWriter, r *http.Request) {
+			page := func() string { return "coded at first only" }
+			if step.Load() == 0 {
+				coded(page)(w, r)
+				return
+			}
+			html(page())(w, r)
+		},
+	})
+	j := s.job(t, "a.test/")
+	now := time.Now().Truncate(time.Second)
+	j.Crawl.Now = func() time.Time { return now }
+	interval, err := policy.ParseInterval("60m,60m,60m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.Crawl.Recrawl.Intervals = []policy.Interval{interval}
+	for range 2 {
+		again := *j
+		mustRun(t, &again)
+		now = now.Add(2 * time.Hour)
+		step.Add(1)
+	}
+	wantRecrawls(t, j, map[string]string{"/": "unchanged 200", "/other": "changed 200", "/plain": "unchanged 200"})
+}
