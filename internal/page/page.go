@@ -195,6 +195,14 @@ type Robots struct {
 	UnavailableAfter             time.Time // zero if the page does not say
 }
 
+// String is what the page asks, as written.
+func (r *Robots) String() string {
+	if r.Meta != "" && r.Header != "" {
+		return r.Meta + "; " + r.Header
+	}
+	return r.Meta + r.Header
+}
+
 // Fields are a record that a rule has made of a page.
 type Fields struct {
 	Rule   string

@@ -33,13 +33,23 @@ type Capture struct {
 	URL    string    `json:"url"`
 	Time   time.Time `json:"time"` // of the visit, in seconds
 	Status int       `json:"status"`
-	Type   string    `json:"type,omitempty"` // the declared media type, in lower case; "" where none is
-	Digest string    `json:"digest"`         // of the body as it lies in the record, with its "sha1:"
-	Head   Place     `json:"head"`           // where the visit's record lies
-	Body   *Place    `json:"body,omitempty"` // where the record lies whose body this is, if that is another
-	Depth  int       `json:"depth"`          // hops from a seed, as pages.jsonl has them; -1 if it does not say
-	Text   *TextLine `json:"text,omitempty"` // its line in text.jsonl; nil if there is none, or Config.Texts is nil
+	Type   string    `json:"type,omitempty"`  // the declared media type, in lower case; "" where none is
+	Digest string    `json:"digest"`          // of the body as it lies in the record, with its "sha1:"
+	Head   Place     `json:"head"`            // where the visit's record lies
+	Body   *Place    `json:"body,omitempty"`  // where the record lies whose body this is, if that is another
+	Depth  int       `json:"depth"`           // hops from a seed, as pages.jsonl has them; -1 if it does not say
+	Visit  *Visit    `json:"visit,omitempty"` // what pages.jsonl says of the visit; nil if it says nothing
+	Text   *TextLine `json:"text,omitempty"`  // its line in text.jsonl; nil if there is none, or Config.Texts is nil
 	lost   bool      // the record with the body is not there
+}
+
+// A Visit is what a line of pages.jsonl says that no record does.
+type Visit struct {
+	From          string `json:"from,omitempty"`              // the page that named the URL
+	NearDuplicate string `json:"near_duplicate_of,omitempty"` // the URL of a page with nearly the same text
+	ConnectMS     int64  `json:"connect_ms"`
+	FirstByteMS   int64  `json:"first_byte_ms"`
+	TotalMS       int64  `json:"total_ms"`
 }
 
 // A Place is where a record lies.
@@ -204,7 +214,7 @@ func (a *Archive) readPages(ctx context.Context, sorter *extsort.Sorter) error {
 		key = visitKey(key, p.URL, p.Time)
 		p.URL = ""
 		if a.cfg.Texts == nil {
-			p = pageLine{Depth: p.Depth}
+			p = pageLine{Depth: p.Depth, Visit: p.Visit}
 		}
 		var err error
 		if value, err = json.Marshal(&p); err != nil {
@@ -341,8 +351,10 @@ func (a *Archive) choose(ctx context.Context, sorter *extsort.Sorter, wanted map
 // A group is what there is of a URL, by time.
 type group struct {
 	url     string
-	depth   int // as it was found last, -1 if nobody says
+	depth   int    // as it was found last, -1 if nobody says
+	visit   *Visit // the latest so far, whose line comes before that of its record
 	last    *warc.IndexLine
+	of      *Visit           // of last
 	answers []warc.IndexLine // the last one with each digest
 	pages   []pageLine       // the newest ones, at most mostAnswers; none without Config.Texts
 	texts   []TextLine       // likewise
@@ -363,7 +375,7 @@ func (g *group) add(x warc.IndexLine) {
 	if x.Status >= http.StatusInternalServerError || x.Status == http.StatusTooManyRequests {
 		return
 	}
-	g.last = &x
+	g.last, g.of = &x, g.visit
 }
 
 // mostAnswers is how many different answers of a URL are remembered at once; older ones are found as those of other
@@ -377,7 +389,7 @@ func (g *group) newest() *Capture {
 		return nil
 	}
 	c := &Capture{URL: x.URL, Time: x.Time, Status: x.Status, Digest: x.Digest, Head: Place{x.File, x.Offset, x.Length},
-		Depth: g.depth}
+		Depth: g.depth, Visit: g.of}
 	if x.MIME != revisit {
 		c.setType(x.MIME)
 		c.Text = g.textOf(c.Head)

@@ -40,6 +40,7 @@ type pageLine struct {
 	Charset   string    `json:"charset,omitempty"`
 	Truncated string    `json:"truncated,omitempty"`
 	Malformed string    `json:"malformed,omitempty"`
+	Visit
 }
 
 // readTexts adds to the sorter where text.jsonl has the text of each visit.
@@ -102,7 +103,7 @@ func (g *group) addLine(line []byte) error {
 	if err := json.Unmarshal(line[1:], &p); err != nil {
 		return err
 	}
-	g.depth = p.Depth
+	g.depth, g.visit = p.Depth, &p.Visit
 	if p.WARC != "" {
 		g.pages = appendNewest(g.pages, p)
 	}

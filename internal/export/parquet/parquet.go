@@ -45,6 +45,14 @@ type Page struct {
 	Truncated   string    `parquet:"truncated,optional,dict"`
 	Depth       *int32    `parquet:"depth,optional"`
 	NoIndex     bool      `parquet:"noindex"`
+
+	From          string        `parquet:"from,optional"`
+	NearDuplicate string        `parquet:"near_duplicate_of,optional"`
+	ConnectMS     *int64        `parquet:"connect_ms,optional"`
+	FirstByteMS   *int64        `parquet:"first_byte_ms,optional"`
+	TotalMS       *int64        `parquet:"total_ms,optional"`
+	Robots        string        `parquet:"robots,optional,dict"`
+	HrefLang      []row.Variant `parquet:"hreflang,list"`
 }
 
 // A Link is a row of links.parquet.
@@ -208,12 +216,17 @@ func (e *Exporter) Write(_ context.Context, p *export.Page) error {
 	r := p.Prepared.(*rows)
 	e.report.Add(p, parse.IsHTML(p.Type), r.Truncated != "", r.Unreadable)
 	pg := Page{valid(r.URL), valid(r.Host), int32(r.Status), r.Time, r.Type, r.Charset, r.Lang, r.Title, r.H1,
-		r.Description, r.Canonical, int64(r.Bytes), r.Digest, int32(r.Links), r.Redirect, r.Truncated, nil, r.NoIndex}
+		r.Description, r.Canonical, int64(r.Bytes), r.Digest, int32(r.Links), r.Redirect, r.Truncated, nil, r.NoIndex,
+		r.From, r.NearDuplicate, r.ConnectMS, r.FirstByteMS, r.TotalMS, r.Robots, r.HrefLang}
 	if r.Depth >= 0 {
 		depth := int32(r.Depth)
 		pg.Depth = &depth
 	}
-	size := len(r.URL) + len(r.Title) + len(r.H1) + len(r.Description) + len(r.Canonical) + len(r.Redirect)
+	size := len(r.URL) + len(r.Title) + len(r.H1) + len(r.Description) + len(r.Canonical) + len(r.Redirect) +
+		len(r.From) + len(r.NearDuplicate) + len(r.Robots)
+	for _, v := range r.HrefLang {
+		size += len(v.Lang) + len(v.URL)
+	}
 	if err := e.pages.write([]Page{pg}, size); err != nil {
 		return err
 	}

@@ -2,8 +2,10 @@
 //
 // url, host (with its port), status, time (of the visit), type (the declared media type), bytes (of the body without
 // codings), digest ("sha1:BASE32", of the body as it lies in its record), depth (hops from a seed), redirect (where it
-// leads) and truncated (why the answer is not whole); of a page that can be read charset, lang, title, h1, description,
-// canonical, noindex (it asks to be in no index), and links, their number. What does not apply is "".
+// leads) and truncated (why the answer is not whole); from (the page that named it), near_duplicate_of (a page with
+// nearly the same text), connect_ms, first_byte_ms and total_ms, as pages.jsonl has them; robots (what the page asks of
+// robots, as written); of a page that can be read charset, lang, title, h1, description,
+// canonical, hreflang (the page in other languages), noindex (it asks to be in no index), and links, their number. What does not apply is "".
 package row
 
 import (
@@ -41,13 +43,32 @@ type Row struct {
 	Depth       int       `json:"depth"` // -1 if it is not known
 	NoIndex     bool      `json:"noindex,omitempty"`
 
+	From          string    `json:"from,omitempty"`
+	NearDuplicate string    `json:"near_duplicate_of,omitempty"`
+	ConnectMS     *int64    `json:"connect_ms,omitempty"` // nil, as those below, if it is not known
+	FirstByteMS   *int64    `json:"first_byte_ms,omitempty"`
+	TotalMS       *int64    `json:"total_ms,omitempty"`
+	Robots        string    `json:"robots,omitempty"`
+	HrefLang      []Variant `json:"hreflang,omitempty"`
+
 	Unreadable error `json:"-"` // why it has only what is known without its record
 }
 
-// Of is what is known of a capture before its record is read: url, host, status, time, type, digest and depth.
+// A Variant is the page in another language.
+type Variant struct {
+	Lang string `json:"lang" parquet:"lang"`
+	URL  string `json:"url" parquet:"url"`
+}
+
+// Of is what is known of a capture before its record is read: url, host, status, time, type, digest, depth, and what pages.jsonl says.
 func Of(c *captures.Capture) Row {
-	return Row{URL: c.URL, Host: host(c.URL), Status: c.Status, Time: c.Time.UTC(), Type: clean(c.Type), Digest: c.Digest,
+	r := Row{URL: c.URL, Host: host(c.URL), Status: c.Status, Time: c.Time.UTC(), Type: clean(c.Type), Digest: c.Digest,
 		Depth: c.Depth}
+	if v := c.Visit; v != nil {
+		r.From, r.NearDuplicate = clean(v.From), clean(v.NearDuplicate)
+		r.ConnectMS, r.FirstByteMS, r.TotalMS = &v.ConnectMS, &v.FirstByteMS, &v.TotalMS
+	}
+	return r
 }
 
 func host(url string) string {
@@ -95,7 +116,10 @@ func (r *Reader) Read(p *export.Page) (*Row, error) {
 		pg := &r.Page
 		row.Charset, row.Lang, row.Title, row.H1 = pg.Charset, pg.Lang, clean(pg.Title), clean(pg.Heading)
 		row.Description, row.Canonical, row.Links = clean(pg.Description), clean(pg.Canonical), len(pg.Links)
-		row.NoIndex = pg.Robots.NoIndex
+		row.NoIndex, row.Robots = pg.Robots.NoIndex, clean(pg.Robots.String())
+		for _, v := range pg.Variants {
+			row.HrefLang = append(row.HrefLang, Variant{clean(v.Lang), clean(v.URL)})
+		}
 	}
 	return &row, nil
 }

@@ -34,13 +34,32 @@ const (
 )
 
 var columns = []string{"url", "status", "time", "type", "charset", "lang", "title", "h1", "description", "canonical",
-	"bytes", "digest", "links", "redirect", "truncated", "host", "depth", "noindex"}
+	"bytes", "digest", "links", "redirect", "truncated", "host", "depth", "noindex", "from", "near_duplicate_of",
+	"connect_ms", "first_byte_ms", "total_ms", "robots", "hreflang"}
 
 func cells(r *row.Row) []string {
 	return []string{r.URL, strconv.Itoa(r.Status), r.Time.Format(time.RFC3339), text(r.Type), text(r.Charset),
 		text(r.Lang),
 		text(r.Title), text(r.H1), text(r.Description), text(r.Canonical), strconv.Itoa(r.Bytes), r.Digest,
-		strconv.Itoa(r.Links), text(r.Redirect), text(r.Truncated), r.Host, depth(r.Depth), strconv.FormatBool(r.NoIndex)}
+		strconv.Itoa(r.Links), text(r.Redirect), text(r.Truncated), r.Host, depth(r.Depth), strconv.FormatBool(r.NoIndex),
+		text(r.From), text(r.NearDuplicate), millis(r.ConnectMS), millis(r.FirstByteMS), millis(r.TotalMS), text(r.Robots),
+		text(languages(r.HrefLang))}
+}
+
+func millis(n *int64) string {
+	if n == nil {
+		return ""
+	}
+	return strconv.FormatInt(*n, 10)
+}
+
+// languages are a page's languages and URLs in one cell: "de http://a/de fr http://a/fr". Neither has blanks.
+func languages(all []row.Variant) string {
+	var words []string
+	for _, v := range all {
+		words = append(words, strings.Join(strings.Fields(v.Lang), ""), v.URL)
+	}
+	return strings.Join(words, " ")
 }
 
 func depth(n int) string {

@@ -77,6 +77,8 @@ var columns = []column{
 	{name: "time", time: func(r *row.Row) time.Time { return r.Time }},
 	{name: "depth", number: func(r *row.Row) int { return r.Depth }},
 	{name: "digest", text: func(r *row.Row) string { return r.Digest }},
+	{name: "from", text: func(r *row.Row) string { return r.From }},
+	{name: "near_duplicate_of", text: func(r *row.Row) string { return r.NearDuplicate }},
 	{name: "bytes", body: true, number: func(r *row.Row) int { return r.Bytes }},
 	{name: "lang", body: true, text: func(r *row.Row) string { return r.Lang }},
 	{name: "charset", body: true, text: func(r *row.Row) string { return r.Charset }},
@@ -87,6 +89,7 @@ var columns = []column{
 	{name: "links", body: true, number: func(r *row.Row) int { return r.Links }},
 	{name: "redirect", body: true, text: func(r *row.Row) string { return r.Redirect }},
 	{name: "truncated", body: true, text: func(r *row.Row) string { return r.Truncated }},
+	{name: "robots", body: true, text: func(r *row.Row) string { return r.Robots }},
 	{name: "noindex", body: true, flag: func(r *row.Row) bool { return r.NoIndex }},
 }
 

@@ -166,12 +166,7 @@ func (l *line) asks(rec *page.Record) {
 	if rec.Page == nil {
 		return
 	}
-	asks := &rec.Page.Robots
-	sep := ""
-	if asks.Meta != "" && asks.Header != "" {
-		sep = "; "
-	}
-	l.exception("robots", asks.Meta+sep+asks.Header)
+	l.exception("robots", rec.Page.Robots.String())
 	l.flag("noindex", rec.NoIndex)
 	l.flag("noarchive", rec.NoArchive)
 }
