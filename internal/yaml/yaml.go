@@ -26,8 +26,9 @@ type (
 	MapSlice = yaml.MapSlice
 	// Option changes how [Unmarshal] decodes.
 	Option = yaml.DecodeOption
+	// Node is a value of a document; the types below are kinds of it.
+	Node = ast.Node
 
-	Node             = ast.Node
 	BoolNode         = ast.BoolNode
 	FloatNode        = ast.FloatNode
 	IntegerNode      = ast.IntegerNode

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"errors"
 	"bufio"
 	"fmt"
 	"io"
@@ -106,7 +107,7 @@ func isOpen(c net.Conn) bool {
 	_ = c.SetReadDeadline(time.Now().Add(time.Nanosecond))
 	for {
 		_, err := c.Read(make([]byte, 4096))
-		if e, is := err.(net.Error); is && e.Timeout() {
+		if e, is := errors.AsType[net.Error](err); is && e.Timeout() {
 			return true
 		}
 		if err != nil {

@@ -95,7 +95,7 @@ func (s *Server) tell(w http.ResponseWriter, r *http.Request, q *queue, h *hub,
 		case <-s.done.Done():
 			return
 		case <-stream.Done():
-			if context.Cause(stream) == errEvicted {
+			if errors.Is(context.Cause(stream), errEvicted) {
 				_ = out.SetWriteDeadline(time.Now().Add(evictTime))
 				_, _ = w.Write([]byte("retry: 15000\n\n")) // the stream ends, whether it is read or not
 			}

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"errors"
 	"bytes"
 	"context"
 	"crypto/subtle"
@@ -111,7 +112,7 @@ func (s *Server) refused(r *http.Request, archived bool) *problem {
 // refuse answers a request that is refused, and closes its connection: a client without the token holds none for long,
 // even if it sends its body slowly.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
-	if err == errToken {
+	if errors.Is(err, errToken) {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="kumo"`)
 	}
 	w.Header().Set("Connection", "close")
