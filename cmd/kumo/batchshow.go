@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -320,7 +322,8 @@ func (o *batchShowOptions) url(ctx context.Context, w io.Writer, c *inspect.Coll
 // part shows what is wanted of a URL.
 func (o *batchShowOptions) part(ctx context.Context, v *urlView) error {
 	if v.page == nil && v.doc == nil {
-		return fmt.Errorf("%s was not asked for on %s%s", v.url, v.date, otherDays(ctx, v.c, v.url))
+		return fmt.Errorf("%s was not asked for on %s%s%s", v.url, v.date, otherDays(ctx, v.c, v.url),
+			refusedLinks(ctx, v.c, v.date))
 	}
 	switch {
 	case o.json:
@@ -349,6 +352,23 @@ func otherDays(ctx context.Context, c *inspect.Collection, url string) string {
 		return ", nor on any other day"
 	}
 	return ", but on " + strings.Join(days, ", ")
+}
+
+// refusedLinks says how many links rules have refused on a day, of which no URL is recorded; "" if there were none.
+func refusedLinks(ctx context.Context, c *inspect.Collection, date string) string {
+	d, err := c.Day(ctx, date)
+	if err != nil {
+		return "" // the day is being read anyway: its own error is shown
+	}
+	refused := d.State.RefusedLinks()
+	var parts []string
+	for _, rule := range slices.Sorted(maps.Keys(refused)) {
+		parts = append(parts, fmt.Sprintf("%s %d", rule, refused[rule]))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; rules refused links that day, whose URLs are not recorded: %s", strings.Join(parts, ", "))
 }
 
 // A urlView is what there is of a URL on a day.

@@ -408,7 +408,7 @@ func (c *crawler) document(in *InURL) Document {
 func (c *crawler) refuse(in *InURL, rule, why string) error {
 	d := c.document(in)
 	d.Rule, d.Detail = rule, why
-	c.task.Count(in.Collection, "refused: "+rule, 1)
+	c.task.Count(in.Collection, refusedBy+rule, 1)
 	return c.put(d.Key(), d.Append)
 }
 

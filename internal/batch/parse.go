@@ -97,7 +97,7 @@ func (p *linkParser) take(t *Task, m *member, o *OutLinks, l *page.Link) bool {
 	v := m.rules.Judge(u, policy.Link{From: o.URL, Kind: l.Kind, Depth: int32(to.Depth), Redirects: uint8(min(to.Redirects,
 		255)), Seed: to.Seed})
 	if v.Refused() {
-		m.count(t, "refused: "+v.Rule, 1)
+		m.count(t, refusedBy+v.Rule, 1)
 		return false
 	}
 	o.Links = append(o.Links, l.URL)

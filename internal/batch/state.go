@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"kumo/internal/advice"
@@ -69,6 +70,25 @@ type Done struct {
 	Failed   int              `json:"failed,omitempty"`   // attempts of tasks
 	Counters map[string]int64 `json:"counters,omitempty"` // the collection's
 	Together map[string]int64 `json:"together,omitempty"` // of the job, with all collections that shared it
+}
+
+// refusedBy begins the name of a counter of URLs that a rule has refused.
+const refusedBy = "refused: "
+
+// RefusedLinks counts, by rule, links that rules have refused where they were found. Their URLs have no Document.
+func (s *State) RefusedLinks() map[string]int64 {
+	refused := map[string]int64{}
+	for i := range s.Done {
+		if s.Done[i].Job != JobParse {
+			continue
+		}
+		for name, n := range s.Done[i].Counters {
+			if rule, is := strings.CutPrefix(name, refusedBy); is {
+				refused[rule] += n
+			}
+		}
+	}
+	return refused
 }
 
 // Count is a counter of the collection, summed over the day's jobs.

@@ -249,7 +249,23 @@ func (f *Filter) mayTake(line []byte) bool {
 // is damaged, which is kumo verify's to tell of, the record is nil.
 func (a *Archive) each(ctx context.Context, cursor int64, may func(line []byte) bool,
 	f func(r *Record, gone int64) (more bool, err error)) (next int64, err error) {
-	size, err := a.disk.Size(filepath.Join(a.dir, pagesName))
+	return a.eachBack(ctx, pagesName, cursor, func(line []byte, at, gone int64) (bool, error) {
+		if !may(line) {
+			return f(nil, gone)
+		}
+		r := &Record{ID: at}
+		if json.Unmarshal(line, r) != nil {
+			r = nil
+		}
+		return f(r, gone)
+	})
+}
+
+// eachBack calls f with the lines of a file of the crawl before a cursor, the last first, where they begin and how many
+// bytes were gone through with them, until f has enough. It returns the cursor of what follows.
+func (a *Archive) eachBack(ctx context.Context, name string, cursor int64,
+	f func(line []byte, at, gone int64) (more bool, err error)) (next int64, err error) {
+	size, err := a.disk.Size(filepath.Join(a.dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
@@ -259,7 +275,7 @@ func (a *Archive) each(ctx context.Context, cursor int64, may func(line []byte) 
 	if cursor < 0 || cursor > size {
 		cursor = size
 	}
-	src, err := a.disk.OpenAt(filepath.Join(a.dir, pagesName))
+	src, err := a.disk.OpenAt(filepath.Join(a.dir, name))
 	if err != nil {
 		return 0, err
 	}
@@ -268,15 +284,11 @@ func (a *Archive) each(ctx context.Context, cursor int64, may func(line []byte) 
 		if next = at; ctx.Err() != nil {
 			return false, ctx.Err()
 		}
-		if !may(line) {
-			return f(nil, cursor-at)
-		}
-		r := &Record{ID: at}
-		if json.Unmarshal(line, r) != nil {
-			r = nil
-		}
-		return f(r, cursor-at)
+		return f(line, at, cursor-at)
 	})
+	if err != nil {
+		err = fmt.Errorf("read %s: %w", name, err)
+	}
 	return next, err
 }
 
@@ -314,7 +326,7 @@ func eachLineBack(src vfs.ReaderAt, end int64, f func(line []byte, at int64) (mo
 			block, whole = block[:begin-1], true
 		}
 		if tail = append(tail[:0], block...); len(tail) > lineBytes {
-			return fmt.Errorf("%s has a line of more than %d bytes", pagesName, lineBytes)
+			return fmt.Errorf("a line of more than %d bytes", lineBytes)
 		}
 	}
 	if whole && len(tail) > 0 {

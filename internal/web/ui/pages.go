@@ -33,6 +33,7 @@ func (s *Server) pages(mux *http.ServeMux) {
 		"/crawls/{crawl}/hosts":                     (*Server).hostsPage,
 		"/crawls/{crawl}/hosts/{host}":              (*Server).hostPage,
 		"/crawls/{crawl}/urls":                      (*Server).urlsPage,
+		"/crawls/{crawl}/excluded":                  (*Server).excludedPage,
 		"/crawls/{crawl}/pages":                     (*Server).recordsPage,
 		"/crawls/{crawl}/pages/{id}":                (*Server).recordPage,
 		"/batches/{batch}":                          (*Server).collectionsPage,
@@ -274,6 +275,7 @@ func (s *Server) overviewPage(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	pages := "/crawls/" + url.PathEscape(c.name) + "/pages?"
+	excluded := "/crawls/" + url.PathEscape(c.name) + "/excluded?rule="
 	s.render(w, http.StatusOK, "overview", struct {
 		top
 		*Overview
@@ -287,7 +289,7 @@ func (s *Server) overviewPage(w http.ResponseWriter, r *http.Request) error {
 	}{s.top(c, "Overview", "overview"), o, live(o), charts, !o.runs() || r.FormValue("span") == "all", doneWords(r),
 		counts(o.Statuses, statusClass, func(k int) string { return pages + "status=" + strconv.Itoa(k) }),
 		counts(o.Types, nil, func(k string) string { return pages + "type=" + url.QueryEscape(k) }),
-		counts(o.Errors, func(string) string { return "bad" }, nil), counts(o.Skipped, nil, nil),
+		counts(o.Errors, func(string) string { return "bad" }, nil), counts(o.Skipped, nil, func(k string) string { return excluded + url.QueryEscape(k) }),
 		c.waitsFor(r, o), o.runs(), o.State == inspect.Paused})
 	return nil
 }
@@ -492,6 +494,34 @@ func (s *Server) recordsPage(w http.ResponseWriter, r *http.Request) error {
 		p.More = "?" + q.Encode()
 	}
 	s.render(w, http.StatusOK, "pages", p)
+	return nil
+}
+
+// excludedPage lists the URLs that a rule has excluded.
+func (s *Server) excludedPage(w http.ResponseWriter, r *http.Request) error {
+	c, err := s.of(r)
+	if err != nil {
+		return err
+	}
+	cursor, err := cursorOf(r)
+	if err != nil {
+		return err
+	}
+	p := struct {
+		top
+		Rule  string
+		URLs  []archive.Excluded
+		More  string
+		First bool
+	}{top: s.top(c, "Left out", "urls"), Rule: r.FormValue("rule"), First: cursor == archive.Last}
+	var next int64
+	if p.URLs, next, err = c.archive.Excluded(r.Context(), p.Rule, cursor, usualLimit); err != nil {
+		return err
+	}
+	if next != 0 {
+		p.More = "?" + url.Values{"rule": {p.Rule}, "cursor": {strconv.FormatInt(next, 10)}}.Encode()
+	}
+	s.render(w, http.StatusOK, "excluded", p)
 	return nil
 }
 

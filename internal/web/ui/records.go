@@ -51,14 +51,13 @@ func (c *crawl) records(r *http.Request) (p recordPage, err error) {
 	if err != nil {
 		return p, err
 	}
-	f, cursor := filterOf(r), int64(archive.Last)
+	f := filterOf(r)
 	if err := f.Check(); err != nil {
 		return p, badRequest("%v", err)
 	}
-	if text := r.FormValue("cursor"); text != "" {
-		if cursor, err = strconv.ParseInt(text, 10, 64); err != nil || cursor < 0 {
-			return p, badRequest("cursor is %q: \"next\" of an answer is wanted", cut(text, 40))
-		}
+	cursor, err := cursorOf(r)
+	if err != nil {
+		return p, err
 	}
 	records, next, err := c.archive.List(r.Context(), f, cursor, n)
 	p.Records = orEmpty(records)
@@ -66,6 +65,19 @@ func (c *crawl) records(r *http.Request) (p recordPage, err error) {
 		p.Next = &next
 	}
 	return p, err
+}
+
+// cursorOf is the cursor in a request for a list; archive.Last if it has none.
+func cursorOf(r *http.Request) (int64, error) {
+	text := r.FormValue("cursor")
+	if text == "" {
+		return archive.Last, nil
+	}
+	cursor, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || cursor < 0 {
+		return 0, badRequest("cursor is %q: \"next\" of an answer is wanted", cut(text, 40))
+	}
+	return cursor, nil
 }
 
 // recordOf is the record that a path names.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"log/slog"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -264,7 +266,7 @@ func (b *bed) views(t *testing.T, host string) {
 	for _, crawl := range []string{"done", "runs"} {
 		paths := []string{"", "?span=all", "?done=add&n=<script>&of=2", "?done=<script>", "/curves", "/hosts",
 			"/hosts?by=name", "/hosts?prefix=" + url.QueryEscape(hostile), "/hosts?prefix=" + host,
-			"/urls", "/urls?prefix=http", "/pages", "/pages?status=2xx&type=text/", "/pages?prefix=" + url.QueryEscape(hostile),
+			"/urls", "/urls?prefix=http", "/excluded", "/excluded?rule=" + url.QueryEscape(hostile), "/pages", "/pages?status=2xx&type=text/", "/pages?prefix=" + url.QueryEscape(hostile),
 			"/act/pause", "/act/resume", "/act/stop", "/act/add", "/act/limit", "/act/delay?host=a.example:80"}
 		for _, r := range b.records(t, crawl) {
 			paths = append(paths, "/urls?url="+url.QueryEscape(r.URL))
@@ -702,5 +704,36 @@ func TestEvents(t *testing.T) {
 	}
 	if events.Scan() && events.Text() != "" {
 		t.Errorf("after the end: %s", events.Text())
+	}
+}
+
+// TestExcluded: the overview's rows of rules lead to lists of what they have excluded.
+func TestExcluded(t *testing.T) {
+	b := newBed(t)
+	_, overview := b.ask(t, http.MethodGet, "/crawls/done", nil)
+	rows := regexp.MustCompile(`href="(/crawls/done/excluded\?rule=[^"]+)">.*</a><td class="n">(\d+)`).
+		FindAllStringSubmatch(overview, -1)
+	if len(rows) == 0 {
+		t.Fatalf("no row leads to a list:\n%s", overview)
+	}
+	for _, row := range rows {
+		list, n := row[1], 0
+		for path := list; path != ""; {
+			resp, page := b.ask(t, http.MethodGet, path, nil)
+			if resp.StatusCode != http.StatusOK {
+				t.Fatal(path, resp.Status)
+			}
+			n += strings.Count(page, `<td class="url">`)
+			more := regexp.MustCompile(`rel="next" href="([^"]+)"`).FindStringSubmatch(page)
+			if path = ""; more != nil {
+				path = "/crawls/done/excluded" + html.UnescapeString(more[1])
+			}
+		}
+		if strconv.Itoa(n) != row[2] {
+			t.Errorf("%s lists %d URLs, the overview counts %s", list, n, row[2])
+		}
+	}
+	if resp, _ := b.ask(t, http.MethodGet, "/crawls/done/excluded?cursor=x", nil); resp.StatusCode != http.StatusBadRequest {
+		t.Error(resp.Status)
 	}
 }
