@@ -1,8 +1,8 @@
 package ui
 
 import (
-	"errors"
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net"

@@ -1,10 +1,10 @@
 package ui
 
 import (
-	"errors"
 	"bytes"
 	"context"
 	"crypto/subtle"
+	"errors"
 	"fmt"
 	"io"
 	"net"
