@@ -126,10 +126,27 @@ func TestWhatIsWrongWithAFile(t *testing.T) {
 	}
 }
 
+const operators = `
+def link(l):
+    u = l["url"]
+    if "/calendar/" in u or u.endswith(".pdf"):
+        return {"drop": "a calendar"}
+    host = u.split("/")[2]
+    if host.startswith("www.") and l["depth"] + 1 > 9:
+        return {"rank": 0.5}
+    n = 0
+    for word in ["a", "b", "c"]:
+        if word in u:
+            n += 1
+    if n > 1:
+        return {"drop": "%d words of %s" % (n, host)}
+`
+
 // go test -run none -bench . ./internal/filter/star
 func BenchmarkLink(b *testing.B) {
 	for name, file := range map[string]string{"example": "../../../examples/filters/only_recipes.star",
-		"yes": write(b, "def link(l): pass")} {
+		"yes":       write(b, "def link(l): pass"),
+		"operators": write(b, operators)} {
 		b.Run(name, func(b *testing.B) { benchmark(b, file) })
 	}
 }
