@@ -279,6 +279,7 @@ func (m *mcpServer) crawl(ctx context.Context, w mcp.Wanted) (_ *mcp.Made, err e
 		return nil, err
 	}
 	o.job.Fetch.OnlyPublic = !m.private
+	o.job.Fetch.MaxBody = min(o.job.Fetch.MaxBody, m.bytes) // the limit is looked at between answers
 	if err := o.settle(ctx, flags, []string{u.String()}); err != nil {
 		return nil, err
 	}

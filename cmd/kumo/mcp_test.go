@@ -104,6 +104,26 @@ func TestMCP(t *testing.T) {
 	}
 	run("verify", filepath.Join("made", name))
 
+	c = start("--allow-crawl=made", "--allow-private", "--crawl-pages=1", "c")
+	if text, _ := ask(c, "crawl", map[string]any{"url": site.URL, "pages": 2}); !strings.Contains(text, "from 1 to 1") {
+		t.Errorf("more pages than --crawl-pages: %s", text)
+	}
+	if text, x := ask(c, "crawl", map[string]any{"url": site.URL}); x["pages"] != 1.0 ||
+		!strings.Contains(text, `"limits":{"pages":1,"bytes":100000000,"depth":2,"seconds":60}`) {
+		t.Errorf("--crawl-pages: %s", text)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	c = start("--allow-crawl=made", "--allow-private", "--crawl-size=600B", "c")
+	if text, x := ask(c, "crawl", map[string]any{"url": site.URL}); x["pages"] != 1.0 ||
+		x["ended"] != "limit reached: 600 bytes" {
+		t.Errorf("--crawl-size: %s", text)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+
 	config := "code: en\nseeds: [" + site.URL + "/]\ninterval: 0s\nlanguage: {code: en, share: 0.1, confidence: 0.1}\n"
 	if err := os.WriteFile(filepath.Join(dir, "en.yaml"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)

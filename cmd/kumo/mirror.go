@@ -15,6 +15,7 @@ import (
 	"kumo/internal/policy"
 	"kumo/internal/seeds"
 	"kumo/internal/settings"
+	"kumo/internal/weburl"
 )
 
 const mirrorLong = `Copy a site, or a part of it, into the folder DIR (default: mirrors/HOST), to be opened without
@@ -109,7 +110,7 @@ func mirrorPlace(args []string) (urls []string, dir string, err error) {
 		if err != nil {
 			return nil, "", err
 		}
-		return args, filepath.Join("mirrors", parsed[0].Hostname()), nil
+		return args, filepath.Join("mirrors", weburl.FileWord(parsed[0].Hostname())), nil
 	}
 	return args[:1], args[1], checkFolder("DIR", args[1])
 }
