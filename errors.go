@@ -28,7 +28,8 @@ var options = map[string]string{
 	"no-cookies": "NoCookies", "no-traps": "NoTraps", "order": "Order", "out": "Out", "password": "BasicAuth",
 	"per-host": "PerHost",
 	"prefer":   "Prefer", "proxy": "Proxy", "resolve": "Resolver", "scope": "Scope", "size-limit": "SizeLimit",
-	"sitemaps": "Sitemaps", "time-limit": "TimeLimit", "timeout": "Timeout", "tls-legacy": "TLS", "tries": "Tries", "user": "BasicAuth",
+	"sitemaps": "Sitemaps", "time-limit": "TimeLimit", "timeout": "Timeout", "tls-legacy": "TLS",
+	"tries": "Tries", "user": "BasicAuth",
 	"user-agent": "UserAgent",
 }
 

@@ -36,7 +36,8 @@ var mirrorFlags = []string{"depth", "scope", "include", "exclude", "limit", "siz
 	"max-pages-per-host",
 	"recrawl", "concurrency", "per-host", "delay", "max-crawl-delay", "robots", "max-rate", "rate-dns", "bandwidth",
 	"contact", "user-agent",
-	"header", "cookies", "login", "no-cookies", "user", "password", "proxy", "insecure", "tls-post-quantum", "tls-legacy", "timeout", "max-body",
+	"header", "cookies", "login", "no-cookies", "user", "password", "proxy", "insecure",
+	"tls-post-quantum", "tls-legacy", "timeout", "max-body",
 	"allow-private",
 	"resolve", "dns-server", "memory", "min-free-disk", "verbose", "quiet", "log-json"}
 

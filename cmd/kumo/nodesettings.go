@@ -26,7 +26,8 @@ var (
 		"ignore",
 		"contact", "user-agent",
 		"no-cookies",
-		"insecure", "tls-post-quantum", "tls-legacy", "connect-timeout", "timeout", "tries", "max-body", "allow-private", "format", "text", "warc-size",
+		"insecure", "tls-post-quantum", "tls-legacy",
+		"connect-timeout", "timeout", "tries", "max-body", "allow-private", "format", "text", "warc-size",
 		"compress"}
 	nodeFlags = append([]string{"concurrency", "memory", "min-free-disk", "max-rate", "rate-dns", "bandwidth",
 		"block-file", job.FieldsKey, "header",
