@@ -61,9 +61,8 @@ func (w *worker) read(ctx context.Context, rec *page.Record, it *item.Item) erro
 	if err != nil {
 		return err
 	}
-	from := *it
 	if rec.Revisit = ref; w.vetoed == "" {
-		from.Vain = w.compare(rec, it)
+		w.compare(rec)
 	}
 	for _, l := range w.page.Links {
 		if l.Kind == page.Redirect {
@@ -74,7 +73,7 @@ func (w *worker) read(ctx context.Context, rec *page.Record, it *item.Item) erro
 	if isRanked(rec, it.Kind) && w.vetoed == "" {
 		w.ranks.begin(&w.batch, it.URL, len(w.page.Links))
 	}
-	if err := w.takeLinks(&from); err != nil {
+	if err := w.takeLinks(it); err != nil {
 		return err
 	}
 	w.batch.links = len(w.page.Links)

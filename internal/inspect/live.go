@@ -351,8 +351,7 @@ func hostOf(h *frontier.HostInfo) Host {
 }
 
 func itemOf(it *frontier.Item) Item {
-	return Item{URL: it.URL, From: it.From, Path: it.Path, Depth: int(it.Depth), Tries: int(it.Tries),
-		Deferred: it.Deferred}
+	return Item{URL: it.URL, From: it.From, Path: it.Path, Depth: int(it.Depth), Tries: int(it.Tries)}
 }
 
 func knownOf(e *seen.Entry) Known {
