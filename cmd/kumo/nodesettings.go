@@ -33,7 +33,7 @@ var (
 		"block-file", job.FieldsKey, "header",
 		"cookies", "login", "user",
 		"password", "proxy", "resolve", "dns-server", "outage-wait", "checkpoint", "commit", "index", "work", keepLocalKey,
-		"place-wait", "metrics", "ui", "ui-cert",
+		"place-wait", "metrics", "ui", "ui-cert", "ui-no-token",
 		"ui-key", "verbose", "quiet", "log-json"}, filterFlags...)
 	// aloneFlags have no meaning, or not yet, where several nodes crawl.
 	aloneFlags = []string{"name", "out", "fresh", "size-limit", "time-limit", "recrawl", "due", "profile", "dry-run",

@@ -26,7 +26,7 @@ const (
 var (
 	// passing flags say how this run goes and are not kept with the crawl.
 	passing = []string{"input-file", "skip-bad-seeds", "out", "fresh", "config", "metrics", "ui", "ui-cert", "ui-key",
-		"profile", "dry-run", "verbose", "quiet", "log-json", "help", "due", "sink", "sink-wait", "work", "place-wait"}
+		"ui-no-token", "profile", "dry-run", "verbose", "quiet", "log-json", "help", "due", "sink", "sink-wait", "work", "place-wait"}
 	// flagsOnly are those that a file would set again and again.
 	flagsOnly = []string{"config", "fresh", "dry-run", "due"}
 	// lasting settings decide what the crawl has already left out or written; they cannot change, or only so that more
