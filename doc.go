@@ -14,7 +14,7 @@
 // or, with callbacks, [Crawler.OnPage] and [Crawler.Run].
 //
 // It is polite without being told: one connection and one second between requests a host, robots.txt obeyed, private
-// addresses refused unless a seed names one. Links are followed by themselves, within the [Scope]; [Crawler.OnLink] has
+// addresses refused, but for a seed's host. Links are followed by themselves, within the [Scope]; [Crawler.OnLink] has
 // a word on each, [Crawler.OnRequest] on each request. [Out] keeps everything as WARC and makes the crawl one that
 // survives a crash, [Keep] puts pages into a store of the program's. The command kumo, in cmd/kumo, is built on the
 // same parts and can do more; kumo crawl --help lists it. docs/library.md has a table for who knows Colly or Scrapy.

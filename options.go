@@ -339,7 +339,7 @@ func Ignore(directives ...string) Option {
 	}
 }
 
-// AllowPrivate visits private and loopback addresses also where no seed names them.
+// AllowPrivate visits private and loopback addresses, not only at the hosts of seeds.
 func AllowPrivate() Option { return func(c *Crawler) { c.job.Fetch.AllowPrivate = true } }
 
 // How is fetched.

@@ -192,8 +192,8 @@ func (o *options) bindFetch(f *pflag.FlagSet) {
 		"long for the web to come back, then end (0: without end)")
 	c.MaxBody = 32 << 20
 	f.Var(size{&c.MaxBody}, "max-body", "cut longer answers off here")
-	f.BoolVar(&c.AllowPrivate, "allow-private", false, "visit private, loopback and link-local addresses also where no "+
-		"seed names them")
+	f.BoolVar(&c.AllowPrivate, "allow-private", false, "visit private, loopback and link-local addresses, not only at "+
+		"seeds' hosts")
 	f.StringArrayVar(&c.Resolve, "resolve", nil, "connect to ADDR for HOST:PORT, as `HOST:PORT:ADDR` (repeatable; a * "+
 		"stands for every host or port)")
 	f.StringVar(&c.DNSServer, "dns-server", "", "ask this name server (`HOST:PORT`) instead of the system's")

@@ -311,9 +311,7 @@ func (e *Engine) admit(u weburl.URL, seed bool) {
 			e.roots.trusted.Add(secure.Origin()) // where the seed's host leads to TLS; never the other way round
 		}
 	}
-	if weburl.NamesAddress(u.Hostname()) {
-		e.fetcher.Allow(u.Host())
-	}
+	e.fetcher.Allow(u.Host())
 }
 
 // Run crawls from the seeds and from what waits until nothing waits, a limit is reached (an error that is

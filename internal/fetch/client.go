@@ -143,8 +143,8 @@ func (c *Client) Close() {
 	}
 }
 
-// Allow lets the client dial a host although its address is private. It is meant for seeds that name such an address
-// themselves; host is a host key, as in 127.0.0.1:8080 or localhost. With OnlyPublic it does nothing.
+// Allow lets the client dial a host although its address is private. It is meant for the hosts of seeds; host is a host
+// key, as in 127.0.0.1:8080 or localhost. With OnlyPublic it does nothing.
 func (c *Client) Allow(host string) {
 	if !c.given.OnlyPublic {
 		c.allowed.Add(host)

@@ -64,7 +64,7 @@ type Config struct {
 	Scratch *vfs.Scratch // where what is beyond lies; default a temporary file
 
 	AllowPrivate bool     // dial private addresses too
-	OnlyPublic   bool     // not even where a seed names one: it is not the user who does
+	OnlyPublic   bool     // not even of a seed's host: the user has not named it
 	Resolve      []string // HOST:PORT:ADDR[,ADDR] as curl has it; HOST and PORT may be *
 	DNSServer    string   // host:port of a recursive name server; "" for the system's resolver
 	Resolver     Resolver // looks names up in place of both; nil for them

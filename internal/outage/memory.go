@@ -18,6 +18,8 @@ const (
 	maxSeeds  = 16
 	seedEvery = 4 // every fourth target is a seed, as long as there are any
 
+	displaceAfter = time.Second // that a host has been silent: where many answer all the time, it is not worth the work
+
 	// MaxTargets is the largest number of origins of a check.
 	MaxTargets = maxHosts + maxSeeds
 )
@@ -66,22 +68,24 @@ func (m *memory) add(at time.Time, origin Origin) {
 			oldest = i
 		}
 	}
+	i := oldest // the host to be displaced
+	if same == perDomain {
+		i = oldestOfDomain
+	}
+	if same < perDomain && len(m.hosts) < maxHosts {
+		i = len(m.hosts)
+		m.hosts = append(m.hosts, h)
+	} else if at.Sub(m.hosts[i].at) < displaceAfter {
+		return
+	} else {
+		delete(m.places, m.hosts[i].Hash)
+	}
 	if same == 0 && m.elders < maxElders {
 		h.elder = true
 		m.elders++
 	}
 	h.URL, h.domain = strings.Clone(h.URL), strings.Clone(h.domain)
-	if same < perDomain && len(m.hosts) < maxHosts {
-		m.places[origin.Hash] = len(m.hosts)
-		m.hosts = append(m.hosts, h)
-		return
-	}
-	victim := oldest
-	if same == perDomain {
-		victim = oldestOfDomain
-	}
-	delete(m.places, m.hosts[victim].Hash)
-	m.hosts[victim], m.places[origin.Hash] = h, victim
+	m.hosts[i], m.places[origin.Hash] = h, i
 }
 
 func (m *memory) addSeed(origin Origin) {
@@ -159,9 +163,11 @@ func (m *memory) domains() int {
 // domainOf is an origin's registered domain; for an IPv6 address, its network of 48 bits, as one owner has all of it.
 func domainOf(origin string) string {
 	hostname := HostnameOf(origin)
-	if a, err := netip.ParseAddr(strings.Trim(hostname, "[]")); err == nil && a.Is6() {
-		if p, err := a.WithZone("").Prefix(48); err == nil {
-			return p.String()
+	if strings.Contains(hostname, ":") {
+		if a, err := netip.ParseAddr(strings.Trim(hostname, "[]")); err == nil {
+			if p, err := a.WithZone("").Prefix(48); err == nil && a.Is6() {
+				return p.String()
+			}
 		}
 	}
 	return weburl.Domain(hostname)

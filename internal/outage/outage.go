@@ -28,7 +28,6 @@ import (
 	"time"
 
 	"kumo/internal/page"
-	"kumo/internal/weburl"
 )
 
 // An Origin is a scheme and host, with what reaching it depends on.
@@ -377,11 +376,11 @@ func (o *Detector) limit() (limit time.Duration, last bool) {
 	return few, last
 }
 
-// HostnameOf is an origin's hostname.
+// HostnameOf is an origin's hostname; an IPv6 address keeps its brackets.
 func HostnameOf(origin string) string {
-	u, err := weburl.Parse(origin)
-	if err != nil {
-		return ""
+	_, host, _ := strings.Cut(origin, "://")
+	if i := strings.LastIndexByte(host, ':'); i > strings.LastIndexByte(host, ']') {
+		host = host[:i]
 	}
-	return u.Hostname()
+	return host
 }

@@ -151,15 +151,13 @@ type reading struct {
 	page   page.Page
 }
 
-// Add takes a seed in, as the crawl would: its host is in scope, and may be at a private address if it names one. The
+// Add takes a seed in, as the crawl would: its host is in scope, and may be at a private address. The
 // error is ErrMany.
 func (s *Survey) Add(u weburl.URL) error {
 	known := s.cfg.Canon.Apply(u)
 	s.cfg.Rules.Scope.AddSeed(u)
 	s.cfg.Rules.Scope.AddSeed(known)
-	if weburl.NamesAddress(u.Hostname()) {
-		s.parts.Fetcher.Allow(u.Host())
-	}
+	s.parts.Fetcher.Allow(u.Host())
 	if s.seeds++; s.seeds > MaxSeeds {
 		return ErrMany
 	}
