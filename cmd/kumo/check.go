@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -52,7 +53,14 @@ func noVerb(cmd *cobra.Command, args []string) error {
 	if meant != "" {
 		meant = "\n\nDid you mean this?" + meant + "\n"
 	}
-	return usagef("unknown command %q for %q%s", args[0], cmd.CommandPath(), meant)
+	var verbs []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			verbs = append(verbs, c.Name())
+		}
+	}
+	return usagef("unknown command %q for %q: want one of %s%s", args[0], cmd.CommandPath(), strings.Join(verbs, ", "),
+		meant)
 }
 
 func checkURL() *cobra.Command {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"os/user"
 	"slices"
@@ -53,12 +54,24 @@ func (c *clusterFlags) options(warn func(string)) (o cluster.NodeOptions, err er
 	if err := checkCrawlName(c.crawl); err != nil {
 		return o, err
 	}
+	if err := c.checkJoin(); err != nil {
+		return o, err
+	}
 	if c.nats != "" && len(c.join) > 0 {
 		return o, usagef("--join names nodes that run servers, and with --nats none does: give one of them")
 	}
 	o.Secret, err = readSecret(c.secretFile, warn)
 	o.NATS, o.Join = c.nats, c.join
 	return o, err
+}
+
+func (c *clusterFlags) checkJoin() error {
+	for _, address := range c.join {
+		if _, port, err := net.SplitHostPort(address); err != nil || port == "" {
+			return usagef("--join %q: want HOST:PORT, such as %s", address, defaultAddress)
+		}
+	}
+	return nil
 }
 
 // checkCrawlName refuses what is not one word: the name is part of what nodes call each other by.

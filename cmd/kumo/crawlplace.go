@@ -25,6 +25,9 @@ var errWaits = errors.New("the same command brings the rest there")
 
 // folderOfPlace is the crawl's folder, as far as the user has said: where --out is a place, the one on this machine.
 func (o *options) folderOfPlace() (string, error) {
+	if err := checkPlace(o.out); err != nil {
+		return "", err
+	}
 	if !places.IsURL(o.out) {
 		if o.work != "" {
 			return "", usagef("--work is the folder of a crawl whose files go to a place: name that with --out, as " +
@@ -37,6 +40,23 @@ func (o *options) folderOfPlace() (string, error) {
 		return o.work, checkFolder("--work", o.work)
 	}
 	return uploads.FolderFor(o.place), nil
+}
+
+// checkPlace refuses a mistyped place, which would be a folder of that name.
+func checkPlace(out string) error {
+	scheme, rest, _ := strings.Cut(out, ":")
+	if scheme != "file" && scheme != "hdfs" && scheme != "s3" && scheme != "gs" {
+		return nil
+	}
+	switch path, is := strings.CutPrefix(rest, "//"); {
+	case !is && strings.HasPrefix(rest, "/"):
+		return usagef("--out %s: a place is written %s://%s", out, scheme, strings.TrimLeft(rest, "/"))
+	case is && strings.Trim(path, "/") == "", is && strings.HasPrefix(path, "/") && (scheme == "s3" || scheme == "gs"):
+		return usagef("--out %s: the place has no name: write it as %s", out, map[string]string{"file": "file:///FOLDER",
+			"hdfs": "hdfs://HOST:PORT/FOLDER"}[scheme]+map[string]string{"s3": "s3://BUCKET/PREFIX",
+			"gs": "gs://BUCKET/PREFIX"}[scheme])
+	}
+	return nil
 }
 
 // openPlace prepares what brings files to the crawl's place; nil if it has none.

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"net/http"
+	"net/mail"
+	"net/url"
 	"os"
 	"regexp"
 	"strings"
@@ -317,6 +319,12 @@ func (o *options) check() error {
 	switch {
 	case hasControl(j.Fetch.UserAgent) || hasControl(j.Contact):
 		return usagef("--user-agent and --contact cannot have control characters: they are sent in a header")
+	case j.Contact != "" && !isContact(j.Contact):
+		return usagef("--contact %q: give a URL such as https://example.org/bot, or a mail address", j.Contact)
+	case j.Memory > 0 && j.Memory < leastMemory:
+		return usagef("--memory %s: give at least 1MiB, or 0 for the default", size{&j.Memory}.String())
+	case j.Fetch.DNSServer != "" && fetch.CheckDNSServer(j.Fetch.DNSServer) != nil:
+		return usagef("--dns-server %w", fetch.CheckDNSServer(j.Fetch.DNSServer))
 	case j.Fetch.Password != "" && j.Fetch.User == "":
 		return usagef("--password goes with --user")
 	case j.Fetch.Timeout <= 0 || j.Fetch.ConnectTimeout <= 0:
@@ -348,6 +356,17 @@ func (o *options) check() error {
 		return usagef("--verbose and --quiet do not go together")
 	}
 	return nil
+}
+
+const leastMemory = 1 << 20
+
+// isContact reports whether a text is an http URL or a mail address.
+func isContact(text string) bool {
+	if u, err := url.Parse(text); err == nil && (u.Scheme == "http" || u.Scheme == "https") {
+		return u.Host != ""
+	}
+	a, err := mail.ParseAddress(strings.TrimPrefix(text, "mailto:"))
+	return err == nil && a.Name == ""
 }
 
 // boundOfDomains is a bound that somebody has set, by its flag.

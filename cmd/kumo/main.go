@@ -70,6 +70,12 @@ func run(args []string) int {
 	root.SetFlagErrorFunc(flagError)
 	addVerbs(root)
 	completeChoices(root)
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		if c.Name() == "completion" { // else it takes an unknown shell for a call for help
+			c.Args, c.RunE = cobra.ArbitraryArgs, noVerb
+		}
+	}
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil && !quietEnd(err) {

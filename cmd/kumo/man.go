@@ -16,7 +16,12 @@ import (
 
 func manCommand() *cobra.Command {
 	return &cobra.Command{Use: "man DIR", Short: "Write kumo's manual pages, one for each command",
-		Args: usageArgs(cobra.ExactArgs(1)),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("name one folder to write to, as in: kumo man ~/.local/share/man")
+			}
+			return nil
+		},
 		Long: "man writes the texts of --help as manual pages to DIR/man1, which it makes: man reads them from there.",
 		Example: "  kumo man ~/.local/share/man && man kumo-crawl\n" +
 			"  sudo kumo man /usr/local/share/man",

@@ -244,6 +244,9 @@ func (n *noder) settle() (o cluster.NodeOptions, err error) {
 	if err := checkCrawlName(n.crawl); err != nil {
 		return o, err
 	}
+	if err := n.checkJoin(); err != nil {
+		return o, err
+	}
 	if err := n.settlePlace(); err != nil {
 		return o, err
 	}

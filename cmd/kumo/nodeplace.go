@@ -19,6 +19,9 @@ import (
 
 // settlePlace finds out whether --out is a place, or the node's folder.
 func (n *noder) settlePlace() error {
+	if err := checkPlace(n.out); err != nil {
+		return err
+	}
 	if places.IsURL(n.out) {
 		n.o.place, n.out = strings.TrimRight(n.out, "/"), n.o.work
 		return checkFolder("--work", n.out)

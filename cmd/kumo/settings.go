@@ -146,6 +146,9 @@ func (o *options) findFolder() error {
 	}
 	if dir == "" {
 		if o.job.Name == "" {
+			if o.inputFile != "" {
+				return usagef("--input-file %s: there is no URL in it: write one on each line", o.inputFile)
+			}
 			return job.ErrNoSeeds
 		}
 		dir = folder.DefaultDir(o.job.Name)
@@ -170,6 +173,9 @@ func checkFolder(flag, dir string) error {
 // goOn takes the settings of the crawl in the folder over, where the user has not given others, and refuses those that
 // cannot change.
 func (o *options) goOn(f *pflag.FlagSet) error {
+	if o.job.Fetch.User != "" && !f.Changed("password") {
+		return usagef("--user %s needs --password: give '' for an empty one", o.job.Fetch.User)
+	}
 	if o.job.Fresh || o.job.Dir == "" {
 		return nil
 	}

@@ -98,6 +98,9 @@ func (f *serveFlags) bind(cmd *cobra.Command) {
 
 // config is the web that all flags together describe.
 func (f *serveFlags) config(w *webFlags) (synthweb.Config, error) {
+	if w.hosts < 1 || w.pages < 1 {
+		return synthweb.Config{}, usagef("--hosts %d --pages %d: a web has at least one host and one page", w.hosts, w.pages)
+	}
 	cfg := w.config()
 	cfg.ByAddress, cfg.TLS, cfg.OwnDomains = f.cfg.ByAddress, f.cfg.TLS, f.cfg.OwnDomains
 	if cfg.TLS && cfg.OwnDomains {

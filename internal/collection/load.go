@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -74,6 +75,9 @@ func LoadAll(names ...string) ([]*Collection, error) {
 func filesOf(names []string) (files []string, err error) {
 	for _, name := range names {
 		info, err := os.Stat(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("%s: no such file: name a collection's YAML file, or a folder of them", name)
+		}
 		if err != nil {
 			return nil, err
 		}

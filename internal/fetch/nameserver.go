@@ -3,7 +3,9 @@ package fetch
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/netip"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,6 +24,15 @@ const (
 type nameServer struct {
 	addr     string        // host:port
 	patience time.Duration // for one attempt
+}
+
+// CheckDNSServer reports why a text is not the HOST:PORT of a name server.
+func CheckDNSServer(text string) error {
+	host, port, err := net.SplitHostPort(text)
+	if n, wrong := strconv.ParseUint(port, 10, 16); err != nil || wrong != nil || n == 0 || host == "" {
+		return fmt.Errorf("%q: want HOST:PORT, such as 192.0.2.53:53", text)
+	}
+	return nil
 }
 
 type family struct {
