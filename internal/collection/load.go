@@ -76,7 +76,7 @@ func filesOf(names []string) (files []string, err error) {
 	for _, name := range names {
 		info, err := os.Stat(name)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%s: no such file: name a collection's YAML file, or a folder of them", name)
+			return nil, fmt.Errorf("%w: name a collection's YAML file, or a folder of them", err)
 		}
 		if err != nil {
 			return nil, err
