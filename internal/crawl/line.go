@@ -247,7 +247,7 @@ func (w *worker) excuse(v *frontier.Visit, f visitOutcome) visitOutcome {
 		Had: s.answered, Why: f.detail}
 	first, last := m.At, m.At // failures in a row
 	if s.since != 0 {
-		first, last = time.Unix(0, s.since), time.Unix(0, s.last)
+		first, last = w.origins.at(s.since), w.origins.at(s.last)
 	}
 	if wait, off := w.line.failed(m); off {
 		f = f.forgiven(v, frontier.NoRequest)
