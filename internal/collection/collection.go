@@ -7,10 +7,9 @@ import (
 	"regexp"
 	"time"
 
-	"github.com/goccy/go-yaml"
-
 	"kumo/internal/policy"
 	"kumo/internal/weburl"
+	"kumo/internal/yaml"
 )
 
 // A Collection says what is crawled together, and how. [Load] has filled in and checked what a file says.

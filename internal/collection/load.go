@@ -12,15 +12,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 	"golang.org/x/text/encoding/htmlindex"
 
 	"kumo/internal/advice"
 	"kumo/internal/lang"
 	"kumo/internal/place"
 	"kumo/internal/weburl"
+	"kumo/internal/yaml"
 )
 
 // An Error is a fault in a collection's file.
@@ -102,7 +100,7 @@ func filesOf(names []string) (files []string, err error) {
 
 // Load loads a collection from its file. Its error is of usage, and names all faults, each an [Error].
 func Load(name string) (*Collection, error) {
-	data, err := os.ReadFile(name)
+	data, err := yaml.ReadFile(name)
 	if err != nil {
 		return nil, advice.Usage("%w", err)
 	}
@@ -131,32 +129,25 @@ func (l *loader) fault(key, format string, args ...any) {
 }
 
 func (l *loader) load(data []byte) {
-	file, err := parser.ParseBytes(data, 0)
+	bodies, err := yaml.Parse(data)
 	if err != nil {
-		what, line := err.Error(), 0
-		if y, ok := errors.AsType[yaml.Error](err); ok {
-			what, line = y.GetMessage(), y.GetToken().Position.Line
-		}
+		what, line := yaml.Position(err)
 		l.faults = append(l.faults, &Error{l.file, line, "", "not YAML: " + what})
 		return
 	}
-	var body ast.Node
-	for _, doc := range file.Docs {
-		if doc.Body == nil {
-			continue
-		}
-		if body != nil {
-			l.faults = append(l.faults, &Error{l.file, doc.Body.GetToken().Position.Line, "",
-				"a second document: a file has one collection"})
-			return
-		}
-		body = doc.Body
+	if len(bodies) > 1 {
+		l.faults = append(l.faults, &Error{l.file, yaml.Line(bodies[1]), "", "a second document: a file has one collection"})
+		return
+	}
+	var body yaml.Node
+	if len(bodies) == 1 {
+		body = bodies[0]
 	}
 	c := l.c
 	read := l.mapping(body, "", map[string]any{"code": &c.Code, "name": &c.Name, "directory": &c.Directory,
 		"seeds": &c.Seeds, "scope": &c.Scope, "include": &c.Include, "exclude": &c.Exclude, "depth": &c.Depth,
 		"threads": &c.Threads, "interval": &c.Interval, "redirects": &c.Redirects, "charsets": &c.Charsets,
-		"language": func(n ast.Node) {
+		"language": func(n yaml.Node) {
 			l.mapping(n, "language.", map[string]any{"code": &c.Language.Code, "share": &c.Language.Share,
 				"confidence": &c.Language.Confidence})
 		},
@@ -167,18 +158,18 @@ func (l *loader) load(data []byte) {
 }
 
 // mapping reads the keys of a mapping into variables, or gives their nodes to functions.
-func (l *loader) mapping(n ast.Node, prefix string, into map[string]any) bool {
-	var pairs []*ast.MappingValueNode
+func (l *loader) mapping(n yaml.Node, prefix string, into map[string]any) bool {
+	var pairs []*yaml.MappingValueNode
 	switch n := n.(type) {
-	case *ast.MappingNode:
+	case *yaml.MappingNode:
 		pairs = n.Values
-	case *ast.MappingValueNode:
-		pairs = []*ast.MappingValueNode{n}
+	case *yaml.MappingValueNode:
+		pairs = []*yaml.MappingValueNode{n}
 	case nil:
 		l.faults = append(l.faults, &Error{l.file, 0, "", "it is empty: a collection needs a code and seeds"})
 		return false
 	default:
-		l.faults = append(l.faults, &Error{l.file, n.GetToken().Position.Line, strings.TrimSuffix(prefix, "."),
+		l.faults = append(l.faults, &Error{l.file, yaml.Line(n), strings.TrimSuffix(prefix, "."),
 			"keys with values are wanted, as in \"" + sorted(into)[0] + ": …\""})
 		return false
 	}
@@ -186,28 +177,28 @@ func (l *loader) mapping(n ast.Node, prefix string, into map[string]any) bool {
 		name := pair.Key.GetToken().Value
 		key := prefix + name
 		if first, twice := l.lines[key]; twice {
-			l.faults = append(l.faults, &Error{l.file, pair.Key.GetToken().Position.Line, key,
+			l.faults = append(l.faults, &Error{l.file, yaml.Line(pair.Key), key,
 				fmt.Sprintf("it is in line %d already", first)})
 			continue
 		}
-		l.lines[key] = pair.Key.GetToken().Position.Line
+		l.lines[key] = yaml.Line(pair.Key)
 		l.value(key, name, pair.Value, into)
 	}
 	return true
 }
 
-func (l *loader) value(key, name string, n ast.Node, into map[string]any) {
+func (l *loader) value(key, name string, n yaml.Node, into map[string]any) {
 	switch v := into[name].(type) {
 	case nil:
 		l.fault(key, "there is no such key; there are %s", strings.Join(sorted(into), ", "))
-	case func(ast.Node):
+	case func(yaml.Node):
 		v(n)
 	case *Duration:
 		l.duration(key, n, v)
 	case *[]string:
 		l.list(key, n, v)
 	default:
-		if err := yaml.NodeToValue(n, v); err != nil || n.Type() == ast.NullType {
+		if err := yaml.Decode(n, v); err != nil || yaml.IsNull(n) {
 			want := map[bool]string{true: "a number"}[isNumber(v)]
 			if want == "" {
 				want = "a text"
@@ -225,7 +216,7 @@ func isNumber(v any) bool {
 	return false
 }
 
-func shown(n ast.Node) string {
+func shown(n yaml.Node) string {
 	text := strings.TrimSpace(n.String())
 	if line, _, more := strings.Cut(text, "\n"); more || len(line) > 60 {
 		text = line[:min(len(line), 60)] + " …"
@@ -236,12 +227,17 @@ func shown(n ast.Node) string {
 	return text
 }
 
+func isMapping(n yaml.Node) bool {
+	_, is := n.(*yaml.MappingNode)
+	return is
+}
+
 // list reads texts; a single one is a list, too.
-func (l *loader) list(key string, n ast.Node, into *[]string) {
-	seq, ok := n.(*ast.SequenceNode)
+func (l *loader) list(key string, n yaml.Node, into *[]string) {
+	seq, ok := n.(*yaml.SequenceNode)
 	if !ok {
 		var one string
-		if err := yaml.NodeToValue(n, &one); err != nil || n.Type() == ast.NullType || n.Type() == ast.MappingType {
+		if err := yaml.Decode(n, &one); err != nil || yaml.IsNull(n) || isMapping(n) {
 			l.fault(key, "a list of texts is wanted, a line each that begins with \"- \"")
 			return
 		}
@@ -251,18 +247,18 @@ func (l *loader) list(key string, n ast.Node, into *[]string) {
 	*into = nil
 	for i, entry := range seq.Values {
 		at := fmt.Sprintf("%s[%d]", key, i)
-		l.lines[at] = entry.GetToken().Position.Line
+		l.lines[at] = yaml.Line(entry)
 		var one string
-		if err := yaml.NodeToValue(entry, &one); err != nil || entry.Type() == ast.NullType {
+		if err := yaml.Decode(entry, &one); err != nil || yaml.IsNull(entry) {
 			l.fault(at, "a text is wanted, not %s", shown(entry))
 		}
 		*into = append(*into, one)
 	}
 }
 
-func (l *loader) duration(key string, n ast.Node, into *Duration) {
+func (l *loader) duration(key string, n yaml.Node, into *Duration) {
 	var text string
-	err := yaml.NodeToValue(n, &text)
+	err := yaml.Decode(n, &text)
 	d, perr := time.ParseDuration(text)
 	if err != nil || perr != nil {
 		l.fault(key, "a time with its unit is wanted, as in 500ms, 1s or 2m, not %s", shown(n))

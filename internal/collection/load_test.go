@@ -9,9 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/goccy/go-yaml"
-
 	"kumo/internal/advice"
+	"kumo/internal/yaml"
 )
 
 const full = `# news in Chinese

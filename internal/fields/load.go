@@ -10,13 +10,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
-
 	"kumo/internal/advice"
 	"kumo/internal/fields/tree"
 	"kumo/internal/fields/value"
+	"kumo/internal/yaml"
 )
 
 // An Error is a fault in a file of rules.
@@ -72,18 +69,11 @@ type loader struct {
 	faults []*Error
 }
 
-func (l *loader) fault(n ast.Node, key, format string, args ...any) {
+func (l *loader) fault(n yaml.Node, key, format string, args ...any) {
 	const most = 50
 	if len(l.faults) < most {
-		l.faults = append(l.faults, &Error{l.file, lineOf(n), key, fmt.Sprintf(format, args...)})
+		l.faults = append(l.faults, &Error{l.file, yaml.Line(n), key, fmt.Sprintf(format, args...)})
 	}
-}
-
-func lineOf(n ast.Node) int {
-	if n == nil || n.GetToken() == nil || n.GetToken().Position == nil {
-		return 0
-	}
-	return n.GetToken().Position.Line
 }
 
 const aRule = "a list of rules is wanted: \"- name: …\", \"  url: …\", \"  fields: …\""
@@ -93,22 +83,19 @@ func (l *loader) load(data []byte) *Rules {
 		l.fault(nil, "", "it has more than %d bytes", maxFile)
 		return nil
 	}
-	file, err := parser.ParseBytes(data, 0)
+	bodies, err := yaml.Parse(data)
 	if err != nil {
-		what, line := err.Error(), 0
-		if y, ok := errors.AsType[yaml.Error](err); ok {
-			what, line = y.GetMessage(), y.GetToken().Position.Line
-		}
+		what, line := yaml.Position(err)
 		l.faults = append(l.faults, &Error{l.file, line, "", "not YAML: " + what})
 		return nil
 	}
-	if len(file.Docs) != 1 || file.Docs[0].Body == nil {
+	if len(bodies) != 1 {
 		l.fault(nil, "", "%s", aRule)
 		return nil
 	}
-	list, is := file.Docs[0].Body.(*ast.SequenceNode)
+	list, is := bodies[0].(*yaml.SequenceNode)
 	if !is || len(list.Values) == 0 || len(list.Values) > maxRules {
-		l.fault(file.Docs[0].Body, "", "%s; up to %d", aRule, maxRules)
+		l.fault(bodies[0], "", "%s; up to %d", aRule, maxRules)
 		return nil
 	}
 	rs := &Rules{}
@@ -118,7 +105,7 @@ func (l *loader) load(data []byte) *Rules {
 		if first, twice := names[r.name]; twice && r.name != "" {
 			l.fault(n, r.name, "the rule in line %d has that name already", first)
 		}
-		names[r.name] = lineOf(n)
+		names[r.name] = yaml.Line(n)
 		rs.rules = append(rs.rules, r)
 	}
 	return rs
@@ -126,7 +113,7 @@ func (l *loader) load(data []byte) *Rules {
 
 var aName = regexp.MustCompile(`^[\pL_][\pL\pN_.-]{0,99}$`)
 
-func (l *loader) rule(n ast.Node) *rule {
+func (l *loader) rule(n yaml.Node) *rule {
 	r := &rule{}
 	keys := l.mapping(n, "", "name", "url", "each", "fields")
 	if keys == nil {
@@ -157,7 +144,7 @@ func (l *loader) rule(n ast.Node) *rule {
 	return r
 }
 
-func cmpNode(a, b ast.Node) ast.Node {
+func cmpNode(a, b yaml.Node) yaml.Node {
 	if a == nil {
 		return b
 	}
@@ -165,7 +152,7 @@ func cmpNode(a, b ast.Node) ast.Node {
 }
 
 // eachSource reads a selector of elements: CSS, or {css: …}, or {xpath: …}.
-func (l *loader) eachSource(n ast.Node, key string) *source {
+func (l *loader) eachSource(n yaml.Node, key string) *source {
 	s := &source{}
 	if isText(n) {
 		s.key, s.expr = "css", l.text(n, key)
@@ -179,7 +166,7 @@ func (l *loader) eachSource(n ast.Node, key string) *source {
 	return s
 }
 
-func (l *loader) fields(n ast.Node, r *rule, prefix string, depth int) (all []*field) {
+func (l *loader) fields(n yaml.Node, r *rule, prefix string, depth int) (all []*field) {
 	at := r.name + "." + prefix
 	pairs := l.pairs(n, at+"fields")
 	if pairs == nil {
@@ -222,7 +209,7 @@ var (
 )
 
 // field reads a field: a CSS selector alone, with @ and an attribute or not, or a mapping.
-func (l *loader) field(f *field, n ast.Node, r *rule, key string, depth int) {
+func (l *loader) field(f *field, n yaml.Node, r *rule, key string, depth int) {
 	if isText(n) {
 		s := source{key: "css", expr: l.text(n, key)}
 		if m := atAttr.FindStringSubmatch(s.expr); m != nil {
@@ -263,7 +250,7 @@ func (l *loader) field(f *field, n ast.Node, r *rule, key string, depth int) {
 }
 
 // sources reads where a field's values come from: the keys of one source, or any with a list of them.
-func (l *loader) sources(f *field, keys map[string]ast.Node, n ast.Node, key string) {
+func (l *loader) sources(f *field, keys map[string]yaml.Node, n yaml.Node, key string) {
 	some := keys["any"]
 	if some == nil {
 		s := source{}
@@ -276,7 +263,7 @@ func (l *loader) sources(f *field, keys map[string]ast.Node, n ast.Node, key str
 			l.fault(keys[k], key+"."+k, "it does not go with any: put it into its list")
 		}
 	}
-	list, is := some.(*ast.SequenceNode)
+	list, is := some.(*yaml.SequenceNode)
 	if !is || len(list.Values) == 0 {
 		l.fault(some, key+".any", "a list of sources is wanted, of which the first that finds something counts")
 		return
@@ -297,7 +284,7 @@ func (l *loader) sources(f *field, keys map[string]ast.Node, n ast.Node, key str
 	}
 }
 
-func (l *loader) source(s *source, keys map[string]ast.Node, n ast.Node, key string) {
+func (l *loader) source(s *source, keys map[string]yaml.Node, n yaml.Node, key string) {
 	for _, k := range sourceKeys {
 		if keys[k] == nil {
 			continue
@@ -334,7 +321,7 @@ func (l *loader) source(s *source, keys map[string]ast.Node, n ast.Node, key str
 }
 
 // compile makes of what is written what is looked for.
-func (l *loader) compile(s *source, n ast.Node, key string) {
+func (l *loader) compile(s *source, n yaml.Node, key string) {
 	var err error
 	switch s.key {
 	case "css":
@@ -360,7 +347,7 @@ func (l *loader) compile(s *source, n ast.Node, key string) {
 	}
 }
 
-func (l *loader) kind(f *field, keys map[string]ast.Node, key string) {
+func (l *loader) kind(f *field, keys map[string]yaml.Node, key string) {
 	if keys["type"] != nil {
 		name := l.text(keys["type"], key+".type")
 		k, is := kinds[name]
@@ -392,7 +379,7 @@ func (l *loader) kind(f *field, keys map[string]ast.Node, key string) {
 }
 
 // absent reads what a field is where it is not found.
-func (l *loader) absent(f *field, n ast.Node, key string) {
+func (l *loader) absent(f *field, n yaml.Node, key string) {
 	if n == nil {
 		return
 	}
@@ -406,21 +393,21 @@ func (l *loader) absent(f *field, n ast.Node, key string) {
 	}
 }
 
-func isText(n ast.Node) bool {
+func isText(n yaml.Node) bool {
 	switch n.(type) {
-	case *ast.StringNode, *ast.LiteralNode, *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
+	case *yaml.StringNode, *yaml.LiteralNode, *yaml.IntegerNode, *yaml.FloatNode, *yaml.BoolNode:
 		return true
 	}
 	return false
 }
 
 // mapping reads a mapping whose keys are known; nil, with a fault, where it is none.
-func (l *loader) mapping(n ast.Node, prefix string, known ...string) map[string]ast.Node {
+func (l *loader) mapping(n yaml.Node, prefix string, known ...string) map[string]yaml.Node {
 	pairs := l.pairs(n, strings.TrimSuffix(prefix, "."))
 	if pairs == nil {
 		return nil
 	}
-	keys := map[string]ast.Node{}
+	keys := map[string]yaml.Node{}
 	for _, pair := range pairs {
 		name := pair.Key.GetToken().Value
 		switch {
@@ -435,33 +422,33 @@ func (l *loader) mapping(n ast.Node, prefix string, known ...string) map[string]
 	return keys
 }
 
-func (l *loader) pairs(n ast.Node, key string) []*ast.MappingValueNode {
+func (l *loader) pairs(n yaml.Node, key string) []*yaml.MappingValueNode {
 	switch n := n.(type) {
-	case *ast.MappingNode:
+	case *yaml.MappingNode:
 		if len(n.Values) > 0 {
 			return n.Values
 		}
-	case *ast.MappingValueNode:
-		return []*ast.MappingValueNode{n}
+	case *yaml.MappingValueNode:
+		return []*yaml.MappingValueNode{n}
 	}
 	l.fault(n, key, "keys with values are wanted, as in \"title: h1\"")
 	return nil
 }
 
 // text reads a text; "" for nil.
-func (l *loader) text(n ast.Node, key string) (s string) {
+func (l *loader) text(n yaml.Node, key string) (s string) {
 	if n == nil {
 		return ""
 	}
-	if !isText(n) || yaml.NodeToValue(n, &s) != nil {
+	if !isText(n) || yaml.Decode(n, &s) != nil {
 		l.fault(n, key, "a text is wanted")
 	}
 	return s
 }
 
 // texts reads a list of texts; a single one is a list, too.
-func (l *loader) texts(n ast.Node, key string) (all []string) {
-	list, is := n.(*ast.SequenceNode)
+func (l *loader) texts(n yaml.Node, key string) (all []string) {
+	list, is := n.(*yaml.SequenceNode)
 	switch {
 	case n == nil:
 		return nil
@@ -474,9 +461,9 @@ func (l *loader) texts(n ast.Node, key string) (all []string) {
 	return all
 }
 
-func (l *loader) isTrue(n ast.Node, key string) (is bool) {
+func (l *loader) isTrue(n yaml.Node, key string) (is bool) {
 	if n != nil {
-		if _, isBool := n.(*ast.BoolNode); !isBool || yaml.NodeToValue(n, &is) != nil {
+		if _, isBool := n.(*yaml.BoolNode); !isBool || yaml.Decode(n, &is) != nil {
 			l.fault(n, key, "true or false is wanted")
 		}
 	}

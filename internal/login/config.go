@@ -14,7 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/goccy/go-yaml"
+	"kumo/internal/yaml"
 )
 
 // A Config is the logins of a crawl.
@@ -60,7 +60,7 @@ func (v *Value) UnmarshalYAML(text []byte) error {
 		Env  string `yaml:"env"`
 		File string `yaml:"file"`
 	}
-	if err := yaml.UnmarshalWithOptions(text, &from, yaml.Strict()); err != nil || (from.Env == "") == (from.File == "") {
+	if err := yaml.Unmarshal(text, &from, yaml.Strict()); err != nil || (from.Env == "") == (from.File == "") {
 		return errors.New("a field's value is text, {env: NAME} or {file: PATH}")
 	}
 	if from.Env != "" {
@@ -84,12 +84,12 @@ const maxForm = 16 << 10
 
 // Load reads a file of logins: a list of sites in YAML. An error has nothing of the values.
 func Load(name string) (*Config, error) {
-	data, err := os.ReadFile(name)
+	data, err := yaml.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
 	c := &Config{}
-	if err := yaml.UnmarshalWithOptions(data, &c.Sites, yaml.Strict()); err != nil {
+	if err := yaml.Unmarshal(data, &c.Sites, yaml.Strict()); err != nil {
 		return nil, fmt.Errorf("%s: %s", filepath.Base(name), firstLine(err))
 	}
 	for i := range c.Sites {

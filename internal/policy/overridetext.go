@@ -14,9 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml"
-
 	"kumo/internal/weburl"
+	"kumo/internal/yaml"
 )
 
 // What an override may hold; the order is that of its text.
@@ -55,7 +54,7 @@ const (
 // An error names the override and the key.
 func ParseOverrides(text string) ([]*Override, error) {
 	var doc any
-	if err := yaml.UnmarshalWithOptions([]byte(text), &doc, yaml.UseOrderedMap()); err != nil {
+	if err := yaml.Unmarshal([]byte(text), &doc, yaml.Ordered()); err != nil {
 		return nil, fmt.Errorf("an override is a mapping such as {match: example.com, delay: 5s}: %w", err)
 	}
 	list, ok := doc.([]any)
@@ -529,7 +528,7 @@ func (o *Override) Redact(secret func(name string) bool, mark string) string {
 		c.Header[name] = values
 	}
 	var m yaml.MapSlice
-	if err := yaml.UnmarshalWithOptions([]byte(o.Text), &m, yaml.UseOrderedMap()); err != nil {
+	if err := yaml.Unmarshal([]byte(o.Text), &m, yaml.Ordered()); err != nil {
 		return mark // it was written here
 	}
 	for i, item := range m {

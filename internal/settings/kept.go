@@ -4,7 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"hash/crc32"
-	"os"
+
+	"kumo/internal/yaml"
 )
 
 // A copy of config.yaml lies in the folder state, with a checksum behind it, so that settings that were damaged can be
@@ -21,7 +22,7 @@ func Keep(text []byte) []byte {
 
 // ReadKept reads a file of what Keep has made; false if it is not as it was written.
 func ReadKept(name string) ([]byte, bool) {
-	all, err := os.ReadFile(name)
+	all, err := yaml.ReadFile(name)
 	i := bytes.LastIndex(all, []byte(keptMark))
 	if err != nil || i < 0 {
 		return nil, false

@@ -4,13 +4,14 @@ package settings
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/goccy/go-yaml"
+	"kumo/internal/yaml"
 )
 
 // Name is the file's name in a crawl's folder.
@@ -46,13 +47,22 @@ func Encode(all []Setting) ([]byte, error) {
 		}
 		b.Write(line)
 	}
+	if err := yaml.Check(b.Bytes()); err != nil {
+		return nil, fmt.Errorf("write %s: the settings could not be read back: %w", Name, err)
+	}
 	return b.Bytes(), nil
 }
 
 // IsFile reports whether the file at name was written by a crawl.
 func IsFile(name string) bool {
-	data, err := os.ReadFile(name)
-	return err == nil && bytes.HasPrefix(data, []byte(head))
+	f, err := os.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	begin := make([]byte, len(head))
+	_, err = io.ReadFull(f, begin)
+	return err == nil && string(begin) == head
 }
 
 // mappings is the setting whose values are mappings, in a file as such, and else in a line of YAML each.
@@ -61,7 +71,7 @@ const mappings = "override"
 func asMappings(texts []string) (all []any) {
 	for _, text := range texts {
 		var m yaml.MapSlice
-		if err := yaml.UnmarshalWithOptions([]byte(text), &m, yaml.UseOrderedMap()); err != nil {
+		if err := yaml.Unmarshal([]byte(text), &m, yaml.Ordered()); err != nil {
 			all = append(all, text)
 			continue
 		}
@@ -84,12 +94,12 @@ func plain(text string) any {
 // Read reads a YAML file whose keys are settings and whose values are scalars or lists of scalars; those of override
 // are mappings.
 func Read(name string) ([]Setting, error) {
-	data, err := os.ReadFile(name)
+	data, err := yaml.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
 	var items yaml.MapSlice
-	if err := yaml.UnmarshalWithOptions(data, &items, yaml.UseOrderedMap()); err != nil {
+	if err := yaml.Unmarshal(data, &items, yaml.Ordered()); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	var settings []Setting
@@ -125,7 +135,7 @@ func asTexts(v any) (any, error) {
 	if _, ok := v.(yaml.MapSlice); !ok {
 		return v, nil
 	}
-	text, err := yaml.MarshalWithOptions(v, yaml.JSON())
+	text, err := yaml.MarshalLine(v)
 	return strings.TrimSpace(string(text)), err
 }
 

@@ -13,13 +13,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml"
-
 	"kumo/internal/inspect"
 	"kumo/internal/policy"
 	"kumo/internal/settings"
 	"kumo/internal/stats"
 	"kumo/internal/weburl"
+	"kumo/internal/yaml"
 )
 
 // An action is what a person may have a crawl do: nothing that a command does not do as well.

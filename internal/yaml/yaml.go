@@ -1,0 +1,198 @@
+// Package yaml decodes YAML files with bounded memory and time, and encodes them. It is the only package that imports
+// the YAML library: the library itself builds the path of each node, resolves merges anew for each alias, and inserts
+// into slices, so that a file of 100 KB can cost gigabytes. Files of a crawl's folder may come from a stranger.
+//
+// Decoding fails with an [Error] that has a line number where a file exceeds a limit. The limits are far above what
+// people write; the largest files are lists of overrides, of which about 50,000 fit.
+package yaml
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+// The library's types that users of this package see.
+type (
+	// Error is a syntax or decoding error with a position. [Position] returns its line.
+	Error = yaml.Error
+	// MapSlice is a mapping in the order of the file.
+	MapSlice = yaml.MapSlice
+	// Option changes how [Unmarshal] decodes.
+	Option = yaml.DecodeOption
+
+	Node             = ast.Node
+	BoolNode         = ast.BoolNode
+	FloatNode        = ast.FloatNode
+	IntegerNode      = ast.IntegerNode
+	LiteralNode      = ast.LiteralNode
+	MappingNode      = ast.MappingNode
+	MappingValueNode = ast.MappingValueNode
+	SequenceNode     = ast.SequenceNode
+	StringNode       = ast.StringNode
+)
+
+// MaxSize is the size of the largest file that is decoded, in bytes.
+const MaxSize = 16 << 20
+
+// Strict makes unknown keys of structs an error.
+func Strict() Option { return yaml.Strict() }
+
+// Ordered decodes mappings into [MapSlice] where the target is an interface.
+func Ordered() Option { return yaml.UseOrderedMap() }
+
+// ReadFile reads a file for [Unmarshal] or [Parse]. It fails if the file is larger than [MaxSize].
+func ReadFile(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
+	if err == nil && len(data) > MaxSize {
+		err = fmt.Errorf("read %s: %w", name, errSize)
+	}
+	return data, err
+}
+
+// Unmarshal decodes the first document of data into v.
+func Unmarshal(data []byte, v any, opts ...Option) error {
+	if err := Check(data); err != nil {
+		return err
+	}
+	return protect(func() error { return yaml.UnmarshalWithOptions(data, v, opts...) })
+}
+
+// Parse returns the bodies of the documents in data, without those that are empty.
+func Parse(data []byte) ([]Node, error) {
+	file, err := parse(data)
+	if err != nil {
+		return nil, err
+	}
+	var bodies []Node
+	for _, doc := range file.Docs {
+		if doc.Body != nil {
+			bodies = append(bodies, doc.Body)
+		}
+	}
+	return bodies, nil
+}
+
+// Decode decodes a node of [Parse] into v.
+func Decode(n Node, v any) error { return protect(func() error { return yaml.NodeToValue(n, v) }) }
+
+// IsNull reports whether a node is null, written or not.
+func IsNull(n Node) bool { return n.Type() == ast.NullType }
+
+// Line returns the line of a node, from 1; 0 if it has none.
+func Line(n Node) int {
+	if n == nil {
+		return 0
+	}
+	return line(n.GetToken())
+}
+
+// Position returns the message and the line of an error of this package; line 0 if it has none.
+func Position(err error) (message string, at int) {
+	if y, ok := errors.AsType[Error](err); ok {
+		return y.GetMessage(), line(y.GetToken())
+	}
+	return err.Error(), 0
+}
+
+func line(t *token.Token) int {
+	if t == nil || t.Position == nil {
+		return 0
+	}
+	return t.Position.Line
+}
+
+// Marshal encodes v as YAML.
+func Marshal(v any) ([]byte, error) { return yaml.Marshal(v) }
+
+// MarshalLine encodes v as JSON, which is YAML, in a line.
+func MarshalLine(v any) ([]byte, error) { return yaml.MarshalWithOptions(v, yaml.JSON()) }
+
+func parse(data []byte) (file *ast.File, err error) {
+	tokens, err := tokenize(data)
+	if err != nil {
+		return nil, err
+	}
+	err = protect(func() error {
+		if file, err = parser.Parse(tokens, 0); err != nil {
+			return err
+		}
+		return checkExpansion(file)
+	})
+	return file, err
+}
+
+// protect makes the errors of f short, and errors of its panics: the library panics for some files that are not YAML,
+// such as "[?".
+func protect(f func() error) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("not YAML: %v", cause)
+		}
+	}()
+	return shorten(f())
+}
+
+// Check reports whether data is within the limits and its syntax is correct as far as this is known then.
+func Check(data []byte) error {
+	tokens, err := tokenize(data)
+	if err != nil {
+		return err
+	}
+	for _, t := range tokens {
+		if t.Type == token.AliasType {
+			_, err = parse(data) // an alias is as large as its anchor's node
+			return err
+		}
+	}
+	return nil
+}
+
+// shorten cuts the tokens around an error that its text would show, so that the text of an error in a long line stays
+// short, and is made in a short time.
+func shorten(err error) error {
+	const most, longest = 60, 200
+	y, ok := errors.AsType[Error](err)
+	if !ok || y.GetToken() == nil {
+		return err
+	}
+	cut := func(t *token.Token) {
+		t.Origin, t.Value = cutText(t.Origin, longest), cutText(t.Value, longest)
+	}
+	t := y.GetToken()
+	cut(t)
+	for i, before := 0, t.Prev; before != nil; i, before = i+1, before.Prev {
+		if cut(before); i == most {
+			before.Prev = nil
+		}
+	}
+	for i, after := 0, t.Next; after != nil; i, after = i+1, after.Next {
+		if cut(after); i == most {
+			after.Next = nil
+		}
+	}
+	return err
+}
+
+func cutText(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	for i := range s {
+		if i >= most {
+			return s[:i]
+		}
+	}
+	return s
+}
