@@ -50,7 +50,7 @@ type exchange struct {
 func newExchange(ctx context.Context, c *Client, req Request, t target, resp *page.Response) *exchange {
 	x := &exchange{client: c, asked: req, target: t, site: siteOf(t), resp: resp, parent: ctx, begin: time.Now(),
 		maxBody: c.cfg.MaxBody,
-		out:     resp.Buffers.Request}
+		out:     resp.Buffers.Request[:0]}
 	if req.MaxBody > 0 {
 		x.maxBody = min(req.MaxBody, maxLength)
 	}
@@ -302,7 +302,8 @@ func (x *exchange) keep() {
 		x.resp.Raw = x.raw
 	}
 	if x.secret {
-		x.resp.RequestRaw = redact(nil, x.out[:len(x.out)-len(x.asked.Form)], x.shown)
+		sent := x.out[:max(0, len(x.out)-len(x.asked.Form))] // without a connection out is empty
+		x.resp.RequestRaw = redact(nil, sent, x.shown)
 	}
 }
 

@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -135,5 +136,24 @@ func TestForm(t *testing.T) {
 		if string(resp.Payload) != want || strings.Contains(string(resp.RequestRaw), "a+b") {
 			t.Errorf("%s, of %q", resp.Payload, resp.RequestRaw)
 		}
+	}
+}
+
+// TestFormWithoutConnection tests that a form for a server that cannot be reached is an error.
+func TestFormWithoutConnection(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c := newClient(t, Config{AllowPrivate: true})
+	var resp page.Response
+	resp.Buffers.Request = []byte("an earlier request")
+	req := Request{URL: "http://" + listener.Addr().String(), Form: []byte("password=x"), Private: true}
+	err = c.Get(t.Context(), req, &resp)
+	if err == nil || len(resp.RequestRaw) > 0 {
+		t.Errorf("error %v, request %q", err, resp.RequestRaw)
 	}
 }

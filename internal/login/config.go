@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"kumo/internal/weburl"
 	"kumo/internal/yaml"
 )
 
@@ -24,6 +25,7 @@ type Config struct{ Sites []Site }
 type Site struct {
 	URL      string           `yaml:"url"`      // the page with the form
 	Hosts    []string         `yaml:"hosts"`    // for which that is done; the URL's unless given
+	PostTo   []string         `yaml:"post-to"`  // hosts, beside the origin of URL, that may get the fields
 	Fields   map[string]Value `yaml:"fields"`   // of the form that has them all, or none of them
 	Success  Success          `yaml:"success"`  // what tells that it has worked
 	Expired  Expired          `yaml:"expired"`  // what tells that it holds no longer
@@ -124,6 +126,13 @@ func (s *Site) check() error {
 		if s.Hosts[i] = strings.ToLower(host); strings.ContainsAny(host, "/:@ ") {
 			return fmt.Errorf("host %q: a name is wanted, without scheme and port", host)
 		}
+	}
+	for i, host := range s.PostTo {
+		u, err := weburl.Parse("http://" + host + "/")
+		if err != nil || strings.ContainsAny(host, "/?#@ ") {
+			return fmt.Errorf("post-to %q: want a host, with its port if that is not the default one", host)
+		}
+		s.PostTo[i] = u.Canonical().Host()
 	}
 	if s.Attempts == 0 {
 		s.Attempts = 3

@@ -3,16 +3,21 @@ package login
 import (
 	"bytes"
 	"net/url"
+	"slices"
 	"strings"
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
+
+	"kumo/internal/weburl"
 )
 
 // A form is one of a page.
 type form struct {
 	action string
 	post   bool
+	button bool       // its first submit button, which counts as pressed, was found
+	base   *string    // the href of the first base element before the form; nil: none
 	fields url.Values // as the page has them
 	names  map[string]bool
 }
@@ -21,6 +26,7 @@ type form struct {
 // put there by a script: so a form with a password's field is taken if no other is there.
 func findForm(body []byte, want map[string]Value) *form {
 	var password, now *form
+	var base *string
 	for z := html.NewTokenizer(bytes.NewReader(body)); ; {
 		switch z.Next() {
 		case html.ErrorToken:
@@ -30,9 +36,13 @@ func findForm(body []byte, want map[string]Value) *form {
 			return password
 		case html.StartTagToken, html.SelfClosingTagToken:
 			t := z.Token()
+			if t.DataAtom == atom.Base && base == nil && hasAttribute(t, "href") {
+				href := attribute(t, "href")
+				base = &href
+			}
 			if t.DataAtom == atom.Form {
 				now = &form{action: attribute(t, "action"), post: strings.EqualFold(attribute(t, "method"), "post"),
-					fields: url.Values{}, names: map[string]bool{}}
+					base: base, fields: url.Values{}, names: map[string]bool{}}
 			} else if now != nil && now.input(t) && password == nil {
 				password = now
 			}
@@ -47,6 +57,23 @@ func findForm(body []byte, want map[string]Value) *form {
 	}
 }
 
+// target is where the form is posted, as a browser resolves it in a page at u.
+func (f *form) target(u weburl.URL) (weburl.URL, error) {
+	if f.action == "" {
+		return u, nil
+	}
+	if f.base != nil {
+		if base, err := u.Resolve(*f.base); err == nil {
+			u = base
+		}
+	}
+	return u.Resolve(f.action)
+}
+
+func hasAttribute(t html.Token, key string) bool {
+	return slices.ContainsFunc(t.Attr, func(a html.Attribute) bool { return a.Key == key })
+}
+
 func attribute(t html.Token, key string) string {
 	for _, a := range t.Attr {
 		if a.Key == key {
@@ -56,8 +83,18 @@ func attribute(t html.Token, key string) string {
 	return ""
 }
 
-// input takes a field with the value that the page gives it, if it is sent. It reports whether it is a password's.
+// input adds a field with the value that the page has for it, if it is sent. It reports whether the field is for a
+// password. The form's first submit button may change where and how the form is sent.
 func (f *form) input(t html.Token) (password bool) {
+	if isSubmit(t) && !f.button {
+		f.button = true
+		if hasAttribute(t, "formaction") {
+			f.action = attribute(t, "formaction")
+		}
+		if hasAttribute(t, "formmethod") {
+			f.post = strings.EqualFold(attribute(t, "formmethod"), "post")
+		}
+	}
 	name := attribute(t, "name")
 	if name == "" || t.DataAtom != atom.Input && t.DataAtom != atom.Textarea && t.DataAtom != atom.Select {
 		return false
@@ -71,6 +108,18 @@ func (f *form) input(t html.Token) (password bool) {
 		f.fields.Add(name, attribute(t, "value"))
 	case "password":
 		return true
+	}
+	return false
+}
+
+// isSubmit reports whether an element is a button that submits its form.
+func isSubmit(t html.Token) bool {
+	kind := strings.ToLower(attribute(t, "type"))
+	switch t.DataAtom {
+	case atom.Button:
+		return kind != "button" && kind != "reset"
+	case atom.Input:
+		return kind == "submit" || kind == "image"
 	}
 	return false
 }

@@ -54,6 +54,9 @@ func New(c *Config, get Getter, jar *cookies.Jar) (*Sessions, error) {
 		one := &session{Site: &c.Sites[i], url: u.Canonical()}
 		s.all = append(s.all, one)
 		get.Allow(one.url.Host()) // the user names it
+		for _, host := range one.PostTo {
+			get.Allow(host)
+		}
 		for _, host := range one.Hosts {
 			s.sites[host] = one
 		}
@@ -63,7 +66,10 @@ func New(c *Config, get Getter, jar *cookies.Jar) (*Sessions, error) {
 
 // Private reports whether what a host sets is secret: somebody is logged in there.
 func (c *Config) Private(host string) bool {
-	return slices.ContainsFunc(c.Sites, func(s Site) bool { return slices.Contains(s.Hosts, host) })
+	return slices.ContainsFunc(c.Sites, func(s Site) bool {
+		return slices.Contains(s.Hosts, host) ||
+			slices.ContainsFunc(s.PostTo, func(to string) bool { return cookies.HostOf(to) == host })
+	})
 }
 
 // Has reports whether somebody is to be logged in at a host.
@@ -166,7 +172,7 @@ const (
 
 // logIn does it once.
 func (s *Sessions) logIn(ctx context.Context, one *session) error {
-	u, resp, err := s.follow(ctx, one.url, nil)
+	u, resp, err := s.follow(ctx, one, one.url, nil)
 	if err != nil {
 		return err
 	}
@@ -174,22 +180,22 @@ func (s *Sessions) logIn(ctx context.Context, one *session) error {
 	if f == nil {
 		return fmt.Errorf("%s, status %d, has no form with the fields %s", u.String(), resp.Status, one.names())
 	}
-	to, err := u.Resolve(f.action)
+	to, err := f.target(u)
 	if err != nil || !to.Web() {
-		return errors.New("the form leads nowhere")
+		return fmt.Errorf("the form's action is not an http(s) URL: %q", f.action)
 	}
 	to = to.Canonical()
-	if u.Scheme() == "https" && to.Scheme() != "https" {
-		return errors.New("the form would send what is secret over http")
+	if err := one.mayPost(u, to); err != nil {
+		return err
 	}
 	filled := []byte(f.filled(one.Fields))
 	if len(filled) > maxForm {
 		return errors.New("the form is too long")
 	}
 	if !f.post {
-		return errors.New("the form is not posted: what is secret would become part of a URL")
+		return errors.New("the form's method is not POST: the password would become part of a URL")
 	}
-	at, resp, err := s.follow(ctx, to, filled)
+	at, resp, err := s.follow(ctx, one, to, filled)
 	if err != nil {
 		return err
 	}
@@ -205,8 +211,10 @@ func (one *session) names() string {
 	return strings.Join(all, ", ")
 }
 
-// follow asks for a URL, or posts a form there, and follows redirects.
-func (s *Sessions) follow(ctx context.Context, u weburl.URL, filled []byte) (weburl.URL, *page.Response, error) {
+// follow requests a URL, or posts a form there, and follows redirects. A redirect that repeats the post (307, 308) may
+// lead only where the form may be posted.
+func (s *Sessions) follow(ctx context.Context, one *session, u weburl.URL, filled []byte) (
+	weburl.URL, *page.Response, error) {
 	for range maxRedirects {
 		resp := new(page.Response)
 		req := fetch.Request{URL: u.String(), Form: filled, Private: true, MaxBody: maxPage}
@@ -220,16 +228,30 @@ func (s *Sessions) follow(ctx context.Context, u weburl.URL, filled []byte) (web
 			}
 			return u, resp, nil
 		}
-		if u.Scheme() == "https" && to.Scheme() != "https" && filled != nil && !seeOther(resp.Status) {
-			return u, nil, errors.New("a redirect would send what is secret over http")
-		}
-		if u = to.Canonical(); seeOther(resp.Status) {
+		to = to.Canonical()
+		if seeOther(resp.Status) {
 			filled = nil
 		} else if filled != nil {
-			return u, nil, fmt.Errorf("status %d asks to send the form once more, elsewhere", resp.Status)
+			if err := one.mayPost(u, to); err != nil {
+				return u, nil, fmt.Errorf("status %d: %w", resp.Status, err)
+			}
 		}
+		u = to
 	}
 	return u, nil, errors.New("too many redirects")
+}
+
+// mayPost returns an error unless the fields may be sent to a URL: to the host and port of the login page as the login
+// file names it, or to one of PostTo. Nothing is sent over http where the file or the page that leads there has https.
+func (one *session) mayPost(page, to weburl.URL) error {
+	switch {
+	case to.Scheme() != "https" && (page.Scheme() == "https" || one.url.Scheme() == "https"):
+		return fmt.Errorf("post the form to %s: the login page is https, and this URL is not", to.String())
+	case to.Host() != one.url.Host() && !slices.Contains(one.PostTo, to.Host()):
+		return fmt.Errorf("post the form to %s: not the host of the login page; if it may have the password, add "+
+			"post-to: [%q] to this site in the login file", to.String(), to.Host())
+	}
+	return nil
 }
 
 // seeOther reports whether a redirect is followed by a GET.

@@ -42,6 +42,7 @@ func TestLoad(t *testing.T) {
 		"- url: http://a.example/\n  fields: {pw: {env: NO_SUCH}}":              "has no NO_SUCH",
 		"- url: http://a.example/\n  fields: {pw: {secret: 1}}":                 "",
 		"- url: http://a.example/\n  fields: {pw: x}\n  hosts: [http://secret]": "without scheme",
+		"- url: http://a.example/\n  fields: {pw: x}\n  post-to: [http://a]":    "post-to",
 	} {
 		name := filepath.Join(dir, "login.yaml")
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
