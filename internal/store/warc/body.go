@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"crypto/sha1"
 	"encoding/base32"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -33,10 +34,15 @@ func (r *Record) BodyDigest() (sum [sha1.Size]byte) {
 	return [sha1.Size]byte(h.Sum(nil))
 }
 
+const maxAnswerHead = 64 << 20 // bytes; net/http copies a line several times
+
 // Response reads the answer in the block. Control characters in its head, which servers send, are spaces: net/http
 // refuses them.
 func (r *Record) Response() (*http.Response, error) {
 	head, body := cutHead(r.Block)
+	if len(head) > maxAnswerHead {
+		return nil, fmt.Errorf("the head of the answer has more than %d bytes", maxAnswerHead)
+	}
 	head = bytes.Clone(head)
 	for i, c := range head {
 		if c < ' ' && c != '\t' && c != '\r' && c != '\n' || c == 0x7f {
