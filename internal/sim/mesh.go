@@ -28,9 +28,13 @@ type MeshConfig struct {
 	// every fourth host takes so long for an answer at most, and half of it at least; 0: all answer within 400ms
 	Slow time.Duration
 
-	Loss  float64       // share of messages that are lost; negative: none; 0.05
-	Least time.Duration // that a message takes; 10ms
-	Most  time.Duration // 300ms, but for 10 % more now and then
+	Loss float64 // share of messages that are lost; negative: none; 0.05
+	// share of messages that come once more, within ReplayAfter, to whatever process the receiver is by then; 10m
+	Replay      float64
+	ReplayAfter time.Duration
+	Leap        time.Duration // now and then the clock of a node goes ahead by so much; 0: none does
+	Least       time.Duration // that a message takes; 10ms
+	Most        time.Duration // 300ms, but for 10 % more now and then
 	// latency as measured, instead
 	Matrix *Matrix
 
@@ -84,7 +88,7 @@ func (c MeshConfig) withDefaults() MeshConfig {
 		cmp.Or(c.Most, 300*time.Millisecond)
 	c.Spread = cmp.Or(c.Spread, max(10*time.Second, time.Duration(c.Nodes)*time.Second/3))
 	c.Quiet, c.FaultEvery = cmp.Or(c.Quiet, 20*time.Second), cmp.Or(c.FaultEvery, 8*time.Second)
-	c.Wipes = cmp.Or(c.Wipes, 1)
+	c.Wipes, c.ReplayAfter = cmp.Or(c.Wipes, 1), cmp.Or(c.ReplayAfter, 10*time.Minute)
 	c.Repair, c.Turmoil, c.Limit = cmp.Or(c.Repair, time.Minute), cmp.Or(c.Turmoil, 4*time.Minute),
 		cmp.Or(c.Limit, time.Hour)
 	c.Interval, c.LostAfter = cmp.Or(c.Interval, 30*time.Second), cmp.Or(c.LostAfter, 40*time.Second)
@@ -109,6 +113,8 @@ type MeshFigures struct {
 	Messages   [kindsOfMessages]int
 	Bytes      [kindsOfMessages]int
 	LookUps    overlay.Stats
+	Replayed   int           // messages that came once more, long after
+	Leaps      int           // of clocks
 	Bare       int           // pages of which no record is left
 	Again      int           // pages of lost nodes that were offered once more, by each of their keepers
 	Recorded   int           // URLs that were entered into histories, or said to be done
@@ -162,6 +168,8 @@ func (f *MeshFigures) add(g MeshFigures) {
 	f.Recorded += g.Recorded
 	f.Given += g.Given
 	f.Processor += g.Processor
+	f.Replayed += g.Replayed
+	f.Leaps += g.Leaps
 	f.LookUps.LookUps += g.LookUps.LookUps
 	f.LookUps.Asked += g.LookUps.Asked
 	f.LookUps.Hops += g.LookUps.Hops

@@ -14,6 +14,9 @@ type meshFaults struct {
 
 func (f *meshFaults) begin() {
 	w := f.w
+	if w.cfg.Leap > 0 {
+		w.k.after(w.k.about(leapEvery), f.leaps)
+	}
 	switch {
 	case w.cfg.Stay > 0:
 		f.goes()
@@ -92,6 +95,20 @@ func (f *meshFaults) goes() {
 		}
 		f.goes()
 	})
+}
+
+// leapEvery is the mean time between two leaps of clocks.
+const leapEvery = 15 * time.Second
+
+// leaps lets clocks leap, one after the other.
+func (f *meshFaults) leaps() {
+	w := f.w
+	if w.calm {
+		return
+	}
+	w.k.after(w.k.about(leapEvery), f.leaps)
+	w.figures.Leaps++
+	f.any().leap(w.cfg.Leap)
 }
 
 func (f *meshFaults) any() *meshProcess { return f.w.live[f.w.k.rng.IntN(len(f.w.live))] }

@@ -68,8 +68,9 @@ type meshProcess struct {
 	inbox    []peer.Event
 	acts     []peer.Action
 	stepping bool
-	wake     moment // when the peer wants a Tick
-	armed    moment // when it is seen to next, not after that; 0: never
+	wake     moment        // when the peer wants a Tick
+	armed    moment        // when it is seen to next, not after that; 0: never
+	ahead    time.Duration // of the process's clock, by which it has leapt
 
 	out     *member.Outbox
 	pumping bool
@@ -127,7 +128,7 @@ func (w *meshWorld) named(name strategy.Node) *meshNode {
 }
 
 // now is what the process's clock shows.
-func (p *meshProcess) now() time.Time { return began.Add(p.w.k.now) }
+func (p *meshProcess) now() time.Time { return began.Add(p.w.k.now + p.ahead) }
 
 // start begins a process.
 func (n *meshNode) start() {
@@ -281,7 +282,7 @@ func (p *meshProcess) carry(a peer.Action) {
 		}
 		p.send(strategy.Node(a.To.Node), kind, len(a.Data), letter{from: p.n, data: a.Data})
 	case peer.Wake:
-		if p.wake = a.At.Sub(began); p.armed == 0 || p.wake < p.armed {
+		if p.wake = a.At.Sub(began) - p.ahead; p.armed == 0 || p.wake < p.armed {
 			p.arm()
 		}
 	case mesh.Publish:
@@ -385,6 +386,11 @@ func (p *meshProcess) send(to strategy.Node, kind, size int, l letter) {
 		}
 	}
 	w.k.within(&l, takes, nil)
+	if l.to != p.n && w.k.chance(w.cfg.Replay) {
+		again := l
+		w.figures.Replayed++
+		w.k.within(&again, takes+w.k.between(time.Second, w.cfg.ReplayAfter), nil)
+	}
 }
 
 // do lets the letter arrive.
@@ -457,6 +463,15 @@ func (p *meshProcess) pause(d time.Duration) {
 	}
 	p.paused = true
 	p.w.k.after(d, p.resume)
+}
+
+// leap lets the clock of the process go ahead at once, as when its wall clock is set, or its machine was suspended.
+func (p *meshProcess) leap(d time.Duration) {
+	p.do(func() {
+		p.ahead += d
+		p.wake -= d
+		p.arm()
+	})
 }
 
 func (p *meshProcess) resume() {

@@ -35,6 +35,8 @@ const (
 	maxRisks    = 1 << 10          // lists of a node
 	maxWards    = 1 << 8           // nodes of which lists are kept
 	maxNode     = 200              // bytes of a node's name
+	maxRisk     = 128 << 20        // bytes of a list, of which each is read whole
+	maxWard     = 256 << 20        // bytes of a node's lists
 )
 
 // DefaultLostAfter is a Config's LostAfter.
@@ -410,13 +412,27 @@ func (m *Machine) heardRisks(from strategy.Node, r *varint.Reader) error {
 			w.lists[name] = 0
 			m.do(DropRisk{Node: of, Name: name})
 		}
-		if msg.at == w.lists[name] {
+		switch {
+		case msg.at != w.lists[name]:
+		case !w.hasRoom(msg.at, len(msg.data)):
+			m.tellHave(from, of, msg, w, true)
+			return nil
+		default:
 			m.writeRisk(from, of, w, msg)
 			return nil
 		}
 	}
 	m.tellHave(from, of, msg, w, false)
 	return nil
+}
+
+// hasRoom reports whether a list of a length may grow by so many bytes. Who needs more than its share has fewer keepers.
+func (w *ward) hasRoom(size int64, more int) bool {
+	all := int64(more)
+	for _, n := range w.lists {
+		all += n
+	}
+	return size+int64(more) <= maxRisk && all <= maxWard
 }
 
 // writeRisk writes a piece of another node's list, and then says so.

@@ -43,6 +43,8 @@ type balance struct {
 type promise struct {
 	blocks int
 	until  time.Time
+	to     strategy.Node
+	hosts  int // that it may give yet: each has at least a URL
 }
 
 // promised is for how many blocks room is promised.
@@ -153,14 +155,14 @@ func (m *Machine) tellLevel(answer func(reply)) {
 const givingTakes = 30 * time.Second
 
 // reserve promises room for blocks, as far as there is some.
-func (m *Machine) reserve(it item, answer func(reply)) {
+func (m *Machine) reserve(from strategy.Node, it item, answer func(reply)) {
 	b := &m.balance
 	n := min(it.number, int64(-b.Level-b.promised()))
 	if !b.known || n <= 0 || m.leaving {
 		answer(reply{code: replyNo})
 		return
 	}
-	b.reserved = append(b.reserved, promise{int(n), m.now.Add(givingTakes)})
+	b.reserved = append(b.reserved, promise{int(n), m.now.Add(givingTakes), from, int(n) * m.cfg.Block})
 	answer(reply{code: replyYes, number: n})
 }
 
@@ -183,14 +185,26 @@ func (m *Machine) spared(e Spared) {
 	}
 }
 
-// takeGuest takes a host to be fetched here though another node is the closest.
-func (m *Machine) takeGuest(it item, answer func(reply)) {
-	if m.leaving || !m.now.Before(m.fresh) {
+// takeGuest takes a host to be fetched here though another node is the closest: one of a node that has reserved room, and
+// for which there is some.
+func (m *Machine) takeGuest(from strategy.Node, it item, answer func(reply)) {
+	if m.leaving || !m.now.Before(m.fresh) || !m.view.in[it.host] && !m.balance.admitsGuest(from, m.now) {
 		answer(reply{code: replyNo})
 		return
 	}
 	m.change(ins, it.host, true)
 	answer(reply{code: replyYes})
+}
+
+// admitsGuest reports whether a node was promised room for one more host, and counts it.
+func (b *balance) admitsGuest(from strategy.Node, now time.Time) bool {
+	for i := range b.reserved {
+		if p := &b.reserved[i]; p.to == from && p.hosts > 0 && now.Before(p.until) {
+			p.hosts--
+			return true
+		}
+	}
+	return false
 }
 
 func ins(v *View) *map[string]bool { return &v.in }

@@ -111,6 +111,11 @@ const (
 	window     = 2        // flights of a lane
 	maxTries   = 3
 	maxInbound = 1024 // flights of others that are being done at once; who sent more sends them again
+	// flights of one node that are being done at once: a node that keeps to window has two, and some from before a restart
+	maxInboundOf = 8 * window
+	maxArrived   = 1 << 15 // flights of which it is known when they first arrived
+	// A flight that arrives again so long after the first time is none that its sender still waits for: see silent.
+	staleAfter = 4 * retry << (maxTries - 1)
 )
 
 // retry is how long an answer is waited for the first time, doubled with each.
@@ -298,12 +303,19 @@ type inboundKey struct {
 	id   uint64
 }
 
-// arrived does the items of a flight.
+// arrived does the items of a flight. One that was sent long ago is dropped: doing it twice changes nothing at once, but
+// later a URL that it dispatches may have been fetched by another node, and would be fetched again here.
 func (m *Machine) arrived(from strategy.Node, id uint64, items []item) {
 	key := inboundKey{from, id}
-	if _, under := m.inbound[key]; under || len(m.inbound) >= maxInbound {
+	if _, under := m.inbound[key]; under || len(m.inbound) >= maxInbound || m.inboundOf[from] >= maxInboundOf {
 		return
 	}
+	if first, again := m.arrivals.Get(key); !again {
+		m.arrivals.Put(key, m.now)
+	} else if m.now.Sub(first) > staleAfter {
+		return
+	}
+	m.inboundOf[from]++
 	works := slices.ContainsFunc(items, func(it item) bool { return it.works() })
 	m.inbound[key] = works
 	if works {
@@ -316,6 +328,9 @@ func (m *Machine) arrived(from strategy.Node, id uint64, items []item) {
 			in.replies[i] = r
 			if in.left--; in.left == 0 {
 				delete(m.inbound, key)
+				if m.inboundOf[from]--; m.inboundOf[from] == 0 {
+					delete(m.inboundOf, from)
+				}
 				if works {
 					m.working--
 				}
@@ -343,9 +358,9 @@ func (m *Machine) receive(from strategy.Node, it item, answer func(reply)) {
 	case itemLevel:
 		m.tellLevel(answer)
 	case itemReserve:
-		m.reserve(it, answer)
+		m.reserve(from, it, answer)
 	case itemGive:
-		m.takeGuest(it, answer)
+		m.takeGuest(from, it, answer)
 	case itemReturn:
 		m.returned(from, it, answer)
 	case itemGuest:

@@ -21,6 +21,14 @@ type RecordVersion struct {
 	Data    []byte
 }
 
+// follows reports whether a version can have come of changes since another one.
+func (a *RecordVersion) follows(b *RecordVersion) bool {
+	if b.Version == 0 {
+		return a.Version <= maxVersion
+	}
+	return a.Version <= b.Version || a.Version-b.Version <= maxAhead
+}
+
 func (a *RecordVersion) newer(b *RecordVersion) bool {
 	return cmp.Or(cmp.Compare(a.Version, b.Version), cmp.Compare(a.By, b.By)) > 0
 }
@@ -30,6 +38,10 @@ const (
 	recordEvery = 10 * time.Second // as long as none is known
 	recordAgain = 30 * time.Second
 	agreeEvery  = time.Second // until this process and another one know the same
+	// A version may be so far ahead of this node's own. Versions count changes, so an honest one never is; a member that
+	// makes up a number near the greatest would else leave no room for any change after it.
+	maxAhead   = 1 << 32
+	maxVersion = 1 << 62 // that a node takes which knows no record
 )
 
 // change makes a new version of the record.
@@ -117,7 +129,7 @@ func (m *Machine) heardVersion(from strategy.Node, r *varint.Reader) error {
 	if m.crawl.newer(&v) {
 		m.sendRecord(from, 0)
 	}
-	if asks || v.newer(&m.crawl) {
+	if asks || v.newer(&m.crawl) && v.follows(&m.crawl) {
 		m.sendVersion(from, false)
 	}
 	if same && !v.newer(&m.crawl) && !m.agreed {
@@ -131,7 +143,7 @@ func (m *Machine) heardRecord(r *varint.Reader) error {
 	below := r.Uint()
 	v := RecordVersion{Version: r.Uint(), By: strategy.Node(r.String()), Data: r.Bytes()}
 	if !r.Whole() || below > uint64(m.cfg.Width) || len(v.By) > maxName || len(v.Data) > maxRecord ||
-		v.Version == 1<<64-1 {
+		!v.follows(&m.crawl) {
 		return errMessage
 	}
 	m.takeRecord(v, int(below))
