@@ -165,13 +165,13 @@ func (c *labCluster) place(n *clusterNode) []string {
 	listen, join := []string{"--listen", n.addr()}, []string{"--join", c.entrances(n)}
 	switch {
 	case n.finds != nil:
-		return append(listen, n.finds...)
+		return append(append(listen, "--allow-private"), n.finds...)
 	case c.strategy != "mesh":
 		return append(append(listen, join...), "--servers", strconv.Itoa(clusterServers))
 	case n == c.nodes[0] && len(n.lost) == 0:
 		join = nil
 	}
-	return append(append(listen, join...), "--no-lan")
+	return append(append(listen, join...), "--no-lan", "--allow-private")
 }
 
 // reach are the flags by which commands reach the cluster.

@@ -23,7 +23,7 @@ func (d *clusterShow) folderOf(p *demoNode) string { return filepath.Join(d.out,
 
 // meshArgs are flags of a node of a crawl without a centre. All but the first join by way of the first.
 func (d *clusterShow) meshArgs(node int) []string {
-	args := []string{"--no-lan"}
+	args := []string{"--no-lan", "--allow-private"}
 	if node > 0 {
 		args = append(args, "--join", d.servers[0])
 	}

@@ -68,8 +68,8 @@ func (c *throttled) kumo(args ...string) *exec.Cmd {
 func (c *throttled) begin(rate float64, flags ...string) {
 	c.Helper()
 	i := len(c.nodes)
-	args := []string{"node", "-q", "--crawl", "throttled", "--strategy", "mesh", "--no-lan", "--name", fmt.Sprint("n", i),
-		"--out", filepath.Join(c.dir, fmt.Sprint(i)), "--listen", c.addresses[i], "--memory", "64MB", "--min-free-disk", "0",
+	args := []string{"node", "-q", "--crawl", "throttled", "--strategy", "mesh", "--no-lan", "--allow-private",
+		"--name", fmt.Sprint("n", i), "--out", filepath.Join(c.dir, fmt.Sprint(i)), "--listen", c.addresses[i], "--memory", "64MB", "--min-free-disk", "0",
 		"--max-rate", fmt.Sprint(rate)}
 	if i > 0 {
 		args = append(args, "--join", c.addresses[0])

@@ -97,6 +97,7 @@ type meshFlags struct {
 	reach     string
 	noLAN     bool
 	lostAfter time.Duration
+	private   bool // also where other members want it, this node visits private addresses
 }
 
 func nodeCommand() *cobra.Command {
@@ -132,6 +133,8 @@ func nodeCommand() *cobra.Command {
 	durationVar(f, &n.mesh.lostAfter, "lost-after", cluster.DefaultLostAfter, "with mesh and a place: a node that is "+
 		"missed for so long counts as lost with its disk, and what it had fetched and not brought to its place is "+
 		"fetched again")
+	f.BoolVar(&n.mesh.private, "allow-private", false, "with mesh and a secret: visit private, loopback and link-local "+
+		"addresses if the crawl's seeds or settings say so")
 	f.StringVarP(&n.out, "out", "o", "", "the node's folder (default: crawls/CRAWL, or crawls/CRAWL-NAME with "+
 		"--name); or a `PLACE` below which its record files go, as s3://bucket/prefix")
 	borrow(f, crawlFlags(n.o), nodeFlags)
@@ -162,6 +165,7 @@ func (n *noder) run(ctx context.Context, out io.Writer) (err error) {
 		if err := n.o.settleNode(n.given, j, settings); err != nil {
 			return err
 		}
+		n.guardPrivate(j, &opts)
 		n.asked.join(j)
 		n.index.join(j, n.o.index && settings != nil, sayIndex(show))
 		return nil

@@ -7,12 +7,13 @@ import (
 	"strings"
 	"time"
 
+	"kumo/internal/job"
 	"kumo/internal/wire/cluster"
 )
 
 // meshOnly and serverOnly are flags of kumo node that have no meaning with the other kind of strategy.
 var (
-	meshOnly   = []string{"backups", "reach", "no-lan", "lost-after"}
+	meshOnly   = []string{"backups", "reach", "no-lan", "lost-after", "allow-private"}
 	serverOnly = map[string]string{
 		"servers": "no node runs a server",
 		"nats":    "no server is needed",
@@ -52,6 +53,14 @@ func (n *noder) settleMesh() (o cluster.NodeOptions, err error) {
 	o = cluster.NodeOptions{Name: n.name, Listen: n.listen, Join: n.join, Strategy: n.place, Backups: n.mesh.backups,
 		Reach: n.mesh.reach, LAN: !n.mesh.noLAN, LostAfter: n.mesh.lostAfter}
 	return o, n.checkRest()
+}
+
+// guardPrivate keeps a node from private addresses that only other members of a mesh ask for: seeds and settings may come
+// from any of them, and this node's network is not theirs. Without a secret all nodes are on this machine.
+func (n *noder) guardPrivate(j *job.Job, o *cluster.NodeOptions) {
+	if n.place == "mesh" && !o.Secret.IsZero() && !n.mesh.private {
+		j.Fetch.AllowPrivate, j.Fetch.OnlyPublic = false, true
+	}
 }
 
 // listenMesh chooses where a node listens that was not told: at the usual port, or where that is taken at any.

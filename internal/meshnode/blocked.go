@@ -124,7 +124,7 @@ func (n *Node) askedCount(from strategy.Node, data []byte) {
 		rules = append(rules, r.String())
 	}
 	if !r.Whole() {
-		n.log.Warn("a message that cannot be read", "from", from)
+		n.complain(from, errGarbled)
 		return
 	}
 	if n.cfg.Blocked == nil || !n.counts.CompareAndSwap(false, true) {

@@ -106,7 +106,7 @@ func (f *follower) heard(v mesh.RecordVersion) {
 	was := f.known.Load().record
 	r, err := desired.Parse(v.Data)
 	if err != nil { // a newer kumo's, or not a node's that means well: what is known goes on to hold
-		f.n.log.Warn("a version of the crawl's record cannot be read", "by", v.By, "err", err)
+		f.n.complain(v.By, fmt.Errorf("read the crawl's record: %w", err))
 		r = was
 	}
 	f.known.Store(&knownRecord{r, v.Version})

@@ -179,7 +179,7 @@ func (n *Node) askedKnown(from strategy.Node, data []byte) {
 		urls = append(urls, u)
 	}
 	if !r.Whole() {
-		n.log.Warn("a message that cannot be read", "from", from)
+		n.complain(from, errGarbled)
 		return
 	}
 	select {

@@ -7,8 +7,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"kumo/internal/bounded"
 	"kumo/internal/desired"
 	"kumo/internal/meshnode/control"
+	"kumo/internal/strategy"
 	"kumo/internal/varint"
 )
 
@@ -90,7 +92,8 @@ func FuzzCount(f *testing.F) {
 	w.String("h.test")
 	f.Add([]byte(w))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		n := &Node{log: slog.New(slog.DiscardHandler), counting: map[uint64]counting{}}
+		n := &Node{log: slog.New(slog.DiscardHandler), complaints: bounded.NewSeldom[strategy.Node](time.Minute, 9),
+			counting: map[uint64]counting{}}
 		n.askedCount("x~1", data) // which does not count
 		answer := make(chan []byte, 1)
 		n.counting[1] = counting{"x~1", answer}
@@ -111,7 +114,8 @@ func FuzzKnow(f *testing.F) {
 	f.Add([]byte(append(w, make([]byte, 14)...)))
 	f.Add([]byte{1, 2, 2})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		n := &Node{log: slog.New(slog.DiscardHandler), answering: make(chan struct{}, 1), knowing: map[uint64]knowing{}}
+		n := &Node{log: slog.New(slog.DiscardHandler), complaints: bounded.NewSeldom[strategy.Node](time.Minute, 9),
+			answering: make(chan struct{}, 1), knowing: map[uint64]knowing{}}
 		n.answering <- struct{}{} // others are answered
 		n.askedKnown("x~1", data)
 		answer := make(chan []knowledge, 1)

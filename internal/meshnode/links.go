@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -117,7 +118,7 @@ func (n *Node) offered(from strategy.Node, number uint64, data []byte) {
 	case errors.Is(err, ErrNotYet):
 		return // who sent it sends it again
 	case err != nil:
-		n.log.Warn("links that cannot be read", "from", from, "err", err)
+		n.complain(from, fmt.Errorf("read links: %w", err))
 		return
 	}
 	n.tell(o)
@@ -136,10 +137,20 @@ func (n *Node) answer(a mesh.Answer) {
 func (n *Node) answered(from strategy.Node, data []byte) {
 	number, refused, err := member.ReadAnswer(data)
 	if err != nil {
-		n.log.Warn("a message that cannot be read", "from", from, "err", err)
+		n.complain(from, err)
 		return
 	}
 	if e := n.engine(); e != nil {
 		e.Answered(from, number, refused, time.Now())
+	}
+}
+
+// complain logs, once a minute, that what a node has sent cannot be read.
+func (n *Node) complain(from strategy.Node, err error) {
+	n.mu.Lock()
+	due := n.complaints.Due(from, time.Now())
+	n.mu.Unlock()
+	if due {
+		n.log.Warn("a message that cannot be read", "from", from, "err", err)
 	}
 }

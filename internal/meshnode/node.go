@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"kumo/internal/bounded"
 	"kumo/internal/bus"
 	"kumo/internal/history"
 	"kumo/internal/item"
@@ -36,6 +37,9 @@ var (
 	// ErrAlone says that a node that was asked to leave knows nobody to whom it could give what it has. It keeps that.
 	ErrAlone = errors.New("no other node is known that could take over what this one has")
 )
+
+// errGarbled is a message that is none.
+var errGarbled = errors.New("it is none of this kind")
 
 // ErrNotYet is links that cannot be read before more is known of the crawl.
 var ErrNotYet = errors.New("the crawl's settings are not known yet")
@@ -158,15 +162,16 @@ type Node struct {
 	answering chan struct{} // a slot for each question that is being answered
 	counts    atomic.Bool   // what waits is being counted for another node
 
-	mu       sync.Mutex // guards events, calls, takes, asked, knowing and counting
-	asked    uint64     // the number of the last question
-	knowing  map[uint64]knowing
-	counting map[uint64]counting
-	events   []peer.Event
-	calls    []func() // done by the loop
-	takes    takes
-	came     chan struct{} // has room for one word that there are events or calls
-	kick     chan struct{} // the pump's
+	mu         sync.Mutex // guards events, calls, takes, asked, knowing, counting and complaints
+	complaints *bounded.Seldom[strategy.Node]
+	asked      uint64 // the number of the last question
+	knowing    map[uint64]knowing
+	counting   map[uint64]counting
+	events     []peer.Event
+	calls      []func() // done by the loop
+	takes      takes
+	came       chan struct{} // has room for one word that there are events or calls
+	kick       chan struct{} // the pump's
 
 	// the loop's
 	clock      clock
@@ -189,7 +194,7 @@ func New(cfg Config) (*Node, error) {
 	n := &Node{cfg: cfg, self: strategy.Node(cfg.Overlay.Self.Node), log: cfg.Log, over: make(chan struct{}),
 		came: make(chan struct{}, 1), kick: make(chan struct{}, 1), gathers: map[uint64]func(mesh.Tally){},
 		locates: map[uint64]func(mesh.Located){}, knowing: map[uint64]knowing{}, counting: map[uint64]counting{},
-		answering: make(chan struct{}, mostKnow)}
+		answering: make(chan struct{}, mostKnow), complaints: bounded.NewSeldom[strategy.Node](time.Minute, 1<<8)}
 	n.alone.Store(true)
 	if n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)

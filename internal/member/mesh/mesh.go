@@ -114,10 +114,9 @@ type Machine struct {
 	ready   []*lane             // with something to be sent, perhaps
 	inbound map[inboundKey]bool // whether one brings work
 	// how many of these are of one node, and when each of the last flights arrived first
-	inboundOf map[strategy.Node]int
-	arrivals  *bounded.Recent[inboundKey, time.Time]
-	// when the log was told last that a node's message cannot be read
-	complained *bounded.Recent[strategy.Node, time.Time]
+	inboundOf  map[strategy.Node]int
+	arrivals   *bounded.Recent[inboundKey, time.Time]
+	complaints *bounded.Seldom[strategy.Node]
 	// what keeps this node from being idle: items that bring work and are on their way, such messages of others that are
 	// being done, and URLs that are being recorded and not done
 	posted, working, entering int
@@ -191,7 +190,7 @@ func New(cfg Config) *Machine {
 	m.initCounts()
 	m.timings = bounded.NewRecent[string, timed](maxTimings)
 	m.inboundOf = map[strategy.Node]int{}
-	m.complained = bounded.NewRecent[strategy.Node, time.Time](maxComplained)
+	m.complaints = bounded.NewSeldom[strategy.Node](complainEvery, maxComplained)
 	m.arrivals = bounded.NewRecent[inboundKey, time.Time](maxArrived)
 	m.routes = routes{bounded.NewRecent[string, route](cfg.Routes), map[string]bool{}}
 	m.publish()
@@ -299,20 +298,12 @@ func (m *Machine) Step(now time.Time, events []Event, out []Action) []Action {
 	return m.end()
 }
 
-// complainEvery is the least time between two lines of the log about messages of one node that cannot be read.
-const complainEvery = time.Minute
-
-// maxComplained is of how many nodes it is known when that was.
-const maxComplained = 1 << 8
-
-// complain logs that a node's message cannot be read, but not each: a node can send thousands a second.
-func (m *Machine) complain(from strategy.Node, err error) {
-	if at, met := m.complained.Get(from); met && m.now.Sub(at) < complainEvery {
-		return
-	}
-	m.complained.Put(from, m.now)
-	m.log.Warn("a message that cannot be read", "from", from, "err", err)
-}
+// The log is told at most once in complainEvery that messages of a node cannot be read: a node can send thousands a
+// second. Of so many nodes it is known when that was.
+const (
+	complainEvery = time.Minute
+	maxComplained = 1 << 8
+)
 
 // end ends a step.
 func (m *Machine) end() (out []Action) {
@@ -332,7 +323,9 @@ func (m *Machine) take(e Event) {
 	switch e := e.(type) {
 	case Message:
 		if err := m.message(e.From, e.Data); err != nil {
-			m.complain(e.From, err)
+			if m.complaints.Due(e.From, m.now) {
+				m.log.Warn("a message that cannot be read", "from", e.From, "err", err)
+			}
 		}
 	case Neighbours:
 		m.neighbours()
