@@ -150,7 +150,7 @@ func (w *worker) excuse(v *frontier.Visit, f visitOutcome) visitOutcome {
 		why: f.detail}
 	first := m.now
 	if s.since != 0 {
-		first = time.Unix(0, s.since)
+		first = w.origins.at(s.since)
 	}
 	switch {
 	case w.line.failed(m):

@@ -22,9 +22,10 @@ const (
 
 // origins is what a run knows of the origins, a scheme and a host each, that it has met.
 type origins struct {
-	salt maphash.Seed
-	now  func() time.Time
-	line *line
+	salt  maphash.Seed
+	now   func() time.Time
+	began time.Time // see stamp
+	line  *line
 
 	anyAbandoned atomic.Bool // so that most questions take no lock
 
@@ -37,7 +38,7 @@ type origins struct {
 }
 
 func newOrigins(now func() time.Time, l *line) *origins {
-	return &origins{salt: maphash.MakeSeed(), now: now, line: l, abandoned: newAbandonedOrigins(),
+	return &origins{salt: maphash.MakeSeed(), now: now, began: now(), line: l, abandoned: newAbandonedOrigins(),
 		health:  bounded.NewRecent[uint64, originHealth](maxHealth),
 		awaited: bounded.NewRecent[uint64, bool](maxAwaited), listed: bounded.NewRecent[uint64, int32](maxListed)}
 }
@@ -49,8 +50,15 @@ func (o *origins) hash(name string) uint64 { return maphash.String(o.salt, name)
 type originHealth struct {
 	refusals, silences, throttles uint16
 	answered                      bool  // before
-	since, last                   int64 // of the first event and the last, in Unix nanoseconds
+	since, last                   int64 // stamps of the first event and the last
 }
+
+// stamp is a time in nanoseconds since the run began, never 0: by the monotonic clock, so that setting the wall clock
+// neither gives an origin up too early nor keeps failures from being counted.
+func (o *origins) stamp(t time.Time) int64 { return max(int64(t.Sub(o.began)), 0) + 1 }
+
+// at is the time of a stamp.
+func (o *origins) at(stamp int64) time.Time { return o.began.Add(time.Duration(stamp - 1)) }
 
 func (h *originHealth) count(f visitOutcome) {
 	switch {
@@ -98,9 +106,9 @@ func (o *origins) judge(origin string, v *frontier.Visit, f visitOutcome) (aband
 	}
 	key := o.hash(origin)
 	h, _ := o.health.Get(key)
-	if v.Started.UnixNano() > h.last {
+	if o.stamp(v.Started) > h.last {
 		h.count(f)
-		h.last = o.now().UnixNano()
+		h.last = o.stamp(o.now())
 		if h.since == 0 {
 			h.since = h.last
 		}

@@ -67,8 +67,8 @@ func checkError(ctx context.Context, url string, err error) error {
 
 // Found is when a name was found last that had to be asked for; the zero time if none was.
 func (c *Client) Found() time.Time {
-	if at := c.resolver.found.Load(); at != 0 {
-		return time.Unix(0, at)
+	if at := c.resolver.found.Load(); at != nil {
+		return *at
 	}
 	return time.Time{}
 }

@@ -40,9 +40,9 @@ type resolver struct {
 	trouble time.Duration                                                 // how long a failure holds
 	now     func() time.Time
 	max     int
-	turns   chan struct{} // a place for each look-up that may be under way; nil for any number
-	pace    *rate.Limiter // of look-ups; nil for any
-	found   atomic.Int64  // when a look-up last brought an address; Unix nanoseconds, 0 for never
+	turns   chan struct{}             // a place for each look-up that may be under way; nil for any number
+	pace    *rate.Limiter             // of look-ups; nil for any
+	found   atomic.Pointer[time.Time] // when a look-up last brought an address; nil for never
 
 	mu    sync.Mutex // guards names and the expiry of its entries
 	names map[string]*entry
@@ -133,7 +133,8 @@ func (r *resolver) look(ctx context.Context, name string) (addrs []netip.Addr, t
 	for wait := firstWant; ; wait = min(2*wait, mostWant) {
 		addrs, ttl, err = r.lookup(ctx, name)
 		if err == nil {
-			r.found.Store(r.now().UnixNano())
+			now := r.now()
+			r.found.Store(&now)
 		}
 		if err == nil || !isScarce(err) || !r.relieve(ctx, err, wait) {
 			return addrs, ttl, err

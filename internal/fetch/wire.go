@@ -17,7 +17,9 @@ type wire struct {
 	limit  *rate.Limiter // nil for no limit
 	ctx    context.Context
 	cancel context.CancelFunc // ends a wait for the limiter
-	// when reads must have ended, Unix nanoseconds, 0 without a limit; SOCKS sets it from two goroutines
+	opened time.Time
+	// when reads must have ended, nanoseconds from opened by the monotonic clock, 0 without a limit; SOCKS sets it from
+	// two goroutines
 	until  atomic.Int64
 	slot   *sockets // that it has one of
 	closed atomic.Bool
@@ -35,7 +37,7 @@ type link struct {
 }
 
 func (c *Client) newWire(conn net.Conn) *wire {
-	w := &wire{Conn: conn, limit: c.limit}
+	w := &wire{Conn: conn, limit: c.limit, opened: time.Now()}
 	if a, ok := conn.RemoteAddr().(*net.TCPAddr); ok {
 		ap := a.AddrPort()
 		w.addr = netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
@@ -71,7 +73,7 @@ func (w *wire) wait(n int) error {
 	ctx := w.ctx
 	if until := w.until.Load(); until != 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, time.Unix(0, until))
+		ctx, cancel = context.WithDeadline(ctx, w.opened.Add(time.Duration(until)))
 		defer cancel()
 	}
 	switch err := w.limit.WaitN(ctx, n); {
@@ -98,7 +100,11 @@ func (w *wire) endReads(t time.Time) {
 		w.until.Store(0)
 		return
 	}
-	w.until.Store(t.UnixNano())
+	until := int64(t.Sub(w.opened))
+	if until == 0 {
+		until = -1
+	}
+	w.until.Store(until)
 }
 
 func (w *wire) Close() error {
