@@ -3,6 +3,7 @@ package fetch
 import (
 	"bufio"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -10,7 +11,9 @@ import (
 	"net/http"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"kumo/internal/page"
 )
@@ -155,5 +158,48 @@ func TestEndlessTrailer(t *testing.T) {
 	f := framer{maxHead: 60, maxBody: 100, fields: http.Header{}}
 	if _, err := f.advance(raw[:len(raw):len(raw)]); err == nil {
 		t.Error("a trailer longer than the limit is taken")
+	}
+}
+
+// TestEndlessHeads lets servers send a head without end, in each of the ways that there are: it is read up to MaxHeader,
+// and the reason says so.
+func TestEndlessHeads(t *testing.T) {
+	const most = 64 << 10
+	for name, c := range map[string]struct{ begin, again string }{
+		"interim answers":         {"", "HTTP/1.1 100 Continue\r\n\r\n"},
+		"interim answers, fields": {"", "HTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\n\r\n"},
+		"fields":                  {"HTTP/1.1 200 OK\r\n", "X-A: b\r\n"},
+		"a field":                 {"HTTP/1.1 200 OK\r\nX-A: ", "aaaaaaaa"},
+		"a folded field":          {"HTTP/1.1 200 OK\r\nX-A: b\r\n", " b\r\n"},
+		"a name":                  {"HTTP/1.1 200 OK\r\n", "aaaaaaaa"},
+		"a status line":           {"HTTP/1.1 200 ", "aaaaaaaa"},
+		"empty lines":             {"", "\r\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var sent atomic.Int64
+			addr := serve(t, func(_ int, conn net.Conn) {
+				if _, err := conn.Read(make([]byte, 4<<10)); err != nil {
+					return
+				}
+				_ = conn.(*net.TCPConn).SetWriteBuffer(4 << 10)
+				piece := []byte(strings.Repeat(c.again, 100))
+				for n, err := io.WriteString(conn, c.begin); err == nil; n, err = conn.Write(piece) {
+					sent.Add(int64(n))
+				}
+			})
+			client, resp := newClient(t, Config{MaxHeader: most, Timeout: time.Minute}), new(page.Response)
+			err := client.Get(t.Context(), Request{URL: "http://" + addr + "/"}, resp)
+			var e *Error
+			if !errors.As(err, &e) || e.Failure != page.Malformed {
+				t.Errorf("%v, want a malformed answer", err)
+			}
+			if n := sent.Load(); n > 16<<20 {
+				t.Errorf("%d bytes were sent", n)
+			}
+			if n := len(resp.Raw); n > 2*most {
+				t.Errorf("%d bytes are kept", n)
+			}
+			t.Log(err)
+		})
 	}
 }
