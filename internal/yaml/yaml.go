@@ -18,7 +18,7 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// The library's types that users of this package see.
+// Types of the library that users of this package see.
 type (
 	// Error is a syntax or decoding error with a position. [Position] returns its line.
 	Error = yaml.Error
@@ -26,17 +26,24 @@ type (
 	MapSlice = yaml.MapSlice
 	// Option changes how [Unmarshal] decodes.
 	Option = yaml.DecodeOption
-	// Node is a value of a document; the types below are kinds of it.
+	// Node is a value of a document.
 	Node = ast.Node
-
-	BoolNode         = ast.BoolNode
-	FloatNode        = ast.FloatNode
-	IntegerNode      = ast.IntegerNode
-	LiteralNode      = ast.LiteralNode
-	MappingNode      = ast.MappingNode
+	// BoolNode is true or false.
+	BoolNode = ast.BoolNode
+	// FloatNode is a number with a fraction.
+	FloatNode = ast.FloatNode
+	// IntegerNode is a whole number.
+	IntegerNode = ast.IntegerNode
+	// LiteralNode is a string of several lines.
+	LiteralNode = ast.LiteralNode
+	// MappingNode is a mapping.
+	MappingNode = ast.MappingNode
+	// MappingValueNode is a key of a mapping with its value.
 	MappingValueNode = ast.MappingValueNode
-	SequenceNode     = ast.SequenceNode
-	StringNode       = ast.StringNode
+	// SequenceNode is a list.
+	SequenceNode = ast.SequenceNode
+	// StringNode is a string on one line.
+	StringNode = ast.StringNode
 )
 
 // MaxSize is the size of the largest file that is decoded, in bytes.
