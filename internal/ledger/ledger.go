@@ -73,7 +73,7 @@ type Ledger struct {
 	full           chan struct{}
 }
 
-// New makes a ledger. Nothing is committed by itself before Run is called.
+// New makes a ledger. Before Run is called, only what exceeds cfg.Room is committed by itself.
 func New(cfg Config) *Ledger {
 	l := &Ledger{cfg: cfg, marked: map[string]int64{}, full: make(chan struct{}, 1), idle: true}
 	l.drained = sync.NewCond(&l.mu)
@@ -85,7 +85,9 @@ func New(cfg Config) *Ledger {
 
 // Within does f while nothing is cut off: what f does to the views of the journal is in the same batch as its entries.
 func (l *Ledger) Within(f func() error) error {
-	l.waitForRoom()
+	if err := l.waitForRoom(); err != nil {
+		return err
+	}
 	l.gate.RLock()
 	defer l.gate.RUnlock()
 	err := f()
@@ -98,7 +100,9 @@ func (l *Ledger) Within(f func() error) error {
 // Alone is Within while nobody else is within: what others put is there as a whole, in the journal and its views, or
 // comes after f. All who put wait for f.
 func (l *Ledger) Alone(f func() error) error {
-	l.waitForRoom()
+	if err := l.waitForRoom(); err != nil {
+		return err
+	}
 	l.gate.Lock()
 	defer l.gate.Unlock()
 	err := f()
@@ -126,13 +130,18 @@ func (l *Ledger) Put(records []*page.Record, skips []page.Skip, finish func() []
 	return nil
 }
 
-// waitForRoom holds a worker back while the disk does not keep up.
-func (l *Ledger) waitForRoom() {
+// waitForRoom blocks a worker while the disk does not keep up. Before and after Run it commits instead.
+func (l *Ledger) waitForRoom() error {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	for len(l.pending) > l.cfg.Room && !l.idle {
 		l.drained.Wait()
 	}
+	full := len(l.pending) > l.cfg.Room && l.cfg.Journal != nil
+	l.mu.Unlock()
+	if full {
+		return l.Commit()
+	}
+	return nil
 }
 
 // Enqueue queues entries that speak of no record. It is called within, too.

@@ -161,6 +161,26 @@ func TestNothingFollowsAFailedCommit(t *testing.T) {
 	}
 }
 
+// Before Run and after it, when nobody else commits, what is pending stays within Room and a batch.
+func TestRoomIsKeptWithoutRun(t *testing.T) {
+	j, err := file.Open(vfs.OS, t.TempDir(), file.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = j.Close() }()
+	l := testLedger(j)
+	batch := bytes.Repeat([]byte{1}, 300<<10)
+	for range 20 {
+		err := l.Within(func() error { return l.Put(nil, nil, func() []byte { return batch }) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(l.pending); n > l.cfg.Room+len(batch) {
+			t.Fatalf("%d bytes are pending", n)
+		}
+	}
+}
+
 func testLedger(j journal.Journal) *Ledger {
 	return New(Config{Journal: j, Every: time.Second, Room: 1 << 20, Now: time.Now,
 		Begin: func(batch []byte, _ time.Time) []byte { return batch },
