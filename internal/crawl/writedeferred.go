@@ -8,6 +8,9 @@ import (
 	"kumo/internal/seen"
 )
 
+// deferredChunk is how many deferred URLs are looked up at once, in some 300 bytes each.
+const deferredChunk = 1 << 15
+
 // writeDeferred says of what was set aside that no better link came.
 func (e *Engine) writeDeferred(ctx context.Context) error {
 	if e.files.deferred == nil {
@@ -17,35 +20,53 @@ func (e *Engine) writeDeferred(ctx context.Context) error {
 		return err
 	}
 	var b batch
-	upTo := e.files.deferredRead
-	put := func() error {
+	put := func(skips []page.Skip, upTo int64) error {
+		for i := range skips {
+			b.entries.Skip(entry.SkipNew, &skips[i])
+		}
+		b.skips = append(b.skips, skips...)
 		b.entries.DeferredRead(upTo)
 		if err := e.commitBatch(&b); err != nil {
 			return err
 		}
 		e.files.deferredRead = upTo
 		b.reset()
-		return nil
+		return ctx.Err() // there may be very many
 	}
-	err := e.files.deferred.Read(e.files.deferredRead, func(s page.Skip, end int64) error {
-		state, _, err := e.known.seen.Look(s.URL)
-		if err == nil {
-			err = ctx.Err() // there may be very many
-		}
+	// A chunk is looked up at once, which costs a fraction of as many single look-ups, and put in parts.
+	var skips []page.Skip
+	var urls []string
+	var ends []int64
+	flush := func() error {
+		states, err := e.known.seen.States(urls)
 		if err != nil {
 			return err
 		}
-		if upTo = end; state == seen.Deferred {
-			b.entries.Skip(entry.SkipNew, &s)
-			b.skips = append(b.skips, s)
+		var part []page.Skip
+		met := map[string]bool{}
+		for i, state := range states {
+			if state == seen.Deferred && !met[urls[i]] {
+				part, met[urls[i]] = append(part, skips[i]), true
+			}
+			if len(part) == maxKept || i == len(states)-1 {
+				if err := put(part, ends[i]); err != nil {
+					return err
+				}
+				part = part[:0]
+			}
 		}
-		if len(b.skips) < maxKept {
-			return nil
+		skips, urls, ends = skips[:0], urls[:0], ends[:0]
+		return nil
+	}
+	err := e.files.deferred.Read(e.files.deferredRead, func(s page.Skip, end int64) error {
+		skips, urls, ends = append(skips, s), append(urls, s.URL), append(ends, end)
+		if len(skips) < deferredChunk {
+			return ctx.Err()
 		}
-		return put()
+		return flush()
 	})
-	if err != nil || upTo == e.files.deferredRead {
+	if err != nil || len(skips) == 0 {
 		return err
 	}
-	return put()
+	return flush()
 }

@@ -11,6 +11,7 @@ type Seen interface {
 	Offer(urls []seen.URL, news []seen.News) []seen.News
 	InsertKnown(urls []seen.URL)
 	Look(url string) (seen.State, int32, error)
+	States(urls []string) ([]seen.State, error)
 	Len() int64
 }
 

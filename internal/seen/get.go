@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"kumo/internal/seen/mem"
@@ -16,7 +17,7 @@ func (d *DB) Get(url string) (Entry, bool, error) {
 	all := d.find(url)
 	view := d.tiers.Pin()
 	d.mu.Unlock()
-	if err := errors.Join(all.joinDisk(view, url), view.Release()); err != nil {
+	if err := errors.Join(all.joinDisk(view.Waiting().Finder(), view.Finder(), url), view.Release()); err != nil {
 		return Entry{}, false, err
 	}
 	e, err := d.entry(url, all)
@@ -39,16 +40,16 @@ func (d *DB) find(url string) record {
 	return all
 }
 
-// joinDisk adds what the disk says of url, what waits there included.
-func (r *record) joinDisk(view *tier.View, url string) error {
-	for value, err := range view.Waiting().Get(url) {
+// joinDisk adds what the disk says of url, offers that are not decided yet included.
+func (r *record) joinDisk(waiting, runs *tier.Finder, url string) error {
+	for value, err := range waiting.Find([]byte(url)) {
 		_, late, ok := readLate(value)
 		if err != nil || !ok {
 			return cmp.Or(err, damaged([]byte(url)))
 		}
 		r.join(late)
 	}
-	for value, err := range view.Get(url) {
+	for value, err := range runs.Find([]byte(url)) {
 		older, ok := readRecord(value)
 		if err != nil || !ok {
 			return cmp.Or(err, damaged([]byte(url)))
@@ -95,6 +96,33 @@ func (d *DB) unpinTables() {
 func (d *DB) Look(url string) (State, int32, error) {
 	e, _, err := d.Get(url)
 	return e.State, e.Depth, err
+}
+
+// States returns the state of each URL. It reads each block on the disk once, so that many URLs cost little more than
+// the blocks that have them.
+func (d *DB) States(urls []string) (_ []State, err error) {
+	states := make([]State, len(urls))
+	order := make([]int, len(urls))
+	all := make([]record, len(urls))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return strings.Compare(urls[a], urls[b]) })
+	d.mu.Lock()
+	for i, url := range urls {
+		all[i] = d.find(url)
+	}
+	view := d.tiers.Pin()
+	d.mu.Unlock()
+	defer func() { err = errors.Join(err, view.Release()) }()
+	waiting, runs := view.Waiting().Finder(), view.Finder()
+	for _, i := range order {
+		if err := all[i].joinDisk(waiting, runs, urls[i]); err != nil {
+			return nil, err
+		}
+		states[i] = all[i].state
+	}
+	return states, nil
 }
 
 // Pending returns the payload of an offer of url that waits to be decided, in memory or on the disk; false if none

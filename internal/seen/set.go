@@ -102,6 +102,15 @@ func (s *Set) Len() int64 {
 // InsertKnown enters URLs whose news was told before.
 func (s *Set) InsertKnown(urls []URL) { s.Offer(urls, nil) }
 
+// States returns the state of each URL.
+func (s *Set) States(urls []string) ([]State, error) {
+	states := make([]State, len(urls))
+	for i, url := range urls {
+		states[i], _ = s.Get(url)
+	}
+	return states, nil
+}
+
 // Look is Get for those who may have a [DB] in its place.
 func (s *Set) Look(url string) (State, int32, error) {
 	state, depth := s.Get(url)
