@@ -26,7 +26,7 @@ func (p *Parser) closeAnchor() {
 
 // visible is markup without its tags. Images stand for their alternative text.
 func (p *Parser) visible(markup []byte) (text []byte) {
-	s := scanner{src: markup, xml: p.scan.xml}
+	s := scanner{src: markup, xml: p.scan.xml, prefixes: p.scan.prefixes}
 	for i := 0; ; {
 		from := i
 		i = past(markup, i, '<')

@@ -248,6 +248,24 @@ func TestTypes(t *testing.T) {
 	}
 }
 
+// In XHTML a name is known by its namespace, whatever its prefix.
+func TestPrefixes(t *testing.T) {
+	for body, want := range map[string]string{
+		`<h:html xmlns:h="http://www.w3.org/1999/xhtml"><h:title>t</h:title><h:a href="1"/><h:img src='2'/></h:html>`: "a /d/1, img /d/2",
+		`<a href="1"/><x:a xmlns:x="http://example.com/" href="no"/><a href="2"/>`:                                    "a /d/1, a /d/2",
+		`<s:svg xmlns:s = "http://www.w3.org/2000/svg" xmlns:l="http://www.w3.org/1999/xlink"><s:a l:href="1"/>` +
+			`<s:image l:href="2"/></s:svg><a l:href="no" href="3"/>`: "a /d/1, img /d/2, a /d/3",
+		`<xmlns:><a xmlns: href="1"/><a xmlns:=no href="2"/>`:                                  "a /d/1, a /d/2",
+		`<a xmlns:h="http://www.w3.org/1999/xhtml" href="1"/><h:><h:/></h:><h:a href="2"/><h:`: "a /d/1, a /d/2",
+	} {
+		pg := parseResponse(t, &page.Response{URL: testURL, Status: 200, Body: []byte("<?xml version='1.0'?>" + body),
+			Header: http.Header{"Content-Type": {"application/xhtml+xml"}}})
+		if links(pg) != want {
+			t.Errorf("%s\n got %s", body, links(pg))
+		}
+	}
+}
+
 // A page is filled anew each time, whatever was in it.
 func TestReuse(t *testing.T) {
 	p := New(Config{})

@@ -26,6 +26,7 @@ type scanner struct {
 	lead *lead // gets the text between the tags as long as it needs some
 	nest nesting
 	xml  bool // the document is XHTML, where every element may close itself and no text is raw
+	prefixes
 }
 
 // An extent is where a text lies in the document.
@@ -33,6 +34,9 @@ type extent struct{ start, end int }
 
 func (s *scanner) reset(src []byte, xml bool) {
 	*s = scanner{src: src, xml: xml, ends: s.ends, initials: s.initials}
+	if xml {
+		s.prefixes = findPrefixes(src)
+	}
 }
 
 // attr returns the attribute's value as it stands in the markup, and whether the tag has it. An attribute without a
@@ -129,6 +133,10 @@ func index(src []byte, i int, c byte) int {
 // within the tag, it is none.
 func (s *scanner) startTag(i int) (end int, matters bool) {
 	s.start, s.closing = i-1, false
+	name := i
+	if s.elements != nil {
+		i = s.skipPrefix(i)
+	}
 	s.tag, end = tags.read(s.src, i, endsTagName)
 	end, whole := s.attributes(end, s.tag)
 	if !whole {
@@ -140,7 +148,7 @@ func (s *scanner) startTag(i int) (end int, matters bool) {
 	}
 	if s.tag >= firstRaw {
 		s.content = nil
-		if s.space == inHTML && (!s.xml || s.tag == tagTitle && !s.selfClosing) {
+		if s.space == inHTML && (!s.xml || s.tag == tagTitle && !s.selfClosing && name == i) {
 			end = s.rawText(end)
 		}
 	}
@@ -149,8 +157,12 @@ func (s *scanner) startTag(i int) (end int, matters bool) {
 
 // endTag reads an end tag, whose name would be at i. It matters if it was asked for.
 func (s *scanner) endTag(i int) (end int, matters bool) {
+	start := i - len("</")
 	if i == len(s.src) || !isLetter(s.src[i]) {
 		return past(s.src, i, '>'), false
+	}
+	if s.elements != nil {
+		i = s.skipPrefix(i)
 	}
 	end = nameEnd(s.src, i, endsTagName)
 	if s.nest.depth == 0 && s.initials&initialBit(s.src[i]) == 0 { // nearly always
@@ -160,7 +172,7 @@ func (s *scanner) endTag(i int) (end int, matters bool) {
 		}
 		return end + 1, false
 	}
-	s.start, s.closing, s.tag = i-len("</"), true, tags.find(s.src, i, end)
+	s.start, s.closing, s.tag = start, true, tags.find(s.src, i, end)
 	end, whole := s.attributes(end, tagOther)
 	if !whole {
 		return end, false
@@ -177,7 +189,7 @@ func (s *scanner) inTemplate() bool {
 	if indexFold(before, "<template") < 0 {
 		return false
 	}
-	in := scanner{src: before, xml: s.xml}
+	in := scanner{src: before, xml: s.xml, prefixes: s.prefixes}
 	in.askEnd(tagTemplate, 't')
 	depth := 0
 	for in.next() {
@@ -263,6 +275,9 @@ func (s *scanner) attributes(i int, of tag) (end int, whole bool) {
 func (s *scanner) attribute(start int, of tag) (end int) {
 	src := s.src
 	a, end := attrs.read(src, start, endsAttrName) // even a "=" can begin a name
+	if a == attrOther && s.links != nil && s.isLink(src[start:end]) {
+		a = attrXlinkHref
+	}
 	if end < len(src) && src[end] != '=' {
 		end = s.skipSpace(end)
 	}
