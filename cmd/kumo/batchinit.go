@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kumo/internal/batch/inspect"
 	"kumo/internal/collection"
 	"kumo/internal/collection/sets"
 	"kumo/internal/stats"
@@ -116,7 +117,7 @@ func listCollections(w io.Writer, all []*collection.Collection, now time.Time) e
 			schedule = "-"
 		}
 		fmt.Fprintf(tab, "%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\n", c.Code, c.Directory, c.Language.Code, len(c.Seeds), c.Depth,
-			schedule, next, cmp.Or(c.Name, "-"))
+			schedule, next, cmp.Or(inspect.VisibleLine(c.Name), "-"))
 	}
 	return tab.Flush()
 }
