@@ -249,14 +249,20 @@ func (b *bearer) Close() error {
 	return nil
 }
 
-// recorded are the URLs whose records lie in places, as manifests and indexes say, by life.
+// recorded are the URLs whose records lie in places, as manifests and indexes say, by life. A place may keep other bytes
+// than it was given: a manifest that cannot be read has no records until it is written again.
 func (p *sharedPlace) recorded() map[string][]string {
 	p.t.Helper()
 	all := map[string][]string{}
 	p.lives.Range(func(key, _ any) bool {
 		life := key.(string)
-		at, m := p.read(life)
-		if m == nil {
+		at, err := p.sound(life)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		m, err := away.ReadManifest(p.t.Context(), at)
+		if err != nil {
+			p.t.Logf("the manifest of %s: %v", life, err)
 			return true
 		}
 		for _, e := range m.All() {
