@@ -35,7 +35,8 @@ Of a day the pages in the collection's language are listed, in the order of URLs
 languages. --find lists only those that have a text in their URL, headline or main text, whatever the case.
 
 Of a URL its XML record is shown, or, where it has none on that day, what came of it: unchanged, a redirect, an error,
-left out by a rule. --xml, --text, --headers and --body give one part of it as it is: the record, the main text, the
+left out by a rule. A URL that was not asked for has a reason, too, if the rules of that day refuse it: scope, include,
+exclude, depth. --xml, --text, --headers and --body give one part of it as it is: the record, the main text, the
 request and the heads of the answer, the answer's body without its codings.
 
 On a terminal, characters that it would act on, that change the direction of writing, or that nobody sees, are shown
@@ -322,8 +323,7 @@ func (o *batchShowOptions) url(ctx context.Context, w io.Writer, c *inspect.Coll
 // part shows what is wanted of a URL.
 func (o *batchShowOptions) part(ctx context.Context, v *urlView) error {
 	if v.page == nil && v.doc == nil {
-		return fmt.Errorf("%s was not asked for on %s%s%s", v.url, v.date, otherDays(ctx, v.c, v.url),
-			refusedLinks(ctx, v.c, v.date))
+		return fmt.Errorf("%s was not asked for on %s%s", v.url, v.date, notAsked(ctx, v.c, v.date, v.url))
 	}
 	switch {
 	case o.json:
@@ -340,35 +340,57 @@ func (o *batchShowOptions) part(ctx context.Context, v *urlView) error {
 	return v.all()
 }
 
-// otherDays says on which other days a URL was asked for.
-func otherDays(ctx context.Context, c *inspect.Collection, url string) string {
-	var days []string
+// otherDays are the days on which a URL was asked for.
+func otherDays(ctx context.Context, c *inspect.Collection, url string) (days []string) {
 	for _, date := range c.Dates {
 		if _, err := c.Document(ctx, date, url); err == nil {
 			days = append(days, date)
 		}
 	}
-	if len(days) == 0 {
-		return ", nor on any other day"
-	}
-	return ", but on " + strings.Join(days, ", ")
+	return days
 }
 
-// refusedLinks says how many links rules have refused on a day, of which no URL is recorded; "" if there were none.
-func refusedLinks(ctx context.Context, c *inspect.Collection, date string) string {
+// notAsked says on which other days a URL was asked for, and why it may not have been asked for on this one: the rule
+// that refuses it or, if none does, how many links each rule has refused that day, of which no URL is recorded.
+func notAsked(ctx context.Context, c *inspect.Collection, date, url string) string {
+	days, text := otherDays(ctx, c, url), ", nor on any other day"
+	if len(days) > 0 {
+		text = ", but on " + strings.Join(days, ", ")
+	}
 	d, err := c.Day(ctx, date)
 	if err != nil {
-		return "" // the day is being read anyway: its own error is shown
+		return text // the day is being read anyway: its own error is shown
 	}
+	counts := linksRefused(d)
+	v, err := c.Refused(ctx, d, url)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && counts != "":
+		return text + "; rules refused links that day, whose URLs are not recorded: " + counts
+	case errors.Is(err, fs.ErrNotExist):
+		return text
+	case err != nil:
+		return fmt.Sprintf("%s; its rules cannot be read: %v", text, err)
+	case v.Refused():
+		return fmt.Sprintf("%s; the rule %s refuses it: %s", text, v.Rule, v.Why)
+	}
+	text += "; no rule refuses the URL itself: no page of that day links to it"
+	if len(days) > 0 {
+		text += ", or it was not due again"
+	}
+	if counts != "" {
+		text += ", or only links that were refused: " + counts
+	}
+	return text
+}
+
+// linksRefused counts the links that a day has refused, by rule.
+func linksRefused(d *inspect.Day) string {
 	refused := d.State.RefusedLinks()
 	var parts []string
 	for _, rule := range slices.Sorted(maps.Keys(refused)) {
 		parts = append(parts, fmt.Sprintf("%s %d", rule, refused[rule]))
 	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("; rules refused links that day, whose URLs are not recorded: %s", strings.Join(parts, ", "))
+	return strings.Join(parts, ", ")
 }
 
 // A urlView is what there is of a URL on a day.

@@ -104,7 +104,7 @@ func newSetup(conf *Conf, deps Deps) (*setup, error) {
 	for _, c := range conf.Collections {
 		m := &member{Collection: c, moved: reachedBySeeds(c.Seeds, conf.Moved[c.Code])}
 		var err error
-		if m.rules, err = c.Rules(); err == nil {
+		if m.rules, err = rulesOf(c, m.moved); err == nil {
 			m.recrawl, err = c.Intervals()
 		}
 		if err == nil && conf.Job == JobXML {
@@ -118,14 +118,25 @@ func newSetup(conf *Conf, deps Deps) (*setup, error) {
 			m.isSeed[seed] = true
 		}
 		for _, to := range m.moved {
-			if u, err := weburl.Parse(to); err == nil {
-				m.rules.Scope.AddSeed(u)
-				m.isSeed[to] = true
-			}
+			m.isSeed[to] = true
 		}
 		s.of[c.Code] = m
 	}
 	return s, nil
+}
+
+// rulesOf are the rules of a collection. Where its seeds redirect to is in scope as seeds are.
+func rulesOf(c *collection.Collection, moved map[string]string) (*policy.Rules, error) {
+	rules, err := c.Rules()
+	if err != nil {
+		return nil, err
+	}
+	for _, to := range moved {
+		if u, err := weburl.Parse(to); err == nil {
+			rules.Scope.AddSeed(u)
+		}
+	}
+	return rules, nil
 }
 
 // A setup is what the functions of a job share. It does not change.

@@ -26,6 +26,7 @@ import (
 //	DIR/fields/DATE/part-00000.jsonl    records of pages by the collection's rules, with report.json
 //	DIR/tally/DATE/part-00000.jsonl     what those rules have found on each page, and missed
 //	DIR/state/DATE.json                 how far the day is: State
+//	DIR/state/DATE.settings.json        the collection as the day was run last
 //	robots/DATE/…                       what robots.txt files answered: Rules
 //	work/…                              output of a job that is not whole
 

@@ -80,7 +80,7 @@ func (p *linkParser) links(t *Task, m *member, d *Document, o *OutLinks, work *p
 			continue
 		}
 		if rules.NoFollow(l) != "" {
-			m.count(t, "nofollow", 1)
+			m.count(t, NotFollowed, 1)
 			continue // it may be there once more, without
 		}
 		seen[l.URL] = p.take(t, m, o, l)

@@ -142,6 +142,11 @@ func (p *Pipeline) open(ctx context.Context) (parts []*part, err error) {
 				f(c, pt.state)
 			}
 		}
+		if !pt.state.IsDone() {
+			if err := writeSettings(ctx, p.Place, c, p.Date); err != nil {
+				return nil, err
+			}
+		}
 		parts = append(parts, pt)
 	}
 	return parts, p.sweep(ctx)

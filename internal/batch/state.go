@@ -75,6 +75,9 @@ type Done struct {
 // refusedBy begins the name of a counter of URLs that a rule has refused.
 const refusedBy = "refused: "
 
+// NotFollowed is the key under which RefusedLinks counts links that their pages ask robots not to follow.
+const NotFollowed = "nofollow"
+
 // RefusedLinks counts, by rule, links that rules have refused where they were found. Their URLs have no Document.
 func (s *State) RefusedLinks() map[string]int64 {
 	refused := map[string]int64{}
@@ -85,6 +88,8 @@ func (s *State) RefusedLinks() map[string]int64 {
 		for name, n := range s.Done[i].Counters {
 			if rule, is := strings.CutPrefix(name, refusedBy); is {
 				refused[rule] += n
+			} else if name == NotFollowed && n > 0 {
+				refused[name] += n
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"kumo/internal/batch"
 	"kumo/internal/page"
+	"kumo/internal/policy"
 )
 
 // A URL is what a day has of one.
@@ -64,6 +65,12 @@ func (u *URL) Became() string {
 		return fmt.Sprintf("status %d; it asks not to be indexed", d.Status)
 	}
 	return fmt.Sprintf("status %d", d.Status)
+}
+
+// Refused is why the rules of a day refuse a URL that the day did not ask for; its Rule is "" if none does. The error of
+// a day whose rules are not recorded is fs.ErrNotExist.
+func (c *Collection) Refused(ctx context.Context, day *Day, url string) (policy.Verdict, error) {
+	return batch.JudgeLink(ctx, c.place, c.named(), day.State, url)
 }
 
 // Earlier is the XML record of the day on which a page was stored that has not changed since, and that day; nil if
