@@ -27,10 +27,16 @@ const simSoakLong = `Run a cluster through faults in virtual time, once for each
 Nodes are killed, lose their disks, stand still, are cut off, one way or both, leave and join; the registry loses its leader;
 messages are lost, doubled and late. What decides is a node's own code; disk, network, registry and web are modelled. Each run
 is the same for the same seed and flags. The last line says what all runs came to. Where something is not as it must be, the
-seed and its story are printed, and kumo ends with 1.`
+seed and its story are printed, and kumo ends with 1.
+
+With the strategy mesh there is no registry, and there are no epochs and leases. Both parts of a network that is cut
+go on, and nodes take a while to agree again; so pages that are fetched twice are counted and not judged, and so are
+requests to a host at which another node is (slips), up to a minute after a cut is healed or either node has begun or
+stood still. What else is listed above is judged, and that a node finds the end of the crawl.`
 
 const simSoakExample = `  kumo sim soak --nodes 50 --seeds 1000
   kumo sim soak --strategy hub --apart 0.3 --nodes 50 --seeds 200
+  kumo sim soak --strategy mesh --nodes 20 --seeds 100
   kumo sim soak --preset wan --latency ../shared/data/latency/PlanetLabData_1 --seeds 20
   kumo sim soak --story 17                                       # what happened under one seed
   kumo sim soak --nodes 10000 --formed --time 1h --faults 10m --seeds 1`

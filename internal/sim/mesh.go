@@ -15,7 +15,7 @@ import (
 // MeshConfig says how a crawl without a centre is run: the very overlays and machines of its nodes (member/peer), over
 // a network and a web that are made from a seed. Judged is that nothing is lost: each page that can be reached is
 // fetched, and the crawl comes to rest. Pages that are fetched twice, and requests to a host at which another node is,
-// are counted.
+// are counted; the latter are judged, too, with Polite.
 type MeshConfig struct {
 	Nodes   int           // at the start; 10
 	Hosts   int           // of the web; 6 a node; negative: none
@@ -23,6 +23,7 @@ type MeshConfig struct {
 	Delay   time.Duration // of a host, on average; 2s
 	Backups int           // of a host; 3
 	Shuffle bool          // each node fetches the pages of a host in an order of its own
+	Polite  bool          // requests to a host while another node is there are judged, but after cuts and pauses
 	Busy    bool          // nodes say that they are the bottleneck: load is given to others
 
 	// every fourth host takes so long for an answer at most, and half of it at least; 0: all answer within 400ms
@@ -36,9 +37,11 @@ type MeshConfig struct {
 	Least       time.Duration // that a message takes; 10ms
 	Most        time.Duration // 300ms, but for 10 % more now and then
 	// latency as measured, instead
-	Matrix *Matrix
+	Matrix    *Matrix
+	Bandwidth float64 // bytes a second between two nodes; 5e6
 
 	Spread     time.Duration // within which nodes are started; a second for three, 10 s at least
+	Forming    bool          // the crawl begins with the first node, and Quiet too, while the others come
 	Quiet      time.Duration // until the first fault, after that; 20s
 	FaultEvery time.Duration // between two faults, on average; 8s. Negative: there are none
 	// how long a node stays, on average; 0: as faults have it. Of the nodes that go half lose their disk, and a new one
@@ -84,6 +87,7 @@ type (
 func (c MeshConfig) withDefaults() MeshConfig {
 	c.Nodes, c.Pages, c.Delay = cmp.Or(c.Nodes, 10), cmp.Or(c.Pages, 16), cmp.Or(c.Delay, 2*time.Second)
 	c.Hosts, c.Backups = cmp.Or(c.Hosts, 6*c.Nodes), cmp.Or(c.Backups, 3)
+	c.Bandwidth = cmp.Or(c.Bandwidth, 5e6)
 	c.Loss, c.Least, c.Most = cmp.Or(c.Loss, 0.05), cmp.Or(c.Least, 10*time.Millisecond),
 		cmp.Or(c.Most, 300*time.Millisecond)
 	c.Spread = cmp.Or(c.Spread, max(10*time.Second, time.Duration(c.Nodes)*time.Second/3))
@@ -199,27 +203,27 @@ func (f MeshFigures) String() string {
 
 // A meshWorld is one run.
 type meshWorld struct {
+	narrative
 	cfg   MeshConfig
-	k     *kernel
 	web   *web
 	net   *network
 	nodes []*meshNode // all that ever were
 	live  []*meshProcess
 
-	fetched []uint64            // pages, by host
+	sites   []demand            // by host
 	last    [][]meshRequest     // the last one, by host and page
 	at      []*meshVisit        // the last one, by host
 	fetch   moment              // when something was fetched, the last time
 	records map[url][]meshPlace // where each page's records are, with a place
 	wiped   moment              // when a disk was lost, the last time
 	healed  moment              // when the network was whole again, the last time
+	stall   time.Duration       // the longest that a host with something to do was not asked, beyond its delay
 	calm    bool                // nothing goes wrong any more
 	tried   int                 // names of hosts that were made up
 
-	figures    MeshFigures
-	violations []string
-	ended      []moment // when a node took the crawl for ended
-	gathered   []mesh.Tally
+	figures  MeshFigures
+	ended    []moment // when a node took the crawl for ended
+	gathered []mesh.Tally
 }
 
 // A meshRequest is who has fetched a page.
@@ -232,15 +236,15 @@ type meshVisit struct {
 }
 
 func newMeshWorld(cfg MeshConfig, seed uint64) *meshWorld {
-	w := &meshWorld{cfg: cfg, k: newKernel(seed),
+	w := &meshWorld{cfg: cfg, narrative: narrative{k: newKernel(seed), focus: -1},
 		web: newWeb(Config{Hosts: max(cfg.Hosts, 0), Pages: cfg.Pages, Delay: cfg.Delay}, hash(seed, 1))}
-	w.net = &network{k: w.k, band: 5e6, loss: max(cfg.Loss, 0), slow: 1}
+	w.net = &network{k: w.k, band: cfg.Bandwidth, loss: max(cfg.Loss, 0), slow: 1}
 	// a map's corners are 1.41 times as far from each other as its sides
 	w.net.latency = plane{seed: seed, least: cfg.Least, width: (cfg.Most - cfg.Least) * 5 / 7}
 	if cfg.Matrix != nil {
 		w.net.latency = cfg.Matrix
 	}
-	w.fetched = make([]uint64, len(w.web.hosts))
+	w.sites = make([]demand, len(w.web.hosts))
 	w.at = make([]*meshVisit, len(w.web.hosts))
 	for _, s := range w.web.hosts {
 		w.last = append(w.last, make([]meshRequest, s.pages))
@@ -250,7 +254,7 @@ func newMeshWorld(cfg MeshConfig, seed uint64) *meshWorld {
 }
 
 // RunMesh runs a crawl, and says what must not be.
-func RunMesh(cfg MeshConfig, seed uint64) (MeshFigures, []string) {
+func RunMesh(cfg MeshConfig, seed uint64) (MeshFigures, []Violation) {
 	w := newMeshWorld(cfg.withDefaults(), seed)
 	w.run()
 	return w.figures, w.violations
@@ -258,7 +262,7 @@ func RunMesh(cfg MeshConfig, seed uint64) (MeshFigures, []string) {
 
 // SoakMesh runs seeds one after the other until one fails.
 func SoakMesh(ctx context.Context, cfg MeshConfig, first uint64, seeds int) (sum MeshFigures, failed uint64,
-	why []string) {
+	why []Violation) {
 	for seed := first; seed < first+uint64(seeds) && ctx.Err() == nil; seed++ {
 		f, violations := RunMesh(cfg, seed)
 		sum.add(f)
@@ -278,13 +282,20 @@ func (w *meshWorld) run() {
 		w.progress()
 	}
 	begins := cfg.Spread + cfg.Quiet
+	if cfg.Forming {
+		begins = cfg.Quiet
+		w.pass(0)
+		w.seed()
+	}
 	w.pass(begins)
-	w.seed()
+	if !cfg.Forming {
+		w.seed()
+	}
 	faults := meshFaults{w: w}
 	faults.begin()
 	w.pass(begins + cfg.Turmoil)
 	faults.end()
-	w.calm = true
+	w.tell("the faults end")
 	rest := 0 // looks that have found all at rest, one after the other
 	for end := begins + cfg.Turmoil + cfg.Limit; rest < 5; w.pass(w.k.now + 2*time.Second) {
 		if rest++; w.unrest(1) != "" {
@@ -322,6 +333,7 @@ func (w *meshWorld) seed() { w.give(w.web.seeds) }
 func (w *meshWorld) give(hosts int) {
 	for i := range hosts {
 		p := w.live[i%len(w.live)]
+		w.found([]url{at(int32(i), 0)})
 		p.offer(at(int32(i), 0))
 		p.pump()
 	}
@@ -359,21 +371,16 @@ func (p *meshProcess) unrest() string {
 	return p.peer.Machine().Unrest()
 }
 
-func (w *meshWorld) violate(format string, args ...any) {
-	w.violations = append(w.violations, fmt.Sprintf("at %v: ", w.k.now.Round(time.Millisecond))+
-		fmt.Sprintf(format, args...))
-}
-
 // judge looks whether all was fetched.
 func (w *meshWorld) judge(began moment) {
 	for h, reach := range w.web.reach {
-		missing := reach &^ w.fetched[h]
+		missing := reach &^ w.sites[h].fetched
 		if missing == 0 {
 			continue
 		}
 		if w.figures.Lost == 0 {
 			u := at(int32(h), lowest(missing))
-			w.violate("%s was never fetched: %s", w.web.name(u), w.whatIsKnown(u))
+			w.violateOf(int32(h), "%s was never fetched: %s", w.web.name(u), w.whatIsKnown(u))
 		}
 		w.figures.Lost += bits.OnesCount64(missing)
 	}
@@ -400,7 +407,7 @@ func (f *MeshFigures) count(p *meshProcess) {
 // missing is how many pages were not fetched yet.
 func (w *meshWorld) missing() (n int) {
 	for h, reach := range w.web.reach {
-		n += bits.OnesCount64(reach &^ w.fetched[h])
+		n += bits.OnesCount64(reach &^ w.sites[h].fetched)
 	}
 	return n
 }
@@ -427,27 +434,55 @@ func (w *meshWorld) whatIsKnown(u url) (s string) {
 	return s + "no other disk has it"
 }
 
+// found adds pages that are known to exist.
+func (w *meshWorld) found(links []url) {
+	for _, u := range links {
+		w.sites[u.host()].found(u, w.k.now)
+	}
+}
+
 // request counts a request.
 func (w *meshWorld) request(p *meshProcess, u url, takes time.Duration) {
 	h := u.host()
-	if v := w.at[h]; v != nil && v.by != p && !v.by.ended {
-		switch {
-		case v.ends > w.k.now:
-			w.figures.Slips++
-		case v.ends+w.web.hosts[h].delay > w.k.now+time.Millisecond:
-			w.figures.Hasty++
-		}
+	w.tellOf(h, "%s asks for %s", p.n.name, w.web.name(u))
+	visit := &meshVisit{p, w.k.now + takes}
+	may := moment(0)
+	if v := w.at[h]; v != nil {
+		may = v.ends + w.web.hosts[h].delay
+		w.polite(h, v, visit)
 	}
-	w.at[h] = &meshVisit{p, w.k.now + takes}
+	w.at[h] = visit
 	w.figures.Requests++
 	w.fetch = w.k.now
 	last := &w.last[h][u&63]
-	if w.fetched[h]&u.bit() != 0 {
+	if w.sites[h].fetched&u.bit() != 0 {
 		w.figures.Duplicates[w.cause(last.by, u)]++
 	}
-	w.fetched[h] |= u.bit()
+	w.stall = max(w.stall, w.sites[h].fetch(u, w.k.now, may))
 	last.by = p
 }
+
+// polite holds a request to the host's delay after the last one. Parts of a network that is cut crawl on their own, and
+// it takes a while until they agree again; so does a node that has stood still, whose hosts others have got, or that has
+// just begun: what comes of that is counted.
+func (w *meshWorld) polite(h int32, last, v *meshVisit) {
+	site, counted := &w.web.hosts[h], &w.figures.Hasty
+	switch {
+	case last.by == v.by || last.by.ended || last.ends+site.delay <= w.k.now+time.Millisecond:
+		return
+	case last.ends > w.k.now:
+		counted = &w.figures.Slips
+	}
+	*counted++
+	lately := max(last.by.resumed, v.by.resumed, last.by.began, v.by.began, w.healed)
+	if w.cfg.Polite && len(w.net.cuts) == 0 && w.k.now-lately > agreeing {
+		w.violateOf(h, "%s asks %s, where a request of %s ends %v later: the delay is %v", v.by.n.name, site.name,
+			last.by.n.name, last.ends-w.k.now, site.delay)
+	}
+}
+
+// agreeing is how long nodes may take, after a cut or a pause, until no two of them take a host for their own.
+const agreeing = time.Minute
 
 // split reports whether the network is cut, or parts of it cannot know yet that it is whole again.
 func (w *meshWorld) split() bool {

@@ -140,16 +140,6 @@ func TestTheEndOfAMeshIsFound(t *testing.T) {
 	}
 }
 
-// findEnd lets time go on until a node finds the crawl's end, and says how long that took.
-func (w *meshWorld) findEnd() (took time.Duration, found bool) {
-	w.ended = nil
-	began := w.k.now
-	for len(w.ended) == 0 && w.k.now < began+2*time.Minute {
-		w.pass(w.k.now + time.Second)
-	}
-	return w.k.now - began, len(w.ended) > 0
-}
-
 // TestAMeshKnowsItsRecord changes the crawl's record here and there while nodes are away, and adds up what all say.
 func TestAMeshKnowsItsRecord(t *testing.T) {
 	w := newMeshWorld(MeshConfig{Nodes: 30}.withDefaults(), 5)

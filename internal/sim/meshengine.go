@@ -152,6 +152,7 @@ func (p *meshProcess) take(a mesh.Take) mesh.Taken {
 	h := p.w.web.byName[a.Host]
 	e := p.n.disk.engine[h]
 	if e == nil {
+		p.w.tellOf(h, "%s is given %s", p.n.name, a.Host)
 		e = &meshEngine{}
 		p.n.disk.engine[h] = e
 		p.host(h).next = p.w.k.now + p.w.web.hosts[h].delay
@@ -191,6 +192,7 @@ func (p *meshProcess) release(h int32) {
 	}
 	s.releasing = false
 	p.disked(func() {
+		p.w.tellOf(h, "%s gives %s back", p.n.name, p.w.web.hosts[h].name)
 		delete(p.n.disk.engine, h)
 		delete(p.hosts, h)
 		p.tell(mesh.Released{Host: p.w.web.hosts[h].name,
@@ -259,7 +261,9 @@ func (p *meshProcess) fetch(u url, s *meshHost) {
 		e.unsaid |= u.bit()
 		p.keepRecord(u)
 		m := &meshMark{pages: []url{u}, left: 1}
-		for _, link := range w.web.linksOf(u, nil) {
+		links := w.web.linksOf(u, nil)
+		w.found(links)
+		for _, link := range links {
 			if id := p.offer(link); id > 0 && !w.cfg.parts.hasty {
 				p.marks[id] = m
 				m.left++

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 	"time"
 )
@@ -62,6 +64,7 @@ func (f *meshFaults) wipe(p *meshProcess) {
 		p = f.any()
 	}
 	for _, p := range all {
+		w.tell("FAULT: %s is killed, and its disk is gone", p.n.name)
 		p.end()
 		p.n.wipe()
 	}
@@ -134,24 +137,29 @@ func (f *meshFaults) next() {
 	w.figures.Faults++
 	switch what := w.k.rng.IntN(14); {
 	case what < 3 && enough:
+		w.tell("FAULT: %s is killed", p.n.name)
 		p.end()
 		f.dead = append(f.dead, p.n)
 	case what < 5 && len(f.dead) > 0:
 		i := w.k.rng.IntN(len(f.dead))
+		w.tell("%s is started again", f.dead[i].name)
 		f.dead[i].start()
 		f.dead = slices.Delete(f.dead, i, i+1)
 	case what < 6 && enough && len(f.dead) < 3 && w.k.now-w.wiped > w.cfg.Repair:
 		f.wipe(p)
 	case what < 7 && enough:
+		w.tell("FAULT: %s is asked to leave", p.n.name)
 		p.leave()
 	case what < 9:
-		w.join()
+		w.tell("FAULT: %s comes", w.join().name)
 	case what < 10 && len(f.cuts) == 0 && !w.cfg.NoCuts:
 		f.cut()
 	case what < 11: // while answers to what it has asked are on their way
+		w.tell("FAULT: %s is killed and started again", p.n.name)
 		p.end()
 		p.n.start()
 	default:
+		w.tell("FAULT: %s stands still", p.n.name)
 		p.pause(w.k.between(time.Second, 40*time.Second))
 	}
 }
@@ -163,12 +171,25 @@ func (f *meshFaults) cut() {
 	for range 1 + w.k.rng.IntN(max(len(w.live)/2, 1)) {
 		c.side[f.any().n.place] = true
 	}
+	w.tell("FAULT: %s", describeCut(c))
 	w.net.cuts = append(w.net.cuts, c)
 	f.cuts = append(f.cuts, c)
 	w.k.after(w.k.between(2*time.Second, time.Minute), func() { f.heal(c) })
 }
 
+func describeCut(c *cut) string {
+	how := "cannot send:"
+	if c.in {
+		how = "are cut off:"
+	}
+	for _, place := range slices.Sorted(maps.Keys(c.side)) {
+		how += fmt.Sprintf(" n%d", place)
+	}
+	return how
+}
+
 func (f *meshFaults) heal(c *cut) {
+	f.w.tell("healed: %s", describeCut(c))
 	f.w.net.heal(c)
 	f.w.healed = f.w.k.now
 	f.cuts = slices.DeleteFunc(f.cuts, func(d *cut) bool { return d == c })

@@ -59,6 +59,7 @@ type meshProcess struct {
 	began   moment
 	ended   bool
 	paused  bool
+	resumed moment // when it went on after it had stood still, the last time; 0: it never did
 	leaving bool
 	held    []func()
 	disk    moment // until when it has something to do
@@ -449,6 +450,7 @@ func (p *meshProcess) left() {
 	if len(d.engine)+len(d.history) > 0 {
 		p.w.violate("%s has left with %d hosts, and %d in its history", p.n.name, len(d.engine), len(d.history))
 	}
+	p.w.tell("%s has left", p.n.name)
 	p.end()
 	for _, file := range d.files.all {
 		p.n.there[file] = true
@@ -478,7 +480,8 @@ func (p *meshProcess) resume() {
 	if p.ended || !p.paused {
 		return
 	}
-	p.paused = false
+	p.paused, p.resumed = false, p.w.k.now
+	p.w.tell("%s goes on", p.n.name)
 	held := p.held
 	p.held = nil
 	for _, f := range held {

@@ -162,7 +162,7 @@ func (w *meshWorld) newHostOf(v *mesh.View) int32 {
 		h := int32(len(w.web.hosts))
 		w.web.hosts = append(w.web.hosts, site{name: name, pages: mostPages})
 		w.web.byName[name] = h
-		w.fetched = append(w.fetched, 0)
+		w.sites = append(w.sites, demand{})
 		w.at = append(w.at, nil)
 		w.last = append(w.last, make([]meshRequest, mostPages))
 		return h

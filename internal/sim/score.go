@@ -20,10 +20,32 @@ type score struct {
 
 // A tally is what one host has seen.
 type tally struct {
-	last    *visit // whose request was the last
+	demand
+	last *visit // whose request was the last
+}
+
+// A demand is which pages of a host are known to exist and were fetched, over all nodes.
+type demand struct {
 	linked  uint64 // pages that have been linked to
 	fetched uint64
 	since   moment // when there was something to do
+}
+
+// found adds a page that is linked to.
+func (d *demand) found(u url, now moment) {
+	if d.linked |= u.bit(); d.linked&^d.fetched == u.bit() {
+		d.since = now
+	}
+}
+
+// fetch adds a request for a page, and returns for how long the host could have been asked and was not. The host may
+// be asked from a moment on, by its delay.
+func (d *demand) fetch(u url, now, may moment) (stall time.Duration) {
+	stall = now - max(d.since, may)
+	if d.fetched |= u.bit(); d.fetched&d.linked == d.linked {
+		d.since = forever
+	}
+	return stall
 }
 
 func newScore(w *world) *score {
@@ -46,21 +68,15 @@ func (s *score) request(v *visit) {
 	w.tellOf(n, "%s asks for %s", v.p.node, w.web.name(v.page))
 	s.polite(v, t.last)
 	s.leased(v)
-	if t.last == nil || t.last.ends <= now {
-		begin := t.since
-		if t.last != nil {
-			begin = max(begin, t.last.ends+v.site().delay)
-		}
-		s.stall = max(s.stall, now-begin)
+	may := moment(0)
+	if t.last != nil {
+		may = t.last.ends + v.site().delay
 	}
+	s.stall = max(s.stall, t.fetch(v.page, now, may))
 	t.last = v
 	s.count++
 	if s.requests[n][v.page&63]++; s.requests[n][v.page&63] > 1 {
 		s.duplicates++
-	}
-	t.fetched |= v.page.bit()
-	if t.fetched&t.linked == t.linked {
-		t.since = forever
 	}
 }
 
@@ -108,10 +124,7 @@ func (s *score) leased(v *visit) {
 // found notes that pages are known to exist.
 func (s *score) found(links []url) {
 	for _, u := range links {
-		t := &s.sites[u.host()]
-		if t.linked |= u.bit(); t.linked&^t.fetched == u.bit() {
-			t.since = s.w.k.now
-		}
+		s.sites[u.host()].found(u, s.w.k.now)
 	}
 }
 

@@ -75,7 +75,8 @@ type Config struct {
 	First uint64 // seed; 1
 	Jobs  int    // runs at once; as many as there are processors
 
-	parts parts
+	centerless bool // mesh: a meshWorld is run
+	parts      parts
 }
 
 // parts are what runs of broken variants replace.

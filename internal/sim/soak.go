@@ -71,14 +71,22 @@ func (r Report) String() string {
 
 // Run runs one seed.
 func Run(cfg Config, seed uint64) (Figures, []Violation) {
-	w := newWorld(cfg.withDefaults(), seed, -1, false)
-	w.run()
-	return w.figures, w.violations
+	figures, f := run(cfg, seed, -1, false)
+	return figures, f.Violations
 }
 
 // Story runs a seed and tells what happened, with what became of a host if it is one's number (-1: none).
 func Story(cfg Config, seed uint64, host int) (Figures, Failure) {
-	w := newWorld(cfg.withDefaults(), seed, int32(host), true)
+	return run(cfg, seed, int32(host), true)
+}
+
+func run(cfg Config, seed uint64, focus int32, telling bool) (Figures, Failure) {
+	cfg = cfg.withDefaults()
+	if cfg.centerless {
+		w := runMesh(cfg, seed, focus, telling)
+		return w.soakFigures(), Failure{Seed: seed, Violations: w.violations, Story: w.story}
+	}
+	w := newWorld(cfg, seed, focus, telling)
 	w.run()
 	return w.figures, Failure{Seed: seed, Violations: w.violations, Story: w.story}
 }

@@ -13,15 +13,19 @@ import (
 )
 
 // Strategies are the names that Use knows: Igloo's two-level hash, with each of its second levels; DSpider's control
-// unit, with what of the paper's ways differs from kumo's; and splits by predicted times, by each splitter.
+// unit, with what of the paper's ways differs from kumo's; splits by predicted times, by each splitter; and nodes without a
+// center.
 func Strategies() []string {
 	return []string{"shard", "shard/paper", "shard/jump", "shard/ring", "hub", "hub/paper", "balance", "balance/swarm",
-		"balance/even", "balance/hash"}
+		"balance/even", "balance/hash", "mesh"}
 }
 
 // Use sets the strategy by its name, with twice as many slots as there are nodes at the start. It panics if the name is
 // none of Strategies.
 func (c *Config) Use(name string) {
+	if c.centerless = name == "mesh"; c.centerless {
+		return
+	}
 	if c.Rude = name == "hub/paper"; c.Rude || name == "hub" {
 		c.Strategy, c.Slot = func(self strategy.Node) strategy.Strategy {
 			cfg := hub.LAN()

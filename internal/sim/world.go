@@ -14,9 +14,9 @@ import (
 
 // A world is one run: a cluster, the web it crawls, and what becomes of both.
 type world struct {
-	cfg       Config
+	cfg Config
+	narrative
 	seedOf    uint64
-	k         *kernel
 	web       *web
 	net       *network
 	reg       *registry
@@ -38,24 +38,12 @@ type world struct {
 
 	seeded   int  // seeds that some node has for good
 	finished bool // the crawl's record says that it is done
-
-	telling    bool // a story is written
-	focus      int32
-	story      []string
-	violations []Violation
-}
-
-// A Violation is what must not be.
-type Violation struct {
-	At   time.Duration
-	What string
-	Host int // number of the host it is about; -1: none
 }
 
 func newWorld(cfg Config, seed uint64, focus int32, telling bool) *world {
-	w := &world{cfg: cfg, seedOf: seed, k: newKernel(seed), web: newWeb(cfg, hash(seed, 1)),
-		logs: map[strategy.Node]*shipped{}, handed: map[strategy.Node]map[int32]uint64{},
-		place: map[strategy.Node]int{}, tables: map[*byte]*quorum.Table{}, focus: focus, telling: telling}
+	w := &world{cfg: cfg, seedOf: seed, narrative: narrative{k: newKernel(seed), focus: focus, telling: telling},
+		web: newWeb(cfg, hash(seed, 1)), logs: map[strategy.Node]*shipped{}, handed: map[strategy.Node]map[int32]uint64{},
+		place: map[strategy.Node]int{}, tables: map[*byte]*quorum.Table{}}
 	w.net = &network{k: w.k, band: cfg.Bandwidth, loss: cfg.Loss, dup: cfg.Loss, slow: 1}
 	w.net.latency = plane{seed: seed, least: cfg.Latency / 10, width: cfg.Latency}
 	if cfg.Matrix != nil {

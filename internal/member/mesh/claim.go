@@ -235,11 +235,14 @@ func (m *Machine) areAll(host string, nodes []strategy.Node) bool {
 	if one {
 		n++
 	}
-	if n < m.cfg.Backups && m.absent.waits(m.now) {
+	if m.fewer(n) {
 		return false
 	}
 	return !slices.ContainsFunc(peers, func(p strategy.Node) bool { return !slices.Contains(nodes, p) })
 }
+
+// fewer reports whether n are fewer than the backups that a host has, and others may be back.
+func (m *Machine) fewer(n int) bool { return n < m.cfg.Backups && m.absent.waits(m.now) }
 
 // store records what another backup says of a host, and says what was known before. Who leaves takes nothing any more,
 // nor who is no backup: what is recorded there nobody would look for.

@@ -42,6 +42,7 @@ const (
 type given struct {
 	to      []strategy.Node // who are yet to be given it
 	has     []strategy.Node // who were
+	found   []strategy.Node // its backups, looked up: this node is too far from them to know them all
 	busy    bool            // it is being given
 	changed bool            // something of it was recorded since that has begun
 }
@@ -147,12 +148,12 @@ func (m *Machine) goOn() {
 // give gives what is known of a host to those who have become its backups.
 func (m *Machine) give(host string) {
 	id := m.backup(host)
-	others, one := m.peers(host)
 	old := m.hadAll(id)
 	g := m.copies.under[host]
 	if g == nil {
 		g = &given{}
 	}
+	others, one := m.heirs(host, g)
 	knew := func(n strategy.Node) bool { return slices.Contains(g.has, n) }
 	if one {
 		knew = func(n strategy.Node) bool { return slices.Contains(old, n) && !slices.Contains(g.to, n) }
@@ -225,24 +226,17 @@ func (m *Machine) giveTo(host string, g *given) {
 		if len(got) == len(to) {
 			wait = pause
 		}
-		others, one := m.peers(host)
-		g.to = slices.DeleteFunc(g.to, func(n strategy.Node) bool { return !slices.Contains(others, n) })
-		if !one { // whoever is one must have it before it is dropped here, and all of it
-			for _, n := range others {
-				if g.changed || !slices.Contains(g.has, n) {
-					g.owe(n)
-				}
-			}
-		}
+		others, one := m.heirs(host, g)
+		m.oweOnly(g, others, one)
 		switch {
 		case len(g.to) > 0:
-			m.after(wait, func() { m.giveTo(host, g) })
+			m.after(wait, func() { m.giveAnew(host, g) })
 		case one || len(others) == 0:
 			delete(c.under, host)
 			if h := m.hosts[host]; h != nil {
 				h.had = append(h.had, g.has...)
 			}
-		case !m.areAll(host, g.has): // others may be back, and there are few to have it
+		case m.fewer(len(others)): // others may be back, and there are few to have it
 			m.after(wait, func() { m.giveTo(host, g) })
 		default:
 			delete(c.under, host)
@@ -250,6 +244,51 @@ func (m *Machine) giveTo(host string, g *given) {
 			m.do(Drop{Host: host})
 		}
 		m.goOn()
+	})
+}
+
+// heirs are a host's backups but for this node, and whether it is one. Where this node is far from the host, which it was
+// near to while others were gone, those that it knows may not be the closest, and refuse: then those count that were
+// found.
+func (m *Machine) heirs(host string, g *given) (others []strategy.Node, one bool) {
+	if others, one = m.peers(host); one || g.found == nil {
+		return others, one
+	}
+	if _, exact := m.near(m.backup(host), m.cfg.Backups); exact {
+		return others, false
+	}
+	return g.found, false
+}
+
+// oweOnly has a host given to its backups that have not got it, and to nobody else.
+func (m *Machine) oweOnly(g *given, others []strategy.Node, one bool) {
+	g.to = slices.DeleteFunc(g.to, func(n strategy.Node) bool { return !slices.Contains(others, n) })
+	if one {
+		return
+	}
+	for _, n := range others { // whoever is one must have it before it is dropped here, and all of it
+		if g.changed || !slices.Contains(g.has, n) {
+			g.owe(n)
+		}
+	}
+}
+
+// giveAnew gives a host once more. If this node is none of its backups it finds out first who is.
+func (m *Machine) giveAnew(host string, g *given) {
+	id := m.backup(host)
+	if _, one := m.peers(host); one {
+		m.giveTo(host, g)
+		return
+	}
+	m.find(id, true, func(nodes []strategy.Node) {
+		nodes = slices.DeleteFunc(slices.Clone(nodes), func(n strategy.Node) bool { return n == m.cfg.Self })
+		if g.found = nil; len(nodes) > 0 {
+			g.found = nodes
+		}
+		if others, one := m.heirs(host, g); !g.busy {
+			m.oweOnly(g, others, one)
+		}
+		m.giveTo(host, g)
 	})
 }
 
