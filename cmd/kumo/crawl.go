@@ -202,6 +202,9 @@ func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 			printUploads(out, up.Status())
 		}
 	}
+	if report != nil && !o.job.Crawl.NoTraps && report.Skipped[crawl.RuleTrap] > 0 {
+		o.warnOfTraps(show.log, report.Skipped[crawl.RuleTrap])
+	}
 	if isBehind(sinksErr) && err != nil { // what ended the crawl is its exit code; the sentence is said all the same
 		show.log.Warn(sinksErr.Error(), "do", advice.Of(sinksErr))
 	} else if sinksErr != nil {
@@ -219,6 +222,15 @@ func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 			report.HostsAnswered+report.HostsGivenUp-report.HostsFell, errGaveUp)
 	}
 	return nil
+}
+
+// warnOfTraps says how many URLs were cut off as traps, and how to let them in.
+func (o *options) warnOfTraps(log *slog.Logger, urls int64) {
+	how := []any{"let_in", "kumo crawl --no-traps"}
+	if o.job.Dir != "" {
+		how = []any{"list", "kumo traps " + o.job.Dir, "let_in", "kumo crawl --out " + o.job.Dir + " --no-traps"}
+	}
+	log.Warn(stats.Count(urls, "URLs")+" left out as traps without end", how...)
 }
 
 // listen listens where metrics are to be served; nil if nowhere.

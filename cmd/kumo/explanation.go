@@ -5,9 +5,11 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"kumo/internal/crawl"
 	"kumo/internal/inspect"
 	"kumo/internal/page"
 	"kumo/internal/stats"
+	"kumo/internal/traps"
 )
 
 // A sheet prints rows of a name and what there is to say.
@@ -131,6 +133,9 @@ func (s sheet) waits(x *inspect.Explanation) {
 	default:
 		s.row("waits", "for the next run, tried %s", stats.Count(it.Tries, "times"))
 	}
+	if x.Waits != nil && x.Waits.Deferred {
+		s.row("", "its pattern brought nothing new: it goes after the host's other URLs (kumo traps --help)")
+	}
 	if x.GivenUp != "" {
 		s.row("given up", "%s", x.GivenUp)
 	}
@@ -204,6 +209,9 @@ func (s sheet) left(x *inspect.Explanation) {
 			by = k.Why // which names who says so
 		}
 		s.row("left out", "%s by %s", when(k.Time), by)
+		if pattern := traps.Pattern(k.Why); k.Rule == crawl.RuleTrap && pattern != "" {
+			s.row("", "kumo traps FOLDER --release '%s' lets in its pattern, kumo crawl --no-traps everything", pattern)
+		}
 	}
 }
 

@@ -123,8 +123,8 @@ func (o *options) bindCrawl(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.recrawl, "recrawl", nil, "visit URLs again: EVERY, or EVERY,LEAST,MOST, or never; "+
 		"'REGEX=EVERY' for those that match (`INTERVAL`, repeatable)")
 	f.BoolVar(&o.due, "due", false, "visit what is due again, and end (without --recrawl: what was visited 7 days ago)")
-	f.BoolVar(&j.Crawl.NoTraps, job.NoTrapsKey, false, "do not leave out what is like a trap: URLs whose pattern brings "+
-		"nothing new, and what a registered domain has too much of (see kumo traps)")
+	f.BoolVar(&j.Crawl.NoTraps, job.NoTrapsKey, false, "do not defer or leave out what is like a trap: URLs whose pattern "+
+		"brings nothing new, without end, and what a registered domain has too much of (see kumo traps)")
 	f.StringArrayVar(&j.Crawl.ReleasedTraps, job.ReleaseTrapKey, nil, "fetch what has this `PATTERN` "+
 		"although it is like a trap, as kumo traps lists them (repeatable); what was left out waits again")
 	f.Var(&overrides{&o.overrides}, job.OverrideKey, "what some hosts or URLs have in place of other settings, as YAML: "+

@@ -25,11 +25,14 @@ const trapsLong = `List what the crawl in FOLDER has left out as traps: calendar
 round, names that any host answers to.
 
 A crawl learns patterns of URLs: their host, directories and names in the query, with {n}, {date}, {id}, {word} in the place of
-what differs. A pattern of which some dozens of pages were fetched, and hardly any had a text that no other page of the domain
-has (by digest, and nearly by its words), is left out, but for a few URLs by which it is seen whether that is still so;
-skipped.jsonl has them with the rule "trap". Of a registered domain no more is fetched than --max-pages-per-domain,
---max-hosts-per-domain and --max-dns-per-domain say, which are the rules then, and *.DOMAIN the pattern. For each pattern there
-are the number of URLs that were left out, what was known then, and an example.
+what differs. A pattern is suspected when some dozens of its pages were fetched, and hardly any had a text that no other page of
+the domain has (by digest, and nearly by its words). Its URLs are deferred: they go after all others of their host. They are
+left out only if the pattern has no end: its copies lead to ever more copies, each known from the one before alone. What a
+sitemap lists, and what pages of other patterns link to, is fetched. skipped.jsonl has what is left out with the rule "trap".
+
+Of a registered domain no more is fetched than --max-pages-per-domain, --max-hosts-per-domain and --max-dns-per-domain say,
+which are the rules then, and *.DOMAIN the pattern. For each pattern there are the number of URLs that were left out, what was
+known then, and an example.
 
 With --release PATTERN the URLs of the pattern wait again, and the next kumo crawl --out FOLDER fetches them and those that it
 finds later, whatever they bring; with *.DOMAIN all three bounds of that domain are lifted. kumo crawl --no-traps has no guard against traps at all.`

@@ -182,12 +182,15 @@ func (e *Engine) offer(b *batch) {
 			b.entries.Nearer(c.Item.URL, c.Item.Depth)
 		case news == seen.Fresh:
 			c.Item.URL = b.urls[i].URL // a copy that may be kept; the link's was part of its page
+			e.traps.found(&c.Item)
 			if e.route(b, c); c.Rule == "" {
 				b.ranks.at = append(b.ranks.at, int32(i))
 			}
 		case news == seen.Later:
 			b.entries.Undecided(b.urls[i].Payload)
 			e.known.undecided.Add(1)
+		case c.Rule == "" && e.traps.links(&c.Item):
+			e.route(b, c)
 		}
 	}
 }

@@ -20,7 +20,8 @@ func linkTo(it *item.Item) policy.Link {
 // child is the item that a link on it leads to. A sitemap lies as deep as its entries, so that it is read when they are
 // due, and only if they are.
 func child(it *item.Item, l *page.Link) item.Item {
-	c := item.Item{URL: l.URL, From: it.URL, Seed: it.Seed, Path: it.Path, Kind: l.Kind, Depth: it.Depth}
+	c := item.Item{URL: l.URL, From: it.URL, Seed: it.Seed, Path: it.Path, Kind: l.Kind, Depth: it.Depth,
+		Vain: it.Vain}
 	if l.Kind == page.Listed {
 		c.Lift = int8(rank.OfSitemap(float64(l.Priority)))
 	}

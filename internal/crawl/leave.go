@@ -27,7 +27,8 @@ func (w *worker) leaveFor(v *frontier.Visit, clean string) error {
 		return w.leave(v, "url", err.Error())
 	}
 	it := v.Item
-	it.URL, it.Tries, it.Told, it.Late, it.Recrawl, it.Again, it.Lift = clean, 0, false, false, false, false, 0
+	it.URL, it.Tries, it.Told, it.Late, it.Deferred, it.Recrawl, it.Again, it.Lift = clean, 0, false, false, false, false,
+		false, 0
 	it.Path = v.Path[:max(0, len(v.Path)-1)] // to which the last hop is added again
 	if it.Root {
 		w.rules.Scope.AddSeed(u)

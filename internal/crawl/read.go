@@ -61,8 +61,9 @@ func (w *worker) read(ctx context.Context, rec *page.Record, it *item.Item) erro
 	if err != nil {
 		return err
 	}
+	from := *it
 	if rec.Revisit = ref; w.vetoed == "" {
-		w.compare(rec)
+		from.Vain = w.compare(rec, it)
 	}
 	for _, l := range w.page.Links {
 		if l.Kind == page.Redirect {
@@ -73,7 +74,7 @@ func (w *worker) read(ctx context.Context, rec *page.Record, it *item.Item) erro
 	if isRanked(rec, it.Kind) && w.vetoed == "" {
 		w.ranks.begin(&w.batch, it.URL, len(w.page.Links))
 	}
-	if err := w.takeLinks(it); err != nil {
+	if err := w.takeLinks(&from); err != nil {
 		return err
 	}
 	w.batch.links = len(w.page.Links)

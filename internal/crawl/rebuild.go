@@ -66,7 +66,7 @@ func (r *Reentry) Item(ctx context.Context, it *item.Item) error {
 	if err != nil || u.Scheme() != "http" && u.Scheme() != "https" || u.Host() == "" {
 		return nil //nolint:nilerr // it is none that waited
 	}
-	it.Tries, it.Recrawl, it.Late, it.Again, it.Lift = 0, false, false, false, 0
+	it.Tries, it.Recrawl, it.Late, it.Deferred, it.Again, it.Vain, it.Lift = 0, false, false, false, false, 0, 0
 	if it.Kind != page.Seed && len(it.Path) > 0 { // the last letter is put there again
 		it.Path = it.Path[:len(it.Path)-1]
 	}

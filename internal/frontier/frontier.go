@@ -282,11 +282,15 @@ func (f *Frontier) rank(it *Item, deepest int32) int32 {
 	if it.Seq == 0 || it.Late || it.Robots != "" {
 		f.seq++
 		it.Rank, it.Seq = max(it.Rank, 0), f.seq
-		deepest = max(deepest, it.Rank)
+		if !it.Deferred {
+			deepest = max(deepest, it.Rank)
+		}
 	}
 	switch {
 	case it.Robots != "":
 		it.Rank, it.Late = robotsRank, false
+	case it.Deferred:
+		it.Rank, it.Late = deferredRank-int32(it.Vain), false
 	case it.Late:
 		it.Rank = deepest
 	}

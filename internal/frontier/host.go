@@ -13,6 +13,10 @@ type Item = item.Item
 // robotsRank is before those of all ordinary items.
 const robotsRank = -1
 
+// deferredRank is behind those of all ordinary items. Of deferred items those go first that are deepest in what is like
+// a trap, so that a trap without end is known by the least pages.
+const deferredRank = 1 << 30
+
 func popLast[T any](s *[]*T) *T {
 	last := len(*s) - 1
 	x := (*s)[last]

@@ -97,7 +97,7 @@ const ofBefore = math.MaxUint64
 func urlOf(k ids.Key) uint32 { return max(uint32(k), 1) }
 
 // isMovable reports whether an item's rank is its URL's, and not one that the frontier gave.
-func isMovable(it *Item) bool { return !it.Late && it.Robots == "" }
+func isMovable(it *Item) bool { return !it.Late && !it.Deferred && it.Robots == "" }
 
 // urlOf is what an item is known by to who moves it, 0 if nobody may.
 func (f *Frontier) urlOf(it *Item) uint32 {

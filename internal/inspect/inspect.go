@@ -52,6 +52,9 @@ type Item struct {
 	Path  string `json:"path,omitempty"` // a letter a hop from the seed, as in crawl.log
 	Depth int    `json:"depth"`
 	Tries int    `json:"tries,omitempty"` // visits that it had
+
+	// it is like a trap, and goes after all of its host that is not
+	Deferred bool `json:"deferred,omitempty"`
 }
 
 // HostOf is the host of a key, which may be that of a slice.

@@ -351,7 +351,8 @@ func hostOf(h *frontier.HostInfo) Host {
 }
 
 func itemOf(it *frontier.Item) Item {
-	return Item{URL: it.URL, From: it.From, Path: it.Path, Depth: int(it.Depth), Tries: int(it.Tries)}
+	return Item{URL: it.URL, From: it.From, Path: it.Path, Depth: int(it.Depth), Tries: int(it.Tries),
+		Deferred: it.Deferred}
 }
 
 func knownOf(e *seen.Entry) Known {

@@ -38,6 +38,8 @@ const (
 const (
 	flagAgain  = 1 << iota
 	flagLosses // how often follows
+	flagVain   // how many pages follow
+	flagDeferred
 )
 
 var (
@@ -80,14 +82,19 @@ func AppendBody(b []byte, host string, it *Item) []byte {
 	if flags&flagRobots != 0 {
 		b = appendString(b, it.Robots)
 	}
-	if it.Lift != 0 || it.Again {
+	more := flag(it.Again, flagAgain) | flag(it.Again && it.Losses > 0, flagLosses) | flag(it.Vain > 0, flagVain) |
+		flag(it.Deferred, flagDeferred)
+	if it.Lift != 0 || more != 0 {
 		b = append(b, byte(it.Lift))
 	}
-	if it.Again {
-		b = append(b, flagAgain|flag(it.Losses > 0, flagLosses))
-		if it.Losses > 0 {
-			b = append(b, it.Losses)
-		}
+	if more != 0 {
+		b = append(b, more)
+	}
+	if more&flagLosses != 0 {
+		b = append(b, it.Losses)
+	}
+	if more&flagVain != 0 {
+		b = append(b, it.Vain)
 	}
 	return b
 }
@@ -206,10 +213,7 @@ func (r *Reader) ReadBody(body []byte, host string) (Item, error) {
 		it.Lift = int8(f.Rest[0])
 	}
 	if len(f.Rest) > 1 {
-		it.Again = f.Rest[1]&flagAgain != 0
-	}
-	if len(f.Rest) > 2 && it.Again && f.Rest[1]&flagLosses != 0 {
-		it.Losses = f.Rest[2]
+		it.readMore(f.Rest[1], f.Rest[2:])
 	}
 	r.room(int(length) + joined(seedFrom, seed) + joined(fromFrom, from) + len(path) + len(robots))
 	it.URL = r.string(scheme, host, root, url)
@@ -218,6 +222,17 @@ func (r *Reader) ReadBody(body []byte, host string) (Item, error) {
 	it.Path = r.join("", path)
 	it.Robots = r.join("", robots)
 	return it, nil
+}
+
+// readMore reads what the second byte of flags says that there is.
+func (it *Item) readMore(flags byte, counts []byte) {
+	it.Again, it.Deferred = flags&flagAgain != 0, flags&flagDeferred != 0
+	if it.Again && flags&flagLosses != 0 && len(counts) > 0 {
+		it.Losses, counts = counts[0], counts[1:]
+	}
+	if flags&flagVain != 0 && len(counts) > 0 {
+		it.Vain = counts[0]
+	}
 }
 
 // LiftOf is the lift of an item that AppendBody wrote; 0 of what it did not write.

@@ -21,8 +21,11 @@ func someItem(dice *rand.Rand) Item {
 	is := func() bool { return dice.IntN(2) == 0 }
 	root := []string{"https://", "http://", "mailto:"}[dice.IntN(3)] + []string{host, "elsewhere.test"}[dice.IntN(2)] + "/"
 	it := Item{URL: root + someText(dice, "/articles/2026/"), Depth: dice.Int32() - 1<<30, Kind: page.Kind(dice.IntN(9)),
-		Root: is(), Late: is(), Told: is(), Recrawl: is(), Again: is()}
+		Root: is(), Late: is(), Told: is(), Recrawl: is(), Again: is(), Deferred: is()}
 	it.From, it.Seed, it.Path = someText(dice, it.URL), someText(dice, it.URL), someText(dice, "LLLRE")
+	if is() {
+		it.Vain = uint8(dice.IntN(256))
+	}
 	if it.Again && is() {
 		it.Losses = uint8(dice.IntN(256))
 	}
@@ -83,7 +86,7 @@ func TestAnItemWithoutALiftHasNone(t *testing.T) {
 	dice := rand.New(rand.NewPCG(4, 0))
 	for range 50 {
 		it := someItem(dice)
-		it.Lift, it.Again, it.Losses = 5, false, 0
+		it.Lift, it.Again, it.Losses, it.Vain, it.Deferred = 5, false, 0, 0, false
 		body := AppendBody(nil, host, &it)
 		it.Lift = 0
 		var r Reader
@@ -107,7 +110,7 @@ func TestAnItemThatIsCutOffIsRefused(t *testing.T) {
 	dice := rand.New(rand.NewPCG(1, 0))
 	for range 50 {
 		it := someItem(dice)
-		it.Lift, it.Again, it.Losses = 0, false, 0
+		it.Lift, it.Again, it.Losses, it.Vain, it.Deferred = 0, false, 0, 0, false
 		body := AppendBody(nil, host, &it)
 		frame := Append(nil, host, &it)
 		if !bytes.HasSuffix(frame, body) {

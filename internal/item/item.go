@@ -26,6 +26,8 @@ type Item struct {
 	Recrawl   bool   // it was visited before, and its time has come again
 	Again     bool   // it was fetched, and its record is lost: what is known of a visit says nothing
 	Losses    uint8  // how often that was, where others remember which URLs are done; 0: they do not, or it was not
+	Vain      uint8  // pages in a row on the way to it whose text another page of the domain has, 255 at most
+	Deferred  bool   // behind all of the host that is not: it is like a trap
 	Lift      int8   // by how many places it goes before others of its importance, see [kumo/internal/rank.Lift]
 
 	// Its place in its host's queue: the least rank goes first, then what is oldest. Who pushes it gives the rank, the
@@ -39,7 +41,7 @@ func FromSeed(url string) Item { return Item{URL: url, Seed: url, Kind: page.See
 
 // IsNew reports whether nothing has become of the item yet: it is an ordinary URL that was met and no more.
 func (it *Item) IsNew() bool {
-	return it.Tries == 0 && it.Robots == "" && !it.Late && !it.Told && !it.Recrawl && !it.Again
+	return it.Tries == 0 && it.Robots == "" && !it.Late && !it.Told && !it.Recrawl && !it.Again && !it.Deferred
 }
 
 // Key is what the item is known by where others remember which URLs are done: its URL, and how often the record of that

@@ -564,7 +564,7 @@ func (n *Node) offerAgain(ctx context.Context, list []byte) (all, skipped int, e
 
 // again makes an item one that is to be fetched again, and reports whether others will take it.
 func (n *Node) again(it *item.Item) bool {
-	it.Again, it.Tries, it.Late, it.Told, it.Recrawl, it.Lift = true, 0, false, false, false, 0
+	it.Again, it.Tries, it.Late, it.Deferred, it.Told, it.Recrawl, it.Lift = true, 0, false, false, false, false, 0
 	if it.Losses < 255 {
 		it.Losses++
 	}

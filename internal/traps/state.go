@@ -24,9 +24,10 @@ type PatternState struct {
 	Tried  uint32   `json:"tried"`
 	Fresh  uint32   `json:"new"`
 	Left   int32    `json:"left"`
-	Out    uint32   `json:"out,omitempty"`
-	Wait   uint32   `json:"wait,omitempty"`
 	Closed bool     `json:"closed,omitempty"`
+
+	Strangers uint32 `json:"strangers,omitempty"`
+	Endless   bool   `json:"endless,omitempty"`
 }
 
 // State is what is to be kept, in one order for one detector.
@@ -69,7 +70,7 @@ func (g *gatherer) gather(n *node) {
 		begin := len(g.kept)
 		g.kept = append(g.kept, g.names...)
 		g.found = append(g.found, PatternState{Names: g.kept[begin:len(g.kept):len(g.kept)], Tried: b.tried,
-			Fresh: b.fresh, Left: b.left, Out: b.out, Wait: b.wait, Closed: b.closed})
+			Fresh: b.fresh, Left: b.left, Closed: b.closed, Strangers: b.strangers, Endless: b.endless})
 	}
 	begin := len(g.sort)
 	for c := n.first; c != nil; c = c.next {
@@ -118,6 +119,6 @@ func (dom *domain) restore(p *PatternState) {
 	for _, n := range w.path {
 		n.count(p.Tried, p.Fresh)
 	}
-	w.last().ends(budget{left: min(p.Left, maxBudget), tried: p.Tried, fresh: p.Fresh, out: p.Out, wait: p.Wait,
-		closed: p.Closed})
+	w.last().ends(budget{left: min(p.Left, maxBudget), tried: p.Tried, fresh: p.Fresh, closed: p.Closed,
+		strangers: p.Strangers, endless: p.Endless})
 }

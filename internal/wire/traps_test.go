@@ -2,8 +2,11 @@ package wire
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -59,5 +62,95 @@ func TestTrapsEnd(t *testing.T) {
 				t.Error("nothing stands in skipped.jsonl")
 			}
 		})
+	}
+}
+
+// finiteSite is a handbook in several languages, of which most pages are not translated, and an application whose routes are in its
+// sitemap and are the same page each; and the paths of its pages.
+func finiteSite(languages, chapters, routes int) (http.Handler, []string) {
+	pages := map[string]string{}
+	var root, sitemap strings.Builder
+	for l := range languages {
+		fmt.Fprintf(&root, "<a href=/doc/l%c/>language</a> ", 'a'+l)
+		var contents strings.Builder
+		for c := range chapters {
+			to := fmt.Sprintf("/doc/l%c/chapter-%c%c.html", 'a'+l, 'a'+c/26, 'a'+c%26)
+			fmt.Fprintf(&contents, "<li><a href=%s>Chapter</a>", to)
+			text := c
+			if c < 2 {
+				text += 1000 * l // which is translated
+			}
+			pages[to] = "<p>" + words(text, 200)
+		}
+		pages[fmt.Sprintf("/doc/l%c/", 'a'+l)] = "<p>" + words(-1, 60) + contents.String()
+	}
+	for r := range routes {
+		fmt.Fprintf(&sitemap, "<url><loc>/route/%d</loc></url>", r)
+		pages[fmt.Sprintf("/route/%d", r)] = "<div id=app></div>"
+	}
+	pages["/"] = "<p>" + words(-2, 60) + root.String()
+	var urls []string
+	for path := range pages {
+		urls = append(urls, path)
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		page, known := pages[r.URL.Path]
+		switch {
+		case r.URL.Path == "/robots.txt":
+			fmt.Fprintf(w, "Sitemap: http://%s/sitemap.xml\n", r.Host)
+		case r.URL.Path == "/sitemap.xml":
+			w.Header().Set("Content-Type", "application/xml")
+			fmt.Fprintf(w, "<urlset>%s</urlset>", strings.ReplaceAll(sitemap.String(), "<loc>", "<loc>http://"+r.Host))
+		case !known:
+			http.NotFound(w, r)
+		default:
+			w.Header().Set("Content-Type", "text/html")
+			fmt.Fprintf(w, "<!DOCTYPE html><title>t</title>%s", page)
+		}
+	}), urls
+}
+
+// words is a text of its own for each number.
+func words(of, n int) string {
+	dice := rand.New(rand.NewPCG(uint64(of), 1))
+	var b strings.Builder
+	for range n {
+		fmt.Fprintf(&b, "w%c%c%c ", 'a'+dice.IntN(26), 'a'+dice.IntN(26), 'a'+dice.IntN(26))
+	}
+	return b.String()
+}
+
+// A finite site is crawled whole, whatever its pages have in common; also by a run that was interrupted.
+func TestAFiniteSiteIsCrawledWhole(t *testing.T) {
+	t.Parallel()
+	h, want := finiteSite(12, 40, 300)
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	j := &job.Job{Dir: t.TempDir(), Name: "finite", Scope: weburl.ScopeHost, Seeds: []string{s.URL + "/"}}
+	j.Crawl.Depth = -1
+	j.Frontier.Hosts, j.Frontier.PerHost = 4, 2
+	j.Fetch.AllowPrivate = true
+	for _, pages := range []int64{300, 600, 0} { // the first two end with URLs that are deferred
+		j.Crawl.Pages = pages
+		if err := run(t, t.Context(), j); err != nil && pages == 0 {
+			t.Fatal(err)
+		}
+	}
+	got := map[string]bool{}
+	for _, line := range lines(t, j.Dir, "pages.jsonl") {
+		got[strings.TrimPrefix(fmt.Sprint(line["url"]), s.URL)] = true
+	}
+	missing := 0
+	for _, path := range want {
+		if !got[path] {
+			missing++
+		}
+	}
+	if missing > 0 {
+		t.Errorf("%d of %d pages are missing", missing, len(want))
+	}
+	skipped, err := os.ReadFile(filepath.Join(j.Dir, "skipped.jsonl"))
+	if err != nil || len(skipped) > 0 {
+		t.Errorf("left out: %s %v", skipped, err)
 	}
 }
