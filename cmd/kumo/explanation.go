@@ -9,7 +9,6 @@ import (
 	"kumo/internal/inspect"
 	"kumo/internal/page"
 	"kumo/internal/stats"
-	"kumo/internal/traps"
 )
 
 // A sheet prints rows of a name and what there is to say.
@@ -209,8 +208,8 @@ func (s sheet) left(x *inspect.Explanation) {
 			by = k.Why // which names who says so
 		}
 		s.row("left out", "%s by %s", when(k.Time), by)
-		if pattern := traps.Pattern(k.Why); k.Rule == crawl.RuleTrap && pattern != "" {
-			s.row("", "kumo traps FOLDER --release '%s' lets in its pattern, kumo crawl --no-traps everything", pattern)
+		if k.Rule == crawl.RuleTrap {
+			s.row("", "kumo traps FOLDER --release PATTERN lets in its pattern, kumo crawl --no-traps everything")
 		}
 	}
 }

@@ -30,6 +30,10 @@ const (
 // TrapRules are all of them.
 var TrapRules = []string{RuleTrap, RulePagesPerDomain, RuleHostsPerDomain, RuleNamesPerDomain}
 
+// maxCopies is how many copies of a page may be those of a site that is there several times. They are in vain, but the
+// count of steps into a trap begins again with them: their number has a bound, and they may lead from one to the next.
+const maxCopies = 3
+
 // maxCompared is how much of a page's body is compared with others'.
 const maxCompared = 256 << 10
 
@@ -270,8 +274,11 @@ func (w *worker) compare(rec *page.Record, it *item.Item) (vain uint8) {
 	default:
 		w.settleTrial(traps.Near)
 	}
-	if !m.Domain || it.Kind == page.Sitemap {
+	switch {
+	case !m.Domain || it.Kind == page.Sitemap:
 		return 0
+	case m.Copies < maxCopies: // or nothing is known of earlier ones
+		return 1
 	}
 	return max(it.Vain, it.Vain+1) // at its maximum it stays
 }

@@ -69,6 +69,7 @@ type entry struct {
 	digest uint64
 	sig    Signature
 	html   bool // it has a text to compare
+	copies uint32
 }
 
 // NewTable makes a table of so many pages, DefaultPages if that is not more than 0.
@@ -84,6 +85,7 @@ type Match struct {
 	URL    string // of the earlier page; "" if there is none
 	Exact  bool   // it had the same bytes
 	Domain bool   // it is of the same domain
+	Copies uint32 // pages of the domain that were like the earlier page before
 }
 
 // Offer looks for a page that is like one of a domain, and keeps the page if there is none there. sig is nil where the
@@ -96,20 +98,25 @@ func (t *Table) Offer(url, domain string, digest [20]byte, sig *Signature) Match
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	m := t.find(&e)
-	if !m.Domain {
+	m, at := t.find(&e)
+	if m.Domain {
+		m.Copies = t.pages[at].copies
+		t.pages[at].copies++
+	} else {
 		e.url = strings.Clone(url) // it may be a part of something large
 		t.keep(e)
 	}
 	return m
 }
 
-func (t *Table) find(e *entry) (m Match) {
+// find returns the number of the page, too.
+func (t *Table) find(e *entry) (m Match, found int32) {
 	if i, met := t.exact[e.digest]; met {
+		found = i
 		m = Match{URL: t.pages[i].url, Exact: true, Domain: t.pages[i].domain == e.domain}
 	}
 	if m.Domain || !e.html || len(t.places[0]) == 0 {
-		return m
+		return m, found
 	}
 	for b := range bands {
 		at := t.places[b][t.place(e, b)] - 1
@@ -118,13 +125,13 @@ func (t *Table) find(e *entry) (m Match) {
 		}
 		p := &t.pages[at]
 		if same := p.domain == e.domain; (m.URL == "" || same && !m.Domain) && p.html && e.sig.near(&p.sig) {
-			m = Match{URL: p.url, Domain: same}
+			m, found = Match{URL: p.url, Domain: same}, at
 		}
 		if m.Domain {
 			break
 		}
 	}
-	return m
+	return m, found
 }
 
 func (t *Table) place(e *entry, band int) uint64 {

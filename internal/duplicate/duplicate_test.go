@@ -71,7 +71,7 @@ func TestRecallAndPrecision(t *testing.T) {
 		for i := range texts {
 			body := page(changed(rnd, texts[i], c.part))
 			sig := r.Read(body)
-			m := table.find(&entry{domain: hash("example.com"), sig: sig, html: true, digest: uint64(i)})
+			m, _ := table.find(&entry{domain: hash("example.com"), sig: sig, html: true, digest: uint64(i)})
 			if m.URL == fmt.Sprint(i) {
 				found++
 			} else if m.URL != "" {
@@ -140,7 +140,7 @@ func TestTableForgetsTheOldest(t *testing.T) {
 	}
 	for i, want := range map[int]string{0: "", 899: "", 900: "900", 999: "999"} {
 		sig := r.Read(page(texts[i]))
-		if m := table.find(&entry{sig: sig, html: true, digest: 7, domain: hash("a")}); m.URL != want {
+		if m, _ := table.find(&entry{sig: sig, html: true, digest: 7, domain: hash("a")}); m.URL != want {
 			t.Errorf("%d: %q", i, m.URL)
 		}
 	}
@@ -151,7 +151,8 @@ func TestDomains(t *testing.T) {
 	table, r := NewTable(0), &Reader{}
 	text := page(prose(rand.New(rand.NewPCG(7, 8)), 100))
 	sig := r.Read(text)
-	for i, want := range []Match{{}, {"0", true, true}, {"0", true, false}, {"2", true, true}} {
+	for i, want := range []Match{{}, {URL: "0", Exact: true, Domain: true}, {URL: "0", Exact: true},
+		{URL: "2", Exact: true, Domain: true}} {
 		domain := "a.test"
 		if i >= 2 {
 			domain = "b.test"
@@ -222,5 +223,16 @@ func BenchmarkOffer(b *testing.B) {
 	for i := 0; b.Loop(); i++ {
 		table.Offer("https://example.com/page", "example.com", [20]byte{byte(i), byte(i >> 8), byte(i >> 16)},
 			&sigs[i%len(sigs)])
+	}
+}
+
+// A match says how many pages were like the earlier one before.
+func TestCopiesAreCounted(t *testing.T) {
+	table := NewTable(0)
+	for i := range uint32(4) {
+		m := table.Offer(fmt.Sprint("https://example.com/", i), "example.com", [20]byte{1}, nil)
+		if m.Domain != (i > 0) || m.Copies != max(i, 1)-1 {
+			t.Errorf("page %d: %+v", i, m)
+		}
 	}
 }

@@ -26,7 +26,7 @@ type Item struct {
 	Recrawl   bool   // it was visited before, and its time has come again
 	Again     bool   // it was fetched, and its record is lost: what is known of a visit says nothing
 	Losses    uint8  // how often that was, where others remember which URLs are done; 0: they do not, or it was not
-	Vain      uint8  // pages in a row on the way to it whose text another page of the domain has, 255 at most
+	Vain      uint8  // pages in vain in a row on the way to it, 255 at most; see package traps
 	Deferred  bool   // behind all of the host that is not: it is like a trap
 	Lift      int8   // by how many places it goes before others of its importance, see [kumo/internal/rank.Lift]
 

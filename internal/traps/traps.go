@@ -20,6 +20,9 @@
 // found on a table of contents, or a few steps from one. A generator lists nothing: its next page is known by the page
 // before alone, which is a copy itself, and so on. So the measure is [Source.Vain]: by how many pages in vain, in a row,
 // a URL was found. In a finite set it stays small, however large the set is. In a generator it grows with each step.
+// With one of the first three copies of a page it begins again at 1: a site may be there several times, and each of its
+// pages has a copy then. There are no more of these than three times the pages. A generator has few texts, and repeats
+// them.
 //
 // When nothing but deferred URLs waits at a host, they are fetched, those with the greatest Vain first: this goes down
 // into a generator by the shortest way. A pattern is endless when a URL of it comes up that has Vain [maxVain], while
@@ -38,7 +41,7 @@
 // A trap of one pattern with one text costs the budget (20 pages that are nearly the same, 10 that are the same) and
 // at most maxVain more, and as many more as it has pages beside each step that lead nowhere themselves: a calendar
 // whose months list their days, maxVain times the days of a month. Each text of its own adds 8 to the budget, up to 32.
-// A finite chain of copies, each linked from the one before alone, is cut off after maxVain like a calendar: nothing
+// A finite chain of copies of few pages, each linked from the one before alone, is cut off after maxVain like a calendar: nothing
 // tells them apart before the chain ends.
 //
 // A [Detector] knows no clock and no chance: told the same in the same order, it answers the same. It is the idea of

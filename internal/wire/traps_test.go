@@ -88,6 +88,13 @@ func finiteSite(languages, chapters, routes int) (http.Handler, []string) {
 		fmt.Fprintf(&sitemap, "<url><loc>/route/%d</loc></url>", r)
 		pages[fmt.Sprintf("/route/%d", r)] = "<div id=app></div>"
 	}
+	for _, mirror := range []string{"ma", "mb", "mc"} { // a site whose pages lead from one to the next, three times
+		fmt.Fprintf(&root, "<a href=/%s/1.html>mirror</a> ", mirror)
+		for c := 1; c < chapters; c++ {
+			pages[fmt.Sprintf("/%s/%d.html", mirror, c)] = fmt.Sprintf("<p>%s<a href=%d.html>next</a>", words(-2-c, 100),
+				c%(chapters-1)+1)
+		}
+	}
 	pages["/"] = "<p>" + words(-2, 60) + root.String()
 	var urls []string
 	for path := range pages {
