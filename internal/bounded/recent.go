@@ -1,6 +1,8 @@
 // Package bounded has containers whose memory has a bound, or a small price a name, whatever hosts the web makes up.
 package bounded
 
+import "iter"
+
 // A Recent is a map that keeps what was used lately, in two generations of so many entries at most. It serves where
 // forgetting costs little.
 type Recent[K comparable, V any] struct {
@@ -39,6 +41,19 @@ func (r *Recent[K, V]) Put(k K, v V) {
 func (r *Recent[K, V]) Drop(k K) {
 	delete(r.young, k)
 	delete(r.old, k)
+}
+
+// All yields the entries, those that were used longest ago first.
+func (r *Recent[K, V]) All() iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) {
+		for _, m := range []map[K]V{r.old, r.young} {
+			for k, v := range m {
+				if !yield(k, v) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Len is how many entries there are.

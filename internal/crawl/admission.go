@@ -178,18 +178,20 @@ func (e *Engine) offer(b *batch) {
 	for i, news := range b.news {
 		c := &b.cands[i]
 		switch {
-		case news == seen.Nearer && c.Rule == "" && e.depths:
-			b.entries.Nearer(c.Item.URL, c.Item.Depth)
 		case news == seen.Fresh:
 			c.Item.URL = b.urls[i].URL // a copy that may be kept; the link's was part of its page
-			e.traps.found(&c.Item)
+			e.traps.met(&c.Item)
 			if e.route(b, c); c.Rule == "" {
 				b.ranks.at = append(b.ranks.at, int32(i))
 			}
+			continue
 		case news == seen.Later:
 			b.entries.Undecided(b.urls[i].Payload)
 			e.known.undecided.Add(1)
-		case c.Rule == "" && e.traps.links(&c.Item):
+		case news == seen.Nearer && c.Rule == "" && e.depths:
+			b.entries.Nearer(c.Item.URL, c.Item.Depth)
+		}
+		if c.Rule == "" && e.traps.met(&c.Item) {
 			e.route(b, c)
 		}
 	}

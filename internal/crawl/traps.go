@@ -2,13 +2,9 @@ package crawl
 
 import (
 	"encoding/binary"
-	"hash/maphash"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
-	"kumo/internal/bounded"
 	"kumo/internal/duplicate"
 	"kumo/internal/frontier"
 	"kumo/internal/item"
@@ -45,75 +41,13 @@ type trapGuard struct {
 	vain     *vainURLs
 }
 
-// vainURLs are URLs that were found on pages in vain, and are not fetched. Another page that links to one of them shows
-// that it is of no trap. They are not part of a checkpoint: after a restart such links to URLs that were found before
-// are of no effect.
-type vainURLs struct {
-	seed maphash.Seed
-	any  atomic.Bool
-
-	mu sync.Mutex
-	// whether another page links to it, in which case it waits once more, as that page's link
-	linked *bounded.Recent[uint64, bool]
-}
-
-// maxVainURLs is how many vainURLs are remembered at least, in 20 bytes each.
-const maxVainURLs = 1 << 16
-
-func (v *vainURLs) add(url string) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.linked.Put(maphash.String(v.seed, url), false)
-	v.any.Store(true)
-}
-
-// link reports whether a link that is known is the first from a page that is not in vain to a URL of these.
-func (v *vainURLs) link(it *item.Item) bool {
-	if it.Vain > 0 || !v.any.Load() {
-		return false
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	key := maphash.String(v.seed, it.URL)
-	linked, is := v.linked.Get(key)
-	if !is || linked {
-		return false
-	}
-	v.linked.Put(key, true)
-	return true
-}
-
-// isLinked reports whether a URL waits once more, or did.
-func (v *vainURLs) isLinked(url string) bool {
-	if !v.any.Load() {
-		return false
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	linked, _ := v.linked.Get(maphash.String(v.seed, url))
-	return linked
-}
-
-// drop forgets a URL that is about to be fetched, unless it waits once more.
-func (v *vainURLs) drop(url string) {
-	if !v.any.Load() {
-		return
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	key := maphash.String(v.seed, url)
-	if linked, _ := v.linked.Get(key); !linked {
-		v.linked.Drop(key)
-	}
-}
-
 func newTrapGuard(cfg *Config, s *traps.State) trapGuard {
 	g := trapGuard{detector: traps.New(traps.Config{Released: cfg.ReleasedTraps, Hosts: cfg.HostsPerDomain,
 		Names: cfg.NamesPerDomain})}
 	g.off = cfg.NoTraps
 	g.detector.Restore(s)
 	g.pages = duplicate.NewTable(cfg.Shares.compared())
-	g.vain = &vainURLs{seed: maphash.MakeSeed(), linked: bounded.NewRecent[uint64, bool](maxVainURLs)}
+	g.vain = newVainURLs(s)
 	return g
 }
 
@@ -146,31 +80,17 @@ func (w *worker) enters(v *frontier.Visit, u weburl.URL) (bool, error) {
 	if !w.traps.watches(v) {
 		return true, nil
 	}
-	if v.Vain > 0 {
-		if over, err := w.isOver(v); err != nil || over {
-			w.frontier.Done(v, frontier.Result{})
-			return false, err
-		}
-	}
-	verdict, why := w.traps.detector.Enter(u, sourceOf(v))
+	w.linked = v.Vain > 0 && w.traps.vain.isLinked(v.URL)
+	verdict, why := w.traps.detector.Enter(u, w.sourceOf(v))
 	return w.passes(v, verdict, why)
 }
 
-// isOver reports whether a URL that was found on a page in vain was fetched meanwhile, or will be, since another page links to it, too.
-func (w *worker) isOver(v *frontier.Visit) (bool, error) {
-	if w.traps.vain.isLinked(v.URL) {
-		return true, nil
-	}
-	if w.known.db == nil || v.Again {
-		return false, nil
-	}
-	e, met, err := w.known.db.Get(v.URL)
-	return met && !e.Fetched.IsZero(), err
-}
-
-func sourceOf(v *frontier.Visit) traps.Source {
+func (w *worker) sourceOf(v *frontier.Visit) traps.Source {
 	s := traps.Source{Vain: int(v.Vain), Deferred: v.Deferred}
-	if v.Deferred || v.Vain > 0 {
+	switch {
+	case w.linked: // the page that counts is not remembered; it is no page of a trap
+		s.Vain = 0
+	case v.Deferred || v.Vain > 0:
 		s.From, _ = weburl.Parse(v.From) // a page without a URL is of no pattern
 	}
 	return s
@@ -180,6 +100,7 @@ func sourceOf(v *frontier.Visit) traps.Source {
 func (w *worker) passes(v *frontier.Visit, verdict traps.Verdict, why string) (bool, error) {
 	switch verdict {
 	case traps.Cut:
+		w.traps.vain.cut(v.URL)
 		return false, w.leave(v, RuleTrap, why)
 	case traps.Defer:
 		it := v.Item
@@ -204,27 +125,24 @@ func (w *worker) try(v *frontier.Visit, u weburl.URL) (bool, error) {
 	if !w.traps.watches(v) {
 		return true, nil
 	}
-	verdict, trial, why := w.traps.detector.Ask(u, sourceOf(v))
+	verdict, trial, why := w.traps.detector.Ask(u, w.sourceOf(v))
 	if ok, err := w.passes(v, verdict, why); err != nil || !ok {
 		return false, err
 	}
 	w.trial = trial
-	if v.Vain > 0 {
-		w.traps.vain.drop(v.URL)
-	}
 	return true, nil
 }
 
-// found marks a URL that was found on a page in vain.
-func (g *trapGuard) found(it *item.Item) {
-	if it.Vain > 0 && !g.off {
-		g.vain.add(it.URL)
-	}
-}
-
-// links reports whether a link to a URL that is known lets that in, in spite of how it was found before.
-func (g *trapGuard) links(it *item.Item) bool {
-	if !g.vain.link(it) {
+// met is called with each link that is followed. It reports whether the item has to be queued because it was cut off,
+// and gives it a URL of its own then.
+func (g *trapGuard) met(it *item.Item) bool {
+	switch {
+	case g.off:
+		return false
+	case it.Vain > 0:
+		g.vain.found(it.URL)
+		return false
+	case !g.vain.link(it.URL):
 		return false
 	}
 	it.URL = strings.Clone(it.URL) // it was part of its page
@@ -240,8 +158,12 @@ func (w *worker) settleTrial(o traps.Outcome) {
 // compare looks for a page that the record's is like, and tells the detector. It returns how many pages in a row were in
 // vain on the way to what the page links to. It is called with the slot where the page was read.
 func (w *worker) compare(rec *page.Record, it *item.Item) (vain uint8) {
+	before := it.Vain
+	if w.linked {
+		before = 0
+	}
 	if rec.Response.Status/100 != 2 || rec.Response.PayloadLen() == 0 {
-		return it.Vain
+		return before
 	}
 	var sig *duplicate.Signature
 	if parse.IsHTML(rec.Page.Sniffed) {
@@ -256,7 +178,7 @@ func (w *worker) compare(rec *page.Record, it *item.Item) (vain uint8) {
 	}
 	m := w.traps.pages.Offer(rec.URL, domain, exact, sig)
 	if m.URL == rec.URL { // as it was before
-		return it.Vain
+		return before
 	}
 	if !m.Domain && rec.Revisit != nil && rec.Revisit.URL != rec.URL { // of an earlier run, or long ago
 		if u, err := weburl.Parse(rec.Revisit.URL); err == nil && w.traps.detector.Domain(u) == domain {
@@ -280,5 +202,5 @@ func (w *worker) compare(rec *page.Record, it *item.Item) (vain uint8) {
 	case m.Copies < maxCopies: // or nothing is known of earlier ones
 		return 1
 	}
-	return max(it.Vain, it.Vain+1) // at its maximum it stays
+	return max(before, before+1) // at its maximum it stays
 }

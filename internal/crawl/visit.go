@@ -29,6 +29,7 @@ type worker struct {
 	domain    string     // whose pages it counts as; "" where they have no limit
 	granted   bool       // the limits have granted the page, and are yet to be told what came of it
 	trial     traps.Trial
+	linked    bool   // the URL was found on a page in vain, and a page links to it that is not
 	session   uint64 // the login that the visit is made with; 0 for none
 	vetoed    string // why a hook wants nothing kept of the page; "" if none objects
 	asks      string // for whose sake the visit is made, where there is a router: see politenessHost
@@ -40,7 +41,7 @@ func hostOf(v *frontier.Visit) string { return item.HostOfSlice(v.Host) }
 // visit takes a URL through its life. An error ends the crawl; what goes wrong with a URL is recorded.
 func (w *worker) visit(ctx context.Context, v *frontier.Visit) error {
 	w.batch.reset()
-	w.was, w.vetoed, w.granted = was{}, "", false
+	w.was, w.vetoed, w.granted, w.linked = was{}, "", false, false
 	defer w.releaseSlot()
 	defer w.settleTrial(traps.Nothing) // unless more is known
 	if w.claims != nil {

@@ -8,6 +8,7 @@ import (
 // A State is what of a detector is kept with a crawl: of domains where something was in vain, or that have many hosts.
 type State struct {
 	Domains []DomainState `json:"domains,omitempty"`
+	Vain    []byte        `json:"vain,omitempty"` // the crawl's URLs that were found on pages in vain
 }
 
 // A DomainState is a domain's part of a [State].

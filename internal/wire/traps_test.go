@@ -7,7 +7,9 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"kumo/internal/crawl"
@@ -159,5 +161,67 @@ func TestAFiniteSiteIsCrawledWhole(t *testing.T) {
 	skipped, err := os.ReadFile(filepath.Join(j.Dir, "skipped.jsonl"))
 	if err != nil || len(skipped) > 0 {
 		t.Errorf("left out: %s %v", skipped, err)
+	}
+}
+
+// A page that is in no trap links to pages of one, after some were cut off, or are about to be: they are fetched, none
+// twice. The page is a seed of the crawl's second run.
+func TestALinkLetsInWhatWasCutOff(t *testing.T) {
+	t.Parallel()
+	const first, last = 10, 60             // of the trap's pages, to which the late page links
+	for _, limit := range []int64{0, 12} { // of the first run; with 12 it ends before anything is cut off
+		t.Run(fmt.Sprint(limit), func(t *testing.T) {
+			t.Parallel()
+			var mu sync.Mutex
+			fetched := map[string]int{}
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				mu.Lock()
+				fetched[r.URL.Path]++
+				mu.Unlock()
+				w.Header().Set("Content-Type", "text/html")
+				n, err := strconv.Atoi(strings.TrimPrefix(r.URL.Path, "/p/"))
+				switch {
+				case r.URL.Path == "/":
+					fmt.Fprint(w, words(1, 50), `<a href=/p/0>next</a>`)
+				case r.URL.Path == "/late":
+					fmt.Fprint(w, words(2, 50))
+					for i := first; i <= last; i++ {
+						fmt.Fprintf(w, `<a href=/p/%d>page</a>`, i)
+					}
+				case err != nil:
+					http.NotFound(w, r)
+				default:
+					fmt.Fprintf(w, `%s<a href=/p/%d>next</a>`, words(3, 50), n+1)
+				}
+			}))
+			t.Cleanup(s.Close)
+			j := &job.Job{Dir: t.TempDir(), Name: "late", Scope: weburl.ScopeHost, Seeds: []string{s.URL + "/"}}
+			j.Crawl.Depth = -1
+			j.Frontier.Hosts, j.Frontier.PerHost = 1, 1
+			j.Fetch.AllowPrivate = true
+			j.Crawl.Pages = limit
+			if err := run(t, t.Context(), j); err != nil && limit == 0 {
+				t.Fatal(err)
+			}
+			if n := fetched[fmt.Sprintf("/p/%d", last)]; n > 0 {
+				t.Fatalf("the first run came to page %d", last)
+			}
+			j.Crawl.Pages, j.Seeds = 0, append(j.Seeds, s.URL+"/late")
+			mustRun(t, j)
+			for path, n := range fetched {
+				if n > 1 && path != "/robots.txt" {
+					t.Errorf("%s was fetched %d times", path, n)
+				}
+			}
+			for i := first; i <= last; i++ {
+				if path := fmt.Sprintf("/p/%d", i); fetched[path] == 0 {
+					t.Errorf("%s was not fetched", path)
+				}
+			}
+			if n := len(fetched); n > 2*last {
+				t.Errorf("%d pages were fetched: the trap has no end", n)
+			}
+			wantVerified(t, j.Dir)
+		})
 	}
 }
