@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -23,6 +22,8 @@ var (
 	LogName  = filepath.Join("state", "place.jsonl") // entries in the order in which they came
 )
 
+const maxLink = 1 << 20 // bytes
+
 // A Link is where a crawl's record files go.
 type Link struct {
 	Place string `json:"place"` // its URL
@@ -35,7 +36,7 @@ type Link struct {
 // ReadLink reads the link of the crawl in dir; nil if its files stay there.
 func ReadLink(dir string) (*Link, error) {
 	name := filepath.Join(dir, LinkName)
-	data, err := os.ReadFile(name)
+	data, err := vfs.ReadFile(vfs.OS, name, maxLink)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

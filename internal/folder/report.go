@@ -2,20 +2,21 @@ package folder
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"kumo/internal/stats"
+	"kumo/internal/vfs"
 )
 
 const reportName = "report.json"
 
 // ReadReport reads what the last run of the crawl in dir has come to; nil if there was none.
 func ReadReport(dir string) (*stats.Report, error) {
-	data, err := os.ReadFile(filepath.Join(dir, reportName))
-	if os.IsNotExist(err) {
+	data, err := vfs.ReadFile(vfs.OS, filepath.Join(dir, reportName), stats.MaxReport)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {

@@ -2,6 +2,7 @@ package fulltext
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -474,6 +475,44 @@ func TestDamageIsSaid(t *testing.T) {
 	}
 	if _, err := Open(vfs.OS, dir); !IsDamaged(err) || !strings.Contains(err.Error(), "version 99") {
 		t.Error(err)
+	}
+}
+
+// TestDeclaredSizes tests that a manifest that names more documents than a segment can have is refused before memory is
+// allocated for them.
+func TestDeclaredSizes(t *testing.T) {
+	dir := t.TempDir()
+	x := open(t, vfs.OS, dir)
+	for _, batch := range batches() {
+		put(t, x, batch...)
+	}
+	name := filepath.Join(dir, manifestName)
+	for _, lie := range []func(*segmentInfo){
+		func(s *segmentInfo) { s.Docs = 1 << 50 },
+		func(s *segmentInfo) { s.Bytes = 1 << 50 },
+	} {
+		m, err := readManifest(vfs.OS, dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		good, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lie(&m.Segments[0])
+		text, err := json.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(string(text)+"\n"+checkLine(text)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := OpenReader(vfs.OS, dir); !IsDamaged(err) {
+			t.Errorf("the error is %v", err)
+		}
+		if err := os.WriteFile(name, good, 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

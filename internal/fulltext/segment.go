@@ -250,8 +250,16 @@ func openSegment(disk vfs.FS, dir string, info *segmentInfo) (*segment, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &segment{info: info, file: f, deleted: newSet(info.Docs)}
-	if err = s.open(); err == nil && info.Deleted != "" {
+	s := &segment{info: info, file: f}
+	size, err := disk.Size(name)
+	if err == nil && (info.Bytes > size || info.Docs > int(size)/docsRecord) { // by which memory is allocated
+		err = damagedf("%s: it has %d bytes, and the manifest says %d, with %d documents", info.Name, size, info.Bytes,
+			info.Docs)
+	}
+	if err == nil {
+		s.deleted, err = newSet(info.Docs), s.open()
+	}
+	if err == nil && info.Deleted != "" {
 		s.deleted, err = readSet(disk, filepath.Join(dir, info.Deleted), info.Docs)
 	}
 	if err != nil {

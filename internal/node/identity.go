@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math/rand/v2"
 	"path/filepath"
@@ -37,11 +36,13 @@ var unsafeInWords = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
 // CrawlWord is a crawl's name as the cluster has it: one word.
 func CrawlWord(name string) string { return unsafeInWords.ReplaceAllString(name, "-") }
 
+const maxIdentity = 1 << 20 // bytes of the file
+
 // OpenIdentity reads who a folder's node is from a file, and makes it one if it is nobody yet. A folder belongs to one
 // name.
 func OpenIdentity(disk vfs.FS, file, name string) (Identity, error) {
 	var id Identity
-	r, err := disk.Open(file)
+	data, err := vfs.ReadFile(disk, file, maxIdentity)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		id = Identity{Name: name, Life: fmt.Sprintf("%08x", rand.Uint32())}
@@ -52,12 +53,7 @@ func OpenIdentity(disk vfs.FS, file, name string) (Identity, error) {
 	case err != nil:
 		return id, fmt.Errorf("read who this node is: %w", err)
 	}
-	defer r.Close()
-	data, err := io.ReadAll(r)
-	if err == nil {
-		err = json.Unmarshal(data, &id)
-	}
-	switch {
+	switch err = json.Unmarshal(data, &id); {
 	case err != nil:
 		return id, fmt.Errorf("read who this node is from %s: %w", file, err)
 	case name != "" && id.Name != name:

@@ -36,7 +36,7 @@ func (r *repairer) stateNames() []string {
 // place puts in place what was built. Where it is broken off, another repair goes on with it.
 func (r *repairer) place() error {
 	mark := func(name, text string) error { return folder.At(r.work, vfs.OS).Replace(name, []byte(text)) }
-	ready, err := os.ReadFile(filepath.Join(r.work, readyName))
+	ready, err := vfs.ReadFile(vfs.OS, filepath.Join(r.work, readyName), maxReady)
 	if errors.Is(err, fs.ErrNotExist) {
 		if r.restored != nil {
 			if err := folder.At(r.work, vfs.OS).Replace(settings.Name, r.restored); err != nil {
@@ -64,7 +64,10 @@ func (r *repairer) place() error {
 	if err := json.Unmarshal(ready, &p); err != nil {
 		return fmt.Errorf("%s: %w", filepath.Join(r.work, readyName), err)
 	}
-	r.result.Damaged = p.Damaged
+	if err := p.check(); err != nil {
+		return fmt.Errorf("%s: %w", filepath.Join(r.work, readyName), err)
+	}
+	r.result.Damaged = r.Path("state", filepath.Base(p.Damaged)) // the folder may have been moved since
 	if _, err := os.Stat(filepath.Join(r.work, movedName)); err != nil {
 		if err := r.moveAway(p.Away); err != nil {
 			return err
@@ -83,6 +86,22 @@ func (r *repairer) place() error {
 type placement struct {
 	Damaged string
 	Away    []string
+}
+
+const maxReady = 1 << 30 // bytes: a name for each file of the crawl
+
+// check returns an error if files would be moved from outside the crawl's folder, or into one that is not a repair's:
+// the file that says so may come from a stranger, as the folder may.
+func (p *placement) check() error {
+	if !strings.HasPrefix(filepath.Base(p.Damaged), damaged) {
+		return fmt.Errorf("%q is not where a repair moves files", p.Damaged)
+	}
+	for _, name := range p.Away {
+		if !filepath.IsLocal(name) {
+			return fmt.Errorf("%q is not a file of the crawl", name)
+		}
+	}
+	return nil
 }
 
 // leaveAlone takes out of what was built the files that are as they were.
@@ -167,6 +186,8 @@ func (r *repairer) syncAll() (err error) {
 	return err
 }
 
+const damaged = "damaged-" // how the names of folders begin to which a repair has moved files
+
 func (r *repairer) damagedName() string {
-	return r.Path("state", "damaged-"+r.Now().UTC().Format("20060102T150405Z"))
+	return r.Path("state", damaged+r.Now().UTC().Format("20060102T150405Z"))
 }

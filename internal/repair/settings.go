@@ -8,12 +8,13 @@ import (
 	"kumo/internal/advice"
 	"kumo/internal/job"
 	"kumo/internal/settings"
+	"kumo/internal/vfs"
 )
 
 // settings finds out whether the settings are as kumo wrote them, and makes them so for a while, so that the job can be
 // made.
 func (r *repairer) settings() error {
-	text, err := os.ReadFile(r.Path(settings.Name))
+	text, err := vfs.ReadFile(vfs.OS, r.Path(settings.Name), settings.MaxSize)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -49,7 +50,7 @@ func (r *repairer) putBack() error {
 func (r *repairer) makeJob() (_ *job.Job, err error) {
 	if r.restored != nil {
 		name := r.Path(settings.Name)
-		was, failed := os.ReadFile(name)
+		was, failed := vfs.ReadFile(vfs.OS, name, settings.MaxSize)
 		if err := r.Replace(settings.Name, r.restored); err != nil {
 			return nil, err
 		}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -16,7 +15,7 @@ import (
 // often as runs have it, each time as one has it, and in no order. It needs the manifest, to know which runs count;
 // whole is false if that, or a part of a run, could not be read.
 func Salvage(disk vfs.FS, dir string, f func(url string, state State, depth int32) error) (whole bool, err error) {
-	text, err := os.ReadFile(filepath.Join(dir, "manifest"))
+	text, err := vfs.ReadFile(disk, filepath.Join(dir, "manifest"), 1<<24)
 	if err != nil {
 		return false, nil //nolint:nilerr // there is none
 	}

@@ -17,6 +17,9 @@ import (
 // Name is the file's name in a crawl's folder.
 const Name = "config.yaml"
 
+// MaxSize is the size of the largest config.yaml that is read, in bytes.
+const MaxSize = yaml.MaxSize
+
 // A Setting is one of the settings in effect.
 type Setting struct {
 	Key    string

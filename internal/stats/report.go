@@ -10,6 +10,9 @@ import (
 	"time"
 )
 
+// MaxReport is the size of the largest report.json that is read, in bytes.
+const MaxReport = 64 << 20
+
 // A Report is what a crawl came to. Counts cover the whole crawl, times and rates this run.
 type Report struct {
 	Crawl   string    `json:"crawl"`

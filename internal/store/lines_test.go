@@ -40,3 +40,22 @@ func TestLinesComeWithTheirPlaces(t *testing.T) {
 		t.Errorf("one long torn line: %d, %v", torn, err)
 	}
 }
+
+// TestLongLines tests that a line takes no more than bounded memory, and that places behind it are right.
+func TestLongLines(t *testing.T) {
+	const most = 300 << 10 // more than the reader's buffer
+	for _, tail := range []string{"", strings.Repeat("t", most+5)} {
+		var lines []string
+		var places []int64
+		text := "a\n" + strings.Repeat("x", most) + "\n" + strings.Repeat("y", 3*most) + "\nb\n" + tail
+		torn, err := eachLine(strings.NewReader(text), most, func(line []byte, at int64) error {
+			lines, places = append(lines, string(line)), append(places, at)
+			return nil
+		})
+		want := []string{"a", strings.Repeat("x", most), strings.Repeat("y", most), "b"}
+		if err != nil || torn != int64(len(tail)) || !slices.Equal(lines, want) ||
+			!slices.Equal(places, []int64{0, 2, most + 3, 4*most + 4}) {
+			t.Errorf("%d lines at %v, %d bytes torn, %v", len(lines), places, torn, err)
+		}
+	}
+}

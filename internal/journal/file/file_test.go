@@ -2,11 +2,15 @@ package file_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"testing"
 
 	"kumo/internal/journal"
@@ -240,4 +244,37 @@ func FuzzOpen(f *testing.F) {
 		dir := t.TempDir()
 		use(t, dir, data)
 	})
+}
+
+// TestDeclaredLengthAllocatesNothing tests that a short segment whose frame says that a batch of 1 GiB follows does not
+// cost that much memory, and that Salvage finds what lies behind such frames.
+func TestDeclaredLengthAllocatesNothing(t *testing.T) {
+	dir := t.TempDir()
+	data := write(t, dir)
+	declared := binary.LittleEndian.AppendUint32(nil, 1<<30)
+	declared = binary.LittleEndian.AppendUint32(declared, crc32.Checksum(declared, crc32.MakeTable(crc32.Castagnoli)))
+	declared = append(declared, "sum."...)
+	lying := slices.Concat(data[:headLen], declared, declared, data[headLen:])
+	want := 0
+	count := func(n *int) func([]byte) error { return func([]byte) error { *n++; return nil } }
+	if _, err := file.Salvage(vfs.OS, dir, count(&want)); err != nil || want == 0 {
+		t.Fatalf("%d batches, %v", want, err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if err := use(t, dir, slices.Clone(lying)); err != nil && !errors.Is(err, file.ErrDamaged) {
+		t.Error(err)
+	}
+	if err := os.WriteFile(first(dir), lying, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got := 0
+	lost, err := file.Salvage(vfs.OS, dir, count(&got))
+	runtime.ReadMemStats(&after)
+	if err != nil || got != want || lost != int64(2*len(declared)) {
+		t.Errorf("%d batches of %d, %d bytes lost, %v", got, want, lost, err)
+	}
+	if n := after.TotalAlloc - before.TotalAlloc; n > 64<<20 {
+		t.Errorf("%d MB were allocated", n>>20)
+	}
 }

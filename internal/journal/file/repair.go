@@ -48,7 +48,11 @@ func (j *Journal) rest(s segment) ([]byte, error) {
 	if _, err := io.CopyN(io.Discard, rc, int64(headLen)+s.frames); err != nil {
 		return nil, err
 	}
-	return io.ReadAll(rc)
+	rest, err := io.ReadAll(io.LimitReader(rc, frameLen+maxBatch+1))
+	if err == nil && len(rest) > frameLen+maxBatch {
+		err = fmt.Errorf("%w: more than a batch follows the last whole one of the segment at %x", ErrDamaged, uint64(s.start))
+	}
+	return rest, err
 }
 
 // hasFrame reports whether a whole frame follows the bad one that rest begins with. Where the bad one still says how

@@ -1,10 +1,10 @@
 package file
 
 import (
-	"encoding/binary"
+	"bufio"
 	"errors"
+	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,23 +25,54 @@ func Salvage(disk vfs.FS, dir string, f func(batch []byte) error) (lost int64, e
 		if !strings.HasSuffix(name, suffix) {
 			continue
 		}
-		text, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
+		n, err := salvageSegment(disk, filepath.Join(dir, name), f)
+		if lost += n; err != nil {
 			return lost, err
 		}
-		rest := text[min(headLen, len(text)):]
-		for len(rest) > 0 {
-			if !isFrame(rest) {
-				rest = rest[1:]
-				lost++
-				continue
-			}
-			n := int(binary.LittleEndian.Uint32(rest))
-			if err := f(rest[frameLen:][:n]); err != nil {
+	}
+	return lost, nil
+}
+
+// salvageSegment is Salvage of one segment. It holds a batch at a time.
+func salvageSegment(disk vfs.FS, name string, f func(batch []byte) error) (lost int64, err error) {
+	size, err := disk.Size(name)
+	if err != nil {
+		return 0, err
+	}
+	src, err := disk.OpenAt(name)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = src.Close() }() // it is only read
+	in := bufio.NewReaderSize(nil, 256<<10)
+	var frame []byte
+	goTo := func(at int64) { in.Reset(io.NewSectionReader(src, at, size-at)) }
+	at := min(int64(headLen), size)
+	for goTo(at); at < size; {
+		head, err := in.Peek(frameLen)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return lost, err
+		}
+		n, ok := frameSize(head)
+		if end := at + int64(frameLen+n); ok && end <= size {
+			frame, err = readBatch(io.NewSectionReader(src, at, end-at), frame[:0], frameLen+n)
+			if err != nil {
 				return lost, err
 			}
-			rest = rest[frameLen+n:]
+			if isFrame(frame) {
+				if err := f(frame[frameLen:]); err != nil {
+					return lost, err
+				}
+				at = end
+				goTo(at)
+				continue
+			}
 		}
+		if _, err := in.Discard(1); err != nil {
+			return lost, err
+		}
+		at++
+		lost++
 	}
 	return lost, nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"kumo/internal/journal"
@@ -137,11 +138,8 @@ func (j *Journal) next(r io.Reader) ([]byte, error) {
 	if !ok {
 		return nil, errBadFrame
 	}
-	if cap(j.frame) < n {
-		j.frame = make([]byte, n)
-	}
-	batch := j.frame[:n]
-	switch _, err := io.ReadFull(r, batch); {
+	batch, err := readBatch(r, j.frame[:0], n)
+	switch j.frame = batch; {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, errBadFrame
 	case err != nil:
@@ -151,6 +149,20 @@ func (j *Journal) next(r io.Reader) ([]byte, error) {
 		return nil, errBadFrame
 	}
 	return batch, nil
+}
+
+// readBatch appends n bytes to b. It makes room as they come, since a short file may say that a long batch follows.
+func readBatch(r io.Reader, b []byte, n int) ([]byte, error) {
+	const step = 1 << 20
+	for len(b) < n {
+		more := min(n-len(b), max(step, len(b)))
+		b = slices.Grow(b, more)
+		got, err := io.ReadFull(r, b[len(b):len(b)+more])
+		if b = b[:len(b)+got]; err != nil {
+			return b, err
+		}
+	}
+	return b, nil
 }
 
 // frameSize reads the length of a frame's batch.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"runtime"
 	"syscall"
@@ -149,7 +148,7 @@ func (x *Indexing) open() (*folder.Folder, error) {
 	if x.Into == "" {
 		x.Disk = vfs.OS
 		f, err := share(x.Crawl)
-		if err != nil {
+		if errors.Is(err, folder.ErrLocked) {
 			err = advice.With(err, "kumo crawl --index writes the index while a crawl runs")
 		}
 		return f, err
@@ -158,7 +157,7 @@ func (x *Indexing) open() (*folder.Folder, error) {
 	if f.HasJournal() || f.HasOutputs() {
 		return nil, advice.Usage("%s is the folder of a crawl: name another for the index of one in a place", x.Into)
 	}
-	config, err := os.ReadFile(filepath.Join(x.Crawl, settings.Name))
+	config, err := vfs.ReadFile(vfs.OS, filepath.Join(x.Crawl, settings.Name), settings.MaxSize)
 	if err != nil {
 		return nil, err
 	}
