@@ -101,6 +101,9 @@ func (o *searchOptions) run(ctx context.Context, out, errs io.Writer, text strin
 	if err != nil {
 		return err
 	}
+	if err := folder.CheckFormat(o.out); err != nil {
+		return err
+	}
 	if f := folder.At(o.out, vfs.OS); !f.IsCrawl() && !f.HasOutputs() {
 		return folder.NoCrawl(o.out)
 	}

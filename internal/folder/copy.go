@@ -101,7 +101,8 @@ func (c *Copy) Moment(ctx context.Context, journal []Part, marks []store.Mark) e
 			}
 		}
 	}
-	for _, name := range []string{settings.Name, filepath.Join("state", settings.Name), "report.json", "index.cdxj",
+	for _, name := range []string{FormatName, settings.Name, filepath.Join("state", settings.Name), "report.json",
+		"index.cdxj",
 		"external.jsonl", filepath.Join("state", "rank", "key")} {
 		if err := c.copy(name, -1); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err

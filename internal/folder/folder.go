@@ -48,6 +48,9 @@ type Options struct {
 
 // Open makes and locks a crawl's folder. It waits for who looks into it. The caller closes it.
 func Open(ctx context.Context, disk vfs.FS, dir string, o Options) (*Folder, error) {
+	if err := CheckFormat(dir); err != nil {
+		return nil, err
+	}
 	f := At(dir, disk)
 	if !f.IsCrawl() && f.HasOutputs() {
 		return nil, advice.Usage("%s %w", f.Dir, ErrForeign)
@@ -78,7 +81,10 @@ func Open(ctx context.Context, disk vfs.FS, dir string, o Options) (*Folder, err
 			o.Warn(fmt.Errorf("the crawl that was here is set aside in %s, whole: it can be continued there, or removed", to))
 		}
 	}
-	return f, f.Prepare()
+	if err := f.Prepare(); err != nil {
+		return f, err
+	}
+	return f, f.WriteFormat()
 }
 
 // EndpointName is the file that says where a crawl that runs can be asked.
@@ -174,11 +180,14 @@ func (f *Folder) setAside(now time.Time) (string, error) {
 	}
 	names := []string{filepath.Join("state", "journal")}
 	for _, e := range entries {
-		if e.Name() != LockName && e.Name() != GateName && e.Name() != "journal" {
+		if name := e.Name(); name != LockName && name != GateName && name != "journal" && name != filepath.Base(FormatName) {
 			names = append(names, filepath.Join("state", e.Name()))
 		}
 	}
 	if err := f.move(part, slices.Concat(names, Outputs, []string{"warc", IndexDir, settings.Name})); err != nil {
+		return "", err
+	}
+	if err := At(part, f.Disk).WriteFormat(); err != nil {
 		return "", err
 	}
 	if err := f.Disk.Rename(part, to); err != nil {
@@ -307,14 +316,15 @@ func (f *Folder) PutAside(name string) error {
 		return err
 	}
 	for _, e := range entries {
-		if e.Name() != LockName && e.Name() != GateName && e.Name() != NodeFile {
+		if name := e.Name(); name != LockName && name != GateName && name != NodeFile &&
+			name != filepath.Base(FormatName) {
 			names = append(names, filepath.Join("state", e.Name()))
 		}
 	}
 	if err := f.move(to, append(names, filepath.Join("state", NodeFile))); err != nil {
 		return fmt.Errorf("put aside what a node had that lost its place: %w", err)
 	}
-	return nil
+	return At(to, f.Disk).WriteFormat()
 }
 
 // DefaultDir is where a crawl lies unless the user says otherwise.
@@ -325,6 +335,9 @@ func NoCrawl(dir string) error { return advice.Usage("%s: there is no crawl", di
 
 // ReadSettings reads the settings of the crawl in dir; none when there is no crawl.
 func ReadSettings(dir string) ([]settings.Setting, error) {
+	if err := CheckFormat(dir); err != nil {
+		return nil, err
+	}
 	all, err := settings.Read(filepath.Join(dir, settings.Name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

@@ -30,6 +30,9 @@ const (
 
 // HoldIndex takes the right to write the index, which one process has at a time. It is let go by Close.
 func (f *Folder) HoldIndex() error {
+	if err := CheckFormat(f.Dir); err != nil {
+		return err
+	}
 	if err := f.Disk.MkdirAll(f.Path("state")); err != nil {
 		return err
 	}
@@ -86,6 +89,9 @@ func (f *Folder) passing() error {
 
 // Share takes the folder for a look, if no crawl has it or waits for it. Nothing is written unless flag is os.O_CREATE.
 func (f *Folder) Share(flag int) error {
+	if err := CheckFormat(f.Dir); err != nil {
+		return err
+	}
 	gate := f.flock(GateName, flock.SetFlag(os.O_RDONLY)) // where there is none, no crawl waits
 	if ok, err := gate.TryRLock(); !errors.Is(err, fs.ErrNotExist) && f.locked(ok, err) != nil {
 		return f.locked(ok, err)

@@ -1,9 +1,13 @@
 package job
 
-import "fmt"
+import (
+	"fmt"
+
+	"kumo/internal/settings"
+)
 
 // Version is kumo's version.
-const Version = "0.1.0"
+const Version = settings.Version
 
 // Agent is the product token that robots.txt files know kumo by.
 const Agent = "kumo"

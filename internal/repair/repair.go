@@ -55,6 +55,9 @@ const repairedName = "repaired"
 // all files are kept, and the state is made anew from them and from what can be read of the old one. What is replaced
 // is moved aside, and nothing is removed.
 func Run(ctx context.Context, dir string, o Options, open Openers) (_ *Result, err error) {
+	if err := folder.CheckFormat(dir); err != nil {
+		return nil, err
+	}
 	f := folder.At(dir, vfs.OS)
 	if !f.IsCrawl() && !f.HasOutputs() {
 		return nil, folder.NoCrawl(dir)
@@ -99,6 +102,14 @@ func (r *repairer) run(ctx context.Context) error {
 	}
 	if err := r.settings(); err != nil {
 		return err
+	}
+	if err := r.FormatFault(); err != nil {
+		r.Say(filepath.ToSlash(folder.FormatName) + " is not as kumo wrote it: it is written anew")
+	}
+	if !r.DryRun {
+		if err := r.WriteFormat(); err != nil {
+			return err
+		}
 	}
 	whole, err := r.diagnose(ctx)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"kumo/internal/seen"
 	"kumo/internal/stats"
 	"kumo/internal/store/crawllog"
+	"kumo/internal/vfs"
 )
 
 // A tally is what the files count.
@@ -107,7 +108,7 @@ func (v *verifier) counts() bool {
 
 // report reads report.json; nil if there is none that can be read.
 func (v *verifier) report() (*stats.Report, error) {
-	f, err := v.Disk.Open(v.path(reportName))
+	text, err := vfs.ReadFile(v.Disk, v.path(reportName), stats.MaxReport)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -115,12 +116,7 @@ func (v *verifier) report() (*stats.Report, error) {
 		return nil, err
 	}
 	r := &stats.Report{}
-	in := json.NewDecoder(f)
-	in.DisallowUnknownFields() // a field by another name would be one that is missing
-	err = in.Decode(r)
-	if err := f.Close(); err != nil {
-		return nil, err
-	}
+	err = json.Unmarshal(text, r)
 	if err != nil {
 		v.fault(Fault{Check: checkReport, File: reportName, Offset: -1, What: err.Error()})
 		return nil, nil

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"kumo/internal/advice"
+	"kumo/internal/folder"
 	"kumo/internal/job"
 	"kumo/internal/job/jobtest"
 	"kumo/internal/policy"
@@ -266,5 +267,96 @@ func TestADryRepairChangesNothing(t *testing.T) {
 	if text, err := os.ReadFile(filepath.Join(wet.Damaged, "state", "seen", "manifest")); err != nil ||
 		string(text) != "nothing" {
 		t.Errorf("what was replaced is not kept: %q, %v", text, err)
+	}
+}
+
+// TestRepairKeepsUnknownMembers tests that lines with members of a newer kumo come through a repair byte for byte,
+// also where the state is made anew from them.
+func TestRepairKeepsUnknownMembers(t *testing.T) {
+	t.Parallel()
+	j := newPatient(t, 7, 1e6).copied(t)
+	newer := map[string]string{}
+	for name, text := range contentsOf(t, j.Dir) {
+		if strings.HasPrefix(name, "state/") || !strings.HasSuffix(name, ".jsonl") && !strings.HasSuffix(name, ".cdxj") {
+			continue
+		}
+		text = strings.ReplaceAll(text, "}\n", `,"unheard":{"of":[1,2]}}`+"\n")
+		newer[name] = text
+		write(t, filepath.Join(j.Dir, filepath.FromSlash(name)), text)
+	}
+	if len(newer["pages.jsonl"]) == 0 || len(newer["skipped.jsonl"]) == 0 || len(newer) < 4 {
+		t.Fatalf("%d lists", len(newer))
+	}
+	if err := os.RemoveAll(filepath.Join(j.Dir, "state", "journal")); err != nil {
+		t.Fatal(err)
+	}
+	r, err := testRepair(t, j, false)
+	if err != nil || r.Visits != 0 || r.Lines != 0 || r.Pages != int64(strings.Count(newer["pages.jsonl"], "\n")) {
+		t.Errorf("%+v, %v", r, err)
+	}
+	for name, text := range contentsOf(t, j.Dir) {
+		if want, is := newer[name]; is && text != want {
+			t.Errorf("%s is other than it was", name)
+		} else if is {
+			delete(newer, name)
+		}
+	}
+	for name := range newer {
+		if name != "index.cdxj" { // it is merged from the others, at the end of a run
+			t.Errorf("%s is gone", name)
+		}
+	}
+	for _, f := range faultsOf(t, j.Dir) {
+		t.Errorf("after the repair: %s", &f)
+	}
+}
+
+// TestRepairMovesNothingFromElsewhere tests that a file that says what an earlier repair was to move is not believed
+// where it names files outside the crawl's folder.
+func TestRepairMovesNothingFromElsewhere(t *testing.T) {
+	t.Parallel()
+	p := newPatient(t, 8, 40)
+	for ready, refused := range map[string]bool{
+		`{"Damaged":"DIR/state/damaged-x","Away":["../OTHER/file"]}`:  true,
+		`{"Damaged":"DIR/state/seen","Away":["pages.jsonl"]}`:         true,
+		`{"Damaged":"DIR/../OTHER/damaged-x","Away":["report.json"]}`: false, // it is moved within the folder
+	} {
+		j := p.copied(t)
+		other := t.TempDir() // beside the crawl's folder
+		work := filepath.Join(j.Dir, "state", "repaired")
+		if err := os.MkdirAll(work, 0o700); err != nil || filepath.Dir(other) != filepath.Dir(j.Dir) {
+			t.Fatal(err, other)
+		}
+		ready = strings.NewReplacer("DIR", filepath.ToSlash(j.Dir), "OTHER", filepath.Base(other)).Replace(ready)
+		write(t, filepath.Join(other, "file"), "mine")
+		write(t, filepath.Join(work, "ready"), ready)
+		if _, err := testRepair(t, j, false); (err != nil) != refused {
+			t.Errorf("%s: %v", ready, err)
+		}
+		if all := contentsOf(t, other); len(all) != 1 || all["file"] != "mine" {
+			t.Errorf("there are now %v", slices.Collect(maps.Keys(all)))
+		}
+	}
+}
+
+// TestDamagedFormat tests that verify names a damaged state/format, and that a run and a repair write it anew.
+func TestDamagedFormat(t *testing.T) {
+	t.Parallel()
+	p := newPatient(t, 9, 40)
+	for how, mend := range map[string]func(*job.Job) error{
+		"run":    func(j *job.Job) error { return runOnly(t, j) },
+		"repair": func(j *job.Job) error { _, err := testRepair(t, j, false); return err },
+	} {
+		j := p.copied(t)
+		write(t, filepath.Join(j.Dir, folder.FormatName), "format: 7\n")
+		if all := faultsOf(t, j.Dir); len(all) != 1 || all[0].File != "state/format" {
+			t.Errorf("faults: %v", all)
+		}
+		if err := mend(j); err != nil {
+			t.Errorf("%s: %v", how, err)
+		}
+		if all := faultsOf(t, j.Dir); len(all) > 0 {
+			t.Errorf("faults after a %s: %v", how, all)
+		}
 	}
 }

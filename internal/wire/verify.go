@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 
 	"kumo/internal/folder"
 	"kumo/internal/frontier"
@@ -41,6 +42,10 @@ func Verify(ctx context.Context, dir string, cfg verify.Config) (_ *verify.Repor
 	if _, err := folder.ReadSettings(dir); err != nil {
 		parts.Broken = append(parts.Broken, verify.Fault{Check: "settings", File: settings.Name, Offset: -1,
 			What: err.Error(), Remedy: folder.HowToRepair(dir)})
+	}
+	if err := f.FormatFault(); err != nil {
+		parts.Broken = append(parts.Broken, verify.Fault{Check: "settings", File: filepath.ToSlash(folder.FormatName),
+			Offset: -1, What: err.Error(), Remedy: "the next run, or kumo repair, writes it anew"})
 	}
 	return verify.Run(ctx, parts, cfg)
 }

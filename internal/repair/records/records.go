@@ -310,7 +310,7 @@ func (c *cleaner) text(_ int64, line []byte) []byte {
 }
 
 func (c *cleaner) skip(_ int64, line []byte) []byte {
-	if s, err := jsonl.ParseSkip(line); err != nil || s.URL == "" || s.Rule == "" {
+	if _, err := jsonl.ParseSkip(line); err != nil {
 		return nil
 	}
 	return line

@@ -1,6 +1,9 @@
 package jsonl
 
 import (
+	"bytes"
+	"encoding/json"
+	"reflect"
 	"testing"
 
 	"kumo/internal/page"
@@ -28,6 +31,49 @@ func TestLinesComeBack(t *testing.T) {
 	for _, bad := range []string{``, `{`, `{"url":"a"} x`, `{"url":1}`, `{"uri":"a"}`} {
 		if _, err := ParsePage([]byte(bad)); err == nil {
 			t.Errorf("%q is taken for a line", bad)
+		}
+	}
+}
+
+// TestUnknownMembers tests that lines of a newer kumo are read, whatever else they have.
+func TestUnknownMembers(t *testing.T) {
+	rec, skip := storetest.Record(1), storetest.Skip(2)
+	newer := func(line []byte) []byte {
+		return append([]byte(`{"unheard":{"of":[1,"}"]},`), line[1:]...)
+	}
+	var l line
+	l.page(rec)
+	want, err := ParsePage(l.b)
+	got, newErr := ParsePage(newer(l.b))
+	if err != nil || newErr != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, %v, want %+v, %v", got, newErr, want, err)
+	}
+	l.b = nil
+	l.skip(skip)
+	wantSkip, err := ParseSkip(l.b)
+	gotSkip, newErr := ParseSkip(newer(l.b))
+	if err != nil || newErr != nil || gotSkip != wantSkip {
+		t.Errorf("%+v, %v, want %+v, %v", gotSkip, newErr, wantSkip, err)
+	}
+	if _, err := ParseFields(newer([]byte(`{"url":"a","rule":"r","time":"2026-01-02T03:04:05Z","fields":{}}`))); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestMembersAreKnown tests that what is written is read: no member is unknown to its own reader.
+func TestMembersAreKnown(t *testing.T) {
+	rec, skip := storetest.Record(1), storetest.Skip(2)
+	rec.Page.Variants = []page.Variant{{Lang: "de", URL: "https://example.org/de"}}
+	for _, c := range []struct {
+		write func(*line)
+		into  any
+	}{{func(l *line) { l.page(rec) }, &PageLine{}}, {func(l *line) { l.skip(skip) }, &SkipLine{}}} {
+		var l line
+		c.write(&l)
+		d := json.NewDecoder(bytes.NewReader(l.b))
+		d.DisallowUnknownFields()
+		if err := d.Decode(c.into); err != nil {
+			t.Errorf("%s: %v", l.b, err)
 		}
 	}
 }

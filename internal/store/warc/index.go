@@ -19,14 +19,13 @@ type IndexLine struct {
 	Offset, Length          int64
 }
 
-// ParseIndexLine reads a line as the store writes it, without its end. The key must be the URL's.
+// ParseIndexLine reads a line as the store writes it, without its end. The key must be the URL's. Members that it does
+// not know are ignored: a newer kumo has written them.
 func ParseIndexLine(line []byte) (x IndexLine, err error) {
 	key, rest, _ := strings.Cut(string(line), " ")
 	stamp, text, _ := strings.Cut(rest, " ")
 	var v struct{ URL, MIME, Status, Digest, Length, Offset, Filename string }
-	d := json.NewDecoder(strings.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&v); err != nil {
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
 		return x, fmt.Errorf("not a CDXJ line: %w", err)
 	}
 	if want := SURT(v.URL); key != want && key != OldKey(v.URL) {
