@@ -37,3 +37,21 @@ func ReadFile(disk FS, name string, most int64) ([]byte, error) {
 	}
 	return data, errors.Join(err, f.Close())
 }
+
+// ReadN appends n bytes of r to b. It makes room as they come, since n may be what a short file says of itself. The
+// error is that of [io.ReadFull].
+func ReadN(r io.Reader, b []byte, n int) ([]byte, error) {
+	const step = 1 << 20
+	for begin := len(b); len(b)-begin < n; {
+		rest := n - (len(b) - begin)
+		more := min(rest, max(step, len(b)-begin, cap(b)-len(b)))
+		if cap(b)-len(b) < more {
+			b = append(make([]byte, 0, len(b)+more), b...) // and no more: slices.Grow would double it
+		}
+		got, err := io.ReadFull(r, b[len(b):len(b)+more])
+		if b = b[:len(b)+got]; err != nil {
+			return b, err
+		}
+	}
+	return b, nil
+}

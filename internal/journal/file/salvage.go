@@ -55,7 +55,7 @@ func salvageSegment(disk vfs.FS, name string, f func(batch []byte) error) (lost 
 		}
 		n, ok := frameSize(head)
 		if end := at + int64(frameLen+n); ok && end <= size {
-			frame, err = readBatch(io.NewSectionReader(src, at, end-at), frame[:0], frameLen+n)
+			frame, err = vfs.ReadN(io.NewSectionReader(src, at, end-at), frame[:0], frameLen+n)
 			if err != nil {
 				return lost, err
 			}

@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"kumo/internal/journal"
+	"kumo/internal/vfs"
 )
 
 // A segment is one file of the journal.
@@ -138,7 +138,7 @@ func (j *Journal) next(r io.Reader) ([]byte, error) {
 	if !ok {
 		return nil, errBadFrame
 	}
-	batch, err := readBatch(r, j.frame[:0], n)
+	batch, err := vfs.ReadN(r, j.frame[:0], n)
 	switch j.frame = batch; {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, errBadFrame
@@ -149,20 +149,6 @@ func (j *Journal) next(r io.Reader) ([]byte, error) {
 		return nil, errBadFrame
 	}
 	return batch, nil
-}
-
-// readBatch appends n bytes to b. It makes room as they come, since a short file may say that a long batch follows.
-func readBatch(r io.Reader, b []byte, n int) ([]byte, error) {
-	const step = 1 << 20
-	for len(b) < n {
-		more := min(n-len(b), max(step, len(b)))
-		b = slices.Grow(b, more)
-		got, err := io.ReadFull(r, b[len(b):len(b)+more])
-		if b = b[:len(b)+got]; err != nil {
-			return b, err
-		}
-	}
-	return b, nil
 }
 
 // frameSize reads the length of a frame's batch.

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"crypto/sha1"
 	"encoding/base32"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -33,9 +34,14 @@ func (r *Record) BodyDigest() (sum [sha1.Size]byte) {
 	return [sha1.Size]byte(h.Sum(nil))
 }
 
+const maxAnswerHead = 64 << 20 // bytes; net/http copies a line several times
+
 // Response reads the answer in the block, whose head may have what browsers accept and net/http refuses.
 func (r *Record) Response() (*http.Response, error) {
 	head, body := cutHead(r.Block)
+	if len(head) > maxAnswerHead {
+		return nil, fmt.Errorf("the head of the answer has more than %d bytes", maxAnswerHead)
+	}
 	head = plainHead(head)
 	return http.ReadResponse(bufio.NewReader(io.MultiReader(bytes.NewReader(head), bytes.NewReader(body))), nil)
 }

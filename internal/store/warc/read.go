@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
+
+	"kumo/internal/vfs"
 )
 
 // A Record is one record of a WARC file as it lies there. What it holds is valid until the next.
@@ -160,11 +162,9 @@ func (r *Reader) read(src *counted) error {
 	if n > r.most {
 		return ErrLong
 	}
-	block := bytes.NewBuffer(r.rec.Block[:0])
-	if _, err := io.CopyN(block, in, n); err != nil {
+	if r.rec.Block, err = vfs.ReadN(in, r.rec.Block[:0], int(n)); err != nil {
 		return err
 	}
-	r.rec.Block = block.Bytes()
 	end, err := io.ReadAll(io.LimitReader(in, 1<<10)) // to the member's end, where its checksum is
 	if err == nil && !bytes.Equal(end, recordEnd) {
 		err = fmt.Errorf("its block of %d bytes is followed by %.20q", n, end)
