@@ -20,6 +20,7 @@ import (
 	"kumo/internal/batch"
 	"kumo/internal/batch/inspect"
 	"kumo/internal/chart"
+	"kumo/internal/export/table"
 	"kumo/internal/stats"
 	"kumo/internal/wire/places"
 )
@@ -272,7 +273,7 @@ func writeCSV(w io.Writer, t *inspect.Table) error {
 		for _, name := range others {
 			numbers = append(numbers, r.ApartBy[name])
 		}
-		line := []string{r.Date, r.Collection, r.Directory}
+		line := []string{r.Date, table.Cell(r.Collection), table.Cell(r.Directory)}
 		for _, n := range numbers {
 			line = append(line, strconv.FormatInt(n, 10))
 		}

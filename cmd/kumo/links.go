@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kumo/internal/export/table"
 	"kumo/internal/folder"
 	"kumo/internal/job"
 	"kumo/internal/links"
@@ -239,8 +240,8 @@ type csvLinks struct {
 
 func (p *csvLinks) link(l *links.Link) error {
 	p.head()
-	return p.w.Write([]string{l.URL, strconv.Itoa(l.Status), l.Error, strings.Join(l.Redirects, " "), l.From, l.Kind,
-		l.Text})
+	return p.w.Write([]string{table.Cell(l.URL), strconv.Itoa(l.Status), l.Error,
+		table.Cell(strings.Join(l.Redirects, " ")), table.Cell(l.From), l.Kind, table.Cell(l.Text)})
 }
 
 func (p *csvLinks) head() {

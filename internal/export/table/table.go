@@ -38,12 +38,12 @@ var columns = []string{"url", "status", "time", "type", "charset", "lang", "titl
 	"connect_ms", "first_byte_ms", "total_ms", "robots", "hreflang"}
 
 func cells(r *row.Row) []string {
-	return []string{r.URL, strconv.Itoa(r.Status), r.Time.Format(time.RFC3339), text(r.Type), text(r.Charset),
-		text(r.Lang),
-		text(r.Title), text(r.H1), text(r.Description), text(r.Canonical), strconv.Itoa(r.Bytes), r.Digest,
-		strconv.Itoa(r.Links), text(r.Redirect), text(r.Truncated), r.Host, depth(r.Depth), strconv.FormatBool(r.NoIndex),
-		text(r.From), text(r.NearDuplicate), millis(r.ConnectMS), millis(r.FirstByteMS), millis(r.TotalMS), text(r.Robots),
-		text(languages(r.HrefLang))}
+	return []string{r.URL, strconv.Itoa(r.Status), r.Time.Format(time.RFC3339), Cell(r.Type), Cell(r.Charset),
+		Cell(r.Lang),
+		Cell(r.Title), Cell(r.H1), Cell(r.Description), Cell(r.Canonical), strconv.Itoa(r.Bytes), r.Digest,
+		strconv.Itoa(r.Links), Cell(r.Redirect), Cell(r.Truncated), r.Host, depth(r.Depth), strconv.FormatBool(r.NoIndex),
+		Cell(r.From), Cell(r.NearDuplicate), millis(r.ConnectMS), millis(r.FirstByteMS), millis(r.TotalMS), Cell(r.Robots),
+		Cell(languages(r.HrefLang))}
 }
 
 func millis(n *int64) string {
@@ -69,8 +69,8 @@ func depth(n int) string {
 	return strconv.Itoa(n)
 }
 
-// text is a cell that no spreadsheet takes for a formula: some do so by full-width signs, too, and behind blanks.
-func text(cell string) string {
+// Cell is a text as a cell of CSV that no spreadsheet takes for a formula: some do so by full-width signs, too, and behind blanks.
+func Cell(cell string) string {
 	begin := strings.TrimLeftFunc(cell, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) })
 	first, _ := utf8.DecodeRuneInString(begin)
 	if begin != "" && strings.ContainsRune("=+-@＝＋－＠", first) {
