@@ -62,7 +62,7 @@ func (e *Engine) checkpoint(ctx context.Context) error {
 	if err := e.ranks.sync(); err != nil {
 		return fmt.Errorf("begin a checkpoint: %w", err)
 	}
-	n.Traps = e.traps.detector.State() // what was learnt since counts twice after a crash, which does no harm
+	n.Traps = e.traps.detector.State() // pages since the position count twice after a crash: harmless
 	n.Traps.Vain = e.traps.vain.state()
 	n.Cookies = e.cookies.AppendAll(nil) // what has changed since the position, the journal says again
 	text, err := json.Marshal(n)

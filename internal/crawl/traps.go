@@ -51,8 +51,8 @@ func newTrapGuard(cfg *Config, s *traps.State) trapGuard {
 	return g
 }
 
-// watches reports whether a visit's URL may be deferred or cut off. Seeds were asked for, as was what the site's owner
-// lists in a sitemap; what a page is shown with belongs to it; and what is visited again was worth a visit.
+// watches reports whether a visit's URL may be deferred or cut off. Seeds, URLs from sitemaps, embedded resources and
+// recrawls never are.
 func (g *trapGuard) watches(v *frontier.Visit) bool {
 	return !g.off && !mustCome(v) && v.Kind != page.Sitemap && v.Kind != page.Listed && !v.Kind.Embed()
 }

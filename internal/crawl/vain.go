@@ -10,9 +10,8 @@ import (
 	"kumo/internal/traps"
 )
 
-// vainURLs are the latest URLs that were found on pages in vain. Another page that links to such a
-// URL shows that it is in no trap. The set is part of each checkpoint; links that were found after the last one before
-// a crash are forgotten.
+// vainURLs holds the latest URLs found on pages with duplicate content ("in vain"). A link from any other page shows that
+// a URL is not part of a trap. Checkpoints include the set; after a crash, links found since the last one are lost.
 type vainURLs struct {
 	any atomic.Bool
 

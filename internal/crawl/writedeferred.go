@@ -33,7 +33,7 @@ func (e *Engine) writeDeferred(ctx context.Context) error {
 		b.reset()
 		return ctx.Err() // there may be very many
 	}
-	// A chunk is looked up at once, which costs a fraction of as many single look-ups, and put in parts.
+	// Looking up a sorted chunk reads each block on the disk once.
 	var skips []page.Skip
 	var urls []string
 	var ends []int64

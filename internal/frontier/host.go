@@ -13,8 +13,8 @@ type Item = item.Item
 // robotsRank is before those of all ordinary items.
 const robotsRank = -1
 
-// deferredRank is behind those of all ordinary items. Of deferred items those go first that are deepest in what is like
-// a trap, so that a trap without end is known by the least pages.
+// deferredRank comes after the ranks of all ordinary items. Among deferred items, the deepest in a suspected trap go
+// first, so that an endless trap is recognized after as few pages as possible.
 const deferredRank = 1 << 30
 
 func popLast[T any](s *[]*T) *T {

@@ -161,7 +161,7 @@ func TestNothingFollowsAFailedCommit(t *testing.T) {
 	}
 }
 
-// Before Run and after it, when nobody else commits, what is pending stays within Room and a batch.
+// Without Run, Within commits by itself: pending entries never exceed Room by more than a batch.
 func TestRoomIsKeptWithoutRun(t *testing.T) {
 	j, err := file.Open(vfs.OS, t.TempDir(), file.Config{})
 	if err != nil {

@@ -230,7 +230,7 @@ func (m *Machine) giveTo(host string, g *given) {
 		m.oweOnly(g, others, one)
 		switch {
 		case len(g.to) > 0:
-			m.after(wait, func() { m.giveAnew(host, g) })
+			m.after(wait, func() { m.transferAgain(host, g) })
 		case one || len(others) == 0:
 			delete(c.under, host)
 			if h := m.hosts[host]; h != nil {
@@ -273,8 +273,8 @@ func (m *Machine) oweOnly(g *given, others []strategy.Node, one bool) {
 	}
 }
 
-// giveAnew gives a host once more. If this node is none of its backups it finds out first who is.
-func (m *Machine) giveAnew(host string, g *given) {
+// transferAgain transfers a host again. A node that is not one of its backups looks the backups up first.
+func (m *Machine) transferAgain(host string, g *given) {
 	id := m.backup(host)
 	if _, one := m.peers(host); one {
 		m.giveTo(host, g)
