@@ -1,7 +1,5 @@
-//go:build gcs
-
 // Package gcs holds kumo's places in Google's Cloud Storage against a server of its protocol: fake-gcs-server. It is a
-// module of its own, so that kumo does not depend on that: go test -C bench/gcs -tags gcs ./...
+// module of its own, so that kumo does not depend on that: go test -C bench/gcs ./...
 package gcs
 
 import (

@@ -24,8 +24,8 @@ const perFetch = 500 * time.Millisecond
 
 // PlanHosts spreads hosts over partitions so that the round ends as soon as may be (see hostPlan.takes). Hosts are
 // placed one by one, those that take longest first, each where the round's end is put off least; among equals, where
-// there is the least to do. Where few hosts have most of the pages no plan makes the tasks equal: the round takes as
-// long as the slowest host, and threads are idle.
+// there is the least to do. If the hash of hosts happens to end the round sooner, the plan is that. Where few hosts have
+// most of the pages no plan makes the tasks equal: the round takes as long as the slowest host, and threads are idle.
 func PlanHosts(hosts []HostLoad, partitions, threads int) map[string]int {
 	hosts = slices.Clone(hosts)
 	slices.SortFunc(hosts, func(a, b HostLoad) int {
@@ -48,7 +48,29 @@ func PlanHosts(hosts []HostLoad, partitions, threads int) map[string]int {
 		end = max(end, tasks[best].takes(threads))
 		plan[h.Host] = best
 	}
+	byHash := make(map[string]int, len(hosts))
+	for i := range hosts {
+		byHash[hosts[i].Host] = HashPartition([]byte(hosts[i].Host), len(tasks))
+	}
+	if roundEnd(hosts, byHash, len(tasks), threads) < roundEnd(hosts, plan, len(tasks), threads) {
+		return byHash
+	}
 	return plan
+}
+
+// roundEnd returns when the round ends with a plan of hosts, sorted by how long they take, longest first.
+func roundEnd(hosts []HostLoad, plan map[string]int, partitions, threads int) (end time.Duration) {
+	tasks := make([]hostPlan, partitions)
+	for i := range hosts {
+		t := &tasks[plan[hosts[i].Host]]
+		*t = t.with(&hosts[i])
+	}
+	for i := range tasks {
+		if tasks[i].hosts > 0 {
+			end = max(end, tasks[i].takes(threads))
+		}
+	}
+	return end
 }
 
 // A hostPlan sums up the hosts of a task.

@@ -50,24 +50,11 @@ func TestNoPlanIsWorseThanChance(t *testing.T) {
 		for _, h := range hosts {
 			byHash[h.Host] = HashPartition([]byte(h.Host), n)
 		}
-		planned, hashed := ends(hosts, plan, n, threads), ends(hosts, byHash, n, threads)
-		if planned > hashed+hashed/20 { // hosts are placed one by one, and never again
+		slices.SortFunc(hosts, func(a, b HostLoad) int { return cmp.Compare(b.takes(), a.takes()) })
+		if planned, hashed := roundEnd(hosts, plan, n, threads), roundEnd(hosts, byHash, n, threads); planned > hashed {
 			t.Errorf("%d hosts, %d tasks of %d threads: %v, and by hash %v", len(hosts), n, threads, planned, hashed)
 		}
 	}
-}
-
-// ends is when the round ends with a plan.
-func ends(hosts []HostLoad, plan map[string]int, n, threads int) (end time.Duration) {
-	tasks := make([]hostPlan, n)
-	for _, h := range slices.SortedFunc(slices.Values(hosts), func(a, b HostLoad) int {
-		return cmp.Compare(b.takes(), a.takes())
-	}) {
-		t := &tasks[plan[h.Host]]
-		*t = t.with(&h)
-		end = max(end, t.takes(threads))
-	}
-	return end
 }
 
 func TestATallyKeepsTheHeavyHosts(t *testing.T) {

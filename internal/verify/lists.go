@@ -1,8 +1,10 @@
 package verify
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"kumo/internal/store/crawllog"
@@ -32,6 +34,10 @@ func (v *verifier) lists() error {
 	return nil
 }
 
+// timings are members that every line of pages.jsonl has. The WARC has no second copy of them to compare with, so a
+// damaged name would go unnoticed otherwise: readers ignore members that they do not know.
+var timings = []string{`"connect_ms":`, `"first_byte_ms":`, `"total_ms":`}
+
 func (v *verifier) pageLine(l line) error {
 	p, err := jsonl.ParsePage(l.text)
 	if err != nil {
@@ -40,6 +46,11 @@ func (v *verifier) pageLine(l line) error {
 	sum, ok := parseDigest(p.Digest)
 	if !ok {
 		return fmt.Errorf("the line of %q lacks its digest", p.URL)
+	}
+	for _, member := range timings {
+		if !bytes.Contains(l.text, []byte(member)) {
+			return fmt.Errorf("the line of %q lacks %s", p.URL, strings.Trim(member, `":`))
+		}
 	}
 	f := fact{At: l.at, File: -1, Offset: p.Offset, Length: p.Bytes, Time: p.Time.UnixMicro(), Status: p.Status,
 		Digest: sum,

@@ -310,6 +310,8 @@ func TestDamageIsNamed(t *testing.T) {
 		{"another place", "pages.jsonl", replaced(`"offset":`, `"offset":1`), checkPages, "has no record of it at byte"},
 		{"a page's line without its digest", "pages.jsonl", replaced(`"digest":"sha1:`, `"digest":"md5:`), checkPages,
 			"lacks its digest"},
+		{"a page's line without its duration", "pages.jsonl", replaced(`"total_ms":`, `"total_mS":`), checkPages,
+			"lacks total_ms"},
 		{"no JSON", "pages.jsonl", appended("{\n"), checkPages, ""},
 		{"a torn line", "text.jsonl", half, checkText, ""},
 		{"a text of no page", "text.jsonl", replaced(page1, page1+"x"), checkText, "pages.jsonl has no line of this visit"},

@@ -1,31 +1,26 @@
-// Package bucket is the place that is a bucket of an object store, or what is below a prefix of one: S3 and all that
-// speaks as it does, and with the build tag gcs Google's.
+// Package bucket is the place that is a bucket of an object store, or the part of one below a prefix: S3 and what speaks
+// its protocol (s3://), and Google Cloud Storage (gs://).
 //
-// An object store has neither folders nor renames. A folder is what the keys of its files begin with; a rename is a
-// copy on the server and a removal, so that who is killed in between leaves the file under both names. Reading,
-// listing, copying and removing are Go CDK's; files are brought to S3 by its own client, as that alone can go on with
-// an upload that was cut off.
+// An object store has neither folders nor renames. A folder is a common prefix of keys; a rename is a copy on the server
+// and a removal, so that a process killed in between leaves the file under both names. S3 is reached by AWS's client,
+// Google's store by its JSON API over net/http: Google's own client would double the libraries that kumo is built from.
 //
-// A file is kept in a temporary file of this machine until it is closed, and is brought there then: in one request, or
-// in parts that become the file when the last one has arrived.
+// A file is kept in a temporary file of this machine until it is closed, and is uploaded then: in one request, or in
+// parts that become the file when the last one has arrived.
 package bucket
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"hash"
+	"io"
 	"io/fs"
 	"net/url"
 	"path"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/aws-sdk-go-v2/service/s3/types"
-	"gocloud.dev/blob"
-	"gocloud.dev/blob/s3blob"
-	"gocloud.dev/gcerrors"
 
 	"kumo/internal/advice"
 	"kumo/internal/place"
@@ -39,13 +34,57 @@ type Config struct {
 	Spool string // the folder for what is written and not yet closed; "" for the system's
 }
 
+// A store is a bucket by its server's protocol. Keys are whole; errors are the protocol's own (see isNotFound).
+type store interface {
+	// head returns what the store has under a key.
+	head(ctx context.Context, key string) (object, error)
+	// get reads from offset on, at most length bytes unless that is negative. A version other than "" is the only one that
+	// may be read.
+	get(ctx context.Context, key string, offset, length int64, version string) (*content, error)
+	// list returns a page of at most limit objects, and the token of the next page, "" after the last. With a delimiter,
+	// keys that have it behind the prefix are listed as one folder.
+	list(ctx context.Context, prefix, delimiter, token string, limit int) (page []object, next string, err error)
+	copy(ctx context.Context, to, from string) error
+	// removeAll removes objects, at most listPage; it is no error if there are none.
+	removeAll(ctx context.Context, keys []string) error
+	// abortBelow ends unfinished uploads of a file, or of the files in a folder.
+	abortBelow(ctx context.Context, key string) error
+	// upload uploads a file. If resume is set, it may continue an earlier upload, and need not send a file that is there.
+	upload(ctx context.Context, f file, resume bool) error
+	// prompt is the same store with few tries of each request.
+	prompt() store
+	close() error
+}
+
+// An object is a file of a store, or a folder in a listing.
+type object struct {
+	key      string
+	size     int64
+	modified time.Time
+	isDir    bool
+	md5      []byte // nil if the store has none
+	metadata map[string]string
+}
+
+// A content is an object that is being read.
+type content struct {
+	io.ReadCloser
+	size     int64 // of the whole object
+	modified time.Time
+	version  string    // "" if the store has none
+	digest   hash.Hash // of the whole object; nil if the store has none
+	want     string    // the digest in hex
+}
+
+// listPage is how many objects a request lists or removes at most.
+const listPage = 1000
+
 // A Place is a bucket, or what is below a prefix. It is closed when nobody uses it any more.
 type Place struct {
-	bucket *blob.Bucket
+	store  store
 	name   string // scheme://bucket
 	prefix string // of all keys: "", or ending with a slash
 	spool  *vfs.Scratch
-	s3     *s3Client     // nil of a store that is another's
 	pause  time.Duration // before a read that was cut off goes on; then twice as long
 }
 
@@ -56,11 +95,11 @@ var (
 )
 
 // Schemes are those of the URLs that Open takes.
-func Schemes() []string { return append([]string{"s3"}, moreSchemes...) }
+func Schemes() []string { return []string{"s3", "gs"} }
 
-// Open opens the place of a URL, s3://BUCKET/PREFIX?OPTION=VALUE&.... Options are those of Go CDK's s3blob; credentials
-// are found as AWS's own programs find them. It asks the store once, so that what is wrong with either is known at
-// once.
+// Open opens the place of a URL, s3://BUCKET/PREFIX?OPTION=VALUE&... or gs://BUCKET/PREFIX. Options are in docs/places.md;
+// credentials are found as AWS's and Google's own programs find them. It asks the store once, so that a wrong URL or
+// wrong credentials are reported at once.
 func Open(ctx context.Context, rawURL string, cfg Config) (*Place, error) {
 	p, err := Make(ctx, rawURL, cfg)
 	if err != nil {
@@ -78,14 +117,20 @@ func Make(ctx context.Context, rawURL string, cfg Config) (*Place, error) {
 	if err != nil {
 		return nil, err
 	}
-	if u.Scheme != "s3" {
-		b, err := openOther(ctx, u)
-		if err != nil {
-			return nil, err
-		}
-		return New(b, u.Scheme+"://"+u.Host, strings.Trim(u.Path, "/"), cfg), nil
+	open := openS3
+	if u.Scheme == "gs" {
+		open = openGCS
 	}
-	return openS3(ctx, u, cfg)
+	s, err := open(ctx, u)
+	if err != nil {
+		return nil, err
+	}
+	prefix := strings.Trim(u.Path, "/")
+	if prefix != "" {
+		prefix += "/"
+	}
+	return &Place{store: s, name: u.Scheme + "://" + u.Host, prefix: prefix, pause: firstPause,
+		spool: vfs.NewScratch(cfg.Spool, nil, 0)}, nil
 }
 
 // parse parses a URL. Its errors do not repeat what may be a secret.
@@ -102,8 +147,9 @@ func parse(rawURL string) (*url.URL, error) {
 	case !slices.Contains(Schemes(), u.Scheme):
 		return nil, advice.Usage("place %s://%s: the schemes are %s", u.Scheme, u.Host, strings.Join(Schemes(), ", "))
 	case u.User != nil:
-		return nil, advice.Usage("place %s://%s: credentials do not belong into a URL; set AWS_ACCESS_KEY_ID and "+
-			"AWS_SECRET_ACCESS_KEY, or name a profile of ~/.aws/credentials by ?profile=", u.Scheme, u.Host)
+		return nil, advice.Usage("place %s://%s: credentials do not belong into a URL; %s", u.Scheme, u.Host,
+			map[string]string{"s3": "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or name a profile of " +
+				"~/.aws/credentials by ?profile=", "gs": "name a key file by GOOGLE_APPLICATION_CREDENTIALS"}[u.Scheme])
 	case u.Host == "":
 		return nil, advice.Usage("place %s: the bucket's name is missing: %s://bucket/prefix", rawURL, u.Scheme)
 	case u.Fragment != "":
@@ -117,40 +163,21 @@ func parse(rawURL string) (*url.URL, error) {
 	return u, nil
 }
 
-// New is the place that is a bucket which is open; name is its URL.
-func New(b *blob.Bucket, name, prefix string, cfg Config) *Place {
-	if prefix != "" {
-		prefix += "/"
-	}
-	return &Place{bucket: b, name: name, prefix: prefix, pause: firstPause,
-		spool: vfs.NewScratch(cfg.Spool, nil, 0)}
-}
-
 // Ask asks whether the place is there and may be read.
 func (p *Place) Ask(ctx context.Context) error {
-	_, _, err := p.bucket.ListPage(ctx, blob.FirstPageToken, 1, &blob.ListOptions{Prefix: p.prefix, BeforeList: few})
+	_, _, err := p.store.prompt().list(ctx, p.prefix, "", "", 1)
 	return p.explain("open", "", err)
 }
 
 // Prompt is the place with few tries of each request.
 func (p *Place) Prompt() place.Place {
-	if p.s3 == nil {
-		return p
-	}
-	options, c := p.s3.Options(), *p.s3
-	options.Retryer = retryer(fewTries, time.Second)
-	c.Client = s3.New(options)
-	b, err := s3blob.OpenBucket(context.Background(), c.Client, c.bucket, &c.options)
-	if err != nil {
-		return p // it was opened before
-	}
 	prompt := *p
-	prompt.bucket, prompt.s3 = b, &c
+	prompt.store = p.store.prompt()
 	return &prompt
 }
 
 // Close ends the place.
-func (p *Place) Close() error { return errors.Join(p.bucket.Close(), p.spool.Close()) }
+func (p *Place) Close() error { return errors.Join(p.store.close(), p.spool.Close()) }
 
 // URL is the place's URL without its options.
 func (p *Place) URL() string { return strings.TrimSuffix(p.name+"/"+p.prefix, "/") }
@@ -163,7 +190,8 @@ func (p *Place) key(name string) (string, error) {
 	return p.prefix + name, validKey(name)
 }
 
-// validKey reports why a name can be no key: Go CDK would write it otherwise than it reads.
+// validKey reports why a name can be no key: servers do not accept it, or proxies before them change it. "__0x" is how
+// earlier versions would have escaped such characters.
 func validKey(name string) error {
 	if i := strings.IndexFunc(name, func(r rune) bool { return r < 32 || r == 127 || r == '\ufffd' }); i >= 0 ||
 		strings.Contains(name, "__0x") || strings.Contains(name, "../") {
@@ -184,10 +212,10 @@ func (p *Place) List(ctx context.Context, dir string) ([]place.Info, error) {
 		prefix = key + "/"
 	}
 	var all []place.Info
-	err := p.each(ctx, &blob.ListOptions{Prefix: prefix, Delimiter: "/"}, func(o *blob.ListObject) error {
-		name := strings.TrimSuffix(o.Key[len(prefix):], "/")
+	err := p.each(ctx, prefix, "/", func(o object) error {
+		name := strings.TrimSuffix(o.key[len(prefix):], "/")
 		if name != "" && name[0] != '.' { // other programs make folders by an empty file
-			all = append(all, place.Info{Name: name, Size: o.Size, Modified: o.ModTime, IsDir: o.IsDir})
+			all = append(all, place.Info{Name: name, Size: o.size, Modified: o.modified, IsDir: o.isDir})
 		}
 		return nil
 	})
@@ -196,10 +224,9 @@ func (p *Place) List(ctx context.Context, dir string) ([]place.Info, error) {
 }
 
 // each calls f with all objects that are listed.
-func (p *Place) each(ctx context.Context, opts *blob.ListOptions, f func(*blob.ListObject) error) error {
-	const page = 1000
-	for token := blob.FirstPageToken; len(token) > 0; {
-		objects, next, err := p.bucket.ListPage(ctx, token, page, opts)
+func (p *Place) each(ctx context.Context, prefix, delimiter string, f func(object) error) error {
+	for token := ""; ; {
+		objects, next, err := p.store.list(ctx, prefix, delimiter, token, listPage)
 		if err != nil {
 			return err
 		}
@@ -208,9 +235,10 @@ func (p *Place) each(ctx context.Context, opts *blob.ListOptions, f func(*blob.L
 				return err
 			}
 		}
-		token = next
+		if token = next; token == "" {
+			return nil
+		}
 	}
-	return nil
 }
 
 // Stat says what a name stands for. Of a folder a file of the same name hides that it is there.
@@ -219,12 +247,12 @@ func (p *Place) Stat(ctx context.Context, name string) (place.Info, error) {
 	if err != nil {
 		return place.Info{}, err
 	}
-	attributes, err := p.bucket.Attributes(ctx, key)
+	o, err := p.store.head(ctx, key)
 	if err == nil {
-		return place.Info{Name: path.Base(name), Size: attributes.Size, Modified: attributes.ModTime}, nil
+		return place.Info{Name: path.Base(name), Size: o.size, Modified: o.modified}, nil
 	}
-	if gcerrors.Code(err) == gcerrors.NotFound {
-		below, _, listErr := p.bucket.ListPage(ctx, blob.FirstPageToken, 1, &blob.ListOptions{Prefix: key + "/"})
+	if isNotFound(err) {
+		below, _, listErr := p.store.list(ctx, key+"/", "", "", 1)
 		if listErr == nil && len(below) > 0 {
 			return place.Info{Name: path.Base(name), IsDir: true}, nil
 		}
@@ -245,20 +273,13 @@ func (p *Place) Rename(ctx context.Context, from, to string) error {
 	if err != nil || old == name {
 		return err
 	}
-	if err := p.copy(ctx, name, old); err != nil {
+	if err := p.store.copy(ctx, name, old); err != nil {
 		return p.explain("rename", from, err)
 	}
-	if err := p.bucket.Delete(ctx, old); err != nil && gcerrors.Code(err) != gcerrors.NotFound {
+	if err := p.store.removeAll(ctx, []string{old}); err != nil {
 		return p.explain("remove what was copied", from, err)
 	}
 	return nil
-}
-
-func (p *Place) copy(ctx context.Context, to, from string) error {
-	if p.s3 != nil {
-		return p.s3.copy(ctx, to, from)
-	}
-	return p.bucket.Copy(ctx, to, from, nil)
 }
 
 // Remove removes a file, and a folder with all that is in it; so it does with uploads that are not at their end.
@@ -271,35 +292,19 @@ func (p *Place) Remove(ctx context.Context, name string) error {
 }
 
 func (p *Place) remove(ctx context.Context, key string) error {
-	if p.s3 != nil {
-		return errors.Join(p.s3.abortBelow(ctx, key), p.removeS3(ctx, key))
-	}
-	drop := func(key string) error {
-		if err := p.bucket.Delete(ctx, key); gcerrors.Code(err) != gcerrors.NotFound {
-			return err
-		}
-		return nil
-	}
-	if err := drop(key); err != nil {
-		return err
-	}
-	return p.each(ctx, &blob.ListOptions{Prefix: key + "/"}, func(o *blob.ListObject) error { return drop(o.Key) })
-}
-
-// removeS3 removes a thousand objects a request.
-func (p *Place) removeS3(ctx context.Context, key string) error {
-	batch := []types.ObjectIdentifier{{Key: &key}}
-	err := p.each(ctx, &blob.ListOptions{Prefix: key + "/"}, func(o *blob.ListObject) error {
-		batch = append(batch, types.ObjectIdentifier{Key: &o.Key})
-		if len(batch) < 1000 {
+	aborted := p.store.abortBelow(ctx, key)
+	batch := []string{key}
+	err := p.each(ctx, key+"/", "", func(o object) error {
+		batch = append(batch, o.key)
+		if len(batch) < listPage {
 			return nil
 		}
-		err := p.s3.removeAll(ctx, batch)
+		err := p.store.removeAll(ctx, batch)
 		batch = batch[:0]
 		return err
 	})
-	if err != nil || len(batch) == 0 {
-		return err
+	if err == nil && len(batch) > 0 {
+		err = p.store.removeAll(ctx, batch)
 	}
-	return p.s3.removeAll(ctx, batch)
+	return errors.Join(aborted, err)
 }

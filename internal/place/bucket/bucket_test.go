@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"gocloud.dev/blob/memblob"
 
 	"kumo/internal/advice"
 	"kumo/internal/place"
@@ -32,34 +31,38 @@ func open(t testing.TB, url string) *Place {
 		}
 	})
 	// Pauses between tries are short here.
-	options := p.s3.Options()
-	options.Retryer = retryer(tries, 5*time.Millisecond)
-	p.s3.Client, p.pause = s3.New(options), time.Millisecond
+	p.pause = time.Millisecond
+	switch c := p.store.(type) {
+	case *s3Client:
+		options := c.Options()
+		options.Retryer = retryer(tries, 5*time.Millisecond)
+		c.Client = s3.New(options)
+	case *gcsClient:
+		c.pause = time.Millisecond
+	}
 	return p
 }
 
+func (p *Place) s3() *s3Client { return p.store.(*s3Client) }
+
 // openers open an empty place of each kind.
 var openers = map[string]func(t *testing.T) func(t *testing.T) place.Place{
-	"memory": func(*testing.T) func(t *testing.T) place.Place {
-		return func(t *testing.T) place.Place {
-			p := New(memblob.OpenBucket(nil), "mem://", "", Config{Spool: t.TempDir()})
-			t.Cleanup(func() {
-				if err := p.Close(); err != nil {
-					t.Error(err)
-				}
-			})
-			return p
-		}
+	"fake": func(t *testing.T) func(t *testing.T) place.Place {
+		return prefixes(buckettest.URL, buckettest.Fake(t))
 	},
-	"fake":    func(t *testing.T) func(t *testing.T) place.Place { return prefixes(buckettest.Fake(t)) },
-	"gateway": func(t *testing.T) func(t *testing.T) place.Place { return prefixes(buckettest.Gateway(t)) },
+	"gateway": func(t *testing.T) func(t *testing.T) place.Place {
+		return prefixes(buckettest.URL, buckettest.Gateway(t))
+	},
+	"google": func(t *testing.T) func(t *testing.T) place.Place {
+		return prefixes(buckettest.GoogleURL, buckettest.Google(t).URL)
+	},
 }
 
 // prefixes opens a prefix of its own each time.
-func prefixes(endpoint string) func(t *testing.T) place.Place {
+func prefixes(url func(endpoint, prefix string) string, endpoint string) func(t *testing.T) place.Place {
 	var n atomic.Int32
 	return func(t *testing.T) place.Place {
-		return open(t, buckettest.URL(endpoint, "p/"+string('a'+n.Add(1))))
+		return open(t, url(endpoint, "p/"+string('a'+n.Add(1))))
 	}
 }
 
@@ -185,7 +188,7 @@ func TestURLs(t *testing.T) {
 		"s3://bucket/x?use_path_style=perhaps":                 "use_path_style",
 		"s3://bucket/a/../b":                                   "../",
 		"s3://bucket/a#b":                                      "%23",
-		"gopher://bucket/x":                                    "the schemes are s3",
+		"gopher://bucket/x":                                    "the schemes are s3, gs",
 		"s3://bucket/x?request_checksum_calculation=sometimes": "sometimes",
 	} {
 		_, err := Open(t.Context(), url, Config{})

@@ -3,6 +3,7 @@ package bucket
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/url"
 	"os"
 	"strconv"
@@ -12,42 +13,130 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go/logging"
 )
 
-// credentials are those that a URL's options and the environment name, as Go CDK finds them, but without a word on
-// standard error, and without asking the machine for a role where the store is none of AWS's. It is nil where the URL
-// has none to be sent.
-func credentials(ctx context.Context, options url.Values) (aws.CredentialsProvider, error) {
-	if isAnonymous(options) {
-		return nil, nil
+// s3Settings are the options of an s3:// URL.
+type s3Settings struct {
+	config     []func(*config.LoadOptions) error
+	s3         []func(*s3.Options)
+	encryption types.ServerSideEncryption
+	kmsKey     *string
+	endpoint   string
+	role       string
+	anonymous  bool
+}
+
+// s3Options parses the options of an s3:// URL. They are those of Go CDK's s3blob, so that URLs work with both.
+func s3Options(query url.Values) (*s3Settings, error) {
+	o := &s3Settings{}
+	for name, values := range query {
+		value := values[0]
+		if value == "" {
+			continue
+		}
+		var err error
+		switch name {
+		case "region":
+			o.config = append(o.config, config.WithRegion(value))
+		case "profile":
+			o.config = append(o.config, config.WithSharedConfigProfile(value))
+		case "endpoint":
+			o.endpoint = value
+			o.s3 = append(o.s3, func(s *s3.Options) { s.BaseEndpoint = &value })
+		case "role":
+			if o.role = value; !strings.HasPrefix(value, "arn:") {
+				err = fmt.Errorf("role=%s: an ARN is wanted, as arn:aws:iam::123456789012:role/kumo", value)
+			}
+		case "anonymous":
+			o.anonymous, err = yes(name, value)
+		case "ssetype":
+			o.encryption, err = oneOf(name, value, o.encryption.Values())
+		case "kmskeyid":
+			o.kmsKey = &value
+		case "use_path_style", "s3ForcePathStyle", "hostname_immutable":
+			err = o.switchS3(name, value, func(s *s3.Options) { s.UsePathStyle = true })
+		case "disable_https":
+			err = o.switchS3(name, value, func(s *s3.Options) { s.EndpointOptions.DisableHTTPS = true })
+		case "accelerate":
+			err = o.switchS3(name, value, func(s *s3.Options) { s.UseAccelerate = true })
+		case "dualstack":
+			err = o.switchConfig(name, value, config.WithUseDualStackEndpoint(aws.DualStackEndpointStateEnabled))
+		case "fips":
+			err = o.switchConfig(name, value, config.WithUseFIPSEndpoint(aws.FIPSEndpointStateEnabled))
+		case "request_checksum_calculation":
+			var when string
+			when, err = oneOf(name, value, []string{"when_supported", "when_required"})
+			if when == "when_required" {
+				o.config = append(o.config, config.WithRequestChecksumCalculation(aws.RequestChecksumCalculationWhenRequired))
+			}
+		case "awssdk", "rate_limiter_capacity", "response_checksum_validation": // Go CDK's; they make no difference here
+		default:
+			err = fmt.Errorf("unknown option %q", name)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
-	how := []func(*config.LoadOptions) error{config.WithLogger(logging.Nop{})}
-	if profile := options.Get("profile"); profile != "" {
-		how = append(how, config.WithSharedConfigProfile(profile))
+	return o, nil
+}
+
+func (o *s3Settings) switchS3(name, value string, f func(*s3.Options)) error {
+	is, err := yes(name, value)
+	if is {
+		o.s3 = append(o.s3, f)
 	}
-	if region := options.Get("region"); region != "" {
-		how = append(how, config.WithRegion(region))
+	return err
+}
+
+func (o *s3Settings) switchConfig(name, value string, f config.LoadOptionsFunc) error {
+	is, err := yes(name, value)
+	if is {
+		o.config = append(o.config, f)
 	}
-	endpoint := cmp.Or(options.Get("endpoint"), os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"))
+	return err
+}
+
+func yes(name, value string) (bool, error) {
+	is, err := strconv.ParseBool(value)
+	if err != nil {
+		return false, fmt.Errorf("%s=%s: true or false is wanted", name, value)
+	}
+	return is, nil
+}
+
+func oneOf[T ~string](name, value string, allowed []T) (T, error) {
+	for _, a := range allowed {
+		if strings.EqualFold(string(a), value) {
+			return a, nil
+		}
+	}
+	return "", fmt.Errorf("%s=%s: it is one of %v", name, value, allowed)
+}
+
+// awsConfig finds region and credentials as AWS's own programs do, but without writing to standard error, and without
+// asking the machine for a role where the store is not AWS's.
+func awsConfig(ctx context.Context, o *s3Settings) (aws.Config, error) {
+	how := append(o.config, config.WithLogger(logging.Nop{}))
+	if o.anonymous {
+		how = append(how, config.WithCredentialsProvider(aws.AnonymousCredentials{}))
+	}
+	endpoint := cmp.Or(o.endpoint, os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"))
 	if endpoint != "" && !isAmazons(endpoint) {
 		how = append(how, config.WithEC2IMDSClientEnableState(imds.ClientDisabled))
 	}
 	cfg, err := config.LoadDefaultConfig(ctx, how...)
 	if err != nil {
-		return nil, err
+		return aws.Config{}, err
 	}
-	if role := options.Get("role"); role != "" {
-		return aws.NewCredentialsCache(stscreds.NewAssumeRoleProvider(sts.NewFromConfig(cfg), role)), nil
+	cfg.Region = cmp.Or(cfg.Region, "us-east-1") // which those who are not AWS mostly want
+	if o.role != "" && !o.anonymous {
+		cfg.Credentials = aws.NewCredentialsCache(stscreds.NewAssumeRoleProvider(sts.NewFromConfig(cfg), o.role))
 	}
-	return cfg.Credentials, nil
-}
-
-// isAnonymous reports whether options say that there are no credentials.
-func isAnonymous(options url.Values) bool {
-	is, err := strconv.ParseBool(options.Get("anonymous"))
-	return is && err == nil
+	return cfg, nil
 }
 
 // isAmazons reports whether an endpoint is one of AWS's, as a private one of a network there is.

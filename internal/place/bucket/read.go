@@ -2,20 +2,16 @@ package bucket
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash"
 	"io"
 	"io/fs"
+	"net/http"
+	"strconv"
 	"strings"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"gocloud.dev/blob"
-	"gocloud.dev/gcerrors"
 )
 
 // readTries is how often a read is begun anew where it stands, without a byte read in between.
@@ -26,7 +22,27 @@ var (
 	errReplaced = errors.New("another file has taken its place meanwhile")
 )
 
-func byteRange(first, last int64) string { return fmt.Sprintf("bytes=%d-%d", first, last) }
+// byteRange is the Range header of length bytes from offset on, or of all from there on if length is negative; "" for a
+// whole file.
+func byteRange(offset, length int64) string {
+	switch {
+	case length >= 0:
+		return fmt.Sprintf("bytes=%d-%d", offset, offset+length-1)
+	case offset > 0:
+		return fmt.Sprintf("bytes=%d-", offset)
+	}
+	return ""
+}
+
+// wholeSize is the size of the file of which an answer has a part.
+func wholeSize(length int64, contentRange string) int64 {
+	if _, total, is := strings.Cut(contentRange, "/"); is {
+		if n, err := strconv.ParseInt(total, 10, 64); err == nil {
+			return n
+		}
+	}
+	return length
+}
 
 // Open opens a file for reading.
 func (p *Place) Open(ctx context.Context, name string, offset, length int64) (io.ReadCloser, error) {
@@ -39,11 +55,11 @@ func (p *Place) Open(ctx context.Context, name string, offset, length int64) (io
 		length = min(length, 0)
 	}
 	if length == 0 { // whether there is such a file
-		info, err := p.bucket.Attributes(ctx, key)
+		o, err := p.store.head(ctx, key)
 		if err != nil {
 			return nil, p.explain("open", name, err)
 		}
-		r.at, r.end = info.Size, info.Size
+		r.at, r.end = o.size, o.size
 		return r, nil
 	}
 	if length > 0 {
@@ -59,59 +75,45 @@ func (p *Place) Open(ctx context.Context, name string, offset, length int64) (io
 }
 
 // beyond reports whether nothing was read because the file ends before.
-func beyond(err error) bool {
-	return code(err) == "InvalidRange" || strings.Contains(err.Error(), "StatusCode: 416") || // S3's words, and Google's
-		strings.Contains(err.Error(), "response code 416")
-}
+func beyond(err error) bool { return status(err) == http.StatusRequestedRangeNotSatisfiable }
 
 type reader struct {
 	place     *Place
 	ctx       context.Context
 	name, key string
-	at, end   int64 // -1: not yet known
-	body      *blob.Reader
-	etag      string
+	at, end   int64         // -1: not yet known
+	body      io.ReadCloser // nil: not open
+	found     bool          // the file, whose version and time follow
+	version   string
 	modified  time.Time
-	whole     hash.Hash // of what was read, where all of a file is that has its digest with it; otherwise nil
+	whole     hash.Hash // of what was read, if that is a whole file whose digest the store has; otherwise nil
 	want      string    // its digest in hex
 	closed    bool
 }
 
 // open begins where the reader stands.
 func (r *reader) open() error {
-	opts := &blob.ReaderOptions{BeforeRead: func(as func(any) bool) error {
-		var in *s3.GetObjectInput
-		if r.etag != "" && as(&in) {
-			in.IfMatch = &r.etag
-		}
-		return nil
-	}}
 	length := int64(-1)
 	if r.end >= 0 {
 		length = r.end - r.at
 	}
-	body, err := r.place.bucket.NewRangeReader(r.ctx, r.key, r.at, length, opts)
+	body, err := r.place.store.get(r.ctx, r.key, r.at, length, r.version)
 	if err != nil {
-		if gcerrors.Code(err) == gcerrors.FailedPrecondition {
+		if status(err) == http.StatusPreconditionFailed {
 			return errReplaced
 		}
 		return err
 	}
-	var out s3.GetObjectOutput
-	isS3 := body.As(&out)
 	switch {
-	case r.modified.IsZero():
-		r.modified = body.ModTime()
-		if isS3 {
-			r.etag = aws.ToString(out.ETag)
-			if want := out.Metadata[digestKey]; want != "" && r.at == 0 && r.end < 0 {
-				r.whole, r.want = sha256.New(), want
-			}
+	case !r.found:
+		r.found, r.modified, r.version = true, body.modified, body.version
+		if r.at == 0 && r.end < 0 {
+			r.whole, r.want = body.digest, body.want
 		}
-		if r.end < 0 || r.end > body.Size() {
-			r.end = body.Size()
+		if r.end < 0 || r.end > body.size {
+			r.end = body.size
 		}
-	case !r.modified.Equal(body.ModTime()), isS3 && r.etag != aws.ToString(out.ETag): // not all servers know If-Match
+	case !r.modified.Equal(body.modified), r.version != body.version: // not all servers know preconditions
 		return errors.Join(errReplaced, body.Close())
 	}
 	r.body = body
@@ -144,7 +146,7 @@ func (r *reader) Read(b []byte) (int, error) {
 		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}
-		if try == readTries || r.ctx.Err() != nil || errors.Is(err, errReplaced) || isGone(err) {
+		if try == readTries || r.ctx.Err() != nil || errors.Is(err, errReplaced) || isNotFound(err) {
 			return 0, r.place.explain("read", r.name, fmt.Errorf("from byte %d on: %w", r.at, err))
 		}
 		select {
@@ -154,8 +156,6 @@ func (r *reader) Read(b []byte) (int, error) {
 		}
 	}
 }
-
-func isGone(err error) bool { return gcerrors.Code(err) == gcerrors.NotFound }
 
 // read reads once, and gives the answer up when that fails.
 func (r *reader) read(b []byte) (int, error) {

@@ -1,8 +1,8 @@
 package bucket
 
 import (
-	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"net"
 	"net/http"
@@ -17,8 +17,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go"
-	"github.com/aws/smithy-go/logging"
-	"gocloud.dev/blob/s3blob"
 
 	"kumo/internal/advice"
 )
@@ -31,7 +29,7 @@ const (
 	longestPause = 20 * time.Second
 )
 
-// An s3Client does what Go CDK has no words for.
+// An s3Client is a bucket that is reached by S3's protocol.
 type s3Client struct {
 	*s3.Client
 	bucket     string
@@ -40,8 +38,9 @@ type s3Client struct {
 	checksums  bool  // sent with what is uploaded; a few servers know none
 	part       int64 // bytes of an upload's part, unless the file has too many of these
 	copyLimit  int64 // bytes that one request may copy
-	options    s3blob.Options
 }
+
+var _ store = (*s3Client)(nil)
 
 const (
 	partSize  = 16 << 20
@@ -49,44 +48,90 @@ const (
 	copyLimit = 5 << 30 // S3's
 )
 
-func openS3(ctx context.Context, u *url.URL, cfg Config) (*Place, error) {
-	opener := s3blob.URLOpener{}
-	b, err := opener.OpenBucketURL(ctx, &url.URL{Scheme: u.Scheme, Host: u.Host, RawQuery: u.RawQuery})
+func openS3(ctx context.Context, u *url.URL) (store, error) {
+	o, err := s3Options(u.Query())
 	if err != nil {
 		return nil, badOption(u, err)
 	}
-	var client *s3.Client
-	if !b.As(&client) {
-		return nil, errors.New("the bucket has no client of S3's")
-	}
-	options := client.Options()
-	found, err := credentials(ctx, u.Query())
+	cfg, err := awsConfig(ctx, o)
 	if err != nil {
 		return nil, badOption(u, err)
 	}
-	if found != nil {
-		options.Credentials = found
-	}
-	options.Retryer, options.HTTPClient = retryer(tries, longestPause), httpClient()
-	// Of a file in parts, servers tell a checksum that is none of the whole, and not all say so: the reader has its own.
-	options.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
-	options.Logger = logging.Nop{}                       // standard error is the command's
-	options.Region = cmp.Or(options.Region, "us-east-1") // which those who are not AWS mostly want
-	c := &s3Client{Client: s3.New(options), bucket: u.Host, encryption: opener.Options.EncryptionType, part: partSize,
-		options: opener.Options, copyLimit: copyLimit,
-		checksums: options.RequestChecksumCalculation != aws.RequestChecksumCalculationWhenRequired}
-	if id := opener.Options.KMSEncryptionID; id != "" {
-		c.kmsKey = &id
-	}
-	if b, err = s3blob.OpenBucket(ctx, c.Client, u.Host, &opener.Options); err != nil {
-		return nil, err
-	}
-	p := New(b, u.Scheme+"://"+u.Host, strings.Trim(u.Path, "/"), cfg)
-	p.s3 = c
-	return p, nil
+	client := s3.NewFromConfig(cfg, append(o.s3, func(s *s3.Options) {
+		s.Retryer, s.HTTPClient = retryer(tries, longestPause), httpClient()
+		// Of a file in parts, servers return a checksum that is not the whole file's, and not all say so: the reader checks
+		// the file's own.
+		s.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
+	})...)
+	return &s3Client{Client: client, bucket: u.Host, encryption: o.encryption, kmsKey: o.kmsKey, part: partSize,
+		copyLimit: copyLimit, checksums: cfg.RequestChecksumCalculation != aws.RequestChecksumCalculationWhenRequired}, nil
 }
 
-// badOption is the error of a URL's options. What Go CDK says of them begins with the whole URL.
+// prompt is the same bucket with few tries of each request.
+func (c *s3Client) prompt() store {
+	options, few := c.Options(), *c
+	options.Retryer = retryer(fewTries, time.Second)
+	few.Client = s3.New(options)
+	return &few
+}
+
+func (c *s3Client) close() error { return nil }
+
+func (c *s3Client) head(ctx context.Context, key string) (object, error) {
+	head, err := c.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &c.bucket, Key: &key})
+	if err != nil {
+		return object{}, err
+	}
+	return object{key: key, size: aws.ToInt64(head.ContentLength), modified: aws.ToTime(head.LastModified),
+		metadata: head.Metadata}, nil
+}
+
+func (c *s3Client) get(ctx context.Context, key string, offset, length int64, version string) (*content, error) {
+	in := &s3.GetObjectInput{Bucket: &c.bucket, Key: &key}
+	if span := byteRange(offset, length); span != "" {
+		in.Range = &span
+	}
+	if version != "" {
+		in.IfMatch = &version
+	}
+	out, err := c.GetObject(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	got := &content{ReadCloser: out.Body, size: wholeSize(aws.ToInt64(out.ContentLength), aws.ToString(out.ContentRange)),
+		modified: aws.ToTime(out.LastModified), version: aws.ToString(out.ETag)}
+	if want := out.Metadata[digestKey]; want != "" {
+		got.digest, got.want = sha256.New(), want
+	}
+	return got, nil
+}
+
+func (c *s3Client) list(ctx context.Context, prefix, delimiter, token string, limit int) (page []object, next string,
+	err error) {
+	in := &s3.ListObjectsV2Input{Bucket: &c.bucket, MaxKeys: aws.Int32(int32(limit)), Prefix: optional(prefix),
+		Delimiter: optional(delimiter), ContinuationToken: optional(token)}
+	out, err := c.ListObjectsV2(ctx, in)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, o := range out.Contents {
+		page = append(page, object{key: aws.ToString(o.Key), size: aws.ToInt64(o.Size),
+			modified: aws.ToTime(o.LastModified)})
+	}
+	for _, folder := range out.CommonPrefixes {
+		page = append(page, object{key: aws.ToString(folder.Prefix), isDir: true})
+	}
+	return page, aws.ToString(out.NextContinuationToken), nil
+}
+
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// badOption is the error of a URL's options, without what AWS's client puts before it.
 func badOption(u *url.URL, err error) error {
 	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(inner) {
 		err = inner
@@ -108,17 +153,20 @@ func retryer(tries int, longest time.Duration) aws.Retryer {
 
 // httpClient has connections that are given up when nothing moves on them.
 func httpClient() aws.HTTPClient {
+	return awshttp.NewBuildableClient().WithTransportOptions(endSilence)
+}
+
+// endSilence makes a transport give up connections on which nothing moves.
+func endSilence(t *http.Transport) {
 	dialer := &net.Dialer{Timeout: dialTimeout}
-	return awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
-		t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-			conn, err := dialer.DialContext(ctx, network, address)
-			if err != nil {
-				return nil, err
-			}
-			return &timed{conn}, nil
+	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dialer.DialContext(ctx, network, address)
+		if err != nil {
+			return nil, err
 		}
-		t.IdleConnTimeout = silence / 2 // one that waits for work is not silent
-	})
+		return &timed{conn}, nil
+	}
+	t.IdleConnTimeout = silence / 2 // an idle connection is not a silent one
 }
 
 // timed is a connection that comes to an end when nothing was sent or received for a while.
@@ -136,15 +184,6 @@ func (t *timed) Write(b []byte) (int, error) {
 		return 0, err
 	}
 	return t.Conn.Write(b)
-}
-
-// few is for what is asked while somebody waits: he may have mistyped the endpoint.
-func few(as func(any) bool) error {
-	var options *[]func(*s3.Options)
-	if as(&options) {
-		*options = append(*options, func(o *s3.Options) { o.RetryMaxAttempts = fewTries })
-	}
-	return nil
 }
 
 // code is what S3 calls an error.
@@ -191,7 +230,7 @@ func (c *s3Client) copyParts(ctx context.Context, to, from string, head *s3.Head
 		last := min(at+c.copyLimit, size) - 1
 		var out *s3.UploadPartCopyOutput
 		out, err = c.UploadPartCopy(ctx, &s3.UploadPartCopyInput{Bucket: &c.bucket, Key: &to, UploadId: made.UploadId,
-			PartNumber: number, CopySource: c.source(from), CopySourceRange: aws.String(byteRange(at, last)),
+			PartNumber: number, CopySource: c.source(from), CopySourceRange: aws.String(byteRange(at, last+1-at)),
 			CopySourceIfMatch: head.ETag})
 		if err == nil {
 			parts = append(parts, types.CompletedPart{ETag: out.CopyPartResult.ETag, PartNumber: number})
@@ -207,8 +246,12 @@ func (c *s3Client) copyParts(ctx context.Context, to, from string, head *s3.Head
 	return err
 }
 
-// removeAll removes objects; it is no error if there are none.
-func (c *s3Client) removeAll(ctx context.Context, objects []types.ObjectIdentifier) error {
+// removeAll removes objects in one request; it is no error if there are none.
+func (c *s3Client) removeAll(ctx context.Context, keys []string) error {
+	objects := make([]types.ObjectIdentifier, len(keys))
+	for i := range keys {
+		objects[i].Key = &keys[i]
+	}
 	out, err := c.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &c.bucket,
 		Delete: &types.Delete{Objects: objects, Quiet: aws.Bool(true)}})
 	if err != nil {

@@ -1,9 +1,7 @@
 package bucket
 
 import (
-	"bytes"
 	"context"
-	"crypto/md5"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -15,8 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
-	"gocloud.dev/blob"
-	"gocloud.dev/gcerrors"
 	"golang.org/x/sync/errgroup"
 
 	"kumo/internal/place"
@@ -42,109 +38,14 @@ func (f file) metadata() map[string]string {
 	return map[string]string{digestKey: hex.EncodeToString(f.sum[:])}
 }
 
-// Upload brings a file there. On S3 an upload that was cut off goes on: of its parts, those that have the same bytes
-// here are not sent again. A file that is there already, by size and digest, is not sent at all.
+// Upload uploads a file. On S3 it continues an upload that was interrupted: parts that are there with the same bytes are
+// not sent again. A file that is there already, by size and digest, is not sent at all.
 func (p *Place) Upload(ctx context.Context, name string, src io.ReaderAt, size int64, sum [sha256.Size]byte) error {
 	key, err := p.key(name)
 	if err != nil {
 		return err
 	}
-	return p.explain("upload", name, p.store(ctx, file{key, src, size, sum}, true))
-}
-
-// store brings a file there; if it may, it goes on with what another process has left of that.
-func (p *Place) store(ctx context.Context, f file, goOn bool) error {
-	switch {
-	case p.s3 == nil:
-		return p.stream(ctx, f, goOn)
-	case f.size <= p.s3.part:
-		return p.s3.put(ctx, f, goOn)
-	}
-	err := p.s3.multipart(ctx, f, goOn)
-	if code(err) == "NoSuchUpload" || code(err) == "InvalidPart" { // another one has ended it, or changed its parts
-		if is, headErr := p.s3.has(ctx, f); is || headErr != nil {
-			return headErr // so the answer to its end was lost
-		}
-		err = p.s3.multipart(ctx, f, false)
-	}
-	return err
-}
-
-// stream brings a file to a store of which nothing more is known than that it may have an MD5 of what it keeps. With
-// what is written goes the one that it must have, so that a store which knows such a thing refuses another; and then
-// what the store has is compared.
-func (p *Place) stream(ctx context.Context, f file, goOn bool) error {
-	long, short := sha256.New(), md5.New()
-	if err := copyAll(io.MultiWriter(long, short), f.data, 0, f.size); err != nil {
-		return err
-	}
-	if err := place.CheckDigest(long, f.sum); err != nil {
-		return err
-	}
-	sum := short.Sum(nil)
-	if goOn {
-		if has, err := p.kept(ctx, f, sum); has == whole || err != nil {
-			return err
-		}
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // before Close, it drops what was written
-	w, err := p.bucket.NewWriter(ctx, f.key, &blob.WriterOptions{ContentType: contentType, Metadata: f.metadata(),
-		DisableContentTypeDetection: true, ContentMD5: sum})
-	if err != nil {
-		return err
-	}
-	if err = copyAll(w, f.data, 0, f.size); err != nil {
-		cancel()
-		_ = w.Close() // of what is dropped
-		return err
-	}
-	if err = w.Close(); err != nil {
-		return err
-	}
-	if has, err := p.kept(ctx, f, sum); has != damaged || err != nil {
-		return err
-	}
-	return errors.Join(fmt.Errorf("the store has kept other bytes: %w", place.ErrDigest), p.bucket.Delete(ctx, f.key))
-}
-
-// What a store has under a file's name.
-type presence int
-
-const (
-	others  presence = iota // nothing, or what somebody else has written
-	whole                   // the file
-	damaged                 // what was to be the file
-)
-
-// kept says what there is under a file's name: by what the store says of its bytes, or by reading them.
-func (p *Place) kept(ctx context.Context, f file, sum []byte) (presence, error) {
-	there, err := p.bucket.Attributes(ctx, f.key)
-	if gcerrors.Code(err) == gcerrors.NotFound {
-		return others, nil
-	}
-	if err != nil || there.Metadata[digestKey] != f.metadata()[digestKey] {
-		return others, err
-	}
-	same := there.Size == f.size
-	if len(there.MD5) > 0 {
-		same = same && bytes.Equal(there.MD5, sum)
-	} else if same {
-		r, err := p.bucket.NewReader(ctx, f.key, nil)
-		if err != nil {
-			return others, err
-		}
-		read := sha256.New()
-		_, err = io.Copy(read, r)
-		if err = errors.Join(err, r.Close()); err != nil {
-			return others, err
-		}
-		same = [sha256.Size]byte(read.Sum(nil)) == f.sum
-	}
-	if same {
-		return whole, nil
-	}
-	return damaged, nil
+	return p.explain("upload", name, p.store.upload(ctx, file{key, src, size, sum}, true))
 }
 
 // copyAll copies length bytes, which must be there.
@@ -152,6 +53,21 @@ func copyAll(w io.Writer, src io.ReaderAt, at, length int64) error {
 	n, err := io.Copy(w, io.NewSectionReader(src, at, length))
 	if err == nil && n < length {
 		err = fmt.Errorf("it ends at byte %d: %w", at+n, io.ErrUnexpectedEOF)
+	}
+	return err
+}
+
+// upload uploads a file, in parts if it is long. With goOn set it may continue what another process has begun.
+func (c *s3Client) upload(ctx context.Context, f file, goOn bool) error {
+	if f.size <= c.part {
+		return c.put(ctx, f, goOn)
+	}
+	err := c.multipart(ctx, f, goOn)
+	if code(err) == "NoSuchUpload" || code(err) == "InvalidPart" { // another one has ended it, or changed its parts
+		if is, headErr := c.has(ctx, f); is || headErr != nil {
+			return headErr // so the answer to its end was lost
+		}
+		err = c.multipart(ctx, f, false)
 	}
 	return err
 }

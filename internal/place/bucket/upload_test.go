@@ -33,8 +33,11 @@ func TestUploads(t *testing.T) {
 			}
 			placetest.RunUploads(t, func(t *testing.T) place.Place {
 				p := opened(t).(*Place)
-				if p.s3 != nil {
-					p.s3.part = part
+				switch c := p.store.(type) {
+				case *s3Client:
+					c.part = part
+				case *gcsClient:
+					c.chunk = part
 				}
 				return p
 			}, 20_000, 2*int(part)+12_345)
@@ -45,7 +48,7 @@ func TestUploads(t *testing.T) {
 // parts is how many parts of an upload are there.
 func (p *Place) parts(t *testing.T, key string) int {
 	t.Helper()
-	_, have, err := p.s3.unfinished(t.Context(), key)
+	_, have, err := p.s3().unfinished(t.Context(), key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +61,7 @@ func TestAnUploadGoesOn(t *testing.T) {
 	proxy := buckettest.Proxy(t, endpoint, 1)
 	url := buckettest.URL(proxy.Endpoint, "x")
 	p := open(t, url)
-	p.s3.part = small
+	p.s3().part = small
 	data := placetest.Noise(1, 4*small+100)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -77,7 +80,7 @@ func TestAnUploadGoesOn(t *testing.T) {
 		t.Fatalf("%d parts are there", kept)
 	}
 	other := open(t, url)
-	other.s3.part = small
+	other.s3().part = small
 	before := proxy.Sent()
 	if err := other.Upload(t.Context(), "f", bytes.NewReader(data), int64(len(data)), sha256.Sum256(data)); err != nil {
 		t.Fatal(err)
@@ -117,7 +120,7 @@ func TestUploadsThroughFaults(t *testing.T) {
 	t.Logf("seed %d", seed)
 	proxy := buckettest.Proxy(t, buckettest.Gateway(t), seed)
 	p := open(t, buckettest.URL(proxy.Endpoint, "x"))
-	p.s3.part = small
+	p.s3().part = small
 	proxy.Set(map[buckettest.Fault]float64{buckettest.Busy: 0.15, buckettest.Cut: 0.1, buckettest.Lost: 0.1,
 		buckettest.Short: 0.05, buckettest.Changed: 0.1})
 	for i, size := range []int{1000, 3*small + 77, 2 * small} {
@@ -209,7 +212,7 @@ func TestReadsGoOn(t *testing.T) {
 func TestAnAnswerThatWasChangedIsSeen(t *testing.T) {
 	proxy := buckettest.Proxy(t, buckettest.Gateway(t), 1)
 	p := open(t, buckettest.URL(proxy.Endpoint, "x"))
-	p.s3.part = small
+	p.s3().part = small
 	for _, size := range []int{100_000, 2 * small} {
 		proxy.Set(nil)
 		if err := place.WriteFile(t.Context(), p, "f", placetest.Noise(1, size)); err != nil {
@@ -224,7 +227,7 @@ func TestAnAnswerThatWasChangedIsSeen(t *testing.T) {
 
 func TestADigestIsKept(t *testing.T) {
 	p := open(t, buckettest.URL(buckettest.Gateway(t), "x"))
-	p.s3.part = small
+	p.s3().part = small
 	for _, size := range []int{10, small + 1} {
 		data := placetest.Noise(1, size)
 		if err := place.WriteFile(t.Context(), p, "f", data); err != nil {
@@ -234,7 +237,7 @@ func TestADigestIsKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		key := "x/with space+plus/ü"
-		head, err := p.s3.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &p.s3.bucket, Key: &key})
+		head, err := p.s3().HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &p.s3().bucket, Key: &key})
 		if sum := sha256.Sum256(data); err != nil || head.Metadata[digestKey] != hex.EncodeToString(sum[:]) {
 			t.Errorf("%v %v", head, err)
 		}
@@ -247,7 +250,7 @@ func TestADigestIsKept(t *testing.T) {
 // What one request may not copy is copied in parts.
 func TestALargeFileIsRenamed(t *testing.T) {
 	p := open(t, buckettest.URL(buckettest.Gateway(t), "x"))
-	p.s3.copyLimit = small
+	p.s3().copyLimit = small
 	data := placetest.Noise(1, 2*small+5)
 	if err := place.WriteFile(t.Context(), p, "f", data); err != nil {
 		t.Fatal(err)
@@ -264,7 +267,7 @@ func TestALargeFileIsRenamed(t *testing.T) {
 func TestRemoveEndsUploads(t *testing.T) {
 	p := open(t, buckettest.URL(buckettest.Gateway(t), "x"))
 	for _, key := range []string{"x/d/f", "x/d", "x/dd"} {
-		_, err := p.s3.CreateMultipartUpload(t.Context(), &s3.CreateMultipartUploadInput{Bucket: &p.s3.bucket, Key: &key})
+		_, err := p.s3().CreateMultipartUpload(t.Context(), &s3.CreateMultipartUploadInput{Bucket: &p.s3().bucket, Key: &key})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -273,7 +276,7 @@ func TestRemoveEndsUploads(t *testing.T) {
 		t.Fatal(err)
 	}
 	var left []string
-	err := p.s3.uploads(t.Context(), "x/", func(u types.MultipartUpload) { left = append(left, *u.Key) })
+	err := p.s3().uploads(t.Context(), "x/", func(u types.MultipartUpload) { left = append(left, *u.Key) })
 	if err != nil || len(left) != 1 || left[0] != "x/dd" {
 		t.Errorf("left are %v: %v", left, err)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/smithy-go"
-	"gocloud.dev/gcerrors"
+	"golang.org/x/oauth2"
 
 	"kumo/internal/advice"
 	"kumo/internal/place"
@@ -38,8 +38,7 @@ func (p *Place) inWords(where string, err error) error {
 	if isAPI {
 		switch said.ErrorCode() {
 		case "NoSuchBucket":
-			return advice.With(&brief{where + ": there is no such bucket", fs.ErrNotExist},
-				"correct its name, or the endpoint= or region= where it is; or make it: aws s3 mb "+p.name)
+			return noBucket(where, "correct its name, or the endpoint= or region= where it is; or make it: aws s3 mb "+p.name)
 		case "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "TokenRefreshRequired",
 			"InvalidClientTokenId", "XAdminUserNotFound":
 			return advice.With(fmt.Errorf("%s: the store does not accept the credentials: %s: %w", where, words(said),
@@ -56,23 +55,23 @@ func (p *Place) inWords(where string, err error) error {
 			return fmt.Errorf("%s: the store does not take files of that size: %s", where, words(said))
 		}
 	}
-	status := 0
-	if answer, is := errors.AsType[*awshttp.ResponseError](err); is {
-		status = answer.HTTPStatusCode()
+	if google, is := errors.AsType[*gcsError](err); is && google.isBucket() {
+		return noBucket(where, "correct its name; or make it: gcloud storage buckets create "+p.name)
 	}
-	notFound := gcerrors.Code(err) == gcerrors.NotFound || isAPI && (said.ErrorCode() == "NotFound" ||
-		said.ErrorCode() == "NoSuchKey")
+	status := status(err)
 	var missing *aws.MissingRegionError
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded) && status == 0 && !isNet(err):
 		return fmt.Errorf("%s: %w", where, err)
-	case notFound:
+	case isNotFound(err):
 		return fmt.Errorf("%s: %w", where, fs.ErrNotExist)
-	case isAPI && strings.Contains(said.ErrorCode(), "AccessDenied"), status == http.StatusForbidden,
-		gcerrors.Code(err) == gcerrors.PermissionDenied:
+	case isAPI && strings.Contains(said.ErrorCode(), "AccessDenied"), status == http.StatusForbidden:
 		return advice.With(fmt.Errorf("%s: the store does not permit it: %s: %w", where, short(err), fs.ErrPermission),
 			"these credentials need the rights to list the bucket, and to read, write and remove what is below "+p.URL()+
 				" (docs/places.md)")
+	case isGoogles(err) && !passes(err):
+		return advice.With(fmt.Errorf("%s: the store does not accept the credentials: %s: %w", where, short(err),
+			fs.ErrPermission), gcsCredentials)
 	case errors.As(err, &missing):
 		return advice.With(fmt.Errorf("%s: %w", where, err), "name the bucket's region: ?region=...")
 	case noCredentials(err) && !passes(err):
@@ -91,13 +90,48 @@ func (p *Place) inWords(where string, err error) error {
 	return fmt.Errorf("%s: %w", where, &brief{short(err), err})
 }
 
+func noBucket(where, how string) error {
+	return advice.With(&brief{where + ": there is no such bucket", fs.ErrNotExist}, how)
+}
+
+// isNotFound reports whether an error says that there is no such object or bucket.
+func isNotFound(err error) bool {
+	switch code(err) {
+	case "NoSuchBucket", "NoSuchKey", "NotFound":
+		return true
+	case "":
+		return status(err) == http.StatusNotFound
+	}
+	return false
+}
+
+// status is the status of a server's answer that is an error; 0 if there was none.
+func status(err error) int {
+	if answer, is := errors.AsType[*awshttp.ResponseError](err); is {
+		return answer.HTTPStatusCode()
+	}
+	if answer, is := errors.AsType[*gcsError](err); is {
+		return answer.status
+	}
+	if answer, is := errors.AsType[*oauth2.RetrieveError](err); is && answer.Response != nil {
+		return answer.Response.StatusCode
+	}
+	return 0
+}
+
+// isGoogles reports whether an error is that of Google's credentials.
+func isGoogles(err error) bool {
+	if answer, is := errors.AsType[*gcsError](err); is {
+		return answer.status == http.StatusUnauthorized
+	}
+	_, is := errors.AsType[*oauth2.RetrieveError](err)
+	return is
+}
+
 // passes reports whether an error may be over later: the store is not reached, or it is busy. One that speaks of what
 // was asked for, as of a certificate, is none.
 func passes(err error) bool {
-	status, code := otherStatus(err), code(err)
-	if answer, is := errors.AsType[*awshttp.ResponseError](err); is {
-		status = answer.HTTPStatusCode()
-	}
+	status, code := status(err), code(err)
 	switch {
 	case noCredentials(err) && strings.Contains(err.Error(), "ec2imds"): // this machine has no role to be asked for
 		return false
@@ -148,10 +182,17 @@ func short(err error) string {
 	if said, is := errors.AsType[smithy.APIError](err); is {
 		return words(said)
 	}
-	if answer, is := errors.AsType[*awshttp.ResponseError](err); is {
-		return fmt.Sprintf("status %d %s", answer.HTTPStatusCode(), http.StatusText(answer.HTTPStatusCode()))
+	if google, is := errors.AsType[*gcsError](err); is {
+		return firstLine(google.Error())
+	}
+	if status := status(err); status != 0 {
+		return statusText(status)
 	}
 	return firstLine(err.Error())
+}
+
+func statusText(status int) string {
+	return fmt.Sprintf("status %d %s", status, http.StatusText(status))
 }
 
 func firstLine(s string) string {

@@ -49,7 +49,7 @@ func (w *writer) Close() error {
 		return w.err
 	}
 	f := file{w.key, w.data, w.data.Len(), [sha256.Size]byte(w.digest.Sum(nil))}
-	return w.place.explain("write", w.name, w.place.store(w.ctx, f, false))
+	return w.place.explain("write", w.name, w.place.store.upload(w.ctx, f, false))
 }
 
 func (w *writer) Abort() {

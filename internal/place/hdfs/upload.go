@@ -35,13 +35,7 @@ func (p *Place) Upload(ctx context.Context, name string, src io.ReaderAt, size i
 
 // attributes are what is kept of a file beside its bytes, as JSON in an extended attribute.
 type attributes struct {
-	Digest             string            `json:"sha256,omitempty"`
-	ContentType        string            `json:"content_type,omitempty"`
-	CacheControl       string            `json:"cache_control,omitempty"`
-	ContentDisposition string            `json:"content_disposition,omitempty"`
-	ContentEncoding    string            `json:"content_encoding,omitempty"`
-	ContentLanguage    string            `json:"content_language,omitempty"`
-	Metadata           map[string]string `json:"metadata,omitempty"`
+	Digest string `json:"sha256,omitempty"`
 }
 
 const attributesKey = "user.kumo"

@@ -56,17 +56,14 @@ func Make(ctx context.Context, name string) (place.Place, error) {
 		return hdfs.Make(name, hdfs.Config{Conf: conf})
 	case slices.Contains(bucket.Schemes(), scheme):
 		return bucket.Make(ctx, name, bucket.Config{})
-	case scheme == "gs":
-		return nil, advice.Usage("place %s: this kumo was built without Google's client; build it with: "+
-			"go build -tags gcs ./cmd/kumo", name)
 	}
 	u, err := url.Parse(name)
 	if err != nil {
 		return nil, advice.Usage("place %q: %w", name, err)
 	}
 	if u.Scheme != "file" || u.Host != "" && u.Host != "localhost" || u.Path == "" {
-		return nil, advice.Usage("place %q: a folder is wanted, as a path, as file:///path, s3://bucket/prefix or "+
-			"hdfs://host:port/path", name)
+		return nil, advice.Usage("place %q: a folder is wanted, as a path, as file:///path, s3://bucket/prefix, "+
+			"gs://bucket/prefix or hdfs://host:port/path", name)
 	}
 	return folder(filepath.FromSlash(u.Path))
 }

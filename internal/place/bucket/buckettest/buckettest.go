@@ -1,4 +1,5 @@
-// Package buckettest has servers of S3's protocol for tests: one in this process, a real one, and a proxy that fails.
+// Package buckettest has servers of object stores for tests: S3's protocol in this process and by a real server, Google's in
+// this process, and a proxy that fails.
 package buckettest
 
 import (
