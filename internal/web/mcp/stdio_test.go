@@ -60,6 +60,11 @@ func TestLinesThatAreNoMessages(t *testing.T) {
 		*a.ID != 8 || a.Error == nil {
 		t.Errorf("a long message: %+v", a)
 	}
+	// Members are matched by case, or a gateway in front of the server could read another method than the server.
+	if a := ask(`{"jsonrpc":"2.0","id":9,"method":"ping","Method":"no/such"}` + "\n"); a.ID == nil || *a.ID != 9 ||
+		a.Error != nil {
+		t.Errorf("with a member in another case: %+v %+v", a, a.Error)
+	}
 	toServer.Close()
 	if err := <-ended; err != nil {
 		t.Errorf("at the end: %v", err)

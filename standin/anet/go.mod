@@ -1,0 +1,3 @@
+module github.com/wlynxg/anet
+
+go 1.26
