@@ -15,11 +15,8 @@ import (
 // A batch is what one page, or the seeds, bring in: judged, offered to seen, and sorted into what is to be fetched and
 // what is left out. Its slices are used again and again.
 type batch struct {
-	cands []entry.Candidate
-	urls  []seen.URL
-	news  []seen.News
-	offs  []string // hosts of links that are not the crawl's
-	links int      // that the page has
+	linkRoom
+	links int // that the page has
 
 	records []*page.Record // what a visit, or several at once, have brought
 	done    []*entry.Done  // of each record, where that ends a visit
@@ -28,27 +25,40 @@ type batch struct {
 	settles string     // the URL whose visit ends with the batch
 	plan    seen.Meta  // when it is visited again, if that is to be noted and the visit brought no record
 
-	payloads []byte // of candidates that a merge may have to decide
-
 	visit *visitLinks // whose links the batch has, where links are claimed; nil if it is no visit's
 	ended []string    // URLs, beside the one that settles, that will not be visited any more
-	known []bool      // of urls, that memory knows them
 
 	foreign bool // the links come from elsewhere, with their payloads
 	back    bool // and have gone nowhere: the outbox has had them
 	routed  bool // nothing of it goes to other nodes
 	rooted  bool // its roots are kept already
 
-	edits []LinkEdit // of links that a hook is asked about
-
 	again []item.Item // URLs that were fetched, and are to be once more: see hops
 
 	ranks links // what a ranking that goes by links is told
+}
+
+// A linkRoom is the part of a batch that grows with its links. Batches without links have none: workers, of which there
+// may be thousands that wait for answers, share the rooms of those that read pages.
+type linkRoom struct {
+	cands    []entry.Candidate
+	urls     []seen.URL
+	news     []seen.News
+	offs     []string   // hosts of links that are not the crawl's
+	payloads []byte     // of candidates that a merge may have to decide
+	known    []bool     // of urls, that memory knows them
+	edits    []LinkEdit // of links that a hook is asked about
 
 	found    []entry.Candidate // new, to be fetched
 	skips    []page.Skip       // new, left out for good
 	deferred []page.Skip       // new, set aside
 	entries  entry.Encoder
+}
+
+// empty reports whether nothing is in the room.
+func (r *linkRoom) empty() bool {
+	return len(r.cands)+len(r.urls)+len(r.news)+len(r.offs)+len(r.payloads)+len(r.known)+len(r.edits)+len(r.found)+
+		len(r.skips)+len(r.deferred)+len(r.entries.Writer) == 0
 }
 
 // maxKept is how many links a batch may have that keeps its room for the next.
@@ -67,7 +77,11 @@ func (b *batch) reset() {
 	clear(b.skips)
 	clear(b.deferred)
 	b.cands, b.found, b.skips, b.deferred = b.cands[:0], b.found[:0], b.skips[:0], b.deferred[:0]
+	clear(b.urls) // they hold on to what they are parts of: a page, or another node's message
+	clear(b.offs)
+	clear(b.edits)
 	b.urls, b.news, b.offs, b.links, b.entries.Writer = b.urls[:0], b.news[:0], b.offs[:0], 0, b.entries.Writer[:0]
+	b.known, b.edits = b.known[:0], b.edits[:0]
 	clear(b.ended)
 	b.ended = b.ended[:0]
 	b.item, b.settles, b.plan, b.payloads = nil, "", seen.Meta{}, b.payloads[:0]

@@ -33,7 +33,7 @@ func (e *Engine) takeFrom(ctx context.Context, data []byte, refuses bool) ([]int
 	w := e.workers.take(e)
 	defer e.workers.rest(w)
 	w.batch.reset()
-	defer w.batch.reset() // its strings are parts of data
+	e.workers.lendRoom(&w.batch)
 	if err := w.batch.read(data); err != nil {
 		return nil, fmt.Errorf("take links from another node: %w", err)
 	}

@@ -8,8 +8,8 @@ import (
 	"kumo/internal/seen"
 )
 
-// deferredChunk is how many deferred URLs are looked up at once, in some 300 bytes each.
-const deferredChunk = 1 << 15
+// deferredChunk is how many deferred URLs are looked up at once, in some 1,200 bytes each.
+const deferredChunk = 1 << 13
 
 // writeDeferred says of what was set aside that no better link came.
 func (e *Engine) writeDeferred(ctx context.Context) error {
