@@ -1,6 +1,7 @@
 package maintext
 
 import (
+	"log/slog"
 	"net/url"
 	"strings"
 
@@ -37,6 +38,7 @@ func (t *Text) readBody(doc *html.Node, page string) (chosen *html.Node) {
 	removeAsides(doc)
 	parser := readability.NewParser()
 	parser.DisableJSONLD = true
+	parser.Logger = slog.New(slog.DiscardHandler) // the library's own formats what it discards
 	parser.CharThresholds = leastArticle
 	if r, err := parser.ParseDocument(doc, u); err == nil {
 		if r.Node != nil {
@@ -50,11 +52,16 @@ func (t *Text) readBody(doc *html.Node, page string) (chosen *html.Node) {
 	}
 	headings[t.Headline] = true
 	t.Text = afterHeading(t.Text, headings)
-	if total, links := weighNode(doc, false); weigh(t.Text) > 2*(total-links) {
+	all, links := weighNode(doc, false)
+	if weigh(t.Text) > 2*(all-links) {
 		t.Text = "" // more than half of it is in links: a menu or the list of a folder is about other pages
 	}
+	found := weigh(t.Text)
+	if found >= enough && 2*found >= all {
+		return chosen // the blocks cannot weigh more than twice as much
+	}
 	own := blocks(doc)
-	found, other := weigh(t.Text), weigh(own)
+	other := weigh(own)
 	if found < enough && found < other || 2*found < other {
 		t.Text, chosen = own, doc
 	}
@@ -75,7 +82,7 @@ func respace(headline, title string) string {
 // headingsOf are the texts of a page's headings of the first rank.
 func headingsOf(doc *html.Node) map[string]bool {
 	all := map[string]bool{}
-	for n := range doc.Descendants() {
+	for n := range descendants(doc) {
 		if n.DataAtom == atom.H1 {
 			all[textOf(n)] = true
 		}

@@ -13,7 +13,7 @@ import (
 // name.
 func findAuthor(doc *html.Node) string {
 	var linked, marked, named string
-	for n := range doc.Descendants() {
+	for n := range descendants(doc) {
 		if n.Type != html.ElementNode || n.DataAtom == atom.Body || n.DataAtom == atom.Html {
 			continue
 		}
@@ -40,7 +40,7 @@ var authorNames = map[string]bool{"author": true, "authors": true, "byline": tru
 
 // nameIn is the element of an author that has the name.
 func nameIn(author *html.Node) *html.Node {
-	for n := range author.Descendants() {
+	for n := range descendants(author) {
 		if hasWord(attr(n, "itemprop"), "name") {
 			return n
 		}

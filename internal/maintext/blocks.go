@@ -3,7 +3,6 @@ package maintext
 import (
 	"slices"
 	"strings"
-	"unicode"
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
@@ -36,7 +35,7 @@ func blocks(doc *html.Node) string {
 		var kept []string
 		for _, p := range c.all {
 			if p.weight >= least && p.links*3 < p.weight {
-				kept = slices.AppendSeq(kept, linesOf(unline.Replace(p.text.String())))
+				kept = slices.AppendSeq(kept, linesOf(unlined(p.text.String())))
 			}
 		}
 		if len(kept) > 0 {
@@ -54,7 +53,7 @@ type collector struct {
 
 // prose weighs the paragraphs below n, links left out.
 func prose(n *html.Node) (sum int) {
-	for d := range n.Descendants() {
+	for d := range descendants(n) {
 		if d.DataAtom == atom.P {
 			total, links := weighNode(d, false)
 			sum += total - links
@@ -124,10 +123,14 @@ func isAside(n *html.Node) bool {
 	if n.Data == "body" || n.Data == "html" || n.Data == "main" || n.Data == "article" {
 		return false
 	}
-	names := strings.ToLower(attr(n, "class") + " " + attr(n, "id"))
-	for name := range strings.FieldsFuncSeq(names, func(r rune) bool { return !unicode.IsLetter(r) }) {
-		if asideNames[name] {
-			return true
+	for _, a := range n.Attr {
+		if a.Namespace != "" || a.Key != "class" && a.Key != "id" {
+			continue
+		}
+		for name := range wordsOf(a.Val) {
+			if asideNames[name] {
+				return true
+			}
 		}
 	}
 	return false

@@ -3,6 +3,7 @@ package maintext
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"regexp"
 	"strconv"
 	"strings"
@@ -55,11 +56,11 @@ func firstDate(now time.Time, declared ...string) string {
 // date.
 func findDate(doc *html.Node, page string, now time.Time) string {
 	d := dateFinder{now: now}
-	for n := range doc.Descendants() {
+	for n := range descendants(doc) {
 		switch {
 		case n.Type == html.ElementNode:
 			d.read(n)
-		case n.Type == html.TextNode && d.text == "" && len(n.Data) <= loneDate:
+		case n.Type == html.TextNode && d.text == "" && len(n.Data) <= loneDate && !isCode(n.Parent):
 			d.text = readDate(n.Data, now)
 		}
 	}
@@ -148,19 +149,33 @@ var publishedNames = map[string]bool{"published": true, "pubdate": true, "publis
 
 // isNamed reports whether a word of an element's class, id or itemprop is among the names.
 func isNamed(n *html.Node, names map[string]bool) bool {
-	all := strings.ToLower(attr(n, "class") + " " + attr(n, "id") + " " + attr(n, "itemprop"))
-	for name := range strings.FieldsFuncSeq(all, func(r rune) bool { return !unicode.IsLetter(r) }) {
-		if names[name] || strings.HasSuffix(name, "date") && !strings.HasSuffix(name, "update") {
-			return true
+	for _, a := range n.Attr {
+		if a.Namespace != "" || a.Key != "class" && a.Key != "id" && a.Key != "itemprop" {
+			continue
+		}
+		for name := range wordsOf(a.Val) {
+			if names[name] || strings.HasSuffix(name, "date") && !strings.HasSuffix(name, "update") {
+				return true
+			}
 		}
 	}
 	return false
 }
 
+// isCode reports whether an element quotes code, in which a day is no day of publication.
+func isCode(n *html.Node) bool {
+	return n != nil && (n.DataAtom == atom.Pre || n.DataAtom == atom.Code)
+}
+
+// wordsOf gives the words of a class, an id or a microdata name in small letters.
+func wordsOf(names string) iter.Seq[string] {
+	return strings.FieldsFuncSeq(strings.ToLower(names), func(r rune) bool { return !unicode.IsLetter(r) })
+}
+
 // shortTextOf is the text of an element, "" if it is long.
 func shortTextOf(n *html.Node) string {
 	var b strings.Builder
-	for c := range n.Descendants() {
+	for c := range descendants(n) {
 		if c.Type == html.TextNode {
 			if b.Len()+len(c.Data) > 4*shortText {
 				return ""
@@ -271,7 +286,7 @@ func pathOf(page string) string {
 // eastAsianDate looks for a day as it is written in East Asia in the page's short texts: a line under the headline is
 // one.
 func eastAsianDate(doc *html.Node, now time.Time) string {
-	for n := range doc.Descendants() {
+	for n := range descendants(doc) {
 		if n.Type != html.TextNode || len(n.Data) > shortText || !hasDigits(n.Data, 6) {
 			continue
 		}

@@ -23,7 +23,7 @@ type head struct {
 // JSON-LD holds.
 func readHead(doc *html.Node, now time.Time) Text {
 	var h head
-	for n := range doc.Descendants() {
+	for n := range descendants(doc) {
 		h.read(n)
 	}
 	return Text{
@@ -107,7 +107,7 @@ func (h *head) headline() string {
 
 func textOf(n *html.Node) string {
 	var b strings.Builder
-	for d := range n.Descendants() {
+	for d := range descendants(n) {
 		if d.Type == html.TextNode && b.Len() < 2*maxField {
 			b.WriteString(d.Data)
 		}

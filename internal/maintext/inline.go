@@ -50,7 +50,7 @@ func (c *inliner) add(t token) { c.all[len(c.all)-1] = append(c.all[len(c.all)-1
 
 func (c *inliner) walk(n *html.Node) {
 	if n.Type == html.TextNode {
-		for i, part := range strings.Split(unline.Replace(n.Data), "\n") {
+		for i, part := range strings.Split(unlined(n.Data), "\n") {
 			if i > 0 {
 				c.all = append(c.all, nil)
 			}
@@ -72,6 +72,10 @@ func (c *inliner) walk(n *html.Node) {
 	if edge {
 		c.all = append(c.all, nil)
 	}
+	to := ""
+	if n.DataAtom == atom.A {
+		to = c.m.place(attr(n, "href"))
+	}
 	switch em := attr(n, emphasisAttr); {
 	case em != "" && !c.emphasised:
 		c.emphasised = true
@@ -81,11 +85,11 @@ func (c *inliner) walk(n *html.Node) {
 		}
 		c.around(n, token{kind: kind}, token{kind: closeEm})
 		c.emphasised = false
-	case n.DataAtom == atom.A && c.m.place(attr(n, "href")) != "":
-		c.around(n, token{kind: openLink}, token{kind: closeLink, text: c.m.place(attr(n, "href"))})
+	case to != "":
+		c.around(n, token{kind: openLink}, token{kind: closeLink, text: to})
 	case n.DataAtom == atom.Code || n.DataAtom == atom.Kbd || n.DataAtom == atom.Samp || n.DataAtom == atom.Var:
 		if !hasMarkup(n) {
-			c.add(token{kind: codeText, text: strings.ReplaceAll(unmarked(unline.Replace(rawText(n))), "\n", " ")})
+			c.add(token{kind: codeText, text: strings.ReplaceAll(unmarked(unlined(rawText(n))), "\n", " ")})
 			break
 		}
 		fallthrough
@@ -118,7 +122,7 @@ func (c *inliner) around(n *html.Node, begin, end token) {
 
 // hasMarkup reports whether there is more than words below a node.
 func hasMarkup(n *html.Node) bool {
-	for d := range n.Descendants() {
+	for d := range descendants(n) {
 		if d.Type == html.ElementNode && (d.DataAtom == atom.A || !inline[d.Data] || attr(d, imageAttr) != "") {
 			return true
 		}
@@ -128,7 +132,7 @@ func hasMarkup(n *html.Node) bool {
 
 func rawText(n *html.Node) string {
 	var b strings.Builder
-	for d := range n.Descendants() {
+	for d := range descendants(n) {
 		if d.Type == html.TextNode {
 			b.WriteString(d.Data)
 		}
@@ -160,6 +164,9 @@ func (m *marker) place(ref string) string {
 			continue
 		}
 		b.WriteByte(c)
+	}
+	if place := b.String(); strings.IndexByte(place, '&') < 0 {
+		return place
 	}
 	return entity.ReplaceAllString(b.String(), "&amp;$1")
 }

@@ -3,8 +3,8 @@
 // Mozilla's Readability.js line by line; the package stands around it and adds seven things:
 //
 //   - Bounds. The library takes no context and has steps that grow with the square of a page, so a page is thinned before it
-//     gets there: scripts, styles, comments, images and inline markup go, and the constants below say how much of the rest
-//     stays. What lies beyond is left unread. A panic in the library becomes an error.
+//     gets there: scripts, styles, comments, images, inline markup and spans that only style their text go, and the
+//     constants below say how much of the rest stays. What lies beyond is left unread. A panic in the library becomes an error.
 //   - Asides. What says by its element, role, class or id that it is not the main text goes before, and lists of links go after,
 //     unless most of the page's prose is there.
 //   - Measure. The library counts characters, which is right for Latin letters; a Chinese page says as much in a third of them.

@@ -11,7 +11,7 @@ import (
 func mark(doc *html.Node) {
 	var best *html.Node
 	all, most := 0, 0
-	for n := range doc.Descendants() {
+	for n := range descendants(doc) {
 		switch {
 		case n.DataAtom == atom.Article, n.DataAtom == atom.Main, attr(n, "role") == "main",
 			attr(n, "itemprop") == "articleBody":

@@ -26,11 +26,8 @@ func markdown(found *html.Node, text string, base *url.URL) string {
 	if found == nil {
 		return joined(lines)
 	}
-	for first := range linesOf(textOfBlocks(found)) {
-		if !strings.HasPrefix(text+"\n", first+"\n") {
-			m.skip = first // the heading that was taken out; another line may say the same
-		}
-		break
+	if first := firstLine(found); !strings.HasPrefix(text, first) || !strings.HasPrefix(text[len(first):]+"\n", "\n") {
+		m.skip = first // the heading that was taken out; another line may say the same
 	}
 	return joined(m.blocks(found, nil))
 }
@@ -41,7 +38,7 @@ func baseOf(doc *html.Node, page string) *url.URL {
 	if err != nil || page == "" {
 		return nil
 	}
-	for n := range doc.Descendants() {
+	for n := range descendants(doc) {
 		if n.DataAtom == atom.Base && attr(n, "href") != "" {
 			if to, err := base.Parse(attr(n, "href")); err == nil {
 				return to
@@ -90,9 +87,9 @@ func (m *marker) take(line string) bool {
 	return true
 }
 
-// takeAll is take for the lines below a node: whether one of them is to be written.
-func (m *marker) takeAll(n *html.Node) (any bool) {
-	for line := range linesOf(textOfBlocks(n)) {
+// takeAll is take for the lines of a node's text: whether one of them is to be written.
+func (m *marker) takeAll(text string) (any bool) {
+	for line := range linesOf(text) {
 		any = m.take(line) || any
 	}
 	return any
@@ -119,7 +116,7 @@ func (m *marker) blocks(n *html.Node, all []piece) []piece {
 
 // hasBlock reports whether an inline element holds what is not.
 func hasBlock(n *html.Node) bool {
-	for d := range n.Descendants() {
+	for d := range descendants(n) {
 		if d.Type == html.ElementNode && !inline[d.Data] && d.DataAtom != atom.Br {
 			return true
 		}
@@ -181,11 +178,12 @@ func (m *marker) heading(n *html.Node, all []piece) []piece {
 }
 
 func (m *marker) code(pre *html.Node, all []piece) []piece {
-	if !m.takeAll(pre) {
+	code := textOfBlocks(pre)
+	if !m.takeAll(code) {
 		return all
 	}
 	var lines []string
-	for line := range strings.Lines(textOfBlocks(pre)) {
+	for line := range strings.Lines(code) {
 		line = strings.ReplaceAll(unmarked(strings.TrimRight(line, "\n")), imageMark, "")
 		lines = append(lines, strings.TrimRight(printable(line), " \t"))
 	}
@@ -361,11 +359,11 @@ func tableParts(n *html.Node) (all []*html.Node) {
 
 // takeRow takes a row's line, or where the text has its cells by themselves, these.
 func (m *marker) takeRow(row *html.Node, cells []*html.Node) (any bool) {
-	if m.takeAll(row) {
+	if m.takeAll(textOfBlocks(row)) {
 		return true
 	}
 	for _, c := range cells {
-		any = m.takeAll(c) || any
+		any = m.takeAll(textOfBlocks(c)) || any
 	}
 	return any
 }

@@ -9,7 +9,7 @@ import (
 // breaks: the library looks for paragraphs, and many pages have none. Runs of links stay as they are.
 func paragraphs(doc *html.Node) {
 	var boxes []*html.Node
-	for n := range doc.Descendants() {
+	for n := range descendants(doc) {
 		switch n.DataAtom {
 		case atom.Div, atom.Section, atom.Article, atom.Main, atom.Body, atom.Center:
 			boxes = append(boxes, n)

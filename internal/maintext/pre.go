@@ -14,12 +14,42 @@ const (
 	tabMark   = "\uFDD2"
 )
 
-var (
-	// unline makes text's own white space plain and its marked line breaks real.
-	unline = strings.NewReplacer("\n", " ", "\r", " ", "\t", " ", "\f", " ", lineMark, "\n")
-	// unmark makes the marked white space within a line real.
-	unmark = strings.NewReplacer(spaceMark, " ", tabMark, "\t")
-)
+// unmark makes the marked white space within a line real.
+var unmark = strings.NewReplacer(spaceMark, " ", tabMark, "\t")
+
+// unlined is a text with its own white space made plain and its marked line breaks made real.
+func unlined(s string) string {
+	for i := range len(s) {
+		if isLineSpace(s[i]) || s[i] == lineMark[0] {
+			var b strings.Builder
+			b.Grow(len(s))
+			writeUnlined(&b, s)
+			return b.String()
+		}
+	}
+	return s
+}
+
+func isLineSpace(c byte) bool { return c == '\n' || c == '\r' || c == '\t' || c == '\f' }
+
+// writeUnlined writes what unlined returns.
+func writeUnlined(b *strings.Builder, s string) {
+	begin := 0
+	for i := 0; i < len(s); i++ {
+		switch {
+		case isLineSpace(s[i]):
+			b.WriteString(s[begin:i])
+			b.WriteByte(' ')
+			begin = i + 1
+		case s[i] == lineMark[0] && strings.HasPrefix(s[i:], lineMark):
+			b.WriteString(s[begin:i])
+			b.WriteByte('\n')
+			i += len(lineMark) - 1
+			begin = i + 1
+		}
+	}
+	b.WriteString(s[begin:])
+}
 
 // unmarked is a text with its marked white space made real. Few lines have any.
 func unmarked(s string) string {
@@ -31,7 +61,7 @@ func unmarked(s string) string {
 
 // markSpace marks the white space of a pre, but for spaces between two words: the library reads words.
 func markSpace(pre *html.Node) {
-	for n := range pre.Descendants() {
+	for n := range descendants(pre) {
 		if n.Type == html.TextNode {
 			n.Data = marked(n.Data)
 		}

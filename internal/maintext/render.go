@@ -2,6 +2,8 @@ package maintext
 
 import (
 	"iter"
+	"math"
+	"slices"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -22,16 +24,38 @@ func render(found, page *html.Node) string {
 	if found == nil {
 		return ""
 	}
-	left := map[string]int{}
-	for line := range linesOf(textOfBlocks(page)) {
-		left[line]++
+	lines := slices.Collect(linesOf(textOfBlocks(found)))
+	times := make(map[string]int, len(lines))
+	for _, line := range lines {
+		times[line]++
 	}
-	var kept []string
-	for line := range linesOf(textOfBlocks(found)) {
-		if n, ok := left[line]; !ok || n > 0 {
-			left[line] = n - 1
-			kept = append(kept, line)
+	if len(times) == len(lines) {
+		return strings.Join(lines, "\n")
+	}
+	left := map[string]int{} // of each line that is repeated, how often the page has it
+	for line, n := range times {
+		if n > 1 {
+			left[line] = 0
 		}
+	}
+	for line := range linesOf(textOfBlocks(page)) {
+		if n, repeated := left[line]; repeated {
+			left[line] = n + 1
+		}
+	}
+	for line, n := range left {
+		left[line] = max(n, 1) // the library may have changed a line
+	}
+	kept := lines[:0]
+	for _, line := range lines {
+		n, repeated := left[line]
+		if repeated && n == 0 {
+			continue
+		}
+		if repeated {
+			left[line] = n - 1
+		}
+		kept = append(kept, line)
 	}
 	return strings.Join(kept, "\n")
 }
@@ -50,18 +74,37 @@ func linesOf(text string) iter.Seq[string] {
 
 func textOfBlocks(n *html.Node) string {
 	var b strings.Builder
-	write(&b, n)
+	write(&b, n, math.MaxInt)
 	return b.String()
 }
 
-func write(b *strings.Builder, n *html.Node) {
+// firstLine returns the first of the lines of a node's text.
+func firstLine(n *html.Node) string {
+	for most := 1 << 10; ; most *= 8 {
+		var b strings.Builder
+		whole := write(&b, n, most)
+		text := b.String()
+		if end := strings.LastIndexByte(text, '\n'); !whole { // the last line may be cut
+			text = text[:end+1]
+		}
+		for line := range linesOf(text) {
+			return line
+		}
+		if whole {
+			return ""
+		}
+	}
+}
+
+// write writes the text of a node, until it has more than so many bytes, and reports whether that is all of it.
+func write(b *strings.Builder, n *html.Node, most int) bool {
 	edge := ""
 	switch {
 	case n.Type == html.TextNode:
-		b.WriteString(unline.Replace(n.Data))
-		return
+		writeUnlined(b, n.Data)
+		return b.Len() <= most
 	case n.DataAtom == atom.Head, n.DataAtom == atom.Script:
-		return
+		return true
 	case n.Data == "td", n.Data == "th":
 		edge = "\t"
 	case !inline[n.Data]:
@@ -69,13 +112,19 @@ func write(b *strings.Builder, n *html.Node) {
 	}
 	b.WriteString(edge)
 	for c := range n.ChildNodes() {
-		write(b, c)
+		if !write(b, c, most) {
+			return false
+		}
 	}
 	b.WriteString(edge)
+	return true
 }
 
 // tidy collapses the white space of a line's cells and leaves out empty ones.
 func tidy(line string) string {
+	if strings.IndexByte(line, '\t') < 0 {
+		return strings.TrimRight(unmarked(squeeze(line)), " \t")
+	}
 	var cells []string
 	for cell := range strings.SplitSeq(line, "\t") {
 		if cell = strings.TrimRight(unmarked(squeeze(cell)), " \t"); cell != "" {

@@ -1,6 +1,7 @@
 package maintext
 
 import (
+	"slices"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -23,6 +24,63 @@ const (
 )
 
 var emphases = map[atom.Atom]string{atom.B: "strong", atom.Strong: "strong", atom.Em: "em", atom.I: "em"}
+
+// maxKnown bounds the remembered classes and ids of a page, and its open spans.
+const maxKnown = 1 << 10
+
+// keepSpan reports whether the current tag, a span, stays, and records that for its end tag. Most spans of documentation
+// color code or carry a style: without them a tree has half the nodes, and each later step costs less. In a pre no class
+// or id matters: code is quoted whole, with its comments.
+func (t *thinner) keepSpan(attrs bool) bool {
+	kept := false
+	for more := attrs; more && !kept; {
+		var key, val []byte
+		key, val, more = t.tokens.TagAttr()
+		switch string(key) {
+		case "class", "id":
+			kept = t.open[atom.Pre] == 0 && t.matters(val)
+		case "role", "itemprop", "rel", "hidden", "style", "aria-hidden", "aria-modal":
+			kept = true
+		}
+	}
+	if len(t.kept) < maxKnown {
+		t.kept = append(t.kept, kept)
+	}
+	return kept
+}
+
+// matters reports whether a class or id of a span may decide what becomes of its text.
+func (t *thinner) matters(name []byte) bool {
+	known, ok := t.names[string(name)]
+	if !ok {
+		known = isTelling(strings.ToLower(string(name)))
+		if len(t.names) < maxKnown {
+			t.names[string(name)] = known
+		}
+	}
+	return known
+}
+
+// isTelling reports whether a class or id in small letters names an aside, an author or a date, or makes the library
+// remove an element or read an author from it.
+func isTelling(name string) bool {
+	for word := range wordsOf(name) {
+		if asideNames[word] || authorNames[word] || dateNames[word] || publishedNames[word] ||
+			strings.HasSuffix(word, "date") {
+			return true
+		}
+	}
+	return slices.ContainsFunc(libraryNames, func(part string) bool { return strings.Contains(name, part) })
+}
+
+// libraryNames are parts of the classes and ids for which go-readability removes an element in the middle of a text
+// (internal/re2go: unlikely candidates and bylines; share elements).
+var libraryNames = []string{
+	"-ad-", "ai2html", "banner", "breadcrumbs", "combx", "comment", "community", "cover-wrap", "disqus", "extra", "footer",
+	"gdpr", "header", "legends", "menu", "related", "remark", "replies", "rss", "shoutbox", "sidebar", "skyscraper",
+	"social", "sponsor", "supplemental", "ad-break", "agegate", "pagination", "pager", "popup", "yom-remote",
+	"byline", "author", "dateline", "writtenby", "share",
+}
 
 // span writes what a tag that goes becomes where markup is wanted.
 func (t *thinner) span(a atom.Atom) {

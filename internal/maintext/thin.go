@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"unicode/utf8"
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
@@ -20,6 +21,7 @@ const (
 	bare         // stays without its attributes
 	link         // goes where it has a name and leads nowhere: left open, it would make a link of the rest of the page
 	once         // only the first stays
+	span         // goes unless its attributes matter
 	closes       // stays, and is not counted as depth: it closes by itself
 	void         // stays, and has no end
 )
@@ -36,6 +38,7 @@ var fates = map[atom.Atom]fate{
 	atom.Svg: foreign, atom.Math: foreign,
 
 	atom.Code: bare,
+	atom.Span: span,
 	atom.A:    link,
 	atom.Html: once, atom.Head: once, atom.Body: once, atom.Title: once,
 
@@ -63,6 +66,9 @@ type thinner struct {
 	erasing bool              // the next text belongs to an erased tag
 	foreign bool              // inside svg or math
 	markup  bool              // keep what emphasis and images there are, as spans
+	kept    []bool            // of each open span of the page, whether it was kept
+	names   map[string]bool   // classes and ids that were checked: whether they matter
+	tag     []byte            // the last that was copied
 	spans   int               // of emphasis, open
 	marks   int               // spans that were written, which do not count as tags
 	marked  int               // bytes of them
@@ -72,8 +78,12 @@ type thinner struct {
 // where that is not all of it.
 func thin(body []byte, markup bool) (*bytes.Buffer, error) {
 	whole := len(body)
-	body = bytes.ToValidUTF8(body[:min(whole, maxBody)], []byte("\uFFFD"))
-	t := &thinner{tokens: html.NewTokenizer(bytes.NewReader(body)), open: map[atom.Atom]int{}, markup: markup}
+	body = body[:min(whole, maxBody)]
+	if !utf8.Valid(body) {
+		body = bytes.ToValidUTF8(body, []byte("\uFFFD"))
+	}
+	t := &thinner{tokens: html.NewTokenizer(bytes.NewReader(body)), open: map[atom.Atom]int{}, markup: markup,
+		names: map[string]bool{}}
 	t.tokens.SetMaxBuf(maxToken)
 	for t.next() {
 		switch {
@@ -133,7 +143,7 @@ func (t *thinner) start(raw []byte) {
 		t.foreign = true
 		return
 	case erase:
-		raw = bytes.Clone(raw) // isData unescapes attributes in place
+		raw = t.copied(raw) // isData unescapes attributes in place
 		if a != atom.Script || !attrs || !t.isData() {
 			t.erasing = true
 			return
@@ -144,12 +154,18 @@ func (t *thinner) start(raw []byte) {
 			return
 		}
 	case link:
-		raw = bytes.Clone(raw) // so does isPlace
+		raw = t.copied(raw) // so does isPlace
 		if t.isPlace() {
 			return
 		}
 		fallthrough
-	case keep, bare:
+	case keep, bare, span:
+		if f == span {
+			raw = t.copied(raw)
+			if !t.keepSpan(attrs) {
+				return
+			}
+		}
 		if t.depth >= maxDepth {
 			t.deeper++
 			return
@@ -168,6 +184,13 @@ func (t *thinner) end(raw []byte) {
 	name, _ := t.tokens.TagName()
 	a := atom.Lookup(name)
 	f := fates[a]
+	if last := len(t.kept) - 1; f == span && !t.foreign && last >= 0 {
+		kept := t.kept[last]
+		t.kept = t.kept[:last]
+		if !kept {
+			return
+		}
+	}
 	switch {
 	case t.foreign:
 		t.foreign = f != foreign
@@ -179,7 +202,7 @@ func (t *thinner) end(raw []byte) {
 		return
 	case f == once && a != atom.Title && a != atom.Head, t.open[a] == 0:
 		return
-	case f == keep || f == bare || f == link:
+	case f == keep || f == bare || f == link || f == span:
 		if t.deeper > 0 {
 			t.deeper--
 			return
@@ -191,6 +214,12 @@ func (t *thinner) end(raw []byte) {
 	}
 	t.tags++
 	t.out.Write(raw[:min(len(raw), maxTag)])
+}
+
+// copied returns a copy of a tag that holds until the next one.
+func (t *thinner) copied(raw []byte) []byte {
+	t.tag = append(t.tag[:0], raw...)
+	return t.tag
 }
 
 // isData reports whether the script at hand is JSON-LD, which the library reads.

@@ -1,6 +1,7 @@
 package maintext
 
 import (
+	"iter"
 	"slices"
 	"strings"
 	"unicode"
@@ -14,7 +15,7 @@ import (
 // space of pre, and turns layout tables into divs.
 func clean(doc *html.Node) {
 	var gone, tables []*html.Node
-	for n := range doc.Descendants() {
+	for n := range descendants(doc) {
 		switch {
 		case isUnseen(n):
 			gone = append(gone, n)
@@ -54,7 +55,7 @@ func isLayout(table *html.Node) bool {
 	if role := attr(table, "role"); role == "presentation" || role == "none" {
 		return true
 	}
-	for n := range table.Descendants() {
+	for n := range descendants(table) {
 		switch n.DataAtom {
 		case atom.H1, atom.H2, atom.P, atom.Table, atom.Article, atom.Hr:
 			return true
@@ -70,6 +71,26 @@ func toDivs(n *html.Node) {
 		switch c.DataAtom {
 		case atom.Tbody, atom.Thead, atom.Tfoot, atom.Tr, atom.Td, atom.Th, atom.Caption:
 			toDivs(c)
+		}
+	}
+}
+
+// descendants returns the nodes below root in document order. It costs a fraction of Node.Descendants, which recurses
+// through an iterator for each node. The loop may change a node's attributes and text, but not remove nodes.
+func descendants(root *html.Node) iter.Seq[*html.Node] {
+	return func(yield func(*html.Node) bool) {
+		for n := root.FirstChild; n != nil && yield(n); {
+			if n.FirstChild != nil {
+				n = n.FirstChild
+				continue
+			}
+			for n != root && n.NextSibling == nil {
+				n = n.Parent
+			}
+			if n == root {
+				return
+			}
+			n = n.NextSibling
 		}
 	}
 }
@@ -93,7 +114,38 @@ func squeeze(s string) string {
 	if isSqueezed(s) {
 		return s
 	}
-	return strings.Join(strings.Fields(strings.ReplaceAll(s, "\u00AD", "")), " ")
+	var b strings.Builder
+	b.Grow(len(s))
+	space := false // white space stands before what comes next
+	for i, begin := 0, 0; ; {
+		// Words are copied whole, up to white space or a soft hyphen.
+		c, size := byte(' '), 0
+		if i < len(s) {
+			c, size = s[i], 1
+		}
+		isSpace, isHyphen := c == ' ' || c >= '\t' && c <= '\r', false
+		if c == 0xC2 || c >= 0xE1 && c <= 0xE3 {
+			r, n := utf8.DecodeRuneInString(s[i:])
+			isSpace, isHyphen, size = unicode.IsSpace(r), r == '\u00AD', n
+		}
+		if !isSpace && !isHyphen {
+			i += size
+			continue
+		}
+		if begin < i {
+			if space && b.Len() > 0 {
+				b.WriteByte(' ')
+			}
+			b.WriteString(s[begin:i])
+			space = false
+		}
+		space = space || isSpace
+		if size == 0 {
+			return b.String()
+		}
+		i += size
+		begin = i
+	}
 }
 
 // isSqueezed reports whether squeeze would change nothing. It looks at bytes, and at those runes alone that begin as
@@ -117,7 +169,7 @@ func isSqueezed(s string) bool {
 
 // collapse squeezes what is to stand in one line and cuts it at a rune near max bytes.
 func collapse(s string, max int) string {
-	s = squeeze(unmarked(unline.Replace(s)))
+	s = squeeze(unmarked(unlined(s)))
 	if len(s) <= max {
 		return s
 	}
