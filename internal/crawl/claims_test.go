@@ -19,6 +19,7 @@ import (
 	"kumo/internal/member"
 	"kumo/internal/page"
 	"kumo/internal/strategy"
+	"kumo/internal/testmain"
 	"kumo/internal/vfs"
 )
 
@@ -413,7 +414,7 @@ func TestClaimedLinksAreFetchedOnce(t *testing.T) {
 // TestClaimedLinksSurviveCrashes kills nodes at any byte that they write, with or without the machine, and now and then
 // with their disks, while hosts go to and fro. Nothing is lost, and nothing is fetched that was said to be done.
 func TestClaimedLinksSurviveCrashes(t *testing.T) {
-	mazes := uint64(6)
+	mazes := uint64(testmain.Rounds(4, 6))
 	if n, err := strconv.ParseUint(os.Getenv("KUMO_TEST_CRASHES"), 10, 64); err == nil {
 		mazes = n
 	}

@@ -29,6 +29,7 @@ import (
 	"kumo/internal/statefile"
 	"kumo/internal/stats"
 	"kumo/internal/strategy"
+	"kumo/internal/testmain"
 	"kumo/internal/transfer"
 	"kumo/internal/vfs"
 	"kumo/internal/weburl"
@@ -622,11 +623,7 @@ func TestHostsAreTraded(t *testing.T) {
 }
 
 func tradeHosts(t *testing.T, deadly bool, slices int) {
-	rounds := 3
-	if testing.Short() {
-		rounds = 1
-	}
-	for range rounds {
+	for range testmain.Rounds(1, 3) {
 		seed := rand.Uint64()
 		t.Logf("seed %d", seed)
 		x := newTradeOf(t, seed, deadly, slices)

@@ -18,6 +18,7 @@ import (
 
 	"kumo/internal/item"
 	"kumo/internal/page"
+	"kumo/internal/testmain"
 	"kumo/internal/vfs"
 	"kumo/internal/weburl"
 )
@@ -38,7 +39,7 @@ func TestNodesFetchEachPageOnce(t *testing.T) {
 // TestNodesSurviveCrashes kills one or the other node, at any byte that it writes, with or without the machine, and
 // lets it go on from what its journal has. No page is lost, and none is fetched by two.
 func TestNodesSurviveCrashes(t *testing.T) {
-	mazes := uint64(6)
+	mazes := uint64(testmain.Rounds(3, 6))
 	if n, err := strconv.ParseUint(os.Getenv("KUMO_TEST_CRASHES"), 10, 64); err == nil {
 		mazes = n
 	}

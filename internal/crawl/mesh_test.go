@@ -24,6 +24,7 @@ import (
 	"kumo/internal/meshnode"
 	"kumo/internal/overlay"
 	"kumo/internal/strategy"
+	"kumo/internal/testmain"
 	"kumo/internal/vfs"
 )
 
@@ -151,10 +152,7 @@ func TestEnginesOfAMesh(t *testing.T) {
 // TestEnginesOfAMeshSurviveCrashes kills nodes at any byte that they write, of engine or history, in so many webs as
 // KUMO_TEST_CRASHES says.
 func TestEnginesOfAMeshSurviveCrashes(t *testing.T) {
-	mazes := 10 // webs
-	if testing.Short() {
-		mazes = 3
-	}
+	mazes := testmain.Rounds(3, 10) // webs
 	if n, err := strconv.Atoi(os.Getenv("KUMO_TEST_CRASHES")); err == nil {
 		mazes = n
 	}

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"kumo/internal/testmain"
 )
 
 // A model is the frontier's rules in their simplest form, for one connection a host: lists and maps, looked through
@@ -163,13 +165,8 @@ func (m *model) earliest() (at time.Time, some bool) {
 	return at, some
 }
 
-// rounds is how often something is tried: fewer times where that is to be short.
-func rounds(n int) int {
-	if testing.Short() {
-		return (n + 3) / 4
-	}
-	return n
-}
+// rounds is how often something is tried.
+func rounds(n int) int { return testmain.Rounds((n+3)/4, n) }
 
 func TestAgainstTheModel(t *testing.T) {
 	for name, memory := range map[string]int64{"memory": 0, "tiny": 8 << 10, "small": 256 << 10} {

@@ -10,6 +10,7 @@ import (
 	"kumo/internal/member/quorum"
 	"kumo/internal/strategy"
 	"kumo/internal/strategy/shard"
+	"kumo/internal/testmain"
 )
 
 // small is a soak of few nodes, on which much goes wrong.
@@ -165,10 +166,7 @@ func TestSoundNodesPass(t *testing.T) {
 			t.Parallel()
 			cfg := small()
 			cfg.Use(name)
-			cfg.Seeds = 30
-			if testing.Short() {
-				cfg.Seeds = 10
-			}
+			cfg.Seeds = testmain.Rounds(10, 30)
 			r := Soak(t.Context(), cfg, nil)
 			t.Log(r)
 			for _, f := range r.Failed {

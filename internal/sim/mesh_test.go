@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"kumo/internal/member/mesh"
+	"kumo/internal/testmain"
 )
 
 // meshSeeds is how many seeds the test of faults runs, as KUMO_TEST_MESH_SEEDS says, and meshFirst the first,
@@ -18,7 +19,7 @@ func meshSeeds() int {
 	if n, err := strconv.Atoi(os.Getenv("KUMO_TEST_MESH_SEEDS")); err == nil {
 		return n
 	}
-	return 80
+	return testmain.Rounds(20, 80)
 }
 
 func meshFirst() uint64 {
@@ -61,7 +62,7 @@ func (w *meshWorld) comeAndGo() {
 // TestNodesComeAndGoUnseen lets nodes come and leave while a crawl goes on, one after the other, over a network that
 // loses nothing: servers see no more of that than of a crawl where nobody does, but for a page now and then.
 func TestNodesComeAndGoUnseen(t *testing.T) {
-	const seeds = 40
+	seeds := uint64(testmain.Rounds(10, 40))
 	pages, twice := 0, 0
 	for seed := uint64(1); seed <= seeds; seed++ {
 		cfg := smallMesh()
@@ -84,7 +85,7 @@ func TestNodesComeAndGoUnseen(t *testing.T) {
 // TestSlowHostsAreAskedByOne lets nodes come and leave while hosts take longer for an answer than a node waits for
 // another's: who fetches a host next still waits until the one before has its answer.
 func TestSlowHostsAreAskedByOne(t *testing.T) {
-	const seeds = 20
+	seeds := uint64(testmain.Rounds(5, 20))
 	for seed := uint64(1); seed <= seeds; seed++ {
 		cfg := smallMesh()
 		cfg.FaultEvery, cfg.Loss, cfg.Busy, cfg.Quiet, cfg.Slow = -1, -1, false, time.Minute, 40*time.Second
@@ -100,9 +101,6 @@ func TestSlowHostsAreAskedByOne(t *testing.T) {
 // goes on.
 func TestNothingIsLostInAMesh(t *testing.T) {
 	seeds := meshSeeds()
-	if testing.Short() {
-		seeds = min(seeds, 10)
-	}
 	for _, c := range []struct {
 		seeds int
 		every time.Duration // faults
@@ -119,7 +117,7 @@ func TestNothingIsLostInAMesh(t *testing.T) {
 
 // TestTheEndOfAMeshIsFound lets nodes crawl to the end, which one of them finds, neither early nor late.
 func TestTheEndOfAMeshIsFound(t *testing.T) {
-	first, seeds := meshFirst(), 20
+	first, seeds := meshFirst(), testmain.Rounds(5, 20)
 	if os.Getenv("KUMO_TEST_MESH_SEEDS") != "" {
 		seeds = meshSeeds()
 	}
@@ -178,10 +176,7 @@ func TestAMeshKnowsItsRecord(t *testing.T) {
 // latencies are those measured between places of PlanetLab, if they are there. KUMO_TEST_MESH_NODES says how many nodes
 // there are, KUMO_TEST_MESH_TIME for how long they come and go.
 func TestAMeshOfManyNodes(t *testing.T) {
-	nodes, last := 300, 5*time.Minute
-	if testing.Short() {
-		nodes = 100
-	}
+	nodes, last := testmain.Rounds(100, 300), 5*time.Minute
 	many := os.Getenv("KUMO_TEST_MESH_NODES") != ""
 	if many {
 		nodes, _ = strconv.Atoi(os.Getenv("KUMO_TEST_MESH_NODES"))

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"kumo/internal/testmain"
 )
 
 // quietMesh is a few nodes at which nothing goes wrong but what a test does, crawling for so long.
@@ -93,13 +95,13 @@ func TestWhoIsLeftGoesOnWithItsOwn(t *testing.T) {
 // neither part fetches what the other one has fetched meanwhile.
 func TestACutThatHealsCostsLittle(t *testing.T) {
 	const (
-		seeds  = 20
 		cutFor = 40 * time.Second
 		heals  = 15 * time.Second // until nodes know of each other again, and have told what they know
 		after  = 45 * time.Second
 	)
+	seeds := testmain.Rounds(5, 20)
 	var cutOff, healing, whole count
-	for seed := uint64(1); seed <= seeds; seed++ {
+	for seed := uint64(1); seed <= uint64(seeds); seed++ {
 		w := quietMesh(seed, 10, 32, 20*time.Second)
 		c := &cut{side: map[int]bool{}, out: true, in: true}
 		for i := range 5 {
@@ -140,10 +142,11 @@ func (c *count) add(w *meshWorld, d time.Duration) {
 // TestNodesJoinAtOnce lets many nodes come to a few at once, while a crawl goes on over a network that loses messages:
 // servers see little of it.
 func TestNodesJoinAtOnce(t *testing.T) {
-	const seeds, joins = 40, 8
+	const joins = 8
+	seeds := testmain.Rounds(8, 40)
 	var joining count
 	slips, hasty := 0, 0
-	for seed := uint64(1); seed <= seeds; seed++ {
+	for seed := uint64(1); seed <= uint64(seeds); seed++ {
 		w := quietMesh(seed, 3, 32, 20*time.Second)
 		w.net.loss = 0.05
 		before := w.figures

@@ -60,6 +60,7 @@ func TestLoadGoesToWhoHasRoom(t *testing.T) {
 
 func TestRunsOfOneSeedAreTheSame(t *testing.T) {
 	cfg := twoRates(true)
+	cfg.Samples = 2
 	if a, b := RunMeshRates(cfg, 7), RunMeshRates(cfg, 7); !reflect.DeepEqual(a, b) {
 		t.Errorf("%+v\n%+v", a, b)
 	}

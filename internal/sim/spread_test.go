@@ -9,6 +9,7 @@ import (
 
 	"kumo/internal/strategy"
 	"kumo/internal/strategy/central"
+	"kumo/internal/testmain"
 )
 
 // spreading is 200 hosts, whose roots are all seeds, which all nodes reach alike.
@@ -39,13 +40,16 @@ func (w *world) shares() (hosts []int, greatest float64) {
 func TestSeedsAreSpread(t *testing.T) {
 	var uneven, lopsided atomic.Int64
 	t.Run("cases", func(t *testing.T) { spreadAll(t, &uneven, &lopsided) })
-	if n := uneven.Load(); n > 5 {
+	if n := int(uneven.Load()); n > spreadSeeds() {
 		t.Errorf("%d runs are uneven", n)
 	}
 	if n := lopsided.Load(); n > 1 { // of some 900 runs one was
 		t.Errorf("in %d runs one node has more than twice its share", n)
 	}
 }
+
+// spreadSeeds is how many runs each case of TestSeedsAreSpread has.
+func spreadSeeds() int { return testmain.Rounds(2, 5) }
 
 func spreadAll(t *testing.T, all, lopsided *atomic.Int64) {
 	at := func(all ...time.Duration) []time.Duration { return all }
@@ -62,9 +66,9 @@ func spreadAll(t *testing.T, all, lopsided *atomic.Int64) {
 		for _, slow := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, slow %v", name, slow), func(t *testing.T) {
 				t.Parallel()
-				uneven := 0
-				for seed := uint64(1); seed <= 5; seed++ {
-					greatest := spread(t, seed, starts, slow)
+				seeds, uneven := spreadSeeds(), 0
+				for seed := range seeds {
+					greatest := spread(t, uint64(seed)+1, starts, slow)
 					if greatest > 1.3 {
 						uneven++
 						all.Add(1)
@@ -73,8 +77,8 @@ func spreadAll(t *testing.T, all, lopsided *atomic.Int64) {
 						lopsided.Add(1)
 					}
 				}
-				if uneven > 2 {
-					t.Errorf("%d of 5 runs are uneven", uneven)
+				if uneven > seeds/2 {
+					t.Errorf("%d of %d runs are uneven", uneven, seeds)
 				}
 			})
 		}
@@ -113,7 +117,8 @@ func spread(t *testing.T, seed uint64, starts []time.Duration, slow bool) (great
 // TestMovesForLoad has much to move, and as many faults as there are elsewhere.
 func TestMovesForLoad(t *testing.T) {
 	cfg := spreading(8)
-	cfg.Apart, cfg.Alike, cfg.FaultEvery, cfg.Turmoil, cfg.Chunk, cfg.Seeds = 0.1, false, 0, 4*time.Minute, 10, 20
+	cfg.Apart, cfg.Alike, cfg.FaultEvery, cfg.Turmoil, cfg.Chunk = 0.1, false, 0, 4*time.Minute, 10
+	cfg.Seeds = testmain.Rounds(5, 20)
 	r := Soak(t.Context(), cfg, nil)
 	t.Log(r)
 	for _, f := range r.Failed {
@@ -144,7 +149,7 @@ func TestTheControlUnitDiesInAMove(t *testing.T) {
 	for name, victim := range victims {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for seed := uint64(1); seed <= 10; seed++ {
+			for seed := uint64(1); seed <= uint64(testmain.Rounds(3, 10)); seed++ {
 				killed := dieInAMove(t, seed, victim)
 				if !killed {
 					t.Errorf("seed %d: nothing has moved", seed)

@@ -65,7 +65,7 @@ func TestMeshExperiments(t *testing.T) {
 
 func TestMeshOfOneSeedIsTheSameBytes(t *testing.T) {
 	all := func(seed uint64) []byte {
-		m := shortMesh(seed, 30*time.Minute)
+		m := shortMesh(seed, 10*time.Minute)
 		m.Samples = 7
 		r := runMesh(t, m)
 		var b bytes.Buffer
