@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -43,6 +44,7 @@ type cluster struct {
 	hub     *inproc.Hub
 	dir     string
 	control admin.Client
+	started []*running
 	tune    func(*job.Job) // may be nil
 
 	strategy string        // "": shard
@@ -154,6 +156,7 @@ func (c *cluster) startWith(name string, change func(*Config)) *running {
 	}
 	ctx, stop := context.WithCancel(c.t.Context())
 	r := &running{n, j.Dir, stop, make(chan error, 1)}
+	c.started = append(c.started, r)
 	go func() {
 		_, err := n.Run(ctx)
 		r.ended <- errors.Join(err, n.Close())
@@ -188,10 +191,15 @@ func (c *cluster) members(n int) {
 func (c *cluster) eventually(what string, is func() bool) {
 	c.t.Helper()
 	for p := c.idle(); !is(); time.Sleep(betweenLooks) {
-		if p.over() {
+		if (p.over() || c.ended()) && !is() {
 			c.t.Fatal("never: ", what)
 		}
 	}
+}
+
+// ended reports whether all nodes have ended by themselves: then there is nothing to wait for.
+func (c *cluster) ended() bool {
+	return !slices.ContainsFunc(c.started, func(r *running) bool { return len(r.ended) == 0 })
 }
 
 // An idle is over when the servers have been asked for nothing more for long. How long all of it takes says nothing:

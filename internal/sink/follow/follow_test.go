@@ -50,9 +50,19 @@ func (c *crawl) open(f *Follower, marks []store.Mark) {
 	}
 }
 
+// bases are what records are made of, which differ where it matters: making one takes long under the race detector.
+var bases = sync.OnceValue(func() (all [20]*page.Record) {
+	for i := range all {
+		all[i] = storetest.Record(i)
+	}
+	return all
+})
+
 // rec is the n-th record: some have a text, some fields, some are of no good answer.
 func rec(n int) *page.Record {
-	r := storetest.Record(n)
+	all := bases()
+	base := *all[n%len(all)]
+	r := &base
 	r.URL, r.Robots, r.Failure, r.Recrawl, r.Revisit = fmt.Sprintf("http://a.test/%d", n), false, page.None, page.First,
 		nil
 	r.Time = time.Date(2026, 1, 1, 0, 0, n, 0, time.UTC)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"crypto/sha1"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"io/fs"
@@ -42,7 +43,7 @@ func Record(n int) *page.Record {
 			Addr: netip.MustParseAddrPort("192.0.2.1:443"), TLS: "TLS 1.3", Start: began, Total: 45 * time.Millisecond,
 		},
 		Page:   &page.Page{Type: "text/html", Charset: "utf-8", Lang: "en", Title: "A page"},
-		Fields: []page.Fields{{Rule: "rule", Values: fmt.Appendf(nil, `{"text":"%x"}`, body)}},
+		Fields: []page.Fields{{Rule: "rule", Values: []byte(`{"text":"` + hex.EncodeToString(body) + `"}`)}},
 		Text:   &page.MainText{Title: "A page", Lang: "en", Text: string(body)},
 		Digest: sha1.Sum(body),
 	}
@@ -51,8 +52,13 @@ func Record(n int) *page.Record {
 func noise(n, size int) []byte {
 	rnd := rand.New(rand.NewPCG(uint64(n), 1))
 	b := make([]byte, size)
+	var bits uint64
 	for i := range b {
-		b[i] = "abcdefghijklmnopqrstuvwxyz <>=/\n"[rnd.IntN(32)]
+		if i%12 == 0 { // as many times five bits as there are in 64
+			bits = rnd.Uint64()
+		}
+		b[i] = "abcdefghijklmnopqrstuvwxyz <>=/\n"[bits%32]
+		bits /= 32
 	}
 	return b
 }
