@@ -3,6 +3,8 @@ package parse
 import (
 	"math/rand/v2"
 	"testing"
+
+	"kumo/internal/testmain"
 )
 
 // A name is read eight bytes at once as it is byte by byte.
@@ -12,7 +14,7 @@ func TestNamesRead(t *testing.T) {
 	parts := []string{"style", "STYLE", "href", "http-equiv", "a", "B", "textarea", "hreflang", "annotation-xml", "h1",
 		"-", ":", "=", "/", ">", " ",
 		"\t", "\n", "\f", "\r", "\x00", "\"", "'", "?", "@", "[", "_", "{", "\x7f", "\x80", "\xc3\xbc", "\xff"}
-	for range 300_000 {
+	for range testmain.Rounds(60_000, 300_000) {
 		var src []byte
 		for range 1 + random.IntN(8) {
 			src = append(src, parts[random.IntN(len(parts))]...)

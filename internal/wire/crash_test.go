@@ -24,6 +24,7 @@ import (
 	"kumo/internal/session"
 	"kumo/internal/store/storetest"
 	"kumo/internal/synthweb"
+	"kumo/internal/testmain"
 	"kumo/internal/vfs"
 )
 
@@ -37,15 +38,12 @@ func TestACrawlSurvivesCrashes(t *testing.T) {
 	}
 }
 
-// crashWebs is how many webs are crawled: KUMO_TEST_CRASHES, or 8; 2 where time is short.
+// crashWebs is how many webs are crawled: KUMO_TEST_CRASHES, or a few of each kind.
 func crashWebs() uint64 {
 	if n, err := strconv.ParseUint(os.Getenv("KUMO_TEST_CRASHES"), 10, 64); err == nil {
 		return n
 	}
-	if testing.Short() {
-		return 2
-	}
-	return 8
+	return uint64(testmain.Rounds(4, 8))
 }
 
 const maxRuns = 400

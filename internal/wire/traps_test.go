@@ -15,6 +15,7 @@ import (
 	"kumo/internal/crawl"
 	"kumo/internal/job"
 	"kumo/internal/synthweb"
+	"kumo/internal/testmain"
 	"kumo/internal/traps"
 	"kumo/internal/weburl"
 )
@@ -37,11 +38,15 @@ func trapJob(t *testing.T, seed uint64, pages int) (*job.Job, *synthweb.TrapWeb)
 // A crawl of a web whose traps have no end ends, has all honest pages, and says what it left out.
 func TestTrapsEnd(t *testing.T) {
 	t.Parallel()
+	many, little := 1500, 0.15
+	if testmain.Rounds(0, 1) > 0 {
+		many, little = 5000, 0.05
+	}
 	for _, c := range []struct {
 		seed  uint64
 		pages int
 		waste float64
-	}{{1, 300, 0.5}, {1, 5000, 0.05}, {2, 5000, 0.05}, {3, 5000, 0.05}} {
+	}{{1, 300, 0.5}, {1, many, little}, {2, many, little}, {3, many, little}} {
 		t.Run(fmt.Sprintf("seed %d, %d pages", c.seed, c.pages), func(t *testing.T) {
 			if c.seed > 1 && os.Getenv("KUMO_TEST_TRAPS") == "" {
 				t.Skip("takes half a minute; KUMO_TEST_TRAPS=1 has it run, as .ci/long web does")

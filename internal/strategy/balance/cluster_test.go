@@ -11,6 +11,7 @@ import (
 	"kumo/internal/strategy/balance/model"
 	"kumo/internal/strategy/central"
 	"kumo/internal/strategy/central/hosttable"
+	"kumo/internal/testmain"
 )
 
 // slices of the site: 500 URLs are about two for each.
@@ -20,7 +21,7 @@ const cut = 256
 // beat.
 func TestFiveNodes(t *testing.T) {
 	learnt := samplesOf(t, 5)
-	const seeds = 5
+	seeds := testmain.Rounds(2, 5)
 	evens := make([]run, seeds)
 	for seed := range evens {
 		even := newWorld(t, uint64(seed), Even, fiveNodes, nil)
@@ -48,7 +49,7 @@ func TestFiveNodes(t *testing.T) {
 			if ratio > 0.4 || r.share < 0.93 || r.ends() > 0.1 {
 				t.Errorf("%s, seed %d: %v; %.3f of the even split", c.name, seed, r, ratio)
 			}
-			share, tail = share+r.share/seeds, tail+r.ends()/seeds
+			share, tail = share+r.share/float64(seeds), tail+r.ends()/float64(seeds)
 		}
 		if t.Logf("%s: %.3f of the sum of speeds, tail %.1f %%", c.name, share, 100*tail); share < 0.95 || tail > c.tail {
 			t.Errorf("%s: %.3f of the sum of speeds, tail %.1f %%", c.name, share, 100*tail)
@@ -156,7 +157,7 @@ func TestANodeBecomesSlow(t *testing.T) {
 // TestANodeDies ends a node, and the master: nothing is lost, and the others share what they had.
 func TestANodeDies(t *testing.T) {
 	for _, dead := range []strategy.Node{"n3~1", "n1~1"} {
-		for seed := range uint64(5) {
+		for seed := range uint64(testmain.Rounds(2, 5)) {
 			w := newWorld(t, seed, Exact, fiveNodes, nil)
 			w.find("n2~1", 500, cut)
 			leads := w.Leader() == dead
