@@ -143,6 +143,7 @@ func serveBatchWeb(t *testing.T) string {
 // TestABatchRunThatIsKilledGoesOn kills a run in its jobs, one after the other, and lets it end: all is as in a
 // run that nobody killed.
 func TestABatchRunThatIsKilledGoesOn(t *testing.T) {
+	t.Parallel()
 	seed := serveBatchWeb(t)
 	whole := newBatchRun(t, seed)
 	whole.run()

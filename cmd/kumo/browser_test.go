@@ -30,6 +30,7 @@ import (
 // styles and fonts apply, each page is read in its charset. KUMO_TEST_SCREENSHOT names a file for a picture of the
 // page. It is skipped where there is no Chromium, unless CI says that there must be.
 func TestMirrorInBrowser(t *testing.T) {
+	t.Parallel()
 	browser, font := chromium(t), madeFont(t)
 	web := newBrowsedWeb(t, font)
 	dir := filepath.Join(t.TempDir(), "mirror")

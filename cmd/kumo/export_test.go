@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/testmain"
 	"kumo/internal/wire/exports"
 )
 
@@ -19,6 +20,7 @@ func TestExportIsKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it exports a crawl to each form several times")
 	}
+	t.Parallel()
 	seed := number("KUMO_TEST_SEED", rand.Uint64())
 	dice := rand.New(rand.NewPCG(seed, 0))
 	dir := t.TempDir()
@@ -36,7 +38,7 @@ func TestExportIsKilled(t *testing.T) {
 			t.Fatalf("%v: %s", err, out)
 		}
 		took, want := time.Since(began), exported(t, whole)
-		for range 4 {
+		for range testmain.Rounds(2, 4) {
 			cmd := run("export", "-q", "--to", form, crawl, place)
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)

@@ -19,14 +19,16 @@ import (
 	"kumo/internal/store/jsonl"
 	"kumo/internal/store/storetest"
 	"kumo/internal/synthweb"
+	"kumo/internal/testmain"
 )
 
-// TestKill ends crawls at random instants, most of them by SIGKILL, until it has done so KUMO_TEST_KILLS times (20; 5
+// TestKill ends crawls at random instants, most of them by SIGKILL, until it has done so KUMO_TEST_KILLS times (10 or 20; 5
 // where time is short), and then lets the last go on until it is done. Each process has settings of its own. Then
 // nothing may be missing, no file may contradict another, and the servers may have seen no more twice than the kills
 // account for. KUMO_TEST_SEED replays the choices of a run.
 func TestKill(t *testing.T) {
-	kills := uint64(20)
+	t.Parallel()
+	kills := uint64(testmain.Rounds(10, 20))
 	if testing.Short() {
 		kills = 5
 	}
