@@ -22,6 +22,6 @@
 // # The house
 //
 // Everything but this package is internal on purpose: it may change. ARCHITECTURE.md is the plan: which rooms there
-// are, what each may import, and the way of a URL through them. In the code the comment of package internal/crawl tells
+// are, what each may import, and the way of a URL through them. In the code the comment of package internal/engine/crawl tells
 // that way, in its order.
 package kumo

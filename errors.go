@@ -5,9 +5,9 @@ import (
 	"regexp"
 	"strings"
 
-	"kumo/internal/advice"
-	"kumo/internal/job"
-	"kumo/internal/policy"
+	"kumo/internal/app/job"
+	"kumo/internal/base/advice"
+	"kumo/internal/content/policy"
 )
 
 // ErrLimit is what Run returns when a limit was reached and URLs still wait.

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"kumo/internal/advice"
+	"kumo/internal/base/advice"
 )
 
 // elsewhere are flags of other commands than kumo crawl that texts may name, and what looks like one.

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"kumo/internal/fields/tree"
-	"kumo/internal/fields/value"
+	"kumo/internal/content/fields/tree"
+	"kumo/internal/content/fields/value"
 )
 
 // Fields reads a page into a struct, whose fields say by their tags where on the page they stand:

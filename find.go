@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"iter"
 
-	"kumo/internal/fields/tree"
-	"kumo/internal/parse"
-	"kumo/internal/weburl"
+	"kumo/internal/base/weburl"
+	"kumo/internal/content/fields/tree"
+	"kumo/internal/content/parse"
 )
 
 // maxFound is how many elements a selector finds.

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"net/http"
 
-	"kumo/internal/crawl"
-	"kumo/internal/fetch"
-	"kumo/internal/item"
-	"kumo/internal/page"
+	"kumo/internal/base/item"
+	"kumo/internal/base/page"
+	"kumo/internal/content/fetch"
+	"kumo/internal/engine/crawl"
 )
 
 // A Request is about to be made.

@@ -9,11 +9,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"kumo/internal/crawl"
-	"kumo/internal/job"
-	"kumo/internal/page"
-	"kumo/internal/session"
-	"kumo/internal/wire"
+	"kumo/internal/app/job"
+	"kumo/internal/app/session"
+	"kumo/internal/app/wire"
+	"kumo/internal/base/page"
+	"kumo/internal/engine/crawl"
 )
 
 // A Crawler crawls. Make it with New, give it callbacks, and Run it once, or range over its Pages.

@@ -14,14 +14,14 @@ import (
 	"strings"
 	"time"
 
-	"kumo/internal/crawl"
-	"kumo/internal/fetch"
-	"kumo/internal/job"
-	"kumo/internal/login"
-	"kumo/internal/policy"
-	"kumo/internal/rank"
-	"kumo/internal/seeds"
-	"kumo/internal/weburl"
+	"kumo/internal/app/job"
+	"kumo/internal/base/weburl"
+	"kumo/internal/content/fetch"
+	"kumo/internal/content/login"
+	"kumo/internal/content/policy"
+	"kumo/internal/engine/crawl"
+	"kumo/internal/engine/seeds"
+	"kumo/internal/state/rank"
 )
 
 // An Option sets something that New's defaults do not suit. What is wrong with one Run says, by its name.

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"kumo/internal/fields/tree"
-	"kumo/internal/maintext"
-	"kumo/internal/page"
-	"kumo/internal/parse"
+	"kumo/internal/base/page"
+	"kumo/internal/content/fields/tree"
+	"kumo/internal/content/maintext"
+	"kumo/internal/content/parse"
 )
 
 // A Page is one URL that was answered.

@@ -8,13 +8,13 @@ import (
 	"strconv"
 	"strings"
 
-	"kumo/internal/crawl"
-	"kumo/internal/folder"
-	"kumo/internal/job"
-	"kumo/internal/policy"
-	"kumo/internal/seeds"
-	"kumo/internal/settings"
-	"kumo/internal/weburl"
+	"kumo/internal/app/folder"
+	"kumo/internal/app/job"
+	"kumo/internal/base/settings"
+	"kumo/internal/base/weburl"
+	"kumo/internal/content/policy"
+	"kumo/internal/engine/crawl"
+	"kumo/internal/engine/seeds"
 )
 
 // A lasting setting decides what a crawl has left out or written. It stands in the crawl's folder, as kumo crawl has

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"time"
 
-	"kumo/internal/session"
+	"kumo/internal/app/session"
 )
 
 // Stats are a crawl's counters. With Out they cover all its runs, but for Vetoed and Took, which are this run's.

@@ -3,8 +3,8 @@ package kumo
 import (
 	"fmt"
 
-	"kumo/internal/page"
-	"kumo/internal/store"
+	"kumo/internal/base/page"
+	"kumo/internal/state/store"
 )
 
 // A Store keeps pages in a program's own way: in a database, say. The caller opens and closes it.

@@ -12,8 +12,8 @@ import (
 	"net/http"
 	"os"
 
-	"kumo/internal/page"
-	"kumo/internal/parse"
+	"kumo/internal/base/page"
+	"kumo/internal/content/parse"
 )
 
 func main() {

@@ -17,8 +17,8 @@ import (
 	"os"
 	"strings"
 
-	"kumo/internal/page"
-	"kumo/internal/parse"
+	"kumo/internal/base/page"
+	"kumo/internal/content/parse"
 )
 
 // pieces are tags, ends of them and what else changes how the text behind it is read. {} stands for a new URL.

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/net/html/charset"
 	"golang.org/x/text/encoding/htmlindex"
 
-	own "kumo/internal/chardet"
+	own "kumo/internal/content/chardet"
 )
 
 // detectors name the charset of a text that does not say it.

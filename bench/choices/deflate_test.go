@@ -12,8 +12,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
-	"kumo/internal/seen/urlgen"
-	"kumo/internal/store/warc/deflate"
+	"kumo/internal/state/seen/urlgen"
+	"kumo/internal/state/store/warc/deflate"
 )
 
 // BenchmarkDeflate compresses records as they are in a WARC, a member each: answers whose bodies came gzipped, answers

@@ -16,8 +16,8 @@ import (
 	"github.com/valyala/fasthttp"
 	"golang.org/x/sync/errgroup"
 
-	"kumo/internal/fetch"
-	"kumo/internal/page"
+	"kumo/internal/base/page"
+	"kumo/internal/content/fetch"
 )
 
 // BenchmarkFetch asks for a gzipped page over connections that are kept, 64 at once, each to a host of its own, as a

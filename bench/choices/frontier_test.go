@@ -17,7 +17,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
-	"kumo/internal/frontier"
+	"kumo/internal/state/frontier"
 )
 
 var (

@@ -9,7 +9,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
-	"kumo/internal/inflate"
+	"kumo/internal/content/inflate"
 )
 
 // BenchmarkInflate inflates gzipped bodies that lie whole in memory, into room that is used again.

@@ -10,7 +10,7 @@ import (
 	"github.com/abadojack/whatlanggo"
 	"golang.org/x/text/unicode/norm"
 
-	"kumo/internal/lang"
+	"kumo/internal/content/lang"
 )
 
 // wanted are the languages that a crawl tells apart; what else there is, is other.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/gabriel-vasile/mimetype"
 
-	"kumo/internal/mime"
+	"kumo/internal/content/mime"
 )
 
 // TestMediaType counts the standard's media types that are read, and written, as it says.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
-	"kumo/internal/synthweb"
+	"kumo/internal/lab/synthweb"
 )
 
 const (

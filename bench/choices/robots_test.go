@@ -8,7 +8,7 @@ import (
 
 	"github.com/temoto/robotstxt"
 
-	"kumo/internal/robots"
+	"kumo/internal/content/robots"
 )
 
 // A verdict is what Google's parser says of a URL, an agent and a file.

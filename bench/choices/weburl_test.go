@@ -12,7 +12,7 @@ import (
 	whatwg "github.com/nlnwa/whatwg-url/url"
 	"golang.org/x/net/html"
 
-	"kumo/internal/weburl"
+	"kumo/internal/base/weburl"
 )
 
 // resolvers give a reference's URL as the WHATWG standard serialises it.

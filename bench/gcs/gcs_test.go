@@ -19,10 +19,10 @@ import (
 
 	"github.com/fsouza/fake-gcs-server/fakestorage"
 
-	"kumo/internal/advice"
-	"kumo/internal/place"
-	"kumo/internal/place/bucket"
-	"kumo/internal/place/placetest"
+	"kumo/internal/archive/place"
+	"kumo/internal/archive/place/bucket"
+	"kumo/internal/archive/place/placetest"
+	"kumo/internal/base/advice"
 )
 
 const bucketName = "kumo-test"

@@ -12,9 +12,9 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/p2p/host/peerstore"
 
-	"kumo/internal/overlay"
-	"kumo/internal/overlay/overlaytest"
-	"kumo/internal/xor"
+	"kumo/internal/base/xor"
+	"kumo/internal/cluster/overlay"
+	"kumo/internal/cluster/overlay/overlaytest"
 )
 
 // peerOf is a peer's id whose hash is that of a node: kbucket hashes what a peer's id says, whatever that is.

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"kumo/internal/inspect"
+	"kumo/internal/app/inspect"
 )
 
 // measureCluster tells what a page costs a cluster whose nodes share this machine's processors: in CPU, and in bytes

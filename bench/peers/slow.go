@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"kumo/internal/synthweb"
+	"kumo/internal/lab/synthweb"
 )
 
 const (

@@ -7,15 +7,15 @@ func TestStepOf(t *testing.T) {
 		stack []string
 		want  string
 	}{
-		{[]string{"runtime.memmove", "kumo/internal/inflate.(*Decoder).fast", "kumo/internal/fetch.Decode"},
+		{[]string{"runtime.memmove", "kumo/internal/content/inflate.(*Decoder).fast", "kumo/internal/content/fetch.Decode"},
 			"inflating bodies"},
 		{[]string{"internal/runtime/syscall/linux.Syscall6", "net.(*netFD).Write",
-			"kumo/internal/fetch.(*exchange).converse"}, "exchange: request, answer, connection"},
-		{[]string{"runtime.scanObject", "runtime.gcAssistAlloc", "runtime.mallocgc", "kumo/internal/parse.(*Parser).link"},
+			"kumo/internal/content/fetch.(*exchange).converse"}, "exchange: request, answer, connection"},
+		{[]string{"runtime.scanObject", "runtime.gcAssistAlloc", "runtime.mallocgc", "kumo/internal/content/parse.(*Parser).link"},
 			"garbage collection"},
-		{[]string{"kumo/internal/ledger.(*Ledger).Put"}, "journal, commits"},
-		{[]string{"kumo/internal/crawl.(*worker).visit"}, "rules, limits, the visit itself"},
-		{[]string{"kumo/internal/lang/ngram.(*Classifier).Sum"}, "language"},
+		{[]string{"kumo/internal/state/ledger.(*Ledger).Put"}, "journal, commits"},
+		{[]string{"kumo/internal/engine/crawl.(*worker).visit"}, "rules, limits, the visit itself"},
+		{[]string{"kumo/internal/content/lang/ngram.(*Classifier).Sum"}, "language"},
 		{[]string{"kumo/internal/language.X"}, restOfIt},
 		{[]string{"runtime.futex", "runtime.findRunnable"}, "scheduling goroutines"},
 	} {

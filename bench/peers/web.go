@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"kumo/internal/synthweb"
+	"kumo/internal/lab/synthweb"
 )
 
 type score = synthweb.Score

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"kumo/internal/seen"
-	"kumo/internal/vfs"
+	"kumo/internal/base/vfs"
+	"kumo/internal/state/seen"
 )
 
 // A kumo is the URL database with one goroutine that merges and one that compacts.

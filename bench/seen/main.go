@@ -19,7 +19,7 @@ import (
 	"strings"
 	"time"
 
-	"kumo/internal/seen/urlgen"
+	"kumo/internal/state/seen/urlgen"
 )
 
 func main() {

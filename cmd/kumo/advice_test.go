@@ -23,7 +23,7 @@ func TestCommandsThatTextsNameExist(t *testing.T) {
 	typed := regexp.MustCompile("(?m)(?:`|^\\$ |^ {2,})kumo ([a-z]+)(?: ([a-z]+)\\b)?")
 	said := regexp.MustCompile(`kumo ([a-z]+)(?: ([a-z]+)\b)?`)
 	named := 0
-	for _, file := range append(docs, "../../README.md", "../../internal/stall/stall.go") {
+	for _, file := range append(docs, "../../README.md", "../../internal/state/stall/stall.go") {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

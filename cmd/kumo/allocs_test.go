@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"kumo/internal/synthweb"
+	"kumo/internal/lab/synthweb"
 )
 
 // What the way of a page allocated when this was recorded, with all that belongs to it: robots.txt, queues, journal,

@@ -10,10 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kumo/internal/admin"
-	"kumo/internal/inspect"
-	"kumo/internal/stats"
-	"kumo/internal/wire/cluster"
+	"kumo/internal/app/admin"
+	"kumo/internal/app/inspect"
+	"kumo/internal/app/wire/cluster"
+	"kumo/internal/base/stats"
 )
 
 const balanceLong = `Look into what a crawl with the strategy balance has learnt.

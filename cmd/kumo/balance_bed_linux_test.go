@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"kumo/internal/netlab"
-	"kumo/internal/synthweb"
+	"kumo/internal/lab/netlab"
+	"kumo/internal/lab/synthweb"
 )
 
 // A bedMachine is a row of the paper's table of nodes.

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"kumo/internal/netlab"
+	"kumo/internal/lab/netlab"
 )
 
 // TestBalanceLimits shows that the limits of TestBalance's machines bite: what programs get that want one thing alone,

@@ -16,13 +16,13 @@ import (
 	"strings"
 	"testing"
 
+	"kumo/internal/archive/place"
+	"kumo/internal/archive/place/file"
+	"kumo/internal/base/vfs"
 	"kumo/internal/batch"
+	"kumo/internal/batch/collection"
 	"kumo/internal/batch/stream"
-	"kumo/internal/collection"
-	"kumo/internal/place"
-	"kumo/internal/place/file"
-	"kumo/internal/synthweb"
-	"kumo/internal/vfs"
+	"kumo/internal/lab/synthweb"
 )
 
 const batchDay = "2026-11-21"

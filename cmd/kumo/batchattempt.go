@@ -3,10 +3,10 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	wirebatch "kumo/internal/app/wire/batch"
+	"kumo/internal/archive/place"
 	"kumo/internal/batch"
 	"kumo/internal/batch/hadoop"
-	"kumo/internal/place"
-	wirebatch "kumo/internal/wire/batch"
 )
 
 // batchAttemptCommand is what a Hadoop cluster starts for a task: the file says all there is to know.

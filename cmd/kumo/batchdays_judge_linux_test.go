@@ -12,13 +12,13 @@ import (
 
 	"golang.org/x/text/encoding/htmlindex"
 
+	"kumo/internal/base/item"
+	"kumo/internal/base/page"
 	"kumo/internal/batch"
+	"kumo/internal/batch/collection"
 	"kumo/internal/batch/inspect"
-	"kumo/internal/collection"
-	"kumo/internal/fetch"
-	"kumo/internal/item"
-	"kumo/internal/page"
-	"kumo/internal/synthweb"
+	"kumo/internal/content/fetch"
+	"kumo/internal/lab/synthweb"
 )
 
 // documents goes through a collection's Documents of day n.

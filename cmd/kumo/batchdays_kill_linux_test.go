@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"kumo/internal/batch"
-	"kumo/internal/hadoopconf/hadooptest"
-	"kumo/internal/synthweb"
+	"kumo/internal/content/hadoopconf/hadooptest"
+	"kumo/internal/lab/synthweb"
 )
 
 // TestBatchDayIsKilled runs a day on Hadoop KUMO_TEST_BATCH_KILLS times (none unless it is set). Each time a

@@ -14,12 +14,12 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/app/wire/places"
+	"kumo/internal/archive/place"
 	"kumo/internal/batch"
-	"kumo/internal/collection"
-	"kumo/internal/hadoopconf/hadooptest"
-	"kumo/internal/place"
-	"kumo/internal/synthweb"
-	"kumo/internal/wire/places"
+	"kumo/internal/batch/collection"
+	"kumo/internal/content/hadoopconf/hadooptest"
+	"kumo/internal/lab/synthweb"
 )
 
 // TestBatchDays crawls a web in 27 languages day after day, as it changes, once on this machine and once on Hadoop,

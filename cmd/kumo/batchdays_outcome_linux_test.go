@@ -13,10 +13,10 @@ import (
 
 	"testing"
 
+	"kumo/internal/archive/place"
 	"kumo/internal/batch"
-	"kumo/internal/collection"
-	"kumo/internal/place"
-	"kumo/internal/store/xml"
+	"kumo/internal/batch/collection"
+	"kumo/internal/state/store/xml"
 )
 
 // outcome is all that day n has left in a place, a line a record, sorted. Each record is read and written again, byte

@@ -10,10 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kumo/internal/base/stats"
+	"kumo/internal/batch/collection"
+	"kumo/internal/batch/collection/sets"
 	"kumo/internal/batch/inspect"
-	"kumo/internal/collection"
-	"kumo/internal/collection/sets"
-	"kumo/internal/stats"
 )
 
 const batchInitLong = `Write the collections of SET, a YAML file each, to the folder DIR, to be edited and run. There

@@ -18,15 +18,15 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	wirebatch "kumo/internal/app/wire/batch"
+	"kumo/internal/app/wire/places"
+	"kumo/internal/archive/place"
+	"kumo/internal/base/page"
+	"kumo/internal/base/stats"
 	"kumo/internal/batch"
-	"kumo/internal/collection"
-	"kumo/internal/maintext"
-	"kumo/internal/page"
-	"kumo/internal/parse"
-	"kumo/internal/place"
-	"kumo/internal/stats"
-	wirebatch "kumo/internal/wire/batch"
-	"kumo/internal/wire/places"
+	"kumo/internal/batch/collection"
+	"kumo/internal/content/maintext"
+	"kumo/internal/content/parse"
 )
 
 const batchRunLong = `Crawl the day of the collections in CONFIG: YAML files, or folders of them.

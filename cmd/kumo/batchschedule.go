@@ -8,11 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kumo/internal/archive/place"
+	"kumo/internal/base/stats"
 	"kumo/internal/batch"
-	"kumo/internal/collection"
-	"kumo/internal/collection/schedule"
-	"kumo/internal/place"
-	"kumo/internal/stats"
+	"kumo/internal/batch/collection"
+	"kumo/internal/batch/collection/schedule"
 )
 
 const batchScheduleLong = `Crawl the collections in CONFIG, YAML files or folders of them, each when its schedule says,

@@ -18,14 +18,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kumo/internal/app/wire/places"
+	"kumo/internal/archive/place"
+	"kumo/internal/base/page"
+	"kumo/internal/base/stats"
 	"kumo/internal/batch"
 	"kumo/internal/batch/inspect"
-	"kumo/internal/fetch"
-	"kumo/internal/page"
-	"kumo/internal/place"
-	"kumo/internal/seeds"
-	"kumo/internal/stats"
-	"kumo/internal/wire/places"
+	"kumo/internal/content/fetch"
+	"kumo/internal/engine/seeds"
 )
 
 const batchShowLong = `Show what a place of batch crawls holds: its collections; the days of a COLLECTION, by its code

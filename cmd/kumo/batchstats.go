@@ -17,12 +17,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kumo/internal/app/wire/places"
+	"kumo/internal/archive/export/table"
+	"kumo/internal/base/stats"
 	"kumo/internal/batch"
 	"kumo/internal/batch/inspect"
-	"kumo/internal/chart"
-	"kumo/internal/export/table"
-	"kumo/internal/stats"
-	"kumo/internal/wire/places"
+	"kumo/internal/lab/chart"
 )
 
 const batchStatsLong = `Say what the batch crawls in PLACE (default: batch) came to: pages, sites and bytes by

@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kumo/internal/app/wire/places"
 	"kumo/internal/batch"
 	"kumo/internal/batch/stream"
-	"kumo/internal/wire/places"
 )
 
 const batchTaskLong = `Run one task of a job, as Hadoop Streaming starts it: JOB is crawl, parse, optimize, merge or

@@ -10,14 +10,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	wirebatch "kumo/internal/app/wire/batch"
+	"kumo/internal/app/wire/places"
+	"kumo/internal/archive/place"
 	"kumo/internal/batch"
 	"kumo/internal/batch/archive"
+	"kumo/internal/batch/collection"
 	"kumo/internal/batch/inspect"
-	"kumo/internal/collection"
-	"kumo/internal/place"
-	"kumo/internal/store"
-	wirebatch "kumo/internal/wire/batch"
-	"kumo/internal/wire/places"
+	"kumo/internal/state/store"
 )
 
 const batchWARCLong = `Make WARCs of what a COLLECTION has in PLACE, of all its days or of one DAY (2026-11-21, or

@@ -9,11 +9,11 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"kumo/internal/admin"
-	"kumo/internal/desired"
-	"kumo/internal/job"
-	"kumo/internal/stats"
-	"kumo/internal/strategy/balance/model"
+	"kumo/internal/app/admin"
+	"kumo/internal/app/job"
+	"kumo/internal/base/stats"
+	"kumo/internal/cluster/desired"
+	"kumo/internal/cluster/strategy/balance/model"
 )
 
 // A beginning is what a crawl's first start has beside settings and seeds, for the strategy that its nodes have.

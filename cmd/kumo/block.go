@@ -9,15 +9,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kumo/internal/admin"
-	"kumo/internal/desired"
-	"kumo/internal/inspect"
-	"kumo/internal/job"
-	"kumo/internal/policy"
-	"kumo/internal/session"
-	"kumo/internal/settings"
-	"kumo/internal/stats"
-	"kumo/internal/wire/cluster"
+	"kumo/internal/app/admin"
+	"kumo/internal/app/inspect"
+	"kumo/internal/app/job"
+	"kumo/internal/app/session"
+	"kumo/internal/app/wire/cluster"
+	"kumo/internal/base/settings"
+	"kumo/internal/base/stats"
+	"kumo/internal/cluster/desired"
+	"kumo/internal/content/policy"
 )
 
 const blockLong = `Have a crawl that runs fetch nothing more of what a rule names: a host, which stands for its subdomains, too, or a /regular expression/ that

@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kumo/internal/check"
-	"kumo/internal/job"
-	"kumo/internal/robots"
+	"kumo/internal/app/job"
+	"kumo/internal/content/robots"
+	"kumo/internal/engine/check"
 )
 
 const checkLong = `Show what one of kumo's readers makes of an input. It is the code by which a crawl

@@ -8,10 +8,10 @@ import (
 	"os"
 	"strings"
 
-	"kumo/internal/check"
-	"kumo/internal/get"
-	"kumo/internal/robots"
-	"kumo/internal/seeds"
+	"kumo/internal/app/get"
+	"kumo/internal/content/robots"
+	"kumo/internal/engine/check"
+	"kumo/internal/engine/seeds"
 )
 
 // Each verb of kumo check reads its arguments here.

@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kumo/internal/check"
-	"kumo/internal/weburl"
+	"kumo/internal/base/weburl"
+	"kumo/internal/engine/check"
 )
 
 func checkCanon() *cobra.Command {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kumo/internal/check"
+	"kumo/internal/engine/check"
 )
 
 const fieldsLong = `What do rules make of a page, and why not more?

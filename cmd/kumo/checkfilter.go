@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kumo/internal/filter"
-	"kumo/internal/filter/ask"
+	"kumo/internal/engine/filter"
+	"kumo/internal/engine/filter/ask"
 )
 
 const filterLong = `What does a program answer that kumo crawl --filter would ask?

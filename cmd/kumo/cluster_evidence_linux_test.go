@@ -14,7 +14,7 @@ import (
 	"slices"
 	"time"
 
-	"kumo/internal/synthweb"
+	"kumo/internal/lab/synthweb"
 )
 
 // Evidence is what a server saw of a crawl by several nodes, and what had been done to them.

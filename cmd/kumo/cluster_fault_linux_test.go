@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"time"
 
-	"kumo/internal/netlab"
+	"kumo/internal/lab/netlab"
 )
 
 // carryOut does a fault when its time comes, unless the crawl is over before, and undoes it.

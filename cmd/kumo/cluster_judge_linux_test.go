@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"kumo/internal/synthweb"
+	"kumo/internal/lab/synthweb"
 )
 
 // judge checks what the crawl has come to, by what the server saw and by all records, and adds it to the sum.

@@ -17,10 +17,10 @@ import (
 	"testing"
 	"time"
 
-	"kumo/internal/inspect"
-	"kumo/internal/netlab"
-	"kumo/internal/secret"
-	"kumo/internal/synthweb"
+	"kumo/internal/app/inspect"
+	"kumo/internal/base/secret"
+	"kumo/internal/lab/netlab"
+	"kumo/internal/lab/synthweb"
 )
 
 // A labCluster is the nodes of one crawl, each on a host of its own, and a web for them.

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"kumo/internal/netlab"
-	"kumo/internal/synthweb"
+	"kumo/internal/lab/netlab"
+	"kumo/internal/lab/synthweb"
 )
 
 // crawlsInLab has as many crawls as there are folders, which know nothing of each other, crawl a small web at the same

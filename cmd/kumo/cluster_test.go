@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"kumo/internal/inspect"
-	"kumo/internal/job"
-	"kumo/internal/settings"
-	"kumo/internal/synthweb"
+	"kumo/internal/app/inspect"
+	"kumo/internal/app/job"
+	"kumo/internal/base/settings"
+	"kumo/internal/lab/synthweb"
 )
 
 // Each flag of kumo crawl is in one hand in a cluster: who adds one decides whose it is.

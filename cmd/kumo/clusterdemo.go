@@ -13,11 +13,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kumo/internal/admin"
-	"kumo/internal/inspect"
-	"kumo/internal/secret"
-	"kumo/internal/synthweb"
-	"kumo/internal/wire/cluster"
+	"kumo/internal/app/admin"
+	"kumo/internal/app/inspect"
+	"kumo/internal/app/wire/cluster"
+	"kumo/internal/base/secret"
+	"kumo/internal/lab/synthweb"
 )
 
 const clusterDemoLong = `Let several processes on this machine crawl a made-up web together, and see what becomes of it when one of them is killed and

@@ -15,10 +15,10 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"kumo/internal/admin"
-	"kumo/internal/advice"
-	"kumo/internal/node"
-	"kumo/internal/wire/cluster"
+	"kumo/internal/app/admin"
+	"kumo/internal/app/node"
+	"kumo/internal/app/wire/cluster"
+	"kumo/internal/base/advice"
 )
 
 // clusterFlags say which crawl of several nodes is meant, and where it is reached.

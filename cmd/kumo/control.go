@@ -9,15 +9,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kumo/internal/admin"
-	"kumo/internal/advice"
-	"kumo/internal/desired"
-	"kumo/internal/inspect"
-	"kumo/internal/job"
-	"kumo/internal/node"
-	"kumo/internal/seeds"
-	"kumo/internal/stats"
-	"kumo/internal/wire/cluster"
+	"kumo/internal/app/admin"
+	"kumo/internal/app/inspect"
+	"kumo/internal/app/job"
+	"kumo/internal/app/node"
+	"kumo/internal/app/wire/cluster"
+	"kumo/internal/base/advice"
+	"kumo/internal/base/stats"
+	"kumo/internal/cluster/desired"
+	"kumo/internal/engine/seeds"
 )
 
 // The verbs that steer a crawl of several nodes. They may be given on any machine that reaches a node with a server.

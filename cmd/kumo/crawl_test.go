@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"kumo/internal/crawl"
-	"kumo/internal/page"
+	"kumo/internal/base/page"
+	"kumo/internal/engine/crawl"
 )
 
 func TestIdleOnce(t *testing.T) {

@@ -9,11 +9,11 @@ import (
 	"strings"
 	"time"
 
-	"kumo/internal/advice"
-	"kumo/internal/stats"
-	"kumo/internal/upload"
-	"kumo/internal/wire/places"
-	"kumo/internal/wire/uploads"
+	"kumo/internal/app/wire/places"
+	"kumo/internal/app/wire/uploads"
+	"kumo/internal/archive/upload"
+	"kumo/internal/base/advice"
+	"kumo/internal/base/stats"
 )
 
 // A crawl whose record files are brought to a place.

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"kumo/internal/synthweb"
-	"kumo/internal/weburl"
+	"kumo/internal/base/weburl"
+	"kumo/internal/lab/synthweb"
 )
 
 const demoLong = `Serve a made-up web on loopback and crawl it: no network is needed, and nothing leaves this machine.

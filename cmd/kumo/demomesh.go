@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"kumo/internal/admin"
-	"kumo/internal/inspect"
-	"kumo/internal/wire/cluster"
+	"kumo/internal/app/admin"
+	"kumo/internal/app/inspect"
+	"kumo/internal/app/wire/cluster"
 )
 
 const (

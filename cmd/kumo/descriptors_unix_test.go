@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"kumo/internal/synthweb"
+	"kumo/internal/lab/synthweb"
 )
 
 // TestFewDescriptors crawls in processes that may have few files open, with a state that is in many: nothing may be

@@ -13,12 +13,12 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"kumo/internal/crawl"
-	"kumo/internal/get"
-	"kumo/internal/login"
-	"kumo/internal/page"
-	"kumo/internal/parse"
-	"kumo/internal/stats"
+	"kumo/internal/app/get"
+	"kumo/internal/base/page"
+	"kumo/internal/base/stats"
+	"kumo/internal/content/login"
+	"kumo/internal/content/parse"
+	"kumo/internal/engine/crawl"
 )
 
 const (

@@ -12,19 +12,19 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kumo/internal/admin"
-	"kumo/internal/folder"
-	"kumo/internal/inspect"
-	"kumo/internal/job"
-	"kumo/internal/seeds"
-	"kumo/internal/session/nodes"
-	"kumo/internal/settings"
-	"kumo/internal/stats"
-	"kumo/internal/weburl"
-	"kumo/internal/wire"
-	"kumo/internal/wire/cluster"
-	"kumo/internal/wire/places"
-	"kumo/internal/wire/uploads"
+	"kumo/internal/app/admin"
+	"kumo/internal/app/folder"
+	"kumo/internal/app/inspect"
+	"kumo/internal/app/job"
+	"kumo/internal/app/session/nodes"
+	"kumo/internal/app/wire"
+	"kumo/internal/app/wire/cluster"
+	"kumo/internal/app/wire/places"
+	"kumo/internal/app/wire/uploads"
+	"kumo/internal/base/settings"
+	"kumo/internal/base/stats"
+	"kumo/internal/base/weburl"
+	"kumo/internal/engine/seeds"
 )
 
 const explainLong = `Say what became of a URL in a crawl: whether it was met, when and where, which rule and which line of robots.txt hold for it,

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"kumo/internal/crawl"
-	"kumo/internal/inspect"
-	"kumo/internal/page"
-	"kumo/internal/stats"
+	"kumo/internal/app/inspect"
+	"kumo/internal/base/page"
+	"kumo/internal/base/stats"
+	"kumo/internal/engine/crawl"
 )
 
 // A sheet prints rows of a name and what there is to say.

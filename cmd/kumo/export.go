@@ -12,12 +12,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kumo/internal/export"
-	"kumo/internal/folder"
-	"kumo/internal/stats"
-	"kumo/internal/wire/exports"
-	"kumo/internal/wire/sinks"
-	"kumo/internal/wire/uploads"
+	"kumo/internal/app/folder"
+	"kumo/internal/app/wire/exports"
+	"kumo/internal/app/wire/sinks"
+	"kumo/internal/app/wire/uploads"
+	"kumo/internal/archive/export"
+	"kumo/internal/base/stats"
 )
 
 const exportLong = `Make another form of the crawl in CRAWL, in the folder PLACE, of the newest good answer of each URL.

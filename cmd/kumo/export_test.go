@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"kumo/internal/testmain"
-	"kumo/internal/wire/exports"
+	"kumo/internal/app/wire/exports"
+	"kumo/internal/lab/testmain"
 )
 
 // TestExportIsKilled: an export that is killed at any moment leaves whole files alone, and the same command goes on to

@@ -13,13 +13,13 @@ import (
 	"testing"
 	"time"
 
-	"kumo/internal/admin"
-	"kumo/internal/desired"
-	"kumo/internal/inspect"
-	"kumo/internal/node"
-	"kumo/internal/secret"
-	"kumo/internal/synthweb"
-	"kumo/internal/wire/cluster"
+	"kumo/internal/app/admin"
+	"kumo/internal/app/inspect"
+	"kumo/internal/app/node"
+	"kumo/internal/app/wire/cluster"
+	"kumo/internal/base/secret"
+	"kumo/internal/cluster/desired"
+	"kumo/internal/lab/synthweb"
 )
 
 const (

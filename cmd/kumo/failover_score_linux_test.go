@@ -7,7 +7,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"kumo/internal/synthweb"
+	"kumo/internal/lab/synthweb"
 )
 
 // judge says what was measured, and checks it and what the servers of all webs saw.

@@ -6,12 +6,12 @@ import (
 	"io/fs"
 	"sync"
 
-	"kumo/internal/crawl"
-	"kumo/internal/fields"
-	"kumo/internal/job"
-	"kumo/internal/page"
-	"kumo/internal/stats"
-	"kumo/internal/weburl"
+	"kumo/internal/app/job"
+	"kumo/internal/base/page"
+	"kumo/internal/base/stats"
+	"kumo/internal/base/weburl"
+	"kumo/internal/content/fields"
+	"kumo/internal/engine/crawl"
 )
 
 // loadFields reads the file of rules again each time: it may have changed. Who only looks into a crawl makes no

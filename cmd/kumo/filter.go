@@ -10,11 +10,11 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"kumo/internal/filter"
-	"kumo/internal/filter/ask"
-	"kumo/internal/filter/star"
-	"kumo/internal/job"
-	"kumo/internal/stats"
+	"kumo/internal/app/job"
+	"kumo/internal/base/stats"
+	"kumo/internal/engine/filter"
+	"kumo/internal/engine/filter/ask"
+	"kumo/internal/engine/filter/star"
 )
 
 // filtering are the flags of filters.

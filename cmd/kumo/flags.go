@@ -13,13 +13,13 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"kumo/internal/crawl"
-	"kumo/internal/fetch"
-	"kumo/internal/frontier"
-	"kumo/internal/job"
-	"kumo/internal/login"
-	"kumo/internal/policy"
-	"kumo/internal/rank"
+	"kumo/internal/app/job"
+	"kumo/internal/content/fetch"
+	"kumo/internal/content/login"
+	"kumo/internal/content/policy"
+	"kumo/internal/engine/crawl"
+	"kumo/internal/state/frontier"
+	"kumo/internal/state/rank"
 )
 
 // options are kumo crawl's flags: those that are a job's are bound to it, the others are kept here until they can be

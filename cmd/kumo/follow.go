@@ -13,11 +13,11 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"kumo/internal/job"
-	"kumo/internal/sink/follow"
-	"kumo/internal/sink/stdout"
-	"kumo/internal/stats"
-	"kumo/internal/wire/sinks"
+	"kumo/internal/app/job"
+	"kumo/internal/app/wire/sinks"
+	"kumo/internal/archive/sink/follow"
+	"kumo/internal/archive/sink/stdout"
+	"kumo/internal/base/stats"
 )
 
 // A following is the sinks that are sent a crawl's records while it runs.

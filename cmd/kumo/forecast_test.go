@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"kumo/internal/inspect"
+	"kumo/internal/app/inspect"
 )
 
 // Status has the forecast of the node that takes longest, and notes of those that stand still.

@@ -12,9 +12,9 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"kumo/internal/bus/natsbus"
-	"kumo/internal/member/quorum"
-	"kumo/internal/node"
+	"kumo/internal/app/node"
+	"kumo/internal/cluster/bus/natsbus"
+	"kumo/internal/cluster/member/quorum"
 )
 
 // addressesCmd finds addresses for servers.

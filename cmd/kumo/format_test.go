@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"kumo/internal/folder"
-	"kumo/internal/settings"
+	"kumo/internal/app/folder"
+	"kumo/internal/base/settings"
 )
 
 // TestNewerFormat tests that every command that opens a crawl's folder refuses one in a newer format, with an error

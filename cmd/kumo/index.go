@@ -10,12 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kumo/internal/job"
-	"kumo/internal/sink/follow"
-	"kumo/internal/stats"
-	"kumo/internal/wire/places"
-	"kumo/internal/wire/sinks"
-	"kumo/internal/wire/uploads"
+	"kumo/internal/app/job"
+	"kumo/internal/app/wire/places"
+	"kumo/internal/app/wire/sinks"
+	"kumo/internal/app/wire/uploads"
+	"kumo/internal/archive/sink/follow"
+	"kumo/internal/base/stats"
 )
 
 const indexLong = `Make the full-text index of the crawl in the folder CRAWL, for kumo search, the page of kumo serve and kumo mcp, or go on with it.

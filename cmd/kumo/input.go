@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"kumo/internal/seeds"
+	"kumo/internal/engine/seeds"
 )
 
 // readInput reads the file of seeds: a few are the job's own, of many it has the file. The caller closes that, see

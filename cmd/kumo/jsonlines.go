@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"io"
 
-	"kumo/internal/check"
+	"kumo/internal/engine/check"
 )
 
 const maxLine = 64 << 20 // bytes of a line

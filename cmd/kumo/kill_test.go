@@ -16,10 +16,10 @@ import (
 	"testing"
 	"time"
 
-	"kumo/internal/store/jsonl"
-	"kumo/internal/store/storetest"
-	"kumo/internal/synthweb"
-	"kumo/internal/testmain"
+	"kumo/internal/lab/synthweb"
+	"kumo/internal/lab/testmain"
+	"kumo/internal/state/store/jsonl"
+	"kumo/internal/state/store/storetest"
 )
 
 // TestKill ends crawls at random instants, most of them by SIGKILL, until it has done so KUMO_TEST_KILLS times (10 or 20; 5

@@ -13,13 +13,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kumo/internal/export/table"
-	"kumo/internal/folder"
-	"kumo/internal/job"
-	"kumo/internal/links"
-	"kumo/internal/stats"
-	"kumo/internal/weburl"
-	"kumo/internal/wire/uploads"
+	"kumo/internal/app/folder"
+	"kumo/internal/app/job"
+	"kumo/internal/app/wire/uploads"
+	"kumo/internal/archive/export/table"
+	"kumo/internal/archive/links"
+	"kumo/internal/base/stats"
+	"kumo/internal/base/weburl"
 )
 
 const linksCommandLong = `Say which pages of the crawl in FOLDER link to what.

@@ -14,12 +14,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kumo/internal/folder"
-	"kumo/internal/inspect"
-	"kumo/internal/job"
-	"kumo/internal/weburl"
-	"kumo/internal/wire"
-	"kumo/internal/wire/places"
+	"kumo/internal/app/folder"
+	"kumo/internal/app/inspect"
+	"kumo/internal/app/job"
+	"kumo/internal/app/wire"
+	"kumo/internal/app/wire/places"
+	"kumo/internal/base/weburl"
 )
 
 // The verbs that look into a crawl, whether it runs or not.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"kumo/internal/synthweb"
+	"kumo/internal/lab/synthweb"
 )
 
 // A crawl that is started while somebody looks into its folder waits, says so, and goes on; another one beside it is

@@ -14,13 +14,13 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"kumo/internal/advice"
+	"kumo/internal/app/job"
+	"kumo/internal/archive/upload"
+	"kumo/internal/base/advice"
+	"kumo/internal/base/vfs"
 	"kumo/internal/batch"
-	"kumo/internal/crawl"
-	"kumo/internal/job"
-	"kumo/internal/policy"
-	"kumo/internal/upload"
-	"kumo/internal/vfs"
+	"kumo/internal/content/policy"
+	"kumo/internal/engine/crawl"
 )
 
 // Exit codes. They are documented in the root command's help.

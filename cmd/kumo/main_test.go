@@ -17,8 +17,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"kumo/internal/synthweb"
-	"kumo/internal/testmain"
+	"kumo/internal/lab/synthweb"
+	"kumo/internal/lab/testmain"
 )
 
 func TestMain(m *testing.M) {

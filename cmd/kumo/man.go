@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 
-	"kumo/internal/job"
+	"kumo/internal/app/job"
 )
 
 func manCommand() *cobra.Command {

@@ -15,13 +15,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kumo/internal/folder"
-	"kumo/internal/job"
-	"kumo/internal/policy"
-	"kumo/internal/seeds"
-	"kumo/internal/web/mcp"
-	"kumo/internal/web/ui"
-	"kumo/internal/wire"
+	"kumo/internal/app/folder"
+	"kumo/internal/app/job"
+	"kumo/internal/app/wire"
+	"kumo/internal/content/policy"
+	"kumo/internal/engine/seeds"
+	"kumo/internal/view/web/mcp"
+	"kumo/internal/view/web/ui"
 )
 
 var mcpLong = `Let programs that speak the Model Context Protocol, such as assistants with a language model, ask crawls in folders, whether they run or

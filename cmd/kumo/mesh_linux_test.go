@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"kumo/internal/netlab"
-	"kumo/internal/synthweb"
+	"kumo/internal/lab/netlab"
+	"kumo/internal/lab/synthweb"
 )
 
 // newMeshLab is a lab for nodes without a centre that a test adds.

@@ -14,13 +14,13 @@ import (
 	"testing"
 	"time"
 
-	"kumo/internal/bus/p2p"
-	"kumo/internal/member/mesh"
-	"kumo/internal/member/peer"
-	"kumo/internal/node"
-	"kumo/internal/overlay"
-	"kumo/internal/secret"
-	"kumo/internal/strategy"
+	"kumo/internal/app/node"
+	"kumo/internal/base/secret"
+	"kumo/internal/cluster/bus/p2p"
+	"kumo/internal/cluster/member/mesh"
+	"kumo/internal/cluster/member/peer"
+	"kumo/internal/cluster/overlay"
+	"kumo/internal/cluster/strategy"
 )
 
 // BenchmarkIdleMeshNode is kumo node in a process of its own, which waits for a crawl's start among others that keep

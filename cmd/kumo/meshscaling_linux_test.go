@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"kumo/internal/secret"
-	"kumo/internal/synthweb"
+	"kumo/internal/base/secret"
+	"kumo/internal/lab/synthweb"
 )
 
 const (

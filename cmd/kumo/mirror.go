@@ -10,12 +10,12 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"kumo/internal/export/target"
-	"kumo/internal/folder"
-	"kumo/internal/policy"
-	"kumo/internal/seeds"
-	"kumo/internal/settings"
-	"kumo/internal/weburl"
+	"kumo/internal/app/folder"
+	"kumo/internal/archive/export/target"
+	"kumo/internal/base/settings"
+	"kumo/internal/base/weburl"
+	"kumo/internal/content/policy"
+	"kumo/internal/engine/seeds"
 )
 
 const mirrorLong = `Copy a site, or a part of it, into the folder DIR (default: mirrors/HOST), to be opened without

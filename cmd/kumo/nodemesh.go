@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"kumo/internal/job"
-	"kumo/internal/wire/cluster"
+	"kumo/internal/app/job"
+	"kumo/internal/app/wire/cluster"
 )
 
 // meshOnly and serverOnly are flags of kumo node that have no meaning with the other kind of strategy.

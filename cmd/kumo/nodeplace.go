@@ -6,13 +6,13 @@ import (
 	"errors"
 	"strings"
 
-	"kumo/internal/advice"
-	"kumo/internal/job"
-	"kumo/internal/session"
-	"kumo/internal/upload"
-	"kumo/internal/wire/cluster"
-	"kumo/internal/wire/places"
-	"kumo/internal/wire/uploads"
+	"kumo/internal/app/job"
+	"kumo/internal/app/session"
+	"kumo/internal/app/wire/cluster"
+	"kumo/internal/app/wire/places"
+	"kumo/internal/app/wire/uploads"
+	"kumo/internal/archive/upload"
+	"kumo/internal/base/advice"
 )
 
 // A node whose record files are brought to a place.

@@ -11,10 +11,10 @@ import (
 	"strings"
 	"testing"
 
-	"kumo/internal/advice"
-	"kumo/internal/away"
-	"kumo/internal/place/bucket/buckettest"
-	"kumo/internal/vfs"
+	"kumo/internal/archive/away"
+	"kumo/internal/archive/place/bucket/buckettest"
+	"kumo/internal/base/advice"
+	"kumo/internal/base/vfs"
 )
 
 // A node begins though its place is down, and says so; with one that will not be there, it does not, unless it has

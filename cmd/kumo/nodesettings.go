@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"kumo/internal/advice"
-	"kumo/internal/crawl"
-	"kumo/internal/job"
-	"kumo/internal/settings"
+	"kumo/internal/app/job"
+	"kumo/internal/base/advice"
+	"kumo/internal/base/settings"
+	"kumo/internal/engine/crawl"
 )
 
 // A crawl of several nodes has the settings of kumo crawl, in two hands. What is crawled, and how politely, is the same

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kumo/internal/advice"
-	"kumo/internal/folder"
+	"kumo/internal/app/folder"
+	"kumo/internal/base/advice"
 )
 
 const openLong = `Print the URL of the web page of a crawl, as kumo crawl --ui, kumo node --ui or kumo serve serves it, with its token, and open

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"kumo/internal/folder"
-	"kumo/internal/web/ui"
+	"kumo/internal/app/folder"
+	"kumo/internal/view/web/ui"
 )
 
 func TestBrowserCommand(t *testing.T) {

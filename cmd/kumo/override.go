@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"kumo/internal/job"
-	"kumo/internal/policy"
-	"kumo/internal/settings"
+	"kumo/internal/app/job"
+	"kumo/internal/base/settings"
+	"kumo/internal/content/policy"
 )
 
 // overrides is a flag for settings by host: YAML, or @FILE. Its values are overrides in their one form, a line each.

@@ -17,14 +17,14 @@ import (
 	"testing"
 	"time"
 
-	"kumo/internal/away"
-	"kumo/internal/hadoopconf/hadooptest"
-	"kumo/internal/place"
-	"kumo/internal/place/bucket/buckettest"
-	"kumo/internal/store/jsonl"
-	"kumo/internal/synthweb"
-	"kumo/internal/vfs"
-	"kumo/internal/wire/places"
+	"kumo/internal/app/wire/places"
+	"kumo/internal/archive/away"
+	"kumo/internal/archive/place"
+	"kumo/internal/archive/place/bucket/buckettest"
+	"kumo/internal/base/vfs"
+	"kumo/internal/content/hadoopconf/hadooptest"
+	"kumo/internal/lab/synthweb"
+	"kumo/internal/state/store/jsonl"
 )
 
 // TestPlaceFaults has kumo crawl a web into a bucket of a real server, which is killed and started again, through a

@@ -14,13 +14,13 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"kumo/internal/advice"
-	"kumo/internal/folder"
-	"kumo/internal/plan"
-	"kumo/internal/seeds"
-	"kumo/internal/stats"
-	"kumo/internal/vfs"
-	"kumo/internal/wire"
+	"kumo/internal/app/folder"
+	"kumo/internal/app/wire"
+	"kumo/internal/base/advice"
+	"kumo/internal/base/stats"
+	"kumo/internal/base/vfs"
+	"kumo/internal/engine/plan"
+	"kumo/internal/engine/seeds"
 )
 
 const planLong = `Say what a crawl will come to, before it begins: how many pages of which hosts, how large, and how long

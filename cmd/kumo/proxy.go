@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/net/http/httpproxy"
 
-	"kumo/internal/fetch"
-	"kumo/internal/weburl"
+	"kumo/internal/base/weburl"
+	"kumo/internal/content/fetch"
 )
 
 // noProxy is what --proxy is told when nothing is to go through the environment's proxies.

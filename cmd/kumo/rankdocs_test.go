@@ -20,8 +20,8 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
-	"kumo/internal/store/jsonl"
-	"kumo/internal/store/warc"
+	"kumo/internal/state/store/jsonl"
+	"kumo/internal/state/store/warc"
 )
 
 const (

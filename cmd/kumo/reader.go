@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"kumo/internal/check"
+	"kumo/internal/engine/check"
 )
 
 // A verb is a reader as a command: its input comes from arguments, or as JSON Lines.

@@ -7,11 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kumo/internal/job"
-	"kumo/internal/repair"
-	"kumo/internal/stats"
-	"kumo/internal/wire"
-	"kumo/internal/wire/uploads"
+	"kumo/internal/app/job"
+	"kumo/internal/app/repair"
+	"kumo/internal/app/wire"
+	"kumo/internal/app/wire/uploads"
+	"kumo/internal/base/stats"
 )
 
 const repairLong = `Make a crawl that can go on of the one in DIR (default: this folder), of which files are damaged, lost, or not of one moment.

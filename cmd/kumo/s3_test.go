@@ -11,7 +11,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"kumo/internal/place/bucket/buckettest"
+	"kumo/internal/archive/place/bucket/buckettest"
 )
 
 // buckets holds each story's server of S3's protocol by its work folder.

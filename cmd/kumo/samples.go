@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"kumo/internal/strategy/balance/model"
-	"kumo/internal/vfs"
+	"kumo/internal/base/vfs"
+	"kumo/internal/cluster/strategy/balance/model"
 )
 
 // A sampleForm is a form of files of samples.

@@ -13,12 +13,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kumo/internal/advice"
-	"kumo/internal/folder"
-	"kumo/internal/fulltext"
-	"kumo/internal/vfs"
-	"kumo/internal/web/ui"
-	"kumo/internal/wire/places"
+	"kumo/internal/app/folder"
+	"kumo/internal/app/wire/places"
+	"kumo/internal/archive/fulltext"
+	"kumo/internal/base/advice"
+	"kumo/internal/base/vfs"
+	"kumo/internal/view/web/ui"
 )
 
 const searchLong = `Search the pages of a crawl by its full-text index, best first, whether the crawl runs or not.

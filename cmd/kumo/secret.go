@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kumo/internal/secret"
+	"kumo/internal/base/secret"
 )
 
 const secretLong = `Make the secret that the nodes of a cluster share. With it they know each other and encrypt what they say; who has it can

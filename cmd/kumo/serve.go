@@ -8,14 +8,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kumo/internal/advice"
+	"kumo/internal/app/folder"
+	"kumo/internal/app/inspect"
+	"kumo/internal/app/wire/places"
+	"kumo/internal/base/advice"
+	"kumo/internal/base/vfs"
 	batchinspect "kumo/internal/batch/inspect"
-	"kumo/internal/folder"
-	"kumo/internal/inspect"
-	"kumo/internal/sim/results"
-	"kumo/internal/vfs"
-	"kumo/internal/web/ui"
-	"kumo/internal/wire/places"
+	"kumo/internal/view/results"
+	"kumo/internal/view/web/ui"
 )
 
 const serveLong = `Serve a web page and a REST of what is in folders, whatever that is:

@@ -9,7 +9,7 @@ import (
 
 	"github.com/coreos/go-systemd/v22/daemon"
 
-	"kumo/internal/progress"
+	"kumo/internal/view/progress"
 )
 
 // serviceEvery is how often a service manager is told how far a crawl is, if its watchdog wants no more.

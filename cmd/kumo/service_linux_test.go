@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"kumo/internal/synthweb"
+	"kumo/internal/lab/synthweb"
 )
 
 // TestAServiceManagerIsTold is a service manager with a watchdog: it is told that a crawl runs, again and again how far

@@ -14,12 +14,12 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"kumo/internal/admin"
-	"kumo/internal/advice"
-	"kumo/internal/desired"
-	"kumo/internal/job"
-	"kumo/internal/settings"
-	"kumo/internal/wire/cluster"
+	"kumo/internal/app/admin"
+	"kumo/internal/app/job"
+	"kumo/internal/app/wire/cluster"
+	"kumo/internal/base/advice"
+	"kumo/internal/base/settings"
+	"kumo/internal/cluster/desired"
 )
 
 const setLong = `Show the settings of a crawl that may change, or change some of them while it runs: those that all nodes of

@@ -11,11 +11,11 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"kumo/internal/folder"
-	"kumo/internal/inspect"
-	"kumo/internal/job"
-	"kumo/internal/session"
-	"kumo/internal/settings"
+	"kumo/internal/app/folder"
+	"kumo/internal/app/inspect"
+	"kumo/internal/app/job"
+	"kumo/internal/app/session"
+	"kumo/internal/base/settings"
 )
 
 // changer makes jobs of the settings that a crawl was begun with and of what was changed since.

@@ -8,13 +8,13 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"kumo/internal/crawl"
-	"kumo/internal/fetch"
-	"kumo/internal/folder"
-	"kumo/internal/job"
-	"kumo/internal/seeds"
-	"kumo/internal/settings"
-	"kumo/internal/wire/sinks"
+	"kumo/internal/app/folder"
+	"kumo/internal/app/job"
+	"kumo/internal/app/wire/sinks"
+	"kumo/internal/base/settings"
+	"kumo/internal/content/fetch"
+	"kumo/internal/engine/crawl"
+	"kumo/internal/engine/seeds"
 )
 
 // The keys of a configuration file that are no flags: seeds, and what files more of them came from, which only says so.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kumo/internal/sim/experiments"
-	"kumo/internal/sim/results"
+	"kumo/internal/lab/sim/experiments"
+	"kumo/internal/view/results"
 )
 
 const simBalanceLong = `Make the experiments again by which Zhang, Tan, Chen and Lü (2019) judged their balancing by predicted times, in virtual time,

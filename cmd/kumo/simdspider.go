@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kumo/internal/sim/experiments"
-	"kumo/internal/sim/results"
+	"kumo/internal/lab/sim/experiments"
+	"kumo/internal/view/results"
 )
 
 const simDSpiderLong = `Make the two experiments again by which DSpider (Wu, Ke, He and Liu, 2011) was judged, in virtual time.

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"kumo/internal/sim/experiments"
+	"kumo/internal/lab/sim/experiments"
 )
 
 func (d *dspider) scaleFlags(cmd *cobra.Command) {

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"kumo/internal/job"
-	"kumo/internal/sim/results"
+	"kumo/internal/app/job"
+	"kumo/internal/view/results"
 )
 
 // A simFolder is where an experiment's files go; "" is nowhere. Beside its files lies what they are of.

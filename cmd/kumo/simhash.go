@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kumo/internal/sim/experiments"
+	"kumo/internal/lab/sim/experiments"
 )
 
 const simHashLong = `Compare ways to place hosts on equal nodes.

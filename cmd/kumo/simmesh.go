@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"kumo/internal/machine"
-	"kumo/internal/sim/experiments"
-	"kumo/internal/sim/results"
+	"kumo/internal/base/machine"
+	"kumo/internal/lab/sim/experiments"
+	"kumo/internal/view/results"
 )
 
 const simMeshLong = `Make the three experiments again by which Huang, Zeng and Chen judged their crawler

@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kumo/internal/sim"
-	"kumo/internal/sim/experiments"
+	"kumo/internal/lab/sim"
+	"kumo/internal/lab/sim/experiments"
 )
 
 func (m *meshSim) runScale(cmd *cobra.Command) error {

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kumo/internal/export/links"
-	"kumo/internal/sim/experiments"
-	"kumo/internal/sim/results"
+	"kumo/internal/archive/export/links"
+	"kumo/internal/lab/sim/experiments"
+	"kumo/internal/view/results"
 )
 
 const simRankLong = `Try out in which order a crawl that cannot fetch all it knows fetches most of what matters.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kumo/internal/sim/experiments"
+	"kumo/internal/lab/sim/experiments"
 )
 
 // mostRankNodes is what takes some 200 MB for each million pages.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kumo/internal/sim"
+	"kumo/internal/lab/sim"
 )
 
 const simSoakLong = `Run a cluster through faults in virtual time, once for each seed, and check after each run what must always hold:

@@ -13,11 +13,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kumo/internal/sink"
-	"kumo/internal/sink/stdout"
-	"kumo/internal/stats"
-	"kumo/internal/wire/sinks"
-	"kumo/internal/wire/uploads"
+	"kumo/internal/app/wire/sinks"
+	"kumo/internal/app/wire/uploads"
+	"kumo/internal/archive/sink"
+	"kumo/internal/archive/sink/stdout"
+	"kumo/internal/base/stats"
 )
 
 // A formOrSink is a choice of forms that takes the URL of a sink, too.

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"kumo/internal/stats"
+	"kumo/internal/base/stats"
 )
 
 // An index is as much of OpenSearch as a sink needs.

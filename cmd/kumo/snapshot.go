@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kumo/internal/inspect"
-	"kumo/internal/session"
+	"kumo/internal/app/inspect"
+	"kumo/internal/app/session"
 )
 
 const snapshotLong = `Copy the crawl in DIR, as it is at one moment, into the new folder TARGET (default: beside it, DIR.snapshot-TIME).

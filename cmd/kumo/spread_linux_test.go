@@ -14,11 +14,11 @@ import (
 	"testing"
 	"time"
 
-	"kumo/internal/admin"
-	"kumo/internal/inspect"
-	"kumo/internal/secret"
-	"kumo/internal/synthweb"
-	"kumo/internal/wire/cluster"
+	"kumo/internal/app/admin"
+	"kumo/internal/app/inspect"
+	"kumo/internal/app/wire/cluster"
+	"kumo/internal/base/secret"
+	"kumo/internal/lab/synthweb"
 )
 
 const (

@@ -17,11 +17,11 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"kumo/internal/admin"
-	"kumo/internal/bus"
-	"kumo/internal/inspect"
-	"kumo/internal/stats"
-	"kumo/internal/wire/cluster"
+	"kumo/internal/app/admin"
+	"kumo/internal/app/inspect"
+	"kumo/internal/app/wire/cluster"
+	"kumo/internal/base/stats"
+	"kumo/internal/cluster/bus"
 )
 
 const statusLong = `Say how a crawl goes. Of one on this machine alone, in the folder that --out names: whether it runs, or how it has ended, what it

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"kumo/internal/inspect"
-	"kumo/internal/stats"
+	"kumo/internal/app/inspect"
+	"kumo/internal/base/stats"
 )
 
 // folder says how the crawl in dir goes, again and again with --watch, until it ends.

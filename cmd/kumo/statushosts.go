@@ -11,12 +11,12 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"kumo/internal/admin"
-	"kumo/internal/inspect"
-	"kumo/internal/job"
-	"kumo/internal/settings"
-	"kumo/internal/strategy"
-	"kumo/internal/wire/cluster"
+	"kumo/internal/app/admin"
+	"kumo/internal/app/inspect"
+	"kumo/internal/app/job"
+	"kumo/internal/app/wire/cluster"
+	"kumo/internal/base/settings"
+	"kumo/internal/cluster/strategy"
 )
 
 // hostsView is kumo status --hosts.

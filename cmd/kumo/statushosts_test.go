@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"kumo/internal/inspect"
+	"kumo/internal/app/inspect"
 )
 
 var at0 = time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"kumo/internal/inspect"
-	"kumo/internal/session"
+	"kumo/internal/app/inspect"
+	"kumo/internal/app/session"
 )
 
 // alone is a crawl on this machine alone, for verbs that steer one of several nodes as well.

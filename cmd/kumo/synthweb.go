@@ -14,8 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kumo/internal/collection"
-	"kumo/internal/synthweb"
+	"kumo/internal/batch/collection"
+	"kumo/internal/lab/synthweb"
 )
 
 // webFlags say which web is made.

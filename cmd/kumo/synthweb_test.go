@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kumo/internal/synthweb"
+	"kumo/internal/lab/synthweb"
 )
 
 // served parses the flags of a synthetic web.

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"sync"
 
-	"kumo/internal/crawl"
-	"kumo/internal/maintext"
-	"kumo/internal/page"
-	"kumo/internal/parse"
+	"kumo/internal/base/page"
+	"kumo/internal/content/maintext"
+	"kumo/internal/content/parse"
+	"kumo/internal/engine/crawl"
 )
 
 // What is read of a page for its main text.

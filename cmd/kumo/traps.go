@@ -12,13 +12,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kumo/internal/crawl"
-	"kumo/internal/folder"
-	"kumo/internal/job"
-	"kumo/internal/settings"
-	"kumo/internal/traps/leftout"
-	"kumo/internal/vfs"
-	"kumo/internal/wire"
+	"kumo/internal/app/folder"
+	"kumo/internal/app/inspect"
+	"kumo/internal/app/job"
+	"kumo/internal/app/wire"
+	"kumo/internal/base/settings"
+	"kumo/internal/base/vfs"
+	"kumo/internal/engine/crawl"
 )
 
 const trapsLong = `List what the crawl in FOLDER has left out as traps: calendars without end, session ids in paths, paths that go
@@ -70,7 +70,7 @@ func (o *trapsOptions) run(cmd *cobra.Command, dir string) error {
 		return usagef("%s: there is no crawl", dir)
 	}
 	released := settings.Map(saved)[job.ReleaseTrapKey]
-	all, err := leftout.List(vfs.OS, filepath.Join(dir, "skipped.jsonl"), crawl.TrapRules, released)
+	all, err := inspect.TrapPatterns(vfs.OS, filepath.Join(dir, "skipped.jsonl"), crawl.TrapRules, released)
 	if err != nil {
 		return err
 	}
@@ -78,14 +78,14 @@ func (o *trapsOptions) run(cmd *cobra.Command, dir string) error {
 		return o.list(cmd, all)
 	}
 	for _, pattern := range o.release {
-		if !slices.ContainsFunc(all, func(p leftout.Pattern) bool { return p.Pattern == pattern }) {
+		if !slices.ContainsFunc(all, func(p inspect.TrapPattern) bool { return p.Pattern == pattern }) {
 			return usagef("%s: nothing of the pattern %q was left out; kumo traps %[1]s lists patterns", dir, pattern)
 		}
 	}
 	return letIn(cmd.Context(), cmd.ErrOrStderr(), dir, released, o.release)
 }
 
-func (o *trapsOptions) list(cmd *cobra.Command, all []leftout.Pattern) error {
+func (o *trapsOptions) list(cmd *cobra.Command, all []inspect.TrapPattern) error {
 	out := cmd.OutOrStdout()
 	if o.json {
 		enc := json.NewEncoder(out)

@@ -23,11 +23,11 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"kumo/internal/advice"
-	"kumo/internal/folder"
-	"kumo/internal/inspect"
-	"kumo/internal/session"
-	"kumo/internal/web/ui"
+	"kumo/internal/app/folder"
+	"kumo/internal/app/inspect"
+	"kumo/internal/app/session"
+	"kumo/internal/base/advice"
+	"kumo/internal/view/web/ui"
 )
 
 // defaultUI is where the web page is, unless the user says otherwise.

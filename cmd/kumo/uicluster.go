@@ -4,9 +4,9 @@ import (
 	"context"
 	"log/slog"
 
-	"kumo/internal/admin"
-	"kumo/internal/inspect"
-	"kumo/internal/wire/cluster"
+	"kumo/internal/app/admin"
+	"kumo/internal/app/inspect"
+	"kumo/internal/app/wire/cluster"
 )
 
 // source is what answers for the crawl of several nodes on a web page, as commands that are given to it would.

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"kumo/internal/job"
-	"kumo/internal/weburl"
+	"kumo/internal/app/job"
+	"kumo/internal/base/weburl"
 )
 
 // A most is a flag that is a number of things, negative where a person writes 0: without limit.

@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kumo/internal/stats"
-	"kumo/internal/verify"
-	"kumo/internal/wire"
-	"kumo/internal/wire/uploads"
+	"kumo/internal/app/verify"
+	"kumo/internal/app/wire"
+	"kumo/internal/app/wire/uploads"
+	"kumo/internal/base/stats"
 )
 
 const verifyLong = `Check all files of the crawl in DIR (default: this folder) against each other, and say what is wrong where.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kumo/internal/job"
+	"kumo/internal/app/job"
 )
 
 func versionCommand() *cobra.Command {

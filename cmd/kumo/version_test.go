@@ -5,7 +5,7 @@ import (
 	"runtime/debug"
 	"testing"
 
-	"kumo/internal/job"
+	"kumo/internal/app/job"
 )
 
 func TestVersionLine(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"kumo/internal/netlab"
-	"kumo/internal/synthweb"
+	"kumo/internal/lab/netlab"
+	"kumo/internal/lab/synthweb"
 )
 
 const (

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"kumo/internal/synthweb"
+	"kumo/internal/lab/synthweb"
 )
 
 // A wanResult is what a crawl came to, as the servers saw it.

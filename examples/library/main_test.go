@@ -69,13 +69,13 @@ func TestLinksNoServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(out), "kumo/internal/wire\n") {
+	if !strings.Contains(string(out), "kumo/internal/app/wire\n") {
 		t.Error("the library is not among what is linked")
 	}
 	for name := range strings.Lines(string(out)) {
 		for _, not := range []string{"nats", "libp2p", "quic-go", "pion/", "wazero", "prometheus", "hdfs", "gokrb5",
 			"gocloud",
-			"aws-sdk", "cobra", "pflag", "kumo/internal/wire/cluster", "kumo/internal/bus", "kumo/internal/batch"} {
+			"aws-sdk", "cobra", "pflag", "kumo/internal/app/wire/cluster", "kumo/internal/cluster/bus", "kumo/internal/batch"} {
 			if strings.Contains(name, not) {
 				t.Errorf("it links %s", strings.TrimSpace(name))
 			}

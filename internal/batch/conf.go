@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"time"
 
-	"kumo/internal/collection"
-	"kumo/internal/fetch"
-	"kumo/internal/page"
-	"kumo/internal/place"
-	"kumo/internal/policy"
-	"kumo/internal/weburl"
+	"kumo/internal/archive/place"
+	"kumo/internal/base/page"
+	"kumo/internal/base/weburl"
+	"kumo/internal/batch/collection"
+	"kumo/internal/content/fetch"
+	"kumo/internal/content/policy"
 )
 
 // A Conf is what a job is made from: plain data, the same in every process that runs a task of it. It can be written

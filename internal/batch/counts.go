@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"path"
 
-	"kumo/internal/place"
+	"kumo/internal/archive/place"
 )
 
 // Counts are what a day of a collection came to, in counts.json beside its XML.

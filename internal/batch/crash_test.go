@@ -12,11 +12,11 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"kumo/internal/archive/place"
+	"kumo/internal/archive/place/file"
 	"kumo/internal/batch"
+	"kumo/internal/batch/collection"
 	"kumo/internal/batch/local"
-	"kumo/internal/collection"
-	"kumo/internal/place"
-	"kumo/internal/place/file"
 )
 
 // A mortal place is one whose process dies after so many changes.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
-	"kumo/internal/item"
+	"kumo/internal/base/item"
 )
 
 // crawl fetches the URLs of a round.

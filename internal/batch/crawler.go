@@ -14,14 +14,14 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"kumo/internal/fetch"
-	"kumo/internal/frontier"
-	"kumo/internal/item"
-	"kumo/internal/page"
-	"kumo/internal/parse"
-	"kumo/internal/policy"
-	"kumo/internal/robots"
-	"kumo/internal/weburl"
+	"kumo/internal/base/item"
+	"kumo/internal/base/page"
+	"kumo/internal/base/weburl"
+	"kumo/internal/content/fetch"
+	"kumo/internal/content/parse"
+	"kumo/internal/content/policy"
+	"kumo/internal/content/robots"
+	"kumo/internal/state/frontier"
 )
 
 // A crawler fetches the URLs of one reduce task. The frontier has them by host and keeps the manners; here is what each

@@ -9,10 +9,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"kumo/internal/advice"
+	"kumo/internal/archive/place"
+	"kumo/internal/base/advice"
 	"kumo/internal/batch"
-	"kumo/internal/collection"
-	"kumo/internal/place"
+	"kumo/internal/batch/collection"
 )
 
 // versioned is a page with an ETag that changes with its version, and is not sent again to who has it.

@@ -8,8 +8,8 @@ import (
 	"net/netip"
 	"time"
 
-	"kumo/internal/fetch"
-	"kumo/internal/page"
+	"kumo/internal/base/page"
+	"kumo/internal/content/fetch"
 )
 
 // A Document is what came of fetching a URL. A redirect has one of its own, and so has a URL that failed or was

@@ -8,16 +8,16 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/archive/place"
+	"kumo/internal/archive/place/file"
+	"kumo/internal/base/page"
+	"kumo/internal/base/vfs"
 	"kumo/internal/batch"
+	"kumo/internal/batch/collection"
 	"kumo/internal/batch/local"
-	"kumo/internal/collection"
-	"kumo/internal/maintext"
-	"kumo/internal/page"
-	"kumo/internal/parse"
-	"kumo/internal/place"
-	"kumo/internal/place/file"
-	"kumo/internal/synthweb"
-	"kumo/internal/vfs"
+	"kumo/internal/content/maintext"
+	"kumo/internal/content/parse"
+	"kumo/internal/lab/synthweb"
 )
 
 // A world is a made-up web with a place for what is crawled of it.

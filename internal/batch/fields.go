@@ -14,13 +14,13 @@ import (
 	"sync"
 	"time"
 
-	"kumo/internal/collection"
-	"kumo/internal/fields"
-	"kumo/internal/parse"
-	"kumo/internal/place"
-	"kumo/internal/stats"
-	"kumo/internal/store/field"
-	"kumo/internal/weburl"
+	"kumo/internal/archive/place"
+	"kumo/internal/base/field"
+	"kumo/internal/base/stats"
+	"kumo/internal/base/weburl"
+	"kumo/internal/batch/collection"
+	"kumo/internal/content/fields"
+	"kumo/internal/content/parse"
 )
 
 // FieldsFolder has the records that a collection's rules have made of a day's pages, a line each, and the day's

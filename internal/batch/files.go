@@ -7,8 +7,8 @@ import (
 	"io"
 	"iter"
 
+	"kumo/internal/archive/place"
 	"kumo/internal/batch/seqfile"
-	"kumo/internal/place"
 )
 
 // ReadFile goes through the records of a SequenceFile of a place, each valid until the next. An error ends it.

@@ -16,10 +16,10 @@ import (
 	"strings"
 	"time"
 
-	"kumo/internal/place"
-	"kumo/internal/store/field"
-	"kumo/internal/store/xml"
-	"kumo/internal/weburl"
+	"kumo/internal/archive/place"
+	"kumo/internal/base/field"
+	"kumo/internal/base/weburl"
+	"kumo/internal/state/store/xml"
 )
 
 // Beside a day's XML lie these. Tasks write an index of their own each, of which the pipeline makes one.

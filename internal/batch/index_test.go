@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"kumo/internal/place"
-	"kumo/internal/place/file"
-	"kumo/internal/store/xml"
-	"kumo/internal/vfs"
+	"kumo/internal/archive/place"
+	"kumo/internal/archive/place/file"
+	"kumo/internal/base/vfs"
+	"kumo/internal/state/store/xml"
 )
 
 // xmlSink is a sink of XML records.

@@ -5,7 +5,7 @@ import (
 	"cmp"
 	"time"
 
-	"kumo/internal/page"
+	"kumo/internal/base/page"
 )
 
 // An InURL is a URL to be fetched in a round.

@@ -3,9 +3,9 @@ package batch
 import (
 	"time"
 
-	"kumo/internal/page"
-	"kumo/internal/policy"
-	"kumo/internal/varint"
+	"kumo/internal/base/page"
+	"kumo/internal/base/varint"
+	"kumo/internal/content/policy"
 )
 
 // Known is what is known of a URL from the days before, for the next one: whether it is due, and what to ask its

@@ -8,7 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"kumo/internal/lang"
+	"kumo/internal/content/lang"
 )
 
 const (

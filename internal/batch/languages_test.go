@@ -12,8 +12,8 @@ import (
 	"golang.org/x/text/encoding/htmlindex"
 
 	"kumo/internal/batch"
-	"kumo/internal/collection"
-	"kumo/internal/synthweb"
+	"kumo/internal/batch/collection"
+	"kumo/internal/lab/synthweb"
 )
 
 // How many pages in 27 languages are crawled; KUMO_TEST_BABEL_PAGES says another number, for a finer figure.

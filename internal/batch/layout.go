@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"kumo/internal/collection"
-	"kumo/internal/place"
+	"kumo/internal/archive/place"
+	"kumo/internal/batch/collection"
 )
 
 // Where things lie in a place, DIR being a collection's directory:

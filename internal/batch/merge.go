@@ -7,7 +7,7 @@ import (
 	"iter"
 	"net/http"
 
-	"kumo/internal/page"
+	"kumo/internal/base/page"
 )
 
 // merge makes one Document of those of a URL, the first, and what is known of it from now on. A round fetches no URL

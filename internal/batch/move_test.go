@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"kumo/internal/batch"
-	"kumo/internal/collection"
+	"kumo/internal/batch/collection"
 )
 
 // A site that has moved is crawled where it is now: on its new host all that a seed would bring in, on the day that

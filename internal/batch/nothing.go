@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"kumo/internal/advice"
+	"kumo/internal/base/advice"
 )
 
 // ErrNothing is the error of a day on which not one page of a collection could be fetched, as when a line is down or

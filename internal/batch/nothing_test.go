@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"kumo/internal/advice"
+	"kumo/internal/base/advice"
 	"kumo/internal/batch"
 )
 

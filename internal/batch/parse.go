@@ -5,11 +5,11 @@ import (
 	"errors"
 	"sync"
 
-	"kumo/internal/fetch"
-	"kumo/internal/page"
-	"kumo/internal/parse"
-	"kumo/internal/policy"
-	"kumo/internal/weburl"
+	"kumo/internal/base/page"
+	"kumo/internal/base/weburl"
+	"kumo/internal/content/fetch"
+	"kumo/internal/content/parse"
+	"kumo/internal/content/policy"
 )
 
 // parse finds where the Documents of a round lead to.

@@ -11,11 +11,11 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
-	"kumo/internal/advice"
+	"kumo/internal/archive/place"
+	"kumo/internal/base/advice"
+	"kumo/internal/batch/collection"
 	"kumo/internal/batch/seqfile"
-	"kumo/internal/collection"
-	"kumo/internal/place"
-	"kumo/internal/robots"
+	"kumo/internal/content/robots"
 )
 
 // A Pipeline runs a day of collections: rounds of crawl, parse and optimize, then merge and xml. It may be ended at any

@@ -6,8 +6,8 @@ import (
 	"path"
 	"time"
 
-	"kumo/internal/item"
-	"kumo/internal/robots"
+	"kumo/internal/base/item"
+	"kumo/internal/content/robots"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 	"math"
 	"time"
 
-	"kumo/internal/varint"
+	"kumo/internal/base/varint"
 )
 
 // A Kind says what a record's value is. It is the first byte of the value, and decides where a job's output lies.

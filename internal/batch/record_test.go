@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"kumo/internal/page"
-	"kumo/internal/policy"
+	"kumo/internal/base/page"
+	"kumo/internal/content/policy"
 )
 
 func everyByte() []byte {

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"path"
 
-	"kumo/internal/collection"
-	"kumo/internal/page"
-	"kumo/internal/place"
-	"kumo/internal/policy"
-	"kumo/internal/weburl"
+	"kumo/internal/archive/place"
+	"kumo/internal/base/page"
+	"kumo/internal/base/weburl"
+	"kumo/internal/batch/collection"
+	"kumo/internal/content/policy"
 )
 
 // Links that rules refuse where they are found are counted by rule, and their URLs are not recorded: there are many

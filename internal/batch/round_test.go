@@ -15,8 +15,8 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
-	"kumo/internal/frontier"
-	"kumo/internal/item"
+	"kumo/internal/base/item"
+	"kumo/internal/state/frontier"
 )
 
 // unequalHosts are those of a round: one with 500 pages, many with 5, and a few with 20 that ask for a Crawl-delay of

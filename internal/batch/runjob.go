@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"kumo/internal/place"
+	"kumo/internal/archive/place"
 )
 
 // A finished job leaves this beside its output, which it makes whole.

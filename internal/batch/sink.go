@@ -8,9 +8,9 @@ import (
 	"path"
 	"strings"
 
+	"kumo/internal/archive/place"
 	"kumo/internal/batch/seqfile"
-	"kumo/internal/place"
-	"kumo/internal/store/xml"
+	"kumo/internal/state/store/xml"
 )
 
 // A Sink writes what one attempt of a task emits as files of a folder: FOLDER/part-00012, and so on, as the job routes

@@ -12,11 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/archive/place/file"
+	"kumo/internal/base/vfs"
 	"kumo/internal/batch"
+	"kumo/internal/batch/collection"
 	"kumo/internal/batch/local"
-	"kumo/internal/collection"
-	"kumo/internal/place/file"
-	"kumo/internal/vfs"
 )
 
 // A site is hosts of a test with what they answer: by "host/path". What is not there is 404; a robots.txt, too.

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"kumo/internal/advice"
-	"kumo/internal/collection"
-	"kumo/internal/place"
+	"kumo/internal/archive/place"
+	"kumo/internal/base/advice"
+	"kumo/internal/batch/collection"
 )
 
 // A Step is a job of a day.

@@ -8,8 +8,8 @@ import (
 	"path"
 	"strings"
 
-	"kumo/internal/collection"
-	"kumo/internal/place"
+	"kumo/internal/archive/place"
+	"kumo/internal/batch/collection"
 )
 
 // clean removes what is not needed any more once a job is done: its work folder, and after a merge the rounds'

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"testing"
 
+	"kumo/internal/archive/place"
 	"kumo/internal/batch"
-	"kumo/internal/place"
 )
 
 // A farRunner is one whose jobs live on when its process dies: it leaves a note where the job's output will be.

@@ -12,13 +12,13 @@ import (
 	"strings"
 	"time"
 
-	"kumo/internal/fetch"
-	"kumo/internal/frontier"
-	"kumo/internal/item"
-	"kumo/internal/page"
-	"kumo/internal/parse"
-	"kumo/internal/robots"
-	"kumo/internal/weburl"
+	"kumo/internal/base/item"
+	"kumo/internal/base/page"
+	"kumo/internal/base/weburl"
+	"kumo/internal/content/fetch"
+	"kumo/internal/content/parse"
+	"kumo/internal/content/robots"
+	"kumo/internal/state/frontier"
 )
 
 // visit takes a URL through its life. An error ends the task; what goes wrong with a URL is in its Document.

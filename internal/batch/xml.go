@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"context"
 
-	"kumo/internal/page"
-	"kumo/internal/parse"
-	"kumo/internal/store/xml"
+	"kumo/internal/base/page"
+	"kumo/internal/content/parse"
+	"kumo/internal/state/store/xml"
 )
 
 // xml writes what the day's pages say. Pages in other languages than their collection's are kept apart; what was not

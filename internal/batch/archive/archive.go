@@ -12,14 +12,14 @@ import (
 	"path"
 	"path/filepath"
 
+	"kumo/internal/archive/place"
+	"kumo/internal/base/page"
+	"kumo/internal/base/weburl"
 	"kumo/internal/batch"
-	"kumo/internal/collection"
-	"kumo/internal/fetch"
-	"kumo/internal/page"
-	"kumo/internal/parse"
-	"kumo/internal/place"
-	"kumo/internal/store"
-	"kumo/internal/weburl"
+	"kumo/internal/batch/collection"
+	"kumo/internal/content/fetch"
+	"kumo/internal/content/parse"
+	"kumo/internal/state/store"
 )
 
 // A Day says of what WARCs are made, and where.

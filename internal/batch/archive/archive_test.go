@@ -12,15 +12,15 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/archive/place"
+	"kumo/internal/archive/place/file"
+	"kumo/internal/base/page"
+	"kumo/internal/base/vfs"
 	"kumo/internal/batch"
 	"kumo/internal/batch/archive"
-	"kumo/internal/collection"
-	"kumo/internal/page"
-	"kumo/internal/place"
-	"kumo/internal/place/file"
-	"kumo/internal/store"
-	"kumo/internal/store/warc"
-	"kumo/internal/vfs"
+	"kumo/internal/batch/collection"
+	"kumo/internal/state/store"
+	"kumo/internal/state/store/warc"
 )
 
 var (

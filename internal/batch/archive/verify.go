@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"kumo/internal/store/warc"
+	"kumo/internal/state/store/warc"
 )
 
 // Verify reads every record of a day's WARCs to its last byte, checks its digests, and that the index has a line for

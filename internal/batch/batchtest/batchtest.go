@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/archive/place"
 	"kumo/internal/batch"
-	"kumo/internal/place"
-	xmlform "kumo/internal/store/xml"
+	xmlform "kumo/internal/state/store/xml"
 )
 
 // A Fixture is a runner with the place that it reads and writes.

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"kumo/internal/advice"
+	"kumo/internal/base/advice"
 	"kumo/internal/batch"
 )
 

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"kumo/internal/advice"
-	"kumo/internal/vfs"
+	"kumo/internal/base/advice"
+	"kumo/internal/base/vfs"
 )
 
 // What Hadoop 3.4.2 says.

@@ -15,8 +15,8 @@ import (
 	"strings"
 	"time"
 
-	"kumo/internal/advice"
-	"kumo/internal/hadoopconf"
+	"kumo/internal/base/advice"
+	"kumo/internal/content/hadoopconf"
 )
 
 // A Client is Hadoop's commands on this machine.

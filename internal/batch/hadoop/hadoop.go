@@ -27,11 +27,11 @@ import (
 	"syscall"
 	"time"
 
-	"kumo/internal/advice"
+	"kumo/internal/archive/place"
+	"kumo/internal/archive/place/hdfs"
+	"kumo/internal/base/advice"
 	"kumo/internal/batch"
-	"kumo/internal/hadoopconf"
-	"kumo/internal/place"
-	"kumo/internal/place/hdfs"
+	"kumo/internal/content/hadoopconf"
 )
 
 // A Config says how jobs are run.

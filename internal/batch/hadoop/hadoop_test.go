@@ -18,12 +18,12 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/archive/place"
+	"kumo/internal/archive/place/hdfs"
 	"kumo/internal/batch"
 	"kumo/internal/batch/batchtest"
-	"kumo/internal/hadoopconf"
-	"kumo/internal/hadoopconf/hadooptest"
-	"kumo/internal/place"
-	"kumo/internal/place/hdfs"
+	"kumo/internal/content/hadoopconf"
+	"kumo/internal/content/hadoopconf/hadooptest"
 )
 
 // The test's own binary is what is shipped: it is a task when it is called with "task", and a runner of its own, which

@@ -20,8 +20,8 @@ import (
 	"strings"
 	"time"
 
+	"kumo/internal/archive/place"
 	"kumo/internal/batch"
-	"kumo/internal/place"
 )
 
 // A note lies in the output of a job from before it is submitted until it has ended well, so that who comes after a

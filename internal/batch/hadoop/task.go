@@ -15,11 +15,11 @@ import (
 	"strings"
 	"time"
 
+	"kumo/internal/archive/place"
+	"kumo/internal/archive/place/hdfs"
 	"kumo/internal/batch"
 	"kumo/internal/batch/stream"
-	"kumo/internal/hadoopconf"
-	"kumo/internal/place"
-	"kumo/internal/place/hdfs"
+	"kumo/internal/content/hadoopconf"
 )
 
 // A taskFile is what tasks are told, in a file that is shipped with each job. So nothing has to be installed or

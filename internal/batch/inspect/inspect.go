@@ -16,9 +16,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"kumo/internal/archive/place"
 	"kumo/internal/batch"
-	"kumo/internal/collection"
-	"kumo/internal/place"
+	"kumo/internal/batch/collection"
 )
 
 // A Collection is what a place has of one.

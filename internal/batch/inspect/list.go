@@ -14,8 +14,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"kumo/internal/archive/place"
 	"kumo/internal/batch"
-	"kumo/internal/place"
 )
 
 // A Listed is a part of a day's records.

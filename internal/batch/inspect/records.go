@@ -13,10 +13,10 @@ import (
 	"slices"
 	"strings"
 
+	"kumo/internal/archive/place"
 	"kumo/internal/batch"
 	"kumo/internal/batch/seqfile"
-	"kumo/internal/place"
-	"kumo/internal/store/xml"
+	"kumo/internal/state/store/xml"
 )
 
 // A Query says which records of a day are listed.

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"time"
 
+	"kumo/internal/base/page"
 	"kumo/internal/batch"
-	"kumo/internal/page"
-	"kumo/internal/policy"
+	"kumo/internal/content/policy"
 )
 
 // A URL is what a day has of one.

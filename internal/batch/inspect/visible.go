@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode"
 
-	"kumo/internal/store/field"
+	"kumo/internal/base/field"
 )
 
 // Visible writes characters that a terminal would act on, that change the direction of those around them, or that

@@ -23,10 +23,10 @@ import (
 	"github.com/cespare/xxhash/v2"
 	"golang.org/x/sync/errgroup"
 
+	"kumo/internal/archive/place/file"
+	"kumo/internal/base/vfs"
 	"kumo/internal/batch"
-	"kumo/internal/collection"
-	"kumo/internal/place/file"
-	"kumo/internal/vfs"
+	"kumo/internal/batch/collection"
 )
 
 // A large day is input of merge and optimize that is made from a seed: Documents of pages 0 to pages-1, one in fifty of

@@ -18,11 +18,11 @@ import (
 	"github.com/gofrs/flock"
 	"golang.org/x/sync/errgroup"
 
+	"kumo/internal/archive/place"
+	"kumo/internal/base/extsort"
+	"kumo/internal/base/vfs"
 	"kumo/internal/batch"
 	"kumo/internal/batch/seqfile"
-	"kumo/internal/extsort"
-	"kumo/internal/place"
-	"kumo/internal/vfs"
 )
 
 // A Config says how to run jobs.

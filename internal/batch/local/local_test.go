@@ -12,10 +12,10 @@ import (
 	"syscall"
 	"testing"
 
+	"kumo/internal/archive/place/file"
+	"kumo/internal/base/vfs"
 	"kumo/internal/batch"
 	"kumo/internal/batch/batchtest"
-	"kumo/internal/place/file"
-	"kumo/internal/vfs"
 )
 
 func openPlace(t testing.TB, disk vfs.FS) *file.Place {

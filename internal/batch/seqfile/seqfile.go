@@ -20,7 +20,7 @@ import (
 
 	"github.com/klauspost/compress/zlib"
 
-	"kumo/internal/place"
+	"kumo/internal/archive/place"
 )
 
 const (

@@ -8,9 +8,9 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"kumo/internal/place"
-	"kumo/internal/place/file"
-	"kumo/internal/vfs"
+	"kumo/internal/archive/place"
+	"kumo/internal/archive/place/file"
+	"kumo/internal/base/vfs"
 )
 
 type record struct{ key, value []byte }

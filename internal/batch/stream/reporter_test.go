@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"kumo/internal/batch"
-	"kumo/internal/collection"
+	"kumo/internal/batch/collection"
 )
 
 func TestCountersAreToldOnce(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 	"io"
 	"iter"
 
+	"kumo/internal/base/extsort"
 	"kumo/internal/batch"
-	"kumo/internal/extsort"
 )
 
 // maxField bounds a key or value that is read, which is what a length that was damaged would ask for.

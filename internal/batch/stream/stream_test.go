@@ -10,13 +10,13 @@ import (
 	"strings"
 	"testing"
 
+	"kumo/internal/archive/place"
+	"kumo/internal/archive/place/file"
+	"kumo/internal/base/extsort"
+	"kumo/internal/base/vfs"
 	"kumo/internal/batch"
 	"kumo/internal/batch/batchtest"
 	"kumo/internal/batch/local"
-	"kumo/internal/extsort"
-	"kumo/internal/place"
-	"kumo/internal/place/file"
-	"kumo/internal/vfs"
 )
 
 // A piped runner runs a job's tasks as Hadoop does: each over pipes, with a sort between. What is between are bytes.

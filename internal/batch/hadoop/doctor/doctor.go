@@ -18,12 +18,12 @@ import (
 	"strings"
 	"time"
 
-	"kumo/internal/advice"
+	"kumo/internal/archive/place"
+	"kumo/internal/archive/place/hdfs"
+	"kumo/internal/base/advice"
 	"kumo/internal/batch"
 	"kumo/internal/batch/hadoop"
-	"kumo/internal/hadoopconf"
-	"kumo/internal/place"
-	"kumo/internal/place/hdfs"
+	"kumo/internal/content/hadoopconf"
 )
 
 // A State is how bad a finding is.

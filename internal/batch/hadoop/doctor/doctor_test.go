@@ -12,8 +12,8 @@ import (
 
 	"kumo/internal/batch"
 	"kumo/internal/batch/hadoop"
-	"kumo/internal/hadoopconf"
-	"kumo/internal/hadoopconf/hadooptest"
+	"kumo/internal/content/hadoopconf"
+	"kumo/internal/content/hadoopconf/hadooptest"
 )
 
 // The test's own binary is what is shipped with the job.

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"kumo/internal/hadoopconf"
+	"kumo/internal/content/hadoopconf"
 )
 
 // A node is a NodeManager, as the ResourceManager tells of it.

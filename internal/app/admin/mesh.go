@@ -1,0 +1,262 @@
+package admin
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"kumo/internal/app/inspect"
+	"kumo/internal/app/meshnode/control"
+	"kumo/internal/app/node"
+	"kumo/internal/base/advice"
+	"kumo/internal/base/settings"
+	"kumo/internal/cluster/bus"
+	"kumo/internal/cluster/chronicle"
+	"kumo/internal/cluster/desired"
+	"kumo/internal/cluster/overlay"
+	"kumo/internal/cluster/strategy"
+	"kumo/internal/cluster/strategy/balance/model"
+	"kumo/internal/engine/seeds"
+)
+
+// A meshClient asks any node of a crawl without a centre.
+type meshClient struct {
+	control asker
+	close   func() error
+}
+
+// An asker asks for somebody.
+type asker struct {
+	*control.Client
+	by string
+}
+
+// Ask asks a question.
+func (a asker) Ask(ctx context.Context, q control.Question) (*control.Answer, error) {
+	q.By = a.by
+	return a.Client.Ask(ctx, q)
+}
+
+// NewMesh makes a client that asks one of some nodes that are connected. It receives what comes over the messenger. The
+// caller closes it, and it calls close.
+func NewMesh(m bus.Messenger, nodes []strategy.Node, close func() error) Client {
+	return &meshClient{asker{Client: control.NewClient(m, nodes)}, close}
+}
+
+func (c *meshClient) As(by string) Client { return &meshClient{asker{c.control.Client, by}, c.close} }
+
+func (c *meshClient) Trouble() error { return nil }
+
+func (c *meshClient) Close() error {
+	c.control.Close()
+	return c.close()
+}
+
+func (c *meshClient) Strategy(context.Context) (string, error) { return mesh, nil }
+
+const mesh = "mesh"
+
+// Links are none: who remembers a host's URLs follows from its name.
+func (c *meshClient) Links(context.Context, string) (l inspect.Links, err error) { return l, nil }
+
+func (c *meshClient) Give(context.Context, []model.Sample) error { return nothingLearnt(mesh) }
+
+func (c *meshClient) Model(context.Context, string, time.Duration) (*inspect.Model, []model.Sample, error) {
+	return nil, nil, nothingLearnt(mesh)
+}
+
+func (c *meshClient) Record(ctx context.Context) (desired.Record, error) {
+	a, err := c.control.Ask(ctx, control.Question{Do: control.Read})
+	if err != nil {
+		return desired.Record{}, err
+	}
+	return a.Record, nil
+}
+
+func (c *meshClient) Start(ctx context.Context, all []settings.Setting, typed []string, files ...*seeds.File) error {
+	some, err := c.seed(ctx, true, typed, files)
+	if err != nil {
+		return err
+	}
+	_, err = c.control.Ask(ctx, control.Question{Do: control.Start, Settings: settings.Map(all), Seeded: some})
+	return err
+}
+
+func (c *meshClient) Add(ctx context.Context, typed []string, files ...*seeds.File) error {
+	_, err := c.seed(ctx, false, typed, files)
+	return err
+}
+
+// seed adds seeds, list by list, and reports whether there were some.
+func (c *meshClient) seed(ctx context.Context, start bool, typed []string, files []*seeds.File) (some bool, err error) {
+	urls, err := asURLs(typed)
+	if err != nil {
+		return false, err
+	}
+	var failed error
+	for list := range desired.SeedLists(eachSeed(urls, files, &failed)) {
+		some = true
+		if _, err := c.control.Ask(ctx, control.Question{Do: control.Add, Seeds: list, Seeded: start}); err != nil {
+			return some, fmt.Errorf("add seeds: %w", err)
+		}
+	}
+	return some, failed
+}
+
+func (c *meshClient) Known(ctx context.Context, typed []string) (k node.Known, err error) {
+	urls, err := asURLs(typed)
+	if err != nil {
+		return k, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, knowTime)
+	defer cancel()
+	for part := range slices.Chunk(urls[:min(len(urls), knowMost)], control.MostURLs) {
+		a, err := c.control.Ask(ctx, control.Question{Do: control.Know, URLs: part})
+		if err != nil {
+			break // who adds them hears of it, if it goes on
+		}
+		k.New, k.Known = k.New+a.Known.New, k.Known+a.Known.Known
+	}
+	k.Unsure = len(urls) - k.New - k.Known
+	return k, nil
+}
+
+func (c *meshClient) Tune(ctx context.Context, f func(desired.Record) ([]settings.Setting, error)) error {
+	for {
+		a, err := c.control.Ask(ctx, control.Question{Do: control.Read})
+		if err != nil {
+			return err
+		}
+		if a.Record.Settings == nil {
+			return desired.ErrNotStarted
+		}
+		all, err := f(a.Record)
+		if err != nil {
+			return err
+		}
+		_, err = c.control.Ask(ctx, control.Question{Do: control.Tune, Settings: settings.Map(all), Version: a.Version})
+		if !errors.Is(err, control.ErrStale) {
+			return err
+		}
+	}
+}
+
+func (c *meshClient) set(ctx context.Context, to desired.State) error {
+	_, err := c.control.Ask(ctx, control.Question{Do: control.Set, State: to})
+	return err
+}
+
+func (c *meshClient) Pause(ctx context.Context) error  { return c.set(ctx, desired.Paused) }
+func (c *meshClient) Resume(ctx context.Context) error { return c.set(ctx, desired.Running) }
+func (c *meshClient) Stop(ctx context.Context) error   { return c.set(ctx, desired.Stopping) }
+
+// Look is what all nodes say of themselves, added up by the one that is asked.
+func (c *meshClient) Look(ctx context.Context, crawl string) (*inspect.Cluster, error) {
+	a, err := c.control.Ask(ctx, control.Question{Do: control.Look})
+	if err != nil {
+		return nil, err
+	}
+	s := a.Sums
+	if s == nil {
+		return nil, errors.New("the node has not said what the others say")
+	}
+	now := time.Now()
+	all := clusterOf(crawl, a.Record, nil, now)
+	all.Settled, all.Strategy = s.Missing == 0, mesh
+	all.Gathered = &inspect.Gathered{By: s.By.Name(), Nodes: s.Nodes, Missing: s.Missing, Idle: s.Idle,
+		Age: tenths(s.Age.Seconds()), Took: tenths(s.Took.Seconds())}
+	all.Gone = inspect.Gone{Nodes: s.Gone, Pages: s.GonePages, Again: s.Figure(control.SumAgain)}
+	all.Totals = inspect.Load{Pages: s.Figure(control.SumPages) + s.GonePages,
+		Rate:  tenths(float64(s.Figure(control.SumMilliRate)) / 1000),
+		Hosts: int(s.Figure(control.SumHosts)), Waiting: int(s.Figure(control.SumWaiting)),
+		Known: int(s.Figure(control.SumKnown)), Outbox: int(s.Figure(control.SumOutbox)),
+		InFlight: int(s.Figure(control.SumInFlight)), MessageBytes: s.Figure(control.SumMessageBytes)}
+	var met [][]chronicle.Event
+	for _, r := range s.All() {
+		all.Nodes = append(all.Nodes, reported(&r, now))
+		met = append(met, r.Events)
+	}
+	all.Events = asEvents(chronicle.Merged(met...))
+	slices.SortFunc(all.Nodes, func(a, b inspect.Node) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Node, b.Node))
+	})
+	return all, nil
+}
+
+// reported is a node as it speaks of itself.
+func reported(r *control.Report, now time.Time) inspect.Node {
+	n := inspect.Node{Node: r.Node, Name: strategy.Node(r.Node).Name(), Is: inspect.NodeJoining, Slot: -1, Clock: r.Clock,
+		Version: r.Version, Address: r.Address, Idle: r.Idle, CutOff: tenths(r.CutOff), CutOffWhy: r.CutOffWhy,
+		EndsIn: tenths(r.EndsIn), Growth: tenths(r.Growth), Forecast: r.Forecast,
+		Stalled: tenths(r.Stalled), StalledBy: r.StalledBy, StallWhy: r.StallWhy, StallDo: r.StallDo,
+		Age: tenths(now.Sub(r.Clock).Seconds()),
+		Load: inspect.Load{Pages: r.Pages, Rate: tenths(r.Rate), Hosts: r.Hosts, Waiting: r.Waiting, Known: r.Known,
+			Outbox: r.Outbox, InFlight: r.InFlight, MessageBytes: r.MessageBytes},
+		Peering: &inspect.Peering{ID: overlay.IDOf(r.Node).String(), Peers: r.Peers, Level: r.Level, Delegated: r.Delegated,
+			Guests: r.Guests,
+			Alone:  tenths(r.Alone)}}
+	switch {
+	case r.State == desired.Waiting || r.State == desired.Stopping:
+		n.Is = inspect.NodeWaiting
+	case r.Member:
+		n.Is = inspect.NodeMember
+	}
+	return n
+}
+
+// Owners says which nodes fetch hosts, and which remember their URLs.
+func (c *meshClient) Owners(ctx context.Context, q HostQuery) (*inspect.Owners, error) {
+	switch {
+	case q.Parked:
+		return nil, advice.With(fmt.Errorf("no host is ever parked with the strategy mesh: %w", ErrHashed),
+			"kumo hosts -o FOLDER lists where URLs of one node wait, and for what")
+	case len(q.Names) == 0:
+		return nil, advice.With(fmt.Errorf("the strategy is mesh: %w", ErrHashed),
+			"name hosts to see whose they are; kumo hosts -o FOLDER lists those of one node where URLs wait")
+	}
+	var hosts []string
+	for _, name := range q.Names {
+		hosts = slices.AppendSeq(hosts, q.Slices.All(name))
+	}
+	all := &inspect.Owners{}
+	for part := range slices.Chunk(hosts, control.MostHosts) {
+		a, err := c.control.Ask(ctx, control.Question{Do: control.Locate, Hosts: part})
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range a.Locations {
+			if l.Target == "" {
+				all.Missing = append(all.Missing, l.Host)
+				continue
+			}
+			all.Hosts = append(all.Hosts, *located(&l))
+		}
+	}
+	return all, nil
+}
+
+func (c *meshClient) Owner(ctx context.Context, host, self string, patience time.Duration) (*inspect.Owned, error) {
+	if patience > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, patience)
+		defer cancel()
+	}
+	a, err := c.control.Ask(ctx, control.Question{Do: control.Locate, Hosts: []string{host}})
+	if err != nil || len(a.Locations) != 1 || a.Locations[0].Target == "" {
+		return nil, err
+	}
+	o := located(&a.Locations[0])
+	o.Here = o.Node == self
+	return o, nil
+}
+
+func located(l *control.Location) *inspect.Owned {
+	o := &inspect.Owned{Host: l.Host, Owner: l.Target.Name(), Node: string(l.Target), State: inspect.HostHashed}
+	for _, b := range l.Backups {
+		o.Backups = append(o.Backups, string(b))
+	}
+	return o
+}

@@ -1,0 +1,139 @@
+package admin
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"kumo/internal/app/inspect"
+	"kumo/internal/app/node"
+	"kumo/internal/base/advice"
+	"kumo/internal/cluster/member/quorum"
+	"kumo/internal/cluster/strategy/balance"
+	"kumo/internal/cluster/strategy/balance/model"
+)
+
+// Balance is the name of the strategy that learns how long nodes take.
+const Balance = "balance"
+
+// Strategy is the name of the strategy that the nodes have; "" if none has said it yet.
+func (c *client) Strategy(ctx context.Context) (string, error) {
+	e, err := c.control.Registry.Get(ctx, quorum.TableKey)
+	if err != nil {
+		return "", err
+	}
+	if e.Value != nil {
+		t, err := quorum.ParseTable(e.Value)
+		if err != nil {
+			return "", err
+		}
+		return c.strategyOf(t.Layout)
+	}
+	waiting, err := c.waiting(ctx)
+	for i := range waiting {
+		if layout := waiting[i].Layout; layout != "" && err == nil {
+			return c.strategyOf(layout)
+		}
+	}
+	return "", err
+}
+
+func (c *client) strategyOf(layout string) (string, error) {
+	p, err := c.cfg.Placement(layout)
+	if err != nil {
+		return "", err
+	}
+	return p.Strategy, nil
+}
+
+// MaxSamples is how many samples a crawl keeps: the last ones.
+const MaxSamples = 2048
+
+// Give gives samples to a crawl that was not started yet: the first master begins with them.
+func (c *client) Give(ctx context.Context, samples []model.Sample) error {
+	data, err := balance.EncodeSamples(samples)
+	if err == nil {
+		err = c.control.Give(ctx, data)
+	}
+	if err != nil {
+		return fmt.Errorf("give the crawl samples: %w", err)
+	}
+	return nil
+}
+
+// ErrNothingLearnt says that the strategy learns nothing.
+var ErrNothingLearnt = errors.New("only the strategy balance learns how long nodes take")
+
+func nothingLearnt(strategy string) error {
+	return advice.With(fmt.Errorf("the crawl's strategy is %s: %w", strategy, ErrNothingLearnt),
+		"begin another crawl, whose nodes all have --strategy balance")
+}
+
+// Model is what the crawl has learnt of how long its nodes take: what a master would learn that begins now. The samples
+// that it keeps come with it, the oldest first.
+func (c *client) Model(ctx context.Context, crawl string, patience time.Duration) (*inspect.Model, []model.Sample,
+	error) {
+	ctx, w := watched(ctx, patience)
+	defer w.stop()
+	_, p, err := c.members(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if p.Learnt == nil {
+		return nil, nil, nothingLearnt(p.Strategy)
+	}
+	learnt, samples, err := p.Learnt(c.logReader(ctx, w))
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the master's log: %w", err)
+	}
+	_, nodes, err := c.control.Status(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	return modelOf(crawl, learnt, samples, nodes), samples, nil
+}
+
+// predicted are for how many URLs times are told.
+var predicted = []int{10, 100, 1000}
+
+func modelOf(crawl string, learnt *model.Model, samples []model.Sample, nodes []node.Status) *inspect.Model {
+	r := learnt.Report()
+	m := &inspect.Model{Crawl: crawl, Samples: len(samples), Trained: r.Trained, Least: model.DefaultLeast,
+		HeldBack: r.HeldBack, Error: r.Error, ErrorByPace: r.ByPace, Nodes: []inspect.NodeModel{}}
+	by := map[string]*inspect.NodeModel{}
+	of := func(name string) *inspect.NodeModel {
+		if by[name] == nil {
+			by[name] = &inspect.NodeModel{Name: name}
+		}
+		return by[name]
+	}
+	for i := range samples {
+		n := of(samples[i].Node)
+		n.Samples++
+		n.Machine = inspect.Machine(samples[i].Machine)
+	}
+	for i := range nodes {
+		if s := &nodes[i]; s.Member && !s.Dead {
+			n := of(s.Node.Name())
+			n.Member = true
+			if s.Machine != nil {
+				n.Machine = inspect.Machine(*s.Machine)
+			}
+		}
+	}
+	for _, n := range slices.SortedFunc(maps.Values(by), byName) {
+		time, basis := learnt.Time(n.Name, model.Machine(n.Machine))
+		n.Basis = basis.String()
+		for _, urls := range predicted {
+			n.Predictions = append(n.Predictions, inspect.Prediction{URLs: urls, Seconds: time(urls)})
+		}
+		m.Nodes = append(m.Nodes, *n)
+	}
+	return m
+}
+
+func byName(a, b *inspect.NodeModel) int { return cmp.Compare(a.Name, b.Name) }

@@ -1,0 +1,111 @@
+package admin
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"kumo/internal/app/inspect"
+	"kumo/internal/base/item"
+	"kumo/internal/cluster/member/quorum"
+	"kumo/internal/cluster/strategy"
+	"kumo/internal/cluster/strategy/central"
+)
+
+// An ownerList keeps the first of many hosts, and counts all.
+type ownerList struct {
+	owners inspect.Owners
+	limit  int
+	by     map[strategy.Node]*inspect.OwnedBy
+	table  *quorum.Table
+
+	placement *Placement
+}
+
+// add counts a host, and keeps it if it is to be listed.
+func (l *ownerList) add(h central.Host, listed bool) {
+	by := l.by[h.Owner]
+	if by == nil {
+		by = &inspect.OwnedBy{Owner: h.Owner.Name(), Node: string(h.Owner), Gone: gone(h.Owner, l.table)}
+		l.by[h.Owner] = by
+	}
+	by.Hosts++
+	if h.State == string(inspect.HostParked) {
+		by.Parked++
+	}
+	if !listed {
+		return
+	}
+	l.owners.Hosts = append(l.owners.Hosts, *l.placement.ownedOf(h, l.table))
+	if l.limit > 0 && len(l.owners.Hosts) >= 2*l.limit+1000 { // now and then, so that adding stays cheap
+		l.cut()
+	}
+}
+
+// cut keeps those that come first.
+func (l *ownerList) cut() {
+	slices.SortFunc(l.owners.Hosts, func(a, b inspect.Owned) int {
+		return cmp.Or(cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Host, b.Host))
+	})
+	if n := len(l.owners.Hosts); l.limit > 0 && n > l.limit {
+		l.owners.Hosts = l.owners.Hosts[:l.limit]
+		l.owners.More += n - l.limit
+	}
+}
+
+func (l *ownerList) all() *inspect.Owners {
+	l.cut()
+	for _, by := range l.by {
+		l.owners.By = append(l.owners.By, *by)
+	}
+	slices.SortFunc(l.owners.By, func(a, b inspect.OwnedBy) int {
+		return cmp.Or(cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Node, b.Node))
+	})
+	return &l.owners
+}
+
+// A matcher says which hosts are meant by names.
+type matcher struct{ met map[string]bool }
+
+func newMatcher(names []string) *matcher {
+	m := &matcher{met: map[string]bool{}}
+	for _, n := range names {
+		m.met[n] = false
+	}
+	return m
+}
+
+// match reports whether a host, or that of a slice, or a domain that it is in, was named, or nothing was.
+func (m *matcher) match(host string) (is bool) {
+	host = item.HostOfSlice(host)
+	if len(m.met) == 0 {
+		return true
+	}
+	try := func(name string) {
+		if _, named := m.met[name]; named {
+			m.met[name], is = true, true
+		}
+	}
+	try(host)
+	if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.HasSuffix(host, "]") {
+		host = host[:i]
+		try(host)
+	}
+	for domain, more := host, true; more; {
+		if _, domain, more = strings.Cut(domain, "."); more {
+			try(domain)
+		}
+	}
+	return is
+}
+
+// missing are the names that no host has matched.
+func (m *matcher) missing() (all []string) {
+	for name, met := range m.met {
+		if !met {
+			all = append(all, name)
+		}
+	}
+	slices.Sort(all)
+	return all
+}

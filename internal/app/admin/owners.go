@@ -1,0 +1,186 @@
+package admin
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"kumo/internal/app/inspect"
+	"kumo/internal/app/node"
+	"kumo/internal/base/advice"
+	"kumo/internal/base/item"
+	"kumo/internal/cluster/member/quorum"
+	"kumo/internal/cluster/strategy"
+	"kumo/internal/cluster/strategy/balance/model"
+	"kumo/internal/cluster/strategy/central"
+)
+
+// A HostQuery asks whose hosts are.
+type HostQuery struct {
+	Names    []string      // of hosts, or of domains: then all hosts in them are meant, with any port; none: all hosts
+	Parked   bool          // only hosts that nobody reaches
+	Limit    int           // list so many at most; 0: all
+	Slices   *item.Slices  // that the crawl's hosts are cut into
+	Patience time.Duration // give up when the cluster says nothing for so long
+}
+
+// A Placement says whose hosts are: either a hash says so, or a table.
+type Placement struct {
+	Strategy string // its name
+	// Owner computes whose a host is; nil if a table says so.
+	Owner func(members []strategy.Member, host string) strategy.Node
+	// Table calls each with all hosts of the table, which the entries of a log make up: read calls apply with these.
+	Table func(read func(apply func(number uint64, data []byte) error) error, each func(central.Host) bool) error
+	// Learnt is what the entries of a log have taught, and the samples among them; nil: the strategy learns nothing.
+	Learnt func(read func(apply func(number uint64, data []byte) error) error) (*model.Model, []model.Sample, error)
+}
+
+// ErrHashed is a wish for a list of hosts where there is none.
+var ErrHashed = errors.New("here a hash says whose a host is, so that there is no list of hosts")
+
+// Owners says whose hosts are. What a control unit's table has is read from its log; what a hash says is computed.
+func (c *client) Owners(ctx context.Context, q HostQuery) (*inspect.Owners, error) {
+	ctx, w := watched(ctx, q.Patience)
+	defer w.stop()
+	t, p, err := c.members(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if p.Owner != nil {
+		return p.hashed(t, &q)
+	}
+	l := &ownerList{owners: inspect.Owners{Moving: t.Epoch != t.Settled}, limit: q.Limit,
+		by: map[strategy.Node]*inspect.OwnedBy{}, table: t, placement: p}
+	m := newMatcher(q.Names)
+	if err := c.readTable(ctx, w, p, func(h central.Host) {
+		if m.match(h.Name) {
+			l.add(h, !q.Parked || h.State == string(inspect.HostParked))
+		}
+	}); err != nil {
+		return nil, err
+	}
+	l.owners.Missing = m.missing()
+	return l.all(), nil
+}
+
+// Owner says whose one host is, or one slice of a host; nil if it is nobody's yet. Self is the identity of the node
+// that asks, if it is one.
+func (c *client) Owner(ctx context.Context, host, self string, patience time.Duration) (*inspect.Owned, error) {
+	ctx, w := watched(ctx, patience)
+	defer w.stop()
+	t, p, err := c.members(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var o *inspect.Owned
+	if p.Owner != nil {
+		o = p.owned(t, host)
+	} else if err := c.readTable(ctx, w, p, func(h central.Host) {
+		if h.Name == host {
+			o = p.ownedOf(h, t)
+		}
+	}); err != nil || o == nil {
+		return nil, err
+	}
+	o.Here = o.Node == self
+	o.Address = c.addressOf(ctx, o.Node)
+	return o, nil
+}
+
+// addressOf is where a node can be asked, "" if it does not say so.
+func (c *client) addressOf(ctx context.Context, n string) string {
+	_, all, err := c.control.Status(ctx)
+	if i := slices.IndexFunc(all, func(s node.Status) bool { return string(s.Node) == n }); err == nil && i >= 0 {
+		return all[i].Address
+	}
+	return ""
+}
+
+// members reads the table of members, and how these place hosts.
+func (c *client) members(ctx context.Context) (*quorum.Table, *Placement, error) {
+	e, err := c.cfg.Bus.Get(ctx, quorum.TableKey)
+	switch {
+	case err != nil:
+		return nil, nil, fmt.Errorf("read the table of members: %w", cmp.Or(context.Cause(ctx), err))
+	case e.Value == nil:
+		return nil, nil, advice.With(errors.New("the crawl was not started yet: no host is anybody's"),
+			"kumo start lets it begin")
+	}
+	t, err := quorum.ParseTable(e.Value)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := c.cfg.Placement(t.Layout)
+	return t, p, err
+}
+
+// readTable calls f with all hosts in the control unit's table.
+func (c *client) readTable(ctx context.Context, w *watch, p *Placement, f func(central.Host)) error {
+	if err := p.Table(c.logReader(ctx, w), func(h central.Host) bool { f(h); return true }); err != nil {
+		return fmt.Errorf("read the control unit's log: %w", err)
+	}
+	return nil
+}
+
+// logReader reads the control unit's log as it is now.
+func (c *client) logReader(ctx context.Context, w *watch) func(apply func(number uint64, data []byte) error) error {
+	return func(apply func(number uint64, data []byte) error) error {
+		err := c.cfg.Bus.Read(ctx, node.StrategyLog, 0, func(number uint64, data []byte) error {
+			w.goesOn()
+			if err := apply(number, data); err != nil {
+				return advice.With(fmt.Errorf("entry %d: %w", number, err), "ask with the kumo and the secret that the nodes have")
+			}
+			return nil
+		})
+		if cause := context.Cause(ctx); err != nil && cause != nil {
+			return cause
+		}
+		return err
+	}
+}
+
+// hashed says whose hosts are by a hash.
+func (p *Placement) hashed(t *quorum.Table, q *HostQuery) (*inspect.Owners, error) {
+	switch {
+	case q.Parked:
+		return nil, advice.With(fmt.Errorf("no host is ever parked with the strategy shard: %w", ErrHashed),
+			"kumo hosts -o FOLDER lists where URLs of one node wait, and for what")
+	case len(q.Names) == 0:
+		return nil, advice.With(fmt.Errorf("the strategy is %s: %w", cmp.Or(p.Strategy, "shard"), ErrHashed),
+			"name hosts to see whose they are; kumo hosts -o FOLDER lists those of one node where URLs wait")
+	}
+	all := &inspect.Owners{Moving: t.Epoch != t.Settled}
+	for _, host := range q.Names {
+		for slice := range q.Slices.All(host) {
+			all.Hosts = append(all.Hosts, *p.owned(t, slice))
+		}
+	}
+	return all, nil
+}
+
+func (p *Placement) owned(t *quorum.Table, host string) *inspect.Owned {
+	owner := p.Owner(t.Members, host)
+	return &inspect.Owned{Host: host, Owner: owner.Name(), Node: string(owner), State: inspect.HostHashed}
+}
+
+// ownedOf is a host of the control unit's table as people see it.
+func (p *Placement) ownedOf(h central.Host, t *quorum.Table) *inspect.Owned {
+	o := &inspect.Owned{Host: h.Name, Owner: h.Owner.Name(), Node: string(h.Owner), Gone: gone(h.Owner, t),
+		State: inspect.HostState(h.State),
+		Since: h.Since, Rounds: h.Round, Moved: h.Moved, Again: h.Again}
+	if p.Strategy == Balance && o.State == inspect.HostReached { // it is not tried who reaches it
+		o.State = inspect.HostGiven
+	}
+	for _, n := range h.Failed {
+		o.Failed = append(o.Failed, n.Name())
+	}
+	slices.Sort(o.Failed)
+	return o
+}
+
+func gone(n strategy.Node, t *quorum.Table) bool {
+	return !slices.ContainsFunc(t.Members, func(m strategy.Member) bool { return m.Node == n })
+}

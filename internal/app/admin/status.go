@@ -1,0 +1,204 @@
+package admin
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"kumo/internal/app/inspect"
+	"kumo/internal/app/node"
+	"kumo/internal/cluster/bus"
+	"kumo/internal/cluster/chronicle"
+	"kumo/internal/cluster/desired"
+	"kumo/internal/cluster/strategy"
+)
+
+// Look is the cluster of a crawl as the registry has it.
+func (c *client) Look(ctx context.Context, crawl string) (*inspect.Cluster, error) {
+	r, nodes, err := c.Status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	waiting, err := c.waiting(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := clusterOf(crawl, r, nodes, time.Now())
+	all.Strategy, _ = c.Strategy(ctx) // of a newer kumo it is not known
+	if c.cfg.Trouble != nil {
+		all.Trouble = c.cfg.Trouble.Error()
+	}
+	for i := range waiting {
+		addWaiting(all, nodeOf(&waiting[i], all.Time))
+	}
+	for i := range all.Nodes {
+		if n := &all.Nodes[i]; n.Is == inspect.NodeLeft {
+			n.Load, n.Facts = inspect.Load{Pages: n.Pages}, nil // the rest is others' now
+		}
+		all.Totals.Add(all.Nodes[i].Load)
+	}
+	if err := c.addGone(ctx, all); err != nil {
+		return nil, err
+	}
+	if err := c.addEvents(ctx, all); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(all.Nodes, func(a, b inspect.Node) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name),
+			cmp.Compare(a.Node, b.Node))
+	})
+	return all, nil
+}
+
+// addEvents adds what has happened to the nodes.
+func (c *client) addEvents(ctx context.Context, all *inspect.Cluster) error {
+	told, _, err := c.control.Chronicle(ctx)
+	if err != nil {
+		return err
+	}
+	all.Events = asEvents(told.Events)
+	return nil
+}
+
+func asEvents(told []chronicle.Event) (all []inspect.NodeEvent) {
+	for _, e := range told {
+		all = append(all, inspect.NodeEvent(e))
+	}
+	return all
+}
+
+// addGone adds to the totals the pages of nodes that have gone, so that the sum does not fall with them.
+func (c *client) addGone(ctx context.Context, all *inspect.Cluster) error {
+	totals := node.Totals{Registry: c.control.Registry}
+	gone, err := totals.Gone(ctx)
+	if err != nil {
+		return err
+	}
+	known, err := totals.Known(ctx)
+	if err != nil {
+		return err
+	}
+	now, whole := node.Pages{}, all.Settled
+	for i := range all.Nodes {
+		n := &all.Nodes[i]
+		now[strategy.Node(n.Node)] = n.Pages
+		whole = whole && n.Is != inspect.NodeDead
+	}
+	if err := c.addRevoked(ctx, now, gone); err != nil { // which are not shown any more, and perhaps not noted yet
+		return err
+	}
+	all.Totals.Pages = gone.With(now)
+	for n := range now {
+		delete(gone, n)
+	}
+	again, err := totals.Again(ctx)
+	if err != nil {
+		return err
+	}
+	all.Gone = inspect.Gone{Nodes: len(gone), Pages: gone.With(nil), Again: again.With(nil)}
+	// while hosts move, two nodes may count the same
+	if all.Totals.Known = max(all.Totals.Known, known); !whole && known > 0 {
+		all.Totals.Known = max(known, all.Totals.Waiting) // what waits is known, whenever known was noted
+	}
+	return nil
+}
+
+// addRevoked adds what leases tell of nodes that are not shown.
+func (c *client) addRevoked(ctx context.Context, shown, gone node.Pages) error {
+	leases, err := c.control.Leases(ctx)
+	if err != nil {
+		return err
+	}
+	for n, lease := range leases {
+		if _, is := shown[n]; is {
+			continue
+		}
+		if r, err := node.ParseReport(lease.Report); err == nil && r.Pages > 0 {
+			gone[n] = max(gone[n], r.Pages)
+		}
+	}
+	return nil
+}
+
+// waiting reads which nodes wait.
+func (c *client) waiting(ctx context.Context) (all []node.Status, err error) {
+	found, err := bus.ReadAll(ctx, c.control.Registry, node.WaitingPrefix)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range found {
+		r, err := node.ParseReport(e.Value)
+		if err == nil && r.Waits() {
+			all = append(all, node.Status{Node: strategy.Node(strings.TrimPrefix(e.Key, node.WaitingPrefix)), Slot: -1,
+				Report: r})
+		}
+	}
+	return all, nil
+}
+
+// addWaiting adds a node that waits. It may be a member, whose lease tells of an earlier process.
+func addWaiting(all *inspect.Cluster, w inspect.Node) {
+	i := slices.IndexFunc(all.Nodes, func(n inspect.Node) bool { return n.Node == w.Node })
+	if i < 0 {
+		w.Is = inspect.NodeWaiting
+		all.Nodes = append(all.Nodes, w)
+		return
+	}
+	if n := &all.Nodes[i]; n.Clock.Before(w.Clock) {
+		n.Is, n.Age, n.Clock, n.Version, n.Rate, n.InFlight = inspect.NodeWaiting, w.Age, w.Clock, w.Version, 0, 0
+		n.CutOff, n.CutOffWhy = 0, ""
+		n.EndsIn, n.Growth, n.Forecast = 0, 0, ""
+		n.Stalled, n.StalledBy, n.StallWhy, n.StallDo = 0, "", "", ""
+		if n.Facts != nil && n.Leads { // it did
+			n.Leads, all.Control = false, ""
+		}
+	}
+}
+
+func clusterOf(crawl string, r desired.Record, nodes []node.Status, now time.Time) *inspect.Cluster {
+	all := &inspect.Cluster{Crawl: crawl, State: string(r.State), Why: r.Why, Since: r.Changed.UTC(), Time: now.UTC(),
+		Settings: r.Settings, Nodes: []inspect.Node{}}
+	if r.Changed.IsZero() {
+		all.Since = time.Time{}
+	}
+	for _, c := range r.Log {
+		all.Changes = append(all.Changes, inspect.Change(c))
+	}
+	for i := range nodes {
+		s := &nodes[i]
+		n := nodeOf(s, now)
+		all.Epoch, all.Settled = s.Epoch, s.Settled
+		all.Nodes = append(all.Nodes, n)
+	}
+	all.Control = node.Leader(nodes)
+	return all
+}
+
+func nodeOf(s *node.Status, now time.Time) inspect.Node {
+	n := inspect.Node{Node: string(s.Node), Name: s.Node.Name(), Is: standing(s), Slot: s.Slot, Clock: s.Clock,
+		Version: s.Version,
+		Address: s.Address, Epoch: s.Report.Epoch, Idle: s.Idle, Slips: s.Slips, Moved: s.Moved,
+		CutOff: tenths(s.CutOff), CutOffWhy: s.CutOffWhy,
+		EndsIn: tenths(s.EndsIn), Growth: tenths(s.Growth), Forecast: s.Forecast,
+		Stalled: tenths(s.Stalled), StalledBy: s.StalledBy, StallWhy: s.StallWhy, StallDo: s.StallDo, Uploads: s.Uploads,
+		Load: inspect.Load{Pages: s.Pages, Rate: tenths(s.Rate), Hosts: s.Hosts, Waiting: s.Waiting, Known: s.Known,
+			Outbox:   s.Outbox,
+			InFlight: s.InFlight, Lag: s.Lag, MessageBytes: s.MessageBytes, ShippedBytes: s.ShippedBytes,
+			RegistryBytes: s.RegistryBytes}}
+	if !s.Clock.IsZero() {
+		n.Age = tenths(now.Sub(s.Clock).Seconds())
+	}
+	if f := s.Facts; f != nil {
+		n.Facts = &inspect.Facts{Leads: f.Leads && n.Is == inspect.NodeMember, TimeoutMS: f.TimeoutMS, Owned: f.Owned,
+			Parked: f.Parked, Unsettled: f.Unsettled, Quota: (*inspect.Quota)(f.Quota)}
+	}
+	n.Machine = (*inspect.Machine)(s.Machine)
+	return n
+}
+
+func tenths(f float64) float64 { return math.Round(f*10) / 10 }
+
+func standing(s *node.Status) inspect.Standing { return inspect.Standing(s.Standing()) }

@@ -1,0 +1,108 @@
+// Package get fetches for a person who wants to look at one thing.
+package get
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"kumo/internal/app/job"
+	"kumo/internal/base/advice"
+	"kumo/internal/base/page"
+	"kumo/internal/base/weburl"
+	"kumo/internal/content/cookies"
+	"kumo/internal/content/fetch"
+	"kumo/internal/content/login"
+	"kumo/internal/engine/seeds"
+)
+
+// A Client says how to fetch.
+type Client struct {
+	Fetch     fetch.Config // UserAgent is a crawl's by default
+	Redirects int          // how many are followed in a row
+	Logins    *login.Config
+	NoCookies bool // cookies that one sets are not sent with the next
+}
+
+// URL fetches what a person typed, in the way of a crawl but for its manners: robots.txt is not asked and nothing
+// waits. It returns all answers in order, bodies decoded; the last one is a redirect only if it leads to nowhere, or
+// too far, which is ErrRedirects. The typed host may be private, one that a redirect leads to may not, unless Fetch
+// says so. With an error come the answers before it.
+func (c Client) URL(ctx context.Context, typed string) ([]*page.Response, error) {
+	u, err := seeds.ParseURL(typed)
+	if err != nil {
+		return nil, err
+	}
+	c.Fetch.UserAgent = cmp.Or(c.Fetch.UserAgent, job.UserAgent(""))
+	if c.Fetch.Jar == nil && !c.NoCookies {
+		cfg := cookies.Config{}
+		if c.Logins != nil {
+			cfg.Private = c.Logins.Private
+		}
+		c.Fetch.Jar = cookies.NewJar(cfg)
+	}
+	client, err := fetch.New(c.Fetch)
+	if err != nil {
+		return nil, advice.Usage("%w", err)
+	}
+	defer client.Close()
+	client.Allow(u.Host())
+	if c.Logins != nil {
+		sessions, err := login.New(c.Logins, client, c.Fetch.Jar)
+		if err == nil {
+			err = sessions.EnterAll(ctx)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	var answers []*page.Response
+	for {
+		resp := new(page.Response)
+		if err := client.Get(ctx, fetch.Request{URL: u.String()}, resp); err != nil {
+			return answers, err
+		}
+		if err := fetch.Decode(resp, maxDecoded); err != nil {
+			resp.Malformed = err.Error()
+		}
+		answers = append(answers, resp)
+		to, ok := next(u, resp)
+		switch {
+		case !ok:
+			return answers, nil
+		case len(answers) > c.Redirects:
+			return answers, tooFar(answers, to)
+		}
+		u = to
+	}
+}
+
+// ErrRedirects is the error of a URL that redirects too often.
+var ErrRedirects = errors.New("too many redirects")
+
+// tooFar is the error of redirects that lead on, and says so if they lead back. A circle is not the end before: a
+// cookie may lead out of one.
+func tooFar(answers []*page.Response, to weburl.URL) error {
+	last := answers[len(answers)-1].URL
+	if slices.ContainsFunc(answers, func(a *page.Response) bool { return a.URL == to.String() }) {
+		return fmt.Errorf("%w: a loop, %s leads back to %s", ErrRedirects, last, to)
+	}
+	return fmt.Errorf("%w: %d in a row, and %s leads on to %s", ErrRedirects, len(answers)-1, last, to)
+}
+
+const maxDecoded = 64 << 20
+
+// next is where an answer redirects to, if it does and that can be fetched.
+func next(u weburl.URL, resp *page.Response) (weburl.URL, bool) {
+	to := resp.Header.Get("Location")
+	if resp.Status < 300 || resp.Status > 399 || to == "" {
+		return u, false
+	}
+	v, err := u.Resolve(to)
+	if err != nil || v.Scheme() != "http" && v.Scheme() != "https" {
+		return u, false
+	}
+	return v.Canonical(), true
+}

@@ -1,0 +1,156 @@
+package inspect
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"kumo/internal/base/item"
+	"kumo/internal/base/stats"
+	"kumo/internal/base/weburl"
+	"kumo/internal/content/policy"
+	"kumo/internal/state/forecast"
+	"kumo/internal/state/frontier"
+)
+
+// A Blocked is how many of the URLs that wait rules would leave out.
+type Blocked struct {
+	Hit     int  `json:"hit"`     // of those that were looked at
+	Looked  int  `json:"looked"`  // at
+	Waiting int  `json:"waiting"` // in all
+	Whole   bool `json:"whole"`   // all were looked at
+	// some of those that are hit
+	Examples []string `json:"examples,omitempty"`
+}
+
+// Words say it in a sentence.
+func (b *Blocked) Words() string {
+	if b.Whole {
+		return fmt.Sprintf("%s of %s that %s would be left out", forecast.Grouped(int64(b.Hit)), urls(b.Waiting),
+			stats.Either(b.Waiting, "waits", "wait"))
+	}
+	return fmt.Sprintf("at least %s of %s that were looked at would be left out; %s wait in all",
+		forecast.Grouped(int64(b.Hit)),
+		urls(b.Looked), forecast.Grouped(int64(b.Waiting)))
+}
+
+func urls(n int) string { return forecast.Grouped(int64(n)) + stats.Either(n, " URL", " URLs") }
+
+// Add adds another node's.
+func (b *Blocked) Add(o Blocked) {
+	b.Hit, b.Looked, b.Waiting, b.Whole = b.Hit+o.Hit, b.Looked+o.Looked, b.Waiting+o.Waiting, b.Whole && o.Whole
+	b.Examples = append(b.Examples, o.Examples...)
+	b.Examples = b.Examples[:min(len(b.Examples), maxExamples)]
+}
+
+// A Blocker counts what rules would leave out, as far as that takes little time.
+type Blocker interface {
+	Blocked(ctx context.Context, rules []string) (*Blocked, error)
+}
+
+const (
+	blockTime   = 2 * time.Second // for one count
+	blockHosts  = 2_000           // that are looked at, where most waits first
+	blockQueue  = 10_000          // URLs of one of them
+	maxExamples = 5
+	maxRules    = 1 << 20 // bytes of a question
+)
+
+// Blocked is Blocker's. Of a host that is left out as a whole URLs are counted, and not looked at.
+func (l *Live) Blocked(ctx context.Context, rules []string) (*Blocked, error) {
+	blocks, err := policy.ParseBlocks(rules)
+	if err != nil {
+		return nil, err
+	}
+	b, end := &Blocked{Whole: true}, time.Now().Add(blockTime)
+	enough := func() bool { return ctx.Err() != nil || time.Now().After(end) }
+	for h, err := range l.Frontier.Hosts(blockHosts, frontier.ByWaiting) {
+		if err != nil {
+			return nil, err
+		}
+		if b.Waiting > 0 && enough() {
+			break
+		}
+		b.Waiting += h.Waiting
+		if err := l.blockedAt(&h, blocks, b, enough); err != nil {
+			return nil, err
+		}
+	}
+	if all := l.Frontier.Counts().URLs; all > b.Waiting { // some hosts were not looked at, or more has come
+		b.Waiting, b.Whole = all, false
+	}
+	return b, ctx.Err()
+}
+
+func (l *Live) blockedAt(h *frontier.HostInfo, blocks *policy.Blocks, b *Blocked, enough func() bool) error {
+	host := item.HostOfSlice(h.Key)
+	if u, err := weburl.Parse("https://" + host + "/"); err == nil && blocks.MatchHost(u) != "" {
+		b.Hit, b.Looked = b.Hit+h.Waiting, b.Looked+h.Waiting
+		if len(b.Examples) < maxExamples {
+			b.Examples = append(b.Examples, host)
+		}
+		return nil
+	}
+	if blocks.Hosts() {
+		b.Looked += h.Waiting
+		return nil
+	}
+	items, err := l.Frontier.Queue(h.Key, blockQueue)
+	if err != nil {
+		return err
+	}
+	b.Whole = b.Whole && len(items) < blockQueue
+	for i := range items {
+		if i%256 == 255 && enough() {
+			b.Whole = false
+			return nil
+		}
+		b.Looked++
+		u, err := weburl.Parse(items[i].URL)
+		if err != nil || blocks.Match(u) == "" {
+			continue
+		}
+		if b.Hit++; len(b.Examples) < maxExamples {
+			b.Examples = append(b.Examples, items[i].URL)
+		}
+	}
+	return nil
+}
+
+// blocked is asked by the method of what changes something, as rules may be long.
+func (s *Server) blocked(mux *http.ServeMux) {
+	src, can := s.src.(Blocker)
+	if !can {
+		return
+	}
+	mux.HandleFunc("POST /blocked", func(w http.ResponseWriter, r *http.Request) {
+		r.Body = http.MaxBytesReader(w, r.Body, maxRules)
+		answer(w, r, func(yield func(*Blocked, error) bool) {
+			var rules []string
+			if err := json.NewDecoder(r.Body).Decode(&rules); err != nil {
+				yield(nil, err)
+				return
+			}
+			yield(src.Blocked(r.Context(), rules))
+		})
+	})
+}
+
+var (
+	_ Blocker = (*Live)(nil)
+	_ Blocker = (*Client)(nil)
+)
+
+// Blocked is Blocker's.
+func (c *Client) Blocked(ctx context.Context, rules []string) (*Blocked, error) {
+	body, err := json.Marshal(rules)
+	if err != nil {
+		return nil, err
+	}
+	for b, err := range askWith[*Blocked](ctx, c, http.MethodPost, "blocked", body) {
+		return b, err
+	}
+	return nil, ErrGone
+}

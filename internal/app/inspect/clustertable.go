@@ -1,0 +1,127 @@
+package inspect
+
+import (
+	"fmt"
+	"time"
+
+	"kumo/internal/base/stats"
+)
+
+// A Column is one of the table of nodes.
+type Column struct {
+	Head string
+	Of   func(n *Node) string
+	Sum  func(c *Cluster) string // nil: none
+	// of columns that do not fit, those with the greatest number are left out first; 0: stays
+	Less int
+}
+
+// loadColumn is a column of what there is a sum of.
+func loadColumn(head string, less int, of func(l *Load) string) Column {
+	return Column{head, func(n *Node) string { return of(&n.Load) },
+		func(c *Cluster) string { return of(&c.Totals) }, less}
+}
+
+// Columns are those of a table of the nodes, as the strategy has them.
+func (c *Cluster) Columns() []Column {
+	all := []Column{
+		loadColumn("pages", 0, func(l *Load) string { return fmt.Sprint(l.Pages) }),
+		loadColumn("/s", 0, func(l *Load) string { return fmt.Sprintf("%.1f", l.Rate) }),
+		loadColumn("hosts", 3, func(l *Load) string { return fmt.Sprint(l.Hosts) }),
+		loadColumn("waiting", 1, func(l *Load) string { return fmt.Sprint(l.Waiting) }),
+		loadColumn("known", 4, func(l *Load) string { return fmt.Sprint(l.Known) }),
+		loadColumn("outbox", 7, func(l *Load) string { return fmt.Sprint(l.Outbox) }),
+		loadColumn("in flight", 6, func(l *Load) string { return fmt.Sprint(l.InFlight) }),
+	}
+	if c.Gathered != nil {
+		return append(all, peeringColumn("level", 2, func(p *Peering) int { return p.Level }),
+			peeringColumn("guests", 8, func(p *Peering) int { return p.Guests }),
+			peeringColumn("peers", 5, func(p *Peering) int { return p.Peers }),
+			Column{"heard", heard, nil, 4})
+	}
+	all = append(all, loadColumn("unshipped", 8, func(l *Load) string { return stats.Bytes(l.Lag) }))
+	if !c.HasLeader() {
+		all = append(all, Column{"slot", func(n *Node) string { return slotOf(n.Slot) }, nil, 9})
+	} else if c.Strategy == balance {
+		all = append(all, factColumn("owned", 5, func(f *Facts) int { return f.Owned }),
+			quotaColumn("given", 3, func(q *Quota) string { return fmt.Sprint(q.Given) }),
+			quotaColumn("done", 3, func(q *Quota) string { return fmt.Sprint(q.Done) }),
+			quotaColumn("left", 1, func(q *Quota) string { return fmt.Sprint(q.Left) }),
+			quotaColumn("predicted", 0, func(q *Quota) string { return fmt.Sprintf("%.0f s", q.Predicted) }),
+			quotaColumn("error", 0, quotaError),
+			quotaColumn("by", 2, func(q *Quota) string { return q.Basis }))
+	} else {
+		all = append(all, factColumn("owned", 2, func(f *Facts) int { return f.Owned }),
+			factColumn("parked", 5, func(f *Facts) int { return f.Parked }),
+			Column{"timeout", timeoutOf, nil, 10})
+	}
+	return append(all, Column{"heard", heard, nil, 4})
+}
+
+// factColumn is a column of what a strategy tells; of those that are dead nothing is true any more.
+func factColumn(head string, less int, of func(f *Facts) int) Column {
+	one := func(n *Node) string {
+		if n.Facts == nil {
+			return "-"
+		}
+		return fmt.Sprint(of(n.Facts))
+	}
+	return Column{head, one, func(c *Cluster) string {
+		sum := 0
+		for i := range c.Nodes {
+			if n := &c.Nodes[i]; n.Facts != nil && n.Is != NodeDead {
+				sum += of(n.Facts)
+			}
+		}
+		return fmt.Sprint(sum)
+	}, less}
+}
+
+// quotaColumn is a column of what the master has told a node.
+func quotaColumn(head string, less int, of func(q *Quota) string) Column {
+	return Column{head, func(n *Node) string {
+		if n.Facts == nil || n.Quota == nil {
+			return "-"
+		}
+		return of(n.Quota)
+	}, nil, less}
+}
+
+// quotaError is how far the node's last predictions were off.
+func quotaError(q *Quota) string {
+	if q.Error == nil {
+		return "?"
+	}
+	return fmt.Sprintf("%.0f %%", 100**q.Error)
+}
+
+// peeringColumn is a column of what a node tells where there is no centre.
+func peeringColumn(head string, less int, of func(p *Peering) int) Column {
+	return Column{head, func(n *Node) string {
+		if n.Peering == nil {
+			return "-"
+		}
+		return fmt.Sprint(of(n.Peering))
+	}, nil, less}
+}
+
+func timeoutOf(n *Node) string {
+	if n.Facts == nil {
+		return "-"
+	}
+	return time.Duration(n.TimeoutMS * float64(time.Millisecond)).Round(time.Millisecond).String()
+}
+
+func slotOf(slot int) string {
+	if slot < 0 {
+		return "-"
+	}
+	return fmt.Sprint(slot)
+}
+
+func heard(n *Node) string {
+	if n.Clock.IsZero() {
+		return "-"
+	}
+	return fmt.Sprintf("%.0fs ago", max(n.Age, 0))
+}

@@ -1,0 +1,222 @@
+package inspect
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"kumo/internal/base/vfs"
+)
+
+// Lines are found as going through all of them finds them, while the file grows, has a torn line at its end, is cut
+// back and begun anew, and by who is not there any more when it was gone through in part.
+func TestLinesAreThoseOfTheFile(t *testing.T) {
+	seed := rand.Uint64()
+	t.Log("seed", seed)
+	dice := rand.New(rand.NewPCG(seed, 1))
+	dir := t.TempDir()
+	name := filepath.Join(dir, "pages.jsonl")
+	known, plain := NewView(nil, dir, vfs.OS, true, nil), NewView(nil, dir, vfs.OS, true, nil)
+	known.KeepLines(&Lines{most: dice.IntN(2) * 5000})
+	compare := func() {
+		t.Helper()
+		for range 20 {
+			url := fmt.Sprintf("http://h.test/%d\"x", dice.IntN(3000))
+			want, err := plain.findLines(t.Context(), "pages.jsonl", "url", url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := known.findLines(t.Context(), "pages.jsonl", "url", url)
+			for errors.Is(err, ErrReading) { // the machine is busy
+				got, err = known.findLines(t.Context(), "pages.jsonl", "url", url)
+			}
+			if err != nil || !bytes.Equal(got.first, want.first) || !bytes.Equal(got.last, want.last) {
+				t.Fatalf("%s: %s ... %s, %v\nwant %s ... %s", url, got.first, got.last, err, want.first, want.last)
+			}
+		}
+	}
+	compare()
+	var all []byte
+	for round := range 60 {
+		switch dice.IntN(12) {
+		case 0: // cut back
+			all = all[:bytes.LastIndexByte(all[:dice.IntN(len(all)+1)], '\n')+1]
+		case 1: // begun anew
+			all = nil
+		case 2: // the end of the last line is not there yet
+			all = bytes.TrimSuffix(all, []byte("\n"))
+		case 3:
+			gone, leave := context.WithCancel(t.Context())
+			leave()
+			if _, err := known.findLines(gone, "pages.jsonl", "url", "http://h.test/"); err != nil &&
+				!errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+		}
+		for range dice.IntN(2000) {
+			all = fmt.Appendf(all, `{"url":"http://h.test/%d\"x","n":%d,"title":"%0*d"}`+"\n", dice.IntN(3000), round,
+				dice.IntN(150), 0)
+		}
+		if err := os.WriteFile(name, all, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		compare()
+	}
+	if f := known.lines.of(name); len(f.hashes) == 0 || len(f.parts) < 2 {
+		t.Errorf("%d lines in %d parts are known", len(f.hashes), len(f.parts))
+	}
+}
+
+// A stalled disk is one on which a file is read when it may be.
+type stalled struct {
+	vfs.FS
+	may chan struct{}
+}
+
+type stalledFile struct {
+	vfs.ReaderAt
+	may chan struct{}
+}
+
+func (s stalled) OpenAt(name string) (vfs.ReaderAt, error) {
+	src, err := s.FS.OpenAt(name)
+	return stalledFile{src, s.may}, err
+}
+
+func (s stalledFile) ReadAt(b []byte, at int64) (int, error) {
+	<-s.may
+	return s.ReaderAt.ReadAt(b, at)
+}
+
+// Who looks for a line while the file is gone through for the first time is told so in time; the next look has it.
+func TestLinesAreGatheredBeside(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		text := `{"url":"http://h.test/","status":200,"type":"text/html"}` + "\n"
+		if err := os.WriteFile(filepath.Join(dir, "pages.jsonl"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		disk := stalled{vfs.OS, make(chan struct{})}
+		v := NewView(nil, dir, disk, true, nil)
+		v.KeepLines(&Lines{much: 1})
+		for range 2 {
+			begin := time.Now()
+			x := &Explanation{URL: "http://h.test/", Known: &Known{}}
+			if err := v.addFiles(t.Context(), x); err != nil || !x.Reading || x.Page != nil {
+				t.Errorf("%+v, %v", x, err)
+			}
+			if x.Settle(); x.Fate != Unread || time.Since(begin) > time.Second {
+				t.Errorf("%s after %v", x.Fate, time.Since(begin))
+			}
+		}
+		close(disk.may)
+		synctest.Wait()
+		x := &Explanation{URL: "http://h.test/", Known: &Known{}}
+		if err := v.addFiles(t.Context(), x); err != nil || x.Reading || x.Page == nil {
+			t.Errorf("%+v, %v", x, err)
+		}
+	})
+}
+
+// Lines behind those of which it is known where they are, are found however long that takes.
+func TestLinesBehindAreFound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		var all []byte
+		for i := range 50_000 {
+			all = fmt.Appendf(all, `{"url":"http://h.test/%d","status":200}`+"\n", i)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "pages.jsonl"), all, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		v := NewView(nil, dir, vfs.NewSlow(vfs.OS, func(string) { time.Sleep(2 * linePatience) }), true, nil)
+		v.KeepLines(&Lines{most: 100})
+		for _, url := range []string{"http://h.test/7", "http://h.test/49999"} {
+			e, err := v.findLines(t.Context(), "pages.jsonl", "url", url)
+			if err != nil || !bytes.Contains(e.last, []byte(url)) {
+				t.Errorf("%s: %s, %v", url, e.last, err)
+			}
+		}
+	})
+}
+
+// Who looks for a line while a file that was cut back is gone through anew is told so in time, or when who asked has
+// gone.
+func TestACutFileIsNotWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		name := filepath.Join(t.TempDir(), "pages.jsonl")
+		text := `{"url":"http://h.test/","status":200,"type":"text/html"}` + "\n"
+		stalls := make(chan struct{})
+		close(stalls)
+		v := NewView(nil, filepath.Dir(name), vfs.NewSlow(vfs.OS, func(call string) {
+			if call == "read" {
+				<-stalls
+			}
+		}), true, nil)
+		v.KeepLines(&Lines{much: 1})
+		write := func(text string) {
+			if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		find := func(ctx context.Context, url string) error {
+			_, err := v.findLines(ctx, "pages.jsonl", "url", url)
+			return err
+		}
+		write(text + text)
+		if err := find(t.Context(), "http://h.test/"); err != nil {
+			t.Fatal(err)
+		}
+		stalls = make(chan struct{})
+		write(text)
+		begin := time.Now()
+		if err := find(t.Context(), "http://h.test/none"); !errors.Is(err, ErrReading) {
+			t.Error(err)
+		}
+		gone, leave := context.WithCancel(t.Context())
+		leave()
+		if err := find(gone, "http://h.test/none"); !errors.Is(err, context.Canceled) || time.Since(begin) > time.Second {
+			t.Errorf("%v after %v", err, time.Since(begin))
+		}
+		close(stalls)
+		synctest.Wait()
+		if err := find(t.Context(), "http://h.test/"); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Who looks for a line of a file that has grown by much since it was gone through has it at once.
+func TestLinesOfAFileThatGrowsFast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		v := NewView(nil, dir, vfs.NewSlow(vfs.OS, func(string) { time.Sleep(linePatience / 8) }), true, nil)
+		v.KeepLines(&Lines{much: 1 << 10})
+		var all []byte
+		for round := range 3 {
+			url := fmt.Sprint("http://h.test/", round)
+			for range 100_000 {
+				all = fmt.Appendf(all, `{"url":%q,"status":200}`+"\n", url)
+			}
+			if err := os.WriteFile(filepath.Join(dir, "pages.jsonl"), all, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			e, err := v.findLines(t.Context(), "pages.jsonl", "url", url)
+			if round == 0 && errors.Is(err, ErrReading) {
+				time.Sleep(time.Minute)
+				e, err = v.findLines(t.Context(), "pages.jsonl", "url", url)
+			}
+			if err != nil || !bytes.Contains(e.last, []byte(url)) {
+				t.Errorf("%s: %s, %v", url, e.last, err)
+			}
+		}
+		time.Sleep(time.Minute) // until all of it was gone through
+	})
+}

@@ -1,0 +1,365 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"encoding/base32"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"kumo/internal/engine/crawl"
+	"kumo/internal/state/frontier"
+	"kumo/internal/state/seen"
+)
+
+// A Live answers for a crawl that is open in this process: all that a [Source] is asked but for Status, which who runs
+// the crawl knows. What the crawl's files say, the one who asks reads, see
+// [View]: a crawl that runs has other things to do.
+type Live struct {
+	Engine   *crawl.Engine
+	Frontier *frontier.Frontier
+	Known    *seen.DB // nil for a crawl that keeps nothing
+
+	// how long Explain waits for the disk before it says what is known without; 0: until it answers
+	Patience time.Duration
+
+	looks   sync.WaitGroup
+	waiting atomic.Int32 // looks
+}
+
+// maxLooks is how many may wait for a disk that does not answer.
+const maxLooks = 16
+
+// Explain is Source's.
+func (l *Live) Explain(ctx context.Context, url string) (*Explanation, error) {
+	return l.patiently(ctx, func(tell func(crawl.Explanation)) (*crawl.Explanation, error) {
+		return l.Engine.Explain(url, tell)
+	})
+}
+
+// patiently explains as far as that is possible in time.
+func (l *Live) patiently(ctx context.Context,
+	explain func(tell func(crawl.Explanation)) (*crawl.Explanation, error)) (*Explanation, error) {
+	if l.waiting.Add(1) > maxLooks {
+		l.waiting.Add(-1)
+		return nil, fmt.Errorf("the disk does not answer: %d wait for it", maxLooks)
+	}
+	var e *crawl.Explanation
+	var err error
+	var soFar atomic.Pointer[crawl.Explanation]
+	done := make(chan struct{})
+	l.looks.Go(func() {
+		defer close(done)
+		defer l.waiting.Add(-1)
+		e, err = explain(func(e crawl.Explanation) { soFar.Store(&e) })
+	})
+	var late <-chan time.Time
+	if l.Patience > 0 {
+		late = time.After(l.Patience)
+	}
+	select {
+	case <-done:
+		if err != nil {
+			return nil, err
+		}
+		return explanationOf(e), nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-late:
+	}
+	known := soFar.Load()
+	if known == nil {
+		return nil, fmt.Errorf("the crawl has not answered for %v", l.Patience)
+	}
+	x := explanationOf(known)
+	x.Unread = l.Patience
+	return x, nil
+}
+
+// Wait returns when nothing waits for the disk any more. Nobody calls Explain beside it.
+func (l *Live) Wait() { l.looks.Wait() }
+
+func explanationOf(e *crawl.Explanation) *Explanation {
+	x := &Explanation{URL: e.URL.String(), Scope: Scope{In: e.In, Rule: e.Rule, Why: e.Why}, GivenUp: e.GivenUp,
+		Claiming: e.Claiming, Elsewhere: e.Elsewhere, Overrides: e.Overrides}
+	if e.Entry != nil && e.State != seen.Unknown {
+		k := knownOf(e.Entry)
+		x.Known = &k
+	}
+	if e.Entry != nil && !e.Entry.Fetched.IsZero() {
+		x.Page = pageOf(e.Entry)
+	}
+	if e.HostMet {
+		h := hostOf(&e.Host)
+		h.Pages, h.Most = e.Pages, e.Most
+		x.Host = &h
+	}
+	if r := e.Ranking; r != nil {
+		x.Ranking = &Ranking{Order: r.Order, Importance: r.Importance, ByLinks: r.ByLinks, Rules: r.Rules,
+			Sitemap: r.Sitemap}
+		if r.Factor != 1 {
+			x.Ranking.Factor = r.Factor
+		}
+	}
+	explainRobots(x, e)
+	explainWait(x, e)
+	return x
+}
+
+func explainRobots(x *Explanation, e *crawl.Explanation) {
+	switch {
+	case e.IgnoresRobots:
+		x.Robots = &Robots{Ignored: true, Allowed: true}
+	case e.RobotsKnown:
+		x.Robots = &Robots{Allowed: e.Allowed, Line: e.By.Number, Text: e.By.Text}
+	}
+}
+
+// explainWait says where the URL waits, if it does.
+func explainWait(x *Explanation, e *crawl.Explanation) {
+	switch {
+	case e.Found != nil:
+		it := itemOf(&e.Found.Item)
+		x.Waits, x.Place, x.Active = &it, e.Found.Place, e.Found.UnderWay
+	case e.Shelved != nil:
+		it := itemOf(e.Shelved)
+		x.Waits = &it
+	}
+	if p := e.Pending; p != nil {
+		x.Merge = &Skip{Rule: e.Left, From: p.From, Depth: int(p.Depth)}
+	}
+}
+
+// pageOf is what the URL database has of a page.
+func pageOf(e *seen.Entry) *Page {
+	p := &Page{Time: e.Fetched, Status: e.Status, Depth: int(e.Depth)}
+	if e.Digest != [20]byte{} {
+		p.Digest = "sha1:" + base32.StdEncoding.EncodeToString(e.Digest[:])
+	}
+	return p
+}
+
+// Hosts is Source's.
+func (l *Live) Hosts(_ context.Context, n int) iter.Seq2[Host, error] {
+	return convert(l.Frontier.Hosts(n, frontier.ByWaiting), hostOf)
+}
+
+// Queue is Source's.
+func (l *Live) Queue(_ context.Context, host string, n int) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) {
+		items, err := l.queue(host, n)
+		for i := range items {
+			if !yield(itemOf(&items[i]), nil) {
+				return
+			}
+		}
+		if err != nil {
+			yield(Item{}, err)
+		}
+	}
+}
+
+// queue is what waits in all slices of a host, as if it were one queue.
+func (l *Live) queue(host string, n int) (items []frontier.Item, err error) {
+	for slice := range l.Frontier.Slices().All(host) {
+		some, failed := l.Frontier.Queue(slice, n)
+		items, err = append(items, some...), errors.Join(err, failed)
+	}
+	if l.Frontier.Slices() == nil {
+		return items, err
+	}
+	slices.SortFunc(items, func(a, b frontier.Item) int {
+		return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Seq, b.Seq))
+	})
+	return items[:min(n, len(items))], err
+}
+
+// Seen is Source's.
+func (l *Live) Seen(_ context.Context, prefix string, n int) iter.Seq2[Known, error] {
+	if l.Known == nil {
+		return func(func(Known, error) bool) {}
+	}
+	return first(n, convert(l.Known.Scan(prefix), knownOf))
+}
+
+// HostsFrom is Source's. Hosts are those of all known URLs, whether something waits there or not.
+func (l *Live) HostsFrom(_ context.Context, prefix, after string, n int) iter.Seq2[Host, error] {
+	return func(yield func(Host, error) bool) {
+		if l.Known == nil {
+			return
+		}
+		if name, whole := strings.CutSuffix(prefix, "/"); whole && after == "" && l.met(name) {
+			yield(l.hosts([]string{name})[0], nil) // there is no other
+			return
+		}
+		behind := l.Known.Arrange(orderPatience)
+		names, err := l.Known.Hosts(prefix, after, n)
+		for _, h := range l.hosts(names) {
+			if !yield(h, nil) {
+				return
+			}
+		}
+		if err == nil && behind > 0 {
+			err = ErrBehind
+		}
+		if err != nil {
+			yield(Host{}, err)
+		}
+	}
+}
+
+// hosts are how all slices of each of some hosts stand together. Few are asked for at once where a host has many
+// slices.
+func (l *Live) hosts(names []string) []Host {
+	all := make([]Host, 0, len(names))
+	for some := range slices.Chunk(names, max(1, atOnce/l.Frontier.Slices().Count())) {
+		all = append(all, l.someHosts(some)...)
+	}
+	return all
+}
+
+const atOnce = 2048 // slices that are asked for
+
+func (l *Live) someHosts(names []string) []Host {
+	var keys []string
+	var ends []int // of each host's slices
+	for _, name := range names {
+		keys = slices.AppendSeq(keys, l.Frontier.Slices().All(name))
+		ends = append(ends, len(keys))
+	}
+	infos, all, from := l.Frontier.Infos(keys), make([]Host, len(names)), 0
+	for i, name := range names {
+		all[i] = together(name, infos[from:ends[i]])
+		from = ends[i]
+	}
+	return all
+}
+
+// together is how slices of a host stand.
+func together(name string, slices []frontier.HostInfo) Host {
+	x := Host{Key: name}
+	for i := range slices {
+		if slices[i].Key == "" {
+			continue
+		}
+		h := hostOf(&slices[i])
+		h.Key, h.Waiting, h.Active = name, h.Waiting+x.Waiting, h.Active+x.Active
+		if x.For != "" && !x.Next.After(h.Next) { // the slice counts whose time comes first
+			h.Next, h.For = x.Next, x.For
+		}
+		h.Failures, h.Parked = max(h.Failures, x.Failures), h.Parked || x.Parked
+		x = h
+	}
+	return x
+}
+
+// SeenFrom is Source's.
+func (l *Live) SeenFrom(_ context.Context, prefix, after string, n int) iter.Seq2[Known, error] {
+	if l.Known == nil {
+		return func(func(Known, error) bool) {}
+	}
+	return func(yield func(Known, error) bool) {
+		behind := l.Known.Arrange(orderPatience)
+		for k, err := range first(n, convert(l.Known.ScanAfter(prefix, after), knownOf)) {
+			if !yield(k, err) || err != nil {
+				return
+			}
+		}
+		if behind > 0 {
+			yield(Known{}, ErrBehind)
+		}
+	}
+}
+
+// ErrBehind is what HostsFrom and SeenFrom say behind what they have, where some may be missing.
+var ErrBehind = errors.New("URLs in memory are being put in order, and some are missing: ask again in a moment")
+
+// orderPatience is how long is waited for that.
+const orderPatience = 100 * time.Millisecond
+
+// met reports whether the frontier has a host.
+func (l *Live) met(name string) bool {
+	for slice := range l.Frontier.Slices().All(name) {
+		if _, met := l.Frontier.Host(slice); met {
+			return true
+		}
+	}
+	return false
+}
+
+// Top is Source's.
+func (l *Live) Top(ctx context.Context, n int, bySite bool) iter.Seq2[Important, error] {
+	return func(yield func(Important, error) bool) {
+		all, err := l.Engine.Top(ctx, n, bySite)
+		for i := range all {
+			if !yield(importantOf(&all[i], bySite), nil) {
+				return
+			}
+		}
+		if err != nil {
+			yield(Important{}, err)
+		}
+	}
+}
+
+func importantOf(i *crawl.Important, bySite bool) Important {
+	x := Important{URL: i.URL, Importance: i.Importance, Depth: int(i.Depth), Status: i.Status,
+		Fetched: !i.Fetched.IsZero()}
+	if bySite {
+		x.Site, x.URLs, x.Waiting, x.Sum = i.Site, i.URLs, i.Waiting, i.Sum
+	}
+	return x
+}
+
+func convert[In, Out any](values iter.Seq2[In, error], to func(*In) Out) iter.Seq2[Out, error] {
+	return func(yield func(Out, error) bool) {
+		for v, err := range values {
+			if !yield(to(&v), err) {
+				return
+			}
+		}
+	}
+}
+
+func first[T any](n int, values iter.Seq2[T, error]) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for v, err := range values {
+			if n--; n < 0 || !yield(v, err) {
+				return
+			}
+		}
+	}
+}
+
+func hostOf(h *frontier.HostInfo) Host {
+	x := Host{Key: h.Key, Waiting: h.Waiting, Active: h.Active, Next: h.Next, For: string(h.Why), Parked: h.Parked,
+		Delay:      h.Delay,
+		CrawlDelay: min(h.Asked, h.Delay) / time.Duration(max(h.Slices, 1)), Failures: h.Failures}
+	if h.Slices > 1 {
+		x.Slices = h.Slices
+	}
+	if h.Why == frontier.WhyAsked || h.Why == frontier.WhyBackoff {
+		x.MaxBackoff = h.MaxWait
+	}
+	return x
+}
+
+func itemOf(it *frontier.Item) Item {
+	return Item{URL: it.URL, From: it.From, Path: it.Path, Depth: int(it.Depth), Tries: int(it.Tries),
+		Deferred: it.Deferred}
+}
+
+func knownOf(e *seen.Entry) Known {
+	k := Known{URL: e.URL, State: "known", Depth: int(e.Depth), Since: e.First, Fetched: e.Fetched, Status: e.Status,
+		Due: e.Due}
+	if e.State == seen.Deferred {
+		k.State = "left out"
+	}
+	return k
+}

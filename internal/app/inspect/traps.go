@@ -1,0 +1,50 @@
+package inspect
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"kumo/internal/base/vfs"
+	"kumo/internal/content/traps"
+	"kumo/internal/state/store"
+	"kumo/internal/state/store/jsonl"
+)
+
+// A TrapPattern is a pattern of URLs that a crawl left out as a trap.
+type TrapPattern struct {
+	Pattern  string `json:"pattern"`
+	URLs     int64  `json:"urls"`     // that skipped.jsonl names
+	Evidence string `json:"evidence"` // of the last: "200 pages, 3 new"
+	Example  string `json:"example"`  // the first
+	Released bool   `json:"released"` // they were let in since, or will be by the next run
+}
+
+// TrapPatterns returns the patterns whose URLs a skipped.jsonl lists with one of the rules, those with most URLs first.
+// released are the patterns that the crawl's settings let in. A missing file has none.
+func TrapPatterns(disk vfs.FS, file string, rules, released []string) ([]TrapPattern, error) {
+	found := map[string]*TrapPattern{}
+	_, err := store.EachLineOf(disk, file, func(line []byte, _ int64) error {
+		s, err := jsonl.ParseSkip(line)
+		name := traps.Pattern(s.Why)
+		if err != nil || !slices.Contains(rules, s.Rule) || name == "" {
+			return nil //nolint:nilerr // verify says what is wrong with a line
+		}
+		p := found[name]
+		if p == nil {
+			p = &TrapPattern{Pattern: name, Example: s.URL, Released: slices.Contains(released, name)}
+			found[name] = p
+		}
+		p.URLs++
+		_, p.Evidence, _ = strings.Cut(s.Why, ": ")
+		return nil
+	})
+	var all []TrapPattern
+	for _, p := range found {
+		all = append(all, *p)
+	}
+	slices.SortFunc(all, func(a, b TrapPattern) int {
+		return cmp.Or(cmp.Compare(b.URLs, a.URLs), strings.Compare(a.Pattern, b.Pattern))
+	})
+	return all, err
+}

@@ -1,0 +1,348 @@
+package lookup
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+
+	"kumo/internal/archive/export/captures"
+	"kumo/internal/base/page"
+	"kumo/internal/base/vfs"
+	"kumo/internal/content/maintext"
+	"kumo/internal/content/parse"
+	"kumo/internal/state/store"
+	"kumo/internal/state/store/warc"
+)
+
+// MaxBody is how many bytes of a body are read.
+const MaxBody = 16 << 20
+
+// ErrNoAnswer is a record without an answer, or one whose WARC file is not here.
+var ErrNoAnswer = errors.New("there is no answer in the archive")
+
+// Answer reads a record's answer.
+func (a *Archive) Answer(ctx context.Context, r *Record) (*page.Response, error) {
+	if r.Status == 0 || r.WARC == "" {
+		return nil, ErrNoAnswer
+	}
+	return a.answerAt(ctx, r.URL, r.Status, captures.Place{File: r.WARC, Offset: r.Offset}, r.Revisit != "")
+}
+
+// AnswerOf reads the newest good answer of a URL; ErrNoAnswer if there is none.
+func (a *Archive) AnswerOf(ctx context.Context, url string) (*page.Response, error) {
+	x, err := a.find(ctx, url, "")
+	if err != nil {
+		return nil, err
+	}
+	if x == nil {
+		return nil, ErrNoAnswer
+	}
+	return a.answerAt(ctx, url, x.Status, captures.Place{File: x.File, Offset: x.Offset}, x.MIME == revisit)
+}
+
+func (a *Archive) answerAt(ctx context.Context, url string, status int, at captures.Place,
+	revisits bool) (*page.Response, error) {
+	c := captures.Capture{URL: url, Status: status, Head: at}
+	if revisits {
+		var err error
+		if c.Body, err = a.original(ctx, url, at); err != nil {
+			return nil, err
+		}
+	}
+	return a.read(ctx, &c)
+}
+
+// original is where the record lies that a revisit refers to; nil if it is not here.
+func (a *Archive) original(ctx context.Context, url string, at captures.Place) (*captures.Place, error) {
+	target, digest := url, ""
+	err := a.with(ctx, func() error {
+		in, err := a.open(at.File)
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrNoAnswer, err)
+		}
+		defer in.Close()
+		in.GoTo(at.Offset)
+		rec, err := in.Next()
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrNoAnswer, err)
+		}
+		target, digest = cmp.Or(rec.Fields["WARC-Refers-To-Target-URI"], url), rec.Fields["WARC-Payload-Digest"]
+		return nil
+	})
+	if err != nil || digest == "" {
+		return nil, err
+	}
+	x, err := a.find(ctx, target, digest)
+	if err != nil || x == nil {
+		return nil, err
+	}
+	return &captures.Place{File: x.File, Offset: x.Offset}, nil
+}
+
+type openWARC struct {
+	*warc.Reader
+	src vfs.ReaderAt
+}
+
+func (o *openWARC) Close() { _ = o.src.Close() } // it is only read
+
+func (a *Archive) open(file string) (*openWARC, error) {
+	if strings.ContainsAny(file, `/\`) {
+		return nil, fmt.Errorf("%q is no file's name", file)
+	}
+	name := filepath.Join(a.dir, "warc", file)
+	size, err := a.disk.Size(name)
+	if err != nil {
+		name += openEnding
+		if size, err = a.disk.Size(name); err != nil {
+			return nil, err
+		}
+	}
+	src, err := a.disk.OpenAt(name)
+	if err != nil {
+		return nil, err
+	}
+	in, err := warc.NewSkimmer(src, size, file)
+	if err != nil {
+		return nil, errors.Join(err, src.Close())
+	}
+	in.Limit(2 * MaxBody)
+	return &openWARC{in, src}, nil
+}
+
+// with waits for a place to read a record.
+func (a *Archive) with(ctx context.Context, f func() error) error {
+	select {
+	case a.places <- struct{}{}:
+		defer func() { <-a.places }()
+		return f()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (a *Archive) read(ctx context.Context, c *captures.Capture) (resp *page.Response, err error) {
+	err = a.with(ctx, func() error {
+		in := captures.NewReader(a.disk, a.dir, MaxBody)
+		defer in.Close() //nolint:errcheck // it only reads
+		resp, err = in.Answer(c)
+		return err
+	})
+	if _, is := errors.AsType[*captures.ErrRecord](err); is {
+		return nil, fmt.Errorf("%w: %w", ErrNoAnswer, err)
+	}
+	return resp, err
+}
+
+// read parses an answer. Of a list that is broken, or has too many entries, what came before stands.
+func read(resp *page.Response, cfg parse.Config) (pg page.Page, err error) {
+	if err = parse.New(cfg).Parse(resp, &pg); err != nil && parse.IsList(pg.Sniffed) {
+		err = nil
+	}
+	return pg, err
+}
+
+// Type is the media type by which an answer's body is to be read.
+func Type(resp *page.Response) string {
+	pg, err := read(resp, parse.Config{MaxLinks: 1})
+	if err != nil {
+		return ""
+	}
+	return cmp.Or(pg.Sniffed, pg.Type)
+}
+
+// A Link is one that an answer's body or head has.
+type Link struct {
+	URL      string `json:"url"`
+	Kind     string `json:"kind"`
+	Rel      string `json:"rel,omitempty"`
+	Text     string `json:"text,omitempty"`
+	NoFollow bool   `json:"nofollow,omitempty"`
+}
+
+// Links are the first n links of an answer, and how many it has.
+func Links(resp *page.Response, n int) (links []Link, all int, err error) {
+	pg, err := read(resp, parse.Config{AnchorText: true})
+	if err != nil {
+		return nil, 0, err
+	}
+	for i := range pg.Links[:min(n, len(pg.Links))] {
+		l := &pg.Links[i]
+		links = append(links, Link{URL: strings.Clone(l.URL), Kind: l.Kind.String(), Rel: l.Rel, Text: l.Text,
+			NoFollow: l.NoFollow})
+	}
+	return links, len(pg.Links), nil
+}
+
+// A Text is what an answer's body says to a reader.
+type Text struct {
+	Title     string `json:"title,omitempty"`
+	Headline  string `json:"headline,omitempty"`
+	Author    string `json:"author,omitempty"`
+	Published string `json:"published,omitempty"`
+	Lang      string `json:"lang,omitempty"`
+	Text      string `json:"text"`
+	Main      bool   `json:"main"`      // it is the main text of an HTML page, and not the body as it is
+	Truncated bool   `json:"truncated"` // there is more
+}
+
+const textBytes = 1 << 20 // of a text that is given
+
+// TextOf is what an answer says: the main text of HTML, other text as it is, nothing else.
+func TextOf(resp *page.Response) (*Text, error) { return textOf(resp, maintext.Extract) }
+
+// MarkdownOf is TextOf with the main text of HTML in Markdown.
+func MarkdownOf(resp *page.Response) (*Text, error) { return textOf(resp, maintext.ExtractMarkdown) }
+
+func textOf(resp *page.Response, extract func(body []byte, url string) (maintext.Text, error)) (*Text, error) {
+	pg, err := read(resp, parse.Config{Language: true})
+	if err != nil {
+		return nil, err
+	}
+	t := &Text{Title: pg.Title, Lang: pg.Lang}
+	kind := cmp.Or(pg.Sniffed, pg.Type)
+	switch {
+	case parse.IsHTML(kind):
+		m, _ := extract(parse.UTF8(resp.Body, cmp.Or(pg.Charset, "utf-8")), resp.URL) // what there is before a bound will do
+		t.Headline, t.Author, t.Published, t.Text, t.Main = m.Headline, m.Author, m.Published, m.Text, true
+	case pg.Charset != "" || isText(kind):
+		t.Text = string(parse.UTF8(resp.Body, cmp.Or(pg.Charset, "utf-8")))
+	}
+	if len(t.Text) > textBytes {
+		t.Text, t.Truncated = strings.ToValidUTF8(t.Text[:textBytes], ""), true
+	}
+	return t, nil
+}
+
+func isText(kind string) bool {
+	return strings.HasPrefix(kind, "text/") || strings.HasSuffix(kind, "json") || strings.HasSuffix(kind, "xml") ||
+		strings.HasSuffix(kind, "javascript")
+}
+
+const (
+	openEnding = ".open"
+	revisit    = "warc/revisit" // the media type of an index line
+)
+
+// find gives the line of a URL's newest good answer or, with a digest, of a record that has that body; nil if there is
+// none. Indexes of files that are closed are sorted.
+func (a *Archive) find(ctx context.Context, url, digest string) (newest *warc.IndexLine, err error) {
+	names, err := a.disk.List(filepath.Join(a.dir, "warc"))
+	if err != nil {
+		return nil, err
+	}
+	keys := [][]byte{append([]byte(warc.SURT(url)), ' ')}
+	if old := append([]byte(warc.OldKey(url)), ' '); !bytes.Equal(old, keys[0]) {
+		keys = append(keys, old)
+	}
+	take := func(line []byte) {
+		x, err := warc.ParseIndexLine(line)
+		if err != nil || x.URL != url {
+			return
+		}
+		if digest != "" && (x.Digest != digest || x.MIME == revisit) {
+			return
+		}
+		if digest == "" && (x.Status < 100 || x.Status >= 500 || x.Status == 429) {
+			return
+		}
+		if newest == nil || !x.Time.Before(newest.Time) {
+			newest = &x
+		}
+	}
+	for _, name := range names {
+		final, open := strings.CutSuffix(name, openEnding)
+		if !strings.HasSuffix(final, ".cdxj") {
+			continue
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		file := filepath.Join(a.dir, "warc", name)
+		if open {
+			_, err = store.EachLineOf(a.disk, file, func(line []byte, _ int64) error {
+				if slices.ContainsFunc(keys, func(key []byte) bool { return bytes.HasPrefix(line, key) }) {
+					take(line)
+				}
+				return nil
+			})
+		} else {
+			for _, key := range keys {
+				err = errors.Join(err, a.search(file, key, take))
+			}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read warc/%s: %w", name, err)
+		}
+	}
+	return newest, nil
+}
+
+// search calls f with the lines of a sorted file that begin with a key.
+func (a *Archive) search(file string, key []byte, f func(line []byte)) error {
+	size, err := a.disk.Size(file)
+	if err != nil {
+		return err
+	}
+	src, err := a.disk.OpenAt(file)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = src.Close() }() // it is only read
+	// the least block whose first whole line is not before the key
+	blocks := int((size + searchStep - 1) / searchStep)
+	var failed error
+	at := sort.Search(blocks, func(i int) bool {
+		line, _, err := lineAfter(src, int64(i)*searchStep, size)
+		if err != nil {
+			failed = err
+		}
+		return line == nil || bytes.Compare(line, key) >= 0
+	})
+	if failed != nil {
+		return failed
+	}
+	for pos := int64(max(at-1, 0)) * searchStep; ; {
+		line, next, err := lineAfter(src, pos, size)
+		if err != nil || line == nil {
+			return err
+		}
+		if bytes.HasPrefix(line, key) {
+			f(line)
+		} else if bytes.Compare(line, key) > 0 {
+			return nil
+		}
+		pos = next - 1 // of the line's end, behind which the next begins
+	}
+}
+
+const searchStep = 4 << 10
+
+// lineAfter is the first line that begins behind a line's end at or after a place, or at the file's beginning, and
+// where the line ends; nil if there is none.
+func lineAfter(src vfs.ReaderAt, at, size int64) (line []byte, next int64, err error) {
+	for room := int64(searchStep) * 2; ; room *= 4 {
+		b := make([]byte, min(room, size-at))
+		if _, err := src.ReadAt(b, at); err != nil {
+			return nil, 0, err
+		}
+		begin := 0
+		if at > 0 {
+			if begin = bytes.IndexByte(b, '\n') + 1; begin == 0 {
+				begin = len(b)
+			}
+		}
+		if line, _, ok := bytes.Cut(b[begin:], []byte("\n")); ok {
+			return line, at + int64(begin+len(line)) + 1, nil
+		}
+		if int64(len(b)) == size-at || room > lineBytes {
+			return nil, 0, nil
+		}
+	}
+}

@@ -1,0 +1,586 @@
+package meshnode
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"hash/maphash"
+	"io"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"kumo/internal/base/bounded"
+	"kumo/internal/base/item"
+	"kumo/internal/base/varint"
+	"kumo/internal/base/vfs"
+	"kumo/internal/base/xor"
+	"kumo/internal/cluster/member/mesh"
+	"kumo/internal/cluster/strategy"
+)
+
+// Lists of pages at risk, this node's and those of which it is a keeper, are files: atrisk/NODE.HASH in the node's
+// folder, HASH of the record file's name. Each is frames: a length, a checksum, and what it says. The first frame has
+// the record file's name and the place to which it goes, the others an item each. The machine knows lengths alone.
+
+// An AtRisk is a page that is fetched, and whose record lies in a file that is not in the place.
+type AtRisk struct {
+	Item item.Item
+	File string
+	// its record is of no use without an earlier one of this node, in whatever file
+	Refers bool
+}
+
+// Places are where nodes bring their record files.
+type Places struct {
+	Own string // this node's, by its URL; "": it has none
+	// reports whether a record file of this node is there
+	Has func(file string) bool
+	// are the names of this node's record files that are not there, open ones among them
+	Waiting func() []string
+	// reads which files are in another node's place
+	There func(ctx context.Context, place string) (has func(file string) bool, err error)
+	Wait  time.Duration // for a place that cannot be read, before it is taken for empty
+	// reads the items of a batch of links
+	Items func(data []byte) ([]item.Item, error)
+	// reports whether an item is one that others take for a link's: what keepers have was told by another node
+	Whole func(*item.Item) bool
+}
+
+const (
+	riskDir     = "atrisk"
+	placedEvery = 2 * time.Second // it is looked which files have come into the place
+	mostOwn     = 1000            // lists; what more there would be in is not kept
+	mostOffered = 500             // URLs that are offered at once
+	offersWait  = 20_000          // links in the outbox, beyond which it is waited
+	mostNoted   = 1 << 16         // pages of which it is known that they are in lists
+	mostFrame   = 1 << 20
+	thereWait   = 2 * time.Minute // for one answer of a lost node's place
+)
+
+// riskLists are the lists, on disk.
+type riskLists struct {
+	disk vfs.FS
+	dir  string // "": there are none
+	self strategy.Node
+
+	mu    sync.Mutex // guards below
+	jobs  []func() error
+	came  chan struct{}
+	safe  map[uint64]chan struct{}
+	last  uint64
+	own   map[string]int64
+	noted *bounded.Recent[uint64, struct{}] // pages that this process has put into lists, and of which keepers know
+	seed  maphash.Seed
+}
+
+// openRisks reads which lists there are. What a crash has left of a frame is cut off, as the machine's others have it.
+func openRisks(disk vfs.FS, dir string, self strategy.Node) (*riskLists, map[strategy.Node]map[string]int64, error) {
+	r := &riskLists{disk: disk, self: self, came: make(chan struct{}, 1), safe: map[uint64]chan struct{}{},
+		own: map[string]int64{}, noted: bounded.NewRecent[uint64, struct{}](mostNoted), seed: maphash.MakeSeed()}
+	if dir == "" {
+		return r, nil, nil
+	}
+	r.dir = filepath.Join(dir, riskDir)
+	all := map[strategy.Node]map[string]int64{}
+	names, err := disk.List(r.dir)
+	for _, name := range names {
+		path := filepath.Join(r.dir, name)
+		file, size, wrong := cutRisk(disk, path)
+		at := strings.LastIndexByte(name, '.')
+		switch node := strategy.Node(name[:max(at, 0)]); {
+		case wrong != nil:
+			err = errors.Join(err, wrong)
+		case at < 0 || r.path(node, file) != path: // nothing whole is in it
+			err = errors.Join(err, disk.Remove(path))
+		default:
+			if all[node] == nil {
+				all[node] = map[string]int64{}
+			}
+			all[node][file] = size
+		}
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("read lists of pages at risk: %w", err)
+	}
+	maps.Copy(r.own, all[self])
+	return r, all, nil
+}
+
+// path is where the list of a node's record file is.
+func (r *riskLists) path(node strategy.Node, file string) string {
+	id := xor.Of("at risk", file)
+	return filepath.Join(r.dir, string(node)+"."+hex.EncodeToString(id[:16]))
+}
+
+// of are the files of a node's lists.
+func (r *riskLists) of(node strategy.Node) (paths []string, err error) {
+	names, err := r.disk.List(r.dir)
+	for _, name := range names {
+		if at := strings.LastIndexByte(name, '.'); at >= 0 && name[:at] == string(node) {
+			paths = append(paths, filepath.Join(r.dir, name))
+		}
+	}
+	return paths, err
+}
+
+// cutRisk cuts a list back to what is whole of it, and returns the name of its record file and its length.
+func cutRisk(disk vfs.FS, path string) (file string, size int64, err error) {
+	data, err := readFile(disk, path)
+	if err != nil {
+		return "", 0, err
+	}
+	rest := data
+	for first := true; ; first = false {
+		body, next, ok := cutFrame(rest)
+		if !ok {
+			break
+		}
+		if first {
+			file, _ = readHead(body)
+		}
+		rest = next
+	}
+	size = int64(len(data) - len(rest))
+	if len(rest) > 0 {
+		err = vfs.CutBack(disk, path, size)
+	}
+	return file, size, err
+}
+
+func appendFrame(b, body []byte) []byte {
+	b = binary.AppendUvarint(b, uint64(len(body)))
+	b = binary.LittleEndian.AppendUint32(b, crc32.ChecksumIEEE(body))
+	return append(b, body...)
+}
+
+// cutFrame takes a whole frame off.
+func cutFrame(b []byte) (body, rest []byte, ok bool) {
+	n, size := binary.Uvarint(b)
+	if size <= 0 || n > mostFrame || uint64(len(b)-size) < n+4 {
+		return nil, b, false
+	}
+	sum, body := binary.LittleEndian.Uint32(b[size:]), b[size+4:][:n]
+	return body, b[size+4+int(n):], crc32.ChecksumIEEE(body) == sum
+}
+
+func headOf(file, place string) []byte {
+	var w varint.Writer
+	w.String(file)
+	w.String(place)
+	return w
+}
+
+func readHead(body []byte) (file, place string) {
+	in := varint.Reader{Rest: body}
+	file, place = in.String(), in.String()
+	if !in.Whole() {
+		return "", ""
+	}
+	return file, place
+}
+
+// do has something done with the disk, after all that was asked for before.
+func (r *riskLists) do(f func() error) {
+	r.mu.Lock()
+	r.jobs = append(r.jobs, f)
+	r.mu.Unlock()
+	word(r.came)
+}
+
+// run does it until ctx ends.
+func (r *riskLists) run(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-r.came:
+		}
+		r.mu.Lock()
+		jobs := r.jobs
+		r.jobs = nil
+		r.mu.Unlock()
+		for _, f := range jobs {
+			if err := f(); err != nil {
+				return fmt.Errorf("keep lists of pages at risk: %w", err)
+			}
+		}
+	}
+}
+
+func (r *riskLists) append(path string, data []byte) error {
+	if err := r.disk.MkdirAll(filepath.Dir(path)); err != nil {
+		return err
+	}
+	f, err := r.disk.Append(path)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// drop removes a list, or all of a node.
+func (r *riskLists) drop(node strategy.Node, file string) error {
+	if file != "" {
+		return missingIsFine(r.disk.Remove(r.path(node, file)))
+	}
+	paths, err := r.of(node)
+	for _, path := range paths {
+		err = errors.Join(err, missingIsFine(r.disk.Remove(path)))
+	}
+	return err
+}
+
+func missingIsFine(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// read reads a piece of a list.
+func (r *riskLists) read(path string, from int64, most int) ([]byte, error) {
+	f, err := r.disk.OpenAt(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // it was dropped meanwhile
+	}
+	if err != nil {
+		return nil, err
+	}
+	data := make([]byte, most)
+	n, err := f.ReadAt(data, from)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return data[:n], errors.Join(err, f.Close())
+}
+
+// AtRisk is told by the engine of pages that are done, and whose records are on this disk alone. It returns when the
+// nodes know it that are this one's keepers.
+func (n *Node) AtRisk(ctx context.Context, pages []AtRisk) error {
+	r := n.risks
+	if r.dir == "" || n.cfg.Places.Own == "" || len(pages) == 0 {
+		return nil
+	}
+	r.mu.Lock()
+	r.last++
+	id, safe := r.last, make(chan struct{})
+	r.safe[id] = safe
+	r.mu.Unlock()
+	r.do(func() error {
+		lists, err := n.keepAtRisk(pages)
+		if err == nil {
+			n.tell(mesh.AtRisk{ID: id, Lists: lists})
+		}
+		return err
+	})
+	select {
+	case <-safe:
+		for i := range pages {
+			r.note(&pages[i].Item)
+		}
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// keepAtRisk writes pages into the lists of the files on which they rest, and says how long these are.
+func (n *Node) keepAtRisk(pages []AtRisk) (lists []mesh.RiskList, err error) {
+	r := n.risks
+	grown := map[string][]byte{}
+	for i := range pages {
+		p := &pages[i]
+		body := item.AppendBody(nil, "", &p.Item)
+		files := []string{p.File}
+		if p.Refers || p.File == "" {
+			files = append(files, n.cfg.Places.Waiting()...)
+		}
+		slices.Sort(files)
+		for _, file := range slices.Compact(files) {
+			if file != "" && !n.cfg.Places.Has(file) { // once it is there it gets no list again
+				grown[file] = appendFrame(grown[file], body)
+			}
+		}
+	}
+	for _, file := range slices.Sorted(maps.Keys(grown)) {
+		size, data := r.size(file), grown[file]
+		if size == 0 {
+			if r.tooMany() {
+				n.log.Error("more record files wait for their place than can be told to other nodes: if this node is lost, "+
+					"what is in the rest is not fetched again", "files", mostOwn)
+				continue
+			}
+			data = append(appendFrame(nil, headOf(file, n.cfg.Places.Own)), data...)
+		}
+		if err := r.append(r.path(r.self, file), data); err != nil {
+			return nil, err
+		}
+		size += int64(len(data))
+		r.grew(file, size)
+		lists = append(lists, mesh.RiskList{Name: file, Size: size})
+	}
+	return lists, nil
+}
+
+func (r *riskLists) size(file string) int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.own[file]
+}
+
+func (r *riskLists) grew(file string, size int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.own[file] = size
+}
+
+// tooMany reports whether there is no room for another list.
+func (r *riskLists) tooMany() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.own) >= mostOwn
+}
+
+// note notes that a page is in a list, and that keepers know it.
+func (r *riskLists) note(it *item.Item) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.noted.Put(maphash.String(r.seed, it.Key()), struct{}{})
+}
+
+func (r *riskLists) isNoted(it *item.Item) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, is := r.noted.Get(maphash.String(r.seed, it.Key()))
+	return is
+}
+
+// doneBefore is told of dispatched links that are done already. What an earlier process has not said may be in no list,
+// nor is it known in which file its record is: so it is put into the lists of all that are not in the place.
+func (n *Node) doneBefore(ctx context.Context, data []byte, done []bool) error {
+	if n.cfg.Places.Own == "" || !slices.Contains(done, true) {
+		return nil
+	}
+	items, err := n.cfg.Places.Items(data)
+	if err != nil {
+		return err
+	}
+	var pages []AtRisk
+	for i := range items {
+		if i < len(done) && done[i] && !n.risks.isNoted(&items[i]) {
+			pages = append(pages, AtRisk{Item: items[i]})
+		}
+	}
+	return n.AtRisk(ctx, pages)
+}
+
+// lookPlaced looks again and again which files of this node have come into its place.
+func (n *Node) lookPlaced(ctx context.Context) error {
+	r := n.risks
+	for tick := time.NewTicker(placedEvery); ; {
+		select {
+		case <-ctx.Done():
+			tick.Stop()
+			return nil
+		case <-tick.C:
+		}
+		r.do(func() error {
+			var there []string
+			r.mu.Lock()
+			for file := range r.own {
+				if n.cfg.Places.Own == "" || n.cfg.Places.Has(file) {
+					there = append(there, file)
+				}
+			}
+			for _, file := range there {
+				delete(r.own, file)
+			}
+			r.mu.Unlock()
+			if len(there) > 0 {
+				slices.Sort(there)
+				n.tell(mesh.Placed{Names: there})
+			}
+			return nil
+		})
+	}
+}
+
+// risk does what the machine wants done with lists.
+func (n *Node) risk(a mesh.Action) {
+	r := n.risks
+	switch a := a.(type) {
+	case mesh.ReadRisk:
+		r.do(func() error {
+			data, err := r.read(r.path(a.Node, a.Name), a.From, a.Most)
+			n.tell(mesh.RiskRead{ID: a.ID, Data: data})
+			return err
+		})
+	case mesh.WriteRisk:
+		r.do(func() error {
+			err := r.append(r.path(a.Node, a.Name), a.Data)
+			if err == nil {
+				n.tell(mesh.RiskWritten{ID: a.ID})
+			}
+			return err
+		})
+	case mesh.DropRisk:
+		r.do(func() error { return r.drop(a.Node, a.Name) })
+	case mesh.Safe:
+		r.mu.Lock()
+		if safe := r.safe[a.ID]; safe != nil {
+			delete(r.safe, a.ID)
+			close(safe)
+		}
+		r.mu.Unlock()
+	case mesh.Lost:
+		n.run("have what a lost node had fetched again", func(ctx context.Context) error {
+			err := n.refetch(ctx, a.Node)
+			if err == nil {
+				n.tell(mesh.Refetched{Node: a.Node})
+			}
+			return err
+		})
+	}
+}
+
+// refetch offers the pages of a lost node whose record files are not in its place.
+func (n *Node) refetch(ctx context.Context, lost strategy.Node) error {
+	if n.cfg.Places.There == nil {
+		return nil
+	}
+	paths, err := n.risks.of(lost)
+	if err != nil {
+		return err
+	}
+	places := map[string]func(string) bool{}
+	offered, skipped, kept := 0, 0, 0
+	for _, path := range paths {
+		data, err := readFile(n.risks.disk, path)
+		if err != nil {
+			return err
+		}
+		head, rest, ok := cutFrame(data)
+		if !ok {
+			continue
+		}
+		file, place := readHead(head)
+		if places[place] == nil {
+			if places[place], err = n.there(ctx, lost, place); err != nil {
+				return err
+			}
+		}
+		if places[place](file) {
+			kept++
+			continue
+		}
+		k, bad, err := n.offerAgain(ctx, rest)
+		offered, skipped = offered+k, skipped+bad
+		if err != nil {
+			return err
+		}
+	}
+	if skipped > 0 {
+		n.log.Error("not all can be read that a lost node has said of what it has fetched: what its record files had of "+
+			"that is not fetched again", "node", lost, "pages", skipped)
+	}
+	n.log.Info("what a lost node has fetched and brought to its place is kept; the rest is fetched again", "node", lost,
+		"files_there", kept, "files_not_there", len(paths)-kept, "pages_fetched_again", offered)
+	return nil
+}
+
+// there reads what is in a lost node's place. If it cannot be read, nobody knows what is there, and all is fetched
+// again.
+func (n *Node) there(ctx context.Context, lost strategy.Node, place string) (has func(string) bool, err error) {
+	for end, pause := time.Now().Add(n.cfg.Places.Wait), time.Second; ; pause = min(2*pause, time.Minute) {
+		once, cancel := context.WithTimeout(ctx, thereWait)
+		has, err = n.cfg.Places.There(once, place)
+		if cancel(); err == nil {
+			return has, nil
+		}
+		left := time.Until(end)
+		if left <= 0 {
+			n.log.Error("the place of a lost node cannot be read, and is waited for no more: all is fetched again that "+
+				"its last record files had, be they there or not", "node", lost, "place", place, "why", err)
+			return func(string) bool { return false }, nil
+		}
+		pause = min(pause, left)
+		n.log.Warn("the place of a lost node cannot be read, to see which of its records are there", "node", lost, "place",
+			place,
+			"next_try_in", pause.Round(time.Millisecond), "at_most_for", left.Round(time.Second), "why", err)
+		if err := sleep(ctx, pause); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// offerAgain offers the items of a list, as far as it is whole, and says how many they are, and how many it has skipped,
+// as one that no node could have found: others would refuse it, and it would stay in the outbox for good.
+func (n *Node) offerAgain(ctx context.Context, list []byte) (all, skipped int, err error) {
+	var items []item.Item
+	var read item.Reader
+	for {
+		body, rest, ok := cutFrame(list)
+		if ok {
+			if it, err := read.ReadBody(body, ""); err == nil && n.again(&it) {
+				items = append(items, it)
+			} else {
+				skipped++
+			}
+		}
+		if len(items) >= mostOffered || !ok && len(items) > 0 {
+			if err := n.offerItems(ctx, items); err != nil {
+				return all, skipped, err
+			}
+			all += len(items)
+			items = nil
+		}
+		if !ok {
+			return all, skipped, nil
+		}
+		list = rest
+	}
+}
+
+// again makes an item one that is to be fetched again, and reports whether others will take it.
+func (n *Node) again(it *item.Item) bool {
+	it.Again, it.Tries, it.Late, it.Deferred, it.Told, it.Recrawl, it.Lift = true, 0, false, false, false, false, 0
+	if it.Losses < 255 {
+		it.Losses++
+	}
+	return n.cfg.Places.Whole == nil || n.cfg.Places.Whole(it)
+}
+
+// offerItems offers items once there is an engine, and room in its outbox.
+func (n *Node) offerItems(ctx context.Context, items []item.Item) error {
+	for {
+		if e := n.engine(); e != nil {
+			if links, _ := e.Outbox(); links < offersWait {
+				return e.OfferAgain(ctx, items)
+			}
+		}
+		if err := sleep(ctx, time.Second); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package meshnode
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"kumo/internal/base/item"
+	"kumo/internal/base/vfs"
+	"kumo/internal/base/weburl"
+	"kumo/internal/cluster/member/mesh"
+)
+
+// A keeper skips what it cannot read of a list, or what no other node would take, and offers the rest.
+func TestBadItemsOfALostNode(t *testing.T) {
+	e := newEngine(&web{})
+	n := &Node{cfg: Config{Places: Places{Whole: func(it *item.Item) bool {
+		u, err := weburl.Parse(it.URL)
+		return err == nil && u.String() == it.URL
+	}}}}
+	var attached Engine = e
+	n.attached.Store(&attached)
+	body := func(url string) []byte { return item.AppendBody(nil, "", &item.Item{URL: url}) }
+	newer := body("http://h3.test/1")
+	newer[0]++
+	var list []byte
+	for _, b := range [][]byte{body("http://h1.test/1"), newer, []byte("x"), body("HTTP://h3.test/../1"),
+		body("http://h2.test/1")} {
+		list = appendFrame(list, b)
+	}
+	all, skipped, err := n.offerAgain(t.Context(), list)
+	if all != 2 || skipped != 3 || err != nil {
+		t.Errorf("%d items are offered, %d skipped, %v; want 2, 3, and no error", all, skipped, err)
+	}
+	if links, _ := e.Outbox(); links != 2 {
+		t.Errorf("%d links are in the outbox, want 2", links)
+	}
+}
+
+// What is dispatched again is said to be done only when keepers know of it, though it is in a list.
+func TestAPageIsNotedWhenKeepersKnowIt(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		r, _, err := openRisks(vfs.OS, dir, "a~1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := &Node{risks: r, came: make(chan struct{}, 1), cfg: Config{Places: Places{Own: "file:///place",
+			Has: func(string) bool { return false }}}}
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		go r.run(ctx)
+		p := AtRisk{Item: item.Item{URL: "http://h.test/1"}, File: "warc/1.warc"}
+		done := make(chan error, 1)
+		go func() { done <- n.AtRisk(ctx, []AtRisk{p}) }()
+		synctest.Wait()
+		if r.isNoted(&p.Item) || r.size(p.File) == 0 {
+			t.Errorf("noted: %v, %d bytes", r.isNoted(&p.Item), r.size(p.File))
+		}
+		n.risk(mesh.Safe{ID: 1})
+		if err := <-done; err != nil || !r.isNoted(&p.Item) {
+			t.Errorf("%v, noted: %v", err, r.isNoted(&p.Item))
+		}
+	})
+}
+
+// A place that never answers is asked again, and waited for no longer than is said.
+func TestAPlaceThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked, begun := 0, time.Now()
+		n := &Node{log: slog.New(slog.DiscardHandler)}
+		n.cfg.Places.Wait = 10 * time.Minute
+		n.cfg.Places.There = func(ctx context.Context, _ string) (func(string) bool, error) {
+			asked++
+			<-ctx.Done()
+			return nil, errors.New("no answer")
+		}
+		has, err := n.there(t.Context(), "b~1", "s3://place")
+		if took := time.Since(begun); err != nil || has("f") || asked < 3 || took > 10*time.Minute+thereWait {
+			t.Errorf("asked %d times in %v: %v", asked, took, err)
+		}
+	})
+}

@@ -1,0 +1,57 @@
+package meshnode
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"kumo/internal/cluster/member/peer"
+)
+
+// A clock counts the time in which the machine was suspended, and not what the wall clock is set by.
+func TestAClockCountsSleep(t *testing.T) {
+	for _, c := range []struct{ ran, wall, want time.Duration }{
+		{time.Minute, time.Minute, 0},
+		{time.Second, time.Hour + time.Second, time.Hour},
+		{time.Minute, time.Minute - time.Hour, 0},
+		{time.Minute, time.Minute + time.Second, 0},
+	} {
+		var k clock
+		now := time.Now()
+		k.at(now)
+		k.pass(c.ran, c.wall)
+		if got := k.at(now).Sub(now); got != c.want {
+			t.Errorf("%v by the monotonic clock, %v by the wall clock: it has slept %v", c.ran, c.wall, got)
+		}
+		if got := k.back(k.at(now).Add(time.Second), now).Sub(now); got != time.Second {
+			t.Errorf("after that a second lasts %v", got)
+		}
+	}
+}
+
+// A node whose machine was suspended asks the others what has become of its hosts, and goes on.
+func TestWhoWasSuspendedGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t)
+		l.web.takes = 500 * time.Millisecond
+		for i := range 4 {
+			l.start(fmt.Sprintf("n%d~1", i))
+		}
+		time.Sleep(15 * time.Second)
+		l.nodes[0].begin(t, nil)
+		time.Sleep(2 * time.Second)
+		n := l.nodes[3]
+		stale := make(chan bool, 1)
+		n.post(func() {
+			n.clock.slept += time.Hour
+			n.step(peer.Tick{})
+			stale <- !n.peer.Machine().Placed()
+		})
+		if !<-stale {
+			t.Error("it goes on with what it has known before")
+		}
+		l.end(t, nil)
+		l.wantAll(t)
+	})
+}

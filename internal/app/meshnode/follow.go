@@ -1,0 +1,436 @@
+package meshnode
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"kumo/internal/app/meshnode/control"
+	"kumo/internal/base/weburl"
+	"kumo/internal/cluster/desired"
+	"kumo/internal/cluster/member/mesh"
+	"kumo/internal/content/policy"
+)
+
+// ErrStopped says that the crawl was stopped. It is policy.ErrLimit, too, if it was because of its limit.
+var ErrStopped = errors.New("the crawl was stopped")
+
+// errDone ends a node whose crawl is done.
+var errDone = errors.New("the crawl is done")
+
+// A chunk is lines, behind a byte that says what they are.
+const (
+	kindSeeds = 's' // URLs that a person gave
+	kindRoots = 'r' // URLs to which seeds redirect: the scope has them, too
+)
+
+const (
+	seedLanes  = 8                      // chunks that are taken in at once: they share the engine's commits
+	rootsAfter = 200 * time.Millisecond // for which new roots are gathered before others are told
+	mostRoots  = 1000                   // of a chunk
+	limitEvery = 3 * time.Second        // between two looks whether the crawl has its pages
+	endAfter   = 3 * time.Second        // until a node ends whose crawl has: others are to hear of it by way of this one
+)
+
+// A follower does what the crawl's record and chunks ask for: it runs or pauses the engine, takes seeds and roots in,
+// and ends the crawl. All nodes admit all seeds and roots to their scope; the seeds of a chunk are offered, to who
+// remembers their hosts, by the node closest to the chunk's id. If that one is gone before, the next does it again.
+// What is not said to be otherwise is the loop's.
+type follower struct {
+	n      *Node
+	known  atomic.Pointer[knownRecord]
+	inStep chan struct{} // closed when this process has heard what it has missed
+	chunks map[mesh.ChunkID]*chunk
+	seeds  atomic.Int64 // chunks of seeds
+	taking int
+	open   int          // chunks that wait for this node to take them in
+	came   atomic.Int64 // chunks and roots that were given to the engine
+	dirty  bool         // look is to be called
+	ran    bool         // this process has seen the crawl run
+	ending *time.Timer  // the node ends when it fires
+	looked time.Time    // for the limit
+	counts bool         // the pages are being counted
+
+	said *weburl.Set // roots that others know
+
+	mu    sync.Mutex // guards below
+	news  []string   // roots that the engine has found and others do not know
+	since time.Time  // when the first of these came
+
+	settings map[string][]string // that Settle is to be told of; nil: none
+	changed  chan struct{}       // has room for one word that there are some
+}
+
+// A knownRecord is the record as this node knows it.
+type knownRecord struct {
+	record  desired.Record
+	version uint64
+}
+
+type chunk struct {
+	kind     byte
+	admitted bool // to the scope, by this process
+	taken    bool // by this node: its seeds have been offered
+	over     bool // the crawl is done, and this node knew the chunk before: whoever was to offer its seeds has
+	taking   bool
+}
+
+func newFollower(n *Node, all []keptChunk, r mesh.RecordVersion) *follower {
+	f := &follower{n: n, inStep: make(chan struct{}), chunks: map[mesh.ChunkID]*chunk{}, said: weburl.NewSet(),
+		dirty: true, changed: make(chan struct{}, 1)}
+	for _, c := range all {
+		f.chunks[c.id] = &chunk{kind: c.kind, taken: c.taken}
+		if c.kind == kindSeeds {
+			f.seeds.Add(1)
+		}
+	}
+	first, err := desired.Parse(r.Data)
+	if err != nil {
+		n.log.Warn("the version of the crawl's record that was kept cannot be read", "by", r.By, "err", err)
+		first = desired.Record{State: desired.Waiting}
+	}
+	f.known.Store(&knownRecord{first, r.Version})
+	return f
+}
+
+// heard takes a new version of the record.
+func (f *follower) heard(v mesh.RecordVersion) {
+	f.n.store.putRecord(v)
+	was := f.known.Load().record
+	r, err := desired.Parse(v.Data)
+	if err != nil { // a newer kumo's, or not a node's that means well: what is known goes on to hold
+		f.n.complain(v.By, fmt.Errorf("read the crawl's record: %w", err))
+		r = was
+	}
+	f.known.Store(&knownRecord{r, v.Version})
+	if r.State != was.State {
+		f.n.log.Info("the crawl is "+string(r.State), "was", was.State)
+		for _, c := range f.chunks {
+			c.over = c.admitted && r.State == desired.Done
+		}
+	}
+	for _, c := range r.Since(&was) {
+		f.n.log.Info("the crawl is steered: "+c.What, "by", c.By, "at", c.Time.Format(time.RFC3339))
+	}
+	if f.n.cfg.Settle != nil && !maps.EqualFunc(was.Settings, r.Settings, slices.Equal) {
+		f.mu.Lock()
+		f.settings = cloneSettings(r.Settings)
+		f.mu.Unlock()
+		word(f.changed)
+	}
+	if f.n.cfg.Changed != nil {
+		f.n.cfg.Changed()
+	}
+	f.dirty = true
+}
+
+func cloneSettings(all map[string][]string) map[string][]string {
+	all = maps.Clone(all)
+	for k, v := range all {
+		all[k] = slices.Clone(v)
+	}
+	return all
+}
+
+// settle tells Settle of settings until ctx ends.
+func (f *follower) settle(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-f.changed:
+		}
+		f.mu.Lock()
+		all := f.settings
+		f.settings = nil
+		f.mu.Unlock()
+		if all != nil {
+			f.n.cfg.Settle(all)
+		}
+	}
+}
+
+// change makes a new version of the record.
+func (f *follower) change(to func(r *desired.Record, version uint64) error) error {
+	r, version := f.n.Crawl()
+	if err := to(&r, version); err != nil {
+		return err
+	}
+	data, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	f.n.step(mesh.Change{Data: data})
+	return nil
+}
+
+// turn changes the state; there is always a way.
+func (f *follower) turn(to func(r *desired.Record)) {
+	err := f.change(func(r *desired.Record, _ uint64) error {
+		to(r)
+		return nil
+	})
+	if err != nil {
+		f.n.stop(err)
+	}
+}
+
+// add adds a chunk. It returns false if there may be no more.
+func (f *follower) add(kind byte, lines string) bool {
+	data := append([]byte{kind}, lines...)
+	f.n.step(mesh.Add{Data: data})
+	return f.chunks[mesh.ChunkIDOf(data)] != nil
+}
+
+// added takes a chunk that is news.
+func (f *follower) added(data []byte) {
+	id := mesh.ChunkIDOf(data)
+	f.n.store.putChunk(id, data)
+	if f.chunks[id] = (&chunk{kind: data[0]}); data[0] == kindSeeds {
+		f.seeds.Add(1)
+	}
+	f.dirty = true
+}
+
+// agreed is told that this process has heard what it has missed, or that nobody is there who could know.
+func (f *follower) agreed() {
+	select {
+	case <-f.inStep:
+	default:
+		close(f.inStep)
+		f.dirty = true
+	}
+}
+
+func (f *follower) isInStep() bool {
+	select {
+	case <-f.inStep:
+		return true
+	default:
+		return false
+	}
+}
+
+// tick looks for what comes with time alone.
+func (f *follower) tick(now time.Time) {
+	m := f.n.peer.Machine()
+	if !f.isInStep() && f.n.peer.Overlay().Len() == 0 && m.FindsEnd() {
+		f.agreed()
+	}
+	f.sayRoots(now)
+	if f.n.engine() != nil && f.n.cfg.Limit != nil && m.FindsEnd() && now.Sub(f.looked) >= limitEvery && !f.counts {
+		f.looked = now
+		f.lookForLimit()
+	}
+}
+
+// look does what is to be done, whatever has changed.
+func (f *follower) look() {
+	f.dirty = false
+	e, m := f.n.engine(), f.n.peer.Machine()
+	if e == nil || f.n.cfg.Dir == "" {
+		return
+	}
+	f.open = 0
+	admitted, mine := uint64(0), false
+	for id, c := range f.chunks {
+		offers := c.kind == kindSeeds && !c.taken && !c.over && m.Closest(id)
+		mine = mine || offers
+		if c.kind == kindSeeds && c.admitted {
+			admitted++
+		}
+		if c.admitted && !offers {
+			continue
+		}
+		f.open++
+		if !c.taking && f.taking < seedLanes {
+			f.take(e, id, c, offers)
+		}
+	}
+	r := f.known.Load().record
+	running := r.State == desired.Running
+	f.ran = f.ran || running
+	e.Pause(!running || admitted < r.Seeds || !f.isInStep())
+	switch {
+	case running:
+		f.endNot()
+	case r.State == desired.Done && !m.Lost().IsZero(): // the others have ended it, what this node had to do among it
+		f.end(errDone)
+	case r.State == desired.Done && (mine || !e.Idle()):
+		// seeds came while it ended, or this node was away and has something that the others did not know of
+		if f.isInStep() && m.Placed() {
+			f.n.log.Info("the crawl is not done: this node has something to do")
+			f.turn(func(r *desired.Record) { r.Turn(desired.Running, "") })
+		}
+	case r.State == desired.Done:
+		f.end(errDone)
+	case r.State == desired.Stopping && f.ran && r.Why == desired.WhyLimit:
+		f.end(fmt.Errorf("%w: %w", ErrStopped, policy.ErrLimit))
+	case r.State == desired.Stopping && f.ran:
+		f.end(ErrStopped)
+	}
+}
+
+// end ends the node, a little later, and not before those who died lately had time to come back, unless they all have
+// gone: who finds nobody goes on with a crawl that is done.
+func (f *follower) end(why error) {
+	if f.ending != nil {
+		return
+	}
+	wait, m := endAfter, f.n.peer.Machine()
+	if m.Lost().IsZero() {
+		wait = max(wait, f.n.until(m.Awaited()))
+	}
+	var t *time.Timer
+	t = time.AfterFunc(wait, func() {
+		f.n.post(func() {
+			if f.ending != t {
+				return
+			}
+			if errors.Is(why, errDone) {
+				f.n.engine().Finish()
+			}
+			f.n.stop(why)
+		})
+	})
+	f.ending = t
+}
+
+// endNot lets a node go on whose crawl goes on after all.
+func (f *follower) endNot() {
+	if f.ending != nil {
+		f.ending.Stop()
+		f.ending = nil
+	}
+}
+
+// take takes a chunk in: into scope, and if this node is to offer its seeds these, too.
+func (f *follower) take(e Engine, id mesh.ChunkID, c *chunk, offers bool) {
+	c.taking = true
+	f.taking++
+	f.came.Add(1)
+	f.n.run("take seeds in", func(ctx context.Context) error {
+		data, err := f.n.store.chunk(id)
+		if err != nil {
+			return err
+		}
+		urls := f.parse(string(data[1:]))
+		switch c.kind {
+		case kindSeeds:
+			err = e.AddSeeds(ctx, urls, func(string) bool { return offers })
+		case kindRoots:
+			for _, u := range urls {
+				f.said.Add(u.String())
+				if err = e.AddRoot(u); err != nil {
+					break
+				}
+			}
+		}
+		if err != nil {
+			return err
+		}
+		f.came.Add(1)
+		if offers {
+			f.n.store.putTaken(id)
+		}
+		f.n.post(func() {
+			c.admitted, c.taking, c.taken = true, false, c.taken || offers
+			f.taking--
+			f.dirty = true
+		})
+		return nil
+	})
+}
+
+func (f *follower) parse(lines string) (all []weburl.URL) {
+	for line := range strings.SplitSeq(lines, "\n") {
+		u, err := weburl.Parse(line)
+		if err != nil {
+			f.n.log.Warn("a seed is left out", "seed", line, "why", err)
+			continue
+		}
+		all = append(all, u)
+	}
+	return all
+}
+
+// newRoot is told what a seed redirects to, by any goroutine.
+func (f *follower) newRoot(url string) {
+	if f.said.Has(url) {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.news) == 0 {
+		f.since = time.Now()
+	}
+	f.news = append(f.news, url)
+}
+
+// sayRoots tells others of new roots, once this process knows which are new.
+func (f *follower) sayRoots(now time.Time) {
+	if f.open > 0 || f.dirty {
+		return
+	}
+	f.mu.Lock()
+	if len(f.news) == 0 || now.Sub(f.since) < rootsAfter {
+		f.mu.Unlock()
+		return
+	}
+	news := f.news
+	f.news = nil
+	f.mu.Unlock()
+	news = slices.DeleteFunc(news, func(u string) bool { return !f.said.Add(u) })
+	slices.Sort(news)
+	for part := range slices.Chunk(news, mostRoots) {
+		if !f.add(kindRoots, strings.Join(part, "\n")) {
+			f.n.log.Warn("where seeds redirect to stays unknown to other nodes", "urls", len(part), "err", ErrTooMany)
+		}
+	}
+}
+
+// idle reports whether the crawl runs, and nothing is left to be taken in.
+func (f *follower) idle() bool {
+	if f.n.cfg.Dir == "" {
+		return true
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.known.Load().record.State == desired.Running && f.isInStep() && !f.dirty && f.open == 0 && f.taking == 0 &&
+		len(f.news) == 0
+}
+
+// ended is told that all nodes have nothing to do under a version of the record.
+func (f *follower) ended(e mesh.Ended) {
+	if k := f.known.Load(); k.version == e.Version && k.record.State == desired.Running {
+		f.turn(func(r *desired.Record) { r.Turn(desired.Done, "") })
+	}
+}
+
+// lookForLimit stops the crawl if it has its pages: those of the nodes that answer, and of those that have gone.
+func (f *follower) lookForLimit() {
+	limit := f.n.cfg.Limit(f.known.Load().record.Settings)
+	if limit <= 0 || f.known.Load().record.State != desired.Running {
+		return
+	}
+	f.counts = true
+	f.n.gather(false, func(t mesh.Tally) {
+		f.counts = false
+		pages := t.GonePages
+		if len(t.Figures) > control.SumPages {
+			pages += t.Figures[control.SumPages]
+		}
+		if pages < limit {
+			return
+		}
+		f.n.log.Info("the crawl has its pages", "pages", pages, "limit", limit)
+		f.turn((*desired.Record).Full)
+	})
+}

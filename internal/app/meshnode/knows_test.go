@@ -1,0 +1,128 @@
+package meshnode
+
+import (
+	"encoding/json"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"kumo/internal/app/meshnode/control"
+	"kumo/internal/base/bounded"
+	"kumo/internal/base/varint"
+	"kumo/internal/cluster/desired"
+	"kumo/internal/cluster/strategy"
+)
+
+// Any node says how many URLs are known: before the start the seeds that wait, then what any node has found, though it
+// has told nobody else but those who remember it.
+func TestHowManyURLsAreKnown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := three(t)
+		l.web.takes = 3 * time.Second
+		l.start("n3~1")
+		l.start("n4~1")
+		time.Sleep(15 * time.Second)
+		news := []string{"http://never.test/1", "http://never.test/2", "http://h0.test/never"}
+		want := func(when string, urls []string, want control.Known) {
+			t.Helper()
+			for _, n := range l.nodes {
+				begun := time.Now()
+				got, err := n.Known(t.Context(), urls)
+				if err != nil || got != want {
+					t.Errorf("%s: %s says %+v, %v; want %+v", when, n.self, got, err, want)
+				}
+				if took := time.Since(begun); took > knowFor+time.Second {
+					t.Errorf("%s: %s takes %v", when, n.self, took)
+				}
+			}
+		}
+		if err := l.nodes[0].AddSeeds(t.Context(), page(0, 0)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		want("before the start", append(news, page(0, 0)), control.Known{New: 3, Known: 1})
+		l.nodes[0].begin(t, nil)
+		time.Sleep(15 * time.Second)
+		l.nodes[0].set(t, desired.Paused)
+		time.Sleep(15 * time.Second)
+		urls := news
+		l.web.mu.Lock()
+		for url := range l.web.fetched {
+			urls = append(urls, url)
+		}
+		l.web.mu.Unlock()
+		if urls = urls[:min(len(urls), control.MostURLs)]; len(urls) < 50 {
+			t.Fatalf("only %d pages are fetched", len(urls))
+		}
+		known := control.Known{New: 3, Known: len(urls) - 3}
+		want("while it is paused", urls, known)
+		counts := func(silent string) {
+			t.Helper()
+			c, err := l.nodes[0].Blocked(t.Context(), []string{"x.test", "/y/"})
+			if err != nil || len(c.Nodes) != 5 || c.Unasked > 0 {
+				t.Fatalf("%+v, %v", c, err)
+			}
+			for _, of := range c.Nodes {
+				if want := map[bool]string{true: "", false: `["x.test","/y/"]`}[of.Node == silent]; string(of.Count) != want {
+					t.Errorf("%s has counted %q, want %q", of.Node, of.Count, want)
+				}
+			}
+		}
+		counts("")
+		l.hub.Cut("n3~1", true)
+		counts("n3~1")
+		l.nodes[0].wantMet(t)
+		all := l.nodes
+		l.nodes = append(all[:3:3], all[4])
+		want("while a node is silent", urls, known)
+		for _, n := range all {
+			n.stop()
+			<-n.over
+		}
+	})
+}
+
+// What another node counts, or has counted, is read without harm.
+func FuzzCount(f *testing.F) {
+	var w varint.Writer
+	w.Uint(1)
+	f.Add([]byte(w))
+	f.Add(append([]byte(w), `{"hit":1}`...))
+	w.String("h.test")
+	f.Add([]byte(w))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		n := &Node{log: slog.New(slog.DiscardHandler), complaints: bounded.NewSeldom[strategy.Node](time.Minute, 9),
+			counting: map[uint64]counting{}}
+		n.askedCount("x~1", data) // which does not count
+		answer := make(chan []byte, 1)
+		n.counting[1] = counting{"x~1", answer}
+		n.heardCount("x~1", data)
+		if len(answer) > 0 {
+			if a := <-answer; len(n.counting) > 0 || len(a) > 0 && !json.Valid(a) {
+				t.Error("an answer is none")
+			}
+		}
+	})
+}
+
+// What another node says is read without harm.
+func FuzzKnow(f *testing.F) {
+	var w varint.Writer
+	w.Uint(1)
+	w.String("h.test")
+	f.Add([]byte(append(w, make([]byte, 14)...)))
+	f.Add([]byte{1, 2, 2})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		n := &Node{log: slog.New(slog.DiscardHandler), complaints: bounded.NewSeldom[strategy.Node](time.Minute, 9),
+			answering: make(chan struct{}, 1), knowing: map[uint64]knowing{}}
+		n.answering <- struct{}{} // others are answered
+		n.askedKnown("x~1", data)
+		answer := make(chan []knowledge, 1)
+		n.knowing[1] = knowing{"x~1", 1, answer}
+		n.heardKnown("x~1", data)
+		if len(answer) > 0 && (len(n.knowing) > 0 || (<-answer)[0] > isKnown) {
+			t.Error("an answer is none")
+		}
+	})
+}

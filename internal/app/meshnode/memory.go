@@ -1,0 +1,241 @@
+package meshnode
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"kumo/internal/cluster/member/mesh"
+	"kumo/internal/state/history"
+)
+
+// A memory is the history as the machine asks for it: what it wants done is done in the order in which it comes, as
+// much at once as waits, and answered when it is durable. One goroutine runs it.
+type memory struct {
+	db *history.DB
+
+	mu      sync.Mutex // guards below
+	waiting []mesh.Action
+	came    chan struct{} // has room for one word that something waits
+}
+
+func newMemory(db *history.DB) *memory {
+	return &memory{db: db, came: make(chan struct{}, 1)}
+}
+
+// do has one of Record, Read, Sweep and Drop done.
+func (m *memory) do(a mesh.Action) {
+	m.mu.Lock()
+	m.waiting = append(m.waiting, a)
+	m.mu.Unlock()
+	m.word()
+}
+
+func (m *memory) word() {
+	select {
+	case m.came <- struct{}{}:
+	default:
+	}
+}
+
+func (m *memory) take() []mesh.Action {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := m.waiting
+	m.waiting = nil
+	return all
+}
+
+// Idle reports whether nothing waits to be done.
+func (m *memory) idle() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.waiting) == 0
+}
+
+// run does what comes until ctx ends, and tells what came of it.
+func (m *memory) run(ctx context.Context, tell func(...mesh.Event)) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-m.came:
+		}
+		if err := m.doAll(ctx, m.take(), tell); err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+	}
+}
+
+// doAll does what waits. Hosts that are to be forgotten are forgotten together, before something else is done of one of
+// them: that costs a checkpoint. What there is no room for is done later, with all that follows of the same host, as
+// only what is done of others makes room.
+func (m *memory) doAll(ctx context.Context, all []mesh.Action, tell func(...mesh.Event)) error {
+	var events []mesh.Event
+	var drops []string
+	var later []mesh.Action
+	flush := func(host string) error {
+		if len(drops) == 0 || host != "" && !slices.Contains(drops, host) {
+			return nil
+		}
+		defer func() { drops = nil }()
+		return m.db.ForgetHosts(ctx, drops...)
+	}
+	full := map[string]bool{}
+	for _, a := range all {
+		host := hostOf(a)
+		if full[host] {
+			later = append(later, a)
+			continue
+		}
+		if drop, ok := a.(mesh.Drop); ok {
+			drops = append(drops, drop.Host)
+			continue
+		}
+		err := flush(host)
+		var e mesh.Event
+		if err == nil {
+			e, err = m.doOne(a)
+		}
+		switch {
+		case errors.Is(err, history.ErrFull):
+			full[host] = true
+			later = append(later, a)
+		case err != nil:
+			return err
+		default:
+			events = append(events, e)
+		}
+	}
+	if err := flush(""); err != nil {
+		return err
+	}
+	if err := m.db.Sync(); err != nil {
+		return err
+	}
+	tell(events...)
+	if len(later) == 0 {
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(fullWait):
+	}
+	m.again(later)
+	return nil
+}
+
+// fullWait is when what there was no room for is tried again.
+const fullWait = 100 * time.Millisecond
+
+// again has actions done before those that have come since.
+func (m *memory) again(all []mesh.Action) {
+	m.mu.Lock()
+	m.waiting = append(all, m.waiting...)
+	m.mu.Unlock()
+	m.word()
+}
+
+// hostOf is the host that an action is about; "" if it is about all.
+func hostOf(a mesh.Action) string {
+	switch a := a.(type) {
+	case mesh.Record:
+		return a.Host
+	case mesh.Read:
+		return a.Host
+	case mesh.Drop:
+		return a.Host
+	}
+	return ""
+}
+
+func (m *memory) doOne(a mesh.Action) (mesh.Event, error) {
+	switch a := a.(type) {
+	case mesh.Record:
+		return m.record(a)
+	case mesh.Read:
+		return m.read(a)
+	case mesh.Sweep:
+		return m.sweep(a)
+	}
+	panic("meshnode: an action that is none of the history's")
+}
+
+// record enters links, and finds out what was known of them before.
+func (m *memory) record(a mesh.Record) (mesh.Event, error) {
+	r := mesh.Recorded{ID: a.ID, Before: make([]mesh.State, len(a.Links))}
+	urls := make([]history.URL, len(a.Links))
+	for i, k := range a.Links {
+		urls[i] = history.URL{Hash: history.Hash(k.Hash), Done: k.State == mesh.Done}
+		if !urls[i].Done {
+			urls[i].Data = k.Item
+		}
+	}
+	before, err := m.db.Enter(a.Host, urls, nil)
+	if err != nil {
+		return nil, err
+	}
+	for i, s := range before {
+		r.Before[i] = states[s]
+	}
+	r.Open = m.db.Open(a.Host)
+	return r, nil
+}
+
+// states are the machine's, of the history's.
+var states = [...]mesh.State{history.Unknown: mesh.Unknown, history.Dispatched: mesh.Dispatched,
+	history.Done: mesh.Done}
+
+const (
+	mostRead  = 500  // links of an answer
+	mostSwept = 2000 // URLs that are looked at for the hosts of an answer
+)
+
+func (m *memory) read(a mesh.Read) (mesh.Event, error) {
+	k := mesh.Known{ID: a.ID}
+	if a.All {
+		all, next, err := m.db.Records(a.Host, history.Cursor(a.From), mostRead)
+		for _, r := range all {
+			k.Links = appendLinks(k.Links, r.URLs)
+		}
+		k.Next = string(next)
+		return k, err
+	}
+	var from history.Hash
+	copy(from[:], a.From)
+	urls, next, more, err := m.db.Dispatched(a.Host, from, mostRead)
+	k.Links = appendLinks(nil, urls)
+	if more {
+		k.Next = string(next[:])
+	}
+	return k, err
+}
+
+func appendLinks(links []mesh.Link, urls []history.URL) []mesh.Link {
+	for _, u := range urls {
+		k := mesh.Link{Hash: mesh.Hash(u.Hash), State: mesh.Dispatched, Item: u.Data}
+		if u.Done {
+			k.State, k.Item = mesh.Done, nil
+		}
+		links = append(links, k)
+	}
+	return links
+}
+
+// sweep names hosts in the order of their keys. One whose URLs are more than an answer's is named more than once.
+func (m *memory) sweep(a mesh.Sweep) (mesh.Event, error) {
+	all, next, err := m.db.Records("", history.Cursor(a.From), mostSwept)
+	s := mesh.Swept{Next: string(next)}
+	for _, r := range all {
+		if n := len(s.Hosts); n == 0 || s.Hosts[n-1] != r.Host {
+			s.Hosts = append(s.Hosts, r.Host)
+		}
+	}
+	return s, err
+}

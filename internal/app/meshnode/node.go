@@ -1,0 +1,377 @@
+// Package meshnode is an engine as a node of a crawl without a centre: it carries out what a [peer.Peer] wants done,
+// over a messenger and a history, and takes the engine's links to those who remember them.
+//
+// One goroutine, Run's loop, tells the peer what happened and has its actions carried out. Nothing in it waits: what
+// takes time is done beside it, and comes back as an event.
+package meshnode
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"kumo/internal/app/meshnode/control"
+	"kumo/internal/base/bounded"
+	"kumo/internal/base/item"
+	"kumo/internal/base/vfs"
+	"kumo/internal/base/weburl"
+	"kumo/internal/base/xor"
+	"kumo/internal/cluster/bus"
+	"kumo/internal/cluster/member"
+	"kumo/internal/cluster/member/mesh"
+	"kumo/internal/cluster/member/peer"
+	"kumo/internal/cluster/overlay"
+	"kumo/internal/cluster/strategy"
+	"kumo/internal/state/history"
+)
+
+var (
+	// ErrLeft says that the node has given all it had to others, as it was asked to.
+	ErrLeft = errors.New("the node has left the crawl")
+	// ErrAlone says that a node that was asked to leave knows nobody to whom it could give what it has. It keeps that.
+	ErrAlone = errors.New("no other node is known that could take over what this one has")
+)
+
+// errGarbled is a message that is none.
+var errGarbled = errors.New("it is none of this kind")
+
+// ErrNotYet is links that cannot be read before more is known of the crawl.
+var ErrNotYet = errors.New("the crawl's settings are not known yet")
+
+// An Engine is what a node needs of a crawl.Engine whose links are claimed. Its methods may be called by many
+// goroutines at once.
+type Engine interface {
+	// TakeDispatched takes links in that this node is to fetch, a [member.Batch]'s data, and says which are done. After an
+	// error none is taken, or nobody knows.
+	TakeDispatched(ctx context.Context, data []byte) (done []bool, err error)
+	// ReleaseHosts gives hosts up: see crawl.Engine.
+	ReleaseHosts(ctx context.Context, hosts []string, owed func(host string, asked, wait time.Duration)) error
+	// Owe has a host left alone for a while, and asked no sooner than it asks for.
+	Owe(host string, asked, wait time.Duration)
+	// HeldHosts calls f with each host of which something waits. It is called before the engine runs.
+	HeldHosts(f func(host string) error) error
+	Waits(host string) bool // something of a host waits, is under way, or is not said yet
+	Share(nodes int)        // so many crawl, as far as is known: a server that several ask is asked no more than by one
+	Idle() bool             // nothing waits, is under way, or is bound for others
+	Received() int64        // how often something was brought to it
+	// Queues are hosts where URLs wait, those with the longest queues first, so many at most.
+	Queues(ctx context.Context, most int) ([]strategy.Queue, error)
+
+	// OfferAgain puts URLs into the outbox whose records were lost with another node. It returns when that is durable.
+	OfferAgain(ctx context.Context, items []item.Item) error
+	Batches(now time.Time, owner func(host string) (strategy.Node, bool)) []member.Batch
+	Answered(from strategy.Node, batch uint64, refused []int, now time.Time)
+	Outbox() (links int, bytes int64)
+	Wanted() (hosts []string, links []int)
+	Wake(hosts []string)
+
+	// AddSeeds takes seeds in: all into scope, and those to be fetched of whose hosts take is true. It returns when that
+	// is durable.
+	AddSeeds(ctx context.Context, seeds []weburl.URL, take func(host string) bool) error
+	AddRoot(u weburl.URL) error // takes in scope what a seed has redirected to
+	Pause(on bool)
+	Finish() // ends the run once nothing waits
+}
+
+// Figures are what an engine has done and has to do.
+type Figures struct {
+	Pages, Bytes int64   // in this folder, all runs
+	Again        int64   // of lost nodes, that this process has taken in to be fetched again
+	Rate         float64 // pages a second, lately
+	Hosts        int     // that have a queue
+	Waiting      int     // URLs
+	Known        int     // URLs
+	Outbox       int     // links
+	InFlight     int     // requests
+	Peers        int     // nodes that are connected
+	// for so many seconds it has reached no host, and waits; 0: it is not cut off
+	CutOff    float64
+	CutOffWhy string // the last error
+
+	EndsIn, Growth float64 // seconds until what waits is done, at the least; URLs a second that wait more
+	Forecast       string  // the same in words
+	// for so many seconds nothing was answered though URLs wait; the kind of reason, why, and what to do
+	Stalled                      float64
+	StalledBy, StallWhy, StallDo string
+}
+
+// Config is what a Node is made of.
+type Config struct {
+	Messenger bus.Messenger
+	Overlay   overlay.Config // with Self
+	Mesh      mesh.Config    // what is called or told of this node, or read from disk, is New's to set
+	Known     []overlay.Contact
+	Waits     bool // where nobody is Known, for Join, rather than being the first node of all
+	// Contact is a node with its addresses, Learn is told of those of other nodes; nil where nodes are found by name
+	Contact func(strategy.Node) overlay.Contact
+	Learn   func(overlay.Contact)
+
+	// Dir is where the node keeps what it knows of the crawl beside URLs. "": it keeps nothing, and the engine runs as
+	// it likes, whatever the record says.
+	Disk vfs.FS
+	Dir  string
+
+	Router  *Router
+	History *history.DB
+	Places  Places
+	// Read calls f with each link of a batch that an engine's outbox has written, its item's key, and its host, or the
+	// slice of it that is a host of its own for all who fetch; ErrNotYet: it cannot say yet
+	Read func(data []byte, f func(host, key string, link []byte)) error
+
+	// Slice is the host of a URL, or the slice of it, as Read has it. It is called once the crawl was started.
+	Slice func(url string) string
+
+	// Blocked counts what rules would leave out of what waits here, in JSON, within a few seconds. It may be nil.
+	Blocked func(ctx context.Context, rules []string) ([]byte, error)
+
+	// What is called by the node's loop and must not wait. Any of it may be nil.
+	Load    func() mesh.Load                         // what the engine has to do, since it was asked last
+	Figures func() Figures                           // of the engine
+	Limit   func(settings map[string][]string) int64 // how many pages are enough; 0: no number is
+	Changed func()                                   // the crawl's record is another
+	Ended   func(mesh.Ended)                         // all nodes have nothing to do
+	// Settle is told of the crawl's settings when they have changed, one after the other, and may wait. It may be nil.
+	Settle  func(settings map[string][]string)
+	Version string // of this kumo
+	Address string // where it can be asked; may be empty
+	Log     *slog.Logger
+}
+
+// A Node is a node of a crawl. It is used for one Run.
+type Node struct {
+	cfg      Config
+	self     strategy.Node
+	log      *slog.Logger
+	peer     *peer.Peer
+	memory   *memory
+	store    *store
+	risks    *riskLists
+	follow   *follower
+	server   *control.Server
+	attached atomic.Pointer[Engine]
+	alone    atomic.Bool
+	sent     atomic.Int64  // bytes of messages
+	over     chan struct{} // closed when Run ends
+
+	answering chan struct{} // a slot for each question that is being answered
+	counts    atomic.Bool   // what waits is being counted for another node
+
+	mu         sync.Mutex // guards events, calls, takes, asked, knowing, counting and complaints
+	complaints *bounded.Seldom[strategy.Node]
+	asked      uint64 // the number of the last question
+	knowing    map[uint64]knowing
+	counting   map[uint64]counting
+	events     []peer.Event
+	calls      []func() // done by the loop
+	takes      takes
+	came       chan struct{} // has room for one word that there are events or calls
+	kick       chan struct{} // the pump's
+
+	// the loop's
+	clock      clock
+	wake       *time.Timer
+	leaving    bool
+	left       bool // the peer has
+	chronicler chronicler
+	gathers    map[uint64]func(mesh.Tally)
+	locates    map[uint64]func(mesh.Located)
+	tag        uint64
+
+	stop  context.CancelCauseFunc
+	ctx   context.Context
+	tasks sync.WaitGroup
+}
+
+// New makes a node. It becomes a part of the crawl, and remembers what others have found, before it has an engine: see
+// Attach.
+func New(cfg Config) (*Node, error) {
+	n := &Node{cfg: cfg, self: strategy.Node(cfg.Overlay.Self.Node), log: cfg.Log, over: make(chan struct{}),
+		came: make(chan struct{}, 1), kick: make(chan struct{}, 1), gathers: map[uint64]func(mesh.Tally){},
+		locates: map[uint64]func(mesh.Located){}, knowing: map[uint64]knowing{}, counting: map[uint64]counting{},
+		answering: make(chan struct{}, mostKnow), complaints: bounded.NewSeldom[strategy.Node](time.Minute, 1<<8)}
+	n.alone.Store(true)
+	if n.log == nil {
+		n.log = slog.New(slog.DiscardHandler)
+	}
+	if n.cfg.Contact == nil {
+		n.cfg.Contact = func(n strategy.Node) overlay.Contact { return overlay.Contact{Node: string(n)} }
+	}
+	if n.cfg.Learn == nil {
+		n.cfg.Learn = func(overlay.Contact) {}
+	}
+	kept, record, chunks, err := openStore(cfg.Disk, cfg.Dir, n.log)
+	if err != nil {
+		return nil, err
+	}
+	n.store = kept
+	risks, lists, err := openRisks(cfg.Disk, cfg.Dir, n.self)
+	if err != nil {
+		return nil, err
+	}
+	n.risks = risks
+	n.follow = newFollower(n, chunks, record)
+	n.server = control.NewServer(n.self, n, func(to strategy.Node, data []byte) { n.send(to, data[0], data[1:]) }, n.log)
+	m := cfg.Mesh
+	m.Waits = func(host string) bool {
+		e := n.engine()
+		return e != nil && e.Waits(host)
+	}
+	m.Engine, m.Figures, m.Report = n.rests, n.sums, n.reportJSON
+	m.Risks = lists
+	m.Record, m.Chunk, m.Counts = record, n.store.chunk, n.store.counts(n.log)
+	if n.cfg.Figures != nil {
+		m.Pages = func() int64 { return n.cfg.Figures().Pages }
+	}
+	for _, c := range chunks {
+		m.Chunks = append(m.Chunks, c.id)
+	}
+	m.Process, m.Log, m.Met = cmp.Or(m.Process, rand.Uint64()), n.log, len(cfg.Known) > 0
+	n.cfg.Mesh = m
+	n.peer = peer.New(peer.Config{Overlay: cfg.Overlay, Mesh: m})
+	n.memory = newMemory(cfg.History)
+	for _, host := range cfg.History.OpenHosts() {
+		n.events = append(n.events, mesh.Opened{Host: host, Open: cfg.History.Open(host)})
+	}
+	if len(cfg.Known) > 0 || !cfg.Waits {
+		n.Join(cfg.Known...)
+	}
+	return n, nil
+}
+
+// Attach gives the node its engine, once, before the engine's Run: hosts become its own to fetch. What an earlier
+// process has left in the engine is given up; what of it is not done comes back.
+func (n *Node) Attach(e Engine) error {
+	if n.cfg.Dir != "" {
+		e.Pause(true) // until the record and the seeds are known
+	}
+	var held []peer.Event
+	err := e.HeldHosts(func(host string) error {
+		held = append(held, mesh.Holding{Host: host})
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("read which hosts wait: %w", err)
+	}
+	if !n.attached.CompareAndSwap(nil, &e) {
+		return errors.New("a node has one engine")
+	}
+	n.tell(held...)
+	n.post(func() { n.follow.dirty = true })
+	return nil
+}
+
+// engine is nil before Attach.
+func (n *Node) engine() Engine {
+	if e := n.attached.Load(); e != nil {
+		return *e
+	}
+	return nil
+}
+
+// rests reports whether nothing waits here or is under way, and how often something was brought. It is called by the
+// loop.
+func (n *Node) rests() (idle bool, came uint64) {
+	e := n.engine()
+	if e == nil {
+		return false, uint64(n.follow.came.Load())
+	}
+	return e.Idle() && n.memory.idle() && n.follow.idle(), uint64(e.Received() + n.follow.came.Load())
+}
+
+// Key is where the records of a host belong, of a node's history.
+func Key(host string) xor.ID { return xor.Of("backup", host) }
+
+// Run is a node's life, beside its engine's Run. It returns nil when the crawl is done, ErrStopped, ErrLeft, ErrAlone,
+// the error that ended it, or ctx's cause.
+func (n *Node) Run(ctx context.Context) error {
+	n.ctx, n.stop = context.WithCancelCause(ctx)
+	defer close(n.over)
+	defer n.tasks.Wait()
+	defer n.stop(nil)
+	defer n.cfg.Router.end() // no request is begun any more
+	n.wake = time.NewTimer(time.Hour)
+	defer n.wake.Stop()
+	n.run("receive messages", n.receive)
+	n.run("remember URLs", func(ctx context.Context) error {
+		return n.memory.run(ctx, func(all ...mesh.Event) { tellAll(n, all) })
+	})
+	n.run("keep the history", n.tend)
+	n.run("keep lists of pages at risk", n.risks.run)
+	if n.cfg.Places.Has != nil {
+		n.run("look what is in the place", n.lookPlaced)
+	}
+	if n.cfg.Settle != nil {
+		n.run("go by the crawl's settings", n.follow.settle)
+	}
+	kept := make(chan error, 1)
+	keeping, stop := context.WithCancel(context.WithoutCancel(ctx))
+	go func() {
+		err := n.store.run(keeping)
+		if err != nil {
+			n.stop(err)
+		}
+		kept <- err
+	}()
+	n.carryOut(n.peer.Start(n.clock.at(time.Now()), nil))
+	n.publish(n.peer.Machine().View())
+	why := n.loop()
+	n.keepCounts()
+	n.follow.endNot()
+	n.stop(nil)
+	n.tasks.Wait()
+	stop()
+	if err := <-kept; err != nil {
+		return err
+	}
+	if errors.Is(why, errDone) {
+		return nil
+	}
+	return why
+}
+
+const (
+	pumpEvery = 100 * time.Millisecond
+	keepEvery = time.Minute // after which counts of pages are written
+	lookEvery = time.Second // after which the follower looks, whatever it was told: another node may be gone
+)
+
+// tend looks after the history.
+func (n *Node) tend(ctx context.Context) error {
+	for tick := time.NewTicker(time.Second); ; {
+		select {
+		case <-ctx.Done():
+			tick.Stop()
+			return nil
+		case <-tick.C:
+			if err := n.cfg.History.Tend(ctx); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// Finished is told by the engine of URLs, by their items' keys, that are fetched, or given up, with all that they have
+// brought claimed.
+func (n *Node) Finished(host string, keys []string) {
+	f := mesh.Finished{Host: host, Hashes: make([]mesh.Hash, len(keys))}
+	for i, key := range keys {
+		f.Hashes[i] = mesh.Hash(history.HashOf(key))
+	}
+	n.tell(f)
+}
+
+// NewRoot is told by the engine where a seed redirects to: all nodes are to have it in scope.
+func (n *Node) NewRoot(url string) { n.follow.newRoot(url) }
+
+// Lost says that a node cannot be reached.
+func (n *Node) Lost(node strategy.Node) { n.tell(peer.Lost{Node: string(node)}) }
+
+// Join asks to become part of the crawl by way of other nodes than before; without any, to go on alone until others
+// come.
+func (n *Node) Join(contacts ...overlay.Contact) { n.tell(peer.Join{Contacts: contacts}) }

@@ -1,0 +1,287 @@
+package meshnode
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"kumo/internal/base/varint"
+	"kumo/internal/base/vfs"
+	"kumo/internal/base/xor"
+	"kumo/internal/cluster/member/mesh"
+	"kumo/internal/cluster/strategy"
+)
+
+// A store keeps on disk what a node knows of the crawl beside URLs: the record, the chunks, and which chunks of seeds
+// it has taken in, and how many pages nodes have fetched. What is put is written by run, in the order in which it
+// comes; flushed says when. Without a folder all of it stays in memory.
+type store struct {
+	disk vfs.FS
+	dir  string // "": there is none
+
+	mu     sync.Mutex // guards below
+	writes []write
+	chunks map[mesh.ChunkID][]byte // that are not on disk
+	came   chan struct{}           // has room for one word that there are writes
+}
+
+// A write is one thing to be written, or a word to who waits for those before it.
+type write struct {
+	record *mesh.RecordVersion
+	counts []byte // of the file of counts
+	chunk  mesh.ChunkID
+	data   []byte // of the chunk; nil: it is taken in
+	done   chan struct{}
+}
+
+const (
+	recordFile  = "record"
+	countsFile  = "counts.json"
+	chunksDir   = "chunks"
+	takenSuffix = ".taken"
+)
+
+// A keptChunk is a chunk that an earlier process has kept.
+type keptChunk struct {
+	id    mesh.ChunkID
+	kind  byte
+	taken bool
+}
+
+// openStore reads what earlier processes have kept. A chunk that is not what its name says is dropped: other nodes have
+// it.
+func openStore(disk vfs.FS, dir string, log *slog.Logger) (s *store, r mesh.RecordVersion, all []keptChunk, err error) {
+	s = &store{disk: disk, dir: dir, chunks: map[mesh.ChunkID][]byte{}, came: make(chan struct{}, 1)}
+	if dir == "" {
+		return s, r, nil, nil
+	}
+	if err := disk.MkdirAll(filepath.Join(dir, chunksDir)); err != nil {
+		return nil, r, nil, fmt.Errorf("keep the crawl's record: %w", err)
+	}
+	if r, err = s.readRecord(); err != nil {
+		return nil, r, nil, err
+	}
+	names, err := disk.List(filepath.Join(dir, chunksDir))
+	if err != nil {
+		return nil, r, nil, fmt.Errorf("read lists of seeds: %w", err)
+	}
+	taken := map[string]bool{}
+	for _, name := range names {
+		if id, is := strings.CutSuffix(name, takenSuffix); is {
+			taken[id] = true
+		}
+	}
+	for _, name := range names {
+		id, err := hex.DecodeString(name)
+		if err != nil || len(id) != xor.Size {
+			continue // a mark, or what a process has left that died while it wrote
+		}
+		c := keptChunk{id: mesh.ChunkID(id), taken: taken[name]}
+		data, err := s.chunk(c.id)
+		if err != nil {
+			log.Warn("a list of seeds is dropped: other nodes have it", "err", err)
+			if err := disk.Remove(s.chunkFile(c.id)); err != nil {
+				return nil, r, nil, err
+			}
+			continue
+		}
+		c.kind = data[0]
+		all = append(all, c)
+	}
+	return s, r, all, nil
+}
+
+func (s *store) chunkFile(id mesh.ChunkID) string {
+	return filepath.Join(s.dir, chunksDir, hex.EncodeToString(id[:]))
+}
+
+// The record's file is a hash of the rest, which is the version, whose that is, and the record.
+func (s *store) writeRecord(r *mesh.RecordVersion) error {
+	var w varint.Writer
+	w.Uint(r.Version)
+	w.String(string(r.By))
+	w = append(w, r.Data...)
+	sum := xor.Of("record", string(w))
+	if err := vfs.Replace(s.disk, filepath.Join(s.dir, recordFile), append(sum[:], w...)); err != nil {
+		return fmt.Errorf("keep the crawl's record: %w", err)
+	}
+	return nil
+}
+
+func (s *store) readRecord() (r mesh.RecordVersion, err error) {
+	name := filepath.Join(s.dir, recordFile)
+	data, err := readFile(s.disk, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return r, nil
+	}
+	if err != nil {
+		return r, fmt.Errorf("read the crawl's record: %w", err)
+	}
+	sum, rest := data[:min(len(data), xor.Size)], data[min(len(data), xor.Size):]
+	want := xor.Of("record", string(rest))
+	in := varint.Reader{Rest: rest}
+	r.Version, r.By = in.Uint(), strategy.Node(in.String())
+	r.Data = in.Rest
+	if in.Bad || !bytes.Equal(sum, want[:]) {
+		return r, fmt.Errorf("%s is damaged: remove it, and start the node while others run, which tell it again", name)
+	}
+	return r, nil
+}
+
+func readFile(disk vfs.FS, name string) ([]byte, error) {
+	f, err := disk.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(f)
+	return data, errors.Join(err, f.Close())
+}
+
+// chunk reads a chunk.
+func (s *store) chunk(id mesh.ChunkID) ([]byte, error) {
+	s.mu.Lock()
+	data := s.chunks[id]
+	s.mu.Unlock()
+	if data != nil {
+		return data, nil
+	}
+	data, err := readFile(s.disk, s.chunkFile(id))
+	if err == nil && (len(data) == 0 || mesh.ChunkIDOf(data) != id) {
+		err = fmt.Errorf("%s is damaged", s.chunkFile(id))
+	}
+	return data, err
+}
+
+// putCounts has counts of pages kept, by node.
+func (s *store) putCounts(counts map[strategy.Node]int64) error {
+	data, err := json.Marshal(counts)
+	if err == nil {
+		s.put(write{counts: data})
+	}
+	return err
+}
+
+// counts are those that earlier processes have kept. Other nodes have them, too: what cannot be read is left.
+func (s *store) counts(log *slog.Logger) (counts map[strategy.Node]int64) {
+	if s.dir == "" {
+		return nil
+	}
+	data, err := readFile(s.disk, filepath.Join(s.dir, countsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &counts)
+	}
+	if err != nil {
+		log.Warn("how many pages other nodes have fetched is forgotten here", "err", err)
+		return nil
+	}
+	return counts
+}
+
+func (s *store) putRecord(r mesh.RecordVersion) { s.put(write{record: &r}) }
+
+func (s *store) putChunk(id mesh.ChunkID, data []byte) { s.put(write{chunk: id, data: data}) }
+
+// putTaken notes that a chunk is taken in.
+func (s *store) putTaken(id mesh.ChunkID) { s.put(write{chunk: id}) }
+
+// flushed is closed when all is durable that was put before.
+func (s *store) flushed() <-chan struct{} {
+	done := make(chan struct{})
+	s.put(write{done: done})
+	return done
+}
+
+func (s *store) put(w write) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w.data != nil {
+		s.chunks[w.chunk] = w.data
+	}
+	s.writes = append(s.writes, w)
+	word(s.came)
+}
+
+// maxWrites is how many writes may wait while messages are taken in.
+const maxWrites = 256
+
+func (s *store) full() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.writes) > maxWrites
+}
+
+// run writes until ctx ends, and then what is left.
+func (s *store) run(ctx context.Context) error {
+	for {
+		over := false
+		select {
+		case <-ctx.Done():
+			over = true
+		case <-s.came:
+		}
+		for {
+			s.mu.Lock()
+			all := s.writes
+			s.writes = nil
+			s.mu.Unlock()
+			if len(all) == 0 {
+				break
+			}
+			if err := s.write(all); err != nil {
+				return err
+			}
+		}
+		if over {
+			return nil
+		}
+	}
+}
+
+func (s *store) write(all []write) error {
+	for i, w := range all {
+		var err error
+		switch {
+		case w.done != nil:
+			close(w.done)
+		case s.dir == "":
+		case w.record != nil:
+			err = s.writeRecord(w.record)
+		case w.counts != nil:
+			err = vfs.Replace(s.disk, filepath.Join(s.dir, countsFile), w.counts)
+		case w.data == nil:
+			err = s.writeEmpty(s.chunkFile(w.chunk) + takenSuffix)
+		default:
+			err = vfs.Replace(s.disk, s.chunkFile(w.chunk), w.data)
+			s.mu.Lock()
+			delete(s.chunks, w.chunk)
+			s.mu.Unlock()
+		}
+		if err != nil {
+			s.mu.Lock()
+			s.writes = append(all[i:], s.writes...) // who waits for them waits on
+			s.mu.Unlock()
+			return fmt.Errorf("keep what is known of the crawl: %w", err)
+		}
+	}
+	return nil
+}
+
+func (s *store) writeEmpty(name string) error {
+	f, err := s.disk.Append(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}

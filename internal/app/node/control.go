@@ -1,0 +1,219 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"time"
+
+	"kumo/internal/cluster/bus"
+	"kumo/internal/cluster/desired"
+)
+
+// RecordKey is where the registry has the crawl's Record.
+const RecordKey = "crawl"
+
+const (
+	seedsPrefix = "seeds/"
+	takenSuffix = "/taken"
+	rootsPrefix = "roots/"
+)
+
+// A Control changes and reads a crawl's record. It needs no node.
+type Control struct {
+	Registry bus.Registry
+	By       string // who changes it, as the record notes
+}
+
+// Record reads the record, and its revision; 0 if there is none yet.
+func (c Control) Record(ctx context.Context) (desired.Record, uint64, error) {
+	e, err := c.Registry.Get(ctx, RecordKey)
+	if err != nil {
+		return desired.Record{}, 0, fmt.Errorf("read the crawl's record: %w", err)
+	}
+	r, err := desired.Parse(e.Value)
+	return r, e.Revision, err
+}
+
+// write writes the record at a revision.
+func (c Control) write(ctx context.Context, r desired.Record, rev uint64) error {
+	value, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	_, err = c.Registry.Put(ctx, RecordKey, value, rev)
+	return err
+}
+
+// change changes the record until that is done, or ctx ends. What f changes may be changed already: by an earlier try.
+func (c Control) change(ctx context.Context, f func(*desired.Record) error) error {
+	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
+		r, rev, err := c.Record(ctx)
+		if err == nil {
+			if err := f(&r); err != nil {
+				return err
+			}
+			err = c.write(ctx, r, rev)
+		}
+		if !errors.Is(err, bus.ErrStale) && !errors.Is(err, bus.ErrUnavailable) {
+			return err
+		}
+		if !pause(ctx, wait) {
+			return fmt.Errorf("change the crawl's record: %w", late(ctx, err))
+		}
+	}
+}
+
+// late is why something is not done when ctx has ended: ctx's own error if somebody wanted that, else what was in the
+// way until then.
+func late(ctx context.Context, err error) error {
+	switch cause := context.Cause(ctx); {
+	case !errors.Is(cause, context.DeadlineExceeded):
+		return cause
+	case err == nil || errors.Is(err, cause) && !errors.Is(err, bus.ErrUnavailable):
+		return bus.ErrUnavailable
+	}
+	return err
+}
+
+// Start lets the crawl begin with seeds, or go on. The settings are those of the first start; of a later one the given
+// ones are changed, which must be some that nodes look up in the record while they run.
+func (c Control) Start(ctx context.Context, settings map[string][]string, seeds []string) error {
+	if len(seeds) > 0 {
+		if err := c.addChunks(ctx, seeds); err != nil {
+			return err
+		}
+	}
+	return c.change(ctx, func(r *desired.Record) error {
+		if err := r.Start(settings, len(seeds) > 0); err != nil {
+			return err
+		}
+		r.Note(c.By, "start")
+		return nil
+	})
+}
+
+// Give gives the strategy something, before the crawl is started: what was given is replaced.
+func (c Control) Give(ctx context.Context, data []byte) error {
+	for {
+		e, err := c.Registry.Get(ctx, GivenKey)
+		if err == nil {
+			_, err = c.Registry.Put(ctx, GivenKey, data, e.Revision)
+		}
+		if !errors.Is(err, bus.ErrStale) {
+			return err
+		}
+	}
+}
+
+// Tune changes settings of a crawl that was started: those that f returns, which is told the record and may be called
+// again. One without values is left out from now on.
+func (c Control) Tune(ctx context.Context, f func(desired.Record) (map[string][]string, error)) error {
+	return c.change(ctx, func(r *desired.Record) error {
+		if r.Settings == nil {
+			return desired.ErrNotStarted
+		}
+		settings, err := f(*r)
+		if err != nil {
+			return err
+		}
+		r.Note(c.By, desired.Words(settings))
+		return r.Tune(settings)
+	})
+}
+
+// Set changes the state: to desired.Paused, Running (of one that is paused), or Stopping.
+func (c Control) Set(ctx context.Context, to desired.State) error {
+	return c.change(ctx, func(r *desired.Record) error {
+		if err := r.Set(to); err != nil {
+			return err
+		}
+		r.Note(c.By, to.Verb())
+		return nil
+	})
+}
+
+// Full stops a crawl that runs because it has the pages it was to have.
+func (c Control) Full(ctx context.Context) error {
+	return c.change(ctx, func(r *desired.Record) error { r.Full(); return nil })
+}
+
+// Add adds seeds to a crawl that is not done.
+func (c Control) Add(ctx context.Context, seeds []string) error {
+	r, _, err := c.Record(ctx)
+	if err == nil {
+		err = r.MayAdd()
+	}
+	if err != nil {
+		return err
+	}
+	if err := c.addChunks(ctx, seeds); err != nil {
+		return err
+	}
+	return c.change(ctx, func(r *desired.Record) error {
+		r.Note(c.By, desired.Added(len(seeds)))
+		return nil
+	})
+}
+
+func (c Control) addChunks(ctx context.Context, seeds []string) error {
+	return c.Seed(ctx, slices.Values(seeds))
+}
+
+// Seed puts seeds where all nodes find them, whatever the crawl's state, chunk by chunk: there may be more of them than
+// fit into memory.
+func (c Control) Seed(ctx context.Context, seeds iter.Seq[string]) error {
+	for lines := range desired.SeedLists(seeds) {
+		if err := c.addChunk(ctx, lines); err != nil {
+			return fmt.Errorf("add seeds: %w", err)
+		}
+	}
+	return nil
+}
+
+// addChunk puts a chunk behind those there are, then counts it. What is there and is not counted was left by one who
+// died in between; it is counted, too.
+func (c Control) addChunk(ctx context.Context, lines string) error {
+	for {
+		r, _, err := c.Record(ctx)
+		if err != nil {
+			return err
+		}
+		number := r.Seeds
+		_, err = c.Registry.Put(ctx, seedsKey(number), []byte(lines), 0)
+		switch {
+		case errors.Is(err, bus.ErrStale), errors.Is(err, bus.ErrUnavailable):
+			e, failed := c.Registry.Get(ctx, seedsKey(number))
+			if failed != nil {
+				return failed
+			}
+			if e.Value == nil {
+				continue
+			}
+			if err := c.count(ctx, number); err != nil {
+				return err
+			}
+			if string(e.Value) == lines { // an earlier try of this one, or the very same
+				return nil
+			}
+			continue
+		case err != nil:
+			return err
+		}
+		return c.count(ctx, number)
+	}
+}
+
+// count makes the record say that there is a chunk. A crawl that was done has something to do again once it is started.
+func (c Control) count(ctx context.Context, number uint64) error {
+	return c.change(ctx, func(r *desired.Record) error {
+		r.Seeds = max(r.Seeds, number+1)
+		return nil
+	})
+}
+
+func seedsKey(chunk uint64) string { return seedsPrefix + strconv.FormatUint(chunk, 10) }

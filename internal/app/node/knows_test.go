@@ -1,0 +1,32 @@
+package node
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"kumo/internal/cluster/bus"
+	"kumo/internal/cluster/strategy"
+)
+
+// TestNothingIsWaitedFor: who asks about no URL has the answer at once.
+func TestNothingIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		askMembers(ctx, nobodysBus{}, "crawl", []strategy.Member{{Node: "a~1"}}, nil)
+		if took := time.Since(began); took > 0 {
+			t.Errorf("it took %v", took)
+		}
+	})
+}
+
+// A nobodysBus carries no message.
+type nobodysBus struct{ bus.Bus }
+
+func (nobodysBus) Receive(ctx context.Context, _ func(strategy.Node, []byte)) error {
+	<-ctx.Done()
+	return ctx.Err()
+}

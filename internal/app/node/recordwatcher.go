@@ -1,0 +1,376 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+
+	"kumo/internal/base/weburl"
+	"kumo/internal/cluster/bus"
+	"kumo/internal/cluster/desired"
+	"kumo/internal/cluster/member/driver"
+	"kumo/internal/cluster/strategy"
+	"kumo/internal/content/policy"
+)
+
+// errDone ends a node whose crawl is done.
+var errDone = errors.New("the crawl is done")
+
+// A recordWatcher does what the crawl's record says: it runs or pauses the engine, and takes seeds and roots in. All of
+// it but what is said to be otherwise is the loop's.
+type recordWatcher struct {
+	n      *Node
+	record desired.Record
+	rev    uint64
+	known  bool  // the record, or that there is none
+	ran    bool  // this process has seen it run
+	why    error // that the node is about to end
+	chunks map[uint64]*chunk
+	came   int64        // seeds and roots that were given to the engine
+	busy   atomic.Int64 // of these, not yet taken in
+
+	kick chan struct{}
+	mu   sync.Mutex  // guards below
+	news []string    // roots that the engine has found and others do not know
+	said *weburl.Set // roots in the registry
+}
+
+// A chunk is one of seeds. The seeds themselves stay in the registry, and are read there when they are taken in.
+type chunk struct {
+	there    bool
+	admitted bool // to the scope
+	taken    bool // for good, by the node whose task it was
+	taking   bool // by this one
+}
+
+func newRecordWatcher(n *Node) *recordWatcher {
+	return &recordWatcher{n: n, record: desired.Record{State: desired.Waiting}, chunks: map[uint64]*chunk{},
+		kick: make(chan struct{}, 1),
+		said: weburl.NewSet()}
+}
+
+func (f *recordWatcher) start() {
+	f.n.cfg.Engine.Pause(true)
+	follow := func(key string, synced func(), told func(bus.Entry)) {
+		f.n.tasks.Go(func(ctx context.Context) {
+			f.n.follow(ctx, key, func() { f.n.call(ctx, synced) }, func(e bus.Entry) { f.n.call(ctx, func() { told(e) }) })
+		})
+	}
+	follow(RecordKey, func() { f.known = true; f.look() }, f.toldRecord)
+	follow(seedsPrefix, func() {}, f.toldSeeds)
+	follow(rootsPrefix, func() {}, f.toldRoots)
+	f.n.tasks.Go(f.sayRoots)
+}
+
+func (f *recordWatcher) toldRecord(e bus.Entry) {
+	if e.Revision <= f.rev {
+		return
+	}
+	r, err := desired.Parse(e.Value)
+	if err != nil {
+		f.n.fail(err)
+		return
+	}
+	if r.State != f.record.State {
+		f.n.log.Info("the crawl is "+string(r.State), "was", f.record.State)
+	}
+	if f.rev > 0 { // or it is how things were when this node came
+		for _, c := range r.Since(&f.record) {
+			f.n.log.Info("the crawl is steered: "+c.What, "by", c.By, "at", c.Time.Format(time.RFC3339))
+		}
+	}
+	settings := f.record.Settings
+	f.record, f.rev = r, e.Revision
+	if f.n.cfg.Settle != nil && !maps.EqualFunc(settings, r.Settings, slices.Equal) {
+		f.n.driver.InLane("settings", "go by the crawl's settings",
+			func(context.Context) error { f.n.cfg.Settle(r.Settings); return nil })
+	}
+	f.look()
+}
+
+func (f *recordWatcher) toldSeeds(e bus.Entry) {
+	name, taken := strings.CutSuffix(strings.TrimPrefix(e.Key, seedsPrefix), takenSuffix)
+	number, err := strconv.ParseUint(name, 10, 64)
+	if err != nil || e.Value == nil {
+		return
+	}
+	c := f.chunks[number]
+	if c == nil {
+		c = new(chunk)
+		f.chunks[number] = c
+	}
+	if taken {
+		c.taken = true
+	} else {
+		c.there = true
+	}
+	f.look()
+}
+
+// look does what is to be done, whatever has changed.
+func (f *recordWatcher) look() {
+	for number, c := range f.chunks {
+		mine := !c.taken && f.mine(number)
+		if c.there && !c.taking && (!c.admitted || mine) {
+			c.taking = true
+			f.take(number, c, mine)
+		}
+	}
+	if !f.known || f.why != nil {
+		return
+	}
+	running := f.record.State == desired.Running
+	f.ran = f.ran || running
+	f.n.cfg.Engine.Pause(!running || !f.allAdmitted())
+	switch {
+	case f.record.State == desired.Done:
+		f.end(errDone)
+		f.n.cfg.Engine.Finish()
+	case f.record.State == desired.Stopping && f.ran && f.record.Why == desired.WhyLimit:
+		f.end(fmt.Errorf("%w: %w", ErrStopped, policy.ErrLimit))
+	case f.record.State == desired.Stopping && f.ran:
+		f.end(ErrStopped)
+	}
+}
+
+var _ driver.Record = (*recordWatcher)(nil)
+
+// Seeded is the record's revision, if the crawl runs and all its seeds were taken in.
+func (f *recordWatcher) Seeded() (revision uint64, ok bool) {
+	return f.rev, f.record.State == desired.Running && f.allTaken()
+}
+
+// Idle reports whether the crawl runs, all seeds are in scope, and none is being taken in.
+func (f *recordWatcher) Idle() bool {
+	return f.record.State == desired.Running && f.busy.Load() == 0 && f.allAdmitted()
+}
+
+// Received counts seeds and roots.
+func (f *recordWatcher) Received() int64 { return f.came }
+
+// Admitting reports whether seeds and roots are being taken in.
+func (f *recordWatcher) Admitting() bool { return f.busy.Load() > 0 }
+
+// Finish says in the record that the crawl is done, unless that has changed since a revision.
+func (f *recordWatcher) Finish(revision uint64) (write func(context.Context)) {
+	r := f.record
+	r.Turn(desired.Done, "")
+	return func(ctx context.Context) {
+		one, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		if err := (Control{Registry: f.n.cfg.Bus}).write(one, r, revision); err != nil && !errors.Is(err, bus.ErrStale) {
+			f.n.log.Debug("a write is in doubt", "key", RecordKey, "err", err)
+		}
+	}
+}
+
+// end ends the node, a little later: others who reach the registry through this process are to hear of it, too.
+func (f *recordWatcher) end(why error) {
+	f.why = why
+	f.n.tasks.Go(func(ctx context.Context) {
+		if pause(ctx, 2*f.n.cfg.Timing.Beat) {
+			f.n.fail(why)
+		}
+	})
+}
+
+// allAdmitted reports whether all seeds are in scope. A link that is met before would be taken for one that leads away.
+func (f *recordWatcher) allAdmitted() bool {
+	for number := range f.record.Seeds {
+		if c := f.chunks[number]; c == nil || !c.admitted {
+			return false
+		}
+	}
+	return true
+}
+
+// allTaken reports whether some node has taken each of the seeds in.
+func (f *recordWatcher) allTaken() bool {
+	for number := range f.record.Seeds {
+		if c := f.chunks[number]; c == nil || !c.taken {
+			return false
+		}
+	}
+	return true
+}
+
+// mine reports whether it is this node's task to take a chunk in: it has the greatest hash with it. If it dies before
+// it is done, another has.
+func (f *recordWatcher) mine(number uint64) bool {
+	if !f.n.cfg.Router.Member() {
+		return false
+	}
+	key := seedsKey(number)
+	hash := func(m strategy.Member) uint64 { return xxhash.Sum64String(string(m.Node) + "\x00" + key) }
+	taker := slices.MaxFunc(f.n.cfg.Member.Members().Members, func(a, b strategy.Member) int {
+		return cmp.Compare(hash(a),
+			hash(b))
+	})
+	return taker.Node == f.n.self
+}
+
+// take takes a chunk in: into scope, and where it is this node's task all of it, through the door by which links come,
+// so that what is others' goes there.
+func (f *recordWatcher) take(number uint64, c *chunk, mine bool) {
+	f.came++
+	f.busy.Add(1)
+	lane := "seeds/" + strconv.FormatUint(number%seedLanes, 10)
+	f.n.driver.InLane(lane, "take seeds in", func(ctx context.Context) error {
+		defer f.busy.Add(-1)
+		seeds, err := f.read(ctx, number)
+		if err != nil {
+			return err
+		}
+		if err := f.n.cfg.Engine.AddSeeds(ctx, seeds, func(string) bool { return mine }); err != nil {
+			return err
+		}
+		if mine {
+			f.mark(ctx, seedsKey(number)+takenSuffix)
+		}
+		f.n.tasks.Go(func(ctx context.Context) {
+			f.n.call(ctx, func() {
+				c.admitted, c.taking, c.taken = true, false, c.taken || mine
+				f.look()
+			})
+		})
+		return nil
+	})
+}
+
+// seedLanes is how many chunks are taken in at once: each waits until it is durable, and they share their commits.
+const seedLanes = 8
+
+// read gets a chunk's seeds. It tries until ctx ends.
+func (f *recordWatcher) read(ctx context.Context, number uint64) (seeds []weburl.URL, err error) {
+	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
+		one, cancel := context.WithTimeout(ctx, 5*time.Second)
+		e, err := f.n.cfg.Bus.Get(one, seedsKey(number))
+		cancel()
+		if err == nil && e.Value != nil {
+			return f.parse(string(e.Value)), nil
+		}
+		f.n.log.Debug("seeds are read again", "chunk", number, "err", err)
+		if !pause(ctx, wait) {
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+func (f *recordWatcher) parse(lines string) (seeds []weburl.URL) {
+	for line := range strings.SplitSeq(lines, "\n") {
+		u, err := weburl.Parse(line)
+		if err != nil {
+			f.n.log.Warn("a seed is left out", "seed", line, "why", err)
+			continue
+		}
+		seeds = append(seeds, u)
+	}
+	return seeds
+}
+
+// mark writes a key that says no more than that it is there.
+func (f *recordWatcher) mark(ctx context.Context, key string) {
+	f.persist(ctx, key, []byte(f.n.self))
+}
+
+// persist writes a key that, if it is there, is as it should be. It tries until ctx ends.
+func (f *recordWatcher) persist(ctx context.Context, key string, value []byte) {
+	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
+		one, cancel := context.WithTimeout(ctx, 5*time.Second)
+		_, err := f.n.cfg.Bus.Put(one, key, value, 0)
+		cancel()
+		if err == nil || errors.Is(err, bus.ErrStale) || ctx.Err() != nil {
+			return
+		}
+		f.n.log.Debug("a write is tried again", "key", key, "err", err)
+		if !pause(ctx, wait) {
+			return
+		}
+	}
+}
+
+// newRoot is told what a seed redirects to, by any goroutine.
+func (f *recordWatcher) newRoot(url string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.said.Add(url) {
+		return
+	}
+	f.news = append(f.news, url)
+	f.busy.Add(1)
+	select {
+	case f.kick <- struct{}{}:
+	default:
+	}
+}
+
+// gather is how long new roots are gathered before others are told.
+const gather = 200 * time.Millisecond
+
+// sayRoots puts new roots into the registry until the node ends.
+func (f *recordWatcher) sayRoots(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-f.kick:
+		}
+		if !pause(ctx, gather) {
+			return
+		}
+		f.mu.Lock()
+		news := f.news[:min(len(f.news), 1000)]
+		if f.news = f.news[len(news):]; len(f.news) > 0 {
+			select {
+			case f.kick <- struct{}{}:
+			default:
+			}
+		}
+		f.mu.Unlock()
+		lines := strings.Join(slices.Sorted(slices.Values(news)), "\n")
+		sum := sha256.Sum256([]byte(lines))
+		f.persist(ctx, rootsPrefix+hex.EncodeToString(sum[:12]), []byte(lines))
+		f.busy.Add(-int64(len(news)))
+	}
+}
+
+func (f *recordWatcher) toldRoots(e bus.Entry) {
+	var urls []weburl.URL
+	f.mu.Lock()
+	for line := range strings.SplitSeq(string(e.Value), "\n") {
+		if line == "" || f.said.Has(line) {
+			continue
+		}
+		if u, err := weburl.Parse(line); err == nil {
+			f.said.Add(line)
+			urls = append(urls, u)
+		}
+	}
+	f.mu.Unlock()
+	if len(urls) == 0 {
+		return
+	}
+	f.came++
+	f.busy.Add(1)
+	f.n.driver.InLane("seeds", "take in where seeds redirect to", func(context.Context) error {
+		defer f.busy.Add(-1)
+		for _, u := range urls {
+			if err := f.n.cfg.Engine.AddRoot(u); err != nil {
+				return fmt.Errorf("%s: %w", u, err)
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,183 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"kumo/internal/cluster/bus"
+	"kumo/internal/cluster/member"
+	"kumo/internal/cluster/member/driver"
+	"kumo/internal/cluster/strategy"
+)
+
+// StrategyLog is the log that all nodes' strategies share.
+const StrategyLog = "strategy"
+
+// A runtime is what a node's driver runs on: goroutines, a clock and a bus.
+type runtime struct{ *Node }
+
+var _ driver.Runtime = runtime{}
+
+// tasks are the goroutines of a node.
+type tasks struct {
+	ctx context.Context
+	all sync.WaitGroup
+}
+
+// Go does f beside all others.
+func (t *tasks) Go(f func(context.Context)) { t.all.Go(func() { f(t.ctx) }) }
+
+func (r runtime) Now() time.Time { return time.Now() }
+
+func (r runtime) Go(f func(context.Context)) { r.tasks.Go(f) }
+
+func (r runtime) Pause(ctx context.Context, d time.Duration) bool { return pause(ctx, d) }
+
+func (r runtime) Call(ctx context.Context, f func()) { r.call(ctx, f) }
+
+func (r runtime) Wake(at time.Time) { r.wake.Reset(time.Until(at)) }
+
+func (r runtime) Send(to strategy.Node, kind driver.Kind, data []byte) { r.send(to, byte(kind), data) }
+
+func (r runtime) Leased() bool { return holds(r.cfg.Router.Until(), time.Now()) }
+
+func (r runtime) Fail(err error) { r.fail(err) }
+
+// Do has those of the member's actions done that are this node's business.
+func (r runtime) Do(a member.Action) {
+	n := r.Node
+	switch a := a.(type) {
+	case member.Watch:
+		n.watch.set(a)
+	case member.Enter:
+		n.tasks.Go(n.enter)
+	case member.Write:
+		n.tasks.Go(func(ctx context.Context) { n.write(ctx, a) })
+	case member.Publish:
+		n.cfg.Router.publish(a.View)
+		n.cfg.Engine.Share(n.members())
+		n.lapse.Reset(time.Until(a.View.Until()))
+		n.pumpSoon()
+		n.record.look()
+	case member.Lost:
+		n.log.Warn("given up for dead", "why", a.Why)
+		n.fail(fmt.Errorf("%w: %s", ErrLost, a.Why))
+	case member.Left:
+		n.fail(ErrLeft)
+	case member.Failed:
+		n.fail(a.Err)
+	}
+}
+
+// persistPatience bounds how long a write to the log is waited for.
+const persistPatience = 10 * time.Second
+
+func (r runtime) Append(ctx context.Context, data []byte, after uint64) (uint64, error) {
+	one, cancel := context.WithTimeout(ctx, persistPatience)
+	defer cancel()
+	number, err := r.cfg.Bus.Append(one, StrategyLog, data, after)
+	return number, asStale(err)
+}
+
+func (r runtime) Read(ctx context.Context, after uint64, f func(uint64, []byte) error) error {
+	return r.cfg.Bus.Read(ctx, StrategyLog, after, f)
+}
+
+func (r runtime) Trim(ctx context.Context, before uint64) error {
+	return r.cfg.Bus.Trim(ctx, StrategyLog, before)
+}
+
+// asStale is a bus's error as members know it.
+func asStale(err error) error {
+	if errors.Is(err, bus.ErrStale) {
+		return member.ErrStale
+	}
+	return err
+}
+
+// enter notes that the identity is a member's.
+func (n *Node) enter(ctx context.Context) {
+	if err := n.cfg.Enter(); err != nil {
+		n.fail(fmt.Errorf("note that this node is a member: %w", err))
+		return
+	}
+	n.tell(ctx, member.Entered{})
+}
+
+// write writes to the registry. A member has few writes under way: of its lease, of the table, and of the leases of the
+// dead.
+func (n *Node) write(ctx context.Context, w member.Write) {
+	during := ctx
+	if w.Value == nil { // also if the node ends now: who leaves deletes what is said of it
+		during = context.WithoutCancel(ctx)
+	}
+	one, cancel := context.WithTimeout(during, max(n.cfg.Timing.Beat, time.Second))
+	defer cancel()
+	var rev uint64
+	var err error
+	if w.Value == nil {
+		err = n.cfg.Bus.Delete(one, w.Key, w.Revision)
+	} else {
+		rev, err = n.cfg.Bus.Put(one, w.Key, w.Value, w.Revision)
+	}
+	if err = asStale(err); err != nil && !errors.Is(err, member.ErrStale) {
+		n.log.Debug("a write is in doubt", "key", w.Key, "err", err)
+	}
+	n.tell(ctx, member.Wrote{Key: w.Key, Revision: rev, Err: err})
+}
+
+// send sends a message of this node's. That messages are lost is nothing new to those who send them.
+func (n *Node) send(to strategy.Node, kind byte, data []byte) {
+	if err := n.cfg.Bus.Send(to, envelope(n.cfg.Crawl, kind, data)); err != nil {
+		n.log.Debug("a message is not sent", "to", to, "err", err)
+	}
+}
+
+const pumpLeast = 20 * time.Millisecond // between two looks for links to send
+
+// pumpSoon has the pump look soon.
+func (n *Node) pumpSoon() {
+	select {
+	case n.kick <- struct{}{}:
+	default:
+	}
+}
+
+// pump sends what is to be sent until the node ends.
+func (n *Node) pump(ctx context.Context) {
+	tick := time.NewTicker(driver.PumpEvery)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		n.driver.Pump(ctx, n.cfg.Router.owner(n.self))
+		if !pause(ctx, pumpLeast) {
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+		case <-n.kick:
+		}
+	}
+}
+
+// pause waits, and reports whether ctx still goes on.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}
+
+// Arrived tells the strategy which hosts have come with a transfer. It is the engine's to call, and quick.
+func (n *Node) Arrived(_ member.Transfer, hosts []string) {
+	if n.cfg.Strategy != nil && len(hosts) > 0 { // at once: Whole comes after it
+		n.call(n.tasks.ctx, func() { n.driver.Inform(strategy.Held{Hosts: hosts}) })
+	}
+}

@@ -1,0 +1,128 @@
+package node_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"kumo/internal/app/node"
+	"kumo/internal/cluster/bus/inproc"
+	"kumo/internal/cluster/desired"
+	"kumo/internal/cluster/member/quorum"
+)
+
+// Nodes die, come back, are cut off, leave and join, while messages are lost and writes are in doubt: every page is
+// fetched, and by nobody twice.
+func TestNodesComeAndGo(t *testing.T) {
+	seeds := uint64(8)
+	if testing.Short() {
+		seeds = 2
+	}
+	for seed := range seeds {
+		synctest.Test(t, func(t *testing.T) { comeAndGo(t, seed) })
+	}
+}
+
+// A drama is what happens to some nodes.
+type drama struct {
+	*world
+	dice  *rand.Rand
+	nodes []*testNode
+	lives int
+}
+
+func comeAndGo(t *testing.T, seed uint64) {
+	w := newWorld(t, 120, 80)
+	w.hub.SetFaults(inproc.Faults{Drop: 0.03, Twice: 0.03, Late: 0.1, Delay: 300 * time.Millisecond, Doubt: 0.03})
+	d := &drama{world: w, dice: rand.New(rand.NewPCG(seed, 7))}
+	for range 4 {
+		d.join()
+	}
+	d.eventuallyIn()
+	must(t, w.control.Start(t.Context(), nil, w.seeds(4)))
+	for w.count() < w.hosts*w.pages*9/10 {
+		d.act()
+		time.Sleep(time.Duration(d.dice.IntN(12_000)) * time.Millisecond)
+		d.replace()
+	}
+	for _, x := range d.nodes {
+		w.hub.Cut(x.id.Node(), false)
+	}
+	d.rest()
+	if r, _, err := w.control.Record(t.Context()); err != nil || r.State != desired.Done {
+		t.Errorf("seed %d: the record says %+v (%v)", seed, r, err)
+	}
+	w.check(1)
+	if t.Failed() {
+		t.Fatalf("seed %d", seed)
+	}
+}
+
+func (d *drama) join() {
+	d.lives++
+	d.nodes = append(d.nodes, d.start(fmt.Sprint("n", d.lives), "1"))
+}
+
+// eventuallyIn waits until somebody is a member.
+func (d *drama) eventuallyIn() {
+	eventually(d.t, "there is a table", func() bool {
+		e, err := d.control.Registry.Get(d.t.Context(), quorum.TableKey)
+		return err == nil && e.Value != nil
+	})
+}
+
+// act does something to one of the nodes.
+func (d *drama) act() {
+	i := d.dice.IntN(len(d.nodes))
+	x := d.nodes[i]
+	switch d.dice.IntN(6) {
+	case 0: // dies for good
+		x.crash()
+		d.nodes = append(d.nodes[:i], d.nodes[i+1:]...)
+		d.join()
+	case 1, 2: // and comes back
+		x.crash()
+		time.Sleep(time.Duration(d.dice.IntN(20_000)) * time.Millisecond)
+		d.nodes[i] = d.start(x.id.Name, x.id.Life)
+	case 3: // is cut off for a while
+		d.hub.Cut(x.id.Node(), true)
+		time.Sleep(time.Duration(d.dice.IntN(25_000)) * time.Millisecond)
+		d.hub.Cut(x.id.Node(), false)
+	case 4:
+		x.n.Leave()
+		d.join()
+	case 5: // reaches the others, but not the registry
+		d.hub.Deny(x.id.Node(), true)
+		time.Sleep(time.Duration(d.dice.IntN(25_000)) * time.Millisecond)
+		d.hub.Deny(x.id.Node(), false)
+	}
+}
+
+// replace has others begin in the place of those that have ended.
+func (d *drama) replace() {
+	for i := 0; i < len(d.nodes); i++ {
+		select {
+		case err := <-d.nodes[i].ended:
+			if !errors.Is(err, node.ErrLost) && !errors.Is(err, errSealed) && !errors.Is(err, node.ErrLeft) && err != nil {
+				d.t.Errorf("%s ended with %v", d.nodes[i].id.Node(), err)
+			}
+			d.nodes = append(d.nodes[:i], d.nodes[i+1:]...)
+			i--
+			if err != nil {
+				d.join()
+			}
+		default:
+		}
+	}
+}
+
+// rest waits until all have ended.
+func (d *drama) rest() {
+	eventually(d.t, "all have ended", func() bool {
+		d.replace()
+		return len(d.nodes) == 0
+	})
+}

@@ -1,0 +1,92 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"kumo/internal/cluster/bus"
+	"kumo/internal/cluster/desired"
+	"kumo/internal/cluster/member/quorum"
+	"kumo/internal/cluster/strategy"
+)
+
+// A Status is what the registry has of a node.
+type Status struct {
+	Node    strategy.Node
+	Member  bool // it is in the table
+	Leaving bool // it hands over what it has
+	Dead    bool // its lease is revoked, or it has none
+	Slot    int  // in the table of logical nodes; -1: none
+	Epoch   uint64
+	Settled bool // the table is: all have what is theirs
+	Report
+}
+
+// Status reads the crawl's record, and what there is of all nodes.
+func (c Control) Status(ctx context.Context) (desired.Record, []Status, error) {
+	leases, err := c.Leases(ctx)
+	if err != nil {
+		return desired.Record{}, nil, err
+	}
+	return c.statusBy(ctx, leases)
+}
+
+// statusBy is Status by leases that were read, and are used up.
+func (c Control) statusBy(ctx context.Context, leases map[strategy.Node]quorum.Lease) (desired.Record, []Status,
+	error) {
+	r, _, err := c.Record(ctx)
+	if err != nil {
+		return r, nil, err
+	}
+	e, err := c.Registry.Get(ctx, quorum.TableKey)
+	if err != nil {
+		return r, nil, fmt.Errorf("read the table of members: %w", err)
+	}
+	table := new(quorum.Table)
+	if e.Value != nil {
+		if table, err = quorum.ParseTable(e.Value); err != nil {
+			return r, nil, err
+		}
+	}
+	var all []Status
+	add := func(n strategy.Node, s Status) {
+		lease, alive := leases[n]
+		delete(leases, n)
+		s.Node, s.Epoch, s.Settled, s.Dead = n, table.Epoch, table.Settled == table.Epoch, !alive || lease.Revoked
+		s.Report, _ = ParseReport(lease.Report) // of another version, or none yet
+		all = append(all, s)
+	}
+	for _, m := range table.Members {
+		add(m.Node, Status{Member: true, Slot: m.Slot})
+	}
+	for _, n := range table.Leaving {
+		add(n, Status{Leaving: true, Slot: -1})
+	}
+	for _, n := range table.Estates {
+		add(n, Status{Slot: -1})
+	}
+	for n, l := range leases {
+		if !l.Revoked { // it is about to join
+			add(n, Status{Slot: -1})
+		}
+	}
+	slices.SortFunc(all, func(a, b Status) int { return strings.Compare(string(a.Node), string(b.Node)) })
+	return r, all, nil
+}
+
+// Leases reads all leases.
+func (c Control) Leases(ctx context.Context) (map[strategy.Node]quorum.Lease, error) {
+	entries, err := bus.ReadAll(ctx, c.Registry, quorum.LeasePrefix)
+	if err != nil {
+		return nil, err
+	}
+	all := map[strategy.Node]quorum.Lease{}
+	for _, e := range entries {
+		if l, err := quorum.ParseLease(e.Value); err == nil { // or else of another version
+			all[strategy.Node(strings.TrimPrefix(e.Key, quorum.LeasePrefix))] = l
+		}
+	}
+	return all, nil
+}

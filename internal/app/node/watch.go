@@ -1,0 +1,84 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"kumo/internal/cluster/bus"
+	"kumo/internal/cluster/member"
+)
+
+// watches are what the member is told of the registry: the table, leases and moves. They are the loop's.
+type watches struct {
+	n      *Node
+	clocks clocks
+	on     map[string]context.CancelFunc // by key, or prefix of keys
+	begun  bool
+}
+
+func newWatches(n *Node) *watches { return &watches{n: n, on: map[string]context.CancelFunc{}} }
+
+// set changes what is watched. When all of the first has been told, the member is told that, too.
+func (w *watches) set(a member.Watch) {
+	want := map[string]bool{}
+	for _, key := range a.Keys {
+		want[key] = true
+	}
+	for key, stop := range w.on {
+		if !want[key] {
+			stop()
+			delete(w.on, key)
+		}
+	}
+	synced := func() {}
+	if !w.begun {
+		var left atomic.Int64
+		left.Store(int64(len(want)))
+		synced = func() {
+			if left.Add(-1) == 0 {
+				w.n.tell(w.n.tasks.ctx, member.Synced{})
+			}
+		}
+	}
+	w.begun = true
+	for key := range want {
+		if w.on[key] == nil {
+			w.begin(key, sync.OnceFunc(synced))
+		}
+	}
+}
+
+func (w *watches) begin(key string, synced func()) {
+	ctx, stop := context.WithCancel(w.n.tasks.ctx)
+	w.on[key] = stop
+	w.n.tasks.Go(func(context.Context) {
+		w.n.follow(ctx, key, synced, func(e bus.Entry) {
+			w.n.tell(ctx, member.Entry{Key: e.Key, Value: e.Value, Revision: e.Revision})
+			if of, ahead, apart := w.clocks.renewed(e, time.Now()); apart {
+				w.n.log.Warn("the clocks of two nodes differ: times in logs and records cannot be compared; set them right, by "+
+					"NTP say",
+					"node", of, "ahead", ahead.Round(time.Second))
+			}
+		})
+	})
+}
+
+// follow calls f with each state of a key, or of all keys with a prefix that ends with "/", until ctx ends, and synced
+// once those that there are have been told.
+func (n *Node) follow(ctx context.Context, key string, synced func(), f func(bus.Entry)) {
+	err := n.cfg.Bus.Watch(ctx, key, func(e bus.Entry) {
+		switch {
+		case e.Key == "":
+			synced()
+		case e.Key == key || strings.HasSuffix(key, "/"):
+			f(e)
+		}
+	})
+	if ctx.Err() == nil {
+		n.fail(fmt.Errorf("watch %s in the registry: %w", key, err))
+	}
+}

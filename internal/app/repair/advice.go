@@ -1,0 +1,52 @@
+package repair
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+
+	"kumo/internal/app/folder"
+	"kumo/internal/base/advice"
+	"kumo/internal/base/vfs"
+	"kumo/internal/state/frontier"
+	"kumo/internal/state/journal"
+	"kumo/internal/state/journal/file"
+	"kumo/internal/state/recovery"
+	seenrun "kumo/internal/state/seen/run"
+	"kumo/internal/state/statefile"
+	"kumo/internal/state/store/warc"
+)
+
+// Advise adds to an error from opening a crawl's folder what can be done about it.
+func Advise(err error, f *folder.Folder) error {
+	if err == nil || advice.Of(err) != "" || advice.IsUsage(err) {
+		return err
+	}
+	for _, other := range []error{context.Canceled, context.DeadlineExceeded, fs.ErrPermission, folder.ErrLocked} {
+		if errors.Is(err, other) {
+			return err
+		}
+	}
+	if vfs.IsFull(err) || !vfs.IsOS(f.Disk) && !IsDamage(err) {
+		return err
+	}
+	do := folder.HowToRepair(f.Dir)
+	if errors.Is(err, warc.ErrMissing) {
+		do = "if it was moved away on purpose, say so with --moved; otherwise " + do
+	}
+	return advice.With(err, do)
+}
+
+// IsDamage reports whether an error says that a file of a crawl is not as it was written.
+func IsDamage(err error) bool {
+	for _, kind := range []error{seenrun.ErrDamaged, seenrun.ErrVersion, frontier.ErrDamaged, frontier.ErrVersion,
+		file.ErrDamaged, file.ErrVersion,
+		journal.ErrDropped, recovery.ErrState, statefile.ErrScopeSeeds, statefile.ErrDeferred, warc.ErrMissing,
+		fs.ErrNotExist,
+		fs.ErrInvalid} {
+		if errors.Is(err, kind) {
+			return true
+		}
+	}
+	return false
+}

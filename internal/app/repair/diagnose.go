@@ -1,0 +1,52 @@
+package repair
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"kumo/internal/app/verify"
+	"kumo/internal/base/stats"
+)
+
+// diagnose says what is wrong, if anything is.
+func (r *repairer) diagnose(ctx context.Context) (whole bool, err error) {
+	parts, done := r.open.View(r.Folder)
+	said, faults := map[string]int{}, 0
+	cfg := verify.Config{Moved: r.Moved, Fault: func(f verify.Fault) {
+		if f.Remedy = ""; said[f.Check] < saidFaults {
+			r.Say(f.Check + ": " + f.String())
+		}
+		said[f.Check]++
+		faults++
+	}}
+	report, err := verify.Run(ctx, parts, cfg)
+	r.counts(report)
+	if err = errors.Join(err, done()); err != nil {
+		return false, err
+	}
+	for check, n := range said {
+		if n > saidFaults {
+			r.Say(fmt.Sprintf("%s: %s more", check, stats.Count(n-saidFaults, "faults")))
+		}
+	}
+	return faults == 0, nil
+}
+
+// counts takes over what a check has counted: it is true where nothing is wrong.
+func (r *repairer) counts(report *verify.Report) {
+	for _, c := range report.Checks {
+		for _, n := range c.Counts {
+			switch c.Name + ": " + n.Unit {
+			case "pages: pages":
+				r.result.Pages = n.N
+			case "seen: URLs":
+				r.result.Known = int(n.N)
+			case "frontier: URLs waiting":
+				r.result.Waiting = int(n.N)
+			}
+		}
+	}
+}
+
+const saidFaults = 10 // of each check

@@ -1,0 +1,137 @@
+// Package rebuild makes the state of a crawl anew from its record files, where these agree. First what was fetched or
+// left out is made known; then all that may wait enters as in a crawl, which drops what is known: links of pages, by
+// their metadata records, and what can be read of the old state.
+package rebuild
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+
+	"kumo/internal/app/folder"
+	"kumo/internal/app/job"
+	"kumo/internal/base/stats"
+	"kumo/internal/base/vfs"
+	"kumo/internal/base/weburl"
+	"kumo/internal/engine/crawl"
+	"kumo/internal/state/frontier"
+	"kumo/internal/state/recovery"
+	"kumo/internal/state/seen"
+	"kumo/internal/state/statefile"
+	"kumo/internal/state/store"
+)
+
+// Config says what a state is made of.
+type Config struct {
+	From  *folder.Folder // of the crawl, whose old state is read as far as that can be
+	Into  string         // the folder that has the record files, which agree, and where the state is made
+	Job   *job.Job       // the crawl's, by its settings
+	Moved bool           // WARC files that are not here were moved on purpose
+	Say   func(string)   // is told what is lost
+	// Open opens the crawl that is made in a folder.
+	Open func(*job.Job, *folder.Folder) (Crawl, error)
+}
+
+// A Crawl has a state in which what was fetched or left out is known, and nothing waits.
+type Crawl interface {
+	// Reenter lets all that f says in.
+	Reenter(ctx context.Context, f func(*crawl.Reentry) error) error
+	URLsKnown() int
+	URLsWaiting() int
+	Close() error
+}
+
+// Counts are what a state has.
+type Counts struct {
+	Pages          int64
+	Known, Waiting int // URLs
+}
+
+// State makes a state.
+func State(ctx context.Context, cfg Config) (Counts, error) {
+	j := *cfg.Job
+	j.Dir, j.Listener, j.Fresh, j.File, j.Moved = cfg.Into, crawl.Listener{}, false, nil, j.Moved || cfg.Moved
+	b := &rebuilding{Config: cfg, job: &j, state: &recovery.Rebuilt{Stats: stats.New()},
+		isRoot: weburl.NewSet(), places: map[uint64]placed{}, recrawls: map[uint64]bool{}, nofollow: map[uint64]bool{},
+		asking: map[string]bool{}, skipped: map[uint64]bool{}}
+	if err := b.known(ctx); err != nil {
+		return b.counts, err
+	}
+	return b.counts, b.reenter(ctx)
+}
+
+// A rebuilding is a state that is being made.
+type rebuilding struct {
+	Config
+	job      *job.Job
+	counts   Counts
+	state    *recovery.Rebuilt
+	roots    []frontier.Item // that visits and the old state tell of
+	isRoot   *weburl.Set
+	places   map[uint64]placed // pages, by the place of their record
+	recrawls map[uint64]bool   // visits that were not a URL's first
+	nofollow map[uint64]bool   // URLs that only links led to that are not to be followed
+	asking   map[string]bool   // pages that ask for that in their head
+	skipped  map[uint64]bool
+	failed   []frontier.Item // may wait
+
+	last      string // id of the answer whose metadata follow
+	lastDepth int32
+}
+
+// A placed page is what pages.jsonl says of a record.
+type placed struct {
+	depth  int32
+	digest [20]byte // of the body, without its chunks
+}
+
+func (b *rebuilding) at(elem ...string) string {
+	return filepath.Join(append([]string{b.Into}, elem...)...)
+}
+
+// known makes the part of the state that says what was fetched or left out.
+func (b *rebuilding) known(ctx context.Context) (err error) {
+	cfg := seen.Config{Memory: b.job.MemoryBudget() / 4, Depths: true, Now: b.job.Crawl.Now}
+	s := b.state
+	if s.Seen, err = seen.Open(vfs.OS, b.at("state", "seen"), cfg); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Seen.Close()) }()
+	if s.Digests, err = seen.OpenDigests(vfs.OS, b.at("state", "digests"), cfg); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Digests.Close()) }()
+	if s.Frontier, _, err = frontier.Open(frontier.Config{Disk: vfs.OS, Dir: b.at("state", "frontier"),
+		Slices: b.job.Frontier.Slices}); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Frontier.Close()) }()
+	for _, read := range []func(context.Context) error{b.pages, b.visits, b.records, b.skips, b.asides, b.answers,
+		b.oldRoots, b.marks} {
+		if err := read(ctx); err != nil {
+			return err
+		}
+	}
+	b.counts.Pages = s.Stats.Pages()
+	return s.Write(ctx)
+}
+
+// marks are the lengths of all record files.
+func (b *rebuilding) marks(context.Context) error {
+	for _, name := range []string{"pages.jsonl", "crawl.log", "text.jsonl", "fields.jsonl", "skipped.jsonl",
+		statefile.RobotsAnswersName,
+		filepath.Join("state", "deferred"),
+		filepath.Join("state", "roots")} {
+		if size, err := vfs.OS.Size(b.at(name)); err == nil {
+			b.state.Marks = append(b.state.Marks, store.Mark{Name: name, Length: size})
+		}
+	}
+	names, err := vfs.OS.List(b.at("warc"))
+	for _, name := range names {
+		if size, err := vfs.OS.Size(b.at("warc", name)); err == nil && strings.Contains(name, ".warc") {
+			b.state.Marks = append(b.state.Marks, store.Mark{Name: "warc/" + name + ".open", Length: size})
+		}
+	}
+	return err
+}

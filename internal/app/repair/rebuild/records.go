@@ -1,0 +1,100 @@
+package rebuild
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"kumo/internal/app/job"
+	"kumo/internal/app/repair/records"
+	"kumo/internal/state/seen"
+	"kumo/internal/state/store/warc"
+)
+
+// eachRecord calls f with the records of all WARC files.
+func (b *rebuilding) eachRecord(ctx context.Context, f func(name string, rec *warc.Record) error) error {
+	return records.EachWARC(b.Into, func(name string, _ io.ReaderAt, in *warc.Reader) error {
+		for {
+			rec, err := in.Next()
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			if err = errors.Join(err, ctx.Err()); err == nil {
+				err = f(name, rec)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	})
+}
+
+// records makes known what only the answers themselves say: their digests, and by what a server is asked whether they
+// have changed.
+func (b *rebuilding) records(ctx context.Context) error {
+	n := 0
+	answered := map[uint64]bool{} // URLs
+	return b.eachRecord(ctx, func(name string, rec *warc.Record) error {
+		if n++; n%1000 == 0 {
+			if err := b.state.Room(ctx); err != nil {
+				return err
+			}
+		}
+		stored := rec.Fields["WARC-Type"] == "response"
+		if !stored && (rec.Fields["WARC-Type"] != "revisit" || len(rec.Block) == 0) {
+			return nil
+		}
+		url := rec.Fields["WARC-Target-URI"]
+		digest := b.places[records.Key(name, rec.Offset)].digest
+		if !b.listed() && !isRobots(url) {
+			digest = rec.BodyDigest()
+		}
+		if digest == [20]byte{} {
+			return nil
+		}
+		if stored {
+			if err := b.stored(rec, digest); err != nil {
+				return err
+			}
+		}
+		resp, err := rec.Response()
+		if err != nil {
+			return nil //nolint:nilerr // it has no head to ask
+		}
+		_ = resp.Body.Close()
+		k := records.Key(url)
+		if resp.StatusCode >= http.StatusBadRequest && answered[k] {
+			return nil
+		}
+		answered[k] = true
+		m := seen.Meta{Digest: digest, ETag: resp.Header.Get("ETag")}
+		if modified, err := http.ParseTime(resp.Header.Get("Last-Modified")); err == nil {
+			m.Modified = modified
+		}
+		b.state.Seen.UpdateMeta(url, m)
+		return nil
+	})
+}
+
+// stored makes known a record that has a body, to which revisits may refer.
+func (b *rebuilding) stored(rec *warc.Record, digest [20]byte) error {
+	at, err := time.Parse(time.RFC3339Nano, rec.Fields["WARC-Date"])
+	if _, body, _ := bytes.Cut(rec.Block, []byte("\r\n\r\n")); err != nil || len(body) == 0 {
+		return err
+	}
+	ref := seen.Ref{URL: rec.Fields["WARC-Target-URI"], Time: at, ID: rec.ID()}
+	if copyDigest(ref.Chunked[:], rec.Fields["WARC-Payload-Digest"]); ref.Chunked == digest {
+		ref.Chunked = [20]byte{}
+	}
+	b.state.Digests.Put(digest, ref)
+	return nil
+}
+
+// listed reports whether pages.jsonl names what was fetched.
+func (b *rebuilding) listed() bool { return b.job.Writes(job.JSONL) }
+
+func isRobots(url string) bool { return strings.HasSuffix(url, "/robots.txt") }

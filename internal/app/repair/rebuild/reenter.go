@@ -1,0 +1,203 @@
+package rebuild
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"kumo/internal/app/folder"
+	"kumo/internal/app/repair/records"
+	"kumo/internal/base/page"
+	"kumo/internal/base/vfs"
+	"kumo/internal/base/weburl"
+	"kumo/internal/engine/crawl"
+	"kumo/internal/engine/seeds"
+	"kumo/internal/state/frontier"
+	"kumo/internal/state/journal/file"
+	"kumo/internal/state/recovery"
+	"kumo/internal/state/seen"
+	"kumo/internal/state/statefile"
+	"kumo/internal/state/store/warc"
+)
+
+// oldRoots takes the roots that the old state knows: a seed that could not be fetched is in no record.
+func (b *rebuilding) oldRoots(context.Context) error {
+	whole, err := statefile.SalvageScopeSeeds(vfs.OS, b.From.Dir, b.Into)
+	if err != nil {
+		return err
+	}
+	told, err := b.old(func(frontier.Item) error { return nil }, func(it frontier.Item) {
+		if u, err := weburl.Parse(it.URL); err == nil && u.Host() != "" && it.Kind == page.Seed {
+			b.addRoot(frontier.Item{URL: it.URL, Seed: it.Seed, Kind: it.Kind, Root: true})
+		}
+	})
+	b.lists(told, whole)
+	return err
+}
+
+// lists keeps how far lists of seeds were taken in. Where seeds are lost, the lists are to be given again, from their
+// beginning.
+func (b *rebuilding) lists(told *recovery.Salvage, whole int64) {
+	b.state.Lists = told.Lists
+	if whole >= told.Roots {
+		return
+	}
+	for i := range b.state.Lists {
+		l := &b.state.Lists[i]
+		l.Taken, l.Offset, l.Done = 0, 0, false
+		b.Say(fmt.Sprintf("seeds of %s are lost: give it again with --input-file", l.Name))
+	}
+}
+
+// old calls item with what the old journal and the old queues say of URLs that wait, as far as they can be read.
+func (b *rebuilding) old(item func(it frontier.Item) error, root func(frontier.Item)) (*recovery.Salvage, error) {
+	var failed error
+	s := &recovery.Salvage{Root: root, Item: func(it frontier.Item) { failed = errors.Join(failed, item(it)) }}
+	view := vfs.NewOverlay(vfs.OS)
+	f, note, err := frontier.Open(frontier.Config{Disk: view, Dir: b.From.Path("state", "frontier")})
+	if err == nil {
+		s.Note(note)
+		err = f.Walk(frontier.Walker{Bad: func(error) {}, Item: func(_ string, it *frontier.Item) error { return item(*it) }})
+		if err = errors.Join(err, f.Close()); err != nil {
+			return s, err
+		}
+	}
+	_, err = file.Salvage(vfs.OS, b.From.Path("state", "journal"), func(batch []byte) error {
+		s.Batch(batch)
+		return failed
+	})
+	return s, err
+}
+
+// reenter lets all that may wait in, by the way on which URLs enter a crawl.
+func (b *rebuilding) reenter(ctx context.Context) (err error) {
+	seeds, err := seeds.Parse(b.job.Seeds)
+	if err != nil {
+		return err
+	}
+	c, err := b.Open(b.job, folder.At(b.Into, vfs.OS))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	if err := c.Reenter(ctx, func(r *crawl.Reentry) error { return b.feed(ctx, seeds, r) }); err != nil {
+		return err
+	}
+	b.counts.Known, b.counts.Waiting = c.URLsKnown(), c.URLsWaiting()
+	return nil
+}
+
+func (b *rebuilding) feed(ctx context.Context, seeds []weburl.URL, r *crawl.Reentry) error {
+	if err := r.Seeds(ctx, seeds); err != nil {
+		return err
+	}
+	for i := range b.roots {
+		if err := r.Root(ctx, &b.roots[i]); err != nil {
+			return err
+		}
+	}
+	if err := b.eachRecord(ctx, func(name string, rec *warc.Record) error {
+		return b.links(ctx, r, name, rec)
+	}); err != nil {
+		return err
+	}
+	item := func(it frontier.Item) error {
+		if it.Robots != "" {
+			return nil
+		}
+		return r.Item(ctx, &it)
+	}
+	if _, err := b.old(item, func(frontier.Item) {}); err != nil {
+		return err
+	}
+	for i := range b.failed {
+		if err := r.Item(ctx, &b.failed[i]); err != nil {
+			return err
+		}
+	}
+	whole, err := seen.Salvage(vfs.OS, b.From.Path("state", "seen"), func(url string, state seen.State,
+		depth int32) error {
+		if state != seen.Known {
+			return nil
+		}
+		return r.Item(ctx, &frontier.Item{URL: url, Depth: depth, Kind: page.Anchor})
+	})
+	if !whole {
+		b.Say("the URL database could not be read in whole: what it alone knew is found again by links")
+	}
+	return err
+}
+
+var sitemapLine = regexp.MustCompile(`(?im)^[ \t]*sitemap[ \t]*:[ \t]*(\S+)`)
+
+// links lets the links of a page in, by its metadata record, and the sitemaps that a robots.txt names.
+func (b *rebuilding) links(ctx context.Context, r *crawl.Reentry, name string, rec *warc.Record) error {
+	url := rec.Fields["WARC-Target-URI"]
+	switch rec.Fields["WARC-Type"] {
+	case "response", "revisit", "resource":
+		b.last, b.lastDepth = rec.ID(), 0
+		at, isPage := b.places[records.Key(name, rec.Offset)]
+		if b.lastDepth = at.depth; isPage || !isRobots(url) {
+			return nil
+		}
+		u, err := weburl.Parse(url)
+		if err != nil {
+			return nil //nolint:nilerr // nothing comes of it
+		}
+		pg := &page.Page{}
+		for _, m := range sitemapLine.FindAllSubmatch(rec.Block, 1000) {
+			if to, err := u.Resolve(string(m[1])); err == nil {
+				pg.Links = append(pg.Links, page.Link{URL: to.Canonical().String(), Kind: page.Sitemap})
+			}
+		}
+		return r.Page(ctx, &frontier.Item{URL: url}, pg)
+	case "metadata":
+		if rec.Answer() != b.last {
+			return nil
+		}
+		it := frontier.Item{URL: url, Depth: b.lastDepth}
+		pg := &page.Page{}
+		pg.Robots.NoFollow = b.asking[url]
+		for line := range strings.SplitSeq(string(rec.Block), "\r\n") {
+			b.metadata(line, &it, pg)
+		}
+		if !b.listed() {
+			it.Depth = int32(strings.Count(it.Path, "L"))
+		}
+		it.Root = strings.Trim(it.Path, "R") == "" && (it.Path != "" || it.From == "")
+		return r.Page(ctx, &it, pg)
+	}
+	return nil
+}
+
+// metadata reads a line of a metadata record.
+func (b *rebuilding) metadata(line string, it *frontier.Item, pg *page.Page) {
+	name, value, _ := strings.Cut(line, ": ")
+	switch name {
+	case "seed":
+		it.Seed = value
+	case "via":
+		it.From = value
+	case "hopsFromSeed":
+		it.Path = value
+	case "outlink":
+		f := strings.SplitN(value, " ", 3)
+		kind, known := page.Kind(0), false
+		if len(f) == 3 {
+			kind, known = page.KindNamed(f[2])
+		}
+		if !known {
+			return
+		}
+		if kind == page.Listed {
+			it.Kind = page.Sitemap
+		}
+		l := page.Link{URL: f[0], Kind: kind}
+		if b.nofollow[records.Key(l.URL)] {
+			l.NoFollow, l.Rel = true, "nofollow"
+		}
+		pg.Links = append(pg.Links, l)
+	}
+}

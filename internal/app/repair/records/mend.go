@@ -1,0 +1,380 @@
+package records
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"kumo/internal/base/field"
+	"kumo/internal/base/vfs"
+	"kumo/internal/state/store"
+	"kumo/internal/state/store/crawllog"
+	"kumo/internal/state/store/jsonl"
+	"kumo/internal/state/store/warc"
+)
+
+// Mend writes the lines anew that visits lack whose records are whole: each of pages.jsonl, crawl.log and the index
+// says what the other two and the records say, but for a few fields. It returns how many lines it wrote. What a run did
+// not write at all stays as it is.
+func Mend(dir string) (int, error) {
+	m := &mender{cleaner: cleaner{dir: dir}, listed: map[uint64]bool{}, indexed: map[uint64]bool{},
+		logged: map[uint64][]span{}}
+	if err := m.readLines(); err != nil {
+		return 0, err
+	}
+	if err := EachWARC(dir, m.readRecords); err != nil {
+		return 0, err
+	}
+	if err := m.readWanted(); err != nil {
+		return 0, err
+	}
+	return m.write()
+}
+
+type mender struct {
+	cleaner
+	listed  map[uint64]bool   // records that pages.jsonl names
+	indexed map[uint64]bool   // records that indexes name
+	logged  map[uint64][]span // by URL: when its visits began, in ms, and how long they took
+	wants   []*wanting
+
+	pages, log []byte
+	index      map[string][]byte
+	n          int
+}
+
+// A wanting visit lacks lines.
+type wanting struct {
+	url, file, date, revisit, truncated string
+	digest                              string // that the record gives
+	offset, length                      int64
+	status                              int
+	said                                map[string]string // by its metadata record
+	final                               string
+	variants                            [][2]string // language and URL
+	links                               int
+	noPage, noLog, noIndex              bool
+	page                                *jsonl.PageLine
+	entry                               *crawllog.Entry
+	declared                            string
+}
+
+// Key is a hash of what names a thing.
+func Key(parts ...any) uint64 {
+	h := fnv.New64a()
+	fmt.Fprintln(h, parts...)
+	return h.Sum64()
+}
+
+func (m *mender) each(name string, f func(line []byte)) error {
+	_, err := store.EachLineOf(vfs.OS, m.path(name), func(line []byte, _ int64) error {
+		f(line)
+		return nil
+	})
+	return err
+}
+
+func (m *mender) readLines() error {
+	err := m.each("pages.jsonl", func(line []byte) {
+		if p, err := jsonl.ParsePage(line); err == nil {
+			m.listed[Key(p.WARC, p.Offset)] = true
+		}
+	})
+	err = errors.Join(err, m.each("crawl.log", func(line []byte) {
+		if e, err := crawllog.Parse(line); err == nil && e.Status > 0 {
+			k := Key(e.URL)
+			m.logged[k] = append(m.logged[k], span{e.Begin.UnixMilli(), e.Took.Milliseconds()})
+		}
+	}))
+	names, listErr := vfs.OS.List(m.path("warc"))
+	for _, name := range names {
+		if strings.HasSuffix(name, ".cdxj") {
+			err = errors.Join(err, m.each("warc/"+name, func(line []byte) {
+				if x, err := warc.ParseIndexLine(line); err == nil {
+					m.indexed[Key(x.File, x.Offset)] = true
+				}
+			}))
+		}
+	}
+	return errors.Join(err, listErr)
+}
+
+// readRecords finds the visits in a WARC file that lack lines.
+func (m *mender) readRecords(name string, _ io.ReaderAt, in *warc.Reader) error {
+	lists := true
+	var w *wanting
+	id := ""
+	for {
+		rec, err := in.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case rec == nil:
+			in.Skip()
+			continue
+		case err != nil:
+			continue
+		}
+		switch rec.Fields["WARC-Type"] {
+		case "warcinfo":
+			text := string(rec.Block)
+			lists = !strings.Contains(text, "kumo-format: ") || strings.Contains(text, "kumo-format: jsonl")
+		case "response", "revisit", "resource":
+			id, w = rec.ID(), m.wantingOf(name, rec)
+		case "metadata":
+			if w == nil || rec.Answer() != id {
+				continue
+			}
+			w.metadata(string(rec.Block))
+			robots := strings.HasSuffix(w.url, "/robots.txt") && w.said["title"] == "" && w.said["charset"] == ""
+			w.noPage = lists && !robots && !m.listed[Key(name, w.offset)]
+			w.noLog = !m.isLogged(w)
+			if w.noPage || w.noLog || w.noIndex {
+				m.wants = append(m.wants, w)
+			}
+			w = nil
+		}
+	}
+}
+
+// wantingOf is the visit of an answer, with what its record says.
+func (m *mender) wantingOf(name string, rec *warc.Record) *wanting {
+	kind := rec.Fields["WARC-Type"]
+	w := &wanting{url: rec.Fields["WARC-Target-URI"], file: name, date: rec.Fields["WARC-Date"], offset: rec.Offset,
+		length: rec.Length, truncated: rec.Fields["WARC-Truncated"], digest: rec.Fields["WARC-Payload-Digest"],
+		status: rec.Status(), said: map[string]string{}}
+	if kind == "revisit" {
+		w.revisit, w.truncated = rec.Fields["WARC-Refers-To-Target-URI"], ""
+		if strings.HasSuffix(rec.Fields["WARC-Profile"], "/server-not-modified") {
+			w.status = http.StatusOK // of the page that it stands for
+		}
+	}
+	if resp, err := rec.Response(); err == nil {
+		w.declared, _, _ = strings.Cut(resp.Header.Get("Content-Type"), ";")
+		_ = resp.Body.Close()
+	}
+	w.noIndex = kind != "resource" && !m.indexed[Key(name, rec.Offset)]
+	return w
+}
+
+func (w *wanting) metadata(text string) {
+	for line := range strings.SplitSeq(text, "\r\n") {
+		name, value, _ := strings.Cut(line, ": ")
+		if name == "hreflang" {
+			lang, url, _ := strings.Cut(value, " ")
+			w.variants = append(w.variants, [2]string{lang, url})
+			continue
+		}
+		if name != "outlink" {
+			w.said[name] = value
+			continue
+		}
+		w.links++
+		if f := strings.Fields(value); len(f) > 1 && f[1] == "R" && w.final == "" {
+			w.final = f[0]
+		}
+	}
+}
+
+// isLogged reports whether there is a line of a visit at whose time the record was written.
+func (m *mender) isLogged(w *wanting) bool {
+	return slices.ContainsFunc(m.logged[Key(w.url)], func(s span) bool { return w.within(s.at, s.length) })
+}
+
+func (w *wanting) within(begin, took int64) bool {
+	at, err := time.Parse(time.RFC3339Nano, w.date)
+	return err == nil && begin <= at.UnixMilli() && at.UnixMilli() <= begin+took+1
+}
+
+// readWanted reads the lines of visits that lack others.
+func (m *mender) readWanted() error {
+	byURL := map[string][]*wanting{}
+	for _, w := range m.wants {
+		byURL[w.url] = append(byURL[w.url], w)
+	}
+	if len(byURL) == 0 {
+		return nil
+	}
+	err := m.each("pages.jsonl", func(line []byte) {
+		if p, err := jsonl.ParsePage(line); err == nil {
+			for _, w := range byURL[p.URL] {
+				if w.file == p.WARC && w.offset == p.Offset {
+					w.page = &p
+				}
+			}
+		}
+	})
+	return errors.Join(err, m.each("crawl.log", func(line []byte) {
+		if e, err := crawllog.Parse(line); err == nil && e.Status > 0 {
+			for _, w := range byURL[e.URL] {
+				if w.within(e.Begin.UnixMilli(), e.Took.Milliseconds()) {
+					w.entry = &e
+				}
+			}
+		}
+	}))
+}
+
+// write adds the lines that can be made.
+func (m *mender) write() (int, error) {
+	m.index = map[string][]byte{}
+	for _, w := range m.wants {
+		if w.page == nil && w.entry == nil {
+			continue // nothing says when the visit began
+		}
+		if w.noPage && w.entry != nil && !w.entry.Has("robots") {
+			m.pages = w.pageLine(m.pages)
+			m.n++
+		}
+		if w.noLog && w.page != nil {
+			m.log = w.logLine(m.log)
+			m.n++
+		}
+		if w.noIndex {
+			stem, _, _ := strings.Cut(w.file, ".warc")
+			m.index[stem] = w.indexLine(m.index[stem])
+			m.n++
+		}
+	}
+	for stem, lines := range m.index {
+		name := "warc/" + stem + ".cdxj"
+		text, err := os.ReadFile(m.path(name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return m.n, err
+		}
+		all := slices.Collect(bytes.Lines(append(text, lines...)))
+		slices.SortFunc(all, bytes.Compare)
+		if err := m.cleaner.write(name, func(w *bufio.Writer) error {
+			_, err := w.Write(bytes.Join(all,
+				nil))
+			return err
+		}); err != nil {
+			return m.n, err
+		}
+	}
+	return m.n, errors.Join(m.add("pages.jsonl", m.pages), m.add("crawl.log", m.log))
+}
+
+// add writes a file anew with more lines.
+func (m *mender) add(name string, lines []byte) error {
+	if len(lines) == 0 {
+		return nil
+	}
+	return m.cleaner.write(name, func(w *bufio.Writer) error {
+		src, err := os.Open(m.path(name))
+		if err == nil {
+			_, err = io.Copy(w, src)
+			err = errors.Join(err, src.Close())
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		_, err = w.Write(lines)
+		return err
+	})
+}
+
+func text(b []byte, name, value string) []byte {
+	b = append(append(append(b, ",\""...), name...), "\":"...)
+	return field.JSON(b, value)
+}
+
+func (w *wanting) pageLine(b []byte) []byte {
+	e := w.entry
+	b = append(b, `{"url":`...)
+	b = field.JSON(b, w.url)
+	final := w.final
+	if final == "" {
+		final = w.url
+	}
+	b = text(b, "final", final)
+	b = fmt.Appendf(b, `,"status":%d,"time":"%s"`, e.Status, e.Begin.UTC().Format("2006-01-02T15:04:05.000Z"))
+	b = text(b, "type", e.MIME)
+	b = text(b, "charset", w.said["charset"])
+	b = text(b, "lang", w.said["languages"])
+	b = text(b, "title", w.said["title"])
+	depth := strings.Count(e.Path, "L")
+	if strings.Contains(e.Path, "M") {
+		depth++
+	}
+	b = fmt.Appendf(b, `,"bytes":%d,"digest":%s,"depth":%d`, e.Size, strconv.Quote(e.Digest), depth)
+	b = text(b, "from", w.said["via"])
+	b = fmt.Appendf(b, `,"links":%d`, w.links)
+	var connect, firstByte, total int64 // which an earlier kumo did not note
+	if n, _ := fmt.Sscanf(w.said["exchangeTimeMs"], "connect=%d firstByte=%d total=%d", &connect, &firstByte,
+		&total); n == 3 {
+		b = fmt.Appendf(b, `,"connect_ms":%d,"first_byte_ms":%d,"total_ms":%d`, connect, firstByte, total)
+	}
+	b = fmt.Appendf(b, `,"warc":%s,"offset":%d`, strconv.Quote(w.file), w.offset)
+	for _, name := range []string{"h1", "description", "canonical"} {
+		if w.said[name] != "" {
+			b = text(b, name, w.said[name])
+		}
+	}
+	for i, v := range w.variants {
+		b = append(b, [...]string{`,"hreflang":[`, ","}[min(i, 1)]...)
+		b = append(field.JSON(append(b, `{"lang":`...), v[0]), `,"url":`...)
+		b = append(field.JSON(b, v[1]), '}')
+	}
+	if len(w.variants) > 0 {
+		b = append(b, ']')
+	}
+	for _, f := range [][2]string{{"truncated", w.truncated}, {"malformed", w.said["malformed"]},
+		{"links_cut", w.said["linksCut"]}, {"revisit", w.revisit}, {"near_duplicate_of", w.said["nearDuplicateOf"]}, {"robots", w.said["robots"]}} {
+		if f[1] != "" {
+			b = text(b, f[0], f[1])
+		}
+	}
+	return append(b, "}\n"...)
+}
+
+func (w *wanting) logLine(b []byte) []byte {
+	p := w.page
+	ms, _ := strconv.ParseInt(w.said["fetchTimeMs"], 10, 64)
+	end := p.Time.Add(time.Duration(ms) * time.Millisecond).UTC()
+	b = fmt.Appendf(b, "%s %5d %10d ", end.Format("2006-01-02T15:04:05.000Z"), p.Status, p.Bytes)
+	for _, s := range []string{p.URL, w.said["hopsFromSeed"], w.said["via"], p.Type} {
+		b = append(field.Token(b, s), ' ')
+	}
+	begin := strings.Replace(p.Time.UTC().Format("20060102150405.000"), ".", "", 1)
+	b = fmt.Appendf(b, "#000 %s+%d %s ", begin, ms, p.Digest)
+	b = append(field.Token(b, w.said["seed"]), ' ')
+	switch {
+	case p.Revisit != "" && p.Status == http.StatusNotModified:
+		b = append(b, "duplicate:notModified"...)
+	case p.Revisit != "":
+		b = append(b, "duplicate:digest"...)
+	default:
+		b = append(b, '-')
+	}
+	return append(b, '\n')
+}
+
+func (w *wanting) indexLine(b []byte) []byte {
+	at, err := time.Parse(time.RFC3339Nano, w.date)
+	mime := strings.ToLower(strings.TrimSpace(w.declared))
+	if w.page != nil {
+		mime = w.page.Type
+	}
+	switch {
+	case err != nil:
+		return b
+	case w.revisit != "":
+		mime = "warc/revisit"
+	case mime == "":
+		mime = "unk"
+	}
+	return warc.AppendIndexLine(b, &warc.IndexLine{URL: w.url, MIME: mime, Digest: w.digest, File: w.file, Time: at,
+		Status: w.status, Offset: w.offset,
+		Length: w.length})
+}

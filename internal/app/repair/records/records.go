@@ -1,0 +1,338 @@
+// Package records takes out of a crawl's record files what is not as it was written, so that those which are left
+// agree: WARC files with their indexes, lists and logs. What is wrong somebody else finds out (see [Drop]); what cannot
+// be read at all is found here. Files are written anew beside the old ones, and only those from which something goes.
+package records
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"kumo/internal/base/vfs"
+	"kumo/internal/state/store"
+	"kumo/internal/state/store/crawllog"
+	"kumo/internal/state/store/jsonl"
+	"kumo/internal/state/store/warc"
+)
+
+// A Drop is what is to go. Names are relative to the crawl's folder, with slashes.
+type Drop struct {
+	URLs   map[string]bool           // all visits of a URL
+	Places map[string]map[int64]bool // by file: records, and lines, by where they begin
+}
+
+// NewDrop returns a Drop of nothing.
+func NewDrop() *Drop { return &Drop{URLs: map[string]bool{}, Places: map[string]map[int64]bool{}} }
+
+// At lets what begins at a place go.
+func (d *Drop) At(file string, offset int64) {
+	if d.Places[file] == nil {
+		d.Places[file] = map[int64]bool{}
+	}
+	d.Places[file][offset] = true
+}
+
+// Dropped counts what went.
+type Dropped struct {
+	Visits map[string]int64 // by URL: visits that went with their records
+	Lines  int64
+}
+
+// Clean lets go of what drop says, and of what cannot be read. Every WARC file in dir is a closed one. Lines that name
+// a record in a file that is not there go, too, unless moved says that it was moved on purpose.
+func Clean(dir string, drop *Drop, moved bool) (Dropped, error) {
+	c := cleaner{dir: dir, drop: drop, away: moved, here: map[string]bool{}, moved: map[string]map[int64]int64{}}
+	c.done.Visits = map[string]int64{}
+	names, err := vfs.OS.List(filepath.Join(dir, "warc"))
+	if err != nil {
+		return c.done, err
+	}
+	for _, name := range names {
+		c.here[name] = true
+	}
+	if err := EachWARC(dir, c.warc); err != nil {
+		return c.done, fmt.Errorf("clean %w", err)
+	}
+	for _, l := range []struct {
+		name string
+		keep func(at int64, line []byte) []byte
+	}{{"pages.jsonl", c.page}, {"crawl.log", c.visit}, {"text.jsonl", c.text}, {"fields.jsonl", c.fields},
+		{"skipped.jsonl", c.skip}} {
+		if err := c.lines(l.name, l.keep); err != nil {
+			return c.done, fmt.Errorf("clean %s: %w", l.name, err)
+		}
+	}
+	return c.done, nil
+}
+
+type cleaner struct {
+	dir   string
+	drop  *Drop
+	done  Dropped
+	away  bool                       // WARC files that are not here were moved away
+	here  map[string]bool            // files in the folder warc
+	moved map[string]map[int64]int64 // by WARC file that was written anew: where the answers lie that stayed
+}
+
+func (c *cleaner) path(name string) string { return filepath.Join(c.dir, filepath.FromSlash(name)) }
+
+// A span is where a record lies.
+type span struct{ at, length int64 }
+
+// A group is the records of one visit.
+type group struct {
+	url, id  string
+	spans    []span
+	metadata bool
+	bad      bool
+}
+
+// warc writes a WARC file anew if something of it goes.
+func (c *cleaner) warc(name string, src io.ReaderAt, in *warc.Reader) error {
+	kept, all := c.groups(name, in)
+	stem, _, _ := strings.Cut(name, ".warc")
+	if all {
+		return c.index(stem, name, nil)
+	}
+	moved := map[int64]int64{}
+	err := c.write("warc/"+name, func(w *bufio.Writer) error {
+		at := int64(0)
+		for _, g := range kept {
+			moved[g.spans[0].at] = at
+			for _, s := range g.spans {
+				if _, err := io.Copy(w, io.NewSectionReader(src, s.at, s.length)); err != nil {
+					return err
+				}
+				at += s.length
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	c.moved[name] = moved
+	return c.index(stem, name, moved)
+}
+
+// groups reads a file, and returns the visits that stay. all reports whether these are all that there is.
+func (c *cleaner) groups(name string, in *warc.Reader) (kept []group, all bool) {
+	all = true
+	gone := c.drop.Places["warc/"+name]
+	var g *group
+	end := func() {
+		switch {
+		case g == nil:
+		case g.bad || !g.metadata || c.drop.URLs[g.url]:
+			all = false
+			c.done.Visits[g.url]++
+		default:
+			kept = append(kept, *g)
+		}
+		g = nil
+	}
+	for {
+		at := in.Offset()
+		rec, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			end()
+			return kept, all
+		}
+		if rec == nil { // it may be part of the visit at hand, or begin another
+			all = false
+			in.Skip()
+			continue
+		}
+		bad := err != nil || gone[at]
+		switch rec.Fields["WARC-Type"] {
+		case "warcinfo":
+			end()
+			if bad {
+				all = false
+				continue
+			}
+			kept = append(kept, group{spans: []span{{rec.Offset, rec.Length}}})
+		case "response", "revisit", "resource":
+			end()
+			g = &group{url: rec.Fields["WARC-Target-URI"], id: rec.ID(), spans: []span{{rec.Offset, rec.Length}}, bad: bad}
+		default:
+			if g == nil || rec.Answer() != g.id { // of a visit whose answer cannot be read
+				all = false
+				continue
+			}
+			if bad || rec.Fields["WARC-Target-URI"] != g.url {
+				g.bad = true
+				continue
+			}
+			g.spans = append(g.spans, span{rec.Offset, rec.Length})
+			g.metadata = g.metadata || rec.Fields["WARC-Type"] == "metadata"
+		}
+	}
+}
+
+// index writes a file's index anew: sorted, with the places where records lie now. moved is nil where all lie where
+// they lay.
+func (c *cleaner) index(stem, name string, moved map[int64]int64) error {
+	file := "warc/" + stem + ".cdxj"
+	text, err := os.ReadFile(c.path(file))
+	lost := errors.Is(err, fs.ErrNotExist)
+	if err != nil && !lost {
+		return err
+	}
+	gone := c.drop.Places[file]
+	var lines [][]byte
+	at := int64(0)
+	for l := range bytes.Lines(text) {
+		here := at
+		at += int64(len(l))
+		x, err := warc.ParseIndexLine(bytes.TrimSuffix(l, []byte("\n")))
+		if err != nil || gone[here] || x.File != name || c.drop.URLs[x.URL] || l[len(l)-1] != '\n' {
+			c.done.Lines++
+			continue
+		}
+		if moved != nil {
+			to, stays := moved[x.Offset]
+			if !stays {
+				c.done.Lines++
+				continue
+			}
+			l = bytes.Replace(l, fmt.Appendf(nil, `,"offset":"%d"`, x.Offset), fmt.Appendf(nil, `,"offset":"%d"`, to), 1)
+		}
+		lines = append(lines, l)
+	}
+	slices.SortFunc(lines, bytes.Compare)
+	lines = slices.CompactFunc(lines, bytes.Equal)
+	if now := bytes.Join(lines, nil); lost || !bytes.Equal(now, text) {
+		return c.write(file, func(w *bufio.Writer) error { _, err := w.Write(now); return err })
+	}
+	return nil
+}
+
+// lines writes a file of lines anew if keep returns another line than it is given for one; nil is none.
+func (c *cleaner) lines(name string, keep func(at int64, line []byte) []byte) error {
+	src, err := vfs.OS.Open(c.path(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	gone := c.drop.Places[name]
+	same := true
+	err = c.write(name, func(w *bufio.Writer) error {
+		torn, err := store.EachLine(src, func(line []byte, at int64) error {
+			var now []byte
+			if !gone[at] {
+				now = keep(at, line)
+			}
+			if now == nil {
+				c.done.Lines++
+				same = false
+				return nil
+			}
+			same = same && bytes.Equal(now, line)
+			if _, err := w.Write(now); err != nil {
+				return err
+			}
+			return w.WriteByte('\n')
+		})
+		if err == nil && same && torn == 0 {
+			return errSame
+		}
+		return err
+	})
+	if errors.Is(err, errSame) {
+		return nil
+	}
+	return err
+}
+
+var errSame = errors.New("nothing has changed")
+
+func (c *cleaner) page(_ int64, line []byte) []byte {
+	p, err := jsonl.ParsePage(line)
+	if err != nil || c.drop.URLs[p.URL] {
+		return nil
+	}
+	return c.placed(line, p.WARC, p.Offset)
+}
+
+func (c *cleaner) fields(_ int64, line []byte) []byte {
+	f, err := jsonl.ParseFields(line)
+	if err != nil || c.drop.URLs[f.URL] {
+		return nil
+	}
+	return c.placed(line, f.WARC, f.Offset)
+}
+
+// placed is a line with the place where its record lies now; nil where that is gone.
+func (c *cleaner) placed(line []byte, warc string, offset int64) []byte {
+	if warc != "" && !c.away && !c.here[warc] {
+		return nil
+	}
+	moved := c.moved[warc]
+	if moved == nil {
+		return line
+	}
+	to, stays := moved[offset]
+	if !stays {
+		return nil
+	}
+	place := func(offset int64) []byte {
+		return []byte(`"warc":"` + warc + `","offset":` + strconv.FormatInt(offset, 10))
+	}
+	return bytes.Replace(line, place(offset), place(to), 1)
+}
+
+func (c *cleaner) visit(_ int64, line []byte) []byte {
+	if e, err := crawllog.Parse(line); err != nil || c.drop.URLs[e.URL] {
+		return nil
+	}
+	return line
+}
+
+func (c *cleaner) text(_ int64, line []byte) []byte {
+	var t struct{ URL string }
+	if err := json.Unmarshal(line, &t); err != nil || c.drop.URLs[t.URL] {
+		return nil
+	}
+	return line
+}
+
+func (c *cleaner) skip(_ int64, line []byte) []byte {
+	if _, err := jsonl.ParseSkip(line); err != nil {
+		return nil
+	}
+	return line
+}
+
+// write makes a durable file of what fill writes, in place of the one that is there.
+func (c *cleaner) write(name string, fill func(*bufio.Writer) error) error {
+	to := c.path(name)
+	tmp := to + ".tmp"
+	f, err := os.Create(tmp)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriterSize(f, 256<<10)
+	if err = fill(w); err == nil {
+		err = w.Flush()
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, os.Remove(tmp))
+	}
+	return vfs.OS.Rename(tmp, to)
+}

@@ -1,0 +1,180 @@
+package meshnodes
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"kumo/internal/app/meshnode"
+	"kumo/internal/app/session"
+	"kumo/internal/base/settings"
+	"kumo/internal/base/weburl"
+	"kumo/internal/cluster/member/mesh"
+	"kumo/internal/engine/crawl"
+	"kumo/internal/state/recovery"
+	"kumo/internal/state/stall"
+)
+
+// openCrawl opens the node's part of the crawl, in the folder.
+func (l *life) openCrawl() error {
+	j := l.job
+	j.Memory = j.MemoryBudget() * (historyShare - 1) / historyShare
+	j.Crawl.Stay, j.Crawl.Claims = true, true
+	f := l.folder
+	l.folder = nil // it is the session's, or was let go
+	// it has connections to many nodes, as a server has
+	c, err := l.Open(f, j, &session.Peers{Join: l.joinEngine, Server: true})
+	if err != nil {
+		return err
+	}
+	l.crawl.Store(c)
+	return nil
+}
+
+// joinEngine tells the engine of the node.
+func (l *life) joinEngine(_ *recovery.State, p *crawl.Parts) error {
+	p.Router, p.Finished = &l.router, l.mesh.Finished
+	if l.carrier != nil {
+		p.AtRisk = l.atRisk
+	}
+	p.NewRoot = func(u weburl.URL) { l.mesh.NewRoot(u.String()) }
+	return nil
+}
+
+// blocked counts what rules would leave out of what waits here.
+func (l *life) blocked(ctx context.Context, rules []string) ([]byte, error) {
+	c := l.crawl.Load()
+	if c == nil {
+		return nil, errNotBegun
+	}
+	return c.CountBlocked(ctx, rules)
+}
+
+var errNotBegun = errors.New("this node has not begun to crawl")
+
+// settle goes by the settings that the crawl's record has now, as far as they may change while it runs.
+func (l *life) settle(now map[string][]string) {
+	c := l.crawl.Load()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c == nil || l.Settle == nil || maps.EqualFunc(now, l.settings, slices.Equal) {
+		return
+	}
+	j := *l.job
+	err := l.Settle(&j, settings.FromMap(now))
+	if err == nil {
+		err = c.Tune(&j)
+	}
+	if err != nil {
+		l.Log.Warn("this node does not go by the crawl's new settings", "err", err)
+		return
+	}
+	l.settings = now
+}
+
+const paceTime = 3 * time.Second // over which a rate is taken
+
+// hasNoPlace reports whether hosts wait for a place, about: some places are empty for a moment.
+func (l *life) hasNoPlace() bool {
+	c := l.crawl.Load()
+	counts := c.Frontier.Counts()
+	return counts.Active*10 >= c.Job.HostsAtOnce()*7 && counts.Waiting > 0
+}
+
+// keepPace takes the rate of pages until ctx ends.
+func (l *life) keepPace(ctx context.Context) {
+	tick := time.NewTicker(paceTime)
+	defer tick.Stop()
+	c := l.crawl.Load()
+	for was, at := c.Stats.Pages(), time.Now(); ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		is, now := c.Stats.Pages(), time.Now()
+		l.mu.Lock()
+		l.rate = float64(is-was) / now.Sub(at).Seconds()
+		if l.looks++; l.hasNoPlace() {
+			l.full++
+		}
+		l.mu.Unlock()
+		was, at = is, now
+	}
+}
+
+// figures are what others are told of the node's work.
+func (l *life) figures() meshnode.Figures {
+	peers := l.conn.Stats().Peers
+	c := l.crawl.Load()
+	if c == nil {
+		return meshnode.Figures{Peers: peers}
+	}
+	totals, counts := c.Stats.Totals(), c.Frontier.Counts()
+	links, _ := c.Engine.Outbox()
+	l.mu.Lock()
+	rate := l.rate
+	l.mu.Unlock()
+	f := meshnode.Figures{Pages: totals.Pages, Again: l.Again(), Bytes: totals.Bytes, Rate: rate,
+		Hosts: counts.Active + counts.Waiting + counts.Backing, Waiting: counts.URLs, Known: c.URLsKnown(), Outbox: links,
+		InFlight: counts.Active, Peers: peers}
+	if o := c.Outage(); o.CutOff {
+		f.CutOff, f.CutOffWhy = max(time.Since(o.Since).Seconds(), 0), o.Why
+	}
+	o := c.Outlook()
+	f.EndsIn, f.Growth, f.Forecast = o.Forecast.AtLeast, o.Forecast.Growth, o.Forecast.Words
+	if a := o.Stall; a.Kind != stall.None {
+		f.Stalled, f.StalledBy, f.StallWhy, f.StallDo = a.For.Seconds(), string(a.Kind), a.Words, a.Do
+	}
+	return f
+}
+
+// A work is what the engine had done and had to do at a time.
+type work struct {
+	asked   int64 // URLs and robots.txt
+	waiting int
+	when    time.Time
+}
+
+// mostSpare bounds how much more than it fetches a node is taken to be able to fetch.
+const mostSpare = 16
+
+// capacity is how many pages a second this node could fetch: as much more than it does as it has places for hosts left.
+// Where it has nothing to do, it is what it was.
+func (l *life) capacity(rate float64, active int, busy bool) float64 {
+	places := float64(l.crawl.Load().Job.HostsAtOnce())
+	if rate > 0 && !busy {
+		rate *= min(max(places/float64(max(active, 1)), 1), mostSpare)
+	}
+	switch {
+	case rate > 0:
+		l.could = rate
+	case l.could == 0: // nothing is known yet
+		l.could = places / 4
+	}
+	return l.could
+}
+
+// load is what the engine has to do, since it was asked last. It is busy where most of the time all hosts that it may
+// work on at once were under way, and others waited.
+func (l *life) load() mesh.Load {
+	c := l.crawl.Load()
+	counts := c.Frontier.Counts()
+	totals := c.Stats.Totals()
+	now := work{totals.Pages + totals.Robots, counts.URLs, time.Now()}
+	was := l.last
+	l.last = now
+	l.mu.Lock()
+	load := mesh.Load{Waiting: int64(now.waiting), Busy: 2*l.full > l.looks}
+	l.looks, l.full = 0, 0
+	l.mu.Unlock()
+	fetched, d := int64(0), now.when.Sub(was.when).Seconds()
+	if !was.when.IsZero() && d > 0 {
+		fetched = now.asked - was.asked
+		load.Arriving = max(float64(fetched+int64(now.waiting-was.waiting))/d, 0)
+	}
+	load.Rate = l.capacity(float64(fetched)/max(d, 1), counts.Active, load.Busy)
+	return load
+}

@@ -1,0 +1,304 @@
+package meshnodes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"kumo/internal/app/job"
+	"kumo/internal/app/meshnode"
+	"kumo/internal/app/node"
+	"kumo/internal/app/session"
+	"kumo/internal/base/item"
+	"kumo/internal/base/settings"
+	"kumo/internal/base/stats"
+	"kumo/internal/cluster/bus/p2p"
+	"kumo/internal/cluster/desired"
+	"kumo/internal/cluster/member/mesh"
+	"kumo/internal/cluster/overlay"
+	"kumo/internal/cluster/strategy"
+	"kumo/internal/content/policy"
+	"kumo/internal/engine/exchange"
+	"kumo/internal/state/entry"
+	"kumo/internal/state/history"
+	"kumo/internal/state/journal/file"
+)
+
+// Run takes part in the crawl until it is done (nil), was stopped (node.ErrStopped), the node has left (node.ErrLeft),
+// or ctx ends. A node that is to leave and knows no other one ends and keeps what it has (context.Canceled). There is a
+// report if the node came to crawl.
+func (n *Node) Run(ctx context.Context) (report *stats.Report, err error) {
+	remembered, closeHistory, err := n.openHistory()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, closeHistory()) }()
+	l := &life{Node: n, warcs: n.folder.Path(warcDir)}
+	known := n.known()
+	l.mesh, err = meshnode.New(meshnode.Config{
+		Messenger: n.conn, Overlay: overlay.Config{Self: asContact(n.conn.Self()), Seed: rand.Uint64()},
+		Mesh: mesh.Config{Backups: n.Backups, Absent: n.Absent, Check: n.Check, LostAfter: n.LostAfter,
+			Met: len(known) > 0},
+		Places:  l.places(),
+		Known:   known,
+		Waits:   len(n.Join) > 0,
+		Contact: func(to strategy.Node) overlay.Contact { return asContact(n.conn.Contact(to)) },
+		Learn:   func(c overlay.Contact) { n.conn.Learn(p2p.Contact{Node: strategy.Node(c.Node), Addrs: c.Addrs}) },
+		Disk:    n.disk, Dir: n.stateDir(), Router: &n.router, History: remembered, Read: l.readLinks, Slice: l.slice,
+		Blocked: l.blocked,
+		Load:    l.load, Figures: l.figures, Limit: limit, Settle: l.settle, Version: job.Version, Address: n.Address,
+		Log:     n.Log,
+		Changed: func() { word(n.changed) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	n.mesh.Store(l.mesh)
+	report, err = l.run(ctx, len(n.Join)+len(known) > 0)
+	if n.carrier != nil && n.crawl.Load() != nil {
+		n.finishing.Store(true)
+		err = session.Bring(ctx, n.carrier, err)
+	}
+	return report, err
+}
+
+func word(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// historyShare is the share of the memory that a user grants which the URL history gets, as 1/8 of it: it has as many
+// URLs as the database of known URLs on average, times the backups, but only hashes of them, and blocks that both have
+// read lie in the system's cache.
+const historyShare = 8
+
+// openHistory opens what this node remembers of URLs that others have found, and takes its share of the memory.
+func (n *Node) openHistory() (*history.DB, func() error, error) {
+	machine := *n.job
+	if n.Settle != nil { // its memory is this machine's to say
+		if err := n.Settle(&machine, nil); err != nil {
+			return nil, nil, err
+		}
+	}
+	j, err := file.Open(n.disk, n.folder.Path("state", "history.journal"), file.Config{})
+	if err != nil {
+		return nil, nil, err
+	}
+	db, err := history.Open(n.disk, n.folder.Path("state", "history"), j, history.Config{
+		Key: meshnode.Key, Memory: machine.MemoryBudget() / historyShare})
+	if err != nil {
+		return nil, nil, errors.Join(err, j.Close())
+	}
+	return db, func() error { return errors.Join(db.Close(), j.Close()) }, nil
+}
+
+// readLinks reads a batch of links, each under the slice of its host. Before the crawl was started nobody knows into
+// how many slices hosts are cut.
+func (l *life) readLinks(data []byte, f func(host, key string, link []byte)) error {
+	c := l.knownCut()
+	if c == nil {
+		return meshnode.ErrNotYet
+	}
+	return exchange.Read(data, func(k entry.Candidate, link []byte) { f(c.At(k.Host, k.Item.URL), k.Item.Key(), link) })
+}
+
+// slice is the slice of a URL, of a crawl that was started.
+func (l *life) slice(url string) string {
+	if c := l.knownCut(); c != nil {
+		return c.Of(url)
+	}
+	return item.HostOf(url)
+}
+
+// knownCut is how hosts are cut; nil before the crawl was started.
+func (l *life) knownCut() *cut {
+	if c := l.cut.Load(); c != nil {
+		return c
+	}
+	r, _ := l.mesh.Crawl()
+	if r.State == desired.Waiting {
+		return nil
+	}
+	c := &cut{job.SlicesOf(settings.FromMap(r.Settings))}
+	l.cut.Store(c)
+	return c
+}
+
+// A cut is how hosts are cut, once that is known.
+type cut struct{ *item.Slices }
+
+func limit(settings map[string][]string) int64 {
+	n, _ := strconv.ParseInt(strings.Join(settings[job.LimitKey], ""), 10, 64)
+	return n
+}
+
+// A life is a node that runs.
+type life struct {
+	*Node
+	mesh  *meshnode.Node
+	warcs string // the folder of WARC files
+	// the loop's of mesh
+	last  work
+	could float64 // pages a second
+	cut   atomic.Pointer[cut]
+
+	mu       sync.Mutex          // guards below
+	settings map[string][]string // that the crawl was opened with, or has been told of since
+	rate     float64             // pages a second, lately
+	// how often it was looked, since the last load, and found that hosts had no place
+	looks, full int
+}
+
+func (l *life) run(ctx context.Context, others bool) (report *stats.Report, err error) {
+	living, stop := context.WithCancel(ctx)
+	var beside sync.WaitGroup
+	over := make(chan error, 1) // how the node ended
+	beside.Go(func() {
+		err := l.mesh.Run(living)
+		over <- err
+		stop()
+	})
+	beside.Go(func() { l.join(living, l.mesh, others) })
+	beside.Go(func() {
+		select {
+		case <-l.leave:
+			l.mesh.Leave()
+		case <-living.Done():
+		}
+	})
+	defer beside.Wait()
+	defer stop()
+	if err := l.begin(living); err != nil {
+		stop()
+		if ended := <-over; !session.IsStop(ended) { // which is why
+			err = ended
+		}
+		return nil, l.ended(err)
+	}
+	return l.work(ctx, over)
+}
+
+// begin waits for the crawl's start, opens the engine, and has the node fetch.
+func (l *life) begin(ctx context.Context) error {
+	r, err := l.awaitStart(ctx)
+	if err != nil {
+		return err
+	}
+	l.settings = r.Settings
+	if l.Settle != nil {
+		if err := l.Settle(l.job, settings.FromMap(r.Settings)); err != nil {
+			return err
+		}
+	}
+	if err := l.openCrawl(); err != nil {
+		return err
+	}
+	if l.carrier != nil {
+		l.carrier.Start(context.WithoutCancel(ctx))
+	}
+	return l.mesh.Attach(l.crawl.Load().Engine)
+}
+
+// awaitStart waits until the crawl runs, or would if it were not paused.
+func (l *life) awaitStart(ctx context.Context) (desired.Record, error) {
+	select {
+	case <-ctx.Done():
+		return desired.Record{}, context.Cause(ctx)
+	case <-l.mesh.InStep():
+	}
+	for was := desired.State(""); ; {
+		r, _ := l.mesh.Crawl()
+		switch {
+		case r.State == desired.Running || r.State == desired.Paused:
+			return r, nil
+		case was == "":
+			l.Log.Info("waiting for the crawl to be started", "state", r.State)
+		case r.State == desired.Stopping && was != r.State:
+			return r, meshnode.ErrStopped
+		}
+		was = r.State
+		select {
+		case <-ctx.Done():
+			return r, context.Cause(ctx)
+		case <-l.changed:
+		}
+	}
+}
+
+// patience is how long an engine may take to end whose crawl is done.
+const patience = 5 * time.Second
+
+// work crawls until the engine or the node ends.
+func (l *life) work(ctx context.Context, over <-chan error) (report *stats.Report, err error) {
+	crawling, stop := context.WithCancel(ctx)
+	crawl := l.crawl.Load()
+	var beside sync.WaitGroup
+	beside.Go(func() { l.keepPace(crawling) })
+	defer beside.Wait()
+	defer stop()
+	failed := make(chan error, 1)
+	go func() {
+		var err error
+		report, err = crawl.Run(crawling)
+		failed <- err
+	}()
+	select {
+	case err := <-failed: // the node ends with it, unless the crawl is done, and the node ends in its time
+		if err != nil {
+			return report, err
+		}
+		return report, l.ended(<-over)
+	case err = <-over:
+	}
+	// who waits for a node that leaves waits for the rest, too
+	l.finishing.Store(l.carrier != nil)
+	if err == nil { // nothing is left to do, and the engine was told so
+		defer time.AfterFunc(patience, stop).Stop()
+	} else {
+		crawl.EndsBecause(howEnded(err))
+		stop()
+	}
+	if wrong := <-failed; wrong != nil && !session.IsStop(wrong) {
+		return report, errors.Join(l.ended(err), wrong)
+	}
+	return report, l.ended(err)
+}
+
+// ended is how a node ends, in the words that nodes of all strategies have for it.
+func (l *life) ended(err error) error {
+	switch {
+	case errors.Is(err, meshnode.ErrStopped) && errors.Is(err, policy.ErrLimit):
+		return fmt.Errorf("%w: %w", node.ErrStopped, policy.ErrLimit)
+	case errors.Is(err, meshnode.ErrStopped):
+		return node.ErrStopped
+	case errors.Is(err, meshnode.ErrLeft):
+		return node.ErrLeft
+	case errors.Is(err, meshnode.ErrAlone):
+		l.Log.Info("no other node is known: this one keeps what it has")
+		return fmt.Errorf("%w: %w", context.Canceled, err)
+	}
+	return err
+}
+
+// howEnded says in a few words how a run ended that its node has ended.
+func howEnded(err error) string {
+	switch {
+	case errors.Is(err, policy.ErrLimit):
+		return "stopped at its limit"
+	case errors.Is(err, meshnode.ErrStopped):
+		return "stopped"
+	case errors.Is(err, meshnode.ErrLeft):
+		return "left"
+	case errors.Is(err, meshnode.ErrAlone), session.IsStop(err):
+		return "interrupted"
+	}
+	return "failed"
+}

@@ -1,0 +1,119 @@
+package nodes
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"kumo/internal/app/job"
+	"kumo/internal/app/session"
+	"kumo/internal/archive/away"
+	"kumo/internal/base/item"
+	"kumo/internal/base/page"
+	"kumo/internal/base/stats"
+	"kumo/internal/base/vfs"
+	"kumo/internal/cluster/bus/inproc"
+	"kumo/internal/cluster/strategy"
+	"kumo/internal/state/entry"
+	"kumo/internal/state/frontier"
+	"kumo/internal/state/journal/memory"
+	"kumo/internal/state/recovery"
+	"kumo/internal/state/seen"
+	"kumo/internal/state/store"
+)
+
+// A dead node's place is waited for once, however often the fold is begun, and its pages are counted once.
+func TestAFoldThatIsBegunAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, err := inproc.New(1).Join("a~1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		down := errors.New("no route to the place")
+		n := &Node{Config: Config{PlaceWait: time.Minute, Log: slog.New(slog.DiscardHandler),
+			There: func(context.Context, string) (*away.Manifest, error) { return away.NewManifest(), down }}}
+		p := placesOfDead{Node: n, bus: b}
+		begun := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
+		defer cancel()
+		if _, err := p.read(ctx, "b~1", "file:///place/b~1"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if _, err := p.read(t.Context(), "b~1", "file:///place/b~1"); err != nil || time.Since(begun) != time.Minute {
+				t.Errorf("given up after %v (%v)", time.Since(begun), err)
+			}
+		}
+		down = nil
+		if _, err := p.read(t.Context(), "b~1", "file:///place/b~1"); err != nil {
+			t.Error(err)
+		}
+		down, begun = errors.New("away again"), time.Now()
+		if _, err := p.read(t.Context(), "b~1", "file:///place/b~1"); err != nil || time.Since(begun) != time.Minute {
+			t.Errorf("given up after %v (%v), away once more", time.Since(begun), err)
+		}
+		lost := lostPage(t)
+		for _, dead := range []strategy.Node{"b~1", "b~1", "c~1"} {
+			p.note(t.Context(), dead, lost)
+		}
+		if n.Again() != 2 {
+			t.Errorf("%d pages are fetched again, want 2", n.Again())
+		}
+	})
+}
+
+// lostPage is what one page was lost of.
+func lostPage(t *testing.T) *recovery.Lost {
+	t.Helper()
+	dir := t.TempDir()
+	db, err := seen.Open(vfs.OS, filepath.Join(dir, "seen"), seen.Config{Memory: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	it, log, e := item.FromSeed("http://h.test/"), memory.New(), entry.Encoder{}
+	e.Found(&it)
+	e.Done(&entry.Done{URL: it.URL, Visit: stats.Visit{Status: 200}, Ref: page.Ref{ID: "<urn:x>"}})
+	lost := &recovery.Lost{Disk: vfs.OS, File: filepath.Join(dir, "again"), Safe: func([]store.Mark) bool { return false }}
+	if err := log.Append(e.Writer); err != nil {
+		t.Fatal(err)
+	}
+	s, err := recovery.RecoverFailed(t.Context(), log, recovery.Views{Seen: db, Digests: seen.NewRecent(),
+		Frontier: frontier.New(frontier.Config{})}, 1<<20, lost)
+	if err == nil {
+		_, err = s.Fold(t.Context())
+	}
+	if err := errors.Join(err, lost.Close(), db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return lost
+}
+
+// A node that ends says which files of its earlier lives wait.
+func TestANodeThatEndsSaysWhatWaits(t *testing.T) {
+	var said strings.Builder
+	n := &Node{job: &job.Job{Dir: t.TempDir()}, Config: Config{Log: slog.New(slog.NewTextHandler(&said, nil)),
+		Carry: func(context.Context, *job.Job, string) (session.Carrier, error) { return nil, errors.New("down") }}}
+	for _, life := range []string{"there", "waits"} {
+		dir := filepath.Join(n.job.Dir, asideName(life))
+		if err := os.MkdirAll(filepath.Join(dir, "state"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		link := away.Link{Place: "file:///place/" + life, URL: "file:///place/" + life, ID: life}
+		if err := link.Write(vfs.OS, dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(n.job.Dir, asideName("there"), broughtName), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	n.sayUnbrought()
+	if text := said.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, asideName("waits")) {
+		t.Errorf("it says %q", text)
+	}
+}

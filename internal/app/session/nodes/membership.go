@@ -1,0 +1,202 @@
+package nodes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"kumo/internal/app/folder"
+	"kumo/internal/app/job"
+	"kumo/internal/app/node"
+	"kumo/internal/app/session"
+	"kumo/internal/base/advice"
+	"kumo/internal/cluster/bus"
+	"kumo/internal/cluster/member/quorum"
+	"kumo/internal/cluster/strategy"
+	"kumo/internal/state/journal"
+	"kumo/internal/state/journal/stream"
+)
+
+// A membership is a node for as long as it has its place: its identity, its part of the crawl, and what makes it a
+// member.
+type membership struct {
+	n       *Node
+	id      node.Identity
+	bus     *meter
+	job     *job.Job
+	folder  *folder.Folder
+	crawl   *session.Session // nil until it is open; then it holds the folder
+	carrier session.Carrier  // of its record files to a place; nil: they stay in the folder
+	carried chan bool        // has whether the carrier was started, once that is decided; nil: nobody asks
+	decide  context.CancelFunc
+	journal *stream.Journal
+	router  *node.Router
+	node    *node.Node
+	engine  *engine
+	counter *counter
+	waiter  waiter
+	gauge   gauge
+
+	dropped  bool                // nobody needs the log any more
+	was      bool                // an earlier process was a member, or about to be one
+	joined   atomic.Bool         // so is this one
+	moved    atomic.Int64        // hosts that have come from other nodes
+	settings map[string][]string // of the crawl's record that this node goes by
+
+	mu   sync.Mutex // guards below
+	last pace
+}
+
+// open makes the node that the folder belongs to, or a new one. What others have taken over by now is node.ErrLost.
+func (n *Node) open(ctx context.Context) (_ *membership, err error) {
+	j := *n.job
+	m := &membership{n: n, job: &j, router: node.NewRouter(), engine: new(engine)}
+	m.counter, m.waiter = newCounter(m), waiter{m: m}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, m.close())
+		}
+	}()
+	if err := m.openFolder(ctx); err != nil {
+		return nil, err
+	}
+	if err := m.openCarrier(ctx); err != nil {
+		return nil, err
+	}
+	joined, err := n.cluster.Join(m.id.Node())
+	if err != nil {
+		return nil, err
+	}
+	m.bus = &meter{Bus: joined}
+	if err := m.awaitSettings(ctx); err != nil {
+		return nil, err
+	}
+	for err = m.stillIn(ctx); errors.Is(err, bus.ErrUnavailable); err = m.stillIn(ctx) {
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(lookAtState):
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := os.RemoveAll(m.failedDir()); err != nil { // of a process that died while it folded them
+		return nil, err
+	}
+	return m, m.openCrawl(ctx)
+}
+
+// openFolder holds the folder, and finds out whose it is.
+func (m *membership) openFolder(ctx context.Context) (err error) {
+	n := m.n
+	if m.folder, err = folder.Open(ctx, n.disk, m.job.Dir, folder.Options{Warn: n.warn}); err != nil {
+		return err
+	}
+	if m.folder.HasJournal() && !m.folder.IsNodes() {
+		return advice.Usage("%s has a crawl of one node alone, which cannot become a part of another: name another folder",
+			m.job.Dir)
+	}
+	// A node that was killed before it was taken in has a journal, too, and goes on.
+	if m.id, err = node.OpenIdentity(n.disk, m.folder.Path("state", folder.NodeFile), n.Name); err != nil {
+		return err
+	}
+	if m.id.IsKey() {
+		return advice.Usage("%s belongs to a node with the strategy mesh: name another folder", m.job.Dir)
+	}
+	if m.was = m.id.Joined; m.was {
+		m.joined.Store(true)
+		n.home.kept.Store(true)
+	}
+	return nil
+}
+
+func (n *Node) warn(err error) { n.Log.Warn(err.Error()) }
+
+// stillIn returns node.ErrLost if the node was a member, and is none any more.
+func (m *membership) stillIn(ctx context.Context) error {
+	if !m.joined.Load() {
+		return nil
+	}
+	e, err := m.bus.Get(ctx, quorum.TableKey)
+	if err != nil {
+		return err
+	}
+	t := new(quorum.Table)
+	if e.Value != nil {
+		if t, err = quorum.ParseTable(e.Value); err != nil {
+			return err
+		}
+	}
+	self := m.id.Node()
+	if slices.ContainsFunc(t.Members, func(m strategy.Member) bool { return m.Node == self }) ||
+		slices.Contains(t.Leaving, self) {
+		return nil
+	}
+	return fmt.Errorf("%w: it is not in the cluster's table", node.ErrLost)
+}
+
+// failedDir is where what dead nodes have left is recovered.
+func (m *membership) failedDir() string { return m.folder.Path("state", "estates") }
+
+// openCrawl opens the node's part of the crawl.
+func (m *membership) openCrawl(ctx context.Context) (err error) {
+	m.job.Crawl.Stay = true
+	m.crawl, err = m.n.Open(m.folder, m.job, &session.Peers{Join: m.join, Server: m.n.Serves,
+		Ship: func(local journal.Journal) (journal.Journal, error) { return m.ship(ctx, local) }})
+	if err != nil {
+		m.folder = nil // it was let go
+		return err
+	}
+	m.engine.Engine, m.engine.Endpoint = m.crawl.Engine, m.crawl.Engine.Transfers()
+	m.openGauge()
+	if err := m.publish(ctx); err != nil {
+		return err
+	}
+	m.beginCarrying(ctx)
+	return nil
+}
+
+// close lets all go.
+func (m *membership) close() error {
+	var err error
+	m.carries()
+	if m.carrier != nil {
+		err = m.carrier.Close()
+	}
+	switch {
+	case m.crawl != nil:
+		err = errors.Join(err, m.crawl.Close())
+	case m.folder != nil:
+		err = errors.Join(err, m.folder.Close())
+	}
+	if m.bus != nil {
+		m.waiter.gone(context.Background())
+		m.dropLease()
+		err = errors.Join(err, m.bus.Close())
+	}
+	return err
+}
+
+// dropLease takes back the lease of a node that has not become a member: nobody waits for its end, but people would see
+// a node that comes.
+func (m *membership) dropLease() {
+	if m.joined.Load() || m.id.Name == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), goneWait)
+	defer cancel()
+	key := quorum.LeasePrefix + string(m.id.Node())
+	e, err := m.bus.Get(ctx, key)
+	if err == nil && e.Value != nil {
+		err = m.bus.Delete(ctx, key, e.Revision)
+	}
+	if err != nil {
+		m.n.Log.Debug("a lease stays behind", "key", key, "err", err)
+	}
+}

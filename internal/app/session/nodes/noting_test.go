@@ -1,0 +1,62 @@
+package nodes
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"kumo/internal/app/node"
+	"kumo/internal/cluster/member/quorum"
+	"kumo/internal/cluster/strategy"
+)
+
+// Who has listened begins anew when it has heard nothing itself: a node that was silent before is heard of again only
+// if it has told something since.
+func TestAListenerThatWasCutOff(t *testing.T) {
+	const beat = time.Second
+	var l listener
+	now := time.Unix(1e9, 0)
+	clocks := map[strategy.Node]time.Time{"alive~1": now, "dead~1": now}
+	hear := func(d time.Duration) {
+		now = now.Add(d)
+		clocks["alive~1"] = now
+		leases := map[strategy.Node]quorum.Lease{}
+		for n, clock := range clocks {
+			report, err := json.Marshal(node.Report{Clock: clock})
+			if err != nil {
+				t.Fatal(err)
+			}
+			leases[n] = quorum.Lease{Report: report}
+		}
+		l.hear(leases, now, beat)
+	}
+	// listen reports whether it never takes the dead node for one that is heard once it knows, and knows in the end
+	listen := func() (knows bool) {
+		for range 10 {
+			if hear(beat); !l.knows(now, beat) {
+				continue
+			}
+			if knows = true; !l.silent("dead~1", now, beat) {
+				t.Error("a dead node is heard")
+			}
+			if l.silent("alive~1", now, beat) {
+				t.Error("a living node is silent")
+			}
+		}
+		return knows
+	}
+	hear(0)
+	if l.knows(now, beat) {
+		t.Error("who has just begun to listen knows who is silent")
+	}
+	if !listen() {
+		t.Error("who has listened for long does not know who is silent")
+	}
+	hear(10 * beat)
+	if l.knows(now, beat) {
+		t.Error("who was cut off knows who is silent")
+	}
+	if !listen() {
+		t.Error("who was cut off never knows again who is silent")
+	}
+}

@@ -1,0 +1,151 @@
+package nodes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"kumo/internal/app/folder"
+	"kumo/internal/app/job"
+	"kumo/internal/app/node"
+	"kumo/internal/app/session"
+	"kumo/internal/base/page"
+	"kumo/internal/base/weburl"
+	"kumo/internal/cluster/member"
+	"kumo/internal/cluster/member/driver"
+	"kumo/internal/cluster/member/quorum"
+	"kumo/internal/cluster/strategy"
+	"kumo/internal/engine/crawl"
+	"kumo/internal/state/journal"
+	"kumo/internal/state/journal/stream"
+	"kumo/internal/state/recovery"
+	"kumo/internal/state/transfer"
+)
+
+// ship has the journal shipped.
+func (m *membership) ship(ctx context.Context, local journal.Journal) (journal.Journal, error) {
+	j, err := stream.Open(ctx, local, m.bus, logOf(m.id.Node()), stream.Config{Warn: m.n.warn})
+	if errors.Is(err, stream.ErrSealed) {
+		return nil, fmt.Errorf("%w: %w", node.ErrLost, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	// What came whole from others before is told to them as such: the log must say so, too, should this process die at
+	// once.
+	if err := j.Ship(ctx, j.End()); err != nil {
+		err = errors.Join(err, j.Close())
+		if errors.Is(err, stream.ErrSealed) {
+			return nil, fmt.Errorf("%w: %w", node.ErrLost, err)
+		}
+		return nil, err
+	}
+	m.journal = j
+	return j, nil
+}
+
+// logOf is the log to which a node's journal is shipped.
+func logOf(n strategy.Node) string { return "journal/" + string(n) }
+
+// A journalLagGuard router lets no request be made while the log is late. What a node fetches while it can tell nobody
+// is fetched again if it is taken for dead, and it could do so for as long as its lease lasts.
+type journalLagGuard struct {
+	crawl.Router
+	log interface{ Late() bool }
+}
+
+func (p journalLagGuard) May(host string) bool { return p.Router.May(host) && !p.log.Late() }
+
+// join makes the node, and the engine's parts those of it.
+func (m *membership) join(state *recovery.State, p *crawl.Parts) error {
+	n := m.n
+	one, placing := n.Joining(quorum.Config{Self: m.id.Node(), Instance: rand.Uint64() | 1, Joined: m.id.Joined,
+		Arrived: state.Arrived(), Forgot: state.Went(), Partial: state.Partial(), Layout: n.Layout, Timing: n.Timing,
+		Seed: rand.Uint64()})
+	m.node = node.New(node.Config{
+		Crawl: node.CrawlWord(m.job.Name), Identity: m.id, Member: one, Strategy: placing, Timing: n.Timing, Bus: m.bus,
+		Engine: m.engine, Router: m.router,
+		Estates: &failedNodes{disk: m.folder.Disk, dir: m.failedDir(), bus: m.bus, job: m.job,
+			places: placesOfDead{Node: n, bus: m.bus}},
+		Enter: m.enter, Figures: m.figures, Work: m.work, Ending: m.journal.Ending, Settle: m.settle, Knows: m.knows,
+		Links:   m.links,
+		Blocked: func(ctx context.Context, rules []string) ([]byte, error) { return m.crawl.CountBlocked(ctx, rules) },
+		Version: job.Version, Address: n.Address, Log: n.Log,
+	})
+	if c, is := m.carrier.(session.StateCarrier); is && m.job.Writes(job.WARC) {
+		p.Checkpointed = c.Cut(m.journal, n.warn)
+	}
+	p.Router = journalLagGuard{m.router, m.journal}
+	p.Arrived = func(t member.Transfer, hosts []string) {
+		m.moved.Add(int64(len(hosts)))
+		m.node.Arrived(t, hosts)
+	}
+	p.NewRoot = func(u weburl.URL) { m.node.NewRoot(u.String()) }
+	p.Listener = crawl.Tee(p.Listener, crawl.Listener{Visited: func(*page.Record) { m.router.Ended() },
+		Retried: func(*page.Record, time.Duration) { m.router.Ended() }})
+	return nil
+}
+
+func (m *membership) enter() error {
+	m.n.home.kept.Store(true)
+	m.joined.Store(true)
+	id := m.id // which others read
+	id.Joined = true
+	return id.Save(m.n.disk, m.folder.Path("state", folder.NodeFile))
+}
+
+// knows is what the node says to who adds URLs.
+func (m *membership) knows(url string) (mine, known bool, err error) {
+	u, err := weburl.Parse(url)
+	if err != nil {
+		return false, false, err
+	}
+	return m.crawl.Engine.Knows(u)
+}
+
+// links is how many links wait until it is known whose a URL's host is.
+func (m *membership) links(url string) int {
+	u, err := weburl.Parse(url)
+	if err != nil {
+		return 0
+	}
+	return m.crawl.Engine.WaitingFor(u)
+}
+
+// An engine is a crawl's engine as a node wants it.
+type engine struct {
+	*crawl.Engine
+	*transfer.Endpoint
+}
+
+var _ node.Engine = (*engine)(nil)
+
+func (e *engine) Export(owner func(host string) strategy.Node) (driver.Export, error) {
+	return asExport(e.Endpoint.Export(owner))
+}
+
+// Busy are those of some hosts to which a request is under way, each with what waits until it has ended.
+func (e *engine) Busy(hosts []string) map[string]func(context.Context) error {
+	busy := map[string]func(context.Context) error{}
+	for host, over := range e.Engine.Busy(hosts) {
+		busy[host] = func(ctx context.Context) error {
+			select {
+			case <-over:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+	}
+	return busy
+}
+
+// asExport keeps a nil pointer from becoming an interface that is not nil.
+func asExport(x *transfer.Export, err error) (driver.Export, error) {
+	if err != nil {
+		return nil, err
+	}
+	return x, nil
+}

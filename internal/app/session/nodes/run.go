@@ -1,0 +1,120 @@
+package nodes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"kumo/internal/app/node"
+	"kumo/internal/app/session"
+	"kumo/internal/base/stats"
+	"kumo/internal/state/journal/stream"
+)
+
+// run is the node's life.
+func (m *membership) run(ctx context.Context) (*stats.Report, error) {
+	m.engine.Pause(true)
+	record, err := m.awaitStart(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.stillTrue(record.Settings); err != nil {
+		return nil, err
+	}
+	m.settle(record.Settings)
+	crawling, stop := context.WithCancel(ctx)
+	defer stop()
+	taking, leave := context.WithCancelCause(ctx)
+	defer leave(nil)
+	came := make(chan struct{})
+	go func() { defer close(came); m.waiter.done(crawling) }()
+	defer func() { stop(); <-came }()
+	counted := m.counter.start(crawling)
+	defer func() { stop(); <-counted }()
+	var report *stats.Report
+	ended := make(chan error, 1)
+	go func() {
+		var err error
+		report, err = m.crawl.Run(crawling)
+		if err != nil { // otherwise the crawl is done, and the node ends in its time
+			leave(errors.Join(errEnded, err))
+		}
+		ended <- err
+	}()
+	err = m.node.Run(taking)
+	// who waits for a node that leaves waits for the rest, too
+	m.n.finishing.Store(m.carrier != nil)
+	if err == nil { // nothing is left to do, and the engine was told so
+		defer time.AfterFunc(patience, stop).Stop()
+	} else {
+		m.crawl.EndsBecause(howEnded(err))
+		stop()
+	}
+	failed := <-ended
+	m.shipRest(ctx)
+	m.takenIn(ctx, err)
+	if errors.Is(err, node.ErrLeft) {
+		m.notePages(ctx)
+		m.dropLog(ctx)
+	}
+	switch {
+	case errors.Is(err, stream.ErrSealed), errors.Is(failed, stream.ErrSealed): // whoever has met it first
+		return report, fmt.Errorf("%w: %w", node.ErrLost, errors.Join(err, failed))
+	case errors.Is(err, errEnded):
+		return report, failed
+	case session.IsStop(failed):
+		return report, err
+	}
+	return report, errors.Join(err, failed)
+}
+
+var errEnded = errors.New("the engine has ended")
+
+const patience = 5 * time.Second
+
+// shipRest gives the log some time to have all, so that nothing is missing there if the node does not come back.
+func (m *membership) shipRest(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	if err := m.journal.Ship(ctx, m.journal.End()); err != nil {
+		m.n.Log.Debug("the log does not have all", "err", err)
+	}
+}
+
+// takenIn finds out whether a node that failed was a member ever: it says that it is one before it is.
+func (m *membership) takenIn(ctx context.Context, err error) {
+	if m.was || err == nil || isEnd(err) || ctx.Err() != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if errors.Is(m.stillIn(ctx), node.ErrLost) {
+		m.n.home.kept.Store(false)
+	}
+}
+
+// notePages notes how many pages this node has fetched, which leaves: its lease, which told that, is gone.
+func (m *membership) notePages(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	if _, err := (node.Totals{Registry: m.bus}).AddGone(ctx, node.Pages{m.id.Node(): m.crawl.Stats.Pages()}); err != nil {
+		m.n.Log.Debug("the pages of this node are not noted", "err", err)
+	}
+}
+
+// dropLog removes the log of a node that has nothing any more. One that was the last of its cluster stays in the table,
+// and keeps its own.
+func (m *membership) dropLog(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	if err := m.stillIn(ctx); !errors.Is(err, node.ErrLost) {
+		return
+	}
+	err := errors.Join(m.bus.Drop(ctx, logOf(m.id.Node())), forgetPlace(ctx, m.bus, m.id.Node()))
+	if err != nil {
+		m.n.Log.Warn("the log of this node stays", "err", err)
+		return
+	}
+	m.dropped = true
+}

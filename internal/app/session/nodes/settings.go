@@ -1,0 +1,66 @@
+package nodes
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"kumo/internal/app/job"
+	"kumo/internal/base/settings"
+)
+
+// settle goes by the settings that the crawl's record has now, as far as they may change while it runs.
+func (m *membership) settle(now map[string][]string) {
+	settle := m.n.Settle
+	m.counter.setLimit(now)
+	if settle == nil || maps.EqualFunc(now, m.settings, slices.Equal) {
+		return
+	}
+	j := *m.n.job
+	err := settle(&j, settings.FromMap(now))
+	if err == nil {
+		err = m.crawl.Tune(&j)
+	}
+	if err != nil {
+		m.n.Log.Warn("this node does not go by the crawl's new settings", "err", err)
+		return
+	}
+	for _, key := range changed(m.settings, now) {
+		m.n.Log.Info("a setting of the crawl is another one", "setting", key, "was", m.settings[key], "is", now[key])
+	}
+	m.settings = now
+}
+
+// errSettings says that the crawl was started with settings that are read when a node begins, and are others than this
+// one began with.
+var errSettings = errors.New("the crawl's settings are others now")
+
+// stillTrue returns errSettings if the node must begin anew for settings.
+func (m *membership) stillTrue(settings map[string][]string) error {
+	if m.n.Settle == nil {
+		return nil
+	}
+	for _, key := range changed(m.settings, settings) {
+		if !slices.Contains(job.Tunable, key) {
+			return fmt.Errorf("%w: %s", errSettings, key)
+		}
+	}
+	return nil
+}
+
+// changed are the keys that have other values.
+func changed(was, is map[string][]string) (keys []string) {
+	for key, values := range is {
+		if !slices.Equal(values, was[key]) {
+			keys = append(keys, key)
+		}
+	}
+	for key := range was {
+		if _, there := is[key]; !there {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}

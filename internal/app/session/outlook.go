@@ -1,0 +1,107 @@
+package session
+
+import (
+	"context"
+	"time"
+
+	"kumo/internal/base/item"
+	"kumo/internal/base/stats"
+	"kumo/internal/state/forecast"
+	"kumo/internal/state/frontier"
+	"kumo/internal/state/stall"
+)
+
+// An Outlook is what is to be expected of a crawl that runs, and why it stands still if it does.
+type Outlook struct {
+	Forecast forecast.Forecast
+	Stall    stall.Alarm
+}
+
+// Outlook is that of the last second; the zero value before a run.
+func (s *Session) Outlook() Outlook {
+	if o := s.outlook.Load(); o != nil {
+		return *o
+	}
+	return Outlook{}
+}
+
+const (
+	lookAhead   = time.Second // between two looks
+	slowestKept = 8           // hosts
+)
+
+// watch keeps the outlook up to date until ctx ends, and tells the listener of stalls. Names of hosts are read from the
+// disk here, so that who asks for the outlook never waits for that.
+func (s *Session) watch(ctx context.Context) {
+	tick := time.NewTicker(lookAhead)
+	defer tick.Stop()
+	w := watcher{Session: s, began: s.Job.Now(), sweep: s.Frontier.Sweep(slowestKept)}
+	for {
+		w.look()
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+type watcher struct {
+	*Session
+	began  time.Time
+	sweep  *frontier.Sweep
+	coming forecast.Watch
+	stall  stall.Watch
+
+	scarce   int64 // attempts without a socket, before the last answer
+	answered time.Time
+	stalled  time.Duration // how long, as it was said last
+}
+
+func (w *watcher) look() {
+	now, counts, totals := w.Job.Now(), w.Frontier.Counts(), w.Stats.Totals()
+	sample := forecast.Sample{Time: now, Waiting: counts.URLs, Done: totals.Pages + totals.Failed}
+	for _, h := range w.sweep.Look() {
+		sample.Longest = append(sample.Longest, forecast.Host{Name: h.Key, URLs: h.Waiting, Delay: h.Delay,
+			Left: h.Left(now)})
+	}
+	sample.CutTo(func(host string) int { return int(w.Engine.MostPages(item.HostOfSlice(host))) })
+	o := Outlook{Forecast: w.coming.Next(sample)}
+	w.curves.Add(stats.Point{Time: now, Pages: totals.Pages, Bytes: totals.Bytes, Failed: totals.Failed,
+		Known: int64(w.URLsKnown()), Waiting: int64(counts.URLs), Active: int64(counts.Active)})
+	snapshot := w.snapshot(now, &counts)
+	alarm, change := w.stall.Look(snapshot)
+	o.Stall = alarm
+	w.outlook.Store(&o)
+	l := w.Job.Listener
+	switch {
+	case change == stall.Began && l.Stalled != nil:
+		l.Stalled(alarm.For, alarm.Words, alarm.Do)
+	case change == stall.Ended && l.Moving != nil:
+		l.Moving(w.stalled)
+	}
+	w.stalled = alarm.For
+}
+
+func (w *watcher) snapshot(now time.Time, counts *frontier.Counts) *stall.Snapshot {
+	v, line := w.Engine.Vitals(), w.Engine.Outage()
+	since := w.began
+	if v.Answered.After(since) {
+		since = v.Answered
+	}
+	if !v.Answered.Equal(w.answered) {
+		w.answered, w.scarce = v.Answered, line.Scarce
+	}
+	s := &stall.Snapshot{Quiet: now.Sub(since), URLs: counts.URLs, Active: counts.Active, Waiting: counts.Waiting,
+		Backing: counts.Backing, Paused: v.Paused, DiskFull: v.DiskFull, DiskFree: v.DiskFree, DiskWant: v.DiskWant,
+		CutOff: line.CutOff, CutOffWhy: line.Why, OutboxFull: v.OutboxFull, Scarce: line.Scarce - w.scarce,
+		Failures: v.Failures, Failure: stats.Clip(v.Failure), Rate: w.Job.Crawl.Rate, Timeout: w.Job.Fetch.Timeout,
+		Checking: v.Checking, Folder: w.Job.Dir}
+	if line.CutOff {
+		s.CutOffFor = now.Sub(line.Since)
+	}
+	if h, ok := w.Frontier.Soonest(); ok {
+		s.HasNext, s.Next = true, stall.Next{Host: h.Key, In: h.Next.Sub(now), Why: string(h.Why), Delay: h.Delay}
+	}
+	return s
+}

@@ -1,0 +1,167 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"kumo/internal/app/folder"
+	"kumo/internal/app/job"
+	"kumo/internal/base/stats"
+	"kumo/internal/base/vfs"
+	"kumo/internal/content/fetch"
+	"kumo/internal/content/policy"
+	"kumo/internal/engine/crawl"
+	"kumo/internal/state/frontier"
+)
+
+// Run crawls until nothing waits, a limit is reached (an error that is policy.ErrLimit) or ctx ends (its error), and
+// reports what the crawl has come to. There is a report also when there is an error.
+func (s *Session) Run(ctx context.Context) (*stats.Report, error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	s.stop.Store(&stop)
+	before := s.Stats.Totals()
+	report := &stats.Report{Crawl: s.Job.Name, Started: s.Job.Now()}
+	s.run.Store(&run{*report, before})
+	s.countOn()
+	close := s.answer()
+	watching, enough := context.WithCancel(context.WithoutCancel(ctx))
+	var watch sync.WaitGroup
+	watch.Go(func() { s.watch(watching) })
+	err := s.Engine.Run(ctx, s.SeedURLs, s.Job.Workers())
+	enough()
+	watch.Wait()
+	close()
+	report.Ended = ended(err)
+	if why := s.why.Load(); why != nil && IsStop(err) {
+		report.Ended = *why
+	}
+	if err == nil || isEnd(err) {
+		s.Stores = nil // the engine has closed them
+	}
+	report.Stopped = s.Job.Now()
+	report.Fill(s.Stats.Snapshot(), before.Pages, before.Bytes)
+	s.fill(report)
+	if s.Folder != nil && !vfs.IsFull(err) {
+		err = errors.Join(err, s.Folder.WriteReport(report))
+	}
+	if s.Advise != nil {
+		err = s.Advise(err)
+	}
+	return report, err
+}
+
+// fill adds to a report what is known beside statistics.
+func (s *Session) fill(r *stats.Report) {
+	reach, line, counts := s.Engine.Reach(), s.Engine.Outage(), s.Frontier.Counts()
+	r.HostsAnswered, r.HostsGivenUp, r.HostsFell = reach.Answered, reach.GaveUp, reach.Fell
+	r.CutOffs, r.CutOffSeconds, r.Scarce = line.Times, line.Total.Seconds(), line.Scarce
+	r.Journal, r.Undecided = uint64(s.Engine.Journalled()), s.Engine.Undecided()
+	r.Known, r.Waiting, r.Hosts = s.Engine.Known(), counts.URLs+int(r.Forsaken), counts.Hosts
+	r.Refused = s.Engine.Refused()
+	r.Cookies, r.CookiesEvicted = s.Engine.Cookies()
+	if s.Job.Fields != nil {
+		r.Fields = s.Job.Fields.Counts()
+	}
+	if s.Job.Filters != nil {
+		r.Filters = s.Job.Filters.Counts()
+	}
+	if s.Job.Sinks != nil {
+		r.Sinks = s.Job.Sinks()
+	}
+}
+
+// ReportSinks brings the report of the run, which has ended, up to date with what sinks have got since.
+func (s *Session) ReportSinks(r *stats.Report) error {
+	r.Sinks = s.Job.Sinks()
+	err := s.Folder.WriteReport(r)
+	if vfs.IsFull(err) {
+		return nil // the run has said so, or its report is there
+	}
+	return err
+}
+
+// countOn has what rules find, and filters answer, be counted on from where the last run has said that it is. What one
+// counted that was killed is not known.
+func (s *Session) countOn() {
+	if s.Job.Fields == nil && s.Job.Filters == nil || s.Folder == nil {
+		return
+	}
+	last, err := folder.ReadReport(s.Folder.Dir)
+	if err != nil || last == nil {
+		return
+	}
+	if s.Job.Fields != nil {
+		s.Job.Fields.Before(last.Fields)
+	}
+	if s.Job.Filters != nil {
+		s.Job.Filters.Before(last.Filters)
+	}
+}
+
+// ended says in a few words how a run ended.
+func ended(err error) string {
+	switch {
+	case err == nil:
+		return "done"
+	case IsStop(err):
+		return "interrupted"
+	case vfs.IsFull(err):
+		return "the disk is full"
+	case isEnd(err):
+		return err.Error()
+	}
+	return "failed"
+}
+
+// isEnd reports whether the engine has ended a run that is not done in order.
+func isEnd(err error) bool {
+	return IsStop(err) || errors.Is(err, policy.ErrLimit) || errors.Is(err, crawl.ErrStuck) ||
+		errors.Is(err, crawl.ErrCutOff) || errors.Is(err, crawl.ErrNoProxy)
+}
+
+// IsStop reports whether a run ended because its context did.
+func IsStop(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// EndsBecause says, for the report, how a run ends whose context is about to end.
+func (s *Session) EndsBecause(why string) { s.why.Store(&why) }
+
+// Reenter lets all that f says back into a crawl whose state was made anew, in place of a run.
+func (s *Session) Reenter(ctx context.Context, f func(*crawl.Reentry) error) error {
+	err := s.Engine.Reenter(ctx, f)
+	if err == nil {
+		s.Stores = nil // the engine has closed them
+	}
+	return err
+}
+
+// Tune makes of what may change while a crawl runs what the job has.
+func (s *Session) Tune(j *job.Job) error {
+	if _, err := j.Fix(); err != nil {
+		return err
+	}
+	if err := j.CheckSlices(); err != nil {
+		return err
+	}
+	if err := s.Engine.CheckOverrides(j.Crawl.Overrides.All(), s.Job.Fetch.PerHost); err != nil {
+		return err
+	}
+	blocks, err := policy.ParseBlocks(j.Block)
+	if err != nil {
+		return err
+	}
+	s.Job.TakeOverrides(j)
+	s.Fetcher.SetManners(fetch.Manners{UserAgent: j.UserAgent(), ConnectTimeout: j.Fetch.ConnectTimeout,
+		Timeout: j.Fetch.Timeout})
+	d := frontier.Delays{Delay: j.Frontier.Delay, AddrDelay: j.Frontier.AddrDelay, MaxDelay: j.Frontier.MaxDelay,
+		Overrides: s.Job.HostConfig}
+	s.Engine.Tune(crawl.Tuning{Delays: d, Tries: j.Crawl.Tries, Pages: j.Crawl.Pages, Prefer: j.Crawl.Prefer,
+		Block: blocks})
+	if s.Folder == nil {
+		return nil
+	}
+	return s.Folder.WriteSettings(j.Settings)
+}

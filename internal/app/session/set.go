@@ -1,0 +1,78 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+
+	"kumo/internal/app/folder"
+	"kumo/internal/app/inspect"
+	"kumo/internal/app/job"
+	"kumo/internal/base/advice"
+	"kumo/internal/base/settings"
+	"kumo/internal/base/vfs"
+)
+
+// ErrIdle is a crawl that does not run.
+var ErrIdle = errors.New("the crawl does not run")
+
+// Set changes settings of the crawl that runs in dir; without values a setting is as by default. It returns what they
+// were. The error is ErrIdle where none runs there.
+func Set(ctx context.Context, dir string, changes []inspect.Setting) (was []inspect.Setting, err error) {
+	if !folder.At(dir, vfs.OS).IsCrawl() {
+		return nil, folder.NoCrawl(dir)
+	}
+	err = asked(ctx, dir, func(c *inspect.Client) error {
+		was, err = c.Set(ctx, changes)
+		return err
+	})
+	return was, err
+}
+
+// asked calls f with the crawl that runs in dir. The error is ErrIdle where none does.
+func asked(ctx context.Context, dir string, f func(*inspect.Client) error) error {
+	at := folder.At(dir, vfs.OS)
+	return untilSettled(ctx, func() (again bool, err error) {
+		switch err = at.Share(os.O_CREATE); {
+		case err == nil:
+			return false, errors.Join(ErrIdle, at.Close())
+		case !errors.Is(err, folder.ErrLocked):
+			return false, err
+		}
+		client, err := inspect.Dial(ctx, at.Path(folder.EndpointName))
+		if err != nil {
+			return errors.Is(err, inspect.ErrGone), err
+		}
+		defer client.Close() //nolint:errcheck // an idle connection
+		err = f(client)
+		return errors.Is(err, inspect.ErrGone), err
+	})
+}
+
+// Set is inspect.Setter's: it changes settings while the crawl runs, and keeps them in its config.yaml.
+func (s source) Set(_ context.Context, changes []inspect.Setting) (was []inspect.Setting, err error) {
+	c := s.session
+	c.changing.Lock()
+	defer c.changing.Unlock()
+	if c.Job.Change == nil || c.Folder.IsNodes() {
+		return nil, errors.New("the settings of this crawl cannot be changed here")
+	}
+	now, err := settings.Read(c.Folder.Path(settings.Name))
+	if err != nil {
+		return nil, err
+	}
+	var wishes []settings.Setting
+	for _, change := range changes {
+		if !slices.Contains(job.Tunable, change.Key) {
+			return nil, advice.Usage("%s cannot change while the crawl runs", change.Key)
+		}
+		old := settings.Map(now)[change.Key]
+		if change.Was != nil && !slices.Equal(change.Was, old) {
+			return nil, inspect.ErrChanged
+		}
+		wishes = append(wishes, settings.Setting{Key: change.Key, Values: change.Values})
+		was = append(was, inspect.Setting{Key: change.Key, Values: old})
+	}
+	return was, c.Job.Change(wishes, c.Tune)
+}

@@ -1,0 +1,92 @@
+package verify
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"kumo/internal/state/store/warc"
+)
+
+const mergedIndex = "index.cdxj"
+
+// indexes reads the index of each file, and the one of them all.
+func (v *verifier) indexes() error {
+	var files, lines int64
+	for number := range v.files.all {
+		name, grows := v.indexOf(number)
+		n, err := v.index(name, grows, number)
+		if err != nil {
+			return fmt.Errorf("read %s: %w", name, err)
+		}
+		v.files.all[number].lines = n
+		files, lines = files+1, lines+n
+	}
+	v.counted(checkCDXJ, files, "files")
+	v.counted(checkCDXJ, lines, "lines")
+	if v.cfg.NoLists || v.cfg.Lost {
+		return nil
+	}
+	n, err := v.index(mergedIndex, false, allFiles)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", mergedIndex, err)
+	}
+	v.counted(checkCDXJ, n, "lines in "+mergedIndex)
+	return nil
+}
+
+// indexOf is the name of a WARC file's index: as long as the file grows, its lines are in the order of arrival.
+func (v *verifier) indexOf(number int) (name string, grows bool) {
+	final := v.files.path(number)
+	if _, err := v.Disk.Size(v.path(final)); err != nil {
+		grows = true
+	}
+	stem, _, _ := strings.Cut(final, ".warc")
+	name = stem + ".cdxj"
+	if grows {
+		name += openSuffix
+	}
+	if _, err := v.Disk.Size(v.path(name)); err != nil {
+		v.files.all[number].unindexed = true
+		v.fault(Fault{Check: checkCDXJ, File: name, Offset: -1, What: "the index is not here",
+			Remedy: "it can be made again from its WARC file"})
+	}
+	return name, grows
+}
+
+const allFiles = -1
+
+// index reads an index of one WARC file, or of allFiles.
+func (v *verifier) index(name string, grows bool, of int) (int64, error) {
+	var last []byte
+	return v.eachLine(checkCDXJ, name, grows, func(l line) error {
+		if !grows && bytes.Compare(last, l.text) >= 0 {
+			v.fault(Fault{Check: checkCDXJ, File: name, Offset: l.at, What: "the line does not come after the one before it: " +
+				"the index is not sorted",
+				Remedy: "sort it bytewise (LC_ALL=C sort)"})
+		}
+		last = append(last[:0], l.text...)
+		x, err := warc.ParseIndexLine(l.text)
+		if err != nil {
+			return err
+		}
+		f := fact{At: l.at, File: v.files.of(x.File), Offset: x.Offset, Length: x.Length, Time: x.Time.UnixMicro(),
+			Status: x.Status,
+			Words:  hashOf(string(l.text))}
+		if _, ok := parseDigest(x.Digest); !ok {
+			return fmt.Errorf("%q is no digest", x.Digest)
+		}
+		f.Sum = hashOf(x.Digest)
+		if x.MIME == "warc/revisit" {
+			f.Flags |= flagRevisit
+		}
+		if of == allFiles {
+			v.files.all[f.File].merged++
+			return must(v.claim(x.URL, kindIndex, f))
+		}
+		if f.File != of {
+			return fmt.Errorf("the line speaks of %s, which has an index of its own", x.File)
+		}
+		return must(v.claim(x.URL, kindLine, f))
+	})
+}

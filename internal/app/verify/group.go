@@ -1,0 +1,168 @@
+package verify
+
+import (
+	"fmt"
+	"net/http"
+
+	"kumo/internal/state/seen"
+)
+
+// A group is all that is said of one URL. Records and pages are kept, which are a few; of the rest only what is needed
+// to judge.
+type group struct {
+	v        *verifier
+	url      string
+	entry    *seen.Entry // nil if the database does not know the URL
+	captures []capture
+	pages    []listed
+
+	visited   bool // otherwise than for its rules
+	answered  fact // the last visit with an answer of a status
+	again     bool // it was not the first
+	fetched   bool // a visit had status 200
+	body      digest
+	noted     bool // a visit began when the database says that the last one did
+	skipped   bool
+	aside     bool
+	waits     bool
+	undecided bool
+	lastSkip  int64 // when
+}
+
+type capture struct {
+	fact
+	indexed, merged, paged bool
+	line                   uint64 // hash of its index line
+}
+
+type listed struct {
+	fact
+	record  int  // among the captures, -1 if it has none
+	visited bool // crawl.log has it, too
+}
+
+func (g *group) reset(v *verifier) {
+	*g = group{v: v, captures: g.captures[:0], pages: g.pages[:0]}
+}
+
+func (g *group) fault(check, file string, at int64, format string, args ...any) {
+	g.v.fault(Fault{Check: check, File: file, Offset: at, URL: g.url, What: fmt.Sprintf(format, args...)})
+}
+
+func (g *group) take(c *claim) {
+	f := readFact(c.body)
+	switch c.kind {
+	case kindCapture:
+		g.captures = append(g.captures, capture{fact: f})
+	case kindLine:
+		g.line(&f)
+	case kindIndex:
+		g.merged(&f)
+	case kindRefer:
+		g.refer(&f)
+	case kindPage:
+		g.page(&f)
+	case kindText:
+		g.text(&f)
+	case kindFields:
+		g.fields(&f)
+	case kindVisit:
+		g.visit(&f)
+	case kindSkip:
+		g.skip(&f)
+	case kindAside:
+		g.aside = true
+	case kindWaits:
+		g.wait(&f)
+	case kindUndecided:
+		g.undecided = true
+	}
+}
+
+// at is the URL's record at a place; nil, and a fault, if there is none. Where the file is not here nobody knows.
+func (g *group) at(check, file string, f *fact) *capture {
+	for i := range g.captures {
+		if c := &g.captures[i]; c.File == f.File && c.Offset == f.Offset {
+			return c
+		}
+	}
+	if g.v.files.all[f.File].here {
+		g.fault(check, file, f.At, "%s has no record of it at byte %d", g.v.files.path(f.File), f.Offset)
+	}
+	return nil
+}
+
+// line compares a line of a file's index.
+func (g *group) line(f *fact) {
+	name, _ := g.v.indexOf(f.File)
+	c := g.at(checkCDXJ, name, f)
+	if c == nil {
+		return
+	}
+	if c.indexed {
+		g.fault(checkCDXJ, name, f.At, "a second line for the same record")
+	}
+	c.indexed = true
+	g.agree(name, f, c)
+	c.line = f.Words
+}
+
+func (g *group) merged(f *fact) {
+	c := g.at(checkCDXJ, mergedIndex, f)
+	if c == nil {
+		return
+	}
+	if c.merged {
+		g.fault(checkCDXJ, mergedIndex, f.At, "a second line for the same record")
+	}
+	if c.merged = true; c.indexed && f.Words != c.line {
+		name, _ := g.v.indexOf(f.File)
+		g.fault(checkCDXJ, mergedIndex, f.At, "the line is not that of %s", name)
+	}
+}
+
+func (g *group) agree(name string, f *fact, c *capture) {
+	const second = 1_000_000
+	status := c.Status
+	if c.is(flagRevisit) && status == http.StatusNotModified {
+		status = http.StatusOK // of the page that it stands for
+	}
+	for _, d := range []struct {
+		what  string
+		wrong bool
+	}{
+		{"length", f.Length != c.Length},
+		{"time", f.Time != c.Time-c.Time%second},
+		{"status", f.Status != status},
+		{"digest", f.Sum != c.Sum},
+		{"type", f.is(flagRevisit) != c.is(flagRevisit)},
+	} {
+		if d.wrong {
+			g.fault(checkCDXJ, name, f.At, "the line gives another %s than the record in %s at byte %d has", d.what,
+				g.v.files.path(c.File), c.Offset)
+		}
+	}
+}
+
+// refer looks for the record that a revisit or the index of digests names.
+func (g *group) refer(f *fact) {
+	for i := range g.captures {
+		c := &g.captures[i]
+		same := f.Sum == c.Sum
+		if f.is(flagDigests) {
+			same = c.Digest == digest{} || f.Digest == c.Digest
+		}
+		if c.ID == f.ID && c.Time == f.Time && !c.is(flagRevisit) && same {
+			return
+		}
+	}
+	switch {
+	case g.v.filesMissing():
+	case f.is(flagDigests):
+		g.fault(checkDigests, "state/digests", -1, "the index names a record with the digest %s that is in no WARC file",
+			f.Digest)
+	default:
+		g.fault(checkWARC, g.v.files.path(f.File), f.At, "a revisit record refers to a record of this URL that is in no "+
+			"WARC file")
+	}
+}

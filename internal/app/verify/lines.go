@@ -1,0 +1,265 @@
+package verify
+
+import (
+	"net/http"
+	"slices"
+	"time"
+
+	"kumo/internal/base/weburl"
+	"kumo/internal/state/seen"
+)
+
+// page compares a line of pages.jsonl with its record.
+func (g *group) page(f *fact) {
+	const name = "pages.jsonl"
+	g.pages = append(g.pages, listed{*f, -1, false})
+	if f.File < 0 {
+		return // its page asked not to be archived, or the run wrote no WARC
+	}
+	c := g.at(checkPages, name, f)
+	if c == nil {
+		return
+	}
+	if c.paged {
+		g.fault(checkPages, name, f.At, "a second line for the same record")
+	}
+	c.paged = true
+	g.pages[len(g.pages)-1].record = slices.IndexFunc(g.captures, func(o capture) bool {
+		return o.Offset == c.Offset &&
+			o.File == c.File
+	})
+	for _, d := range []struct {
+		what  string
+		wrong bool
+	}{
+		{"digest", c.Digest != digest{} && f.Digest != c.Digest},
+		{"status", !c.is(flagResource) && f.Status != c.Status},
+		{"revisit", !c.is(flagResource) && f.is(flagRevisit) != c.is(flagRevisit)},
+		{"title, charset, lang, from, h1, description, canonical or number of links", c.is(flagWords) && f.Words != c.Words},
+	} {
+		if d.wrong {
+			g.fault(checkPages, name, f.At, "the line gives another %s than the record in %s at byte %d has", d.what,
+				g.v.files.path(c.File), c.Offset)
+		}
+	}
+}
+
+func (g *group) text(f *fact) {
+	for i := range g.pages {
+		if g.pages[i].Time == f.Time {
+			return
+		}
+	}
+	if !g.v.tally.unlisted {
+		g.fault(checkText, "text.jsonl", f.At, "pages.jsonl has no line of this visit")
+	}
+}
+
+// fields finds the line of the page that a record was made of.
+func (g *group) fields(f *fact) {
+	for i := range g.pages {
+		if p := &g.pages[i]; p.Time == f.Time {
+			if f.File >= 0 && (p.File != f.File || p.Offset != f.Offset) {
+				g.fault(checkFields, "fields.jsonl", f.At, "pages.jsonl has the page's record at another place")
+			}
+			return
+		}
+	}
+	if !g.v.tally.unlisted {
+		g.fault(checkFields, "fields.jsonl", f.At, "pages.jsonl has no line of this visit")
+	}
+}
+
+// visit compares a line of crawl.log with the line of its page.
+func (g *group) visit(f *fact) {
+	const name = "crawl.log"
+	if f.is(flagRobots) {
+		g.rules(f)
+		return
+	}
+	g.visited = true
+	if f.Status > 0 {
+		if g.again = g.answered.Status > 0; f.Time >= g.answered.Time {
+			g.answered = *f
+		}
+		if f.Status == http.StatusOK {
+			g.fetched, g.body = true, f.Digest
+		}
+	}
+	if g.entry != nil && g.entry.Fetched.Unix() == time.UnixMicro(f.Time).Unix() {
+		g.noted = true
+	}
+	if !f.is(flagAnswer) {
+		return
+	}
+	for i := range g.pages {
+		p := &g.pages[i]
+		if p.visited || p.Time != f.Time || p.Digest != f.Digest || p.Length != f.Length || f.Status >= 0 &&
+			f.Status != p.Status {
+			continue
+		}
+		p.visited = true
+		typed := f.Status != http.StatusNotModified // or an earlier version has written what the answer said
+		if typed && p.ID != f.ID || p.record >= 0 && g.captures[p.record].is(flagWords) &&
+			g.captures[p.record].Trail != f.Trail {
+			g.fault(checkLog, name, f.At, "the line gives another type, path, via, seed or duration than pages.jsonl and the "+
+				"metadata record have")
+		}
+		return
+	}
+	if !g.v.tally.unlisted {
+		g.fault(checkLog, name, f.At, "pages.jsonl has no line of this visit with its time, status, size and digest")
+	}
+}
+
+// rules finds the record of a visit for a host's rules, which has no line in pages.jsonl.
+func (g *group) rules(f *fact) {
+	for i := range g.captures {
+		c := &g.captures[i]
+		if !c.paged && c.Trail == f.Trail && (c.Digest == digest{} || c.Digest == f.Digest) &&
+			(c.is(flagResource) || f.Status < 0 || c.Status == f.Status) {
+			c.paged = true
+			return
+		}
+	}
+}
+
+// skip makes sure that what was left out was not fetched, unless by a better link, or by one found later.
+func (g *group) skip(f *fact) {
+	const name = "skipped.jsonl"
+	g.skipped = true
+	if g.lastSkip == f.Time && !f.is(flagFailed) {
+		g.fault(checkSkipped, name, f.At, "it is said a second time")
+	}
+	g.lastSkip = f.Time
+	if f.is(flagFailed) || g.entry != nil && !g.entry.Due.IsZero() {
+		return // it may have been tried again
+	}
+	for i := range g.pages {
+		if p := &g.pages[i]; f.is(flagForGood) || p.Time < f.Time {
+			g.fault(checkSkipped, name, f.At, "it was left out, but pages.jsonl at byte %d says that it was fetched", p.At)
+		}
+	}
+}
+
+func (g *group) wait(f *fact) {
+	const name = "state/frontier"
+	if g.waits = true; g.v.Seen == nil {
+		return
+	}
+	switch {
+	case !fetchable(g.url):
+		g.v.note(Fault{Check: checkFrontier, File: name, Offset: -1, URL: g.url,
+			What: "it waits, as an earlier version let it in, and nobody can fetch it: the next run drops it"})
+	case g.entry == nil:
+		g.fault(checkFrontier, name, -1, "it waits, and the URL database does not know it")
+	case g.entry.State != seen.Known:
+		g.fault(checkFrontier, name, -1, "it waits, but the URL database has it as left out")
+	case !g.entry.Fetched.IsZero() && !f.is(flagAgain):
+		g.fault(checkFrontier, name, -1, "it waits, though the URL database says that it was fetched at %v", g.entry.Fetched)
+	}
+}
+
+// judge says what is missing, now that all that is said of the URL is there.
+func (g *group) judge() {
+	for i := range g.captures {
+		g.judgeCapture(&g.captures[i])
+	}
+	for i := range g.pages {
+		if p := &g.pages[i]; !p.visited {
+			g.fault(checkPages, "pages.jsonl", p.At, "crawl.log has no line of this visit with its time, status, size "+
+				"and digest")
+		}
+	}
+	if g.v.Seen != nil {
+		g.judgeEntry()
+	}
+}
+
+func (g *group) judgeCapture(c *capture) {
+	file := g.v.files.path(c.File)
+	if f := &g.v.files.all[c.File]; !c.paged && !f.unlisted {
+		g.fault(checkWARC, file, c.Offset, "no line of pages.jsonl names the record, and no visit for robots.txt in "+
+			"crawl.log is as it says")
+	}
+	if c.is(flagResource) {
+		return
+	}
+	if f := &g.v.files.all[c.File]; !c.indexed && !f.unindexed {
+		g.fault(checkCDXJ, file, c.Offset, "the record has no line in its file's index")
+	}
+	if f := &g.v.files.all[c.File]; !c.merged && f.merged > 0 {
+		g.fault(checkCDXJ, file, c.Offset, "the record has no line in "+mergedIndex)
+	}
+}
+
+// remembered reports whether the database has what the last visit found. That a page is as it was says that its status
+// is, too; what an error says of a page that was there before is nothing.
+func (g *group) remembered(e *seen.Entry) bool {
+	last := &g.answered
+	switch {
+	case g.unmodified():
+		return e.Status == http.StatusOK && e.Digest == last.Digest
+	case g.v.Shared && last.Status == http.StatusNotModified && e.Status == http.StatusOK: // another node fetched the page
+		return e.Digest == last.Digest
+	}
+	return e.Status == last.Status && (e.Digest == last.Digest || g.again && last.Status >= 400)
+}
+
+// unmodified reports whether the last visit found the page as it was: a server that says so unasked has a digest of its
+// own.
+func (g *group) unmodified() bool {
+	return g.answered.Status == http.StatusNotModified && g.fetched && g.answered.Digest == g.body
+}
+
+// away reports whether the URL's host has gone to another node since the URL was taken in, with all that waits.
+func (g *group) away() bool {
+	s := g.v.State
+	return g.v.Shared && s != nil && (s.Away(g.url) || s.GivenUp(g.url, g.entry.Tenure))
+}
+
+// judgeEntry compares what the URL database says with what became of the URL.
+func (g *group) judgeEntry() {
+	const name = "state/seen"
+	e := g.entry
+	if e == nil {
+		if g.visited || g.skipped || g.aside {
+			g.fault(checkSeen, name, -1, "it was fetched or left out, and the URL database does not know it")
+		}
+		return
+	}
+	g.v.tally.entry(e)
+	fetched := !e.Fetched.IsZero()
+	switch {
+	case fetched && !g.noted && g.v.Shared:
+		// by another node, which had the host then
+	case fetched && !g.noted:
+		g.fault(checkSeen, name, -1, "it was fetched at %v, says the URL database, but crawl.log has no visit then",
+			e.Fetched)
+	case g.answered.Status > 0 && !g.remembered(e):
+		left := ""
+		if g.unmodified() {
+			left = " (the page is as it was, with status 200)"
+		}
+		g.fault(checkSeen, name, -1, "crawl.log at byte %d has status %d%s and sha1:%v, the URL database %d and sha1:%v",
+			g.answered.At, g.answered.Status, left, g.answered.Digest, e.Status, digest(e.Digest))
+	case e.State == seen.Known && !fetched && !g.waits && !g.skipped && !g.undecided && g.v.Shared:
+		if !g.away() {
+			g.v.note(Fault{Check: checkURLs, File: name, Offset: -1, URL: g.url,
+				What: "it is known, and nothing here says what became of it: another node may have left it out, and says so in " +
+					"its skipped.jsonl"})
+		}
+	case e.State == seen.Known && !fetched && !fetchable(g.url):
+		// an earlier version let it in, and it was dropped
+	case e.State == seen.Known && !fetched && !g.waits && !g.skipped && !g.undecided:
+		g.fault(checkURLs, name, -1, "it is known, but was neither fetched nor left out, and does not wait: it is lost")
+	case e.State == seen.Deferred && !g.skipped && !g.aside && !g.undecided && !g.v.Shared:
+		g.fault(checkURLs, name, -1, "it is known as left out, but neither skipped.jsonl nor state/deferred says why")
+	}
+}
+
+// fetchable reports whether a URL is one that a crawl can fetch.
+func fetchable(url string) bool {
+	u, err := weburl.Parse(url)
+	return err == nil && u.Web()
+}

@@ -1,0 +1,152 @@
+package verify
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"kumo/internal/base/field"
+	"kumo/internal/base/weburl"
+	"kumo/internal/state/store/crawllog"
+	"kumo/internal/state/store/jsonl"
+)
+
+// lists reads the files of lines beside the WARC files.
+func (v *verifier) lists() error {
+	for _, l := range []struct {
+		check, name, unit string
+		read              func(line) error
+	}{
+		{checkPages, "pages.jsonl", "pages", v.pageLine},
+		{checkText, "text.jsonl", "texts", v.textLine},
+		{checkFields, jsonl.FieldsName, "records", v.fieldsLine},
+		{checkLog, "crawl.log", "visits", v.visitLine},
+		{checkSkipped, "skipped.jsonl", "lines", v.skipLine},
+	} {
+		n, err := v.eachLine(l.check, l.name, true, l.read)
+		if err != nil {
+			return fmt.Errorf("read %s: %w", l.name, err)
+		}
+		v.counted(l.check, n, l.unit)
+	}
+	return nil
+}
+
+// timings are members that every line of pages.jsonl has. The WARC has no second copy of them to compare with, so a
+// damaged name would go unnoticed otherwise: readers ignore members that they do not know.
+var timings = []string{`"connect_ms":`, `"first_byte_ms":`, `"total_ms":`}
+
+func (v *verifier) pageLine(l line) error {
+	p, err := jsonl.ParsePage(l.text)
+	if err != nil {
+		return err
+	}
+	sum, ok := parseDigest(p.Digest)
+	if !ok {
+		return fmt.Errorf("the line of %q lacks its digest", p.URL)
+	}
+	for _, member := range timings {
+		if !bytes.Contains(l.text, []byte(member)) {
+			return fmt.Errorf("the line of %q lacks %s", p.URL, strings.Trim(member, `":`))
+		}
+	}
+	f := fact{At: l.at, File: -1, Offset: p.Offset, Length: p.Bytes, Time: p.Time.UnixMicro(), Status: p.Status,
+		Digest: sum,
+		Flags:  flagWords, ID: typeOf(p.Type), Words: wordsOf(p.Links, p.From, p.Charset, p.Lang, p.Title, p.H1,
+			p.Description, p.Canonical)}
+	if p.WARC != "" {
+		f.File = v.files.of(p.WARC)
+	}
+	if p.Revisit != "" {
+		f.Flags |= flagRevisit
+	}
+	return must(v.claim(p.URL, kindPage, f))
+}
+
+func (v *verifier) textLine(l line) error {
+	var t struct {
+		URL  string
+		Time time.Time
+	}
+	if err := json.Unmarshal(l.text, &t); err != nil {
+		return err
+	}
+	return must(v.claim(t.URL, kindText, fact{At: l.at, Time: t.Time.UnixMicro()}))
+}
+
+func (v *verifier) fieldsLine(l line) error {
+	r, err := jsonl.ParseFields(l.text)
+	if err != nil {
+		return err
+	}
+	f := fact{At: l.at, File: -1, Offset: r.Offset, Time: r.Time.UnixMicro()}
+	if r.WARC != "" {
+		f.File = v.files.of(r.WARC)
+	}
+	return must(v.claim(r.URL, kindFields, f))
+}
+
+func (v *verifier) visitLine(l line) error {
+	e, err := crawllog.Parse(l.text)
+	if err != nil {
+		return err
+	}
+	f := fact{At: l.at, Length: e.Size, Time: e.Begin.UnixMicro(), Status: e.Status, ID: typeOf(e.MIME),
+		Trail: trailOf(e.Seed, e.Via, e.Path, fmt.Sprint(e.Took.Milliseconds()))}
+	if e.Digest != "" {
+		var ok bool
+		if f.Digest, ok = parseDigest(e.Digest); !ok {
+			return fmt.Errorf("%q is no digest", e.Digest)
+		}
+		f.Flags |= flagAnswer
+	}
+	if e.Has("robots") {
+		f.Flags |= flagRobots
+	} else {
+		v.tally.visit(&e)
+	}
+	return must(v.claim(e.URL, kindVisit, f))
+}
+
+// typeOf is a hash of a media type, as crawl.log writes it.
+func typeOf(media string) uint64 {
+	if media == "" {
+		return 0
+	}
+	return hashOf(string(field.Token(nil, media)))
+}
+
+// forGood are the rules by which a URL is left out that no better link brings in.
+var forGood = map[string]bool{"robots": true, "clean-param": true, "url": true}
+
+func (v *verifier) skipLine(l line) error {
+	s, err := jsonl.ParseSkip(l.text)
+	if err != nil {
+		return err
+	}
+	if err := sameHost(s.URL, s.Host); err != nil {
+		return err
+	}
+	f := fact{At: l.at, Time: s.Time.UnixMicro()}
+	switch {
+	case s.Rule == ruleFailed:
+		f.Flags |= flagFailed
+	case forGood[s.Rule]:
+		f.Flags |= flagForGood
+	}
+	v.tally.skip(s.Rule)
+	return must(v.claim(s.URL, kindSkip, f))
+}
+
+const ruleFailed = "failed"
+
+// sameHost makes sure that what is said to be a URL's host is.
+func sameHost(url, host string) error {
+	u, err := weburl.Parse(url)
+	if err == nil && u.Host() != host {
+		err = fmt.Errorf("it says that %q is the host of %s", host, url)
+	}
+	return err
+}

@@ -1,0 +1,236 @@
+package verify
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"kumo/internal/base/page"
+	"kumo/internal/state/journal"
+	"kumo/internal/state/seen"
+)
+
+// state checks what is in the folder state.
+func (v *verifier) state() error {
+	v.cuts()
+	for _, check := range []func() error{v.readJournal, v.readSeen, v.readDigests, v.readFrontier, v.readDeferred,
+		v.readRoots} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cuts notes what the next start will cut off.
+func (v *verifier) cuts() {
+	for _, c := range v.View.Cuts() {
+		name, err := filepath.Rel(v.Dir, c.Name)
+		if err != nil {
+			continue
+		}
+		f := Fault{File: filepath.ToSlash(name), Offset: c.Length, What: fmt.Sprintf("%d bytes are %s", c.Lost, notCommitted)}
+		switch {
+		case strings.HasPrefix(f.File, "state/journal/"):
+			f.Check, f.What = checkJournal, fmt.Sprintf("a batch of %d bytes is torn: the next start cuts it off", c.Lost)
+		case f.File == "state/deferred":
+			f.Check = checkDeferred
+		case f.File == "state/roots":
+			f.Check = checkRoots
+		default:
+			continue
+		}
+		v.note(f)
+	}
+}
+
+func (v *verifier) readJournal() error {
+	if v.Journal == nil {
+		return nil
+	}
+	var batches int64
+	err := v.Journal.Replay(v.Journal.Begin(), func(batch []byte, end journal.Position) error {
+		batches++
+		return v.progress(checkJournal, int64(end-v.Journal.Begin()), int64(v.Journal.End()-v.Journal.Begin()),
+			int64(len(batch)))
+	})
+	if v.ctx.Err() != nil {
+		return v.ctx.Err()
+	}
+	v.counted(checkJournal, batches, "batches")
+	v.broken(checkJournal, "state/journal", err)
+	return nil
+}
+
+// broken tells of what a room of the state says of itself.
+func (v *verifier) broken(check, file string, err error) {
+	for _, err := range apart(err) {
+		v.fault(Fault{Check: check, File: file, Offset: -1, What: strings.ReplaceAll(err.Error(),
+			v.Dir+string(filepath.Separator), "")})
+	}
+}
+
+// apart are the errors that one was joined of.
+func apart(err error) []error {
+	if err == nil {
+		return nil
+	}
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{err}
+	}
+	var all []error
+	for _, e := range joined.Unwrap() {
+		all = append(all, apart(e)...)
+	}
+	return all
+}
+
+func (v *verifier) readSeen() error {
+	if v.Seen == nil {
+		return nil
+	}
+	err := v.Seen.Verify(v.ctx)
+	if v.ctx.Err() != nil {
+		return v.ctx.Err()
+	}
+	st := v.Seen.Stats()
+	v.counted(checkSeen, int64(st.Runs), "runs")
+	v.counted(checkSeen, v.Seen.Len(), "URLs")
+	v.position(checkSeen, "state/seen/manifest", v.Seen.Position())
+	v.broken(checkSeen, "state/seen", err)
+	return nil
+}
+
+// remedy is what can be done where a crawl's files are damaged for good.
+const remedy = "kumo repair goes on from what is whole"
+
+func (v *verifier) position(check, file string, at uint64) {
+	if v.Journal != nil && journal.Position(at) > v.Journal.End() {
+		v.fault(Fault{Check: check, File: file, Offset: -1, What: fmt.Sprintf("it includes the journal up to %x, which "+
+			"ends at %x", at,
+			uint64(v.Journal.End())), Remedy: remedy})
+	}
+}
+
+func (v *verifier) readDigests() error {
+	if v.Digests == nil {
+		return nil
+	}
+	err := v.Digests.Verify(v.ctx)
+	if v.ctx.Err() != nil {
+		return v.ctx.Err()
+	}
+	v.position(checkDigests, "state/digests/manifest", v.Digests.Position())
+	v.broken(checkDigests, "state/digests", err)
+	v.counted(checkDigests, int64(v.Digests.Stats().Runs), "runs")
+	if err != nil {
+		return nil
+	}
+	return v.readRefs()
+}
+
+// readRefs claims the records that the index of digests names.
+func (v *verifier) readRefs() error {
+	var n int64
+	err := v.Digests.Each(func(sum [20]byte, r seen.Ref) error {
+		n++
+		return must(v.claim(r.URL, kindRefer, fact{File: -1, Time: r.Time.UnixMicro(), ID: hashOf(r.ID), Digest: sum,
+			Flags: flagDigests}))
+	})
+	v.counted(checkDigests, n, "digests")
+	if err != nil && !errors.Is(err, errStop) {
+		v.broken(checkDigests, "state/digests", err)
+		return nil
+	}
+	return err
+}
+
+// readFrontier claims what waits.
+func (v *verifier) readFrontier() error {
+	if v.State == nil {
+		return nil
+	}
+	var n int64
+	err := v.State.Each(func(url string, again bool) error {
+		n++
+		var f fact
+		if again {
+			f.Flags = flagAgain
+		}
+		return v.claim(url, kindWaits, f)
+	}, func(err error) { v.broken(checkFrontier, "state/frontier", err) })
+	if err != nil {
+		return err
+	}
+	for _, url := range v.State.PendingDedup() {
+		if err := v.claim(url, kindUndecided, fact{}); err != nil {
+			return err
+		}
+	}
+	late, err := v.readLate()
+	v.tally.waiting = n
+	v.counted(checkFrontier, n, "URLs waiting")
+	v.counted(checkFrontier, int64(len(v.State.PendingDedup()))+late, "undecided")
+	return err
+}
+
+// readLate claims what waits in the URL database to be decided.
+func (v *verifier) readLate() (n int64, err error) {
+	if v.Seen == nil {
+		return 0, nil
+	}
+	for url, err := range v.Seen.Late() {
+		if err != nil {
+			return n, nil //nolint:nilerr // readSeen has told of it
+		}
+		n++
+		if err := v.claim(url, kindUndecided, fact{}); err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+func (v *verifier) readDeferred() error {
+	if v.State == nil {
+		return nil
+	}
+	const name = "state/deferred"
+	if _, err := v.committed(checkDeferred, name, true); err != nil {
+		return err
+	}
+	var n, at int64
+	err := v.State.ReadAsides(v.View, v.Dir, func(s *page.Skip, end int64) error {
+		n++
+		if err := sameHost(s.URL, s.Host); err != nil {
+			v.fault(Fault{Check: checkDeferred, File: name, Offset: at, URL: s.URL, What: err.Error()})
+		}
+		err := v.claim(s.URL, kindAside, fact{At: at, Time: s.Time.UnixMicro()})
+		at = end
+		return err
+	})
+	v.counted(checkDeferred, n, "URLs")
+	if err != nil {
+		v.fault(Fault{Check: checkDeferred, File: name, Offset: at, What: err.Error()})
+	}
+	return v.ctx.Err()
+}
+
+func (v *verifier) readRoots() error {
+	if v.State == nil {
+		return nil
+	}
+	const name = "state/roots"
+	if _, err := v.committed(checkRoots, name, true); err != nil {
+		return err
+	}
+	n, err := v.State.ReadScopeSeeds(v.View, v.Dir)
+	v.counted(checkRoots, n, "seeds, and what they redirect to")
+	if err != nil {
+		v.fault(Fault{Check: checkRoots, File: name, Offset: -1, What: err.Error(),
+			Remedy: "begin again with --fresh, or bring the file back from a copy"})
+	}
+	return v.ctx.Err()
+}

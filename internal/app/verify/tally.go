@@ -1,0 +1,167 @@
+package verify
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+
+	"kumo/internal/base/stats"
+	"kumo/internal/base/vfs"
+	"kumo/internal/state/journal"
+	"kumo/internal/state/seen"
+	"kumo/internal/state/store/crawllog"
+)
+
+// A tally is what the files count.
+type tally struct {
+	pages, duplicates int64
+	// that may count as duplicates: unmodified ones if they are archived, errors if an earlier version counted them
+	perhaps  int64
+	statuses map[int]int64
+	rules    map[string]int64
+	waiting  int64
+	known    int64 // entries of seen
+	urls     int64 // that were compared
+	compared int64 // counters
+	unlisted bool  // a run wrote no pages.jsonl
+	seenRead bool  // to its end
+}
+
+func newTally() tally { return tally{statuses: map[int]int64{}, rules: map[string]int64{}} }
+
+func (t *tally) visit(e *crawllog.Entry) {
+	if e.Status <= 0 {
+		return
+	}
+	t.pages++
+	t.statuses[e.Status]++
+	switch {
+	case e.Has("duplicate:digest") && e.Status >= 200 && e.Status < 300:
+		t.duplicates++
+	case e.Has("duplicate:digest"), e.Has("duplicate:notModified"):
+		t.perhaps++
+	}
+}
+
+func (t *tally) skip(rule string) {
+	if rule != ruleFailed { // failures are counted as such
+		t.rules[rule]++
+	}
+}
+
+// entry counts what the database knows, but for what it was only told of a visit.
+func (t *tally) entry(e *seen.Entry) {
+	if e.State != seen.Unknown {
+		t.known++
+	}
+}
+
+const reportName = "report.json"
+
+// counters compares what was counted with the state's counters, and with the report, unless that is of an earlier run.
+func (v *verifier) counters() error {
+	defer func() { v.counted(checkReport, v.tally.compared, "counters") }()
+	if v.State != nil {
+		s := v.State.Stats.Lasting()
+		v.compare("state", s.Pages, s.Duplicates, s.Statuses, s.Rules)
+		if v.counts() {
+			v.same("state/seen/manifest", "known URLs", v.Seen.Len(), v.tally.known)
+		}
+	}
+	r, err := v.report()
+	if r == nil || err != nil {
+		return err
+	}
+	if v.State != nil && r.Journal > uint64(v.Journal.End()) {
+		v.fault(Fault{Check: checkReport, File: reportName, Offset: -1,
+			What: fmt.Sprintf("journal: it says %d, but that ends at %d", r.Journal, uint64(v.Journal.End()))})
+		return nil
+	}
+	if v.State == nil || r.Ended == "failed" || r.Journal != uint64(v.Journal.End()) {
+		v.note(Fault{Check: checkReport, File: reportName, Offset: -1, What: "it is older than the files: the next run " +
+			"writes it anew"})
+		return nil
+	}
+	v.compare(reportName, r.Pages, r.Duplicates, r.Statuses, r.Skipped)
+	if v.counts() {
+		v.same(reportName, "urls_known", int64(r.Known), v.tally.known)
+	}
+	v.compareSums(r)
+	waiting := v.tally.waiting
+	if more := int64(r.Waiting) - waiting; more > 0 && more <= int64(r.Hosts) {
+		waiting += more // rules to be fetched, which the next start asks for anew
+	} else if more < 0 && -more <= int64(r.Undecided) {
+		waiting += more // what the start has found to be news
+	}
+	v.same(reportName, "urls_waiting", int64(r.Waiting), waiting)
+	return nil
+}
+
+// counts reports whether the URL database has counted all that it knows: what the journal says behind its last merge
+// may be known to it, and is counted by the next, as is what waits to be decided.
+func (v *verifier) counts() bool {
+	return v.tally.seenRead && v.Seen.Waiting() == 0 && journal.Position(v.Seen.Position()) == v.Journal.End()
+}
+
+// report reads report.json; nil if there is none that can be read.
+func (v *verifier) report() (*stats.Report, error) {
+	text, err := vfs.ReadFile(v.Disk, v.path(reportName), stats.MaxReport)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	r := &stats.Report{}
+	err = json.Unmarshal(text, r)
+	if err != nil {
+		v.fault(Fault{Check: checkReport, File: reportName, Offset: -1, What: err.Error()})
+		return nil, nil
+	}
+	return r, nil
+}
+
+func (v *verifier) compare(file string, pages, duplicates int64, statuses map[int]int64, rules map[string]int64) {
+	v.same(file, "pages", pages, v.tally.pages)
+	more := min(max(duplicates-v.tally.duplicates, 0), v.tally.perhaps)
+	v.same(file, "duplicates", duplicates, v.tally.duplicates+more)
+	for _, s := range keysOf(statuses, v.tally.statuses) {
+		v.same(file, fmt.Sprintf("statuses %d", s), statuses[s], v.tally.statuses[s])
+	}
+	for _, rule := range keysOf(rules, v.tally.rules) {
+		v.same(file, "skipped by "+rule, rules[rule], v.tally.rules[rule])
+	}
+}
+
+// compareSums compares what no file counts but the state.
+func (v *verifier) compareSums(r *stats.Report) {
+	var want stats.Report
+	want.Fill(v.State.Stats.Lasting(), 0, 0)
+	v.same(reportName, "bytes", r.Bytes, want.Bytes)
+	v.same(reportName, "failed", r.Failed-r.Forsaken, want.Failed)
+	v.same(reportName, "retries", r.Retries, want.Retries)
+	v.same(reportName, "robots_fetched", r.RobotsFetched, want.RobotsFetched)
+	v.same(reportName, "links", r.Links, want.Links)
+	v.same(reportName, "off_hosts", int64(r.OffHosts), int64(want.OffHosts))
+	v.same(reportName, "off_links", r.OffLinks, want.OffLinks)
+	for _, t := range keysOf(r.Types, want.Types) {
+		v.same(reportName, "types "+t, r.Types[t], want.Types[t])
+	}
+}
+
+func keysOf[K string | int](a, b map[K]int64) []K {
+	all := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func (v *verifier) same(file, what string, said, counted int64) {
+	v.tally.compared++
+	if said != counted {
+		v.fault(Fault{Check: checkReport, File: file, Offset: -1, What: fmt.Sprintf("%s: it says %d, but it is %d", what,
+			said, counted)})
+	}
+}

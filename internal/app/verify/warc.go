@@ -1,0 +1,256 @@
+package verify
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"kumo/internal/base/field"
+	"kumo/internal/state/store/warc"
+)
+
+const openSuffix = ".open"
+
+// warcs reads the WARC files.
+func (v *verifier) warcs() error {
+	names, err := v.list("warc")
+	if err != nil {
+		return err
+	}
+	var files, records int64
+	for _, name := range names {
+		final := strings.TrimSuffix(name, openSuffix)
+		if !strings.HasSuffix(final, ".warc.gz") && !strings.HasSuffix(final, ".warc.zst") {
+			continue
+		}
+		n, err := v.warcFile("warc/"+name, final)
+		if err != nil {
+			return fmt.Errorf("read warc/%s: %w", name, err)
+		}
+		files, records = files+1, records+n
+	}
+	v.counted(checkWARC, files, "files")
+	v.counted(checkWARC, records, "records")
+	return nil
+}
+
+func (v *verifier) warcFile(name, final string) (int64, error) {
+	grows := name != "warc/"+final
+	length, err := v.committed(checkWARC, name, grows)
+	if err != nil {
+		return 0, err
+	}
+	if mark, ok := v.marks["warc/"+final+openSuffix]; ok && !grows && mark != length {
+		v.fault(Fault{Check: checkWARC, File: name, Offset: min(mark, length), What: fmt.Sprintf(
+			"the journal says that %d bytes were written, %d are here", mark, length),
+			Remedy: "bring the file back from a copy"})
+	}
+	if length == 0 && grows {
+		return 0, nil // the next start removes it
+	}
+	w := &warcReader{v: v, name: name, number: v.files.of(final)}
+	v.files.all[w.number].here = true
+	src, err := v.Disk.OpenAt(v.path(name))
+	if err != nil {
+		return 0, err
+	}
+	err = w.read(src, length)
+	return w.records, errors.Join(err, src.Close())
+}
+
+// A warcReader reads one file. Records of one visit lie beside each other: that of the answer, the request, the
+// metadata.
+type warcReader struct {
+	v       *verifier
+	name    string
+	number  int
+	records int64
+	visit   visit
+	lost    bool // a record since the answer at hand, which may have been one
+}
+
+// A visit is the answer at hand, and what else has come of it.
+type visit struct {
+	url, id, date     string
+	fact              fact
+	request, metadata bool
+}
+
+func (w *warcReader) read(src io.ReaderAt, length int64) error {
+	in, err := warc.NewReader(src, length, w.name)
+	if err != nil {
+		return err
+	}
+	for {
+		before := in.Offset()
+		rec, err := in.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return w.endVisit()
+		case rec == nil:
+			w.lost = true
+			w.bad(before, "", err.Error(), "the record is lost")
+			in.Skip()
+			continue
+		case err != nil:
+			w.bad(before, rec.Fields["WARC-Target-URI"], err.Error(), "")
+		}
+		if err := w.take(rec); err != nil {
+			return err
+		}
+		w.records++
+		if err := w.v.progress(checkWARC, in.Offset(), length, rec.Length); err != nil {
+			return err
+		}
+	}
+}
+
+func (w *warcReader) bad(at int64, url, what, remedy string) {
+	w.v.fault(Fault{Check: checkWARC, File: w.name, Offset: at, URL: url, What: what, Remedy: remedy})
+}
+
+func (w *warcReader) take(rec *warc.Record) error {
+	switch kind := rec.Fields["WARC-Type"]; kind {
+	case "warcinfo":
+		w.info(rec)
+	case "response", "revisit", "resource":
+		if err := w.endVisit(); err != nil {
+			return err
+		}
+		w.lost = false
+		return w.answer(rec, kind)
+	case "request", "metadata":
+		w.companion(rec, kind)
+	default:
+		w.bad(rec.Offset, "", fmt.Sprintf("a record of type %q is none of a crawl's", kind), "")
+	}
+	return nil
+}
+
+// info notes what the run that made the file wrote.
+func (w *warcReader) info(rec *warc.Record) {
+	file := &w.v.files.all[w.number]
+	if name := w.v.files.names[w.number]; rec.Offset != 0 || rec.Fields["WARC-Filename"] != name {
+		w.bad(rec.Offset, "", fmt.Sprintf("the record says that it begins the file %s", rec.Fields["WARC-Filename"]), "")
+	}
+	text := string(rec.Block)
+	if strings.Contains(text, "kumo-format: ") && !strings.Contains(text, "kumo-format: jsonl") {
+		file.unlisted, w.v.tally.unlisted = true, true
+	}
+}
+
+func (w *warcReader) answer(rec *warc.Record, kind string) error {
+	date, err := time.Parse(time.RFC3339Nano, rec.Fields["WARC-Date"])
+	if err != nil {
+		w.bad(rec.Offset, "", err.Error(), "")
+	}
+	f := fact{At: rec.Offset, File: w.number, Offset: rec.Offset, Length: rec.Length, Time: date.UnixMicro(),
+		ID: hashOf(rec.ID())}
+	if sum := rec.Fields["WARC-Payload-Digest"]; sum != "" {
+		f.Sum = hashOf(sum)
+	}
+	f.Digest = rec.BodyDigest()
+	switch kind {
+	case "revisit":
+		f.Flags |= flagRevisit
+	case "resource":
+		f.Flags |= flagResource
+	}
+	switch {
+	case kind == "revisit" && strings.HasSuffix(rec.Fields["WARC-Profile"], "/server-not-modified"):
+		f.Status = http.StatusNotModified
+	case kind != "resource":
+		f.Status = rec.Status()
+	}
+	w.visit = visit{url: rec.Fields["WARC-Target-URI"], id: rec.ID(), date: rec.Fields["WARC-Date"], fact: f}
+	if kind != "revisit" {
+		return nil
+	}
+	return w.refers(rec, f)
+}
+
+// refers claims that there is a record with the payload of a revisit.
+func (w *warcReader) refers(rec *warc.Record, f fact) error {
+	at, err := time.Parse(time.RFC3339Nano, rec.Fields["WARC-Refers-To-Date"])
+	id := strings.Trim(rec.Fields["WARC-Refers-To"], "<>")
+	if err != nil || id == "" {
+		w.bad(rec.Offset, w.visit.url, "a revisit must say what it refers to, by id and date", "")
+		return nil
+	}
+	return w.v.claim(rec.Fields["WARC-Refers-To-Target-URI"], kindRefer, fact{At: rec.Offset, File: w.number,
+		Time: at.UnixMicro(),
+		ID:   hashOf(id), Sum: f.Sum})
+}
+
+// companion makes sure that a record belongs to the answer before it.
+func (w *warcReader) companion(rec *warc.Record, kind string) {
+	is := &w.visit
+	done := &is.request
+	if kind == "metadata" {
+		done = &is.metadata
+	}
+	switch {
+	case rec.Answer() != is.id && w.lost:
+		return
+	case is.id == "" || rec.Answer() != is.id:
+		w.bad(rec.Offset, rec.Fields["WARC-Target-URI"], "a "+kind+" record that belongs to no answer before it", "")
+		return
+	case rec.Fields["WARC-Target-URI"] != is.url || rec.Fields["WARC-Date"] != is.date || *done:
+		w.bad(rec.Offset, is.url, "a "+kind+" record of another URL or time than the answer that it belongs to, or a "+
+			"second one", "")
+	}
+	if *done = true; kind == "metadata" {
+		is.fact.Words, is.fact.Trail = metadata(rec.Block)
+		is.fact.Flags |= flagWords
+	}
+}
+
+// endVisit claims the answer, now that all of its records have come.
+func (w *warcReader) endVisit() error {
+	is := w.visit
+	if w.visit = (visit{}); is.id == "" {
+		return nil
+	}
+	if !is.metadata && !w.lost {
+		w.bad(is.fact.Offset, is.url, "the answer has no metadata record", "")
+	}
+	return w.v.claim(is.url, kindCapture, is.fact)
+}
+
+// metadata is wordsOf and trailOf what a metadata record says.
+func metadata(block []byte) (words, trail uint64) {
+	var links int
+	said := map[string]string{}
+	for line := range strings.SplitSeq(string(block), "\r\n") {
+		name, value, _ := strings.Cut(line, ": ")
+		if name == "outlink" {
+			links++
+		} else {
+			said[name] = value
+		}
+	}
+	return wordsOf(links, said["via"], said["charset"], said["languages"], said["title"], said["h1"], said["description"],
+			said["canonical"]),
+		trailOf(said["seed"], said["via"], said["hopsFromSeed"], said["fetchTimeMs"])
+}
+
+// wordsOf is a hash of what a page's line and its metadata record both have.
+func wordsOf(links int, words ...string) uint64 {
+	var b []byte
+	for _, s := range words {
+		b = append(field.Line(b, s), 0)
+	}
+	return hashOf(string(b), fmt.Sprint(links))
+}
+
+// trailOf is a hash of what a visit's line in crawl.log and its metadata record both have.
+func trailOf(seed, via, path, took string) uint64 {
+	var b []byte
+	for _, s := range []string{seed, via, path} {
+		b = append(field.Token(b, s), ' ')
+	}
+	return hashOf(string(b), took)
+}

@@ -1,0 +1,95 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"net"
+	"slices"
+	"strings"
+
+	"kumo/internal/app/job"
+	"kumo/internal/app/node"
+	"kumo/internal/app/session/meshnodes"
+	"kumo/internal/app/wire"
+	"kumo/internal/base/advice"
+	"kumo/internal/cluster/bus/p2p"
+	"kumo/internal/cluster/member/mesh"
+	"kumo/internal/cluster/strategy"
+)
+
+const (
+	// DefaultBackups is how many nodes remember the URLs of a host if nothing else is said.
+	DefaultBackups = 3
+	// DefaultLostAfter is after how long a node that is missed counts as lost with its disk if nothing else is said.
+	DefaultLostAfter = mesh.DefaultLostAfter
+	// MaxBackups is how many may.
+	MaxBackups = 16
+)
+
+// Reaches are the words that NodeOptions.Reach may have.
+func Reaches() []string { return []string{"auto", "public", "private"} }
+
+func parseReach(word string) (p2p.Reach, error) {
+	switch word {
+	case "", "auto":
+		return p2p.ReachUnknown, nil
+	case "public":
+		return p2p.ReachPublic, nil
+	case "private":
+		return p2p.ReachPrivate, nil
+	}
+	return 0, advice.Usage("reach %q: there are %s", word, strings.Join(Reaches(), ", "))
+}
+
+// openMeshNode makes a node of a crawl without a centre.
+func openMeshNode(ctx context.Context, j *job.Job, o *NodeOptions) (Node, error) {
+	reach, err := parseReach(o.Reach)
+	if err != nil {
+		return nil, err
+	}
+	if o.Name == p2p.Guest {
+		return nil, advice.Usage("a node cannot be called %q: commands are", o.Name)
+	}
+	cfg := meshnodes.Config{Name: o.Name, Address: o.Address, Join: o.Join, Backups: cmp.Or(o.Backups, DefaultBackups),
+		Settle: o.Settle, Open: wire.OpenPart, Carry: o.Carry, There: o.There, PlaceWait: o.PlaceWait,
+		LostAfter: o.LostAfter, Log: o.Log}
+	cfg.Connect = func(_ context.Context, dir string, reached, lost func(strategy.Node)) (meshnodes.Connection, error) {
+		return p2p.Open(p2p.Config{Name: o.Name, Crawl: node.CrawlWord(j.Name), Secret: o.Secret, Dir: dir,
+			Listen: splitList(o.Listen), Reach: reach, LAN: o.LAN, Reached: reached, Lost: lost,
+			Log: func(s string) { o.Log.Info(s) }})
+	}
+	n, err := meshnodes.Open(ctx, j, cfg)
+	if err != nil {
+		return nil, err
+	}
+	return meshNode{n}, nil
+}
+
+func splitList(list string) []string {
+	if list == "" {
+		return nil
+	}
+	return strings.Split(list, ",")
+}
+
+// A meshNode says where others find it.
+type meshNode struct{ *meshnodes.Node }
+
+// Addresses are addresses to give to --join of other nodes: those at which TCP is listened to, as "host:port".
+func (n meshNode) Addresses() (all []string) {
+	for _, a := range n.Node.Addrs() {
+		if short, is := hostPort(a); is && !slices.Contains(all, short) {
+			all = append(all, short)
+		}
+	}
+	return all
+}
+
+// hostPort is a multiaddress of TCP in the form that most people know.
+func hostPort(multiaddr string) (address string, is bool) {
+	p := strings.Split(multiaddr, "/")
+	if len(p) < 5 || p[1] != "ip4" && p[1] != "ip6" || p[3] != "tcp" || strings.Contains(multiaddr, "/p2p-circuit") {
+		return "", false
+	}
+	return net.JoinHostPort(p[2], p[4]), true
+}

@@ -1,0 +1,193 @@
+package cluster
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"kumo/internal/app/admin"
+	"kumo/internal/app/node"
+	"kumo/internal/base/advice"
+	"kumo/internal/base/secret"
+	"kumo/internal/cluster/member"
+	"kumo/internal/cluster/member/quorum"
+	"kumo/internal/cluster/strategy"
+	"kumo/internal/cluster/strategy/balance"
+	"kumo/internal/cluster/strategy/central"
+	"kumo/internal/cluster/strategy/central/hosttable"
+	"kumo/internal/cluster/strategy/hub"
+	"kumo/internal/cluster/strategy/shard"
+)
+
+// A strategyConfig is the strategy that a node has: shard's, or another's if there is one.
+type strategyConfig struct {
+	shard   shard.Config
+	hub     *hub.Config
+	balance *balance.Config
+}
+
+// Strategies are the names that NodeOptions.Strategy may have.
+func Strategies() []string {
+	return []string{"shard", "shard/paper", "shard/jump", "shard/ring", "hub", "hub/paper", "balance", "mesh"}
+}
+
+// Splitters are the names that NodeOptions.Splitter may have.
+func Splitters() []string { return balance.Splitters() }
+
+// parseStrategy reads the name of a strategy, and of balance's splitter.
+func parseStrategy(name, splitter, preset string, s secret.Secret) (p strategyConfig, err error) {
+	name, way, _ := strings.Cut(cmp.Or(name, "shard"), "/")
+	switch name {
+	case "hub":
+		if p.hub, err = parseHub(way, preset); err != nil {
+			return p, err
+		}
+		p.hub.Key, err = tableKey(s)
+	case "balance":
+		if way != "" {
+			return p, advice.Usage("strategy balance/%s: there is balance, with one of these splitters: %s", way,
+				strings.Join(Splitters(), ", "))
+		}
+		if p.balance, err = parseBalance(splitter, preset); err != nil {
+			return p, err
+		}
+		p.balance.Key, err = tableKey(s)
+	case "shard":
+		if way != "" {
+			if p.shard.Second, err = shard.ParseSecond(way); err != nil {
+				return p, advice.Usage("%w", err)
+			}
+		}
+	default:
+		return p, advice.Usage("strategy %q: a cluster has %s", name, strings.Join(Strategies(), ", "))
+	}
+	if p.balance == nil && splitter != "" {
+		return p, advice.Usage("splitter %q is for the strategy balance, and this is %s", splitter, name)
+	}
+	return p, err
+}
+
+func parseBalance(splitter, preset string) (*balance.Config, error) {
+	cfg := balance.LAN()
+	if preset == "wan" {
+		cfg = balance.WAN()
+	}
+	var err error
+	if cfg.Splitter, err = balance.ParseSplitter(splitter); err != nil {
+		return nil, advice.Usage("%w", err)
+	}
+	return &cfg, nil
+}
+
+func parseHub(way, preset string) (*hub.Config, error) {
+	cfg := hub.LAN()
+	if preset == "wan" {
+		cfg = hub.WAN()
+	}
+	switch way {
+	case "":
+	case "paper":
+		cfg.FetchFirst, cfg.AskAll = true, true
+	default:
+		return nil, advice.Usage("strategy hub/%s: there are hub and hub/paper", way)
+	}
+	return &cfg, nil
+}
+
+// tableKey keys the control unit's table: nobody who does not know the cluster's secret can choose names that crowd it.
+// A cluster without a secret is one machine's.
+func tableKey(s secret.Secret) (key hosttable.Key, err error) {
+	if s.IsZero() {
+		return key, nil
+	}
+	b, err := s.Derive("host table", len(key))
+	copy(key[:], b)
+	return key, err
+}
+
+// layout is what all nodes of the cluster must agree on.
+func (p *strategyConfig) layout(preset string) string {
+	if p.hub != nil {
+		way := "hub"
+		if p.hub.FetchFirst {
+			way = "hub/paper"
+		}
+		return fmt.Sprintf("protocol %d, %s, preset %s", node.Protocol, way, preset)
+	}
+	if p.balance != nil {
+		return fmt.Sprintf("protocol %d, balance/%v, preset %s", node.Protocol, p.balance.Splitter, preset)
+	}
+	return fmt.Sprintf("protocol %d, shard %v of %d slots, preset %s", node.Protocol, p.shard.Second, p.shard.Slots,
+		preset)
+}
+
+// parseLayout reads from the table of members how the cluster's nodes place hosts.
+func parseLayout(layout string) (*strategyConfig, error) {
+	var protocol int
+	var way, preset string
+	p := new(strategyConfig)
+	// n says it all
+	n, _ := fmt.Sscanf(layout, "protocol %d, shard %s of %d slots, preset %s", &protocol, &way, &p.shard.Slots, &preset)
+	if n == 4 && protocol == node.Protocol {
+		var err error
+		p.shard.Second, err = shard.ParseSecond(way)
+		return p, err
+	}
+	if n, _ = fmt.Sscanf(layout, "protocol %d, %s preset %s", &protocol, &way, &preset); n == 3 &&
+		protocol == node.Protocol {
+		var err error
+		switch name, way, _ := strings.Cut(strings.TrimSuffix(way, ","), "/"); name {
+		case "hub":
+			p.hub, err = parseHub(way, preset)
+			return p, err
+		case "balance":
+			p.balance, err = parseBalance(way, preset)
+			return p, err
+		}
+	}
+	return nil, advice.With(fmt.Errorf("this cluster works with %q, which this kumo does not know", layout),
+		"ask with the kumo that the nodes have")
+}
+
+// placement says, by the layout that nodes have agreed on, whose hosts are.
+func (o *NodeOptions) placement(layout string) (*admin.Placement, error) {
+	p, err := parseLayout(layout)
+	if err != nil {
+		return nil, err
+	}
+	if p.hub == nil && p.balance == nil {
+		return &admin.Placement{Strategy: "shard", Owner: func(members []strategy.Member, host string) strategy.Node {
+			owner, _ := shard.New(p.shard).Place(members).Owner(host)
+			return owner
+		}}, nil
+	}
+	key, err := tableKey(o.Secret)
+	if err != nil {
+		return nil, err
+	}
+	if p.balance != nil {
+		return learner(p.balance, key), nil
+	}
+	return &admin.Placement{Strategy: "hub",
+		Table: func(read func(func(uint64, []byte) error) error, each func(central.Host) bool) error {
+			return central.Look(key, nil, read, each)
+		}}, nil
+}
+
+// member makes a node's member, and the strategy if that decides host by host.
+func (p *strategyConfig) member(cfg quorum.Config) (member.Member, strategy.Strategy) {
+	switch {
+	case p.hub != nil:
+		h := *p.hub
+		h.Self = cfg.Self
+		return quorum.New(cfg), hub.New(h)
+	case p.balance != nil:
+		b := *p.balance
+		b.Self = cfg.Self
+		return quorum.New(cfg), balance.New(b)
+	}
+	cfg.Place, cfg.Slot = shard.New(p.shard), p.shard.FreeSlot
+	return quorum.New(cfg), nil
+}
+
+var _ strategy.Teller = (*central.Strategy)(nil)

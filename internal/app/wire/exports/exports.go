@@ -1,0 +1,161 @@
+// Package exports makes other forms of a crawl: the only switch between them. It is not in wire, so that a program that
+// imports kumo does not link what they need.
+package exports
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"kumo/internal/app/folder"
+	"kumo/internal/archive/export"
+	"kumo/internal/archive/export/captures"
+	"kumo/internal/archive/export/cdxj"
+	"kumo/internal/archive/export/links"
+	"kumo/internal/archive/export/markdown"
+	"kumo/internal/archive/export/parquet"
+	"kumo/internal/archive/export/site"
+	"kumo/internal/archive/export/sitemap"
+	"kumo/internal/archive/export/table"
+	"kumo/internal/archive/export/target"
+	"kumo/internal/archive/export/wacz"
+	"kumo/internal/archive/export/where"
+	"kumo/internal/base/advice"
+	"kumo/internal/base/vfs"
+	"kumo/internal/base/weburl"
+)
+
+// An Export says what to make of a crawl.
+type Export struct {
+	export.Config              // its Form is one of Forms; its Where is made of Condition
+	Condition     string       // of the pages that are exported; "" for all
+	Canon         weburl.Rules // of the crawl
+	Start         []string     // its seeds
+}
+
+// Forms are the names of what can be made of a crawl.
+func Forms() []string {
+	return []string{"site", "jsonl", "csv", "parquet", "markdown", "wacz", "links", "cdxj", "sitemap"}
+}
+
+// ErrForm is a form that is not known.
+var ErrForm = errors.New("no such form")
+
+// Run makes another form of a crawl, which must not be running.
+func Run(ctx context.Context, x Export) (_ *export.Report, err error) {
+	if !slices.Contains(Forms(), x.Form) {
+		return nil, advice.Usage("%q: %w", x.Form, ErrForm)
+	}
+	if x.Condition != "" {
+		condition, err := where.Parse(x.Condition)
+		if err != nil {
+			return nil, advice.Usage("--where %w", err)
+		}
+		x.Where = condition.Judge
+	}
+	f := folder.At(x.Crawl, vfs.OS) // which has its settings here, wherever the rest is
+	if !f.IsCrawl() && !f.HasOutputs() {
+		return nil, folder.NoCrawl(x.Crawl)
+	}
+	err = f.Share(0)
+	if errors.Is(err, folder.ErrLocked) {
+		return nil, advice.With(err, fmt.Sprintf("kumo snapshot %s copies it while it runs; a copy can be exported", x.Crawl))
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if x.Form == "parquet" {
+		x.Texts = vfs.OS // a text.jsonl in a place stays there: to read it takes longer than to make the texts
+	}
+	if x.Form == "wacz" && filepath.Ext(x.Dir) == ".wacz" {
+		return x.file(ctx)
+	}
+	return x.folder(ctx)
+}
+
+// folder makes a form that fills a folder.
+func (x *Export) folder(ctx context.Context) (*export.Report, error) {
+	r, err := export.Run(ctx, x.Config, func(to *target.Folder) (export.Exporter, error) { return x.exporter(ctx, to) })
+	if errors.Is(err, captures.ErrNone) {
+		err = fmt.Errorf("%s: %w", x.Crawl, err)
+	}
+	return r, err
+}
+
+// file makes a form that is a file: in a folder beside it, which a run leaves that was ended, and which goes when the
+// file is whole. A file that is nothing which kumo has made is not replaced.
+func (x *Export) file(ctx context.Context) (_ *export.Report, err error) {
+	place := x.Dir
+	if info, err := os.Lstat(place); err == nil && (!info.Mode().IsRegular() || !wacz.IsOurs(place)) {
+		return nil, advice.Usage("%s is there, and is no WACZ that kumo has made: name another file", place)
+	}
+	in := *x
+	in.Dir = place + ".part"
+	r, err := in.folder(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r.Open = ""
+	made := filepath.Join(in.Dir, wacz.Name)
+	if same, err := hasSame(made, place); err != nil {
+		return nil, err
+	} else if same {
+		r.Written, r.Same = 0, 1
+	} else if err := os.Rename(made, place); err != nil {
+		return nil, err
+	}
+	return r, os.RemoveAll(in.Dir)
+}
+
+// hasSame reports whether two files have the same contents; the second may not be there.
+func hasSame(a, b string) (bool, error) {
+	one, err := os.Open(a)
+	if err != nil {
+		return false, err
+	}
+	defer one.Close()
+	two, err := os.Open(b)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer two.Close()
+	sums := [2]hash.Hash{sha256.New(), sha256.New()}
+	for n, f := range []*os.File{one, two} {
+		if _, err := io.Copy(sums[n], f); err != nil {
+			return false, err
+		}
+	}
+	return bytes.Equal(sums[0].Sum(nil), sums[1].Sum(nil)), nil
+}
+
+func (x *Export) exporter(ctx context.Context, to *target.Folder) (export.Exporter, error) {
+	switch x.Form {
+	case "site":
+		return site.New(to, site.Config{Canon: x.Canon, Start: x.Start, Temp: x.Temp})
+	case "parquet":
+		return parquet.New(ctx, to)
+	case "markdown":
+		return markdown.New(to, x.Temp)
+	case "wacz":
+		return wacz.New(ctx, to, wacz.Config{Start: x.Start, Temp: x.Temp})
+	case "links":
+		return links.New(ctx, to, x.Canon, x.Temp)
+	case "cdxj":
+		return cdxj.New(ctx, to)
+	case "sitemap":
+		return sitemap.New(to, x.Temp, sitemap.Protocol)
+	}
+	return table.New(ctx, to, table.Form(x.Form))
+}

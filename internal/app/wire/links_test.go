@@ -1,0 +1,49 @@
+package wire
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+
+	"kumo/internal/app/job"
+	"kumo/internal/base/page"
+	"kumo/internal/content/parse"
+)
+
+// TestManyLinks: an ordinary slot hands a page of many links on to a large one, which reads what memory allows.
+func TestManyLinks(t *testing.T) {
+	small, large := &job.Job{Memory: 16 << 20}, &job.Job{Memory: 16 << 30}
+	for name, c := range map[string]struct {
+		job   *job.Job
+		room  int64
+		links int
+		all   bool
+	}{
+		"ordinary slot":              {large, 1 << 20, 15_000, false},
+		"large slot":                 {small, 12 << 20, 15_000, true},
+		"large slot, little memory":  {small, 12 << 20, 200_000, false},
+		"large slot, enough memory":  {large, 64 << 20, 200_000, true},
+		"large slot, many long URLs": {small, 12 << 20, 49_000, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var body strings.Builder
+			for i := range c.links {
+				body.WriteString("<a href=/")
+				if strings.HasSuffix(name, "long URLs") {
+					body.WriteString(strings.Repeat("x", 200))
+				}
+				body.WriteString(strconv.Itoa(i) + ">")
+			}
+			resp := &page.Response{URL: "http://h.test/", Status: 200, Header: http.Header{"Content-Type": {"text/html"}},
+				Body: []byte(body.String())}
+			var pg page.Page
+			if err := parse.New(parserConfig(c.job, c.room)).Parse(resp, &pg); err != nil {
+				t.Fatal(err)
+			}
+			if all := len(pg.Links) == c.links; all != c.all || pg.Cut == c.all || (pg.LinksCut == "") != c.all {
+				t.Errorf("%d links of %d, cut: %v, by %q", len(pg.Links), c.links, pg.Cut, pg.LinksCut)
+			}
+		})
+	}
+}

@@ -1,0 +1,409 @@
+// Package wire makes a crawl of what a user asked for: it is the one place that chooses which implementation stands
+// behind an interface, and that puts the parts together. The command and the library both go through it.
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"kumo/internal/app/folder"
+	"kumo/internal/app/inspect"
+	"kumo/internal/app/job"
+	"kumo/internal/app/repair"
+	"kumo/internal/app/session"
+	"kumo/internal/base/advice"
+	"kumo/internal/base/item"
+	"kumo/internal/base/page"
+	"kumo/internal/base/settings"
+	"kumo/internal/base/vfs"
+	"kumo/internal/base/weburl"
+	"kumo/internal/content/cookies"
+	"kumo/internal/content/fetch"
+	"kumo/internal/content/login"
+	"kumo/internal/content/parse"
+	"kumo/internal/content/policy"
+	"kumo/internal/engine/crawl"
+	"kumo/internal/state/journal"
+)
+
+// An opening is a session that is being made, step by step.
+type opening struct {
+	session.Parts
+	disk    vfs.FS
+	away    vfs.FS         // has what was brought to a place, too; nil: all stays in the folder
+	peers   *session.Peers // of a node of several; nil for one alone
+	runs    bool           // and is not only looked into
+	alone   bool           // there are record files only: nothing of the crawl's state, nor perhaps of its seeds
+	block   *policy.BlockList
+	scratch *vfs.Scratch
+	logins  *login.Sessions // nil: nobody is logged in
+
+	ranks        crawl.Ranks
+	late         *lateRanker // nil: the order goes by no links
+	rankKeyIsNew bool
+}
+
+// Open makes a session of a job: it locks the folder, reads what an earlier run left there, and puts the parts
+// together. It waits, until ctx ends, for who just looks into the folder. The caller closes the session.
+func Open(ctx context.Context, j *job.Job) (*session.Session, error) { return open(ctx, j, vfs.OS) }
+
+func open(ctx context.Context, j *job.Job, disk vfs.FS) (*session.Session, error) {
+	o := &opening{Parts: session.Parts{Job: j}, disk: disk, runs: true}
+	return o.make(func() error {
+		if err := o.check(); err != nil {
+			return err
+		}
+		if j.Dir == "" {
+			return o.build()
+		}
+		f := folder.At(j.Dir, disk)
+		if !j.HasSeeds() && !f.IsCrawl() {
+			return job.NoCrawl(j.Dir)
+		}
+		if f.IsNodes() {
+			return advice.Usage("%s belongs to a node of a cluster: kumo node --crawl %s goes on there", j.Dir, j.Name)
+		}
+		var err error
+		if o.Folder, err = folder.Open(ctx, o.disk, j.Dir, folder.Options{Alone: true, Fresh: j.Fresh,
+			Discard: j.Discard, Now: j.Now(), Warn: j.Warn}); err != nil {
+			return err
+		}
+		if err := o.openAway(); err != nil {
+			return err
+		}
+		if err := o.widen(ctx); err != nil {
+			return err
+		}
+		if err := o.build(); err != nil {
+			return err
+		}
+		if err := o.checkLists(); err != nil {
+			return err
+		}
+		return o.Folder.WriteSettings(j.Settings)
+	})
+}
+
+// openAway makes the place the crawl's to which its files are brought, if there is one.
+func (o *opening) openAway() (err error) {
+	if o.Job.Away != nil {
+		o.away, err = o.Job.Away.Over(o.disk)
+	}
+	return err
+}
+
+// records is the disk that has the crawl's record files, wherever they lie.
+func (o *opening) records() vfs.FS {
+	if o.away != nil {
+		return o.away
+	}
+	return o.disk
+}
+
+// OpenPart is a session.Opener.
+func OpenPart(f *folder.Folder, j *job.Job, p *session.Peers) (*session.Session, error) {
+	o := &opening{Parts: session.Parts{Job: j, Folder: f}, disk: f.Disk, peers: p, runs: true}
+	return o.make(func() error {
+		for _, step := range []func() error{o.check, o.openAway, o.openState, o.assemble} {
+			if err := step(); err != nil {
+				return err
+			}
+		}
+		return f.WriteSettings(j.Settings)
+	})
+}
+
+// Inspect opens a view of the crawl in dir: it reads the folder, with the job's settings, and changes nothing there. A
+// crawl that has the folder is asked instead.
+func Inspect(ctx context.Context, dir string, settled func() (*job.Job, error)) (*inspect.View, error) {
+	return session.Inspect(ctx, dir, func(f *folder.Folder) (*session.Session, error) { return openShared(f, settled) })
+}
+
+// openShared makes a session to look into, and not to run, of a folder that is shared: its disk keeps all changes to
+// itself.
+func openShared(f *folder.Folder, settled func() (*job.Job, error)) (*session.Session, error) {
+	return (&opening{Parts: session.Parts{Folder: f}, disk: f.Disk}).share(settled)
+}
+
+func (o *opening) share(settled func() (*job.Job, error)) (*session.Session, error) {
+	f := o.Folder
+	return o.make(func() (err error) {
+		if o.Job, err = settled(); err != nil {
+			return err
+		}
+		if err := o.check(); err != nil {
+			return err
+		}
+		if err := f.Prepare(); err != nil {
+			return err
+		}
+		// a file that a kill has left open stays so
+		o.Job.Formats = slices.DeleteFunc(slices.Clone(o.Job.Formats), func(f string) bool { return f == job.WARC })
+		return o.build()
+	})
+}
+
+// Check says what is wrong with a job, and touches nothing.
+func Check(j *job.Job) error {
+	o := &opening{Parts: session.Parts{Job: j}, disk: vfs.OS, runs: true}
+	return errors.Join(o.check(), o.Close())
+}
+
+// make takes the steps that make the parts. With an error it closes what there is.
+func (o *opening) make(steps func() error) (*session.Session, error) {
+	if err := steps(); err != nil {
+		return nil, errors.Join(err, o.Close())
+	}
+	o.Advise = func(err error) error {
+		if repair.IsDamage(err) {
+			return o.mendable(err)
+		}
+		return err
+	}
+	return session.New(o.Parts), nil
+}
+
+// build reads the state and puts the parts together.
+func (o *opening) build() error {
+	if err := o.openState(); err != nil {
+		return o.mendable(err)
+	}
+	if !o.alone && !o.Job.HasSeeds() && o.State.Fresh() {
+		return job.ErrNoSeeds
+	}
+	if o.Folder != nil && o.Resumed && !settings.IsFile(o.Folder.Path(settings.Name)) {
+		return o.mendable(fmt.Errorf("%s, which has the settings of the crawl, is not there, or not as kumo writes it",
+			o.Folder.Path(settings.Name)))
+	}
+	return o.mendable(o.assemble())
+}
+
+// mendable adds to an error from a crawl's folder what can be done about it.
+func (o *opening) mendable(err error) error {
+	if o.Folder == nil || o.peers != nil || errors.Is(err, job.ErrNoSeeds) {
+		return err
+	}
+	return repair.Advise(err, o.Folder)
+}
+
+// checkLists refuses to go on without seeds of which an earlier run has taken in a part: it would be a crawl of fewer
+// hosts than its settings say. Who gives another file means to, and is told.
+func (o *opening) checkLists() error {
+	lists := o.State.Lists()
+	if len(lists) == 0 || lists[len(lists)-1].Done {
+		return nil
+	}
+	last := lists[len(lists)-1]
+	switch f := o.Job.File; {
+	case f == nil:
+		return advice.Usage("the crawl in %s has taken in %d of the %d seeds of %s so far: give that again with "+
+			"--input-file, or an empty file to go on without the rest",
+			o.Job.Dir, last.Taken, last.Seeds, last.Name)
+	case f.Digest != last.Digest:
+		o.Job.Warn(fmt.Errorf("this is not %s as it was: %d of the %d seeds of that one were taken in, and the rest of it "+
+			"is left", last.Name, last.Taken, last.Seeds))
+	}
+	return nil
+}
+
+// check makes the parts that a wrong job cannot have.
+func (o *opening) check() (err error) {
+	o.Journal = journal.Discard
+	j := o.Job
+	if o.SeedURLs, err = j.Fix(); err != nil {
+		return err
+	}
+	if err := j.CheckSlices(); err != nil {
+		return err
+	}
+	if err := o.checkOrder(); err != nil {
+		return err
+	}
+	if !j.HasSeeds() && (j.Fresh || j.Dir == "") {
+		return job.ErrNoSeeds
+	}
+	if j.Dir == "" && len(j.Crawl.Recrawl.Intervals) > 0 {
+		return advice.Usage("what was visited is known from a crawl's folder: recrawls need one")
+	}
+	if o.runs {
+		if err := o.fitFiles(); err != nil {
+			return err
+		}
+	}
+	o.openScratch()
+	j.Crawl.Shares, j.Crawl.Recrawl.Overrides = j.Shares(), j.Crawl.Overrides
+	j.Fetch.Memory = j.Crawl.Shares.Answers()
+	if j.Fetch.Jar = nil; !j.NoCookies {
+		cfg := cookies.Config{Bytes: j.CookieMemory()}
+		if j.Logins != nil {
+			cfg.Private = j.Logins.Private
+		}
+		j.Fetch.Jar = cookies.NewJar(cfg)
+	} else if j.Logins != nil {
+		return advice.Usage("a login needs cookies")
+	}
+	if o.Fetcher, err = fetch.New(j.Fetching()); err != nil {
+		return advice.Usage("%w", err)
+	}
+	if j.Logins != nil {
+		if o.logins, err = login.New(j.Logins, o.Fetcher, j.Fetch.Jar); err != nil {
+			return advice.Usage("%w", err)
+		}
+	}
+	o.Closers = slices.Insert(o.Closers, 0, func() error { o.Fetcher.Close(); return nil }) // it may write to scratch
+	if o.block, err = o.blockList(); err != nil {
+		return advice.Usage("%w", err)
+	}
+	return nil
+}
+
+// fitFiles fits the job, and the disk, into what this process may have open.
+func (o *opening) fitFiles() error {
+	role := job.Alone
+	if o.peers != nil {
+		role = job.Member
+	}
+	if o.peers != nil && o.peers.Server {
+		role = job.Server
+	}
+	read, err := o.Job.FitFiles(role)
+	if err != nil || read == 0 {
+		return err
+	}
+	o.disk = vfs.NewBounded(o.disk, read)
+	if o.Folder != nil {
+		o.Folder.Disk = o.disk
+	}
+	return nil
+}
+
+// openScratch gives the crawl a file for answers that are too long for memory. It leaves the disk as much room as the
+// crawl does.
+func (o *opening) openScratch() {
+	dir, room := "", func() (uint64, error) { return o.disk.Free(os.TempDir()) }
+	if o.Job.Dir != "" {
+		dir = folder.At(o.Job.Dir, o.disk).Path("state")
+		room = func() (uint64, error) { return o.disk.Free(dir) }
+	}
+	o.scratch = vfs.NewScratch(dir, room, o.Job.Crawl.MinFree/2)
+	o.Job.Fetch.Scratch = o.scratch
+	o.Closers = append(o.Closers, o.scratch.Close)
+}
+
+func (o *opening) blockList() (*policy.BlockList, error) {
+	rules, err := policy.ParseBlocks(o.Job.Block)
+	if err != nil {
+		return nil, err
+	}
+	if o.Job.BlockFile == "" {
+		list := policy.NewBlockList()
+		list.Put(rules)
+		return list, nil
+	}
+	now := o.Job.Crawl.Now
+	if now == nil {
+		now = time.Now
+	}
+	list, err := policy.OpenBlockList(o.Job.BlockFile, now, o.Job.Warn)
+	list.Put(rules)
+	return list, err
+}
+
+// readFields is how records are made of pages; nil without rules.
+func readFields(j *job.Job) func(*page.Response, *page.Page) ([]page.Fields, error) {
+	if j.Fields == nil {
+		return nil
+	}
+	return j.Fields.Read
+}
+
+// assemble makes the engine.
+func (o *opening) assemble() error {
+	j := o.Job
+	parts := crawl.Parts{
+		Scope:     weburl.NewScope(j.Scope, j.Crawl.Overrides.Modes()...),
+		Block:     o.block,
+		Fetcher:   o.Fetcher,
+		NewParser: func(room int64) crawl.Parser { return parse.New(parserConfig(j, room)) },
+		Text:      j.Text,
+		Fields:    readFields(j),
+		Archive:   j.Writes(job.WARC),
+		Free:      o.free(),
+		Journal:   o.Journal,
+		Ranks:     o.ranks,
+		Cookies:   j.Fetch.Jar,
+		Logins:    o.logins,
+		Listener:  j.Listener,
+		Hooks:     o.hooks(),
+		Header:    o.Fetcher.Header,
+		NoSecrets: !o.Fetcher.HasSecrets(),
+	}
+	if !o.runs && o.State.Fresh() { // there is no state, which has what seeds redirect to, too
+		for _, u := range o.SeedURLs {
+			parts.Scope.AddSeed(u)
+		}
+	}
+	if err := o.openStores(&parts); err != nil {
+		return err
+	}
+	parts.Stores = o.Stores
+	var err error
+	if parts.Robots, err = o.openRules(); err != nil {
+		return err
+	}
+	if j.File != nil && !j.File.Few() {
+		parts.Seeds = j.File
+	}
+	if o.peers != nil {
+		if err := o.peers.Join(o.State, &parts); err != nil {
+			return err
+		}
+	}
+	o.Engine = crawl.New(j.Crawl, parts, o.State)
+	return nil
+}
+
+// hooks are the job's. What is about to be asked for they are shown with the fields that would be sent.
+func (o *opening) hooks() crawl.Hooks {
+	h := o.Job.Hooks
+	if ask := h.Request; ask != nil {
+		h.Request = func(it *item.Item, req *fetch.Request) (string, error) {
+			if req.Header == nil { // or else an override has set it
+				req.Header = o.Fetcher.Header(req.Trusted)
+			}
+			return ask(it, req)
+		}
+	}
+	return h
+}
+
+// parserConfig is a parser's configuration for a slot where so much of a body is read. What finds no room at an
+// ordinary slot is read again at a large one, which has all that a page may have.
+func parserConfig(j *job.Job, room int64) parse.Config {
+	cfg := parse.Config{Agent: job.Agent, PlainText: true, Language: true, Scripts: j.ScriptPaths,
+		AnchorText: j.AnchorText, MaxWide: int(room / 3)}
+	if room <= 1<<20 {
+		cfg.MaxURLs, cfg.MaxWide = int(room), 0
+		cfg.MaxLinks = min(int(room/64), 10_000)
+		cfg.MaxListed = cfg.MaxLinks
+		return cfg
+	}
+	share := min(max(int64(j.Shares())/16, 8<<20), 1<<30)
+	cfg.MaxURLs, cfg.MaxLinks = int(share), max(int(share/bytesOfLink), 50_000)
+	return cfg
+}
+
+// bytesOfLink is about what a link of a page takes besides its URL.
+const bytesOfLink = 192
+
+// free asks for the room on the crawl's disk; nil where it keeps nothing.
+func (o *opening) free() func() (uint64, error) {
+	if o.Folder == nil {
+		return nil
+	}
+	return func() (uint64, error) { return o.disk.Free(o.Job.Dir) }
+}

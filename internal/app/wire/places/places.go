@@ -1,0 +1,86 @@
+// Package places opens the places where closed files lie: the only switch between them. It is not in wire, so that a
+// program that imports kumo links no clients of object stores.
+package places
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"kumo/internal/archive/place"
+	"kumo/internal/archive/place/bucket"
+	"kumo/internal/archive/place/file"
+	"kumo/internal/archive/place/hdfs"
+	"kumo/internal/base/advice"
+	"kumo/internal/base/vfs"
+	"kumo/internal/content/hadoopconf"
+)
+
+// IsURL reports whether a name is a place's URL, and not the path of a folder.
+func IsURL(name string) bool {
+	scheme, _, is := strings.Cut(name, "://")
+	return is && !strings.ContainsAny(scheme, `/\`)
+}
+
+// Open opens a place by its URL, or a folder by its path. Who is done with a place that is an io.Closer closes it.
+func Open(ctx context.Context, name string) (place.Place, error) {
+	p, err := Make(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if err := place.Ask(ctx, p); err != nil {
+		if c, is := p.(io.Closer); is {
+			err = errors.Join(err, c.Close())
+		}
+		return nil, err
+	}
+	return p, nil
+}
+
+// Make is Open without asking the place's server whether it is there; see [place.Asker].
+func Make(ctx context.Context, name string) (place.Place, error) {
+	if !IsURL(name) {
+		return folder(name)
+	}
+	switch scheme, _, _ := strings.Cut(name, "://"); {
+	case scheme == "hdfs":
+		conf, err := HadoopConf()
+		if err != nil {
+			return nil, err
+		}
+		return hdfs.Make(name, hdfs.Config{Conf: conf})
+	case slices.Contains(bucket.Schemes(), scheme):
+		return bucket.Make(ctx, name, bucket.Config{})
+	}
+	u, err := url.Parse(name)
+	if err != nil {
+		return nil, advice.Usage("place %q: %w", name, err)
+	}
+	if u.Scheme != "file" || u.Host != "" && u.Host != "localhost" || u.Path == "" {
+		return nil, advice.Usage("place %q: a folder is wanted, as a path, as file:///path, s3://bucket/prefix, "+
+			"gs://bucket/prefix or hdfs://host:port/path", name)
+	}
+	return folder(filepath.FromSlash(u.Path))
+}
+
+// folder opens a place on the local disk, which need not be there yet.
+func folder(name string) (place.Place, error) {
+	if info, err := os.Stat(name); err == nil && !info.IsDir() {
+		return nil, advice.Usage("place %s: a folder is wanted, and this is a file", name)
+	}
+	return file.Open(name, vfs.OS)
+}
+
+// HadoopConf is Hadoop's configuration, if there is one here: a URL may say all there is to know.
+func HadoopConf() (hadoopconf.Conf, error) {
+	dir := hadoopconf.Dir()
+	if dir == "" {
+		return hadoopconf.Conf{}, nil
+	}
+	return hadoopconf.Load(dir)
+}

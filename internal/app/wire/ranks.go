@@ -1,0 +1,193 @@
+package wire
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+
+	"kumo/internal/app/job"
+	"kumo/internal/base/advice"
+	"kumo/internal/base/siphash"
+	"kumo/internal/base/vfs"
+	"kumo/internal/engine/crawl"
+	"kumo/internal/state/rank"
+	"kumo/internal/state/rank/breadth"
+	"kumo/internal/state/rank/depth"
+	"kumo/internal/state/rank/ids"
+	"kumo/internal/state/rank/indegree"
+	"kumo/internal/state/rank/linklog"
+	"kumo/internal/state/rank/opic"
+	"kumo/internal/state/rank/pagerank"
+	"kumo/internal/state/rank/random"
+	"kumo/internal/state/rank/ranker"
+)
+
+// orders make each order, without a link.
+var orders = map[string]func() rank.Order{
+	job.PageRank: func() rank.Order { return pagerank.New(0) },
+	job.OPIC:     func() rank.Order { return opic.New() },
+	job.InDegree: func() rank.Order { return indegree.New() },
+	job.ByDepth:  func() rank.Order { return depth.New() },
+	job.Breadth:  func() rank.Order { return breadth.New() },
+	job.Random:   func() rank.Order { return random.New(0) },
+	"":           func() rank.Order { return depth.New() },
+}
+
+// checkOrder says what is wrong with the job's order.
+func (o *opening) checkOrder() error {
+	j := o.Job
+	if orders[j.Order] == nil {
+		return advice.Usage("order %q: kumo knows %v", j.Order, job.Orders())
+	}
+	if j.ByLinks() && o.peers != nil && j.Crawl.Claims {
+		return advice.Usage("--order %s goes by links, and in a crawl without a centre a URL's links are with other nodes "+
+			"than the URL: take %s, %s or %s", j.Order, job.ByDepth, job.Breadth, job.Random)
+	}
+	return nil
+}
+
+// rankKey is what URLs are hashed with: the crawl's own, so that nobody can choose a URL that is taken for another.
+const rankKey = "key"
+
+// A lateRanker is the frontier's Ranker. The frontier is opened before the journal is read, which says what the ranker
+// goes on from; until then nobody is told a place.
+type lateRanker struct {
+	key siphash.Key
+	*ranker.Ranker
+}
+
+var errNoRanks = errors.New("URLs are ranked once the journal is read")
+
+// KeyOf is what a URL is known by.
+func (l *lateRanker) KeyOf(url string) ids.Key { return ids.KeyOf(&l.key, url) }
+
+// Generation is 0 until URLs are ranked.
+func (l *lateRanker) Generation() uint64 {
+	if l.Ranker == nil {
+		return 0
+	}
+	return l.Ranker.Generation()
+}
+
+// Places appends where URLs belong.
+func (l *lateRanker) Places(all []ids.URL, to []rank.Place) ([]rank.Place, error) {
+	if l.Ranker == nil {
+		return to, errNoRanks
+	}
+	return l.Ranker.Places(all, to)
+}
+
+// openRankKey reads the key, or makes one.
+func (o *opening) openRankKey() (key siphash.Key, err error) {
+	if o.Folder == nil {
+		_, err = rand.Read(key[:])
+		return key, err
+	}
+	name := filepath.Join(o.rankDir(), rankKey)
+	f, err := o.disk.Open(name)
+	if err == nil {
+		_, err = io.ReadFull(f, key[:])
+		err = errors.Join(err, f.Close())
+	}
+	isShort := errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)
+	if err == nil || !isShort && !errors.Is(err, fs.ErrNotExist) {
+		return key, err
+	}
+	if _, err := rand.Read(key[:]); err != nil {
+		return key, err
+	}
+	o.rankKeyIsNew = true
+	if err := o.disk.MkdirAll(o.rankDir()); err != nil {
+		return key, err
+	}
+	return key, writeNew(o.disk, name, key[:])
+}
+
+// writeNew writes a file of which a part is as good as nothing. (The disk of a crawl that is looked at cannot rename.)
+func writeNew(disk vfs.FS, name string, data []byte) error {
+	if err := vfs.CutBack(disk, name, 0); err != nil {
+		return err
+	}
+	f, err := disk.Append(name)
+	if err != nil {
+		return err
+	}
+	if _, err = f.Write(data); err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+func (o *opening) rankDir() string { return o.Folder.Path(filepath.FromSlash(crawl.RankDir)) }
+
+// openRanks opens the job's order with the links that the journal says were found. If these are not there, those of the
+// last checkpoint do, and else ranks begin anew: no URL is lost by it.
+func (o *opening) openRanks() error {
+	j := o.Job
+	if !j.ByLinks() {
+		o.ranks.Name, o.ranks.Order = cmp.Or(j.Order, job.ByDepth), orders[j.Order]()
+		if j.Order == job.Random {
+			o.ranks.ID = func(url string) rank.ID { return rank.ID(ids.KeyOf(new(siphash.Key), url)) }
+		}
+		return nil
+	}
+	marks := []linklog.Mark{crawl.RankMark(o.State.Marks), crawl.RankMark(o.State.Checkpoint), {}}
+	if o.rankKeyIsNew {
+		marks = marks[2:]
+	}
+	var lost error
+	for _, mark := range marks {
+		r, err := o.openRanker(mark)
+		if err == nil {
+			o.useRanker(r)
+			o.warnRanks(mark, lost)
+			return nil
+		}
+		if !errors.Is(err, linklog.ErrDamaged) {
+			return err
+		}
+		lost = errors.Join(lost, err)
+	}
+	return lost
+}
+
+func (o *opening) openRanker(mark linklog.Mark) (*ranker.Ranker, error) {
+	urls, links := o.Job.RankMemory(o.peers != nil)
+	cfg := ranker.Config{Order: orders[o.Job.Order](), Key: o.late.key, Most: urls, Others: o.peers != nil}
+	if o.Folder != nil {
+		cfg.Log = linklog.Config{Dir: o.rankDir(), Disk: o.disk, Memory: links}
+		if mark == (linklog.Mark{}) {
+			if err := linklog.Remove(o.disk, o.rankDir()); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return ranker.Open(context.Background(), cfg, mark)
+}
+
+func (o *opening) useRanker(r *ranker.Ranker) {
+	o.late.Ranker = r
+	o.ranks = crawl.Ranks{Name: o.Job.Order, Links: r, Kept: o.Folder != nil}
+	o.Closers = append(o.Closers, r.Close)
+}
+
+// warnRanks says what ranks do not know.
+func (o *opening) warnRanks(mark linklog.Mark, lost error) {
+	pages := o.State.Stats.Pages()
+	known := mark != (linklog.Mark{})
+	switch {
+	case !o.runs:
+	case lost != nil && known:
+		o.Job.Warn(fmt.Errorf("some of the links by which URLs are ranked are lost: %w", lost))
+	case lost != nil:
+		o.Job.Warn(fmt.Errorf("URLs are ranked by the links that are found from now on: %w", lost))
+	case !known && pages > 0:
+		o.Job.Warn(fmt.Errorf("--order %s goes by links: of the pages that were fetched so far nobody has kept theirs, so "+
+			"URLs are ranked by those that are found from now on", o.Job.Order))
+	}
+}

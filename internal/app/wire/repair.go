@@ -1,0 +1,31 @@
+package wire
+
+import (
+	"context"
+
+	"kumo/internal/app/folder"
+	"kumo/internal/app/job"
+	"kumo/internal/app/repair"
+	"kumo/internal/app/repair/rebuild"
+	"kumo/internal/app/session"
+)
+
+// Repair makes a crawl that can go on of the one in dir; see [repair.Run].
+func Repair(ctx context.Context, dir string, o repair.Options) (*repair.Result, error) {
+	return repair.Run(ctx, dir, o, repair.Openers{View: view, Crawl: openRebuilt})
+}
+
+// openRebuilt opens a crawl whose state was made anew. Nobody else knows its folder, so it is not locked.
+func openRebuilt(j *job.Job, f *folder.Folder) (rebuild.Crawl, error) {
+	o := &opening{Parts: session.Parts{Job: j}, disk: f.Disk}
+	return o.make(func() error {
+		if err := o.check(); err != nil {
+			return err
+		}
+		o.Folder = f
+		if err := o.openState(); err != nil {
+			return err
+		}
+		return o.assemble()
+	})
+}

@@ -1,0 +1,250 @@
+// Package sinks puts records of crawls into other people's servers: the only switch between them. It is not in wire, so
+// that a program that imports kumo does not link what speaks to them.
+package sinks
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"kumo/internal/app/folder"
+	"kumo/internal/archive/export"
+	"kumo/internal/archive/export/captures"
+	"kumo/internal/archive/export/records"
+	"kumo/internal/archive/export/target"
+	"kumo/internal/archive/export/where"
+	"kumo/internal/archive/sink"
+	"kumo/internal/archive/sink/hbase"
+	"kumo/internal/archive/sink/kafka"
+	"kumo/internal/archive/sink/opensearch"
+	"kumo/internal/archive/sink/postgres"
+	"kumo/internal/archive/sink/stdout"
+	"kumo/internal/base/advice"
+	"kumo/internal/base/vfs"
+)
+
+// Schemes are those of sinks' URLs.
+func Schemes() []string { return []string{"postgres", "opensearch", "kafka", "hbase"} }
+
+// Stdout is the name of the sink that is no server.
+const Stdout = "-"
+
+// Is reports whether a name is that of a sink: what looks like a URL, or "-".
+func Is(name string) bool { return name == Stdout || strings.Contains(name, "://") }
+
+// Open reaches a sink. Records for "-" are written to out.
+func Open(ctx context.Context, at string, out io.Writer) (sink.Sink, error) {
+	if at == Stdout {
+		return stdout.Open(out), nil
+	}
+	u, err := sink.Parse(at)
+	if err != nil {
+		return nil, err
+	}
+	switch u.Scheme {
+	case "postgres", "postgresql":
+		return opened(postgres.Open(ctx, u))
+	case "hbase", "hbase+https":
+		return opened(hbase.Open(ctx, u))
+	case "kafka", "kafka+tls":
+		return opened(kafka.Open(ctx, u))
+	case "opensearch", "opensearch+https", "elasticsearch", "elasticsearch+https":
+		return opened(opensearch.Open(ctx, u))
+	}
+	return nil, advice.Usage("%s is no sink: %s:// or - is wanted", sink.Redact(at), strings.Join(Schemes(), "://, "))
+}
+
+// opened makes of a nil member a nil Sink.
+func opened[S sink.Sink](s S, err error) (sink.Sink, error) {
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// An Export says what to send where.
+type Export struct {
+	Crawl, Sink string
+	Condition   string // of the pages that are sent; "" for all
+	Temp        string
+	Out         io.Writer // for "-"
+	Progress    func(export.Progress)
+	Waiting     func(error, time.Duration) // is told why the sink is waited for; nil: nobody is
+}
+
+// mostTried is how long an export waits for a sink that is down.
+const mostTried = 5 * time.Minute
+
+// A Report says what was sent.
+type Report struct {
+	*export.Report
+	Sent  int64  // records, by this call
+	After string // where an earlier call had ended; "" if all was sent
+}
+
+// Run sends a crawl's records, each URL's newest good answer. One that was ended goes on where it stood, unless the
+// crawl has gone on meanwhile.
+func Run(ctx context.Context, x Export) (_ *Report, err error) {
+	condition, err := x.condition()
+	if err != nil {
+		return nil, err
+	}
+	f, err := share(x.Crawl)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	retry := &sink.Retry{Wait: sink.Sleep, Now: time.Now, Most: mostTried, Failed: x.Waiting}
+	if retry.Sink, err = Open(ctx, x.Sink, x.Out); err != nil { // who waits for a server that never was?
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, retry.Close()) }()
+	n := x.note()
+	if err := n.read(); err != nil {
+		return nil, err
+	}
+	r := &Report{After: n.After}
+	cfg := records.Config{Sink: retry, Crawl: x.Crawl, Temp: x.Temp, After: n.After}
+	kept := time.Time{}
+	cfg.Reached = func(url string, put int64) error {
+		n.After, r.Sent = url, put
+		if now := time.Now(); now.Sub(kept) >= time.Second {
+			kept = now
+			return n.write()
+		}
+		return nil
+	}
+	r.Report, err = run(ctx, &x, condition, cfg)
+	if err != nil {
+		if kept != (time.Time{}) {
+			err = errors.Join(err, n.write())
+		}
+		return nil, x.goesOn(err, r.Sent, n.After)
+	}
+	return r, n.remove()
+}
+
+// goesOn adds to an error how far the export has come.
+func (x *Export) goesOn(err error, sent int64, after string) error {
+	if after == "" || x.Sink == Stdout || errors.Is(err, context.Canceled) {
+		return err
+	}
+	do := fmt.Sprintf("%d records are there; the same command sends the rest", sent)
+	if was := advice.Of(err); was != "" {
+		do = was + "\n" + do
+	}
+	return advice.With(err, do)
+}
+
+func (x *Export) condition() (export.Condition, error) {
+	if x.Condition == "" {
+		return nil, nil
+	}
+	c, err := where.Parse(x.Condition)
+	if err != nil {
+		return nil, advice.Usage("--where %w", err)
+	}
+	return c.Judge, nil
+}
+
+// share takes a crawl's folder for reading.
+func share(crawl string) (*folder.Folder, error) {
+	f := folder.At(crawl, vfs.OS)
+	if !f.IsCrawl() && !f.HasOutputs() {
+		return nil, folder.NoCrawl(crawl)
+	}
+	err := f.Share(0)
+	if errors.Is(err, folder.ErrLocked) {
+		return nil, advice.With(err, "kumo crawl --sink sends records while a crawl runs; or kumo snapshot "+crawl+
+			" copies it, and a copy can be exported")
+	}
+	return f, err
+}
+
+func run(ctx context.Context, x *Export, condition export.Condition, cfg records.Config) (*export.Report, error) {
+	r, err := export.Run(ctx, export.Config{Crawl: x.Crawl, Temp: x.Temp, Texts: vfs.OS, Progress: x.Progress,
+		Where: condition}, func(*target.Folder) (export.Exporter, error) { return records.New(ctx, cfg) })
+	if errors.Is(err, captures.ErrNone) {
+		err = fmt.Errorf("%s: %w", x.Crawl, err)
+	}
+	return r, err
+}
+
+// A note says how far an export stands, in a file in the crawl's state: a name for each sink, without its password.
+type note struct {
+	file  string
+	Sink  string // for people
+	Of    string // the records that there were, as their indexes have them
+	After string // URLs up to it are there
+}
+
+func (x *Export) note() *note {
+	if x.Sink == Stdout {
+		return &note{}
+	}
+	at := sink.Redact(x.Sink)
+	sum := sha256.Sum256([]byte(at + "\x00" + x.Condition))
+	return &note{file: filepath.Join(x.Crawl, "state", "sinks", "export-"+hex.EncodeToString(sum[:8])+".json"), Sink: at,
+		Of: indexed(x.Crawl)}
+}
+
+// indexed tells apart what a crawl has at different times: the names and lengths of its indexes.
+func indexed(crawl string) string {
+	sum := sha256.New()
+	entries, _ := os.ReadDir(filepath.Join(crawl, "warc")) // who exports says that there are none
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && strings.Contains(e.Name(), ".cdxj") {
+			fmt.Fprintln(sum, strings.TrimSuffix(e.Name(), ".open"), info.Size())
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// read takes over what the note says, if it is of the crawl as it is.
+func (n *note) read() error {
+	if n.file == "" {
+		return nil
+	}
+	data, err := os.ReadFile(n.file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	was := note{}
+	if err == nil && json.Unmarshal(data, &was) == nil && was.Sink == n.Sink && was.Of == n.Of {
+		n.After = was.After
+	}
+	return err
+}
+
+func (n *note) write() error {
+	if n.file == "" {
+		return nil
+	}
+	data, err := json.Marshal(n)
+	if err != nil {
+		return err
+	}
+	if err := vfs.OS.MkdirAll(filepath.Dir(n.file)); err != nil {
+		return err
+	}
+	return vfs.Replace(vfs.OS, n.file, append(data, '\n'))
+}
+
+func (n *note) remove() error {
+	if n.file == "" {
+		return nil
+	}
+	if err := os.Remove(n.file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}

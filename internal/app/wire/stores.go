@@ -1,0 +1,125 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"kumo/internal/app/job"
+	"kumo/internal/archive/away"
+	"kumo/internal/base/advice"
+	"kumo/internal/engine/crawl"
+	"kumo/internal/state/statefile"
+	"kumo/internal/state/store"
+	"kumo/internal/state/store/crawllog"
+	"kumo/internal/state/store/jsonl"
+	"kumo/internal/state/store/warc"
+)
+
+// openStores opens the files to which the engine only appends. The WARC comes first: it fills in where the record lies,
+// which pages.jsonl names.
+func (o *opening) openStores(p *crawl.Parts) (err error) {
+	j := o.Job
+	defer func() { o.Stores = append(o.Stores, j.Stores...) }()
+	if j.Dir == "" {
+		return nil
+	}
+	if err := o.openWARC(); err != nil {
+		return err
+	}
+	marks := o.State.Marks
+	if p.Deferred, err = statefile.OpenDeferred(o.disk, j.Dir, marks); err != nil {
+		return err
+	}
+	o.Stores = append(o.Stores, p.Deferred)
+	if p.Answers, err = statefile.OpenRobotsAnswers(o.disk, j.Dir, marks); err != nil {
+		return err
+	}
+	o.Stores = append(o.Stores, p.Answers)
+	if p.Roots, err = statefile.OpenScopeSeeds(o.disk, j.Dir, marks); err != nil {
+		return err
+	}
+	o.Stores = append(o.Stores, p.Roots)
+	lines := jsonl.Config{Dir: j.Dir, NoPages: !j.Writes(job.JSONL)}
+	if err := o.add(jsonl.Open(o.disk, lines, marks)); err != nil {
+		return err
+	}
+	if j.Text != nil {
+		if err := o.add(jsonl.OpenTexts(o.disk, lines, marks)); err != nil {
+			return err
+		}
+	}
+	_, kept := store.Find(marks, jsonl.FieldsName) // or else what an earlier run wrote would be cut back to nothing later
+	if kept || j.Fields != nil || j.Filters != nil && j.Filters.Records {
+		if err := o.add(jsonl.OpenFields(o.disk, lines, marks)); err != nil {
+			return err
+		}
+	}
+	if err := o.add(crawllog.Open(o.disk, crawllog.Config{Dir: j.Dir}, marks)); err != nil {
+		return err
+	}
+	if o.away != nil && j.Away.Durable != nil {
+		p.Durable = j.Away.Durable
+		p.Durable(marks)
+	}
+	return nil
+}
+
+func (o *opening) add(s store.Store, err error) error {
+	if err == nil {
+		o.Stores = append(o.Stores, s)
+	}
+	return err
+}
+
+func (o *opening) openWARC() error {
+	j := o.Job
+	if !j.Writes(job.WARC) {
+		return nil
+	}
+	hostname, err := os.Hostname()
+	if err != nil {
+		hostname = "localhost"
+	}
+	disk, closed := o.records(), func() {}
+	if o.away != nil {
+		closed = j.Away.Closed
+	}
+	if o.peers == nil { // a node that has lost its place begins with another state
+		if err := warc.Check(disk, j.Dir, o.State.Marks, j.Moved); err != nil {
+			return o.notHere(err)
+		}
+	}
+	return o.add(warc.Open(disk, warc.Config{Dir: j.Dir, Name: j.Name, Hostname: job.SafeName(hostname),
+		MaxSize: j.WARCSize, Compression: j.Compress, Scratch: o.scratch, Software: job.Agent + "/" + job.Version,
+		Info: warcInfo(j), Now: j.Crawl.Now, Closed: closed}, o.State.Marks))
+}
+
+// notHere adds to an error of WARC files that are not here where they are.
+func (o *opening) notHere(err error) error {
+	if o.away != nil || !errors.Is(err, warc.ErrMissing) {
+		return err
+	}
+	if l, linkErr := away.ReadLink(o.Job.Dir); linkErr == nil && l != nil {
+		return advice.With(err, fmt.Sprintf("files of this crawl are in %s, and only kumo crawl -o %s reads them there",
+			l.Place, o.Job.Dir))
+	}
+	return err
+}
+
+// warcInfo is what each WARC file says of the crawl.
+func warcInfo(j *job.Job) [][2]string {
+	info := [][2]string{
+		{"http-header-user-agent", j.UserAgent()},
+		{"robots", map[bool]string{false: "obey", true: "ignore"}[j.Crawl.IgnoreRobots]},
+	}
+	if j.Contact != "" {
+		info = append(info, [2]string{"operator", j.Contact})
+	}
+	for _, s := range j.Settings {
+		for _, v := range s.Values {
+			info = append(info, [2]string{"kumo-" + s.Key, v})
+		}
+	}
+	return info
+}

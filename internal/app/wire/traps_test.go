@@ -1,0 +1,232 @@
+package wire
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"kumo/internal/app/job"
+	"kumo/internal/base/weburl"
+	"kumo/internal/content/traps"
+	"kumo/internal/engine/crawl"
+	"kumo/internal/lab/synthweb"
+	"kumo/internal/lab/testmain"
+)
+
+// trapJob is a job that crawls a web with traps.
+func trapJob(t *testing.T, seed uint64, pages int) (*job.Job, *synthweb.TrapWeb) {
+	t.Helper()
+	web := synthweb.NewTrapWeb(seed, pages)
+	s := httptest.NewServer(web)
+	t.Cleanup(s.Close)
+	_, port, _ := strings.Cut(strings.TrimPrefix(s.URL, "http://"), ":")
+	j := &job.Job{Dir: t.TempDir(), Name: "traps", Scope: weburl.ScopeDomain,
+		Seeds: []string{"http://www." + synthweb.TrapDomain + ":" + port + "/"}}
+	j.Crawl.Depth = -1
+	j.Frontier.Hosts, j.Frontier.PerHost = 16, 4
+	j.Fetch.AllowPrivate, j.Fetch.Resolve = true, []string{"*:*:127.0.0.1"}
+	return j, web
+}
+
+// A crawl of a web whose traps have no end ends, has all honest pages, and says what it left out.
+func TestTrapsEnd(t *testing.T) {
+	t.Parallel()
+	many, little := 1500, 0.15
+	if testmain.Rounds(0, 1) > 0 {
+		many, little = 5000, 0.05
+	}
+	for _, c := range []struct {
+		seed  uint64
+		pages int
+		waste float64
+	}{{1, 300, 0.5}, {1, many, little}, {2, many, little}, {3, many, little}} {
+		t.Run(fmt.Sprintf("seed %d, %d pages", c.seed, c.pages), func(t *testing.T) {
+			if c.seed > 1 && os.Getenv("KUMO_TEST_TRAPS") == "" {
+				t.Skip("takes half a minute; KUMO_TEST_TRAPS=1 has it run, as .ci/long web does")
+			}
+			t.Parallel()
+			j, web := trapJob(t, c.seed, c.pages)
+			mustRun(t, j)
+			s := web.Score()
+			t.Log(s)
+			if s.Honest != c.pages || s.Waste() > c.waste {
+				t.Errorf("%d of %d honest pages, %.1f %% in vain", s.Honest, c.pages, 100*s.Waste())
+			}
+			left := 0
+			for _, line := range lines(t, j.Dir, "skipped.jsonl") {
+				if line["rule"] == crawl.RuleTrap && traps.Pattern(fmt.Sprint(line["why"])) != "" {
+					left++
+				}
+			}
+			if left == 0 {
+				t.Error("nothing stands in skipped.jsonl")
+			}
+		})
+	}
+}
+
+// finiteSite is a handbook in several languages, of which most pages are not translated, and an application whose routes are in its
+// sitemap and are the same page each; and the paths of its pages.
+func finiteSite(languages, chapters, routes int) (http.Handler, []string) {
+	pages := map[string]string{}
+	var root, sitemap strings.Builder
+	for l := range languages {
+		fmt.Fprintf(&root, "<a href=/doc/l%c/>language</a> ", 'a'+l)
+		var contents strings.Builder
+		for c := range chapters {
+			to := fmt.Sprintf("/doc/l%c/chapter-%c%c.html", 'a'+l, 'a'+c/26, 'a'+c%26)
+			fmt.Fprintf(&contents, "<li><a href=%s>Chapter</a>", to)
+			text := c
+			if c < 2 {
+				text += 1000 * l // which is translated
+			}
+			pages[to] = "<p>" + words(text, 200)
+		}
+		pages[fmt.Sprintf("/doc/l%c/", 'a'+l)] = "<p>" + words(-1, 60) + contents.String()
+	}
+	for r := range routes {
+		fmt.Fprintf(&sitemap, "<url><loc>/route/%d</loc></url>", r)
+		pages[fmt.Sprintf("/route/%d", r)] = "<div id=app></div>"
+	}
+	for _, mirror := range []string{"ma", "mb", "mc"} { // a site whose pages lead from one to the next, three times
+		fmt.Fprintf(&root, "<a href=/%s/1.html>mirror</a> ", mirror)
+		for c := 1; c < chapters; c++ {
+			pages[fmt.Sprintf("/%s/%d.html", mirror, c)] = fmt.Sprintf("<p>%s<a href=%d.html>next</a>", words(-2-c, 100),
+				c%(chapters-1)+1)
+		}
+	}
+	pages["/"] = "<p>" + words(-2, 60) + root.String()
+	var urls []string
+	for path := range pages {
+		urls = append(urls, path)
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		page, known := pages[r.URL.Path]
+		switch {
+		case r.URL.Path == "/robots.txt":
+			fmt.Fprintf(w, "Sitemap: http://%s/sitemap.xml\n", r.Host)
+		case r.URL.Path == "/sitemap.xml":
+			w.Header().Set("Content-Type", "application/xml")
+			fmt.Fprintf(w, "<urlset>%s</urlset>", strings.ReplaceAll(sitemap.String(), "<loc>", "<loc>http://"+r.Host))
+		case !known:
+			http.NotFound(w, r)
+		default:
+			w.Header().Set("Content-Type", "text/html")
+			fmt.Fprintf(w, "<!DOCTYPE html><title>t</title>%s", page)
+		}
+	}), urls
+}
+
+// words is a text of its own for each number.
+func words(of, n int) string {
+	dice := rand.New(rand.NewPCG(uint64(of), 1))
+	var b strings.Builder
+	for range n {
+		fmt.Fprintf(&b, "w%c%c%c ", 'a'+dice.IntN(26), 'a'+dice.IntN(26), 'a'+dice.IntN(26))
+	}
+	return b.String()
+}
+
+// A finite site is crawled whole, whatever its pages have in common; also by a run that was interrupted.
+func TestAFiniteSiteIsCrawledWhole(t *testing.T) {
+	t.Parallel()
+	h, want := finiteSite(12, 40, 300)
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	j := &job.Job{Dir: t.TempDir(), Name: "finite", Scope: weburl.ScopeHost, Seeds: []string{s.URL + "/"}}
+	j.Crawl.Depth = -1
+	j.Frontier.Hosts, j.Frontier.PerHost = 4, 2
+	j.Fetch.AllowPrivate = true
+	for _, pages := range []int64{300, 600, 0} { // the first two end with URLs that are deferred
+		j.Crawl.Pages = pages
+		if err := run(t, t.Context(), j); err != nil && pages == 0 {
+			t.Fatal(err)
+		}
+	}
+	got := map[string]bool{}
+	for _, line := range lines(t, j.Dir, "pages.jsonl") {
+		got[strings.TrimPrefix(fmt.Sprint(line["url"]), s.URL)] = true
+	}
+	missing := 0
+	for _, path := range want {
+		if !got[path] {
+			missing++
+		}
+	}
+	if missing > 0 {
+		t.Errorf("%d of %d pages are missing", missing, len(want))
+	}
+	skipped, err := os.ReadFile(filepath.Join(j.Dir, "skipped.jsonl"))
+	if err != nil || len(skipped) > 0 {
+		t.Errorf("left out: %s %v", skipped, err)
+	}
+}
+
+// A page that is in no trap links to pages of one, after some were cut off, or are about to be: they are fetched, none
+// twice. The page is a seed of the crawl's second run.
+func TestALinkLetsInWhatWasCutOff(t *testing.T) {
+	t.Parallel()
+	const first, last = 10, 60             // of the trap's pages, to which the late page links
+	for _, limit := range []int64{0, 12} { // of the first run; with 12 it ends before anything is cut off
+		t.Run(fmt.Sprint(limit), func(t *testing.T) {
+			t.Parallel()
+			var mu sync.Mutex
+			fetched := map[string]int{}
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				mu.Lock()
+				fetched[r.URL.Path]++
+				mu.Unlock()
+				w.Header().Set("Content-Type", "text/html")
+				n, err := strconv.Atoi(strings.TrimPrefix(r.URL.Path, "/p/"))
+				switch {
+				case r.URL.Path == "/":
+					fmt.Fprint(w, words(1, 50), `<a href=/p/0>next</a>`)
+				case r.URL.Path == "/late":
+					fmt.Fprint(w, words(2, 50))
+					for i := first; i <= last; i++ {
+						fmt.Fprintf(w, `<a href=/p/%d>page</a>`, i)
+					}
+				case err != nil:
+					http.NotFound(w, r)
+				default:
+					fmt.Fprintf(w, `%s<a href=/p/%d>next</a>`, words(3, 50), n+1)
+				}
+			}))
+			t.Cleanup(s.Close)
+			j := &job.Job{Dir: t.TempDir(), Name: "late", Scope: weburl.ScopeHost, Seeds: []string{s.URL + "/"}}
+			j.Crawl.Depth = -1
+			j.Frontier.Hosts, j.Frontier.PerHost = 1, 1
+			j.Fetch.AllowPrivate = true
+			j.Crawl.Pages = limit
+			if err := run(t, t.Context(), j); err != nil && limit == 0 {
+				t.Fatal(err)
+			}
+			if n := fetched[fmt.Sprintf("/p/%d", last)]; n > 0 {
+				t.Fatalf("the first run came to page %d", last)
+			}
+			j.Crawl.Pages, j.Seeds = 0, append(j.Seeds, s.URL+"/late")
+			mustRun(t, j)
+			for path, n := range fetched {
+				if n > 1 && path != "/robots.txt" {
+					t.Errorf("%s was fetched %d times", path, n)
+				}
+			}
+			for i := first; i <= last; i++ {
+				if path := fmt.Sprintf("/p/%d", i); fetched[path] == 0 {
+					t.Errorf("%s was not fetched", path)
+				}
+			}
+			if n := len(fetched); n > 2*last {
+				t.Errorf("%d pages were fetched: the trap has no end", n)
+			}
+			wantVerified(t, j.Dir)
+		})
+	}
+}

@@ -1,0 +1,484 @@
+// Package uploads puts together what brings a crawl's record files to a place, and what reads a crawl that lies in one.
+// It is not in wire, so that a program that imports kumo does not link what places need.
+package uploads
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"kumo/internal/app/folder"
+	"kumo/internal/app/job"
+	"kumo/internal/app/wire/places"
+	"kumo/internal/archive/away"
+	"kumo/internal/archive/place"
+	"kumo/internal/archive/place/file"
+	"kumo/internal/archive/upload"
+	"kumo/internal/base/advice"
+	"kumo/internal/base/settings"
+	"kumo/internal/base/stats"
+	"kumo/internal/base/vfs"
+	"kumo/internal/state/journal"
+	"kumo/internal/state/store"
+)
+
+// openPlace opens a place by its URL.
+func openPlace(ctx context.Context, name string) (place.Place, error) {
+	p, late, err := reachPlace(ctx, name)
+	if err == nil && late != nil {
+		p, err = nil, errors.Join(late, letGo(p))
+	}
+	return p, err
+}
+
+// reachPlace opens a place by its URL, also one that cannot be reached at present: late is why. It is an error only if
+// it will not be over by itself.
+func reachPlace(ctx context.Context, name string) (p place.Place, late, err error) {
+	if p, err = makePlace(ctx, name); err != nil {
+		return nil, nil, err
+	}
+	if late, err = ask(ctx, p); err != nil {
+		return nil, nil, errors.Join(err, letGo(p))
+	}
+	return p, late, nil
+}
+
+// makePlace opens a place, and asks nobody for it.
+func makePlace(ctx context.Context, name string) (place.Place, error) {
+	if u, err := url.Parse(name); err == nil && u.User != nil {
+		return nil, advice.Usage("place %s: a URL without a name and a password is wanted: it is written into files",
+			u.Redacted())
+	}
+	return places.Make(ctx, name)
+}
+
+// ask asks whether a place is there: late is why it cannot be reached at present.
+func ask(ctx context.Context, p place.Place) (late, err error) {
+	err = place.Ask(ctx, p)
+	if place.Passes(err) && ctx.Err() == nil {
+		return err, nil
+	}
+	return nil, err
+}
+
+// Check says why a place cannot be opened. late is why it cannot be reached at present, which is no error.
+func Check(ctx context.Context, name string) (late, err error) {
+	p, late, err := reachPlace(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return late, letGo(p)
+}
+
+// Below is a place below another one, reached with the same options.
+func Below(placeURL, name string) string {
+	at, options, has := strings.Cut(placeURL, "?")
+	if at = strings.TrimRight(at, "/") + "/" + name; has {
+		at += "?" + options
+	}
+	return at
+}
+
+// FolderFor is where a crawl whose files go to a place has its own, unless the user says otherwise.
+func FolderFor(placeURL string) string {
+	name, _, _ := strings.Cut(placeURL, "?")
+	return folder.DefaultDir(strings.Trim(job.SafeName(name), "-."))
+}
+
+// Above is the place that another one lies right below.
+func Above(placeURL string) string {
+	at, options, has := strings.Cut(placeURL, "?")
+	if at = at[:max(strings.LastIndexByte(at, '/'), 0)]; has {
+		at += "?" + options
+	}
+	return at
+}
+
+// PlaceOf is the place to which the files of the crawl in dir go; "" if they stay there.
+func PlaceOf(dir string) (string, error) {
+	l, err := away.ReadLink(dir)
+	if l == nil || err != nil {
+		return "", err
+	}
+	return l.URL, nil
+}
+
+// A Config says how files are brought to a place.
+type Config struct {
+	Place         string              // its URL
+	KeepLocal     bool                // WARC files stay in the folder, too
+	Wait          time.Duration       // for a place that fails, once the run has ended
+	Failed, Works func(stats.Uploads) // are told that the place fails, and that it works again
+	Cut           func(upload.Cut)    // is told how much a node's state in the place has let its log be cut; may be nil
+}
+
+// An Upload brings the record files of one run of a crawl to a place.
+type Upload struct {
+	cfg   upload.Config
+	place place.Place // for reading
+	wait  time.Duration
+	cut   func(upload.Cut)
+	up    atomic.Pointer[upload.Uploader] // nil until the crawl is opened
+	// of a node's state; nil: they do not go there
+	states *upload.States
+
+	begun bool                    // Start was called
+	kept  sync.WaitGroup          // states are brought
+	keep  context.CancelFunc      // ends that
+	stop  context.CancelCauseFunc // of what Start began; nil before
+	ran   chan error              // how that ended
+}
+
+// New opens the place, and sees that it can be that of a job's crawl. It changes nothing. A place that cannot be
+// reached at present is told by Late, and is looked at when it can be.
+func New(ctx context.Context, j *job.Job, cfg Config) (*Upload, error) {
+	p, err := makePlace(ctx, cfg.Place)
+	if err != nil {
+		return nil, err
+	}
+	u := &Upload{place: p, wait: cfg.Wait, cut: cfg.Cut, cfg: upload.Config{Place: p, URL: cfg.Place, Dir: j.Dir,
+		Crawl: j.Name, Grow: growing(), First: settings.Name, Fresh: j.Fresh, Drop: !cfg.KeepLocal, Failed: cfg.Failed,
+		Works: cfg.Works}}
+	if err := u.check(ctx); err != nil {
+		return nil, errors.Join(err, letGo(p))
+	}
+	j.Away = &job.Away{Over: func(disk vfs.FS) (vfs.FS, error) { return u.over(ctx, disk) },
+		Closed: func() { u.up.Load().Look() }, Durable: func(marks []store.Mark) { u.up.Load().Durable(marks) },
+		Status: u.Status}
+	return u, nil
+}
+
+// check sees that the place can be the crawl's: what the folder knows first, then what the place says.
+func (u *Upload) check(ctx context.Context) error {
+	if isFolder(u.place, u.cfg.Dir) {
+		return advice.Usage("the place %s is the crawl's own folder: name another one by --work", u.place.URL())
+	}
+	err := upload.CheckHere(u.cfg)
+	if err == nil {
+		u.cfg.Late, err = ask(ctx, u.place)
+	}
+	if err != nil || u.cfg.Late != nil {
+		return err
+	}
+	soon := u.cfg
+	soon.Place = place.Prompt(u.place)
+	if err = upload.Check(ctx, soon); place.Passes(err) && ctx.Err() == nil {
+		u.cfg.Late, err = err, nil
+	}
+	return err
+}
+
+// isFolder reports whether a place is a folder of this machine: what is there would be taken for a copy of what is
+// here.
+func isFolder(p place.Place, dir string) bool {
+	f, is := p.(*file.Place)
+	if !is {
+		return false
+	}
+	if abs, err := filepath.Abs(dir); err == nil && abs == f.Dir() {
+		return true
+	}
+	here, errHere := os.Stat(dir)
+	there, errThere := os.Stat(f.Dir())
+	return errHere == nil && errThere == nil && os.SameFile(here, there)
+}
+
+// growing are the files that are brought whole.
+func growing() []string { return append(slices.Clone(folder.Outputs), settings.Name) }
+
+func (u *Upload) over(ctx context.Context, disk vfs.FS) (vfs.FS, error) {
+	u.cfg.Disk, u.cfg.Fresh = disk, false // the earlier crawl is set aside by now
+	up, err := upload.Open(ctx, u.cfg)
+	if err != nil {
+		return nil, err
+	}
+	u.up.Store(up)
+	return away.Over(context.WithoutCancel(ctx), disk, u.cfg.Dir, u.place, up.Manifest()), nil
+}
+
+// Start begins to bring files to the place. The crawl is open. ctx ends it at once; who starts it finishes it, or
+// breaks it off.
+func (u *Upload) Start(ctx context.Context) {
+	u.begun = true
+	ctx, u.stop = context.WithCancelCause(ctx)
+	u.ran = make(chan error, 1)
+	if u.states != nil {
+		keeping, end := context.WithCancel(ctx)
+		u.keep = end
+		u.kept.Go(func() { u.states.Run(keeping) })
+	}
+	go func() { u.ran <- u.up.Load().Run(ctx) }()
+}
+
+// Cut has checkpoints of the node's state brought to the place, too, and its log cut by what they have; see
+// upload.States. It is called before Start.
+func (u *Upload) Cut(log journal.Shipped, warn func(error)) func(at, relies journal.Position, marks []store.Mark) {
+	u.states = u.up.Load().States(upload.StatesConfig{Log: log, Warn: warn, Told: u.cut})
+	return u.states.Checkpoint
+}
+
+// Forget brings them no more, and removes them, as nobody goes on from them.
+func (u *Upload) Forget(ctx context.Context) error {
+	if u.states == nil {
+		return nil
+	}
+	if u.keep != nil {
+		u.keep()
+		u.kept.Wait()
+	}
+	return u.states.Forget(ctx)
+}
+
+// afterInterrupt is how long what waits is brought to the place once somebody has ended the run.
+const afterInterrupt = time.Minute
+
+var errInterruptEnds = fmt.Errorf("the run was interrupted %v ago", afterInterrupt)
+
+// Finish returns when all is in the place, after a run whose files are closed, or when nothing has come there for as
+// long as it is waited for. Where the run ended because ctx has, it tries for a minute, and gives up at the first
+// failure. An error is upload.ErrWaits where files are not there.
+func (u *Upload) Finish(ctx context.Context) error {
+	patience := u.wait
+	if ctx.Err() != nil {
+		patience = 0
+	}
+	u.up.Load().End(patience)
+	stop := u.stop
+	unwatch := context.AfterFunc(ctx, func() { // at once, if it has ended
+		time.AfterFunc(afterInterrupt, func() { stop(errInterruptEnds) })
+	})
+	defer unwatch()
+	return u.end(<-u.ran)
+}
+
+// Break ends what Start began. What waits, the next run brings.
+func (u *Upload) Break() {
+	u.stop(context.Canceled)
+	_ = u.end(<-u.ran) // that files wait
+}
+
+func (u *Upload) end(err error) error {
+	u.stop(nil)
+	u.kept.Wait()
+	u.stop = nil
+	return err
+}
+
+// Close lets go of the place. That of a crawl that did not begin is as it was.
+func (u *Upload) Close() (err error) {
+	if u.stop != nil {
+		u.Break()
+	}
+	if up := u.up.Load(); up != nil && !u.begun {
+		ctx, cancel := context.WithTimeout(context.Background(), afterInterrupt)
+		defer cancel()
+		err = up.Release(ctx)
+	}
+	return errors.Join(err, letGo(u.place))
+}
+
+// Late is why the place was not reached yet; nil if it was. That passes, and files wait for it meanwhile.
+func (u *Upload) Late() error {
+	if up := u.up.Load(); up != nil {
+		return up.Late()
+	}
+	return u.cfg.Late
+}
+
+// Has reports whether a file of the crawl is in the place, and named there.
+func (u *Upload) Has(name string) bool {
+	up := u.up.Load()
+	return up != nil && up.Has(name)
+}
+
+// URL is the place's.
+func (u *Upload) URL() string { return u.cfg.URL }
+
+// Status is how it stands.
+func (u *Upload) Status() stats.Uploads {
+	if up := u.up.Load(); up != nil {
+		return up.Status()
+	}
+	return stats.Uploads{Place: u.place.URL()}
+}
+
+// inFolder is the crawl in dir, whose WARC files may lie in its place.
+func inFolder(ctx context.Context, dir string) (*Source, error) {
+	s := &Source{Dir: dir, Disk: vfs.OS}
+	l, err := away.ReadLink(dir)
+	if l == nil || err != nil {
+		return s, err
+	}
+	there, _, err := away.ReadLog(vfs.OS, dir)
+	if err != nil {
+		return nil, err
+	}
+	if s.place, _, err = reachPlace(ctx, l.URL); err != nil { // what is here can be read without it
+		return nil, err
+	}
+	s.Disk = away.Over(ctx, vfs.OS, dir, s.place, there)
+	return s, nil
+}
+
+// A Source is a crawl that is to be read: in a folder, or in a place alone.
+type Source struct {
+	Dir   string // of a crawl in a place: a folder for the time being, which has its settings
+	Disk  vfs.FS
+	Alone bool // it lies in a place, and nothing of it here
+	place place.Place
+	there *away.Manifest
+}
+
+// Close lets go of the place, and removes what was needed for the time being.
+func (s *Source) Close() error {
+	err := letGo(s.place)
+	if s.Alone {
+		err = errors.Join(err, os.RemoveAll(s.Dir))
+	}
+	return err
+}
+
+// Named is an error about the crawl, by the name that the user has given it.
+func (s *Source) Named(err error) error {
+	if err == nil || !s.Alone {
+		return err
+	}
+	return &named{err, strings.ReplaceAll(err.Error(), s.Dir, s.place.URL())}
+}
+
+type named struct {
+	error
+	text string
+}
+
+func (n *named) Error() string { return n.text }
+func (n *named) Unwrap() error { return n.error }
+
+// AllHere is an error where WARC files of a crawl are in its place alone, or all is: what is done with it reads files
+// of this machine.
+func AllHere(dir, what string) error {
+	if places.IsURL(dir) {
+		return advice.Usage("%s reads files of this machine, and %s is a place: name the crawl's folder", what, dir)
+	}
+	l, err := away.ReadLink(dir)
+	if l == nil || err != nil {
+		return err
+	}
+	there, _, err := away.ReadLog(vfs.OS, dir)
+	if err != nil {
+		return err
+	}
+	n := 0
+	for _, e := range there.All() {
+		if _, err := vfs.OS.Size(filepath.Join(dir, filepath.FromSlash(e.Name))); strings.HasPrefix(e.Name, "warc/") &&
+			away.IsMissing(err) {
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return advice.Usage("%s of the crawl in %s %s in %s alone, and %s reads files of this machine: copy them into "+
+		"%s first",
+		stats.Count(n, "files", "WARC"), dir, stats.Either(n, "is", "are"), l.Place, what, filepath.Join(dir, "warc"))
+}
+
+// There is what a crawl's place has, as its manifest says: nothing, if no file has come there yet. A place that is no
+// crawl's is an error: it may be another one than it was for who brought files there.
+func There(ctx context.Context, name string) (there *away.Manifest, err error) {
+	p, err := openPlace(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, letGo(p)) }()
+	mark, err := away.ReadMark(ctx, p)
+	switch {
+	case errors.Is(err, away.ErrUnreadable):
+	case err != nil:
+		return nil, err
+	case mark == nil:
+		return nil, fmt.Errorf("%s has no %s: it is not reached from here, or another place from here", name, away.MarkName)
+	}
+	there, err = away.ReadManifest(ctx, p)
+	if away.IsMissing(err) {
+		return away.NewManifest(), nil
+	}
+	return there, err
+}
+
+// CopyState copies the newest checkpoint of a node's state that its place has into a folder, as the files lie in that
+// of a crawl's state; nil if there is none.
+func CopyState(ctx context.Context, name string, disk vfs.FS, dir string) (state *away.State, err error) {
+	p, err := openPlace(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, letGo(p)) }()
+	state, err = away.ReadState(ctx, p)
+	if state == nil || err != nil {
+		return nil, err
+	}
+	return state, state.Copy(ctx, p, disk, dir)
+}
+
+// DropState removes what a place has of checkpoints.
+func DropState(ctx context.Context, name string) error {
+	p, err := openPlace(ctx, name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(place.Prompt(p).Remove(ctx, away.StateDir), letGo(p))
+}
+
+func letGo(p place.Place) error {
+	if c, is := p.(io.Closer); is {
+		return c.Close()
+	}
+	return nil
+}
+
+// Reach is the crawl that a folder's name or a place's URL names.
+func Reach(ctx context.Context, name string) (*Source, error) {
+	if !places.IsURL(name) {
+		return inFolder(ctx, name)
+	}
+	p, err := openPlace(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	there, err := away.ReadManifest(ctx, p)
+	if away.IsMissing(err) {
+		if m, markErr := away.ReadMark(ctx, p); markErr == nil && m != nil {
+			return nil, errors.Join(advice.Usage("%s: nothing was brought there yet of %s", name, m), letGo(p))
+		}
+		return nil, errors.Join(advice.Usage("%s: there is no crawl: there is no %s", name, away.ManifestName), letGo(p))
+	}
+	if err != nil {
+		return nil, err
+	}
+	config, err := place.ReadFile(ctx, p, settings.Name)
+	if away.IsMissing(err) {
+		return nil, advice.Usage("%s: no run of the crawl has ended yet: there is no %s", name, settings.Name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "kumo-place-")
+	if err != nil {
+		return nil, err
+	}
+	s := &Source{Dir: dir, Disk: away.Alone(ctx, vfs.OS, dir, p, there), Alone: true, place: p, there: there}
+	if err := os.WriteFile(filepath.Join(dir, settings.Name), config, 0o600); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}

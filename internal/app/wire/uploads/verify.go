@@ -1,0 +1,201 @@
+package uploads
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"kumo/internal/app/folder"
+	"kumo/internal/app/verify"
+	"kumo/internal/app/wire"
+	"kumo/internal/archive/away"
+	"kumo/internal/archive/upload"
+	"kumo/internal/base/settings"
+	"kumo/internal/base/stats"
+	"kumo/internal/base/vfs"
+)
+
+// Verifying a crawl in a place: what its files say of each other, and what has not come there yet.
+
+// Verify checks the files of a crawl in a place against each other and the place's manifest. It is a wire.Verify.
+func (s *Source) Verify(ctx context.Context, dir string, cfg verify.Config) (*verify.Report, error) {
+	waits, err := s.waits(ctx)
+	if err != nil {
+		return nil, err
+	}
+	_, ended := s.there.Get("report.json")
+	parts := s.there.InParts()
+	cfg.Lost = parts || !ended // a crawl goes on, or a node was lost
+	cfg.NoLists = !parts && (!ended || waits != nil && s.isOld(waits.since))
+	if waits != nil && !cfg.Moved {
+		cfg.Moved, cfg.Absent = true, "it is not in the place yet"
+	}
+	r, err := wire.VerifyFiles(ctx, dir, cfg)
+	if err != nil {
+		return r, err
+	}
+	check := &verify.Check{Name: "manifest", Counts: []verify.Count{{N: int64(len(s.there.All())), Unit: "files"}}}
+	differ, err := s.differ(ctx, waits != nil)
+	if err != nil {
+		return r, err
+	}
+	for _, f := range differ {
+		f.Check, f.Offset = check.Name, -1
+		if waits != nil && f.What != gone && slices.Contains(rewritten, f.File) { // it may not be noted yet
+			check.Notes = append(check.Notes, f)
+			continue
+		}
+		check.Faults++
+		if cfg.Fault != nil {
+			cfg.Fault(f)
+		}
+	}
+	if waits != nil {
+		check.Notes = append(check.Notes, waits.note(check.Name, cfg.NoLists))
+	}
+	r.Checks, r.Faults = append(r.Checks, check), r.Faults+check.Faults
+	return r, nil
+}
+
+// gone is a file that is named, and is not there.
+const gone = "the manifest names it, and it is not there: it was brought, and is lost"
+
+// rewritten are files of which a run brings another each time.
+var rewritten = []string{"report.json", "index.cdxj", settings.Name}
+
+// differ are the files that differ from the manifest, but for those of which it says something else by now: a run may
+// have ended meanwhile. Lists may have grown while one goes on.
+func (s *Source) differ(ctx context.Context, goesOn bool) (all []verify.Fault, err error) {
+	for _, e := range s.there.All() {
+		what, err := s.compare(ctx, &e, goesOn && slices.Contains(growing(), e.Name))
+		if err != nil {
+			return nil, err
+		}
+		if what != "" {
+			all = append(all, verify.Fault{File: e.Name, What: what})
+		}
+	}
+	if len(all) == 0 {
+		return nil, nil
+	}
+	now, err := away.ReadManifest(ctx, s.place)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(all, func(f verify.Fault) bool {
+		was, _ := s.there.Get(f.File)
+		is, named := now.Get(f.File)
+		return !named || is != was
+	}), nil
+}
+
+// compare says how a file differs from its entry in the manifest; one that grows may have more behind it.
+func (s *Source) compare(ctx context.Context, e *away.Entry, grows bool) (what string, err error) {
+	info, err := s.place.Stat(ctx, e.Name)
+	if away.IsMissing(err) {
+		return gone, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	if info.Size != e.Size && (!grows || info.Size < e.Size) {
+		return fmt.Sprintf("it has %d bytes, the manifest says %d", info.Size, e.Size), nil
+	}
+	if strings.Contains(e.Name, ".warc") {
+		return "", nil // its records have digests
+	}
+	src, err := s.place.Open(ctx, e.Name, 0, e.Size)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.New()
+	_, err = io.Copy(sum, src)
+	if got := hex.EncodeToString(sum.Sum(nil)); err == nil && got != e.SHA256 {
+		what = fmt.Sprintf("its SHA-256 is %s, the manifest says %s", got, e.SHA256)
+	}
+	return what, errors.Join(err, src.Close())
+}
+
+// waiting is what has not been brought to a place yet.
+type waiting struct {
+	since time.Time // of the run whose files they are
+	what  string    // they are, and where
+	lost  bool      // the same command does not bring them
+}
+
+// waits is what the place lacks of a run that has not brought all yet; nil: it has brought all.
+func (s *Source) waits(ctx context.Context) (*waiting, error) {
+	m, err := away.ReadMark(ctx, s.place)
+	if errors.Is(err, away.ErrUnreadable) {
+		return nil, nil
+	}
+	if m == nil || !m.Open || err != nil {
+		return nil, err
+	}
+	w := &waiting{since: m.Time, what: fmt.Sprintf("what is missing lies in the folder %s on %s", m.Folder, m.Machine)}
+	if here, err := os.Hostname(); err != nil || here != m.Machine {
+		return w, nil
+	}
+	link, err := away.ReadLink(m.Folder)
+	switch {
+	case err != nil:
+		return nil, err
+	case link != nil && link.ID != m.ID:
+		w.lost, w.what = true, fmt.Sprintf("another crawl is in %s on this machine: what it had not brought may be set "+
+			"aside there", m.Folder)
+		return w, nil
+	case link == nil:
+		w.lost, w.what = true, fmt.Sprintf("its folder %s is not on this machine any more, and what it had not brought is "+
+			"lost with it", m.Folder)
+		return w, nil
+	}
+	names, bytes, err := upload.Waiting(vfs.OS, m.Folder, growing(), s.there)
+	if err != nil {
+		return nil, err
+	}
+	n := int64(len(names))
+	w.what = fmt.Sprintf("%s (%s) %s in %s on this machine: %s", stats.Count(n, "files"), stats.Bytes(bytes),
+		stats.Either(n, "waits", "wait"), m.Folder, someOf(names))
+	if len(names) == 0 {
+		w.what = "nothing waits in " + m.Folder + " on this machine but what is open"
+	}
+	return w, nil
+}
+
+// someOf names the first of many.
+func someOf(names []string) string {
+	const most = 5
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
+
+// isOld reports whether the place has lists that are, or may be, of an earlier run than the one that began then.
+func (s *Source) isOld(began time.Time) bool {
+	for _, name := range folder.Outputs {
+		if e, is := s.there.Get(name); is && e.Time.Before(began) {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *waiting) note(check string, noLists bool) verify.Fault {
+	f := verify.Fault{Check: check, File: away.MarkName, Offset: -1, What: fmt.Sprintf("the run of %s has not "+
+		"brought all its files yet: %s", w.since.UTC().Format("2006-01-02 15:04:05"), w.what)}
+	if !w.lost {
+		f.Remedy = "the same command there brings them"
+	}
+	if noLists {
+		f.What += "; of what is there WARC files, their indexes and the manifest were verified, and no lists"
+	}
+	return f
+}

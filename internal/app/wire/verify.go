@@ -1,0 +1,144 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"kumo/internal/app/folder"
+	"kumo/internal/app/job"
+	"kumo/internal/app/verify"
+	"kumo/internal/base/settings"
+	"kumo/internal/base/vfs"
+	"kumo/internal/state/frontier"
+	"kumo/internal/state/journal/file"
+	"kumo/internal/state/recovery"
+	"kumo/internal/state/seen"
+	"kumo/internal/state/statefile"
+	"kumo/internal/state/store"
+)
+
+// Verify checks all files of the crawl in dir against each other. Nothing in the folder changes. The crawl must not be
+// running; several may verify it, and look into it, at once.
+func Verify(ctx context.Context, dir string, cfg verify.Config) (_ *verify.Report, err error) {
+	f := folder.At(dir, vfs.OS)
+	if !f.IsCrawl() {
+		return nil, folder.NoCrawl(dir)
+	}
+	if err := f.Share(0); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	parts, done := view(f)
+	if cfg.Disk != nil {
+		parts.Disk = cfg.Disk
+	}
+	defer func() { err = errors.Join(err, done()) }()
+	if j := parts.Journal; j != nil && j.End() == 0 && !settings.IsFile(f.Path(settings.Name)) && !f.HasOutputs() {
+		return nil, folder.NoCrawl(dir) // somebody made the folder, and then no crawl
+	}
+	if _, err := folder.ReadSettings(dir); err != nil {
+		parts.Broken = append(parts.Broken, verify.Fault{Check: "settings", File: settings.Name, Offset: -1,
+			What: err.Error(), Remedy: folder.HowToRepair(dir)})
+	}
+	if err := f.FormatFault(); err != nil {
+		parts.Broken = append(parts.Broken, verify.Fault{Check: "settings", File: filepath.ToSlash(folder.FormatName),
+			Offset: -1, What: err.Error(), Remedy: "the next run, or kumo repair, writes it anew"})
+	}
+	return verify.Run(ctx, parts, cfg)
+}
+
+// view opens what can be opened of a crawl, on a disk that keeps all changes to itself. Of the rest the parts say what
+// is broken.
+func view(f *folder.Folder) (p verify.Parts, done func() error) {
+	o := &onlooker{folder: f, parts: verify.Parts{Dir: f.Dir, Disk: vfs.OS, View: vfs.NewOverlay(vfs.OS),
+		Shared: f.IsNodes()}}
+	o.open()
+	return o.parts, o.close
+}
+
+// An onlooker opens a crawl's state on a disk that keeps all changes to itself.
+type onlooker struct {
+	folder  *folder.Folder
+	parts   verify.Parts
+	closers []io.Closer
+}
+
+// open opens what can be opened; of the rest it says what is broken.
+func (o *onlooker) open() {
+	p, path := &o.parts, o.folder.Path
+	if !o.folder.HasJournal() && o.folder.HasOutputs() {
+		o.broken("journal", "state/journal", errors.New("the crawl has lost its state: there is no journal"))
+		return
+	}
+	if j, err := file.Open(p.View, path("state", "journal"), file.Config{}); o.opened(j, "journal", "state/journal", err) {
+		p.Journal = j
+	}
+	if db, err := seen.Open(p.View, path("state", "seen"), seen.Config{}); o.opened(db, "seen", "state/seen", err) {
+		p.Seen = db
+	}
+	if d, err := seen.OpenDigests(p.View, path("state", "digests"), seen.Config{}); o.opened(d, "digests", "state/digests",
+		err) {
+		p.Digests = d
+	}
+	f, note, err := frontier.Open(frontier.Config{Disk: p.View, Dir: path("state", "frontier"), Slices: o.slices()})
+	if !o.opened(f, "frontier", "state/frontier", err) || len(p.Broken) > 0 {
+		return
+	}
+	state, err := recovery.Recover(p.Journal, recovery.Views{Seen: p.Seen, Digests: p.Digests, Frontier: f, Note: note,
+		Abandoned: statefile.OpenAbandoned(p.View, o.parts.Dir)})
+	if err != nil {
+		o.broken("journal", "state", err)
+		return
+	}
+	p.State = state
+	o.openAsides()
+	const answers = "state/robots.jsonl" // which no check reads
+	if length, _ := store.Find(state.Marks, statefile.RobotsAnswersName); length > 0 {
+		if size, err := p.Disk.Size(path(statefile.RobotsAnswersName)); err != nil || size < length {
+			o.broken("deferred", answers, fmt.Errorf("the journal says that %d bytes were written, %d are here", length, size))
+		}
+	}
+}
+
+// slices is into how many each host is cut, as far as the settings can be read.
+func (o *onlooker) slices() int {
+	saved, err := folder.ReadSettings(o.folder.Dir)
+	if err != nil {
+		return 1 // which is said
+	}
+	return job.SlicesOf(saved).Count()
+}
+
+// openAsides cuts the file off behind what is committed.
+func (o *onlooker) openAsides() {
+	p := &o.parts
+	// what is wrong with it the verifier says itself
+	if a, err := statefile.OpenDeferred(p.View, p.Dir, p.State.Marks); err == nil {
+		o.closers = append(o.closers, a)
+	}
+}
+
+// opened keeps what is to be closed, or says what kept it from being opened.
+func (o *onlooker) opened(c io.Closer, check, name string, err error) bool {
+	if err != nil {
+		o.broken(check, name, err)
+		return false
+	}
+	o.closers = append(o.closers, c)
+	return true
+}
+
+func (o *onlooker) broken(check, name string, err error) {
+	o.parts.Broken = append(o.parts.Broken, verify.Fault{Check: check, File: name, Offset: -1, What: err.Error(),
+		Remedy: "the crawl cannot go on from it: " + folder.HowToRepair(o.parts.Dir)})
+}
+
+func (o *onlooker) close() (err error) {
+	for _, c := range o.closers {
+		err = errors.Join(err, c.Close())
+	}
+	return err
+}

@@ -1,0 +1,302 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	"kumo/internal/app/folder"
+	"kumo/internal/app/job"
+	"kumo/internal/app/session"
+	"kumo/internal/archive/links"
+	"kumo/internal/base/item"
+	"kumo/internal/base/page"
+	"kumo/internal/base/settings"
+	"kumo/internal/base/stats"
+	"kumo/internal/content/fetch"
+	"kumo/internal/content/parse"
+	"kumo/internal/content/traps"
+	"kumo/internal/engine/crawl"
+	"kumo/internal/state/store"
+	"kumo/internal/state/store/jsonl"
+	"kumo/internal/state/store/warc"
+)
+
+// A widening is what a run's settings add to those that the crawl was continued with before.
+type widening struct {
+	deeper, embeds, traps bool
+	text, fields          bool     // of pages that were fetched without
+	limits                []string // that have grown, as rules
+	released              []string // patterns of traps
+	said                  []string // the settings, as they are now
+}
+
+// widened compares settings.
+func widened(saved, now []settings.Setting) (w widening) {
+	before := settings.Map(saved)
+	for _, s := range now {
+		was := before[s.Key]
+		if !job.Widens(s.Key, was, s.Values) || s.Key == job.FieldsKey && len(was) > 0 {
+			continue
+		}
+		w.said = append(w.said, "--"+s.Key+" "+strings.Join(s.Values, ","))
+		switch s.Key {
+		case "depth":
+			w.deeper = true
+		case "embeds":
+			w.embeds = true
+		case "text":
+			w.text = true
+		case job.FieldsKey:
+			w.fields = true
+		case job.NoTrapsKey:
+			w.traps = true
+		case job.ReleaseTrapKey:
+			w.released = slices.DeleteFunc(slices.Clone(s.Values), func(p string) bool { return slices.Contains(was, p) })
+		default:
+			w.limits = append(w.limits, s.Key)
+		}
+	}
+	return w
+}
+
+// widen lets in what earlier runs left out and the job does not leave out any more, and writes what it asks for of what
+// was fetched. Until that is whole the crawl has its old settings, so that after a crash it is done again: what is
+// known already is not let in a second time.
+func (o *opening) widen(ctx context.Context) error {
+	saved, err := folder.ReadSettings(o.Folder.Dir)
+	if err != nil {
+		return err
+	}
+	w := widened(saved, o.Job.Settings)
+	if len(w.said) == 0 || !o.Folder.HasJournal() {
+		return nil
+	}
+	j := *o.Job
+	j.Listener = crawl.Listener{}
+	inner := &opening{Parts: session.Parts{Job: &j, Folder: folder.At(o.Folder.Dir, o.Folder.Disk)}, disk: o.Folder.Disk,
+		away: o.away, runs: true}
+	s, err := inner.make(func() error {
+		for _, step := range []func() error{inner.check, inner.build} {
+			if err := step(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	before := s.URLsWaiting()
+	var again made
+	err = s.Reenter(ctx, func(r *crawl.Reentry) error {
+		var err error
+		if w.text || w.fields {
+			again, err = inner.readAgain(ctx, w)
+		}
+		return errors.Join(err, inner.reenter(ctx, r, w))
+	})
+	waits := s.URLsWaiting()
+	if err = errors.Join(err, s.Close()); err != nil {
+		return fmt.Errorf("go on with %s: %w", strings.Join(w.said, ", "), err)
+	}
+	said := fmt.Sprintf("the crawl goes on with %s:", strings.Join(w.said, ", "))
+	var parts []string
+	if w.deeper || w.embeds || w.traps || len(w.limits)+len(w.released) > 0 {
+		parts = append(parts, " let in that was left out: "+stats.Count(int64(waits-before), "URLs"))
+	}
+	const earlier = " written of pages that were fetched before: "
+	if w.text {
+		parts = append(parts, earlier+stats.Count(again.texts, "texts"))
+	}
+	if w.fields {
+		parts = append(parts, earlier+stats.Count(again.records, "records"))
+	}
+	o.Job.Warn(errors.New(said + strings.Join(parts, ",")))
+	return nil
+}
+
+// reenter lets in what is not left out any more.
+func (o *opening) reenter(ctx context.Context, r *crawl.Reentry, w widening) error {
+	var rules []string
+	if w.deeper {
+		rules = append(rules, "depth")
+	}
+	if w.embeds {
+		rules = append(rules, "embed")
+	}
+	if len(rules) > 0 {
+		if err := r.Deferred(ctx, rules); err != nil {
+			return err
+		}
+	}
+	if w.embeds { // those of other sites nobody has noted but the records of the pages
+		if err := o.reenterEmbeds(ctx, r); err != nil {
+			return err
+		}
+	}
+	return o.reenterSkips(ctx, r, func(s *jsonl.SkipLine) bool {
+		return slices.Contains(w.limits, s.Rule) || slices.Contains(crawl.TrapRules, s.Rule) &&
+			(w.traps || slices.Contains(w.released, traps.Pattern(s.Why)))
+	})
+}
+
+// reenterSkips lets in what skipped.jsonl has, as far as it is wanted.
+func (o *opening) reenterSkips(ctx context.Context, r *crawl.Reentry, wanted func(*jsonl.SkipLine) bool) error {
+	_, err := store.EachLineOf(o.disk, o.Folder.Path("skipped.jsonl"), func(line []byte, _ int64) error {
+		s, err := jsonl.ParseSkip(line)
+		if err != nil || !wanted(&s) {
+			return nil //nolint:nilerr // verify says what is wrong with a line
+		}
+		return r.Shed(ctx, &page.Skip{URL: s.URL, Host: s.Host, From: s.From, Depth: s.Depth})
+	})
+	return err
+}
+
+func (o *opening) reenterEmbeds(ctx context.Context, r *crawl.Reentry) error {
+	return links.Pages(ctx, o.records(), o.Folder.Dir, func(p *links.Page) error {
+		it := item.Item{URL: p.URL, From: p.Via, Seed: p.Seed, Path: p.Path, Depth: p.Depth, Kind: page.Anchor}
+		var pg page.Page
+		for _, l := range p.Links {
+			if l.Kind.Embed() {
+				pg.Links = append(pg.Links, l)
+			}
+		}
+		if len(pg.Links) == 0 {
+			return nil
+		}
+		return r.Embeds(ctx, &it, &pg)
+	})
+}
+
+// made is what was made of pages that were fetched before.
+type made struct{ texts, records int64 }
+
+// readAgain writes the main texts, or records by rules, of pages that were fetched without, from what the WARC files
+// have of them, in the order of pages.jsonl.
+func (o *opening) readAgain(ctx context.Context, w widening) (n made, err error) {
+	r := &rereader{opening: o, parser: parse.New(parserConfig(o.Job, o.Job.Fetch.MaxBody))}
+	for _, s := range o.Stores {
+		switch s := s.(type) {
+		case *jsonl.Texts:
+			if w.text && o.isEmpty("text.jsonl") {
+				r.texts = s
+			}
+		case *jsonl.Fields:
+			if w.fields && o.isEmpty(jsonl.FieldsName) {
+				r.fields = s
+			}
+		}
+	}
+	if r.texts == nil && r.fields == nil {
+		return n, nil
+	}
+	defer func() { err = errors.Join(err, r.close()) }()
+	_, err = store.EachLineOf(o.disk, o.Folder.Path("pages.jsonl"), func(line []byte, _ int64) error {
+		p, err := jsonl.ParsePage(line)
+		if err != nil || p.WARC == "" || p.Status != http.StatusOK || p.NoIndex || p.NoArchive || p.Revisit != "" {
+			return ctx.Err() //nolint:nilerr // verify says what is wrong with a line
+		}
+		return errors.Join(r.page(&p, &n), ctx.Err())
+	})
+	return n, err
+}
+
+// isEmpty reports whether a file has nothing yet. If it has, an attempt before has written it, but not the settings.
+func (o *opening) isEmpty(name string) bool {
+	size, err := o.disk.Size(o.Folder.Path(name))
+	return err != nil || size == 0
+}
+
+// A rereader reads the records of pages.
+type rereader struct {
+	*opening
+	texts  *jsonl.Texts  // nil: they are not wanted
+	fields *jsonl.Fields // likewise
+	parser *parse.Parser
+	name   string
+	src    interface {
+		io.ReaderAt
+		io.Closer
+	}
+	in *warc.Reader
+}
+
+func (w *rereader) close() error {
+	if w.src == nil {
+		return nil
+	}
+	return w.src.Close()
+}
+
+// open opens the file of a record: nil where it is not here any more.
+func (w *rereader) open(name string) (*warc.Reader, error) {
+	if name == w.name {
+		return w.in, nil
+	}
+	if err := w.close(); err != nil {
+		return nil, err
+	}
+	w.name, w.src, w.in = name, nil, nil
+	path := w.Folder.Path("warc", name)
+	if _, err := w.records().Size(path); err != nil {
+		path += ".open"
+	}
+	size, err := w.records().Size(path)
+	if err != nil {
+		return nil, nil //nolint:nilerr // it was moved away
+	}
+	src, err := w.records().OpenAt(path)
+	if err != nil {
+		return nil, err
+	}
+	w.src = src
+	w.in, err = warc.NewReader(src, size, name)
+	return w.in, err
+}
+
+// page writes what is wanted of a page: nothing if its record is not here.
+func (w *rereader) page(p *jsonl.PageLine, n *made) error {
+	in, err := w.open(p.WARC)
+	if in == nil || err != nil {
+		return err
+	}
+	in.GoTo(p.Offset)
+	rec, err := in.Next()
+	if err != nil || rec.Fields["WARC-Type"] != "response" {
+		return nil //nolint:nilerr // verify says what is wrong with a record
+	}
+	answer, err := rec.Response()
+	if err != nil {
+		return nil //nolint:nilerr // it has no head
+	}
+	defer answer.Body.Close()
+	body, _ := io.ReadAll(answer.Body) // what there is of it will do
+	resp := &page.Response{URL: p.URL, Status: answer.StatusCode, Header: answer.Header, Payload: body, Body: body}
+	if max := w.Job.Fetch.MaxBody; max > 0 {
+		_ = fetch.Decode(resp, 4*max) // the same
+	}
+	var pg page.Page
+	if err := w.parser.Parse(resp, &pg); err != nil && !parse.IsList(pg.Sniffed) {
+		return nil //nolint:nilerr // it is none
+	}
+	made := &page.Record{URL: p.URL, Time: p.Time, Place: page.Place{File: p.WARC, Offset: p.Offset}}
+	if w.texts != nil && err == nil && parse.IsHTML(pg.Sniffed) {
+		if made.Text, _ = w.Job.Text(resp, &pg); made.Text != nil { // what was found before a bound counts
+			n.texts++
+			if err := w.texts.Put(made); err != nil {
+				return err
+			}
+		}
+	}
+	if w.fields != nil {
+		made.Fields, _ = w.Job.Fields.Read(resp, &pg) // likewise
+		n.records += int64(len(made.Fields))
+		return w.fields.Put(made)
+	}
+	return nil
+}

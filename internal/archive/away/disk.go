@@ -1,0 +1,237 @@
+package away
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"kumo/internal/archive/place"
+	"kumo/internal/base/vfs"
+)
+
+// A Disk is one that reads a crawl's files from a place, by ranges, where the folder does not have them. What is
+// written goes to the folder.
+type Disk struct {
+	vfs.FS
+	ctx   context.Context
+	root  string // the crawl's folder
+	below string // of it: only files whose names begin so are looked for in the place
+	place place.Place
+	there *Manifest
+}
+
+var _ vfs.FS = (*Disk)(nil)
+
+// Over lays a place over the folder of a crawl whose WARC files, with their indexes, go there. The other record files
+// are those of the folder, for they grow. The context ends reading.
+func Over(ctx context.Context, disk vfs.FS, dir string, p place.Place, there *Manifest) *Disk {
+	return &Disk{FS: disk, ctx: ctx, root: filepath.Clean(dir), below: "warc/", place: p, there: there}
+}
+
+// Alone lays a place over a folder that has nothing of the crawl: all its files are read from the place.
+func Alone(ctx context.Context, disk vfs.FS, dir string, p place.Place, there *Manifest) *Disk {
+	d := Over(ctx, disk, dir, p, there)
+	d.below = ""
+	return d
+}
+
+// Under is the disk that has the folder.
+func (d *Disk) Under() vfs.FS { return d.FS }
+
+// A remote is a file as the place has it: whole, or in parts.
+type remote struct {
+	name  string
+	size  int64
+	parts []Entry
+}
+
+// remote is what the place has of a file.
+func (d *Disk) remote(name string) (r remote, is bool) {
+	rel, err := filepath.Rel(d.root, name)
+	if err != nil || strings.HasPrefix(rel, "..") {
+		return r, false
+	}
+	if rel = filepath.ToSlash(rel); !strings.HasPrefix(rel, d.below) {
+		return r, false
+	}
+	r = remote{name: rel, parts: d.there.Parts(rel)}
+	for _, e := range r.parts {
+		r.size += e.Size
+	}
+	return r, len(r.parts) > 0
+}
+
+// Size is a file's length.
+func (d *Disk) Size(name string) (int64, error) {
+	size, err := d.FS.Size(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		if r, is := d.remote(name); is {
+			return r.size, nil
+		}
+	}
+	return size, err
+}
+
+// List returns the names of the files that the folder has, or the place.
+func (d *Disk) List(dir string) ([]string, error) {
+	names, err := d.FS.List(dir)
+	rel, outside := filepath.Rel(d.root, dir)
+	if err != nil || outside != nil {
+		return names, err
+	}
+	for _, e := range d.there.All() {
+		name := e.Name
+		if list, _, is := PartOf(name); is {
+			name = list
+		}
+		if path.Dir(name) == filepath.ToSlash(rel) && strings.HasPrefix(name, d.below) {
+			names = append(names, path.Base(name))
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+// Open opens a file for reading from its beginning.
+func (d *Disk) Open(name string) (io.ReadCloser, error) {
+	f, err := d.FS.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		if r, is := d.remote(name); is && len(r.parts) == 1 {
+			return d.read(&r.parts[0], 0, r.size) // by now it may be longer
+		} else if is {
+			parts := &reader{disk: d, of: r}
+			return struct {
+				io.Reader
+				io.Closer
+			}{io.NewSectionReader(parts, 0, r.size), parts}, nil
+		}
+	}
+	return f, err
+}
+
+// OpenAt opens a file for reading anywhere in it.
+func (d *Disk) OpenAt(name string) (vfs.ReaderAt, error) {
+	f, err := d.FS.OpenAt(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		if r, is := d.remote(name); is {
+			return &reader{disk: d, of: r}, nil
+		}
+	}
+	return f, err
+}
+
+// Link gives a file of the folder a second name.
+func (d *Disk) Link(from, to string) error {
+	if !vfs.Link(d.FS, from, to) {
+		return errors.ErrUnsupported
+	}
+	return nil
+}
+
+// read opens a range of a file in the place.
+func (d *Disk) read(e *Entry, offset, length int64) (io.ReadCloser, error) {
+	r, err := d.place.Open(d.ctx, e.Name, offset, length)
+	if err != nil {
+		return nil, fmt.Errorf("read %s/%s: %w", d.place.URL(), e.Name, err)
+	}
+	return r, nil
+}
+
+// A reader reads a file in the place. Who reads on where the last read ended is given what is on its way already; the
+// ranges that are asked for grow while that goes on, so that a file that is read from end to end takes few, and a
+// record somewhere in it little more than its bytes.
+type reader struct {
+	disk *Disk
+	of   remote
+
+	mu   sync.Mutex // guards what follows
+	in   io.ReadCloser
+	at   int64 // in the file, of what in gives next
+	end  int64 // of what was asked for
+	next int64 // bytes that are asked for next
+}
+
+const (
+	leastRange = 64 << 10
+	mostRange  = 64 << 20
+)
+
+func (r *reader) ReadAt(p []byte, off int64) (n int, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for n < len(p) {
+		if off+int64(n) >= r.of.size {
+			return n, io.EOF
+		}
+		if err := r.ask(off+int64(n), int64(len(p)-n)); err != nil {
+			return n, err
+		}
+		got, err := r.in.Read(p[n:])
+		r.at += int64(got)
+		if n += got; err != nil && r.at < r.end {
+			if errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			return n, errors.Join(fmt.Errorf("read %s/%s at byte %d: %w", r.disk.place.URL(), r.of.name, r.at, err), r.drop())
+		}
+	}
+	return n, nil
+}
+
+// ask sees that what is on its way begins at an offset.
+func (r *reader) ask(off, length int64) (err error) {
+	if r.in != nil && r.at == off && r.at < r.end {
+		return nil
+	}
+	if r.at == off && r.end > 0 {
+		r.next = min(r.next*4, mostRange)
+	} else {
+		r.next = leastRange
+	}
+	if err := r.drop(); err != nil {
+		return err
+	}
+	begin, part := int64(0), 0
+	for ; off >= begin+r.of.parts[part].Size; part++ { // there are few
+		begin += r.of.parts[part].Size
+	}
+	of := &r.of.parts[part]
+	length = min(max(length, r.next), begin+of.Size-off)
+	if r.in, err = r.disk.read(of, off-begin, length); err != nil {
+		r.in = nil
+		return err
+	}
+	r.at, r.end = off, off+length
+	return nil
+}
+
+// drop lets go of what is on its way.
+func (r *reader) drop() (err error) {
+	if r.in != nil {
+		err = r.in.Close()
+		r.in = nil
+	}
+	return err
+}
+
+func (r *reader) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.drop()
+}
+
+func readAll(disk vfs.FS, name string) ([]byte, error) {
+	f, err := disk.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxManifest))
+	return data, errors.Join(err, f.Close())
+}

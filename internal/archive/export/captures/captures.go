@@ -1,0 +1,442 @@
+// Package captures reads what a crawl has of each URL: its newest good answer, out of the WARC files in the crawl's
+// folder, by their indexes.
+//
+// Good is what is not an error of the server (5xx) or a wish to be left alone (429): of these nothing is learnt of the
+// page. Where a visit found what was there already, its answer is that of the record which it refers to.
+//
+// The indexes are sorted outside of memory. In memory is what some answers of other URLs are the same as, some 60 bytes
+// for each.
+package captures
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"kumo/internal/base/extsort"
+	"kumo/internal/base/vfs"
+	"kumo/internal/state/store"
+	"kumo/internal/state/store/warc"
+)
+
+// A Capture is a URL's newest good answer.
+type Capture struct {
+	URL    string    `json:"url"`
+	Time   time.Time `json:"time"` // of the visit, in seconds
+	Status int       `json:"status"`
+	Type   string    `json:"type,omitempty"`  // the declared media type, in lower case; "" where none is
+	Digest string    `json:"digest"`          // of the body as it lies in the record, with its "sha1:"
+	Head   Place     `json:"head"`            // where the visit's record lies
+	Body   *Place    `json:"body,omitempty"`  // where the record lies whose body this is, if that is another
+	Depth  int       `json:"depth"`           // hops from a seed, as pages.jsonl has them; -1 if it does not say
+	Visit  *Visit    `json:"visit,omitempty"` // what pages.jsonl says of the visit; nil if it says nothing
+	Text   *TextLine `json:"text,omitempty"`  // its line in text.jsonl; nil if there is none, or Config.Texts is nil
+	lost   bool      // the record with the body is not there
+}
+
+// A Visit is what a line of pages.jsonl says that no record does.
+type Visit struct {
+	From          string `json:"from,omitempty"`              // the page that named the URL
+	NearDuplicate string `json:"near_duplicate_of,omitempty"` // the URL of a page with nearly the same text
+	ConnectMS     int64  `json:"connect_ms"`
+	FirstByteMS   int64  `json:"first_byte_ms"`
+	TotalMS       int64  `json:"total_ms"`
+}
+
+// A Place is where a record lies.
+type Place struct {
+	File           string // in the folder warc, without ".open"
+	Offset, Length int64
+}
+
+// A Config says where to look.
+type Config struct {
+	Dir  string // the crawl's folder
+	Disk vfs.FS // default vfs.OS
+	Temp string // where it is sorted what does not fit into memory; default the system's folder for that
+	// the disk with the crawl's text.jsonl, whose lines captures get as Text; nil: they get none
+	Texts vfs.FS
+}
+
+// An Archive has the captures of a crawl. One goroutine uses it. Close removes what it has sorted.
+type Archive struct {
+	*Reader
+	cfg     Config
+	temp    string
+	indexed []string // the names of the indexes
+	found   string   // the file with the captures
+	count   int64
+	lost    int64
+	chosen  map[uint64]struct{} // the places of records of captures that were kept; nil if all are
+}
+
+// A Reader reads answers. One goroutine uses it.
+type Reader struct {
+	files *files
+	most  int64 // bytes of a body, and of a record
+	texts textReader
+}
+
+// NewReader returns a reader of the crawl in dir, for who knows where records lie. Of a body it gives no more than most
+// bytes, and a record that is longer still is an [ErrRecord].
+func NewReader(disk vfs.FS, dir string, most int64) *Reader {
+	r := &Reader{files: newFiles(disk, filepath.Join(dir, "warc")), most: most}
+	r.files.most = most + maxHeads
+	return r
+}
+
+const maxHeads = 1 << 20 // bytes of an answer's head, or of several
+
+// Close lets go of files.
+func (r *Reader) Close() error { return errors.Join(r.files.close(), r.texts.close()) }
+
+// ErrNone is a crawl without records.
+var ErrNone = errors.New("the crawl has no WARC files here")
+
+// Open reads the indexes of the crawl's WARC files. Records that come later are not seen.
+func Open(ctx context.Context, cfg Config) (a *Archive, err error) {
+	if cfg.Disk == nil {
+		cfg.Disk = vfs.OS
+	}
+	a = &Archive{cfg: cfg}
+	a.Reader = a.NewReader()
+	if a.temp, err = os.MkdirTemp(cfg.Temp, "kumo-captures-"); err != nil {
+		return nil, err
+	}
+	if err := a.read(ctx); err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	return a, nil
+}
+
+// NewReader returns a reader for another goroutine.
+func (a *Archive) NewReader() *Reader {
+	return &Reader{files: newFiles(a.cfg.Disk, filepath.Join(a.cfg.Dir, "warc")), most: MaxBody,
+		texts: textReader{disk: a.cfg.Texts, dir: a.cfg.Dir}}
+}
+
+// Close lets go of files.
+func (a *Archive) Close() error { return errors.Join(a.Reader.Close(), os.RemoveAll(a.temp)) }
+
+// Len is how many captures there are.
+func (a *Archive) Len() int64 { return a.count }
+
+// Lost is how many URLs are left out because the record is not there that has what was found again.
+func (a *Archive) Lost() int64 { return a.lost }
+
+// Each calls f with the captures, in the order of their URLs.
+func (a *Archive) Each(ctx context.Context, f func(*Capture) error) error {
+	_, err := store.EachLineOf(a.cfg.Disk, a.found, func(line []byte, _ int64) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		var c Capture
+		if err := json.Unmarshal(line, &c); err != nil {
+			return err
+		}
+		return f(&c)
+	})
+	return err
+}
+
+// read finds each URL's capture.
+func (a *Archive) read(ctx context.Context) (err error) {
+	if a.indexed, err = a.indexes(); err != nil {
+		return err
+	}
+	sorter := extsort.New(extsort.Config{Disk: a.cfg.Disk, Dir: filepath.Join(a.temp, "sort"), Memory: 64 << 20})
+	defer func() { err = errors.Join(err, sorter.Close()) }()
+	var key []byte
+	err = a.eachEntry(ctx, func(x *warc.IndexLine, line []byte) error {
+		key = append(append(key[:0], x.URL...), 0)
+		key = x.Time.AppendFormat(key, "20060102150405")
+		key = fmt.Appendf(key, "%s %016d", x.File, x.Offset)
+		return sorter.Add(0, key, line)
+	})
+	if err == nil {
+		err = a.readPages(ctx, sorter)
+	}
+	if err == nil && a.cfg.Texts != nil {
+		err = a.readTexts(ctx, sorter)
+	}
+	if err != nil {
+		return err
+	}
+	wanted := map[string]*Place{} // digests of which no record of the same URL is there
+	if err := a.write("first", func(w *bufio.Writer) error { return a.choose(ctx, sorter, wanted, w) }); err != nil {
+		return err
+	}
+	if len(wanted) > 0 {
+		types := map[string]string{}
+		err := a.eachEntry(ctx, func(x *warc.IndexLine, _ []byte) error {
+			if at, is := wanted[x.Digest]; is && at == nil && x.MIME != revisit {
+				wanted[x.Digest] = &Place{x.File, x.Offset, x.Length}
+				types[x.Digest] = x.MIME
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		a.found = filepath.Join(a.temp, "found")
+		return a.write("found", func(w *bufio.Writer) error { return a.resolve(ctx, wanted, types, w) })
+	}
+	a.found = filepath.Join(a.temp, "first")
+	return nil
+}
+
+// What begins a line of pages.jsonl, or of text.jsonl, in the sorter, where a line of an index begins with a key.
+const (
+	pageMark = 0
+	textMark = 1
+)
+
+// readPages adds to the sorter what pages.jsonl has of each visit.
+func (a *Archive) readPages(ctx context.Context, sorter *extsort.Sorter) error {
+	var key, value []byte
+	_, err := store.EachLineOf(a.cfg.Disk, filepath.Join(a.cfg.Dir, "pages.jsonl"), func(line []byte, _ int64) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		var p pageLine
+		if json.Unmarshal(line, &p) != nil {
+			return nil // kumo verify says so; records are what counts
+		}
+		key = visitKey(key, p.URL, p.Time)
+		p.URL = ""
+		if a.cfg.Texts == nil {
+			p = pageLine{Depth: p.Depth, Visit: p.Visit}
+		}
+		var err error
+		if value, err = json.Marshal(&p); err != nil {
+			return err
+		}
+		return sorter.Add(0, key, append([]byte{pageMark}, value...))
+	})
+	return err
+}
+
+// visitKey makes the key in the sorter of a line of a visit.
+func visitKey(key []byte, url string, at time.Time) []byte {
+	return at.UTC().AppendFormat(append(append(key[:0], url...), 0), "20060102150405")
+}
+
+const revisit = "warc/revisit" // the media type of an index line
+
+// indexes are the names of the indexes; a WARC file without one is an error.
+func (a *Archive) indexes() (all []string, err error) {
+	names, err := a.cfg.Disk.List(filepath.Join(a.cfg.Dir, "warc"))
+	if err != nil {
+		return nil, err
+	}
+	there := map[string]bool{}
+	for _, name := range names {
+		there[name] = true
+	}
+	for _, name := range names {
+		final, open := strings.CutSuffix(name, ".open")
+		stem, ext, _ := strings.Cut(final, ".warc")
+		if ext != ".gz" && ext != ".zst" {
+			continue
+		}
+		index := stem + ".cdxj"
+		if open {
+			index += ".open"
+		}
+		if !there[index] {
+			return nil, fmt.Errorf("warc/%s has no index: there is no warc/%s", name, index)
+		}
+		all = append(all, index)
+	}
+	if len(all) == 0 {
+		return nil, ErrNone
+	}
+	return all, nil
+}
+
+// eachEntry calls f with the lines of indexes.
+func (a *Archive) eachEntry(ctx context.Context, f func(x *warc.IndexLine, line []byte) error) error {
+	for _, name := range a.indexed {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		file := filepath.Join(a.cfg.Dir, "warc", name)
+		_, err := store.EachLineOf(a.cfg.Disk, file, func(line []byte, at int64) error {
+			x, err := warc.ParseIndexLine(line)
+			if err != nil {
+				return fmt.Errorf("at byte %d: %w", at, err)
+			}
+			return f(&x, line)
+		})
+		if err != nil {
+			return fmt.Errorf("read warc/%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// write makes a file in the temporary folder.
+func (a *Archive) write(name string, fill func(*bufio.Writer) error) (err error) {
+	f, err := a.cfg.Disk.Append(filepath.Join(a.temp, name))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	w := bufio.NewWriterSize(f, 64<<10)
+	if err := fill(w); err != nil {
+		return err
+	}
+	return w.Flush()
+}
+
+// choose writes each URL's capture. Digests whose records are to be found elsewhere are put into wanted.
+func (a *Archive) choose(ctx context.Context, sorter *extsort.Sorter, wanted map[string]*Place,
+	w *bufio.Writer) (err error) {
+	sorted, err := sorter.Sorted(0)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, sorted.Close()) }()
+	var of group
+	out := json.NewEncoder(w)
+	end := func() error {
+		c := of.newest()
+		if c == nil {
+			return nil
+		}
+		if c.lost {
+			wanted[c.Digest] = nil
+		}
+		a.count++
+		return out.Encode(c)
+	}
+	for {
+		key, line, err := sorted.Next()
+		if err = errors.Join(err, ctx.Err()); errors.Is(err, io.EOF) {
+			return end()
+		}
+		if err != nil {
+			return err
+		}
+		url, _, _ := bytes.Cut(key, []byte{0})
+		if string(url) != of.url {
+			if err := end(); err != nil {
+				return err
+			}
+			of = group{url: string(url), depth: -1}
+		}
+		if line[0] == pageMark || line[0] == textMark {
+			if err := of.addLine(line); err != nil {
+				return err
+			}
+			continue
+		}
+		x, err := warc.ParseIndexLine(line)
+		if err != nil {
+			return err
+		}
+		of.add(x)
+	}
+}
+
+// A group is what there is of a URL, by time.
+type group struct {
+	url     string
+	depth   int    // as it was found last, -1 if nobody says
+	visit   *Visit // the latest so far, whose line comes before that of its record
+	last    *warc.IndexLine
+	of      *Visit           // of last
+	answers []warc.IndexLine // the last one with each digest
+	pages   []pageLine       // the newest ones, at most mostAnswers; none without Config.Texts
+	texts   []TextLine       // likewise
+}
+
+func (g *group) add(x warc.IndexLine) {
+	if x.MIME != revisit {
+		for i := range g.answers {
+			if g.answers[i].Digest == x.Digest {
+				g.answers = append(g.answers[:i], g.answers[i+1:]...)
+				break
+			}
+		}
+		if g.answers = append(g.answers, x); len(g.answers) > mostAnswers {
+			g.answers = g.answers[1:]
+		}
+	}
+	if x.Status >= http.StatusInternalServerError || x.Status == http.StatusTooManyRequests {
+		return
+	}
+	g.last, g.of = &x, g.visit
+}
+
+// mostAnswers is how many different answers of a URL are remembered at once; older ones are found as those of other
+// URLs are.
+const mostAnswers = 100
+
+// newest is the URL's capture; nil if it has none.
+func (g *group) newest() *Capture {
+	x := g.last
+	if x == nil {
+		return nil
+	}
+	c := &Capture{URL: x.URL, Time: x.Time, Status: x.Status, Digest: x.Digest, Head: Place{x.File, x.Offset, x.Length},
+		Depth: g.depth, Visit: g.of}
+	if x.MIME != revisit {
+		c.setType(x.MIME)
+		c.Text = g.textOf(c.Head)
+		return c
+	}
+	for i := range g.answers {
+		if b := &g.answers[i]; b.Digest == x.Digest {
+			c.setType(b.MIME)
+			c.Body = &Place{b.File, b.Offset, b.Length}
+			if c.Text = g.textOf(c.Head); c.Text == nil {
+				c.Text = g.textOf(*c.Body)
+			}
+			return c
+		}
+	}
+	c.lost = true
+	c.Body = &Place{}
+	return c
+}
+
+func (c *Capture) setType(mime string) {
+	if mime != "unk" {
+		c.Type = mime
+	}
+}
+
+// resolve writes the captures again, those of wanted digests with the places of their bodies.
+func (a *Archive) resolve(ctx context.Context, wanted map[string]*Place, types map[string]string,
+	w *bufio.Writer) error {
+	out := json.NewEncoder(w)
+	a.count = 0
+	_, err := store.EachLineOf(a.cfg.Disk, filepath.Join(a.temp, "first"), func(line []byte, _ int64) error {
+		var c Capture
+		if err := errors.Join(ctx.Err(), json.Unmarshal(line, &c)); err != nil {
+			return err
+		}
+		if c.Body != nil && c.Body.File == "" {
+			at := wanted[c.Digest]
+			if at == nil {
+				a.lost++
+				return nil
+			}
+			c.Body = at
+			c.setType(types[c.Digest])
+		}
+		a.count++
+		return out.Encode(&c)
+	})
+	return err
+}

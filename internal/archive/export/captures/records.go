@@ -1,0 +1,125 @@
+package captures
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/cespare/xxhash/v2"
+
+	"kumo/internal/base/extsort"
+	"kumo/internal/base/vfs"
+	"kumo/internal/state/store/warc"
+)
+
+// Narrow leaves no captures but those that choose keeps. Of each of these some 20 bytes are in memory from then on.
+func (a *Archive) Narrow(choose func(keep func(*Capture) error) error) error {
+	chosen, count := map[uint64]struct{}{}, int64(0)
+	err := a.write("chosen", func(w *bufio.Writer) error {
+		out := json.NewEncoder(w)
+		return choose(func(c *Capture) error {
+			chosen[c.Head.hash()] = struct{}{}
+			if c.Body != nil {
+				chosen[c.Body.hash()] = struct{}{}
+			}
+			count++
+			return out.Encode(c)
+		})
+	})
+	if err != nil {
+		return err
+	}
+	a.found, a.chosen, a.count = filepath.Join(a.temp, "chosen"), chosen, count
+	return nil
+}
+
+// hash tells places apart.
+func (p *Place) hash() uint64 {
+	var d xxhash.Digest
+	d.Reset()
+	_, _ = d.WriteString(p.File)
+	_, _ = d.Write(binary.BigEndian.AppendUint64(nil, uint64(p.Offset)))
+	return d.Sum64()
+}
+
+// Narrowed reports whether not all captures are there.
+func (a *Archive) Narrowed() bool { return a.chosen != nil }
+
+// Chosen reports whether the record at a place belongs to a capture; where all captures are there, each record does,
+// also those of earlier visits.
+func (a *Archive) Chosen(at Place) bool {
+	if a.chosen == nil {
+		return true
+	}
+	_, is := a.chosen[at.hash()]
+	return is
+}
+
+// EachEntry calls f with what indexes say of the chosen records, each once, in the order of an index. The line is
+// without its end, and holds until f returns.
+func (a *Archive) EachEntry(ctx context.Context, f func(x *warc.IndexLine, line []byte) error) (err error) {
+	sorter := extsort.New(extsort.Config{Disk: a.cfg.Disk, Dir: filepath.Join(a.temp, "entries"), Memory: 64 << 20})
+	defer func() { err = errors.Join(err, sorter.Close()) }()
+	err = a.eachEntry(ctx, func(x *warc.IndexLine, line []byte) error {
+		if !a.Chosen(Place{File: x.File, Offset: x.Offset}) {
+			return nil
+		}
+		line = warc.AppendIndexLine(line[:0:0], x) // old indexes have other keys
+		return sorter.Add(0, line[:len(line)-1], nil)
+	})
+	if err != nil {
+		return err
+	}
+	sorted, err := sorter.Sorted(0)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, sorted.Close()) }()
+	last := ""
+	for {
+		line, _, err := sorted.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err = errors.Join(err, ctx.Err()); err != nil {
+			return err
+		}
+		if string(line) == last {
+			continue
+		}
+		last = string(line)
+		x, err := warc.ParseIndexLine(line)
+		if err == nil {
+			err = f(&x, line)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// WARCs are the names of the WARC files, as they are called when they are closed.
+func (a *Archive) WARCs() ([]string, error) {
+	names, err := a.cfg.Disk.List(filepath.Join(a.cfg.Dir, "warc"))
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	for _, name := range names {
+		name = strings.TrimSuffix(name, openEnding)
+		if ext := filepath.Ext(name); strings.Contains(name, ".warc.") && (ext == ".gz" || ext == ".zst") {
+			all = append(all, name)
+		}
+	}
+	return all, nil
+}
+
+const openEnding = ".open"
+
+// OpenWARC opens a WARC file of those that WARCs names.
+func (a *Archive) OpenWARC(name string) (vfs.ReaderAt, int64, error) { return a.files.openFile(name) }

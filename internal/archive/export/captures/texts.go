@@ -1,0 +1,213 @@
+package captures
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha1"
+	"encoding/base32"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"time"
+
+	"kumo/internal/base/extsort"
+	"kumo/internal/base/page"
+	"kumo/internal/base/vfs"
+	"kumo/internal/state/store"
+	"kumo/internal/state/store/jsonl"
+)
+
+// A TextLine is where text.jsonl has the main text of a record, and what identifies the body it was made of.
+type TextLine struct {
+	At      int64     `json:"at"`
+	Length  int64     `json:"length"`            // without the line feed
+	Time    time.Time `json:"time"`              // of the visit
+	Digest  string    `json:"digest,omitempty"`  // "sha1:BASE32", of the payload
+	Charset string    `json:"charset,omitempty"` // that the payload was read in
+}
+
+// A pageLine is what is read of a line of pages.jsonl.
+type pageLine struct {
+	URL       string    `json:"url,omitempty"`
+	Depth     int       `json:"depth"`
+	Time      time.Time `json:"time,omitzero"`
+	WARC      string    `json:"warc,omitempty"`
+	Offset    int64     `json:"offset,omitempty"`
+	Digest    string    `json:"digest,omitempty"`
+	Charset   string    `json:"charset,omitempty"`
+	Truncated string    `json:"truncated,omitempty"`
+	Malformed string    `json:"malformed,omitempty"`
+	Visit
+}
+
+// readTexts adds to the sorter where text.jsonl has the text of each visit.
+func (a *Archive) readTexts(ctx context.Context, sorter *extsort.Sorter) error {
+	var key []byte
+	_, err := store.EachLineOf(a.cfg.Texts, filepath.Join(a.cfg.Dir, jsonl.TextsName), func(line []byte, at int64) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		url, visited, ok := visitOf(line)
+		if !ok {
+			return nil // kumo verify reports it; the text is made of the record
+		}
+		value, err := json.Marshal(&TextLine{At: at, Length: int64(len(line)), Time: visited})
+		if err != nil {
+			return err
+		}
+		key = visitKey(key, url, visited)
+		return sorter.Add(0, key, append([]byte{textMark}, value...))
+	})
+	return err
+}
+
+// visitOf reads the URL and the time of a line of text.jsonl, which come first, without reading the text.
+func visitOf(line []byte) (url string, visited time.Time, ok bool) {
+	d := json.NewDecoder(bytes.NewReader(line))
+	if open, err := d.Token(); err != nil || open != json.Delim('{') {
+		return "", visited, false
+	}
+	for d.More() && (url == "" || visited.IsZero()) {
+		name, err := d.Token()
+		if err != nil {
+			return "", visited, false
+		}
+		var into any = new(json.RawMessage)
+		switch name {
+		case "url":
+			into = &url
+		case "time":
+			into = &visited
+		}
+		if err := d.Decode(into); err != nil {
+			return "", visited, false
+		}
+	}
+	return url, visited, url != "" && !visited.IsZero()
+}
+
+// addLine adds a line of pages.jsonl or text.jsonl, as the sorter has it.
+func (g *group) addLine(line []byte) error {
+	if line[0] == textMark {
+		var t TextLine
+		if err := json.Unmarshal(line[1:], &t); err != nil {
+			return err
+		}
+		g.texts = appendNewest(g.texts, t)
+		return nil
+	}
+	var p pageLine
+	if err := json.Unmarshal(line[1:], &p); err != nil {
+		return err
+	}
+	g.depth, g.visit = p.Depth, &p.Visit
+	if p.WARC != "" {
+		g.pages = appendNewest(g.pages, p)
+	}
+	return nil
+}
+
+// appendNewest drops the oldest beyond mostAnswers.
+func appendNewest[T any](all []T, x T) []T {
+	if len(all) == mostAnswers {
+		all = append(all[:0], all[1:]...)
+	}
+	return append(all, x)
+}
+
+// textOf returns the line of text.jsonl of the visit whose record lies at a place. It is nil if the visit has none, or
+// several, or its body was not read whole.
+func (g *group) textOf(at Place) (found *TextLine) {
+	for i := range g.pages {
+		p := &g.pages[i]
+		if p.WARC != at.File || p.Offset != at.Offset {
+			continue
+		}
+		if p.Truncated != "" || p.Malformed != "" {
+			return nil
+		}
+		for _, t := range g.texts {
+			if !t.Time.Equal(p.Time) {
+				continue
+			}
+			if found != nil {
+				return nil
+			}
+			t.Digest, t.Charset = p.Digest, p.Charset
+			found = &t
+		}
+		return found
+	}
+	return nil
+}
+
+// A textReader reads lines of text.jsonl.
+type textReader struct {
+	disk vfs.FS // nil: there is no text.jsonl
+	dir  string
+	src  vfs.ReaderAt // nil until it is needed
+}
+
+func (t *textReader) close() error {
+	if t.src == nil {
+		return nil
+	}
+	src := t.src
+	t.src = nil
+	return src.Close()
+}
+
+// mostMade is the longest body of which a crawl reads the whole for its main text, however little memory it has.
+const mostMade = 2 << 20
+
+// Text returns the main text that the crawl has made of the answer. It returns nil if the crawl has none, or if the
+// text may be another body's: the SHA-1 of the payload and the charset must be those of the visit that has the text.
+func (r *Reader) Text(c *Capture, resp *page.Response, charset string) (*page.MainText, error) {
+	if c.Text == nil || r.texts.disk == nil || charset != c.Text.Charset || len(resp.Body) > mostMade ||
+		resp.Truncated != page.Whole || resp.Malformed != "" {
+		return nil, nil
+	}
+	sum := sha1.Sum(resp.Payload)
+	if c.Text.Digest != "sha1:"+base32.StdEncoding.EncodeToString(sum[:]) {
+		return nil, nil
+	}
+	line, err := r.texts.read(c.Text)
+	if line == nil || err != nil {
+		return nil, err
+	}
+	var t struct {
+		URL, Lang, Title, Headline, Author, Published, Text string
+		Time                                                time.Time
+	}
+	if err := json.Unmarshal(line, &t); err != nil || t.URL != c.URL || !t.Time.Equal(c.Text.Time) || t.Text == "" {
+		return nil, nil //nolint:nilerr // kumo verify reports it; the text is made of the record
+	}
+	return &page.MainText{Title: t.Title, Headline: t.Headline, Author: t.Author, Text: t.Text, Published: t.Published,
+		Lang: t.Lang}, nil
+}
+
+// read returns a line; nil if the file is gone or shorter now.
+func (t *textReader) read(at *TextLine) ([]byte, error) {
+	if t.src == nil {
+		src, err := t.disk.OpenAt(filepath.Join(t.dir, jsonl.TextsName))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		t.src = src
+	}
+	line := make([]byte, at.Length)
+	_, err := t.src.ReadAt(line, at.At)
+	if errors.Is(err, io.EOF) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s at byte %d: %w", jsonl.TextsName, at.At, err)
+	}
+	return line, nil
+}

@@ -1,0 +1,531 @@
+// Package exporttest is the contract that every form of an export keeps, and makes small crawls for their tests.
+package exporttest
+
+import (
+	"context"
+	"crypto/sha1"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"kumo/internal/archive/export"
+	"kumo/internal/archive/export/captures"
+	"kumo/internal/archive/export/target"
+	"kumo/internal/base/page"
+	"kumo/internal/state/store/recordtest"
+	"kumo/internal/state/store/storetest"
+)
+
+// A Visit is one of a crawl.
+type Visit struct {
+	URL       string
+	Status    int    // 200 if 0
+	Header    string // fields, each with its \r\n; "Content-Type: text/html\r\n" if ""
+	Body      string
+	Of        int // the number of the visit, from 1 on, with the same body; 0 if there is none
+	Truncated page.Truncation
+	Text      string // the crawl's main text of the body, read as UTF-8; "" if it has none
+}
+
+// Crawl makes the folder of a crawl with visits, one a second.
+func Crawl(t testing.TB, visits ...Visit) *recordtest.Files {
+	t.Helper()
+	var all []*page.Record
+	return recordtest.Write(t, "gzip", func(yield func(*page.Record) bool) {
+		for n, v := range visits {
+			rec := record(n, v)
+			if v.Of > 0 {
+				first := all[v.Of-1]
+				rec.Revisit = &page.Ref{URL: first.URL, Time: first.Response.Start, ID: first.Place.ID,
+					Chunked: first.Place.Chunked}
+				rec.Digest = first.Digest
+			}
+			all = append(all, rec)
+			if !yield(rec) {
+				return
+			}
+		}
+	})
+}
+
+// Many is Crawl for visits without number, of which none refers to another and none is kept in memory.
+func Many(t testing.TB, count int, visit func(n int) Visit) *recordtest.Files {
+	t.Helper()
+	return recordtest.Write(t, "gzip", func(yield func(*page.Record) bool) {
+		for n := range count {
+			if !yield(record(n, visit(n))) {
+				return
+			}
+		}
+	})
+}
+
+func record(n int, v Visit) *page.Record {
+	rec := storetest.Record(n)
+	if v.Status == 0 {
+		v.Status = 200
+	}
+	if v.Header == "" {
+		v.Header = "Content-Type: text/html\r\n"
+	}
+	rec.URL, rec.Final, rec.From, rec.Revisit, rec.Failure = v.URL, v.URL, "", nil, page.None
+	rec.Time = time.Date(2026, 3, 1, 10, 0, n, 0, time.UTC)
+	res := rec.Response
+	res.URL, res.Status, res.Start, res.Truncated = v.URL, v.Status, rec.Time, v.Truncated
+	head := fmt.Sprintf("HTTP/1.1 %d x\r\n%s\r\n", v.Status, v.Header)
+	res.Raw = []byte(head + v.Body)
+	res.HeadLen, res.Payload, res.Body = len(head), res.Raw[len(head):], res.Raw[len(head):]
+	res.Header = nil
+	_, declared, _ := strings.Cut(v.Header, "Content-Type: ")
+	declared, _, _ = strings.Cut(declared, "\r\n")
+	declared, _, _ = strings.Cut(declared, ";")
+	rec.Page, rec.Text = &page.Page{Type: declared}, nil
+	if v.Text != "" {
+		rec.Page.Charset, rec.Text = "utf-8", &page.MainText{Text: v.Text}
+	}
+	rec.Digest = sha1.Sum(res.Payload)
+	return rec
+}
+
+// Tree is the files of a folder but kumo's own, by name.
+func Tree(t testing.TB, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			if d != nil && name == target.Own {
+				return fs.SkipDir
+			}
+			return err
+		}
+		text, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
+		all[name] = string(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// A Maker makes the exporter that is tested.
+type Maker func(t testing.TB, to *target.Folder) (export.Exporter, error)
+
+// Run tests a form.
+func Run(t *testing.T, maker Maker) {
+	RunOfRecords(t, maker)
+	for name, test := range map[string]func(*testing.T, Maker){
+		"the newest good answer":            newest,
+		"bodies are those of other records": revisits,
+		"a condition":                       where,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, maker) })
+	}
+}
+
+// Damage is the part of the contract that is not for forms which do not read records.
+const Damage = "records that cannot be read"
+
+// RunOfRecords tests a form that has no texts, but records, links or places: all of them, unless there is a condition.
+// What is skipped is not for it.
+func RunOfRecords(t *testing.T, maker Maker, skipped ...string) {
+	for name, test := range map[string]func(*testing.T, Maker){
+		"the same bytes each time":        repeats,
+		"one that is ended is done again": ends,
+		"nothing is written outside":      stays,
+		Damage:                            damaged,
+		"what is gone goes":               goes,
+		"a crawl without records":         none,
+		"it ends with its context":        cancels,
+		"a crawl without pages":           empty,
+		"a full disk":                     full,
+		"titles that are hostile":         titles,
+		"a condition, once more":          whereAgain,
+		"one goroutine as many":           workers,
+	} {
+		if !slices.Contains(skipped, name) {
+			t.Run(name, func(t *testing.T) { test(t, maker) })
+		}
+	}
+}
+
+// visits are some of all kinds.
+var visits = []Visit{
+	{URL: "http://a.test/", Body: `<a href="b.html">b</a> <img src="//b.test/i.png"> first`},
+	{URL: "http://a.test/b.html", Body: "<p>second"},
+	{URL: "http://b.test/i.png", Header: "Content-Type: image/png\r\n", Body: "\x89PNG\r\n\x1a\n"},
+	{URL: "http://a.test/gone", Status: 404, Body: "error"},
+	{URL: "http://a.test/moved", Status: 302, Header: "Location: /b.html\r\n"},
+	{URL: "http://a.test/empty"},
+	{URL: "http://a.test/chunked", Header: "Content-Type: text/plain\r\nTransfer-Encoding: chunked\r\n",
+		Body: "5\r\nthird\r\n0\r\n\r\n"},
+}
+
+// hostile are visits whose URLs are no good names.
+var hostile = []Visit{
+	{URL: "http://a.test/..%2F..%2Fetc/passwd", Body: "1"}, {URL: "http://a.test/%2e%2e/%00/x", Body: "2"},
+	{URL: `http://a.test/..\..\x`, Body: "3"},
+	{URL: "http://a.test/C:/x", Body: "4"}, {URL: "http://a.test//etc/passwd", Body: "5"},
+	{URL: "http://a.test/con", Body: "6"},
+	{URL: "http://a.test/.kumo/export/files", Body: "7"}, {URL: "http://a.test/" + strings.Repeat("x", 3000), Body: "8"},
+	{URL: "http://a.test/" + strings.Repeat("y/", 1500), Body: "9"}, {URL: "http://.kumo/x", Body: "10"},
+	{URL: "http://../x", Body: "11"},
+	{URL: "http://a.test/=cmd|'x'!A1", Body: "=cmd|' /C calc'!A0"}, {URL: "ftp://a.test/x", Body: "12"},
+	{URL: "http://[::1]:80/x", Body: "13"},
+	{URL: "http://a.test/a", Body: "14"}, {URL: "http://a.test/A", Body: "15"}, {URL: "http://a.test/a/b", Body: "16"},
+	{URL: "http://a.test/a.html/b", Body: "17"},
+	{URL: "http://a.test/%EF%BC%8E%EF%BC%8E/x", Body: "18"}, {URL: "http://a.test/%E2%80%AEgpj.exe", Body: "19"},
+	{URL: "http://a.test/\xff", Body: "20"},
+}
+
+func run(t testing.TB, crawl, dir string, maker Maker) (*export.Report, error) {
+	t.Helper()
+	return export.Run(t.Context(), export.Config{Crawl: crawl, Dir: dir, Temp: t.TempDir()},
+		func(to *target.Folder) (export.Exporter, error) {
+			return maker(t, to)
+		})
+}
+
+func must(t testing.TB, crawl, dir string, maker Maker) *export.Report {
+	t.Helper()
+	r, err := run(t, crawl, dir, maker)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func repeats(t *testing.T, maker Maker) {
+	c := Crawl(t, slices.Concat(visits, hostile)...)
+	one, two := t.TempDir(), t.TempDir()
+	must(t, c.Dir, one, maker)
+	must(t, c.Dir, two, maker)
+	if a, b := Tree(t, one), Tree(t, two); len(a) == 0 || !maps.Equal(a, b) {
+		t.Errorf("%d files, then %d, or others", len(a), len(b))
+	}
+	if r := must(t, c.Dir, one, maker); r.Written != 0 || r.Removed != 0 || r.Same == 0 {
+		t.Errorf("once more: %+v", r)
+	}
+}
+
+var errEnd = errors.New("the end")
+
+// An ender is an exporter that is ended before its n-th page.
+type ender struct {
+	export.Exporter
+	left int
+}
+
+func (e *ender) Write(ctx context.Context, p *export.Page) error {
+	if e.left--; e.left < 0 {
+		return errEnd
+	}
+	return e.Exporter.Write(ctx, p)
+}
+
+func (e *ender) Take(a *captures.Archive) {
+	if x, takes := e.Exporter.(export.Archivist); takes {
+		x.Take(a)
+	}
+}
+
+func (e *ender) Plan(ctx context.Context, p *export.Page) error {
+	if x, plans := e.Exporter.(export.Planner); plans {
+		return x.Plan(ctx, p)
+	}
+	return nil
+}
+
+func (e *ender) Planned(ctx context.Context) error {
+	if x, plans := e.Exporter.(export.Planner); plans {
+		return x.Planned(ctx)
+	}
+	return nil
+}
+
+// A preparingEnder is one that is ended, of those that prepare.
+type preparingEnder struct{ ender }
+
+func (e *preparingEnder) Prepare() export.Prepare { return e.Exporter.(export.Preparer).Prepare() }
+
+func ends(t *testing.T, maker Maker) {
+	c := Crawl(t, visits...)
+	whole, dir := t.TempDir(), t.TempDir()
+	must(t, c.Dir, whole, maker)
+	want := Tree(t, whole)
+	for n := range visits {
+		_, err := run(t, c.Dir, dir, func(t testing.TB, to *target.Folder) (export.Exporter, error) {
+			e, err := maker(t, to)
+			if _, prepares := e.(export.Preparer); prepares {
+				return &preparingEnder{ender{e, n}}, err
+			}
+			return &ender{e, n}, err
+		})
+		if !errors.Is(err, errEnd) {
+			t.Fatal(err)
+		}
+		for name, text := range Tree(t, dir) {
+			if want[name] != text {
+				t.Errorf("ended before page %d there is half of %s: %q", n, name, text)
+			}
+		}
+	}
+	must(t, c.Dir, dir, maker)
+	if !maps.Equal(Tree(t, dir), want) {
+		t.Error("done again it has other files")
+	}
+}
+
+func stays(t *testing.T, maker Maker) {
+	c := Crawl(t, hostile...)
+	parent := t.TempDir()
+	dir := filepath.Join(parent, "in", "deep")
+	must(t, c.Dir, dir, maker)
+	for _, at := range []string{parent, filepath.Join(parent, "in")} {
+		if entries, err := os.ReadDir(at); err != nil || len(entries) != 1 {
+			t.Errorf("in %s: %v, %v", at, entries, err)
+		}
+	}
+	for name := range Tree(t, dir) {
+		if !filepath.IsLocal(name) || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' }) {
+			t.Errorf("there is a file %q", name)
+		}
+	}
+}
+
+func damaged(t *testing.T, maker Maker) {
+	c := Crawl(t, visits...)
+	c.Flip(c.Record("response", 1))
+	dir := t.TempDir()
+	r := must(t, c.Dir, dir, maker)
+	if r.Unreadable != 1 || len(r.Notes) == 0 || !strings.Contains(r.Notes[0], "cannot be read") {
+		t.Errorf("%+v", r)
+	}
+}
+
+func goes(t *testing.T, maker Maker) {
+	dir := t.TempDir()
+	must(t, Crawl(t, visits...).Dir, dir, maker)
+	few := Crawl(t, visits[0])
+	must(t, few.Dir, dir, maker)
+	fresh := t.TempDir()
+	must(t, few.Dir, fresh, maker)
+	if got, want := Tree(t, dir), Tree(t, fresh); !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", slices.Collect(maps.Keys(got)), slices.Collect(maps.Keys(want)))
+	}
+}
+
+func none(t *testing.T, maker Maker) {
+	if _, err := run(t, t.TempDir(), t.TempDir(), maker); err == nil {
+		t.Error("no error")
+	}
+}
+
+func cancels(t *testing.T, maker Maker) {
+	c := Crawl(t, visits...)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := export.Run(ctx, export.Config{Crawl: c.Dir, Dir: t.TempDir()}, func(to *target.Folder) (export.Exporter,
+		error) {
+		return maker(t, to)
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+// Of later visits those count that say something of the page.
+func newest(t *testing.T, maker Maker) {
+	c := Crawl(t, Visit{URL: "http://a.test/", Body: "<title>old text"},
+		Visit{URL: "http://a.test/", Body: "<title>new text"},
+		Visit{URL: "http://a.test/", Status: 503, Body: "<title>error text"},
+		Visit{URL: "http://a.test/x", Body: "<title>lost text"},
+		Visit{URL: "http://a.test/x", Status: 404, Body: "no text"})
+	dir := t.TempDir()
+	r := must(t, c.Dir, dir, maker)
+	all := ""
+	for _, text := range Tree(t, dir) {
+		all += text
+	}
+	for _, wrong := range []string{"old text", "error text", "lost text"} {
+		if strings.Contains(all, wrong) {
+			t.Errorf("it has %q:\n%s", wrong, all)
+		}
+	}
+	if !strings.Contains(all, "new text") || r.URLs == 0 {
+		t.Errorf("%+v\n%s", r, all)
+	}
+}
+
+// A revisit has the body of the record that it refers to, at the same URL or another.
+func revisits(t *testing.T, maker Maker) {
+	const text = "<p>this is said once"
+	c := Crawl(t, Visit{URL: "http://a.test/1", Body: text}, Visit{URL: "http://a.test/2", Body: text, Of: 1},
+		Visit{URL: "http://a.test/1", Status: 304, Of: 1}, Visit{URL: "http://a.test/2", Status: 304, Of: 1})
+	plain := Crawl(t, Visit{URL: "http://a.test/1", Body: "other"}, Visit{URL: "http://a.test/2", Body: "other"},
+		Visit{URL: "http://a.test/1", Body: text}, Visit{URL: "http://a.test/2", Body: text})
+	one, two := t.TempDir(), t.TempDir()
+	must(t, c.Dir, one, maker)
+	must(t, plain.Dir, two, maker)
+	if a, b := Tree(t, one), Tree(t, two); !maps.Equal(a, b) {
+		t.Errorf("%q\nas records of their own: %q", a, b)
+	}
+}
+
+// A crawl of no good answers has an export, too.
+func empty(t *testing.T, maker Maker) {
+	c := Crawl(t, Visit{URL: "http://a.test/", Status: 503, Body: "busy"})
+	one, two := t.TempDir(), t.TempDir()
+	if r := must(t, c.Dir, one, maker); r.URLs != 0 {
+		t.Errorf("%+v", r)
+	}
+	must(t, c.Dir, two, maker)
+	if a, b := Tree(t, one), Tree(t, two); !maps.Equal(a, b) {
+		t.Errorf("%q, then %q", a, b)
+	}
+}
+
+// A small disk takes so many bytes.
+type small struct {
+	to   io.Writer
+	left *int
+}
+
+func (s *small) Write(p []byte) (int, error) {
+	if len(p) > *s.left {
+		n, err := s.to.Write(p[:*s.left])
+		*s.left = 0
+		return n, errors.Join(err, syscall.ENOSPC)
+	}
+	*s.left -= len(p)
+	return s.to.Write(p)
+}
+
+// What a full disk leaves is whole, and is gone on from.
+func full(t *testing.T, maker Maker) {
+	c := Crawl(t, visits...)
+	whole, dir := t.TempDir(), t.TempDir()
+	must(t, c.Dir, whole, maker)
+	want := Tree(t, whole)
+	sum := 0
+	for _, text := range want {
+		sum += len(text)
+	}
+	failed := 0
+	for _, room := range []int{0, 1, sum / 3, sum / 2, sum - 1} {
+		_, err := run(t, c.Dir, dir, func(t testing.TB, to *target.Folder) (export.Exporter, error) {
+			left := room
+			to.Through = func(w io.Writer) io.Writer { return &small{w, &left} }
+			return maker(t, to)
+		})
+		if errors.Is(err, syscall.ENOSPC) {
+			failed++
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		for name, text := range Tree(t, dir) {
+			if want[name] != text {
+				t.Errorf("%d bytes leave half of %s: %d bytes of %d", room, name, len(text), len(want[name]))
+			}
+		}
+	}
+	must(t, c.Dir, dir, maker)
+	if !maps.Equal(Tree(t, dir), want) || failed == 0 {
+		t.Errorf("done again it has other files, or no disk was full: %d", failed)
+	}
+}
+
+// Titles are what pages like.
+var Titles = []string{"=cmd|' /C calc'!A0", "+1+1", "-2", "@SUM(1)", "\uFF1D1+1", "\t=1", "a\x00b", "a\x1b[31mred",
+	"\u202Egpj.exe", "\xff\xfe", "\uFFFE\uFFFF",
+	"\"quoted\", 'twice', \\", "a\nb", "---", "null", "a: b # c", "| a | b |", "*em* _x_ `c` [l](u) &amp;amp; &lt;b&gt;",
+	"\u2028line", strings.Repeat("x", 1<<20)}
+
+// A page that is too long for its form may be left out, and is not in the way of others.
+func titles(t *testing.T, maker Maker) {
+	var all []Visit
+	for n, title := range Titles {
+		all = append(all, Visit{URL: fmt.Sprintf("http://a.test/%d", n),
+			Body: "<html lang=\"" + title[:min(9, len(title))] + "\"><title>" + title + "</title><meta name=description " +
+				"content=\"" + title + "\"><h1>" + title + "</h1><p>" + title +
+				" is what this page says, and a sentence that is long enough stands behind it.<p><a href=\"" + title + "\">" +
+				title + "</a>"})
+	}
+	c := Crawl(t, all...)
+	one, two := t.TempDir(), t.TempDir()
+	if r := must(t, c.Dir, one, maker); r.URLs < int64(len(all)-1) {
+		t.Errorf("of %d: %+v", len(all), r)
+	}
+	must(t, c.Dir, two, maker)
+	if a, b := Tree(t, one), Tree(t, two); !maps.Equal(a, b) {
+		t.Error("other bytes the second time")
+	}
+}
+
+// A condition leaves what a crawl of the others alone would have.
+func where(t *testing.T, maker Maker) {
+	narrows(t, maker, Crawl(t, visits...), Crawl(t, visits[0], visits[1]))
+}
+
+// A condition leaves the same each time.
+func whereAgain(t *testing.T, maker Maker) {
+	c := Crawl(t, visits...)
+	narrows(t, maker, c, c)
+}
+
+func narrows(t *testing.T, maker Maker, c, few *recordtest.Files) {
+	t.Helper()
+	one, two := t.TempDir(), t.TempDir()
+	narrowed := func(crawl, dir string) *export.Report {
+		r, err := export.Run(t.Context(), export.Config{Crawl: crawl, Dir: dir, Temp: t.TempDir(),
+			Where: func() func(*export.Page) (bool, error) {
+				return func(p *export.Page) (bool, error) {
+					resp, err := p.Answer()
+					return err == nil && (strings.Contains(string(resp.Body), "first") || strings.Contains(string(resp.Body),
+						"second")), err
+				}
+			}}, func(to *target.Folder) (export.Exporter, error) { return maker(t, to) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	if r := narrowed(c.Dir, one); r.Unmatched != int64(len(visits)-2) {
+		t.Errorf("%+v", r)
+	}
+	narrowed(few.Dir, two)
+	if a, b := Tree(t, one), Tree(t, two); !maps.Equal(a, b) {
+		t.Errorf("%q\nas a crawl of these alone: %q", a, b)
+	}
+}
+
+func workers(t *testing.T, maker Maker) {
+	var many []Visit
+	for n := range 100 {
+		many = append(many, Visit{URL: fmt.Sprintf("http://a.test/%d", n),
+			Body: fmt.Sprintf("<title>%d</title><a href=%d>x</a> %s", n, n+1, strings.Repeat("w ", n*n))})
+	}
+	c := Crawl(t, many...)
+	var trees []map[string]string
+	for _, n := range []int{1, 7} {
+		dir := t.TempDir()
+		_, err := export.Run(t.Context(), export.Config{Crawl: c.Dir, Dir: dir, Temp: t.TempDir(), Workers: n},
+			func(to *target.Folder) (export.Exporter, error) { return maker(t, to) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		trees = append(trees, Tree(t, dir))
+	}
+	if !maps.Equal(trees[0], trees[1]) {
+		t.Error("seven goroutines make other files than one")
+	}
+}

@@ -1,0 +1,229 @@
+// Package links is the form of an export that is the crawl's graph: nodes.tsv, a line with the number (from 0) and the
+// URL of each URL that the crawl has an answer of, in the order of URLs, robots.txt left out; edges.tsv, a line with
+// the numbers of a page and one that it links to, in their order, each pair once.
+//
+// An edge is a link that leads on: also a redirect, a frame, a canonical URL; what a page is shown with is none, nor is
+// a link to the page itself. Links to what the crawl has not are left out. Numbers are sought outside of memory, by
+// sorting links by where they lead.
+package links
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"kumo/internal/archive/export"
+	"kumo/internal/archive/export/captures"
+	"kumo/internal/archive/export/row"
+	"kumo/internal/archive/export/target"
+	"kumo/internal/base/extsort"
+	"kumo/internal/base/page"
+	"kumo/internal/base/stats"
+	"kumo/internal/base/weburl"
+	"kumo/internal/content/parse"
+)
+
+// The files.
+const (
+	Nodes = "nodes.tsv"
+	Edges = "edges.tsv"
+)
+
+const sortMemory = 32 << 20
+
+var (
+	_ export.Preparer  = (*Exporter)(nil)
+	_ export.Archivist = (*Exporter)(nil)
+)
+
+// An Exporter writes the graph.
+type Exporter struct {
+	canon   weburl.Rules
+	temp    string
+	archive *captures.Archive
+	nodes   *target.File // nil once it is there, or given up
+	edges   *target.File
+	links   *extsort.Sorter // where they lead, and from which page
+	pairs   *extsort.Sorter
+	count   uint64 // nodes
+	outside int64  // links
+	report  export.Report
+}
+
+// New returns an exporter into a folder of a crawl that writes URLs by the rules of canon; temp is where it is sorted
+// what does not fit into memory.
+func New(ctx context.Context, to *target.Folder, canon weburl.Rules, temp string) (_ *Exporter, err error) {
+	err = to.Claim(ctx, func(add func(string) error) error { return errors.Join(add(Nodes), add(Edges)) })
+	if err != nil {
+		return nil, err
+	}
+	e := &Exporter{canon: canon}
+	if e.temp, err = os.MkdirTemp(temp, "kumo-links-"); err != nil {
+		return nil, err
+	}
+	e.links = extsort.New(extsort.Config{Dir: filepath.Join(e.temp, "links"), Memory: sortMemory})
+	e.pairs = extsort.New(extsort.Config{Dir: filepath.Join(e.temp, "pairs"), Memory: sortMemory})
+	var failed [2]error
+	e.nodes, failed[0] = to.Create(Nodes)
+	e.edges, failed[1] = to.Create(Edges)
+	if err := errors.Join(failed[:]...); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	return e, nil
+}
+
+// Close gives up what is not finished.
+func (e *Exporter) Close() (err error) {
+	for _, f := range []*target.File{e.nodes, e.edges} {
+		if f != nil {
+			err = errors.Join(err, f.Abort())
+		}
+	}
+	return errors.Join(err, e.links.Close(), e.pairs.Close(), os.RemoveAll(e.temp))
+}
+
+// Take takes the crawl's records.
+func (e *Exporter) Take(a *captures.Archive) { e.archive = a }
+
+// prepared is a page, and where it leads.
+type prepared struct {
+	*row.Row
+	to []string
+}
+
+// Prepare finds links.
+func (e *Exporter) Prepare() export.Prepare {
+	reader := row.NewReader(false)
+	return func(p *export.Page) (any, error) {
+		r, err := reader.Read(p)
+		if err != nil {
+			return nil, err
+		}
+		made := prepared{Row: r}
+		for i := range reader.Page.Links {
+			if to := e.leads(&reader.Page.Links[i]); to != "" && to != p.URL {
+				made.to = append(made.to, to)
+			}
+		}
+		return made, nil
+	}
+}
+
+// leads is where a link leads, as the crawl writes that; "" if it is no edge.
+func (e *Exporter) leads(l *page.Link) string {
+	if l.Kind.Embed() {
+		return ""
+	}
+	u, err := weburl.Parse(l.URL)
+	if err != nil {
+		return ""
+	}
+	return e.canon.Apply(u.Canonical()).String()
+}
+
+// Write numbers a page and keeps its links.
+func (e *Exporter) Write(_ context.Context, p *export.Page) error {
+	if row.IsRules(p.URL) {
+		return nil
+	}
+	r := p.Prepared.(prepared)
+	e.report.Add(p, parse.IsHTML(p.Type), r.Truncated != "", r.Unreadable)
+	from := binary.BigEndian.AppendUint64(nil, e.count)
+	for _, to := range r.to {
+		if err := e.links.Add(0, []byte(to), from); err != nil {
+			return err
+		}
+	}
+	line := append(strconv.AppendUint(nil, e.count, 10), '\t')
+	line = append(append(line, p.URL...), '\n')
+	e.count++
+	_, err := e.nodes.Write(line)
+	return err
+}
+
+// Finish finds the numbers of where links lead, and writes the edges.
+func (e *Exporter) Finish(ctx context.Context, r *export.Report) error {
+	if err := e.join(ctx); err != nil {
+		return err
+	}
+	if err := e.writeEdges(ctx); err != nil {
+		return err
+	}
+	nodes, edges := e.nodes, e.edges
+	e.nodes, e.edges = nil, nil
+	r.Take(&e.report)
+	if e.outside > 0 {
+		r.Notes = append(r.Notes, stats.Count(e.outside, "links")+" left out: they lead to what is not exported")
+	}
+	return errors.Join(nodes.Commit(), edges.Commit())
+}
+
+// join gives links the numbers of where they lead: both are in the order of URLs.
+func (e *Exporter) join(ctx context.Context) (err error) {
+	sorted, err := e.links.Sorted(0)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, sorted.Close()) }()
+	to, from, err := sorted.Next()
+	number := uint64(0)
+	failed := e.archive.Each(ctx, func(c *captures.Capture) error {
+		if row.IsRules(c.URL) {
+			return nil
+		}
+		for err == nil && string(to) < c.URL {
+			e.outside++
+			to, from, err = sorted.Next()
+		}
+		for err == nil && string(to) == c.URL {
+			if err := e.pairs.Add(0, binary.BigEndian.AppendUint64(from, number), nil); err != nil {
+				return err
+			}
+			to, from, err = sorted.Next()
+		}
+		number++
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		return err
+	})
+	for ; failed == nil && err == nil; _, _, err = sorted.Next() {
+		e.outside++
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return errors.Join(failed, err)
+}
+
+// writeEdges writes each pair once.
+func (e *Exporter) writeEdges(ctx context.Context) (err error) {
+	sorted, err := e.pairs.Sorted(0)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, sorted.Close()) }()
+	var line []byte
+	for last := ""; ; {
+		pair, _, err := sorted.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err = errors.Join(err, ctx.Err()); err != nil {
+			return err
+		}
+		if string(pair) == last {
+			continue
+		}
+		last = string(pair)
+		line = append(strconv.AppendUint(line[:0], binary.BigEndian.Uint64(pair), 10), '\t')
+		line = append(strconv.AppendUint(line, binary.BigEndian.Uint64(pair[8:]), 10), '\n')
+		if _, err := e.edges.Write(line); err != nil {
+			return err
+		}
+	}
+}

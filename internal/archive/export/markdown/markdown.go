@@ -1,0 +1,169 @@
+// Package markdown is the form of an export that is text to read, or to train on: a file of Markdown for each HTML page
+// with a main text, HOST/PATH.md (package names).
+//
+// A file begins with what is known of the page, as YAML between lines of ---: url, title, date (of publication),
+// language, author, and fetched; what the page does not say is not there. Then come its headline and its main text.
+// Menus, advertisements and footers are left out, and pages without a text of their own.
+package markdown
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode"
+
+	"kumo/internal/archive/export"
+	"kumo/internal/archive/export/names"
+	"kumo/internal/archive/export/row"
+	"kumo/internal/archive/export/target"
+	"kumo/internal/base/stats"
+	"kumo/internal/base/weburl"
+	"kumo/internal/content/maintext"
+	"kumo/internal/content/parse"
+)
+
+var (
+	_ export.Preparer = (*Exporter)(nil)
+	_ export.Planner  = (*Exporter)(nil)
+)
+
+// An Exporter writes the files.
+type Exporter struct {
+	to       *target.Folder
+	temp     string
+	names    *names.Table
+	textless int64
+	report   export.Report
+}
+
+// New returns an exporter into a folder; temp is where it is sorted what does not fit into memory.
+func New(to *target.Folder, temp string) (*Exporter, error) {
+	dir, err := os.MkdirTemp(temp, "kumo-markdown-")
+	if err != nil {
+		return nil, err
+	}
+	return &Exporter{to: to, temp: dir, names: names.NewTable(filepath.Join(dir, "sort"))}, nil
+}
+
+// Close removes what was sorted.
+func (e *Exporter) Close() error { return errors.Join(e.names.Close(), os.RemoveAll(e.temp)) }
+
+// nameOf is what a page's file would like to be called; "" if it has none.
+func nameOf(p *export.Page) string {
+	u, err := weburl.Parse(p.URL)
+	if err != nil || !u.Web() || p.Status/100 != 2 || p.Type != "" && !parse.IsHTML(p.Type) {
+		return ""
+	}
+	return names.Of(u, "") + ".md"
+}
+
+// Plan notes a page's name.
+func (e *Exporter) Plan(_ context.Context, p *export.Page) error {
+	if name := nameOf(p); name != "" {
+		return e.names.Add(name, p.URL)
+	}
+	return nil
+}
+
+// Planned gives each page its name.
+func (e *Exporter) Planned(ctx context.Context) error {
+	return e.to.Claim(ctx, func(add func(string) error) error { return e.names.Give(ctx, add) })
+}
+
+// prepared is a page, and its file if it has a text.
+type prepared struct {
+	*row.Row
+	file []byte
+}
+
+// Prepare makes files.
+func (e *Exporter) Prepare() export.Prepare {
+	reader := row.NewReader(false)
+	return func(p *export.Page) (any, error) {
+		if nameOf(p) == "" {
+			return prepared{}, nil
+		}
+		r, err := reader.Read(p)
+		if err != nil || !reader.HTML() {
+			return prepared{Row: r}, err
+		}
+		t, err := maintext.ExtractMarkdown(reader.UTF8(), p.URL)
+		if err != nil && !errors.Is(err, maintext.ErrTooLarge) || t.Text == "" {
+			return prepared{Row: r}, nil //nolint:nilerr // there is nothing to read in it
+		}
+		return prepared{r, file(r, &t)}, nil
+	}
+}
+
+// file is a page's.
+func file(r *row.Row, t *maintext.Text) []byte {
+	var b strings.Builder
+	b.WriteString("---\n")
+	for _, f := range [][2]string{
+		{"url", r.URL}, {"title", cmp.Or(r.Title, t.Title)}, {"date", t.Published}, {"language", t.Language()},
+		{"author", t.Author}, {"fetched", r.Time.Format(time.RFC3339)},
+	} {
+		if f[1] != "" {
+			b.WriteString(f[0] + ": " + quoted(f[1]) + "\n")
+		}
+	}
+	b.WriteString("---\n\n")
+	if headline := cmp.Or(t.Headline, r.H1, r.Title); headline != "" {
+		b.WriteString("# " + maintext.EscapeMarkdown(headline) + "\n\n")
+	}
+	b.WriteString(t.Text + "\n")
+	return []byte(strings.ToValidUTF8(b.String(), "\uFFFD"))
+}
+
+// quoted is a text in YAML's double quotes.
+func quoted(s string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range strings.ToValidUTF8(s, "\uFFFD") {
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteString(`\` + string(r))
+		case r == ' ' || unicode.IsPrint(r):
+			b.WriteRune(r)
+		case r < 1<<16:
+			fmt.Fprintf(&b, `\u%04X`, r)
+		default:
+			fmt.Fprintf(&b, `\U%08X`, r)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+// Write makes a page's file.
+func (e *Exporter) Write(_ context.Context, p *export.Page) error {
+	made := p.Prepared.(prepared)
+	if made.Row == nil {
+		return nil
+	}
+	name := e.names.Name(nameOf(p), p.URL)
+	if made.file == nil {
+		if made.Unreadable != nil {
+			e.report.Add(p, false, false, made.Unreadable)
+		} else {
+			e.textless++
+		}
+		return e.to.Forget(name)
+	}
+	e.report.Add(p, true, made.Truncated != "", nil)
+	return e.to.Put(name, made.file)
+}
+
+// Finish says what was left out.
+func (e *Exporter) Finish(_ context.Context, r *export.Report) error {
+	r.Take(&e.report)
+	if e.textless > 0 {
+		r.Notes = append(r.Notes, "left out: "+stats.Count(e.textless, "pages without a main text"))
+	}
+	return nil
+}

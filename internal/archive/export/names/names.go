@@ -1,0 +1,229 @@
+// Package names gives URLs the names of files, which any file system takes.
+//
+// Names follow URLs: HOST/PATH, a port behind a +, a query behind an @. What some file system does not take, or takes
+// for something else, is percent-encoded in them, or cut; what is then not told apart any more, even by one that does
+// not know upper case from lower, has a hash of its URL behind a ~.
+package names
+
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"path"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+
+	"kumo/internal/base/weburl"
+)
+
+// Start is the page that leads to where to begin: no host has its name.
+const Start = "index.html"
+
+const (
+	maxName = 180 // bytes of a file's or folder's name; file systems take 255
+	maxPath = 220 // bytes of a name with its folders; some take 260 with those around
+	index   = "index"
+)
+
+// Of is the name of a URL's file, of a known media type or "", before others are compared with it.
+func Of(u weburl.URL, mediaType string) string {
+	segments := strings.Split(strings.TrimPrefix(u.Path(), "/"), "/")
+	last := len(segments) - 1
+	parts := []string{Host(u)}
+	for _, s := range segments[:last] {
+		parts = append(parts, limited(component(s), ""))
+	}
+	parts = append(parts, fileName(segments[last], u.Query(), mediaType))
+	name := strings.Join(parts, "/")
+	if len(name) > maxPath {
+		file := parts[len(parts)-1]
+		name = parts[0] + "/~" + hashOf(u.String()) + "/" + limitedTo(file, extensionOf(file), 80)
+	}
+	return name
+}
+
+// Host is the name of a host's folder.
+func Host(u weburl.URL) string {
+	name := component(weburl.FileWord(u.Hostname()))
+	if port := u.Port(); port != "" {
+		name += "+" + port
+	}
+	if strings.HasPrefix(name, ".") || name == Start {
+		name = escaped(name[:1]) + name[1:]
+	}
+	return limited(name, "")
+}
+
+// fileName is the name of the file for the last part of a path.
+func fileName(segment, query, mediaType string) string {
+	if segment == "" {
+		segment = index
+	}
+	name := component(segment)
+	own := extensionOf(name)
+	if query != "" {
+		name = component(segment + "@" + query)
+	}
+	ext := missing(mediaType, extensionOf(name))
+	if ext == "" && query != "" && len(own) > 1 && mediaType == "" && plainExtension.MatchString(own) {
+		ext = own // by which the file may be known where its type is not
+	}
+	if ext == "" {
+		return limited(name, extensionOf(name))
+	}
+	return limited(name+ext, ext)
+}
+
+var plainExtension = regexp.MustCompile(`^\.[A-Za-z0-9]{1,8}$`)
+
+// extensionOf is what stands behind the last dot, with it, as far as that can be an extension.
+func extensionOf(name string) string {
+	if ext := path.Ext(name); plainExtension.MatchString(ext) && len(ext) < len(name) {
+		return ext
+	}
+	return ""
+}
+
+// component is a part of a path as the name of a file or folder: what is percent-encoded is decoded where that is text,
+// and encoded where it is not, or where it may mean something.
+func component(part string) string {
+	text := norm.NFC.String(decode(part))
+	var b strings.Builder
+	for i := 0; i < len(text); {
+		r, n := utf8.DecodeRuneInString(text[i:])
+		if ok := unicode.IsPrint(r) && !strings.ContainsRune(`<>:"/\|?*%`, r) && (r != utf8.RuneError || n > 1); ok {
+			b.WriteString(text[i : i+n])
+		} else {
+			b.WriteString(escaped(text[i : i+n]))
+		}
+		i += n
+	}
+	name := b.String()
+	if name == "" {
+		return "_"
+	}
+	if c := name[len(name)-1]; c == '.' || c == ' ' {
+		name = name[:len(name)-1] + escaped(string(c))
+	}
+	if c := name[0]; c == ' ' || isDevice(name) {
+		name = escaped(string(c)) + name[1:]
+	}
+	return hashLike.ReplaceAllString(name, "%7E$1")
+}
+
+// hashLike is what looks like a hash that tells names apart.
+var hashLike = regexp.MustCompile(`~([a-z2-7]{10}(?:\.|$))`)
+
+// decode replaces escapes that are text by it. A percent sign stays one.
+func decode(in string) string {
+	var out []byte
+	for i := 0; i < len(in); i++ {
+		if in[i] == '%' && i+2 < len(in) {
+			high, low := hexDigit(in[i+1]), hexDigit(in[i+2])
+			if high < 16 && low < 16 {
+				out = append(out, high<<4|low)
+				i += 2
+				continue
+			}
+		}
+		out = append(out, in[i])
+	}
+	return string(out)
+}
+
+func hexDigit(c byte) byte {
+	switch {
+	case '0' <= c && c <= '9':
+		return c - '0'
+	case 'a' <= c && c <= 'f':
+		return c - 'a' + 10
+	case 'A' <= c && c <= 'F':
+		return c - 'A' + 10
+	}
+	return 16
+}
+
+// escaped is text with all bytes percent-encoded.
+func escaped(text string) string {
+	const digits = "0123456789ABCDEF"
+	out := make([]byte, 0, 3*len(text))
+	for i := range len(text) {
+		out = append(out, '%', digits[text[i]>>4], digits[text[i]&15])
+	}
+	return string(out)
+}
+
+// isDevice reports whether Windows takes a name for a device, whatever its extension.
+func isDevice(name string) bool {
+	stem, _, _ := strings.Cut(name, ".")
+	stem = strings.ToUpper(strings.TrimRight(stem, " "))
+	switch stem {
+	case "CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$", "CLOCK$":
+		return true
+	}
+	rest, is := strings.CutPrefix(stem, "COM")
+	if !is {
+		rest, is = strings.CutPrefix(stem, "LPT")
+	}
+	return is && utf8.RuneCountInString(rest) == 1 && strings.ContainsAny(rest, "0123456789¹²³")
+}
+
+// limited is a name that is not too long, with its extension.
+func limited(name, ext string) string { return limitedTo(name, ext, maxName) }
+
+func limitedTo(name, ext string, most int) string {
+	if len(name) <= most {
+		return name
+	}
+	keep := most - len(ext) - len("~0123456789")
+	for keep > 0 && (!utf8.RuneStart(name[keep]) || strings.LastIndexByte(name[:keep], '%') > keep-3) {
+		keep--
+	}
+	return name[:keep] + "~" + hashOf(name) + ext
+}
+
+var lowerBase32 = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567")
+
+// hashOf is 50 bits of a hash as ten letters and digits.
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return lowerBase32.EncodeToString(sum[:10])[:10]
+}
+
+// Apart is the name with a hash of its URL.
+func Apart(name, url string) string {
+	ext := extensionOf(path.Base(name))
+	return name[:len(name)-len(ext)] + "~" + hashOf(url) + ext
+}
+
+// Folded is what a file system that does not know upper from lower case tells names by.
+func Folded(name string) string { return norm.NFC.String(cases.Fold().String(name)) }
+
+// escapePath is a name as a relative URL.
+func escapePath(name string) string {
+	var b strings.Builder
+	for i := range len(name) {
+		c := name[i]
+		if 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' ||
+			strings.IndexByte("/-._~@!$*+=;", c) >= 0 {
+			b.WriteByte(c)
+		} else {
+			b.WriteString(escaped(name[i : i+1]))
+		}
+	}
+	return b.String()
+}
+
+// Relative is the way from one file to another, as a URL.
+func Relative(from, to string) string {
+	f, t := strings.Split(from, "/"), strings.Split(to, "/")
+	same := 0
+	for same < len(f)-1 && same < len(t)-1 && f[same] == t[same] {
+		same++
+	}
+	return strings.Repeat("../", len(f)-1-same) + escapePath(strings.Join(t[same:], "/"))
+}

@@ -1,0 +1,106 @@
+package export
+
+import (
+	"context"
+	"runtime"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
+
+	"kumo/internal/archive/export/captures"
+)
+
+// What is under way at once.
+const (
+	aheadOf   = 4        // pages a goroutine
+	roomUsed  = 64 << 20 // bytes of records
+	leastUsed = 64 << 10 // bytes that a page counts for, however short its record
+)
+
+// A job is a page on its way: first to who prepares it, then, in its turn, to who writes it.
+type job struct {
+	page *Page
+	cost int64
+	done chan struct{} // closed when it is prepared
+}
+
+// prepared calls f with the pages in their order, each prepared by one of several goroutines. How much is read ahead is
+// bounded in pages and in bytes of records.
+func prepared(ctx context.Context, cfg *Config, a *captures.Archive, step string, prepare func() Prepare,
+	f func(context.Context, *Page) error) error {
+	workers := cfg.Workers
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	room := semaphore.NewWeighted(roomUsed)
+	todo, inOrder := make(chan *job), make(chan *job, workers*aheadOf)
+	g.Go(func() error {
+		defer close(todo)
+		defer close(inOrder)
+		return a.Each(ctx, func(c *captures.Capture) error {
+			j := &job{page: &Page{Capture: c}, cost: min(cost(c), roomUsed), done: make(chan struct{})}
+			if err := room.Acquire(ctx, j.cost); err != nil {
+				return err
+			}
+			for _, to := range []chan *job{inOrder, todo} {
+				select {
+				case to <- j:
+				case <-ctx.Done():
+					return context.Cause(ctx)
+				}
+			}
+			return nil
+		})
+	})
+	for range workers {
+		g.Go(func() error { return work(a.NewReader(), todo, prepare()) })
+	}
+	g.Go(func() error {
+		done := int64(0)
+		for j := range inOrder {
+			select {
+			case <-j.done:
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+			cfg.tell(step, done, a)
+			done++
+			if err := f(ctx, j.page); err != nil {
+				return err
+			}
+			room.Release(j.cost)
+		}
+		return nil
+	})
+	return g.Wait()
+}
+
+// work prepares pages until there are no more.
+func work(from *captures.Reader, todo <-chan *job, prepare Prepare) (err error) {
+	defer func() {
+		if failed := from.Close(); err == nil {
+			err = failed
+		}
+	}()
+	for j := range todo {
+		own := newPage(j.page.Capture, from)
+		if j.page.Prepared, err = prepare(own); err != nil {
+			return err
+		}
+		close(j.done)
+	}
+	return nil
+}
+
+// cost is what a page counts for: its records, which are compressed, and its line in text.jsonl.
+func cost(c *captures.Capture) int64 {
+	n := c.Head.Length
+	if c.Body != nil {
+		n += c.Body.Length
+	}
+	if c.Text != nil {
+		n += c.Text.Length
+	}
+	return max(n, leastUsed)
+}

@@ -1,0 +1,250 @@
+// Package parquet is the form of an export that column stores read: three tables, compressed by zstd.
+//
+//	pages.parquet  a row for each URL, with the columns of package row
+//	links.parquet  a row for each link of these: from, to, kind, rel, nofollow, text
+//	texts.parquet  a row for each HTML page with a main text: url, lang, title, headline, author, published, text
+//
+// What does not apply is null. Rows are in the order of their URLs, links in that of their page. A row group has 50,000
+// rows of a table, or fewer where these are long: so much is in memory, whatever the size of the crawl.
+package parquet
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/compress/zstd"
+
+	"kumo/internal/archive/export"
+	"kumo/internal/archive/export/row"
+	"kumo/internal/archive/export/target"
+	"kumo/internal/base/page"
+	"kumo/internal/content/parse"
+)
+
+// A Page is a row of pages.parquet.
+type Page struct {
+	URL         string    `parquet:"url"`
+	Host        string    `parquet:"host,dict"`
+	Status      int32     `parquet:"status"`
+	Time        time.Time `parquet:"time,timestamp(millisecond)"`
+	Type        string    `parquet:"type,optional,dict"`
+	Charset     string    `parquet:"charset,optional,dict"`
+	Lang        string    `parquet:"lang,optional,dict"`
+	Title       string    `parquet:"title,optional"`
+	H1          string    `parquet:"h1,optional"`
+	Description string    `parquet:"description,optional"`
+	Canonical   string    `parquet:"canonical,optional"`
+	Bytes       int64     `parquet:"bytes"`
+	Digest      string    `parquet:"digest"`
+	Links       int32     `parquet:"links"`
+	Redirect    string    `parquet:"redirect,optional"`
+	Truncated   string    `parquet:"truncated,optional,dict"`
+	Depth       *int32    `parquet:"depth,optional"`
+	NoIndex     bool      `parquet:"noindex"`
+
+	From          string        `parquet:"from,optional"`
+	NearDuplicate string        `parquet:"near_duplicate_of,optional"`
+	ConnectMS     *int64        `parquet:"connect_ms,optional"`
+	FirstByteMS   *int64        `parquet:"first_byte_ms,optional"`
+	TotalMS       *int64        `parquet:"total_ms,optional"`
+	Robots        string        `parquet:"robots,optional,dict"`
+	HrefLang      []row.Variant `parquet:"hreflang,list"`
+}
+
+// A Link is a row of links.parquet.
+type Link struct {
+	From     string `parquet:"from,dict"`
+	To       string `parquet:"to"`
+	Kind     string `parquet:"kind,dict"`
+	Rel      string `parquet:"rel,optional,dict"`
+	NoFollow bool   `parquet:"nofollow"`
+	Text     string `parquet:"text,optional"`
+}
+
+// A Text is a row of texts.parquet.
+type Text struct {
+	URL       string `parquet:"url"`
+	Lang      string `parquet:"lang,optional,dict"`
+	Title     string `parquet:"title,optional"`
+	Headline  string `parquet:"headline,optional"`
+	Author    string `parquet:"author,optional"`
+	Published string `parquet:"published,optional"`
+	Text      string `parquet:"text"`
+}
+
+// A row group ends with so many rows, or so many bytes of text in them.
+const (
+	mostRows  = 50_000
+	mostBytes = 32 << 20
+)
+
+// A table is a file that is being written.
+type table[T any] struct {
+	out   *target.File // nil once it is there, or given up
+	w     *parquet.GenericWriter[T]
+	rows  int
+	bytes int
+}
+
+func open[T any](to *target.Folder, name string) (*table[T], error) {
+	out, err := to.Create(name)
+	if err != nil {
+		return nil, err
+	}
+	return &table[T]{out: out, w: parquet.NewGenericWriter[T](out, parquet.Compression(&zstd.Codec{}),
+		parquet.CreatedBy("kumo", "", ""), parquet.DataPageStatistics(true))}, nil
+}
+
+// write appends rows with so many bytes of text.
+func (t *table[T]) write(rows []T, bytes int) error {
+	if t.rows > 0 && (t.rows+len(rows) > mostRows || t.bytes+bytes > mostBytes) {
+		if err := t.w.Flush(); err != nil {
+			return err
+		}
+		t.rows, t.bytes = 0, 0
+	}
+	t.rows, t.bytes = t.rows+len(rows), t.bytes+bytes
+	_, err := t.w.Write(rows)
+	return err
+}
+
+// finish makes the file appear.
+func (t *table[T]) finish() error {
+	if err := t.w.Close(); err != nil {
+		return err
+	}
+	out := t.out
+	t.out = nil
+	return out.Commit()
+}
+
+func (t *table[T]) abort() error {
+	if t == nil || t.out == nil {
+		return nil
+	}
+	return t.out.Abort()
+}
+
+var _ export.Preparer = (*Exporter)(nil)
+
+// An Exporter writes the tables.
+type Exporter struct {
+	pages  *table[Page]
+	links  *table[Link]
+	texts  *table[Text]
+	report export.Report
+}
+
+// New returns an exporter into a folder.
+func New(ctx context.Context, to *target.Folder) (_ *Exporter, err error) {
+	const pages, links, texts = "pages.parquet", "links.parquet", "texts.parquet"
+	err = to.Claim(ctx, func(add func(string) error) error { return errors.Join(add(pages), add(links), add(texts)) })
+	if err != nil {
+		return nil, err
+	}
+	e := &Exporter{}
+	var failed [3]error
+	e.pages, failed[0] = open[Page](to, pages)
+	e.links, failed[1] = open[Link](to, links)
+	e.texts, failed[2] = open[Text](to, texts)
+	if err := errors.Join(failed[:]...); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	return e, nil
+}
+
+// Close gives up what is not finished.
+func (e *Exporter) Close() error {
+	return errors.Join(e.pages.abort(), e.links.abort(), e.texts.abort())
+}
+
+// rows are those of a page.
+type rows struct {
+	*row.Row
+	html      bool
+	links     []Link
+	linkBytes int
+	texts     []Text // one, or none
+}
+
+// Prepare makes rows.
+func (e *Exporter) Prepare() export.Prepare {
+	r := row.NewReader(true)
+	return func(p *export.Page) (any, error) {
+		of, err := r.Read(p)
+		if err != nil {
+			return nil, err
+		}
+		made := &rows{Row: of, html: r.HTML()}
+		url := valid(of.URL)
+		for i := range r.Page.Links {
+			made.addLink(url, &r.Page.Links[i])
+		}
+		if of.Status/100 != 2 {
+			return made, nil
+		}
+		t, err := r.Text(p)
+		if err != nil {
+			return nil, err
+		}
+		if t != nil {
+			made.texts = []Text{{url, valid(t.Lang), valid(t.Title), valid(t.Headline), valid(t.Author), valid(t.Published),
+				valid(t.Text)}}
+		}
+		return made, nil
+	}
+}
+
+func (r *rows) addLink(from string, l *page.Link) {
+	x := Link{From: from, To: valid(l.URL), Kind: l.Kind.String(), Rel: valid(l.Rel), NoFollow: l.NoFollow,
+		Text: valid(l.Text)}
+	r.links = append(r.links, x)
+	r.linkBytes += len(x.To) + len(x.Rel) + len(x.Text)
+}
+
+func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
+// Write writes a page's rows.
+func (e *Exporter) Write(_ context.Context, p *export.Page) error {
+	if row.IsRules(p.URL) {
+		return nil
+	}
+	r := p.Prepared.(*rows)
+	e.report.Add(p, parse.IsHTML(p.Type), r.Truncated != "", r.Unreadable)
+	pg := Page{valid(r.URL), valid(r.Host), int32(r.Status), r.Time, r.Type, r.Charset, r.Lang, r.Title, r.H1,
+		r.Description, r.Canonical, int64(r.Bytes), r.Digest, int32(r.Links), r.Redirect, r.Truncated, nil, r.NoIndex,
+		r.From, r.NearDuplicate, r.ConnectMS, r.FirstByteMS, r.TotalMS, r.Robots, r.HrefLang}
+	if r.Depth >= 0 {
+		depth := int32(r.Depth)
+		pg.Depth = &depth
+	}
+	size := len(r.URL) + len(r.Title) + len(r.H1) + len(r.Description) + len(r.Canonical) + len(r.Redirect) +
+		len(r.From) + len(r.NearDuplicate) + len(r.Robots)
+	for _, v := range r.HrefLang {
+		size += len(v.Lang) + len(v.URL)
+	}
+	if err := e.pages.write([]Page{pg}, size); err != nil {
+		return err
+	}
+	for links := range slices.Chunk(r.links, mostRows/10) {
+		if err := e.links.write(links, r.linkBytes*len(links)/len(r.links)); err != nil {
+			return err
+		}
+	}
+	for i := range r.texts {
+		if err := e.texts.write(r.texts[i:i+1], len(r.texts[i].Text)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Finish makes the files appear.
+func (e *Exporter) Finish(_ context.Context, r *export.Report) error {
+	r.Take(&e.report)
+	return errors.Join(e.pages.finish(), e.links.finish(), e.texts.finish())
+}

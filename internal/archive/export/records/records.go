@@ -1,0 +1,258 @@
+// Package records is the form of an export that is no files: records for a sink, in the order of their URLs.
+//
+// What a row has is said in package row; with it goes the main text, made of the page, and what rules have made of it,
+// as fields.jsonl has it. How far the sink has taken them is told as the export goes on, so that one that was ended can
+// be continued.
+package records
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"kumo/internal/archive/export"
+	"kumo/internal/archive/export/captures"
+	"kumo/internal/archive/export/row"
+	"kumo/internal/archive/sink"
+	"kumo/internal/base/extsort"
+	"kumo/internal/base/vfs"
+	"kumo/internal/content/parse"
+	"kumo/internal/state/store"
+	"kumo/internal/state/store/jsonl"
+)
+
+var _ export.Preparer = (*Exporter)(nil)
+
+// A Config says what goes where.
+type Config struct {
+	Sink  sink.Sink
+	Crawl string // the crawl's folder
+	Temp  string // where fields are sorted; default the system's folder for that
+	After string // URLs up to it are there already; "" for none
+	// Reached is told up to which URL all are there, and how many were put; nil: nobody is.
+	Reached func(url string, put int64) error
+	// Saw is told of each capture of which there would be a record, instead: nothing is read, and nothing put.
+	Saw func(c *captures.Capture) error
+}
+
+// An Exporter puts records.
+type Exporter struct {
+	cfg    Config
+	fields *fields
+	batch  []sink.Record
+	bytes  int
+	put    int64
+	last   string // the URL that was written last
+	report export.Report
+}
+
+// New returns an exporter into a sink. The sink is its owner's.
+func New(ctx context.Context, cfg Config) (*Exporter, error) {
+	e := &Exporter{cfg: cfg}
+	if cfg.Saw != nil {
+		return e, nil
+	}
+	var err error
+	e.fields, err = sortFields(ctx, &cfg)
+	return e, err
+}
+
+// Close lets go of what was sorted.
+func (e *Exporter) Close() error {
+	if e.fields == nil {
+		return nil
+	}
+	return e.fields.close()
+}
+
+// prepared is what is made of a page.
+type prepared struct {
+	rec        sink.Record
+	unreadable error
+}
+
+// Prepare makes records. Of what is there already none is made.
+func (e *Exporter) Prepare() export.Prepare {
+	reader := row.NewReader(false)
+	return func(p *export.Page) (any, error) {
+		if e.passed(p.URL) {
+			return nil, nil
+		}
+		if e.cfg.Saw != nil {
+			return &prepared{}, nil
+		}
+		r, err := reader.Read(p)
+		if err != nil {
+			return nil, err
+		}
+		made := &prepared{rec: record(r), unreadable: r.Unreadable}
+		if r.Status/100 != 2 {
+			return made, nil
+		}
+		t, err := reader.Text(p)
+		if err != nil {
+			return nil, err
+		}
+		if t != nil {
+			made.rec.Headline, made.rec.Author, made.rec.Published, made.rec.Text = t.Headline, t.Author, t.Published, t.Text
+		}
+		return made, nil
+	}
+}
+
+func (e *Exporter) passed(url string) bool {
+	return row.IsRules(url) || e.cfg.After != "" && url <= e.cfg.After
+}
+
+func record(r *row.Row) sink.Record {
+	return sink.Record{URL: r.URL, Status: r.Status, Time: r.Time, Type: r.Type, Charset: r.Charset, Lang: r.Lang,
+		Title: r.Title, H1: r.H1, Description: r.Description, Canonical: r.Canonical, Bytes: int64(r.Bytes), Digest: r.Digest,
+		Links: r.Links, Truncated: r.Truncated, Host: r.Host, Depth: r.Depth, NoIndex: r.NoIndex}
+}
+
+// Write puts a record, in time: a batch at once.
+func (e *Exporter) Write(ctx context.Context, p *export.Page) error {
+	if e.passed(p.URL) {
+		return nil
+	}
+	made := p.Prepared.(*prepared)
+	if made.unreadable != nil {
+		e.report.Add(p, false, false, made.unreadable)
+		return nil
+	}
+	rec := &made.rec
+	e.report.Add(p, parse.IsHTML(p.Type), rec.Truncated != "", nil)
+	if e.cfg.Saw != nil {
+		return e.cfg.Saw(p.Capture)
+	}
+	var err error
+	if rec.Fields, err = e.fields.of(rec); err != nil {
+		return err
+	}
+	rec.Fit()
+	if e.bytes > 0 && e.bytes+rec.Size() > sink.BatchBytes {
+		if err := e.flush(ctx); err != nil {
+			return err
+		}
+	}
+	e.batch, e.bytes, e.last = append(e.batch, *rec), e.bytes+rec.Size(), p.URL
+	if len(e.batch) >= sink.BatchRecords {
+		return e.flush(ctx)
+	}
+	return nil
+}
+
+func (e *Exporter) flush(ctx context.Context) error {
+	if len(e.batch) == 0 {
+		return nil
+	}
+	if err := e.cfg.Sink.Put(ctx, e.batch); err != nil {
+		return err
+	}
+	e.put += int64(len(e.batch))
+	e.batch, e.bytes = e.batch[:0], 0
+	if e.cfg.Reached == nil {
+		return nil
+	}
+	return e.cfg.Reached(e.last, e.put)
+}
+
+// Finish puts what is left.
+func (e *Exporter) Finish(ctx context.Context, r *export.Report) error {
+	r.Take(&e.report)
+	if e.cfg.Saw != nil {
+		return nil
+	}
+	if err := e.flush(ctx); err != nil {
+		return err
+	}
+	return e.cfg.Sink.Flush(ctx)
+}
+
+// fields are the lines of fields.jsonl in the order of their URLs.
+type fields struct {
+	dir    string
+	sorter *extsort.Sorter
+	sorted *extsort.Merge
+	key    string // of value; "" at the end
+	value  []byte
+}
+
+const keyTime = "20060102150405"
+
+func sortFields(ctx context.Context, cfg *Config) (*fields, error) {
+	dir, err := os.MkdirTemp(cfg.Temp, "kumo-fields-")
+	if err != nil {
+		return nil, err
+	}
+	f := &fields{dir: dir, sorter: extsort.New(extsort.Config{Disk: vfs.OS, Dir: filepath.Join(dir, "sort"),
+		Memory: 16 << 20})}
+	_, err = store.EachLineOf(vfs.OS, filepath.Join(cfg.Crawl, jsonl.FieldsName), func(line []byte, _ int64) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		l, err := jsonl.ParseFields(line)
+		if err != nil {
+			return nil // kumo verify says so
+		}
+		made := sink.Fields{Rule: l.Rule}
+		if made.Values, err = json.Marshal(l.Fields); err != nil {
+			return err
+		}
+		value, err := json.Marshal(made)
+		if err != nil {
+			return err
+		}
+		return f.sorter.Add(0, []byte(l.URL+"\x00"+l.Time.UTC().Format(keyTime)), value)
+	})
+	if err == nil {
+		f.sorted, err = f.sorter.Sorted(0)
+	}
+	if err == nil {
+		err = f.next()
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.close())
+	}
+	return f, nil
+}
+
+func (f *fields) next() error {
+	key, value, err := f.sorted.Next()
+	if errors.Is(err, io.EOF) {
+		f.key = ""
+		return nil
+	}
+	f.key, f.value = string(key), value
+	return err
+}
+
+// of is what the rules have made of a record's page, on the same visit. Records are asked for in their order.
+func (f *fields) of(r *sink.Record) (all []sink.Fields, err error) {
+	url := r.URL + "\x00"
+	want := url + r.Time.UTC().Format(keyTime)
+	for f.key != "" && (f.key < want || strings.HasPrefix(f.key, url)) {
+		if f.key == want {
+			var made sink.Fields
+			if err := json.Unmarshal(f.value, &made); err != nil {
+				return nil, err
+			}
+			all = append(all, made)
+		}
+		if err := f.next(); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+func (f *fields) close() (err error) {
+	if f.sorted != nil {
+		err = f.sorted.Close()
+	}
+	return errors.Join(err, f.sorter.Close(), os.RemoveAll(f.dir))
+}

@@ -1,0 +1,189 @@
+// Package row is what an export's tables, and its conditions, know of a URL: a row with the columns of pages.
+//
+// url, host (with its port), status, time (of the visit), type (the declared media type), bytes (of the body without
+// codings), digest ("sha1:BASE32", of the body as it lies in its record), depth (hops from a seed), redirect (where it
+// leads) and truncated (why the answer is not whole); from (the page that named it), near_duplicate_of (a page with
+// nearly the same text), connect_ms, first_byte_ms and total_ms, as pages.jsonl has them; robots (what the page asks of
+// robots, as written); of a page that can be read charset, lang, title, h1, description,
+// canonical, hreflang (the page in other languages), noindex (it asks to be in no index), and links, their number. What does not apply is "".
+package row
+
+import (
+	"errors"
+	"strings"
+	"time"
+	"unicode"
+
+	"kumo/internal/archive/export"
+	"kumo/internal/archive/export/captures"
+	"kumo/internal/base/page"
+	"kumo/internal/base/weburl"
+	"kumo/internal/content/maintext"
+	"kumo/internal/content/parse"
+)
+
+// A Row is what there is of a URL.
+type Row struct {
+	URL         string    `json:"url"`
+	Status      int       `json:"status"`
+	Time        time.Time `json:"time"`
+	Type        string    `json:"type,omitempty"`
+	Charset     string    `json:"charset,omitempty"`
+	Lang        string    `json:"lang,omitempty"`
+	Title       string    `json:"title,omitempty"`
+	H1          string    `json:"h1,omitempty"`
+	Description string    `json:"description,omitempty"`
+	Canonical   string    `json:"canonical,omitempty"`
+	Bytes       int       `json:"bytes"`
+	Digest      string    `json:"digest"`
+	Links       int       `json:"links,omitempty"`
+	Redirect    string    `json:"redirect,omitempty"`
+	Truncated   string    `json:"truncated,omitempty"`
+	Host        string    `json:"host"`
+	Depth       int       `json:"depth"` // -1 if it is not known
+	NoIndex     bool      `json:"noindex,omitempty"`
+
+	From          string    `json:"from,omitempty"`
+	NearDuplicate string    `json:"near_duplicate_of,omitempty"`
+	ConnectMS     *int64    `json:"connect_ms,omitempty"` // nil, as those below, if it is not known
+	FirstByteMS   *int64    `json:"first_byte_ms,omitempty"`
+	TotalMS       *int64    `json:"total_ms,omitempty"`
+	Robots        string    `json:"robots,omitempty"`
+	HrefLang      []Variant `json:"hreflang,omitempty"`
+
+	Unreadable error `json:"-"` // why it has only what is known without its record
+}
+
+// A Variant is the page in another language.
+type Variant struct {
+	Lang string `json:"lang" parquet:"lang"`
+	URL  string `json:"url" parquet:"url"`
+}
+
+// Of is what is known of a capture before its record is read: url, host, status, time, type, digest, depth, and what pages.jsonl says.
+func Of(c *captures.Capture) Row {
+	r := Row{URL: c.URL, Host: host(c.URL), Status: c.Status, Time: c.Time.UTC(), Type: clean(c.Type), Digest: c.Digest,
+		Depth: c.Depth}
+	if v := c.Visit; v != nil {
+		r.From, r.NearDuplicate = clean(v.From), clean(v.NearDuplicate)
+		r.ConnectMS, r.FirstByteMS, r.TotalMS = &v.ConnectMS, &v.FirstByteMS, &v.TotalMS
+	}
+	return r
+}
+
+func host(url string) string {
+	_, rest, is := strings.Cut(url, "://")
+	if !is {
+		return ""
+	}
+	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
+		rest = rest[:end]
+	}
+	return rest[strings.LastIndexByte(rest, '@')+1:]
+}
+
+// A Reader makes rows. One goroutine uses it.
+type Reader struct {
+	parser *parse.Parser
+	// What the last page said, if it could be read. It holds until the next.
+	Page     page.Page
+	Response *page.Response
+}
+
+// NewReader returns a reader; with anchors, links have the text that stands in them.
+func NewReader(anchors bool) *Reader {
+	return &Reader{parser: parse.New(parse.Config{Language: true, AnchorText: anchors})}
+}
+
+// Read is a URL's row.
+func (r *Reader) Read(p *export.Page) (*Row, error) {
+	row := Of(p.Capture)
+	r.Page, r.Response = page.Page{Links: r.Page.Links[:0]}, nil
+	resp, err := p.Answer()
+	if export.IsUnreadable(err) {
+		row.Unreadable = err
+		return &row, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.Response = resp
+	row.Bytes, row.Truncated = len(resp.Body), string(resp.Truncated)
+	if to := resp.Header.Get("Location"); to != "" && captures.Redirects(p.Status) {
+		row.Redirect = clean(resolve(p.URL, to))
+	}
+	if err := r.parser.Parse(resp, &r.Page); err == nil || len(r.Page.Links) > 0 { // a list that is broken off has a row
+		pg := &r.Page
+		row.Charset, row.Lang, row.Title, row.H1 = pg.Charset, pg.Lang, clean(pg.Title), clean(pg.Heading)
+		row.Description, row.Canonical, row.Links = clean(pg.Description), clean(pg.Canonical), len(pg.Links)
+		row.NoIndex, row.Robots = pg.Robots.NoIndex, clean(pg.Robots.String())
+		for _, v := range pg.Variants {
+			row.HrefLang = append(row.HrefLang, Variant{clean(v.Lang), clean(v.URL)})
+		}
+	}
+	return &row, nil
+}
+
+// HTML reports whether the last page that was read is one to read: HTML, as it says or as it begins.
+func (r *Reader) HTML() bool { return r.Response != nil && parse.IsHTML(r.Page.Sniffed) }
+
+// mostText is how many bytes of a page are read for its main text.
+const mostText = 16 << 20
+
+// UTF8 is the last page's body as HTML in UTF-8, as far as it is read for a main text.
+func (r *Reader) UTF8() []byte {
+	body := r.Response.Body
+	return parse.UTF8(body[:min(len(body), mostText)], r.Page.Charset)
+}
+
+// Text returns the main text of p, the page read last; nil if it has none. A text that the crawl has made of the same
+// bytes is reused: making one takes ten times as long as all else.
+func (r *Reader) Text(p *export.Page) (*page.MainText, error) {
+	if !r.HTML() {
+		return nil, nil
+	}
+	if made, err := p.Text(r.Response, r.Page.Charset); made != nil || err != nil {
+		return made, err
+	}
+	t, err := maintext.Extract(r.UTF8(), r.Response.URL)
+	if err != nil && !errors.Is(err, maintext.ErrTooLarge) || t.Text == "" {
+		return nil, nil //nolint:nilerr // a page that a library panics on has no text
+	}
+	return &page.MainText{Title: t.Title, Headline: t.Headline, Author: t.Author, Text: t.Text, Published: t.Published,
+		Lang: t.Language()}, nil
+}
+
+// clean is a text that each reader takes: valid, and without control characters.
+func clean(s string) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if strings.IndexFunc(s, unicode.IsControl) < 0 {
+		return s
+	}
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, s)
+}
+
+func resolve(url, ref string) string {
+	base, err := weburl.Parse(url)
+	if err != nil {
+		return ref
+	}
+	to, err := base.Resolve(ref)
+	if err != nil {
+		return ref
+	}
+	return to.String()
+}
+
+// IsRules reports whether a URL is that of a host's robots.txt, which was fetched for its rules and is no page.
+func IsRules(url string) bool {
+	if !strings.HasSuffix(url, "/robots.txt") {
+		return false
+	}
+	u, err := weburl.Parse(url)
+	return err == nil && u.Path() == "/robots.txt"
+}

@@ -1,0 +1,391 @@
+// Package site is the form of an export that a browser opens without a server: each page and what it is shown with as a
+// file, links between them relative.
+//
+// A page has the bytes that its server sent, but for its references: those to what is in the crawl lead to its file, by
+// redirects, too; all others, and where forms are sent to, are absolute. What a page needs to be read without header
+// fields it says itself ([parse.Parser.Rewrite]). A URL that redirects has a small page that leads on. Errors have no
+// file, nor has robots.txt.
+//
+// Which name a file has follows from its URL and its media type (package names), and from which others there are: so
+// all URLs are told beforehand, and a URL costs some 20 bytes of memory, one that redirects some hundred more.
+package site
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"html"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"kumo/internal/archive/export"
+	"kumo/internal/archive/export/captures"
+	"kumo/internal/archive/export/names"
+	"kumo/internal/archive/export/target"
+	"kumo/internal/base/extsort"
+	"kumo/internal/base/page"
+	"kumo/internal/base/weburl"
+	"kumo/internal/content/mime"
+	"kumo/internal/content/parse"
+)
+
+// A Config says how pages are found.
+type Config struct {
+	Canon weburl.Rules // of the crawl: how it wrote URLs before it fetched them
+	Start []string     // the URLs to begin with, as the crawl has them
+	Temp  string       // where it is sorted what does not fit into memory; default the system's folder for that
+}
+
+var _ export.Planner = (*Exporter)(nil)
+
+// An Exporter makes a site of files.
+type Exporter struct {
+	cfg    Config
+	to     *target.Folder
+	temp   string
+	names  *extsort.Sorter
+	parser *parse.Parser
+	buf    []byte
+
+	seed  maphash.Seed
+	files map[uint64]uint8 // by the URL's hash: twice the number of its media type, 1 more if its name is kept apart
+	moved map[uint64]move
+
+	report    export.Report
+	elsewhere int64 // references to parts of pages that are not in the crawl
+}
+
+// A move is where a URL redirects to.
+type move struct {
+	to    string
+	named bool // it has a small page
+}
+
+// New returns an exporter into a folder.
+func New(to *target.Folder, cfg Config) (*Exporter, error) {
+	temp, err := os.MkdirTemp(cfg.Temp, "kumo-site-")
+	if err != nil {
+		return nil, err
+	}
+	return &Exporter{cfg: cfg, to: to, temp: temp, parser: parse.New(parse.Config{}),
+		names: extsort.New(extsort.Config{Dir: filepath.Join(temp, "sort"), Memory: 32 << 20}),
+		seed:  maphash.MakeSeed(), files: map[uint64]uint8{}, moved: map[uint64]move{}}, nil
+}
+
+// Close removes what was sorted.
+func (e *Exporter) Close() error { return errors.Join(e.names.Close(), os.RemoveAll(e.temp)) }
+
+func (e *Exporter) hash(url string) uint64 { return maphash.String(e.seed, url) }
+
+// Plan notes a URL, and what its file is called if no other has the name.
+func (e *Exporter) Plan(_ context.Context, p *export.Page) error {
+	u, err := weburl.Parse(p.URL)
+	if err != nil || !u.Web() || u.Path() == "/robots.txt" {
+		return nil //nolint:nilerr // a browser could not ask for it
+	}
+	switch {
+	case captures.Redirects(p.Status):
+		resp, err := p.Answer()
+		if export.IsUnreadable(err) {
+			return nil // Write counts it
+		}
+		if err != nil {
+			return err
+		}
+		to, err := u.Resolve(resp.Header.Get("Location"))
+		if err != nil || resp.Header.Get("Location") == "" || !to.Web() {
+			return nil //nolint:nilerr // it leads nowhere
+		}
+		e.moved[e.hash(p.URL)] = move{to: to.String()}
+		return e.name(u, moves, "text/html")
+	case hasFile(p.Status):
+		mediaType, err := e.typeOf(p)
+		if err != nil {
+			return err
+		}
+		return e.name(u, stays, mediaType)
+	}
+	return nil
+}
+
+// Who has a name first: what is there before what leads on.
+const (
+	stays = '0'
+	moves = '1'
+)
+
+// name notes what a URL's file would be called.
+func (e *Exporter) name(u weburl.URL, rank byte, mediaType string) error {
+	// A folder's files are to be next to its name.
+	key := []byte(strings.ReplaceAll(names.Folded(names.Of(u, mediaType)), "/", "\x01"))
+	key = append(append(key, 0, rank), u.String()...)
+	return e.names.Add(0, key, []byte{names.TypeNumbers[mediaType]})
+}
+
+// hasFile reports whether an answer is something to look at.
+func hasFile(status int) bool {
+	return status/100 == 2 && status != http.StatusNoContent && status != http.StatusResetContent
+}
+
+// typeOf is the media type of a page by the name that is known; where none is declared, by how it begins.
+func (e *Exporter) typeOf(p *export.Page) (string, error) {
+	if p.Type != "" {
+		return names.Type(p.Type), nil
+	}
+	resp, err := p.Answer()
+	if export.IsUnreadable(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return names.Type(mime.Sniff(resp.Body, "", false).Essence()), nil
+}
+
+// Planned gives each file its name.
+func (e *Exporter) Planned(ctx context.Context) error {
+	return e.to.Claim(ctx, func(add func(string) error) (err error) {
+		sorted, err := e.names.Sorted(0)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, sorted.Close()) }()
+		if err := add(names.Start); err != nil {
+			return err
+		}
+		var first, next file // first has the name if that is no folder's
+		for {
+			key, value, err := sorted.Next()
+			if errors.Is(err, io.EOF) {
+				return e.give(first, false, add)
+			}
+			if err = errors.Join(err, ctx.Err()); err != nil {
+				return err
+			}
+			next.read(key, value)
+			if next.name == first.name {
+				if err := e.give(next, true, add); err != nil {
+					return err
+				}
+				continue
+			}
+			if err := e.give(first, strings.HasPrefix(next.name, first.name+"\x01"), add); err != nil {
+				return err
+			}
+			first = next
+		}
+	})
+}
+
+// A file is one that is to get its name.
+type file struct {
+	name, url string // name folded
+	rank      byte
+	mediaType uint8
+}
+
+func (f *file) read(key, value []byte) {
+	name, rest, _ := bytes.Cut(key, []byte{0})
+	*f = file{string(name), string(rest[1:]), rest[0], value[0]}
+}
+
+// give gives a file its name, or another where it has to be told apart. Of what only leads on there is none then.
+func (e *Exporter) give(f file, others bool, add func(string) error) error {
+	if f.url == "" {
+		return nil
+	}
+	h := e.hash(f.url)
+	if f.rank == moves {
+		m := e.moved[h]
+		if m.named = !others; others {
+			return nil
+		}
+		e.moved[h] = m
+		return add(e.moveName(f.url))
+	}
+	entry := f.mediaType << 1
+	if others {
+		entry |= 1
+	}
+	e.files[h] = entry
+	return add(e.fileName(f.url, entry))
+}
+
+// fileName is the name of a URL's file.
+func (e *Exporter) fileName(url string, entry uint8) string {
+	u, err := weburl.Parse(url)
+	if err != nil {
+		return "" // Plan has seen to it
+	}
+	name := names.Of(u, names.Types[entry>>1])
+	if entry&1 != 0 {
+		name = names.Apart(name, url)
+	}
+	return name
+}
+
+// moveName is the name of the small page of a URL that redirects.
+func (e *Exporter) moveName(url string) string {
+	return e.fileName(url, names.TypeNumbers["text/html"]<<1)
+}
+
+const mostHops = 20 // redirects in a row
+
+// find is where a URL's content lies, by redirects; "" if the crawl has it not.
+func (e *Exporter) find(u weburl.URL) string {
+	u = u.Canonical()
+	for _, url := range []string{e.cfg.Canon.Apply(u).String(), u.String()} {
+		for range mostHops {
+			h := e.hash(url)
+			if entry, is := e.files[h]; is {
+				return e.fileName(url, entry)
+			}
+			m, is := e.moved[h]
+			if !is {
+				break
+			}
+			to, err := weburl.Parse(m.to)
+			if err != nil {
+				break
+			}
+			url = to.Canonical().String()
+		}
+	}
+	return ""
+}
+
+// Write makes a URL's file.
+func (e *Exporter) Write(_ context.Context, p *export.Page) error {
+	h := e.hash(p.URL)
+	if m, is := e.moved[h]; is {
+		if !m.named {
+			return nil
+		}
+		e.report.URLs++
+		return e.writeMove(p.URL, m.to)
+	}
+	entry, is := e.files[h]
+	if !is {
+		return nil
+	}
+	resp, err := p.Answer()
+	if export.IsUnreadable(err) {
+		e.report.Unreadable++
+		e.report.Note(err.Error())
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	e.report.URLs++
+	if resp.Truncated != page.Whole {
+		e.report.Cutoff++
+	}
+	name, mediaType := e.fileName(p.URL, entry), names.Types[entry>>1]
+	if parse.IsHTML(mediaType) {
+		e.report.Pages++
+	}
+	if !parse.CanRewrite(mediaType) {
+		return e.to.Put(name, resp.Body)
+	}
+	e.buf, err = e.parser.Rewrite(e.buf[:0], resp, mediaType, e.refer(name))
+	if err != nil {
+		e.report.Note(fmt.Sprintf("%s is as it was: %v", p.URL, err))
+	}
+	return e.to.Put(name, e.buf)
+}
+
+// refer says what references of a file are replaced by.
+func (e *Exporter) refer(from string) parse.Refer {
+	return func(to weburl.URL, kind page.Kind) (string, bool) {
+		url := to.String()
+		if kind == page.Form || kind == page.Canonical {
+			return url, true
+		}
+		name := e.find(to)
+		if name == "" {
+			if kind.Embed() {
+				e.elsewhere++
+			}
+			return url, true
+		}
+		if i := strings.IndexByte(url, '#'); i >= 0 {
+			return names.Relative(from, name) + url[i:], true
+		}
+		return names.Relative(from, name), true
+	}
+}
+
+// writeMove makes the small page of a URL that redirects. It goes on by itself only where that stays in the folder.
+func (e *Exporter) writeMove(url, to string) error {
+	name := e.moveName(url)
+	u, err := weburl.Parse(to)
+	if err != nil {
+		return err
+	}
+	return e.to.Put(name, movePage(to, e.linkTo(name, u), e.find(u) != ""))
+}
+
+// linkTo is a reference from a file to a URL.
+func (e *Exporter) linkTo(from string, u weburl.URL) string {
+	to, _ := e.refer(from)(u, page.Anchor)
+	return to
+}
+
+const pageHead = "<!doctype html>\n<meta charset=\"utf-8\">\n"
+
+func linkLine(href, text string) string {
+	return `<p><a href="` + html.EscapeString(href) + `">` + html.EscapeString(text) + "</a>\n"
+}
+
+func movePage(url, href string, goesOn bool) []byte {
+	refresh := ""
+	if goesOn {
+		to := strings.ReplaceAll(href, "'", "%27")
+		refresh = `<meta http-equiv="refresh" content="0; url=` + html.EscapeString(to) + "\">\n"
+	}
+	return []byte(pageHead + refresh + "<title>" + html.EscapeString(url) + "</title>\n" + linkLine(href, url))
+}
+
+const mostStarts = 1000 // links of the first page
+
+// Finish writes the page to begin with.
+func (e *Exporter) Finish(_ context.Context, r *export.Report) error {
+	var links []byte
+	found, only := 0, ""
+	for _, url := range e.cfg.Start {
+		u, err := weburl.Parse(url)
+		if err != nil {
+			continue
+		}
+		name := e.find(u)
+		if name == "" || found == mostStarts {
+			continue
+		}
+		found++
+		only = url
+		links = append(links, linkLine(e.linkTo(names.Start, u), url)...)
+	}
+	r.Take(&e.report)
+	if e.elsewhere > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%d references to images, styles and other parts of pages lead to the web: "+
+			"the crawl has them not", e.elsewhere))
+	}
+	if found == 0 {
+		return e.to.Forget(names.Start)
+	}
+	r.Open = names.Start
+	if found == 1 {
+		u, err := weburl.Parse(only)
+		if err != nil {
+			return err
+		}
+		return e.to.Put(names.Start, movePage(only, e.linkTo(names.Start, u), true))
+	}
+	return e.to.Put(names.Start, append([]byte(pageHead+"<title>Where to begin</title>\n"), links...))
+}

@@ -1,0 +1,150 @@
+// Package table is two forms of an export with a row for each URL: pages.jsonl, an object a line, and pages.csv, as
+// spreadsheets read it.
+//
+// What a row has is said in package row. What does not apply is not there in JSON, and empty in CSV.
+//
+// A robots.txt that was fetched for its rules is no page, and has no row: the file of this name at a host's root.
+//
+// In CSV a text that a spreadsheet would take for a formula has a ' before it.
+package table
+
+import (
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"kumo/internal/archive/export"
+	"kumo/internal/archive/export/row"
+	"kumo/internal/archive/export/target"
+	"kumo/internal/content/parse"
+)
+
+// A Form is how rows are written.
+type Form string
+
+// The forms.
+const (
+	JSONL Form = "jsonl"
+	CSV   Form = "csv"
+)
+
+var columns = []string{"url", "status", "time", "type", "charset", "lang", "title", "h1", "description", "canonical",
+	"bytes", "digest", "links", "redirect", "truncated", "host", "depth", "noindex", "from", "near_duplicate_of",
+	"connect_ms", "first_byte_ms", "total_ms", "robots", "hreflang"}
+
+func cells(r *row.Row) []string {
+	return []string{r.URL, strconv.Itoa(r.Status), r.Time.Format(time.RFC3339), Cell(r.Type), Cell(r.Charset),
+		Cell(r.Lang),
+		Cell(r.Title), Cell(r.H1), Cell(r.Description), Cell(r.Canonical), strconv.Itoa(r.Bytes), r.Digest,
+		strconv.Itoa(r.Links), Cell(r.Redirect), Cell(r.Truncated), r.Host, depth(r.Depth), strconv.FormatBool(r.NoIndex),
+		Cell(r.From), Cell(r.NearDuplicate), millis(r.ConnectMS), millis(r.FirstByteMS), millis(r.TotalMS), Cell(r.Robots),
+		Cell(languages(r.HrefLang))}
+}
+
+func millis(n *int64) string {
+	if n == nil {
+		return ""
+	}
+	return strconv.FormatInt(*n, 10)
+}
+
+// languages are a page's languages and URLs in one cell: "de http://a/de fr http://a/fr". Neither has blanks.
+func languages(all []row.Variant) string {
+	var words []string
+	for _, v := range all {
+		words = append(words, strings.Join(strings.Fields(v.Lang), ""), v.URL)
+	}
+	return strings.Join(words, " ")
+}
+
+func depth(n int) string {
+	if n < 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+// Cell is a text as a cell of CSV that no spreadsheet takes for a formula: some do so by full-width signs, too, and behind blanks.
+func Cell(cell string) string {
+	begin := strings.TrimLeftFunc(cell, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) })
+	first, _ := utf8.DecodeRuneInString(begin)
+	if begin != "" && strings.ContainsRune("=+-@＝＋－＠", first) {
+		return "'" + cell
+	}
+	return cell
+}
+
+var _ export.Preparer = (*Exporter)(nil)
+
+// An Exporter writes a table.
+type Exporter struct {
+	name   string
+	out    *target.File // nil once it is there, or given up
+	row    func(*row.Row) error
+	flush  func() error
+	report export.Report
+}
+
+// New returns an exporter into a folder.
+func New(ctx context.Context, to *target.Folder, form Form) (*Exporter, error) {
+	e := &Exporter{name: "pages." + string(form)}
+	if err := to.Claim(ctx, func(add func(string) error) error { return add(e.name) }); err != nil {
+		return nil, err
+	}
+	var err error
+	if e.out, err = to.Create(e.name); err != nil {
+		return nil, err
+	}
+	if form == CSV {
+		w := csv.NewWriter(e.out)
+		e.row = func(r *row.Row) error { return w.Write(cells(r)) }
+		e.flush = func() error { w.Flush(); return w.Error() }
+		return e, w.Write(columns)
+	}
+	enc := json.NewEncoder(e.out)
+	enc.SetEscapeHTML(false)
+	e.row = func(r *row.Row) error { return enc.Encode(r) }
+	e.flush = func() error { return nil }
+	return e, nil
+}
+
+// Close gives up what is not finished.
+func (e *Exporter) Close() error {
+	if e.out == nil {
+		return nil
+	}
+	return e.out.Abort()
+}
+
+// Prepare makes rows.
+func (e *Exporter) Prepare() export.Prepare {
+	reader := row.NewReader(false)
+	return func(p *export.Page) (any, error) { return reader.Read(p) }
+}
+
+// Write writes a URL's row. One whose record cannot be read has what is known without it.
+func (e *Exporter) Write(_ context.Context, p *export.Page) error {
+	if row.IsRules(p.URL) {
+		return nil
+	}
+	r := p.Prepared.(*row.Row)
+	e.report.Add(p, parse.IsHTML(p.Type), r.Truncated != "", r.Unreadable)
+	return e.row(r)
+}
+
+// Finish makes the file appear.
+func (e *Exporter) Finish(_ context.Context, r *export.Report) error {
+	if err := e.flush(); err != nil {
+		return err
+	}
+	r.Take(&e.report)
+	r.Open = e.name
+	out := e.out
+	e.out = nil
+	return out.Commit()
+}

@@ -1,0 +1,486 @@
+// Package target is the folder that an export fills: files appear in it whole or not at all, nothing is written outside
+// of it, whatever names say and whatever links lie in it, and what an earlier export has left there and the next one
+// has not goes.
+//
+// Which files are an export's is in .kumo/export/files: a line each, none missing, some of them perhaps not there any
+// more or not yet. So a run that was killed is followed by one that knows what it may remove. Files of others stay; a
+// folder that has files and was no export's is refused.
+package target
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gofrs/flock"
+
+	"kumo/internal/base/advice"
+	"kumo/internal/base/extsort"
+)
+
+// Own is the folder in a target that is kumo's.
+const Own = ".kumo"
+
+const (
+	stateDir = Own + "/export"
+	listName = stateDir + "/files"
+	partName = stateDir + "/part" // with a number behind it
+	lockName = stateDir + "/lock"
+	formName = stateDir + "/form"
+)
+
+// A Folder is open for one export. One goroutine uses it.
+type Folder struct {
+	dir  string
+	form string
+	temp string
+	root *os.Root
+	lock *flock.Flock
+	made string // the folder that a file was put into last
+	open [mostOpen]bool
+	// Through is what contents are written through: for tests of disks that fail.
+	Through func(io.Writer) io.Writer
+
+	// Written counts files whose contents were not there, Same those that were.
+	Written, Same, Removed int64
+	Bytes                  int64 // of all of them
+}
+
+const mostOpen = 8 // files at once
+
+// Open makes and locks the folder of an export to a form: one that has another form is refused. What is sorted
+// meanwhile lies in temp, "" for the system's folder for that.
+func Open(dir, form, temp string) (*Folder, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	f := &Folder{dir: dir, form: form, temp: temp, root: root}
+	if err := f.begin(); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// begin makes what the folder must have, and locks it.
+func (f *Folder) begin() error {
+	if _, err := f.root.Lstat(listName); err == nil {
+		if err := errors.Join(f.hold(), f.checkForm()); err != nil {
+			return err
+		}
+		return f.sweep()
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := f.checkEmpty(); err != nil {
+		return err
+	}
+	if err := f.root.MkdirAll(stateDir, 0o755); err != nil {
+		return err
+	}
+	if err := f.hold(); err != nil {
+		return err
+	}
+	return errors.Join(
+		f.rewrite(formName, func(w io.Writer) error { _, err := io.WriteString(w, f.form+"\n"); return err }),
+		f.rewrite(listName, func(io.Writer) error { return nil }))
+}
+
+// sweep removes the parts that a run has left which was killed.
+func (f *Folder) sweep() error {
+	entries, err := fs.ReadDir(f.root.FS(), stateDir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if name := path.Join(stateDir, e.Name()); strings.HasPrefix(name, partName) {
+			if err := f.root.Remove(name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checkForm refuses a folder that was filled with another form: its files would go.
+func (f *Folder) checkForm() error {
+	was, err := f.root.ReadFile(formName)
+	if err != nil {
+		return err
+	}
+	if form := string(bytes.TrimSpace(was)); form != f.form {
+		return advice.Usage("%s is an export to %s: name another folder", f.dir, form)
+	}
+	return nil
+}
+
+// checkEmpty refuses a folder with files that nobody has exported.
+func (f *Folder) checkEmpty() error {
+	entries, err := fs.ReadDir(f.root.FS(), ".")
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.Name() != Own {
+			return advice.Usage("%s holds files that are not an export's (%s): name another folder", f.dir, e.Name())
+		}
+	}
+	return nil
+}
+
+func (f *Folder) hold() error {
+	lock, err := f.root.OpenFile(lockName, os.O_CREATE|os.O_RDWR, 0o644) // refuses links that lead elsewhere
+	if err != nil {
+		return err
+	}
+	if err := lock.Close(); err != nil {
+		return err
+	}
+	f.lock = flock.New(filepath.Join(f.dir, filepath.FromSlash(lockName)))
+	ok, err := f.lock.TryLock()
+	if err == nil && !ok {
+		err = fmt.Errorf("%s: another kumo is exporting into it", f.dir)
+	}
+	return err
+}
+
+// Close lets the folder go.
+func (f *Folder) Close() error {
+	err := f.root.Close()
+	if f.lock != nil {
+		err = errors.Join(err, f.lock.Unlock())
+	}
+	return err
+}
+
+// Claim says which files the export will have, given as a function that calls add with each name, in any order. What
+// earlier exports have and this one has not is removed. It must be called before the first Put.
+func (f *Folder) Claim(ctx context.Context, names func(add func(name string) error) error) (err error) {
+	temp, err := os.MkdirTemp(f.temp, "kumo-export-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
+	sorter := extsort.New(extsort.Config{Dir: filepath.Join(temp, "sort"), Memory: 16 << 20})
+	defer func() { err = errors.Join(err, sorter.Close()) }()
+	if err := names(func(name string) error { return sorter.Add(0, []byte(name), []byte{wanted}) }); err != nil {
+		return err
+	}
+	if err := f.eachListed(func(name []byte) error { return sorter.Add(0, name, []byte{listed}) }); err != nil {
+		return err
+	}
+	kept, gone := filepath.Join(temp, "kept"), filepath.Join(temp, "gone")
+	if err := f.divide(ctx, sorter, kept, gone); err != nil { // from here on both are listed
+		return err
+	}
+	err = eachLineOf(gone, func(name []byte) error { return f.remove(string(name)) })
+	if err != nil {
+		return err
+	}
+	return f.rewrite(listName, func(w io.Writer) error { return copyFile(w, kept) })
+}
+
+// Where a name is from.
+const (
+	listed = 'l' // an earlier export's list
+	wanted = 'w' // the files of this one
+)
+
+// divide lists all names that were given, and writes which of them are wanted, and which are not.
+func (f *Folder) divide(ctx context.Context, sorter *extsort.Sorter, kept, gone string) error {
+	return f.rewrite(listName, func(all io.Writer) (err error) {
+		keep, err := os.Create(kept)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, keep.Close()) }()
+		drop, err := os.Create(gone)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, drop.Close()) }()
+		toKeep, toDrop := bufio.NewWriter(keep), bufio.NewWriter(drop)
+		sorted, err := sorter.Sorted(0)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, sorted.Close()) }()
+		groups, failed := sorted.Groups()
+		for name, froms := range groups {
+			to := toDrop
+			for from := range froms {
+				if from[0] == wanted {
+					to = toKeep
+				}
+			}
+			for _, w := range []io.Writer{all, to} {
+				if _, err := fmt.Fprintf(w, "%s\n", name); err != nil {
+					return err
+				}
+			}
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+		}
+		return errors.Join(failed(), toKeep.Flush(), toDrop.Flush())
+	})
+}
+
+// rewrite makes a file durably of what fill writes.
+func (f *Folder) rewrite(name string, fill func(io.Writer) error) error {
+	w, err := f.Create(name)
+	if err != nil {
+		return err
+	}
+	if err := fill(w); err != nil {
+		return errors.Join(err, w.Abort())
+	}
+	if err := errors.Join(w.Flush(), w.file.Sync()); err != nil {
+		return errors.Join(err, w.Abort())
+	}
+	return w.Close()
+}
+
+func copyFile(w io.Writer, name string) error {
+	in, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	_, err = io.Copy(w, in)
+	return err
+}
+
+func eachLineOf(name string, call func(line []byte) error) error {
+	in, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	return eachLine(in, call)
+}
+
+func eachLine(in io.Reader, call func(line []byte) error) error {
+	lines := bufio.NewScanner(in)
+	for lines.Scan() {
+		if err := call(lines.Bytes()); err != nil {
+			return err
+		}
+	}
+	return lines.Err()
+}
+
+// eachListed calls f with the names of files that are an export's.
+func (f *Folder) eachListed(call func(name []byte) error) error {
+	in, err := f.root.Open(listName)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	return eachLine(in, func(name []byte) error {
+		if len(name) == 0 || !filepath.IsLocal(string(name)) {
+			return nil // nothing that an export has written
+		}
+		return call(name)
+	})
+}
+
+// remove removes a file, and the folders that are empty then.
+func (f *Folder) remove(name string) error {
+	info, err := f.root.Lstat(name)
+	switch {
+	case isAbsent(err) || err == nil && info.IsDir():
+		return nil // it never came to be, or something else is there now
+	case err != nil:
+		return err
+	}
+	if err := f.root.Remove(name); err != nil {
+		return err
+	}
+	f.Removed++
+	f.made = ""
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		if f.root.Remove(dir) != nil { // there is something in it
+			return nil
+		}
+	}
+	return nil
+}
+
+// Forget removes a file that was claimed, if an earlier export has left it.
+func (f *Folder) Forget(name string) error { return f.remove(name) }
+
+// isAbsent reports whether a file is not there; a file may lie where its folder would.
+func isAbsent(err error) bool { return errors.Is(err, fs.ErrNotExist) || isNotDir(err) }
+
+// Put makes a file, whole, unless it is there with the same contents.
+func (f *Folder) Put(name string, data []byte) error {
+	f.Bytes += int64(len(data))
+	if f.has(name, data) {
+		f.Same++
+		return nil
+	}
+	w, err := f.Create(name)
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(data); err != nil {
+		return errors.Join(err, w.Abort())
+	}
+	if err := w.Close(); err != nil {
+		return err
+	}
+	f.Written++
+	return nil
+}
+
+// has reports whether a file has just these contents.
+func (f *Folder) has(name string, data []byte) bool {
+	info, err := f.root.Lstat(name)
+	if err != nil || !info.Mode().IsRegular() || info.Size() != int64(len(data)) {
+		return false
+	}
+	in, err := f.root.Open(name)
+	if err != nil {
+		return false
+	}
+	defer in.Close()
+	buf := make([]byte, min(len(data), 64<<10))
+	for len(data) > 0 {
+		n, err := io.ReadFull(in, buf[:min(len(data), len(buf))])
+		if err != nil || !bytes.Equal(buf[:n], data[:n]) {
+			return false
+		}
+		data = data[n:]
+	}
+	return true
+}
+
+// isSame reports whether two files have the same contents.
+func (f *Folder) isSame(a, b string) bool {
+	info, err := f.root.Lstat(a)
+	if err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	one, err := f.root.Open(a)
+	if err != nil {
+		return false
+	}
+	defer one.Close()
+	two, err := f.root.Open(b)
+	if err != nil {
+		return false
+	}
+	defer two.Close()
+	x, y := make([]byte, 64<<10), make([]byte, 64<<10)
+	for {
+		n, errX := io.ReadFull(one, x)
+		m, errY := io.ReadFull(two, y)
+		if n != m || !bytes.Equal(x[:n], y[:m]) {
+			return false
+		}
+		if errX != nil || errY != nil {
+			return isEnd(errX) && isEnd(errY)
+		}
+	}
+}
+
+func isEnd(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
+
+// A File is a file that is being written. It appears with Close or Commit.
+type File struct {
+	*bufio.Writer
+	of   *Folder
+	file *os.File
+	name string
+	slot int
+}
+
+// Create begins a file. A few can be open at once.
+func (f *Folder) Create(name string) (*File, error) {
+	if !filepath.IsLocal(filepath.FromSlash(name)) {
+		return nil, fmt.Errorf("%q is no name of a file in %s", name, f.dir)
+	}
+	if dir := path.Dir(name); dir != "." && dir != f.made {
+		if err := f.root.MkdirAll(dir, 0o755); err != nil {
+			return nil, fmt.Errorf("make %s in %s: %w", dir, f.dir, err)
+		}
+		f.made = dir
+	}
+	slot := slices.Index(f.open[:], false)
+	if slot < 0 {
+		return nil, fmt.Errorf("%s: %d files are being written", f.dir, mostOpen)
+	}
+	w := &File{of: f, name: name, slot: slot}
+	if err := f.root.Remove(w.part()); err != nil && !errors.Is(err, fs.ErrNotExist) { // what was killed has left it
+		return nil, err
+	}
+	var err error
+	if w.file, err = f.root.OpenFile(w.part(), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644); err != nil {
+		return nil, err
+	}
+	f.open[slot] = true
+	var to io.Writer = w.file
+	if f.Through != nil {
+		to = f.Through(to)
+	}
+	w.Writer = bufio.NewWriterSize(to, 64<<10)
+	return w, nil
+}
+
+// part is what the file is called while it is written.
+func (w *File) part() string { return partName + strconv.Itoa(w.slot) }
+
+// end closes the file, which is a part then.
+func (w *File) end() error {
+	w.of.open[w.slot] = false
+	return w.file.Close()
+}
+
+// Close makes the file appear under its name.
+func (w *File) Close() error {
+	if err := w.Flush(); err != nil {
+		return errors.Join(err, w.Abort())
+	}
+	if err := w.end(); err != nil {
+		return errors.Join(err, w.of.root.Remove(w.part()))
+	}
+	if err := w.of.root.Rename(w.part(), w.name); err != nil {
+		return fmt.Errorf("%s in %s: %w", w.name, w.of.dir, errors.Join(err, w.of.root.Remove(w.part())))
+	}
+	return nil
+}
+
+// Commit is Close for a file of the export: one that is there with the same contents stays as it is.
+func (w *File) Commit() error {
+	if err := w.Flush(); err != nil {
+		return errors.Join(err, w.Abort())
+	}
+	info, err := w.file.Stat()
+	if err != nil {
+		return errors.Join(err, w.Abort())
+	}
+	w.of.Bytes += info.Size()
+	if w.of.isSame(w.name, w.part()) {
+		w.of.Same++
+		return w.Abort()
+	}
+	w.of.Written++
+	return w.Close()
+}
+
+// Abort gives the file up.
+func (w *File) Abort() error { return errors.Join(w.end(), w.of.root.Remove(w.part())) }

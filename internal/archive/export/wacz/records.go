@@ -1,0 +1,299 @@
+package wacz
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+
+	"kumo/internal/archive/export/captures"
+	"kumo/internal/base/extsort"
+	"kumo/internal/state/store/warc"
+)
+
+const sortMemory = 32 << 20
+
+// records copies the records, and writes the index of where they lie then.
+func (e *Exporter) records(ctx context.Context) (err error) {
+	temp, err := os.MkdirTemp(e.cfg.Temp, "kumo-wacz-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
+	// What indexes say, by the places of records as they are, and by their keys as it is then.
+	before := extsort.New(extsort.Config{Dir: filepath.Join(temp, "before"), Memory: sortMemory})
+	defer func() { err = errors.Join(err, before.Close()) }()
+	after := extsort.New(extsort.Config{Dir: filepath.Join(temp, "after"), Memory: sortMemory})
+	defer func() { err = errors.Join(err, after.Close()) }()
+	err = e.archive.EachEntry(ctx, func(x *warc.IndexLine, line []byte) error {
+		return before.Add(0, placeKey(x.File, x.Offset), line)
+	})
+	if err != nil {
+		return err
+	}
+	sorted, err := before.Sorted(0)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, sorted.Close()) }()
+	entries := &entries{src: sorted}
+	if err := entries.next(); err != nil {
+		return err
+	}
+	names, err := e.archive.WARCs()
+	if err != nil {
+		return err
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		c := copier{e: e, from: name, to: stem(name), entries: entries, after: after}
+		if err := c.file(ctx); err != nil {
+			return fmt.Errorf("warc/%s: %w", name, err)
+		}
+	}
+	return e.index(after)
+}
+
+// placeKey orders places.
+func placeKey(file string, offset int64) []byte { return fmt.Appendf(nil, "%s\x00%020d", file, offset) }
+
+// entries are what indexes say, in the order of places.
+type entries struct {
+	src *extsort.Merge
+	key string // "" behind the last
+	x   warc.IndexLine
+}
+
+func (s *entries) next() error {
+	key, line, err := s.src.Next()
+	if errors.Is(err, io.EOF) {
+		s.key = ""
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	s.key = string(key)
+	s.x, err = warc.ParseIndexLine(line)
+	return err
+}
+
+// A copier copies the records of a WARC file.
+type copier struct {
+	e        *Exporter
+	from, to string
+	entries  *entries
+	after    *extsort.Sorter
+
+	out *entry
+	zw  *gzip.Writer  // for what is not compressed by gzip
+	zr  *zstd.Decoder // of it
+	src io.ReaderAt
+}
+
+func (c *copier) file(ctx context.Context) (err error) {
+	src, size, err := c.e.archive.OpenWARC(c.from)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	c.src = src
+	if !strings.HasSuffix(c.from, ".gz") {
+		if c.zr, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1)); err != nil {
+			return err
+		}
+		defer c.zr.Close()
+		c.zw = gzip.NewWriter(nil)
+	}
+	in, err := warc.NewReader(src, size, c.from)
+	if err != nil {
+		return err
+	}
+	if c.e.archive.Narrowed() {
+		return c.chosen(ctx, in)
+	}
+	return c.all(ctx, in)
+}
+
+// all copies all records that can be read.
+func (c *copier) all(ctx context.Context, in *warc.Reader) error {
+	for ctx.Err() == nil {
+		at := in.Offset()
+		rec, err := in.Next()
+		if errors.Is(err, io.EOF) || errors.Is(err, warc.ErrTorn) {
+			return c.end(nil)
+		}
+		if err != nil {
+			c.lacks(at, err)
+			in.Skip()
+			continue
+		}
+		if err := c.copy(rec); err != nil {
+			return err
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// chosen copies the records that the index names.
+func (c *copier) chosen(ctx context.Context, in *warc.Reader) error {
+	for ctx.Err() == nil {
+		if file, _, _ := strings.Cut(c.entries.key, "\x00"); file != c.from {
+			return c.end(nil)
+		}
+		at := c.entries.x.Offset
+		in.GoTo(at)
+		rec, err := in.Next()
+		if err != nil {
+			c.lacks(at, err)
+			err = c.pass(at, nil)
+		} else {
+			err = c.copy(rec)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// end passes what the index says of records that are not there, and lists the file.
+func (c *copier) end(err error) error {
+	if err == nil {
+		err = c.pass(1<<62, nil)
+	}
+	if err == nil && c.out != nil {
+		c.out.end()
+	}
+	return err
+}
+
+// lacks notes a record that cannot be read.
+func (c *copier) lacks(at int64, err error) {
+	c.e.report.Unreadable++
+	c.e.report.Note((&captures.ErrRecord{Place: captures.Place{File: c.from, Offset: at}, Err: err}).Error())
+}
+
+// copy copies a record, and notes for the index where it lies.
+func (c *copier) copy(rec *warc.Record) (err error) {
+	if c.out == nil {
+		if c.out, err = c.e.create("archive/"+c.to, zip.Store); err != nil {
+			return err
+		}
+	}
+	at := c.out.n
+	member := io.NewSectionReader(c.src, rec.Offset, rec.Length)
+	if c.zr == nil {
+		_, err = io.Copy(c.out, member)
+	} else if err = c.zr.Reset(member); err == nil {
+		c.zw.Reset(c.out)
+		_, err = io.Copy(c.zw, c.zr)
+		err = errors.Join(err, c.zw.Close())
+	}
+	if err != nil {
+		return err
+	}
+	return c.pass(rec.Offset, func(x *warc.IndexLine) { x.File, x.Offset, x.Length = c.to, at, c.out.n-at })
+}
+
+// pass goes behind what the index says of the record at a place: what it says of that is kept as moved makes it.
+func (c *copier) pass(at int64, moved func(*warc.IndexLine)) error {
+	for c.entries.key != "" {
+		file, _, _ := strings.Cut(c.entries.key, "\x00")
+		if file > c.from || file == c.from && c.entries.x.Offset > at {
+			return nil
+		}
+		if file == c.from && c.entries.x.Offset == at && moved != nil {
+			moved(&c.entries.x)
+			if err := c.after.Add(0, bytes.TrimSuffix(warc.AppendIndexLine(nil, &c.entries.x), []byte("\n")), nil); err != nil {
+				return err
+			}
+		}
+		if err := c.entries.next(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const blockLines = 3000 // lines of the index that are compressed together
+
+// index writes the index, compressed in blocks, and where these begin.
+func (e *Exporter) index(lines *extsort.Sorter) (err error) {
+	const name = "index.cdx.gz"
+	sorted, err := lines.Sorted(0)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, sorted.Close()) }()
+	out, err := e.create("indexes/"+name, zip.Store)
+	if err != nil {
+		return err
+	}
+	var block, packed bytes.Buffer
+	idx := bytes.NewBufferString(`!meta 0 {"format": "cdxj-gzip-1.0", "filename": "` + name + `"}` + "\n")
+	zw := gzip.NewWriter(nil)
+	first, n := "", 0
+	flush := func() error {
+		packed.Reset()
+		zw.Reset(&packed)
+		_, err := zw.Write(block.Bytes())
+		if err = errors.Join(err, zw.Close()); err != nil {
+			return err
+		}
+		sum := sha256.Sum256(packed.Bytes())
+		fmt.Fprintf(idx, `%s {"offset": %d, "length": %d, "digest": "sha256:%s", "filename": "%s"}`+"\n", first, out.n,
+			packed.Len(), hex.EncodeToString(sum[:]), name)
+		block.Reset()
+		n = 0
+		_, err = out.Write(packed.Bytes())
+		return err
+	}
+	for {
+		line, _, err := sorted.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			key, rest, _ := strings.Cut(string(line), " ")
+			stamp, _, _ := strings.Cut(rest, " ")
+			first = key + " " + stamp
+		}
+		block.Write(line)
+		block.WriteByte('\n')
+		if n++; n == blockLines {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	if n > 0 || out.n == 0 {
+		if err := flush(); err != nil {
+			return err
+		}
+	}
+	out.end()
+	x, err := e.create("indexes/index.idx", zip.Deflate)
+	if err != nil {
+		return err
+	}
+	if _, err := x.Write(idx.Bytes()); err != nil {
+		return err
+	}
+	x.end()
+	return nil
+}

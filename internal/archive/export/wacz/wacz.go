@@ -1,0 +1,287 @@
+// Package wacz is the form of an export that replay systems open: a WACZ file (version 1.1.1), a ZIP with the crawl's
+// WARC files, their index and a list of its pages.
+//
+//	pages/pages.jsonl        the HTML pages, with title and time
+//	archive/*.warc.gz        the records, as they lie in the crawl, byte for byte; those compressed by zstd, by gzip
+//	indexes/index.cdx.gz     the index, in blocks of 3,000 lines, and index.idx, which says where these are
+//	datapackage.json         what is in the file, with SHA-256; datapackage-digest.json has that of this
+//
+// It has every visit. Where a condition leaves pages out, it has the records of the newest good answer of each of the
+// others, and those of other URLs whose bodies they refer to: no requests, no metadata. A record that cannot be read is
+// left out. All times in the file are those of the crawl, so that the same crawl gives the same bytes.
+package wacz
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+	"time"
+
+	"kumo/internal/archive/export"
+	"kumo/internal/archive/export/captures"
+	"kumo/internal/archive/export/row"
+	"kumo/internal/archive/export/target"
+)
+
+// Name is the file that is made.
+const Name = "crawl.wacz"
+
+// Software is what a file says that it was made by.
+const Software = "kumo"
+
+// A Config says how a file is made.
+type Config struct {
+	Start []string // the URLs to begin with: the first that is a page of the crawl is the main page
+	Temp  string   // where it is sorted what does not fit into memory; default the system's folder for that
+}
+
+var (
+	_ export.Preparer  = (*Exporter)(nil)
+	_ export.Archivist = (*Exporter)(nil)
+)
+
+// An Exporter writes the file.
+type Exporter struct {
+	cfg       Config
+	out       *target.File // nil once it is there, or given up
+	zip       *zip.Writer
+	entry     *entry
+	archive   *captures.Archive
+	starts    map[string]int // which of the URLs to begin with a URL is
+	main      *row.Row
+	last      time.Time
+	resources []resource
+	report    export.Report
+}
+
+// A resource is a file in the file.
+type resource struct {
+	Name  string `json:"name"`
+	Path  string `json:"path"`
+	Hash  string `json:"hash"`
+	Bytes int64  `json:"bytes"`
+}
+
+// New returns an exporter into a folder.
+func New(ctx context.Context, to *target.Folder, cfg Config) (*Exporter, error) {
+	e := &Exporter{cfg: cfg, starts: map[string]int{}}
+	for n, url := range cfg.Start {
+		if _, there := e.starts[url]; !there {
+			e.starts[url] = n
+		}
+	}
+	if err := to.Claim(ctx, func(add func(string) error) error { return add(Name) }); err != nil {
+		return nil, err
+	}
+	var err error
+	if e.out, err = to.Create(Name); err != nil {
+		return nil, err
+	}
+	e.zip = zip.NewWriter(e.out)
+	return e, nil
+}
+
+// Close gives up what is not finished.
+func (e *Exporter) Close() error {
+	if e.out == nil {
+		return nil
+	}
+	return e.out.Abort()
+}
+
+// Take takes the crawl's records, of which the newest says when the file was made.
+func (e *Exporter) Take(a *captures.Archive) { e.archive = a }
+
+// An entry is a file in the file that is being written.
+type entry struct {
+	io.Writer
+	of   *Exporter
+	name string
+	sum  interface {
+		io.Writer
+		Sum([]byte) []byte
+	}
+	n int64
+}
+
+// create begins a file in the file: those that are compressed already are stored.
+func (e *Exporter) create(name string, method uint16) (*entry, error) {
+	w, err := e.zip.CreateHeader(&zip.FileHeader{Name: name, Method: method, Modified: e.modified()})
+	if err != nil {
+		return nil, err
+	}
+	return &entry{w, e, name, sha256.New(), 0}, nil
+}
+
+// modified is a time that every ZIP can say. What is in the file has times of its own.
+func (e *Exporter) modified() time.Time { return time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC) }
+
+func (x *entry) Write(p []byte) (int, error) {
+	n, err := x.Writer.Write(p)
+	_, _ = x.sum.Write(p[:n]) // never fails
+	x.n += int64(n)
+	return n, err
+}
+
+func (x *entry) hash() string { return "sha256:" + hex.EncodeToString(x.sum.Sum(nil)) }
+
+// end lists the file.
+func (x *entry) end() {
+	x.of.resources = append(x.of.resources, resource{strings.ToLower(path.Base(x.name)), x.name, x.hash(), x.n})
+}
+
+// pageLine is a line of pages.jsonl.
+type pageLine struct {
+	ID    string `json:"id"`
+	URL   string `json:"url"`
+	TS    string `json:"ts"`
+	Title string `json:"title,omitempty"`
+}
+
+const pagesHead = `{"format":"json-pages-1.0","id":"pages","title":"All Pages"}` + "\n"
+
+// prepared is what is to be known of a page.
+type prepared struct {
+	*row.Row
+	html bool
+}
+
+// Prepare reads pages for their titles.
+func (e *Exporter) Prepare() export.Prepare {
+	reader := row.NewReader(false)
+	return func(p *export.Page) (any, error) {
+		r, err := reader.Read(p)
+		return prepared{r, reader.HTML() && p.Status/100 == 2}, err
+	}
+}
+
+// Write lists a page. Records that cannot be read are found when they are copied.
+func (e *Exporter) Write(_ context.Context, p *export.Page) error {
+	if err := e.list(); err != nil {
+		return err
+	}
+	r := p.Prepared.(prepared)
+	if r.Time.After(e.last) {
+		e.last = r.Time
+	}
+	if r.Unreadable != nil {
+		return nil
+	}
+	e.report.Add(p, r.html, r.Truncated != "", nil)
+	if !r.html {
+		return nil
+	}
+	if n, is := e.starts[r.URL]; is && (e.main == nil || n < e.starts[e.main.URL]) {
+		e.main = r.Row
+	}
+	ts := r.Time.UTC().Format(time.RFC3339)
+	sum := sha256.Sum256([]byte(ts + " " + r.URL))
+	return json.NewEncoder(e.entry).Encode(pageLine{hex.EncodeToString(sum[:10]), r.URL, ts, r.Title})
+}
+
+// list begins the list of pages, which comes first, as it is written while pages are read.
+func (e *Exporter) list() (err error) {
+	if e.entry != nil {
+		return nil
+	}
+	if e.entry, err = e.create("pages/pages.jsonl", zip.Deflate); err != nil {
+		return err
+	}
+	_, err = io.WriteString(e.entry, pagesHead)
+	return err
+}
+
+// Finish writes records and index, and makes the file appear.
+func (e *Exporter) Finish(ctx context.Context, r *export.Report) error {
+	if err := e.list(); err != nil {
+		return err
+	}
+	e.entry.end()
+	if err := e.records(ctx); err != nil {
+		return err
+	}
+	if err := e.describe(); err != nil {
+		return err
+	}
+	if err := e.zip.Close(); err != nil {
+		return err
+	}
+	r.Take(&e.report)
+	r.Open = Name
+	out := e.out
+	e.out = nil
+	return out.Commit()
+}
+
+// A description is datapackage.json.
+type description struct {
+	Profile   string     `json:"profile"`
+	Version   string     `json:"wacz_version"`
+	Created   string     `json:"created"`
+	Software  string     `json:"software"`
+	MainURL   string     `json:"mainPageUrl,omitempty"`
+	MainDate  string     `json:"mainPageDate,omitempty"`
+	Resources []resource `json:"resources"`
+}
+
+// describe writes what is in the file.
+func (e *Exporter) describe() error {
+	d := description{Profile: "data-package", Version: "1.1.1", Created: e.last.UTC().Format(time.RFC3339),
+		Software: Software, Resources: e.resources}
+	if e.main != nil {
+		d.MainURL, d.MainDate = e.main.URL, e.main.Time.UTC().Format(time.RFC3339)
+	}
+	const name = "datapackage.json"
+	hash, err := e.document(name, d)
+	if err != nil {
+		return err
+	}
+	_, err = e.document("datapackage-digest.json", struct {
+		Path string `json:"path"`
+		Hash string `json:"hash"`
+	}{name, hash})
+	return err
+}
+
+// document writes a file of JSON, which is not listed. It returns its hash.
+func (e *Exporter) document(name string, v any) (string, error) {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return "", err
+	}
+	x, err := e.create(name, zip.Deflate)
+	if err != nil {
+		return "", err
+	}
+	_, err = x.Write(append(text, '\n'))
+	return x.hash(), err
+}
+
+// IsOurs reports whether a file is a WACZ that this package has made.
+func IsOurs(name string) bool {
+	z, err := zip.OpenReader(name)
+	if err != nil {
+		return false
+	}
+	defer z.Close() //nolint:errcheck // it was only read
+	in, err := z.Open("datapackage.json")
+	if err != nil {
+		return false
+	}
+	defer in.Close() //nolint:errcheck // likewise
+	text, err := io.ReadAll(io.LimitReader(in, 64<<20))
+	var d description
+	return err == nil && json.NewDecoder(bytes.NewReader(text)).Decode(&d) == nil && d.Software == Software
+}
+
+func stem(warc string) string {
+	name, _, _ := strings.Cut(warc, ".warc.")
+	return fmt.Sprintf("%s.warc.gz", name)
+}

@@ -1,0 +1,244 @@
+package where
+
+import (
+	"fmt"
+	"strings"
+
+	"kumo/internal/archive/export/row"
+)
+
+// Parse reads a condition. An error says where it is wrong, and what would be right.
+func Parse(expr string) (*Condition, error) {
+	tokens, err := scan(expr)
+	if err != nil {
+		return nil, err
+	}
+	p := &parser{tokens: tokens}
+	is, err := p.or(0)
+	if err != nil {
+		return nil, err
+	}
+	if t := p.next(); t.kind != end {
+		return nil, t.errorf("%s is too much here: conditions are joined by && and ||", t)
+	}
+	return &Condition{is, p.body}, nil
+}
+
+// A kind is what a token is.
+type kind int
+
+const (
+	end kind = iota
+	word
+	number
+	text
+	sign
+)
+
+type token struct {
+	kind kind
+	text string
+	at   int // byte in the expression, from 0
+	in   string
+}
+
+func (t token) String() string {
+	switch t.kind {
+	case end:
+		return "the end"
+	case text:
+		return fmt.Sprintf("%q", t.text)
+	}
+	return t.text
+}
+
+// errorf is an error that shows the place.
+func (t token) errorf(format string, args ...any) error {
+	return fmt.Errorf("%q, at byte %d: %w", t.in, t.at+1, fmt.Errorf(format, args...))
+}
+
+const mostBytes = 64 << 10 // of an expression
+
+func scan(in string) (all []token, err error) {
+	if len(in) > mostBytes {
+		return nil, fmt.Errorf("has %d bytes: %d are the most", len(in), mostBytes)
+	}
+	for i := 0; ; {
+		for i < len(in) && strings.IndexByte(" \t\r\n", in[i]) >= 0 {
+			i++
+		}
+		t := token{at: i, in: in}
+		if i == len(in) {
+			return append(all, t), nil
+		}
+		switch c := in[i]; {
+		case isLetter(c):
+			t.kind, t.text = word, run(in[i:], func(c byte) bool { return isLetter(c) || isDigit(c) })
+			i += len(t.text)
+		case isDigit(c) || c == '-':
+			t.kind, t.text = number, in[i:i+1]+run(in[i+1:], isDigit)
+			i += len(t.text)
+		case c == '"' || c == '\'':
+			t.kind = text
+			var n int
+			if t.text, n = quoted(in[i:]); n == 0 {
+				return nil, t.errorf("the text has no end: %c is missing", c)
+			}
+			i += n
+		default:
+			t.kind, t.text = sign, signAt(in[i:])
+			if t.text == "" {
+				return nil, t.errorf("%q means nothing here%s", c, hint(c))
+			}
+			i += len(t.text)
+		}
+		all = append(all, t)
+	}
+}
+
+func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' || c == '_' }
+func isDigit(c byte) bool  { return '0' <= c && c <= '9' }
+
+func run(in string, is func(byte) bool) string {
+	n := 0
+	for n < len(in) && is(in[n]) {
+		n++
+	}
+	return in[:n]
+}
+
+// quoted is the text at the beginning of in, and how long it is with its quotes; 0 if it has no end.
+func quoted(in string) (string, int) {
+	var b strings.Builder
+	for i := 1; i < len(in); i++ {
+		switch {
+		case in[i] == in[0]:
+			return b.String(), i + 1
+		case in[i] == '\\' && i+1 < len(in) && in[i+1] == in[0]:
+			i++
+		}
+		b.WriteByte(in[i])
+	}
+	return "", 0
+}
+
+var signs = []string{"&&", "||", "==", "!=", "<=", ">=", "!~", "~", "<", ">", "!", "(", ")"}
+
+func signAt(in string) string {
+	for _, s := range signs {
+		if strings.HasPrefix(in, s) {
+			return s
+		}
+	}
+	return ""
+}
+
+func hint(c byte) string {
+	switch c {
+	case '=':
+		return ": == compares"
+	case '&', '|':
+		return fmt.Sprintf(": %c%c joins conditions", c, c)
+	}
+	return ""
+}
+
+type parser struct {
+	tokens []token
+	body   bool
+}
+
+func (p *parser) next() token {
+	t := p.tokens[0]
+	if t.kind != end {
+		p.tokens = p.tokens[1:]
+	}
+	return t
+}
+
+// takes takes a sign if it is next.
+func (p *parser) takes(what string) bool {
+	if t := p.tokens[0]; t.kind != sign || t.text != what {
+		return false
+	}
+	p.next()
+	return true
+}
+
+const mostNested = 200 // parentheses and ! in each other
+
+func (p *parser) or(depth int) (test, error) {
+	return p.joined(depth, "||", p.and, func(a, b test) test { return func(r *row.Row) bool { return a(r) || b(r) } })
+}
+
+func (p *parser) and(depth int) (test, error) {
+	return p.joined(depth, "&&", p.not, func(a, b test) test { return func(r *row.Row) bool { return a(r) && b(r) } })
+}
+
+func (p *parser) joined(depth int, by string, part func(int) (test, error), join func(a, b test) test) (test, error) {
+	all, err := part(depth)
+	for err == nil && p.takes(by) {
+		var next test
+		if next, err = part(depth); err == nil {
+			all = join(all, next)
+		}
+	}
+	return all, err
+}
+
+func (p *parser) not(depth int) (test, error) {
+	if depth > mostNested {
+		return nil, p.tokens[0].errorf("too much is in each other")
+	}
+	if p.takes("!") {
+		is, err := p.not(depth + 1)
+		return func(r *row.Row) bool { return !is(r) }, err
+	}
+	if !p.takes("(") {
+		return p.comparison()
+	}
+	is, err := p.or(depth + 1)
+	if err == nil && !p.takes(")") {
+		err = p.tokens[0].errorf("a ) is missing before %s", p.tokens[0])
+	}
+	return is, err
+}
+
+func (p *parser) comparison() (test, error) {
+	name := p.next()
+	if name.kind != word {
+		return nil, name.errorf("a column has to stand before %s, as in status == 200", name)
+	}
+	c := columnNamed(name.text)
+	if c == nil {
+		return nil, name.errorf("%s", unknown(name.text))
+	}
+	p.body = p.body || c.body
+	op := p.tokens[0]
+	isOperator := op.kind == sign && (orders[op.text] != nil || op.text == "~" || op.text == "!~")
+	if !isOperator {
+		if c.flag != nil {
+			return c.flag, nil
+		}
+		return nil, op.errorf("%s is %s: a comparison has to stand before %s, as in %s", c.name, c.kind(), op, c.example())
+	}
+	p.next()
+	value := p.next()
+	if value.kind == end || value.kind == sign {
+		return nil, value.errorf("a value has to stand before %s, as in %s", value, c.example())
+	}
+	return c.compare(op, value)
+}
+
+// example is a comparison that is right.
+func (c *column) example() string {
+	switch {
+	case c.number != nil:
+		return c.name + " == 200"
+	case c.time != nil:
+		return c.name + ` >= "2026-03-01"`
+	case c.flag != nil:
+		return "!" + c.name
+	}
+	return c.name + ` ~ "^a"`
+}

@@ -1,0 +1,247 @@
+// Package where is the language in which people say what pages of a crawl they want:
+//
+//	status == 200 && type == "text/html" && host ~ "\.de$"
+//
+// A condition compares columns (package row) with values: numbers, texts in double or single quotes, times as texts of
+// which the beginning is enough ("2026-03"), true and false. Texts have == != < <= > >=, and ~ and !~ for a regular
+// expression that is found in them, or not; numbers and times == != < <= > >=. Conditions are joined by &&, ||, ! and
+// parentheses. In a text a backslash stands for itself, but before the text's own quote; what stands for true or false
+// (noindex) is a condition by itself.
+package where
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"kumo/internal/archive/export"
+	"kumo/internal/archive/export/row"
+)
+
+// A Condition says of pages whether they are wanted. It serves any number of goroutines.
+type Condition struct {
+	is   test
+	body bool // it asks for what only the record says
+}
+
+// A test is a condition, or a part of one.
+type test func(r *row.Row) bool
+
+// Judge makes, for one goroutine, what says whether a page is wanted. A page's record is read only where the condition
+// asks for what is in it; where it cannot be read, that is "" or 0.
+func (c *Condition) Judge() func(p *export.Page) (bool, error) {
+	reader := row.NewReader(false)
+	return func(p *export.Page) (bool, error) {
+		if !c.body {
+			r := row.Of(p.Capture)
+			return c.is(&r), nil
+		}
+		r, err := reader.Read(p)
+		if err != nil {
+			return false, err
+		}
+		return c.is(r), nil
+	}
+}
+
+// A column is what can be asked for: one of its functions is set.
+type column struct {
+	name   string
+	body   bool // only the record says it
+	text   func(*row.Row) string
+	number func(*row.Row) int
+	time   func(*row.Row) time.Time
+	flag   func(*row.Row) bool
+}
+
+func (c *column) kind() string {
+	switch {
+	case c.text != nil:
+		return "a text"
+	case c.number != nil:
+		return "a number"
+	case c.time != nil:
+		return "a time"
+	}
+	return "true or false"
+}
+
+var columns = []column{
+	{name: "url", text: func(r *row.Row) string { return r.URL }},
+	{name: "host", text: func(r *row.Row) string { return r.Host }},
+	{name: "status", number: func(r *row.Row) int { return r.Status }},
+	{name: "type", text: func(r *row.Row) string { return r.Type }},
+	{name: "time", time: func(r *row.Row) time.Time { return r.Time }},
+	{name: "depth", number: func(r *row.Row) int { return r.Depth }},
+	{name: "digest", text: func(r *row.Row) string { return r.Digest }},
+	{name: "from", text: func(r *row.Row) string { return r.From }},
+	{name: "near_duplicate_of", text: func(r *row.Row) string { return r.NearDuplicate }},
+	{name: "bytes", body: true, number: func(r *row.Row) int { return r.Bytes }},
+	{name: "lang", body: true, text: func(r *row.Row) string { return r.Lang }},
+	{name: "charset", body: true, text: func(r *row.Row) string { return r.Charset }},
+	{name: "title", body: true, text: func(r *row.Row) string { return r.Title }},
+	{name: "h1", body: true, text: func(r *row.Row) string { return r.H1 }},
+	{name: "description", body: true, text: func(r *row.Row) string { return r.Description }},
+	{name: "canonical", body: true, text: func(r *row.Row) string { return r.Canonical }},
+	{name: "links", body: true, number: func(r *row.Row) int { return r.Links }},
+	{name: "redirect", body: true, text: func(r *row.Row) string { return r.Redirect }},
+	{name: "truncated", body: true, text: func(r *row.Row) string { return r.Truncated }},
+	{name: "robots", body: true, text: func(r *row.Row) string { return r.Robots }},
+	{name: "noindex", body: true, flag: func(r *row.Row) bool { return r.NoIndex }},
+}
+
+// Columns are the names of what can be asked for.
+func Columns() (names []string) {
+	for i := range columns {
+		names = append(names, columns[i].name)
+	}
+	return names
+}
+
+func columnNamed(name string) *column {
+	for i := range columns {
+		if columns[i].name == name {
+			return &columns[i]
+		}
+	}
+	return nil
+}
+
+// unknown says which columns there are; the nearest comes first.
+func unknown(name string) string {
+	best, least := "", len(name)/2+1
+	for _, c := range Columns() {
+		if d := distance(strings.ToLower(name), c); d < least {
+			best, least = c, d
+		}
+	}
+	text := fmt.Sprintf("there is no column %q", name)
+	if best != "" {
+		text += fmt.Sprintf("; did you mean %s?", best)
+	}
+	return text + " Columns are " + strings.Join(Columns(), ", ")
+}
+
+// distance is the number of insertions, deletions and replacements between two words (Levenshtein).
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// compare makes a test of a column, an operator and a value.
+func (c *column) compare(op, value token) (test, error) {
+	switch {
+	case c.text != nil:
+		return c.compareText(op, value)
+	case c.time != nil:
+		return c.compareTime(op, value)
+	case c.number != nil:
+		return c.compareNumber(op, value)
+	}
+	want := value.text == "true"
+	if value.kind != word || !want && value.text != "false" {
+		return nil, value.errorf("%s is %s", c.name, c.kind())
+	}
+	switch op.text {
+	case "==":
+		return func(r *row.Row) bool { return c.flag(r) == want }, nil
+	case "!=":
+		return func(r *row.Row) bool { return c.flag(r) != want }, nil
+	}
+	return nil, op.errorf("%s is true or false: use == or !=", c.name)
+}
+
+func (c *column) compareText(op, value token) (test, error) {
+	if value.kind != text {
+		return nil, value.errorf("%s is a text: put it into quotes, %s %s \"%s\"", c.name, c.name, op.text, value.text)
+	}
+	if op.text == "~" || op.text == "!~" {
+		re, err := regexp.Compile(value.text)
+		if err != nil {
+			return nil, value.errorf("%w", err)
+		}
+		found := op.text == "~"
+		return func(r *row.Row) bool { return re.MatchString(c.text(r)) == found }, nil
+	}
+	want, holds := value.text, orders[op.text]
+	return func(r *row.Row) bool { return holds(cmp.Compare(c.text(r), want)) }, nil
+}
+
+func (c *column) compareNumber(op, value token) (test, error) {
+	want, err := strconv.Atoi(value.text)
+	if value.kind != number || err != nil {
+		return nil, value.errorf("%s is a number, as in %s %s 200", c.name, c.name, "==")
+	}
+	holds := orders[op.text]
+	if holds == nil {
+		return nil, op.errorf("%s is a number: %s is for texts", c.name, op.text)
+	}
+	return func(r *row.Row) bool { return holds(cmp.Compare(c.number(r), want)) }, nil
+}
+
+// layouts are how much of a time may be written.
+var layouts = []string{"2006", "2006-01", "2006-01-02", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02T15:04:05",
+	"2006-01-02 15:04:05", time.RFC3339}
+
+// compareTime takes what is not written out for a span: == is within it, > behind its end.
+func (c *column) compareTime(op, value token) (test, error) {
+	if value.kind == number && len(value.text) == 4 {
+		value.kind = text // a year
+	}
+	holds := orders[op.text]
+	if holds == nil {
+		return nil, op.errorf("%s is a time: %s is for texts", c.name, op.text)
+	}
+	for n, layout := range layouts {
+		at, err := time.Parse(layout, value.text)
+		if err != nil || value.kind != text {
+			continue
+		}
+		end := at.Add(time.Second)
+		switch n {
+		case 0:
+			end = at.AddDate(1, 0, 0)
+		case 1:
+			end = at.AddDate(0, 1, 0)
+		case 2:
+			end = at.AddDate(0, 0, 1)
+		case 3, 4:
+			end = at.Add(time.Minute)
+		}
+		return func(r *row.Row) bool {
+			switch t := c.time(r); {
+			case t.Before(at):
+				return holds(-1)
+			case t.Before(end):
+				return holds(0)
+			}
+			return holds(1)
+		}, nil
+	}
+	return nil, value.errorf("%s is a time, in UTC, as \"2026-03-01\" or \"2026-03-01T10:00:00Z\"", c.name)
+}
+
+// orders say, for what comparison gives (-1, 0, 1), whether an operator holds.
+var orders = map[string]func(int) bool{
+	"==": func(n int) bool { return n == 0 }, "!=": func(n int) bool { return n != 0 },
+	"<": func(n int) bool { return n < 0 }, "<=": func(n int) bool { return n <= 0 },
+	">": func(n int) bool { return n > 0 }, ">=": func(n int) bool { return n >= 0 },
+}

@@ -1,0 +1,185 @@
+package fulltext
+
+import (
+	"math"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"kumo/internal/archive/fulltext/words"
+	"kumo/internal/base/varint"
+)
+
+// A gathered word is what a batch's documents have of it, as it is written.
+type gathered struct {
+	list, pos []byte
+	df        int
+	doc, last int // the document under way, and the one before
+	at        []uint32
+	inHead    bool
+}
+
+// A builder gathers the words of a batch.
+type builder struct {
+	splitter *words.Splitter
+	terms    map[string]*gathered
+}
+
+// build writes a segment of documents.
+func (x *Index) build(name string, docs []Doc) (info segmentInfo, err error) {
+	w, err := newSegmentWriter(x.disk, x.dir, name)
+	if err != nil {
+		return info, err
+	}
+	b := builder{&x.words, map[string]*gathered{}}
+	var buf varint.Writer
+	for i := range docs {
+		d := &docs[i]
+		n := b.add(i, d)
+		buf = appendDoc(buf[:0], d)
+		if err := w.addDoc(buf, hashOf(d.URL), unix(d.Time), lengthByte(n), n); err != nil {
+			w.drop()
+			return info, err
+		}
+	}
+	if err := w.endBlock(); err != nil {
+		w.drop()
+		return info, err
+	}
+	terms := make([]string, 0, len(b.terms))
+	for term := range b.terms {
+		terms = append(terms, term)
+	}
+	slices.Sort(terms)
+	for _, term := range terms {
+		g := b.terms[term]
+		g.finish()
+		w.begin(term)
+		w.df, w.list, w.pos = g.df, append(w.list, g.list...), append(w.pos, g.pos...)
+		if err := w.end(); err != nil {
+			w.drop()
+			return info, err
+		}
+	}
+	return w.close()
+}
+
+// lengthByte is a number of words, nearly.
+func lengthByte(n int) byte { return byte(math.Round(math.Log2(float64(n)+1) * 12)) } // below 2^21
+
+func lengthOf(b byte) float64 { return math.Exp2(float64(b)/12) - 1 }
+
+// add takes a document's words, and says how many they are.
+func (b *builder) add(doc int, d *Doc) int {
+	lang := langOf(d.Lang)
+	at, n := uint32(0), 0
+	field := func(text string, head bool) {
+		b.splitter.Split(text, lang, func(w words.Word) bool {
+			b.token(doc, w.Term, at, head)
+			at++
+			n++
+			return n < maxTokens
+		})
+		at += fieldGap
+	}
+	field(d.Title, true)
+	field(d.About, true)
+	field(urlWords(d.URL), false)
+	field(d.Text, false)
+	for _, term := range filterTerms(d) {
+		b.token(doc, term, 0, false)
+	}
+	return n
+}
+
+func (b *builder) token(doc int, term string, at uint32, head bool) {
+	g := b.terms[term]
+	if g == nil {
+		g = &gathered{doc: doc, last: -1}
+		b.terms[strings.Clone(term)] = g
+	}
+	if g.doc != doc {
+		g.finish()
+		g.doc = doc
+	}
+	g.at = append(g.at, at)
+	g.inHead = g.inHead || head
+}
+
+// finish ends a document.
+func (g *gathered) finish() {
+	w := varint.Writer(g.list)
+	w.Uint(entryOf(g.doc-g.last, len(g.at), g.inHead))
+	if len(g.at) != 1 {
+		w.Uint(uint64(len(g.at)))
+	}
+	g.list, w = w, varint.Writer(g.pos)
+	last := uint32(0)
+	for _, p := range g.at {
+		w.Uint(uint64(p - last))
+		last = p
+	}
+	g.pos = w
+	g.last, g.at, g.inHead = g.doc, g.at[:0], false
+	g.df++
+}
+
+// urlWords is what a URL has for readers: all behind its scheme, as it was before it was encoded.
+func urlWords(u string) string {
+	_, rest, _ := strings.Cut(u, "://")
+	if plain, err := url.PathUnescape(rest); err == nil && utf8.ValidString(plain) {
+		return plain
+	}
+	return rest
+}
+
+// Words for filters begin with a byte that no word of a text has.
+const (
+	byHost   = "\x01h"
+	byLang   = "\x01l"
+	byStatus = "\x01s"
+	byType   = "\x01t"
+	byDay    = "\x01d"
+)
+
+// filterTerms are words by which filters find a document.
+func filterTerms(d *Doc) (all []string) {
+	for host := hostOf(d.URL); host != ""; {
+		all = append(all, byHost+host)
+		if bare, port, has := strings.Cut(host, ":"); has && strings.Trim(port, "0123456789") == "" {
+			all = append(all, byHost+bare)
+		}
+		_, host, _ = strings.Cut(host, ".")
+	}
+	if lang := strings.ToLower(d.Lang); lang != "" {
+		all = append(all, byLang+lang)
+		if short := langOf(lang); short != lang {
+			all = append(all, byLang+short)
+		}
+	}
+	status := strconv.Itoa(d.Status)
+	all = append(all, byStatus+status, byStatus+status[:1]+"xx")
+	kind, _, _ := strings.Cut(strings.ToLower(d.Type), ";")
+	if kind = strings.TrimSpace(kind); kind != "" {
+		all = append(all, byType+kind)
+		if main, _, has := strings.Cut(kind, "/"); has {
+			all = append(all, byType+main)
+		}
+	}
+	day := d.Time.UTC().Format("2006-01-02")
+	all = append(all, byDay+day, byDay+day[:7], byDay+day[:4])
+	all = slices.DeleteFunc(all, func(term string) bool { return len(term) > maxTerm })
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// hostOf is a URL's host with its port.
+func hostOf(url string) string {
+	_, rest, _ := strings.Cut(url, "://")
+	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
+		rest = rest[:end]
+	}
+	return strings.ToLower(rest[strings.LastIndexByte(rest, '@')+1:])
+}

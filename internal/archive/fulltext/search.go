@@ -1,0 +1,528 @@
+package fulltext
+
+import (
+	"cmp"
+	"container/heap"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"kumo/internal/archive/fulltext/words"
+	"kumo/internal/base/vfs"
+)
+
+// A Reader searches an index as it was when it was opened. One goroutine uses it.
+type Reader struct {
+	man      manifest
+	segments []*segment
+}
+
+// tries is how often who reads begins again, when what was to be read has been merged meanwhile.
+const tries = 5
+
+// OpenReader opens an index for reading; ErrNone if there is none. The caller closes it.
+func OpenReader(disk vfs.FS, dir string) (r *Reader, err error) {
+	for range tries {
+		r = &Reader{}
+		if r.man, err = readManifest(disk, dir); err != nil {
+			return nil, err
+		}
+		for i := range r.man.Segments {
+			var s *segment
+			if s, err = openSegment(disk, dir, &r.man.Segments[i]); err != nil {
+				break
+			}
+			r.segments = append(r.segments, s)
+		}
+		if err == nil {
+			return r, nil
+		}
+		r.Close()
+		if _, is := errors.AsType[*missing](err); !is {
+			return nil, err
+		}
+	}
+	return nil, err
+}
+
+// Close lets go of the files.
+func (r *Reader) Close() {
+	for _, s := range r.segments {
+		s.close()
+	}
+}
+
+// Docs is how many documents there are, and how long the files are.
+func (r *Reader) Docs() (docs, bytes int64) {
+	for i := range r.man.Segments {
+		docs += int64(r.man.Segments[i].live())
+		bytes += r.man.Segments[i].Bytes
+	}
+	return docs, bytes
+}
+
+// Deepest is how many of a search's documents can be had: a query with more words finds what is further down.
+const Deepest = 1000
+
+// A Found is what a search has found, and its place among all.
+type Found struct {
+	Hits  []Hit
+	Total int64  // documents that fit
+	Cut   string // why not all were looked at; "" if they were
+}
+
+// A Hit is a document that was found.
+type Hit struct {
+	Doc
+	Score   float64
+	Snippet []Piece
+}
+
+// Search gives n documents that fit, from the from-th best on, with what stands around the words in them. When ctx
+// ends, it gives the best that it has seen.
+func (r *Reader) Search(ctx context.Context, q Query, from, n int) (*Found, error) {
+	if err := q.Check(); err != nil {
+		return nil, err
+	}
+	if from < 0 || n < 1 || n > Deepest || from > Deepest-n {
+		return nil, fmt.Errorf("only the first %d can be had", Deepest)
+	}
+	s := &search{r: r, most: from + n, found: &Found{}, pace: &pace{ctx: ctx}}
+	err := s.prepare(&q)
+	for i := 0; i < len(r.segments) && err == nil; i++ {
+		err = s.look(i)
+	}
+	if errors.Is(err, errOver) {
+		s.cut("it took too long: the best of those that were looked at")
+	} else if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(s.best, func(a, b candidate) int { return b.compare(a) })
+	for i, c := range s.best[min(from, len(s.best)):] {
+		d, err := r.segments[c.segment].doc(c.doc)
+		if err != nil {
+			return nil, err
+		}
+		h := Hit{Doc: d, Score: c.score}
+		switch {
+		case i < snippetsAtLeast || ctx.Err() == nil:
+			h.Snippet = s.snippet(&d)
+		case s.found.Cut == "":
+			s.cut("it took too long: some have nothing of their text")
+		}
+		s.found.Hits = append(s.found.Hits, h)
+	}
+	return s.found, nil
+}
+
+// snippetsAtLeast are made though the time is over.
+const snippetsAtLeast = 10
+
+// cut notes why not all was looked at.
+func (s *search) cut(why string) {
+	if s.found.Cut != "" {
+		s.found.Cut += "; "
+	}
+	s.found.Cut += why
+}
+
+// A pace is the time that a search has.
+type pace struct {
+	ctx   context.Context //nolint:containedctx // it is one search's
+	steps int
+}
+
+// errOver ends what a search does when its time is over.
+var errOver = errors.New("the time is over")
+
+// step is taken with each thing that is looked at. nil has all the time there is.
+func (p *pace) step() error {
+	if p == nil {
+		return nil
+	}
+	if p.steps++; p.steps%256 == 0 && p.ctx.Err() != nil {
+		return errOver
+	}
+	return nil
+}
+
+// A candidate is a document that fits.
+type candidate struct {
+	score        float64
+	at           uint32
+	segment, doc int
+}
+
+// compare is less than 0 if a document is worse than another: of equals the newer is better.
+func (c candidate) compare(o candidate) int {
+	return cmp.Or(cmp.Compare(c.score, o.score), cmp.Compare(c.at, o.at), cmp.Compare(c.segment, o.segment),
+		cmp.Compare(c.doc, o.doc))
+}
+
+// best is a heap with the worst on top.
+type best []candidate
+
+func (b best) Len() int           { return len(b) }
+func (b best) Less(i, j int) bool { return b[i].compare(b[j]) < 0 }
+func (b best) Swap(i, j int)      { b[i], b[j] = b[j], b[i] }
+func (b *best) Push(x any)        { *b = append(*b, x.(candidate)) } //nolint:forcetypeassert // heap's
+func (b *best) Pop() any          { panic("nothing is taken") }
+
+// A search is one that goes on.
+type search struct {
+	r        *Reader
+	splitter words.Splitter
+	most     int
+	asks     []ask
+	average  float64 // words of a document
+	best     best
+	found    *Found
+	pace     *pace
+}
+
+// An ask is a part of a query with the words for it.
+type ask struct {
+	part
+	rows [][]words.Word
+	in   [][]match // by segment: of each row what there is
+	idf  float64
+}
+
+// A match is the words of a row that a segment has: for each place in it those that may stand there.
+type match struct {
+	places [][]entry
+	more   bool // there are more that begin so
+}
+
+// maxBegins is how many words of a dictionary one letter stands for.
+const maxBegins = 2000
+
+// prepare looks all words up.
+func (s *search) prepare(q *Query) error {
+	if s.pace.ctx.Err() != nil {
+		return errOver
+	}
+	more := false
+	langs := q.langs(s.r.man.Langs)
+	docs, tokens := int64(0), int64(0)
+	for _, seg := range s.r.segments {
+		docs += int64(seg.info.Docs)
+		tokens += seg.info.Tokens
+	}
+	s.average = max(1, float64(tokens)/float64(max(docs, 1)))
+	for _, p := range q.parts {
+		a := ask{part: p}
+		if p.text != "" {
+			a.rows = p.rows(&s.splitter, langs)
+		} else {
+			for _, term := range p.filter {
+				a.rows = append(a.rows, []words.Word{{Term: term}})
+			}
+		}
+		df := 0
+		for _, seg := range s.r.segments {
+			var all []match
+			for _, row := range a.rows {
+				m, least, err := seg.match(s.pace, row)
+				if err != nil {
+					return err
+				}
+				more = more || m.more
+				if df += least; least > 0 {
+					all = append(all, m)
+				}
+			}
+			a.in = append(a.in, all)
+		}
+		df = min(df, int(docs))
+		a.idf = math.Log(1 + (float64(docs)-float64(df)+0.5)/(float64(df)+0.5))
+		s.asks = append(s.asks, a)
+	}
+	if more {
+		s.cut(fmt.Sprintf("a single letter stands for more than can be looked for: the first %d of what begins with it "+
+			"were, in each part of the index", maxBegins))
+	}
+	return nil
+}
+
+// match looks a row of words up, and says how many documents can have it at most.
+func (s *segment) match(pace *pace, row []words.Word) (m match, least int, err error) {
+	least = s.info.Docs
+	for _, w := range row {
+		var some []entry
+		df := 0
+		over := pace.step()
+		if over != nil {
+			return m, 0, over
+		}
+		err := s.each(w.Term, func(e entry) bool {
+			begins := w.Begins && strings.HasPrefix(e.term, w.Term)
+			if m.more = begins && len(some) == maxBegins; m.more {
+				return false
+			}
+			if e.term == w.Term || begins {
+				some = append(some, e)
+				df += e.df
+			}
+			over = pace.step()
+			return begins && over == nil
+		})
+		if err = cmp.Or(err, over); err != nil || len(some) == 0 {
+			return m, 0, err
+		}
+		least = min(least, df)
+		m.places = append(m.places, some)
+	}
+	return m, least, nil
+}
+
+// BM25's constants, and how much more a word counts that is in the head.
+const (
+	k1, b, inHead = 1.2, 0.75, 2.0
+)
+
+// look goes through a segment.
+func (s *search) look(nth int) error {
+	seg := s.r.segments[nth]
+	var must, not []iterator
+	var weigh []float64 // of must; 0 for filters
+	for i := range s.asks {
+		a := &s.asks[i]
+		it := seg.iterator(s.pace, a.in[nth])
+		switch {
+		case a.not && it != nil:
+			not = append(not, it)
+		case a.not:
+		case it == nil:
+			return nil
+		default:
+			must = append(must, it)
+			w := a.idf
+			if a.text == "" {
+				w = 0
+			}
+			weigh = append(weigh, w)
+		}
+	}
+	for doc := 0; ; doc++ {
+		if err := s.pace.step(); err != nil {
+			return err
+		}
+		for i := 0; i < len(must); i++ { // until all are at one
+			if err := must[i].next(doc); err != nil {
+				return err
+			}
+			if at := must[i].doc(); at > doc {
+				if doc = at; doc == ended {
+					return nil
+				}
+				i = -1
+			}
+		}
+		if seg.deleted.has(doc) {
+			continue
+		}
+		out := false
+		for _, it := range not {
+			if err := it.next(doc); err != nil {
+				return err
+			}
+			out = out || it.doc() == doc
+		}
+		if out {
+			continue
+		}
+		at, length, err := seg.column(doc)
+		if err != nil {
+			return err
+		}
+		c := candidate{at: at, segment: nth, doc: doc}
+		norm := k1 * (1 - b + b*lengthOf(length)/s.average)
+		for i, it := range must {
+			tf := float64(it.tf())
+			score := weigh[i] * tf * (k1 + 1) / (tf + norm)
+			if it.head() {
+				score *= inHead
+			}
+			c.score += score
+		}
+		s.found.Total++
+		switch {
+		case len(s.best) < s.most:
+			heap.Push(&s.best, c)
+		case s.best[0].compare(c) < 0:
+			s.best[0] = c
+			heap.Fix(&s.best, 0)
+		}
+	}
+}
+
+// An iterator goes through documents.
+type iterator interface {
+	next(target int) error // to the first document from target on
+	doc() int
+	tf() int
+	head() bool
+	positions() ([]uint32, error)
+}
+
+// iterator goes through the documents that have one of several rows of words; nil if none has.
+func (s *segment) iterator(pace *pace, all []match) iterator {
+	var some []iterator
+	for _, m := range all {
+		var row []iterator
+		for _, entries := range m.places {
+			var one []iterator
+			for _, e := range entries {
+				p := s.postings(e)
+				p.pace = pace
+				if len(entries) > fewEntries {
+					p.list.most, p.pos.most = smallBuffer, smallBuffer
+				}
+				one = append(one, p)
+			}
+			row = append(row, anyOf(one))
+		}
+		if len(row) == 1 {
+			some = append(some, row[0])
+		} else {
+			some = append(some, &phrase{row: row, cur: -1, pace: pace})
+		}
+	}
+	if len(some) == 0 {
+		return nil
+	}
+	return anyOf(some)
+}
+
+func anyOf(some []iterator) iterator {
+	if len(some) == 1 {
+		return some[0]
+	}
+	return &union{some: some, cur: -1}
+}
+
+// A union has what one of several has.
+type union struct {
+	some []iterator
+	cur  int
+	at   []uint32
+}
+
+func (u *union) doc() int { return u.cur }
+
+func (u *union) next(target int) error {
+	if u.cur >= target {
+		return nil
+	}
+	u.cur = ended
+	for _, it := range u.some {
+		if err := it.next(target); err != nil {
+			return err
+		}
+		u.cur = min(u.cur, it.doc())
+	}
+	return nil
+}
+
+func (u *union) tf() (n int) {
+	for _, it := range u.some {
+		if it.doc() == u.cur {
+			n += it.tf()
+		}
+	}
+	return n
+}
+
+func (u *union) head() bool {
+	return slices.ContainsFunc(u.some, func(it iterator) bool { return it.doc() == u.cur && it.head() })
+}
+
+func (u *union) positions() ([]uint32, error) {
+	u.at = u.at[:0]
+	for _, it := range u.some {
+		if it.doc() == u.cur {
+			at, err := it.positions()
+			if err != nil {
+				return nil, err
+			}
+			u.at = append(u.at, at...)
+		}
+	}
+	slices.Sort(u.at)
+	return u.at, nil
+}
+
+// A phrase has documents where words follow each other.
+type phrase struct {
+	row  []iterator
+	cur  int
+	at   []uint32
+	pace *pace
+}
+
+func (p *phrase) doc() int { return p.cur }
+func (p *phrase) tf() int  { return len(p.at) }
+
+func (p *phrase) head() bool {
+	return !slices.ContainsFunc(p.row, func(it iterator) bool { return !it.head() })
+}
+func (p *phrase) positions() ([]uint32, error) { return p.at, nil }
+
+func (p *phrase) next(target int) error {
+	for p.cur < target {
+		doc := target
+		for i := 0; i < len(p.row); i++ {
+			if err := p.pace.step(); err != nil {
+				return err
+			}
+			if err := p.row[i].next(doc); err != nil {
+				return err
+			}
+			if at := p.row[i].doc(); at > doc {
+				if doc = at; doc == ended {
+					p.cur = ended
+					return nil
+				}
+				i = -1
+			}
+		}
+		if err := p.align(); err != nil {
+			return err
+		}
+		if target = doc + 1; len(p.at) > 0 {
+			p.cur = doc
+			return nil
+		}
+	}
+	return nil
+}
+
+// align finds where the words follow each other.
+func (p *phrase) align() error {
+	p.at = p.at[:0]
+	for i, it := range p.row {
+		at, err := it.positions()
+		if err != nil {
+			return err
+		}
+		if i == 0 {
+			p.at = append(p.at, at...)
+			continue
+		}
+		keep, k := p.at[:0], 0
+		for _, begin := range p.at {
+			for k < len(at) && at[k] < begin+uint32(i) { //nolint:gosec // it counts
+				k++
+			}
+			if k < len(at) && at[k] == begin+uint32(i) { //nolint:gosec // it counts
+				keep = append(keep, begin)
+			}
+		}
+		p.at = keep
+	}
+	return nil
+}

@@ -1,0 +1,243 @@
+// Package links says which page of a crawl links to what, from the files in the crawl's folder, and what became of what
+// is linked: which links are broken, where redirects end, which go round in circles.
+//
+// What is always there and cheapest to read are crawl.log, which has each visit with its status, and the metadata
+// records of the WARC files, which have each page's links: the records of answers before them are skipped by the files'
+// indexes. In memory is some hundred bytes for each URL that failed or redirects, and nothing for other pages and for
+// links; what is found is sorted outside of memory. A page's record is read only to have the words of a link that is
+// told.
+package links
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"kumo/internal/base/extsort"
+	"kumo/internal/base/page"
+	"kumo/internal/base/vfs"
+	"kumo/internal/base/weburl"
+)
+
+// A Config says where to look.
+type Config struct {
+	Dir      string       // the crawl's folder
+	Disk     vfs.FS       // default vfs.OS
+	Temp     string       // where it is sorted what does not fit into memory; default the system's folder for that
+	Canon    weburl.Rules // of the crawl: how it wrote URLs before it fetched them
+	Progress func(Progress)
+	Outcomes int // URLs that failed or redirect of which is known what became; default 4 million
+}
+
+// A Progress says how far a step is.
+type Progress struct {
+	Step        string
+	Done, Total int64
+}
+
+// A Link is a link with what became of it.
+type Link struct {
+	URL    string `json:"url"`              // where it leads
+	Status int    `json:"status,omitempty"` // of the answer at the end of redirects; 0 if none came
+	// why there is no answer, or none that is worth it: "dns", "timeout", "loop", ... Of what was not fetched, the rule
+	// that left it out
+	Error     string   `json:"error,omitempty"`
+	Redirects []string `json:"redirects,omitempty"` // where it is redirected to, one after the other; the last is the end
+	From      string   `json:"from"`
+	Kind      string   `json:"kind"`           // a, img, redirect, ...
+	Text      string   `json:"text,omitempty"` // of an anchor, where the page's record is there
+}
+
+// A Finder reads a crawl's files. Close removes what it has sorted.
+type Finder struct {
+	cfg   Config
+	known *outcomes
+	temp  string
+	notes []string
+}
+
+// Open reads what became of the crawl's URLs.
+func Open(ctx context.Context, cfg Config) (*Finder, error) {
+	if cfg.Disk == nil {
+		cfg.Disk = vfs.OS
+	}
+	if cfg.Progress == nil {
+		cfg.Progress = func(Progress) {}
+	}
+	cfg.Outcomes = cmp.Or(cfg.Outcomes, 4<<20)
+	temp, err := os.MkdirTemp(cfg.Temp, "kumo-links-")
+	if err != nil {
+		return nil, err
+	}
+	f := &Finder{cfg: cfg, temp: temp, known: newOutcomes(cfg.Outcomes)}
+	for _, step := range []func(context.Context) error{f.readSkips, f.readLog, f.readPages, f.readExternal} {
+		if err := errors.Join(ctx.Err(), step(ctx)); err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+	}
+	if f.known.full {
+		f.note(fmt.Sprintf("more than %d URLs failed or redirect: links to those beyond are not told", cfg.Outcomes))
+	}
+	return f, nil
+}
+
+// Close removes what the finder has written.
+func (f *Finder) Close() error { return os.RemoveAll(f.temp) }
+
+// Notes says what the answers lack, each once.
+func (f *Finder) Notes() []string { return f.notes }
+
+func (f *Finder) note(text string) {
+	for _, n := range f.notes {
+		if n == text {
+			return
+		}
+	}
+	f.notes = append(f.notes, text)
+}
+
+func (f *Finder) path(name string) string { return filepath.Join(f.cfg.Dir, filepath.FromSlash(name)) }
+
+// Broken calls tell with the links that lead to an error, to nothing, or round in circles, those to one URL together.
+func (f *Finder) Broken(ctx context.Context, tell func(*Link) error) error {
+	return f.find(ctx, func(l *outlink) bool { return f.known.end(l.to).broken() }, tell)
+}
+
+// To calls tell with the links that lead to a URL, by redirects, too.
+func (f *Finder) To(ctx context.Context, url string, tell func(*Link) error) error {
+	wanted := map[string]bool{} // of what was asked for
+	return f.find(ctx, func(l *outlink) bool {
+		if l.to == url {
+			return true
+		}
+		if _, moved := f.known.at(l.to); !moved {
+			return false
+		}
+		is, asked := wanted[l.to]
+		if !asked && len(wanted) < f.cfg.Outcomes {
+			is = f.known.end(l.to).passes(url)
+			wanted[l.to] = is
+		}
+		return is
+	}, tell)
+}
+
+// From calls tell with the links of a page, as its last visit found them, in their order.
+func (f *Finder) From(ctx context.Context, url string, tell func(*Link) error) error {
+	var all []Link
+	err := f.eachPage(ctx, func(p *pageLinks) error {
+		if p.url != url {
+			return nil
+		}
+		all = all[:0]
+		texts := f.texts(p)
+		for l := range p.links() {
+			all = append(all, Link{URL: f.canonical(&l), From: url, Kind: l.kind, Text: l.words(texts)})
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	what, err := f.became(ctx, all)
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		l := &all[i]
+		if f.known.end(l.URL).fill(l); l.Status == 0 && l.Error == "" {
+			last := l.URL
+			if n := len(l.Redirects); n > 0 {
+				last = l.Redirects[n-1]
+			}
+			l.Status, l.Error = what[last].status, what[last].why
+		}
+		if err := tell(l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// find tells the links that are wanted, sorted by where they lead, and by where they are.
+func (f *Finder) find(ctx context.Context, wanted func(*outlink) bool, tell func(*Link) error) (err error) {
+	found := extsort.New(extsort.Config{Disk: f.cfg.Disk, Dir: filepath.Join(f.temp, "found"), Memory: 64 << 20})
+	defer func() { err = errors.Join(err, found.Close()) }()
+	var key []byte
+	err = f.eachPage(ctx, func(p *pageLinks) error {
+		var texts map[string]string
+		for l := range p.links() {
+			if l.to = f.canonical(&l); !wanted(&l) {
+				continue
+			}
+			if texts == nil {
+				texts = f.texts(p)
+			}
+			key = append(append(append(append(append(key[:0], l.to...), 0), p.url...), 0), l.kind...)
+			if err := found.Add(0, key, []byte(l.words(texts))); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return each(ctx, found, func(key, text []byte) error {
+		part := strings.SplitN(string(key), "\x00", 3)
+		l := &Link{URL: part[0], From: part[1], Kind: part[2], Text: string(text)}
+		f.known.end(l.URL).fill(l)
+		return tell(l)
+	})
+}
+
+// each calls f with each key of a sorter once, in order.
+func each(ctx context.Context, s *extsort.Sorter, f func(key, value []byte) error) (err error) {
+	sorted, err := s.Sorted(0)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, sorted.Close()) }()
+	var last []byte
+	for first := true; ; first = false {
+		key, value, err := sorted.Next()
+		switch err = errors.Join(err, ctx.Err()); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		case !first && bytes.Equal(key, last):
+			continue // of an earlier visit, or in several places of the page
+		}
+		last = append(last[:0], key...)
+		if err := f(key, value); err != nil {
+			return err
+		}
+	}
+}
+
+// canonical is where a link led the crawl: its URL as the crawl's rules have it, but that of a redirect.
+func (f *Finder) canonical(l *outlink) string {
+	if f.cfg.Canon == 0 || l.kind == page.Redirect.String() {
+		return l.raw
+	}
+	u, err := weburl.Parse(l.raw)
+	if err != nil {
+		return l.raw
+	}
+	return f.cfg.Canon.Apply(u).String()
+}
+
+// jsonLine writes v as a line.
+func jsonLine(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}

@@ -1,0 +1,280 @@
+package links
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"hash/maphash"
+	"net/http"
+	"slices"
+	"strings"
+
+	"kumo/internal/base/page"
+	"kumo/internal/base/weburl"
+	"kumo/internal/state/store"
+	"kumo/internal/state/store/crawllog"
+	"kumo/internal/state/store/jsonl"
+)
+
+// An outcome is what became of a URL that has no page: it failed, or redirects.
+type outcome struct {
+	status int    // HTTP; 0 if no answer came
+	why    string // there is none
+	next   string // where it redirects to
+}
+
+// outcomes are those of a crawl's URLs, by hashes.
+type outcomes struct {
+	seed   maphash.Seed
+	most   int
+	full   bool // there were more
+	of     map[uint64]outcome
+	last   map[uint64]int64  // when a page was last read that was visited again, in ms
+	hosts  map[uint64]bool   // that the crawl has visited
+	words  map[string]string // which many outcomes share
+	checks map[uint64]bool   // URLs elsewhere that were checked
+}
+
+func newOutcomes(most int) *outcomes {
+	return &outcomes{seed: maphash.MakeSeed(), most: most, of: map[uint64]outcome{}, last: map[uint64]int64{},
+		hosts: map[uint64]bool{}, words: map[string]string{}, checks: map[uint64]bool{}}
+}
+
+func (o *outcomes) hash(url string) uint64 { return maphash.String(o.seed, url) }
+
+func (o *outcomes) at(url string) (outcome, bool) {
+	out, ok := o.of[o.hash(url)]
+	return out, ok
+}
+
+func (o *outcomes) set(url string, out outcome) {
+	h := o.hash(url)
+	if _, known := o.of[h]; !known && len(o.of) >= o.most {
+		o.full = true
+		return
+	}
+	word, ok := o.words[out.why]
+	if !ok {
+		word = strings.Clone(out.why)
+		o.words[word] = word
+	}
+	out.why, out.next = word, strings.Clone(out.next)
+	o.of[h] = out
+}
+
+// maxHops is how many redirects are followed in a row.
+const maxHops = 50
+
+// A chain is where a URL leads.
+type chain struct {
+	outcome
+	hops []string // behind the URL itself
+}
+
+// end follows redirects.
+func (o *outcomes) end(url string) (c chain) {
+	for at := url; ; {
+		out, known := o.at(at)
+		if !known { // it is well, or nobody knows
+			c.outcome = outcome{}
+			return c
+		}
+		c.outcome = out
+		switch {
+		case out.next == "":
+			return c
+		case out.next == url || slices.Contains(c.hops, out.next):
+			c.hops = append(c.hops, out.next)
+			c.outcome = outcome{why: "loop"}
+			return c
+		case len(c.hops) == maxHops:
+			c.outcome = outcome{why: "redirects"}
+			return c
+		}
+		at = out.next
+		c.hops = append(c.hops, at)
+	}
+}
+
+// broken reports whether a chain leads nowhere. Who asks to be left alone for now is not broken.
+func (c chain) broken() bool {
+	switch c.status {
+	case http.StatusTooManyRequests:
+		return false
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,
+		http.StatusPermanentRedirect:
+		return true // to nowhere: the chain ends with it
+	}
+	return c.why != "" || c.status >= http.StatusBadRequest
+}
+
+func (c chain) passes(url string) bool { return slices.Contains(c.hops, url) }
+
+func (c chain) fill(l *Link) { l.Status, l.Error, l.Redirects = c.status, c.why, c.hops }
+
+// reasons are what codes of crawl.log below 0 mean, in the words of page.Failure as far as they say which.
+var reasons = map[int]string{-1: string(page.DNS), -2: string(page.Connect), -3: string(page.Reset),
+	-4: string(page.Timeout), -5: string(page.Internal), -8: string(page.Unreachable), -61: string(page.NoRules),
+	-5002: string(page.Private)}
+
+// eachLine calls f with a file's lines, and says how far it is.
+func (f *Finder) eachLine(ctx context.Context, name string, line func(text []byte) error) error {
+	total, err := f.cfg.Disk.Size(f.path(name))
+	if err != nil {
+		total = 0
+	}
+	told := int64(0)
+	_, err = store.EachLineOf(f.cfg.Disk, f.path(name), func(text []byte, at int64) error {
+		if at-told >= 8<<20 {
+			told = at
+			f.cfg.Progress(Progress{name, at, total})
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+		}
+		return line(text)
+	})
+	if err != nil {
+		return fmt.Errorf("read %s: %w", name, err)
+	}
+	return nil
+}
+
+// readSkips reads what was given up, of which crawl.log may have no line.
+func (f *Finder) readSkips(ctx context.Context) error {
+	return f.eachLine(ctx, "skipped.jsonl", func(text []byte) error {
+		if !bytes.Contains(text, []byte(`"rule":"failed"`)) {
+			return nil
+		}
+		if s, err := jsonl.ParseSkip(text); err == nil && s.Rule == "failed" {
+			why, _, _ := strings.Cut(s.Why, ":")
+			f.known.set(s.URL, outcome{why: why})
+		}
+		return nil
+	})
+}
+
+// readLog reads what the last visit of each URL came to.
+func (f *Finder) readLog(ctx context.Context) error {
+	return f.eachLine(ctx, "crawl.log", func(text []byte) error {
+		e, err := crawllog.Parse(text)
+		if err != nil || e.Has("robots") {
+			return nil //nolint:nilerr // verify says what is wrong with a line
+		}
+		if e.Status > 0 {
+			f.known.hosts[f.known.hash(hostOf(e.URL))] = true
+		}
+		switch was, known := f.known.at(e.URL); {
+		case e.Status >= 300:
+			if e.Status != http.StatusNotModified {
+				f.known.set(e.URL, outcome{status: e.Status})
+			}
+		case e.Status > 0:
+			if known {
+				delete(f.known.of, f.known.hash(e.URL))
+			}
+		case !known || was.why == "":
+			why := reasons[e.Status]
+			f.known.set(e.URL, outcome{why: orWord(why, "failed")})
+		}
+		return nil
+	})
+}
+
+func orWord(word, other string) string {
+	if word == "" {
+		return other
+	}
+	return word
+}
+
+func hostOf(url string) string {
+	_, rest, _ := strings.Cut(url, "://")
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		rest = rest[:i]
+	}
+	return rest
+}
+
+// readPages reads where URLs redirect to, and when pages were visited again.
+func (f *Finder) readPages(ctx context.Context) error {
+	if _, err := f.cfg.Disk.Size(f.path("pages.jsonl")); err != nil { // it was not asked for
+		return f.eachPage(ctx, func(p *pageLinks) error {
+			for l := range p.links() {
+				if l.kind == page.Redirect.String() {
+					f.redirects(p.url, l.raw)
+				}
+			}
+			return nil
+		})
+	}
+	return f.eachLine(ctx, "pages.jsonl", func(text []byte) error {
+		moved := bytes.Contains(text, []byte(`,"status":3`))
+		if !moved && !bytes.Contains(text, []byte(`,"recrawl":"`)) {
+			return nil
+		}
+		p, err := jsonl.ParsePage(text)
+		if err != nil {
+			return nil //nolint:nilerr // verify says what is wrong with a line
+		}
+		if p.Final != p.URL || moved && p.Links > 0 { // to itself: that is the one link that such a page has
+			f.redirects(p.URL, p.Final)
+		}
+		if p.Recrawl != "" && p.Status != http.StatusNotModified {
+			f.known.last[f.known.hash(p.URL)] = p.Time.UnixMilli()
+		}
+		return nil
+	})
+}
+
+// redirects notes where a URL leads whose last visit was a redirect.
+func (f *Finder) redirects(url, to string) {
+	if was, known := f.known.at(url); known && was.status/100 == 3 {
+		was.next = to
+		f.known.set(url, was)
+	}
+}
+
+// became says what became of links, and of where they are redirected to, that crawl.log does not call broken.
+func (f *Finder) became(ctx context.Context, all []Link) (map[string]outcome, error) {
+	what := map[string]outcome{}
+	wanted := map[string]bool{}
+	for i := range all {
+		c := f.known.end(all[i].URL)
+		if n := len(c.hops); n > 0 {
+			wanted[c.hops[n-1]] = true
+		}
+		wanted[all[i].URL] = true
+	}
+	err := f.eachLine(ctx, "skipped.jsonl", func(text []byte) error {
+		if s, err := jsonl.ParseSkip(text); err == nil && wanted[s.URL] {
+			what[s.URL] = outcome{why: s.Rule}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = f.eachLine(ctx, "crawl.log", func(text []byte) error {
+		if e, err := crawllog.Parse(text); err == nil && e.Status > 0 && wanted[e.URL] {
+			what[e.URL] = outcome{status: e.Status}
+		}
+		return nil
+	})
+	for url := range wanted {
+		u, parseErr := weburl.Parse(url)
+		_, told := what[url]
+		switch {
+		case told:
+		case parseErr != nil || !u.Web():
+			what[url] = outcome{why: "scheme"}
+		case f.known.checks[f.known.hash(url)]:
+			what[url] = outcome{status: http.StatusOK}
+		case !f.known.hosts[f.known.hash(u.Host())]:
+			what[url] = outcome{why: "elsewhere"}
+		default:
+			what[url] = outcome{why: "not fetched"}
+		}
+	}
+	return what, err
+}

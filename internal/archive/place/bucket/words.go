@@ -1,0 +1,228 @@
+package bucket
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"syscall"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/smithy-go"
+	"golang.org/x/oauth2"
+
+	"kumo/internal/archive/place"
+	"kumo/internal/base/advice"
+)
+
+// explain says in words what an error of a store means, and what can be done about it.
+func (p *Place) explain(what, name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	said := p.inWords(what+" "+strings.TrimSuffix(p.URL()+"/"+name, "/"), err)
+	if passes(err) {
+		return place.Passing(said)
+	}
+	return said
+}
+
+func (p *Place) inWords(where string, err error) error {
+	said, isAPI := errors.AsType[smithy.APIError](err)
+	if isAPI {
+		switch said.ErrorCode() {
+		case "NoSuchBucket":
+			return noBucket(where, "correct its name, or the endpoint= or region= where it is; or make it: aws s3 mb "+p.name)
+		case "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "TokenRefreshRequired",
+			"InvalidClientTokenId", "XAdminUserNotFound":
+			return advice.With(fmt.Errorf("%s: the store does not accept the credentials: %s: %w", where, words(said),
+				fs.ErrPermission), "look at AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, or at the "+
+				"profile in ~/.aws/credentials: are they those of this endpoint, and still valid?")
+		case "RequestTimeTooSkewed":
+			return advice.With(fmt.Errorf("%s: %s", where, words(said)), "set this machine's clock")
+		case "PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException":
+			return advice.With(fmt.Errorf("%s: the bucket is in another region: %s", where, words(said)),
+				"name its region: ?region=...")
+		case "QuotaExceeded", "XMinioStorageFull", "InsufficientStorage":
+			return advice.With(&brief{where + ": the store is full: " + words(said), syscall.ENOSPC}, "make room there")
+		case "EntityTooLarge":
+			return fmt.Errorf("%s: the store does not take files of that size: %s", where, words(said))
+		}
+	}
+	if google, is := errors.AsType[*gcsError](err); is && google.isBucket() {
+		return noBucket(where, "correct its name; or make it: gcloud storage buckets create "+p.name)
+	}
+	status := status(err)
+	var missing *aws.MissingRegionError
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded) && status == 0 && !isNet(err):
+		return fmt.Errorf("%s: %w", where, err)
+	case isNotFound(err):
+		return fmt.Errorf("%s: %w", where, fs.ErrNotExist)
+	case isAPI && strings.Contains(said.ErrorCode(), "AccessDenied"), status == http.StatusForbidden:
+		return advice.With(fmt.Errorf("%s: the store does not permit it: %s: %w", where, short(err), fs.ErrPermission),
+			"these credentials need the rights to list the bucket, and to read, write and remove what is below "+p.URL()+
+				" (docs/places.md)")
+	case isGoogles(err) && !passes(err):
+		return advice.With(fmt.Errorf("%s: the store does not accept the credentials: %s: %w", where, short(err),
+			fs.ErrPermission), gcsCredentials)
+	case errors.As(err, &missing):
+		return advice.With(fmt.Errorf("%s: %w", where, err), "name the bucket's region: ?region=...")
+	case noCredentials(err) && !passes(err):
+		return advice.With(fmt.Errorf("%s: there are no credentials for it", where),
+			"set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, name a profile of ~/.aws/credentials by ?profile= or "+
+				"AWS_PROFILE, or say ?anonymous=true for a bucket that all may read")
+	case status == http.StatusInsufficientStorage:
+		return advice.With(fmt.Errorf("%s: the store is full: %w", where, syscall.ENOSPC), "make room there")
+	case status == http.StatusMovedPermanently, status == http.StatusTemporaryRedirect:
+		return advice.With(fmt.Errorf("%s: the bucket is in another region, or the endpoint is another", where),
+			"name its region: ?region=..., or its server: ?endpoint=https://...")
+	case isNet(err):
+		return advice.With(fmt.Errorf("%s: the store cannot be reached: %w", where, root(err)),
+			"is the endpoint= right, and does its server run?")
+	}
+	return fmt.Errorf("%s: %w", where, &brief{short(err), err})
+}
+
+func noBucket(where, how string) error {
+	return advice.With(&brief{where + ": there is no such bucket", fs.ErrNotExist}, how)
+}
+
+// isNotFound reports whether an error says that there is no such object or bucket.
+func isNotFound(err error) bool {
+	switch code(err) {
+	case "NoSuchBucket", "NoSuchKey", "NotFound":
+		return true
+	case "":
+		return status(err) == http.StatusNotFound
+	}
+	return false
+}
+
+// status is the status of a server's answer that is an error; 0 if there was none.
+func status(err error) int {
+	if answer, is := errors.AsType[*awshttp.ResponseError](err); is {
+		return answer.HTTPStatusCode()
+	}
+	if answer, is := errors.AsType[*gcsError](err); is {
+		return answer.status
+	}
+	if answer, is := errors.AsType[*oauth2.RetrieveError](err); is && answer.Response != nil {
+		return answer.Response.StatusCode
+	}
+	return 0
+}
+
+// isGoogles reports whether an error is that of Google's credentials.
+func isGoogles(err error) bool {
+	if answer, is := errors.AsType[*gcsError](err); is {
+		return answer.status == http.StatusUnauthorized
+	}
+	_, is := errors.AsType[*oauth2.RetrieveError](err)
+	return is
+}
+
+// passes reports whether an error may be over later: the store is not reached, or it is busy. One that speaks of what
+// was asked for, as of a certificate, is none.
+func passes(err error) bool {
+	status, code := status(err), code(err)
+	switch {
+	case noCredentials(err) && strings.Contains(err.Error(), "ec2imds"): // this machine has no role to be asked for
+		return false
+	case strings.HasPrefix(code, "Throttl"), code == "SlowDown", code == "RequestTimeout", code == "OperationAborted",
+		status == http.StatusTooManyRequests, status == http.StatusRequestTimeout:
+		return true
+	case status >= 500:
+		return status != http.StatusNotImplemented && status != http.StatusHTTPVersionNotSupported
+	case status >= 100:
+		return false
+	}
+	return isAway(err)
+}
+
+// isAway reports whether an error says that a server is not reached, or has not answered.
+func isAway(err error) bool {
+	if op, is := errors.AsType[*net.OpError](err); is {
+		_, isAddr := errors.AsType[*net.AddrError](op)
+		_, isParse := errors.AsType[*net.ParseError](op)
+		return !isAddr && !isParse && op.Op != "remote error" // one of TLS
+	}
+	if _, is := errors.AsType[*net.DNSError](err); is {
+		return true
+	}
+	timeout, is := errors.AsType[net.Error](err)
+	return is && timeout.Timeout() || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// brief is an error in fewer words than its own.
+type brief struct {
+	text string
+	err  error
+}
+
+func (b *brief) Error() string { return b.text }
+func (b *brief) Unwrap() error { return b.err }
+
+// words are what a server says of an error.
+func words(said smithy.APIError) string {
+	if said.ErrorMessage() == "" {
+		return said.ErrorCode()
+	}
+	return firstLine(said.ErrorCode() + ": " + said.ErrorMessage())
+}
+
+// short is an error without how often it was tried and the number of the request.
+func short(err error) string {
+	if said, is := errors.AsType[smithy.APIError](err); is {
+		return words(said)
+	}
+	if google, is := errors.AsType[*gcsError](err); is {
+		return firstLine(google.Error())
+	}
+	if status := status(err); status != 0 {
+		return statusText(status)
+	}
+	return firstLine(err.Error())
+}
+
+func statusText(status int) string {
+	return fmt.Sprintf("status %d %s", status, http.StatusText(status))
+}
+
+func firstLine(s string) string {
+	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
+	return s[:min(len(s), 500)]
+}
+
+func noCredentials(err error) bool {
+	text := err.Error()
+	return strings.Contains(text, "get credentials: ") || strings.Contains(text, "failed to refresh cached credentials") ||
+		strings.Contains(text, "failed to retrieve credentials")
+}
+
+func isNet(err error) bool {
+	_, isOp := errors.AsType[*net.OpError](err)
+	_, isDNS := errors.AsType[*net.DNSError](err)
+	_, isURL := errors.AsType[*url.Error](err)
+	return isOp || isDNS || isURL
+}
+
+// root is an error of the network without what stands around it.
+func root(err error) error {
+	if op, is := errors.AsType[*net.OpError](err); is {
+		return op
+	}
+	if dns, is := errors.AsType[*net.DNSError](err); is {
+		return dns
+	}
+	if u, is := errors.AsType[*url.Error](err); is {
+		return u.Err
+	}
+	return err
+}

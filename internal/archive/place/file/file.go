@@ -1,0 +1,260 @@
+// Package file is the place that is a folder of the local disk.
+package file
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/gofrs/flock"
+
+	"kumo/internal/archive/place"
+	"kumo/internal/base/vfs"
+)
+
+// A Place is a folder. What is written lies beside its name, as ".NAME.*.open", until it is closed; what a process that
+// was killed leaves of that goes with the folder it is in.
+type Place struct {
+	dir  string
+	disk vfs.FS // files are written through it; it must lie over the operating system's
+}
+
+var (
+	_ place.Place  = (*Place)(nil)
+	_ place.Locker = (*Place)(nil)
+)
+
+// Open opens the place in a folder, which need not be there yet.
+func Open(dir string, disk vfs.FS) (*Place, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &Place{dir: abs, disk: disk}, nil
+}
+
+// Dir is the folder.
+func (p *Place) Dir() string { return p.dir }
+
+// URL is the folder's file URL.
+func (p *Place) URL() string {
+	return (&url.URL{Scheme: "file", Path: filepath.ToSlash(p.dir)}).String()
+}
+
+func (p *Place) path(name string) (string, error) {
+	if err := place.ValidName(name); err != nil {
+		return "", err
+	}
+	return filepath.Join(p.dir, filepath.FromSlash(name)), nil
+}
+
+// Open opens a file for reading.
+func (p *Place) Open(_ context.Context, name string, offset, length int64) (io.ReadCloser, error) {
+	full, err := p.path(name)
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Open(full)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || info.IsDir() {
+		if err == nil {
+			err = &fs.PathError{Op: "open", Path: full, Err: fs.ErrNotExist} // a folder is no file
+		}
+		return nil, errors.Join(err, f.Close())
+	}
+	if offset > 0 {
+		if _, err := f.Seek(offset, io.SeekStart); err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+	}
+	if length < 0 {
+		return f, nil
+	}
+	return &limited{Reader: io.LimitReader(f, length), Closer: f}, nil
+}
+
+type limited struct {
+	io.Reader
+	io.Closer
+}
+
+// Create begins a file.
+func (p *Place) Create(_ context.Context, name string) (place.Writer, error) {
+	full, err := p.path(name)
+	if err != nil {
+		return nil, err
+	}
+	dir, base := filepath.Split(full)
+	if err := p.disk.MkdirAll(dir); err != nil {
+		return nil, err
+	}
+	tmp := filepath.Join(dir, fmt.Sprintf(".%s.%08x%s", base, rand.Uint64(), openSuffix))
+	f, err := p.disk.Append(tmp)
+	if err != nil {
+		return nil, err
+	}
+	return &writer{file: f, disk: p.disk, tmp: tmp, name: full}, nil
+}
+
+const openSuffix = ".open"
+
+type writer struct {
+	file      vfs.File // nil once closed or aborted
+	disk      vfs.FS
+	tmp, name string
+	err       error // the first of Write
+}
+
+func (w *writer) Write(b []byte) (int, error) {
+	if w.file == nil {
+		return 0, fs.ErrClosed
+	}
+	n, err := w.file.Write(b)
+	w.err = errors.Join(w.err, err)
+	return n, err
+}
+
+func (w *writer) Close() error {
+	if w.file == nil {
+		return fs.ErrClosed
+	}
+	err := w.err
+	if err == nil {
+		err = w.file.Sync()
+	}
+	err = errors.Join(err, w.file.Close())
+	w.file = nil
+	if err == nil {
+		if err = w.disk.Rename(w.tmp, w.name); err == nil {
+			return nil
+		}
+	}
+	return errors.Join(err, w.disk.Remove(w.tmp))
+}
+
+func (w *writer) Abort() {
+	if w.file == nil {
+		return
+	}
+	_ = w.file.Close() // it is dropped
+	w.file = nil
+	_ = w.disk.Remove(w.tmp) // or it goes with its folder
+}
+
+// List lists a folder.
+func (p *Place) List(_ context.Context, dir string) ([]place.Info, error) {
+	full := p.dir
+	if dir != "" {
+		var err error
+		if full, err = p.path(dir); err != nil {
+			return nil, err
+		}
+	}
+	entries, err := os.ReadDir(full)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		if info, serr := os.Stat(full); serr == nil && !info.IsDir() {
+			return nil, nil // a file is no folder
+		}
+		return nil, err
+	}
+	var all []place.Info
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		info, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it went meanwhile
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, infoOf(info))
+	}
+	return all, nil
+}
+
+func infoOf(info fs.FileInfo) place.Info {
+	i := place.Info{Name: info.Name(), Modified: info.ModTime(), IsDir: info.IsDir()}
+	if !i.IsDir {
+		i.Size = info.Size()
+	}
+	return i
+}
+
+// Stat says what a name stands for.
+func (p *Place) Stat(_ context.Context, name string) (place.Info, error) {
+	full, err := p.path(name)
+	if err != nil {
+		return place.Info{}, err
+	}
+	info, err := os.Stat(full)
+	if err != nil {
+		return place.Info{}, err
+	}
+	return infoOf(info), nil
+}
+
+// Rename renames a file.
+func (p *Place) Rename(_ context.Context, from, to string) error {
+	old, err := p.path(from)
+	if err != nil {
+		return err
+	}
+	name, err := p.path(to)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(old); err != nil {
+		return err
+	}
+	if err := p.disk.MkdirAll(filepath.Dir(name)); err != nil {
+		return err
+	}
+	return p.disk.Rename(old, name)
+}
+
+// Remove removes a file or a folder.
+func (p *Place) Remove(_ context.Context, name string) error {
+	full, err := p.path(name)
+	if err != nil {
+		return err
+	}
+	if info, err := os.Lstat(full); err == nil && !info.IsDir() {
+		return p.disk.Remove(full)
+	}
+	return os.RemoveAll(full)
+}
+
+// Lock takes a lock, which is the operating system's on a file ".NAME.lock".
+func (p *Place) Lock(_ context.Context, name string) (func() error, error) {
+	full, err := p.path(name)
+	if err != nil {
+		return nil, err
+	}
+	dir, base := filepath.Split(full)
+	if err := p.disk.MkdirAll(dir); err != nil {
+		return nil, err
+	}
+	l := flock.New(filepath.Join(dir, "."+base+".lock"))
+	got, err := l.TryLock()
+	switch {
+	case err != nil:
+		return nil, err
+	case !got:
+		return nil, fmt.Errorf("%s: %w", full, place.ErrLocked)
+	}
+	return l.Unlock, nil
+}

@@ -1,0 +1,83 @@
+package hdfs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/colinmarc/hdfs/v2"
+
+	"kumo/internal/archive/place"
+)
+
+// Lock takes a lock, which is HDFS's own lease of a file ".NAME.lock" that is open for appending: one client has it,
+// for as long as it renews it. What dies has it for another minute.
+func (p *Place) Lock(ctx context.Context, name string) (func() error, error) {
+	full, err := p.path(name)
+	if err != nil {
+		return nil, err
+	}
+	return p.lock(ctx, full)
+}
+
+func (p *Place) lock(ctx context.Context, full string) (func() error, error) {
+	dir, base := path.Split(full)
+	full = path.Join(dir, "."+base+".lock")
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	// A lease is its client's; so this one has its own, whatever becomes of the place's.
+	client, err := p.conn.make()
+	if err != nil {
+		return nil, unreachable(p.conn.options.Addresses, err)
+	}
+	f, err := lease(ctx, client, full)
+	if err != nil {
+		return nil, p.explain(ctx, "lock", full, errors.Join(err, client.Close()))
+	}
+	return func() error { return errors.Join(f.Close(), client.Close()) }, nil
+}
+
+func lease(ctx context.Context, client *hdfs.Client, name string) (*hdfs.FileWriter, error) {
+	if err := client.MkdirAll(path.Dir(name), 0o755); err != nil {
+		return nil, err
+	}
+	if err := client.CreateEmptyFile(name); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	for try := 1; ; try++ {
+		f, err := client.Append(name)
+		if err == nil {
+			return f, nil
+		}
+		remote, is := errors.AsType[remoteError](err)
+		if !is {
+			return nil, err
+		}
+		recovers := strings.HasSuffix(remote.Exception(), ".RecoveryInProgressException") // of a lease that has run out
+		switch {
+		case recovers && try < 20:
+			if err := sleep(ctx, 500*time.Millisecond); err != nil {
+				return nil, err
+			}
+		case recovers || strings.HasSuffix(remote.Exception(), ".AlreadyBeingCreatedException"):
+			return nil, fmt.Errorf("%w%s; HDFS counts one that died as alive for another minute", place.ErrLocked,
+				owner(remote.Message()))
+		default:
+			return nil, err
+		}
+	}
+}
+
+// owner is where the one who has a lease works, as far as the NameNode says.
+func owner(message string) string {
+	_, after, _ := strings.Cut(firstLine(message), "owned by ")
+	if _, address, has := strings.Cut(after, " on "); has {
+		return " on " + strings.TrimRight(address, ".")
+	}
+	return ""
+}

@@ -1,0 +1,80 @@
+package hdfs
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/colinmarc/hdfs/v2"
+
+	"kumo/internal/archive/place"
+)
+
+var _ place.Uploader = (*Place)(nil)
+
+// Upload writes a file of this machine. One that is there already, by size and digest, is not written again; one that
+// was cut off is begun anew, as HDFS's client cannot go on.
+func (p *Place) Upload(ctx context.Context, name string, src io.ReaderAt, size int64, sum [sha256.Size]byte) error {
+	full, err := p.path(name)
+	if err != nil {
+		return err
+	}
+	digest := hex.EncodeToString(sum[:])
+	if info, err := p.Stat(ctx, name); err == nil && !info.IsDir && info.Size == size {
+		if kept, err := p.getAttributes(ctx, full); err == nil && kept.Digest == digest {
+			return nil
+		}
+	}
+	err = p.store(ctx, full, content{src, size, &sum, &attributes{Digest: digest}})
+	return p.explain(ctx, "upload", full, err)
+}
+
+// attributes are what is kept of a file beside its bytes, as JSON in an extended attribute.
+type attributes struct {
+	Digest string `json:"sha256,omitempty"`
+}
+
+const attributesKey = "user.kumo"
+
+// setAttributes keeps attributes with a file. A cluster that has extended attributes switched off keeps none.
+func (p *Place) setAttributes(ctx context.Context, full string, a *attributes) error {
+	if a == nil {
+		return nil
+	}
+	data, err := json.Marshal(a)
+	if err != nil {
+		return err
+	}
+	err = p.do(ctx, func(client *hdfs.Client) error { return client.SetXAttr(full, attributesKey, string(data)) })
+	if noAttributes(err) {
+		return nil
+	}
+	return err
+}
+
+// getAttributes are those of a file; none if it was written without.
+func (p *Place) getAttributes(ctx context.Context, full string) (*attributes, error) {
+	a := &attributes{}
+	var text string
+	err := p.do(ctx, func(client *hdfs.Client) error {
+		all, err := client.ListXAttrs(full)
+		text = all[attributesKey]
+		return err
+	})
+	if noAttributes(err) {
+		return a, nil
+	}
+	if err == nil && text != "" {
+		err = json.Unmarshal([]byte(text), a)
+	}
+	return a, err
+}
+
+func noAttributes(err error) bool {
+	remote, is := errors.AsType[remoteError](err)
+	return is && strings.Contains(remote.Message(), "xattr operation has been rejected")
+}

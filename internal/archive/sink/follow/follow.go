@@ -1,0 +1,590 @@
+// Package follow sends the records of a crawl to a sink while it runs: it follows the crawl's own files.
+//
+// A [Follower] is one of the crawl's stores, so that it is told how long pages.jsonl, text.jsonl and fields.jsonl are
+// whenever the journal has that: up to there it reads them, and sends what they say, a batch at a time, whatever the
+// sink is like. So a sink that is slow or away costs no memory and drops nothing; the crawl does not wait for it. How
+// far the sink has it is noted in the crawl's state; what comes behind the note is sent again after a crash.
+package follow
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"kumo/internal/archive/sink"
+	"kumo/internal/base/advice"
+	"kumo/internal/base/page"
+	"kumo/internal/base/stats"
+	"kumo/internal/base/vfs"
+	"kumo/internal/state/store"
+)
+
+// A Config says what is followed, and where it goes.
+type Config struct {
+	Dir  string // the crawl's folder
+	Disk vfs.FS
+	Name string // the sink's, for people and for the note: without its password
+	// Open reaches the sink.
+	Open func(context.Context) (sink.Sink, error)
+	Now  func() time.Time
+	Wait func(context.Context, time.Duration) error // returns after a time, or with the context's error
+	// how long a sink that takes nothing is waited for once the crawl is over
+	Patience time.Duration
+	// Note is the file that says how far the sink is; "": one in the crawl's state.
+	Note string
+	// Rest is the command that sends what waits once the crawl is over, but for the folder; "": kumo export.
+	Rest string
+	// Gather is how long records are waited for until they are sent together; 0: half a second.
+	Gather time.Duration
+	// Anew is called before all records are sent from the first on; nil: nothing is to be done.
+	Anew func() error
+	// Hold keeps others from sending to the sink at the same time, from Begin to the end of Run. nil: nothing does.
+	Hold func() (io.Closer, error)
+	// ID is what the sink has that was sent to from the first record on, and no other: a note counts for that alone. "" is
+	// none. nil: notes count for any.
+	ID func() (string, error)
+	// Failed and Works are told when the sink begins not to take records, and when it takes them again.
+	Failed func(err error)
+	Works  func()
+}
+
+// The files that are followed.
+const (
+	pages = iota
+	texts
+	fields
+)
+
+var names = [...]string{pages: "pages.jsonl", texts: "text.jsonl", fields: "fields.jsonl"}
+
+type lengths [len(names)]int64
+
+var _ store.Store = (*Follower)(nil)
+
+// A Follower sends a crawl's records to a sink. Its methods as a store are the engine's, as those of the other stores.
+type Follower struct {
+	cfg    Config
+	put    atomic.Int64 // lines that pages.jsonl got in this run
+	done   atomic.Int64 // lines that the sink needs no more
+	before atomic.Int64 // lines that waited when the run began
+
+	// of this run
+	sent, bytes       atomic.Int64 // records
+	failures, retries atomic.Int64 // tries
+
+	marked lengths // at the last Mark; the engine's
+
+	mu      sync.Mutex
+	durable lengths
+	over    bool
+	why     string        // it does not take records; "" if it does
+	first   time.Time     // visit that is to be sent; zero: it is not known
+	news    chan struct{} // has something when there is more to send, or the crawl is over
+
+	held io.Closer // nil: nothing is
+	sink sink.Sink // nil: it is to be reached
+	reader
+}
+
+// New makes a follower. It is put behind all other stores of the crawl.
+func New(cfg Config) *Follower {
+	return &Follower{cfg: cfg, news: make(chan struct{}, 1)}
+}
+
+// Put is Store's: only a count.
+func (f *Follower) Put(rec *page.Record) error {
+	if rec.Response != nil && !rec.Robots {
+		f.put.Add(1)
+	}
+	return nil
+}
+
+// PutSkip is Store's.
+func (f *Follower) PutSkip(*page.Skip) error { return nil }
+
+// Mark is Store's: the files have whole records only now. It has none of its own.
+func (f *Follower) Mark() ([]store.Mark, error) {
+	for i, name := range names {
+		size, err := f.cfg.Disk.Size(filepath.Join(f.cfg.Dir, name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		f.marked[i] = size
+	}
+	return nil, nil
+}
+
+// Sync is Store's.
+func (f *Follower) Sync() error { return nil }
+
+// Settle is Store's: the journal has what was marked.
+func (f *Follower) Settle() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.durable = f.marked
+	f.tell()
+	return nil
+}
+
+// Close is Store's.
+func (f *Follower) Close() error { return nil }
+
+// End says that the crawl is over: what is there is all there is.
+func (f *Follower) End() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.over = true
+	f.tell()
+}
+
+func (f *Follower) tell() {
+	select {
+	case f.news <- struct{}{}:
+	default:
+	}
+}
+
+func (f *Follower) status() (upTo lengths, over bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.durable, f.over
+}
+
+// Status says how far the sink is. Waiting is about right.
+func (f *Follower) Status() stats.Sink {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := stats.Sink{Sink: f.cfg.Name, Sent: f.sent.Load(), Bytes: f.bytes.Load(), Failures: f.failures.Load(),
+		Retries: f.retries.Load(), Waiting: max(0, f.before.Load()+f.put.Load()-f.done.Load()), Why: f.why}
+	if s.Waiting > 0 && !f.first.IsZero() {
+		s.Behind = max(0, f.cfg.Now().Sub(f.first).Seconds())
+	}
+	return s
+}
+
+// An ErrBehind is a sink that has not taken all.
+type ErrBehind struct {
+	stats.Sink
+	rest string // the command that sends the rest, beside the one that crawls
+	err  error
+}
+
+func (e *ErrBehind) Error() string {
+	return fmt.Sprintf("%d records wait for %s: %v", e.Waiting, e.Sink.Sink, e.err)
+}
+
+func (e *ErrBehind) Unwrap() error { return e.err }
+
+const (
+	firstPause   = 250 * time.Millisecond
+	longestPause = 30 * time.Second
+	gathering    = 500 * time.Millisecond // until what came is sent, so that batches are not small
+)
+
+// Run sends until End was called and the sink has all, or takes nothing any more (an [ErrBehind]), or ctx ends. Begin
+// comes before.
+func (f *Follower) Run(ctx context.Context) (err error) {
+	defer func() {
+		if f.sink != nil {
+			err = errors.Join(err, f.sink.Close())
+		}
+		err = errors.Join(err, f.note(), f.reader.close(), f.letGo())
+	}()
+	var since time.Time // from when on it may be waited for: of the last success, or of the crawl's end
+	for pause := firstPause; ; {
+		upTo, over := f.status()
+		if over && since.IsZero() {
+			since = f.cfg.Now()
+		}
+		more, err := f.step(ctx, upTo, over)
+		refused, isSinks := errors.AsType[*sinkError](err)
+		switch {
+		case ctx.Err() != nil:
+			return f.behind(ctx.Err())
+		case err != nil && !isSinks:
+			return fmt.Errorf("send to %s: %w", f.cfg.Name, err)
+		case isSinks:
+			if errors.Is(refused.err, sink.ErrLost) {
+				if err := f.again(); err != nil {
+					return fmt.Errorf("send to %s: %w", f.cfg.Name, err)
+				}
+			}
+			f.fails(refused.err)
+			if over && f.cfg.Now().Sub(since)+pause > f.cfg.Patience {
+				return f.behind(refused.err)
+			}
+			if f.cfg.Wait(ctx, pause) != nil {
+				return f.behind(ctx.Err())
+			}
+			pause = min(pause+pause/2, longestPause)
+			f.retries.Add(1)
+		case more:
+			f.works()
+			if pause = firstPause; over {
+				since = f.cfg.Now()
+			}
+		case over:
+			// none waits, of those neither that were put before Begin, and counted twice
+			f.before.Store(f.done.Load() - f.put.Load())
+			return nil
+		default:
+			f.works()
+			select {
+			case <-f.news:
+			case <-ctx.Done():
+			}
+			if _, over := f.status(); !over && ctx.Err() == nil {
+				_ = f.cfg.Wait(ctx, cmp.Or(f.cfg.Gather, gathering)) // the context's end is seen above
+			}
+		}
+	}
+}
+
+// behind is the error of a sink that has not taken all; nil if none waits.
+func (f *Follower) behind(err error) error {
+	s := f.Status()
+	if s.Waiting == 0 && errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return &ErrBehind{s, cmp.Or(f.cfg.Rest, "kumo export --to "+f.cfg.Name), err}
+}
+
+func (f *Follower) fails(err error) {
+	f.mu.Lock()
+	first := f.why == ""
+	f.why = err.Error()
+	f.mu.Unlock()
+	f.failures.Add(1)
+	if first && f.cfg.Failed != nil {
+		f.cfg.Failed(err)
+	}
+}
+
+func (f *Follower) works() {
+	f.mu.Lock()
+	again := f.why != ""
+	f.why = ""
+	f.mu.Unlock()
+	if again && f.cfg.Works != nil {
+		f.cfg.Works()
+	}
+}
+
+// A sinkError is the sink's, and may be over later, whatever it is: somebody may mend it while the crawl goes on.
+type sinkError struct{ err error }
+
+func (e *sinkError) Error() string { return e.err.Error() }
+func (e *sinkError) Unwrap() error { return e.err }
+
+// step sends a batch, if there is something to send.
+func (f *Follower) step(ctx context.Context, upTo lengths, over bool) (more bool, err error) {
+	if f.at.Lengths[pages] >= upTo[pages] {
+		f.forget(upTo)
+		if over && f.sink != nil {
+			if err := f.sink.Flush(ctx); err != nil {
+				return false, &sinkError{err}
+			}
+		}
+		return false, f.noteNow()
+	}
+	batch, next, lines, err := f.read(upTo)
+	if err != nil {
+		return false, err
+	}
+	if len(batch) > 0 {
+		f.waitsSince(batch[0].Time)
+		if f.sink == nil {
+			if f.sink, err = f.cfg.Open(ctx); err != nil {
+				f.sink = nil
+				f.unread()
+				return false, &sinkError{err}
+			}
+			if same, err := f.isTheSink(f.kept); f.kept.ID != "" && !same {
+				f.unread()
+				return false, &sinkError{errors.Join(sink.ErrLost, err)}
+			}
+		}
+		if err := f.sink.Put(ctx, batch); err != nil {
+			f.unread()
+			return false, &sinkError{err}
+		}
+	}
+	f.at.Lengths[pages] = next
+	f.taken()
+	f.waitsSince(time.Time{})
+	f.sent.Add(int64(len(batch)))
+	for i := range batch {
+		f.bytes.Add(int64(batch[i].Size()))
+	}
+	f.done.Add(lines)
+	return true, f.noteNow()
+}
+
+// waitsSince notes the visit of the first record that is to be sent.
+func (f *Follower) waitsSince(first time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.first = first
+}
+
+// noteNow keeps the position, once a second at most.
+func (f *Follower) noteNow() error {
+	now := f.cfg.Now()
+	if now.Sub(f.noted) < time.Second {
+		return nil
+	}
+	f.noted = now
+	if err := f.note(); !vfs.IsFull(err) { // Run's last one says so
+		return err
+	}
+	return nil
+}
+
+// A position is how far the sink has a crawl's files, as it is noted.
+type position struct {
+	Sink    string
+	Lengths lengths
+	Behind  string   // what lies before the position in pages.jsonl, to see whether that is the same file
+	Without []string `json:",omitempty"` // files that were not there
+	ID      string   `json:",omitempty"` // the sink's own
+}
+
+func (f *Follower) noteName() string {
+	if f.cfg.Note != "" {
+		return f.cfg.Note
+	}
+	sum := sha256.Sum256([]byte(f.cfg.Name))
+	return filepath.Join(f.cfg.Dir, "state", "sinks", "crawl-"+hex.EncodeToString(sum[:8])+".json")
+}
+
+// Begin reads how far the sink was, and counts what waits. It is called once the crawl's folder is open, before the
+// crawl goes on.
+func (f *Follower) Begin() (err error) {
+	if f.cfg.Hold != nil {
+		if f.held, err = f.cfg.Hold(); err != nil {
+			return err
+		}
+	}
+	if err := f.begin(); err != nil {
+		return errors.Join(fmt.Errorf("read what waits for %s: %w", f.cfg.Name, err), f.reader.close(), f.letGo())
+	}
+	return nil
+}
+
+func (f *Follower) letGo() error {
+	held := f.held
+	if f.held = nil; held == nil {
+		return nil
+	}
+	return held.Close()
+}
+
+// Await waits until a crawl has told it that there is something in its files; false if it is over without.
+func (f *Follower) Await(ctx context.Context) bool {
+	for {
+		select {
+		case <-f.news:
+		case <-ctx.Done():
+			return false
+		}
+		if upTo, over := f.status(); upTo != (lengths{}) || over {
+			f.tell()
+			return upTo != lengths{}
+		}
+	}
+}
+
+// Look has it follow files in which nothing is written, as they are.
+func (f *Follower) Look() error {
+	if _, err := f.Mark(); err != nil {
+		return err
+	}
+	return f.Settle()
+}
+
+// again begins again with the first record.
+func (f *Follower) again() error {
+	closed := f.sink
+	f.sink = nil
+	err := f.reader.close()
+	if closed != nil {
+		err = errors.Join(err, closed.Close())
+	}
+	if err == nil {
+		err = f.anew()
+	}
+	if err == nil {
+		var waiting int64
+		waiting, err = f.countLines()
+		f.before.Store(waiting + f.done.Load() - f.put.Load())
+	}
+	return err
+}
+
+func (f *Follower) anew() error {
+	f.reader = newReader(f.cfg.Disk, f.cfg.Dir)
+	f.at.Sink = f.cfg.Name
+	if f.cfg.Anew != nil {
+		return f.cfg.Anew()
+	}
+	return nil
+}
+
+func (f *Follower) begin() error {
+	f.reader = newReader(f.cfg.Disk, f.cfg.Dir)
+	follows := false
+	src, err := f.cfg.Disk.Open(f.noteName())
+	if err == nil {
+		var data []byte
+		data, err = io.ReadAll(io.LimitReader(src, 1<<20))
+		err = errors.Join(err, src.Close())
+		was := position{}
+		if err == nil && json.Unmarshal(data, &was) == nil && f.isOf(was) && !f.hasMore(was) {
+			if follows, err = f.isTheSink(was); follows {
+				f.reader.from(was)
+			}
+		}
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f.at.Sink = f.cfg.Name
+	if !follows {
+		if err := f.anew(); err != nil {
+			return err
+		}
+	}
+	waiting, err := f.countLines()
+	f.before.Store(waiting)
+	return err
+}
+
+// isOf reports whether a position is one of the files that are there: not of a crawl that was begun anew, or repaired.
+func (f *Follower) isOf(p position) bool {
+	for i, name := range names {
+		size, err := f.cfg.Disk.Size(filepath.Join(f.cfg.Dir, name))
+		if p.Lengths[i] < 0 || p.Lengths[i] > 0 && (err != nil || size < p.Lengths[i]) {
+			return false
+		}
+	}
+	behind, err := f.tail(p.Lengths[pages])
+	return err == nil && behind == p.Behind
+}
+
+// isTheSink reports whether a position is that of the sink that is there.
+func (f *Follower) isTheSink(p position) (bool, error) {
+	if f.cfg.ID == nil {
+		return true, nil
+	}
+	id, err := f.cfg.ID()
+	return err == nil && id != "" && id == p.ID, err
+}
+
+// hasMore reports whether pages that were sent before a position have texts or fields now that they had not: the crawl
+// was told only later to have any, and has made them of all pages since, in the order of these. All is sent again then.
+func (f *Follower) hasMore(p position) bool {
+	return p.Lengths[pages] > 0 && slices.ContainsFunc(p.Without, func(name string) bool {
+		size, err := f.cfg.Disk.Size(filepath.Join(f.cfg.Dir, name))
+		return err == nil && size > 0
+	})
+}
+
+// without are the files that are not there.
+func (f *Follower) without() (all []string) {
+	for _, i := range []int{texts, fields} {
+		if _, err := f.cfg.Disk.Size(filepath.Join(f.cfg.Dir, names[i])); errors.Is(err, fs.ErrNotExist) {
+			all = append(all, names[i])
+		}
+	}
+	return all
+}
+
+// note keeps the position.
+func (f *Follower) note() error {
+	p, err := f.position()
+	if err != nil {
+		return err
+	}
+	if f.cfg.ID != nil {
+		if p.ID, err = f.cfg.ID(); err != nil {
+			return err
+		}
+	}
+	if p.Without = f.without(); reflect.DeepEqual(p, f.kept) {
+		return nil
+	}
+	data, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	name := f.noteName()
+	if err := f.cfg.Disk.MkdirAll(filepath.Dir(name)); err != nil {
+		return err
+	}
+	if err := vfs.Replace(f.cfg.Disk, name, append(data, '\n')); err != nil {
+		return err
+	}
+	f.kept = p
+	return nil
+}
+
+// Advise says what is to be done about a sink that has not taken all.
+func Advise(err error, dir string) error {
+	e, is := errors.AsType[*ErrBehind](err)
+	if !is {
+		return err
+	}
+	do := fmt.Sprintf("the same command sends the rest, as does %s %s", e.rest, dir)
+	if was := advice.Of(e.err); was != "" {
+		do = was + "\n" + do
+	}
+	return advice.With(err, do)
+}
+
+// host is a URL's host with its port.
+func host(url string) string {
+	_, rest, _ := strings.Cut(url, "://")
+	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
+		rest = rest[:end]
+	}
+	return rest[strings.LastIndexByte(rest, '@')+1:]
+}
+
+// countLines counts the lines of pages.jsonl behind the position.
+func (f *Follower) countLines() (n int64, err error) {
+	size, err := f.cfg.Disk.Size(filepath.Join(f.cfg.Dir, names[pages]))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	src, err := f.section(pages, f.at.Lengths[pages], size)
+	if err != nil {
+		return 0, err
+	}
+	buf := make([]byte, 256<<10)
+	for {
+		k, err := src.Read(buf)
+		if n += int64(bytes.Count(buf[:k], []byte{'\n'})); errors.Is(err, io.EOF) {
+			return n, nil
+		}
+		if err != nil {
+			return n, err
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package follow
+
+import (
+	"context"
+	"sync"
+
+	"kumo/internal/archive/sink"
+	"kumo/internal/base/page"
+	"kumo/internal/state/store"
+)
+
+var _ store.Store = (*Pipe)(nil)
+
+// A Pipe is a store that is a sink, for a crawl that keeps nothing: each record is put when its page is done, once.
+type Pipe struct {
+	mu     sync.Mutex
+	to     sink.Sink
+	failed func(error)
+	over   bool
+}
+
+// NewPipe returns a store that puts records into a sink. With the first error that is over, and failed is told.
+func NewPipe(to sink.Sink, failed func(error)) *Pipe { return &Pipe{to: to, failed: failed} }
+
+// Put is Store's. Records have no line where pages.jsonl has none.
+func (p *Pipe) Put(rec *page.Record) error {
+	if rec.Response == nil || rec.Robots {
+		return nil
+	}
+	r := of(rec)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.over {
+		return nil
+	}
+	if err := p.to.Put(context.Background(), []sink.Record{r}); err != nil {
+		p.over = true
+		p.failed(err)
+	}
+	return nil
+}
+
+// PutSkip is Store's.
+func (p *Pipe) PutSkip(*page.Skip) error { return nil }
+
+// Mark is Store's.
+func (p *Pipe) Mark() ([]store.Mark, error) { return nil, nil }
+
+// Sync is Store's.
+func (p *Pipe) Sync() error { return nil }
+
+// Settle is Store's.
+func (p *Pipe) Settle() error { return nil }
+
+// Close is Store's.
+func (p *Pipe) Close() error { return nil }
+
+// of is what a sink is told of a record.
+func of(rec *page.Record) sink.Record {
+	read := rec.Page
+	if read == nil {
+		read = &page.Page{}
+	}
+	r := sink.Record{URL: rec.URL, Status: rec.Response.Status, Time: rec.Time, Type: read.Type, Charset: read.Charset,
+		Lang: read.Lang, Title: read.Title, H1: read.Heading, Description: read.Description, Canonical: read.Canonical,
+		Bytes: rec.Response.PayloadLen(), Digest: digest(rec.Digest), Links: len(read.Links),
+		Truncated: string(rec.Response.Truncated), Host: host(rec.URL), Depth: rec.Depth, NoIndex: rec.NoIndex}
+	if t := rec.Text; t != nil {
+		r.Headline, r.Author, r.Published, r.Text = t.Headline, t.Author, t.Published, t.Text
+	}
+	for _, f := range rec.Fields {
+		r.Fields = append(r.Fields, sink.Fields{Rule: f.Rule, Values: f.Values})
+	}
+	r.Fit()
+	return r
+}

@@ -1,0 +1,313 @@
+package follow
+
+import (
+	"encoding/base32"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"io/fs"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"kumo/internal/archive/sink"
+	"kumo/internal/base/page"
+	"kumo/internal/base/vfs"
+	"kumo/internal/state/store"
+	"kumo/internal/state/store/jsonl"
+)
+
+// A reader makes records of a crawl's files. A page's text and fields are put within one batch of the journal with its
+// line in pages.jsonl, but not at the same place among others': so of the lines of text.jsonl and fields.jsonl that
+// come next it is known where they lie, more of them than pages can be put in one batch.
+type reader struct {
+	disk  vfs.FS
+	dir   string
+	files [len(names)]vfs.ReaderAt // nil: it is not open
+	ahead [len(names)]lookahead    // of texts and fields
+	used  [len(names)][]uint64     // of the batch: what to forget once it is there
+	at    position
+	kept  position // as it is noted
+	noted time.Time
+}
+
+const defaultWindow = 1 << 16 // lines that are looked ahead
+
+// A lookahead is where the next lines of a file lie, by what they are of.
+type lookahead struct {
+	most  int   // lines that it has
+	read  int64 // up to here
+	lines map[uint64][]span
+	count int
+	seen  int64 // lines that were read
+	used  int64 // of these the last that belongs to a page that was sent
+}
+
+type span struct {
+	at, nth int64
+	len     int32
+}
+
+func newReader(disk vfs.FS, dir string) reader {
+	r := reader{disk: disk, dir: dir}
+	for i := range r.ahead {
+		r.ahead[i].most, r.ahead[i].lines = defaultWindow, map[uint64][]span{}
+	}
+	return r
+}
+
+// from has it go on from a position.
+func (r *reader) from(p position) {
+	r.at, r.kept = p, p
+	for i := range r.ahead {
+		r.ahead[i].read = p.Lengths[i]
+	}
+}
+
+func (r *reader) close() (err error) {
+	for i, f := range r.files {
+		if f != nil {
+			err = errors.Join(err, f.Close())
+			r.files[i] = nil
+		}
+	}
+	return err
+}
+
+func (r *reader) section(i int, from, to int64) (*io.SectionReader, error) {
+	if r.files[i] == nil {
+		f, err := r.disk.OpenAt(filepath.Join(r.dir, names[i]))
+		if err != nil {
+			return nil, err
+		}
+		r.files[i] = f
+	}
+	return io.NewSectionReader(r.files[i], from, to-from), nil
+}
+
+var seed = maphash.MakeSeed()
+
+// key tells visits apart.
+func key(url string, at time.Time) uint64 {
+	return maphash.String(seed, url+"\x00"+at.UTC().Format(time.RFC3339Nano))
+}
+
+var errEnough = errors.New("the batch is full")
+
+// read makes the next batch of the lines up to a length, and says where it ends and how many lines it has.
+func (r *reader) read(upTo lengths) (batch []sink.Record, next, lines int64, err error) {
+	for _, i := range []int{texts, fields} {
+		if err := r.look(i, upTo[i]); err != nil {
+			return nil, 0, 0, err
+		}
+		r.used[i] = r.used[i][:0]
+	}
+	next = r.at.Lengths[pages]
+	src, err := r.section(pages, next, upTo[pages])
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	begin, size := next, 0
+	_, err = store.EachLine(src, func(line []byte, at int64) error {
+		if len(batch) >= sink.BatchRecords || size >= sink.BatchBytes || lines >= 10*sink.BatchRecords {
+			return errEnough
+		}
+		rec, is, err := r.record(line)
+		rec.Line = begin + at
+		if err != nil {
+			return fmt.Errorf("%s at byte %d: %w", names[pages], begin+at, err)
+		}
+		if is {
+			batch = append(batch, rec)
+			size += rec.Size()
+		}
+		next, lines = begin+at+int64(len(line))+1, lines+1
+		return nil
+	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	if err == nil && lines == 0 {
+		err = fmt.Errorf("%s at byte %d: the line has no end", names[pages], begin)
+	}
+	return batch, next, lines, err
+}
+
+// record is what a line says; false if it is of no good answer: an error of the server, a wish to be left alone, or
+// that all is as before.
+func (r *reader) record(line []byte) (rec sink.Record, is bool, err error) {
+	l, err := jsonl.ParsePage(line)
+	if err != nil {
+		return rec, false, err
+	}
+	visit := key(l.URL, l.Time)
+	r.used[texts], r.used[fields] = append(r.used[texts], visit), append(r.used[fields], visit)
+	if l.Status >= http.StatusInternalServerError || l.Status == http.StatusTooManyRequests ||
+		l.Status == http.StatusNotModified && l.Recrawl == string(page.Unchanged) || isRules(l.URL) {
+		return rec, false, nil
+	}
+	rec = sink.Record{URL: l.URL, Status: l.Status, Time: l.Time, Type: l.Type, Charset: l.Charset, Lang: l.Lang,
+		Title: l.Title,
+		H1:    l.H1, Description: l.Description, Canonical: l.Canonical, Bytes: l.Bytes, Digest: l.Digest, Links: l.Links,
+		Truncated: l.Truncated, Host: host(l.URL), Depth: l.Depth, NoIndex: l.NoIndex}
+	for _, at := range r.ahead[texts].lines[visit] {
+		var t struct{ Headline, Author, Published, Text string }
+		if err := r.line(texts, at, &t); err != nil {
+			return rec, false, err
+		}
+		rec.Headline, rec.Author, rec.Published, rec.Text = t.Headline, t.Author, t.Published, t.Text
+	}
+	for _, at := range r.ahead[fields].lines[visit] {
+		var f struct {
+			Rule   string
+			Fields json.RawMessage
+		}
+		if err := r.line(fields, at, &f); err != nil {
+			return rec, false, err
+		}
+		rec.Fields = append(rec.Fields, sink.Fields{Rule: f.Rule, Values: f.Fields})
+	}
+	rec.Fit()
+	return rec, true, nil
+}
+
+// isRules reports whether a URL is that of a host's robots.txt, which is no page.
+func isRules(url string) bool {
+	_, rest, _ := strings.Cut(url, "://")
+	_, path, _ := strings.Cut(rest, "/")
+	return path == "robots.txt"
+}
+
+func (r *reader) line(i int, at span, to any) error {
+	src, err := r.section(i, at.at, at.at+int64(at.len))
+	if err != nil {
+		return err
+	}
+	line, err := io.ReadAll(src)
+	if err == nil {
+		err = json.Unmarshal(line, to)
+	}
+	if err != nil {
+		return fmt.Errorf("%s at byte %d: %w", names[i], at.at, err)
+	}
+	return nil
+}
+
+// look finds where the next lines of a file lie.
+func (r *reader) look(i int, upTo int64) error {
+	a := &r.ahead[i]
+	if a.read >= upTo {
+		return nil
+	}
+	if a.count >= a.most {
+		a.dropLate()
+	}
+	src, err := r.section(i, a.read, upTo)
+	if err != nil {
+		return err
+	}
+	begin := a.read
+	_, err = store.EachLine(src, func(line []byte, at int64) error {
+		if a.count >= a.most {
+			return errEnough
+		}
+		var of struct {
+			URL  string
+			Time time.Time
+		}
+		if err := json.Unmarshal(line, &of); err != nil {
+			return fmt.Errorf("%s at byte %d: %w", names[i], begin+at, err)
+		}
+		visit := key(of.URL, of.Time)
+		a.seen++
+		a.lines[visit] = append(a.lines[visit], span{begin + at, a.seen, int32(len(line))})
+		a.read, a.count = begin+at+int64(len(line))+1, a.count+1
+		return nil
+	})
+	if errors.Is(err, errEnough) {
+		return nil
+	}
+	return err
+}
+
+// dropLate forgets lines of pages that were sent before: they are so far behind the last that belonged to one that was
+// sent now as lines within a batch of the journal are not.
+func (a *lookahead) dropLate() {
+	late := int64(a.most / 4)
+	for visit, lines := range a.lines {
+		if lines[len(lines)-1].nth < a.used-late {
+			a.count -= len(lines)
+			delete(a.lines, visit)
+		}
+	}
+}
+
+// taken forgets the lines of a batch that is there.
+func (r *reader) taken() {
+	for i := range r.ahead {
+		a := &r.ahead[i]
+		for _, visit := range r.used[i] {
+			for _, s := range a.lines[visit] {
+				a.used = max(a.used, s.nth)
+			}
+			a.count -= len(a.lines[visit])
+			delete(a.lines, visit)
+		}
+	}
+	r.unread()
+}
+
+// unread keeps the lines of a batch that is not there.
+func (r *reader) unread() {
+	for i := range r.used {
+		r.used[i] = r.used[i][:0]
+	}
+}
+
+// forget lets go of lines that belong to no page: all pages up to these lengths were read. Texts of pages that were
+// sent before are such lines, where a crawl was told only later to have texts.
+func (r *reader) forget(upTo lengths) {
+	for i := range r.ahead {
+		r.ahead[i].read = max(r.ahead[i].read, upTo[i])
+		clear(r.ahead[i].lines)
+		r.ahead[i].count = 0
+	}
+}
+
+// position is where to go on: with the first line of each file that is not sent.
+func (r *reader) position() (position, error) {
+	p := r.at
+	for _, i := range []int{texts, fields} {
+		r.ahead[i].dropLate()
+		p.Lengths[i] = r.ahead[i].read
+		for _, lines := range r.ahead[i].lines {
+			p.Lengths[i] = min(p.Lengths[i], lines[0].at)
+		}
+	}
+	var err error
+	p.Behind, err = r.tail(p.Lengths[pages])
+	return p, err
+}
+
+// tail is what lies before a position of pages.jsonl.
+func (r *reader) tail(at int64) (string, error) {
+	if at == 0 {
+		return "", nil
+	}
+	src, err := r.section(pages, max(0, at-64), at)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	data, err := io.ReadAll(src)
+	return hex.EncodeToString(data), err
+}
+
+// digest is as pages.jsonl has it.
+func digest(sum page.Digest) string { return "sha1:" + base32.StdEncoding.EncodeToString(sum[:]) }

@@ -1,0 +1,315 @@
+// Package kafka is the sink for Kafka: a message a record, as JSON, with the URL as its key.
+//
+// The producer is idempotent and waits until all replicas have a message. What is put again is there again: a log
+// replaces nothing. Who reads it takes the newest of a key, by the header "time" (that of the visit, RFC 3339); a topic
+// that kumo makes is compacted, so that the last of each key stays. Messages of one URL keep their order, in one
+// partition.
+//
+//	kafka://USER:PASSWORD@HOST:9092/TOPIC      plain; with a user SASL, of the kind that ?sasl= names
+//	kafka+tls://USER:PASSWORD@HOST:9093/TOPIC  TLS
+//
+// ?ca=FILE names authorities that are trusted. sasl is plain (default), scram-sha-256 or scram-sha-512. Several brokers
+// are separated by commas. The password is better in KUMO_SINK_PASSWORD than in the URL.
+package kafka
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/sasl/plain"
+	"github.com/twmb/franz-go/pkg/sasl/scram"
+
+	"kumo/internal/archive/sink"
+	"kumo/internal/base/advice"
+)
+
+var (
+	_ sink.Sink   = (*Sink)(nil)
+	_ sink.Lister = (*Sink)(nil)
+)
+
+// A Sink is a topic.
+type Sink struct {
+	at     string // for people
+	topic  string
+	opts   []kgo.Opt // of each client
+	client *kgo.Client
+}
+
+const (
+	versionHeader = "time"
+	reached       = 15 * time.Second // within which a broker answers
+	delivered     = time.Minute      // within which a message is there
+	silence       = 30 * time.Second // after which no more is read
+)
+
+// Open reaches a broker, and makes the topic if it is missing. More options are for tests.
+func Open(ctx context.Context, at *url.URL, more ...kgo.Opt) (*Sink, error) {
+	s := &Sink{at: sink.Hide(at), topic: strings.Trim(at.Path, "/")}
+	query := at.Query()
+	kind := query.Get("sasl")
+	query.Del("sasl")
+	query.Del("ca")
+	isTLS := strings.HasSuffix(at.Scheme, "+tls")
+	trust, err := sink.TLS(at, isTLS)
+	if err != nil {
+		return nil, err
+	}
+	if s.topic == "" || strings.Contains(s.topic, "/") || at.Host == "" || len(query) > 0 {
+		return nil, advice.Usage("%s: a URL like kafka://host:9092/topic is wanted", s.at)
+	}
+	var brokers []string
+	for broker := range strings.SplitSeq(at.Host, ",") {
+		if _, _, err := net.SplitHostPort(broker); err != nil {
+			broker = net.JoinHostPort(strings.Trim(broker, "[]"), "9092")
+		}
+		brokers = append(brokers, broker)
+	}
+	s.opts = []kgo.Opt{kgo.SeedBrokers(brokers...), kgo.ClientID("kumo"), kgo.DialTimeout(reached / 3),
+		kgo.RequestRetries(5),
+		kgo.RetryTimeout(reached), kgo.DisableClientMetrics()}
+	if isTLS {
+		s.opts = append(s.opts, kgo.DialTLSConfig(trust))
+	}
+	if at.User != nil {
+		login, err := saslOf(kind, at.User)
+		if err != nil {
+			return nil, advice.Usage("%s: %v", s.at, err)
+		}
+		s.opts = append(s.opts, login)
+	}
+	s.opts = append(s.opts, more...)
+	s.client, err = kgo.NewClient(append([]kgo.Opt{kgo.DefaultProduceTopic(s.topic), kgo.RequiredAcks(kgo.AllISRAcks()),
+		kgo.ProducerBatchCompression(kgo.ZstdCompression(), kgo.NoCompression()), kgo.RecordDeliveryTimeout(delivered),
+		kgo.AllowIdempotentProduceCancellation(), // or else Put waits without end for a broker that is gone
+		kgo.MaxBufferedRecords(2 * sink.BatchRecords)}, s.opts...)...)
+	if err != nil {
+		return nil, advice.Usage("%s: %v", s.at, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*reached)
+	defer cancel()
+	if err := s.create(ctx); err != nil {
+		s.client.Close()
+		return nil, s.explain("prepare the topic of", err)
+	}
+	return s, nil
+}
+
+func saslOf(kind string, user *url.Userinfo) (kgo.Opt, error) {
+	password, has := user.Password()
+	if !has {
+		password = os.Getenv("KUMO_SINK_PASSWORD")
+	}
+	switch kind {
+	case "", "plain":
+		return kgo.SASL(plain.Auth{User: user.Username(), Pass: password}.AsMechanism()), nil
+	case "scram-sha-256":
+		return kgo.SASL(scram.Auth{User: user.Username(), Pass: password}.AsSha256Mechanism()), nil
+	case "scram-sha-512":
+		return kgo.SASL(scram.Auth{User: user.Username(), Pass: password}.AsSha512Mechanism()), nil
+	}
+	return nil, fmt.Errorf("sasl is plain, scram-sha-256 or scram-sha-512, not %q", kind)
+}
+
+// create makes the topic if it is missing.
+func (s *Sink) create(ctx context.Context) error {
+	ask := kmsg.NewPtrMetadataRequest()
+	topic := kmsg.NewMetadataRequestTopic()
+	topic.Topic = &s.topic
+	ask.Topics = append(ask.Topics, topic)
+	answer, err := ask.RequestWith(ctx, s.client)
+	if err != nil {
+		return err
+	}
+	if len(answer.Topics) == 1 {
+		err = kerr.ErrorForCode(answer.Topics[0].ErrorCode)
+	}
+	if !errors.Is(err, kerr.UnknownTopicOrPartition) {
+		return err
+	}
+	order := kmsg.NewPtrCreateTopicsRequest()
+	made := kmsg.NewCreateTopicsRequestTopic()
+	made.Topic, made.NumPartitions, made.ReplicationFactor = s.topic, -1, -1 // as the broker has it
+	policy, compact := kmsg.NewCreateTopicsRequestTopicConfig(), "compact"
+	policy.Name, policy.Value = "cleanup.policy", &compact
+	made.Configs = append(made.Configs, policy)
+	order.Topics, order.TimeoutMillis = append(order.Topics, made), int32(reached.Milliseconds())
+	done, err := order.RequestWith(ctx, s.client)
+	if err == nil && len(done.Topics) == 1 {
+		err = kerr.ErrorForCode(done.Topics[0].ErrorCode)
+	}
+	if errors.Is(err, kerr.TopicAlreadyExists) {
+		return nil // somebody else was quicker
+	}
+	return err
+}
+
+// Put is Sink's.
+func (s *Sink) Put(ctx context.Context, batch []sink.Record) error {
+	batch = sink.Newest(batch)
+	messages := make([]*kgo.Record, 0, len(batch))
+	for i := range batch {
+		var value bytes.Buffer
+		enc := json.NewEncoder(&value)
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode(&batch[i]); err != nil {
+			return err
+		}
+		messages = append(messages, &kgo.Record{Key: []byte(batch[i].URL), Value: bytes.TrimSuffix(value.Bytes(),
+			[]byte("\n")),
+			Headers: []kgo.RecordHeader{{Key: versionHeader, Value: []byte(batch[i].Time.Format(time.RFC3339))}}})
+	}
+	results := s.client.ProduceSync(ctx, messages...)
+	for _, r := range results { // what is lasting goes before what may be over
+		if errors.Is(r.Err, kerr.MessageTooLarge) {
+			return s.explain("write "+string(r.Record.Key)+" to", r.Err)
+		}
+	}
+	if err := results.FirstErr(); err != nil {
+		return s.explain("write to", err)
+	}
+	return nil
+}
+
+// Flush is Sink's: Put waits for all.
+func (s *Sink) Flush(context.Context) error { return nil }
+
+// Each is Lister's: it reads the topic from its beginning to where it ends now.
+func (s *Sink) Each(ctx context.Context, f func(url string, version time.Time) error) error {
+	left, err := s.offsets(ctx, -1)
+	if err != nil {
+		return s.explain("read", err)
+	}
+	first, err := s.offsets(ctx, -2)
+	if err != nil {
+		return s.explain("read", err)
+	}
+	for partition, end := range left {
+		if first[partition] >= end {
+			delete(left, partition)
+		}
+	}
+	reader, err := kgo.NewClient(append([]kgo.Opt{kgo.ConsumeTopics(s.topic), kgo.KeepControlRecords(),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart())}, s.opts...)...)
+	if err != nil {
+		return err
+	}
+	defer reader.Close()
+	for len(left) > 0 {
+		some, done := context.WithTimeout(ctx, silence)
+		fetched := reader.PollFetches(some)
+		done()
+		if err := fetched.Err(); err != nil {
+			return s.explain("read", err)
+		}
+		for at := fetched.RecordIter(); !at.Done(); {
+			m := at.Next()
+			if end, is := left[m.Partition]; is && m.Offset+1 >= end {
+				delete(left, m.Partition)
+			}
+			if m.Attrs.IsControl() {
+				continue
+			}
+			if err := f(string(m.Key), versionOf(m)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// versionOf is what a message says of its version; the zero time if it is none of kumo's.
+func versionOf(m *kgo.Record) (at time.Time) {
+	for _, h := range m.Headers {
+		if h.Key == versionHeader {
+			at, _ = time.Parse(time.RFC3339, string(h.Value))
+		}
+	}
+	return at
+}
+
+// offsets are where the topic's partitions end (-1), or begin (-2).
+func (s *Sink) offsets(ctx context.Context, which int64) (map[int32]int64, error) {
+	ask := kmsg.NewPtrMetadataRequest()
+	topic := kmsg.NewMetadataRequestTopic()
+	topic.Topic = &s.topic
+	ask.Topics = append(ask.Topics, topic)
+	answer, err := ask.RequestWith(ctx, s.client)
+	if err != nil {
+		return nil, err
+	}
+	list := kmsg.NewPtrListOffsetsRequest()
+	list.ReplicaID = -1
+	of := kmsg.NewListOffsetsRequestTopic()
+	of.Topic = s.topic
+	for _, t := range answer.Topics {
+		if err := kerr.ErrorForCode(t.ErrorCode); err != nil {
+			return nil, err
+		}
+		for _, p := range t.Partitions {
+			x := kmsg.NewListOffsetsRequestTopicPartition()
+			x.Partition, x.Timestamp = p.Partition, which
+			of.Partitions = append(of.Partitions, x)
+		}
+	}
+	list.Topics = append(list.Topics, of)
+	ends, err := list.RequestWith(ctx, s.client)
+	if err != nil {
+		return nil, err
+	}
+	all := map[int32]int64{}
+	for _, t := range ends.Topics {
+		for _, p := range t.Partitions {
+			if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
+				return nil, err
+			}
+			all[p.Partition] = p.Offset
+		}
+	}
+	return all, nil
+}
+
+// Close is Sink's.
+func (s *Sink) Close() error {
+	s.client.Close()
+	return nil
+}
+
+// explain says what went wrong with what, whether it may be over, and what to do.
+func (s *Sink) explain(doing string, err error) error {
+	said := fmt.Errorf("%s %s: %w", doing, s.at, err)
+	if do := sink.Untrusted(err); do != "" {
+		return sink.Lasting(advice.With(said, do))
+	}
+	switch {
+	case errors.Is(err, context.Canceled):
+		return said
+	case errors.Is(err, kerr.SaslAuthenticationFailed), errors.Is(err, kerr.UnsupportedSaslMechanism),
+		errors.Is(err, kerr.IllegalSaslState):
+		return advice.With(said, "give a user whom the broker knows, kafka://USER@HOST:9092/TOPIC, with ?sasl= as it "+
+			"wants, and the password in KUMO_SINK_PASSWORD")
+	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed):
+		return advice.With(said, fmt.Sprintf("the user needs the rights Create (or a topic %s that is there), Describe, "+
+			"Write and, for kumo verify, Read on it", s.topic))
+	case errors.Is(err, kerr.MessageTooLarge):
+		return advice.With(said, "let the topic take longer messages (max.message.bytes)")
+	case errors.Is(err, kerr.InvalidTopicException), errors.Is(err, kerr.PolicyViolation):
+		return advice.With(said, "name another topic, or have it made by who may")
+	}
+	if e, is := errors.AsType[*kerr.Error](err); is && !e.Retriable {
+		return advice.With(said, "see the broker's log")
+	}
+	return sink.Temporary(advice.With(said, "is Kafka running there, with this kind of security, and may this machine "+
+		"reach it, and the addresses that it advertises?"))
+}

@@ -1,0 +1,280 @@
+// Package opensearch is the sink for OpenSearch and Elasticsearch: a document a record.
+//
+// Batches go through the bulk API, each document with the time of its visit as external version: the server keeps the
+// newest. An index that is missing is made with the mapping that kumo has for it (mapping.json); of one that is there
+// the mapping is its owner's.
+//
+//	opensearch://USER:PASSWORD@HOST:9200/INDEX        http
+//	opensearch+https://USER:PASSWORD@HOST:9200/INDEX  https; ?ca=FILE names authorities that are trusted
+//
+// So do elasticsearch:// and elasticsearch+https://. The password is better in KUMO_SINK_PASSWORD than in the URL.
+package opensearch
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"kumo/internal/archive/sink"
+	"kumo/internal/base/advice"
+)
+
+var (
+	_ sink.Sink   = (*Sink)(nil)
+	_ sink.Lister = (*Sink)(nil)
+)
+
+//go:embed mapping.json
+var mapping []byte
+
+// What is sent and read at once.
+const (
+	mostBody = 8 << 20 // bytes of a request
+	scrolled = 2000    // documents of an answer
+	timeout  = time.Minute
+)
+
+// A Sink is an index.
+type Sink struct {
+	*sink.HTTP
+	index string
+	body  bytes.Buffer
+}
+
+// Open reaches a server, and makes the index if it is missing.
+func Open(ctx context.Context, at *url.URL) (*Sink, error) {
+	s := &Sink{index: strings.Trim(at.Path, "/")}
+	if s.index == "" || strings.ContainsAny(s.index, `/\*?"<>| ,#:`) || strings.ToLower(s.index) != s.index ||
+		strings.ContainsAny(s.index[:1], "_-+.") || at.Host == "" || len(sink.WithoutTLS(at)) > 0 {
+		return nil, advice.Usage("%s: a URL like opensearch://host:9200/index is wanted, with an index in lower case",
+			sink.Hide(at))
+	}
+	var err error
+	s.HTTP, err = sink.NewHTTP(at, timeout, sink.Words{Name: "OpenSearch", Port: "9200",
+		Login: "give a user who may write to the index: opensearch://USER@HOST:9200/INDEX, and the password in " +
+			"KUMO_SINK_PASSWORD",
+		Rights: "the user needs the rights create_index (or an index " + s.index + " that is there), index and read on it",
+		Gone:   "there is no index " + s.index + " any more: the same command makes it anew",
+		Other: "the index " + s.index + " may have another mapping than kumo's: name one that is not there, and kumo " +
+			"makes it"})
+	if err != nil {
+		return nil, err
+	}
+	err = s.do(ctx, http.MethodGet, "/"+s.index+"/_mapping?filter_path=*.mappings.dynamic", nil, nil)
+	if answer, is := errors.AsType[*answerError](err); is && answer.Status == http.StatusNotFound {
+		err = s.do(ctx, http.MethodPut, "/"+s.index, mapping, nil)
+		if answer, is := errors.AsType[*answerError](err); is && answer.Type == "resource_already_exists_exception" {
+			err = nil // somebody else was quicker
+		}
+	}
+	if err != nil {
+		return nil, s.explain("prepare the index of", err)
+	}
+	return s, nil
+}
+
+// An answerError is what OpenSearch says of what it refuses.
+type answerError struct {
+	sink.Answer
+	Type, Reason string
+}
+
+func (e *answerError) Error() string {
+	if e.Type == "" && e.Reason == "" {
+		return e.Answer.Error()
+	}
+	return fmt.Sprintf("it answers %d %s: %s", e.Status, e.Type, e.Reason)
+}
+
+func (e *answerError) Unwrap() error { return &e.Answer }
+
+// busy reports whether it may be over: of a disk that is full, too, for which indexes are blocked until there is room.
+func (e *answerError) busy() bool { return e.IsBusy() || e.Type == "cluster_block_exception" }
+
+// do asks the server, and reads a good answer into to, if that is not nil.
+func (s *Sink) do(ctx context.Context, method, path string, body []byte, to any) error {
+	form := sink.JSON
+	if strings.Contains(path, "_bulk") {
+		form = sink.Lines
+	}
+	data, _, err := s.Do(ctx, method, path, form, body)
+	if a, is := errors.AsType[*sink.Answer](err); is {
+		said := struct {
+			Error json.RawMessage `json:"error"`
+		}{}
+		e := &answerError{Answer: *a}
+		if json.Unmarshal(a.Body, &said) == nil && json.Unmarshal(said.Error, &struct{ Type, Reason *string }{&e.Type,
+			&e.Reason}) != nil {
+			_ = json.Unmarshal(said.Error, &e.Reason) // some say no more than a sentence
+		}
+		return e
+	}
+	if err != nil || to == nil {
+		return err
+	}
+	if err := json.Unmarshal(data, to); err != nil {
+		return fmt.Errorf("its answer is not as OpenSearch gives it: %w", err)
+	}
+	return nil
+}
+
+// Put is Sink's.
+func (s *Sink) Put(ctx context.Context, batch []sink.Record) error {
+	batch = sink.Newest(batch)
+	s.body.Reset()
+	first := 0
+	for i := range batch {
+		before := s.body.Len()
+		if err := s.append(&batch[i]); err != nil {
+			return err
+		}
+		if s.body.Len() > mostBody && i > first {
+			rest := bytes.Clone(s.body.Bytes()[before:])
+			s.body.Truncate(before)
+			if err := s.send(ctx, batch[first:i]); err != nil {
+				return err
+			}
+			s.body.Reset()
+			s.body.Write(rest)
+			first = i
+		}
+	}
+	if first == len(batch) {
+		return nil
+	}
+	return s.send(ctx, batch[first:])
+}
+
+// append appends a document to the body.
+func (s *Sink) append(r *sink.Record) error {
+	type action struct {
+		ID      string `json:"_id"`
+		Version int64  `json:"version"`
+		Type    string `json:"version_type"`
+	}
+	enc := json.NewEncoder(&s.body)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(map[string]action{"index": {r.ID(), max(0, r.Time.UnixMilli()), "external_gte"}})
+	return errors.Join(err, enc.Encode(r))
+}
+
+// send sends the body, which is of a batch.
+func (s *Sink) send(ctx context.Context, batch []sink.Record) error {
+	var answer struct {
+		Errors bool
+		Items  []map[string]struct {
+			Status int
+			Error  *struct{ Type, Reason string }
+		}
+	}
+	err := s.do(ctx, http.MethodPost, "/"+s.index+
+		"/_bulk?filter_path=errors,items.*.status,items.*.error.type,items.*.error.reason",
+		s.body.Bytes(), &answer)
+	if e, is := errors.AsType[*answerError](err); is && e.Status == http.StatusRequestEntityTooLarge && len(batch) > 1 {
+		return s.halves(ctx, batch)
+	}
+	if err != nil {
+		return s.explain("write to", err)
+	}
+	if len(answer.Items) != len(batch) {
+		return sink.Temporary(fmt.Errorf("write to %s: it answers for %d documents of %d", s.At, len(answer.Items),
+			len(batch)))
+	}
+	var busy error
+	for i, item := range answer.Items {
+		did := item["index"]
+		if did.Status/100 == 2 || did.Status == http.StatusConflict { // a newer one is there
+			continue
+		}
+		e := &answerError{Answer: sink.Answer{Status: did.Status}}
+		if did.Error != nil {
+			e.Type, e.Reason = did.Error.Type, did.Error.Reason
+		}
+		if !e.busy() {
+			return s.explain("write "+batch[i].URL+" to", e)
+		}
+		busy = e
+	}
+	if busy != nil {
+		return s.explain("write to", busy)
+	}
+	return nil
+}
+
+// halves sends a batch that is too large for the server in two.
+func (s *Sink) halves(ctx context.Context, batch []sink.Record) error {
+	for _, half := range [][]sink.Record{batch[:len(batch)/2], batch[len(batch)/2:]} {
+		s.body.Reset()
+		for i := range half {
+			if err := s.append(&half[i]); err != nil {
+				return err
+			}
+		}
+		if err := s.send(ctx, half); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Flush is Sink's: what was put is found from then on.
+func (s *Sink) Flush(ctx context.Context) error {
+	if err := s.do(ctx, http.MethodPost, "/"+s.index+"/_refresh", nil, nil); err != nil {
+		return s.explain("refresh", err)
+	}
+	return nil
+}
+
+// Each is Lister's.
+func (s *Sink) Each(ctx context.Context, f func(url string, version time.Time) error) error {
+	type hits struct {
+		ID   string `json:"_scroll_id"`
+		Hits struct {
+			Hits []struct {
+				Source struct {
+					URL  string
+					Time time.Time
+				} `json:"_source"`
+			}
+		}
+	}
+	const keep = "2m"
+	var some hits
+	ask := fmt.Appendf(nil, `{"size":%d,"_source":["url","time"],"sort":["_doc"]}`, scrolled)
+	err := s.do(ctx, http.MethodPost, "/"+s.index+"/_search?scroll="+keep, ask, &some)
+	for err == nil && len(some.Hits.Hits) > 0 {
+		for _, hit := range some.Hits.Hits {
+			if err := f(hit.Source.URL, hit.Source.Time.UTC()); err != nil {
+				return err
+			}
+		}
+		next, _ := json.Marshal(map[string]string{"scroll": keep, "scroll_id": some.ID})
+		some = hits{}
+		err = s.do(ctx, http.MethodPost, "/_search/scroll", next, &some)
+	}
+	if err != nil {
+		return s.explain("read", err)
+	}
+	end, _ := json.Marshal(map[string]string{"scroll_id": some.ID})
+	_ = s.do(ctx, http.MethodDelete, "/_search/scroll", end, nil) // it ends by itself, too
+	return nil
+}
+
+// explain says what went wrong with what, whether it may be over, and what to do.
+func (s *Sink) explain(doing string, err error) error {
+	said := fmt.Errorf("%s %s: %w", doing, s.At, err)
+	switch e, is := errors.AsType[*answerError](err); {
+	case is && e.busy():
+		return sink.Temporary(said)
+	case is && e.Status == http.StatusRequestEntityTooLarge:
+		return advice.With(said, "let the server take longer requests (http.max_content_length, or a proxy's limit)")
+	}
+	return s.Explain(doing, err)
+}

@@ -1,0 +1,290 @@
+// Package postgres is the sink for PostgreSQL: a row a record.
+//
+// A batch is copied into a temporary table, then inserted from there, in one transaction: a row that is there is
+// replaced by one that is as new or newer. The table is made if it is missing; one that is there has to have the
+// columns.
+//
+//	postgres://USER:PASSWORD@HOST:PORT/DATABASE?table=TABLE
+//
+// table is pages by default, or schema.table. Other parameters are libpq's (sslmode, host=/run/postgresql …), as are
+// the variables PGPASSWORD, PGUSER … and ~/.pgpass, from which a password is better taken than from a URL.
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"kumo/internal/archive/sink"
+	"kumo/internal/base/advice"
+)
+
+var (
+	_ sink.Sink   = (*Sink)(nil)
+	_ sink.Lister = (*Sink)(nil)
+)
+
+// A Sink is a table of a database.
+type Sink struct {
+	cfg   *pgx.ConnConfig
+	at    string // for people
+	table pgx.Identifier
+	conn  *pgx.Conn // nil where it has to be made anew
+}
+
+// The columns, in the order in which they are copied.
+var columns = []struct{ name, kind string }{
+	{"id", "text PRIMARY KEY"}, {"url", "text NOT NULL"}, {"status", "integer NOT NULL"}, {"time", "timestamptz NOT NULL"},
+	{"type", "text"}, {"charset", "text"}, {"lang", "text"}, {"title", "text"}, {"h1", "text"}, {"description", "text"},
+	{"canonical", "text"}, {"bytes", "bigint NOT NULL"}, {"digest", "text"}, {"links", "integer NOT NULL"},
+	{"truncated", "text"}, {"host", "text NOT NULL"}, {"depth", "integer"}, {"noindex", "boolean NOT NULL"},
+	{"headline", "text"}, {"author", "text"}, {"published", "text"}, {"text", "text"}, {"fields", "jsonb"},
+	{"cut", "boolean NOT NULL"},
+}
+
+const (
+	connectTimeout = 10 * time.Second
+	timeout        = 2 * time.Minute // of a batch: somebody may hold a lock, or the server be gone without a word
+)
+
+// Open reaches a database, and makes the table if it is missing.
+func Open(ctx context.Context, at *url.URL) (*Sink, error) {
+	s := &Sink{at: sink.Hide(at), table: pgx.Identifier{"pages"}}
+	dsn, query := *at, at.Query()
+	if name := query.Get("table"); name != "" {
+		s.table = strings.Split(name, ".")
+		if len(s.table) > 2 || s.table[0] == "" || s.table[len(s.table)-1] == "" {
+			return nil, advice.Usage("%s: the table %q is none: TABLE or SCHEMA.TABLE is wanted", s.at, name)
+		}
+		query.Del("table")
+		dsn.RawQuery = query.Encode()
+	}
+	var err error
+	if s.cfg, err = pgx.ParseConfig(dsn.String()); err != nil {
+		return nil, advice.Usage("%s: a URL like postgres://user@host:5432/database?table=pages is wanted", s.at)
+	}
+	if s.cfg.ConnectTimeout == 0 {
+		s.cfg.ConnectTimeout = connectTimeout
+	}
+	if _, is := s.cfg.RuntimeParams["application_name"]; !is {
+		s.cfg.RuntimeParams["application_name"] = "kumo"
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	if err := s.do(ctx, s.create); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// do does something with a connection, which it makes where there is none. One that is broken is let go.
+func (s *Sink) do(ctx context.Context, f func(context.Context, *pgx.Conn) error) (err error) {
+	if s.conn == nil {
+		if s.conn, err = pgx.ConnectConfig(ctx, s.cfg); err != nil {
+			s.conn = nil
+			return s.explain("reach", err)
+		}
+	}
+	if err = f(ctx, s.conn); err != nil && (s.conn.IsClosed() || ctx.Err() != nil) {
+		_ = s.conn.Close(context.WithoutCancel(ctx)) // it is broken already
+		s.conn = nil
+	}
+	return err
+}
+
+func (s *Sink) create(ctx context.Context, c *pgx.Conn) error {
+	var kept []string
+	for _, col := range columns {
+		kept = append(kept, pgx.Identifier{col.name}.Sanitize()+" "+col.kind)
+	}
+	var there *string
+	if err := c.QueryRow(ctx, "SELECT to_regclass($1)::text", s.table.Sanitize()).Scan(&there); err != nil {
+		return s.explain("look into", err)
+	}
+	if there == nil {
+		_, err := c.Exec(ctx, "CREATE TABLE IF NOT EXISTS "+s.table.Sanitize()+" ("+strings.Join(kept, ", ")+")")
+		if err != nil {
+			return s.explain("make the table in", err)
+		}
+	}
+	// an empty batch tells whether it has the columns, with a key, and may be written to
+	return s.put(ctx, c, nil)
+}
+
+// Put is Sink's.
+func (s *Sink) Put(ctx context.Context, batch []sink.Record) error {
+	batch = sink.Newest(batch)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return s.do(ctx, func(ctx context.Context, c *pgx.Conn) error { return s.put(ctx, c, batch) })
+}
+
+func (s *Sink) put(ctx context.Context, c *pgx.Conn, batch []sink.Record) error {
+	tx, err := c.Begin(ctx)
+	if err != nil {
+		return s.explain("write to", err)
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }() // does nothing after a commit
+	name := pgx.Identifier{"kumo_batch"}
+	_, err = tx.Exec(ctx, "CREATE TEMP TABLE IF NOT EXISTS kumo_batch (LIKE "+s.table.Sanitize()+") ON COMMIT DELETE ROWS")
+	if err != nil {
+		return s.explain("write to", err)
+	}
+	var names, sets []string
+	for _, col := range columns {
+		names = append(names, col.name)
+		if col.name != "id" {
+			quoted := pgx.Identifier{col.name}.Sanitize()
+			sets = append(sets, quoted+" = excluded."+quoted)
+		}
+	}
+	_, err = tx.CopyFrom(ctx, name, names, pgx.CopyFromSlice(len(batch), func(i int) ([]any, error) {
+		return values(&batch[i]), nil
+	}))
+	if err != nil {
+		return s.explain("write to", err)
+	}
+	list := `"` + strings.Join(names, `", "`) + `"`
+	_, err = tx.Exec(ctx, "INSERT INTO "+s.table.Sanitize()+" AS old ("+list+") SELECT "+list+" FROM kumo_batch "+
+		"ON CONFLICT (id) DO UPDATE SET "+strings.Join(sets, ", ")+` WHERE old."time" <= excluded."time"`)
+	if err == nil {
+		err = tx.Commit(ctx)
+	}
+	if err != nil {
+		return s.explain("write to", err)
+	}
+	return nil
+}
+
+// values are a row's; what a page does not say is null.
+func values(r *sink.Record) []any {
+	text := func(v string) any {
+		if v == "" {
+			return nil
+		}
+		return v
+	}
+	var depth, fields any
+	if r.Depth >= 0 {
+		depth = int32(r.Depth)
+	}
+	if len(r.Fields) > 0 {
+		fields, _ = json.Marshal(r.Fields) // they were JSON before
+	}
+	return []any{r.ID(), r.URL, int32(r.Status), r.Time, text(r.Type), text(r.Charset), text(r.Lang), text(r.Title),
+		text(r.H1), text(r.Description), text(r.Canonical), r.Bytes, text(r.Digest), int32(r.Links), text(r.Truncated),
+		r.Host, depth, r.NoIndex, text(r.Headline), text(r.Author), text(r.Published), text(r.Text), fields, r.Cut}
+}
+
+// Flush is Sink's: a row is visible once it is there.
+func (s *Sink) Flush(context.Context) error { return nil }
+
+// Each is Lister's.
+func (s *Sink) Each(ctx context.Context, f func(url string, version time.Time) error) error {
+	return s.do(ctx, func(ctx context.Context, c *pgx.Conn) error {
+		rows, err := c.Query(ctx, `SELECT url, "time" FROM `+s.table.Sanitize())
+		if err != nil {
+			return s.explain("read", err)
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var url string
+			var at time.Time
+			if err := rows.Scan(&url, &at); err != nil {
+				return s.explain("read", err)
+			}
+			if err := f(url, at.UTC()); err != nil {
+				return err
+			}
+		}
+		if err := rows.Err(); err != nil {
+			return s.explain("read", err)
+		}
+		return nil
+	})
+}
+
+// Close is Sink's.
+func (s *Sink) Close() error {
+	if s.conn == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = s.conn.Close(ctx) // all that was put is there
+	s.conn = nil
+	return nil
+}
+
+// explain says what went wrong with what, whether it may be over, and what to do.
+func (s *Sink) explain(doing string, err error) error {
+	said := fmt.Errorf("%s %s: %w", doing, s.at, withoutConfig(err))
+	pg, is := errors.AsType[*pgconn.PgError](err)
+	if !is {
+		if errors.Is(err, context.Canceled) {
+			return said
+		}
+		if sink.Untrusted(err) != "" {
+			return sink.Lasting(advice.With(said, "sslrootcert=FILE names the certificates of the authority that has "+
+				"signed the server's; sslmode=verify-full wants the URL's host in it, too"))
+		}
+		if errors.Is(err, io.EOF) || pgconn.Timeout(err) || pgconn.SafeToRetry(err) || unreachable(err) {
+			return sink.Temporary(advice.With(said, "is PostgreSQL running there, and may this machine reach it?"))
+		}
+		return said
+	}
+	table := strings.Join(s.table, ".")
+	switch {
+	case strings.HasPrefix(pg.Code, "28"):
+		return advice.With(said, "give the user in the URL, and the password in PGPASSWORD or ~/.pgpass")
+	case pg.Code == "3D000":
+		return advice.With(said, "make the database: createdb "+s.cfg.Database)
+	case pg.Code == "42501":
+		return advice.With(said, fmt.Sprintf("%s may neither make the table %s nor write to it: somebody who may has "+
+			"to make it, or GRANT SELECT, INSERT, UPDATE ON %s TO %s, and TEMPORARY on the database", s.cfg.User, table, table,
+			s.cfg.User))
+	case strings.HasPrefix(pg.Code, "42") || pg.Code == "3F000" || pg.Code == "42P10":
+		return advice.With(said, fmt.Sprintf("%s is not as kumo makes it: name another with ?table=, which kumo makes if it "+
+			"is missing", table))
+	// The connection, resources, somebody ending it, the system's disk, conflicts with other transactions.
+	case strings.HasPrefix(pg.Code, "08") || strings.HasPrefix(pg.Code, "53") || strings.HasPrefix(pg.Code, "57") ||
+		strings.HasPrefix(pg.Code, "58") || strings.HasPrefix(pg.Code, "40") || strings.HasPrefix(pg.Code, "55"):
+		return sink.Temporary(said)
+	}
+	return said
+}
+
+// unreachable reports whether an error is that of a connection which could not be made, or has ended.
+func unreachable(err error) bool {
+	if _, is := errors.AsType[*pgconn.ConnectError](err); is {
+		return true
+	}
+	return sink.IsTemporary(err) || errors.Is(err, io.ErrUnexpectedEOF) || strings.Contains(err.Error(), "conn closed")
+}
+
+// A flat error says in one line, and without how pgx was told to connect, what another says.
+type flat struct {
+	error
+	text string
+}
+
+func (f *flat) Error() string { return f.text }
+func (f *flat) Unwrap() error { return f.error }
+
+func withoutConfig(err error) error {
+	text := err.Error()
+	if e, is := errors.AsType[*pgconn.ConnectError](err); is {
+		if inner := errors.Unwrap(e); inner != nil {
+			text = inner.Error()
+		}
+	}
+	return &flat{err, strings.ReplaceAll(text, "\n", "; ")}
+}

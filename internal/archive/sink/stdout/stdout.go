@@ -1,0 +1,58 @@
+// Package stdout is the sink that is no server: records as JSON Lines, for a pipe.
+package stdout
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"syscall"
+
+	"kumo/internal/archive/sink"
+)
+
+var _ sink.Sink = (*Sink)(nil)
+
+// A Sink writes a line a record.
+type Sink struct {
+	w   *bufio.Writer
+	enc *json.Encoder
+}
+
+// ErrClosed is a pipe from which nobody reads any more.
+var ErrClosed = errors.New("nobody reads any more")
+
+// Open returns a sink that writes to w.
+func Open(w io.Writer) *Sink {
+	s := &Sink{w: bufio.NewWriterSize(w, 64<<10)}
+	s.enc = json.NewEncoder(s.w)
+	s.enc.SetEscapeHTML(false)
+	return s
+}
+
+// Put writes the lines.
+func (s *Sink) Put(ctx context.Context, batch []sink.Record) error {
+	for i := range batch {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err := s.enc.Encode(&batch[i]); err != nil {
+			return closed(err)
+		}
+	}
+	return s.Flush(ctx)
+}
+
+// Flush hands all to who reads.
+func (s *Sink) Flush(context.Context) error { return closed(s.w.Flush()) }
+
+// Close hands all to who reads; the writer is its owner's.
+func (s *Sink) Close() error { return nil }
+
+func closed(err error) error {
+	if errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) {
+		return ErrClosed
+	}
+	return err
+}

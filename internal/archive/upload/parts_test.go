@@ -1,0 +1,364 @@
+package upload
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"kumo/internal/archive/away"
+	"kumo/internal/archive/place"
+	"kumo/internal/archive/place/placetest"
+	"kumo/internal/base/vfs"
+	"kumo/internal/state/store"
+)
+
+// list is what who reads the place alone has of a list, and how many files that are.
+func (b *bed) list(name string) (text string, parts int) {
+	b.Helper()
+	m, err := away.ReadManifest(b.Context(), b.at)
+	if err != nil {
+		b.Fatal(err)
+	}
+	dir := b.TempDir()
+	disk := away.Alone(b.Context(), vfs.OS, dir, b.at, m)
+	name = filepath.Join(dir, name)
+	size, err := disk.Size(name)
+	if away.IsMissing(err) {
+		return "", 0
+	}
+	in, openErr := disk.Open(name)
+	at, atErr := disk.OpenAt(name)
+	if err := errors.Join(err, openErr, atErr); err != nil {
+		b.Fatal(err)
+	}
+	got, err := io.ReadAll(in)
+	backwards := make([]byte, size)
+	for i := size - 1; i >= 0 && err == nil; i -= 7 {
+		_, err = at.ReadAt(backwards[max(i-6, 0):i+1], max(i-6, 0))
+	}
+	if err := errors.Join(err, in.Close(), at.Close()); err != nil {
+		b.Fatal(err)
+	}
+	if int64(len(got)) != size || !bytes.Equal(got, backwards) {
+		b.Errorf("%s has %d bytes, and is read as %q and %q", name, size, got, backwards)
+	}
+	return string(got), len(m.Parts(filepath.Base(name)))
+}
+
+// Whatever fails, and whenever a process dies, the place has the lines of all WARC files that it names, and no line
+// that the folder may yet lose. A run that ends brings lists whole.
+func TestListsAreThereAsFarAsRecordsAre(t *testing.T) {
+	seed := rand.Uint64()
+	synctest.Test(t, func(t *testing.T) {
+		defer func() {
+			if t.Failed() {
+				t.Logf("seed %d", seed)
+			}
+		}()
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		b := newBed(t)
+		faulty := placetest.NewFaulty(b.at, rand.New(rand.NewPCG(seed, 2)), 60)
+		b.cfg.Place = faulty
+		lines, safe := "", 0
+		cut := func() []store.Mark { return []store.Mark{{Name: "pages.jsonl", Length: int64(safe)}} }
+		most, looks := 0, 0
+		for life := range 8 {
+			var u *Uploader
+			for u == nil {
+				u, _ = Open(t.Context(), b.cfg)
+			}
+			b.write("pages.jsonl", lines[:safe]) // what the journal has not is cut off
+			lines = lines[:safe]
+			u.Durable(cut())
+			done := make(chan error, 1)
+			ctx, die := context.WithCancel(t.Context())
+			defer die()
+			go func() { done <- u.Run(ctx) }()
+			for n := range 6 {
+				name := fmt.Sprintf("%d-%d", life, n)
+				lines += "line of " + name + "\n"
+				b.write("pages.jsonl", lines)
+				safe = len(lines)
+				u.Durable(cut())
+				b.close(10*life+n, name)
+				u.Look()
+				lines += "torn"
+				b.write("pages.jsonl", lines)
+				lines = lines[:safe]
+				time.Sleep(time.Duration(rnd.IntN(20)) * time.Second)
+				synctest.Wait()
+				m, err := away.ReadManifest(t.Context(), b.at)
+				if err != nil { // it is not there yet, or has come with a fault, and is to be written again
+					continue
+				}
+				looks++
+				text, parts := b.list("pages.jsonl")
+				if most = max(most, parts); len(text) > safe || text != lines[:len(text)] {
+					t.Errorf("the place has %q of %q", text, lines[:safe])
+				}
+				for _, e := range m.All() {
+					var of, nth int
+					if k, _ := fmt.Sscanf(e.Name, "warc/news-%05d-vm.warc.gz", &nth); k < 1 {
+						continue
+					}
+					if _, err := b.cfg.Disk.Size(filepath.Join(b.cfg.Dir, e.Name)); err != nil {
+						continue // that manifest has come with a fault
+					}
+					of, nth = nth/10, nth%10
+					if !bytes.Contains([]byte(text), fmt.Appendf(nil, "line of %d-%d\n", of, nth)) {
+						t.Errorf("the place has %s and not its line: %q", e.Name, text)
+					}
+				}
+			}
+			if life%4 != 3 {
+				die()
+				<-done
+				continue
+			}
+			faulty.SetChance(0)
+			b.write("pages.jsonl", lines)
+			u.End(time.Hour)
+			if err := <-done; err != nil {
+				t.Fatal(err)
+			}
+			if text, parts := b.list("pages.jsonl"); text != lines || parts != 1 {
+				t.Errorf("at the end the place has %q in %d parts", text, parts)
+			}
+			if left, err := b.at.List(t.Context(), away.PartsDir); err != nil || len(left) > 0 {
+				t.Errorf("there stays %v (%v)", left, err)
+			}
+			b.wantAll()
+			faulty.SetChance(60)
+		}
+		if most < 3 || looks < 10 {
+			t.Errorf("lists came in %d parts at most, and were looked at %d times", most, looks)
+		}
+	})
+}
+
+// A list that is another than the place has a part of comes whole.
+func TestAListThatWasRepairedComesWhole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		bring := func(text string) {
+			u := b.open()
+			b.write("pages.jsonl", text)
+			u.Durable([]store.Mark{{Name: "pages.jsonl", Length: int64(len(text))}})
+			ctx, die := context.WithCancel(t.Context())
+			done := make(chan error, 1)
+			go func() { done <- u.Run(ctx) }()
+			synctest.Wait()
+			die()
+			<-done
+		}
+		for _, c := range []struct {
+			text  string
+			parts int
+		}{{"one\n", 1}, {"one\ntwo\n", 2}, {"one\nTWO\nthree\n", 1}, {"one\nTWO\nthree\nfour\n", 2}, {"one\n", 1}} {
+			bring(c.text)
+			if text, parts := b.list("pages.jsonl"); text != c.text || parts != c.parts {
+				t.Errorf("of %q the place has %q in %d parts, not %d", c.text, text, parts, c.parts)
+			}
+		}
+	})
+}
+
+// A refusing place refuses files a number of times.
+type refusing struct {
+	place.Place
+	mu     sync.Mutex
+	times  map[string]int // by their names
+	marked func()         // is called when the mark is read; may be nil
+}
+
+func (r *refusing) Open(ctx context.Context, name string, offset, length int64) (io.ReadCloser, error) {
+	if name == away.MarkName && r.marked != nil {
+		r.marked()
+	}
+	return r.Place.Open(ctx, name, offset, length)
+}
+
+func (r *refusing) Create(ctx context.Context, name string) (place.Writer, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.times[name] > 0 {
+		r.times[name]--
+		return nil, fmt.Errorf("%s: %w", name, placetest.ErrFault)
+	}
+	return r.Place.Create(ctx, name)
+}
+
+// It does so too if it does not come at the first try, or another list does not.
+func TestAListThatWasRepairedComesWholeInTheEnd(t *testing.T) {
+	for _, first := range []string{"pages.jsonl", away.PartName("report.json", 2)} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBed(t)
+			r := &refusing{Place: b.at, times: map[string]int{}}
+			b.cfg.Place = r
+			for _, texts := range [][2]string{{"one\ntwo\n", "{}"}, {"One\ntwo\nthree\n", "{}[]"}} {
+				u := b.open()
+				b.write("pages.jsonl", texts[0])
+				b.write("report.json", texts[1])
+				u.Durable([]store.Mark{{Name: "pages.jsonl", Length: int64(len(texts[0]))},
+					{Name: "report.json", Length: int64(len(texts[1]))}})
+				ctx, die := context.WithCancel(t.Context())
+				done := make(chan error, 1)
+				go func() { done <- u.Run(ctx) }()
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				die()
+				<-done
+				for i, name := range b.cfg.Grow {
+					if text, _ := b.list(name); text != texts[i] {
+						t.Errorf("%s is there as %q, not %q", name, text, texts[i])
+					}
+				}
+				b.wantAll()
+				if r.times[first] > 0 {
+					t.Errorf("%s was not refused", first)
+				}
+				r.times[first] = 1
+			}
+		})
+	}
+}
+
+// A list that has come whole in the midst of a run, and has grown before the manifest said so, loses no part.
+func TestAListGrowsBeforeItIsNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		r := &refusing{Place: b.at, times: map[string]int{}}
+		b.cfg.Place = r
+		for life, texts := range [][2]string{{"one\n", "one\ntwo\n"}, {"ONE\n", "ONE\ntwo\n"}} {
+			u := b.open()
+			ctx, die := context.WithCancel(t.Context())
+			done := make(chan error, 1)
+			go func() { done <- u.Run(ctx) }()
+			synctest.Wait()
+			r.times[away.ManifestName] = life
+			for i, text := range texts {
+				b.write("pages.jsonl", text)
+				u.Durable([]store.Mark{{Name: "pages.jsonl", Length: int64(len(text))}})
+				b.close(2*life+i, text)
+				u.Look()
+				time.Sleep(time.Second / 2)
+				synctest.Wait()
+			}
+			time.Sleep(time.Minute)
+			if text, _ := b.list("pages.jsonl"); text != texts[1] {
+				t.Errorf("it is there as %q, not %q", text, texts[1])
+			}
+			die()
+			<-done
+		}
+	})
+}
+
+// When a run ends, too, no WARC file is named before its lines, whatever becomes of the lists that are to come whole.
+func TestLinesComeFirstAtTheEnd(t *testing.T) {
+	for _, meanwhile := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBed(t)
+			r := &refusing{Place: b.at, times: map[string]int{"pages.jsonl": 1 << 30}}
+			b.cfg.Place = r
+			u := b.open()
+			ran := make(chan error, 1)
+			go func() { ran <- u.Run(t.Context()) }()
+			synctest.Wait()
+			b.write("pages.jsonl", "one\n")
+			u.Durable([]store.Mark{{Name: "pages.jsonl", Length: 4}})
+			b.close(0, "first")
+			end := sync.OnceFunc(func() { u.End(0) })
+			r.marked = end
+			if !meanwhile {
+				end()
+			}
+			u.Look()
+			if err := <-ran; !errors.Is(err, ErrWaits) {
+				t.Errorf("it ended with %v", err)
+			}
+			m, err := away.ReadManifest(t.Context(), b.at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, is := m.Get("warc/news-00000-vm.warc.gz"); !is {
+				t.Errorf("the place has %v", m.All())
+			}
+			if text, _ := b.list("pages.jsonl"); text != "one\n" {
+				t.Errorf("of the list the place has %q", text)
+			}
+		})
+	}
+}
+
+// What the place's manifest does not name yet nobody is told to be there.
+func TestWhatIsThereIsNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		r := &refusing{Place: b.at, times: map[string]int{}}
+		b.cfg.Place = r
+		const warc, index = "warc/news-00000-vm.warc.gz", "warc/news-00000-vm.cdxj"
+		for life := range 2 { // the second one knows of the file by the folder's log
+			u := b.open()
+			r.times[away.ManifestName] = 1
+			ctx, die := context.WithCancel(t.Context())
+			done := make(chan error, 1)
+			go func() { done <- u.Run(ctx) }()
+			synctest.Wait()
+			if life == 0 {
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				b.close(0, "first")
+				r.times[away.ManifestName] = 1
+				u.Look()
+				synctest.Wait()
+			}
+			if _, is := u.Manifest().Get(warc); !is || u.Has(warc) || u.Has(index) {
+				t.Errorf("it is said to be there: %v, named: %v, %v", is, u.Has(warc), u.Has(index))
+			}
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			if !u.Has(warc) || !u.Has(index) || u.Has("warc/news-00001-vm.warc.gz") {
+				t.Errorf("%v, %v", u.Has(warc), u.Has(index))
+			}
+			die()
+			<-done
+		}
+	})
+}
+
+// Where no WARC file is closed lists come when they have grown by much.
+func TestListsComeByThemselves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		u := b.open()
+		ctx, die := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- u.Run(ctx) }()
+		synctest.Wait()
+		name := filepath.Join(b.dir, "pages.jsonl")
+		for _, size := range []int64{mostUnsent, mostUnsent + 1} {
+			f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY, 0o600)
+			if err = errors.Join(err, f.Truncate(size), f.Close()); err != nil {
+				t.Fatal(err)
+			}
+			u.Durable([]store.Mark{{Name: "pages.jsonl", Length: size}, {Name: "warc/x.open", Length: 1 << 40}})
+			synctest.Wait()
+			info, err := b.at.Stat(t.Context(), away.PartName("pages.jsonl", 0))
+			if size > mostUnsent && (err != nil || info.Size != size) || size == mostUnsent && !away.IsMissing(err) {
+				t.Errorf("of %d bytes the place has %+v (%v)", size, info, err)
+			}
+		}
+		die()
+		<-done
+	})
+}

@@ -1,0 +1,116 @@
+package upload
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"kumo/internal/archive/away"
+	"kumo/internal/base/vfs"
+)
+
+type stateFile struct {
+	name string // "seen/00000001.run"
+	size int64
+}
+
+// stagingName is where files of a checkpoint that is brought to the place have second names.
+var stagingName = filepath.Join("state", "leaving")
+
+// list finds the files of the checkpoint at hand, and how many bytes of them are not in the place.
+func (s *States) list() (files []stateFile, cost int64, err error) {
+	there := map[string]int64{}
+	if s.there != nil {
+		for _, f := range s.there.Files {
+			there[f.Name] = f.Size
+		}
+	}
+	for _, room := range away.StateRooms {
+		names, err := s.up.cfg.Disk.List(s.up.path("state/" + room))
+		if err != nil {
+			return nil, 0, err
+		}
+		for _, name := range names {
+			if strings.HasSuffix(name, ".new") || strings.HasSuffix(name, ".tmp") {
+				continue
+			}
+			f := stateFile{name: room + "/" + name}
+			f.size, err = s.up.cfg.Disk.Size(s.up.path("state/" + f.name))
+			if errors.Is(err, fs.ErrNotExist) { // no checkpoint names it
+				continue
+			}
+			if err != nil {
+				return nil, 0, err
+			}
+			files = append(files, f)
+			if size, is := there[f.name]; !is || size != f.size || !f.lasts() {
+				cost += f.size
+			}
+		}
+	}
+	return files, cost, nil
+}
+
+// lasts reports whether a file with its name and its length is always the same.
+func (f *stateFile) lasts() bool {
+	return strings.HasSuffix(f.name, ".run") || strings.HasPrefix(f.name, "frontier/queue-")
+}
+
+func (f *stateFile) staged() string {
+	return filepath.Join(stagingName, strings.ReplaceAll(f.name, "/", "."))
+}
+
+// stage gives files a second name. Those that have gone meanwhile no checkpoint names.
+func (s *States) stage(files []stateFile) (staged []stateFile, err error) {
+	if err := s.clear(); err != nil {
+		return nil, err
+	}
+	u := s.up
+	if err := u.cfg.Disk.MkdirAll(filepath.Join(u.cfg.Dir, stagingName)); err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		from, to := u.path("state/"+f.name), filepath.Join(u.cfg.Dir, f.staged())
+		if !vfs.Link(u.cfg.Disk, from, to) {
+			err = copyFile(u.cfg.Disk, from, to, f.size)
+		}
+		if err == nil {
+			staged = append(staged, f)
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		err = nil
+	}
+	return staged, nil
+}
+
+func copyFile(disk vfs.FS, from, to string, size int64) (err error) {
+	src, err := disk.Open(from)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	dst, err := disk.Append(to)
+	if err != nil {
+		return err
+	}
+	_, err = io.CopyN(dst, src, size)
+	return errors.Join(err, dst.Close())
+}
+
+// clear takes the second names away.
+func (s *States) clear() error {
+	disk, dir := s.up.cfg.Disk, filepath.Join(s.up.cfg.Dir, stagingName)
+	names, err := disk.List(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, name := range names {
+		if err == nil {
+			err = disk.Remove(filepath.Join(dir, name))
+		}
+	}
+	return err
+}

@@ -1,0 +1,326 @@
+// Package extsort sorts more records than fit into memory: an external merge sort.
+//
+// A record is a key and a value, any bytes. A [Sorter] collects records in memory; when its share is full it sorts them
+// and writes them to the disk as a run. What comes out is a merge of the runs, of which at most 64 are read at once.
+//
+// Records belong to parts, numbered from 0. A run has each part's records together, so that one part of many sorters'
+// runs can be merged by itself ([Open]): the shuffle of MapReduce.
+//
+// Memory is bounded by the share and the largest record, about three times; a merge takes some 15 MiB and the largest
+// record. So of a long value a merge holds only the beginning until its turn comes.
+package extsort
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"iter"
+	"path/filepath"
+	"slices"
+
+	"kumo/internal/base/vfs"
+)
+
+// A Config says how to sort.
+type Config struct {
+	Disk   vfs.FS // default vfs.OS
+	Dir    string // a folder of the sorter's own, made when the first run is written; the caller removes it
+	Memory int    // bytes of records held; default 128 MiB
+	Parts  int    // default 1
+
+	// Combine, unless nil, makes fewer of a key's values before they are written. It may be called any number of times
+	// for the values of a key, with what it emitted among them.
+	Combine Combine
+}
+
+// Combine emits values that stand for those of a key. Values are valid until the next one.
+type Combine func(key []byte, values iter.Seq[[]byte], emit func(value []byte) error) error
+
+const (
+	defaultMemory = 128 << 20
+	fanIn         = 64       // runs merged at once
+	mostChunk     = 1 << 20  // bytes
+	compared      = 64 << 10 // bytes of a value that its order depends on
+	itemSize      = 32
+	maxRecord     = 1 << 31 // bytes of a key, and of a value
+)
+
+func (cfg Config) withDefaults() Config {
+	if cfg.Disk == nil {
+		cfg.Disk = vfs.OS
+	}
+	cfg.Memory = cmp.Or(cfg.Memory, defaultMemory)
+	cfg.Parts = max(cfg.Parts, 1)
+	return cfg
+}
+
+// A Sorter sorts records. One goroutine uses it.
+type Sorter struct {
+	cfg    Config
+	items  []item
+	chunks [][]byte // of chunk bytes each, which are used again
+	chunk  int
+	fill   int      // chunks that have records
+	long   [][]byte // records that are too long for them
+	used   int      // bytes of both
+	shared int      // bytes with which all keys begin
+	runs   []Run
+	made   int
+}
+
+// An item is a record's place in memory.
+type item struct {
+	prefix     uint64 // of the key without what all keys begin with, from sort on: it decides most comparisons
+	chunk, at  uint32 // a long record's chunk has the bit isLong
+	key, value uint32 // lengths
+	part       uint32
+}
+
+const isLong = 1 << 31
+
+// A Run is a file of sorted records.
+type Run struct {
+	Name  string
+	Parts []Extent // by part
+}
+
+// An Extent is where a part's records lie in a run.
+type Extent struct{ Offset, Length int64 }
+
+func (r *Run) size() (n int64) {
+	for _, e := range r.Parts {
+		n += e.Length
+	}
+	return n
+}
+
+// New returns a sorter. The caller closes it.
+func New(cfg Config) *Sorter {
+	cfg = cfg.withDefaults()
+	return &Sorter{cfg: cfg, chunk: min(max(cfg.Memory/8, 64), mostChunk)}
+}
+
+// Add adds a record; key and value are copied.
+func (s *Sorter) Add(part int, key, value []byte) error {
+	n := len(key) + len(value)
+	if len(key) >= maxRecord || len(value) >= maxRecord {
+		return fmt.Errorf("sort a record of %d bytes: it is longer than %d", n, maxRecord)
+	}
+	if part < 0 || part >= s.cfg.Parts {
+		return fmt.Errorf("sort a record of part %d: there are %d", part, s.cfg.Parts)
+	}
+	if len(s.items) > 0 && s.used+s.takes(n)+itemSize*(len(s.items)+1) > s.cfg.Memory {
+		if err := s.spill(); err != nil {
+			return err
+		}
+	}
+	s.share(key)
+	it := item{key: uint32(len(key)), value: uint32(len(value)), part: uint32(part)}
+	s.used += s.takes(n)
+	if s.isLong(n) {
+		it.chunk = isLong | uint32(len(s.long))
+		s.long = append(s.long, append(append(make([]byte, 0, n), key...), value...))
+	} else {
+		c := s.room(n)
+		it.chunk, it.at = uint32(s.fill-1), uint32(len(*c))
+		*c = append(append(*c, key...), value...)
+	}
+	s.items = append(s.items, it)
+	return nil
+}
+
+// share notes how much a key has in common with those in memory.
+func (s *Sorter) share(key []byte) {
+	if len(s.items) == 0 {
+		s.shared = len(key)
+		return
+	}
+	first, _ := s.record(&s.items[0])
+	s.shared = min(s.shared, len(key))
+	for i, c := range key[:s.shared] {
+		if first[i] != c {
+			s.shared = i
+			return
+		}
+	}
+}
+
+// isLong reports whether a record has memory of its own, so that no chunk stays mostly empty.
+func (s *Sorter) isLong(n int) bool { return n > s.chunk/4 }
+
+// fits reports whether a record fits into the chunk that is being filled.
+func (s *Sorter) fits(n int) bool { return s.fill > 0 && len(s.chunks[s.fill-1])+n <= s.chunk }
+
+// takes is how much memory a record would take.
+func (s *Sorter) takes(n int) int {
+	switch {
+	case s.isLong(n):
+		return n
+	case s.fits(n):
+		return 0
+	}
+	return s.chunk
+}
+
+// room is the chunk for n bytes more.
+func (s *Sorter) room(n int) *[]byte {
+	if !s.fits(n) {
+		if s.fill == len(s.chunks) {
+			s.chunks = append(s.chunks, make([]byte, 0, s.chunk))
+		}
+		s.fill++
+	}
+	return &s.chunks[s.fill-1]
+}
+
+// prefix is the first 8 bytes of a key as a number; a shorter key is less than all that begin with it, or as much.
+func prefix(key []byte) uint64 {
+	if len(key) >= 8 {
+		return binary.BigEndian.Uint64(key)
+	}
+	var b [8]byte
+	copy(b[:], key)
+	return binary.BigEndian.Uint64(b[:])
+}
+
+func (s *Sorter) record(it *item) (key, value []byte) {
+	var b []byte
+	if it.chunk&isLong != 0 {
+		b = s.long[it.chunk&^isLong]
+	} else {
+		b = s.chunks[it.chunk][it.at:]
+	}
+	return b[:it.key:it.key], b[it.key : it.key+it.value : it.key+it.value]
+}
+
+func (s *Sorter) sort() {
+	for i := range s.items {
+		key, _ := s.record(&s.items[i])
+		s.items[i].prefix = prefix(key[s.shared:])
+	}
+	slices.SortFunc(s.items, func(a, b item) int {
+		if a.part != b.part {
+			return cmp.Compare(a.part, b.part)
+		}
+		if a.prefix != b.prefix {
+			return cmp.Compare(a.prefix, b.prefix)
+		}
+		aKey, aValue := s.record(&a)
+		bKey, bValue := s.record(&b)
+		if c := compare(aKey, aValue, bKey, bValue); c != 0 {
+			return c
+		}
+		return cmp.Or(cmp.Compare(a.chunk, b.chunk), cmp.Compare(a.at, b.at)) // as they came
+	})
+}
+
+// compare is the order of records: by key, then by the beginning of the value.
+func compare(aKey, aValue, bKey, bValue []byte) int {
+	if c := bytes.Compare(aKey, bKey); c != 0 {
+		return c
+	}
+	return bytes.Compare(aValue[:min(len(aValue), compared)], bValue[:min(len(bValue), compared)])
+}
+
+// spill writes what is in memory as a run.
+func (s *Sorter) spill() error {
+	s.sort()
+	run, err := s.write(func(part int) (source, error) { return s.inMemory(part), nil })
+	if err != nil {
+		return err
+	}
+	s.runs = append(s.runs, run)
+	s.forget()
+	return nil
+}
+
+// forget empties memory, of which the chunks stay.
+func (s *Sorter) forget() {
+	for i := range s.chunks[:s.fill] {
+		s.chunks[i] = s.chunks[i][:0]
+	}
+	s.items, s.long, s.fill, s.used = s.items[:0], nil, 0, 0
+}
+
+// inMemory is the sorted records of a part that are in memory.
+func (s *Sorter) inMemory(part int) *memory {
+	from, _ := slices.BinarySearchFunc(s.items, part, func(it item, part int) int {
+		return cmp.Compare(int(it.part),
+			part)
+	})
+	to, _ := slices.BinarySearchFunc(s.items, part+1, func(it item, part int) int {
+		return cmp.Compare(int(it.part),
+			part)
+	})
+	return &memory{sorter: s, items: s.items[from:to]}
+}
+
+func (s *Sorter) write(of func(part int) (source, error)) (Run, error) {
+	s.made++
+	return writeRun(&s.cfg, filepath.Join(s.cfg.Dir, fmt.Sprintf("run-%05d", s.made)), s.cfg.Parts, of)
+}
+
+// Sorted gives all records of a part in order. Nothing may be added any more. Each part may be asked for once, and they
+// may be read one after the other or at once. The caller closes what is returned before the sorter.
+func (s *Sorter) Sorted(part int) (*Merge, error) {
+	s.sort()
+	for len(s.runs) >= fanIn {
+		if err := s.join(); err != nil {
+			return nil, err
+		}
+	}
+	m := &Merge{}
+	for i := range s.runs {
+		if err := m.open(&s.cfg, &s.runs[i], part); err != nil {
+			return nil, errors.Join(err, m.Close())
+		}
+	}
+	m.add(s.inMemory(part))
+	return m, nil
+}
+
+// join makes one run of the smallest, of as many as must be so that the rest can be merged at once.
+func (s *Sorter) join() error {
+	slices.SortStableFunc(s.runs, func(a, b Run) int { return cmp.Compare(a.size(), b.size()) })
+	few := s.runs[:min(fanIn, len(s.runs)-fanIn+2)]
+	run, err := s.write(func(part int) (source, error) {
+		m := &Merge{}
+		for i := range few {
+			if err := m.open(&s.cfg, &few[i], part); err != nil {
+				return nil, errors.Join(err, m.Close())
+			}
+		}
+		return m, nil
+	})
+	if err != nil {
+		return err
+	}
+	for i := range few {
+		err = errors.Join(err, s.cfg.Disk.Remove(few[i].Name))
+	}
+	s.runs = append(s.runs[len(few):], run)
+	return err
+}
+
+// Runs writes what is in memory and gives all runs away: the caller removes their files. The sorter is empty then.
+func (s *Sorter) Runs() ([]Run, error) {
+	if len(s.items) > 0 {
+		if err := s.spill(); err != nil {
+			return nil, err
+		}
+	}
+	runs := s.runs
+	s.runs = nil
+	return runs, nil
+}
+
+// Close removes the runs that were not given away.
+func (s *Sorter) Close() (err error) {
+	for i := range s.runs {
+		err = errors.Join(err, s.cfg.Disk.Remove(s.runs[i].Name))
+	}
+	s.runs, s.items, s.chunks, s.long = nil, nil, nil, nil
+	return err
+}

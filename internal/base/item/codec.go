@@ -1,0 +1,306 @@
+package item
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+	"strings"
+
+	"kumo/internal/base/page"
+	"kumo/internal/base/varint"
+)
+
+// An item is written as a frame: its length, and as many bytes, the body. A body is the version, flags, the kind, what
+// is there by the flags, the depth, and the strings: the URL, without its beginning where whoever reads knows its host;
+// the seed and the page that named it by what they do not share with the URL; the path. Numbers are uvarints, strings
+// have their lengths before them.
+//
+// Behind that is the lift, a byte, and a byte of more flags, as far as one of them is not 0. What a later kumo adds
+// comes behind these, and is not read: a body may be longer than it is known to be. What changes the meaning of the
+// rest gets another version, which is refused.
+const version = 1
+
+const (
+	flagRoot = 1 << iota
+	flagTold
+	flagRecrawl
+	flagLate
+	flagRobots
+	flagCounts // redirects and tries
+	flagHTTPS  // the URL is without "https://", the host and a slash
+	flagHTTP   // the same with "http://"
+)
+
+// More flags, behind the lift.
+const (
+	flagAgain  = 1 << iota
+	flagLosses // how often follows
+	flagVain   // how many pages follow
+	flagDeferred
+)
+
+var (
+	// ErrVersion is an item that another version of kumo wrote in its own way.
+	ErrVersion = errors.New("an item of another version of kumo")
+	// ErrDamaged is an item that is not as it was written.
+	ErrDamaged = errors.New("a damaged item")
+)
+
+// Append appends an item's frame. host is the item's, or its slice, where whoever reads it knows it, else "".
+func Append(b []byte, host string, it *Item) []byte {
+	at := len(b)
+	b = AppendBody(append(b, 0, 0), host, it) // a length mostly has two bytes, and may always have
+	if n := len(b) - at - 2; n < 1<<14 {
+		b[at], b[at+1] = byte(n)|0x80, byte(n>>7)
+	} else {
+		b = slices.Replace(b, at, at+2, binary.AppendUvarint(nil, uint64(n))...)
+	}
+	return b
+}
+
+// AppendBody appends an item for a frame that is the caller's.
+func AppendBody(b []byte, host string, it *Item) []byte {
+	flags, url := it.flags(), it.URL
+	host = HostOfSlice(host)
+	if n := rootLen("https://", host, url); n > 0 {
+		flags, url = flags|flagHTTPS, url[n:]
+	} else if n := rootLen("http://", host, url); n > 0 {
+		flags, url = flags|flagHTTP, url[n:]
+	}
+	b = append(b, version, flags, byte(it.Kind))
+	if flags&flagCounts != 0 {
+		b = append(b, it.Redirects, it.Tries)
+	}
+	b = binary.AppendUvarint(b, uint64(uint32(it.Depth)))
+	b = appendString(b, url)
+	b = appendRest(b, it.Seed, it.URL)
+	b = appendRest(b, it.From, it.URL)
+	b = appendString(b, it.Path)
+	if flags&flagRobots != 0 {
+		b = appendString(b, it.Robots)
+	}
+	more := flag(it.Again, flagAgain) | flag(it.Again && it.Losses > 0, flagLosses) | flag(it.Vain > 0, flagVain) |
+		flag(it.Deferred, flagDeferred)
+	if it.Lift != 0 || more != 0 {
+		b = append(b, byte(it.Lift))
+	}
+	if more != 0 {
+		b = append(b, more)
+	}
+	if more&flagLosses != 0 {
+		b = append(b, it.Losses)
+	}
+	if more&flagVain != 0 {
+		b = append(b, it.Vain)
+	}
+	return b
+}
+
+func appendString(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+// appendRest appends how much a string has in common with the beginning of another, and the rest.
+func appendRest(b []byte, s, begin string) []byte {
+	n := shared(s, begin)
+	return appendString(binary.AppendUvarint(b, uint64(n)), s[n:])
+}
+
+// rootLen is the length of a known host's root, with which a URL begins; 0 if it does not.
+func rootLen(scheme, host, url string) int {
+	rest, is := strings.CutPrefix(url, scheme)
+	if !is || host == "" || len(rest) <= len(host) || rest[len(host)] != '/' || rest[:len(host)] != host {
+		return 0
+	}
+	return len(scheme) + len(host) + 1
+}
+
+func (it *Item) flags() byte {
+	return flag(it.Root, flagRoot) | flag(it.Told, flagTold) | flag(it.Recrawl, flagRecrawl) | flag(it.Late, flagLate) |
+		flag(it.Robots != "", flagRobots) | flag(it.Redirects|it.Tries != 0, flagCounts)
+}
+
+func flag(set bool, f byte) byte {
+	if set {
+		return f
+	}
+	return 0
+}
+
+// shared is how many bytes two strings have in common at their beginnings.
+func shared(a, b string) int {
+	n, i := min(len(a), len(b)), 0
+	for ; i+8 <= n; i += 8 {
+		if differ := eight(a[i:]) ^ eight(b[i:]); differ != 0 {
+			return i + bits.TrailingZeros64(differ)/8
+		}
+	}
+	for i < n && a[i] == b[i] {
+		i++
+	}
+	return i
+}
+
+// eight are the first eight bytes of a string, which the compiler loads at once.
+func eight(s string) uint64 {
+	_ = s[7]
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 | uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+}
+
+// A Reader reads items. The strings of one item are parts of one, and those of several where Share is set. The zero
+// Reader may be used.
+type Reader struct {
+	Share int // bytes of strings that are had at once; who keeps an item keeps the strings of all of them
+
+	text strings.Builder
+}
+
+// Read reads the item that b begins with, as Append wrote it for the same host, and returns what is behind it.
+func (r *Reader) Read(b []byte, host string) (it Item, rest []byte, err error) {
+	n, size := binary.Uvarint(b)
+	if size <= 0 || n > uint64(len(b)-size) {
+		return Item{}, nil, ErrDamaged
+	}
+	it, err = r.ReadBody(b[size:size+int(n)], host)
+	return it, b[size+int(n):], err
+}
+
+// ReadBody reads an item as AppendBody wrote it for the same host.
+func (r *Reader) ReadBody(body []byte, host string) (Item, error) {
+	if len(body) < 3 {
+		return Item{}, ErrDamaged
+	}
+	if body[0] != version {
+		return Item{}, fmt.Errorf("%w: it has version %d", ErrVersion, body[0])
+	}
+	flags, f := body[1], varint.Reader{Rest: body[3:]}
+	it := Item{Kind: page.Kind(body[2]), Root: flags&flagRoot != 0, Told: flags&flagTold != 0,
+		Recrawl: flags&flagRecrawl != 0, Late: flags&flagLate != 0}
+	if flags&flagCounts != 0 {
+		it.Redirects, it.Tries = f.Byte(), f.Byte()
+	}
+	depth := f.Uint()
+	scheme := ""
+	switch host = HostOfSlice(host); {
+	case flags&flagHTTPS != 0:
+		scheme = "https://"
+	case flags&flagHTTP != 0:
+		scheme = "http://"
+	default:
+		host = ""
+	}
+	root := len(scheme) + len(host)
+	if scheme != "" {
+		root++
+	}
+	url := f.Bytes()
+	seedFrom, seed := f.Uint(), f.Bytes()
+	fromFrom, from := f.Uint(), f.Bytes()
+	path := f.Bytes()
+	var robots []byte
+	if flags&flagRobots != 0 {
+		robots = f.Bytes()
+	}
+	length := uint64(root + len(url))
+	if f.Bad || depth > math.MaxUint32 || seedFrom > length || fromFrom > length {
+		return Item{}, ErrDamaged
+	}
+	it.Depth = int32(uint32(depth))
+	if len(f.Rest) > 0 {
+		it.Lift = int8(f.Rest[0])
+	}
+	if len(f.Rest) > 1 {
+		it.readMore(f.Rest[1], f.Rest[2:])
+	}
+	r.room(int(length) + joined(seedFrom, seed) + joined(fromFrom, from) + len(path) + len(robots))
+	it.URL = r.string(scheme, host, root, url)
+	it.Seed = r.join(it.URL[:seedFrom], seed)
+	it.From = r.join(it.URL[:fromFrom], from)
+	it.Path = r.join("", path)
+	it.Robots = r.join("", robots)
+	return it, nil
+}
+
+// readMore reads what the second byte of flags says that there is.
+func (it *Item) readMore(flags byte, counts []byte) {
+	it.Again, it.Deferred = flags&flagAgain != 0, flags&flagDeferred != 0
+	if it.Again && flags&flagLosses != 0 && len(counts) > 0 {
+		it.Losses, counts = counts[0], counts[1:]
+	}
+	if flags&flagVain != 0 && len(counts) > 0 {
+		it.Vain = counts[0]
+	}
+}
+
+// LiftOf is the lift of an item that AppendBody wrote; 0 of what it did not write.
+func LiftOf(body []byte) int8 {
+	if len(body) < 3 {
+		return 0
+	}
+	flags, f := body[1], varint.Reader{Rest: body[3:]}
+	if flags&flagCounts != 0 {
+		f.Byte()
+		f.Byte()
+	}
+	f.Uint() // depth
+	f.Bytes()
+	for range 2 { // seed, from
+		f.Uint()
+		f.Bytes()
+	}
+	f.Bytes() // path
+	if flags&flagRobots != 0 {
+		f.Bytes()
+	}
+	if f.Bad || len(f.Rest) == 0 {
+		return 0
+	}
+	return int8(f.Rest[0])
+}
+
+// String is a string as those of items are.
+func (r *Reader) String(b []byte) string {
+	r.room(len(b))
+	return r.join("", b)
+}
+
+// room makes room for the strings of an item, so that those before it are not copied.
+func (r *Reader) room(n int) {
+	if r.Share == 0 || r.text.Cap()-r.text.Len() < n {
+		r.text.Reset()
+		r.text.Grow(max(n, r.Share))
+	}
+}
+
+func (r *Reader) string(scheme, host string, root int, rest []byte) string {
+	at := r.text.Len()
+	if root > 0 {
+		r.text.WriteString(scheme)
+		r.text.WriteString(host)
+		r.text.WriteByte('/')
+	}
+	r.text.Write(rest)
+	return r.text.String()[at:]
+}
+
+// joined is how many bytes join writes.
+func joined(begin uint64, rest []byte) int {
+	if len(rest) == 0 {
+		return 0
+	}
+	return int(begin) + len(rest)
+}
+
+// join is a string that shares its beginning with another. Where it has all of that, it is that.
+func (r *Reader) join(begin string, rest []byte) string {
+	if len(rest) == 0 {
+		return begin
+	}
+	at := r.text.Len()
+	r.text.WriteString(begin)
+	r.text.Write(rest)
+	return r.text.String()[at:]
+}

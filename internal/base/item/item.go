@@ -1,0 +1,83 @@
+// Package item is what waits to be fetched, and the one form in which it is written down: in the journal and the files
+// of the state, and on its way to other nodes.
+package item
+
+import (
+	"strconv"
+	"strings"
+
+	"kumo/internal/base/page"
+)
+
+// An Item is a URL that waits.
+type Item struct {
+	URL       string // canonical
+	From      string // the page that named it
+	Seed      string // the seed it descends from
+	Path      string // hops from the seed
+	Depth     int32
+	Kind      page.Kind
+	Redirects uint8  // redirects in a row that led here
+	Tries     uint8  // visits that it had
+	Root      bool   // a seed, or where a seed redirects to
+	Robots    string // the origin whose robots.txt this is fetched for, "" for an ordinary URL
+	Late      bool   // after all that wait now: it failed where others may not
+	Told      bool   // an earlier run has said that its host could not be had
+	Recrawl   bool   // it was visited before, and its time has come again
+	Again     bool   // it was fetched, and its record is lost: what is known of a visit says nothing
+	Losses    uint8  // how often that was, where others remember which URLs are done; 0: they do not, or it was not
+	Vain      uint8  // pages in vain in a row on the way to it, 255 at most; see package traps
+	Deferred  bool   // behind all of the host that is not: it is like a trap
+	Lift      int8   // by how many places it goes before others of its importance, see [kumo/internal/state/rank.Lift]
+
+	// Its place in its host's queue: the least rank goes first, then what is oldest. Who pushes it gives the rank, the
+	// queue the age, and the rank of what comes late. They are not written down with it.
+	Rank int32
+	Seq  uint64
+}
+
+// FromSeed is the item of a seed.
+func FromSeed(url string) Item { return Item{URL: url, Seed: url, Kind: page.Seed, Root: true} }
+
+// IsNew reports whether nothing has become of the item yet: it is an ordinary URL that was met and no more.
+func (it *Item) IsNew() bool {
+	return it.Tries == 0 && it.Robots == "" && !it.Late && !it.Told && !it.Recrawl && !it.Again && !it.Deferred
+}
+
+// Key is what the item is known by where others remember which URLs are done: its URL, and how often the record of that
+// was lost.
+func (it *Item) Key() string {
+	if it.Losses == 0 {
+		return it.URL
+	}
+	return it.URL + " " + strconv.Itoa(int(it.Losses)) // no URL has a space
+}
+
+// Host is the host of the item's URL, in whose queue it waits.
+func (it *Item) Host() string { return HostOf(it.URL) }
+
+// HostOf is the host of a canonical URL of the web, or of an origin, with its port, as a part of it; "" of anything
+// else.
+func HostOf(url string) string {
+	_, rest, ok := strings.Cut(url, "://")
+	if !ok {
+		return ""
+	}
+	rest, _, _ = strings.Cut(rest, "/")
+	return rest[strings.LastIndexByte(rest, '@')+1:]
+}
+
+// OriginOf is all that is before a URL's path; nothing if that is not to be found.
+func OriginOf[T string | []byte](url T) T {
+	for i, slashes := 0, 0; i < len(url); i++ {
+		if url[i] == '/' {
+			if slashes++; slashes == 3 {
+				return url[:i]
+			}
+		}
+	}
+	return url[:0]
+}
+
+// Weight is how many bytes an item takes in memory, about, besides its strings.
+const Weight = 300

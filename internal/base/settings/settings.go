@@ -1,0 +1,184 @@
+// Package settings keeps a crawl's settings in a YAML file that people read and a later run goes by.
+package settings
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"kumo/internal/base/yaml"
+)
+
+// Name is the file's name in a crawl's folder.
+const Name = "config.yaml"
+
+// MaxSize is the size of the largest config.yaml that is read, in bytes.
+const MaxSize = yaml.MaxSize
+
+// A Setting is one of the settings in effect.
+type Setting struct {
+	Key    string
+	Values []string
+}
+
+// Redacted stands for a secret.
+const Redacted = "REDACTED"
+
+// head begins a crawl's config.yaml, and tells it from others.
+const head = "# The settings of this crawl, for kumo crawl --config. Secrets are left out.\n"
+
+// Encode writes config.yaml: the settings in effect, in a form that --config reads.
+func Encode(all []Setting) ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteString(head)
+	for _, s := range all {
+		var v any = s.Values
+		switch {
+		case s.Key == mappings:
+			v = asMappings(s.Values)
+		case len(s.Values) == 1:
+			v = plain(s.Values[0])
+		}
+		line, err := yaml.Marshal(map[string]any{s.Key: v})
+		if err != nil {
+			return nil, err
+		}
+		b.Write(line)
+	}
+	if err := yaml.Check(b.Bytes()); err != nil {
+		return nil, fmt.Errorf("write %s: the settings could not be read back: %w", Name, err)
+	}
+	return b.Bytes(), nil
+}
+
+// IsFile reports whether the file at name was written by a crawl.
+func IsFile(name string) bool {
+	f, err := os.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	begin := make([]byte, len(head))
+	_, err = io.ReadFull(f, begin)
+	return err == nil && string(begin) == head
+}
+
+// mappings is the setting whose values are mappings, in a file as such, and else in a line of YAML each.
+const mappings = "override"
+
+func asMappings(texts []string) (all []any) {
+	for _, text := range texts {
+		var m yaml.MapSlice
+		if err := yaml.Unmarshal([]byte(text), &m, yaml.Ordered()); err != nil {
+			all = append(all, text)
+			continue
+		}
+		all = append(all, m)
+	}
+	return all
+}
+
+// plain makes a number or a truth value of a text that is one, so that it is written without quotes.
+func plain(text string) any {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil && strconv.FormatInt(n, 10) == text {
+		return n
+	}
+	if text == "true" || text == "false" {
+		return text == "true"
+	}
+	return text
+}
+
+// Read reads a YAML file whose keys are settings and whose values are scalars or lists of scalars; those of override
+// are mappings.
+func Read(name string) ([]Setting, error) {
+	data, err := yaml.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	var items yaml.MapSlice
+	if err := yaml.Unmarshal(data, &items, yaml.Ordered()); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	var settings []Setting
+	for _, item := range items {
+		value, err := item.Value, error(nil)
+		if item.Key == mappings {
+			value, err = asTexts(value)
+		}
+		var values []string
+		if err == nil {
+			values, err = scalars(value)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %v: %w", name, item.Key, err)
+		}
+		settings = append(settings, Setting{Key: fmt.Sprint(item.Key), Values: values})
+	}
+	return settings, nil
+}
+
+// asTexts writes mappings as lines of YAML.
+func asTexts(v any) (any, error) {
+	if list, ok := v.([]any); ok {
+		texts := make([]any, len(list))
+		for i, one := range list {
+			var err error
+			if texts[i], err = asTexts(one); err != nil {
+				return nil, err
+			}
+		}
+		return texts, nil
+	}
+	if _, ok := v.(yaml.MapSlice); !ok {
+		return v, nil
+	}
+	text, err := yaml.MarshalLine(v)
+	return strings.TrimSpace(string(text)), err
+}
+
+func scalars(v any) ([]string, error) {
+	switch v := v.(type) {
+	case nil:
+		return nil, nil
+	case []any:
+		var all []string
+		for _, e := range v {
+			one, err := scalars(e)
+			if err != nil || len(one) != 1 {
+				return nil, fmt.Errorf("a list of single values is wanted")
+			}
+			all = append(all, one[0])
+		}
+		return all, nil
+	case yaml.MapSlice, map[string]any:
+		return nil, fmt.Errorf("a value or a list of values is wanted, not a mapping")
+	}
+	return []string{fmt.Sprint(v)}, nil
+}
+
+// Same reports whether two settings are equal.
+func (s Setting) Same(t Setting) bool { return s.Key == t.Key && slices.Equal(s.Values, t.Values) }
+
+// Map is settings by their keys.
+func Map(all []Setting) map[string][]string {
+	m := make(map[string][]string, len(all))
+	for _, s := range all {
+		m[s.Key] = s.Values
+	}
+	return m
+}
+
+// FromMap is Map's inverse, sorted by key.
+func FromMap(m map[string][]string) []Setting {
+	var all []Setting
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		all = append(all, Setting{Key: key, Values: m[key]})
+	}
+	return all
+}

@@ -1,0 +1,263 @@
+// Package bustest is the contract that every bus keeps: RunMessenger what all members of the family have, Run what
+// those have that are a bus.Bus.
+package bustest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"kumo/internal/cluster/bus"
+	"kumo/internal/cluster/strategy"
+)
+
+// patience is how long a test waits for what must come.
+const patience = 30 * time.Second
+
+// A Join makes the bus of one more node of one crawl, which is closed when the test ends.
+type Join func(t *testing.T, node strategy.Node) bus.Bus
+
+// Run tests the buses that join makes, also as messengers. All of it happens in one crawl, whose registry and logs are
+// empty at first.
+func Run(t *testing.T, join Join) {
+	RunMessenger(t, func(t *testing.T, name string) (bus.Messenger, strategy.Node) {
+		node := strategy.Node(name + "~1")
+		return join(t, node), node
+	})
+	for _, c := range []struct {
+		name string
+		test func(*testing.T, Join)
+	}{
+		{"a value changes by compare-and-set", compareAndSet},
+		{"many writers count without a gap", counted},
+		{"what one has put another gets", linear},
+		{"a watcher sees each key's states in order", watched},
+		{"a late watcher sees what there is", watchedLate},
+		{"a watcher is told what is under its prefix", watchedPrefix},
+		{"a log has its entries in order", appended},
+		{"only one of two writers appends", fenced},
+		{"logs are apart, and can be dropped", dropped},
+		{"a log can be trimmed, and goes on", trimmed},
+		{"a log is read and written while it is trimmed", trimmedAmid},
+		{"values and entries may be as large as may be", large},
+		{"keys that are none are refused", badKeys},
+		{"calls end with their context", ended},
+		{"a closed registry says so", closed},
+	} {
+		t.Run(c.name, func(t *testing.T) { c.test(t, join) })
+	}
+}
+
+func compareAndSet(t *testing.T, join Join) {
+	ctx, b := limit(t), join(t, "cas~1")
+	first, err := b.Put(ctx, "cas/a", []byte("one"), 0)
+	check(t, err)
+	stale(t, "a second beginning", put(ctx, b, "cas/a", "x", 0))
+	stale(t, "a revision that never was", put(ctx, b, "cas/a", "x", first+100))
+	second, err := b.Put(ctx, "cas/a", []byte("two"), first)
+	check(t, err)
+	if second <= first || first == 0 {
+		t.Errorf("revisions %d, then %d", first, second)
+	}
+	stale(t, "an old revision", put(ctx, b, "cas/a", "x", first))
+	wantEntry(t, b, bus.Entry{Key: "cas/a", Value: []byte("two"), Revision: second})
+	stale(t, "deleting what was seen before", b.Delete(ctx, "cas/a", first))
+	check(t, b.Delete(ctx, "cas/a", second))
+	if e, err := b.Get(ctx, "cas/a"); err != nil || e.Key != "" || e.Value != nil || e.Revision != 0 {
+		t.Errorf("a deleted key is %v, %v", e, err)
+	}
+	stale(t, "a revision from before it was deleted", put(ctx, b, "cas/a", "x", second))
+	third, err := b.Put(ctx, "cas/a", []byte{}, 0)
+	check(t, err)
+	if third <= second {
+		t.Errorf("revision %d after %d", third, second)
+	}
+	wantEntry(t, b, bus.Entry{Key: "cas/a", Value: []byte{}, Revision: third})
+	check(t, b.Delete(ctx, "cas/never", 0))
+	stale(t, "deleting at 0 what is there", b.Delete(ctx, "cas/a", 0))
+}
+
+func wantEntry(t *testing.T, b bus.Bus, want bus.Entry) {
+	t.Helper()
+	got, err := b.Get(limit(t), want.Key)
+	check(t, err)
+	if got.Key != want.Key || got.Revision != want.Revision || got.Value == nil || !bytes.Equal(got.Value, want.Value) {
+		t.Errorf("got %.80v, want %.80v", got, want)
+	}
+}
+
+// counted lets many goroutines of three nodes raise one number: no two may read the same and both write.
+func counted(t *testing.T, join Join) {
+	const workers, each = 9, 10
+	ctx := limit(t)
+	buses := []bus.Bus{join(t, "count~1"), join(t, "count~2"), join(t, "count~3")}
+	var wg sync.WaitGroup
+	wrote := make([][]uint64, workers)
+	for i := range workers {
+		wg.Go(func() {
+			for range each {
+				rev, err := raise(ctx, buses[i%len(buses)], "count")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				wrote[i] = append(wrote[i], rev)
+			}
+		})
+	}
+	wg.Wait()
+	for _, revs := range wrote {
+		if !slices.IsSorted(revs) {
+			t.Errorf("the revisions of one writer do not grow: %d", revs)
+		}
+	}
+	e, err := buses[0].Get(ctx, "count")
+	check(t, err)
+	if len(e.Value) != workers*each {
+		t.Errorf("counted to %d, want %d", len(e.Value), workers*each)
+	}
+}
+
+// raise adds one byte to a value, however often others come first.
+func raise(ctx context.Context, b bus.Bus, key string) (uint64, error) {
+	for {
+		e, err := b.Get(ctx, key)
+		if err != nil {
+			return 0, err
+		}
+		rev, err := b.Put(ctx, key, append(e.Value, 'x'), e.Revision)
+		if !errors.Is(err, bus.ErrStale) {
+			return rev, err
+		}
+	}
+}
+
+func linear(t *testing.T, join Join) {
+	ctx := limit(t)
+	a, b := join(t, "linear~1"), join(t, "linear~2")
+	rev := uint64(0)
+	for i := range 50 {
+		value := fmt.Append(nil, i)
+		var err error
+		rev, err = a.Put(ctx, "linear", value, rev)
+		check(t, err)
+		wantEntry(t, b, bus.Entry{Key: "linear", Value: value, Revision: rev})
+		a, b = b, a
+	}
+}
+
+func large(t *testing.T, join Join) {
+	ctx := limit(t)
+	a, b := join(t, "large~1"), join(t, "large~2")
+	most := bytes.Repeat([]byte("0123456789abcdef"), bus.MaxData/16)
+	rev, err := a.Put(ctx, "large", most, 0)
+	check(t, err)
+	wantEntry(t, b, bus.Entry{Key: "large", Value: most, Revision: rev})
+	n, err := a.Append(ctx, "large", most, 0)
+	check(t, err)
+	if got, data, err := b.Last(ctx, "large"); err != nil || got != n || !bytes.Equal(data, most) {
+		t.Errorf("the last entry is %d with %d bytes, %v, want %d", got, len(data), err, n)
+	}
+	more := append(most, 'x')
+	_, putting := a.Put(ctx, "large/more", more, 0)
+	_, appending := a.Append(ctx, "large/more", more, 0)
+	for what, err := range map[string]error{"Put": putting, "Append": appending} {
+		if !errors.Is(err, bus.ErrTooLarge) {
+			t.Errorf("%s of a byte too much: %v", what, err)
+		}
+	}
+}
+
+func badKeys(t *testing.T, join Join) {
+	ctx, b := limit(t), join(t, "bad~1")
+	for _, key := range []string{"", "a b", "a.b", "a*", ">", "a//b", "/a", "a/", "ä", strings.Repeat("x", 201)} {
+		_, getting := b.Get(ctx, key)
+		_, appending := b.Append(ctx, key, nil, 0)
+		if put(ctx, b, key, "x", 0) == nil || getting == nil || appending == nil || b.Drop(ctx, key) == nil ||
+			b.Trim(ctx, key, 1) == nil {
+			t.Errorf("the key %q is taken", key)
+		}
+	}
+	check(t, put(ctx, b, "aZ09-_~/"+strings.Repeat("x", 192), "x", 0))
+}
+
+func ended(t *testing.T, join Join) {
+	b := join(t, "ended~1")
+	ctx, cancel := context.WithCancel(t.Context())
+	synced := make(chan struct{})
+	watching := make(chan error, 1)
+	go func() { watching <- b.Watch(ctx, "ended", func(bus.Entry) { close(synced) }) }()
+	wait(t, synced, "the present values")
+	cancel()
+	if err := wait(t, watching, "the watch's end"); !errors.Is(err, context.Canceled) {
+		t.Errorf("Watch ended with %v", err)
+	}
+	_, getting := b.Get(ctx, "ended")
+	_, appending := b.Append(ctx, "ended", nil, 0)
+	for what, err := range map[string]error{"Put": put(ctx, b, "ended", "x", 0), "Get": getting, "Append": appending} {
+		if !errors.Is(err, bus.ErrUnavailable) {
+			t.Errorf("%s under a context that has ended: %v", what, err)
+		}
+	}
+}
+
+func closed(t *testing.T, join Join) {
+	ctx, b := limit(t), join(t, "closed~1")
+	synced := make(chan struct{})
+	watching := make(chan error, 1)
+	go func() { watching <- b.Watch(ctx, "closed", func(bus.Entry) { close(synced) }) }()
+	wait(t, synced, "the present values")
+	check(t, b.Close())
+	_, getting := b.Get(ctx, "closed")
+	_, appending := b.Append(ctx, "closed", nil, 0)
+	for what, err := range map[string]error{
+		"Watch": wait(t, watching, "the watch's end"),
+		"Put":   put(ctx, b, "closed", "x", 0), "Get": getting, "Append": appending, "Trim": b.Trim(ctx, "closed", 1),
+	} {
+		if !errors.Is(err, bus.ErrClosed) {
+			t.Errorf("%s of a closed bus: %v", what, err)
+		}
+	}
+}
+
+func put(ctx context.Context, b bus.Bus, key, value string, rev uint64) error {
+	_, err := b.Put(ctx, key, []byte(value), rev)
+	return err
+}
+
+// limit is a context for calls that must come back.
+func limit(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func wait[T any](t *testing.T, c <-chan T, what string) (v T) {
+	t.Helper()
+	select {
+	case v = <-c:
+	case <-time.After(patience):
+		t.Fatalf("%s did not come", what)
+	}
+	return v
+}
+
+func stale(t *testing.T, what string, err error) {
+	t.Helper()
+	if !errors.Is(err, bus.ErrStale) {
+		t.Errorf("%s: %v, want %v", what, err, bus.ErrStale)
+	}
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

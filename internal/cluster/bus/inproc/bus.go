@@ -1,0 +1,94 @@
+package inproc
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"kumo/internal/cluster/bus"
+	"kumo/internal/cluster/strategy"
+)
+
+// inboxSize is how many messages wait for a node; more are lost.
+const inboxSize = 4096
+
+var _ bus.Bus = (*Bus)(nil)
+
+// A Bus is one node's place at a Hub.
+type Bus struct {
+	hub       *Hub
+	node      strategy.Node
+	inbox     chan message
+	closing   sync.Once
+	closed    chan struct{}
+	receiving sync.Mutex // held by the one who receives, so that a second call waits instead of sharing messages
+}
+
+type message struct {
+	from strategy.Node
+	data []byte
+}
+
+// Send sends a message to a node.
+func (b *Bus) Send(to strategy.Node, data []byte) error {
+	if err := bus.CheckNode(to); err != nil {
+		return err
+	}
+	if err := bus.CheckSize(data); err != nil {
+		return fmt.Errorf("a message to %s: %w", to, err)
+	}
+	if b.isClosed() {
+		return bus.ErrClosed
+	}
+	b.hub.send(message{b.node, data}, to)
+	return nil
+}
+
+// Receive calls f with each message that comes.
+func (b *Bus) Receive(ctx context.Context, f func(from strategy.Node, data []byte)) error {
+	b.receiving.Lock()
+	defer b.receiving.Unlock()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-b.closed:
+			return bus.ErrClosed
+		case m := <-b.inbox:
+			f(m.from, m.data)
+		}
+	}
+}
+
+// Close ends what waits, and takes the node from the hub.
+func (b *Bus) Close() error {
+	b.closing.Do(func() {
+		close(b.closed)
+		b.hub.mu.Lock()
+		defer b.hub.mu.Unlock()
+		if b.hub.nodes[b.node] == b {
+			delete(b.hub.nodes, b.node)
+		}
+	})
+	return nil
+}
+
+func (b *Bus) isClosed() bool {
+	select {
+	case <-b.closed:
+		return true
+	default:
+		return false
+	}
+}
+
+// ready says why the registry and the logs cannot be asked. hub.mu is held.
+func (b *Bus) ready(ctx context.Context) error {
+	if b.isClosed() {
+		return bus.ErrClosed
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("%w: %w", bus.ErrUnavailable, err)
+	}
+	return b.hub.reach(b.node)
+}

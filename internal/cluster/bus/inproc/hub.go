@@ -1,0 +1,151 @@
+// Package inproc is the bus of nodes in one process: the fake of the family. A Hub carries their words, and does them
+// wrong on demand: it loses, doubles and delays messages, cuts nodes off, and leaves writers in the dark about what
+// became of a write.
+package inproc
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"kumo/internal/cluster/bus"
+	"kumo/internal/cluster/strategy"
+)
+
+// Faults are what a Hub does wrong, drawn from its seed. The zero value does nothing wrong.
+type Faults struct {
+	Drop  float64       // share of messages that are lost
+	Twice float64       // share of messages that come twice
+	Late  float64       // share of messages, and of second ones, that come later, and so in another order
+	Delay time.Duration // how much later, at most
+	Doubt float64       // share of writes that are done but answered with bus.ErrUnavailable
+}
+
+// A Hub is what nodes in one process share: a registry, logs, and the way from one node to another.
+type Hub struct {
+	mu      sync.Mutex
+	rand    *rand.Rand
+	faults  Faults
+	nodes   map[strategy.Node]*Bus
+	cut     map[strategy.Node]bool // neither messages nor the registry
+	denied  map[strategy.Node]bool // no registry, no logs
+	keys    map[string]bus.Entry   // deleted ones, too: their revisions are still told
+	logs    map[string][]record
+	number  uint64        // of the last write
+	changed chan struct{} // closed, and replaced, with each change of what watchers could see
+}
+
+type record struct {
+	number uint64
+	data   []byte
+}
+
+// New makes a hub whose faults come from seed.
+func New(seed uint64) *Hub {
+	return &Hub{
+		rand:    rand.New(rand.NewPCG(seed, seed)),
+		nodes:   map[strategy.Node]*Bus{},
+		cut:     map[strategy.Node]bool{},
+		denied:  map[strategy.Node]bool{},
+		keys:    map[string]bus.Entry{},
+		logs:    map[string][]record{},
+		changed: make(chan struct{}),
+	}
+}
+
+// Join makes the bus of a node. Messages go to whom joined last under that name.
+func (h *Hub) Join(node strategy.Node) (*Bus, error) {
+	if err := bus.CheckNode(node); err != nil {
+		return nil, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	b := &Bus{hub: h, node: node, inbox: make(chan message, inboxSize), closed: make(chan struct{})}
+	h.nodes[node] = b
+	return b, nil
+}
+
+// SetFaults says what goes wrong from now on.
+func (h *Hub) SetFaults(f Faults) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.faults = f
+}
+
+// Cut cuts a node off from all others, from the registry and from the logs, or mends that.
+func (h *Hub) Cut(node strategy.Node, off bool) { h.set(h.cut, node, off) }
+
+// Deny keeps a node from the registry and the logs, or lets it go there again. Messages still come and go.
+func (h *Hub) Deny(node strategy.Node, off bool) { h.set(h.denied, node, off) }
+
+func (h *Hub) set(which map[strategy.Node]bool, node strategy.Node, off bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	which[node] = off
+	h.wake()
+}
+
+// wake makes watchers look. mu is held.
+func (h *Hub) wake() {
+	close(h.changed)
+	h.changed = make(chan struct{})
+}
+
+// reach says why a node cannot reach the registry and the logs. mu is held.
+func (h *Hub) reach(node strategy.Node) error {
+	if h.cut[node] || h.denied[node] {
+		return fmt.Errorf("%s is cut off: %w", node, bus.ErrUnavailable)
+	}
+	return nil
+}
+
+// doubt is what a writer is told whose write was done. mu is held.
+func (h *Hub) doubt() error {
+	if h.faults.Doubt > 0 && h.rand.Float64() < h.faults.Doubt {
+		return fmt.Errorf("the answer was lost: %w", bus.ErrUnavailable)
+	}
+	return nil
+}
+
+// send carries a message, or does not.
+func (h *Hub) send(m message, to strategy.Node) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.cut[m.from] || h.chance(h.faults.Drop) {
+		return
+	}
+	m.data = bytes.Clone(m.data)
+	h.deliver(m, to)
+	if h.chance(h.faults.Twice) {
+		h.deliver(m, to)
+	}
+}
+
+func (h *Hub) chance(share float64) bool { return share > 0 && h.rand.Float64() < share }
+
+// deliver brings a message now, or later. mu is held.
+func (h *Hub) deliver(m message, to strategy.Node) {
+	if !h.chance(h.faults.Late) || h.faults.Delay <= 0 {
+		h.arrive(m, to)
+		return
+	}
+	time.AfterFunc(time.Duration(h.rand.Int64N(int64(h.faults.Delay))), func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.arrive(m, to)
+	})
+}
+
+// arrive puts a message into its receiver's inbox, if there is a receiver, and room. mu is held.
+func (h *Hub) arrive(m message, to strategy.Node) {
+	b := h.nodes[to]
+	if b == nil || h.cut[to] {
+		return
+	}
+	select {
+	case b.inbox <- m:
+	default:
+	}
+}

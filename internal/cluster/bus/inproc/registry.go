@@ -1,0 +1,118 @@
+package inproc
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"kumo/internal/cluster/bus"
+)
+
+// Put writes a value if the key's revision is rev.
+func (b *Bus) Put(ctx context.Context, key string, value []byte, rev uint64) (uint64, error) {
+	if err := bus.CheckSize(value); err != nil {
+		return 0, fmt.Errorf("put %s: %w", key, err)
+	}
+	return b.write(ctx, key, append([]byte{}, value...), rev)
+}
+
+// Delete removes a key if its revision is rev.
+func (b *Bus) Delete(ctx context.Context, key string, rev uint64) error {
+	_, err := b.write(ctx, key, nil, rev)
+	return err
+}
+
+func (b *Bus) write(ctx context.Context, key string, value []byte, rev uint64) (uint64, error) {
+	if err := bus.CheckKey(key); err != nil {
+		return 0, err
+	}
+	h := b.hub
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := b.ready(ctx); err != nil {
+		return 0, fmt.Errorf("write %s: %w", key, err)
+	}
+	is := h.keys[key]
+	if is.Revision != rev && (rev != 0 || is.Value != nil) {
+		return 0, fmt.Errorf("write %s at revision %d, it is at %d: %w", key, rev, is.Revision, bus.ErrStale)
+	}
+	h.number++
+	h.keys[key] = bus.Entry{Key: key, Value: value, Revision: h.number}
+	h.wake()
+	if err := h.doubt(); err != nil {
+		return 0, fmt.Errorf("write %s: %w", key, err)
+	}
+	return h.number, nil
+}
+
+// Get returns the latest value.
+func (b *Bus) Get(ctx context.Context, key string) (bus.Entry, error) {
+	if err := bus.CheckKey(key); err != nil {
+		return bus.Entry{}, err
+	}
+	b.hub.mu.Lock()
+	defer b.hub.mu.Unlock()
+	if err := b.ready(ctx); err != nil {
+		return bus.Entry{}, fmt.Errorf("get %s: %w", key, err)
+	}
+	e := b.hub.keys[key]
+	if e.Value == nil {
+		return bus.Entry{}, nil
+	}
+	e.Value = bytes.Clone(e.Value)
+	return e, nil
+}
+
+// Watch calls f with what there is and with each change. While the node is cut off it waits; of what changed several
+// times meanwhile it tells the latest.
+func (b *Bus) Watch(ctx context.Context, prefix string, f func(bus.Entry)) error {
+	for told, synced := uint64(0), false; ; {
+		now := b.look(prefix, told)
+		for _, e := range now.news {
+			if synced || e.Value != nil {
+				f(e)
+			}
+		}
+		if now.reached && !synced {
+			synced = true
+			f(bus.Entry{})
+		}
+		told = max(told, now.upTo)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-b.closed:
+			return bus.ErrClosed
+		case <-now.changed:
+		}
+	}
+}
+
+// A sight is what a watcher sees of the registry at one moment.
+type sight struct {
+	reached bool
+	news    []bus.Entry   // in the order in which they were written
+	upTo    uint64        // the last write that was seen
+	changed chan struct{} // closed when it is worth to look again
+}
+
+func (b *Bus) look(prefix string, told uint64) sight {
+	h := b.hub
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s := sight{changed: h.changed}
+	if h.reach(b.node) != nil {
+		return s
+	}
+	s.reached, s.upTo = true, h.number
+	for key, e := range h.keys {
+		if e.Revision > told && strings.HasPrefix(key, prefix) {
+			s.news = append(s.news, e)
+		}
+	}
+	slices.SortFunc(s.news, func(x, y bus.Entry) int { return cmp.Compare(x.Revision, y.Revision) })
+	return s
+}

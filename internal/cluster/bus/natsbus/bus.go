@@ -1,0 +1,93 @@
+package natsbus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/nats-io/nats.go"
+
+	"kumo/internal/cluster/bus"
+	"kumo/internal/cluster/strategy"
+)
+
+var _ bus.Bus = (*Bus)(nil)
+
+// A Bus is one node's words to the others, over its process's Cluster.
+type Bus struct {
+	cluster *Cluster
+	node    strategy.Node
+	closing sync.Once
+	closed  chan struct{}
+}
+
+// Send sends a message to a node.
+func (b *Bus) Send(to strategy.Node, data []byte) error {
+	if err := bus.CheckNode(to); err != nil {
+		return err
+	}
+	if err := bus.CheckSize(data); err != nil {
+		return fmt.Errorf("a message to %s: %w", to, err)
+	}
+	if b.isClosed() {
+		return bus.ErrClosed
+	}
+	err := b.cluster.conn.Publish(b.cluster.names.message(to, b.node), data)
+	switch {
+	case err == nil, errors.Is(err, nats.ErrReconnectBufExceeded): // lost, as messages may be
+		return nil
+	case errors.Is(err, nats.ErrConnectionClosed):
+		return bus.ErrClosed
+	}
+	return fmt.Errorf("send to %s: %w", to, inWords(err))
+}
+
+// Receive calls f with each message that comes.
+func (b *Bus) Receive(ctx context.Context, f func(from strategy.Node, data []byte)) error {
+	if b.isClosed() {
+		return bus.ErrClosed
+	}
+	come := make(chan *nats.Msg, 4096) // more are lost while f is busy
+	sub, err := b.cluster.conn.ChanSubscribe(b.cluster.names.messages(b.node), come)
+	if err != nil {
+		return fmt.Errorf("receive messages to %s: %w", b.node, asClosed(err))
+	}
+	defer drop(sub)
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-b.closed:
+			return bus.ErrClosed
+		case <-b.cluster.closed:
+			return bus.ErrClosed
+		case m := <-come:
+			f(sender(m.Subject), m.Data)
+		}
+	}
+}
+
+func asClosed(err error) error {
+	if errors.Is(err, nats.ErrConnectionClosed) {
+		return bus.ErrClosed
+	}
+	return inWords(err)
+}
+
+// Close ends what waits. The process's connection stays.
+func (b *Bus) Close() error {
+	b.closing.Do(func() { close(b.closed) })
+	return nil
+}
+
+func (b *Bus) isClosed() bool {
+	select {
+	case <-b.closed:
+		return true
+	case <-b.cluster.closed:
+		return true
+	default:
+		return false
+	}
+}

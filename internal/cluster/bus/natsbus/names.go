@@ -1,0 +1,50 @@
+package natsbus
+
+import (
+	"strings"
+
+	"kumo/internal/cluster/strategy"
+)
+
+// names are the subjects and streams of a crawl. Words of a key are tokens of a subject.
+type names struct{ crawl string }
+
+func (n names) registry() string { return "kumo-" + n.crawl + "-registry" } // streams
+func (n names) logs() string     { return "kumo-" + n.crawl + "-logs" }
+
+func (n names) prefix() string { return "kumo." + n.crawl + "." }
+
+// In each stream there are data and a mark; with logs, also how far each is trimmed.
+func (n names) key(key string) string  { return n.prefix() + "r.d." + tokens(key) }
+func (n names) log(log string) string  { return n.prefix() + "l.d." + tokens(log) }
+func (n names) trim(log string) string { return n.prefix() + "l.t." + tokens(log) }
+func (n names) registryMark() string   { return n.prefix() + "r.mark" }
+func (n names) servers() string        { return n.prefix() + "r.servers" } // says which there are
+func (n names) logMark() string        { return n.prefix() + "l.mark" }
+func (n names) allRegistry() string    { return n.prefix() + "r.>" }
+func (n names) allLogs() string        { return n.prefix() + "l.>" }
+
+// news is where the servers repeat what was written to the registry.
+func (n names) news() string { return n.prefix() + "n.>" }
+
+func (n names) message(to, from strategy.Node) string {
+	return n.prefix() + "m." + string(to) + "." + string(from)
+}
+
+func (n names) messages(to strategy.Node) string { return n.prefix() + "m." + string(to) + ".*" }
+
+// keyOf is the key of a subject of the registry; "" for a mark.
+func (n names) keyOf(subject string) string {
+	key, ok := strings.CutPrefix(subject, n.prefix()+"r.d.")
+	if !ok {
+		return ""
+	}
+	return strings.ReplaceAll(key, ".", "/")
+}
+
+func tokens(key string) string { return strings.ReplaceAll(key, "/", ".") }
+
+// sender is the last token of a message's subject.
+func sender(subject string) strategy.Node {
+	return strategy.Node(subject[strings.LastIndexByte(subject, '.')+1:])
+}

@@ -1,0 +1,154 @@
+// Package natsbus is the bus over NATS: a server embedded in each of one, three or five nodes, or a NATS that somebody
+// else runs.
+//
+// Messages are plain NATS messages on a subject of their receiver. The registry is a JetStream stream that keeps the
+// last message of each subject, the logs another that keeps all; each write names the last message of its subject that
+// it expects, and is acknowledged once a majority of the servers has it on disk. Nothing else is asked of JetStream, no
+// consumers in particular: who reads asks any server for what comes after a number, so that no server has to remember a
+// reader, and none is missed when it dies. A read that must see the latest first writes a mark through the majority,
+// and then takes only the answer of a server that has the mark.
+//
+// # Addresses
+//
+// A server listens on two ports: that of Config.Listen for nodes, and the next one for the other servers. Both speak
+// TLS 1.3, with certificates that follow from the cluster's secret on both sides; without a secret only loopback
+// addresses are taken.
+package natsbus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"kumo/internal/base/secret"
+	"kumo/internal/cluster/bus"
+	"kumo/internal/cluster/strategy"
+)
+
+// Config says which cluster a process belongs to, and what it does for it.
+type Config struct {
+	Name  string // the name that a person gave the node; only for others to read
+	Crawl string // one word; what belongs to the crawl has it in its subjects
+
+	// Listen is the "host:port" of the server that runs in this process, if it runs one; others know it by this address,
+	// and the next port is for other servers. It runs one if Listen is among Servers, or if Servers is empty.
+	Listen string
+	// Servers are the addresses of all nodes with servers, 1, 3 or 5 of them, fixed when the cluster is made. A node that
+	// has it needs no Join.
+	Servers []string
+	Join    []string // addresses of any of the servers
+	Secret  secret.Secret
+	Dir     string // where the server keeps its part of registry and logs
+
+	// NATS is the URL of a NATS with JetStream that is there already; several are separated by commas. No server is run
+	// then, and what is above, but for Crawl and Name, means nothing.
+	NATS     string
+	Replicas int // 0: as many as Servers; with NATS: 1
+
+	Timings Timings
+	Log     func(string) // progress and trouble, for people; nil: nobody listens
+}
+
+// Timings are how long things may take. Zero values become the defaults named.
+type Timings struct {
+	Request   time.Duration // a write or read whose context has no earlier end; 5s
+	Watch     time.Duration // how long a watcher may not know that it missed something; 1s
+	Reconnect time.Duration // between two attempts to connect, up to as much again; 250ms
+	Ping      time.Duration // how often a silent connection is tried; after two without an answer it is given up; 2s
+}
+
+func (t Timings) withDefaults() Timings {
+	set := func(d *time.Duration, v time.Duration) {
+		if *d <= 0 {
+			*d = v
+		}
+	}
+	set(&t.Request, 5*time.Second)
+	set(&t.Watch, time.Second)
+	set(&t.Reconnect, 250*time.Millisecond)
+	set(&t.Ping, 2*time.Second)
+	return t
+}
+
+// A Cluster is a process's connection to the cluster, and the server it runs for it. Nodes that the process is, one
+// after the other, Join it.
+type Cluster struct {
+	cfg     Config
+	names   names
+	server  *server.Server // nil: none runs here
+	conn    *nats.Conn
+	js      jetstream.JetStream
+	news    news
+	closing sync.Once
+	closed  chan struct{}
+}
+
+// Open starts this process's server, if it runs one, connects, and waits until registry and logs can be written. While
+// others are not there yet it waits for them until ctx ends; what no waiting will change is an error at once.
+func Open(ctx context.Context, cfg Config) (_ *Cluster, err error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	c := newCluster(cfg)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.Close())
+		}
+	}()
+	if cfg.serves() {
+		if c.server, err = startServer(ctx, cfg); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.connect(ctx); err != nil {
+		return nil, err
+	}
+	return c, c.makeStreams(ctx)
+}
+
+func newCluster(cfg Config) *Cluster {
+	return &Cluster{cfg: cfg, names: names{cfg.Crawl}, closed: make(chan struct{})}
+}
+
+// Join makes the bus of a node. A process is one node at a time.
+func (c *Cluster) Join(node strategy.Node) (*Bus, error) {
+	if err := bus.CheckNode(node); err != nil {
+		return nil, err
+	}
+	return &Bus{cluster: c, node: node, closed: make(chan struct{})}, nil
+}
+
+// Close ends the connection and the server. What its buses do ends with bus.ErrClosed.
+func (c *Cluster) Close() error {
+	c.closing.Do(func() {
+		close(c.closed)
+		if c.conn != nil {
+			c.conn.Close()
+		}
+		if c.server != nil {
+			c.server.Shutdown()
+			c.server.WaitForShutdown()
+		}
+	})
+	return nil
+}
+
+// Address is where this process's server listens; "" if it runs none.
+func (c *Cluster) Address() string {
+	if c.server == nil {
+		return ""
+	}
+	return c.cfg.Listen
+}
+
+func (c *Cluster) log(format string, args ...any) {
+	if c.cfg.Log != nil {
+		c.cfg.Log(fmt.Sprintf(format, args...))
+	}
+}

@@ -1,0 +1,63 @@
+package natsbus
+
+import (
+	"context"
+	"errors"
+
+	"kumo/internal/cluster/bus"
+)
+
+// Peek reads what the servers that answer have of the registry, one of them at a time, and asks no majority: what it
+// returns may be old, and nothing may be decided by it. It is for who wants to see how things are while too few servers
+// run.
+func (c *Cluster) Peek(ctx context.Context) ([]bus.Entry, error) {
+	found := map[string]bus.Entry{}
+	from := uint64(1)
+	for {
+		next := from
+		q := query{From: from, Next: c.names.allRegistry(), Batch: 256, MaxBytes: readBytes}
+		err := c.ask(ctx, c.names.registry(), q, func(m stored) error {
+			next = m.number + 1
+			key := c.names.keyOf(m.subject)
+			switch {
+			case key == "":
+			case deleted(m.header):
+				delete(found, key)
+			default:
+				found[key] = bus.Entry{Key: key, Value: present(m.data), Revision: m.number}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, unavailable(err)
+		}
+		if next == from {
+			break
+		}
+		from = next
+	}
+	all := make([]bus.Entry, 0, len(found))
+	for _, e := range found {
+		all = append(all, e)
+	}
+	return all, nil
+}
+
+// Connect is Open for who only wants to Peek if it must: it starts no server, and does not wait until anything can be
+// written. Ready does.
+func Connect(ctx context.Context, cfg Config) (_ *Cluster, err error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	c := newCluster(cfg)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.Close())
+		}
+	}()
+	return c, c.connect(ctx)
+}
+
+// Ready waits until registry and logs can be written, or ctx ends: the error is an *AbsentError then, if servers are
+// away or have no leader.
+func (c *Cluster) Ready(ctx context.Context) error { return c.makeStreams(ctx) }

@@ -1,0 +1,184 @@
+package natsbus
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"kumo/internal/cluster/bus"
+)
+
+// What is wrong with an address, as the end of a sentence that begins with it.
+var (
+	ErrNoAnswer    = errors.New("does not answer")
+	ErrSecret      = errors.New("answers but does not accept this cluster's secret")
+	ErrNoSecret    = errors.New("answers without encryption: it was started without a secret, and this node has one")
+	ErrWantsSecret = errors.New("answers but wants a secret, and this node has none")
+	ErrOtherCrawl  = errors.New("belongs to another crawl's cluster")
+	ErrStranger    = errors.New("answers but is no server of a kumo cluster")
+	ErrServers     = errors.New("the cluster was made with other servers")
+	ErrNoJetStream = errors.New("has no JetStream, which kumo needs: set jetstream in its configuration")
+)
+
+// probeTime is how long an address may take to answer.
+const probeTime = 3 * time.Second
+
+// An AddressError says what is wrong with one address.
+type AddressError struct {
+	Address string
+	Err     error
+}
+
+func (e *AddressError) Error() string { return e.Address + " " + e.Err.Error() }
+func (e *AddressError) Unwrap() error { return e.Err }
+
+// probeAll looks at the given addresses but this process's own at once. It returns what no waiting will change about
+// one of them, or those that do not answer.
+func (c *Config) probeAll(ctx context.Context, addresses []string) (away []*AddressError, wrong error) {
+	var wg sync.WaitGroup
+	found := make([]error, len(addresses))
+	for i, address := range addresses {
+		if address != c.Listen || !c.serves() {
+			wg.Go(func() { found[i] = c.probe(ctx, address) })
+		}
+	}
+	wg.Wait()
+	for _, err := range found {
+		var at *AddressError
+		switch {
+		case err == nil:
+		case !errors.Is(err, ErrNoAnswer) || !errors.As(err, &at):
+			return nil, forGood{err}
+		default:
+			away = append(away, at)
+		}
+	}
+	return away, nil
+}
+
+// probe says what is wrong with an address: an AddressError.
+func (c *Config) probe(ctx context.Context, address string) error {
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	conn, err := dial(ctx, address)
+	if err != nil {
+		return &AddressError{address, &noAnswer{err}}
+	}
+	defer conn.Close()
+	if c.Secret.IsZero() {
+		err = c.probePlain(ctx, conn, address)
+	} else {
+		err = c.probeTLS(ctx, conn)
+	}
+	if err != nil {
+		return &AddressError{address, err}
+	}
+	return nil
+}
+
+func dial(ctx context.Context, address string) (net.Conn, error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	if end, ok := ctx.Deadline(); ok {
+		conn.SetDeadline(end)
+	}
+	return conn, nil
+}
+
+func (c *Config) probeTLS(ctx context.Context, conn net.Conn) error {
+	_, config, err := c.Secret.TLS()
+	if err != nil {
+		return err
+	}
+	secured := tls.Client(conn, config)
+	err = secured.HandshakeContext(ctx)
+	var unknown *tls.CertificateVerificationError
+	var plain tls.RecordHeaderError
+	switch {
+	case errors.As(err, &unknown):
+		return ErrSecret
+	case errors.As(err, &plain) && strings.HasPrefix(string(plain.RecordHeader[:]), "INFO"):
+		return ErrNoSecret
+	case errors.As(err, &plain):
+		return ErrStranger
+	case err != nil:
+		return &noAnswer{err}
+	}
+	return c.probeInfo(secured)
+}
+
+// probePlain reads the greeting. Who does not greet may wait for a client that begins to speak TLS.
+func (c *Config) probePlain(ctx context.Context, conn net.Conn, address string) error {
+	conn.SetReadDeadline(time.Now().Add(probeTime / 3))
+	err := c.probeInfo(conn)
+	if !errors.Is(err, ErrNoAnswer) {
+		return err
+	}
+	again, dialing := dial(ctx, address)
+	if dialing != nil {
+		return err
+	}
+	defer again.Close()
+	shown := false
+	config := &tls.Config{MinVersion: tls.VersionTLS13, ServerName: "kumo"}
+	config.InsecureSkipVerify = true // nothing is said: only whether there is a certificate is asked
+	config.VerifyConnection = func(tls.ConnectionState) error { shown = true; return errors.New("enough") }
+	_ = tls.Client(again, config).HandshakeContext(ctx)
+	if shown {
+		return ErrWantsSecret
+	}
+	return err
+}
+
+// probeInfo reads the greeting of a NATS server and compares it.
+func (c *Config) probeInfo(conn net.Conn) error {
+	line, err := bufio.NewReader(conn).ReadString('\n')
+	if err != nil && line == "" {
+		return &noAnswer{err}
+	}
+	text, ok := strings.CutPrefix(line, "INFO ")
+	var info struct {
+		Name string `json:"server_name"`
+	}
+	if !ok || json.Unmarshal([]byte(text), &info) != nil {
+		return ErrStranger
+	}
+	crawl, ok := strings.CutPrefix(info.Name, clusterName(""))
+	if !ok {
+		return ErrStranger
+	}
+	if crawl, _, _ = strings.Cut(crawl, "@"); crawl != c.Crawl {
+		return fmt.Errorf("%w: it is %q, not %q", ErrOtherCrawl, crawl, c.Crawl)
+	}
+	return nil
+}
+
+// occupied says who is where this process's server should listen.
+func (c *Config) occupied(ctx context.Context, err error) error {
+	found := c.probe(ctx, c.Listen)
+	switch {
+	case found == nil:
+		return fmt.Errorf("%s is taken by a server of this crawl: does this node run already? %w", c.Listen, err)
+	case errors.Is(found, ErrNoAnswer):
+		return err
+	}
+	return fmt.Errorf("%s is taken: %w: %w", c.Listen, found, err)
+}
+
+// tooSmall says that a server takes less than the bus promises.
+func tooSmall(url string, has int64) error {
+	if has >= bus.MaxData+64<<10 {
+		return nil
+	}
+	return forGood{fmt.Errorf("%s takes messages of %d bytes at most, kumo needs %d: set max_payload in its configuration",
+		url, has, maxPayload)}
+}

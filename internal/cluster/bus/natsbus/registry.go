@@ -1,0 +1,81 @@
+package natsbus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go"
+
+	"kumo/internal/cluster/bus"
+)
+
+// Put writes a value if the key's revision is rev.
+func (b *Bus) Put(ctx context.Context, key string, value []byte, rev uint64) (uint64, error) {
+	if err := bus.CheckSize(value); err != nil {
+		return 0, fmt.Errorf("put %s: %w", key, err)
+	}
+	return b.set(ctx, key, &nats.Msg{Data: value}, rev)
+}
+
+// Delete removes a key if its revision is rev: what stays is a message that says so.
+func (b *Bus) Delete(ctx context.Context, key string, rev uint64) error {
+	_, err := b.set(ctx, key, &nats.Msg{Header: nats.Header{headDeleted: {"1"}}}, rev)
+	return err
+}
+
+func (b *Bus) set(ctx context.Context, key string, m *nats.Msg, rev uint64) (uint64, error) {
+	if err := bus.CheckKey(key); err != nil {
+		return 0, err
+	}
+	m.Subject = b.cluster.names.key(key)
+	latest := func(ctx context.Context) (stored, error) { return b.entry(ctx, key) }
+	now, err := b.write(ctx, m, rev, latest)
+	if rev == 0 && errors.Is(err, bus.ErrStale) { // there may be only what tells that it was deleted
+		is, asking := latest(ctx)
+		if asking != nil {
+			return 0, fmt.Errorf("write %s: %w", key, asking)
+		}
+		if is.number != 0 && deleted(is.header) {
+			now, err = b.write(ctx, m, is.number, latest)
+		}
+	}
+	if err != nil {
+		return 0, fmt.Errorf("write %s: %w", key, err)
+	}
+	return now, nil
+}
+
+func deleted(h nats.Header) bool { return len(h[headDeleted]) > 0 }
+
+// entry is the latest message about a key.
+func (b *Bus) entry(ctx context.Context, key string) (stored, error) {
+	n := b.cluster.names
+	return b.latest(ctx, n.registry(), n.registryMark(), n.key(key))
+}
+
+// Get returns the latest value.
+func (b *Bus) Get(ctx context.Context, key string) (bus.Entry, error) {
+	if err := bus.CheckKey(key); err != nil {
+		return bus.Entry{}, err
+	}
+	if b.isClosed() {
+		return bus.Entry{}, bus.ErrClosed
+	}
+	m, err := b.entry(ctx, key)
+	if err != nil {
+		return bus.Entry{}, fmt.Errorf("get %s: %w", key, err)
+	}
+	if m.number == 0 || deleted(m.header) {
+		return bus.Entry{}, nil
+	}
+	return bus.Entry{Key: key, Value: present(m.data), Revision: m.number}, nil
+}
+
+// present is an empty value instead of none.
+func present(data []byte) []byte {
+	if data == nil {
+		return []byte{}
+	}
+	return data
+}

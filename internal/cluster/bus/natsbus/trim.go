@@ -1,0 +1,73 @@
+package natsbus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"kumo/internal/cluster/bus"
+)
+
+// Trim drops the entries before a number, but for the last one. A note comes first, from which readers know that
+// nothing they should have had is missing.
+func (b *Bus) Trim(ctx context.Context, log string, before uint64) error {
+	last, _, err := b.Last(ctx, log)
+	if err != nil {
+		return err
+	}
+	if before = min(before, last); before <= 1 { // to a server 0 would mean all
+		return nil
+	}
+	if err := b.note(ctx, log, before); err != nil {
+		return fmt.Errorf("trim %s: %w", log, err)
+	}
+	err = b.purge(ctx, jetstream.WithPurgeSubject(b.cluster.names.log(log)), jetstream.WithPurgeSequence(before))
+	if err != nil {
+		return fmt.Errorf("trim %s: %w", log, err)
+	}
+	return nil
+}
+
+// A note says that the entries of a log before a number may have been dropped.
+type note struct{ to, number uint64 } // number: the note's own
+
+// note writes it down, if it is not already: what a note says never shrinks, whoever else trims the log.
+func (b *Bus) note(ctx context.Context, log string, to uint64) error {
+	latest := func(ctx context.Context) (stored, error) { return b.noted(ctx, log) }
+	for {
+		is, err := b.trimmed(ctx, log)
+		if err != nil || is.to >= to {
+			return err
+		}
+		m := &nats.Msg{
+			Subject: b.cluster.names.trim(log),
+			Header:  nats.Header{jetstream.MsgRollup: {jetstream.MsgRollupSubject}}, // only the last one is kept
+			Data:    strconv.AppendUint(nil, to, 10),
+		}
+		if _, err = b.write(ctx, m, is.number, latest); !errors.Is(err, bus.ErrStale) {
+			return err
+		}
+	}
+}
+
+// trimmed returns the note about a log; a zero note if there is none.
+func (b *Bus) trimmed(ctx context.Context, log string) (note, error) {
+	m, err := b.noted(ctx, log)
+	if err != nil || m.number == 0 {
+		return note{}, err
+	}
+	to, err := strconv.ParseUint(string(m.data), 10, 64)
+	if err != nil {
+		return note{}, fmt.Errorf("how far %s is trimmed: %w", log, err)
+	}
+	return note{to, m.number}, nil
+}
+
+func (b *Bus) noted(ctx context.Context, log string) (stored, error) {
+	n := b.cluster.names
+	return b.latest(ctx, n.logs(), n.logMark(), n.trim(log))
+}

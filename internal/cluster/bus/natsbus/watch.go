@@ -1,0 +1,150 @@
+package natsbus
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"kumo/internal/cluster/bus"
+)
+
+// A watcher follows the registry. It hears of each write from the servers, and reads what it has not heard: it knows
+// what is missing by the numbers, and looks from time to time in case the last news was lost.
+type watcher struct {
+	bus    *Bus
+	prefix string
+	tell   func(bus.Entry)
+	upTo   uint64 // all up to here is told
+	// of what there was when it began: what is deleted is told only of these, as a server that lags behind has them yet
+	told map[string]bool
+}
+
+// Watch calls f with what there is and with each change.
+func (b *Bus) Watch(ctx context.Context, prefix string, f func(bus.Entry)) error {
+	if b.isClosed() {
+		return bus.ErrClosed
+	}
+	news := make(chan *nats.Msg, 1024)
+	stop, err := b.cluster.hearNews(news)
+	if err != nil {
+		return fmt.Errorf("watch %q: %w", prefix, asClosed(err))
+	}
+	defer stop()
+	w := &watcher{bus: b, prefix: prefix, tell: f}
+	if err := w.begin(ctx); err != nil {
+		return err
+	}
+	f(bus.Entry{})
+	return w.follow(ctx, news)
+}
+
+// begin tells what there is, however long it takes to reach the cluster.
+func (w *watcher) begin(ctx context.Context) error {
+	c := w.bus.cluster
+	w.told = map[string]bool{}
+	defer func() { w.told = nil }()
+	for mark := uint64(0); ; {
+		if mark == 0 {
+			mark = w.mark(ctx)
+		}
+		if mark > 0 {
+			w.read(ctx)
+		}
+		if mark > 0 && w.upTo >= mark {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-w.bus.closed:
+			return bus.ErrClosed
+		case <-c.closed:
+			return bus.ErrClosed
+		case <-time.After(pause):
+		}
+	}
+}
+
+// mark returns the number of a mark, or 0 if none could be written.
+func (w *watcher) mark(ctx context.Context) uint64 {
+	c := w.bus.cluster
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timings.Request)
+	defer cancel()
+	number, err := c.mark(ctx, c.names.registryMark())
+	if err != nil {
+		return 0
+	}
+	return number
+}
+
+// follow tells what changes.
+func (w *watcher) follow(ctx context.Context, news <-chan *nats.Msg) error {
+	look := time.NewTicker(w.bus.cluster.cfg.Timings.Watch)
+	defer look.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-w.bus.closed:
+			return bus.ErrClosed
+		case <-w.bus.cluster.closed:
+			return bus.ErrClosed
+		case <-look.C:
+			w.read(ctx)
+		case m := <-news:
+			w.hear(ctx, m)
+		}
+	}
+}
+
+// hear takes news in: what comes next is told, and what leaves a gap is read.
+func (w *watcher) hear(ctx context.Context, m *nats.Msg) {
+	number, err := strconv.ParseUint(m.Header.Get(headNumber), 10, 64)
+	switch {
+	case err != nil || number <= w.upTo:
+	case number == w.upTo+1:
+		w.take(stored{m.Header.Get(headSubject), number, m.Header, m.Data})
+	default:
+		w.read(ctx)
+	}
+}
+
+// read tells what a server has beyond what is told. What fails now is read the next time.
+func (w *watcher) read(ctx context.Context) {
+	c := w.bus.cluster
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timings.Request)
+	defer cancel()
+	for {
+		before := w.upTo
+		q := query{From: w.upTo + 1, Next: c.names.allRegistry(), Batch: 256, MaxBytes: readBytes}
+		err := c.ask(ctx, c.names.registry(), q, func(m stored) error { w.take(m); return nil })
+		if err != nil || w.upTo == before {
+			return
+		}
+	}
+}
+
+func (w *watcher) take(m stored) {
+	if m.number <= w.upTo {
+		return
+	}
+	w.upTo = m.number
+	key := w.bus.cluster.names.keyOf(m.subject)
+	if key == "" || !strings.HasPrefix(key, w.prefix) {
+		return
+	}
+	e := bus.Entry{Key: key, Revision: m.number}
+	if !deleted(m.header) {
+		e.Value = present(m.data)
+	} else if w.told != nil && !w.told[key] {
+		return
+	}
+	if w.told != nil {
+		w.told[key] = true
+	}
+	w.tell(e)
+}

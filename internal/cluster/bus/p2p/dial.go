@@ -1,0 +1,222 @@
+package p2p
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/core/protocol"
+	"github.com/libp2p/go-libp2p/p2p/net/swarm"
+	ma "github.com/multiformats/go-multiaddr"
+	manet "github.com/multiformats/go-multiaddr/net"
+	msmux "github.com/multiformats/go-multistream"
+
+	"kumo/internal/cluster/bus"
+	"kumo/internal/cluster/strategy"
+)
+
+// A Contact is a node and addresses of it: multiaddrs that do not name it at their end, as the node names its key. For
+// one that others cannot dial they say by which other node it is relayed.
+type Contact struct {
+	Node  strategy.Node
+	Addrs []string
+}
+
+// Dial connects nodes at addresses that a person gave: "host:port", or multiaddrs with the peer at their end or without
+// it, these TCP only. It tries all at once and returns the nodes that it has reached; an error, if these are none.
+func (m *Messenger) Dial(ctx context.Context, addrs ...string) ([]strategy.Node, error) {
+	if m.isClosed() {
+		return nil, bus.ErrClosed
+	}
+	if len(addrs) == 0 {
+		return nil, errors.New("no address is given to dial")
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialTime)
+	defer cancel()
+	nodes, errs := make([]strategy.Node, len(addrs)), make([]error, len(addrs))
+	var all sync.WaitGroup
+	for i, text := range addrs {
+		all.Go(func() {
+			if nodes[i], errs[i] = m.dialOne(ctx, text); errs[i] != nil {
+				errs[i] = fmt.Errorf("%s: %w", text, errs[i])
+			}
+		})
+	}
+	all.Wait()
+	var reached []strategy.Node
+	for i, node := range nodes {
+		if errs[i] == nil {
+			reached = append(reached, node)
+		}
+	}
+	if len(reached) > 0 {
+		return reached, nil
+	}
+	return nil, errors.Join(errs...)
+}
+
+func (m *Messenger) dialOne(ctx context.Context, text string) (strategy.Node, error) {
+	addr, err := dialAddr(text)
+	if err != nil {
+		return "", err
+	}
+	at, id := peer.SplitAddr(addr)
+	if id == "" {
+		if id, err = m.whoIs(ctx, at); err != nil {
+			return "", inWords(err)
+		}
+	}
+	if id == m.id {
+		return "", errors.New("it is the address of this node")
+	}
+	return m.dialPeer(ctx, id, at)
+}
+
+// dialPeer connects a peer whose node is not known yet.
+func (m *Messenger) dialPeer(ctx context.Context, id peer.ID, at ...ma.Multiaddr) (strategy.Node, error) {
+	if s, is := m.host.Network().(*swarm.Swarm); is {
+		s.Backoff().Clear(id) // who asks now wants it tried now
+	}
+	node, err := m.reach(ctx, id, at)
+	if err == nil {
+		m.book.put(node, id, at, true)
+	}
+	return node, err
+}
+
+// reach connects a peer, and waits until there is a link.
+func (m *Messenger) reach(ctx context.Context, id peer.ID, at []ma.Multiaddr) (strategy.Node, error) {
+	a := m.await(id)
+	defer m.awaitNoMore(a)
+	through := network.WithAllowLimitedConn(ctx, "messages")
+	if err := m.host.Connect(through, peer.AddrInfo{ID: id, Addrs: at}); err != nil {
+		return "", inWords(err)
+	}
+	a.dialled.Store(true)
+	if len(m.host.Network().ConnsToPeer(id)) == 0 {
+		m.awaitInVain(id)
+	}
+	select {
+	case node, is := <-a.node:
+		if !is {
+			return "", errors.New("it has ended the connection: it has no room, or lets this node not in")
+		}
+		return node, nil
+	case <-ctx.Done():
+		return "", errors.New("it does not answer")
+	}
+}
+
+// An awaited is a peer that was dialled and has yet to say which node it is.
+type awaited struct {
+	id      peer.ID
+	dialled atomic.Bool
+	node    chan strategy.Node // has room for one; closed: the connection has ended
+}
+
+func (m *Messenger) await(id peer.ID) *awaited {
+	a := &awaited{id: id, node: make(chan strategy.Node, 1)}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, p := range m.peers {
+		if p.id == id && len(p.links) > 0 {
+			a.node <- p.node
+			return a
+		}
+	}
+	m.awaited[a] = true
+	return a
+}
+
+func (m *Messenger) awaitNoMore(a *awaited) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.awaited, a)
+}
+
+// awaitInVain tells those who have dialled a peer that no connection to it is left.
+func (m *Messenger) awaitInVain(id peer.ID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for a := range m.awaited {
+		if a.id == id && a.dialled.Load() {
+			close(a.node)
+			delete(m.awaited, a)
+		}
+	}
+}
+
+// hasCome tells those who wait for a peer which node it is. mu is held.
+func (m *Messenger) hasCome(p *remote) {
+	for a := range m.awaited {
+		if a.id == p.id {
+			a.node <- p.node
+			delete(m.awaited, a)
+		}
+	}
+}
+
+// whoIs asks who is at an address: a member proves its key, whatever it is.
+func (m *Messenger) whoIs(ctx context.Context, at ma.Multiaddr) (peer.ID, error) {
+	network, address, err := manet.DialArgs(at)
+	if err != nil || !isTCP(at) {
+		return "", fmt.Errorf("an address that does not end with /p2p/ and a peer must be a TCP address")
+	}
+	c, err := new(net.Dialer).DialContext(ctx, network, address)
+	if err != nil {
+		return "", err
+	}
+	defer c.Close()
+	if !(gater{m}).mayDial(c) {
+		return "", errors.New("without a secret only loopback addresses are dialled")
+	}
+	defer context.AfterFunc(ctx, func() { c.Close() })()
+	if _, err := msmux.SelectOneOf([]protocol.ID{securityID}, c); err != nil {
+		return "", err
+	}
+	key := m.host.Peerstore().PrivKey(m.id)
+	s, err := m.newSecurity(securityID, key, nil)
+	if err != nil {
+		return "", err
+	}
+	secured, err := s.SecureOutbound(ctx, c, "")
+	if err != nil {
+		return "", err
+	}
+	return secured.RemotePeer(), nil
+}
+
+func isTCP(a ma.Multiaddr) bool {
+	_, err := a.ValueForProtocol(ma.P_TCP)
+	return err == nil && !isRelayed(a)
+}
+
+// mayDial is InterceptAddrDial for a connection that libp2p has not made.
+func (g gater) mayDial(c net.Conn) bool {
+	a, err := manet.FromNetAddr(c.RemoteAddr())
+	return err == nil && g.InterceptAddrDial("", a)
+}
+
+// inWords says of libp2p's errors what a person can do something about.
+func inWords(err error) error {
+	var none msmux.ErrNotSupported[protocol.ID]
+	var failed *swarm.DialError
+	switch {
+	case errors.Is(err, ErrNotMember):
+		return ErrNotMember
+	case errors.As(err, &none):
+		return fmt.Errorf("%w: %w", ErrNotMember, err)
+	case errors.As(err, &failed) && len(failed.DialErrors) > 0:
+		var all []error
+		for _, e := range failed.DialErrors {
+			all = append(all, fmt.Errorf("%s: %w", e.Address, e.Cause))
+		}
+		return errors.Join(all...)
+	}
+	return err
+}

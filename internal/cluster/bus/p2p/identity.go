@@ -1,0 +1,113 @@
+package p2p
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/base32"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/libp2p/go-libp2p/core/crypto"
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"kumo/internal/cluster/bus"
+	"kumo/internal/cluster/strategy"
+)
+
+const (
+	keyFile = "key"
+	maxName = 64 // bytes of a node's name
+)
+
+var letters = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+
+// loadKey reads the node's key from its folder, where it is made once. Without a folder it is a new one.
+func loadKey(dir string) (crypto.PrivKey, error) {
+	if dir == "" {
+		seed := make([]byte, ed25519.SeedSize)
+		rand.Read(seed) // it does not fail
+		return crypto.UnmarshalEd25519PrivateKey(ed25519.NewKeyFromSeed(seed))
+	}
+	name := filepath.Join(dir, keyFile)
+	text, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		if text, err = makeKey(name); err != nil {
+			return nil, fmt.Errorf("make the node's key: %w", err)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the node's key: %w", err)
+	}
+	seed, err := letters.DecodeString(strings.TrimSpace(string(text)))
+	if err != nil || len(seed) != ed25519.SeedSize {
+		return nil, fmt.Errorf("%s is not a node's key; without it the node gets another key, and is another node", name)
+	}
+	return crypto.UnmarshalEd25519PrivateKey(ed25519.NewKeyFromSeed(seed))
+}
+
+// makeKey writes a new key, for its owner alone to read, under another name first: a key that is there is whole.
+func makeKey(name string) ([]byte, error) {
+	seed := make([]byte, ed25519.SeedSize)
+	rand.Read(seed) // it does not fail
+	text := []byte(letters.EncodeToString(seed) + "\n")
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return nil, err
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), keyFile+".*.tmp") // readable by its owner alone
+	if err != nil {
+		return nil, err
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		return nil, errors.Join(err, os.Remove(f.Name()))
+	}
+	return text, nil
+}
+
+// nodeOf is the node that has a name and a key: "name~" and the public key's 52 letters. So who has proved to have the
+// key cannot be mistaken for another node, whatever it is called.
+func nodeOf(name string, id peer.ID) (strategy.Node, error) {
+	if err := checkName(name); err != nil {
+		return "", err
+	}
+	key, err := id.ExtractPublicKey()
+	if err != nil || key.Type() != crypto.Ed25519 {
+		return "", fmt.Errorf("%s has no Ed25519 key: %w", id, errors.Join(err, errors.ErrUnsupported))
+	}
+	raw, err := key.Raw()
+	if err != nil {
+		return "", err
+	}
+	return strategy.Node(name + "~" + letters.EncodeToString(raw)), nil
+}
+
+// idOf is the peer that a node is.
+func idOf(node strategy.Node) (peer.ID, error) {
+	name := node.Name()
+	if len(name) == len(node) {
+		return "", fmt.Errorf("the node %.80q does not name its key", string(node))
+	}
+	raw, err := letters.DecodeString(string(node[len(name)+1:]))
+	if err != nil || len(raw) != ed25519.PublicKeySize {
+		return "", fmt.Errorf("the node %.80q does not name its key", string(node))
+	}
+	key, err := crypto.UnmarshalEd25519PublicKey(raw)
+	if err != nil {
+		return "", err
+	}
+	return peer.IDFromPublicKey(key)
+}
+
+func checkName(name string) error {
+	if len(name) > maxName || strings.Contains(name, "~") || bus.CheckNode(strategy.Node(name)) != nil {
+		return fmt.Errorf("the name %.80q is not one word of letters, digits, - and _, %d at most", name, maxName)
+	}
+	return nil
+}

@@ -1,0 +1,222 @@
+// Package p2p is the part of the bus that needs no server: nodes that know an address of one another, on the open
+// network, in one house or behind home routers, connect over TCP (Noise) or QUIC by go-libp2p, and send each other
+// messages.
+//
+// # Who may talk
+//
+// A node has an Ed25519 key, in its folder, and is called after it: a name that a person gave, "~", and 52 letters for
+// the public key. Encryption proves the key, so nobody can pass for another node. Whether a peer belongs to the crawl
+// it proves by the crawl's secret (membership), before libp2p is shown the connection: who has not the secret gets no
+// stream of any protocol. Nothing here protects the crawl from a member that lies; what a member can use up is bounded
+// (Limits).
+//
+// # What is between two nodes
+//
+// One connection, opened by the first message, and on it one stream (link) with messages both ways, each with its
+// length before it, as many in a write as have come together. A message is lost where its receiver cannot be reached,
+// where its receiver reads more slowly than others send, and in what was on its way when a connection broke; none comes
+// twice. Connections that nobody has used lately are closed when there are too many.
+//
+// # Routers
+//
+// Nodes find out from each other whether they can be reached from outside (AutoNAT). One that cannot has two members
+// that can relay for it; its addresses then say by whom. Over a relayed connection both ends try to open a direct one
+// through their routers (DCUtR), and use it from then on. Members relay for members alone, up to so much.
+package p2p
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/host"
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"kumo/internal/base/bounded"
+	"kumo/internal/base/secret"
+	"kumo/internal/cluster/bus"
+	"kumo/internal/cluster/strategy"
+)
+
+// Config says what a node is, and what it may use.
+type Config struct {
+	Name  string // that a person gave the node: one word, 64 letters at most
+	Crawl string // one word; nodes of other crawls are strangers, though they have the same secret
+	// Secret is the cluster's. Without one only loopback addresses are listened on and dialled.
+	Secret secret.Secret
+	// Dir is where the node keeps its key, and addresses of other nodes. Without one it is another node each time, and
+	// keeps nothing.
+	Dir string
+
+	// Listen are addresses to listen on: "host:port" for both TCP and QUIC (UDP), or multiaddrs. An empty host is every
+	// address of the machine, port 0 any that is free.
+	Listen []string
+	Reach  Reach // whether others can dial this node, if that is known
+	LAN    bool  // find nodes in the local network, and be found there (mDNS)
+
+	Limits Limits
+
+	// Reached is called when a node is connected that was not, Lost when a node's connection broke, or none could be made
+	// for a message to it. Calls come one at a time, the latest of a node last, and must not block for long. Both may be
+	// nil. A connection that was closed because nobody used it is not lost.
+	Reached, Lost func(strategy.Node)
+	Log           func(string) // progress and trouble, for people; may be nil
+}
+
+// Guest is the name of who speaks to nodes and is none: nobody keeps its addresses.
+const Guest = "guest"
+
+// A Reach says whether other nodes can begin a connection to a node.
+type Reach int
+
+// The zero value asks other nodes, which takes some minutes.
+const (
+	ReachUnknown Reach = iota
+	ReachPublic        // others can: it relays for those that cannot be reached
+	ReachPrivate       // they cannot: it looks for relays at once
+)
+
+// Limits are how much others can make a node use. Zero values become the defaults named.
+type Limits struct {
+	Peers    int   // nodes that are connected at once; 1,024
+	Contacts int   // nodes whose addresses are kept; 4,096
+	Messages int   // that are read a second from one node, which waits beyond; 20,000
+	Bytes    int   // as many of their bytes; 32 MiB
+	Queue    int   // bytes that wait for one node, the oldest dropped beyond; 8 MiB
+	Queued   int64 // bytes that wait for all nodes, beyond 64 KiB for each; 64 MiB
+	Large    int64 // bytes of messages beyond 64 KiB that are being read at once; 64 MiB
+	Memory   int64 // bytes of buffers of connections; 256 MiB
+	Relayed  int64 // bytes each way of a connection that this node relays, which then ends; 256 MiB
+}
+
+func (l Limits) withDefaults() Limits {
+	return Limits{
+		Peers:    cmp.Or(l.Peers, 1024),
+		Contacts: cmp.Or(l.Contacts, 4096),
+		Messages: cmp.Or(l.Messages, 20_000),
+		Bytes:    cmp.Or(l.Bytes, 32<<20),
+		Queue:    max(cmp.Or(l.Queue, 8<<20), bus.MaxData+maxHead),
+		Queued:   max(cmp.Or(l.Queued, 64<<20), bus.MaxData+maxHead),
+		Large:    max(cmp.Or(l.Large, 64<<20), bus.MaxData+maxHead),
+		Memory:   cmp.Or(l.Memory, 256<<20),
+		Relayed:  cmp.Or(l.Relayed, 256<<20),
+	}
+}
+
+// A Messenger is a node's words to the others.
+type Messenger struct {
+	cfg        Config
+	node       strategy.Node
+	id         peer.ID
+	membership membership
+	host       host.Host
+	notified   network.Notifiee
+	counts     counts
+
+	ctx     context.Context // ends with Close
+	stop    context.CancelFunc
+	work    crew
+	closing sync.Once
+	inbox   chan delivery
+	notices notices
+	book    *book
+	dials   chan struct{} // a slot for each that is under way
+	shared  atomic.Int64  // bytes left to all queues
+	told    atomic.Int64  // when the log was last told of a peer that was refused, in nanoseconds
+	large   *budget
+
+	mu      sync.Mutex // guards what follows
+	peers   map[strategy.Node]*remote
+	awaited map[*awaited]bool
+	banned  *bounded.Recent[peer.ID, time.Time] // until when
+}
+
+var _ bus.Messenger = (*Messenger)(nil)
+
+// Open makes the node with the key in cfg.Dir, and listens. Nobody is dialled before Dial or Send; Known says who could
+// be.
+func Open(cfg Config) (_ *Messenger, err error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	key, err := loadKey(cfg.Dir)
+	if err != nil {
+		return nil, err
+	}
+	m := &Messenger{cfg: cfg, inbox: make(chan delivery), dials: make(chan struct{}, mostDials),
+		large: newBudget(cfg.Limits.Large), peers: map[strategy.Node]*remote{},
+		awaited: map[*awaited]bool{},
+		banned:  bounded.NewRecent[peer.ID, time.Time](mostBanned)}
+	m.ctx, m.stop = context.WithCancel(context.Background())
+	m.shared.Store(cfg.Limits.Queued)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, m.Close())
+		}
+	}()
+	if m.id, err = peer.IDFromPrivateKey(key); err != nil {
+		return nil, err
+	}
+	if m.node, err = nodeOf(cfg.Name, m.id); err != nil {
+		return nil, err
+	}
+	if m.membership, err = newMembership(cfg.Secret, cfg.Crawl); err != nil {
+		return nil, err
+	}
+	m.membership.refuse = m.refused
+	if m.book, err = openBook(cfg.Dir, cfg.Limits.Contacts); err != nil {
+		return nil, err
+	}
+	if m.host, err = m.openHost(key); err != nil {
+		return nil, fmt.Errorf("listen on %v: %w", cfg.Listen, err)
+	}
+	m.host.SetStreamHandler(linkProtocol, m.accepted)
+	m.notified = m.notifiee()
+	m.host.Network().Notify(m.notified)
+	m.work.Go(func() { m.notices.run(m.ctx, cfg.Reached, cfg.Lost) })
+	m.work.Go(m.keepBook)
+	return m, m.openLAN()
+}
+
+// Node is who this node is.
+func (m *Messenger) Node() strategy.Node { return m.node }
+
+// Close ends what waits, and all connections.
+func (m *Messenger) Close() error {
+	var err error
+	m.closing.Do(func() {
+		if m.host != nil {
+			err = m.saveBook()
+		}
+		m.stop()
+		if m.host != nil {
+			err = errors.Join(err, m.host.Close())
+		}
+		m.work.wait()
+	})
+	return err
+}
+
+func (m *Messenger) isClosed() bool { return m.ctx.Err() != nil }
+
+func (m *Messenger) log(format string, args ...any) {
+	if m.cfg.Log != nil {
+		m.cfg.Log(fmt.Sprintf(format, args...))
+	}
+}
+
+// refused counts a peer that is no member, or is not let in. Who reads the log is told now and then: strangers shall
+// not be able to fill it.
+func (m *Messenger) refused(err error) {
+	n := m.counts.refused.Add(1)
+	now := time.Now().UnixNano()
+	last := m.told.Load()
+	if errors.Is(err, ErrNotMember) && now-last > int64(time.Minute) && m.told.CompareAndSwap(last, now) {
+		m.log("a peer was refused, the %d. so far: %v", n, err)
+	}
+}

@@ -1,0 +1,182 @@
+package p2p
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"kumo/internal/cluster/bus"
+	"kumo/internal/cluster/strategy"
+)
+
+const (
+	dialTime  = 15 * time.Second
+	mostLinks = 4           // of one node: both may have dialled, or one of them through its router
+	idleTime  = time.Minute // without a message, after which a connection may be closed for another node's
+	handTime  = 2 * time.Second
+)
+
+// A remote is another node, while it is connected or messages wait for it.
+type remote struct {
+	of   *Messenger
+	node strategy.Node
+	id   peer.ID
+	used atomic.Int64 // when a message came or went, in nanoseconds
+	pace pace
+
+	links []*link // the best is first; guarded by of.mu
+
+	mu      sync.Mutex // guards what follows; of.mu may be held
+	out     queue
+	writing bool // carry runs
+	gone    bool
+}
+
+// addRemote makes the remote of a node. mu is held.
+func (m *Messenger) addRemote(node strategy.Node, id peer.ID) *remote {
+	p := &remote{of: m, node: node, id: id,
+		pace: pace{messages: float64(m.cfg.Limits.Messages), bytes: float64(m.cfg.Limits.Bytes)},
+		out:  queue{most: m.cfg.Limits.Queue, shared: &m.shared}}
+	m.peers[node] = p
+	return p
+}
+
+// forget removes a remote that nothing is known of any more.
+func (m *Messenger) forget(p *remote) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.links) == 0 && !p.writing && !p.gone {
+		p.gone = true
+		delete(m.peers, p.node)
+	}
+}
+
+// link is the best way to the node that there is; nil: none.
+func (p *remote) link() *link {
+	p.of.mu.Lock()
+	defer p.of.mu.Unlock()
+	if len(p.links) == 0 {
+		return nil
+	}
+	return p.links[0]
+}
+
+// connected are the nodes that are.
+func (m *Messenger) connected() (all []*remote) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, p := range m.peers {
+		if len(p.links) > 0 {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// attach makes a link one of its node's.
+func (m *Messenger) attach(node strategy.Node, l *link) (*remote, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.isClosed() {
+		return nil, bus.ErrClosed
+	}
+	p := m.peers[node]
+	if p == nil {
+		p = m.addRemote(node, l.stream.Conn().RemotePeer())
+	}
+	if len(p.links) == 0 && !m.makeRoom() {
+		return p, errFull
+	}
+	if len(p.links) == mostLinks {
+		return p, errFull
+	}
+	p.used.Store(time.Now().UnixNano())
+	p.links = append(p.links, l)
+	slices.SortStableFunc(p.links, func(a, b *link) int { return cmp.Compare(a.rank(), b.rank()) })
+	if len(p.links) == 1 {
+		m.hasCome(p)
+		m.notices.add(node, true)
+	}
+	if !l.relayed {
+		for _, old := range p.links {
+			if old.relayed { // both ends have the better one by then
+				time.AfterFunc(handTime, func() { old.part(network.ConnSupplanted) })
+			}
+		}
+	}
+	return p, nil
+}
+
+// errFull is a node for which there is no room.
+var errFull = errors.New("there are too many nodes")
+
+// makeRoom sees to it that one more node may be connected. mu is held.
+func (m *Messenger) makeRoom() bool {
+	n, oldest := 0, (*remote)(nil)
+	for _, p := range m.peers {
+		if len(p.links) == 0 {
+			continue
+		}
+		n++
+		if oldest == nil || p.used.Load() < oldest.used.Load() {
+			oldest = p
+		}
+	}
+	if n < m.cfg.Limits.Peers {
+		return true
+	}
+	if oldest == nil || time.Since(time.Unix(0, oldest.used.Load())) < idleTime {
+		return false
+	}
+	m.counts.evicted.Add(1)
+	for _, l := range slices.Clone(oldest.links) {
+		m.work.Go(func() { l.part(network.ConnGarbageCollected) })
+	}
+	return true
+}
+
+// detach takes a link from its node. lost: the node may be gone.
+func (m *Messenger) detach(p *remote, l *link, lost bool) {
+	m.mu.Lock()
+	if i := slices.Index(p.links, l); i >= 0 {
+		if p.links = slices.Delete(p.links, i, i+1); len(p.links) == 0 {
+			if lost && !m.isClosed() {
+				m.notices.add(p.node, false)
+			}
+		}
+	}
+	m.mu.Unlock()
+	m.forget(p)
+}
+
+// connect dials the node at the addresses that are known, and waits until there is a link.
+func (p *remote) connect(ctx context.Context) (*link, error) {
+	m := p.of
+	addrs := m.book.addrs(p.id)
+	if len(addrs) == 0 && len(m.host.Peerstore().Addrs(p.id)) == 0 && p.link() == nil {
+		return nil, fmt.Errorf("no address of %s is known", p.node)
+	}
+	select {
+	case m.dials <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	defer func() { <-m.dials }()
+	if _, err := m.reach(ctx, p.id, addrs); err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", p.node, err)
+	}
+	if l := p.link(); l != nil {
+		return l, nil
+	}
+	return nil, fmt.Errorf("connect to %s: the connection broke at once", p.node)
+}

@@ -1,0 +1,189 @@
+package p2p
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"kumo/internal/cluster/bus"
+	"kumo/internal/cluster/strategy"
+)
+
+const (
+	mostDials   = 32  // that are under way at once
+	mostWaiting = 512 // nodes that are not connected and have messages that wait for it
+)
+
+// Send puts a message into the queue of its receiver, who is connected if it is not, and its address is known.
+func (m *Messenger) Send(to strategy.Node, data []byte) error {
+	if err := bus.CheckNode(to); err != nil {
+		return err
+	}
+	if err := bus.CheckSize(data); err != nil {
+		return fmt.Errorf("a message to %s: %w", to, err)
+	}
+	for {
+		p, err := m.receiver(to)
+		if err != nil {
+			return err
+		}
+		if p == nil {
+			m.counts.unreachable.Add(1)
+			return nil
+		}
+		if p.push(data) {
+			return nil
+		}
+	}
+}
+
+// receiver is what there is of a node, or is made; nil: it cannot be reached.
+func (m *Messenger) receiver(node strategy.Node) (*remote, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.isClosed() {
+		return nil, bus.ErrClosed
+	}
+	if p := m.peers[node]; p != nil {
+		return p, nil
+	}
+	id, err := idOf(node)
+	if err != nil || len(m.peers) >= m.cfg.Limits.Peers+mostWaiting {
+		return nil, nil
+	}
+	return m.addRemote(node, id), nil
+}
+
+// push queues a message; false: the remote is not in use any more.
+func (p *remote) push(data []byte) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.gone {
+		return false
+	}
+	p.of.counts.sent.Add(1)
+	p.of.counts.overflow.Add(int64(p.out.add(data)))
+	if !p.writing && p.out.count > 0 {
+		p.writing = p.of.work.Go(p.carry)
+	}
+	return true
+}
+
+// carry sends what waits, and ends when nothing does.
+func (p *remote) carry() {
+	for {
+		frames, n := p.next()
+		if n == 0 {
+			return
+		}
+		if err := p.deliver(frames, n); err != nil {
+			p.of.counts.unreachable.Add(int64(n))
+			p.giveUp()
+		}
+	}
+}
+
+// next takes all that waits; where nothing does, carry is over.
+func (p *remote) next() (frames []byte, n int) {
+	p.mu.Lock()
+	frames, n = p.out.take()
+	p.writing = n > 0
+	p.mu.Unlock()
+	if n == 0 {
+		p.of.forget(p)
+	}
+	return frames, n
+}
+
+// deliver brings messages to the node, over a connection that is there or can be made. An error means that none could;
+// what breaks off in the middle is lost without one.
+func (p *remote) deliver(frames []byte, n int) error {
+	if p.node == p.of.node {
+		if !p.of.handIn(delivery{from: p.node, frames: frames, n: n, done: make(chan struct{}, 1)}) {
+			return bus.ErrClosed
+		}
+		return nil
+	}
+	l := p.link()
+	if l == nil {
+		ctx, cancel := context.WithTimeout(p.of.ctx, dialTime)
+		defer cancel()
+		var err error
+		if l, err = p.connect(ctx); err != nil {
+			return err
+		}
+	}
+	if err := l.write(frames); err != nil {
+		p.of.counts.broken.Add(int64(n))
+		l.close(err)
+	}
+	return nil
+}
+
+// giveUp drops what waits for a node that cannot be reached.
+func (p *remote) giveUp() {
+	p.mu.Lock()
+	_, n := p.out.take()
+	p.mu.Unlock()
+	p.of.counts.unreachable.Add(int64(n))
+	if !p.of.isClosed() {
+		p.of.notices.add(p.node, false)
+	}
+}
+
+// A delivery is messages that have come from a node. Who has read them says so, and their memory is used again.
+type delivery struct {
+	from   strategy.Node
+	frames []byte
+	n      int
+	done   chan struct{} // has room for one
+}
+
+// handIn waits until messages were read; false: the messenger is closed, and they may still be being read.
+func (m *Messenger) handIn(d delivery) bool {
+	select {
+	case m.inbox <- d:
+	case <-m.ctx.Done():
+		return false
+	}
+	select {
+	case <-d.done:
+		return true
+	case <-m.ctx.Done():
+		return false
+	}
+}
+
+// Receive calls f with each message that comes. Nodes take turns; while f is busy they are not read from.
+func (m *Messenger) Receive(ctx context.Context, f func(from strategy.Node, data []byte)) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-m.ctx.Done():
+			return bus.ErrClosed
+		case d := <-m.inbox:
+			eachFrame(d.frames, func(data []byte) {
+				if ctx.Err() == nil {
+					f(d.from, data)
+				}
+			})
+			m.counts.received.Add(int64(d.n))
+			d.done <- struct{}{}
+		}
+	}
+}
+
+// slow waits for a peer that sends more than it may.
+func (m *Messenger) slow(wait time.Duration) {
+	if wait <= 0 {
+		return
+	}
+	m.counts.slowed.Add(1)
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-m.ctx.Done():
+	}
+}

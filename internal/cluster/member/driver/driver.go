@@ -1,0 +1,251 @@
+// Package driver carries out what a member and a strategy want done: it tells each what the other does, takes from one
+// holder of hosts what goes to others, exchanges links, and finds the crawl's end. It has no bus, no disk, no clock and
+// no goroutine of its own: kumo/internal/app/node gives it real ones, kumo/internal/lab/sim a model of each in virtual time. So
+// the simulator tests this code, too, and not a copy.
+//
+// What takes time is written as functions that wait. A Runtime runs them beside each other: as goroutines, or one at a
+// time in virtual time.
+//
+// What is not here is what a simulator has no like of: the encoding and the versions of messages, reports of leases,
+// pauses and stops of a crawl, chunks of seeds, who is about to join, and the timeouts of a bus.
+package driver
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"kumo/internal/cluster/member"
+	"kumo/internal/cluster/strategy"
+)
+
+// A Runtime is what a Driver runs on. Methods that have no ctx do not wait.
+type Runtime interface {
+	Now() time.Time
+	// Go does f beside all else. Its ctx ends with the node.
+	Go(f func(ctx context.Context))
+	// Pause waits, and reports whether ctx still goes on.
+	Pause(ctx context.Context, d time.Duration) bool
+	// Call has f done where Step is called, before the next Step.
+	Call(ctx context.Context, f func())
+	// Wake asks for Step at a time; an earlier wish is replaced.
+	Wake(at time.Time)
+	// Send sends a message, once. It may be lost.
+	Send(to strategy.Node, kind Kind, data []byte)
+	// Do has those actions done that are the node's own: Watch, Write, Enter, Publish, Lost, Left, Failed.
+	Do(a member.Action)
+	// Leased reports whether this node may act now, as View.Until says.
+	Leased() bool
+	// Fail ends the node.
+	Fail(err error)
+
+	// Append adds an entry to the log that all nodes' strategies share, behind the one with the number after;
+	// member.ErrStale if that is not the last.
+	Append(ctx context.Context, data []byte, after uint64) (number uint64, err error)
+	// Read calls f with the log's entries behind a number.
+	Read(ctx context.Context, after uint64, f func(number uint64, data []byte) error) error
+	// Trim drops the log's entries before a number.
+	Trim(ctx context.Context, before uint64) error
+}
+
+// Config is what a Driver is made of.
+type Config struct {
+	Self     strategy.Node
+	Member   member.Member
+	Strategy strategy.Strategy // nil if it is a Placer
+	Timing   member.Timing
+	Runtime  Runtime
+	Engine   Engine
+	Failed   FailedNodes
+	Record   Record
+	Log      *slog.Logger
+	Seed     uint64 // of what is left to chance; another for each process, whose number it is
+}
+
+// A Driver drives one member, and a strategy if that is no Placer. Its methods are called by one goroutine, or by
+// functions that Call does, but where they say otherwise.
+type Driver struct {
+	cfg Config
+	ctx context.Context
+	rng *rand.Rand
+
+	events  []member.Event   // that the member has not been told
+	facts   []strategy.Event // nor the strategy
+	room    []member.Event   // room
+	actions []member.Action
+	wishes  []strategy.Action
+	tick    time.Time            // when the member wants to be woken; zero: it does not
+	timers  map[uint64]time.Time // the strategy's
+	armed   time.Time            // when Step is to be called
+	moved   bool                 // the strategy's view is another one: links that rest may have owners
+	surveys bool                 // a survey is wanted
+	over    bool                 // the member is
+
+	lanes       lanes
+	holders     map[strategy.Node]*holder // by who held
+	undrain     context.CancelFunc        // ends the last Drain
+	unflush     context.CancelFunc        // and the last Flush
+	released    []strategy.Node           // whose logs go when the epoch is settled
+	taking      atomic.Int64              // bytes of chunks that are being taken in
+	drainTarget atomic.Pointer[strategy.Node]
+	links       links
+	end         termination
+}
+
+// New makes a driver.
+func New(cfg Config) *Driver {
+	d := &Driver{cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 1)), timers: map[uint64]time.Time{}, undrain: func() {},
+		unflush: func() {}, holders: map[strategy.Node]*holder{cfg.Self: {who: cfg.Self}}}
+	return d
+}
+
+// Start has the member begin. ctx ends with the node.
+func (d *Driver) Start(ctx context.Context) {
+	d.ctx = ctx
+	for _, a := range d.cfg.Member.Start(nil) {
+		d.carryOut(a)
+	}
+}
+
+// Tell adds an event for the member's next step.
+func (d *Driver) Tell(e member.Event) { d.events = append(d.events, e) }
+
+// Inform adds an event for the strategy's next step.
+func (d *Driver) Inform(e strategy.Event) {
+	if d.cfg.Strategy != nil {
+		d.facts = append(d.facts, e)
+	}
+}
+
+// tell tells the member something, by any goroutine but the one that calls Step.
+func (d *Driver) tell(ctx context.Context, e member.Event) {
+	d.cfg.Runtime.Call(ctx, func() { d.Tell(e) })
+}
+
+func (d *Driver) inform(ctx context.Context, e strategy.Event) {
+	d.cfg.Runtime.Call(ctx, func() { d.Inform(e) })
+}
+
+// Step tells the strategy and the member what is new, the timers whose time has come included, and has done what they
+// want, until neither has anything for the other. The strategy comes first: of what has come to this node it knows
+// before the member can say that all has.
+func (d *Driver) Step() {
+	now := d.cfg.Runtime.Now()
+	due := d.fire(now)
+	if !due && len(d.events)+len(d.facts) == 0 {
+		return
+	}
+	for again := true; again && !d.over; again = len(d.events) > 0 {
+		d.stepStrategy(now)
+		events := d.events
+		d.events, d.room = d.room[:0], events
+		d.actions = d.cfg.Member.Step(now, events, d.actions[:0])
+		for _, a := range d.actions {
+			d.carryOut(a)
+		}
+		d.news()
+		d.stepStrategy(now)
+	}
+	d.arm()
+}
+
+// fire reports whether the member's time has come, or a timer's of the strategy, which is told so.
+func (d *Driver) fire(now time.Time) bool {
+	due := func(at time.Time) bool { return !at.IsZero() && !at.After(now) }
+	if !due(d.armed) {
+		return false
+	}
+	d.armed = time.Time{}
+	if due(d.tick) {
+		d.tick = time.Time{}
+	}
+	for _, t := range slices.Sorted(maps.Keys(d.timers)) {
+		if due(d.timers[t]) {
+			delete(d.timers, t)
+			d.Inform(strategy.Fired{Timer: t})
+		}
+	}
+	return true
+}
+
+// arm asks for a Step when the first of the timers is due.
+func (d *Driver) arm() {
+	next := d.tick
+	for _, at := range d.timers {
+		if next.IsZero() || at.Before(next) {
+			next = at
+		}
+	}
+	if !next.Equal(d.armed) && !next.IsZero() && !d.over {
+		d.armed = next
+		d.cfg.Runtime.Wake(next)
+	}
+}
+
+// news tells the strategy of the table, if it is another than it knows. A survey waits until what this node is handing
+// over has gone.
+func (d *Driver) news() {
+	if d.cfg.Strategy == nil || d.over {
+		return
+	}
+	if d.surveys && !d.cfg.Member.Exporting() {
+		d.surveys = false
+		d.InLane("survey", "look for hosts that others may own", d.survey)
+	}
+	if e, news := d.cfg.Member.News(); news {
+		d.Inform(e)
+	}
+}
+
+// carryOut has a member's action done. It waits for nothing.
+func (d *Driver) carryOut(a member.Action) {
+	switch a := a.(type) {
+	case member.Send:
+		d.cfg.Runtime.Send(a.To, KindMember, a.Data)
+	case member.Whole:
+		d.Inform(strategy.Whole(a))
+	case member.Wake:
+		d.tick = a.At
+	case member.Publish:
+		d.cfg.Runtime.Do(a)
+		if a.View.Member() {
+			d.drainTarget.Store(nil)
+		}
+		if d.moved {
+			d.moved = false
+			d.cfg.Engine.Wake(nil)
+		}
+	case member.Lost, member.Left, member.Failed:
+		d.over = true
+		d.cfg.Runtime.Do(a)
+	case member.Watch, member.Write, member.Enter:
+		d.cfg.Runtime.Do(a)
+	default:
+		d.hold(a)
+	}
+}
+
+// InLane does something that the node cannot go on without, after what was put into the same lane before.
+func (d *Driver) InLane(lane, what string, f func(context.Context) error) {
+	d.lanes.put(d.cfg.Runtime, lane, func(ctx context.Context) {
+		if err := f(ctx); err != nil && ctx.Err() == nil {
+			d.cfg.Runtime.Fail(fmt.Errorf("%s: %w", what, err))
+		}
+	})
+}
+
+// Close closes what is open when all that Go was given has ended.
+func (d *Driver) Close() {
+	d.undrain()
+	d.unflush()
+	for _, h := range d.holders {
+		if err := h.close(); err != nil {
+			d.cfg.Log.Warn("end a reading", "of", h.who, "err", err)
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package driver
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"kumo/internal/cluster/member"
+	"kumo/internal/cluster/strategy"
+)
+
+// stepStrategy tells the strategy what is new, and has done what it wants.
+func (d *Driver) stepStrategy(now time.Time) {
+	if len(d.facts) == 0 || d.over {
+		return
+	}
+	d.wishes = d.cfg.Strategy.Step(now, d.facts, d.wishes[:0])
+	d.facts = d.facts[:0]
+	for _, a := range d.wishes {
+		d.carryOutWish(a)
+	}
+}
+
+func (d *Driver) carryOutWish(a strategy.Action) {
+	w := d.cfg.Runtime
+	switch a := a.(type) {
+	case strategy.Send:
+		w.Send(a.To, KindStrategy, a.Data)
+	case strategy.Persist:
+		d.lanes.put(w, "strategy", func(ctx context.Context) { d.persist(ctx, a) })
+	case strategy.Read:
+		d.lanes.put(w, "strategy", func(ctx context.Context) { d.readLog(ctx, a.After) })
+	case strategy.Trim:
+		d.lanes.put(w, "strategy", func(ctx context.Context) {
+			if err := w.Trim(ctx, a.Before); err != nil && ctx.Err() == nil {
+				d.cfg.Log.Debug("the strategy's log is not trimmed", "err", err)
+			}
+		})
+	case strategy.Changed:
+		d.moved = true
+		d.Tell(member.Route{View: d.cfg.Strategy.View()})
+	case strategy.Acknowledged:
+		d.Tell(member.Acknowledged(a))
+	case strategy.HandOver:
+		w.Go(func(ctx context.Context) { d.handOver(ctx, a) })
+	case strategy.Survey:
+		d.surveys = true
+	case strategy.Probe:
+		w.Go(func(ctx context.Context) { d.probe(ctx, a) })
+	case strategy.Spare:
+		w.Go(func(ctx context.Context) { d.spare(ctx, a.Most) })
+	case strategy.Timer:
+		d.timers[a.Timer] = a.At
+	}
+}
+
+// handOver has hosts move to which no request is under way: at once, or when it has ended. An epoch lasts as long as
+// the slowest of all that move under it.
+func (d *Driver) handOver(ctx context.Context, a strategy.HandOver) {
+	busy := d.cfg.Engine.Busy(a.Hosts)
+	quiet := slices.DeleteFunc(slices.Clone(a.Hosts), func(h string) bool { return busy[h] != nil })
+	if len(quiet) > 0 {
+		d.tell(ctx, member.HandOver{Hosts: quiet, To: a.To})
+	}
+	for _, host := range a.Hosts {
+		if over := busy[host]; over != nil {
+			d.cfg.Runtime.Go(func(ctx context.Context) {
+				if over(ctx) == nil {
+					d.tell(ctx, member.HandOver{Hosts: []string{host}, To: a.To})
+				}
+			})
+		}
+	}
+}
+
+// persist writes to the log, unless this node's lease is over: then others may be about to decide without it.
+func (d *Driver) persist(ctx context.Context, a strategy.Persist) {
+	e := strategy.Persisted{ID: a.ID, State: strategy.Doubt}
+	if d.cfg.Runtime.Leased() {
+		number, err := d.cfg.Runtime.Append(ctx, a.Data, a.After)
+		switch {
+		case err == nil:
+			e.Number, e.State = number, strategy.Durable
+		case errors.Is(err, member.ErrStale):
+			e.State = strategy.Stale
+		default:
+			d.cfg.Log.Debug("a write to the strategy's log is in doubt", "err", err)
+		}
+	}
+	d.inform(ctx, e)
+}
+
+// readLog tells of all that the log has, however long it cannot be read.
+func (d *Driver) readLog(ctx context.Context, after uint64) {
+	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
+		err := d.cfg.Runtime.Read(ctx, after, func(number uint64, data []byte) error {
+			d.inform(ctx, strategy.Logged{Number: number, Data: bytes.Clone(data)})
+			after = number
+			return ctx.Err()
+		})
+		if err == nil {
+			d.inform(ctx, strategy.AtEnd{Last: after})
+			return
+		}
+		d.cfg.Log.Debug("the strategy's log cannot be read", "err", err)
+		if !d.cfg.Runtime.Pause(ctx, wait) {
+			return
+		}
+	}
+}
+
+func (d *Driver) survey(ctx context.Context) error {
+	err := d.cfg.Engine.Survey(ctx, func(hosts []string) error {
+		d.inform(ctx, strategy.Held{Hosts: hosts})
+		return ctx.Err()
+	})
+	if err == nil {
+		d.inform(ctx, strategy.Surveyed{})
+	}
+	return err
+}
+
+// spare tells which hosts have the longest queues. Where they cannot be read, none can be spared.
+func (d *Driver) spare(ctx context.Context, most int) {
+	queues, err := d.cfg.Engine.Queues(ctx, most)
+	if err != nil {
+		d.cfg.Log.Debug("no host is spared", "err", err)
+		queues = nil
+	}
+	hosts := make([]string, len(queues))
+	for i, q := range queues {
+		hosts[i] = q.Host
+	}
+	busy := d.cfg.Engine.Busy(hosts)
+	for i := range queues {
+		queues[i].Busy = busy[queues[i].Host] != nil
+	}
+	d.inform(ctx, strategy.Spared{Queues: queues})
+}
+
+func (d *Driver) probe(ctx context.Context, a strategy.Probe) {
+	took, network, err := d.cfg.Engine.Probe(ctx, a.Host, a.Timeout)
+	if err != nil {
+		d.cfg.Log.Debug("a host is not reached", "host", a.Host, "in", a.Timeout, "err", err)
+	}
+	d.inform(ctx, strategy.Reached{Host: a.Host, OK: err == nil, Connect: took, Network: network})
+}

@@ -1,0 +1,42 @@
+package mesh
+
+import (
+	"slices"
+	"time"
+
+	"kumo/internal/cluster/strategy"
+)
+
+// recent is nodes to which something has happened lately: the latest, the last one last.
+type recent struct {
+	lasts time.Duration
+	most  int
+	all   []nodeAt
+}
+
+type nodeAt struct {
+	node strategy.Node
+	at   time.Time
+}
+
+func (r *recent) note(n strategy.Node, now time.Time) {
+	r.all = append(slices.DeleteFunc(r.all, func(o nodeAt) bool { return o.node == n || now.Sub(o.at) >= r.lasts }),
+		nodeAt{n, now})
+	if len(r.all) > r.most {
+		r.all = slices.Delete(r.all, 0, 1)
+	}
+}
+
+// has reports whether a node is one of them.
+func (r *recent) has(n strategy.Node, now time.Time) bool {
+	return slices.ContainsFunc(r.all, func(o nodeAt) bool { return o.node == n && now.Sub(o.at) < r.lasts })
+}
+
+func (r *recent) list(now time.Time) (nodes []strategy.Node) {
+	for _, o := range r.all {
+		if now.Sub(o.at) < r.lasts {
+			nodes = append(nodes, o.node)
+		}
+	}
+	return nodes
+}

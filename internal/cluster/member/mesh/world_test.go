@@ -1,0 +1,315 @@
+package mesh
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"kumo/internal/base/xor"
+	"kumo/internal/cluster/strategy"
+)
+
+// A world is machines with histories, wires and a clock that its tests turn. Everybody knows who lives.
+type world struct {
+	t     *testing.T
+	now   time.Time
+	nodes map[strategy.Node]*worldNode
+	live  []strategy.Node
+	wires []wire
+	cut   func(from, to strategy.Node) bool // messages that are lost; nil: none
+	lives uint64
+	late  map[strategy.Node]time.Duration // how much longer messages to a node take
+	sent  int                             // messages
+}
+
+// A wire is a message on its way.
+type wire struct {
+	at       time.Time
+	from, to strategy.Node
+	data     []byte
+}
+
+// A worldNode is a node: its history, and what it does in one life.
+type worldNode struct {
+	name    strategy.Node
+	history map[string]map[Hash]Link
+	m       *Machine // nil while none runs
+	knows   []strategy.Node
+	wake    time.Time
+	answers []Answer
+	takes   []Take // by its engine
+	fetched []Hash // and what that has fetched
+	gave    int    // how often that has given a host up
+	busy    bool   // that has something of the host under way: it says later that it has given it up
+	routed  int
+	pages   int64
+	kept    map[strategy.Node]int64 // Counts of its last life
+	tallies []Tally
+	left    bool
+
+	risks map[strategy.Node]map[string]int64 // lengths of lists of pages at risk
+	safe  []uint64                           // what it was told that its keepers have
+	lost  []strategy.Node                    // whose lists it was told to offer
+	reads bool                               // a lost node's place is being read for as long as the test likes
+
+	ended   int // times that it has found the crawl's end
+	doubted []strategy.Node
+}
+
+func (n *worldNode) Closest(id xor.ID, most int) ([]strategy.Node, bool) {
+	return everybody{n.name, n.knows}.Closest(id, most)
+}
+func (n *worldNode) Bucket(i int) []strategy.Node { return everybody{n.name, n.knows}.Bucket(i) }
+func (n *worldNode) Occupied() xor.ID             { return everybody{n.name, n.knows}.Occupied() }
+func (n *worldNode) Neighbours() []strategy.Node  { return everybody{n.name, n.knows}.Neighbours() }
+
+const (
+	worldHost  = "h.test"
+	wireTime   = 20 * time.Millisecond
+	worldPiece = 2 // links that are read at once
+)
+
+// newWorld has so many nodes, the first of which is worldHost's first backup, the second the next, and so on.
+func newWorld(t *testing.T, nodes int) *world {
+	w := &world{t: t, now: time.Unix(1e9, 0), nodes: map[strategy.Node]*worldNode{}}
+	for i := range nodes {
+		name := strategy.Node(fmt.Sprintf("n%d~1", i))
+		w.nodes[name] = &worldNode{name: name, history: map[string]map[Hash]Link{}}
+		w.live = append(w.live, name)
+	}
+	w.live, _ = everybody{nodes: w.live}.Closest(xor.Of("backup", worldHost), nodes)
+	for _, name := range w.live {
+		w.start(name)
+	}
+	return w
+}
+
+// node is the one that is so many nodes farther from worldHost than its first backup.
+func (w *world) node(i int) *worldNode { return w.nodes[w.live[i]] }
+
+// start begins a process.
+func (w *world) start(name strategy.Node) {
+	n := w.nodes[name]
+	w.lives++
+	n.knows = slices.Clone(w.live)
+	n.m = New(Config{Absent: 2 * time.Minute, Self: name, Overlay: n, Process: w.lives, Met: len(n.history) > 0,
+		Waits: func(string) bool { return true }, Pages: func() int64 { return n.pages }, Counts: n.kept,
+		Figures: func() ([]int64, []uint64) { return []int64{n.pages}, nil },
+		Risks:   n.risks, LostAfter: time.Minute})
+	w.carry(n, n.m.Start(w.now, nil))
+	for host, links := range n.history {
+		open := 0
+		for _, k := range links {
+			if k.State == Dispatched {
+				open++
+			}
+		}
+		w.tell(n, Opened{Host: host, Open: open})
+	}
+	w.tell(n, Neighbours{}, Fresh{w.now.Add(1000 * time.Hour)})
+}
+
+// gone lets others know that a node is none any more.
+func (w *world) gone(name strategy.Node, left bool) {
+	w.nodes[name].m = nil
+	w.live = slices.DeleteFunc(slices.Clone(w.live), func(n strategy.Node) bool { return n == name })
+	w.meet(Gone{Node: name, Left: left, Near: true})
+}
+
+// come lets a node begin, and the others know.
+func (w *world) come(name strategy.Node) {
+	if w.nodes[name] == nil {
+		w.nodes[name] = &worldNode{name: name, history: map[string]map[Hash]Link{}}
+	}
+	w.live, _ = everybody{nodes: append(w.live, name)}.Closest(xor.Of("backup", worldHost), len(w.live)+1)
+	w.start(name)
+	w.meet()
+}
+
+// meet has all nodes know who lives.
+func (w *world) meet(e ...Event) {
+	for _, name := range w.live {
+		n := w.nodes[name]
+		n.knows = slices.Clone(w.live)
+		w.tell(n, append(e, Neighbours{})...)
+	}
+}
+
+func (w *world) tell(n *worldNode, e ...Event) {
+	if n.m != nil {
+		w.carry(n, n.m.Step(w.now, e, nil))
+	}
+}
+
+// pass lets time go on.
+func (w *world) pass(d time.Duration) {
+	for end := w.now.Add(d); w.now.Before(end); w.now = w.now.Add(wireTime / 2) {
+		due := 0
+		for due < len(w.wires) && !w.wires[due].at.After(w.now) {
+			due++
+		}
+		came := slices.Clone(w.wires[:due])
+		w.wires = slices.Delete(w.wires, 0, due)
+		for _, x := range came {
+			if n := w.nodes[x.to]; n != nil && (w.cut == nil || !w.cut(x.from, x.to)) {
+				w.tell(n, Message{x.from, x.data})
+			}
+		}
+		for _, name := range w.live {
+			if n := w.nodes[name]; !n.wake.IsZero() && !n.wake.After(w.now) {
+				n.wake = time.Time{}
+				w.tell(n, Tick{})
+			}
+		}
+	}
+}
+
+func (w *world) carry(n *worldNode, actions []Action) {
+	for _, a := range actions {
+		switch a := a.(type) {
+		case Send:
+			w.sent++
+			w.wires = append(w.wires, wire{w.now.Add(wireTime + w.late[a.To]), n.name, a.To, a.Data})
+			slices.SortStableFunc(w.wires, func(a, b wire) int { return a.at.Compare(b.at) })
+		case Wake:
+			n.wake = a.At
+		case Find:
+			nodes, _ := n.Closest(a.ID, a.Want)
+			w.tell(n, Found{ID: a.ID, Nodes: nodes})
+		case Record:
+			w.tell(n, n.record(a))
+		case Read:
+			w.tell(n, n.read(a))
+		case Sweep:
+			var s Swept
+			s.Hosts = sortedKeys(n.history)
+			w.tell(n, s)
+		case Drop:
+			delete(n.history, a.Host)
+		case Take:
+			n.takes = append(n.takes, a)
+			done := make([]bool, len(a.Links))
+			for i, k := range a.Links {
+				done[i] = slices.Contains(n.fetched, k.Hash)
+			}
+			w.tell(n, Taken{ID: a.ID, Done: done})
+		case Release:
+			n.gave++
+			if !n.busy {
+				w.tell(n, Released{Host: a.Host})
+			}
+		case Answer:
+			n.answers = append(n.answers, a)
+		case Routed:
+			n.routed++
+		case Gathered:
+			n.tallies = append(n.tallies, a.Tally)
+		case ReadRisk:
+			size := max(n.risks[a.Node][a.Name]-a.From, 0)
+			w.tell(n, RiskRead{ID: a.ID, Data: make([]byte, min(size, int64(a.Most)))})
+		case WriteRisk:
+			n.grow(a.Node, a.Name, len(a.Data))
+			w.tell(n, RiskWritten{ID: a.ID})
+		case DropRisk:
+			if delete(n.risks[a.Node], a.Name); a.Name == "" {
+				delete(n.risks, a.Node)
+			}
+		case Safe:
+			n.safe = append(n.safe, a.ID)
+		case Lost:
+			if n.lost = append(n.lost, a.Node); !n.reads {
+				w.tell(n, Refetched{Node: a.Node})
+			}
+		case Left:
+			n.left = true
+		case Ended:
+			n.ended++
+		case Doubt:
+			n.doubted = append(n.doubted, a.Node)
+		}
+	}
+}
+
+// grow has a list of pages at risk grow.
+func (n *worldNode) grow(of strategy.Node, file string, by int) {
+	if n.risks == nil {
+		n.risks = map[strategy.Node]map[string]int64{}
+	}
+	if n.risks[of] == nil {
+		n.risks[of] = map[string]int64{}
+	}
+	n.risks[of][file] += int64(by)
+}
+
+// atRisk has a node tell its keepers of more pages of a file.
+func (w *world) atRisk(n *worldNode, id uint64, file string, by int) {
+	n.grow(n.name, file, by)
+	w.tell(n, AtRisk{ID: id, Lists: []RiskList{{Name: file, Size: n.risks[n.name][file]}}})
+}
+
+func (n *worldNode) record(a Record) Recorded {
+	links := n.history[a.Host]
+	if links == nil {
+		links = map[Hash]Link{}
+		n.history[a.Host] = links
+	}
+	r := Recorded{ID: a.ID}
+	for _, k := range a.Links {
+		before := links[k.Hash].State
+		r.Before = append(r.Before, before)
+		if k.State > before {
+			links[k.Hash] = k
+		}
+	}
+	for _, k := range links {
+		if k.State == Dispatched {
+			r.Open++
+		}
+	}
+	return r
+}
+
+func (n *worldNode) read(a Read) Known {
+	k := Known{ID: a.ID}
+	var all []Link
+	for _, l := range n.history[a.Host] {
+		if (a.All || l.State == Dispatched) && string(l.Hash[:]) >= a.From {
+			all = append(all, l)
+		}
+	}
+	slices.SortFunc(all, func(a, b Link) int { return slices.Compare(a.Hash[:], b.Hash[:]) })
+	if k.Links = all; len(all) > worldPiece {
+		k.Links, k.Next = all[:worldPiece], string(all[worldPiece].Hash[:])
+	}
+	return k
+}
+
+// offer offers links of worldHost to a node, as a batch.
+func (w *world) offer(to *worldNode, number uint64, links ...byte) {
+	o := Offered{From: "finder~1", Number: number}
+	for _, l := range links {
+		o.Links = append(o.Links, HostLink{worldHost, Link{Hash: Hash{l}, Item: []byte{l}}})
+	}
+	w.tell(to, o)
+}
+
+// knows reports whether a node knows links of worldHost.
+func (n *worldNode) has(links ...byte) bool {
+	return !slices.ContainsFunc(links, func(l byte) bool { return n.history[worldHost][Hash{l}].State == Unknown })
+}
+
+// taken are the numbers of batches that a node has answered with no link refused.
+func (n *worldNode) taken() (all []uint64) {
+	for _, a := range n.answers {
+		if len(a.Refused) == 0 {
+			all = append(all, a.Number)
+		}
+	}
+	return all
+}
+
+// to are messages to a node.
+func to(n *worldNode) func(from, to strategy.Node) bool {
+	return func(_, to strategy.Node) bool { return to == n.name }
+}

@@ -1,0 +1,400 @@
+package member
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"math"
+	"slices"
+	"time"
+
+	"kumo/internal/base/varint"
+	"kumo/internal/cluster/strategy"
+)
+
+// OutboxConfig says how links go to other nodes.
+type OutboxConfig struct {
+	Window   int           // batches to one node that wait for an answer, at most; 4
+	Bytes    int           // of a batch, at most, but for a link that is larger alone; 256 KiB
+	Links    int           // of a batch, at most; 2000
+	Retry    time.Duration // until a batch without an answer is sent again, doubled with each time; 2s
+	MaxRetry time.Duration // 30s
+	// until a link is routed anew that was refused, or that has no owner, doubled with each time; 500ms
+	Wait    time.Duration
+	MaxWait time.Duration // 5s
+	// the first batch's number: answers to what an earlier process has sent must not be taken for this one's
+	First uint64
+}
+
+func (c OutboxConfig) withDefaults() OutboxConfig {
+	c.Window, c.Bytes, c.Links = cmp.Or(c.Window, 4), cmp.Or(c.Bytes, 256<<10), cmp.Or(c.Links, 2000)
+	c.Retry, c.MaxRetry = cmp.Or(c.Retry, 2*time.Second), cmp.Or(c.MaxRetry, 30*time.Second)
+	c.Wait, c.MaxWait = cmp.Or(c.Wait, 500*time.Millisecond), cmp.Or(c.MaxWait, 5*time.Second)
+	return c
+}
+
+// A Batch is links on their way to one node, which answers which of them, counted from 0, it refuses.
+type Batch struct {
+	To     strategy.Node
+	Number uint64 // is the same when the batch is sent again
+	Data   []byte // LinksVersion, then the links, each with its length as a uvarint before it
+}
+
+// LinksVersion is the first byte of a batch's data.
+const LinksVersion = 2
+
+// A Range is numbers of links from First to Last.
+type Range struct{ First, Last uint64 }
+
+// An Outbox holds links for other nodes until their owners have them for good. What a link says is its caller's
+// business. An Outbox is deterministic, keeps no clock, and is not safe for concurrent use.
+//
+// A link is in one of four places: fresh, to be routed; in the lane of its owner; in a batch that flies; or it rests,
+// because it was refused or nobody owns its host. Nothing but an answer takes it out.
+type Outbox struct {
+	cfg     OutboxConfig
+	links   map[uint64]*link
+	bytes   int64
+	last    uint64 // link
+	fresh   []*link
+	lanes   []*lane   // by node
+	flights []*flight // by number
+	next    uint64    // flight
+	resting []rest    // by time
+	woken   bool      // links that rest may have other owners
+	wanted  wanted
+}
+
+type link struct {
+	number  uint64
+	host    string
+	data    string
+	no      strategy.Node // who has refused it last
+	refused bool          // somebody has
+	tries   uint8         // to find an owner who takes it
+	flown   bool          // it was in a batch
+	idle    bool          // there is nothing to fetch
+}
+
+// A lane is what waits for one node.
+type lane struct {
+	to     strategy.Node
+	queue  []*link
+	flying int // batches
+}
+
+type flight struct {
+	number uint64
+	to     strategy.Node
+	links  []*link
+	tries  uint8
+	again  time.Time
+}
+
+type rest struct {
+	until time.Time
+	links []*link
+}
+
+// linkCost is what a link takes beside its data, about.
+const linkCost = 160
+
+// NewOutbox returns an empty outbox.
+func NewOutbox(cfg OutboxConfig) *Outbox {
+	return &Outbox{cfg: cfg.withDefaults(), links: map[uint64]*link{}, next: cfg.First}
+}
+
+// Put adds a link and returns its number. host may be a part of data.
+func (o *Outbox) Put(host, data string) uint64 {
+	o.Restore(o.last+1, host, data)
+	return o.last
+}
+
+// Restore adds a link that an earlier process has put. Links that are put later get greater numbers.
+func (o *Outbox) Restore(number uint64, host, data string) {
+	k := &link{number: number, host: host, data: data}
+	o.last = max(o.last, number)
+	o.links[number] = k
+	o.fresh = append(o.fresh, k)
+	o.bytes += k.cost()
+}
+
+func (k *link) cost() int64 { return int64(len(k.data)) + linkCost }
+
+// Len is the number of links.
+func (o *Outbox) Len() int { return len(o.links) }
+
+// Bytes is the memory that they take, about.
+func (o *Outbox) Bytes() int64 { return o.bytes }
+
+// Numbers are the numbers of all links, in no order.
+func (o *Outbox) Numbers() []uint64 {
+	all := make([]uint64, 0, len(o.links))
+	for n := range o.links {
+		all = append(all, n)
+	}
+	return all
+}
+
+// Data is what a link says; false if it is gone.
+func (o *Outbox) Data(number uint64) (string, bool) {
+	k, ok := o.links[number]
+	if !ok {
+		return "", false
+	}
+	return k.data, true
+}
+
+// Replace has a link that was in no batch yet say something else, which is as long; false if there is none.
+func (o *Outbox) Replace(number uint64, data string) bool {
+	k, ok := o.links[number]
+	if !ok || k.flown || len(data) != len(k.data) {
+		return false
+	}
+	k.data = data
+	return true
+}
+
+// Batches returns what is to be sent now: batches that have had no answer for too long, and new ones. It is called
+// again and again; the more seldom, the fuller are the batches. owner says who owns a host, false if nobody is known
+// to.
+func (o *Outbox) Batches(now time.Time, owner func(host string) (strategy.Node, bool)) []Batch {
+	for len(o.resting) > 0 && !o.resting[0].until.After(now) {
+		for _, k := range o.resting[0].links {
+			o.wanted.woke(k)
+		}
+		o.fresh = append(o.fresh, o.resting[0].links...)
+		o.resting = slices.Delete(o.resting, 0, 1)
+	}
+	if o.woken {
+		o.woken = false
+		o.wake(func(k *link) bool { to, ok := owner(k.host); return ok && (!k.refused || to != k.no) })
+	}
+	out := o.resend(now, owner)
+	o.route(now, owner)
+	return o.send(now, out)
+}
+
+// resend sends again what has had no answer. What has other owners by now is routed anew instead, with all that waits
+// in that lane.
+func (o *Outbox) resend(now time.Time, owner func(string) (strategy.Node, bool)) (out []Batch) {
+	moved := func(f *flight, links []*link) bool {
+		return slices.ContainsFunc(links, func(k *link) bool {
+			to, ok := owner(k.host)
+			return !ok || to != f.to
+		})
+	}
+	o.flights = slices.DeleteFunc(o.flights, func(f *flight) bool {
+		due := !f.again.After(now)
+		switch {
+		case due && moved(f, f.links), f.tries > 1 && moved(f, f.links[:1]): // a node that is gone is not waited for long
+			l := o.lane(f.to)
+			l.flying--
+			o.fresh = append(append(o.fresh, f.links...), l.queue...)
+			l.queue = nil
+			return true
+		case due:
+			out = append(out, o.fly(f, now))
+		}
+		return false
+	})
+	return out
+}
+
+// fly sends a batch, once more perhaps.
+func (o *Outbox) fly(f *flight, now time.Time) Batch {
+	f.again = now.Add(doubled(o.cfg.Retry, f.tries, o.cfg.MaxRetry))
+	f.tries = inc(f.tries)
+	size := 1
+	for _, k := range f.links {
+		size += k.framed()
+	}
+	data := append(make([]byte, 0, size), LinksVersion)
+	for _, k := range f.links {
+		data = AppendLink(data, k.data)
+	}
+	return Batch{f.to, f.number, data}
+}
+
+// AppendLink appends a link to a batch's data, which begins with LinksVersion.
+func AppendLink[B string | []byte](data []byte, link B) []byte {
+	return append(binary.AppendUvarint(data, uint64(len(link))), link...)
+}
+
+// framed is a link's size in a batch, at most.
+func (k *link) framed() int { return len(k.data) + binary.MaxVarintLen32 }
+
+// route puts fresh links into the lanes of their owners.
+func (o *Outbox) route(now time.Time, owner func(string) (strategy.Node, bool)) {
+	var ownerless []*link
+	for _, k := range o.fresh {
+		if to, ok := owner(k.host); ok {
+			l := o.lane(to)
+			l.queue = append(l.queue, k)
+		} else {
+			k.refused = false
+			ownerless = append(ownerless, k)
+		}
+	}
+	o.fresh = nil
+	o.lay(ownerless, now)
+}
+
+// lay lets links rest.
+func (o *Outbox) lay(links []*link, now time.Time) {
+	if len(links) == 0 {
+		return
+	}
+	wait := time.Duration(0)
+	for _, k := range links {
+		wait = max(wait, doubled(o.cfg.Wait, k.tries, o.cfg.MaxWait))
+		k.tries = inc(k.tries)
+	}
+	o.wanted.note(links)
+	if o.wanted.asked {
+		o.wanted.count(links)
+	}
+	r := rest{now.Add(wait), links}
+	at, _ := slices.BinarySearchFunc(o.resting, r, func(a, b rest) int { return cmp.Or(a.until.Compare(b.until), -1) })
+	o.resting = slices.Insert(o.resting, at, r)
+}
+
+// send fills the windows of all nodes.
+func (o *Outbox) send(now time.Time, out []Batch) []Batch {
+	for _, l := range o.lanes {
+		for l.flying < o.cfg.Window && len(l.queue) > 0 {
+			f := &flight{number: o.next, to: l.to, links: o.cut(l)}
+			o.next++
+			o.flights = append(o.flights, f)
+			l.flying++
+			out = append(out, o.fly(f, now))
+		}
+	}
+	o.lanes = slices.DeleteFunc(o.lanes, func(l *lane) bool { return l.flying == 0 && len(l.queue) == 0 })
+	return out
+}
+
+// cut takes a batch of links off a lane.
+func (o *Outbox) cut(l *lane) []*link {
+	n, size := 0, 1
+	for n < len(l.queue) && n < o.cfg.Links {
+		size += l.queue[n].framed()
+		if size > o.cfg.Bytes && n > 0 {
+			break
+		}
+		n++
+	}
+	links := slices.Clone(l.queue[:n])
+	for _, k := range links {
+		k.flown = true
+	}
+	clear(l.queue[:n])
+	if l.queue = l.queue[n:]; len(l.queue) == 0 {
+		l.queue = nil
+	}
+	return links
+}
+
+// Answered tells what a node answers to a batch: which of its links it refused; it has the others for good. It returns
+// the numbers of those, which are gone. What answers no batch that is waited for, or cannot be an answer to it, does
+// nothing.
+func (o *Outbox) Answered(from strategy.Node, batch uint64, refused []int, now time.Time) []Range {
+	i, found := slices.BinarySearchFunc(o.flights, batch, func(f *flight, n uint64) int {
+		return cmp.Compare(f.number,
+			n)
+	})
+	if !found || o.flights[i].to != from {
+		return nil
+	}
+	f := o.flights[i]
+	not := make([]bool, len(f.links))
+	for _, n := range refused {
+		if n < 0 || n >= len(not) {
+			return nil
+		}
+		not[n] = true
+	}
+	o.flights = slices.Delete(o.flights, i, i+1)
+	o.lane(from).flying--
+	var gone []Range
+	var back []*link
+	for i, k := range f.links {
+		if not[i] {
+			k.no, k.refused = from, true
+			back = append(back, k)
+			continue
+		}
+		delete(o.links, k.number)
+		o.bytes -= k.cost()
+		gone = addTo(gone, k.number)
+	}
+	o.lay(back, now)
+	return gone
+}
+
+// addTo adds a number to ranges, most of which come in order.
+func addTo(all []Range, n uint64) []Range {
+	if last := len(all) - 1; last >= 0 && all[last].Last+1 == n {
+		all[last].Last = n
+		return all
+	}
+	return append(all, Range{n, n})
+}
+
+// lane is the lane of a node.
+func (o *Outbox) lane(to strategy.Node) *lane {
+	i, found := slices.BinarySearchFunc(o.lanes, to, func(l *lane, to strategy.Node) int { return cmp.Compare(l.to, to) })
+	if !found {
+		o.lanes = slices.Insert(o.lanes, i, &lane{to: to})
+	}
+	return o.lanes[i]
+}
+
+// doubled is a wait, doubled for each time that it was in vain.
+func doubled(wait time.Duration, times uint8, most time.Duration) time.Duration {
+	if times > 30 {
+		return most
+	}
+	return min(wait<<times, most)
+}
+
+func inc(n uint8) uint8 {
+	if n == math.MaxUint8 {
+		return n
+	}
+	return n + 1
+}
+
+// AppendAnswer appends what is answered to a batch: its number, and how far each link that is refused lies behind the
+// one before.
+func AppendAnswer(data []byte, number uint64, refused []int) []byte {
+	data = binary.AppendUvarint(data, number)
+	last := 0
+	for _, i := range refused {
+		data = binary.AppendUvarint(data, uint64(i-last))
+		last = i
+	}
+	return data
+}
+
+var errAnswer = errors.New("an answer to links that is none")
+
+// ReadAnswer reads an answer to a batch.
+func ReadAnswer(data []byte) (number uint64, refused []int, err error) {
+	r := varint.Reader{Rest: data}
+	number = r.Uint()
+	last := uint64(0)
+	for len(r.Rest) > 0 && !r.Bad {
+		n := r.Uint()
+		if n > 1<<30-last {
+			r.Bad = true
+			break
+		}
+		last += n
+		refused = append(refused, int(last))
+	}
+	if r.Bad {
+		return 0, nil, errAnswer
+	}
+	return number, refused, nil
+}

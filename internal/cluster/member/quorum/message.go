@@ -1,0 +1,197 @@
+package quorum
+
+import (
+	"errors"
+
+	"kumo/internal/base/varint"
+	"kumo/internal/cluster/member"
+	"kumo/internal/cluster/strategy"
+)
+
+// Messages between members, each a byte that says which, then its fields: numbers as varints, strings and lists with
+// their length before them.
+const (
+	msgChunk  = 'c' // a chunk of a transfer
+	msgAck    = 'a' // what was taken of it
+	msgAsk    = 'q' // what has come whole from a node?
+	msgAnswer = 'r'
+)
+
+var errMessage = errors.New("a message that is not as members write them")
+
+type chunkMsg struct {
+	t    member.Transfer
+	seq  uint64
+	last bool
+	data []byte
+}
+
+// An ackMsg says which chunk is wanted next; whole, that none is.
+type ackMsg struct {
+	t       member.Transfer
+	next    uint64
+	whole   bool
+	process uint64 // the receiver's, greater with each: a new one wants the first chunk again
+}
+
+// An askMsg asks, under an epoch, what came whole from a node to another since the last settled epoch. The one asked is
+// that other or folds its estate.
+type askMsg struct {
+	from, to strategy.Node
+	epoch    uint64
+}
+
+type answerMsg struct {
+	askMsg
+	epochs []uint64 // under which something came whole
+}
+
+// A writer writes the fields that only members have.
+type writer struct{ varint.Writer }
+
+func (w *writer) node(n strategy.Node) { w.String(string(n)) }
+
+func (w *writer) transfer(t member.Transfer) {
+	w.node(t.From)
+	w.node(t.To)
+	w.Uint(t.Epoch)
+	w.Uint(t.Attempt)
+}
+
+// A reader reads them.
+type reader struct{ varint.Reader }
+
+func (r *reader) node() strategy.Node { return strategy.Node(r.Bytes()) }
+
+func (r *reader) transfer() member.Transfer {
+	return member.Transfer{From: r.node(), To: r.node(), Epoch: r.Uint(), Attempt: r.Uint()}
+}
+
+func (m chunkMsg) encode() []byte {
+	w := writer{make(varint.Writer, 0, len(m.data)+len(m.t.From)+len(m.t.To)+32)}
+	w.Byte(msgChunk)
+	w.transfer(m.t)
+	w.Uint(m.seq)
+	w.Bool(m.last)
+	w.Bytes(m.data)
+	return w.Writer
+}
+
+func (m ackMsg) encode() []byte {
+	w := writer{varint.Writer{msgAck}}
+	w.transfer(m.t)
+	w.Uint(m.next)
+	w.Bool(m.whole)
+	w.Uint(m.process)
+	return w.Writer
+}
+
+func (m askMsg) encode() []byte {
+	w := writer{varint.Writer{msgAsk}}
+	m.fields(&w)
+	return w.Writer
+}
+
+func (m askMsg) fields(w *writer) {
+	w.node(m.from)
+	w.node(m.to)
+	w.Uint(m.epoch)
+}
+
+func (m answerMsg) encode() []byte {
+	w := writer{varint.Writer{msgAnswer}}
+	m.fields(&w)
+	w.Uint(uint64(len(m.epochs)))
+	for _, e := range m.epochs {
+		w.Uint(e)
+	}
+	return w.Writer
+}
+
+// decode reads a message: one of the four types.
+func decode(data []byte) (any, error) {
+	if len(data) == 0 {
+		return nil, errMessage
+	}
+	r := reader{varint.Reader{Rest: data[1:]}}
+	var msg any
+	switch data[0] {
+	case msgChunk:
+		msg = chunkMsg{t: r.transfer(), seq: r.Uint(), last: r.Bool(), data: r.Bytes()}
+	case msgAck:
+		msg = ackMsg{t: r.transfer(), next: r.Uint(), whole: r.Bool(), process: r.Uint()}
+	case msgAsk:
+		msg = r.ask()
+	case msgAnswer:
+		msg = r.answer()
+	default:
+		return nil, errMessage
+	}
+	if !r.Whole() {
+		return nil, errMessage
+	}
+	return msg, nil
+}
+
+func (r *reader) ask() askMsg { return askMsg{from: r.node(), to: r.node(), epoch: r.Uint()} }
+
+func (r *reader) answer() answerMsg {
+	m := answerMsg{askMsg: r.ask()}
+	n := r.Uint()
+	if n > uint64(len(r.Rest)) { // each has a byte or more
+		r.Bad = true
+		return m
+	}
+	for range n {
+		m.epochs = append(m.epochs, r.Uint())
+	}
+	return m
+}
+
+// A Lease is what a node's lease says.
+type Lease struct {
+	Instance uint64
+	Beat     uint64 // renewals by this instance
+	Done     uint64 // the epoch under which the node has all that is its own, and nothing of others'
+	Revoked  bool
+	Proposal        // the node's batch of moves
+	Report   []byte // as the node has given it
+}
+
+// Encode is the lease as the registry has it.
+func (l *Lease) Encode() []byte {
+	w := writer{make(varint.Writer, 0, len(l.Report)+60)}
+	w.Byte(leaseVersion)
+	w.Uint(l.Instance)
+	w.Uint(l.Beat)
+	w.Uint(l.Done)
+	w.Bool(l.Revoked)
+	w.Uint(l.Batch)
+	w.Uint(l.Taken)
+	w.Uint(uint64(len(l.To)))
+	for _, n := range l.To {
+		w.node(n)
+	}
+	w.Bytes(l.Report)
+	return w.Writer
+}
+
+const leaseVersion = 2
+
+// ParseLease reads a lease as the registry has it.
+func ParseLease(value []byte) (Lease, error) {
+	r := reader{varint.Reader{Rest: value}}
+	if r.Byte() != leaseVersion {
+		return Lease{}, errMessage
+	}
+	l := Lease{Instance: r.Uint(), Beat: r.Uint(), Done: r.Uint(), Revoked: r.Bool()}
+	l.Proposal = Proposal{Batch: r.Uint(), Taken: r.Uint()}
+	for left := r.Uint(); left > 0 && !r.Bad; left-- {
+		l.To = append(l.To, r.node())
+	}
+	l.Report = r.Bytes()
+	if !r.Whole() {
+		return Lease{}, errMessage
+	}
+	return l, nil
+}

@@ -1,0 +1,201 @@
+package overlay
+
+import (
+	"errors"
+
+	"kumo/internal/base/varint"
+	"kumo/internal/base/xor"
+)
+
+// MaxMessage is how many bytes a message has at most: room for 48 of the longest contacts. One that exceeds it is
+// refused. Most have some 15, lists about 1,000.
+const MaxMessage = 128 << 10
+
+// ErrMessage is why a message was refused.
+var ErrMessage = errors.New("not a message of the overlay, or beyond its bounds")
+
+// Kinds of messages. All but the farewell have the number of the question behind the kind.
+const (
+	pingQuestion = 'p' // are you there?
+	pingAnswer   = 'P'
+	findQuestion = 'f' // which nodes do you know that are closest to an id? id, how many
+	// exact, contacts with the sender among them: the first exact of them are all nodes there are so close to the id;
+	// one more than there are contacts: there is no other node
+	findAnswer   = 'F'
+	nearQuestion = 'n' // who are your neighbours? version of that list that the sender has (0: none), of its own one
+	nearAnswer   = 'N' // version, and unless the other has that, contacts
+	farewell     = 'b'
+)
+
+// A note is a message taken apart.
+type note struct {
+	kind    byte
+	number  uint32
+	id      xor.ID
+	want    int
+	have    uint32
+	version uint32
+	exact   int
+	listed  bool // nearAnswer: contacts are there
+	count   int
+	list    []byte // contacts, as they are written
+}
+
+// sender stands for who sends a message, in its list of contacts.
+const sender = ""
+
+// parse takes a message apart. Its list is a part of data.
+func parse(data []byte) (m note, err error) {
+	if len(data) > MaxMessage {
+		return m, ErrMessage
+	}
+	r := varint.Reader{Rest: data}
+	m.kind = r.Byte()
+	if m.kind != farewell {
+		m.number = read32(&r)
+	}
+	switch m.kind {
+	case pingQuestion, pingAnswer, farewell:
+	case findQuestion:
+		if len(r.Rest) < len(m.id) {
+			return m, ErrMessage
+		}
+		copy(m.id[:], r.Rest)
+		r.Rest = r.Rest[len(m.id):]
+		m.want = int(min(r.Uint(), mostContacts))
+	case findAnswer:
+		exact := r.Uint()
+		readList(&r, &m)
+		if exact > uint64(m.count)+1 {
+			return m, ErrMessage
+		}
+		m.exact = int(exact)
+	case nearQuestion:
+		m.have, m.version = read32(&r), read32(&r)
+	case nearAnswer:
+		m.version = read32(&r)
+		if m.listed = r.Bool(); m.listed {
+			readList(&r, &m)
+		}
+	default:
+		return m, ErrMessage
+	}
+	if !r.Whole() {
+		return m, ErrMessage
+	}
+	return m, nil
+}
+
+func read32(r *varint.Reader) uint32 {
+	n := r.Uint()
+	if n != uint64(uint32(n)) {
+		r.Bad = true
+	}
+	return uint32(n)
+}
+
+// readList finds where a list of contacts ends, and that all in it is within the bounds.
+func readList(r *varint.Reader, m *note) {
+	count := r.Uint()
+	if count > mostContacts {
+		r.Bad = true
+		return
+	}
+	m.count, m.list = int(count), r.Rest
+	for range m.count {
+		if len(r.Bytes()) > MaxName {
+			r.Bad = true
+		}
+		addrs := r.Uint()
+		if addrs > MaxAddrs {
+			r.Bad = true
+			return
+		}
+		for range addrs {
+			if len(r.Bytes()) > MaxAddr {
+				r.Bad = true
+			}
+		}
+	}
+	m.list = m.list[:len(m.list)-len(r.Rest)]
+}
+
+// A told is a contact as it stands in a message; nothing of it is kept.
+type told struct {
+	name  []byte
+	count int
+	addrs []byte
+}
+
+// nextTold reads one contact of a list that parse has found to be good.
+func nextTold(r *varint.Reader) (c told) {
+	c.name = r.Bytes()
+	c.count = int(r.Uint())
+	c.addrs = r.Rest
+	for range c.count {
+		r.Bytes()
+	}
+	c.addrs = c.addrs[:len(c.addrs)-len(r.Rest)]
+	return c
+}
+
+// contact copies what was told, into one string and one slice.
+func (c *told) contact(id xor.ID) Contact {
+	all := make([]byte, 0, MaxName+128)
+	all = append(all, c.name...)
+	var ends [MaxAddrs]int
+	r := varint.Reader{Rest: c.addrs}
+	for i := range c.count {
+		all = append(all, r.Bytes()...)
+		ends[i] = len(all)
+	}
+	text := string(all)
+	contact := Contact{Node: text[:len(c.name)], ID: id}
+	if c.count > 0 {
+		contact.Addrs = make([]string, c.count)
+	}
+	begin := len(c.name)
+	for i := range contact.Addrs {
+		contact.Addrs[i] = text[begin:ends[i]]
+		begin = ends[i]
+	}
+	return contact
+}
+
+// head begins a message, with room for so many bytes behind.
+func head(kind byte, number uint32, room int) varint.Writer {
+	w := make(varint.Writer, 0, 6+room)
+	w.Byte(kind)
+	w.Uint(uint64(number))
+	return w
+}
+
+// listRoom is a guess of how many bytes contacts take.
+func listRoom(list []*peer) int {
+	if len(list) == 0 {
+		return 1
+	}
+	p := list[len(list)-1]
+	room := 4 + len(p.Node)
+	for _, a := range p.Addrs {
+		room += 2 + len(a)
+	}
+	return 2 + room*len(list)
+}
+
+// writeList writes contacts. self is the sender.
+func writeList(w *varint.Writer, list []*peer, self *peer) {
+	w.Uint(uint64(len(list)))
+	for _, p := range list {
+		if p == self {
+			w.String(sender)
+			w.Uint(0)
+			continue
+		}
+		w.String(p.Node)
+		w.Uint(uint64(len(p.Addrs)))
+		for _, a := range p.Addrs {
+			w.String(a)
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package overlay_test
+
+import (
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"kumo/internal/cluster/overlay"
+	"kumo/internal/cluster/overlay/overlaytest"
+)
+
+// tell lets a node find what is closest to an id by what others tell.
+func tell(w *overlaytest.World, n *overlaytest.Node, find overlay.Find) (found overlay.Found) {
+	done := false
+	n.OnFound = func(f overlay.Found) { found, done = f, true }
+	n.Tell(find)
+	for range 600 {
+		if done {
+			break
+		}
+		w.Run(50 * time.Millisecond)
+	}
+	n.OnFound = nil
+	return found
+}
+
+// TestLookUpsOfARegionAreShared lets one node look up hundreds of ids: when it has heard of all parts of the space it
+// needs no message.
+func TestLookUpsOfARegionAreShared(t *testing.T) {
+	w := quiet(t, 200)
+	n := w.Any()
+	asked := func(ids int) float64 {
+		before := n.Stats().Asked
+		for range ids {
+			id := w.IDOf(strconv.FormatUint(w.Rand().Uint64(), 36))
+			f := tell(w, n, overlay.Find{ID: id, Want: 3, Told: true})
+			if !f.Exact || !slices.Equal(names(f.Closest), w.Closest(id, 3)) {
+				t.Fatalf("found %q (exact %v), right is %q", names(f.Closest), f.Exact, w.Closest(id, 3))
+			}
+		}
+		return float64(n.Stats().Asked-before) / float64(ids)
+	}
+	first, then := asked(20), asked(40)
+	for range 10 {
+		then = min(then, asked(40))
+	}
+	t.Logf("%.2f questions a look-up, then %.2f", first, then)
+	if first < 0.5 || then > 0.5 {
+		t.Error("look-ups share nothing")
+	}
+}
+
+// TestARegionIsNotBelievedForLong lets a node die that another one was told of.
+func TestARegionIsNotBelievedForLong(t *testing.T) {
+	w := quiet(t, 200)
+	n, believed := w.Any(), 0
+	for range 10 {
+		id := w.IDOf(strconv.FormatUint(w.Rand().Uint64(), 36))
+		for n.ID.FirstDiff(id) < 255 { // far from what it knows itself
+			id = w.IDOf(strconv.FormatUint(w.Rand().Uint64(), 36))
+		}
+		closest := tell(w, n, overlay.Find{ID: id, Want: 3, Told: true}).Closest
+		dead := w.ByID(closest[0].ID)
+		w.Crash(dead)
+		w.Run(12 * time.Second) // its neighbours have noticed
+		find := overlay.Find{ID: id, Want: 3, Told: true}
+		if f := tell(w, n, find); slices.Contains(names(f.Closest), dead.Name) {
+			believed++
+		}
+		find.Anew = true
+		if f := tell(w, n, find); !slices.Equal(names(f.Closest), w.Closest(id, 3)) {
+			t.Errorf("anew it has found %q, right is %q", names(f.Closest), w.Closest(id, 3))
+		}
+		w.Run(31 * time.Second)
+		find.Anew = false
+		if f := tell(w, n, find); !slices.Equal(names(f.Closest), w.Closest(id, 3)) {
+			t.Errorf("later it has found %q, right is %q", names(f.Closest), w.Closest(id, 3))
+		}
+	}
+	if believed == 0 {
+		t.Error("what was told was forgotten at once")
+	}
+}

@@ -1,0 +1,287 @@
+package balance
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"time"
+
+	"kumo/internal/cluster/strategy"
+	"kumo/internal/cluster/strategy/balance/model"
+	"kumo/internal/cluster/strategy/central"
+	"kumo/internal/cluster/strategy/central/hosttable"
+	"kumo/internal/cluster/strategy/leader"
+)
+
+// New returns the strategy of a node that knows nothing yet.
+func New(cfg Config) *central.Strategy {
+	cfg = cfg.withDefaults()
+	return central.New(cfg.Config, func(l *central.Leader) central.Policy { return newPolicy(cfg, l) }, addQuota)
+}
+
+// A policy is what the master decides by, beside the table. The log has its samples; the rest nodes tell anew.
+type policy struct {
+	*central.Leader
+	cfg     Config
+	samples samples
+	model   *model.Model // nil while another node leads
+	learnt  bool         // there was something new since it was trained
+	trainAt time.Time
+	begins  bool // samples that were given are taken, or need not be
+
+	workers map[strategy.Node]*worker
+	pool    pool
+	splitAt time.Time // when it is looked again who needs more
+	sweepAt time.Time // when the pool is swept
+
+	moves moves
+}
+
+var _ central.Policy = (*policy)(nil)
+
+const (
+	firstEpochs = 200
+	moreEpochs  = 20
+	trainEvery  = 5 * time.Second
+	splitEvery  = 200 * time.Millisecond
+	gatherPool  = 100 * time.Millisecond // hosts come one after the other: they are split together
+	poolWait    = 30 * time.Second       // until a node asks again about a host that is pooled, if it is not told
+	tellEvery   = 2 * time.Second
+)
+
+func newPolicy(cfg Config, l *central.Leader) *policy {
+	p := &policy{Leader: l, cfg: cfg}
+	p.forget()
+	return p
+}
+
+// Records are the samples.
+func (p *policy) Records() leader.State { return &p.samples }
+
+// Elected begins a term.
+func (p *policy) Elected() {
+	p.forget()
+	p.model = Learn(p.cfg, p.samples.all())
+	p.samples.added = func(s model.Sample) {
+		if p.model.Add(s) == nil {
+			p.learnt = true
+		}
+	}
+}
+
+// Deposed forgets what the log does not keep.
+func (p *policy) Deposed() { p.forget() }
+
+func (p *policy) forget() {
+	p.workers, p.pool = map[strategy.Node]*worker{}, newPool()
+	p.model, p.samples.added, p.begins = nil, nil, false
+	p.learnt, p.trainAt, p.splitAt, p.sweepAt = false, time.Time{}, time.Time{}, time.Time{}
+	p.moves = newMoves()
+}
+
+// Wanted pools a host, or gives it away at once.
+func (p *policy) Wanted(from strategy.Node, host string, links int) {
+	if links == 0 && p.pool.hosts[host] == nil && p.cfg.Splitter.predicts() { // nothing to fetch, as far as is known
+		p.Grant(host, from)
+		return
+	}
+	full := len(p.pool.hosts) >= p.cfg.Pool || p.pool.links+links > p.cfg.Links
+	if p.pool.hosts[host] == nil && (full || !p.cfg.Splitter.predicts()) {
+		p.pool.put(p.Now(), host, from, links)
+		p.give(p.at(host), p.worker(p.atOnce(host, max(1, links))))
+		return
+	}
+	p.pool.put(p.Now(), host, from, links)
+	p.Wait(from, host, poolWait)
+	if soon := p.Now().Add(gatherPool); p.splitAt.IsZero() {
+		p.splitAt = soon
+	}
+}
+
+func (p *policy) at(host string) *pooled { return p.pool.hosts[host] }
+
+// give gives a pooled host to a node.
+func (p *policy) give(h *pooled, w *worker) {
+	p.pool.take(h.host)
+	p.Grant(h.host, w.node)
+	w.sent = append(w.sent, grant{p.Now(), h.links})
+	w.given += int64(h.links)
+	p.tellFinders(h, w.node)
+}
+
+func (p *policy) tellFinders(h *pooled, owner strategy.Node) {
+	for _, f := range h.finders {
+		if f.node != owner {
+			p.Theirs(f.node, h.host, owner)
+		}
+	}
+}
+
+// Found gives a host to who holds it.
+func (p *policy) Found(from strategy.Node, host string) {
+	p.Grant(host, from)
+	if h := p.pool.take(host); h != nil {
+		p.tellFinders(h, from)
+	}
+}
+
+// Probed tells who has probed a host, which this master asks nobody for, whose it is.
+func (p *policy) Probed(b central.Probed) {
+	r := p.Row(b.Host)
+	switch owner, free := p.Owner(r); {
+	case owner != "":
+		p.TellOwner(b.From, b.Host, owner, r)
+	case free && b.Holds:
+		p.Found(b.From, b.Host)
+	default:
+		p.Wait(b.From, b.Host, p.cfg.Wait)
+	}
+}
+
+// Load takes in what a node tells.
+func (p *policy) Load(e strategy.Load) {
+	w := p.worker(e.Node)
+	if len(p.moves.asks) == 0 && p.moves.settled(p.Now()) {
+		w.comes, w.leaves = 0, 0
+	}
+	if s, ok := w.hear(p.Now(), e); ok && s.Check() == nil {
+		p.record(s)
+	}
+	if p.splitAt.IsZero() && len(p.pool.hosts) > 0 {
+		p.splitAt = p.Now()
+	}
+}
+
+// record writes a sample into the log.
+func (p *policy) record(all ...model.Sample) {
+	var w []byte
+	for _, s := range all {
+		p.samples.next = max(p.samples.next, 1)
+		w = appendNumbered(w[:0], p.samples.next, s)
+		p.samples.next++
+		p.Record(w)
+	}
+}
+
+// worker is what is known of a node.
+func (p *policy) worker(n strategy.Node) *worker {
+	w := p.workers[n]
+	if w == nil {
+		w = &worker{node: n}
+		p.workers[n] = w
+	}
+	w.learns(p.model)
+	return w
+}
+
+// present are the nodes that say what they do, or may yet; all, if none does.
+func (p *policy) present() (present []*worker) {
+	patience := 10 * p.cfg.Beat
+	fresh := p.Now().Sub(p.Since()) < patience
+	for _, n := range p.Members() {
+		if w := p.worker(n); p.Now().Sub(w.heard) < patience || w.heard.IsZero() && fresh {
+			present = append(present, w)
+		}
+	}
+	if len(present) == 0 {
+		for _, n := range p.Members() {
+			present = append(present, p.worker(n))
+		}
+	}
+	return present
+}
+
+// Advance does what is due.
+func (p *policy) Advance() {
+	for n := range p.workers {
+		if !p.Alive(n) {
+			delete(p.workers, n)
+			p.pool.forget(n)
+		}
+	}
+	p.learn()
+	if !p.splitAt.IsZero() && !p.splitAt.After(p.Now()) {
+		p.split()
+		p.splitAt = time.Time{}
+		if len(p.pool.hosts) > 0 {
+			p.splitAt = p.Now().Add(splitEvery)
+		}
+	}
+	if !p.sweepAt.After(p.Now()) {
+		p.pool.expire(p.Now().Add(-4 * poolWait))
+		p.sweepAt = p.Now().Add(poolWait)
+	}
+	for _, n := range p.Members() {
+		if w := p.workers[n]; w != nil {
+			w.learns(p.model)
+			w.begin(p.Now())
+			p.tell(w)
+		}
+	}
+	if p.cfg.Splitter.predicts() {
+		p.takeBack()
+	}
+}
+
+// learn takes samples over that were given, and trains the model when there is something new.
+func (p *policy) learn() {
+	if given := p.Given(); !p.begins && len(given) > 0 {
+		if p.begins = true; p.samples.next == 0 {
+			p.record(decodeSamples(given)...)
+		}
+	}
+	if p.learnt && !p.trainAt.After(p.Now()) {
+		p.learnt, p.trainAt = false, p.Now().Add(trainEvery)
+		epochs := moreEpochs
+		if p.model.Report().Trained == 0 {
+			epochs = firstEpochs
+		}
+		p.model.Train(epochs)
+		for _, w := range p.workers {
+			w.of = nil
+		}
+	}
+}
+
+// tell tells a node its quota, when that has changed.
+func (p *policy) tell(w *worker) {
+	if w.heard.IsZero() || p.Now().Sub(w.toldAt) < tellEvery {
+		return
+	}
+	q := strategy.Quota{Given: w.given, Done: w.done(&w.load), Left: int64(w.left()), Error: -1}
+	if w.finished > 0 {
+		q.Error = w.failure
+	}
+	q.Predicted = time.Duration(min(w.time()(w.left()), maxSeconds) * float64(time.Second))
+	if told := appendQuota(&q, w.basis); !bytes.Equal(told, w.told) {
+		w.told, w.toldAt = told, p.Now()
+		p.Tell(w.node, told)
+	}
+}
+
+// Due is when something is; zero: nothing is.
+func (p *policy) Due() (at time.Time) {
+	at = central.Earliest(p.splitAt, p.moves.at)
+	if p.learnt {
+		at = central.Earliest(at, p.trainAt)
+	}
+	if len(p.pool.hosts) > 0 {
+		at = central.Earliest(at, p.sweepAt)
+	}
+	return at
+}
+
+// Came, Offered and Withdrawn are what becomes of moves.
+func (p *policy) Came(host string, _ hosttable.Row) { p.came(host) }
+
+// String says how much is under way.
+func (p *policy) String() string {
+	var nodes []string
+	for _, w := range p.workers {
+		nodes = append(nodes, fmt.Sprintf("%s: left %d, done %d, lasts %.1fs by %v", w.node, w.left(), w.done(&w.load),
+			w.time()(w.left()), w.basis))
+	}
+	slices.Sort(nodes)
+	return fmt.Sprintf("pooled %d hosts, %d links; moving %d; %q", len(p.pool.hosts), p.pool.links, len(p.moves.going),
+		nodes)
+}

@@ -1,0 +1,145 @@
+package split_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"kumo/internal/cluster/strategy/balance/split"
+)
+
+func makespan(nodes []split.Time, sizes, owners []int) float64 {
+	return split.Makespan(nodes, split.Counts(len(nodes), sizes, owners))
+}
+
+// anySizes are of few large and many small hosts.
+func anySizes(rng *rand.Rand, count int) []int {
+	sizes := make([]int, count)
+	for k := range sizes {
+		sizes[k] = int(min(1/math.Pow(1-rng.Float64(), 1.2), 200))
+	}
+	return sizes
+}
+
+// shortest is the least makespan of all splits of whole hosts.
+func shortest(nodes []split.Time, sizes []int) float64 {
+	least, owners := math.Inf(1), make([]int, len(sizes))
+	for {
+		least = min(least, makespan(nodes, sizes, owners))
+		k := 0
+		for ; k < len(owners); k++ {
+			if owners[k]++; owners[k] < len(nodes) {
+				break
+			}
+			owners[k] = 0
+		}
+		if k == len(owners) {
+			return least
+		}
+	}
+}
+
+// TestHosts: with nodes that differ in speed alone the split is within the bound, with any others it is not below the
+// bound that LowerBound tells, and it is found again. How far it is off is printed.
+func TestHosts(t *testing.T) {
+	var speeds, others []float64
+	for seed := range uint64(400) {
+		rng := rand.New(rand.NewPCG(seed, 0))
+		sizes := anySizes(rng, rng.IntN(8))
+		nodes := anyNodes(rng, 3, max(1, sum(sizes)))
+		speed := seed%2 == 0
+		if speed {
+			for i := range nodes {
+				pace := math.Pow(10, rng.Float64())
+				nodes[i] = func(n int) float64 { return pace * float64(n) }
+			}
+		}
+		owners := split.Hosts(nodes, sizes)
+		if len(owners) != len(sizes) || !slices.Equal(owners, split.Hosts(nodes, sizes)) {
+			t.Fatalf("seed %d: hosts of %v have owners %v", seed, sizes, owners)
+		}
+		time, least, below := makespan(nodes, sizes, owners), shortest(nodes, sizes), split.LowerBound(nodes, sizes)
+		if time < least || below > least {
+			t.Fatalf("seed %d: %v of %v take %v s; the shortest takes %v s, the lower bound is %v s",
+				seed, owners, sizes, time, least, below)
+		}
+		switch {
+		case least == 0 || math.IsInf(least, 1):
+		case speed:
+			if time > 1.58*least {
+				t.Errorf("seed %d: %v s, not %v s", seed, time, least)
+			}
+			speeds = append(speeds, time/least)
+		default:
+			others = append(others, time/least)
+		}
+	}
+	t.Logf("nodes that differ in speed: %s", spread(speeds))
+	t.Logf("other nodes: %s", spread(others))
+	if mean(speeds) > 1.01 || mean(others) > 1.05 {
+		t.Error("mean above 1.01 or 1.05")
+	}
+}
+
+// TestManyHosts: where hosts are many, whole hosts take hardly longer than if they could be cut.
+func TestManyHosts(t *testing.T) {
+	for seed := range uint64(10) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		nodes, sizes := realNodes(rng, 5+rng.IntN(50)), anySizes(rng, 20_000)
+		time, below := makespan(nodes, sizes, split.Hosts(nodes, sizes)), split.LowerBound(nodes, sizes)
+		if time > 1.01*below {
+			t.Errorf("seed %d: %v s, at least %v s", seed, time, below)
+		}
+		var names []string
+		for k := range sizes {
+			names = append(names, fmt.Sprint("host", k, ".example"))
+		}
+		if hashed := makespan(nodes, sizes, split.HashHosts(len(nodes), names)); hashed < 1.2*time {
+			t.Errorf("seed %d: by hash %v s, by time %v s", seed, hashed, time)
+		}
+	}
+}
+
+// TestHashHosts: hashes are even, and a host's is its own.
+func TestHashHosts(t *testing.T) {
+	var names []string
+	for k := range 10_000 {
+		names = append(names, fmt.Sprint("host", k, ".example"))
+	}
+	owners := split.HashHosts(5, names)
+	ones := slices.Repeat([]int{1}, len(names))
+	for node, n := range split.Counts(5, ones, owners) {
+		if n < 1800 || n > 2200 {
+			t.Errorf("node %d has %d of 10,000 hosts", node, n)
+		}
+	}
+	if again := split.HashHosts(5, names[5000:]); !slices.Equal(again, owners[5000:]) {
+		t.Error("other hosts change a host's owner")
+	}
+}
+
+func BenchmarkHosts(b *testing.B) {
+	for _, m := range []int{5, 100, 1000} {
+		b.Run(fmt.Sprint(m), func(b *testing.B) {
+			rng := rand.New(rand.NewPCG(1, 1))
+			nodes, sizes := realNodes(rng, m), anySizes(rng, 100*m)
+			below := split.LowerBound(nodes, sizes)
+			var owners []int
+			for b.Loop() {
+				owners = split.Hosts(nodes, sizes)
+			}
+			b.ReportMetric(makespan(nodes, sizes, owners)/below, "×bound")
+		})
+	}
+}
+
+// TestExchange: the largest first alone makes 7 of these.
+func TestExchange(t *testing.T) {
+	same := split.Time(func(n int) float64 { return float64(n) })
+	nodes, sizes := []split.Time{same, same}, []int{3, 3, 2, 2, 2}
+	if owners := split.Hosts(nodes, sizes); makespan(nodes, sizes, owners) != 6 {
+		t.Errorf("%v take %v s", owners, makespan(nodes, sizes, owners))
+	}
+}

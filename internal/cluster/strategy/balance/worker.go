@@ -1,0 +1,328 @@
+package balance
+
+import (
+	"math"
+	"time"
+
+	"kumo/internal/cluster/strategy"
+	"kumo/internal/cluster/strategy/balance/model"
+	"kumo/internal/cluster/strategy/balance/split"
+)
+
+// A worker is a node as the leader sees it.
+type worker struct {
+	node  strategy.Node
+	load  strategy.Load // the last
+	heard time.Time     // when; zero: it has told nothing yet
+	first int64         // pages when it was heard of first
+
+	sent  []grant       // that may not have come yet
+	given int64         // URLs
+	took  time.Duration // what is sent, until it has come, of late; 0: that is not known
+	// URLs of hosts that move, as far as what the node tells does not count them yet: to it, and from it
+	comes, leaves int
+	piece         *piece
+
+	under         float64 // what is left of the pages under way, in pages
+	fetched       float64 // pages fetched, with what is done of those under way
+	work, seconds float64 // pages, lately, while it had something to do: what is old counts less
+	pace          float64 // pages a second, very lately
+	predicts      split.Time
+	basis         model.Basis
+	of            *model.Model // by which it does
+
+	widened  time.Time // when it was given more hosts because its workers were idle
+	before   float64   // its pace then
+	bounded  bool      // more hosts do not make it faster: its machine is the limit
+	boundAt  time.Time // since when
+	idle     int       // beats in a row in which workers were idle though URLs waited
+	failure  float64   // mean of |true - predicted| / true of its pieces, the newest counting most
+	finished int       // pieces of which something was predicted
+	told     []byte    // of its quota
+	toldAt   time.Time
+}
+
+// A grant is links that were given at a time.
+type grant struct {
+	at    time.Time
+	links int
+}
+
+// A piece is what a node has to do from one moment on: when it has fetched so many pages, that is known how long it
+// took.
+type piece struct {
+	urls      int
+	began     time.Time
+	work      float64 // of the node, then
+	predicted float64 // seconds
+	beats     int
+	narrow    int  // of these, in which politeness was the limit
+	fetching  int  // when it began
+	known     bool // something was, of how fast the node is
+}
+
+const (
+	window      = 10.0             // seconds: what is older by that counts 1/e of what is new
+	windowPages = 10               // or, of a slow node, the time of so many pages
+	quick       = 2.0              // the same for the pace of now
+	trust       = 4.0              // pages for which a prediction counts beside the pace
+	distrust    = 0.5              // the same where it rests on nothing of the node's own
+	surprise    = 0.3              // logarithm of how far off it is where it counts half, once many pages say so
+	fewPages    = 10.0             // pages that say little: they come in heaps, and the first ones take longer
+	lost        = 6 * time.Second  // what has not come after so long does not: it is known there
+	firstLost   = 10 * time.Second // the same of what is sent first
+	idleLost    = 3 * time.Second  // the same where the node has nothing else to do
+	maxPiece    = 60.0             // seconds
+	leastSample = 2 * time.Second
+	leastPages  = 4
+	widerBy     = 1.2 // times as fast is a node at least that is helped by more hosts
+	fullBusy    = 0.9
+	idleBusy    = 0.75
+	retry       = 15 * time.Second // until a node whose machine was the limit is tried again
+)
+
+// left is how many URLs a node has to fetch, with those that are on their way to it, and what is left of those under
+// way.
+func (w *worker) left() int { return w.queued() + int(math.Ceil(w.under)) }
+
+// queued is left without what is under way.
+func (w *worker) queued() int {
+	return max(0, int(min(w.load.Waiting, 1<<40))-w.leaves) + w.coming()
+}
+
+// coming is how many URLs are on their way to the node.
+func (w *worker) coming() (links int) {
+	links = w.comes
+	for _, g := range w.sent {
+		links += g.links
+	}
+	return links
+}
+
+// hear takes in what the node tells, and returns a sample if a piece is done from which something can be learnt.
+func (w *worker) hear(now time.Time, e strategy.Load) (s model.Sample, ok bool) {
+	was, since := w.load, now.Sub(w.heard)
+	if since <= 0 && !w.heard.IsZero() {
+		return s, false
+	}
+	anew := w.heard.IsZero() || e.Pages < was.Pages
+	w.load, w.heard = e, now
+	if was.Machine != e.Machine {
+		w.of = nil
+	}
+	if anew { // another process, or the first word of it
+		w.arrive(now, int(e.Taken))
+		w.first, w.piece, w.under = e.Pages-w.done(&was), nil, float64(e.Fetching)/2
+		w.fetched = float64(e.Pages) + w.under
+		return s, false
+	}
+	w.arrive(now, int(e.Taken-was.Taken))
+	w.fetch(since.Seconds(), int(e.Pages-was.Pages)+e.Fetching-was.Fetching)
+	fetched := float64(e.Pages) + float64(e.Fetching) - w.under
+	pages := fetched - w.fetched
+	w.fetched = fetched
+	if was.Paused || e.Paused { // that time says nothing of the node
+		w.piece, w.idle = nil, 0
+		return s, false
+	}
+	w.pace += (pages/since.Seconds() - w.pace) * (1 - math.Exp(-since.Seconds()/quick))
+	last := window // a slow node's pace takes longer to tell
+	if w.work >= 1 {
+		last = min(max(last, windowPages*w.seconds/w.work), maxPiece)
+	}
+	fade := math.Exp(-since.Seconds() / last)
+	w.work, w.seconds = w.work*fade, w.seconds*fade // also of a node with little to do, or it would get as little for ever
+	// of one that had nothing to do for a while it is known that it is at least as fast
+	if was.Waiting > 0 && e.Waiting > 0 || e.Busy >= fullBusy || pages*w.predicted() > since.Seconds() {
+		w.work, w.seconds = max(0, w.work+pages), w.seconds+since.Seconds()
+	}
+	w.see(now)
+	if w.piece != nil {
+		s, ok = w.progress(now)
+	}
+	return s, ok
+}
+
+// done is how many pages the node has fetched by what it told, since it was heard of first.
+func (w *worker) done(e *strategy.Load) int64 { return e.Pages - w.first }
+
+// fetch says what is left of the pages under way, some time later, when so many have been begun: a quarter of them at
+// least, as some are in the midst of it.
+func (w *worker) fetch(seconds float64, begun int) {
+	w.under += float64(max(begun, 0)) - seconds/w.page()
+	all := float64(w.load.Fetching)
+	w.under = min(max(w.under, all/4), all)
+}
+
+// arrive notes that the node has queued so many URLs that came as links: they are what was sent to it first.
+func (w *worker) arrive(now time.Time, links int) {
+	for len(w.sent) > 0 {
+		g := &w.sent[0]
+		switch {
+		case g.links <= links:
+			w.takes(now.Sub(g.at))
+		case now.Sub(g.at) < w.patience(links):
+			g.links -= links
+			return
+		}
+		links = max(0, links-g.links)
+		w.sent = w.sent[1:]
+	}
+}
+
+// patience is how long what was sent is waited for: not for long where the node has nothing else to do.
+func (w *worker) patience(come int) time.Duration {
+	switch idle := come == 0 && w.load.Waiting == 0 && w.load.Fetching == 0; {
+	case w.took == 0:
+		return firstLost
+	case idle:
+		return max(idleLost, min(2*w.took, lost))
+	}
+	return max(lost, min(4*w.took, firstLost))
+}
+
+// takes notes how long something took to come.
+func (w *worker) takes(d time.Duration) {
+	if d = min(d, lost); w.took == 0 {
+		w.took = d
+	} else {
+		w.took += (d - w.took) / 4
+	}
+}
+
+// workOf is what a node has done, in pages: of what is under way the half, in the mean.
+func workOf(e *strategy.Load) float64 { return float64(e.Pages) + float64(e.Fetching)/2 }
+
+// see looks whether the node's workers are idle though URLs wait, and whether more hosts have helped.
+func (w *worker) see(now time.Time) {
+	switch {
+	case w.load.Busy >= fullBusy:
+		w.idle, w.bounded = 0, false
+		return
+	case w.load.Busy >= idleBusy, w.load.Waiting == 0:
+		w.idle = 0
+		return
+	}
+	w.idle++
+	if after := now.Sub(w.widened); !w.widened.IsZero() && after >= 3*time.Second {
+		w.bounded, w.boundAt = w.pace < widerBy*w.before, now
+		w.widened = time.Time{}
+	}
+}
+
+// rests reports whether politeness is the limit: workers are idle, while most of the hosts where URLs wait rest.
+func (w *worker) rests() bool {
+	return w.load.Busy < idleBusy && w.load.Waiting > 0 && 2*w.load.Fetching < w.load.Hosts
+}
+
+// narrowed reports whether the node has too few hosts: its workers are idle, and more may make it faster.
+func (w *worker) narrowed(now time.Time) bool {
+	return w.idle >= 2 && w.widened.IsZero() && (!w.bounded || now.Sub(w.boundAt) >= retry)
+}
+
+// widen notes that it is given more hosts for that.
+func (w *worker) widen(now time.Time) { w.widened, w.before = now, w.pace }
+
+// progress looks whether the piece is done.
+func (w *worker) progress(now time.Time) (s model.Sample, ok bool) {
+	p := w.piece
+	p.beats++
+	if w.rests() {
+		p.narrow++
+	}
+	pages, took := int(math.Round(workOf(&w.load)-p.work)), now.Sub(p.began)
+	dry := w.left() == 0
+	if pages < p.urls && !dry {
+		return s, false
+	}
+	w.piece = nil
+	least := max(leastPages, 2*w.load.Fetching, 2*p.fetching) // else what was under way makes too much of a difference
+	if pages < least || took < leastSample || dry && p.beats < 5 {
+		return s, false
+	}
+	real := took.Seconds()
+	err := math.Abs(real-p.predicted*float64(pages)/float64(p.urls)) / real
+	if p.known {
+		if w.finished++; w.finished == 1 {
+			w.failure = err
+		} else {
+			w.failure += (err - w.failure) / 4
+		}
+	}
+	if p.narrow*5 > p.beats {
+		return s, false // politeness was the limit
+	}
+	return model.Sample{Node: w.node.Name(), Machine: model.Machine(w.load.Machine), URLs: pages, Seconds: real}, true
+}
+
+// known reports whether something is known of how fast the node is.
+func (w *worker) known() bool { return w.basis > model.Nothing || w.work >= trust }
+
+// tested reports whether the node has shown how fast it is, in this crawl or before.
+func (w *worker) tested() bool { return w.basis >= model.Pace || w.work >= trust }
+
+// begin begins a piece, if the node has something to do and none is under way.
+func (w *worker) begin(now time.Time) {
+	left := w.left()
+	if w.piece != nil || left == 0 || w.heard.IsZero() {
+		return
+	}
+	f := w.time()
+	if all := f(left); all > maxPiece {
+		left = max(1, int(float64(left)*maxPiece/all))
+	}
+	w.piece = &piece{urls: left, began: now, work: workOf(&w.load), fetching: w.load.Fetching,
+		predicted: f(left), known: w.known()}
+}
+
+// learns has the worker predicted by what a model knows now.
+func (w *worker) learns(m *model.Model) {
+	if w.of != m {
+		f, basis := m.Time(w.node.Name(), model.Machine(w.load.Machine))
+		w.predicts, w.basis, w.of = f, basis, m
+	}
+}
+
+// time is how long the node takes for n URLs: as predicted, and by its pace of late.
+func (w *worker) time() split.Time {
+	f, by := w.predicts, w.slower()
+	return func(n int) float64 { return by * f(n) }
+}
+
+// slower is how many times as long as predicted the node takes of late. The farther that is from what was predicted,
+// the less a prediction counts: the machine is not what it was.
+func (w *worker) slower() float64 {
+	page := w.predicted()
+	weight := trust
+	if w.basis < model.Pace { // of other machines, or of none
+		weight = distrust
+	}
+	if w.seconds > 0 {
+		off := math.Log((w.seconds+page)/((w.work+1)*page)) / surprise
+		seen := max(w.work, w.seconds/page)
+		seen /= seen + fewPages
+		weight /= 1 + off*off*seen*seen
+	}
+	return (w.seconds + weight*page) / ((w.work + weight) * page)
+}
+
+// predicted is how long a page takes as predicted, and page as it does of late, in seconds.
+func (w *worker) predicted() float64 {
+	n := max(w.left(), 10)
+	return w.predicts(n) / float64(n)
+}
+
+func (w *worker) page() float64 { return w.predicted() * w.slower() }
+
+// within is how many of some URLs a node does in a time, in seconds.
+func within(f split.Time, urls int, in float64) int {
+	low, high := 0, urls
+	for low < high { // f rises
+		if mid := (low + high + 1) / 2; f(mid) <= in {
+			low = mid
+		} else {
+			high = mid - 1
+		}
+	}
+	return low
+}

@@ -1,0 +1,417 @@
+package balance
+
+import (
+	"cmp"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"kumo/internal/cluster/strategy"
+	"kumo/internal/cluster/strategy/balance/model"
+	"kumo/internal/cluster/strategy/central"
+	"kumo/internal/cluster/strategy/central/centraltest"
+)
+
+// fiveNodes are those of the paper's table.
+var fiveNodes = []strategy.Machine{
+	{Cores: 4, GHz: 2.4, MemoryGB: 4, NetworkMbps: 18, DiskMbps: 18},
+	{Cores: 4, GHz: 2.4, MemoryGB: 4, NetworkMbps: 5, DiskMbps: 18},
+	{Cores: 4, GHz: 2.4, MemoryGB: 1, NetworkMbps: 12, DiskMbps: 3},
+	{Cores: 4, GHz: 2.6, MemoryGB: 3, NetworkMbps: 2, DiskMbps: 1.5},
+	{Cores: 1, GHz: 2.4, MemoryGB: 3, NetworkMbps: 12, DiskMbps: 1},
+}
+
+// pageTime is how long a machine takes for a page of the mean size, in seconds, if it does nothing else: by what is its
+// narrowest.
+func pageTime(m strategy.Machine) float64 {
+	processors := 0.1 + 0.3*2.4/m.GHz/math.Pow(m.Cores, 0.3)*(1+0.9/m.MemoryGB)
+	return 2 * max(processors, 3.6/m.NetworkMbps, 0.5/m.DiskMbps)
+}
+
+// A world has nodes that fetch: each shares what its machine can do among the pages under way. Links wait with who has
+// found them until their hosts have owners; hosts move by epochs.
+type world struct {
+	*centraltest.Cluster
+	t       *testing.T
+	rng     *rand.Rand
+	workers int
+	speed   float64                         // of all machines: as many times as fast as pageTime says
+	lag     map[strategy.Node]time.Duration // of what nodes send and hear
+	nodes   map[strategy.Node]*fetcher
+	total   int     // URLs
+	effort  float64 // that they take, in mean pages
+	fetched map[string]int
+	began   time.Time
+	epoch   uint64
+	moving  []centraltest.Move
+	movedAt time.Time            // when hosts that move arrive
+	moved   int                  // hosts
+	settle  func() time.Duration // how long a move takes
+	after   func(w *world)
+
+	beyond int // links that each page has to hosts of their own, and that a rule leaves out
+	far    int // such links so far
+}
+
+// A fetcher is a node's engine.
+type fetcher struct {
+	machine strategy.Machine
+	slow    float64             // times as long a page takes
+	queues  map[string][]string // URLs by host
+	links   map[string][]string // found here, for hosts whose owner is not known
+	lanes   []lane
+	under   []*visit
+	pages   int64
+	taken   int64     // links
+	end     time.Time // of the last
+	loadAt  time.Time
+	wantAt  time.Time
+	gone    bool
+}
+
+// A lane is links on their way.
+type lane struct {
+	at    time.Time
+	to    strategy.Node
+	host  string
+	links []string
+}
+
+type visit struct {
+	host, url string
+	left      float64 // work, in mean pages
+}
+
+func newWorld(t *testing.T, seed uint64, splitter Splitter, machines []strategy.Machine, given []byte) *world {
+	t.Helper()
+	w := &world{t: t, rng: rand.New(rand.NewPCG(seed, 7)), workers: 8, speed: 1,
+		settle: func() time.Duration { return 1500 * time.Millisecond }, nodes: map[strategy.Node]*fetcher{},
+		fetched: map[string]int{}, epoch: 1}
+	var names []strategy.Node
+	for i, m := range machines {
+		n := strategy.Node(fmt.Sprintf("n%d~1", i+1))
+		names = append(names, n)
+		w.nodes[n] = &fetcher{machine: m, slow: 1, queues: map[string][]string{}, links: map[string][]string{}}
+	}
+	w.Cluster = centraltest.New(func(n strategy.Node) *central.Strategy {
+		cfg := LAN()
+		cfg.Self, cfg.Splitter, cfg.Seed = n, splitter, seed
+		return New(cfg)
+	}, names...)
+	w.Spare = w.spare
+	w.Delay = func(from, to strategy.Node) time.Duration { return max(w.lag[from], w.lag[to]) }
+	for _, n := range names {
+		if given != nil {
+			w.Tell(n, strategy.Given{Data: given})
+		}
+	}
+	w.pass(8 * time.Second) // until a leader is there, and nodes have told what they are
+	return w
+}
+
+// find gives a node links to so many URLs of one site, in slices.
+func (w *world) find(n strategy.Node, urls, slices int) {
+	if w.total == 0 {
+		w.began = w.Now
+	}
+	for i := range urls {
+		h := fnv.New32a()
+		url := fmt.Sprintf("/page%d", w.total+i)
+		_, _ = h.Write([]byte(url))
+		host := fmt.Sprintf("site.example#%d of %d", h.Sum32()%uint32(slices), slices)
+		w.nodes[n].links[host] = append(w.nodes[n].links[host], url)
+	}
+	w.total += urls
+}
+
+func (w *world) spare(n strategy.Node) (queues []strategy.Queue) {
+	for host, urls := range w.nodes[n].queues {
+		if len(urls) > 0 {
+			queues = append(queues, strategy.Queue{Host: host, Waiting: len(urls), Busy: w.nodes[n].fetches(host)})
+		}
+	}
+	slices.SortFunc(queues, func(a, b strategy.Queue) int {
+		return cmp.Or(cmp.Compare(b.Waiting, a.Waiting), cmp.Compare(a.Host, b.Host))
+	})
+	return queues
+}
+
+const tick = 20 * time.Millisecond
+
+// pass lets time pass.
+func (w *world) pass(d time.Duration) {
+	for end := w.Now.Add(d); w.Now.Before(end); {
+		for _, n := range w.living() {
+			w.work(n)
+			w.send(n)
+			w.report(n)
+		}
+		w.carry()
+		if w.after != nil {
+			w.after(w)
+		}
+		w.Run(tick)
+	}
+}
+
+func (w *world) living() []strategy.Node {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(w.nodes)), func(n strategy.Node) bool { return w.nodes[n].gone })
+}
+
+func (w *world) owns(n strategy.Node, host string) bool {
+	o, s := w.Nodes[n].View().Owner(host)
+	return o == n && s == strategy.Owned
+}
+
+// leftOut is a link that a rule leaves out: its host's owner notes that it was met, and has nothing to fetch.
+const leftOut = ""
+
+func toFetch(links []string) []string {
+	return slices.DeleteFunc(slices.Clone(links), func(url string) bool { return url == leftOut })
+}
+
+// work goes on with the pages under way, and begins others: one a host at a time.
+func (w *world) work(n strategy.Node) {
+	f := w.nodes[n]
+	if share := tick.Seconds() * w.speed / pageTime(f.machine) / f.slow / float64(max(1, len(f.under))); len(f.under) > 0 {
+		f.under = slices.DeleteFunc(f.under, func(v *visit) bool {
+			if v.left -= share; v.left > 0 {
+				return false
+			}
+			f.pages++
+			f.end = w.Now
+			w.fetched[v.url]++
+			for range w.beyond {
+				w.far++
+				f.links[fmt.Sprintf("site.example#far %d", w.far)] = []string{leftOut}
+			}
+			return true
+		})
+	}
+	for _, host := range slices.Sorted(maps.Keys(f.queues)) {
+		if len(f.under) >= w.workers {
+			return
+		}
+		urls := f.queues[host]
+		busy := slices.ContainsFunc(f.under, func(v *visit) bool { return v.host == host })
+		if busy || len(urls) == 0 || !w.owns(n, host) {
+			continue
+		}
+		f.queues[host] = urls[1:]
+		size := 0.5 + w.rng.Float64()
+		w.effort += size
+		f.under = append(f.under, &visit{host, urls[0], size})
+	}
+}
+
+// send sends links to the owners of their hosts, and tells of those that have none. What arrives is refused where the
+// node is not the owner.
+func (w *world) send(n strategy.Node) {
+	f := w.nodes[n]
+	var wanted strategy.Wanted
+	for _, host := range slices.Sorted(maps.Keys(f.links)) {
+		switch o, s := w.Nodes[n].View().Owner(host); {
+		case s != strategy.Unknown:
+			f.lanes = append(f.lanes, lane{w.Now.Add(200*time.Millisecond + w.lag[n]), o, host, f.links[host]})
+			delete(f.links, host)
+		case !f.wantAt.After(w.Now):
+			wanted.Hosts, wanted.Links = append(wanted.Hosts, host), append(wanted.Links, len(toFetch(f.links[host])))
+		}
+	}
+	if len(wanted.Hosts) > 0 {
+		f.wantAt = w.Now.Add(500 * time.Millisecond)
+		w.Tell(n, wanted)
+	}
+	f.lanes = slices.DeleteFunc(f.lanes, func(l lane) bool {
+		if l.at.After(w.Now) {
+			return false
+		}
+		if to := w.nodes[l.to]; !to.gone && w.owns(l.to, l.host) {
+			come := toFetch(l.links)
+			to.queues[l.host] = append(to.queues[l.host], come...)
+			to.taken += int64(len(come))
+		} else {
+			f.links[l.host] = append(f.links[l.host], l.links...)
+			if !to.gone {
+				w.Tell(l.to, strategy.Wanted{Hosts: []string{l.host}})
+			}
+		}
+		return true
+	})
+}
+
+// report tells the node's load every second.
+func (w *world) report(n strategy.Node) {
+	f := w.nodes[n]
+	if f.loadAt.After(w.Now) {
+		return
+	}
+	f.loadAt = w.Now.Add(time.Second)
+	e := strategy.Load{Node: n, Fetching: len(f.under), Busy: float64(len(f.under)) / float64(w.workers), Pages: f.pages,
+		Taken:   f.taken,
+		Machine: f.machine}
+	for _, urls := range f.queues {
+		if e.Waiting += int64(len(urls)); len(urls) > 0 {
+			e.Hosts++
+		}
+	}
+	w.Tell(n, e)
+}
+
+// fetches reports whether a request to a host is under way.
+func (f *fetcher) fetches(host string) bool {
+	return slices.ContainsFunc(f.under, func(v *visit) bool { return v.host == host })
+}
+
+// carry moves hosts: those of all nodes that want to at one time, in a second and a half; but one to which a request is
+// under way waits for its end.
+func (w *world) carry() {
+	if len(w.moving) == 0 {
+		var all []strategy.Move
+		for i := range w.Moves {
+			m := &w.Moves[i]
+			var quiet, busy []string
+			for _, host := range m.Hosts {
+				if w.nodes[m.From].fetches(host) {
+					busy = append(busy, host)
+				} else {
+					quiet = append(quiet, host)
+					all = append(all, strategy.Move{Host: host, From: m.From, To: m.To})
+				}
+			}
+			if len(quiet) > 0 {
+				w.moving = append(w.moving, centraltest.Move{HandOver: strategy.HandOver{Hosts: quiet, To: m.To}, From: m.From})
+			}
+			m.Hosts = busy
+		}
+		w.Moves = slices.DeleteFunc(w.Moves, func(m centraltest.Move) bool { return len(m.Hosts) == 0 })
+		if len(w.moving) == 0 {
+			return
+		}
+		w.movedAt = w.Now.Add(w.settle())
+		w.epoch++
+		w.Members(w.epoch, w.epoch-1, all...)
+	}
+	if w.movedAt.After(w.Now) {
+		return
+	}
+	for _, m := range w.moving {
+		for _, host := range m.Hosts {
+			if o := w.Owners(host); len(o) > 0 {
+				w.t.Errorf("%s is %v's while it moves to %s", host, o, m.To)
+			}
+			w.nodes[m.To].queues[host] = append(w.nodes[m.To].queues[host], w.nodes[m.From].queues[host]...)
+			delete(w.nodes[m.From].queues, host)
+			w.moved++
+		}
+		w.Tell(m.To, strategy.Held{Hosts: m.Hosts})
+	}
+	w.moving = nil
+	w.Members(w.epoch, w.epoch)
+}
+
+// kill ends a node. Seconds later the others know, and what it held, with what was under way, is others'.
+func (w *world) kill(n strategy.Node) {
+	f := w.nodes[n]
+	f.gone = true
+	delete(w.Nodes, n)
+	at, heir := w.Now.Add(6*time.Second), 0
+	before := w.after
+	w.after = func(w *world) {
+		if before != nil {
+			before(w)
+		}
+		if at.IsZero() || at.After(w.Now) || len(w.moving) > 0 {
+			return
+		}
+		at = time.Time{}
+		w.epoch++
+		w.Members(w.epoch, w.epoch-1)
+		held := map[strategy.Node][]string{}
+		for _, v := range f.under {
+			f.queues[v.host] = append(f.queues[v.host], v.url)
+		}
+		for _, l := range f.lanes {
+			f.links[l.host] = append(f.links[l.host], l.links...)
+		}
+		for _, host := range slices.Sorted(maps.Keys(f.queues)) {
+			to := w.living()[heir%len(w.living())]
+			heir++
+			w.nodes[to].queues[host] = append(w.nodes[to].queues[host], f.queues[host]...)
+			held[to] = append(held[to], host)
+		}
+		for host, links := range f.links {
+			to := w.nodes[w.living()[0]]
+			to.links[host] = append(to.links[host], links...)
+		}
+		for to, hosts := range held {
+			w.Tell(to, strategy.Held{Hosts: hosts})
+		}
+		w.Members(w.epoch, w.epoch)
+	}
+}
+
+// A run is what a world came to.
+type run struct {
+	time, tail time.Duration
+	share      float64 // of the pace that all machines have together
+}
+
+// finish lets the nodes fetch all.
+func (w *world) finish() run {
+	w.t.Helper()
+	for limit := w.Now.Add(time.Hour); len(w.fetched) < w.total; w.pass(time.Second / 4) {
+		if w.Now.After(limit) {
+			w.t.Fatalf("after an hour %d of %d URLs are fetched: %v", len(w.fetched), w.total, w.Nodes[w.Leader()])
+		}
+	}
+	for url, n := range w.fetched {
+		if n > 1 {
+			w.t.Errorf("%s is fetched %d times", url, n)
+		}
+	}
+	first, last, pace := time.Time{}, time.Time{}, 0.0
+	for _, n := range w.living() {
+		f := w.nodes[n]
+		if first.IsZero() || f.end.Before(first) {
+			first = f.end
+		}
+		if f.end.After(last) {
+			last = f.end
+		}
+		pace += w.speed / pageTime(f.machine)
+	}
+	r := run{time: last.Sub(w.began), tail: last.Sub(first)}
+	r.share = w.effort / pace / r.time.Seconds()
+	return r
+}
+
+// ends is how long before the last node the first is done, as a share of the run.
+func (r run) ends() float64 { return r.tail.Seconds() / r.time.Seconds() }
+
+func (r run) String() string {
+	return fmt.Sprintf("%.1f s, the first node done %.1f s before the last (%.1f %%), %.3f of the sum of speeds",
+		r.time.Seconds(), r.tail.Seconds(), 100*r.tail.Seconds()/r.time.Seconds(), r.share)
+}
+
+// samplesOf are what a leader of other runs has learnt.
+func samplesOf(t *testing.T, runs int) []byte {
+	var all []model.Sample
+	for i := range runs {
+		w := newWorld(t, uint64(100+i), Exact, fiveNodes, nil)
+		w.find("n1~1", 500, 256)
+		w.finish()
+		all = append(all, w.samples()...)
+	}
+	data, err := EncodeSamples(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d samples of %d runs", len(all), runs)
+	return data
+}

@@ -1,0 +1,158 @@
+package central
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"kumo/internal/base/varint"
+	"kumo/internal/cluster/strategy"
+)
+
+// answered takes the leader's answers in.
+func (s *Strategy) answered(items []item) {
+	if !s.alive[s.cfg.Self] {
+		return
+	}
+	var lost map[strategy.Node][]string
+	for i := range items {
+		it := &items[i]
+		switch it.kind {
+		case itemList:
+			s.listed(it)
+			continue
+		case itemGive, itemGiveURLs:
+			s.toGive(it)
+			continue
+		case itemFacts:
+			s.told = []byte(it.text)
+			continue
+		}
+		if it.kind == itemOwner && it.node == s.cfg.Self {
+			it.kind = itemYours
+		}
+		if s.settle(it) {
+			if lost == nil {
+				lost = map[strategy.Node][]string{}
+			}
+			lost[it.node] = append(lost[it.node], it.host)
+		}
+	}
+	for _, n := range slices.Sorted(maps.Keys(lost)) {
+		s.do(strategy.HandOver{Hosts: lost[n], To: n})
+	}
+}
+
+// settle takes an answer in, and reports whether the host is to be handed over to the item's node.
+func (s *Strategy) settle(it *item) bool {
+	p := s.pending[it.host]
+	switch it.kind {
+	case itemYours:
+		s.grant(it.host, ownGranted)
+		if p != nil {
+			if p.phase == offering {
+				s.kept.add(s.now, s.cfg.Keep, it.host)
+			}
+			s.drop(p)
+		}
+	case itemOwner:
+		if v, mine := s.own.get(key(it.host)); mine && v == ownGranted && p == nil {
+			p = s.add(it.host, asking)
+			p.holds = true
+		}
+		s.cedeTo(it.host, it.node)
+		if p == nil {
+			return false
+		}
+		if !s.alive[it.node] && p.holds { // one of the two does not know of an epoch yet
+			s.turn(p, holding)
+			s.schedule(p, s.now.Add(s.cfg.Retry))
+			return false
+		}
+		s.acknowledge(p)
+		if !p.holds {
+			s.drop(p)
+			return false
+		}
+		if p.phase == moving && p.to == it.node {
+			return false
+		}
+		s.turn(p, moving)
+		p.to, p.owned, p.moved = it.node, false, 0
+		s.schedule(p, s.now.Add(MovePatience))
+		return true
+	case itemWait:
+		if p != nil && (p.phase == asking || p.phase == telling || p.phase == holding || p.phase == offering) {
+			p.tries = 0
+			s.schedule(p, together(s.now, millis(it.number)))
+		}
+	case itemProbe:
+		s.askedToProbe(p, it)
+	case itemProve:
+		p = s.ownParked(p, it.host)
+		if p.phase != probing && p.phase != queued && p.phase != resting && p.phase != telling {
+			s.toProbe(p, uint8(min(it.number, 20)))
+		}
+	case itemRest:
+		p = s.ownParked(p, it.host)
+		if p.phase != resting {
+			s.turn(p, resting)
+			p.round++
+		}
+		s.schedule(p, s.now.Add(millis(it.number)))
+	}
+	return false
+}
+
+// together is a time as far from now, or some later: hosts that wait about as long are asked about in one message.
+func together(now time.Time, wait time.Duration) time.Time {
+	step := max(wait/4, time.Millisecond)
+	return now.Add(wait).Truncate(step).Add(step)
+}
+
+func millis(n uint64) time.Duration { return time.Duration(min(n, 1<<32)) * time.Millisecond }
+
+// askedToProbe is told that the leader wants to know whether this node reaches a host.
+func (s *Strategy) askedToProbe(p *pending, it *item) {
+	if p == nil {
+		if _, mine := s.own.get(key(it.host)); mine {
+			return
+		}
+		p = s.add(it.host, asking)
+	}
+	if p.phase == asking {
+		s.toProbe(p, uint8(min(it.number, 20)))
+	}
+}
+
+// ownParked makes a host this node's that it is not known to reach.
+func (s *Strategy) ownParked(p *pending, host string) *pending {
+	s.grant(host, ownParked)
+	if p == nil {
+		p = s.add(host, asking)
+	}
+	s.acknowledge(p)
+	p.owned, p.holds = true, true
+	return p
+}
+
+// listed takes in what the leader says is this node's.
+func (s *Strategy) listed(it *item) {
+	if s.synced {
+		return
+	}
+	r := varint.Reader{Rest: []byte(it.text)}
+	for len(r.Rest) > 0 && !r.Bad {
+		host, parked, round := r.String(), r.Bool(), r.Byte()
+		switch {
+		case r.Bad:
+		case !parked:
+			s.settle(&item{kind: itemYours, host: host})
+		default:
+			s.settle(&item{kind: itemProve, host: host, number: uint64(round)})
+		}
+	}
+	s.cursor = it.number
+	s.syncAt = s.now
+	s.synced = s.cursor == 0
+}

@@ -1,0 +1,230 @@
+package central
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"kumo/internal/cluster/strategy"
+	"kumo/internal/cluster/strategy/leader"
+)
+
+// A Strategy is that of one node. It is not safe for concurrent use; its views are.
+type Strategy struct {
+	*surroundings
+	out    []strategy.Action
+	mails  []mail
+	mailAt map[mailKey]int
+
+	node
+	elector *leader.Elector
+	policy  func(*Leader) Policy
+	lead    *Leader // this node's part as leader or as one who would be; nil if it is neither
+	wake    [lastTimer]time.Time
+	facts   func(told []byte, f *strategy.Facts)
+	told    []byte // what the leader has told of its policy
+}
+
+// surroundings are what a node knows of its cluster, whether it leads or not.
+type surroundings struct {
+	cfg     Config
+	now     time.Time
+	epoch   uint64
+	settled uint64
+	calm    time.Time                   // since when the epoch is settled
+	changed time.Time                   // when somebody came or went, the last time
+	members []strategy.Node             // sorted
+	alive   map[strategy.Node]bool      // the same
+	gone    map[strategy.Node]uint64    // who is none any more, by the epoch under which that was first so
+	joined  map[strategy.Node]time.Time // when members came, of those that came while this process knew of others
+	coming  []strategy.Node             // nodes that are about to be members
+	given   []byte                      // what a person has given the strategy
+}
+
+// Timers.
+const (
+	nodeTimer uint64 = iota
+	leaderTimer
+	lastTimer
+)
+
+var _ strategy.Strategy = (*Strategy)(nil)
+
+// New returns the strategy of a node that knows nothing yet. What it owned in an earlier process the leader tells it.
+// policy makes the Policy of a node that becomes a candidate. facts, if it is not nil, adds what the leader's Policy
+// has told this node last to what the node tells people.
+func New(cfg Config, policy func(*Leader) Policy, facts func(told []byte, f *strategy.Facts)) *Strategy {
+	s := &Strategy{surroundings: &surroundings{cfg: cfg.WithDefaults(), alive: map[strategy.Node]bool{},
+		gone: map[strategy.Node]uint64{}, joined: map[strategy.Node]time.Time{}},
+		mailAt: map[mailKey]int{}, policy: policy, facts: facts}
+	s.elector = leader.New(leader.Config{Self: s.cfg.Self, Beat: s.cfg.Beat, Silence: s.cfg.Silence, Retry: s.cfg.Retry,
+		Do: s.do, Changed: s.soon, Replica: func() leader.Replica {
+			s.lead = newLeader(s)
+			return replica{s.lead}
+		}})
+	s.node = newNode(s)
+	return s
+}
+
+// Step takes the events since the last call and appends the actions that it wants done.
+func (s *Strategy) Step(now time.Time, in []strategy.Event, out []strategy.Action) []strategy.Action {
+	s.now, s.out = now, out
+	for _, e := range in {
+		s.take(e)
+	}
+	s.advance()
+	for range 16 { // words to itself come back in the same step, and may be answered there
+		if !s.deliver() {
+			break
+		}
+		s.advance()
+	}
+	s.publish()
+	s.plan()
+	out, s.out = s.out, nil
+	return out
+}
+
+func (s *Strategy) do(a strategy.Action) { s.out = append(s.out, a) }
+
+func (s *Strategy) take(e strategy.Event) {
+	switch e := e.(type) {
+	case strategy.Members:
+		s.setMembers(e)
+	case strategy.Wanted:
+		s.wanted(e)
+	case strategy.Held:
+		s.held(e.Hosts)
+	case strategy.Surveyed:
+		s.surveyed = true
+	case strategy.Whole:
+		s.whole = max(s.whole, e.Epoch)
+	case strategy.Reached:
+		s.reached(e)
+	case strategy.Load:
+		s.load(e)
+	case strategy.Coming:
+		s.coming = slices.Clone(e.Nodes)
+	case strategy.Given:
+		s.given = slices.Clone(e.Data)
+	case strategy.Spared:
+		s.spared(e.Queues)
+	case strategy.Message:
+		s.message(e)
+	case strategy.Fired:
+		if e.Timer < lastTimer {
+			s.wake[e.Timer] = time.Time{}
+		}
+	case strategy.Persisted, strategy.Logged, strategy.AtEnd:
+		s.elector.Take(s.now, e)
+	}
+}
+
+// setMembers takes a new list of members in.
+func (s *Strategy) setMembers(e strategy.Members) {
+	if e.Epoch < s.epoch {
+		return
+	}
+	if was := s.epoch == s.settled; e.Epoch == e.Settled && (!was || e.Epoch != s.epoch) {
+		s.calm = s.now
+	}
+	s.epoch, s.settled = e.Epoch, max(e.Settled, s.settled)
+	was := s.alive
+	if !slices.EqualFunc(s.members, e.Members, func(n strategy.Node, m strategy.Member) bool { return n == m.Node }) {
+		s.changed = s.now
+	}
+	s.members, s.alive = s.members[:0:0], make(map[strategy.Node]bool, len(e.Members))
+	for _, m := range e.Members {
+		s.members = append(s.members, m.Node)
+		s.alive[m.Node] = true
+		delete(s.gone, m.Node)
+		if len(was) > 0 && !was[m.Node] {
+			s.joined[m.Node] = s.now
+			s.kept = kept{} // what others did not want it may
+		}
+	}
+	for n := range was {
+		if !s.alive[n] {
+			s.gone[n] = e.Epoch
+			delete(s.joined, n)
+			s.forgetNode(n)
+		}
+	}
+	if was[s.cfg.Self] != s.alive[s.cfg.Self] {
+		s.begin()
+	}
+	s.moved(e.Moves)
+	if s.elector.SetMembers(s.now, s.epoch, s.members); !s.elector.Candidate() {
+		s.lead = nil
+	}
+}
+
+func (s *Strategy) message(e strategy.Message) {
+	kind, rest := s.elector.Receive(s.now, e)
+	items, err := parseItems(rest)
+	switch {
+	case err != nil:
+	case kind == leader.Question:
+		s.lead.asked(e.From, items)
+	case kind == leader.Answer:
+		s.answered(items)
+	}
+}
+
+func (s *Strategy) advance() {
+	if s.elector.Advance(s.now); s.elector.Leads() {
+		s.lead.advance()
+	}
+	s.advanceNode()
+}
+
+// plan asks to be woken when something is due.
+func (s *Strategy) plan() {
+	s.wakeAt(nodeTimer, s.dueNode())
+	at := s.elector.Due()
+	if s.elector.Leads() {
+		at = Earliest(at, s.lead.due())
+	}
+	s.wakeAt(leaderTimer, at)
+}
+
+func (s *Strategy) wakeAt(timer uint64, at time.Time) {
+	if at.IsZero() {
+		return
+	}
+	if least := s.now.Add(5 * time.Millisecond); at.Before(least) {
+		at = least
+	}
+	if w := s.wake[timer]; !w.IsZero() && w.After(s.now) && !at.Before(w) {
+		return // it is woken before
+	}
+	s.wake[timer] = at
+	s.do(strategy.Timer{Timer: timer, At: at})
+}
+
+// Earliest is the first of two times; zero is none.
+func Earliest(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// String says what the node has not settled, for who looks for the reason why.
+func (s *Strategy) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %v, synced %v, surveyed %v, whole %d, acknowledged %d, unacknowledged %d, probing %d\n",
+		s.cfg.Self, s.elector, s.synced, s.surveyed, s.whole, s.acknowledged, s.unacknowledged, s.probing)
+	for _, host := range slices.Sorted(maps.Keys(s.pending)) {
+		p := s.pending[host]
+		fmt.Fprintf(&b, "  %s: phase %d, holds %v, owned %v, needsAck %v, round %d, tries %d, to %s, moved %d, in %v\n", host,
+			p.phase, p.holds, p.owned, p.needsAck, p.round,
+			p.tries, p.to, p.moved, p.at.Sub(s.now))
+	}
+	if l := s.lead; l != nil {
+		fmt.Fprintf(&b, "  as leader: batches %d, %v\n", len(l.batches), l.policy)
+	}
+	return b.String()
+}

@@ -1,0 +1,205 @@
+// Package centraltest has nodes of a central strategy that hear each other at once, in virtual time.
+package centraltest
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"kumo/internal/cluster/strategy"
+	"kumo/internal/cluster/strategy/central"
+)
+
+// A Cluster is some nodes that hear each other at once, and a log. Its fields may be set between two calls.
+type Cluster struct {
+	Now    time.Time
+	Nodes  map[strategy.Node]*central.Strategy
+	Inbox  map[strategy.Node][]strategy.Event
+	Log    [][]byte
+	Base   int                                              // number of the first entry of Log, less one
+	Reach  func(n strategy.Node, host string) time.Duration // how long a connection takes; 0: it fails
+	Spare  func(n strategy.Node) []strategy.Queue           // what a node can spare; nil: nothing waits
+	Moves  []Move                                           // that nodes want
+	Probes []strategy.Probe                                 // that nodes were asked for
+	Delay  func(from, to strategy.Node) time.Duration       // of messages; nil: they come at once
+	later  []letter
+	fresh  func(n strategy.Node) *central.Strategy
+	wake   map[strategy.Node]map[uint64]time.Time
+}
+
+// A Move is a HandOver, and who does it.
+type Move struct {
+	strategy.HandOver
+	From strategy.Node
+}
+
+// A letter is a message on its way.
+type letter struct {
+	at   time.Time
+	to   strategy.Node
+	said strategy.Message
+}
+
+// New makes a cluster of nodes that are all members, and reach each host in 10 ms.
+func New(fresh func(n strategy.Node) *central.Strategy, nodes ...strategy.Node) *Cluster {
+	c := &Cluster{Now: time.Unix(1e9, 0), Nodes: map[strategy.Node]*central.Strategy{},
+		Inbox: map[strategy.Node][]strategy.Event{}, fresh: fresh, wake: map[strategy.Node]map[uint64]time.Time{},
+		Reach: func(strategy.Node, string) time.Duration { return 10 * time.Millisecond }}
+	for _, n := range nodes {
+		c.Add(n)
+	}
+	c.Members(1, 1)
+	return c
+}
+
+// Add adds a node, which is told nothing yet.
+func (c *Cluster) Add(n strategy.Node) {
+	c.Nodes[n] = c.fresh(n)
+	c.wake[n] = map[uint64]time.Time{}
+}
+
+// Names are the nodes, sorted.
+func (c *Cluster) Names() []strategy.Node { return slices.Sorted(maps.Keys(c.Nodes)) }
+
+// Members tells all nodes that they are the members.
+func (c *Cluster) Members(epoch, settled uint64, moves ...strategy.Move) {
+	e := strategy.Members{Epoch: epoch, Settled: settled, Moves: moves}
+	for _, n := range c.Names() {
+		e.Members = append(e.Members, strategy.Member{Node: n})
+	}
+	for _, n := range c.Names() {
+		c.Tell(n, e)
+	}
+}
+
+// Tell has a node told something in its next step.
+func (c *Cluster) Tell(n strategy.Node, e strategy.Event) { c.Inbox[n] = append(c.Inbox[n], e) }
+
+// Want tells a node of hosts for which it has links.
+func (c *Cluster) Want(n strategy.Node, hosts ...string) { c.Tell(n, strategy.Wanted{Hosts: hosts}) }
+
+// Settle lets a minute pass.
+func (c *Cluster) Settle() { c.Run(time.Minute) }
+
+// Run lets time pass, in steps of 20 ms.
+func (c *Cluster) Run(d time.Duration) {
+	for end := c.Now.Add(d); c.Now.Before(end); c.Now = c.Now.Add(20 * time.Millisecond) {
+		c.deliver()
+		for again := true; again; {
+			again = false
+			for _, n := range c.Names() {
+				again = c.Step(n) || again
+			}
+		}
+	}
+}
+
+// deliver tells nodes what has come to them by now.
+func (c *Cluster) deliver() {
+	c.later = slices.DeleteFunc(c.later, func(l letter) bool {
+		if l.at.After(c.Now) {
+			return false
+		}
+		if c.Nodes[l.to] != nil {
+			c.Tell(l.to, l.said)
+		}
+		return true
+	})
+}
+
+// Step lets a node take in what it was told, and reports whether there was something.
+func (c *Cluster) Step(n strategy.Node) bool {
+	in := c.Inbox[n]
+	for _, timer := range slices.Sorted(maps.Keys(c.wake[n])) {
+		if !c.wake[n][timer].After(c.Now) {
+			in = append(in, strategy.Fired{Timer: timer})
+			delete(c.wake[n], timer)
+		}
+	}
+	if len(in) == 0 {
+		return false
+	}
+	c.Inbox[n] = nil
+	for _, a := range c.Nodes[n].Step(c.Now, in, nil) {
+		c.CarryOut(n, a)
+	}
+	return true
+}
+
+// CarryOut does what a node wants done.
+func (c *Cluster) CarryOut(n strategy.Node, a strategy.Action) {
+	switch a := a.(type) {
+	case strategy.Send:
+		switch m := (strategy.Message{From: n, Data: a.Data}); {
+		case c.Delay != nil && c.Delay(n, a.To) > 0:
+			c.later = append(c.later, letter{c.Now.Add(c.Delay(n, a.To)), a.To, m})
+		case c.Nodes[a.To] != nil:
+			c.Tell(a.To, m)
+		}
+	case strategy.Persist:
+		last := c.Base + len(c.Log)
+		if a.After != uint64(last) {
+			c.Tell(n, strategy.Persisted{ID: a.ID, State: strategy.Stale})
+			return
+		}
+		c.Log = append(c.Log, a.Data)
+		c.Tell(n, strategy.Persisted{ID: a.ID, Number: uint64(last + 1)})
+	case strategy.Read:
+		for i, data := range c.Log {
+			if number := uint64(c.Base + i + 1); number > a.After {
+				c.Tell(n, strategy.Logged{Number: number, Data: data})
+			}
+		}
+		c.Tell(n, strategy.AtEnd{Last: uint64(c.Base + len(c.Log))})
+	case strategy.Trim:
+		if drop := int(a.Before) - c.Base - 1; drop > 0 {
+			c.Log, c.Base = c.Log[drop:], c.Base+drop
+		}
+	case strategy.Probe:
+		c.Probes = append(c.Probes, a)
+		took := c.Reach(n, a.Host)
+		c.Tell(n, strategy.Reached{Host: a.Host, OK: took > 0 && took <= a.Timeout, Connect: took})
+	case strategy.HandOver:
+		c.Moves = append(c.Moves, Move{a, n})
+	case strategy.Survey:
+		c.Tell(n, strategy.Surveyed{})
+	case strategy.Spare:
+		var queues []strategy.Queue
+		if c.Spare != nil {
+			queues = c.Spare(n)
+		}
+		c.Tell(n, strategy.Spared{Queues: queues})
+	case strategy.Timer:
+		c.wake[n][a.Timer] = a.At
+	}
+}
+
+// Owners are the nodes that take a host for theirs.
+func (c *Cluster) Owners(host string) (owners []strategy.Node) {
+	for _, n := range c.Names() {
+		if o, s := c.Nodes[n].View().Owner(host); s != strategy.Unknown && o == n {
+			owners = append(owners, n)
+		}
+	}
+	return owners
+}
+
+// Leader is the first node that believes that it leads; "" if there is none.
+func (c *Cluster) Leader() strategy.Node {
+	for _, n := range c.Names() {
+		if c.Nodes[n].Facts().Leads {
+			return n
+		}
+	}
+	return ""
+}
+
+// Read calls f with the entries of the log.
+func (c *Cluster) Read(f func(number uint64, data []byte) error) error {
+	for i, data := range c.Log {
+		if err := f(uint64(c.Base+i+1), data); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,215 @@
+package hosttable
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+
+	"kumo/internal/cluster/strategy"
+)
+
+// A part is written as its version and its number; the names of the nodes that own something in it; its rows, each as
+// name, owner (1 is the first of those nodes, 0 is nobody), state, round and since; and the xxhash of all that. Numbers
+// are varints, but for since (4 bytes) and the hash (8), which are little-endian; what is of any length has its length
+// in front.
+//
+// Names are not sorted for a common beginning to be left out: of all names one in 4,096 is in a part, so neighbours
+// have little in common.
+const version = 1
+
+// leastRow is how few bytes a row has.
+const leastRow = 8
+
+// ErrDamaged is what LoadPart says of bytes that are no part, or one of a table with another key.
+var ErrDamaged = errors.New("these are not the hosts of a part")
+
+// AppendPart appends all that is said of a part's hosts to b.
+func (t *Table) AppendPart(b []byte, part int) []byte {
+	p, begin := &t.parts[part], len(b)
+	b = append(b, version)
+	b = binary.AppendUvarint(b, uint64(part))
+	owners := t.number(p)
+	b = binary.AppendUvarint(b, uint64(len(owners)))
+	for _, i := range owners {
+		b = appendBytes(b, t.nodes.all[i].name)
+	}
+	b = binary.AppendUvarint(b, uint64(len(p.rows)-p.frees))
+	for i, r := range p.rows {
+		if r.name == gone {
+			continue
+		}
+		b = appendBytes(b, p.name(uint32(i)))
+		b = binary.AppendUvarint(b, uint64(t.locally[r.owner]))
+		b = append(b, r.state, r.round)
+		b = binary.LittleEndian.AppendUint32(b, r.since)
+	}
+	for _, i := range owners {
+		t.locally[i] = 0
+	}
+	return binary.LittleEndian.AppendUint64(b, xxhash.Sum64(b[begin:]))
+}
+
+// number numbers the nodes that own something in a part, from 1, in the order of its rows.
+func (t *Table) number(p *part) (owners []uint16) {
+	if more := len(t.nodes.all) - len(t.locally); more > 0 {
+		t.locally = append(t.locally, make([]uint32, more)...)
+	}
+	for _, r := range p.rows {
+		if r.name != gone && r.owner != 0 && t.locally[r.owner] == 0 {
+			owners = append(owners, r.owner)
+			t.locally[r.owner] = uint32(len(owners))
+		}
+	}
+	return owners
+}
+
+func appendBytes[T ~string | ~[]byte](b []byte, s T) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+// LoadPart replaces what is said of a part's hosts by what AppendPart wrote. Where b is damaged, or the other table has
+// another key, nothing is changed, and the error is ErrDamaged.
+func (t *Table) LoadPart(b []byte) error {
+	if len(b) < 8 || len(b) > math.MaxInt32 || xxhash.Sum64(b[:len(b)-8]) != binary.LittleEndian.Uint64(b[len(b)-8:]) {
+		return fmt.Errorf("%w: their checksum is another", ErrDamaged)
+	}
+	l := loader{in: b[:len(b)-8]}
+	if v := l.take(1); len(v) == 0 || v[0] != version {
+		return fmt.Errorf("%w: version %d", ErrDamaged, v)
+	}
+	l.part = int(l.number(Parts - 1))
+	l.readNodes()
+	l.readRows(&t.key)
+	if l.bad == nil && len(l.in) > 0 {
+		l.bad = fmt.Errorf("%w: %d bytes too many", ErrDamaged, len(l.in))
+	}
+	if l.bad == nil && t.nodes.known()+len(l.owners) > MaxNodes {
+		l.bad = fmt.Errorf("more than %d nodes own hosts", MaxNodes)
+	}
+	if l.bad != nil {
+		return fmt.Errorf("part %d: %w", l.part, l.bad)
+	}
+	t.replace(l.part, l.to, l.owners)
+	return nil
+}
+
+// replace puts a part in place of what is there. In its rows are numbers of owners, from 1.
+func (t *Table) replace(n int, p part, owners []owner) {
+	numbers := make([]uint16, 1+len(owners))
+	for i, o := range owners {
+		if o.hosts > 0 {
+			numbers[1+i] = t.nodes.takeMany(o.name, o.hosts)
+		}
+	}
+	for i := range p.rows {
+		r := &p.rows[i]
+		if r.owner == 0 {
+			t.nodes.take("")
+		}
+		r.owner = numbers[r.owner]
+	}
+	old := &t.parts[n]
+	for _, r := range old.rows {
+		if r.name != gone {
+			t.nodes.release(r.owner)
+		}
+	}
+	t.hosts += len(p.rows) - len(old.rows) + old.frees
+	t.bytes += p.size() - old.size()
+	p.moves = old.moves + 1
+	*old = p
+}
+
+// A loader reads a part. After the first error what it reads is empty.
+type loader struct {
+	in     []byte
+	part   int
+	owners []owner
+	to     part
+	bad    error
+}
+
+func (l *loader) number(most uint64) uint64 {
+	x, n := binary.Uvarint(l.in)
+	if n <= 0 || x > most {
+		l.fail("a number")
+		return 0
+	}
+	l.in = l.in[n:]
+	return x
+}
+
+func (l *loader) take(n uint64) []byte {
+	if n > uint64(len(l.in)) {
+		l.fail("what has a length")
+		n = 0
+	}
+	b := l.in[:n]
+	l.in = l.in[n:]
+	return b
+}
+
+func (l *loader) fail(what string) {
+	if l.bad == nil {
+		l.bad = fmt.Errorf("%w: %s is none", ErrDamaged, what)
+	}
+	l.in = nil
+}
+
+func (l *loader) readNodes() {
+	n := l.number(min(MaxNodes, uint64(len(l.in)/2)))
+	known := make(map[strategy.Node]bool, n)
+	for range n {
+		name := strategy.Node(l.take(l.number(math.MaxInt32)))
+		if name == "" || known[name] {
+			l.fail("a node's name")
+			return
+		}
+		known[name] = true
+		l.owners = append(l.owners, owner{name: name})
+	}
+}
+
+func (l *loader) readRows(k *Key) {
+	n := int(l.number(uint64(len(l.in) / leastRow)))
+	if n == 0 || l.bad != nil {
+		return
+	}
+	p := &l.to
+	p.rows = slices.Grow(p.rows, n)
+	p.names = slices.Grow(p.names, max(0, len(l.in)-n*(leastRow-1)))
+	p.index = make([]uint32, indexFor(n))
+	for range n {
+		name := l.take(l.number(math.MaxInt32))
+		r := row{owner: uint16(l.number(uint64(len(l.owners))))}
+		rest := l.take(6)
+		if l.bad != nil {
+			return
+		}
+		r.state, r.round, r.since = rest[0], rest[1], binary.LittleEndian.Uint32(rest[2:])
+		l.add(k, name, r)
+	}
+}
+
+func (l *loader) add(k *Key, name []byte, r row) {
+	p, h := &l.to, k.Sum(name)
+	if partOf(h) != l.part {
+		l.fail("a name of this part")
+		return
+	}
+	if _, _, there := p.find(h, name); there {
+		l.fail("a name that is there once")
+		return
+	}
+	r.name = uint32(len(p.names))
+	p.names = appendBytes(p.names, name)
+	p.rows = append(p.rows, r)
+	p.enter(h, uint32(len(p.rows)-1))
+	if r.owner > 0 {
+		l.owners[r.owner-1].hosts++
+	}
+}

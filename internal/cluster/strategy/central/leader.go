@@ -1,0 +1,281 @@
+package central
+
+import (
+	"slices"
+	"time"
+
+	"kumo/internal/cluster/strategy"
+	"kumo/internal/cluster/strategy/central/hosttable"
+	"kumo/internal/cluster/strategy/leader"
+)
+
+// A Leader is what a node that leads, or would, decides by: the table, and what is on its way into it. A Policy calls
+// its methods.
+type Leader struct {
+	*surroundings
+	strategy *Strategy
+	hosts    hosts
+	policy   Policy
+	since    time.Time     // when it was elected
+	silent   strategy.Node // who led before, and was not heard since
+	batches  []*batch
+	promised map[strategy.Node]int // hosts that are granted and not in the table yet
+	// until then, at most, the first hosts of a crawl wait for more members; zero: they do not
+	gatherBy time.Time
+}
+
+// States of a row.
+const (
+	Reached  uint8 = iota // its owner reaches the host, or has been left alone with it
+	Parked                // its owner is not known to
+	Promised              // its owner reaches it, and gets it from another that holds it
+)
+
+// Moved in a row's Round, where that is reached or promised, says that the host has moved, or moves, to a node that had
+// less to do.
+const Moved uint8 = 1 << 7
+
+func newLeader(s *Strategy) *Leader {
+	l := &Leader{surroundings: s.surroundings, strategy: s, promised: map[strategy.Node]int{}}
+	l.policy = s.policy(l)
+	l.hosts = newHosts(s.cfg.Key, l.policy.Records())
+	return l
+}
+
+// A replica is a Leader as its elector sees it.
+type replica struct{ *Leader }
+
+var _ leader.Replica = replica{}
+
+// Parts, AppendPart, LoadPart and Apply are those of the log's state.
+func (r replica) Parts() int                           { return r.hosts.Parts() }
+func (r replica) AppendPart(b []byte, part int) []byte { return r.hosts.AppendPart(b, part) }
+func (r replica) LoadPart(part int, b []byte) error    { return r.hosts.LoadPart(part, b) }
+func (r replica) Apply(changes []byte) error           { return r.hosts.Apply(changes) }
+
+// Elected begins a term.
+func (r replica) Elected(after strategy.Node) {
+	l := r.Leader
+	l.since = l.now
+	if after != "" {
+		l.silent = after
+	}
+	if l.gatherBy = (time.Time{}); l.hosts.table.Len() == 0 && l.cfg.Gather > 0 {
+		l.gatherBy = l.now.Add(gathers * l.cfg.Gather)
+	}
+	l.policy.Elected()
+}
+
+// Committed answers what waited for the first batch to be durable.
+func (r replica) Committed() {
+	l := r.Leader
+	b := l.batches[0]
+	l.batches = l.batches[1:]
+	if len(l.batches) == 0 {
+		clear(l.promised)
+	}
+	for _, a := range b.answers {
+		l.post(a.to, a.it)
+	}
+}
+
+// Deposed forgets what the log does not keep.
+func (r replica) Deposed() {
+	r.batches = nil
+	clear(r.promised)
+	r.policy.Deposed()
+}
+
+func (l *Leader) advance() {
+	l.policy.Advance()
+	if l.strategy.elector.Ready() && len(l.batches) > 0 {
+		l.batches[0].sealed = true
+		l.strategy.elector.Append(l.batches[0].changes())
+	}
+}
+
+// due is when something is, if this node leads; zero: nothing is.
+func (l *Leader) due() time.Time { return l.policy.Due() }
+
+// Now is the time of the step.
+func (l *Leader) Now() time.Time { return l.now }
+
+// Since is when this node was elected.
+func (l *Leader) Since() time.Time { return l.since }
+
+// Members are those of the crawl, sorted. They are not to be changed.
+func (l *Leader) Members() []strategy.Node { return l.members }
+
+// Alive reports whether a node is a member.
+func (l *Leader) Alive(n strategy.Node) bool { return l.alive[n] }
+
+// Silent is the leader before this one, if it was not heard since: it may be dead; "" if there is none.
+func (l *Leader) Silent() strategy.Node { return l.silent }
+
+// Changed is when somebody came or went, the last time.
+func (l *Leader) Changed() time.Time { return l.changed }
+
+// Calm reports whether the epoch of members is settled, for so long at least.
+func (l *Leader) Calm(d time.Duration) bool { return l.epoch == l.settled && l.now.Sub(l.calm) >= d }
+
+// Given is what a person has given the strategy, to begin with; nil: nothing.
+func (l *Leader) Given() []byte { return l.given }
+
+// Hosts is how many hosts the table has, and Count how many of them are a node's, with those that it is granted.
+func (l *Leader) Hosts() int { return l.hosts.table.Len() }
+
+// Count says how many hosts are a node's, with those that it is being granted.
+func (l *Leader) Count(n strategy.Node) int { return l.hosts.table.Count(n) + l.promised[n] }
+
+// Row is what the table will say of a host when all is written.
+func (l *Leader) Row(host string) hosttable.Row {
+	for i := len(l.batches) - 1; i >= 0; i-- {
+		if r, ok := l.batches[i].rows[host]; ok {
+			return r
+		}
+	}
+	r, _ := l.hosts.table.Get(host)
+	return r
+}
+
+// Set changes a host's row.
+func (l *Leader) Set(host string, r hosttable.Row) {
+	r.Since = uint32(l.now.Unix())
+	l.put(host, r)
+}
+
+// put is Set, but for the time.
+func (l *Leader) put(host string, r hosttable.Row) {
+	b := l.open()
+	if _, there := b.rows[host]; !there {
+		b.order = append(b.order, host)
+	}
+	b.rows[host] = r
+	delete(b.notes, host)
+}
+
+// open is the batch to which changes may be added.
+func (l *Leader) open() *batch {
+	if n := len(l.batches); n > 0 && !l.batches[n-1].sealed && l.batches[n-1].len() < maxBatch {
+		return l.batches[n-1]
+	}
+	b := &batch{rows: map[string]hosttable.Row{}}
+	l.batches = append(l.batches, b)
+	return b
+}
+
+// Park gives a host that nobody reaches to a node, which is told to wait when that is durable. failed have not reached
+// it.
+func (l *Leader) Park(host string, owner strategy.Node, round uint8, failed []strategy.Node, rest time.Duration) {
+	l.Set(host, hosttable.Row{Owner: owner, State: Parked, Round: round})
+	b := l.batches[len(l.batches)-1]
+	if b.notes == nil {
+		b.notes = map[string]note{}
+	}
+	b.notes[host] = note{failed[:min(len(failed), maxFailed)], uint64(l.now.Add(rest).Unix())}
+	l.answer(owner, item{kind: itemRest, host: host, number: uint64(rest.Milliseconds())})
+}
+
+// maxFailed is how many nodes a note names.
+const maxFailed = 8
+
+// Record writes a change of the policy's Records, which applies it when it is durable.
+func (l *Leader) Record(change []byte) {
+	b := l.open()
+	b.records = append(b.records, slices.Clone(change))
+}
+
+// Grant gives a host that is nobody's to a node, which is told when that is durable.
+func (l *Leader) Grant(host string, to strategy.Node) {
+	l.Set(host, hosttable.Row{Owner: to})
+	l.promised[to]++
+	l.Yours(to, host)
+}
+
+// Promise gives a host that is offered to the node to which it is offered: who has offered it hands it over.
+func (l *Leader) Promise(o Offer) {
+	l.Set(o.Host, hosttable.Row{Owner: o.To, State: Promised, Round: Moved})
+	l.Theirs(o.From, o.Host, o.To)
+}
+
+// Yours tells a node that a host is its own, and that it reaches it: once that is durable.
+func (l *Leader) Yours(n strategy.Node, host string) { l.answer(n, item{kind: itemYours, host: host}) }
+
+// Theirs tells a node whose a host is: once that is durable.
+func (l *Leader) Theirs(n strategy.Node, host string, owner strategy.Node) {
+	l.answer(n, item{kind: itemOwner, host: host, node: owner})
+}
+
+// Prove tells a node that a host is its own, and that it should see whether it reaches it: once that is durable.
+func (l *Leader) Prove(n strategy.Node, host string, round uint8) {
+	l.answer(n, item{kind: itemProve, host: host, number: uint64(round)})
+}
+
+// Wait tells a node to ask again about a host.
+func (l *Leader) Wait(n strategy.Node, host string, d time.Duration) {
+	l.post(n, item{kind: itemWait, host: host, number: uint64(d.Milliseconds())})
+}
+
+// WaitAfter is Wait once all that is said of the host is durable.
+func (l *Leader) WaitAfter(n strategy.Node, host string, d time.Duration) {
+	l.answer(n, item{kind: itemWait, host: host, number: uint64(d.Milliseconds())})
+}
+
+// Probe asks a node whether it reaches a host, which all have tried so many times.
+func (l *Leader) Probe(n strategy.Node, host string, round uint8) {
+	l.post(n, item{kind: itemProbe, host: host, number: uint64(round)})
+}
+
+// Give has a node offer so many of its hosts to another.
+func (l *Leader) Give(from, to strategy.Node, hosts int) {
+	l.post(from, item{kind: itemGive, node: to, number: uint64(hosts)})
+}
+
+// GiveURLs has a node offer hosts to another where so many URLs wait, in all.
+func (l *Leader) GiveURLs(from, to strategy.Node, urls int) {
+	l.post(from, item{kind: itemGiveURLs, node: to, number: uint64(urls)})
+}
+
+// Tell tells a node what it may tell people of the policy.
+func (l *Leader) Tell(n strategy.Node, data []byte) {
+	l.post(n, item{kind: itemFacts, text: string(data)})
+}
+
+func (l *Leader) post(to strategy.Node, it item) { l.strategy.post(to, leader.Answer, it) }
+
+// answer answers when all that is said of the host is durable: at once, mostly.
+func (l *Leader) answer(to strategy.Node, it item) {
+	for i := len(l.batches) - 1; i >= 0; i-- {
+		if _, there := l.batches[i].rows[it.host]; there {
+			l.batches[i].answers = append(l.batches[i].answers, answer{to, it})
+			return
+		}
+	}
+	l.post(to, it)
+}
+
+// gathers is how many times as long as members must have been the same the first hosts of a crawl wait for that, at
+// most.
+const gathers = 6
+
+// Gathering reports whether the first hosts of a crawl are not given away yet. All nodes come when a crawl is started,
+// but not at the same moment: the first one would get all seeds. Those that are known to come are waited for longer.
+func (l *Leader) Gathering() bool {
+	if l.gatherBy.IsZero() {
+		return false
+	}
+	if l.comes() && l.now.Sub(l.since) < l.cfg.Await {
+		l.gatherBy = l.now.Add(gathers * l.cfg.Gather)
+		return true
+	}
+	if l.gatherBy.After(l.now) && (l.epoch != l.settled || l.now.Sub(l.changed) < l.cfg.Gather) {
+		return true
+	}
+	l.gatherBy = time.Time{}
+	return false
+}
+
+// comes reports whether a node is about to be a member.
+func (l *Leader) comes() bool {
+	return slices.ContainsFunc(l.coming, func(n strategy.Node) bool { return !l.alive[n] && l.gone[n] == 0 })
+}

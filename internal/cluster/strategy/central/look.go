@@ -1,0 +1,78 @@
+package central
+
+import (
+	"time"
+
+	"kumo/internal/cluster/strategy"
+	"kumo/internal/cluster/strategy/central/hosttable"
+	"kumo/internal/cluster/strategy/leader"
+)
+
+// A Host is what the leader's table says of one.
+type Host struct {
+	Name   string
+	Owner  strategy.Node
+	Since  time.Time // when that was last changed
+	State  string    // "reached"; "parked": nobody reaches it; "promised": it is on its way to its owner
+	Round  int       // how often all nodes have failed
+	Moved  bool      // it has moved, or moves, to its owner because that had less to do than the one before
+	Failed []strategy.Node
+	Again  time.Time // when a parked host is tried again
+}
+
+// Look reads a leader's log, as it is now, and calls f with the hosts of its table, in no order, until f returns
+// false. read calls its argument with all entries of the log. records takes in what the log has of its policy's; nil:
+// it has none.
+func Look(key hosttable.Key, records leader.State, read func(func(number uint64, data []byte) error) error,
+	f func(Host) bool) error {
+	s := newHosts(key, records)
+	err := read(func(_ uint64, data []byte) error {
+		e, err := leader.ParseEntry(data)
+		if err != nil {
+			return err
+		}
+		return e.Load(&s)
+	})
+	if err != nil {
+		return err
+	}
+	enough := false
+	for cursor, done := uint64(0), false; !done && !enough; {
+		cursor, done = s.table.All(cursor, 1000, func(name string, r hosttable.Row) {
+			enough = enough || !f(s.host(name, r))
+		})
+	}
+	return nil
+}
+
+func (s *hosts) host(name string, r hosttable.Row) Host {
+	h := hostOf(name, r)
+	if n, noted := s.notes[s.table.Part(name)][name]; noted && r.State == Parked {
+		h.Failed, h.Again = n.failed, time.Unix(int64(n.again), 0).UTC()
+	}
+	return h
+}
+
+// hostOf is a row as people see it, but for why the host is parked.
+func hostOf(name string, r hosttable.Row) Host {
+	h := Host{Name: name, Owner: r.Owner, Since: time.Unix(int64(r.Since), 0).UTC(), Round: int(r.Round &^ Moved),
+		State: "reached",
+		Moved: r.Round&Moved != 0}
+	switch r.State {
+	case Parked:
+		h.State = "parked"
+	case Promised:
+		h.State = "promised"
+	}
+	return h
+}
+
+// Changes calls f with the hosts that one entry of a leader's log changes, as they are then.
+func Changes(data []byte, f func(Host)) error {
+	e, err := leader.ParseEntry(data)
+	if err != nil {
+		return err
+	}
+	return readChanges(e.Changes, func(name string, r hosttable.Row) { f(hostOf(name, r)) }, func(string, note) {},
+		func([]byte) error { return nil })
+}

@@ -1,0 +1,149 @@
+package central
+
+import (
+	"hash/maphash"
+	"math/bits"
+
+	"kumo/internal/cluster/strategy"
+)
+
+// A view is whose hosts are, as one node knows it: its own, all of them, and of others' those that were asked for not
+// long ago.
+type view struct {
+	self    strategy.Node
+	own     *trie
+	foreign [2]*trie        // the younger, and the one before
+	nodes   []strategy.Node // by number; "" if it is none any more
+}
+
+// seed keys the hashes of host names: nobody can choose names that are taken for each other.
+var seed = maphash.MakeSeed()
+
+func key(host string) uint64 { return maphash.String(seed, host) }
+
+// Values of own hosts; of others' the value is a node's place in the list of nodes.
+const (
+	ownParked uint32 = iota
+	ownAsked         // provisionally: it may yet be another's
+	ownGranted
+)
+
+// Owner says who owns a host.
+func (v *view) Owner(host string) (strategy.Node, strategy.State) {
+	k := key(host)
+	if value, ok := v.own.get(k); ok {
+		if value == ownParked {
+			return v.self, strategy.Parked
+		}
+		return v.self, strategy.Owned
+	}
+	for _, t := range v.foreign {
+		if value, ok := t.get(k); ok && v.nodes[value] != "" {
+			return v.nodes[value], strategy.Owned
+		}
+	}
+	return "", strategy.Unknown
+}
+
+// A trie maps hashes to values. It does not change: who sets gets another one, which shares most with it (P. Bagwell,
+// Ideal Hash Trees, 2001; here with 16 branches a level). A nil trie is empty.
+type trie struct {
+	branches uint16 // those that are there
+	leaves   uint16 // of these, those that are leaves
+	kids     []*trie
+	keys     []leaf
+}
+
+type leaf struct {
+	key   uint64
+	value uint32
+}
+
+const trieBits = 4
+
+func (t *trie) get(k uint64) (uint32, bool) {
+	for shift := 0; t != nil; shift += trieBits {
+		bit := uint16(1) << (k >> shift & (1<<trieBits - 1))
+		switch {
+		case t.leaves&bit != 0:
+			if l := t.keys[bits.OnesCount16(t.leaves&(bit-1))]; l.key == k {
+				return l.value, true
+			}
+			return 0, false
+		case t.branches&bit == 0:
+			return 0, false
+		}
+		t = t.kids[bits.OnesCount16(t.branches&(bit-1))]
+	}
+	return 0, false
+}
+
+// set is the trie with one value more, or another one; added says which.
+func (t *trie) set(k uint64, value uint32) (with *trie, added bool) { return t.with(leaf{k, value}, 0) }
+
+func (t *trie) with(l leaf, shift int) (*trie, bool) {
+	if t == nil {
+		t = &trie{}
+	}
+	c := *t
+	bit := uint16(1) << (l.key >> shift & (1<<trieBits - 1))
+	at, kid := bits.OnesCount16(t.leaves&(bit-1)), bits.OnesCount16(t.branches&(bit-1))
+	switch {
+	case t.branches&bit != 0:
+		below, added := t.kids[kid].with(l, shift+trieBits)
+		c.kids = replaced(t.kids, kid, 1, below)
+		return &c, added
+	case t.leaves&bit == 0:
+		c.leaves |= bit
+		c.keys = replaced(t.keys, at, 0, l)
+		return &c, true
+	case t.keys[at].key == l.key:
+		c.keys = replaced(t.keys, at, 1, l)
+		return &c, false
+	}
+	below, _ := (*trie)(nil).with(t.keys[at], shift+trieBits)
+	below, _ = below.with(l, shift+trieBits)
+	c.leaves &^= bit
+	c.branches |= bit
+	c.keys = replaced(t.keys, at, 1)
+	c.kids = replaced(t.kids, kid, 0, below)
+	return &c, true
+}
+
+// without is the trie without a key.
+func (t *trie) without(k uint64) (*trie, bool) { return t.less(k, 0) }
+
+func (t *trie) less(k uint64, shift int) (*trie, bool) {
+	if t == nil {
+		return nil, false
+	}
+	bit := uint16(1) << (k >> shift & (1<<trieBits - 1))
+	at, kid := bits.OnesCount16(t.leaves&(bit-1)), bits.OnesCount16(t.branches&(bit-1))
+	c := *t
+	switch {
+	case t.leaves&bit != 0 && t.keys[at].key == k:
+		c.leaves &^= bit
+		c.keys = replaced(t.keys, at, 1)
+	case t.branches&bit != 0:
+		below, was := t.kids[kid].less(k, shift+trieBits)
+		if !was {
+			return t, false
+		}
+		if c.kids = replaced(t.kids, kid, 1, below); below == nil {
+			c.branches &^= bit
+			c.kids = replaced(t.kids, kid, 1)
+		}
+	default:
+		return t, false
+	}
+	if c.branches|c.leaves == 0 {
+		return nil, true
+	}
+	return &c, true
+}
+
+// replaced is a copy of a slice in which others stand in the place of n elements.
+func replaced[E any](s []E, at, n int, by ...E) []E {
+	c := make([]E, 0, len(s)-n+len(by))
+	return append(append(append(c, s[:at]...), by...), s[at+n:]...)
+}

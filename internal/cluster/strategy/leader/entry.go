@@ -1,0 +1,89 @@
+package leader
+
+import (
+	"errors"
+
+	"kumo/internal/base/varint"
+	"kumo/internal/cluster/strategy"
+)
+
+// An Entry is one of the log. It begins a term if it is a Header alone.
+type Entry struct {
+	Header
+	Changes []byte   // behind what there was in the parts
+	first   int      // number of the first part
+	parts   [][]byte // one after the other, in a circle
+}
+
+// A Header says who wrote an entry.
+type Header struct {
+	Term  uint64
+	Epoch uint64 // of members, that the writer knew
+	By    strategy.Node
+}
+
+// ErrEntry is what ParseEntry says of bytes that are none.
+var ErrEntry = errors.New("an entry of the leader's log that cannot be read")
+
+// ParseEntry reads an entry. It shares data's memory.
+func ParseEntry(data []byte) (Entry, error) {
+	r := varint.Reader{Rest: data}
+	e := Entry{Header: Header{Term: r.Uint(), Epoch: r.Uint(), By: strategy.Node(r.String())}}
+	if len(r.Rest) > 0 {
+		e.Changes, e.first = r.Bytes(), int(r.Uint()&(1<<31-1))
+	}
+	for len(r.Rest) > 0 {
+		e.parts = append(e.parts, r.Bytes())
+	}
+	if r.Bad {
+		return Entry{}, ErrEntry
+	}
+	return e, nil
+}
+
+func (e *Entry) encode() []byte {
+	var w varint.Writer
+	w.Uint(e.Term)
+	w.Uint(e.Epoch)
+	w.String(string(e.By))
+	if len(e.parts) > 0 {
+		w.Bytes(e.Changes)
+		w.Uint(uint64(e.first))
+	}
+	for _, p := range e.parts {
+		w.Bytes(p)
+	}
+	return w
+}
+
+// maxParts is how many bytes of parts an entry has, but for the last one.
+const maxParts = 3 << 19
+
+// addParts adds about as many bytes of parts, from first on, as there are changes, and at least one part.
+func (e *Entry) addParts(s State, first int) {
+	e.first = first
+	for size := 0; len(e.parts) == 0 || size < min(len(e.Changes), maxParts) && len(e.parts) < s.Parts(); {
+		p := s.AppendPart(nil, e.part(s, len(e.parts)))
+		e.parts = append(e.parts, p)
+		size += len(p) + 1
+	}
+}
+
+// part is the number of the entry's i-th part.
+func (e *Entry) part(s State, i int) int { return (e.first + i) % s.Parts() }
+
+// Load takes an entry in. Where it fails, s may have some of it.
+func (e *Entry) Load(s State) error {
+	if len(e.parts) > s.Parts() {
+		return ErrEntry
+	}
+	for i, p := range e.parts {
+		if err := s.LoadPart(e.part(s, i), p); err != nil {
+			return err
+		}
+	}
+	if len(e.parts) == 0 {
+		return nil
+	}
+	return s.Apply(e.Changes)
+}

@@ -1,0 +1,26 @@
+package shard
+
+import "kumo/internal/cluster/strategy"
+
+// rendezvous holds the nodes' hashes.
+type rendezvous []uint64
+
+func newRendezvous(h hashes, nodes []strategy.Node) rendezvous {
+	r := make(rendezvous, len(nodes))
+	for i, n := range nodes {
+		r[i] = h.node(n)
+	}
+	return r
+}
+
+// choose picks the node whose hash with the host is greatest; of equal ones the first, so that it is the same under
+// every list.
+func (r rendezvous) choose(hash uint64) int {
+	best, most := 0, uint64(0)
+	for i, node := range r {
+		if w := mix(hash ^ node); w > most {
+			best, most = i, w
+		}
+	}
+	return best
+}

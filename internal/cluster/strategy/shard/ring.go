@@ -1,0 +1,44 @@
+package shard
+
+import (
+	"cmp"
+	"slices"
+
+	"kumo/internal/cluster/strategy"
+)
+
+// ringPoints is how many points a node has on the circle. A node's share is off by 1/sqrt(ringPoints), 9 %, in the
+// mean.
+const ringPoints = 128
+
+// A ring is consistent hashing: Karger et al. (1997). It lies in two slices, by rising points.
+type ring struct {
+	points []uint64
+	nodes  []int32
+}
+
+func newRing(h hashes, nodes []strategy.Node) *ring {
+	type point struct {
+		at   uint64
+		node int32
+	}
+	all := make([]point, 0, len(nodes)*ringPoints)
+	for i, n := range nodes {
+		own := h.node(n)
+		for k := range uint64(ringPoints) {
+			all = append(all, point{mix(own + k*0x9e3779b97f4a7c15), int32(i)})
+		}
+	}
+	slices.SortFunc(all, func(a, b point) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.node, b.node)) })
+	r := &ring{points: make([]uint64, len(all)), nodes: make([]int32, len(all))}
+	for i, p := range all {
+		r.points[i], r.nodes[i] = p.at, p.node
+	}
+	return r
+}
+
+// choose picks the node of the next point.
+func (r *ring) choose(hash uint64) int {
+	i, _ := slices.BinarySearch(r.points, hash)
+	return int(r.nodes[i%len(r.nodes)])
+}

@@ -1,0 +1,100 @@
+package fetch
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/flate"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+
+	"kumo/internal/content/inflate"
+)
+
+// maxWindow bounds a zstd decoder's memory. RFC 9659 allows servers no more.
+const maxWindow = 8 << 20
+
+// A coding is a content coding and its decoders at rest. It may also be known how to decode it without a reader.
+type coding struct {
+	name  string
+	pool  *sync.Pool
+	wide  bool // its decoder has a window of many megabytes
+	whole func(d *inflate.Decoder, dst, src []byte, limit int) ([]byte, error)
+}
+
+var inflaters = sync.Pool{New: func() any { return new(inflate.Decoder) }}
+
+type decoder interface {
+	io.Reader
+	Reset(io.Reader) error
+}
+
+var knownCodings = func() map[string]coding {
+	gz := newCoding("gzip", func() decoder { return new(gzip.Reader) })
+	gz.whole = (*inflate.Decoder).Gzip
+	deflate := newCoding("deflate", func() decoder { return new(inflater) })
+	deflate.whole = (*inflate.Decoder).Zlib
+	br := newCoding("br", func() decoder { return brotli.NewReader(nil) })
+	zst := newCoding("zstd", newZstd)
+	br.wide, zst.wide = true, true
+	return map[string]coding{"gzip": gz, "x-gzip": gz, "deflate": deflate, "br": br, "zstd": zst}
+}()
+
+func newCoding(name string, make func() decoder) coding {
+	return coding{name: name, pool: &sync.Pool{New: func() any { return make() }}}
+}
+
+// newZstd makes a decoder without goroutines, which can be left to the garbage collector.
+func newZstd() decoder {
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecodeBuffersBelow(0))
+	if err != nil {
+		panic(err) // the options are constants
+	}
+	return d
+}
+
+// An inflater reads, among other codings, what servers send as deflate: zlib's format, as the standard says, or the
+// bare stream. zlib's checksum is not looked at; browsers do not either.
+type inflater struct {
+	in    bufio.Reader
+	flate io.ReadCloser
+}
+
+func (f *inflater) Reset(r io.Reader) error {
+	f.in.Reset(r)
+	if h, _ := f.in.Peek(2); len(h) == 2 && h[0]&0x8f == 8 && (uint(h[0])<<8|uint(h[1]))%31 == 0 && h[1]&0x20 == 0 {
+		_, _ = f.in.Discard(2) // they were peeked at
+	}
+	if f.flate == nil {
+		f.flate = flate.NewReader(&f.in)
+		return nil
+	}
+	return f.flate.(flate.Resetter).Reset(&f.in, nil)
+}
+
+func (f *inflater) Read(p []byte) (int, error) { return f.flate.Read(p) }
+
+// bounded ends a decoder's output with an error when it is too long, so that no layer of a stack can swell unseen.
+type bounded struct {
+	r      io.Reader
+	left   int64
+	excess error
+	name   string
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, b.excess
+	}
+	n, err := b.r.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = fmt.Errorf("%s: %w", b.name, err)
+	}
+	return n, err
+}

@@ -1,0 +1,232 @@
+package fetch
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/klauspost/compress/gzip"
+
+	"kumo/internal/base/page"
+	"kumo/internal/content/inflate"
+)
+
+// What Decode can find wrong, other than a broken stream.
+var (
+	ErrTooLong = errors.New("decoded body is longer than the limit")
+	ErrBomb    = errors.New("decoded body is too many times longer than its coded form")
+	ErrCoding  = errors.New("unknown or too many content codings")
+)
+
+const (
+	maxCodings = 4
+	maxRatio   = 200     // of decoded to coded length; text rarely exceeds 20
+	ratioFloor = 1 << 20 // decoded bytes that are allowed at any ratio
+)
+
+// A Decoder takes content codings off. It may be used by many goroutines at once.
+type Decoder struct{ wide chan struct{} }
+
+// NewDecoder returns a Decoder that works with at most so many wide windows (up to 16 MiB each) at once, which Brotli
+// and zstd have; 0 is any number.
+func NewDecoder(wide int) *Decoder {
+	d := &Decoder{}
+	if wide > 0 {
+		d.wide = make(chan struct{}, wide)
+	}
+	return d
+}
+
+// Decode is a Decoder's, for who decodes no more than a few at once.
+func Decode(resp *page.Response, limit int64) error { return new(Decoder).Decode(resp, limit) }
+
+// Decode fills resp.Body from resp's payload by the Content-Encoding that resp.Header names, at most limit bytes of it.
+// When something is wrong it keeps what could be read and returns an *Error with one of the errors above or the
+// decoder's. A payload whose coding is not known, or that does not even begin like its coding, is kept as it is. An
+// error that is an [ErrDisk] is not the answer's fault: it lies on the disk and cannot be read.
+func (d *Decoder) Decode(resp *page.Response, limit int64) error {
+	resp.Body, resp.Whole = resp.Payload, nil // which an attempt with less room has set
+	codings, err := contentCodings(resp.Header)
+	if err != nil {
+		codings = nil
+	}
+	switch {
+	case len(codings) > 0 && resp.PayloadLen() > 0:
+		resp.Body, err = d.decode(resp, codings, limit)
+		resp.Buffers.Body = resp.Body
+	case resp.Far != nil:
+		var problem error
+		resp.Body, problem = load(resp, limit)
+		resp.Buffers.Body, err = resp.Body, cmp.Or(err, problem)
+	case int64(len(resp.Payload)) > limit:
+		resp.Body = resp.Payload[:limit]
+		err = cmp.Or(err, ErrTooLong)
+	}
+	if errors.Is(err, ErrTooLong) {
+		resp.Whole = func() io.Reader { return decoded(resp, codings) }
+	}
+	if err != nil {
+		return &Error{Failure: page.Malformed, Op: "decode", URL: resp.URL, Err: err}
+	}
+	return nil
+}
+
+// decoded reads a payload without its codings, from the beginning. It ends with an error where a bomb gives itself
+// away.
+func decoded(resp *page.Response, codings []coding) io.Reader {
+	in := resp.PayloadReader()
+	if resp.Far != nil {
+		in = bufio.NewReaderSize(fromDisk{in}, 64<<10)
+	}
+	for _, c := range slices.Backward(codings) {
+		d := c.pool.New().(decoder)
+		if err := d.Reset(in); err != nil {
+			return &bounded{excess: fmt.Errorf("%s: %w", c.name, err)}
+		}
+		in = &bounded{r: d, left: max(maxRatio*resp.PayloadLen(), ratioFloor), excess: ErrBomb, name: c.name}
+	}
+	return in
+}
+
+// ErrDisk says that an answer which lies on the disk cannot be read.
+var ErrDisk = errors.New("cannot read the temporary file")
+
+// load reads a payload that lies on the disk into memory.
+func load(resp *page.Response, limit int64) ([]byte, error) {
+	size := min(resp.PayloadLen(), limit)
+	dst := slices.Grow(resp.Buffers.Body[:0], int(size))[:size]
+	if n, err := resp.Far.Payload.ReadAt(dst, 0); err != nil && int64(n) < size {
+		return dst[:n], fmt.Errorf("%w: %w", ErrDisk, err)
+	}
+	if size < resp.PayloadLen() {
+		return dst, ErrTooLong
+	}
+	return dst, nil
+}
+
+// fromDisk tells an error of the disk from one of the coding.
+type fromDisk struct{ r io.Reader }
+
+func (f fromDisk) Read(p []byte) (int, error) {
+	n, err := f.r.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = fmt.Errorf("%w: %w", ErrDisk, err)
+	}
+	return n, err
+}
+
+// contentCodings lists a header's codings in the order they were applied, identity left out.
+func contentCodings(h http.Header) ([]coding, error) {
+	var list []coding
+	wide := 0
+	for _, value := range h["Content-Encoding"] {
+		for name := range strings.SplitSeq(value, ",") {
+			name = strings.ToLower(strings.TrimSpace(name))
+			if name == "" || name == "identity" {
+				continue
+			}
+			c, ok := knownCodings[name]
+			if !ok || len(list) == maxCodings {
+				return nil, fmt.Errorf("%w: %.100q", ErrCoding, value)
+			}
+			if c.wide {
+				if wide++; wide > 1 { // no server needs two windows, and each takes megabytes
+					return nil, fmt.Errorf("%w: %.100q", ErrCoding, value)
+				}
+			}
+			list = append(list, c)
+		}
+	}
+	return list, nil
+}
+
+// decode appends to the buffer for bodies what a payload holds under its codings.
+func (d *Decoder) decode(resp *page.Response, codings []coding, most int64) ([]byte, error) {
+	limit, excess := most, ErrTooLong
+	if ratio := max(maxRatio*resp.PayloadLen(), ratioFloor); ratio < most {
+		limit, excess = ratio, ErrBomb
+	}
+	dst := resp.Buffers.Body[:0]
+	if len(codings) == 1 && codings[0].whole != nil && resp.Far == nil {
+		return decodeWhole(dst, resp.Payload, codings[0], limit, excess)
+	}
+	if d.wide != nil && slices.ContainsFunc(codings, func(c coding) bool { return c.wide }) {
+		d.wide <- struct{}{}
+		defer func() { <-d.wide }()
+	}
+	return decodeLayers(dst, resp, codings, limit, excess)
+}
+
+// decodeWhole appends to dst what payload holds under a coding that needs no reader, as nearly all answers have it.
+func decodeWhole(dst, payload []byte, c coding, limit int64, excess error) ([]byte, error) {
+	d := inflaters.Get().(*inflate.Decoder)
+	defer inflaters.Put(d)
+	dst, err := c.whole(d, dst, payload, int(min(limit, math.MaxInt)))
+	switch {
+	case err == nil:
+		return dst, nil
+	case errors.Is(err, inflate.ErrLimit):
+		return dst, excess
+	case errors.Is(err, inflate.ErrHeader):
+		dst = append(dst, payload[:min(int64(len(payload)), limit)]...)
+	}
+	return dst, fmt.Errorf("%s: %w", c.name, err)
+}
+
+// decodeLayers appends to dst what a payload holds under codings of which each reads from the one around it.
+func decodeLayers(dst []byte, resp *page.Response, codings []coding, limit int64, excess error) ([]byte, error) {
+	payload := resp.PayloadReader()
+	if resp.Far != nil {
+		payload = bufio.NewReaderSize(fromDisk{payload}, 64<<10)
+	}
+	src := &released{payload}
+	defer src.release()
+	var in io.Reader = src
+	for i, c := range slices.Backward(codings) {
+		d := c.pool.Get().(decoder)
+		defer c.pool.Put(d)
+		if err := d.Reset(in); err != nil {
+			if i == len(codings)-1 && errors.Is(err, gzip.ErrHeader) {
+				dst, _ = readAll(dst, io.LimitReader(resp.PayloadReader(), limit))
+			}
+			return dst, fmt.Errorf("%s: %w", c.name, err)
+		}
+		in = &bounded{r: d, left: limit + 1, excess: excess, name: c.name}
+	}
+	dst, err := readAll(slices.Grow(dst, int(min(4*resp.PayloadLen(), limit)+1)), in)
+	if int64(len(dst)) > limit {
+		return dst[:limit], excess
+	}
+	return dst, err
+}
+
+// A released reader lets go of what it read from: a decoder at rest holds on to its source.
+type released struct{ io.Reader }
+
+func (r *released) release() { r.Reader = nil }
+
+// readAll appends to dst what r has.
+func readAll(dst []byte, r io.Reader) ([]byte, error) {
+	for idle := 0; idle < 100; idle++ {
+		if len(dst) == cap(dst) {
+			dst = slices.Grow(dst, 512)
+		}
+		n, err := r.Read(dst[len(dst):cap(dst)])
+		dst = dst[:len(dst)+n]
+		switch {
+		case err == io.EOF:
+			return dst, nil
+		case err != nil:
+			return dst, err
+		case n > 0:
+			idle = 0
+		}
+	}
+	return dst, io.ErrNoProgress
+}

@@ -1,0 +1,69 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"syscall"
+
+	"kumo/internal/base/page"
+)
+
+// An Error says why there is no answer.
+type Error struct {
+	Failure page.Failure
+	Op      string // "resolve", "dial", "handshake", "proxy", "tunnel", "get" or "decode"
+	URL     string
+	Err     error
+}
+
+func (e *Error) Error() string {
+	if e.URL == "" { // of an attempt that is for no URL alone
+		return fmt.Sprintf("%s: %v", e.Op, e.Err)
+	}
+	return fmt.Sprintf("%s %s: %v", e.Op, e.URL, e.Err)
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// refusedOnWindows is WSAECONNREFUSED, which package syscall does not name.
+const refusedOnWindows = syscall.Errno(10061)
+
+// dialError classes what went wrong before a connection could be used.
+func dialError(op string, err error) *Error {
+	failure := page.Connect
+	var earlier *Error
+	switch {
+	case errors.As(err, &earlier):
+		return earlier
+	case isScarce(err):
+		failure = page.Local
+	case errors.Is(err, ErrPrivate):
+		failure = page.Private
+	case op == "proxy":
+		failure = page.Proxy
+	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, refusedOnWindows):
+		failure = page.Refused
+	case op == "resolve":
+		failure = page.DNS
+	case op == "handshake" && !isTimeout(err):
+		failure = page.TLS
+	}
+	return &Error{Failure: failure, Op: op, Err: err}
+}
+
+func isTimeout(err error) bool {
+	var ne net.Error
+	return errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) ||
+		errors.As(err, &ne) && ne.Timeout()
+}
+
+// isBroken reports whether err speaks of the connection rather than of what came through it.
+func isBroken(err error) bool {
+	var op *net.OpError
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
+		errors.Is(err, io.ErrClosedPipe) || errors.As(err, &op)
+}

@@ -1,0 +1,277 @@
+package fetch
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"kumo/internal/base/page"
+	"kumo/internal/base/vfs"
+)
+
+// An intake is where the bytes of an answer go: into memory, as long as the budget has some, and from then on to the
+// disk. So a server that takes its time holds little memory, however much it has sent; and what the budget lends comes
+// back as soon as a processor has time for the answer. HTTP/1 and HTTP/2 share it: before each read they call makeRoom.
+type intake struct {
+	raw   []byte // of the answer, what is not on the disk
+	frame framer // of raw; over HTTP/2 only its positions are used
+
+	paused bool // the server was not read for a while
+
+	raws, payloads *vfs.Stretch // on the disk; nil if all is in memory
+	gone           int          // bytes of the answer that are on the disk, and no longer in raw
+}
+
+// openIntake begins with the buffers of an earlier answer, if the budget has room for them.
+func (x *exchange) openIntake() {
+	b, c := &x.resp.Buffers, x.client
+	room := max(0, int64(cap(b.Raw)-readSize)) + int64(cap(b.Chunks))
+	if room > 0 && b.Lent == 0 {
+		if c.budget.take(room, c.budget.bodies()) {
+			b.Lent, b.Lender = room, c.budget
+		} else {
+			b.Raw, b.Chunks = nil, nil
+		}
+	}
+	if b.Header == nil {
+		b.Header = make(http.Header, 16)
+	}
+	x.raw = b.Raw[:0]
+	x.frame = framer{maxHead: c.cfg.MaxHeader, maxBody: x.maxBody, noBody: x.asked.Head, fields: b.Header,
+		chunks: b.Chunks[:0]}
+}
+
+// total is how long the answer is so far.
+func (x *exchange) total() int { return x.gone + len(x.raw) }
+
+// makeRoom makes room for a read where there is less than want, and less than readSize/4. All before frame.pos is
+// understood and may leave memory, once the head is complete.
+func (x *exchange) makeRoom(want int) error {
+	if x.raws != nil {
+		want = 0
+	}
+	free := cap(x.raw) - len(x.raw)
+	grows := x.frame.head.chunked && cap(x.frame.chunks)-len(x.frame.chunks) < max(free, readSize/4)
+	if free >= max(want, readSize/4) && !grows {
+		return nil
+	}
+	want = max(want, readSize)
+	switch {
+	case x.frame.end == 0:
+		return x.awaitRoom(want)
+	case x.raws == nil && x.grow(want):
+		return nil
+	}
+	if err := x.drain(); err != nil {
+		return err
+	}
+	if cap(x.raw)-len(x.raw) < readSize/4 { // a line that does not end
+		return x.awaitRoom(readSize)
+	}
+	return nil
+}
+
+// grow gives the buffers more memory. It reports false if that cannot be had.
+func (x *exchange) grow(want int) bool {
+	most := x.client.budget.maxNear()
+	raw, chunks := grown(x.raw, want, most), cap(x.frame.chunks)
+	if x.frame.head.chunked {
+		chunks = grown(x.frame.chunks, raw-len(x.raw), most)
+	}
+	more := beyond(raw, cap(x.raw)) + beyond(chunks, cap(x.frame.chunks))
+	if raw > most || chunks > most || !x.borrow(more, x.client.budget.bodies()) {
+		return false
+	}
+	x.raw = resized(x.raw, raw)
+	x.frame.chunks = resized(x.frame.chunks, chunks)
+	return true
+}
+
+// grown is the capacity that b should have for want bytes more: what is just asked for, or more so that it is not asked
+// for often.
+func grown(b []byte, want, most int) int {
+	need := len(b) + want
+	if need <= cap(b) {
+		return cap(b)
+	}
+	return max(need, min(2*cap(b), most))
+}
+
+func resized(b []byte, size int) []byte {
+	if size == cap(b) {
+		return b
+	}
+	return append(make([]byte, 0, size), b...)
+}
+
+// beyond is by how much a buffer that grows exceeds what each has for nothing.
+func beyond(size, had int) int { return max(size, readSize) - max(had, readSize) }
+
+// borrow takes n bytes from the budget.
+func (x *exchange) borrow(n int, most int64) bool {
+	if n > 0 && !x.client.budget.take(int64(n), most) {
+		return false
+	}
+	b := &x.resp.Buffers
+	b.Lent, b.Lender = b.Lent+int64(n), x.client.budget
+	return true
+}
+
+// patience is how long is waited between two looks at whether there is room.
+const patience = 20 * time.Millisecond
+
+// awaitRoom waits for memory for a head, which cannot go to the disk, while the server is not read. Its fields take as
+// much again.
+func (x *exchange) awaitRoom(want int) error {
+	size := grown(x.raw, want, int(x.client.cfg.MaxHeader))
+	for !x.borrow(2*beyond(size, cap(x.raw)), x.client.budget.all) {
+		if err := x.pause(); err != nil {
+			return err
+		}
+	}
+	x.raw = resized(x.raw, size)
+	return nil
+}
+
+// pause lets others give room back. It fails when the exchange has no time left.
+func (x *exchange) pause() error {
+	x.paused = true
+	wait := min(patience, time.Until(x.deadline))
+	if wait <= 0 {
+		return errLate
+	}
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-x.parent.Done():
+		return x.parent.Err()
+	}
+}
+
+// drain puts on the disk what is understood of the answer, with what there is of its payload, and returns what memory
+// was lent for it.
+func (x *exchange) drain() error {
+	if x.raws == nil {
+		x.raws, x.payloads = x.client.scratch.New(), x.client.scratch.New()
+		x.resp.Buffers.Far = &page.Far{Raw: x.raws, Payload: x.payloads, Free: func() { x.raws.Free(); x.payloads.Free() }}
+		x.raw = x.raw[:copy(x.raw, x.raw[x.frame.start:])]
+		x.frame.shift(x.frame.start)
+		x.frame.end, x.frame.start = x.frame.end-x.frame.start, 0
+	}
+	n, err := x.write(x.raws, x.raw[:x.frame.pos])
+	x.raw = x.raw[:copy(x.raw, x.raw[n:])]
+	x.frame.shift(n)
+	x.gone += n
+	if err != nil {
+		return err
+	}
+	n, err = x.write(x.payloads, x.frame.chunks)
+	x.frame.chunks = x.frame.chunks[:copy(x.frame.chunks, x.frame.chunks[n:])]
+	if err != nil {
+		return err
+	}
+	if b := &x.resp.Buffers; b.Lent > 0 {
+		x.raw = append(make([]byte, 0, max(len(x.raw)+readSize, 2*readSize)), x.raw...)
+		x.frame.chunks = nil
+		b.Lender.Return(b.Lent)
+		b.Lent = 0
+	}
+	if x.frame.head.chunked && cap(x.frame.chunks) < cap(x.raw) {
+		x.frame.chunks = make([]byte, 0, cap(x.raw))
+	}
+	return nil
+}
+
+// write writes to the disk, and waits as long as the exchange may take where that has no room. It returns how much is
+// written.
+func (x *exchange) write(to *vfs.Stretch, p []byte) (n int, err error) {
+	for n < len(p) {
+		m, err := to.Write(p[n:])
+		n += m
+		switch {
+		case err == nil:
+		case errors.Is(err, vfs.ErrNoRoom), vfs.IsFull(err):
+			if err := x.pause(); err != nil {
+				return n, err
+			}
+		default:
+			return n, &diskError{err}
+		}
+	}
+	return n, nil
+}
+
+// A diskError is a fault of this machine's, not of the server's.
+type diskError struct{ error }
+
+func (e *diskError) Unwrap() error { return e.error }
+
+func isDiskFault(err error) bool {
+	_, is := errors.AsType[*diskError](err)
+	return is
+}
+
+// settle gives the response its answer: from the final head on, wherever it lies.
+func (x *exchange) settle() error {
+	resp, f := x.resp, &x.frame
+	if x.raws == nil {
+		x.keepNear()
+		return nil
+	}
+	f.pos = len(x.raw) // whatever comes behind what is understood
+	if err := x.drain(); err != nil {
+		if isDiskFault(err) {
+			return err
+		}
+		resp.Truncated = page.Time // the disk had no room in time
+		switch {
+		case x.gone == 0:
+			x.keepNear()
+			return nil
+		case x.gone < f.end:
+			return err
+		}
+	}
+	resp.Raw, resp.Payload, resp.HeadLen, resp.Far = nil, nil, f.end, resp.Buffers.Far
+	if !f.head.chunked {
+		resp.Far.Payload = part{x.raws, int64(f.end)}
+	}
+	return nil
+}
+
+// keepNear gives the response an answer that is in memory.
+func (x *exchange) keepNear() {
+	resp, f := x.resp, &x.frame
+	x.raw = x.raw[:copy(x.raw, x.raw[f.start:])]
+	resp.Raw, resp.HeadLen = x.raw, f.end-f.start
+	if resp.Payload = x.raw[resp.HeadLen:]; f.head.chunked {
+		resp.Payload = f.chunks
+	}
+}
+
+// A part is a stretch from some place on.
+type part struct {
+	page.Stretch
+	from int64
+}
+
+func (p part) Len() int64 { return p.Stretch.Len() - p.from }
+
+func (p part) ReadAt(b []byte, off int64) (int, error) { return p.Stretch.ReadAt(b, off+p.from) }
+
+var _ io.ReaderAt = part{}
+
+// shift says that n bytes at the beginning of raw are there no more.
+func (f *framer) shift(n int) { f.pos, f.seen = f.pos-n, max(0, f.seen-n) }
+
+// room is what the next read should have at least: the rest of the body where that is known, in steps if it is said to
+// be huge.
+func (f *framer) room() int {
+	if f.state == plainBody {
+		return int(min(f.left, maxTrust))
+	}
+	return 0
+}

@@ -1,0 +1,130 @@
+package fetch
+
+import (
+	"bytes"
+	"net/http"
+	"strings"
+
+	"kumo/internal/content/cookies"
+)
+
+const (
+	cookieField = "Cookie"
+	setCookie   = "Set-Cookie"
+	redacted    = "REDACTED"
+)
+
+// cookies returns the Cookie field for a request, "" for none, and the same with secrets replaced, as it may be shown:
+// what the user has given goes to trusted hosts, and is one; so is what the jar says. What a server has set since has
+// the place of what the user has given by the same name.
+func (c *Client) cookies(req *Request, t target) (sent, shown string) {
+	var room [8]cookies.Cookie
+	now := c.cfg.Now()
+	var set []cookies.Cookie
+	if c.cfg.Jar.Len() > 0 && !req.NoCookies {
+		set = c.cfg.Jar.Append(room[:0], t.forCookies(), now)
+	}
+	field := cookieIn(req.Header)
+	if req.Header == nil && req.Trusted {
+		field = c.givenCookie()
+	}
+	if len(set) == 0 && field == "" && !(req.Trusted && c.secrets) {
+		return "", ""
+	}
+	var all, public []string
+	add := func(pair, asShown string) { all, public = append(all, pair), append(public, asShown) }
+	if field != "" {
+		add(field, redacted)
+	}
+	if req.Trusted {
+		for pair := range c.cfg.Cookies.pairs(t, now) {
+			name, _, _ := strings.Cut(pair, "=")
+			if !isSet(set, name) {
+				add(pair, name+"="+redacted)
+			}
+		}
+	}
+	for i := range set {
+		k := &set[i]
+		prefix := k.Name + "="
+		if k.Name == "" {
+			prefix = ""
+		}
+		if k.Private {
+			add(prefix+k.Value, prefix+redacted)
+		} else {
+			add(prefix+k.Value, prefix+k.Value)
+		}
+	}
+	return strings.Join(all, "; "), strings.Join(public, "; ")
+}
+
+func isSet(all []cookies.Cookie, name string) bool {
+	for i := range all {
+		if all[i].Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// givenCookie is the Cookie field that the user has given.
+func (c *Client) givenCookie() string { return cookieIn(c.cfg.Header) }
+
+// cookieIn is the Cookie field of a header, however its name is written; "" if it has none.
+func cookieIn(h http.Header) string {
+	var all []string
+	for name, values := range h {
+		if strings.EqualFold(name, cookieField) {
+			all = append(all, values...)
+		}
+	}
+	return strings.Join(all, "; ")
+}
+
+func (t target) forCookies() cookies.Target {
+	return cookies.Target{Secure: t.scheme == "https", Host: t.hostname, Path: t.path}
+}
+
+// keepCookies has the jar keep what an answer sets, once its head is there. What is secret of it is blotted out of the
+// bytes, which are written down.
+func (x *exchange) keepCookies() {
+	if x.kept || x.frame.end == 0 {
+		return
+	}
+	x.kept = true
+	fields := x.frame.fields[setCookie]
+	if len(fields) == 0 {
+		return
+	}
+	jar := x.client.cfg.Jar
+	if x.asked.NoCookies {
+		jar = nil
+	}
+	private := x.asked.Private || x.asked.Trusted && x.client.cfg.Cookies.renewed(fields, x.target, x.client.cfg.Now())
+	if jar.Keep(fields, x.target.forCookies(), private, x.client.cfg.Now()) {
+		blot(x.raw[x.frame.start:x.frame.end])
+	}
+}
+
+// blot replaces the values of a head's Set-Cookie fields, byte by byte.
+func blot(head []byte) {
+	setting := false // a field may go on in lines that begin with a blank
+	for line := range bytes.Lines(head) {
+		value := line
+		if !isBlank(line[0]) {
+			name, rest, _ := bytes.Cut(line, []byte(":"))
+			if setting = bytes.EqualFold(bytes.TrimSpace(name), []byte(setCookie)); setting {
+				if _, after, named := bytes.Cut(rest, []byte("=")); named {
+					rest = after
+				}
+			}
+			value = rest
+		}
+		for i := range value {
+			if setting && value[i] > ' ' {
+				value[i] = 'x'
+			}
+		}
+	}
+}

@@ -1,0 +1,154 @@
+package fetch
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+
+	xproxy "golang.org/x/net/proxy"
+
+	"kumo/internal/base/page"
+)
+
+// A proxy stands between the client and all targets. The choice of an address to talk to is the proxy's: only its own
+// is dialled, and that may be private. It is asked for no target that is private as far as can be told here, see admit.
+type proxy struct {
+	scheme, hostname, port string
+	remote                 bool   // the proxy alone looks names up: socks5h
+	auth                   string // for Proxy-Authorization, "" for none
+	socks                  *xproxy.Auth
+	name                   string // which proxy it is, without secrets
+	health                 health
+}
+
+// proxyOp is the Op of an Error that is the proxy's own, and not its target's.
+const proxyOp = "proxy"
+
+// errNoUser is a proxy that does not know its user.
+var errNoUser = errors.New("it asks for a user and password")
+
+var proxyPorts = map[string]string{"http": "80", "https": "443", "socks5": "1080", "socks5h": "1080"}
+
+// newProxy returns nil for a nil URL.
+func newProxy(u *url.URL) (*proxy, error) {
+	if u == nil {
+		return nil, nil
+	}
+	port, ok := proxyPorts[u.Scheme]
+	if !ok || u.Hostname() == "" {
+		return nil, fmt.Errorf("proxy %s: want http://, https://, socks5:// or socks5h:// and a host", u.Redacted())
+	}
+	p := &proxy{scheme: strings.TrimSuffix(u.Scheme, "h"), remote: u.Scheme == "socks5h", hostname: u.Hostname(),
+		port: cmp.Or(u.Port(), port)}
+	p.name = u.Scheme + "://" + net.JoinHostPort(p.hostname, p.port)
+	if u.User != nil {
+		password, _ := u.User.Password()
+		p.auth = basicAuth(u.User.Username(), password)
+		p.socks = &xproxy.Auth{User: u.User.Username(), Password: password}
+	}
+	return p, nil
+}
+
+// forwards reports whether requests to t are given to the proxy itself, in absolute form.
+func (p *proxy) forwards(t target) bool {
+	return p != nil && p.scheme != "socks5" && t.scheme == "http"
+}
+
+// reach connects to t through the proxy, or to the proxy where that forwards.
+func (p *proxy) reach(ctx context.Context, c *Client, t target) (link, error) {
+	if err := p.admit(ctx, c, t); err != nil {
+		return link{}, dialError("proxy", err)
+	}
+	w, err := c.dial(ctx, p.hostname, p.port, true)
+	if err != nil && isScarce(err) {
+		return link{}, err
+	}
+	if err != nil {
+		return link{}, p.cannotBeHad(err)
+	}
+	ctx, cancel := context.WithDeadline(ctx, w.due)
+	defer cancel()
+	l := link{w, w}
+	if p.scheme == "https" {
+		if l.conn, err = c.handshake(ctx, l, p.hostname, "http/1.1"); err != nil {
+			return link{}, p.cannotBeHad(err)
+		}
+	}
+	switch {
+	case p.scheme == "socks5":
+		err = p.sock(ctx, w, t)
+	case t.scheme == "https":
+		err = p.tunnel(ctx, l.conn, t.address(), c.manners.Load().agent, c.cfg.MaxHeader)
+	}
+	if err != nil {
+		w.Close()
+		return link{}, &Error{Failure: page.Proxy, Op: "tunnel", Err: err} // it may be the target that is at fault
+	}
+	return l, nil
+}
+
+// cannotBeHad says that the proxy itself cannot, whatever target was meant.
+func (p *proxy) cannotBeHad(err error) error {
+	return &Error{Failure: page.Proxy, Op: proxyOp, Err: &ProxyError{p.name, err}}
+}
+
+// A ProxyError is a proxy that cannot be had itself.
+type ProxyError struct {
+	Proxy string // its URL, without secrets
+	Err   error
+}
+
+func (e *ProxyError) Error() string { return fmt.Sprintf("through %s: %v", e.Proxy, e.Err) }
+
+func (e *ProxyError) Unwrap() error { return e.Err }
+
+// tunnel asks the proxy for a connection to address.
+func (p *proxy) tunnel(ctx context.Context, conn net.Conn, address, agent string, maxHeader int64) error {
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	header := http.Header{"User-Agent": {agent}}
+	if p.auth != "" {
+		header.Set("Proxy-Authorization", p.auth)
+	}
+	connect := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: address}, Host: address, Header: header}
+	if err := connect.Write(conn); err != nil {
+		return err
+	}
+	// What the buffer reads too much is lost, but in TLS the server speaks second.
+	in := bufio.NewReader(io.LimitReader(conn, maxHeader))
+	answer, err := http.ReadResponse(in, connect) //nolint:bodyclose // an answer to CONNECT has none
+	if err != nil {
+		return err
+	}
+	if answer.StatusCode == http.StatusProxyAuthRequired {
+		return fmt.Errorf("connect %s: %w", address, errNoUser)
+	}
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("connect %s: %s", address, answer.Status)
+	}
+	return nil
+}
+
+// sock leads w to t by SOCKS5, names unresolved.
+func (p *proxy) sock(ctx context.Context, w *wire, t target) error {
+	d, err := xproxy.SOCKS5("tcp", net.JoinHostPort(p.hostname, p.port), p.socks, dialed{w})
+	if err != nil {
+		return err
+	}
+	_, err = d.(xproxy.ContextDialer).DialContext(ctx, "tcp", t.address())
+	return err
+}
+
+// dialed is a dialer for a connection that is there already.
+type dialed struct{ conn net.Conn }
+
+func (d dialed) Dial(_, _ string) (net.Conn, error) { return d.conn, nil }
+
+func (d dialed) DialContext(context.Context, string, string) (net.Conn, error) { return d.conn, nil }

@@ -1,0 +1,86 @@
+package fetch
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"kumo/internal/base/weburl"
+)
+
+// lookupPatience is how long the name of a proxy's target is looked up here, where the proxy may be the only one who
+// can.
+const lookupPatience = 2 * time.Second
+
+// localDomains have names for this machine and its neighbours only: RFC 6761, 6762, 8375 and ICANN's .internal. So has
+// a name without a dot.
+var localDomains = []string{".localhost", ".local", ".home.arpa", ".internal", ".intranet", ".lan"}
+
+// admit reports why a proxy must not be asked for a target: the proxy may stand in a network whose private addresses a
+// stranger's link must not reach. An address is refused in every spelling, a name if it is a local one, or if it is
+// found here and has a private address. A name that is not found here is the proxy's to judge, and so is what it finds
+// for others; socks5h says that names are not to be looked up here.
+func (p *proxy) admit(ctx context.Context, c *Client, t target) error {
+	if c.allowed.Has(t.host) || c.cfg.AllowPrivate || c.fixed.lookup(t.hostname, t.port) != nil {
+		return nil
+	}
+	name := strings.ToLower(strings.TrimRight(t.hostname, "."))
+	if a, ok := spelled(name); ok {
+		return refuse(name, a)
+	}
+	if !strings.Contains(name, ".") {
+		return fmt.Errorf("%s: %w", name, ErrPrivate)
+	}
+	for _, domain := range localDomains {
+		if strings.HasSuffix(name, domain) {
+			return fmt.Errorf("%s: %w", name, ErrPrivate)
+		}
+	}
+	if p.remote {
+		return nil
+	}
+	short, cancel := ctx, func() {}
+	if c.resolver.pace == nil { // else it may be long until it is the name's turn
+		short, cancel = context.WithTimeout(ctx, min(lookupPatience, c.cfg.ConnectTimeout))
+	}
+	defer cancel()
+	addrs, err := c.resolver.resolve(short, name)
+	if err != nil {
+		return ctx.Err() // the proxy may know
+	}
+	for _, a := range addrs {
+		if err := refuse(name, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func refuse(name string, a netip.Addr) error {
+	if !isPrivate(a) {
+		return nil
+	}
+	if name != a.String() {
+		return fmt.Errorf("%s is %s: %w", name, a, ErrPrivate)
+	}
+	return fmt.Errorf("%s: %w", a, ErrPrivate)
+}
+
+// spelled returns the address that a host is, however it is written: a proxy may read 0x7f.1 or 017700000001 as
+// browsers do. What looks like an address and is none comes out as the zero one.
+func spelled(host string) (a netip.Addr, ok bool) {
+	if a, err := netip.ParseAddr(host); err == nil {
+		return a, true
+	}
+	if strings.Contains(host, ":") {
+		return netip.Addr{}, true
+	}
+	u, err := weburl.Parse("http://" + host + "/")
+	if err != nil {
+		return netip.Addr{}, true
+	}
+	a, err = netip.ParseAddr(u.Hostname())
+	return a, err == nil
+}

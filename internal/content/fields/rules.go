@@ -1,0 +1,165 @@
+// Package fields makes records of pages by rules, which a file has: for which URLs a rule is, and for each field of the
+// record where on the page it stands and what it is.
+//
+//   - name: product                          # of the rule, in the records
+//     url: ^https://shop\.example/p/         # a regular expression (RE2), or a list of them; of the page's URL
+//     each: .product                         # a record for each element; without it one for the page
+//     fields:
+//     title: h1                            # a CSS selector: the text of the first element that matches
+//     image: img.main@src                  # its attribute
+//     price: {css: .price, type: number, required: true}
+//     sku: {xpath: //td[@id='sku'], regex: 'SKU (\d+)'}
+//     rating: {jsonld: Product.aggregateRating.ratingValue, type: number}
+//     about: {meta: og:description}
+//     brand: {microdata: Product.brand.name}
+//     tags: {css: .tag, list: true}
+//     day: {any: [{meta: article:published_time}, {css: time, attr: datetime}], type: date, default: 1970-01-01}
+//     reviews: {css: .review, list: true, fields: {author: .by, stars: {css: .stars, attr: data-n, type: number}}}
+//
+// A source is one of css, xpath, jsonld, meta and microdata. What it finds is a text, of which regex takes its first
+// group; type says what is made of it: text, number (see [value.Number]; decimal says which sign is the decimal one),
+// date (see [value.Date]; format says how it is written), url (resolved against the page's base), bool, or json (of
+// JSON-LD, as it is). A field that is not found is not in the record; a record without a field that is required is
+// none.
+//
+// The package does no more work than its bounds allow, whatever the page is like: a tree has [tree.MaxNodes] nodes and
+// a budget of steps, a field up to 1,000 values of up to 64 KiB, all records of a page 4 MiB. Regular expressions are
+// linear in the text. What is beyond a bound is left out, and [Page.Cut] says so.
+package fields
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"kumo/internal/content/fields/tree"
+	"kumo/internal/content/fields/value"
+)
+
+// Bounds of a page's records, and of rules.
+const (
+	maxValues  = 1000    // of a field, and records of a rule
+	maxRecords = 4 << 20 // bytes of all of a page's
+	maxFile    = 1 << 20 // bytes of a file of rules
+	maxRules   = 1000
+	maxFields  = 200 // of a rule or an object
+	maxNested  = 4   // objects in objects
+)
+
+// Rules are what a file has.
+type Rules struct{ rules []*rule }
+
+type rule struct {
+	name   string
+	urls   []*regexp.Regexp
+	each   *source // nil: the page is one record
+	fields []*field
+	all    []*field // those and what is nested in them, by their numbers
+}
+
+// A field is where a value stands, and what it is.
+type field struct {
+	name     string
+	path     string // with the fields that it is nested in: reviews.author
+	number   int    // in rule.all
+	sources  []source
+	kind     kind
+	list     bool
+	required bool
+	absent   []byte // what it is where it is not found, in JSON; nil for nothing
+	decimal  string
+	layout   *value.Layout // nil: any that is known
+	fields   []*field      // of an object
+}
+
+type kind uint8
+
+const (
+	text kind = iota
+	number
+	date
+	url
+	boolean
+	asJSON
+	object
+)
+
+var kinds = map[string]kind{"text": text, "number": number, "date": date, "url": url, "bool": boolean, "json": asJSON}
+
+// A source is where values come from.
+type source struct {
+	key, expr string // as they are written: css, ".price"
+	css       *tree.Selector
+	xpath     *xpaths
+	path      path   // of JSON-LD and microdata
+	meta      string // in lower case
+	attr      string
+	own, html bool
+	regex     *regexp.Regexp
+}
+
+// A path is the type of an object and the names that lead from there: Product.offers.price. A type may be several with
+// | between them, or *.
+type path struct {
+	types []string
+	names []string
+}
+
+func parsePath(text string) (p path, err error) {
+	parts := strings.Split(text, ".")
+	for _, part := range parts {
+		if part == "" || strings.ContainsAny(part, " \t") {
+			return p, fmt.Errorf("%q: a type and names are wanted with points between them, as in Product.offers.price, "+
+				"or *.name for any type", text)
+		}
+	}
+	return path{strings.Split(parts[0], "|"), parts[1:]}, nil
+}
+
+func (p *path) isOf(typ string) bool {
+	if i := strings.LastIndexAny(typ, "/#:"); i >= 0 {
+		typ = typ[i+1:]
+	}
+	for _, t := range p.types {
+		if t == typ || t == "*" {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *source) String() string {
+	at := ""
+	if s.attr != "" && (s.css == nil || s.css.Take.Attr == "") {
+		at = "@" + s.attr
+	}
+	return cmp.Or(s.key, "css") + " " + s.expr + at
+}
+
+// For reports whether a rule is for the page with the URL.
+func (rs *Rules) For(pageURL string) bool {
+	for _, r := range rs.rules {
+		if r.isFor(pageURL) {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *rule) isFor(pageURL string) bool {
+	for _, re := range r.urls {
+		if re.MatchString(pageURL) {
+			return true
+		}
+	}
+	return len(r.urls) == 0
+}
+
+// Names are the names of the rules, in the order of the file.
+func (rs *Rules) Names() (all []string) {
+	for _, r := range rs.rules {
+		all = append(all, r.name)
+	}
+	return all
+}

@@ -1,0 +1,364 @@
+// Package value reads values of the text of pages: numbers and days as people write them.
+package value
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"kumo/internal/base/months"
+)
+
+const (
+	maxDigits = 40  // of a number
+	maxDate   = 200 // bytes of a text that is read as a date
+)
+
+// Number reads the first number in a text, and writes it as JSON does: digits, a point before decimals.
+//
+// Digits may be those of any script. White space, apostrophes and underscores between them group, and so do points and
+// commas: where both occur, the last is the decimal sign, and where one occurs more than once, it groups. A single
+// comma with three digits behind it groups ("1,234" is 1234), a single point never does ("1.234" is 1.234) - unless
+// decimal, "." or ",", says which of the two is the decimal sign; "" leaves it to the text.
+func Number(text, decimal string) (string, error) {
+	digits, negative, err := numeral(text)
+	if err != nil {
+		return "", err
+	}
+	points, commas := strings.Count(digits, "."), strings.Count(digits, ",")
+	sign := decimal
+	switch last := strings.LastIndexAny(digits, ".,"); {
+	case sign != "" || last < 0:
+	case points > 0 && commas > 0:
+		sign = digits[last : last+1]
+	case points > 1 || commas > 1, commas == 1 && len(digits)-last == 4 && last > 0 && last <= 3 && digits[0] != '0':
+		sign = "none"
+	default:
+		sign = digits[last : last+1]
+	}
+	var b strings.Builder
+	for i, c := range digits {
+		switch {
+		case string(c) == sign && strings.Count(digits, sign) > 1:
+			return "", fmt.Errorf("more than one decimal sign in %q", digits)
+		case string(c) == sign:
+			if i == 0 {
+				b.WriteByte('0')
+			}
+			b.WriteByte('.')
+		case c != '.' && c != ',':
+			b.WriteRune(c)
+		}
+	}
+	whole, part, has := strings.Cut(b.String(), ".")
+	if len(whole)+len(part) > maxDigits {
+		return "", fmt.Errorf("a number of more than %d digits", maxDigits)
+	}
+	number := cmp.Or(strings.TrimLeft(whole, "0"), "0")
+	if has && part != "" {
+		number += "." + part
+	}
+	if negative && strings.Trim(number, "0.") != "" {
+		number = "-" + number
+	}
+	return number, nil
+}
+
+// numeral finds the first number: its digits in ASCII with the points and commas between them, and whether it is less
+// than nothing.
+func numeral(text string) (digits string, negative bool, err error) {
+	first := strings.IndexFunc(text, func(r rune) bool { return digitOf(r) >= 0 })
+	if first < 0 {
+		return "", false, errors.New("no digit")
+	}
+	head, sign := strings.TrimRightFunc(text[:first], func(r rune) bool {
+		return unicode.IsSpace(r) || unicode.Is(unicode.Sc, r)
+	}), byte(0)
+	if before, is := strings.CutSuffix(head, "."); is && len(head) == first && !endsInLetter(before) { // .5
+		sign, head = '.', before
+	}
+	for _, minus := range []string{"-", "−"} {
+		if before, is := strings.CutSuffix(head, minus); is && !endsInLetter(before) {
+			negative = true
+		}
+	}
+	var b []byte
+	if sign != 0 {
+		b = append(b, '0', sign)
+	}
+	rest := []rune(text[first:min(len(text), first+8*maxDigits)])
+	for i := 0; i < len(rest); i++ {
+		if d := digitOf(rest[i]); d >= 0 {
+			b = append(b, byte('0'+d))
+			continue
+		}
+		n := digitsAt(rest[i+1:])
+		switch c := rest[i]; {
+		case n == 0:
+			return string(b), negative, nil
+		case c == '.' || c == '٫' || c == ',':
+			b = append(b, map[rune]byte{'.': '.', '٫': '.', ',': ','}[c])
+		case c == '\'' || c == '’' || c == '_' || c == '٬':
+		case unicode.IsSpace(c) && n == 3 && i <= 3:
+			rest, i = rest[i+1:], -1 // "12 345"; not "2 500", said of two things, which nobody can know
+		default:
+			return string(b), negative, nil
+		}
+	}
+	return string(b), negative, nil
+}
+
+// digitsAt is how many digits a text begins with.
+func digitsAt(text []rune) (n int) {
+	for n < len(text) && digitOf(text[n]) >= 0 {
+		n++
+	}
+	return n
+}
+
+func endsInLetter(s string) bool {
+	r := []rune(s[max(0, len(s)-4):])
+	return len(r) > 0 && (unicode.IsLetter(r[len(r)-1]) || unicode.IsDigit(r[len(r)-1]))
+}
+
+// digitOf is the value of a digit of any script, -1 of what is none. Digits of a script lie side by side from its zero.
+func digitOf(r rune) int {
+	if '0' <= r && r <= '9' {
+		return int(r - '0')
+	}
+	if r < 0x660 || !unicode.IsDigit(r) {
+		return -1
+	}
+	for _, in := range unicode.Nd.R16 {
+		if rune(in.Lo) <= r && r <= rune(in.Hi) {
+			return int(r-rune(in.Lo)) % 10
+		}
+	}
+	return -1
+}
+
+// Bool reads true, yes, on and 1, and false, no, off and 0, whatever the case.
+func Bool(text string) (bool, error) {
+	switch strings.ToLower(strings.TrimSpace(text)) {
+	case "true", "yes", "on", "1":
+		return true, nil
+	case "false", "no", "off", "0":
+		return false, nil
+	}
+	return false, errors.New("neither true, yes, on, 1 nor false, no, off, 0")
+}
+
+// A Layout is how dates are written.
+type Layout struct {
+	text   string
+	layout string // of the package time
+	unix   bool
+}
+
+// directives are those of strptime that are known.
+var directives = map[byte]string{'Y': "2006", 'y': "06", 'm': "1", 'd': "2", 'e': "2", 'H': "15", 'I': "3", 'M': "04",
+	'S': "05", 'p': "PM", 'b': "Jan", 'h': "Jan", 'B': "January", 'a': "Mon", 'A': "Monday", 'z': "-0700", 'Z': "MST",
+	'f': "000000", '%': "%", 'T': "15:04:05", 'F': "2006-1-2", 'R': "15:04"}
+
+// ParseLayout reads a layout of strptime, such as "%d.%m.%Y"; "unix" is for seconds since 1970. Names of months may be
+// of any language that is known.
+func ParseLayout(text string) (*Layout, error) {
+	if text == "unix" {
+		return &Layout{text: text, unix: true}, nil
+	}
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		if text[i] != '%' {
+			if '0' <= text[i] && text[i] <= '9' {
+				return nil, errors.New("digits stand for themselves nowhere: only %Y, %m, %d and the like are read")
+			}
+			b.WriteByte(text[i])
+			continue
+		}
+		i++
+		if i == len(text) || directives[text[i]] == "" {
+			return nil, fmt.Errorf("%%%s is not known; there are %%%s", text[i:min(i+1, len(text))],
+				strings.Join(known(), " %"))
+		}
+		b.WriteString(directives[text[i]])
+	}
+	if !strings.Contains(text, "%") {
+		return nil, errors.New("a layout is wanted such as %d.%m.%Y, or unix for seconds since 1970")
+	}
+	return &Layout{text: text, layout: b.String()}, nil
+}
+
+func known() (all []string) {
+	for c := range directives {
+		all = append(all, string(c))
+	}
+	slices.Sort(all)
+	return all
+}
+
+func (l *Layout) String() string { return l.text }
+
+// Read reads a date by the layout, and writes it as Date does.
+func (l *Layout) Read(text string) (string, error) {
+	text = strings.TrimSpace(text)
+	if len(text) > maxDate {
+		return "", fmt.Errorf("%d bytes are no date", len(text))
+	}
+	if l.unix {
+		seconds, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || seconds < -1<<36 || seconds > 1<<37 {
+			return "", errors.New("no seconds since 1970")
+		}
+		return time.Unix(seconds, 0).UTC().Format(time.RFC3339), nil
+	}
+	for _, short := range []bool{false, true} {
+		t, err := time.Parse(l.layout, inEnglish(text, short))
+		switch {
+		case err != nil:
+		case strings.Contains(l.layout, "-0700") || strings.Contains(l.layout, "MST"):
+			return t.Format(time.RFC3339), nil
+		case strings.Contains(l.layout, "04"):
+			return t.Format(local), nil
+		default:
+			return t.Format(time.DateOnly), nil
+		}
+	}
+	return "", fmt.Errorf("not as %s has it", l.text)
+}
+
+// local is a time without a zone.
+const local = "2006-01-02T15:04:05"
+
+var aWord = regexp.MustCompile(`\pL[\pL\pM]+\.?`)
+
+// inEnglish puts English names of months, or their first three letters, in the place of others.
+func inEnglish(text string, short bool) string {
+	return aWord.ReplaceAllStringFunc(text, func(word string) string {
+		n := months.Number(strings.ToLower(strings.TrimSuffix(word, ".")))
+		switch {
+		case n == 0:
+			return word
+		case short:
+			return time.Month(n).String()[:3]
+		}
+		return time.Month(n).String()
+	})
+}
+
+// Forms of a date, and of the time behind it.
+var (
+	aTime     = `(?:[T\s,]+(?:um |at |à )?(\d\d?):(\d\d)(?::(\d\d)(?:[.,]\d+)?)?\s*((?i:[ap]m)?)\s*((?i:Z|UTC|GMT)|[+−-]\d\d:?\d\d|[+-]\d\d)?)?`
+	yearFirst = regexp.MustCompile(`^(\d{4})[-/.](\d\d?)[-/.](\d\d?)` + aTime + `$`)
+	eight     = regexp.MustCompile(`^(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)(\d\d)?()(Z|[+-]\d{4})?)?$`)
+	dayFirst  = regexp.MustCompile(`^(\d\d?)([-/.])\s?(\d\d?)[-/.]\s?(\d{4})` + aTime + `$`)
+	dayMonth  = regexp.MustCompile(`^(?:\pL+[,.]?\s+)?(\d\d?)(?:st|nd|rd|th|er|º|\.)?[\s-]+(?:de\s+|d[’'])?(\pL[\pL\pM]+)\.?,?[\s-]+(?:de\s+|del\s+)?(\d{4})` + aTime + `$`)
+	monthDay  = regexp.MustCompile(`^(?:\pL+[,.]?\s+)?(\pL[\pL\pM]+)\.?[\s-]+(\d\d?)(?:st|nd|rd|th)?,?[\s-]+(\d{4})` +
+		aTime + `$`)
+	eastAsian    = regexp.MustCompile(`^(\d{4})\s*[年년]\s*(\d{1,2})\s*[月월]\s*(\d{1,2})\s*[日일]` + aTime + `$`)
+	yearMonth    = regexp.MustCompile(`^(\d{4})-(\d\d)$`)
+	errNoDate    = errors.New("in no form that is known: say it with format, as in %d.%m.%Y")
+	errNoDay     = errors.New("there is no such day")
+	errAmbiguous = errors.New("day or month first? say it with format, %d/%m/%Y or %m/%d/%Y")
+)
+
+// Date reads a text that is a date, and writes it by ISO 8601: as 2006-01-02 where it has no time, with a time and
+// its zone (RFC 3339) where it has both, and as 2006-01-02T15:04:05 where it does not say the zone.
+//
+// Read are ISO 8601, the dates of HTTP and mail, 17.5.2024, 17/5/2024 and 5/17/2024 where one of the numbers can only
+// be a day, and days with a month's name in some thirty languages, with a weekday before and a time behind them or not.
+// A month, 2024-05, stays one.
+func Date(text string) (string, error) {
+	text = strings.TrimSpace(text)
+	if len(text) > maxDate {
+		return "", errNoDate
+	}
+	lower := strings.ToLower(text)
+	if m := yearMonth.FindStringSubmatch(text); m != nil && m[2] >= "01" && m[2] <= "12" {
+		return text, nil
+	}
+	for _, form := range []*regexp.Regexp{yearFirst, eight, eastAsian} {
+		if m := form.FindStringSubmatch(text); m != nil {
+			return dateOf(m[1], m[2], m[3], m[4:])
+		}
+	}
+	if m := dayFirst.FindStringSubmatch(text); m != nil {
+		day, month := m[1], m[3]
+		if m[2] != "." && number(month) <= 12 && number(day) <= 12 && number(day) != number(month) {
+			return "", errAmbiguous
+		}
+		if number(month) > 12 && m[2] != "." {
+			day, month = month, day
+		}
+		return dateOf(m[4], month, day, m[5:])
+	}
+	if m := dayMonth.FindStringSubmatch(lower); m != nil {
+		if n := months.Number(m[2]); n > 0 {
+			return dateOf(m[3], strconv.Itoa(n), m[1], m[4:])
+		}
+	}
+	if m := monthDay.FindStringSubmatch(lower); m != nil {
+		if n := months.Number(m[1]); n > 0 {
+			return dateOf(m[3], strconv.Itoa(n), m[2], m[4:])
+		}
+	}
+	return "", errNoDate
+}
+
+func number(digits string) int { n, _ := strconv.Atoi(digits); return n }
+
+// dateOf makes a date of its parts; clock is hour, minute, second, half of the day and zone, "" where they are not
+// said.
+func dateOf(year, month, day string, clock []string) (string, error) {
+	y, m, d := number(year), number(month), number(day)
+	t := time.Date(y, time.Month(m), d, 0, 0, 0, 0, time.UTC)
+	if t.Year() != y || int(t.Month()) != m || t.Day() != d {
+		return "", errNoDay
+	}
+	if len(clock) == 0 || clock[0] == "" {
+		return t.Format(time.DateOnly), nil
+	}
+	hour, minute, second := number(clock[0]), number(clock[1]), number(clock[2])
+	switch half := strings.ToLower(clock[3]); {
+	case half == "pm" && hour < 12:
+		hour += 12
+	case half == "am" && hour == 12:
+		hour = 0
+	}
+	if hour > 24 || minute > 59 || second > 60 {
+		return "", errors.New("there is no such time of the day")
+	}
+	zone, err := zoneOf(clock[4])
+	if err != nil {
+		return "", err
+	}
+	t = time.Date(y, time.Month(m), d, hour, minute, second, 0, zone)
+	if clock[4] == "" {
+		return t.Format(local), nil
+	}
+	return t.Format(time.RFC3339), nil
+}
+
+func zoneOf(text string) (*time.Location, error) {
+	switch strings.ToUpper(text) {
+	case "", "Z", "UTC", "GMT":
+		return time.UTC, nil
+	}
+	sign, rest := 1, strings.TrimPrefix(text, "+")
+	for _, minus := range []string{"-", "−"} {
+		if after, is := strings.CutPrefix(text, minus); is {
+			sign, rest = -1, after
+		}
+	}
+	rest = strings.ReplaceAll(rest, ":", "")
+	hours, minutes := number(rest[:min(2, len(rest))]), number(rest[min(2, len(rest)):])
+	if hours > 15 || minutes > 59 {
+		return nil, errors.New("there is no such time zone")
+	}
+	return time.FixedZone("", sign*(hours*3600+minutes*60)), nil
+}

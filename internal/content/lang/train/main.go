@@ -1,0 +1,70 @@
+// Command train builds the model that package lang embeds, from a folder of texts that fetch.sh prepares:
+//
+//	sh internal/content/lang/train/fetch.sh /path/to/corpus
+//	go run ./internal/content/lang/train -corpus /path/to/corpus -out internal/content/lang/model.bin
+//
+// The same texts give the same bytes on the same architecture and Go release: strings are taken in the order of their
+// paths, and chance has a fixed seed. README.md says where the texts come from and under which licences.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"sync"
+
+	"kumo/internal/content/lang/ngram"
+)
+
+func main() {
+	log.SetFlags(0)
+	corpus := flag.String("corpus", "", "folder prepared by fetch.sh")
+	out := flag.String("out", "model.bin", "model file to write")
+	samples := flag.Int("samples", 800_000, "texts shown to the largest classifier in a round")
+	rounds := flag.Int("rounds", 2, "rounds of training")
+	list := flag.Bool("list", false, "only list how much text there is of each language")
+	flag.Parse()
+	if err := run(*corpus, *out, *samples, *rounds, *list); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(corpus, out string, samples, rounds int, list bool) error {
+	texts, err := load(corpus)
+	if err != nil {
+		return err
+	}
+	if list {
+		texts.list(os.Stdout)
+		return nil
+	}
+	words, err := loadLists(corpus)
+	if err != nil {
+		return err
+	}
+	model := &ngram.Model{Classifiers: make([]*ngram.Classifier, len(plans))}
+	var wg sync.WaitGroup
+	for i, p := range plans {
+		wg.Go(func() {
+			if p.finer {
+				model.Classifiers[i] = p.bayes(words)
+			} else {
+				model.Classifiers[i] = p.build(texts, int(float64(samples)*p.effort), rounds)
+			}
+		})
+	}
+	wg.Wait()
+	f, err := os.Create(out)
+	if err != nil {
+		return fmt.Errorf("creating the model file: %w", err)
+	}
+	if err := model.Write(f); err != nil {
+		f.Close()
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return fmt.Errorf("closing the model file: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"kumo/internal/content/lang/ngram"
+)
+
+// A plan says how the classifier of one script is built.
+type plan struct {
+	script ngram.Script
+	shape  ngram.Shape
+	known  []string // classes that have a name
+	// other are classes without one: languages that lie near each other, separated by spaces. What is in none of them is
+	// one more class. A linear model draws one plane a class, so that one class for all the others would lie on all sides
+	// of ours.
+	other  []string
+	share  float64 // how often the others are drawn, for each time that a known language is
+	lean   float32 // how much the others' scores are lowered: a text of a new kind looks foreign before it is
+	finer  bool    // only tells the known from each other, once another plan's classifier has found one of them
+	effort float64 // how many texts it is shown, as a part of the largest one's
+}
+
+var plans = []plan{
+	{
+		script: ngram.Latn,
+		shape:  ngram.Shape{Min: 1, Max: 3, Words: true, Bits: 17},
+		known:  []string{"en", "de", "fr", "es", "pt", "it", "id", "ms", "vi", "fil"},
+		other: []string{
+			"nl af fy nds li zea vls lb gsw bar ksh stq pfl hrx frr yi",
+			"da nb nn no sv is fo jut",
+			"cy ga gd br gv kw sco ang",
+			"ca oc ast an gl ext mwl lad cbk-zam pap",
+			"ro rm fur lld lmo vec nap scn sc co pms lij egl frp roa-tara wa pcd ht gcr gcf",
+			"la eo io ia ie lfn vo avk isv tok nov",
+			"pl szl csb hsb dsb cs sk lt lv sgs prg",
+			"sl hr bs sr sh cnr sq aln be uk",
+			"hu fi et vep fit vro se smn sms krl",
+			"tr az tk uz crh kaa tt kk gag ku kmr diq kiu",
+			"jv su ban min ace bug mad bjn bew gor nia map-bms iba sli mg btm",
+			"ceb ilo hil pag war bcl bik pam mi haw sm to ty fj ch cps tet mh",
+			"sw zu xh st tn ts ss nr nso ve sn lg rw ny ln rn ki kg tum bem loz",
+		},
+		share:  0.6,
+		lean:   1.5,
+		effort: 1,
+	},
+	{
+		script: ngram.Latn,
+		shape:  ngram.Shape{Min: 1, Max: 0, Words: true, Bits: 18},
+		known:  []string{"id", "ms"},
+		finer:  true,
+	},
+	{
+		script: ngram.Cyrl,
+		shape:  ngram.Shape{Min: 1, Max: 3, Words: true, Bits: 15},
+		known:  []string{"ru", "mn", "kk", "ky", "tg"},
+		other: []string{
+			"uk rue", "be be-tarask", "bg mk", "sr cu isv rsk", "tt ba crh uz kum krc nog az tk", "cv", "alt tyv kjh sah kaa",
+			"bxr xal",
+			"ab ady av ce inh kbd lez lbe os",
+		},
+		share:  0.9,
+		effort: 0.5,
+	},
+	{
+		script: ngram.Arab,
+		shape:  ngram.Shape{Min: 1, Max: 3, Words: true, Bits: 15},
+		known:  []string{"ar", "fa", "ur", "ps"},
+		other: []string{"ckb ku ku-iq sdh lki luz", "ug kk ky tt", "azb", "mzn glk lrc bqi bgn bcc bal", "pnb skr khw ks",
+			"sd"},
+		share:  0.4,
+		lean:   1,
+		effort: 0.4,
+	},
+	{
+		script: ngram.Deva,
+		shape:  ngram.Shape{Min: 1, Max: 3, Words: true, Bits: 15},
+		known:  []string{"hi", "ne"},
+		other:  []string{"mr", "kok gom", "sa", "mai bho awa anp hne mag bgc raj"},
+		share:  0.4,
+		lean:   1.5,
+		effort: 0.3,
+	},
+	{
+		script: ngram.Hani,
+		shape:  ngram.Shape{Min: 1, Max: 2, Bits: 16},
+		known:  []string{"zh-Hans", "zh-Hant", "ja"},
+		effort: 0.3,
+	},
+	{script: ngram.Mymr, shape: ngram.Shape{Min: 1, Max: 3, Bits: 12}, known: []string{"my"}, share: 0.5, lean: 1,
+		effort: 0.1},
+	{script: ngram.Tibt, shape: ngram.Shape{Min: 1, Max: 3, Words: true, Bits: 13}, known: []string{"bo"}, share: 0.3,
+		lean: 4, effort: 0.1},
+}
+
+// other is what the classes without a name are called.
+const other = "other"
+
+// classes gives the names of the plan's classes.
+func (p plan) classes() []string {
+	out := slices.Clone(p.known)
+	if p.closed() {
+		return out
+	}
+	for range p.other {
+		out = append(out, other)
+	}
+	return append(out, other)
+}
+
+// class gives the index of a language's class, -1 if the plan has no place for it.
+func (p plan) class(lang string) int {
+	if i := slices.Index(p.known, lang); i >= 0 {
+		return i
+	}
+	if p.closed() {
+		return -1
+	}
+	for i, langs := range p.other {
+		if slices.Contains(strings.Fields(langs), lang) {
+			return len(p.known) + i
+		}
+	}
+	return len(p.known) + len(p.other)
+}
+
+// closed reports whether there is no other class: all that is written in Han is Chinese or Japanese.
+func (p plan) closed() bool { return p.finer || p.script == ngram.Hani }

@@ -1,0 +1,297 @@
+package login
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"kumo/internal/base/page"
+	"kumo/internal/base/weburl"
+	"kumo/internal/content/cookies"
+	"kumo/internal/content/fetch"
+)
+
+// A Getter makes one HTTP exchange, with cookies.
+type Getter interface {
+	Get(ctx context.Context, req fetch.Request, resp *page.Response) error
+	Allow(host string)
+}
+
+// Sessions are the logins of a crawl under way. Their methods may be called by many goroutines at once; nil Sessions
+// are of no host.
+type Sessions struct {
+	get   Getter
+	jar   *cookies.Jar
+	sites map[string]*session // by host
+	all   []*session
+}
+
+// A session is that of one site.
+type session struct {
+	*Site
+	url weburl.URL
+
+	mu     sync.Mutex // guards what follows; held while somebody logs in
+	number uint64     // of the login that holds, or the last
+	holds  bool
+	vain   int   // logins in a row that no page was had with
+	failed error // for good
+}
+
+// New makes sessions that are begun when they are needed. The jar is the getter's.
+func New(c *Config, get Getter, jar *cookies.Jar) (*Sessions, error) {
+	s := &Sessions{get: get, jar: jar, sites: map[string]*session{}}
+	for i := range c.Sites {
+		u, err := weburl.Parse(c.Sites[i].URL)
+		if err != nil {
+			return nil, fmt.Errorf("login at %s: %w", c.Sites[i].URL, err)
+		}
+		one := &session{Site: &c.Sites[i], url: u.Canonical()}
+		s.all = append(s.all, one)
+		get.Allow(one.url.Host()) // the user names it
+		for _, host := range one.PostTo {
+			get.Allow(host)
+		}
+		for _, host := range one.Hosts {
+			s.sites[host] = one
+		}
+	}
+	return s, nil
+}
+
+// Private reports whether what a host sets is secret: somebody is logged in there.
+func (c *Config) Private(host string) bool {
+	return slices.ContainsFunc(c.Sites, func(s Site) bool {
+		return slices.Contains(s.Hosts, host) ||
+			slices.ContainsFunc(s.PostTo, func(to string) bool { return cookies.HostOf(to) == host })
+	})
+}
+
+// Has reports whether somebody is to be logged in at a host.
+func (s *Sessions) Has(host string) bool { return s != nil && s.sites[host] != nil }
+
+// NeedsText reports whether the text of a host's pages tells that nobody is logged in.
+func (s *Sessions) NeedsText(host string) bool {
+	return s.Has(host) && s.sites[host].Expired.Text != ""
+}
+
+// EnterAll logs in everywhere.
+func (s *Sessions) EnterAll(ctx context.Context) error {
+	if s == nil {
+		return nil
+	}
+	for _, one := range s.all {
+		if _, err := s.enter(ctx, one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Enter logs in for a host, unless that holds. It returns the number of the session, for Over and Good, or why it
+// cannot: then nothing of the host is to be fetched.
+func (s *Sessions) Enter(ctx context.Context, host string) (number uint64, err error) {
+	return s.enter(ctx, s.sites[host])
+}
+
+// Holds reports whether a host's login holds or has failed, so that Enter makes no request.
+func (s *Sessions) Holds(host string) bool {
+	one := s.sites[host]
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	return one.holds || one.failed != nil
+}
+
+func (s *Sessions) enter(ctx context.Context, one *session) (uint64, error) {
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	if one.holds || one.failed != nil {
+		return one.number, one.failed
+	}
+	var err error
+	if one.vain++; one.vain > one.Attempts {
+		err = fmt.Errorf("%d logins in a row were over before a page was had with one", one.Attempts)
+	} else {
+		for range one.Attempts {
+			if err = s.logIn(ctx, one); err == nil || ctx.Err() != nil {
+				break
+			}
+		}
+	}
+	if ctx.Err() != nil {
+		one.vain--
+		return 0, ctx.Err()
+	}
+	if err != nil {
+		one.failed = fmt.Errorf("log in at %s: %w", one.url.String(), err)
+		return 0, one.failed
+	}
+	one.holds = true
+	one.number++
+	return one.number, nil
+}
+
+// Over reports whether an answer says that nobody is logged in. The next Enter logs in again, unless somebody has
+// since.
+func (s *Sessions) Over(host string, number uint64, u weburl.URL, resp *page.Response) bool {
+	one := s.sites[host]
+	over := one.isOver(u, resp)
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	switch {
+	case number != one.number:
+	case over:
+		one.holds = false
+	default:
+		one.vain = 0
+	}
+	return over
+}
+
+// isOver looks at an answer; its body is decoded where the text counts.
+func (one *session) isOver(u weburl.URL, resp *page.Response) bool {
+	if samePage(u, one.url) {
+		return false // it says so to everybody
+	}
+	if to, err := u.Resolve(resp.Header.Get("Location")); resp.Status/100 == 3 && err == nil &&
+		samePage(to.Canonical(), one.url) {
+		return true
+	}
+	return slices.Contains(one.Expired.Status, resp.Status) ||
+		one.Expired.Text != "" && bytes.Contains(resp.Body, []byte(one.Expired.Text))
+}
+
+// samePage reports whether two URLs are of one page, whatever their queries are.
+func samePage(a, b weburl.URL) bool {
+	x, _, _ := strings.Cut(a.RequestURI(), "?")
+	y, _, _ := strings.Cut(b.RequestURI(), "?")
+	return x == y && a.Host() == b.Host()
+}
+
+const (
+	maxRedirects = 10
+	maxPage      = 4 << 20 // bytes of a page with a form
+)
+
+// logIn does it once.
+func (s *Sessions) logIn(ctx context.Context, one *session) error {
+	u, resp, err := s.follow(ctx, one, one.url, nil)
+	if err != nil {
+		return err
+	}
+	f := findForm(resp.Body, one.Fields)
+	if f == nil {
+		return fmt.Errorf("%s, status %d, has no form with the fields %s", u.String(), resp.Status, one.names())
+	}
+	to, err := f.target(u)
+	if err != nil || !to.Web() {
+		return fmt.Errorf("the form's action is not an http(s) URL: %q", f.action)
+	}
+	to = to.Canonical()
+	if err := one.mayPost(u, to); err != nil {
+		return err
+	}
+	filled := []byte(f.filled(one.Fields))
+	if len(filled) > maxForm {
+		return errors.New("the form is too long")
+	}
+	if !f.post {
+		return errors.New("the form's method is not POST: the password would become part of a URL")
+	}
+	at, resp, err := s.follow(ctx, one, to, filled)
+	if err != nil {
+		return err
+	}
+	return s.check(one, at, resp)
+}
+
+func (one *session) names() string {
+	var all []string
+	for name := range one.Fields {
+		all = append(all, name)
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ")
+}
+
+// follow requests a URL, or posts a form there, and follows redirects. A redirect that repeats the post (307, 308) may
+// lead only where the form may be posted.
+func (s *Sessions) follow(ctx context.Context, one *session, u weburl.URL, filled []byte) (
+	weburl.URL, *page.Response, error) {
+	for range maxRedirects {
+		resp := new(page.Response)
+		req := fetch.Request{URL: u.String(), Form: filled, Private: true, MaxBody: maxPage}
+		if err := s.get.Get(ctx, req, resp); err != nil {
+			return u, nil, err
+		}
+		to, err := u.Resolve(resp.Header.Get("Location"))
+		if resp.Status/100 != 3 || resp.Header.Get("Location") == "" || err != nil || !to.Web() {
+			if err := fetch.Decode(resp, maxPage); err != nil {
+				return u, nil, err
+			}
+			return u, resp, nil
+		}
+		to = to.Canonical()
+		if seeOther(resp.Status) {
+			filled = nil
+		} else if filled != nil {
+			if err := one.mayPost(u, to); err != nil {
+				return u, nil, fmt.Errorf("status %d: %w", resp.Status, err)
+			}
+		}
+		u = to
+	}
+	return u, nil, errors.New("too many redirects")
+}
+
+// mayPost returns an error unless the fields may be sent to a URL: to the host and port of the login page as the login
+// file names it, or to one of PostTo. Nothing is sent over http where the file or the page that leads there has https.
+func (one *session) mayPost(page, to weburl.URL) error {
+	switch {
+	case to.Scheme() != "https" && (page.Scheme() == "https" || one.url.Scheme() == "https"):
+		return fmt.Errorf("post the form to %s: the login page is https, and this URL is not", to.String())
+	case to.Host() != one.url.Host() && !slices.Contains(one.PostTo, to.Host()):
+		return fmt.Errorf("post the form to %s: not the host of the login page; if it may have the password, add "+
+			"post-to: [%q] to this site in the login file", to.String(), to.Host())
+	}
+	return nil
+}
+
+// seeOther reports whether a redirect is followed by a GET.
+func seeOther(status int) bool {
+	return status == http.StatusFound || status == http.StatusSeeOther || status == http.StatusMovedPermanently
+}
+
+// check says why an answer tells that it has not worked.
+func (s *Sessions) check(one *session, at weburl.URL, resp *page.Response) error {
+	want := one.Success
+	switch {
+	case want.Status != 0 && resp.Status != want.Status:
+		return fmt.Errorf("%s has status %d, not %d", at.String(), resp.Status, want.Status)
+	case want.Status == 0 && resp.Status >= http.StatusBadRequest:
+		return fmt.Errorf("%s has status %d", at.String(), resp.Status)
+	case want.Text != "" && !bytes.Contains(resp.Body, []byte(want.Text)):
+		return fmt.Errorf("%s, status %d, has not the text of success", at.String(), resp.Status)
+	case want.URL != "" && !strings.HasPrefix(at.String(), want.URL) && !strings.HasPrefix(at.RequestURI(), want.URL):
+		return fmt.Errorf("it led to %s, not to %s", at.String(), want.URL)
+	case want.Cookie != "" && !s.hasCookie(one, want.Cookie):
+		return fmt.Errorf("the cookie %s was not set", want.Cookie)
+	case want == (Success{}) && findForm(resp.Body, one.Fields) != nil:
+		return fmt.Errorf("%s has the form again", at.String())
+	}
+	return nil
+}
+
+func (s *Sessions) hasCookie(one *session, name string) bool {
+	for _, host := range append(slices.Clone(one.Hosts), cookies.HostOf(one.url.Host())) {
+		if s.jar.HasNamed(host, name) {
+			return true
+		}
+	}
+	return false
+}

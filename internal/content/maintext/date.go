@@ -1,0 +1,323 @@
+package maintext
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+
+	"kumo/internal/base/months"
+)
+
+// earliest is the first day that is believed: before it there were hardly any pages, but there are dates that were
+// never set.
+var earliest = time.Date(1995, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// believable reports whether a page can be of that time. A day is let pass for time zones.
+func believable(t, now time.Time) bool { return !t.Before(earliest) && t.Before(now.AddDate(0, 0, 1)) }
+
+// instants are the forms of a time with its zone that a page declares; fractions of a second may follow each.
+var instants = []string{
+	time.RFC3339, "2006-01-02T15:04:05Z0700", "2006-01-02T15:04Z07:00", "2006-01-02T15:04Z0700",
+	"2006-01-02 15:04:05Z07:00",
+	"2006-01-02 15:04:05Z0700", "2006-01-02 15:04:05 -0700",
+}
+
+// firstDate is the first of the declared dates that is an ISO date and can be believed, "" if none is.
+func firstDate(now time.Time, declared ...string) string {
+	for _, s := range declared {
+		s = strings.TrimSpace(s)
+		for _, layout := range instants {
+			if t, err := time.Parse(layout, s); err == nil && believable(t, now) {
+				return t.Format(time.RFC3339)
+			}
+		}
+		if len(s) < len(time.DateOnly) {
+			continue
+		}
+		if t, err := time.Parse(time.DateOnly, s[:len(time.DateOnly)]); err == nil && believable(t, now) {
+			return t.Format(time.DateOnly)
+		}
+	}
+	return ""
+}
+
+// findDate gives the day that a page was published where its head does not say so outright, and the time where it is
+// there with its zone. In the order of how sure they are: other elements of the head, the URL, elements of time,
+// elements whose name says that they hold a date, and short texts. A day without its year, or a month alone, is no
+// date.
+func findDate(doc *html.Node, page string, now time.Time) string {
+	d := dateFinder{now: now}
+	for n := range descendants(doc) {
+		switch {
+		case n.Type == html.ElementNode:
+			d.read(n)
+		case n.Type == html.TextNode && d.text == "" && len(n.Data) <= loneDate && !isCode(n.Parent):
+			d.text = readDate(n.Data, now)
+		}
+	}
+	if day := cmp.Or(d.meta, firstDay(inPath, pathOf(page), now), d.published, d.time, d.named); day != "" {
+		return day
+	}
+	return cmp.Or(eastAsianDate(doc, now), d.text)
+}
+
+// hasDigits reports whether a text has so many: most have none, and need not be looked through for a date.
+func hasDigits(s string, n int) bool {
+	for i := 0; i < len(s) && n > 0; i++ {
+		if '0' <= s[i] && s[i] <= '9' {
+			n--
+		}
+	}
+	return n <= 0
+}
+
+// A dateFinder keeps the first date of each kind.
+type dateFinder struct {
+	now                                time.Time
+	meta, published, time, named, text string
+}
+
+// metaDates are names of meta elements that hold when a page was made; those that hold a change as well are not among
+// them.
+var metaDates = map[string]bool{
+	"date": true, "pubdate": true, "publishdate": true, "publish-date": true, "publish_date": true, "published": true,
+	"publication_date": true, "publicationdate": true, "publication-date": true, "pub_date": true,
+	"originalpublicationdate": true,
+	"og:published_time":       true, "og:article:published_time": true, "article:published": true,
+	"article:post_date":     true,
+	"article_date_original": true, "article.published": true, "article.created": true, "datepublished": true,
+	"date_published": true,
+	"datecreated":    true, "date_created": true, "created": true, "parsely-pub-date": true, "sailthru.date": true,
+	"cxenseparse:recs:publishtime": true, "shareaholic:article_published_time": true, "dc.date": true,
+	"dc.date.created": true,
+	"dc.created":      true, "dcterms.date": true, "dcterms.created": true, "dcterm.created": true, "citation_date": true,
+	"citation_online_date": true, "timestamp": true, "displaydate": true, "release_date": true,
+	"article:publicationdate": true, "article_publish_date": true, "bt:pubdate": true, "nrk_date": true,
+	"rnews:datepublished":   true,
+	"prism.publicationdate": true, "vr:published_time": true, "dateposted": true, "firstpublished": true,
+	"creationdatetime": true,
+}
+
+// dateNames are words in a class or an id of an element that holds the day of publication.
+var dateNames = map[string]bool{
+	"date": true, "datum": true, "fecha": true, "data": true, "dateline": true, "datetime": true, "published": true,
+	"pubdate":     true,
+	"publishdate": true, "posted": true, "timestamp": true, "time": true, "byline": true, "meta": true, "entrydate": true,
+	"postdate": true, "submitted": true, "info": true, "infos": true, "credits": true, "dato": true, "created": true,
+	"publish":      true,
+	"postmetadata": true, "subline": true, "details": true, "header": true, "datepublished": true, "tanggal": true,
+}
+
+const (
+	shortText = 160 // bytes of text in an element that tells of the page; a longer one may tell of any day
+	loneDate  = 40  // bytes of a text that is hardly more than a date
+)
+
+func (d *dateFinder) read(n *html.Node) {
+	if n.DataAtom == atom.Meta {
+		if d.meta == "" && metaDates[strings.ToLower(attr(n, "name")+attr(n, "property")+attr(n, "itemprop")+attr(n,
+			"pubdate"))] {
+			d.meta = readDate(attr(n, "content"), d.now)
+		}
+		return
+	}
+	if n.DataAtom == atom.Time || n.DataAtom == atom.Abbr {
+		at := cmp.Or(attr(n, "datetime"), attr(n, "title"))
+		found := cmp.Or(readDate(at, d.now), readDate(shortTextOf(n), d.now))
+		if d.published == "" && (has(n, "pubdate") || isNamed(n, publishedNames)) {
+			d.published = found
+		}
+		if d.time == "" && n.DataAtom == atom.Time {
+			d.time = found
+		}
+	}
+	if d.named == "" && n.DataAtom != atom.Body && n.DataAtom != atom.Html && isNamed(n, dateNames) {
+		d.named = cmp.Or(readDate(attr(n, "content"), d.now), readDate(shortTextOf(n), d.now))
+	}
+}
+
+var publishedNames = map[string]bool{"published": true, "pubdate": true, "publish": true, "dtpublished": true}
+
+// isNamed reports whether a word of an element's class, id or itemprop is among the names.
+func isNamed(n *html.Node, names map[string]bool) bool {
+	for _, a := range n.Attr {
+		if a.Namespace != "" || a.Key != "class" && a.Key != "id" && a.Key != "itemprop" {
+			continue
+		}
+		for name := range wordsOf(a.Val) {
+			if names[name] || strings.HasSuffix(name, "date") && !strings.HasSuffix(name, "update") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isCode reports whether an element quotes code, in which a day is no day of publication.
+func isCode(n *html.Node) bool {
+	return n != nil && (n.DataAtom == atom.Pre || n.DataAtom == atom.Code)
+}
+
+// wordsOf gives the words of a class, an id or a microdata name in small letters.
+func wordsOf(names string) iter.Seq[string] {
+	return strings.FieldsFuncSeq(strings.ToLower(names), func(r rune) bool { return !unicode.IsLetter(r) })
+}
+
+// shortTextOf is the text of an element, "" if it is long.
+func shortTextOf(n *html.Node) string {
+	var b strings.Builder
+	for c := range descendants(n) {
+		if c.Type == html.TextNode {
+			if b.Len()+len(c.Data) > 4*shortText {
+				return ""
+			}
+			b.WriteString(c.Data)
+			b.WriteByte(' ')
+		}
+	}
+	if s := squeeze(b.String()); len(s) <= shortText {
+		return s
+	}
+	return ""
+}
+
+var (
+	yearFirst  = regexp.MustCompile(`(?:^|\D)((?:19|20)\d\d)[-/.](\d\d?)[-/.](\d\d?)(?:\D|$)`)
+	eight      = regexp.MustCompile(`^((?:19|20)\d\d)(\d\d)(\d\d)(?:\D|$|\d{6}$)`)
+	yearLast   = regexp.MustCompile(`(?:^|\D)(\d\d?)([./-])\s?(\d\d?)[./-]\s?((?:19|20)\d\d|\d\d)(?:\D|$)`)
+	dayMonth   = regexp.MustCompile(`(?:^|\D)(\d\d?)(?:st|nd|rd|th|er|º)?[.,]?[\s-]+(?:de\s+|d’|d')?(\pL[\pL\pM]+)\.?,?[\s-]+(?:de\s+|del\s+)?((?:19|20)\d\d)(?:\D|$)`)
+	monthDay   = regexp.MustCompile(`(\pL[\pL\pM]+)\.?[\s-]+(\d\d?)(?:st|nd|rd|th)?,?[\s-]+((?:19|20)\d\d)(?:\D|$)`)
+	yearMonth  = regexp.MustCompile(`((?:19|20)\d\d)\.?[\s-]+(\pL[\pL\pM]+)\.?[\s-]+(\d\d?)(?:\D|$)`)
+	httpLayout = []string{time.RFC1123, time.RFC1123Z, time.RFC850, "Mon, 2 Jan 2006 15:04:05 MST",
+		"Mon, 2 Jan 2006 15:04:05 -0700"}
+)
+
+// readDate reads the first day in a short text, with its time if that is given in one of the forms of the web. A day
+// and a month in digits are in this order, unless that makes no date.
+func readDate(s string, now time.Time) string {
+	s = strings.TrimSpace(s)
+	if len(s) > shortText || !hasDigits(s, 4) {
+		return ""
+	}
+	if day := firstDate(now, s); day != "" {
+		return day
+	}
+	for _, layout := range httpLayout {
+		if t, err := time.Parse(layout, s); err == nil && believable(t, now) {
+			return t.Format(time.RFC3339)
+		}
+	}
+	for _, form := range []*regexp.Regexp{yearFirst, eight, signs} {
+		if day := firstDay(form, s, now); day != "" {
+			return day
+		}
+	}
+	if m := yearLast.FindStringSubmatch(s); m != nil && !numbersSection(s, m) {
+		if day := cmp.Or(dayOf(m[4], m[3], m[1], now), dayOf(m[4], m[1], m[3], now)); day != "" {
+			return day
+		}
+	}
+	lower := strings.ToLower(s)
+	for _, m := range dayMonth.FindAllStringSubmatch(lower, 4) {
+		if day := dayOf(m[3], monthNumber(m[2]), m[1], now); day != "" {
+			return day
+		}
+	}
+	for _, m := range monthDay.FindAllStringSubmatch(lower, 4) {
+		if day := dayOf(m[3], monthNumber(m[1]), m[2], now); day != "" {
+			return day
+		}
+	}
+	for _, m := range yearMonth.FindAllStringSubmatch(lower, 4) {
+		if day := dayOf(m[1], monthNumber(m[2]), m[3], now); day != "" {
+			return day
+		}
+	}
+	return ""
+}
+
+// numbersSection reports whether what may be a day, as yearLast has found it in a text, numbers a section or a version
+// instead: "1.1.10 Getting started", "2.1.1.10".
+func numbersSection(s string, m []string) bool {
+	if m[2] != "." || len(m[4]) != 2 {
+		return false
+	}
+	before, after, _ := strings.Cut(s, m[0])
+	number := strings.Trim(m[0], " \t") // with what is before and behind it
+	if strings.HasPrefix(number, ".") && endsInDigit(before) || strings.HasSuffix(number, ".") && beginsWithDigit(after) {
+		return true
+	}
+	short := len(m[1]) == 1 && len(m[3]) == 1 // days are mostly written with zeros
+	next, _ := utf8.DecodeRuneInString(after)
+	return short && before == "" && beginsWithDigit(s) && strings.HasSuffix(m[0], " ") && unicode.IsLetter(next)
+}
+
+func beginsWithDigit(s string) bool { return s != "" && s[0] >= '0' && s[0] <= '9' }
+
+func endsInDigit(s string) bool { return s != "" && s[len(s)-1] >= '0' && s[len(s)-1] <= '9' }
+
+func monthNumber(name string) string { return strconv.Itoa(months.Number(name)) }
+
+var (
+	// Year, month and day with their signs in Chinese, Japanese or Korean, and in Korean with full stops and spaces.
+	signs = regexp.MustCompile(`(\d{4})\s*[年년]\s*(\d{1,2})\s*[月월]\s*(\d{1,2})\s*[日일]|\b(\d{4})\. (\d{1,2})\. (\d{1,2})\.`)
+	// As in /2024/05/17/, /2024/0517/ and /20240517/.
+	inPath = regexp.MustCompile(`[/_-][A-Za-z_]*((?:19|20)\d\d)[-/_]?(\d\d)[-/_]?(\d\d)(?:\D|$)`)
+)
+
+// pathOf is what follows the host in a URL.
+func pathOf(page string) string {
+	_, rest, _ := strings.Cut(page, "://")
+	if i := strings.IndexByte(rest, '/'); i >= 0 {
+		return rest[i:]
+	}
+	return ""
+}
+
+// eastAsianDate looks for a day as it is written in East Asia in the page's short texts: a line under the headline is
+// one.
+func eastAsianDate(doc *html.Node, now time.Time) string {
+	for n := range descendants(doc) {
+		if n.Type != html.TextNode || len(n.Data) > shortText || !hasDigits(n.Data, 6) {
+			continue
+		}
+		if day := firstDay(signs, n.Data, now); day != "" {
+			return day
+		}
+	}
+	return ""
+}
+
+// firstDay makes a date of a form's first match, whose groups are years, months and days, three for each way to write
+// them.
+func firstDay(form *regexp.Regexp, s string, now time.Time) string {
+	match := form.FindStringSubmatch(s)
+	for len(match) > 3 && match[1] == "" {
+		match = match[3:]
+	}
+	if len(match) < 4 {
+		return ""
+	}
+	return dayOf(match[1], match[2], match[3], now)
+}
+
+// dayOf makes a date of numbers, "" if there is no such day. A year of two digits is of this century, or else of the
+// last.
+func dayOf(year, month, day string, now time.Time) string {
+	m, _ := strconv.Atoi(month)
+	d, _ := strconv.Atoi(day)
+	if len(year) == 2 {
+		return cmp.Or(firstDate(now, fmt.Sprintf("20%s-%02d-%02d", year, m, d)),
+			firstDate(now, fmt.Sprintf("19%s-%02d-%02d", year, m, d)))
+	}
+	return firstDate(now, fmt.Sprintf("%s-%02d-%02d", year, m, d))
+}

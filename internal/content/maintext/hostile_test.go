@@ -1,0 +1,147 @@
+package maintext
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"kumo/internal/base/cputime"
+)
+
+// fill repeats a piece, with its number in it if it has a verb, up to a size.
+func fill(piece string, size int) string {
+	if !strings.Contains(piece, "%d") {
+		return strings.Repeat(piece, size/len(piece))
+	}
+	var b strings.Builder
+	for i := 0; b.Len() < size; i++ {
+		fmt.Fprintf(&b, piece, i)
+	}
+	return b.String()
+}
+
+// TestHostile holds each page made to hurt to a time that even a slow machine under the race detector keeps.
+func TestHostile(t *testing.T) {
+	const limit = 60 * time.Second // for a slow machine under the race detector; a second is usual
+	pages := []struct{ name, head, piece string }{
+		{"nested divs", "", "<div>"},
+		{"self-closing divs", "", "<div/>"},
+		{"nested lists", "", "<ul><li>word "},
+		{"nested tables", "", "<table><tr><td>word "},
+		{"wide in quotes", strings.Repeat("<blockquote>", 64), "<q>word</q> "},
+		{"wide in tables", strings.Repeat("<table><tr><td>", 64), "<span>word</span><ul><li>x</ul>"},
+		{"wide in divs", strings.Repeat("<div class=comment>", 64), "<a href=x>word</a><p>word"},
+		{"lines of pre", "<pre>", "  word\n\tword  word\n"},
+		{"spaces of pre", "<pre>", " "},
+		{"places", "", "<a name=%d>word"},
+		{"article in data", `<script type="application/ld+json">{"@type":"Article","articleBody":"` +
+			fill("<div>", hostileSize) + `"}</script>`, "<p>"},
+		{"code", "", "<pre><code>word <span class=hljs>"},
+		{"formatting reopened", fill("<font size=%d>", 8<<10), "<p>x"},
+		{"links reopened", "", "<a href=%d><p>x"},
+		{"paragraphs", "", "<p>A sentence with some words in it."},
+		{"short paragraphs", "<article>", "<p>word"},
+		{"breaks", "", "words<br>"},
+		{"rows", "<table>", "<tr><td>word<td>word"},
+		{"text foster-parented", "<table>", "word<tr>"},
+		{"ignored tags", "", "word</x><td>"},
+		{"attributes of body", "", "<body a%d=1>"},
+		{"attributes", "<div ", "a%d=1 "},
+		{"one tag", "<p ", "x"},
+		{"one text", "", "word "},
+		{"comments", "", "<!-- -->word"},
+		{"unclosed comment", "", "<!--"},
+		{"unclosed script", "<script>", "<!--<script>"},
+		{"svg", "", "<svg><title><p>"},
+		{"templates", "", "<template>"},
+		{"selects", "", "<select><option>"},
+		{"metas", "", "<meta name=author content=a%d>"},
+		{"data", `<script type="application/ld+json">`, `{"@graph":[`},
+		{"links", "", "<a href=/%d>link</a> "},
+		{"NUL", "", "\x00"},
+		{"invalid UTF-8", "", "\xff"},
+	}
+	for _, p := range pages {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			body := append([]byte(p.head), fill(p.piece, hostileSize)...)
+			var text Text
+			var err error
+			took := cputime.Of(func() { text, err = Extract(body, "https://example.org/") })
+			t.Logf("%6d ms, %d bytes of text, error %v", took.Milliseconds(), len(text.Text), err)
+			if took > limit {
+				t.Errorf("took %v", took)
+			}
+			if len(text.Text) > 4*maxThin {
+				t.Errorf("%d bytes of text", len(text.Text))
+			}
+		})
+	}
+}
+
+// TestTooLarge looks at each bound: what is beyond is left unread, and the error says which bound it was.
+func TestTooLarge(t *testing.T) {
+	const start = "<title>T</title><p>" + long
+	tests := []struct{ name, html, want string }{
+		{"body", start + fill("<b title='"+long+long+"'>", maxBody), "16777216 are read"},
+		{"script", start + "<script>" + fill("x", maxToken+1), "of more than 4194304 bytes"},
+		{"text", start + fill("<p>"+strings.Repeat(long, 50), 3*maxThin), "more than 1048576 bytes"},
+		{"tags", start + fill("<p>word", 8*maxTags), "more than 30000 tags"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := Extract([]byte(tt.html), "https://example.org/x")
+			if !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), tt.want) ||
+				!strings.Contains(err.Error(), "example.org/x") {
+				t.Errorf("error %v, want one with %q", err, tt.want)
+			}
+			if got.Title != "T" || !strings.HasPrefix(got.Text, long) {
+				t.Errorf("title %q, %d bytes of text", got.Title, len(got.Text))
+			}
+		})
+	}
+}
+
+// TestCut feeds each template cut at every place of a random choice: nothing may panic, and valid pages never fail.
+func TestCut(t *testing.T) {
+	dice := rand.New(rand.NewPCG(7, 7))
+	for i, w := range loadTongues(t) {
+		s := makeSample(w, templates[i%len(templates)], uint64(i))
+		for range 20 {
+			at := dice.IntN(len(s.html))
+			if _, err := Extract([]byte(s.html[:at]), s.url); err != nil {
+				t.Errorf("%s %s cut at %d: %v", s.kind, w.lang, at, err)
+			}
+		}
+	}
+}
+
+func FuzzExtract(f *testing.F) {
+	for i, w := range loadTongues(f) {
+		f.Add([]byte(makeSample(w, templates[i%len(templates)], uint64(i)).html))
+	}
+	f.Add([]byte("<table><tr><td><p>a<table><caption>b<td>c<svg><title>d</svg>e"))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		if len(body) > 64<<10 {
+			return
+		}
+		text, err := Extract(bytes.Clone(body), "https://example.org/2020/01/02/a")
+		if errors.Is(err, ErrPanic) {
+			t.Error(err)
+		}
+		for _, s := range []string{text.Title, text.Headline, text.Author} {
+			if len(s) > maxField {
+				t.Errorf("field of %d bytes", len(s))
+			}
+		}
+		for line := range strings.SplitSeq(text.Text, "\n") {
+			if text.Text != "" && line == "" || strings.TrimRight(line, " \t") != line {
+				t.Errorf("untidy text %q", text.Text)
+			}
+		}
+	})
+}

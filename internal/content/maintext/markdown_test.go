@@ -1,0 +1,107 @@
+package maintext
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"kumo/internal/base/cputime"
+)
+
+// around is prose enough to make an article of what is tested.
+const around = `<p>This is the first paragraph of an article, which has to be long enough so that it is taken for one by who reads it.</p>
+	%s<p>And this is the last paragraph of the article, with as many words as the first one has, so that both of them stay.</p>`
+
+func TestMarkdown(t *testing.T) {
+	for name, c := range map[string]struct{ html, want string }{
+		"headings": {`<h2>Part <em>one</em> #</h2><h4>Part 1. two</h4>`, "## Part *one* \\#\n\n#### Part 1. two"},
+		"emphasis": {`<p>a <b>bold <i>and not both</i></b> and<em> italic </em>word<b></b>s`,
+			"a **bold and not both** and *italic* words"},
+		"punctuation": {`<p>x<b>"quoted"</b>y <b>"quoted"</b> z`, `x"quoted"y **"quoted"** z`},
+		"links": {`<p>see <a href="/x_(y)?a=1&copy=2">the <b>page</b></a>, <a href="javascript:x">not</a> <a name=x>this</a><a href="#f"> there </a>and so on, with enough other words around it.`,
+			"see [the **page**](http://a.test/x_%28y%29?a=1&copy=2), not this [there](http://a.test/dir/x#f) and so on"},
+		"image": {`<p>look: <img src="i.png" alt="A [pic]"> is there<img src="data:x">`,
+			`look: ![A \[pic\]](http://a.test/dir/i.png) is there`},
+		"lists": {`<ul><li>one<li>two <ol start=3><li>three<li>four</ol><li><p>five<p>six</ul><ul><li>seven</ul>`,
+			"- one\n\n- two\n  3. three\n  4. four\n\n- five\n\n  six\n\n* seven"},
+		"tight": {`<ol><li>a<li>b</ol>`, "1. a\n2. b"},
+		"quote": {`<blockquote><p>said<p>again</blockquote>`, "> said\n>\n> again"},
+		"code": {"<p>call <code>f(`x`, *y)</code> or <kbd>a|b</kbd></p><pre><code>if x {\n\treturn  `y`\n}\n</code></pre>",
+			"call ``f(`x`, *y)`` or `a|b`\n\n```\nif x {\n\treturn  `y`\n}\n```"},
+		"fence": {"<pre>```\nx\n```</pre>", "````\n```\nx\n```\n````"},
+		"table": {`<table><caption>Cap</caption><tr><th>A|B<th>C<tr><td>1<td><code>x|y</code><br>z<tr><td>3</table>`,
+			"Cap\n\n| A\\|B | C |\n| --- | --- |\n| 1 | `x\\|y` z |\n| 3 |"},
+		"nohead": {`<table><tr><td>1<td>2<tr><td>3<td>4</table>`, "|  |  |\n| --- | --- |\n| 1 | 2 |\n| 3 | 4 |"},
+		"break":  {`<p>one<br>- two<br>1. three<br># four`, "one\\\n\\- two\\\n1\\. three\\\n\\# four"},
+		"markup": {`<p>*a* _b_ c_d [e](f) &amp;amp; &lt;b> \g ~~h~~ !<a href="/x">i</a> and more words that follow it`,
+			`\*a\* \_b\_ c_d \[e\](f) \&amp; \<b> \\g \~\~h\~\~ \![i](http://a.test/x) and more`},
+	} {
+		body := strings.Replace(around, "%s", c.html, 1)
+		got, err := read([]byte(body), "http://a.test/dir/x", time.Now(), true)
+		if err != nil || !strings.Contains(got.Text, c.want) {
+			t.Errorf("%s: %v\n%s\nwant\n%s", name, err, got.Text, c.want)
+		}
+	}
+}
+
+// Data of a page that scripts fill are paragraphs.
+func TestMarkdownOfData(t *testing.T) {
+	body := `<script type="application/ld+json">{"@type":"Article","articleBody":"` +
+		strings.Repeat("# A sentence *of* data. ", 30) + `"}</script><p>x`
+	got, err := ExtractMarkdown([]byte(body), "")
+	if err != nil || !strings.HasPrefix(got.Text, `\# A sentence \*of\* data.`) {
+		t.Errorf("%v: %q", err, got.Text)
+	}
+}
+
+// What is written is no more than a few times what was read, however it is nested, and takes no longer than a text by
+// much.
+func TestMarkdownOfHostilePages(t *testing.T) {
+	for name, body := range map[string]string{
+		"a wide row and many": "<table><tr>" + strings.Repeat("<td>x", 10_000) + strings.Repeat("<tr><td>y", 10_000),
+		"quotes":              strings.Repeat("<blockquote>", 60) + strings.Repeat("<p>some words of a paragraph", 5_000),
+		"lists":               strings.Repeat("<ul><li>", 60) + strings.Repeat("<li>some words of an item", 5_000),
+		"inline":              strings.Repeat("<code><a href=x><b>", 10_000) + strings.Repeat("words ", 10_000),
+		"emphasis":            "<p>" + strings.Repeat("<b>x</b> ", 15_000),
+		"images":              "<p>" + strings.Repeat("<img src=x>", 15_000) + strings.Repeat("some words ", 100),
+		"ticks":               "<pre>" + strings.Repeat("`", 500_000),
+		"escapes":             "<p>" + strings.Repeat("*_[", 100_000),
+		"breaks":              "<p><a href=x>" + strings.Repeat("word<br>", 15_000),
+	} {
+		var text, markup Text
+		plain := cputime.Of(func() { text, _ = Extract([]byte(body), "http://a.test/") })
+		took := cputime.Of(func() { markup, _ = ExtractMarkdown([]byte(body), "http://a.test/") })
+		if took > 20*plain+time.Second {
+			t.Errorf("%s: it took %v, as text %v", name, took, plain)
+		}
+		if len(markup.Text) > 64*len(body) || len(markup.Text) == 0 && len(text.Text) > 0 {
+			t.Errorf("%s: %d bytes of %d, as text %d", name, len(markup.Text), len(body), len(text.Text))
+		}
+	}
+}
+
+// What is a text is Markdown, too.
+func FuzzMarkdown(f *testing.F) {
+	f.Add([]byte("<h1>x</h1><p>a <b>b<i>c</b></i> <a href=x>d</a><ul><li>e<table><tr><td>f<td>g</table><pre>h\n " +
+		"i</pre><img src=x alt=y>"))
+	f.Add([]byte("<p><b><b><b><b><a href=x><table><tr><th><ol><li><blockquote><pre><code>`"))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		got, err := ExtractMarkdown(body, "http://a.test/")
+		plain, errPlain := Extract(body, "http://a.test/")
+		if errors.Is(err, ErrPanic) != errors.Is(errPlain, ErrPanic) {
+			t.Errorf("%v, as text %v", err, errPlain)
+		}
+		letters := func(s string) (n int) {
+			for _, r := range s {
+				if isAlnum(r) {
+					n++
+				}
+			}
+			return n
+		}
+		if got.Text == "" && letters(plain.Text) > 100 {
+			t.Errorf("there is no Markdown of %q", plain.Text)
+		}
+	})
+}

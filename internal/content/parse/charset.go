@@ -1,0 +1,264 @@
+package parse
+
+import (
+	"bytes"
+
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/htmlindex"
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/encoding/unicode/utf32"
+	"golang.org/x/text/transform"
+
+	"kumo/internal/content/chardet"
+)
+
+// A charset is an encoding with its name in the WHATWG Encoding Standard.
+type charset struct {
+	name string
+	enc  encoding.Encoding
+}
+
+var (
+	utf8Charset = charset{"utf-8", unicode.UTF8}
+	windows1252 = charset{"windows-1252", charmap.Windows1252}
+	utf32LE     = charset{"utf-32le", utf32.UTF32(utf32.LittleEndian, utf32.IgnoreBOM)}
+	utf32BE     = charset{"utf-32be", utf32.UTF32(utf32.BigEndian, utf32.IgnoreBOM)}
+)
+
+// lookup finds a charset by one of its labels.
+func lookup(label []byte) (cs charset, ok bool) {
+	const longest = 64 // longer than any label
+	label = bytes.Trim(label, " \t\n\r\f")
+	if len(label) > longest {
+		return charset{}, false
+	}
+	enc, err := htmlindex.Get(string(label))
+	if err != nil {
+		return charset{}, false
+	}
+	name, err := htmlindex.Name(enc)
+	return charset{name, enc}, err == nil
+}
+
+// metaLabel finds the charset that a label in a document's own markup means. It cannot be UTF-16, or the label could
+// not have been read.
+func metaLabel(label []byte) (cs charset, ok bool) {
+	cs, ok = lookup(label)
+	switch cs.name {
+	case "utf-16le", "utf-16be":
+		return utf8Charset, ok
+	case "x-user-defined":
+		return windows1252, ok
+	}
+	return cs, ok
+}
+
+// asciiBased reports whether markup can be read as it stands. In these charsets "<", ">", quotes, "&", "=", "/" and
+// space are always that and never part of another character: bytes below 0x30 are no part of one, and those from 0x3A
+// to 0x3F neither.
+func (c charset) asciiBased() bool {
+	switch c.name {
+	case "utf-16le", "utf-16be", "utf-32le", "utf-32be", "iso-2022-jp", "replacement":
+		return false
+	}
+	return true
+}
+
+// isLegacy reports whether URLs in a document have their query in its charset. Otherwise it is UTF-8.
+func (c charset) isLegacy() bool {
+	switch c.name {
+	case "utf-8", "utf-16le", "utf-16be", "utf-32le", "utf-32be", "replacement":
+		return false
+	}
+	return true
+}
+
+// decode appends the body in UTF-8 to dst. That is at most three bytes for one.
+func (c charset) decode(dst, body []byte) []byte {
+	dst, _, _ = transform.Append(c.enc.NewDecoder(), dst, body) // replaces what is wrong and does not fail
+	return dst
+}
+
+// UTF8 returns a body in UTF-8, read with the charset by the name that a [page.Page] has for it. A byte order mark
+// goes, and what is wrong is replaced. The result has at most three times the body's bytes.
+func UTF8(body []byte, name string) []byte {
+	if g := declared(body, ""); g.how == howMark {
+		return g.decode(nil, g.text)
+	}
+	return detected(name).decode(nil, body)
+}
+
+// XMLText returns a body of XML in UTF-8, on the terms of UTF8. contentType is what came with it.
+func XMLText(body []byte, contentType string) []byte {
+	if g := declared(body, ""); g.how == howMark {
+		return g.decode(nil, g.text)
+	}
+	cs, _ := xmlCharset(body, contentType)
+	return cs.decode(nil, body)
+}
+
+// How a charset is known.
+const (
+	howMark     = "bom"
+	howHeader   = "header"
+	howMeta     = "meta"
+	howDetected = "detected"
+	howDefault  = "default"
+)
+
+// A Charset is how a body is read, and how that is known.
+type Charset struct {
+	Name       string  // in the WHATWG Encoding Standard, in lower case; if that lacks what was detected, the IANA's
+	How        string  // "bom", "header", "meta", "detected" or "default"
+	Confidence float64 // from 0 to 1
+}
+
+// DetectCharset finds out the charset of an HTML body with this Content-Type field: by the standard's encoding sniffing
+// algorithm as far as it goes, then by how the text looks. A meta element behind the first kilobyte is not seen here.
+func DetectCharset(body []byte, contentType string) Charset {
+	g := sniff(body, contentType)
+	return Charset{g.charset.name, g.how, g.confidence}
+}
+
+// A guess is the charset of a text, more or less sure.
+type guess struct {
+	charset
+	how        string
+	confidence float64
+	text       []byte // the body without byte order mark
+}
+
+// tentative reports whether a later meta element may correct the guess.
+func (g guess) tentative() bool { return g.how == howDetected || g.how == howDefault }
+
+// sniff names the charset of an HTML body by the HTML standard's encoding sniffing algorithm: byte order mark,
+// Content-Type, what a meta element near the beginning says. Failing these it is a guess.
+func sniff(body []byte, contentType string) guess {
+	if g := declared(body, contentType); g.how != "" {
+		return g
+	}
+	if cs, ok := prescan(body); ok {
+		return guess{cs, howMeta, 0.95, body}
+	}
+	return detect(body)
+}
+
+// sniffPlain is sniff for what is no HTML.
+func sniffPlain(body []byte, contentType string) guess {
+	if g := declared(body, contentType); g.how != "" {
+		return g
+	}
+	return detect(body)
+}
+
+// declared names a charset by byte order mark or Content-Type.
+func declared(body []byte, contentType string) guess {
+	for _, m := range marks {
+		if bytes.HasPrefix(body, []byte(m.mark)) {
+			return guess{m.charset, howMark, 1, body[len(m.mark):]}
+		}
+	}
+	if label, ok := charsetIn([]byte(contentType)); ok {
+		if cs, ok := lookup(label); ok {
+			return guess{cs, howHeader, 0.95, body}
+		}
+	}
+	return guess{}
+}
+
+// marks are the byte order marks. The standard lacks those of UTF-32, since browsers do not read it; in UTF-16 they
+// would begin a text with a character that no text has.
+var marks = []struct {
+	mark    string
+	charset charset
+}{
+	{"\xEF\xBB\xBF", utf8Charset},
+	{"\xFF\xFE\x00\x00", utf32LE},
+	{"\x00\x00\xFE\xFF", utf32BE},
+	{"\xFE\xFF", charset{"utf-16be", unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM)}},
+	{"\xFF\xFE", charset{"utf-16le", unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)}},
+}
+
+// sure is the confidence from which on a charset that looks right is taken.
+const sure = 0.4
+
+// detect names a charset by how the text looks: UTF-8 if it is that, unless it looks like one that is written in the
+// same bytes.
+func detect(body []byte) guess {
+	valid := chardet.IsUTF8(body)
+	switch {
+	case valid && bytes.IndexByte(body, 0) < 0 && bytes.IndexByte(body, 0x1B) < 0:
+		if isASCII(body) {
+			return guess{utf8Charset, howDefault, 0, body}
+		}
+		return guess{utf8Charset, howDetected, 0.99, body}
+	case len(body) == 0:
+		return guess{utf8Charset, howDefault, 0, body}
+	}
+	r := chardet.Detect(body)
+	switch {
+	case r.Name != "" && r.Confidence >= sure:
+		return guess{detected(r.Name), howDetected, r.Confidence, body}
+	case valid:
+		return guess{utf8Charset, howDefault, 0, body}
+	}
+	return guess{windows1252, howDefault, 0, body}
+}
+
+// detected is the charset with a name that chardet gave. What cannot be read is read so that its ASCII can be.
+func detected(name string) charset {
+	switch name {
+	case "utf-32le":
+		return utf32LE
+	case "utf-32be":
+		return utf32BE
+	case "ibm852":
+		return charset{name, charmap.CodePage852}
+	case "ibm855":
+		return charset{name, charmap.CodePage855}
+	case "iso-2022-kr", "euc-tw", "viscii":
+		return charset{name, charmap.Windows1252}
+	}
+	if cs, ok := lookup([]byte(name)); ok {
+		return cs
+	}
+	return windows1252
+}
+
+// charsetIn finds the label in text like "text/html; charset=utf-8", by the standard's "algorithm for extracting a
+// character encoding from a meta element".
+func charsetIn(in []byte) (label []byte, ok bool) {
+	for {
+		i := indexFold(in, "charset")
+		if i < 0 {
+			return nil, false
+		}
+		in = trimLeft(in[i+len("charset"):])
+		if len(in) > 0 && in[0] == '=' {
+			break
+		}
+	}
+	in = trimLeft(in[1:])
+	if len(in) == 0 {
+		return nil, false
+	}
+	if in[0] == '"' || in[0] == '\'' {
+		end := bytes.IndexByte(in[1:], in[0])
+		if end < 0 {
+			return nil, false
+		}
+		return in[1 : 1+end], true
+	}
+	return in[:indexAny(in, "; \t\n\r\f")], true
+}
+
+// indexFold is where lower, which is in lower case, begins in the text in any case, or -1.
+func indexFold(text []byte, lower string) int {
+	for i := 0; i+len(lower) <= len(text); i++ {
+		if equalFold(text[i:i+len(lower)], lower) {
+			return i
+		}
+	}
+	return -1
+}

@@ -1,0 +1,197 @@
+// Package feed reads the lists that sites make for machines: sitemaps and their indexes (XML or plain text), RSS, Atom,
+// JSON feeds.
+//
+// A list is read as a stream, packed or not, and gives one entry after the other; at no time is more of it in memory
+// than one record. Its format is what it looks like, not what is declared. XML is read without regard for namespaces,
+// order or what is missing, since so much of it is written by hand.
+package feed
+
+import (
+	"bufio"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"time"
+
+	"kumo/internal/base/page"
+	"kumo/internal/base/weburl"
+)
+
+// A Config bounds what is read. The zero value gives the defaults.
+type Config struct {
+	MaxBytes int64 // of a list, unpacked; 50 MiB by default, what the sitemap protocol allows
+}
+
+// An Entry is a link in a list. Its kind is Listed or Feed by the list, Sitemap in an index of sitemaps; Image or Media
+// for pictures, sounds and videos that belong to another entry.
+type Entry struct {
+	page.Link
+	Modified time.Time // when what it leads to changed last, or was published; zero if the list does not say
+	Priority float64   // among the site's pages, from 0 to 1; 0.5 if the list does not say
+	More     bool      // another link of the same element of the list as the entry before
+}
+
+// ErrTooLarge says that a list goes on beyond the limit.
+var ErrTooLarge = errors.New("larger than the limit")
+
+// ErrFormat says that a list is in no format known here.
+var ErrFormat = errors.New("neither sitemap nor feed")
+
+// Read gives the entries of the list in r, which lies at url. URLs that cannot be used are left out. An error is the
+// last that comes: the list is broken off there, and what came before it stands.
+func Read(r io.Reader, url string, cfg Config) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		s, err := open(r, url, cfg)
+		if err == nil {
+			s.yield = func(e Entry) bool { return yield(e, nil) }
+			err = s.read()
+		}
+		if err != nil && !errors.Is(err, errStop) {
+			yield(Entry{}, fmt.Errorf("reading the list at %.200s: %w", url, err))
+		}
+	}
+}
+
+// A stream is a list being read.
+type stream struct {
+	in    *bufio.Reader
+	base  weburl.URL
+	room  []byte
+	yield func(Entry) bool
+}
+
+// errStop says that no more entries are wanted.
+var errStop = errors.New("enough")
+
+func open(r io.Reader, url string, cfg Config) (*stream, error) {
+	if cfg.MaxBytes <= 0 {
+		cfg.MaxBytes = 50 << 20
+	}
+	base, err := weburl.Parse(url)
+	if err != nil {
+		return nil, err
+	}
+	in := bufio.NewReader(r)
+	if head, _ := in.Peek(3); string(head) == "\x1F\x8B\x08" {
+		packed, err := gzip.NewReader(in)
+		if err != nil {
+			return nil, err
+		}
+		in = bufio.NewReader(packed)
+	}
+	in, err = decoded(bufio.NewReader(&limited{in, cfg.MaxBytes}))
+	return &stream{in: in, base: base}, err
+}
+
+// limited fails with ErrTooLarge where an io.LimitReader ends.
+type limited struct {
+	in   io.Reader
+	left int64
+}
+
+func (l *limited) Read(p []byte) (int, error) {
+	if l.left < 0 {
+		return 0, ErrTooLarge
+	}
+	n, err := l.in.Read(p[:min(int64(len(p)), l.left+1)])
+	if l.left -= int64(n); l.left < 0 {
+		return n - 1, ErrTooLarge
+	}
+	return n, err
+}
+
+// read reads the list by what it begins with.
+func (s *stream) read() error {
+	for {
+		c, err := s.in.ReadByte()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if isSpace(c) {
+			continue
+		}
+		if err := s.in.UnreadByte(); err != nil {
+			return err
+		}
+		switch c {
+		case '<':
+			return s.xml()
+		case '{':
+			return s.json()
+		}
+		return s.text()
+	}
+}
+
+// addRecord gives the entries of a record.
+func (s *stream) addRecord(base weburl.URL, r *record) error {
+	more := false
+	for _, l := range r.links {
+		e := r.entry
+		e.Kind, e.Rel, e.Lang, e.More = l.kind, l.rel, l.lang, more
+		usable, err := s.add(base, l.url, e)
+		if err != nil {
+			return err
+		}
+		more = more || usable
+	}
+	return nil
+}
+
+// add gives an entry, and reports whether its URL can be used: otherwise there is none.
+func (s *stream) add(base weburl.URL, ref string, e Entry) (usable bool, err error) {
+	if ref == "" {
+		return false, nil
+	}
+	url, err := base.AppendCanonical(s.room[:0], []byte(ref))
+	if err != nil {
+		return false, nil //nolint:nilerr // a URL that cannot be used is left out
+	}
+	s.room = url
+	e.URL = string(url)
+	if !s.yield(e) {
+		return false, errStop
+	}
+	return true, nil
+}
+
+// text reads a sitemap in plain text: a URL a line. Of lines that are longer than any URL nothing is kept.
+func (s *stream) text() error {
+	found := false
+	for {
+		line, err := s.line()
+		if ref := trim(line); isAddress(ref) {
+			found = true
+			if _, err := s.add(s.base, ref, Entry{Link: page.Link{Kind: page.Listed}, Priority: middle}); err != nil {
+				return err
+			}
+		} else if len(ref) > 0 && !found {
+			return ErrFormat
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// line reads a line, "" if it is too long.
+func (s *stream) line() (string, error) {
+	line, err := s.in.ReadSlice('\n')
+	text := string(line)
+	for errors.Is(err, bufio.ErrBufferFull) {
+		_, err = s.in.ReadSlice('\n')
+		text = ""
+	}
+	return text, err
+}
+
+// middle is the priority of a page that has none.
+const middle = 0.5

@@ -1,0 +1,155 @@
+package feed
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+
+	"kumo/internal/base/page"
+)
+
+const (
+	maxJSON  = 16 << 20 // bytes: a string in it is read as a whole
+	maxDepth = 100
+)
+
+var errDepth = errors.New("nested too deep")
+
+// json reads a JSON feed (jsonfeed.org), of versions 1 and 1.1, token by token. A feed without that version is none.
+func (s *stream) json() error {
+	j := jsonReader{stream: s, in: json.NewDecoder(io.LimitReader(s.in, maxJSON))}
+	j.now.entry.Priority = middle
+	for {
+		token, err := j.in.Token()
+		if errors.Is(err, io.EOF) && len(j.keys) == 0 {
+			if !j.feed {
+				return ErrFormat
+			}
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := j.token(token); err != nil {
+			return err
+		}
+	}
+}
+
+// jsonReader is how far a JSON feed is read.
+type jsonReader struct {
+	*stream
+	in   *json.Decoder
+	keys []jsonLevel // of the objects and arrays around
+	feed bool        // it said that it is a feed
+	now  record
+}
+
+// A jsonLevel is an open object or array.
+type jsonLevel struct {
+	object bool
+	keyed  bool   // the next token of the object is a value
+	key    string // of the object: the last; of the array: the one it is the value of
+}
+
+func (j *jsonReader) token(token json.Token) error {
+	top := len(j.keys) - 1
+	switch t := token.(type) {
+	case json.Delim:
+		if t == '}' || t == ']' {
+			return j.close()
+		}
+		if top+1 == maxDepth {
+			return errDepth
+		}
+		level := jsonLevel{object: t == '{'}
+		if top >= 0 {
+			level.key = j.keys[top].key
+			j.keys[top].keyed = false
+		}
+		j.keys = append(j.keys, level)
+	case string:
+		if top >= 0 && j.keys[top].object && !j.keys[top].keyed {
+			j.keys[top].key, j.keys[top].keyed = t, true
+			return nil
+		}
+		j.valued()
+		return j.value(t)
+	default:
+		j.valued()
+	}
+	return nil
+}
+
+// valued notes that an object's key has its value.
+func (j *jsonReader) valued() {
+	if top := len(j.keys) - 1; top >= 0 {
+		j.keys[top].keyed = false
+	}
+}
+
+// value takes a string by the path to it. Links of the feed itself are given at once.
+func (j *jsonReader) value(text string) error {
+	var path [5]string
+	for i := range min(len(j.keys), len(path)) {
+		path[i] = j.keys[i].key
+	}
+	switch depth := len(j.keys); {
+	case depth == 1 && path[0] == "version":
+		j.feed = strings.Contains(text, "jsonfeed.org/version/")
+	case depth == 1 && j.feed:
+		return j.own(path[0], text)
+	case depth == 3 && path[0] == "items":
+		j.item(path[2], text)
+	case depth == 5 && path[0] == "items" && path[2] == "attachments" && path[4] == "url":
+		j.now.add(text, "", "", page.Media)
+	}
+	return nil
+}
+
+// own takes what the feed says of itself.
+func (j *jsonReader) own(key, text string) error {
+	e := Entry{Priority: middle}
+	switch key {
+	case "home_page_url", "feed_url", "next_url":
+		e.Kind = page.Feed
+	case "icon", "favicon":
+		e.Kind = page.Image
+	default:
+		return nil
+	}
+	_, err := j.add(j.base, text, e)
+	return err
+}
+
+func (j *jsonReader) item(key, text string) {
+	switch key {
+	case "url", "external_url":
+		j.now.add(text, "", "", page.Feed)
+	case "image", "banner_image":
+		j.now.add(text, "", "", page.Image)
+	case "date_modified":
+		j.now.entry.Modified = date(text)
+	case "date_published":
+		if j.now.entry.Modified.IsZero() {
+			j.now.entry.Modified = date(text)
+		}
+	}
+}
+
+// close ends an object or array. With an item or the feed its links are complete.
+func (j *jsonReader) close() error {
+	j.keys = j.keys[:len(j.keys)-1]
+	if depth := len(j.keys); depth != 0 && (depth != 2 || j.keys[0].key != "items") {
+		return nil
+	}
+	if !j.feed { // the version comes first
+		return ErrFormat
+	}
+	if err := j.addRecord(j.base, &j.now); err != nil {
+		return err
+	}
+	j.now = record{entry: Entry{Priority: middle}, links: j.now.links[:0]}
+	return nil
+}

@@ -1,0 +1,220 @@
+package parse
+
+import (
+	"bytes"
+	"strconv"
+	"unicode/utf8"
+
+	"kumo/internal/base/page"
+)
+
+// script takes the references of a script's text: those of JSON-LD, the modules that it imports, and if it is asked for,
+// what looks like a path.
+func (p *Parser) script() {
+	if len(p.scan.content) == 0 {
+		return
+	}
+	mime, _ := p.value(attrType)
+	switch mime = trimLeft(mime); {
+	case len(mime) >= len(jsonLD) && equalFold(mime[:len(jsonLD)], jsonLD):
+		p.linkedData(p.scan.content)
+		return
+	default:
+		if names := modulesOf(mime, p.scan.content); names != nil {
+			p.modules(names)
+		}
+	}
+	if p.cfg.Scripts {
+		p.paths(p.scan.content)
+	}
+}
+
+const jsonLD = "application/ld+json"
+
+// maxLinkedData bounds how deep objects and arrays are followed into each other.
+const maxLinkedData = 64
+
+// linkedData takes the URLs in JSON-LD: the values of those properties that have a URL, and of others where they begin
+// as a web address does. What is below a property for images leads to images. It reads JSON as a stream of strings and
+// brackets, and so bears most of what is wrong in it.
+func (p *Parser) linkedData(json []byte) {
+	d := linkedData{Parser: p, src: json}
+	for d.pos < len(json) {
+		c := json[d.pos]
+		d.pos++
+		switch c {
+		case '"':
+			d.text()
+		case '{', '[':
+			d.open(c == '{')
+		case '}', ']':
+			d.depth = max(0, d.depth-1)
+			d.now = ldValue{}
+		case ',':
+			if d.level().object {
+				d.now = ldValue{}
+			}
+		}
+	}
+}
+
+// linkedData is how far JSON-LD is read.
+type linkedData struct {
+	*Parser
+	src   []byte
+	pos   int
+	stack [maxLinkedData]ldLevel
+	depth int // may be greater than the stack
+	now   ldValue
+}
+
+// An ldLevel is an open object or array.
+type ldLevel struct {
+	object   bool
+	property property // what it is the value of
+}
+
+// An ldValue is where a string would stand: whether a key has come, and whose value it is.
+type ldValue struct {
+	keyed    bool
+	property property
+}
+
+// A property says what its value is.
+type property uint8
+
+const (
+	propertyOther   property = iota
+	propertyID               // @id
+	propertyURL              // a URL
+	propertyImage            // an image's URL, or an object with it
+	propertyMedia            // a sound's or a video's
+	propertyIgnored          // @context, @type: names, not places
+)
+
+func (d *linkedData) level() *ldLevel {
+	if d.depth == 0 {
+		return &ldLevel{}
+	}
+	return &d.stack[min(d.depth, maxLinkedData)-1]
+}
+
+// open opens an object or array, which is the value of the key before it or of the array around it.
+func (d *linkedData) open(object bool) {
+	prop := d.effective()
+	d.depth++
+	if d.depth <= maxLinkedData {
+		d.stack[d.depth-1] = ldLevel{object, prop}
+	}
+	d.now = ldValue{}
+}
+
+// effective is the property whose value stands here. The URL of an image is an image, and what is in a context stays
+// that.
+func (d *linkedData) effective() property {
+	level, own := d.level(), d.now.property
+	switch {
+	case !level.object, level.property == propertyIgnored:
+		return level.property
+	case level.property < propertyImage:
+	case own == propertyURL, own == propertyMedia:
+		return level.property
+	case own == propertyID:
+		return propertyIgnored
+	}
+	return own
+}
+
+// text reads a string behind its opening quote: a key or a value.
+func (d *linkedData) text() {
+	start, escaped := d.pos, false
+	for d.pos < len(d.src) && d.src[d.pos] != '"' {
+		if d.src[d.pos] == '\\' {
+			escaped = true
+			d.pos++
+		}
+		d.pos++
+	}
+	raw := d.src[min(start, len(d.src)):min(d.pos, len(d.src))]
+	d.pos = min(d.pos+1, len(d.src))
+	if d.level().object && !d.now.keyed {
+		d.now = ldValue{true, propertyOf(raw)}
+		return
+	}
+	d.judge(raw, escaped, d.effective())
+}
+
+// judge takes a value if it is a URL.
+func (d *linkedData) judge(raw []byte, escaped bool, prop property) {
+	if prop == propertyIgnored || len(raw) == 0 || len(raw) > maxValue {
+		return
+	}
+	d.Parser.text.reset()
+	value := d.Parser.text.decode(raw)
+	if escaped {
+		value = d.Parser.text.unescapeJSON(value)
+	}
+	if len(value) == 0 || prop == propertyOther && !isAbsolute(value) || bytes.ContainsAny(value, " \t\r\n<>{}\"") ||
+		isSchemaName(value) ||
+		bytes.HasPrefix(value, []byte("#")) || bytes.HasPrefix(value, []byte("_:")) {
+		return
+	}
+	kind := page.JSONLD
+	switch prop {
+	case propertyImage:
+		kind = page.Image
+	case propertyMedia:
+		kind = page.Media
+	}
+	d.link(&reference{url: value, kind: kind})
+}
+
+// propertyOf says what the value of a key is. The names are those of schema.org.
+func propertyOf(key []byte) property {
+	switch string(key) {
+	case "@id":
+		return propertyID
+	case "url", "sameAs", "mainEntityOfPage", "item", "isPartOf", "discussionUrl", "downloadUrl", "codeRepository",
+		"relatedLink",
+		"significantLink", "archivedAt", "license", "installUrl", "paymentUrl", "replyToUrl", "tourBookingPage":
+		return propertyURL
+	case "image", "logo", "photo", "thumbnail", "thumbnailUrl", "primaryImageOfPage", "screenshot":
+		return propertyImage
+	case "contentUrl", "embedUrl":
+		return propertyMedia
+	case "@context", "@type", "@vocab", "@base":
+		return propertyIgnored
+	}
+	return propertyOther
+}
+
+// isSchemaName reports whether a value is one of the names that schema.org gives things.
+func isSchemaName(value []byte) bool {
+	if !isAbsolute(value) {
+		return false
+	}
+	_, rest, _ := bytes.Cut(value, []byte("://"))
+	return bytes.HasPrefix(bytes.TrimPrefix(rest, []byte("www.")), []byte("schema.org/"))
+}
+
+// unescapeJSON returns a JSON string without its escapes.
+func (t *text) unescapeJSON(in []byte) []byte {
+	start := len(t.buf)
+	for len(in) > 0 {
+		i := indexByte(in, '\\')
+		t.buf = append(t.buf, in[:i]...)
+		if in = in[i:]; len(in) < 2 {
+			break
+		}
+		if in[1] != 'u' || len(in) < 6 {
+			t.buf, in = append(t.buf, in[1]), in[2:]
+			continue
+		}
+		r, err := strconv.ParseUint(string(in[2:6]), 16, 16)
+		if err != nil {
+			r = utf8.RuneError
+		}
+		t.buf, in = utf8.AppendRune(t.buf, rune(r)), in[6:]
+	}
+	return t.buf[start:]
+}

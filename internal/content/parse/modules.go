@@ -1,0 +1,109 @@
+package parse
+
+import (
+	"bytes"
+	"iter"
+
+	"kumo/internal/base/page"
+)
+
+// modules takes the modules that a script or an import map names.
+func (p *Parser) modules(names iter.Seq[[]byte]) {
+	for name := range names {
+		p.text.reset()
+		p.link(&reference{url: moduleURL(p.text.decode(name)), kind: page.Script})
+	}
+}
+
+// modulesOf gives the names of modules in the text of a script element of the type; nil if that has none.
+func modulesOf(mime, script []byte) iter.Seq[[]byte] {
+	switch mime = bytes.TrimSpace(mime); {
+	case equalFold(mime, "module"):
+		return staticImports(script)
+	case equalFold(mime, "importmap"):
+		return mappedModules(script)
+	}
+	return nil
+}
+
+// moduleURL is the URL in a name of a module as it stands in a string.
+func moduleURL(name []byte) []byte { return bytes.ReplaceAll(name, []byte(`\/`), []byte("/")) }
+
+// isModuleURL reports whether the name of a module is a URL, and not one that an import map explains.
+func isModuleURL(name []byte) bool {
+	return bytes.HasPrefix(name, []byte("/")) || bytes.HasPrefix(name, []byte("./")) ||
+		bytes.HasPrefix(name, []byte("../")) || isAbsolute(name)
+}
+
+// maxImport bounds how far before the name of a module its import declaration begins.
+const maxImport = 4 << 10
+
+// staticImports gives the URLs in the import and export declarations of a module.
+func staticImports(script []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		if !bytes.Contains(script, []byte("import")) && !bytes.Contains(script, []byte("export")) {
+			return
+		}
+		for name := range literals(script) {
+			start := offset(script, name) - 1
+			if isModuleURL(moduleURL(name)) && script[start] != '`' && isImported(script[max(0, start-maxImport):start]) &&
+				!yield(name) {
+				return
+			}
+		}
+	}
+}
+
+// isImported reports whether a string behind the text is what an import or export declaration imports: the text ends in
+// "import", or in "import" or "export", names, and "from".
+func isImported(before []byte) bool {
+	before = bytes.TrimRight(before, " \t\r\n")
+	if rest, ok := cutWord(before, "import"); ok {
+		return beginsStatement(rest)
+	}
+	rest, ok := cutWord(before, "from")
+	if !ok {
+		return false
+	}
+	for end := len(rest); end > 0; end-- {
+		c := rest[end-1]
+		if !isAlnum(c) && c < 0x80 && bytes.IndexByte([]byte("_$*{}, \t\r\n"), c) < 0 {
+			return false
+		}
+		for _, word := range []string{"import", "export"} {
+			if rest, ok := cutWord(rest[:end], word); ok && beginsStatement(rest) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// cutWord cuts a word from the end of a text.
+func cutWord(text []byte, word string) (rest []byte, ok bool) {
+	rest, ok = bytes.CutSuffix(text, []byte(word))
+	if n := len(rest); ok && n > 0 && (isAlnum(rest[n-1]) || rest[n-1] == '_' || rest[n-1] == '$' || rest[n-1] == '.') {
+		return nil, false
+	}
+	return rest, ok
+}
+
+// beginsStatement reports whether a statement can begin behind the text.
+func beginsStatement(before []byte) bool {
+	line := before[bytes.LastIndexAny(before, "\r\n")+1:]
+	line = bytes.TrimRight(line, " \t")
+	return len(line) == 0 || bytes.IndexByte([]byte(";}"), line[len(line)-1]) >= 0 || bytes.HasSuffix(line, []byte("*/"))
+}
+
+// mappedModules gives the URLs in an import map. Those that end with a slash stand for many modules.
+func mappedModules(json []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for text := range literals(json) {
+			end := offset(json, text) + len(text) + 1
+			isKey := bytes.HasPrefix(trimLeft(json[end:]), []byte(":"))
+			if url := moduleURL(text); !isKey && isModuleURL(url) && !bytes.HasSuffix(url, []byte("/")) && !yield(text) {
+				return
+			}
+		}
+	}
+}

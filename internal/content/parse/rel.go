@@ -1,0 +1,106 @@
+package parse
+
+import (
+	"iter"
+
+	"kumo/internal/base/page"
+)
+
+// A relClass says what a link type makes of a link. Where a link has several types, the greatest class wins.
+type relClass uint8
+
+const (
+	relNone     relClass = iota // a hint to connect, not a reference
+	relOther                    // names another document
+	relResource                 // names a part of this one
+	relCanonical
+	relStyle
+)
+
+// linkTypes gives the link types in a rel.
+func linkTypes(rel []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for len(rel) > 0 {
+			n := 0
+			for n < len(rel) && !isSpace(rel[n]) {
+				n++
+			}
+			if n > 0 && !yield(rel[:n]) {
+				return
+			}
+			rel = rel[min(n+1, len(rel)):]
+		}
+	}
+}
+
+// relKind returns the kind of link that a rel makes, other being that of a reference to another document. It reports
+// false if the rel makes no link.
+func relKind(rel []byte, other page.Kind) (page.Kind, bool) {
+	best := relNone
+	for linkType := range linkTypes(rel) {
+		best = max(best, classOf(linkType))
+	}
+	switch best {
+	case relStyle:
+		return page.Style, true
+	case relCanonical:
+		return page.Canonical, true
+	case relResource:
+		return page.Resource, true
+	case relOther:
+		return other, true
+	}
+	return 0, false
+}
+
+func classOf(linkType []byte) relClass {
+	var room [maxName]byte
+	switch string(lower(&room, linkType)) {
+	case "stylesheet":
+		return relStyle
+	case "canonical":
+		return relCanonical
+	case "dns-prefetch", "preconnect":
+		return relNone
+	case "icon", "mask-icon", "fluid-icon", "apple-touch-icon", "manifest", "preload", "modulepreload", "prefetch":
+		return relResource
+	}
+	// -icon-precomposed, -startup-image
+	if len(linkType) > maxName && equalFold(linkType[:len("apple-touch-")], "apple-touch-") {
+		return relResource
+	}
+	return relOther
+}
+
+// isAlternate reports whether a rel names another version of its page.
+func isAlternate(rel []byte) bool {
+	for linkType := range linkTypes(rel) {
+		if equalFold(linkType, "alternate") {
+			return true
+		}
+	}
+	return false
+}
+
+// hints are what a rel tells search engines of a link.
+type hints uint8
+
+const (
+	noFollow hints = 1 << iota
+	userMade
+	sponsored
+)
+
+func hintsOf(rel []byte) (h hints) {
+	for linkType := range linkTypes(rel) {
+		switch {
+		case equalFold(linkType, "nofollow"):
+			h |= noFollow
+		case equalFold(linkType, "ugc"):
+			h |= userMade
+		case equalFold(linkType, "sponsored"):
+			h |= sponsored
+		}
+	}
+	return h
+}

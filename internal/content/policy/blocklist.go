@@ -1,0 +1,200 @@
+package policy
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"kumo/internal/base/weburl"
+)
+
+// A BlockList names what is not to be fetched. It is a text file with a rule a line: a host, which stands for its
+// subdomains, too, or a regular expression between slashes that URLs are matched with. Blank lines and lines that begin
+// with # do not count. The file is read again when it changes; while it has an error, the rules before hold. Beside
+// the file there are rules that may be put into force while a crawl runs.
+type BlockList struct {
+	own   atomic.Pointer[Blocks]
+	name  string // of the file; "": there is none
+	now   func() time.Time
+	warn  func(error)
+	rules atomic.Pointer[Blocks]
+
+	mu      sync.Mutex // guards below
+	checked time.Time
+	changed time.Time
+}
+
+// Blocks are rules of what is not to be fetched.
+type Blocks struct {
+	hosts    map[string]string // host → rule as written
+	patterns []*regexp.Regexp
+}
+
+const blockCheck = time.Second // how often the file is looked at
+
+// ParseBlocks reads rules, one a text.
+func ParseBlocks(rules []string) (*Blocks, error) {
+	b := &Blocks{hosts: map[string]string{}}
+	for _, r := range rules {
+		if len(r) > maxBlock {
+			return nil, fmt.Errorf("a rule has %d bytes: %d at most are wanted", len(r), maxBlock)
+		}
+		if strings.ContainsAny(r, "\r\n") {
+			return nil, fmt.Errorf("%q has several lines: a rule has one", r)
+		}
+		if err := b.add(strings.TrimSpace(r)); err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
+const maxBlock = 4 << 10 // bytes of a rule that is no file's
+
+// Hosts reports whether the rules name hosts alone, so that what they forbid of a host is all or nothing.
+func (r *Blocks) Hosts() bool { return len(r.patterns) == 0 }
+
+// NewBlockList makes a list without a file.
+func NewBlockList() *BlockList { return &BlockList{} }
+
+// Put puts rules into force, beside those of the file, in place of those that were put before.
+func (b *BlockList) Put(rules *Blocks) { b.own.Store(rules) }
+
+// OpenBlockList reads the file at name. Later errors go to warn.
+func OpenBlockList(name string, now func() time.Time, warn func(error)) (*BlockList, error) {
+	b := &BlockList{name: name, now: now, warn: warn}
+	return b, b.read()
+}
+
+func (b *BlockList) read() error {
+	f, err := os.Open(b.name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	rules, err := parseBlockList(f)
+	if err != nil {
+		return fmt.Errorf("block file %s: %w", b.name, err)
+	}
+	b.rules.Store(rules)
+	b.changed, b.checked = info.ModTime(), b.now()
+	return nil
+}
+
+func parseBlockList(r io.Reader) (*Blocks, error) {
+	rules := &Blocks{hosts: map[string]string{}}
+	sc := bufio.NewScanner(r)
+	for n := 1; sc.Scan(); n++ {
+		line := strings.TrimSpace(sc.Text())
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		if err := rules.add(line); err != nil {
+			return nil, fmt.Errorf("line %d: %w", n, err)
+		}
+	}
+	return rules, sc.Err()
+}
+
+func (r *Blocks) add(line string) error {
+	if len(line) > 2 && line[0] == '/' && line[len(line)-1] == '/' {
+		re, err := regexp.Compile(line[1 : len(line)-1])
+		if err != nil {
+			return err
+		}
+		r.patterns = append(r.patterns, re)
+		return nil
+	}
+	host := strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(line, "*"), "."), ".")
+	if host == "" || strings.ContainsAny(host, "/\\?#@ \t*") {
+		return fmt.Errorf("%q is neither a host nor a /regular expression/", line)
+	}
+	if strings.Contains(host, ":") && !strings.HasSuffix(host, "]") {
+		return fmt.Errorf("%q has a port: a rule names a host with all its ports (an IPv6 address in brackets), or is a "+
+			"/regular expression/ that URLs are matched with", line)
+	}
+	u, err := weburl.Parse("https://" + host + "/") // as the hosts of URLs are written
+	if err != nil {
+		return fmt.Errorf("%q can be no URL's host, and is no /regular expression/: %w", line, err)
+	}
+	r.hosts[u.Hostname()] = line
+	return nil
+}
+
+// Match returns the rule that forbids u, "" if none does. A nil list forbids nothing.
+func (b *BlockList) Match(u weburl.URL) string {
+	if b == nil {
+		return ""
+	}
+	if own := b.own.Load(); own != nil {
+		if why := own.Match(u); why != "" {
+			return why
+		}
+	}
+	if b.name == "" {
+		return ""
+	}
+	b.refresh()
+	return b.rules.Load().Match(u)
+}
+
+// Match returns the rule that forbids u, "" if none does.
+func (r *Blocks) Match(u weburl.URL) string {
+	if len(r.hosts)+len(r.patterns) == 0 {
+		return ""
+	}
+	if why := r.MatchHost(u); why != "" {
+		return why
+	}
+	for _, re := range r.patterns {
+		if re.MatchString(u.String()) {
+			return "/" + re.String() + "/"
+		}
+	}
+	return ""
+}
+
+// MatchHost returns the rule that forbids the whole host of u, "" if none does.
+func (r *Blocks) MatchHost(u weburl.URL) string {
+	for host := strings.TrimSuffix(u.Hostname(), "."); host != ""; {
+		if line, ok := r.hosts[host]; ok {
+			return line
+		}
+		_, host, _ = strings.Cut(host, ".")
+	}
+	return ""
+}
+
+// refresh reads the file again when it has changed. One caller looks, the others go on with what is known.
+func (b *BlockList) refresh() {
+	if !b.mu.TryLock() {
+		return
+	}
+	defer b.mu.Unlock()
+	now := b.now()
+	if now.Sub(b.checked) < blockCheck {
+		return
+	}
+	b.checked = now
+	info, err := os.Stat(b.name)
+	if err == nil && info.ModTime().Equal(b.changed) {
+		return
+	}
+	if err == nil {
+		err = b.read()
+		b.changed = info.ModTime()
+	}
+	if err != nil {
+		b.warn(err)
+	}
+}

@@ -1,0 +1,547 @@
+package policy
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"net/textproto"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"kumo/internal/base/weburl"
+	"kumo/internal/base/yaml"
+)
+
+// What an override may hold; the order is that of its text.
+const (
+	keyMatch   = "match"
+	keyDelay   = "delay"
+	keyPerHost = "per-host"
+	keyPages   = "max-pages-per-host"
+	keyAgent   = "user-agent"
+	keyProxy   = "proxy"
+	keyDepth   = "depth"
+	keyScope   = "scope"
+	keyRecrawl = "recrawl"
+	keyTries   = "tries"
+	keyMaxBody = "max-body"
+	keyHeader  = "header"
+)
+
+var (
+	hostKeys     = []string{keyDelay, keyPerHost, keyPages, keyAgent, keyProxy}
+	overrideKeys = append(slices.Clone(hostKeys), keyDepth, keyScope, keyRecrawl, keyTries, keyMaxBody, keyHeader)
+)
+
+const (
+	maxOverrides = 100_000
+	direct       = "none"      // a proxy that is none
+	unlimited    = "unlimited" // a depth that has no end
+)
+
+// ParseOverrides reads YAML: an override, or a list of them. Each is a mapping of match and settings:
+//
+//	match: example.com          # a host with all below it; /REGEX/ of URLs; or a mapping of host (with * if you like),
+//	                            # domain and url, all of which must hold; or a list of these, one of which must
+//	delay: 5s
+//
+// An error names the override and the key.
+func ParseOverrides(text string) ([]*Override, error) {
+	var doc any
+	if err := yaml.Unmarshal([]byte(text), &doc, yaml.Ordered()); err != nil {
+		return nil, fmt.Errorf("an override is a mapping such as {match: example.com, delay: 5s}: %w", err)
+	}
+	list, ok := doc.([]any)
+	if !ok {
+		list = []any{doc}
+	}
+	if len(list) > maxOverrides {
+		return nil, fmt.Errorf("%d overrides: at most %d can be", len(list), maxOverrides)
+	}
+	var all []*Override
+	for i, one := range list {
+		o, err := readOverride(one)
+		if err != nil {
+			return nil, fmt.Errorf("override %d: %w", i+1, err)
+		}
+		all = append(all, o)
+	}
+	return all, nil
+}
+
+func readOverride(v any) (*Override, error) {
+	m, ok := v.(yaml.MapSlice)
+	if !ok {
+		return nil, fmt.Errorf("%v: a mapping such as {match: example.com, delay: 5s} is wanted", v)
+	}
+	o := &Override{}
+	for _, item := range m {
+		if fmt.Sprint(item.Key) == keyMatch {
+			if err := o.readMatch(item.Value); err != nil {
+				return nil, fmt.Errorf("match: %w", err)
+			}
+		}
+	}
+	if len(o.any) == 0 {
+		return nil, errors.New("it has no match: say which hosts or URLs it is for, as in match: example.com")
+	}
+	byURL := slices.ContainsFunc(o.any, func(m match) bool { return m.url != nil })
+	var keys []string
+	for _, item := range m {
+		key := fmt.Sprint(item.Key)
+		switch {
+		case slices.Contains(keys, key):
+			return nil, fmt.Errorf("match %s: %s is given twice", o.Name, key)
+		case byURL && slices.Contains(hostKeys, key):
+			return nil, fmt.Errorf("match %s: %s holds for a host as a whole: match by host or domain", o.Name, key)
+		}
+		if err := o.read(key, item.Value); err != nil {
+			return nil, fmt.Errorf("match %s: %s: %w", o.Name, key, err)
+		}
+		keys = append(keys, key)
+	}
+	if len(keys) == 1 {
+		return nil, fmt.Errorf("match %s: it sets nothing: there are %s", o.Name, strings.Join(overrideKeys, ", "))
+	}
+	o.Text = o.encode(m)
+	return o, nil
+}
+
+func (o *Override) readMatch(v any) error {
+	list, ok := v.([]any)
+	if !ok {
+		list = []any{v}
+	}
+	var names []string
+	for _, one := range list {
+		var m match
+		var name string
+		var err error
+		if parts, ok := one.(yaml.MapSlice); ok {
+			m, name, err = matchOf(parts)
+		} else {
+			name, err = scalar(one)
+			if err == nil {
+				m, err = plainMatch(name)
+			}
+		}
+		if err != nil {
+			return err
+		}
+		o.any = append(o.any, m)
+		names = append(names, name)
+	}
+	o.Name = strings.Join(names, ", ")
+	return nil
+}
+
+// plainMatch reads what a line of a block file is: a host, with all below it, or a regular expression between slashes.
+func plainMatch(text string) (m match, err error) {
+	if len(text) > 2 && text[0] == '/' && text[len(text)-1] == '/' {
+		m.url, err = regexp.Compile(text[1 : len(text)-1])
+		return m, err
+	}
+	return m, m.setDomain(text)
+}
+
+func matchOf(parts yaml.MapSlice) (m match, name string, err error) {
+	var names []string
+	for _, p := range parts {
+		key := fmt.Sprint(p.Key)
+		text, err := scalar(p.Value)
+		if err != nil {
+			return m, "", fmt.Errorf("%s: %w", key, err)
+		}
+		switch key {
+		case "domain":
+			err = m.setDomain(text)
+		case "host":
+			err = m.setHost(text)
+		case "url":
+			m.url, err = regexp.Compile(text)
+		case "collection":
+			err = errors.New("a crawl has no collections; those of kumo batch have settings of their own, in their files")
+		default:
+			err = errors.New("there are host, domain and url")
+		}
+		if err != nil {
+			return m, "", fmt.Errorf("%s: %w", key, err)
+		}
+		names = append(names, key+" "+text)
+	}
+	if len(names) == 0 {
+		return m, "", errors.New("it is empty: there are host, domain and url")
+	}
+	return m, strings.Join(names, " and "), nil
+}
+
+func (m *match) setDomain(text string) error {
+	name, err := hostName(strings.TrimPrefix(strings.TrimPrefix(text, "*"), "."))
+	if err == nil && hostnameOf(name) != strings.Trim(name, "[]") {
+		err = fmt.Errorf("%q has a port: write {host: %q}", text, text)
+	}
+	m.domain = hostnameOf(name)
+	return err
+}
+
+func (m *match) setHost(text string) (err error) {
+	if !strings.Contains(text, "*") {
+		m.name, err = hostName(text)
+		return err
+	}
+	pattern := regexp.QuoteMeta(strings.ToLower(text))
+	if strings.ContainsAny(text, "/@ \t") {
+		return fmt.Errorf("%q is no host", text)
+	}
+	pattern = strings.ReplaceAll(pattern, `\*`, `.*`)
+	if !strings.Contains(text, ":") {
+		pattern += `(:\d+)?`
+	}
+	m.host, err = regexp.Compile("^" + pattern + "$")
+	return err
+}
+
+// hostName is a host in canonical form.
+func hostName(text string) (string, error) {
+	u, err := weburl.Parse("http://" + text + "/")
+	if err != nil || u.Hostname() == "" || strings.ContainsAny(text, "/@?#* ") {
+		return "", fmt.Errorf("%q is neither a host nor a /regular expression/", text)
+	}
+	return u.Canonical().Host(), nil
+}
+
+func (o *Override) read(key string, v any) (err error) {
+	if key == keyMatch {
+		return nil
+	}
+	if key == keyHeader {
+		o.Header, err = readFields(v)
+		return err
+	}
+	if key == keyProxy {
+		o.Proxies, err = texts(v)
+		if err == nil && len(o.Proxies) > 1 && slices.Contains(o.Proxies, direct) {
+			err = errors.New("none and a proxy do not go together")
+		}
+		return err
+	}
+	text, err := scalar(v)
+	if err != nil {
+		return err
+	}
+	switch key {
+	case keyDelay:
+		o.Delay, err = readDelay(text)
+	case keyPerHost:
+		o.PerHost, err = readNumber[int](text, 1)
+	case keyPages:
+		o.PagesPerHost, err = readNumber[int64](text, 0)
+	case keyAgent:
+		o.UserAgent, err = &text, checkAgent(text)
+	case keyDepth:
+		if o.Depth = new(int); text == unlimited {
+			*o.Depth = -1
+		} else if o.Depth, err = readNumber[int](text, 0); err != nil {
+			err = fmt.Errorf("%q: a number of hops or %s is wanted", text, unlimited)
+		}
+	case keyScope:
+		o.Scope = new(weburl.Mode)
+		*o.Scope, err = weburl.ParseMode(text)
+	case keyRecrawl:
+		o.Recrawl, err = readInterval(text)
+	case keyTries:
+		o.Tries, err = readNumber[int](text, 1)
+	case keyMaxBody:
+		o.MaxBody, err = readSize(text)
+	default:
+		err = fmt.Errorf("there is no such setting: there are %s", strings.Join(overrideKeys, ", "))
+	}
+	return err
+}
+
+func checkAgent(text string) error {
+	if text == "" || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		return errors.New("a text without control characters is wanted")
+	}
+	return nil
+}
+
+func readDelay(text string) (*time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if days, ok := strings.CutSuffix(text, "d"); ok && err != nil {
+		var n float64
+		if n, err = strconv.ParseFloat(days, 64); err == nil {
+			d = time.Duration(min(n, 1e4) * 24 * float64(time.Hour))
+		}
+	}
+	if err != nil || d < 0 {
+		return nil, fmt.Errorf("%q: a time with its unit is wanted, such as 500ms, 2s or 1m30s", text)
+	}
+	return &d, nil
+}
+
+func readNumber[T int | int64](text string, least T) (*T, error) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || T(n) < least || n > math.MaxInt32 {
+		return nil, fmt.Errorf("%q: a whole number from %d on is wanted", text, least)
+	}
+	v := T(n)
+	return &v, nil
+}
+
+func readInterval(text string) (*Interval, error) {
+	i, err := ParseInterval(text)
+	if err == nil && i.Match != nil {
+		err = fmt.Errorf("%q: match says which URLs", text)
+	}
+	return &i, err
+}
+
+var sizeUnits = map[string]float64{"": 1, "B": 1, "K": 1e3, "M": 1e6, "G": 1e9, "KB": 1e3, "MB": 1e6, "GB": 1e9,
+	"KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}
+
+func readSize(text string) (*int64, error) {
+	number := strings.TrimRight(text, "BKMGbkmgi ")
+	factor, ok := sizeUnits[strings.ToUpper(strings.TrimSpace(text[len(number):]))]
+	n, err := strconv.ParseFloat(number, 64)
+	if !ok || err != nil || n*factor < 1 || n*factor > math.MaxInt64/4 {
+		return nil, fmt.Errorf("%q is no size: write bytes, or a number with KB, KiB, MB, MiB, GB, GiB", text)
+	}
+	size := int64(n * factor)
+	return &size, nil
+}
+
+// readFields reads header fields: 'NAME: VALUE', a mapping, or a list of these.
+func readFields(v any) (http.Header, error) {
+	h := http.Header{}
+	lines, err := fieldLines(v)
+	if err != nil {
+		return nil, err
+	}
+	if len(lines) == 0 {
+		return nil, errors.New("it is empty")
+	}
+	for _, line := range lines {
+		name, value, ok := strings.Cut(line, ":")
+		if name = strings.TrimSpace(name); !ok || name == "" {
+			return nil, fmt.Errorf("%q: a 'NAME: VALUE' is wanted", line)
+		}
+		name = textproto.CanonicalMIMEHeaderKey(name)
+		h[name] = append(h[name], strings.TrimSpace(value))
+	}
+	return h, nil
+}
+
+func fieldLines(v any) (lines []string, err error) {
+	switch v := v.(type) {
+	case []any:
+		for _, one := range v {
+			more, err := fieldLines(one)
+			if err != nil {
+				return nil, err
+			}
+			lines = append(lines, more...)
+		}
+		return lines, nil
+	case yaml.MapSlice:
+		for _, item := range v {
+			value, err := scalar(item.Value)
+			if err != nil {
+				return nil, fmt.Errorf("%v: %w", item.Key, err)
+			}
+			lines = append(lines, fmt.Sprint(item.Key)+": "+value)
+		}
+		return lines, nil
+	}
+	line, err := scalar(v)
+	return []string{line}, err
+}
+
+func scalar(v any) (string, error) {
+	switch v := v.(type) {
+	case nil, []any, yaml.MapSlice, map[string]any:
+		return "", errors.New("a single value is wanted")
+	case string:
+		return v, nil
+	default:
+		return fmt.Sprint(v), nil
+	}
+}
+
+func texts(v any) (all []string, err error) {
+	list, ok := v.([]any)
+	if !ok {
+		list = []any{v}
+	}
+	for _, one := range list {
+		text, err := scalar(one)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, text)
+	}
+	if len(all) == 0 {
+		return nil, errors.New("the list is empty")
+	}
+	return all, nil
+}
+
+// encode writes the override as JSON, which is YAML: match, then the settings in their order.
+func (o *Override) encode(m yaml.MapSlice) string {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for _, key := range append([]string{keyMatch}, overrideKeys...) {
+		for _, item := range m {
+			if fmt.Sprint(item.Key) != key {
+				continue
+			}
+			if b.Len() > 1 {
+				b.WriteByte(',')
+			}
+			value := item.Value
+			if key == keyHeader { // by name
+				value = o.headerLines()
+			}
+			encodeValue(&b, key)
+			b.WriteByte(':')
+			encodeValue(&b, value)
+		}
+	}
+	b.WriteByte('}')
+	return b.String()
+}
+
+func encodeValue(b *bytes.Buffer, v any) {
+	switch v := v.(type) {
+	case yaml.MapSlice:
+		b.WriteByte('{')
+		for i, item := range v {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			encodeValue(b, fmt.Sprint(item.Key))
+			b.WriteByte(':')
+			encodeValue(b, item.Value)
+		}
+		b.WriteByte('}')
+	case []any:
+		b.WriteByte('[')
+		for i, one := range v {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			encodeValue(b, one)
+		}
+		b.WriteByte(']')
+	default:
+		enc := json.NewEncoder(b)
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode(v); err != nil { // not a number as JSON has it
+			_ = enc.Encode(fmt.Sprint(v))
+		}
+		b.Truncate(b.Len() - 1) // the line's end
+	}
+}
+
+func (o *Override) headerLines() []any {
+	names := make([]string, 0, len(o.Header))
+	for name := range o.Header {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	var lines []any
+	for _, name := range names {
+		for _, value := range o.Header[name] {
+			lines = append(lines, name+": "+value)
+		}
+	}
+	return lines
+}
+
+type overrideField struct{ key, text string }
+
+// fields are the settings that the override has, for people: of header fields and proxies only which there are.
+func (o *Override) fields() (all []overrideField) {
+	add := func(is bool, key string, text func() string) {
+		if is {
+			all = append(all, overrideField{key, text()})
+		}
+	}
+	add(o.Delay != nil, keyDelay, func() string { return o.Delay.String() })
+	add(o.PerHost != nil, keyPerHost, func() string { return number(*o.PerHost) })
+	add(o.PagesPerHost != nil, keyPages, func() string { return number(*o.PagesPerHost) })
+	add(o.UserAgent != nil, keyAgent, func() string { return *o.UserAgent })
+	add(o.Proxies != nil, keyProxy, func() string { return strings.Join(withoutUsers(o.Proxies), ", ") })
+	add(o.Depth != nil, keyDepth, func() string {
+		if *o.Depth < 0 {
+			return unlimited
+		}
+		return number(*o.Depth)
+	})
+	add(o.Scope != nil, keyScope, func() string { return o.Scope.String() })
+	add(o.Recrawl != nil, keyRecrawl, func() string {
+		if o.Recrawl.Every == 0 {
+			return "never"
+		}
+		return o.Recrawl.Every.String()
+	})
+	add(o.Tries != nil, keyTries, func() string { return number(*o.Tries) })
+	add(o.MaxBody != nil, keyMaxBody, func() string { return number(*o.MaxBody) })
+	add(o.Header != nil, keyHeader, func() string {
+		var names []string
+		for name := range o.Header {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		return strings.Join(names, ", ")
+	})
+	return all
+}
+
+// withoutUsers are proxies without user and password.
+func withoutUsers(proxies []string) []string {
+	all := slices.Clone(proxies)
+	for i, p := range all {
+		scheme, rest, _ := strings.Cut(p, "://")
+		if at := strings.LastIndexByte(rest, '@'); at >= 0 {
+			all[i] = scheme + "://" + rest[at+1:]
+		}
+	}
+	return all
+}
+
+// Redact is the override's text with secrets replaced: values of header fields whose names secret says are secret, and
+// users of proxies.
+func (o *Override) Redact(secret func(name string) bool, mark string) string {
+	c := *o
+	c.Header = http.Header{}
+	for name, values := range o.Header {
+		if secret(name) {
+			values = []string{mark}
+		}
+		c.Header[name] = values
+	}
+	var m yaml.MapSlice
+	if err := yaml.Unmarshal([]byte(o.Text), &m, yaml.Ordered()); err != nil {
+		return mark // it was written here
+	}
+	for i, item := range m {
+		if item.Key == keyProxy {
+			var list []any
+			for at, p := range withoutUsers(o.Proxies) {
+				if p != o.Proxies[at] {
+					p = strings.Replace(p, "://", "://"+mark+"@", 1)
+				}
+				list = append(list, p)
+			}
+			m[i].Value = list
+		}
+	}
+	return c.encode(m)
+}

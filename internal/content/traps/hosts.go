@@ -1,0 +1,143 @@
+package traps
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+
+	"kumo/internal/base/stats"
+	"kumo/internal/base/weburl"
+)
+
+// The hosts of a registered domain are bounded in two steps, before any of them is asked for anything: a name server
+// that knows every name makes hosts, and one that knows none of those that a site makes up is asked for each.
+
+// hosts are those of a registered domain.
+type hosts struct {
+	met     map[uint64]bool // hashes of names and ports; true: more than the name server was asked
+	reached int64           // of these
+}
+
+const hostsAPlace = 8 // hosts that take as much memory as a place in a tree
+
+// places is how much memory they take, in places of a tree.
+func (h *hosts) places() int { return len(h.met) / hostsAPlace }
+
+func (h *hosts) put(key uint64, reached bool) {
+	if h.met == nil {
+		h.met = map[uint64]bool{}
+	}
+	if reached && !h.met[key] {
+		h.reached++
+	}
+	h.met[key] = reached || h.met[key]
+}
+
+// LookUp asks for a URL before its host's name is looked up. It says why it is left out; "" if it is not, or must come.
+func (d *Detector) LookUp(u weburl.URL, must bool) string {
+	if d.cfg.Names < 0 {
+		return ""
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	dom, key := d.hostOf(u)
+	if _, known := dom.hosts.met[key]; known || d.lifted(dom.name) {
+		return ""
+	}
+	if n := int64(len(dom.hosts.met)); n >= d.cfg.Names && !must {
+		return TooMany(dom.name, n, "names that were looked up")
+	}
+	d.put(dom, key, false)
+	return ""
+}
+
+// Reach asks for a URL before it is fetched, as far as its host is concerned, of which robots.txt was read by then. It
+// says why it is left out; "" if it is not, or must come.
+func (d *Detector) Reach(u weburl.URL, must bool) string {
+	if d.cfg.Hosts < 0 {
+		return ""
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	dom, key := d.hostOf(u)
+	if dom.hosts.met[key] || d.lifted(dom.name) {
+		return ""
+	}
+	if n := dom.hosts.reached; n >= d.cfg.Hosts && !must {
+		return TooMany(dom.name, n, "hosts")
+	}
+	d.put(dom, key, true)
+	return ""
+}
+
+// Counted is the registered domain of a URL's host; "" if it may have whatever it has.
+func (d *Detector) Counted(u weburl.URL) string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	name := d.scratch.domain(u.Hostname())
+	if d.lifted(name) {
+		return ""
+	}
+	return name
+}
+
+// lifted reports whether a domain's bounds were.
+func (d *Detector) lifted(domain string) bool {
+	return len(d.released) > 0 && d.released[allOf(domain)]
+}
+
+// TooMany is why a URL of a domain is left out that has so many already.
+func TooMany(domain string, n int64, what string) string {
+	return fmt.Sprintf("%s: %s already", allOf(domain), stats.Count(n, what))
+}
+
+// allOf is the pattern of all URLs of a registered domain.
+func allOf(domain string) string { return "*." + domain }
+
+// hostOf is a URL's registered domain, at any port, and a hash of its host.
+func (d *Detector) hostOf(u weburl.URL) (*domain, uint64) {
+	key := uint64(14695981039346656037) // FNV-1a: the same in each run
+	for _, c := range []byte(u.Host()) {
+		key = (key ^ uint64(c)) * 1099511628211
+	}
+	return d.named(d.scratch.domain(u.Hostname())), key
+}
+
+func (d *Detector) put(dom *domain, key uint64, reached bool) {
+	before := dom.hosts.places()
+	dom.hosts.put(key, reached)
+	d.size += dom.hosts.places() - before
+}
+
+// state is what is kept of them: eight bytes for each, of those that were reached and of the others. Of few nothing is.
+func (h *hosts) state(few int) (reached, others []byte) {
+	if len(h.met) < few {
+		return nil, nil
+	}
+	for _, key := range slices.Sorted(maps.Keys(h.met)) {
+		if h.met[key] {
+			reached = binary.LittleEndian.AppendUint64(reached, key)
+		} else {
+			others = binary.LittleEndian.AppendUint64(others, key)
+		}
+	}
+	return reached, others
+}
+
+func (h *hosts) restore(keys []byte, reached bool) {
+	for ; len(keys) >= 8; keys = keys[8:] {
+		h.put(binary.LittleEndian.Uint64(keys), reached)
+	}
+}
+
+// few is how many hosts a domain has of which none need be remembered when the crawl is continued.
+func (d *Detector) few() int {
+	few := int64(64)
+	for _, most := range []int64{d.cfg.Hosts, d.cfg.Names} {
+		if most > 0 {
+			few = min(few, max(most/100, 1))
+		}
+	}
+	return int(few)
+}

@@ -1,0 +1,395 @@
+// Package traps learns which URLs of a site lead nowhere: a calendar without end, session ids in paths, paths that go
+// round, a name server that knows every name. It delays them, and cuts off what has no end.
+//
+// Each URL has a pattern: its host, the directories of its path and the names in its query, with classes in the place
+// of what differs from URL to URL ({n}, {date}, {id}, {word}). A registered domain's patterns are a tree with a bound:
+// of a place in it so many names are kept, all others are {word}.
+//
+// # Suspicion delays
+//
+// A pattern has a budget. A page in vain, which has the same text as another page of the domain, or nearly, takes from
+// it; a page with a text of its own adds to it. A pattern whose budget is used up is suspected. Its URLs are deferred:
+// the host's other URLs go first. A page with a text of its own ends the suspicion. A pattern beside others that
+// brought nothing, and a path that goes round, begin with a smaller budget; below a directory where hardly anything
+// was new, no more patterns are told apart.
+//
+// # Only what has no end is cut off
+//
+// Copies are no proof of a trap: a translated handbook has hundreds of pages that are not translated. What tells a
+// generator from a finite set is where its URLs come from. Whoever publishes a set lists it, so that its pages are
+// found on a table of contents, or a few steps from one. A generator lists nothing: its next page is known by the page
+// before alone, which is a copy itself, and so on. So the measure is [Source.Vain]: by how many pages in vain, in a row,
+// a URL was found. In a finite set it stays small, however large the set is. In a generator it grows with each step.
+// With one of the first three copies of a page it begins again at 1: a site may be there several times, and each of its
+// pages has a copy then. There are no more of these than three times the pages. A generator has few texts, and repeats
+// them.
+//
+// When nothing but deferred URLs waits at a host, they are fetched, those with the greatest Vain first: this goes down
+// into a generator by the shortest way. A pattern is endless when a URL of it comes up that has Vain [maxVain], while
+// the pattern is suspected. Of an endless pattern the URLs are cut off that were found on its own pages or on pages in
+// vain; so are those of the patterns that led there, step by step upwards. A set in which no way is that long is
+// fetched to its end, whatever it brings.
+//
+// Never deferred or cut off are seeds, what a sitemap lists, and embeds. Never cut off is what a page links to that is
+// of another pattern and not in vain itself.
+//
+// Hosts have queues of their own, so that their order says nothing. Of a domain with many hosts, patterns of which are
+// the same, a pattern is also endless when [maxStrangers] pages in vain were found on pages in vain of other hosts.
+//
+// # Bounds
+//
+// A trap of one pattern with one text costs the budget (20 pages that are nearly the same, 10 that are the same) and
+// at most maxVain more, and as many more as it has pages beside each step that lead nowhere themselves: a calendar
+// whose months list their days, maxVain times the days of a month. Each text of its own adds 8 to the budget, up to 32.
+// A finite chain of copies of few pages, each linked from the one before alone, is cut off after maxVain like a calendar: nothing
+// tells them apart before the chain ends.
+//
+// A [Detector] knows no clock and no chance: told the same in the same order, it answers the same. It is the idea of
+// sampling a site's URL patterns for duplicates (Bar-Yossef, Keidar, Schonfeld, "Do Not Crawl in the DUST", WWW 2007)
+// put to use while the crawl goes on, without rules that rewrite URLs: what is cut off is listed, and can be let in.
+package traps
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+
+	"kumo/internal/base/stats"
+	"kumo/internal/base/weburl"
+)
+
+// Config bounds a detector. The zero value gives the defaults.
+type Config struct {
+	Hosts    int64 // of a registered domain from which anything is fetched; DefaultHosts; negative: without limit
+	Names    int64 // of a registered domain that are looked up; DefaultNames; negative: without limit
+	Patterns int   // places in the tree of a domain; 1,024
+	Memory   int   // places of all domains together that are remembered at least, of 200 bytes about; 32,768
+
+	// patterns whose URLs are fetched whatever they bring, as [Pattern] has them
+	Released []string
+}
+
+// The bounds of a registered domain unless others are set.
+const (
+	DefaultHosts = 100_000
+	DefaultNames = 200_000
+)
+
+const (
+	startBudget   = 20 // of a pattern of which nothing is known
+	suspectBudget = 3  // of one whose path goes round, or beside which nothing new was found
+	maxBudget     = 32
+	gain          = 8 // for what is new
+	costSame      = 2 // for what has the same text as another page
+	costNear      = 1 // for what has nearly the same
+
+	suspectAfter = 16 // answers of all patterns below a place
+	suspectShare = 8  // of which one in so many, at most, was new
+
+	hopelessAfter = 32 // answers of all patterns below a directory
+	hopelessShare = 20 // of which one in so many, at most, was new
+
+	maxVain      = 8  // pages in vain in a row that led to a URL, from which on its pattern is endless
+	someVain     = 2  // of these, from which on a pattern's URLs are fetched one by one
+	maxStrangers = 32 // pages in vain of a pattern of many hosts, each found on one of another host
+)
+
+// An Outcome is what came of a URL that was to be fetched.
+type Outcome uint8
+
+// The outcomes.
+const (
+	Nothing Outcome = iota // no answer, or one that says nothing of the pattern: an error, a redirect
+	Fresh                  // a page with a text of its own
+	Near                   // nearly that of another page of the domain
+	Same                   // that of another page of the domain
+)
+
+// A Verdict says what is to become of a URL.
+type Verdict uint8
+
+// The verdicts.
+const (
+	Fetch Verdict = iota
+	Wait          // for what is under way
+	Defer         // until nothing else waits at the host
+	Cut           // leave it out: the pattern has no end
+)
+
+// A Detector is what is known of all domains. Its methods may be called by many goroutines at once.
+type Detector struct {
+	cfg Config
+
+	mu         sync.Mutex
+	young, old map[string]*domain // old are those that nobody has asked for since young was begun
+	size       int                // of the young ones
+	scratch    scratch
+
+	released map[string]bool // never changed
+}
+
+// New makes one that knows nothing.
+func New(cfg Config) *Detector {
+	if cfg.Hosts == 0 {
+		cfg.Hosts = DefaultHosts
+	}
+	if cfg.Names == 0 {
+		cfg.Names = DefaultNames
+	}
+	if cfg.Patterns <= 0 {
+		cfg.Patterns = 1 << 10
+	}
+	if cfg.Memory <= 0 {
+		cfg.Memory = 1 << 15
+	}
+	d := &Detector{cfg: cfg, young: map[string]*domain{}, released: map[string]bool{}}
+	for _, pattern := range cfg.Released {
+		d.released[pattern] = true
+	}
+	return d
+}
+
+// Domain is the registered domain of a URL's host.
+func (d *Detector) Domain(u weburl.URL) string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.scratch.domain(u.Hostname())
+}
+
+// A budget is what a pattern may still fetch in vain.
+type budget struct {
+	left      int32  // of the budget
+	underWay  int32  // URLs that are being fetched
+	tried     uint32 // answers that were judged
+	fresh     uint32 // of these, those that were new
+	strangers uint32 // of these, those in vain that were found on a page in vain of another host
+	closed    bool   // it was used up: the pattern is suspected; what is new opens it again
+	endless   bool
+}
+
+// A Source says how a URL was found.
+type Source struct {
+	From     weburl.URL // the page that links to it; the zero value if there is none
+	Vain     int        // pages in vain in a row on the way to it, From among them
+	Deferred bool       // nothing else waits at its host
+}
+
+// Enter asks for a URL before anything is asked of its host, for what is known of its pattern: Fetch, or Defer or Cut
+// and why.
+func (d *Detector) Enter(u weburl.URL, s Source) (Verdict, string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	w := walk{scratch: &d.scratch, domain: d.domain(u), limit: d.cfg.Patterns}
+	if !w.along(u) {
+		return Fetch, ""
+	}
+	end := w.last().end
+	if end == nil || !end.closed || d.released[w.pattern()] {
+		return Fetch, ""
+	}
+	if v, why := d.suspect(&w, u, s); v != Wait {
+		return v, why
+	}
+	return Fetch, ""
+}
+
+// A Trial is a URL that is being fetched, for Settle. The zero value is none.
+type Trial struct {
+	of       *node // where its pattern ends
+	stranger bool  // it was found on a page in vain of another host
+}
+
+// Ask asks for a URL that is to be fetched now, and says why where it is deferred or cut off. Settle is to be told what
+// came of the trial, whatever that is.
+func (d *Detector) Ask(u weburl.URL, s Source) (Verdict, Trial, string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	w := d.walkTo(u)
+	end := w.last().end
+	switch {
+	case !end.closed && (end.left >= startBudget || end.underWay < end.left):
+	case d.released[w.pattern()]:
+	case !end.closed:
+		return Wait, Trial{}, ""
+	default:
+		if v, why := d.suspect(&w, u, s); v != Fetch {
+			return v, Trial{}, why
+		}
+		w = d.walkTo(u) // suspect has walked elsewhere
+	}
+	end.underWay++
+	return Fetch, Trial{w.last(), s.Vain > 0 && s.From.Host() != u.Host()}, ""
+}
+
+// suspect decides on a URL of a suspected pattern, where w ends. The walk is of no use afterwards.
+func (d *Detector) suspect(w *walk, u weburl.URL, s Source) (Verdict, string) {
+	if !s.Deferred {
+		return Defer, ""
+	}
+	end, why := w.last().end, evidence(w)
+	of := d.patternOf(s.From, w.domain)
+	if s.Vain == 0 && of != end {
+		return Fetch, "" // a page that is not of the pattern links to it
+	}
+	stranger := s.Vain > 0 && s.From.Host() != u.Host()
+	if s.Vain < maxVain && end.strangers < maxStrangers && !end.endless {
+		if (stranger || s.Vain > someVain) && end.underWay > 0 {
+			return Wait, ""
+		}
+		return Fetch, ""
+	}
+	end.endless = true
+	if of != nil && s.Vain > 1 { // the page before was found in vain, too
+		of.endless = true
+	}
+	return Cut, why
+}
+
+// patternOf is the budget of a page's pattern, nil if nothing is known of it or it is of another domain.
+func (d *Detector) patternOf(page weburl.URL, dom *domain) *budget {
+	if page.Host() == "" || d.domain(page) != dom {
+		return nil
+	}
+	w := walk{scratch: &d.scratch, domain: dom, limit: d.cfg.Patterns}
+	if !w.along(page) {
+		return nil
+	}
+	return w.last().end
+}
+
+// Settle says what came of a trial, once.
+func (d *Detector) Settle(t Trial, o Outcome) {
+	if t.of == nil {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	end := t.of.end
+	end.underWay = max(end.underWay-1, 0)
+	if o == Nothing {
+		return
+	}
+	fresh := uint32(0)
+	if o == Fresh {
+		fresh = 1
+	} else if t.stranger {
+		end.strangers++
+	}
+	for n := t.of; n != nil; n = n.parent {
+		n.count(1, fresh)
+	}
+	end.settle(o)
+}
+
+// count counts answers that were judged, of which so many were new.
+func (n *node) count(tried, fresh uint32) {
+	if p := n.parent; p != nil {
+		if n.tried == 0 && tried > 0 {
+			p.branches++
+		}
+		if n.fresh == 0 && fresh > 0 {
+			p.good++
+		}
+	}
+	n.tried += tried
+	n.fresh += fresh
+}
+
+func (b *budget) settle(o Outcome) {
+	b.tried++
+	switch o {
+	case Fresh:
+		b.fresh++
+		b.left = min(max(b.left, 0)+gain, maxBudget)
+		b.closed = false
+		return
+	case Same:
+		b.left -= costSame
+	default:
+		b.left -= costNear
+	}
+	b.closed = b.closed || b.left <= 0
+}
+
+// Pattern is the pattern that a reason names which Enter, Ask, LookUp or Reach has given; "" if it is none of theirs.
+func Pattern(why string) string {
+	pattern, evidence, found := strings.Cut(why, ": ")
+	if !found || evidence == "" || strings.Contains(pattern, " ") {
+		return ""
+	}
+	return pattern
+}
+
+func evidence(w *walk) string {
+	tried, fresh := w.last().end.tried, w.last().end.fresh
+	for n := w.last(); w.ended && n != nil; n = n.parent { // what tells there is the directory
+		if tried, fresh = n.tried, n.fresh; tried >= hopelessAfter {
+			break
+		}
+	}
+	return fmt.Sprintf("%s: %s, %d new; endless", w.pattern(), stats.Count(int64(tried), "pages"), fresh)
+}
+
+// walkTo goes to where a URL ends, and makes what is not there.
+func (d *Detector) walkTo(u weburl.URL) walk {
+	dom := d.domain(u)
+	before := dom.nodes
+	w := walk{scratch: &d.scratch, domain: dom, limit: d.cfg.Patterns, make: true}
+	w.along(u)
+	d.size += dom.nodes - before
+	if n := w.last(); n.end == nil {
+		n.ends(budget{left: w.begins()})
+	}
+	return w
+}
+
+// begins is the budget of a pattern of which nothing is known.
+func (w *walk) begins() int32 {
+	if w.loops {
+		return suspectBudget
+	}
+	known := false // whether what lies below is worth it
+	for i := len(w.path) - 1; i >= 0; i-- {
+		n := w.path[i]
+		if n.tried >= suspectAfter && !known {
+			if n.fresh <= n.tried/suspectShare {
+				return suspectBudget
+			}
+			known = true
+		}
+		if n.fresh > 0 && i+1 < len(w.path) && w.path[i+1].fresh > 0 {
+			break // the branch that it lies on has brought something
+		}
+		if n.branches >= suspectAfter && n.good <= n.branches/suspectShare {
+			return suspectBudget
+		}
+	}
+	return startBudget
+}
+
+// domain is what is known of a URL's registered domain, at its port.
+func (d *Detector) domain(u weburl.URL) *domain {
+	name := d.scratch.domain(u.Hostname())
+	if port := u.Port(); port != "" {
+		d.scratch.buf = append(append(append(d.scratch.buf[:0], name...), ':'), port...)
+		name = d.scratch.text(d.scratch.buf)
+	}
+	return d.named(name)
+}
+
+func (d *Detector) named(name string) *domain {
+	dom := d.young[name]
+	if dom != nil {
+		return dom
+	}
+	if dom = d.old[name]; dom == nil {
+		dom = &domain{name: strings.Clone(name)}
+	}
+	delete(d.old, name)
+	if d.size >= d.cfg.Memory {
+		d.old, d.young, d.size = d.young, map[string]*domain{}, 0
+	}
+	d.young[dom.name] = dom
+	d.size += 1 + dom.nodes + dom.hosts.places()
+	return dom
+}

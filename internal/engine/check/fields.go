@@ -1,0 +1,93 @@
+package check
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"kumo/internal/content/fields"
+	"kumo/internal/content/parse"
+)
+
+// FieldsIn is a page, and the rules by which records are made of it.
+type FieldsIn struct {
+	PageIn
+	Rules string `json:"rules"` // YAML
+
+	File string `json:"-"` // where the rules are from; "" for the line
+}
+
+// FieldsOut is what each rule has made of a page.
+type FieldsOut struct {
+	Records []Record   `json:"records"`
+	Rules   []RuleSays `json:"rules"`
+	Cut     bool       `json:"cut,omitempty"` // there is more to the page than is read
+
+	anyURL bool
+}
+
+// A Record is as fields.jsonl has it.
+type Record struct {
+	Rule   string          `json:"rule"`
+	Fields json.RawMessage `json:"fields"`
+}
+
+// RuleSays is what one rule has found.
+type RuleSays struct {
+	Rule    string      `json:"rule"`
+	Matches bool        `json:"matches"` // it is for the page's URL
+	Records int         `json:"records"`
+	Lacking int         `json:"lacking,omitempty"` // more that lack a field that is required
+	Fields  []FieldSays `json:"fields,omitempty"`
+}
+
+// FieldSays is what was found of a field, and why it was not.
+type FieldSays struct {
+	Field    string          `json:"field"` // with those that it is nested in: reviews.author
+	Value    json.RawMessage `json:"value,omitempty"`
+	Source   string          `json:"source,omitempty"` // that found it
+	Found    int             `json:"found"`            // in so many records or objects
+	Missed   int             `json:"missed"`
+	Why      string          `json:"why,omitempty"` // it was missed the first time
+	Required bool            `json:"required,omitempty"`
+}
+
+// Records makes records of a page. Without a URL all rules are for it.
+func Records(in FieldsIn) (out FieldsOut, err error) {
+	if in.Rules == "" && in.File == "" {
+		return out, errors.New("no rules are given")
+	}
+	rules, err := fields.Parse(cmp.Or(in.File, "rules"), []byte(in.Rules))
+	if err != nil {
+		return out, err
+	}
+	pg, err := readPage(in.PageIn, parse.Config{})
+	if err != nil && pg.Base == "" {
+		return out, err
+	}
+	p, is := fields.PageOf(cmp.Or(in.URL, nowhere), in.HTML, cmp.Or(in.ContentType, in.Header.Get("Content-Type")), &pg)
+	if !is {
+		return out, fmt.Errorf("fields of %q: the body is %s, neither HTML nor XML", cmp.Or(in.URL, nowhere), pg.Sniffed)
+	}
+	p.Any = in.URL == ""
+	res := rules.NewReader().Read(p, true)
+	out = FieldsOut{Records: []Record{}, Rules: []RuleSays{}, Cut: res.Cut, anyURL: p.Any}
+	for _, r := range res.Records {
+		out.Records = append(out.Records, Record{r.Rule, r.Values})
+	}
+	made := res.Rules
+	for _, name := range rules.Names() {
+		says := RuleSays{Rule: name}
+		if len(made) > 0 && made[0].Rule == name {
+			says.Matches, says.Records, says.Lacking = true, made[0].Records, made[0].Lacking
+			for _, f := range made[0].Fields {
+				says.Fields = append(says.Fields, FieldSays{Field: f.Path, Value: f.Value, Source: f.Source, Found: f.Found,
+					Missed: f.Missed, Why: f.Why, Required: f.Required})
+			}
+			made = made[1:]
+		}
+		out.Rules = append(out.Rules, says)
+	}
+	return out, nil
+}

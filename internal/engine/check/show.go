@@ -1,0 +1,153 @@
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"kumo/internal/base/stats"
+)
+
+func (out RobotsOut) show(s *sheet) {
+	s.field("allowed", map[bool]string{false: "no", true: "yes"}[out.Allowed])
+	s.field("rule", cmp.Or(out.Rule, none))
+	if out.Status != 0 {
+		s.field("status", fmt.Sprint(out.Status))
+	}
+	delay := none
+	if out.CrawlDelay > 0 {
+		delay = fmt.Sprintf("%vs", out.CrawlDelay)
+	}
+	s.field("crawl delay", delay)
+	var rates, params []string
+	for _, r := range out.RequestRate {
+		hours := ""
+		if r.Hours != "" {
+			hours = ", " + r.Hours + " UTC"
+		}
+		rates = append(rates, fmt.Sprintf("%v in %vs%s", r.Requests, r.Seconds, hours))
+	}
+	s.field("request rate", rates...)
+	for _, c := range out.CleanParams {
+		params = append(params, strings.Join(c.Params, ", ")+" at "+c.Path)
+	}
+	s.field("clean params", params...)
+	s.field("sitemaps", out.Sitemaps...)
+}
+
+func (out LinksOut) show(s *sheet) {
+	for _, f := range [][2]string{{"title", out.Title}, {"charset", out.Charset}, {"base", out.Base},
+		{"canonical", out.Canonical},
+		{"robots", out.Robots}, {"refresh", out.Refresh}} {
+		s.field(f[0], cmp.Or(f[1], none))
+	}
+	if out.XRobotsTag != "" {
+		s.field("x-robots-tag", out.XRobotsTag)
+	}
+	s.next()
+	if len(out.Links) > 0 {
+		s.row("kind", "url", "rel", "text")
+	}
+	kinds := map[string]int{}
+	for _, l := range out.Links {
+		s.row(l.Kind, l.URL, l.Rel, l.Text)
+		kinds[l.Kind]++
+	}
+	s.next()
+	s.field("links", cmp.Or(counts(kinds), none))
+}
+
+func (out TextOut) show(s *sheet) {
+	for _, f := range [][2]string{{"title", out.Title}, {"headline", out.Headline}, {"published", out.Published},
+		{"author", out.Author},
+		{"lang", out.Lang}} {
+		s.field(f[0], cmp.Or(f[1], none))
+	}
+	s.next()
+	for line := range strings.Lines(out.Text) {
+		s.row(strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\t", "  "))
+	}
+}
+
+func (out FieldsOut) show(s *sheet) {
+	for _, r := range out.Rules {
+		s.next()
+		if !r.Matches {
+			s.row("rule "+r.Rule, "is not for the URL")
+			continue
+		}
+		said := stats.Count(r.Records, "records")
+		if r.Lacking > 0 {
+			said += fmt.Sprintf(", %d more %s a field that is required", r.Lacking, stats.Either(r.Lacking, "lacks", "lack"))
+		}
+		s.row("rule "+r.Rule, said)
+		for _, f := range r.Fields {
+			often := ""
+			if f.Found+f.Missed > 1 {
+				often = fmt.Sprintf(" (in %d of %d)", f.Found, f.Found+f.Missed)
+			}
+			if f.Found > 0 {
+				s.row("  "+f.Field, string(f.Value)+often, f.Source)
+			}
+			if f.Missed > 0 {
+				missing := "missing: "
+				if f.Required {
+					missing = "MISSING, and required: "
+				}
+				s.row("  "+f.Field, missing+f.Why)
+			}
+		}
+	}
+}
+
+func (out MIMEOut) show(s *sheet) {
+	switch {
+	case out.undeclared:
+		s.field("declared", none)
+	case !out.OK:
+		s.field("ok", "no: not a media type")
+	default:
+		s.field("type", out.Type)
+		s.field("parameters", values(reflect.ValueOf(out.Parameters))...)
+	}
+	if out.Sniffed != "" {
+		s.field("sniffed", out.Sniffed)
+	}
+}
+
+// counts lists how often each word was met, the most frequent first: "12 a, 3 img".
+func counts(words map[string]int) string {
+	names := slices.SortedFunc(maps.Keys(words), func(a, b string) int {
+		return cmp.Or(cmp.Compare(words[b], words[a]), cmp.Compare(a, b))
+	})
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%d %s", words[name], name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// Note says what a person should know of an answer besides what it holds; "" for nothing.
+func Note(answer any) string {
+	if a, ok := answer.(interface{ note() string }); ok {
+		return a.note()
+	}
+	return ""
+}
+
+func (out LinksOut) note() string { return cmp.Or(out.Malformed, out.unread) }
+
+func (out SitemapOut) note() string { return out.Malformed }
+
+func (out FieldsOut) note() string {
+	var all []string
+	if out.anyURL {
+		all = append(all, "no URL is given: each rule is tried, whatever URLs it is for")
+	}
+	if out.Cut {
+		all = append(all, "the page is larger than what is read of it")
+	}
+	return strings.Join(all, "\n")
+}

@@ -1,0 +1,383 @@
+package crawl
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"kumo/internal/base/bounded"
+	"kumo/internal/base/item"
+	"kumo/internal/engine/exchange"
+	"kumo/internal/state/entry"
+	"kumo/internal/state/recovery"
+)
+
+// Where links are claimed (Config.Claims), other nodes remember which URLs of a host are known, and dispatch those that
+// are new to the node that fetches them. So all links go into the outbox, whoever is to fetch them, and only what comes
+// by TakeDispatched is taken in. A link that a rule leaves out stays with its finder, as nothing follows from it.
+//
+// Who dispatches a URL keeps it until this node says that it is done (Parts.Finished). It says so only when the links
+// that it has brought are claimed, too: while they are in this node's outbox alone, the page that has them must be
+// fetched again if this node is lost. So a page is unsaid from the batch of the journal that ends its visit until it is
+// said. What a process has not said, the next one tells when the URL is dispatched again; as nobody knows then which
+// links are that page's, it is done when all are claimed that earlier processes have found.
+//
+// A URL that is known here and not over waits. That ends with its host's tenure, when the host is given up
+// (ReleaseHosts): a URL of an earlier tenure that is not over is new when it is dispatched again. A tenure is how often
+// a host was given up before, so that nothing is kept of those that never were.
+
+// An AtRisk is a page that is done, and whose record may be on this node's disk alone.
+type AtRisk struct {
+	Item item.Item
+	File string // that has the record, as it is named when it is closed
+	// the record refers to an earlier one, which may be in another file
+	Refers bool
+}
+
+// linesFile has the records of a crawl without WARC files.
+const linesFile = "pages.jsonl"
+
+// claims is what the engine keeps of what was dispatched to it.
+type claims struct {
+	slices   *item.Slices
+	finished func(host string, keys []string)
+	atRisk   func(ctx context.Context, pages []AtRisk) error // nil: no page is
+	archive  bool                                            // one of the stores is a WARC
+	refetch  atomic.Int64                                    // URLs that have come again as their records were lost
+
+	// held by who takes in what is dispatched, or gives hosts up; taken before the ledger's gate
+	taking  sync.Mutex
+	tenures recovery.Tenures // read with taking held or alone within the gate, changed with both
+
+	mu     sync.Mutex                    // guards what follows
+	unsaid map[string]map[string]*ending // by host and URL
+	ready  []*ending                     // of these, those whose links are claimed
+	said   chan struct{}                 // closed when some were said; nil if nobody waits for that
+	begun  *bounded.Recent[string, *visitLinks]
+}
+
+// maxBegun is of how many hosts the links are known that a visit has brought which was put off, as a robots.txt does
+// that names sitemaps. Where they are forgotten, the next visit does not wait until they are claimed.
+const maxBegun = 1 << 14
+
+// An ending is a URL that is not fetched any more.
+type ending struct {
+	host, url string
+	key       string  // its item's
+	sequence  uint64  // of the batch that says so
+	page      *AtRisk // nil: there is no record, or records go nowhere else
+}
+
+// visitLinks are the links of a visit.
+type visitLinks struct {
+	page    *exchange.Page
+	endings []*ending // of what ended with the visit; set before the page is closed
+}
+
+func newClaims(slices *item.Slices, p *Parts, t recovery.Tenures) *claims {
+	finished := p.Finished
+	if finished == nil {
+		finished = func(string, []string) {}
+	}
+	return &claims{slices: slices, finished: finished, atRisk: p.AtRisk, archive: p.Archive, tenures: t,
+		unsaid: map[string]map[string]*ending{},
+		begun:  bounded.NewRecent[string, *visitLinks](maxBegun)}
+}
+
+// begin returns the links of a visit that begins: those, too, of an earlier one of the host that was put off. end or
+// putOff is told of them.
+func (c *claims) begin(host string) *visitLinks {
+	if c == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if v, begun := c.begun.Get(host); begun {
+		c.begun.Drop(host)
+		return v
+	}
+	v := &visitLinks{}
+	v.page = exchange.NewPage(func() { c.claimed(v.endings) })
+	return v
+}
+
+// putOff keeps the links of a visit that has not ended for the next of its host.
+func (c *claims) putOff(host string, v *visitLinks) {
+	if v == nil || !v.page.Waits() {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.begun.Put(host, v)
+}
+
+// claimed is told of endings whose links are all claimed.
+func (c *claims) claimed(all []*ending) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ready = append(c.ready, all...)
+}
+
+// end notes what ends with a batch, in the batch's sequence. It is called within the ledger's gate, before any view
+// knows it.
+func (c *claims) end(b *batch, sequence uint64) (all []*ending) {
+	for _, url := range b.over() {
+		n := &ending{host: c.slices.Of(url), url: url, key: url, sequence: sequence}
+		if b.item != nil && url == b.item.URL {
+			n.key = b.item.Key()
+		}
+		all = append(all, n)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, n := range all {
+		if c.unsaid[n.host] == nil {
+			c.unsaid[n.host] = map[string]*ending{}
+		}
+		c.unsaid[n.host][n.url] = n
+	}
+	return all
+}
+
+// over are the URLs that are not fetched any more once the batch is put.
+func (b *batch) over() []string {
+	if b.settles == "" {
+		return b.ended
+	}
+	return append(b.ended, b.settles)
+}
+
+// closed is told that what end has noted is put.
+func (c *claims) closed(b *batch, all []*ending) {
+	if b.visit == nil {
+		c.claimed(all)
+		return
+	}
+	c.notePage(b, all)
+	b.visit.endings = all
+	b.visit.page.Close()
+	b.visit = nil
+}
+
+// notePage notes in which file the record lies that a visit has brought.
+func (c *claims) notePage(b *batch, all []*ending) {
+	if c.atRisk == nil || b.item == nil || b.item.Robots != "" || len(b.done) == 0 || b.done[0].Visit.Status == 0 {
+		return
+	}
+	rec := b.records[0]
+	p := &AtRisk{Item: *b.item, File: linesFile, Refers: rec.Revisit != nil}
+	if c.archive {
+		if rec.Place.File == "" {
+			return // it is not to be archived
+		}
+		p.File = "warc/" + rec.Place.File
+	}
+	for _, n := range all {
+		if n.url == b.item.URL {
+			n.page = p
+		}
+	}
+}
+
+// isUnsaid reports whether a URL is over, and not said to be.
+func (c *claims) isUnsaid(host, url string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.unsaid[host][url] != nil
+}
+
+// hasUnsaid reports whether something of one of some hosts is unsaid; of any host if there are none.
+func (c *claims) hasUnsaid(hosts ...string) bool {
+	if c == nil {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.waits(hosts)
+}
+
+// waits is hasUnsaid with mu held.
+func (c *claims) waits(hosts []string) bool {
+	return len(hosts) == 0 && len(c.unsaid) > 0 ||
+		slices.ContainsFunc(hosts, func(host string) bool { return len(c.unsaid[host]) > 0 })
+}
+
+// awaitSaid waits until nothing of a host is unsaid.
+func (c *claims) awaitSaid(ctx context.Context, host string) error {
+	for {
+		c.mu.Lock()
+		if len(c.unsaid[host]) == 0 {
+			c.mu.Unlock()
+			return nil
+		}
+		if c.said == nil {
+			c.said = make(chan struct{})
+		}
+		said := c.said
+		c.mu.Unlock()
+		select {
+		case <-said:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// take takes what is ready to be said, once it is durable, and up to which batch that is.
+func (c *claims) take() (all []*ending, sequence uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all, c.ready = c.ready, nil
+	for _, n := range all {
+		sequence = max(sequence, n.sequence)
+	}
+	return all, sequence
+}
+
+// say says what is durable.
+func (c *claims) say(all []*ending) {
+	byHost := map[string][]string{}
+	for _, n := range all {
+		byHost[n.host] = append(byHost[n.host], n.key)
+	}
+	for _, host := range slices.Sorted(maps.Keys(byHost)) {
+		c.finished(host, byHost[host])
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, n := range all {
+		if c.unsaid[n.host][n.url] != n {
+			continue // it was fetched again meanwhile
+		}
+		if delete(c.unsaid[n.host], n.url); len(c.unsaid[n.host]) == 0 {
+			delete(c.unsaid, n.host)
+		}
+	}
+	if c.said != nil {
+		close(c.said)
+		c.said = nil
+	}
+}
+
+// keepSaying says what was fetched, until the context ends.
+func (e *Engine) keepSaying(ctx context.Context) error {
+	if e.claims == nil {
+		return nil
+	}
+	tick := time.NewTicker(e.cfg.Commit)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		all, sequence := e.claims.take()
+		if len(all) == 0 {
+			continue
+		}
+		// the run ends, with that or with what failed
+		if e.ledger.WaitDurable(ctx, sequence) != nil || e.claims.tellAtRisk(ctx, all) != nil {
+			e.claims.claimed(all)
+			return nil
+		}
+		e.claims.say(all)
+	}
+}
+
+// sayLast says, when all is durable, what was fetched since keepSaying has ended.
+func (e *Engine) sayLast() {
+	if e.claims == nil {
+		return
+	}
+	all, _ := e.claims.take()
+	// others may not come to know any more that their records are here alone
+	all = slices.DeleteFunc(all, func(n *ending) bool { return n.page != nil })
+	if len(all) > 0 {
+		e.claims.say(all)
+	}
+}
+
+// tellAtRisk has others know of pages whose records are here alone.
+func (c *claims) tellAtRisk(ctx context.Context, all []*ending) error {
+	var pages []AtRisk
+	for _, n := range all {
+		if n.page != nil {
+			pages = append(pages, *n.page)
+		}
+	}
+	if len(pages) == 0 {
+		return nil
+	}
+	return c.atRisk(ctx, pages)
+}
+
+// OfferAgain offers URLs whose records were lost to who remembers them, as other URLs offer themselves by links. It
+// returns when that is durable here, and needs a Run to commit.
+func (e *Engine) OfferAgain(ctx context.Context, items []item.Item) error {
+	if e.claims == nil {
+		return errNoClaims
+	}
+	e.await(ctx)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	e.peers.received.Add(1)
+	var sequence uint64
+	err := e.ledger.Within(func() error {
+		var out entry.Encoder
+		for i := range items {
+			c := entry.Candidate{Host: items[i].Host(), Item: items[i]}
+			e.peers.outbox.Put(&out, &c, nil)
+		}
+		e.ledger.Enqueue(out.Writer)
+		sequence = e.ledger.Sequence()
+		return nil
+	})
+	if err == nil {
+		err = e.ledger.WaitDurable(ctx, sequence)
+	}
+	return err
+}
+
+// Refetched is how many URLs this process has taken in again because their records were lost with other nodes.
+func (e *Engine) Refetched() int64 {
+	if e.claims == nil {
+		return 0
+	}
+	return e.claims.refetch.Load()
+}
+
+// claim puts all links of a batch into the outbox that a rule does not leave out.
+func (e *Engine) claim(b *batch) {
+	var known []bool
+	if e.known.db != nil { // what is known here was claimed
+		known = e.known.db.Remembers(b.urls, b.known[:0])
+		b.known = known
+	}
+	kept := 0
+	for i := range b.cands {
+		c := &b.cands[i]
+		if c.Rule != "" {
+			b.cands[kept], b.urls[kept] = *c, b.urls[i]
+			kept++
+			continue
+		}
+		if c.Item.Root && !b.rooted {
+			e.divertRoot(&c.Item)
+		}
+		if known != nil && known[i] {
+			continue
+		}
+		var page *exchange.Page
+		if b.visit != nil {
+			page = b.visit.page
+		}
+		e.peers.outbox.Put(&b.entries, c, page)
+	}
+	clear(b.cands[kept:])
+	b.cands, b.urls = b.cands[:kept], b.urls[:kept]
+}

@@ -1,0 +1,459 @@
+package crawl
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"kumo/internal/base/item"
+	"kumo/internal/base/page"
+	"kumo/internal/base/vfs"
+	"kumo/internal/cluster/member"
+	"kumo/internal/cluster/strategy"
+	"kumo/internal/engine/exchange"
+	"kumo/internal/lab/testmain"
+	"kumo/internal/state/entry"
+)
+
+// backups are what remembers all hosts in a crawl whose links are claimed: it never dies. It has a mind of its
+// own about who is to fetch a host.
+type backups struct {
+	t     *testing.T
+	own   func(host string) (int, bool) // whose a host is at first
+	lossy int                           // of 100 answers
+	wipe  int                           // of 100 deaths, which take the disk with them
+
+	mu    sync.Mutex
+	urls  map[string]*claimed
+	hosts map[string]*target
+	moves int
+	said  int // URLs that were done, and said by TakeDispatched
+}
+
+// A claimed URL.
+type claimed struct {
+	host string
+	data []byte // as the outbox wrote it
+	sent bool   // to the target that there is now
+	done bool
+	by   [][2]int // who has fetched it, in which life
+}
+
+// A target is who is to fetch a host.
+type target struct {
+	node  int
+	next  int // who will, while node gives it up; or else -1
+	quiet int // looks at which it had nothing to do
+}
+
+func newBackups(t *testing.T, c *crew) *backups {
+	m := &backups{t: t, urls: map[string]*claimed{}, hosts: map[string]*target{}}
+	c.backups = m
+	c.cfg.Claims = true
+	m.own = c.owner
+	c.owner = func(host string) (int, bool) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		h := m.host(host)
+		return h.node, h.next < 0
+	}
+	for _, u := range c.seeds {
+		data := appendLink([]byte{member.LinksVersion}, &entry.Candidate{Host: u.Host(), Item: item.FromSeed(u.String())})
+		m.claim(c, data)
+	}
+	for _, n := range c.nodes {
+		n.seeded.Store(true)
+	}
+	answers := c.maze.answer
+	c.maze.answer = func(url string, resp *page.Response) bool {
+		m.mu.Lock()
+		u, own := m.urls[url], m.host(c.slices.Of(url)).node
+		switch by := [2]int{own, c.nodes[own].lives}; {
+		case u == nil || u.done:
+			t.Errorf("%s is fetched, which is %+v", url, u)
+		case slices.Contains(u.by, by):
+			t.Errorf("%s is fetched twice by node %d in one life", url, own)
+		default:
+			u.by = append(u.by, by)
+		}
+		m.mu.Unlock()
+		return answers != nil && answers(url, resp)
+	}
+	return m
+}
+
+// host is who is to fetch a host. It is called with mu held.
+func (m *backups) host(host string) *target {
+	h := m.hosts[host]
+	if h == nil {
+		n, _ := m.own(host)
+		h = &target{node: n, next: -1}
+		m.hosts[host] = h
+	}
+	return h
+}
+
+// claim remembers links.
+func (m *backups) claim(crew *crew, data []byte) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	err := exchange.Read(data, func(c entry.Candidate, written []byte) {
+		if c.Rule != "" {
+			m.t.Errorf("%s is claimed, which %s leaves out", c.Item.URL, c.Rule)
+		}
+		if m.urls[c.Item.URL] == nil {
+			m.urls[c.Item.URL] = &claimed{host: crew.slices.Of(c.Item.URL), data: slices.Clone(written)}
+		}
+	})
+	if err != nil {
+		m.t.Error(err)
+	}
+}
+
+// inTime fails a test in which something is lost. It is called in its bubble.
+func (m *backups) inTime(c *crew) (stop func() bool) {
+	return time.AfterFunc(10*time.Minute, func() {
+		for url, u := range m.urls {
+			if !u.done {
+				fmt.Printf("%s is lost: %+v, %+v\n", url, u, m.hosts[u.host])
+			}
+		}
+		for _, n := range c.nodes {
+			if e := n.engine.Load(); e != nil {
+				links, _ := e.Outbox()
+				fmt.Printf("node %d: idle %v, %d links, %v unsaid, %+v\n", n.id, e.Idle(), links, e.claims.unsaid,
+					e.frontier.Counts())
+			}
+		}
+		panic("not all is done in ten minutes")
+	}).Stop
+}
+
+// idle reports whether all is done.
+func (m *backups) idle() bool {
+	if m == nil {
+		return true
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, u := range m.urls {
+		if !u.done {
+			return false
+		}
+	}
+	return true
+}
+
+// wipes reports whether a node's disk dies with it.
+func (m *backups) wipes(n *crewNode) bool { return m != nil && n.chance(100) < m.wipe }
+
+// again has all of a host dispatched once more that is not done.
+func (m *backups) again(is func(host string, h *target) bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, u := range m.urls {
+		if h := m.hosts[u.host]; h != nil && is(u.host, h) {
+			u.sent, h.quiet = false, 0
+		}
+	}
+}
+
+// batch is some of what is to be dispatched to a node.
+func (m *backups) batch(n *crewNode) (data []byte, urls []string) {
+	most := 1 + n.chance(20)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	data = []byte{member.LinksVersion}
+	for _, url := range slices.Sorted(maps.Keys(m.urls)) {
+		u := m.urls[url]
+		if h := m.host(u.host); len(urls) < most && !u.sent && !u.done && h.node == n.id && h.next < 0 {
+			data = append(appendLength(data, len(u.data)), u.data...)
+			urls = append(urls, url)
+		}
+	}
+	return data, urls
+}
+
+func appendLength(data []byte, n int) []byte {
+	for ; n >= 128; n >>= 7 {
+		data = append(data, byte(n)|128)
+	}
+	return append(data, byte(n))
+}
+
+// dispatch gives a node what it is to fetch.
+func (m *backups) dispatch(ctx context.Context, n *crewNode, e *Engine) {
+	data, urls := m.batch(n)
+	if len(urls) == 0 {
+		return
+	}
+	done, err := e.TakeDispatched(ctx, data)
+	switch {
+	case err == nil && len(done) != len(urls):
+		m.t.Errorf("%d answers to %d links", len(done), len(urls))
+	case err != nil || n.chance(100) < m.lossy:
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i, url := range urls {
+		m.urls[url].sent = true
+		if done[i] && !m.urls[url].done {
+			m.urls[url].done = true
+			m.said++
+		}
+	}
+}
+
+// check has hosts dispatched again at which a node has nothing to do, though something is open.
+func (m *backups) check(n *crewNode, e *Engine) {
+	m.mu.Lock()
+	hosts := map[string]bool{}
+	for _, u := range m.urls {
+		if h := m.hosts[u.host]; h != nil && h.node == n.id && u.sent && !u.done {
+			hosts[u.host] = true
+		}
+	}
+	m.mu.Unlock()
+	for host := range hosts {
+		quiet := !e.Waits(host)
+		m.mu.Lock()
+		h := m.hosts[host]
+		if h.quiet++; !quiet {
+			h.quiet = 0
+		}
+		over := h.quiet > 2
+		m.mu.Unlock()
+		if over {
+			m.again(func(name string, _ *target) bool { return name == host })
+		}
+	}
+}
+
+func (n *crewNode) finished(host string, urls []string) {
+	if n.tells != nil {
+		n.tells(n, host, urls)
+		return
+	}
+	if n.backups == nil {
+		n.t.Errorf("%s: %d URLs are said to be done", host, len(urls))
+		return
+	}
+	if n.chance(100) < n.backups.lossy {
+		return // as when the process dies before it could
+	}
+	n.backups.mu.Lock()
+	defer n.backups.mu.Unlock()
+	for _, url := range urls {
+		if u := n.backups.urls[url]; u == nil || u.host != host {
+			n.t.Errorf("%s of %s is done, which is %+v", url, host, u)
+		} else {
+			u.done = true
+		}
+	}
+}
+
+// remind is for a life what claims and dispatches.
+func (n *crewNode) remind(ctx context.Context, e *Engine, beside *sync.WaitGroup) {
+	m := n.backups
+	err := e.HeldHosts(func(host string) error {
+		if own, _ := n.owner(host); own != n.id {
+			n.t.Errorf("node %d holds %s, which is node %d's", n.id, host, own)
+		}
+		return nil
+	})
+	if err != nil {
+		n.t.Error(err)
+	}
+	m.again(func(_ string, h *target) bool { return h.node == n.id })
+	beside.Go(func() {
+		for tick := 0; ctx.Err() == nil; tick++ {
+			for _, b := range e.Batches(time.Now(), nodeOfAll) {
+				m.claim(n.crew, b.Data)
+				if n.chance(100) >= m.lossy {
+					e.Answered(b.To, b.Number, nil, time.Now())
+				}
+			}
+			if tick%40 == 0 {
+				m.check(n, e)
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	})
+	beside.Go(func() {
+		for ctx.Err() == nil {
+			m.dispatch(ctx, n, e)
+			time.Sleep(7 * time.Millisecond)
+		}
+	})
+	beside.Go(func() {
+		for ctx.Err() == nil {
+			m.giveUp(ctx, n, e)
+			time.Sleep(50 * time.Millisecond)
+		}
+	})
+}
+
+func nodeOfAll(string) (to strategy.Node, ok bool) { return "backups", true }
+
+// giveUp has a node give up the hosts that it is to.
+func (m *backups) giveUp(ctx context.Context, n *crewNode, e *Engine) {
+	m.mu.Lock()
+	var going []string
+	for host, h := range m.hosts {
+		if h.node == n.id && h.next >= 0 {
+			going = append(going, host)
+		}
+	}
+	m.mu.Unlock()
+	slices.Sort(going)
+	if err := e.ReleaseHosts(ctx, going, owedNothing); err != nil {
+		return
+	}
+	for _, over := range e.Busy(going) {
+		<-over // what was handed out meanwhile is put off, and forgotten
+	}
+	for _, host := range going {
+		if e.Waits(host) {
+			n.t.Errorf("something waits at %s, which was given up", host)
+		}
+	}
+	m.mu.Lock()
+	for _, host := range going {
+		h := m.hosts[host]
+		h.node, h.next = h.next, -1
+	}
+	m.mu.Unlock()
+	m.again(func(host string, _ *target) bool { return slices.Contains(going, host) })
+}
+
+// move lets hosts go to and fro.
+func (m *backups) move(c *crew, moves int) {
+	for range moves {
+		time.Sleep(time.Duration(c.chance(20)) * time.Millisecond)
+		m.mu.Lock()
+		if all := slices.Sorted(maps.Keys(m.hosts)); len(all) > 0 {
+			h := m.hosts[all[c.chance(len(all))]]
+			if h.next < 0 {
+				h.next = c.chance(len(c.nodes))
+				m.moves++
+			}
+		}
+		m.mu.Unlock()
+	}
+}
+
+// wantClaims checks that all was fetched, once if that is wanted.
+func (c *crew) wantClaims(t *testing.T, once bool) {
+	t.Helper()
+	c.t = t
+	var seeds []string
+	for _, u := range c.seeds {
+		seeds = append(seeds, u.String())
+	}
+	want, twice := c.maze.closure(seeds), 0
+	for url := range want {
+		by := c.maze.asked[url]
+		if u := c.backups.urls[url]; len(by) == 0 || u == nil || !u.done {
+			t.Errorf("%s was fetched by %v, and is %+v", url, by, u)
+		}
+		twice += max(0, len(by)-1)
+	}
+	if len(c.backups.urls) != len(want) {
+		t.Errorf("%d URLs are remembered, want %d", len(c.backups.urls), len(want))
+	}
+	if once && twice > 0 {
+		t.Errorf("%d fetches in vain", twice)
+	}
+	lives := 0
+	for _, n := range c.nodes {
+		lives += n.lives
+		e, closeAll, err := n.open(vfs.OS)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if links, _ := e.Outbox(); links > 0 || !e.Idle() {
+			t.Errorf("node %d: %d links wait in the next run", n.id, links)
+		}
+		if err := closeAll(); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Logf("%d pages, %d lives, %d moves, %d fetches twice, %d said late", len(want), lives, c.backups.moves, twice,
+		c.backups.said)
+}
+
+// TestClaimedLinksAreFetchedOnce: nodes fetch what is dispatched to them, though answers are lost, and hosts go from
+// one to the other.
+func TestClaimedLinksAreFetchedOnce(t *testing.T) {
+	for _, c := range []struct{ nodes, lossy, moves int }{{1, 0, 0}, {2, 0, 0}, {3, 30, 0}, {2, 0, 200}, {3, 20, 200}} {
+		t.Run(fmt.Sprintf("%d nodes, %d%% lost, %d moves", c.nodes, c.lossy, c.moves), func(t *testing.T) {
+			m := &maze{hosts: 40, pages: 1500}
+			crew := newCrew(t, c.nodes, m, m.url(0), m.url(1), m.url(2))
+			newBackups(t, crew).lossy = c.lossy
+			synctest.Test(t, func(t *testing.T) {
+				defer crew.backups.inTime(crew)()
+				var moving sync.WaitGroup
+				moving.Go(func() { crew.backups.move(crew, c.moves) })
+				crew.run(t)
+				moving.Wait()
+			})
+			crew.wantClaims(t, c.lossy == 0 || c.moves == 0)
+		})
+	}
+}
+
+// TestClaimedLinksSurviveCrashes kills nodes at any byte that they write, with or without the machine, and now and then
+// with their disks, while hosts go to and fro. Nothing is lost, and nothing is fetched that was said to be done.
+func TestClaimedLinksSurviveCrashes(t *testing.T) {
+	mazes := uint64(testmain.Rounds(4, 6))
+	if n, err := strconv.ParseUint(os.Getenv("KUMO_TEST_CRASHES"), 10, 64); err == nil {
+		mazes = n
+	}
+	for seed := range mazes {
+		surviveClaiming(t, seed, 1)
+	}
+}
+
+// surviveClaiming is TestClaimedLinksSurviveCrashes with one web, whose hosts are cut into slices.
+func surviveClaiming(t *testing.T, seed uint64, cut int) {
+	t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+		t.Parallel()
+		m := &maze{hosts: 30 / cut, pages: 700 + int(seed)} // another web for each
+		crew := newCrew(t, 3, m, m.url(0), m.url(1), m.url(2))
+		crew.slices = item.NewSlices(cut)
+		crew.dice = rand.New(rand.NewPCG(seed, 3))
+		mem := newBackups(t, crew)
+		mem.lossy, mem.wipe = int(seed%3)*10, int(seed%2)*50
+		crew.cfg.Outbox = 16 << 10
+		crew.tune = func(c *Config) {
+			crew.mu.Lock()
+			defer crew.mu.Unlock()
+			c.Checkpoint = pickOne[int64](crew.dice, 1, 4<<10, 64<<20)
+			c.Commit = pickOne(crew.dice, time.Millisecond, 20*time.Millisecond)
+		}
+		crew.mortal = func(n *crewNode) *vfs.Faulty {
+			disk := vfs.NewFaulty(vfs.OS)
+			if n.lives < 12 {
+				disk.DieAfter(int64(n.chance(8 << 10 << (2 * n.chance(4)))))
+			}
+			return disk
+		}
+		synctest.Test(t, func(t *testing.T) {
+			defer mem.inTime(crew)()
+			var moving sync.WaitGroup
+			moving.Go(func() { mem.move(crew, 60) })
+			crew.run(t)
+			moving.Wait()
+		})
+		crew.wantClaims(t, false)
+	})
+}

@@ -1,0 +1,68 @@
+package crawl
+
+import (
+	"testing"
+	"time"
+
+	"kumo/internal/base/item"
+	"kumo/internal/cluster/member"
+	"kumo/internal/cluster/strategy"
+	"kumo/internal/content/cookies"
+	"kumo/internal/state/transfer"
+)
+
+// What a server sets on one node is sent to it by the next that has its host, though both were restarted, and by none
+// that has not.
+func TestCookiesComeWithTheirHost(t *testing.T) {
+	x := newTrade(t, 1, false)
+	a, b := x.nodes[0], x.nodes[1]
+	at, other := cookies.Target{Host: "w.moves.test", Path: "/"}, cookies.Target{Host: "stays.test", Path: "/"}
+	pack := chunkWriterAt(t)
+	for _, host := range []string{"w.moves.test", "stays.test"} {
+		pack.Waiting(host, transfer.HostTiming{})
+		pack.Item(&item.Item{URL: "http://" + host + "/"})
+	}
+	to := member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3, Attempt: 1}
+	if err := takeWhole(t.Context(), a.e, to, 0, true, pack.Chunk()); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	a.e.cookies.Keep([]string{"n=1; Domain=moves.test", "m=1; Max-Age=1000"}, at, false, now)
+	a.e.cookies.Keep([]string{"secret=1"}, at, true, now)
+	a.e.cookies.Keep([]string{"n=1"}, other, false, now)
+	if err := a.e.ledger.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	a.again()
+	if n := a.e.cookies.Len(); n != 3 {
+		t.Fatalf("%d cookies after a restart", n)
+	}
+	out, err := a.e.Transfers().Export(func(host string) strategy.Node {
+		if host == "w.moves.test" {
+			return b.name()
+		}
+		return ""
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = out.Close() }()
+	back := member.Transfer{From: "n0~1", To: "n1~1", Epoch: 4, Attempt: 1}
+	seq := uint64(0)
+	for ; ; seq++ {
+		node, data, err := out.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := takeWhole(t.Context(), b.e, back, seq, node == "", data); err != nil {
+			t.Fatal(err)
+		}
+		if node == "" {
+			break
+		}
+	}
+	b.again()
+	if n := b.e.cookies.Append(nil, at, now); len(n) != 2 || len(b.e.cookies.Append(nil, other, now)) > 0 {
+		t.Errorf("it has %v", n)
+	}
+}

@@ -1,0 +1,158 @@
+package crawl
+
+import (
+	"context"
+	"fmt"
+
+	"kumo/internal/base/item"
+	"kumo/internal/base/page"
+	"kumo/internal/base/weburl"
+	"kumo/internal/content/policy"
+	"kumo/internal/content/robots"
+	"kumo/internal/state/entry"
+	"kumo/internal/state/frontier"
+	"kumo/internal/state/seen"
+)
+
+// An Explanation is what the engine knows of one URL. What became of it is in the crawl's files, too.
+type Explanation struct {
+	URL   weburl.URL  // as the crawl has it, canonical and by its rules
+	Entry *seen.Entry // what the URL database has; nil if it was not met, or the crawl keeps nothing
+	State seen.State
+
+	In   bool   // a link to it that is found on a seed now would bring it in
+	Rule string // the rule that would leave it out; "scope" where it is in
+	Why  string // in the rule's words
+
+	IgnoresRobots bool
+	Allowed       bool // by its host's robots.txt
+	By            robots.Line
+	RobotsKnown   bool // the three above hold
+
+	// where it waits, or that it is under way; nil if neither, or behind the first 10,000 of its host
+	Found     *frontier.Found
+	Host      frontier.HostInfo
+	HostMet   bool
+	Overrides []policy.Applied // what it has in place of the crawl's settings
+	Pages     int64            // that the host has given
+	Most      int64            // that it may give, 0: without limit
+
+	Shelved *item.Item // it was given up with its origin, and waits for another run
+	GivenUp string     // why its origin was given up, "" if it was not
+	Pending *item.Item // the next merge decides whether it is news
+	Left    string     // the rule by which Pending is left out then, "" if it is not
+
+	Ranking *Ranking // how important it is; nil if the crawl has not met it
+
+	// Where links are claimed:
+	Claiming  bool // a link to it waits to be claimed
+	Elsewhere bool // its host is another node's
+}
+
+// Explain says what became of a URL. It may be called while the crawl runs: then it is what is so at one moment or the
+// next. tell is told what is known so far before each look that may wait for the disk: who has no time takes that.
+func (e *Engine) Explain(url string, tell func(Explanation)) (*Explanation, error) {
+	u, err := weburl.Parse(url)
+	if err != nil {
+		return nil, fmt.Errorf("%q: %w", url, err)
+	}
+	u = e.cfg.Canon.Apply(u.Canonical())
+	x := &Explanation{URL: u, IgnoresRobots: e.cfg.IgnoreRobots, Most: e.limits.quota.Most(u.Host()),
+		Overrides: e.cfg.Overrides.Explain(u)}
+	e.explainRules(x, 1)
+	slice := e.slices.At(u.Host(), u.String())
+	x.Host, x.HostMet = e.frontier.Host(slice)
+	e.explainClaims(x)
+	e.explainEnd(x)
+	tell(*x)
+	if err := e.settleRanks(context.Background()); err != nil { // by which the frontier says where the URL is
+		return nil, err
+	}
+	if x.Found, err = e.frontier.Find(slice, u.String()); err != nil {
+		return nil, fmt.Errorf("look for %s in the frontier: %w", u, err)
+	}
+	e.explainEnd(x) // after the frontier: what is done meanwhile is met here
+	tell(*x)
+	if x.Found == nil {
+		if x.Shelved, err = e.files.abandoned.Find(u.String()); err != nil {
+			return nil, err
+		}
+	}
+	if err := e.explainSeen(x); err != nil {
+		return nil, err
+	}
+	if state, depth, err := e.known.seen.Look(u.String()); err == nil && state != seen.Unknown {
+		e.explainRules(x, depth)
+		x.Ranking = e.ranks.explain(u.String(), depth, x.waiting())
+	}
+	tell(*x)
+	x.Pages, err = e.hostPages(u.Host())
+	return x, err
+}
+
+// explainRules judges a link to the URL, at its depth, as if a seed had it.
+func (e *Engine) explainRules(x *Explanation, depth int32) {
+	it := item.Item{URL: x.URL.String(), Kind: page.Anchor, Depth: depth}
+	v := e.rules.Judge(x.URL, linkTo(&it))
+	x.Rule, x.Why, x.In = v.Rule, v.Why, v.Rule == ""
+	if x.In {
+		x.Rule, x.Why = "scope", e.rules.InScope(x.URL).Rule
+	}
+	if v.Rule == "scope" && e.rules.Embeds {
+		if x.In = x.State == seen.Known; x.In {
+			x.Why += ", but a page is shown with it (--embeds)"
+		} else {
+			x.Why += "; if a page is shown with it, it is fetched (--embeds)"
+		}
+	}
+	if rules, known := e.robots.Get(x.URL.Origin()); known && !x.IgnoresRobots {
+		x.RobotsKnown = true
+		x.Allowed, x.By = rules.Decide(x.URL.RequestURI())
+	}
+}
+
+// explainEnd says whether the URL is done though its visit is not given back, or given up.
+func (e *Engine) explainEnd(x *Explanation) {
+	if x.Found != nil && x.Found.UnderWay && e.ends.has(x.URL.String()) {
+		x.Found = nil
+	}
+	if l, ok := e.origins.isAbandoned(x.URL.Origin()); ok {
+		x.GivenUp = fmt.Sprintf("%s: %s", l.failure, l.why)
+	}
+}
+
+// explainClaims says whether the URL is among the links that are yet to be claimed, and whether another node is the one
+// to fetch it.
+func (e *Engine) explainClaims(x *Explanation) {
+	switch url := x.URL.String(); {
+	case e.claims != nil:
+		x.Claiming, x.Elsewhere = e.peers.outbox.Has(url), !e.ours(e.slices.At(x.URL.Host(), url))
+	case e.cfg.Claims: // nobody runs it
+		for _, data := range e.resumed.outbox {
+			x.Claiming = x.Claiming || entry.NewDecoder([]byte(data)).Candidate().Item.URL == url
+		}
+	}
+}
+
+func (e *Engine) explainSeen(x *Explanation) (err error) {
+	url := x.URL.String()
+	if e.known.db == nil {
+		x.State, _, err = e.known.seen.Look(url)
+		return err
+	}
+	payload, waits, err := e.known.db.Pending(url)
+	if err != nil {
+		return err
+	}
+	met, known, err := e.known.db.Get(url)
+	if known {
+		x.Entry, x.State = &met, met.State
+	}
+	if !waits || err != nil {
+		return err
+	}
+	d := entry.NewDecoder(payload)
+	c := d.Candidate()
+	x.Pending, x.Left = &c.Item, c.Rule
+	return d.Fault()
+}

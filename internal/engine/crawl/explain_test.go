@@ -1,0 +1,43 @@
+package crawl
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"kumo/internal/base/vfs"
+)
+
+// Of a URL behind what memory has of its host's queue, Explain tells what is known before the disk answers.
+func TestExplainTellsWhatMemoryKnowsFirst(t *testing.T) {
+	var stalls atomic.Bool
+	reached, goOn := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	disk := vfs.NewSlow(vfs.OS, func(call string) {
+		if call == "read" && stalls.Load() {
+			once.Do(func() { close(reached) })
+			<-goOn
+		}
+	})
+	const n = 20_000
+	h := &haul{t: t, disk: disk, memory: 1 << 20}
+	e := h.open(nobodys{})
+	long(e, n)
+	stalls.Store(true)
+	var told atomic.Pointer[Explanation]
+	done := make(chan error, 1)
+	var x *Explanation
+	go func() {
+		var err error
+		x, err = e.Explain("https://long.test/articles/2026/a-title-in-words/9000", func(x Explanation) { told.Store(&x) })
+		done <- err
+	}()
+	<-reached
+	if soFar := told.Load(); soFar == nil || soFar.Found != nil || !soFar.HostMet || soFar.Host.Waiting != n {
+		t.Errorf("while the disk stalls: %+v", soFar)
+	}
+	close(goOn)
+	if err := <-done; err != nil || x.Found == nil || x.Found.Place != 9001 {
+		t.Errorf("once it answers: %+v, %v", x, err)
+	}
+}

@@ -1,0 +1,98 @@
+package crawl
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"kumo/internal/base/weburl"
+	"kumo/internal/content/policy"
+)
+
+// Pages by host are counted exactly as long as there are not too many hosts. Beyond, only a limit needs them: who
+// crawls with one counts them in this run, and takes those of earlier runs from the URL database, which is read once
+// for that. Of registered domains, whose limit is high unless somebody has set it, it is not read as long as the crawl
+// has not so many pages in all: a domain of a crawl that is continued may come to twice its limit then, and not beyond.
+
+// recallHosts tells the quota what hosts and domains have given in earlier runs.
+func (e *Engine) recallHosts(ctx context.Context) error {
+	l := e.cfg.pageLimits()
+	s := e.stats.Snapshot()
+	reads := (s.Partial || e.peers.router != nil) && e.known.db != nil // other nodes may have fetched some
+	if !e.limits.quota.Counts() && (l.PerDomain == 0 || reads && s.Pages < l.PerDomain) {
+		return nil
+	}
+	if reads {
+		if err := e.countHosts(ctx); err != nil {
+			return fmt.Errorf("count the pages of hosts: %w", err)
+		}
+	} else {
+		for host, h := range s.Hosts {
+			e.addEarlier(host, h.Pages)
+		}
+	}
+	e.limits.quota.SetComplete()
+	return nil
+}
+
+func (e *Engine) addEarlier(host string, pages int64) {
+	e.limits.quota.AddEarlier(host, pages)
+	if u, err := weburl.Parse("http://" + host + "/"); err == nil {
+		e.limits.quota.AddEarlierOfDomain(e.traps.counted(u), pages)
+	}
+}
+
+// MostPages is how many pages a host may give; 0: without limit.
+func (e *Engine) MostPages(host string) int64 { return e.limits.quota.Most(host) }
+
+// pageQuota is what counts pages by host; nil where their number is not limited.
+func (e *Engine) pageQuota() *policy.Quota {
+	if !e.limits.quota.Counts() {
+		return nil
+	}
+	return e.limits.quota
+}
+
+func (e *Engine) countHosts(ctx context.Context) error {
+	for entry, err := range e.known.db.Scan("") {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		if !entry.Answered() {
+			continue
+		}
+		if u, err := weburl.Parse(entry.URL); err == nil {
+			e.addEarlier(u.Host(), 1)
+		}
+	}
+	return nil
+}
+
+// arrangePatience is how long hostPages waits until what is in memory is in order.
+const arrangePatience = 100 * time.Millisecond
+
+// hostPages is how many pages a host has given, for who looks: those may be missing that are not in order yet.
+func (e *Engine) hostPages(host string) (int64, error) {
+	if n, known := e.stats.HostPages(host); known && e.peers.router == nil {
+		return n, nil
+	}
+	if n, known := e.limits.quota.OfHost(host); known || e.known.db == nil {
+		return n, nil
+	}
+	var n int64
+	e.known.db.Arrange(arrangePatience)
+	for _, scheme := range []string{"http://", "https://"} {
+		for entry, err := range e.known.db.ScanAfter(scheme+host+"/", "") {
+			if err != nil {
+				return 0, fmt.Errorf("count the pages of %s: %w", host, err)
+			}
+			if entry.Answered() {
+				n++
+			}
+		}
+	}
+	return n, nil
+}

@@ -1,0 +1,48 @@
+package crawl
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"kumo/internal/state/frontier"
+)
+
+// A interruptScope is what the visits under way have in common that began since the last Interrupt.
+type interruptScope struct {
+	mu  sync.Mutex // guards below
+	ctx context.Context
+	end context.CancelCauseFunc
+}
+
+// errInterrupted is why requests end that others would not wait for.
+var errInterrupted = errors.New("interrupted")
+
+// Interrupt breaks off all requests under way: the node's lease has ended, and another may be about to ask the same
+// hosts. Their URLs wait again.
+func (e *Engine) Interrupt() {
+	e.control.interrupts.mu.Lock()
+	defer e.control.interrupts.mu.Unlock()
+	if e.control.interrupts.end != nil {
+		e.control.interrupts.end(errInterrupted)
+		e.control.interrupts.ctx, e.control.interrupts.end = nil, nil
+	}
+}
+
+// join is the context of a visit that begins now.
+func (s *interruptScope) join(fetching context.Context) context.Context {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ctx == nil {
+		s.ctx, s.end = context.WithCancelCause(fetching)
+	}
+	return s.ctx
+}
+
+// brokenOff has a host owe its delay after a request that was interrupted: it may have seen it.
+func (f visitOutcome) brokenOff(ctx context.Context) visitOutcome {
+	if f.again && f.outcome == frontier.NoRequest && errors.Is(context.Cause(ctx), errInterrupted) {
+		f.outcome = frontier.Answered
+	}
+	return f
+}

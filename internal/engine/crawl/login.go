@@ -1,0 +1,74 @@
+package crawl
+
+import (
+	"context"
+	"errors"
+
+	"kumo/internal/base/page"
+	"kumo/internal/base/weburl"
+	"kumo/internal/content/cookies"
+	"kumo/internal/content/fetch"
+	"kumo/internal/state/frontier"
+)
+
+// ruleLogin is the rule in skipped.jsonl of what asks for a login from who has just logged in.
+const ruleLogin = "login"
+
+// logIn sees to it that the visit's host knows who asks, if the user wants that. Where it cannot be had, the host is
+// given up: nothing is fetched there as by nobody. When it returns false, the visit is over.
+func (w *worker) logIn(ctx context.Context, v *frontier.Visit, u weburl.URL) (bool, error) {
+	w.session = 0
+	host := cookies.HostOf(u.Host())
+	if !w.logins.Has(host) {
+		return true, nil
+	}
+	if wait, off := w.line.doubted(); off && !w.logins.Holds(host) { // a login that fails is not repeated
+		w.giveBack(v)
+		w.frontier.Postpone(v, wait)
+		return false, nil
+	}
+	number, err := w.logins.Enter(ctx, host)
+	if err == nil {
+		w.session = number
+		return true, nil
+	}
+	w.giveBack(v)
+	if ctx.Err() != nil {
+		w.frontier.Postpone(v, 0)
+		return false, nil
+	}
+	l := abandonment{page.Login, err.Error()}
+	if err := w.failVisit(v, l); err != nil {
+		return false, err
+	}
+	if err := w.done(v, visitOutcome{}); err != nil {
+		return false, err
+	}
+	return false, w.abandonOrigin(u.Origin(), l)
+}
+
+// isLoggedOut reports whether an answer says that the session is over in which it was asked for.
+func (w *worker) isLoggedOut(u weburl.URL) (bool, error) {
+	if w.session == 0 {
+		return false, nil
+	}
+	host := cookies.HostOf(u.Host())
+	if w.logins.NeedsText(host) {
+		w.acquireSlot()
+		if err := w.reading.decoder.Decode(&w.resp, w.room); errors.Is(err, fetch.ErrDisk) {
+			return false, err
+		}
+	}
+	return w.logins.Over(host, w.session, u, &w.resp), nil
+}
+
+// visitAnew ends a visit that came too late for its session. The next one begins another; where that is of no use, the
+// page is not for this user.
+func (w *worker) visitAnew(v *frontier.Visit, rec *page.Record, f visitOutcome) error {
+	if int(v.Tries) < w.mostTries(v.URL) {
+		f.again = true
+		return w.retry(v, rec, f)
+	}
+	w.giveBack(v)
+	return w.leave(v, ruleLogin, "answered as if nobody were logged in, also after another login")
+}

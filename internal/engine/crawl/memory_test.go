@@ -1,0 +1,109 @@
+package crawl
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"kumo/internal/base/item"
+	"kumo/internal/base/page"
+	"kumo/internal/base/stats"
+	"kumo/internal/content/policy"
+	"kumo/internal/state/frontier"
+)
+
+// TestMemoryOfManyHosts weighs what the engine keeps of a host, outside of seen and the frontier, once its tables of
+// bounded size are full.
+func TestMemoryOfManyHosts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a quarter of a million hosts")
+	}
+	const warm, more = 100_000, 150_000
+	for limit, most := range map[int64]float64{0: 8, 10: 20} {
+		e := engineWithLimit(t, limit)
+		meetAll(t, e, 0, warm)
+		before := heap()
+		meetAll(t, e, warm, warm+more)
+		if perHost := float64(int64(heap()-before)) / more; perHost > most {
+			t.Errorf("limit %d: %.1f bytes a host, want %v at most", limit, perHost, most)
+		}
+		runtime.KeepAlive(e)
+	}
+}
+
+// BenchmarkManyHosts meets a million hosts, and weighs all that the engine keeps of them, and the note of a checkpoint.
+func BenchmarkManyHosts(b *testing.B) {
+	const hosts = 1_000_000
+	for _, limit := range []int64{0, 10} {
+		b.Run(fmt.Sprint("limit ", limit), func(b *testing.B) {
+			for b.Loop() {
+				e := engineWithLimit(b, limit)
+				before := heap()
+				meetAll(b, e, 0, hosts)
+				b.ReportMetric(float64(int64(heap()-before))/hosts, "B/host")
+				began := time.Now()
+				n := e.note(1, nil)
+				b.ReportMetric(float64(time.Since(began).Microseconds()), "note-pause-µs")
+				text, err := json.Marshal(n)
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.ReportMetric(float64(time.Since(began).Microseconds()), "note-µs")
+				b.ReportMetric(float64(len(text)), "note-bytes")
+				runtime.KeepAlive(e)
+			}
+		})
+	}
+}
+
+func engineWithLimit(t testing.TB, limit int64) *Engine {
+	e := onDisk(t, t.TempDir())
+	e.cfg.PagesPerHost = limit
+	e.limits.quota = policy.NewQuota(policy.Limits{Pages: e.cfg.Pages, PerHost: e.cfg.PagesPerHost}, 0)
+	return e
+}
+
+// meetAll does with hosts what visits would. A third of them is dead, with a URL each.
+func meetAll(t testing.TB, e *Engine, from, to int) {
+	for i := from; i < to; i++ {
+		meet(t, e, i)
+	}
+}
+
+func meet(t testing.TB, e *Engine, i int) {
+	host := fmt.Sprintf("www.host-%07d.example", i)
+	origin := "https://" + host
+	e.names.intern(host)
+	if e.origins.firstToWant(origin, e.robots) != first {
+		t.Fatal("a new host is known")
+	}
+	if i%3 > 0 {
+		e.origins.rulesCame(origin)
+		e.origins.isNearest(origin, 1, true)
+		e.limits.quota.Take(host, "")
+		e.limits.quota.Settle(host, "", true)
+		e.stats.Visited(stats.Visit{Host: host, Status: 200, Type: "text/html",
+			Took: time.Duration(i%1000) * time.Millisecond})
+		return
+	}
+	it := item.Item{URL: origin + "/some/path/to/a/page.html", From: "https://www.elsewhere.example/links/"}
+	l := abandonment{page.Refused, "connection refused by " + host}
+	for range maxRefusals {
+		e.origins.judge(origin, &frontier.Visit{Item: it, Started: time.Now()},
+			visitOutcome{outcome: frontier.Failed, failure: l.failure, detail: l.why})
+	}
+	e.origins.abandon(origin, l)
+	e.origins.rulesCame(origin)
+	if err := e.abandonItem(it); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}

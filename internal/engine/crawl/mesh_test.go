@@ -1,0 +1,225 @@
+package crawl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"kumo/internal/app/meshnode"
+	"kumo/internal/base/vfs"
+	"kumo/internal/cluster/bus/inproc"
+	"kumo/internal/cluster/desired"
+	"kumo/internal/cluster/member/mesh"
+	"kumo/internal/cluster/overlay"
+	"kumo/internal/cluster/strategy"
+	"kumo/internal/engine/exchange"
+	"kumo/internal/lab/testmain"
+	"kumo/internal/state/entry"
+	"kumo/internal/state/history"
+	"kumo/internal/state/journal/file"
+)
+
+// A meshCrew is what the nodes of a crew have in common that crawls without a centre: the wires between them.
+type meshCrew struct {
+	hub   *inproc.Hub
+	quiet time.Duration // until seeds come, so that all know each other by then
+	over  atomic.Bool   // all have nothing to do
+}
+
+// A meshLife is a crew's node as a node of a mesh, for one life.
+type meshLife struct {
+	router meshnode.Router
+	node   atomic.Pointer[meshnode.Node]
+	seeds  atomic.Uint64 // the version of the crawl's record that says that the seeds are in; 0: none is known to
+}
+
+func (n *crewNode) meshName() string { return fmt.Sprintf("n%d~1", n.id) }
+
+// meet makes the engine a node of the mesh, in its life.
+func (n *crewNode) meet(ctx context.Context, disk vfs.FS, e *Engine, beside *sync.WaitGroup, stop func()) error {
+	j, err := file.Open(disk, filepath.Join(n.dir, "history.journal"), file.Config{Segment: 1 << 14})
+	if err != nil {
+		return err
+	}
+	self := n.meshName()
+	db, err := history.Open(disk, filepath.Join(n.dir, "history"), j,
+		history.Config{Key: meshnode.Key, Memory: 1 << 20})
+	if err != nil {
+		return errors.Join(err, j.Close())
+	}
+	words, err := n.mesh.hub.Join(strategy.Node(self))
+	if err != nil {
+		return errors.Join(err, db.Close(), j.Close())
+	}
+	var known []overlay.Contact
+	for _, other := range n.nodes {
+		if other != n {
+			known = append(known, overlay.Contact{Node: other.meshName()})
+		}
+	}
+	if n.id == 0 && n.lives == 1 {
+		known = nil // the first of all
+	}
+	seed := uint64(n.chance(1 << 30))
+	node, err := meshnode.New(meshnode.Config{Messenger: words, Known: known, Router: &n.life.router,
+		History: db, Overlay: overlay.Config{Self: overlay.Contact{Node: self}, Seed: seed}, Mesh: mesh.Config{Process: seed},
+		Read: func(data []byte, f func(host, url string, link []byte)) error {
+			return exchange.Read(data, func(c entry.Candidate, link []byte) { f(n.slices.Of(c.Item.URL), c.Item.URL, link) })
+		},
+		Changed: func() {
+			_, version := n.life.node.Load().Crawl()
+			n.life.seeds.Store(version)
+		},
+		Ended: func(end mesh.Ended) {
+			if v := n.life.seeds.Load(); end.Nodes == len(n.nodes) && v > 0 && end.Version == v {
+				n.mesh.over.Store(true)
+			}
+		}})
+	if err == nil {
+		err = node.Attach(e)
+	}
+	if err != nil {
+		return errors.Join(err, words.Close(), db.Close(), j.Close())
+	}
+	n.life.node.Store(node)
+	n.life.seeds.Store(0)
+	beside.Go(func() {
+		err := node.Run(ctx)
+		n.life.node.Store(nil)
+		err = errors.Join(words.Close(), db.Close(), j.Close(), err)
+		if ctx.Err() == nil { // the disk, or a fault
+			if !disk.(*vfs.Faulty).Dead() {
+				n.t.Errorf("node %d: %v", n.id, err)
+			}
+			stop()
+		}
+	})
+	beside.Go(func() {
+		select {
+		case <-time.After(n.mesh.quiet):
+		case <-ctx.Done():
+		}
+		if n.seed(ctx, e); n.id == 0 && n.seeded.Load() {
+			err := node.Change(ctx, func(r *desired.Record, _ uint64) error {
+				r.Seeds = 1 // are in
+				return nil
+			})
+			if err != nil && ctx.Err() == nil && !disk.(*vfs.Faulty).Dead() {
+				n.t.Error(err)
+			}
+		}
+	})
+	return nil
+}
+
+// newMesh makes a crew one without a centre.
+func newMesh(c *crew) *meshCrew {
+	c.mesh = &meshCrew{hub: inproc.New(1)}
+	c.cfg.Claims = true
+	for _, n := range c.nodes {
+		n.life = &meshLife{}
+	}
+	c.tells = func(n *crewNode, host string, urls []string) {
+		if node := n.life.node.Load(); node != nil {
+			node.Finished(host, urls)
+		}
+	}
+	return c.mesh
+}
+
+// TestEnginesOfAMesh lets real engines, histories and machines crawl to the end without a centre.
+func TestEnginesOfAMesh(t *testing.T) {
+	for _, nodes := range []int{1, 2, 4} {
+		t.Run(fmt.Sprintf("%d nodes", nodes), func(t *testing.T) {
+			m := &maze{hosts: 40, pages: 1500}
+			crew := newCrew(t, nodes, m, m.url(0), m.url(1), m.url(2))
+			newMesh(crew).quiet = 30 * time.Second
+			synctest.Test(t, func(t *testing.T) { crew.run(t) })
+			wantMesh(t, crew, true)
+		})
+	}
+}
+
+// TestEnginesOfAMeshSurviveCrashes kills nodes at any byte that they write, of engine or history, in so many webs as
+// KUMO_TEST_CRASHES says.
+func TestEnginesOfAMeshSurviveCrashes(t *testing.T) {
+	mazes := testmain.Rounds(3, 10) // webs
+	if n, err := strconv.Atoi(os.Getenv("KUMO_TEST_CRASHES")); err == nil {
+		mazes = n
+	}
+	for seed := range uint64(mazes) {
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			m := &maze{hosts: 30, pages: 500 + int(seed)}
+			crew := newCrew(t, 4, m, m.url(0), m.url(1), m.url(2))
+			crew.dice = rand.New(rand.NewPCG(seed, 3))
+			newMesh(crew)
+			crew.mortal = func(n *crewNode) *vfs.Faulty {
+				disk := vfs.NewFaulty(vfs.OS)
+				if n.lives < 6 {
+					disk.DieAfter(int64(4<<10 + n.chance(64<<10)))
+				}
+				return disk
+			}
+			synctest.Test(t, func(t *testing.T) {
+				defer crew.inTime()()
+				crew.run(t)
+			})
+			wantMesh(t, crew, false)
+		})
+	}
+}
+
+// inTime fails a crawl that does not end. It is called in its bubble.
+func (c *crew) inTime() (stop func() bool) {
+	return time.AfterFunc(5*time.Minute, func() {
+		for _, n := range c.nodes {
+			fmt.Printf("node %d, life %d, seeded %v\n", n.id, n.lives, n.seeded.Load())
+			if e := n.engine.Load(); e != nil {
+				links, _ := e.Outbox()
+				fmt.Printf("  idle %v, %d links, %v unsaid, %+v\n", e.Idle(), links, e.claims.unsaid, e.frontier.Counts())
+			}
+			if node := n.life.node.Load(); node != nil {
+				ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+				t, err := node.Gather(ctx)
+				fmt.Printf("  all together %+v (%v)\n", t, err)
+				cancel()
+			}
+		}
+		panic("not all is done in five minutes")
+	}).Stop
+}
+
+// wantMesh checks that all was fetched.
+func wantMesh(t *testing.T, c *crew, once bool) {
+	t.Helper()
+	var seeds []string
+	for _, u := range c.seeds {
+		seeds = append(seeds, u.String())
+	}
+	again := 0
+	for url := range c.maze.closure(seeds) {
+		switch n := len(c.maze.asked[url]); {
+		case n == 0:
+			t.Errorf("%s is never fetched", url)
+		case n > 1:
+			again += n - 1
+		}
+	}
+	lives := 0
+	for _, n := range c.nodes {
+		lives += n.lives
+	}
+	t.Logf("%d of %d fetched again, in %d lives", again, len(c.maze.asked), lives)
+	if once && again > 0 {
+		t.Errorf("%d pages are fetched again", again)
+	}
+}

@@ -1,0 +1,60 @@
+package crawl
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"strings"
+	"time"
+
+	"kumo/internal/base/item"
+)
+
+// A Prober is a [Fetcher] that can find out whether a host can be connected to, without asking it for anything.
+type Prober interface {
+	Probe(ctx context.Context, host string, timeout time.Duration) (connect time.Duration, err error)
+}
+
+var errNoProbe = errors.New("this crawl has no way to probe hosts")
+
+// Probe finds out whether a TCP connection to a host can be made in a time, how long that takes once the name is looked
+// up, and in which network the host lies, "" if that is not known; see [fetch.Client.Probe]. The frontier is not asked
+// whether it is the host's turn, as no request is made: what it costs the host is a connection that is closed at once,
+// or two. Who probes sees to it that no host is probed often.
+func (e *Engine) Probe(ctx context.Context, host string, timeout time.Duration) (connect time.Duration, network string,
+	err error) {
+	p, ok := e.fetcher.(Prober)
+	if !ok {
+		return 0, "", errNoProbe
+	}
+	host = item.HostOfSlice(host)
+	begin := time.Now()
+	hostname, port, err := net.SplitHostPort(host)
+	if err != nil {
+		hostname, port = strings.Trim(host, "[]"), "80"
+	}
+	soon, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	addr, err := e.fetcher.Resolve(soon, hostname, port)
+	if err == nil {
+		network = networkOf(addr)
+	} else if soon.Err() != nil {
+		return time.Since(begin), "", err
+	}
+	connect, err = p.Probe(ctx, host, max(timeout-time.Since(begin), time.Millisecond))
+	return connect, network, err
+}
+
+// networkOf is the network of an address, as far as those who route between networks tell them apart, mostly.
+func networkOf(a netip.Addr) string {
+	bits := 48
+	if a = a.Unmap(); a.Is4() {
+		bits = 24
+	}
+	p, err := a.Prefix(bits)
+	if err != nil {
+		return ""
+	}
+	return p.String()
+}

@@ -1,0 +1,33 @@
+package crawl
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"kumo/internal/base/item"
+	"kumo/internal/cluster/strategy"
+)
+
+// Queues names the hosts with the longest queues, whether they are in memory or on the disk, and none where nothing
+// waits.
+func TestQueues(t *testing.T) {
+	x := newTrade(t, 1, false)
+	n := x.nodes[1]
+	for i := range 20 {
+		for k := range i {
+			host := fmt.Sprintf("h%d.test", i)
+			n.e.frontier.Push(host, item.Item{URL: fmt.Sprintf("http://%s/%d", host, k)})
+		}
+	}
+	n.e.frontier.Push("done.test", item.Item{URL: "http://done.test/"})
+	n.e.frontier.Take("done.test", func(*item.Item) bool { return true })
+	got, err := n.e.Queues(t.Context(), 3)
+	if want := []strategy.Queue{{Host: "h19.test", Waiting: 19}, {Host: "h18.test", Waiting: 18},
+		{Host: "h17.test", Waiting: 17}}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v, %v", got, err)
+	}
+	if all, err := n.e.Queues(t.Context(), 100); err != nil || len(all) != 19 {
+		t.Errorf("%d hosts, %v", len(all), err)
+	}
+}

@@ -1,0 +1,473 @@
+package crawl
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"kumo/internal/base/item"
+	"kumo/internal/base/page"
+	"kumo/internal/state/entry"
+	"kumo/internal/state/frontier"
+	"kumo/internal/state/rank"
+	"kumo/internal/state/rank/depth"
+	"kumo/internal/state/rank/ids"
+	"kumo/internal/state/rank/ranker"
+	"kumo/internal/state/transfer"
+)
+
+// Ranks say which of the URLs that wait go first.
+type Ranks struct {
+	Name  string                   // of the order, for who asks
+	Order rank.Order               // that goes by no links; nil: by depth
+	ID    func(url string) rank.ID // what a URL is to Order; nil: that does not matter
+	Links *ranker.Ranker           // in place of Order, one that goes by the links that were found
+	Kept  bool                     // its links are in RankDir of the crawl's folder; the engine closes it when it ends
+}
+
+// ranking is which URLs go first: what the order says, and by how much users and sites lift them.
+type ranking struct {
+	Ranks
+	prefer   atomic.Pointer[rank.Preferences]
+	listener Listener
+	full     atomic.Bool // of links, and that is said
+}
+
+func newRanking(r Ranks, p rank.Preferences, l Listener) *ranking {
+	if r.Order == nil {
+		r.Order = depth.New()
+	}
+	k := &ranking{Ranks: r, listener: l}
+	k.prefer.Store(&p)
+	return k
+}
+
+// lift adds to an item's lift what the user prefers.
+func (r *ranking) lift(it *item.Item) {
+	if p := *r.prefer.Load(); len(p) > 0 {
+		it.Lift = liftOf(rank.Lift(it.Lift) + p.Lift(it.URL))
+	}
+}
+
+// liftOf is a lift as items have it.
+func liftOf(l rank.Lift) int8 { return int8(max(-math.MaxInt8, min(math.MaxInt8, l))) }
+
+// rankOf is an item's rank at a place.
+func rankOf(p rank.Place, it *item.Item) int32 { return int32(p.With(rank.Lift(it.Lift))) }
+
+// place is where a URL belongs by an order that goes by no links.
+func (r *ranking) place(url string, depth int32) rank.Place {
+	return rank.PlaceOf(r.Order.Importance(r.number(url), depth))
+}
+
+// number is what a URL is to an order that goes by no links.
+func (r *ranking) number(url string) rank.ID {
+	if r.ID == nil {
+		return 0
+	}
+	return r.ID(url)
+}
+
+// rank gives items their ranks that nothing has just linked to.
+func (r *ranking) rank(items ...*item.Item) {
+	if r.Links == nil {
+		for _, it := range items {
+			it.Rank = rankOf(r.place(it.URL, it.Depth), it)
+		}
+		return
+	}
+	urls := make([]ranker.URL, len(items))
+	for i, it := range items {
+		urls[i] = ranker.URL{Key: r.Links.KeyOf(it.URL), Depth: it.Depth}
+	}
+	places, err := r.Links.Places(urls, make([]rank.Place, 0, len(urls)))
+	r.say(err)
+	for i, it := range items {
+		it.Rank = rankOf(places[i], it)
+	}
+}
+
+// rankAll is rank for items that lie together.
+func (r *ranking) rankAll(items []item.Item) {
+	const some = 4096 // at once
+	var part []*item.Item
+	for i := range items {
+		if part = append(part, &items[i]); len(part) == some || i == len(items)-1 {
+			r.rank(part...)
+			part = part[:0]
+		}
+	}
+}
+
+// say says once that no more URLs are ranked.
+func (r *ranking) say(err error) {
+	if err != nil && r.full.CompareAndSwap(false, true) {
+		r.listener.unranked(err)
+	}
+}
+
+// importance is that of a URL by the links that were found; 0 if it is not known, or the order does not go by them.
+func (r *ranking) importance(url string, depth int32) float64 {
+	if r.Links == nil {
+		return 0
+	}
+	e, _ := r.Links.Explain(ranker.URL{Key: r.Links.KeyOf(url), Depth: depth})
+	return e.Importance
+}
+
+// links are what a batch tells a ranking that goes by links, and is told. They are used again and again.
+type links struct {
+	page  ids.Key
+	of    bool    // the links are page's
+	ends  bool    // and there are no more of them
+	all   int     // how many links it has, of any kind
+	out   int     // how many different URLs it links to, other nodes' included; 0: all are this node's
+	share float32 // what a link is worth
+	cands []link
+	at    []int32 // of each that was found, which of cands it is
+
+	earlier []ranker.URL // of the same page, that went in other batches
+	slices  []string     // theirs
+	others  []ranker.URL // of the same page, which are other nodes'
+	shares  []float32    // what links to them are worth
+
+	urls      []ranker.URL
+	gifts     []ranker.Gift
+	standings []ranker.Standing
+	rose      []rose
+	moves     []frontier.Move
+}
+
+// A link is what a ranking has to know of a candidate.
+type link struct {
+	key   ids.Key
+	in    bool // the crawl may fetch it
+	first bool // and it is the page's first to its URL
+}
+
+// A rose is a URL that waits and goes before what it did.
+type rose struct {
+	slice string
+	frontier.Move
+}
+
+// next is reset for links of the same page.
+func (l *links) next() {
+	page, of, all, earlier, slices, others, shares := l.page, l.of, l.all, l.earlier, l.slices, l.others, l.shares
+	l.earlier, l.slices, l.others, l.shares = nil, nil, nil, nil
+	l.reset()
+	l.page, l.of, l.all, l.earlier, l.slices, l.others, l.shares = page, of, all, earlier, slices, others, shares
+}
+
+func (l *links) reset() {
+	*l = links{cands: l.cands[:0], at: l.at[:0], earlier: l.earlier[:0], slices: clean(l.slices), others: l.others[:0],
+		shares: l.shares[:0],
+		urls:   l.urls[:0], gifts: l.gifts[:0], standings: l.standings[:0], rose: clean(l.rose), moves: l.moves[:0]}
+}
+
+// keep lets candidate i be the one in a place before it, as the batch does.
+func (l *links) keep(place, i int) {
+	if len(l.cands) > 0 {
+		l.cands[place] = l.cands[i]
+	}
+}
+
+// cut leaves the first candidates.
+func (l *links) cut(n int) { l.cands = l.cands[:min(n, len(l.cands))] }
+
+func clean[T any](s []T) []T {
+	clear(s)
+	return s[:0]
+}
+
+// begin says that the links that follow are of a page which has so many.
+func (r *ranking) begin(b *batch, url string, links int) {
+	if r.Links != nil {
+		b.ranks.page, b.ranks.of, b.ranks.all = r.Links.KeyOf(url), true, links
+	}
+}
+
+// share numbers a batch's candidates, and says of those on a page what its link to each is worth.
+func (r *ranking) share(b *batch, several bool) {
+	if r.Links == nil {
+		return
+	}
+	l := &b.ranks
+	l.cands = l.cands[:0]
+	for i := range b.cands {
+		k := link{in: b.cands[i].Rule == ""}
+		if k.in {
+			k.key = r.Links.KeyOf(b.cands[i].Item.URL)
+		}
+		l.cands = append(l.cands, k)
+	}
+	if !l.of || !several {
+		return
+	}
+	order := make([]int32, 0, len(l.cands))
+	for i := range l.cands {
+		if l.cands[i].in {
+			order = append(order, int32(i))
+		}
+	}
+	slices.SortFunc(order, func(a, b int32) int { return cmp.Compare(l.cands[a].key, l.cands[b].key) })
+	order = slices.CompactFunc(order, func(a, b int32) bool { return l.cands[a].key == l.cands[b].key })
+	if l.out = len(order); !l.ends || len(l.earlier) > 0 {
+		l.out = l.all // the page goes in several batches: nobody knows how many of its links are the same
+	}
+	var err error
+	l.share, err = r.Links.Share(l.page, l.out)
+	r.say(err)
+	for _, i := range order {
+		l.cands[i].first = true
+	}
+}
+
+// tell has a candidate say what its URL's node is to be told of the links to it.
+func (r *ranking) tell(b *batch, i int) {
+	if r.Links == nil || b.foreign {
+		return
+	}
+	l, c := &b.ranks, &b.cands[i]
+	if !l.cands[i].first {
+		return
+	}
+	u := ranker.Other{URL: ranker.URL{Key: l.cands[i].key, Depth: c.Item.Depth}, Address: c.Item.URL}
+	l.others, l.shares = append(l.others, u.URL), append(l.shares, l.share)
+	var err error
+	if c.Worth, err = r.Links.Tell(&u, l.share); c.Worth != 0 {
+		c.Tag = tagOf(l.page)
+	}
+	r.say(err)
+}
+
+// tagOf is the tag of what a page's links are worth: the same if this process dies before it has journalled the page,
+// which then is fetched again.
+func tagOf(page ids.Key) uint32 { return max(1, uint32(page)^uint32(page>>32)<<24) }
+
+// settle tells the links of a batch, gives what is news its rank, and returns what now goes before what it did.
+func (r *ranking) settle(b *batch, sliceOf func(*entry.Candidate) string) []rose {
+	if r.Links == nil {
+		for i := range b.found {
+			it := &b.found[i].Item
+			it.Rank = rankOf(r.place(it.URL, it.Depth), it)
+		}
+		return nil
+	}
+	l := &b.ranks
+	switch {
+	case l.of && l.ends:
+		r.fetched(b)
+	case l.of:
+		r.before(b, sliceOf)
+		fallthrough
+	default:
+		if b.foreign {
+			r.give(b)
+			break
+		}
+		news := make([]*item.Item, len(b.found))
+		for i := range b.found {
+			news[i] = &b.found[i].Item
+		}
+		if len(news) > 0 {
+			r.rank(news...)
+		}
+		return nil
+	}
+	return r.spread(b, sliceOf)
+}
+
+// fetched tells a page with its links.
+func (r *ranking) fetched(b *batch) {
+	l := &b.ranks
+	l.urls = append(l.urls[:0], l.earlier...)
+	for i := range l.cands {
+		if l.cands[i].in {
+			l.urls = append(l.urls, ranker.URL{Key: l.cands[i].key, Depth: b.cands[i].Item.Depth})
+		}
+	}
+	var err error
+	l.standings, err = r.Links.Fetched(&ranker.Visit{Page: l.page, Links: l.urls, Others: l.others, Shares: l.shares,
+		Out: l.out}, l.standings[:0])
+	r.say(err)
+}
+
+// before keeps links of a page of which more are to come.
+func (r *ranking) before(b *batch, sliceOf func(*entry.Candidate) string) {
+	l := &b.ranks
+	for i := range l.cands {
+		if c := &b.cands[i]; l.cands[i].in {
+			l.earlier = append(l.earlier, ranker.URL{Key: l.cands[i].key, Depth: c.Item.Depth})
+			l.slices = append(l.slices, sliceOf(c))
+		}
+	}
+}
+
+// give tells links that other nodes have found.
+func (r *ranking) give(b *batch) {
+	l := &b.ranks
+	l.gifts = l.gifts[:0]
+	for i := range l.cands {
+		if c := &b.cands[i]; l.cands[i].in {
+			u := ranker.URL{Key: l.cands[i].key, Depth: c.Item.Depth}
+			l.gifts = append(l.gifts, ranker.Gift{URL: u, Worth: c.Worth, Tag: c.Tag})
+		}
+	}
+	var err error
+	take := r.Links.Give
+	if b.back {
+		take = r.Links.TakeBack
+	}
+	l.standings, err = take(l.gifts, l.standings[:0])
+	r.say(err)
+}
+
+// spread gives what was found its place, and returns what rose of the rest, by slices.
+func (r *ranking) spread(b *batch, sliceOf func(*entry.Candidate) string) []rose {
+	l := &b.ranks
+	l.rose = l.rose[:0]
+	at := 0
+	for i := range l.earlier {
+		if s := l.standings[at]; s.Rose && !b.foreign {
+			l.rose = append(l.rose, rose{l.slices[i], frontier.Move{Key: l.earlier[i].Key, Place: s.Place}})
+		}
+		at++
+	}
+	news := 0
+	for i := range l.cands {
+		if !l.cands[i].in {
+			continue
+		}
+		s := l.standings[at]
+		at++
+		if news < len(l.at) && int(l.at[news]) == i {
+			it := &b.found[news].Item
+			it.Rank = rankOf(s.Place, it)
+			news++
+		} else if s.Rose {
+			l.rose = append(l.rose, rose{sliceOf(&b.cands[i]), frontier.Move{Key: l.cands[i].key, Place: s.Place}})
+		}
+	}
+	slices.SortStableFunc(l.rose, func(a, b rose) int { return cmp.Compare(a.slice, b.slice) })
+	return l.rose
+}
+
+// moveUp tells the frontier what now goes before what it did.
+func (e *Engine) moveUp(b *batch, all []rose) {
+	for len(all) > 0 {
+		slice := all[0].slice
+		b.ranks.moves = b.ranks.moves[:0]
+		for len(all) > 0 && all[0].slice == slice {
+			b.ranks.moves = append(b.ranks.moves, all[0].Move)
+			all = all[1:]
+		}
+		e.frontier.Move(slice, b.ranks.moves)
+	}
+}
+
+// keepRanks computes ranks again whenever links have become more by enough, until the context ends.
+func (e *Engine) keepRanks(ctx context.Context) error {
+	r := e.ranks.Links
+	if r == nil {
+		return nil
+	}
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if !r.Due() {
+			continue
+		}
+		err := refresh(ctx, r)
+		if err == nil {
+			err = e.tellAgain(ctx)
+		}
+		if errors.Is(err, context.Canceled) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("rank URLs by the links between them: %w", err)
+		}
+	}
+}
+
+// refresh computes ranks again. The frontier asks for places by itself, once the generation is another.
+func refresh(ctx context.Context, r *ranker.Ranker) error {
+	_, err := r.Refresh(ctx, func([]ranker.Change) error { return nil })
+	return err
+}
+
+// tellAgain tells other nodes of their URLs that a refresh has given another importance, as far as this node knows.
+func (e *Engine) tellAgain(ctx context.Context) error {
+	if e.peers.router == nil {
+		return nil
+	}
+	return e.ranks.Links.Again(ctx, func(all []ranker.Other) error {
+		e.peers.full.await(ctx)
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		return e.ledger.Within(func() error {
+			var enc entry.Encoder
+			for i := range all {
+				e.putAgain(&enc, &all[i])
+			}
+			e.ledger.Enqueue(enc.Writer)
+			return nil
+		})
+	})
+}
+
+// putAgain puts a link into the outbox that says what all that were found to its URL are worth by now.
+func (e *Engine) putAgain(enc *entry.Encoder, u *ranker.Other) {
+	c := entry.Candidate{Host: item.HostOf(u.Address),
+		Item: item.Item{URL: u.Address, Depth: u.Depth, Kind: page.Anchor}}
+	if e.peers.router.Ours(e.sliceOf(&c)) {
+		return
+	}
+	var err error
+	if c.Worth, err = e.ranks.Links.Tell(u, 0); err == nil && c.Worth != 0 {
+		e.peers.outbox.Put(enc, &c, nil)
+	}
+}
+
+// worth says what links to a URL are worth, for the node that it moves to; nil if the order does not go by them.
+func (r *ranking) worth() func(url string) float32 {
+	if r.Links == nil {
+		return nil
+	}
+	return func(url string) float32 { return r.Links.Hand(ranker.URL{Key: r.Links.KeyOf(url)}) }
+}
+
+// giveArrived tells what links are worth to URLs that come from another node, as it has found them.
+func (e *Engine) giveArrived(all []transfer.Worth) {
+	if e.ranks.Links == nil || len(all) == 0 {
+		return
+	}
+	gifts := make([]ranker.Gift, len(all))
+	for i := range all {
+		u := ranker.URL{Key: e.ranks.Links.KeyOf(all[i].URL), Depth: all[i].Depth}
+		gifts[i] = ranker.Gift{URL: u, Worth: all[i].Worth}
+	}
+	standings, err := e.ranks.Links.Arrive(gifts, nil)
+	e.ranks.say(err)
+	for i, s := range standings {
+		if s.Rose { // and may wait here
+			e.frontier.Move(e.slices.Of(all[i].URL), []frontier.Move{{Key: gifts[i].Key, Place: s.Place}})
+		}
+	}
+}
+
+// isRanked reports whether the links of a page count: a sitemap's entries are named there, not linked to.
+func isRanked(rec *page.Record, kind page.Kind) bool {
+	return rec.Page != nil && rec.Failure == page.None && kind != page.Sitemap
+}

@@ -1,0 +1,162 @@
+package crawl
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"kumo/internal/base/page"
+	"kumo/internal/content/duplicate"
+)
+
+// Most workers wait for a server. What it takes to receive an answer they get when one begins to come, and what it
+// takes to read it when a processor is free: a thousand at work need little more memory than ten.
+//
+// Memory is never held for what a server may still send: an answer that outgrows its share is on the disk until it is
+// read. Who reads holds a place, and needs nothing but processors and disks to finish; so who waits for one gets it. A
+// page for which an ordinary place is too small is read again from its beginning at a large one, of which there are
+// few, and its first place is free meanwhile: pages that are large wait for each other, small ones do not wait for
+// them.
+
+// A readSlot is where answers are read, one after the other.
+type readSlot struct {
+	parser Parser
+	page   page.Page
+	signer duplicate.Reader
+	body   []byte
+	room   int64 // bytes of a body without its content coding that are read
+	large  bool
+}
+
+// An readPool has the slots, and the room for answers that come.
+type readPool struct {
+	newParser func(room int64) Parser
+	shares    Shares
+	places    chan struct{}  // held by who sits at a slot
+	large     chan *readSlot // that nobody sits at; nil for one that was not used yet
+	waiting   atomic.Int32   // for a large one
+
+	mu    sync.Mutex
+	slots []*readSlot    // free ones; the last was used last
+	rooms []page.Buffers // the same
+}
+
+func newReadPool(newParser func(room int64) Parser, s Shares) *readPool {
+	o := &readPool{newParser: newParser, shares: s, places: make(chan struct{}, s.desks()),
+		large: make(chan *readSlot, s.largeDesks())}
+	for range cap(o.large) {
+		o.large <- nil
+	}
+	return o
+}
+
+// receive makes room for an answer.
+func (w *worker) receive() {
+	o := w.reading.pool
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if last := len(o.rooms) - 1; last >= 0 {
+		request := w.resp.Buffers.Request
+		w.resp.Buffers, o.rooms = o.rooms[last], o.rooms[:last]
+		w.resp.Buffers.Request = request
+	}
+}
+
+// acquireSlot waits for a slot.
+func (w *worker) acquireSlot() {
+	o := w.reading.pool
+	o.places <- struct{}{}
+	w.inSlot = true
+	o.mu.Lock()
+	if last := len(o.slots) - 1; last >= 0 {
+		w.readSlot, o.slots = o.slots[last], o.slots[:last]
+	}
+	o.mu.Unlock()
+	if w.readSlot == nil {
+		room := o.shares.DeskRoom()
+		w.readSlot = &readSlot{parser: o.newParser(room), room: room}
+	}
+	w.resp.Buffers.Body = w.body
+}
+
+// move leaves the ordinary slot, and waits for a large one. It reports false if ctx ends before there is one.
+func (w *worker) move(ctx context.Context) bool {
+	o := w.reading.pool
+	w.clear()
+	w.leaveSlot()
+	o.waiting.Add(1)
+	defer o.waiting.Add(-1)
+	var d *readSlot
+	select {
+	case d = <-o.large:
+	case <-ctx.Done():
+		return false
+	}
+	if d == nil {
+		room := o.shares.largeRoom()
+		d = &readSlot{parser: o.newParser(room), room: room, large: true}
+	}
+	if d.body == nil {
+		d.body = make([]byte, 0, d.room+1<<10) // it would grow to that, and take more than twice as much on the way
+	}
+	w.readSlot = d
+	o.places <- struct{}{}
+	w.inSlot = true
+	w.resp.Buffers.Body = w.body
+	return true
+}
+
+// leaveSlot leaves the place at a slot, but not yet what lies on it: what follows may take its time without a
+// processor.
+func (w *worker) leaveSlot() {
+	if w.inSlot {
+		w.inSlot = false
+		<-w.reading.pool.places
+	}
+}
+
+// clear gives the slot back.
+func (w *worker) clear() {
+	d, o := w.readSlot, w.reading.pool
+	if d == nil {
+		return
+	}
+	w.readSlot = nil
+	d.body, w.resp.Buffers.Body, w.resp.Body = w.resp.Buffers.Body, nil, nil
+	if cap(d.page.Links) > maxKept {
+		d.page.Links = nil
+	}
+	if d.large {
+		if o.waiting.Load() == 0 {
+			d = nil // it is long until the next
+		}
+		o.large <- d
+		return
+	}
+	if cap(d.body) > maxBody {
+		d.body = nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.slots) < cap(o.places) {
+		o.slots = append(o.slots, d)
+	}
+}
+
+// releaseSlot gives back what the visit has used.
+func (w *worker) releaseSlot() {
+	w.clear()
+	w.leaveSlot()
+	o, room := w.reading.pool, w.resp.Buffers
+	room.Empty()
+	w.resp = page.Response{Buffers: page.Buffers{Request: room.Request}}
+	room.Request = nil
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if cap(room.Raw) > 0 && len(o.rooms) < o.shares.rooms() {
+		o.rooms = append(o.rooms, room)
+	}
+}
+
+// maxBody is how large a body's buffer may be that is used again.
+const maxBody = 512 << 10

@@ -1,0 +1,91 @@
+package crawl
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+
+	"kumo/internal/base/page"
+	"kumo/internal/content/parse"
+)
+
+func newTestOffice(s Shares) *readPool {
+	return newReadPool(func(int64) Parser { return parse.New(parse.Config{}) }, s)
+}
+
+// TestSmallPagesPassLargeOnes lets large pages wait for each other: they have no ordinary place meanwhile, and who
+// stops does not wait.
+func TestSmallPagesPassLargeOnes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newTestOffice(1) // so that there is one large slot
+		newWorker := func() *worker { return &worker{Engine: &Engine{reading: reading{pool: o}}} }
+		first := newWorker()
+		first.acquireSlot()
+		if !first.move(t.Context()) || first.room != o.shares.largeRoom() {
+			t.Fatal("nobody is at the large desk, and it cannot be had")
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		left := make(chan bool, 100)
+		for range cap(left) {
+			go func() {
+				w := newWorker()
+				w.acquireSlot()
+				moved := w.move(ctx)
+				w.releaseSlot()
+				left <- moved
+			}()
+		}
+		synctest.Wait()
+		var all []*worker
+		for range cap(o.places) - 1 { // first has one
+			w := newWorker()
+			w.acquireSlot()
+			all = append(all, w)
+		}
+		if len(left) > 0 {
+			t.Error("two are at one desk")
+		}
+		stop()
+		synctest.Wait()
+		if len(left) != cap(left) {
+			t.Errorf("%d of %d have left when the crawl stops", len(left), cap(left))
+		}
+		for _, w := range append(all, first) {
+			w.releaseSlot()
+		}
+		if len(o.places) > 0 || len(o.large) != 1 {
+			t.Errorf("%d places are still taken, %d large desks are free", len(o.places), len(o.large))
+		}
+	})
+}
+
+// TestSharesAreWithinTheBudget adds up what the parts may take, for little memory and much.
+func TestSharesAreWithinTheBudget(t *testing.T) {
+	for _, s := range []Shares{48 << 20, 56 << 20, 80 << 20, 1 << 30, 16 << 30} {
+		desks := int64(s.desks()) * s.DeskRoom() * deskCost
+		large := int64(s.largeDesks()) * 2 * s.largeRoom()
+		if sum := s.Answers() + desks + large + int64(s.pending()) + int64(s.rooms())*roomSize; sum > int64(s)*3/2 {
+			t.Errorf("%d MB: answers %d, desks %d, large %d, pending %d", s>>20, s.Answers()>>20, desks>>20, large>>20,
+				s.pending()>>20)
+		}
+		if s.largeRoom() > int64(s) || s.DeskRoom() > s.largeRoom() || s.linksAtOnce(1<<20) < 1 {
+			t.Errorf("%d MB: rooms of %d and %d bytes", s>>20, s.DeskRoom(), s.largeRoom())
+		}
+	}
+}
+
+// TestAResponseGivesBackWhatItWasLent with the visit's end.
+func TestAResponseGivesBackWhatItWasLent(t *testing.T) {
+	var l lender
+	freed := 0
+	w := &worker{Engine: &Engine{reading: reading{pool: newTestOffice(1 << 30)}}}
+	w.resp.Buffers = page.Buffers{Raw: make([]byte, 10), Lent: 7, Lender: &l, Far: &page.Far{Free: func() { freed++ }}}
+	w.releaseSlot()
+	if l != 7 || freed != 1 || w.resp.Buffers.Lent != 0 {
+		t.Errorf("%d bytes are back, freed %d times", l, freed)
+	}
+}
+
+type lender int64
+
+func (l *lender) Return(n int64) { *l += lender(n) }

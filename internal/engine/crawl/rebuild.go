@@ -1,0 +1,214 @@
+package crawl
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"kumo/internal/base/item"
+	"kumo/internal/base/page"
+	"kumo/internal/base/weburl"
+	"kumo/internal/state/entry"
+	"kumo/internal/state/statefile"
+)
+
+// A Reentry lets URLs into a crawl that does not run, as if a page had just brought them: what is known is dropped,
+// what is out of scope is left out, the rest waits.
+type Reentry struct {
+	e *Engine
+	b batch
+	n int
+
+	shed  map[string]bool // URLs that Shed has let in
+	waits map[string]bool // by slice: whether something waited there before
+}
+
+// Reenter calls feed with the crawl's door, and then makes a checkpoint. It is called in place of Run, and ends like
+// it.
+func (e *Engine) Reenter(ctx context.Context, feed func(*Reentry) error) error {
+	if e.resumed.broken != nil {
+		return e.resumed.broken
+	}
+	e.roots.all = weburl.NewSet() // of a large file of roots, New does without
+	if err := e.recallRoots(); err != nil {
+		return err
+	}
+	r := &Reentry{e: e}
+	if err := feed(r); err != nil {
+		return err
+	}
+	if err := e.decide(ctx); err != nil {
+		return err
+	}
+	if err := e.lastCheckpoint(ctx); err != nil {
+		return err
+	}
+	return e.ledger.Close()
+}
+
+// Page lets the links of a page in that was fetched.
+func (r *Reentry) Page(ctx context.Context, it *item.Item, pg *page.Page) error {
+	if it.Kind != page.Sitemap {
+		r.e.ranks.begin(&r.b, it.URL, len(pg.Links))
+		r.b.ranks.ends = r.b.ranks.of
+	}
+	if err := r.e.addLinks(&r.b, it, pg); err != nil {
+		return err
+	}
+	return r.put(ctx)
+}
+
+// Item lets a URL in, as it was found.
+func (r *Reentry) Item(ctx context.Context, it *item.Item) error {
+	u, err := weburl.Parse(it.URL)
+	if err != nil || u.Scheme() != "http" && u.Scheme() != "https" || u.Host() == "" {
+		return nil //nolint:nilerr // it is none that waited
+	}
+	it.Tries, it.Recrawl, it.Late, it.Deferred, it.Again, it.Vain, it.Lift = 0, false, false, false, false, 0, 0
+	if it.Kind != page.Seed && len(it.Path) > 0 { // the last letter is put there again
+		it.Path = it.Path[:len(it.Path)-1]
+	}
+	r.e.classify(&r.b, u, *it, "", "")
+	return r.put(ctx)
+}
+
+// Seeds lets seeds in, as the user wrote them: those that are given, and those that the file of roots has.
+func (r *Reentry) Seeds(ctx context.Context, seeds []weburl.URL) error {
+	if err := r.e.seed(seeds); err != nil {
+		return err
+	}
+	return r.e.roots.file.Each(func(known statefile.SeedEntry) error {
+		u, err := weburl.Parse(known.URL)
+		if err != nil || !known.Seed {
+			return err
+		}
+		r.e.addSeeds(&r.b, []weburl.URL{r.e.admitSeed(u)})
+		return r.put(ctx)
+	})
+}
+
+// Root makes a URL one of the crawl's roots, if it is none yet. A seed is let in, too.
+func (r *Reentry) Root(ctx context.Context, it *item.Item) error {
+	u, err := weburl.Parse(it.URL)
+	if err != nil || u.Host() == "" {
+		return nil //nolint:nilerr // it is none that was fetched
+	}
+	r.e.admit(u, it.Kind == page.Seed && r.e.asWritten())
+	if err := r.e.ledger.Within(func() error { return r.e.addRoot(it) }); err != nil {
+		return err
+	}
+	if it.Kind == page.Seed {
+		r.e.addSeeds(&r.b, []weburl.URL{u})
+	}
+	return r.put(ctx)
+}
+
+const reenterStep = 200 // batches between two commits
+
+func (r *Reentry) put(ctx context.Context) error {
+	if err := r.e.commitBatch(&r.b); err != nil {
+		return err
+	}
+	r.b.reset()
+	if r.n++; r.n%reenterStep > 0 {
+		return nil
+	}
+	if err := errors.Join(ctx.Err(), r.e.ledger.Commit()); err != nil {
+		return err
+	}
+	if r.e.full() || r.e.ledger.Written() > 64<<20 {
+		return r.e.checkpoint(ctx)
+	}
+	return nil
+}
+
+// Embeds lets in what a page is shown with, which was fetched when nobody wanted that.
+func (r *Reentry) Embeds(ctx context.Context, it *item.Item, pg *page.Page) error {
+	if err := r.e.addLinks(&r.b, it, pg); err != nil {
+		return err
+	}
+	return r.put(ctx)
+}
+
+// Deferred lets in what was set aside by rules that were loosened. What they still leave out stays where it is.
+func (r *Reentry) Deferred(ctx context.Context, rules []string) error {
+	err := r.e.files.deferred.Read(0, func(s page.Skip, _ int64) error {
+		if !slices.Contains(rules, s.Rule) {
+			return nil
+		}
+		u, err := weburl.Parse(s.URL)
+		if err != nil || !u.Web() {
+			return nil //nolint:nilerr // it is none that can wait
+		}
+		it := itemOf(&s)
+		if s.Rule == "embed" {
+			kind, known := page.KindNamed(s.Why)
+			if !known {
+				return nil // it is not what was loosened
+			}
+			it.Kind, it.Path = kind, strings.Repeat("L", min(s.Depth, entry.MaxPath-1))
+		}
+		r.e.classify(&r.b, u, it, "", "")
+		return r.put(ctx)
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// itemOf is a URL that was left out, as if it were found again where it was found. How it was reached is not known any
+// more, but how far from a seed it lies.
+func itemOf(s *page.Skip) item.Item {
+	return item.Item{URL: s.URL, From: s.From, Kind: page.Anchor, Depth: int32(s.Depth),
+		Path: strings.Repeat("L", min(max(s.Depth-1, 0), entry.MaxPath-1))}
+}
+
+// Shed lets in again what was left out at its visit: because its host had its pages, or as a trap.
+func (r *Reentry) Shed(ctx context.Context, s *page.Skip) error {
+	u, err := weburl.Parse(s.URL)
+	if err != nil || !u.Web() || r.shed[s.URL] {
+		return nil //nolint:nilerr // it is none that can wait
+	}
+	met, known, err := r.e.known.db.Get(s.URL)
+	if err != nil || !known || !met.Fetched.IsZero() {
+		return err
+	}
+	it := itemOf(s)
+	if r.e.rules.Judge(u, linkTo(&it)).Refused() {
+		return nil
+	}
+	c := entry.Candidate{Host: r.e.names.intern(u.Host()), Item: it}
+	slice := r.e.sliceOf(&c)
+	if r.waits == nil {
+		r.waits, r.shed = map[string]bool{}, map[string]bool{}
+	}
+	had, asked := r.waits[slice]
+	if !asked {
+		host, met := r.e.frontier.Host(slice)
+		had = met && host.Waiting > 0
+		r.waits[slice] = had
+	}
+	if had { // an earlier attempt may have let it in
+		if found, err := r.e.frontier.Find(slice, s.URL); found != nil || err != nil {
+			return err
+		}
+	}
+	r.shed[s.URL] = true
+	c.Item.Path = r.e.path(it.Path, it.Kind)
+	r.e.ranks.lift(&c.Item)
+	r.e.ranks.rank(&c.Item)
+	err = r.e.ledger.Within(func() error {
+		var enc entry.Encoder
+		enc.Found(&c.Item)
+		r.e.ledger.Enqueue(enc.Writer)
+		r.e.frontier.Push(slice, c.Item)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return r.put(ctx)
+}

@@ -1,0 +1,146 @@
+package crawl
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"kumo/internal/base/bounded"
+	"kumo/internal/base/item"
+	"kumo/internal/state/frontier"
+)
+
+// A Router says whose hosts are, where several nodes share a crawl. It is asked by workers, many at once, for each link
+// and each request. Where hosts are cut into slices, it is asked for these.
+type Router interface {
+	Ours(host string) bool // this node is the host's owner and has all that is known of it: links to it are taken in here
+	May(host string) bool  // and its lease holds, and the host is not to be left alone: a request may be sent to it now
+}
+
+// A host that is not, or not now, this node's to ask, because it is on its way between nodes, the lease is over, or
+// nobody is to ask it, is put off by a quarter of the time for which that has been so. So it waits little longer than
+// it must, and 100,000 hosts that have long been left alone are looked at 3333 times a second.
+const (
+	minPutOff  = time.Second
+	maxPutOff  = 30 * time.Second
+	maxPutOffs = 1 << 17 // hosts; who is forgotten begins anew
+)
+
+// putOffs are the hosts that were put off lately.
+type putOffs struct {
+	some atomic.Bool // there are any
+
+	mu    sync.Mutex // guards below
+	hosts *bounded.Recent[uint64, offTime]
+}
+
+// An offTime is when a host was put off for the first time in a row, and for the last, in Unix milliseconds.
+type offTime struct{ first, last int64 }
+
+func newPutOffs() *putOffs { return &putOffs{hosts: bounded.NewRecent[uint64, offTime](maxPutOffs)} }
+
+// next is how long a host is to be put off now.
+func (p *putOffs) next(host uint64, now time.Time) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	at := now.UnixMilli()
+	t, met := p.hosts.Get(host)
+	if !met || at-t.last > 4*maxPutOff.Milliseconds() || at < t.last {
+		t.first = at
+	}
+	t.last = at
+	p.hosts.Put(host, t)
+	p.some.Store(true)
+	return min(max(time.Duration(at-t.first)*time.Millisecond/4, minPutOff), maxPutOff)
+}
+
+// end is told of a host that may be asked.
+func (p *putOffs) end(host uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.hosts.Drop(host)
+	p.some.Store(p.hosts.Len() > 0)
+}
+
+func (e *Engine) ours(host string) bool { return e.peers.router == nil || e.peers.router.Ours(host) }
+
+// politenessHost is the host for whose sake a visit is made: that of the URLs that wait for a robots.txt. Where one
+// redirects to another host, as "example.com" to "www.example.com", the node that wants the rules follows, whoever owns
+// that host: a request or two for each host that does so. Where the host is cut into slices, it is one that this node
+// may ask, if there is one.
+func (e *Engine) politenessHost(v *frontier.Visit) string {
+	if v.Robots == "" {
+		return v.Host
+	}
+	host := item.HostOf(v.Robots)
+	if e.slices == nil {
+		return host
+	}
+	if item.HostOfSlice(v.Host) == host {
+		return v.Host
+	}
+	for slice := range e.slicesOf(v.Robots) {
+		if host = slice; e.ours(slice) {
+			break
+		}
+	}
+	return host
+}
+
+// isOurs reports whether a visit is this node's to make now. If not, it is put off before anything is done: its host is
+// on the way to another node, or from one, or is not to be asked.
+func (w *worker) isOurs(v *frontier.Visit) bool {
+	if w.peers.router == nil || w.mayAsk(w.asks) {
+		return true
+	}
+	if v.Robots != "" && !w.ours(w.asks) && w.peers.transfer.IsAway(w.asks) { // nobody here waits for it any more
+		w.frontier.Done(v, frontier.Result{})
+		return false
+	}
+	w.putOff(v)
+	return false
+}
+
+// may is asked immediately before a request: if the lease is over, the visit is put off.
+func (w *worker) may(v *frontier.Visit) bool {
+	if w.peers.router == nil || w.mayAsk(w.asks) {
+		return true
+	}
+	w.giveBack(v)
+	w.putOff(v)
+	return false
+}
+
+func (w *worker) mayAsk(host string) bool {
+	may := w.peers.router.May(host)
+	if may && w.peers.putOffs.some.Load() {
+		w.peers.putOffs.end(w.origins.hash(host))
+	}
+	return may
+}
+
+func (w *worker) putOff(v *frontier.Visit) {
+	w.frontier.Postpone(v, w.peers.putOffs.next(w.origins.hash(w.asks), w.cfg.Now()))
+}
+
+// hold waits while the engine is paused, or cut off from the web, or has more links for other nodes than it may keep.
+func (e *Engine) hold(ctx context.Context) {
+	for e.held() && ctx.Err() == nil {
+		e.control.pause.await(ctx)
+		e.line.await(ctx)
+		e.peers.full.await(ctx)
+	}
+}
+
+// held reports whether no new URL is to be taken.
+func (e *Engine) held() bool {
+	return e.control.pause.shut() || e.line.shut() || e.peers.full.shut()
+}
+
+// Share says how many nodes crawl. Hosts of several may be at one server's address, which is to see no more of all than
+// of one.
+func (e *Engine) Share(nodes int) { e.frontier.ShareAddresses(nodes) }
+
+// Pause lets no new URL be taken while it is on. Requests under way go on.
+func (e *Engine) Pause(on bool) { e.control.pause.set(on) }

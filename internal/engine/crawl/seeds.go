@@ -1,0 +1,199 @@
+package crawl
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"kumo/internal/base/weburl"
+	"kumo/internal/content/policy"
+	"kumo/internal/state/entry"
+	"kumo/internal/state/statefile"
+)
+
+// A SeedList is a list of seeds that is too long to be held in memory, a file for instance. The engine reads it twice
+// while it crawls: at full speed, to take all hosts into scope, and until that is done no page's links are judged, as
+// one to a host that comes later would be taken for one that leads away; and to queue the URLs, as fast as memory and
+// disk let it. So the first seeds are fetched at once.
+type SeedList interface {
+	// List is what the journal keeps of the list.
+	List() entry.SeedListMark
+	// Each calls f with part after part of the seeds, from an offset on, and with the offset behind each. f does not keep
+	// them.
+	Each(from int64, f func(seeds []weburl.URL, end int64) error) error
+}
+
+// A feed is the way of a SeedList into the crawl.
+type feed struct {
+	src  SeedList // nil: there is none
+	from int64    // where this run begins
+
+	total, taken atomic.Int64
+
+	ready   atomic.Bool   // all of it is in scope
+	settled chan struct{} // closed when it is, or will not be in this run
+
+	mu   sync.Mutex // guards below
+	mark entry.SeedListMark
+	all  []entry.SeedListMark // of earlier runs' lists, too
+	over bool
+}
+
+func newFeed(src SeedList, earlier []entry.SeedListMark) *feed {
+	f := &feed{src: src, all: earlier, over: true, settled: make(chan struct{})}
+	if src == nil {
+		f.ready.Store(true)
+		return f
+	}
+	f.mark = src.List()
+	if i := slices.IndexFunc(earlier, func(m entry.SeedListMark) bool { return m.Digest == f.mark.Digest }); i >= 0 {
+		f.mark = earlier[i]
+	}
+	f.over, f.from = f.mark.Done, f.mark.Offset
+	f.ready.Store(f.over) // an earlier run has seen to it
+	f.total.Store(f.mark.Seeds)
+	f.taken.Store(f.mark.Taken)
+	return f
+}
+
+// marks are what a checkpoint's note has. Lists that earlier runs began and that are not given again are not: see
+// [Engine.feed].
+func (f *feed) marks() []entry.SeedListMark {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.all
+}
+
+func (f *feed) ended() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.over
+}
+
+// moved notes that seeds were taken in, and returns what the journal is to have of that.
+func (f *feed) moved(n int, end int64, done bool) entry.SeedListMark {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mark.Taken += int64(n)
+	f.mark.Offset, f.mark.Done = end, done
+	f.all = entry.Marks(f.all, f.mark)
+	f.taken.Store(f.mark.Taken)
+	return f.mark
+}
+
+// Seeds says how many seeds of the run's list were taken in, and how many it has; 0 and 0 where there is none.
+func (e *Engine) Seeds() (taken, all int64) {
+	return e.roots.feed.taken.Load(), e.roots.feed.total.Load()
+}
+
+// scoped waits until all of the list is in scope. It returns false if it will not be in this run.
+func (f *feed) scoped(ctx context.Context) bool {
+	if f.ready.Load() {
+		return true
+	}
+	select {
+	case <-f.settled:
+	case <-ctx.Done():
+	}
+	return f.ready.Load()
+}
+
+// admitList takes all of the list into scope that is not there yet.
+func (e *Engine) admitList(ctx context.Context) error {
+	if e.roots.feed.ready.Load() {
+		return nil
+	}
+	defer close(e.roots.feed.settled)
+	err := e.roots.feed.src.Each(e.roots.feed.from, func(seeds []weburl.URL, _ int64) error {
+		for _, u := range seeds {
+			e.admitSeed(u)
+		}
+		return context.Cause(ctx)
+	})
+	if ctx.Err() != nil {
+		return nil
+	}
+	e.roots.feed.ready.Store(err == nil)
+	return err
+}
+
+// feed takes the list in while the workers crawl, until ctx ends: what is left then is for the run that is given the
+// list again.
+func (e *Engine) feed(ctx context.Context) error {
+	if e.roots.feed.ended() {
+		return nil
+	}
+	known := make([]weburl.URL, 0, maxKept)
+	end := e.roots.feed.from
+	err := e.roots.feed.src.Each(end, func(seeds []weburl.URL, upTo int64) error {
+		e.control.disk.await(ctx)
+		e.await(ctx)
+		if e.claims != nil {
+			e.peers.full.await(ctx) // where all go
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		known = known[:0]
+		for _, u := range seeds {
+			known = append(known, e.admitSeed(u))
+		}
+		end = upTo
+		return e.takeSeeds(seeds, known, nil, func(enc *entry.Encoder) {
+			m := e.roots.feed.moved(len(seeds), upTo, false)
+			enc.SeedList(&m)
+		})
+	})
+	if ctx.Err() != nil {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	err = e.ledger.Within(func() error {
+		var enc entry.Encoder
+		m := e.roots.feed.moved(0, end, true)
+		enc.SeedList(&m)
+		e.ledger.Enqueue(enc.Writer)
+		return nil
+	})
+	e.roots.feed.mu.Lock()
+	e.roots.feed.over = true
+	e.roots.feed.mu.Unlock()
+	e.keepFrontierOpen() // no longer
+	return err
+}
+
+// takeSeeds takes some seeds in, which are in scope: as the user wrote them, and as the crawl's rules have them. Of
+// those whose host take does not want only the root is kept. also adds to the journal's same batch.
+func (e *Engine) takeSeeds(seeds, known []weburl.URL, take func(host string) bool, also func(*entry.Encoder)) error {
+	var b batch
+	b.rooted = true
+	mine := known
+	if take != nil {
+		mine = slices.DeleteFunc(slices.Clone(known), func(u weburl.URL) bool {
+			return !take(e.slices.At(u.Host(), u.String()))
+		})
+	}
+	e.addSeeds(&b, mine)
+	if e.cfg.IgnoreRobots && e.cfg.Sitemaps == policy.SitemapsGuessed {
+		e.addGuesses(&b, mine)
+	}
+	err := e.ledger.Within(func() error {
+		for i, u := range seeds {
+			if _, err := e.enterRoot(known[i].String(), statefile.SeedEntry{URL: u.String(), Seed: true}); err != nil {
+				return err
+			}
+		}
+		if also != nil {
+			also(&b.entries)
+		}
+		return e.apply(&b)
+	})
+	if err != nil {
+		return err
+	}
+	e.tellSkips(&b)
+	return e.failAbandoned(b.found)
+}

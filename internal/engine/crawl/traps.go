@@ -1,0 +1,206 @@
+package crawl
+
+import (
+	"encoding/binary"
+	"strings"
+	"time"
+
+	"kumo/internal/base/item"
+	"kumo/internal/base/page"
+	"kumo/internal/base/weburl"
+	"kumo/internal/content/duplicate"
+	"kumo/internal/content/parse"
+	"kumo/internal/content/traps"
+	"kumo/internal/state/frontier"
+)
+
+// The rules in skipped.jsonl of what the guard against traps leaves out: a pattern that brought nothing new, and what a
+// registered domain has too many of.
+const (
+	RuleTrap           = "trap"
+	RulePagesPerDomain = "max-pages-per-domain"
+	RuleHostsPerDomain = "max-hosts-per-domain"
+	RuleNamesPerDomain = "max-dns-per-domain"
+)
+
+// TrapRules are all of them.
+var TrapRules = []string{RuleTrap, RulePagesPerDomain, RuleHostsPerDomain, RuleNamesPerDomain}
+
+// maxCopies is how many copies of a page may be those of a site that is there several times. They are in vain, but the
+// count of steps into a trap begins again with them: their number has a bound, and they may lead from one to the next.
+const maxCopies = 3
+
+// maxCompared is how much of a page's body is compared with others'.
+const maxCompared = 256 << 10
+
+// A trapGuard delays what brings nothing new, and cuts off what does so without end.
+type trapGuard struct {
+	off      bool
+	detector *traps.Detector // also where the guard is off: it has what the crawl's earlier runs have learnt
+	pages    *duplicate.Table
+	vain     *vainURLs
+}
+
+func newTrapGuard(cfg *Config, s *traps.State) trapGuard {
+	g := trapGuard{detector: traps.New(traps.Config{Released: cfg.ReleasedTraps, Hosts: cfg.HostsPerDomain,
+		Names: cfg.NamesPerDomain})}
+	g.off = cfg.NoTraps
+	g.detector.Restore(s)
+	g.pages = duplicate.NewTable(cfg.Shares.compared())
+	g.vain = newVainURLs(s)
+	return g
+}
+
+// watches reports whether a visit's URL may be deferred or cut off. Seeds, URLs from sitemaps, embedded resources and
+// recrawls never are.
+func (g *trapGuard) watches(v *frontier.Visit) bool {
+	return !g.off && !mustCome(v) && v.Kind != page.Sitemap && v.Kind != page.Listed && !v.Kind.Embed()
+}
+
+// mustCome reports whether a visit is made however many hosts its domain has.
+func mustCome(v *frontier.Visit) bool { return v.Root || v.Recrawl }
+
+// counted is the registered domain as whose page a URL counts; "" where that has no limit.
+func (g *trapGuard) counted(u weburl.URL) string {
+	if g.off {
+		return ""
+	}
+	return g.detector.Counted(u)
+}
+
+// enters asks the detector before anything is asked of the visit's host, its address included. When it returns false,
+// the visit is over.
+func (w *worker) enters(v *frontier.Visit, u weburl.URL) (bool, error) {
+	if w.traps.off {
+		return true, nil
+	}
+	if why := w.traps.detector.LookUp(u, mustCome(v)); why != "" {
+		return false, w.leave(v, RuleNamesPerDomain, why)
+	}
+	if !w.traps.watches(v) {
+		return true, nil
+	}
+	w.linked = v.Vain > 0 && w.traps.vain.isLinked(v.URL)
+	verdict, why := w.traps.detector.Enter(u, w.sourceOf(v))
+	return w.passes(v, verdict, why)
+}
+
+func (w *worker) sourceOf(v *frontier.Visit) traps.Source {
+	s := traps.Source{Vain: int(v.Vain), Deferred: v.Deferred}
+	switch {
+	case w.linked: // the page that counts is not remembered; it is no page of a trap
+		s.Vain = 0
+	case v.Deferred || v.Vain > 0:
+		s.From, _ = weburl.Parse(v.From) // a page without a URL is of no pattern
+	}
+	return s
+}
+
+// passes does what the detector says of a visit. When it returns false, the visit is over.
+func (w *worker) passes(v *frontier.Visit, verdict traps.Verdict, why string) (bool, error) {
+	switch verdict {
+	case traps.Cut:
+		w.traps.vain.cut(v.URL)
+		return false, w.leave(v, RuleTrap, why)
+	case traps.Defer:
+		it := v.Item
+		it.Deferred = true
+		w.frontier.Done(v, frontier.Result{Again: []item.Item{it}})
+		return false, nil
+	case traps.Wait:
+		w.frontier.Postpone(v, 50*time.Millisecond)
+		return false, nil
+	}
+	return true, nil
+}
+
+// try asks the detector for a visit that all else has let pass. When it returns false, the visit is over.
+func (w *worker) try(v *frontier.Visit, u weburl.URL) (bool, error) {
+	if w.traps.off {
+		return true, nil
+	}
+	if why := w.traps.detector.Reach(u, mustCome(v)); why != "" {
+		return false, w.leave(v, RuleHostsPerDomain, why)
+	}
+	if !w.traps.watches(v) {
+		return true, nil
+	}
+	verdict, trial, why := w.traps.detector.Ask(u, w.sourceOf(v))
+	if ok, err := w.passes(v, verdict, why); err != nil || !ok {
+		return false, err
+	}
+	w.trial = trial
+	return true, nil
+}
+
+// met is called with each link that is followed. It reports whether the item has to be queued because it was cut off,
+// and gives it a URL of its own then.
+func (g *trapGuard) met(it *item.Item) bool {
+	switch {
+	case g.off:
+		return false
+	case it.Vain > 0:
+		g.vain.found(it.URL)
+		return false
+	case !g.vain.link(it.URL):
+		return false
+	}
+	it.URL = strings.Clone(it.URL) // it was part of its page
+	return true
+}
+
+// settleTrial tells the detector what came of the visit, once.
+func (w *worker) settleTrial(o traps.Outcome) {
+	w.traps.detector.Settle(w.trial, o)
+	w.trial = traps.Trial{}
+}
+
+// compare looks for a page that the record's is like, and tells the detector. It returns how many pages in a row were in
+// vain on the way to what the page links to. It is called with the slot where the page was read.
+func (w *worker) compare(rec *page.Record, it *item.Item) (vain uint8) {
+	before := it.Vain
+	if w.linked {
+		before = 0
+	}
+	if rec.Response.Status/100 != 2 || rec.Response.PayloadLen() == 0 {
+		return before
+	}
+	var sig *duplicate.Signature
+	if parse.IsHTML(rec.Page.Sniffed) {
+		s := w.signer.Read(rec.Response.Body[:min(len(rec.Response.Body), maxCompared)])
+		sig = &s
+	}
+	domain := w.traps.detector.Domain(w.at)
+	exact := rec.Digest
+	if rec.Content != 0 { // the same page compressed anew is no other
+		exact = page.Digest{}
+		binary.LittleEndian.PutUint64(exact[:], rec.Content)
+	}
+	m := w.traps.pages.Offer(rec.URL, domain, exact, sig)
+	if m.URL == rec.URL { // as it was before
+		return before
+	}
+	if !m.Domain && rec.Revisit != nil && rec.Revisit.URL != rec.URL { // of an earlier run, or long ago
+		if u, err := weburl.Parse(rec.Revisit.URL); err == nil && w.traps.detector.Domain(u) == domain {
+			m.Domain, m.Exact = true, true
+		}
+	}
+	if sig != nil && rec.Revisit == nil {
+		rec.NearDuplicate = m.URL
+	}
+	switch {
+	case !m.Domain:
+		w.settleTrial(traps.Fresh)
+	case m.Exact:
+		w.settleTrial(traps.Same)
+	default:
+		w.settleTrial(traps.Near)
+	}
+	switch {
+	case !m.Domain || it.Kind == page.Sitemap:
+		return 0
+	case m.Copies < maxCopies: // or nothing is known of earlier ones
+		return 1
+	}
+	return max(before, before+1) // at its maximum it stays
+}

@@ -1,0 +1,343 @@
+package crawl
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"kumo/internal/base/item"
+	"kumo/internal/base/page"
+	"kumo/internal/base/stats"
+	"kumo/internal/base/weburl"
+	"kumo/internal/content/fetch"
+	"kumo/internal/content/policy"
+	"kumo/internal/content/traps"
+	"kumo/internal/state/entry"
+	"kumo/internal/state/frontier"
+	"kumo/internal/state/seen"
+)
+
+// A worker visits one URL at a time.
+type worker struct {
+	*Engine
+	*readSlot // nil unless there is an answer to be read
+	inSlot    bool
+	resp      page.Response
+	batch     batch
+	was       was
+	at        weburl.URL // the visit's
+	domain    string     // whose pages it counts as; "" where they have no limit
+	granted   bool       // the limits have granted the page, and are yet to be told what came of it
+	trial     traps.Trial
+	linked    bool   // the URL was found on a page in vain, and a page links to it that is not
+	session   uint64 // the login that the visit is made with; 0 for none
+	vetoed    string // why a hook wants nothing kept of the page; "" if none objects
+	asks      string // for whose sake the visit is made, where there is a router: see politenessHost
+}
+
+// hostOf is the host of a visit's URL, of which it may have waited in a slice.
+func hostOf(v *frontier.Visit) string { return item.HostOfSlice(v.Host) }
+
+// visit takes a URL through its life. An error ends the crawl; what goes wrong with a URL is recorded.
+func (w *worker) visit(ctx context.Context, v *frontier.Visit) error {
+	w.batch.reset()
+	w.was, w.vetoed, w.granted, w.linked = was{}, "", false, false
+	defer w.releaseSlot()
+	defer w.settleTrial(traps.Nothing) // unless more is known
+	if w.claims != nil {
+		w.batch.visit = w.claims.begin(v.Host)
+		defer func() {
+			w.claims.putOff(v.Host, w.batch.visit)
+			w.batch.visit = nil
+		}()
+	}
+	if !w.isOurs(v) {
+		return nil
+	}
+	if w.depths && v.Robots == "" { // it may have been met nearer since it was queued
+		state, depth, err := w.known.seen.Look(v.URL)
+		if err != nil {
+			return err
+		}
+		if state != seen.Unknown {
+			v.Depth = depth
+		}
+	}
+	v.Told = v.Told || w.ends.wasReported(v.URL)
+	u, err := weburl.Parse(v.URL)
+	if err != nil {
+		return w.leave(v, "url", err.Error())
+	}
+	if host := hostOf(v); !u.Web() || u.Host() != host { // its rules would be asked for, and awaited, at another host
+		return w.leave(v, "url", "not a URL of "+host)
+	}
+	if v.Robots != "" {
+		return w.visitRobots(ctx, v, u)
+	}
+	if l, ok := w.origins.isAbandoned(u.Origin()); ok {
+		if err := w.failVisit(v, l); err != nil {
+			return err
+		}
+		return w.done(v, visitOutcome{})
+	}
+	ok, err := w.allowed(v, u)
+	if err != nil || !ok {
+		return err
+	}
+	if ok, err = w.logIn(ctx, v, u); err != nil || !ok || !w.turn(ctx, v, u) {
+		return err
+	}
+	return w.fetch(ctx, v, u)
+}
+
+// allowed asks the rules that a URL may meet only now. When it returns false, the visit is over.
+func (w *worker) allowed(v *frontier.Visit, u weburl.URL) (bool, error) {
+	w.at = u
+	if why := w.rules.Block.Match(u); why != "" {
+		return false, w.leave(v, "block", why)
+	}
+	if w.rules.TooDeep(u, v.Depth) {
+		return false, w.leave(v, "depth", "the limit was lowered")
+	}
+	if ok, err := w.enters(v, u); err != nil || !ok {
+		return false, err
+	}
+	if !w.cfg.IgnoreRobots {
+		rules, known := w.robots.Get(u.Origin())
+		if !known {
+			w.wantRobots(v, u)
+			return false, nil
+		}
+		w.learnDelay(v, rules)
+		if ok, line := rules.Allowed(u.RequestURI()); !ok {
+			return false, w.leave(v, "robots", line)
+		}
+		if err := w.addSitemaps(v, u.Origin(), rules); err != nil {
+			return false, err
+		}
+		if clean := rules.Clean(v.URL); clean != v.URL && !(v.Redirects > 0 && rules.Clean(v.From) == clean) {
+			return false, w.leaveFor(v, clean) // but where the site redirects to the longer form, that is its page
+		}
+	}
+	if ok, err := w.try(v, u); err != nil || !ok {
+		return false, err
+	}
+	if v.Recrawl {
+		return true, nil // limits count pages, not visits
+	}
+	w.domain = w.traps.counted(u)
+	if counted, err := w.countedBefore(v); counted || err != nil {
+		return counted, err
+	}
+	switch w.limits.quota.Take(hostOf(v), w.domain) {
+	case policy.NotNow:
+		w.frontier.Postpone(v, 50*time.Millisecond)
+		return false, nil
+	case policy.CrawlIsFull:
+		w.control.stop(w.pagesReached())
+		w.frontier.Postpone(v, 0)
+		return false, nil
+	case policy.HostIsFull:
+		return false, w.shed(v, "max-pages-per-host", "the host has its pages")
+	case policy.DomainIsFull:
+		return false, w.shed(v, RulePagesPerDomain, traps.TooMany(w.domain, w.cfg.PagesPerDomain, "pages"))
+	}
+	w.granted = true
+	return true, nil
+}
+
+// countedBefore reports whether the limits count a page already that is fetched once more: those that this node knows
+// to have been answered. Another's that is lost with all that it knew is none of them.
+func (w *worker) countedBefore(v *frontier.Visit) (bool, error) {
+	if !v.Again || w.known.db == nil {
+		return false, nil
+	}
+	e, _, err := w.known.db.Get(v.URL)
+	return err == nil && e.Answered(), err
+}
+
+// turn waits for the node's own rate, and takes the visit's turn at its server's address. When it returns false, the
+// visit is over.
+func (w *worker) turn(ctx context.Context, v *frontier.Visit, u weburl.URL) bool {
+	addr, err := w.fetcher.Resolve(ctx, u.Hostname(), u.Port())
+	if err == nil && !w.frontier.Reserve(v, addr) {
+		w.giveBack(v)
+		return false
+	}
+	if w.limits.rate.Wait(ctx) != nil {
+		w.giveBack(v)
+		w.frontier.Postpone(v, 0)
+		return false
+	}
+	return w.may(v)
+}
+
+func (w *worker) giveBack(v *frontier.Visit) {
+	if w.granted {
+		w.granted = false
+		w.limits.quota.Settle(hostOf(v), w.domain, false)
+	}
+}
+
+// fetch makes the exchange and ends the visit with what it brought.
+func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) error {
+	start := w.cfg.Now()
+	v.Tries++
+	req := fetch.Request{URL: v.URL, Trusted: w.trusts(u), Arrives: w.receive}
+	w.override(&req, u)
+	if v.Kind == page.Sitemap {
+		req.MaxBody = w.cfg.MaxSitemap
+	}
+	if err := w.recall(v, &req); err != nil {
+		return err
+	}
+	if ok, err := w.askRequest(v, &req); err != nil || !ok {
+		return err
+	}
+	asked := w.cookies.Now()
+	err := w.fetcher.Get(ctx, req, &w.resp)
+	if !w.roots.feed.scoped(ctx) { // nor will it be in this run: the answer's links cannot be judged
+		w.giveBack(v)
+		w.frontier.Postpone(v, 0)
+		return nil
+	}
+	w.count(w.resp.RawLen())
+	rec := w.record(v, start)
+	fate := w.excuse(v, w.judgeAnswer(&v.Item, err).brokenOff(ctx))
+	fate.took = rec.Took
+	if fate.again {
+		return w.retry(v, rec, fate)
+	}
+	answered := fate.failure == page.None
+	if answered {
+		out, err := w.isLoggedOut(u)
+		if err != nil {
+			return err
+		}
+		if out {
+			return w.visitAnew(v, rec, fate)
+		}
+		switch hop, to := w.followCookie(v, u, asked); hop {
+		case again:
+			return w.askAgain(v, fate)
+		case back:
+			w.batch.again = append(w.batch.again, w.hopBack(v, to))
+		}
+	}
+	if answered && !w.unmodified() {
+		switch err := w.read(ctx, rec, &v.Item); {
+		case errors.Is(err, errNoTime):
+			return w.retry(v, rec, w.judgeFailure(&v.Item, context.Canceled).brokenOff(ctx))
+		case err != nil:
+			return err
+		}
+	}
+	full := w.granted && w.limits.quota.Settle(hostOf(v), w.domain, answered && w.vetoed == "")
+	w.granted = false
+	if rec.Failure, rec.Detail = fate.failure, fate.detail; !answered {
+		return w.fail(v, rec, fate)
+	}
+	if w.vetoed != "" {
+		return w.drop(v, w.vetoed, fate)
+	}
+	if w.unmodified() {
+		w.keep(rec)
+	}
+	if err := w.finish(rec, v); err != nil {
+		return err
+	}
+	if full {
+		w.control.stop(w.pagesReached())
+	}
+	return w.done(v, fate)
+}
+
+func (e *Engine) pagesReached() error {
+	return policy.LimitReached(stats.Count(e.limits.quota.Pages(), "pages"))
+}
+
+// finish commits a record with all that it brings, and counts it.
+func (w *worker) finish(rec *page.Record, v *frontier.Visit) error {
+	rec.Recrawl = w.found(rec, v)
+	d := &entry.Done{URL: rec.URL, Visit: stats.Visit{Host: hostOf(v), Failure: string(rec.Failure), Took: rec.Took,
+		Duplicate: isDuplicate(rec), Recrawl: v.Recrawl}}
+	d.Meta = w.plan(v, rec.Recrawl)
+	d.Meta.Fetched = rec.Time
+	if rec.Response != nil {
+		d.Visit.Bytes = rec.Response.RawLen()
+	}
+	if rec.Failure == page.None {
+		d.Visit.Status = rec.Response.Status
+		if rec.Page != nil {
+			d.Visit.Type, d.Visit.LinksCut = rec.Page.Type, rec.Page.LinksCut != ""
+		}
+		w.learn(&d.Meta, rec)
+	}
+	w.batch.item, w.batch.settles, w.batch.ranks.ends = &v.Item, rec.URL, w.batch.ranks.of
+	rec.Importance = w.ranks.importance(rec.URL, int32(rec.Depth))
+	w.batch.records, w.batch.done = append(w.batch.records, rec), append(w.batch.done, d)
+	if err := w.commitBatch(&w.batch); err != nil {
+		return err
+	}
+	w.leaveSlot()
+	w.listener.visited(rec)
+	w.clear() // who waits for the frontier's lock would keep it from the next, who would make another
+	return nil
+}
+
+// fail ends a visit that had no answer, and will have none in this run. Where that is the host's fault the URL waits
+// for the next.
+func (w *worker) fail(v *frontier.Visit, rec *page.Record, f visitOutcome) error {
+	origin := originOf(v.URL)
+	l, tooMuch := w.origins.judge(origin, v, f)
+	if _, gone := w.origins.isAbandoned(origin); gone || tooMuch || f.failure.OfHost() {
+		if err := w.failVisit(v, abandonment{f.failure, f.detail}); err != nil {
+			return err
+		}
+	} else {
+		if !v.Told {
+			w.batch.skips = append(w.batch.skips, w.skipOf(v, ruleFailed, string(rec.Failure)+": "+rec.Detail))
+		}
+		if err := w.finish(rec, v); err != nil {
+			return err
+		}
+	}
+	w.frontier.Done(v, frontier.Result{Outcome: f.outcome})
+	w.ends.clear(v.URL)
+	if !tooMuch {
+		return nil
+	}
+	return w.abandonOrigin(origin, l)
+}
+
+// done gives the visit back; an origin that is given up loses what waits there.
+func (w *worker) done(v *frontier.Visit, f visitOutcome, again ...item.Item) error {
+	origin := originOf(v.URL)
+	l, tooMuch := w.origins.judge(origin, v, f)
+	if f.wait > 0 {
+		w.frontier.Postpone(v, f.wait)
+		w.ends.clear(v.URL)
+		return nil
+	}
+	wait := w.frontier.Done(v, frontier.Result{Outcome: f.outcome, RetryAfter: f.ask, Took: f.took, Again: again})
+	if f.outcome == frontier.Throttled {
+		w.listener.slowed(hostOf(v), w.resp.Status, f.ask, wait)
+	}
+	w.ends.clear(v.URL)
+	if !tooMuch {
+		return nil
+	}
+	return w.abandonOrigin(origin, l)
+}
+
+// count adds to the bytes, and stops the crawl at their limit.
+func (e *Engine) count(n int64) {
+	if total := e.limits.bytes.Add(n); e.cfg.Bytes > 0 && total >= e.cfg.Bytes {
+		e.control.stop(e.bytesReached())
+	}
+}
+
+func (e *Engine) bytesReached() error { return policy.LimitReached(stats.Count(e.cfg.Bytes, "bytes")) }
+
+// canceled reports whether an exchange was ended by kumo itself, because the crawl stops.
+func canceled(err error) bool { return errors.Is(err, context.Canceled) }

@@ -1,0 +1,68 @@
+package crawl
+
+import (
+	"maps"
+	"sync"
+	"time"
+
+	"kumo/internal/base/page"
+	"kumo/internal/state/frontier"
+)
+
+// Vitals are what tells why an engine fetches nothing, if it does not.
+type Vitals struct {
+	Answered time.Time        // when a server answered last, but by a call to slow down; zero: none has, in this run
+	Failures map[string]int64 // attempts since then that brought no answer, by kind
+	Failure  string           // the last of them, in words
+
+	Paused     bool
+	DiskFull   bool
+	DiskFree   uint64 // bytes, when it was looked last
+	DiskWant   uint64 // bytes that it must have left
+	OutboxFull bool
+	Checking   bool // a checkpoint, or a snapshot, is being made
+}
+
+// Vitals are those of now.
+func (e *Engine) Vitals() Vitals {
+	v := Vitals{Paused: e.control.pause.shut(), OutboxFull: e.peers.full.shut(), DiskFull: e.control.disk.short(),
+		DiskWant: e.control.disk.least}
+	e.control.disk.mu.Lock()
+	v.DiskFree = e.control.disk.left
+	e.control.disk.mu.Unlock()
+	if v.Checking = !e.control.checking.TryLock(); !v.Checking {
+		e.control.checking.Unlock()
+	}
+	v.Answered, v.Failures, v.Failure = e.attempts.since()
+	return v
+}
+
+// attempts are what became of exchanges since the last answer.
+type attempts struct {
+	mu       sync.Mutex // guards all
+	answered time.Time
+	failures map[string]int64
+	last     string
+}
+
+// note takes an exchange in.
+func (a *attempts) note(now time.Time, f visitOutcome) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case f.failure != page.None:
+		if a.failures == nil {
+			a.failures = map[string]int64{}
+		}
+		a.failures[string(f.failure)]++
+		a.last = f.detail
+	case f.outcome == frontier.Answered:
+		a.answered, a.failures, a.last = now, nil, ""
+	}
+}
+
+func (a *attempts) since() (answered time.Time, failures map[string]int64, last string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.answered, maps.Clone(a.failures), a.last
+}

@@ -1,0 +1,72 @@
+package crawl
+
+import (
+	"context"
+
+	"kumo/internal/base/page"
+	"kumo/internal/state/entry"
+	"kumo/internal/state/seen"
+)
+
+// deferredChunk is how many deferred URLs are looked up at once, in some 1,200 bytes each.
+const deferredChunk = 1 << 13
+
+// writeDeferred says of what was set aside that no better link came.
+func (e *Engine) writeDeferred(ctx context.Context) error {
+	if e.files.deferred == nil {
+		return nil
+	}
+	if err := e.ledger.Commit(); err != nil { // which hands all to the operating system
+		return err
+	}
+	var b batch
+	put := func(skips []page.Skip, upTo int64) error {
+		for i := range skips {
+			b.entries.Skip(entry.SkipNew, &skips[i])
+		}
+		b.skips = append(b.skips, skips...)
+		b.entries.DeferredRead(upTo)
+		if err := e.commitBatch(&b); err != nil {
+			return err
+		}
+		e.files.deferredRead = upTo
+		b.reset()
+		return ctx.Err() // there may be very many
+	}
+	// Looking up a sorted chunk reads each block on the disk once.
+	var skips []page.Skip
+	var urls []string
+	var ends []int64
+	flush := func() error {
+		states, err := e.known.seen.States(urls)
+		if err != nil {
+			return err
+		}
+		var part []page.Skip
+		met := map[string]bool{}
+		for i, state := range states {
+			if state == seen.Deferred && !met[urls[i]] {
+				part, met[urls[i]] = append(part, skips[i]), true
+			}
+			if len(part) == maxKept || i == len(states)-1 {
+				if err := put(part, ends[i]); err != nil {
+					return err
+				}
+				part = part[:0]
+			}
+		}
+		skips, urls, ends = skips[:0], urls[:0], ends[:0]
+		return nil
+	}
+	err := e.files.deferred.Read(e.files.deferredRead, func(s page.Skip, end int64) error {
+		skips, urls, ends = append(skips, s), append(urls, s.URL), append(ends, end)
+		if len(skips) < deferredChunk {
+			return ctx.Err()
+		}
+		return flush()
+	})
+	if err != nil || len(skips) == 0 {
+		return err
+	}
+	return flush()
+}

@@ -1,0 +1,212 @@
+// Package ask puts an engine's questions to filters: it makes hooks of pools of programs, or of scripts. Of several,
+// each is asked in turn about what those before it have let pass.
+package ask
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"kumo/internal/base/item"
+	"kumo/internal/base/page"
+	"kumo/internal/base/weburl"
+	"kumo/internal/content/fetch"
+	"kumo/internal/content/parse"
+	"kumo/internal/engine/crawl"
+	"kumo/internal/engine/filter"
+	"kumo/internal/engine/filter/star"
+	"kumo/internal/state/rank"
+)
+
+// A Filter answers questions, of many at once. The error is one after which the crawl is to end.
+type Filter interface {
+	Name() string
+	Choice() *filter.Choice
+	Ask(questions []filter.Question) ([]filter.Answer, error)
+}
+
+var (
+	_ Filter = (*filter.Pool)(nil)
+	_ Filter = (*star.Script)(nil)
+)
+
+// MaxHTML is how many bytes of a page a program is shown.
+const MaxHTML = 1 << 20
+
+// Check says what is wrong with an answer beyond its form. It is a pool's Config.Check.
+func Check(point string, a *filter.Answer) error {
+	for name, value := range a.Header {
+		if err := fetch.CheckField(http.CanonicalHeaderKey(name), value); err != nil {
+			return fmt.Errorf("header field %q: %w", filter.Plain(name, filter.MaxReason), err)
+		}
+	}
+	return nil
+}
+
+// Hooks are those that ask filters: where none wants to be asked there is none.
+func Hooks[F Filter](filters []F) (h crawl.Hooks) {
+	if some := asked(filters, filter.Link); len(some) > 0 {
+		h.Link = func(from *item.Item, links []page.Link, edits []crawl.LinkEdit) error {
+			return askLinks(some, from, links, edits)
+		}
+	}
+	if some := asked(filters, filter.Request); len(some) > 0 {
+		h.Request = func(it *item.Item, req *fetch.Request) (string, error) { return askRequest(some, it, req) }
+	}
+	if some := asked(filters, filter.Record); len(some) > 0 {
+		h.Record = func(rec *page.Record) (string, error) { return askRecord(some, rec) }
+	}
+	return h
+}
+
+// asked are the filters that want to be asked at a point.
+func asked[F Filter](filters []F, point string) (some []Filter) {
+	for _, p := range filters {
+		if p.Choice().Asks(point) {
+			some = append(some, p)
+		}
+	}
+	return some
+}
+
+// by is a reason with who has it.
+func by(p Filter, reason string) string { return "filter " + p.Name() + ": " + reason }
+
+func askLinks(filters []Filter, from *item.Item, links []page.Link, edits []crawl.LinkEdit) error {
+	questions, of := make([]filter.Question, 0, len(links)), make([]int, 0, len(links))
+	for _, p := range filters {
+		questions, of = questions[:0], of[:0]
+		for i := range links {
+			if edits[i].Veto == "" {
+				questions, of = append(questions, LinkQuestion(from, &links[i], edits[i].URL)), append(of, i)
+			}
+		}
+		answers, err := p.Ask(questions)
+		if err != nil {
+			return err
+		}
+		for k := range answers {
+			edit(p, from, &answers[k], &edits[of[k]])
+		}
+	}
+	return nil
+}
+
+// LinkQuestion is what is asked about a link, with the URL that it has by now.
+func LinkQuestion(from *item.Item, l *page.Link, url string) filter.Question {
+	depth := from.Depth
+	if l.Kind != page.Redirect && !l.Kind.Embed() && from.Kind != page.Sitemap {
+		depth++
+	}
+	return filter.Question{Point: filter.Link, URL: url, From: from.URL, Depth: int(depth), Element: l.Kind.String(),
+		Text: l.Text, Rel: l.Rel}
+}
+
+// edit makes an answer a part of a link's edit.
+func edit(p Filter, from *item.Item, a *filter.Answer, e *crawl.LinkEdit) {
+	if a.Drop != "" {
+		e.Veto = by(p, a.Drop)
+		return
+	}
+	if a.Rank > 0 {
+		e.Lift += rank.LiftOf(a.Rank)
+	}
+	if a.URL == "" {
+		return
+	}
+	u, err := absolute(from.URL, a.URL)
+	if err != nil {
+		e.Veto = by(p, "changed into what is no URL: "+filter.Plain(err.Error(), filter.MaxReason))
+		return
+	}
+	e.URL = u
+}
+
+func absolute(from, ref string) (string, error) {
+	base, err := weburl.Parse(from)
+	if err != nil {
+		return "", err
+	}
+	u, err := base.Resolve(ref)
+	if err == nil && !u.Web() {
+		err = errors.New("not http or https")
+	}
+	return u.Canonical().String(), err
+}
+
+func askRequest(filters []Filter, it *item.Item, req *fetch.Request) (string, error) {
+	q := []filter.Question{RequestQuestion(it)}
+	for _, p := range filters {
+		answers, err := p.Ask(q)
+		if err != nil {
+			return "", err
+		}
+		if why := answers[0].Drop; why != "" {
+			return by(p, why), nil
+		}
+		for name, value := range answers[0].Header {
+			if req.Header == nil {
+				req.Header = http.Header{}
+			}
+			req.Header.Set(name, value)
+		}
+	}
+	return "", nil
+}
+
+// RequestQuestion is what is asked about a request.
+func RequestQuestion(it *item.Item) filter.Question {
+	return filter.Question{Point: filter.Request, URL: it.URL, From: it.From, Depth: int(it.Depth)}
+}
+
+func askRecord(filters []Filter, rec *page.Record) (string, error) {
+	for _, p := range filters {
+		answers, err := p.Ask([]filter.Question{RecordQuestion(rec, p.Choice())})
+		if err != nil {
+			return "", err
+		}
+		a := &answers[0]
+		if a.Drop != "" {
+			return by(p, a.Drop), nil
+		}
+		if a.Fields != nil && !rec.NoIndex && !rec.NoArchive { // as for those that rules make
+			rec.Fields = append(rec.Fields, page.Fields{Rule: "filter " + p.Name(), Values: a.Fields})
+		}
+	}
+	return "", nil
+}
+
+// RecordQuestion is what is asked about a page that was answered.
+func RecordQuestion(rec *page.Record, c *filter.Choice) filter.Question {
+	res, read := rec.Response, rec.Page
+	told := &filter.Page{Status: res.Status, Time: rec.Time.UTC().Format(time.RFC3339), Type: read.Type,
+		Charset: read.Charset,
+		Lang:    read.Lang, Title: read.Title, Bytes: res.PayloadLen(), Links: len(read.Links)}
+	for i := range read.Links {
+		if read.Links[i].Kind == page.Redirect {
+			told.Final = read.Links[i].URL
+		}
+	}
+	q := filter.Question{Point: filter.Record, URL: rec.URL, From: rec.From, Depth: rec.Depth, Page: told}
+	if c.Wants(filter.WantHeader) {
+		told.Header = res.Header.Clone()
+		delete(told.Header, "Set-Cookie") // which are secret
+	}
+	if c.Wants(filter.WantHTML) {
+		told.HTML, told.Cut = text(res, read)
+	}
+	if c.Wants(filter.WantText) && rec.Text != nil {
+		q.Text = rec.Text.Text
+	}
+	return q
+}
+
+// text is a page as text; "" if it is none.
+func text(res *page.Response, read *page.Page) (s string, cut bool) {
+	if !parse.IsHTML(read.Sniffed) && !parse.Readable(read.Sniffed) {
+		return "", false
+	}
+	body := res.Body[:min(len(res.Body), MaxHTML)]
+	return string(parse.UTF8(body, read.Charset)), len(body) < len(res.Body) || res.Whole != nil
+}

@@ -1,0 +1,251 @@
+// Package star is a filter in Starlark, a small language like Python, which runs in this process: link(l), request(r)
+// and record(p) are the points, their argument is the question as a dict, and what they return is the answer: None, or
+// a dict. docs/filters.md says how. Its steps and its memory are bounded; see rewrite and meter.
+package star
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+
+	"go.starlark.net/lib/json"
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+
+	"kumo/internal/base/advice"
+	"kumo/internal/engine/filter"
+)
+
+const (
+	maxFile  = 1 << 20
+	maxSteps = 1_000_000 // of a question; a link takes a hundred or so
+)
+
+// A Script answers questions. Many may ask at once.
+type Script struct {
+	*filter.Account
+	cfg    filter.Config
+	choice filter.Choice
+	points map[string]starlark.Callable
+	slots  chan struct{} // of heavy questions
+	fresh  sync.Pool     // of meters and their threads
+}
+
+// Open runs a file, and finds its functions. What is wrong with it is wrong usage.
+func Open(cfg filter.Config) (*Script, error) {
+	s := &Script{Account: filter.NewAccount(&cfg), cfg: cfg, points: map[string]starlark.Callable{}, slots: newSlots()}
+	if err := s.load(); err != nil {
+		return nil, advice.Usage("filter %s: %w", s.Name(), err)
+	}
+	return s, nil
+}
+
+// Check says what is wrong with a file.
+func Check(file string) error {
+	_, err := Open(filter.Config{Command: file})
+	return err
+}
+
+func (s *Script) load() error {
+	info, err := os.Stat(s.cfg.Command)
+	if err != nil {
+		return err
+	}
+	if info.Size() > maxFile {
+		return fmt.Errorf("it has %d bytes: there may be %d", info.Size(), maxFile)
+	}
+	text, err := os.ReadFile(s.cfg.Command)
+	if err != nil {
+		return err
+	}
+	opts := &syntax.FileOptions{Set: true, While: true, TopLevelControl: true, GlobalReassign: true}
+	f, err := opts.Parse(s.cfg.Command, text, 0)
+	if err != nil {
+		return said(err)
+	}
+	rewrite(f)
+	program, err := starlark.FileProgram(f, predeclared.Has)
+	if err != nil {
+		return said(err)
+	}
+	m := s.meter()
+	globals, err := program.Init(m.thread, predeclared)
+	m.reset()
+	if err != nil {
+		return said(err)
+	}
+	globals.Freeze()
+	for _, point := range filter.Points {
+		switch f := globals[point].(type) {
+		case nil:
+		case starlark.Callable:
+			s.points[point], s.choice.Points = f, append(s.choice.Points, point)
+		default:
+			return fmt.Errorf("%s is no function", point)
+		}
+	}
+	if len(s.points) == 0 {
+		return errors.New("it has none of the functions link(l), request(r) and record(p)")
+	}
+	return s.wants(globals["want"])
+}
+
+// wants reads what the file wants of records.
+func (s *Script) wants(v starlark.Value) error {
+	if v == nil {
+		return nil
+	}
+	list, is := v.(*starlark.List)
+	if !is {
+		return errors.New(`want is a list, as in want = ["html"]`)
+	}
+	for i := range list.Len() {
+		w, _ := starlark.AsString(list.Index(i))
+		if !slices.Contains(filter.Wants, w) {
+			return fmt.Errorf("of records there is no %s: there are %q", list.Index(i), filter.Wants)
+		}
+		s.choice.Want = append(s.choice.Want, w)
+	}
+	return nil
+}
+
+// meter returns a meter for a question, with a thread.
+func (s *Script) meter() *meter {
+	m, _ := s.fresh.Get().(*meter)
+	if m == nil {
+		t := &starlark.Thread{Name: s.Name(), Print: func(_ *starlark.Thread, msg string) {
+			s.Say(filter.Plain(msg, filter.MaxHeard))
+		}}
+		m = &meter{thread: t, slots: s.slots}
+		t.SetLocal(meterKey, m)
+		t.OnMaxSteps = m.expire
+	}
+	m.begin()
+	return m
+}
+
+// Choice is what the file has functions for.
+func (s *Script) Choice() *filter.Choice { return &s.choice }
+
+// Close ends it.
+func (s *Script) Close() { s.Settle() }
+
+// Ask answers questions of one point. An error is one after which the crawl is to end.
+func (s *Script) Ask(questions []filter.Question) ([]filter.Answer, error) {
+	answers := make([]filter.Answer, len(questions))
+	for i := range questions {
+		q := &questions[i]
+		a, err := s.ask(q)
+		if err != nil {
+			s.Trouble(err)
+			if a, err = s.Unanswered(q, "", err); err != nil {
+				return nil, err
+			}
+		}
+		s.Answered(q.Point, &a)
+		answers[i] = a
+	}
+	return answers, nil
+}
+
+func (s *Script) ask(q *filter.Question) (a filter.Answer, err error) {
+	m := s.meter()
+	v, err := starlark.Call(m.thread, s.points[q.Point], starlark.Tuple{dict(q)}, nil)
+	if err != nil {
+		m.reset()
+		return a, said(err) // and a thread that was ended is not used again
+	}
+	a, err = s.answer(m.thread, q, v)
+	m.reset()
+	s.fresh.Put(m)
+	return a, err
+}
+
+// answer is what a function has returned.
+func (s *Script) answer(t *starlark.Thread, q *filter.Question, v starlark.Value) (a filter.Answer, err error) {
+	if v == starlark.None {
+		return a, nil
+	}
+	if _, is := v.(*starlark.Dict); !is {
+		return a, fmt.Errorf("%w: %s returned a %s: None or a dict is wanted", filter.ErrNonsense, q.Point, v.Type())
+	}
+	if quotedSize(v, filter.MaxLine) > filter.MaxLine {
+		return a, fmt.Errorf("%w: it is too large", filter.ErrNonsense)
+	}
+	text, err := starlark.Call(t, encode, starlark.Tuple{v}, nil)
+	if err != nil {
+		return a, fmt.Errorf("%w: %w", filter.ErrNonsense, said(err))
+	}
+	line, _ := starlark.AsString(text)
+	a, err = filter.ParseAnswer(q.Point, []byte(line))
+	if err == nil && s.cfg.Check != nil {
+		err = s.cfg.Check(q.Point, &a)
+	}
+	if err != nil {
+		err = fmt.Errorf("%w: %w", filter.ErrNonsense, err)
+	}
+	return a, err
+}
+
+var encode = json.Module.Members["encode"]
+
+// said is an error with where in the file it came up.
+func said(err error) error {
+	if e, is := errors.AsType[*starlark.EvalError](err); is && len(e.CallStack) > 0 {
+		for i := range e.CallStack {
+			if at := e.CallStack.At(i).Pos; at.IsValid() && at.Filename() != "<builtin>" {
+				return fmt.Errorf("line %d: %s", at.Line, filter.Plain(e.Msg, filter.MaxReason))
+			}
+		}
+	}
+	return errors.New(filter.Plain(err.Error(), filter.MaxReason))
+}
+
+// dict is a question as a line has it.
+func dict(q *filter.Question) *starlark.Dict {
+	d := starlark.NewDict(8)
+	put := func(key string, v starlark.Value) { _ = d.SetKey(starlark.String(key), v) } // which a new dict takes
+	text := func(key, s string) {
+		if s != "" {
+			put(key, starlark.String(s))
+		}
+	}
+	put("point", starlark.String(q.Point))
+	put("url", starlark.String(q.URL))
+	put("depth", starlark.MakeInt(q.Depth))
+	text("from", q.From)
+	text("element", q.Element)
+	text("text", q.Text)
+	text("rel", q.Rel)
+	p := q.Page
+	if p == nil {
+		return d
+	}
+	put("status", starlark.MakeInt(p.Status))
+	put("bytes", starlark.MakeInt64(p.Bytes))
+	put("links", starlark.MakeInt(p.Links))
+	put("time", starlark.String(p.Time))
+	put("type", starlark.String(p.Type))
+	text("final", p.Final)
+	text("charset", p.Charset)
+	text("lang", p.Lang)
+	text("title", p.Title)
+	text("html", p.HTML)
+	if p.Cut {
+		put("cut", starlark.True)
+	}
+	if p.Header != nil {
+		fields := starlark.NewDict(len(p.Header))
+		for name, values := range p.Header {
+			list := make([]starlark.Value, len(values))
+			for i := range values {
+				list[i] = starlark.String(values[i])
+			}
+			_ = fields.SetKey(starlark.String(name), starlark.NewList(list))
+		}
+		put("header", fields)
+	}
+	return d
+}

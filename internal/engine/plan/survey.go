@@ -1,0 +1,548 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/time/rate"
+
+	"kumo/internal/base/item"
+	"kumo/internal/base/page"
+	"kumo/internal/base/weburl"
+	"kumo/internal/content/fetch"
+	"kumo/internal/content/policy"
+	"kumo/internal/content/robots"
+	"kumo/internal/state/frontier"
+)
+
+// Config is what of a crawl's settings decides what is asked for, and what counts.
+type Config struct {
+	Rules        policy.Rules // seeds are added to its scope
+	Canon        weburl.Rules
+	IgnoreRobots bool
+	Sitemaps     policy.Sitemaps
+	MaxSitemap   int64         // bytes of a sitemap's body, as transferred
+	PagesPerHost int64         // 0: without limit
+	OnlySeeds    bool          // the scope has nothing but seeds
+	Delay        time.Duration // the crawl's own
+	MaxDelay     time.Duration // how much of a Crawl-delay is obeyed; negative: nothing
+
+	Workers int
+	Rate    float64 // requests a second, all hosts together; 0: without limit
+	Tries   int     // attempts at one robots.txt or sitemap
+	Most    int     // sitemaps that are read of those that one host names; 100
+	Now     func() time.Time
+}
+
+// Parts are what a survey works with. They are its own.
+type Parts struct {
+	Fetcher   Fetcher
+	Frontier  *frontier.Frontier // empty; its delays are the crawl's
+	Robots    *robots.Cache      // empty
+	NewParser func() Parser
+	Readers   int // sitemaps that are read at once
+}
+
+// A Fetcher makes one HTTP exchange.
+type Fetcher interface {
+	Get(ctx context.Context, req fetch.Request, resp *page.Response) error
+	Resolve(ctx context.Context, hostname, port string) (netip.Addr, error)
+	Allow(host string)
+}
+
+// A Parser reads a sitemap into a page.
+type Parser interface {
+	ParseList(resp *page.Response, pg *page.Page) error
+}
+
+// MaxHosts and MaxSeeds bound what one survey takes in.
+const (
+	MaxHosts = 100_000
+	MaxSeeds = 1_000_000
+)
+
+const (
+	robotsPath     = "/robots.txt"
+	guessedSitemap = "/sitemap.xml"
+
+	maxRobots    = 512 << 10
+	maxUnpacked  = 64 << 20 // bytes of a sitemap without content coding
+	maxNested    = 4        // lists on the way to a list
+	maxPatience  = 30 * time.Second
+	mostSitemaps = 100
+	maxListed    = 10_000_000 // URLs that are told apart, of 13 bytes each
+	maxElsewhere = 16         // hosts out of scope that are counted apart
+)
+
+// ErrMany is a survey of more than MaxHosts hosts or MaxSeeds seeds.
+var ErrMany = fmt.Errorf("a plan is for %d seeds on %d hosts at most", MaxSeeds, MaxHosts)
+
+// A Survey asks the hosts of a crawl's seeds for their robots.txt, and for the sitemaps that these name. It is used for
+// one Run, after seeds were added.
+type Survey struct {
+	cfg     Config
+	parts   Parts
+	rate    *rate.Limiter
+	parsers sync.Pool
+	reading chan struct{}
+	listed  *weburl.Set
+
+	mu       sync.Mutex // guards below
+	hosts    map[string]*hostState
+	order    []string // in which hosts were met
+	seeds    int
+	requests int64
+	asked    map[string]bool // URLs of sitemaps that were queued
+	guessed  map[string]bool // of these, those that nobody names
+}
+
+// A hostState is what is known of a host while it is asked.
+type hostState struct {
+	Host
+	seeds     []weburl.URL
+	origins   map[string]*originState
+	answers   int64
+	answering time.Duration
+	elsewhere map[string]int64
+	queued    int // sitemaps
+	// nobody names a sitemap, and there is none where one may be guessed
+	noneGuessed bool
+}
+
+// An originState is what became of an origin's robots.txt.
+type originState struct {
+	done    bool
+	wanted  bool
+	status  int
+	failure page.Failure
+	detail  string
+}
+
+// New makes a survey.
+func New(cfg Config, p Parts) *Survey {
+	cfg.Tries = max(cfg.Tries, 1)
+	if cfg.Most == 0 {
+		cfg.Most = mostSitemaps
+	}
+	limit := rate.Inf
+	if cfg.Rate > 0 {
+		limit = rate.Limit(cfg.Rate)
+	}
+	s := &Survey{cfg: cfg, parts: p, rate: rate.NewLimiter(limit, max(1, int(math.Ceil(cfg.Rate/10)))),
+		reading: make(chan struct{}, max(p.Readers, 1)), listed: weburl.NewSet(),
+		hosts: map[string]*hostState{}, asked: map[string]bool{},
+		guessed: map[string]bool{}}
+	s.parsers.New = func() any { return &reading{parser: p.NewParser()} }
+	return s
+}
+
+// reading is what reads one sitemap.
+type reading struct {
+	parser Parser
+	page   page.Page
+}
+
+// Add takes a seed in, as the crawl would: its host is in scope, and may be at a private address. The
+// error is ErrMany.
+func (s *Survey) Add(u weburl.URL) error {
+	known := s.cfg.Canon.Apply(u)
+	s.cfg.Rules.Scope.AddSeed(u)
+	s.cfg.Rules.Scope.AddSeed(known)
+	s.parts.Fetcher.Allow(u.Host())
+	if s.seeds++; s.seeds > MaxSeeds {
+		return ErrMany
+	}
+	h := s.host(known.Host())
+	if h == nil {
+		return ErrMany
+	}
+	h.seeds = append(h.seeds, known)
+	h.origin(known.Origin())
+	return nil
+}
+
+// host is the state of a host, nil if there are too many. mu is held, or nobody else is there.
+func (s *Survey) host(key string) *hostState {
+	h := s.hosts[key]
+	if h == nil && len(s.hosts) < MaxHosts {
+		key = strings.Clone(key)
+		h = &hostState{Host: Host{Host: key}, origins: map[string]*originState{}}
+		s.hosts[key] = h
+		s.order = append(s.order, key)
+	}
+	return h
+}
+
+func (h *hostState) origin(origin string) *originState {
+	o := h.origins[origin]
+	if o == nil {
+		o = &originState{}
+		h.origins[strings.Clone(origin)] = o
+	}
+	return o
+}
+
+// Run asks, and says what is known then. When ctx ends it returns its error with a plan of what was known by then.
+func (s *Survey) Run(ctx context.Context) (*Plan, error) {
+	began := s.cfg.Now()
+	err := s.askRobots(ctx)
+	if err == nil {
+		err = s.askSitemaps(ctx)
+	}
+	p := s.plan()
+	p.Took = s.cfg.Now().Sub(began)
+	return p, err
+}
+
+// askRobots asks for the robots.txt of all origins of seeds. What sitemaps list is judged by all of them, so no sitemap
+// is read before.
+func (s *Survey) askRobots(ctx context.Context) error {
+	if s.cfg.IgnoreRobots {
+		return nil
+	}
+	for _, key := range s.order {
+		h := s.hosts[key]
+		for origin, o := range h.origins {
+			o.wanted = true
+			s.parts.Frontier.Push(key, item.Item{URL: origin + robotsPath, Robots: origin})
+		}
+	}
+	return s.work(ctx)
+}
+
+// askSitemaps asks for the sitemaps of hosts where the crawl would: those whose seeds are not all forbidden.
+func (s *Survey) askSitemaps(ctx context.Context) error {
+	if s.cfg.Sitemaps == policy.SitemapsIgnored || s.cfg.Rules.MaxDepth == 0 && s.cfg.Rules.Overrides == nil {
+		return nil
+	}
+	s.mu.Lock()
+	for _, key := range s.order {
+		h := s.hosts[key]
+		for origin := range h.origins {
+			if h.hasAllowed(s, origin) {
+				s.queueNamed(h, origin)
+			}
+		}
+	}
+	s.mu.Unlock()
+	return s.work(ctx)
+}
+
+// hasAllowed reports whether the crawl may fetch a seed of an origin.
+func (h *hostState) hasAllowed(s *Survey, origin string) bool {
+	for _, u := range h.seeds {
+		if ok, _ := s.mayFetch(u); ok && u.Origin() == origin {
+			return true
+		}
+	}
+	return false
+}
+
+// queueNamed queues the sitemaps that an origin's robots.txt names, or the one that may be guessed. mu is held.
+func (s *Survey) queueNamed(h *hostState, origin string) {
+	base, err := weburl.Parse(origin + robotsPath)
+	if err != nil {
+		return
+	}
+	var named []string
+	if rules, known := s.parts.Robots.Get(origin); known {
+		named = rules.Sitemaps()
+	}
+	if len(named) == 0 && s.cfg.Sitemaps == policy.SitemapsGuessed {
+		named = []string{guessedSitemap}
+		s.guessed[origin+guessedSitemap] = true
+	}
+	from := item.Item{URL: base.String(), Seed: h.seeds[0].String(), Path: "P"}
+	for _, ref := range named {
+		if to, err := base.Resolve(ref); err == nil && to.Web() {
+			s.queue(h, &from, to, 0)
+		}
+	}
+}
+
+// queue queues a sitemap that another list, or a robots.txt, names. mu is held.
+func (s *Survey) queue(h *hostState, from *item.Item, to weburl.URL, redirects uint8) {
+	to = s.cfg.Canon.Apply(to.Canonical())
+	link := policy.Link{From: from.URL, Kind: page.Sitemap, Depth: 1, Redirects: redirects}
+	if s.asked[to.String()] || s.cfg.Rules.Judge(to, link).Refused() || strings.Count(from.Path, "M") >= maxNested {
+		return
+	}
+	if h.queued >= s.cfg.Most {
+		h.Sitemaps.Left++
+		return
+	}
+	h.queued++
+	s.asked[to.String()] = true
+	s.parts.Frontier.Push(to.Host(), item.Item{URL: to.String(), From: from.URL, Seed: from.Seed, Kind: page.Sitemap,
+		Path: from.Path + "M", Depth: 1, Redirects: redirects})
+}
+
+// work visits until nothing waits.
+func (s *Survey) work(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	for range max(s.cfg.Workers, 1) {
+		g.Go(func() error {
+			resp := new(page.Response)
+			for {
+				v, err := s.parts.Frontier.Next(ctx)
+				switch {
+				case errors.Is(err, frontier.ErrDry):
+					return nil
+				case err != nil:
+					return err
+				}
+				if err := s.visit(ctx, v, resp); err != nil {
+					return err
+				}
+				resp.Buffers.Empty()
+			}
+		})
+	}
+	return g.Wait()
+}
+
+func (s *Survey) visit(ctx context.Context, v *frontier.Visit, resp *page.Response) error {
+	u, err := weburl.Parse(v.URL)
+	if err != nil {
+		s.parts.Frontier.Done(v, frontier.Result{})
+		return nil //nolint:nilerr // cannot be: the frontier takes none
+	}
+	if why := s.cfg.Rules.Block.Match(u); why != "" {
+		s.end(v, frontier.Result{}, page.None, "block list: "+why)
+		return nil
+	}
+	if v.Robots == "" && !s.cfg.IgnoreRobots {
+		if s.awaitRules(v, u) {
+			return nil
+		}
+		if ok, line := s.mayFetch(u); !ok {
+			s.end(v, frontier.Result{}, page.None, line.Text)
+			return nil
+		}
+	}
+	addr, err := s.parts.Fetcher.Resolve(ctx, u.Hostname(), u.Port())
+	if err == nil && !s.parts.Frontier.Reserve(v, addr) {
+		return nil // the address's turn is later
+	}
+	if s.rate.Wait(ctx) != nil {
+		s.parts.Frontier.Done(v, frontier.Result{})
+		return ctx.Err()
+	}
+	v.Tries++
+	req := fetch.Request{URL: v.URL, Trusted: s.trusts(u), MaxBody: maxRobots, NoCookies: v.Robots != ""}
+	if v.Kind == page.Sitemap {
+		req.MaxBody = s.cfg.MaxSitemap
+	}
+	err = s.parts.Fetcher.Get(ctx, req, resp)
+	if ctx.Err() != nil {
+		s.parts.Frontier.Done(v, frontier.Result{})
+		return ctx.Err()
+	}
+	return s.settle(v, u, addr, resp, err)
+}
+
+// settle decides what follows from an exchange.
+func (s *Survey) settle(v *frontier.Visit, u weburl.URL, addr netip.Addr, resp *page.Response, err error) error {
+	r := frontier.Result{Outcome: frontier.Answered}
+	failure, detail, again := page.None, "", false
+	switch status := resp.Status; {
+	case err != nil:
+		failure, detail = page.Internal, err.Error()
+		if fe, ok := errors.AsType[*fetch.Error](err); ok {
+			failure = fe.Failure
+		}
+		r.Outcome = frontier.Failed
+		again = failure != page.DNS && failure != page.Private && failure != page.Refused
+		if failure == page.Private {
+			r.Outcome = frontier.NoRequest
+		}
+	case status == http.StatusTooManyRequests, status >= 500:
+		r.Outcome, r.RetryAfter = frontier.Throttled, retryAfter(resp, s.cfg.Now())
+		detail, again = fmt.Sprintf("status %d", status), r.RetryAfter <= maxPatience
+	}
+	s.count(u, addr, resp, err)
+	if again && int(v.Tries) < s.cfg.Tries {
+		r.Again = []item.Item{v.Item}
+		s.parts.Frontier.Done(v, r)
+		return nil
+	}
+	if v.Robots != "" {
+		if err == nil {
+			if err := fetch.Decode(resp, maxRobots); errors.Is(err, fetch.ErrDisk) {
+				return err
+			}
+		}
+		s.settleRobots(v, u, resp, failure, detail)
+		s.parts.Frontier.Done(v, r)
+		return nil
+	}
+	if err == nil && detail == "" {
+		if detail, err = s.readSitemap(v, u, resp); err != nil {
+			return err
+		}
+		s.end(v, r, page.None, detail)
+		return nil
+	}
+	s.end(v, r, failure, detail)
+	return nil
+}
+
+// count notes what an exchange says of a host, beside its body.
+func (s *Survey) count(u weburl.URL, addr netip.Addr, resp *page.Response, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests++
+	h := s.hosts[u.Host()]
+	if h == nil {
+		return
+	}
+	if h.addr = addr; err == nil {
+		h.answers++
+		h.answering += resp.Total
+	}
+}
+
+// end gives a sitemap's visit back; why is what was wrong with it.
+func (s *Survey) end(v *frontier.Visit, r frontier.Result, failure page.Failure, why string) {
+	s.mu.Lock()
+	if h := s.ownerOf(&v.Item); h != nil && v.Robots == "" {
+		if why == "" && failure == page.None {
+			h.Sitemaps.Read++
+		} else if s.guessed[v.URL] && failure == page.None {
+			h.noneGuessed = true
+		} else if h.Sitemaps.Failed++; h.Note == "" {
+			h.Note = fmt.Sprintf("its sitemap %s could not be read: %s", v.URL, why)
+		}
+	}
+	s.mu.Unlock()
+	s.parts.Frontier.Done(v, r)
+}
+
+// ownerOf is the host whose sitemap an item is, wherever that lies. mu is held.
+func (s *Survey) ownerOf(it *item.Item) *hostState { return s.hosts[item.HostOf(it.Seed)] }
+
+// awaitRules has a sitemap wait for its origin's robots.txt, if nobody has asked for that yet: it lies on another host
+// than the one that names it.
+func (s *Survey) awaitRules(v *frontier.Visit, u weburl.URL) bool {
+	origin := u.Origin()
+	if _, known := s.parts.Robots.Get(origin); known {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if o := s.originOf(u); o != nil && o.done {
+		return false
+	}
+	key := "robots " + origin
+	s.parts.Frontier.Park(v.Host, origin)
+	if !s.asked[key] {
+		s.asked[key] = true
+		s.parts.Frontier.Push(v.Host, item.Item{URL: origin + robotsPath, Robots: origin, Seed: v.Seed})
+	}
+	s.parts.Frontier.Done(v, frontier.Result{Again: []item.Item{v.Item}})
+	return true
+}
+
+// originOf is the state of a URL's origin, nil if it has none. mu is held.
+func (s *Survey) originOf(u weburl.URL) *originState {
+	if h := s.hosts[u.Host()]; h != nil {
+		return h.origins[u.Origin()]
+	}
+	return nil
+}
+
+// settleRobots makes rules of the answer, or follows a redirect.
+func (s *Survey) settleRobots(v *frontier.Visit, u weburl.URL, resp *page.Response, failure page.Failure,
+	detail string) {
+	status := resp.Status
+	if failure != page.None {
+		status = 0
+	}
+	if status >= 300 && status < 400 && v.Redirects < robots.MaxRedirects {
+		to, err := u.Resolve(resp.Header.Get("Location"))
+		if err == nil && to.Web() && s.cfg.Rules.Block.Match(to.Canonical()) == "" {
+			to = to.Canonical()
+			s.parts.Frontier.Push(to.Host(), item.Item{URL: to.String(), Robots: v.Robots, Seed: v.Seed, From: v.URL,
+				Redirects: v.Redirects + 1})
+			return
+		}
+	}
+	rules := s.parts.Robots.Answer(v.Robots, status, resp.Body)
+	host := item.HostOf(v.Robots)
+	if delay, asked := rules.Delay(); asked {
+		s.parts.Frontier.SetDelay(host, delay)
+	}
+	s.mu.Lock()
+	if h := s.hosts[host]; h != nil {
+		o := h.origin(v.Robots)
+		o.done, o.status, o.failure, o.detail = true, status, failure, detail
+		if delay, asked := rules.Delay(); asked {
+			h.CrawlDelay = max(h.CrawlDelay, delay.Seconds())
+		}
+	}
+	s.mu.Unlock()
+	s.parts.Frontier.Unpark(host, v.Robots)
+}
+
+// mayFetch says whether robots.txt lets a URL be fetched, and by which line. Of an origin that nobody has asked the
+// rules are taken to be those of its host's other scheme.
+func (s *Survey) mayFetch(u weburl.URL) (bool, robots.Line) {
+	if s.cfg.IgnoreRobots {
+		return true, robots.Line{}
+	}
+	rules := s.rulesOf(u)
+	if rules == nil {
+		return true, robots.Line{}
+	}
+	return rules.Decide(u.RequestURI())
+}
+
+func (s *Survey) rulesOf(u weburl.URL) *robots.Rules {
+	if rules, known := s.parts.Robots.Get(u.Origin()); known {
+		return rules
+	}
+	for _, scheme := range []string{"https://", "http://"} {
+		if rules, known := s.parts.Robots.Get(scheme + u.Host()); known {
+			return rules
+		}
+	}
+	return nil
+}
+
+// trusts reports whether secrets may be sent with a request: to hosts of seeds, and to none of them without TLS whose
+// seeds have it.
+func (s *Survey) trusts(u weburl.URL) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := s.hosts[u.Host()]
+	if h == nil || len(h.seeds) == 0 {
+		return false
+	}
+	for _, seed := range h.seeds {
+		if u.Scheme() == "https" || seed.Origin() == u.Origin() {
+			return true
+		}
+	}
+	return false
+}
+
+// retryAfter reads the field's two forms: seconds, or a date. 0 if there is none.
+func retryAfter(resp *page.Response, now time.Time) time.Duration {
+	v := strings.TrimSpace(resp.Header.Get("Retry-After"))
+	if secs, err := strconv.ParseUint(v, 10, 63); err == nil || errors.Is(err, strconv.ErrRange) {
+		return time.Duration(min(secs, math.MaxInt64/uint64(time.Second))) * time.Second
+	}
+	if t, err := http.ParseTime(v); err == nil {
+		return max(0, t.Sub(now))
+	}
+	return 0
+}

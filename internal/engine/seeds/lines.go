@@ -1,0 +1,75 @@
+package seeds
+
+import (
+	"bytes"
+	"strings"
+
+	"kumo/internal/base/advice"
+)
+
+// maxLine is how much of a line is kept: more than any URL may have.
+const maxLine = 64 << 10
+
+// A lineReader cuts what is written to it into lines, without what ends them, however long they are. A byte order mark
+// before the first one is no part of it. Strings are parts of one copy of the block that they came with.
+type lineReader struct {
+	each   func(line string, end int64) error // end is the offset behind the line
+	offset int64                              // of what comes next
+	more   bool                               // what comes next is not the file's beginning
+	rest   []byte                             // of a line that has begun, cut where it is too long
+}
+
+func (l *lineReader) write(block []byte) error {
+	if !l.more && len(l.rest) == 0 {
+		if bytes.HasPrefix(block, []byte{0xff, 0xfe}) || bytes.HasPrefix(block, []byte{0xfe, 0xff}) {
+			return advice.Usage("the file of seeds is UTF-16: save it as UTF-8")
+		}
+	}
+	for {
+		i := bytes.IndexByte(block, '\n')
+		if i < 0 || len(l.rest) == 0 {
+			break
+		}
+		l.keep(block[:i])
+		if err := l.line(string(l.rest), i+1); err != nil {
+			return err
+		}
+		l.rest, block = l.rest[:0], block[i+1:]
+	}
+	last := bytes.LastIndexByte(block, '\n')
+	if last >= 0 {
+		whole := string(block[:last+1])
+		for whole != "" {
+			line, after, _ := strings.Cut(whole, "\n")
+			if err := l.line(line, len(line)+1); err != nil {
+				return err
+			}
+			whole = after
+		}
+	}
+	l.keep(block[last+1:])
+	l.offset += int64(len(block) - last - 1)
+	return nil
+}
+
+func (l *lineReader) keep(part []byte) {
+	l.rest = append(l.rest, part[:min(len(part), maxLine-len(l.rest))]...)
+}
+
+// line passes a line on, of which so many bytes are new.
+func (l *lineReader) line(line string, n int) error {
+	if l.offset += int64(n); !l.more {
+		line, l.more = strings.TrimPrefix(line, "\ufeff"), true
+	}
+	return l.each(strings.TrimSuffix(line, "\r"), l.offset)
+}
+
+// end passes the last line on, if nothing ends it.
+func (l *lineReader) end() error {
+	if len(l.rest) == 0 {
+		return nil
+	}
+	line := string(l.rest)
+	l.rest = l.rest[:0]
+	return l.line(line, 0)
+}

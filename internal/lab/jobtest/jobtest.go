@@ -1,0 +1,42 @@
+// Package jobtest gives tests webs to crawl, and jobs that crawl them.
+package jobtest
+
+import (
+	"testing"
+	"time"
+
+	"kumo/internal/app/job"
+	"kumo/internal/base/weburl"
+	"kumo/internal/lab/synthweb"
+)
+
+// Serve serves a web until the test ends.
+func Serve(t testing.TB, cfg synthweb.Config) *synthweb.Server {
+	t.Helper()
+	s, err := synthweb.Serve(t.Context(), synthweb.New(cfg), synthweb.ServeOptions{DNS: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// For is a quick crawl of all that the server has, in dir.
+func For(s *synthweb.Server, dir string) *job.Job {
+	j := &job.Job{Dir: dir, Name: "test", Seeds: s.SeedURLs(), Scope: weburl.ScopeAny}
+	j.Crawl.Depth = -1
+	j.Fetch.AllowPrivate, j.Fetch.DNSServer = true, s.DNS()
+	j.Fetch.ConnectTimeout, j.Fetch.Timeout = 5*time.Second, 5*time.Second // a loaded machine takes its time
+	j.Frontier.RetryWait = 10 * time.Millisecond
+	return j
+}
+
+// WantPerfect checks a score: all fetched, nothing twice, nothing forbidden.
+func WantPerfect(t testing.TB, s *synthweb.Server) synthweb.Score {
+	t.Helper()
+	score := s.Score()
+	if !score.Perfect() {
+		t.Errorf("the servers saw:\n%s", score)
+	}
+	return score
+}

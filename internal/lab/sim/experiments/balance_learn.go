@@ -1,0 +1,137 @@
+package experiments
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"kumo/internal/cluster/strategy/balance/model"
+	"kumo/internal/cluster/strategy/balance/split"
+)
+
+// A CurveRow is what models of so many samples came to, with a program; means of all models.
+type CurveRow struct {
+	Program  string
+	Samples  int
+	Basis    model.Basis // of the first model's predictions
+	HeldBack float64     // error of samples that it has held back, as it reports it; NaN: it has no network
+	Error    float64     // error of samples that it was never shown, of the same nodes
+	Run      float64     // seconds of the whole run, with the exact split by its predictions
+	Longer   float64     // by the shortest run: 1 is as short
+	Worst    float64     // the same, of the worst model
+}
+
+// shown is how many samples, which no model is shown, errors are taken of.
+const shown = 200
+
+// samples are random pieces of the nodes in turn.
+func (b *Balance) samples(p *Program, count int, rng *rand.Rand) (all []model.Sample) {
+	for i := range count {
+		node := i % len(b.Nodes)
+		all = append(all, measure(p, node, b.Nodes[node], rng))
+	}
+	return all
+}
+
+// curve is experiment 4: what samples are worth.
+func (b *Balance) curve(p *Program) (rows []CurveRow) {
+	truths := b.truths(p)
+	best, _ := wholeRun(b.fetchAll(p, split.Exact(truths, b.URLs)))
+	fresh := b.samples(p, shown, b.chance(drawSamples, 1))
+	for _, count := range b.Curve {
+		row := CurveRow{Program: p.Name, Samples: count}
+		for k := range b.Models {
+			all := b.samples(p, count, b.chance(drawSamples, uint64(2+k)))
+			m := b.learn(all, b.Seed+uint64(k))
+			times, basis := b.predictions(m)
+			if k == 0 {
+				row.Basis = basis
+			}
+			run, _ := wholeRun(b.fetchAll(p, split.Exact(times, b.URLs)))
+			models := float64(b.Models)
+			row.HeldBack += heldBack(m) / models
+			row.Error += errorOf(m, fresh) / models
+			row.Run += run / models
+			row.Longer += run / best / models
+			row.Worst = max(row.Worst, run/best)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// heldBack is the error that a model reports.
+func heldBack(m *model.Model) float64 {
+	if r := m.Report(); r.Trained > 0 && r.HeldBack > 0 {
+		return r.Error
+	}
+	return math.NaN()
+}
+
+// errorOf is the root of the mean square of the logarithm of predicted by true seconds.
+func errorOf(m *model.Model, samples []model.Sample) float64 {
+	squares := 0.0
+	for _, s := range samples {
+		f, _ := m.Time(s.Node, s.Machine)
+		d := math.Log(f(s.URLs) / s.Seconds)
+		squares += d * d
+	}
+	return math.Sqrt(squares / float64(len(samples)))
+}
+
+// A WholeRow is a run of the nodes that begin without samples, and learn from each run one sample a node; means of all
+// models.
+type WholeRow struct {
+	Program string
+	Number  int // of the run, counted from 1
+	Samples int // before it
+	Basis   model.Basis
+	Counts  []int   // of the first model
+	Run     float64 // seconds
+	Longer  float64 // by the shortest run
+	Error   float64 // of what was predicted of the nodes' times
+}
+
+// whole is experiment 4's cold start.
+func (b *Balance) whole(p *Program) (rows []WholeRow) {
+	truths := b.truths(p)
+	best, _ := wholeRun(b.fetchAll(p, split.Exact(truths, b.URLs)))
+	last := slices.Max(b.Whole)
+	all := make([]WholeRow, last)
+	for k := range b.Models {
+		m := model.New(model.Config{Seed: b.Seed + uint64(k)})
+		rng := b.chance(drawSamples, uint64(1000+k))
+		for number := 1; number <= last; number++ {
+			times, basis := b.predictions(m)
+			counts := split.Exact(times, b.URLs)
+			row := &all[number-1]
+			if k == 0 {
+				*row = WholeRow{Program: p.Name, Number: number, Samples: len(m.Samples()), Basis: basis, Counts: counts}
+			}
+			models := float64(b.Models)
+			run, squares := 0.0, 0.0
+			var done []model.Sample
+			for i, n := range counts {
+				s := model.Sample{Node: nodeNamed(i), Machine: b.Nodes[i], URLs: n,
+					Seconds: p.Fetch(b.Nodes[i], n, rng.Uint64()).Seconds}
+				run = max(run, s.Seconds)
+				if n > 0 {
+					d := math.Log(times[i](n) / s.Seconds)
+					squares += d * d / float64(len(b.Nodes))
+					done = append(done, s)
+				}
+			}
+			row.Run += run / models
+			row.Longer += run / best / models
+			row.Error += math.Sqrt(squares) / models
+			for _, s := range done {
+				_ = m.Add(s)
+			}
+			m.Train(200)
+		}
+	}
+	for _, number := range b.Whole {
+		rows = append(rows, all[number-1])
+	}
+	return rows
+}

@@ -1,0 +1,171 @@
+package experiments
+
+import (
+	"slices"
+	"time"
+
+	"kumo/internal/cluster/strategy"
+)
+
+// kumo's rules in their plainest form, as two strategies: nobody fetches a host before it is granted. What a real
+// control unit has to do besides, to fail, to be replaced and to lose messages, has no place in this world.
+
+// Kinds of messages besides those of the paper.
+const (
+	reqWant byte = 'w' // to the control unit: links to this host wait
+	reqLong byte = 'l' // to a node: probe this, and wait longer; the node's field says how long
+)
+
+// An askingNode asks whose a host is, and probes where it is asked to.
+type askingNode struct {
+	knownOwners
+	self, control strategy.Node
+}
+
+var _ strategy.Strategy = (*askingNode)(nil)
+
+func newAskingNode(self, control strategy.Node) *askingNode {
+	return &askingNode{knownOwners{}, self, control}
+}
+
+func (a *askingNode) Step(_ time.Time, in []strategy.Event, out []strategy.Action) []strategy.Action {
+	changed := false
+	for _, e := range in {
+		switch e := e.(type) {
+		case strategy.Wanted:
+			for _, h := range e.Hosts {
+				out = append(out, hostRequest{kind: reqWant, host: h}.to(a.control))
+			}
+		case strategy.Message:
+			r := readRequest(e.Data)
+			if r.kind == reqOwner {
+				a.knownOwners[r.host] = r.node
+				changed = true
+				continue
+			}
+			timeout, err := time.ParseDuration(string(r.node))
+			if err == nil {
+				out = append(out, strategy.Probe{Host: r.host, Timeout: timeout})
+			}
+		case strategy.Reached:
+			kind := reqClaim
+			if !e.OK {
+				kind = reqFailed
+			}
+			out = append(out, hostRequest{kind: kind, host: e.Host}.to(a.control))
+		}
+	}
+	if changed {
+		out = append(out, strategy.Changed{})
+	}
+	return out
+}
+
+// An askedControl is the control unit: it asks one node after another to probe a host, beginning with the one that
+// found it. Nothing in this world tells which of the others is near, so that they are asked in the order of what they
+// own, the least first. When all have failed the host is parked, and all are asked again with a longer timeout.
+type askedControl struct {
+	knownOwners
+	nodes   []strategy.Node
+	timeout time.Duration
+	open    map[string]*openHost
+	number  map[uint64]string // what timers and entries of the log are about
+	last    uint64
+	entries uint64 // of the log
+	owns    map[strategy.Node]int
+}
+
+var _ strategy.Strategy = (*askedControl)(nil)
+
+// An openHost is a host without an owner.
+type openHost struct {
+	want    []strategy.Node // who waits for the answer
+	left    []strategy.Node // who has not been asked in this round
+	claimed strategy.Node   // who reached it
+	timeout time.Duration
+	round   uint
+}
+
+func newAskedControl(nodes []strategy.Node, timeout time.Duration) *askedControl {
+	return &askedControl{knownOwners{}, nodes, timeout, map[string]*openHost{}, map[uint64]string{}, 0, 0,
+		map[strategy.Node]int{}}
+}
+
+func (a *askedControl) Step(now time.Time, in []strategy.Event, out []strategy.Action) []strategy.Action {
+	for _, e := range in {
+		switch e := e.(type) {
+		case strategy.Message:
+			out = a.receive(now, e.From, readRequest(e.Data), out)
+		case strategy.Persisted:
+			out = a.grant(a.number[e.ID], out)
+		case strategy.Fired:
+			h := a.number[e.Timer]
+			a.open[h].left = slices.Clone(a.nodes)
+			out = a.ask(now, h, out)
+		}
+	}
+	return out
+}
+
+func (a *askedControl) receive(now time.Time, from strategy.Node, r hostRequest,
+	out []strategy.Action) []strategy.Action {
+	if owner := a.knownOwners[r.host]; owner != "" {
+		return append(out, hostRequest{reqOwner, r.host, owner}.to(from))
+	}
+	o := a.open[r.host]
+	switch {
+	case r.kind == reqWant && o == nil:
+		o = &openHost{want: []strategy.Node{from}, timeout: a.timeout, left: slices.Clone(a.nodes)}
+		a.open[r.host] = o
+		return a.askNode(from, r.host, o, out)
+	case r.kind == reqWant:
+		o.want = append(o.want, from)
+		return out
+	case r.kind == reqFailed:
+		return a.ask(now, r.host, out)
+	}
+	o.claimed = from
+	a.entries++
+	return append(out, strategy.Persist{ID: a.about(r.host), After: a.entries - 1})
+}
+
+// about makes a number for what is to come back about a host.
+func (a *askedControl) about(host string) uint64 {
+	a.last++
+	a.number[a.last] = host
+	return a.last
+}
+
+// ask asks the next node, or parks the host.
+func (a *askedControl) ask(now time.Time, host string, out []strategy.Action) []strategy.Action {
+	o := a.open[host]
+	if len(o.left) > 0 {
+		least := slices.MinFunc(o.left, func(m, n strategy.Node) int { return a.owns[m] - a.owns[n] })
+		return a.askNode(least, host, o, out)
+	}
+	wait := 2 * o.timeout << min(o.round, 6)
+	o.round++
+	o.timeout += o.timeout / 2
+	return append(out, strategy.Timer{Timer: a.about(host), At: now.Add(wait)})
+}
+
+func (a *askedControl) askNode(n strategy.Node, host string, o *openHost, out []strategy.Action) []strategy.Action {
+	o.left = slices.DeleteFunc(o.left, func(l strategy.Node) bool { return l == n })
+	return append(out, hostRequest{reqLong, host, strategy.Node(o.timeout.String())}.to(n))
+}
+
+// grant gives a host to the node that reached it, and tells all who asked.
+func (a *askedControl) grant(host string, out []strategy.Action) []strategy.Action {
+	o := a.open[host]
+	delete(a.open, host)
+	a.knownOwners[host] = o.claimed
+	a.owns[o.claimed]++
+	r := hostRequest{reqOwner, host, o.claimed}
+	out = append(out, r.to(o.claimed))
+	for _, n := range o.want {
+		if n != o.claimed {
+			out = append(out, r.to(n))
+		}
+	}
+	return out
+}

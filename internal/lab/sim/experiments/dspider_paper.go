@@ -1,0 +1,139 @@
+package experiments
+
+import (
+	"strings"
+	"time"
+
+	"kumo/internal/cluster/strategy"
+)
+
+// The paper's algorithm (its figure 7) as two strategies: a node's, and the control unit's. As it is printed a claim is
+// never granted, and shuts the owner out of its own host; here the control unit compares owner and sender, and answers
+// each claim. It is also printed that a URL that nobody reaches is sent to all others by each node that fails, again
+// and again: n nodes would make n-1 of one. Here a node tries no host a second time, as the paper's section 3.1 has it.
+
+// A hostRequest is the paper's message, of a kind for each pair of direction and flag.
+type hostRequest struct {
+	kind byte
+	host string
+	node strategy.Node // whose the host is
+}
+
+// Kinds of host requests.
+const (
+	reqClaim  byte = 'c' // to the control unit, addOrWait: the host was reached
+	reqFailed byte = 'f' // to the control unit, not addOrWait: it was not
+	reqTry    byte = 't' // to a node, add: please crawl this
+	reqOwner  byte = 'o' // to a node, not add, or the answer to its claim: this is whose it is
+)
+
+func (r hostRequest) to(n strategy.Node) strategy.Send {
+	return strategy.Send{To: n, Data: []byte(string(r.kind) + r.host + "\n" + string(r.node))}
+}
+
+func readRequest(data []byte) hostRequest {
+	host, node, _ := strings.Cut(string(data[1:]), "\n")
+	return hostRequest{data[0], host, strategy.Node(node)}
+}
+
+// knownOwners is a view, and answers for a strategy what that does not need.
+type knownOwners map[string]strategy.Node
+
+func (k knownOwners) Owner(host string) (strategy.Node, strategy.State) {
+	if owner := k[host]; owner != "" {
+		return owner, strategy.Owned
+	}
+	return "", strategy.Unknown
+}
+
+func (k knownOwners) View() strategy.View { return k }
+
+// A paperNode is a crawl node: visitedURLs are hosts whose owner it is or takes itself for, othervisited those of
+// others, failedhost those without an owner, as far as it knows.
+type paperNode struct {
+	knownOwners
+	self, control strategy.Node
+	timeout       time.Duration
+}
+
+var _ strategy.Strategy = (*paperNode)(nil)
+
+func newPaperNode(self, control strategy.Node, timeout time.Duration) *paperNode {
+	return &paperNode{knownOwners{}, self, control, timeout}
+}
+
+func (p *paperNode) Step(_ time.Time, in []strategy.Event, out []strategy.Action) []strategy.Action {
+	for _, e := range in {
+		switch e := e.(type) {
+		case strategy.Wanted:
+			for _, h := range e.Hosts {
+				out = p.try(h, out)
+			}
+		case strategy.Message:
+			if r := readRequest(e.Data); r.kind == reqTry {
+				out = p.try(r.host, out)
+			} else {
+				p.knownOwners[r.host] = r.node
+			}
+		case strategy.Reached:
+			out = p.reached(e, out)
+		}
+	}
+	return append(out, strategy.Changed{})
+}
+
+// try puts a host among those to fetch, provisionally as the node's own, unless it is known.
+func (p *paperNode) try(host string, out []strategy.Action) []strategy.Action {
+	if _, known := p.knownOwners[host]; known {
+		return out
+	}
+	p.knownOwners[host] = p.self
+	return append(out, strategy.Probe{Host: host, Timeout: p.timeout})
+}
+
+func (p *paperNode) reached(e strategy.Reached, out []strategy.Action) []strategy.Action {
+	kind := reqClaim
+	if !e.OK {
+		kind = reqFailed
+		p.knownOwners[e.Host] = ""
+	}
+	return append(out, hostRequest{kind: kind, host: e.Host}.to(p.control))
+}
+
+// A paperControl is the control unit with its nodeshostmap.
+type paperControl struct {
+	knownOwners
+	nodes []strategy.Node
+}
+
+var _ strategy.Strategy = (*paperControl)(nil)
+
+func newPaperControl(nodes []strategy.Node) *paperControl {
+	return &paperControl{knownOwners{}, nodes}
+}
+
+func (p *paperControl) Step(_ time.Time, in []strategy.Event, out []strategy.Action) []strategy.Action {
+	for _, e := range in {
+		if m, ok := e.(strategy.Message); ok {
+			out = p.receive(m.From, readRequest(m.Data), out)
+		}
+	}
+	return out
+}
+
+func (p *paperControl) receive(from strategy.Node, r hostRequest, out []strategy.Action) []strategy.Action {
+	owner := p.knownOwners[r.host]
+	if owner == "" && r.kind == reqFailed {
+		for _, n := range p.nodes {
+			if n != from {
+				out = append(out, hostRequest{kind: reqTry, host: r.host}.to(n))
+			}
+		}
+		return out
+	}
+	if owner == "" {
+		owner = from
+		p.knownOwners[r.host] = from
+	}
+	return append(out, hostRequest{reqOwner, r.host, owner}.to(from))
+}

@@ -1,0 +1,255 @@
+package experiments
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"kumo/internal/lab/sim"
+)
+
+// A MeshStatement is something that the paper reports, and whether the runs show it.
+type MeshStatement struct {
+	Experiment int
+	Rule       Rule // by which load was balanced; NoRule: it was not, or the statement is not about it
+	Text       string
+	Seen       bool
+	Numbers    string // by which it was judged
+	Why        string // it was not seen, as far as the figures tell
+}
+
+// What words of the paper are taken to mean, where it gives no numbers.
+const (
+	stable       = 0.1   // differs by less than this part from the mean
+	stepsUp      = 0.9   // rises at least by this part of what the new nodes can fetch
+	linear       = 0.99  // share of the variance that a line leaves nothing of
+	reduced      = 0.5   // is at most this part of what it was
+	aroundOne    = 0.5   // differs by at most so much from 1
+	paperRise    = 0.333 // "at most 33.3 % more": some samples have at least that
+	nearlyEqual  = 0.1
+	windowOfRise = 5 // samples, over which a rise is taken
+)
+
+// Judge judges all statements by a result.
+func (m *Mesh) Judge(r *MeshResult) []MeshStatement {
+	j := meshJudge{m: m}
+	j.scaling(m.Steps(r))
+	none := &r.Balance[NoRule]
+	j.without(none)
+	for rule := ByPaper; rule <= ByKumo; rule++ {
+		j.with(&r.Balance[rule], none)
+	}
+	for rule := ByPaper; rule <= ByKumo; rule++ {
+		j.overhead(&r.Balance[rule], none)
+	}
+	return j.found
+}
+
+type meshJudge struct {
+	m     *Mesh
+	found []MeshStatement
+}
+
+func (j *meshJudge) find(experiment int, rule Rule, text string, seen bool, numbers, why string) {
+	s := MeshStatement{experiment, rule, text, seen, numbers, why}
+	if seen {
+		s.Why = ""
+	}
+	j.found = append(j.found, s)
+}
+
+// A MeshStep is samples of experiment 1 with the same number of nodes.
+type MeshStep struct {
+	Nodes   int
+	Samples []float64 // URLs that all nodes fetched in each
+}
+
+// Mean is that of the samples.
+func (s *MeshStep) Mean() float64 {
+	mean, _ := meanAndDeviation(s.Samples)
+	return mean
+}
+
+// Steps are experiment 1's samples by the number of nodes.
+func (m *Mesh) Steps(r *MeshResult) (steps []MeshStep) {
+	before := 0
+	for _, nodes := range r.Scaling.Nodes {
+		all := 0
+		for _, n := range nodes {
+			all += n.Fetched
+		}
+		if len(steps) == 0 || steps[len(steps)-1].Nodes != len(nodes) {
+			steps = append(steps, MeshStep{Nodes: len(nodes)})
+		}
+		last := &steps[len(steps)-1]
+		last.Samples = append(last.Samples, float64(all-before))
+		before = all
+	}
+	return steps
+}
+
+func (j *meshJudge) scaling(steps []MeshStep) {
+	each := j.m.Speed * j.m.Sample.Seconds()
+	var xs, ys, perNode []float64
+	off, least := 0.0, math.Inf(1)
+	for i, s := range steps {
+		mean := s.Mean()
+		for _, n := range s.Samples {
+			off = max(off, math.Abs(n/mean-1))
+		}
+		if i > 0 {
+			least = min(least, (mean-steps[i-1].Mean())/(each*float64(s.Nodes-steps[i-1].Nodes)))
+		}
+		xs, ys, perNode = append(xs, float64(s.Nodes)), append(ys, mean), append(perNode, mean/float64(s.Nodes))
+	}
+	j.find(1, NoRule, "speed is stable while no node comes", off <= stable,
+		fmt.Sprintf("samples differ by at most %.1f %% from the mean of their step", 100*off),
+		"some nodes have nothing to fetch")
+	j.find(1, NoRule, "speed rises with each join", least >= stepsUp,
+		fmt.Sprintf("by at least %.0f %% of what the nodes that come can fetch", 100*least),
+		"what comes has not enough to fetch")
+	r2 := fit(xs, ys)
+	j.find(1, NoRule, "speed is linear in the number of nodes", r2 >= linear,
+		fmt.Sprintf("%s URLs a node and sample with %s nodes, R² = %.4f", listed(perNode, "%.1f"), listed(xs, "%.0f"), r2),
+		"some nodes have nothing to fetch")
+}
+
+// fit is the share of the variance that the line with the least squares leaves nothing of: R².
+func fit(xs, ys []float64) float64 {
+	slope := slopeOf(xs, ys)
+	mx, _ := meanAndDeviation(xs)
+	my, _ := meanAndDeviation(ys)
+	left, all := 0.0, 0.0
+	for i := range xs {
+		d := ys[i] - my - slope*(xs[i]-mx)
+		left += float64(d * d)
+		all += float64((ys[i] - my) * (ys[i] - my))
+	}
+	if all == 0 {
+		return 0
+	}
+	return 1 - left/all
+}
+
+// later is the mean load ratio of each node of a kind, over the second half of a run.
+func (j *meshJudge) later(r *MeshRun, kind func(MeshNode) bool) []float64 {
+	var sum []float64
+	from := len(r.Nodes) / 2
+	for i := from; i < len(r.Nodes); i++ {
+		all := j.m.ratios(r, i, kind)
+		if sum == nil {
+			sum = make([]float64, len(all))
+		}
+		for k, u := range all {
+			sum[k] += u / float64(len(r.Nodes)-from)
+		}
+	}
+	return sum
+}
+
+func (j *meshJudge) without(none *MeshRun) {
+	last := len(none.Nodes) - 1
+	half, end := j.m.ratios(none, last/2, MeshNode.Heavy), j.m.ratios(none, last, MeshNode.Heavy)
+	diverge := true
+	for i := range end {
+		diverge = diverge && end[i] > 1 && end[i] > 1.5*half[i]
+	}
+	j.find(2, NoRule, "without balancing, nodes to which more comes than they fetch get heavier all the time", diverge,
+		fmt.Sprintf("u after half of the time %s, at the end %s", listed(half, "%.1f"), listed(end, "%.1f")),
+		"some do not, in so short a time")
+	light := slices.Max(j.later(none, lightNode))
+	j.find(2, NoRule, "without balancing, the others are light all the time", light < 1,
+		fmt.Sprintf("mean u of the second half is at most %.2f", light), "more comes to one than was set")
+}
+
+func (j *meshJudge) with(r, none *MeshRun) {
+	m, last := j.m, len(r.Nodes)-1
+	_, heavy := m.Waiting(r)
+	_, before := m.Waiting(none)
+	part := float64(heavy) / float64(max(before, 1))
+	later := j.later(r, MeshNode.Heavy)
+	j.find(2, r.Rule, "load of heavy nodes falls much", part <= reduced,
+		fmt.Sprintf("%d URLs wait at them at the end, %.0f %% of %d without balancing", heavy, 100*part, before),
+		fmt.Sprintf("what is too much for any bucket stays where it is: u %s in the second half", listed(later, "%.1f")))
+	light, was := j.later(r, lightNode), j.later(none, lightNode)
+	rises, near := true, true
+	for i, u := range light {
+		rises = rises && u > was[i]
+		near = near && math.Abs(u-1) <= aroundOne
+	}
+	j.find(2, r.Rule, "load of light nodes rises", rises,
+		fmt.Sprintf("u %s in the second half, without balancing %s", listed(light, "%.2f"), listed(was, "%.2f")),
+		"nobody gives to some of them any more")
+	j.find(2, r.Rule, "load ratios of light nodes come to be around 1", near,
+		fmt.Sprintf("u %s in the second half", listed(light, "%.2f")), "nobody gives to some of them any more")
+	all := j.m.ratios(r, last, anyNode)
+	far := 0.0
+	for _, u := range all {
+		far = max(far, math.Abs(u-1))
+	}
+	atFull := "as many URLs wait as areas hold at no time"
+	if full := m.Full(r); full >= 0 {
+		atFull = fmt.Sprintf("after %.0f min, when as many URLs wait as areas hold, %s",
+			(m.Sample * time.Duration(full+1)).Minutes(), listed(j.m.ratios(r, full, anyNode), "%.1f"))
+	}
+	j.find(2, r.Rule, "all load ratios come to be around 1", far <= aroundOne,
+		fmt.Sprintf("u at the end %s; %s", listed(all, "%.1f"), atFull),
+		fmt.Sprintf("%.3f URLs a second come beyond what all nodes can fetch, and no rule takes them away", m.Surplus()))
+	most := m.MostOfLight(r)
+	j.find(2, r.Rule, "no light node tips into heavy", most <= 0, fmt.Sprintf("the highest level of one is %d", most),
+		"room was promised that others have filled")
+	rise, best := m.Rise(r, none, 0, last+1), math.Inf(-1)
+	for i := 0; i+windowOfRise <= last+1; i++ {
+		best = max(best, m.Rise(r, none, i, i+windowOfRise))
+	}
+	j.find(2, r.Rule, "output rises by up to 33.3 %", best >= paperRise,
+		fmt.Sprintf("by %.1f %% in all, by up to %.1f %% over %v; where all nodes fetch all the time it is %.1f %%", 100*rise,
+			100*best, m.Sample*windowOfRise, 100*m.Ceiling()), "light nodes get too little, too late")
+	third := (last + 1) / 3
+	a, b := m.Rise(r, none, 0, third), m.Rise(r, none, last+1-third, last+1)
+	j.find(2, r.Rule, "output rises more with time", b > a,
+		fmt.Sprintf("by %.1f %% in the first third of the time, by %.1f %% in the last", 100*a, 100*b),
+		"heavy nodes are too heavy for any bucket by then")
+}
+
+// A Traffic is messages and bytes of one kind, or of all, per second and node, and per page that was fetched.
+type Traffic struct {
+	Kind                    string
+	Messages, Bytes         float64 // a node and second
+	PageMessages, PageBytes float64
+}
+
+// Traffic is what the nodes of a run have sent: of each kind, and in all.
+func (m *Mesh) Traffic(r *MeshRun) (all []Traffic) {
+	last := len(r.Nodes) - 1
+	f := &r.Figures[last]
+	seconds, pages := f.NodeTime.Seconds(), float64(max(m.Fetched(r, last+1), 1))
+	sum := Traffic{Kind: "all"}
+	for k, kind := range sim.MessageKinds {
+		n, b := float64(f.Messages[k]), float64(f.Bytes[k])
+		t := Traffic{kind, n / seconds, b / seconds, n / pages, b / pages}
+		all = append(all, t)
+		sum.Messages += t.Messages
+		sum.Bytes += t.Bytes
+		sum.PageMessages += t.PageMessages
+		sum.PageBytes += t.PageBytes
+	}
+	return append(all, sum)
+}
+
+func (j *meshJudge) overhead(r, none *MeshRun) {
+	with, without := j.m.Traffic(r), j.m.Traffic(none)
+	a, b := with[len(with)-1], without[len(without)-1]
+	messages, bytes := a.Messages/b.Messages-1, a.Bytes/b.Bytes-1
+	j.find(3, r.Rule, "communication is nearly the same with balancing",
+		math.Abs(messages) <= nearlyEqual && bytes <= nearlyEqual,
+		fmt.Sprintf("%+.0f %% messages and %+.0f %% bytes a node and second; a page %+.0f %% and %+.0f %%", 100*messages,
+			100*bytes, 100*(a.PageMessages/b.PageMessages-1), 100*(a.PageBytes/b.PageBytes-1)),
+		"more pages are fetched, and each takes its messages")
+	share := with[sim.OverlayMessage].Messages / a.Messages
+	j.find(3, r.Rule, "most of it is for routing", share > 0.5,
+		fmt.Sprintf("%.0f %% of messages are the overlay's, %.0f %% of bytes", 100*share,
+			100*with[sim.OverlayMessage].Bytes/a.Bytes),
+		"links are claimed, dispatched and said to be fetched, and hosts that wait are asked for")
+}

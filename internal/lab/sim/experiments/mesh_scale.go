@@ -1,0 +1,264 @@
+package experiments
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"kumo/internal/cluster/overlay"
+	"kumo/internal/cluster/overlay/overlaytest"
+	"kumo/internal/lab/sim"
+)
+
+// MeshScale asks what it takes to keep nodes without a centre together, as they become more. For each number of nodes
+// the overlay runs alone, first while nobody comes or goes, then while each node stays for some time only, and one
+// comes for each that goes; half of them go without a word. No message is lost. Where nodes are few enough the whole
+// machine runs as well, with a crawl.
+type MeshScale struct {
+	Nodes []int
+	Whole int           // nodes up to which the whole machine runs
+	Stay  time.Duration // of a node, on average
+	Seed  uint64
+
+	Joining  time.Duration // within which nodes come
+	Settling time.Duration // before figures are taken, each time
+	Measured time.Duration // for which they are, each time
+	LookUps  int           // by which hops are counted
+}
+
+// MeshScales is what ends within two minutes.
+func MeshScales() MeshScale {
+	return MeshScale{Nodes: []int{10, 100, 1000}, Whole: 1000, Stay: 20 * time.Minute, Seed: 1, Joining: 30 * time.Second,
+		Settling: time.Minute, Measured: time.Minute, LookUps: 600}
+}
+
+// A MeshScaleRow is what a number of nodes came to.
+type MeshScaleRow struct {
+	Nodes    int
+	Direct   float64 // part of the look-ups that a node answers of what it knows
+	Hops     float64 // of the others, to the closest node that is found
+	Asked    float64 // questions of these
+	Right    float64 // part of the look-ups that found the three closest nodes, while nodes come and go
+	Contacts float64 // of a node, in all its buckets
+	Buckets  float64 // of a node, that have some
+	Quiet    Rate    // while nobody comes or goes
+	Churn    Rate    // while nodes do
+
+	Whole bool         // the whole machine has run, too
+	Crawl WholeFigures // it has come to
+}
+
+// A Rate is what a node sends in a second.
+type Rate struct{ Messages, Bytes float64 }
+
+// WholeFigures are what the whole machine came to.
+type WholeFigures struct {
+	PageMessages [len(sim.MessageKinds)]float64 // a page, of each kind, while nobody comes or goes
+	Hops         float64                        // of a look-up of the crawl
+	Known        float64                        // URLs in a node's history when all is fetched
+	// from then on, but for what the overlay sends: while nobody comes or goes, and while nodes do
+	Rest, Churn Rate
+	Copied      int // URLs that were entered into histories while nodes come and go
+	Gone        int // nodes that went then
+}
+
+// Rows makes the table. Its only error is that of ctx.
+func (s *MeshScale) Rows(ctx context.Context, progress func(done, of int)) (rows []MeshScaleRow, err error) {
+	for i, n := range s.Nodes {
+		row := s.overlays(ctx, n)
+		if n <= s.Whole && ctx.Err() == nil {
+			row.Whole, row.Crawl = true, s.whole(n)
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		rows = append(rows, row)
+		progress(i+1, len(s.Nodes))
+	}
+	return rows, nil
+}
+
+// overlays runs the overlays alone.
+func (s *MeshScale) overlays(ctx context.Context, nodes int) MeshScaleRow {
+	w := overlaytest.New(s.Seed)
+	run := func(d time.Duration) {
+		for end := w.Now() + d; w.Now() < end && ctx.Err() == nil; {
+			w.Run(min(time.Second, end-w.Now()))
+		}
+	}
+	for i, name := range w.Names(nodes) {
+		if i == 0 {
+			w.Start(name)
+		} else {
+			w.Start(name, w.Any().Name)
+		}
+		run(s.Joining / time.Duration(nodes))
+	}
+	row := MeshScaleRow{Nodes: nodes}
+	measure := func() Rate {
+		run(s.Settling)
+		w.Reset()
+		run(s.Measured)
+		seconds := s.Measured.Seconds() * float64(len(w.Live()))
+		return Rate{float64(w.Messages) / seconds, float64(w.Bytes) / seconds}
+	}
+	row.Quiet = measure()
+	row.Contacts, row.Buckets = tables(w)
+	s.churn(w, nodes)
+	row.Churn = measure()
+	s.lookUps(w, run, &row)
+	return row
+}
+
+// tables are how many contacts a node has, and buckets that have some, on average.
+func tables(w *overlaytest.World) (contacts, buckets float64) {
+	for _, n := range w.Live() {
+		contacts += float64(n.Len())
+		for _, b := range n.Occupied() {
+			for ; b > 0; b &= b - 1 {
+				buckets++
+			}
+		}
+	}
+	live := float64(len(w.Live()))
+	return contacts / live, buckets / live
+}
+
+// churn lets nodes go and others come, from now on.
+func (s *MeshScale) churn(w *overlaytest.World, nodes int) {
+	rng := w.Rand()
+	var next func()
+	next = func() {
+		if n := w.Any(); rng.IntN(2) == 0 {
+			w.Leave(n)
+		} else {
+			w.Crash(n)
+		}
+		w.Start(w.Names(1)[0], w.Any().Name, w.Any().Name, w.Any().Name)
+		w.After(time.Duration(rng.ExpFloat64()*float64(s.Stay)/float64(nodes)), next)
+	}
+	w.After(time.Duration(rng.ExpFloat64()*float64(s.Stay)/float64(nodes)), next)
+}
+
+// lookUps lets nodes look ids up, twenty a second.
+func (s *MeshScale) lookUps(w *overlaytest.World, run func(time.Duration), row *MeshScaleRow) {
+	found, right := 0, 0
+	for range s.LookUps {
+		id := overlay.IDOf(strconv.FormatUint(w.Rand().Uint64(), 36))
+		n := w.Any()
+		for n.LookUps() > 0 {
+			n = w.Any()
+		}
+		n.OnFound = func(f overlay.Found) {
+			if found++; same(f.Closest, w.Closest(id, 3)) {
+				right++
+			}
+		}
+		n.Tell(overlay.Find{ID: id, Want: 3})
+		run(time.Second / 20)
+	}
+	run(10 * time.Second)
+	var sum overlay.Stats
+	for _, n := range w.Live() {
+		t := n.Stats()
+		sum.LookUps, sum.Asked, sum.Hops = sum.LookUps+t.LookUps, sum.Asked+t.Asked, sum.Hops+t.Hops
+	}
+	if sum.LookUps > 0 {
+		row.Hops, row.Asked = float64(sum.Hops)/float64(sum.LookUps), float64(sum.Asked)/float64(sum.LookUps)
+	}
+	row.Direct = 1 - float64(sum.LookUps)/float64(max(found, 1))
+	row.Right = float64(right) / float64(max(found, 1))
+}
+
+func same(found []overlay.Contact, names []string) bool {
+	if len(found) != len(names) {
+		return false
+	}
+	for i, c := range found {
+		if c.Node != names[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// whole runs whole machines with a crawl.
+func (s *MeshScale) whole(nodes int) (f WholeFigures) {
+	u := sim.RunUpkeep(sim.MeshConfig{Nodes: nodes, Hosts: 4 * nodes, Pages: 8, Loss: -1, Spread: s.Joining, Stay: s.Stay},
+		2*s.Measured, s.Seed)
+	pages := float64(max(u.Crawl.Requests, 1))
+	for k := range f.PageMessages {
+		f.PageMessages[k] = float64(u.Crawl.Messages[k]) / pages
+	}
+	repair := func(g *sim.MeshFigures) Rate {
+		n, b := g.Messages[sim.MeshMessage]+g.Messages[sim.LinksMessage], g.Bytes[sim.MeshMessage]+g.Bytes[sim.LinksMessage]
+		return Rate{float64(n) / g.NodeTime.Seconds(), float64(b) / g.NodeTime.Seconds()}
+	}
+	f.Rest, f.Churn, f.Known = repair(&u.Rest), repair(&u.Churn), u.Known
+	f.Copied, f.Gone = u.Churn.Recorded, u.Churn.Faults
+	if n := u.Crawl.LookUps.LookUps; n > 0 {
+		f.Hops = float64(u.Crawl.LookUps.Hops) / float64(n)
+	}
+	return f
+}
+
+// Table is the rows with all digits; what was not run is empty.
+func (s *MeshScale) Table(rows []MeshScaleRow) Table {
+	head := []string{"nodes", "hops", "questions", "direct", "right", "contacts", "buckets",
+		"quiet_messages_per_node_second",
+		"quiet_bytes_per_node_second", "churn_messages_per_node_second", "churn_bytes_per_node_second", "whole_machine"}
+	for _, kind := range sim.MessageKinds {
+		head = append(head, kind+"_messages_per_page")
+	}
+	t := Table{"scale", [][]string{append(head, "crawl_hops", "known_per_node",
+		"mesh_quiet_messages_per_node_second", "mesh_quiet_bytes_per_node_second", "mesh_churn_messages_per_node_second",
+		"mesh_churn_bytes_per_node_second", "urls_copied", "nodes_gone")}}
+	for _, r := range rows {
+		line := []string{strconv.Itoa(r.Nodes)}
+		for _, x := range []float64{r.Hops, r.Asked, r.Direct, r.Right, r.Contacts, r.Buckets, r.Quiet.Messages,
+			r.Quiet.Bytes, r.Churn.Messages, r.Churn.Bytes} {
+			line = append(line, number(x))
+		}
+		line = append(line, strconv.FormatBool(r.Whole))
+		c := &r.Crawl
+		for _, x := range append(c.PageMessages[:], c.Hops, c.Known, c.Rest.Messages, c.Rest.Bytes, c.Churn.Messages,
+			c.Churn.Bytes, float64(c.Copied), float64(c.Gone)) {
+			if r.Whole {
+				line = append(line, number(x))
+			} else {
+				line = append(line, "")
+			}
+		}
+		t.Lines = append(t.Lines, line)
+	}
+	return t
+}
+
+// Picture is the table as curves.
+func (s *MeshScale) Picture(rows []MeshScaleRow) Named {
+	curve := func(name string, whole bool, of func(*MeshScaleRow) float64) (c Curve) {
+		c.Name = name
+		for i := range rows {
+			if rows[i].Whole || !whole {
+				c.X, c.Y = append(c.X, float64(rows[i].Nodes)), append(c.Y, of(&rows[i]))
+			}
+		}
+		return c
+	}
+	var kinds []Curve
+	for k, kind := range sim.MessageKinds {
+		kinds = append(kinds, curve(kind, true, func(r *MeshScaleRow) float64 { return r.Crawl.PageMessages[k] }))
+	}
+	panel := func(title string, curves ...Curve) Panel {
+		return Panel{Title: title, X: "nodes", LogX: true, Curves: curves}
+	}
+	return Named{"scale", "What it takes to keep nodes together", Picture{Columns: 1, Panels: []Panel{
+		panel("a look-up",
+			curve("hops", false, func(r *MeshScaleRow) float64 { return r.Hops }),
+			curve("questions", false, func(r *MeshScaleRow) float64 { return r.Asked })),
+		panel("contacts of a node", curve("contacts", false, func(r *MeshScaleRow) float64 { return r.Contacts })),
+		panel("messages of the overlay, a node and second",
+			curve("nobody comes or goes", false, func(r *MeshScaleRow) float64 { return r.Quiet.Messages }),
+			curve("nodes come and go", false, func(r *MeshScaleRow) float64 { return r.Churn.Messages })),
+		panel("messages a page, whole machine", kinds...)}}}
+}

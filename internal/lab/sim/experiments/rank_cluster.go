@@ -1,0 +1,278 @@
+package experiments
+
+import (
+	"context"
+
+	"kumo/internal/state/rank"
+	"kumo/internal/state/rank/pagerank"
+)
+
+// A rankCluster is nodes that fetch a graph together, by turns. Each has the URLs of its own hosts, and fetches what
+// ranks highest of them.
+type rankCluster struct {
+	g      *Graph
+	silent bool
+	growth float64
+	batch  int
+
+	nodes []*rankNode
+	owner []uint16  // of each host
+	links []rank.ID // as the graph's, but of each page those to its own node's URLs are first
+	home  []int32   // how many these are
+
+	place   []rank.Place // of each URL at its node
+	isKnown []bool       // to its node
+	known   []rank.ID    // in the order in which they became so
+	fetched []bool
+	pages   []rank.ID // that were fetched
+	abroad  int       // links that were found to other nodes' URLs
+	sent    int
+	again   int // of which were sent after a pass, without a link
+}
+
+// A rankNode is one node.
+type rankNode struct {
+	c     *rankCluster
+	order *pagerank.Order
+	queue oneQueue
+	known []rank.ID
+	pages []rank.ID // that it has fetched
+	gifts []rankGift
+
+	found, passed int // links and gifts: all, and at the last pass
+
+	told   *rank.Told
+	others []rank.ID       // that were told of
+	box    []rankGift      // what is to be sent, in the order in which it came
+	at     map[rank.ID]int // where in box a URL is
+}
+
+// A rankGift is what links to a URL are worth.
+type rankGift struct {
+	to    rank.ID
+	worth float32
+}
+
+func newRankCluster(g *Graph, seed uint64, nodes int, silent bool, growth float64, batch int) *rankCluster {
+	n := g.Pages()
+	c := &rankCluster{g: g, silent: silent, growth: growth, batch: batch, owner: make([]uint16, g.Hosts()),
+		links: make([]rank.ID, 0, g.Links()), home: make([]int32, n), place: make([]rank.Place, n),
+		isKnown: make([]bool, n), fetched: make([]bool, n)}
+	for h := range c.owner {
+		dice := splitMix{seed ^ uint64(h)*0xd1342543de82ef95}
+		c.owner[h] = uint16(dice.below(nodes))
+	}
+	for range nodes {
+		o := pagerank.New(0)
+		o.Grow(n)
+		told := rank.NewTold(o.Unit())
+		told.Grow(n)
+		c.nodes = append(c.nodes, &rankNode{c: c, order: o, passed: leastPass, told: told, at: map[rank.ID]int{}})
+	}
+	for u := range rank.ID(n) {
+		own := c.ownerOf(u)
+		begin := len(c.links)
+		for _, to := range g.out(u) {
+			if c.ownerOf(to) == own {
+				c.links = append(c.links, to)
+			}
+		}
+		c.home[u] = int32(len(c.links) - begin)
+		for _, to := range g.out(u) {
+			if c.ownerOf(to) != own {
+				c.links = append(c.links, to)
+			}
+		}
+	}
+	return c
+}
+
+func (c *rankCluster) ownerOf(u rank.ID) uint16 { return c.owner[c.g.hosts[u]] }
+
+// out are the links of a page: those to its own node's URLs, and the others.
+func (c *rankCluster) out(u rank.ID) (home, abroad []rank.ID) {
+	all := c.page(u).Links
+	return all[:c.home[u]], all[c.home[u]:]
+}
+
+// page is one as its node's order has it.
+func (c *rankCluster) page(u rank.ID) rank.Page {
+	links := c.links[c.g.first[u]:c.g.first[u+1]]
+	return rank.Page{ID: u, Links: links, Out: len(links)}
+}
+
+// importance is that of a URL by its node.
+func (c *rankCluster) importance(u rank.ID) float64 {
+	return c.nodes[c.ownerOf(u)].order.Importance(u, 0)
+}
+
+// run crawls from seeds all there is to be found, and tells at each fetch.
+func (c *rankCluster) run(ctx context.Context, seeds []rank.ID, fetched func(context.Context) error) error {
+	for _, u := range seeds {
+		c.nodes[c.ownerOf(u)].link(u)
+	}
+	for turn := 1; ; turn++ {
+		idle := true
+		for _, n := range c.nodes {
+			did, err := n.fetch(ctx)
+			if err != nil {
+				return err
+			}
+			if did {
+				idle = false
+				if err := fetched(ctx); err != nil {
+					return err
+				}
+			}
+		}
+		if turn%c.batch == 0 || idle {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if !c.exchange() && idle {
+				return nil
+			}
+		}
+	}
+}
+
+// exchange has nodes take in what others have for them, and reports whether there was anything.
+func (c *rankCluster) exchange() (any bool) {
+	for _, from := range c.nodes {
+		for _, gift := range from.box {
+			c.nodes[c.ownerOf(gift.to)].take(gift)
+		}
+		any = any || len(from.box) > 0
+		c.sent += len(from.box)
+		from.box = from.box[:0]
+		clear(from.at)
+	}
+	return any
+}
+
+// fetch fetches what ranks highest of what waits; false if nothing does.
+func (n *rankNode) fetch(ctx context.Context) (bool, error) {
+	c := n.c
+	u, ok := n.queue.pop(func(u rank.ID, at rank.Place) bool { return !c.fetched[u] && c.place[u] == at })
+	if !ok {
+		return false, nil
+	}
+	home, abroad := c.out(u)
+	page := c.page(u)
+	c.fetched[u] = true
+	c.pages, n.pages = append(c.pages, u), append(n.pages, u)
+	n.order.Fetched(&page)
+	for _, to := range home {
+		n.link(to)
+	}
+	c.abroad += len(abroad)
+	n.told.Found(len(abroad))
+	for _, to := range abroad {
+		n.tell(to)
+	}
+	n.found += page.Out
+	return true, n.pass(ctx)
+}
+
+// link puts a URL of the node's where it belongs, if it waits.
+func (n *rankNode) link(u rank.ID) {
+	c := n.c
+	if !c.isKnown[u] {
+		c.isKnown[u], c.place[u] = true, -1
+		c.known, n.known = append(c.known, u), append(n.known, u)
+	}
+	n.move(u)
+}
+
+func (n *rankNode) move(u rank.ID) {
+	c := n.c
+	if place := rank.PlaceOf(n.order.Importance(u, 0)); !c.fetched[u] && place != c.place[u] {
+		c.place[u] = place
+		n.queue.push(u, place)
+	}
+}
+
+// tell keeps a link to another node's URL for that node, with what all links to it are worth, as far as that is news.
+func (n *rankNode) tell(to rank.ID) {
+	if n.told.Worth(to) == 0 {
+		n.others = append(n.others, to)
+	}
+	more := n.told.More(to, n.order.Worth(to))
+	if more == 0 {
+		return
+	}
+	n.told.Add(to, more)
+	if n.c.silent {
+		if more == n.told.Worth(to) {
+			n.put(rankGift{to: to})
+		}
+		return
+	}
+	n.put(rankGift{to, more})
+}
+
+// tellAgain tells of what has changed with a pass.
+func (n *rankNode) tellAgain() {
+	if n.c.silent {
+		return
+	}
+	var census rank.Census
+	for _, u := range n.others {
+		n.told.Count(&census, u, n.order.Worth(u))
+	}
+	places := n.told.Choose(&census)
+	for _, u := range n.others {
+		if n.told.Changed(u, n.order.Worth(u), places) {
+			n.tell(u)
+			n.c.again++
+		}
+	}
+}
+
+// put adds to what is to be sent.
+func (n *rankNode) put(gift rankGift) {
+	if at, waits := n.at[gift.to]; waits {
+		n.box[at].worth += gift.worth
+		return
+	}
+	n.at[gift.to] = len(n.box)
+	n.box = append(n.box, gift)
+}
+
+// take takes in what links that another node has found are worth.
+func (n *rankNode) take(gift rankGift) {
+	if gift.worth != 0 {
+		n.order.Give(gift.to, gift.worth)
+		n.gifts = append(n.gifts, gift)
+		n.found++
+	}
+	n.link(gift.to)
+}
+
+// pass computes ranks again of all links and gifts, when these have become more by enough.
+func (n *rankNode) pass(ctx context.Context) error {
+	if float64(n.found) < (1+n.c.growth)*float64(n.passed) {
+		return nil
+	}
+	n.passed = n.found
+	n.order.Begin()
+	err := n.order.Pass(ctx, func(ctx context.Context, page func(*rank.Page), gift func(rank.ID, float32)) error {
+		for _, u := range n.pages {
+			p := n.c.page(u)
+			page(&p)
+		}
+		for _, x := range n.gifts {
+			gift(x.to, x.worth)
+		}
+		return ctx.Err()
+	})
+	if err != nil {
+		return err
+	}
+	n.order.End()
+	for _, u := range n.known {
+		n.move(u)
+	}
+	n.tellAgain()
+	return nil
+}

@@ -1,0 +1,331 @@
+package experiments
+
+import (
+	"context"
+
+	"kumo/internal/state/rank"
+)
+
+// A rankCrawl fetches a graph's pages in the order that an order gives them, one after the other.
+type rankCrawl struct {
+	g      *Graph
+	order  rank.Order
+	growth float64 // by which share links become more between two passes
+
+	depth   []int32 // -1: not known
+	place   []rank.Place
+	fetched []bool
+	pages   []rank.ID // that were fetched, in that order
+	queue   rankQueue
+
+	found, passed int // links of what was fetched: all, and at the last pass
+}
+
+// A rankQueue is what waits. What moved is in it twice; it gives each page once where it belongs.
+type rankQueue interface {
+	push(u rank.ID, place rank.Place)
+	// pop is the next page, false if none waits. is says whether a page still waits, at that place.
+	pop(is func(rank.ID, rank.Place) bool) (rank.ID, bool)
+}
+
+// leastPass is how many links there are before the first pass.
+const leastPass = 1000
+
+func newRankCrawl(g *Graph, order rank.Order, queue rankQueue, growth float64) *rankCrawl {
+	n := g.Pages()
+	c := &rankCrawl{g: g, order: order, growth: growth, depth: make([]int32, n), place: make([]rank.Place, n),
+		fetched: make([]bool, n), queue: queue, passed: leastPass}
+	for u := range c.depth {
+		c.depth[u] = -1
+	}
+	order.Grow(n)
+	return c
+}
+
+// run crawls from seeds all there is to be found, and tells at each fetch.
+func (c *rankCrawl) run(ctx context.Context, seeds []rank.ID, fetched func(rank.ID)) error {
+	for _, u := range seeds {
+		c.meet(u, 0)
+	}
+	waits := func(u rank.ID, place rank.Place) bool { return !c.fetched[u] && c.place[u] == place }
+	for n := 0; ; n++ {
+		u, ok := c.queue.pop(waits)
+		if !ok {
+			return nil
+		}
+		if n%4096 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		c.fetch(u)
+		fetched(u)
+		if err := c.pass(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+func (c *rankCrawl) fetch(u rank.ID) {
+	c.fetched[u] = true
+	c.pages = append(c.pages, u)
+	out := c.g.out(u)
+	c.found += len(out)
+	c.order.Fetched(&rank.Page{ID: u, Links: out, Out: len(out)})
+	for _, to := range out {
+		if c.depth[to] < 0 {
+			c.meet(to, c.depth[u]+1)
+		} else if !c.fetched[to] {
+			c.move(to)
+		}
+	}
+}
+
+func (c *rankCrawl) meet(u rank.ID, depth int32) {
+	if c.depth[u] >= 0 {
+		return
+	}
+	c.depth[u] = depth
+	c.place[u] = -1
+	c.move(u)
+}
+
+// move puts a page where it belongs.
+func (c *rankCrawl) move(u rank.ID) {
+	if place := rank.PlaceOf(c.order.Importance(u, c.depth[u])); place != c.place[u] {
+		c.place[u] = place
+		c.queue.push(u, place)
+	}
+}
+
+// pass makes a pass over all links of what was fetched, when these have become more by enough.
+func (c *rankCrawl) pass(ctx context.Context) error {
+	o, iterative := c.order.(rank.Iterative)
+	if !iterative || float64(c.found) < (1+c.growth)*float64(c.passed) {
+		return nil
+	}
+	c.passed = c.found
+	if err := passOver(ctx, o, c.g, c.pages); err != nil {
+		return err
+	}
+	for u := range c.depth {
+		if c.depth[u] >= 0 && !c.fetched[u] {
+			c.move(rank.ID(u))
+		}
+	}
+	return nil
+}
+
+// passOver makes a pass over the links of pages.
+func passOver(ctx context.Context, o rank.Iterative, g *Graph, pages []rank.ID) error {
+	o.Begin()
+	err := o.Pass(ctx, func(ctx context.Context, page func(*rank.Page), _ func(rank.ID, float32)) error {
+		var p rank.Page
+		for _, u := range pages {
+			out := g.out(u)
+			p.ID, p.Links, p.Out = u, out, len(out)
+			page(&p)
+		}
+		return ctx.Err()
+	})
+	if err != nil {
+		return err
+	}
+	o.End()
+	return nil
+}
+
+// oneQueue has all pages in one queue: the least place goes first, and who came there first.
+type oneQueue struct {
+	places []fifoOf[rank.ID]
+	least  int
+}
+
+func (q *oneQueue) push(u rank.ID, place rank.Place) {
+	for len(q.places) <= int(place) {
+		q.places = append(q.places, fifoOf[rank.ID]{})
+	}
+	q.places[place].push(u)
+	q.least = min(q.least, int(place))
+}
+
+func (q *oneQueue) pop(is func(rank.ID, rank.Place) bool) (rank.ID, bool) {
+	for ; q.least < len(q.places); q.least++ {
+		f := &q.places[q.least]
+		for f.len() > 0 {
+			if u := f.pop(); is(u, rank.Place(q.least)) {
+				return u, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// politeQueue has a queue a host. A fetch takes 1; a host is asked again when delay has passed. Of the hosts that may
+// be asked the one goes first whose first page has the least place, and then who has waited longest.
+type politeQueue struct {
+	hostOf []uint32
+	delay  int
+
+	hosts []politeHost
+	due   heapOf[dueHost]
+	away  fifoOf[awayHost] // hosts that were asked lately, by time
+	now   int
+	idle  int // time in which no host could be asked
+	seq   uint32
+}
+
+type politeHost struct {
+	pages heapOf[waitingPage]
+	away  bool
+	best  rank.Place // by which it is in due; what is there with another place is no more
+	is    bool       // it is in due
+}
+
+type waitingPage struct {
+	place rank.Place
+	seq   uint32
+	page  rank.ID
+}
+
+func (a waitingPage) Before(b waitingPage) bool {
+	return a.place < b.place || a.place == b.place && a.seq < b.seq
+}
+
+type dueHost struct {
+	place rank.Place
+	seq   uint32
+	host  uint32
+}
+
+func (a dueHost) Before(b dueHost) bool {
+	return a.place < b.place || a.place == b.place && a.seq < b.seq
+}
+
+type awayHost struct {
+	host  uint32
+	until int
+}
+
+func newPoliteQueue(g *Graph, delay int) *politeQueue {
+	return &politeQueue{hostOf: g.hosts, delay: delay, hosts: make([]politeHost, g.count)}
+}
+
+func (q *politeQueue) push(u rank.ID, place rank.Place) {
+	host := q.hostOf[u]
+	h := &q.hosts[host]
+	q.seq++
+	h.pages.push(waitingPage{place, q.seq, u})
+	if !h.away && (!h.is || place < h.best) {
+		q.offer(host, place)
+	}
+}
+
+func (q *politeQueue) offer(host uint32, place rank.Place) {
+	h := &q.hosts[host]
+	h.is, h.best = true, place
+	q.seq++
+	q.due.push(dueHost{place, q.seq, host})
+}
+
+func (q *politeQueue) pop(is func(rank.ID, rank.Place) bool) (rank.ID, bool) {
+	for {
+		for q.away.len() > 0 && q.away.first().until <= q.now {
+			host := q.away.pop().host
+			q.hosts[host].away = false
+			q.offerFirst(host, is)
+		}
+		if len(q.due) == 0 {
+			if q.away.len() == 0 {
+				return 0, false
+			}
+			q.idle += q.away.first().until - q.now
+			q.now = q.away.first().until
+			continue
+		}
+		d := q.due.pop()
+		h := &q.hosts[d.host]
+		if !h.is || h.best != d.place {
+			continue
+		}
+		h.is = false
+		if !q.settle(h, is) {
+			continue
+		}
+		if first := h.pages[0].place; first > d.place {
+			q.offer(d.host, first)
+			continue
+		}
+		u := h.pages.pop().page
+		h.away = true
+		q.now++
+		q.away.push(awayHost{d.host, q.now + q.delay})
+		return u, true
+	}
+}
+
+// settle has the first page of a host be one that waits; false if there is none.
+func (q *politeQueue) settle(h *politeHost, is func(rank.ID, rank.Place) bool) bool {
+	for len(h.pages) > 0 && !is(h.pages[0].page, h.pages[0].place) {
+		h.pages.pop()
+	}
+	return len(h.pages) > 0
+}
+
+func (q *politeQueue) offerFirst(host uint32, is func(rank.ID, rank.Place) bool) {
+	if h := &q.hosts[host]; q.settle(h, is) {
+		q.offer(host, h.pages[0].place)
+	}
+}
+
+// heapOf is a heap.
+type heapOf[T interface{ Before(T) bool }] []T
+
+func (q *heapOf[T]) push(x T) {
+	*q = append(*q, x)
+	h, i := *q, len(*q)-1
+	for i > 0 && x.Before(h[(i-1)/2]) {
+		h[i] = h[(i-1)/2]
+		i = (i - 1) / 2
+	}
+	h[i] = x
+}
+
+func (q *heapOf[T]) pop() T {
+	h := *q
+	first, x := h[0], h[len(h)-1]
+	h = h[:len(h)-1]
+	*q = h
+	for i := 0; len(h) > 0; {
+		next := 2*i + 1
+		if next+1 < len(h) && h[next+1].Before(h[next]) {
+			next++
+		}
+		if next >= len(h) || !h[next].Before(x) {
+			h[i] = x
+			break
+		}
+		h[i] = h[next]
+		i = next
+	}
+	return first
+}
+
+// fifoOf is a queue whose room is used again.
+type fifoOf[T any] struct {
+	all  []T
+	head int
+}
+
+func (q *fifoOf[T]) len() int  { return len(q.all) - q.head }
+func (q *fifoOf[T]) first() *T { return &q.all[q.head] }
+func (q *fifoOf[T]) push(x T) {
+	if q.head > len(q.all)/2 {
+		q.all = q.all[:copy(q.all, q.all[q.head:])]
+		q.head = 0
+	}
+	q.all = append(q.all, x)
+}
+
+func (q *fifoOf[T]) pop() T {
+	q.head++
+	return q.all[q.head-1]
+}

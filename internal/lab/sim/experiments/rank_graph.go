@@ -1,0 +1,194 @@
+package experiments
+
+import (
+	"math"
+	"slices"
+
+	"kumo/internal/state/rank"
+)
+
+// A Graph is pages by numbers from 0, with the pages that each links to, and the host of each.
+type Graph struct {
+	first []int     // of each page among links, and how many there are
+	links []rank.ID // of each page once, ascending
+	hosts []uint32  // nil: they are not known
+	count int       // hosts
+}
+
+// Pages is how many pages there are.
+func (g *Graph) Pages() int { return len(g.first) - 1 }
+
+// Links is how many links there are.
+func (g *Graph) Links() int { return len(g.links) }
+
+// Hosts is how many hosts there are, 0 if that is not known.
+func (g *Graph) Hosts() int { return g.count }
+
+func (g *Graph) linksOf(pages []rank.ID) (n int) {
+	for _, u := range pages {
+		n += len(g.out(u))
+	}
+	return n
+}
+
+func (g *Graph) out(u rank.ID) []rank.ID { return g.links[g.first[u]:g.first[u+1]] }
+
+// graphOf makes a graph of links that are told twice in the same order, from pages in any.
+func graphOf(pages int, each func(link func(from, to rank.ID))) *Graph {
+	g := &Graph{first: make([]int, pages+1)}
+	each(func(from, _ rank.ID) { g.first[from+1]++ })
+	for u := range pages {
+		g.first[u+1] += g.first[u]
+	}
+	at := slices.Clone(g.first)
+	g.links = make([]rank.ID, g.first[pages])
+	each(func(from, to rank.ID) {
+		g.links[at[from]] = to
+		at[from]++
+	})
+	g.tidy()
+	return g
+}
+
+// tidy sorts links, and leaves out those that a page has twice.
+func (g *Graph) tidy() {
+	kept := 0
+	for u := range g.Pages() {
+		out := g.links[g.first[u]:g.first[u+1]]
+		slices.Sort(out)
+		g.first[u] = kept
+		kept += copy(g.links[kept:], slices.Compact(out))
+	}
+	g.first[g.Pages()] = kept
+	g.links = slices.Clip(g.links[:kept])
+}
+
+// A MadeGraph is a made-up web. What is true of real ones is true of it: few pages have most of the in-links (a power
+// law, by an exponent of 2.1), hosts are of very different sizes, three links in four stay on their host, half of the
+// pages link to their host's front page, and what is popular may be deep within a host.
+type MadeGraph struct {
+	Seed  uint64
+	Pages int
+	// BySize is which part of the links to other hosts leads to the host of any page, so that large hosts are likelier;
+	// how likely others are has nothing to do with their size.
+	BySize float64
+}
+
+// BySize is the usual part: what real webs have is not known well.
+const BySize = 0.25
+
+const (
+	leastHost   = 10   // pages of the smallest hosts; half of the hosts are less than twice as large
+	internal    = 0.75 // of the links that are drawn
+	popular     = 0.75 // of the internal ones
+	linkHome    = 0.5  // of the pages
+	toHome      = 0.5  // of the external links
+	leastLinks  = 2
+	linksScale  = 3   // mean of the links beyond: twice as many
+	mostLinks   = 300 // of a page, about
+	largestHost = 20  // no host has more than this part of all pages
+)
+
+// Graph makes it.
+func (m MadeGraph) Graph() *Graph {
+	dice := splitMix{m.Seed}
+	var begin []int // of each host; then the number of pages
+	for at := 0; at < m.Pages; {
+		begin = append(begin, at)
+		at += min(int(leastHost/(1-dice.float())), max(m.Pages/largestHost, 1))
+	}
+	hosts := make([]uint32, m.Pages)
+	begin = append(begin, m.Pages)
+	for h := range len(begin) - 1 {
+		for u := begin[h]; u < begin[h+1]; u++ {
+			hosts[u] = uint32(h)
+		}
+	}
+	g := graphOf(m.Pages, func(link func(from, to rank.ID)) {
+		for h := range len(begin) - 1 {
+			m.host(begin, h, link)
+		}
+	})
+	g.hosts, g.count = hosts, len(begin)-1
+	return g
+}
+
+// host tells the links by which a host's pages are found, and those that they have.
+func (m MadeGraph) host(begin []int, h int, link func(from, to rank.ID)) {
+	home, n := begin[h], begin[h+1]-begin[h]
+	for i := range n {
+		dice := splitMix{m.Seed ^ uint64(home+i)*0xd1342543de82ef95}
+		dice.next()
+		u := rank.ID(home + i)
+		switch {
+		case i > 0: // a page before it on its host
+			link(rank.ID(home+dice.below(i)), u)
+		case h > 0: // any page of the hosts before
+			link(rank.ID(dice.below(home)), u)
+		}
+		if dice.float() < linkHome {
+			link(u, rank.ID(home))
+		}
+		degree := leastLinks + int(linksScale/math.Sqrt(1-dice.float()))
+		for range min(degree, mostLinks) {
+			link(u, rank.ID(m.target(begin, h, &dice)))
+		}
+	}
+}
+
+// target draws where a link of a host's page leads.
+func (m MadeGraph) target(begin []int, h int, dice *splitMix) int {
+	if dice.float() < internal {
+		n := begin[h+1] - begin[h]
+		if dice.float() < popular {
+			return begin[h] + shuffled(dice.skewed(n), n)
+		}
+		return begin[h] + dice.below(n)
+	}
+	all := len(begin) - 1
+	if dice.float() < m.BySize {
+		h, _ = slices.BinarySearch(begin, dice.below(m.Pages)+1)
+		h--
+	} else {
+		h = shuffled(dice.skewed(all), all)
+	}
+	n := begin[h+1] - begin[h]
+	if dice.float() < toHome {
+		return begin[h]
+	}
+	return begin[h] + shuffled(dice.skewed(n), n)
+}
+
+// shuffled is the number that has a place in an order of n numbers that has nothing to do with theirs.
+func shuffled(place, n int) int {
+	const prime = 1_000_000_007
+	if n%prime == 0 {
+		return place
+	}
+	return (place*(prime%n) + n/3) % n
+}
+
+// splitMix is the generator of Steele, Lea and Flood (2014).
+type splitMix struct{ state uint64 }
+
+func (s *splitMix) next() uint64 {
+	s.state += 0x9e3779b97f4a7c15
+	x := s.state
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// float is from 0 to 1, without 1.
+func (s *splitMix) float() float64 { return float64(s.next()>>11) / (1 << 53) }
+
+func (s *splitMix) below(n int) int { return int(s.next() >> 1 % uint64(n)) }
+
+// skewed is a number below n: 0 is the likeliest, and i has a share of i^(-7/8).
+func (s *splitMix) skewed(n int) int {
+	x := s.float()
+	x *= x
+	x *= x
+	x *= x
+	return int(x * float64(n))
+}

@@ -1,0 +1,200 @@
+package experiments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"kumo/internal/state/rank"
+	"kumo/internal/state/rank/pagerank"
+)
+
+// RankNodes is an experiment with nodes that share a crawl, of which each has the URLs of its own hosts and ranks these
+// by the links that it finds, and by what others tell it of theirs. How near is that to PageRank in the graph that all
+// of them have found together?
+type RankNodes struct {
+	Rank            // how they crawl: Seed, Seeds, Top and Growth
+	Nodes []int     // as many crawls, each by so many nodes
+	At    []float64 // after which shares of the pages nodes are judged, ascending
+	Batch int       // pages that a node fetches between two batches of links to others
+}
+
+// RankNodesUsual is the experiment as it is made if nothing else is wanted. A hundred pages between two batches is what
+// a node fetches in a second.
+func RankNodesUsual() RankNodes {
+	return RankNodes{Rank: RankOfPaper(), At: []float64{0.02, 0.1, 0.25, 0.5, 1}, Batch: 100}
+}
+
+// A RankNodesRun is a crawl by some nodes.
+type RankNodesRun struct {
+	Nodes  int
+	Silent bool // links to others' URLs are taken there, but not what they are worth
+	Points []RankNodesPoint
+}
+
+// A RankNodesPoint is how well nodes rank at some time.
+type RankNodesPoint struct {
+	Fetched, Known int     // URLs
+	Abroad         int     // links that were found to URLs of another node
+	Sent           int     // what went there: what links to a URL are worth, more than one's or anew
+	Again          int     // of that, how much after a pass, without a link
+	Common         int     // of the Top URLs that rank highest by the graph found so far, how many do so by the nodes
+	Tau            float64 // Kendall's, of all known URLs' ranks by the nodes and by the graph found so far
+	Found          int     // of the Top pages of the whole graph, how many were fetched
+}
+
+// A RankNodesResult is what the experiment came to.
+type RankNodesResult struct {
+	Pages, Links, Hosts int
+	Reached, Followed   int // pages and links that are found from the seeds
+	Runs                []RankNodesRun
+}
+
+var errNoHosts = errors.New("the hosts of the graph's pages are not known, which nodes share: pages are to be " +
+	"URLs, or numbers, with --host-pages")
+
+// Run makes all crawls, and tells progress how many are done of how many.
+func (r *RankNodes) Run(ctx context.Context, g *Graph, progress func(done, of int)) (*RankNodesResult, error) {
+	if g.Hosts() == 0 {
+		return nil, errNoHosts
+	}
+	res := &RankNodesResult{Pages: g.Pages(), Links: g.Links(), Hosts: g.Hosts()}
+	seeds := r.seeds(g)
+	reached := g.reach(seeds)
+	res.Reached, res.Followed = len(reached), g.linksOf(reached)
+	if err := r.enough(g, reached); err != nil {
+		return nil, err
+	}
+	top, _, err := r.topByPageRank(ctx, g, reached)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range r.Nodes {
+		res.Runs = append(res.Runs, RankNodesRun{Nodes: n})
+		if n > 1 {
+			res.Runs = append(res.Runs, RankNodesRun{Nodes: n, Silent: true})
+		}
+	}
+	for i := range res.Runs {
+		if err := r.crawl(ctx, g, &res.Runs[i], seeds, top, len(reached)); err != nil {
+			return nil, err
+		}
+		progress(i+1, len(res.Runs))
+	}
+	return res, nil
+}
+
+// crawl makes one run.
+func (r *RankNodes) crawl(ctx context.Context, g *Graph, run *RankNodesRun, seeds, top []rank.ID, reached int) error {
+	c := newRankCluster(g, r.Seed, run.Nodes, run.Silent, r.Growth, r.Batch)
+	j := rankNodesJudge{RankNodes: r, g: g, c: c, run: run, top: top, whole: pagerank.New(0)}
+	j.whole.Grow(g.Pages())
+	for _, at := range r.At {
+		j.at = append(j.at, max(1, int(at*float64(reached))))
+	}
+	err := c.run(ctx, seeds, j.fetched)
+	if err == nil && len(run.Points) < len(r.At) {
+		err = fmt.Errorf("%d nodes have fetched %d of %d pages", run.Nodes, len(c.pages), reached)
+	}
+	return err
+}
+
+// A rankNodesJudge holds what nodes believe against what they all have found.
+type rankNodesJudge struct {
+	*RankNodes
+	g     *Graph
+	c     *rankCluster
+	run   *RankNodesRun
+	top   []rank.ID       // the most important pages of the whole graph
+	whole *pagerank.Order // of the graph found so far
+	at    []int           // the next point, and those behind it
+}
+
+// fetched is called after each fetch.
+func (j *rankNodesJudge) fetched(ctx context.Context) error {
+	for len(j.at) > 0 && len(j.c.pages) == j.at[0] {
+		j.at = j.at[1:]
+		p, err := j.point(ctx)
+		if err != nil {
+			return err
+		}
+		j.run.Points = append(j.run.Points, p)
+	}
+	return nil
+}
+
+func (j *rankNodesJudge) point(ctx context.Context) (p RankNodesPoint, err error) {
+	c := j.c
+	if _, err := settle(ctx, j.whole, j.g, c.pages, c.known); err != nil {
+		return p, err
+	}
+	byNodes := make([]float64, len(c.known))
+	byWhole := make([]float64, len(c.known))
+	for i, u := range c.known {
+		byNodes[i], byWhole[i] = c.importance(u), j.whole.Importance(u, 0)
+	}
+	p = RankNodesPoint{Fetched: len(c.pages), Known: len(c.known), Abroad: c.abroad, Sent: c.sent, Again: c.again,
+		Tau: kendall(byNodes, byWhole)}
+	want := map[rank.ID]bool{}
+	for _, u := range j.Rank.top(c.known, func(u rank.ID) float64 { return j.whole.Importance(u, 0) }) {
+		want[u] = true
+	}
+	for _, u := range j.Rank.top(c.known, c.importance) {
+		if want[u] {
+			p.Common++
+		}
+	}
+	for _, u := range j.top {
+		if c.fetched[u] {
+			p.Found++
+		}
+	}
+	return p, nil
+}
+
+// Tables are what the crawls came to, with all digits.
+func (r *RankNodes) Tables(res *RankNodesResult) []Table {
+	t := Table{"nodes", [][]string{{"nodes", "silent", "fetched", "share_fetched", "known", "links_abroad", "links_sent",
+		"sent_again", "top_common", "tau", "top_found"}}}
+	for i := range res.Runs {
+		run := &res.Runs[i]
+		for _, p := range run.Points {
+			t.Lines = append(t.Lines, []string{fmt.Sprint(run.Nodes), fmt.Sprint(run.Silent), fmt.Sprint(p.Fetched),
+				number(float64(p.Fetched) / float64(res.Reached)), fmt.Sprint(p.Known), fmt.Sprint(p.Abroad),
+				fmt.Sprint(p.Sent), fmt.Sprint(p.Again), fmt.Sprint(p.Common), number(p.Tau), fmt.Sprint(p.Found)})
+		}
+	}
+	return []Table{t}
+}
+
+// Pictures are overlap and tau over the share of all pages that was fetched.
+func (r *RankNodes) Pictures(res *RankNodesResult) []RankPicture {
+	overlap := Panel{Title: fmt.Sprintf("share of the %d that rank highest by one PageRank", r.Top)}
+	tau := Panel{Title: "Kendall's tau over all known URLs"}
+	for _, panel := range []*Panel{&overlap, &tau} {
+		panel.X = "share of all pages fetched"
+	}
+	for i := range res.Runs {
+		run := &res.Runs[i]
+		a, b := Curve{Name: run.name()}, Curve{Name: run.name()}
+		for _, p := range run.Points {
+			a.X = append(a.X, float64(p.Fetched)/float64(res.Reached))
+			a.Y, b.Y = append(a.Y, float64(p.Common)/float64(r.Top)), append(b.Y, p.Tau)
+		}
+		b.X = slices.Clone(a.X)
+		overlap.Curves, tau.Curves = append(overlap.Curves, a), append(tau.Curves, b)
+	}
+	return []RankPicture{{Name: "rank-nodes", Title: "Nodes that rank their own URLs",
+		Picture: Picture{Columns: 1, Panels: []Panel{overlap, tau}}}}
+}
+
+func (run *RankNodesRun) name() string {
+	switch {
+	case run.Nodes == 1:
+		return "1 node"
+	case run.Silent:
+		return fmt.Sprintf("%d nodes, silent", run.Nodes)
+	}
+	return fmt.Sprintf("%d nodes", run.Nodes)
+}

@@ -1,0 +1,211 @@
+package sim
+
+import (
+	"context"
+	"time"
+
+	"kumo/internal/cluster/member"
+	"kumo/internal/cluster/member/driver"
+	"kumo/internal/cluster/strategy"
+)
+
+// An engine is what a process holds of the crawl, as its driver asks for it.
+type engine struct{ *process }
+
+var (
+	_ driver.Engine      = engine{}
+	_ driver.FailedNodes = engine{}
+)
+
+// Idle reports whether nothing waits, is under way, or is bound for others.
+func (e engine) Idle() bool { return e.todo() == "" }
+
+func (e engine) Received() int64 { return e.came }
+
+// Drain waits until no visit is under way to some hosts of others, and all is shipped.
+func (e engine) Drain(ctx context.Context, of func(string) bool) error {
+	for e.asks(of) {
+		if !e.await(func(done func()) { e.waiting = append(e.waiting, done) }) || ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	return e.shipped(ctx)
+}
+
+// asks reports whether a visit is under way to some hosts; nil: to those of others.
+func (p *process) asks(of func(string) bool) bool {
+	for _, v := range p.visits {
+		if host := v.site().name; of == nil && !p.view.Ours(host) || of != nil && of(host) {
+			return true
+		}
+	}
+	return false
+}
+
+// drained has those look again who wait until visits are over.
+func (p *process) drained() {
+	waiting := p.waiting
+	p.waiting = nil
+	for _, again := range waiting {
+		again()
+	}
+}
+
+// An export is one reading of what is held for others.
+type export struct {
+	*process
+	chunks []chunk
+}
+
+type chunk struct {
+	to   strategy.Node
+	data []byte
+}
+
+// Next gives the next chunk, when it is read.
+func (x *export) Next() (strategy.Node, []byte, error) {
+	if !x.sleep(x.ctx, x.w.k.about(2*time.Millisecond)) {
+		return "", nil, x.ctx.Err()
+	}
+	if len(x.chunks) == 0 {
+		return "", nil, nil
+	}
+	c := x.chunks[0]
+	x.chunks = x.chunks[1:]
+	return c.to, c.data, nil
+}
+
+func (x *export) Close() error { return nil }
+
+func (e engine) Export(owner func(string) strategy.Node) (driver.Export, error) {
+	e.w.reads(e.process, owner)
+	return e.export(e.state, owner), nil
+}
+
+// export makes the chunks of all hosts that have another owner: first the hosts, then what is known of them.
+func (p *process) export(s *holding, owner func(string) strategy.Node) *export {
+	most := p.w.cfg.Chunk
+	var hosts, known []chunk
+	last := map[strategy.Node]int{} // chunk of each owner, and one more
+	items := map[int]int{}          // in each chunk
+	for _, n := range s.order() {
+		to := owner(s.web.hosts[n].name)
+		if to == "" {
+			continue
+		}
+		h := s.hosts[n]
+		w := item{whole: true, host: n, owes: max(0, h.due-p.w.k.now), pages: h.waiting}
+		k := item{host: n, pages: s.seen[n]}
+		if last[to] == 0 || items[last[to]] == most {
+			hosts, known = append(hosts, chunk{to: to}), append(known, chunk{to: to})
+			last[to] = len(hosts)
+		}
+		i := last[to] - 1
+		items[i+1]++
+		hosts[i].data, known[i].data = w.append(hosts[i].data), k.append(known[i].data)
+		p.w.tellOf(n, "%s sends %s to %s: %s", p.node, s.web.hosts[n].name, to, s.describe(n))
+	}
+	return &export{p, append(hosts, known...)}
+}
+
+func (e engine) Take(_ context.Context, t member.Transfer, seq uint64, last bool,
+	data []byte) (func(context.Context) error, error) {
+	p := e.process
+	p.came++
+	var came []string
+	if last {
+		came = p.state.known(t, data)
+	}
+	p.enter(&entry{kind: entryChunk, transfer: t, seq: seq, last: last, data: data})
+	for _, it := range parseChunk(data) {
+		if h := p.state.hosts[it.host]; it.whole && h != nil {
+			p.w.tellOf(it.host, "%s takes %s of %+v: %s", p.node, p.w.web.hosts[it.host].name, t, p.state.describe(it.host))
+			p.arm(h)
+		}
+	}
+	upTo := len(p.journal.entries)
+	return func(ctx context.Context) error {
+		p.await(func(done func()) { p.whenShippedTo(upTo, done) })
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if len(came) > 0 {
+			p.driver.Inform(strategy.Held{Hosts: came})
+		}
+		return nil
+	}, nil
+}
+
+func (e engine) Drop(ctx context.Context, t member.Transfer) error {
+	e.w.tell("%s drops what came of %v", e.node, t)
+	e.enter(&entry{kind: entryDrop, transfer: t})
+	return e.shipped(ctx)
+}
+
+func (e engine) Forget(ctx context.Context, gone member.Gone, whole []member.Transfer) error {
+	forgotten := &entry{kind: entryForget, whole: whole, hosts: e.state.gone(gone)}
+	for _, n := range forgotten.hosts {
+		forgotten.handed = append(forgotten.handed, e.w.forgets(e.process, n))
+		e.w.tellOf(n, "%s forgets %s", e.node, e.w.web.hosts[n].name)
+	}
+	e.enter(forgotten)
+	return e.shipped(ctx)
+}
+
+func (e engine) Settled(_ context.Context, epoch uint64) error {
+	e.enter(&entry{kind: entrySettled, epoch: epoch})
+	return nil
+}
+
+// Recover closes a dead node's log and reads it.
+func (e engine) Recover(ctx context.Context, dead strategy.Node) (driver.FailedState, error) {
+	p, log := e.process, e.w.logs[dead]
+	if !p.query(100, func() { p.w.close(log) }) {
+		return nil, errUnavailable
+	}
+	if !p.sleep(ctx, p.w.k.between(50*time.Millisecond, time.Second)) {
+		return nil, ctx.Err()
+	}
+	s := replay(p.w.web, log.journal.entries[:log.n], p.w.k.now)
+	for _, t := range s.unfinished() {
+		s.drop(t)
+	}
+	p.w.tell("%s has folded the estate of %s: %d hosts", p.node, dead, len(s.hosts))
+	return &failedState{p, s}, nil
+}
+
+// DeleteLog leaves nothing of a log: who reads it later finds it empty.
+func (e engine) DeleteLog(_ context.Context, dead strategy.Node) error {
+	if !e.query(50, func() { e.w.logs[dead].n = 0 }) {
+		return errUnavailable
+	}
+	return nil
+}
+
+// A failedState is what a dead node held.
+type failedState struct {
+	p *process
+	*holding
+}
+
+func (f *failedState) Arrived() []member.Transfer { return f.arrived }
+func (f *failedState) Forgot() []member.Transfer  { return f.forgot }
+func (f *failedState) Close() error               { return nil }
+
+func (f *failedState) Forget(gone member.Gone) {
+	f.apply(&entry{kind: entryForget, hosts: f.gone(gone)}, f.p.w.k.now)
+}
+
+func (f *failedState) Export(owner func(string) strategy.Node) (driver.Export, error) {
+	return f.p.export(f.holding, owner), nil
+}
+
+func (f *failedState) Bound(take func([]byte) error) error {
+	box := newOutbox(f.p, f.outbox())
+	for _, b := range box.Batches(f.p.now(), func(string) (strategy.Node, bool) { return f.p.node, true }) {
+		if err := take(b.Data); err != nil {
+			return err
+		}
+	}
+	return nil
+}

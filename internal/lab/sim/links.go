@@ -1,0 +1,192 @@
+package sim
+
+import (
+	"context"
+	"encoding/binary"
+	"time"
+
+	"kumo/internal/cluster/member"
+	"kumo/internal/cluster/member/driver"
+	"kumo/internal/cluster/strategy"
+)
+
+// An outbox holds links for other nodes: a member.Outbox.
+type outbox interface {
+	Put(host, data string) uint64
+	Restore(number uint64, host, data string)
+	Len() int
+	Batches(now time.Time, owner func(host string) (strategy.Node, bool)) []member.Batch
+	Answered(from strategy.Node, batch uint64, refused []int, now time.Time) []member.Range
+	Wanted() (hosts []string, links []int)
+	Want(host string)
+	Wake(hosts []string)
+}
+
+var _ outbox = (*member.Outbox)(nil)
+
+// newOutbox is an outbox with what an earlier process has put and nobody is known to have.
+func newOutbox(p *process, old []sent) outbox {
+	o := member.NewOutbox(member.OutboxConfig{Links: 20, First: p.instance << 24})
+	for _, s := range old {
+		o.Restore(s.number, p.w.web.hosts[s.url.host()].name, encode(s.url))
+	}
+	return o
+}
+
+func encode(u url) string { return string(binary.BigEndian.AppendUint32(nil, uint32(u))) }
+
+// decode reads the links of a batch.
+func decode(batch []byte) []url {
+	var links []url
+	for b := batch[1:]; len(b) > 0; {
+		n, size := binary.Uvarint(b)
+		links = append(links, url(binary.BigEndian.Uint32(b[size:])))
+		b = b[size+int(n):]
+	}
+	return links
+}
+
+// remembered is how many links a process keeps in mind that went into the outbox, so as not to put them there again.
+const remembered = 512
+
+// route divides links in those of own hosts and those for the outbox.
+func (p *process) route(e *entry, links []url) {
+	for _, u := range links {
+		switch {
+		case p.view.Ours(p.w.web.hosts[u.host()].name):
+			if p.state.seen[u.host()]&u.bit() == 0 {
+				e.links = append(e.links, u)
+			}
+		case !p.recent[u]:
+			if len(p.recent) >= remembered {
+				clear(p.recent)
+			}
+			p.recent[u] = true
+			e.out = append(e.out, p.put(u))
+		}
+	}
+	if len(e.out) > 0 {
+		p.pump()
+	}
+}
+
+func (p *process) put(u url) sent {
+	p.w.tellOf(u.host(), "%s has a link to %s for its owner", p.node, p.w.web.name(u))
+	return sent{p.out.Put(p.w.web.hosts[u.host()].name, encode(u)), u}
+}
+
+// pump sends what is in the outbox, and looks again as long as there is something.
+func (p *process) pump() {
+	if p.pumping {
+		return
+	}
+	p.pumping = true
+	p.w.k.within(p, driver.PumpEvery, func() {
+		p.pumping = false
+		p.driver.Pump(p.ctx, p.owner)
+		if p.out.Len() > 0 {
+			p.pump()
+		}
+	})
+}
+
+func (p *process) owner(host string) (strategy.Node, bool) {
+	n, state := p.view.Owner(host)
+	return n, state != strategy.Unknown
+}
+
+func (e engine) Batches(now time.Time, owner func(string) (strategy.Node, bool)) []member.Batch {
+	return e.out.Batches(now, owner)
+}
+
+func (e engine) Outbox() (links int, bytes int64) { return e.out.Len(), 0 }
+
+func (e engine) Wanted() (hosts []string, links []int) { return e.out.Wanted() }
+
+func (e engine) Wake(hosts []string) { e.out.Wake(hosts) }
+
+func (e engine) TakeLinks(ctx context.Context, data []byte) (refused []int, err error) {
+	return e.takeLinks(ctx, decode(data), false)
+}
+
+func (e engine) Inherit(ctx context.Context, data []byte) error {
+	e.came++
+	_, err := e.takeLinks(ctx, decode(data), true)
+	return err
+}
+
+// takeLinks takes links in from another node. Those of others' hosts are refused, or, with all, put into the outbox.
+// The others are durable and shipped then.
+func (p *process) takeLinks(ctx context.Context, links []url, all bool) (refused []int, err error) {
+	e := &entry{kind: entryLinks}
+	for i, u := range links {
+		switch {
+		case all && !p.view.Ours(p.w.web.hosts[u.host()].name):
+			e.out = append(e.out, p.put(u))
+		case !p.view.Ours(p.w.web.hosts[u.host()].name):
+			refused = append(refused, i)
+			p.out.Want(p.w.web.hosts[u.host()].name) // others hold it for the owner: is it?
+			p.w.tellOf(u.host(), "%s refuses a link to %s", p.node, p.w.web.name(u))
+		case p.state.seen[u.host()]&u.bit() == 0:
+			e.links = append(e.links, u)
+			p.w.tellOf(u.host(), "%s takes a link to %s in", p.node, p.w.web.name(u))
+		}
+	}
+	p.taken += int64(len(e.links))
+	if len(e.links)+len(e.out) > 0 {
+		p.enter(e)
+		p.offered(e.links)
+	}
+	p.pump()
+	return refused, p.shipped(ctx)
+}
+
+// Answered notes that a node has links of the outbox for good.
+func (e engine) Answered(from strategy.Node, batch uint64, refused []int, now time.Time) {
+	gone := &entry{kind: entryGone}
+	for _, r := range e.out.Answered(from, batch, refused, now) {
+		for n := r.First; n <= r.Last; n++ {
+			gone.gone = append(gone.gone, n)
+		}
+	}
+	if len(gone.gone) > 0 {
+		e.enter(gone)
+	}
+}
+
+// seed gives the crawl a URL: to one member after the other, until one has it for good.
+func (w *world) seed(u url) {
+	had := false
+	var try func()
+	try = func() {
+		if had {
+			return
+		}
+		w.k.after(5*time.Second, try)
+		running := w.processes()
+		if len(running) == 0 {
+			return
+		}
+		p := running[w.k.rng.IntN(len(running))]
+		w.k.within(p, 0, func() {
+			if !p.view.Member() || p.driver.Leaving() {
+				return
+			}
+			e := &entry{kind: entryLinks}
+			p.seeds++
+			p.admitting++
+			p.route(e, []url{u})
+			p.enter(e)
+			p.offered(e.links)
+			p.whenShipped(func() {
+				p.admitting--
+				if !had {
+					had = true
+					w.seeded++
+				}
+				w.score.found([]url{u})
+			})
+		})
+	}
+	w.k.after(w.k.between(0, time.Second), try)
+}

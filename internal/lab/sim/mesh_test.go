@@ -1,0 +1,229 @@
+package sim
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/pprof"
+	"strconv"
+	"testing"
+	"time"
+
+	"kumo/internal/cluster/member/mesh"
+	"kumo/internal/lab/testmain"
+)
+
+// meshSeeds is how many seeds the test of faults runs, as KUMO_TEST_MESH_SEEDS says, and meshFirst the first,
+// KUMO_TEST_MESH_FIRST.
+func meshSeeds() int {
+	if n, err := strconv.Atoi(os.Getenv("KUMO_TEST_MESH_SEEDS")); err == nil {
+		return n
+	}
+	return testmain.Rounds(20, 80)
+}
+
+func meshFirst() uint64 {
+	n, _ := strconv.ParseUint(os.Getenv("KUMO_TEST_MESH_FIRST"), 10, 64)
+	return max(n, 1)
+}
+
+// smallMesh is a few nodes on which much goes wrong: all but one of a host's backups may lose their disks at once.
+func smallMesh() MeshConfig {
+	return MeshConfig{Nodes: 8, Hosts: 40, Pages: 12, Delay: 4 * time.Second, Turmoil: 3 * time.Minute, Busy: true,
+		Wipes: 2}
+}
+
+func TestAMeshAtRestFetchesAllOnce(t *testing.T) {
+	for _, nodes := range []int{1, 2, 10, 40} {
+		cfg := smallMesh()
+		cfg.Nodes, cfg.Hosts, cfg.FaultEvery, cfg.Loss, cfg.Busy, cfg.Quiet = nodes, 4*nodes, -1, -1, false, time.Minute
+		f, violations := RunMesh(cfg, 1)
+		t.Logf("%d nodes: %v", nodes, f)
+		if len(violations) > 0 || f.Requests != f.Pages || f.Slips > 0 {
+			t.Errorf("%d nodes: %v", nodes, violations)
+		}
+	}
+}
+
+// comeAndGo runs a crawl while nodes come and leave, one after the other.
+func (w *meshWorld) comeAndGo() {
+	for i := range 8 {
+		w.k.after(w.cfg.Spread+w.cfg.Quiet+time.Duration(i+1)*15*time.Second, func() {
+			if i%2 == 0 {
+				w.join()
+			} else {
+				w.live[w.k.rng.IntN(len(w.live))].leave()
+			}
+		})
+	}
+	w.run()
+}
+
+// TestNodesComeAndGoUnseen lets nodes come and leave while a crawl goes on, one after the other, over a network that
+// loses nothing: servers see no more of that than of a crawl where nobody does, but for a page now and then.
+func TestNodesComeAndGoUnseen(t *testing.T) {
+	seeds := uint64(testmain.Rounds(10, 40))
+	pages, twice := 0, 0
+	for seed := uint64(1); seed <= seeds; seed++ {
+		cfg := smallMesh()
+		cfg.FaultEvery, cfg.Loss, cfg.Busy, cfg.Quiet = -1, -1, false, time.Minute
+		w := newMeshWorld(cfg.withDefaults(), seed)
+		w.comeAndGo()
+		pages += w.figures.Pages
+		for _, n := range w.figures.Duplicates {
+			twice += n
+		}
+		if len(w.violations) > 0 || w.figures.Slips > 0 || w.figures.Hasty > 0 {
+			t.Errorf("seed %d: %v; %v", seed, w.violations, w.figures)
+		}
+	}
+	if t.Logf("%d of %d pages are fetched twice", twice, pages); twice > 2 {
+		t.Error("that is too many")
+	}
+}
+
+// TestSlowHostsAreAskedByOne lets nodes come and leave while hosts take longer for an answer than a node waits for
+// another's: who fetches a host next still waits until the one before has its answer.
+func TestSlowHostsAreAskedByOne(t *testing.T) {
+	seeds := uint64(testmain.Rounds(5, 20))
+	for seed := uint64(1); seed <= seeds; seed++ {
+		cfg := smallMesh()
+		cfg.FaultEvery, cfg.Loss, cfg.Busy, cfg.Quiet, cfg.Slow = -1, -1, false, time.Minute, 40*time.Second
+		w := newMeshWorld(cfg.withDefaults(), seed)
+		w.comeAndGo()
+		if len(w.violations) > 0 || w.figures.Slips > 0 || w.figures.Hasty > 0 {
+			t.Errorf("seed %d: %v; %v", seed, w.violations, w.figures)
+		}
+	}
+}
+
+// TestNothingIsLostInAMesh lets nodes come, die, come back, lose their disks, leave, sleep and be cut off while a crawl
+// goes on.
+func TestNothingIsLostInAMesh(t *testing.T) {
+	seeds := meshSeeds()
+	for _, c := range []struct {
+		seeds int
+		every time.Duration // faults
+	}{{seeds, 8 * time.Second}, {seeds / 8, 3 * time.Second}} {
+		cfg := smallMesh()
+		cfg.FaultEvery = c.every
+		sum, failed, why := SoakMesh(t.Context(), cfg, meshFirst(), c.seeds)
+		t.Logf("a fault every %v, %d seeds: %v", c.every, c.seeds, sum)
+		if failed > 0 {
+			t.Errorf("a fault every %v, seed %d: %v", c.every, failed, why)
+		}
+	}
+}
+
+// TestTheEndOfAMeshIsFound lets nodes crawl to the end, which one of them finds, neither early nor late.
+func TestTheEndOfAMeshIsFound(t *testing.T) {
+	first, seeds := meshFirst(), testmain.Rounds(5, 20)
+	if os.Getenv("KUMO_TEST_MESH_SEEDS") != "" {
+		seeds = meshSeeds()
+	}
+	for _, every := range []time.Duration{20 * time.Second, 3 * time.Second} { // faults
+		for seed := first; seed < first+uint64(seeds); seed++ {
+			cfg := smallMesh()
+			cfg.NoCuts, cfg.FaultEvery, cfg.Turmoil = true, every, 2*time.Minute
+			w := newMeshWorld(cfg.withDefaults(), seed)
+			w.run()
+			if len(w.violations) > 0 || w.figures.Early > 0 {
+				t.Errorf("a fault every %v, seed %d: %v; the end was found %d times too early", every, seed, w.violations,
+					w.figures.Early)
+			}
+			if took, found := w.findEnd(); !found || took > time.Minute {
+				t.Errorf("a fault every %v, seed %d: the end is found after %v", every, seed, took)
+			}
+		}
+	}
+}
+
+// TestAMeshKnowsItsRecord changes the crawl's record here and there while nodes are away, and adds up what all say.
+func TestAMeshKnowsItsRecord(t *testing.T) {
+	w := newMeshWorld(MeshConfig{Nodes: 30}.withDefaults(), 5)
+	for range 30 {
+		w.join()
+		w.pass(w.k.now + time.Second)
+	}
+	away := w.live[7].n
+	away.proc.end()
+	w.pass(w.k.now + 15*time.Second)
+	w.live[3].tell(mesh.Change{Data: []byte("one")})
+	w.pass(w.k.now + 10*time.Second)
+	w.live[20].tell(mesh.Change{Data: []byte("two")})
+	for i := range 40 {
+		w.live[i%20].tell(mesh.Add{Data: fmt.Appendf(nil, "list %d", i)})
+	}
+	w.pass(w.k.now + time.Second)
+	away.start()
+	w.pass(w.k.now + 2*time.Minute)
+	for _, p := range w.live {
+		if string(p.n.disk.record.Data) != "two" {
+			t.Errorf("%s has %q", p.n.name, p.n.disk.record.Data)
+		}
+		if len(p.n.disk.chunks) != 40 {
+			t.Errorf("%s has %d lists", p.n.name, len(p.n.disk.chunks))
+		}
+	}
+	w.live[9].tell(mesh.Gather{Tag: 1})
+	w.pass(w.k.now + 30*time.Second)
+	if len(w.gathered) != 1 || w.gathered[0].Nodes != 30 || w.gathered[0].Idle != 30 || w.gathered[0].Missing != 0 {
+		t.Errorf("gathered %+v", w.gathered)
+	}
+}
+
+// TestAMeshOfManyNodes lets nodes stay for 20 minutes in the mean while they crawl, and loses one message in twenty;
+// latencies are those measured between places of PlanetLab, if they are there. KUMO_TEST_MESH_NODES says how many nodes
+// there are, KUMO_TEST_MESH_TIME for how long they come and go.
+func TestAMeshOfManyNodes(t *testing.T) {
+	nodes, last := testmain.Rounds(100, 300), 5*time.Minute
+	many := os.Getenv("KUMO_TEST_MESH_NODES") != ""
+	if many {
+		nodes, _ = strconv.Atoi(os.Getenv("KUMO_TEST_MESH_NODES"))
+		last, _ = time.ParseDuration(os.Getenv("KUMO_TEST_MESH_TIME"))
+	}
+	if name := os.Getenv("KUMO_TEST_MESH_PROFILE"); name != "" {
+		file, err := os.Create(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		if err := pprof.StartCPUProfile(file); err != nil {
+			t.Fatal(err)
+		}
+		defer pprof.StopCPUProfile()
+	}
+	cfg := MeshConfig{Nodes: nodes, Hosts: 4 * nodes, Pages: 8, Turmoil: last, Stay: 20 * time.Minute,
+		Spread: 2 * time.Minute, Delay: last / 30}
+	cfg.Overlay.Notice, cfg.Overlay.Check = 30*time.Second, 10*time.Minute
+	if many {
+		cfg.Progress = func(at time.Duration, f MeshFigures) {
+			fmt.Fprintln(os.Stderr, at, f) // long before the test ends
+		}
+	}
+	if dir := os.Getenv("KUMO_TEST_DATA"); dir != "" {
+		var err error
+		if cfg.Matrix, err = ReadMatrix(filepath.Join(dir, "latency", "PlanetLabData_1")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := newMeshWorld(cfg.withDefaults(), 1)
+	w.run()
+	f := w.figures
+	t.Log(f)
+	if len(w.violations) > 0 {
+		t.Error(w.violations[0])
+	}
+	if took, found := w.findEnd(); !found {
+		t.Errorf("nobody has found the end after %v", took)
+	} else {
+		t.Logf("at rest at %v; the end is found %v later", (w.k.now - took).Round(time.Second), took)
+	}
+	again := 0
+	for _, n := range f.Duplicates {
+		again += n
+	}
+	if again > f.Requests/100 {
+		t.Errorf("%d of %d requests were for pages that had been fetched", again, f.Requests)
+	}
+}

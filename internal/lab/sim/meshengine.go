@@ -1,0 +1,416 @@
+package sim
+
+import (
+	"cmp"
+	"encoding/binary"
+	"math/bits"
+	"slices"
+	"time"
+
+	"kumo/internal/cluster/member"
+	"kumo/internal/cluster/member/mesh"
+	"kumo/internal/cluster/strategy"
+)
+
+func onesCount(set uint64) int { return bits.OnesCount64(set) }
+
+// linkSize is how long what an outbox says of a link is, about as in a crawl.
+const linkSize = 64
+
+// A meshKey is what a history knows a page by: how often its record was lost is a part of that.
+type meshKey struct {
+	url
+	losses uint8
+}
+
+const keySize = 5
+
+func (k meshKey) append(b []byte) []byte {
+	return append(binary.BigEndian.AppendUint32(b, uint32(k.url)), k.losses)
+}
+
+func readKey(b []byte) meshKey { return meshKey{url(binary.BigEndian.Uint32(b)), b[4]} }
+
+func linkData(k meshKey) string {
+	var data [linkSize]byte
+	k.append(data[:0])
+	return string(data[:])
+}
+
+func hashOf(k meshKey) (h mesh.Hash) {
+	k.append(h[:0])
+	return h
+}
+
+func keyOf(h mesh.Hash) meshKey { return readKey(h[:]) }
+
+// itemData stands for what a link is besides its hash.
+var itemData = make([]byte, linkSize-len(mesh.Hash{}))
+
+// record enters links into the history.
+func (p *meshProcess) record(a mesh.Record) mesh.Recorded {
+	h := p.w.web.byName[a.Host]
+	all := p.n.disk.history[h]
+	if all == nil {
+		all = &meshRecord{}
+		p.n.disk.history[h] = all
+	}
+	p.w.figures.Recorded += len(a.Links)
+	r := mesh.Recorded{ID: a.ID, Before: make([]mesh.State, len(a.Links))}
+	for i, k := range a.Links {
+		d, bit := all.after(keyOf(k.Hash).losses), keyOf(k.Hash).bit()
+		r.Before[i] = d.state(bit)
+		if k.State > r.Before[i] {
+			d.open, d.done = d.open&^bit, d.done&^bit
+			if k.State == mesh.Done {
+				d.done |= bit
+			} else {
+				d.open |= bit
+			}
+		}
+	}
+	for d := all; d != nil; d = d.again {
+		r.Open += onesCount(d.open)
+	}
+	return r
+}
+
+// after is what is known of URLs whose records were lost so often.
+func (d *meshRecord) after(losses uint8) *meshRecord {
+	for ; losses > 0; losses-- {
+		if d.again == nil {
+			d.again = &meshRecord{}
+		}
+		d = d.again
+	}
+	return d
+}
+
+func (d *meshRecord) state(bit uint64) mesh.State {
+	switch {
+	case d.done&bit != 0:
+		return mesh.Done
+	case d.open&bit != 0:
+		return mesh.Dispatched
+	}
+	return mesh.Unknown
+}
+
+// read reads a host's history, some URLs at a time.
+func (p *meshProcess) read(a mesh.Read) mesh.Known {
+	k := mesh.Known{ID: a.ID}
+	h := p.w.web.byName[a.Host]
+	d := p.n.disk.history[h]
+	if d == nil {
+		return k
+	}
+	for losses := uint8(0); d != nil; d, losses = d.again, losses+1 {
+		set := d.open
+		if a.All {
+			set |= d.done
+		}
+		if a.From != "" && losses <= a.From[1] {
+			if losses < a.From[1] {
+				continue
+			}
+			set &^= 1<<(a.From[0]&63) - 1
+		}
+		for ; set != 0; set &= set - 1 {
+			u := at(h, lowest(set))
+			if len(k.Links) == 20 {
+				k.Next = string([]byte{byte(u & 63), losses})
+				return k
+			}
+			link := mesh.Link{Hash: hashOf(meshKey{u, losses}), State: d.state(u.bit())}
+			if link.State == mesh.Dispatched {
+				link.Item = itemData
+			}
+			k.Links = append(k.Links, link)
+		}
+	}
+	return k
+}
+
+// sweep names hosts of the history.
+func (p *meshProcess) sweep(a mesh.Sweep) (s mesh.Swept) {
+	for _, h := range sortedKeys(p.n.disk.history) {
+		name := p.w.web.hosts[h].name
+		if a.From != "" && h < p.w.web.byName[a.From] {
+			continue
+		}
+		if len(s.Hosts) == 50 {
+			s.Next = name
+			break
+		}
+		s.Hosts = append(s.Hosts, name)
+	}
+	return s
+}
+
+// take gives links to the engine.
+func (p *meshProcess) take(a mesh.Take) mesh.Taken {
+	h := p.w.web.byName[a.Host]
+	e := p.n.disk.engine[h]
+	if e == nil {
+		p.w.tellOf(h, "%s is given %s", p.n.name, a.Host)
+		e = &meshEngine{}
+		p.n.disk.engine[h] = e
+		p.host(h).next = p.w.k.now + p.w.web.hosts[h].delay
+		if a.Timing != (mesh.Timing{}) {
+			p.host(h).next = p.w.k.now + a.Timing.Wait
+		}
+	}
+	t := mesh.Taken{ID: a.ID, Done: make([]bool, len(a.Links))}
+	for i, k := range a.Links {
+		key := keyOf(k.Hash)
+		e.known |= key.bit()
+		e.losses[key.url&63] = max(e.losses[key.url&63], key.losses)
+		t.Done[i] = e.said&key.bit() != 0
+		if t.Done[i] {
+			p.doneBefore(key)
+		}
+	}
+	p.plan(h)
+	return t
+}
+
+func (p *meshProcess) host(h int32) *meshHost {
+	s := p.hosts[h]
+	if s == nil {
+		s = &meshHost{}
+		p.hosts[h] = s
+	}
+	return s
+}
+
+// release gives a host up when nothing of it is under way.
+func (p *meshProcess) release(h int32) {
+	s := p.host(h)
+	e := p.n.disk.engine[h]
+	if !s.releasing || s.asking || e != nil && e.unsaid != 0 {
+		return
+	}
+	s.releasing = false
+	p.disked(func() {
+		p.w.tellOf(h, "%s gives %s back", p.n.name, p.w.web.hosts[h].name)
+		delete(p.n.disk.engine, h)
+		delete(p.hosts, h)
+		p.tell(mesh.Released{Host: p.w.web.hosts[h].name,
+			Timing: mesh.Timing{Asked: p.w.web.hosts[h].delay, Wait: s.next - p.w.k.now}})
+	})
+}
+
+// plan looks at a host when its time comes, if something waits.
+func (p *meshProcess) plan(h int32) {
+	s, e := p.host(h), p.n.disk.engine[h]
+	if s.planned || s.asking || e == nil || e.known&^(e.unsaid|e.said) == 0 {
+		return
+	}
+	s.planned = true
+	if p.n.rate.Fetch > 0 {
+		p.queue(h, s)
+		return
+	}
+	p.after(max(s.next-p.w.k.now, 0), func() { p.look(h, s) })
+}
+
+// look asks a host if it is this node's.
+func (p *meshProcess) look(h int32, s *meshHost) {
+	s.planned = false
+	e := p.n.disk.engine[h]
+	if p.hosts[h] != s || e == nil || s.asking {
+		return
+	}
+	wait := e.known &^ (e.unsaid | e.said)
+	switch {
+	case wait == 0:
+	case !p.view.Until().After(p.now()) || !p.view.Ours(p.w.web.hosts[h].name):
+		s.next = p.w.k.now + time.Second
+		p.plan(h)
+	default:
+		p.fetch(at(h, p.next(wait)), s)
+	}
+}
+
+// next is the page of a set that is fetched first.
+func (p *meshProcess) next(set uint64) int {
+	if !p.w.cfg.Shuffle {
+		return lowest(set)
+	}
+	turn := int(hash(uint64(p.n.place), 0) % 64)
+	return (lowest(bits.RotateLeft64(set, turn)) + 64 - turn) % 64
+}
+
+func (p *meshProcess) fetch(u url, s *meshHost) {
+	w := p.w
+	takes := w.k.between(50*time.Millisecond, 400*time.Millisecond)
+	if w.cfg.Slow > 0 && u.host()%4 == 0 {
+		takes = w.k.between(w.cfg.Slow/2, w.cfg.Slow)
+	}
+	s.asking = true
+	p.fetched++
+	p.asked++
+	w.request(p, u, takes)
+	p.after(takes, func() {
+		s.asking = false
+		s.next = w.k.now + w.web.hosts[u.host()].delay
+		e := p.n.disk.engine[u.host()]
+		if e == nil {
+			return
+		}
+		e.unsaid |= u.bit()
+		p.keepRecord(u)
+		m := &meshMark{pages: []url{u}, left: 1}
+		links := w.web.linksOf(u, nil)
+		w.found(links)
+		for _, link := range links {
+			if id := p.offer(link); id > 0 && !w.cfg.parts.hasty {
+				p.marks[id] = m
+				m.left++
+			}
+		}
+		p.claimed(m)
+		p.pump()
+		p.plan(u.host())
+	})
+}
+
+// offer puts a link into the outbox, if it was not met before.
+func (p *meshProcess) offer(u url) uint64 {
+	h := u.host()
+	e := p.n.disk.engine[h]
+	if e != nil && e.known&u.bit() != 0 || p.offered[h]&u.bit() != 0 {
+		return 0
+	}
+	p.offered[h] |= u.bit()
+	return p.put(meshKey{u, 0})
+}
+
+// put puts a link into the outbox.
+func (p *meshProcess) put(k meshKey) uint64 {
+	id := p.out.Put(p.w.web.hosts[k.host()].name, linkData(k))
+	p.n.disk.links[id] = k
+	return id
+}
+
+// claimed takes note that one thing less is waited for before pages are said.
+func (p *meshProcess) claimed(m *meshMark) {
+	if m.left--; m.left == 0 {
+		p.secure(m)
+	}
+}
+
+// finish says that pages were fetched: whoever loses their links then, others know them.
+func (p *meshProcess) finish(m *meshMark) {
+	for _, u := range m.pages {
+		h, k := u.host(), meshKey{u, 0}
+		if e := p.n.disk.engine[h]; e != nil {
+			k.losses = e.losses[u&63]
+			e.unsaid &^= u.bit()
+			e.said |= u.bit()
+		}
+		p.said[h] |= u.bit()
+		p.tell(mesh.Finished{Host: p.w.web.hosts[h].name, Hashes: []mesh.Hash{hashOf(k)}})
+		p.release(h)
+	}
+}
+
+// pump sends links, again and again as long as there are some.
+func (p *meshProcess) pump() { p.pumpAfter(200 * time.Millisecond) }
+
+func (p *meshProcess) pumpAfter(d time.Duration) {
+	if p.pumping || p.out.Len() == 0 {
+		return
+	}
+	p.pumping = true
+	p.after(d, func() {
+		p.pumping = false
+		for _, b := range p.out.Batches(p.now(), p.peer.Machine().First) {
+			from := p.n.name
+			p.send(b.To, LinksMessage, len(b.Data), letter{f: func(o *meshProcess) {
+				o.tell(mesh.Offered{From: from, Number: b.Number, Links: o.w.decode(b)})
+			}})
+		}
+		if hosts, _ := p.out.Wanted(); len(hosts) > 0 {
+			p.tell(mesh.Wanted{Hosts: hosts})
+		}
+		p.pumpAfter(600 * time.Millisecond)
+	})
+}
+
+func (w *meshWorld) decode(b member.Batch) (links []mesh.HostLink) {
+	for data := b.Data[1:]; len(data) > 0; {
+		size, n := binary.Uvarint(data)
+		k := readKey(data[n:])
+		data = data[n+int(size):]
+		links = append(links, mesh.HostLink{Host: w.web.hosts[k.host()].name, Link: mesh.Link{Hash: hashOf(k),
+			Item: itemData}})
+	}
+	return links
+}
+
+// answered takes the answer to a batch.
+func (p *meshProcess) answered(from strategy.Node, a mesh.Answer) {
+	for _, r := range p.out.Answered(from, a.Number, a.Refused, p.now()) {
+		for id := r.First; id <= r.Last; id++ {
+			delete(p.n.disk.links, id)
+			if m := p.marks[id]; m != nil {
+				delete(p.marks, id)
+				p.claimed(m)
+			}
+		}
+	}
+}
+
+// waits reports whether something of a host waits, or is under way.
+func (p *meshProcess) waits(host string) bool {
+	h := p.w.web.byName[host]
+	e := p.n.disk.engine[h]
+	return p.host(h).asking || e != nil && e.known&^e.said != 0
+}
+
+// rests reports whether nothing does.
+func (p *meshProcess) rests() (bool, uint64) {
+	if p.out.Len() > 0 {
+		return false, 0
+	}
+	for _, e := range p.n.disk.engine {
+		if e.known&^e.said != 0 {
+			return false, 0
+		}
+	}
+	return true, 0
+}
+
+// load says what there is to do, again and again.
+func (p *meshProcess) load() {
+	l := mesh.Load{Busy: p.w.cfg.Busy, Rate: float64(p.fetched) / p.w.cfg.Interval.Seconds()}
+	for _, e := range p.n.disk.engine {
+		l.Waiting += int64(onesCount(e.known &^ (e.unsaid | e.said)))
+	}
+	l.Arriving = max(0, float64(l.Waiting-p.waiting)/p.w.cfg.Interval.Seconds()+l.Rate)
+	p.waiting, p.fetched = l.Waiting, 0
+	p.tell(l)
+	p.after(p.w.cfg.Interval, p.load)
+}
+
+// spare names the hosts with the longest queues that another node may have, as a real node does.
+func (p *meshProcess) spare(a mesh.Spare) mesh.Spared {
+	s := mesh.Spared{To: a.To}
+	waiting := map[int32]int64{}
+	for h, e := range p.n.disk.engine {
+		if n := int64(onesCount(e.known &^ (e.unsaid | e.said))); n > 0 && !p.host(h).asking {
+			waiting[h] = n
+		}
+	}
+	hosts := sortedKeys(waiting)
+	slices.SortStableFunc(hosts, func(g, h int32) int { return cmp.Compare(waiting[h], waiting[g]) })
+	for _, h := range hosts {
+		if waiting[h] <= a.URLs {
+			s.Hosts = append(s.Hosts, p.w.web.hosts[h].name)
+			a.URLs -= waiting[h]
+		}
+	}
+	p.w.figures.Given += len(s.Hosts)
+	return s
+}

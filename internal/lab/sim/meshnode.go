@@ -1,0 +1,499 @@
+package sim
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"kumo/internal/cluster/member"
+	"kumo/internal/cluster/member/mesh"
+	"kumo/internal/cluster/member/peer"
+	"kumo/internal/cluster/overlay"
+	"kumo/internal/cluster/strategy"
+)
+
+// A meshNode is a name, a place, and a disk; a node that has lost its disk is never begun again.
+type meshNode struct {
+	w     *meshWorld
+	name  strategy.Node
+	place int
+	disk  *meshDisk
+	proc  *meshProcess // nil while none runs
+	lives int
+	rate  MeshRate
+	there map[string]bool // record files that are in its place
+	able  time.Duration   // how long it has been able to repair what the last loss of disks has left
+}
+
+// A meshDisk is what survives a process.
+type meshDisk struct {
+	history map[int32]*meshRecord
+	engine  map[int32]*meshEngine
+	links   map[uint64]meshKey // outbox
+	record  mesh.RecordVersion
+	chunks  map[mesh.ChunkID][]byte
+	files   meshFiles
+}
+
+// A meshRecord is what a history has of a host: URLs that are dispatched and not done, and those that are done; and of
+// those whose records were lost, apart from these.
+type meshRecord struct {
+	open, done uint64
+	again      *meshRecord
+}
+
+// A meshEngine is what an engine has of a host: URLs that it knows; of these, such that were fetched, and links of them
+// are not claimed yet; and such that it has Finished.
+type meshEngine struct {
+	known, unsaid, said uint64
+	losses              [64]uint8 // of the record of each
+}
+
+// A meshProcess is one life of a node's program.
+type meshProcess struct {
+	w       *meshWorld
+	n       *meshNode
+	began   moment
+	ended   bool
+	paused  bool
+	resumed moment // when it went on after it had stood still, the last time; 0: it never did
+	leaving bool
+	held    []func()
+	disk    moment // until when it has something to do
+
+	peer     *peer.Peer
+	view     *mesh.View
+	inbox    []peer.Event
+	acts     []peer.Action
+	stepping bool
+	wake     moment        // when the peer wants a Tick
+	armed    moment        // when it is seen to next, not after that; 0: never
+	ahead    time.Duration // of the process's clock, by which it has leapt
+
+	out     *member.Outbox
+	pumping bool
+	offered map[int32]uint64 // links that went into the outbox in this life
+	turns   turns
+	marks   map[uint64]*meshMark
+	said    map[int32]uint64 // pages that were Finished in this life
+	hosts   map[int32]*meshHost
+	waiting int64 // what waited at the last Load
+	fetched int   // since then
+	asked   int   // requests, in all
+	risked  uint64
+	safe    map[uint64]func()
+}
+
+// A meshMark is pages that were fetched and that are said when so many links are claimed.
+type meshMark struct {
+	pages []url
+	left  int
+}
+
+// A meshHost is what a process remembers of a host.
+type meshHost struct {
+	asking    bool
+	releasing bool
+	planned   bool // a look whether it may be asked is due
+	next      moment
+}
+
+// join lets a new node come.
+func (w *meshWorld) join() *meshNode {
+	n := &meshNode{w: w, name: strategy.Node(fmt.Sprintf("n%d~1", len(w.nodes))), place: len(w.nodes)}
+	n.disk = &meshDisk{map[int32]*meshRecord{}, map[int32]*meshEngine{}, map[uint64]meshKey{}, mesh.RecordVersion{},
+		map[mesh.ChunkID][]byte{}, newMeshFiles()}
+	n.there = map[string]bool{}
+	if n.place < len(w.cfg.Rates) {
+		n.rate = w.cfg.Rates[n.place]
+	}
+	w.nodes = append(w.nodes, n)
+	w.figures.Joined++
+	n.start()
+	return n
+}
+
+// named is the node of a name; nil if there is none.
+func (w *meshWorld) named(name strategy.Node) *meshNode {
+	place := 0
+	for _, c := range strings.TrimPrefix(strings.TrimSuffix(string(name), "~1"), "n") {
+		place = 10*place + int(c-'0')
+	}
+	if place < 0 || place >= len(w.nodes) || w.nodes[place].name != name {
+		return nil
+	}
+	return w.nodes[place]
+}
+
+// now is what the process's clock shows.
+func (p *meshProcess) now() time.Time { return began.Add(p.w.k.now + p.ahead) }
+
+// start begins a process.
+func (n *meshNode) start() {
+	w := n.w
+	n.lives++
+	n.able = 0
+	p := &meshProcess{w: w, n: n, began: w.k.now, offered: map[int32]uint64{}, marks: map[uint64]*meshMark{},
+		said: map[int32]uint64{}, hosts: map[int32]*meshHost{},
+		safe: map[uint64]func(){}}
+	n.proc = p
+	cfg := peer.Config{Overlay: w.cfg.Overlay}
+	cfg.Overlay.Self, cfg.Overlay.Seed = overlay.Contact{Node: string(n.name)}, w.k.rng.Uint64()
+	cfg.Mesh = mesh.Config{Backups: w.cfg.Backups, Met: len(w.nodes) > 1, Block: w.cfg.Block, Area: n.rate.Area,
+		Interval: w.cfg.Interval, AllOrNothing: w.cfg.AllOrNothing, Waits: p.waits, Engine: p.rests,
+		LostAfter: w.cfg.LostAfter, Risks: n.disk.files.lengths(),
+		Process: w.k.rng.Uint64(), Record: n.disk.record, Chunks: slices.Collect(maps.Keys(n.disk.chunks)),
+		Chunk: func(id mesh.ChunkID) ([]byte, error) { return n.disk.chunks[id], nil }}
+	p.peer = peer.New(cfg)
+	p.view = p.peer.Machine().View()
+	p.out = member.NewOutbox(member.OutboxConfig{First: uint64(n.lives) << 40})
+	p.restore()
+	p.carryOut(p.peer.Start(p.now(), nil))
+	p.join()
+	w.live = append(w.live, p)
+	p.load()
+	p.pump()
+}
+
+// join names nodes by which the process becomes part of the network: others as long as it has found nobody, as all of
+// them may be gone.
+func (p *meshProcess) join() {
+	w := p.w
+	p.after(30*time.Second, p.join)
+	if p.peer.Overlay().Len() > 0 {
+		return
+	}
+	var join peer.Join
+	for range min(3, len(w.live)) {
+		if q := w.live[w.k.rng.IntN(len(w.live))]; q != p {
+			join.Contacts = append(join.Contacts, overlay.Contact{Node: string(q.n.name)})
+		}
+	}
+	if len(w.live) == 0 || len(join.Contacts) > 0 {
+		p.tell(join)
+	}
+}
+
+// restore tells the machine and the outbox what the disk has.
+func (p *meshProcess) restore() {
+	d := p.n.disk
+	for _, id := range sortedKeys(d.links) {
+		k := d.links[id]
+		p.out.Restore(id, p.w.web.hosts[k.host()].name, linkData(k))
+	}
+	left := &meshMark{left: len(d.links)}
+	for id := range d.links { // which pages they are of is not known any more
+		p.marks[id] = left
+	}
+	for _, h := range sortedKeys(d.history) {
+		p.inbox = append(p.inbox, mesh.Opened{Host: p.w.web.hosts[h].name, Open: onesCount(d.history[h].open)})
+	}
+	for _, h := range sortedKeys(d.engine) {
+		p.inbox = append(p.inbox, mesh.Holding{Host: p.w.web.hosts[h].name})
+		for set := d.engine[h].unsaid; set != 0; set &= set - 1 {
+			left.pages = append(left.pages, at(h, lowest(set)))
+		}
+		p.plan(h)
+	}
+	if left.left == 0 {
+		p.secure(left)
+	}
+	p.bring()
+}
+
+// do does something now; when the process goes on, if it is paused; not at all if it has ended.
+func (p *meshProcess) do(f func()) {
+	switch {
+	case p.ended:
+	case p.paused:
+		p.held = append(p.held, f)
+	default:
+		f()
+	}
+}
+
+func (p *meshProcess) after(d time.Duration, f func()) { p.w.k.within(p, d, f) }
+
+// disked does something when the disk has it, one thing after the other.
+func (p *meshProcess) disked(f func()) {
+	p.disk = max(p.disk, p.w.k.now+p.w.k.between(5*time.Millisecond, 30*time.Millisecond))
+	p.after(p.disk-p.w.k.now, f)
+}
+
+// tell tells the peer something, after all that it has been told.
+func (p *meshProcess) tell(e peer.Event) {
+	p.inbox = append(p.inbox, e)
+	if p.stepping {
+		return
+	}
+	p.stepping = true
+	for len(p.inbox) > 0 {
+		in := p.inbox
+		p.inbox = nil
+		p.acts = p.step(in)
+		p.carryOut(p.acts)
+		clear(in)
+		if p.inbox == nil {
+			p.inbox = in[:0]
+		}
+	}
+	p.stepping = false
+}
+
+// step tells the peer something, and measures what it takes if that is wanted.
+func (p *meshProcess) step(in []peer.Event) []peer.Action {
+	processor := p.w.cfg.Processor
+	if processor == nil {
+		return p.peer.Step(p.now(), in, p.acts[:0])
+	}
+	begin := processor()
+	out := p.peer.Step(p.now(), in, p.acts[:0])
+	p.w.figures.Processor += processor() - begin
+	return out
+}
+
+func (p *meshProcess) carryOut(actions []peer.Action) {
+	for _, a := range actions {
+		if p.ended {
+			return
+		}
+		if f := p.w.cfg.parts.mend; f != nil {
+			if all := f(p, a); all != nil {
+				for _, b := range all {
+					p.carry(b)
+				}
+				continue
+			}
+		}
+		p.carry(a)
+	}
+}
+
+// carry does what the peer wants done.
+func (p *meshProcess) carry(a peer.Action) {
+	w := p.w
+	switch a := a.(type) {
+	case peer.Send:
+		kind := MeshMessage
+		if a.Data[0] == 'o' {
+			kind = OverlayMessage
+		}
+		p.send(strategy.Node(a.To.Node), kind, len(a.Data), letter{from: p.n, data: a.Data})
+	case peer.Wake:
+		if p.wake = a.At.Sub(began) - p.ahead; p.armed == 0 || p.wake < p.armed {
+			p.arm()
+		}
+	case mesh.Publish:
+		p.view = a.View
+	case mesh.Answer:
+		from := p.n.name
+		p.send(a.To, LinksMessage, 8+2*len(a.Refused), letter{f: func(o *meshProcess) { o.answered(from, a) }})
+	case mesh.Routed:
+		p.out.Wake(a.Hosts)
+		p.pump()
+	case mesh.Record:
+		p.disked(func() { p.tell(p.record(a)) })
+	case mesh.Read:
+		p.disked(func() { p.tell(p.read(a)) })
+	case mesh.Sweep:
+		p.disked(func() { p.tell(p.sweep(a)) })
+	case mesh.Drop:
+		p.disked(func() { delete(p.n.disk.history, w.web.byName[a.Host]) })
+	case mesh.Take:
+		p.disked(func() { p.tell(p.take(a)) })
+	case mesh.Release:
+		p.host(w.web.byName[a.Host]).releasing = true
+		p.release(w.web.byName[a.Host])
+	case mesh.Added:
+		p.n.disk.chunks[mesh.ChunkIDOf(a.Data)] = a.Data
+	case mesh.Changed:
+		p.n.disk.record = a.Record
+	case mesh.Spare:
+		p.tell(p.spare(a))
+	case mesh.ReadRisk, mesh.WriteRisk, mesh.DropRisk, mesh.Safe, mesh.Lost:
+		p.risk(a.(mesh.Action))
+	case mesh.Left:
+		p.left()
+	case mesh.Ended:
+		p.crawlEnds(a)
+	case mesh.Agreed:
+	case told:
+		p.tell(a.event)
+	case late:
+		p.after(10*time.Second, func() { p.carry(a.action) })
+	case mesh.Gathered:
+		w.gathered = append(w.gathered, a.Tally)
+	default:
+		panic(fmt.Sprintf("%T", a))
+	}
+}
+
+// arm sees to it that the peer gets a Tick.
+func (p *meshProcess) arm() {
+	p.armed = max(p.wake, p.w.k.now)
+	p.after(p.armed-p.w.k.now, p.tick)
+}
+
+// tick gives the peer its Tick. Where that has been put off it sees to it again.
+func (p *meshProcess) tick() {
+	switch now := p.w.k.now; {
+	case p.armed == 0 || now < p.armed: // another one was asked for since
+	case p.wake > now:
+		p.arm()
+	default:
+		p.armed = 0
+		p.tell(peer.Tick{})
+	}
+}
+
+// crawlEnds takes word that the crawl has ended.
+func (p *meshProcess) crawlEnds(a mesh.Ended) {
+	w := p.w
+	if a.Version != p.n.disk.record.Version || w.figures.Requests == 0 {
+		return // seeds have come since, or none has come yet
+	}
+	w.ended = append(w.ended, w.k.now)
+	if w.missing() > 0 {
+		w.figures.Early++
+	}
+}
+
+// A letter is something for the process of another node: data of its peer's, or what f does. It is what the kernel has
+// while it is on its way, and nothing else.
+type letter struct {
+	to   *meshNode
+	from *meshNode
+	data []byte
+	f    func(o *meshProcess)
+}
+
+// send carries something to the process of another node.
+func (p *meshProcess) send(to strategy.Node, kind, size int, l letter) {
+	w := p.w
+	w.figures.Messages[kind]++
+	w.figures.Bytes[kind] += size
+	l.to, l.from = w.named(to), p.n
+	if l.to == nil {
+		return
+	}
+	var takes time.Duration
+	if l.to != p.n {
+		var comes bool
+		if takes, comes = w.net.carries(p.n.place, l.to.place, size); !comes {
+			return
+		}
+	}
+	w.k.within(&l, takes, nil)
+	if l.to != p.n && w.k.chance(w.cfg.Replay) {
+		again := l
+		w.figures.Replayed++
+		w.k.within(&again, takes+w.k.between(time.Second, w.cfg.ReplayAfter), nil)
+	}
+}
+
+// do lets the letter arrive.
+func (l *letter) do(func()) {
+	p := l.to.proc
+	switch {
+	case p == nil || l.to != l.from && p.w.net.blocked(l.from.place, l.to.place):
+	case p.paused:
+		p.held = append(p.held, func() { p.open(l) })
+	default:
+		p.open(l)
+	}
+}
+
+func (p *meshProcess) open(l *letter) {
+	if l.f != nil {
+		l.f(p)
+		return
+	}
+	p.tell(peer.Message{From: overlay.Contact{Node: string(l.from.name)}, Data: l.data})
+}
+
+// end ends the process.
+func (p *meshProcess) end() {
+	p.ended = true
+	p.n.proc = nil
+	p.held = nil
+	p.w.live = slices.DeleteFunc(p.w.live, func(q *meshProcess) bool { return q == p })
+	p.w.gone(p)
+	p.view, p.out, p.offered, p.marks, p.hosts, p.inbox, p.acts = nil, nil, nil, nil, nil, nil, nil
+	p.peer = nil
+}
+
+// wipe takes the disk of a node that does not run.
+func (n *meshNode) wipe() {
+	n.disk = nil
+	n.w.wiped = n.w.k.now
+	n.w.figures.Wiped++
+}
+
+// leave asks the node to leave.
+func (p *meshProcess) leave() {
+	if !p.leaving {
+		p.leaving = true
+		p.tell(mesh.Leave{})
+	}
+}
+
+// left ends a node that has given all it had to others.
+func (p *meshProcess) left() {
+	if p.out.Len() > 0 {
+		p.after(time.Second, p.left)
+		return
+	}
+	d := p.n.disk
+	if len(d.engine)+len(d.history) > 0 {
+		p.w.violate("%s has left with %d hosts, and %d in its history", p.n.name, len(d.engine), len(d.history))
+	}
+	p.w.tell("%s has left", p.n.name)
+	p.end()
+	for _, file := range d.files.all {
+		p.n.there[file] = true
+	}
+	p.n.disk = nil
+}
+
+// pause lets the process stand still for a time.
+func (p *meshProcess) pause(d time.Duration) {
+	if p.paused {
+		return
+	}
+	p.paused = true
+	p.w.k.after(d, p.resume)
+}
+
+// leap lets the clock of the process go ahead at once, as when its wall clock is set, or its machine was suspended.
+func (p *meshProcess) leap(d time.Duration) {
+	p.do(func() {
+		p.ahead += d
+		p.wake -= d
+		p.arm()
+	})
+}
+
+func (p *meshProcess) resume() {
+	if p.ended || !p.paused {
+		return
+	}
+	p.paused, p.resumed = false, p.w.k.now
+	p.w.tell("%s goes on", p.n.name)
+	held := p.held
+	p.held = nil
+	for _, f := range held {
+		p.w.k.within(p, 0, f)
+	}
+}
+
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
+	keys := make([]K, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

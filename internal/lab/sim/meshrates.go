@@ -1,0 +1,227 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"kumo/internal/cluster/member/mesh"
+)
+
+// A MeshRate says how much a node without a centre fetches, and how much comes to it.
+type MeshRate struct {
+	Fetch  float64       // URLs a second that it fetches at most, one after another; 0: as many as hosts let it
+	Arrive float64       // URLs a second, on average, that come of hosts whose target it is, in RunMeshRates
+	Area   int           // blocks that it works on; 0: as many as its rates make
+	Comes  time.Duration // when it comes, in RunMeshRates; 0: it is there at the beginning
+}
+
+// MeshRates is an experiment: nodes with rates, for a time, and nothing goes wrong. Either a web is crawled, or URLs
+// come to nodes at their rates, as a Poisson process; any node finds them, and they take the way of all links.
+type MeshRates struct {
+	Nodes    []MeshRate
+	Hosts    int // of a web of which all roots are seeds; 0: there is none
+	Pages    int // of a host, on average
+	HostURLs int // URLs that come of a host before others come of the next; 1, at most 64
+	Balance  bool
+	// as in mesh.Config
+	AllOrNothing bool
+	Block        int
+	Interval     time.Duration // in which nodes look at their load
+	Sample       time.Duration // between two samples
+	Samples      int
+	Processor    func() time.Duration // as in MeshConfig
+}
+
+// MeshSamples are what a run came to: those of all nodes at the end of each interval, and what has been sent by then.
+type MeshSamples struct {
+	Nodes   [][]NodeSample // by sample; nodes in their order, those that have not come yet are missing
+	Figures []MeshFigures  // by sample, since the first began
+}
+
+// A NodeSample is what a node is at at a moment.
+type NodeSample struct {
+	Waiting int // URLs
+	Fetched int // since it began
+	Level   int // of its load, as it saw it last
+	Area    int // blocks
+}
+
+// settling is how long nodes that are there at the beginning have to find each other.
+const settling = time.Minute
+
+// RunMeshRates runs an experiment.
+func RunMeshRates(cfg MeshRates, seed uint64) (s MeshSamples) {
+	c := MeshConfig{Rates: cfg.Nodes, Hosts: cfg.Hosts, Pages: cfg.Pages, Busy: cfg.Balance, Block: cfg.Block,
+		Interval: cfg.Interval, AllOrNothing: cfg.AllOrNothing, Loss: -1, Processor: cfg.Processor}
+	if cfg.Hosts == 0 {
+		c.Hosts = -1
+	}
+	w := newMeshWorld(c.withDefaults(), seed)
+	if cfg.Hosts == 0 {
+		w.web.links = noLinks
+	}
+	for i, r := range cfg.Nodes {
+		at := time.Duration(i) * time.Second
+		if r.Comes > 0 {
+			at = settling + r.Comes
+		}
+		w.k.after(at, func() { w.join() })
+	}
+	w.pass(settling)
+	before := w.soFar()
+	w.give(len(w.web.hosts))
+	for i, r := range cfg.Nodes {
+		if r.Arrive > 0 {
+			a := &arrivals{w: w, to: i, mean: time.Duration(float64(time.Second) / r.Arrive), most: max(cfg.HostURLs, 1)}
+			a.next()
+		}
+	}
+	for i := range cfg.Samples {
+		w.pass(settling + time.Duration(i+1)*cfg.Sample)
+		var nodes []NodeSample
+		for _, n := range w.nodes {
+			if n.proc.began < w.k.now { // else it comes with the next sample
+				nodes = append(nodes, n.sample())
+			}
+		}
+		s.Nodes = append(s.Nodes, nodes)
+		s.Figures = append(s.Figures, w.soFar().since(before))
+	}
+	return s
+}
+
+func (n *meshNode) sample() NodeSample {
+	b := n.proc.peer.Machine().Balance()
+	s := NodeSample{Fetched: n.proc.turns.fetched, Level: b.Level, Area: b.Area}
+	for _, e := range n.disk.engine {
+		s.Waiting += onesCount(e.known &^ (e.unsaid | e.said))
+	}
+	return s
+}
+
+// soFar is what has been counted, the processes that run included.
+func (w *meshWorld) soFar() MeshFigures {
+	f := w.figures
+	for _, p := range w.live {
+		f.count(p)
+	}
+	return f
+}
+
+// since is what was counted after a moment. Of what is the web's and not the run's it says nothing.
+func (f MeshFigures) since(g MeshFigures) MeshFigures {
+	f.NodeTime -= g.NodeTime
+	f.Requests -= g.Requests
+	f.Recorded -= g.Recorded
+	f.Given -= g.Given
+	f.Faults -= g.Faults
+	f.Processor -= g.Processor
+	f.LookUps.LookUps -= g.LookUps.LookUps
+	f.LookUps.Asked -= g.LookUps.Asked
+	f.LookUps.Hops -= g.LookUps.Hops
+	for i := range f.Messages {
+		f.Messages[i] -= g.Messages[i]
+		f.Bytes[i] -= g.Bytes[i]
+	}
+	return f
+}
+
+// arrivals are URLs that come to a node.
+type arrivals struct {
+	w    *meshWorld
+	to   int
+	mean time.Duration // between two
+	most int           // URLs of a host
+	host int32
+	came int // of the host
+}
+
+// next lets a URL come after a while, and so on.
+func (a *arrivals) next() {
+	w := a.w
+	w.k.after(w.k.about(a.mean), func() {
+		if a.came == 0 {
+			a.host = w.newHostOf(w.nodes[a.to].proc.view)
+		}
+		p := w.live[w.k.rng.IntN(len(w.live))]
+		p.offer(at(a.host, a.came))
+		p.pump()
+		a.came = (a.came + 1) % a.most
+		a.next()
+	})
+}
+
+// newHostOf makes a host that is a node's to fetch, by its view: names are made up until one is.
+func (w *meshWorld) newHostOf(v *mesh.View) int32 {
+	for {
+		w.tried++
+		name := fmt.Sprintf("a%d.example", w.tried)
+		if !v.Ours(name) {
+			continue
+		}
+		h := int32(len(w.web.hosts))
+		w.web.hosts = append(w.web.hosts, site{name: name, pages: mostPages})
+		w.web.byName[name] = h
+		w.sites = append(w.sites, demand{})
+		w.at = append(w.at, nil)
+		w.last = append(w.last, make([]meshRequest, mostPages))
+		return h
+	}
+}
+
+// turns are what a node with a rate fetches next: a URL of each host in turn.
+type turns struct {
+	hosts   []turn
+	next    moment // when the next may be fetched
+	planned bool
+	fetched int
+}
+
+type turn struct {
+	host int32
+	is   *meshHost
+}
+
+// queue puts a host behind the others.
+func (p *meshProcess) queue(h int32, s *meshHost) {
+	p.turns.hosts = append(p.turns.hosts, turn{h, s})
+	p.planTurn(p.turns.next)
+}
+
+func (p *meshProcess) planTurn(at moment) {
+	t := &p.turns
+	if t.planned || len(t.hosts) == 0 {
+		return
+	}
+	t.planned = true
+	p.after(max(at-p.w.k.now, 0), p.takeTurn)
+}
+
+// takeTurn fetches a URL of the first host that may be asked.
+func (p *meshProcess) takeTurn() {
+	t, now := &p.turns, p.w.k.now
+	t.planned = false
+	for range len(t.hosts) {
+		next := t.hosts[0]
+		t.hosts = t.hosts[1:]
+		s, e := next.is, p.n.disk.engine[next.host]
+		if p.hosts[next.host] != s || e == nil {
+			continue
+		}
+		wait := e.known &^ (e.unsaid | e.said)
+		switch {
+		case wait == 0:
+			s.planned = false
+		case s.next > now || !p.view.Until().After(p.now()) || !p.view.Ours(p.w.web.hosts[next.host].name):
+			t.hosts = append(t.hosts, next)
+		default:
+			s.planned = false
+			t.fetched++
+			p.fetch(at(next.host, lowest(wait)), s)
+			t.next = now + time.Duration(float64(time.Second)/p.n.rate.Fetch)
+			p.planTurn(t.next)
+			return
+		}
+	}
+	p.planTurn(now + time.Second)
+}

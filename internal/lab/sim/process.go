@@ -1,0 +1,250 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"kumo/internal/cluster/member"
+	"kumo/internal/cluster/member/driver"
+	"kumo/internal/cluster/member/quorum"
+	"kumo/internal/cluster/strategy"
+)
+
+// layout is what all nodes of a run agree on.
+const layout = "sim"
+
+// A machine is a place where processes of one node's name run, one after the other, and its disk.
+type machine struct {
+	index   int
+	lives   int           // identities it has had
+	node    strategy.Node // its present identity
+	journal *journal      // on its disk
+	proc    *process      // nil while none runs
+	offset  time.Duration // of its clock
+	drift   float64       // how much faster its clock runs than a right one
+	wanted  bool          // it should run: it is begun again when it ends
+	cutAt   moment        // since when the registry is out of its reach; forever if it is not
+	gone    bool          // it left for good
+
+	slowness  float64 // times as long as the fastest machine's its requests take
+	throttled float64 // and times as long as that now
+
+	fetched     int           // pages
+	worked      time.Duration // that workers took for them, all together
+	first, last moment        // when the first of them was begun, and the last ended
+}
+
+// A process is one life of a node's program.
+type process struct {
+	w        *world
+	m        *machine
+	node     strategy.Node
+	instance uint64
+	ended    bool
+	paused   bool
+	held     []func() // what happens when it goes on
+	stood    span     // it stood still, the last time
+	slips    int      // requests that were due to that
+
+	ctx      context.Context // ends with it
+	stop     context.CancelFunc
+	driver   *driver.Driver
+	strategy strategy.Strategy // nil if it is a Placer
+	stepping bool              // a step of the driver's is about to be
+	wakes    uint64
+	tasks    map[*task]bool
+	task     *task // the one that runs
+	watcher  *watcher
+
+	view      member.View
+	journal   *journal
+	state     *holding
+	waiting   []func() // until visits are over
+	came      int64    // chunks, and links of others
+	seeds     int64    // that were given to it
+	admitting int      // of these, not shipped yet
+	rate      float64  // pages a second, lately
+	out       outbox
+	recent    map[url]bool // links that went into the outbox not long ago
+	pumping   bool
+	expiring  bool // the end of the lease is waited for
+	busy      int
+	fetched   int // since that was asked for
+	pages     int64
+	taken     int64    // URLs from outboxes
+	queue     []*hold  // hosts whose time has come, while all workers are busy
+	visits    []*visit // requests under way, or about to be
+	links     []url    // room
+}
+
+// A span is a time from one moment to another.
+type span struct{ from, to moment }
+
+// do does something now; when the process goes on, if it is paused; not at all if it has ended.
+func (p *process) do(f func()) {
+	switch {
+	case p.ended:
+	case p.paused:
+		p.held = append(p.held, f)
+	default:
+		f()
+	}
+}
+
+// now is what the process's clock shows.
+func (p *process) now() time.Time { return p.m.clock(p.w.k.now) }
+
+func (m *machine) clock(t moment) time.Time {
+	return began.Add(m.offset + t + time.Duration(float64(t)*m.drift))
+}
+
+// begin starts a process on a machine, with what its disk has.
+func (w *world) begin(m *machine) {
+	if m.proc != nil || m.gone {
+		return
+	}
+	w.identify(m)
+	p := w.newProcess(m)
+	m.proc = p
+	w.tell("%s begins (process %d)", p.node, p.instance)
+	p.ship()
+	p.start()
+	p.beat()
+	for _, h := range p.state.order() {
+		p.arm(p.state.hosts[h])
+	}
+	p.pump()
+}
+
+func (w *world) newProcess(m *machine) *process {
+	w.instances++
+	p := &process{w: w, m: m, node: m.node, instance: w.instances, journal: m.journal, tasks: map[*task]bool{},
+		recent: map[url]bool{}, view: nowhere{}}
+	p.ctx, p.stop = context.WithCancel(context.Background())
+	p.state = replay(w.web, m.journal.entries, w.k.now)
+	p.out = w.cfg.parts.outbox(p, p.state.outbox())
+	machine := w.cfg.parts.machine(p, quorum.Config{Self: p.node, Instance: p.instance, Joined: p.state.joined,
+		Arrived: slices.Clone(p.state.arrived), Forgot: slices.Clone(p.state.forgot),
+		Place: w.placer(p), Slot: w.cfg.Slot, Partial: p.state.unfinished(),
+		Parse: w.parse, Layout: layout, Timing: w.cfg.Timing, Seed: w.k.rng.Uint64()})
+	p.driver = driver.New(driver.Config{Self: p.node, Member: machine, Strategy: p.strategy, Timing: w.cfg.Timing,
+		Runtime: virtualRuntime{p}, Engine: w.cfg.parts.engine(engine{p}), Failed: engine{p}, Record: record{p},
+		Log: slog.New(slog.DiscardHandler), Seed: p.instance})
+	return p
+}
+
+// beat looks for the crawl's end, and says how much there is to do, as often as a node's lease tells others.
+func (p *process) beat() {
+	p.w.k.within(p, p.w.cfg.Timing.Beat/2, func() {
+		p.driver.LookForEnd()
+		if p.strategy != nil {
+			virtualRuntime{p}.Call(p.ctx, func() { p.driver.Inform(p.load()) })
+		}
+		p.beat()
+	})
+}
+
+// start begins what is the member's when all that is on the disk is shipped: what came whole is what the log says.
+func (p *process) start() {
+	if j := p.journal; j.shipped < j.durable && !j.log.closed {
+		p.w.k.within(p, 20*time.Millisecond, p.start)
+		return
+	}
+	p.driver.Start(p.ctx)
+}
+
+// identify gives a machine an identity, unless its disk has one.
+func (w *world) identify(m *machine) {
+	if m.journal == nil {
+		m.lives++
+		m.node = strategy.Node(fmt.Sprintf("n%d~%d", m.index, m.lives))
+		m.journal = newJournal(w, m.node)
+		w.place[m.node] = m.index
+	}
+}
+
+// end stops a process at once. What of its journal was not durable yet is there in part.
+func (p *process) end() {
+	p.close()
+	p.m.proc = nil
+	p.held = nil
+	if p.watcher != nil {
+		p.w.reg.unwatch(p.watcher)
+	}
+	for _, v := range p.visits {
+		p.w.abandon(v)
+	}
+	j := p.journal
+	p.w.cut(j, j.durable+p.w.k.rng.IntN(len(j.entries)-j.durable+1))
+}
+
+// close ends what the process does.
+func (p *process) close() {
+	p.ended = true
+	p.stop()
+	p.endTasks()
+}
+
+// pause makes a process stand still, and resume lets it do at once what it has missed.
+func (p *process) pause() {
+	p.paused = true
+	p.stood, p.slips = span{p.w.k.now, forever}, 0
+}
+
+func (p *process) resume() {
+	p.paused = false
+	p.stood.to = p.w.k.now
+	held := p.held
+	p.held = nil
+	for _, f := range held {
+		p.w.k.within(p, 0, f)
+	}
+}
+
+// slept reports whether the process has stood still between two moments, as far as the last time goes.
+func (p *process) slept(from, to moment) bool {
+	return p.stood.to > 0 && p.stood.to >= from && p.stood.from <= to
+}
+
+// tell gives the member an event.
+func (p *process) tell(e member.Event) { virtualRuntime{p}.Call(p.ctx, func() { p.driver.Tell(e) }) }
+
+// left ends a process whose node has left; one that was the last has its place still, and what the crawl knows on its
+// disk.
+func (p *process) left() {
+	t, err := p.w.table()
+	last := err == nil && slices.ContainsFunc(t.Members, func(m strategy.Member) bool { return m.Node == p.node })
+	p.w.tell("%s has left, as the last: %v", p.node, last)
+	p.m.wanted, p.m.gone = last, !last
+	p.over(!last)
+}
+
+// over ends the process because its member has; with forget the machine begins anew as another node.
+func (p *process) over(forget bool) {
+	m := p.m
+	p.end()
+	if forget {
+		m.journal = nil
+	}
+	if m.wanted {
+		p.w.k.after(p.w.k.between(time.Second, 5*time.Second), func() { p.w.begin(m) })
+	}
+}
+
+// until is how long it takes until the process's clock shows a time.
+func (p *process) until(at time.Time) time.Duration {
+	return max(0, time.Duration(float64(at.Sub(p.now()))/(1+p.m.drift))+time.Microsecond)
+}
+
+// publish makes a view the one that workers ask.
+func (p *process) publish(v member.View) {
+	if v.Epoch() != p.view.Epoch() {
+		p.w.tell("%s knows of epoch %d", p.node, v.Epoch())
+	}
+	p.view = p.w.cfg.parts.router(p, v)
+	p.expire()
+	p.drained()
+}

@@ -1,0 +1,55 @@
+package sim
+
+import (
+	"context"
+	"slices"
+
+	"kumo/internal/cluster/member/driver"
+	"kumo/internal/cluster/strategy"
+)
+
+// A record is the crawl's, as a process follows it: what it says all know at once.
+type record struct{ *process }
+
+var _ driver.Record = record{}
+
+func (r record) Seeded() (revision uint64, ok bool) {
+	return uint64(r.w.seeded), r.Idle() && r.w.seeded == r.w.web.seeds
+}
+
+func (r record) Idle() bool { return !r.w.finished && !r.Admitting() }
+
+func (r record) Received() int64 { return r.seeds }
+
+func (r record) Admitting() bool { return r.admitting > 0 }
+
+func (r record) Finish(revision uint64) func(context.Context) {
+	return func(context.Context) {
+		r.query(100, func() {
+			if int(revision) == r.w.seeded && !r.w.finished {
+				r.w.finished = true
+				r.w.finish(r.node)
+			}
+		})
+	}
+}
+
+// finish judges whether the crawl is done when a node says so.
+func (w *world) finish(by strategy.Node) {
+	w.tell("%s says that the crawl is done", by)
+	if n, one := w.score.missing(); n > 0 {
+		w.violateOf(one.host(), "%s says that the crawl is done, and %d pages were not fetched, %s for one", by, n,
+			w.web.name(one))
+	}
+	t, err := w.table()
+	if err != nil {
+		w.violate("%s says that the crawl is done: %v", by, err)
+		return
+	}
+	for _, p := range w.processes() {
+		member := slices.ContainsFunc(t.Members, func(m strategy.Member) bool { return m.Node == p.node })
+		if todo := p.todo(); member && todo != "" {
+			w.violate("%s says that the crawl is done, and %s", by, todo)
+		}
+	}
+}

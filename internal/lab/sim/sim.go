@@ -1,0 +1,165 @@
+// Package sim runs the cluster in virtual time: the very members, strategies and drivers that nodes run, over a
+// network, a registry and a web that are made from a seed, and that fail as the seed says. After each run it checks
+// what must always hold:
+//
+//   - no URL is lost: each page that can be reached is fetched at least once, and a node forgets only what it has
+//     handed over;
+//   - a page is fetched again only where it was forgotten that it was done: by a crash, before its done mark was durable,
+//     or shipped;
+//   - at rest, each host has one owner, all nodes agree on it, and that node holds the host's state, and nobody else;
+//   - what has moved to a node that had less to do stays there: nothing goes to and fro;
+//   - politeness: never are two nodes' requests under way to one host, nor does one begin within the host's delay after
+//     another's end. After a process stood still between the look at its lease and the end of its request it may slip:
+//     once a worker at most, which is counted;
+//   - a node that the registry is out of reach of stops to fetch when its last lease has ended;
+//   - when a node says that the crawl is done, all is fetched; and some node says so.
+//
+// Each node's driver (kumo/internal/cluster/member/driver), member and strategy are the very ones that nodes run. What is
+// around them is a model: time, tasks and the network (kernel.go, task.go, runtime.go, network.go), the registry
+// (registry.go), the journal with its commits and its copy (journal.go), what a node holds (holding.go, holder.go),
+// workers (visit.go), links for others (links.go), the crawl's record (record.go), hosts and pages (web.go). Two runs
+// of one seed are the same to the last event; so a failure is a seed, and its story can be told afterwards.
+package sim
+
+import (
+	"time"
+
+	"kumo/internal/cluster/member"
+	"kumo/internal/cluster/member/driver"
+	"kumo/internal/cluster/member/quorum"
+	"kumo/internal/cluster/strategy"
+	"kumo/internal/cluster/strategy/central"
+)
+
+// Config says what is run.
+type Config struct {
+	Strategy func(self strategy.Node) strategy.Strategy // what is run on each node
+	Slot     func(members []strategy.Member, node strategy.Node) int
+	Nodes    int           // at the start; 50
+	Hosts    int           // of the web; 3 a node
+	Pages    int           // of a host, on average; 16, at most 32
+	Roots    int           // hosts whose roots are given to the crawl; 3, and one in 50
+	Delay    time.Duration // of a host, on average; 2s
+	Workers  int           // of a node; 4
+	Timing   member.Timing // LAN's
+	Formed   bool          // the cluster begins as one whose nodes have all joined
+
+	FaultEvery time.Duration // between two faults, on average; 6s. Negative: there are none
+	Quiet      time.Duration // until the first; 20s
+	Turmoil    time.Duration // how long faults go on; 4m
+	Limit      time.Duration // until all must be at rest after that; 30m
+
+	Spread    time.Duration // within which nodes are started; 10s
+	Latency   time.Duration // across the map, one way; 2ms
+	Bandwidth float64       // bytes a second between two nodes; 100e6
+	Apart     float64       // share of pairs of a node and a host that do not reach each other
+	Alike     bool          // but for these, each node reaches each host as fast
+	Rude      bool          // duplicates and politeness are counted and not judged: a strategy that promises neither
+	Loss      float64       // share of messages that are lost, and of those that come twice; 0.001
+	Chunk     int           // hosts of a chunk of what moves; 2: few, so that many are under way
+	Commit    time.Duration // about a quarter of the time until what is journalled is durable; 8ms
+	Matrix    *Matrix       // latency as measured, instead
+
+	// Decided calls f with the hosts whose owners an entry of the strategy's log changes; nil where there is no such log.
+	Decided func(entry []byte, f func(central.Host)) error
+	Settles time.Duration // for so long a host stays that has moved because a node had little to do; 55m
+	Speeds  bool          // machines are not alike, and become faster and slower
+
+	// how many times longer than usual the requests of the first machines take; the rest is as Speeds says
+	Slowness []float64
+
+	Slows   time.Duration // when the first machine's requests begin to take SlowsBy times as long; 0: they never do
+	SlowsBy float64
+
+	Seeds int    // runs; 1
+	First uint64 // seed; 1
+	Jobs  int    // runs at once; as many as there are processors
+
+	centerless bool // mesh: a meshWorld is run
+	parts      parts
+}
+
+// parts are what runs of broken variants replace.
+type parts struct {
+	machine func(p *process, cfg quorum.Config) member.Member
+	router  func(p *process, v member.View) member.View
+	outbox  func(p *process, old []sent) outbox
+	placer  func(p *process, s strategy.Placer) strategy.Placer
+	mind    func(p *process, s strategy.Strategy) strategy.Strategy
+	engine  func(e driver.Engine) driver.Engine
+	dawdle  time.Duration // of a worker between the look at the lease and the request, on average; 1ms
+}
+
+// LAN is a cluster in one building.
+func LAN() Config { return Config{}.withDefaults() }
+
+// WAN is one whose nodes are far from each other: LAN but for latencies, losses and the times of leases.
+func WAN() Config {
+	return Config{Timing: member.WAN(), Latency: 120 * time.Millisecond, Bandwidth: 5e6, Loss: 0.005,
+		Turmoil:    8 * time.Minute,
+		FaultEvery: 12 * time.Second, Spread: time.Minute, Quiet: time.Minute}.withDefaults()
+}
+
+func (c Config) withDefaults() Config {
+	or := func(v *time.Duration, d time.Duration) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	count := func(v *int, n int) {
+		if *v == 0 {
+			*v = n
+		}
+	}
+	count(&c.Nodes, 50)
+	count(&c.Hosts, 3*c.Nodes)
+	count(&c.Pages, 16)
+	count(&c.Workers, 4)
+	count(&c.Seeds, 1)
+	count(&c.Chunk, 2)
+	or(&c.Delay, 2*time.Second)
+	or(&c.FaultEvery, 6*time.Second)
+	or(&c.Quiet, 20*time.Second)
+	or(&c.Turmoil, 4*time.Minute)
+	or(&c.Limit, 30*time.Minute)
+	or(&c.Spread, 10*time.Second)
+	or(&c.Latency, 2*time.Millisecond)
+	or(&c.Commit, 8*time.Millisecond)
+	or(&c.Settles, 55*time.Minute) // less than what hub promises, as clocks differ
+	if c.Timing.Beat == 0 {
+		c.Timing = member.LAN()
+	}
+	if c.Bandwidth == 0 {
+		c.Bandwidth, c.Loss = 100e6, max(c.Loss, 0.001)
+	}
+	if c.First == 0 {
+		c.First = 1
+	}
+	c.parts = c.parts.withDefaults()
+	return c
+}
+
+func (s parts) withDefaults() parts {
+	if s.dawdle == 0 {
+		s.dawdle = time.Millisecond
+	}
+	if s.machine == nil {
+		s.machine = func(_ *process, cfg quorum.Config) member.Member { return quorum.New(cfg) }
+	}
+	if s.router == nil {
+		s.router = func(_ *process, v member.View) member.View { return v }
+	}
+	if s.outbox == nil {
+		s.outbox = newOutbox
+	}
+	if s.placer == nil {
+		s.placer = func(_ *process, s strategy.Placer) strategy.Placer { return s }
+	}
+	if s.engine == nil {
+		s.engine = func(e driver.Engine) driver.Engine { return e }
+	}
+	if s.mind == nil {
+		s.mind = func(_ *process, s strategy.Strategy) strategy.Strategy { return s }
+	}
+	return s
+}

@@ -1,0 +1,66 @@
+package sim
+
+import (
+	"strings"
+	"time"
+
+	"kumo/internal/cluster/member"
+	"kumo/internal/cluster/strategy"
+	"kumo/internal/cluster/strategy/balance"
+	"kumo/internal/cluster/strategy/central"
+	"kumo/internal/cluster/strategy/hub"
+	"kumo/internal/cluster/strategy/shard"
+)
+
+// Strategies are the names that Use knows: Igloo's two-level hash, with each of its second levels; DSpider's control
+// unit, with what of the paper's ways differs from kumo's; splits by predicted times, by each splitter; and nodes without a
+// center.
+func Strategies() []string {
+	return []string{"shard", "shard/paper", "shard/jump", "shard/ring", "hub", "hub/paper", "balance", "balance/swarm",
+		"balance/even", "balance/hash", "mesh"}
+}
+
+// Use sets the strategy by its name, with twice as many slots as there are nodes at the start. It panics if the name is
+// none of Strategies.
+func (c *Config) Use(name string) {
+	if c.centerless = name == "mesh"; c.centerless {
+		return
+	}
+	if c.Rude = name == "hub/paper"; c.Rude || name == "hub" {
+		c.Strategy, c.Slot = func(self strategy.Node) strategy.Strategy {
+			cfg := hub.LAN()
+			if c.Timing.Beat > member.LAN().Beat {
+				cfg = hub.WAN()
+			}
+			cfg.Self, cfg.FetchFirst, cfg.AskAll = self, name == "hub/paper", name == "hub/paper"
+			return hub.New(cfg)
+		}, nil
+		c.Decided = central.Changes
+		return
+	}
+	if way, is := strings.CutPrefix(name, "balance"); is {
+		splitter, err := balance.ParseSplitter(strings.TrimPrefix(way, "/"))
+		if err != nil {
+			panic(err)
+		}
+		c.Strategy, c.Slot = func(self strategy.Node) strategy.Strategy {
+			cfg := balance.LAN()
+			if c.Timing.Beat > member.LAN().Beat {
+				cfg = balance.WAN()
+			}
+			cfg.Self, cfg.Splitter = self, splitter
+			return balance.New(cfg)
+		}, nil
+		c.Decided, c.Settles, c.Speeds = central.Changes, 10*time.Second, true
+		return
+	}
+	cfg := shard.Config{Slots: 2 * max(c.Nodes, 1)}
+	if second := name[min(len(name), len("shard/")):]; second != "" {
+		var err error
+		if cfg.Second, err = shard.ParseSecond(second); err != nil {
+			panic(err)
+		}
+	}
+	c.Strategy = func(strategy.Node) strategy.Strategy { return shard.New(cfg) }
+	c.Slot = cfg.FreeSlot
+}

@@ -1,0 +1,185 @@
+package sim
+
+import (
+	"time"
+
+	"kumo/internal/cluster/strategy"
+)
+
+// nowhere is the view of a node that is no member yet.
+type nowhere struct{}
+
+func (nowhere) Epoch() uint64                                { return 0 }
+func (nowhere) Member() bool                                 { return false }
+func (nowhere) Until() time.Time                             { return time.Time{} }
+func (nowhere) Owner(string) (strategy.Node, strategy.State) { return "", strategy.Unknown }
+func (nowhere) Ours(string) bool                             { return false }
+func (nowhere) May(string, time.Time) bool                   { return false }
+
+// A visit is a worker's way with one URL, from the look at the lease to the end of the request.
+type visit struct {
+	p       *process
+	hold    *hold
+	page    url
+	checked moment   // when the lease was looked at
+	sent    bool     // the request is
+	ends    moment   // of the request, as the host sees it
+	over    bool     // it has ended, or was given up
+	slipped bool     // the process stood still between the look and the end
+	then    []func() // is done when it is over
+}
+
+func (v *visit) site() *site { return &v.p.w.web.hosts[v.page.host()] }
+
+// postpone is how long a host waits that may not be asked now.
+const postpone = time.Second
+
+// arm gives a host its place in the order of requests, if something of it waits.
+func (p *process) arm(h *hold) {
+	if h.armed || h.visiting || h.waiting == 0 {
+		return
+	}
+	h.armed = true
+	p.w.k.within(p, max(0, h.due-p.w.k.now), func() { p.turn(h) })
+}
+
+// turn is the time of a host: it waits for a worker.
+func (p *process) turn(h *hold) {
+	p.queue = append(p.queue, h)
+	p.work()
+}
+
+// work gives hosts whose time has come to workers, until all are busy: of some there is nothing to be asked any more.
+func (p *process) work() {
+	for p.busy < p.w.cfg.Workers && len(p.queue) > 0 {
+		h := p.queue[0]
+		p.queue = p.queue[1:]
+		p.visit(h)
+	}
+}
+
+// visit has a worker take one of a host's URLs, look whether it may be asked for, and a moment later send the request.
+func (p *process) visit(h *hold) {
+	h.armed = false
+	if p.state.hosts[h.host] != h || h.waiting == 0 {
+		return
+	}
+	if !p.view.May(p.w.web.hosts[h.host].name, p.now()) {
+		h.due = p.w.k.now + postpone
+		p.arm(h)
+		return
+	}
+	h.visiting = true
+	p.busy++
+	v := &visit{p: p, hold: h, page: at(h.host, lowest(h.waiting)), checked: p.w.k.now}
+	p.visits = append(p.visits, v)
+	p.w.k.within(p, p.w.k.about(p.w.cfg.parts.dawdle), func() { p.request(v) })
+}
+
+// longest is for how long a fetcher waits for a page, at most: less than hosts that move are waited for.
+const longest = 45 * time.Second
+
+func (p *process) request(v *visit) {
+	if v.over {
+		return
+	}
+	v.sent = true
+	took := p.w.fetchTime(p.m.index, v.page.host())
+	if slow := p.m.slowness * p.m.throttled; slow > 1 {
+		took = min(time.Duration(float64(took)*slow), max(took, longest))
+	}
+	v.ends = p.w.k.now + took
+	p.w.score.request(v)
+	p.w.k.within(p, took, func() { p.answered(v) })
+}
+
+// answered is the end of a request: the page is done, and its links are entered with that.
+func (p *process) answered(v *visit) {
+	if !p.done(v) {
+		return
+	}
+	p.fetched++
+	p.pages++
+	p.m.visited(v, p.w.k.now)
+	e := &entry{kind: entryDone, page: v.page}
+	p.links = p.w.web.linksOf(v.page, p.links[:0])
+	p.w.score.found(p.links)
+	p.route(e, p.links)
+	p.enter(e)
+	p.offered(e.links)
+	p.arm(v.hold)
+	p.drained()
+}
+
+// done takes a visit off the list, and lets workers take the next hosts; false if it was given up before.
+func (p *process) done(v *visit) bool {
+	v.over = true
+	for i, x := range p.visits {
+		if x != v {
+			continue
+		}
+		last := len(p.visits) - 1
+		p.visits[i] = p.visits[last]
+		p.visits = p.visits[:last]
+		p.busy--
+		v.hold.visiting = false
+		v.hold.due = p.w.k.now + v.site().delay
+		for _, f := range v.then {
+			f()
+		}
+		if len(p.queue) > 0 {
+			p.w.k.within(p, 0, p.work)
+		}
+		return true
+	}
+	return false
+}
+
+// expire cuts requests off that are under way when the lease ends.
+func (p *process) expire() {
+	if p.expiring {
+		return
+	}
+	p.expiring = true
+	p.w.k.within(p, p.until(p.view.Until()), func() {
+		p.expiring = false
+		if p.view.Until().After(p.now()) {
+			p.expire()
+			return
+		}
+		for len(p.visits) > 0 {
+			v := p.visits[0]
+			p.done(v)
+			p.w.abandon(v)
+			p.arm(v.hold)
+		}
+		p.drained()
+	})
+}
+
+// abandon ends a request whose answer nobody reads.
+func (w *world) abandon(v *visit) {
+	if v.sent {
+		w.score.excuse(v.page)
+		v.ends = min(v.ends, w.k.now)
+	}
+}
+
+// offered gives hosts their place that have come to something.
+func (p *process) offered(links []url) {
+	for _, u := range links {
+		if h := p.state.hosts[u.host()]; h != nil {
+			p.arm(h)
+		}
+	}
+}
+
+// fetchTime draws how long a host takes to answer a machine: most answer soon, some take seconds.
+func (w *world) fetchTime(machine int, host int32) time.Duration {
+	base := 20*time.Millisecond + time.Duration(hash(w.web.seed, 4, uint64(host),
+		uint64(machine))%uint64(200*time.Millisecond))
+	if w.k.chance(0.01) {
+		return base + w.k.about(5*time.Second)
+	}
+	return base + w.k.about(50*time.Millisecond)
+}

@@ -1,0 +1,299 @@
+package sim
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"kumo/internal/cluster/member"
+	"kumo/internal/cluster/member/quorum"
+	"kumo/internal/cluster/strategy"
+)
+
+// A world is one run: a cluster, the web it crawls, and what becomes of both.
+type world struct {
+	cfg Config
+	narrative
+	seedOf    uint64
+	web       *web
+	net       *network
+	reg       *registry
+	logs      map[strategy.Node]*shipped
+	log       strategyLog
+	moves     moves
+	machines  []*machine
+	place     map[strategy.Node]int // the machine of each identity
+	instances uint64
+	score     *score
+	faults    faults
+	figures   Figures
+	messages  WorkMessages
+
+	handed map[strategy.Node]map[int32]uint64 // pages that a node has read to hand them over, by host
+
+	tables map[*byte]*quorum.Table // that were read, by their bytes
+	placed []placement
+
+	seeded   int  // seeds that some node has for good
+	finished bool // the crawl's record says that it is done
+}
+
+func newWorld(cfg Config, seed uint64, focus int32, telling bool) *world {
+	w := &world{cfg: cfg, seedOf: seed, narrative: narrative{k: newKernel(seed), focus: focus, telling: telling},
+		web: newWeb(cfg, hash(seed, 1)), logs: map[strategy.Node]*shipped{}, handed: map[strategy.Node]map[int32]uint64{},
+		place: map[strategy.Node]int{}, tables: map[*byte]*quorum.Table{}}
+	w.net = &network{k: w.k, band: cfg.Bandwidth, loss: cfg.Loss, dup: cfg.Loss, slow: 1}
+	w.net.latency = plane{seed: seed, least: cfg.Latency / 10, width: cfg.Latency}
+	if cfg.Matrix != nil {
+		w.net.latency = cfg.Matrix
+	}
+	w.reg = newRegistry(w)
+	w.score = newScore(w)
+	w.moves = moves{w: w, last: map[string]move{}, came: map[strategy.Node]moment{}}
+	for i := range cfg.Nodes {
+		w.addMachine(i)
+	}
+	return w
+}
+
+// addMachine makes a machine whose clock is wrong by up to an hour, and runs up to a two-thousandth too fast or too
+// slow.
+func (w *world) addMachine(i int) *machine {
+	m := &machine{index: i, wanted: true, cutAt: forever, offset: w.k.between(-time.Hour, time.Hour),
+		drift: (w.k.rng.Float64() - 0.5) / 1000, slowness: 1, throttled: 1}
+	switch {
+	case i < len(w.cfg.Slowness):
+		m.slowness = w.cfg.Slowness[i]
+	case w.cfg.Speeds:
+		m.slowness = 1 + float64(hash(w.seedOf, 9, uint64(i))%1000)/250
+	}
+	w.machines = append(w.machines, m)
+	return m
+}
+
+// processes are those that run, paused ones too.
+func (w *world) processes() []*process {
+	var all []*process
+	for _, m := range w.machines {
+		if m.proc != nil {
+			all = append(all, m.proc)
+		}
+	}
+	return all
+}
+
+// run lets the faults happen, then ends them, and goes on until the crawl rests, or does not come to rest.
+func (w *world) run() {
+	w.start()
+	w.k.run(w.cfg.Turmoil, w.broken)
+	w.faults.end()
+	w.tell("the faults end")
+	idle := forever
+	for !w.broken() && !w.rested(&idle) {
+		w.k.run(w.k.now+time.Second, w.broken)
+	}
+	w.stop()
+	w.score.repeated()
+	w.figures.Virtual = w.k.now
+	w.figures.Requests, w.figures.Duplicates = w.score.count, w.score.duplicates
+	w.figures.Slips, w.figures.Stall, w.figures.Events = w.score.slips, w.score.stall, w.k.ran
+}
+
+// stop ends what processes do that run.
+func (w *world) stop() {
+	for _, p := range w.processes() {
+		p.close()
+	}
+}
+
+// start begins all nodes, within some seconds, or at once from a table that has them all.
+func (w *world) start() {
+	w.faults = faults{w: w}
+	if w.cfg.Formed {
+		w.form()
+	}
+	for _, m := range w.machines {
+		w.k.after(w.k.between(0, w.cfg.Spread), func() { w.begin(m) })
+	}
+	for i := range w.web.seeds {
+		w.seed(at(int32(i), 0))
+	}
+	if w.cfg.Slows > 0 {
+		w.k.after(w.cfg.Slows, func() { w.machines[0].throttled = w.cfg.SlowsBy })
+	}
+	w.faults.begin()
+}
+
+// broken reports whether the run need not go on.
+func (w *world) broken() bool { return len(w.violations) > 0 }
+
+// patienceAtRest is how long a crawl may do nothing, and not be at rest.
+const patienceAtRest = 12 * time.Minute
+
+// rested reports whether all is over: nothing waits, and nothing has for a while. What must hold at rest is judged
+// then.
+func (w *world) rested(idle *moment) bool {
+	now := w.k.now
+	switch {
+	case now > w.cfg.Turmoil+w.cfg.Limit:
+		for _, p := range w.processes() {
+			if s, ok := p.strategy.(fmt.Stringer); ok && w.telling {
+				w.tell("%v", s)
+			}
+		}
+		w.violate("no rest %v after the faults: %s", w.cfg.Limit, w.unrest())
+		w.judge(true)
+		return true
+	case w.unrest() != "":
+		*idle = forever
+		return false
+	case *idle == forever:
+		*idle = now
+	}
+	if now < *idle+30*time.Second {
+		return false
+	}
+	if now < *idle+patienceAtRest && w.judge(false) > 0 {
+		return false
+	}
+	w.judge(true)
+	return true
+}
+
+// placer is the strategy's placement, remembered for the other nodes; nil if it is none that follows from the list of
+// members.
+func (w *world) placer(p *process) strategy.Placer {
+	s := w.cfg.Strategy(p.node)
+	placer, ok := s.(strategy.Placer)
+	if !ok {
+		p.strategy = w.cfg.parts.mind(p, s)
+		return nil
+	}
+	return w.cfg.parts.placer(p, &sharedPlacer{Placer: placer, w: w})
+}
+
+// A placement is a list of members, which nobody changes, and the view that follows from it.
+type placement struct {
+	members []strategy.Member
+	view    strategy.View
+}
+
+// A sharedPlacer places a list of members once for all nodes of a run: what follows from the list alone is the same for
+// all.
+type sharedPlacer struct {
+	strategy.Placer
+	w *world
+}
+
+func (s *sharedPlacer) Place(members []strategy.Member) strategy.View {
+	for _, p := range slices.Backward(s.w.placed) {
+		if same(p.members, members) {
+			return p.view
+		}
+	}
+	if len(s.w.placed) >= 16 {
+		s.w.placed = slices.Delete(s.w.placed, 0, 1)
+	}
+	p := placement{members, &sharedView{s.Placer.Place(members), map[string]answer{}}}
+	s.w.placed = append(s.w.placed, p)
+	return p.view
+}
+
+func same(a, b []strategy.Member) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
+}
+
+// A sharedView remembers what it has answered.
+type sharedView struct {
+	strategy.View
+	answers map[string]answer
+}
+
+type answer struct {
+	owner strategy.Node
+	state strategy.State
+}
+
+// Owner says who owns a host, as the strategy's view does.
+func (v *sharedView) Owner(host string) (strategy.Node, strategy.State) {
+	a, known := v.answers[host]
+	if !known {
+		a.owner, a.state = v.View.Owner(host)
+		v.answers[host] = a
+	}
+	return a.owner, a.state
+}
+
+// parse reads a table once for all who are told it.
+func (w *world) parse(value []byte) (*quorum.Table, error) {
+	if t := w.tables[&value[0]]; t != nil {
+		return t, nil
+	}
+	t, err := quorum.ParseTable(bytes.Clone(value))
+	if err == nil {
+		if len(w.tables) > 64 {
+			clear(w.tables)
+		}
+		w.tables[&value[0]] = t
+	}
+	return t, err
+}
+
+// wrote is told of each change of the registry.
+func (w *world) wrote(old, e member.Entry) {
+	if strings.HasPrefix(e.Key, quorum.LeasePrefix) {
+		w.wroteLease(old, e)
+	}
+	if e.Key != quorum.TableKey {
+		return
+	}
+	t, err := quorum.ParseTable(e.Value)
+	if err != nil {
+		w.violate("a table that cannot be read: %v", err)
+		return
+	}
+	w.figures.Epochs = max(w.figures.Epochs, int(t.Epoch))
+	w.moves.members(t.Members)
+	if w.telling {
+		w.tell("table: %s", inWords(t))
+	}
+}
+
+func (w *world) wroteLease(old, e member.Entry) {
+	if e.Value == nil {
+		return
+	}
+	l, err := quorum.ParseLease(e.Value)
+	if err != nil {
+		w.violate("a lease that cannot be read: %v", err)
+		return
+	}
+	if l.Revoked {
+		w.figures.Revoked++
+		w.tell("the lease of %s is revoked", strings.TrimPrefix(e.Key, quorum.LeasePrefix))
+	}
+}
+
+func inWords(t *quorum.Table) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "epoch %d, settled %d, %d members", t.Epoch, t.Settled, len(t.Members))
+	for _, c := range t.Changes {
+		sign := "-"
+		if c.Came {
+			sign = "+"
+		}
+		fmt.Fprintf(&b, " %d:%s%s", c.Epoch, sign, c.Member.Node)
+	}
+	if len(t.Leaving) > 0 {
+		fmt.Fprintf(&b, ", leaving %v", t.Leaving)
+	}
+	for _, m := range t.Moves {
+		fmt.Fprintf(&b, ", hosts of %s to %v", m.From, m.To)
+	}
+	if len(t.Estates) > 0 {
+		fmt.Fprintf(&b, ", estates %v", t.Estates)
+	}
+	return b.String()
+}

@@ -1,0 +1,213 @@
+// Package forecast says when a crawl that runs ends at the earliest, and whether what waits gets more or less: a
+// function of what a person could read off its counters, in words that claim no more than is known.
+package forecast
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"kumo/internal/base/stats"
+)
+
+// A Sample is a crawl at one time.
+type Sample struct {
+	Time    time.Time
+	Waiting int   // URLs in queues
+	Done    int64 // URLs that were answered, or have failed
+	// the hosts that are known to take longest, the longest first; there may be others that nobody has looked at yet
+	Longest []Host
+}
+
+// A Host is what waits at one.
+type Host struct {
+	Name  string
+	URLs  int
+	Delay time.Duration // between two of them
+	Left  time.Duration // until they are fetched, at the least
+}
+
+// CutTo bounds how many URLs of a host count, as of a crawl that takes no more pages of it; 0: all do.
+func (s *Sample) CutTo(mostOf func(host string) int) {
+	for i := range s.Longest {
+		h := &s.Longest[i]
+		if most := mostOf(h.Name); most > 0 && h.URLs > most {
+			h.Left -= time.Duration(h.URLs-most) * h.Delay
+			h.URLs = most
+		}
+	}
+}
+
+// A Trend is what becomes of the number of URLs that wait.
+type Trend string
+
+// The trends.
+const (
+	Unknown Trend = "unknown" // it was not seen for long enough
+	Grows   Trend = "grows"
+	Steady  Trend = "steady"
+	Shrinks Trend = "shrinks"
+)
+
+// A Forecast is what is to be expected.
+type Forecast struct {
+	Trend Trend `json:"trend"`
+	// URLs a second that wait more, negative: less, over the last minutes
+	Growth  float64 `json:"growth"`
+	Rate    float64 `json:"done_per_second"`             // URLs, over the last minutes
+	AtLeast float64 `json:"at_least_seconds"`            // until what waits now is done; 0: nothing is known
+	About   float64 `json:"about_seconds,omitempty"`     // until nothing waits, if it goes on so; 0: it does not shrink
+	Host    string  `json:"slowest_host,omitempty"`      // that takes longest
+	URLs    int     `json:"slowest_host_urls,omitempty"` // that wait there
+	Words   string  `json:"words"`
+}
+
+const (
+	window = 5 * time.Minute
+	every  = 5 * time.Second  // between two samples that are kept
+	least  = 20 * time.Second // of samples, for a trend: of the later half of them
+)
+
+// A Watch makes forecasts of samples. It is used by one goroutine.
+type Watch struct {
+	kept []Sample // without hosts, oldest first
+}
+
+// Next takes a sample in, no earlier than the one before, and says what is to be expected.
+func (w *Watch) Next(s Sample) Forecast {
+	f := Forecast{Trend: Unknown}
+	if n := len(w.kept); n == 0 || s.Time.Sub(w.kept[n-1].Time) >= every {
+		old := s
+		old.Longest = nil
+		w.kept = append(w.kept, old)
+	}
+	for len(w.kept) > 1 && s.Time.Sub(w.kept[0].Time) > window {
+		w.kept = w.kept[1:]
+	}
+	if s.Time.Sub(w.kept[0].Time) >= least {
+		first := w.halfway(s.Time)
+		span := s.Time.Sub(first.Time)
+		f.Rate = float64(s.Done-first.Done) / span.Seconds()
+		f.Growth = float64(s.Waiting-first.Waiting) / span.Seconds()
+		f.Trend = trend(f.Growth, f.Rate)
+	}
+	f.estimate(&s)
+	f.Words = f.say(&s)
+	return f
+}
+
+// halfway is the sample to compare with: the last one of the earlier half of what is kept. The first would have a crawl
+// that begins with one URL grow for as long as that one is kept.
+func (w *Watch) halfway(now time.Time) Sample {
+	half := now.Sub(w.kept[0].Time) / 2
+	at := 0
+	for at+1 < len(w.kept) && now.Sub(w.kept[at+1].Time) >= half {
+		at++
+	}
+	return w.kept[at]
+}
+
+// trend tells what the queue does from what chance does to it.
+func trend(growth, rate float64) Trend {
+	switch slack := max(0.05*rate, 0.02); {
+	case growth > slack:
+		return Grows
+	case growth < -slack:
+		return Shrinks
+	}
+	return Steady
+}
+
+func (f *Forecast) estimate(s *Sample) {
+	if s.Waiting == 0 {
+		return
+	}
+	if len(s.Longest) > 0 {
+		f.Host, f.URLs = s.Longest[0].Name, s.Longest[0].URLs
+		f.AtLeast = s.Longest[0].Left.Seconds()
+	}
+	if f.Trend == Shrinks {
+		f.About = max(float64(s.Waiting)/-f.Growth, f.AtLeast)
+	}
+}
+
+// shortest is a time that is worth a word.
+const shortest = time.Minute
+
+func (f *Forecast) say(s *Sample) string {
+	if s.Waiting == 0 {
+		return "nothing waits"
+	}
+	bound := ""
+	if f.AtLeast >= shortest.Seconds() {
+		h := &s.Longest[0]
+		bound = fmt.Sprintf("at least %s: %s has %s at %s", span(f.AtLeast), h.Name, urls(h.URLs), Pace(h.Delay))
+		if queue := time.Duration(h.URLs-1) * h.Delay; queue < h.Left/2 {
+			bound = fmt.Sprintf("at least %s: %s has %s, and is left alone for %s", span(f.AtLeast), h.Name, urls(h.URLs),
+				stats.Span(h.Left-queue))
+		}
+	}
+	switch f.Trend {
+	case Grows:
+		return join(fmt.Sprintf("unknown: the queue grows by %s a second", number(f.Growth)), bound)
+	case Shrinks:
+		about := fmt.Sprintf("about %s: %s, %s a second less", span(f.About), waitWord(s.Waiting), number(-f.Growth))
+		if bound != "" && f.About <= 1.2*f.AtLeast {
+			return bound
+		}
+		return join(about, bound)
+	case Steady:
+		if f.Rate == 0 {
+			return join("unknown: nothing is done at present", bound)
+		}
+		return join("unknown: as many URLs are found as are done", bound)
+	}
+	if bound != "" {
+		return bound
+	}
+	return "too early to say"
+}
+
+func join(parts ...string) string {
+	if parts[len(parts)-1] == "" {
+		parts = parts[:len(parts)-1]
+	}
+	return strings.Join(parts, "; ")
+}
+
+func urls(n int) string { return Grouped(int64(n)) + " " + stats.Unit(n, "URLs") }
+
+func waitWord(n int) string { return urls(n) + " " + stats.Either(n, "waits", "wait") }
+
+func span(seconds float64) string {
+	return stats.Span(time.Duration(min(seconds, 1e9) * float64(time.Second)))
+}
+
+// Pace is a delay as a pace: "one a second", "4 a second", "one every 30 s".
+func Pace(delay time.Duration) string {
+	switch {
+	case delay <= 0:
+		return "any pace"
+	case delay == time.Second:
+		return "one a second"
+	case delay < time.Second:
+		return number(1/delay.Seconds()) + " a second"
+	}
+	return "one every " + stats.Span(delay)
+}
+
+func number(n float64) string {
+	if n < 10 {
+		return fmt.Sprintf("%.2g", n)
+	}
+	return Grouped(int64(n + 0.5))
+}
+
+// Grouped is a number with its thousands apart: 32,400.
+func Grouped(n int64) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}

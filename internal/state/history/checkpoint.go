@@ -1,0 +1,161 @@
+package history
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+
+	"kumo/internal/state/journal"
+	"kumo/internal/state/seen/tier"
+)
+
+// journalBytes is how much journal may be read again after a restart, before a checkpoint is due.
+const journalBytes = 256 << 20
+
+// Tend does what is due: it makes a checkpoint where memory is full, or the journal long, and merges files of about one
+// size. Changes go on meanwhile.
+func (d *DB) Tend(ctx context.Context) error {
+	d.mu.Lock()
+	due := d.active.Bytes() >= d.full || d.frozen != nil || d.log.written >= journalBytes
+	d.mu.Unlock()
+	if due {
+		if err := d.Checkpoint(ctx); err != nil {
+			return err
+		}
+	}
+	for more := true; more; {
+		var err error
+		if more, err = d.tiers.Compact(ctx); err != nil {
+			return fmt.Errorf("merge files of the URL history: %w", err)
+		}
+	}
+	d.change.Lock()
+	defer d.change.Unlock()
+	return d.reader.release() // lest it keep files that were merged
+}
+
+// Checkpoint brings all that is in memory to the disk, and lets go of the journal up to there.
+func (d *DB) Checkpoint(ctx context.Context) error {
+	d.busy.Lock()
+	defer d.busy.Unlock()
+	return d.checkpoint(ctx, nil)
+}
+
+// checkpoint is Checkpoint with busy held. What it writes takes the place of what is cut.
+func (d *DB) checkpoint(ctx context.Context, cuts []string) error {
+	if err := d.write(ctx, nil); err != nil { // what an earlier one could not write
+		return err
+	}
+	if err := d.freeze(); err != nil {
+		return err
+	}
+	if err := d.write(ctx, cuts); err != nil {
+		return err
+	}
+	d.log.commit.Lock()
+	defer d.log.commit.Unlock()
+	return d.log.journal.Drop(journal.Position(d.tiers.Manifest().Position))
+}
+
+// freeze makes all that is in memory what is written next, and the journal's end its position.
+func (d *DB) freeze() error {
+	d.log.commit.Lock()
+	defer d.log.commit.Unlock()
+	d.mu.Lock()
+	batch, err := d.cut(d.log.cuts + 1)
+	if err == nil {
+		d.swap(0)
+	}
+	d.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if batch != nil {
+		if err := d.append(batch); err != nil {
+			return err
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.position, d.log.written = uint64(d.log.journal.End()), 0
+	return nil
+}
+
+// swap freezes the table; the caller holds mu.
+func (d *DB) swap(position uint64) {
+	d.frozen, d.active, d.position = d.active, newTable(), position
+	d.frozenHosts = d.open.source(d.known)
+}
+
+// write brings the frozen table to the disk; the caller holds busy.
+func (d *DB) write(ctx context.Context, cuts []string) error {
+	d.mu.Lock()
+	t, hosts, position, err := d.frozen, d.frozenHosts, d.position, d.log.failed
+	d.mu.Unlock()
+	if t == nil || err != nil {
+		return err
+	}
+	hosts.sort()
+	again := *hosts
+	err = d.tiers.Replace(ctx, t.source(ctx.Err), &again, func(m *tier.Manifest) {
+		m.Position = position
+		for i := range cuts {
+			key := []byte(cuts[i])
+			m.Cut(key, bytes.Repeat([]byte{0xff}, len(key)))
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("write a checkpoint of the URL history: %w", err)
+	}
+	d.mu.Lock()
+	d.frozen, d.frozenHosts = nil, nil
+	d.mu.Unlock()
+	return nil
+}
+
+// ForgetHosts forgets all that is known of some hosts. Where that is anything, it counts their URLs, and makes a
+// checkpoint, for which changes wait; the disk has room for others when files are merged. After an error nothing more
+// can be changed before the history is opened again, and has forgotten all of it or nothing.
+func (d *DB) ForgetHosts(ctx context.Context, hosts ...string) error {
+	d.change.Lock()
+	defer d.change.Unlock()
+	d.busy.Lock()
+	defer d.busy.Unlock()
+	if err := d.write(ctx, nil); err != nil {
+		return err
+	}
+	cuts, err := d.forgetInMemory(hosts)
+	if err == nil && len(cuts) > 0 {
+		err = d.checkpoint(ctx, cuts)
+	}
+	if err != nil {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.log.failed = err
+	}
+	return err
+}
+
+// forgetInMemory forgets in memory, and returns the keys of hosts of which there is something to forget.
+func (d *DB) forgetInMemory(hosts []string) (cuts []string, err error) {
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(hosts))) {
+		n := int64(0)
+		if err := d.urls(name, Hash{}, func(URL) bool { n++; return true }); err != nil {
+			return nil, err
+		}
+		if n == 0 {
+			continue
+		}
+		key := string(appendHost(nil, d.cfg.Key(name), name))
+		d.mu.Lock()
+		if ref := d.active.Find(key); ref != 0 { // nothing is frozen
+			d.active.forget(ref)
+		}
+		delete(d.open, name)
+		d.known -= n
+		d.mu.Unlock()
+		cuts = append(cuts, key)
+	}
+	return cuts, nil
+}

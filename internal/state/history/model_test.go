@@ -1,0 +1,300 @@
+package history
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"kumo/internal/base/vfs"
+	"kumo/internal/base/xor"
+	"kumo/internal/state/journal/file"
+)
+
+// keyOf puts hosts into a space so small that some share a key.
+const keyBits = 6 // that count of keys
+
+func keyOf(host string) xor.ID { return xor.Of("host", host).Truncate(keyBits) }
+
+// known is what a history should know: records by host, their URLs in order.
+type known map[string]*Record
+
+func (k known) clone() known {
+	all := known{}
+	for name, r := range k {
+		c := *r
+		c.URLs = slices.Clone(r.URLs)
+		all[name] = &c
+	}
+	return all
+}
+
+// enter enters URLs as the package says, by another way: it returns what was known of each.
+func (k known) enter(r Record) (before []State) {
+	mine := k[r.Host]
+	if mine == nil {
+		mine = &Record{Host: r.Host}
+		k[r.Host] = mine
+	}
+	for _, u := range r.URLs {
+		byHash := func(a, b URL) int { return bytes.Compare(a.Hash[:], b.Hash[:]) }
+		i, ok := slices.BinarySearchFunc(mine.URLs, u, byHash)
+		switch {
+		case !ok:
+			mine.URLs = slices.Insert(mine.URLs, i, u)
+			before = append(before, Unknown)
+		case mine.URLs[i].Done:
+			before = append(before, Done)
+		default:
+			if before = append(before, Dispatched); u.Done {
+				mine.URLs[i] = u
+			}
+		}
+	}
+	return before
+}
+
+func (k known) String() string {
+	var b strings.Builder
+	for _, name := range slices.SortedFunc(maps.Keys(k), func(a, b string) int {
+		x, y := keyOf(a), keyOf(b)
+		return min(1, max(-1, 2*bytes.Compare(x[:], y[:])+strings.Compare(a, b)))
+	}) {
+		if r := k[name]; len(r.URLs) > 0 {
+			fmt.Fprintln(&b, text(*r))
+		}
+	}
+	return b.String()
+}
+
+func text(r Record) string {
+	s := r.Host + ":"
+	for _, u := range r.URLs {
+		s += fmt.Sprintf(" %x", u.Hash[:3])
+		if !u.Done {
+			s += fmt.Sprintf("%q", u.Data)
+		}
+	}
+	return s
+}
+
+// dump is all that a history knows, read in pieces, as known.String has it.
+func dump(t testing.TB, d *DB, most int) string {
+	t.Helper()
+	all := known{}
+	for next, begun := Cursor(""), false; next != "" || !begun; begun = true {
+		records, n, err := d.Records("", next, most)
+		check(t, err)
+		for _, r := range records {
+			all.enter(r)
+		}
+		next = n
+	}
+	return all.String()
+}
+
+// agrees holds a history's counts, and what it says of single hosts, against what it should know.
+func (k known) agrees(t testing.TB, d *DB) {
+	t.Helper()
+	urls, hosts := 0, 0
+	for name, r := range k {
+		open := 0
+		for _, u := range r.URLs {
+			urls++
+			if !u.Done {
+				open++
+			}
+		}
+		if open > 0 {
+			hosts++
+		}
+		if got := d.Open(name); got != open {
+			t.Errorf("%d URLs of %s are open, want %d", got, name, open)
+		}
+		alone := known{}
+		records, _, err := d.Records(name, "", 1<<20)
+		check(t, err)
+		for _, one := range records {
+			alone.enter(one)
+		}
+		if got, want := alone.String(), (known{name: r}).String(); got != want {
+			t.Errorf("of one host it knows\n%swant\n%s", got, want)
+		}
+	}
+	if s := d.Stats(); s.URLs != int64(urls) || s.Hosts != hosts || len(d.OpenHosts()) != hosts {
+		t.Errorf("%+v, want %d URLs, %d hosts", s, urls, hosts)
+	}
+}
+
+// A model is a history, what it should know, and what it may come back with when it dies.
+type model struct {
+	t    *testing.T
+	dice *rand.Rand
+	dir  string
+	disk *vfs.Faulty
+	db   *DB
+	log  *file.Journal
+	now  int64
+
+	knows  known
+	states []known // after each change since the last that is durable, which is the first
+}
+
+func newModel(t *testing.T, seed uint64) *model {
+	m := &model{t: t, dice: rand.New(rand.NewPCG(seed, 0)), dir: t.TempDir(), now: 1_700_000_000, knows: known{}}
+	m.states = []known{m.knows.clone()}
+	m.open()
+	return m
+}
+
+func (m *model) open() {
+	m.disk = vfs.NewFaulty(vfs.OS)
+	j, err := file.Open(m.disk, filepath.Join(m.dir, "journal"), file.Config{Segment: 1 << (10 + m.dice.IntN(6))})
+	check(m.t, err)
+	db, err := Open(m.disk, filepath.Join(m.dir, "history"), j, Config{Key: keyOf,
+		Memory: 1 << (17 + m.dice.IntN(3)), Ratio: 2 + m.dice.IntN(3)})
+	check(m.t, err)
+	m.db, m.log = db, j
+}
+
+func (m *model) host() string { return fmt.Sprintf("h%d.example", m.dice.IntN(20)) }
+
+func (m *model) hash() Hash {
+	return HashOf(fmt.Sprint(m.dice.IntN(1 + int(m.now-1_700_000_000)/8)))
+}
+
+// life does random things; false when the process has died.
+func (m *model) life() bool {
+	m.now += int64(m.dice.IntN(3))
+	switch k := m.dice.IntN(100); {
+	case k < 75:
+		return m.enter()
+	case k < 88:
+		return m.durable(m.db.Sync())
+	case k < 90:
+		return m.forget()
+	case k < 94:
+		return m.durable(m.db.Checkpoint(context.Background()))
+	case k < 98:
+		return m.fine(m.db.Tend(context.Background()))
+	}
+	if got, want := dump(m.t, m.db, 1+m.dice.IntN(200)), m.knows.String(); got != want {
+		m.t.Fatalf("the history knows\n%swant\n%s", got, want)
+	}
+	m.knows.agrees(m.t, m.db)
+	return true
+}
+
+func (m *model) enter() bool {
+	r := Record{Host: m.host()}
+	for range 1 + m.dice.IntN(5) {
+		u := URL{Hash: m.hash(), Done: m.dice.IntN(3) == 0}
+		if !u.Done {
+			u.Data = []byte(fmt.Sprint("data", m.dice.IntN(9)))
+		}
+		r.URLs = append(r.URLs, u)
+	}
+	before, err := m.db.Enter(r.Host, r.URLs, nil)
+	return m.changed(err, func(k known) {
+		if want := k.enter(r); !slices.Equal(before, want) {
+			m.t.Fatalf("of %s %v was known, want %v", text(r), before, want)
+		}
+	})
+}
+
+func (m *model) forget() bool {
+	hosts := []string{m.host(), m.host(), m.host()}[:1+m.dice.IntN(3)]
+	gone := func(k known) {
+		for _, name := range hosts {
+			delete(k, name)
+		}
+	}
+	m.states = append(m.states, m.knows.clone()) // the last before it
+	gone(m.states[len(m.states)-1])
+	err := m.db.ForgetHosts(context.Background(), hosts...)
+	if before := m.knows.String(); err == nil {
+		if gone(m.knows); m.knows.String() == before {
+			return true // there was nothing to do
+		}
+	}
+	return m.durable(err)
+}
+
+// changed notes a change, of which nobody knows whether it is durable.
+func (m *model) changed(err error, change func(known)) bool {
+	if errors.Is(err, ErrFull) {
+		return m.durable(m.db.Checkpoint(context.Background()))
+	}
+	if change != nil && err == nil {
+		change(m.knows)
+		m.states = append(m.states, m.knows.clone())
+	}
+	return m.fine(err)
+}
+
+// durable notes that all changes are.
+func (m *model) durable(err error) bool {
+	if err == nil {
+		m.states = []known{m.knows.clone()}
+	}
+	return m.fine(err)
+}
+
+// fine reports whether the process is still alive.
+func (m *model) fine(err error) bool {
+	if err != nil && !m.disk.Dead() {
+		m.t.Fatal(err)
+	}
+	return err == nil
+}
+
+// reopen opens what a process, or a machine, that died has left.
+func (m *model) reopen() {
+	m.db.Close() // it is dead
+	m.log.Close()
+	if m.dice.IntN(2) == 0 {
+		check(m.t, m.disk.PowerLoss(m.dice))
+	}
+	m.open()
+	got := dump(m.t, m.db, 1000)
+	i := slices.IndexFunc(m.states, func(k known) bool { return k.String() == got })
+	if i < 0 {
+		m.t.Fatalf("the history knows\n%swhich is none of %d states; the durable one is\n%s", got, len(m.states),
+			m.states[0])
+	}
+	m.knows = m.states[i]
+	m.states = []known{m.knows.clone()}
+	m.knows.agrees(m.t, m.db)
+}
+
+// TestAgreesWithAModel does random things to a history with little memory. Its process is killed, or the power fails,
+// at random bytes: then it knows all that was durable, and nothing that was not changed.
+func TestAgreesWithAModel(t *testing.T) {
+	for range 20 {
+		seed := rand.Uint64()
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			m := newModel(t, seed)
+			for range 6 {
+				m.disk.DieAfter(int64(m.dice.IntN(1 << (8 + m.dice.IntN(12)))))
+				for n := 0; n < 1000 && m.life(); n++ {
+				}
+				m.reopen()
+			}
+			check(t, m.db.Close())
+			check(t, m.log.Close())
+		})
+	}
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

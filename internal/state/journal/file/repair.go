@@ -1,0 +1,90 @@
+package file
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"kumo/internal/base/vfs"
+	"kumo/internal/state/journal"
+)
+
+const tornSuffix = ".torn"
+
+// repair finds where the last whole frame of the last segment ends, and cuts off what follows. It reports whether the
+// segment has its first line; one that was torn in making has nothing else.
+func (j *Journal) repair(last *segment) (whole bool, err error) {
+	frames, err := j.scan(*last, func([]byte, journal.Position) error { return nil })
+	if errors.Is(err, errTornHead) {
+		return false, nil
+	}
+	if err != nil || frames == last.frames {
+		return true, err
+	}
+	last.frames = frames
+	rest, err := j.rest(*last)
+	if err != nil {
+		return true, err
+	}
+	if hasFrame(rest) {
+		return true, fmt.Errorf("%w at byte %d of the segment at %x: batches that follow cannot be trusted",
+			ErrDamaged, int64(headLen)+frames, uint64(last.start))
+	}
+	name := j.name(last.start)
+	if err := j.keepTorn(name+tornSuffix, rest); err != nil {
+		return true, err
+	}
+	return true, vfs.CutBack(j.disk, name, int64(headLen)+frames)
+}
+
+// rest reads what follows the last whole frame. It is one batch: each is durable before the next is written.
+func (j *Journal) rest(s segment) ([]byte, error) {
+	rc, err := j.disk.Open(j.name(s.start))
+	if err != nil {
+		return nil, err
+	}
+	defer rc.Close()
+	if _, err := io.CopyN(io.Discard, rc, int64(headLen)+s.frames); err != nil {
+		return nil, err
+	}
+	rest, err := io.ReadAll(io.LimitReader(rc, frameLen+maxBatch+1))
+	if err == nil && len(rest) > frameLen+maxBatch {
+		err = fmt.Errorf("%w: more than a batch follows the last whole one of the segment at %x", ErrDamaged, uint64(s.start))
+	}
+	return rest, err
+}
+
+// hasFrame reports whether a whole frame follows the bad one that rest begins with. Where the bad one still says how
+// long it is, the next can only be behind it: what looks like a frame within is a batch's own bytes, which others may
+// have chosen.
+func hasFrame(rest []byte) bool {
+	if n, ok := frameSize(rest); ok {
+		return frameLen+n <= len(rest) && isFrame(rest[frameLen+n:])
+	}
+	for i := 1; i < len(rest); i++ {
+		if isFrame(rest[i:]) {
+			return true
+		}
+	}
+	return false
+}
+
+// isFrame reports whether b begins with a whole frame.
+func isFrame(b []byte) bool {
+	n, ok := frameSize(b)
+	return ok && frameLen+n <= len(b) && checksum(b[frameLen:][:n]) == binary.LittleEndian.Uint32(b[8:])
+}
+
+// keepTorn keeps what is cut off, should a person want to look at it.
+func (j *Journal) keepTorn(name string, rest []byte) error {
+	if err := vfs.CutBack(j.disk, name, 0); err != nil {
+		return err
+	}
+	f, err := j.disk.Append(name)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(rest)
+	return errors.Join(err, f.Close())
+}

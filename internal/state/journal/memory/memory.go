@@ -1,0 +1,63 @@
+// Package memory is a journal that lives as long as its process: the fake of the family, for tests of those who use
+// one.
+package memory
+
+import (
+	"bytes"
+
+	"kumo/internal/state/journal"
+)
+
+var _ journal.Journal = (*Journal)(nil)
+
+// A Journal keeps batches in memory. It can be used again after Close.
+type Journal struct {
+	first   journal.Position // where the first batch begins
+	batches [][]byte
+	end     journal.Position
+}
+
+// New returns an empty journal.
+func New() *Journal { return &Journal{} }
+
+// Append keeps a copy of the batch.
+func (j *Journal) Append(batch []byte) error {
+	if len(batch) > 0 {
+		j.batches = append(j.batches, bytes.Clone(batch))
+		j.end += journal.Position(len(batch))
+	}
+	return nil
+}
+
+// End is the position after the last batch: the bytes of all before it.
+func (j *Journal) End() journal.Position { return j.end }
+
+// Replay calls f with the batches behind from.
+func (j *Journal) Replay(from journal.Position, f func([]byte, journal.Position) error) error {
+	if from < j.first {
+		return journal.ErrDropped
+	}
+	at := j.first
+	for _, b := range j.batches {
+		at += journal.Position(len(b))
+		if at <= from {
+			continue
+		}
+		if err := f(b, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Drop forgets the batches that end at or before a position.
+func (j *Journal) Drop(before journal.Position) error {
+	for len(j.batches) > 0 && j.first+journal.Position(len(j.batches[0])) <= before {
+		j.first += journal.Position(len(j.batches[0]))
+		j.batches = j.batches[1:]
+	}
+	return nil
+}
+
+// Close does nothing: the batches stay for the next user.
+func (j *Journal) Close() error { return nil }

@@ -1,0 +1,233 @@
+package ledger
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"kumo/internal/base/page"
+	"kumo/internal/base/vfs"
+	"kumo/internal/state/journal"
+	"kumo/internal/state/journal/file"
+	"kumo/internal/state/store"
+)
+
+// Who is alone within sees nothing that is put in part.
+func TestAloneNobodyElseIsWithin(t *testing.T) {
+	j, err := file.Open(vfs.OS, t.TempDir(), file.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = j.Close() }()
+	l := testLedger(j)
+	var within atomic.Int64
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for range 200 {
+				_ = l.Within(func() error {
+					within.Add(1)
+					runtime.Gosched()
+					within.Add(-1)
+					return nil
+				})
+				_ = l.Alone(func() error {
+					if n := within.Add(10); n != 10 {
+						t.Errorf("%d others are within", n-10)
+					}
+					runtime.Gosched()
+					within.Add(-10)
+					return nil
+				})
+			}
+		})
+	}
+	all.Wait()
+	broken := errors.New("broken")
+	if err := l.Alone(func() error { return broken }); !errors.Is(err, broken) {
+		t.Errorf("alone: %v", err)
+	}
+	if err := l.Commit(); !errors.Is(err, broken) {
+		t.Errorf("a commit of what was put in part: %v", err)
+	}
+}
+
+// What was put is settled when it is durable, and an empty commit changes nothing.
+func TestSettled(t *testing.T) {
+	j, err := file.Open(vfs.OS, t.TempDir(), file.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = j.Close() }()
+	l := testLedger(j)
+	for range 3 {
+		if !l.Settled() {
+			t.Error("it is not settled though nothing was put")
+		}
+		if err := l.Put(nil, nil, func() []byte { return []byte("entry") }); err != nil {
+			t.Fatal(err)
+		}
+		if l.Settled() {
+			t.Error("what was put is settled before it is durable")
+		}
+		for range 2 {
+			if err := l.Commit(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// A counter is a store that counts how often it was told to settle.
+type counter struct {
+	store.Store
+	settled int
+}
+
+func (*counter) Mark() ([]store.Mark, error) { return nil, nil }
+func (*counter) Sync() error                 { return nil }
+func (c *counter) Settle() error             { c.settled++; return nil }
+
+// What is committed while files keep their names is settled by the next commit that may, also where nothing was put.
+func TestSettlesWhatWasCommittedWhileFilesKeptTheirNames(t *testing.T) {
+	j, err := file.Open(vfs.OS, t.TempDir(), file.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = j.Close() }()
+	l, c := testLedger(j), &counter{}
+	l.cfg.Stores = []store.Store{c}
+	l.KeepOpen()
+	if err := errors.Join(l.Put(nil, nil, func() []byte { return []byte("entry") }), l.Commit()); err != nil ||
+		c.settled != 0 {
+		t.Fatalf("%v, settled %d times", err, c.settled)
+	}
+	l.Settle()
+	for range 2 {
+		if err := l.Commit(); err != nil || c.settled != 1 {
+			t.Errorf("%v, settled %d times, want once", err, c.settled)
+		}
+	}
+}
+
+// A batch that was torn must stay the journal's last, or what follows it could not be trusted.
+func TestNothingFollowsAFailedCommit(t *testing.T) {
+	disk, dir := vfs.NewFaulty(vfs.OS), t.TempDir()
+	j, err := file.Open(disk, dir, file.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := testLedger(j)
+	commit := func(b byte) error {
+		if err := c.Put(nil, nil, func() []byte { return bytes.Repeat([]byte{b}, 16) }); err != nil {
+			t.Fatal(err)
+		}
+		return c.Commit()
+	}
+	if err := commit(1); err != nil {
+		t.Fatal(err)
+	}
+	disk.SetRoom(20)
+	if err := commit(2); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatal(err)
+	}
+	disk.SetRoom(-1) // somebody has made room
+	if err := commit(3); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("a commit after it: %v", err)
+	}
+	if err := c.Drop(1); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("a drop after it: %v", err)
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if j, err = file.Open(disk, dir, file.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = j.Close() }()
+	n := 0
+	err = j.Replay(0, func(batch []byte, _ journal.Position) error {
+		n++
+		return nil
+	})
+	if err != nil || n != 1 {
+		t.Errorf("%d batches, %v", n, err)
+	}
+}
+
+// Without Run, Within commits by itself: pending entries never exceed Room by more than a batch.
+func TestRoomIsKeptWithoutRun(t *testing.T) {
+	j, err := file.Open(vfs.OS, t.TempDir(), file.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = j.Close() }()
+	l := testLedger(j)
+	batch := bytes.Repeat([]byte{1}, 300<<10)
+	for range 20 {
+		err := l.Within(func() error { return l.Put(nil, nil, func() []byte { return batch }) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(l.pending); n > l.cfg.Room+len(batch) {
+			t.Fatalf("%d bytes are pending", n)
+		}
+	}
+}
+
+func testLedger(j journal.Journal) *Ledger {
+	return New(Config{Journal: j, Every: time.Second, Room: 1 << 20, Now: time.Now,
+		Begin: func(batch []byte, _ time.Time) []byte { return batch },
+		Mark:  func(batch []byte, m store.Mark) []byte { return append(batch, m.Name...) },
+		Extra: func(batch []byte) []byte { return batch }})
+}
+
+// A pause makes durable what was put before it while workers go on.
+func TestAPauseHoldsNobodyBackWhileTheDiskStalls(t *testing.T) {
+	stalls, goesOn := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	stalled := &atomic.Bool{}
+	disk := vfs.NewSlow(vfs.OS, func(string) {
+		if stalled.Load() {
+			once.Do(func() { close(stalls) })
+			<-goesOn
+		}
+	})
+	j, err := file.Open(disk, t.TempDir(), file.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = j.Close() }()
+	l := testLedger(j)
+	put := func() error {
+		return l.Within(func() error { return l.Put([]*page.Record{{}}, nil, func() []byte { return make([]byte, 16) }) })
+	}
+	if err := put(); err != nil {
+		t.Fatal(err)
+	}
+	stalled.Store(true)
+	paused := make(chan error, 1)
+	go func() {
+		paused <- l.Pause(func(at journal.Position, _ []store.Mark) error {
+			if at != j.End() || len(l.pending) > 0 {
+				return fmt.Errorf("at %d of %d, %d bytes wait", at, j.End(), len(l.pending))
+			}
+			return nil
+		})
+	}()
+	<-stalls
+	if err := put(); err != nil { // which would wait for ever if the pause held it back
+		t.Fatal(err)
+	}
+	stalled.Store(false)
+	close(goesOn)
+	if err := <-paused; err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,174 @@
+package outage
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"kumo/internal/base/weburl"
+)
+
+// The bounds of the memory, so that one owner cannot fill it.
+const (
+	maxHosts  = 64 // that have answered
+	perDomain = 4
+	maxElders = maxHosts / 2
+	maxSeeds  = 16
+	seedEvery = 4 // every fourth target is a seed, as long as there are any
+
+	displaceAfter = time.Second // that a host has been silent: where many answer all the time, it is not worth the work
+
+	// MaxTargets is the largest number of origins of a check.
+	MaxTargets = maxHosts + maxSeeds
+)
+
+// A memory is the hosts that can disprove an outage: hosts that have answered, and seeds. The first host of each of the
+// first domains that answered is an elder: other domains do not displace it.
+type memory struct {
+	hosts  []rememberedHost
+	places map[uint64]int // index in hosts by hash
+	elders int
+	seeds  []rememberedHost // one of a domain
+}
+
+type rememberedHost struct {
+	Origin
+	domain string
+	at     time.Time // of the last answer
+	elder  bool
+}
+
+// add adds an origin that has answered, or renews it. A domain's fifth host displaces another of that domain. Where the
+// memory is full, the host that has been silent for longest is displaced.
+func (m *memory) add(at time.Time, origin Origin) {
+	if i, known := m.places[origin.Hash]; known {
+		h := &m.hosts[i]
+		h.LooksUp, h.Proxied, h.at = origin.LooksUp, origin.Proxied, at
+		return
+	}
+	if m.places == nil {
+		m.places = make(map[uint64]int, maxHosts)
+	}
+	h := rememberedHost{Origin: origin, domain: domainOf(origin.URL), at: at}
+	same, oldestOfDomain, oldest := 0, -1, -1
+	for i := range m.hosts {
+		other := &m.hosts[i]
+		if other.domain == h.domain {
+			same++
+		}
+		if other.elder {
+			continue
+		}
+		if other.domain == h.domain && (oldestOfDomain < 0 || other.at.Before(m.hosts[oldestOfDomain].at)) {
+			oldestOfDomain = i
+		}
+		if oldest < 0 || other.at.Before(m.hosts[oldest].at) {
+			oldest = i
+		}
+	}
+	i := oldest // the host to be displaced
+	if same == perDomain {
+		i = oldestOfDomain
+	}
+	if same < perDomain && len(m.hosts) < maxHosts {
+		i = len(m.hosts)
+		m.hosts = append(m.hosts, h)
+	} else if at.Sub(m.hosts[i].at) < displaceAfter {
+		return
+	} else {
+		delete(m.places, m.hosts[i].Hash)
+	}
+	if same == 0 && m.elders < maxElders {
+		h.elder = true
+		m.elders++
+	}
+	h.URL, h.domain = strings.Clone(h.URL), strings.Clone(h.domain)
+	m.hosts[i], m.places[origin.Hash] = h, i
+}
+
+func (m *memory) addSeed(origin Origin) {
+	if len(m.seeds) == maxSeeds {
+		return
+	}
+	domain := domainOf(origin.URL)
+	if !slices.ContainsFunc(m.seeds, func(s rememberedHost) bool { return s.domain == domain }) {
+		origin.URL = strings.Clone(origin.URL)
+		m.seeds = append(m.seeds, rememberedHost{Origin: origin, domain: strings.Clone(domain)})
+	}
+}
+
+func (m *memory) remove(hash uint64) {
+	i, known := m.places[hash]
+	if !known {
+		return
+	}
+	if m.hosts[i].elder {
+		m.elders--
+	}
+	last := len(m.hosts) - 1
+	m.hosts[i] = m.hosts[last]
+	m.places[m.hosts[i].Hash] = i
+	delete(m.places, hash)
+	m.hosts = m.hosts[:last]
+}
+
+// forget removes all hosts that have answered.
+func (m *memory) forget() { m.hosts, m.places, m.elders = nil, nil, 0 }
+
+// targets returns the origins that match, the most promising first: of each domain the host that answered last, then
+// the second of each, and so on, with seeds in between. Domains with a failing host come last. Where many hosts die at
+// once, the others continue to answer, so that those that answered last are most likely alive.
+func (m *memory) targets(match func(Origin) bool, failing []uint64) (all []string) {
+	hosts := slices.DeleteFunc(slices.Clone(m.hosts), func(h rememberedHost) bool { return !match(h.Origin) })
+	slices.SortFunc(hosts, func(a, b rememberedHost) int { return b.at.Compare(a.at) })
+	fails := map[string]int{}                // 1: by domain
+	rounds := make(map[uint64]int, maxHosts) // by host: how many of its domain come before it
+	met := map[string]int{}
+	for i := range hosts {
+		h := &hosts[i]
+		if slices.Contains(failing, h.Hash) {
+			fails[h.domain] = 1
+		}
+		rounds[h.Hash] = met[h.domain]
+		met[h.domain]++
+	}
+	slices.SortStableFunc(hosts, func(a, b rememberedHost) int {
+		return cmp.Or(cmp.Compare(fails[a.domain], fails[b.domain]), cmp.Compare(rounds[a.Hash], rounds[b.Hash]))
+	})
+	seeds := slices.DeleteFunc(slices.Clone(m.seeds), func(s rememberedHost) bool {
+		_, listed := rounds[s.Hash]
+		return listed || !match(s.Origin)
+	})
+	for len(hosts) > 0 || len(seeds) > 0 {
+		if len(seeds) > 0 && (len(hosts) == 0 || len(all)%seedEvery == seedEvery-1) {
+			all, seeds = append(all, seeds[0].URL), seeds[1:]
+			continue
+		}
+		all, hosts = append(all, hosts[0].URL), hosts[1:]
+	}
+	return all
+}
+
+// domains is the number of registered domains among the hosts that have answered.
+func (m *memory) domains() int {
+	met := map[string]bool{}
+	for i := range m.hosts {
+		met[m.hosts[i].domain] = true
+	}
+	return len(met)
+}
+
+// domainOf is an origin's registered domain; for an IPv6 address, its network of 48 bits, as one owner has all of it.
+func domainOf(origin string) string {
+	hostname := HostnameOf(origin)
+	if strings.Contains(hostname, ":") {
+		if a, err := netip.ParseAddr(strings.Trim(hostname, "[]")); err == nil {
+			if p, err := a.WithZone("").Prefix(48); err == nil && a.Is6() {
+				return p.String()
+			}
+		}
+	}
+	return weburl.Domain(hostname)
+}

@@ -1,0 +1,386 @@
+// Package outage decides whether the crawl's own connection is down, or only some hosts are.
+//
+// When hosts that have answered fail together, the cause may be this machine's: its router, name server or proxy. A
+// Detector is a state machine that distinguishes this from hosts that are down. Its inputs are the results of visits
+// and of checks, which are attempts to reach seeds and hosts that have answered.
+//
+//	up      → doubted  when three hosts that had answered fail in a row and nothing answers in between; when a host is
+//	                   to be given up and nothing has answered since its failure before; or when the proxy cannot be
+//	                   reached. Hosts are still visited, and failures are not counted
+//	doubted → up       when any host answers a visit or is reached by a check: the failed hosts are down by themselves
+//	doubted → down     when for a second no check has reached any host and no visit was answered
+//	down    → up       when any host answers or is reached; checks are made at growing intervals
+//	down    → the end  when it lasts too long: a few seconds where nothing was ever fetched through the proxy. Where all
+//	                   hosts that have answered belong to one or two registered domains, these may be gone: they are
+//	                   forgotten, the crawl resumes, and they are judged like any host
+//
+// Names, TLS, connections and proxies can fail separately. A failure holds back only hosts that depend on what failed,
+// and only an answer that depends on it is evidence that it works; see Affects. The influence of a site's owner is
+// bounded: a registered domain has few of the remembered hosts, and the domains that answered first, and seeds, are
+// never displaced by others.
+//
+// The package uses no clock and no network.
+package outage
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"kumo/internal/base/page"
+)
+
+// An Origin is a scheme and host, with what reaching it depends on.
+type Origin struct {
+	URL     string // without a path
+	Hash    uint64
+	LooksUp bool // this machine looks its name up
+	Proxied bool
+}
+
+// A Detector distinguishes an outage from hosts that are down; see the package comment.
+type Detector struct {
+	Wait time.Duration // longest outage before the run ends; 0: no limit
+
+	State   Phase
+	Way     Way
+	Own     bool      // the proxy cannot be reached
+	suspect Origin    // the origin that failed: checked where nothing has answered yet
+	Since   time.Time // start of the doubt
+	Why     string
+	next    time.Time     // of the next check
+	pause   time.Duration // between the last check and the next
+	passed  time.Time     // end of the last doubt
+	doubts  int           // so far
+
+	ways     [ways]wayRecord
+	memory   memory
+	ever     bool      // a host has answered
+	answered time.Time // last answer of any host
+	turn     int       // index of the next host to be checked
+}
+
+// A Phase is a state of the crawl's connection, as far as it is known.
+type Phase uint8
+
+// The phases.
+const (
+	Up Phase = iota
+	Doubted
+	Down
+)
+
+// A Way is a service that hosts are reached by. One may be down while others work.
+type Way uint8
+
+// The ways.
+const (
+	ByName Way = iota // name servers
+	byTLS
+	ByConnection
+	ways
+)
+
+// WayOf is the way that a failure casts doubt on.
+func WayOf(f page.Failure) (Way, bool) {
+	switch f {
+	case page.DNS:
+		return ByName, true
+	case page.TLS:
+		return byTLS, true
+	case page.Connect, page.Refused, page.Proxy, page.Reset, page.Timeout:
+		return ByConnection, true
+	}
+	return 0, false
+}
+
+// A wayRecord is the recent history of a way.
+type wayRecord struct {
+	worked  time.Time // last
+	failed  time.Time // last
+	failing []uint64  // hosts that had answered and have failed, each once, since it worked
+	// hosts that had failed when the way was found to work: the next failure of each is its own, so that a page that
+	// hangs ends, and does not raise the same doubt for ever
+	cleared []uint64
+}
+
+const (
+	enoughFail  = 3 // hosts fail together
+	maxCleared  = 16
+	enoughSites = 3 // do not all disappear at once
+	checkHosts  = 3 // at a time during an outage; during a doubt, all remembered hosts
+
+	firstPause = time.Second // between checks; it grows by a half with each
+	lastPause  = 30 * time.Second
+	leastDoubt = time.Second     // before an outage is declared, so that visits can be answered
+	passTime   = 5 * time.Second // from the end of a doubt to the next
+	silence    = 5 * time.Minute // of all hosts, until those that do not depend on the failed way are held back, too
+
+	siteWait  = 5 * time.Minute // for one or two sites that may be gone
+	neverWait = 3 * time.Second // for a proxy through which nothing has come yet: mistyped, or just starting
+)
+
+// An Event is a consequence of a change of state for the crawl.
+type Event uint8
+
+// The events.
+const (
+	nothing   Event = iota
+	CutOffNow       // an outage is declared
+	StillOff        // it continues
+	BackAgain       // it has ended
+	Resigned        // one or two sites do not come back: resume without them
+	TooLong         // end the run
+	NoProxy         // end the run: the proxy cannot be reached, and never could
+	notCut          // a doubt has ended
+)
+
+// Worked records an answer that came at a time. The event is BackAgain if this ends an outage.
+func (o *Detector) Worked(at time.Time, origin Origin) Event {
+	o.ever = true
+	o.answered = later(o.answered, at)
+	for i := range o.ways {
+		if w := &o.ways[i]; len(w.cleared) > 0 {
+			w.cleared = slices.DeleteFunc(w.cleared, func(h uint64) bool { return h == origin.Hash })
+		}
+	}
+	for way := byTLS; way < ways; way++ {
+		if w := &o.ways[way]; affects(way, false, origin) {
+			w.worked = later(w.worked, at)
+		}
+	}
+	o.memory.add(at, origin)
+	if o.State == Up || !at.After(o.Since) || o.Way == ByName || !o.Affects(origin) {
+		return nothing
+	}
+	return o.end(at)
+}
+
+// AddSeed adds an origin that the user named to those that are checked. Only the first few are kept.
+func (o *Detector) AddSeed(origin Origin) { o.memory.addSeed(origin) }
+
+// Found records when a look-up last found a name. The event is BackAgain if this ends an outage.
+func (o *Detector) Found(at time.Time) Event {
+	w := &o.ways[ByName]
+	w.worked = later(w.worked, at)
+	if o.State == Up || o.Own || o.Way != ByName || !at.After(o.Since) {
+		return nothing
+	}
+	return o.end(at)
+}
+
+// Gone forgets an origin that is given up: it proves nothing any more.
+func (o *Detector) Gone(hash uint64) { o.memory.remove(hash) }
+
+// A Miss is a visit that did not reach its host.
+type Miss struct {
+	At     time.Time
+	Origin Origin
+	By     Way
+	Own    bool // the proxy was not reached
+	Had    bool // the origin had answered before
+	Why    string
+}
+
+// Failed records a miss. It reports whether the crawl may be offline, so that the miss does not count.
+func (o *Detector) Failed(m *Miss) bool {
+	if o.State != Up {
+		return true
+	}
+	if m.Own {
+		return o.doubt(m)
+	}
+	w := &o.ways[m.By]
+	if w.worked.After(w.failed) {
+		w.failing = w.failing[:0]
+	}
+	w.failed = m.At
+	if i := slices.Index(w.cleared, m.Origin.Hash); i >= 0 {
+		w.cleared = slices.Delete(w.cleared, i, i+1)
+		return false
+	}
+	if m.Had && len(w.failing) < enoughFail && !slices.Contains(w.failing, m.Origin.Hash) {
+		w.failing = append(w.failing, m.Origin.Hash)
+	}
+	return len(w.failing) >= min(enoughFail, o.candidates(m.By)) && o.doubt(m)
+}
+
+// Proven reports whether the miss's way has worked since a time, so that the host, which has failed since then, is
+// itself at fault. Otherwise the way is doubted.
+func (o *Detector) Proven(m *Miss, since time.Time) bool {
+	if o.State == Up && (!o.ways[m.By].worked.Before(since) || o.candidates(m.By) == 0) {
+		return true
+	}
+	o.doubt(m)
+	return false
+}
+
+// doubt starts a doubt, unless one has just ended.
+func (o *Detector) doubt(m *Miss) bool {
+	if o.State != Up {
+		return true
+	}
+	if !m.Own && o.candidates(m.By) == 0 || m.At.Sub(o.passed) < passTime {
+		return false
+	}
+	o.State, o.Way, o.Own, o.Since, o.Why = Doubted, m.By, m.Own, m.At, m.Why
+	o.suspect = m.Origin
+	o.suspect.URL = strings.Clone(m.Origin.URL)
+	o.next, o.pause = m.At, 0
+	o.doubts++
+	return true
+}
+
+// end ends a doubt or an outage, as its way works.
+func (o *Detector) end(at time.Time) Event {
+	was := o.State
+	o.State, o.passed = Up, at
+	w := &o.ways[o.Way]
+	w.cleared = append(w.cleared[max(0, len(w.cleared)+len(w.failing)-maxCleared):], w.failing...)
+	w.failing, w.worked = w.failing[:0], later(w.worked, at)
+	if was != Down {
+		return notCut
+	}
+	w.cleared = w.cleared[:0]
+	o.passed = time.Time{} // what comes after may be the next outage
+	if o.never() {
+		return notCut // no outage was reported
+	}
+	return BackAgain
+}
+
+// candidates is the number of hosts that have answered and depend on a way.
+func (o *Detector) candidates(by Way) (n int) {
+	for i := range o.memory.hosts {
+		if affects(by, false, o.memory.hosts[i].Origin) {
+			n++
+		}
+	}
+	return n
+}
+
+// Affects reports whether an origin depends on what is in doubt, or down.
+func (o *Detector) Affects(origin Origin) bool { return affects(o.Way, o.Own, origin) }
+
+func affects(by Way, own bool, origin Origin) bool {
+	switch {
+	case own:
+		return origin.Proxied
+	case by == byTLS:
+		return strings.HasPrefix(origin.URL, "https:")
+	case by == ByName:
+		return origin.LooksUp
+	}
+	return true
+}
+
+// Shut reports whether no host at all is to be visited. Hosts that do not depend on the failed way are, until all have
+// been silent for some minutes.
+func (o *Detector) Shut(now time.Time) bool {
+	return o.State == Down && (o.Way == ByConnection && !o.Own || now.Sub(later(o.answered, o.Since)) >= silence)
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// RetryAfter is how long a host waits that failed during a doubt or an outage, or was not visited because of it.
+func (o *Detector) RetryAfter() time.Duration { return max(o.pause, firstPause) }
+
+// Due is when the next check is, if there is to be one.
+func (o *Detector) Due() (time.Time, bool) { return o.next, o.State != Up }
+
+// A Check is an attempt to reach one of several origins, the most promising first.
+type Check struct {
+	Origins []string
+	Way     Way
+	Own     bool
+	doubt   int
+}
+
+// Check returns the check to be made now: during a doubt of all origins that can disprove it, during an outage of a
+// few, others each time.
+func (o *Detector) Check() Check {
+	c := Check{Way: o.Way, Own: o.Own, doubt: o.doubts}
+	all := o.memory.targets(o.Affects, o.ways[o.Way].failing)
+	switch {
+	case len(all) == 0:
+		c.Origins = []string{o.suspect.URL}
+	case o.State == Down && len(all) > checkHosts:
+		for range checkHosts {
+			c.Origins = append(c.Origins, all[o.turn%len(all)])
+			o.turn++
+		}
+	default:
+		c.Origins = all
+	}
+	return c
+}
+
+// Checked records the result of a check: whether a host was reached, and otherwise why not.
+func (o *Detector) Checked(now time.Time, c *Check, reached bool, why string) Event {
+	if o.State == Up || c.doubt != o.doubts { // an answer has ended that doubt
+		return nothing
+	}
+	if reached {
+		return o.end(now)
+	}
+	o.pause = min(max(o.pause+o.pause/2, firstPause), lastPause)
+	o.next = now.Add(o.pause)
+	o.Why = why
+	if o.State == Doubted {
+		if now.Sub(o.Since) < leastDoubt {
+			return nothing
+		}
+		if o.State = Down; o.never() {
+			return nothing // NoProxy follows soon
+		}
+		return CutOffNow
+	}
+	switch limit, last := o.limit(); {
+	case limit == 0 || now.Sub(o.Since) < limit:
+		if o.never() {
+			return nothing
+		}
+		return StillOff
+	case o.never():
+		return NoProxy
+	case last:
+		return TooLong
+	}
+	o.State = Up
+	o.memory.forget()
+	return Resigned
+}
+
+// never reports whether the proxy cannot be reached, and nothing was ever fetched through it.
+func (o *Detector) never() bool { return o.Own && !o.ever }
+
+// limit is how long an outage may last, 0 for any time, and whether the run ends then.
+func (o *Detector) limit() (limit time.Duration, last bool) {
+	few := time.Duration(0)
+	switch {
+	case o.never():
+		few, last = neverWait, true
+	case o.Own || o.memory.domains() >= enoughSites:
+		return o.Wait, true
+	default:
+		few = siteWait
+	}
+	if o.Wait > 0 && o.Wait < few {
+		return o.Wait, last
+	}
+	return few, last
+}
+
+// HostnameOf is an origin's hostname; an IPv6 address keeps its brackets.
+func HostnameOf(origin string) string {
+	_, host, _ := strings.Cut(origin, "://")
+	if i := strings.LastIndexByte(host, ':'); i > strings.LastIndexByte(host, ']') {
+		host = host[:i]
+	}
+	return host
+}

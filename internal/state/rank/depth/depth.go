@@ -1,0 +1,24 @@
+// Package depth has URLs near a seed go first, as crawls without another order do.
+package depth
+
+import (
+	"math"
+
+	"kumo/internal/state/rank"
+)
+
+// Order is the order by depth: one link further is half as important. It keeps nothing.
+type Order struct{ rank.Unlinked }
+
+var _ rank.Order = Order{}
+
+// New returns the order.
+func New() Order { return Order{} }
+
+// deepest is where all that is deeper is as important.
+const deepest = 1000
+
+// Importance is a half to the power of the depth.
+func (Order) Importance(_ rank.ID, depth int32) float64 {
+	return math.Ldexp(1, -int(max(0, min(depth, deepest))))
+}

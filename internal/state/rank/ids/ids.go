@@ -1,0 +1,254 @@
+// Package ids numbers URLs from 0 in the order in which they become known, in less than 8 bytes of memory a URL.
+//
+// What is kept of a URL is 37 bits of a keyed hash, its [Key]. The first 15 name one of 5,044 small hash tables, of
+// several sizes. A slot of that has the rest, and the URL's number, in 6.5 bytes. What is in a table is in the order of
+// the keys, each at its home or behind it, where the next keys begin; so a look-up reads a stretch of memory of some
+// ten slots, whether the URL is there or not, although tables are up to 15/16 full. They grow by a sixteenth, so
+// nothing is ever done to all of them at once.
+//
+// Two URLs with the same key are one to who asks: they share a number, and so a rank. Among n URLs that is the lot of
+// n²/2³⁸: 4 in a million, 360 in ten million (one in 27,000), 36,000 in a hundred million (one in 2,700). No URL is
+// lost by it, as what waits is known by its name; and as the hash is a crawl's own, nobody can aim at a URL.
+package ids
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"kumo/internal/base/siphash"
+	"kumo/internal/state/rank"
+)
+
+// A Key is what is known of a URL: 37 bits.
+type Key uint64
+
+// KeyBits is how many bits a key has.
+const KeyBits = 37
+
+// KeyOf is the key of a canonical URL.
+func KeyOf(key *siphash.Key, url string) Key { return Key(key.SumString(url) >> (64 - KeyBits)) }
+
+// A URL is one that is ranked.
+type URL struct {
+	Key   Key
+	Depth int32 // in links from a seed
+}
+
+// Parts is how many parts a table has.
+const Parts = (1<<prefixBits + group - 1) / group * len(spans)
+
+// Prefixes of keys are shared out among parts in groups, to parts of several sizes: pieces of memory come in few sizes,
+// and parts that grew into the next at the same time would all have a lot of room for nothing.
+const (
+	prefixBits = 15
+	lowBits    = KeyBits - prefixBits
+	group      = 5 + 6 + 7 + 8
+)
+
+// spans is how many prefixes each part of a group has.
+var spans = [...]uint32{5, 6, 7, 8}
+
+// inGroup says of each prefix of a group which part has it, and where this one's begin.
+var inGroup = func() (all [group]struct{ part, first uint32 }) {
+	first := uint32(0)
+	for i, span := range spans {
+		for r := range span {
+			all[first+r].part, all[first+r].first = uint32(i), first
+		}
+		first += span
+	}
+	return all
+}()
+
+const (
+	restBits   = lowBits + 3 // what tells URLs of a part apart: which of its prefixes, and what follows that
+	numberBits = 27
+	slotBits   = restBits + numberBits
+)
+
+// split is the part that a key is in, and what tells it from others there.
+func split(k Key) (part, rest uint32) {
+	prefix := uint32(k >> lowBits)
+	of := inGroup[prefix%group]
+	return prefix/group*uint32(len(spans)) + of.part, (prefix%group-of.first)<<lowBits | uint32(k)&(1<<lowBits-1)
+}
+
+// join is the key that was split.
+func join(part, rest uint32) Key {
+	first := uint32(0)
+	for i := range part % uint32(len(spans)) {
+		first += spans[i]
+	}
+	return Key(part/uint32(len(spans))*group+first)<<lowBits + Key(rest)
+}
+
+// Most is how many URLs can be numbered.
+const Most = 1<<numberBits - 1
+
+// ErrFull says that there are as many URLs as there are numbers.
+var ErrFull = errors.New("as many URLs are ranked as can be")
+
+// A Table numbers URLs. Its methods are called by one goroutine at a time.
+type Table struct {
+	parts [Parts]part
+	n     int
+}
+
+// A part is a hash table.
+type part struct {
+	b     []byte // slots, one after the other, and 2 bytes more: the last is read as 8 bytes, too
+	slots uint32
+	homes uint32 // fewer than slots: what finds no room at its home goes behind it
+	used  uint32
+	scale uint64 // homes by what rest can be, times 2^scaleBits
+}
+
+const scaleBits = 36
+
+// A slot is what is known of a URL, and its number plus 1; 0 is free.
+type slot uint64
+
+const slotMask = 1<<slotBits - 1
+
+func slotOf(rest uint32, id rank.ID) slot { return slot(rest)<<numberBits | slot(id+1) }
+
+func (s slot) rest() uint32 { return uint32(s >> numberBits) }
+func (s slot) id() rank.ID  { return rank.ID(s&Most) - 1 }
+
+// New returns a table without URLs.
+func New() *Table {
+	t := &Table{}
+	for i := range t.parts {
+		t.parts[i].make(spans[i%len(spans)], 8)
+	}
+	return t
+}
+
+func (p *part) make(span uint32, slots int) {
+	p.b = append([]byte(nil), make([]byte, (slots*slotBits+7)/8+2)...)
+	p.b = p.b[:cap(p.b)] // as long as the piece of memory that there is for it
+	p.slots = uint32((len(p.b) - 2) * 8 / slotBits)
+	p.homes = p.slots - p.slots/64 - 1
+	p.scale = uint64(p.homes) << (scaleBits - lowBits) / uint64(span)
+}
+
+func (p *part) get(i uint32) slot {
+	at := i * slotBits
+	return slot(binary.LittleEndian.Uint64(p.b[at/8:]) >> (at % 8) & slotMask)
+}
+
+func (p *part) set(i uint32, s slot) {
+	at := i * slotBits
+	b, shift := p.b[at/8:], at%8
+	binary.LittleEndian.PutUint64(b, uint64(s)<<shift|binary.LittleEndian.Uint64(b)&^(slotMask<<shift))
+}
+
+// home is where a URL is, if nothing is in its way.
+func (p *part) home(rest uint32) uint32 { return uint32(uint64(rest) * p.scale >> scaleBits) }
+
+// find is the slot of a URL, or that before which it belongs.
+func (p *part) find(rest uint32) (at uint32, found slot) {
+	for at = p.home(rest); at < p.slots; at++ {
+		if s := p.get(at); s == 0 || s.rest() > rest {
+			return at, 0
+		} else if s.rest() == rest {
+			return at, s
+		}
+	}
+	return at, 0
+}
+
+// Len is how many URLs have numbers.
+func (t *Table) Len() int { return t.n }
+
+// Find is the number of a URL.
+func (t *Table) Find(k Key) (rank.ID, bool) {
+	part, rest := split(k)
+	_, s := t.parts[part].find(rest)
+	return s.id(), s != 0
+}
+
+// Add is the number of a URL, which gets the next one if it has none. It fails if there are no numbers left.
+func (t *Table) Add(k Key) (id rank.ID, isNew bool, err error) {
+	part, rest := split(k)
+	p := &t.parts[part]
+	at, s := p.find(rest)
+	if s != 0 {
+		return s.id(), false, nil
+	}
+	if t.n == Most {
+		return 0, false, ErrFull
+	}
+	for id = rank.ID(t.n); !p.insert(at, slotOf(rest, id)); at, _ = p.find(rest) {
+		p.grow(spans[part%uint32(len(spans))])
+	}
+	t.n++
+	return id, true, nil
+}
+
+// insert puts a slot where it belongs, and moves what is behind it to the next that is free; false if it is too full.
+func (p *part) insert(at uint32, s slot) bool {
+	if 16*(p.used+1) > 15*p.slots {
+		return false
+	}
+	end := at
+	for end < p.slots && p.get(end) != 0 {
+		end++
+	}
+	if end == p.slots {
+		return false
+	}
+	for ; end > at; end-- {
+		p.set(end, p.get(end-1))
+	}
+	p.set(at, s)
+	p.used++
+	return true
+}
+
+// grow makes a part longer by a sixteenth.
+func (p *part) grow(span uint32) {
+	old := *p
+	for n := int(old.slots); ; n = int(p.slots) {
+		p.make(span, n+max(1, n/16))
+		if p.fill(&old) {
+			return
+		}
+	}
+}
+
+// fill takes all of another part over; false if there is not enough room behind some homes.
+func (p *part) fill(old *part) bool {
+	next := uint32(0)
+	for i := range old.slots {
+		s := old.get(i)
+		if s == 0 {
+			continue
+		}
+		if next = max(next, p.home(s.rest())); next == p.slots {
+			return false
+		}
+		p.set(next, s)
+		next++
+	}
+	return true
+}
+
+// Part calls f for all URLs of one of the Parts parts.
+func (t *Table) Part(i int, f func(Key, rank.ID)) {
+	p := &t.parts[i]
+	for at := range p.slots {
+		if s := p.get(at); s != 0 {
+			f(join(uint32(i), s.rest()), s.id())
+		}
+	}
+}
+
+// Bytes is how much memory the table takes.
+func (t *Table) Bytes() (n int64) {
+	const each = 48 // bytes of a part that are not slots
+	for i := range t.parts {
+		n += int64(cap(t.parts[i].b)) + each
+	}
+	return n
+}

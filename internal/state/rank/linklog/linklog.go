@@ -1,0 +1,442 @@
+// Package linklog keeps the links that were found, in the order in which they were: pages with what they link to, and
+// what came from elsewhere. It is the only state of a ranking: all else is made of it again.
+//
+// A page is a few varints: how many links it has, how many of its links are not here, its number, and the differences
+// between the numbers that it links to. What is found together has numbers near each other, so that a link takes 2 to 3
+// bytes. They are kept in chunks of 256 KiB, in memory as far as that goes; the rest is read from the disk, in order.
+// What other nodes were told stands among them, in the same way.
+//
+// On the disk are three files that only grow: links; keys, which has of each URL what it is known by, in 5 bytes; and
+// others, with the URLs that other nodes were told of. All are cut back to a [Mark] when they are opened, as a crawl's
+// record files are.
+package linklog
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"sort"
+	"sync"
+
+	"kumo/internal/base/vfs"
+	"kumo/internal/state/rank"
+	"kumo/internal/state/rank/ids"
+)
+
+// Config says where links are kept.
+type Config struct {
+	Dir    string // of the log's own; "": all stays in memory, and nothing outlives the process
+	Disk   vfs.FS // where Dir is; vfs.OS
+	Memory int64  // bytes of links to be kept in memory, with Dir
+}
+
+// A Mark is a state of the log that is on the disk.
+type Mark struct {
+	URLs   int64 // how many are known
+	Links  int64 // the length of the links' file
+	Others int64 // and of that with other nodes' URLs
+}
+
+// The files, in the log's folder.
+const (
+	KeysFile   = "keys"
+	LinksFile  = "links"
+	OthersFile = "others"
+)
+
+// Lengths are those of the files.
+func (m Mark) Lengths() (keys, links, others int64) { return keyLen * m.URLs, m.Links, m.Others }
+
+// MarkOf is the mark with which the files have such lengths.
+func MarkOf(keys, links, others int64) Mark { return Mark{keys / keyLen, links, others} }
+
+// chunkLen is how long a chunk is at least. It ends with a record.
+const chunkLen = 256 << 10
+
+// keyLen is how long a key is in its file.
+const keyLen = (ids.KeyBits + 7) / 8
+
+// ErrDamaged is an error of a log that cannot be read.
+var ErrDamaged = errors.New("the log of links is damaged")
+
+// A Log is links. Its methods may be called by many goroutines at once.
+type Log struct {
+	cfg Config
+
+	io          sync.Mutex // held by who writes; before mu
+	keyFile     vfs.File
+	linkFile    vfs.File
+	reader      vfs.ReaderAt
+	writtenURLs int64
+	others      othersFile
+
+	mu     sync.Mutex // guards what follows
+	chunks []chunk    // all but the last are closed
+	keys   []byte     // that are not written yet
+	urls   int64
+	inside int64 // bytes of closed chunks that are kept in memory
+	count  int64 // links
+}
+
+// A chunk is a stretch of the links' file.
+type chunk struct {
+	at      int64
+	size    int64
+	data    []byte // nil: it is on the disk only
+	written int64
+}
+
+// Open opens a log that has what a mark says; one that is not there yet has the mark 0.
+func Open(cfg Config, mark Mark) (*Log, error) {
+	l := &Log{cfg: cfg, chunks: []chunk{{}}}
+	if cfg.Dir == "" {
+		return l, nil
+	}
+	if l.cfg.Disk == nil {
+		l.cfg.Disk = vfs.OS
+	}
+	if err := l.open(mark); err != nil {
+		return nil, errors.Join(fmt.Errorf("the log of links: %w", err), l.Close())
+	}
+	l.urls, l.writtenURLs = mark.URLs, mark.URLs
+	l.others.length, l.others.written = mark.Others, mark.Others
+	return l, nil
+}
+
+func (l *Log) open(mark Mark) (err error) {
+	disk := l.cfg.Disk
+	if err := disk.MkdirAll(l.cfg.Dir); err != nil {
+		return err
+	}
+	if l.keyFile, err = l.cut(KeysFile, keyLen*mark.URLs); err != nil {
+		return err
+	}
+	if l.linkFile, err = l.cut(LinksFile, mark.Links); err != nil {
+		return err
+	}
+	if l.others.file, err = l.cut(OthersFile, mark.Others); err != nil {
+		return err
+	}
+	if l.reader, err = disk.OpenAt(l.name(LinksFile)); err != nil {
+		return err
+	}
+	return l.load(mark)
+}
+
+func (l *Log) name(file string) string { return filepath.Join(l.cfg.Dir, file) }
+
+// cut opens a file that has a length.
+func (l *Log) cut(file string, length int64) (vfs.File, error) {
+	f, err := l.cfg.Disk.Append(l.name(file))
+	if err != nil {
+		return nil, err
+	}
+	size, err := l.cfg.Disk.Size(l.name(file))
+	switch {
+	case err != nil:
+	case size < length:
+		err = fmt.Errorf("%w: %s has %d bytes, not %d", ErrDamaged, file, size, length)
+	case size > length:
+		err = l.cfg.Disk.Truncate(l.name(file), length)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// load finds the chunks of a file: where a record ends is known once it is read.
+func (l *Log) load(mark Mark) error {
+	buf := make([]byte, chunkLen)
+	for at := int64(0); at < mark.Links; {
+		want := min(int64(len(buf)), mark.Links-at)
+		if _, err := l.reader.ReadAt(buf[:want], at); err != nil {
+			return err
+		}
+		n := int64(wholeRecords(buf[:want], mark.URLs))
+		switch {
+		case n > 0:
+		case want < int64(len(buf)) || at+want == mark.Links:
+			return fmt.Errorf("%w: at %d there is no record", ErrDamaged, at)
+		default:
+			buf = make([]byte, 4*len(buf)) // the record is longer than a chunk
+			continue
+		}
+		c := chunk{at: at, size: n, written: n}
+		if l.inside+n <= l.cfg.Memory {
+			c.data = append([]byte(nil), buf[:n]...)
+			l.inside += n
+		}
+		at += n
+		l.chunks[len(l.chunks)-1] = c
+		l.chunks = append(l.chunks, chunk{at: at})
+	}
+	return nil
+}
+
+// wholeRecords is how long the records are that a stretch has whole.
+func wholeRecords(b []byte, urls int64) (n int) {
+	var p rank.Page
+	nobody := Reader{Page: func(*rank.Page) {}, Gift: func(Gift) {}}
+	for d := (decoder{b, uint64(urls)}); len(d.b) > 0 && d.record(&nobody, &p); {
+		n = len(b) - len(d.b)
+	}
+	return n
+}
+
+// Close closes the files. What was not synced may be lost.
+func (l *Log) Close() (err error) {
+	l.io.Lock()
+	defer l.io.Unlock()
+	for _, c := range []io.Closer{l.keyFile, l.linkFile, l.others.file, l.reader} {
+		if c != nil {
+			err = errors.Join(err, c.Close())
+		}
+	}
+	l.keyFile, l.linkFile, l.others.file, l.reader = nil, nil, nil, nil
+	return err
+}
+
+// Page adds a page, and before it the keys of URLs that became known with it. It never waits for the disk.
+func (l *Log) Page(fresh []ids.Key, p *rank.Page) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.known(fresh)
+	c := l.last()
+	b := binary.AppendUvarint(c.data, uint64(len(p.Links))<<kindBits) // aPage
+	b = binary.AppendUvarint(b, uint64(max(0, p.Out-len(p.Links))))
+	b = binary.AppendUvarint(b, uint64(p.ID))
+	before := rank.ID(0)
+	for _, to := range p.Links {
+		b = binary.AppendUvarint(b, uint64(to-before))
+		before = to
+	}
+	l.count += int64(len(p.Links))
+	l.added(c, b)
+}
+
+// Known adds the keys of URLs that became known otherwise.
+func (l *Log) Known(fresh []ids.Key) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.known(fresh)
+}
+
+// A Gift is what links from elsewhere are worth to a URL.
+type Gift struct {
+	To    rank.ID
+	Worth float32
+	Tag   uint32 // tells it from others to the same URL; 0: it has none
+}
+
+// The kinds of records, in the first bits of each.
+const (
+	aPage    = iota
+	gifts    // without tags
+	tagged   // gifts
+	told     // gifts, by this node to others
+	kindBits = 2
+)
+
+// Gifts adds what came from elsewhere, in the order of numbers.
+func (l *Log) Gifts(fresh []ids.Key, all []Gift) {
+	kind := gifts
+	for _, g := range all {
+		if g.Tag != 0 {
+			kind = tagged
+		}
+	}
+	l.gifts(kind, fresh, all)
+}
+
+// Told adds what another node was told of one of its URLs.
+func (l *Log) Told(fresh []ids.Key, one Gift) { l.gifts(told, fresh, []Gift{one}) }
+
+func (l *Log) gifts(kind int, fresh []ids.Key, all []Gift) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.known(fresh)
+	c := l.last()
+	b := binary.AppendUvarint(c.data, uint64(len(all))<<kindBits|uint64(kind))
+	before := rank.ID(0)
+	for _, g := range all {
+		b = binary.AppendUvarint(b, uint64(g.To-before))
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(g.Worth))
+		if kind == tagged {
+			b = binary.LittleEndian.AppendUint32(b, g.Tag)
+		}
+		before = g.To
+	}
+	l.added(c, b)
+}
+
+func (l *Log) known(fresh []ids.Key) {
+	l.urls += int64(len(fresh))
+	if l.cfg.Dir == "" {
+		return
+	}
+	for _, k := range fresh {
+		l.keys = append(l.keys, byte(k), byte(k>>8), byte(k>>16), byte(k>>24), byte(k>>32))
+	}
+}
+
+// last is the last chunk, which takes the next record.
+func (l *Log) last() *chunk {
+	c := &l.chunks[len(l.chunks)-1]
+	if c.data == nil {
+		c.data = make([]byte, 0, chunkLen+chunkLen/16)
+	}
+	return c
+}
+
+// added has the chunk end with a record that was appended.
+func (l *Log) added(c *chunk, b []byte) {
+	c.data, c.size = b, int64(len(b))
+	if c.size < chunkLen {
+		return
+	}
+	l.inside += c.size
+	end := c.at + c.size
+	l.drop(c)
+	l.chunks = append(l.chunks, chunk{at: end})
+}
+
+// drop lets go of a closed chunk that is on the disk, if memory is short.
+func (l *Log) drop(c *chunk) {
+	if l.cfg.Dir != "" && c.data != nil && c.written == c.size && l.inside > l.cfg.Memory {
+		l.inside -= c.size
+		c.data = nil
+	}
+}
+
+// Mark is the state of now. A log can be opened at it once Flush was called later, and whatever the machine does, once
+// Sync was.
+func (l *Log) Mark() Mark {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mark()
+}
+
+func (l *Log) mark() Mark { return Mark{l.urls, l.end(), l.others.length} }
+
+// Flush writes what is not written yet.
+func (l *Log) Flush() error {
+	l.io.Lock()
+	defer l.io.Unlock()
+	_, err := l.flush()
+	return err
+}
+
+// Sync makes all that was added durable, and returns the mark that has it.
+func (l *Log) Sync() (Mark, error) {
+	l.io.Lock()
+	defer l.io.Unlock()
+	mark, err := l.flush()
+	if err != nil || l.cfg.Dir == "" {
+		return mark, err
+	}
+	if err := errors.Join(l.keyFile.Sync(), l.linkFile.Sync(), l.others.file.Sync()); err != nil {
+		return Mark{}, fmt.Errorf("the log of links: %w", err)
+	}
+	return mark, nil
+}
+
+func (l *Log) flush() (Mark, error) {
+	l.mu.Lock()
+	mark := l.mark()
+	var first int
+	var parts [][]byte
+	var keys, others []byte
+	if l.cfg.Dir != "" {
+		first = sort.Search(len(l.chunks), func(i int) bool { return l.chunks[i].written < l.chunks[i].size })
+		for _, c := range l.chunks[first:] {
+			parts = append(parts, c.data[c.written:c.size])
+		}
+		keys, l.keys = l.keys, nil
+		others, l.others.data = l.others.data, nil
+	}
+	l.mu.Unlock()
+	if l.cfg.Dir == "" {
+		return mark, nil
+	}
+	if err := l.write(keys, others, parts); err != nil {
+		return Mark{}, fmt.Errorf("the log of links: %w", err)
+	}
+	l.writtenURLs = mark.URLs
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.others.written = mark.Others
+	for i, part := range parts {
+		c := &l.chunks[first+i]
+		if c.written += int64(len(part)); first+i < len(l.chunks)-1 {
+			l.drop(c)
+		}
+	}
+	return mark, nil
+}
+
+// write appends to both files. After an error the log is as it was found to be on the disk: it is not to be used on.
+func (l *Log) write(keys, others []byte, parts [][]byte) error {
+	if _, err := l.keyFile.Write(keys); err != nil {
+		return err
+	}
+	if _, err := l.others.file.Write(others); err != nil {
+		return err
+	}
+	for _, part := range parts {
+		if _, err := l.linkFile.Write(part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *Log) end() int64 {
+	c := &l.chunks[len(l.chunks)-1]
+	return c.at + c.size
+}
+
+// Keys calls f for the keys of a log that was opened, in the order of their numbers.
+func (l *Log) Keys(f func(ids.Key) error) error {
+	if l.cfg.Dir == "" {
+		return nil
+	}
+	r, err := l.cfg.Disk.OpenAt(l.name(KeysFile))
+	if err != nil {
+		return err
+	}
+	err = eachKey(io.NewSectionReader(r, 0, keyLen*l.writtenURLs), f)
+	return errors.Join(err, r.Close())
+}
+
+func eachKey(r io.Reader, f func(ids.Key) error) error {
+	buf := make([]byte, keyLen<<16)
+	for {
+		n, err := io.ReadFull(r, buf)
+		for b := buf[:n-n%keyLen]; len(b) > 0; b = b[keyLen:] {
+			k := ids.Key(b[0]) | ids.Key(b[1])<<8 | ids.Key(b[2])<<16 | ids.Key(b[3])<<24 | ids.Key(b[4])<<32
+			if err := f(k); err != nil {
+				return err
+			}
+		}
+		if err == io.EOF || err == io.ErrUnexpectedEOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+// Remove removes the files of a log that is not open.
+func Remove(disk vfs.FS, dir string) error {
+	for _, file := range []string{KeysFile, LinksFile, OthersFile} {
+		if err := disk.Remove(filepath.Join(dir, file)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return disk.SyncDir(dir)
+}

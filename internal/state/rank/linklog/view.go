@@ -1,0 +1,181 @@
+package linklog
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"sort"
+
+	"kumo/internal/base/vfs"
+	"kumo/internal/state/rank"
+)
+
+// A Size is how much a log has.
+type Size struct {
+	Links  int64 // that were added since it was opened
+	Bytes  int64 // of all links
+	Others int64 // bytes of other nodes' URLs
+	Memory int64 // bytes of it that are in memory, keys that are not yet written included
+}
+
+// Size is how much the log has.
+func (l *Log) Size() Size {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return Size{Links: l.count, Bytes: l.end(), Others: l.others.length,
+		Memory: l.inside + int64(cap(l.last().data)+cap(l.keys)+cap(l.others.data))}
+}
+
+// A View is a stretch of the log, which stays what it is.
+type View struct {
+	chunks []chunk
+	from   int64
+	urls   int64
+	reader vfs.ReaderAt
+}
+
+// End is where the view ends.
+func (v View) End() int64 {
+	c := &v.chunks[len(v.chunks)-1]
+	return c.at + c.size
+}
+
+// View is what the log has from where an earlier view ended, or from 0.
+func (l *Log) View(from int64) View {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	first := sort.Search(len(l.chunks)-1, func(i int) bool { return l.chunks[i].at+l.chunks[i].size > from })
+	return View{chunks: append([]chunk(nil), l.chunks[first:]...), from: from, urls: l.urls,
+		reader: l.reader}
+}
+
+// Len is how long the view is, in bytes.
+func (v View) Len() int64 { return v.End() - v.from }
+
+// Scan is a [rank.Scan] of the view. The log is not closed meanwhile.
+func (v View) Scan(ctx context.Context, page func(*rank.Page), gift func(rank.ID, float32)) error {
+	return v.Read(ctx, &Reader{Page: page, Gift: func(g Gift) { gift(g.To, g.Worth) }})
+}
+
+// A Reader is told what a view has, in the order in which it came.
+type Reader struct {
+	Page func(*rank.Page) // which holds until the call returns
+	Gift func(Gift)
+	Told func(Gift) // nil: nobody wants to know
+}
+
+// Read calls the functions of a Reader for all that a view has. The log is not closed meanwhile.
+func (v View) Read(ctx context.Context, r *Reader) error {
+	var buf []byte
+	var p rank.Page
+	for i := range v.chunks {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		c := &v.chunks[i]
+		data := c.data
+		if data == nil && c.size > 0 {
+			if int64(cap(buf)) < c.size {
+				buf = make([]byte, c.size)
+			}
+			data = buf[:c.size]
+			if _, err := v.reader.ReadAt(data, c.at); err != nil {
+				return fmt.Errorf("the log of links: %w", err)
+			}
+		}
+		data = data[max(0, v.from-c.at):c.size]
+		for d := (decoder{data, uint64(v.urls)}); len(d.b) > 0; {
+			if !d.record(r, &p) {
+				return fmt.Errorf("%w at %d", ErrDamaged, c.at+c.size-int64(len(d.b)))
+			}
+		}
+	}
+	return nil
+}
+
+// A decoder reads records.
+type decoder struct {
+	b    []byte
+	urls uint64 // numbers are below
+}
+
+// record reads one, into a page whose room is used again; false if it is not whole.
+func (d *decoder) record(r *Reader, p *rank.Page) bool {
+	head, ok := d.uint()
+	n := int(head >> kindBits)
+	if !ok || n > len(d.b) {
+		return false
+	}
+	switch kind := head & (1<<kindBits - 1); kind {
+	case aPage:
+	case told:
+		return d.gifts(n, false, r.Told)
+	default:
+		return d.gifts(n, kind == tagged, r.Gift)
+	}
+	abroad, ok1 := d.uint()
+	id, ok2 := d.uint()
+	if !ok1 || !ok2 || n > len(d.b) || id >= d.urls {
+		return false
+	}
+	if cap(p.Links) < n {
+		p.Links = make([]rank.ID, n)
+	}
+	links, b, at, before := p.Links[:n], d.b, 0, uint64(0)
+	for i := range links {
+		if at >= len(b) {
+			return false
+		}
+		x := uint64(b[at])
+		if at++; x >= 0x80 {
+			size := 0
+			if x, size = binary.Uvarint(b[at-1:]); size <= 0 || x >= d.urls {
+				return false
+			}
+			at += size - 1
+		}
+		before += x
+		links[i] = rank.ID(before)
+	}
+	if n > 0 && before >= d.urls {
+		return false
+	}
+	d.b = b[at:]
+	p.ID, p.Links, p.Out = rank.ID(id), links, n+int(abroad)
+	r.Page(p)
+	return true
+}
+
+func (d *decoder) gifts(n int, tags bool, gift func(Gift)) bool {
+	to, size := uint64(0), 4
+	if tags {
+		size = 8
+	}
+	for range n {
+		step, ok := d.uint()
+		if !ok || step >= d.urls || len(d.b) < size {
+			return false
+		}
+		if to += step; to >= d.urls {
+			return false
+		}
+		g := Gift{To: rank.ID(to), Worth: math.Float32frombits(binary.LittleEndian.Uint32(d.b))}
+		if tags {
+			g.Tag = binary.LittleEndian.Uint32(d.b[4:])
+		}
+		if d.b = d.b[size:]; gift != nil {
+			gift(g)
+		}
+	}
+	return true
+}
+
+func (d *decoder) uint() (uint64, bool) {
+	x, n := binary.Uvarint(d.b)
+	if n <= 0 {
+		return 0, false
+	}
+	d.b = d.b[n:]
+	return x, true
+}

@@ -1,0 +1,120 @@
+package pagerank
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+
+	"kumo/internal/state/rank"
+)
+
+// sums is a vector to which small numbers are added many times over: fixed-point numbers of 31 bits, of which few
+// overflow. Floats of as many bits would lose what a link adds where millions add to the same.
+//
+// One goroutine adds while others may read; who adds makes it longer.
+type sums struct {
+	low vector // what is below 128, in 2⁻²⁴; the first bit says that high has more
+
+	mu   sync.Mutex // guards the length of low, high, and what changes when a sum overflows
+	high map[rank.ID]uint32
+}
+
+type vector = rank.Vector[uint32]
+
+const (
+	unit    = 1 << 24
+	hasHigh = 1 << 31 // 128
+)
+
+func newSums() *sums { return &sums{high: map[rank.ID]uint32{}} }
+
+// mostAtOnce is below what add can add.
+const mostAtOnce = hasHigh / unit
+
+// toFixed is the nearest number that add can add.
+func toFixed(x float64) uint32 { return uint32(max(0, min(hasHigh-1, math.Round(x*unit)))) }
+
+func (s *sums) grow(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.low.Grow(n)
+}
+
+func (s *sums) clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.low.Clear()
+	clear(s.high)
+}
+
+// vector is all of it as long as it is now, to be read, or added to, while it may grow.
+func (s *sums) vector() vector {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.low
+}
+
+// add adds at a place of low that has a URL's sum.
+func (s *sums) add(at *uint32, u rank.ID, x uint32) {
+	if sum := *at&^hasHigh + x; sum < hasHigh {
+		atomic.StoreUint32(at, *at+x)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.high[u]++
+	atomic.StoreUint32(at, (*at+x)|hasHigh)
+}
+
+// give adds what may be more than add can.
+func (s *sums) give(at *uint32, u rank.ID, worth float64) {
+	if worth < 0 {
+		s.take(at, u, -worth)
+		return
+	}
+	worth = max(0, min(worth, mostAtOnce*math.MaxUint16))
+	high := math.Floor(worth / mostAtOnce)
+	if high > 0 {
+		s.mu.Lock()
+		s.high[u] += uint32(high)
+		atomic.StoreUint32(at, *at|hasHigh)
+		s.mu.Unlock()
+	}
+	s.add(at, u, toFixed(worth-float64(high*mostAtOnce)))
+}
+
+// giveAll gives to all of a page's links: one that leads elsewhere, say, and is important.
+func (s *sums) giveAll(v *vector, to []rank.ID, worth float64) {
+	for _, u := range to {
+		s.give(v.At(u), u, worth)
+	}
+}
+
+// get reads at a place of low.
+func (s *sums) get(at *uint32, u rank.ID) float64 {
+	if bits := atomic.LoadUint32(at); bits < hasHigh {
+		return float64(bits) / unit
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return float64(uint64(s.high[u])<<31+uint64(atomic.LoadUint32(at)&^hasHigh)) / unit
+}
+
+// highCost is bytes in memory of a sum that has overflown, about.
+const highCost = 24
+
+func (s *sums) bytes() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return int64(s.low.Room())*4 + int64(len(s.high))*highCost
+}
+
+// take takes away what was given, or all there is.
+func (s *sums) take(at *uint32, u rank.ID, worth float64) {
+	left := max(0, s.get(at, u)-worth)
+	s.mu.Lock()
+	delete(s.high, u)
+	atomic.StoreUint32(at, 0)
+	s.mu.Unlock()
+	s.give(at, u, left)
+}

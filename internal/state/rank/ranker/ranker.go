@@ -1,0 +1,546 @@
+// Package ranker is what a crawl holds of the family rank: an order, with the numbers of the URLs that it orders and
+// the links that were found. It says where in its host's queue a URL belongs, and when that changes.
+//
+// What a crawl does with it, a page at a time:
+//
+//	Share     what each of the page's links is worth
+//	Tell      what another node is to be told of a URL of its own, if anything
+//	Fetched   the page and its links → the place of each URL of this node, and which go before what they did
+//	Give      the same for what other nodes have told
+//	Mark      for the journal: what Open is to go on from
+//
+// and beside that, in a goroutine of its own, whenever Due says so:
+//
+//	Refresh   ranks computed again of all links → batches of those that changed
+//	Again     other nodes' URLs of which these are to be told again since
+//
+// A page costs a look-up for each of its links; as refreshes follow each other by a share of all links, they cost each
+// link a constant, too. Nothing is allocated for a link.
+//
+// All state is the log of links ([kumo/internal/state/rank/linklog]). Open reads it and makes the rest again.
+package ranker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+
+	"kumo/internal/base/bounded"
+	"kumo/internal/base/siphash"
+	"kumo/internal/state/rank"
+	"kumo/internal/state/rank/ids"
+	"kumo/internal/state/rank/linklog"
+)
+
+// Config says how URLs are ranked.
+type Config struct {
+	Order  rank.Order
+	Key    siphash.Key // the crawl's own: the same whenever its log is opened
+	Log    linklog.Config
+	Growth float64 // by which share links become more between two refreshes; 0.1
+	Most   int     // URLs, beyond which none gets a number; ids.Most
+	Others bool    // there are other nodes, which are told what links to their URLs are worth
+}
+
+// ErrFull says that there are as many URLs as are to be ranked. Those that come then have importance 1, and links to
+// them are not counted. It comes beside an answer that is whole.
+var ErrFull = ids.ErrFull
+
+// leastGrowth is how many bytes of links there are between two refreshes at least.
+const leastGrowth = 4 << 10
+
+// warmUp is how many refreshes are due after a log was opened: the estimates of the process before are gone.
+const warmUp = 4
+
+// A Ranker ranks URLs. Its methods may be called by many goroutines at once.
+type Ranker struct {
+	cfg       Config
+	iterative rank.Iterative // nil: the order is none
+	log       *linklog.Log
+
+	refreshing sync.Mutex // held by who refreshes; before mu
+
+	mu      sync.Mutex // guards what follows; nobody waits for the disk with it held
+	table   *ids.Table
+	fetched rank.Vector[uint8] // a bit a URL
+	moved   rank.Vector[uint8] // the same: a refresh gave it another place
+	told    *rank.Told         // nil: nobody is told anything
+	// what links to others' URLs are worth of pages that are not told by Fetched yet: without it two pages that come at
+	// the same time would be one for who is told
+	coming     map[rank.ID]future
+	taken      *bounded.Recent[taken, struct{}]
+	page       rank.Page // its room is used again
+	gifts      []linklog.Gift
+	fresh      []ids.Key
+	linked     []rank.ID
+	before     []rank.Place
+	known      int   // URLs before the page or gifts that come in
+	refreshed  int64 // where the log ended when the last refresh did
+	warm       int
+	generation uint64
+}
+
+// taken is a gift that was taken: one that comes again is dropped.
+type taken struct {
+	to  rank.ID
+	tag uint32
+}
+
+// mostTaken is how many gifts are remembered at the least. Batches on their way have some thousands for each node.
+const mostTaken = 1 << 17
+
+// Open makes a ranker that goes on from a mark; the mark 0 begins anew.
+func Open(ctx context.Context, cfg Config, mark linklog.Mark) (*Ranker, error) {
+	if cfg.Growth == 0 {
+		cfg.Growth = 0.1
+	}
+	if cfg.Most == 0 {
+		cfg.Most = ids.Most
+	}
+	log, err := linklog.Open(cfg.Log, mark)
+	if err != nil {
+		return nil, err
+	}
+	r := &Ranker{cfg: cfg, log: log, table: ids.New(), taken: bounded.NewRecent[taken, struct{}](mostTaken)}
+	r.coming = make(map[rank.ID]future)
+	if cfg.Others {
+		r.told = rank.NewTold(cfg.Order.Unit())
+	}
+	r.iterative, _ = cfg.Order.(rank.Iterative)
+	if err := r.replay(ctx); err != nil {
+		log.Close() //nolint:errcheck // the first error says what is wrong
+		return nil, err
+	}
+	return r, nil
+}
+
+// replay makes of the log what it was made beside.
+func (r *Ranker) replay(ctx context.Context) error {
+	err := r.log.Keys(func(k ids.Key) error {
+		_, isNew, err := r.table.Add(k)
+		if err == nil && !isNew {
+			err = fmt.Errorf("%w: a URL has two numbers", linklog.ErrDamaged)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	r.grow()
+	view := r.log.View(0)
+	if view.Len() > 0 {
+		r.warm = warmUp
+	}
+	return view.Read(ctx, &linklog.Reader{Page: func(p *rank.Page) {
+		r.setFetched(p.ID, true)
+		r.cfg.Order.Fetched(p)
+	}, Gift: func(g linklog.Gift) {
+		r.cfg.Order.Give(g.To, g.Worth)
+		if g.Tag != 0 {
+			r.taken.Put(taken{g.To, g.Tag}, struct{}{})
+		}
+	}, Told: func(g linklog.Gift) {
+		if r.told == nil { // in an earlier run there were other nodes
+			r.told = rank.NewTold(r.cfg.Order.Unit())
+			r.grow()
+		}
+		r.told.Add(g.To, g.Worth)
+	}})
+}
+
+// Close closes the log. What was not synced may be lost.
+func (r *Ranker) Close() error {
+	r.refreshing.Lock()
+	defer r.refreshing.Unlock()
+	return r.log.Close()
+}
+
+// KeyOf is what a canonical URL is known by.
+func (r *Ranker) KeyOf(url string) ids.Key { return ids.KeyOf(&r.cfg.Key, url) }
+
+// A URL is one that is asked about.
+type URL = ids.URL
+
+// A Visit is a page that was fetched. Its slices may be used again once it was told.
+type Visit struct {
+	Page   ids.Key
+	Links  []URL // to this node's URLs, of those that the crawl may fetch; the same may be there several times
+	Others []URL // to other nodes' URLs
+	// what Tell was given as the share of each of Others
+	Shares []float32
+	Out    int // how many different URLs the page links to in all, other nodes' included
+}
+
+// A Standing is where a URL belongs in its host's queue.
+type Standing struct {
+	Place rank.Place
+	Rose  bool // it was known and not fetched, and goes before what it did
+}
+
+// Share is what each link of a page is worth, if the page has out of them, its own node's and others'. It is to be
+// asked before the page is told by Fetched. A page without a number gives nothing, nor does one that was fetched
+// before.
+func (r *Ranker) Share(page ids.Key, out int) (float32, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	defer r.logFresh()
+	id, err := r.number(page)
+	if err != nil || r.isFetched(id) {
+		return 0, err
+	}
+	return r.cfg.Order.Share(id, out), nil
+}
+
+// Tell returns what another node is to be told of a URL of its own: what links to it are worth beyond what that node
+// was told of it, and below 0 if it is less; 0 if it need not know. share is what a link is worth that Fetched is yet
+// to be told of, with it; 0: there is none. The error is ErrFull, or none.
+func (r *Ranker) Tell(u *Other, share float32) (more float32, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	defer r.logFresh()
+	id, err := r.number(u.Key)
+	if err != nil || r.told == nil {
+		return share, err // of what has no number nobody knows what was told
+	}
+	r.expect(id, share)
+	more = r.told.More(id, r.cfg.Order.Worth(id)+r.coming[id].worth)
+	if more == 0 {
+		return 0, nil
+	}
+	isNew := r.told.Worth(id) == 0
+	r.tell(id, more)
+	if isNew && r.iterative != nil {
+		r.log.Other(id, u.Address, u.Depth)
+	}
+	return more, nil
+}
+
+// tell notes what another node is told.
+func (r *Ranker) tell(u rank.ID, more float32) {
+	r.told.Add(u, more)
+	r.log.Told(r.fresh, linklog.Gift{To: u, Worth: more})
+	r.fresh = r.fresh[:0]
+}
+
+// Hand is what links to a URL are worth that moves to another node, which is told so by it.
+func (r *Ranker) Hand(u URL) (worth float32) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	id, ok := r.table.Find(u.Key)
+	if !ok {
+		return 0
+	}
+	worth = r.cfg.Order.Worth(id)
+	if r.told != nil {
+		r.tell(id, worth-r.told.Worth(id))
+	}
+	return worth
+}
+
+// Fetched takes a page in, and appends where each of its links belongs now, in their order. A page that was fetched
+// before changes nothing: what it linked to then counts. The error is ErrFull, or none.
+func (r *Ranker) Fetched(v *Visit, to []Standing) ([]Standing, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.come(v)
+	id, err := r.number(v.Page)
+	if err != nil || r.isFetched(id) {
+		full := r.numbers(v.Links)
+		r.logFresh()
+		return r.standings(v.Links, to), errors.Join(err, full)
+	}
+	r.setFetched(id, true)
+	err = r.numbers(v.Links)
+	p := &r.page
+	p.ID, p.Links = id, append(p.Links[:0], r.linked...)
+	for i := range v.Others {
+		other, failed := r.number(v.Others[i].Key)
+		if p.Links = append(p.Links, other); failed != nil {
+			err = failed
+		}
+	}
+	if r.told != nil {
+		r.told.Found(len(v.Others))
+	}
+	slices.Sort(p.Links)
+	p.Links = slices.Compact(p.Links)
+	if n := len(p.Links); n > 0 && p.Links[n-1] == unnumbered {
+		p.Links = p.Links[:n-1]
+	}
+	p.Out = max(v.Out, len(p.Links))
+	r.log.Page(r.fresh, p)
+	r.fresh = r.fresh[:0]
+	r.cfg.Order.Fetched(p)
+	return r.standings(v.Links, to), err
+}
+
+// A future is what some links to a URL are worth that are yet to be told by Fetched.
+type future struct {
+	worth float32
+	links int
+}
+
+// expect takes in what Tell was given of a link.
+func (r *Ranker) expect(u rank.ID, share float32) {
+	if f := r.coming[u]; share != 0 {
+		r.coming[u] = future{f.worth + share, f.links + 1}
+	}
+}
+
+// come takes what Tell was given of a page's links out of what is to come.
+func (r *Ranker) come(v *Visit) {
+	for i, share := range v.Shares {
+		id, ok := r.table.Find(v.Others[i].Key)
+		if f := r.coming[id]; ok && share != 0 && f.links > 1 {
+			r.coming[id] = future{f.worth - share, f.links - 1}
+		} else if ok && share != 0 {
+			delete(r.coming, id)
+		}
+	}
+}
+
+// A Gift is what links that other nodes found are worth to a URL, as Tell or Hand has it.
+type Gift struct {
+	URL
+	Worth float32
+	Tag   uint32 // tells it from others to the same URL, so that one that comes again does not count; 0: it has none
+}
+
+// Arrive is Give for URLs that move here: of what their links are worth, this node has told some itself.
+func (r *Ranker) Arrive(all []Gift, to []Standing) ([]Standing, error) {
+	r.takeOff(all, func(told, worth float32) (gift, left float32) { return worth - told, 0 })
+	return r.Give(all, to)
+}
+
+// TakeBack is Give for what was meant for another node, as Tell has said, and did not go there, because the URLs are
+// this node's by now.
+func (r *Ranker) TakeBack(all []Gift, to []Standing) ([]Standing, error) {
+	r.takeOff(all, func(told, worth float32) (gift, left float32) {
+		if told == 0 { // which Arrive has seen to, without this
+			return worth, 0
+		}
+		return 0, told - worth
+	})
+	return r.Give(all, to)
+}
+
+// takeOff has gifts be what they are beside what was told of their URLs, and notes how much of that is left.
+func (r *Ranker) takeOff(all []Gift, f func(told, worth float32) (gift, left float32)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.told == nil {
+		return
+	}
+	for i := range all {
+		if id, ok := r.table.Find(all[i].Key); ok {
+			told := r.told.Worth(id)
+			gift, left := f(told, all[i].Worth)
+			if all[i].Worth = gift; left != told {
+				r.tell(id, left-told)
+			}
+		}
+	}
+}
+
+// Give takes links in that other nodes found, and appends where each URL belongs now. The error is ErrFull, or none.
+func (r *Ranker) Give(all []Gift, to []Standing) (_ []Standing, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.linked, r.before, r.gifts, r.known = r.linked[:0], r.before[:0], r.gifts[:0], r.table.Len()
+	for i := range all {
+		if failed := r.note(&all[i].URL); failed != nil {
+			err = failed
+			continue
+		}
+		g := linklog.Gift{To: r.linked[i], Worth: all[i].Worth, Tag: all[i].Tag}
+		if g.Worth != 0 && !r.has(g) {
+			r.gifts = append(r.gifts, g)
+		}
+	}
+	slices.SortStableFunc(r.gifts, func(a, b linklog.Gift) int { return int(int64(a.To) - int64(b.To)) })
+	for _, g := range r.gifts {
+		r.cfg.Order.Give(g.To, g.Worth)
+	}
+	r.log.Gifts(r.fresh, r.gifts)
+	r.fresh = r.fresh[:0]
+	for i := range all {
+		to = append(to, r.standing(i, &all[i].URL))
+	}
+	return to, err
+}
+
+// has reports whether a gift was taken before, and notes that it is.
+func (r *Ranker) has(g linklog.Gift) bool {
+	if g.Tag == 0 {
+		return false
+	}
+	key := taken{g.To, g.Tag}
+	_, has := r.taken.Get(key)
+	if !has {
+		r.taken.Put(key, struct{}{})
+	}
+	return has
+}
+
+// Places appends where URLs belong that nothing has linked to, such as seeds, or that are put into queues again. The
+// error is ErrFull, or none.
+func (r *Ranker) Places(all []URL, to []rank.Place) (_ []rank.Place, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	defer r.logFresh()
+	for i := range all {
+		id, failed := r.number(all[i].Key)
+		if failed != nil {
+			err = failed
+		}
+		to = append(to, r.place(id, all[i].Depth))
+	}
+	return to, err
+}
+
+// An Explanation is what is known of a URL.
+type Explanation struct {
+	Importance float64
+	Worth      float32 // of all links to it
+	Fetched    bool
+}
+
+// Explain says what is known of a URL; false if nothing is.
+func (r *Ranker) Explain(u URL) (e Explanation, known bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	id, ok := r.table.Find(u.Key)
+	if !ok {
+		return e, false
+	}
+	return Explanation{r.cfg.Order.Importance(id, u.Depth), r.cfg.Order.Worth(id), r.isFetched(id)}, true
+}
+
+// numbers numbers links, and notes where they belong before anything changes.
+func (r *Ranker) numbers(links []URL) (err error) {
+	r.linked, r.before, r.known = r.linked[:0], r.before[:0], r.table.Len()
+	for i := range links {
+		if failed := r.note(&links[i]); failed != nil {
+			err = failed
+		}
+	}
+	return err
+}
+
+const (
+	unplaced   rank.Place = -1             // of what was not known
+	unnumbered rank.ID    = math.MaxUint32 // there are no numbers left
+)
+
+func (r *Ranker) note(u *URL) error {
+	id, err := r.number(u.Key)
+	place := unplaced
+	if err == nil && int(id) < r.known && !r.isFetched(id) {
+		place = r.place(id, u.Depth)
+	}
+	r.linked, r.before = append(r.linked, id), append(r.before, place)
+	return err
+}
+
+func (r *Ranker) standings(links []URL, to []Standing) []Standing {
+	for i := range links {
+		to = append(to, r.standing(i, &links[i]))
+	}
+	return to
+}
+
+func (r *Ranker) standing(i int, u *URL) Standing {
+	place := r.place(r.linked[i], u.Depth)
+	return Standing{place, r.before[i] != unplaced && place < r.before[i]}
+}
+
+// place is where a URL belongs; as one of importance 1 if it has no number.
+func (r *Ranker) place(u rank.ID, depth int32) rank.Place {
+	if u == unnumbered {
+		return rank.PlaceOf(1)
+	}
+	return rank.PlaceOf(r.cfg.Order.Importance(u, depth))
+}
+
+// number is the number of a URL. One that is new is to be logged.
+func (r *Ranker) number(k ids.Key) (rank.ID, error) {
+	if r.table.Len() >= r.cfg.Most {
+		if id, ok := r.table.Find(k); ok {
+			return id, nil
+		}
+		return unnumbered, ErrFull
+	}
+	id, isNew, err := r.table.Add(k)
+	if err != nil {
+		return unnumbered, err
+	}
+	if isNew {
+		r.fresh = append(r.fresh, k)
+		r.grow()
+	}
+	return id, nil
+}
+
+// logFresh logs URLs that became known without a page or a gift.
+func (r *Ranker) logFresh() {
+	if len(r.fresh) > 0 {
+		r.log.Known(r.fresh)
+		r.fresh = r.fresh[:0]
+	}
+}
+
+func (r *Ranker) grow() {
+	r.cfg.Order.Grow(r.table.Len())
+	r.fetched.Grow(r.table.Len()/8 + 1)
+	if r.told != nil {
+		r.told.Grow(r.table.Len())
+	}
+}
+
+func (r *Ranker) isFetched(u rank.ID) bool { return *r.fetched.At(u / 8)>>(u%8)&1 == 1 }
+
+func (r *Ranker) setFetched(u rank.ID, is bool) {
+	if at, bit := r.fetched.At(u/8), uint8(1)<<(u%8); is {
+		*at |= bit
+	} else {
+		*at &^= bit
+	}
+}
+
+// Mark is what was told until now, to be journalled with it. Open with the mark goes on from there, if Flush was called
+// since, and the process died; or if Sync was, and the machine did.
+func (r *Ranker) Mark() linklog.Mark {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.log.Mark()
+}
+
+// Flush writes what is not written yet. It keeps what waits to be written, in memory, small.
+func (r *Ranker) Flush() error { return r.log.Flush() }
+
+// Sync makes durable what was told so far. Open with the mark goes on from there.
+func (r *Ranker) Sync() (linklog.Mark, error) { return r.log.Sync() }
+
+// A Size is how much a ranker has.
+type Size struct {
+	URLs   int
+	Memory int64 // bytes, of numbers and order, links not included
+	Links  linklog.Size
+}
+
+// Size is how much the ranker has.
+func (r *Ranker) Size() Size {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := r.table.Bytes() + int64(r.fetched.Room()+r.moved.Room())
+	if r.told != nil {
+		n += r.told.Bytes()
+	}
+	if o, ok := r.cfg.Order.(interface{ Bytes() int64 }); ok {
+		n += o.Bytes()
+	}
+	return Size{r.table.Len(), n, r.log.Size()}
+}

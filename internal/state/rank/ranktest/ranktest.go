@@ -1,0 +1,144 @@
+// Package ranktest is what all orders have in common, and graphs to try them with.
+package ranktest
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"kumo/internal/state/rank"
+)
+
+// Pages makes a graph of n URLs of which all but some were fetched: most links lead to few URLs, some pages link to
+// nothing, some to themselves. The same seed gives the same graph.
+func Pages(seed uint64, n, meanLinks int) []rank.Page {
+	dice := rand.New(rand.NewPCG(seed, 7))
+	pages := make([]rank.Page, 0, n)
+	for id := range n {
+		if dice.IntN(10) == 0 {
+			continue // it waits
+		}
+		p := rank.Page{ID: rank.ID(id)}
+		for range dice.IntN(2*meanLinks + 1) {
+			x := dice.Float64()
+			p.Links = append(p.Links, rank.ID(float64(n)*x*x*x))
+		}
+		slices.Sort(p.Links)
+		p.Links = slices.Compact(p.Links)
+		p.Out = len(p.Links)
+		pages = append(pages, p)
+	}
+	dice.Shuffle(len(pages), func(i, j int) { pages[i], pages[j] = pages[j], pages[i] })
+	return pages
+}
+
+// ScanOf is a scan of pages.
+func ScanOf(pages []rank.Page) rank.Scan {
+	return func(_ context.Context, page func(*rank.Page), _ func(rank.ID, float32)) error {
+		for i := range pages {
+			page(&pages[i])
+		}
+		return nil
+	}
+}
+
+// Run tries what all orders promise.
+func Run(t *testing.T, newOrder func() rank.Order) {
+	t.Run("importance is a number above 0", func(t *testing.T) { numbers(t, newOrder()) })
+	t.Run("the same graph, the same importance", func(t *testing.T) { same(t, newOrder(), newOrder()) })
+	t.Run("a link is worth what its share says", func(t *testing.T) { share(t, newOrder(), newOrder()) })
+	t.Run("what was given can be taken back", func(t *testing.T) { takeBack(t, newOrder()) })
+	t.Run("worth is what the next node needs", func(t *testing.T) { worth(t, newOrder(), newOrder()) })
+}
+
+const urls = 3000
+
+func fill(o rank.Order, pages []rank.Page) {
+	o.Grow(urls)
+	for i := range pages {
+		o.Fetched(&pages[i])
+	}
+}
+
+func numbers(t *testing.T, o rank.Order) {
+	fill(o, Pages(1, urls, 10))
+	o.Grow(urls + 10)
+	o.Fetched(&rank.Page{ID: urls + 1})
+	for u := range rank.ID(urls + 10) {
+		for _, depth := range []int32{0, 1, math.MaxInt32} {
+			if x := o.Importance(u, depth); !(x > 0) || math.IsInf(x, 1) || rank.PlaceOf(x) < 0 {
+				t.Fatalf("URL %d at depth %d: %v, place %d", u, depth, x, rank.PlaceOf(x))
+			}
+		}
+		if s := o.Share(u, 0); s < 0 || math.IsInf(float64(s), 1) {
+			t.Fatalf("URL %d shares %v", u, s)
+		}
+	}
+}
+
+func same(t *testing.T, a, b rank.Order) {
+	fill(a, Pages(2, urls, 5))
+	fill(b, Pages(2, urls, 5))
+	for u := range rank.ID(urls) {
+		if x, y := a.Importance(u, 3), b.Importance(u, 3); x != y {
+			t.Fatalf("URL %d: %v, then %v", u, x, y)
+		}
+	}
+}
+
+// share: a node that is given links instead of finding them itself finds their URLs as important.
+func share(t *testing.T, finder, other rank.Order) {
+	finder.Grow(urls)
+	other.Grow(urls)
+	pages := Pages(3, urls, 5)
+	linked := map[rank.ID]bool{}
+	for i := range pages {
+		p := &pages[i]
+		s := finder.Share(p.ID, p.Out)
+		finder.Fetched(p)
+		for _, to := range p.Links {
+			other.Give(to, s)
+			linked[to] = true
+		}
+	}
+	for i := range pages {
+		delete(linked, pages[i].ID) // what it has used up the other does not know
+	}
+	if len(linked) < 10 {
+		t.Fatal("the graph has too few URLs that wait")
+	}
+	for u := range linked {
+		if x, y := finder.Importance(u, 1), other.Importance(u, 1); math.Abs(x-y) > 1e-5*x {
+			t.Errorf("URL %d: %v where its links were found, %v where they were told", u, x, y)
+		}
+	}
+}
+
+// takeBack: what is given and taken again leaves a URL as it was, and a unit makes its importance one more.
+func takeBack(t *testing.T, o rank.Order) {
+	fill(o, Pages(5, urls, 5))
+	for u := range rank.ID(urls) {
+		before, far := o.Importance(u, 1), o.Unit()*300
+		o.Give(u, far)
+		if x := o.Importance(u, 1); x != before && math.Abs(x-before-300) > 1e-3 && before > 0.01 {
+			t.Fatalf("URL %d: %v, and %v with 300 units", u, before, x)
+		}
+		o.Give(u, -far)
+		if x := o.Importance(u, 1); math.Abs(x-before) > 1e-4 {
+			t.Fatalf("URL %d: %v, and %v with what was taken again", u, before, x)
+		}
+	}
+}
+
+func worth(t *testing.T, before, after rank.Order) {
+	fill(before, Pages(4, urls, 5))
+	after.Grow(urls)
+	for u := range rank.ID(urls) {
+		after.Give(u, before.Worth(u))
+		if x, y := before.Importance(u, 1), after.Importance(u, 1); math.Abs(x-y) > 1e-6*x {
+			t.Fatalf("URL %d: %v before it moved, %v after", u, x, y)
+		}
+	}
+}

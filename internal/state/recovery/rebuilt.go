@@ -1,0 +1,54 @@
+package recovery
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"kumo/internal/base/stats"
+	"kumo/internal/state/entry"
+	"kumo/internal/state/frontier"
+	"kumo/internal/state/seen"
+	"kumo/internal/state/store"
+)
+
+// A Rebuilt state is one that was made of a crawl's records: what they say was fetched or left out is known. What waits
+// comes after it, by [Engine.Reenter].
+type Rebuilt struct {
+	Seen     *seen.DB
+	Digests  *seen.Digests
+	Frontier *frontier.Frontier // without a URL
+	Stats    *stats.Counter
+	Lists    []entry.SeedListMark // of seeds, which need not be given again
+	Told     []string             // URLs of which skipped.jsonl says that they failed, and that may wait
+	Marks    []store.Mark         // of all record files
+}
+
+// Room brings to the disk what the views have in memory, when that is much.
+func (r *Rebuilt) Room(ctx context.Context) error {
+	if !r.Seen.Full() && !r.Digests.Full() {
+		return nil
+	}
+	return r.merge(ctx)
+}
+
+func (r *Rebuilt) merge(ctx context.Context) error {
+	r.Seen.Freeze(0)
+	r.Digests.Freeze(0)
+	return errors.Join(r.Seen.Merge(ctx, nil), seen.CompactAll(ctx, r.Seen), r.Digests.Merge(ctx),
+		seen.CompactAll(ctx, r.Digests))
+}
+
+// Write makes the state durable, as a checkpoint at the beginning of a journal.
+func (r *Rebuilt) Write(ctx context.Context) error {
+	if err := r.merge(ctx); err != nil {
+		return err
+	}
+	text, err := json.Marshal(Note{Version: NoteVersion, Marks: r.Marks, Stats: r.Stats.Lasting(), Sums: r.Stats.Sums(),
+		Lists: r.Lists,
+		Told:  r.Told, Slices: NoteSlices(r.Frontier.Slices())})
+	if err != nil {
+		return err
+	}
+	return r.Frontier.Checkpoint(text)
+}

@@ -1,0 +1,537 @@
+// Package recovery makes a crawl's state of its journal: what entries have come to since the last checkpoint, for an
+// engine that goes on, for who looks into a crawl or verifies it, and for who takes over what a dead node held.
+package recovery
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"kumo/internal/base/item"
+	"kumo/internal/base/page"
+	"kumo/internal/base/stats"
+	"kumo/internal/cluster/member"
+	"kumo/internal/content/cookies"
+	"kumo/internal/content/traps"
+	"kumo/internal/state/entry"
+	"kumo/internal/state/frontier"
+	"kumo/internal/state/journal"
+	"kumo/internal/state/seen"
+	"kumo/internal/state/statefile"
+	"kumo/internal/state/store"
+	"kumo/internal/state/transfer"
+)
+
+// A State is a crawl as its checkpoint and the journal's rest have it. The engine goes on from it.
+type State struct {
+	Marks      []store.Mark // lengths of the record files
+	Checkpoint []store.Mark // the same, as the last checkpoint has them
+	Stats      *stats.Counter
+
+	Views Views
+	// the entry at hand is older than the checkpoint: only seen and the digests may lack it
+	behind  bool
+	waiting map[string]item.Item // found since the checkpoint
+	Guessed map[string]bool      // of these, that nobody had decided when they were met
+	// URLs that are left out, but nobody had decided that when they were met, nor said why
+	Unexplained map[string]entry.Candidate
+	// what left the abandoned queue, or else the frontier's checkpoint, since; nil where nothing is on the abandoned queue
+	left         map[string]int
+	offShelf     map[string]bool      // what is in the abandoned queue's file and left
+	onShelf      int                  // what is there and did not
+	Refused      int                  // what waited, and nobody can fetch
+	ReportedURLs map[string]bool      // what earlier runs have said to have failed with its host
+	SeedLists    []entry.SeedListMark // of seeds, and how far they were taken in
+	marks        map[string]int64
+	DeferredUpTo int64
+
+	UndecidedURLs []string // URLs that wait for a merge of seen
+
+	Links entry.Links // links bound for other nodes
+
+	Tenures Tenures // of hosts that were given away
+
+	Cookies *cookies.Jar // that servers have set
+
+	Traps *traps.State // what was learnt of patterns of URLs; nil if nothing
+
+	Unsettled transfer.Unsettled // of hosts, from other nodes
+	foundAt   map[string]bool    // hosts at which something was found while transfers were under way; see keepFound
+	// hosts that were forgotten, so that what the abandoned queue's file has of them counts no longer
+	offHosts map[string]bool
+	at       time.Time // when the entries at hand were put
+	unpack   *transfer.ChunkReader
+	lost     *Lost // what a dead node had fetched and nobody has; nil: all records are taken to be there
+	fault    error // why the entry at hand cannot be replayed
+}
+
+// Recover reads what the views do not have from the journal, into them.
+func Recover(j journal.Journal, v Views) (*State, error) {
+	return recoverBy(j, v, nil, func(*State, journal.Position) error { return nil })
+}
+
+// recoverBy calls after with the position behind each batch that is read.
+func recoverBy(j journal.Journal, v Views, lost *Lost, after func(*State, journal.Position) error) (*State, error) {
+	if v.Abandoned != nil {
+		v.Abandoned.Slices = v.Frontier.Slices()
+	}
+	s := &State{Stats: stats.New(), Views: v, Links: entry.Links{}, waiting: map[string]item.Item{},
+		Guessed:     map[string]bool{},
+		Unexplained: map[string]entry.Candidate{}, ReportedURLs: map[string]bool{}, marks: map[string]int64{},
+		Tenures: Tenures{},
+		Cookies: cookies.NewJar(cookies.Config{}), lost: lost}
+	at, err := s.readNote(v.Note)
+	if err != nil {
+		return nil, err
+	}
+	from, err := replayFrom(j.End(), at, v)
+	if err != nil {
+		return nil, err
+	}
+	err = j.Replay(from, func(batch []byte, end journal.Position) error {
+		if s.behind = end <= at; end <= from { // which was not asked for
+			return s.early(batch)
+		}
+		if err := cmp.Or(lost.begin(batch), entry.Read(batch, replay{s}), s.fault); err != nil {
+			return err
+		}
+		return after(s, end)
+	})
+	replay{s}.Time(time.Time{})
+	s.keepFound()
+	if err == nil {
+		err = s.sortLeft()
+	}
+	if err != nil {
+		return nil, err
+	}
+	for name, length := range s.marks {
+		s.Marks = append(s.Marks, store.Mark{Name: name, Length: length})
+	}
+	return s, nil
+}
+
+// ErrState is a state whose parts are not of one crawl at one moment: files of it were lost, or copied while it ran.
+var ErrState = errors.New("the parts of the crawl's state do not fit together")
+
+// replayFrom is where the replay begins: at the least of the positions of what the journal is to be read into. What is
+// ahead of the journal's end knows of URLs that the journal does not, so that they would never be fetched.
+func replayFrom(end, checkpoint journal.Position, v Views) (journal.Position, error) {
+	ahead := func(what string, at journal.Position) error {
+		if at <= end {
+			return nil
+		}
+		return fmt.Errorf("%w: %s include the journal up to byte %d, but it ends at %d", ErrState, what, at, end)
+	}
+	from, err := checkpoint, ahead("the queues (state/frontier)", checkpoint)
+	if db, ok := v.Seen.(*seen.DB); ok {
+		from = min(from, journal.Position(db.Position()))
+		err = errors.Join(err, ahead("the known URLs (state/seen)", journal.Position(db.Relies())))
+	}
+	if d, ok := v.Digests.(*seen.Digests); ok {
+		from = min(from, journal.Position(d.Position()))
+		err = errors.Join(err, ahead("the digests (state/digests)", journal.Position(d.Position())))
+	}
+	return from, err
+}
+
+// readNote begins with the checkpoint's note, and returns its position.
+func (s *State) readNote(text []byte) (journal.Position, error) {
+	if len(text) == 0 {
+		return 0, nil
+	}
+	var n Note
+	if err := json.Unmarshal(text, &n); err != nil {
+		return 0, fmt.Errorf("read the checkpoint: %w", err)
+	}
+	switch {
+	case n.Version < NoteVersion:
+		return 0, fmt.Errorf("the checkpoint has version %d: %w", n.Version, entry.ErrOlder)
+	case n.Version > NoteVersion:
+		return 0, fmt.Errorf("the checkpoint has version %d: a newer kumo wrote it, which must go on with it", n.Version)
+	}
+	if was, is := max(n.Slices, 1), s.slices().Count(); was != is {
+		return 0, fmt.Errorf("the checkpoint has %d slices of each host, and the crawl's settings say %d: that cannot "+
+			"change", was, is)
+	}
+	s.Stats = stats.From(n.Stats, n.Sums)
+	s.SeedLists, s.DeferredUpTo = n.Lists, n.Asked
+	if n.Arrivals != nil {
+		s.Unsettled = *n.Arrivals
+	}
+	maps.Copy(s.Tenures, n.Tenures)
+	if !s.Cookies.ImportAll(n.Cookies) {
+		return 0, fmt.Errorf("%w: cookies in the checkpoint", entry.ErrShort)
+	}
+	s.Traps = n.Traps
+	s.Checkpoint = n.Marks
+	for _, m := range n.Marks {
+		s.marks[m.Name] = m.Length
+	}
+	for _, url := range n.Settled {
+		s.Views.Frontier.Suppress(url)
+	}
+	for _, url := range n.Told {
+		s.ReportedURLs[url] = true
+	}
+	if s.Views.Abandoned != nil {
+		s.Views.Abandoned.Begin(n.Shelved)
+	}
+	if n.Shelved.Length > 0 {
+		if s.Views.Abandoned == nil {
+			return 0, errors.New("the checkpoint wants what was given up")
+		}
+		s.left = map[string]int{}
+	}
+	return n.Position, nil
+}
+
+// sortLeft finds out which URLs left the abandoned queue. The others left the frontier's checkpoint.
+func (s *State) sortLeft() error {
+	if s.left == nil {
+		return nil
+	}
+	s.offShelf = map[string]bool{}
+	err := s.Views.Abandoned.Each(func(it item.Item) error {
+		if s.offHosts[s.sliceOf(&it)] {
+			return nil
+		}
+		switch s.left[it.URL] {
+		case 0:
+			s.onShelf++
+			return nil
+		case 1:
+			delete(s.left, it.URL)
+		default:
+			s.left[it.URL]--
+		}
+		s.offShelf[it.URL] = true
+		return nil
+	})
+	for url, n := range s.left {
+		for range n {
+			s.Views.Frontier.Suppress(url)
+		}
+	}
+	s.left = nil
+	return err
+}
+
+// EachAbandoned calls f with what is on the abandoned queue.
+func (s *State) EachAbandoned(f func(it item.Item) error) error {
+	if s.onShelf == 0 {
+		return nil
+	}
+	return s.Views.Abandoned.Each(func(it item.Item) error {
+		if s.offShelf[it.URL] || s.offHosts[s.sliceOf(&it)] {
+			return nil
+		}
+		return f(it)
+	})
+}
+
+// Waiting is the number of URLs that wait.
+func (s *State) Waiting() int { return len(s.waiting) + s.onShelf + s.Views.Frontier.Counts().URLs }
+
+// Known is the number of URLs ever met within reach.
+func (s *State) Known() int { return int(s.Views.Seen.Len()) }
+
+// Away reports whether the host of a URL, or its slice, has gone to another node. What is still known of it is that
+// node's to say.
+func (s *State) Away(url string) bool {
+	info, met := s.Views.Frontier.Host(s.slices().Of(url))
+	return met && info.Away
+}
+
+// GivenUp reports whether the host of a URL, or its slice, was given up since the URL was taken in.
+func (s *State) GivenUp(url string, tenure int) bool {
+	return s.Tenures.Of(s.slices().Of(url)) > tenure
+}
+
+// slices are those that the crawl's hosts are cut into.
+func (s *State) slices() *item.Slices { return s.Views.Frontier.Slices() }
+
+// sliceOf is the slice of its host in whose queue an item waits.
+func (s *State) sliceOf(it *item.Item) string { return s.slices().Of(it.URL) }
+
+// Fresh reports whether the crawl has not begun: it has no seeds.
+func (s *State) Fresh() bool {
+	length, _ := store.Find(s.Marks, statefile.ScopeSeedsName)
+	return length == 0
+}
+
+// CheckAge returns ErrOlder for a crawl that has begun without a file of its seeds.
+func (s *State) CheckAge() error {
+	if _, known := store.Find(s.Marks, statefile.ScopeSeedsName); !known && len(s.Marks) > 0 {
+		return entry.ErrOlder
+	}
+	return nil
+}
+
+// replay is a state as the reader of entries.
+type replay struct{ *State }
+
+func (s replay) Time(t time.Time) {
+	s.at = t
+	if db, ok := s.Views.Seen.(*seen.DB); ok {
+		db.Replay(t)
+	}
+}
+
+func (s replay) Found(it item.Item) {
+	if s.isStrange(&it) {
+		return
+	}
+	s.know(it.URL, it.Depth, seen.Known)
+	delete(s.Unexplained, it.URL)
+	if s.behind {
+		s.dropGuess(it.URL) // it was decided: the frontier's checkpoint has it, or it is done
+		return
+	}
+	s.wait(it)
+}
+
+func (s replay) Cookie(c cookies.Cookie) {
+	if !s.behind {
+		s.Cookies.Import(c)
+	}
+}
+
+// wait lets a URL wait that was found here.
+func (s *State) wait(it item.Item) {
+	s.waiting[it.URL] = it
+	delete(s.Guessed, it.URL)
+	if len(s.Unsettled.Coming) == 0 {
+		return
+	}
+	if s.foundAt == nil {
+		s.foundAt = map[string]bool{}
+	}
+	s.foundAt[s.sliceOf(&it)] = true
+}
+
+// keepFound keeps hosts of transfers under way at which something was found, as the engine does at once.
+func (s *State) keepFound() {
+	if len(s.foundAt) > 0 {
+		s.Unsettled.Keep(slices.Sorted(maps.Keys(s.foundAt)))
+		s.foundAt = nil
+	}
+}
+
+// dropGuess is told of a URL that was decided: it does not wait because it was not.
+func (s *State) dropGuess(url string) {
+	if s.Guessed[url] {
+		delete(s.waiting, url)
+		delete(s.Guessed, url)
+	}
+}
+
+// Undecided offers again what a merge has yet to decide, or has decided in words of the journal that follow: the merge
+// may have been broken off after these, once or more often, and then seen is behind the frontier's checkpoint.
+func (s replay) Undecided(payload string) {
+	d := entry.NewDecoder([]byte(payload))
+	c := d.Candidate()
+	if d.Bad || s.isStrange(&c.Item) {
+		return // of an entry that is whole, it is whole
+	}
+	u := []seen.URL{{URL: c.Item.URL, Depth: c.Item.Depth, State: entry.StateFor(c.Verdict), Payload: []byte(payload)}}
+	switch news := s.Views.Seen.Offer(u, nil); {
+	case news[0] == seen.Later:
+		s.UndecidedURLs = append(s.UndecidedURLs, c.Item.URL)
+	case news[0] == seen.Fresh && c.Rule != "":
+		s.Unexplained[c.Item.URL] = c
+	case news[0] == seen.Fresh: // no checkpoint of the frontier has it, as it was not decided
+		if _, shelved := s.waiting[c.Item.URL]; shelved {
+			return
+		}
+		s.waiting[c.Item.URL] = c.WithHop()
+		s.Guessed[c.Item.URL] = true
+	}
+}
+
+func (s *State) know(url string, depth int32, state seen.State) {
+	s.Views.Seen.InsertKnown([]seen.URL{{URL: url, Depth: depth, State: state}})
+}
+
+// leave takes a URL out of what waits, in the frontier's checkpoint or behind it.
+func (s *State) leave(url string) {
+	if s.behind {
+		s.dropGuess(url) // it was decided, and is done
+		return
+	}
+	if _, ok := s.waiting[url]; ok {
+		delete(s.waiting, url)
+		return
+	}
+	if s.left != nil {
+		s.left[url]++
+		return
+	}
+	s.Views.Frontier.Suppress(url)
+}
+
+func (s replay) Done(v entry.Done) {
+	if s.mayLose(&v) {
+		return
+	}
+	if v.Ref.ID != "" {
+		s.Views.Digests.Put(v.Meta.Digest, seen.Ref(v.Ref))
+	}
+	if db, ok := s.Views.Seen.(*seen.DB); ok {
+		db.UpdateMeta(v.URL, v.Meta)
+	}
+	if s.leave(v.URL); !s.behind {
+		s.Stats.Visited(v.Visit)
+	}
+}
+
+func (s replay) Skip(k page.Skip) {
+	s.know(k.URL, int32(k.Depth), seen.Known)
+	delete(s.Unexplained, k.URL)
+	s.leave(k.URL)
+	s.skipped(k)
+}
+
+func (s *State) skipped(k page.Skip) {
+	if !s.behind {
+		s.Stats.Skipped(k.Rule)
+	}
+}
+
+// Recrawl puts a URL that was visited back among those that wait.
+func (s replay) Recrawl(queued time.Time, it item.Item) {
+	if s.isStrange(&it) {
+		return
+	}
+	s.Due(it.URL, seen.Meta{Queued: queued})
+	s.comesAnew(&it)
+	if !s.behind {
+		s.wait(it)
+	}
+}
+
+func (s replay) Due(url string, m seen.Meta) {
+	if db, ok := s.Views.Seen.(*seen.DB); ok {
+		db.UpdateMeta(url, m)
+	}
+}
+
+// Reported keeps a URL waiting that was given up with its host.
+func (s replay) Reported(url string) {
+	if it, ok := s.waiting[url]; ok {
+		it.Told = true
+		s.waiting[url] = it
+	} else if !s.behind {
+		s.ReportedURLs[url] = true
+	}
+}
+
+// SkippedNew does not touch what waits: another link may have brought the URL in at the same time.
+func (s replay) SkippedNew(k page.Skip) {
+	s.Deferred(k)
+	s.skipped(k)
+}
+
+func (s replay) SkippedWaiting(k page.Skip) {
+	s.leave(k.URL)
+	s.SkippedNew(k)
+}
+
+func (s replay) Nearer(url string, depth int32) { s.know(url, depth, seen.Known) }
+
+func (s replay) Counters(n stats.Sums) {
+	if !s.behind {
+		s.Stats.Restore(n)
+	}
+}
+
+func (s replay) Deferred(k page.Skip) {
+	s.know(k.URL, int32(k.Depth), seen.Deferred)
+	delete(s.Unexplained, k.URL)
+}
+
+func (s replay) DeferredRead(upTo int64) {
+	if !s.behind {
+		s.DeferredUpTo = upTo
+	}
+}
+
+func (s replay) Mark(m store.Mark) {
+	if !s.behind {
+		s.marks[m.Name] = m.Length
+	}
+}
+
+func (s replay) OffHost(host string, n int64) {
+	if !s.behind {
+		s.Stats.OffHost(host, n)
+	}
+}
+
+// Queue is what was found since the checkpoint and waits, in an order that does not depend on chance.
+func (s *State) Queue() []item.Item {
+	all := make([]item.Item, 0, len(s.waiting))
+	for _, it := range s.waiting {
+		all = append(all, it)
+	}
+	slices.SortFunc(all, func(a, b item.Item) int {
+		return cmp.Or(cmp.Compare(a.Depth, b.Depth), strings.Compare(a.URL, b.URL))
+	})
+	return all
+}
+
+func (s replay) TransfersDone(all []member.Transfer) {
+	if !s.behind {
+		s.Unsettled.Went = append(s.Unsettled.Went, all...)
+	}
+}
+
+// Went are the transfers that Forget was told of since an epoch was settled.
+func (s *State) Went() []member.Transfer { return slices.Clone(s.Unsettled.Went) }
+
+// Outgoing is told of links that were put into the outbox. Those that a checkpoint found there come again behind it.
+func (s replay) Outgoing(number uint64, link string) {
+	if !s.behind {
+		s.Links[number] = link
+	}
+}
+
+func (s replay) Delivered(first, last uint64) {
+	if !s.behind {
+		s.Links.Delivered(first, last)
+	}
+}
+
+// Bound gives the links that wait for other nodes, in batches that [crawl.Engine.TakeLinks] and Inherit understand.
+func (s *State) Bound(f func(data []byte) error) error { return s.Links.Batches(f) }
+
+// SeedList replays how far a list was taken in.
+func (s replay) SeedList(m entry.SeedListMark) {
+	if !s.behind {
+		s.SeedLists = entry.Marks(s.SeedLists, m)
+	}
+}
+
+// Lists says how far each list of seeds was taken in that earlier runs were given, the last one last.
+func (s *State) Lists() []entry.SeedListMark { return s.SeedLists }
+
+// isStrange reports whether what an entry of the journal says to wait is none to be fetched, and counts it.
+func (s *State) isStrange(it *item.Item) bool {
+	if frontier.Belongs(it.Host(), it.URL) {
+		return false
+	}
+	if !s.behind {
+		s.Refused++
+	}
+	return true
+}
+
+// Release lets go of what an engine has taken over: it is large, and the state may live on.
+func (s *State) Release() {
+	s.waiting, s.Guessed, s.Unexplained, s.UndecidedURLs, s.offShelf, s.onShelf, s.Links = nil, nil, nil, nil, nil, 0, nil
+}

@@ -1,0 +1,145 @@
+package seen
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"kumo/internal/base/vfs"
+	"kumo/internal/state/seen/mem"
+	"kumo/internal/state/seen/run"
+	"kumo/internal/state/seen/tier"
+)
+
+// Config is how a database works.
+type Config struct {
+	// bytes for what is not yet on the disk; default 256 MiB. Filters, 1.2 bytes a URL, come on top
+	Memory int64
+	Rate   int64 // bytes a second that merges may write; default without limit
+	Ratio  int   // files of about one size before they are merged into one; default 4
+	Depths bool  // depths matter: a URL met at less depth is news
+	// what is Later is decided when there is one on the disk for each Share of what is known; default 32
+	Share int
+	Now   func() time.Time // default time.Now
+}
+
+// A DB is the URL database. Its methods may be called by many goroutines at once.
+//
+// One goroutine looks after it: when it is Full it calls Freeze, Merge, and then Compact until there is nothing left to
+// do; when the frontier has run dry, Freeze and Settle. Those who offer call Room before, which keeps memory within its
+// bound.
+type DB struct {
+	parts
+	cfg    Config
+	tiers  *tier.Set
+	born   int64       // Unix seconds
+	unborn bool        // no manifest has said so yet
+	past   time.Time   // of what is replayed; zero: now
+	known  int64       // guarded by parts.mu
+	may    []maybe     // of one Offer; guarded by parts.mu
+	probes []run.Probe // of one Offer; guarded by parts.mu
+
+	searches []mem.Search // of one Offer; guarded by parts.mu
+	merges   int64        // guarded by parts.mu
+	ordering sync.Mutex   // held by who puts what is in memory in order
+	// closed when what is in memory is in order, nearly all; nil: nobody is about it; guarded by parts.mu
+	arranging chan struct{}
+	busy      sync.Mutex
+	untold    []Decided // entered as known, and not yet accepted by whom it is told; guarded by busy
+	relies    uint64    // where what was decided is in the journal; guarded by busy
+}
+
+// Open opens the database in dir, which it makes when there is none.
+func Open(disk vfs.FS, dir string, cfg Config) (*DB, error) {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.Share < 1 {
+		cfg.Share = 32
+	}
+	tiers, err := tier.Open(disk, dir, tier.Config{Fold: fold, Ratio: cfg.Ratio, Rate: cfg.Rate})
+	if err != nil {
+		return nil, fmt.Errorf("open URL database %s: %w", dir, err)
+	}
+	m := tiers.Manifest()
+	unborn := m.Born == 0
+	if unborn {
+		m.Born = cfg.Now().Unix()
+	}
+	return &DB{parts: newParts(cfg.Memory), cfg: cfg, tiers: tiers, born: m.Born, unborn: unborn, known: m.Keys}, nil
+}
+
+// Close closes the database's files. What is only in memory is not written: the journal has it.
+func (d *DB) Close() error {
+	d.busy.Lock()
+	defer d.busy.Unlock()
+	return d.tiers.Close()
+}
+
+// Position is the journal position that the disk includes.
+func (d *DB) Position() uint64 { return d.tiers.Manifest().Position }
+
+// Relies is the journal position that the disk relies on: URLs of which it has been decided that they are news no
+// longer wait there, as the journal has them up to this position, which may be behind Position.
+func (d *DB) Relies() uint64 {
+	m := d.tiers.Manifest()
+	return max(m.Position, m.Relies)
+}
+
+// Rely says, while news is told to who has asked for it, up to which position the journal has that news for good.
+func (d *DB) Rely(at uint64) { d.relies = max(d.relies, at) }
+
+// Len is the number of URLs that were offered, but for those that a merge has yet to decide.
+func (d *DB) Len() int64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.known
+}
+
+// Stats is what the database takes and has done.
+type Stats struct {
+	tier.Stats
+	Parts  int64 // bytes of memory for what is not yet on the disk
+	Merges int64 // since Open
+}
+
+// Stats counts.
+func (d *DB) Stats() Stats {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return Stats{d.tiers.View().Stats(), d.bytes(), d.merges}
+}
+
+// Replay lets what follows have been met at an earlier time, which a journal tells; a zero time ends that. Nobody else
+// may use the database meanwhile.
+func (d *DB) Replay(past time.Time) {
+	if d.past = past; d.unborn && !past.IsZero() {
+		d.born, d.unborn = min(d.born, past.Unix()), false
+	}
+}
+
+// minutes is the time in minutes since the database was made.
+func (d *DB) minutes() uint32 {
+	now := d.past
+	if now.IsZero() {
+		now = d.cfg.Now()
+	}
+	return uint32(max(now.Unix()-d.born, 0) / 60)
+}
+
+// damaged is the error for a value that nobody has written.
+func damaged(key []byte) error { return fmt.Errorf("the value of %q: %w", key, run.ErrDamaged) }
+
+// CompactAll has a database or digests compacted until nothing is left to be done.
+func CompactAll(ctx context.Context, c interface {
+	Compact(context.Context) (bool, error)
+}) error {
+	for more := true; more; {
+		var err error
+		if more, err = c.Compact(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}

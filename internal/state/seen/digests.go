@@ -1,0 +1,176 @@
+package seen
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"kumo/internal/base/vfs"
+	"kumo/internal/state/seen/mem"
+	"kumo/internal/state/seen/run"
+	"kumo/internal/state/seen/tier"
+)
+
+// A Ref is where a body was stored: the record that holds it.
+type Ref struct {
+	URL  string
+	Time time.Time
+	ID   string // its WARC-Record-ID
+	// Chunked is the digest of the body with its chunks, which the record gives for the payload's; zero if it came
+	// without.
+	Chunked [20]byte
+}
+
+// Digests knows, by the digest of each body, the last record that was put for it. It answers at once, exactly: where
+// memory does not know and a filter does not rule it out, it reads one block of a file. Like [DB] it is merged, and
+// each merge is a checkpoint. Its methods may be called by many goroutines at once.
+type Digests struct {
+	parts
+	tiers *tier.Set
+	busy  sync.Mutex
+}
+
+// OpenDigests opens the index in dir, which it makes when there is none. Depths and Now of cfg say nothing here.
+func OpenDigests(disk vfs.FS, dir string, cfg Config) (*Digests, error) {
+	newest := func(newer, _ []byte) []byte { return newer }
+	tiers, err := tier.Open(disk, dir, tier.Config{Fold: newest, Ratio: cfg.Ratio, Rate: cfg.Rate})
+	if err != nil {
+		return nil, fmt.Errorf("open index of digests %s: %w", dir, err)
+	}
+	return &Digests{parts: newParts(cfg.Memory), tiers: tiers}, nil
+}
+
+// Put enters a body.
+func (d *Digests) Put(digest [20]byte, r Ref) {
+	b := binary.AppendVarint(nil, r.Time.UnixNano())
+	size := uint64(len(r.ID)) << 1
+	if r.Chunked != [20]byte{} {
+		b = append(binary.AppendUvarint(b, size|1), r.Chunked[:]...)
+	} else {
+		b = binary.AppendUvarint(b, size)
+	}
+	b = append(append(b, r.ID...), r.URL...)
+	key := string(digest[:])
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	ref := d.active.Find(key)
+	if ref == 0 {
+		ref = d.active.Add(key)
+	}
+	d.active.SetWord(ref, wordPayload, uint32(d.active.Keep(b)))
+}
+
+// Get returns the record of a body; false when none was put.
+func (d *Digests) Get(digest [20]byte) (Ref, bool, error) {
+	key := string(digest[:])
+	b, view := d.lookUp(key)
+	var err error
+	for value, readErr := range view.Get(key) {
+		if b == nil && readErr == nil {
+			b = slices.Clone(value)
+		}
+		err = readErr
+		break
+	}
+	if releaseErr := view.Release(); err == nil {
+		err = releaseErr
+	}
+	if b == nil || err != nil {
+		return Ref{}, false, err
+	}
+	r, ok := readRef(b)
+	if !ok {
+		return Ref{}, false, damaged(digest[:])
+	}
+	return r, true, nil
+}
+
+// lookUp returns a copy of what memory has, and where to look else.
+func (d *Digests) lookUp(key string) ([]byte, *tier.View) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, t := range []*mem.Table{d.active, d.frozen} {
+		if t == nil {
+			continue
+		}
+		if ref := t.Find(key); ref != 0 {
+			return slices.Clone(t.Kept(mem.Ref(t.Word(ref, wordPayload)))), &tier.View{}
+		}
+	}
+	return nil, d.tiers.Pin()
+}
+
+func readRef(b []byte) (Ref, bool) {
+	in := decoder{b: b}
+	r := Ref{Time: time.Unix(0, in.varint()).UTC()}
+	size := in.uvarint()
+	if size&1 != 0 && !in.bad && len(in.b) >= len(r.Chunked) {
+		in.b = in.b[copy(r.Chunked[:], in.b):]
+	}
+	n := size >> 1
+	if in.bad || n > uint64(len(in.b)) {
+		return Ref{}, false
+	}
+	r.URL, r.ID = string(in.b[n:]), string(in.b[:n])
+	return r, true
+}
+
+// Merge writes the frozen part to the disk, after which Position is the frozen part's.
+func (d *Digests) Merge(ctx context.Context) error {
+	d.busy.Lock()
+	defer d.busy.Unlock()
+	t, pos := d.waiting()
+	if t == nil {
+		return nil
+	}
+	src := &values{table: t, items: d.sorted(t)}
+	if err := d.tiers.Add(ctx, src, nil, func(m *tier.Manifest) { m.Position = pos }); err != nil {
+		return fmt.Errorf("merge the index of digests: %w", err)
+	}
+	d.parts.merged(func() {})
+	return nil
+}
+
+// Compact merges files of about one size into one where there are enough of them, and reports whether there were.
+func (d *Digests) Compact(ctx context.Context) (bool, error) { return d.tiers.Compact(ctx) }
+
+// Position is the journal position that the disk includes.
+func (d *Digests) Position() uint64 { return d.tiers.Manifest().Position }
+
+// Stats counts what the index takes.
+func (d *Digests) Stats() Stats {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return Stats{Stats: d.tiers.View().Stats(), Parts: d.bytes()}
+}
+
+// Close closes the files. What is only in memory is not written: the journal has it.
+func (d *Digests) Close() error {
+	d.busy.Lock()
+	defer d.busy.Unlock()
+	return d.tiers.Close()
+}
+
+var _ run.Source = (*values)(nil)
+
+// values are a frozen part's records with their payload as value.
+type values struct {
+	table *mem.Table
+	items []mem.Item
+	ref   mem.Ref
+}
+
+func (v *values) Next() bool {
+	if len(v.items) == 0 {
+		return false
+	}
+	v.ref, v.items = v.items[0].Ref, v.items[1:]
+	return true
+}
+
+func (v *values) Key() []byte   { return v.table.Key(v.ref) }
+func (v *values) Value() []byte { return v.table.Kept(mem.Ref(v.table.Word(v.ref, wordPayload))) }
+func (v *values) Err() error    { return nil }

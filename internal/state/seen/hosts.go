@@ -1,0 +1,136 @@
+package seen
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"kumo/internal/state/seen/mem"
+	"kumo/internal/state/seen/run"
+	"kumo/internal/state/seen/tier"
+)
+
+// schemes are those of URLs, as these begin.
+var schemes = [...]string{"http://", "https://"}
+
+// Hosts are the first n hosts, with their ports, whose URLs begin with prefix behind their scheme, and come after those
+// of the host after ("": from the first on), in the order of their URLs. It looks for the next host behind each one's
+// URLs, so that hosts with millions of URLs cost no more than others. What is in memory it has as far as Arrange has
+// put it in order.
+func (d *DB) Hosts(prefix, after string, n int) ([]string, error) {
+	if n <= 0 {
+		return nil, nil
+	}
+	from := prefix
+	if after != "" {
+		from = max(from, behind(after))
+	}
+	first := firstHosts{n: n}
+	d.hostsInMemory(&first, prefix, from)
+	view := d.tiers.Pin()
+	defer view.Release() //nolint:errcheck // what was read is right all the same
+	for _, scheme := range schemes {
+		for at, more := from, true; more; {
+			var err error
+			if at, more, err = hostsOnDisk(&first, view, scheme, prefix, at); err != nil {
+				return nil, fmt.Errorf("find hosts among the known URLs: %w", err)
+			}
+		}
+	}
+	return first.all, nil
+}
+
+// skipped is how many URLs of a host are gone through before it is worth looking for the end of all of them.
+const skipped = 64
+
+// hostsOnDisk adds hosts from one on. It returns where to look for the next if there may be more.
+func hostsOnDisk(first *firstHosts, view *tier.View, scheme, prefix, from string) (next string, more bool, err error) {
+	sources := view.Scan([]byte(scheme + from))
+	for _, s := range view.Waiting().Scan([]byte(scheme + from)) {
+		sources = append(sources, bare{s})
+	}
+	found := run.Merge(fold, sources...)
+	host, same := "", 0
+	for found.Next() {
+		rest, is := bytes.CutPrefix(found.Key(), []byte(scheme))
+		if !is || !bytes.HasPrefix(rest, []byte(prefix)) || first.end != "" && string(rest) >= first.end {
+			return "", false, nil
+		}
+		if now, _, _ := bytes.Cut(rest, []byte("/")); string(now) != host {
+			host, same = string(now), 0
+			first.add(host)
+		} else if same++; same == skipped {
+			return behind(host), true, nil
+		}
+	}
+	return "", false, found.Err()
+}
+
+// hostsInMemory adds the hosts of what is not on the disk yet.
+func (d *DB) hostsInMemory(first *firstHosts, prefix, from string) {
+	defer d.unpinTables()
+	for _, t := range d.pinTables() {
+		if t == nil {
+			continue
+		}
+		for _, scheme := range schemes {
+			d.hostsOfTable(first, t, scheme, prefix, from)
+		}
+	}
+}
+
+// hostsOfTable adds hosts of a table from one on.
+func (d *DB) hostsOfTable(first *firstHosts, t *mem.Table, scheme, prefix, from string) {
+	w := d.order(t).From([]byte(scheme + from))
+	for n := 0; n < first.n && w.Next(); n++ {
+		rest, is := bytes.CutPrefix(w.Key(), []byte(scheme))
+		if !is || !bytes.HasPrefix(rest, []byte(prefix)) || first.end != "" && string(rest) >= first.end {
+			break
+		}
+		host := hostOf(string(rest))
+		first.add(host)
+		w.Skip([]byte(scheme + behind(host)))
+	}
+}
+
+// firstHosts keeps the first n hosts of the URLs that it is given, without their schemes.
+type firstHosts struct {
+	n   int
+	all []string
+	end string // behind all URLs of the last, once there are n
+}
+
+func (f *firstHosts) add(rest string) {
+	host := hostOf(rest)
+	i, has := slices.BinarySearchFunc(f.all, host, compareHosts)
+	if has || i == f.n {
+		return
+	}
+	f.all = slices.Insert(f.all, i, strings.Clone(host))
+	if f.all = f.all[:min(f.n, len(f.all))]; len(f.all) == f.n {
+		f.end = behind(f.all[f.n-1])
+	}
+}
+
+// compareHosts has hosts in the order of their URLs, as if each ended with a slash.
+func compareHosts(a, b string) int {
+	n := min(len(a), len(b))
+	switch c := strings.Compare(a[:n], b[:n]); {
+	case c != 0 || len(a) == len(b):
+		return c
+	case len(a) < len(b):
+		return cmp.Compare('/', b[n])
+	}
+	return cmp.Compare(a[n], '/')
+}
+
+// hostOf is the part of a URL, without its scheme, before its path.
+func hostOf(rest string) string {
+	host, _, _ := strings.Cut(rest, "/")
+	return host
+}
+
+// behind is what comes next after all URLs of a host.
+func behind(host string) string { return host + string(rune('/'+1)) }

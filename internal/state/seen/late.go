@@ -1,0 +1,203 @@
+package seen
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"iter"
+	"slices"
+
+	"kumo/internal/state/seen/mem"
+	"kumo/internal/state/seen/run"
+	"kumo/internal/state/seen/tier"
+)
+
+var (
+	_ run.Source = (*putAside)(nil)
+	_ run.Source = bare{}
+)
+
+// A putAside is what a frozen part does not know for certain, as a source for a run that waits: the value of a URL is
+// the length of its payload, the payload, and its record.
+type putAside struct {
+	ctx   context.Context
+	table *mem.Table
+	items []mem.Item
+	ref   mem.Ref
+	value []byte
+	err   error
+}
+
+// Next goes to the next URL whose news was Later.
+func (p *putAside) Next() bool {
+	for len(p.items) > 0 && p.err == nil {
+		p.ref, p.items = p.items[0].Ref, p.items[1:]
+		if len(p.items)%chunk == 0 {
+			p.err = p.ctx.Err()
+		}
+		if p.table.Flags(p.ref)&pending != 0 && p.err == nil {
+			r := load(p.table, p.ref)
+			r.meta = nil
+			p.value = appendLate(p.value[:0], p.table.Kept(mem.Ref(p.table.Word(p.ref, wordPayload))), &r)
+			return true
+		}
+	}
+	return false
+}
+
+func (p *putAside) Key() []byte   { return p.table.Key(p.ref) }
+func (p *putAside) Value() []byte { return p.value }
+func (p *putAside) Err() error    { return p.err }
+
+func appendLate(b, payload []byte, r *record) []byte {
+	b = binary.AppendUvarint(b, uint64(len(payload)))
+	return r.append(append(b, payload...))
+}
+
+// readLate reads what appendLate wrote; payload and record point into b.
+func readLate(b []byte) (payload []byte, r record, ok bool) {
+	in := decoder{b: b}
+	n := in.uvarint()
+	if in.bad || n > uint64(len(in.b)) {
+		return nil, r, false
+	}
+	r, ok = readRecord(in.b[n:])
+	return in.b[:n], r, ok
+}
+
+// foldLate makes one waiting offer of two: the older, unless the newer is better.
+func (d *DB) foldLate(newer, older []byte) []byte {
+	payload, a, okA := readLate(newer)
+	was, b, okB := readLate(older)
+	if !okA || !okB {
+		return newer
+	}
+	if d.judge(b.entry, &URL{State: a.state, Depth: a.depth}) == Nothing {
+		a.entry, payload = b.entry, was
+	}
+	a.first = min(a.first, b.first)
+	return appendLate(nil, payload, &a)
+}
+
+// A bare source gives waiting offers without their payload. What cannot be read comes as it is.
+type bare struct{ run.Source }
+
+func (b bare) Value() []byte {
+	v := b.Source.Value()
+	if payload, _, ok := readLate(v); ok {
+		return v[bytesOf(payload):]
+	}
+	return v
+}
+
+// bytesOf is how many bytes a payload has with its length.
+func bytesOf(payload []byte) int {
+	var room [binary.MaxVarintLen64]byte
+	return binary.PutUvarint(room[:], uint64(len(payload))) + len(payload)
+}
+
+// A Decided is a URL whose news was Later.
+type Decided struct {
+	URL       // State and Depth are the best offered; Payload is valid until the call that hands it out returns
+	News News // Fresh or Nearer
+}
+
+// Waiting is the number of offers that wait on the disk to be decided.
+func (d *DB) Waiting() int64 { return d.tiers.View().Stats().Waiting }
+
+// Late gives the URLs that wait on the disk to be decided, in order. It reads the disk as it goes.
+func (d *DB) Late() iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		view := d.tiers.Pin()
+		defer view.Release() //nolint:errcheck // what was read is right all the same
+		all := run.Merge(d.foldLate, view.Waiting().Scan(nil)...)
+		for all.Next() {
+			if !yield(string(all.Key()), nil) {
+				return
+			}
+		}
+		if err := all.Err(); err != nil {
+			yield("", err)
+		}
+	}
+}
+
+// settle decides what waits on the disk.
+func (d *DB) settle(ctx context.Context, decided func([]Decided) error) error {
+	view := d.tiers.Pin()
+	err := d.decide(ctx, view, decided)
+	if err == nil {
+		err = d.tiers.Settle(d.relies)
+	}
+	return errors.Join(err, view.Release())
+}
+
+// decide joins the waiting offers with the disk, in order.
+func (d *DB) decide(ctx context.Context, view *tier.View, decided func([]Decided) error) error {
+	all, disk := run.Merge(d.foldLate, view.Waiting().Scan(nil)...), view.Finder()
+	for n := 0; all.Next(); n++ {
+		if n%chunk == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		payload, r, ok := readLate(all.Value())
+		if !ok {
+			return damaged(all.Key())
+		}
+		old, err := look(disk, all.Key())
+		if err != nil {
+			return err
+		}
+		u := URL{State: r.state, Depth: r.depth, Payload: payload}
+		if d.judge(old.entry, &u) == Nothing {
+			continue
+		}
+		u.URL = string(all.Key())
+		d.resolve(&u, old.entry, r.first)
+		if len(d.untold) == chunk {
+			if err := d.hand(decided); err != nil {
+				return err
+			}
+		}
+	}
+	return errors.Join(all.Err(), d.hand(decided))
+}
+
+// resolve enters a waiting offer, which is news to the disk, if it is to memory, too, and has it told. From here on
+// memory knows it, so that no other offer brings the same news; a better one that waits in memory is told in its place.
+func (d *DB) resolve(u *URL, disk entry, first uint32) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	ref, e, flags := d.lookUp(u.URL)
+	if flags&pending != 0 {
+		if better := (URL{State: e.state, Depth: e.depth}); d.judge(entry{u.State, u.Depth}, &better) != Nothing {
+			u.State, u.Depth, u.Payload = e.state, e.depth, d.active.Kept(mem.Ref(d.active.Word(ref, wordPayload)))
+		}
+		e = entry{}
+	}
+	news := min(d.judge(disk, u), d.judge(e, u))
+	switch {
+	case news == Nothing:
+		return
+	case e.state != Unknown:
+	case disk.state == Unknown:
+		flags = counted
+	default:
+		flags = 0
+	}
+	d.enter(ref, u, flags, first)
+	u.Payload = bytes.Clone(u.Payload)
+	d.untold = append(d.untold, Decided{*u, news})
+}
+
+// hand hands out what is decided and not yet accepted.
+func (d *DB) hand(decided func([]Decided) error) error {
+	if len(d.untold) == 0 {
+		return nil
+	}
+	if err := decided(d.untold); err != nil {
+		return err
+	}
+	d.untold = slices.Delete(d.untold, 0, len(d.untold))
+	return nil
+}

@@ -1,0 +1,198 @@
+package seen
+
+import (
+	"bytes"
+	"cmp"
+	"container/heap"
+	"iter"
+	"slices"
+
+	"kumo/internal/state/seen/mem"
+	"kumo/internal/state/seen/run"
+	"kumo/internal/state/seen/tier"
+)
+
+// Of a part in memory so many URLs are copied in one go: few for who wants no more, then more and more.
+const (
+	firstPage = 1 << 7
+	scanPage  = 1 << 16
+)
+
+// Scan gives all URLs that begin with prefix, in order: what was there at its beginning, and perhaps some of what came
+// since. It reads the disk as it goes, and copies what memory has of them, some at a time.
+func (d *DB) Scan(prefix string) iter.Seq2[Entry, error] {
+	return d.scanFrom(&scan{prefix: prefix, whole: true}, prefix)
+}
+
+// ScanAfter is Scan from behind a URL on. What is in memory it has as far as Arrange has put it in order.
+func (d *DB) ScanAfter(prefix, after string) iter.Seq2[Entry, error] {
+	return d.scanFrom(&scan{prefix: prefix}, max(prefix, after+"\x00"))
+}
+
+// Select is a Scan of all URLs for which want is true. It is asked about each place that has a URL, often with the
+// database locked, and must not keep it.
+func (d *DB) Select(want func(url []byte) bool) iter.Seq2[Entry, error] {
+	return d.scanFrom(&scan{want: want}, "")
+}
+
+// A scan is what is wanted of one.
+type scan struct {
+	prefix string
+	want   func(url []byte) bool // nil: all
+	whole  bool                  // what memory has is put in order for it
+}
+
+func (d *DB) scanFrom(s *scan, begin string) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		size := firstPage
+		for from, more := begin, true; more; size = min(4*size, scanPage) {
+			from, more = d.scanPage(s, from, size, yield)
+		}
+	}
+}
+
+// scanPage gives the URLs from one on, as far as the parts in memory were copied. It returns where the next page
+// begins, and whether there may be one.
+func (d *DB) scanPage(s *scan, from string, size int, yield func(Entry, error) bool) (next string, more bool) {
+	sources, last, view := d.collect(s, from, size)
+	defer view.Release() //nolint:errcheck // what was read is right all the same
+	for _, w := range view.Waiting().Scan([]byte(from)) {
+		sources = append(sources, bare{w})
+	}
+	all := run.Merge(fold, append(sources, view.Scan([]byte(from))...)...)
+	for all.Next() {
+		if !bytes.HasPrefix(all.Key(), []byte(s.prefix)) {
+			return "", false
+		}
+		if last != "" && string(all.Key()) > last {
+			break
+		}
+		if s.want != nil && !s.want(all.Key()) {
+			continue
+		}
+		key := string(all.Key())
+		r, ok := readRecord(all.Value())
+		e, err := d.entry(key, r)
+		if !ok {
+			err = damaged(all.Key())
+		}
+		if !yield(e, err) || err != nil {
+			return "", false
+		}
+	}
+	if err := all.Err(); err != nil {
+		yield(Entry{}, err)
+		return "", false
+	}
+	return last + "\x00", last != ""
+}
+
+// collect copies what memory has from a URL on, the newest first, and pins what the disk has beside it. last is the URL
+// up to which that is all; "" if it is all there is.
+func (d *DB) collect(s *scan, from string, size int) (sources []run.Source, last string, view *tier.View) {
+	tables, view := d.pin()
+	defer d.unpinTables()
+	for _, t := range tables {
+		if t == nil {
+			continue
+		}
+		if s.whole {
+			d.arrange(t)
+		}
+		var p *pairs
+		if s.want == nil {
+			p = d.next(t, s.prefix, from, size)
+		} else {
+			p, size = d.wanted(t, s.want, from), scanPage
+		}
+		if n := len(p.all); n == size && (last == "" || p.all[n-1].key < last) {
+			last = p.all[n-1].key
+		}
+		sources = append(sources, p)
+	}
+	return sources, last, view
+}
+
+// next copies a number of records from a URL on, in their order. The lock is held for some at a time.
+func (d *DB) next(t *mem.Table, prefix, from string, size int) *pairs {
+	const step = 256
+	w, p, refs := d.order(t).From([]byte(from)), &pairs{}, []mem.Ref(nil)
+	for more := true; more; {
+		refs = refs[:0]
+		for len(refs) < min(step, size-len(p.all)) {
+			if more = w.Next() && bytes.HasPrefix(w.Key(), []byte(prefix)); !more {
+				break
+			}
+			refs = append(refs, w.Ref())
+		}
+		d.mu.Lock()
+		for _, ref := range refs {
+			r := load(t, ref)
+			p.all = append(p.all, pair{string(t.Key(ref)), r.append(nil)})
+		}
+		d.mu.Unlock()
+		more = more && len(p.all) < size
+	}
+	return p
+}
+
+// wanted copies the first records from a URL on that are wanted: a page of them. For who asks once it is not worth
+// while to have all in order. It holds the lock for one group of records at a time.
+func (d *DB) wanted(t *mem.Table, want func([]byte) bool, from string) *pairs {
+	p := &least{}
+	for i := range mem.Groups {
+		d.mu.Lock()
+		for ref := range t.Group(i) {
+			if key := t.Key(ref); string(key) >= from && p.wants(key) && want(key) {
+				r := load(t, ref)
+				p.add(pair{string(key), r.append(nil)})
+			}
+		}
+		d.mu.Unlock()
+	}
+	slices.SortFunc(p.all, func(a, b pair) int { return cmp.Compare(a.key, b.key) })
+	return &p.pairs
+}
+
+// least keeps the first pairs of all that it is given, as a heap with the last on top.
+type least struct{ pairs }
+
+func (l *least) wants(key []byte) bool { return len(l.all) < scanPage || string(key) < l.all[0].key }
+
+func (l *least) add(p pair) {
+	if len(l.all) < scanPage {
+		heap.Push(l, p)
+		return
+	}
+	l.all[0] = p
+	heap.Fix(l, 0)
+}
+
+func (l *least) Len() int           { return len(l.all) }
+func (l *least) Less(i, j int) bool { return l.all[i].key > l.all[j].key }
+func (l *least) Swap(i, j int)      { l.all[i], l.all[j] = l.all[j], l.all[i] }
+func (l *least) Push(x any)         { l.all = append(l.all, x.(pair)) }
+func (l *least) Pop() any           { panic("nobody takes") }
+
+// pairs are a source in memory.
+type pairs struct {
+	all []pair
+	now pair
+}
+
+type pair struct {
+	key   string
+	value []byte
+}
+
+func (p *pairs) Next() bool {
+	if len(p.all) == 0 {
+		return false
+	}
+	p.now, p.all = p.all[0], p.all[1:]
+	return true
+}
+
+func (p *pairs) Key() []byte   { return []byte(p.now.key) }
+func (p *pairs) Value() []byte { return p.now.value }
+func (p *pairs) Err() error    { return nil }

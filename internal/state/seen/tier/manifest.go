@@ -1,0 +1,149 @@
+package tier
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"kumo/internal/base/vfs"
+	"kumo/internal/state/seen/run"
+)
+
+const (
+	manifestName = "manifest"
+	newSuffix    = ".new"
+	runSuffix    = ".run"
+	magic        = "kumo runs 1"
+	family       = "kumo runs "
+)
+
+// A Manifest says what is on the disk. Its file is a line with the version and a checksum, then JSON.
+type Manifest struct {
+	Position uint64 // of the journal: all up to there is in the runs
+	Relies   uint64 // on the journal up to there: what is no longer waiting is in it, behind Position
+	Keys     int64  // as the owner counts them
+	Born     int64  // when the owner began, in Unix seconds
+	Runs     []Run  // the newest first
+	Waiting  []Run  // the newest first
+	Cuts     []Cut  `json:",omitempty"`
+}
+
+// A Cut says that keys are gone from all runs up to one: those that have Value's bits where Mask has ones.
+type Cut struct {
+	Value, Mask []byte // of one length, of the keys' beginning; no shorter key is gone
+	Upto        uint64 // ID of the newest of those runs
+}
+
+// Cut takes keys out of all runs: those that have value's bits where mask has ones. It is for who changes the manifest
+// when a run is added that has none of them. They take room until runs are merged.
+func (m *Manifest) Cut(value, mask []byte) {
+	c := Cut{Value: value, Mask: mask}
+	for _, r := range m.Runs {
+		c.Upto = max(c.Upto, r.ID)
+	}
+	m.Cuts = append(m.Cuts, c)
+}
+
+func (c *Cut) has(id uint64, key []byte) bool {
+	if id > c.Upto || len(key) < len(c.Mask) {
+		return false
+	}
+	for i, m := range c.Mask {
+		if (key[i]^c.Value[i])&m != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// covers reports whether what another cut says is said by this one, too.
+func (c *Cut) covers(o *Cut) bool {
+	if c.Upto < o.Upto || len(c.Mask) > len(o.Mask) {
+		return false
+	}
+	for i, m := range c.Mask {
+		if o.Mask[i]&m != m || (c.Value[i]^o.Value[i])&m != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// needed are the cuts that say something of runs, and nothing that another one says.
+func needed(cuts []Cut, runs []Run) (all []Cut) {
+	for i, c := range cuts {
+		old := slices.ContainsFunc(runs, func(r Run) bool { return r.ID <= c.Upto })
+		if old && !slices.ContainsFunc(cuts[i+1:], func(later Cut) bool { return later.covers(&c) }) {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// A Run is one file.
+type Run struct {
+	ID   uint64
+	Tier int
+}
+
+func (r Run) file() string { return fmt.Sprintf("%08d%s", r.ID, runSuffix) }
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// readManifest reads the manifest at name; the zero one when there is none.
+func readManifest(disk vfs.FS, name string) (m Manifest, err error) {
+	f, err := disk.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return m, nil
+	}
+	if err != nil {
+		return m, err
+	}
+	b, err := io.ReadAll(io.LimitReader(f, 1<<24))
+	if err := errors.Join(err, f.Close()); err != nil {
+		return m, fmt.Errorf("read %s: %w", name, err)
+	}
+	head, body, _ := strings.Cut(string(b), "\n")
+	switch {
+	case strings.HasPrefix(head, magic+" "):
+	case strings.HasPrefix(head, family):
+		return m, fmt.Errorf("%s begins with %q, this kumo knows %q: %w", name, head, magic, run.ErrVersion)
+	default:
+		return m, fmt.Errorf("%s does not begin with %q: %w", name, magic, run.ErrVersion)
+	}
+	if head != heading(body) || json.Unmarshal([]byte(body), &m) != nil {
+		return m, fmt.Errorf("%s: %w", name, run.ErrDamaged)
+	}
+	return m, nil
+}
+
+func heading(body string) string {
+	return fmt.Sprintf("%s %08x", magic, crc32.Checksum([]byte(body), castagnoli))
+}
+
+func writeManifest(disk vfs.FS, name string, m Manifest) error {
+	body, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	if err := vfs.CutBack(disk, name+newSuffix, 0); err != nil {
+		return err
+	}
+	f, err := disk.Append(name + newSuffix)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write([]byte(heading(string(body)) + "\n" + string(body)))
+	if err == nil {
+		err = f.Sync()
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return disk.Rename(name+newSuffix, name)
+}

@@ -1,0 +1,286 @@
+// Package tier keeps the runs of one folder: those that a late merge has written, the newest first, and the manifest
+// that names them. Beside them are runs that wait: what their owner has put aside, and will drop by Settle. A new
+// manifest replaces the old one in a single step, so that a process killed at any byte leaves the old state or the new
+// one; files that no manifest names are removed by the next Open.
+//
+// A new run is of tier 0. As soon as a tier has Ratio runs they are merged into one of the next tier, so an entry is
+// written about log(n)/log(Ratio) times and a look-up asks at most Ratio-1 filters a tier.
+package tier
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/time/rate"
+
+	"kumo/internal/base/vfs"
+	"kumo/internal/state/seen/run"
+)
+
+// Config says how runs are merged.
+type Config struct {
+	Fold  run.Fold // makes one value of two
+	Ratio int      // runs of one tier that are merged into one of the next; default 4
+	Rate  int64    // bytes a second that merges may write; default without limit
+}
+
+// A Set is the runs of one folder. Its methods may be called by many goroutines at once.
+type Set struct {
+	disk vfs.FS
+	dir  string
+	cfg  Config
+	pace *rate.Limiter
+
+	compact sync.Mutex // held while runs are merged
+	commit  sync.Mutex // held while a manifest is written
+
+	mu       sync.Mutex // guards what follows, and the handles' refs
+	next     uint64
+	manifest Manifest
+	view     *View
+}
+
+// Open opens the runs of dir, which it makes when it is not there.
+func Open(disk vfs.FS, dir string, cfg Config) (*Set, error) {
+	if cfg.Ratio < 2 {
+		cfg.Ratio = 4
+	}
+	s := &Set{disk: disk, dir: dir, cfg: cfg, view: &View{}}
+	if cfg.Rate > 0 {
+		s.pace = rate.NewLimiter(rate.Limit(cfg.Rate), int(max(cfg.Rate/10, 1<<20)))
+	}
+	if err := disk.MkdirAll(dir); err != nil {
+		return nil, err
+	}
+	m, err := readManifest(disk, s.path(manifestName))
+	if err != nil {
+		return nil, err
+	}
+	s.manifest = m
+	if err := s.sweep(); err != nil {
+		return nil, err
+	}
+	s.view.set, s.view.cuts = s, m.Cuts
+	if err := errors.Join(s.openAll(&s.view.runs, m.Runs), s.openAll(&s.view.waiting, m.Waiting)); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func (s *Set) openAll(to *[]*handle, runs []Run) error {
+	for _, r := range runs {
+		h, err := s.open(r)
+		if err != nil {
+			return err
+		}
+		*to = append(*to, h)
+	}
+	return nil
+}
+
+// sweep removes what no manifest names, and takes care that no name is used twice.
+func (s *Set) sweep() error {
+	names, err := s.disk.List(s.dir)
+	if err != nil {
+		return err
+	}
+	keep := map[string]bool{manifestName: true}
+	for _, r := range append(slices.Clone(s.manifest.Runs), s.manifest.Waiting...) {
+		keep[r.file()] = true
+		s.next = max(s.next, r.ID)
+	}
+	lost := !slices.Contains(names, manifestName) // or there was none yet: to mend that, the runs are needed
+	for _, name := range names {
+		digits, isRun := strings.CutSuffix(name, runSuffix)
+		if id, err := strconv.ParseUint(digits, 10, 64); isRun && err == nil {
+			s.next = max(s.next, id)
+		}
+		mine := isRun && !lost || name == manifestName+newSuffix
+		if mine && !keep[name] {
+			err = errors.Join(err, s.disk.Remove(s.path(name)))
+		}
+	}
+	return err
+}
+
+func (s *Set) path(name string) string { return filepath.Join(s.dir, name) }
+
+func (s *Set) open(r Run) (*handle, error) {
+	rd, err := run.Open(s.disk, s.path(r.file()))
+	if err != nil {
+		return nil, err
+	}
+	return &handle{Reader: rd, run: r, refs: 1}, nil
+}
+
+// Add writes what src gives as the newest run, and what waiting gives, which may be nil, as a run that waits beside the
+// others; nothing where one gives nothing. Then it writes a manifest, as which change may have altered it: together
+// they are a checkpoint.
+func (s *Set) Add(ctx context.Context, src, waiting run.Source, change func(*Manifest)) error {
+	return s.add(ctx, src, waiting, nil, change)
+}
+
+// Replace is Add for who wants what waits now in place of all that has waited so far. It is not called beside Add,
+// Settle or itself.
+func (s *Set) Replace(ctx context.Context, src, waiting run.Source, change func(*Manifest)) error {
+	return s.add(ctx, src, waiting, s.View().waiting, change)
+}
+
+func (s *Set) add(ctx context.Context, src, waiting run.Source, old []*handle, change func(*Manifest)) error {
+	h, err := s.write(ctx, src, 0, false) // without compression: it is soon merged with others
+	if err != nil {
+		return err
+	}
+	var w *handle
+	if waiting != nil {
+		if w, err = s.write(ctx, waiting, 0, true); err != nil {
+			return errors.Join(err, s.drop(h))
+		}
+	}
+	return s.install(func(v *View) {
+		if v.runs = replace(v.runs, nil, h); len(old) > 0 {
+			v.waiting = nil
+		}
+		v.waiting = replace(v.waiting, nil, w)
+	}, change, []*handle{h, w}, old)
+}
+
+// Settle drops what waits. What has become of it is in the owner's journal up to relies.
+func (s *Set) Settle(relies uint64) error {
+	waiting := s.View().waiting
+	if len(waiting) == 0 {
+		return nil
+	}
+	return s.install(func(v *View) { v.waiting = nil }, func(m *Manifest) { m.Relies = max(m.Relies, relies) }, nil,
+		waiting)
+}
+
+// drop removes a run that no manifest names.
+func (s *Set) drop(h *handle) error {
+	if h == nil {
+		return nil
+	}
+	return s.release(h, true)
+}
+
+// write writes a run and opens it; nil when src has nothing.
+func (s *Set) write(ctx context.Context, src run.Source, tier int, compress bool) (h *handle, err error) {
+	s.mu.Lock()
+	s.next++
+	r := Run{ID: s.next, Tier: tier}
+	s.mu.Unlock()
+	name := s.path(r.file())
+	w, err := run.Create(s.disk, name, run.Options{
+		Compress: compress,
+		Pace:     func(n int) error { return s.wait(ctx, n) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := fill(w, src); err != nil || w.Count() == 0 {
+		return nil, errors.Join(wrap(name, err), w.Close(), s.disk.Remove(name))
+	}
+	return s.open(r)
+}
+
+func wrap(name string, err error) error {
+	if err != nil {
+		return fmt.Errorf("write run %s: %w", name, err)
+	}
+	return nil
+}
+
+func fill(w *run.Writer, src run.Source) error {
+	for src.Next() {
+		if err := w.Add(src.Key(), src.Value()); err != nil {
+			return err
+		}
+	}
+	if err := src.Err(); err != nil || w.Count() == 0 {
+		return err
+	}
+	return w.Finish()
+}
+
+func (s *Set) wait(ctx context.Context, n int) error {
+	if err := ctx.Err(); err != nil || s.pace == nil {
+		return err
+	}
+	for ; n > 0; n -= s.pace.Burst() {
+		if err := s.pace.WaitN(ctx, min(n, s.pace.Burst())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// install makes the runs what edit makes of them, in the manifest and then in memory: the fresh ones come, the old ones
+// go. When the manifest fails, which one is on the disk is not known, so that fresh files stay; the next Open knows.
+func (s *Set) install(edit func(*View), change func(*Manifest), fresh, old []*handle) error {
+	s.commit.Lock()
+	defer s.commit.Unlock()
+	return s.installAlone(edit, change, fresh, old)
+}
+
+// installAlone is install with commit held.
+func (s *Set) installAlone(edit func(*View), change func(*Manifest), fresh, old []*handle) error {
+	v := *s.View()
+	edit(&v)
+	m := s.Manifest()
+	m.Cuts = slices.Clone(m.Cuts)
+	change(&m)
+	m.Runs, m.Waiting = named(v.runs), named(v.waiting)
+	m.Cuts = needed(m.Cuts, m.Runs)
+	v.cuts = m.Cuts
+	if err := writeManifest(s.disk, s.path(manifestName), m); err != nil {
+		for _, h := range fresh {
+			if h != nil {
+				err = errors.Join(err, h.Close())
+			}
+		}
+		return err
+	}
+	s.mu.Lock()
+	s.manifest, s.view = m, &v
+	s.mu.Unlock()
+	var err error
+	for _, h := range old {
+		err = errors.Join(err, s.release(h, true))
+	}
+	return err
+}
+
+func named(handles []*handle) (runs []Run) {
+	for _, h := range handles {
+		runs = append(runs, h.run)
+	}
+	return runs
+}
+
+// Manifest is what the newest manifest says. Its runs must not be changed.
+func (s *Set) Manifest() Manifest {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.manifest
+}
+
+// Close closes all runs. Those that somebody has pinned are closed when they are released.
+func (s *Set) Close() error {
+	s.commit.Lock()
+	defer s.commit.Unlock()
+	s.mu.Lock()
+	v := s.view
+	s.view = &View{set: s}
+	s.mu.Unlock()
+	var err error
+	for _, h := range v.all() {
+		err = errors.Join(err, s.release(h, false))
+	}
+	return err
+}

@@ -1,0 +1,218 @@
+package tier
+
+import (
+	"bytes"
+	"errors"
+	"iter"
+	"slices"
+
+	"kumo/internal/state/seen/run"
+)
+
+// A handle is an open run and the number of those who hold it: the set, as long as the manifest names it, and views.
+type handle struct {
+	*run.Reader
+	run  Run
+	refs int
+	gone bool // no manifest names it any more
+}
+
+// A View is the runs at one moment. A view that is not pinned only answers May.
+type View struct {
+	set           *Set
+	runs, waiting []*handle
+	cuts          []Cut
+}
+
+// cut reports whether a key is gone from a run.
+func (v *View) cut(h *handle, key []byte) bool {
+	for i := range v.cuts {
+		if v.cuts[i].has(h.run.ID, key) {
+			return true
+		}
+	}
+	return false
+}
+
+func (v *View) all() []*handle { return append(v.runs[:len(v.runs):len(v.runs)], v.waiting...) }
+
+// Waiting is a view of the runs that wait, and of no others. It holds as long as v.
+func (v *View) Waiting() *View { return &View{runs: v.waiting} }
+
+// cutSince reports whether keys are gone that were not when old was taken.
+func (v *View) cutSince(old *View) bool {
+	return slices.ContainsFunc(v.cuts, func(c Cut) bool {
+		return !slices.ContainsFunc(old.cuts, func(o Cut) bool {
+			return o.Upto == c.Upto && bytes.Equal(o.Value, c.Value) && bytes.Equal(o.Mask, c.Mask)
+		})
+	})
+}
+
+// View is the runs as they are now, not pinned.
+func (s *Set) View() *View {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.view
+}
+
+// Pin is the runs as they are now; they stay open until they are released.
+func (s *Set) Pin() *View {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, h := range s.view.all() {
+		h.refs++
+	}
+	v := *s.view
+	return &v
+}
+
+// Release ends the use of a pinned view.
+func (v *View) Release() error {
+	var err error
+	for _, h := range v.all() {
+		err = errors.Join(err, v.set.release(h, false))
+	}
+	return err
+}
+
+// release closes a run that nobody holds any more, and removes it when no manifest names it.
+func (s *Set) release(h *handle, gone bool) error {
+	s.mu.Lock()
+	h.refs--
+	h.gone = h.gone || gone
+	last := h.refs == 0
+	s.mu.Unlock()
+	if !last {
+		return nil
+	}
+	err := h.Close()
+	if h.gone {
+		err = errors.Join(err, s.disk.Remove(s.path(h.run.file())))
+	}
+	return err
+}
+
+// May reports whether a run may hold key; hash is run.HashString of it. False is certain.
+func (v *View) May(key string, hash uint64) bool {
+	for _, h := range v.runs {
+		if h.May(key, hash) {
+			return true
+		}
+	}
+	return false
+}
+
+// Probe answers probes: those that a run may hold.
+func (v *View) Probe(all []run.Probe) {
+	for _, h := range v.runs {
+		h.Probe(all)
+	}
+}
+
+// Get gives the values of key, the newest first.
+func (v *View) Get(key string) iter.Seq2[[]byte, error] { return v.Finder().Find([]byte(key)) }
+
+// A Finder looks up keys that come in ascending order, in one pass over the blocks that can hold them.
+type Finder struct {
+	view    *View
+	finders []*run.Finder
+}
+
+// Finder returns a finder, for one goroutine and as long as the view is pinned.
+func (v *View) Finder() *Finder {
+	f := &Finder{view: v}
+	for _, h := range v.runs {
+		f.finders = append(f.finders, h.Finder())
+	}
+	return f
+}
+
+// Find gives the values of key, the newest first, each valid until the next.
+func (f *Finder) Find(key []byte) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		hash, name := run.Hash(key), string(key)
+		for i, h := range f.view.runs {
+			if !h.May(name, hash) || f.view.cut(h, key) {
+				continue
+			}
+			value, ok, err := f.finders[i].Find(key)
+			if (ok || err != nil) && !yield(value, err) {
+				return
+			}
+		}
+	}
+}
+
+// Scan returns one source a run, the newest first, each beginning with the first key that is not less than from.
+func (v *View) Scan(from []byte) []run.Source {
+	var all []run.Source
+	for _, h := range v.runs {
+		all = append(all, v.rest(h, &seeker{Iter: h.Iter(), from: from}))
+	}
+	return all
+}
+
+// rest is what a run has but for keys that are gone.
+func (v *View) rest(h *handle, src run.Source) run.Source {
+	if len(v.cuts) == 0 {
+		return src
+	}
+	return &uncut{src, v, h}
+}
+
+// An uncut source passes over keys that are gone from its run.
+type uncut struct {
+	run.Source
+	view *View
+	h    *handle
+}
+
+func (u *uncut) Next() bool {
+	for u.Source.Next() {
+		if !u.view.cut(u.h, u.Key()) {
+			return true
+		}
+	}
+	return false
+}
+
+// A seeker seeks with the first Next.
+type seeker struct {
+	*run.Iter
+	from []byte
+	used bool
+}
+
+func (s *seeker) Next() bool {
+	if s.used {
+		return s.Iter.Next()
+	}
+	s.used = true
+	return s.Seek(s.from)
+}
+
+// Stats are sums over the runs.
+type Stats struct {
+	Runs    int
+	Entries int64 // a key counts in each run that has it
+	Waiting int64 // entries of the runs that wait, which are not among Entries
+	Disk    int64 // bytes
+	Memory  int64 // bytes of filters and indexes
+	Cuts    int   // ranges of keys that are gone, and may still take room
+}
+
+// Stats adds up what the runs take.
+func (v *View) Stats() (st Stats) {
+	st.Runs, st.Cuts = len(v.runs), len(v.cuts)
+	for _, h := range v.waiting {
+		st.Waiting += h.Len()
+	}
+	for _, h := range v.runs {
+		st.Entries += h.Len()
+	}
+	for _, h := range v.all() {
+		st.Disk += h.Size()
+		st.Memory += h.Memory()
+	}
+	return st
+}

@@ -1,0 +1,123 @@
+package seen
+
+import (
+	"iter"
+	"slices"
+
+	"kumo/internal/state/seen/mem"
+	"kumo/internal/state/seen/run"
+)
+
+// Visited gives the URLs that were visited, as far as like says yes to what some place has of their meta: those on the
+// disk in order, then those that only memory has seen visited. It reads the disk as it goes and copies nothing but what
+// it gives; a URL may come twice, and each is as all places together have it at that moment.
+func (d *DB) Visited(like func(*Meta) bool) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		tables := d.pinTables() // before the disk is looked at, lest a merge brings there what then is in neither
+		defer d.unpinTables()
+		if !d.visitedOnDisk(like, yield) {
+			return
+		}
+		for _, t := range tables {
+			if t != nil && !d.visitedIn(t, like, yield) {
+				return
+			}
+		}
+	}
+}
+
+// visitedOnDisk looks at the disk anew when a merge has brought there what was in memory: older runs do not have it,
+// and memory has it no more.
+func (d *DB) visitedOnDisk(like func(*Meta) bool, yield func(Entry, error) bool) bool {
+	p := diskPass{db: d, like: like, yield: yield}
+	for p.part() {
+	}
+	return !p.ended
+}
+
+// A diskPass goes through what the disk has of visited URLs.
+type diskPass struct {
+	db    *DB
+	like  func(*Meta) bool
+	yield func(Entry, error) bool
+	from  string // the URL to go on with
+	ended bool   // by an error, or by who is given the URLs
+}
+
+// part goes on until a merge is done, and reports whether there may be more.
+func (p *diskPass) part() (more bool) {
+	p.db.mu.Lock()
+	view, merges := p.db.tiers.Pin(), p.db.merges
+	p.db.mu.Unlock()
+	defer view.Release() //nolint:errcheck // what was read is right all the same
+	all := run.Merge(fold, view.Scan([]byte(p.from))...)
+	for all.Next() {
+		r, ok := readRecord(all.Value())
+		if ok && len(r.meta) == 0 {
+			continue
+		}
+		meta, sound := readMeta(r.meta, p.db.born)
+		if !ok || !sound {
+			return p.fail(damaged(all.Key()))
+		}
+		if meta.Fetched.IsZero() || !p.like(&meta) {
+			continue
+		}
+		p.from = string(all.Key())
+		r.meta = slices.Clone(r.meta)
+		if !p.db.addMemory(p.from, &r, merges) {
+			return true
+		}
+		e, err := p.db.entry(p.from, r)
+		if err != nil {
+			return p.fail(err)
+		}
+		if p.ended = !p.yield(e, nil); p.ended {
+			return false
+		}
+	}
+	if err := all.Err(); err != nil {
+		return p.fail(err)
+	}
+	return false
+}
+
+func (p *diskPass) fail(err error) (more bool) {
+	p.ended = true
+	p.yield(Entry{}, err)
+	return false
+}
+
+// addMemory adds what memory has of a URL to what the disk had after so many merges. It returns false where there were
+// more since.
+func (d *DB) addMemory(url string, onDisk *record, merges int64) bool {
+	d.mu.Lock()
+	all, same := d.find(url), d.merges == merges
+	d.mu.Unlock()
+	all.join(*onDisk)
+	*onDisk = all
+	return same
+}
+
+// visitedIn holds the lock for one group of records at a time.
+func (d *DB) visitedIn(t *mem.Table, like func(*Meta) bool, yield func(Entry, error) bool) bool {
+	var urls []string
+	for i := range mem.Groups {
+		urls = urls[:0]
+		d.mu.Lock()
+		for ref := range t.Group(i) {
+			meta, ok := readMeta(t.Kept(mem.Ref(t.Word(ref, wordMeta))), d.born)
+			if ok && !meta.Fetched.IsZero() && like(&meta) {
+				urls = append(urls, string(t.Key(ref)))
+			}
+		}
+		d.mu.Unlock()
+		for _, url := range urls {
+			e, known, err := d.Get(url)
+			if (known || err != nil) && !yield(e, err) {
+				return false
+			}
+		}
+	}
+	return true
+}

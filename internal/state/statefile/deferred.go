@@ -1,0 +1,126 @@
+package statefile
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"time"
+
+	"kumo/internal/base/page"
+	"kumo/internal/base/vfs"
+	"kumo/internal/state/entry"
+	"kumo/internal/state/store"
+)
+
+// DeferredName is the file's name in the crawl's folder.
+var DeferredName = filepath.Join("state", "deferred")
+
+// FindDeferred returns the last word on a URL that was set aside, nil if there is none. It may be called while a crawl
+// runs in dir.
+func FindDeferred(ctx context.Context, disk vfs.FS, dir, url string) (found *page.Skip, err error) {
+	a := &Deferred{disk: disk, dir: dir}
+	err = a.Read(0, func(s page.Skip, _ int64) error {
+		if s.URL == url {
+			found = &s
+		}
+		return ctx.Err()
+	})
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil // there is no such file yet, or its end is just being written
+	}
+	return found, err
+}
+
+// Deferred are the URLs that were set aside, in a file, in the order in which they were: a better link may still
+// come to each. It is a store like others, so that the file agrees with the journal after a crash.
+type Deferred struct {
+	*store.Logs
+	disk vfs.FS
+	dir  string
+}
+
+var _ store.Store = (*Deferred)(nil)
+
+// OpenDeferred opens the file of the crawl in dir, cut back to marks.
+func OpenDeferred(disk vfs.FS, dir string, marks []store.Mark) (*Deferred, error) {
+	if err := disk.MkdirAll(filepath.Join(dir, "state")); err != nil {
+		return nil, err
+	}
+	logs, err := store.OpenLogs(disk, dir, marks, DeferredName)
+	if err != nil {
+		return nil, err
+	}
+	return &Deferred{logs, disk, dir}, nil
+}
+
+// Put does nothing: what was fetched is not set aside.
+func (a *Deferred) Put(*page.Record) error { return nil }
+
+// PutSkip does nothing: what is written down is not set aside any more.
+func (a *Deferred) PutSkip(*page.Skip) error { return nil }
+
+// Add keeps skips. A nil Deferred keeps nothing.
+func (a *Deferred) Add(skips []page.Skip) error {
+	if a == nil || len(skips) == 0 {
+		return nil
+	}
+	var body, all entry.Encoder
+	for i := range skips {
+		body.Writer = body.Writer[:0]
+		body.Skip(entry.SkipDeferred, &skips[i])
+		body.Int(skips[i].Time.UnixMicro())
+		body.Writer = seal(body.Writer)
+		all.Writer = append(binary.AppendUvarint(all.Writer, uint64(len(body.Writer))), body.Writer...)
+	}
+	return a.Append(0, all.Writer)
+}
+
+// Read gives the skips from an offset on, each with the offset behind it. All was handed to the operating system
+// before.
+func (a *Deferred) Read(from int64, f func(s page.Skip, end int64) error) error {
+	return ReadDeferred(a.disk, filepath.Join(a.dir, DeferredName), from, f)
+}
+
+// ErrDeferred is a file of what was set aside that is damaged.
+var ErrDeferred = errors.New("it is not as it was written")
+
+// ReadDeferred calls f with what a file of deferred URLs has from an offset on, each with the offset behind it.
+func ReadDeferred(disk vfs.FS, name string, from int64, f func(s page.Skip, end int64) error) error {
+	src, err := disk.Open(name)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = src.Close() }() // it is only read
+	if _, err := io.CopyN(io.Discard, src, from); err != nil {
+		return fmt.Errorf("read what was set aside: %w", err)
+	}
+	var failed error // of who reads, not of the file
+	err = readFrames(src, func(body []byte, end int64) error {
+		body, whole := unseal(body)
+		if !whole {
+			return errSum
+		}
+		d := entry.NewDecoder(body[1:])
+		s := d.Skip()
+		s.Time = time.UnixMicro(d.Int()).UTC()
+		if len(d.Rest) > 0 {
+			return fmt.Errorf("%s is followed by %d bytes more", s.URL, len(d.Rest))
+		}
+		if d.Bad {
+			return d.Fault()
+		}
+		failed = f(s, from+end)
+		return failed
+	})
+	switch {
+	case err == nil:
+		return nil
+	case failed != nil:
+		return fmt.Errorf("read what was set aside: %w", err)
+	}
+	return fmt.Errorf("read what was set aside: %w: %w", ErrDeferred, err)
+}

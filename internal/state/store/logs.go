@@ -1,0 +1,88 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"kumo/internal/base/vfs"
+)
+
+// Find returns the length that marks give for the file called name, and whether they name it at all.
+func Find(marks []Mark, name string) (length int64, ok bool) {
+	for _, m := range marks {
+		if m.Name == name {
+			return m.Length, true
+		}
+	}
+	return 0, false
+}
+
+// Logs are the files of a store whose files keep one name from first to last. A member embeds them and adds Put and
+// PutSkip.
+type Logs struct {
+	names []string
+	logs  []*vfs.Log
+}
+
+// OpenLogs opens the files called names in the crawl's folder dir, each cut back to its mark, or to nothing without
+// one.
+func OpenLogs(disk vfs.FS, dir string, marks []Mark, names ...string) (*Logs, error) {
+	if err := disk.MkdirAll(dir); err != nil {
+		return nil, err
+	}
+	l := &Logs{}
+	for _, name := range names {
+		length, _ := Find(marks, name)
+		log, err := vfs.OpenLog(disk, filepath.Join(dir, name), length)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("opening %s: %w", name, err), l.Close())
+		}
+		l.names = append(l.names, name)
+		l.logs = append(l.logs, log)
+	}
+	return l, nil
+}
+
+// Append adds a line to the i-th file.
+func (l *Logs) Append(i int, line []byte) error {
+	if _, err := l.logs[i].Append(line); err != nil {
+		return fmt.Errorf("writing %s: %w", l.names[i], err)
+	}
+	return nil
+}
+
+// Mark is Store's.
+func (l *Logs) Mark() ([]Mark, error) {
+	marks := make([]Mark, 0, len(l.logs))
+	for i, log := range l.logs {
+		length, err := log.Mark()
+		if err != nil {
+			return nil, fmt.Errorf("writing %s: %w", l.names[i], err)
+		}
+		marks = append(marks, Mark{Name: l.names[i], Length: length})
+	}
+	return marks, nil
+}
+
+// Sync is Store's.
+func (l *Logs) Sync() error {
+	for i, log := range l.logs {
+		if err := log.Sync(); err != nil {
+			return fmt.Errorf("syncing %s: %w", l.names[i], err)
+		}
+	}
+	return nil
+}
+
+// Settle is Store's; these files have their names already.
+func (l *Logs) Settle() error { return nil }
+
+// Close is Store's.
+func (l *Logs) Close() error {
+	var failed error
+	for _, log := range l.logs {
+		failed = errors.Join(failed, log.Close())
+	}
+	return failed
+}

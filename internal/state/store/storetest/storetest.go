@@ -1,0 +1,231 @@
+// Package storetest is the contract that every store keeps: what was marked survives a crash at any moment, what came
+// after the mark does not come back, a full disk is told as such, and Close leaves files in their final form.
+//
+// The suite knows nothing of a store's form. It looks for URLs in the folder's files, after undoing gzip and zstd; of
+// index files, which repeat what others hold, it looks at the names only. A crash is a copy of the folder as it lies
+// there.
+package storetest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"kumo/internal/base/vfs"
+	"kumo/internal/state/store"
+)
+
+// An Opener opens the store under test in dir. Where it rotates files, it should do so after some 100 KB.
+type Opener func(disk vfs.FS, dir string, marks []store.Mark) (store.Store, error)
+
+// Run runs the suite.
+func Run(t *testing.T, open Opener) {
+	for name, test := range map[string]func(*testing.T, Opener){
+		"an empty store closes":                     testEmpty,
+		"concurrent puts all arrive whole":          testConcurrent,
+		"a crash keeps what was marked":             testCrash,
+		"a crash before the first mark leaves none": testUnmarked,
+		"settled files survive a crash":             testSettled,
+		"Close keeps what was settled only":         testUnsettled,
+		"a closed store goes on":                    testGoesOn,
+		"lost bytes are told":                       testLost,
+		"a full disk is told and passes":            testFullDisk,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, open) })
+	}
+}
+
+func testEmpty(t *testing.T, open Opener) {
+	dir := t.TempDir()
+	s := mustOpen(t, open, vfs.OS, dir, nil)
+	finish(t, s)
+	expect(t, dir, 0)
+	expectFinal(t, dir)
+}
+
+func testConcurrent(t *testing.T, open Opener) {
+	const writers, each = 8, 50
+	dir := t.TempDir()
+	s := mustOpen(t, open, vfs.OS, dir, nil)
+	var all sync.WaitGroup
+	for w := range writers {
+		all.Go(func() {
+			for i := range each {
+				if err := s.Put(Record(w*each + i)); err != nil {
+					t.Error(err)
+				}
+				if err := s.PutSkip(Skip(w*each + i)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	finish(t, s)
+	expect(t, dir, writers*each)
+	expectFinal(t, dir)
+}
+
+// testCrash marks now and then, settles what it marked, and crashes after every few records. What lies beyond a mark
+// may be there, torn or gone, as after a power cut.
+func testCrash(t *testing.T, open Opener) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	dir := t.TempDir()
+	s := mustOpen(t, open, vfs.OS, dir, nil)
+	var journalled []store.Mark
+	marked := 0
+	for n := range 40 {
+		put(t, s, n, n+1)
+		if rnd.IntN(4) == 0 {
+			journalled, marked = commit(t, s), n+1
+		}
+		if rnd.IntN(5) == 0 {
+			if _, err := s.Mark(); err != nil { // a mark that the journal never gets to see
+				t.Fatal(err)
+			}
+		}
+		if rnd.IntN(6) > 0 {
+			continue
+		}
+		crashed := crash(t, dir, journalled, rnd)
+		survivor := mustOpen(t, open, vfs.OS, crashed, journalled)
+		if rnd.IntN(2) == 0 { // and crashes again before it could do anything
+			crashed = crash(t, crashed, journalled, rnd)
+			survivor = mustOpen(t, open, vfs.OS, crashed, journalled)
+		}
+		put(t, survivor, 1000, 1010)
+		finish(t, survivor)
+		expect(t, crashed, marked, span{1000, 1010})
+		expectFinal(t, crashed)
+	}
+	finish(t, s)
+	expect(t, dir, 40)
+}
+
+func testUnmarked(t *testing.T, open Opener) {
+	dir := t.TempDir()
+	s := mustOpen(t, open, vfs.OS, dir, nil)
+	put(t, s, 0, 20)
+	if _, err := s.Mark(); err != nil {
+		t.Fatal(err)
+	}
+	finish(t, mustOpen(t, open, vfs.OS, crash(t, dir, nil, nil), nil))
+	crashed := crash(t, dir, nil, nil)
+	finish(t, mustOpen(t, open, vfs.OS, crashed, nil))
+	expect(t, crashed, 0)
+	finish(t, s)
+}
+
+// testSettled crashes between Settle and the next journalled mark, so that marks name files that have their final name.
+func testSettled(t *testing.T, open Opener) {
+	dir := t.TempDir()
+	s := mustOpen(t, open, vfs.OS, dir, nil)
+	put(t, s, 0, 40)
+	marks := commit(t, s)
+	put(t, s, 40, 60)
+	if _, err := s.Mark(); err != nil {
+		t.Fatal(err)
+	}
+	crashed := crash(t, dir, marks, nil)
+	survivor := mustOpen(t, open, vfs.OS, crashed, marks)
+	put(t, survivor, 1000, 1010)
+	finish(t, survivor)
+	expect(t, crashed, 40, span{1000, 1010})
+	finish(t, s)
+}
+
+// testUnsettled closes where the last commit failed at its end: the marks were taken, the journal did not get them.
+func testUnsettled(t *testing.T, open Opener) {
+	dir := t.TempDir()
+	s := mustOpen(t, open, vfs.OS, dir, nil)
+	put(t, s, 0, 10)
+	marks := commit(t, s)
+	put(t, s, 10, 50)
+	if _, err := s.Mark(); err != nil {
+		t.Fatal(err)
+	}
+	put(t, s, 50, 60)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	finish(t, mustOpen(t, open, vfs.OS, dir, marks))
+	expect(t, dir, 10)
+	expectFinal(t, dir)
+}
+
+func testGoesOn(t *testing.T, open Opener) {
+	dir := t.TempDir()
+	var marks []store.Mark
+	for round := range 3 {
+		s := mustOpen(t, open, vfs.OS, dir, marks)
+		put(t, s, round*30, round*30+30)
+		marks = finish(t, s)
+		expect(t, dir, round*30+30)
+		expectFinal(t, dir)
+	}
+}
+
+func testLost(t *testing.T, open Opener) {
+	dir := t.TempDir()
+	s := mustOpen(t, open, vfs.OS, dir, nil)
+	put(t, s, 0, 3)
+	marks := commit(t, s)
+	for _, m := range marks {
+		if m.Length == 0 || strings.Contains(m.Name, ".cdxj") {
+			continue
+		}
+		crashed := crash(t, dir, marks, nil)
+		if err := vfs.OS.Truncate(filepath.Join(crashed, m.Name), m.Length-1); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := open(vfs.OS, crashed, marks); err == nil {
+			t.Errorf("%s lost a byte and nobody said so", m.Name)
+		}
+	}
+	finish(t, s)
+}
+
+func testFullDisk(t *testing.T, open Opener) {
+	for _, room := range []int64{0, 1, 700, 40_000, 150_000} {
+		t.Run(fmt.Sprint(room), func(t *testing.T) {
+			dir := t.TempDir()
+			disk := vfs.NewFaulty(vfs.OS)
+			s := mustOpen(t, open, disk, dir, nil)
+			put(t, s, 0, 10)
+			marks := commit(t, s)
+			disk.SetRoom(room)
+			if err := fill(s); !vfs.IsFull(err) {
+				t.Fatalf("a full disk gave %v", err)
+			}
+			disk.SetRoom(-1)
+			if err := s.Close(); err != nil {
+				t.Logf("close: %v", err) // it may say so again
+			}
+			s = mustOpen(t, open, disk, dir, marks)
+			put(t, s, 10, 20)
+			finish(t, s)
+			expect(t, dir, 20)
+			expectFinal(t, dir)
+		})
+	}
+}
+
+// fill puts records until the disk is full.
+func fill(s store.Store) error {
+	for n := 1000; n < 2000; n++ {
+		if err := s.Put(Record(n)); err != nil {
+			return err
+		}
+		if n%10 == 9 {
+			if _, err := s.Mark(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

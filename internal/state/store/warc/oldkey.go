@@ -1,0 +1,67 @@
+package warc
+
+import (
+	"strings"
+
+	"kumo/internal/base/field"
+)
+
+// OldKey is the key under which kumo's first versions indexed a URL. Readers do not compute it for every URL: it leaves
+// escapes and session ids as they are. Indexes of old crawls have it.
+func OldKey(url string) string { return string(appendOldKey(nil, url)) }
+
+func appendOldKey(dst []byte, url string) []byte {
+	scheme, rest, ok := strings.Cut(url, "://")
+	if !ok {
+		return field.Token(dst, strings.ToLower(url))
+	}
+	rest, _, _ = strings.Cut(rest, "#")
+	end := strings.IndexAny(rest, "/?")
+	if end < 0 {
+		end = len(rest)
+	}
+	host, port := splitPort(rest[:end])
+	dst = appendOldHost(dst, strings.ToLower(host))
+	if port != "" && port != defaultPorts[strings.ToLower(scheme)] {
+		dst = field.Token(append(dst, ':'), port)
+	}
+	path, query, _ := strings.Cut(rest[end:], "?")
+	dst = append(dst, ')')
+	dst = appendOldPath(dst, strings.ToLower(path))
+	if query == "" {
+		return dst
+	}
+	return field.Token(append(dst, '?'), sortParameters(strings.ToLower(query)))
+}
+
+// appendOldHost writes the labels from the last to the first, without a leading www.
+func appendOldHost(dst []byte, host string) []byte {
+	host = strings.TrimSuffix(strings.Trim(host, "[]"), ".")
+	if first, rest, ok := strings.Cut(host, "."); ok && isWWW(first) {
+		host = rest
+	}
+	for {
+		i := strings.LastIndexByte(host, '.')
+		dst = field.Token(dst, host[i+1:])
+		if i < 0 {
+			return dst
+		}
+		dst = append(dst, ',')
+		host = host[:i]
+	}
+}
+
+// appendOldPath writes the segments that are not empty, or "/" when there are none.
+func appendOldPath(dst []byte, path string) []byte {
+	empty := true
+	for segment := range strings.SplitSeq(path, "/") {
+		if segment != "" {
+			dst = field.Token(append(dst, '/'), segment)
+			empty = false
+		}
+	}
+	if empty {
+		dst = append(dst, '/')
+	}
+	return dst
+}

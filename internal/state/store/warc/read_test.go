@@ -1,0 +1,118 @@
+package warc
+
+import (
+	"bytes"
+	"crypto/sha1"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"kumo/internal/state/store/storetest"
+)
+
+// written is a file of a few visits, one of them odd.
+func written(t *testing.T, compression string) (name string, data []byte) {
+	t.Helper()
+	dir := t.TempDir()
+	s := openTest(t, dir, func(c *Config) { c.Compression = compression })
+	for n := range 8 {
+		put(t, s, storetest.Record(n))
+	}
+	for _, rec := range odd() {
+		put(t, s, rec)
+	}
+	closeTest(t, s)
+	names, err := filepath.Glob(filepath.Join(dir, "warc", "*.warc.*"))
+	if err != nil || len(names) != 1 {
+		t.Fatal(names, err)
+	}
+	if data, err = os.ReadFile(names[0]); err != nil {
+		t.Fatal(err)
+	}
+	return names[0], data
+}
+
+// readAll reads what can be read, and returns the places of records and of what is damaged.
+func readAll(t *testing.T, name string, data []byte) (places []int64, failed []error) {
+	t.Helper()
+	r, err := NewReader(bytes.NewReader(data), int64(len(data)), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		rec, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return places, failed
+		}
+		if err != nil {
+			failed = append(failed, err)
+		}
+		if rec == nil {
+			r.Skip()
+			continue
+		}
+		places = append(places, rec.Offset)
+	}
+}
+
+func TestReaderReadsWhatTheStoreWrites(t *testing.T) {
+	for _, compression := range []string{"gzip", "zstd"} {
+		t.Run(compression, func(t *testing.T) {
+			name, data := written(t, compression)
+			places, failed := readAll(t, name, data)
+			if len(places) < 20 || len(failed) > 0 {
+				t.Fatalf("%d records, and %v", len(places), failed)
+			}
+			// A hole costs the records that it touches.
+			holed := bytes.Clone(data)
+			clear(holed[places[5]+12 : places[5]+40])
+			rest, failed := readAll(t, name, holed)
+			if len(rest) != len(places)-1 || len(failed) != 1 {
+				t.Errorf("with a hole: %d records of %d, and %v", len(rest), len(places), failed)
+			}
+			// Wherever the file ends, the last record is torn, or there is none.
+			for _, cut := range []int64{places[3] + 1, places[3] + 9, places[4] - 1} {
+				rest, failed = readAll(t, name, data[:cut])
+				if len(rest) != 3 || len(failed) != 1 || !errors.Is(failed[0], ErrTorn) {
+					t.Errorf("cut at %d: %d records, and %v", cut, len(rest), failed)
+				}
+			}
+		})
+	}
+}
+
+func TestIndexLinesComeBack(t *testing.T) {
+	rec := storetest.Record(1)
+	// the first record may be as long as what is before
+	line := append(appendLine(nil, rec, (&draft{}).payloadDigest(rec), 77), `,"offset":"77","filename":"a.warc.gz"}`...)
+	x, err := ParseIndexLine(line)
+	if err != nil || x.URL != rec.URL || x.Length != 77 || x.Offset != 77 || x.File != "a.warc.gz" ||
+		x.Status != rec.Response.Status {
+		t.Errorf("%+v %v", x, err)
+	}
+	for _, bad := range []string{"", "a", "a)/ 20260101000000 {}", string(line[1:]), string(line[:len(line)-1])} {
+		if _, err := ParseIndexLine([]byte(bad)); err == nil {
+			t.Errorf("%q is taken for a line", bad)
+		}
+	}
+}
+
+// A head with control characters, as servers send them, is read, too.
+func TestAnAnswerWithControlCharactersIsRead(t *testing.T) {
+	rec := Record{Fields: map[string]string{"WARC-Type": "response"},
+		Block: []byte("HTTP/1.1 200 OK\r\nX-Odd: a\x01\x7f\r\nContent-Type: text/html\r\nTransfer-Encoding: " +
+			"chunked\r\n\r\n2\r\n\x01k\r\n0\r\n\r\n")}
+	resp, err := rec.Response()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if kind := resp.Header.Get("Content-Type"); kind != "text/html" {
+		t.Errorf("its type is %q", kind)
+	}
+	if got, want := rec.BodyDigest(), sha1.Sum([]byte("\x01k")); got != want {
+		t.Errorf("its body's digest is %x, want %x", got, want)
+	}
+}

@@ -1,0 +1,86 @@
+package warc
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"kumo/internal/base/vfs"
+	"kumo/internal/state/store"
+)
+
+// recover brings the folder to the state that marks tell of: what they do not name goes, what they name is cut to its
+// length and finished.
+func (s *Store) recover(marks []store.Mark) error {
+	names, err := s.disk.List(s.dir())
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if final, ok := strings.CutSuffix(name, open); ok && strings.Contains(final, ".warc") {
+			if err := s.recoverFile(final, marks); err != nil {
+				return fmt.Errorf("recovering %s: %w", name, err)
+			}
+		}
+	}
+	if err := s.checkLost(marks); err != nil {
+		return err
+	}
+	return s.sweep()
+}
+
+func (s *Store) recoverFile(name string, marks []store.Mark) error {
+	length, ok := store.Find(marks, "warc/"+name+open)
+	if !ok {
+		return s.disk.Remove(filepath.Join(s.dir(), name+open))
+	}
+	stem, _, _ := strings.Cut(name, ".warc")
+	indexLength, _ := store.Find(marks, "warc/"+stem+".cdxj"+open)
+	f, err := openFile(s.disk, s.dir(), name, length, indexLength)
+	if err != nil {
+		return err
+	}
+	return f.settle()
+}
+
+// checkLost returns an error of kind fs.ErrInvalid when a file that marks name has less than they say.
+func (s *Store) checkLost(marks []store.Mark) error {
+	for _, m := range marks {
+		final, ok := strings.CutSuffix(m.Name, open)
+		if !ok || !strings.HasPrefix(final, "warc/") || !strings.Contains(final, ".warc") {
+			continue
+		}
+		size, err := s.disk.Size(filepath.Join(s.cfg.Dir, filepath.FromSlash(final)))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // somebody has moved the finished file elsewhere, which is what it is for
+		}
+		if err != nil {
+			return err
+		}
+		if size < m.Length {
+			return vfs.Invalidf("%s is %d bytes long, but %d bytes were written to it", final, size, m.Length)
+		}
+	}
+	return nil
+}
+
+// sweep removes what a crash left that has no meaning any more: halves of indexes, and indexes that are sorted
+// elsewhere or whose file is gone.
+func (s *Store) sweep() error {
+	for _, dir := range []string{s.dir(), s.cfg.Dir} {
+		names, err := s.disk.List(dir)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			if strings.HasSuffix(name, ".cdxj"+open) || strings.Contains(name, ".cdxj.") && strings.HasSuffix(name, temporary) {
+				if err := s.disk.Remove(filepath.Join(dir, name)); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,153 @@
+// Package warc writes a crawl's records as WARC 1.1 (ISO 28500:2017) with a sorted CDXJ index.
+//
+// A visit becomes up to three records beside each other: response (or revisit), request and metadata. Each is a member
+// of its own in the compressed file, so that a reader can start at any of them. They are put together and compressed in
+// the goroutine that calls Put, in buffers that are reused; only appending the finished bytes is done one at a time.
+// Most bodies come compressed and most other records are small: for both, building Huffman codes would cost much and
+// save little, so that only long texts get codes of their own.
+//
+// What was stored is what came over the wire: chunks, odd line ends and all. An answer whose head is broken cannot be
+// read as HTTP, so it is kept as a resource record of type application/octet-stream, which no reader tries to parse,
+// and is left out of the index.
+//
+// WARC-Payload-Digest is that of the body as it lies in the record, with its chunks: so warcio, FastWARC and JWAT check
+// it, and so pywb reckons it, though the standard means the body without them. A revisit and the index repeat the
+// digest of the record that has the body, for replay finds it by that. A revisit because the server said that nothing
+// has changed (304) has no block: pywb shows the block's head, and an empty page, otherwise; the head is in the visit's
+// metadata record, and the index gives the status of the page that stands for it. docs/decisions/replay.md says what
+// was tried.
+//
+// A file grows under the name X.warc.gz.open beside X.cdxj.open, its index in the order of arrival. When it is full and
+// the Mark that holds its end is safe, the index is sorted into X.cdxj and both lose their ".open".
+package warc
+
+import (
+	"path/filepath"
+	"sync"
+	"time"
+
+	"kumo/internal/base/page"
+	"kumo/internal/base/vfs"
+	"kumo/internal/state/store"
+)
+
+// Config says where and how to write.
+type Config struct {
+	Dir         string           // the crawl's folder; files go to warc/ below it
+	Name        string           // the crawl's name, the first part of each file's
+	Hostname    string           // this machine's name, the last part of each file's
+	MaxSize     int64            // a file ends before it gets longer, unless one visit is; default 1 GB
+	Compression string           // "gzip" (default), "zstd" or "none"
+	Scratch     *vfs.Scratch     // where long records are put together; default a temporary file
+	Software    string           // for warcinfo: name and version of the program
+	Info        [][2]string      // further lines of warcinfo, without secrets
+	Now         func() time.Time // default time.Now
+	Closed      func()           // is called when a file got its final name; may be nil
+}
+
+func (c *Config) setDefaults() {
+	if c.MaxSize <= 0 {
+		c.MaxSize = 1e9
+	}
+	if c.Compression == "" {
+		c.Compression = "gzip"
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+}
+
+var _ store.Store = (*Store)(nil)
+
+// A Store writes WARC files.
+type Store struct {
+	disk   vfs.FS
+	cfg    Config
+	drafts *drafts
+
+	mu     sync.Mutex // guards what follows
+	serial int        // of the next file
+	cur    *file      // that grows, nil before its first record
+	full   []*file    // that grow no more and wait for Settle
+
+	marked  []*file // whose lengths the last Mark gave
+	settled []*file // those of them that were full by then
+}
+
+// Open makes a store. What an earlier one left open is cut back to marks and gets its final form; new records go to new
+// files.
+func Open(disk vfs.FS, cfg Config, marks []store.Mark) (*Store, error) {
+	cfg.setDefaults()
+	if cfg.Scratch == nil {
+		cfg.Scratch = vfs.NewScratch("", nil, 0)
+	}
+	drafts, err := newDrafts(cfg.Compression, cfg.Scratch)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{disk: disk, cfg: cfg, drafts: drafts}
+	if err := disk.MkdirAll(s.dir()); err != nil {
+		return nil, err
+	}
+	if err := s.recover(marks); err != nil {
+		return nil, err
+	}
+	s.serial, err = nextSerial(disk, s.dir())
+	return s, err
+}
+
+func (s *Store) dir() string { return filepath.Join(s.cfg.Dir, "warc") }
+
+// Put writes the records of a visit and sets rec.Place. A visit without an answer leaves nothing, nor does a page that
+// is not to be archived.
+func (s *Store) Put(rec *page.Record) error {
+	if rec.Response == nil || rec.Response.RawLen() == 0 || rec.NoArchive {
+		return nil
+	}
+	d := s.drafts.get()
+	defer s.drafts.put(d)
+	id, length := d.visit(rec)
+	if d.far != nil {
+		d.flush()
+	}
+	if d.err != nil {
+		return d.err
+	}
+	name, offset, err := s.append(d)
+	if err != nil {
+		return err
+	}
+	rec.Place = page.Place{File: name, Offset: offset, Length: length, ID: id}
+	if rec.Revisit == nil && d.payload != rec.Digest {
+		rec.Place.Chunked = d.payload
+	}
+	return nil
+}
+
+// PutSkip does nothing: WARC holds what was fetched.
+func (s *Store) PutSkip(*page.Skip) error { return nil }
+
+// append adds a visit's records and its index line, if it has one, to the current file.
+func (s *Store) append(d *draft) (name string, offset int64, err error) {
+	size := int64(len(d.out))
+	if d.far != nil {
+		size = d.far.Len()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cur != nil && s.cur.records.Len()+size > s.cfg.MaxSize {
+		s.full = append(s.full, s.cur)
+		s.cur = nil
+	}
+	if s.cur == nil {
+		if s.cur, err = s.newFile(); err != nil {
+			return "", 0, err
+		}
+	}
+	if d.far != nil {
+		offset, err = s.cur.appendFar(d.far, d.line, d.piece)
+	} else {
+		offset, err = s.cur.append(d.out, d.line)
+	}
+	return s.cur.name, offset, err
+}

@@ -1,0 +1,412 @@
+package transfer
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"kumo/internal/base/item"
+	"kumo/internal/base/weburl"
+	"kumo/internal/content/cookies"
+	"kumo/internal/state/entry"
+	"kumo/internal/state/seen"
+)
+
+// A chunk is a piece of what one node hands over to another: a byte for the version, then blocks, each of which stands
+// for itself: its length, and as much compressed by zstd. A block begins with a Unix time that others are counted from;
+// then come groups: the waiting URLs of a host in their order, as package item writes them, or the known URLs of an
+// origin in theirs, each written by what it does not share with the one before. Where hosts are cut into slices, URLs
+// that wait come by slices, and those that are known by origins all the same.
+const (
+	chunkVersion = 2
+	ChunkBytes   = 256 << 10 // that a chunk has at most, unless one URL alone is to blame
+	BlockBytes   = 64 << 10  // from which a block ends, before it is compressed
+	chunkWeight  = 8 << 20   // of what a chunk may unfold to; about twice as much is still read
+	maxBlock     = 1 << 20   // bytes: more is refused
+	maxHost      = 512       // bytes of a host's name with its port
+)
+
+// The kinds of groups.
+const (
+	groupWaiting = 'w' // a host, its times, and URLs that wait there
+	groupRanked  = 'r' // the same, each URL with what links are worth to it behind it, a float of 4 bytes
+	groupKnown   = 'k' // an origin, its host's times, and URLs that are known
+	groupCookies = 'c' // a host, its times, and cookies that go there
+)
+
+// ErrChunk is a chunk that is damaged, or another version's.
+var ErrChunk = errors.New("this is no chunk that this version of kumo understands")
+
+// A HostTiming is what a host owes: the delay it asks for, and how long it is to be left alone yet.
+type HostTiming struct{ Asked, Wait time.Duration }
+
+// Sizes are of a block before it is compressed, and of a chunk.
+type Sizes struct{ Block, Chunk int } // bytes, at the most
+
+// A ChunkWriter writes chunks.
+type ChunkWriter struct {
+	Sizes
+	zip    *zstd.Encoder
+	Now    time.Time
+	out    []byte        // blocks that are done
+	block  entry.Encoder // the one at hand
+	weight int           // of all
+
+	group  []byte                   // its beginning: kind and name
+	host   string                   // of waiting URLs
+	worth  func(url string) float32 // nil: nothing is said
+	count  int                      // its URLs
+	urls   entry.Encoder
+	before string // the last known URL, by what is behind its origin
+}
+
+// NewChunkWriter makes a writer of chunks as they are at a moment.
+func NewChunkWriter(now time.Time, s Sizes) (*ChunkWriter, error) {
+	zip, err := newZip()
+	return &ChunkWriter{Sizes: s, zip: zip, Now: now}, err
+}
+
+// size is about how much the chunk will have at the most.
+func (p *ChunkWriter) size() int { return len(p.out) + len(p.block.Writer) + len(p.urls.Writer) + 1024 }
+
+func (p *ChunkWriter) empty() bool { return p.weight == 0 }
+
+// Waiting begins a group of waiting URLs.
+func (p *ChunkWriter) Waiting(host string, c HostTiming) {
+	kind := byte(groupWaiting)
+	if p.worth != nil {
+		kind = groupRanked
+	}
+	p.begin(kind, host, c)
+	p.host = host
+}
+
+// Known begins a group of known URLs.
+func (p *ChunkWriter) Known(origin string, c HostTiming) {
+	p.begin(groupKnown, origin, c)
+	p.before = "/"
+}
+
+// Cookies adds the cookies of a host.
+func (p *ChunkWriter) Cookies(host string, all []cookies.Cookie) {
+	p.begin(groupCookies, host, HostTiming{})
+	for i := range all {
+		p.urls.Writer = cookies.Append(p.urls.Writer, &all[i])
+		p.count++
+		p.weight += item.Weight + len(all[i].Value)
+	}
+}
+
+func (p *ChunkWriter) begin(kind byte, name string, c HostTiming) {
+	p.endGroup()
+	enc := entry.Encoder{Writer: p.group[:0]}
+	enc.Byte(kind)
+	enc.String(name)
+	enc.Int(int64(c.Asked / time.Millisecond))
+	enc.Int(int64((max(c.Wait, 0) + time.Millisecond - 1) / time.Millisecond))
+	p.group = enc.Writer
+	p.weight += item.Weight + len(name)
+}
+
+// Item adds a URL that waits.
+func (p *ChunkWriter) Item(it *item.Item) {
+	p.urls.Writer = item.Append(p.urls.Writer, p.host, it)
+	if p.worth != nil {
+		p.urls.Writer = binary.LittleEndian.AppendUint32(p.urls.Writer, math.Float32bits(p.worth(it.URL)))
+	}
+	p.count++
+	p.weight += item.Weight + len(it.URL) + len(it.From) + len(it.Seed) + len(it.Path)
+}
+
+// Entry adds a URL that is known, by what is behind its origin.
+func (p *ChunkWriter) Entry(rest string, v *seen.Entry) {
+	e := &p.urls
+	e.Writer = append(e.Writer, byte(v.State))
+	e.Int(int64(v.Depth))
+	e.Int((p.Now.Unix() - v.First.Unix()) / 60)
+	e.Suffix(rest, p.before)
+	e.Writer = seen.AppendMeta(e.Writer, &v.Meta, p.Now.Unix())
+	p.before = rest
+	p.count++
+	p.weight += item.Weight + len(v.URL) + len(v.ETag)
+}
+
+// full reports whether the block is to end, because of what it has or unfolds to; a group may go on in the next.
+func (p *ChunkWriter) full() bool {
+	return len(p.block.Writer)+len(p.urls.Writer) >= p.Sizes.Block || p.weight >= chunkWeight
+}
+
+func (p *ChunkWriter) endGroup() {
+	if len(p.group) == 0 {
+		return
+	}
+	if len(p.block.Writer) == 0 {
+		p.block.Int(p.Now.Unix())
+	}
+	p.block.Writer = append(p.block.Writer, p.group...)
+	p.block.Int(int64(p.count))
+	p.block.Writer = append(p.block.Writer, p.urls.Writer...)
+	p.group, p.count, p.urls.Writer = p.group[:0], 0, p.urls.Writer[:0]
+}
+
+// endBlock compresses the block, and reports whether the chunk is to be sent: another block might be too much.
+func (p *ChunkWriter) endBlock() bool {
+	p.endGroup()
+	if len(p.block.Writer) == 0 {
+		return false
+	}
+	if len(p.out) == 0 {
+		p.out = append(p.out, chunkVersion)
+	}
+	zipped := p.zip.EncodeAll(p.block.Writer, make([]byte, 0, len(p.block.Writer)/2))
+	p.out = append(binary.AppendUvarint(p.out, uint64(len(zipped))), zipped...)
+	p.block.Writer = p.block.Writer[:0]
+	return len(p.out)+p.Sizes.Block+1024 > p.Sizes.Chunk || p.weight >= chunkWeight
+}
+
+// Chunk returns what was packed, and begins anew.
+func (p *ChunkWriter) Chunk() []byte {
+	p.endBlock()
+	data := p.out
+	p.out, p.weight = nil, 0
+	return data
+}
+
+// A Chunk is a chunk unpacked.
+type Chunk struct {
+	Waiting []HostQueue
+	Known   []HostKnown
+	Worths  []Worth // of those that wait, as far as it is not 0
+	Cookies []cookies.Cookie
+	weight  int
+}
+
+// A Worth is what links are worth to a URL, as the order of the node has it that hands it over.
+type Worth struct {
+	URL   string
+	Depth int32
+	Worth float32
+}
+
+// maxWorth is more than links to a URL can be worth.
+const maxWorth = 1 << 40
+
+// HostQueue are URLs that wait at a host.
+type HostQueue struct {
+	Host   string
+	Timing HostTiming
+	Items  []item.Item
+}
+
+// HostKnown are known URLs of an origin, all of one slice of its host where that is cut into several.
+type HostKnown struct {
+	Host    string
+	Timing  HostTiming
+	Entries []seen.Entry
+}
+
+// A ChunkReader reads chunks. They come from the network: whatever they are, it takes a bounded part of memory, and
+// they are read wholly or not at all.
+type ChunkReader struct {
+	slices *item.Slices
+	zip    *zstd.Decoder
+	block  []byte
+}
+
+func newZip() (*zstd.Encoder, error) {
+	return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest),
+		zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(128<<10))
+}
+
+// NewChunkReader makes a reader of chunks, for a crawl that cuts its hosts into slices.
+func NewChunkReader(slices *item.Slices) (*ChunkReader, error) {
+	zip, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxMemory(maxBlock))
+	return &ChunkReader{slices: slices, zip: zip}, err
+}
+
+// Read reads a chunk. One without anything is a chunk, too.
+func (u *ChunkReader) Read(data []byte) (*Chunk, error) {
+	p := &Chunk{}
+	if len(data) == 0 {
+		return p, nil
+	}
+	if data[0] != chunkVersion {
+		return nil, ErrChunk
+	}
+	for data = data[1:]; len(data) > 0; {
+		n, size := binary.Uvarint(data)
+		if size <= 0 || n > uint64(len(data)-size) {
+			return nil, ErrChunk
+		}
+		var err error
+		if u.block, err = u.zip.DecodeAll(data[size:size+int(n)], u.block[:0]); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrChunk, err)
+		}
+		d := entry.NewDecoder(u.block)
+		d.Text.Share = BlockBytes
+		if (blockReader{d, p, u.slices}).read(); d.Bad {
+			return nil, ErrChunk
+		}
+		data = data[size+int(n):]
+	}
+	return p, nil
+}
+
+// A blockReader reads a block into a chunk.
+type blockReader struct {
+	*entry.Decoder
+	chunk  *Chunk
+	slices *item.Slices
+}
+
+func (d blockReader) read() {
+	p := d.chunk
+	now := d.Int()
+	for len(d.Rest) > 0 && !d.Bad {
+		kind, name := d.Byte(), d.String()
+		c := HostTiming{d.millis(), d.millis()}
+		n := d.Int()
+		d.weigh(len(name))
+		if n < 0 || n > int64(len(d.Rest)) {
+			d.Bad = true
+		}
+		switch {
+		case d.Bad:
+		case (kind == groupWaiting || kind == groupRanked) && len(name) > 0 && len(name) <= maxHost &&
+			strings.IndexByte(name, '/') < 0:
+			items := d.items(name, int(n), kind == groupRanked)
+			p.Waiting = append(p.Waiting, HostQueue{Host: name, Timing: c, Items: items})
+		case kind == groupCookies && len(name) > 0 && len(name) <= maxHost:
+			d.cookies(item.HostOfSlice(name), int(n))
+		case kind == groupKnown && len(name) <= entry.MaxURL:
+			p.Known = d.bySlice(p.Known, HostKnown{Host: item.HostOf(name + "/"), Timing: c,
+				Entries: d.entries(name, now, int(n))})
+		default:
+			d.Bad = true
+		}
+	}
+}
+
+// bySlice appends the known URLs of an origin, those of each slice of its host together.
+func (d blockReader) bySlice(all []HostKnown, k HostKnown) []HostKnown {
+	if d.slices == nil {
+		return append(all, k)
+	}
+	at := map[string]int{}
+	for _, e := range k.Entries {
+		slice := d.slices.At(k.Host, e.URL)
+		i, met := at[slice]
+		if !met {
+			i = len(all)
+			at[slice] = i
+			all = append(all, HostKnown{Host: slice, Timing: k.Timing})
+		}
+		all[i].Entries = append(all[i].Entries, e)
+	}
+	return all
+}
+
+// weigh counts what was read, and ends it when that is too much.
+func (d blockReader) weigh(size int) {
+	if d.chunk.weight += item.Weight + size; d.chunk.weight > 2*chunkWeight {
+		d.Bad = true
+	}
+}
+
+// maxDelay is the longest delay between requests to a host that a chunk may have.
+const maxDelay = 365 * 24 * time.Hour
+
+func (d blockReader) millis() time.Duration {
+	ms := d.Int()
+	if ms < 0 || ms > int64(maxDelay/time.Millisecond) {
+		d.Bad = true
+		return 0
+	}
+	return time.Duration(ms) * time.Millisecond
+}
+
+func (d blockReader) items(host string, n int, ranked bool) (items []item.Item) {
+	for range n {
+		it := d.Item(host)
+		worth := float32(0)
+		if ranked {
+			worth = d.worth()
+		}
+		if it.Depth < 0 || it.Robots != "" || d.slices.Of(it.URL) != host || max(len(it.URL), len(it.From), len(it.Seed),
+			len(it.Path)) > entry.MaxURL {
+			d.Bad = true
+		}
+		if d.weigh(len(it.URL) + len(it.From) + len(it.Seed) + len(it.Path)); d.Bad {
+			return nil
+		}
+		if isCanonical(item.HostOfSlice(host), it.URL) { // an earlier version may have let others in
+			items = append(items, it)
+			if worth != 0 {
+				d.chunk.Worths = append(d.chunk.Worths, Worth{it.URL, it.Depth, worth})
+			}
+		}
+	}
+	return items
+}
+
+func (d blockReader) cookies(host string, n int) {
+	hostname := cookies.HostOf(host)
+	for range n {
+		c, rest, ok := cookies.Read(d.Rest)
+		if d.Rest = rest; !ok || !c.Covers(hostname) {
+			d.Bad = true
+		}
+		if d.weigh(len(c.Value)); d.Bad {
+			return
+		}
+		d.chunk.Cookies = append(d.chunk.Cookies, c)
+	}
+}
+
+func (d blockReader) worth() float32 {
+	if len(d.Rest) < 4 {
+		d.Bad = true
+		return 0
+	}
+	worth := math.Float32frombits(binary.LittleEndian.Uint32(d.Rest))
+	d.Rest = d.Rest[4:]
+	if !(worth >= -maxWorth && worth <= maxWorth) {
+		d.Bad = true
+		return 0
+	}
+	return worth
+}
+
+func (d blockReader) entries(origin string, now int64, n int) (entries []seen.Entry) {
+	if item.HostOf(origin+"/") == "" || item.OriginOf(origin+"/") != origin {
+		d.Bad = true
+		return nil
+	}
+	for before := "/"; n > 0; n-- {
+		e := seen.Entry{State: seen.State(d.Byte()), Depth: int32(d.Int()), First: time.Unix(now-60*d.Int(), 0).UTC()}
+		rest := d.Suffix(before, entry.MaxURL)
+		e.URL, before = origin+rest, rest
+		meta, after, ok := seen.ReadMeta(d.Rest, now)
+		if !ok || e.State > seen.Known || e.Depth < 0 || rest == "" || rest[0] != '/' || len(e.URL) > entry.MaxURL {
+			d.Bad = true
+		}
+		e.Meta, d.Rest = meta, after
+		if d.weigh(len(e.URL) + len(e.ETag)); d.Bad {
+			return nil
+		}
+		entries = append(entries, e)
+	}
+	return entries
+}
+
+// isCanonical reports whether a URL is one of a host, in its one form.
+func isCanonical(host, url string) bool {
+	u, err := weburl.Parse(url)
+	return err == nil && u.Web() && u.Host() == host && u.String() == url
+}

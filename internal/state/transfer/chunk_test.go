@@ -1,0 +1,229 @@
+package transfer
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"kumo/internal/base/item"
+	"kumo/internal/base/page"
+	"kumo/internal/base/weburl"
+	"kumo/internal/content/cookies"
+	"kumo/internal/state/seen"
+)
+
+func testWriter(t testing.TB) *ChunkWriter {
+	t.Helper()
+	w, err := NewChunkWriter(time.Unix(1_900_000_000, 0).UTC(), Sizes{Block: BlockBytes, Chunk: ChunkBytes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func testUnpacker(t testing.TB) *ChunkReader {
+	t.Helper()
+	u, err := NewChunkReader(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(u.zip.Close)
+	return u
+}
+
+func randomText(dice *rand.Rand, n int) string {
+	return strings.Repeat(string(rune('a'+dice.IntN(26))), dice.IntN(n)) + fmt.Sprint(dice.IntN(100))
+}
+
+// randomChunk is a chunk, and how a writer writes it.
+func randomChunk(dice *rand.Rand, pack *ChunkWriter) *Chunk {
+	p := &Chunk{}
+	for range dice.IntN(20) {
+		host := fmt.Sprintf("h%d.example:8080", dice.IntN(100))
+		c := HostTiming{time.Duration(dice.IntN(1e6)) * time.Millisecond, time.Duration(dice.IntN(1e6)) * time.Millisecond}
+		if dice.IntN(2) == 0 {
+			a := HostQueue{Host: host, Timing: c}
+			pack.Waiting(host, c)
+			for range dice.IntN(10) {
+				it := item.Item{URL: "http://" + host + "/" + randomText(dice, 300), From: randomText(dice, 5),
+					Seed: randomText(dice, 5), Path: randomText(dice, 50),
+					Depth: dice.Int32N(9), Kind: page.Kind(dice.IntN(5)), Redirects: uint8(dice.IntN(3)), Tries: uint8(dice.IntN(3)),
+					Root: dice.IntN(2) == 0, Told: dice.IntN(2) == 0, Recrawl: dice.IntN(2) == 0, Late: dice.IntN(2) == 0}
+				pack.Item(&it)
+				a.Items = append(a.Items, it)
+			}
+			p.Waiting = append(p.Waiting, a)
+			continue
+		}
+		l := HostKnown{Host: host, Timing: c}
+		origin := []string{"http://", "https://a@", "https://"}[dice.IntN(3)] + host
+		pack.Known(origin, c)
+		for range dice.IntN(10) {
+			rest := "/" + randomText(dice, 300)
+			e := seen.Entry{URL: origin + rest, State: seen.State(dice.IntN(3)), Depth: dice.Int32N(9),
+				First: pack.Now.Add(-time.Duration(dice.IntN(1e4)) * time.Minute)}
+			if dice.IntN(2) == 0 {
+				e.Meta = seen.Meta{Fetched: pack.Now.Add(-time.Hour), Status: 200, ETag: "e",
+					Digest: page.Digest{byte(dice.IntN(256))}}
+			}
+			pack.Entry(rest, &e)
+			l.Entries = append(l.Entries, e)
+		}
+		p.Known = append(p.Known, l)
+	}
+	return p
+}
+
+func TestChunksAreReadAsWritten(t *testing.T) {
+	u, pack := testUnpacker(t), testWriter(t)
+	for seed := range uint64(500) {
+		dice := rand.New(rand.NewPCG(seed, 0))
+		want := randomChunk(dice, pack)
+		got, err := u.Read(pack.Chunk())
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if !reflect.DeepEqual(got.Waiting, want.Waiting) || !reflect.DeepEqual(got.Known, want.Known) {
+			t.Fatalf("seed %d:\n%+v became\n%+v", seed, want, got)
+		}
+	}
+}
+
+// A TestDamagedChunksAreRefused that is changed, or cut off, is refused or still one; it never does harm.
+// Cookies come with their host; those that another host would be sent are refused.
+func TestCookiesOfAHost(t *testing.T) {
+	jar := cookies.NewJar(cookies.Config{})
+	at := cookies.Target{Secure: true, Host: "w.a.example", Path: "/p/q"}
+	jar.Keep([]string{"n=1; Max-Age=100", "wide=2; Domain=a.example; Path=/; Secure"}, at, false, time.Unix(1e9, 0))
+	want := jar.Of(nil, "w.a.example")
+	for host, ok := range map[string]bool{"w.a.example:8443": true, "b.example": false} {
+		w := testWriter(t)
+		w.Cookies(host, want)
+		p, err := testUnpacker(t).Read(w.Chunk())
+		if (err == nil) != ok {
+			t.Fatalf("%s: %v", host, err)
+		}
+		if !ok {
+			continue
+		}
+		to := cookies.NewJar(cookies.Config{})
+		for _, c := range p.Cookies {
+			to.Import(c)
+		}
+		now := time.Unix(1e9+1, 0)
+		if got, want := fmt.Sprint(to.Append(nil, at, now)), fmt.Sprint(jar.Append(nil, at, now)); to.Len() != 2 ||
+			len(got) != len(want) {
+			t.Errorf("came: %s, want %s", got, want)
+		}
+	}
+}
+
+func TestDamagedChunksAreRefused(t *testing.T) {
+	u, pack := testUnpacker(t), testWriter(t)
+	dice := rand.New(rand.NewPCG(1, 2))
+	randomChunk(dice, pack)
+	data := pack.Chunk()
+	for i := range data {
+		if _, err := u.Read(data[:i]); err == nil && i > 1 {
+			t.Errorf("cut at %d of %d: no error", i, len(data))
+		}
+	}
+	for _, text := range []string{"\x01", "\x03", "?", "\x01\x05abc"} {
+		if _, err := u.Read([]byte(text)); err == nil {
+			t.Errorf("%q: no error", text)
+		}
+	}
+}
+
+// What unfolds to more than a chunk may is refused before it is there: many long URLs that share nearly all, and a
+// block of zeros.
+func TestAChunkThatUnfoldsIsRefused(t *testing.T) {
+	u, pack := testUnpacker(t), testWriter(t)
+	long := "https://h/" + strings.Repeat("x", 60_000)
+	pack.Waiting("h", HostTiming{})
+	for range 2 * chunkWeight / len(long) {
+		pack.Item(&item.Item{URL: long})
+	}
+	if _, err := u.Read(pack.Chunk()); err == nil {
+		t.Error("many long URLs: no error")
+	}
+	pack.block.Writer = make([]byte, 2*maxBlock)
+	if _, err := u.Read(pack.Chunk()); err == nil {
+		t.Error("a large block: no error")
+	}
+	pack.Waiting("h", HostTiming{})
+	pack.Item(&item.Item{URL: "https://elsewhere/"})
+	if _, err := u.Read(pack.Chunk()); err == nil {
+		t.Error("another host's URL: no error")
+	}
+	pack.Waiting("h", HostTiming{})
+	pack.Item(&item.Item{URL: long + strings.Repeat("x", 1<<16)})
+	if _, err := u.Read(pack.Chunk()); err == nil {
+		t.Error("a URL without end: no error")
+	}
+}
+
+func FuzzChunk(f *testing.F) {
+	pack := testWriter(f)
+	for seed := range uint64(5) {
+		randomChunk(rand.New(rand.NewPCG(seed, 0)), pack)
+		pack.endGroup()
+		f.Add(append([]byte(nil), pack.block.Writer...))
+		pack.Chunk()
+	}
+	u := testUnpacker(f)
+	f.Fuzz(func(t *testing.T, block []byte) {
+		if len(block) == 0 {
+			return
+		}
+		pack.Chunk()
+		pack.block.Writer = append(pack.block.Writer, block...)
+		p, err := u.Read(pack.Chunk())
+		u.Read(block) // nor as what it is
+		if err != nil {
+			return
+		}
+		for _, a := range p.Waiting {
+			pack.Waiting(a.Host, a.Timing)
+			for i := range a.Items {
+				pack.Item(&a.Items[i])
+			}
+		}
+		again, err := u.Read(pack.Chunk())
+		if err != nil || !reflect.DeepEqual(again.Waiting, p.Waiting) {
+			t.Errorf("%+v became %+v, %v", p.Waiting, again, err)
+		}
+	})
+}
+
+// Long URLs that are much alike are short in a chunk. What it unfolds to stays small enough for who reads it all the
+// same.
+func TestChunksOfLongURLsAreRead(t *testing.T) {
+	u, pack := testUnpacker(t), testWriter(t)
+	long := strings.Repeat("a", weburl.MaxLength-100)
+	all, read := 5000, 0
+	take := func() {
+		p, err := u.Read(pack.Chunk())
+		if err != nil {
+			t.Fatalf("behind %d URLs: %v", read, err)
+		}
+		for i := range p.Waiting {
+			read += len(p.Waiting[i].Items)
+		}
+	}
+	for i := range all {
+		if len(pack.group) == 0 {
+			pack.Waiting("h.test", HostTiming{})
+		}
+		pack.Item(&item.Item{URL: fmt.Sprint("http://h.test/", long, i), From: "http://h.test/" + long})
+		if pack.full() && pack.endBlock() {
+			take()
+		}
+	}
+	if take(); read != all {
+		t.Errorf("%d of %d URLs are read", read, all)
+	}
+}

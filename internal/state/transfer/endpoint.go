@@ -1,0 +1,410 @@
+// Package transfer moves hosts between nodes, with all that is known of them: chunks, who writes and who takes them,
+// and which transfers are not settled.
+//
+// A handover moves hosts from one node to another: the sender drains them, and exports them in chunks; the receiver
+// takes each into its journal, its frontier and its URL database, within one hold of the ledger's gate; when it has
+// the last, the hosts are its own, and the sender forgets them. What waits is held by one of the two. What is known
+// stays with the sender, too; it is less than what the new owner knows, and when the host comes back, what waits comes
+// with it and is not asked for there.
+//
+// Where hosts are cut into slices, a slice is here what a host is otherwise.
+//
+// A host of which the frontier says that it is away is not held here: it was forgotten, or its transfer dropped, and
+// nothing of it has come back. One that is held here when it comes is kept, whatever becomes of its transfer, and goes
+// on meanwhile: what comes is merged. So is one of which something is found here while it comes, as when the URL
+// database decides only then that a link was news: who handed the host over knows nothing of that.
+package transfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"kumo/internal/base/item"
+	"kumo/internal/cluster/member"
+	"kumo/internal/content/cookies"
+	"kumo/internal/content/policy"
+	"kumo/internal/state/entry"
+	"kumo/internal/state/frontier"
+	"kumo/internal/state/ledger"
+	"kumo/internal/state/seen"
+	"kumo/internal/state/statefile"
+)
+
+// A Config is what an Endpoint works on, with others that do at the same time.
+type Config struct {
+	Ledger    *ledger.Ledger
+	Frontier  *frontier.Frontier
+	DB        *seen.DB
+	Abandoned *statefile.Abandoned
+	Quota     *policy.Quota // counts pages; nil where their number is not limited
+	Now       func() time.Time
+	Ours      func(host string) bool          // this node is the host's owner, or its slice's
+	Hash      func(host string) uint64        // for which nobody can choose hosts
+	Intern    func(s string) string           // of names of hosts, and of paths
+	Reported  func(url string) bool           // skipped.jsonl has said that its host could not be had
+	Wait      func(ctx context.Context) error // for room for another chunk
+	// is told of hosts, sorted, that are gone, and whose robots.txt waited there
+	Removed func(hosts []string, robots []item.Item)
+	// is told which hosts have come with a transfer, sorted, when that has come whole, durably: once, but not again after
+	// a crash. It must be quick; may be nil
+	Received func(t member.Transfer, hosts []string)
+
+	Cookies *cookies.Jar // that the hosts' servers have set; nil: none are kept
+
+	Rank  func(items []item.Item)  // gives items that come their ranks; nil: they have those that they have
+	Give  func(all []Worth)        // is told what links are worth to URLs that come; nil: nobody wants to know
+	Worth func(url string) float32 // says what they are worth to one that goes; nil: nothing
+}
+
+// An Endpoint is a node's end of transfers: it takes hosts that come, forgets those that went, and knows which
+// transfers are not settled.
+type Endpoint struct {
+	Config
+
+	one    sync.Mutex   // held by who takes, drops or forgets; taken before the ledger's gate
+	reader *ChunkReader // used with one held; nil until it is needed
+	parked map[member.Transfer][]string
+	met    map[member.Transfer]map[uint64]bool // hosts whose pages are counted anew; nil without a limit
+	plan   atomic.Pointer[mergePlan]           // of the chunk at hand; nil if nothing is to be merged
+
+	mu sync.Mutex // guards what follows
+	// changes within the ledger's gate, and with one held, but for hosts that become kept
+	Unsettled Unsettled
+	came      map[member.Transfer]map[uint64]bool // hosts, and whether they are kept
+	finds     int                                 // how often hosts have become kept since they came
+}
+
+// ParkedFor is what hosts are parked for whose transfer is under way: they are not this node's yet.
+const ParkedFor = "a transfer"
+
+// ErrNoDB is a crawl that keeps nothing on the disk.
+var ErrNoDB = errors.New("a crawl without a folder has no part in a handover")
+
+// Take takes a chunk of a transfer in, from an [Export] of another node. Chunks of a transfer come in order, one after
+// the other; one that was taken before is ignored. With the last one, which may be empty, the hosts of all of them are
+// this node's. durable waits until the chunk is in the journal, and that is shipped, while the next one is taken. data
+// that is no chunk is an error and changes nothing. It waits for room, and needs a Run to commit.
+func (r *Endpoint) Take(ctx context.Context, t member.Transfer, seq uint64, last bool,
+	data []byte) (durable func(context.Context) error, err error) {
+	if r.DB == nil {
+		return nil, ErrNoDB
+	}
+	if err := r.Wait(ctx); err != nil {
+		return nil, err
+	}
+	sequence, whole, err := r.takeChunk(entry.Chunk{Transfer: t, Seq: seq, Last: last, Data: string(data)})
+	if err != nil {
+		return nil, fmt.Errorf("take a chunk from %s: %w", t.From, err)
+	}
+	return func(ctx context.Context) error {
+		err := r.sure(ctx, sequence)
+		if err == nil && whole != nil && r.Received != nil {
+			r.Received(t, whole.all())
+		}
+		return err
+	}, nil
+}
+
+// sure is safe without waiting for the next commit's time: who hands over waits for each answer.
+func (r *Endpoint) sure(ctx context.Context, sequence uint64) error {
+	r.Ledger.Hurry()
+	return r.Ledger.WaitDurable(ctx, sequence)
+}
+
+func (r *Endpoint) takeChunk(c entry.Chunk) (sequence uint64, whole *Incoming, err error) {
+	r.one.Lock()
+	defer r.one.Unlock()
+	if r.reader == nil {
+		if r.reader, err = NewChunkReader(r.Frontier.Slices()); err != nil {
+			return 0, nil, err
+		}
+	}
+	p, err := r.reader.Read([]byte(c.Data))
+	if err != nil {
+		return 0, nil, err
+	}
+	if next, err := r.expects(c.Transfer, c.Seq); err != nil || !next {
+		return r.Ledger.Sequence(), nil, err // what was taken before may not be durable yet
+	}
+	defer r.plan.Store(nil)
+	for taken := false; !taken && err == nil; {
+		m := r.planMerge(p, r.keep(c.Transfer, p))
+		keeps, finds := r.keeps(c.Transfer, m.kept)
+		// What others are about to put there makes a host kept: it is there before, or comes later and sees the transfer.
+		err = r.Ledger.Alone(func() error {
+			if taken = slices.Equal(r.keep(c.Transfer, p), m.kept); taken { // or else more are held here by now
+				if r.finds != finds {
+					keeps, _ = r.keeps(c.Transfer, m.kept)
+				}
+				whole = r.enter(&c, p, m, keeps)
+				sequence = r.Ledger.Sequence()
+			}
+			return nil
+		})
+	}
+	if err == nil && whole != nil {
+		r.letGo(whole)
+	}
+	return sequence, whole, err
+}
+
+func (r *Endpoint) expects(t member.Transfer, seq uint64) (bool, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.Unsettled.expects(t, seq)
+}
+
+// keeps are the hosts of a transfer that stay if it is dropped, with some that are added, and up to which find.
+func (r *Endpoint) keeps(t member.Transfer, more []string) (all []string, finds int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.Unsettled.Keeps(t, more), r.finds
+}
+
+// enter enters a chunk into the journal and all that is a view of it. It is called alone within the ledger's gate, and
+// reads nothing from the disk.
+func (r *Endpoint) enter(c *entry.Chunk, p *Chunk, m *mergePlan, keeps []string) (whole *Incoming) {
+	r.meet(c.Transfer, p, m.kept)
+	c.Kept, c.Left = m.kept, m.leftOut(p)
+	var enc entry.Encoder
+	enc.Chunk(*c)
+	r.Ledger.Enqueue(enc.Writer)
+	p.LeaveOut(c.Left)
+	r.mu.Lock()
+	whole = r.Unsettled.Take(c.Transfer, p, keeps, c.Last)
+	r.mu.Unlock()
+	if r.Give != nil {
+		r.Give(p.Worths) // those of what waits here already, too
+	}
+	r.receive(c.Transfer, p, m)
+	return whole
+}
+
+// letGo lets the hosts of a transfer go that has come whole.
+func (r *Endpoint) letGo(whole *Incoming) {
+	for _, hosts := range [][]string{r.parked[whole.Transfer], whole.Kept} { // which another transfer may have parked
+		for _, host := range hosts {
+			r.Frontier.Unpark(host, ParkedFor)
+		}
+	}
+	r.end(whole.Transfer)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.nowKept(whole.Kept, true, r.Unsettled.Partial()...)
+}
+
+// end forgets what is in hand of a transfer.
+func (r *Endpoint) end(t member.Transfer) {
+	delete(r.parked, t)
+	delete(r.met, t)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.came, t)
+}
+
+// receive enters what a chunk has. Until the transfer is whole, its hosts are parked, lest the frontier hands them out
+// in vain; but not those that are kept.
+func (r *Endpoint) receive(t member.Transfer, p *Chunk, m *mergePlan) {
+	for _, c := range p.Cookies { // they stay if the transfer is dropped: a server may take them as before
+		r.Cookies.Import(c)
+	}
+	items := int64(0)
+	for i := range p.Waiting {
+		a := &p.Waiting[i]
+		a.Host = r.Intern(a.Host)
+		for k := range a.Items {
+			a.Items[k].Path = r.Intern(a.Items[k].Path)
+		}
+		if r.Rank != nil {
+			r.Rank(a.Items)
+		}
+		if isIn(m.kept, a.Host) {
+			a.Timing = a.Timing.Merge(r.Frontier, a.Host)
+			r.DB.InsertKnown(AsKnown(a.Items))
+		} else {
+			r.Frontier.Park(a.Host, ParkedFor)
+			r.park(t, a.Host)
+		}
+		r.Frontier.Arrive(a.Host, a.Timing.Asked, a.Timing.Wait, a.Items...)
+		items += int64(len(a.Items))
+	}
+	r.Ledger.Weigh(items * item.Weight / 4) // a replay holds them in memory
+	for i := range p.Known {
+		l := &p.Known[i]
+		if isIn(m.kept, l.Host) {
+			l.Timing = l.Timing.Merge(r.Frontier, l.Host)
+		}
+		r.Frontier.Arrive(l.Host, l.Timing.Asked, l.Timing.Wait)
+		r.countArrived(t, l, m)
+		r.DB.Import(l.Entries)
+	}
+}
+
+func (r *Endpoint) park(t member.Transfer, host string) {
+	if r.parked == nil {
+		r.parked = map[member.Transfer][]string{}
+	}
+	if all := r.parked[t]; len(all) == 0 || all[len(all)-1] != host {
+		r.parked[t] = append(all, host)
+	}
+}
+
+// countArrived counts the pages that a host has given elsewhere, where their number is limited. What it has given here
+// before is among them, unless it is kept.
+func (r *Endpoint) countArrived(t member.Transfer, l *HostKnown, m *mergePlan) {
+	if r.Quota == nil {
+		return
+	}
+	if isIn(m.kept, l.Host) {
+		r.Quota.AddEarlier(item.HostOfSlice(l.Host), m.newPages(l))
+		return
+	}
+	if r.met == nil {
+		r.met = map[member.Transfer]map[uint64]bool{}
+	}
+	if r.met[t] == nil {
+		r.met[t] = map[uint64]bool{}
+	}
+	host := item.HostOfSlice(l.Host)
+	if k := r.Hash(l.Host); !r.met[t][k] {
+		r.met[t][k] = true
+		if r.Frontier.Slices() == nil { // or else others of its slices may have been here all along
+			r.Quota.Reset(host)
+		}
+	}
+	n := int64(0)
+	for i := range l.Entries {
+		if l.Entries[i].Answered() {
+			n++
+		}
+	}
+	r.Quota.AddEarlier(host, n)
+}
+
+// Drop undoes what was taken of a transfer that did not come whole, durably.
+func (r *Endpoint) Drop(ctx context.Context, t member.Transfer) error {
+	r.one.Lock()
+	sequence, err := r.drop(t)
+	r.one.Unlock()
+	if err != nil {
+		return fmt.Errorf("drop what has come from %s: %w", t.From, err)
+	}
+	return r.sure(ctx, sequence)
+}
+
+func (r *Endpoint) drop(t member.Transfer) (sequence uint64, err error) {
+	for part := range slices.Chunk(r.leaving(t), ForgetStep) {
+		if err := r.DropPart(part); err != nil {
+			return 0, err
+		}
+	}
+	err = r.Ledger.Alone(func() error {
+		var enc entry.Encoder
+		enc.TransferDropped(t)
+		r.Ledger.Enqueue(enc.Writer)
+		sequence = r.Ledger.Sequence()
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		_, passed := r.Unsettled.Drop(t)
+		for to, hosts := range passed {
+			for _, host := range hosts {
+				r.park(to, host)
+			}
+			r.nowKept(hosts, false, to)
+		}
+		return nil
+	})
+	if err == nil {
+		r.end(t)
+	}
+	return sequence, err
+}
+
+func (r *Endpoint) leaving(t member.Transfer) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.Unsettled.Leaving(t)
+}
+
+// DropPart undoes what came of some of a transfer's hosts, sorted, as if these had not been among it: so many that the
+// ledger's gate is not held for long. Those that have become kept meanwhile stay.
+func (r *Endpoint) DropPart(hosts []string) error {
+	hosts, coming, finds := r.without(hosts)
+	return r.remove(func() ([]string, error) {
+		if r.finds != finds {
+			hosts, coming, _ = r.without(hosts)
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.Unsettled.Coming = coming
+		return hosts, nil
+	})
+}
+
+// without are the transfers under way without some hosts, but for those that are kept, and up to which find.
+func (r *Endpoint) without(hosts []string) (gone []string, coming []Incoming, finds int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	gone = r.Unsettled.notKept(hosts)
+	return gone, r.Unsettled.Without(gone), r.finds
+}
+
+// Arrived are the transfers that came whole since an epoch was settled.
+func (r *Endpoint) Arrived() []member.Transfer {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.Unsettled.Whole)
+}
+
+// Partial are the transfers of which something has come, and that have not come whole.
+func (r *Endpoint) Partial() []member.Transfer {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.Unsettled.Partial()
+}
+
+// Settled forgets, durably, which transfers came whole under epochs up to one.
+func (r *Endpoint) Settled(ctx context.Context, epoch uint64) error {
+	r.one.Lock()
+	var sequence uint64
+	err := r.Ledger.Within(func() error {
+		var enc entry.Encoder
+		enc.EpochSettled(epoch)
+		r.Ledger.Enqueue(enc.Writer)
+		sequence = r.Ledger.Sequence()
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.Unsettled.Settle(epoch)
+		return nil
+	})
+	r.one.Unlock()
+	if err != nil {
+		return err
+	}
+	return r.sure(ctx, sequence)
+}
+
+// New makes a node's end of transfers, with those that are not settled.
+func New(cfg Config, unsettled Unsettled) *Endpoint {
+	r := &Endpoint{Config: cfg, Unsettled: unsettled.Copy(), came: map[member.Transfer]map[uint64]bool{}}
+	for _, t := range unsettled.Partial() {
+		r.hostsOf(t)
+	}
+	return r
+}
+
+// NoteUnsettled are the transfers that are not settled, for a checkpoint's note; nil if there are none.
+func (r *Endpoint) NoteUnsettled() *Unsettled {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.Unsettled.Coming)+len(r.Unsettled.Whole)+len(r.Unsettled.Went) == 0 {
+		return nil
+	}
+	a := r.Unsettled.Copy()
+	return &a
+}

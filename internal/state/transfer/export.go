@@ -1,0 +1,397 @@
+package transfer
+
+import (
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"kumo/internal/base/item"
+	"kumo/internal/cluster/member"
+	"kumo/internal/cluster/strategy"
+	"kumo/internal/content/cookies"
+	"kumo/internal/state/frontier"
+	"kumo/internal/state/seen"
+)
+
+// A Holding is what a node holds of hosts: an engine's, or what was folded of a dead node's.
+type Holding struct {
+	Frontier  *frontier.Frontier
+	DB        *seen.DB
+	Abandoned func(f func(it item.Item) error) error // calls f with what was given up and counts
+	Reported  func(url string) bool                  // of which skipped.jsonl has said that its host could not be had
+	Except    func(host string) bool                 // hosts that are not held
+	Unsettled Unsettled                              // of a dead node: what had come to it
+	Now       func() time.Time
+	Worth     func(url string) float32 // what links are worth to a URL that waits; nil: nothing is said
+	Cookies   *cookies.Jar             // nil: none are kept
+	// of a dead node: hosts with items that are to be fetched again; these go also where the host is left out
+	Again map[string]bool
+	// reports whether a URL that waits is one of these, where its item does not say it; nil: all do
+	Refetch func(url string) bool
+}
+
+// Forget leaves hosts of a dead node out of what is exported from now on.
+func (h *Holding) Forget(gone member.Gone) {
+	except, stays := h.Except, h.Unsettled.staying(gone)
+	h.Except = func(host string) bool { return except(host) || !stays[host] && gone(host, 0) }
+}
+
+// An Export reads what is held of some hosts, in chunks that [Engine.Take] understands: first what waits, from the
+// frontier and the abandoned queue, then, in one pass, what is known. It changes nothing. One goroutine uses it.
+type Export struct {
+	*Holding
+	Sizes
+	owner    func(host string) strategy.Node
+	again    func(host string) strategy.Node // of items that are to be fetched again, where owner says nothing
+	iterator *frontier.HostIterator
+	writers  map[strategy.Node]*ChunkWriter
+	yield    func(packed, error) bool
+	ended    bool                // by who reads
+	cookies  map[cookieHost]bool // hosts that have been exported, and have some
+
+	next func() (packed, error, bool)
+	stop func()
+}
+
+// A cookieHost is a host, or its slice, whose cookies go to a node.
+type cookieHost struct {
+	to   strategy.Node
+	host string
+}
+
+// packed is a chunk, and whose it is.
+type packed struct {
+	to   strategy.Node
+	data []byte
+}
+
+// Export begins to read what is held of hosts that have other owners: owner says whose a host is, "" where it stays.
+// Nothing may be added to these hosts, nor done, until it is closed; see Drain.
+func (h *Holding) Export(owner func(host string) strategy.Node) (*Export, error) {
+	x := &Export{Holding: h, Sizes: Sizes{Block: BlockBytes, Chunk: ChunkBytes}, writers: map[strategy.Node]*ChunkWriter{}}
+	x.owner = func(host string) strategy.Node {
+		if h.Except(host) {
+			return ""
+		}
+		return owner(host)
+	}
+	x.again = func(host string) strategy.Node {
+		if h.Again[host] {
+			return owner(host)
+		}
+		return ""
+	}
+	x.iterator = h.Frontier.Iterate(func(host string) bool { return x.owner(host) != "" || x.again(host) != "" })
+	x.next, x.stop = iter.Pull2(x.all)
+	return x, nil
+}
+
+// Next returns the next chunk, and whose it is; "" if there is no more.
+func (x *Export) Next() (to strategy.Node, data []byte, err error) {
+	p, err, _ := x.next()
+	return p.to, p.data, err
+}
+
+// Close ends the reading.
+func (x *Export) Close() error {
+	x.stop()
+	x.iterator.Close()
+	return nil
+}
+
+// all yields all chunks.
+func (x *Export) all(yield func(packed, error) bool) {
+	x.yield = yield
+	for _, part := range []func() error{x.waiting, x.abandonedHosts, x.known, x.setCookies} {
+		if err := part(); err != nil && !x.ended {
+			yield(packed{}, err)
+			return
+		}
+		if x.ended {
+			return
+		}
+	}
+	for _, to := range x.nodes() {
+		if p := x.writers[to]; !p.empty() && !x.send(to, p) {
+			return
+		}
+	}
+}
+
+func (x *Export) nodes() []strategy.Node {
+	all := make([]strategy.Node, 0, len(x.writers))
+	for n := range x.writers {
+		all = append(all, n)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// maxWriters is how many chunks are begun at once.
+const maxWriters = 128
+
+// writer is the chunk at hand of a node.
+func (x *Export) writer(to strategy.Node) (*ChunkWriter, error) {
+	if p := x.writers[to]; p != nil {
+		return p, nil
+	}
+	if len(x.writers) >= maxWriters { // the fullest goes
+		all := x.nodes()
+		fullest := slices.MaxFunc(all, func(a, b strategy.Node) int { return x.writers[a].size() - x.writers[b].size() })
+		x.send(fullest, x.writers[fullest])
+		delete(x.writers, fullest)
+	}
+	p, err := NewChunkWriter(x.Now(), x.Sizes)
+	if err == nil {
+		p.worth = x.Worth
+		x.writers[to] = p
+	}
+	return p, err
+}
+
+// send yields a chunk, and reports whether there are to be more.
+func (x *Export) send(to strategy.Node, p *ChunkWriter) bool {
+	if !x.ended {
+		x.ended = !x.yield(packed{to, p.Chunk()}, nil)
+	}
+	return !x.ended
+}
+
+// turn ends a block that is full, and a chunk that is. It reports whether the group at hand is to be begun again.
+func (x *Export) turn(to strategy.Node, p *ChunkWriter) bool {
+	if !p.full() {
+		return false
+	}
+	if p.endBlock() {
+		x.send(to, p)
+	}
+	return true
+}
+
+func (x *Export) waiting() error {
+	for !x.ended {
+		s, err := x.iterator.Next()
+		if s == nil || err != nil {
+			return err
+		}
+		to, some := x.owner(s.Key), false
+		if to == "" {
+			to, some = x.again(s.Key), true
+		}
+		p, err := x.writer(to)
+		if err != nil {
+			return err
+		}
+		begun := false // where only a robots.txt of another host is to be fetched, nothing is held
+		for !x.ended {
+			it, err := s.Next()
+			if err != nil {
+				return err
+			}
+			if it == nil {
+				break
+			}
+			if x.Refetch != nil && x.Refetch(it.URL) {
+				it.Again = true
+			}
+			if some && !it.Again {
+				continue
+			}
+			if !begun {
+				x.meet(to, s.Key)
+				p.Waiting(s.Key, HostTiming{s.Asked, s.Wait})
+			}
+			it.Told = it.Told || x.Reported(it.URL)
+			p.Item(it)
+			begun = !x.turn(to, p)
+		}
+	}
+	return nil
+}
+
+// meet notes that something of a host goes to a node: so do its cookies.
+func (x *Export) meet(to strategy.Node, host string) {
+	if x.Cookies.Len() == 0 {
+		return
+	}
+	if k := (cookieHost{to, host}); !x.cookies[k] && x.Cookies.Has(hostname(host)) {
+		if x.cookies == nil {
+			x.cookies = map[cookieHost]bool{}
+		}
+		x.cookies[k] = true
+	}
+}
+
+func hostname(slice string) string { return cookies.HostOf(item.HostOfSlice(slice)) }
+
+// setCookies writes the cookies of the hosts that went. What an answer brings meanwhile is another node's: nobody asks
+// these hosts here any more.
+func (x *Export) setCookies() error {
+	for k := range x.cookies {
+		p, err := x.writer(k.to)
+		if err != nil || x.ended {
+			return err
+		}
+		p.Cookies(k.host, x.Cookies.Of(nil, hostname(k.host)))
+		x.turn(k.to, p)
+	}
+	return nil
+}
+
+// clock is what a host owes.
+func (x *Export) clock(host string) (HostTiming, frontier.HostInfo) {
+	i, met := x.Frontier.Host(host)
+	if !met {
+		return HostTiming{}, i
+	}
+	return HostTiming{i.Asked, i.Next.Sub(x.Now())}, i
+}
+
+func (x *Export) abandonedHosts() error {
+	last := map[strategy.Node]string{} // hosts at hand
+	return x.Abandoned(func(it item.Item) error {
+		host := x.Frontier.Slices().Of(it.URL)
+		to := x.owner(host)
+		if to == "" || x.ended {
+			return nil
+		}
+		p, err := x.writer(to)
+		if err != nil {
+			return err
+		}
+		if last[to] != host || len(p.group) == 0 {
+			c, _ := x.clock(host)
+			x.meet(to, host)
+			p.Waiting(host, c)
+			last[to] = host
+		}
+		p.Item(&it)
+		if x.turn(to, p) {
+			delete(last, to)
+		}
+		return nil
+	})
+}
+
+func (x *Export) known() error {
+	slices := x.Frontier.Slices()
+	wanted := originFilter{slices: slices, of: func(host string) bool { return x.owner(host) != "" }}
+	hosts, groups := originOrder{slices: slices}, originGroups{Export: x, receivers: map[string]receiver{}}
+	for entry, err := range x.DB.Select(wanted.match) {
+		if err != nil {
+			return err
+		}
+		if host, news := hosts.next(entry.URL); news {
+			err = groups.begin(strings.Clone(host), strings.Clone(hosts.given))
+		} else if slices != nil {
+			err = groups.goOn(host)
+		}
+		if err != nil {
+			return err
+		}
+		if groups.add(&entry); x.ended {
+			return nil
+		}
+	}
+	return nil
+}
+
+// originGroups write the known URLs of an origin. Where its host is cut into slices, these follow one another in no
+// order, and all that go to one node are in one group: who reads it knows the slice of each.
+type originGroups struct {
+	*Export
+	origin    string
+	to        receiver
+	receivers map[string]receiver // of slices, by their names; those of one node have the same group
+}
+
+// A receiver is the node that a host's URLs go to, "" for none, and the group that they are written to.
+type receiver struct {
+	to    strategy.Node
+	group *originGroup
+}
+
+type originGroup struct {
+	c HostTiming
+	p *ChunkWriter
+}
+
+// begin begins with a host, or a slice that was not met yet.
+func (g *originGroups) begin(host, origin string) error {
+	if origin != g.origin {
+		clear(g.receivers)
+		g.origin = origin
+	}
+	c, i := g.clock(host)
+	g.to = receiver{}
+	if !i.Away {
+		g.to.to = g.owner(host)
+	}
+	defer func() { g.receivers[host] = g.to }()
+	if g.to.to == "" {
+		return nil
+	}
+	g.meet(g.to.to, host)
+	for _, other := range g.receivers {
+		if other.to == g.to.to {
+			g.to.group = other.group
+		}
+	}
+	if g.to.group == nil {
+		g.to.group = &originGroup{}
+	}
+	if most := g.to.group.c.longer(c); g.to.group.p == nil || most != g.to.group.c {
+		g.to.group.c, g.to.group.p = most, nil // it is said where a group begins
+	}
+	return g.write()
+}
+
+// goOn goes on with a slice that was met before.
+func (g *originGroups) goOn(host string) error {
+	if g.to = g.receivers[host]; g.to.to == "" {
+		return nil
+	}
+	return g.write()
+}
+
+// write begins a group, unless the one at hand is written to still.
+func (g *originGroups) write() error {
+	p, err := g.writer(g.to.to)
+	if err != nil || g.to.group.p == p {
+		return err
+	}
+	g.to.group.p = p
+	p.Known(g.origin, g.to.group.c)
+	return nil
+}
+
+// add adds a URL.
+func (g *originGroups) add(entry *seen.Entry) {
+	if g.to.to == "" {
+		return
+	}
+	p := g.to.group.p
+	p.Entry(entry.URL[len(g.origin):], entry)
+	if g.turn(g.to.to, p) {
+		p.Known(g.origin, g.to.group.c)
+	}
+}
+
+// Holding is what the engine holds at present. Hosts of transfers under way are not among it.
+func (r *Endpoint) Holding() *Holding {
+	r.mu.Lock()
+	came := r.Unsettled.Hosts()
+	r.mu.Unlock()
+	return &Holding{Frontier: r.Frontier, DB: r.DB, Abandoned: r.Abandoned.Current, Reported: r.Reported,
+		Now: r.Now, Worth: r.Worth, Cookies: r.Cookies,
+		Except: func(host string) bool { return came[host] }}
+}
+
+// Export begins to read what the engine holds of hosts that have other owners; see [Holding.Export].
+func (r *Endpoint) Export(owner func(host string) strategy.Node) (*Export, error) {
+	if r.DB == nil {
+		return nil, ErrNoDB
+	}
+	return r.Holding().Export(owner)
+}

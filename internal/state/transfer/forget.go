@@ -1,0 +1,311 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"kumo/internal/base/item"
+	"kumo/internal/cluster/member"
+	"kumo/internal/state/entry"
+)
+
+// remove takes hosts, sorted, out of the frontier, alone within the ledger's gate, where within says which, and does
+// what else belongs to it; and then reads what their queues had, which may take long.
+func (r *Endpoint) remove(within func() (hosts []string, err error)) error {
+	var hosts []string
+	err := r.Ledger.Alone(func() (err error) {
+		if hosts, err = within(); err != nil {
+			return err
+		}
+		var enc entry.Encoder
+		enc.HostsForgotten(hosts)
+		r.Ledger.Enqueue(enc.Writer)
+		r.Frontier.Remove(hosts...)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	robots, err := r.Frontier.Removed()
+	r.Removed(hosts, robots)
+	return err
+}
+
+// ForgetStep is how many hosts are removed in one hold of the ledger's gate.
+const ForgetStep = 1024
+
+// ForgetHosts forgets the hosts that have come whole to other nodes, durably: gone says which. It may be called again
+// after a crash.
+func (r *Endpoint) ForgetHosts(ctx context.Context, gone member.Gone) error {
+	if r.DB == nil {
+		return ErrNoDB
+	}
+	r.one.Lock()
+	sequence, err := r.forgetAll(ctx, gone)
+	r.one.Unlock()
+	if err != nil {
+		return fmt.Errorf("forget hosts: %w", err)
+	}
+	return r.sure(ctx, sequence)
+}
+
+// Release forgets hosts, durably, whoever has them now, and what was known of what waits there: it is new if it comes
+// back. within is called with each part of them as it is forgotten, alone within the ledger's gate.
+func (r *Endpoint) Release(ctx context.Context, hosts []string, within func(hosts []string)) error {
+	if r.DB == nil {
+		return ErrNoDB
+	}
+	r.one.Lock()
+	sequence, err := r.release(ctx, hosts, within)
+	r.one.Unlock()
+	if err != nil {
+		return fmt.Errorf("give up hosts: %w", err)
+	}
+	return r.sure(ctx, sequence)
+}
+
+func (r *Endpoint) release(ctx context.Context, hosts []string, within func(hosts []string)) (uint64, error) {
+	named := make(map[string]bool, len(hosts))
+	for _, host := range hosts {
+		named[host] = true
+	}
+	f := forgetting{Endpoint: r, ctx: ctx, sequence: r.Ledger.Sequence(), gone: func(host string) bool {
+		return named[host]
+	},
+		also: func(hosts []string) {
+			var enc entry.Encoder
+			enc.HostsReleased(hosts)
+			r.Ledger.Enqueue(enc.Writer)
+			within(hosts)
+		}}
+	if err := f.abandonedHosts(); err != nil {
+		return 0, err
+	}
+	for _, host := range hosts {
+		if f.abandoned[host] {
+			continue // it is among them
+		}
+		if err := f.add(host); err != nil {
+			return 0, err
+		}
+	}
+	err := f.flush()
+	return f.sequence, err
+}
+
+func (r *Endpoint) forgetAll(ctx context.Context, gone member.Gone) (sequence uint64, err error) {
+	f := forgetting{Endpoint: r, ctx: ctx, sequence: r.Ledger.Sequence()}
+	r.mu.Lock()
+	unsettled := r.Unsettled.Copy()
+	r.mu.Unlock()
+	stays := unsettled.staying(gone)
+	f.gone = func(host string) bool { return !stays[host] && gone(host, 0) }
+	for _, step := range []func() error{f.abandonedHosts, f.waiting, f.forgetKnown, f.flush} {
+		if err := step(); err != nil {
+			return 0, err
+		}
+	}
+	return f.sequence, nil
+}
+
+// A forgetting finds hosts and forgets them, some at a time.
+type forgetting struct {
+	*Endpoint
+	ctx       context.Context
+	gone      func(host string) bool
+	hosts     []string
+	abandoned map[string]bool      // hosts that have something on the abandoned queue
+	also      func(hosts []string) // done as they are forgotten; may be nil
+	sequence  uint64
+}
+
+func (f *forgetting) add(host string) error {
+	if f.hosts = append(f.hosts, host); len(f.hosts) < ForgetStep {
+		return nil
+	}
+	return f.flush()
+}
+
+// abandonedHosts finds hosts of which something was given up.
+func (f *forgetting) abandonedHosts() error {
+	f.abandoned = map[string]bool{}
+	err := f.Abandoned.Current(func(it item.Item) error {
+		if host := f.sliceOf(&it); !f.abandoned[host] && f.gone(host) {
+			f.abandoned[host] = true
+		}
+		return nil
+	})
+	for host := range f.abandoned {
+		if err == nil {
+			err = f.add(host)
+		}
+	}
+	return err
+}
+
+// waiting finds hosts where something waits.
+func (f *forgetting) waiting() error {
+	iterator := f.Frontier.Iterate(f.gone)
+	defer iterator.Close()
+	for {
+		s, err := iterator.Next()
+		if s == nil || err != nil {
+			return err
+		}
+		if err := f.add(s.Key); err != nil {
+			return err
+		}
+	}
+}
+
+// known finds hosts of which only is known what was there.
+func (f *forgetting) forgetKnown() error {
+	wanted := f.selection(func(host string) bool { return f.gone(host) && !f.IsAway(host) })
+	hosts := originOrder{slices: f.Frontier.Slices()}
+	for entry, err := range f.DB.Select(wanted.match) {
+		if err = errors.Join(err, f.ctx.Err()); err != nil {
+			return err
+		}
+		if host, news := hosts.next(entry.URL); news && !f.IsAway(host) {
+			if err := f.add(host); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// sliceOf is the slice of its host in which an item waits.
+func (r *Endpoint) sliceOf(it *item.Item) string { return r.Frontier.Slices().Of(it.URL) }
+
+// selection selects the known URLs of some hosts.
+func (r *Endpoint) selection(of func(host string) bool) *originFilter {
+	return &originFilter{slices: r.Frontier.Slices(), of: of}
+}
+
+// IsAway reports whether a host is not held here: see the package comment.
+func (r *Endpoint) IsAway(host string) bool {
+	i, _ := r.Frontier.Host(host)
+	return i.Away
+}
+
+// flush forgets those that were found.
+func (f *forgetting) flush() error {
+	if len(f.hosts) == 0 {
+		return f.ctx.Err()
+	}
+	slices.Sort(f.hosts)
+	f.hosts = slices.Compact(f.hosts)
+	err := f.remove(func() ([]string, error) {
+		f.sequence = f.Ledger.Sequence()
+		for _, host := range f.hosts {
+			if f.abandoned[host] {
+				if err := f.Abandoned.Void(host); err != nil {
+					return nil, err
+				}
+			}
+		}
+		if f.also != nil {
+			f.also(f.hosts)
+		}
+		return f.hosts, nil
+	})
+	if err != nil {
+		return err
+	}
+	f.hosts = f.hosts[:0]
+	return f.ctx.Err()
+}
+
+// An originFilter asks once for each slice of an origin's host in an order of URLs.
+type originFilter struct {
+	slices *item.Slices
+	of     func(host string) bool
+	origin string       // of the last URL
+	host   string       // of that
+	known  map[int]bool // by the numbers of slices, where there are several
+	answer bool         // where there is one
+}
+
+// match reports whether a URL is of a host, or of a slice, that is wanted.
+func (o *originFilter) match(url []byte) bool {
+	if origin := item.OriginOf(url); string(origin) != o.origin {
+		o.origin = string(origin)
+		o.host = item.HostOf(o.origin + "/")
+		if o.slices == nil {
+			o.answer = o.of(o.host)
+		} else if o.known == nil {
+			o.known = map[int]bool{}
+		} else {
+			clear(o.known)
+		}
+	}
+	if o.slices == nil {
+		return o.answer
+	}
+	number := o.slices.Number(url)
+	wanted, known := o.known[number]
+	if !known {
+		wanted = o.of(o.slices.Name(o.host, number))
+		o.known[number] = wanted
+	}
+	return wanted
+}
+
+// An originOrder says in an order of URLs where the next origin begins, and where a slice of its host is met first.
+type originOrder struct {
+	slices *item.Slices
+	given  string          // the origin of the last URL that next was told
+	met    map[string]bool // slices of that, where there are several
+}
+
+// next is the host of a URL, or its slice, and whether that is the first of its origin.
+func (o *originOrder) next(url string) (host string, news bool) {
+	origin := item.OriginOf(url)
+	if origin != o.given {
+		o.given = origin
+		clear(o.met)
+	} else if o.slices == nil {
+		return "", false
+	}
+	host = o.slices.Of(url)
+	if o.slices == nil {
+		return host, true
+	}
+	if o.met == nil {
+		o.met = map[string]bool{}
+	}
+	news = !o.met[host]
+	o.met[host] = true
+	return host, news
+}
+
+// Forget forgets the hosts that have come whole to other nodes (gone says which; nil: none), and then notes, durably,
+// which transfers are done with: what comes back from there is not to be forgotten again.
+func (r *Endpoint) Forget(ctx context.Context, gone member.Gone, whole []member.Transfer) error {
+	if gone != nil {
+		if err := r.ForgetHosts(ctx, gone); err != nil {
+			return err
+		}
+	}
+	if len(whole) == 0 {
+		return nil
+	}
+	var sequence uint64
+	err := r.Ledger.Within(func() error {
+		var enc entry.Encoder
+		enc.TransfersDone(whole)
+		r.Ledger.Enqueue(enc.Writer)
+		sequence = r.Ledger.Sequence()
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.Unsettled.Went = append(r.Unsettled.Went, whole...)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return r.Ledger.WaitDurable(ctx, sequence)
+}

@@ -1,0 +1,331 @@
+package transfer
+
+import (
+	"slices"
+	"sync"
+
+	"kumo/internal/base/item"
+	"kumo/internal/cluster/member"
+	"kumo/internal/state/entry"
+	"kumo/internal/state/frontier"
+	"kumo/internal/state/seen"
+)
+
+// Of hosts that this node holds, what comes with a chunk is merged with what is here. What it holds of the chunk's URLs
+// is on the disk for a part; that is looked up before the ledger's gate is entered. Within it, where nobody else is
+// then, only memory is asked: whether more of the chunk's hosts are held by now, so that it is to be looked up anew,
+// and what was put meanwhile, which the plan is told of.
+
+// A mergePlan is what is known here of a chunk's URLs at hosts that this node holds.
+type mergePlan struct {
+	kept []string // those hosts, sorted
+
+	mu   sync.Mutex // guards urls
+	urls map[string]held
+}
+
+// held is how this node holds a URL.
+type held uint8
+
+const (
+	heldWaiting  held = 1 << iota // it is among the 10,000 of its host that go first, or has come since
+	heldVisited                   // whatever that has brought
+	heldAnswered                  // and counts as a page
+)
+
+// planMerge looks up what this node holds of a chunk's URLs at the hosts that are kept. Until the plan is withdrawn it
+// is told what is put. What cannot be found out is not held: rather twice than never.
+func (r *Endpoint) planMerge(p *Chunk, kept []string) *mergePlan {
+	m := &mergePlan{kept: kept}
+	if len(kept) == 0 {
+		return m
+	}
+	counts := r.Quota != nil
+	m.urls = p.urlsAt(kept, counts)
+	r.plan.Store(m) // before it is looked up: what is put meanwhile is seen, or told
+	last := ""
+	for i := range p.Waiting {
+		a := &p.Waiting[i]
+		if !isIn(kept, a.Host) {
+			continue
+		}
+		if a.Host != last {
+			queue, _ := r.Frontier.Queue(a.Host, maxMerge)
+			m.wait(queue)
+			last = a.Host
+		}
+		for k := range a.Items {
+			if it := &a.Items[k]; !it.Recrawl && !it.Again && m.of(it.URL)&heldWaiting == 0 {
+				r.lookUp(m, it.URL)
+			}
+		}
+	}
+	for i := range p.Known {
+		l := &p.Known[i]
+		for k := range l.Entries {
+			if counts && isIn(kept, l.Host) && l.Entries[k].Answered() {
+				r.lookUp(m, l.Entries[k].URL)
+			}
+		}
+	}
+	return m
+}
+
+// urlsAt are a chunk's URLs that wait at some hosts; with pages, those too that gave a page elsewhere.
+func (p *Chunk) urlsAt(hosts []string, pages bool) map[string]held {
+	urls := map[string]held{}
+	for i := range p.Waiting {
+		if a := &p.Waiting[i]; isIn(hosts, a.Host) {
+			for k := range a.Items {
+				urls[a.Items[k].URL] = 0
+			}
+		}
+	}
+	for i := range p.Known {
+		if l := &p.Known[i]; pages && isIn(hosts, l.Host) {
+			for k := range l.Entries {
+				if l.Entries[k].Answered() {
+					urls[l.Entries[k].URL] = 0
+				}
+			}
+		}
+	}
+	return urls
+}
+
+// lookUp asks the URL database, which may read the disk.
+func (r *Endpoint) lookUp(m *mergePlan, url string) {
+	if entry, _, err := r.DB.Get(url); err == nil {
+		m.tell(url, heldBy(&entry.Meta))
+	}
+}
+
+// heldBy is how a URL is held of which that much is known.
+func heldBy(m *seen.Meta) (h held) {
+	if m.Fetched.IsZero() {
+		return 0
+	}
+	if m.Status > 0 {
+		return heldVisited | heldAnswered
+	}
+	return heldVisited
+}
+
+func (m *mergePlan) of(url string) held {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.urls[url]
+}
+
+// tell notes how this node holds a URL, if the chunk has it.
+func (m *mergePlan) tell(url string, h held) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if was, is := m.urls[url]; is {
+		m.urls[url] = was | h
+	}
+}
+
+// wait notes what waits.
+func (m *mergePlan) wait(queue []item.Item) {
+	for i := range queue {
+		if queue[i].Robots == "" {
+			m.tell(queue[i].URL, heldWaiting)
+		}
+	}
+}
+
+// Committed is told what a batch has put: after it was put, and within the same hold of the ledger's gate.
+func (r *Endpoint) Committed(found []entry.Candidate, done ...*entry.Done) {
+	r.keepFound(found)
+	m := r.plan.Load()
+	if m == nil {
+		return
+	}
+	for i := range found {
+		m.tell(found[i].Item.URL, heldWaiting)
+	}
+	for _, d := range done {
+		m.tell(d.URL, heldBy(&d.Meta))
+	}
+}
+
+// keepFound keeps hosts of transfers under way at which something was found.
+func (r *Endpoint) keepFound(found []entry.Candidate) {
+	r.mu.Lock()
+	var hosts []string
+	for i := range found {
+		if host := r.sliceOf(&found[i].Item); r.mayGo(host) {
+			hosts = append(hosts, host)
+		}
+	}
+	if len(hosts) > 0 {
+		slices.Sort(hosts)
+		hosts = slices.Compact(hosts)
+		r.Unsettled.Keep(hosts)
+		r.nowKept(hosts, true, r.Unsettled.Partial()...)
+		r.finds++
+	}
+	r.mu.Unlock()
+	for _, host := range hosts {
+		r.Frontier.Unpark(host, ParkedFor)
+	}
+}
+
+// mayGo reports whether a host has come with a transfer under way, and goes if that is dropped. mu is held.
+func (r *Endpoint) mayGo(host string) bool {
+	if len(r.came) == 0 {
+		return false
+	}
+	k := r.Hash(host)
+	for _, came := range r.came {
+		if keeps, met := came[k]; met && !keeps {
+			return true
+		}
+	}
+	return false
+}
+
+// leftOut are those of a chunk's waiting URLs, by their place in it, that are not to be taken in: of hosts that are
+// kept, those that wait here or were visited.
+func (m *mergePlan) leftOut(p *Chunk) (left []int) {
+	place := 0
+	for i := range p.Waiting {
+		a := &p.Waiting[i]
+		if isIn(m.kept, a.Host) {
+			for k := range a.Items {
+				it := &a.Items[k]
+				if h := m.of(it.URL); h&heldWaiting != 0 || h&heldVisited != 0 && !it.Recrawl && !it.Again {
+					left = append(left, place+k)
+				}
+			}
+		}
+		place += len(a.Items)
+	}
+	return left
+}
+
+// newPages is how many pages a host has given elsewhere and not here.
+func (m *mergePlan) newPages(l *HostKnown) (n int64) {
+	for i := range l.Entries {
+		if v := &l.Entries[i]; v.Answered() && m.of(v.URL)&heldAnswered == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// keep are those of a chunk's hosts, sorted, that are kept if its transfer is dropped. That is decided when a host
+// comes with it for the first time: it is where this node has the host, be it from another transfer under way.
+func (r *Endpoint) keep(t member.Transfer, p *Chunk) (kept []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	came := r.hostsOf(t)
+	last := ""
+	p.hosts(func(host string) {
+		if host == last {
+			return
+		}
+		last = host
+		keeps, met := came[r.Hash(host)]
+		if !met {
+			info, known := r.Frontier.Host(host)
+			keeps = known && !info.Away
+		}
+		if keeps {
+			kept = append(kept, host)
+		}
+	})
+	slices.Sort(kept)
+	return slices.Compact(kept)
+}
+
+// meet notes for good which hosts have come with a transfer, and whether they are kept.
+func (r *Endpoint) meet(t member.Transfer, p *Chunk, kept []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	came := r.hostsOf(t)
+	p.hosts(func(host string) {
+		k := r.Hash(host)
+		if _, met := came[k]; !met {
+			came[k] = isIn(kept, host)
+		}
+	})
+}
+
+// nowKept says of hosts that came with transfers under way that they are kept from now on, or not any more. mu is held.
+func (r *Endpoint) nowKept(hosts []string, keeps bool, all ...member.Transfer) {
+	for _, t := range all {
+		for _, host := range hosts {
+			k := r.Hash(host)
+			if _, met := r.came[t][k]; met {
+				r.came[t][k] = keeps
+			}
+		}
+	}
+}
+
+// hostsOf are the hosts that have come with a transfer, which may have begun in an earlier life, and whether they are
+// kept. mu is held.
+func (r *Endpoint) hostsOf(t member.Transfer) map[uint64]bool {
+	if all := r.came[t]; all != nil {
+		return all
+	}
+	all := map[uint64]bool{}
+	r.came[t] = all
+	if i := r.Unsettled.find(t); i >= 0 {
+		for host := range r.Unsettled.Coming[i].each {
+			all[r.Hash(host)] = false
+		}
+		for _, host := range r.Unsettled.Coming[i].Kept {
+			all[r.Hash(host)] = true
+		}
+	}
+	return all
+}
+
+const maxMerge = 10_000 // of a host's queue that are looked at
+
+// LeaveOut takes waiting URLs out of a chunk.
+func (p *Chunk) LeaveOut(left []int) {
+	place := 0
+	for i := range p.Waiting {
+		a := &p.Waiting[i]
+		if len(left) == 0 {
+			return
+		}
+		end := place + len(a.Items)
+		if left[0] < end {
+			a.Items = slices.DeleteFunc(a.Items, func(item.Item) bool {
+				out := len(left) > 0 && left[0] == place
+				if out {
+					left = left[1:]
+				}
+				place++
+				return out
+			})
+		}
+		place = end
+	}
+}
+
+// AsKnown are items as seen knows them.
+func AsKnown(items []item.Item) []seen.URL {
+	urls := make([]seen.URL, len(items))
+	for i := range items {
+		urls[i] = seen.URL{URL: items[i].URL, Depth: items[i].Depth, State: seen.Known}
+	}
+	return urls
+}
+
+// longer is what two clocks owe at the most.
+func (c HostTiming) longer(d HostTiming) HostTiming {
+	return HostTiming{max(c.Asked, d.Asked), max(c.Wait, d.Wait)}
+}
+
+// Merge is a clock that comes to a host which has one: who asks for more counts.
+func (c HostTiming) Merge(f *frontier.Frontier, host string) HostTiming {
+	info, _ := f.Host(host)
+	c.Asked = max(c.Asked, info.Asked)
+	return c
+}

@@ -1,0 +1,113 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"kumo/internal/base/item"
+	"kumo/internal/state/frontier"
+)
+
+// SurveyStep is how many hosts a survey tells of at once.
+const SurveyStep = 1000
+
+// Survey calls f with the hosts that this node holds something of, waiting in the frontier or on the abandoned queue or
+// known, and that are not its own: a thousand at a time, some twice. Those of transfers under way are not among them.
+// It may be called while the crawl runs; of a host that comes or goes meanwhile it may tell or not. f may keep what it
+// is given.
+func (r *Endpoint) Survey(ctx context.Context, f func(hosts []string) error) error {
+	r.mu.Lock()
+	came := r.Unsettled.Hosts()
+	r.mu.Unlock()
+	s := survey{ctx: ctx, tell: f, abandoned: map[string]bool{}, strange: func(host string) bool {
+		return !came[host] && !r.Ours(host)
+	}}
+	err := r.Abandoned.Current(func(it item.Item) error {
+		if host := r.sliceOf(&it); !s.abandoned[host] && s.strange(host) {
+			s.abandoned[host] = true
+		}
+		return ctx.Err()
+	})
+	if err == nil {
+		err = s.waiting(r.Frontier)
+	}
+	for host := range s.abandoned {
+		if err == nil {
+			err = s.add(host)
+		}
+	}
+	if err == nil {
+		err = s.known(r)
+	}
+	if err == nil {
+		err = s.flush()
+	}
+	return err
+}
+
+type survey struct {
+	ctx       context.Context
+	tell      func(hosts []string) error
+	strange   func(host string) bool
+	abandoned map[string]bool // hosts of which something was given up, and nobody has been told
+	hosts     []string
+}
+
+// waiting finds hosts where something waits, not only the robots.txt of another.
+func (s *survey) waiting(f *frontier.Frontier) error {
+	iterator := f.Iterate(s.strange)
+	defer iterator.Close()
+	for {
+		stay, err := iterator.Next()
+		if stay == nil || err != nil {
+			return err
+		}
+		it, err := stay.Next()
+		if it != nil && err == nil {
+			delete(s.abandoned, stay.Key)
+			err = s.add(stay.Key)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// known finds hosts of which only is known what was there.
+func (s *survey) known(r *Endpoint) error {
+	if r.DB == nil {
+		return nil
+	}
+	wanted := r.selection(func(host string) bool { return s.strange(host) && !r.IsAway(host) })
+	hosts := originOrder{slices: r.Frontier.Slices()}
+	for entry, err := range r.DB.Select(wanted.match) {
+		if err = errors.Join(err, s.ctx.Err()); err != nil {
+			return err
+		}
+		if host, news := hosts.next(entry.URL); news {
+			if err := s.add(strings.Clone(host)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *survey) add(host string) error {
+	if s.hosts = append(s.hosts, host); len(s.hosts) < SurveyStep {
+		return s.ctx.Err()
+	}
+	return s.flush()
+}
+
+func (s *survey) flush() error {
+	hosts := s.hosts
+	if s.hosts = nil; len(hosts) == 0 {
+		return s.ctx.Err()
+	}
+	if err := s.ctx.Err(); err != nil {
+		return err
+	}
+	return s.tell(hosts)
+}

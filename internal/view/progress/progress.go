@@ -1,0 +1,163 @@
+// Package progress shows a person how a crawl goes: a live view on a terminal, a log line now and then elsewhere.
+package progress
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"kumo/internal/base/stats"
+	"kumo/internal/engine/crawl"
+	"kumo/internal/state/forecast"
+	"kumo/internal/state/frontier"
+	"kumo/internal/state/stall"
+)
+
+// A Status is a crawl at one time.
+type Status struct {
+	Time     time.Time
+	Totals   stats.Snapshot // without its maps
+	Frontier frontier.Counts
+	Known    int // URLs met within reach
+	Seeds    Seeds
+	Outage   crawl.Outage
+	Forecast forecast.Forecast
+	Stall    stall.Alarm
+	Filters  []stats.FilterCounts
+	Sinks    []stats.Sink
+	Uploads  stats.Uploads // to the crawl's place, if it has one
+}
+
+// Seeds say how far a file of seeds was taken in, and how many it has.
+type Seeds struct{ Taken, All int64 }
+
+func (s Seeds) comes() bool { return s.Taken < s.All }
+
+// longCrowd is a wait for turns at an address from which on a person is told: what the crawl is slow for then is its
+// own manners.
+const longCrowd = 10 * time.Second
+
+// Limits are what a crawl ends at; 0 is no limit.
+type Limits struct {
+	Pages, Bytes int64
+	Time         time.Duration
+}
+
+// A Meter measures rates between the statuses it is shown.
+type Meter struct {
+	Limits  Limits
+	first   Status
+	history []Status // of the last window, oldest first
+}
+
+const window = 10 * time.Second
+
+// Rates are per second, over the last ten seconds.
+type Rates struct {
+	Pages, Bytes float64
+	Elapsed      time.Duration
+	Left         time.Duration // until a limit is reached, at these rates
+	HasLeft      bool
+}
+
+// Show takes the next status in and returns the rates.
+func (m *Meter) Show(s Status) Rates {
+	if m.history == nil {
+		m.first = s
+	}
+	m.history = append(m.history, s)
+	for len(m.history) > 2 && s.Time.Sub(m.history[0].Time) > window {
+		m.history = m.history[1:]
+	}
+	old := m.history[0]
+	r := Rates{Elapsed: s.Time.Sub(m.first.Time)}
+	if secs := s.Time.Sub(old.Time).Seconds(); secs > 0 {
+		r.Pages = float64(s.Totals.Pages-old.Totals.Pages) / secs
+		r.Bytes = float64(s.Totals.Bytes-old.Totals.Bytes) / secs
+	}
+	m.left(&r, s)
+	return r
+}
+
+// left sets the time until the first limit.
+func (m *Meter) left(r *Rates, s Status) {
+	consider := func(d time.Duration) {
+		if d = max(d, 0); !r.HasLeft || d < r.Left {
+			r.Left, r.HasLeft = d, true
+		}
+	}
+	if m.Limits.Time > 0 {
+		consider(m.Limits.Time - r.Elapsed)
+	}
+	if m.Limits.Pages > 0 && r.Pages > 0 {
+		consider(seconds(float64(m.Limits.Pages-s.Totals.Pages) / r.Pages))
+	}
+	if m.Limits.Bytes > 0 && r.Bytes > 0 {
+		consider(seconds(float64(m.Limits.Bytes-s.Totals.Bytes) / r.Bytes))
+	}
+}
+
+func seconds(s float64) time.Duration {
+	return time.Duration(min(s, 1e9) * float64(time.Second))
+}
+
+const logEvery = 10 * time.Second
+
+// Log writes a line every ten seconds until the context ends.
+func Log(ctx context.Context, log *slog.Logger, limits Limits, status func() Status) {
+	m := Meter{Limits: limits}
+	m.Show(status())
+	tick := time.NewTicker(logEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		s := status()
+		r := m.Show(s)
+		attrs := []any{
+			"pages", s.Totals.Pages, "pages_per_s", round1(r.Pages), "bytes", s.Totals.Bytes, "bytes_per_s", int64(r.Bytes),
+			"hosts_active", s.Frontier.Active, "hosts_waiting", s.Frontier.Waiting, "hosts_backing_off", s.Frontier.Backing,
+			"urls_waiting", s.Frontier.URLs, "urls_known", s.Known, "errors", s.Totals.Failed,
+		}
+		if s.Seeds.comes() {
+			attrs = append(attrs, "seeds_taken_in", s.Seeds.Taken, "seeds", s.Seeds.All)
+		}
+		if c := s.Frontier.Crowd; c.Wait() >= longCrowd {
+			attrs = append(attrs, "hosts_at_one_address", c.Hosts, "address", c.Addr.String(), "ip_delay", c.Every.String(),
+				"last_turn_in", c.Wait().Round(time.Second).String())
+		}
+		if s.Outage.CutOff {
+			attrs = append(attrs, "cut_off_for", s.Time.Sub(s.Outage.Since).Round(time.Second).String())
+		}
+		if s.Forecast.Words != "" {
+			attrs = append(attrs, "forecast", s.Forecast.Words)
+		}
+		if words := s.Uploads.Words(); words != "" {
+			attrs = append(attrs, "place", words)
+		}
+		if s.Stall.Kind != stall.None {
+			attrs = append(attrs, "stalled_for", s.Stall.For.Round(time.Second).String(), "stalled_by", string(s.Stall.Kind))
+		}
+		for _, sink := range s.Sinks {
+			attrs = append(attrs, "sink", sink.Sink, "records_sent", sink.Sent, "records_waiting", sink.Waiting)
+			if sink.Why != "" {
+				attrs = append(attrs, "sink_takes_none", sink.Why)
+			}
+		}
+		if r.HasLeft {
+			attrs = append(attrs, "left", r.Left.Round(time.Second).String())
+		}
+		log.Info("crawling", attrs...)
+	}
+}
+
+func round1(f float64) float64 { return float64(int64(f*10+0.5)) / 10 }
+
+func clock(d time.Duration) string {
+	d = d.Round(time.Second)
+	return fmt.Sprintf("%d:%02d:%02d", int(d.Hours()), int(d.Minutes())%60, int(d.Seconds())%60)
+}

@@ -1,0 +1,145 @@
+package ui
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"kumo/internal/app/lookup"
+	"kumo/internal/base/page"
+	"kumo/internal/base/weburl"
+	"kumo/internal/content/parse"
+)
+
+// archivePath is below what a crawl's archived pages lie. Its key lets them in: they are of no origin, so that they
+// have no cookie, and theirs are the only URLs with it. It is good for who asks from the same address.
+func (s *Server) archivePath(c *crawl, r *http.Request) string {
+	return "/archived/" + s.archiveKey(c, r) + "/" + url.PathEscape(c.name)
+}
+
+func (s *Server) archiveKey(c *crawl, r *http.Request) string {
+	return s.key("archived " + c.name + " " + remoteHost(r))
+}
+
+// archivedURL is where an archived page is.
+func (s *Server) archivedURL(c *crawl, r *http.Request, of string) string {
+	return s.archivePath(c, r) + "?url=" + url.QueryEscape(of)
+}
+
+// sandbox has a browser show a page, and nothing else: no script, no form, no plug-in, no way out of its frame, nothing
+// that is fetched but from the archive. It may be a frame of another page of the archive, which is of no origin that
+// could be named; others do not know its URL.
+func sandbox(from string) string {
+	return "sandbox; default-src 'none'; script-src 'none'; object-src 'none'; form-action 'none'; base-uri 'none'; " +
+		"img-src " + from + " data:; style-src " + from + " 'unsafe-inline' data:; font-src " + from + " data:; media-src " +
+		from + " data:; frame-src " + from
+}
+
+// archived gives a page of the archive, or what is part of one, with all that it leads to led into the archive.
+func (s *Server) archived(w http.ResponseWriter, r *http.Request) {
+	c := s.named[r.PathValue("crawl")]
+	if c == nil || !same(r.PathValue("key"), s.archiveKey(c, r)) {
+		s.fail(w, r, &problem{http.StatusNotFound, "There is no such page", "begin at the record of the page"})
+		return
+	}
+	from := "'self'"
+	if !strings.Contains(r.Host, "[") { // which a policy cannot name
+		scheme := "http://"
+		if s.cfg.Secure {
+			scheme = "https://"
+		}
+		from = scheme + r.Host + s.archivePath(c, r)
+	}
+	w.Header().Set("Content-Security-Policy", sandbox(from))
+	resp, err := s.archivedAnswer(c, r)
+	if err != nil {
+		p := problemOf(err)
+		note(w, p.Status, "Not in the archive", r.FormValue("url"), "")
+		if !errors.Is(err, lookup.ErrNoAnswer) && !errors.Is(err, lookup.ErrNone) && p.Status >= 500 {
+			s.cfg.Log.Warn("an archived page cannot be read", "crawl", c.name, "error", err.Error())
+		}
+		return
+	}
+	if to := resp.Header.Get("Location"); to != "" && resp.Status >= 300 && resp.Status < 400 {
+		if u, err := resolve(resp.URL, to); err == nil {
+			http.Redirect(w, r, s.archivedURL(c, r, u), http.StatusFound)
+			return
+		}
+	}
+	s.giveArchived(w, r, c, resp)
+}
+
+func (s *Server) archivedAnswer(c *crawl, r *http.Request) (*page.Response, error) {
+	if id, err := strconv.ParseInt(r.FormValue("id"), 10, 64); err == nil {
+		rec, err := c.archive.Record(id)
+		if err != nil {
+			return nil, err
+		}
+		return c.archive.Answer(r.Context(), rec)
+	}
+	u, err := weburl.Parse(r.FormValue("url"))
+	if err != nil {
+		return nil, lookup.ErrNoAnswer
+	}
+	return c.archive.AnswerOf(r.Context(), u.Canonical().String())
+}
+
+func resolve(base, to string) (string, error) {
+	b, err := weburl.Parse(base)
+	if err != nil {
+		return "", err
+	}
+	u, err := b.Resolve(to)
+	if err != nil {
+		return "", err
+	}
+	return u.String(), nil
+}
+
+// giveArchived writes an answer as what a browser shows of it without harm.
+func (s *Server) giveArchived(w http.ResponseWriter, r *http.Request, c *crawl, resp *page.Response) {
+	kind := lookup.Type(resp)
+	body := resp.Body
+	switch {
+	case parse.CanRewrite(kind):
+		given, err := parse.New(parse.Config{}).Rewrite(nil, resp, kind, func(to weburl.URL, kind page.Kind) (string, bool) {
+			full := to.String()
+			bare, fragment, has := strings.Cut(full, "#")
+			at := s.archivedURL(c, r, bare)
+			if has {
+				at += "#" + fragment
+			}
+			return at, true
+		})
+		if err != nil { // as it is it would lead out of the archive
+			note(w, http.StatusUnprocessableEntity, "The page cannot be shown", resp.URL, err.Error())
+			return
+		}
+		body = given
+	case strings.HasPrefix(kind, "image/"), strings.HasPrefix(kind, "font/"), strings.HasPrefix(kind, "audio/"),
+		strings.HasPrefix(kind, "video/"):
+	case strings.HasPrefix(kind, "text/"), strings.HasSuffix(kind, "json"), strings.HasSuffix(kind, "javascript"),
+		strings.HasSuffix(kind, "xml"):
+		kind = "text/plain; charset=utf-8"
+		if t, err := lookup.TextOf(resp); err == nil {
+			body = []byte(t.Text)
+		}
+	default:
+		note(w, http.StatusOK, "Not shown", resp.URL,
+			fmt.Sprintf("what has the type %s is not shown here; kumo export and other tools take it out of the archive", kind))
+		return
+	}
+	w.Header().Set("Content-Type", kind)
+	_, _ = w.Write(body) // who asked may have gone
+}
+
+// note is a small page in place of one of the archive.
+func note(w http.ResponseWriter, status int, title, of, why string) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = fmt.Fprintf(w, "<!doctype html><meta charset=utf-8><title>%s</title><body><h1>%[1]s</h1><p>%s<p>%s", title,
+		show(cut(of, 2000)), show(why))
+}

@@ -1,0 +1,164 @@
+package ui
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"kumo/internal/archive/place"
+	"kumo/internal/batch/inspect"
+)
+
+// A Batch is a place of batch crawls that is shown.
+type Batch struct {
+	Name  string // as people call it: a folder, or a URL
+	Place place.Place
+}
+
+// batches are the batch crawls of a place, with what was last read of it. Days that are done do not change, so that
+// what they came to is read once; who runs a day meanwhile is seen by the time of the day's state.
+type batches struct {
+	name, where string
+	place       place.Place
+	done        context.Context
+	queue       *queue
+	readers     chan struct{} // whoever reads of the place has one
+	look        chan struct{} // whoever lists collections has it, which guards what is below
+
+	listed []*inspect.Collection
+	left   string // what could not be read
+	time   time.Time
+	took   time.Duration
+
+	mu    sync.Mutex // guards what is below
+	days  map[dayKey]*inspect.Brief
+	whole map[wholeKey]*dayAnswer
+}
+
+type dayKey struct {
+	dir, date string
+	changed   time.Time
+}
+
+// A wholeKey has the last day's time, too: it removes what earlier ones have left.
+type wholeKey struct {
+	dayKey
+	last time.Time
+}
+
+const (
+	placeReaders = 16
+	keptDays     = 50_000 // days whose numbers are kept
+	keptWhole    = 200    // days of which all that is told is kept
+)
+
+func newBatches(done context.Context, name string, b Batch, q *queue) *batches {
+	return &batches{name: name, where: b.Name, place: b.Place, done: done, queue: q,
+		readers: make(chan struct{}, placeReaders),
+		look:    make(chan struct{}, 1), days: map[dayKey]*inspect.Brief{}, whole: map[wholeKey]*dayAnswer{}}
+}
+
+// A collectionList is the collections of a place.
+type collectionList struct {
+	all  []*inspect.Collection
+	left string // what could not be read
+}
+
+// collections are those of the place, as they were a moment ago. They are listed for all who ask, so that it goes on
+// when who began it has gone.
+func (b *batches) collections(ctx context.Context) (l collectionList, err error) {
+	select {
+	case b.look <- struct{}{}:
+		defer func() { <-b.look }()
+	case <-ctx.Done():
+		return l, ctx.Err()
+	}
+	if b.listed != nil && time.Since(b.time) < max(leastHostAge, 20*b.took) {
+		return collectionList{b.listed, b.left}, nil
+	}
+	begin := time.Now()
+	all, err := inspect.Collections(b.done, b.place)
+	if err != nil && (len(all) == 0 || b.done.Err() != nil) {
+		return l, err
+	}
+	if b.left = ""; err != nil {
+		b.left = cut(err.Error(), mostLeft)
+	}
+	b.listed, b.time, b.took = all, time.Now(), time.Since(begin)
+	return collectionList{all, b.left}, nil
+}
+
+// mostLeft is how many bytes are said of what could not be read.
+const mostLeft = 2000
+
+// collection is the one with a code or in a directory.
+func (b *batches) collection(ctx context.Context, name string) (*inspect.Collection, error) {
+	l, err := b.collections(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, of := range []func(*inspect.Collection) string{func(c *inspect.Collection) string { return c.Directory },
+		func(c *inspect.Collection) string { return c.Code }} {
+		if i := slices.IndexFunc(l.all, func(c *inspect.Collection) bool { return of(c) == name }); i >= 0 {
+			return l.all[i], nil
+		}
+	}
+	return nil, &problem{http.StatusNotFound, "There is no such collection here", "/api/v1/batches/" + b.name +
+		" lists all"}
+}
+
+// brief is a day in a line, read anew only if the day has gone on.
+func (b *batches) brief(ctx context.Context, c *inspect.Collection, date string) (*inspect.Brief, error) {
+	key := dayKey{c.Directory, date, c.ChangedOn(date)}
+	b.mu.Lock()
+	x := b.days[key]
+	b.mu.Unlock()
+	if x != nil {
+		return x, nil
+	}
+	x, err := c.Brief(ctx, date)
+	if err == nil && x.Done {
+		b.mu.Lock()
+		if len(b.days) >= keptDays {
+			clear(b.days)
+		}
+		b.days[key] = x
+		b.mu.Unlock()
+	}
+	return x, err
+}
+
+// briefs are several days in a line each, in their order.
+func (b *batches) briefs(ctx context.Context, days []dayOf) ([]*inspect.Brief, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	all := make([]*inspect.Brief, len(days))
+	var wait sync.WaitGroup
+	for i, d := range days {
+		if !b.enter(ctx) {
+			break
+		}
+		wait.Go(func() {
+			defer b.leave()
+			var err error
+			if all[i], err = b.brief(ctx, d.c, d.date); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	wait.Wait()
+	return all, context.Cause(ctx)
+}
+
+func (b *batches) enter(ctx context.Context) bool {
+	select {
+	case b.readers <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (b *batches) leave() { <-b.readers }

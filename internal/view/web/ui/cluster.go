@@ -1,0 +1,337 @@
+package ui
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"kumo/internal/app/inspect"
+	"kumo/internal/base/stats"
+	"kumo/internal/state/forecast"
+)
+
+// A cluster is a crawl's, as it is shown: all who look see what was found last.
+type cluster struct {
+	src   inspect.ClusterSource
+	where string
+	done  context.Context
+	hub   hub
+
+	mu      sync.Mutex    // guards below
+	looking chan struct{} // closed when it was looked; nil: nobody does
+	again   bool          // what is found is old when it is found
+	last    *clusterLook
+	tried   time.Time // when it was looked last
+	took    time.Duration
+	failed  error // of that
+}
+
+// A clusterLook is a cluster as it was found.
+type clusterLook struct {
+	*inspect.Cluster
+	words  []Word
+	events []Event // the newest first
+}
+
+const (
+	clusterBeat  = 2 * time.Second  // about as often as nodes tell how they are
+	clusterTime  = 15 * time.Second // for one look
+	mostEvents   = 100
+	usualNodes   = 100              // of a page
+	oldLook      = 20 * time.Second // after which it is said how old a look is
+	clusterShare = 10               // looking takes one part in so many of the time at most
+)
+
+func newCluster(done context.Context, c Crawl) *cluster {
+	x := &cluster{src: c.Cluster, where: c.Where, done: done}
+	x.hub.beat, x.hub.done, x.hub.look = clusterBeat, done, x.news
+	return x
+}
+
+func (c *cluster) close() {
+	c.mu.Lock()
+	looking := c.looking
+	c.mu.Unlock()
+	if looking != nil {
+		<-looking
+	}
+	_ = c.src.Close() // it was only read
+}
+
+// look is how the cluster is, as it was found a moment ago. While somebody looks, and while it does not answer, it is
+// as it was last; of one that does not answer this is said.
+func (c *cluster) look(ctx context.Context) (*clusterLook, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	since := time.Since(c.tried)
+	switch known := c.last != nil || c.failed != nil; {
+	case known && (c.looking != nil || since < clusterBeat-100*time.Millisecond || since < clusterShare*c.took):
+		return c.answer()
+	case c.done.Err() != nil:
+		return nil, c.done.Err()
+	case c.looking == nil:
+		c.looking, c.again = make(chan struct{}), false
+		go c.find(c.looking)
+	}
+	looking, known := c.looking, c.last != nil
+	c.mu.Unlock()
+	var enough <-chan time.Time
+	if known {
+		patience := time.NewTimer(clusterBeat)
+		defer patience.Stop()
+		enough = patience.C // as it was last will do
+	}
+	select {
+	case <-looking:
+	case <-enough:
+	case <-ctx.Done():
+	}
+	c.mu.Lock()
+	if c.last == nil && c.failed == nil {
+		return nil, cmp.Or(ctx.Err(), c.done.Err())
+	}
+	return c.answer()
+}
+
+// lookSoon is look, for a list of which this is one.
+func (c *cluster) lookSoon(ctx context.Context) (*clusterLook, error) {
+	ctx, cancel := context.WithTimeout(ctx, listPatience)
+	defer cancel()
+	return c.look(ctx)
+}
+
+// find looks, whoever waits for it, and closes found.
+func (c *cluster) find(found chan struct{}) {
+	ctx, cancel := context.WithTimeout(c.done, clusterTime)
+	defer cancel()
+	begin := time.Now()
+	all, err := c.src.Cluster(ctx)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer close(found)
+	c.looking = nil
+	c.tried, c.took, c.failed = time.Now(), min(time.Since(begin), clusterTime/clusterShare), err
+	if c.again {
+		c.tried, c.took = time.Time{}, 0
+	}
+	if err == nil {
+		c.last = &clusterLook{all, clusterWords(all), told(all)}
+	}
+}
+
+func (c *cluster) answer() (*clusterLook, error) {
+	if c.failed == nil && (c.looking == nil || !c.last.Time.Before(time.Now().Add(-oldLook))) {
+		return c.last, nil
+	}
+	if c.last == nil {
+		return nil, &problem{http.StatusServiceUnavailable, "The cluster does not answer", c.failed.Error()}
+	}
+	x := *c.last
+	old := Word{levelLook, fmt.Sprintf("This is how it was %s ago: the cluster is being asked",
+		stats.Span(time.Since(x.Time))), ""}
+	if c.failed != nil {
+		old = Word{levelWrong,
+			fmt.Sprintf("The cluster does not answer; this is how it was %s ago: %v", stats.Span(time.Since(x.Time)), c.failed),
+			"It is asked again and again. kumo status --crawl says which servers are away."}
+	}
+	x.words = append([]Word{old}, x.words...)
+	return &x, nil
+}
+
+// forget has the cluster looked at anew by who asks next.
+func (c *cluster) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tried, c.again = time.Time{}, true
+}
+
+// clusterWords say what is wrong with a cluster, and what is to be expected of it.
+func clusterWords(all *inspect.Cluster) []Word {
+	words := []Word{}
+	if all.Trouble != "" {
+		words = append(words, Word{levelWrong, "Too few servers run, and nothing goes on; this is how it was " +
+			all.LastHeard(), all.Trouble})
+	}
+	if all.State == "waiting" {
+		words = append(words, Word{levelInfo, "The crawl was not started yet", "kumo start --crawl " + all.Crawl +
+			" begins it, with URLs and settings"})
+	}
+	notes := all.Notes()
+	for i, note := range notes {
+		if i == mostNotes {
+			words = append(words, Word{levelLook, fmt.Sprintf("%d notes more", len(notes)-i), "kumo status --crawl has all"})
+			break
+		}
+		words = append(words, Word{Level: levelLook, What: note})
+	}
+	if line := all.Forecast(); line != "" {
+		words = append(words, Word{Level: levelInfo, What: line})
+	}
+	return words
+}
+
+const mostNotes = 10
+
+// An Event is something that has happened in a cluster.
+type Event struct {
+	Time time.Time `json:"time"`
+	What string    `json:"what"`
+	By   string    `json:"by,omitempty"` // of what somebody has had the crawl do
+}
+
+// told are the last events, with what people have had the crawl do, the newest first.
+func told(x *inspect.Cluster) (all []Event) {
+	for _, e := range x.Events {
+		all = append(all, Event{e.Time, e.What, ""})
+	}
+	for _, c := range x.Changes {
+		all = append(all, Event{c.Time, c.What, c.By})
+	}
+	slices.SortStableFunc(all, func(a, b Event) int { return b.Time.Compare(a.Time) })
+	return all[:min(len(all), mostEvents)]
+}
+
+// clusterLive is what of a cluster changes while a page is open.
+func clusterLive(x *inspect.Cluster) map[string]string {
+	n := func(v int) string { return forecast.Grouped(int64(v)) }
+	t := &x.Totals
+	moved := int64(0)
+	for i := range x.Nodes {
+		moved += x.Nodes[i].Moved
+	}
+	return map[string]string{"state": x.State, "pages": forecast.Grouped(t.Pages), "rate": rate(t.Rate),
+		"waiting": n(t.Waiting), "known": n(t.Known),
+		"hosts": n(t.Hosts), "in-flight": n(t.InFlight), "members": n(members(x)), "others": others(x),
+		"epoch":   fmt.Sprint(x.Epoch),
+		"settled": settled(x), "leader": cmp.Or(x.Control, "–"), "moved": forecast.Grouped(moved), "outbox": n(t.Outbox),
+		"gathered": gathered(x)}
+}
+
+func members(x *inspect.Cluster) (n int) {
+	if x.Gathered != nil {
+		return x.Gathered.Nodes
+	}
+	for i := range x.Nodes {
+		if x.Nodes[i].Is == inspect.NodeMember {
+			n++
+		}
+	}
+	return n
+}
+
+// others says how many nodes are no members, by what they are.
+func others(x *inspect.Cluster) string {
+	of := map[inspect.Standing]int{}
+	for i := range x.Nodes {
+		of[x.Nodes[i].Is]++
+	}
+	text := ""
+	for _, is := range []inspect.Standing{inspect.NodeDead, inspect.NodeLeaving, inspect.NodeLeft, inspect.NodeJoining,
+		inspect.NodeWaiting} {
+		if of[is] > 0 {
+			text += fmt.Sprintf("%d %s, ", of[is], is)
+		}
+	}
+	return fmt.Sprintf("%s%d gone", text, x.Gone.Nodes)
+}
+
+func settled(x *inspect.Cluster) string {
+	if x.Settled {
+		return "settled"
+	}
+	return "being settled: hosts change owner"
+}
+
+func gathered(x *inspect.Cluster) string {
+	g := x.Gathered
+	if g == nil {
+		return ""
+	}
+	return fmt.Sprintf("as %s has gathered it, %.0f s ago", g.By, g.Age)
+}
+
+// news is what is told to pages that are open.
+func (c *cluster) news(ctx context.Context) (data []byte, more bool) {
+	x, err := c.look(ctx)
+	if err != nil {
+		return nil, true
+	}
+	data, err = json.Marshal(event{clusterLive(x.Cluster), x.words, true})
+	return data, err == nil
+}
+
+var errNoCluster = &problem{http.StatusNotFound, "This crawl has one node",
+	"there is a cluster on the page of a node (kumo node --ui), or of a cluster (kumo serve --crawl)"}
+
+// clusterOf is the cluster of the crawl that a path names.
+func (s *Server) clusterOf(r *http.Request) (*crawl, error) {
+	c, err := s.of(r)
+	if err == nil && c.cluster == nil {
+		err = errNoCluster
+	}
+	return c, err
+}
+
+// listenToCluster answers with events of a cluster.
+func (s *Server) listenToCluster(w http.ResponseWriter, r *http.Request) {
+	c, err := s.clusterOf(r)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	s.tell(w, r, c.queue, &c.cluster.hub, func(context.Context) (string, bool) { return "", true })
+}
+
+// A clusterAnswer is a cluster, with some of its nodes.
+type clusterAnswer struct {
+	inspect.Cluster
+	Nodes  []inspect.Node `json:"nodes"`          // by name
+	Next   string         `json:"next,omitempty"` // give it as "after" to go on
+	Words  []Word         `json:"words"`
+	Events []Event        `json:"events"` // the newest first
+}
+
+func (s *Server) giveCluster(r *http.Request) (any, error) {
+	c, err := s.clusterOf(r)
+	if err != nil {
+		return nil, err
+	}
+	n, err := limit(r)
+	if err != nil {
+		return nil, err
+	}
+	x, err := c.cluster.look(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	a := clusterAnswer{Cluster: *x.Cluster, Words: x.words, Events: orEmpty(x.events)}
+	a.Nodes, a.Next = someNodes(x.Cluster, r.FormValue("after"), n)
+	return a, nil
+}
+
+// someNodes are the first nodes behind one, by name and identity, and the one to go on behind.
+func someNodes(x *inspect.Cluster, after string, n int) (some []inspect.Node, next string) {
+	some = orEmpty(x.Nodes)
+	if after != "" {
+		i, there := slices.BinarySearchFunc(some, after, func(n inspect.Node, after string) int {
+			return cmp.Compare(nodeKey(&n), after)
+		})
+		if there {
+			i++
+		}
+		some = some[i:]
+	}
+	if len(some) > n {
+		some = some[:n]
+		next = nodeKey(&some[n-1])
+	}
+	return some, next
+}
+
+// nodeKey is by what nodes are in order.
+func nodeKey(n *inspect.Node) string { return n.Name + " " + n.Node }

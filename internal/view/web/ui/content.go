@@ -1,0 +1,273 @@
+package ui
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"kumo/internal/app/lookup"
+	"kumo/internal/archive/fulltext"
+	"kumo/internal/base/page"
+	"kumo/internal/base/weburl"
+)
+
+// What programs ask that read pages: by words, and by URL.
+
+// forms are those in which a page is given.
+var forms = []string{"markdown", "text", "headers"}
+
+// A pagePart is a page, or a part of it.
+type pagePart struct {
+	URL       string `json:"url"`
+	Status    int    `json:"status"`
+	Type      string `json:"type,omitempty"`
+	Title     string `json:"title,omitempty"`
+	Headline  string `json:"headline,omitempty"`
+	Author    string `json:"author,omitempty"`
+	Published string `json:"published,omitempty"`
+	Lang      string `json:"lang,omitempty"`
+	As        string `json:"as"`
+	Main      bool   `json:"main"`           // the text is the main text of an HTML page, without menus and the like
+	Offset    int    `json:"offset"`         // where the part begins, in bytes
+	All       int    `json:"all"`            // bytes that there are
+	Next      int    `json:"next,omitempty"` // goes on behind this part as "offset"; missing: it is the last
+	Truncated bool   `json:"truncated"`      // the archive has more than can be given
+	Text      string `json:"text"`
+}
+
+const (
+	usualPart = 16 << 10 // bytes
+	maxPart   = 64 << 10
+)
+
+var (
+	urlParam    = param{"query", "url", "string", "the URL", true}
+	offsetParam = param{"query", "offset", "integer", "where to begin, in bytes: \"next\" of the answer before", false}
+	bytesParam  = param{"query", "bytes", "integer", "how many at most: 16384 unless given, 65536 at most", false}
+)
+
+var contentEndpoints = []endpoint{
+	{"/crawls/{crawl}/search", "search", "Pages by words. Where there is a full-text index (kumo index) it is searched, " +
+		"best first, and words may be a query: \"a phrase\", -not, host:, lang:, status:, type:, day:. Otherwise a bounded " +
+		"part of the records is gone through, the newest first, and the texts of some of them are read; the answer says if " +
+		"it was cut short, and goes on by its cursor.",
+		[]param{crawlParam, {"query", "words", "string", "words that have to be there, all of them, in whatever case: in " +
+			"the URL, in what the page says of itself, or in its text", false},
+			{"query", "using", "string", "index or scan: with the index, or without; otherwise as there is one", false},
+			{"query", "in", "string", "head: only in the URL and what the page says of itself, which is much faster; without " +
+				"the index", false},
+			{"query", "host", "string", "only pages of the host, and of hosts below it; with the index, here and below, of " +
+				"several values one, separated by commas", false},
+			{"query", "status", "string", "404; 4xx for a class; without the index, 0 for what was not answered", false},
+			{"query", "type", "string", "a media type, or its part before the slash: text/html, text/; without the index, " +
+				"however it begins", false},
+			{"query", "lang", "string", "a language: en, of which en-GB is one; without the index, however its tag begins",
+				false},
+			{"query", "day", "string", "a day such as 2026-11-26, or a month such as 2026-11", false},
+			{"query", "cursor", "integer", "where to go on: \"next\" of the answer before", false}, limitParam}, lookup.Found{},
+		(*Server).giveSearch},
+	{"/crawls/{crawl}/page", "page", "The newest good answer of a URL, to read.",
+		[]param{crawlParam, urlParam, {"query", "as", "string",
+			"markdown (unless given) or text: the main text of HTML, other text as it is; headers: the header fields", false},
+			offsetParam, bytesParam}, pagePart{}, (*Server).givePage},
+	{"/crawls/{crawl}/page/links", "pageLinks", "The links of the newest good answer of a URL.",
+		[]param{crawlParam, urlParam, limitParam}, linkPage{}, (*Server).givePageLinks},
+}
+
+func (s *Server) giveSearch(r *http.Request) (any, error) {
+	c, err := s.of(r)
+	if err != nil {
+		return nil, err
+	}
+	n, err := limit(r)
+	if err != nil {
+		return nil, err
+	}
+	q := lookup.Query{Filter: filterOf(r), Words: strings.Fields(r.FormValue("words")), Host: r.FormValue("host"),
+		Lang: r.FormValue("lang")}
+	switch in := r.FormValue("in"); in {
+	case "":
+	case "head":
+		q.HeadOnly = true
+	default:
+		return nil, badRequest("in is %q: only \"head\" is known", cut(in, 40))
+	}
+	if found, err := c.indexed(r, n); found != nil || err != nil { // which has its own rules
+		return found, err
+	}
+	if err := q.Check(); err != nil {
+		return nil, badRequest("%v", err)
+	}
+	cursor, err := number(r, "cursor", lookup.Last)
+	if err != nil {
+		return nil, err
+	}
+	return c.archive.Search(r.Context(), q, cursor, n)
+}
+
+// indexed searches by the full-text index; nil if that is not to be, or there is none.
+func (c *crawl) indexed(r *http.Request, n int) (*lookup.Found, error) {
+	using, day := r.FormValue("using"), r.FormValue("day")
+	switch {
+	case using != "" && using != "index" && using != "scan":
+		return nil, badRequest("using is %q: it is index or scan", cut(using, 40))
+	case using == "scan":
+		return nil, nil //nolint:nilnil // as it says
+	case using == "index" && r.FormValue("in") != "":
+		return nil, &problem{http.StatusNotFound, "There is no index of heads", "in=head goes with using=scan"}
+	}
+	if using == "" && day == "" && (r.FormValue("words") == "" || r.FormValue("in") != "" ||
+		r.FormValue("status") == "0") {
+		return nil, nil //nolint:nilnil // as it says
+	}
+	if _, err := c.archive.Index(); err != nil {
+		if using == "" && errors.Is(err, fulltext.ErrNone) {
+			return nil, nil //nolint:nilnil // as it says
+		}
+		return nil, err
+	}
+	return c.byIndex(r, r.FormValue("words"), n)
+}
+
+// byIndex searches by the full-text index as a request's fields say.
+func (c *crawl) byIndex(r *http.Request, words string, n int) (*lookup.Found, error) {
+	q, err := fulltext.Parse(words)
+	if err != nil {
+		return nil, badRequest("%v", err)
+	}
+	for _, field := range []string{"host", "lang", "status", "type", "day"} {
+		if value := strings.TrimSpace(r.FormValue(field)); value != "" {
+			if err := q.Filter(field, value, false); err != nil {
+				return nil, badRequest("%v", err)
+			}
+		}
+	}
+	if err := q.Check(); err != nil {
+		return nil, badRequest("%v", err)
+	}
+	from, err := number(r, "cursor", 0)
+	if err != nil {
+		return nil, err
+	}
+	return c.archive.Indexed(r.Context(), q, from, n)
+}
+
+// number is a number in a question.
+func number(r *http.Request, name string, otherwise int64) (int64, error) {
+	text := r.FormValue(name)
+	if text == "" {
+		return otherwise, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 {
+		return 0, badRequest("%s is %q: \"next\" of an answer is wanted, or another number", name, cut(text, 40))
+	}
+	return n, nil
+}
+
+func (s *Server) givePage(r *http.Request) (any, error) {
+	c, err := s.of(r)
+	if err != nil {
+		return nil, err
+	}
+	wanted, err := partAsked(r)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := c.pageOf(r.Context(), r.FormValue("url"))
+	if err != nil {
+		return nil, err
+	}
+	p, err := partOf(resp, wanted.as)
+	if err == nil {
+		err = p.take(wanted)
+	}
+	return p, err
+}
+
+// A wantedPart is which part of a page is asked for, in which form.
+type wantedPart struct {
+	as            string
+	offset, bytes int64
+}
+
+func partAsked(r *http.Request) (w wantedPart, err error) {
+	w.as = cmp.Or(r.FormValue("as"), forms[0])
+	if w.offset, err = number(r, "offset", 0); err != nil {
+		return w, err
+	}
+	if w.bytes, err = number(r, "bytes", usualPart); err == nil && (w.bytes < 1 || w.bytes > maxPart) {
+		err = badRequest("bytes is %d: a number from 1 to %d is wanted", w.bytes, maxPart)
+	}
+	return w, err
+}
+
+// take leaves the part of the text that is wanted.
+func (p *pagePart) take(w wantedPart) error {
+	text := p.Text
+	if w.offset > int64(len(text)) {
+		return badRequest("offset is %d: there are %d bytes", w.offset, len(text))
+	}
+	p.All, p.Offset = len(text), int(w.offset)
+	if p.Text, p.Next = lookup.Part(text, p.Offset, int(w.bytes)); p.Next == len(text) {
+		p.Next = 0
+	}
+	return nil
+}
+
+// pageOf is a URL's newest good answer.
+func (c *crawl) pageOf(ctx context.Context, url string) (*page.Response, error) {
+	u, err := weburl.Parse(url)
+	if err != nil || u.Host() == "" {
+		return nil, badRequest("%q is no URL: it begins with http:// or https:// and a host", cut(url, 200))
+	}
+	return c.archive.AnswerOf(ctx, u.Canonical().String())
+}
+
+// partOf is all of an answer in a form.
+func partOf(resp *page.Response, as string) (*pagePart, error) {
+	p := &pagePart{URL: resp.URL, Status: resp.Status, Type: lookup.Type(resp), As: as}
+	read := lookup.MarkdownOf
+	switch as {
+	case "markdown":
+	case "text":
+		read = lookup.TextOf
+	case "headers":
+		var b strings.Builder
+		for _, h := range headersOf(resp).Headers {
+			fmt.Fprintf(&b, "%s: %s\n", h.Name, h.Value)
+		}
+		p.Text = b.String()
+		return p, nil
+	default:
+		return nil, badRequest("as is %q: it is one of %s", cut(as, 40), strings.Join(forms, ", "))
+	}
+	t, err := read(resp)
+	if err != nil {
+		return nil, err
+	}
+	p.Title, p.Headline, p.Author, p.Published, p.Lang = t.Title, t.Headline, t.Author, t.Published, t.Lang
+	p.Main, p.Truncated, p.Text = t.Main, t.Truncated || resp.Truncated != "", t.Text
+	return p, nil
+}
+
+func (s *Server) givePageLinks(r *http.Request) (any, error) {
+	c, err := s.of(r)
+	if err != nil {
+		return nil, err
+	}
+	n, err := limit(r)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := c.pageOf(r.Context(), r.FormValue("url"))
+	if err != nil {
+		return nil, err
+	}
+	links, all, err := lookup.Links(resp, n)
+	return linkPage{orEmpty(links), all}, err
+}

@@ -1,0 +1,222 @@
+package ui
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"kumo/internal/app/inspect"
+	"kumo/internal/state/statefile"
+)
+
+// A hostPage is some hosts: lists go on where they ended.
+type hostPage struct {
+	Hosts []inspect.Host `json:"hosts"`
+	Next  string         `json:"next,omitempty"` // goes on behind these as "after"; missing: these are the last
+	// some are missing for a moment: the crawl is being looked through, or what it has in memory put in order
+	Partial bool      `json:"partial,omitempty"`
+	Time    time.Time `json:"time,omitzero"` // of which the list is, where it may be some time ago
+}
+
+type hostAnswer struct {
+	Host   inspect.Host             `json:"host"`
+	Robots []statefile.RobotsAnswer `json:"robots"` // as it was read last, of each scheme
+	Queue  []inspect.Item           `json:"queue"`  // the first that wait
+	// the crawl's files are being gone through for the first time: what robots.txt said may be missing for a moment
+	Partial bool `json:"partial,omitempty"`
+}
+
+func (s *Server) giveHosts(r *http.Request) (any, error) {
+	c, err := s.of(r)
+	if err != nil {
+		return nil, err
+	}
+	n, err := limit(r)
+	if err != nil {
+		return nil, err
+	}
+	switch by := r.FormValue("by"); {
+	case by == "waiting" && r.FormValue("prefix")+r.FormValue("after") == "":
+		return c.busiest(r.Context(), n)
+	case by != "":
+		return nil, badRequest("by is %q: only \"waiting\" is known, and goes without prefix and after", by)
+	}
+	return c.hostsFrom(r.Context(), r.FormValue("prefix"), r.FormValue("after"), n)
+}
+
+// hostsFrom are the hosts whose names begin with prefix and come after another.
+func (c *crawl) hostsFrom(ctx context.Context, prefix, after string, n int) (p hostPage, err error) {
+	p.Hosts = []inspect.Host{}
+	err = c.use(ctx, func(v *inspect.View) error {
+		for h, err := range v.HostsFrom(ctx, prefix, after, n+1) {
+			if p.Partial = errors.Is(err, inspect.ErrBehind); err != nil {
+				return unless(p.Partial, err)
+			}
+			p.Hosts = append(p.Hosts, h)
+		}
+		return nil
+	})
+	if len(p.Hosts) > n {
+		p.Hosts = p.Hosts[:n]
+		p.Next = p.Hosts[n-1].Key
+	}
+	return p, err
+}
+
+// unless is an error, but for one that is none.
+func unless(none bool, err error) error {
+	if none {
+		return nil
+	}
+	return err
+}
+
+// A hostList is the hosts where most waited when somebody looked last. A crawl of millions of hosts looks through them
+// for it, so it is not asked too often, and not waited for where there is an older list.
+type hostList struct {
+	mu      sync.Mutex // guards all
+	all     []inspect.Host
+	n       int // that were asked for
+	time    time.Time
+	took    time.Duration
+	err     error         // of the last look
+	looking chan struct{} // closed when a look ends; nil: nobody looks
+	begun   time.Time     // when it was
+}
+
+const (
+	leastHostAge = 2 * time.Second
+	lookTime     = time.Minute // that a look may take
+)
+
+// hostPatience is how long a look is waited for, and where nobody has looked before: who goes to such a crawl for the
+// first time gets an empty list then, and the right one in a moment.
+var hostPatience = [2]time.Duration{50 * time.Millisecond, 150 * time.Millisecond}
+
+// busiest are the first n.
+func (c *crawl) busiest(ctx context.Context, n int) (p hostPage, err error) {
+	l := &c.hosts
+	looking, patience := c.lookForBusiest(n)
+	if looking != nil {
+		select {
+		case <-looking:
+		case <-ctx.Done():
+			return p, ctx.Err()
+		case <-time.After(patience):
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.err != nil && (l.looking == nil || l.n == 0):
+		return p, l.err
+	case l.n == 0 && l.looking != nil && time.Since(l.begun) > lookTime:
+		return p, c.queue.hung(1, time.Since(l.begun))
+	case l.n == 0:
+		return hostPage{Hosts: []inspect.Host{}, Partial: true}, nil
+	}
+	return hostPage{Hosts: l.all[:min(n, len(l.all))], Time: l.time, Partial: l.n < n && len(l.all) == l.n}, nil
+}
+
+// lookForBusiest begins to look unless somebody does, or what was found last will do: then there is nothing to wait
+// for.
+func (c *crawl) lookForBusiest(n int) (looking chan struct{}, patience time.Duration) {
+	l := &c.hosts
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	patience = hostPatience[1]
+	if l.n >= n && l.err == nil {
+		if time.Since(l.time) < max(leastHostAge, 20*l.took) {
+			return nil, 0
+		}
+		patience = hostPatience[0]
+	}
+	if l.looking == nil {
+		l.looking, l.begun = make(chan struct{}), time.Now()
+		go c.findBusiest(max(n, l.n)) // or who asks for few would shorten it for others
+	}
+	return l.looking, patience
+}
+
+// findBusiest looks, for whoever waits for it.
+func (c *crawl) findBusiest(n int) {
+	ctx, cancel := context.WithTimeout(c.done, lookTime)
+	defer cancel()
+	begin, all := time.Now(), []inspect.Host{}
+	err := c.use(ctx, func(v *inspect.View) error {
+		for h, err := range v.Hosts(ctx, n) {
+			if err != nil {
+				return err
+			}
+			all = append(all, h)
+		}
+		return nil
+	})
+	l := &c.hosts
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	close(l.looking)
+	if l.looking, l.err = nil, err; err == nil {
+		l.all, l.n, l.time, l.took = all, n, time.Now(), time.Since(begin)
+	}
+}
+
+func (s *Server) giveHost(r *http.Request) (any, error) {
+	c, err := s.of(r)
+	if err != nil {
+		return nil, err
+	}
+	n, err := limit(r)
+	if err != nil {
+		return nil, err
+	}
+	return c.hostAnswer(r.Context(), r.PathValue("host"), n)
+}
+
+func (c *crawl) hostAnswer(ctx context.Context, host string, n int) (*hostAnswer, error) {
+	host = inspect.HostOf(host)
+	x := &hostAnswer{Robots: []statefile.RobotsAnswer{}, Queue: []inspect.Item{}}
+	found := false
+	err := c.use(ctx, func(v *inspect.View) error {
+		for h, err := range v.HostsFrom(ctx, host+"/", "", 1) {
+			if x.Partial = errors.Is(err, inspect.ErrBehind); err != nil {
+				if !x.Partial {
+					return err
+				}
+				break
+			}
+			if h.Key == host {
+				x.Host, found = h, true
+			}
+		}
+		for it, err := range v.Queue(ctx, host, n) {
+			if err != nil {
+				return err
+			}
+			x.Queue = append(x.Queue, it)
+		}
+		if !found && len(x.Queue) == 0 && !x.Partial {
+			return &problem{http.StatusNotFound, "The crawl does not know the host",
+				"name it with its port if it has one, as the list of hosts does"}
+		}
+		for _, scheme := range []string{"https://", "http://"} {
+			a, err := v.RobotsAnswer(ctx, scheme+host)
+			if errors.Is(err, inspect.ErrReading) {
+				x.Partial, err = true, nil
+			}
+			if err != nil {
+				return err
+			}
+			if a != nil {
+				x.Robots = append(x.Robots, *a)
+			}
+		}
+		return nil
+	})
+	if !found {
+		x.Host.Key = host
+	}
+	return x, err
+}

@@ -1,0 +1,147 @@
+package ui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"kumo/internal/app/inspect"
+)
+
+// The list of crawls is there at once, however many there are and whatever their disks do: it has what is known, and
+// the crawls are looked at beside, a few at a time.
+
+const (
+	listPlaces = 4                      // crawls that are looked at, at once
+	listHold   = 100 * time.Millisecond // after which one whose disk takes long does not keep others waiting
+	listShare  = 10 * time.Millisecond  // a crawl is looked at again after as much for each in the list
+)
+
+// listSlack is how much longer than a crawl is waited for its list is, which then says so.
+const listSlack = 200 * time.Millisecond
+
+// listWait is how long a list waits for what is not known yet.
+var listWait = 150 * time.Millisecond
+
+// shortList is how many crawls a program is told of when all are known, and is asked anew each time.
+const shortList = 8
+
+// A listItem is what the list has of it.
+type listItem struct {
+	mu    sync.Mutex    // guards all
+	entry crawlEntry    // as it was found last
+	time  time.Time     // then; zero: never
+	found chan struct{} // closed when who looks has found it; nil: nobody looks
+}
+
+// entries are all crawls as far as is known in time. Where there are many, only those are waited for of which nothing
+// is known.
+func (s *Server) entries(ctx context.Context, patience time.Duration) []crawlEntry {
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	age := time.Duration(0)
+	if n := len(s.crawls); n > shortList {
+		age = max(fresh, time.Duration(n)*listShare)
+	}
+	looks := make([]<-chan struct{}, len(s.crawls))
+	for i, c := range s.crawls {
+		looks[i] = s.lookAt(c, age)
+	}
+	all, waits := make([]crawlEntry, len(s.crawls)), true
+	for i, c := range s.crawls {
+		if looks[i] != nil && waits && (age == 0 || c.listed.last(c).Looking) {
+			select {
+			case <-looks[i]:
+			case <-late.C:
+				waits = false
+			case <-ctx.Done():
+				waits = false
+			}
+		}
+		all[i] = c.listed.last(c)
+	}
+	return all
+}
+
+// last is what was found last.
+func (l *listItem) last(c *crawl) crawlEntry {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.time.IsZero() {
+		return crawlEntry{Name: c.name, Folder: c.dir, Cluster: c.cluster != nil, Looking: true}
+	}
+	return l.entry
+}
+
+// lookAt has a crawl looked at beside, unless that was done a short time ago: then it is nil. It is closed when that is
+// done.
+func (s *Server) lookAt(c *crawl, age time.Duration) <-chan struct{} {
+	l := &c.listed
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.found == nil && (l.time.IsZero() || time.Since(l.time) >= age) {
+		l.found = make(chan struct{})
+		go s.find(c)
+	}
+	if l.found == nil {
+		return nil
+	}
+	return l.found
+}
+
+// find looks at a crawl when there is a place.
+func (s *Server) find(c *crawl) {
+	l := &c.listed
+	var e crawlEntry
+	select {
+	case s.listing <- struct{}{}:
+		leave := sync.OnceFunc(func() { <-s.listing })
+		defer leave()
+		defer time.AfterFunc(listHold, leave).Stop()
+		e = c.entry(s.done)
+	case <-s.done.Done():
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if e.State == nil && l.entry.State != nil { // what was known is better than nothing
+		why := e.Error
+		e = l.entry
+		e.Error = why
+	}
+	l.entry, l.time = e, time.Now()
+	close(l.found)
+	l.found = nil
+}
+
+// entry is what the list has of a crawl.
+func (c *crawl) entry(ctx context.Context) crawlEntry {
+	e := crawlEntry{Name: c.name, Folder: c.dir, Cluster: c.cluster != nil}
+	if c.dir == "" {
+		e.ofCluster(c.cluster.lookSoon(ctx))
+		return e
+	}
+	o, err := soon(ctx, c.queue, listPatience, c.overview)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		e.Error = fmt.Sprintf("It has not answered for %v: its disk may be slow, or hang", listPatience)
+		return e
+	case err != nil:
+		e.Error = problemOf(err).Error()
+		return e
+	}
+	e.State, e.Crawl, e.Ended, e.Started = &o.State, o.Crawl, o.Ended, o.Started
+	e.Pages, e.Bytes, e.Failed, e.Waiting = o.Pages, o.Bytes, o.Failed, o.Waiting
+	return e
+}
+
+// ofCluster fills in what all nodes say.
+func (e *crawlEntry) ofCluster(x *clusterLook, err error) {
+	if err != nil {
+		e.Error = problemOf(err).Error()
+		return
+	}
+	e.State, e.Crawl = new(inspect.State(x.State)), x.Crawl
+	e.Pages, e.Waiting = x.Totals.Pages, x.Totals.Waiting
+}

@@ -1,0 +1,206 @@
+package ui
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"kumo/internal/base/stats"
+)
+
+// A crawl, or a place of batch crawls, may be on a disk that does not answer, as a network's that is gone. What waits
+// for it cannot be ended; so it is left behind, and the places that it has are its own: others are answered as ever.
+
+const (
+	maxOwnAsks   = 8               // questions of one thing at once, where several are shown
+	maxListening = 16              // pages of one that are kept up to date
+	listPatience = 2 * time.Second // with each thing of a list
+)
+
+// A queue is the questions that are asked of one thing that is shown.
+type queue struct {
+	what   string        // The crawl x
+	where  string        // its folder /x
+	places chan struct{} // whoever asks has one until there is an answer, even if nobody waits for it any more
+	events *slots        // of event streams
+
+	mu    sync.Mutex // guards below
+	begun map[*answer]time.Time
+}
+
+// newQueue makes the queue of one of several things that are shown.
+func newQueue(what, where string, several bool) *queue {
+	asks, listeners := maxAsks, maxListeners
+	if several {
+		asks, listeners = maxOwnAsks, maxListening
+	}
+	return &queue{what: what, where: where, places: make(chan struct{}, asks), events: newSlots(listeners, listeners),
+		begun: map[*answer]time.Time{}}
+}
+
+// overdue says how many wait for an answer, and for how long one of them does.
+func (q *queue) overdue() (n int, longest time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, begun := range q.begun {
+		longest = max(longest, time.Since(begun))
+	}
+	return len(q.begun), longest
+}
+
+// hangs is the problem of what does not answer; nil if it may do so yet.
+func (q *queue) hangs() error {
+	n, since := q.overdue()
+	if since < longest {
+		return nil
+	}
+	return q.hung(n, since)
+}
+
+// hung is the problem of a number of questions, one of which has waited for so long.
+func (q *queue) hung(n int, since time.Duration) error {
+	return &problem{http.StatusServiceUnavailable, q.what + " does not answer",
+		fmt.Sprintf("%s %s for %s, one of them for %v: its disk may hang; whatever was to be done may still be done. "+
+			"All else is shown as ever", stats.Count(n, "questions"), stats.Either(n, "waits", "wait"), q.where,
+			since.Round(time.Second))}
+}
+
+// enter waits for places, the queue's own before others: whoever waits for one has none that others may want.
+func (q *queue) enter(ctx context.Context, all ...chan struct{}) error {
+	if err := q.hangs(); err != nil {
+		return err
+	}
+	for i, places := range all {
+		select {
+		case places <- struct{}{}:
+		case <-ctx.Done():
+			for _, taken := range all[:i] {
+				<-taken
+			}
+			return q.late(ctx)
+		}
+	}
+	return nil
+}
+
+// do has f done by a goroutine of its own, for who has entered, and waits until it is or the context ends.
+func (q *queue) do(ctx context.Context, a *answer, f func()) error {
+	q.mu.Lock()
+	q.begun[a] = time.Now()
+	q.mu.Unlock()
+	done := make(chan any, 1)
+	go func() {
+		defer func() {
+			q.mu.Lock()
+			delete(q.begun, a)
+			q.mu.Unlock()
+			<-q.places
+			done <- recover()
+		}()
+		f()
+	}()
+	select {
+	case panicked := <-done:
+		if panicked != nil {
+			panic(panicked)
+		}
+		return nil
+	case <-ctx.Done():
+		return q.late(ctx)
+	}
+}
+
+// late is why there is no answer in time.
+func (q *queue) late(ctx context.Context) error {
+	if err := q.hangs(); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+// An answer is one that is written when it is whole.
+type answer struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (a *answer) Header() http.Header         { return a.header }
+func (a *answer) WriteHeader(status int)      { a.status = status }
+func (a *answer) Write(b []byte) (int, error) { return a.body.Write(b) }
+
+// patiently answers a question of what has a queue, as long as it does. A question that takes long goes on beside those
+// that all ask at once: or a few disks that hang at the same time would have all places.
+func (s *Server) patiently(q *queue, next http.Handler, w http.ResponseWriter, r *http.Request) {
+	if err := q.enter(r.Context(), q.places, s.asks); err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	leave := sync.OnceFunc(func() { <-s.asks })
+	defer leave()
+	defer time.AfterFunc(listPatience, leave).Stop()
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writing))
+	a := &answer{header: w.Header().Clone(), status: http.StatusOK}
+	if err := q.do(r.Context(), a, func() { next.ServeHTTP(a, r) }); err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	clear(w.Header())
+	maps.Copy(w.Header(), a.header)
+	w.WriteHeader(a.status)
+	_, _ = w.Write(a.body.Bytes()) // who asked may have gone
+}
+
+// queueOf is the queue of what a path speaks of; nil if it is of no one thing.
+func (s *Server) queueOf(path string) *queue {
+	parts := append(strings.Split(strings.TrimPrefix(path, "/api/v1"), "/"), "", "", "")
+	switch parts[1] {
+	case "crawls":
+		return s.queueOfCrawl(parts[2])
+	case "archived":
+		return s.queueOfCrawl(parts[3])
+	case "batches":
+		if i := slices.IndexFunc(s.batches, func(b *batches) bool { return b.name == parts[2] }); i >= 0 {
+			return s.batches[i].queue
+		}
+	case "experiments":
+		return s.experimental
+	}
+	return nil
+}
+
+func (s *Server) queueOfCrawl(name string) *queue {
+	if c := s.named[name]; c != nil {
+		return c.queue
+	}
+	return nil
+}
+
+// soon is what f finds out, of what answers in time.
+func soon[T any](ctx context.Context, q *queue, patience time.Duration, f func(context.Context) (T, error)) (found T,
+	err error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if err := q.enter(ctx, q.places); err != nil {
+		return found, err
+	}
+	type result struct {
+		found T
+		err   error
+	}
+	got := make(chan result, 1)
+	if err := q.do(ctx, &answer{}, func() {
+		found, err := f(ctx)
+		got <- result{found, err}
+	}); err != nil {
+		return found, err
+	}
+	x := <-got
+	return x.found, x.err
+}

@@ -1,0 +1,70 @@
+package ui
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"kumo/internal/app/inspect"
+	"kumo/internal/app/lookup"
+	"kumo/internal/archive/fulltext"
+)
+
+// A problem is what went wrong, as RFC 9457 has it.
+type problem struct {
+	Status int    `json:"status"`
+	Title  string `json:"title"`
+	Detail string `json:"detail,omitempty"`
+}
+
+func (p *problem) Error() string { return p.Title + ": " + p.Detail }
+
+func badRequest(format string, args ...any) error {
+	return &problem{http.StatusBadRequest, "The question is not right", fmt.Sprintf(format, args...)}
+}
+
+// problemOf says how an error is told.
+func problemOf(err error) *problem {
+	var p *problem
+	switch {
+	case errors.As(err, &p):
+		return p
+	case errors.Is(err, lookup.ErrNone), errors.Is(err, lookup.ErrNoAnswer):
+		return &problem{http.StatusNotFound, "Not in the archive", err.Error()}
+	case errors.Is(err, fulltext.ErrNone):
+		return &problem{http.StatusNotFound, "There is no index",
+			"kumo index, with the crawl's folder, makes one; kumo crawl --index does while it crawls"}
+	case fulltext.IsDamaged(err):
+		return &problem{http.StatusServiceUnavailable, "The index cannot be read", err.Error() +
+			"; kumo index, with the crawl's folder, makes it anew"}
+	case errors.Is(err, inspect.ErrGone):
+		return &problem{http.StatusServiceUnavailable, "The crawl does not answer",
+			"it is just starting or ending: ask again in a moment"}
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return &problem{http.StatusServiceUnavailable, "It takes too long", "ask for less, or again in a moment"}
+	}
+	return &problem{http.StatusInternalServerError, "The crawl cannot say", err.Error()}
+}
+
+// fail tells an error: a program as JSON, a person as a page.
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	s.failUnder(w, r, err, s.top(nil, "", ""))
+}
+
+// failUnder is fail with the head that a page has.
+func (s *Server) failUnder(w http.ResponseWriter, r *http.Request, err error, head top) {
+	p := problemOf(err)
+	if p.Status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "2")
+	}
+	if s.cfg.Only == nil && !strings.HasPrefix(r.URL.Path, "/api/") {
+		s.failPage(w, p, head)
+		return
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(p.Status)
+	_ = json.NewEncoder(w).Encode(p) // who asked may have gone
+}

@@ -1,0 +1,151 @@
+package ui
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"kumo/internal/app/lookup"
+	"kumo/internal/base/page"
+)
+
+type recordPage struct {
+	Records []lookup.Record `json:"records"` // the newest first
+	Next    *int64          `json:"next,omitempty"`
+}
+
+type headers struct {
+	Status    int      `json:"status"`
+	Headers   []header `json:"headers"`
+	BodyBytes int      `json:"body_bytes"` // without content coding
+	Truncated string   `json:"truncated,omitempty"`
+	Malformed string   `json:"malformed,omitempty"`
+}
+
+type header struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+type linkPage struct {
+	Links []lookup.Link `json:"links"`
+	All   int           `json:"all"` // how many there are
+}
+
+func (s *Server) giveRecords(r *http.Request) (any, error) {
+	c, err := s.of(r)
+	if err != nil {
+		return nil, err
+	}
+	return c.records(r)
+}
+
+func filterOf(r *http.Request) lookup.Filter {
+	return lookup.Filter{Status: r.FormValue("status"), Type: r.FormValue("type"), Prefix: r.FormValue("prefix"),
+		Lang: r.FormValue("lang"), Day: r.FormValue("day")}
+}
+
+func (c *crawl) records(r *http.Request) (p recordPage, err error) {
+	n, err := limit(r)
+	if err != nil {
+		return p, err
+	}
+	f := filterOf(r)
+	if err := f.Check(); err != nil {
+		return p, badRequest("%v", err)
+	}
+	cursor, err := cursorOf(r)
+	if err != nil {
+		return p, err
+	}
+	records, next, err := c.archive.List(r.Context(), f, cursor, n)
+	p.Records = orEmpty(records)
+	if next > 0 {
+		p.Next = &next
+	}
+	return p, err
+}
+
+// cursorOf is the cursor in a request for a list; lookup.Last if it has none.
+func cursorOf(r *http.Request) (int64, error) {
+	text := r.FormValue("cursor")
+	if text == "" {
+		return lookup.Last, nil
+	}
+	cursor, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || cursor < 0 {
+		return 0, badRequest("cursor is %q: \"next\" of an answer is wanted", cut(text, 40))
+	}
+	return cursor, nil
+}
+
+// recordOf is the record that a path names.
+func (s *Server) recordOf(r *http.Request) (*crawl, *lookup.Record, error) {
+	c, err := s.of(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
+	if err != nil {
+		return nil, nil, badRequest("%q is no record's id", cut(r.PathValue("id"), 40))
+	}
+	rec, err := c.archive.Record(id)
+	return c, rec, err
+}
+
+// answerOf is a record's answer.
+func (s *Server) answerOf(r *http.Request) (*lookup.Record, *page.Response, error) {
+	c, rec, err := s.recordOf(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	resp, err := c.archive.Answer(r.Context(), rec)
+	return rec, resp, err
+}
+
+func (s *Server) giveRecord(r *http.Request) (any, error) {
+	_, rec, err := s.recordOf(r)
+	return rec, err
+}
+
+func (s *Server) giveHeaders(r *http.Request) (any, error) {
+	_, resp, err := s.answerOf(r)
+	if err != nil {
+		return nil, err
+	}
+	return headersOf(resp), nil
+}
+
+func headersOf(resp *page.Response) headers {
+	h := headers{Status: resp.Status, Headers: []header{}, BodyBytes: len(resp.Body), Truncated: string(resp.Truncated),
+		Malformed: resp.Malformed}
+	for name, values := range resp.Header {
+		for _, v := range values {
+			h.Headers = append(h.Headers, header{name, v})
+		}
+	}
+	slices.SortStableFunc(h.Headers, func(a, b header) int { return cmp.Compare(a.Name, b.Name) })
+	return h
+}
+
+func (s *Server) giveText(r *http.Request) (any, error) {
+	_, resp, err := s.answerOf(r)
+	if err != nil {
+		return nil, err
+	}
+	return lookup.TextOf(resp)
+}
+
+func (s *Server) giveLinks(r *http.Request) (any, error) {
+	n, err := limit(r)
+	if err != nil {
+		return nil, err
+	}
+	_, resp, err := s.answerOf(r)
+	if err != nil {
+		return nil, err
+	}
+	links, all, err := lookup.Links(resp, n)
+	return linkPage{orEmpty(links), all}, err
+}

@@ -1,0 +1,169 @@
+package ui
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"kumo/internal/app/inspect"
+	"kumo/internal/app/lookup"
+	"kumo/internal/base/stats"
+)
+
+// An endpoint is one of the REST's.
+type endpoint struct {
+	path   string // below /api/v1
+	name   string
+	says   string
+	params []param
+	answer any // an example of its type
+	give   func(s *Server, r *http.Request) (any, error)
+}
+
+// A param is a part of a question.
+type param struct {
+	in, name, kind, says string
+	required             bool
+}
+
+var (
+	crawlParam = param{"path", "crawl", "string", "the crawl's name, as /crawls lists it", true}
+	limitParam = param{"query", "limit", "integer", "how many at most: 50 unless given, 500 at most", false}
+	prefix     = func(of string) param {
+		return param{"query", "prefix", "string", "only " + of + " that begin so", false}
+	}
+	after   = param{"query", "after", "string", "those behind this one: \"next\" of the answer before", false}
+	idParam = param{"path", "id", "integer", "the record's id", true}
+)
+
+// endpoints are all of them, by their paths.
+var endpoints = slices.Concat([]endpoint{
+	{"/crawls", "crawls", "The crawls that are shown.", nil, crawlList{}, (*Server).giveCrawls},
+	{"/crawls/{crawl}", "overview", "How a crawl stands: totals, rates, statuses, errors by kind, what waits, when it " +
+		"ends, and what is wrong, in words.",
+		[]param{crawlParam}, Overview{}, (*Server).giveOverview},
+	{"/crawls/{crawl}/cluster", "cluster", "A crawl of several nodes: its state, sums of all nodes, nodes by name, what " +
+		"is worth a word, and the last events.",
+		[]param{crawlParam, after, limitParam}, clusterAnswer{}, (*Server).giveCluster},
+	{"/crawls/{crawl}/curves", "curves", "How the counters went: over the last hour, and over the whole run. Of a crawl " +
+		"that does not run only the whole, by visits.",
+		[]param{crawlParam}, stats.Curves{}, (*Server).giveCurves},
+	{"/crawls/{crawl}/hosts", "hosts", "Hosts of known URLs, in order, or those where most waits.",
+		[]param{crawlParam, prefix("hosts"), after, limitParam,
+			{"query", "by", "string", "waiting: those where most waits, of which there is no next", false}}, hostPage{},
+		(*Server).giveHosts},
+	{"/crawls/{crawl}/hosts/{host}", "host", "One host: how it stands, what its robots.txt said, and what waits there.",
+		[]param{crawlParam, {"path", "host", "string", "the host, with its port if it has one", true}, limitParam},
+		hostAnswer{}, (*Server).giveHost},
+	{"/crawls/{crawl}/explain", "explain", "What became of a URL, and why.",
+		[]param{crawlParam, {"query", "url", "string", "the URL", true}}, inspect.Explanation{}, (*Server).giveExplanation},
+	{"/crawls/{crawl}/urls", "urls", "Known URLs, in order.", []param{crawlParam, prefix("URLs"), after, limitParam},
+		urlPage{}, (*Server).giveURLs},
+	{"/crawls/{crawl}/records", "records", "What was fetched, the newest first. A page of the list may have few " +
+		"or none, and yet a next one: it goes through a bounded part of the records.",
+		[]param{crawlParam, {"query", "status", "string", "404; 4xx for a class; 0 for what was not answered", false},
+			{"query", "type", "string", "a media type, or how it begins: text/", false},
+			{"query", "prefix", "string", "how the URL begins behind its scheme: a host, or more", false},
+			{"query", "lang", "string", "a language, or how its tag begins: en", false},
+			{"query", "day", "string", "a day: 2026-11-21; or a month: 2026-11", false},
+			{"query", "cursor", "integer", "where to go on: \"next\" of the answer before", false}, limitParam}, recordPage{},
+		(*Server).giveRecords},
+	{"/crawls/{crawl}/records/{id}", "record", "One record.", []param{crawlParam, idParam}, lookup.Record{},
+		(*Server).giveRecord},
+	{"/crawls/{crawl}/records/{id}/headers", "headers", "The header fields of a record's answer.",
+		[]param{crawlParam, idParam}, headers{}, (*Server).giveHeaders},
+	{"/crawls/{crawl}/records/{id}/text", "text",
+		"What a record's answer says: the main text of HTML, other text as it is.",
+		[]param{crawlParam, idParam}, lookup.Text{}, (*Server).giveText},
+	{"/crawls/{crawl}/records/{id}/links", "links", "The links of a record's answer.",
+		[]param{crawlParam, idParam, limitParam}, linkPage{}, (*Server).giveLinks},
+}, contentEndpoints, batchEndpoints, experimentEndpoints)
+
+func (s *Server) rest(mux *http.ServeMux) {
+	for _, e := range endpoints {
+		mux.HandleFunc("GET /api/v1"+e.path, func(w http.ResponseWriter, r *http.Request) {
+			x, err := e.ask(s, r)
+			if err != nil {
+				s.fail(w, r, err)
+				return
+			}
+			w.Header().Set("Content-Type", "application/json")
+			_ = json.NewEncoder(w).Encode(x) // who asked may have gone
+		})
+	}
+	mux.HandleFunc("POST /api/v1"+actPath, s.actFor)
+	mux.HandleFunc("GET /api/v1/openapi.json", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		http.ServeFileFS(w, r, files, "static/openapi.json")
+	})
+	mux.HandleFunc("/api/", func(w http.ResponseWriter, r *http.Request) {
+		for _, e := range endpoints {
+			if r.Method != http.MethodGet && r.Method != http.MethodHead &&
+				matches(e.path, strings.TrimPrefix(r.URL.Path, "/api/v1")) {
+				w.Header().Set("Allow", "GET, HEAD")
+				s.fail(w, r, &problem{http.StatusMethodNotAllowed, "It can only be asked", "use GET"})
+				return
+			}
+		}
+		if matches(actPath, strings.TrimPrefix(r.URL.Path, "/api/v1")) {
+			w.Header().Set("Allow", "POST")
+			s.fail(w, r, &problem{http.StatusMethodNotAllowed, "It is done, and not asked", "use POST"})
+			return
+		}
+		s.fail(w, r, &problem{http.StatusNotFound, "There is no such question", "/api/v1/openapi.json lists all"})
+	})
+}
+
+// matches reports whether a path fits a pattern.
+func matches(pattern, path string) bool {
+	want, have := strings.Split(pattern, "/"), strings.Split(path, "/")
+	return slices.EqualFunc(want, have, func(a, b string) bool { return a == b || strings.HasPrefix(a, "{") && b != "" })
+}
+
+// ask refuses what is not asked for in the one right way, and gives the answer.
+func (e *endpoint) ask(s *Server, r *http.Request) (any, error) {
+	for name, values := range r.URL.Query() {
+		at := slices.IndexFunc(e.params, func(p param) bool { return p.in == "query" && p.name == name })
+		if at < 0 {
+			return nil, badRequest("there is no %q to be given here", name)
+		}
+		if values[0] == "" && e.params[at].kind == "integer" {
+			return nil, badRequest("%s is empty: a number is wanted", name)
+		}
+		if len(values) > 1 {
+			return nil, badRequest("%q is given twice", name)
+		}
+	}
+	return e.give(s, r)
+}
+
+const (
+	usualLimit = 50
+	maxLimit   = 500
+)
+
+func limit(r *http.Request) (int, error) {
+	text := r.FormValue("limit")
+	if text == "" {
+		return usualLimit, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > maxLimit {
+		return 0, badRequest("limit is %q: a number from 1 to %d is wanted", text, maxLimit)
+	}
+	return n, nil
+}
+
+// of is the crawl that a path names.
+func (s *Server) of(r *http.Request) (*crawl, error) {
+	if c := s.named[r.PathValue("crawl")]; c != nil {
+		if c.dir == "" && !strings.Contains(r.Pattern, "/cluster") && !strings.Contains(r.Pattern, "/act") {
+			return nil, &problem{http.StatusNotFound, "Only the cluster is shown here",
+				"each node has its hosts, URLs and pages: kumo node --ui serves them"}
+		}
+		return c, nil
+	}
+	return nil, &problem{http.StatusNotFound, "There is no such crawl here", "/api/v1/crawls lists all"}
+}
