@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -134,24 +132,12 @@ func (c *crawler) judge(err error, resp *page.Response, tries int) verdict {
 		if s == http.StatusServiceUnavailable {
 			most = c.tries()
 		}
-		return verdict{again: tries < most, outcome: frontier.Throttled, ask: c.retryAfter(resp)}
+		return verdict{again: tries < most, outcome: frontier.Throttled, ask: resp.RetryAfter(c.Now())}
 	case s == http.StatusRequestTimeout, s == http.StatusInternalServerError, s == http.StatusBadGateway,
 		s == http.StatusGatewayTimeout, resp.Truncated == page.Disconnect:
 		return verdict{again: tries < c.tries(), outcome: frontier.Answered}
 	}
 	return verdict{outcome: frontier.Answered}
-}
-
-// retryAfter reads the field's two forms: seconds, or a date. 0 if there is none.
-func (c *crawler) retryAfter(resp *page.Response) time.Duration {
-	v := strings.TrimSpace(resp.Header.Get("Retry-After"))
-	if secs, err := strconv.ParseUint(v, 10, 63); err == nil || errors.Is(err, strconv.ErrRange) {
-		return time.Duration(min(secs, math.MaxInt64/uint64(time.Second))) * time.Second
-	}
-	if t, err := http.ParseTime(v); err == nil {
-		return max(0, t.Sub(c.Now()))
-	}
-	return 0
 }
 
 // health counts a host's failures, and gives it up after many.
@@ -355,7 +341,7 @@ func (c *crawler) visitRobots(ctx context.Context, v *frontier.Visit, u weburl.U
 	c.task.Count(JobCrawl, "robots.txt requests", 1)
 	j := c.judge(err, resp, int(v.Tries))
 	if status := resp.Status; err == nil && (status >= 500 || status == http.StatusTooManyRequests) {
-		j = verdict{again: int(v.Tries) < robotsTries, outcome: frontier.Throttled, ask: c.retryAfter(resp),
+		j = verdict{again: int(v.Tries) < robotsTries, outcome: frontier.Throttled, ask: resp.RetryAfter(c.Now()),
 			failure: page.NoRules}
 	}
 	c.health(v.Host, &j)

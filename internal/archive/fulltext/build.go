@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"kumo/internal/archive/fulltext/words"
+	"kumo/internal/base/item"
 	"kumo/internal/base/varint"
 )
 
@@ -146,7 +147,7 @@ const (
 
 // filterTerms are words by which filters find a document.
 func filterTerms(d *Doc) (all []string) {
-	for host := hostOf(d.URL); host != ""; {
+	for host := item.HostOf(d.URL); host != ""; {
 		all = append(all, byHost+host)
 		if bare, port, has := strings.Cut(host, ":"); has && strings.Trim(port, "0123456789") == "" {
 			all = append(all, byHost+bare)
@@ -173,13 +174,4 @@ func filterTerms(d *Doc) (all []string) {
 	all = slices.DeleteFunc(all, func(term string) bool { return len(term) > maxTerm })
 	slices.Sort(all)
 	return slices.Compact(all)
-}
-
-// hostOf is a URL's host with its port.
-func hostOf(url string) string {
-	_, rest, _ := strings.Cut(url, "://")
-	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
-		rest = rest[:end]
-	}
-	return strings.ToLower(rest[strings.LastIndexByte(rest, '@')+1:])
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"kumo/internal/base/extsort"
+	"kumo/internal/base/item"
 	"kumo/internal/base/page"
 	"kumo/internal/base/weburl"
 	"kumo/internal/content/fetch"
@@ -132,7 +133,7 @@ func (f *Finder) external(ctx context.Context, most int) (byHost [][]string, lef
 	defer func() { err = errors.Join(err, found.Close()) }()
 	err = f.eachPage(ctx, func(p *pageLinks) error {
 		for l := range p.links() {
-			host := hostOf(l.raw)
+			host := item.HostOf(l.raw)
 			if !strings.HasPrefix(l.raw, "http") || f.known.hosts[f.known.hash(host)] {
 				continue
 			}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"kumo/internal/base/item"
 	"kumo/internal/base/page"
 	"kumo/internal/base/weburl"
 	"kumo/internal/state/store"
@@ -162,7 +163,7 @@ func (f *Finder) readLog(ctx context.Context) error {
 			return nil //nolint:nilerr // verify says what is wrong with a line
 		}
 		if e.Status > 0 {
-			f.known.hosts[f.known.hash(hostOf(e.URL))] = true
+			f.known.hosts[f.known.hash(item.HostOf(e.URL))] = true
 		}
 		switch was, known := f.known.at(e.URL); {
 		case e.Status >= 300:
@@ -186,14 +187,6 @@ func orWord(word, other string) string {
 		return other
 	}
 	return word
-}
-
-func hostOf(url string) string {
-	_, rest, _ := strings.Cut(url, "://")
-	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
-		rest = rest[:i]
-	}
-	return rest
 }
 
 // readPages reads where URLs redirect to, and when pages were visited again.

@@ -1,6 +1,6 @@
 // Package page holds the plain data that flows through a crawl: a [Link] leads to a [Response], a Response is read into
-// a [Page], and what is stored of both is a [Record]. There is no logic here, so that every room can speak of these
-// things without importing the room that makes them.
+// a [Page], and a [Record] is what is stored of both. Every package can use these types without importing those that
+// make them.
 package page
 
 import (

@@ -2,10 +2,7 @@ package crawl
 
 import (
 	"errors"
-	"math"
 	"net/http"
-	"strconv"
-	"strings"
 	"time"
 
 	"kumo/internal/base/item"
@@ -44,9 +41,9 @@ func (w *worker) judgeStatus(it *item.Item) visitOutcome {
 	switch s := w.resp.Status; {
 	case s == http.StatusTooManyRequests:
 		more = int(it.Tries) < max(w.mostTries(it.URL), maxThrottles)
-		return visitOutcome{again: more, late: true, outcome: frontier.Throttled, ask: w.retryAfter()}
+		return visitOutcome{again: more, late: true, outcome: frontier.Throttled, ask: w.resp.RetryAfter(w.cfg.Now())}
 	case s == http.StatusServiceUnavailable:
-		return visitOutcome{again: more, late: true, outcome: frontier.Throttled, ask: w.retryAfter()}
+		return visitOutcome{again: more, late: true, outcome: frontier.Throttled, ask: w.resp.RetryAfter(w.cfg.Now())}
 	case s == http.StatusRequestTimeout, s == http.StatusInternalServerError, s == http.StatusBadGateway,
 		s == http.StatusGatewayTimeout, w.resp.Truncated == page.Disconnect:
 		return visitOutcome{again: more, late: true, outcome: frontier.Answered}
@@ -70,18 +67,6 @@ func (w *worker) judgeFailure(it *item.Item, err error) visitOutcome {
 	f.again = int(it.Tries) < w.mostTries(it.URL)
 	f.late = !f.failure.OfHost()
 	return f
-}
-
-// retryAfter reads the field's two forms: seconds, or a date. 0 if there is none.
-func (w *worker) retryAfter() time.Duration {
-	v := strings.TrimSpace(w.resp.Header.Get("Retry-After"))
-	if secs, err := strconv.ParseUint(v, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
-		return time.Duration(min(secs, math.MaxInt64/uint64(time.Second))) * time.Second
-	}
-	if t, err := http.ParseTime(v); err == nil {
-		return max(0, t.Sub(w.cfg.Now()))
-	}
-	return 0
 }
 
 // retry ends a visit whose URL waits again.

@@ -107,7 +107,7 @@ func (w *worker) keepAnswer(v *frontier.Visit, at time.Time) error {
 func (w *worker) judgeRobots(it *item.Item, err error) visitOutcome {
 	f := w.judgeAnswer(it, err)
 	if status := w.resp.Status; err == nil && (status >= 500 || status == http.StatusTooManyRequests) {
-		f.outcome, f.ask = frontier.Throttled, w.retryAfter()
+		f.outcome, f.ask = frontier.Throttled, w.resp.RetryAfter(w.cfg.Now())
 		f.again = int(it.Tries) < max(w.mostTries(it.URL), robotsTries)
 		return f
 	}

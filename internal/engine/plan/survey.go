@@ -7,7 +7,6 @@ import (
 	"math"
 	"net/http"
 	"net/netip"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -366,7 +365,7 @@ func (s *Survey) settle(v *frontier.Visit, u weburl.URL, addr netip.Addr, resp *
 			r.Outcome = frontier.NoRequest
 		}
 	case status == http.StatusTooManyRequests, status >= 500:
-		r.Outcome, r.RetryAfter = frontier.Throttled, retryAfter(resp, s.cfg.Now())
+		r.Outcome, r.RetryAfter = frontier.Throttled, resp.RetryAfter(s.cfg.Now())
 		detail, again = fmt.Sprintf("status %d", status), r.RetryAfter <= maxPatience
 	}
 	s.count(u, addr, resp, err)
@@ -533,16 +532,4 @@ func (s *Survey) trusts(u weburl.URL) bool {
 		}
 	}
 	return false
-}
-
-// retryAfter reads the field's two forms: seconds, or a date. 0 if there is none.
-func retryAfter(resp *page.Response, now time.Time) time.Duration {
-	v := strings.TrimSpace(resp.Header.Get("Retry-After"))
-	if secs, err := strconv.ParseUint(v, 10, 63); err == nil || errors.Is(err, strconv.ErrRange) {
-		return time.Duration(min(secs, math.MaxInt64/uint64(time.Second))) * time.Second
-	}
-	if t, err := http.ParseTime(v); err == nil {
-		return max(0, t.Sub(now))
-	}
-	return 0
 }

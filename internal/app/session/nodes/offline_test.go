@@ -132,7 +132,7 @@ func aNodeIsOffline(t *testing.T, strategy string) {
 		}
 		return false
 	})
-	c.further(web.Requests() + 20) // by the other node
+	c.further(web.Requests() + 20)                           // by the other node
 	if now := a.Session().Frontier.Counts(); now.URLs == 0 { // the strategy may have moved some to b
 		t.Errorf("%d URLs are pending at the node that is offline, before %d", now.URLs, owned.URLs)
 	}

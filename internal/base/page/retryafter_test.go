@@ -1,4 +1,4 @@
-package crawl
+package page
 
 import (
 	"net/http"
@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// However much a server asks for, it is known that it asks.
-func TestRetryAfterIsRead(t *testing.T) {
+func TestRetryAfter(t *testing.T) {
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	for field, want := range map[string]time.Duration{
 		"":                              0,
@@ -22,9 +21,8 @@ func TestRetryAfterIsRead(t *testing.T) {
 		"Sun, 22 Nov 2026 11:00:00 GMT": 0,
 		"Fri, 01 Jan 2100 00:00:00 GMT": time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC).Sub(now),
 	} {
-		w := &worker{Engine: &Engine{cfg: Config{Now: func() time.Time { return now }}}}
-		w.resp.Header = http.Header{"Retry-After": {field}}
-		if got := w.retryAfter(); got != want {
+		r := Response{Header: http.Header{"Retry-After": {field}}}
+		if got := r.RetryAfter(now); got != want {
 			t.Errorf("%q is %v, want %v", field, got, want)
 		}
 	}
