@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"kumo/internal/base/vfs"
+	"kumo/internal/base/vfs/vfstest"
 )
 
 // Lines are found as going through all of them finds them, while the file grows, has a torn line at its end, is cut
@@ -136,7 +137,7 @@ func TestLinesBehindAreFound(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "pages.jsonl"), all, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		v := NewView(nil, dir, vfs.NewSlow(vfs.OS, func(string) { time.Sleep(2 * linePatience) }), true, nil)
+		v := NewView(nil, dir, vfstest.NewSlow(vfs.OS, func(string) { time.Sleep(2 * linePatience) }), true, nil)
 		v.KeepLines(&Lines{most: 100})
 		for _, url := range []string{"http://h.test/7", "http://h.test/49999"} {
 			e, err := v.findLines(t.Context(), "pages.jsonl", "url", url)
@@ -155,7 +156,7 @@ func TestACutFileIsNotWaitedFor(t *testing.T) {
 		text := `{"url":"http://h.test/","status":200,"type":"text/html"}` + "\n"
 		stalls := make(chan struct{})
 		close(stalls)
-		v := NewView(nil, filepath.Dir(name), vfs.NewSlow(vfs.OS, func(call string) {
+		v := NewView(nil, filepath.Dir(name), vfstest.NewSlow(vfs.OS, func(call string) {
 			if call == "read" {
 				<-stalls
 			}
@@ -197,7 +198,7 @@ func TestACutFileIsNotWaitedFor(t *testing.T) {
 func TestLinesOfAFileThatGrowsFast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
-		v := NewView(nil, dir, vfs.NewSlow(vfs.OS, func(string) { time.Sleep(linePatience / 8) }), true, nil)
+		v := NewView(nil, dir, vfstest.NewSlow(vfs.OS, func(string) { time.Sleep(linePatience / 8) }), true, nil)
 		v.KeepLines(&Lines{much: 1 << 10})
 		var all []byte
 		for round := range 3 {

@@ -11,6 +11,7 @@ import (
 
 	"kumo/internal/app/meshnode/control"
 	"kumo/internal/base/vfs"
+	"kumo/internal/base/vfs/vfstest"
 	"kumo/internal/cluster/desired"
 	"kumo/internal/cluster/member/mesh"
 	"kumo/internal/cluster/overlay"
@@ -211,7 +212,7 @@ func TestSettingsAreFollowed(t *testing.T) {
 func TestADiskThatFailsEndsTheNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t)
-		disk := vfs.NewFaulty(vfs.OS)
+		disk := vfstest.NewFaulty(vfs.OS)
 		l.disk = disk
 		n := l.start("n0~1")
 		time.Sleep(3 * time.Second)

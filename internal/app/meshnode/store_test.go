@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"kumo/internal/base/vfs"
+	"kumo/internal/base/vfs/vfstest"
 	"kumo/internal/cluster/member/mesh"
 )
 
@@ -119,7 +120,7 @@ func TestADamagedRecordIsRefused(t *testing.T) {
 // A disk that is full ends the node, and nobody is told that something is durable.
 func TestAFullDiskIsAnError(t *testing.T) {
 	t.Parallel()
-	disk := vfs.NewFaulty(vfs.OS)
+	disk := vfstest.NewFaulty(vfs.OS)
 	s, _, _, err := openStore(disk, t.TempDir(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"kumo/internal/base/vfs"
+	"kumo/internal/base/vfs/vfstest"
 	"kumo/internal/state/frontier"
 )
 
@@ -16,7 +17,7 @@ import (
 func TestANodeOutlivesAStalledDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var stalled atomic.Bool
-		disk := vfs.NewSlow(vfs.OS, func(string) {
+		disk := vfstest.NewSlow(vfs.OS, func(string) {
 			if stalled.Load() {
 				time.Sleep(30 * time.Second)
 			}

@@ -27,6 +27,7 @@ import (
 	"kumo/internal/base/settings"
 	"kumo/internal/base/stats"
 	"kumo/internal/base/vfs"
+	"kumo/internal/base/vfs/vfstest"
 	"kumo/internal/lab/jobtest"
 	"kumo/internal/lab/synthweb"
 	"kumo/internal/state/store/storetest"
@@ -111,7 +112,7 @@ func TestACrawlIntoAPlaceSurvivesCrashes(t *testing.T) {
 func (c *carrier) livesUntilDone(t *testing.T, j *job.Job, dice *rand.Rand) (deaths int) {
 	t.Helper()
 	for range maxRuns {
-		disk := vfs.NewFaulty(vfs.OS)
+		disk := vfstest.NewFaulty(vfs.OS)
 		ctx, cancel := context.WithCancel(t.Context())
 		life := *j
 		switch dice.IntN(5) {

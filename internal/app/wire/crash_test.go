@@ -20,6 +20,7 @@ import (
 	"kumo/internal/app/session"
 	"kumo/internal/base/page"
 	"kumo/internal/base/vfs"
+	"kumo/internal/base/vfs/vfstest"
 	"kumo/internal/content/policy"
 	"kumo/internal/lab/jobtest"
 	"kumo/internal/lab/synthweb"
@@ -135,7 +136,7 @@ func oneLife(t *testing.T, j *job.Job, dice *rand.Rand) (end string, err error) 
 	job.Crawl.Commit = pick(dice, time.Millisecond, 5*time.Millisecond, 50*time.Millisecond)
 	job.Memory = pick[int64](dice, 256<<10, 512<<10, 64<<20) // queues and known URLs spill
 	job.WARCSize = pick[int64](dice, 16<<10, 64<<10, 1e9)
-	disk := vfs.NewFaulty(vfs.OS)
+	disk := vfstest.NewFaulty(vfs.OS)
 	var once onceEach
 	defer once.judge(t)
 	job.Listener.Visited = once.visited

@@ -16,6 +16,7 @@ import (
 	"kumo/internal/app/job"
 	"kumo/internal/base/page"
 	"kumo/internal/base/vfs"
+	"kumo/internal/base/vfs/vfstest"
 	"kumo/internal/base/weburl"
 	"kumo/internal/content/policy"
 	"kumo/internal/engine/crawl"
@@ -187,7 +188,7 @@ func TestAFullDiskLosesNothing(t *testing.T) {
 	s := jobtest.Serve(t, synthweb.Clean(6, 10, 300))
 	j := jobtest.For(s, t.TempDir())
 	for runs := 1; ; runs++ {
-		disk := vfs.NewFaulty(vfs.OS)
+		disk := vfstest.NewFaulty(vfs.OS)
 		disk.SetRoom(int64(runs) << 19) // a fast machine fills little room before its first commit
 		c, err := open(t.Context(), j, disk)
 		if err == nil {

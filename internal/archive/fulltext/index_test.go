@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"kumo/internal/base/vfs"
+	"kumo/internal/base/vfs/vfstest"
 )
 
 var day = time.Date(2026, 11, 26, 0, 0, 0, 0, time.UTC)
@@ -270,7 +271,7 @@ func TestKilledAnywhere(t *testing.T) {
 	t.Logf("seed %d", seed)
 	dice := rand.New(rand.NewPCG(seed, 2))
 	for range 20 {
-		disk, dir := vfs.NewFaulty(vfs.OS), filepath.Join(t.TempDir(), "index")
+		disk, dir := vfstest.NewFaulty(vfs.OS), filepath.Join(t.TempDir(), "index")
 		life := int64(dice.IntN(120_000))
 		disk.DieAfter(life)
 		done := 0
@@ -313,7 +314,7 @@ func TestFilesOfFailedTries(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	dice := rand.New(rand.NewPCG(seed, 5))
-	disk, dir := vfs.NewFaulty(vfs.OS), t.TempDir()
+	disk, dir := vfstest.NewFaulty(vfs.OS), t.TempDir()
 	x := open(t, disk, dir)
 	put(t, x, batches()[0]...)
 	failed := 0
@@ -347,7 +348,7 @@ func TestRemovedAnywhere(t *testing.T) {
 	t.Logf("seed %d", seed)
 	dice := rand.New(rand.NewPCG(seed, 4))
 	for life := int64(1); ; life += 128 {
-		disk, dir := vfs.NewFaulty(vfs.OS), t.TempDir()
+		disk, dir := vfstest.NewFaulty(vfs.OS), t.TempDir()
 		x := open(t, disk, dir)
 		put(t, x, doc(1, 0))
 		put(t, x, doc(2, 0), doc(1, 1))

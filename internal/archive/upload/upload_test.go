@@ -22,6 +22,7 @@ import (
 	"kumo/internal/base/advice"
 	"kumo/internal/base/stats"
 	"kumo/internal/base/vfs"
+	"kumo/internal/base/vfs/vfstest"
 )
 
 // A bed has a crawl's folder, and a place.
@@ -286,7 +287,7 @@ func TestKilledAtAnyByte(t *testing.T) {
 		}
 		deaths := 0
 		for life := 0; life < 200; life++ {
-			disk := vfs.NewFaulty(vfs.OS)
+			disk := vfstest.NewFaulty(vfs.OS)
 			disk.DieAfter(dice.Int64N(3000))
 			b.cfg.Place, b.cfg.Disk = p, disk
 			b.write("pages.jsonl", strings.Repeat("{}\n", life))

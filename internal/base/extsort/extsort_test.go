@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"kumo/internal/base/vfs"
+	"kumo/internal/base/vfs/vfstest"
 )
 
 type record struct {
@@ -276,7 +277,7 @@ func TestHugeRecords(t *testing.T) {
 }
 
 func TestADiskThatIsFull(t *testing.T) {
-	disk, dir := vfs.NewFaulty(vfs.OS), t.TempDir()
+	disk, dir := vfstest.NewFaulty(vfs.OS), t.TempDir()
 	disk.SetRoom(10_000)
 	s := New(Config{Disk: disk, Dir: dir, Memory: 5000})
 	d := dice(t)

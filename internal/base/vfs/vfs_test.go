@@ -41,27 +41,6 @@ func TestLogKeepsMarks(t *testing.T) {
 	}
 }
 
-func TestFaultyTearsTheWriteThatDoesNotFit(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "f")
-	disk := NewFaulty(OS)
-	f, err := disk.Append(name)
-	check(t, err)
-	disk.SetRoom(5)
-	_, err = f.Write([]byte("abc"))
-	check(t, err)
-	n, err := f.Write([]byte("defg"))
-	if n != 2 || !IsFull(err) {
-		t.Errorf("wrote %d, %v", n, err)
-	}
-	disk.SetRoom(-1)
-	_, err = f.Write([]byte("!"))
-	check(t, err)
-	check(t, f.Close())
-	if got, _ := os.ReadFile(name); string(got) != "abcde!" {
-		t.Errorf("the file holds %q", got)
-	}
-}
-
 func TestOS(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := OS.Size(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {

@@ -14,6 +14,7 @@ import (
 
 	"kumo/internal/archive/place/file"
 	"kumo/internal/base/vfs"
+	"kumo/internal/base/vfs/vfstest"
 	"kumo/internal/batch"
 	"kumo/internal/batch/batchtest"
 )
@@ -65,7 +66,7 @@ func writeInput(t testing.TB, p *file.Place, n, size int) []string {
 }
 
 func TestAFullTemporaryDiskIsNotTriedAgain(t *testing.T) {
-	disk, p := vfs.NewFaulty(vfs.OS), openPlace(t, vfs.OS)
+	disk, p := vfstest.NewFaulty(vfs.OS), openPlace(t, vfs.OS)
 	inputs := writeInput(t, p, 1000, 1000)
 	disk.SetRoom(1000)
 	tries := 0

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"kumo/internal/base/vfs"
+	"kumo/internal/base/vfs/vfstest"
 )
 
 func openKept(t *testing.T, cfg Config) *Cache {
@@ -159,7 +160,7 @@ func TestExpiredSegmentsAreRemoved(t *testing.T) {
 }
 
 func TestAFullDiskForgetsRulesOnly(t *testing.T) {
-	disk := vfs.NewFaulty(vfs.OS)
+	disk := vfstest.NewFaulty(vfs.OS)
 	dir := t.TempDir()
 	c, err := Open(Config{Agent: "kumo", Dir: dir, Disk: disk})
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"kumo/internal/base/item"
 	"kumo/internal/base/page"
 	"kumo/internal/base/vfs"
+	"kumo/internal/base/vfs/vfstest"
 	"kumo/internal/cluster/member"
 	"kumo/internal/cluster/strategy"
 	"kumo/internal/engine/exchange"
@@ -440,8 +441,8 @@ func surviveClaiming(t *testing.T, seed uint64, cut int) {
 			c.Checkpoint = pickOne[int64](crew.dice, 1, 4<<10, 64<<20)
 			c.Commit = pickOne(crew.dice, time.Millisecond, 20*time.Millisecond)
 		}
-		crew.mortal = func(n *crewNode) *vfs.Faulty {
-			disk := vfs.NewFaulty(vfs.OS)
+		crew.mortal = func(n *crewNode) *vfstest.Faulty {
+			disk := vfstest.NewFaulty(vfs.OS)
 			if n.lives < 12 {
 				disk.DieAfter(int64(n.chance(8 << 10 << (2 * n.chance(4)))))
 			}

@@ -14,6 +14,7 @@ import (
 	"kumo/internal/base/item"
 	"kumo/internal/base/page"
 	"kumo/internal/base/vfs"
+	"kumo/internal/base/vfs/vfstest"
 	"kumo/internal/base/weburl"
 	"kumo/internal/cluster/member"
 	"kumo/internal/cluster/strategy"
@@ -25,7 +26,7 @@ import (
 type loner struct {
 	*testing.T
 	crew *crew
-	disk *vfs.Faulty
+	disk *vfstest.Faulty
 	e    *Engine
 	end  func()
 
@@ -64,7 +65,7 @@ func newLoner(t *testing.T, pages map[string]string, tune func(*Config)) *loner 
 
 func (l *loner) begin() {
 	l.Helper()
-	l.disk = vfs.NewFaulty(vfs.OS)
+	l.disk = vfstest.NewFaulty(vfs.OS)
 	n := l.crew.nodes[0]
 	e, closeAll, err := n.open(l.disk)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"kumo/internal/base/vfs"
+	"kumo/internal/base/vfs/vfstest"
 )
 
 // Of a URL behind what memory has of its host's queue, Explain tells what is known before the disk answers.
@@ -13,7 +14,7 @@ func TestExplainTellsWhatMemoryKnowsFirst(t *testing.T) {
 	var stalls atomic.Bool
 	reached, goOn := make(chan struct{}), make(chan struct{})
 	var once sync.Once
-	disk := vfs.NewSlow(vfs.OS, func(call string) {
+	disk := vfstest.NewSlow(vfs.OS, func(call string) {
 		if call == "read" && stalls.Load() {
 			once.Do(func() { close(reached) })
 			<-goOn

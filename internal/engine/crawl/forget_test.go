@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"kumo/internal/base/vfs"
+	"kumo/internal/base/vfs/vfstest"
 	"kumo/internal/state/frontier"
 )
 
@@ -19,7 +20,7 @@ func TestALongQueueIsForgottenWhileOthersCommit(t *testing.T) {
 	var stalls atomic.Bool
 	reached, goOn := make(chan struct{}), make(chan struct{})
 	var once sync.Once
-	disk := vfs.NewSlow(vfs.OS, func(call string) {
+	disk := vfstest.NewSlow(vfs.OS, func(call string) {
 		if call == "read" && stalls.Load() {
 			once.Do(func() { close(reached) })
 			<-goOn
@@ -79,7 +80,7 @@ func TestHowLongForgettingHoldsOthersUp(t *testing.T) {
 	wait, _ := time.ParseDuration(os.Getenv("KUMO_TEST_READ"))
 	var slow atomic.Bool
 	var reads atomic.Int64
-	disk := vfs.NewSlow(vfs.OS, func(call string) {
+	disk := vfstest.NewSlow(vfs.OS, func(call string) {
 		if call == "read" && slow.Load() {
 			reads.Add(1)
 			time.Sleep(wait)

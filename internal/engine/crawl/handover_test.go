@@ -18,6 +18,7 @@ import (
 	"kumo/internal/base/page"
 	"kumo/internal/base/stats"
 	"kumo/internal/base/vfs"
+	"kumo/internal/base/vfs/vfstest"
 	"kumo/internal/base/weburl"
 	"kumo/internal/cluster/member"
 	"kumo/internal/cluster/strategy"
@@ -65,7 +66,7 @@ type trader struct {
 	id    int
 	dir   string
 	below vfs.FS // nil: the machine's
-	disk  *vfs.Faulty
+	disk  *vfstest.Faulty
 	e     *Engine
 	close func()
 	keeps bool // all of its journal
@@ -129,7 +130,7 @@ func (n *trader) name() strategy.Node   { return strategy.Node(fmt.Sprintf("n%d~
 // open begins a life, and perhaps several.
 func (n *trader) open() {
 	for {
-		n.disk = vfs.NewFaulty(cmp.Or(n.below, vfs.OS))
+		n.disk = vfstest.NewFaulty(cmp.Or(n.below, vfs.OS))
 		if n.deadly {
 			n.disk.DieAfter(int64(n.dice.IntN(200_000)))
 		}
@@ -232,7 +233,7 @@ func (n *trader) try(do func(ctx context.Context, e *Engine) error) (died bool) 
 func (n *trader) rise(err error) {
 	n.t.Helper()
 	if err == nil {
-		err = vfs.ErrDead
+		err = vfstest.ErrDead
 	}
 	n.close()
 	n.die(err)

@@ -16,6 +16,7 @@ import (
 
 	"kumo/internal/app/meshnode"
 	"kumo/internal/base/vfs"
+	"kumo/internal/base/vfs/vfstest"
 	"kumo/internal/cluster/bus/inproc"
 	"kumo/internal/cluster/desired"
 	"kumo/internal/cluster/member/mesh"
@@ -97,7 +98,7 @@ func (n *crewNode) meet(ctx context.Context, disk vfs.FS, e *Engine, beside *syn
 		n.life.node.Store(nil)
 		err = errors.Join(words.Close(), db.Close(), j.Close(), err)
 		if ctx.Err() == nil { // the disk, or a fault
-			if !disk.(*vfs.Faulty).Dead() {
+			if !disk.(*vfstest.Faulty).Dead() {
 				n.t.Errorf("node %d: %v", n.id, err)
 			}
 			stop()
@@ -113,7 +114,7 @@ func (n *crewNode) meet(ctx context.Context, disk vfs.FS, e *Engine, beside *syn
 				r.Seeds = 1 // are in
 				return nil
 			})
-			if err != nil && ctx.Err() == nil && !disk.(*vfs.Faulty).Dead() {
+			if err != nil && ctx.Err() == nil && !disk.(*vfstest.Faulty).Dead() {
 				n.t.Error(err)
 			}
 		}
@@ -162,8 +163,8 @@ func TestEnginesOfAMeshSurviveCrashes(t *testing.T) {
 			crew := newCrew(t, 4, m, m.url(0), m.url(1), m.url(2))
 			crew.dice = rand.New(rand.NewPCG(seed, 3))
 			newMesh(crew)
-			crew.mortal = func(n *crewNode) *vfs.Faulty {
-				disk := vfs.NewFaulty(vfs.OS)
+			crew.mortal = func(n *crewNode) *vfstest.Faulty {
+				disk := vfstest.NewFaulty(vfs.OS)
 				if n.lives < 6 {
 					disk.DieAfter(int64(4<<10 + n.chance(64<<10)))
 				}

@@ -22,6 +22,7 @@ import (
 	"kumo/internal/base/item"
 	"kumo/internal/base/page"
 	"kumo/internal/base/vfs"
+	"kumo/internal/base/vfs/vfstest"
 	"kumo/internal/base/weburl"
 	"kumo/internal/cluster/member"
 	"kumo/internal/cluster/strategy"
@@ -158,14 +159,14 @@ type crew struct {
 
 	mu      sync.Mutex
 	dice    *rand.Rand
-	lossy   int                           // of 100 batches, and answers
-	mortal  func(n *crewNode) *vfs.Faulty // the disk of a life
-	tune    func(*Config)                 // and its settings; may be nil
-	order   func() rank.Order             // that goes by links; may be nil
-	powered bool                          // a disk dies with its process only
-	doubt   bool                          // seen is not sure of any URL that it meets
-	backups *backups                      // in place of links from node to node; may be nil
-	mesh    *meshCrew                     // in place of both; may be nil
+	lossy   int                               // of 100 batches, and answers
+	mortal  func(n *crewNode) *vfstest.Faulty // the disk of a life
+	tune    func(*Config)                     // and its settings; may be nil
+	order   func() rank.Order                 // that goes by links; may be nil
+	powered bool                              // a disk dies with its process only
+	doubt   bool                              // seen is not sure of any URL that it meets
+	backups *backups                          // in place of links from node to node; may be nil
+	mesh    *meshCrew                         // in place of both; may be nil
 	// is told what is done, in place of the backups
 	tells func(n *crewNode, host string, urls []string)
 }
@@ -195,7 +196,7 @@ func newCrew(t *testing.T, nodes int, m *maze, seeds ...string) *crew {
 	c.cfg = Config{Depth: -1, IgnoreRobots: true, Stay: true, Commit: 5 * time.Millisecond,
 		Links: member.OutboxConfig{Retry: 200 * time.Millisecond, Wait: 20 * time.Millisecond}}
 	c.owner = func(host string) (int, bool) { return int(hash64(host) % uint64(nodes)), true }
-	c.mortal = func(*crewNode) *vfs.Faulty { return vfs.NewFaulty(vfs.OS) }
+	c.mortal = func(*crewNode) *vfstest.Faulty { return vfstest.NewFaulty(vfs.OS) }
 	for i := range nodes {
 		n := &crewNode{crew: c, id: i, dir: t.TempDir()}
 		n.may.Store(true)

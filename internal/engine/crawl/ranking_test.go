@@ -12,6 +12,7 @@ import (
 
 	"kumo/internal/base/siphash"
 	"kumo/internal/base/vfs"
+	"kumo/internal/base/vfs/vfstest"
 	"kumo/internal/state/rank"
 	"kumo/internal/state/rank/indegree"
 	"kumo/internal/state/rank/linklog"
@@ -93,8 +94,8 @@ func TestACrawlThatDiesCountsEachLinkOnce(t *testing.T) {
 				c.Checkpoint = pickOne[int64](crew.dice, 1, 4<<10, 64<<20)
 				c.Commit = pickOne(crew.dice, time.Millisecond, 20*time.Millisecond)
 			}
-			crew.mortal = func(n *crewNode) *vfs.Faulty {
-				disk := vfs.NewFaulty(vfs.OS)
+			crew.mortal = func(n *crewNode) *vfstest.Faulty {
+				disk := vfstest.NewFaulty(vfs.OS)
 				if n.lives < 12 {
 					disk.DieAfter(int64(n.chance(8 << 10 << (2 * n.chance(4)))))
 				}
@@ -136,8 +137,8 @@ func TestNodesRankTogether(t *testing.T) {
 			crew.dice = rand.New(rand.NewPCG(seed, 6))
 			crew.order, crew.lossy, crew.powered = inDegree, 30, true
 			crew.cfg.Links.Retry = 20 * time.Millisecond
-			crew.mortal = func(n *crewNode) *vfs.Faulty {
-				disk := vfs.NewFaulty(vfs.OS)
+			crew.mortal = func(n *crewNode) *vfstest.Faulty {
+				disk := vfstest.NewFaulty(vfs.OS)
 				if deadly && n.lives < 4 {
 					disk.DieAfter(int64(n.chance(8 << 10 << (2 * n.chance(4)))))
 				}

@@ -11,6 +11,7 @@ import (
 	"kumo/internal/base/page"
 	"kumo/internal/base/stats"
 	"kumo/internal/base/vfs"
+	"kumo/internal/base/vfs/vfstest"
 	"kumo/internal/content/robots"
 	"kumo/internal/state/entry"
 	"kumo/internal/state/frontier"
@@ -102,7 +103,7 @@ func TestAnOlderJournalIsRefused(t *testing.T) {
 func TestWhatRecoveryHasDecidedIsKnownToTheNext(t *testing.T) {
 	const url = "http://a.test/"
 	for _, done := range []bool{false, true} {
-		dir, log, disk := t.TempDir(), memory.New(), vfs.NewFaulty(vfs.OS)
+		dir, log, disk := t.TempDir(), memory.New(), vfstest.NewFaulty(vfs.OS)
 		var met, payload entry.Encoder
 		payload.Candidate(&entry.Candidate{Host: "a.test", Item: item.Item{URL: url, Kind: page.Anchor}})
 		met.Undecided(payload.Writer)

@@ -32,7 +32,7 @@ func (m M) Run() int {
 	return m.M.Run()
 }
 
-// Where systems have files in memory. There a sync takes no time; what would be lost without it is shown by vfs.Faulty,
+// Where systems have files in memory. There a sync takes no time; what would be lost without it is shown by vfstest.Faulty,
 // and not by a disk.
 const (
 	memory      = "/dev/shm"

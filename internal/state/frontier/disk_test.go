@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"kumo/internal/base/vfs"
+	"kumo/internal/base/vfs/vfstest"
 )
 
 func open(t *testing.T, cfg Config) *Frontier {
@@ -64,7 +65,7 @@ func fill(f *Frontier, hosts, each int) {
 }
 
 func TestAFullDiskLosesNothing(t *testing.T) {
-	disk := vfs.NewFaulty(vfs.OS)
+	disk := vfstest.NewFaulty(vfs.OS)
 	f := open(t, Config{Dir: t.TempDir(), Disk: disk, Memory: 64 << 10})
 	disk.SetRoom(20 << 10)
 	fill(f, 300, 20)
@@ -132,7 +133,7 @@ func TestADiskThatCannotBeReadLosesNothing(t *testing.T) {
 }
 
 func TestACheckpointThatCannotBeWrittenLeavesTheOneBefore(t *testing.T) {
-	disk := vfs.NewFaulty(vfs.OS)
+	disk := vfstest.NewFaulty(vfs.OS)
 	cfg := Config{Dir: t.TempDir(), Disk: disk, Memory: 64 << 10}
 	f := open(t, cfg)
 	fill(f, 100, 10)
@@ -308,7 +309,7 @@ func TestHostsAreListed(t *testing.T) {
 // Of many hosts where as much waits, those are listed whose names are read together.
 func TestEqualHostsAreListed(t *testing.T) {
 	var reads atomic.Int64
-	disk := vfs.NewSlow(vfs.OS, func(call string) {
+	disk := vfstest.NewSlow(vfs.OS, func(call string) {
 		if call == "read" {
 			reads.Add(1)
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"kumo/internal/base/vfs"
+	"kumo/internal/base/vfs/vfstest"
 )
 
 // gaps is a duel in which something else happens while a call waits for the disk.
@@ -103,7 +104,7 @@ func TestWhatHappensWhileTheDiskIsWaitedFor(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				t.Logf("seed %d", seed)
 				g := &gaps{}
-				cfg := Config{Hosts: 400, Delay: time.Second, Memory: memory, Dir: t.TempDir(), Disk: vfs.NewSlow(vfs.OS, g.wait)}
+				cfg := Config{Hosts: 400, Delay: time.Second, Memory: memory, Dir: t.TempDir(), Disk: vfstest.NewSlow(vfs.OS, g.wait)}
 				g.duel = newDuel(t, seed, cfg)
 				g.loose = true
 				for range 6 {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"kumo/internal/base/vfs"
+	"kumo/internal/base/vfs/vfstest"
 )
 
 // stalling is a disk that can stall for half a minute.
@@ -23,7 +24,7 @@ const stall = 30 * time.Second
 
 func newStalling() *stalling {
 	d := &stalling{}
-	d.FS = vfs.NewSlow(vfs.OS, func(string) {
+	d.FS = vfstest.NewSlow(vfs.OS, func(string) {
 		if d.on.Load() {
 			time.Sleep(stall)
 			d.on.Store(false)

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"kumo/internal/base/vfs"
+	"kumo/internal/base/vfs/vfstest"
 	"kumo/internal/base/xor"
 	"kumo/internal/state/journal/file"
 )
@@ -137,7 +138,7 @@ type model struct {
 	t    *testing.T
 	dice *rand.Rand
 	dir  string
-	disk *vfs.Faulty
+	disk *vfstest.Faulty
 	db   *DB
 	log  *file.Journal
 	now  int64
@@ -154,7 +155,7 @@ func newModel(t *testing.T, seed uint64) *model {
 }
 
 func (m *model) open() {
-	m.disk = vfs.NewFaulty(vfs.OS)
+	m.disk = vfstest.NewFaulty(vfs.OS)
 	j, err := file.Open(m.disk, filepath.Join(m.dir, "journal"), file.Config{Segment: 1 << (10 + m.dice.IntN(6))})
 	check(m.t, err)
 	db, err := Open(m.disk, filepath.Join(m.dir, "history"), j, Config{Key: keyOf,

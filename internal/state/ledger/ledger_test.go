@@ -13,6 +13,7 @@ import (
 
 	"kumo/internal/base/page"
 	"kumo/internal/base/vfs"
+	"kumo/internal/base/vfs/vfstest"
 	"kumo/internal/state/journal"
 	"kumo/internal/state/journal/file"
 	"kumo/internal/state/store"
@@ -118,7 +119,7 @@ func TestSettlesWhatWasCommittedWhileFilesKeptTheirNames(t *testing.T) {
 
 // A batch that was torn must stay the journal's last, or what follows it could not be trusted.
 func TestNothingFollowsAFailedCommit(t *testing.T) {
-	disk, dir := vfs.NewFaulty(vfs.OS), t.TempDir()
+	disk, dir := vfstest.NewFaulty(vfs.OS), t.TempDir()
 	j, err := file.Open(disk, dir, file.Config{})
 	if err != nil {
 		t.Fatal(err)
@@ -193,7 +194,7 @@ func TestAPauseHoldsNobodyBackWhileTheDiskStalls(t *testing.T) {
 	stalls, goesOn := make(chan struct{}), make(chan struct{})
 	var once sync.Once
 	stalled := &atomic.Bool{}
-	disk := vfs.NewSlow(vfs.OS, func(string) {
+	disk := vfstest.NewSlow(vfs.OS, func(string) {
 		if stalled.Load() {
 			once.Do(func() { close(stalls) })
 			<-goesOn

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"kumo/internal/base/vfs"
+	"kumo/internal/base/vfs/vfstest"
 )
 
 // TestDBAgreesWithAMap does random things to a database with little memory, and to maps. Its process is
@@ -41,7 +42,7 @@ type model struct {
 	t       *testing.T
 	dice    *rand.Rand
 	dir     string
-	disk    *vfs.Faulty
+	disk    *vfstest.Faulty
 	db      *DB
 	depths  bool
 	now     time.Time
@@ -74,7 +75,7 @@ func newModel(t *testing.T, seed uint64) *model {
 }
 
 func (m *model) open() {
-	m.disk = vfs.NewFaulty(vfs.OS)
+	m.disk = vfstest.NewFaulty(vfs.OS)
 	db, err := Open(m.disk, m.dir, Config{Memory: 1 << 16, Ratio: 2 + m.dice.IntN(3), Depths: m.depths,
 		Share: 1 << m.dice.IntN(6),
 		Now:   func() time.Time { return m.now }})
@@ -339,7 +340,7 @@ func (m *model) look() {
 
 func (m *model) check(err error) {
 	m.t.Helper()
-	if err != nil && !errors.Is(err, vfs.ErrDead) {
+	if err != nil && !errors.Is(err, vfstest.ErrDead) {
 		m.t.Fatal(err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"kumo/internal/base/vfs"
+	"kumo/internal/base/vfs/vfstest"
 	"kumo/internal/state/seen/urlgen"
 )
 
@@ -54,7 +55,7 @@ func TestOfferWithMakesThePayloadsThatAreNeeded(t *testing.T) {
 
 // TestMergeAfterAFullDisk has each URL told once, though the merge has to be tried again and again.
 func TestMergeAfterAFullDisk(t *testing.T) {
-	disk := vfs.NewFaulty(vfs.OS)
+	disk := vfstest.NewFaulty(vfs.OS)
 	db, urls := lateDB(t, disk, 5*chunk/2)
 	for i, news := range db.Offer(urls, nil) {
 		if news != Later {
@@ -267,7 +268,7 @@ func TestManyAtOnce(t *testing.T) {
 }
 
 func TestDigests(t *testing.T) {
-	dir, disk := t.TempDir(), vfs.NewFaulty(vfs.OS)
+	dir, disk := t.TempDir(), vfstest.NewFaulty(vfs.OS)
 	open := func() *Digests {
 		d, err := OpenDigests(disk, dir, Config{Ratio: 2})
 		check(t, err)
@@ -302,11 +303,11 @@ func TestDigests(t *testing.T) {
 	expect(250, ref(950), true)
 	disk.DieAfter(500)
 	d.Freeze(1000)
-	if err := d.Merge(t.Context()); !errors.Is(err, vfs.ErrDead) {
+	if err := d.Merge(t.Context()); !errors.Is(err, vfstest.ErrDead) {
 		t.Errorf("the merge of a dead process: %v", err)
 	}
 	check(t, d.Close())
-	disk = vfs.NewFaulty(vfs.OS)
+	disk = vfstest.NewFaulty(vfs.OS)
 	if d = open(); d.Position() != 899 {
 		t.Errorf("Position = %d", d.Position())
 	}

@@ -12,6 +12,7 @@ import (
 	"kumo/internal/base/item"
 	"kumo/internal/base/page"
 	"kumo/internal/base/vfs"
+	"kumo/internal/base/vfs/vfstest"
 )
 
 func someItem(i int) item.Item {
@@ -100,7 +101,7 @@ func TestADamagedAbandonedQueueIsRefused(t *testing.T) {
 
 // TestAFullDiskLosesNothingAbandoned: after a put that failed there is no mark.
 func TestAFullDiskLosesNothingAbandoned(t *testing.T) {
-	disk := vfs.NewFaulty(vfs.OS)
+	disk := vfstest.NewFaulty(vfs.OS)
 	s := OpenAbandoned(disk, t.TempDir())
 	defer s.Close()
 	it := someItem(1)

@@ -12,6 +12,7 @@ import (
 	"kumo/internal/app/job"
 	"kumo/internal/base/machine"
 	"kumo/internal/base/vfs"
+	"kumo/internal/base/vfs/vfstest"
 	"kumo/internal/cluster/member"
 	"kumo/internal/cluster/member/quorum"
 	"kumo/internal/cluster/strategy"
@@ -87,7 +88,7 @@ func TestAStrategyIsToldWhatANodeHasDone(t *testing.T) {
 }
 
 func TestTheDiskIsMeasuredOnceADay(t *testing.T) {
-	disk := vfs.NewFaulty(vfs.OS)
+	disk := vfstest.NewFaulty(vfs.OS)
 	f := folder.At(t.TempDir(), disk)
 	if err := disk.MkdirAll(f.Path("state")); err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"kumo/internal/archive/place"
 	"kumo/internal/archive/place/placetest"
 	"kumo/internal/base/vfs"
+	"kumo/internal/base/vfs/vfstest"
 )
 
 func TestPlace(t *testing.T) {
@@ -30,7 +31,7 @@ func open(t *testing.T, dir string, disk vfs.FS) *Place {
 }
 
 func TestAFullDiskLeavesTheOldFileAndNothingElse(t *testing.T) {
-	dir, disk := t.TempDir(), vfs.NewFaulty(vfs.OS)
+	dir, disk := t.TempDir(), vfstest.NewFaulty(vfs.OS)
 	p := open(t, dir, disk)
 	if err := place.WriteFile(t.Context(), p, "d/f", []byte("old")); err != nil {
 		t.Fatal(err)

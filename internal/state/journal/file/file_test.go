@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"kumo/internal/base/vfs"
+	"kumo/internal/base/vfs/vfstest"
 	"kumo/internal/state/journal"
 	"kumo/internal/state/journal/file"
 	"kumo/internal/state/journal/journaltest"
@@ -132,7 +133,7 @@ func TestDropSurvivesAPowerCut(t *testing.T) {
 	for seed := range uint64(60) {
 		dir := t.TempDir()
 		fill(t, dir, file.Config{Segment: 1})
-		disk := vfs.NewFaulty(vfs.OS)
+		disk := vfstest.NewFaulty(vfs.OS)
 		dice := rand.New(rand.NewPCG(seed, 0))
 		disk.DieAfter(1 + dice.Int64N(1200))
 		if j, err := file.Open(disk, dir, file.Config{Segment: 1}); err == nil {

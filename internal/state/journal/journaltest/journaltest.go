@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"kumo/internal/base/vfs"
+	"kumo/internal/base/vfs/vfstest"
 	"kumo/internal/state/journal"
 )
 
@@ -108,7 +109,7 @@ func replayFrom(t *testing.T, j journal.Journal, from journal.Position) (got []s
 
 func fullDisk(t *testing.T, open Open) {
 	for room := range int64(60) {
-		disk := vfs.NewFaulty(vfs.OS)
+		disk := vfstest.NewFaulty(vfs.OS)
 		before := replay(t, open)
 		j := must(t, open, disk)
 		disk.SetRoom(room)

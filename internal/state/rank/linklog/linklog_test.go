@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"kumo/internal/base/vfs"
+	"kumo/internal/base/vfs/vfstest"
 	"kumo/internal/state/rank"
 	"kumo/internal/state/rank/ids"
 )
@@ -159,7 +160,7 @@ func TestWhatWasAddedIsFound(t *testing.T) {
 func TestPowerFailures(t *testing.T) {
 	for seed := range uint64(10) {
 		dice := rand.New(rand.NewPCG(seed, 1))
-		disk := vfs.NewFaulty(vfs.OS)
+		disk := vfstest.NewFaulty(vfs.OS)
 		cfg := Config{Dir: filepath.Join(t.TempDir(), "links"), Disk: disk}
 		l, err := Open(cfg, Mark{})
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"kumo/internal/base/siphash"
 	"kumo/internal/base/vfs"
+	"kumo/internal/base/vfs/vfstest"
 	"kumo/internal/state/rank"
 	"kumo/internal/state/rank/ids"
 	"kumo/internal/state/rank/indegree"
@@ -140,7 +141,7 @@ func TestAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			const seed, n = 3, 3000
 			dice := rand.New(rand.NewPCG(seed, 1))
-			disk := vfs.NewFaulty(vfs.OS)
+			disk := vfstest.NewFaulty(vfs.OS)
 			cfg := Config{Order: order(), Log: linklog.Config{Dir: filepath.Join(t.TempDir(), "rank"), Disk: disk}}
 			r := open(t, cfg, linklog.Mark{})
 			pages := ranktest.Pages(seed, n, 8)

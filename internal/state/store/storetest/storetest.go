@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"kumo/internal/base/vfs"
+	"kumo/internal/base/vfs/vfstest"
 	"kumo/internal/state/store"
 )
 
@@ -194,7 +195,7 @@ func testFullDisk(t *testing.T, open Opener) {
 	for _, room := range []int64{0, 1, 700, 40_000, 150_000} {
 		t.Run(fmt.Sprint(room), func(t *testing.T) {
 			dir := t.TempDir()
-			disk := vfs.NewFaulty(vfs.OS)
+			disk := vfstest.NewFaulty(vfs.OS)
 			s := mustOpen(t, open, disk, dir, nil)
 			put(t, s, 0, 10)
 			marks := commit(t, s)

@@ -22,6 +22,7 @@ import (
 	"kumo/internal/archive/place"
 	"kumo/internal/archive/place/file"
 	"kumo/internal/base/vfs"
+	"kumo/internal/base/vfs/vfstest"
 )
 
 // A fixed source has an answer of its own to what is asked here.
@@ -54,7 +55,7 @@ func TestADiskThatStallsIsItsCrawlsAlone(t *testing.T) {
 				}
 			}
 			crawls = append(crawls, Crawl{Dir: at, Open: func(context.Context) (*inspect.View, error) {
-				return inspect.NewView(fixed{}, at, vfs.NewSlow(vfs.OS, wait), true, func() error { return nil }), nil
+				return inspect.NewView(fixed{}, at, vfstest.NewSlow(vfs.OS, wait), true, func() error { return nil }), nil
 			}})
 		}
 		s := New(Config{Crawls: crawls, Log: quiet()})
@@ -612,7 +613,7 @@ func TestFilesAreLeftWhenTheServerEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 		var reads atomic.Int64
-		disk := vfs.NewSlow(vfs.OS, func(string) {
+		disk := vfstest.NewSlow(vfs.OS, func(string) {
 			reads.Add(1)
 			time.Sleep(10 * time.Millisecond)
 		})

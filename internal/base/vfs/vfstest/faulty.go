@@ -1,4 +1,4 @@
-package vfs
+package vfstest
 
 import (
 	"errors"
@@ -7,11 +7,13 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
+
+	"kumo/internal/base/vfs"
 )
 
 // Faulty is a disk that fails on demand: the error-injecting twin of the one below it.
 type Faulty struct {
-	FS
+	vfs.FS
 	mu     sync.Mutex
 	room   int64            // bytes that can still be written; negative: without limit
 	mortal bool             // the process dies,
@@ -23,7 +25,7 @@ type Faulty struct {
 }
 
 // NewFaulty puts a disk over below that is healthy until told otherwise.
-func NewFaulty(below FS) *Faulty { return &Faulty{FS: below, room: -1, synced: map[string]int64{}} }
+func NewFaulty(below vfs.FS) *Faulty { return &Faulty{FS: below, room: -1, synced: map[string]int64{}} }
 
 // SetRoom lets n more bytes be written; the write that goes beyond is torn there and fails with ENOSPC. A negative n
 // takes the limit away.
@@ -34,7 +36,7 @@ func (d *Faulty) SetRoom(n int64) {
 }
 
 // Append opens a file whose writes obey the limits.
-func (d *Faulty) Append(name string) (File, error) {
+func (d *Faulty) Append(name string) (vfs.File, error) {
 	if d.Dead() {
 		return nil, ErrDead
 	}
@@ -73,7 +75,7 @@ func (d *Faulty) take(n int) (int, error) {
 }
 
 type faultyFile struct {
-	File
+	vfs.File
 	disk *Faulty
 	name string
 }

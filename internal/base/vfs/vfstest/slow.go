@@ -1,20 +1,24 @@
-package vfs
+package vfstest
 
-import "io"
+import (
+	"io"
+
+	"kumo/internal/base/vfs"
+)
 
 // A Slow disk has every call wait before it reaches the disk below: for a while, as with a disk that is busy, or until
 // somebody lets it go on, as with one that stalls.
 type Slow struct {
-	FS
+	vfs.FS
 	wait func(call string)
 }
 
 // NewSlow puts a disk over below whose calls wait first. wait is told what they are: open, read, write, sync, or change
 // for what changes names or lengths. Many may call it at once.
-func NewSlow(below FS, wait func(call string)) *Slow { return &Slow{below, wait} }
+func NewSlow(below vfs.FS, wait func(call string)) *Slow { return &Slow{below, wait} }
 
 // Append opens a file whose writes wait.
-func (d *Slow) Append(name string) (File, error) {
+func (d *Slow) Append(name string) (vfs.File, error) {
 	d.wait("open")
 	f, err := d.FS.Append(name)
 	if err != nil {
@@ -30,7 +34,7 @@ func (d *Slow) Open(name string) (io.ReadCloser, error) {
 }
 
 // OpenAt opens a file whose reads wait.
-func (d *Slow) OpenAt(name string) (ReaderAt, error) {
+func (d *Slow) OpenAt(name string) (vfs.ReaderAt, error) {
 	d.wait("open")
 	f, err := d.FS.OpenAt(name)
 	if err != nil {
@@ -64,7 +68,7 @@ func (d *Slow) SyncDir(dir string) error {
 }
 
 type slowFile struct {
-	File
+	vfs.File
 	disk *Slow
 }
 
@@ -79,7 +83,7 @@ func (f *slowFile) Sync() error {
 }
 
 type slowSource struct {
-	ReaderAt
+	vfs.ReaderAt
 	disk *Slow
 }
 

@@ -1,4 +1,4 @@
-package vfs
+package vfstest
 
 import (
 	"bytes"
@@ -9,10 +9,12 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"kumo/internal/base/vfs"
 )
 
 func TestOpenAt(t *testing.T) {
-	for _, disk := range []FS{OS, NewFaulty(OS)} {
+	for _, disk := range []vfs.FS{vfs.OS, NewFaulty(vfs.OS)} {
 		name := filepath.Join(t.TempDir(), "f")
 		if _, err := disk.OpenAt(name); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("OpenAt of nothing: %v", err)
@@ -33,7 +35,7 @@ func TestOpenAt(t *testing.T) {
 
 func TestTheDeadDoNothing(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "f")
-	disk := NewFaulty(OS)
+	disk := NewFaulty(vfs.OS)
 	disk.DieAfter(5)
 	f, err := disk.Append(name)
 	check(t, err)
@@ -63,9 +65,9 @@ func TestPowerLossOfNames(t *testing.T) {
 		dir := t.TempDir()
 		name := func(s string) string { return filepath.Join(dir, s) }
 		for _, file := range []string{"first", "second", "old"} {
-			put(t, OS, name(file), file, true)
+			put(t, vfs.OS, name(file), file, true)
 		}
-		disk := NewFaulty(OS)
+		disk := NewFaulty(vfs.OS)
 		disk.DieAfter(4 * step)
 		check(t, disk.Remove(name("first")))
 		check(t, disk.SyncDir(dir))
@@ -74,7 +76,7 @@ func TestPowerLossOfNames(t *testing.T) {
 			t.Fatalf("the last step: %v", err)
 		}
 		check(t, disk.PowerLoss(rand.New(rand.NewPCG(seed, 0))))
-		names, err := OS.List(dir)
+		names, err := vfs.OS.List(dir)
 		check(t, err)
 		if slices.Contains(names, "first") || slices.Contains(names, "old") == slices.Contains(names, "new") {
 			t.Fatalf("seed %d: there is %v", seed, names)
@@ -97,7 +99,7 @@ func TestPowerLoss(t *testing.T) {
 	for seed := range uint64(100) {
 		dir := t.TempDir()
 		name := func(s string) string { return filepath.Join(dir, s) }
-		disk := NewFaulty(OS)
+		disk := NewFaulty(vfs.OS)
 		put(t, disk, name("whole"), "whole", true)
 		f := put(t, disk, name("more"), "synced", true)
 		_, err := f.Write([]byte("unsynced"))
@@ -123,7 +125,7 @@ func TestPowerLoss(t *testing.T) {
 	}
 }
 
-func put(t *testing.T, disk FS, name, text string, synced bool) File {
+func put(t *testing.T, disk vfs.FS, name, text string, synced bool) vfs.File {
 	t.Helper()
 	f, err := disk.Append(name)
 	check(t, err)
@@ -134,4 +136,32 @@ func put(t *testing.T, disk FS, name, text string, synced bool) File {
 	}
 	t.Cleanup(func() { _ = f.Close() })
 	return f
+}
+
+func TestFaultyTearsTheWriteThatDoesNotFit(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "f")
+	disk := NewFaulty(vfs.OS)
+	f, err := disk.Append(name)
+	check(t, err)
+	disk.SetRoom(5)
+	_, err = f.Write([]byte("abc"))
+	check(t, err)
+	n, err := f.Write([]byte("defg"))
+	if n != 2 || !vfs.IsFull(err) {
+		t.Errorf("wrote %d, %v", n, err)
+	}
+	disk.SetRoom(-1)
+	_, err = f.Write([]byte("!"))
+	check(t, err)
+	check(t, f.Close())
+	if got, _ := os.ReadFile(name); string(got) != "abcde!" {
+		t.Errorf("the file holds %q", got)
+	}
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }
