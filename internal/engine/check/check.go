@@ -1,6 +1,7 @@
-// Package check shows each of kumo's readers at work: what it makes of one input, as plain data that is easy to print
-// and to compare, and how that is written for people. The functions are the crawl's own; nothing is read here in
-// another way.
+// Package check runs each of kumo's parsers on one input and returns the result as plain data. The results are easy to
+// compare, and the package also formats them as text for people.
+//
+// It calls the crawl's own functions, so the result is the same as in a crawl.
 package check
 
 import (

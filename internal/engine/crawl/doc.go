@@ -1,52 +1,62 @@
-// Package crawl is the engine: the loop of one node.
+// Package crawl runs the crawl loop of one node.
 //
-// The life of a URL, in the order of the code:
+// A URL passes these steps, in the order of the code:
 //
-//	add        admission.go  seeds come in here (addSeeds), and links by the same way (addLinks), from commit
-//	judge      policy        scope, filters, block list, depth: out → counted or skipped, with the rule kept
-//	seen       admission.go  met before → dropped; new → on; perhaps → decided by its next merge (checkpoint.go)
-//	frontier   package       to its host's queue; handed to a worker when the host's time has come
-//	visit      visit.go      its host's robots.txt first (robots.go), its turn at the server's address, the limits
-//	fetch      visit.go      one exchange; no answer, or a bad one → back to the queue or given up (outcome.go)
-//	parse      visit.go      bytes → page and links, in the same goroutine
-//	commit     apply.go      the record to the stores, done mark and new links to the journal as one batch, then the
-//	                         new links to the frontier: the only loop
-//	done       package       frontier.Done sets the host's next time
+//	add        admission.go  admits seeds (addSeeds) and, called from commit, links (addLinks)
+//	judge      policy        applies scope, filters, block list and depth; rejected URLs are counted or recorded as
+//	                         skipped with the rule
+//	seen       admission.go  drops known URLs and passes new ones; the next merge decides uncertain ones
+//	                         (checkpoint.go)
+//	frontier   package       queues the URL by host; hands it to a worker when the host is due
+//	visit      visit.go      fetches robots.txt first (robots.go), waits its turn at the server's address, checks the
+//	                         limits
+//	fetch      visit.go      makes one exchange; after a failure the URL is requeued or abandoned (outcome.go)
+//	parse      visit.go      extracts page and links from the bytes, in the same goroutine
+//	commit     apply.go      writes the record to the stores, and the done mark and the new links to the journal as one
+//	                         batch; then adds the new links to the frontier, which closes the loop
+//	done       package       frontier.Done sets the time of the host's next visit
 //
-// Who runs the engine may have a word on links, requests and records ([Hooks], hooks.go): on a link before it is
-// judged, on a request before it is made, on a record before anything of it is kept.
+// The caller can change or veto links, requests and records with [Hooks] (hooks.go). A link hook runs before the link
+// is judged, and a request hook before the request is sent. A record hook runs before anything of the record is stored.
 //
-// # How nothing gets lost
+// # Durability
 //
-// A URL is in one of four places: in the frontier, under way, or given up with its host for this run
-// (package statefile), and then the journal has its found entry and no done entry; done; set aside or left out; or it
-// may have been met before, and waits for seen to decide (its undecided entry). Group commit makes record files durable
-// first, then writes the batch that marks their URLs as done and names the files' lengths. What a batch says and what
-// it does to seen, the digests and the frontier happens within one hold of the ledger's gate, so that at any moment
-// between two batches these are what the journal says.
+// Each known URL is in one of these states, and the journal has the matching entry:
 //
-// At such a moment a checkpoint (checkpoint.go) freezes them and brings them to the disk while the crawl goes on, and
-// the journal's part before is dropped. Package recovery opens them and reads the journal's rest back. So a crash loses
-// no URL; what was under way, or finished since the last commit, is fetched again.
+//   - Pending: it is in the frontier, being visited, or abandoned with its origin for this run (package statefile). The
+//     journal has its found entry and no done entry.
+//   - Done.
+//   - Deferred or filtered.
+//   - Undecided: it may be known already, and seen will decide. The journal has its undecided entry.
 //
-// # Where several nodes share a crawl
+// Group commit first makes the record files durable. It then writes the batch that marks their URLs as done and
+// contains the lengths of the files. A batch changes seen, the digests and the frontier while the ledger's gate, a
+// lock, is held. So between two batches these views always match the journal.
 //
-// A [Router] says whose hosts are. A link to a host of another node is not offered to seen but put into the outbox
-// (outbox.go, package exchange), in the journal's same batch as the page that has it; [Engine.Batches] hands it out
-// until [Engine.Answered] says that the host's owner has it, and a checkpoint journals anew what waits there. The owner
-// takes it in with [Engine.TakeLinks] (incoming.go), which returns when it is in the journal, and that is shipped. So a
-// link is always in at least one node's keeping, and where it is in two, seen knows it the second time. While the
-// outbox is full, workers take no new URL.
+// At such a moment a checkpoint (checkpoint.go) freezes the views and writes them to disk while the crawl continues.
+// The part of the journal before the checkpoint is then dropped. Package recovery opens the checkpoint and replays the
+// rest of the journal. A crash therefore loses no URL. URLs in flight, or finished since the last commit, are fetched
+// again.
 //
-// Where links are claimed (claims.go), nothing is taken in because a page has it. All links go into the outbox, and so
-// to other nodes that remember which URLs are known; these dispatch what is new to whoever is to fetch it
-// ([Engine.TakeDispatched]). A page is said to be done ([Parts].Finished) when the links that it has brought have left
-// the outbox, so that a node which is lost with its disk takes none with it. A host is not handed over but given up
-// ([Engine.ReleaseHosts]), and what waited there is dispatched to another node.
+// # Crawls of several nodes
 //
-// Before each request the router is asked whether the lease holds (router.go). A run that stays (keepopen.go) waits
-// when it has nothing to do.
+// A [Router] knows which hosts this node owns. A link to another node's host is not offered to seen but put into the
+// outbox (outbox.go, package exchange). The journal records it in the batch of the page that contains it.
+// [Engine.Batches] returns the link until [Engine.Answered] reports that the host's owner has it. A checkpoint writes
+// the links left in the outbox to the journal again. The owner admits the link with [Engine.TakeLinks] (incoming.go),
+// which returns when the link is in the owner's journal and the journal is replicated. So at least one node holds each
+// link at any time. If two nodes hold it, seen recognizes the second copy. While the outbox is full, workers fetch no
+// new URL.
 //
-// A host that gets another owner is handed over (package transfer): what waits there is held by one node at any time,
-// whoever dies in between.
+// In a mesh crawl, links are claimed (claims.go): a node does not queue a link because one of its pages contains it.
+// All links go through the outbox to the nodes that remember which URLs are known. These nodes dispatch new URLs to the
+// node that will fetch them ([Engine.TakeDispatched]). A page is reported as finished ([Parts].Finished) once its links
+// have left the outbox, so that losing a node with its disk loses no link. Hosts are not handed over but released
+// ([Engine.ReleaseHosts]), and their pending URLs are dispatched to another node.
+//
+// Before each request the engine asks the router whether the node's lease holds (router.go). A persistent run
+// (keepopen.go) does not end when the queues are empty.
+//
+// In other clusters, a host that changes owner is handed over (package transfer). One node holds the host's pending
+// URLs at any time, whichever node fails during the transfer.
 package crawl

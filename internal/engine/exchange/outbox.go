@@ -1,5 +1,5 @@
-// Package exchange is what a node and others tell each other of links: those that it has found and others are to fetch
-// wait in an outbox; those that come are read here.
+// Package exchange queues links that other nodes will fetch in an outbox, and decodes batches of links from other
+// nodes.
 package exchange
 
 import (

@@ -1,15 +1,21 @@
-// Package filter asks a program of the user's what is to become of links, requests and records. A program reads
-// questions, a line of JSON each, and writes answers; docs/filters.md says how.
+// Package filter sends links, requests and records to a program of the user, which drops or changes them. The program
+// reads one JSON question per line and writes one JSON answer per line; see docs/filters.md.
 //
-// A [Pool] runs several processes of one program. Each is given as many questions ahead as it answers in a fraction of
-// the time that an answer may take, so that a fast one is asked in batches, and a slow one is not taken for one that
-// hangs. A process that ends, is silent for too long or says what is no answer is killed, and another begun, after a
-// pause that grows. What it was asked, and has not answered, is asked once more: alone, of a process that has nothing
-// else to do, so that a question which kills processes takes no other with it. Then the default is the answer. No
-// question waits for a long pause: while all processes pause, each question gets the default at once. Where the default
-// is to stop, the first question without an answer ends the pool.
+// A [Pool] runs several processes of one program. The number of questions queued at a process depends on its speed: as
+// many as it answers in a fraction of the answer timeout. A fast process thus receives batches, and a slow process is
+// not mistaken for a hanging one.
 //
-// It knows neither crawls nor pages: package ask puts an engine's questions.
+// # Failures
+//
+// A process that exits, exceeds the timeout or writes an invalid answer is killed and replaced after a growing pause.
+// Its unanswered questions are retried once. Each is sent alone to an idle process, so that a question that crashes
+// processes affects no other. After a second failure the question gets the default answer. If the default is to stop,
+// the first unanswered question ends the pool.
+//
+// Questions do not wait for long pauses. While all processes pause for more than a second, each question gets the
+// default at once.
+//
+// The package does not depend on crawls or pages; package ask converts an engine's questions.
 package filter
 
 import (

@@ -1,8 +1,8 @@
-// Package plan says what a crawl will come to before it begins: how many pages of which hosts, how large, and how long
-// they take under each host's delay. It knows that from what sites say of themselves: their robots.txt and the sitemaps
-// that these name, which a [Survey] asks for, politely and by the rules of the crawl. No page is fetched.
+// Package plan estimates a crawl before it starts: pages per host, bytes, and duration under each host's delay. It uses
+// robots.txt files and the sitemaps that they name. A [Survey] fetches these under the crawl's rules and politeness. It
+// fetches no pages.
 //
-// What is known of hosts is a [Plan]; what follows from it for the crawl as a whole is arithmetic ([Plan.Estimate]).
+// A [Plan] holds the data of the hosts. [Plan.Estimate] computes the totals for the crawl.
 package plan
 
 import (

@@ -1,4 +1,4 @@
-// Package seeds reads what a crawl begins with: URLs as a user types them, and files of them, however long.
+// Package seeds reads seed URLs from user input and from files of any size.
 package seeds
 
 import (

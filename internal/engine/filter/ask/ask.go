@@ -1,5 +1,5 @@
-// Package ask puts an engine's questions to filters: it makes hooks of pools of programs, or of scripts. Of several,
-// each is asked in turn about what those before it have let pass.
+// Package ask connects an engine's hooks to filters: external programs and Starlark scripts. Filters run in order, and
+// each sees only the items that the filters before it passed.
 package ask
 
 import (

@@ -1,6 +1,6 @@
-// Package star is a filter in Starlark, a small language like Python, which runs in this process: link(l), request(r)
-// and record(p) are the points, their argument is the question as a dict, and what they return is the answer: None, or
-// a dict. docs/filters.md says how. Its steps and its memory are bounded; see rewrite and meter.
+// Package star runs filters written in Starlark, a small language like Python, inside this process. A script defines
+// link(l), request(r) and record(p). Each function receives the question as a dict and returns None or a dict as the
+// answer; see docs/filters.md. Steps and memory are bounded; see rewrite and meter.
 package star
 
 import (
