@@ -1,8 +1,13 @@
-// Package away is a crawl whose record files lie in a place: which of them are there, and a disk that reads them where
-// they are not on this machine.
+// Package away reads crawls whose record files are in a storage location, such as a bucket. It reads the list of
+// uploaded files, and provides a disk that reads files from the location if this machine does not have them.
 //
-// In the place they have the names that they have in the crawl's folder ("warc/X.warc.gz", "pages.jsonl"). Beside them
-// are two files of the place's own: [ManifestName], a line a file, and [MarkName], which says whose place it is.
+// Files have the same names in the location as in the crawl's folder ("warc/X.warc.gz", "pages.jsonl"). The location
+// also contains files of its own:
+//
+//   - [ManifestName] lists the uploaded files, one per line.
+//   - [MarkName] identifies the crawl that owns the location.
+//   - [PartsDir] contains the parts by which lists have grown since a run uploaded them whole.
+//   - [StateDir] contains checkpoints of a node's state.
 package away
 
 import (

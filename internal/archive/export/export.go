@@ -1,9 +1,11 @@
-// Package export makes other forms of what a crawl has: the root of a family, of which each member is a form.
+// Package export converts a crawl to other formats. The packages below it implement the formats.
 //
-// [Run] tells an [Exporter] each URL's newest good answer, one at a time, in the order of their URLs, so that the same
-// crawl gives the same bytes; how much is in memory does not depend on how large the crawl is, but for a few bytes a
-// URL where a form says so. Files appear whole or not at all. A run that was ended is done again by the same call: what
-// is there already is left as it is.
+// [Run] passes the newest good answer of each URL to an [Exporter], one at a time in URL order. The same crawl
+// therefore produces the same bytes. Memory does not grow with the crawl, except for a few bytes per URL in formats
+// that say so.
+//
+// Files appear complete or not at all. To resume an interrupted export, call Run again: it leaves existing files
+// unchanged.
 package export
 
 import (

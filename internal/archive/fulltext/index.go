@@ -1,14 +1,21 @@
-// Package fulltext is an index of the texts of a crawl's pages, in a folder: which pages have which words, best first.
+// Package fulltext maintains a full-text index of a crawl's pages in a folder and searches it, best matches first.
 //
-// A batch of documents becomes a segment, a file that never changes: documents, the words that they have with where
-// they stand, and a hash of each URL. A manifest, which is replaced by renaming, names the segments that count: so at
-// any moment, however a process ends, the folder has what the last manifest says. A document that comes again makes the
-// one before it dead: a set of bits beside its segment. Eight segments of about a size are merged into one, without
-// what is dead, as in O'Neil et al., "The Log-Structured Merge-Tree" (1996). Pages are ranked by BM25 (Robertson and
-// Zaragoza, "The Probabilistic Relevance Framework", 2009); words in titles count more.
+// # Index
 //
-// One process writes, any number read at the same time, each by the manifest that it has read. Everything that is read
-// has a checksum or is bounded: a damaged index is an [ErrDamaged], and can be made anew, as it has nothing of its own.
+// A batch of documents becomes a segment, a file that never changes. A segment has the documents, their words with
+// positions, and a hash of each URL. A manifest lists the current segments. It is replaced by renaming, so the folder
+// always has the state of the last manifest, whenever a process ends. A newer document with the same URL marks the
+// older one as deleted, in a bitmap next to its segment. Eight segments of similar size are merged into one without
+// deleted documents, as in O'Neil et al., "The Log-Structured Merge-Tree" (1996).
+//
+// # Search
+//
+// Pages are ranked by BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009). Words in titles
+// weigh more. One process writes, and any number of processes read at the same time, each with the manifest that it has
+// read.
+//
+// All data that is read has a checksum or is bounded. A damaged index returns an [ErrDamaged]. It can be rebuilt,
+// because all its data comes from the crawl.
 package fulltext
 
 import (

@@ -1,11 +1,13 @@
-// Package links says which page of a crawl links to what, from the files in the crawl's folder, and what became of what
-// is linked: which links are broken, where redirects end, which go round in circles.
+// Package links reports the links between the pages of a crawl, and finds broken links, redirect targets and redirect
+// loops. It reads only the files in the crawl's folder.
 //
-// What is always there and cheapest to read are crawl.log, which has each visit with its status, and the metadata
-// records of the WARC files, which have each page's links: the records of answers before them are skipped by the files'
-// indexes. In memory is some hundred bytes for each URL that failed or redirects, and nothing for other pages and for
-// links; what is found is sorted outside of memory. A page's record is read only to have the words of a link that is
-// told.
+// The outcomes of URLs come from crawl.log, which has every visit with its status, and from skipped.jsonl. Redirect
+// targets come from pages.jsonl, or from the WARC files if pages.jsonl does not exist. Earlier checks of external links
+// come from [ExternalName]. The links of each page come from the metadata records of the WARC files. The files' indexes
+// allow skipping the response records before them.
+//
+// Memory holds some hundred bytes for each URL that failed or redirects, up to a limit, and nothing for other pages and
+// for links. Results are sorted on disk. A page's response record is read only for the anchor text of a reported link.
 package links
 
 import (

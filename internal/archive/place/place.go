@@ -1,8 +1,9 @@
-// Package place is where closed files lie: a local folder, HDFS, and whatever else keeps files by name. A place is
-// named by a URL, and each kind of place is a package below this one that passes the contract suite placetest.
+// Package place defines storage locations for closed files, such as a local folder, HDFS or an object store. A URL
+// names a location. The packages below this one implement the kinds of locations, and pass the contract suite
+// placetest.
 //
-// Files are written once, from beginning to end, and appear under their name whole or not at all. They do not grow and
-// are not locked; who needs either has the local disk (package vfs).
+// Files are written once, sequentially, and appear under their names complete or not at all. They cannot be appended to
+// or locked; for that use the local disk (package vfs).
 package place
 
 import (

@@ -1,10 +1,12 @@
-// Package sink is the family of other people's servers that take the records of a crawl: the root, which says what a
-// record is, and what a server that takes records has to do. Each member speaks to one kind of server.
+// Package sink defines the records that a crawl sends to external servers, and the interface that each kind of server
+// implements.
 //
-// A record's id is its URL. A sink that gets a record twice has it once, and where the server can do that an older
-// record never replaces a newer one, by the time of the visit: so whoever sends may send again whatever it does not
-// know to have arrived. That is all there is to "at least once": [Sink.Put] returns nil when the server has the batch
-// for good, and whoever is told an error sends the batch again ([Retry]).
+// The ID of a record is its URL. A sink that receives a record twice stores it once. If the server supports it, an
+// older record never replaces a newer one; the time of the visit decides. So a sender can safely repeat a record whose
+// delivery it could not confirm.
+//
+// Delivery is at least once: [Sink.Put] returns nil when the server has stored the batch durably. After an error the
+// sender sends the batch again ([Retry]).
 package sink
 
 import (

@@ -1,13 +1,20 @@
-// Package upload brings a crawl's record files to a place while the crawl goes on: WARC files with their indexes as
-// each is closed, and whole, at the end of a run, those that grow.
+// Package upload uploads a crawl's record files to a storage location during the crawl. WARC files and their indexes
+// are uploaded when they are closed. Growing lists are uploaded in parts during a run, and whole at its end. A node's
+// checkpoints can be uploaded, too ([States]).
 //
-// A file is in the place first, is then read back and compared by its digest, is noted in the crawl's folder, and named
-// in the place's manifest last. So whatever happens in between, nothing is named that is not there. What is there whole
-// and was not noted, because the process died, is recognised by size and digest; it has the name that it has in the
-// folder, and no other.
+// # Order of steps
 //
-// A place that fails is tried again with growing pauses. The crawl is not held up by any of this: it has its files, and
-// goes on until its own disk is full.
+// A file is uploaded, verified by its digest, recorded in the crawl's folder, and last listed in the location's
+// manifest. Locations that check digests themselves ([place.Uploader]) verify the file; from others it is read back. So
+// the manifest never lists a missing file, whenever a failure occurs.
+//
+// If the process ended before it recorded a complete file, the next run recognizes the file by size and digest. A file
+// has the same name in the location as in the folder, and no other.
+//
+// # Failures
+//
+// Failed uploads are retried with growing pauses. The crawl does not wait for uploads: it keeps its files and continues
+// until its own disk is full.
 package upload
 
 import (

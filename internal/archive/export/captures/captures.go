@@ -1,11 +1,12 @@
-// Package captures reads what a crawl has of each URL: its newest good answer, out of the WARC files in the crawl's
-// folder, by their indexes.
+// Package captures reads the newest good answer of each URL from a crawl's WARC files, using their indexes.
 //
-// Good is what is not an error of the server (5xx) or a wish to be left alone (429): of these nothing is learnt of the
-// page. Where a visit found what was there already, its answer is that of the record which it refers to.
+// An answer is good unless it is a server error (5xx) or a rate limit (429), which say nothing about the page. If a
+// visit found unchanged content, its answer is read from the record that the visit refers to.
 //
-// The indexes are sorted outside of memory. In memory is what some answers of other URLs are the same as, some 60 bytes
-// for each.
+// The indexes are sorted externally, on disk. Memory holds about 60 bytes for each record that answers of other URLs
+// refer to.
+//
+// A capture also has the visit's data from pages.jsonl and, on request, its line in text.jsonl.
 package captures
 
 import (

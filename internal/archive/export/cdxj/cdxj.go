@@ -1,8 +1,9 @@
-// Package cdxj is the form of an export that is an index: one file, index.cdxj, of what the indexes of all WARC files
-// say, sorted, each line once, as pywb reads it. It names WARC files as they are called when they are closed.
+// Package cdxj exports the index of a crawl as one sorted file, index.cdxj, in the format that pywb reads. It merges
+// the indexes of all WARC files and drops duplicate lines. It uses the names that WARC files have after they are
+// closed.
 //
-// It has every visit. Where a condition leaves pages out, it has the newest good answer of each of the others, and what
-// these refer to. Records are not read.
+// The index contains every visit. If a condition excludes pages, it contains only the newest good answer of each
+// remaining page and the records that these answers refer to. No records are read.
 package cdxj
 
 import (

@@ -1,4 +1,4 @@
-// Package exporttest is the contract that every form of an export keeps, and makes small crawls for their tests.
+// Package exporttest checks that export formats fulfill their contract, and creates small crawls for their tests.
 package exporttest
 
 import (

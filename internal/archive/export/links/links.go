@@ -1,10 +1,11 @@
-// Package links is the form of an export that is the crawl's graph: nodes.tsv, a line with the number (from 0) and the
-// URL of each URL that the crawl has an answer of, in the order of URLs, robots.txt left out; edges.tsv, a line with
-// the numbers of a page and one that it links to, in their order, each pair once.
+// Package links exports the link graph of a crawl as two files, nodes.tsv and edges.tsv.
 //
-// An edge is a link that leads on: also a redirect, a frame, a canonical URL; what a page is shown with is none, nor is
-// a link to the page itself. Links to what the crawl has not are left out. Numbers are sought outside of memory, by
-// sorting links by where they lead.
+//	nodes.tsv  a line per URL with an answer, except robots.txt, in URL order: its number, from 0, and the URL
+//	edges.tsv  a line per pair of page and link target, sorted, without duplicates: the two numbers
+//
+// An edge is a link that a user can follow, a redirect, a frame or a canonical URL. Embedded resources and links from a
+// page to itself are no edges. Links to URLs that the crawl does not have are omitted. The numbers are resolved on
+// disk, by sorting the links by target.
 package links
 
 import (

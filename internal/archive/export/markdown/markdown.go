@@ -1,9 +1,9 @@
-// Package markdown is the form of an export that is text to read, or to train on: a file of Markdown for each HTML page
-// with a main text, HOST/PATH.md (package names).
+// Package markdown exports the main text of each HTML page as a Markdown file, for reading or for training models. The
+// file names are HOST/PATH.md (package names).
 //
-// A file begins with what is known of the page, as YAML between lines of ---: url, title, date (of publication),
-// language, author, and fetched; what the page does not say is not there. Then come its headline and its main text.
-// Menus, advertisements and footers are left out, and pages without a text of their own.
+// A file starts with YAML front matter between lines of ---: url, title, date (of publication), language, author and
+// fetched. Fields that the page does not provide are omitted. The headline and the main text follow. Menus,
+// advertisements and footers are omitted, as are pages without a main text.
 package markdown
 
 import (

@@ -1,8 +1,8 @@
-// Package names gives URLs the names of files, which any file system takes.
+// Package names derives file names from URLs that are valid on every common file system.
 //
-// Names follow URLs: HOST/PATH, a port behind a +, a query behind an @. What some file system does not take, or takes
-// for something else, is percent-encoded in them, or cut; what is then not told apart any more, even by one that does
-// not know upper case from lower, has a hash of its URL behind a ~.
+// A name has the form HOST/PATH, with the port after a + and the query after an @. Characters and names that some file
+// system rejects or treats specially are percent-encoded or cut. Names that would then be ambiguous, also on a
+// case-insensitive file system, have a hash of the URL after a ~.
 package names
 
 import (

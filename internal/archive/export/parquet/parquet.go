@@ -1,11 +1,11 @@
-// Package parquet is the form of an export that column stores read: three tables, compressed by zstd.
+// Package parquet exports a crawl as three Parquet tables compressed with zstd.
 //
-//	pages.parquet  a row for each URL, with the columns of package row
-//	links.parquet  a row for each link of these: from, to, kind, rel, nofollow, text
-//	texts.parquet  a row for each HTML page with a main text: url, lang, title, headline, author, published, text
+//	pages.parquet  a row per URL, with the columns of package row
+//	links.parquet  a row per link of these URLs: from, to, kind, rel, nofollow, text
+//	texts.parquet  a row per HTML page with a main text: url, lang, title, headline, author, published, text
 //
-// What does not apply is null. Rows are in the order of their URLs, links in that of their page. A row group has 50,000
-// rows of a table, or fewer where these are long: so much is in memory, whatever the size of the crawl.
+// Values that do not apply are null. Rows are in URL order, and links are in the order of their page. A row group has
+// 50,000 rows, or fewer if the rows are long. One row group per table is in memory, whatever the size of the crawl.
 package parquet
 
 import (

@@ -1,8 +1,8 @@
-// Package records is the form of an export that is no files: records for a sink, in the order of their URLs.
+// Package records sends the records of a crawl to a sink, in URL order. It writes no files.
 //
-// What a row has is said in package row; with it goes the main text, made of the page, and what rules have made of it,
-// as fields.jsonl has it. How far the sink has taken them is told as the export goes on, so that one that was ended can
-// be continued.
+// A record has the columns of package row, the main text extracted from the page, and the fields extracted by rules, as
+// in fields.jsonl. The exporter reports the last URL that the sink has acknowledged, so that an interrupted export can
+// resume there.
 package records
 
 import (

@@ -1,11 +1,28 @@
-// Package row is what an export's tables, and its conditions, know of a URL: a row with the columns of pages.
+// Package row computes the columns that exported tables and conditions have for each URL.
 //
-// url, host (with its port), status, time (of the visit), type (the declared media type), bytes (of the body without
-// codings), digest ("sha1:BASE32", of the body as it lies in its record), depth (hops from a seed), redirect (where it
-// leads) and truncated (why the answer is not whole); from (the page that named it), near_duplicate_of (a page with
-// nearly the same text), connect_ms, first_byte_ms and total_ms, as pages.jsonl has them; robots (what the page asks of
-// robots, as written); of a page that can be read charset, lang, title, h1, description,
-// canonical, hreflang (the page in other languages), noindex (it asks to be in no index), and links, their number. What does not apply is "".
+//	url                                    the URL
+//	host                                   its host with the port
+//	status                                 the HTTP status
+//	time                                   the time of the visit
+//	type                                   the declared media type
+//	bytes                                  the size of the body after content decoding
+//	digest                                 "sha1:BASE32", of the body as stored in its record
+//	depth                                  hops from a seed
+//	redirect                               the target of a redirect
+//	truncated                              the reason why the answer is incomplete
+//	from                                   the page that linked to the URL
+//	near_duplicate_of                      a page with nearly the same text
+//	connect_ms, first_byte_ms, total_ms    the timings, as in pages.jsonl
+//	robots                                 the page's robots directives, as written
+//
+// Pages that can be read also have these columns:
+//
+//	charset, lang, title, h1, description, canonical
+//	hreflang                               the page in other languages
+//	noindex                                whether the page asks not to be indexed
+//	links                                  the number of links
+//
+// Values that do not apply are "".
 package row
 
 import (

@@ -1,13 +1,13 @@
-// Package site is the form of an export that a browser opens without a server: each page and what it is shown with as a
-// file, links between them relative.
+// Package site exports a crawl as files that a browser opens without a server. Each page and each embedded resource is
+// a file, and links between them are relative.
 //
-// A page has the bytes that its server sent, but for its references: those to what is in the crawl lead to its file, by
-// redirects, too; all others, and where forms are sent to, are absolute. What a page needs to be read without header
-// fields it says itself ([parse.Parser.Rewrite]). A URL that redirects has a small page that leads on. Errors have no
-// file, nor has robots.txt.
+// A page has the bytes that its server sent, except for its references. References to URLs in the crawl point to their
+// files, also through redirects. All other references and the targets of forms are absolute. Properties of a page that
+// its HTTP header fields declared are written into the page ([parse.Parser.Rewrite]). A URL that redirects has a small
+// page that leads to the target. Errors and robots.txt have no files.
 //
-// Which name a file has follows from its URL and its media type (package names), and from which others there are: so
-// all URLs are told beforehand, and a URL costs some 20 bytes of memory, one that redirects some hundred more.
+// A file's name depends on its URL, its media type (package names) and the other files. The exporter therefore needs
+// all URLs before it writes the first file. A URL costs about 20 bytes of memory, and a redirect about 100 bytes more.
 package site
 
 import (

@@ -1,9 +1,9 @@
-// Package sitemap is the form of an export that search engines read: sitemaps by the protocol of sitemaps.org, those of
-// an origin in a folder, SCHEME/HOST/sitemap.xml, to be put at its root.
+// Package sitemap exports sitemaps in the format of sitemaps.org. The sitemaps of an origin are in one folder,
+// SCHEME/HOST/sitemap.xml, to be copied to the root of the site.
 //
-// Listed is what is to be found: HTML pages that answered with 200, that do not ask to be in no index, and that do not
-// name another page as canonical. lastmod is what the server said (Last-Modified). A file has 50,000 URLs or 50 MB at
-// most; where there are more, sitemap.xml is an index of files sitemap-00001.xml and so on.
+// A sitemap lists HTML pages with status 200 that do not ask to be excluded from indexes and name no other page as
+// canonical. The field lastmod is the server's Last-Modified. A file has at most 50,000 URLs and 50 MiB. If an origin
+// has more, sitemap.xml is an index of the files sitemap-00001.xml and so on.
 package sitemap
 
 import (

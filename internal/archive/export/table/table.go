@@ -1,11 +1,9 @@
-// Package table is two forms of an export with a row for each URL: pages.jsonl, an object a line, and pages.csv, as
-// spreadsheets read it.
+// Package table exports a row for each URL as JSON Lines (pages.jsonl) or CSV for spreadsheets (pages.csv).
 //
-// What a row has is said in package row. What does not apply is not there in JSON, and empty in CSV.
+// The columns are those of package row. Values that do not apply are omitted in JSON and empty in CSV. In CSV, text
+// that a spreadsheet would evaluate as a formula is prefixed with a '.
 //
-// A robots.txt that was fetched for its rules is no page, and has no row: the file of this name at a host's root.
-//
-// In CSV a text that a spreadsheet would take for a formula has a ' before it.
+// A robots.txt file at a host's root that was fetched for its rules has no row.
 package table
 
 import (

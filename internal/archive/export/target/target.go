@@ -1,10 +1,10 @@
-// Package target is the folder that an export fills: files appear in it whole or not at all, nothing is written outside
-// of it, whatever names say and whatever links lie in it, and what an earlier export has left there and the next one
-// has not goes.
+// Package target writes the files of an export into a folder. Files appear complete or not at all. Nothing is written
+// outside of the folder, whatever the file names are and whatever links the folder contains. Files of an earlier export
+// that the next one does not have are removed.
 //
-// Which files are an export's is in .kumo/export/files: a line each, none missing, some of them perhaps not there any
-// more or not yet. So a run that was killed is followed by one that knows what it may remove. Files of others stay; a
-// folder that has files and was no export's is refused.
+// The file .kumo/export/files lists the files of an export, one per line. It lists every file that exists, and perhaps
+// files that have been removed or not yet been written. After a crash the next run thus knows which files it can
+// remove. Other files in the folder remain. A folder that has files and was never an export's target is refused.
 package target
 
 import (

@@ -1,14 +1,15 @@
-// Package wacz is the form of an export that replay systems open: a WACZ file (version 1.1.1), a ZIP with the crawl's
-// WARC files, their index and a list of its pages.
+// Package wacz exports a crawl as a WACZ file (version 1.1.1) for replay systems. The file is a ZIP archive with the
+// WARC files of the crawl, their index and a list of the pages.
 //
-//	pages/pages.jsonl        the HTML pages, with title and time
-//	archive/*.warc.gz        the records, as they lie in the crawl, byte for byte; those compressed by zstd, by gzip
-//	indexes/index.cdx.gz     the index, in blocks of 3,000 lines, and index.idx, which says where these are
-//	datapackage.json         what is in the file, with SHA-256; datapackage-digest.json has that of this
+//	pages/pages.jsonl        HTML pages with title and time
+//	archive/*.warc.gz        records, byte for byte as in the crawl; zstd is recompressed with gzip
+//	indexes/index.cdx.gz     index, in blocks of 3,000 lines; index.idx has the positions of the blocks
+//	datapackage.json         list of the files with SHA-256; datapackage-digest.json has the SHA-256 of this file
 //
-// It has every visit. Where a condition leaves pages out, it has the records of the newest good answer of each of the
-// others, and those of other URLs whose bodies they refer to: no requests, no metadata. A record that cannot be read is
-// left out. All times in the file are those of the crawl, so that the same crawl gives the same bytes.
+// The file contains every visit. If a condition excludes pages, it contains only the newest good answer of each
+// remaining page, and the records whose bodies these answers refer to. Requests and metadata are then omitted. Records
+// that cannot be read are omitted. All times in the file are those of the crawl, so that the same crawl produces the
+// same bytes.
 package wacz
 
 import (

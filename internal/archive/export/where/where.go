@@ -1,12 +1,15 @@
-// Package where is the language in which people say what pages of a crawl they want:
+// Package where parses and evaluates conditions that select pages of a crawl:
 //
 //	status == 200 && type == "text/html" && host ~ "\.de$"
 //
-// A condition compares columns (package row) with values: numbers, texts in double or single quotes, times as texts of
-// which the beginning is enough ("2026-03"), true and false. Texts have == != < <= > >=, and ~ and !~ for a regular
-// expression that is found in them, or not; numbers and times == != < <= > >=. Conditions are joined by &&, ||, ! and
-// parentheses. In a text a backslash stands for itself, but before the text's own quote; what stands for true or false
-// (noindex) is a condition by itself.
+// A condition compares columns (package row) with values. A value is a number, a text in single or double quotes, true
+// or false. A time is written as a text, of which a prefix is enough ("2026-03").
+//
+//	texts               == != < <= > >=, and ~ and !~ for a regular expression that is found in the text or not
+//	numbers and times   == != < <= > >=
+//
+// Conditions are combined with &&, ||, ! and parentheses. In a text, a backslash is an ordinary character unless it
+// precedes the text's own quote. A boolean column (noindex) is a condition by itself.
 package where
 
 import (

@@ -1,8 +1,9 @@
-// Package words makes of a text the words by which it is found: small letters, without accents, and stemmed by the
-// rules of the text's language where there are such (Snowball's: Porter, "An algorithm for suffix stripping", 1980, and
-// its kin). Where a script puts no spaces between words (Chinese, Japanese, Lao, Burmese, Thai, Khmer), and for Korean,
-// each two letters that follow each other are a word, as in Lucene's CJK analyzer, so that any part of the text is
-// found as a phrase of these.
+// Package words splits text into index terms: lowercase, without accents, and stemmed if the language has a stemmer.
+// The stemmers are those of Snowball, based on Porter, "An algorithm for suffix stripping" (1980).
+//
+// Some scripts have no spaces between words (Chinese, Japanese, Lao, Burmese, Thai, Khmer). For these and for Korean,
+// each pair of adjacent letters is a term, as in Lucene's CJK analyzer. Any part of such a text can be found as a
+// phrase of pairs.
 package words
 
 import (

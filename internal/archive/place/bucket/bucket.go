@@ -1,12 +1,14 @@
-// Package bucket is the place that is a bucket of an object store, or the part of one below a prefix: S3 and what speaks
-// its protocol (s3://), and Google Cloud Storage (gs://).
+// Package bucket stores files in a bucket of an object store, or below a prefix of one. It supports S3 and compatible
+// stores (s3://) and Google Cloud Storage (gs://).
 //
-// An object store has neither folders nor renames. A folder is a common prefix of keys; a rename is a copy on the server
-// and a removal, so that a process killed in between leaves the file under both names. S3 is reached by AWS's client,
-// Google's store by its JSON API over net/http: Google's own client would double the libraries that kumo is built from.
+// Object stores have neither folders nor renames. A folder is a common prefix of keys. A rename is a server-side copy
+// followed by a removal; a crash in between leaves the file under both names.
 //
-// A file is kept in a temporary file of this machine until it is closed, and is uploaded then: in one request, or in
-// parts that become the file when the last one has arrived.
+// S3 is accessed with AWS's client. Google Cloud Storage is accessed with its JSON API over net/http, because Google's
+// client would double the number of kumo's dependencies.
+//
+// A file is buffered in a local temporary file until it is closed, and then uploaded. The upload is one request, or a
+// multipart upload that becomes the file when the last part has arrived.
 package bucket
 
 import (

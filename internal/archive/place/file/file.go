@@ -1,4 +1,4 @@
-// Package file is the place that is a folder of the local disk.
+// Package file stores files in a folder of the local disk.
 package file
 
 import (

@@ -1,9 +1,8 @@
-// Package hdfs is the place that is a folder of Hadoop's file system, spoken to in its own protocol.
+// Package hdfs stores files in a folder of the Hadoop Distributed File System, using HDFS's native protocol.
 //
-// A file is kept in a temporary file of this machine until it is closed, and is written to HDFS then: under a hidden
-// name beside its own, which it gets by a rename. So a DataNode that dies meanwhile, which the client library does not
-// survive, costs another beginning and no more; and a writer that is slow, as one who fetches is, holds no pipeline of
-// DataNodes open.
+// A file is buffered in a local temporary file until it is closed. It is then written to HDFS under a hidden name in
+// the same folder and renamed. The client library does not survive the death of a DataNode; with the local copy, the
+// write is just started again. A slow writer, such as a fetcher, also keeps no pipeline of DataNodes open.
 package hdfs
 
 import (

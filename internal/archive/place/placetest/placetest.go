@@ -1,4 +1,5 @@
-// Package placetest is the contract that every place keeps.
+// Package placetest checks that storage locations fulfill the contract of package place, and provides a faulty
+// location.
 package placetest
 
 import (

@@ -1,9 +1,10 @@
-// Package follow sends the records of a crawl to a sink while it runs: it follows the crawl's own files.
+// Package follow sends the records of a running crawl to a sink by reading the crawl's own files.
 //
-// A [Follower] is one of the crawl's stores, so that it is told how long pages.jsonl, text.jsonl and fields.jsonl are
-// whenever the journal has that: up to there it reads them, and sends what they say, a batch at a time, whatever the
-// sink is like. So a sink that is slow or away costs no memory and drops nothing; the crawl does not wait for it. How
-// far the sink has it is noted in the crawl's state; what comes behind the note is sent again after a crash.
+// A [Follower] is one of the crawl's stores. It therefore learns the lengths of pages.jsonl, text.jsonl and
+// fields.jsonl whenever the journal records them. It reads the files up to these lengths and sends the records in
+// batches. A slow or unavailable sink thus costs no memory, loses no records and does not delay the crawl. The position
+// that the sink has acknowledged is saved in the crawl's state. Records after this position are sent again after a
+// crash.
 package follow
 
 import (

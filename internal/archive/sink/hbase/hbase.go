@@ -1,12 +1,13 @@
-// Package hbase is the sink for HBase, through its REST gateway: a row a record.
+// Package hbase sends records to HBase through its REST gateway, one row per record.
 //
 //	hbase://HOST:8080/TABLE        http
-//	hbase+https://HOST:8080/TABLE  https; ?ca=FILE names authorities that are trusted
+//	hbase+https://HOST:8080/TABLE  https; ?ca=FILE adds trusted certificate authorities
 //
-// TABLE may be NAMESPACE:TABLE. It is made if it is missing, with the families page, text and meta. A row's key is the
-// URL with the host's labels turned round, so that a domain's pages lie together, and scheme and port behind it:
-// org.example.www:https/path?query. All cells have the time of the visit as their time, in milliseconds: so the newest
-// is what a reader sees, whatever was put last.
+// TABLE can be NAMESPACE:TABLE. A missing table is created with the column families page, text and meta.
+//
+// The row key is the URL with the host's labels reversed, followed by scheme, port and path:
+// org.example.www:https/path?query. The pages of a domain are therefore adjacent. The timestamp of all cells is the
+// time of the visit in milliseconds. Readers therefore see the newest version, whatever the order of writes.
 package hbase
 
 import (

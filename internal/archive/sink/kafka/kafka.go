@@ -1,15 +1,15 @@
-// Package kafka is the sink for Kafka: a message a record, as JSON, with the URL as its key.
+// Package kafka sends records to Kafka as JSON, one message per record, with the URL as the key.
 //
-// The producer is idempotent and waits until all replicas have a message. What is put again is there again: a log
-// replaces nothing. Who reads it takes the newest of a key, by the header "time" (that of the visit, RFC 3339); a topic
-// that kumo makes is compacted, so that the last of each key stays. Messages of one URL keep their order, in one
-// partition.
+// The producer is idempotent and waits for all replicas. A record that is sent again is a second message, because a log
+// replaces nothing. Consumers use the newest message of a key by the header "time" (time of the visit, RFC 3339).
+// Topics that kumo creates are compacted, so that the last message of each key remains. The messages of one URL stay in
+// order, in one partition.
 //
-//	kafka://USER:PASSWORD@HOST:9092/TOPIC      plain; with a user SASL, of the kind that ?sasl= names
+//	kafka://USER:PASSWORD@HOST:9092/TOPIC      plain; with a user, SASL with the mechanism of ?sasl=
 //	kafka+tls://USER:PASSWORD@HOST:9093/TOPIC  TLS
 //
-// ?ca=FILE names authorities that are trusted. sasl is plain (default), scram-sha-256 or scram-sha-512. Several brokers
-// are separated by commas. The password is better in KUMO_SINK_PASSWORD than in the URL.
+// ?ca=FILE adds trusted certificate authorities. The mechanism is plain (default), scram-sha-256 or scram-sha-512.
+// Several brokers are separated by commas. Prefer KUMO_SINK_PASSWORD to a password in the URL.
 package kafka
 
 import (

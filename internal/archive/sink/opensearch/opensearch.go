@@ -1,13 +1,14 @@
-// Package opensearch is the sink for OpenSearch and Elasticsearch: a document a record.
+// Package opensearch sends records to OpenSearch or Elasticsearch, one document per record.
 //
-// Batches go through the bulk API, each document with the time of its visit as external version: the server keeps the
-// newest. An index that is missing is made with the mapping that kumo has for it (mapping.json); of one that is there
-// the mapping is its owner's.
+// Batches use the bulk API. The external version of a document is the time of its visit, so that the server keeps the
+// newest. A missing index is created with kumo's mapping (mapping.json). The mapping of an existing index is not
+// changed.
 //
 //	opensearch://USER:PASSWORD@HOST:9200/INDEX        http
-//	opensearch+https://USER:PASSWORD@HOST:9200/INDEX  https; ?ca=FILE names authorities that are trusted
+//	opensearch+https://USER:PASSWORD@HOST:9200/INDEX  https; ?ca=FILE adds trusted certificate authorities
 //
-// So do elasticsearch:// and elasticsearch+https://. The password is better in KUMO_SINK_PASSWORD than in the URL.
+// The schemes elasticsearch:// and elasticsearch+https:// are equivalent. Prefer KUMO_SINK_PASSWORD to a password in
+// the URL.
 package opensearch
 
 import (

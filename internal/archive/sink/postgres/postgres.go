@@ -1,13 +1,12 @@
-// Package postgres is the sink for PostgreSQL: a row a record.
+// Package postgres sends records to PostgreSQL, one row per record.
 //
-// A batch is copied into a temporary table, then inserted from there, in one transaction: a row that is there is
-// replaced by one that is as new or newer. The table is made if it is missing; one that is there has to have the
-// columns.
+// In one transaction, a batch is copied into a temporary table and inserted from there. A row replaces an existing row
+// that is older or equally old. A missing table is created. An existing table must have the columns.
 //
 //	postgres://USER:PASSWORD@HOST:PORT/DATABASE?table=TABLE
 //
-// table is pages by default, or schema.table. Other parameters are libpq's (sslmode, host=/run/postgresql …), as are
-// the variables PGPASSWORD, PGUSER … and ~/.pgpass, from which a password is better taken than from a URL.
+// TABLE is pages by default; it can be schema.table. Other parameters are those of libpq (sslmode, host=/run/postgresql
+// …), as are the variables PGPASSWORD, PGUSER … and the file ~/.pgpass. Prefer these to a password in the URL.
 package postgres
 
 import (

@@ -1,4 +1,4 @@
-// Package sinktest is the contract of package sink, which every member passes.
+// Package sinktest checks that sinks fulfill the contract of package sink, and provides a sink in memory.
 package sinktest
 
 import (

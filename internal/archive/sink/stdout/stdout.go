@@ -1,4 +1,4 @@
-// Package stdout is the sink that is no server: records as JSON Lines, for a pipe.
+// Package stdout writes records to standard output as JSON Lines, for use in a pipe.
 package stdout
 
 import (

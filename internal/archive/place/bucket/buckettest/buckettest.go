@@ -1,5 +1,5 @@
-// Package buckettest has servers of object stores for tests: S3's protocol in this process and by a real server, Google's in
-// this process, and a proxy that fails.
+// Package buckettest runs object stores for tests. It provides S3 in this process and by a real server (versitygw),
+// Google Cloud Storage in this process, and a proxy that injects faults.
 package buckettest
 
 import (
