@@ -1,5 +1,6 @@
-// Package archive makes WARCs of the Documents that a batch crawl keeps: a day's in a folder of its own, which appears
-// when it is whole. What a day found unchanged becomes a revisit record, which names the day that has the body.
+// Package archive writes the Documents of a batch crawl as WARC files. The files of a day are in their own folder,
+// which appears when it is complete. Content that was unchanged on a day becomes a revisit record, which names the day
+// that has the body.
 package archive
 
 import (

@@ -1,5 +1,5 @@
-// Package batchtest is the contract that every runner of jobs keeps: the same records come out, whatever their bytes
-// and however many reducers there are, and only those of attempts that succeeded.
+// Package batchtest checks that job runners fulfill their contract. The output has the same records for any bytes and
+// any number of reducers, and only records of successful attempts.
 package batchtest
 
 import (

@@ -1,5 +1,5 @@
-// Package collection has the collections of a batch crawl: a part of the web with its own seeds, rules and language,
-// each in a YAML file of its own.
+// Package collection reads and checks the collections of a batch crawl. A collection is a part of the web with its own
+// seeds, rules and language, defined in a YAML file.
 package collection
 
 import (

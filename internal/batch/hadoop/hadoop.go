@@ -1,16 +1,20 @@
-// Package hadoop runs the jobs of a batch crawl on a Hadoop cluster, by Hadoop Streaming: the kumo binary is shipped as
-// mapper, combiner and reducer, and nothing is installed or changed there. It needs what a client of Hadoop has: its
-// configuration, and the command hadoop with the jar of Streaming.
+// Package hadoop runs the jobs of a batch crawl on a Hadoop cluster with Hadoop Streaming.
 //
-// Input is read by Hadoop, split where its blocks lie, and comes through a pipe, as do records between mappers and
-// reducers (rawbytes). What a task emits to files, it writes into the attempt's own folder on HDFS, which Hadoop lets
-// appear once, with the attempt that counts; so failed and speculative ones do no harm. Counters take the same ways.
+// The kumo binary is shipped as mapper, combiner and reducer. Nothing is installed or changed on the cluster. The
+// package needs Hadoop's client: its configuration, and the command hadoop with the Streaming jar.
 //
-// Each job commits to a folder of its own, and what is there in the end is moved to the output. For an application
-// master removes _temporary of its output when its process ends, seconds after its job: it may be another job's by
-// then.
+// # Data flow
 //
-// A runner that is killed leaves its job running. The next run of the same job finds it and waits for it.
+// Hadoop reads the input and splits it where its blocks are stored. Input, and records between mappers and reducers,
+// pass through pipes (rawbytes). A task writes its output files to its attempt's own folder on HDFS. Hadoop makes that
+// folder visible once, for the successful attempt, so failed and speculative attempts do no harm. Counters are sent in
+// the same two ways: in files, or with the records.
+//
+// Each job commits to its own folder, whose files are then moved to the output. The reason is that an application
+// master removes _temporary from its output when its process ends, seconds after its job. By then, another job might be
+// using _temporary.
+//
+// If a runner is killed, its job continues. The next run of the same job finds it and waits for it.
 package hadoop
 
 import (

@@ -1,5 +1,5 @@
-// Package inspect answers what can be asked of a place with batch crawls: which collections, days and records it has,
-// and what they came to. It needs no configuration and changes nothing; a crawl may run meanwhile.
+// Package inspect queries the collections, days, records and statistics of batch crawls in a storage location. It needs
+// no configuration and changes nothing. A crawl can run at the same time.
 package inspect
 
 import (

@@ -1,5 +1,5 @@
-// Package local runs the jobs of a batch crawl in this process: map, combine, partition, sort, reduce, over files, on
-// all cores, in bounded memory.
+// Package local runs the jobs of a batch crawl in this process. It maps, combines, partitions, sorts and reduces files
+// on all cores, in bounded memory.
 package local
 
 import (

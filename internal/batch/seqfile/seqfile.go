@@ -1,10 +1,12 @@
-// Package seqfile writes and reads Hadoop's SequenceFile, version 6, with byte strings for keys and values
-// (BytesWritable): the form of what a batch crawl keeps, whoever runs it. Records are compressed in blocks by zlib, so
-// that Hadoop's own tools read the files without native libraries ("hdfs dfs -text"), and a file can be read from the
-// middle: each block begins with a mark that is the file's own.
+// Package seqfile writes and reads Hadoop SequenceFiles, version 6, with byte strings as keys and values
+// (BytesWritable). Batch crawls store their data in this format with every runner.
 //
-// A block is, behind its mark, the number of its records and four compressed buffers: the lengths of the keys, the
-// keys, the lengths of the values, the values.
+// Records are compressed in blocks with zlib, so that Hadoop's own tools read the files without native libraries ("hdfs
+// dfs -text"). Each block starts with a sync marker that is unique to the file, so that reading can start anywhere in
+// the file.
+//
+// After the marker, a block has the number of its records and four compressed buffers: key lengths, keys, value lengths
+// and values.
 package seqfile
 
 import (

@@ -1,8 +1,8 @@
-// Package stream runs a task of a job over pipes, as Hadoop Streaming starts it: records come on standard input and go
-// to standard output in the form "rawbytes", counters and status go to standard error.
+// Package stream runs a task of a job over pipes, as started by Hadoop Streaming. Records are read from standard input
+// and written to standard output in the format "rawbytes". Counters and status are written to standard error.
 //
-// A record is the length of its key, four bytes, big-endian, the key, and the same of its value. A reducer gets them
-// sorted by key.
+// A record is the length of its key (four bytes, big-endian), the key, and the same for its value. A reducer receives
+// records sorted by key.
 package stream
 
 import (

@@ -1,9 +1,9 @@
-// Package schedule runs collections when their schedules say.
+// Package schedule runs collections at the times that their schedules define.
 //
-// Each time that a collection is due gives one run, of the day (UTC) on which it was due. Collections that are due
-// together are run together. A collection that is still run, or waits, when it is due again, misses that time; so does
-// one whose time came while nobody was there to run it. Collections that begin on the same sites are never run by two
-// runs at once, as only one run can be polite to a site.
+// Each due time of a collection causes one run, for the day (UTC) of the due time. Collections that are due together
+// run together. A collection misses a due time if it is still running or queued then. It also misses a due time at
+// which no scheduler was running, unless [Runner].CatchUp is set. Collections whose seeds share a site never run in two
+// runs at once, because only a single run can be polite to a site.
 package schedule
 
 import (

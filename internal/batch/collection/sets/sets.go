@@ -1,4 +1,4 @@
-// Package sets has collections that come with kumo, as files to begin with.
+// Package sets provides collections that ship with kumo, as files to start from.
 package sets
 
 import (

@@ -1,5 +1,4 @@
-// Package doctor looks whether a Hadoop cluster has what the jobs of a batch crawl need, and says how to mend what is
-// missing.
+// Package doctor checks whether a Hadoop cluster meets the requirements of batch crawl jobs, and suggests fixes.
 package doctor
 
 import (
