@@ -1,5 +1,5 @@
-// Package admin steers a crawl of several nodes, and shows it: it starts, stops and changes the crawl, and tells its
-// nodes and whose hosts are. It is a client of the cluster.
+// Package admin controls and monitors a crawl of several nodes, as a client of the cluster. It starts, stops and
+// changes the crawl, and lists its nodes and the owners of hosts.
 package admin
 
 import (

@@ -1,5 +1,4 @@
-// Package folder is a crawl's place on disk: what lies in it under which name, and the locks that keep those apart who
-// use it.
+// Package folder manages a crawl's folder on disk: its file names, and the locks between the processes that use it.
 package folder
 
 import (

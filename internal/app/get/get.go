@@ -1,4 +1,5 @@
-// Package get fetches for a person who wants to look at one thing.
+// Package get fetches a single URL for interactive use. It follows redirects, and neither checks robots.txt nor waits
+// for delays.
 package get
 
 import (

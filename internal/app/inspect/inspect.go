@@ -1,11 +1,12 @@
-// Package inspect is what can be asked of a crawl: what became of a URL, which hosts wait and for what, which URLs are
-// known.
+// Package inspect answers queries about a crawl: the outcome of a URL, the pending hosts and why they wait, and the
+// known URLs.
 //
-// A [Source] answers. A crawl that does not run is one once its folder is opened; nobody else can open the folder of
-// one that runs, so it answers itself, by a [Server], and a [Client] asks that. It listens at a port of the loopback
-// address, which every system has, where a socket in the crawl's folder would fail on long paths and shared disks. A
-// file in the folder, for the crawl's user alone, says which port, and has a token made for this run, without which
-// nobody is answered.
+// A [Source] answers the queries. An opened folder of a stopped crawl is a Source. No other process can open the folder
+// of a running crawl, so the crawl runs a [Server], which a [Client] queries.
+//
+// The server listens on a port of the loopback address. Every system supports that, whereas a socket in the crawl's
+// folder fails on long paths and shared disks. A file in the folder, readable only by the crawl's user, contains the
+// port and a token for this run. The server rejects requests without the token.
 package inspect
 
 import (

@@ -1,5 +1,5 @@
-// Package job is a crawl as a user asked for it: its settings, what follows from them, and the memory and open files
-// that they leave to each part.
+// Package job defines a crawl as requested by the user. It holds the settings, derives values from them, and divides
+// memory and open files among the parts of the crawl.
 package job
 
 import (

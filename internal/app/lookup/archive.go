@@ -1,9 +1,8 @@
-// Package lookup reads what the files in a crawl's folder have of its pages, for who asks for a few at a time: lists
-// of records from the newest on, one record with its answer, its links and its text, and where a URL's newest answer
-// lies.
+// Package lookup reads individual pages from the files in a crawl's folder. It returns records from the newest on, a
+// record with its answer, links and text, and the location of a URL's newest answer.
 //
-// Nothing is kept in memory between two questions, and each has a bound, however large the crawl is. The crawl may run:
-// what it has just fetched is there a moment later.
+// Nothing is kept in memory between queries. Each query is bounded, whatever the size of the crawl. The crawl can be
+// running: newly fetched pages become visible within moments.
 package lookup
 
 import (

@@ -1,8 +1,8 @@
-// Package meshnode is an engine as a node of a crawl without a centre: it carries out what a [peer.Peer] wants done,
-// over a messenger and a history, and takes the engine's links to those who remember them.
+// Package meshnode runs an engine as a node of a mesh crawl, which has no central coordinator. It executes the actions
+// of a [peer.Peer] over a messenger and a history, and sends the engine's links to the nodes that remember them.
 //
-// One goroutine, Run's loop, tells the peer what happened and has its actions carried out. Nothing in it waits: what
-// takes time is done beside it, and comes back as an event.
+// One goroutine, Run's loop, passes events to the peer and starts its actions. The loop never blocks: slow operations
+// run in other goroutines and return as events.
 package meshnode
 
 import (

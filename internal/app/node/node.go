@@ -1,19 +1,19 @@
-// Package node is an engine as a member of a cluster: it carries out over a bus what a member wants done, takes the
-// engine's links to the nodes that own their hosts, and follows the crawl's record in the registry.
+// Package node runs an engine as a member of a cluster. It executes a member's actions over a bus, sends links to the
+// nodes that own their hosts, and follows the crawl's record in the registry.
 //
-// One goroutine, Run's loop, tells the member what happened and has its actions carried out. Nothing in it waits: what
-// takes time is done beside it, in order for each transfer, and comes back as an event.
+// One goroutine, Run's loop, passes events to the member and starts its actions. The loop never blocks: slow operations
+// run in other goroutines, in order for each transfer, and return as events.
 //
-// # In the registry
+// # Registry keys
 //
-//	table, lease/NODE    the member's
-//	moves/NODE           which hosts of the node move, or are to: the member's, too
-//	waiting/NODE         a node waits for the crawl's start, or is about to be a member
-//	given                what a person has given the strategy, with the crawl
+//	table, lease/NODE    membership data of package member
+//	moves/NODE           hosts of the node that are moving or about to move; also of package member
+//	waiting/NODE         the node waits for the start of the crawl, or is about to join
+//	given                data that a user supplied for the strategy with the crawl
 //	crawl                the crawl's record: its settings, and whether it runs
-//	seeds/N              seeds, by chunks; seeds/N/taken once the node whose task that is has them for good
-//	roots/N              where seeds have redirected to, so that all have it in scope
-//	journal/NODE         a log: the node's journal, as shipped
+//	seeds/N              seeds, in chunks; seeds/N/taken once the responsible node has stored them durably
+//	roots/N              redirect targets of seeds, so that all nodes include them in the scope
+//	journal/NODE         a log: the node's replicated journal
 package node
 
 import (

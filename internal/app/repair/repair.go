@@ -1,5 +1,5 @@
-// Package repair makes a crawl that can go on of one whose files are not as they were written: it finds out what is
-// wrong, brings together what is whole, and puts that in place.
+// Package repair restores a damaged crawl to a state from which it can resume. It finds the damage, collects the intact
+// data, and replaces the damaged files.
 package repair
 
 import (

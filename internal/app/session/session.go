@@ -1,6 +1,5 @@
-// Package session is a run of a crawl from its start to its end: it answers questions while it crawls, takes new
-// settings, makes a copy of its folder, and reports what came of it. What the crawl is made of others choose; see
-// [Parts].
+// Package session runs a crawl from start to end. During the run it answers queries, applies changed settings and
+// copies the crawl's folder. At the end it reports the result. The caller chooses the parts of the crawl; see [Parts].
 package session
 
 import (

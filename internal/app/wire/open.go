@@ -1,5 +1,5 @@
-// Package wire makes a crawl of what a user asked for: it is the one place that chooses which implementation stands
-// behind an interface, and that puts the parts together. The command and the library both go through it.
+// Package wire builds a crawl from the user's settings. It is the only package that chooses the implementations of
+// interfaces and connects the parts; its subpackages do so for optional parts. The command and the library both use it.
 package wire
 
 import (

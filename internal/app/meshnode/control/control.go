@@ -1,5 +1,6 @@
-// Package control is what commands ask of a node of a crawl without a centre, and what it answers: any node will do, as
-// what one is told all hear of. A question is sent until it is answered, and may be done twice: that changes nothing.
+// Package control defines the requests that commands send to a node of a mesh crawl, and the answers. Any node can
+// answer, because changes that reach one node spread to all. A request is repeated until it is answered. Requests are
+// idempotent, so a request that is executed twice does no harm.
 package control
 
 import (

@@ -1,6 +1,6 @@
-// Package rebuild makes the state of a crawl anew from its record files, where these agree. First what was fetched or
-// left out is made known; then all that may wait enters as in a crawl, which drops what is known: links of pages, by
-// their metadata records, and what can be read of the old state.
+// Package rebuild reconstructs the state of a crawl from its record files, which must be consistent. First, it marks
+// fetched and filtered URLs as known. Then it admits all possibly pending URLs as a crawl does, which drops known URLs.
+// These come from the links in the pages' metadata records and from the readable parts of the old state.
 package rebuild
 
 import (

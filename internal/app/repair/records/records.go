@@ -1,6 +1,6 @@
-// Package records takes out of a crawl's record files what is not as it was written, so that those which are left
-// agree: WARC files with their indexes, lists and logs. What is wrong somebody else finds out (see [Drop]); what cannot
-// be read at all is found here. Files are written anew beside the old ones, and only those from which something goes.
+// Package records removes damaged entries from a crawl's record files, so that the remaining WARC files, indexes, lists
+// and logs are consistent. The caller names the entries to remove (see [Drop]). The package itself finds unreadable
+// data. New files are written next to the old ones, and only for files that lose entries.
 package records
 
 import (

@@ -1,5 +1,5 @@
-// Package meshnodes is a session of a node of a crawl without a centre: it finds other nodes, remembers URLs for them,
-// goes by the settings that all share once the crawl is started, and crawls what is its own.
+// Package meshnodes runs one node of a mesh crawl, which has no central coordinator. It discovers other nodes and
+// remembers URLs for them. Once the crawl is started, it applies the shared settings and crawls its own hosts.
 package meshnodes
 
 import (

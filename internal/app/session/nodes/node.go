@@ -1,5 +1,6 @@
-// Package nodes is a session of a node of several: it joins the crawl, goes by the settings and the limit that all
-// nodes share, takes over what dead nodes have left, and begins again as another node if the others have given it up.
+// Package nodes runs one node of a clustered crawl. It joins the crawl, applies the settings and the limit that all
+// nodes share, and takes over the data of failed nodes. If the others declare this node dead, it restarts as a new
+// node.
 package nodes
 
 import (

@@ -1,4 +1,4 @@
-// Package batch chooses what a batch crawl runs on: its runner, by name.
+// Package batch selects and opens the runner of a batch crawl by name.
 package batch
 
 import (

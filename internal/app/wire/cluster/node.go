@@ -1,5 +1,5 @@
-// Package cluster makes nodes of a crawl of several, with the strategy and the bus that they have, and clients that
-// steer the crawl. What a crawl of one machine needs is in package wire, which links nothing of this.
+// Package cluster builds the nodes of a clustered crawl, with their strategy and bus, and clients that control the
+// crawl. Package wire has the parts for one machine; it does not link this package.
 package cluster
 
 import (

@@ -1,5 +1,5 @@
-// Package exports makes other forms of a crawl: the only switch between them. It is not in wire, so that a program that
-// imports kumo does not link what they need.
+// Package exports selects the export format by name and runs the export. It is separate from wire, so that programs
+// that import kumo do not link the dependencies of the formats.
 package exports
 
 import (

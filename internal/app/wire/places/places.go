@@ -1,5 +1,5 @@
-// Package places opens the places where closed files lie: the only switch between them. It is not in wire, so that a
-// program that imports kumo links no clients of object stores.
+// Package places opens storage locations by URL or path, and selects their implementation. It is separate from wire, so
+// that programs that import kumo link no clients of object stores.
 package places
 
 import (

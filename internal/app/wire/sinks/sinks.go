@@ -1,5 +1,6 @@
-// Package sinks puts records of crawls into other people's servers: the only switch between them. It is not in wire, so
-// that a program that imports kumo does not link what speaks to them.
+// Package sinks opens sinks by URL, sends crawl records to them and compares their contents with a crawl. It also
+// builds the full-text index of a crawl. It is separate from wire, so that programs that import kumo do not link the
+// sinks' clients.
 package sinks
 
 import (

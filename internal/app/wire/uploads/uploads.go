@@ -1,5 +1,6 @@
-// Package uploads puts together what brings a crawl's record files to a place, and what reads a crawl that lies in one.
-// It is not in wire, so that a program that imports kumo does not link what places need.
+// Package uploads sets up the upload of a crawl's record files to a storage location, and the reading of uploaded
+// crawls. It is separate from wire, so that programs that import kumo do not link the dependencies of storage
+// locations.
 package uploads
 
 import (
