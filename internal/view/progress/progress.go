@@ -1,4 +1,4 @@
-// Package progress shows a person how a crawl goes: a live view on a terminal, a log line now and then elsewhere.
+// Package progress displays the progress of a crawl, as a live view on a terminal or as periodic log lines elsewhere.
 package progress
 
 import (

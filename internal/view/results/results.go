@@ -1,6 +1,8 @@
-// Package results is what experiments leave in folders: tables as CSV, pictures as SVG, and a file that says what they
-// are of, by which command they were made, and what a paper states against what was measured. Who reads them does not
-// trust them: everything is bounded, and no name leads out of the folder.
+// Package results reads and writes the results of experiments in folders. A folder contains tables as CSV, plots as
+// SVG, and a file that describes them. That file names the subject, the command that produced the results, and a
+// paper's statements with the measured values.
+//
+// Readers do not trust the files: all sizes are bounded, and no name leads out of the folder.
 package results
 
 import (

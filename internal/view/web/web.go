@@ -1,4 +1,4 @@
-// Package web serves what a running crawl shows over HTTP: Prometheus metrics and the Go profiler.
+// Package web serves the figures of a running crawl over HTTP: an overview page, Prometheus metrics and Go profiles.
 package web
 
 import (

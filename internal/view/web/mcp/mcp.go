@@ -1,10 +1,11 @@
-// Package mcp has programs that speak the Model Context Protocol ask crawls: search their pages, read one, and find out
-// why a URL was, or was not, crawled. Its tools are questions of the REST (package ui), which bounds and answers them;
-// that may be of folders, in this process, or of a server elsewhere.
+// Package mcp lets clients of the Model Context Protocol search the pages of crawls, read them, and explain why URLs
+// were or were not crawled. If configured, it also makes small crawls of one host.
 //
-// Who reads the answers is a language model, mostly, and what stands in pages was written by strangers: each answer
-// says so before anything else, the text of a page stands in a part of its own, and characters that are not seen are
-// made visible.
+// Tools send their queries to the REST API (package ui), which limits and answers them. The API reads folders in this
+// process or runs on a server elsewhere.
+//
+// The reader is usually a language model, and strangers wrote the content of the pages. Each answer therefore starts
+// with a warning, the text of a page is in a separate part, and invisible characters are made visible.
 package mcp
 
 import (

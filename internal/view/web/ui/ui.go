@@ -1,9 +1,10 @@
-// Package ui is the web page and the REST of crawls: what [inspect] answers of them and what their files have
-// ([archive]), as HTML for people and as JSON for programs, and a few things that a person may have a crawl do.
+// Package ui serves the web pages and the REST API for crawls. It shows queries (package inspect) and archived content
+// (package lookup) as HTML for people and JSON for programs. Users can also change a crawl with a few actions.
 //
-// All that is shown comes from strangers: it is escaped, what cannot be seen is made visible ([show]), and a page of
-// the archive is given in a sandbox, under a URL of its own, in which nothing runs and from which nothing is fetched
-// but from the archive. Questions are bounded in size, time and number, and so are answers: lists go on by cursors.
+// All displayed content comes from strangers. It is escaped, and invisible characters are made visible. An archived
+// page is served in a sandbox under its own URL, where nothing runs and nothing is loaded except from the archive.
+//
+// Requests are bounded in size, time and number. Answers are bounded, too: lists are paged with cursors.
 package ui
 
 import (
