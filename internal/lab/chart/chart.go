@@ -1,5 +1,4 @@
-// Package chart draws how something grows over days, and curves over numbers, as SVG that every browser shows. It draws
-// lines and no more.
+// Package chart draws time series over days, and curves over numbers, as SVG for any browser. It draws only lines.
 package chart
 
 import (

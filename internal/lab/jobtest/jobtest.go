@@ -1,4 +1,4 @@
-// Package jobtest gives tests webs to crawl, and jobs that crawl them.
+// Package jobtest provides test webs and the jobs that crawl them.
 package jobtest
 
 import (

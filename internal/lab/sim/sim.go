@@ -1,24 +1,36 @@
-// Package sim runs the cluster in virtual time: the very members, strategies and drivers that nodes run, over a
-// network, a registry and a web that are made from a seed, and that fail as the seed says. After each run it checks
-// what must always hold:
+// Package sim runs a cluster in virtual time, with a simulated network, registry and web generated from a seed. The
+// seed also determines the faults. Members, strategies and drivers are those of real nodes.
 //
-//   - no URL is lost: each page that can be reached is fetched at least once, and a node forgets only what it has
-//     handed over;
-//   - a page is fetched again only where it was forgotten that it was done: by a crash, before its done mark was durable,
-//     or shipped;
-//   - at rest, each host has one owner, all nodes agree on it, and that node holds the host's state, and nobody else;
-//   - what has moved to a node that had less to do stays there: nothing goes to and fro;
-//   - politeness: never are two nodes' requests under way to one host, nor does one begin within the host's delay after
-//     another's end. After a process stood still between the look at its lease and the end of its request it may slip:
-//     once a worker at most, which is counted;
-//   - a node that the registry is out of reach of stops to fetch when its last lease has ended;
-//   - when a node says that the crawl is done, all is fetched; and some node says so.
+// After each run the package checks these invariants:
 //
-// Each node's driver (kumo/internal/cluster/member/driver), member and strategy are the very ones that nodes run. What is
-// around them is a model: time, tasks and the network (kernel.go, task.go, runtime.go, network.go), the registry
-// (registry.go), the journal with its commits and its copy (journal.go), what a node holds (holding.go, holder.go),
-// workers (visit.go), links for others (links.go), the crawl's record (record.go), hosts and pages (web.go). Two runs
-// of one seed are the same to the last event; so a failure is a seed, and its story can be told afterwards.
+//   - No URL is lost: each reachable page is fetched at least once, and a node forgets only URLs that it has handed
+//     over.
+//   - A page is fetched again only if its done mark was lost: by a crash, before the mark was durable or shipped.
+//   - At rest, each host has one owner, all nodes agree on it, and only that node holds the host's state.
+//   - A host that has moved to a less loaded node stays there: hosts do not oscillate.
+//   - Politeness: two nodes never have requests to one host in flight at the same time. No request starts within the
+//     host's delay after the end of another. A process that stalls between the check of its lease and the end of its
+//     request can violate this. Such violations are counted, and happen at most once per worker.
+//   - A node that cannot reach the registry stops fetching when its last lease expires.
+//   - When a node reports that the crawl is done, all pages have been fetched; and some node reports it.
+//
+// # Model
+//
+// Each node runs the real driver (kumo/internal/cluster/member/driver), member and strategy. The rest is modeled:
+//
+//	kernel.go, task.go, runtime.go, network.go  time, tasks and the network
+//	registry.go                                 the registry
+//	journal.go                                  the journal with its commits and its copy
+//	holding.go, holder.go                       the data that a node holds
+//	visit.go                                    workers
+//	links.go                                    links to other nodes' hosts
+//	record.go                                   the crawl's record
+//	web.go                                      hosts and pages
+//
+// The files mesh*.go simulate mesh crawls, which have no registry, in the same way.
+//
+// Two runs with the same seed have identical events. A seed therefore reproduces a failure, and its events can be
+// printed.
 package sim
 
 import (

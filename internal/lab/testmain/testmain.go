@@ -1,6 +1,6 @@
-// Package testmain is for TestMain of packages whose tests mostly wait: for delays, leases and elections, for other
-// processes, for the disk. More of those that call t.Parallel run at once than there are processors, and temporary
-// files are kept in memory.
+// Package testmain provides a TestMain for packages whose tests mostly wait for delays, leases, elections, other
+// processes or the disk. It runs more tests that call t.Parallel at once than there are processors. It also puts
+// temporary files in memory, if the system has enough.
 package testmain
 
 import (
