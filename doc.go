@@ -11,17 +11,21 @@
 //		fmt.Println(p.Status, p.URL, p.Title)
 //	}
 //
-// or, with callbacks, [Crawler.OnPage] and [Crawler.Run].
+// Programs that prefer callbacks use [Crawler.OnPage] and [Crawler.Run].
 //
-// It is polite without being told: one connection and one second between requests a host, robots.txt obeyed, private
-// addresses refused, but for a seed's host. Links are followed by themselves, within the [Scope]; [Crawler.OnLink] has
-// a word on each, [Crawler.OnRequest] on each request. [Out] keeps everything as WARC and makes the crawl one that
-// survives a crash, [Keep] puts pages into a store of the program's. The command kumo, in cmd/kumo, is built on the
-// same parts and can do more; kumo crawl --help lists it. docs/library.md has a table for who knows Colly or Scrapy.
+// # Defaults
 //
-// # The house
+// A crawler is polite by default. It opens one connection per host, waits one second between requests and obeys
+// robots.txt. It refuses private addresses, except for the hosts of seeds. It follows links within the [Scope].
 //
-// Everything but this package is internal on purpose: it may change. ARCHITECTURE.md is the plan: which rooms there
-// are, what each may import, and the way of a URL through them. In the code the comment of package internal/engine/crawl tells
-// that way, in its order.
+// [Crawler.OnLink] can change or drop each link, and [Crawler.OnRequest] each request. [Out] stores the crawl as WARC
+// files and lets it resume after a crash. [Keep] passes pages to a store of the program.
+//
+// The command kumo, in cmd/kumo, uses the same parts and has more features; kumo crawl --help lists them. If you know
+// Colly or Scrapy, docs/library.md compares the APIs.
+//
+// # Internal packages
+//
+// All other packages are internal, because their APIs can change. ARCHITECTURE.md describes the packages and their
+// allowed imports. The comment of package internal/engine/crawl describes the path of a URL through the code.
 package kumo
