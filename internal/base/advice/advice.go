@@ -1,4 +1,6 @@
-// Package advice has errors for people: those of what they asked for, and what to do about those that are not theirs.
+// Package advice marks errors as usage errors and attaches advice to errors.
+//
+// A [UsageError] reports an invalid request by the user. [With] adds a remedy to an error, and [Of] returns it.
 package advice
 
 import (

@@ -1,4 +1,5 @@
-// Package bounded has containers whose memory has a bound, or a small price a name, whatever hosts the web makes up.
+// Package bounded implements containers that use bounded memory, or a few bytes a name, however many host names they
+// meet.
 package bounded
 
 import "iter"

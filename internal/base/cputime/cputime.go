@@ -1,5 +1,6 @@
-// Package cputime measures work for tests: by the processor's time and not the clock's, so that it does not matter what
-// else the machine has to do.
+// Package cputime measures the CPU time of a function, for tests.
+//
+// Unlike wall-clock time, CPU time does not depend on the other load of the machine.
 package cputime
 
 import (

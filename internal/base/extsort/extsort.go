@@ -1,13 +1,14 @@
-// Package extsort sorts more records than fit into memory: an external merge sort.
+// Package extsort sorts more records than fit into memory, by an external merge sort.
 //
-// A record is a key and a value, any bytes. A [Sorter] collects records in memory; when its share is full it sorts them
-// and writes them to the disk as a run. What comes out is a merge of the runs, of which at most 64 are read at once.
+// A record is a key and a value, both arbitrary bytes. A [Sorter] collects records in memory. When its memory budget is
+// used up, it sorts the records and writes them to disk as a run. The result is a merge of the runs; at most 64 runs
+// are read at once.
 //
-// Records belong to parts, numbered from 0. A run has each part's records together, so that one part of many sorters'
-// runs can be merged by itself ([Open]): the shuffle of MapReduce.
+// Records belong to partitions, numbered from 0. A run stores each partition's records together. So one partition can
+// be merged by itself from the runs of many sorters ([Open]), as in the shuffle of MapReduce.
 //
-// Memory is bounded by the share and the largest record, about three times; a merge takes some 15 MiB and the largest
-// record. So of a long value a merge holds only the beginning until its turn comes.
+// Memory is at most about three times the sum of the budget and the largest record. A merge uses some 15 MiB and the
+// largest record. It holds only the beginning of a long value until that value is next in order.
 package extsort
 
 import (

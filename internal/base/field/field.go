@@ -1,5 +1,6 @@
-// Package field writes text of any origin into the lines of text files so that it can never break out of its place. All
-// functions append to dst and return it, and replace what is not UTF-8 by U+FFFD.
+// Package field appends untrusted text to lines of text files, escaped so that it cannot break out of its field.
+//
+// All functions append to dst and return the extended slice. They replace invalid UTF-8 by U+FFFD.
 package field
 
 import (

@@ -1,5 +1,6 @@
-// Package item is what waits to be fetched, and the one form in which it is written down: in the journal and the files
-// of the state, and on its way to other nodes.
+// Package item defines the queue item, a URL that is to be fetched, and its encoding.
+//
+// The journal, the state files and the messages between nodes all use this encoding.
 package item
 
 import (

@@ -1,11 +1,14 @@
-// Package machine says what a process has to crawl with: processors, memory, network and disk, as the system and the
-// control groups that the process is in let it use them. What cannot be known by reading is measured: the line to the
-// web from what was read over it ([Line]), the disk by writing a little ([WriteSpeed]).
+// Package machine reports the resources that a process may use: processors, memory, network and disk.
 //
-// On Linux all is read from /proc and /sys, in well under a millisecond, so that it may be read again now and then:
-// limits change while a process runs. Other systems say how many processors and how much memory there are.
+// The figures respect the limits of the operating system and of the process's control groups. Two figures cannot be
+// read and are measured: the bandwidth of the network, from the traffic so far ([Line]), and the write speed of the
+// disk, from a small test write ([WriteSpeed]).
 //
-// Unknown is zero, and no error: it is normal in containers and virtual machines.
+// On Linux all figures come from /proc and /sys. Reading them takes well under a millisecond, so it can be repeated:
+// limits change while a process runs. On other systems only the number of processors and the amount of memory are
+// known.
+//
+// An unknown figure is zero and no error, since missing figures are normal in containers and virtual machines.
 package machine
 
 import "runtime"

@@ -1,4 +1,4 @@
-// Package months knows the names of the months in some thirty languages.
+// Package months parses the names of the months in some thirty languages.
 package months
 
 import "strings"

@@ -1,6 +1,7 @@
-// Package page holds the plain data that flows through a crawl: a [Link] leads to a [Response], a Response is read into
-// a [Page], and a [Record] is what is stored of both. Every package can use these types without importing those that
-// make them.
+// Package page defines the plain data types that flow through a crawl.
+//
+// A [Link] leads to a [Response], a Response is parsed into a [Page], and a [Record] is the stored form of both. Any
+// package can use these types without importing the packages that produce them.
 package page
 
 import (

@@ -1,6 +1,7 @@
-// Package secret is what the nodes of one cluster know and nobody else: 256 random bits, as a person passes them on,
-// and the keys and certificates that follow from them. Whoever has the secret belongs to the cluster; there is nothing
-// else to hand out or to renew.
+// Package secret implements the shared secret of a cluster, and derives keys and TLS certificates from it.
+//
+// A secret is 256 random bits, with a text form that users copy from node to node. Every holder of the secret belongs
+// to the cluster. No other credentials have to be distributed or renewed.
 package secret
 
 import (

@@ -1,4 +1,4 @@
-// Package settings keeps a crawl's settings in a YAML file that people read and a later run goes by.
+// Package settings stores a crawl's settings in a YAML file that users can read and later runs load.
 package settings
 
 import (

@@ -1,5 +1,9 @@
-// Package siphash is SipHash-2-4 (Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012): a hash whose
-// values nobody can compute, or make equal, who does not know the key. It is for what strangers name: hosts and URLs.
+// Package siphash implements the keyed hash function SipHash-2-4.
+//
+// Without the key, nobody can predict hash values or construct collisions. So the hash suits keys that strangers
+// choose, such as hosts and URLs.
+//
+// Source: Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012.
 package siphash
 
 import (

@@ -1,5 +1,6 @@
-// Package stats counts what a crawl does. Counting is cheap enough to be done for every page; a [Snapshot] is what
-// reports and views are made of.
+// Package stats counts the events of a crawl.
+//
+// Counting is cheap enough for every page. Reports and views are made from a [Snapshot].
 package stats
 
 import (

@@ -1,5 +1,7 @@
-// Package varint writes and reads what nodes say to each other: fields one after the other, numbers as varints, strings
-// and bytes with their length before them.
+// Package varint encodes and decodes the messages between nodes.
+//
+// A message is a sequence of fields without separators. Numbers are varints; strings and bytes are preceded by their
+// length.
 package varint
 
 import "encoding/binary"

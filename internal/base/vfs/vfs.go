@@ -1,6 +1,7 @@
-// Package vfs is the local disk as kumo uses it: files that grow at their end, are made durable, renamed and cut. All
-// state and all open record files go through it, so that a test can put a disk underneath that fails, tears writes or
-// is full (see [Faulty]).
+// Package vfs abstracts the local disk: append-only files that can be synced, renamed and truncated.
+//
+// All state files and all open record files go through it. So a test can substitute a disk that fails, tears writes or
+// is full; see package vfstest.
 package vfs
 
 import (

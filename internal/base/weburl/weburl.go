@@ -1,16 +1,16 @@
-// Package weburl says what a URL is to a crawl: parsed and resolved as browsers do, written in one canonical form, told
-// apart by host and registered domain, and judged to be in the crawl's scope or not.
+// Package weburl parses, resolves and normalizes URLs as browsers do, and decides whether a URL is in scope.
 //
-// Parsing follows the WHATWG URL Standard for http, https and ftp. The standard's state machine is laid out here as one
-// function a part (scheme, authority, host, path, query), each of which appends its part of the result to a buffer, so
-// that the same code parses, resolves and writes the canonical form, without an intermediate. Schemes other than those
-// three are only recognised: what follows the colon stays in one piece. File URLs are among them, a crawl has no use
-// for them.
+// It also groups URLs by host and by registered domain.
 //
-// Two things differ from the standard. URLs are bounded in length, and bytes that are not UTF-8 are percent-encoded as
-// they are rather than replaced, since a server that sent them will know them again.
+// Parsing follows the WHATWG URL Standard for http, https and ftp. The standard's state machine is written here as one
+// function per component (scheme, authority, host, path, query). Each function appends its component to a buffer. So
+// the same code parses, resolves and writes the canonical form, without an intermediate representation. Other schemes
+// are only recognized: the text after the colon is not parsed. This includes file URLs, which a crawl does not use.
 //
-// docs/decisions/url.md compares it with libraries.
+// Two things differ from the standard. URLs are bounded in length. Bytes that are not UTF-8 are percent-encoded as they
+// are, not replaced, since the server that sent them will recognize them.
+//
+// docs/decisions/url.md compares the package with libraries.
 package weburl
 
 import "strings"

@@ -1,6 +1,8 @@
-// Package xor is the space in which Kademlia places nodes and keys alike: ids of 256 bits, whose distance is their
-// exclusive or, read as a number (Maymounkov and Mazières, "Kademlia: A Peer-to-peer Information System Based on the
-// XOR Metric", 2002).
+// Package xor implements Kademlia's 256-bit ids of nodes and keys, and the XOR metric between them.
+//
+// The distance of two ids is their exclusive or, read as a number.
+//
+// Source: Maymounkov and Mazières, "Kademlia: A Peer-to-peer Information System Based on the XOR Metric", 2002.
 package xor
 
 import (

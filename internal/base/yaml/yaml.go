@@ -1,9 +1,11 @@
-// Package yaml decodes YAML files with bounded memory and time, and encodes them. It is the only package that imports
-// the YAML library: the library itself builds the path of each node, resolves merges anew for each alias, and inserts
-// into slices, so that a file of 100 KB can cost gigabytes. Files of a crawl's folder may come from a stranger.
+// Package yaml encodes YAML, and decodes it with bounded memory and time.
 //
-// Decoding fails with an [Error] that has a line number where a file exceeds a limit. The limits are far above what
-// people write; the largest files are lists of overrides, of which about 50,000 fit.
+// It is the only package that imports the YAML library. The library builds the path of each node, resolves merges again
+// for each alias, and inserts into slices. So a file of 100 KB can cost gigabytes, and files of a crawl's folder may
+// come from a stranger.
+//
+// Decoding fails with an [Error] that has a line number if a file exceeds a limit. The limits are far above the size of
+// handwritten files. The largest files are lists of overrides; about 50,000 overrides fit.
 package yaml
 
 import (

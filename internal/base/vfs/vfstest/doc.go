@@ -1,3 +1,4 @@
-// Package vfstest has disks for tests: one that fails, tears writes and loses what was not synced ([Faulty]), and one
-// that is slow ([Slow]).
+// Package vfstest implements disks for tests.
+//
+// [Faulty] fails, tears writes and loses unsynced data. [Slow] delays calls.
 package vfstest
