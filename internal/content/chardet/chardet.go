@@ -1,11 +1,14 @@
-// Package chardet finds out the charset of a text that does not say it.
+// Package chardet detects the charset of a text that does not declare one.
 //
-// Each charset that may be meant is a model of how its texts look: how many bits a text takes by the model is how badly
-// it fits, and the charset whose model takes the fewest wins. For charsets of one byte a character the models are pairs
-// of letters in each of the languages that are written in them, counted in a sample; for those of several bytes how
-// common the characters are. The idea of choosing by pairs of letters is that of S. Li and K. Momoi, "A composite
-// approach to language/encoding detection" (2001); what differs is that all models share one unit, so that their
-// results can be compared without thresholds. docs/decisions/charset.md compares it with libraries.
+// Each candidate charset has statistical models of its texts. A model yields the number of bits in which it encodes a
+// text, and the charset with the fewest bits wins. For single-byte charsets the models are pairs of letters, one model
+// for each language written in the charset, counted in a sample. For multi-byte charsets the models are character
+// frequencies.
+//
+// The choice by pairs of letters follows S. Li and K. Momoi, "A composite approach to language/encoding detection"
+// (2001). Unlike theirs, all models here share one unit, so their results can be compared without thresholds.
+//
+// docs/decisions/charset.md compares the package with libraries.
 package chardet
 
 import (

@@ -1,8 +1,10 @@
-// Package cookies keeps what servers set, by RFC 6265bis: which cookies go with a request, and which of an answer are
-// kept. A [Jar] has bounds for each domain and in all, so that no server can fill it.
+// Package cookies implements cookie storage and matching by RFC 6265bis.
 //
-// It differs from a browser's where a crawler does: SameSite is not read, since no page makes requests on behalf of
-// another, and neither is HttpOnly. A cookie without an expiry is kept as long as its jar.
+// It decides which cookies a request sends and which cookies of a response are stored. A [Jar] bounds the cookies of
+// each domain and of all domains, so that no server can fill it.
+//
+// It differs from a browser in three ways. It ignores SameSite, since in a crawl no page makes requests on behalf of
+// another. It ignores HttpOnly. And a cookie without an expiry lives as long as its jar.
 package cookies
 
 import (

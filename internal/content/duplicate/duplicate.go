@@ -1,14 +1,16 @@
-// Package duplicate finds pages that have the text of an earlier one, or nearly.
+// Package duplicate finds pages whose text equals or nearly equals that of an earlier page.
 //
-// A page's signature is two sketches of 3-word shingles by one-permutation MinHash (Li, Owen, Zhang, "One Permutation
-// Hashing", NIPS 2012): one of the text outside of links and navigation, one of all text. Two pages are nearly the same
-// when both sketches are alike in 35 of 64 bins, and their images are the same. It takes both: what pages of a site
-// have around their text makes all of it alike, and lists differ by their links alone. A page of a few words is
-// like no other but one of the same bytes.
+// A page's signature consists of two sketches of 3-word shingles by one-permutation MinHash (Li, Owen, Zhang, "One
+// Permutation Hashing", NIPS 2012). One sketch covers the text outside of links and navigation, the other covers all
+// text. Two pages are near-duplicates if both sketches agree in at least 35 of 64 bins and their images are the same.
 //
-// A [Table] finds candidates by bands of four bins (locality-sensitive hashing), and keeps the signatures of so many
-// pages; those that are nearly another's are not kept, so that a chain of small changes does not drift. What differs
-// from the literature is that bands have one place each, which the newest page takes.
+// Both sketches are needed. The boilerplate of a site makes the full texts of its pages similar, and lists differ only
+// in their links. If both pages have too little text outside of links, only the full texts are compared. A page of a
+// few words matches only pages with the same bytes.
+//
+// A [Table] finds candidates by bands of four bins (locality-sensitive hashing). It stores the signatures of a bounded
+// number of pages. It does not store a near-duplicate of a page of the same domain, so that a chain of small changes
+// does not drift. Unlike in the literature, each slot of a band holds one page, the newest.
 package duplicate
 
 import (

@@ -1,22 +1,31 @@
-// Package fetch does one HTTP exchange, and does it right: [Client.Get] asks for one URL and fills a page.Response with
-// the exact bytes that went over the wire. It follows no redirect and retries nothing but a request
-// that met a keep-alive connection already closed; what an answer means is for others to say.
+// Package fetch performs single HTTP exchanges over HTTP/1 and HTTP/2, with limits against hostile servers.
 //
-// Both HTTP/1 and HTTP/2 are spoken here, over connections that no goroutine watches between exchanges:
+// [Client.Get] requests one URL and fills a page.Response with the exact bytes that were received. It follows no
+// redirects. It retries a request only if a keep-alive connection turns out to be closed already. Callers interpret the
+// response.
 //
-//	wire      the TCP connection: bandwidth limit, times, address         wire.go
-//	tls       the handshake, inside a proxy's tunnel where there is one   dial.go, proxy.go
-//	conn      what is spoken over; idle ones wait in a pool               conn.go, pool.go
-//	framer    follows an answer's bytes and knows where it ends           frame.go, head.go
-//	session   HTTP/2: what comes in frames, and may come                  session.go, http2frame.go, http2head.go
-//	exchange  one request and its answer                                  exchange.go, http2.go
+// # Structure
 //
-// An exchange writes the request at once, reads into the buffer that becomes the Response's Raw, and sets the
-// connection's deadlines in place of timers. Over HTTP/1 what is well-formed is what net/http takes for it: a fuzz test
-// compares them. HTTP/2 is spoken where the server chooses it, one exchange at a time on a connection; its answers have
-// no such bytes, so they get a head made from their fields. docs/decisions/http1.md and http2.md say why.
+// No goroutine watches a connection between exchanges.
 //
-// The other side is taken for hostile. Addresses are checked when they are dialled, after all name resolution, so that
-// no DNS answer leads into a private network; a proxy is not asked for them either. Every phase has a time limit and
-// every buffer a bound; what exceeds them is kept as far as it came and marked as truncated.
+//	wire      TCP connection: bandwidth limit, times, address               wire.go
+//	tls       handshake, inside a proxy's tunnel if there is one            dial.go, proxy.go
+//	conn      connection for exchanges; idle ones are pooled                conn.go, pool.go
+//	framer    follows a response's bytes and finds its end                  frame.go, head.go
+//	session   HTTP/2: reads frames and checks that they are allowed         session.go, http2frame.go, http2head.go
+//	exchange  one request and its response                                  exchange.go, http2.go
+//
+// An exchange writes the request at once, reads into the buffer that becomes the Response's Raw, and sets deadlines on
+// the connection instead of using timers.
+//
+// Over HTTP/1 the package accepts as well-formed what net/http accepts; a fuzz test compares the two. It speaks HTTP/2
+// if the server selects it, one exchange at a time on a connection. HTTP/2 responses have no such raw bytes, so a head
+// is made from their header fields. docs/decisions/http1.md and http2.md give the reasons.
+//
+// # Hostile servers
+//
+// The package treats the server as hostile. It checks addresses when it dials them, after all name resolution, so that
+// no DNS response leads into a private network. It does not request such addresses through a proxy, either. Every phase
+// has a time limit and every buffer a size limit. A response that exceeds a limit is kept up to that point and marked
+// as truncated.
 package fetch

@@ -1,30 +1,38 @@
-// Package fields makes records of pages by rules, which a file has: for which URLs a rule is, and for each field of the
-// record where on the page it stands and what it is.
+// Package fields extracts records from pages by rules that are read from a file.
 //
-//   - name: product                          # of the rule, in the records
-//     url: ^https://shop\.example/p/         # a regular expression (RE2), or a list of them; of the page's URL
-//     each: .product                         # a record for each element; without it one for the page
-//     fields:
-//     title: h1                            # a CSS selector: the text of the first element that matches
-//     image: img.main@src                  # its attribute
-//     price: {css: .price, type: number, required: true}
-//     sku: {xpath: //td[@id='sku'], regex: 'SKU (\d+)'}
-//     rating: {jsonld: Product.aggregateRating.ratingValue, type: number}
-//     about: {meta: og:description}
-//     brand: {microdata: Product.brand.name}
-//     tags: {css: .tag, list: true}
-//     day: {any: [{meta: article:published_time}, {css: time, attr: datetime}], type: date, default: 1970-01-01}
-//     reviews: {css: .review, list: true, fields: {author: .by, stars: {css: .stars, attr: data-n, type: number}}}
+// A rule selects pages by URL. For each field of the record, it gives the source in the page and the type:
 //
-// A source is one of css, xpath, jsonld, meta and microdata. What it finds is a text, of which regex takes its first
-// group; type says what is made of it: text, number (see [value.Number]; decimal says which sign is the decimal one),
-// date (see [value.Date]; format says how it is written), url (resolved against the page's base), bool, or json (of
-// JSON-LD, as it is). A field that is not found is not in the record; a record without a field that is required is
-// none.
+//	# rules.yaml
+//	- name: product                          # of the rule, in the records
+//	  url: ^https://shop\.example/p/         # regular expression (RE2), or a list of them; matched with the page's URL
+//	  each: .product                         # one record for each element; without it, one for the page
+//	  fields:
+//	    title: h1                            # CSS selector: the text of the first element that matches
+//	    image: img.main@src                  # its attribute
+//	    price: {css: .price, type: number, required: true}
+//	    sku: {xpath: //td[@id='sku'], regex: 'SKU (\d+)'}
+//	    rating: {jsonld: Product.aggregateRating.ratingValue, type: number}
+//	    about: {meta: og:description}
+//	    brand: {microdata: Product.brand.name}
+//	    tags: {css: .tag, list: true}
+//	    day: {any: [{meta: article:published_time}, {css: time, attr: datetime}], type: date, default: 1970-01-01}
+//	    reviews: {css: .review, list: true, fields: {author: .by, stars: {css: .stars, attr: data-n, type: number}}}
 //
-// The package does no more work than its bounds allow, whatever the page is like: a tree has [tree.MaxNodes] nodes and
-// a budget of steps, a field up to 1,000 values of up to 64 KiB, all records of a page 4 MiB. Regular expressions are
-// linear in the text. What is beyond a bound is left out, and [Page.Cut] says so.
+// A source is css, xpath, jsonld, meta or microdata. It yields a text, which regex reduces to its first group. Then
+// type converts the text:
+//
+//   - text: no conversion
+//   - number: see [value.Number]; decimal names the decimal sign
+//   - date: see [value.Date]; format describes how dates are written
+//   - url: resolved against the page's base URL
+//   - bool: see [value.Bool]
+//   - json: the JSON-LD value, unchanged
+//
+// A record omits fields that were not found. A record without a required field is dropped.
+//
+// The package bounds its work for any page. A tree has at most [tree.MaxNodes] nodes and a budget of steps. A field has
+// up to 1,000 values of up to 64 KiB, and all records of a page have up to 4 MiB. Regular expressions take time linear
+// in the text. Data beyond a limit is dropped, and [Page.Cut] reports that.
 package fields
 
 import (

@@ -1,6 +1,7 @@
-// Package hadoopconf reads the configuration of a Hadoop client: the XML files of a folder (HADOOP_CONF_DIR), with
-// Hadoop's own rules for final properties and ${…}. It knows where services listen when the files leave that to
-// Hadoop's defaults, and which addresses stand behind the name of a service that several machines give in turn.
+// Package hadoopconf reads the configuration of a Hadoop client from the XML files of a folder (HADOOP_CONF_DIR).
+//
+// It applies Hadoop's own rules for final properties and ${…}. It fills in Hadoop's default addresses of services, and
+// resolves the name of a high-availability service to the addresses of its machines.
 package hadoopconf
 
 import (

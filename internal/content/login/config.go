@@ -1,8 +1,10 @@
-// Package login logs a crawl in at sites: it fetches the page with the form, fills in what the user has given beside
-// what the form has itself (a token against forged requests, say), posts it, and looks whether that has worked. When
-// the site says later that nobody is logged in, it does so again.
+// Package login logs a crawl in to sites by HTML forms.
 //
-// What the user has given is a secret: no error has it, and cookies that come of it are private.
+// It fetches the page with the form, fills in the user's fields, posts the form, and checks the result. It keeps the
+// form's own fields, such as a token against forged requests. If a response shows later that the session has ended, it
+// logs in again.
+//
+// The user's fields are secret: no error contains them. Cookies of a login are private.
 package login
 
 import (

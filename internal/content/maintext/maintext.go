@@ -1,28 +1,29 @@
-// Package maintext finds what a page is about: its main text without menus, advertisements, comments and footers, its
-// headline, its author and the day it was published. The article is found by the go-readability library, which follows
-// Mozilla's Readability.js line by line; the package stands around it and adds seven things:
+// Package maintext extracts the main text, headline, author and publication date of a page.
 //
-//   - Bounds. The library takes no context and has steps that grow with the square of a page, so a page is thinned before it
-//     gets there: scripts, styles, comments, images, inline markup and spans that only style their text go, and the
-//     constants below say how much of the rest stays. What lies beyond is left unread. A panic in the library becomes an error.
-//   - Asides. What says by its element, role, class or id that it is not the main text goes before, and lists of links go after,
-//     unless most of the page's prose is there.
-//   - Measure. The library counts characters, which is right for Latin letters; a Chinese page says as much in a third of them.
-//     Here letters are weighed by script.
-//   - Short pages and forums. Of a thread the library takes one post. A plain classifier of blocks by length and share of links
-//     steps in where it finds little, or less than half of what the classifier finds (Kohlschütter, Fankhauser, Nejdl:
-//     "Boilerplate Detection using Shallow Text Features", WSDM 2010; two of its features, with thresholds in letters instead of
-//     words). No line comes oftener than on the page, and a page of links only has no text: its words are the names of other
-//     pages.
-//   - Layout. Tables that lay out a page are read as divs, prose that stands bare or between line breaks as paragraphs, and the
-//     element that holds most of the paragraphs is marked as the article where nothing says so.
-//   - Lines. The text keeps one line a paragraph, code samples keep their lines and indentation, and no space is put where
-//     inline markup splits a word, which matters in scripts without spaces.
-//   - Days and authors. What a page declares as its day of publication comes first, a change is not taken for it, and days are
-//     read as they are written in some thirty languages.
+// The main text excludes menus, advertisements, comments and footers. The go-readability library, a line-by-line port
+// of Mozilla's Readability.js, finds the article. The package adds seven things:
 //
-// An ordinary page costs one or two milliseconds, so this stays off the path of fetching. docs/decisions/maintext.md
-// compares it with other libraries.
+//   - Bounds. The library takes no context, and its running time can be quadratic in the page. So a page is reduced
+//     first: scripts, styles, comments, images, inline markup and purely presentational spans are removed. The
+//     constants below limit the rest, and what exceeds them is not read. A panic in the library becomes an error.
+//   - Boilerplate. Elements whose tag, role, class or id marks them as not main text are removed before the extraction.
+//     Lists of links are removed after it, unless most of the page's prose is in them.
+//   - Weights. The library counts characters, which suits Latin letters. Chinese needs a third as many characters for
+//     the same content. So letters are weighted by script.
+//   - Short pages and forums. The library extracts only one post of a thread. If it finds little, or less than half of
+//     what a simple block classifier finds, the classifier's result is used. The classifier uses two features, length
+//     and link density, of Kohlschütter, Fankhauser, Nejdl, "Boilerplate Detection using Shallow Text Features", WSDM
+//     2010. Its thresholds are in letters instead of words. No line occurs more often than on the page. A page of only
+//     links has no text, since its words are the names of other pages.
+//   - Layout. Layout tables are treated as divs. Bare prose, and prose between line breaks, is treated as paragraphs.
+//     If no element is marked as the article, the element with most of the paragraphs is.
+//   - Lines. The text has one line per paragraph. Code samples keep their lines and indentation. No space is inserted
+//     where inline markup splits a word, which matters in scripts without spaces.
+//   - Dates and authors. The declared publication date comes first; a modification date is not used in its place. Dates
+//     are parsed in some thirty languages.
+//
+// An ordinary page costs one or two milliseconds, so this work stays off the fetch path. docs/decisions/maintext.md
+// compares the package with other libraries.
 package maintext
 
 import (

@@ -1,9 +1,9 @@
-// Package mime reads media types and finds out what a body is, by the WHATWG standard "MIME Sniffing".
+// Package mime parses media types and detects the type of a body, by the WHATWG standard "MIME Sniffing".
 //
-// What differs: a body that is declared as HTML, XML or plain text but begins as a PDF, an image, an archive or the
-// like is what it is. A browser would show such a page as garbage; a crawl wants to know.
+// One thing differs. If a body is declared as HTML, XML or plain text but begins like a PDF, an image, an archive or
+// similar, the detected type wins. A browser would show such a page as garbage.
 //
-// docs/decisions/mime.md compares it with libraries.
+// docs/decisions/mime.md compares the package with libraries.
 package mime
 
 import "strings"

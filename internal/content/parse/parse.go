@@ -1,13 +1,12 @@
-// Package parse reads what a response says: the title and the links of an HTML page, the links of its header fields,
-// the charset its text is in.
+// Package parse extracts the title, the links and the charset of a response from its markup and its header fields.
 //
-// The idea is to read markup once, as it stands, and build nothing from it. A scanner goes from tag to tag by the rules
-// of the HTML standard's tokenizer, as far as they decide where a tag begins and ends; of its tree construction only
-// the part is kept that changes those rules, the border between HTML, SVG and MathML. Elements are judged alone, not by
-// their place in the tree, so that a frame counts outside a frameset too. There is no scripting: noscript is markup.
+// A scanner reads the markup once, from tag to tag, and builds no tree. It applies the rules of the HTML standard's
+// tokenizer as far as they decide where a tag begins and ends. Of tree construction it applies only the part that
+// changes those rules: the borders between HTML, SVG and MathML. It judges each element alone and not by its position
+// in the tree, so a frame counts outside of a frameset, too. There is no scripting: noscript is parsed as markup.
 //
-// Two things may turn up late in a page and change what stands before them: the base URL and the charset. The reader
-// then keeps what it learned and begins again; each of them can do so once at most.
+// Two declarations may come late in a page and change the meaning of the text before them: the base URL and the
+// charset. The parser then stores the declaration and restarts. Each of the two causes at most one restart.
 package parse
 
 import (

@@ -1,6 +1,13 @@
-// Package policy has the rules of a crawl: which URLs it fetches ([Rules], with a [BlockList]), what it obeys of pages
-// ([Directives]), which sitemaps it reads, how many pages it takes ([Quota]) and when it visits again ([Recrawl]). They
-// are pure: but for a block list, which is read from its file, nothing here knows a disk, a network or a clock.
+// Package policy implements the rules of a crawl.
+//
+//   - [Rules], with a [BlockList] and [Overrides], decide which URLs are fetched.
+//   - [Directives] select which requests of pages, such as noindex, the crawl obeys.
+//   - [Sitemaps] select which sitemaps are read.
+//   - [Quota] limits the number of pages.
+//   - [Recrawl] schedules revisits.
+//
+// The rules are pure functions and data. Only a block list uses a disk and a clock: it is reloaded when its file
+// changes.
 package policy
 
 import (

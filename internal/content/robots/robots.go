@@ -1,16 +1,20 @@
-// Package robots reads robots.txt and remembers what it said.
+// Package robots parses robots.txt files and matches URLs against their rules.
 //
-// It follows RFC 9309 and, where files in the wild are sloppier than the RFC, reads them as Google's published parser
-// does: misspelt directives, missing colons, byte order marks, "index.html" for a folder. [Parse] keeps only the lines
-// meant for one agent, sorted so that the first rule that matches decides.
+// It follows RFC 9309. Where real files are sloppier than the RFC, it follows Google's published parser: it accepts
+// misspelled directives, missing colons and byte order marks, and treats "index.html" as its folder. [Parse] stores
+// only the lines for one agent, sorted so that the first matching rule decides.
 //
-// One thing Google reads otherwise than the RFC: an escaped octet is not the same as the plain one, so that a rule for
-// /%62 says nothing of /b, and one for "/a b" nothing of /a%20b. [Rules.Match] reads so, too; [Rules.Allowed], by which a
-// crawl goes, does as the RFC says. Three things are as the RFC has them and not as Google: %c3 equals %C3 and %7E equals ~ on both sides,
-// "%2A" and "%24" in a rule mean the characters themselves, and /robots.txt may always be fetched. Who wants the lines'
-// bare verdict on /robots.txt asks [Rules.Match].
+// In one point Google's parser differs from the RFC: an escaped octet does not equal the plain one. So a rule for /%62
+// does not match /b, and a rule for "/a b" does not match /a%20b. [Rules.Match] does the same. [Rules.Allowed], which
+// the crawl uses, follows the RFC.
 //
-// docs/decisions/robots.md compares it with a library.
+// In three points the package follows the RFC and not Google:
+//
+//   - %c3 equals %C3, and %7E equals ~, in rules and in URLs.
+//   - "%2A" and "%24" in a rule match the literal characters.
+//   - /robots.txt may always be fetched. [Rules.Match] returns the plain verdict of the lines on it.
+//
+// docs/decisions/robots.md compares the package with a library.
 package robots
 
 import (

@@ -1,52 +1,59 @@
-// Package traps learns which URLs of a site lead nowhere: a calendar without end, session ids in paths, paths that go
-// round, a name server that knows every name. It delays them, and cuts off what has no end.
+// Package traps detects crawler traps, such as endless calendars, from the patterns of a site's URLs.
 //
-// Each URL has a pattern: its host, the directories of its path and the names in its query, with classes in the place
-// of what differs from URL to URL ({n}, {date}, {id}, {word}). A registered domain's patterns are a tree with a bound:
-// of a place in it so many names are kept, all others are {word}.
+// Other traps are session ids in paths, cyclic paths, and name servers that resolve every name. The package defers
+// suspected URLs and excludes endless ones.
 //
-// # Suspicion delays
+// A URL's pattern consists of its host, the directories of its path and the names in its query. Classes ({n}, {date},
+// {id}, {word}) replace the parts that vary from URL to URL. The patterns of a registered domain form a bounded tree: a
+// node keeps a limited number of names, and all others become {word}.
 //
-// A pattern has a budget. A page in vain, which has the same text as another page of the domain, or nearly, takes from
-// it; a page with a text of its own adds to it. A pattern whose budget is used up is suspected. Its URLs are deferred:
-// the host's other URLs go first. A page with a text of its own ends the suspicion. A pattern beside others that
-// brought nothing, and a path that goes round, begin with a smaller budget; below a directory where hardly anything
-// was new, no more patterns are told apart.
+// # Suspicion defers
 //
-// # Only what has no end is cut off
+// A page is vain if its text equals, or nearly equals, that of another page of the domain. Each pattern has a budget. A
+// vain page reduces it; a page with a new text increases it. A pattern whose budget is used up is suspected, and its
+// URLs are deferred: the host's other URLs go first. A page with a new text ends the suspicion.
 //
-// Copies are no proof of a trap: a translated handbook has hundreds of pages that are not translated. What tells a
-// generator from a finite set is where its URLs come from. Whoever publishes a set lists it, so that its pages are
-// found on a table of contents, or a few steps from one. A generator lists nothing: its next page is known by the page
-// before alone, which is a copy itself, and so on. So the measure is [Source.Vain]: by how many pages in vain, in a row,
-// a URL was found. In a finite set it stays small, however large the set is. In a generator it grows with each step.
-// With one of the first three copies of a page it begins again at 1: a site may be there several times, and each of its
-// pages has a copy then. There are no more of these than three times the pages. A generator has few texts, and repeats
-// them.
+// A pattern starts with a smaller budget if its siblings brought nothing new, or if its path is cyclic. Below a
+// directory where hardly any page was new, no further patterns are distinguished.
 //
-// When nothing but deferred URLs waits at a host, they are fetched, those with the greatest Vain first: this goes down
-// into a generator by the shortest way. A pattern is endless when a URL of it comes up that has Vain [maxVain], while
-// the pattern is suspected. Of an endless pattern the URLs are cut off that were found on its own pages or on pages in
-// vain; so are those of the patterns that led there, step by step upwards. A set in which no way is that long is
-// fetched to its end, whatever it brings.
+// # Only endless patterns are excluded
 //
-// Never deferred or cut off are seeds, what a sitemap lists, and embeds. Never cut off is what a page links to that is
-// of another pattern and not in vain itself.
+// Copies do not prove a trap: a translated manual has hundreds of untranslated pages. The origin of the URLs
+// distinguishes a generator from a finite set. The publisher of a set lists it, so its pages are found on a table of
+// contents, or a few steps from one. A generator lists nothing: each page is linked only from the page before it, which
+// is a copy, too.
 //
-// Hosts have queues of their own, so that their order says nothing. Of a domain with many hosts, patterns of which are
-// the same, a pattern is also endless when [maxStrangers] pages in vain were found on pages in vain of other hosts.
+// So the measure is [Source.Vain], the number of consecutive vain pages on the path to a URL. In a finite set it stays
+// small, however large the set is. In a generator it grows with each step. The first three copies of a page restart it
+// at 1: a site may exist several times, and then each of its pages has a copy. There are at most three times as many
+// such copies as pages. A generator has few texts and repeats them.
+//
+// When a host has only deferred URLs left, they are fetched in descending order of Vain. This is the shortest path down
+// into a generator. A suspected pattern is endless when one of its URLs comes up with a Vain of [maxVain]. The URLs of
+// an endless pattern that were found on its own pages or on vain pages are excluded. The same holds for the patterns
+// that led there, step by step upwards. A set without a path of that length is fetched completely, whatever it
+// contains.
+//
+// Seeds, URLs of sitemaps, and embeds are never deferred or excluded. Links from a page of another pattern that is not
+// vain are never excluded.
+//
+// Hosts have queues of their own, so the order between hosts carries no information. If many hosts of a domain have the
+// same patterns, a pattern is also endless after [maxStrangers] vain pages found on vain pages of other hosts.
 //
 // # Bounds
 //
-// A trap of one pattern with one text costs the budget (20 pages that are nearly the same, 10 that are the same) and
-// at most maxVain more, and as many more as it has pages beside each step that lead nowhere themselves: a calendar
-// whose months list their days, maxVain times the days of a month. Each text of its own adds 8 to the budget, up to 32.
-// A finite chain of copies of few pages, each linked from the one before alone, is cut off after maxVain like a calendar: nothing
-// tells them apart before the chain ends.
+// A trap of one pattern with one text costs the budget (20 near-duplicates, or 10 equal pages) and at most maxVain more
+// pages. It also costs the dead-end pages beside each step: for a calendar whose months list their days, maxVain times
+// the days of a month. Each new text adds 8 to the budget, up to 32.
 //
-// A [Detector] knows no clock and no chance: told the same in the same order, it answers the same. It is the idea of
-// sampling a site's URL patterns for duplicates (Bar-Yossef, Keidar, Schonfeld, "Do Not Crawl in the DUST", WWW 2007)
-// put to use while the crawl goes on, without rules that rewrite URLs: what is cut off is listed, and can be let in.
+// A finite chain of copies, in which each page is linked only from the one before, is excluded after maxVain like a
+// calendar. The two cannot be distinguished before the chain ends.
+//
+// A [Detector] uses no clock and no randomness: the same calls in the same order yield the same results.
+//
+// The package samples a site's URL patterns for duplicates as Bar-Yossef, Keidar, Schonfeld do ("Do Not Crawl in the
+// DUST", WWW 2007). Unlike theirs, it works while the crawl runs, and does not rewrite URLs. Excluded URLs are listed,
+// and users can release them.
 package traps
 
 import (

@@ -1,15 +1,15 @@
-// Package tree makes the tree of a page, and finds elements in it by CSS selectors.
+// Package tree parses HTML and XML pages into trees, and finds elements in them by CSS selectors.
 //
-// The tree is made in one pass, with the names and rules of the HTML standard that matter for pages as they are: void
-// elements, raw text, what the ends of paragraphs, items, options, rows and cells are where nobody wrote them, and the
-// elements that are always there (html, head, body, tbody). What is nested wrongly is not moved about as browsers move
-// it: no element comes twice, and none leaves the place where it was written. So the tree is linear in the page in time
-// and room, and the elements lie in the order of the document: what is in an element is a stretch of them.
+// The parser makes one pass. It applies the rules of the HTML standard that matter for real pages: void elements, raw
+// text, implied end tags of paragraphs, items, options, rows and cells, and implied elements (html, head, body, tbody).
+// Unlike a browser, it does not move misnested elements: each element occurs once, where it was written. So a tree
+// takes time and memory linear in the page. Elements are in document order, and the descendants of an element are a
+// contiguous range.
 //
-// XML keeps the case of its names, closes what it says, and has no such rules.
+// XML preserves the case of names, needs explicit end tags, and has no such rules.
 //
-// Bounds: [Parser] says how many nodes a tree may have; elements more than 512 deep lie beside each other, as in
-// browsers; of an element 128 attributes are kept. A Tree has a budget of steps that all selectors of it share.
+// A [Parser] bounds the number of nodes of a tree. Elements more than 512 levels deep become siblings, as in browsers.
+// An element keeps at most 128 attributes. A Tree has a budget of steps that all its selectors share.
 package tree
 
 import (

@@ -1,4 +1,4 @@
-// Package value reads values of the text of pages: numbers and days as people write them.
+// Package value parses numbers, dates and booleans from the text of pages, as people write them.
 package value
 
 import (

@@ -1,5 +1,7 @@
-// Package hadooptest gives tests a real Hadoop: the one whose configuration KUMO_TEST_HADOOP names, which is that of
-// .ci/hadoop/testbed or of any cluster that is there to be played with. Tests are skipped without.
+// Package hadooptest gives tests access to a real Hadoop cluster.
+//
+// KUMO_TEST_HADOOP names the folder of its configuration: that of .ci/hadoop/testbed, or of any cluster that tests may
+// change. Without the variable, the tests are skipped.
 package hadooptest
 
 import (

@@ -1,6 +1,8 @@
-// Package ngram is a linear model over a text's letters: it brings a text to the letters of one script, these to hashed
-// n-grams and words, and the n-grams' weights to the probability of each language. It reads and writes the models that
-// command train computes, and that package lang embeds.
+// Package ngram implements a linear language classifier over the letter n-grams and words of a text.
+//
+// It normalizes a text to the letters of one script, hashes their n-grams and words, and converts the weights of the
+// hashes to a probability for each language. It reads and writes the models that command train computes and package
+// lang embeds.
 package ngram
 
 import "math"

@@ -3,8 +3,9 @@
 //	sh internal/content/lang/train/fetch.sh /path/to/corpus
 //	go run ./internal/content/lang/train -corpus /path/to/corpus -out internal/content/lang/model.bin
 //
-// The same texts give the same bytes on the same architecture and Go release: strings are taken in the order of their
-// paths, and chance has a fixed seed. README.md says where the texts come from and under which licences.
+// The output is deterministic: the same texts yield the same bytes on the same architecture and Go release. Files are
+// read in the order of their paths, and the random generator has a fixed seed. README.md lists the sources of the texts
+// and their licenses.
 package main
 
 import (

@@ -1,9 +1,8 @@
-// Package feed reads the lists that sites make for machines: sitemaps and their indexes (XML or plain text), RSS, Atom,
-// JSON feeds.
+// Package feed reads sitemaps and sitemap indexes (XML or plain text), RSS, Atom and JSON feeds.
 //
-// A list is read as a stream, packed or not, and gives one entry after the other; at no time is more of it in memory
-// than one record. Its format is what it looks like, not what is declared. XML is read without regard for namespaces,
-// order or what is missing, since so much of it is written by hand.
+// It reads a document as a stream, compressed or not, and yields one entry after the other. At most one record is in
+// memory at a time. The format is detected from the content and not from the declared type. The XML reader ignores
+// namespaces, element order and missing elements, since many feeds are written by hand.
 package feed
 
 import (
