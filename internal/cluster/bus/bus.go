@@ -1,6 +1,7 @@
-// Package bus is the family of what carries words between the nodes of one crawl. Every member has messages that may be
-// lost (Messenger). Members whose nodes share servers also have a registry of small values that change by
-// compare-and-set, and logs that survive the node that wrote them; with these they are a Bus.
+// Package bus defines the interfaces for communication between the nodes of a crawl.
+//
+// A [Messenger] sends messages, which may be lost. A [Bus] also has a registry of small values that change by
+// compare-and-set, and logs that survive the node that wrote them. Only nodes that share servers have a Bus.
 package bus
 
 import (

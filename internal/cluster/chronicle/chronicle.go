@@ -1,6 +1,8 @@
-// Package chronicle is what has happened to a crawl's nodes, as they keep it themselves: who came, left, died or was
-// cut off, who leads, which epochs were settled. Who keeps it compares how all is with how it was, as the chronicle has
-// it: so another node can go on with it, and what happened while nobody looked is in it, too.
+// Package chronicle records the history of a crawl's nodes.
+//
+// Its events are: a node joined, left, died or went offline, the leader changed, and an epoch was completed. Each
+// update compares the current state with the state in the chronicle. So another node can continue the chronicle, and it
+// includes changes that happened between updates.
 package chronicle
 
 import (

@@ -1,6 +1,7 @@
-// Package desired is what all nodes of a crawl are to do: the crawl's desired state, with the settings that they share,
-// and which changes of it a person may make. It does not know how nodes come to agree on it: where there are servers a
-// registry has it, else it spreads from node to node.
+// Package desired defines a crawl's desired state and shared settings, and the changes that users may make to them.
+//
+// It does not know how nodes agree on this state. Where there are servers, a registry holds it; otherwise it spreads
+// from node to node.
 package desired
 
 import (

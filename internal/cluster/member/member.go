@@ -1,9 +1,11 @@
-// Package member is the family of the ways to belong to a crawl, whatever its strategy: who takes part, whose place is
-// lost, how hosts move from one node to another, what becomes of what a dead one held. A member is a pure state
-// machine, like a strategy: it is told what happened and answers with what to do. Package quorum is the one with a
-// registry that changes by compare-and-set; package driver carries out what a member wants done.
+// Package member defines cluster membership: the interface, events and actions that all implementations share.
 //
-// Here are the words in which they speak, and the outbox of links for others, which needs no membership.
+// Membership decides which nodes take part, which nodes have lost their membership, how hosts move between nodes, and
+// how the state of a dead node is recovered. A [Member] is a pure state machine, like a strategy: it receives events
+// and returns actions. Package quorum implements membership by a registry that changes by compare-and-set. Package
+// driver executes the actions.
+//
+// The package also contains the outbox of links to other nodes' hosts, which needs no membership.
 package member
 
 import (

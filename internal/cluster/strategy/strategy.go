@@ -1,6 +1,8 @@
-// Package strategy is the family of the ways to decide who crawls what. A strategy is a pure state machine: it is told
-// what happened and answers with what to do; clock, network, disk and randomness are its caller's. So the same code
-// runs over a real bus (kumo/internal/app/node) and in virtual time (kumo/internal/lab/sim).
+// Package strategy defines the interface of strategies, which decide which node crawls which host.
+//
+// A strategy is a pure state machine: it receives events and returns actions. Clock, network, disk and randomness are
+// its caller's. So the same code runs over a real bus (kumo/internal/app/node) and in virtual time
+// (kumo/internal/lab/sim).
 package strategy
 
 import (

@@ -1,5 +1,6 @@
-// Package bustest is the contract that every bus keeps: RunMessenger what all members of the family have, Run what
-// those have that are a bus.Bus.
+// Package bustest implements the conformance tests of buses.
+//
+// RunMessenger tests any bus.Messenger. Run tests a bus.Bus.
 package bustest
 
 import (

@@ -1,6 +1,7 @@
-// Package inproc is the bus of nodes in one process: the fake of the family. A Hub carries their words, and does them
-// wrong on demand: it loses, doubles and delays messages, cuts nodes off, and leaves writers in the dark about what
-// became of a write.
+// Package inproc implements a bus between nodes in one process, with injected faults, for tests.
+//
+// A Hub delivers the messages. On demand it drops, duplicates and delays messages, partitions nodes, and leaves a
+// writer uncertain whether its write succeeded.
 package inproc
 
 import (

@@ -1,18 +1,21 @@
-// Package natsbus is the bus over NATS: a server embedded in each of one, three or five nodes, or a NATS that somebody
-// else runs.
+// Package natsbus implements the bus over NATS, with embedded servers or an existing NATS deployment.
 //
-// Messages are plain NATS messages on a subject of their receiver. The registry is a JetStream stream that keeps the
-// last message of each subject, the logs another that keeps all; each write names the last message of its subject that
-// it expects, and is acknowledged once a majority of the servers has it on disk. Nothing else is asked of JetStream, no
-// consumers in particular: who reads asks any server for what comes after a number, so that no server has to remember a
-// reader, and none is missed when it dies. A read that must see the latest first writes a mark through the majority,
-// and then takes only the answer of a server that has the mark.
+// Embedded servers run in one, three or five of the nodes.
+//
+// Messages are plain NATS messages on a subject of their receiver. The registry is a JetStream stream that stores the
+// last message of each subject. The logs are another stream, which stores all messages. Each write names the last
+// message that it expects on its subject. It is acknowledged once a majority of the servers has it on disk.
+//
+// The package uses no other JetStream features, in particular no consumers. A reader requests the messages after a
+// sequence number from any server. So servers store no state of readers, and a reader does not depend on one server. A
+// read that must see the latest state first writes a marker through the majority. Then it accepts only the answer of a
+// server that has the marker.
 //
 // # Addresses
 //
-// A server listens on two ports: that of Config.Listen for nodes, and the next one for the other servers. Both speak
-// TLS 1.3, with certificates that follow from the cluster's secret on both sides; without a secret only loopback
-// addresses are taken.
+// A server listens on two ports: Config.Listen for nodes, and the next port for the other servers. Both use TLS 1.3,
+// with certificates on both sides that are derived from the cluster's secret. Without a secret only loopback addresses
+// are accepted.
 package natsbus
 
 import (

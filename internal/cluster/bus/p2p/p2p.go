@@ -1,27 +1,31 @@
-// Package p2p is the part of the bus that needs no server: nodes that know an address of one another, on the open
-// network, in one house or behind home routers, connect over TCP (Noise) or QUIC by go-libp2p, and send each other
-// messages.
+// Package p2p implements messages between nodes over direct connections, without servers.
 //
-// # Who may talk
+// Nodes can be on the open network, in one local network, or behind home routers. A node needs the address of one other
+// node. Connections use TCP (Noise) or QUIC by go-libp2p.
 //
-// A node has an Ed25519 key, in its folder, and is called after it: a name that a person gave, "~", and 52 letters for
-// the public key. Encryption proves the key, so nobody can pass for another node. Whether a peer belongs to the crawl
-// it proves by the crawl's secret (membership), before libp2p is shown the connection: who has not the secret gets no
-// stream of any protocol. Nothing here protects the crawl from a member that lies; what a member can use up is bounded
-// (Limits).
+// # Authentication
 //
-// # What is between two nodes
+// A node has an Ed25519 key in its folder. Its identity is the name that a user chose, "~", and the public key in 52
+// letters. Encryption proves the key, so no node can impersonate another.
 //
-// One connection, opened by the first message, and on it one stream (link) with messages both ways, each with its
-// length before it, as many in a write as have come together. A message is lost where its receiver cannot be reached,
-// where its receiver reads more slowly than others send, and in what was on its way when a connection broke; none comes
-// twice. Connections that nobody has used lately are closed when there are too many.
+// A peer proves by the crawl's secret that it belongs to the crawl. It does so before libp2p gets the connection, so a
+// peer without the secret cannot open a stream of any protocol. The package does not protect the crawl from a member
+// that lies. It bounds the resources that a member can use ([Limits]).
+//
+// # Connections
+//
+// Two nodes share one connection, which the first message opens. It carries one stream (link) with messages in both
+// directions. Each message is preceded by its length, and messages that are ready together share a write.
+//
+// A message is lost if its receiver cannot be reached, if the receiver reads more slowly than others send, or if the
+// connection breaks while the message is in transit. No message is delivered twice. When there are too many
+// connections, those that have not been used lately are closed.
 //
 // # Routers
 //
-// Nodes find out from each other whether they can be reached from outside (AutoNAT). One that cannot has two members
-// that can relay for it; its addresses then say by whom. Over a relayed connection both ends try to open a direct one
-// through their routers (DCUtR), and use it from then on. Members relay for members alone, up to so much.
+// Nodes find out from each other whether they can be reached from outside (AutoNAT). An unreachable node has two
+// members that can relay for it; its addresses then name these relays. The ends of a relayed connection try to open a
+// direct one through their routers (DCUtR), and use that from then on. Members relay for members only, up to a limit.
 package p2p
 
 import (

@@ -1,13 +1,14 @@
-// Package driver carries out what a member and a strategy want done: it tells each what the other does, takes from one
-// holder of hosts what goes to others, exchanges links, and finds the crawl's end. It has no bus, no disk, no clock and
-// no goroutine of its own: kumo/internal/app/node gives it real ones, kumo/internal/lab/sim a model of each in virtual time. So
-// the simulator tests this code, too, and not a copy.
+// Package driver executes the actions of a member and a strategy, and passes events between them.
 //
-// What takes time is written as functions that wait. A Runtime runs them beside each other: as goroutines, or one at a
-// time in virtual time.
+// It moves hosts between nodes, exchanges links, and detects the end of the crawl. It uses no bus, disk, clock or
+// goroutines of its own. kumo/internal/app/node supplies the real ones, and kumo/internal/lab/sim a model of each in
+// virtual time. So the simulator tests this code and not a copy.
 //
-// What is not here is what a simulator has no like of: the encoding and the versions of messages, reports of leases,
-// pauses and stops of a crawl, chunks of seeds, who is about to join, and the timeouts of a bus.
+// Operations that take time are written as blocking functions. A [Runtime] runs them concurrently: as goroutines, or
+// one at a time in virtual time.
+//
+// The package excludes everything that the simulator does not model. That is the encoding and versions of messages,
+// reports of leases, pauses and stops of a crawl, chunks of seeds, joining nodes, and the timeouts of a bus.
 package driver
 
 import (

@@ -1,39 +1,47 @@
-// Package mesh is what belonging to a crawl takes where there is no centre: no registry, no leader, no table of
-// members. It is the crawler of Huang, Zeng and Chen on Kademlia, with the holes of the paper closed.
+// Package mesh implements membership without a center: no registry, no leader, no table of members.
 //
-// # Who does what for a host
+// It follows the crawler of Huang, Zeng and Chen on Kademlia, and closes the gaps of the paper.
 //
-// Every node and every host is a point in the space of [kumo/internal/base/xor]. A host has two: its target is the live node
-// closest to the one, and fetches it; its backups are the Config.Backups live nodes closest to the other, and remember
-// which of its URLs are known. The memory of a URL lies apart from the node that fetches it, so that one of the two
-// survives.
+// # Roles for a host
 //
-// A node that finds links offers them to the first backup, in batches by host, and keeps them until they are claimed.
-// The first backup enters those that are new into its history, as dispatched, and has the other backups do the same,
-// which answer what they knew: so a backup that has just become the first, and knows little yet, takes nothing for new
-// that another one knows. Then it has the target fetch them. The finder drops its links when all backups have them on
-// their disks. What the target has fetched it says to the first backup, which marks it as done, and has the others mark
-// it. A URL that is dispatched and not done is dispatched again when its target is gone, or says that it has it no
-// more. All of this is idempotent: a target knows by its own URL database what it has met.
+// Every node and every host is a point in the space of [kumo/internal/base/xor]. A host has two points. The live node
+// closest to the first is the host's target, and fetches it. The Config.Backups live nodes closest to the second are
+// its backups, and store which of its URLs are known. So the record of a URL and the node that fetches it are separate,
+// and one of the two survives.
 //
-// When the target of a host is another node than before, because one has come that is closer, it stops, says what it
-// has fetched, then who is the target now, and forgets the host. Nothing else moves: what waits for the host the first
-// backup has, and dispatches again.
+// A URL passes through these steps:
 //
-// So nothing is lost as long as one of a host's backups keeps its disk until the others know that its fellows have lost
-// theirs, and have given what they know to those who take their places: some seconds, and what the copies take. Where
-// fewer than Config.Backups nodes are left there is nobody to take a place; nodes that stay away for Config.Absent then
+//   - The node that finds links offers them to the first backup, in batches by host, and stores them until they are
+//     claimed.
+//   - The first backup enters the new URLs into its history as dispatched, and has the other backups do the same. They
+//     answer which URLs they knew. So a backup that has just become the first, and knows little yet, does not treat a
+//     URL as new that another backup knows.
+//   - The first backup then has the target fetch the new URLs. The finder drops its links when all backups have them on
+//     disk.
+//   - The target reports the URLs that it has fetched to the first backup. That backup marks them as done, and has the
+//     others mark them.
+//
+// A URL that is dispatched and not done is dispatched again when its target is gone, or reports that it no longer has
+// the URL. All steps are idempotent, since a target knows from its own URL database which URLs it has met.
+//
+// A host gets a new target when a closer node joins. The old target stops, reports what it has fetched, names the new
+// target, and forgets the host. Nothing else moves: the first backup has the pending URLs and dispatches them again.
+//
+// So no URL is lost under one condition. One of a host's backups must keep its disk until the others have noticed
+// failed backups and have copied their data to replacements. This takes some seconds and the time of the copies. If
+// fewer than Config.Backups nodes are left, there are no replacements. Nodes that stay away for Config.Absent then
 // count as lost (see absence).
 //
-// Being the closest needs no table of all. Whoever lies in the bucket of a bit differs from this node first in that
-// bit, and so is closer to all ids that differ from it in that bit, and farther from all others. So a node is the
-// closest to an id if and only if the two differ in no bit whose bucket has somebody.
+// To know that it is the closest, a node needs no table of all nodes. A node in the bucket of a bit differs from this
+// node first in that bit. So it is closer to all ids that differ from this node in that bit, and farther from all
+// others. Therefore a node is the closest to an id if and only if the two differ in no bit whose bucket is occupied.
 //
-// # What differs from the paper
+// # Differences from the paper
 //
-// The paper asks and records with two messages; here a claim is one, and atomic. It records a URL when the target takes
-// it, and loses it when the target dies; here it is dispatched until it is done. Its key is the URL; here it is the
-// host, for politeness' sake.
+//   - The paper queries and records with two messages. Here a claim is one message, and atomic.
+//   - The paper records a URL when the target receives it, and loses it when the target dies. Here a URL is dispatched
+//     until it is done.
+//   - The paper's key is the URL. Here it is the host, for politeness.
 package mesh
 
 import (

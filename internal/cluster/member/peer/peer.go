@@ -1,7 +1,8 @@
-// Package peer is a node of a mesh, as one state machine: its place in the overlay ([kumo/internal/cluster/overlay]) and its
-// part in the crawl ([kumo/internal/cluster/member/mesh]). It tells each what the other has to say, and lets both speak with
-// those of other nodes by messages of one kind. What is around it, a real node or a simulated one, brings messages,
-// time and disk.
+// Package peer implements a node of a mesh as one state machine.
+//
+// It combines the node's part in the overlay ([kumo/internal/cluster/overlay]) with its part in the crawl
+// ([kumo/internal/cluster/member/mesh]). It passes events between the two, and encodes the messages of both to other
+// nodes as messages of one kind. Its caller, a real or a simulated node, provides transport, time and disk.
 package peer
 
 import (

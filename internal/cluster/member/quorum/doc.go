@@ -1,36 +1,44 @@
-// Package quorum is membership by a registry that a quorum of servers keeps: leases, and a table of members that
-// changes by compare-and-set alone.
+// Package quorum implements membership by leases and a member table, in a registry that a quorum of servers stores.
 //
 // # Membership
 //
-// The registry has one table of members, which changes by compare-and-set alone, and a lease for each node, which the
-// node renews. Whoever sees a lease unchanged for its time and a margin, by its own clock, revokes it, by
-// compare-and-set on the lease; then it takes the node out of the table. A node counts its lease from before it asked
-// for the renewal, so it stops before anybody revokes, whatever the clocks say; only their rates must agree, to the
-// margin. A node whose lease is revoked has lost its place for good: its state is folded by others, it forgets its own,
-// and joins anew as another node.
+// The table changes by compare-and-set only. Each node has a lease and renews it. A node that sees a lease unchanged
+// for the lease's duration and a margin, by its own clock, revokes it by compare-and-set. Then it removes the lease's
+// owner from the table.
 //
-// # Who holds a host
+// A node counts its lease from before its request for renewal. So it stops before any other node revokes the lease,
+// whatever the clocks show; only their rates must agree, to within the margin. A node whose lease is revoked has lost
+// its membership for good. Other nodes recover its state; it deletes its own copy and joins again as a new node.
 //
-// Each change of members is a new epoch, under which the strategy places hosts. What is known of a host, URLs that wait
-// and URLs that are known, is held by exactly one node at any time. A node that holds hosts which are another's under
-// the new epoch stops them, waits until no request to them is under way, and transfers them to their owners, in chunks;
-// the receiver journals each, and once it has the last the hosts are its own, and the sender forgets them. Until it has
-// heard from all nodes from which hosts may come to it, a node does not crawl those of its hosts that it did not own
-// all along, nor take links to them: they stay in the outboxes of those who found them.
+// A few members, the guards, watch the leases of all members. The other members watch the leases of the guards.
 //
-// A sender that does not know whether the receiver got the last chunk, because one of them died or because the epoch
-// ended, asks it before it sends these hosts to anybody else. So no host is ever held twice, and none is lost.
+// # Owners of hosts
 //
-// Where the strategy is no Placer, single hosts move by epochs of their own, each of which takes what many nodes want
-// moved (moves.go).
+// Each change of the members starts a new epoch, under which the strategy places hosts. At any time, exactly one node
+// holds the state of a host: its pending and its known URLs.
 //
-// A node that died has left an estate: the log to which its journal was shipped. One of the living, whom the strategy
-// of estates names (the least hash of both names), folds the log into what the dead one held, and transfers that as the
-// dead one would have.
+// A node that holds hosts of another owner under the new epoch stops these hosts and waits for their requests in
+// flight. Then it transfers them to their owners in chunks. The receiver journals each chunk. After the last chunk it
+// owns the hosts, and the sender forgets them.
 //
-// A few members, the guards, watch the leases of all; the others watch theirs.
+// Until a node has heard from all nodes which hosts they may transfer to it, it restricts itself to the hosts that it
+// owned all along. It neither crawls its other hosts nor accepts links to them; those links stay in the outboxes of
+// their finders.
 //
-// When all members have heard from all, the epoch is settled: estates are done with, and earlier epochs are forgotten.
-// Nodes join and leave only then, one at a time; nodes die at any time.
+// If one of them died or the epoch ended, a sender may not know whether the receiver got the last chunk. It then
+// queries the receiver before it sends these hosts to any other node. So no host is ever held twice, and none is lost.
+//
+// If the strategy is not a Placer, single hosts move by epochs of their own. Each such epoch combines the moves that
+// many nodes requested (moves.go).
+//
+// # Failed nodes
+//
+// A dead node leaves the log to which its journal was shipped. The live node with the least hash of both names is the
+// takeover node. It rebuilds the dead node's state from the log, and transfers it as the dead node would have.
+//
+// # End of an epoch
+//
+// When all members have heard from all others, the epoch is complete. The logs of failed nodes are then no longer
+// needed, and earlier epochs are dropped. Nodes join and leave only at this point, one at a time. Nodes may die at any
+// time.
 package quorum

@@ -1,5 +1,6 @@
-// Package overlaytest is a network of overlays in virtual time: messages take their time, and some are lost. It is for
-// the tests of overlay, and of what stands on it, and for experiments with many.
+// Package overlaytest simulates networks of overlays in virtual time, with message delays and losses.
+//
+// It serves the tests of overlay and of packages above it, and experiments with many nodes.
 package overlaytest
 
 import (

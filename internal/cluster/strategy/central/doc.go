@@ -1,32 +1,37 @@
-// Package central places hosts one by one: a leader, one of the nodes, keeps a table that says which node owns which
-// host. A [Policy] decides whose a host is to be; kumo/internal/cluster/strategy/hub and kumo/internal/cluster/strategy/balance are
-// two.
+// Package central implements strategies in which an elected leader assigns hosts one by one.
 //
-// # A host's way
+// The leader, one of the nodes, stores the table of host owners. A [Policy] selects the owner of a host;
+// kumo/internal/cluster/strategy/hub and kumo/internal/cluster/strategy/balance are two policies.
 //
-// A node that finds a link to a host it knows no owner of asks the leader, again and again, and its link waits in its
-// outbox. Where the host is nobody's the policy gives it to a node, or has nodes probe it first (make a connection and
-// close it), or lets it wait. What is decided is in the log, on a quorum of servers, before anybody is told; then the
-// owner is told, and who asks. A host that is parked is its owner's, who does not reach it: it keeps the links, and
-// asks nothing of the host.
+// # Assignment of a host
 //
-// # What is held
+// A node that finds a link to a host without a known owner queries the leader repeatedly. Meanwhile the link stays in
+// the node's outbox. If no node owns the host, the policy assigns it to a node, has nodes probe it first (connect and
+// close), or lets it wait.
 //
-// A host's owner is who crawls it; its holder has what is known of it, and the two are one but for a while. What a dead
-// node held comes to heirs (kumo/internal/cluster/member), who tell the leader: then it is theirs, if nobody else's. Until all
-// have told, nobody is given a host that was the dead one's. Who holds a host that another owns hands it over.
+// The decision is written to the log, on a quorum of servers, before any node learns it. Then the leader informs the
+// owner and the requesting node. The owner of a parked host cannot reach it: the owner stores its links, and sends it
+// no requests.
 //
-// # The leader
+// # Owners and holders
 //
-// It is elected (package leader): three members follow its log, and one takes its place when it is silent. The log
-// takes an entry only from who has read all others, so a leader of the past can decide nothing. Nodes go on with what
-// they own meanwhile. The log has the table, and what the policy wants to outlive a leader; what is under way is told
-// anew by the nodes.
+// The owner of a host crawls it; the holder has its state. Except for short times they are the same node. If another
+// node owns a host, its holder hands it over. Takeover nodes (kumo/internal/cluster/member) receive the hosts of a dead
+// node and report them to the leader. They become the owners, unless a host has another owner already. Until all of
+// them have reported, the leader assigns none of the dead node's hosts.
+//
+// # Leader
+//
+// The leader is elected (package leader). Three members follow its log, and one of them replaces the leader when it is
+// silent. The log accepts an entry only from a writer that has read all others, so a former leader can decide nothing.
+// Meanwhile nodes continue with the hosts that they own. The log contains the table and the policy's persistent state.
+// Nodes report pending operations again to a new leader.
 //
 // # Load
 //
-// Nodes tell the leader every beat how much they have to do. A policy may have a node offer some of its hosts to
-// another (offer.go). The first hosts of a crawl wait a moment until all nodes have come.
+// Nodes report their load to the leader every beat. A policy may have a node offer some of its hosts to another
+// (offer.go). The first hosts of a crawl wait a moment until all nodes have joined.
 //
-// All of this is one state machine a node, a [strategy.Strategy]: clock, network, log and connections are its caller's.
+// All of this is one state machine in each node, a [strategy.Strategy]. Clock, network, log and connections are its
+// caller's.
 package central

@@ -1,38 +1,46 @@
-// Package hub places hosts by a control unit, as the crawler DSpider does: Wu, Ke, He and Liu. The unit of work is the
-// host. Whoever can connect to a host within a time crawls it, so that each host ends at a node that is near it: in a
-// LAN all nodes are, and across a WAN each is to some. One node is the control unit, and has a table that says which
-// node owns which host.
+// Package hub implements a strategy that assigns each host to a near node, by a control unit.
 //
-// # A host's way
+// It follows the crawler DSpider of Wu, Ke, He and Liu. The unit of work is the host. A node that can connect to a host
+// within a timeout crawls it, so each host ends at a near node. In a LAN all nodes are near; across a WAN each host is
+// near to some nodes. One node is the control unit and stores the table of host owners.
 //
-// A node that finds a link to a host it knows no owner of asks the control unit. If the host is nobody's, the control
-// unit has it probed: by nodes that have reached hosts of the same domain or network fast, and of those alike by who
-// has fewer hosts; by one in a LAN, by several at once across a WAN. Who reaches it within its timeout claims it, and
-// the nearest of them gets it, unless it has far more than its share. Who does not says so, and others are asked. When
-// all have failed, the host is parked: the node that wanted it first owns it, keeps its links, and asks nothing of it.
-// It is tried again, by all, after growing times and with growing timeouts; after some rounds its owner is left alone
-// with it, and crawls it as a single node would.
+// # Assignment of a host
 //
-// # What differs from the paper
+// A node that finds a link to a host without a known owner queries the control unit. If no node owns the host, the
+// control unit has nodes probe it. It prefers nodes that have reached hosts of the same domain or network fast, and
+// among similar ones those with fewer hosts. In a LAN it selects one node, across a WAN several at once.
 //
-//   - The paper's node begins to fetch from a host before it is granted, which makes duplicates where two do. Here only a connection is made
-//     and closed. The paper's way is there, as FetchFirst; a node that loses such a race hands over what it has.
-//   - The paper drops links to hosts of others. Here they go to the owner.
-//   - The paper sends a host that one does not reach to all others at once. Here they are asked one by one; AskAll is the paper's way. It
-//     would send a host that nobody reaches round for ever; here it is parked. And it gives a host to whoever claims it first, which is the node that
-//     found the first link to it; here all nodes may be asked first.
-//   - The paper's control unit is a single point of failure. Here it is elected (package leader): three members follow
-//     its log, and one takes its place when it is silent. The log takes an entry only from who has read all others, so a
-//     control unit of the past can decide nothing, and no answer leaves before what it says is in the log, on a quorum of
-//     servers. Nodes go on with what they own meanwhile.
-//   - What is near is learned: a rough domain, the last two labels of a name, and a network, 24 bits of an IPv4 address and 48 of an IPv6 one.
-//   - Read literally, the paper's owner is shut out of its own host. Here each claim is answered: yours, or another's.
-//   - Its conclusion's advice, larger timeouts for nodes that have little to do, is carried out.
+// A node that reaches the host within its timeout claims it. The nearest of them gets the host, unless it has far more
+// than its share. A node that fails reports that, and others are queried.
+//
+// If all have failed, the host is parked: the first node that wanted it owns it, stores its links, and sends it no
+// requests. All nodes try it again, after growing delays and with growing timeouts. After some rounds only its owner is
+// left, and crawls it as a single node would.
+//
+// # Differences from the paper
+//
+//   - The paper's node starts to fetch from a host before it is granted. This makes duplicates if two nodes do so. Here
+//     a node only opens and closes a connection. FetchFirst selects the paper's way; a node that loses such a race
+//     hands over what it has.
+//   - The paper drops links to hosts of other nodes. Here they go to the owner.
+//   - The paper offers a host that one node cannot reach to all others at once. Here they are queried one by one;
+//     AskAll selects the paper's way.
+//   - The paper would pass a host that no node reaches around forever. Here it is parked.
+//   - The paper assigns a host to the first node that claims it, which is the node that found the first link to it.
+//     Here all nodes may be queried first.
+//   - The paper's control unit is a single point of failure. Here it is elected (package leader). Three members follow
+//     its log, and one of them replaces it when it is silent. The log accepts an entry only from a writer that has read
+//     all others, so a former control unit can decide nothing. No answer is sent before its decision is in the log, on
+//     a quorum of servers. Meanwhile nodes continue with the hosts that they own.
+//   - Proximity is learned for groups of hosts: for an approximate domain, the last two labels of a name, and for a
+//     network, 24 bits of an IPv4 address or 48 of an IPv6 address.
+//   - Read literally, the paper shuts the owner out of its own host. Here the answer to each claim names the owner.
+//   - The paper's conclusion recommends larger timeouts for nodes with little work. Here this is implemented.
 //
 // # Load
 //
-// Where a node has nothing to do, or far too little, others offer it hosts where many URLs wait (level.go says who and
-// how many, offer.go who gets them).
+// If a node has no work, or far too little, others offer it hosts with many pending URLs. level.go selects the nodes
+// and the amounts, offer.go the receivers.
 //
-// The table, the log and what nodes do is package central's; this is its policy.
+// Package central implements the table, the log and the nodes' part; this package is its policy.
 package hub

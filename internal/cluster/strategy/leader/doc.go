@@ -1,29 +1,33 @@
-// Package leader elects one of a crawl's members, and keeps what it decides in a log that outlives it. A strategy that
-// has a central part, as hub has its control unit, puts that part's state behind [Replica], and an [Elector] on every
-// node. Like a strategy this is a state machine: clock, log and network are its caller's.
+// Package leader elects one of a crawl's members as leader, and records its decisions in a log that outlives it.
 //
-// # Who leads
+// A strategy with a central part, such as hub with its control unit, implements [Replica] for that part's state and
+// runs an [Elector] on every node. Like a strategy, an Elector is a state machine: clock, log and network are its
+// caller's.
 //
-// The first three members are candidates. Each holds a replica of the state and reads the log along; one of them leads.
-// It says so to the others every Beat. When it has been silent for Silence, the first of the others takes its place,
-// and if that does not, the next. Who leads begins a term, with an entry of its own in the log, and terms only grow.
-// All other nodes learn who leads from its answers, or ask the candidates one after the other. Only the leader takes
-// questions; the others name it. Its answers are numbered, so that one that comes late is let go.
+// # Election
 //
-// # The log
+// The first three members are candidates. Each holds a replica of the state and follows the log; one of them leads. The
+// leader sends a heartbeat to the others every Beat. When it has been silent for Silence, the first of the others
+// replaces it, or the next one if the first does not.
 //
-// An entry is taken only behind the last one that its writer has read ([strategy.Persist]). So who leads has read all
-// that is there, and of two who believe that they lead, one writes nothing any more. Nor may who knows of an earlier
-// epoch of members than the log's last entry begin a term: a node that was given up for dead may find out late, and
-// takes those who came since for nobody.
+// A leader begins a term with an entry of its own in the log, and terms only grow. All other nodes learn the leader
+// from its answers, or query the candidates one after the other. Only the leader answers requests; the others name the
+// leader. Its answers are numbered, so late answers are dropped.
 //
-// What a leader appends counts when it is durable: only then is it applied, and [Replica.Committed] called. If it is
-// not known whether an entry was written, the log is read again, and the same entry is written once more behind the
-// same one: so it is there once. Of an entry in doubt whose leader has lost its place, nobody can say whether it will
-// count.
+// # Log
 //
-// There is no snapshot beside the log. Instead each entry carries, beside changes, about as many bytes of parts of the
-// state as they are before these, one part after the other in a circle. Whoever reads from the beginning of a whole
-// circle has the state; what is older is trimmed. So the log is never longer than a few times the state, and nothing
-// ever stops to write it down.
+// An entry is accepted only directly after the last one that its writer has read ([strategy.Persist]). So the leader
+// has read the whole log, and of two nodes that believe they lead, one can no longer write. A candidate also cannot
+// begin a term if it knows only an earlier epoch of members than the log's last entry. Such a node may have been
+// declared dead without knowing it, and does not know the members that have joined since.
+//
+// A leader's entry takes effect when it is durable. Only then is it applied and [Replica.Committed] called. If the
+// outcome of a write is unknown, the leader reads the log again and writes the same entry after the same predecessor.
+// So the log contains it once. If the leader loses its position in that state, it is open whether the entry takes
+// effect.
+//
+// There is no snapshot besides the log. Instead each entry carries changes and about the same number of bytes of the
+// state's parts, as they were before these changes. The parts follow one another cyclically. A reader that starts at
+// the beginning of a complete cycle obtains the whole state, and older entries are trimmed. So the log is never longer
+// than a few times the state, and no operation stops to write a snapshot.
 package leader

@@ -1,4 +1,4 @@
-// Package strategytest is the contract that every strategy keeps.
+// Package strategytest implements the conformance tests of strategies.
 package strategytest
 
 import (

@@ -1,50 +1,55 @@
-// Package model predicts how long a node takes for a number of URLs, by what its machine is, and learns it from
-// assignments that are done. It is the model of running time of Zhang, Tan, Chen and Lü, "An Efficient Load Balance
-// Strategy for Distributed Crawler System", Computer Engineering 45(11), 2019: a network with six inputs (CPU cores,
-// GHz, GB of memory, Mb/s of network and of disk, number of URLs), a hidden layer of tanh units, and one linear
-// output, trained by back-propagation of E = (Y - O)²/2.
+// Package model predicts how long a node takes for a number of URLs, and learns from completed assignments.
 //
-// A [Model] is told samples ([Model.Add]) and trained now and then ([Model.Train]). [Model.Time] makes a function from
-// numbers of URLs to seconds, as kumo/internal/cluster/strategy/balance/split takes it. All is plain computation: no clock, no
-// file, no goroutine, and the same samples and seed give the same model, on one kind of processor.
+// It is the running-time model of Zhang, Tan, Chen and Lü, "An Efficient Load Balance Strategy for Distributed Crawler
+// System", Computer Engineering 45(11), 2019: a neural network with six inputs (CPU cores, GHz, GB of memory, Mb/s of
+// network and of disk, number of URLs), a hidden layer of tanh units, and one linear output. Back-propagation trains it
+// to minimize E = (Y - O)²/2.
+//
+// [Model.Add] adds samples to a [Model], and [Model.Train] trains it. [Model.Time] returns a function from numbers of
+// URLs to seconds, as kumo/internal/cluster/strategy/balance/split expects. The package only computes: it uses no
+// clock, files or goroutines. On one kind of processor, the same samples and seed yield the same model.
 //
 // # Scaling
 //
-// Inputs and seconds are scaled to 0 to 1 between the least and the greatest that was learnt from, as in the paper,
-// but by their logarithms: times are products of pages and of what a machine has. That divides the error for machines
-// that were never seen by two to five (docs/decisions/running-time.md). A fact outside of its range counts as the
-// nearer end. Fewer URLs than were ever learnt from, and more, take the same time a page as at that end. Ranges grow
-// with samples, and weights are changed so that the network says what it said before.
+// Inputs and seconds are scaled to the range 0 to 1 between the least and the greatest sample, as in the paper, but by
+// their logarithms: times are products of pages and machine figures. This divides the error for unknown machines by two
+// to five (docs/decisions/running-time.md).
 //
-// # Rising
+// A machine figure outside its range counts as the nearer end. For numbers of URLs outside the range, the time per page
+// is that of the nearer end. Ranges grow with the samples, and the weights are adjusted so that the network's output
+// stays the same.
 //
-// More URLs never take less time, by construction: the weights of a path from the number of URLs to the output are not
-// negative, to which each step of training puts them back. So the shortest split can be found exactly.
+// # Monotonicity
 //
-// # Learning
+// More URLs never take less time, by construction. The weights on the paths from the number of URLs to the output are
+// not negative; each training step clamps them. So the shortest split can be found exactly.
 //
-// A step is one of Adam over 8 samples, with a learning rate of 0.02, which falls to a hundredth of that along half a
-// cosine in each training, and a decay of weights. Training ends after the epochs that were asked for, or when the
-// mean of E is below 1e-6. It goes on from the weights that are there. One sample of five is held back: nothing is
-// learnt from it but the error that [Report] tells. With fewer than 20 samples to learn from there is no network; a
-// node's time is then that of its own pages a second, or of the mean of others' where it has no samples, and [Basis]
-// says so. So it is for nodes with samples while at least ten held back say that the network is worse than that.
+// # Training
 //
-// Samples are bounded in number, and each node has the same share of them: what comes replaces one of the same node,
-// drawn at random. With more nodes than an eighth of the samples, those that have been silent for longest are
-// forgotten.
+// A step is one of Adam over 8 samples, with weight decay. The learning rate starts at 0.02 and falls to a hundredth of
+// that along half a cosine in each training. Training ends after the requested number of epochs, or when the mean of E
+// is below 1e-6. It starts from the current weights.
 //
-// # A node's own deviation
+// One sample in five is held back and serves only to measure the error that [Report] contains. With fewer than 20
+// training samples there is no network. The time of a node then follows from its own pages per second, or from the mean
+// of the other nodes if it has no samples; [Basis] tells which. The same applies to nodes with samples while at least
+// ten held-back samples show that the network is worse.
 //
-// This goes beyond the paper. Two machines with the same figures need not be as fast: a disk is old, a neighbour busy.
-// So what the network says is multiplied by a factor of the node: from the mean of the logarithms of what its samples
-// took by what the network says, in which each counts 0.9 times as much as the next one, as if there were two more
-// that took just what it says. So a node without samples has the factor 1, and one that changes has another after
-// about ten.
+// The number of samples is bounded, and each node has the same share. A new sample replaces a random one of the same
+// node. If there are more nodes than an eighth of the samples, the nodes without new samples for the longest time are
+// dropped.
 //
-// # What else differs from the paper
+// # Correction for each node
 //
-//   - Its rule for the weights has the derivative of a sigmoid; here it is tanh's.
-//   - It names the learning rate, the threshold and the number of samples, and gives none.
-//   - It trains once; here training goes on while nodes work.
+// This goes beyond the paper. Two machines with the same figures can differ in speed: one has an old disk or a busy
+// neighbor. So the network's output is multiplied by a factor of the node. The factor's logarithm is a weighted mean
+// over the node's samples of log(actual time / output). Each sample has 0.9 times the weight of the next one, and two
+// more samples with the ratio 1 are added. So a node without samples has the factor 1, and a changed node has a new
+// factor after about ten samples.
+//
+// # Other differences from the paper
+//
+//   - The paper's update rule uses the derivative of a sigmoid; here it is that of tanh.
+//   - The paper mentions the learning rate, the threshold and the number of samples, but gives no values.
+//   - The paper trains once; here training continues while nodes work.
 package model

@@ -1,4 +1,4 @@
-// Package centraltest has nodes of a central strategy that hear each other at once, in virtual time.
+// Package centraltest simulates clusters with a central strategy in virtual time, with instant messages.
 package centraltest
 
 import (

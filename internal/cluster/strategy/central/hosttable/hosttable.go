@@ -1,27 +1,30 @@
-// Package hosttable is the control unit's table of who owns which host: plain data, for tens of millions of hosts,
-// without a clock and without goroutines.
+// Package hosttable implements the control unit's table of host owners, for tens of millions of hosts.
 //
-// The table has Parts parts, chosen by a hash of the name; each is a small hash table of its own. So nothing is ever
-// done to the whole table at once: an index grows, waste is thrown away, and a checkpoint is written by parts, of which
-// one has some thousand hosts where the table has ten million. A part is three flat slices without pointers, so that
-// the garbage collector has nothing to walk: rows of 12 bytes; the names, one after the other; and an index, an
-// open-addressing hash table with row numbers and as many bits of the hash as there is room for. A host costs the bytes
-// of its name and 23 to 26 more: slices grow by an eighth, an index by its double.
+// The table is plain data, without a clock or goroutines. It has Parts parts, chosen by a hash of the name; each part
+// is a small hash table of its own. So no operation affects the whole table at once. Indexes grow, garbage is
+// collected, and checkpoints are written part by part. A part has some thousand hosts if the table has ten million.
 //
-// # What is deleted
+// A part is three flat slices without pointers, so that the garbage collector has nothing to scan. They are rows of 12
+// bytes, the concatenated names, and an index. The index is an open-addressing hash table; an entry has a row number
+// and, in its remaining bits, a part of the hash. A host takes the bytes of its name and 23 to 26 more. Slices grow by
+// an eighth, an index doubles.
 //
-// A row that is deleted is used again by the next host of its part. The bytes of its name are not: where they, or the
-// free rows, are more than a third, the part is written anew without them, which is less than a millisecond's work.
+// # Deletion
 //
-// # Which hash
+// The next host of the part reuses a deleted row. The bytes of its name are not reused. When more than a third of the
+// name bytes or of the rows are unused, the part is rewritten, which takes less than a millisecond.
 //
-// Whoever has a domain can make host names without end and have them crawled. Were the hash known, as xxhash is, one in
-// 4,096 names that he tries would fall into the part of his choice: ten million of them are found in a minute, and
-// would make of one part a checkpoint that no entry of a log can hold. Names whose whole hashes are equal can be
-// computed, and would make each look-up a walk over all of them; xxhash was not made to withstand that, whatever its
-// seed is. SipHash-2-4 was: it is the hash here, under a key that only the crawl's nodes know, and costs 13 ns more.
-// The key is part of the crawl's state as the table is: who reads the parts that another has written needs the same. It
-// must not follow from what is public, such as the crawl's name.
+// # Hash function
+//
+// The owner of a domain can create any number of host names and have them crawled. If the hash were known, as xxhash
+// is, one in 4,096 attempted names would fall into a part of the owner's choice. Ten million such names can be found in
+// a minute. They would make the checkpoint of one part too large for a log entry. An attacker could also compute names
+// with equal hashes, and so turn each lookup into a walk over all of them. xxhash does not resist this, whatever its
+// seed.
+//
+// SipHash-2-4 does resist it, and costs 13 ns more. So it is the hash here, with a key that only the crawl's nodes
+// know. The key is part of the crawl's state, like the table: a node that reads parts written by another needs the same
+// key. It must not be derived from public data, such as the crawl's name.
 package hosttable
 
 import "kumo/internal/cluster/strategy"
