@@ -7,8 +7,8 @@
 // Records belong to partitions, numbered from 0. A run stores each partition's records together. So one partition can
 // be merged by itself from the runs of many sorters ([Open]), as in the shuffle of MapReduce.
 //
-// Memory is at most about three times the sum of the budget and the largest record. A merge uses some 15 MiB and the
-// largest record. It holds only the beginning of a long value until that value is next in order.
+// Memory is bounded by the budget and about three times the largest record. A merge uses some 15 MiB and the largest
+// record. It holds only the beginning of a long value until that value is next in order.
 package extsort
 
 import (

@@ -1,7 +1,8 @@
-// Package entry is what a node's journal says: the kinds of entries, and the form in which each is written.
+// Package entry defines the entries of a node's journal and their encoding.
 //
-// A batch of the journal is a sequence of entries: a byte that says which kind, then its fields. Numbers are varints,
-// strings have their length before them. New kinds of entry get new bytes; a byte that is not known stops a replay.
+// A batch of the journal is a sequence of entries. An entry is a byte for its kind, followed by its fields. Numbers are
+// varints, and strings are preceded by their length. A new kind of entry gets a new byte; an unknown byte stops a
+// replay.
 package entry
 
 import (

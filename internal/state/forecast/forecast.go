@@ -1,5 +1,6 @@
-// Package forecast says when a crawl that runs ends at the earliest, and whether what waits gets more or less: a
-// function of what a person could read off its counters, in words that claim no more than is known.
+// Package forecast estimates the earliest end of a running crawl, and the trend of its queue.
+//
+// A forecast is a pure function of samples of the crawl's counters. Its text claims no more than the samples support.
 package forecast
 
 import (

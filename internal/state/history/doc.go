@@ -1,19 +1,20 @@
-// Package history is what a backup node of a crawl without a center remembers of URLs: which are known, and of those
-// that were dispatched to be fetched and are not yet done, all it takes to dispatch them again.
+// Package history implements the URL history that backup nodes store in a crawl without a center.
 //
-// Huang, Zeng and Chen ("Method for Fully Distributed Crawler Cluster Based on Kademia") let the memory of a URL live
-// apart from the node that fetches it: on the nodes closest to another hash of it, in lists by the first bit in which
-// that hash and the node's id differ. What differs here:
+// It records which URLs are known. For URLs that were dispatched and are not yet done, it also stores the data to
+// dispatch them again.
 //
-//   - A URL's place follows from its host: all URLs of a host have one key, that of [Config].Key, so that links to a
-//     host are asked for together, and mostly one block of the disk is looked at.
-//   - To ask and to record is one step, [DB.Enter]: of two who find the same URL at once, one is told that it is new.
-//   - A URL is dispatched or done. What is dispatched keeps its Data; what is done keeps a hash of 14 bytes, and is
-//     done for good, whatever comes later.
-//   - There are no lists: what goes to other nodes is read, and forgotten, host by host.
+// Huang, Zeng and Chen ("Method for Fully Distributed Crawler Cluster Based on Kademia") separate the record of a URL
+// from the node that fetches it. The nodes closest to another hash of the URL store it, in lists by the first bit in
+// which that hash and the node's id differ. This package differs:
 //
-// On the disk are sorted runs with filters, and they are written and merged as those of [kumo/internal/state/seen]; but what
-// is entered is decided at once, for which a block is read where a filter does not rule out that the URL is there. What
-// is not yet in a run is in memory, and in a journal: [DB.Sync] returns when all is there that was done before it was
-// called. What is to be answered to other nodes is answered after that.
+//   - The key of a URL depends on its host only ([Config].Key). So links to a host are queried together, mostly with
+//     one read of a block.
+//   - [DB.Enter] queries and records in one step. If two nodes find the same URL at once, only one gets it as new.
+//   - A URL is dispatched or done. A dispatched URL has its Data. A done URL has a hash of 14 bytes, and stays done.
+//   - There are no lists. Transfers to other nodes read and delete the history host by host.
+//
+// On disk there are sorted runs with filters, written and merged like those of [kumo/internal/state/seen]. Unlike
+// there, each entry is decided at once; a block is read only if a filter does not exclude the URL. Entries that are not
+// yet in a run are in memory and in a journal. [DB.Sync] returns when the journal has all earlier changes on disk.
+// Answers to other nodes are sent after that.
 package history

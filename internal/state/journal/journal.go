@@ -1,6 +1,7 @@
-// Package journal is the family of logs from which a node's state can be rebuilt. What a batch says is the engine's
-// business; a journal keeps batches whole, in order and, once Append has returned, for good, or until they are dropped
-// because a checkpoint has what they said.
+// Package journal defines the interface of journals, logs from which the state of a node can be rebuilt.
+//
+// The engine defines the content of a batch. A journal stores each batch whole and in order. Once Append has returned,
+// a batch is durable until it is dropped because a checkpoint contains its effects.
 package journal
 
 import (

@@ -1,10 +1,11 @@
-// Package ledger makes durable what workers put: entries of the journal, and the records that they speak of, by group
-// commit.
+// Package ledger makes journal entries and the records that they refer to durable, by group commit.
 //
-// Each entry is put together with the records and the changes of views that it tells of, within one hold of a gate
-// ([Ledger.Within]); a batch is cut off while nobody holds it. So a batch has the entries of just the records that the
-// files have at the lengths which it names. Records are made durable first, then the batch: a crash costs what was put
-// since the last commit, and a restart cuts the files back to the lengths that the journal has.
+// A worker puts each entry together with its records and its changes of views while it holds a gate ([Ledger.Within]).
+// A batch is closed only while no worker holds the gate. So the entries of a batch match exactly the records within the
+// file lengths that the batch contains.
+//
+// Records are made durable first, then the batch. So a crash loses the changes since the last commit, and a restart
+// truncates the files to the lengths in the journal.
 package ledger
 
 import (

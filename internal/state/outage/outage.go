@@ -1,23 +1,23 @@
 // Package outage decides whether the crawl's own connection is down, or only some hosts are.
 //
-// When hosts that have answered fail together, the cause may be this machine's: its router, name server or proxy. A
-// Detector is a state machine that distinguishes this from hosts that are down. Its inputs are the results of visits
+// When hosts that have answered fail together, the cause may be this machine's router, name server or proxy. A
+// [Detector] is a state machine that distinguishes this from hosts that are down. Its inputs are the results of visits
 // and of checks, which are attempts to reach seeds and hosts that have answered.
 //
 //	up      → doubted  when three hosts that had answered fail in a row and nothing answers in between; when a host is
-//	                   to be given up and nothing has answered since its failure before; or when the proxy cannot be
-//	                   reached. Hosts are still visited, and failures are not counted
+//	                   about to be abandoned and nothing has answered since its failure before; or when the proxy
+//	                   cannot be reached. Hosts are still visited, and failures are not counted
 //	doubted → up       when any host answers a visit or is reached by a check: the failed hosts are down by themselves
 //	doubted → down     when for a second no check has reached any host and no visit was answered
 //	down    → up       when any host answers or is reached; checks are made at growing intervals
-//	down    → the end  when it lasts too long: a few seconds where nothing was ever fetched through the proxy. Where all
-//	                   hosts that have answered belong to one or two registered domains, these may be gone: they are
+//	down    → the end  when it lasts too long: a few seconds if nothing was ever fetched through the proxy. If all hosts
+//	                   that have answered belong to one or two registered domains, these may be gone: they are
 //	                   forgotten, the crawl resumes, and they are judged like any host
 //
-// Names, TLS, connections and proxies can fail separately. A failure holds back only hosts that depend on what failed,
-// and only an answer that depends on it is evidence that it works; see Affects. The influence of a site's owner is
-// bounded: a registered domain has few of the remembered hosts, and the domains that answered first, and seeds, are
-// never displaced by others.
+// Names, TLS, connections and proxies can fail separately. A failure suspends only hosts that depend on the failed
+// part. Only an answer that depends on that part is evidence that it works; see Affects. The influence of a site's
+// owner is bounded: a registered domain has few of the remembered hosts, and others never displace seeds or the domains
+// that answered first.
 //
 // The package uses no clock and no network.
 package outage

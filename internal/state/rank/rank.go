@@ -1,16 +1,18 @@
-// Package rank says which of the URLs that wait are to be fetched first: a family of orders, of which each has a folder
-// of its own, and what users and sites say beside them ([Preferences], [OfSitemap]).
+// Package rank defines crawl orders, which decide the priority of pending URLs.
 //
-// An [Order] gives each URL an importance, a number above 0. Unless it says otherwise 1 is that of a URL of which
-// nothing is known but that it exists. Queues want a whole number, of which the least goes first: a [Place], which is
-// the importance's logarithm in eighths of a factor of 2. So places neither move with each link nor with the size of
-// the crawl, and what users say is added to them (a [Lift]).
+// Each order has a package of its own below this one. Users and sites can adjust priorities ([Preferences],
+// [OfSitemap]).
 //
-// Orders know numbers, not URLs ([kumo/internal/state/rank/ids] gives these), keep a vector or nothing, read no clock and no
-// disk. [kumo/internal/state/rank/ranker] is what a crawl holds: an order with the numbers and the links that were found,
-// which outlives the process.
+// An [Order] assigns each URL an importance, a number above 0. By default, an importance of 1 belongs to a URL of which
+// nothing but its existence is known. A queue needs an integer, of which the least goes first: a [Place], which is the
+// importance's logarithm in eighths of a factor of 2. So places depend neither on each single link nor on the size of
+// the crawl, and users' adjustments ([Lift]) can be added to them.
 //
-// docs/decisions/rank.md compares the orders, and says what each costs.
+// Orders use numbers instead of URLs ([kumo/internal/state/rank/ids] assigns them). They store at most a vector, and
+// use no clock and no disk. [kumo/internal/state/rank/ranker] combines an order with the numbers and with the links,
+// which outlive the process.
+//
+// docs/decisions/rank.md compares the orders and their costs.
 package rank
 
 import (

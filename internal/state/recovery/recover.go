@@ -1,5 +1,7 @@
-// Package recovery makes a crawl's state of its journal: what entries have come to since the last checkpoint, for an
-// engine that goes on, for who looks into a crawl or verifies it, and for who takes over what a dead node held.
+// Package recovery rebuilds a crawl's state from its journal and the last checkpoint.
+//
+// It serves an engine that resumes, commands that inspect or verify a crawl, and nodes that take over the state of a
+// dead node.
 package recovery
 
 import (

@@ -1,5 +1,6 @@
-// Package stall tells why a crawl fetches nothing though URLs wait, and what to do about it. [Judge] is a function of a
-// snapshot, without a clock; a [Watch] asks it again and again, and says what has changed.
+// Package stall explains why a crawl fetches nothing although URLs are pending, and suggests a remedy.
+//
+// [Judge] is a function of a snapshot and uses no clock. A [Watch] calls it repeatedly and reports changes.
 package stall
 
 import (

@@ -1,7 +1,10 @@
-// Package statefile is what a crawl keeps in files of its own beside the journal, the URL database and the frontier:
-// scope seeds, deferred URLs, what was abandoned with its origin, and what robots.txt files said. All only grow within
-// a run, and agree with the journal after a crash: the first two and the last are stores that are cut back to their
-// marks, the abandoned queue has what a checkpoint names.
+// Package statefile stores the state that a crawl keeps in files of its own, outside of its databases.
+//
+// The journal, the URL database and the frontier have their own packages. This package stores scope seeds, deferred
+// URLs, the queue of abandoned URLs with their origins, and the rules of robots.txt files.
+//
+// All files only grow within a run, and agree with the journal after a crash. Scope seeds, deferred URLs and robots.txt
+// rules are stores that are truncated to their marks. The abandoned queue has the state that a checkpoint names.
 package statefile
 
 import (

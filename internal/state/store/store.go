@@ -1,10 +1,11 @@
-// Package store is the family of what a record looks like on disk. Each member writes records of a crawl to files of
-// one form; the engine drives all of them alike and never knows which they are.
+// Package store defines the interface of record stores, which write a crawl's records to files in various formats.
 //
-// Files grow at their end only. That is what lets a crawl survive a crash: before the engine journals that URLs are
-// done, it asks each store for its Marks, the lengths that hold all records so far, makes them durable with Sync, and
-// journals them in the same batch. A store that is opened again is given the journalled marks and cuts its files back
-// to them, so that files and journal agree whatever happened in between.
+// Each implementation writes one format. The engine uses all of them alike, without knowing the format.
+//
+// Files only grow at their end, which makes crash recovery possible. Before the engine journals that URLs are done, it
+// gets the Marks of each store, the lengths that include all records so far. It makes them durable with Sync, and
+// journals them in the same batch. When a store is opened again, it gets the journaled marks and truncates its files to
+// them. So files and journal agree after any crash.
 package store
 
 import "kumo/internal/base/page"

@@ -1,18 +1,28 @@
-// Package transfer moves hosts between nodes, with all that is known of them: chunks, who writes and who takes them,
-// and which transfers are not settled.
+// Package transfer moves the state of hosts between nodes.
 //
-// A handover moves hosts from one node to another: the sender drains them, and exports them in chunks; the receiver
-// takes each into its journal, its frontier and its URL database, within one hold of the ledger's gate; when it has
-// the last, the hosts are its own, and the sender forgets them. What waits is held by one of the two. What is known
-// stays with the sender, too; it is less than what the new owner knows, and when the host comes back, what waits comes
-// with it and is not asked for there.
+// It encodes and decodes the chunks of a transfer, sends and receives them, and records the transfers that are not yet
+// complete.
 //
-// Where hosts are cut into slices, a slice is here what a host is otherwise.
+// # Handover
 //
-// A host of which the frontier says that it is away is not held here: it was forgotten, or its transfer dropped, and
-// nothing of it has come back. One that is held here when it comes is kept, whatever becomes of its transfer, and goes
-// on meanwhile: what comes is merged. So is one of which something is found here while it comes, as when the URL
-// database decides only then that a link was news: who handed the host over knows nothing of that.
+// The sender drains the hosts and exports them in chunks. The receiver writes each chunk to its journal, its frontier
+// and its URL database, while it holds the ledger's gate once. After the last chunk the receiver owns the hosts, and
+// the sender forgets them.
+//
+// Pending URLs are held by exactly one of the two nodes. The sender also retains its known URLs of a host. They are a
+// subset of the new owner's. When the host comes back, its pending URLs come with it, and are not checked against the
+// retained ones.
+//
+// If hosts are divided into slices, a slice is treated like a host here.
+//
+// # Hosts that are away
+//
+// A host that the frontier reports as away is not held here: it was forgotten, or its transfer was dropped, and no part
+// of it has come back.
+//
+// If a host is already held here when it arrives, the node keeps it, whatever the outcome of the transfer. Its crawl
+// continues meanwhile, and the arriving state is merged. The same applies if a URL of the host is found here during the
+// transfer, for example when the URL database decides only then that a link was new. The sender does not know that URL.
 package transfer
 
 import (

@@ -1,4 +1,4 @@
-// Package hadooptest gives tests access to a real Hadoop cluster.
+// Package hadooptest connects tests to a real Hadoop cluster.
 //
 // KUMO_TEST_HADOOP names the folder of its configuration: that of .ci/hadoop/testbed, or of any cluster that tests may
 // change. Without the variable, the tests are skipped.

@@ -1,14 +1,14 @@
-// Package file is a journal in a folder of segment files.
+// Package file implements a journal in a folder of segment files.
 //
-// A segment's name is the position at which it begins, in 16 hexadecimal digits, and its first line says that again,
-// behind the format's version. Each batch follows as a frame: its length, the CRC-32C of that, and the CRC-32C of the
-// batch, four bytes each, little-endian, then the batch. A position counts the bytes of frames, those of dropped
-// segments included.
+// A segment's name is the position of its beginning, in 16 hexadecimal digits. Its first line contains the format's
+// version and this position again. Each batch follows as a frame: its length, the CRC-32C of the length, and the
+// CRC-32C of the batch, four bytes each, little-endian, then the batch. A position counts the bytes of all frames,
+// including those of dropped segments.
 //
-// A process that dies while it writes leaves a torn frame at the end of the last segment, and a machine that dies may
-// leave any part of it unwritten: a bad frame that no good one follows is such an end. Open cuts it off and keeps what
-// it cut beside the segment. A bad frame before a good one, or a segment that does not begin where the one before it
-// ends, means damage, and is refused.
+// A process that dies during a write leaves a torn frame at the end of the last segment. A machine that dies may leave
+// any part of it unwritten. So a bad frame that no good frame follows marks such an end. Open truncates the segment
+// there, and stores the removed bytes beside it. Any other damage is an error: a bad frame before a good one, or a
+// segment that does not begin at the end of the one before it.
 package file
 
 import (

@@ -1,4 +1,4 @@
-// Package journaltest is the contract that every journal keeps.
+// Package journaltest implements the conformance tests of journals.
 package journaltest
 
 import (

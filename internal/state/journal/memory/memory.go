@@ -1,5 +1,4 @@
-// Package memory is a journal that lives as long as its process: the fake of the family, for tests of those who use
-// one.
+// Package memory implements a journal in memory that ends with its process, for tests.
 package memory
 
 import (

@@ -1,10 +1,11 @@
-// Package stream is a journal that is shipped: each batch goes to the disk, and from there, a little later and in the
-// same order, to a log that survives the node and its disk.
+// Package stream implements a journal that is replicated to a remote log.
 //
-// The local journal is the truth; the log follows it. So the log is never ahead of it, unless the disk has lost what it
-// had promised to keep. Who opens a log fences it: what an earlier process still had on its way comes too late. Who
-// folds the estate of a dead node seals it: from then on the node that was taken for dead can add nothing, and learns
-// why.
+// Each batch goes to the local disk first, and a little later, in the same order, to a log that survives the node and
+// its disk. The local journal is authoritative and the log follows it. So the log is never ahead, unless the disk has
+// lost durable data.
+//
+// Opening a log fences it: writes in transit from an earlier process are rejected. Recovering a dead node's state seals
+// the node's log: if that node is still alive, it can append nothing more, and gets the reason as an error.
 package stream
 
 import (

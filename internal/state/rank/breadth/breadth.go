@@ -1,7 +1,7 @@
-// Package breadth has URLs fetched in the order in which they were found: breadth first.
+// Package breadth implements the breadth-first order: URLs are fetched in the order in which they were found.
 //
-// In one queue that is the order by depth. It differs where hosts have queues of their own, and politeness decides
-// whose turn it is.
+// In a single queue this equals the order by depth. It differs if hosts have queues of their own and politeness decides
+// which host is next.
 package breadth
 
 import "kumo/internal/state/rank"

@@ -1,4 +1,4 @@
-// Package depth has URLs near a seed go first, as crawls without another order do.
+// Package depth implements the default order, in which URLs fewer hops from a seed go first.
 package depth
 
 import (

@@ -1,14 +1,14 @@
-// Package ids numbers URLs from 0 in the order in which they become known, in less than 8 bytes of memory a URL.
+// Package ids numbers URLs from 0 in the order of their discovery, in less than 8 bytes of memory per URL.
 //
-// What is kept of a URL is 37 bits of a keyed hash, its [Key]. The first 15 name one of 5,044 small hash tables, of
-// several sizes. A slot of that has the rest, and the URL's number, in 6.5 bytes. What is in a table is in the order of
-// the keys, each at its home or behind it, where the next keys begin; so a look-up reads a stretch of memory of some
-// ten slots, whether the URL is there or not, although tables are up to 15/16 full. They grow by a sixteenth, so
-// nothing is ever done to all of them at once.
+// A URL is stored as 37 bits of a keyed hash, its [Key]. The first 15 bits select one of 5,044 small hash tables of
+// several sizes. A slot stores the other bits and the URL's number, in 6.5 bytes. Entries are sorted by key, each at
+// its home slot or in the slots after it, before the next keys begin. So a lookup reads some ten adjacent slots,
+// whether the URL is present or not, although tables are up to 15/16 full. Tables grow by a sixteenth, so no operation
+// affects all of them at once.
 //
-// Two URLs with the same key are one to who asks: they share a number, and so a rank. Among n URLs that is the lot of
-// n²/2³⁸: 4 in a million, 360 in ten million (one in 27,000), 36,000 in a hundred million (one in 2,700). No URL is
-// lost by it, as what waits is known by its name; and as the hash is a crawl's own, nobody can aim at a URL.
+// Two URLs with the same key share a number, and so a rank. Among n URLs, about n²/2³⁸ share one: 4 in a million, 360
+// in ten million (one in 27,000), 36,000 in a hundred million (one in 2,700). No URL is lost by this, since queues
+// identify URLs by name. The hash key is specific to the crawl, so nobody can construct a collision with a URL.
 package ids
 
 import (

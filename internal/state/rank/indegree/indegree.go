@@ -1,5 +1,6 @@
-// Package indegree has URLs go first to which most pages link, of those that were fetched: the order by backlinks of
-// Cho, Garcia-Molina and Page ("Efficient crawling through URL ordering", 1998).
+// Package indegree implements the order by backlinks: URLs that most fetched pages link to go first.
+//
+// Source: Cho, Garcia-Molina and Page, "Efficient crawling through URL ordering", 1998.
 package indegree
 
 import "kumo/internal/state/rank"

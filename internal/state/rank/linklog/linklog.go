@@ -1,14 +1,15 @@
-// Package linklog keeps the links that were found, in the order in which they were: pages with what they link to, and
-// what came from elsewhere. It is the only state of a ranking: all else is made of it again.
+// Package linklog stores the links of a crawl in the order in which they were found.
 //
-// A page is a few varints: how many links it has, how many of its links are not here, its number, and the differences
-// between the numbers that it links to. What is found together has numbers near each other, so that a link takes 2 to 3
-// bytes. They are kept in chunks of 256 KiB, in memory as far as that goes; the rest is read from the disk, in order.
-// What other nodes were told stands among them, in the same way.
+// It contains pages with their links, and importance that other nodes reported. It is the only persistent state of a
+// ranking; everything else is rebuilt from it.
 //
-// On the disk are three files that only grow: links; keys, which has of each URL what it is known by, in 5 bytes; and
-// others, with the URLs that other nodes were told of. All are cut back to a [Mark] when they are opened, as a crawl's
-// record files are.
+// A page is a few varints: the number of its links, the number of its links that are not stored here, its own number,
+// and the differences between the numbers that it links to. URLs that are found together have similar numbers, so a
+// link takes 2 to 3 bytes. Pages are stored in chunks of 256 KiB, in memory as far as the budget allows. The rest is
+// read from disk in order. The log also contains, in the same form, what was reported to other nodes.
+//
+// On disk there are three files that only grow: links; keys, with the key of each URL in 5 bytes; and others, with the
+// URLs that were reported to other nodes. Opening truncates all of them to a [Mark], like a crawl's record files.
 package linklog
 
 import (

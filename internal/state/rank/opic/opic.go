@@ -1,14 +1,18 @@
-// Package opic has URLs go first that have been given most cash: the on-line page importance computation of Abiteboul,
-// Preda and Cobena ("Adaptive on-line page importance computation", 2003).
+// Package opic implements the order by cash of on-line page importance computation (OPIC).
 //
-// Each URL has cash. A page that is fetched gives all that it has to the URLs that it links to, in equal parts. So
-// importance flows while the crawl goes on, at the cost of an addition a link, and there is nothing to iterate.
+// Each URL has cash, and URLs with most cash go first. A page that is fetched distributes its cash equally to the URLs
+// that it links to. So importance is computed during the crawl, at the cost of one addition per link and without
+// iteration.
 //
-// What differs: the paper's graph is known, and each of its n pages begins with 1/n; here URLs become known all the
-// time, and each brings 1 with it. The paper measures importance by all cash that ever came to a page (its history), as
-// it fetches pages again and again; what orders URLs that were never fetched is the cash that they have. The page to
-// which all others link, and that links to all, is not there: its part would be the same for all. What comes to a page
-// that was fetched stays there.
+// Source: Abiteboul, Preda and Cobena, "Adaptive on-line page importance computation", 2003. The package differs:
+//
+//   - In the paper the graph is known, and each of its n pages begins with 1/n. Here URLs are discovered all the time,
+//     and each adds a cash of 1.
+//   - The paper fetches pages again and again, and measures importance by all cash that a page ever received (its
+//     history). Here the current cash orders URLs that were never fetched.
+//   - The paper's virtual page, which all others link to and which links to all, is omitted. Its share would be the
+//     same for all.
+//   - Cash that a fetched page receives stays there.
 package opic
 
 import "kumo/internal/state/rank"

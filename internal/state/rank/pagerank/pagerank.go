@@ -1,24 +1,26 @@
-// Package pagerank has URLs go first that have the highest PageRank (Page, Brin, Motwani and Winograd, 1999) in the
-// graph that the crawl has found so far, as Igloo did (Ye, Yu and Ma, 2002).
+// Package pagerank implements the order by PageRank in the graph that the crawl has found so far.
 //
-// With T URLs, of which some were fetched and the others wait, and a jump's weight d
+// Sources: Page, Brin, Motwani and Winograd, 1999; as a crawl order, Igloo (Ye, Yu and Ma, 2002).
+//
+// With T URLs, fetched or pending, and the weight d of a jump
 //
 //	R(v) = d/T + (1-d) * sum over pages u that link to v of R(u)/out(u)
 //
-// where out(u) is how many URLs u links to. What waits links to nothing that is known; neither it nor a page without
-// links hands its rank on. Others spread that evenly over all URLs: the ranks are then those of the formula above,
-// divided by their sum, so the order is the same.
+// where out(u) is the number of URLs that u links to. Pending URLs have no known links. Neither they nor pages without
+// links pass their rank on. Other definitions spread this rank evenly over all URLs. Their ranks are those of the
+// formula above, divided by their sum, so the order is the same.
 //
-// The vector has r(v) = T·R(v) - d, which is 0 of a URL to which nothing links, whatever T is. So it stays what it is
-// as the graph grows, and nodes of a cluster, each with a T of its own, can add what others tell them. Importance is
+// The vector is r(v) = T·R(v) - d, which is 0 for a URL without links to it, whatever T is. So it does not change as
+// the graph grows. Nodes of a cluster, each with a T of its own, can add values that others report. The importance is
 // T·R/d.
 //
-// What differs from both papers: a page's links raise what they name at once, by what its rank is just then
-// ([Order.Fetched]); a pass over all links replaces these estimates by the formula's next iterate. As the crawl makes a
-// pass whenever the links have become more by a share, all passes together cost each link a constant.
+// Both papers differ in updates. Here the links of a fetched page raise the ranks of their targets at once, by the
+// page's current rank ([Order.Fetched]). A pass over all links replaces these estimates by the next iterate of the
+// formula. The crawl makes a pass whenever the number of links has grown by a certain share. So all passes together
+// cost each link a constant.
 //
-// A link's part in r is a multiple of 2⁻²⁴, so a sum of however many is right to a millionth of T·R, and does not
-// depend on their order.
+// A link's contribution to r is a multiple of 2⁻²⁴. So any sum is exact to a millionth of T·R and does not depend on
+// the order of its terms.
 package pagerank
 
 import (

@@ -1,4 +1,4 @@
-// Package random has URLs fetched in no order at all, which is what others are measured against.
+// Package random implements a random order, a baseline for comparing other orders.
 package random
 
 import (

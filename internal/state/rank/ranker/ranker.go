@@ -1,23 +1,31 @@
-// Package ranker is what a crawl holds of the family rank: an order, with the numbers of the URLs that it orders and
-// the links that were found. It says where in its host's queue a URL belongs, and when that changes.
+// Package ranker combines a crawl order with the numbers of the URLs and the log of links.
 //
-// What a crawl does with it, a page at a time:
+// It computes the place of a URL in its host's queue, and reports changes of places.
 //
-//	Share     what each of the page's links is worth
-//	Tell      what another node is to be told of a URL of its own, if anything
-//	Fetched   the page and its links → the place of each URL of this node, and which go before what they did
-//	Give      the same for what other nodes have told
-//	Mark      for the journal: what Open is to go on from
+// For each page, the crawl calls
 //
-// and beside that, in a goroutine of its own, whenever Due says so:
+//	Share     weight of each of the page's links
+//	Tell      importance to report to another node for one of its URLs, if any
+//	Fetched   adds the page and its links; returns the place of each URL of this node, and which places rose
+//	Give      the same for importance that other nodes have reported
+//	Mark      position for the journal, from which Open continues
 //
-//	Refresh   ranks computed again of all links → batches of those that changed
-//	Again     other nodes' URLs of which these are to be told again since
+// and when hosts move between nodes
 //
-// A page costs a look-up for each of its links; as refreshes follow each other by a share of all links, they cost each
-// link a constant, too. Nothing is allocated for a link.
+//	Hand      importance to send with a URL that moves to another node
+//	Arrive    Give for URLs that moved to this node
+//	TakeBack  Give for reports to other nodes that were not sent, since this node owns their URLs now
 //
-// All state is the log of links ([kumo/internal/state/rank/linklog]). Open reads it and makes the rest again.
+// In a separate goroutine, whenever Due is true, it calls
+//
+//	Refresh   computes ranks again from all links; returns batches of the changed ones
+//	Again     other nodes' URLs whose importance has to be reported again after that
+//
+// A page costs one lookup per link. Refreshes follow each other when the links have grown by a certain share, so they
+// cost a constant per link, too. No memory is allocated per link.
+//
+// The only persistent state is the log of links ([kumo/internal/state/rank/linklog]). Open reads it and rebuilds the
+// rest.
 package ranker
 
 import (

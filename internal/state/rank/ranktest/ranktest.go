@@ -1,4 +1,4 @@
-// Package ranktest is what all orders have in common, and graphs to try them with.
+// Package ranktest implements the conformance tests of crawl orders, and generates graphs for them.
 package ranktest
 
 import (

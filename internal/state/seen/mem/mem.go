@@ -1,15 +1,14 @@
-// Package mem is a table of keys and what is known of them, made to be filled, sorted once and thrown away: the part of
-// a late merge that is in memory.
+// Package mem implements the in-memory part of a late merge: a table of keys that is filled, sorted once and reset.
 //
-// It is a hash table over an arena of records, where Igloo has a trie. A trie on the disk compresses prefixes and is in
-// order; in memory both cost more than they give. A radix trie, adaptive or not, finds a URL by one pointer after the
-// other, each perhaps a cache miss, where a hash table has a slot and a record. What it saves in prefixes it spends on
-// nodes, which the collector has to follow. And order is wanted once in a table's life, when it is merged: then keys
-// are sorted.
+// It is a hash table over an arena of records, where Igloo has a trie. On disk a trie compresses prefixes and is
+// sorted; in memory both cost more than they save. A lookup in a radix trie, adaptive or not, follows one pointer after
+// the other, and each may be a cache miss. A hash table reads a slot and a record. The memory that a trie saves on
+// prefixes goes to nodes, which the garbage collector must scan. And sorted order is needed only once, when the table
+// is merged: then the keys are sorted.
 //
-// A slot has 32 bits of the key's hash, so that a table grows without looking at its keys, and 32 bits that say where
-// the record lies. Slots are in 256 tables that grow each for itself, so that no call has to wait for all of them.
-// There is no pointer in any of it but those to the arena's pieces of 1 MiB, which are used again after Reset.
+// A slot has 32 bits of the key's hash, so a table grows without reading its keys, and 32 bits for the position of the
+// record. There are 256 tables that grow independently, so no call waits for all of them to grow. The only pointers are
+// those to the arena's pieces of 1 MiB, which are reused after Reset.
 package mem
 
 import (

@@ -1,23 +1,22 @@
-// Package run keeps sorted keys with their values in files that never change once written: what a late merge writes and
-// reads.
+// Package run reads and writes runs, immutable files of sorted keys and values, for a late merge.
 //
-// A run is written from its beginning to its end in one pass over sorted input, with memory that does not grow with it:
+// A run is written from beginning to end in one pass over sorted input. The memory for this does not grow with the run:
 //
 //	"kumo run 1\n"
-//	blocks of about 16 KiB       what of them is a zstd frame (a byte), length of the keys, keys, values, CRC-32C
+//	blocks of about 16 KiB       which parts are zstd frames (a byte), length of the keys, keys, values, CRC-32C
 //	filters, among the blocks    one for each half a million keys
-//	index                        a separator, place and length for each block; place and length of each filter
-//	footer, 48 bytes             place and length of the index, counts, CRC-32C
+//	index                        a separator, offset and length for each block; offset and length of each filter
+//	footer, 48 bytes             offset and length of the index, counts, CRC-32C
 //
-// A key is a byte (lengths of suffix and value, four bits each, 15 meaning that the rest follows), the length shared
-// with the key before, the rest of the suffix's and of the value's length, suffix; lengths are varints. The first key
-// of a block shares nothing. The shared length is always the longest possible, which lets a look-up pass over most keys
-// without comparing anything.
+// A key consists of a byte (lengths of suffix and value, four bits each; 15 means that the rest follows), the length of
+// the prefix that it shares with the key before, the rest of the suffix's length, the rest of the value's length, and
+// the suffix. Lengths are varints. The first key of a block shares no prefix. The shared prefix is always the longest
+// possible, so a lookup can skip most keys without comparing them.
 //
-// Index and filters are in memory while a run is open: 9 bits a key for the filter, about half a bit for the index. A
-// filter is a binary fuse filter (Graf and Lemire, "Binary Fuse Filters: Fast and Smaller Than Xor Filters", 2022),
-// which tells with 1 error in 256 that a key is in the run, and without error that it is not. Each covers a range of
-// keys, so that it can be built as they come.
+// The index and the filters of an open run are in memory: 9 bits per key for the filter, about half a bit for the
+// index. A filter is a binary fuse filter (Graf and Lemire, "Binary Fuse Filters: Fast and Smaller Than Xor Filters",
+// 2022). It has false positives with a probability of 1 in 256, and no false negatives. Each filter covers a range of
+// keys, so it can be built while the keys are written.
 package run
 
 import (

@@ -1,10 +1,11 @@
-// Package tier keeps the runs of one folder: those that a late merge has written, the newest first, and the manifest
-// that names them. Beside them are runs that wait: what their owner has put aside, and will drop by Settle. A new
-// manifest replaces the old one in a single step, so that a process killed at any byte leaves the old state or the new
-// one; files that no manifest names are removed by the next Open.
+// Package tier manages the runs of one folder and merges them in tiers.
 //
-// A new run is of tier 0. As soon as a tier has Ratio runs they are merged into one of the next tier, so an entry is
-// written about log(n)/log(Ratio) times and a look-up asks at most Ratio-1 filters a tier.
+// The manifest names the runs that late merges have written, the newest first. Besides, it names pending runs, which
+// their owner stores for later and drops by Settle. A new manifest replaces the old one atomically, so a process killed
+// at any byte leaves either the old or the new state. The next Open removes files that no manifest names.
+//
+// A new run is in tier 0. As soon as a tier has Ratio runs, they are merged into one run of the next tier. So an entry
+// is written about log(n)/log(Ratio) times, and a lookup queries at most Ratio-1 filters per tier.
 package tier
 
 import (

@@ -1,7 +1,8 @@
-// Package urlgen makes URLs as a crawl meets them, for benchmarks: from a seed, as many as wanted, without keeping any.
-// Sites have sizes by Zipf's law and a style each (blog, news, shop, forum, wiki, manual), pages of a site share
-// folders, paths have dates, slugs and numbers, and some have queries. The new links of one page are on one site. A
-// share of what comes was there before, and the more likely the less long ago.
+// Package urlgen generates realistic URLs for benchmarks from a seed, without storing them.
+//
+// The sizes of sites follow Zipf's law. Each site has a style (blog, news, shop, forum, wiki, manual), and its pages
+// share folders. Paths have dates, slugs and numbers, and some URLs have queries. The new links of one page are on one
+// site. A share of the URLs are repetitions, of recent URLs with a higher probability.
 package urlgen
 
 import (

@@ -1,9 +1,10 @@
-// Package crawllog writes crawl.log, a line a visit, in the twelve fields of Heritrix 3, so that the tools made for its
-// logs work: time of the line, status, size of the payload, URL, discovery path, via, type, thread, begin and duration,
-// digest, seed, annotations. Fields are separated by spaces; one that has nothing to say is "-". kumo has no threads to
-// tell of and writes "#000".
+// Package crawllog writes crawl.log, one line per visit, in the format of Heritrix 3.
 //
-// Where no answer came, the status is one of Heritrix's negative codes; see [Code].
+// So tools for Heritrix logs can read it. A line has twelve fields: time of the line, status, size of the payload, URL,
+// discovery path, via, type, thread, begin and duration, digest, seed, annotations. Fields are separated by spaces; an
+// empty field is "-". kumo has no threads to report and writes "#000".
+//
+// If there was no response, the status is one of Heritrix's negative codes; see [Code].
 package crawllog
 
 import (

@@ -1,18 +1,40 @@
-// Package jsonl writes what a crawl found as JSON, a line each: pages.jsonl has the pages that gave an answer,
-// skipped.jsonl the URLs within reach that were left out, and why.
+// Package jsonl writes the results of a crawl as JSON lines, to pages.jsonl and skipped.jsonl.
 //
-// A page's line has url, final, status, time, type, charset, lang, title, bytes (of the payload), digest
-// ("sha1:BASE32"), depth, from, links (their number) and how long the exchange took, always: connect_ms until there was
-// a connection (name, connecting, TLS; 0 where one was open), first_byte_ms from the request's beginning to the
-// answer's, total_ms to its end, each in milliseconds; warc and offset when it lies in a WARC file; when they apply:
-// h1 (the first with a text), description (of the meta element) and canonical (the URL that the page calls its own),
-// each as the page says, hreflang (a list of lang and url: the page in other languages), importance (of its URL when
-// it was fetched, by the links that were found until then), truncated and malformed (the reasons), links_cut (the
-// limit that left links unread: memory, entries or length), revisit (the URL that had the same payload before),
-// sniffed (the media type, where it is not the declared one), near_duplicate_of (the URL of a page with nearly the
-// same text), robots (what the page asks of robots, as written), noindex and noarchive (true, where that is obeyed),
-// recrawl (what a visit has found that was not the first). A skip's line has url, host, rule, why, from, depth and
-// time. Times are UTC with milliseconds.
+// Each line of pages.jsonl is a page that answered. Each line of skipped.jsonl is a URL in scope that was excluded,
+// with the reason. Times are UTC with milliseconds.
+//
+// # Pages
+//
+// A line of a page always has
+//
+//   - url, final, status, time, type, charset, lang, title, depth, from
+//   - bytes: of the payload
+//   - digest: "sha1:BASE32"
+//   - links: their number
+//   - connect_ms: milliseconds until the connection was open (name, TCP, TLS); 0 if it was open already
+//   - first_byte_ms, total_ms: milliseconds from the beginning of the request to the first byte and to the end of the
+//     response
+//
+// and, if they apply,
+//
+//   - warc, offset: the WARC file of the record and its position there
+//   - h1: the first one with a text
+//   - description: of the meta element, as written
+//   - canonical: the URL that the page declares as its own, as written
+//   - hreflang: a list of lang and url, the page in other languages
+//   - importance: of the URL when it was fetched, by the links found until then
+//   - truncated, malformed: the reasons
+//   - links_cut: the limit that left links unread (memory, entries or length)
+//   - revisit: the URL that had the same payload before
+//   - sniffed: the detected media type, if it differs from the declared one
+//   - near_duplicate_of: the URL of a page with nearly the same text
+//   - robots: the page's directives for robots, as written
+//   - noindex, noarchive: true if the page has the directive and the crawl obeys it
+//   - recrawl: the result of a visit that was not the first
+//
+// # Skipped URLs
+//
+// A line of a skipped URL has url, host, rule, why, from, depth and time.
 package jsonl
 
 import (

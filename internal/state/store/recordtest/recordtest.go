@@ -1,5 +1,4 @@
-// Package recordtest makes the record files of a few visits, as a crawl leaves them, and damages them: for tests of who
-// reads them.
+// Package recordtest writes record files of a few visits for tests, as a crawl does, and damages them on demand.
 package recordtest
 
 import (

@@ -1,9 +1,11 @@
-// Package storetest is the contract that every store keeps: what was marked survives a crash at any moment, what came
-// after the mark does not come back, a full disk is told as such, and Close leaves files in their final form.
+// Package storetest implements the conformance tests of stores.
 //
-// The suite knows nothing of a store's form. It looks for URLs in the folder's files, after undoing gzip and zstd; of
-// index files, which repeat what others hold, it looks at the names only. A crash is a copy of the folder as it lies
-// there.
+// A store must keep marked records after a crash at any moment, drop data after the mark, report a full disk as such,
+// and leave files in their final form on Close.
+//
+// The tests do not know the format of a store. They search for URLs in the folder's files, after decompressing gzip and
+// zstd. For index files, which repeat other data, they check only the names. A simulated crash is a copy of the folder
+// in its current state.
 package storetest
 
 import (

@@ -1,24 +1,32 @@
 // Package warc writes a crawl's records as WARC 1.1 (ISO 28500:2017) with a sorted CDXJ index.
 //
-// A visit becomes up to three records beside each other: response (or revisit), request and metadata. Each is a member
-// of its own in the compressed file, so that a reader can start at any of them. They are put together and compressed in
-// the goroutine that calls Put, in buffers that are reused; only appending the finished bytes is done one at a time.
-// Most bodies come compressed and most other records are small: for both, building Huffman codes would cost much and
-// save little, so that only long texts get codes of their own.
+// # Records
 //
-// What was stored is what came over the wire: chunks, odd line ends and all. An answer whose head is broken cannot be
-// read as HTTP, so it is kept as a resource record of type application/octet-stream, which no reader tries to parse,
-// and is left out of the index.
+// A visit becomes up to three consecutive records: response (or revisit), request and metadata. Each is a separate
+// member of the compressed file, so a reader can start at any of them.
 //
-// WARC-Payload-Digest is that of the body as it lies in the record, with its chunks: so warcio, FastWARC and JWAT check
-// it, and so pywb reckons it, though the standard means the body without them. A revisit and the index repeat the
-// digest of the record that has the body, for replay finds it by that. A revisit because the server said that nothing
-// has changed (304) has no block: pywb shows the block's head, and an empty page, otherwise; the head is in the visit's
-// metadata record, and the index gives the status of the page that stands for it. docs/decisions/replay.md says what
-// was tried.
+// The goroutine that calls Put builds and compresses the records, in reused buffers. Only appending the finished bytes
+// is serialized. Most bodies are already compressed, and most other records are small. For both, building Huffman codes
+// would cost much and save little, so only long texts get codes of their own.
 //
-// A file grows under the name X.warc.gz.open beside X.cdxj.open, its index in the order of arrival. When it is full and
-// the Mark that holds its end is safe, the index is sorted into X.cdxj and both lose their ".open".
+// The stored response is the exact bytes received, including chunks and odd line ends. A response with a broken head
+// cannot be parsed as HTTP. It is stored as a resource record of type application/octet-stream, which no reader tries
+// to parse, and is omitted from the index.
+//
+// # Digests and revisits
+//
+// WARC-Payload-Digest covers the body as stored in the record, with its chunks. warcio, FastWARC and JWAT check it that
+// way, and pywb computes it so, although the standard means the body without chunks. A revisit and the index repeat the
+// digest of the record that has the body, since replay finds it by that.
+//
+// A revisit because the page is unchanged (304) has no block. Otherwise pywb would show the block's head, and an empty
+// page. The head is in the visit's metadata record. The index has the status of the page that represents it.
+// docs/decisions/replay.md describes the experiments.
+//
+// # Files
+//
+// A file grows under the name X.warc.gz.open. Its index X.cdxj.open is in the order of arrival. When the file is full
+// and the Mark that contains its end is durable, the index is sorted into X.cdxj and both names lose ".open".
 package warc
 
 import (

@@ -1,12 +1,13 @@
-// Package xml is the XML form of a batch crawl's pages: what a page says, for who searches it. A document has one page
-// a line, which is well-formed by itself, too:
+// Package xml writes the pages of a batch crawl as XML, for search engines and other indexers.
+//
+// A document has one page per line, and each line is well-formed by itself:
 //
 //	<?xml version="1.0" encoding="UTF-8"?>
 //	<pages …>
 //	<page><url>…</url><fetched>2026-11-21T03:04:05Z</fetched><directory>crawler_de</directory><encoding from="meta">…
 //	</pages>
 //
-// [Schema] says what it holds, in a form for programs. It lies beside the folders of days.
+// [Schema] describes the content in machine-readable form. Its file lies beside the folders of days.
 package xml
 
 import (

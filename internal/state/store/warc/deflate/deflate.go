@@ -1,10 +1,11 @@
-// Package deflate compresses small texts, and what is compressed already, to DEFLATE streams (RFC 1951) at little cost.
+// Package deflate compresses small texts and already compressed data to DEFLATE streams (RFC 1951) at low cost.
 //
-// It finds repetitions with a small hash table and writes them in the fixed code, so that nothing is counted and no
-// code is built, which is most of the work where a text has a few kilobytes. What does not repeat for a while is
-// stored: the fixed code makes literals no shorter. A text whose letters alone would shrink in a code of its own
-// becomes larger than with other compressors, by some 15 % at 1 KB and 25 % at 20 KB. docs/decisions/deflate.md
-// compares it with libraries.
+// It finds repetitions with a small hash table and writes them in the fixed code. So it neither counts symbols nor
+// builds codes, which is most of the work for a text of a few kilobytes. Longer stretches without repetitions are
+// stored, since the fixed code does not shorten literals.
+//
+// A text whose letters alone would shrink in a code of its own becomes larger than with other compressors, by some 15 %
+// at 1 KB and 25 % at 20 KB. docs/decisions/deflate.md compares the package with libraries.
 package deflate
 
 import (
