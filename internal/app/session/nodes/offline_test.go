@@ -115,8 +115,15 @@ func aNodeIsOffline(t *testing.T, strategy string) {
 	a, b := c.start("a"), c.start("b")
 	c.members(2)
 	c.midway(100)
+	c.eventually("a has many URLs", func() bool { return a.Session() != nil && a.Session().Frontier.Counts().URLs >= 50 })
 	owned := a.Session().Frontier.Counts()
 	line.cut()
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("a: before the cut %+v, now %+v, reach %+v; b: %+v", owned, a.Session().Frontier.Counts(),
+				a.Session().Engine.Reach(), b.Session().Frontier.Counts())
+		}
+	})
 	c.eventually("a says that it is offline", func() bool {
 		all, err := c.control.Look(t.Context(), "test")
 		if err != nil {
