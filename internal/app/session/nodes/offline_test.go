@@ -115,13 +115,17 @@ func aNodeIsOffline(t *testing.T, strategy string) {
 	a, b := c.start("a"), c.start("b")
 	c.members(2)
 	c.midway(100)
-	c.eventually("a has many URLs", func() bool { return a.Session() != nil && a.Session().Frontier.Counts().URLs >= 50 })
-	owned := a.Session().Frontier.Counts()
+	// A node that never reached a host cannot know that it is offline.
+	c.eventually("five hosts have answered a", func() bool {
+		return a.Session() != nil && a.Session().Engine.Reach().Answered >= 5
+	})
+	ofA, ofB := a.Session(), b.Session() // which are nil once the crawl is done
+	owned := ofA.Frontier.Counts()
 	line.cut()
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("a: before the cut %+v, now %+v, reach %+v; b: %+v", owned, a.Session().Frontier.Counts(),
-				a.Session().Engine.Reach(), b.Session().Frontier.Counts())
+			t.Logf("a: before the cut %+v, now %+v, reach %+v; b: %+v", owned, ofA.Frontier.Counts(), ofA.Engine.Reach(),
+				ofB.Frontier.Counts())
 		}
 	})
 	c.eventually("a says that it is offline", func() bool {
