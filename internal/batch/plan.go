@@ -24,7 +24,7 @@ const perFetch = 500 * time.Millisecond
 
 // PlanHosts spreads hosts over partitions so that the round ends as soon as may be (see hostPlan.takes). Hosts are
 // placed one by one, those that take longest first, each where the round's end is put off least; among equals, where
-// there is the least to do. If the hash of hosts happens to end the round sooner, the plan is that. Where few hosts have
+// there is the least to do. If hashing hosts ends the round sooner, PlanHosts returns that plan instead. Where few hosts have
 // most of the pages no plan makes the tasks equal: the round takes as long as the slowest host, and threads are idle.
 func PlanHosts(hosts []HostLoad, partitions, threads int) map[string]int {
 	hosts = slices.Clone(hosts)

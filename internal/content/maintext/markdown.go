@@ -87,8 +87,8 @@ func (m *marker) take(line string) bool {
 	return true
 }
 
-// takeAll is take for the lines of a node's text: whether one of them is to be written.
-func (m *marker) takeAll(text string) (any bool) {
+// anyWanted calls take for each line of a text and reports whether any line belongs to the output.
+func (m *marker) anyWanted(text string) (any bool) {
 	for line := range linesOf(text) {
 		any = m.take(line) || any
 	}
@@ -179,7 +179,7 @@ func (m *marker) heading(n *html.Node, all []piece) []piece {
 
 func (m *marker) code(pre *html.Node, all []piece) []piece {
 	code := textOfBlocks(pre)
-	if !m.takeAll(code) {
+	if !m.anyWanted(code) {
 		return all
 	}
 	var lines []string
@@ -359,11 +359,11 @@ func tableParts(n *html.Node) (all []*html.Node) {
 
 // takeRow takes a row's line, or where the text has its cells by themselves, these.
 func (m *marker) takeRow(row *html.Node, cells []*html.Node) (any bool) {
-	if m.takeAll(textOfBlocks(row)) {
+	if m.anyWanted(textOfBlocks(row)) {
 		return true
 	}
 	for _, c := range cells {
-		any = m.takeAll(textOfBlocks(c)) || any
+		any = m.anyWanted(textOfBlocks(c)) || any
 	}
 	return any
 }

@@ -28,10 +28,10 @@ var emphases = map[atom.Atom]string{atom.B: "strong", atom.Strong: "strong", ato
 // maxKnown bounds the remembered classes and ids of a page, and its open spans.
 const maxKnown = 1 << 10
 
-// keepSpan reports whether the current tag, a span, stays, and records that for its end tag. Most spans of documentation
+// retainsSpan reports whether the current tag, a span, stays, and records that for its end tag. Most spans of documentation
 // color code or carry a style: without them a tree has half the nodes, and each later step costs less. In a pre no class
 // or id matters: code is quoted whole, with its comments.
-func (t *thinner) keepSpan(attrs bool) bool {
+func (t *thinner) retainsSpan(attrs bool) bool {
 	kept := false
 	for more := attrs; more && !kept; {
 		var key, val []byte

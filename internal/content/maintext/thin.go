@@ -162,7 +162,7 @@ func (t *thinner) start(raw []byte) {
 	case keep, bare, span:
 		if f == span {
 			raw = t.copied(raw)
-			if !t.keepSpan(attrs) {
+			if !t.retainsSpan(attrs) {
 				return
 			}
 		}

@@ -116,7 +116,7 @@ func squeeze(s string) string {
 	}
 	var b strings.Builder
 	b.Grow(len(s))
-	space := false // white space stands before what comes next
+	space := false // the last character was white space
 	for i, begin := 0, 0; ; {
 		// Words are copied whole, up to white space or a soft hyphen.
 		c, size := byte(' '), 0

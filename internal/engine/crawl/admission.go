@@ -15,7 +15,7 @@ import (
 // A batch is what one page, or the seeds, bring in: judged, offered to seen, and sorted into what is to be fetched and
 // what is left out. Its slices are used again and again.
 type batch struct {
-	linkRoom
+	linkBuffers
 	links int // that the page has
 
 	records []*page.Record // what a visit, or several at once, have brought
@@ -38,9 +38,9 @@ type batch struct {
 	ranks links // what a ranking that goes by links is told
 }
 
-// A linkRoom is the part of a batch that grows with its links. Batches without links have none: workers, of which there
-// may be thousands that wait for answers, share the rooms of those that read pages.
-type linkRoom struct {
+// linkBuffers are the slices of a batch that grow with its links. Thousands of workers may wait for answers, so a worker
+// has buffers only while it reads a page.
+type linkBuffers struct {
 	cands    []entry.Candidate
 	urls     []seen.URL
 	news     []seen.News
@@ -55,8 +55,8 @@ type linkRoom struct {
 	entries  entry.Encoder
 }
 
-// empty reports whether nothing is in the room.
-func (r *linkRoom) empty() bool {
+// empty reports whether all buffers are empty.
+func (r *linkBuffers) empty() bool {
 	return len(r.cands)+len(r.urls)+len(r.news)+len(r.offs)+len(r.payloads)+len(r.known)+len(r.edits)+len(r.found)+
 		len(r.skips)+len(r.deferred)+len(r.entries.Writer) == 0
 }

@@ -27,7 +27,7 @@ func (e *Engine) TakeDispatched(ctx context.Context, data []byte) (done []bool, 
 	w := e.workers.take(e)
 	defer e.workers.rest(w)
 	w.batch.reset()
-	e.workers.lendRoom(&w.batch)
+	e.workers.getBuffers(&w.batch)
 	if err := w.batch.read(data); err != nil {
 		return nil, fmt.Errorf("take dispatched links: %w", err)
 	}

@@ -33,7 +33,7 @@ func (e *Engine) takeFrom(ctx context.Context, data []byte, refuses bool) ([]int
 	w := e.workers.take(e)
 	defer e.workers.rest(w)
 	w.batch.reset()
-	e.workers.lendRoom(&w.batch)
+	e.workers.getBuffers(&w.batch)
 	if err := w.batch.read(data); err != nil {
 		return nil, fmt.Errorf("take links from another node: %w", err)
 	}

@@ -121,7 +121,7 @@ func (w *worker) parse(resp *page.Response, it *item.Item) (fits bool, err error
 func (w *worker) takeLinks(it *item.Item) error {
 	some := w.reading.pool.shares.linksAtOnce(2*(len(it.URL)+len(it.Seed)) + linkCost)
 	rest := w.page.Links
-	w.workers.lendRoom(&w.batch)
+	w.workers.getBuffers(&w.batch)
 	for ; len(rest) > some; rest = rest[some:] {
 		if err := w.addLinks(&w.batch, it, &page.Page{Links: rest[:some], Robots: w.page.Robots}); err != nil {
 			return err

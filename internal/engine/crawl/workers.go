@@ -7,33 +7,33 @@ type workerPool struct {
 	mu     sync.Mutex           // guards what follows
 	idle   []*worker            // between visits; the last was used last
 	visits map[*worker]visiting // under way; not kept where no host is another node's
-	rooms  []linkRoom           // that no batch has, mostRooms at most
+	free   []linkBuffers        // not in use, at most maxFreeBuffers
 }
 
-// mostRooms is how many link rooms are kept for later use: about as many as pages are read and committed at once.
-const mostRooms = 32
+// maxFreeBuffers bounds the buffers kept for reuse, to about as many as pages are read and committed at once.
+const maxFreeBuffers = 32
 
-// lendRoom gives a batch without links a link room, if one is left.
-func (p *workerPool) lendRoom(b *batch) {
+// getBuffers gives free buffers to a batch that has none, if there are any.
+func (p *workerPool) getBuffers(b *batch) {
 	if cap(b.cands) > 0 || !b.empty() {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if last := len(p.rooms) - 1; last >= 0 {
-		b.linkRoom = p.rooms[last]
-		p.rooms[last] = linkRoom{}
-		p.rooms = p.rooms[:last]
+	if last := len(p.free) - 1; last >= 0 {
+		b.linkBuffers = p.free[last]
+		p.free[last] = linkBuffers{}
+		p.free = p.free[:last]
 	}
 }
 
-// returnRoom resets a worker's batch and keeps its link room for another. The caller holds mu.
-func (p *workerPool) returnRoom(b *batch) {
+// putBuffers resets a worker's batch and frees its buffers for another. The caller holds mu.
+func (p *workerPool) putBuffers(b *batch) {
 	b.reset()
-	if cap(b.cands) > 0 && len(p.rooms) < mostRooms {
-		p.rooms = append(p.rooms, b.linkRoom)
+	if cap(b.cands) > 0 && len(p.free) < maxFreeBuffers {
+		p.free = append(p.free, b.linkBuffers)
 	}
-	b.linkRoom = linkRoom{}
+	b.linkBuffers = linkBuffers{}
 }
 
 // visiting is a visit under way.
@@ -64,7 +64,7 @@ func (p *workerPool) rest(w *worker) {
 		close(v.over)
 		delete(p.visits, w)
 	}
-	p.returnRoom(&w.batch)
+	p.putBuffers(&w.batch)
 	p.idle = append(p.idle, w)
 }
 

@@ -7,14 +7,14 @@ import (
 	"kumo/internal/state/seen"
 )
 
-// TestWorkersShareLinkRooms tests that a worker whose visit is over holds on to nothing that is as large as its page's
-// links, and that no more rooms for links are kept than there are pages read at once.
-func TestWorkersShareLinkRooms(t *testing.T) {
+// TestWorkersShareLinkBuffers tests that an idle worker has no buffers for links, and that at most maxFreeBuffers are
+// kept for reuse.
+func TestWorkersShareLinkBuffers(t *testing.T) {
 	var p workerPool
 	var all []*worker
-	for range 4 * mostRooms {
+	for range 4 * maxFreeBuffers {
 		w := p.take(nil)
-		p.lendRoom(&w.batch)
+		p.getBuffers(&w.batch)
 		for range 1000 {
 			w.batch.urls = append(w.batch.urls, seen.URL{URL: "http://a.test/"})
 		}
@@ -24,20 +24,20 @@ func TestWorkersShareLinkRooms(t *testing.T) {
 	for _, w := range all {
 		p.rest(w)
 		if cap(w.batch.cands) > 0 || cap(w.batch.urls) > 0 {
-			t.Fatal("a worker that rests has a link room")
+			t.Fatal("an idle worker has buffers")
 		}
 	}
-	if len(p.rooms) != mostRooms {
-		t.Fatalf("%d rooms are kept, %d wanted", len(p.rooms), mostRooms)
+	if len(p.free) != maxFreeBuffers {
+		t.Fatalf("%d buffers are kept, want %d", len(p.free), maxFreeBuffers)
 	}
 	w := p.take(nil)
-	p.lendRoom(&w.batch)
-	if cap(w.batch.cands) < 1000 || len(p.rooms) != mostRooms-1 {
-		t.Errorf("a room for %d links, and %d left", cap(w.batch.cands), len(p.rooms))
+	p.getBuffers(&w.batch)
+	if cap(w.batch.cands) < 1000 || len(p.free) != maxFreeBuffers-1 {
+		t.Errorf("buffers for %d links, and %d left", cap(w.batch.cands), len(p.free))
 	}
 	for _, u := range w.batch.urls[:cap(w.batch.urls)] {
 		if u.URL != "" {
-			t.Fatalf("the room still has %q", u.URL)
+			t.Fatalf("the buffers still have %q", u.URL)
 		}
 	}
 }

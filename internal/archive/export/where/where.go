@@ -3,7 +3,7 @@
 //	status == 200 && type == "text/html" && host ~ "\.de$"
 //
 // A condition compares columns (package row) with values. A value is a number, a text in single or double quotes, true
-// or false. A time is written as a text, of which a prefix is enough ("2026-03").
+// or false. A time is written as a string; a prefix such as "2026-03" also works.
 //
 //	texts               == != < <= > >=, and ~ and !~ for a regular expression that is found in the text or not
 //	numbers and times   == != < <= > >=

@@ -40,8 +40,8 @@ type Config struct {
 type store interface {
 	// head returns what the store has under a key.
 	head(ctx context.Context, key string) (object, error)
-	// get reads from offset on, at most length bytes unless that is negative. A version other than "" is the only one that
-	// may be read.
+	// get reads at most length bytes from offset, or all bytes from there if length is negative. If version is not "" and
+	// the object has another version, get fails.
 	get(ctx context.Context, key string, offset, length int64, version string) (*content, error)
 	// list returns a page of at most limit objects, and the token of the next page, "" after the last. With a delimiter,
 	// keys that have it behind the prefix are listed as one folder.

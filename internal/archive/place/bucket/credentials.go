@@ -132,7 +132,7 @@ func awsConfig(ctx context.Context, o *s3Settings) (aws.Config, error) {
 	if err != nil {
 		return aws.Config{}, err
 	}
-	cfg.Region = cmp.Or(cfg.Region, "us-east-1") // which those who are not AWS mostly want
+	cfg.Region = cmp.Or(cfg.Region, "us-east-1") // what most S3-compatible servers expect
 	if o.role != "" && !o.anonymous {
 		cfg.Credentials = aws.NewCredentialsCache(stscreds.NewAssumeRoleProvider(sts.NewFromConfig(cfg), o.role))
 	}

@@ -271,7 +271,7 @@ func (c *gcsClient) get(ctx context.Context, key string, offset, length int64, v
 	if version != "" {
 		query.Set("ifGenerationMatch", version)
 	}
-	header := http.Header{"Accept-Encoding": {"gzip"}} // what is stored as gzip comes as it is
+	header := http.Header{"Accept-Encoding": {"gzip"}} // without it, Google unpacks objects that are stored as gzip
 	span := byteRange(offset, length)
 	if span != "" {
 		header.Set("Range", span)

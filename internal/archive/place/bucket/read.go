@@ -34,7 +34,7 @@ func byteRange(offset, length int64) string {
 	return ""
 }
 
-// wholeSize is the size of the file of which an answer has a part.
+// wholeSize returns the size of the whole file, of which a response may contain only a range.
 func wholeSize(length int64, contentRange string) int64 {
 	if _, total, is := strings.Cut(contentRange, "/"); is {
 		if n, err := strconv.ParseInt(total, 10, 64); err == nil {
@@ -86,7 +86,7 @@ type reader struct {
 	found     bool          // the file, whose version and time follow
 	version   string
 	modified  time.Time
-	whole     hash.Hash // of what was read, if that is a whole file whose digest the store has; otherwise nil
+	whole     hash.Hash // of the bytes read so far; nil unless the whole file is read and the store has its digest
 	want      string    // its digest in hex
 	closed    bool
 }

@@ -16,7 +16,7 @@
 //
 // # Log
 //
-// An entry is accepted only directly after the last one that its writer has read ([strategy.Persist]). So the leader
+// A writer can append an entry only directly after the last entry that it has read ([strategy.Persist]). So the leader
 // has read the whole log, and of two nodes that believe they lead, one can no longer write. A candidate also cannot
 // begin a term if it knows only an earlier epoch of members than the log's last entry. Such a node may have been
 // declared dead without knowing it, and does not know the members that have joined since.
