@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"kumo/internal/app/setting"
 	"kumo/internal/base/advice"
 )
 
@@ -34,8 +35,8 @@ func TestErrorsSpeakOfOptions(t *testing.T) {
 				}
 				text, _ := strconv.Unquote(lit.Value)
 				for _, found := range aFlag.FindAllStringSubmatch(text, -1) {
-					if flag := found[2]; options[flag] == "" && !commandOnly[flag] && !slices.Contains(elsewhere, flag) {
-						t.Errorf("%s/%s: --%s is in none of the lists", dir, name, flag)
+					if flag := found[2]; setting.Find(flag) == nil && !slices.Contains(elsewhere, flag) {
+						t.Errorf("%s/%s: --%s is no setting", dir, name, flag)
 					}
 				}
 				return true

@@ -48,7 +48,9 @@ type Crawler struct {
 // second between two requests to a host.
 func New(opts ...Option) *Crawler {
 	c := &Crawler{set: map[string]bool{}}
-	c.job.Crawl.Depth = -1
+	c.job.Crawl.Depth, c.job.Order, c.job.Frontier.Slices = -1, job.ByDepth, 1
+	c.job.Crawl.PagesPerDomain = crawl.DefaultPagesPerDomain
+	c.job.Crawl.HostsPerDomain, c.job.Crawl.NamesPerDomain = crawl.DefaultHostsPerDomain, crawl.DefaultNamesPerDomain
 	c.job.Frontier.Delay, c.job.Frontier.AddrDelay = time.Second, 250*time.Millisecond
 	c.job.Crawl.DecodeAll = true
 	for _, opt := range opts {

@@ -192,6 +192,17 @@ func PagesPerHost(pages int64) Option {
 	}
 }
 
+// BytesPerHost bounds the bytes that a host sends over the wire, robots.txt apart: once it has sent so many, the rest of
+// its URLs is excluded, which is no error. 0: no limit, the default. The responses in flight still count, so a host may
+// exceed it by one response a connection.
+func BytesPerHost(bytes int64) Option {
+	return func(c *Crawler) {
+		c.require(bytes >= 0, "BytesPerHost", notNegative, bytes)
+		c.given(crawl.RuleBytesPerHost)
+		c.job.Crawl.BytesPerHost = bytes
+	}
+}
+
 // PagesPerDomain is how many pages of a registered domain are fetched, as PagesPerHost; 10,000,000 unless set.
 func PagesPerDomain(pages int64) Option {
 	return perDomain("PagesPerDomain", crawl.RulePagesPerDomain, pages, func(c *crawl.Config) *int64 {

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"kumo/internal/app/setting"
 	wirebatch "kumo/internal/app/wire/batch"
 	"kumo/internal/app/wire/places"
 	"kumo/internal/archive/place"
@@ -134,7 +135,7 @@ func (o *batchOptions) bind(cmd *cobra.Command) {
 	f.StringVar(&o.userAgent, "user-agent", "", "send this User-Agent (default: kumo's)")
 	durationVar(f, &o.fetching.Timeout, "timeout", 30*time.Second,
 		"wait so long for an answer's head, and between two reads of its body")
-	f.Var(size{&o.fetching.MaxBody}, "max-body", "cut bodies off after so many bytes, and mark them (0: 32MB)")
+	f.Var(setting.Size(&o.fetching.MaxBody), "max-body", "cut bodies off after so many bytes, and mark them (0: 32MB)")
 	f.IntVar(&o.fetching.Tries, "tries", 3, "ask for a URL that fails `N` times")
 	durationVar(f, &o.fetching.MaxWait, "max-backoff", 5*time.Minute,
 		"leave a host that fails, or asks for it (Retry-After), alone for this long at most")
@@ -146,7 +147,7 @@ func (o *batchOptions) bind(cmd *cobra.Command) {
 	f.StringArrayVar(&o.fetching.Resolve, "resolve", nil,
 		"connect to ADDR for HOST:PORT, as `HOST:PORT:ADDR` (repeatable)")
 	f.StringVar(&o.fetching.DNSServer, "dns-server", "", "ask this name server (`HOST:PORT`) instead of the system's")
-	f.Var(size{&o.memory}, "memory", "sort in so much memory (0: 192MB); what does not fit goes to --temp")
+	f.Var(setting.Size(&o.memory), "memory", "sort in so much memory (0: 192MB); what does not fit goes to --temp")
 	f.StringVar(&o.temp, "temp", "", "a `FOLDER` for what lies between map and reduce (default: in the place)")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "say nothing but errors")
 	f.SortFlags = false

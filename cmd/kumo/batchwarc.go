@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kumo/internal/app/setting"
 	wirebatch "kumo/internal/app/wire/batch"
 	"kumo/internal/app/wire/places"
 	"kumo/internal/archive/place"
@@ -44,8 +45,8 @@ func batchWARCCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) }}
 	f := cmd.Flags()
 	f.StringVarP(&o.out, "out", "o", "", "make them in this `FOLDER` (default: warc/ and the collection's directory)")
-	f.Var(choice{&o.compress, []string{"gzip", "zstd", "none"}}, "compress", "how records are compressed")
-	f.Var(size{&o.size}, "warc-size", "begin another file before one gets longer (0: 1GB)")
+	f.Var(setting.Choice(&o.compress, []string{"gzip", "zstd", "none"}), "compress", "how records are compressed")
+	f.Var(setting.Size(&o.size), "warc-size", "begin another file before one gets longer (0: 1GB)")
 	f.BoolVar(&o.verify, "verify", false, "read everything again, and check digests and index")
 	f.SortFlags = false
 	return cmd

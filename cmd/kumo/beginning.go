@@ -54,7 +54,7 @@ func (b *beginning) begin(ctx context.Context, control admin.Client, r *desired.
 	if begun && len(b.samples) > 0 {
 		return usagef("--samples: a crawl is given samples with its first start, and this one has begun: it has its own")
 	}
-	n := o.job.PoliteSlices()
+	n := o.Job.PoliteSlices()
 	cut := !begun && n > 1 && !all.Lookup(job.SlicesKey).Changed
 	if !cut && len(b.samples) == 0 {
 		return nil

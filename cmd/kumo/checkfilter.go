@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kumo/internal/app/setting"
 	"kumo/internal/engine/filter"
 	"kumo/internal/engine/filter/ask"
 )
@@ -32,11 +33,11 @@ const filterExample = `  kumo check filter ./my.py https://example.com/ https://
 
 // filterCheck is kumo check filter's flags.
 type filterCheck struct {
-	filtering
-	src    source
-	base   string
-	links  int
-	asJSON bool
+	filters setting.Values // of which the settings of filters count
+	src     source
+	base    string
+	links   int
+	asJSON  bool
 }
 
 func checkFilter() *cobra.Command {
@@ -46,9 +47,9 @@ func checkFilter() *cobra.Command {
 		Long:  filterLong, Example: filterExample, DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd, args) }}
 	f := cmd.Flags()
-	c.filtering.bind(f)
-	for _, name := range []string{"filter", "filter-procs", "filter-default"} { // it is the argument, one, and none
-		_ = f.MarkHidden(name)
+	c.filters.Reset()
+	for _, key := range []string{"filter-timeout", "filter-memory"} {
+		addFlag(f, setting.Find(key), &c.filters)
 	}
 	f.StringVar(&c.base, "base", "http://localhost/", "take a file for the page at this `URL`")
 	f.IntVar(&c.links, "links", 20, "ask about the first `N` links of a file")
@@ -60,11 +61,12 @@ func (c *filterCheck) run(cmd *cobra.Command, args []string) error {
 	if len(args) < 2 {
 		return &usage{errors.New("wrong number of arguments: a command and at least one URL or file are wanted")}
 	}
-	c.commands, c.procs, c.whenMute = args[:1], 1, string(filter.Stop)
-	if err := c.check(); err != nil {
+	programs := &c.filters.Filter
+	programs.Commands, programs.Procs, programs.Default = args[:1], 1, string(filter.Stop)
+	if err := checkFilters(programs); err != nil {
 		return err
 	}
-	asked, err := c.open(cmd.Context(), "check", func(line string) { fmt.Fprintln(os.Stderr, line) })
+	asked, err := openFilters(cmd.Context(), programs, "check", func(line string) { fmt.Fprintln(os.Stderr, line) })
 	if err != nil {
 		return err
 	}

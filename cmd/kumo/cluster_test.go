@@ -6,30 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spf13/pflag"
-
 	"kumo/internal/app/inspect"
 	"kumo/internal/app/job"
+	"kumo/internal/app/setting"
 	"kumo/internal/base/settings"
 	"kumo/internal/lab/synthweb"
 )
-
-// Each flag of kumo crawl is in one hand in a cluster: who adds one decides whose it is.
-func TestCrawlFlagsInACluster(t *testing.T) {
-	all := map[string]int{}
-	for _, name := range slices.Concat(startFlags, nodeFlags, aloneFlags) {
-		all[name]++
-	}
-	crawlFlags(&options{}).VisitAll(func(f *pflag.Flag) {
-		if all[f.Name] != 1 {
-			t.Errorf("--%s is in %d of startFlags, nodeFlags and aloneFlags, want 1", f.Name, all[f.Name])
-		}
-		delete(all, f.Name)
-	})
-	if len(all) > 0 {
-		t.Errorf("there are no flags %v", all)
-	}
-}
 
 // What kumo start was told arrives at a node, beside what the node was told itself.
 func TestSettingsTravel(t *testing.T) {
@@ -45,8 +27,8 @@ func TestSettingsTravel(t *testing.T) {
 	}
 	shared := o.shared(flags)
 	if i := slices.IndexFunc(shared, func(s settings.Setting) bool {
-		return slices.Contains(nodeFlags, s.Key) ||
-			s.Key == seedsKey
+		return hasScope(s.Key, setting.Node) ||
+			s.Key == setting.SeedsKey
 	}); i >= 0 {
 		t.Errorf("%s is shared", shared[i].Key)
 	}

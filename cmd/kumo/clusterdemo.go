@@ -15,6 +15,7 @@ import (
 
 	"kumo/internal/app/admin"
 	"kumo/internal/app/inspect"
+	"kumo/internal/app/setting"
 	"kumo/internal/app/wire/cluster"
 	"kumo/internal/base/secret"
 	"kumo/internal/lab/synthweb"
@@ -80,7 +81,7 @@ func clusterDemo() *cobra.Command {
 	d.web.bind(cmd, 40, 1500)
 	f := cmd.Flags()
 	f.IntVar(&d.nodes, "nodes", 5, "run `N` nodes, 4 to 20 (with mesh 8)")
-	f.Var(choice{&d.strategy, cluster.Strategies()}, "strategy", "how hosts are shared among the nodes")
+	f.Var(setting.Choice(&d.strategy, cluster.Strategies()), "strategy", "how hosts are shared among the nodes")
 	f.Float64Var(&d.apart, "apart", 0.5, "with hub: keep each node from this `SHARE` of the hosts, 0 to 0.9; two of "+
 		"the first nodes reach each host")
 	durationVar(f, &d.delay, "delay", 300*time.Millisecond, "wait this long from the end of an answer to the next "+
@@ -205,7 +206,7 @@ func (d *clusterShow) start(ctx context.Context, control admin.Client) error {
 	if err := o.readStart(ctx, all, d.server.SeedURLs()); err != nil {
 		return err
 	}
-	return control.Start(ctx, o.shared(all), o.job.Seeds)
+	return control.Start(ctx, o.shared(all), o.Job.Seeds)
 }
 
 // formed waits until the first nodes are members.

@@ -13,6 +13,7 @@ import (
 	"kumo/internal/app/inspect"
 	"kumo/internal/app/job"
 	"kumo/internal/app/node"
+	"kumo/internal/app/setting"
 	"kumo/internal/app/wire/cluster"
 	"kumo/internal/base/advice"
 	"kumo/internal/base/stats"
@@ -73,7 +74,7 @@ func startCommand() *cobra.Command {
 					return cluster.Advise(err)
 				}
 				if all.Lookup(job.BlockKey).Changed {
-					o.job.Block = withSaved(o.job.Block, r.Settings[job.BlockKey])
+					o.Job.Block = withSaved(o.Job.Block, r.Settings[job.BlockKey])
 				}
 				settings := o.shared(all)
 				if r.Settings != nil {
@@ -81,7 +82,7 @@ func startCommand() *cobra.Command {
 						return err
 					}
 				}
-				if err := control.Start(ctx, settings, o.job.Seeds, o.job.File); err != nil {
+				if err := control.Start(ctx, settings, o.Job.Seeds, o.Job.File); err != nil {
 					return cluster.Advise(err)
 				}
 				return c.done(cmd.OutOrStdout(), "started"+withSeeds(o.seedCount()))
@@ -89,8 +90,9 @@ func startCommand() *cobra.Command {
 		}}
 	f := cmd.Flags()
 	c.bindCommand(f)
-	borrow(f, all, startFlags)
+	borrow(f, all, ofScope(setting.Crawl))
 	b.bind(f)
+	withSettingsHelp(cmd)
 	f.Lookup("limit").Usage = "stop after about `N` pages of all nodes together, whatever their status (0: no limit)"
 	f.SortFlags = false
 	return cmd
@@ -153,36 +155,36 @@ are the links on them as the crawl's --scope has it. The answer says how many we
 		Example: "  kumo add --crawl news https://example.org/\n  kumo add -o crawls/news https://example.org/",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			defer func() { err = errors.Join(err, o.closeInput()) }()
-			o.job.Seeds = args
+			o.Job.Seeds = args
 			if err := o.readInput(cmd.Context()); err != nil {
 				return err
 			}
 			o.warn(cmd.ErrOrStderr())
 			c.wait += o.seedTime()
-			if !o.job.HasSeeds() {
+			if !o.Job.HasSeeds() {
 				return usagef("no URL to add: name one, or give a file of them with --input-file")
 			}
 			if a.dir != "" {
-				if o.job.File != nil && !o.job.File.Few() {
+				if o.Job.File != nil && !o.Job.File.Few() {
 					return usagef("--input-file has more than is added at once: kumo crawl -o %s -i takes a long file in", a.dir)
 				}
-				if _, err := seeds.Parse(o.job.Seeds); err != nil {
+				if _, err := seeds.Parse(o.Job.Seeds); err != nil {
 					return err
 				}
 				return a.steer(cmd, func(ctx context.Context, s inspect.Steerer) (string, error) {
-					news, err := s.Add(ctx, o.job.Seeds)
-					return addedAlone(news, len(o.job.Seeds)), err
+					news, err := s.Add(ctx, o.Job.Seeds)
+					return addedAlone(news, len(o.Job.Seeds)), err
 				})
 			}
 			return c.control(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control admin.Client) error {
-				known, err := control.Known(ctx, o.job.Seeds) // before they are added
+				known, err := control.Known(ctx, o.Job.Seeds) // before they are added
 				if err != nil {
 					return cluster.Advise(err)
 				}
-				if err := control.Add(ctx, o.job.Seeds, o.job.File); err != nil {
+				if err := control.Add(ctx, o.Job.Seeds, o.Job.File); err != nil {
 					return cluster.Advise(err)
 				}
-				return c.done(cmd.OutOrStdout(), addedAll(known, o.job.File))
+				return c.done(cmd.OutOrStdout(), addedAll(known, o.Job.File))
 			})
 		}}
 	c.bindCommand(cmd.Flags())

@@ -24,6 +24,7 @@ import (
 	"kumo/internal/app/folder"
 	"kumo/internal/app/job"
 	"kumo/internal/app/session"
+	"kumo/internal/app/setting"
 	"kumo/internal/app/wire"
 	"kumo/internal/app/wire/sinks"
 	"kumo/internal/app/wire/uploads"
@@ -39,44 +40,46 @@ import (
 	"kumo/internal/view/web"
 )
 
-const crawlLong = `Crawl from the given URLs and keep what is found in a folder of its own:
+const crawlLong = `Crawl from the given URLs and keep the result in a folder:
 
-  warc/            requests and answers as WARC 1.1, with a CDXJ index beside each file
-  index.cdxj       the index of them all
-  pages.jsonl      a line a page
-  text.jsonl       with --text: a line for each page with a main text
-  fields.jsonl     with --fields: a line for each record that rules make of a page
-  crawl.log        a line a visit, in Heritrix's twelve fields
-  skipped.jsonl    a line for each URL within reach that was left out, with the rule
-  report.json      what the crawl came to
+  warc/            requests and responses as WARC 1.1, with a CDXJ index beside each file
+  index.cdxj       the merged index of all WARC files
+  pages.jsonl      one line for each page
+  text.jsonl       with --text: one line for each page that has a main text
+  fields.jsonl     with --fields: one line for each extracted record
+  crawl.log        one line for each visit, in Heritrix's twelve fields
+  skipped.jsonl    one line for each URL in reach that was excluded, with the rule
+  report.json      totals of the crawl
   config.yaml      the settings in effect
 
-The same command again continues where the crawl stopped, also after Ctrl-C or a crash. Settings that are not given
-again stay as they were; seeds that are given in addition are added. kumo snapshot copies a crawl, also while it runs; kumo repair
-makes one go on whose files are damaged.
+Run the same command again to resume a crawl, also after Ctrl-C or a crash. It keeps its settings
+unless you give others, and adds the seeds that you name. kumo snapshot copies a crawl, also while
+it runs; kumo repair makes a crawl with damaged files usable again.
 
-With --out s3://bucket/prefix (or hdfs://, file://) these files are brought to a place: WARC files as each is closed, the others at
-the end of each run. The crawl's own folder stays on this machine (--work). A place that fails, or
-is down at the start, is tried again while the crawl goes on; docs/crawl-to-place.md says what holds.
+With --out s3://bucket/prefix (or hdfs://, file://) kumo uploads each WARC file when it is closed,
+and the other files at the end of each run. The crawl's own folder stays on this machine (--work).
+If the storage fails or is down, kumo retries while the crawl goes on (docs/crawl-to-place.md).
 
-While it runs, a terminal shows what was fetched and what waits:
+On a terminal, kumo shows:
 
-  pages    URLs that were answered, whatever with; and how many a second. errors: URLs that got no answer
-  hosts    active: with a request under way; waiting: whose delay has not passed, or for whom no worker is free;
-           backing off: left alone for longer, after failures or at their own wish
-  turns    where many hosts share a server address: how many wait for their turn there, which come --ip-delay apart
-  URLs     waiting: in the queues of their hosts; known: met within reach, fetched or not
-  place    what waits to be brought there, and why
-  ends     when what waits is done at the earliest, by the host that takes longest under its delay, and what becomes of
-           the number of URLs that wait; STALLED: nothing was answered for a minute though URLs wait, why, and what to do
+  pages    URLs answered (any status), and the rate; errors: URLs without an answer
+  hosts    active: with a request in flight; waiting: for the delay or for a worker;
+           backing off: after failures, or at the host's request
+  turns    hosts that wait for the turn of a shared server address (--ip-delay)
+  URLs     waiting: in queues; known: found in scope, fetched or not
+  place    files that wait for upload, and why
+  ends     earliest end, set by the slowest host's delay, and whether the queue grows;
+           STALLED: no answer for a minute although URLs wait, why, and what to do
 
---sink sends each page's record to a server, too: PostgreSQL, OpenSearch, Kafka, HBase (see kumo export --help for the URLs). Records
-wait in the crawl's files while it is away. With -o - nothing is kept, so that the crawl cannot be continued: a line of JSON a page goes to
-standard output, all else to standard error; a reader that has enough ends it.
+--sink also sends each page's record to PostgreSQL, OpenSearch, Kafka or HBase (kumo export --help
+lists the URLs). While the server is down, records wait in the crawl's files. With -o - kumo keeps
+nothing and writes one line of JSON for each page to standard output; such a crawl cannot be
+resumed, and ends when the reader closes the pipe.
 
-With --recrawl the crawl goes on when all is fetched: it visits each page again when its time has come, asks servers only for what
-has changed, and adapts the time to how often that is the case. With --due it does so once, for what is due now, and ends.
-A page that is gone (404, 410) is retired after five visits, each after twice the time.`
+With --recrawl the crawl continues after everything is fetched. It visits each page again when it
+is due, asks servers only for changes, and adapts the interval to how often a page changes. With
+--due it visits what is due now, and ends. A page that is gone (404, 410) is retired after five
+visits, each after twice the time.`
 
 const crawlExample = `  kumo crawl https://example.com/
   kumo crawl --contact https://me.example/bot -d 2 --limit 1000 https://example.com/docs/ --scope prefix
@@ -93,24 +96,24 @@ func crawlCommand() *cobra.Command {
 		Use: "crawl [flags] URL...", Short: "Crawl from the given URLs", Long: crawlLong, Example: crawlExample,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			defer func() { err = errors.Join(err, o.closeInput()) }()
-			if err := o.ui.checkArgs(args); err != nil {
+			if err := crawlUI(o.UI).checkArgs(args); err != nil {
 				return err
 			}
 			if err := o.settle(cmd.Context(), cmd.Flags(), args); err != nil {
 				return err
 			}
-			if o.dryRun {
+			if o.DryRun {
 				return o.explain(cmd.OutOrStdout())
 			}
-			if o.out == sinks.Stdout {
+			if o.Out == sinks.Stdout {
 				return o.pipe(cmd.Context())
 			}
-			o.job.Change = o.changer(cmd.Flags())
+			o.Job.Change = o.changer(cmd.Flags())
 			return o.crawl(cmd.Context(), cmd.OutOrStdout())
 		},
 	}
 	o.bind(cmd.Flags())
-	return cmd
+	return withSettingsHelp(cmd)
 }
 
 // crawlFlags are kumo crawl's flags, for who needs them without the command.
@@ -123,24 +126,24 @@ func crawlFlags(o *options) *pflag.FlagSet {
 // crawl runs the job and shows how it goes. It is also how kumo demo crawls.
 func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 	show := o.newShow(os.Stderr)
-	o.job.Listener = crawl.Tee(o.job.Listener, show.listener())
-	o.job.Warn = func(err error) { show.log.Warn(err.Error()) }
+	o.Job.Listener = crawl.Tee(o.Job.Listener, show.listener())
+	o.Job.Warn = func(err error) { show.log.Warn(err.Error()) }
 	for _, w := range o.warnings {
 		show.log.Warn(w)
 	}
-	if o.job.Contact == "" && !strings.Contains(o.job.Fetch.UserAgent, "://") &&
-		!strings.Contains(o.job.Fetch.UserAgent, "@") && !o.staysHere() {
+	if o.Job.Contact == "" && !strings.Contains(o.Job.Fetch.UserAgent, "://") &&
+		!strings.Contains(o.Job.Fetch.UserAgent, "@") && !o.staysHere() {
 		show.log.Warn("no --contact is set: owners of the sites you crawl cannot reach you, and some will block you")
 	}
-	if o.profile != "" {
-		stop, profileErr := startProfile(o.profile)
+	if o.Profile != "" {
+		stop, profileErr := startProfile(o.Profile)
 		if profileErr != nil {
 			return profileErr
 		}
 		defer func() { err = errors.Join(err, stop()) }()
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(o.job.MemoryLimit())
+		debug.SetMemoryLimit(o.Job.MemoryLimit())
 	}
 	metrics, err := o.listen() // before anything is begun
 	if err != nil {
@@ -156,13 +159,13 @@ func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 	if up != nil {
 		defer func() { err = errors.Join(err, up.Close()) }()
 	}
-	asked, err := o.filtering.open(ctx, o.job.Name, func(line string) { show.log.Warn(line) })
+	asked, err := openFilters(ctx, &o.Filter, o.Job.Name, func(line string) { show.log.Warn(line) })
 	if err != nil {
 		return err
 	}
 	defer asked.close()
-	asked.join(&o.job)
-	page, err := o.ui.listen()
+	asked.join(&o.Job)
+	page, err := crawlUI(o.UI).listen()
 	if err != nil {
 		return err
 	}
@@ -171,17 +174,17 @@ func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	c, err := wire.Open(ctx, &o.job)
+	c, err := wire.Open(ctx, &o.Job)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
 	if c.Resumed {
-		if c.Waiting == 0 && len(o.job.Crawl.Recrawl.Intervals) == 0 {
+		if c.Waiting == 0 && len(o.Job.Crawl.Recrawl.Intervals) == 0 {
 			show.log.Info("nothing waits in this crawl: it is done unless a new seed is given, or more is let in " +
 				"(--depth, --max-pages-per-host, --embeds, --text, --fields); --fresh sets it aside and begins again")
 		}
-		show.log.Info("continuing", "folder", o.job.Dir, "pages", c.Stats.Pages(), "urls_waiting", c.Waiting, "urls_known",
+		show.log.Info("continuing", "folder", o.Job.Dir, "pages", c.Stats.Pages(), "urls_waiting", c.Waiting, "urls_known",
 			c.Known)
 	}
 	if names := o.proxyVariables(); names != "" {
@@ -192,17 +195,17 @@ func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 	if taken, all := c.Seeds(); taken < all {
 		show.log.Info("not all seeds are taken in: the same command takes in the rest", "taken_in", taken, "seeds", all)
 	}
-	if report != nil && !o.quiet && !o.noReport {
+	if report != nil && !o.Quiet && !o.noReport {
 		report.Print(out)
 		following.print(out)
-		if o.job.Dir != "" {
-			fmt.Fprintf(out, "  %-9s %s\n", "folder", o.job.Dir)
+		if o.Job.Dir != "" {
+			fmt.Fprintf(out, "  %-9s %s\n", "folder", o.Job.Dir)
 		}
 		if up != nil {
 			printUploads(out, up.Status())
 		}
 	}
-	if report != nil && !o.job.Crawl.NoTraps && report.Skipped[crawl.RuleTrap] > 0 {
+	if report != nil && !o.Job.Crawl.NoTraps && report.Skipped[crawl.RuleTrap] > 0 {
 		o.warnOfTraps(show.log, report.Skipped[crawl.RuleTrap])
 	}
 	if isBehind(sinksErr) && err != nil { // what ended the crawl is its exit code; the sentence is said all the same
@@ -227,21 +230,21 @@ func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 // warnOfTraps says how many URLs were cut off as traps, and how to let them in.
 func (o *options) warnOfTraps(log *slog.Logger, urls int64) {
 	how := []any{"let_in", "kumo crawl --no-traps"}
-	if o.job.Dir != "" {
-		how = []any{"list", "kumo traps " + o.job.Dir, "let_in", "kumo crawl --out " + o.job.Dir + " --no-traps"}
+	if o.Job.Dir != "" {
+		how = []any{"list", "kumo traps " + o.Job.Dir, "let_in", "kumo crawl --out " + o.Job.Dir + " --no-traps"}
 	}
 	log.Warn(stats.Count(urls, "URLs")+" left out as traps without end", how...)
 }
 
 // listen listens where metrics are to be served; nil if nowhere.
 func (o *options) listen() (net.Listener, error) {
-	if o.metrics == "" {
+	if o.Metrics == "" {
 		return nil, nil
 	}
-	if _, _, err := net.SplitHostPort(o.metrics); err != nil {
-		return nil, usagef("--metrics is %q: a host and a port are wanted, as in localhost:9090", o.metrics)
+	if _, _, err := net.SplitHostPort(o.Metrics); err != nil {
+		return nil, usagef("--metrics is %q: a host and a port are wanted, as in localhost:9090", o.Metrics)
 	}
-	l, err := net.Listen("tcp", o.metrics)
+	l, err := net.Listen("tcp", o.Metrics)
 	if err != nil {
 		return nil, usagef("--metrics: %v", err)
 	}
@@ -251,8 +254,8 @@ func (o *options) listen() (net.Listener, error) {
 // staysHere reports whether the crawl begins on this machine only, whose owner needs nobody's address: a server that is
 // tried out.
 func (o *options) staysHere() bool {
-	seeds, err := seeds.Parse(o.job.Seeds)
-	if err != nil || len(seeds) == 0 || o.job.File != nil && !o.job.File.Few() {
+	seeds, err := seeds.Parse(o.Job.Seeds)
+	if err != nil || len(seeds) == 0 || o.Job.File != nil && !o.Job.File.Few() {
 		return false
 	}
 	return !slices.ContainsFunc(seeds, func(u weburl.URL) bool {
@@ -291,20 +294,20 @@ func (o *options) run(ctx context.Context, c *session.Session, show *show, other
 	g.Go(func() error { tuneCollector(beside); return nil })
 	if metrics := others.metrics; metrics != nil {
 		show.metrics(metrics.Addr())
-		src := web.Source{Name: o.job.Name, Totals: c.Stats.Totals, Answers: c.Stats.Answers, Frontier: c.Frontier.Counts,
+		src := web.Source{Name: o.Job.Name, Totals: c.Stats.Totals, Answers: c.Stats.Answers, Frontier: c.Frontier.Counts,
 			Known: c.URLsKnown, Outage: c.Outage, Forecast: func() forecast.Forecast { return c.Outlook().Forecast },
 			Stall: func() stall.Alarm { return c.Outlook().Stall }}
-		if o.job.Filters != nil {
-			src.Filters = o.job.Filters.Counts
+		if o.Job.Filters != nil {
+			src.Filters = o.Job.Filters.Counts
 		}
 		if up := others.up; up != nil {
 			src.Uploads = up.Status
 		}
-		src.Sinks = o.job.Sinks
+		src.Sinks = o.Job.Sinks
 		g.Go(func() error { return web.Serve(beside, metrics, src) })
 	}
 	if page := others.page; page != nil {
-		g.Go(func() error { return page.serve(beside, show.log, runningIn(o.job.Dir)) })
+		g.Go(func() error { return page.serve(beside, show.log, runningIn(o.Job.Dir)) })
 	}
 	if up := others.up; up != nil {
 		up.Start(beside)
@@ -316,7 +319,7 @@ func (o *options) run(ctx context.Context, c *session.Session, show *show, other
 		ctx = stopped
 	}
 	sinks = others.following.finish(ctx)
-	if o.job.Sinks != nil && report != nil { // what they had when the run ended is in the report that it wrote
+	if o.Job.Sinks != nil && report != nil { // what they had when the run ended is in the report that it wrote
 		err = errors.Join(err, c.ReportSinks(report))
 	}
 	if up := others.up; up != nil {
@@ -350,28 +353,28 @@ type show struct {
 }
 
 func (o *options) newShow(stderr *os.File) *show {
-	limits := progress.Limits{Pages: o.job.Crawl.Pages, Bytes: o.job.Crawl.Bytes, Time: o.job.Crawl.Time}
-	s := &show{quiet: o.quiet, verbose: o.verbose, limits: limits}
+	limits := progress.Limits{Pages: o.Job.Crawl.Pages, Bytes: o.Job.Crawl.Bytes, Time: o.Job.Crawl.Time}
+	s := &show{quiet: o.Quiet, verbose: o.Verbose, limits: limits}
 	var w io.Writer = stderr
-	if draws(stderr) && !o.quiet && !o.logJSON && !o.verbose {
+	if draws(stderr) && !o.Quiet && !o.LogJSON && !o.Verbose {
 		s.live = progress.NewLive(stderr, func() int {
 			width, _, err := term.GetSize(int(stderr.Fd()))
 			if err != nil {
 				return 80
 			}
 			return width
-		}, o.job.Name, limits)
+		}, o.Job.Name, limits)
 		w = s.live
 	}
 	level := slog.LevelInfo
 	switch {
-	case o.quiet:
+	case o.Quiet:
 		level = slog.LevelError
-	case o.verbose:
+	case o.Verbose:
 		level = slog.LevelDebug
 	}
 	opts := &slog.HandlerOptions{Level: level}
-	if o.logJSON {
+	if o.LogJSON {
 		s.log = slog.New(slog.NewJSONHandler(w, opts))
 	} else {
 		s.log = slog.New(slog.NewTextHandler(w, opts))
@@ -516,21 +519,21 @@ func (s *show) visited(r *page.Record) {
 
 // explain says what a crawl would do.
 func (o *options) explain(w io.Writer) error {
-	if err := wire.Check(&o.job); err != nil {
+	if err := wire.Check(&o.Job); err != nil {
 		return err
 	}
-	seeds, err := o.job.Fix()
+	seeds, err := o.Job.Fix()
 	if err != nil {
 		return err
 	}
 	what := "A new crawl"
-	if saved, err := folder.ReadSettings(o.job.Dir); err == nil && saved != nil && !o.job.Fresh {
+	if saved, err := folder.ReadSettings(o.Job.Dir); err == nil && saved != nil && !o.Job.Fresh {
 		what = "The crawl there would be continued"
-	} else if !o.job.HasSeeds() {
-		return job.NoCrawl(o.job.Dir)
+	} else if !o.Job.HasSeeds() {
+		return job.NoCrawl(o.Job.Dir)
 	}
 	o.warn(w)
-	fmt.Fprintf(w, "%s, %q, in %s, as\n  %s\n", what, o.job.Name, o.job.Dir, o.job.UserAgent())
+	fmt.Fprintf(w, "%s, %q, in %s, as\n  %s\n", what, o.Job.Name, o.Job.Dir, o.Job.UserAgent())
 	fmt.Fprintln(w, "from")
 	for i, u := range seeds {
 		if i == 20 {
@@ -539,12 +542,12 @@ func (o *options) explain(w io.Writer) error {
 		}
 		fmt.Fprintf(w, "  %s\n", u)
 	}
-	if f := o.job.File; f != nil && !f.Few() {
+	if f := o.Job.File; f != nil && !f.Few() {
 		fmt.Fprintf(w, "  %d URLs of %s\n", f.Count, f.Title())
 	}
 	fmt.Fprintln(w, "with these settings:")
-	for _, s := range o.job.Settings {
-		if s.Key != seedsKey {
+	for _, s := range o.Job.Settings {
+		if s.Key != setting.SeedsKey {
 			fmt.Fprintf(w, "  %s: %s\n", s.Key, strings.Join(s.Values, ", "))
 		}
 	}

@@ -18,26 +18,24 @@ import (
 
 // A crawl whose record files are brought to a place.
 
-const keepLocalKey = "keep-local"
-
 // errWaits is the end of a crawl whose place has not got all.
 var errWaits = errors.New("the same command brings the rest there")
 
 // folderOfPlace is the crawl's folder, as far as the user has said: where --out is a place, the one on this machine.
 func (o *options) folderOfPlace() (string, error) {
-	if err := checkPlace(o.out); err != nil {
+	if err := checkPlace(o.Out); err != nil {
 		return "", err
 	}
-	if !places.IsURL(o.out) {
-		if o.work != "" {
+	if !places.IsURL(o.Out) {
+		if o.Work != "" {
 			return "", usagef("--work is the folder of a crawl whose files go to a place: name that with --out, as " +
 				"s3://bucket/prefix, or only the folder with --out")
 		}
-		return o.out, nil
+		return o.Out, nil
 	}
-	o.place = strings.TrimRight(o.out, "/")
-	if o.work != "" {
-		return o.work, checkFolder("--work", o.work)
+	o.place = strings.TrimRight(o.Out, "/")
+	if o.Work != "" {
+		return o.Work, checkFolder("--work", o.Work)
 	}
 	return uploads.FolderFor(o.place), nil
 }
@@ -61,19 +59,19 @@ func checkPlace(out string) error {
 
 // openPlace prepares what brings files to the crawl's place; nil if it has none.
 func (o *options) openPlace(ctx context.Context, show *show) (*uploads.Upload, error) {
-	if o.place == "" && o.job.Dir != "" && !o.job.Fresh { // the folder may know of one
+	if o.place == "" && o.Job.Dir != "" && !o.Job.Fresh { // the folder may know of one
 		var err error
-		if o.place, err = uploads.PlaceOf(o.job.Dir); err != nil {
+		if o.place, err = uploads.PlaceOf(o.Job.Dir); err != nil {
 			return nil, err
 		}
 	}
 	if o.place == "" {
-		if !o.keepLocal {
+		if !o.KeepLocal {
 			return nil, usagef("--keep-local=false removes what a place has: name one with --out, as s3://bucket/prefix")
 		}
 		return nil, nil
 	}
-	up, err := uploads.New(ctx, &o.job, uploads.Config{Place: o.place, KeepLocal: o.keepLocal, Wait: o.placeWait,
+	up, err := uploads.New(ctx, &o.Job, uploads.Config{Place: o.place, KeepLocal: o.KeepLocal, Wait: o.PlaceWait,
 		Failed: show.placeFails, Works: show.placeWorks})
 	if err != nil {
 		return nil, err
@@ -82,7 +80,7 @@ func (o *options) openPlace(ctx context.Context, show *show) (*uploads.Upload, e
 		s := up.Status()
 		return cmp.Or(s.Words(), "nothing waits for "+s.Place)
 	}
-	show.placeOpened(up, o.place, o.job.Dir)
+	show.placeOpened(up, o.place, o.Job.Dir)
 	return up, nil
 }
 

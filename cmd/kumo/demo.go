@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"kumo/internal/app/setting"
 	"kumo/internal/base/weburl"
 	"kumo/internal/lab/synthweb"
 )
@@ -23,7 +24,7 @@ the servers say what they saw: how much of the web was fetched, what twice, and 
 func demoCommand() *cobra.Command {
 	o := &options{}
 	all := crawlFlags(o)
-	o.minFree = 0 // what it keeps is small
+	o.Job.Crawl.MinFree = 0 // what it keeps is small
 	w := webFlags{messy: true}
 	cmd := &cobra.Command{Use: "demo", Short: "Crawl a made-up web on this machine", Long: demoLong, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -31,13 +32,15 @@ func demoCommand() *cobra.Command {
 		}}
 	w.bind(cmd, 24, 1200)
 	f := cmd.Flags()
-	f.StringVarP(&o.out, "out", "o", "crawls/demo", "the crawl's folder; what an earlier demo left there is removed")
-	durationVar(f, &o.job.Frontier.Delay, "delay", 20*time.Millisecond, "wait this long from the end of an answer to "+
+	f.StringVarP(&o.Out, "out", "o", "crawls/demo", "the crawl's folder; what an earlier demo left there is removed")
+	durationVar(f, &o.Job.Frontier.Delay, "delay", 20*time.Millisecond, "wait this long from the end of an answer to "+
 		"the next request to that host")
-	f.IntVarP(&o.job.Frontier.Hosts, "concurrency", "c", 64, "work on `N` hosts at once")
-	f.StringVar(&o.metrics, "metrics", "", "serve Prometheus metrics and pprof at `ADDR`")
-	o.ui.bind(f, "ui")
-	f.BoolVarP(&o.verbose, "verbose", "v", false, "log every URL")
+	f.IntVarP(&o.Job.Frontier.Hosts, "concurrency", "c", 64, "work on `N` hosts at once")
+	f.StringVar(&o.Metrics, "metrics", "", "serve Prometheus metrics and pprof at `ADDR`")
+	for _, key := range []string{"ui", "ui-cert", "ui-key", "ui-no-token"} {
+		addFlag(f, setting.Find(key), &o.Values)
+	}
+	f.BoolVarP(&o.Verbose, "verbose", "v", false, "log every URL")
 	return cmd
 }
 
@@ -52,18 +55,18 @@ func (o *options) demo(ctx context.Context, out io.Writer, flags webFlags, all *
 		return err
 	}
 	defer func() { err = errors.Join(err, server.Close()) }()
-	j := &o.job
-	if err := checkFolder("--out", o.out); err != nil {
+	j := &o.Job
+	if err := checkFolder("--out", o.Out); err != nil {
 		return err
 	}
-	j.Name, j.Dir, j.Fresh, j.Discard, j.Seeds = "demo", o.out, true, true, server.SeedURLs()
+	j.Name, j.Dir, j.Fresh, j.Discard, j.Seeds = "demo", o.Out, true, true, server.SeedURLs()
 	j.Contact = "https://example.org/demo"
 	j.Scope = weburl.ScopeAny
 	j.Crawl.PagesPerHost = 400
 	j.Frontier.AddrDelay = j.Frontier.Delay
 	j.Fetch.AllowPrivate, j.Fetch.DNSServer = true, server.DNS()
 	j.Fetch.ConnectTimeout, j.Fetch.Timeout = 2*time.Second, 3*time.Second
-	j.Settings = o.settings(all)
+	j.Settings = o.settings()
 	if err := o.crawl(ctx, out); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"kumo/internal/app/setting"
 	"testing"
 	"time"
 )
@@ -11,12 +12,12 @@ func TestDurations(t *testing.T) {
 		"2w": 14 * 24 * time.Hour, "1.5d": 36 * time.Hour, "1d12h": 36 * time.Hour, "1w1d": 8 * 24 * time.Hour,
 		"-1s": -time.Second,
 	} {
-		if got, err := parseDuration(text); got != want || err != nil {
+		if got, err := setting.ParseDuration(text); got != want || err != nil {
 			t.Errorf("%s is %v, %v; want %v", text, got, err, want)
 		}
 	}
 	for _, text := range []string{"", "1", "d", "1 d", "1day", "1dd", "99999999999999d", "1000000w", "x7d", "1e3d"} {
-		if got, err := parseDuration(text); err == nil {
+		if got, err := setting.ParseDuration(text); err == nil {
 			t.Errorf("%q is taken for %v", text, got)
 		}
 	}

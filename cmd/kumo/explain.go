@@ -17,6 +17,7 @@ import (
 	"kumo/internal/app/inspect"
 	"kumo/internal/app/job"
 	"kumo/internal/app/session/nodes"
+	"kumo/internal/app/setting"
 	"kumo/internal/app/wire"
 	"kumo/internal/app/wire/cluster"
 	"kumo/internal/app/wire/places"
@@ -131,10 +132,10 @@ func (e *explainer) parse(typed string) (weburl.URL, error) {
 	}
 	var origin weburl.URL
 	for _, s := range saved {
-		if s.Key == filesKey {
+		if s.Key == setting.FilesKey {
 			return seeds.ParseWritten(typed) // which may have many hosts
 		}
-		if s.Key != seedsKey {
+		if s.Key != setting.SeedsKey {
 			continue
 		}
 		for _, seed := range s.Values {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kumo/internal/app/folder"
+	"kumo/internal/app/setting"
 	"kumo/internal/app/wire/exports"
 	"kumo/internal/app/wire/sinks"
 	"kumo/internal/app/wire/uploads"
@@ -107,7 +108,7 @@ func exportCommand() *cobra.Command {
 			return err
 		}}
 	f := cmd.Flags()
-	f.Var(formOrSink{choice{&o.form, exports.Forms()}}, "to", "the form to make, or the sink's URL")
+	f.Var(formOrSink{setting.Choice(&o.form, exports.Forms()), &o.form}, "to", "the form to make, or the sink's URL")
 	f.StringVar(&o.where, "where", "", "export only pages of which the `CONDITION` is true")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "say nothing but errors")
 	f.StringVar(&o.temp, "temp", "", "sort in this `FOLDER` (default: the system's for temporary files)")
@@ -136,7 +137,7 @@ func (o *exportOptions) run(ctx context.Context, name, dir string) (_ *export.Re
 	if err := settled.settle(ctx, flags, nil); err != nil {
 		return nil, err
 	}
-	x := exports.Export{Canon: settled.job.Crawl.Canon, Start: canonical(settled.job.Seeds)}
+	x := exports.Export{Canon: settled.Job.Crawl.Canon, Start: canonical(settled.Job.Seeds)}
 	x.Form, x.Crawl, x.Dir, x.Temp, x.Disk = o.form, crawl, dir, o.temp, src.Disk
 	x.Condition = o.where
 	clear := func() {}

@@ -17,17 +17,17 @@ import (
 // loadFields reads the file of rules again each time: it may have changed. Who only looks into a crawl makes no
 // records.
 func (o *options) loadFields() (*job.Fields, error) {
-	if o.fields == "" || o.idle {
+	if o.Fields == "" || o.idle {
 		return nil, nil
 	}
-	rules, err := fields.Load(o.fields)
+	rules, err := fields.Load(o.Fields)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, usagef("--%s: %w: each run reads the rules anew, so say where they are now", job.FieldsKey, err)
 	}
 	if err != nil {
 		return nil, usagef("--%s: %w", job.FieldsKey, err)
 	}
-	return recordsOf(rules, o.job.Shares), nil
+	return recordsOf(rules, o.Job.Shares), nil
 }
 
 // recordsOf makes records of a crawl's pages, of no more at once than main texts may be looked for, with the same bound

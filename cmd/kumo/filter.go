@@ -6,51 +6,24 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
-
-	"github.com/spf13/pflag"
 
 	"kumo/internal/app/job"
+	"kumo/internal/app/setting"
 	"kumo/internal/base/stats"
 	"kumo/internal/engine/filter"
 	"kumo/internal/engine/filter/ask"
 	"kumo/internal/engine/filter/star"
 )
 
-// filtering are the flags of filters.
-type filtering struct {
-	commands []string
-	procs    int
-	timeout  time.Duration
-	memory   int64
-	whenMute string
-}
-
-// filterFlags are their names.
-var filterFlags = []string{"filter", "filter-procs", "filter-timeout", "filter-memory", "filter-default"}
-
-func (c *filtering) bind(f *pflag.FlagSet) {
-	f.StringArrayVar(&c.commands, "filter", nil, "ask this program (`COMMAND`), or this FILE.star, about links, "+
-		"requests or pages: what to leave out, to change, to add (repeatable; see docs/filters.md, kumo check filter)")
-	f.IntVar(&c.procs, "filter-procs", 0, "run `N` processes of each filter (0: as many as there are processors)")
-	durationVar(f, &c.timeout, "filter-timeout", filter.DefaultTimeout,
-		"begin a filter again that does not answer for this time")
-	c.memory = filter.DefaultMemory
-	f.Var(size{&c.memory}, "filter-memory", "bound the address space of a filter's process, on Linux (0: no bound)")
-	c.whenMute = string(filter.Stop)
-	f.Var(choice{&c.whenMute, filter.Defaults}, "filter-default", "where a filter gives no answer: stop the crawl, keep the "+
-		"URL, or drop it")
-}
-
-// check says what is wrong with the flags, and runs nothing.
-func (c *filtering) check() error {
+// checkFilters returns what is wrong with the settings of filters, and runs nothing.
+func checkFilters(c *setting.Filter) error {
 	switch {
-	case c.procs < 0:
-		return usagef("--filter-procs is %d: a number of processes is wanted", c.procs)
-	case c.timeout <= 0:
+	case c.Procs < 0:
+		return usagef("--filter-procs is %d: a number of processes is wanted", c.Procs)
+	case c.Timeout <= 0:
 		return usagef("--filter-timeout must be longer than nothing")
 	}
-	for _, command := range c.commands {
+	for _, command := range c.Commands {
 		if command == "" { // which takes back what the crawl had
 			continue
 		}
@@ -86,17 +59,17 @@ func openFilter(ctx context.Context, cfg filter.Config) (asked, error) {
 	return filter.Open(ctx, cfg)
 }
 
-// open starts the programs, before anything is fetched, all at once.
-func (c *filtering) open(ctx context.Context, crawl string, log func(string)) (filters, error) {
-	commands := slices.DeleteFunc(slices.Clone(c.commands), func(command string) bool { return command == "" })
+// openFilters starts the programs, before anything is fetched, all at once.
+func openFilters(ctx context.Context, c *setting.Filter, crawl string, log func(string)) (filters, error) {
+	commands := slices.DeleteFunc(slices.Clone(c.Commands), func(command string) bool { return command == "" })
 	names := filter.Names(commands)
 	all, errs := make(filters, len(commands)), make([]error, len(commands))
 	var begun sync.WaitGroup
 	for i, command := range commands {
 		begun.Go(func() {
-			cfg := filter.Config{Command: command, Name: names[i], Crawl: crawl, Procs: c.procs, Timeout: c.timeout,
-				Memory:  c.memory,
-				Default: filter.Default(c.whenMute), Env: filter.Environ(os.Environ()), Log: log, Check: ask.Check}
+			cfg := filter.Config{Command: command, Name: names[i], Crawl: crawl, Procs: c.Procs, Timeout: c.Timeout,
+				Memory:  c.Memory,
+				Default: filter.Default(c.Default), Env: filter.Environ(os.Environ()), Log: log, Check: ask.Check}
 			if one, err := openFilter(ctx, cfg); err != nil {
 				errs[i] = err
 			} else {

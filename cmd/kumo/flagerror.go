@@ -31,8 +31,11 @@ func flagError(cmd *cobra.Command, err error) error {
 func plainly(err error) error {
 	invalid, is := errors.AsType[*pflag.InvalidValueError](err)
 	number, of := errors.AsType[*strconv.NumError](err)
-	if !is || !of {
+	switch {
+	case !is:
 		return err
+	case !of:
+		return fmt.Errorf("--%s: %w", invalid.GetFlag().Name, errors.Unwrap(invalid))
 	}
 	wanted := "a whole number"
 	switch invalid.GetFlag().Value.Type() {

@@ -31,25 +31,25 @@ type following struct {
 
 // follow prepares the sinks of --sink, before the crawl is opened.
 func (o *options) follow(ctx context.Context, show *show) (*following, error) {
-	f := &following{dir: o.job.Dir, cancel: func() {}}
-	if len(o.sinks) > 0 && o.job.Dir == "" {
+	f := &following{dir: o.Job.Dir, cancel: func() {}}
+	if len(o.Sinks) > 0 && o.Job.Dir == "" {
 		return nil, usagef("--sink does not go with -o -: what is sent is read from a crawl's folder")
 	}
-	if len(o.sinks) > 0 && !o.job.Writes(job.JSONL) {
+	if len(o.Sinks) > 0 && !o.Job.Writes(job.JSONL) {
 		return nil, usagef("--sink needs pages.jsonl, which --format has to name: jsonl")
 	}
-	if o.index {
-		if o.job.Dir == "" || !o.job.Writes(job.JSONL) {
+	if o.Index {
+		if o.Job.Dir == "" || !o.Job.Writes(job.JSONL) {
 			return nil, usagef("--index needs a folder with pages.jsonl, which --format has to name: jsonl")
 		}
-		f.index = sinks.FollowIndex(o.job.Dir, sayIndex(show))
-		f.all, o.job.Stores = append(f.all, f.index), append(o.job.Stores, f.index)
+		f.index = sinks.FollowIndex(o.Job.Dir, sayIndex(show))
+		f.all, o.Job.Stores = append(f.all, f.index), append(o.Job.Stores, f.index)
 	}
-	for n, at := range o.sinks {
-		if slices.Contains(o.sinks[:n], at) {
+	for n, at := range o.Sinks {
+		if slices.Contains(o.Sinks[:n], at) {
 			continue
 		}
-		one, err := sinks.Follow(ctx, o.job.Dir, at, o.sinkWait, func(err error) {
+		one, err := sinks.Follow(ctx, o.Job.Dir, at, o.SinkWait, func(err error) {
 			show.log.Warn("a sink takes no records: they wait in the crawl's folder, and it is tried again and again", "why",
 				err.Error())
 		}, func() { show.log.Warn("the sink takes records again") })
@@ -57,10 +57,10 @@ func (o *options) follow(ctx context.Context, show *show) (*following, error) {
 			return nil, err
 		}
 		f.all = append(f.all, one)
-		o.job.Stores = append(o.job.Stores, one)
+		o.Job.Stores = append(o.Job.Stores, one)
 	}
 	if len(f.all) > 0 {
-		o.job.Sinks = f.status
+		o.Job.Sinks = f.status
 	}
 	return f, nil
 }
@@ -146,7 +146,7 @@ func (o *options) pipe(ctx context.Context) error {
 	signal.Ignore(syscall.SIGPIPE) // to be told by the write
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	o.job.Stores = append(o.job.Stores, follow.NewPipe(stdout.Open(os.Stdout), end))
+	o.Job.Stores = append(o.Job.Stores, follow.NewPipe(stdout.Open(os.Stdout), end))
 	err := o.crawl(ctx, os.Stderr)
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, stdout.ErrClosed):

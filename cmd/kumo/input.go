@@ -14,12 +14,12 @@ import (
 // readInput reads the file of seeds: a few are the job's own, of many it has the file. The caller closes that, see
 // closeInput.
 func (o *options) readInput(ctx context.Context) error {
-	if o.inputFile == "" {
+	if o.InputFile == "" {
 		return nil
 	}
 	said := time.Now()
-	f, err := seeds.OpenFile(ctx, o.inputFile, os.Stdin, func(lines int64) {
-		if o.quiet || time.Since(said) < saySeeds {
+	f, err := seeds.OpenFile(ctx, o.InputFile, os.Stdin, func(lines int64) {
+		if o.Quiet || time.Since(said) < saySeeds {
 			return
 		}
 		said = time.Now()
@@ -28,8 +28,8 @@ func (o *options) readInput(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	o.job.File = f
-	if f.Bad > 0 && !o.skipBad {
+	o.Job.File = f
+	if f.Bad > 0 && !o.SkipBadSeeds {
 		return f.FaultsError()
 	}
 	if f.Bad > 0 {
@@ -39,7 +39,7 @@ func (o *options) readInput(ctx context.Context) error {
 		o.warnings = append(o.warnings, doubt)
 	}
 	if f.Few() {
-		o.job.Seeds = append(o.job.Seeds, f.First...)
+		o.Job.Seeds = append(o.Job.Seeds, f.First...)
 	}
 	return nil
 }
@@ -48,16 +48,16 @@ func (o *options) readInput(ctx context.Context) error {
 const saySeeds = 2 * time.Second
 
 func (o *options) closeInput() error {
-	if o.job.File == nil {
+	if o.Job.File == nil {
 		return nil
 	}
-	return o.job.File.Close()
+	return o.Job.File.Close()
 }
 
 // fromFiles says where the crawl's seeds come from that are not listed themselves.
 func (o *options) fromFiles() []string {
 	files := slices.Clone(o.seedFiles)
-	if f := o.job.File; f != nil && !f.Few() && !slices.Contains(files, f.Setting()) {
+	if f := o.Job.File; f != nil && !f.Few() && !slices.Contains(files, f.Setting()) {
 		files = append(files, f.Setting())
 	}
 	return files
@@ -65,8 +65,8 @@ func (o *options) fromFiles() []string {
 
 // seedCount is how many seeds the user has named.
 func (o *options) seedCount() int {
-	n := len(o.job.Seeds)
-	if f := o.job.File; f != nil && !f.Few() {
+	n := len(o.Job.Seeds)
+	if f := o.Job.File; f != nil && !f.Few() {
 		n += int(f.Count)
 	}
 	return n

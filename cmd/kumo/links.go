@@ -124,7 +124,7 @@ func (o *linksOptions) run(cmd *cobra.Command, dir string) (err error) {
 	if err := settled.settle(cmd.Context(), flags, nil); err != nil {
 		return err
 	}
-	cfg := links.Config{Dir: dir, Disk: src.Disk, Temp: o.temp, Canon: settled.job.Crawl.Canon}
+	cfg := links.Config{Dir: dir, Disk: src.Disk, Temp: o.temp, Canon: settled.Job.Crawl.Canon}
 	clear := func() {}
 	if draws(os.Stderr) && !o.quiet {
 		cfg.Progress, clear = linkProgress(os.Stderr)
@@ -137,7 +137,7 @@ func (o *linksOptions) run(cmd *cobra.Command, dir string) (err error) {
 	defer func() { err = errors.Join(err, f.Close()) }()
 	if o.external {
 		if err = settled.checkProxies(); err == nil {
-			err = o.check(cmd, f, &settled.job)
+			err = o.check(cmd, f, &settled.Job)
 		}
 	}
 	if err == nil {

@@ -17,6 +17,7 @@ import (
 	"kumo/internal/app/folder"
 	"kumo/internal/app/inspect"
 	"kumo/internal/app/job"
+	"kumo/internal/app/setting"
 	"kumo/internal/app/wire"
 	"kumo/internal/app/wire/places"
 	"kumo/internal/base/weburl"
@@ -99,7 +100,7 @@ func topCommand() *cobra.Command {
 			return err
 		})
 	f := cmd.Flags()
-	f.Var(choice{&by, []string{"url", "host"}}, "by", "list URLs, or each host by its most important URL")
+	f.Var(setting.Choice(&by, []string{"url", "host"}), "by", "list URLs, or each host by its most important URL")
 	f.VarP(counted(&n, 20), "number", "n", "list this many")
 	cmd.Long = `List the most important of all URLs that a crawl knows, fetched or not.
 
@@ -212,7 +213,7 @@ func settledJob(ctx context.Context, dir string) (*job.Job, error) {
 	if err := flags.Parse([]string{"--out", dir}); err != nil {
 		return nil, err
 	}
-	return &o.job, o.settle(ctx, flags, nil)
+	return &o.Job, o.settle(ctx, flags, nil)
 }
 
 // list prints values as they come, or as a table below a head, which has to wait for the last. It returns how many

@@ -115,6 +115,7 @@ func addVerbs(root *cobra.Command) {
 	group("keep", "Keep a crawl safe:", snapshotCommand(), repairCommand())
 	group("try", "Try out:", checkCommand(), doctorCommand(), synthwebCommand(), simCommand())
 	group("self", "kumo itself:", manCommand(), versionCommand())
+	root.SetUsageTemplate(helpTemplate(root))
 	root.SetHelpCommandGroupID("self")
 	root.SetCompletionCommandGroupID("self")
 }

@@ -17,6 +17,7 @@ import (
 
 	"kumo/internal/app/folder"
 	"kumo/internal/app/job"
+	"kumo/internal/app/setting"
 	"kumo/internal/app/wire"
 	"kumo/internal/content/policy"
 	"kumo/internal/engine/seeds"
@@ -87,7 +88,7 @@ func mcpCommand() *cobra.Command {
 		"with --allow-crawl: hosts with private, loopback and link-local addresses, too")
 	f.IntVar(&m.pages, "crawl-pages", mcp.MaxPages, "with --allow-crawl: fetch at most `N` pages in one crawl")
 	m.bytes = mcp.MaxBytes
-	f.Var(size{&m.bytes}, "crawl-size", "with --allow-crawl: receive at most so many bytes in one crawl")
+	f.Var(setting.Size(&m.bytes), "crawl-size", "with --allow-crawl: receive at most so many bytes in one crawl")
 	f.SortFlags = false
 	return cmd
 }
@@ -183,11 +184,11 @@ func (m *mcpServer) listen(ctx context.Context, p *uiPage, h http.Handler, dirs 
 		m.log.Warn("there is no token: every user of this machine is answered")
 	}
 	m.log.Info("Model Context Protocol", "at", p.url()+"mcp")
-	if p.open && p.flags.cert == "" {
+	if p.open && p.flags.Cert == "" {
 		m.log.Warn("what is asked and the token go over the network as they are: --listen-cert has them encrypted")
 	}
-	s := ui.New(ui.Config{Only: h, Hosts: p.hosts, Token: token, Secure: p.flags.cert != "", Log: m.log})
-	return s.Serve(ctx, p.listen, p.flags.cert, p.flags.key)
+	s := ui.New(ui.Config{Only: h, Hosts: p.hosts, Token: token, Secure: p.flags.Cert != "", Log: m.log})
+	return s.Serve(ctx, p.listen, p.flags.Cert, p.flags.Key)
 }
 
 // keepToken writes a token into the note of a folder, unless it is there.
@@ -278,13 +279,13 @@ func (m *mcpServer) crawl(ctx context.Context, w mcp.Wanted) (_ *mcp.Made, err e
 			strconv.FormatBool(m.private)}); err != nil {
 		return nil, err
 	}
-	o.job.Fetch.OnlyPublic = !m.private
-	o.job.Fetch.MaxBody = min(o.job.Fetch.MaxBody, m.bytes) // the limit is looked at between answers
+	o.Job.Fetch.OnlyPublic = !m.private
+	o.Job.Fetch.MaxBody = min(o.Job.Fetch.MaxBody, m.bytes) // the limit is looked at between answers
 	if err := o.settle(ctx, flags, []string{u.String()}); err != nil {
 		return nil, err
 	}
-	o.job.Warn = func(err error) { m.log.Warn(err.Error(), "crawl", dir) }
-	c, err := wire.Open(ctx, &o.job)
+	o.Job.Warn = func(err error) { m.log.Warn(err.Error(), "crawl", dir) }
+	c, err := wire.Open(ctx, &o.Job)
 	if err != nil {
 		return nil, err
 	}

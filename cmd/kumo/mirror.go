@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"kumo/internal/app/folder"
+	"kumo/internal/app/setting"
 	"kumo/internal/archive/export/target"
 	"kumo/internal/base/settings"
 	"kumo/internal/base/weburl"
@@ -30,16 +31,6 @@ asked for again, servers say what has changed, new pages come, and what is gone 
 goes on.
 
 The crawl itself is in DIR/.kumo/crawl, with WARC files: kumo explain, kumo links and the others look into it.`
-
-// mirrorFlags are those of kumo crawl's that a mirror has.
-var mirrorFlags = []string{"depth", "scope", "include", "exclude", "limit", "size-limit", "time-limit",
-	"max-pages-per-host",
-	"recrawl", "concurrency", "per-host", "delay", "max-crawl-delay", "robots", "max-rate", "rate-dns", "bandwidth",
-	"contact", "user-agent",
-	"header", "cookies", "login", "no-cookies", "user", "password", "proxy", "insecure",
-	"tls-post-quantum", "tls-legacy", "timeout", "max-body",
-	"allow-private",
-	"resolve", "dns-server", "memory", "min-free-disk", "verbose", "quiet", "log-json"}
 
 // mirrorDefaults are settings that a mirror has unless it is told others.
 var mirrorDefaults = []settings.Setting{
@@ -63,9 +54,9 @@ func mirrorCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.mirror(cmd.Context(), cmd.OutOrStdout(), all, args)
 		}}
-	borrow(cmd.Flags(), all, mirrorFlags)
+	borrow(cmd.Flags(), all, setting.Keys(func(s *setting.Setting) bool { return s.Mirror }))
 	cmd.Flags().SortFlags = false
-	return cmd
+	return withSettingsHelp(cmd)
 }
 
 // mirror crawls and exports. What the crawl ends with is said when there are files.
@@ -89,12 +80,12 @@ func (o *options) mirror(ctx context.Context, out io.Writer, all *pflag.FlagSet,
 	if crawled != nil && !errors.Is(crawled, policy.ErrLimit) && !errors.Is(crawled, errGaveUp) {
 		return crawled
 	}
-	x := &exportOptions{form: "site", quiet: o.quiet}
-	r, err := x.run(ctx, o.job.Dir, dir)
+	x := &exportOptions{form: "site", quiet: o.Quiet}
+	r, err := x.run(ctx, o.Job.Dir, dir)
 	if err != nil {
 		return errors.Join(err, crawled)
 	}
-	if !o.quiet {
+	if !o.Quiet {
 		printExport(out, r, dir)
 	}
 	return crawled
@@ -125,8 +116,8 @@ func isMirror(dir string) bool {
 
 // settleMirror reads the settings; those of a new crawl are a mirror's.
 func (o *options) settleMirror(ctx context.Context, all *pflag.FlagSet, args []string, dir string) error {
-	o.out, o.mirrored = mirrorCrawl(dir), dir
-	saved, err := folder.ReadSettings(o.out)
+	o.Out, o.mirrored = mirrorCrawl(dir), dir
+	saved, err := folder.ReadSettings(o.Out)
 	if err != nil {
 		return err
 	}
@@ -137,6 +128,6 @@ func (o *options) settleMirror(ctx context.Context, all *pflag.FlagSet, args []s
 			}
 		}
 	}
-	o.due = true
+	o.Due = true
 	return o.settle(ctx, all, args)
 }

@@ -21,6 +21,7 @@ import (
 	"kumo/internal/app/job"
 	"kumo/internal/app/node"
 	"kumo/internal/app/session"
+	"kumo/internal/app/setting"
 	"kumo/internal/app/wire/cluster"
 	"kumo/internal/app/wire/uploads"
 	"kumo/internal/base/advice"
@@ -118,16 +119,16 @@ func nodeCommand() *cobra.Command {
 		"(default without --join: "+defaultAddress+"); with mesh, listen there (default: port 7070, or any where that "+
 		"is taken)")
 	f.IntVar(&n.servers, "servers", 0, "the first `N` addresses in --join are those of all servers: 1, 3 or 5")
-	f.Var(choice{&n.preset, cluster.Presets()}, "preset", "how far the nodes are from each other; the same on all")
-	f.Var(choice{&n.place, cluster.Strategies()}, "strategy", "how hosts are shared among the nodes, the same on all: "+
+	f.Var(setting.Choice(&n.preset, cluster.Presets()), "preset", "how far the nodes are from each other; the same on all")
+	f.Var(setting.Choice(&n.place, cluster.Strategies()), "strategy", "how hosts are shared among the nodes, the same on all: "+
 		"by a hash (shard), by who reaches them (hub), by how long nodes are predicted to take (balance), or by a hash and "+
 		"without any server (mesh)")
-	f.Var(choice{&n.splitter, cluster.Splitters()}, "splitter", "with balance: how what waits is split: all end together "+
+	f.Var(setting.Choice(&n.splitter, cluster.Splitters()), "splitter", "with balance: how what waits is split: all end together "+
 		"(exact), by particle swarm (swarm), evenly (even), by a hash (hash); the same on all (default exact)")
 	f.IntVar(&n.slots, "slots", cluster.DefaultSlots, "plan for at most `M` nodes; the same on all")
 	f.IntVar(&n.mesh.backups, "backups", cluster.DefaultBackups, "with mesh: `N` nodes remember the URLs of each host; "+
 		"the same on all")
-	f.Var(choice{&n.mesh.reach, cluster.Reaches()}, "reach", "with mesh: whether other nodes can connect to this one; "+
+	f.Var(setting.Choice(&n.mesh.reach, cluster.Reaches()), "reach", "with mesh: whether other nodes can connect to this one; "+
 		"auto asks them")
 	f.BoolVar(&n.mesh.noLAN, "no-lan", false, "with mesh: do not look for nodes in the local network")
 	durationVar(f, &n.mesh.lostAfter, "lost-after", cluster.DefaultLostAfter, "with mesh and a place: a node that is "+
@@ -137,9 +138,9 @@ func nodeCommand() *cobra.Command {
 		"addresses if the crawl's seeds or settings say so")
 	f.StringVarP(&n.out, "out", "o", "", "the node's folder (default: crawls/CRAWL, or crawls/CRAWL-NAME with "+
 		"--name); or a `PLACE` below which its record files go, as s3://bucket/prefix")
-	borrow(f, crawlFlags(n.o), nodeFlags)
+	borrow(f, crawlFlags(n.o), ofScope(setting.Node))
 	f.SortFlags = false
-	return cmd
+	return withSettingsHelp(cmd)
 }
 
 // run is a node's life, from its command to its end.
@@ -148,7 +149,7 @@ func (n *noder) run(ctx context.Context, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	n.o.job.Name = n.crawl + ", node " + n.name // as the view has it
+	n.o.Job.Name = n.crawl + ", node " + n.name // as the view has it
 	show := n.o.newShow(os.Stderr)
 	if show.live != nil {
 		show.live.Hint("Ctrl-C leaves the others to it; kumo stop ends all")
@@ -156,7 +157,7 @@ func (n *noder) run(ctx context.Context, out io.Writer) (err error) {
 	j := &job.Job{Name: n.crawl, Dir: n.out, Listener: show.listener(),
 		Warn: func(err error) { show.log.Warn(err.Error()) }}
 	opts.Log = show.log
-	n.asked, err = n.o.filtering.open(ctx, n.crawl, func(line string) { show.log.Warn(line) })
+	n.asked, err = openFilters(ctx, &n.o.Filter, n.crawl, func(line string) { show.log.Warn(line) })
 	if err != nil {
 		return err
 	}
@@ -167,15 +168,15 @@ func (n *noder) run(ctx context.Context, out io.Writer) (err error) {
 		}
 		n.guardPrivate(j, &opts)
 		n.asked.join(j)
-		n.index.join(j, n.o.index && settings != nil, sayIndex(show))
+		n.index.join(j, n.o.Index && settings != nil, sayIndex(show))
 		return nil
 	}
-	defer func() { err = errors.Join(err, n.index.finish(ctx, out, n.o.quiet)) }()
+	defer func() { err = errors.Join(err, n.index.finish(ctx, out, n.o.Quiet)) }()
 	if opts.Secret, err = readSecret(n.secretFile, func(s string) { show.log.Warn(s) }); err != nil {
 		return err
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(n.o.job.MemoryLimit())
+		debug.SetMemoryLimit(n.o.Job.MemoryLimit())
 	}
 	if n.place == "mesh" {
 		listenMesh(&opts)
@@ -183,7 +184,7 @@ func (n *noder) run(ctx context.Context, out io.Writer) (err error) {
 	if err := n.checkPlace(ctx, show); err != nil { // before there is a folder
 		return err
 	}
-	page, err := n.o.ui.listen()
+	page, err := crawlUI(n.o.UI).listen()
 	if err != nil {
 		return err
 	}
@@ -191,7 +192,7 @@ func (n *noder) run(ctx context.Context, out io.Writer) (err error) {
 		defer page.close()
 		opts.Address = page.url()
 	}
-	opts.Carry, opts.There, opts.PlaceWait = n.carry(show), uploads.There, n.o.placeWait
+	opts.Carry, opts.There, opts.PlaceWait = n.carry(show), uploads.There, n.o.PlaceWait
 	opts.CopyState, opts.DropState = uploads.CopyState, uploads.DropState
 	n.say(show, &opts)
 	late := time.AfterFunc(lateJoin, func() { show.log.Warn(hint(&opts)) })
@@ -208,7 +209,7 @@ func (n *noder) run(ctx context.Context, out io.Writer) (err error) {
 		n.sayJoin(out, a.Addresses())
 	}
 	report, err := n.crawlAll(ctx, one, show, page)
-	if report != nil && !n.o.quiet {
+	if report != nil && !n.o.Quiet {
 		report.Print(out)
 		fmt.Fprintf(out, "  %-9s %s\n", "folder", n.out)
 		if up := n.up.Load(); up != nil {
@@ -379,8 +380,8 @@ func (n *noder) crawlAll(ctx context.Context, one cluster.Node, show *show, page
 		}
 	})
 	defer leave()
-	if n.o.metrics != "" {
-		l, err := net.Listen("tcp", n.o.metrics)
+	if n.o.Metrics != "" {
+		l, err := net.Listen("tcp", n.o.Metrics)
 		if err != nil {
 			done()
 			return nil, errors.Join(usagef("--metrics: %v", err), g.Wait())

@@ -98,7 +98,7 @@ func (n *noder) sayMesh(show *show) {
 
 // sayJoin prints the command with which others join.
 func (n *noder) sayJoin(w io.Writer, addrs []string) {
-	if len(addrs) == 0 || n.o.quiet {
+	if len(addrs) == 0 || n.o.Quiet {
 		return
 	}
 	line := fmt.Sprintf("kumo node --crawl %s --strategy mesh", n.crawl)

@@ -23,10 +23,10 @@ func (n *noder) settlePlace() error {
 		return err
 	}
 	if places.IsURL(n.out) {
-		n.o.place, n.out = strings.TrimRight(n.out, "/"), n.o.work
+		n.o.place, n.out = strings.TrimRight(n.out, "/"), n.o.Work
 		return checkFolder("--work", n.out)
 	}
-	if n.o.work != "" {
+	if n.o.Work != "" {
 		return usagef("--work is the folder of a node whose files go to a place: name that with --out, as " +
 			"s3://bucket/prefix, or only the folder with --out")
 	}
@@ -44,7 +44,7 @@ func (n *noder) findPlace() error {
 			n.o.place = uploads.Above(of)
 		}
 	}
-	if n.o.place == "" && !n.o.keepLocal {
+	if n.o.place == "" && !n.o.KeepLocal {
 		return usagef("--keep-local=false removes what a place has: name one with --out, as s3://bucket/prefix")
 	}
 	return nil
@@ -91,7 +91,7 @@ func (n *noder) carry(show *show) session.Carry {
 				return nil, err
 			}
 		}
-		up, err := uploads.New(ctx, j, uploads.Config{Place: at, KeepLocal: n.o.keepLocal, Wait: n.o.placeWait,
+		up, err := uploads.New(ctx, j, uploads.Config{Place: at, KeepLocal: n.o.KeepLocal, Wait: n.o.PlaceWait,
 			Failed: show.placeFails, Works: show.placeWorks,
 			Cut: func(c upload.Cut) {
 				show.log.Info("the state of this node is in the place, and the servers keep less of its journal", "checkpoints",

@@ -9,36 +9,25 @@ import (
 	"github.com/spf13/pflag"
 
 	"kumo/internal/app/job"
+	"kumo/internal/app/setting"
 	"kumo/internal/base/advice"
 	"kumo/internal/base/settings"
-	"kumo/internal/engine/crawl"
 )
 
 // A crawl of several nodes has the settings of kumo crawl, in two hands. What is crawled, and how politely, is the same
 // for all nodes: kumo start puts it into the crawl's record, by the keys of a configuration file, and the nodes take it
 // from there. What one machine can bear, and where it reaches the web from, is told to kumo node, and so are secrets:
 // they are not to lie in the registry.
-var (
-	startFlags = []string{"input-file", "skip-bad-seeds", "config", "depth", "scope", "include", "exclude", "canon",
-		"embeds", "sitemaps", "script-paths", job.OrderKey, job.PreferKey, job.OverrideKey, job.BlockKey,
-		"limit", job.NoTrapsKey, "max-pages-per-host", crawl.RulePagesPerDomain, crawl.RuleHostsPerDomain,
-		crawl.RuleNamesPerDomain, "per-host", job.SlicesKey, "delay", "ip-delay", "max-crawl-delay", "max-backoff", "robots",
-		"ignore",
-		"contact", "user-agent",
-		"no-cookies",
-		"insecure", "tls-post-quantum", "tls-legacy",
-		"connect-timeout", "timeout", "tries", "max-body", "allow-private", "format", "text", "warc-size",
-		"compress"}
-	nodeFlags = append([]string{"concurrency", "memory", "min-free-disk", "max-rate", "rate-dns", "bandwidth",
-		"block-file", job.FieldsKey, "header",
-		"cookies", "login", "user",
-		"password", "proxy", "resolve", "dns-server", "outage-wait", "checkpoint", "commit", "index", "work", keepLocalKey,
-		"place-wait", "metrics", "ui", "ui-cert", "ui-no-token",
-		"ui-key", "verbose", "quiet", "log-json"}, filterFlags...)
-	// aloneFlags have no meaning, or not yet, where several nodes crawl.
-	aloneFlags = []string{"name", "out", "fresh", "size-limit", "time-limit", "recrawl", "due", "profile", "dry-run",
-		"moved", job.ReleaseTrapKey, "sink", "sink-wait"}
-)
+
+// ofScope returns the keys of the settings with a scope.
+func ofScope(scope setting.Scope) []string {
+	return setting.Keys(func(s *setting.Setting) bool { return s.Scope == scope })
+}
+
+func hasScope(key string, scope setting.Scope) bool {
+	s := setting.Find(key)
+	return s != nil && s.Scope == scope
+}
 
 // borrow gives a command some of a crawl's flags.
 func borrow(to, from *pflag.FlagSet, names []string) {
@@ -49,18 +38,18 @@ func borrow(to, from *pflag.FlagSet, names []string) {
 
 // readStart reads what kumo start was told: flags, then the --config file; and the seeds.
 func (o *options) readStart(ctx context.Context, all *pflag.FlagSet, args []string) error {
-	o.job.Seeds = args
-	if o.config != "" {
-		settings, err := settings.Read(o.config)
+	o.Job.Seeds = args
+	if o.Config != "" {
+		settings, err := settings.Read(o.Config)
 		if err != nil {
 			return &usage{err}
 		}
 		for _, s := range settings {
-			if s.Key != seedsKey && s.Key != filesKey && all.Lookup(s.Key) != nil && !slices.Contains(startFlags, s.Key) {
-				return notShared(s.Key, o.config)
+			if s.Key != setting.SeedsKey && s.Key != setting.FilesKey && all.Lookup(s.Key) != nil && !hasScope(s.Key, setting.Crawl) {
+				return notShared(s.Key, o.Config)
 			}
 		}
-		if err := o.apply(all, settings, o.config); err != nil {
+		if err := o.apply(all, settings, o.Config); err != nil {
 			return err
 		}
 	}
@@ -70,23 +59,23 @@ func (o *options) readStart(ctx context.Context, all *pflag.FlagSet, args []stri
 	if err := o.finish(); err != nil {
 		return err
 	}
-	if o.job.Frontier.Slices > 1 && o.job.Crawl.PagesPerHost > 0 {
+	if o.Job.Frontier.Slices > 1 && o.Job.Crawl.PagesPerHost > 0 {
 		return usagef("--max-pages-per-host does not go with --slices in a crawl of several nodes: none of them knows " +
 			"how many pages of a host the others have")
 	}
-	if err := o.job.CheckSlices(); err != nil {
+	if err := o.Job.CheckSlices(); err != nil {
 		return err
 	}
 	if err := o.checkShared(); err != nil {
 		return err
 	}
-	_, err := o.job.Fix()
+	_, err := o.Job.Fix()
 	return err
 }
 
 // notShared says why kumo start does not take a setting of kumo crawl.
 func notShared(key, source string) error {
-	if slices.Contains(nodeFlags, key) {
+	if hasScope(key, setting.Node) {
 		return usagef("%s: %q speaks of one machine: give --%s to kumo node", source, key, key)
 	}
 	return usagef("%s: %q is for a crawl of one node alone", source, key)
@@ -94,7 +83,7 @@ func notShared(key, source string) error {
 
 // shared are the settings that all nodes must have, whether the user has given them or not.
 func (o *options) shared(all *pflag.FlagSet) []settings.Setting {
-	return slices.DeleteFunc(o.settings(all), func(s settings.Setting) bool { return !slices.Contains(startFlags, s.Key) })
+	return slices.DeleteFunc(o.settings(), func(s settings.Setting) bool { return !hasScope(s.Key, setting.Crawl) })
 }
 
 // changes are the settings with which a crawl goes on that has been stopped. Flags by which it would become another
@@ -140,7 +129,7 @@ func checkManners(changed []settings.Setting, was map[string][]string) error {
 			}
 		}
 	}
-	return o.job.CheckSlices()
+	return o.Job.CheckSlices()
 }
 
 func with(key string, values []string) string {
@@ -156,7 +145,7 @@ func (o *options) settleNode(given *pflag.FlagSet, j *job.Job, settings []settin
 	all := crawlFlags(mine)
 	err := error(nil)
 	given.Visit(func(fl *pflag.Flag) {
-		if slices.Contains(nodeFlags, fl.Name) && err == nil {
+		if hasScope(fl.Name, setting.Node) && err == nil {
 			err = setFlag(all, settingOf(fl))
 		}
 	})
@@ -171,11 +160,11 @@ func (o *options) settleNode(given *pflag.FlagSet, j *job.Job, settings []settin
 	if err := mine.finish(); err != nil {
 		return err
 	}
-	mine.job.Name, mine.job.Dir, mine.job.Listener, mine.job.Warn = j.Name, j.Dir, j.Listener, j.Warn
-	mine.job.Away = j.Away
-	mine.job.Crawl.Pages = 0 // all nodes together are counted
-	mine.job.Settings = mine.settings(all)
-	*j = mine.job
+	mine.Job.Name, mine.Job.Dir, mine.Job.Listener, mine.Job.Warn = j.Name, j.Dir, j.Listener, j.Warn
+	mine.Job.Away = j.Away
+	mine.Job.Crawl.Pages = 0 // all nodes together are counted
+	mine.Job.Settings = mine.settings()
+	*j = mine.Job
 	return nil
 }
 

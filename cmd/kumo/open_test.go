@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"kumo/internal/app/folder"
+	"kumo/internal/app/setting"
 	"kumo/internal/view/web/ui"
 )
 
@@ -55,7 +56,7 @@ func TestTokensWithoutAFolder(t *testing.T) {
 		{shown{Config: ui.Config{Batches: []ui.Batch{{Name: "s3://bucket/news"}}}}, findPage, "s3://bucket/news"},
 		{shown{Config: ui.Config{Crawls: []ui.Crawl{{Name: "news"}}}}, findClusterPage, "news"},
 	} {
-		page, err := (&uiFlags{name: "ui", addr: "127.0.0.1:0"}).listen()
+		page, err := (crawlUI(setting.UI{Addr: "127.0.0.1:0"})).listen()
 		if err != nil {
 			t.Fatal(err)
 		}

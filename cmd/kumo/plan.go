@@ -60,26 +60,26 @@ func planCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "answer in JSON, one object with all hosts")
 	o.bind(cmd.Flags())
-	return cmd
+	return withSettingsHelp(cmd)
 }
 
 func (o *options) plan(ctx context.Context, f *pflag.FlagSet, args []string, asJSON bool, out, stderr io.Writer) error {
 	args, bad := goodSeeds(args)
-	o.skipBad = true // they are listed
+	o.SkipBadSeeds = true // they are listed
 	if err := errors.Join(o.settle(ctx, f, args), o.checkProxies()); err != nil {
 		return err
 	}
-	if o.job.File != nil {
-		for _, fault := range o.job.File.Faults {
+	if o.Job.File != nil {
+		for _, fault := range o.Job.File.Faults {
 			bad = append(bad, plan.Bad{Line: fault.Line, Text: fault.Text, Why: fault.Why.Error()})
 		}
 	}
-	o.job.Warn = func(err error) { fmt.Fprintln(stderr, "kumo:", err) }
+	o.Job.Warn = func(err error) { fmt.Fprintln(stderr, "kumo:", err) }
 	assumed, err := o.assumptions()
 	if err != nil {
 		return err
 	}
-	survey, done, err := wire.Survey(&o.job)
+	survey, done, err := wire.Survey(&o.Job)
 	switch {
 	case errors.Is(err, plan.ErrMany):
 		return advice.Usage("%w: plan for a part of them, as of head -n %d", err, plan.MaxHosts)
@@ -121,7 +121,7 @@ func goodSeeds(args []string) (good []string, bad []plan.Bad) {
 // assumptions are what an estimate rests on: the crawl's settings and, if there is an earlier crawl in the folder, its
 // average page.
 func (o *options) assumptions() (plan.Assumptions, error) {
-	j := &o.job
+	j := &o.Job
 	a := plan.Assumptions{Hosts: j.HostsAtOnce(), PerHost: j.Frontier.PerHost, AddrDelay: j.Frontier.AddrDelay,
 		Rate: j.Crawl.Rate, Bandwidth: j.Fetch.Bandwidth, Pages: j.Crawl.Pages, Bytes: j.Crawl.Bytes, Time: j.Crawl.Time,
 		BytesFrom: "assumed, as there is no earlier crawl in " + j.Dir}
@@ -140,7 +140,7 @@ func (o *options) assumptions() (plan.Assumptions, error) {
 
 // compareRoom says so if the disk has less room than the crawl would take.
 func (o *options) compareRoom(w io.Writer, want int64) {
-	dir := o.job.Dir
+	dir := o.Job.Dir
 	for {
 		if info, err := os.Stat(dir); err == nil && info.IsDir() {
 			break
@@ -152,7 +152,7 @@ func (o *options) compareRoom(w io.Writer, want int64) {
 		dir = up
 	}
 	free, err := vfs.OS.Free(cmp.Or(dir, "."))
-	if room := int64(free) - o.minFree; err == nil && room < want {
+	if room := int64(free) - int64(o.Job.Crawl.MinFree); err == nil && room < want {
 		fmt.Fprintf(w, "%-9s NOT ENOUGH: %s has %s of room beyond --min-free-disk\n", "", dir, stats.Bytes(max(room, 0)))
 	}
 }

@@ -17,9 +17,9 @@ const noProxy = "none"
 
 // chooseProxies takes the proxies that were named or, if none was, those of the environment.
 func (o *options) chooseProxies() error {
-	f := &o.job.Fetch
+	f := &o.Job.Fetch
 	f.Proxies, f.Environment = nil, nil
-	if len(o.proxies) > 0 {
+	if len(o.Proxies) > 0 {
 		return o.readProxies()
 	}
 	err := o.checkProxies()
@@ -34,7 +34,7 @@ func (o *options) chooseProxies() error {
 
 // checkProxies says what is wrong with the environment's proxies, if they are the ones to be used.
 func (o *options) checkProxies() error {
-	if len(o.proxies) > 0 {
+	if len(o.Proxies) > 0 {
 		return nil
 	}
 	if err := fetch.CheckProxies(httpproxy.FromEnvironment()); err != nil {
@@ -46,7 +46,7 @@ func (o *options) checkProxies() error {
 // readProxies reads --proxy: URL, DOMAIN=URL, none or DOMAIN=none, several of each kind but none.
 func (o *options) readProxies() error {
 	direct, some := map[string]bool{}, map[string]bool{}
-	for _, value := range o.proxies {
+	for _, value := range o.Proxies {
 		domain, text := cutDomain(value)
 		rule := fetch.ProxyRule{}
 		if domain != "" {
@@ -68,7 +68,7 @@ func (o *options) readProxies() error {
 		if direct[rule.Domain] && some[rule.Domain] {
 			return usagef("--proxy: none and a proxy, both for %s: leave one of them out", cmp.Or(rule.Domain, "all hosts"))
 		}
-		o.job.Fetch.Proxies = append(o.job.Fetch.Proxies, rule)
+		o.Job.Fetch.Proxies = append(o.Job.Fetch.Proxies, rule)
 	}
 	return nil
 }
@@ -94,7 +94,7 @@ func parseProxy(s string) (*url.URL, error) {
 
 // proxyVariables are the variables of the environment that say which proxies are used, for people.
 func (o *options) proxyVariables() string {
-	env := o.job.Fetch.Environment
+	env := o.Job.Fetch.Environment
 	if env == nil {
 		return ""
 	}

@@ -64,7 +64,7 @@ func repairCommand() *cobra.Command {
 				if err := flags.Parse([]string{"--out", dir}); err != nil {
 					return nil, err
 				}
-				return &o.job, o.settle(cmd.Context(), flags, nil)
+				return &o.Job, o.settle(cmd.Context(), flags, nil)
 			}})
 		if err != nil {
 			return err

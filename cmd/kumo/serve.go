@@ -186,7 +186,7 @@ func serveCommand() *cobra.Command {
 	l := cmd.Flags().Lookup("listen")
 	l.Usage, l.DefValue, l.NoOptDefVal = "serve at `ADDR`; kumo open opens it",
 		defaultUI, ""
-	u.addr = defaultUI
+	u.Addr = defaultUI
 	c.bind(cmd.Flags(), joinUsage)
 	cmd.Flags().Lookup("crawl").Usage = "also serve the cluster of a crawl of several nodes, by its `NAME`: this " +
 		"machine need be none of them"

@@ -16,6 +16,7 @@ import (
 
 	"kumo/internal/app/admin"
 	"kumo/internal/app/job"
+	"kumo/internal/app/setting"
 	"kumo/internal/app/wire/cluster"
 	"kumo/internal/base/advice"
 	"kumo/internal/base/settings"
@@ -82,7 +83,7 @@ func setCommand() *cobra.Command {
 
 // settable are the flags' names that nodes share and that say something for as long as the crawl lives.
 func settable() []string {
-	return slices.DeleteFunc(slices.Clone(startFlags), func(key string) bool { return slices.Contains(passing, key) })
+	return setting.Keys(func(s *setting.Setting) bool { return s.Scope == setting.Crawl && s.Change != setting.PerRun })
 }
 
 // parseWishes reads KEY=VALUE, each as the flag of that name would. Only what the keys are and what the values mean is
@@ -124,18 +125,18 @@ func checkKey(all *pflag.FlagSet, key string) error {
 	switch {
 	case slices.Contains(known, key):
 		return nil
-	case slices.Contains(nodeFlags, key):
+	case hasScope(key, setting.Node):
 		return usagef("%s speaks of one machine, and the nodes do not share it: start the node again with another --%s", key,
 			key)
 	case all.Lookup(key) != nil:
 		return usagef("%s is no setting that the nodes of a crawl share; these may change while it runs: %s", key,
-			strings.Join(job.Tunable, ", "))
+			strings.Join(setting.LiveKeys(), ", "))
 	}
 	text := fmt.Sprintf("there is no setting %q", key)
 	if near := nearest(key, known); near != "" {
 		text += fmt.Sprintf("; did you mean %q?", near)
 	}
-	return usagef("%s; these may change while a crawl runs: %s", text, strings.Join(job.Tunable, ", "))
+	return usagef("%s; these may change while a crawl runs: %s", text, strings.Join(setting.LiveKeys(), ", "))
 }
 
 // badValue says what is wanted instead of a value.
@@ -163,10 +164,10 @@ const (
 
 // mayChange says when a setting may change, and why not at any time.
 func mayChange(key string) (may changes, why string) {
-	switch {
-	case slices.Contains(job.Tunable, key):
+	switch s := setting.Find(key); {
+	case s.Change == setting.Live:
 		return mayAlways, ""
-	case slices.Contains(lasting, key):
+	case s.Lasting():
 		return mayNever, "the crawl has left out, kept or named things by it: begin another crawl"
 	}
 	return mayStopped, "nodes read it when they begin: kumo stop, start the nodes again, then kumo set or kumo start " +
@@ -309,7 +310,7 @@ func settingsLine(settings map[string][]string) string {
 	}
 	defaults := crawlFlags(&options{})
 	var said []string
-	for _, key := range job.Tunable {
+	for _, key := range setting.LiveKeys() {
 		values := settings[key]
 		fl := defaults.Lookup(key)
 		if key == "user-agent" && slices.Equal(values, []string{job.UserAgent(strings.Join(settings["contact"], ""))}) {

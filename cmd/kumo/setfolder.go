@@ -15,6 +15,7 @@ import (
 	"kumo/internal/app/inspect"
 	"kumo/internal/app/job"
 	"kumo/internal/app/session"
+	"kumo/internal/app/setting"
 	"kumo/internal/base/settings"
 )
 
@@ -62,9 +63,9 @@ func (o *options) with(given *pflag.FlagSet, changed []settings.Setting) (*job.J
 	if err != nil {
 		return nil, err
 	}
-	j := &mine.job
-	j.Name, j.Dir, j.Seeds, j.File, j.Warn = o.job.Name, o.job.Dir, o.job.Seeds, o.job.File, o.job.Warn
-	j.Settings = mine.settings(all)
+	j := &mine.Job
+	j.Name, j.Dir, j.Seeds, j.File, j.Warn = o.Job.Name, o.Job.Dir, o.Job.Seeds, o.Job.File, o.Job.Warn
+	j.Settings = mine.settings()
 	return j, nil
 }
 
@@ -75,8 +76,8 @@ func setIn(ctx context.Context, w io.Writer, dir string, wishes []settings.Setti
 	}
 	var changes []inspect.Setting
 	for _, s := range wishes {
-		if !slices.Contains(job.Tunable, s.Key) {
-			return usagef("%s cannot change while a crawl runs; these may: %s", s.Key, strings.Join(job.Tunable, ", "))
+		if setting.Find(s.Key).Change != setting.Live {
+			return usagef("%s cannot change while a crawl runs; these may: %s", s.Key, strings.Join(setting.LiveKeys(), ", "))
 		}
 		changes = append(changes, inspect.Setting{Key: s.Key, Values: s.Values})
 	}
@@ -136,7 +137,7 @@ func listSettings(w io.Writer, dir string, asJSON bool) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	now := settings.Map(saved)
-	for _, key := range job.Tunable {
+	for _, key := range setting.LiveKeys() {
 		s := shownSetting{Key: key, Values: now[key], May: mayAlways}
 		if asJSON {
 			if err := enc.Encode(s); err != nil {

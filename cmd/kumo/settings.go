@@ -10,42 +10,23 @@ import (
 
 	"kumo/internal/app/folder"
 	"kumo/internal/app/job"
+	"kumo/internal/app/setting"
 	"kumo/internal/app/wire/sinks"
 	"kumo/internal/base/settings"
 	"kumo/internal/content/fetch"
-	"kumo/internal/engine/crawl"
 	"kumo/internal/engine/seeds"
-)
-
-// The keys of a configuration file that are no flags: seeds, and what files more of them came from, which only says so.
-const (
-	seedsKey = "seeds"
-	filesKey = "seed-files"
-)
-
-var (
-	// passing flags say how this run goes and are not kept with the crawl.
-	passing = []string{"input-file", "skip-bad-seeds", "out", "fresh", "config", "metrics", "ui", "ui-cert", "ui-key",
-		"ui-no-token", "profile", "dry-run", "verbose", "quiet", "log-json", "help", "due", "sink", "sink-wait", "work", "place-wait"}
-	// flagsOnly are those that a file would set again and again.
-	flagsOnly = []string{"config", "fresh", "dry-run", "due"}
-	// lasting settings decide what the crawl has already left out or written; they cannot change, or only so that more
-	// is let in (job.Widening).
-	lasting = []string{"name", "scope", "include", "exclude", "depth", "canon", "embeds", "format", "robots", "ignore",
-		"sitemaps", "script-paths", "text", job.FieldsKey, "max-pages-per-host",
-		crawl.RulePagesPerDomain, crawl.RuleHostsPerDomain, crawl.RuleNamesPerDomain, job.SlicesKey}
 )
 
 // settle reads the settings from where they are given: flags and the environment, then the --config file, then the
 // crawl in the folder.
 func (o *options) settle(ctx context.Context, f *pflag.FlagSet, args []string) error {
-	o.job.Seeds = args
-	if o.config != "" {
-		settings, err := settings.Read(o.config)
+	o.Job.Seeds = args
+	if o.Config != "" {
+		settings, err := settings.Read(o.Config)
 		if err != nil {
 			return &usage{err}
 		}
-		if err := o.apply(f, settings, o.config); err != nil {
+		if err := o.apply(f, settings, o.Config); err != nil {
 			return err
 		}
 	}
@@ -61,31 +42,31 @@ func (o *options) settle(ctx context.Context, f *pflag.FlagSet, args []string) e
 	if err := o.goOn(f); err != nil {
 		return err
 	}
-	o.job.Block = withSaved(o.job.Block, nil)
+	o.Job.Block = withSaved(o.Job.Block, nil)
 	if err := o.finish(); err != nil {
 		return err
 	}
-	o.job.Settings = o.settings(f)
-	return o.job.CheckSlices()
+	o.Job.Settings = o.settings()
+	return o.Job.CheckSlices()
 }
 
 // apply sets the flags that were not given. Keys are checked before any is set.
 func (o *options) apply(f *pflag.FlagSet, settings []settings.Setting, source string) error {
 	for _, s := range settings {
-		switch {
-		case s.Key == seedsKey, s.Key == filesKey:
-		case f.Lookup(s.Key) == nil || s.Key == "help":
+		switch known := setting.Find(s.Key); {
+		case s.Key == setting.SeedsKey, s.Key == setting.FilesKey:
+		case known == nil || f.Lookup(s.Key) == nil:
 			return unknownKey(f, s.Key, source)
-		case slices.Contains(flagsOnly, s.Key):
+		case known.FlagOnly:
 			return usagef("%s: %q is a flag only: it cannot be set in a file", source, s.Key)
 		}
 	}
 	for _, s := range settings {
-		if s.Key == seedsKey {
-			o.job.Seeds = append(o.job.Seeds, s.Values...)
+		if s.Key == setting.SeedsKey {
+			o.Job.Seeds = append(o.Job.Seeds, s.Values...)
 			continue
 		}
-		if s.Key == filesKey {
+		if s.Key == setting.FilesKey {
 			o.seedFiles = append(o.seedFiles, s.Values...)
 			continue
 		}
@@ -97,7 +78,7 @@ func (o *options) apply(f *pflag.FlagSet, settings []settings.Setting, source st
 }
 
 func unknownKey(f *pflag.FlagSet, key, source string) error {
-	names := []string{seedsKey}
+	names := []string{setting.SeedsKey}
 	f.VisitAll(func(fl *pflag.Flag) { names = append(names, fl.Name) })
 	if near := nearest(key, names); near != "" {
 		return usagef("%s: there is no setting %q; did you mean %q?", source, key, near)
@@ -130,8 +111,8 @@ func setFlag(f *pflag.FlagSet, s settings.Setting) error {
 
 // findFolder sets the crawl's name and folder, and its place if it has one.
 func (o *options) findFolder() error {
-	if o.out == sinks.Stdout && o.pipes {
-		_, err := o.job.Fix()
+	if o.Out == sinks.Stdout && o.pipes {
+		_, err := o.Job.Fix()
 		return err
 	}
 	dir, err := o.folderOfPlace()
@@ -141,19 +122,19 @@ func (o *options) findFolder() error {
 	if err := checkFolder("--out", dir); err != nil {
 		return err
 	}
-	if _, err := o.job.Fix(); err != nil {
+	if _, err := o.Job.Fix(); err != nil {
 		return err
 	}
 	if dir == "" {
-		if o.job.Name == "" {
-			if o.inputFile != "" {
-				return usagef("--input-file %s: there is no URL in it: write one on each line", o.inputFile)
+		if o.Job.Name == "" {
+			if o.InputFile != "" {
+				return usagef("--input-file %s: there is no URL in it: write one on each line", o.InputFile)
 			}
 			return job.ErrNoSeeds
 		}
-		dir = folder.DefaultDir(o.job.Name)
+		dir = folder.DefaultDir(o.Job.Name)
 	}
-	o.job.Dir = dir
+	o.Job.Dir = dir
 	return nil
 }
 
@@ -173,13 +154,13 @@ func checkFolder(flag, dir string) error {
 // goOn takes the settings of the crawl in the folder over, where the user has not given others, and refuses those that
 // cannot change.
 func (o *options) goOn(f *pflag.FlagSet) error {
-	if o.job.Fetch.User != "" && !f.Changed("password") {
-		return usagef("--user %s needs --password: give '' for an empty one", o.job.Fetch.User)
+	if o.Job.Fetch.User != "" && !f.Changed("password") {
+		return usagef("--user %s needs --password: give '' for an empty one", o.Job.Fetch.User)
 	}
-	if o.job.Fresh || o.job.Dir == "" {
+	if o.Job.Fresh || o.Job.Dir == "" {
 		return nil
 	}
-	saved, err := folder.ReadSettings(o.job.Dir)
+	saved, err := folder.ReadSettings(o.Job.Dir)
 	if err != nil {
 		return err
 	}
@@ -188,16 +169,16 @@ func (o *options) goOn(f *pflag.FlagSet) error {
 			return err
 		}
 	}
-	now := o.settings(f)
+	now := o.settings()
 	for _, s := range saved {
 		if err := o.checkSaved(f, s, now); err != nil {
 			return err
 		}
 	}
 	if f.Lookup(job.BlockKey).Changed {
-		o.job.Block = withSaved(o.job.Block, settings.Map(saved)[job.BlockKey])
+		o.Job.Block = withSaved(o.Job.Block, settings.Map(saved)[job.BlockKey])
 	}
-	return folder.ToRepair(o.apply(f, saved, o.job.Dir), o.job.Dir)
+	return folder.ToRepair(o.apply(f, saved, o.Job.Dir), o.Job.Dir)
 }
 
 func (o *options) checkSaved(f *pflag.FlagSet, s settings.Setting, now []settings.Setting) error {
@@ -209,24 +190,24 @@ func (o *options) checkSaved(f *pflag.FlagSet, s settings.Setting, now []setting
 		!fl.Changed && !o.idle {
 		return usagef("the crawl in %s has a --%s, which is not kept on disk: give it again, or an empty one to go on "+
 			"without",
-			o.job.Dir, s.Key)
+			o.Job.Dir, s.Key)
 	}
-	if !fl.Changed || !slices.Contains(lasting, s.Key) {
+	if !fl.Changed || !setting.Find(s.Key).Lasting() {
 		return nil
 	}
 	if i := slices.IndexFunc(now, func(t settings.Setting) bool { return t.Key == s.Key }); i >= 0 &&
-		(now[i].Same(s) || job.Widens(s.Key, s.Values, now[i].Values)) {
+		(now[i].Same(s) || setting.Widens(s.Key, s.Values, now[i].Values)) {
 		return nil
 	}
 	change := "cannot change"
-	if slices.Contains(job.Widening, s.Key) {
+	if setting.Find(s.Key).Widens != nil {
 		change = "may only grow"
 	}
 	if s.Key == job.FieldsKey {
 		change = "may only become another file"
 	}
 	return usagef("the crawl in %s was begun with --%s %s, and that %s: %s",
-		o.job.Dir, s.Key, strings.Join(s.Values, ","), change, o.beginAnew())
+		o.Job.Dir, s.Key, strings.Join(s.Values, ","), change, o.beginAnew())
 }
 
 // beginAnew says what can be done instead of going on with other settings.
@@ -239,7 +220,7 @@ func (o *options) beginAnew() string {
 
 // checkUnsaved refuses lasting settings that the crawl was begun without.
 func (o *options) checkUnsaved(f *pflag.FlagSet, saved []settings.Setting) error {
-	for _, key := range lasting {
+	for _, key := range setting.Keys((*setting.Setting).Lasting) {
 		if key == job.FieldsKey {
 			continue // it may come any time
 		}
@@ -247,36 +228,33 @@ func (o *options) checkUnsaved(f *pflag.FlagSet, saved []settings.Setting) error
 		known := slices.ContainsFunc(saved, func(s settings.Setting) bool { return s.Key == key })
 		if !known && fl.Changed && fl.Value.String() != fl.DefValue {
 			return usagef("the crawl in %s was begun without --%s, and that cannot change: %s",
-				o.job.Dir, key, o.beginAnew())
+				o.Job.Dir, key, o.beginAnew())
 		}
 	}
 	return nil
 }
 
-// settings are the flags' values, without those that are only for this run and without secrets.
-func (o *options) settings(f *pflag.FlagSet) []settings.Setting {
+// settings are all values that are set, without those that are only for this run and without secrets.
+func (o *options) settings() []settings.Setting {
 	var all []settings.Setting
-	if seeds := canonical(o.job.Seeds); len(seeds) > 0 {
-		all = append(all, settings.Setting{Key: seedsKey, Values: seeds})
+	if seeds := canonical(o.Job.Seeds); len(seeds) > 0 {
+		all = append(all, settings.Setting{Key: setting.SeedsKey, Values: seeds})
 	}
 	if files := o.fromFiles(); len(files) > 0 {
-		all = append(all, settings.Setting{Key: filesKey, Values: files})
+		all = append(all, settings.Setting{Key: setting.FilesKey, Values: files})
 	}
-	f.VisitAll(func(fl *pflag.Flag) {
-		if slices.Contains(passing, fl.Name) {
-			return
+	for i := range setting.All {
+		one := &setting.All[i]
+		if one.Change == setting.PerRun {
+			continue
 		}
-		values := []string{fl.Value.String()}
-		if list, ok := fl.Value.(pflag.SliceValue); ok {
-			values = slices.Clone(list.GetSlice())
+		if kept, ok := one.Stored(&o.Values); ok {
+			for i := range kept.Values {
+				kept.Values[i] = redact(kept.Key, kept.Values[i])
+			}
+			all = append(all, kept)
 		}
-		for i := range values {
-			values[i] = redact(fl.Name, values[i])
-		}
-		if len(values) > 0 && values[0] != "" {
-			all = append(all, settings.Setting{Key: fl.Name, Values: values})
-		}
-	})
+	}
 	return all
 }
 

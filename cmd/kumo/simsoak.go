@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kumo/internal/app/setting"
 	"kumo/internal/lab/sim"
 )
 
@@ -57,12 +58,12 @@ func simSoak() *cobra.Command {
 		Example: simSoakExample,
 		Args:    cobra.NoArgs}
 	f := cmd.Flags()
-	f.Var(choice{&s.strategy, sim.Strategies()}, "strategy", "how hosts are shared among nodes")
+	f.Var(setting.Choice(&s.strategy, sim.Strategies()), "strategy", "how hosts are shared among nodes")
 	f.IntVar(&s.cfg.Nodes, "nodes", 50, "begin with `N` nodes")
 	f.IntVar(&s.cfg.Seeds, "seeds", 100, "run `K` seeds")
 	f.Uint64Var(&s.cfg.First, "seed", 1, "the first seed's `NUMBER`")
 	f.IntVar(&s.cfg.Hosts, "hosts", 0, "make a web of `N` hosts (0: three a node)")
-	f.Var(choice{&s.preset, []string{"lan", "wan"}}, "preset", "how far nodes are from each other")
+	f.Var(setting.Choice(&s.preset, []string{"lan", "wan"}), "preset", "how far nodes are from each other")
 	f.StringVar(&s.latency, "latency", "", "take the latency between nodes from `FILE`: a matrix of round-trip times")
 	durationVar(f, &s.faults, "faults", 0, "let something go wrong once in this time, on average (0: the preset's; "+
 		"below 0: never)")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kumo/internal/app/setting"
 	"kumo/internal/app/wire/sinks"
 	"kumo/internal/app/wire/uploads"
 	"kumo/internal/archive/sink"
@@ -21,15 +22,18 @@ import (
 )
 
 // A formOrSink is a choice of forms that takes the URL of a sink, too.
-type formOrSink struct{ choice }
+type formOrSink struct {
+	setting.Value
+	to *string
+}
 
 // Set is pflag.Value's.
 func (f formOrSink) Set(s string) error {
 	if sinks.Is(s) {
-		*f.value = s
+		*f.to = s
 		return nil
 	}
-	return f.choice.Set(s)
+	return f.Value.Set(s)
 }
 
 // send is kumo export --to SINK.

@@ -10,14 +10,14 @@ func TestStaysHere(t *testing.T) {
 	} {
 		o := &options{}
 		if seeds != "" {
-			o.job.Seeds = []string{seeds}
+			o.Job.Seeds = []string{seeds}
 		}
 		if got := o.staysHere(); got != want {
 			t.Errorf("%q: %v", seeds, got)
 		}
 	}
 	o := &options{}
-	if o.job.Seeds = []string{"http://localhost/", "http://example.com/"}; o.staysHere() {
+	if o.Job.Seeds = []string{"http://localhost/", "http://example.com/"}; o.staysHere() {
 		t.Error("one of two seeds is elsewhere")
 	}
 }

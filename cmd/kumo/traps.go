@@ -129,8 +129,8 @@ func letIn(ctx context.Context, errs io.Writer, dir string, released, more []str
 	if err := o.settle(ctx, flags, nil); err != nil {
 		return err
 	}
-	o.job.Warn = func(err error) { fmt.Fprintln(errs, "kumo:", err) }
-	c, err := wire.Open(ctx, &o.job)
+	o.Job.Warn = func(err error) { fmt.Fprintln(errs, "kumo:", err) }
+	c, err := wire.Open(ctx, &o.Job)
 	if err != nil {
 		return err
 	}

@@ -26,6 +26,7 @@ import (
 	"kumo/internal/app/folder"
 	"kumo/internal/app/inspect"
 	"kumo/internal/app/session"
+	"kumo/internal/app/setting"
 	"kumo/internal/base/advice"
 	"kumo/internal/view/web/ui"
 )
@@ -35,19 +36,21 @@ const defaultUI = "127.0.0.1:8090"
 
 // uiFlags say where the web page is served.
 type uiFlags struct {
-	name            string // of the first flag
-	addr, cert, key string
-	noToken         bool
+	name string // of the first flag
+	setting.UI
 }
+
+// crawlUI are the flags of a crawl's page.
+func crawlUI(u setting.UI) *uiFlags { return &uiFlags{"ui", u} }
 
 func (u *uiFlags) bind(f *pflag.FlagSet, name string) {
 	u.name = name
-	f.StringVar(&u.addr, name, "", "serve a web page and REST of the crawl at `ADDR`, given as --"+name+"="+
-		"ADDR (alone: "+defaultUI+"); kumo open opens it")
+	f.StringVar(&u.Addr, name, "", "serve a web page and REST API at `ADDR`, given as --"+name+"=ADDR (without one: "+
+		defaultUI+"); kumo open opens it")
 	f.Lookup(name).NoOptDefVal = defaultUI
-	f.StringVar(&u.cert, name+"-cert", "", "with --"+name+": over TLS, with the certificate in `FILE`")
-	f.StringVar(&u.key, name+"-key", "", "with --"+name+"-cert: its key, in `FILE`")
-	f.BoolVar(&u.noToken, name+"-no-token", false, "with --"+name+" on a loopback address: let every user of this "+
+	f.StringVar(&u.Cert, name+"-cert", "", "with --"+name+": over TLS, with the certificate in `FILE`")
+	f.StringVar(&u.Key, name+"-key", "", "with --"+name+"-cert: its key, in `FILE`")
+	f.BoolVar(&u.NoToken, name+"-no-token", false, "with --"+name+" on a loopback address: let every user of this "+
 		"machine in")
 }
 
@@ -55,7 +58,7 @@ var addressLike = regexp.MustCompile(`^([\w.-]+|\[[0-9a-fA-F:.]+\])?:\d+$`)
 
 // checkArgs refuses an address that was meant for --ui: one stands behind =.
 func (u *uiFlags) checkArgs(args []string) error {
-	if u.addr != defaultUI {
+	if u.Addr != defaultUI {
 		return nil
 	}
 	for _, a := range args {
@@ -78,30 +81,30 @@ type uiPage struct {
 
 // listen listens where the web page is to be served; nil if nowhere.
 func (u *uiFlags) listen() (*uiPage, error) {
-	if u.addr == "" {
-		if u.cert+u.key != "" || u.noToken {
+	if u.Addr == "" {
+		if u.Cert+u.Key != "" || u.NoToken {
 			return nil, usagef("--%s-cert, --%[1]s-key and --%[1]s-no-token say how --%[1]s is served: give it, too", u.name)
 		}
 		return nil, nil
 	}
-	host, _, err := net.SplitHostPort(u.addr)
+	host, _, err := net.SplitHostPort(u.Addr)
 	if err != nil {
-		return nil, usagef("--%s is %q: a host and a port are wanted, as in %s", u.name, u.addr, defaultUI)
+		return nil, usagef("--%s is %q: a host and a port are wanted, as in %s", u.name, u.Addr, defaultUI)
 	}
-	if (u.cert == "") != (u.key == "") {
+	if (u.Cert == "") != (u.Key == "") {
 		return nil, usagef("--%s-cert and --%[1]s-key go together: a certificate and its key", u.name)
 	}
-	if u.cert != "" {
-		if _, err := tls.LoadX509KeyPair(u.cert, u.key); err != nil {
+	if u.Cert != "" {
+		if _, err := tls.LoadX509KeyPair(u.Cert, u.Key); err != nil {
 			return nil, usagef("--%s-cert: %v", u.name, err)
 		}
 	}
-	p := &uiPage{flags: *u, open: !isLoopback(host), token: !u.noToken}
-	if p.open && u.noToken {
+	p := &uiPage{flags: *u, open: !isLoopback(host), token: !u.NoToken}
+	if p.open && u.NoToken {
 		return nil, usagef("--%s-no-token: %s is reached by other machines: only a loopback address, as %s, goes without a "+
-			"token", u.name, u.addr, defaultUI)
+			"token", u.name, u.Addr, defaultUI)
 	}
-	if p.listen, err = net.Listen("tcp", u.addr); err != nil {
+	if p.listen, err = net.Listen("tcp", u.Addr); err != nil {
 		return nil, usagef("--%s: %v; --%[1]s=%[3]s takes a port that is free", u.name, err, net.JoinHostPort(host, "0"))
 	}
 	_, port, _ := net.SplitHostPort(p.listen.Addr().String())
@@ -126,7 +129,7 @@ func (p *uiPage) close() {
 }
 
 func (p *uiPage) url() string {
-	if p.flags.cert != "" {
+	if p.flags.Cert != "" {
 		return "https://" + p.host + "/"
 	}
 	return "http://" + p.host + "/"
@@ -147,8 +150,8 @@ func (p *uiPage) serve(ctx context.Context, log *slog.Logger, shown *shown) (err
 	defer end()
 	p.logURL(log, note, kept, shown)
 	s := ui.New(ui.Config{Crawls: shown.Crawls, Batches: shown.Batches, Experiments: shown.Experiments, Hosts: p.hosts,
-		Token: note.Token, Secure: p.flags.cert != "", Log: log})
-	return s.Serve(ctx, p.listen, p.flags.cert, p.flags.key)
+		Token: note.Token, Secure: p.flags.Cert != "", Log: log})
+	return s.Serve(ctx, p.listen, p.flags.Cert, p.flags.Key)
 }
 
 // note puts the page's URL and token down in the folders that are shown, first of all in the first; or in one of the
@@ -215,7 +218,7 @@ func (p *uiPage) logURL(log *slog.Logger, note *uiNote, kept bool, shown *shown)
 		log.Info("web page", "at", note.URL)
 		log.Info("kumo open " + shown.first() + " prints the web page's URL with its token")
 	}
-	if p.open && p.flags.cert == "" {
+	if p.open && p.flags.Cert == "" {
 		log.Warn("the web page and its token go over the network as they are: --" + p.flags.name +
 			"-cert has them encrypted")
 	}

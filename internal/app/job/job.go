@@ -249,11 +249,6 @@ func NoCrawl(dir string) error { return fmt.Errorf("there is no crawl in %s, and
 // LimitKey is the setting that bounds the pages of all nodes together.
 const LimitKey = "limit"
 
-// Tunable are the settings that a crawl's nodes share and that may change while it runs. Others that are not lasting
-// are read when nodes begin.
-var Tunable = []string{LimitKey, "delay", "ip-delay", "max-crawl-delay", "contact", "user-agent", "connect-timeout",
-	"timeout", "tries", PreferKey, OverrideKey, BlockKey}
-
 // BlockKey is the setting of what is not to be fetched.
 const BlockKey = "block"
 

@@ -117,6 +117,7 @@ func (j *Job) HostConfig(host string) (c frontier.HostConfig) {
 func (j *Job) CheckLate(all []*policy.Override) error {
 	k := policy.Kept{Scope: weburl.NewScope(j.Scope, j.Crawl.Overrides.Modes()...), Depth: j.Crawl.BoundsDepth(),
 		Pages:   j.Crawl.PagesPerHost > 0 || j.Crawl.Overrides.BoundPages(),
+		Bytes:   j.Crawl.BytesPerHost > 0 || j.Crawl.Overrides.BoundBytes(),
 		Recrawl: j.Crawl.Recrawl.On(), PerHost: max(j.mostPerHost(), j.Frontier.Slices)}
 	return k.CheckLate(all)
 }

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 
 	"kumo/internal/app/folder"
@@ -22,6 +23,7 @@ func (s *Session) Run(ctx context.Context) (*stats.Report, error) {
 	defer stop()
 	s.stop.Store(&stop)
 	before := s.Stats.Totals()
+	s.checkBytes()
 	report := &stats.Report{Crawl: s.Job.Name, Started: s.Job.Now()}
 	s.run.Store(&run{*report, before})
 	s.countOn()
@@ -50,6 +52,14 @@ func (s *Session) Run(ctx context.Context) (*stats.Report, error) {
 		err = s.Advise(err)
 	}
 	return report, err
+}
+
+// checkBytes warns where a bound on the bytes of hosts does not know what all of them have sent in earlier runs.
+func (s *Session) checkBytes() {
+	if c := &s.Job.Crawl; (c.BytesPerHost > 0 || c.Overrides.BoundBytes()) && s.Stats.Snapshot().Partial {
+		s.Job.Warn(fmt.Errorf("--max-bytes-per-host counts most hosts from this run on: of so many hosts the bytes of " +
+			"earlier runs are not kept"))
+	}
 }
 
 // fill adds to a report what is known beside statistics.

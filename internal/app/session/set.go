@@ -8,7 +8,7 @@ import (
 
 	"kumo/internal/app/folder"
 	"kumo/internal/app/inspect"
-	"kumo/internal/app/job"
+	"kumo/internal/app/setting"
 	"kumo/internal/base/advice"
 	"kumo/internal/base/settings"
 	"kumo/internal/base/vfs"
@@ -64,7 +64,7 @@ func (s source) Set(_ context.Context, changes []inspect.Setting) (was []inspect
 	}
 	var wishes []settings.Setting
 	for _, change := range changes {
-		if !slices.Contains(job.Tunable, change.Key) {
+		if s := setting.Find(change.Key); s == nil || s.Change != setting.Live {
 			return nil, advice.Usage("%s cannot change while the crawl runs", change.Key)
 		}
 		old := settings.Map(now)[change.Key]

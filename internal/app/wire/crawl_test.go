@@ -182,6 +182,44 @@ func TestPagesPerHost(t *testing.T) {
 	}
 }
 
+// TestBytesPerHost bounds the bytes of hosts over two runs: a host may exceed the bound by the response in flight.
+func TestBytesPerHost(t *testing.T) {
+	t.Parallel()
+	const bound, longest = 100_000, 400_000
+	s := jobtest.Serve(t, synthweb.Clean(6, 10, 300))
+	dir := t.TempDir()
+	for _, pages := range []int64{40, 0} { // the first run is cut short
+		j := jobtest.For(s, dir)
+		j.Crawl.BytesPerHost, j.Crawl.Pages = bound, pages
+		if err := run(t, t.Context(), j); err != nil && !errors.Is(err, policy.ErrLimit) {
+			t.Fatal(err)
+		}
+	}
+	perHost, full := map[string]float64{}, 0
+	for _, l := range lines(t, dir, "pages.jsonl") {
+		u, err := weburl.Parse(l["url"].(string))
+		if err != nil {
+			t.Fatal(err)
+		}
+		bytes, _ := l["bytes"].(float64)
+		if perHost[u.Host()] >= bound {
+			t.Errorf("%s: fetched after %.0f bytes", u, perHost[u.Host()])
+		}
+		perHost[u.Host()] += bytes
+	}
+	for host, n := range perHost {
+		if n > bound+longest {
+			t.Errorf("%s: %.0f bytes", host, n)
+		}
+		if n >= bound {
+			full++
+		}
+	}
+	if full == 0 {
+		t.Error("no host has reached the bound")
+	}
+}
+
 // TestAFullDiskLosesNothing lets the disk fill up again and again, and cuts what was written after the last commit.
 func TestAFullDiskLosesNothing(t *testing.T) {
 	t.Parallel()

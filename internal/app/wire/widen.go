@@ -12,6 +12,7 @@ import (
 	"kumo/internal/app/folder"
 	"kumo/internal/app/job"
 	"kumo/internal/app/session"
+	"kumo/internal/app/setting"
 	"kumo/internal/archive/links"
 	"kumo/internal/base/item"
 	"kumo/internal/base/page"
@@ -40,7 +41,7 @@ func widened(saved, now []settings.Setting) (w widening) {
 	before := settings.Map(saved)
 	for _, s := range now {
 		was := before[s.Key]
-		if !job.Widens(s.Key, was, s.Values) || s.Key == job.FieldsKey && len(was) > 0 {
+		if !setting.Widens(s.Key, was, s.Values) || s.Key == job.FieldsKey && len(was) > 0 {
 			continue
 		}
 		w.said = append(w.said, "--"+s.Key+" "+strings.Join(s.Values, ","))

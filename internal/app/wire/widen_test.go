@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"kumo/internal/app/folder"
-	"kumo/internal/app/job"
+	"kumo/internal/app/setting"
 	"kumo/internal/base/settings"
 	"kumo/internal/base/vfs"
 )
@@ -23,7 +23,7 @@ func TestWidens(t *testing.T) {
 		{"max-pages-per-host", "0", "5", false}, {"embeds", "false", "true", true}, {"embeds", "true", "false", false},
 		{"text", "false", "true", true}, {"scope", "host", "domain", false},
 	} {
-		if got := job.Widens(c.key, []string{c.was}, []string{c.now}); got != c.want {
+		if got := setting.Widens(c.key, []string{c.was}, []string{c.now}); got != c.want {
 			t.Errorf("%s from %s to %s: %v", c.key, c.was, c.now, got)
 		}
 	}

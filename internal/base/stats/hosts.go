@@ -14,18 +14,27 @@ const maxHosts = 1 << 15
 type Host struct {
 	Pages int64         // without recrawls
 	Time  time.Duration // that their answers took, added up
+	Bytes int64         // of all visits, over the wire
 }
 
 func (h Host) mean() float64 { return h.Time.Seconds() / float64(h.Pages) }
 
-// answered counts a page of a host.
-func (c *Counter) answered(host string, took time.Duration) {
+// visited counts a visit to a host that gives a page, or has given one.
+func (c *Counter) visited(v *Visit) {
+	first := v.Status != 0 && !v.Recrawl
+	host := v.Host
 	h, known := c.s.Hosts[host]
-	if !known {
+	switch {
+	case !known && !first:
+		return
+	case !known:
 		host = strings.Clone(host)
 	}
-	h.Pages++
-	h.Time += took
+	if first {
+		h.Pages++
+		h.Time += v.Took
+	}
+	h.Bytes += v.Bytes
 	c.s.Hosts[host] = h
 	c.thin()
 }

@@ -99,8 +99,6 @@ func (c *Counter) Visited(v Visit) {
 		c.s.Pages++
 		if v.Recrawl {
 			c.s.Recrawls++
-		} else {
-			c.answered(v.Host, v.Took)
 		}
 		c.s.Statuses[v.Status]++
 		add(c.s.Types, v.Type, 1)
@@ -112,6 +110,7 @@ func (c *Counter) Visited(v Visit) {
 		c.s.LinksCut++
 	}
 	c.s.Bytes += v.Bytes
+	c.visited(&v)
 }
 
 // RobotsFetched counts a robots.txt.

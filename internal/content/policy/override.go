@@ -30,6 +30,7 @@ type HostSettings struct {
 	Delay        *time.Duration // in place of the crawl's; a longer Crawl-delay holds as ever
 	PerHost      *int           // connections
 	PagesPerHost *int64         // 0: without limit
+	BytesPerHost *int64         // over the wire; 0: without limit
 	UserAgent    *string
 	Proxies      []string // URLs; or "none" alone
 }
@@ -184,6 +185,7 @@ func (h *HostSettings) fill(from *HostSettings) {
 	fill(&h.Delay, from.Delay)
 	fill(&h.PerHost, from.PerHost)
 	fill(&h.PagesPerHost, from.PagesPerHost)
+	fill(&h.BytesPerHost, from.BytesPerHost)
 	fill(&h.UserAgent, from.UserAgent)
 	if h.Proxies == nil {
 		h.Proxies = from.Proxies
@@ -266,6 +268,11 @@ func (o *Overrides) BoundPages() bool {
 	return o.Some(func(one *Override) bool { return one.PagesPerHost != nil && *one.PagesPerHost > 0 })
 }
 
+// BoundBytes reports whether any override bounds the bytes of a host.
+func (o *Overrides) BoundBytes() bool {
+	return o.Some(func(one *Override) bool { return one.BytesPerHost != nil && *one.BytesPerHost > 0 })
+}
+
 // Revisit reports whether any override has URLs visited again.
 func (o *Overrides) Revisit() bool {
 	return o.Some(func(one *Override) bool { return one.Recrawl != nil && one.Recrawl.Every > 0 })
@@ -273,9 +280,10 @@ func (o *Overrides) Revisit() bool {
 
 // Kept is what a crawl has kept and counted from its start on, which some overrides need.
 type Kept struct {
-	Scope                 *weburl.Scope
-	Depth, Pages, Recrawl bool // nearer links; pages by host; times of the next visits
-	PerHost               int  // connections that a host may have at most
+	Scope          *weburl.Scope
+	Depth, Recrawl bool // nearer links; times of the next visits
+	Pages, Bytes   bool // by host
+	PerHost        int  // connections that a host may have at most
 }
 
 // CheckLate says which of some overrides cannot come into force while a crawl runs, for want of what they need.
@@ -291,6 +299,8 @@ func (k *Kept) CheckLate(all []*Override) error {
 		return lateOverride("depth")
 	case o.BoundPages() && !k.Pages:
 		return lateOverride("max-pages-per-host")
+	case o.BoundBytes() && !k.Bytes:
+		return lateOverride("max-bytes-per-host")
 	case o.Revisit() && !k.Recrawl:
 		return lateOverride("recrawl")
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"net/http"
 	"net/textproto"
@@ -18,26 +19,99 @@ import (
 	"kumo/internal/base/yaml"
 )
 
-// What an override may hold; the order is that of its text.
 const (
-	keyMatch   = "match"
-	keyDelay   = "delay"
-	keyPerHost = "per-host"
-	keyPages   = "max-pages-per-host"
-	keyAgent   = "user-agent"
-	keyProxy   = "proxy"
-	keyDepth   = "depth"
-	keyScope   = "scope"
-	keyRecrawl = "recrawl"
-	keyTries   = "tries"
-	keyMaxBody = "max-body"
-	keyHeader  = "header"
+	keyMatch  = "match"
+	keyProxy  = "proxy"
+	keyHeader = "header"
 )
 
-var (
-	hostKeys     = []string{keyDelay, keyPerHost, keyPages, keyAgent, keyProxy}
-	overrideKeys = append(slices.Clone(hostKeys), keyDepth, keyScope, keyRecrawl, keyTries, keyMaxBody, keyHeader)
-)
+// An overrideSetting is a setting that an override may have.
+type overrideSetting struct {
+	key    string
+	ofHost bool // for a host as a whole; otherwise it may differ by URL
+	read   func(o *Override, v any) error
+	// text returns the setting for people, without secrets, and whether the override has it
+	text func(o *Override) (string, bool)
+}
+
+// overrideSettings are all of them, in the order of an override's text.
+var overrideSettings = []overrideSetting{
+	plainSetting("delay", true, func(o *Override) **time.Duration { return &o.Delay }, readDelay, time.Duration.String),
+	plainSetting("per-host", true, func(o *Override) **int { return &o.PerHost }, atLeast[int](1), number),
+	plainSetting("max-pages-per-host", true, func(o *Override) **int64 { return &o.PagesPerHost }, atLeast[int64](0), number),
+	plainSetting("max-bytes-per-host", true, func(o *Override) **int64 { return &o.BytesPerHost }, readSizeOrNone, number),
+	plainSetting("user-agent", true, func(o *Override) **string { return &o.UserAgent }, readAgent,
+		func(agent string) string { return agent }),
+	{keyProxy, true, func(o *Override, v any) (err error) {
+		if o.Proxies, err = texts(v); err == nil && len(o.Proxies) > 1 && slices.Contains(o.Proxies, direct) {
+			err = errors.New("none and a proxy do not go together")
+		}
+		return err
+	}, func(o *Override) (string, bool) { return strings.Join(withoutUsers(o.Proxies), ", "), o.Proxies != nil }},
+	plainSetting("depth", false, func(o *Override) **int { return &o.Depth }, readDepth, func(hops int) string {
+		if hops < 0 {
+			return unlimited
+		}
+		return number(hops)
+	}),
+	plainSetting("scope", false, func(o *Override) **weburl.Mode { return &o.Scope }, readScope, weburl.Mode.String),
+	plainSetting("recrawl", false, func(o *Override) **Interval { return &o.Recrawl }, readInterval,
+		func(i Interval) string {
+			if i.Every == 0 {
+				return "never"
+			}
+			return i.Every.String()
+		}),
+	plainSetting("tries", false, func(o *Override) **int { return &o.Tries }, atLeast[int](1), number),
+	plainSetting("max-body", false, func(o *Override) **int64 { return &o.MaxBody }, readSize, number),
+	{keyHeader, false, func(o *Override, v any) (err error) { o.Header, err = readFields(v); return err },
+		func(o *Override) (string, bool) {
+			return strings.Join(slices.Sorted(maps.Keys(o.Header)), ", "), o.Header != nil
+		}},
+}
+
+// plainSetting is a setting with a single value, which an override keeps in a field.
+func plainSetting[T any](key string, ofHost bool, field func(*Override) **T, read func(string) (*T, error),
+	text func(T) string) overrideSetting {
+	return overrideSetting{key, ofHost, func(o *Override, v any) error {
+		one, err := scalar(v)
+		if err == nil {
+			*field(o), err = read(one)
+		}
+		return err
+	}, func(o *Override) (string, bool) {
+		if v := *field(o); v != nil {
+			return text(*v), true
+		}
+		return "", false
+	}}
+}
+
+// OverrideKeys are the settings that an override may have.
+func OverrideKeys() (keys []string) {
+	for _, s := range overrideSettings {
+		keys = append(keys, s.key)
+	}
+	return keys
+}
+
+// OverrideLevel says for what an override may have a setting: host, URL, or "" if it may not.
+func OverrideLevel(key string) string {
+	switch s := findOverrideSetting(key); {
+	case s == nil:
+		return ""
+	case s.ofHost:
+		return "host"
+	}
+	return "URL"
+}
+
+func findOverrideSetting(key string) *overrideSetting {
+	if i := slices.IndexFunc(overrideSettings, func(s overrideSetting) bool { return s.key == key }); i >= 0 {
+		return &overrideSettings[i]
+	}
+	return nil
+}
 
 const (
 	maxOverrides = 100_000
@@ -98,7 +172,7 @@ func readOverride(v any) (*Override, error) {
 		switch {
 		case slices.Contains(keys, key):
 			return nil, fmt.Errorf("match %s: %s is given twice", o.Name, key)
-		case byURL && slices.Contains(hostKeys, key):
+		case byURL && OverrideLevel(key) == "host":
 			return nil, fmt.Errorf("match %s: %s holds for a host as a whole: match by host or domain", o.Name, key)
 		}
 		if err := o.read(key, item.Value); err != nil {
@@ -107,7 +181,7 @@ func readOverride(v any) (*Override, error) {
 		keys = append(keys, key)
 	}
 	if len(keys) == 1 {
-		return nil, fmt.Errorf("match %s: it sets nothing: there are %s", o.Name, strings.Join(overrideKeys, ", "))
+		return nil, fmt.Errorf("match %s: it sets nothing: there are %s", o.Name, strings.Join(OverrideKeys(), ", "))
 	}
 	o.Text = o.encode(m)
 	return o, nil
@@ -216,60 +290,50 @@ func hostName(text string) (string, error) {
 	return u.Canonical().Host(), nil
 }
 
-func (o *Override) read(key string, v any) (err error) {
+func (o *Override) read(key string, v any) error {
 	if key == keyMatch {
 		return nil
 	}
-	if key == keyHeader {
-		o.Header, err = readFields(v)
-		return err
+	s := findOverrideSetting(key)
+	if s == nil {
+		return fmt.Errorf("there is no such setting: there are %s", strings.Join(OverrideKeys(), ", "))
 	}
-	if key == keyProxy {
-		o.Proxies, err = texts(v)
-		if err == nil && len(o.Proxies) > 1 && slices.Contains(o.Proxies, direct) {
-			err = errors.New("none and a proxy do not go together")
-		}
-		return err
-	}
-	text, err := scalar(v)
-	if err != nil {
-		return err
-	}
-	switch key {
-	case keyDelay:
-		o.Delay, err = readDelay(text)
-	case keyPerHost:
-		o.PerHost, err = readNumber[int](text, 1)
-	case keyPages:
-		o.PagesPerHost, err = readNumber[int64](text, 0)
-	case keyAgent:
-		o.UserAgent, err = &text, checkAgent(text)
-	case keyDepth:
-		if o.Depth = new(int); text == unlimited {
-			*o.Depth = -1
-		} else if o.Depth, err = readNumber[int](text, 0); err != nil {
-			err = fmt.Errorf("%q: a number of hops or %s is wanted", text, unlimited)
-		}
-	case keyScope:
-		o.Scope = new(weburl.Mode)
-		*o.Scope, err = weburl.ParseMode(text)
-	case keyRecrawl:
-		o.Recrawl, err = readInterval(text)
-	case keyTries:
-		o.Tries, err = readNumber[int](text, 1)
-	case keyMaxBody:
-		o.MaxBody, err = readSize(text)
-	default:
-		err = fmt.Errorf("there is no such setting: there are %s", strings.Join(overrideKeys, ", "))
-	}
-	return err
+	return s.read(o, v)
 }
 
-func checkAgent(text string) error {
+func readAgent(text string) (*string, error) {
 	if text == "" || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		return errors.New("a text without control characters is wanted")
+		return nil, errors.New("a text without control characters is wanted")
 	}
-	return nil
+	return &text, nil
+}
+
+func readDepth(text string) (*int, error) {
+	if text == unlimited {
+		return new(-1), nil
+	}
+	hops, err := readNumber[int](text, 0)
+	if err != nil {
+		return nil, fmt.Errorf("%q: a number of hops or %s is wanted", text, unlimited)
+	}
+	return hops, nil
+}
+
+func readScope(text string) (*weburl.Mode, error) {
+	mode, err := weburl.ParseMode(text)
+	return &mode, err
+}
+
+func atLeast[T int | int64](least T) func(string) (*T, error) {
+	return func(text string) (*T, error) { return readNumber(text, least) }
+}
+
+// readSizeOrNone reads a size, or 0.
+func readSizeOrNone(text string) (*int64, error) {
+	if text == "0" {
+		return new(int64), nil
+	}
+	return readSize(text)
 }
 
 func readDelay(text string) (*time.Duration, error) {
@@ -396,7 +460,7 @@ func texts(v any) (all []string, err error) {
 func (o *Override) encode(m yaml.MapSlice) string {
 	var b bytes.Buffer
 	b.WriteByte('{')
-	for _, key := range append([]string{keyMatch}, overrideKeys...) {
+	for _, key := range append([]string{keyMatch}, OverrideKeys()...) {
 		for _, item := range m {
 			if fmt.Sprint(item.Key) != key {
 				continue
@@ -466,41 +530,13 @@ func (o *Override) headerLines() []any {
 
 type overrideField struct{ key, text string }
 
-// fields are the settings that the override has, for people: of header fields and proxies only which there are.
+// fields are the settings that the override has, for people.
 func (o *Override) fields() (all []overrideField) {
-	add := func(is bool, key string, text func() string) {
-		if is {
-			all = append(all, overrideField{key, text()})
+	for _, s := range overrideSettings {
+		if text, is := s.text(o); is {
+			all = append(all, overrideField{s.key, text})
 		}
 	}
-	add(o.Delay != nil, keyDelay, func() string { return o.Delay.String() })
-	add(o.PerHost != nil, keyPerHost, func() string { return number(*o.PerHost) })
-	add(o.PagesPerHost != nil, keyPages, func() string { return number(*o.PagesPerHost) })
-	add(o.UserAgent != nil, keyAgent, func() string { return *o.UserAgent })
-	add(o.Proxies != nil, keyProxy, func() string { return strings.Join(withoutUsers(o.Proxies), ", ") })
-	add(o.Depth != nil, keyDepth, func() string {
-		if *o.Depth < 0 {
-			return unlimited
-		}
-		return number(*o.Depth)
-	})
-	add(o.Scope != nil, keyScope, func() string { return o.Scope.String() })
-	add(o.Recrawl != nil, keyRecrawl, func() string {
-		if o.Recrawl.Every == 0 {
-			return "never"
-		}
-		return o.Recrawl.Every.String()
-	})
-	add(o.Tries != nil, keyTries, func() string { return number(*o.Tries) })
-	add(o.MaxBody != nil, keyMaxBody, func() string { return number(*o.MaxBody) })
-	add(o.Header != nil, keyHeader, func() string {
-		var names []string
-		for name := range o.Header {
-			names = append(names, name)
-		}
-		slices.Sort(names)
-		return strings.Join(names, ", ")
-	})
 	return all
 }
 

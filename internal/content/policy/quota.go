@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"sync"
 
 	"kumo/internal/base/bounded"
@@ -20,7 +21,43 @@ type Quota struct {
 	taken    int64 // done or under way
 	hosts    tally
 	domains  tally
+	bytes    byteTally
 	complete bool // the tallies have the pages of earlier runs
+}
+
+// A byteTally counts the bytes of hosts.
+type byteTally struct {
+	most int64 // 0: without limit
+	own  *Overrides
+	got  map[string]int64 // nil without a limit
+}
+
+func newByteTally(most int64, own *Overrides) byteTally {
+	if most <= 0 && !own.BoundBytes() {
+		return byteTally{}
+	}
+	return byteTally{most, own, map[string]int64{}}
+}
+
+func (t *byteTally) add(host string, n int64) {
+	if t.got == nil {
+		return
+	}
+	if _, known := t.got[host]; !known {
+		host = strings.Clone(host)
+	}
+	t.got[host] += n
+}
+
+func (t *byteTally) full(host string) bool {
+	if t.got == nil {
+		return false
+	}
+	most := t.most
+	if own := t.own.OfHost(host).BytesPerHost; own != nil {
+		most = *own
+	}
+	return most > 0 && t.got[host] >= most
 }
 
 // A tally counts pages by a name.
@@ -89,14 +126,15 @@ type Limits struct {
 	Pages     int64
 	PerHost   int64
 	PerDomain int64 // of a registered domain
+	Bytes     int64 // of a host, over the wire
 
-	Overrides *Overrides // of hosts that have a limit in place of PerHost
+	Overrides *Overrides // of hosts that have a limit in place of PerHost or Bytes
 }
 
 // NewQuota makes one for a crawl that has done so many pages.
 func NewQuota(l Limits, done int64) *Quota {
 	return &Quota{pages: l.Pages, done: done, taken: done, hosts: newTally(l.PerHost, l.Overrides),
-		domains: newTally(l.PerDomain, nil)}
+		domains: newTally(l.PerDomain, nil), bytes: newByteTally(l.Bytes, l.Overrides)}
 }
 
 // Counts reports whether pages are counted by host. If not, no host can have a limit any more.
@@ -160,6 +198,7 @@ const (
 	CrawlIsFull        // the crawl has its pages
 	HostIsFull         // the host has its pages
 	DomainIsFull       // the host's registered domain has
+	HostHasBytes       // the host has its bytes
 )
 
 // Take asks for one page of a host, and of a registered domain; "" is one without limit.
@@ -171,6 +210,8 @@ func (q *Quota) Take(host, domain string) Grant {
 	switch {
 	case hostFull:
 		return HostIsFull
+	case q.bytes.full(host):
+		return HostHasBytes
 	case domainFull:
 		return DomainIsFull
 	case q.pages > 0 && q.done >= q.pages:
@@ -182,6 +223,19 @@ func (q *Quota) Take(host, domain string) Grant {
 	q.hosts.begin(host, 1)
 	q.domains.begin(domain, 1)
 	return Granted
+}
+
+// CountsBytes reports whether bytes are counted by host. If not, no host can have a limit of them any more.
+func (q *Quota) CountsBytes() bool { return q.bytes.got != nil }
+
+// AddBytes adds bytes that a host has sent, in this run or an earlier one.
+func (q *Quota) AddBytes(host string, n int64) {
+	if q.bytes.got == nil {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.bytes.add(host, n)
 }
 
 // Settle says what became of a page that Take granted, and reports whether the crawl has its pages now.

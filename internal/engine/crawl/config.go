@@ -40,6 +40,7 @@ type Config struct {
 	Tries        int               // visits that a URL gets before it has failed; 3
 	MaxRedirects int               // in a row; DefaultRedirects
 	PagesPerHost int64             // 0: without limit
+	BytesPerHost int64             // over the wire, without robots.txt; 0: without limit
 	NoTraps      bool              // fetch also what brings nothing new, and of a domain without limit: see package traps
 	// patterns of URLs that are fetched although they bring nothing new, as skipped.jsonl has them
 	ReleasedTraps []string
@@ -108,7 +109,7 @@ const (
 )
 
 func (c *Config) pageLimits() policy.Limits {
-	l := policy.Limits{Pages: c.Pages, PerHost: c.PagesPerHost, Overrides: c.Overrides}
+	l := policy.Limits{Pages: c.Pages, PerHost: c.PagesPerHost, Bytes: c.BytesPerHost, Overrides: c.Overrides}
 	if !c.NoTraps {
 		l.PerDomain = max(c.PagesPerDomain, 0)
 	}

@@ -13,11 +13,25 @@ import (
 // crawls with one counts them in this run, and takes those of earlier runs from the URL database, which is read once
 // for that. Of registered domains, whose limit is high unless somebody has set it, it is not read as long as the crawl
 // has not so many pages in all: a domain of a crawl that is continued may come to twice its limit then, and not beyond.
+//
+// Bytes by host are those of this run and, of earlier runs, those that the counters have: of a crawl with more hosts than
+// stats counts apart, those of the slowest only.
+
+// The rules in skipped.jsonl for URLs of a host that has reached a limit.
+const (
+	RulePagesPerHost = "max-pages-per-host"
+	RuleBytesPerHost = "max-bytes-per-host"
+)
 
 // recallHosts tells the quota what hosts and domains have given in earlier runs.
 func (e *Engine) recallHosts(ctx context.Context) error {
 	l := e.cfg.pageLimits()
 	s := e.stats.Snapshot()
+	if e.limits.quota.CountsBytes() {
+		for host, h := range s.Hosts {
+			e.limits.quota.AddBytes(host, h.Bytes)
+		}
+	}
 	reads := (s.Partial || e.peers.router != nil) && e.known.db != nil // other nodes may have fetched some
 	if !e.limits.quota.Counts() && (l.PerDomain == 0 || reads && s.Pages < l.PerDomain) {
 		return nil

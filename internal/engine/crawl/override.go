@@ -43,7 +43,7 @@ func (w *worker) override(req *fetch.Request, u weburl.URL) {
 // CheckOverrides says which of some overrides cannot come into force while the crawl runs; perHost is how many
 // connections a host may have at most.
 func (e *Engine) CheckOverrides(all []*policy.Override, perHost int) error {
-	k := policy.Kept{Scope: e.rules.Scope, Depth: e.depths, Pages: e.limits.quota.Counts(), Recrawl: e.cfg.Recrawl.On(),
+	k := policy.Kept{Scope: e.rules.Scope, Depth: e.depths, Pages: e.limits.quota.Counts(), Bytes: e.limits.quota.CountsBytes(), Recrawl: e.cfg.Recrawl.On(),
 		PerHost: perHost}
 	return k.CheckLate(all)
 }

@@ -138,7 +138,9 @@ func (w *worker) allowed(v *frontier.Visit, u weburl.URL) (bool, error) {
 		w.frontier.Postpone(v, 0)
 		return false, nil
 	case policy.HostIsFull:
-		return false, w.shed(v, "max-pages-per-host", "the host has its pages")
+		return false, w.shed(v, RulePagesPerHost, "the host has its pages")
+	case policy.HostHasBytes:
+		return false, w.shed(v, RuleBytesPerHost, "the host has sent its bytes")
 	case policy.DomainIsFull:
 		return false, w.shed(v, RulePagesPerDomain, traps.TooMany(w.domain, w.cfg.PagesPerDomain, "pages"))
 	}
@@ -202,6 +204,7 @@ func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) err
 		return nil
 	}
 	w.count(w.resp.RawLen())
+	w.limits.quota.AddBytes(hostOf(v), int64(w.resp.RawLen()))
 	rec := w.record(v, start)
 	fate := w.excuse(v, w.judgeAnswer(&v.Item, err).brokenOff(ctx))
 	fate.took = rec.Took

@@ -35,6 +35,14 @@ func ParsePreference(rule string) (Preferences, error) {
 	return Preferences{{rule, urls, LiftOf(weight)}}, nil
 }
 
+// Texts are the rules, as they were written.
+func (p Preferences) Texts() (rules []string) {
+	for i := range p {
+		rules = append(rules, p[i].rule)
+	}
+	return rules
+}
+
 // Lift is that of a canonical URL: of all rules that match it, together.
 func (p Preferences) Lift(url string) (sum Lift) {
 	for i := range p {

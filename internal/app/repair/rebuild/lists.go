@@ -17,6 +17,7 @@ import (
 	"kumo/internal/base/stats"
 	"kumo/internal/base/vfs"
 	"kumo/internal/base/weburl"
+	"kumo/internal/engine/crawl"
 	"kumo/internal/state/frontier"
 	"kumo/internal/state/seen"
 	"kumo/internal/state/statefile"
@@ -134,9 +135,9 @@ func copyDigest(to []byte, text string) {
 }
 
 // forGood are the rules by which a URL is left out that no better link brings in.
-var forGood = map[string]bool{"robots": true, "clean-param": true, "max-pages-per-host": true,
-	"max-pages-per-domain": true,
-	"max-hosts-per-domain": true, "max-dns-per-domain": true, "trap": true, "url": true}
+var forGood = map[string]bool{"robots": true, "clean-param": true, "url": true, crawl.RuleTrap: true,
+	crawl.RulePagesPerHost: true, crawl.RuleBytesPerHost: true, crawl.RulePagesPerDomain: true,
+	crawl.RuleHostsPerDomain: true, crawl.RuleNamesPerDomain: true}
 
 func (b *rebuilding) skips(ctx context.Context) error {
 	return b.eachLine(ctx, "skipped.jsonl", func(line []byte) error {

@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"kumo/internal/app/job"
+	"kumo/internal/app/setting"
 	"kumo/internal/base/settings"
 )
 
@@ -42,7 +42,7 @@ func (m *membership) stillTrue(settings map[string][]string) error {
 		return nil
 	}
 	for _, key := range changed(m.settings, settings) {
-		if !slices.Contains(job.Tunable, key) {
+		if s := setting.Find(key); s == nil || s.Change != setting.Live {
 			return fmt.Errorf("%w: %s", errSettings, key)
 		}
 	}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"kumo/internal/app/setting"
+)
+
+const (
+	helpWidth = 100
+	helpAll   = "help-all" // the flag, and the annotation of a command that was given it
+)
+
+// withSettingsHelp gives a command that has flags of a crawl's settings --help-all. --help shows the basic ones.
+func withSettingsHelp(cmd *cobra.Command) *cobra.Command {
+	cmd.Flags().BoolFunc(helpAll, "print help for all flags", func(string) error {
+		cmd.Annotations = map[string]string{helpAll: ""}
+		return pflag.ErrHelp
+	})
+	return cmd
+}
+
+// flagUsages is the help of a command's flags: its own, then a crawl's settings by group.
+func flagUsages(cmd *cobra.Command) string {
+	groups := map[setting.Group][]*pflag.Flag{}
+	_, all := cmd.Annotations[helpAll]
+	settings := cmd.Flags().Lookup(helpAll) != nil
+	hidden := 0
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		s := setting.Find(f.Name)
+		switch {
+		case f.Hidden || f.Deprecated != "":
+		case !settings || s == nil:
+			groups[""] = append(groups[""], f)
+		case all || s.Basic:
+			groups[s.Group] = append(groups[s.Group], f)
+		default:
+			hidden++
+		}
+	})
+	var b strings.Builder
+	for _, group := range append(slices.Clone(setting.Groups), "") {
+		if len(groups[group]) == 0 {
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteByte('\n')
+		}
+		title := cmp.Or(string(group), "Flags")
+		if group == "" && settings {
+			title = "Other flags"
+		}
+		fmt.Fprintf(&b, "%s:\n%s", title, usagesOf(groups[group]))
+	}
+	if hidden > 0 {
+		fmt.Fprintf(&b, "\n%s --%s prints %d more flags; docs/settings.md describes all.\n", cmd.CommandPath(), helpAll, hidden)
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// usagesOf is the help of some flags, in lines of at most helpWidth columns.
+func usagesOf(flags []*pflag.Flag) string {
+	const indent = 30 // of the descriptions
+	var b strings.Builder
+	for _, f := range flags {
+		name, usage := pflag.UnquoteUsage(f)
+		line := "      --" + f.Name
+		if f.Shorthand != "" {
+			line = "  -" + f.Shorthand + ", --" + f.Name
+		}
+		if f.NoOptDefVal != "" && !strings.HasPrefix(f.Value.Type(), "bool") {
+			line += "[=" + name + "]"
+		} else if name != "" {
+			line += " " + name
+		}
+		if f.DefValue != "" && !slices.Contains([]string{"0", "false", "[]", "0s"}, f.DefValue) {
+			usage += " (default " + f.DefValue + ")"
+		}
+		if len(line) > indent-2 {
+			b.WriteString(line + "\n")
+			line = ""
+		}
+		fmt.Fprintf(&b, "%-*s", indent, line)
+		column := indent
+		for i, word := range strings.Fields(usage) {
+			switch {
+			case i > 0 && column+1+len(word) > helpWidth:
+				fmt.Fprintf(&b, "\n%*s", indent, "")
+				column = indent
+			case i > 0:
+				b.WriteByte(' ')
+				column++
+			}
+			b.WriteString(word)
+			column += len([]rune(word))
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// helpTemplate is cobra's template of a command's usage, with flags by flagUsages.
+func helpTemplate(root *cobra.Command) string {
+	cobra.AddTemplateFunc("flagUsages", flagUsages)
+	const own = "Flags:\n{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}"
+	template := root.UsageTemplate()
+	if !strings.Contains(template, own) {
+		panic("kumo: cobra's template of usage has changed")
+	}
+	return strings.Replace(template, own, "{{flagUsages .}}", 1)
+}

@@ -1,0 +1,229 @@
+// Package setting is the table of a crawl's settings. Each is one entry of All: its key, type, default, help, whom it
+// concerns and when it may change. The flags of kumo crawl and of the commands that share them, the environment,
+// configuration files, kumo set, the settings that a crawl's folder keeps, options of package kumo, completion and
+// docs/settings.md all follow from it.
+//
+// To add a setting, add a field to the job (or to Values) and an entry to All, and use the field.
+package setting
+
+import (
+	"slices"
+	"strings"
+
+	"kumo/internal/app/job"
+	"kumo/internal/base/settings"
+)
+
+// Values holds what the settings of a crawl are set to: those of the job that can be set directly, and in text those
+// that need the network, files or other settings to be understood.
+type Values struct {
+	Job job.Job
+
+	InputFile    string
+	SkipBadSeeds bool
+	Config       string
+	Out          string
+	Work         string // the local folder of a crawl whose files go to a place
+	KeepLocal    bool
+	PlaceWait    Duration
+	Text, Index  bool
+	Fields       string
+	Filter       Filter
+	Recrawl      []string
+	Due          bool
+	Overrides    []string // each in its canonical form
+	Headers      []string
+	Cookies      string
+	Login        string
+	Proxies      []string
+	Sinks        []string
+	SinkWait     Duration
+	Metrics      string
+	UI           UI
+	Profile      string
+	DryRun       bool
+	Verbose      bool
+	Quiet        bool
+	LogJSON      bool
+}
+
+// Filter are the settings of the programs that are asked about links, requests and pages.
+type Filter struct {
+	Commands []string
+	Procs    int
+	Timeout  Duration
+	Memory   int64  // bytes
+	Default  string // one of filter.Defaults
+}
+
+// UI are the settings of the web page of a crawl.
+type UI struct {
+	Addr, Cert, Key string
+	NoToken         bool
+}
+
+// A Scope says which machines of a crawl share a setting.
+type Scope string
+
+// The scopes. The settings of a crawl lie in the cluster's registry, so none of them is a secret.
+const (
+	Crawl Scope = "crawl" // the same on all nodes: kumo start takes it
+	Node  Scope = "node"  // each node has its own: kumo node takes it
+	Alone Scope = "alone" // for a crawl on one machine: neither takes it
+)
+
+// A Change says when a setting may change once the crawl has begun.
+type Change string
+
+// The times. The folder of a crawl keeps all settings but those that are set PerRun.
+const (
+	Live    Change = "live"     // at any time, by kumo set
+	NextRun Change = "next run" // when the crawl, or the node, starts again
+	Grow    Change = "grow"     // when it starts again, so that more URLs are admitted
+	Fixed   Change = "fixed"    // never: the crawl has excluded, written or named something by it
+	PerRun  Change = "per run"  // it holds for one run
+)
+
+// A Setting is an entry of the table.
+type Setting struct {
+	Key    string // the flag, the key in a configuration file, and the environment variable: KUMO_ and upper case
+	Short  string // the flag's one letter
+	Group  Group
+	Basic  bool // kumo crawl --help shows it; the others are in --help-all
+	Scope  Scope
+	Change Change
+
+	FlagOnly bool   // a configuration file cannot set it
+	Mirror   bool   // kumo mirror has it
+	Option   string // the function of package kumo that sets it
+	Help     string // an imperative or a noun phrase; the value's name is in backquotes
+	Default  string // as it is written on the command line; "" for the type's zero value
+	NoValue  string // what the flag means without a value; "" if it needs one
+
+	// Widens reports whether the crawl admits URLs, or writes things, with now that it did not with was; nil if a change of
+	// the setting never has this effect. Each is as Get returns it.
+	Widens func(was, now []string) bool
+	// Value gives access to the setting in v.
+	Value func(v *Values) Value
+}
+
+// A Group is a heading of --help and of docs/settings.md.
+type Group string
+
+// The groups, in order.
+const (
+	Seeds      Group = "Seeds and folder"
+	Scoping    Group = "URLs to follow"
+	Limits     Group = "Limits"
+	Traps      Group = "Traps and large domains"
+	Politeness Group = "Politeness"
+	Revisits   Group = "Order and recrawls"
+	Requests   Group = "Requests"
+	Network    Group = "Network"
+	Output     Group = "Output"
+	Places     Group = "Storage elsewhere and sinks"
+	Filters    Group = "Filters"
+	Resources  Group = "Memory and disk"
+	Observing  Group = "Progress and logs"
+)
+
+// Groups are all groups, in order.
+var Groups = []Group{Seeds, Scoping, Limits, Politeness, Requests, Output, Revisits, Traps, Network, Places, Filters,
+	Resources, Observing}
+
+// The keys of a configuration file that are no settings: seeds, and the files that more of them came from, which are
+// there for information.
+const (
+	SeedsKey = "seeds"
+	FilesKey = "seed-files"
+)
+
+// Find returns the setting of a key; nil if there is none.
+func Find(key string) *Setting {
+	if i := slices.IndexFunc(All, func(s Setting) bool { return s.Key == key }); i >= 0 {
+		return &All[i]
+	}
+	return nil
+}
+
+// Keys are the keys of the settings for which a condition holds, in order.
+func Keys(holds func(*Setting) bool) (keys []string) {
+	for i := range All {
+		if holds(&All[i]) {
+			keys = append(keys, All[i].Key)
+		}
+	}
+	return keys
+}
+
+// LiveKeys are the keys of the settings that all nodes share and that may change while the crawl runs.
+func LiveKeys() []string { return Keys(func(s *Setting) bool { return s.Change == Live }) }
+
+// Lasting reports whether the crawl has excluded, written or named something by the setting, so that it cannot change
+// freely once the crawl has begun.
+func (s *Setting) Lasting() bool { return s.Change == Fixed || s.Change == Grow }
+
+// Defaults returns the values of a crawl for which nothing is set.
+func Defaults() *Values {
+	v := &Values{}
+	v.Reset()
+	return v
+}
+
+// Reset sets all settings to their defaults.
+func (v *Values) Reset() {
+	for i := range All {
+		s := &All[i]
+		value := s.Value(v)
+		if list, ok := value.(List); ok {
+			_ = list.Replace(nil)
+		}
+		if s.Default != "" {
+			if err := value.Set(s.Default); err != nil {
+				panic("kumo: default of " + s.Key + ": " + err.Error()) // a fault of the table, which its test finds
+			}
+		}
+	}
+}
+
+// Get returns the values of a setting, as a folder keeps them: several for a list. "" stands for nothing.
+func (s *Setting) Get(v *Values) []string {
+	value := s.Value(v)
+	if list, ok := value.(List); ok {
+		return slices.Clone(list.GetSlice())
+	}
+	return []string{value.String()}
+}
+
+// Set sets a setting to values, as Get returned them.
+func (s *Setting) Set(v *Values, values []string) error {
+	return assign(s.Value(v), values)
+}
+
+// Stored returns a setting for a folder; false if nothing is set.
+func (s *Setting) Stored(v *Values) (settings.Setting, bool) {
+	values := s.Get(v)
+	return settings.Setting{Key: s.Key, Values: values}, len(values) > 0 && values[0] != ""
+}
+
+// ValueName is the name of the setting's value for people: that in its help, or the words of a choice. It is "" for
+// what is true or false.
+func (s *Setting) ValueName() string {
+	if _, rest, ok := strings.Cut(s.Help, "`"); ok {
+		name, _, _ := strings.Cut(rest, "`")
+		return name
+	}
+	switch value := s.Value(&Values{}); value.Type() {
+	case "bool":
+		return ""
+	case "duration":
+		return "DURATION"
+	case "string":
+		return "TEXT"
+	default:
+		return value.Type()
+	}
+}
+
+// Usage is the help without the marks around the value's name.
+func (s *Setting) Usage() string { return strings.ReplaceAll(s.Help, "`", "") }

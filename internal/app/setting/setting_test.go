@@ -1,0 +1,151 @@
+package setting
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"kumo/internal/content/policy"
+)
+
+var update = flag.Bool("update", false, "write docs/settings.md")
+
+func TestEntriesAreComplete(t *testing.T) {
+	seen := map[string]bool{}
+	v := Defaults()
+	for i := range All {
+		s := &All[i]
+		if seen[s.Key] || seen["-"+s.Short] && s.Short != "" {
+			t.Errorf("%s: the key or the letter is there twice", s.Key)
+		}
+		seen[s.Key], seen["-"+s.Short] = true, true
+		if !slices.Contains(Groups, s.Group) || !slices.Contains([]Scope{Crawl, Node, Alone}, s.Scope) ||
+			!slices.Contains([]Change{Live, NextRun, Grow, Fixed, PerRun}, s.Change) {
+			t.Errorf("%s: group %q, scope %q, change %q", s.Key, s.Group, s.Scope, s.Change)
+		}
+		if s.Help == "" || strings.HasSuffix(s.Help, ".") {
+			t.Errorf("%s: help %q", s.Key, s.Help)
+		}
+		if s.Change == Grow && s.Widens == nil {
+			t.Errorf("%s may grow, and nothing says when it does", s.Key)
+		}
+		if s.Change == Live && s.Scope != Crawl {
+			t.Errorf("%s is live, but nodes do not share it", s.Key)
+		}
+		if got := s.Value(v).String(); s.Default != "" && s.Default != "named" && got == "" {
+			t.Errorf("%s: the default %q is %q", s.Key, s.Default, got)
+		}
+	}
+}
+
+// TestStoredSettingsRoundTrip sets each setting to what Get returns of another, through text as a folder keeps it.
+func TestStoredSettingsRoundTrip(t *testing.T) {
+	changed := map[string]string{"string": "some/text", "bool": "true", "int": "7", "float64": "2.5", "duration": "36h",
+		"SIZE": "3MiB", "stringArray": "a=2", "stringSlice": "nofollow", "RULES": "tracking,www",
+		"YAML": "{match: a.test, delay: 2s}"}
+	for i := range All {
+		s := &All[i]
+		from, to := Defaults(), Defaults()
+		value := s.Value(from)
+		text, ok := changed[value.Type()]
+		if words, is := value.(Words); is {
+			text, ok = words.Words()[len(words.Words())-1], true
+		}
+		switch s.Key {
+		case "depth":
+			text = "3"
+		case "format":
+			text = "jsonl"
+		case KeepLocalKey:
+			text = "false"
+		}
+		if !ok {
+			t.Errorf("%s: type %q", s.Key, value.Type())
+			continue
+		}
+		if err := value.Set(text); err != nil {
+			t.Errorf("%s: %v", s.Key, err)
+			continue
+		}
+		stored, ok := s.Stored(from)
+		if !ok {
+			t.Errorf("%s is %q and not stored", s.Key, text)
+		}
+		if err := s.Set(to, stored.Values); err != nil {
+			t.Errorf("%s: %v", s.Key, err)
+		}
+		if got := s.Get(to); !slices.Equal(got, stored.Values) || slices.Equal(got, s.Get(Defaults())) {
+			t.Errorf("%s: %q, stored %q", s.Key, got, stored.Values)
+		}
+	}
+}
+
+// TestOverridesAreSettings holds the keys of overrides against the table.
+func TestOverridesAreSettings(t *testing.T) {
+	for _, key := range policy.OverrideKeys() {
+		if Find(key) == nil {
+			t.Errorf("an override may have %q, which is no setting", key)
+		}
+	}
+}
+
+// TestDocument holds docs/settings.md against the table. With -update it writes the page.
+func TestDocument(t *testing.T) {
+	const name = "../../../docs/settings.md"
+	want := document()
+	if *update {
+		if err := os.WriteFile(name, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(name)
+	if err != nil || string(got) != want {
+		t.Errorf("docs/settings.md is not what the table says (%v): go test ./internal/app/setting -update writes it", err)
+	}
+}
+
+// document is docs/settings.md.
+func document() string {
+	var b strings.Builder
+	b.WriteString(`# Settings
+
+Every setting of a crawl, by group. This page is generated from the table in internal/app/setting:
+` + "`" + `go test ./internal/app/setting -update` + "`" + `.
+
+A setting KEY is the flag ` + "`" + `--KEY` + "`" + ` of ` + "`" + `kumo crawl` + "`" + `, the key ` + "`" + `KEY` + "`" + ` of the file that ` + "`" + `--config` + "`" + ` names and of a crawl's
+config.yaml, and the environment variable ` + "`" + `KUMO_KEY` + "`" + ` in upper case, with ` + "`" + `_` + "`" + ` for ` + "`" + `-` + "`" + `. Flags win over the environment,
+which wins over the file, which wins over what the crawl's folder has.
+
+- **Scope**: ` + "`" + `crawl` + "`" + ` settings are the same on all nodes of a cluster: give them to ` + "`" + `kumo start` + "`" + `. ` + "`" + `node` + "`" + ` settings belong
+  to one machine: give them to ` + "`" + `kumo node` + "`" + `. ` + "`" + `alone` + "`" + ` settings are for a crawl on one machine. ` + "`" + `kumo crawl` + "`" + ` has all.
+- **Change**: ` + "`" + `live` + "`" + ` settings change while the crawl runs (` + "`" + `kumo set` + "`" + `). ` + "`" + `next run` + "`" + ` settings change when the crawl, or the
+  node, starts again. ` + "`" + `grow` + "`" + ` settings may then change so that more is fetched or written. ` + "`" + `fixed` + "`" + ` settings never
+  change. ` + "`" + `per run` + "`" + ` settings are not kept with the crawl.
+- **Override**: it can differ by host, or by URL (docs/overrides.md).
+- **Library**: the option of package kumo.
+`)
+	for _, g := range Groups {
+		fmt.Fprintf(&b, "\n## %s\n\n| Setting | Value | Default | Scope | Change | Override | Library | |\n"+
+			"| --- | --- | --- | --- | --- | --- | --- | --- |\n", g)
+		for i := range All {
+			if s := &All[i]; s.Group == g {
+				fmt.Fprintf(&b, "| `--%s` | %s | %s | %s | %s | %s | %s | %s |\n", s.Key, cell(s.ValueName()),
+					cell(s.Default), s.Scope, s.Change, policy.OverrideLevel(s.Key), code(s.Option),
+					strings.ReplaceAll(s.Help, "|", `\|`))
+			}
+		}
+	}
+	return b.String()
+}
+
+func cell(text string) string { return code(strings.ReplaceAll(text, "|", `\|`)) }
+
+func code(text string) string {
+	if text == "" {
+		return ""
+	}
+	return "`" + text + "`"
+}
