@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -31,6 +32,7 @@ type Page struct {
 	NoIndex   bool     // the page asks to be shown in no index
 	// the URL of a page with nearly the same text, fetched before; "" if none is known
 	NearDuplicate string
+	ServerIP      netip.Addr // of the server, or of the proxy; the zero Addr if it is not known
 	Time          time.Time
 	Took          time.Duration
 
@@ -75,7 +77,7 @@ func pageOf(r *page.Record) *Page {
 	res := r.Response
 	p := &Page{URL: r.URL, From: r.From, Depth: r.Depth, Status: res.Status, Header: res.Header.Clone(),
 		Body: slices.Clone(res.Body), Truncated: res.Truncated != page.Whole || res.Whole != nil, NoIndex: r.NoIndex,
-		NearDuplicate: r.NearDuplicate, Time: r.Time, Took: r.Took}
+		NearDuplicate: r.NearDuplicate, ServerIP: res.ServerIP(), Time: r.Time, Took: r.Took}
 	if r.Page == nil { // a recrawl has found it as it was
 		return p
 	}

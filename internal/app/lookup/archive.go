@@ -19,6 +19,7 @@ import (
 
 	"kumo/internal/base/field"
 	"kumo/internal/base/vfs"
+	"kumo/internal/state/store/jsonl"
 )
 
 // An Archive is the files of one crawl. Any number of goroutines may use it.
@@ -38,39 +39,10 @@ func New(disk vfs.FS, dir string) *Archive {
 
 const pagesName = "pages.jsonl"
 
-// A Record is a visit by its line in pages.jsonl. Its fields in JSON are those of the line; what does not apply is left
-// out.
+// A Record is a visit by its line in pages.jsonl, whose members are its fields in JSON.
 type Record struct {
-	ID            int64     `json:"id"` // where its line begins
-	URL           string    `json:"url"`
-	Final         string    `json:"final,omitempty"` // where it redirects to
-	Status        int       `json:"status"`          // 0: there was no answer
-	Time          time.Time `json:"time"`
-	Type          string    `json:"type,omitempty"`
-	Charset       string    `json:"charset,omitempty"`
-	Lang          string    `json:"lang,omitempty"`
-	Title         string    `json:"title,omitempty"`
-	H1            string    `json:"h1,omitempty"`
-	Description   string    `json:"description,omitempty"`
-	Canonical     string    `json:"canonical,omitempty"`
-	Bytes         int64     `json:"bytes"`
-	Digest        string    `json:"digest,omitempty"`
-	Depth         int       `json:"depth"`
-	From          string    `json:"from,omitempty"`
-	Links         int       `json:"links"`
-	WARC          string    `json:"warc,omitempty"` // file below warc/
-	Offset        int64     `json:"offset"`
-	Sniffed       string    `json:"sniffed,omitempty"`
-	Truncated     string    `json:"truncated,omitempty"`
-	Malformed     string    `json:"malformed,omitempty"`
-	LinksCut      string    `json:"links_cut,omitempty"` // the limit that left links unread: memory, entries, length
-	Revisit       string    `json:"revisit,omitempty"`   // the URL whose record has the same payload
-	NearDuplicate string    `json:"near_duplicate_of,omitempty"`
-	Recrawl       string    `json:"recrawl,omitempty"`
-	Importance    float64   `json:"importance,omitempty"`
-	ConnectMS     int64     `json:"connect_ms"`
-	FirstByteMS   int64     `json:"first_byte_ms"`
-	TotalMS       int64     `json:"total_ms"`
+	ID int64 `json:"id"` // where its line begins
+	jsonl.PageLine
 }
 
 // A Filter chooses records. The zero value takes all.

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -79,7 +80,7 @@ func TestRecordsOfACrawl(t *testing.T) {
 	}
 	answers, texts := 0, 0
 	for i, r := range everything(t, a, lookup.Filter{}, 100) {
-		if one, err := a.Record(r.ID); err != nil || *one != r {
+		if one, err := a.Record(r.ID); err != nil || !reflect.DeepEqual(*one, r) {
 			t.Fatalf("%+v, %v, want %+v", one, err, r)
 		}
 		if i%3 > 0 || r.Status == 0 {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"kumo/internal/archive/fulltext"
+	"kumo/internal/state/store/jsonl"
 )
 
 // indexDir is the folder of the full-text index in a crawl's.
@@ -52,7 +53,8 @@ func (a *Archive) Indexed(ctx context.Context, q fulltext.Query, from int64, n i
 		h := &x.Hits[i]
 		rec, err := a.Record(h.Line)
 		if err != nil || rec.URL != h.URL { // pages.jsonl was made anew, and the index was not yet
-			rec = &Record{ID: -1, URL: h.URL, Status: h.Status, Time: h.Time, Type: h.Type, Lang: h.Lang, Title: h.Title}
+			rec = &Record{-1, jsonl.PageLine{URL: h.URL, Status: h.Status, Time: h.Time, Type: h.Type, Lang: h.Lang,
+				Title: h.Title}}
 		}
 		hit := Hit{Record: *rec, In: "index", Score: h.Score, Pieces: h.Snippet}
 		for _, p := range h.Snippet {

@@ -70,6 +70,9 @@ type Stretch interface {
 // Connecting is how long it took until there was a connection: 0 where one was open.
 func (r *Response) Connecting() time.Duration { return r.DNS + r.Connect + r.Handshake }
 
+// ServerIP is the address of the server, or of the proxy; the zero Addr if it is not known.
+func (r *Response) ServerIP() netip.Addr { return r.Addr.Addr().Unmap().WithZone("") }
+
 // RawLen is the length of Raw, wherever it lies.
 func (r *Response) RawLen() int64 {
 	if r.Far != nil {
@@ -182,8 +185,8 @@ const (
 
 // A Variant is the page in another language, or in its own, by its own word.
 type Variant struct {
-	Lang string // as written: "de-AT", "x-default"
-	URL  string // in canonical form
+	Lang string `json:"lang"` // as written: "de-AT", "x-default"
+	URL  string `json:"url"`  // in canonical form
 }
 
 // Robots is what a page asks of robots, in meta elements and X-Robots-Tag fields, all rules that hold for the crawl's

@@ -3,12 +3,14 @@ package records
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/fnv"
 	"io"
 	"io/fs"
 	"net/http"
+	"net/netip"
 	"os"
 	"slices"
 	"strconv"
@@ -16,6 +18,7 @@ import (
 	"time"
 
 	"kumo/internal/base/field"
+	"kumo/internal/base/page"
 	"kumo/internal/base/vfs"
 	"kumo/internal/state/store"
 	"kumo/internal/state/store/crawllog"
@@ -61,7 +64,8 @@ type wanting struct {
 	status                              int
 	said                                map[string]string // by its metadata record
 	final                               string
-	variants                            [][2]string // language and URL
+	variants                            []page.Variant
+	serverIP                            netip.Addr
 	links                               int
 	noPage, noLog, noIndex              bool
 	page                                *jsonl.PageLine
@@ -153,6 +157,7 @@ func (m *mender) wantingOf(name string, rec *warc.Record) *wanting {
 	w := &wanting{url: rec.Fields["WARC-Target-URI"], file: name, date: rec.Fields["WARC-Date"], offset: rec.Offset,
 		length: rec.Length, truncated: rec.Fields["WARC-Truncated"], digest: rec.Fields["WARC-Payload-Digest"],
 		status: rec.Status(), said: map[string]string{}}
+	w.serverIP, _ = netip.ParseAddr(rec.Fields["WARC-IP-Address"])
 	if kind == "revisit" {
 		w.revisit, w.truncated = rec.Fields["WARC-Refers-To-Target-URI"], ""
 		if strings.HasSuffix(rec.Fields["WARC-Profile"], "/server-not-modified") {
@@ -172,7 +177,7 @@ func (w *wanting) metadata(text string) {
 		name, value, _ := strings.Cut(line, ": ")
 		if name == "hreflang" {
 			lang, url, _ := strings.Cut(value, " ")
-			w.variants = append(w.variants, [2]string{lang, url})
+			w.variants = append(w.variants, page.Variant{Lang: lang, URL: url})
 			continue
 		}
 		if name != "outlink" {
@@ -284,58 +289,22 @@ func (m *mender) add(name string, lines []byte) error {
 	})
 }
 
-func text(b []byte, name, value string) []byte {
-	b = append(append(append(b, ",\""...), name...), "\":"...)
-	return field.JSON(b, value)
-}
-
+// pageLine appends the line of pages.jsonl that follows from the records and the line of crawl.log.
 func (w *wanting) pageLine(b []byte) []byte {
 	e := w.entry
-	b = append(b, `{"url":`...)
-	b = field.JSON(b, w.url)
-	final := w.final
-	if final == "" {
-		final = w.url
-	}
-	b = text(b, "final", final)
-	b = fmt.Appendf(b, `,"status":%d,"time":"%s"`, e.Status, e.Begin.UTC().Format("2006-01-02T15:04:05.000Z"))
-	b = text(b, "type", e.MIME)
-	b = text(b, "charset", w.said["charset"])
-	b = text(b, "lang", w.said["languages"])
-	b = text(b, "title", w.said["title"])
-	depth := strings.Count(e.Path, "L")
+	p := jsonl.PageLine{URL: w.url, Final: cmp.Or(w.final, w.url), Status: e.Status, Time: e.Begin, Type: e.MIME,
+		Charset: w.said["charset"], Lang: w.said["languages"], Title: w.said["title"], H1: w.said["h1"],
+		Description: w.said["description"], Canonical: w.said["canonical"], HrefLang: w.variants, Bytes: e.Size,
+		Digest: e.Digest, Depth: strings.Count(e.Path, "L"), Links: w.links, WARC: w.file, Offset: w.offset,
+		Truncated: w.truncated, Malformed: w.said["malformed"], LinksCut: w.said["linksCut"], Revisit: w.revisit,
+		Robots: w.said["robots"], Visit: jsonl.Visit{From: w.said["via"], NearDuplicate: w.said["nearDuplicateOf"],
+			ServerIP: w.serverIP}}
 	if strings.Contains(e.Path, "M") {
-		depth++
+		p.Depth++
 	}
-	b = fmt.Appendf(b, `,"bytes":%d,"digest":%s,"depth":%d`, e.Size, strconv.Quote(e.Digest), depth)
-	b = text(b, "from", w.said["via"])
-	b = fmt.Appendf(b, `,"links":%d`, w.links)
-	var connect, firstByte, total int64 // which an earlier kumo did not note
-	if n, _ := fmt.Sscanf(w.said["exchangeTimeMs"], "connect=%d firstByte=%d total=%d", &connect, &firstByte,
-		&total); n == 3 {
-		b = fmt.Appendf(b, `,"connect_ms":%d,"first_byte_ms":%d,"total_ms":%d`, connect, firstByte, total)
-	}
-	b = fmt.Appendf(b, `,"warc":%s,"offset":%d`, strconv.Quote(w.file), w.offset)
-	for _, name := range []string{"h1", "description", "canonical"} {
-		if w.said[name] != "" {
-			b = text(b, name, w.said[name])
-		}
-	}
-	for i, v := range w.variants {
-		b = append(b, [...]string{`,"hreflang":[`, ","}[min(i, 1)]...)
-		b = append(field.JSON(append(b, `{"lang":`...), v[0]), `,"url":`...)
-		b = append(field.JSON(b, v[1]), '}')
-	}
-	if len(w.variants) > 0 {
-		b = append(b, ']')
-	}
-	for _, f := range [][2]string{{"truncated", w.truncated}, {"malformed", w.said["malformed"]},
-		{"links_cut", w.said["linksCut"]}, {"revisit", w.revisit}, {"near_duplicate_of", w.said["nearDuplicateOf"]}, {"robots", w.said["robots"]}} {
-		if f[1] != "" {
-			b = text(b, f[0], f[1])
-		}
-	}
-	return append(b, "}\n"...)
+	// which an earlier kumo did not note: they are 0 then
+	_, _ = fmt.Sscanf(w.said["exchangeTimeMs"], "connect=%d firstByte=%d total=%d", &p.ConnectMS, &p.FirstByteMS, &p.TotalMS)
+	return p.Append(b)
 }
 
 func (w *wanting) logLine(b []byte) []byte {

@@ -26,6 +26,7 @@ import (
 	"kumo/internal/base/extsort"
 	"kumo/internal/base/vfs"
 	"kumo/internal/state/store"
+	"kumo/internal/state/store/jsonl"
 	"kumo/internal/state/store/warc"
 )
 
@@ -44,14 +45,8 @@ type Capture struct {
 	lost   bool      // the record with the body is not there
 }
 
-// A Visit is what a line of pages.jsonl says that no record does.
-type Visit struct {
-	From          string `json:"from,omitempty"`              // the page that named the URL
-	NearDuplicate string `json:"near_duplicate_of,omitempty"` // the URL of a page with nearly the same text
-	ConnectMS     int64  `json:"connect_ms"`
-	FirstByteMS   int64  `json:"first_byte_ms"`
-	TotalMS       int64  `json:"total_ms"`
-}
+// A Visit is what pages.jsonl says of a visit that no record does.
+type Visit = jsonl.Visit
 
 // A Place is where a record lies.
 type Place struct {

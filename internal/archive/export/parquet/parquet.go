@@ -46,13 +46,20 @@ type Page struct {
 	Depth       *int32    `parquet:"depth,optional"`
 	NoIndex     bool      `parquet:"noindex"`
 
-	From          string        `parquet:"from,optional"`
-	NearDuplicate string        `parquet:"near_duplicate_of,optional"`
-	ConnectMS     *int64        `parquet:"connect_ms,optional"`
-	FirstByteMS   *int64        `parquet:"first_byte_ms,optional"`
-	TotalMS       *int64        `parquet:"total_ms,optional"`
-	Robots        string        `parquet:"robots,optional,dict"`
-	HrefLang      []row.Variant `parquet:"hreflang,list"`
+	From          string    `parquet:"from,optional"`
+	NearDuplicate string    `parquet:"near_duplicate_of,optional"`
+	ConnectMS     *int64    `parquet:"connect_ms,optional"`
+	FirstByteMS   *int64    `parquet:"first_byte_ms,optional"`
+	TotalMS       *int64    `parquet:"total_ms,optional"`
+	ServerIP      string    `parquet:"server_ip,optional,dict"`
+	Robots        string    `parquet:"robots,optional,dict"`
+	HrefLang      []Variant `parquet:"hreflang,list"`
+}
+
+// A Variant is a page in another language.
+type Variant struct {
+	Lang string `parquet:"lang"`
+	URL  string `parquet:"url"`
 }
 
 // A Link is a row of links.parquet.
@@ -215,15 +222,26 @@ func (e *Exporter) Write(_ context.Context, p *export.Page) error {
 	}
 	r := p.Prepared.(*rows)
 	e.report.Add(p, parse.IsHTML(p.Type), r.Truncated != "", r.Unreadable)
-	pg := Page{valid(r.URL), valid(r.Host), int32(r.Status), r.Time, r.Type, r.Charset, r.Lang, r.Title, r.H1,
-		r.Description, r.Canonical, int64(r.Bytes), r.Digest, int32(r.Links), r.Redirect, r.Truncated, nil, r.NoIndex,
-		r.From, r.NearDuplicate, r.ConnectMS, r.FirstByteMS, r.TotalMS, r.Robots, r.HrefLang}
+	pg := Page{URL: valid(r.URL), Host: valid(r.Host), Status: int32(r.Status), Time: r.Time, Type: r.Type,
+		Charset: r.Charset, Lang: r.Lang, Title: r.Title, H1: r.H1, Description: r.Description, Canonical: r.Canonical,
+		Bytes: int64(r.Bytes), Digest: r.Digest, Links: int32(r.Links), Redirect: r.Redirect, Truncated: r.Truncated,
+		NoIndex: r.NoIndex, Robots: r.Robots}
+	if v := r.Visit; v != nil {
+		pg.From, pg.NearDuplicate = v.From, v.NearDuplicate
+		pg.ConnectMS, pg.FirstByteMS, pg.TotalMS = &v.ConnectMS, &v.FirstByteMS, &v.TotalMS
+		if v.ServerIP.IsValid() {
+			pg.ServerIP = v.ServerIP.String()
+		}
+	}
+	for _, v := range r.HrefLang {
+		pg.HrefLang = append(pg.HrefLang, Variant(v))
+	}
 	if r.Depth >= 0 {
 		depth := int32(r.Depth)
 		pg.Depth = &depth
 	}
 	size := len(r.URL) + len(r.Title) + len(r.H1) + len(r.Description) + len(r.Canonical) + len(r.Redirect) +
-		len(r.From) + len(r.NearDuplicate) + len(r.Robots)
+		len(pg.From) + len(pg.NearDuplicate) + len(r.Robots)
 	for _, v := range r.HrefLang {
 		size += len(v.Lang) + len(v.URL)
 	}

@@ -45,45 +45,39 @@ type Row struct {
 	Status      int       `json:"status"`
 	Time        time.Time `json:"time"`
 	Type        string    `json:"type,omitempty"`
-	Charset     string    `json:"charset,omitempty"`
-	Lang        string    `json:"lang,omitempty"`
-	Title       string    `json:"title,omitempty"`
-	H1          string    `json:"h1,omitempty"`
-	Description string    `json:"description,omitempty"`
-	Canonical   string    `json:"canonical,omitempty"`
-	Bytes       int       `json:"bytes"`
+	Charset     string    `json:"charset,omitempty" in:"record"`
+	Lang        string    `json:"lang,omitempty" in:"record"`
+	Title       string    `json:"title,omitempty" in:"record"`
+	H1          string    `json:"h1,omitempty" in:"record"`
+	Description string    `json:"description,omitempty" in:"record"`
+	Canonical   string    `json:"canonical,omitempty" in:"record"`
+	Bytes       int       `json:"bytes" in:"record"`
 	Digest      string    `json:"digest"`
-	Links       int       `json:"links,omitempty"`
-	Redirect    string    `json:"redirect,omitempty"`
-	Truncated   string    `json:"truncated,omitempty"`
+	Links       int       `json:"links,omitempty" in:"record"`
+	Redirect    string    `json:"redirect,omitempty" in:"record"`
+	Truncated   string    `json:"truncated,omitempty" in:"record"`
 	Host        string    `json:"host"`
 	Depth       int       `json:"depth"` // -1 if it is not known
-	NoIndex     bool      `json:"noindex,omitempty"`
+	NoIndex     bool      `json:"noindex,omitempty" in:"record"`
 
-	From          string    `json:"from,omitempty"`
-	NearDuplicate string    `json:"near_duplicate_of,omitempty"`
-	ConnectMS     *int64    `json:"connect_ms,omitempty"` // nil, as those below, if it is not known
-	FirstByteMS   *int64    `json:"first_byte_ms,omitempty"`
-	TotalMS       *int64    `json:"total_ms,omitempty"`
-	Robots        string    `json:"robots,omitempty"`
-	HrefLang      []Variant `json:"hreflang,omitempty"`
+	*captures.Visit           // nil if pages.jsonl says nothing
+	Robots          string    `json:"robots,omitempty" in:"record"`
+	HrefLang        []Variant `json:"hreflang,omitempty" in:"record"`
 
 	Unreadable error `json:"-"` // why it has only what is known without its record
 }
 
 // A Variant is the page in another language.
-type Variant struct {
-	Lang string `json:"lang" parquet:"lang"`
-	URL  string `json:"url" parquet:"url"`
-}
+type Variant = page.Variant
 
 // Of is what is known of a capture before its record is read: url, host, status, time, type, digest, depth, and what pages.jsonl says.
 func Of(c *captures.Capture) Row {
 	r := Row{URL: c.URL, Host: host(c.URL), Status: c.Status, Time: c.Time.UTC(), Type: clean(c.Type), Digest: c.Digest,
 		Depth: c.Depth}
 	if v := c.Visit; v != nil {
-		r.From, r.NearDuplicate = clean(v.From), clean(v.NearDuplicate)
-		r.ConnectMS, r.FirstByteMS, r.TotalMS = &v.ConnectMS, &v.FirstByteMS, &v.TotalMS
+		visit := *v
+		visit.From, visit.NearDuplicate = clean(v.From), clean(v.NearDuplicate)
+		r.Visit = &visit
 	}
 	return r
 }
@@ -135,7 +129,7 @@ func (r *Reader) Read(p *export.Page) (*Row, error) {
 		row.Description, row.Canonical, row.Links = clean(pg.Description), clean(pg.Canonical), len(pg.Links)
 		row.NoIndex, row.Robots = pg.Robots.NoIndex, clean(pg.Robots.String())
 		for _, v := range pg.Variants {
-			row.HrefLang = append(row.HrefLang, Variant{clean(v.Lang), clean(v.URL)})
+			row.HrefLang = append(row.HrefLang, Variant{Lang: clean(v.Lang), URL: clean(v.URL)})
 		}
 	}
 	return &row, nil

@@ -31,24 +31,35 @@ const (
 	CSV   Form = "csv"
 )
 
-var columns = []string{"url", "status", "time", "type", "charset", "lang", "title", "h1", "description", "canonical",
-	"bytes", "digest", "links", "redirect", "truncated", "host", "depth", "noindex", "from", "near_duplicate_of",
-	"connect_ms", "first_byte_ms", "total_ms", "robots", "hreflang"}
-
-func cells(r *row.Row) []string {
-	return []string{r.URL, strconv.Itoa(r.Status), r.Time.Format(time.RFC3339), Cell(r.Type), Cell(r.Charset),
-		Cell(r.Lang),
-		Cell(r.Title), Cell(r.H1), Cell(r.Description), Cell(r.Canonical), strconv.Itoa(r.Bytes), r.Digest,
-		strconv.Itoa(r.Links), Cell(r.Redirect), Cell(r.Truncated), r.Host, depth(r.Depth), strconv.FormatBool(r.NoIndex),
-		Cell(r.From), Cell(r.NearDuplicate), millis(r.ConnectMS), millis(r.FirstByteMS), millis(r.TotalMS), Cell(r.Robots),
-		Cell(languages(r.HrefLang))}
+func columns() (names []string) {
+	for _, c := range row.Columns() {
+		names = append(names, c.Name)
+	}
+	return names
 }
 
-func millis(n *int64) string {
-	if n == nil {
-		return ""
+func cells(r *row.Row) []string {
+	all := row.Columns()
+	cells := make([]string, len(all))
+	for i := range all {
+		value, known := all[i].Value(r)
+		if !known {
+			continue
+		}
+		switch v := value.(type) {
+		case string:
+			cells[i] = Cell(v)
+		case int64:
+			cells[i] = strconv.FormatInt(v, 10)
+		case bool:
+			cells[i] = strconv.FormatBool(v)
+		case time.Time:
+			cells[i] = v.Format(time.RFC3339)
+		case []row.Variant:
+			cells[i] = Cell(languages(v))
+		}
 	}
-	return strconv.FormatInt(*n, 10)
+	return cells
 }
 
 // languages are a page's languages and URLs in one cell: "de http://a/de fr http://a/fr". Neither has blanks.
@@ -58,13 +69,6 @@ func languages(all []row.Variant) string {
 		words = append(words, strings.Join(strings.Fields(v.Lang), ""), v.URL)
 	}
 	return strings.Join(words, " ")
-}
-
-func depth(n int) string {
-	if n < 0 {
-		return ""
-	}
-	return strconv.Itoa(n)
 }
 
 // Cell is a text as a cell of CSV that no spreadsheet takes for a formula: some do so by full-width signs, too, and behind blanks.
@@ -102,7 +106,7 @@ func New(ctx context.Context, to *target.Folder, form Form) (*Exporter, error) {
 		w := csv.NewWriter(e.out)
 		e.row = func(r *row.Row) error { return w.Write(cells(r)) }
 		e.flush = func() error { w.Flush(); return w.Error() }
-		return e, w.Write(columns)
+		return e, w.Write(columns())
 	}
 	enc := json.NewEncoder(e.out)
 	enc.SetEscapeHTML(false)

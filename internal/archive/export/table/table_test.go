@@ -41,7 +41,7 @@ var visits = []exporttest.Visit{
 
 func TestCSV(t *testing.T) {
 	rows, err := csv.NewReader(strings.NewReader(table(t, CSV, visits...))).ReadAll()
-	if err != nil || len(rows) != 4 || len(rows[0]) != len(columns) {
+	if err != nil || len(rows) != 4 || len(rows[0]) != len(columns()) {
 		t.Fatalf("%v, %q", err, rows)
 	}
 	home, gone, moved := rows[1], rows[2], rows[3]

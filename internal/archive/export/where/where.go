@@ -18,6 +18,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"kumo/internal/archive/export"
@@ -72,42 +73,48 @@ func (c *column) kind() string {
 	return "true or false"
 }
 
-var columns = []column{
-	{name: "url", text: func(r *row.Row) string { return r.URL }},
-	{name: "host", text: func(r *row.Row) string { return r.Host }},
-	{name: "status", number: func(r *row.Row) int { return r.Status }},
-	{name: "type", text: func(r *row.Row) string { return r.Type }},
-	{name: "time", time: func(r *row.Row) time.Time { return r.Time }},
-	{name: "depth", number: func(r *row.Row) int { return r.Depth }},
-	{name: "digest", text: func(r *row.Row) string { return r.Digest }},
-	{name: "from", text: func(r *row.Row) string { return r.From }},
-	{name: "near_duplicate_of", text: func(r *row.Row) string { return r.NearDuplicate }},
-	{name: "bytes", body: true, number: func(r *row.Row) int { return r.Bytes }},
-	{name: "lang", body: true, text: func(r *row.Row) string { return r.Lang }},
-	{name: "charset", body: true, text: func(r *row.Row) string { return r.Charset }},
-	{name: "title", body: true, text: func(r *row.Row) string { return r.Title }},
-	{name: "h1", body: true, text: func(r *row.Row) string { return r.H1 }},
-	{name: "description", body: true, text: func(r *row.Row) string { return r.Description }},
-	{name: "canonical", body: true, text: func(r *row.Row) string { return r.Canonical }},
-	{name: "links", body: true, number: func(r *row.Row) int { return r.Links }},
-	{name: "redirect", body: true, text: func(r *row.Row) string { return r.Redirect }},
-	{name: "truncated", body: true, text: func(r *row.Row) string { return r.Truncated }},
-	{name: "robots", body: true, text: func(r *row.Row) string { return r.Robots }},
-	{name: "noindex", body: true, flag: func(r *row.Row) bool { return r.NoIndex }},
+// columns are those of a row that are single values.
+var columns = sync.OnceValue(func() (all []column) {
+	for _, of := range row.Columns() {
+		c := column{name: of.Name, body: of.Record}
+		switch unknown := of.Zero().(type) {
+		case string:
+			c.text = func(r *row.Row) string { return valueOf(&of, r, unknown) }
+		case int64:
+			c.number = func(r *row.Row) int { return int(valueOf(&of, r, unknown)) }
+		case bool:
+			c.flag = func(r *row.Row) bool { return valueOf(&of, r, unknown) }
+		case time.Time:
+			c.time = func(r *row.Row) time.Time { return valueOf(&of, r, unknown) }
+		default:
+			continue
+		}
+		all = append(all, c)
+	}
+	return all
+})
+
+// valueOf is a column's value of a row, or unknown.
+func valueOf[T any](c *row.Column, r *row.Row, unknown T) T {
+	if v, known := c.Value(r); known {
+		return v.(T)
+	}
+	return unknown
 }
 
 // Columns are the names of what can be asked for.
 func Columns() (names []string) {
-	for i := range columns {
-		names = append(names, columns[i].name)
+	for _, c := range columns() {
+		names = append(names, c.name)
 	}
 	return names
 }
 
 func columnNamed(name string) *column {
-	for i := range columns {
-		if columns[i].name == name {
-			return &columns[i]
+	all := columns()
+	for i := range all {
+		if all[i].name == name {
+			return &all[i]
 		}
 	}
 	return nil

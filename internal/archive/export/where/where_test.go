@@ -53,7 +53,7 @@ func TestConditions(t *testing.T) {
 func TestErrors(t *testing.T) {
 	for expr, want := range map[string]string{
 		``:                                   `"", at byte 1: a column has to stand before the end`,
-		`state == 200`:                       `at byte 1: there is no column "state"; did you mean status? Columns are url, host,`,
+		`state == 200`:                       `at byte 1: there is no column "state"; did you mean status? Columns are url, status,`,
 		`qqqqqqqqqq == 1`:                    `there is no column "qqqqqqqqqq" Columns are`,
 		`status = 200`:                       `at byte 8: '=' means nothing here: == compares`,
 		`status == 200 & depth < 1`:          `at byte 15: '&' means nothing here: && joins`,

@@ -39,22 +39,20 @@ func (s *Fields) Put(rec *page.Record) error {
 	}
 	l := s.lines.Get().(*line)
 	defer s.lines.Put(l)
-	all := l.b[:0]
+	l.b = l.b[:0]
 	for _, f := range rec.Fields {
-		l.b = all[len(all):]
-		l.text("url", rec.URL)
-		l.text("rule", f.Rule)
-		l.time("time", rec.Time)
+		o := object{b: l.b, begin: len(l.b)}
+		o.text("url", rec.URL)
+		o.text("rule", f.Rule)
+		o.time("time", rec.Time)
 		if rec.Place.File != "" {
-			l.text("warc", rec.Place.File)
-			l.number("offset", rec.Place.Offset)
+			o.text("warc", rec.Place.File)
+			o.number("offset", rec.Place.Offset)
 		}
-		l.key("fields")
-		l.b = append(l.b, f.Values...)
-		l.end()
-		all = append(all, l.b...)
+		o.key("fields")
+		o.b = append(o.b, f.Values...)
+		l.b = o.end()
 	}
-	l.b = all
 	return s.Append(0, l.b)
 }
 

@@ -31,6 +31,9 @@
 //   - robots: the page's directives for robots, as written
 //   - noindex, noarchive: true if the page has the directive and the crawl obeys it
 //   - recrawl: the result of a visit that was not the first
+//   - server_ip: the address of the server, or of the proxy
+//
+// To add a member, add a field to PageLine (or to Visit, where exports have it, too), and fill and append it there.
 //
 // # Skipped URLs
 //
@@ -38,12 +41,8 @@
 package jsonl
 
 import (
-	"encoding/base32"
-	"strconv"
 	"sync"
-	"time"
 
-	"kumo/internal/base/field"
 	"kumo/internal/base/page"
 	"kumo/internal/base/vfs"
 	"kumo/internal/state/store"
@@ -72,7 +71,10 @@ type Store struct {
 	lines   sync.Pool // of *line
 }
 
-type line struct{ b []byte }
+type line struct {
+	b    []byte
+	page PageLine // used again, as the next
+}
 
 // Open opens the files, cut back to marks.
 func Open(disk vfs.FS, cfg Config, marks []store.Mark) (*Store, error) {
@@ -94,8 +96,8 @@ func (s *Store) Put(rec *page.Record) error {
 	}
 	l := s.lines.Get().(*line)
 	defer s.lines.Put(l)
-	l.b = l.b[:0]
-	l.page(rec)
+	l.page.set(rec)
+	l.b = l.page.Append(l.b[:0])
 	return s.Append(pages, l.b)
 }
 
@@ -103,76 +105,12 @@ func (s *Store) Put(rec *page.Record) error {
 func (s *Store) PutSkip(skip *page.Skip) error {
 	l := s.lines.Get().(*line)
 	defer s.lines.Put(l)
-	l.b = l.b[:0]
-	l.skip(skip)
+	l.b = appendSkip(l.b[:0], skip)
 	return s.Append(skipped, l.b)
 }
 
-func (l *line) page(rec *page.Record) {
-	res, read := rec.Response, rec.Page
-	if read == nil {
-		read = &page.Page{}
-	}
-	l.text("url", rec.URL)
-	l.text("final", rec.Final)
-	l.number("status", int64(res.Status))
-	l.time("time", rec.Time)
-	l.text("type", read.Type)
-	l.text("charset", read.Charset)
-	l.text("lang", read.Lang)
-	l.text("title", read.Title)
-	l.number("bytes", res.PayloadLen())
-	l.digest("digest", rec.Digest)
-	l.number("depth", int64(rec.Depth))
-	l.text("from", rec.From)
-	l.number("links", int64(len(read.Links)))
-	l.number("connect_ms", res.Connecting().Milliseconds())
-	l.number("first_byte_ms", res.FirstByte.Milliseconds())
-	l.number("total_ms", res.Total.Milliseconds())
-	if rec.Place.File != "" {
-		l.text("warc", rec.Place.File)
-		l.number("offset", rec.Place.Offset)
-	}
-	l.exception("h1", read.Heading)
-	l.exception("description", read.Description)
-	l.exception("canonical", read.Canonical)
-	l.variants(read.Variants)
-	if rec.Importance > 0 {
-		l.key("importance")
-		l.b = strconv.AppendFloat(l.b, rec.Importance, 'g', 5, 64)
-	}
-	if read.Sniffed != read.Type {
-		l.exception("sniffed", read.Sniffed)
-	}
-	l.exception("truncated", string(res.Truncated))
-	l.exception("malformed", res.Malformed)
-	l.exception("links_cut", string(read.LinksCut))
-	if rec.Revisit != nil {
-		l.text("revisit", rec.Revisit.URL)
-	}
-	l.exception("near_duplicate_of", rec.NearDuplicate)
-	l.exception("recrawl", string(rec.Recrawl))
-	l.asks(rec)
-	l.end()
-}
-
-func (l *line) variants(all []page.Variant) {
-	if len(all) == 0 {
-		return
-	}
-	l.key("hreflang")
-	for i, v := range all {
-		l.b = append(l.b, "[,"[min(i, 1)])
-		l.b = append(l.b, `{"lang":`...)
-		l.b = field.JSON(l.b, v.Lang)
-		l.b = append(l.b, `,"url":`...)
-		l.b = field.JSON(l.b, v.URL)
-		l.b = append(l.b, '}')
-	}
-	l.b = append(l.b, ']')
-}
-
-func (l *line) skip(skip *page.Skip) {
+func appendSkip(b []byte, skip *page.Skip) []byte {
+	l := object{b: b, begin: len(b)}
 	l.text("url", skip.URL)
 	l.text("host", skip.Host)
 	l.text("rule", skip.Rule)
@@ -180,66 +118,5 @@ func (l *line) skip(skip *page.Skip) {
 	l.text("from", skip.From)
 	l.number("depth", int64(skip.Depth))
 	l.time("time", skip.Time)
-	l.end()
+	return l.end()
 }
-
-// asks writes what the page asks of robots, by elements and by header fields.
-func (l *line) asks(rec *page.Record) {
-	if rec.Page == nil {
-		return
-	}
-	l.exception("robots", rec.Page.Robots.String())
-	l.flag("noindex", rec.NoIndex)
-	l.flag("noarchive", rec.NoArchive)
-}
-
-// key begins a member; keys are plain words.
-func (l *line) key(name string) {
-	if len(l.b) == 0 {
-		l.b = append(l.b, '{')
-	} else {
-		l.b = append(l.b, ',')
-	}
-	l.b = append(l.b, '"')
-	l.b = append(l.b, name...)
-	l.b = append(l.b, '"', ':')
-}
-
-func (l *line) text(name, value string) {
-	l.key(name)
-	l.b = field.JSON(l.b, value)
-}
-
-// exception adds a member that is there only when it has something to say.
-func (l *line) exception(name, value string) {
-	if value != "" {
-		l.text(name, value)
-	}
-}
-
-// flag adds a member only where it is true.
-func (l *line) flag(name string, value bool) {
-	if value {
-		l.key(name)
-		l.b = append(l.b, "true"...)
-	}
-}
-
-func (l *line) number(name string, n int64) {
-	l.key(name)
-	l.b = strconv.AppendInt(l.b, n, 10)
-}
-
-func (l *line) time(name string, t time.Time) {
-	l.key(name)
-	l.b = t.UTC().AppendFormat(l.b, `"2006-01-02T15:04:05.000Z"`)
-}
-
-func (l *line) digest(name string, sum page.Digest) {
-	l.key(name)
-	l.b = append(l.b, `"sha1:`...)
-	l.b = base32.StdEncoding.AppendEncode(l.b, sum[:])
-	l.b = append(l.b, '"')
-}
-
-func (l *line) end() { l.b = append(l.b, '}', '\n') }

@@ -3,6 +3,7 @@ package jsonl
 import (
 	"bytes"
 	"encoding/json"
+	"net/netip"
 	"reflect"
 	"testing"
 
@@ -10,23 +11,29 @@ import (
 	"kumo/internal/state/store/storetest"
 )
 
+func lineOf(rec *page.Record) []byte {
+	var p PageLine
+	p.set(rec)
+	return p.Append(nil)
+}
+
 func TestLinesComeBack(t *testing.T) {
 	rec, skip := storetest.Record(1), storetest.Skip(2)
 	rec.Page.Heading, rec.Response.FirstByte = "One", 3e6
 	rec.Page.Variants = []page.Variant{{Lang: "de", URL: "https://example.org/de"}}
-	var l line
-	l.page(rec)
-	p, err := ParsePage(l.b)
+	rec.Response.Addr = netip.MustParseAddrPort("[::ffff:192.0.2.7]:443")
+	text := lineOf(rec)
+	p, err := ParsePage(text)
 	if err != nil || p.URL != rec.URL || p.Status != rec.Response.Status || p.Bytes != int64(len(rec.Response.Payload)) ||
 		p.From != rec.From || p.H1 != "One" || p.FirstByteMS != 3 || p.TotalMS != 45 ||
-		len(p.HrefLang) != 1 || p.HrefLang[0] != (Variant{"de", "https://example.org/de"}) {
-		t.Errorf("%s came back as %+v, %v", l.b, p, err)
+		len(p.HrefLang) != 1 || p.HrefLang[0] != (page.Variant{Lang: "de", URL: "https://example.org/de"}) ||
+		p.ServerIP != netip.MustParseAddr("192.0.2.7") || !bytes.Equal(p.Append(nil), text) {
+		t.Errorf("%s came back as %+v, %v, and is written as %s", text, p, err, p.Append(nil))
 	}
-	l.b = nil
-	l.skip(skip)
-	s, err := ParseSkip(l.b)
+	text = appendSkip(nil, skip)
+	s, err := ParseSkip(text)
 	if err != nil || s.URL != skip.URL || s.Rule != skip.Rule || s.Why != skip.Why || s.Depth != skip.Depth {
-		t.Errorf("%s came back as %+v, %v", l.b, s, err)
+		t.Errorf("%s came back as %+v, %v", text, s, err)
 	}
 	for _, bad := range []string{``, `{`, `{"url":"a"} x`, `{"url":1}`, `{"uri":"a"}`} {
 		if _, err := ParsePage([]byte(bad)); err == nil {
@@ -41,17 +48,15 @@ func TestUnknownMembers(t *testing.T) {
 	newer := func(line []byte) []byte {
 		return append([]byte(`{"unheard":{"of":[1,"}"]},`), line[1:]...)
 	}
-	var l line
-	l.page(rec)
-	want, err := ParsePage(l.b)
-	got, newErr := ParsePage(newer(l.b))
+	text := lineOf(rec)
+	want, err := ParsePage(text)
+	got, newErr := ParsePage(newer(text))
 	if err != nil || newErr != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v, want %+v, %v", got, newErr, want, err)
 	}
-	l.b = nil
-	l.skip(skip)
-	wantSkip, err := ParseSkip(l.b)
-	gotSkip, newErr := ParseSkip(newer(l.b))
+	text = appendSkip(nil, skip)
+	wantSkip, err := ParseSkip(text)
+	gotSkip, newErr := ParseSkip(newer(text))
 	if err != nil || newErr != nil || gotSkip != wantSkip {
 		t.Errorf("%+v, %v, want %+v, %v", gotSkip, newErr, wantSkip, err)
 	}
@@ -65,15 +70,13 @@ func TestMembersAreKnown(t *testing.T) {
 	rec, skip := storetest.Record(1), storetest.Skip(2)
 	rec.Page.Variants = []page.Variant{{Lang: "de", URL: "https://example.org/de"}}
 	for _, c := range []struct {
-		write func(*line)
-		into  any
-	}{{func(l *line) { l.page(rec) }, &PageLine{}}, {func(l *line) { l.skip(skip) }, &SkipLine{}}} {
-		var l line
-		c.write(&l)
-		d := json.NewDecoder(bytes.NewReader(l.b))
+		line []byte
+		into any
+	}{{lineOf(rec), &PageLine{}}, {appendSkip(nil, skip), &SkipLine{}}} {
+		d := json.NewDecoder(bytes.NewReader(c.line))
 		d.DisallowUnknownFields()
 		if err := d.Decode(c.into); err != nil {
-			t.Errorf("%s: %v", l.b, err)
+			t.Errorf("%s: %v", c.line, err)
 		}
 	}
 }

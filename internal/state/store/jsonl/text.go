@@ -37,16 +37,16 @@ func (s *Texts) Put(rec *page.Record) error {
 	}
 	l := s.lines.Get().(*line)
 	defer s.lines.Put(l)
-	l.b = l.b[:0]
-	l.text("url", rec.URL)
-	l.time("time", rec.Time)
-	l.text("lang", rec.Text.Lang)
-	l.text("title", rec.Text.Title)
-	l.text("headline", rec.Text.Headline)
-	l.text("author", rec.Text.Author)
-	l.text("published", rec.Text.Published)
-	l.text("text", rec.Text.Text)
-	l.end()
+	o := object{b: l.b[:0]}
+	o.text("url", rec.URL)
+	o.time("time", rec.Time)
+	o.text("lang", rec.Text.Lang)
+	o.text("title", rec.Text.Title)
+	o.text("headline", rec.Text.Headline)
+	o.text("author", rec.Text.Author)
+	o.text("published", rec.Text.Published)
+	o.text("text", rec.Text.Text)
+	l.b = o.end()
 	return s.Append(0, l.b)
 }
 

@@ -77,9 +77,9 @@ func began(rec *page.Record) time.Time {
 
 // travel adds how the bytes travelled.
 func (d *draft) travel(res *page.Response) {
-	if addr := res.Addr.Addr(); addr.IsValid() {
+	if addr := res.ServerIP(); addr.IsValid() {
 		d.head = append(d.head, "WARC-IP-Address: "...)
-		d.head = addr.Unmap().WithZone("").AppendTo(d.head)
+		d.head = addr.AppendTo(d.head)
 		d.head = append(d.head, "\r\n"...)
 	}
 	switch res.Proto {

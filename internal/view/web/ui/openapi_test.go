@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"net/netip"
 	"os"
 	"reflect"
 	"slices"
@@ -132,6 +133,8 @@ func (s schemas) of(t reflect.Type) object {
 	switch {
 	case t == reflect.TypeFor[time.Time]():
 		return object{"type": "string", "format": "date-time"}
+	case t == reflect.TypeFor[netip.Addr]():
+		return object{"type": "string"}
 	case t.Kind() == reflect.Pointer:
 		return s.of(t.Elem())
 	}

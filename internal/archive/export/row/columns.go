@@ -1,0 +1,61 @@
+package row
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A Column is a member of a row: of Row itself, or of the visit in it.
+type Column struct {
+	Name   string // in JSON and CSV
+	Record bool   // known only once the record is read
+	index  []int
+	kind   reflect.Type
+}
+
+// Columns are the columns of a row, in order.
+var Columns = sync.OnceValue(func() (all []Column) {
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[Row]()) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name != "" && name != "-" {
+			all = append(all, Column{name, f.Tag.Get("in") == "record", f.Index, f.Type})
+		}
+	}
+	return all
+})
+
+// Value returns the column's value: a string, int64, bool, time.Time or []Variant; false if it is not known.
+func (c *Column) Value(r *Row) (any, bool) {
+	v, err := reflect.ValueOf(r).Elem().FieldByIndexErr(c.index)
+	if err != nil { // of a visit that is nil
+		return nil, false
+	}
+	switch v := v.Interface().(type) {
+	case int:
+		return int64(v), c.Name != "depth" || v >= 0
+	case string, int64, bool, time.Time, []Variant:
+		return v, true
+	case fmt.Stringer: // an address, whose zero value is one that is not known
+		return v.String(), !reflect.ValueOf(v).IsZero()
+	default:
+		panic("kumo: a column of type " + c.kind.String()) // which the test of columns finds
+	}
+}
+
+// Zero is the value of a column that is not known, of the type that Value returns.
+func (c *Column) Zero() any {
+	switch c.kind {
+	case reflect.TypeFor[int](), reflect.TypeFor[int64]():
+		return int64(-1)
+	case reflect.TypeFor[bool]():
+		return false
+	case reflect.TypeFor[time.Time]():
+		return time.Time{}
+	case reflect.TypeFor[[]Variant]():
+		return []Variant(nil)
+	}
+	return ""
+}

@@ -1,0 +1,131 @@
+package jsonl
+
+import (
+	"net/netip"
+	"strconv"
+	"time"
+
+	"kumo/internal/base/page"
+)
+
+// A PageLine is a line of pages.jsonl; the package comment says what its members are. It is the definition of what a
+// crawl keeps of a page besides its bytes: kumo repair makes lines of it, too, the archive of the web page embeds it, and
+// exports embed its Visit.
+type PageLine struct {
+	URL         string         `json:"url"`
+	Final       string         `json:"final,omitempty"` // the URL to which it redirects
+	Status      int            `json:"status"`          // 0: there was no response
+	Time        time.Time      `json:"time"`
+	Type        string         `json:"type,omitempty"`
+	Charset     string         `json:"charset,omitempty"`
+	Lang        string         `json:"lang,omitempty"`
+	Title       string         `json:"title,omitempty"`
+	H1          string         `json:"h1,omitempty"`
+	Description string         `json:"description,omitempty"`
+	Canonical   string         `json:"canonical,omitempty"`
+	HrefLang    []page.Variant `json:"hreflang,omitempty"`
+	Bytes       int64          `json:"bytes"`            // of the payload
+	Digest      string         `json:"digest,omitempty"` // sha1:BASE32
+	Depth       int            `json:"depth"`
+	Links       int            `json:"links"`
+	WARC        string         `json:"warc,omitempty"` // a file in the folder warc
+	Offset      int64          `json:"offset"`
+	Importance  float64        `json:"importance,omitempty"`
+	Sniffed     string         `json:"sniffed,omitempty"`
+	Truncated   string         `json:"truncated,omitempty"`
+	Malformed   string         `json:"malformed,omitempty"`
+	LinksCut    string         `json:"links_cut,omitempty"` // memory, entries or length
+	Revisit     string         `json:"revisit,omitempty"`   // the URL whose record has the same payload
+	Recrawl     string         `json:"recrawl,omitempty"`
+	Robots      string         `json:"robots,omitempty"`
+	NoIndex     bool           `json:"noindex,omitempty"`
+	NoArchive   bool           `json:"noarchive,omitempty"`
+	Visit
+
+	sum *page.Digest // in place of Digest, while the line is written
+}
+
+// A Visit is what a line has that the response does not tell.
+type Visit struct {
+	From          string `json:"from,omitempty"`              // the page that named the URL
+	NearDuplicate string `json:"near_duplicate_of,omitempty"` // the URL of a page with nearly the same text
+	ConnectMS     int64  `json:"connect_ms"`
+	FirstByteMS   int64  `json:"first_byte_ms"`
+	TotalMS       int64  `json:"total_ms"`
+	// of the server, or of the proxy; the zero Addr if it is not known
+	ServerIP netip.Addr `json:"server_ip,omitzero"`
+}
+
+// set makes p the line of a record. It refers to the record until the next.
+func (p *PageLine) set(rec *page.Record) {
+	res, read := rec.Response, rec.Page
+	if read == nil {
+		read = &page.Page{}
+	}
+	*p = PageLine{URL: rec.URL, Final: rec.Final, Status: res.Status, Time: rec.Time, Type: read.Type,
+		Charset: read.Charset, Lang: read.Lang, Title: read.Title, H1: read.Heading, Description: read.Description,
+		Canonical: read.Canonical, HrefLang: read.Variants, Bytes: res.PayloadLen(), Depth: rec.Depth,
+		Links: len(read.Links), WARC: rec.Place.File, Offset: rec.Place.Offset, Importance: rec.Importance,
+		Truncated: string(res.Truncated), Malformed: res.Malformed, LinksCut: string(read.LinksCut),
+		Recrawl: string(rec.Recrawl), Robots: read.Robots.String(), sum: &rec.Digest,
+		Visit: Visit{From: rec.From, NearDuplicate: rec.NearDuplicate, ConnectMS: res.Connecting().Milliseconds(),
+			FirstByteMS: res.FirstByte.Milliseconds(), TotalMS: res.Total.Milliseconds(), ServerIP: res.ServerIP()}}
+	if read.Sniffed != read.Type {
+		p.Sniffed = read.Sniffed
+	}
+	if rec.Revisit != nil {
+		p.Revisit = rec.Revisit.URL
+	}
+	if rec.Page != nil {
+		p.NoIndex, p.NoArchive = rec.NoIndex, rec.NoArchive
+	}
+}
+
+// Append appends the line, with its end.
+func (p *PageLine) Append(b []byte) []byte {
+	l := object{b: b, begin: len(b)}
+	l.text("url", p.URL)
+	l.text("final", p.Final)
+	l.number("status", int64(p.Status))
+	l.time("time", p.Time)
+	l.text("type", p.Type)
+	l.text("charset", p.Charset)
+	l.text("lang", p.Lang)
+	l.text("title", p.Title)
+	l.number("bytes", p.Bytes)
+	if p.sum != nil {
+		l.digest("digest", *p.sum)
+	} else {
+		l.text("digest", p.Digest)
+	}
+	l.number("depth", int64(p.Depth))
+	l.text("from", p.From)
+	l.number("links", int64(p.Links))
+	l.number("connect_ms", p.ConnectMS)
+	l.number("first_byte_ms", p.FirstByteMS)
+	l.number("total_ms", p.TotalMS)
+	if p.WARC != "" {
+		l.text("warc", p.WARC)
+		l.number("offset", p.Offset)
+	}
+	l.exception("h1", p.H1)
+	l.exception("description", p.Description)
+	l.exception("canonical", p.Canonical)
+	l.variants("hreflang", p.HrefLang)
+	if p.Importance > 0 {
+		l.key("importance")
+		l.b = strconv.AppendFloat(l.b, p.Importance, 'g', 5, 64)
+	}
+	l.exception("sniffed", p.Sniffed)
+	l.exception("truncated", p.Truncated)
+	l.exception("malformed", p.Malformed)
+	l.exception("links_cut", p.LinksCut)
+	l.exception("revisit", p.Revisit)
+	l.exception("near_duplicate_of", p.NearDuplicate)
+	l.exception("recrawl", p.Recrawl)
+	l.exception("robots", p.Robots)
+	l.flag("noindex", p.NoIndex)
+	l.flag("noarchive", p.NoArchive)
+	l.addr("server_ip", p.ServerIP)
+	return l.end()
+}
