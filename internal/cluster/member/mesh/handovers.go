@@ -11,8 +11,10 @@ import (
 // A handover is the state of a host that passes from one target to another: the nodes before this one, and those after
 // it.
 type handover struct {
-	host string
-	id   xor.ID // the host's target id
+	host     string
+	id       xor.ID // the host's target id
+	stopping bool   // the engine is to release the host: another node is the target now
+	timing   timed  // as the engine has left it, and the nodes that fetched the host before
 
 	asks   []*ask          // of nodes that may have been the target before this one
 	queue  []postponedTake // what is taken when all of them have stopped
@@ -63,8 +65,6 @@ type handovers struct {
 type handoverHosts interface {
 	// of returns a host's handover; nil if this node does not have the host. The others are called for hosts that it has.
 	of(host string) *handover
-	mergeTiming(host string, t Timing)
-	isStopping(host string) bool
 	// isReported reports whether the engine has released a host, and all that it has fetched is reported.
 	isReported(host string) bool
 	// release has the engine stop.
@@ -84,6 +84,9 @@ const (
 func newHandovers(c *core) *handovers {
 	return &handovers{core: c, silent: recent{lasts: time.Minute, most: 64}}
 }
+
+// merge combines the host's timing with what another node knows.
+func (h *handover) merge(t Timing, now time.Time) { h.timing = timed{h.timing.now(now).merge(t), now} }
 
 func (h *handover) isAsking() bool {
 	return slices.ContainsFunc(h.asks, func(a *ask) bool { return !a.over })
@@ -128,7 +131,7 @@ func (s *handovers) send(h *handover, a *ask) {
 			return
 		}
 		if r != nil {
-			s.hosts.mergeTiming(h.host, unpackTiming(r.number))
+			h.merge(unpackTiming(r.number), s.core.now)
 			h.before = h.before || r.code == replyYes || r.code == replyLater
 		}
 		if s.mayFetch(h, a, r) {
@@ -210,8 +213,7 @@ func (s *handovers) yield(from strategy.Node, it item, answer func(reply)) {
 		}
 		return
 	}
-	stopping := s.hosts.isStopping(it.host)
-	if closer := s.place.compare(s.core.self, from, h.id) < 0 && !s.place.leaving; closer && !stopping {
+	if closer := s.place.compare(s.core.self, from, h.id) < 0 && !s.place.leaving; closer && !h.stopping {
 		answer(reply{code: replyMoved, node: s.core.self})
 		return
 	} else if !closer && (h.to == "" || s.place.compare(from, h.to, h.id) < 0) {
@@ -227,7 +229,7 @@ func (s *handovers) yield(from strategy.Node, it item, answer func(reply)) {
 			}
 			answer(r)
 		}, func() reply { return s.notStopped(h, from) }))
-	if !stopping {
+	if !h.stopping {
 		s.hosts.release(it.host)
 	}
 }

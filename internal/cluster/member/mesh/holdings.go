@@ -14,11 +14,9 @@ type holding struct {
 	id       xor.ID // the host's target id
 	contact  contact
 	handover handover
-	stopping bool   // the engine is to release the host: another node is the target now
-	released bool   // it has
+	released bool   // the engine has released the host
 	marks    []Link // fetched, and not yet reported
 	sending  bool   // a report is on its way
-	timing   timed  // as the engine has left it, and the nodes that fetched the host before
 }
 
 // markDelay is how long marks wait for more, to be reported together.
@@ -64,7 +62,7 @@ func (s *holdings) hold(host string) *holding {
 // found releases a host of which an earlier process has left URLs, even if it is this node's: others may have fetched
 // some of them meanwhile. The open ones are dispatched again.
 func (s *holdings) found(host string) {
-	if g := s.hold(host); !g.stopping {
+	if g := s.hold(host); !g.handover.stopping {
 		s.stop(g)
 	}
 }
@@ -78,7 +76,7 @@ func (s *holdings) fetches(g *holding) bool {
 // dispatched processes an itemDispatch.
 func (s *holdings) dispatched(from strategy.Node, it item, answer func(reply)) {
 	g := s.byHost[it.host]
-	if g != nil && g.stopping {
+	if g != nil && g.handover.stopping {
 		answer(later())
 		return
 	}
@@ -94,7 +92,7 @@ func (s *holdings) dispatched(from strategy.Node, it item, answer func(reply)) {
 	first := g == nil
 	g = s.hold(it.host)
 	g.contact.node, g.contact.heard = from, s.core.now
-	g.merge(unpackTiming(it.number), s.core.now)
+	g.handover.merge(unpackTiming(it.number), s.core.now)
 	switch h := &g.handover; {
 	case first:
 		s.handovers.begin(h, it.node)
@@ -108,12 +106,9 @@ func (s *holdings) dispatched(from strategy.Node, it item, answer func(reply)) {
 	s.take(from, g, it, answer)
 }
 
-// merge combines a host's timing with what another node knows.
-func (g *holding) merge(t Timing, now time.Time) { g.timing = timed{g.timing.now(now).merge(t), now} }
-
 // take has the engine take the links of an item.
 func (s *holdings) take(from strategy.Node, g *holding, it item, answer func(reply)) {
-	if g.stopping || s.byHost[g.host] != g {
+	if g.handover.stopping || s.byHost[g.host] != g {
 		answer(later())
 		return
 	}
@@ -134,7 +129,7 @@ func (s *holdings) take(from strategy.Node, g *holding, it item, answer func(rep
 		}
 		answer(r)
 	}
-	s.core.do(Take{ID: id, Host: it.host, Links: it.links, Timing: g.timing.now(s.core.now)})
+	s.core.do(Take{ID: id, Host: it.host, Links: it.links, Timing: g.handover.timing.now(s.core.now)})
 }
 
 func (s *holdings) taken(e Taken) { call(s.taking, e.ID, e) }
@@ -151,7 +146,7 @@ func (s *holdings) check(from strategy.Node, it item, answer func(reply)) {
 		return
 	}
 	g.contact.node, g.contact.heard = from, s.core.now
-	if g.stopping || s.pending(it.host) || len(g.marks) > 0 || g.sending {
+	if g.handover.stopping || s.pending(it.host) || len(g.marks) > 0 || g.sending {
 		answer(reply{code: replyYes})
 	} else {
 		answer(reply{code: replyIdle})
@@ -165,7 +160,7 @@ func (s *holdings) recall(_ strategy.Node, it item, answer func(reply)) {
 		answer(reply{code: replyMoved, node: to})
 		return
 	}
-	if g != nil && !g.stopping && s.pending(it.host) {
+	if g != nil && !g.handover.stopping && s.pending(it.host) {
 		s.stop(g)
 	}
 	answer(reply{code: replyYes})
@@ -210,7 +205,7 @@ func (s *holdings) releaseMoved() {
 }
 
 func (s *holdings) releaseIfMoved(host string) {
-	if g := s.byHost[host]; g != nil && !g.stopping && !s.fetches(g) {
+	if g := s.byHost[host]; g != nil && !g.handover.stopping && !s.fetches(g) {
 		s.stop(g)
 	}
 }
@@ -218,7 +213,7 @@ func (s *holdings) releaseIfMoved(host string) {
 // releaseAll releases all hosts: others may have fetched them. Their first backups dispatch what is left.
 func (s *holdings) releaseAll() {
 	for _, host := range sortedKeys(s.byHost) {
-		if g := s.byHost[host]; !g.stopping {
+		if g := s.byHost[host]; !g.handover.stopping {
 			s.stop(g)
 		}
 	}
@@ -226,16 +221,16 @@ func (s *holdings) releaseAll() {
 
 // stop has the engine release a host.
 func (s *holdings) stop(g *holding) {
-	g.stopping = true
+	g.handover.stopping = true
 	s.place.setStopped(g.host, true)
 	s.core.do(Release{Host: g.host})
 }
 
 // released reports what was fetched of a host that the engine has released, and then who fetches it next.
 func (s *holdings) released(e Released) {
-	if g := s.byHost[e.Host]; g != nil && g.stopping {
+	if g := s.byHost[e.Host]; g != nil && g.handover.stopping {
 		g.released = true
-		g.merge(e.Timing, s.core.now)
+		g.handover.merge(e.Timing, s.core.now)
 		s.report(g)
 	}
 }
@@ -248,15 +243,15 @@ func (s *holdings) end(g *holding) {
 	}
 	g.sending = true
 	s.lookups.find(g.id, true, func(nodes []strategy.Node) {
-		timing := g.timing.now(s.core.now).pack()
+		timing := g.handover.timing.now(s.core.now).pack()
 		it := item{kind: itemMoved, host: g.host, number: timing}
 		if it.node = g.handover.to; it.node == "" && len(nodes) > 0 {
 			it.node = nodes[0]
 		}
 		s.reports.send(&g.contact, it, func() {
 			s.forget(g)
-			if g.timing.Wait > 0 { // nodes that were told to ask again still need it
-				s.timings.put(g.host, g.timing)
+			if g.handover.timing.Wait > 0 { // nodes that were told to ask again still need it
+				s.timings.put(g.host, g.handover.timing)
 			}
 			g.handover.answer(reply{code: replyYes, number: timing})
 		})
@@ -284,11 +279,11 @@ func (s *holdings) holds(host string) bool { return s.byHost[host] != nil }
 // the host was released meanwhile.
 func (s *holdings) lendable(host string) (lend func(to strategy.Node)) {
 	g := s.byHost[host]
-	if g == nil || g.stopping || s.place.view.in[host] || s.lent[host] != "" || !s.place.closest(g.id) {
+	if g == nil || g.handover.stopping || s.place.view.in[host] || s.lent[host] != "" || !s.place.closest(g.id) {
 		return nil
 	}
 	return func(to strategy.Node) {
-		if s.byHost[host] == g && !g.stopping {
+		if s.byHost[host] == g && !g.handover.stopping {
 			g.handover.to = to
 			s.lent[host] = to
 			s.stop(g)
@@ -304,10 +299,6 @@ func (s *holdings) of(host string) *handover {
 	}
 	return nil
 }
-
-func (s *holdings) mergeTiming(host string, t Timing) { s.byHost[host].merge(t, s.core.now) }
-
-func (s *holdings) isStopping(host string) bool { return s.byHost[host].stopping }
 
 func (s *holdings) release(host string) { s.stop(s.byHost[host]) }
 
@@ -328,7 +319,7 @@ func (s *holdings) cede(host string, to strategy.Node) bool {
 }
 
 func (s *holdings) allStopped(host string) {
-	if g := s.byHost[host]; g != nil && g.stopping {
+	if g := s.byHost[host]; g != nil && g.handover.stopping {
 		s.report(g)
 	}
 }

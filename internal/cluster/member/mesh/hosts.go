@@ -335,7 +335,8 @@ func (s *openHosts) gone(node strategy.Node) {
 	}
 }
 
-// openURLs returns how many URLs of a host are open.
+// The methods below are what claims, agreements, marks, reviews and copies need: see their interfaces.
+
 func (s *openHosts) openURLs(host string) int {
 	if h := s.byHost[host]; h != nil {
 		return h.open
@@ -343,7 +344,6 @@ func (s *openHosts) openURLs(host string) int {
 	return 0
 }
 
-// unchanged reports whether so many URLs of a host are open as at the last call.
 func (s *openHosts) unchanged(host string) bool {
 	h := s.byHost[host]
 	same := h.reviewed == h.open
@@ -351,7 +351,6 @@ func (s *openHosts) unchanged(host string) bool {
 	return same
 }
 
-// review has the open URLs of a host dispatched again if this node is the first backup, and nothing happens with them.
 func (s *openHosts) review(host string) (openURLs func() int, first bool) {
 	h := s.byHost[host]
 	active := h.agreement.pass != nil || h.finding || h.backlog.reading || h.sending || h.resting ||
@@ -362,13 +361,11 @@ func (s *openHosts) review(host string) (openURLs func() int, first bool) {
 	return func() int { return h.open }, h.first
 }
 
-// isFirst reports whether a host has open URLs, and whether this node is its first backup.
 func (s *openHosts) isFirst(host string) (open, first bool) {
 	h := s.byHost[host]
 	return h != nil, h != nil && h.first
 }
 
-// awaitShared calls f when the agreement of a host holds, or can be reached no more. It reports false if it holds.
 func (s *openHosts) awaitShared(host string, f func(known bool)) bool {
 	a := &s.byHost[host].agreement
 	if a.holds {
@@ -379,7 +376,6 @@ func (s *openHosts) awaitShared(host string, f func(known bool)) bool {
 	return true
 }
 
-// sharedWith returns the nodes of a host's agreement.
 func (s *openHosts) sharedWith(host string) []strategy.Node { return s.byHost[host].agreement.with }
 
 // share adds nodes to a host's agreement.
@@ -389,7 +385,6 @@ func (s *openHosts) share(host string, nodes []strategy.Node) {
 	}
 }
 
-// target returns the node that fetches a host, or did before, as far as it is known.
 func (s *openHosts) target(host string) strategy.Node {
 	if h := s.byHost[host]; h != nil {
 		return cmp.Or(h.target, h.previous)
@@ -397,22 +392,18 @@ func (s *openHosts) target(host string) strategy.Node {
 	return ""
 }
 
-// hearTarget sets the previous target by what another backup knows, if none is known: this node may have become the
-// first backup before it knows all nodes.
 func (s *openHosts) hearTarget(host string, target strategy.Node) {
 	if s.target(host) == "" {
 		s.setPrevious(host, target)
 	}
 }
 
-// setPrevious sets the previous target, unless a present one is known.
 func (s *openHosts) setPrevious(host string, target strategy.Node) {
 	if h := s.byHost[host]; h != nil && h.target == "" && target != "" {
 		h.previous = target
 	}
 }
 
-// fetchedBy notes that a node has fetched URLs of a host. It reports whether that is another node than the target.
 func (s *openHosts) fetchedBy(host string, node strategy.Node) (other bool) {
 	h := s.byHost[host]
 	if h == nil {
