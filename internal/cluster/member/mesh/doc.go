@@ -36,6 +36,14 @@
 // node first in that bit. So it is closer to all ids that differ from this node in that bit, and farther from all
 // others. Therefore a node is the closest to an id if and only if the two differ in no bit whose bucket is occupied.
 //
+// # Parts
+//
+// A [Machine] passes events and messages to parts, each of which guards one protocol with its own state. core, place,
+// mail, lookups and history serve the others. A host's backups are claims, agreements, openHosts with checks and marks,
+// reviews, recalls, copies with transfers, absences and disclosure. A host's target is holdings with reports and
+// handovers, and balancer; routes serves the nodes that find links. All nodes together are gossip, counts, gatherings
+// and termination, and risks with riskLists and wards.
+//
 // # Differences from the paper
 //
 //   - The paper queries and records with two messages. Here a claim is one message, and atomic.

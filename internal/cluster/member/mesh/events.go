@@ -7,77 +7,77 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// A Hash stands for a URL, among those of its host.
+// A Hash identifies a URL among those of its host.
 type Hash [14]byte
 
-// A State says what is known of a URL.
+// A State is the state of a URL.
 type State uint8
 
-// The states, each of which is stronger than those before: where two backups differ the stronger one is true.
+// The states. Each is stronger than those before: if two backups differ, the stronger one is right.
 const (
-	Unknown    State = iota // nothing
-	Dispatched              // somebody is to fetch it
-	Done                    // it was fetched, or given up
+	Unknown    State = iota
+	Dispatched       // open: a node is to fetch the URL
+	Done             // it was fetched, or has failed
 )
 
-// withheld is of replies alone: done, but others are to be told of something first. Ask again.
+// withheld occurs in replies only: the URL is done, but the receiver is to store others first. It asks again.
 const withheld = Done + 1
 
-// A Link is a URL of which its host is known from elsewhere.
+// A Link is a URL of a host that is given elsewhere.
 type Link struct {
 	Hash  Hash
 	State State
-	Item  []byte // as the engine writes it; empty where the URL is done
+	Item  []byte // in the engine's encoding; empty if the URL is done
 }
 
-// An Overlay knows the other nodes: [kumo/internal/cluster/overlay] in its turn, which is told and asked by the same goroutine.
+// An Overlay knows the other nodes: [kumo/internal/cluster/overlay], which is used by the same goroutine.
 type Overlay interface {
-	// Closest are the live nodes closest to an id as far as they are known, this node among them, the closest first. They
-	// are exact where the id lies so near to this node that it knows all nodes around it.
+	// Closest returns the known live nodes closest to an id, this node among them, the closest first. They are exact if
+	// the id is so near to this node that it knows all nodes around it.
 	Closest(id xor.ID, n int) (nodes []strategy.Node, exact bool)
-	// Bucket are live nodes whose ids differ from this node's first in the bit of an index, as xor.FirstDiff has it, some
-	// of them, those first that are to be asked first. It is empty only where there are none.
+	// Bucket returns some live nodes whose ids differ from this node's first in a bit, as xor.FirstDiff counts it, in the
+	// order in which they are to be asked. It is empty only if there are none.
 	Bucket(index int) []strategy.Node
 	// Occupied has those bits set whose buckets are not empty.
 	Occupied() xor.ID
-	// Neighbours are the live nodes closest to this one, without it; a dozen or two.
+	// Neighbours returns the live nodes closest to this one, without it; a dozen or two.
 	Neighbours() []strategy.Node
 }
 
-// An Event is something that a Machine is told: one of the types below.
+// An Event is an input of a Machine: one of the types below.
 type Event interface{ event() }
 
-// An Action is something that a Machine wants done: one of the types below.
+// An Action is an output of a Machine, to be carried out by its caller: one of the types below.
 type Action interface{ action() }
 
-// Message is what another node's Machine has sent. It may be lost, come twice, or late.
+// Message is from another node's Machine. It may be lost, arrive twice, or late.
 type Message struct {
 	From strategy.Node
 	Data []byte
 }
 
-// Neighbours says that the nodes around this one are others now.
+// Neighbours reports that the nodes around this one have changed.
 type Neighbours struct{}
 
-// Fresh says until when what the overlay knows of the nodes around holds, unless it is told again: so long after the
-// moment when some that have answered were asked. Before the first the overlay has not found its place yet, and nothing
-// is this node's; nor is anything when the time is over, as after a machine has slept: others have taken its part.
+// Fresh reports until when the overlay's knowledge of the nodes around holds: so long after it asked some of them that
+// have answered. Before the first Fresh the overlay has not found its place, and nothing is this node's. Nothing is when
+// the time is over, either, as after a machine has slept: other nodes have taken its role.
 type Fresh struct{ Until time.Time }
 
-// Gone says that a node does not answer any more, or has said that it leaves.
+// Gone reports that a node does not answer any more, or has left.
 type Gone struct {
 	Node strategy.Node
 	Left bool
 	Near bool // it was one of the nodes around this one
 }
 
-// Found answers Find; Nodes is empty where nobody answered.
+// Found answers Find. Nodes is empty if no node has answered.
 type Found struct {
 	ID    xor.ID
 	Nodes []strategy.Node
 }
 
-// Offered are links that a node has found, of one host each or several of one: they are to be claimed. Answer answers.
+// Offered has links that a node has found, to be claimed. Answer answers.
 type Offered struct {
 	From   strategy.Node
 	Number uint64 // of the batch
@@ -90,14 +90,14 @@ type HostLink struct {
 	Link
 }
 
-// Recorded answers Record: it is in the history for good.
+// Recorded answers Record: the links are in the history, durably.
 type Recorded struct {
 	ID     uint64
 	Before []State // of each link
-	Open   int     // URLs of the host that are dispatched and not done
+	Open   int     // open URLs of the host
 }
 
-// Known answers Read. Next is where the rest begins, empty if there is none.
+// Known answers Read. Next is the position of the rest; empty if there is none.
 type Known struct {
 	ID    uint64
 	Links []Link
@@ -110,88 +110,89 @@ type Swept struct {
 	Next  string
 }
 
-// Opened says, when a process begins, that the history has URLs of a host that are dispatched and not done.
+// Opened reports, when a process begins, that the history has open URLs of a host.
 type Opened struct {
 	Host string
 	Open int
 }
 
-// Holding says, when a process begins, that the engine has something of a host.
+// Holding reports, when a process begins, that the engine has URLs of a host.
 type Holding struct{ Host string }
 
-// Taken answers Take: the engine has the links for good.
+// Taken answers Take: the engine has the links, durably.
 type Taken struct {
 	ID   uint64
 	Done []bool // of each link: it was fetched before
-	// the engine has taken none: by the view that it asked the host was another node's, or it could not for now
+	// the engine has taken none: the host was another node's by its view, or it could not for now
 	Refused bool
 }
 
-// Finished says that this node has fetched URLs of a host, or given them up, and that this is durable.
+// Finished reports that this node has fetched URLs of a host, or failed to, durably.
 type Finished struct {
 	Host   string
 	Hashes []Hash
 }
 
-// Released answers Release: no request to the host is under way, all that was Finished was told, and the engine has
-// forgotten the host.
+// Released answers Release: no request to the host is under way, all its finished URLs were reported by Finished, and the
+// engine has forgotten the host.
 type Released struct {
 	Host   string
 	Timing Timing
 }
 
-// Wanted says that links to these hosts wait, because First did not know to whom they go, or they were refused.
+// Wanted reports that links to these hosts are held back, because First did not know their node, or that has refused
+// them.
 type Wanted struct{ Hosts []string }
 
-// Leave asks the machine to give all it has to others. The overlay has told them that this node is none any more.
+// Leave asks the machine to pass everything on to other nodes. The overlay has told them that this node leaves.
 type Leave struct{}
 
-// Load says what the engine has to do: every Config.Interval.
+// Load reports the engine's load, every BalanceConfig.Interval.
 type Load struct {
 	Waiting  int64   // URLs
-	Arriving float64 // URLs a second that have come since the last one
-	Rate     float64 // and that are fetched, or could be where there is less to do
+	Arriving float64 // URLs a second that have arrived since the last Load
+	Rate     float64 // URLs a second that are fetched, or could be if there were more
 	Busy     bool    // hosts have waited for the node, rather than the node for hosts
 }
 
-// Spared answers Spare. Where no host can be spared there are none.
+// Spared answers Spare. Hosts is empty if none can be spared.
 type Spared struct {
 	To    strategy.Node
 	Hosts []string
 }
 
-// Change wants the crawl's record changed.
+// Change changes the crawl's record.
 type Change struct{ Data []byte }
 
-// Add adds a chunk, of MaxChunk bytes at most: see chunks.go.
+// Add adds a chunk, of MaxChunk bytes at most: data that all nodes are to have, and that never changes.
 type Add struct{ Data []byte }
 
-// Gather wants to know what all nodes say of themselves: Gathered answers, after some seconds.
+// Gather asks for the sum of what all nodes report about themselves. Gathered answers, after some seconds.
 type Gather struct {
 	Tag     uint64
-	Reports bool // with what each node says of itself, as far as there is room
+	Reports bool // with the nodes' own reports, as far as there is room
 }
 
-// Locate wants to know which nodes are a host's: Located answers.
+// Locate asks for a host's nodes. Located answers.
 type Locate struct {
 	Tag  uint64
 	Host string
 }
 
-// AtRisk says that lists of pages at risk have grown, on this node's disk, durably: Safe answers when its keepers have
+// AtRisk reports that lists of pages at risk have grown, durably, on this node's disk. Safe answers when its keepers have
 // them, too.
 type AtRisk struct {
 	ID    uint64
 	Lists []RiskList
 }
 
-// A RiskList is a record file's list of pages at risk, and how long it is.
+// A RiskList is a record file's list of pages at risk.
 type RiskList struct {
 	Name string // of the record file
-	Size int64
+	Size int64  // bytes
 }
 
-// Placed says that record files of this node are in the place.
+// Placed reports that record files of this node are uploaded.
 type Placed struct{ Names []string }
 
 // RiskRead answers ReadRisk.
@@ -200,13 +201,13 @@ type RiskRead struct {
 	Data []byte
 }
 
-// RiskWritten answers WriteRisk: it is on the disk for good.
+// RiskWritten answers WriteRisk: the piece is on the disk, durably.
 type RiskWritten struct{ ID uint64 }
 
-// Refetched answers Lost: what is to be fetched again is offered, durably.
+// Refetched answers Lost: the pages to be fetched again are offered, durably.
 type Refetched struct{ Node strategy.Node }
 
-// Tick says that time has passed: after Wake.
+// Tick reports that the time of the last Wake has come.
 type Tick struct{}
 
 func (Message) event()     {}
@@ -244,35 +245,34 @@ type Send struct {
 	Data []byte
 }
 
-// Find looks for the live nodes closest to an id, as the nodes around it know them: they are not asked.
+// Find looks up the live nodes closest to an id, as the nodes around it know them, without asking these. Found answers.
 type Find struct {
 	ID   xor.ID
 	Want int
-	Anew bool // what was found before has turned out to be no more so
+	Anew bool // the last result has turned out to be outdated
 }
 
-// Doubt says that a node does not answer, which the overlay may not know yet.
+// Doubt reports that a node does not answer, which the overlay may not know yet.
 type Doubt struct{ Node strategy.Node }
 
-// Answer answers Offered: the links of these numbers are refused, the others are known for good, by as many backups as
-// there are.
+// Answer answers Offered. The links with these indexes are refused. All backups have the others, durably.
 type Answer struct {
 	To      strategy.Node
 	Number  uint64
 	Refused []int
 }
 
-// Record, Read, Sweep and Drop are the history's, which does them in the order in which they are asked for.
+// Record, Read, Sweep and Drop are for the history, which carries them out in order.
 
 // Record enters links of a host into the history, each with the stronger of its state there and its state here.
+// Recorded answers.
 type Record struct {
 	ID    uint64
 	Host  string
 	Links []Link
 }
 
-// Read asks for what the history has of a host, from where a Known ended; "" from the first: what is dispatched and not
-// done, or all.
+// Read reads the history's open links of a host, or all, from a position: "", or the Next of a Known, which answers.
 type Read struct {
 	ID   uint64
 	Host string
@@ -280,42 +280,43 @@ type Read struct {
 	All  bool
 }
 
-// Sweep asks for the names of all hosts in the history, some at a time, from where a Swept ended.
+// Sweep reads the names of all hosts in the history, some at a time, from a position: "", or the Next of a Swept, which
+// answers.
 type Sweep struct{ From string }
 
-// Drop takes a host out of the history: others keep it.
+// Drop removes a host from the history: other nodes have it.
 type Drop struct{ Host string }
 
-// Take gives links to the engine: they are this node's to fetch.
+// Take passes links to the engine to fetch. Taken answers.
 type Take struct {
 	ID     uint64
 	Host   string
 	Links  []Link
-	Timing Timing // the host's, as who fetched it before has left it; counts before the links
+	Timing Timing // the host's, from the nodes that fetched it before; it takes effect before the links
 }
 
-// Release asks the engine to give a host up: see Released.
+// Release asks the engine to stop fetching a host. Released answers.
 type Release struct{ Host string }
 
-// Publish makes a view the one that workers ask, at once.
+// Publish replaces the view that workers use, at once.
 type Publish struct{ View *View }
 
-// Routed says that First has come to know some hosts.
+// Routed reports that First knows the nodes of some more hosts.
 type Routed struct{ Hosts []string }
 
-// Left says that this node fetches nothing any more, and that others know all that it knew.
+// Left reports that this node fetches nothing any more, and that other nodes know all that it knew.
 type Left struct{}
 
-// Spare asks which hosts may go to another node, of which so many URLs wait in all.
+// Spare asks which hosts, with so many pending URLs in all, may go to another node. Spared answers.
 type Spare struct {
 	To   strategy.Node
 	URLs int64
 }
 
-// Changed says that the crawl's record is another now. It is to be kept for the next process.
+// Changed reports a new version of the crawl's record. The caller stores it for the next process.
 type Changed struct{ Record RecordVersion }
 
-// Added says that a chunk is known that was not. It is to be kept for the next process.
+// Added reports a new chunk. The caller stores it for the next process.
 type Added struct{ Data []byte }
 
 // Gathered answers Gather.
@@ -324,27 +325,27 @@ type Gathered struct {
 	Tally Tally
 }
 
-// Located answers Locate, as far as the overlay knows, or has found out.
+// Located answers Locate, with what the overlay knows, or has looked up.
 type Located struct {
 	Tag     uint64
-	Target  strategy.Node // "": nobody has answered
+	Target  strategy.Node // "": no node has answered
 	Backups []strategy.Node
-	Exact   bool // this node knows all nodes around the host's places, and has not asked for them
+	Exact   bool // this node knows all nodes around the host's ids, and has not looked them up
 }
 
-// Agreed says, once, that another node knows the same chunks as this one, and no newer record: what was missed by a
-// process that begins it has heard of.
+// Agreed reports, once, that another node has the same chunks as this one, and no newer record: the process has caught
+// up with what the node has missed.
 type Agreed struct{}
 
-// Ended says that all nodes have nothing to do, nor anything on its way, under a version of the crawl's record.
+// Ended reports that all nodes are idle, under a version of the crawl's record.
 type Ended struct {
 	Nodes   int
 	Version uint64
 }
 
-// ReadRisk, WriteRisk and DropRisk are done in the order in which they are asked for.
+// ReadRisk, WriteRisk and DropRisk are carried out in order.
 
-// ReadRisk reads of a node's list of a record file.
+// ReadRisk reads a piece of a node's list of a record file. RiskRead answers.
 type ReadRisk struct {
 	ID   uint64
 	Node strategy.Node
@@ -353,29 +354,29 @@ type ReadRisk struct {
 	Most int // bytes
 }
 
-// WriteRisk writes to the end of another node's list, which is so long.
+// WriteRisk appends to another node's list. RiskWritten answers.
 type WriteRisk struct {
 	ID   uint64
 	Node strategy.Node
 	Name string
-	At   int64
+	At   int64 // the list's length
 	Data []byte
 }
 
-// DropRisk drops the list of a node's record file; of all of them, if none is named.
+// DropRisk drops the list of a node's record file; of all its files, if none is named.
 type DropRisk struct {
 	Node strategy.Node
 	Name string
 }
 
-// Safe answers AtRisk.
+// Safe answers AtRisk: all keepers have the pages.
 type Safe struct{ ID uint64 }
 
-// Lost says that a node counts as lost with its disk: which of its record files are not in its place is to be found
-// out, and the pages in the lists of these are to be offered. Refetched answers.
+// Lost reports that a node counts as lost with its disk. The caller finds out which of its record files are not
+// uploaded, and offers the pages in their lists. Refetched answers.
 type Lost struct{ Node strategy.Node }
 
-// Wake asks for a Tick at a time, sooner or later than it was asked for before.
+// Wake asks for a Tick at a time. It replaces the Wake before.
 type Wake struct{ At time.Time }
 
 func (Send) action()      {}
