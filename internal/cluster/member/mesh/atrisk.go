@@ -13,7 +13,7 @@ import (
 const DefaultLostAfter = 10 * time.Minute
 
 const (
-	riskEvery = time.Second      // keepers are sent again what they have not acknowledged, and missing nodes are checked
+	riskEvery = time.Second      // keepers receive again what they have not acknowledged; missing nodes are checked
 	riskBeat  = 5 * time.Second  // keepers hear from the node at least so often
 	riskPiece = 64 << 10         // bytes of a list that are sent at once
 	maxRisks  = 1 << 10          // lists of a node

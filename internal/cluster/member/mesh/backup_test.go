@@ -148,7 +148,8 @@ func TestOpenHostsPassOnWhatATargetHasMoved(t *testing.T) {
 	s.opened(host, 1, 1)
 	b.record(host, open('x'), func(Recorded, []Link) {})
 	timing := Timing{Asked: time.Second, Wait: 5 * time.Second}
-	s.moved("old~1", item{host: host, node: "new~1", number: timing.pack()}, func(r reply) { b.want("reply", r.code, replyYes) })
+	it := item{host: host, node: "new~1", number: timing.pack()}
+	s.moved("old~1", it, func(r reply) { b.want("reply", r.code, replyYes) })
 	b.want("sent to", b.posts[0].to, "new~1")
 	b.want("timing", unpackTiming(b.posts[0].it.number), timing)
 }

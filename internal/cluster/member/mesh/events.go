@@ -35,8 +35,8 @@ type Overlay interface {
 	// Closest returns the known live nodes closest to an id, this node among them, the closest first. They are exact if
 	// the id is so near to this node that it knows all nodes around it.
 	Closest(id xor.ID, n int) (nodes []strategy.Node, exact bool)
-	// Bucket returns some live nodes whose ids differ from this node's first in a bit, as xor.FirstDiff counts it, in the
-	// order in which they are to be asked. It is empty only if there are none.
+	// Bucket returns some live nodes whose ids differ from this node's first in a bit, as xor.FirstDiff counts it. They
+	// are in the order in which they are to be asked. It is empty only if there are none.
 	Bucket(index int) []strategy.Node
 	// Occupied has those bits set whose buckets are not empty.
 	Occupied() xor.ID
@@ -60,8 +60,8 @@ type Message struct {
 type Neighbours struct{}
 
 // Fresh reports until when the overlay's knowledge of the nodes around holds: so long after it asked some of them that
-// have answered. Before the first Fresh the overlay has not found its place, and nothing is this node's. Nothing is when
-// the time is over, either, as after a machine has slept: other nodes have taken its role.
+// have answered. Before the first Fresh the overlay has not found its place, and nothing is this node's. The same holds
+// when the time is over, as after a machine has slept: other nodes have taken its role.
 type Fresh struct{ Until time.Time }
 
 // Gone reports that a node does not answer any more, or has left.
@@ -133,8 +133,8 @@ type Finished struct {
 	Hashes []Hash
 }
 
-// Released answers Release: no request to the host is under way, all its finished URLs were reported by Finished, and the
-// engine has forgotten the host.
+// Released answers Release: no request to the host is under way, all its fetched URLs were reported by Finished, and
+// the engine has forgotten the host.
 type Released struct {
 	Host   string
 	Timing Timing
@@ -179,8 +179,8 @@ type Locate struct {
 	Host string
 }
 
-// AtRisk reports that lists of pages at risk have grown, durably, on this node's disk. Safe answers when its keepers have
-// them, too.
+// AtRisk reports that lists of pages at risk have grown, durably, on this node's disk. Safe answers when its keepers
+// have them, too.
 type AtRisk struct {
 	ID    uint64
 	Lists []RiskList

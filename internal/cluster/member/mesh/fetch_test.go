@@ -27,8 +27,8 @@ func (f *fakeHandovers) cede(_ string, to strategy.Node) bool { f.ceded = to; re
 func (f *fakeHandovers) allStopped(string)                    { f.stopped++ }
 func (b *bench) handovers(f *fakeHandovers, l lent) *handovers {
 	s := newHandovers(b.core)
-	s.place, s.mail, s.lookups, s.absences, s.timings = b.place, b, newLookups(b.core, b.place, 10), b.absent, newTimings(b.core)
-	s.lent, s.hosts = l, f
+	s.place, s.mail, s.lookups, s.absences = b.place, b, newLookups(b.core, b.place, 10), b.absent
+	s.timings, s.lent, s.hosts = newTimings(b.core), l, f
 	return s
 }
 
@@ -62,7 +62,8 @@ func TestHandoversAskNodesThatAreNamed(t *testing.T) {
 	s := b.handovers(f, nil)
 	s.begin(f.h, "")
 	timing := Timing{Asked: time.Minute}
-	b.want("asked", b.answer(itemYield, &reply{code: replyYes, node: "next~1", number: timing.pack()}), []strategy.Node{"a~1"})
+	stopped := &reply{code: replyYes, node: "next~1", number: timing.pack()}
+	b.want("asked", b.answer(itemYield, stopped), []strategy.Node{"a~1"})
 	answered := reply{}
 	s.await(f.h, func(r reply) { answered = r }, func(func(reply)) { t.Error("it takes URLs that may be done by now") })
 	b.want("asked then", b.answer(itemYield, &reply{code: replyMoved, node: "guest~1"}), []strategy.Node{"next~1"})

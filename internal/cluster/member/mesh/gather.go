@@ -24,7 +24,7 @@ type Tally struct {
 	GonePages int64
 	Figures   []int64  // the caller's, added
 	Max       []uint64 // the caller's, the greatest of each
-	// the caller's, one of each node; of some nodes only, if there are more than MaxReports, or more than MaxReportBytes
+	// the caller's, one of each node; of some nodes only, if they exceed MaxReports or MaxReportBytes
 	Reports [][]byte
 }
 

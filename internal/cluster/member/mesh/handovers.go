@@ -63,14 +63,14 @@ type handovers struct {
 
 // handoverHosts is what handovers need of the hosts that this node fetches.
 type handoverHosts interface {
-	// of returns a host's handover; nil if this node does not have the host. The others are called for hosts that it has.
+	// of returns a host's handover; nil if this node does not have the host. The others are for hosts that it has.
 	of(host string) *handover
 	// isReported reports whether the engine has released a host, and all that it has fetched is reported.
 	isReported(host string) bool
 	// release has the engine stop.
 	release(host string)
-	// cede gives a host up, of which the engine has taken nothing yet, to a node that fetches it for this one. It reports
-	// false if that is not possible.
+	// cede gives a host up, of which the engine has taken nothing yet, to a node that fetches it for this one. It
+	// reports false if that is not possible.
 	cede(host string, to strategy.Node) bool
 	// allStopped continues with a host when all asked nodes have stopped.
 	allStopped(host string)

@@ -417,8 +417,8 @@ func (s *openHosts) fetchedBy(host string, node strategy.Node) (other bool) {
 func (h *openHost) String() string {
 	return fmt.Sprintf("%s: open %d, first %v, target %q, queue %d, reread %v, agreed %v, agreeing %v, finding %v, "+
 		"reading %v, sending %v, resting %v, idle %d", h.host, h.open, h.first, h.target, len(h.backlog.queue),
-		h.backlog.reread, h.agreement.holds, h.agreement.pass != nil, h.finding, h.backlog.reading, h.sending, h.resting,
-		h.idle)
+		h.backlog.reread, h.agreement.holds, h.agreement.pass != nil, h.finding, h.backlog.reading, h.sending,
+		h.resting, h.idle)
 }
 
 // unrest describes the first host; "" if there is none.

@@ -133,7 +133,8 @@ func (msg *risksMessage) encode() []byte {
 }
 
 func readRisks(r *varint.Reader) (msg risksMessage, err error) {
-	msg.number, msg.of, msg.missed = r.Uint(), strategy.Node(r.String()), time.Duration(r.Uint()%(1<<40))*time.Millisecond
+	msg.number, msg.of = r.Uint(), strategy.Node(r.String())
+	msg.missed = time.Duration(r.Uint()%(1<<40)) * time.Millisecond
 	n := r.Uint()
 	if n > maxRisks || msg.of != "" && !isNode(msg.of) {
 		return msg, errMessage

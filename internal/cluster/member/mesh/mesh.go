@@ -11,8 +11,8 @@ import (
 // A Machine is a node's part in a mesh. It is a pure state machine: it takes events, and returns the actions to carry
 // out. Its methods are called by one goroutine at a time.
 //
-// It passes events and messages to its parts. Each part guards one protocol, and its comment describes that. A part gets
-// what it needs of others as an interface or a function, when New connects them.
+// It passes events and messages to its parts. Each part guards one protocol, which its comment describes. New connects
+// the parts: each gets what it needs of others as an interface or a function.
 type Machine struct {
 	core  *core
 	place *place
@@ -45,8 +45,8 @@ type Machine struct {
 func New(cfg Config) *Machine {
 	cfg.setDefaults()
 	c := &core{self: cfg.Self, log: cfg.Log, last: mix(cfg.Process) >> 24}
-	m := &Machine{core: c, place: newPlace(c, cfg.Overlay, cfg.Width, cfg.Backups), mail: newMail(c), inbox: newInbox(c),
-		history: newHistory(c)}
+	m := &Machine{core: c, place: newPlace(c, cfg.Overlay, cfg.Width, cfg.Backups), mail: newMail(c),
+		inbox: newInbox(c), history: newHistory(c)}
 	m.place.alone = solitude{core: c, wait: cfg.Alone, resume: m.resumeAlone}
 	m.lookups = newLookups(c, m.place, cfg.Finds)
 	m.absences = newAbsences(c, m.place, cfg.Absent, cfg.Earlier.Met)
@@ -67,8 +67,10 @@ func (m *Machine) connectBackup(cfg *Config) {
 	hosts := &openHosts{core: c, place: p, mail: m.mail, lookups: m.lookups, history: m.history, timings: newTimings(c),
 		byHost: map[string]*openHost{}}
 	hosts.died = func(n strategy.Node) bool { return m.absences.died.has(n, c.now) }
-	hosts.checks = &checks{core: c, mail: m.mail, every: cfg.Check, judge: hosts.judge, target: map[strategy.Node]*check{}}
-	hosts.agreements = &agreements{core: c, place: p, mail: m.mail, history: m.history, absences: m.absences, hosts: hosts}
+	hosts.checks = &checks{core: c, mail: m.mail, every: cfg.Check, judge: hosts.judge,
+		target: map[strategy.Node]*check{}}
+	hosts.agreements = &agreements{core: c, place: p, mail: m.mail, history: m.history, absences: m.absences,
+		hosts: hosts}
 	hosts.marks = &marks{place: p, mail: m.mail, history: m.history, mayLearn: d.mayLearn, hosts: hosts,
 		differs: recalls.differs}
 	transfers := &transfers{mail: m.mail, history: m.history, mayLearn: d.mayLearn, target: hosts.target}
@@ -97,8 +99,9 @@ func (m *Machine) connectTarget(cfg *Config) {
 	m.balancer = &balancer{core: c, place: p, mail: m.mail, lookups: m.lookups, hosts: m.holdings, lent: lent,
 		pending: cfg.Waits, cfg: cfg.Balance, idle: map[string]int{}}
 	m.mail.handlers = map[byte]itemHandler{
-		itemStore: m.claims.store, itemMarks: m.hosts.marks.receive, itemMoved: m.hosts.moved, itemOpen: m.reviews.count,
-		itemDispatch: m.holdings.dispatched, itemCheck: m.holdings.check, itemRecall: m.holdings.recall,
+		itemStore: m.claims.store, itemMarks: m.hosts.marks.receive, itemMoved: m.hosts.moved,
+		itemOpen: m.reviews.count, itemDispatch: m.holdings.dispatched, itemCheck: m.holdings.check,
+		itemRecall: m.holdings.recall,
 		itemYield: handovers.yield, itemLevel: m.balancer.answerLevel, itemReserve: m.balancer.reserve,
 		itemGive: m.balancer.give, itemReturn: m.balancer.returned, itemGuest: m.balancer.answerGuest,
 	}

@@ -64,8 +64,8 @@ func readItem(r *varint.Reader) item {
 		return item{}
 	}
 	switch it.kind {
-	case itemStore, itemDispatch, itemMarks, itemMoved, itemCheck, itemYield, itemLevel, itemReserve, itemGive, itemReturn,
-		itemGuest, itemOpen, itemRecall:
+	case itemStore, itemDispatch, itemMarks, itemMoved, itemCheck, itemYield, itemLevel, itemReserve, itemGive,
+		itemReturn, itemGuest, itemOpen, itemRecall:
 	default:
 		r.Bad = true
 	}

@@ -20,7 +20,7 @@ type reviews struct {
 	hosts   reviewedHosts
 	engine  func() (idle bool, activity uint64)
 
-	activity uint64 // at the last look
+	activity uint64 // at the last run
 	last     time.Time
 }
 
@@ -43,8 +43,8 @@ const (
 	reviewMost  = 256              // hosts
 )
 
-// run reviews hosts now and then, and sooner while the engine is idle and there was no activity since the last look: the
-// crawl's end may wait for that alone.
+// run reviews hosts now and then, and sooner while the engine is idle and there was no activity since the last call:
+// the crawl's end may wait for that alone.
 func (v *reviews) run() {
 	v.core.after(reviewQuiet, v.run)
 	idle, activity := v.engine()

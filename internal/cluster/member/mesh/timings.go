@@ -42,7 +42,8 @@ func unpackTiming(n int64) Timing {
 	if n < 0 {
 		return Timing{}
 	}
-	return Timing{time.Duration(n>>timingBits) * time.Millisecond, time.Duration(n&(1<<timingBits-1)) * time.Millisecond}
+	ms := func(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
+	return Timing{ms(n >> timingBits), ms(n & (1<<timingBits - 1))}
 }
 
 // maxTimings is the number of hosts whose timings are kept.

@@ -297,8 +297,8 @@ func (s *wards) lookedUp(n strategy.Node, w *ward, near []strategy.Node) {
 		w.missed = 1
 	case w.missed >= s.lostAfter:
 		w.lost = true
-		s.core.log.Info("a node counts as lost with its disk: what it has fetched is fetched again where its records have "+
-			"not reached its place", "node", n, "files", len(w.sizes), "missed_for", w.missed.Round(time.Second))
+		s.core.log.Info("a node counts as lost with its disk: what it has fetched is fetched again where its records "+
+			"have not reached its place", "node", n, "files", len(w.sizes), "missed_for", w.missed.Round(time.Second))
 		s.core.do(Lost{Node: n})
 	}
 }
