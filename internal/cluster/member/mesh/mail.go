@@ -19,7 +19,8 @@ const (
 	itemMoved    = 'v' // node fetches the host from now on; number: its timing
 	itemCheck    = 'c' // asks whether the receiver has this host
 	// stop fetching this host, which is the sender's now. Reply: number, its timing; node: with replyYes the next
-	// target, if not the sender; with replyLater a node for which the receiver waits; with replyNo one that may fetch it
+	// target, if not the sender; with replyLater a node for which the receiver waits; with replyNo one that may
+	// fetch it
 	itemYield   = 'y'
 	itemLevel   = 'l' // asks for the load. Reply: number, the level
 	itemReserve = 'r' // reserve room for number blocks. Reply: number, for how many

@@ -102,7 +102,7 @@ func (m *Machine) connectTarget(cfg *Config) {
 		itemStore: m.claims.store, itemMarks: m.hosts.marks.receive, itemMoved: m.hosts.moved,
 		itemOpen: m.reviews.count, itemDispatch: m.holdings.dispatched, itemCheck: m.holdings.check,
 		itemRecall: m.holdings.recall,
-		itemYield: handovers.yield, itemLevel: m.balancer.answerLevel, itemReserve: m.balancer.reserve,
+		itemYield:  handovers.yield, itemLevel: m.balancer.answerLevel, itemReserve: m.balancer.reserve,
 		itemGive: m.balancer.give, itemReturn: m.balancer.returned, itemGuest: m.balancer.answerGuest,
 	}
 }
