@@ -7,7 +7,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// An agreement tells whether the other backups of a host have had all URLs that are open here, except for those that
+// An agreement records whether the other backups of a host have had all URLs that are open here, except for those that
 // are being claimed. It does not hold when this node has just become the first backup: some URLs may be known to it
 // alone, and others may be done by what the others know.
 type agreement struct {

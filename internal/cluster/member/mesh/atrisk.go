@@ -142,7 +142,8 @@ func (s *riskLists) uploaded(names []string) {
 	s.send()
 }
 
-// send sends each keeper what it lacks. A node that is no keeper any more is told that there are no lists.
+// send sends each keeper what it lacks. A node that is no keeper any more receives an empty set of
+// lists.
 func (s *riskLists) send() {
 	self := s.core.self
 	now := s.place.keepers(self, s.place.id)

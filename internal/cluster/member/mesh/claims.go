@@ -9,7 +9,7 @@ import (
 // Claims turn links that nodes have found into URLs to be fetched, at the first backup of their host.
 //
 // A batch arrives as Offered. Each new link is recorded here and at the other backups (itemStore), and is then
-// dispatched. Answer tells the finder which links of the batch are refused. It forgets the others.
+// dispatched. Answer returns to the finder which links of the batch are refused. It forgets the others.
 //
 // Invariant: a link is not refused only when all backups of its host have recorded it, however it came to be known
 // here: by another claim that is under way, in an earlier process, or from another first backup. A batch that is
@@ -39,7 +39,7 @@ type claimHosts interface {
 	dispatch(host string, links []Link)
 	// target returns the node that fetches a host, as far as it is known.
 	target(host string) strategy.Node
-	// hearTarget sets that node if none is known; setPrevious replaces the previous one.
+	// hearTarget sets that node if none is known. setPrevious replaces the one before, unless the present one is known.
 	hearTarget(host string, target strategy.Node)
 	setPrevious(host string, target strategy.Node)
 }
@@ -136,7 +136,7 @@ func (c *claims) claim(from strategy.Node, host string, links []Link, over func(
 func (c *claims) awaitOpen(k *claim, open []Link) {
 	known := func(known bool) {
 		k.refused = k.refused || !known
-		c.settle(k)
+		c.advance(k)
 	}
 	for _, other := range c.byHost[k.host] {
 		if rest := without(slices.Clone(open), other.links); len(rest) < len(open) {
@@ -164,7 +164,7 @@ func (c *claims) begin(k *claim) {
 		c.byHost[k.host] = append(c.byHost[k.host], k)
 	}
 	c.spread(k)
-	c.settle(k)
+	c.advance(k)
 }
 
 // spread asks the other backups to record the links, except for those that were asked.
@@ -192,7 +192,7 @@ func (c *claims) spread(k *claim) {
 			if !stored || withheld { // ask again
 				k.asked = slices.DeleteFunc(k.asked, func(n strategy.Node) bool { return n == to })
 			}
-			c.settle(k)
+			c.advance(k)
 		})
 	}
 }
@@ -202,7 +202,7 @@ func (c *claims) removeDone(k *claim, links []Link, states []State) {
 	if done := doneOf(links, states); len(done) > 0 {
 		k.links = without(k.links, done)
 		k.left++
-		c.history.record(k.host, done, func(Recorded, []Link) { c.settle(k) })
+		c.history.record(k.host, done, func(Recorded, []Link) { c.advance(k) })
 	}
 }
 
@@ -213,9 +213,9 @@ func without(links, others []Link) []Link {
 	})
 }
 
-// settle continues a claim when all backups have answered. It ends when all nodes that are backups by then have the
+// advance continues a claim when all backups have answered. It ends when all nodes that are backups by then have the
 // links, or this node is not the first backup any more: then the finder offers them to another one.
-func (c *claims) settle(k *claim) {
+func (c *claims) advance(k *claim) {
 	if k.left--; k.left > 0 {
 		return
 	}
@@ -229,7 +229,7 @@ func (c *claims) settle(k *claim) {
 		k.left = 1
 		c.core.after(pause, func() {
 			c.spread(k)
-			c.settle(k)
+			c.advance(k)
 		})
 		return
 	}
@@ -247,7 +247,7 @@ func (c *claims) settle(k *claim) {
 func (c *claims) forget(host string) { delete(c.byHost, host) }
 
 // store records links that another backup has sent, and replies with their states before. It refuses while this node
-// leaves, and if it is no backup of the host: nobody would look for the links here.
+// leaves, and if it is no backup of the host: no node would look for the links here.
 func (c *claims) store(from strategy.Node, it item, answer func(reply)) {
 	if _, is := c.place.peers(it.host); !is || len(it.links) == 0 || c.place.leaving {
 		answer(reply{code: replyNo})

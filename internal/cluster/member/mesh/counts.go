@@ -13,7 +13,7 @@ import (
 const (
 	keepers    = 3 // nodes that keep the count of another one
 	countEvery = 5 * time.Second
-	countAnew  = 12      // rounds until keepers are told again: messages may be lost
+	countAnew  = 12      // rounds until all counts are sent again: messages may be lost
 	maxCounts  = 1 << 12 // counts that are kept; beyond, those of the farthest eighth of nodes are forgotten
 	mostCounts = 1 << 8  // of a message
 )
@@ -21,9 +21,9 @@ const (
 // Counts keep how many pages nodes have fetched, so that the sum over all nodes includes nodes that have gone.
 //
 // Each node sends its count, which never falls, to the nodes closest to it, and they keep the greatest one they have
-// received (messageCounts). The node closest to the id of a node that has gone adds that count to its own. It is told
-// by the keepers when it becomes the closest. A node that comes back is the closest to itself: it counts its own pages
-// again, and is told what they were.
+// received (messageCounts). The node closest to the id of a node that has gone adds that count to its own. It
+// receives the count from the keepers when it becomes the closest. A node that comes back is the closest to itself: it
+// counts its own pages again, and receives what they were.
 //
 // Invariants: a count never falls. At most maxCounts are kept.
 type counts struct {
@@ -38,7 +38,7 @@ type counts struct {
 type count struct {
 	id    xor.ID
 	pages int64
-	told  []strategy.Node // nodes that know it
+	known []strategy.Node // nodes that know it
 }
 
 // newCounts has the counts of an earlier process.
@@ -52,7 +52,7 @@ func newCounts(c *core, p *place, pages func() int64, earlier map[strategy.Node]
 	return s
 }
 
-// start tells keepers of counts every countEvery.
+// start sends counts every countEvery.
 func (s *counts) start() {
 	if s.pages != nil {
 		s.core.after(countEvery, s.run)
@@ -63,7 +63,7 @@ func (s *counts) run() {
 	s.core.after(countEvery, s.run)
 	if s.rounds++; s.rounds%countAnew == 0 {
 		for _, c := range s.of {
-			c.told = nil
+			c.known = nil
 		}
 	}
 	s.send()
@@ -77,10 +77,10 @@ func (s *counts) raise(node strategy.Node, pages int64, by strategy.Node) {
 		s.of[node] = c
 	}
 	if pages > c.pages {
-		c.pages, c.told = pages, nil
+		c.pages, c.known = pages, nil
 	}
-	if pages == c.pages && by != s.core.self && !slices.Contains(c.told, by) {
-		c.told = append(c.told, by)
+	if pages == c.pages && by != s.core.self && !slices.Contains(c.known, by) {
+		c.known = append(c.known, by)
 	}
 	if len(s.of) > maxCounts {
 		s.evict()
@@ -107,8 +107,8 @@ func (s *counts) send() bool {
 	for _, node := range slices.Sorted(maps.Keys(s.of)) {
 		c := s.of[node]
 		for _, to := range s.place.keepers(node, c.id) {
-			if c.pages > 0 && !slices.Contains(c.told, to) {
-				c.told = append(c.told, to)
+			if c.pages > 0 && !slices.Contains(c.known, to) {
+				c.known = append(c.known, to)
 				news[to] = append(news[to], node)
 			}
 		}

@@ -144,7 +144,7 @@ type Released struct {
 // them.
 type Wanted struct{ Hosts []string }
 
-// Leave asks the machine to pass everything on to other nodes. The overlay has told them that this node leaves.
+// Leave asks the machine to pass everything on to other nodes. They have heard from the overlay that this node leaves.
 type Leave struct{}
 
 // Load reports the engine's load, every BalanceConfig.Interval.

@@ -24,7 +24,7 @@ const markDelay = 300 * time.Millisecond
 
 // Holdings pass a host's URLs to the engine, at the host's target (itemDispatch, Take), and report fetched ones to the
 // first backup (Finished, itemMarks). When another node is the target, the engine stops (Release, Released), and the
-// first backup hears who fetches the host from then on (itemMoved).
+// first backup learns which node fetches the host from then on (itemMoved).
 //
 // Invariants: the engine takes URLs of a host only after all nodes that may have fetched it before have stopped: see
 // handovers. A holding ends only after all its marks are reported.
@@ -226,7 +226,7 @@ func (s *holdings) stop(g *holding) {
 	s.core.do(Release{Host: g.host})
 }
 
-// released reports what was fetched of a host that the engine has released, and then who fetches it next.
+// released reports the fetched URLs of a host that the engine has released, and then the next target.
 func (s *holdings) released(e Released) {
 	if g := s.byHost[e.Host]; g != nil && g.handover.stopping {
 		g.released = true
@@ -250,7 +250,7 @@ func (s *holdings) end(g *holding) {
 		}
 		s.reports.send(&g.contact, it, func() {
 			s.forget(g)
-			if g.handover.timing.Wait > 0 { // nodes that were told to ask again still need it
+			if g.handover.timing.Wait > 0 { // nodes that are to ask again still need it
 				s.timings.put(g.host, g.handover.timing)
 			}
 			g.handover.answer(reply{code: replyYes, number: timing})

@@ -121,7 +121,7 @@ func (s *openHosts) resign(h *openHost) {
 }
 
 // update checks whether this node is the first backup of a host. A new first backup dispatches the URLs that are open,
-// as far as no other backup knows that they are done: the target reports what it has fetched, or who has the host.
+// as far as no other backup knows that they are done: the target reports what it has fetched, or where the host is.
 func (s *openHosts) update(h *openHost) {
 	first := s.place.closest(h.id)
 	switch {

@@ -60,7 +60,7 @@ func (s *riskSender) send(n strategy.Node, k *keeper, of strategy.Node, sizes ma
 			continue
 		}
 		if from > sizes[name] { // this node has lost the end of the list
-			from, msg.anew = 0, true
+			from, msg.rewrite = 0, true
 		}
 		s.sendPiece(n, k, msg, i, from)
 		return
@@ -106,14 +106,14 @@ func (s *riskSender) post(n strategy.Node, msg risksMessage) {
 
 // A risksMessage lists the lists of a node, with a piece of one of them.
 type risksMessage struct {
-	number uint64
-	of     strategy.Node // "": the sender
-	missed time.Duration // how long the sender has missed that node
-	names  []string
-	piece  int  // the index of the piece's name
-	anew   bool // the keeper's copy of it is not what the node has
-	at     int64
-	data   []byte
+	number  uint64
+	of      strategy.Node // "": the sender
+	missed  time.Duration // how long the sender has missed that node
+	names   []string
+	piece   int  // the index of the piece's name
+	rewrite bool // the keeper's copy of it is not what the node has
+	at      int64
+	data    []byte
 }
 
 func (msg *risksMessage) encode() []byte {
@@ -126,7 +126,7 @@ func (msg *risksMessage) encode() []byte {
 		w.String(name)
 	}
 	w.Uint(uint64(msg.piece))
-	w.Bool(msg.anew)
+	w.Bool(msg.rewrite)
 	w.Uint(uint64(msg.at))
 	w.Bytes(msg.data)
 	return w
@@ -147,7 +147,7 @@ func readRisks(r *varint.Reader) (msg risksMessage, err error) {
 		msg.names = append(msg.names, name)
 	}
 	piece := r.Uint()
-	msg.anew = r.Bool()
+	msg.rewrite = r.Bool()
 	at := r.Uint()
 	msg.data = r.Bytes()
 	if !r.Whole() || at > 1<<50 || len(msg.data) > riskPiece || len(msg.data) > 0 && piece >= n {

@@ -23,7 +23,7 @@ func newLookups(c *core, p *place, most int) *lookups {
 		running: map[xor.ID]bool{}, again: map[xor.ID]bool{}}
 }
 
-// find calls f with the live nodes closest to an id, at once if this node knows them; with none if nobody answers. Set
+// find calls f with the live nodes closest to an id, at once if this node knows them; with none if no node answers. Set
 // again if the last result has turned out to be outdated.
 func (l *lookups) find(id xor.ID, again bool, f func([]strategy.Node)) {
 	if nodes, exact := l.place.near(id, l.place.backups); exact {

@@ -181,7 +181,7 @@ func (p *place) change(set func(v *View) *map[string]bool, host string, is bool)
 	p.show(&v)
 }
 
-// A View says which hosts are whose, as one node sees it at one moment. It is immutable, and safe for concurrent use.
+// A View decides which hosts a node fetches, as of one moment. It is immutable, and safe for concurrent use.
 type View struct {
 	until  time.Time // the end of the view's validity
 	id     xor.ID

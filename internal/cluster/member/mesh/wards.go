@@ -129,7 +129,7 @@ func (s *wards) apply(from, of strategy.Node, msg risksMessage, w *ward) {
 	}
 	if len(msg.data) > 0 {
 		name := msg.names[msg.piece]
-		if own && msg.anew && msg.at == 0 && w.sizes[name] > 0 {
+		if own && msg.rewrite && msg.at == 0 && w.sizes[name] > 0 {
 			w.sizes[name] = 0
 			s.core.do(DropRisk{Node: of, Name: name})
 		}
@@ -266,7 +266,7 @@ func (s *wards) check() {
 		if w.heard.IsZero() { // an earlier process has kept it
 			w.heard = s.core.now
 		}
-		if s.isSettled(w) {
+		if s.isResolved(w) {
 			continue
 		}
 		if w.missed > 0 {
@@ -279,15 +279,15 @@ func (s *wards) check() {
 	}
 }
 
-// isSettled reports whether a ward need not be looked up now.
-func (s *wards) isSettled(w *ward) bool {
+// isResolved reports whether a ward need not be looked up now: it is known to live or to be lost, or is being written.
+func (s *wards) isResolved(w *ward) bool {
 	return w.lost || w.busy || w.missed == 0 && s.core.now.Sub(w.heard) < missedAfter
 }
 
 // lookedUp processes the nodes closest to a ward: if it lives it is one of them.
 func (s *wards) lookedUp(n strategy.Node, w *ward, near []strategy.Node) {
 	switch {
-	case s.byNode[n] != w || s.isSettled(w):
+	case s.byNode[n] != w || s.isResolved(w):
 	case slices.Contains(near, n):
 		if w.missed = 0; s.core.now.Sub(w.heard) >= freedAfter {
 			s.drop(n)
