@@ -59,7 +59,7 @@ func word(c chan struct{}) {
 
 func (n *Node) loop() error {
 	pump, look := time.NewTicker(pumpEvery), time.NewTicker(lookEvery)
-	load := time.NewTicker(cmp.Or(n.cfg.Mesh.Interval, mesh.DefaultInterval))
+	load := time.NewTicker(cmp.Or(n.cfg.Mesh.Balance.Interval, mesh.DefaultInterval))
 	keep := time.NewTicker(keepEvery)
 	defer keep.Stop()
 	defer pump.Stop()

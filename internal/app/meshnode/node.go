@@ -222,16 +222,16 @@ func New(cfg Config) (*Node, error) {
 		e := n.engine()
 		return e != nil && e.Waits(host)
 	}
-	m.Engine, m.Figures, m.Report = n.rests, n.sums, n.reportJSON
-	m.Risks = lists
-	m.Record, m.Chunk, m.Counts = record, n.store.chunk, n.store.counts(n.log)
+	m.Status = mesh.StatusConfig{Engine: n.rests, Figures: n.sums, Report: n.reportJSON}
 	if n.cfg.Figures != nil {
-		m.Pages = func() int64 { return n.cfg.Figures().Pages }
+		m.Status.Pages = func() int64 { return n.cfg.Figures().Pages }
 	}
+	m.Chunk = n.store.chunk
+	m.Earlier = mesh.Earlier{Met: len(cfg.Known) > 0, Counts: n.store.counts(n.log), Record: record, Risks: lists}
 	for _, c := range chunks {
-		m.Chunks = append(m.Chunks, c.id)
+		m.Earlier.Chunks = append(m.Earlier.Chunks, c.id)
 	}
-	m.Process, m.Log, m.Met = cmp.Or(m.Process, rand.Uint64()), n.log, len(cfg.Known) > 0
+	m.Process, m.Log = cmp.Or(m.Process, rand.Uint64()), n.log
 	n.cfg.Mesh = m
 	n.peer = peer.New(peer.Config{Overlay: cfg.Overlay, Mesh: m})
 	n.memory = newMemory(cfg.History)

@@ -142,10 +142,12 @@ func (n *meshNode) start() {
 	n.proc = p
 	cfg := peer.Config{Overlay: w.cfg.Overlay}
 	cfg.Overlay.Self, cfg.Overlay.Seed = overlay.Contact{Node: string(n.name)}, w.k.rng.Uint64()
-	cfg.Mesh = mesh.Config{Backups: w.cfg.Backups, Met: len(w.nodes) > 1, Block: w.cfg.Block, Area: n.rate.Area,
-		Interval: w.cfg.Interval, AllOrNothing: w.cfg.AllOrNothing, Waits: p.waits, Engine: p.rests,
-		LostAfter: w.cfg.LostAfter, Risks: n.disk.files.lengths(),
-		Process: w.k.rng.Uint64(), Record: n.disk.record, Chunks: slices.Collect(maps.Keys(n.disk.chunks)),
+	cfg.Mesh = mesh.Config{Backups: w.cfg.Backups, LostAfter: w.cfg.LostAfter, Waits: p.waits,
+		Balance: mesh.BalanceConfig{Block: w.cfg.Block, Area: n.rate.Area, Interval: w.cfg.Interval,
+			AllOrNothing: w.cfg.AllOrNothing},
+		Status: mesh.StatusConfig{Engine: p.rests}, Process: w.k.rng.Uint64(),
+		Earlier: mesh.Earlier{Met: len(w.nodes) > 1, Record: n.disk.record, Risks: n.disk.files.lengths(),
+			Chunks: slices.Collect(maps.Keys(n.disk.chunks))},
 		Chunk: func(id mesh.ChunkID) ([]byte, error) { return n.disk.chunks[id], nil }}
 	p.peer = peer.New(cfg)
 	p.view = p.peer.Machine().View()

@@ -1,39 +1,89 @@
 package mesh
 
 import (
+	"slices"
 	"time"
+
+	"kumo/internal/cluster/strategy"
 )
 
-// A part of a network that is cut off, or whose other nodes sleep, may have fewer nodes than a host has backups. What
-// is claimed there lies on fewer disks: the loss of one could lose it. So the claim waits until the others are back,
-// and the page that has the link is not done until then. Nodes that stay away for Config.Absent count as lost, with
-// their disks, as a crawl must go on without those at some time.
+// Absences know which nodes have gone lately, and for how long missing ones are waited for.
+//
+// A part of a network that is cut off, or whose other nodes sleep, may have fewer nodes than a host has backups. A link
+// that is claimed there is on fewer disks, and could be lost with one of them. So the claim waits until the others are
+// back, and the page that has the link is not done before that. Nodes that stay away for Config.Absent count as lost
+// with their disks, since a crawl must continue without them at some time.
+type absences struct {
+	core  *core
+	place *place
+	wait  time.Duration // Config.Absent
+	// an earlier process has met other nodes
+	earlier bool
 
-// absence is until when nodes that do not answer are waited for.
-type absence struct {
-	met   time.Time // whom an earlier process knew: it may take so long to find them
-	own   time.Time // by what this node has seen
-	heard time.Time // by what other backups have: this node may have come to them later
-	died  recent    // or they sleep: then what one is told may lie at its machine until it wakes
+	met   time.Time // the end of the wait for nodes that an earlier process knew: finding them may take so long
+	own   time.Time // the end of the wait for nodes that this one has seen die
+	heard time.Time // the end of the wait by what other backups have reported: this node may have joined later
+	died  recent    // or they sleep: messages to them may wait at their machines until these wake
+	left  recent    // nodes that have said farewell, and may not have stopped fetching yet
 }
 
-func (a *absence) waits(now time.Time) bool { return now.Before(a.own) || now.Before(a.heard) }
+func newAbsences(c *core, p *place, wait time.Duration, earlier bool) *absences {
+	return &absences{core: c, place: p, wait: wait, earlier: earlier, died: recent{lasts: 2 * time.Minute, most: 16},
+		left: recent{lasts: time.Minute, most: 64}}
+}
 
-// bereft reports whether others are waited for by what this node has seen: it may see but a part of the network.
-func (a *absence) bereft(now time.Time) bool { return now.Before(a.own) || now.Before(a.met) }
+// start waits for the nodes that an earlier process has met.
+func (a *absences) start() {
+	if a.earlier {
+		a.met = a.core.now.Add(a.wait)
+	}
+}
 
-// left is how long they are waited for, in milliseconds, by what this node has seen.
-func (a *absence) left(now time.Time) int64 { return max(int64(a.own.Sub(now)/time.Millisecond), 0) }
+// opened waits for them again when an open URL of that process is found: they may be yet to come back, too.
+func (a *absences) opened() {
+	if a.earlier {
+		a.missed()
+	}
+}
 
-// Awaited is until when nodes that have died are waited for, as they may be back; a zero time if none has.
-func (m *Machine) Awaited() time.Time { return m.absent.own }
+// missed waits for a node near this one that does not answer any more.
+func (a *absences) missed() { a.own = a.core.now.Add(a.wait) }
 
-// hear takes in how long another backup waits for nodes that do not answer.
-func (m *Machine) hear(r *reply) {
+// hear processes how long another backup waits for missing nodes.
+func (a *absences) hear(r *reply) {
 	if r != nil && r.number > 0 {
-		wait := min(time.Duration(r.number)*time.Millisecond, m.cfg.Absent)
-		if until := m.now.Add(wait); until.After(m.absent.heard) {
-			m.absent.heard = until
+		wait := min(time.Duration(r.number)*time.Millisecond, a.wait)
+		if until := a.core.now.Add(wait); until.After(a.heard) {
+			a.heard = until
 		}
 	}
+}
+
+// remaining returns how long this node waits for missing ones that it has seen itself, in milliseconds.
+func (a *absences) remaining() int64 { return max(int64(a.own.Sub(a.core.now)/time.Millisecond), 0) }
+
+// partial reports whether this node waits for nodes that it has met: it may see only a part of the network.
+func (a *absences) partial() bool { return a.core.now.Before(a.own) || a.core.now.Before(a.met) }
+
+// tooFew reports whether n are fewer nodes than a host has backups, and missing ones are waited for.
+func (a *absences) tooFew(n int) bool {
+	return n < a.place.backups && (a.core.now.Before(a.own) || a.core.now.Before(a.heard))
+}
+
+// complete reports whether some nodes and this one are all backups of a host, and no missing one is waited for.
+func (a *absences) complete(host string, nodes []strategy.Node) bool {
+	peers, is := a.place.peers(host)
+	n := len(peers)
+	if is {
+		n++
+	}
+	if a.tooFew(n) {
+		return false
+	}
+	return !slices.ContainsFunc(peers, func(p strategy.Node) bool { return !slices.Contains(nodes, p) })
+}
+
+// mayBeGone reports whether a node has died or left lately.
+func (a *absences) mayBeGone(n strategy.Node) bool {
+	return a.died.has(n, a.core.now) || a.left.has(n, a.core.now)
 }

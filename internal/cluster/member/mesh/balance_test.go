@@ -71,12 +71,12 @@ func TestWhoHasFarTooMuchGivesWhatOthersHaveRoomFor(t *testing.T) {
 		{10 * 20, 5 * 20, 0},
 		{1000 * 20, 5 * 20, 0},
 	} {
-		l := newLoads(t, Config{Area: 5, Block: 20}, "a~1", "b~1")
+		l := newLoads(t, Config{Balance: BalanceConfig{Area: 5, Block: 20}}, "a~1", "b~1")
 		l.load("b~1", 0)
 		if got := l.load("a~1", c.waiting); got != c.want {
 			t.Errorf("with %d waiting %d are given, want %d", c.waiting, got, c.want)
 		}
-		l = newLoads(t, Config{Area: 5, Block: 20, AllOrNothing: true}, "a~1", "b~1")
+		l = newLoads(t, Config{Balance: BalanceConfig{Area: 5, Block: 20, AllOrNothing: true}}, "a~1", "b~1")
 		l.load("b~1", 0)
 		if got := l.load("a~1", c.waiting); got != c.allOrNothing {
 			t.Errorf("with %d waiting %d are given where it is all or nothing, want %d", c.waiting, got, c.allOrNothing)
@@ -87,7 +87,7 @@ func TestWhoHasFarTooMuchGivesWhatOthersHaveRoomFor(t *testing.T) {
 // TestRoomIsPromisedOnce has two heavy nodes and a light one, which does not look at its load again for long after it
 // has promised room.
 func TestRoomIsPromisedOnce(t *testing.T) {
-	l := newLoads(t, Config{Area: 5, Block: 20, Interval: 10 * time.Minute}, "a~1", "b~1", "c~1")
+	l := newLoads(t, Config{Balance: BalanceConfig{Area: 5, Block: 20, Interval: 10 * time.Minute}}, "a~1", "b~1", "c~1")
 	l.load("b~1", 20)
 	if got := l.load("a~1", 1000); got != 4*20 {
 		t.Fatalf("a is asked to give %d URLs", got)

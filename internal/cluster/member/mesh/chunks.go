@@ -8,39 +8,34 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// Chunks are what all nodes are to know beside the crawl's record, and what never changes: lists of seeds, and of where
-// these redirect to, as the scope follows from them. A chunk goes over the tree of buckets when it is added, as the
-// record does. Each node tells another one from time to time how many it knows, and a sum of their ids; where these are
-// others there, the two tell each other which they know, and ask for what they miss.
-
-// A ChunkID is what a chunk is called by: a hash of what it says.
+// A ChunkID identifies a chunk: it is a hash of its data.
 type ChunkID = xor.ID
 
-// ChunkIDOf is the id of a chunk.
+// ChunkIDOf returns the id of a chunk.
 func ChunkIDOf(data []byte) ChunkID { return xor.Of("chunk", string(data)) }
 
 const (
-	// MaxChunk is how many bytes a chunk may have.
+	// MaxChunk is the number of bytes that a chunk may have.
 	MaxChunk = 256 << 10
-	// MaxChunks is how many a crawl may have.
+	// MaxChunks is the number of chunks that a crawl may have.
 	MaxChunks = 1 << 14
 
 	mostHave = 1 << 11 // ids of a message
 	mostWant = 64      // chunks that are asked for at once
 )
 
-// chunks are those that this node knows.
-type chunks struct {
+// A chunkSet is the ids of the chunks that this node has.
+type chunkSet struct {
 	all []ChunkID // sorted
 	sum ChunkID   // of all, by exclusive or
 }
 
-func (c *chunks) find(id ChunkID) (at int, known bool) {
+func (c *chunkSet) find(id ChunkID) (at int, known bool) {
 	return slices.BinarySearchFunc(c.all, id, func(a, b ChunkID) int { return slices.Compare(a[:], b[:]) })
 }
 
-// add notes a chunk, and reports whether it is news.
-func (c *chunks) add(id ChunkID) bool {
+// add adds an id. It reports false if the set has it, or is full.
+func (c *chunkSet) add(id ChunkID) bool {
 	at, known := c.find(id)
 	if known || len(c.all) >= MaxChunks {
 		return false
@@ -50,87 +45,84 @@ func (c *chunks) add(id ChunkID) bool {
 	return true
 }
 
-// takeChunk takes a chunk in, if it is news, and hands it on to all nodes of the buckets below an index.
-func (m *Machine) takeChunk(data []byte, below int) {
-	if len(data) == 0 || len(data) > MaxChunk || !m.chunks.add(ChunkIDOf(data)) {
+// addChunk adds a chunk if it is new, and passes it on to the lowest buckets, so many of them.
+func (g *gossip) addChunk(data []byte, buckets int) {
+	if len(data) == 0 || len(data) > MaxChunk || !g.chunks.add(ChunkIDOf(data)) {
 		return
 	}
-	m.came++
-	m.do(Added{Data: data})
-	for i := m.lowest(); i < m.lowest()+below; i++ {
-		if nodes := m.cfg.Overlay.Bucket(i); len(nodes) > 0 {
-			m.sendChunk(nodes[0], data, i-m.lowest())
-		}
-	}
+	g.core.activity++
+	g.core.do(Added{Data: data})
+	g.place.below(buckets, func(i int, nodes []strategy.Node) { g.sendChunk(nodes[0], data, i) })
 }
 
-func (m *Machine) sendChunk(to strategy.Node, data []byte, below int) {
+func (g *gossip) sendChunk(to strategy.Node, data []byte, buckets int) {
 	w := varint.Writer{messageChunk}
-	w.Uint(uint64(below))
+	w.Uint(uint64(buckets))
 	w.Bytes(data)
-	m.do(Send{To: to, Data: w})
+	g.core.do(Send{To: to, Data: w})
 }
 
-func (m *Machine) heardChunk(r *varint.Reader) error {
-	below, data := r.Uint(), r.Bytes()
-	if !r.Whole() || below > uint64(m.cfg.Width) || len(data) > MaxChunk {
+// receiveChunk processes a messageChunk.
+func (g *gossip) receiveChunk(_ strategy.Node, r *varint.Reader) error {
+	buckets, data := r.Uint(), r.Bytes()
+	if !r.Whole() || buckets > uint64(g.place.width) || len(data) > MaxChunk {
 		return errMessage
 	}
-	m.takeChunk(data, int(below))
+	g.addChunk(data, int(buckets))
 	return nil
 }
 
-// sayChunks tells a node which chunks this one knows, from one of them on as many as a message has; and whether it is
-// to answer with its own.
-func (m *Machine) sayChunks(to strategy.Node, answer bool) {
+// sendHave sends the ids of chunks that this node has, the next ones if they do not fit in a message. If ask is true
+// the receiver answers with its own.
+func (g *gossip) sendHave(to strategy.Node, ask bool) {
 	from := 0
-	if n := len(m.chunks.all); n > mostHave {
-		m.said = (m.said + mostHave) % n
-		from = m.said
+	if n := len(g.chunks.all); n > mostHave {
+		g.sent = (g.sent + mostHave) % n
+		from = g.sent
 	}
-	part := m.chunks.all[from:min(from+mostHave, len(m.chunks.all))]
+	part := g.chunks.all[from:min(from+mostHave, len(g.chunks.all))]
 	w := varint.Writer{messageHave}
-	w.Bool(answer)
+	w.Bool(ask)
 	for _, id := range part {
 		w = append(w, id[:]...)
 	}
-	m.do(Send{To: to, Data: w})
+	g.core.do(Send{To: to, Data: w})
 }
 
-// heardChunks asks for what another node knows and this one does not.
-func (m *Machine) heardChunks(from strategy.Node, r *varint.Reader) error {
-	answer := r.Bool()
+// receiveHave processes a messageHave. It asks for chunks that this node lacks.
+func (g *gossip) receiveHave(from strategy.Node, r *varint.Reader) error {
+	ask := r.Bool()
 	ids, ok := readIDs(r.Rest)
 	if r.Bad || !ok || len(ids) > mostHave {
 		return errMessage
 	}
 	w := varint.Writer{messageWant}
 	for _, id := range ids {
-		if _, known := m.chunks.find(id); !known && len(w) < 1+mostWant*len(id) {
+		if _, known := g.chunks.find(id); !known && len(w) < 1+mostWant*len(id) {
 			w = append(w, id[:]...)
 		}
 	}
 	if len(w) > 1 {
-		m.do(Send{To: from, Data: w})
+		g.core.do(Send{To: from, Data: w})
 	}
-	if answer {
-		m.sayChunks(from, false)
+	if ask {
+		g.sendHave(from, false)
 	}
 	return nil
 }
 
-// wantedChunks sends chunks that another node asks for.
-func (m *Machine) wantedChunks(from strategy.Node, r *varint.Reader) error {
+// receiveWant processes a messageWant. It sends the chunks.
+func (g *gossip) receiveWant(from strategy.Node, r *varint.Reader) error {
 	ids, ok := readIDs(r.Rest)
 	if !ok || len(ids) > mostWant {
 		return errMessage
 	}
 	for _, id := range ids {
-		if _, known := m.chunks.find(id); known && m.cfg.Chunk != nil {
-			if data, err := m.cfg.Chunk(id); err == nil {
-				m.sendChunk(from, data, 0)
+		if _, known := g.chunks.find(id); known && g.read != nil {
+			if data, err := g.read(id); err == nil {
+				g.sendChunk(from, data, 0)
 			} else {
-				m.log.Warn("a list of seeds cannot be read", "err", err)
+				g.core.log.Warn("a list of seeds cannot be read", "err", err)
 			}
 		}
 	}

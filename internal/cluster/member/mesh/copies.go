@@ -1,7 +1,6 @@
 package mesh
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -9,342 +8,323 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// What the history has of a host lies at as many nodes as the host has backups. When the nodes around this one are
-// others than before, it goes through all hosts of its history: who has become a backup is given all that is known of
-// the host, by the first of those who were one before; who is none any more gives it to all, and drops it.
-
-// copies are sweeps over the history.
+// Copies keep each host's history at as many nodes as the host has backups.
+//
+// When the nodes around this one have changed, it sweeps over all hosts of its history (Sweep, Swept). A node that has
+// become a backup receives all that is known of the host, from the first of those that were backups before. A node that
+// is no backup any more sends it to all backups, and drops it (Drop).
+//
+// Invariants: a host is dropped only after all its backups have stored all of it, with what was recorded meanwhile. At
+// most maxCopying hosts are being sent, and the sweep waits while there are so many.
 type copies struct {
-	before  []neighbour // this node and those around it when the last sweep began
-	began   time.Time   // the last sweep
-	died    time.Time   // the last node that died
-	running bool
-	again   bool // the nodes around have changed since it began
+	core      *core
+	place     *place
+	absences  *absences
+	lookups   finder
+	transfers allSender
+	hosts     copiedHosts
+	postponed func() bool // whether open URLs are to be sent first: see disclosure
+
+	before  []neighbor // this node and those around it at the last sweep
+	began   time.Time  // the last sweep
+	died    time.Time  // when the last node died
+	again   bool       // the nodes around have changed since the last sweep
 	armed   bool
-	old     []neighbour       // before, for the sweep that runs
-	proved  time.Time         // who of these came before that was given all; zero: all were
-	giving  int               // hosts that are being given
-	under   map[string]*given // those, and hosts that are yet to be
-	found   int               // hosts that the sweep that runs has found
-	next    func()            // reads on, once fewer are
+	sweep   sweep
+	sending int // hosts
+	pending map[string]*hostCopy
+}
+
+// An allSender sends all that is known of a host to nodes: see transfers.
+type allSender interface {
+	sendAll(host string, to []strategy.Node, over func(stored []strategy.Node))
+}
+
+// copiedHosts is what copies need of the hosts with open URLs.
+type copiedHosts interface {
+	// share notes that nodes have all open URLs of a host.
+	share(host string, nodes []strategy.Node)
+	// opened notes how many URLs of a host are open.
+	opened(host string, open, recent int)
+}
+
+// A sweep goes over all hosts of the history.
+type sweep struct {
+	running bool
+	old     []neighbor // this node and those around it at the sweep before
+	proven  time.Time  // those that joined before that have received all; zero: all have
+	found   int        // hosts
+	next    func()     // continues, when few hosts are being sent
 }
 
 const (
-	sweepAfter = 2 * time.Second // the nodes around have changed: others come and go at the same time
-	maxGiving  = 64
-	giveAgain  = 10 * time.Second
-	// so long after a node has come it may not have been given all yet by who was to, so that it has not if that one
-	// dies
+	sweepAfter = 2 * time.Second // the nodes around have changed: others join and leave at the same time
+	maxCopying = 64
+	copyAgain  = 10 * time.Second
+	// A node that joined less than that before another died may have received some of its hosts only in part: the one
+	// that died may have been sending them.
 	young = time.Minute
 )
 
-// A given is a host that is to be given to others.
-type given struct {
-	to      []strategy.Node // who are yet to be given it
-	has     []strategy.Node // who were
+// A hostCopy is a host that is to be sent to other nodes.
+type hostCopy struct {
+	to      []strategy.Node // nodes that are still to receive it
+	has     []strategy.Node // nodes that have
 	found   []strategy.Node // its backups, looked up: this node is too far from them to know them all
-	busy    bool            // it is being given
-	changed bool            // something of it was recorded since that has begun
+	busy    bool            // it is being sent
+	changed bool            // some of it was recorded since that began
+}
+
+// A neighbor is a node around this one, or this one.
+type neighbor struct {
+	node  strategy.Node
+	id    xor.ID
+	since time.Time // it has been there
 }
 
 // sweepSoon begins a sweep after a while.
-func (m *Machine) sweepSoon() {
-	c := &m.copies
+func (c *copies) sweepSoon() {
 	c.again = true
-	if c.running || c.armed {
+	if c.sweep.running || c.armed {
 		return
 	}
 	c.armed = true
-	m.after(sweepAfter, func() {
+	c.core.after(sweepAfter, func() {
 		c.armed = false
-		if c.again && !c.running {
-			m.sweep()
+		if c.again && !c.sweep.running {
+			c.begin()
 		}
 	})
 }
 
-// A neighbour is a node with its id.
-type neighbour struct {
-	node  strategy.Node
-	id    xor.ID
-	since time.Time // it has been around
+// leave begins a sweep that sends all to others.
+func (c *copies) leave() {
+	c.sweepSoon()
+	c.sweep.found = -1 // no sweep has ended since
 }
 
-// around are this node and those that are near to it, sorted by distance.
-func (m *Machine) around() []neighbour {
-	nodes := m.cfg.Overlay.Neighbours()
-	since := make(map[strategy.Node]time.Time, len(m.copies.before))
-	for _, n := range m.copies.before {
+// isEmpty reports whether the last sweep has found no hosts.
+func (c *copies) isEmpty() bool { return c.sweep.found == 0 }
+
+// isResting reports whether no sweep is running or planned, and no host is being sent.
+func (c *copies) isResting() bool { return !c.sweep.running && !c.armed && c.sending == 0 }
+
+// around returns this node and those near it, sorted by distance.
+func (c *copies) around() []neighbor {
+	nodes := c.place.overlay.Neighbours()
+	since := make(map[strategy.Node]time.Time, len(c.before))
+	for _, n := range c.before {
 		since[n.node] = n.since
 	}
-	all := make([]neighbour, 0, len(nodes)+1)
-	if !m.leaving {
-		all = append(all, neighbour{node: m.cfg.Self, id: m.id})
+	all := make([]neighbor, 0, len(nodes)+1)
+	if !c.place.leaving {
+		all = append(all, neighbor{node: c.core.self, id: c.place.id})
 	}
 	for _, n := range nodes {
 		at, met := since[n]
-		if !met && m.copies.before != nil { // who was there before this node has had time
-			at = m.now
+		if !met && c.before != nil { // those that were there before this node have had time
+			at = c.core.now
 		}
-		all = append(all, neighbour{n, m.idOf("node", string(n)), at})
+		all = append(all, neighbor{n, c.place.nodeID(n), at})
 	}
-	slices.SortFunc(all, func(a, b neighbour) int { return xor.Compare(a.id, b.id, m.id) })
+	slices.SortFunc(all, func(a, b neighbor) int { return xor.Compare(a.id, b.id, c.place.id) })
 	return all
 }
 
-func (m *Machine) sweep() {
-	c := &m.copies
-	if m.apart.owed != nil { // what is open they are told first
+// begin begins a sweep if the nodes around have changed.
+func (c *copies) begin() {
+	if c.postponed() {
 		c.again = true
 		return
 	}
-	before, now, began := c.before, m.around(), c.began
-	c.again, c.before, c.began = false, now, m.now
-	if slices.EqualFunc(before, now, func(a, b neighbour) bool { return a.node == b.node }) && !m.leaving {
+	before, now, began := c.before, c.around(), c.began
+	c.again, c.before, c.began = false, now, c.core.now
+	same := slices.EqualFunc(before, now, func(a, b neighbor) bool { return a.node == b.node })
+	if same && !c.place.leaving {
 		return
 	}
-	c.old, c.proved = before, time.Time{}
+	c.sweep.old, c.sweep.proven = before, time.Time{}
 	if c.died.After(began) {
-		c.proved = c.died.Add(-young)
+		c.sweep.proven = c.died.Add(-young)
 	}
-	c.running, c.found = true, 0
-	m.do(Sweep{})
+	c.sweep.running, c.sweep.found = true, 0
+	c.core.do(Sweep{})
 }
 
-// swept gives hosts to whom they are to be known.
-func (m *Machine) swept(e Swept) {
-	c := &m.copies
-	if !c.running {
+// swept copies the hosts that a sweep has found.
+func (c *copies) swept(e Swept) {
+	if !c.sweep.running {
 		return
 	}
-	c.found += len(e.Hosts)
+	c.sweep.found += len(e.Hosts)
 	for _, host := range e.Hosts {
-		m.give(host)
+		c.copy(host)
 	}
-	c.next = func() {
+	c.sweep.next = func() {
 		if e.Next != "" {
-			m.do(Sweep{From: e.Next})
+			c.core.do(Sweep{From: e.Next})
 			return
 		}
-		c.running = false
+		c.sweep.running = false
 		if c.again {
-			m.sweepSoon()
+			c.sweepSoon()
 		}
 	}
-	m.goOn()
+	c.resume()
 }
 
-// goOn reads the next hosts when few are being given.
-func (m *Machine) goOn() {
-	c := &m.copies
-	if c.giving >= maxGiving || c.next == nil {
-		return
+// resume continues the sweep when few hosts are being sent.
+func (c *copies) resume() {
+	if next := c.sweep.next; next != nil && c.sending < maxCopying {
+		c.sweep.next = nil
+		next()
 	}
-	next := c.next
-	c.next = nil
-	next()
 }
 
-// give gives what is known of a host to those who have become its backups.
-func (m *Machine) give(host string) {
-	id := m.backup(host)
-	old := m.hadAll(id)
-	g := m.copies.under[host]
-	if g == nil {
-		g = &given{}
+// changing notes that URLs of a host are being recorded.
+func (c *copies) changing(host string) {
+	if h := c.pending[host]; h != nil {
+		h.changed = true
 	}
-	others, one := m.heirs(host, g)
-	knew := func(n strategy.Node) bool { return slices.Contains(g.has, n) }
-	if one {
-		knew = func(n strategy.Node) bool { return slices.Contains(old, n) && !slices.Contains(g.to, n) }
-		// the first of those who knew it gives it
-		for _, n := range others {
-			if knew(n) && m.compare(n, m.cfg.Self, id) < 0 {
+}
+
+// copy sends a host to the nodes that have become its backups.
+func (c *copies) copy(host string) {
+	id := c.place.backupID(host)
+	old := c.oldBackups(id)
+	h := c.pending[host]
+	if h == nil {
+		h = &hostCopy{}
+	}
+	others, is := c.backups(host, h)
+	has := func(n strategy.Node) bool { return slices.Contains(h.has, n) }
+	if is {
+		has = func(n strategy.Node) bool { return slices.Contains(old, n) && !slices.Contains(h.to, n) }
+		for _, n := range others { // the first of those that have it sends it
+			if has(n) && c.place.closerThanSelf(n, id) {
 				return
 			}
 		}
 	}
-	to := slices.DeleteFunc(slices.Clone(others), knew)
+	to := slices.DeleteFunc(slices.Clone(others), has)
 	if len(to) == 0 {
 		return
 	}
-	m.copies.under[host] = g
+	c.pending[host] = h
 	for _, n := range to {
-		g.owe(n)
+		h.add(n)
 	}
-	m.giveTo(host, g)
+	c.send(host, h)
 }
 
-// owe notes that a node is to be given all.
-func (g *given) owe(n strategy.Node) {
-	if !slices.Contains(g.to, n) {
-		g.to = append(g.to, n)
+// add notes that a node is to receive all.
+func (h *hostCopy) add(n strategy.Node) {
+	if !slices.Contains(h.to, n) {
+		h.to = append(h.to, n)
 	}
-	g.has = slices.DeleteFunc(g.has, func(o strategy.Node) bool { return o == n })
+	h.has = slices.DeleteFunc(h.has, func(o strategy.Node) bool { return o == n })
 }
 
-// hadAll are those of the old neighbours that were a host's backups, but for those that may not have been given all.
-// Who would have been one without these may have dropped it.
-func (m *Machine) hadAll(id xor.ID) []strategy.Node {
-	c := &m.copies
-	var best []neighbour
-	for _, o := range c.old {
+// oldBackups returns a host's backups among the old neighbors, without those that may not have received all. The nodes
+// that would be backups in their stead may have dropped the host.
+func (c *copies) oldBackups(id xor.ID) []strategy.Node {
+	var best []neighbor
+	for _, o := range c.sweep.old {
 		i := len(best)
 		for i > 0 && xor.Compare(o.id, best[i-1].id, id) < 0 {
 			i--
 		}
-		if i < m.cfg.Backups {
+		if i < c.place.backups {
 			best = slices.Insert(best, i, o)
-			best = best[:min(len(best), m.cfg.Backups)]
+			best = best[:min(len(best), c.place.backups)]
 		}
 	}
 	nodes := make([]strategy.Node, 0, len(best))
 	for _, b := range best {
-		if b.node == m.cfg.Self || c.proved.IsZero() || !b.since.After(c.proved) {
+		if b.node == c.core.self || c.sweep.proven.IsZero() || !b.since.After(c.sweep.proven) {
 			nodes = append(nodes, b.node)
 		}
 	}
 	return nodes
 }
 
-// giveTo gives what is known of a host to those who are yet to be given it, and drops it then if it is the others'
-// alone.
-func (m *Machine) giveTo(host string, g *given) {
-	if g.busy {
+// send sends a host to the nodes that are still to receive it, and then drops it if it is only the others'.
+func (c *copies) send(host string, h *hostCopy) {
+	if h.busy {
 		return
 	}
-	c := &m.copies
-	c.giving++
-	g.busy, g.changed = true, false
-	to := slices.Clone(g.to)
-	m.giveFrom(host, "", to, func(got []strategy.Node) {
-		c.giving--
-		g.busy = false
-		g.has = append(g.has, got...)
-		g.to = slices.DeleteFunc(g.to, func(n strategy.Node) bool { return slices.Contains(got, n) })
-		wait := giveAgain
-		if len(got) == len(to) {
+	c.sending++
+	h.busy, h.changed = true, false
+	to := slices.Clone(h.to)
+	c.transfers.sendAll(host, to, func(stored []strategy.Node) {
+		c.sending--
+		h.busy = false
+		h.has = append(h.has, stored...)
+		h.to = slices.DeleteFunc(h.to, func(n strategy.Node) bool { return slices.Contains(stored, n) })
+		wait := copyAgain
+		if len(stored) == len(to) {
 			wait = pause
 		}
-		others, one := m.heirs(host, g)
-		m.oweOnly(g, others, one)
+		others, is := c.backups(host, h)
+		c.keepBackups(h, others, is)
 		switch {
-		case len(g.to) > 0:
-			m.after(wait, func() { m.transferAgain(host, g) })
-		case one || len(others) == 0:
-			delete(c.under, host)
-			if h := m.hosts[host]; h != nil {
-				h.had = append(h.had, g.has...)
-			}
-		case m.fewer(len(others)): // others may be back, and there are few to have it
-			m.after(wait, func() { m.giveTo(host, g) })
+		case len(h.to) > 0:
+			c.core.after(wait, func() { c.sendAgain(host, h) })
+		case is || len(others) == 0:
+			delete(c.pending, host)
+			c.hosts.share(host, h.has)
+		case c.absences.tooFew(len(others)): // others may come back
+			c.core.after(wait, func() { c.send(host, h) })
 		default:
-			delete(c.under, host)
-			m.opened(host, 0, 0)
-			m.do(Drop{Host: host})
+			delete(c.pending, host)
+			c.hosts.opened(host, 0, 0)
+			c.core.do(Drop{Host: host})
 		}
-		m.goOn()
+		c.resume()
 	})
 }
 
-// heirs are a host's backups but for this node, and whether it is one. Where this node is far from the host, which it was
-// near to while others were gone, those that it knows may not be the closest, and refuse: then those count that were
-// found.
-func (m *Machine) heirs(host string, g *given) (others []strategy.Node, one bool) {
-	if others, one = m.peers(host); one || g.found == nil {
-		return others, one
+// backups returns a host's backups without this node, and whether it is one.
+//
+// If other nodes were gone, this node may have a host that is far from it. Then the nodes that it knows may not be the
+// closest, and refuse: the backups that were looked up count.
+func (c *copies) backups(host string, h *hostCopy) (others []strategy.Node, is bool) {
+	if others, is = c.place.peers(host); is || h.found == nil {
+		return others, is
 	}
-	if _, exact := m.near(m.backup(host), m.cfg.Backups); exact {
+	if _, exact := c.place.nearBackups(host); exact {
 		return others, false
 	}
-	return g.found, false
+	return h.found, false
 }
 
-// oweOnly has a host given to its backups that have not got it, and to nobody else.
-func (m *Machine) oweOnly(g *given, others []strategy.Node, one bool) {
-	g.to = slices.DeleteFunc(g.to, func(n strategy.Node) bool { return !slices.Contains(others, n) })
-	if one {
+// keepBackups has a host sent to its backups that lack it, and to no other node.
+func (c *copies) keepBackups(h *hostCopy, others []strategy.Node, is bool) {
+	h.to = slices.DeleteFunc(h.to, func(n strategy.Node) bool { return !slices.Contains(others, n) })
+	if is {
 		return
 	}
-	for _, n := range others { // whoever is one must have it before it is dropped here, and all of it
-		if g.changed || !slices.Contains(g.has, n) {
-			g.owe(n)
+	for _, n := range others { // each backup must have all of it before it is dropped here
+		if h.changed || !slices.Contains(h.has, n) {
+			h.add(n)
 		}
 	}
 }
 
-// transferAgain transfers a host again. A node that is not one of its backups looks the backups up first.
-func (m *Machine) transferAgain(host string, g *given) {
-	id := m.backup(host)
-	if _, one := m.peers(host); one {
-		m.giveTo(host, g)
+// sendAgain sends a host again. A node that is not one of its backups looks the backups up first.
+func (c *copies) sendAgain(host string, h *hostCopy) {
+	if _, is := c.place.peers(host); is {
+		c.send(host, h)
 		return
 	}
-	m.find(id, true, func(nodes []strategy.Node) {
-		nodes = slices.DeleteFunc(slices.Clone(nodes), func(n strategy.Node) bool { return n == m.cfg.Self })
-		if g.found = nil; len(nodes) > 0 {
-			g.found = nodes
+	c.lookups.find(c.place.backupID(host), true, func(nodes []strategy.Node) {
+		nodes = slices.DeleteFunc(slices.Clone(nodes), func(n strategy.Node) bool { return n == c.core.self })
+		if h.found = nil; len(nodes) > 0 {
+			h.found = nodes
 		}
-		if others, one := m.heirs(host, g); !g.busy {
-			m.oweOnly(g, others, one)
+		if others, is := c.backups(host, h); !h.busy {
+			c.keepBackups(h, others, is)
 		}
-		m.giveTo(host, g)
-	})
-}
-
-// giveFrom gives some nodes a piece of what is known of a host, and then the rest. over says who has got all of it.
-func (m *Machine) giveFrom(host, from string, to []strategy.Node, over func(got []strategy.Node)) {
-	to = slices.DeleteFunc(slices.Clone(to), func(n strategy.Node) bool { return !m.mayHear(n) })
-	m.tellFrom(host, from, true, to, over)
-}
-
-// giveOpen does so with what is open.
-func (m *Machine) giveOpen(host, from string, to []strategy.Node, over func(got []strategy.Node)) {
-	m.tellFrom(host, from, false, to, over)
-}
-
-func (m *Machine) tellFrom(host, from string, all bool, to []strategy.Node, over func(got []strategy.Node)) {
-	if len(to) == 0 {
-		over(nil)
-		return
-	}
-	m.read(host, from, all, func(k Known) {
-		left, target := 1, strategy.Node("")
-		if h := m.hosts[host]; h != nil {
-			target = cmp.Or(h.target, h.before)
-		}
-		var got []strategy.Node
-		ended := func() {
-			if left--; left > 0 {
-				return
-			}
-			switch {
-			case k.Next == "":
-				over(got)
-			case all:
-				m.giveFrom(host, k.Next, got, over)
-			default:
-				m.giveOpen(host, k.Next, got, over)
-			}
-		}
-		if len(k.Links) == 0 {
-			got = to
-			ended()
-			return
-		}
-		for _, n := range to {
-			left++
-			it := item{kind: itemStore, host: host, links: k.Links, node: target}
-			if all {
-				it.number = itemGiven
-			}
-			m.post(n, it, func(_ strategy.Node, r *reply) {
-				if r != nil && r.code == replyYes {
-					got = append(got, n)
-				}
-				ended()
-			})
-		}
-		ended()
+		c.send(host, h)
 	})
 }

@@ -116,12 +116,12 @@ func TestCountsAreBounded(t *testing.T) {
 	if kept := len(n.m.Counts()); kept > maxCounts || kept < maxCounts*3/4 {
 		t.Errorf("%d counts are kept, at most %d are to be", kept, maxCounts)
 	}
-	closest, _ := everybody{nodes: []strategy.Node{"gone1~1", "gone2~1", "gone3~1"}}.Closest(n.m.id, 1)
+	closest, _ := everybody{nodes: []strategy.Node{"gone1~1", "gone2~1", "gone3~1"}}.Closest(n.m.place.id, 1)
 	if n.m.Counts()[closest[0]] == 0 {
 		t.Errorf("that of %s is forgotten", closest[0])
 	}
 	for _, bad := range []varint.Writer{{messageCounts, 1}, {messageCounts, 200, 1}} {
-		if err := n.m.message(w.live[1], bad); err == nil {
+		if err := n.m.inbox.handle(w.live[1], bad); err == nil {
 			t.Errorf("%v is taken for counts", bad)
 		}
 	}

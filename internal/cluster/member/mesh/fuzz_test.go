@@ -98,9 +98,8 @@ func FuzzMessage(f *testing.F) {
 
 // risksOf is word of a node's list, with a piece of it.
 func risksOf(of strategy.Node, name, data string) []byte {
-	m := New(Config{Self: "other~1", Overlay: alone{}})
-	m.tellRisks("self~1", risksMessage{number: 1, of: of, names: []string{name}, data: []byte(data)})
-	return m.out[0].(Send).Data
+	msg := risksMessage{number: 1, of: of, names: []string{name}, data: []byte(data)}
+	return msg.encode()
 }
 
 // isNoLetter reports whether no node's name has such a character.
@@ -116,13 +115,13 @@ func TestListsOfNoNode(t *testing.T) {
 		m := New(Config{Self: "self~1", Overlay: alone{}})
 		m.Step(now, []Event{Fresh{now.Add(time.Hour)}, Message{"other~1", risksOf(of, "f", "page")},
 			Message{of, risksOf("", "f", "page")}}, nil)
-		if len(m.risks.wards) > 0 {
+		if len(m.risks.wards.byNode) > 0 {
 			t.Errorf("lists of %q are kept", of)
 		}
 	}
 	m := New(Config{Self: "self~1", Overlay: alone{}})
 	m.Step(now, []Event{Fresh{now.Add(time.Hour)}, Message{"other~1", risksOf("gone~1", "f", "page")}}, nil)
-	if m.risks.wards["gone~1"] == nil {
+	if m.risks.wards.byNode["gone~1"] == nil {
 		t.Error("no lists of a node are kept that is missed")
 	}
 }

@@ -10,26 +10,21 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// What is known only by all nodes together is gathered over a tree that the buckets make: who asks for all ids hands
-// each of its buckets to one node in it, which answers for all ids of that bucket, and hands on those of its own
-// buckets that lie within. So each node is asked once, and nobody sends to more than there are buckets. Who does not
-// answer is replaced by another node of its bucket. Nobody is asked of a bucket that is empty.
-
-// A Tally is what nodes say of themselves, added up.
+// A Tally is the sum of what nodes report about themselves.
 type Tally struct {
 	Nodes   int
-	Missing int    // parts of the space for which nobody has answered
-	Idle    int    // nodes that have nothing to do, and nothing on its way to others
-	Bereft  int    // nodes that wait for others, of whom they know, and who do not answer
-	Print   uint64 // another one as soon as something has come to one of the nodes, or one has begun anew
-	// nodes that have gone, and how many pages these have fetched, as far as it is known; those of a node that has died
-	// are missing until its neighbours have found that
+	Missing int // parts of the space for which no node has answered
+	Idle    int // nodes that have nothing to do, and nothing on its way to others
+	// nodes that wait for others which they have met, and which do not answer
+	Bereft int
+	Print  uint64 // changes as soon as any node has received anything, or has restarted
+	// nodes that have gone, and how many pages they have fetched, as far as it is known; those of a node that has died
+	// are missing until its neighbors have found that
 	Gone      int
 	GonePages int64
 	Figures   []int64  // the caller's, added
 	Max       []uint64 // the caller's, the greatest of each
-	// the caller's, one of each node; of some nodes only, where they are more than MaxReports, or of more bytes than
-	// MaxReportBytes
+	// the caller's, one of each node; of some nodes only, if they exceed MaxReports or MaxReportBytes
 	Reports [][]byte
 }
 
@@ -72,13 +67,29 @@ func (t *Tally) add(o Tally) {
 }
 
 const (
-	gatherFor   = 20 * time.Second // after which what is missing is missing
-	gatherLess  = time.Second      // has who is asked less than who asks, so that there is time for the answer
-	gatherEvery = time.Second      // those who have not answered are asked again
-	gatherTries = 3                // questions without any answer until another node is asked
-	maxGathers  = 256              // under way, and answers that are kept for who asks again
+	gatherFor   = 20 * time.Second // then parts that have not answered are missing
+	gatherLess  = time.Second      // a node has less time than the one that asks it, so that its answer is in time
+	gatherEvery = time.Second      // nodes that have not answered are asked again
+	gatherTries = 3                // questions without an answer until another node is asked
+	maxGathers  = 256              // under way, and answers that are kept for repeated questions
 	maxFigures  = 64
 )
+
+// Gatherings add up what all nodes report about themselves, over the tree that the buckets make.
+//
+// The node that begins asks one node of each of its buckets (messageGather). That node answers for all ids of the
+// bucket (messageTally), and asks one node of each of its own buckets that lie within. So each node is asked once, and
+// sends to at most as many nodes as it has buckets. A node that does not answer is replaced by another one of its
+// bucket.
+//
+// Invariant: a gathering ends within gatherFor. Each part of the space is then either in the sum or counted as missing.
+type gatherings struct {
+	core   *core
+	place  *place
+	own    func() Tally  // what this node reports
+	report func() []byte // its report; may be nil
+	all    map[gatherKey]*gathering
+}
 
 type gatherKey struct {
 	from strategy.Node
@@ -87,237 +98,159 @@ type gatherKey struct {
 
 // A gathering is a tally that is being added up.
 type gathering struct {
-	key   gatherKey
-	asks  bool // for reports
-	sum   Tally
-	parts []*part
-	over  bool
-	ended time.Time
-	then  func(Tally) // where it began here
+	key     gatherKey
+	reports bool // are included
+	sum     Tally
+	parts   []*part
+	over    bool
+	ends    time.Time
+	then    func(Tally) // if it began here
 }
 
-// A part is a bucket, and who is asked to answer for it.
+// A part is a bucket, and the node that is asked to answer for it.
 type part struct {
 	id     uint64
-	index  int
+	bucket int // counted from the lowest one
 	to     strategy.Node
 	asked  []strategy.Node
-	silent int // questions since it said anything
+	silent int // questions since the last answer
 	done   bool
 }
 
-// gather adds up what all nodes say, with what each says of itself if reports is true, and calls f with it.
-func (m *Machine) gather(reports bool, f func(Tally)) {
-	m.last++
-	g := &gathering{key: gatherKey{m.cfg.Self, m.last}, asks: reports, then: f}
-	m.beginGathering(g, m.cfg.Width, gatherFor)
+// gather adds up what all nodes report, with their reports if reports is true, and calls f with the sum.
+func (s *gatherings) gather(reports bool, f func(Tally)) {
+	g := &gathering{key: gatherKey{s.core.self, s.core.number()}, reports: reports, then: f}
+	s.begin(g, s.place.width, gatherFor)
 }
 
-// beginGathering asks for all buckets below an index.
-func (m *Machine) beginGathering(g *gathering, below int, left time.Duration) {
-	m.gatherings[g.key] = g
-	if g.sum = m.own(); g.asks && m.cfg.Report != nil {
-		if r := m.cfg.Report(); len(r) <= MaxReportBytes {
+// begin asks for the lowest buckets, so many of them.
+func (s *gatherings) begin(g *gathering, buckets int, left time.Duration) {
+	s.all[g.key] = g
+	if g.sum = s.own(); g.reports && s.report != nil {
+		if r := s.report(); len(r) <= MaxReportBytes {
 			g.sum.Reports = [][]byte{r}
 		}
 	}
-	for i := m.lowest(); i < m.lowest()+below; i++ {
-		if nodes := m.cfg.Overlay.Bucket(i); len(nodes) > 0 {
-			m.last++
-			g.parts = append(g.parts, &part{id: m.last, index: i})
-		}
-	}
-	g.ended = m.now.Add(left)
-	m.askParts(g)
+	s.place.below(buckets, func(i int, _ []strategy.Node) {
+		g.parts = append(g.parts, &part{id: s.core.number(), bucket: i})
+	})
+	g.ends = s.core.now.Add(left)
+	s.ask(g)
 }
 
-// lowest is the index of the last bit that counts.
-func (m *Machine) lowest() int { return len(m.id)*8 - m.cfg.Width }
-
-// own is what this node says of itself.
-func (m *Machine) own() Tally {
-	t := Tally{Nodes: 1}
-	if m.cfg.Figures != nil {
-		t.Figures, t.Max = m.cfg.Figures()
-	}
-	m.countGone(&t)
-	rests, came := m.engine()
-	if rests && m.Idle() {
-		t.Idle = 1
-	}
-	if m.absent.bereft(m.now) {
-		t.Bereft = 1
-	}
-	t.Print = mix(m.cfg.Process ^ mix(came))
-	return t
-}
-
-// engine reports whether nothing waits in the engine, and how often something was brought to this node.
-func (m *Machine) engine() (rests bool, came uint64) {
-	if m.cfg.Engine == nil {
-		return true, m.came
-	}
-	rests, came = m.cfg.Engine()
-	return rests, came + m.came
-}
-
-// mix is a number that looks random (the finalizer of splitmix64).
-func mix(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
-}
-
-// askParts asks those who have not answered, and ends a gathering that is whole, or late.
-func (m *Machine) askParts(g *gathering) {
+// ask asks the nodes that have not answered. It ends a gathering that is complete, or late.
+func (s *gatherings) ask(g *gathering) {
 	if g.over {
 		return
 	}
-	late := !m.now.Before(g.ended)
+	late := !s.core.now.Before(g.ends)
 	open := false
 	for _, p := range g.parts {
 		if p.done {
 			continue
 		}
-		if late {
+		if late || !s.choose(p) {
 			p.done = true
 			g.sum.Missing++
 			continue
 		}
-		if p.to == "" || p.silent >= gatherTries {
-			if p.to != "" {
-				m.do(Doubt{Node: p.to})
-				p.asked = append(p.asked, p.to)
-				p.to, p.silent = "", 0
-			}
-			nodes := m.cfg.Overlay.Bucket(p.index)
-			i := slices.IndexFunc(nodes, func(n strategy.Node) bool { return !slices.Contains(p.asked, n) })
-			switch {
-			case len(nodes) == 0: // who was there is gone
-				p.done = true
-				g.sum.Missing++
-				continue
-			case i < 0: // none of them answers, and those who are dead are gone soon
-				p.asked = nil
-				open = true
-				continue
-			}
-			p.to = nodes[i]
-		}
 		open = true
-		p.silent++
-		w := varint.Writer{messageGather}
-		w.Uint(p.id)
-		w.Uint(uint64(p.index - m.lowest()))
-		w.Uint(uint64(max(g.ended.Sub(m.now)-gatherLess, 0) / time.Millisecond))
-		w.Bool(g.asks)
-		m.do(Send{To: p.to, Data: w})
+		if p.to != "" {
+			p.silent++
+			s.question(g, p)
+		}
 	}
 	if !open {
-		m.endGathering(g)
+		s.end(g)
 		return
 	}
-	m.after(gatherEvery, func() { m.askParts(g) })
+	s.core.after(gatherEvery, func() { s.ask(g) })
 }
 
-func (m *Machine) endGathering(g *gathering) {
+// choose chooses the node to ask for a part: the same as before, unless it does not answer. It reports false if there
+// is none any more. If none of the known nodes answers, it chooses none for now: dead ones are gone soon.
+func (s *gatherings) choose(p *part) bool {
+	if p.to != "" && p.silent < gatherTries {
+		return true
+	}
+	if p.to != "" {
+		s.core.do(Doubt{Node: p.to})
+		p.asked = append(p.asked, p.to)
+		p.to, p.silent = "", 0
+	}
+	nodes := s.place.overlay.Bucket(s.place.lowest() + p.bucket)
+	i := slices.IndexFunc(nodes, func(n strategy.Node) bool { return !slices.Contains(p.asked, n) })
+	switch {
+	case len(nodes) == 0:
+		return false
+	case i < 0:
+		p.asked = nil
+	default:
+		p.to = nodes[i]
+	}
+	return true
+}
+
+func (s *gatherings) question(g *gathering, p *part) {
+	w := varint.Writer{messageGather}
+	w.Uint(p.id)
+	w.Uint(uint64(p.bucket))
+	w.Uint(uint64(max(g.ends.Sub(s.core.now)-gatherLess, 0) / time.Millisecond))
+	w.Bool(g.reports)
+	s.core.do(Send{To: p.to, Data: w})
+}
+
+func (s *gatherings) end(g *gathering) {
 	g.over = true
 	if g.then != nil {
-		delete(m.gatherings, g.key)
+		delete(s.all, g.key)
 		g.then(g.sum)
 		return
 	}
-	m.tellTally(g)
-	m.after(gatherFor, func() { delete(m.gatherings, g.key) }) // the answer may be lost
+	s.answer(g)
+	s.core.after(gatherFor, func() { delete(s.all, g.key) }) // the answer may be lost
 }
 
-func (m *Machine) tellTally(g *gathering) {
+// answer sends the sum, or that there will be one.
+func (s *gatherings) answer(g *gathering) {
 	w := varint.Writer{messageTally}
 	w.Uint(g.key.id)
 	w.Bool(g.over)
-	if t := &g.sum; g.over {
-		w.Uint(uint64(t.Nodes))
-		w.Uint(uint64(t.Missing))
-		w.Uint(uint64(t.Idle))
-		w.Uint(uint64(t.Bereft))
-		w.Uint(t.Print)
-		w.Uint(uint64(t.Gone))
-		w.Uint(uint64(t.GonePages))
-		w.Uint(uint64(len(t.Figures)))
-		for _, n := range t.Figures {
-			w.Int(n)
-		}
-		w.Uint(uint64(len(t.Max)))
-		for _, n := range t.Max {
-			w.Uint(n)
-		}
-		w.Uint(uint64(len(t.Reports)))
-		for _, r := range t.Reports {
-			w.Bytes(r)
-		}
+	if g.over {
+		g.sum.append(&w)
 	}
-	m.do(Send{To: g.key.from, Data: w})
+	s.core.do(Send{To: g.key.from, Data: w})
 }
 
-// askedGather answers for a part of the space.
-func (m *Machine) askedGather(from strategy.Node, r *varint.Reader) error {
+// asked processes a messageGather: it answers for a part of the space.
+func (s *gatherings) asked(from strategy.Node, r *varint.Reader) error {
 	key := gatherKey{from, r.Uint()}
-	below, left, reports := r.Uint(), r.Uint(), r.Bool()
-	if !r.Whole() || below > uint64(m.cfg.Width) || left > uint64(gatherFor/time.Millisecond) {
+	buckets, left, reports := r.Uint(), r.Uint(), r.Bool()
+	if !r.Whole() || buckets > uint64(s.place.width) || left > uint64(gatherFor/time.Millisecond) {
 		return errMessage
 	}
-	g := m.gatherings[key]
+	g := s.all[key]
 	switch {
-	case g == nil && len(m.gatherings) < maxGathers:
-		m.beginGathering(&gathering{key: key, asks: reports}, int(below), time.Duration(left)*time.Millisecond)
-		if g = m.gatherings[key]; !g.over {
-			m.tellTally(g)
+	case g == nil && len(s.all) < maxGathers:
+		g = &gathering{key: key, reports: reports}
+		if s.begin(g, int(buckets), time.Duration(left)*time.Millisecond); !g.over {
+			s.answer(g)
 		}
 	case g != nil:
-		m.tellTally(g)
+		s.answer(g)
 	}
 	return nil
 }
 
-// tally takes an answer, or word that there will be one.
-func (m *Machine) tally(from strategy.Node, id uint64, r *varint.Reader) error {
+// answered processes a messageTally.
+func (s *gatherings) answered(from strategy.Node, r *varint.Reader) error {
+	id, over := r.Uint(), r.Bool()
 	var t Tally
-	over := r.Bool()
-	if over {
-		t = Tally{Nodes: int(r.Uint() % (1 << 40)), Missing: int(r.Uint() % (1 << 40)), Idle: int(r.Uint() % (1 << 40)),
-			Bereft: int(r.Uint() % (1 << 40)), Print: r.Uint(), Gone: int(r.Uint() % (1 << 40)),
-			GonePages: int64(r.Uint() % (1 << 60))}
-		n := r.Uint()
-		if n > maxFigures {
-			return errMessage
-		}
-		for range n {
-			t.Figures = append(t.Figures, r.Int())
-		}
-		if n = r.Uint(); n > maxFigures {
-			return errMessage
-		}
-		for range n {
-			t.Max = append(t.Max, r.Uint())
-		}
-		if n = r.Uint(); n > MaxReports {
-			return errMessage
-		}
-		size := 0
-		for range n {
-			b := r.Bytes()
-			if size += len(b); size > MaxReportBytes {
-				return errMessage
-			}
-			t.Reports = append(t.Reports, b)
-		}
-	}
-	if !r.Whole() {
+	if over && !t.read(r) || !r.Whole() {
 		return errMessage
 	}
-	for _, key := range slices.SortedFunc(maps.Keys(m.gatherings), compareGathers) {
-		g := m.gatherings[key]
+	for _, key := range slices.SortedFunc(maps.Keys(s.all), compareGathers) {
+		g := s.all[key]
 		for _, p := range g.parts {
 			if p.id != id || p.to != from || p.done || g.over {
 				continue
@@ -326,7 +259,7 @@ func (m *Machine) tally(from strategy.Node, id uint64, r *varint.Reader) error {
 				p.done = true
 				g.sum.add(t)
 				if !slices.ContainsFunc(g.parts, func(p *part) bool { return !p.done }) {
-					m.endGathering(g)
+					s.end(g)
 				}
 			}
 			return nil
@@ -337,4 +270,59 @@ func (m *Machine) tally(from strategy.Node, id uint64, r *varint.Reader) error {
 
 func compareGathers(a, b gatherKey) int {
 	return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.id, b.id))
+}
+
+// append encodes a tally.
+func (t *Tally) append(w *varint.Writer) {
+	w.Uint(uint64(t.Nodes))
+	w.Uint(uint64(t.Missing))
+	w.Uint(uint64(t.Idle))
+	w.Uint(uint64(t.Bereft))
+	w.Uint(t.Print)
+	w.Uint(uint64(t.Gone))
+	w.Uint(uint64(t.GonePages))
+	w.Uint(uint64(len(t.Figures)))
+	for _, n := range t.Figures {
+		w.Int(n)
+	}
+	w.Uint(uint64(len(t.Max)))
+	for _, n := range t.Max {
+		w.Uint(n)
+	}
+	w.Uint(uint64(len(t.Reports)))
+	for _, r := range t.Reports {
+		w.Bytes(r)
+	}
+}
+
+// read decodes a tally. It reports false if that exceeds a bound.
+func (t *Tally) read(r *varint.Reader) bool {
+	count := func() int { return int(r.Uint() % (1 << 40)) }
+	t.Nodes, t.Missing, t.Idle, t.Bereft = count(), count(), count(), count()
+	t.Print, t.Gone, t.GonePages = r.Uint(), count(), int64(r.Uint()%(1<<60))
+	n := r.Uint()
+	if n > maxFigures {
+		return false
+	}
+	for range n {
+		t.Figures = append(t.Figures, r.Int())
+	}
+	if n = r.Uint(); n > maxFigures {
+		return false
+	}
+	for range n {
+		t.Max = append(t.Max, r.Uint())
+	}
+	if n = r.Uint(); n > MaxReports {
+		return false
+	}
+	size := 0
+	for range n {
+		b := r.Bytes()
+		if size += len(b); size > MaxReportBytes {
+			return false
+		}
+		t.Reports = append(t.Reports, b)
+	}
+	return true
 }

@@ -19,8 +19,8 @@ import (
 // hostile is a machine that knows one other node, which is hostile.
 func hostile(log *slog.Logger) (*Machine, time.Time) {
 	now := time.Unix(1e9, 0)
-	m := New(Config{Self: "self~1", Overlay: alone{}, Waits: func(string) bool { return false }, Area: 5, Block: 20,
-		Log: log})
+	m := New(Config{Self: "self~1", Overlay: alone{}, Waits: func(string) bool { return false }, Log: log,
+		Balance: BalanceConfig{Area: 5, Block: 20}})
 	m.Step(now, []Event{Fresh{now.Add(24 * time.Hour)}, Load{}}, nil)
 	return m, now
 }
@@ -56,18 +56,18 @@ func TestARecordOfAMadeUpVersion(t *testing.T) {
 	versions := []uint64{8 + maxAhead, maxVersion - 1, 1<<63 - 1, 1 << 63, 1<<64 - 2, 1<<64 - 1}
 	for _, v := range versions {
 		m.Step(now, []Event{Message{"other~1", recordMessage(v, "zz~1", "made up")}}, nil)
-		if m.crawl.Version != 7 || string(m.crawl.Data) != "true" {
+		if m.gossip.record.Version != 7 || string(m.gossip.record.Data) != "true" {
 			t.Errorf("version %d is taken", v)
 		}
 	}
 	m.Step(now, []Event{Change{Data: []byte("changed")}}, nil)
-	other.Step(now, []Event{Message{"self~1", recordMessage(m.crawl.Version, "self~1", "changed")}}, nil)
-	if string(other.crawl.Data) != "changed" {
-		t.Errorf("version %d of the record is not taken", m.crawl.Version)
+	other.Step(now, []Event{Message{"self~1", recordMessage(m.gossip.record.Version, "self~1", "changed")}}, nil)
+	if string(other.gossip.record.Data) != "changed" {
+		t.Errorf("version %d of the record is not taken", m.gossip.record.Version)
 	}
 	fresh, _ := hostile(nil)
 	fresh.Step(now, []Event{Message{"other~1", recordMessage(1<<64-2, "zz~1", "made up")}}, nil)
-	if fresh.crawl.Version != 0 {
+	if fresh.gossip.record.Version != 0 {
 		t.Error("a node that knows no record takes one of which none can follow")
 	}
 }
@@ -98,18 +98,18 @@ func TestGuestsThatNobodyReservedRoomFor(t *testing.T) {
 			m.Step(now, []Event{Message{from, flightOf(uint64(i+1), item{kind: itemGive, host: fmt.Sprint(from, i)})}}, nil)
 		}
 	}
-	if give("other~1", 1000); len(m.view.in) > 0 {
-		t.Errorf("%d guests were taken for which no room was reserved", len(m.view.in))
+	if give("other~1", 1000); len(m.place.view.in) > 0 {
+		t.Errorf("%d guests were taken for which no room was reserved", len(m.place.view.in))
 	}
 	m.Step(now, []Event{Message{"other~1", flightOf(2000, item{kind: itemReserve, number: 2})}}, nil)
-	if give("third~1", 100); len(m.view.in) > 0 {
-		t.Errorf("%d guests were taken for which another node had reserved room", len(m.view.in))
+	if give("third~1", 100); len(m.place.view.in) > 0 {
+		t.Errorf("%d guests were taken for which another node had reserved room", len(m.place.view.in))
 	}
-	if give("other~1", 1000); len(m.view.in) != 2*20 {
-		t.Errorf("%d guests were taken, of 40 for which room was reserved", len(m.view.in))
+	if give("other~1", 1000); len(m.place.view.in) != 2*20 {
+		t.Errorf("%d guests were taken, of 40 for which room was reserved", len(m.place.view.in))
 	}
-	if give("other~1", 40); len(m.view.in) != 2*20 {
-		t.Errorf("%d guests, as those came twice that are there", len(m.view.in))
+	if give("other~1", 40); len(m.place.view.in) != 2*20 {
+		t.Errorf("%d guests, as those came twice that are there", len(m.place.view.in))
 	}
 }
 
@@ -170,9 +170,7 @@ func TestListsWithoutEnd(t *testing.T) {
 	for i := range 3 * maxWard / riskPiece {
 		msg := risksMessage{number: uint64(i + 1), names: names, piece: i % len(names), data: []byte(piece)}
 		msg.at = sizes[names[msg.piece]]
-		sender := New(Config{Self: "other~1", Overlay: alone{}})
-		sender.tellRisks("self~1", msg)
-		for _, a := range m.Step(now, []Event{Message{"other~1", sender.out[0].(Send).Data}}, nil) {
+		for _, a := range m.Step(now, []Event{Message{"other~1", msg.encode()}}, nil) {
 			switch a := a.(type) {
 			case WriteRisk:
 				written += int64(len(a.Data))

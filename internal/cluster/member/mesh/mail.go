@@ -4,41 +4,38 @@ import (
 	"slices"
 	"time"
 
+	"kumo/internal/base/bounded"
 	"kumo/internal/base/varint"
 	"kumo/internal/cluster/strategy"
 )
 
-// Nodes speak to each other in items. What a node has for another waits in a lane, and goes with whatever else waits
-// there, as a flight, which is sent until it is answered. An answer has a reply for each item, and comes when what the
-// item asked for is durable. So an item is done at least once, and doing it twice changes nothing. Where the other does
-// not answer for long, or is gone, items come back.
-
 // The kinds of items.
 const (
-	// here is what is known of URLs of a host, whose target is, or was, node: keep it. number: itemGiven, or 0. Reply:
-	// what was known of each; node: the host's target, if the sender may have become the first backup
+	// store these URLs of a host, whose target is, or was, node. number: itemGiven, or 0. Reply: the state of each
+	// before; node: the host's target, if the sender may have become the first backup
 	itemStore    = 's'
-	itemDispatch = 'd' // fetch these; number: the host's timing; node: who may fetch the host yet
-	itemMarks    = 'm' // these were fetched
-	itemMoved    = 'v' // the host is node's to fetch now; number: its timing
-	itemCheck    = 'c' // have you this host?
-	// stop to fetch this host: it is the sender's now. Reply: number, its timing; node, with replyYes to whom it goes if
-	// not to the sender, with replyLater for whom it waits, with replyNo who may fetch it
+	itemDispatch = 'd' // fetch these URLs; number: the host's timing; node: a node that may still fetch the host
+	itemMarks    = 'm' // these URLs were fetched
+	itemMoved    = 'v' // node fetches the host from now on; number: its timing
+	itemCheck    = 'c' // asks whether the receiver has this host
+	// stop fetching this host, which is the sender's now. Reply: number, its timing; node: with replyYes the next
+	// target, if not the sender; with replyLater a node for which the receiver waits; with replyNo one that may
+	// fetch it
 	itemYield   = 'y'
-	itemLevel   = 'l' // how much have you to do? Reply: number, the level
-	itemReserve = 'r' // keep room for so many blocks: number. Reply: number, for how many
-	itemGive    = 'g' // fetch this host, though it is the sender's
-	itemReturn  = 'b' // nothing of this host is left, which is yours
-	itemGuest   = 'u' // do you fetch this host of mine?
-	itemRecall  = 'k' // give this host up, as if it were another's: some of what waits of it is done
-	itemOpen    = 'o' // how many URLs of this host are open, as you, one of its backups, know it? Reply: number
+	itemLevel   = 'l' // asks for the load. Reply: number, the level
+	itemReserve = 'r' // reserve room for number blocks. Reply: number, for how many
+	itemGive    = 'g' // fetch this host for the sender
+	itemReturn  = 'b' // no URLs of this host are left, which is the receiver's again
+	itemGuest   = 'u' // asks whether the receiver fetches this host for the sender
+	itemRecall  = 'k' // release this host, as if it were another node's: some of its pending URLs are done
+	itemOpen    = 'o' // asks how many URLs of this host are open, by the receiver's history. Reply: number
 )
 
-// itemGiven is the number of an itemStore by which a node gives all that it knows, to one that has come to its part of
-// the network.
+// itemGiven is the number of an itemStore by which a node transfers all that it knows, to one that has joined its part
+// of the network.
 const itemGiven = 1
 
-// An item is about one host.
+// An item is a request about one host.
 type item struct {
 	kind   byte
 	host   string
@@ -50,10 +47,10 @@ type item struct {
 // The codes of replies.
 const (
 	replyYes   = 'y'
-	replyNo    = 'n' // not this node's business; node: whose it may be
+	replyNo    = 'n' // the receiver is not responsible; node: one that may be
 	replyLater = 'l' // ask again
-	replyMoved = 'v' // node has it, whoever is closest
-	replyIdle  = 'i' // to itemCheck: nothing of it waits here
+	replyMoved = 'v' // node has the host, although another node is closer
+	replyIdle  = 'i' // to itemCheck: the receiver has no pending URLs of the host
 )
 
 type reply struct {
@@ -63,8 +60,8 @@ type reply struct {
 	number int64
 }
 
-// works reports whether an item may leave somebody with something to do for the crawl. The others are upkeep: nodes
-// that have nothing to do send them, too, and where there are many, some are always on their way.
+// works reports whether an item may leave a node with something to do for the crawl. The others are upkeep, which idle
+// nodes exchange, too: in a large network some are always on their way.
 func (it *item) works() bool {
 	switch it.kind {
 	case itemStore:
@@ -80,294 +77,334 @@ func anyOpen(links []Link) bool {
 	return slices.ContainsFunc(links, func(k Link) bool { return k.State == Dispatched })
 }
 
-// A parcel is an item on its way, and what is done when it has come.
-type parcel struct {
+// Mail exchanges items with other nodes reliably.
+//
+// An item for another node waits in that node's lane. It is sent in one packet with the other items of the lane, and
+// the packet is repeated until it is acknowledged: messageItems, answered by messageReplies. The replies are sent when
+// all items of the packet are done durably. So an item is done at least once; handlers are idempotent. If the other
+// node does not answer for long, or is gone, its items fail: done is called without a reply.
+//
+// Invariants: done is called once for each item. At most window packets of a lane are unacknowledged. Memory is
+// bounded whatever other nodes send (maxInbound, maxInboundOf, maxArrived).
+type mail struct {
+	core     *core
+	handlers map[byte]itemHandler // by the item's kind
+
+	lanes  map[strategy.Node]*lane
+	ready  []*lane // lanes that may have something to send
+	posted int     // items on their way that may give another node something to do
+
+	inbound   map[packetKey]bool // packets of others that are being done
+	ofNode    map[strategy.Node]int
+	arrivals  *bounded.Recent[packetKey, time.Time] // when each of the last packets arrived first
+	executing int                                   // inbound packets that may have given this node something to do
+}
+
+// An itemHandler does an item, and calls answer once, at once or later.
+type itemHandler func(from strategy.Node, it item, answer func(reply))
+
+// A delivery is an item on its way.
+type delivery struct {
 	item
 	works bool
-	// done is called with the reply; nil: to is gone, or silent.
+	// done is called with the reply; nil: the node is gone, or silent
 	done func(to strategy.Node, r *reply)
 }
 
-// A lane is what is on its way to one node.
+// A lane has the items on their way to one node.
 type lane struct {
 	to      strategy.Node
-	queue   []*parcel
-	flights []*flight
-	ready   bool // is in Machine.ready
+	queue   []*delivery
+	packets []*packet
+	ready   bool // is in mail.ready
 }
 
-type flight struct {
-	id      uint64
-	parcels []*parcel
-	data    []byte
-	tries   int
-	again   time.Time
-	over    bool // it was answered, or given up
+type packet struct {
+	id         uint64
+	deliveries []*delivery
+	data       []byte
+	tries      int
+	again      time.Time
+	over       bool // acknowledged, or failed
+}
+
+// A packetKey identifies a packet of another node.
+type packetKey struct {
+	from strategy.Node
+	id   uint64
 }
 
 const (
-	maxFlight  = 64 << 10 // bytes of a message, but for its last item
+	maxPacket  = 64 << 10 // bytes of a message, without its last item
 	maxItem    = 500      // links of an item
-	window     = 2        // flights of a lane
+	window     = 2        // unacknowledged packets of a lane
 	maxTries   = 3
-	maxInbound = 1024 // flights of others that are being done at once; who sent more sends them again
-	// flights of one node that are being done at once: a node that keeps to window has two, and some from before a restart
+	maxInbound = 1024 // packets of others that are being done at once; others are sent again
+	// packets of one node that are being done at once: a node that keeps to window has two, and some from before a
+	// restart
 	maxInboundOf = 8 * window
-	maxArrived   = 1 << 15 // flights of which it is known when they first arrived
-	// A flight that arrives again so long after the first time is none that its sender still waits for: see silent.
+	maxArrived   = 1 << 15 // packets whose first arrival is remembered
+	// the sender of a packet has given it up so long after its first arrival: see silent
 	staleAfter = 4 * retry << (maxTries - 1)
 )
 
-// retry is how long an answer is waited for the first time, doubled with each.
+// retry is the first time-out of a packet. It doubles with each try.
 const retry = time.Second
 
-// post sends an item to a node, this one too.
-func (m *Machine) post(to strategy.Node, it item, done func(to strategy.Node, r *reply)) {
+func newMail(c *core) *mail {
+	return &mail{core: c, lanes: map[strategy.Node]*lane{}, inbound: map[packetKey]bool{},
+		ofNode: map[strategy.Node]int{}, arrivals: bounded.NewRecent[packetKey, time.Time](maxArrived)}
+}
+
+// post sends an item to a node, which may be this one.
+func (m *mail) post(to strategy.Node, it item, done func(to strategy.Node, r *reply)) {
 	l := m.lanes[to]
 	if l == nil {
 		l = &lane{to: to}
 		m.lanes[to] = l
 	}
-	p := &parcel{it, it.works(), done}
-	if p.works {
+	d := &delivery{it, it.works(), done}
+	if d.works {
 		m.posted++
 	}
-	l.queue = append(l.queue, p)
+	l.queue = append(l.queue, d)
 	m.wake(l)
 }
 
-// over ends a parcel.
-func (m *Machine) over(p *parcel, to strategy.Node, r *reply) {
-	if p.works {
+// finish ends a delivery.
+func (m *mail) finish(d *delivery, to strategy.Node, r *reply) {
+	if d.works {
 		m.posted--
 	}
-	p.done(to, r)
+	d.done(to, r)
 }
 
-// wake has a lane looked at by deliver.
-func (m *Machine) wake(l *lane) {
+// wake has flush look at a lane.
+func (m *mail) wake(l *lane) {
 	if !l.ready {
 		l.ready = true
 		m.ready = append(m.ready, l)
 	}
 }
 
-// deliver sends what has been posted, as far as windows allow. It reports whether something was for this node itself.
-func (m *Machine) deliver() (more bool) {
+// flush sends posted items as far as windows allow, and does those for this node itself.
+func (m *mail) flush() {
+	for m.flushOnce() {
+	}
+}
+
+// flushOnce does so with the items posted until now. It reports whether some were for this node itself, which may have
+// posted more.
+func (m *mail) flushOnce() (more bool) {
 	ready := m.ready
 	m.ready = nil
 	for _, l := range ready {
 		l.ready = false
-		if l.to == m.cfg.Self {
+		if l.to == m.core.self {
 			queue := l.queue
 			l.queue = nil
-			for _, p := range queue {
-				if p.works { // who does it is not idle
+			for _, d := range queue {
+				if d.works { // the handler keeps this node from being idle
 					m.posted--
 				}
-				m.receive(l.to, p.item, func(r reply) { p.done(l.to, &r) })
+				m.handle(l.to, d.item, func(r reply) { d.done(l.to, &r) })
 			}
 			more = true
 			continue
 		}
-		for len(l.flights) < window && len(l.queue) > 0 {
-			m.fly(l)
+		for len(l.packets) < window && len(l.queue) > 0 {
+			m.pack(l)
 		}
 	}
 	return more
 }
 
-// fly makes a flight of what waits in a lane.
-func (m *Machine) fly(l *lane) {
-	m.last++
-	f := &flight{id: m.last}
+// pack sends the first items of a lane in a packet.
+func (m *mail) pack(l *lane) {
+	p := &packet{id: m.core.number()}
 	w := varint.Writer{messageItems}
-	w.Uint(f.id)
+	w.Uint(p.id)
 	n := 0
-	for n < len(l.queue) && (len(w) < maxFlight || n == 0) {
+	for n < len(l.queue) && (len(w) < maxPacket || n == 0) {
 		l.queue[n].item.append(&w)
 		n++
 	}
-	f.parcels, f.data = l.queue[:n:n], w
+	p.deliveries, p.data = l.queue[:n:n], w
 	if l.queue = l.queue[n:]; len(l.queue) == 0 {
 		l.queue = nil
 	}
-	l.flights = append(l.flights, f)
-	m.send(l.to, f)
+	l.packets = append(l.packets, p)
+	m.send(l.to, p)
 }
 
-func (m *Machine) send(to strategy.Node, f *flight) {
-	f.again = m.now.Add(retry << f.tries)
-	f.tries++
-	m.at(f.again, &f.over, func() { m.silent(to, f) })
-	m.do(Send{To: to, Data: f.data})
+func (m *mail) send(to strategy.Node, p *packet) {
+	p.again = m.core.now.Add(retry << p.tries)
+	p.tries++
+	m.core.at(p.again, &p.over, func() { m.silent(to, p) })
+	m.core.do(Send{To: to, Data: p.data})
 }
 
-// silent sends a flight again that has had no answer, or gives it up.
-func (m *Machine) silent(to strategy.Node, f *flight) {
+// silent repeats a packet that was not acknowledged in time, or fails all items for the node.
+func (m *mail) silent(to strategy.Node, p *packet) {
 	l := m.lanes[to]
-	if l == nil || f.again.After(m.now) {
-		return
-	}
-	for _, g := range l.flights {
-		if g == f {
-			if f.tries >= maxTries {
-				m.do(Doubt{Node: to})
-				m.giveUp(to)
-			} else {
-				m.send(to, f)
-			}
-			return
-		}
+	switch {
+	case l == nil || p.again.After(m.core.now) || !slices.Contains(l.packets, p):
+	case p.tries >= maxTries:
+		m.core.do(Doubt{Node: to})
+		m.fail(to)
+	default:
+		m.send(to, p)
 	}
 }
 
-// giveUp lets all items come back that are on their way to a node.
-func (m *Machine) giveUp(to strategy.Node) {
+// fail fails all items on their way to a node.
+func (m *mail) fail(to strategy.Node) {
 	l := m.lanes[to]
-	if l == nil || to == m.cfg.Self {
+	if l == nil || to == m.core.self {
 		return
 	}
 	delete(m.lanes, to)
-	for _, f := range l.flights {
-		f.over = true
-		for _, p := range f.parcels {
-			m.over(p, to, nil)
+	for _, p := range l.packets {
+		p.over = true
+		for _, d := range p.deliveries {
+			m.finish(d, to, nil)
 		}
 	}
-	for _, p := range l.queue {
-		m.over(p, to, nil)
+	for _, d := range l.queue {
+		m.finish(d, to, nil)
 	}
 }
 
-// answered takes the replies to a flight.
-func (m *Machine) answered(from strategy.Node, id uint64, replies []reply) {
+// acknowledged processes the replies to a packet.
+func (m *mail) acknowledged(from strategy.Node, r *varint.Reader) error {
+	id := r.Uint()
+	var replies []reply
+	for len(r.Rest) > 0 && !r.Bad && len(replies) < maxItems {
+		replies = append(replies, readReply(r))
+	}
+	if !r.Whole() {
+		return errMessage
+	}
 	l := m.lanes[from]
 	if l == nil {
-		return
+		return nil
 	}
-	for i, f := range l.flights {
-		if f.id != id || len(f.parcels) != len(replies) {
+	for i, p := range l.packets {
+		if p.id != id || len(p.deliveries) != len(replies) {
 			continue
 		}
-		f.over = true
-		l.flights = append(l.flights[:i:i], l.flights[i+1:]...)
+		p.over = true
+		l.packets = append(l.packets[:i:i], l.packets[i+1:]...)
 		if len(l.queue) > 0 {
 			m.wake(l)
-		} else if len(l.flights) == 0 {
+		} else if len(l.packets) == 0 {
 			delete(m.lanes, from)
 		}
-		for j, p := range f.parcels {
-			m.over(p, from, &replies[j])
+		for j, d := range p.deliveries {
+			m.finish(d, from, &replies[j])
 		}
-		return
+		return nil
+	}
+	return nil
+}
+
+// received does the items of another node's packet, and sends the replies when all are done.
+//
+// A repetition long after the first arrival is dropped. Doing a packet twice at once changes nothing. But after long
+// another node may have fetched a URL that it dispatches, and this node would fetch it again.
+func (m *mail) received(from strategy.Node, r *varint.Reader) error {
+	id := r.Uint()
+	var items []item
+	for len(r.Rest) > 0 && !r.Bad && len(items) < maxItems {
+		items = append(items, readItem(r))
+	}
+	if !r.Whole() || len(items) == 0 {
+		return errMessage
+	}
+	key := packetKey{from, id}
+	if m.inbound[key] || len(m.inbound) >= maxInbound || m.ofNode[from] >= maxInboundOf {
+		return nil
+	}
+	if first, again := m.arrivals.Get(key); !again {
+		m.arrivals.Put(key, m.core.now)
+	} else if m.core.now.Sub(first) > staleAfter {
+		return nil
+	}
+	works := slices.ContainsFunc(items, func(it item) bool { return it.works() })
+	m.begin(key, works)
+	replies, left := make([]reply, len(items)), len(items)
+	for i, it := range items {
+		m.handle(from, it, func(r reply) {
+			replies[i] = r
+			if left--; left == 0 {
+				m.end(key, works)
+				m.core.do(Send{To: from, Data: encodeReplies(id, replies)})
+			}
+		})
+	}
+	return nil
+}
+
+// begin counts a packet as being done.
+func (m *mail) begin(key packetKey, works bool) {
+	m.ofNode[key.from]++
+	m.inbound[key] = true
+	if works {
+		m.core.activity++
+		m.executing++
 	}
 }
 
-// answerTime is how long an answer may wait for something slow, such as a host's own answer: who waits for this node's
-// would take it for gone some time after.
+func (m *mail) end(key packetKey, works bool) {
+	delete(m.inbound, key)
+	if m.ofNode[key.from]--; m.ofNode[key.from] == 0 {
+		delete(m.ofNode, key.from)
+	}
+	if works {
+		m.executing--
+	}
+}
+
+// handle does an item.
+func (m *mail) handle(from strategy.Node, it item, answer func(reply)) {
+	if f := m.handlers[it.kind]; f != nil {
+		f(from, it, answer)
+	}
+}
+
+// busy reports whether items are on their way, in one direction or the other.
+func (m *mail) busy() bool {
+	for _, l := range m.lanes {
+		if len(l.queue)+len(l.packets) > 0 {
+			return true
+		}
+	}
+	return len(m.inbound) > 0
+}
+
+// answerTime is how long an answer may wait for a slow event, such as a response of a web server: the other node would
+// take this one for gone some time after.
 const answerTime = retry / 2
 
-// A prompt answer is another one, such as replyLater, where none is given in time.
-type prompt struct {
+// A deferredReply is an answer that is replaced by another one, such as replyLater, if it is not given in time.
+type deferredReply struct {
 	answer func(reply)
 	over   bool
 }
 
-func (m *Machine) promptly(answer func(reply), late func() reply) *prompt {
-	p := &prompt{answer: answer}
-	m.at(m.now.Add(answerTime), &p.over, func() { p.give(late()) })
+// deferReply returns an answer that is replaced by late's after answerTime.
+func deferReply(c *core, answer func(reply), late func() reply) *deferredReply {
+	p := &deferredReply{answer: answer}
+	c.at(c.now.Add(answerTime), &p.over, func() { p.give(late()) })
 	return p
 }
 
 func later() reply { return reply{code: replyLater} }
 
 // give gives an answer, unless one was given.
-func (p *prompt) give(r reply) {
+func (p *deferredReply) give(r reply) {
 	if !p.over {
 		p.over = true
 		p.answer(r)
-	}
-}
-
-// An inbound is a flight of another node that is being done.
-type inbound struct {
-	from    strategy.Node
-	id      uint64
-	replies []reply
-	left    int
-}
-
-type inboundKey struct {
-	from strategy.Node
-	id   uint64
-}
-
-// arrived does the items of a flight. One that was sent long ago is dropped: doing it twice changes nothing at once, but
-// later a URL that it dispatches may have been fetched by another node, and would be fetched again here.
-func (m *Machine) arrived(from strategy.Node, id uint64, items []item) {
-	key := inboundKey{from, id}
-	if _, under := m.inbound[key]; under || len(m.inbound) >= maxInbound || m.inboundOf[from] >= maxInboundOf {
-		return
-	}
-	if first, again := m.arrivals.Get(key); !again {
-		m.arrivals.Put(key, m.now)
-	} else if m.now.Sub(first) > staleAfter {
-		return
-	}
-	m.inboundOf[from]++
-	works := slices.ContainsFunc(items, func(it item) bool { return it.works() })
-	m.inbound[key] = works
-	if works {
-		m.came++
-		m.working++
-	}
-	in := &inbound{from: from, id: id, replies: make([]reply, len(items)), left: len(items)}
-	for i, it := range items {
-		m.receive(from, it, func(r reply) {
-			in.replies[i] = r
-			if in.left--; in.left == 0 {
-				delete(m.inbound, key)
-				if m.inboundOf[from]--; m.inboundOf[from] == 0 {
-					delete(m.inboundOf, from)
-				}
-				if works {
-					m.working--
-				}
-				m.do(Send{To: from, Data: encodeReplies(in.id, in.replies)})
-			}
-		})
-	}
-}
-
-// receive does an item, and answers, now or later.
-func (m *Machine) receive(from strategy.Node, it item, answer func(reply)) {
-	switch it.kind {
-	case itemStore:
-		m.store(from, it, answer)
-	case itemDispatch:
-		m.dispatched(from, it, answer)
-	case itemMarks:
-		m.marked(from, it, answer)
-	case itemMoved:
-		m.hostMoved(it, answer)
-	case itemCheck:
-		m.checked(from, it, answer)
-	case itemYield:
-		m.yield(from, it, answer)
-	case itemLevel:
-		m.tellLevel(answer)
-	case itemReserve:
-		m.reserve(from, it, answer)
-	case itemGive:
-		m.takeGuest(from, it, answer)
-	case itemReturn:
-		m.returned(from, it, answer)
-	case itemGuest:
-		m.hasGuest(it, answer)
-	case itemOpen:
-		m.tellOpen(it, answer)
-	case itemRecall:
-		m.recalled(it, answer)
 	}
 }

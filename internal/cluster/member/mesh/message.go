@@ -2,42 +2,44 @@ package mesh
 
 import (
 	"errors"
+	"time"
 
+	"kumo/internal/base/bounded"
 	"kumo/internal/base/varint"
 	"kumo/internal/cluster/strategy"
 )
 
 // The first byte of a message.
 const (
-	messageItems   = 'i' // a flight: its number, its items
-	messageReplies = 'r' // the answer: the flight's number, a reply for each item
-	messageGather  = 'g' // a question: its number, the buckets below which index, milliseconds left, whether for reports
-	messageTally   = 't' // the answer: its number, whether it is the answer, and if so, a Tally
-	messageRecord  = 'c' // the crawl's record: for which buckets, its version, whose that is, its data
-	// whether the sender asks for the same, its version of the record, whose that is, how many chunks it knows, and the
-	// sum of their ids
+	messageItems   = 'i' // a packet: its number, its items
+	messageReplies = 'r' // its acknowledgement: the packet's number, a reply for each item
+	messageGather  = 'g' // a question: its number, the number of buckets, milliseconds left, whether for reports
+	messageTally   = 't' // its answer: the number, whether it is final, and if so, a Tally
+	messageRecord  = 'c' // the crawl's record: the number of buckets, its version, the version's author, its data
+	// the summary of what the sender knows: whether the receiver is to answer with its own, the version of the record,
+	// the version's author, the number of chunks, the sum of their ids
 	messageVersion = 'v'
-	messageChunk   = 'k' // a chunk: for which buckets, what it says
-	messageHave    = 'h' // ids of chunks that the sender knows, and whether it asks for the receiver's
-	messageWant    = 'w' // ids of chunks that it asks for
+	messageChunk   = 'k' // a chunk: the number of buckets, its data
+	messageHave    = 'h' // whether the receiver is to answer with its own, ids of chunks that the sender has
+	messageWant    = 'w' // ids of chunks that the sender asks for
 	messageCounts  = 'n' // nodes, each with how many pages it has fetched
-	// the record files of which there are lists of pages at risk: a number, whose they are, if not the sender's, for how
-	// many milliseconds that node has been missed, their names, the index of one, where in its list the piece begins that
-	// follows, and that
+	// the record files for which there are lists of pages at risk: a number, whose files, if not the sender's, for how
+	// many milliseconds that node has been missing, their names, the index of one, the offset in its list of the piece
+	// that follows, and the piece
 	messageRisks = 'l'
-	// the answer: the number, whose, whether the sender needs no more of them, names, each with how much of its list the
-	// sender has
+	// the answer: the number, whose files, whether the sender needs no more of them, names, each with how many bytes of
+	// its list the sender has
 	messageHaveRisks = 'm'
 )
 
-// What another node says is bounded, whatever it says.
+// Bounds for what another node sends.
 const (
 	maxItems = 1 << 14 // of a message
 	maxName  = 1 << 10 // bytes of a host or a node
 	maxBytes = 1 << 16 // of a link
 )
 
-var errMessage = errors.New("a message that is none of a mesh")
+var errMessage = errors.New("not a message of a mesh")
 
 func (it *item) append(w *varint.Writer) {
 	w.Byte(it.kind)
@@ -62,8 +64,8 @@ func readItem(r *varint.Reader) item {
 		return item{}
 	}
 	switch it.kind {
-	case itemStore, itemDispatch, itemMarks, itemMoved, itemCheck, itemYield, itemLevel, itemReserve, itemGive, itemReturn,
-		itemGuest, itemOpen, itemRecall:
+	case itemStore, itemDispatch, itemMarks, itemMoved, itemCheck, itemYield, itemLevel, itemReserve, itemGive,
+		itemReturn, itemGuest, itemOpen, itemRecall:
 	default:
 		r.Bad = true
 	}
@@ -101,56 +103,40 @@ func encodeReplies(id uint64, replies []reply) []byte {
 	return w
 }
 
-// message takes a message of another node.
-func (m *Machine) message(from strategy.Node, data []byte) error {
+// complainEvery is how often unreadable messages of one node are logged, since it can send thousands a second.
+// maxComplained bounds the nodes for which the last time is known.
+const (
+	complainEvery = time.Minute
+	maxComplained = 1 << 8
+)
+
+// A messageHandler handles a message of another node, without its first byte.
+type messageHandler func(from strategy.Node, r *varint.Reader) error
+
+// An inbox passes messages of other nodes to the parts, by their first byte.
+type inbox struct {
+	core       *core
+	handlers   map[byte]messageHandler
+	complaints *bounded.Seldom[strategy.Node]
+}
+
+func newInbox(c *core) *inbox {
+	return &inbox{core: c, complaints: bounded.NewSeldom[strategy.Node](complainEvery, maxComplained)}
+}
+
+// receive handles a message, and logs if it cannot be read.
+func (b *inbox) receive(from strategy.Node, data []byte) {
+	if err := b.handle(from, data); err != nil && b.complaints.Due(from, b.core.now) {
+		b.core.log.Warn("a message that cannot be read", "from", from, "err", err)
+	}
+}
+
+func (b *inbox) handle(from strategy.Node, data []byte) error {
 	r := varint.Reader{Rest: data}
-	kind := r.Byte()
-	switch kind {
-	case messageGather:
-		return m.askedGather(from, &r)
-	case messageRecord:
-		return m.heardRecord(&r)
-	case messageVersion:
-		return m.heardVersion(from, &r)
-	case messageChunk:
-		return m.heardChunk(&r)
-	case messageHave:
-		return m.heardChunks(from, &r)
-	case messageWant:
-		return m.wantedChunks(from, &r)
-	case messageCounts:
-		return m.heardCounts(from, &r)
-	case messageRisks:
-		return m.heardRisks(from, &r)
-	case messageHaveRisks:
-		return m.heardHave(from, &r)
+	if f := b.handlers[r.Byte()]; f != nil {
+		return f(from, &r)
 	}
-	id := r.Uint()
-	switch kind {
-	case messageTally:
-		return m.tally(from, id, &r)
-	case messageItems:
-		var items []item
-		for len(r.Rest) > 0 && !r.Bad && len(items) < maxItems {
-			items = append(items, readItem(&r))
-		}
-		if !r.Whole() || len(items) == 0 {
-			return errMessage
-		}
-		m.arrived(from, id, items)
-	case messageReplies:
-		var replies []reply
-		for len(r.Rest) > 0 && !r.Bad && len(replies) < maxItems {
-			replies = append(replies, readReply(&r))
-		}
-		if !r.Whole() {
-			return errMessage
-		}
-		m.answered(from, id, replies)
-	default:
-		return errMessage
-	}
-	return nil
+	return errMessage
 }
 
 func readReply(r *varint.Reader) reply {

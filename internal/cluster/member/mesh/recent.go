@@ -7,7 +7,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// recent is nodes to which something has happened lately: the latest, the last one last.
+// A recent is a list of the nodes to which something has happened lately, the latest last.
 type recent struct {
 	lasts time.Duration
 	most  int
@@ -19,7 +19,7 @@ type nodeAt struct {
 	at   time.Time
 }
 
-func (r *recent) note(n strategy.Node, now time.Time) {
+func (r *recent) add(n strategy.Node, now time.Time) {
 	r.all = append(slices.DeleteFunc(r.all, func(o nodeAt) bool { return o.node == n || now.Sub(o.at) >= r.lasts }),
 		nodeAt{n, now})
 	if len(r.all) > r.most {
@@ -27,7 +27,6 @@ func (r *recent) note(n strategy.Node, now time.Time) {
 	}
 }
 
-// has reports whether a node is one of them.
 func (r *recent) has(n strategy.Node, now time.Time) bool {
 	return slices.ContainsFunc(r.all, func(o nodeAt) bool { return o.node == n && now.Sub(o.at) < r.lasts })
 }

@@ -93,12 +93,14 @@ func (w *world) start(name strategy.Node) {
 	n := w.nodes[name]
 	w.lives++
 	n.knows = slices.Clone(w.live)
-	n.m = New(Config{Absent: 2 * time.Minute, Self: name, Overlay: n, Process: w.lives, Met: len(n.history) > 0,
-		Waits: func(string) bool { return true }, Pages: func() int64 { return n.pages }, Counts: n.kept,
-		Figures: func() ([]int64, []uint64) { return []int64{n.pages}, nil },
-		Risks:   n.risks, LostAfter: time.Minute})
+	n.m = New(Config{Absent: 2 * time.Minute, Self: name, Overlay: n, Process: w.lives, LostAfter: time.Minute,
+		Waits:   func(string) bool { return true },
+		Earlier: Earlier{Met: len(n.history) > 0, Counts: n.kept, Risks: n.risks},
+		Status: StatusConfig{Pages: func() int64 { return n.pages },
+			Figures: func() ([]int64, []uint64) { return []int64{n.pages}, nil }}})
 	w.carry(n, n.m.Start(w.now, nil))
-	for host, links := range n.history {
+	for _, host := range sortedKeys(n.history) {
+		links := n.history[host]
 		open := 0
 		for _, k := range links {
 			if k.State == Dispatched {

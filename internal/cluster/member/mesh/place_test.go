@@ -69,7 +69,7 @@ func TestEachHostIsOneNodes(t *testing.T) {
 			closest, _ := everybody{nodes: nodes}.Closest(xor.Of("target", host), 1)
 			for _, n := range nodes {
 				m := machines[n]
-				if is := m.View().Ours(host); is != (n == closest[0]) || m.closest(m.target(host)) != is {
+				if is := m.View().Ours(host); is != (n == closest[0]) || m.place.isTarget(host) != is {
 					t.Fatalf("%s is %s's to fetch, and %s says so: %v", host, closest[0], n, is)
 				}
 			}

@@ -59,7 +59,7 @@ func TestLinksAreToldBeforeWhatIsDone(t *testing.T) {
 		},
 		"it is to be fetched by who has fetched it": func(w *world, apart *worldNode) {
 			apart.fetched = []Hash{{page}}
-			w.node(3).m.post(apart.name, item{kind: itemDispatch, host: worldHost, links: []Link{{Hash: Hash{page},
+			w.node(3).m.mail.post(apart.name, item{kind: itemDispatch, host: worldHost, links: []Link{{Hash: Hash{page},
 				State: Dispatched}}}, func(_ strategy.Node, r *reply) {
 				if r != nil && slices.Contains(r.states, Done) {
 					w.node(3).record(Record{Host: worldHost, Links: []Link{{Hash: Hash{page}, State: Done}}})

@@ -91,8 +91,8 @@ func threeTargets(t *testing.T) (w *world, first, second, third *worldNode) {
 	second = come(target)
 	w.say(itemDispatch, 0, w.node(0), second, Dispatched, 'a', 'b')
 	w.until("the second waits for the first", func() bool {
-		g := second.m.held[worldHost]
-		return g != nil && g.isAsking()
+		g := second.m.holdings.byHost[worldHost]
+		return g != nil && g.handover.isAsking()
 	})
 	third = come(target)
 	w.pass(time.Minute) // longer than an answer is waited for
@@ -127,17 +127,17 @@ func TestATargetThatStillAsks(t *testing.T) {
 // TestATargetThatHearsOfAGuest lets the old target say then that somebody else has the host: all who wait hear that.
 func TestATargetThatHearsOfAGuest(t *testing.T) {
 	w, first, second, third := threeTargets(t)
-	if second.m.held[worldHost].parted == nil {
+	if second.m.holdings.byHost[worldHost].handover.answers == nil {
 		w.say(itemDispatch, 0, w.node(0), third, Dispatched, 'a', 'b')
-		w.until("the third waits for the second", func() bool { return len(second.m.held[worldHost].parted) > 0 })
+		w.until("the third waits for the second", func() bool { return len(second.m.holdings.byHost[worldHost].handover.answers) > 0 })
 	}
-	first.m.forgo(first.m.held[worldHost], reply{code: replyMoved, node: "guest"})
+	first.m.holdings.cede(worldHost, "guest")
 	w.carry(first, first.m.end())
 	w.pass(time.Second)
-	if away := third.m.balance.away[worldHost]; away != "guest" {
+	if away := third.m.holdings.lent[worldHost]; away != "guest" {
 		t.Errorf("the third takes it to be with %q", away)
 	}
-	if why := second.m.Unrest(); second.m.working > 0 || second.m.view.out[worldHost] {
+	if why := second.m.Unrest(); second.m.mail.executing > 0 || second.m.place.view.out[worldHost] {
 		t.Errorf("the second has not done with it: %s", why)
 	}
 }
@@ -232,7 +232,7 @@ func TestABusyTargetIsNotReplaced(t *testing.T) {
 		}
 		w.offer(w.node(0), 2, 'c')
 		if w.pass(9 * time.Second); stops {
-			old.m.stopAll()
+			old.m.holdings.releaseAll()
 			w.carry(old, old.m.end())
 		}
 		w.pass(time.Minute)

@@ -66,6 +66,6 @@ func (w *world) say(kind byte, number int64, from, to *worldNode, s State, links
 	for _, l := range links {
 		it.links = append(it.links, Link{Hash: Hash{l}, State: s})
 	}
-	from.m.post(to.name, it, func(strategy.Node, *reply) {})
+	from.m.mail.post(to.name, it, func(strategy.Node, *reply) {})
 	w.tell(from, Tick{})
 }

@@ -20,7 +20,7 @@ func TestLinksAreTakenWhenAllBackupsHaveThem(t *testing.T) {
 			w.offer(w.node(0), 3, 'b', 'c')
 		},
 		"another node that takes itself for the first has told of one, and dies": func(w *world) {
-			w.node(3).m.post(w.node(0).name, item{kind: itemStore, host: worldHost, links: []Link{{Hash: Hash{'c'},
+			w.node(3).m.mail.post(w.node(0).name, item{kind: itemStore, host: worldHost, links: []Link{{Hash: Hash{'c'},
 				State: Dispatched}}}, func(strategy.Node, *reply) {})
 			w.tell(w.node(3), Tick{})
 			w.pass(time.Second)
@@ -192,7 +192,7 @@ func TestWhoIsNotSureOfItsPlaceOffersItselfNothing(t *testing.T) {
 // there.
 func TestStrangersAreNotTold(t *testing.T) {
 	w := newWorld(t, 5)
-	w.node(0).m.post(w.node(4).name, item{kind: itemStore, host: worldHost, links: []Link{{Hash: Hash{'a'},
+	w.node(0).m.mail.post(w.node(4).name, item{kind: itemStore, host: worldHost, links: []Link{{Hash: Hash{'a'},
 		State: Dispatched}}}, func(_ strategy.Node, r *reply) {
 		if r == nil || r.code != replyNo {
 			t.Errorf("it answers %+v", r)

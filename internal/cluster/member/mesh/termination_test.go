@@ -48,11 +48,11 @@ func TestUpkeepIsNoWork(t *testing.T) {
 		}
 		giver, given := w.node(1), w.node(3)
 		w.pass(10 * time.Second)
-		came := given.m.came
+		came := given.m.core.activity
 		w.cut = to(given)
 		w.gone(w.node(0).name, false)
 		w.pass(4 * time.Second)
-		if !giver.m.sends() {
+		if !giver.m.mail.busy() {
 			t.Fatal("nothing is on its way to who is to have all")
 		}
 		if giver.m.Idle() != (state == Done) {
@@ -63,8 +63,8 @@ func TestUpkeepIsNoWork(t *testing.T) {
 		if !given.has(1) {
 			t.Fatal("it was not given")
 		}
-		if (given.m.came == came) != (state == Done) {
-			t.Errorf("state %d: %d messages have come that bring work", state, given.m.came-came)
+		if (given.m.core.activity == came) != (state == Done) {
+			t.Errorf("state %d: %d messages have come that bring work", state, given.m.core.activity-came)
 		}
 	}
 }
@@ -92,9 +92,9 @@ func TestAGatheringHasTimeFarDown(t *testing.T) {
 	w.tell(w.node(0), Gather{Tag: 1})
 	w.pass(wireTime + wireTime)
 	left := time.Duration(0)
-	for key, g := range w.node(1).m.gatherings {
+	for key, g := range w.node(1).m.gatherings.all {
 		if key.from == w.node(0).name {
-			left = g.ended.Sub(w.now)
+			left = g.ends.Sub(w.now)
 		}
 	}
 	if left < gatherFor-2*time.Second || left >= gatherFor {

@@ -1,0 +1,149 @@
+package mesh
+
+import (
+	"slices"
+	"time"
+
+	"kumo/internal/cluster/strategy"
+)
+
+// An agreement records whether the other backups of a host have had all URLs that are open here, except for those that
+// are being claimed. It does not hold when this node has just become the first backup: some URLs may be known to it
+// alone, and others may be done by what the others know.
+type agreement struct {
+	host    string
+	holds   bool
+	with    []strategy.Node // the backups of the agreement; one that has joined since receives all by a sweep
+	pass    *pass           // establishes it; nil if none runs
+	waiting []func(holds bool)
+}
+
+// A pass goes over all open URLs of a host.
+type pass struct {
+	failed bool // not all backups have answered
+	again  bool // it has gone over all once
+}
+
+// Agreements establish agreements at the first backup of a host.
+//
+// It sends the open URLs to the other backups (itemStore), a piece at a time, records those that one of them knows to
+// be done, and has the rest dispatched.
+//
+// Invariant: each function that waits is called once: with true when the agreement holds or no URL is open, with false
+// when this node is not the first backup any more.
+type agreements struct {
+	core     *core
+	place    *place
+	mail     poster
+	history  store
+	absences *absences
+	hosts    agreementHosts
+}
+
+// agreementHosts is what agreements need of the hosts with open URLs.
+type agreementHosts interface {
+	// dispatchConfirmed dispatches URLs that no backup knows to be done.
+	dispatchConfirmed(host string, links []Link)
+	hearTarget(host string, target strategy.Node)
+}
+
+// passAgain is how long a pass waits that has failed.
+const passAgain = 10 * time.Second
+
+// set has an agreement hold with the backups of a host.
+func (s *agreements) set(a *agreement) {
+	a.holds = true
+	a.with, _ = s.place.peers(a.host)
+}
+
+// keepBackups drops nodes from an agreement that are no backups any more, and drop what they had.
+func (s *agreements) keepBackups(a *agreement) {
+	peers, _ := s.place.peers(a.host)
+	a.with = slices.DeleteFunc(a.with, func(n strategy.Node) bool { return !slices.Contains(peers, n) })
+}
+
+// establish begins a pass, unless the agreement holds or a pass runs.
+func (s *agreements) establish(a *agreement) {
+	if a.holds || a.pass != nil {
+		return
+	}
+	a.pass = &pass{}
+	s.run(a, a.pass, "")
+}
+
+// run continues a pass from a position on.
+func (s *agreements) run(a *agreement, p *pass, from string) {
+	s.history.read(a.host, from, false, func(k Known) {
+		s.confirm(a.host, k.Links, func(left []Link, by []strategy.Node) {
+			if a.pass != p {
+				return
+			}
+			if !p.again {
+				s.hosts.dispatchConfirmed(a.host, left)
+			}
+			p.failed = p.failed || !s.absences.complete(a.host, by)
+			switch {
+			case k.Next != "":
+				s.run(a, p, k.Next)
+			case !p.failed:
+				a.with, _ = s.place.peers(a.host)
+				a.end(true)
+			default:
+				p.failed, p.again = false, true
+				s.core.after(passAgain, func() {
+					if a.pass == p {
+						s.run(a, p, "")
+					}
+				})
+			}
+		})
+	})
+}
+
+// confirm asks the other backups which of some open URLs are done, and has them record the others. It calls f with
+// these, and with the backups that have answered.
+func (s *agreements) confirm(host string, links []Link, f func(left []Link, by []strategy.Node)) {
+	left := slices.Clone(links)
+	var done []Link
+	var by []strategy.Node
+	peers, _ := s.place.peers(host)
+	waits := 1
+	over := func() {
+		if waits--; waits > 0 {
+			return
+		}
+		if len(done) == 0 {
+			f(left, by)
+			return
+		}
+		s.history.record(host, done, func(Recorded, []Link) { f(left, by) })
+	}
+	for _, to := range peers {
+		if len(links) == 0 {
+			by = append(by, to)
+			continue
+		}
+		waits++
+		s.mail.post(to, item{kind: itemStore, host: host, links: links}, func(_ strategy.Node, r *reply) {
+			if s.absences.hear(r); r != nil && r.code == replyYes {
+				s.hosts.hearTarget(host, r.node)
+				more, later := doneOf(links, r.states), withState(links, r.states, withheld)
+				if left = without(left, later); len(later) == 0 {
+					by = append(by, to)
+				}
+				done, left = append(done, more...), without(left, more)
+			}
+			over()
+		})
+	}
+	over()
+}
+
+// end ends the pass, and calls the functions that wait.
+func (a *agreement) end(holds bool) {
+	waiting := a.waiting
+	a.holds, a.pass, a.waiting = holds, nil, nil
+	for _, f := range waiting {
+		f(holds)
+	}
+}

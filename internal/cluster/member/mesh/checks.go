@@ -1,0 +1,95 @@
+package mesh
+
+import (
+	"slices"
+	"time"
+
+	"kumo/internal/cluster/strategy"
+)
+
+// Checks ask targets from time to time whether they still have the hosts that were dispatched to them: itemCheck.
+//
+// Invariant: at most one timer runs for a target, while it is watched for any host.
+type checks struct {
+	core  *core
+	mail  poster
+	every time.Duration // Config.Check
+	// returns what processes a target's reply about a host; nil: the target has not answered
+	judge  func(host string, target strategy.Node) func(r *reply)
+	target map[strategy.Node]*check
+}
+
+// A check is about one target.
+type check struct {
+	hosts map[string]bool
+	next  string // the host that is asked about first, or the first after it
+	armed bool
+	wait  time.Duration // until the next question; it doubles as long as the target has all hosts
+}
+
+const (
+	checkMost = 256 // hosts of a check
+	// a target that has all its hosts is asked at longer intervals, up to so many times Config.Check
+	checkLess = 6
+)
+
+// watch has a target asked about a host.
+func (s *checks) watch(target strategy.Node, host string) {
+	c := s.target[target]
+	if c == nil {
+		c = &check{hosts: map[string]bool{}, wait: s.every}
+		s.target[target] = c
+	}
+	c.hosts[host] = true
+	if !c.armed {
+		c.armed = true
+		s.core.after(c.wait, func() { s.check(target, c) })
+	}
+}
+
+func (s *checks) unwatch(target strategy.Node, host string) {
+	if c := s.target[target]; c != nil {
+		delete(c.hosts, host)
+	}
+}
+
+func (s *checks) watches(target strategy.Node, host string) bool {
+	c := s.target[target]
+	return c != nil && c.hosts[host]
+}
+
+// hosts returns the hosts about which a target is asked, sorted.
+func (s *checks) hosts(target strategy.Node) []string {
+	if c := s.target[target]; c != nil {
+		return sortedKeys(c.hosts)
+	}
+	return nil
+}
+
+// check asks a target about some of its hosts.
+func (s *checks) check(target strategy.Node, c *check) {
+	c.armed = false
+	all := sortedKeys(c.hosts)
+	if len(all) == 0 {
+		delete(s.target, target)
+		return
+	}
+	at, _ := slices.BinarySearch(all, c.next)
+	all = append(all[at:], all[:at]...)
+	asked := all[:min(len(all), checkMost)]
+	if c.next = ""; len(asked) < len(all) {
+		c.next = all[len(asked)]
+	}
+	for _, host := range asked {
+		judge := s.judge(host, target)
+		s.mail.post(target, item{kind: itemCheck, host: host}, func(_ strategy.Node, r *reply) {
+			if r == nil || r.code != replyYes {
+				c.wait = s.every
+			}
+			judge(r)
+		})
+	}
+	c.armed = true
+	c.wait = min(2*c.wait, checkLess*s.every)
+	s.core.after(c.wait, func() { s.check(target, c) })
+}

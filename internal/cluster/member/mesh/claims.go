@@ -1,0 +1,275 @@
+package mesh
+
+import (
+	"slices"
+
+	"kumo/internal/cluster/strategy"
+)
+
+// Claims turn links that nodes have found into URLs to be fetched, at the first backup of their host.
+//
+// A batch arrives as Offered. Each new link is recorded here and at the other backups (itemStore), and is then
+// dispatched. Answer returns to the finder which links of the batch are refused. It forgets the others.
+//
+// Invariant: a link is not refused only when all backups of its host have recorded it, however it came to be known
+// here: by another claim that is under way, in an earlier process, or from another first backup. A batch that is
+// repeated while it is being claimed is answered once.
+type claims struct {
+	core       *core
+	place      *place
+	mail       poster
+	history    store
+	absences   *absences
+	disclosure claimDisclosure
+	hosts      claimHosts
+	differs    func(it item, before []State) // another node transfers what it knows, which differs
+
+	offers map[offerKey]bool
+	byHost map[string][]*claim // those under way with new links
+}
+
+// claimHosts is what claims need of the hosts with open URLs.
+type claimHosts interface {
+	// isFirst reports whether a host has open URLs, and whether this node is its first backup.
+	isFirst(host string) (open, first bool)
+	// awaitShared calls f once the other backups have had all open URLs of a host. It reports false if they have.
+	awaitShared(host string, f func(known bool)) bool
+	// sharedWith returns the backups that have had all open URLs of a host.
+	sharedWith(host string) []strategy.Node
+	dispatch(host string, links []Link)
+	// target returns the node that fetches a host, as far as it is known.
+	target(host string) strategy.Node
+	// hearTarget sets that node if none is known. setPrevious replaces the one before, unless the present one is known.
+	hearTarget(host string, target strategy.Node)
+	setPrevious(host string, target strategy.Node)
+}
+
+// claimDisclosure is what claims need to know of the nodes that may learn which URLs are done.
+type claimDisclosure interface {
+	mustKeep(finder strategy.Node) bool
+	redact(to strategy.Node, states []State) []State
+	addOpen(host string, from strategy.Node)
+}
+
+type offerKey struct {
+	from   strategy.Node
+	number uint64
+}
+
+// maxOffers is the number of batches that are claimed at once.
+const maxOffers = 1024
+
+// A claim is the part of a batch that is about one host.
+type claim struct {
+	host  string
+	links []Link // new to this node's history, and to those of all backups asked
+	asked []strategy.Node
+	left  int  // backups that have not answered, and claims of the same links
+	sent  bool // the new links are dispatched, or there are none
+	later bool // a backup has withheld which links are done
+	over  func(accepted bool)
+	then  []func(known bool) // claims of the same links
+	// links that were open here before may not be known to all backups, and this node is not the first any more
+	refused bool
+}
+
+// offered claims the links of a batch.
+func (c *claims) offered(e Offered) {
+	key := offerKey{e.From, e.Number}
+	if c.offers[key] || len(c.offers) >= maxOffers {
+		return // the sender repeats it
+	}
+	c.offers[key] = true
+	var order []string
+	var refused []int
+	byHost, numbers := map[string][]Link{}, map[string][]int{}
+	for i, k := range e.Links {
+		if _, met := byHost[k.Host]; !met {
+			if !c.place.isFirst(k.Host) {
+				refused = append(refused, i)
+				continue
+			}
+			order = append(order, k.Host)
+		}
+		k.State = Dispatched
+		byHost[k.Host], numbers[k.Host] = append(byHost[k.Host], k.Link), append(numbers[k.Host], i)
+	}
+	left := 1 + len(order) // the hosts, and this function
+	over := func() {
+		if left--; left == 0 {
+			delete(c.offers, key)
+			c.core.do(Answer{To: key.from, Number: key.number, Refused: refused})
+		}
+	}
+	for _, host := range order {
+		c.claim(e.From, host, byHost[host], func(accepted bool) {
+			if !accepted {
+				refused = append(refused, numbers[host]...)
+			}
+			over()
+		})
+	}
+	over()
+}
+
+// claim records links of a host, here and at the other backups, and dispatches those that are new to all of them.
+func (c *claims) claim(from strategy.Node, host string, links []Link, over func(accepted bool)) {
+	c.history.record(host, links, func(r Recorded, fresh []Link) {
+		switch open, first := c.hosts.isFirst(host); {
+		case !open: // all are done
+			over(!c.disclosure.mustKeep(from))
+			return
+		case !first:
+			over(false)
+			return
+		}
+		k := &claim{host: host, links: fresh, over: over, left: 1}
+		k.refused = slices.Contains(r.Before, Done) && c.disclosure.mustKeep(from)
+		if open := withState(links, r.Before, Dispatched); len(open) > 0 {
+			c.awaitOpen(k, open)
+		}
+		c.begin(k)
+	})
+}
+
+// awaitOpen has a claim wait until all other backups have links that were open here before.
+func (c *claims) awaitOpen(k *claim, open []Link) {
+	known := func(known bool) {
+		k.refused = k.refused || !known
+		c.advance(k)
+	}
+	for _, other := range c.byHost[k.host] {
+		if rest := without(slices.Clone(open), other.links); len(rest) < len(open) {
+			k.left++
+			other.then = append(other.then, known)
+			open = rest
+		}
+	}
+	if c.hosts.awaitShared(k.host, known) {
+		k.left++
+		return
+	}
+	peers, _ := c.place.peers(k.host)
+	had := c.hosts.sharedWith(k.host)
+	if lacks := func(n strategy.Node) bool { return !slices.Contains(had, n) }; len(open) > 0 &&
+		slices.ContainsFunc(peers, lacks) {
+		k.left++
+		c.begin(&claim{host: k.host, links: open, left: 1, sent: true, over: known})
+	}
+}
+
+// begin begins a claim of links that are recorded here.
+func (c *claims) begin(k *claim) {
+	if len(k.links) > 0 {
+		c.byHost[k.host] = append(c.byHost[k.host], k)
+	}
+	c.spread(k)
+	c.advance(k)
+}
+
+// spread asks the other backups to record the links, except for those that were asked.
+func (c *claims) spread(k *claim) {
+	if len(k.links) == 0 {
+		return
+	}
+	peers, _ := c.place.peers(k.host)
+	for _, to := range peers {
+		if slices.Contains(k.asked, to) {
+			continue
+		}
+		k.asked = append(k.asked, to)
+		k.left++
+		links := slices.Clone(k.links)
+		c.mail.post(to, item{kind: itemStore, host: k.host, links: links}, func(_ strategy.Node, r *reply) {
+			c.absences.hear(r)
+			stored := r != nil && r.code == replyYes
+			if stored {
+				c.removeDone(k, links, r.states)
+				c.hosts.hearTarget(k.host, r.node)
+			}
+			withheld := stored && len(withState(links, r.states, withheld)) > 0
+			k.later = k.later || withheld
+			if !stored || withheld { // ask again
+				k.asked = slices.DeleteFunc(k.asked, func(n strategy.Node) bool { return n == to })
+			}
+			c.advance(k)
+		})
+	}
+}
+
+// removeDone removes links from a claim that are done by the states that another backup has returned.
+func (c *claims) removeDone(k *claim, links []Link, states []State) {
+	if done := doneOf(links, states); len(done) > 0 {
+		k.links = without(k.links, done)
+		k.left++
+		c.history.record(k.host, done, func(Recorded, []Link) { c.advance(k) })
+	}
+}
+
+// without returns the links that are not among others.
+func without(links, others []Link) []Link {
+	return slices.DeleteFunc(links, func(k Link) bool {
+		return slices.ContainsFunc(others, func(d Link) bool { return d.Hash == k.Hash })
+	})
+}
+
+// advance continues a claim when all backups have answered. It ends when all nodes that are backups by then have the
+// links, or this node is not the first backup any more: then the finder offers them to another one.
+func (c *claims) advance(k *claim) {
+	if k.left--; k.left > 0 {
+		return
+	}
+	_, first := c.hosts.isFirst(k.host)
+	if first && len(k.links) > 0 && !k.sent && !k.later {
+		c.hosts.dispatch(k.host, k.links)
+	}
+	k.sent, k.later = k.sent || !k.later, false
+	known := k.sent && (len(k.links) == 0 || c.absences.complete(k.host, k.asked))
+	if !known && first {
+		k.left = 1
+		c.core.after(pause, func() {
+			c.spread(k)
+			c.advance(k)
+		})
+		return
+	}
+	c.byHost[k.host] = slices.DeleteFunc(c.byHost[k.host], func(o *claim) bool { return o == k })
+	if len(c.byHost[k.host]) == 0 {
+		delete(c.byHost, k.host)
+	}
+	for _, f := range k.then {
+		f(known)
+	}
+	k.over(known && !k.refused)
+}
+
+// forget has later claims not wait for those of a host that has no open URLs any more.
+func (c *claims) forget(host string) { delete(c.byHost, host) }
+
+// store records links that another backup has sent, and replies with their states before. It refuses while this node
+// leaves, and if it is no backup of the host: no node would look for the links here.
+func (c *claims) store(from strategy.Node, it item, answer func(reply)) {
+	if _, is := c.place.peers(it.host); !is || len(it.links) == 0 || c.place.leaving {
+		answer(reply{code: replyNo})
+		return
+	}
+	c.history.record(it.host, it.links, func(r Recorded, fresh []Link) {
+		if it.number == itemGiven {
+			c.differs(it, r.Before)
+		}
+		open, first := c.hosts.isFirst(it.host)
+		if open && len(fresh) > 0 { // no other node may know them
+			c.disclosure.addOpen(it.host, from)
+		}
+		c.hosts.setPrevious(it.host, it.node)
+		if first && len(fresh) > 0 { // no other node may dispatch them
+			c.begin(&claim{host: it.host, links: fresh, over: func(bool) {}, left: 1})
+		}
+		yes := reply{code: replyYes, states: c.disclosure.redact(from, r.Before), number: c.absences.remaining()}
+		// the sender may be the first backup now
+		if target := c.hosts.target(it.host); target != "" && c.place.closerThanSelf(from, c.place.backupID(it.host)) {
+			yes.node = target
+		}
+		answer(yes)
+	})
+}

@@ -1,0 +1,407 @@
+package mesh
+
+import (
+	"time"
+
+	"kumo/internal/base/xor"
+	"kumo/internal/cluster/strategy"
+)
+
+// A Hash identifies a URL among those of its host.
+type Hash [14]byte
+
+// A State is the state of a URL.
+type State uint8
+
+// The states. Each is stronger than those before: if two backups differ, the stronger one is right.
+const (
+	Unknown    State = iota
+	Dispatched       // open: a node is to fetch the URL
+	Done             // it was fetched, or has failed
+)
+
+// withheld occurs in replies only: the URL is done, but the receiver is to store others first. It asks again.
+const withheld = Done + 1
+
+// A Link is a URL of a host that is given elsewhere.
+type Link struct {
+	Hash  Hash
+	State State
+	Item  []byte // in the engine's encoding; empty if the URL is done
+}
+
+// An Overlay knows the other nodes: [kumo/internal/cluster/overlay], which is used by the same goroutine.
+type Overlay interface {
+	// Closest returns the known live nodes closest to an id, this node among them, the closest first. They are exact if
+	// the id is so near to this node that it knows all nodes around it.
+	Closest(id xor.ID, n int) (nodes []strategy.Node, exact bool)
+	// Bucket returns some live nodes whose ids differ from this node's first in a bit, as xor.FirstDiff counts it. They
+	// are in the order in which they are to be asked. It is empty only if there are none.
+	Bucket(index int) []strategy.Node
+	// Occupied has those bits set whose buckets are not empty.
+	Occupied() xor.ID
+	// Neighbours returns the live nodes closest to this one, without it; a dozen or two.
+	Neighbours() []strategy.Node
+}
+
+// An Event is an input of a Machine: one of the types below.
+type Event interface{ event() }
+
+// An Action is an output of a Machine, to be carried out by its caller: one of the types below.
+type Action interface{ action() }
+
+// Message is from another node's Machine. It may be lost, arrive twice, or late.
+type Message struct {
+	From strategy.Node
+	Data []byte
+}
+
+// Neighbours reports that the nodes around this one have changed.
+type Neighbours struct{}
+
+// Fresh reports until when the overlay's knowledge of the nodes around holds: so long after it asked some of them that
+// have answered. Before the first Fresh the overlay has not found its place, and nothing is this node's. The same holds
+// when the time is over, as after a machine has slept: other nodes have taken its role.
+type Fresh struct{ Until time.Time }
+
+// Gone reports that a node does not answer any more, or has left.
+type Gone struct {
+	Node strategy.Node
+	Left bool
+	Near bool // it was one of the nodes around this one
+}
+
+// Found answers Find. Nodes is empty if no node has answered.
+type Found struct {
+	ID    xor.ID
+	Nodes []strategy.Node
+}
+
+// Offered has links that a node has found, to be claimed. Answer answers.
+type Offered struct {
+	From   strategy.Node
+	Number uint64 // of the batch
+	Links  []HostLink
+}
+
+// A HostLink is a link with its host.
+type HostLink struct {
+	Host string
+	Link
+}
+
+// Recorded answers Record: the links are in the history, durably.
+type Recorded struct {
+	ID     uint64
+	Before []State // of each link
+	Open   int     // open URLs of the host
+}
+
+// Known answers Read. Next is the position of the rest; empty if there is none.
+type Known struct {
+	ID    uint64
+	Links []Link
+	Next  string
+}
+
+// Swept answers Sweep.
+type Swept struct {
+	Hosts []string
+	Next  string
+}
+
+// Opened reports, when a process begins, that the history has open URLs of a host.
+type Opened struct {
+	Host string
+	Open int
+}
+
+// Holding reports, when a process begins, that the engine has URLs of a host.
+type Holding struct{ Host string }
+
+// Taken answers Take: the engine has the links, durably.
+type Taken struct {
+	ID   uint64
+	Done []bool // of each link: it was fetched before
+	// the engine has taken none: the host was another node's by its view, or it could not for now
+	Refused bool
+}
+
+// Finished reports that this node has fetched URLs of a host, or failed to, durably.
+type Finished struct {
+	Host   string
+	Hashes []Hash
+}
+
+// Released answers Release: no request to the host is under way, all its fetched URLs were reported by Finished, and
+// the engine has forgotten the host.
+type Released struct {
+	Host   string
+	Timing Timing
+}
+
+// Wanted reports that links to these hosts are held back, because First did not know their node, or that has refused
+// them.
+type Wanted struct{ Hosts []string }
+
+// Leave asks the machine to pass everything on to other nodes. They have heard from the overlay that this node leaves.
+type Leave struct{}
+
+// Load reports the engine's load, every BalanceConfig.Interval.
+type Load struct {
+	Waiting  int64   // URLs
+	Arriving float64 // URLs a second that have arrived since the last Load
+	Rate     float64 // URLs a second that are fetched, or could be if there were more
+	Busy     bool    // hosts have waited for the node, rather than the node for hosts
+}
+
+// Spared answers Spare. Hosts is empty if none can be spared.
+type Spared struct {
+	To    strategy.Node
+	Hosts []string
+}
+
+// Change changes the crawl's record.
+type Change struct{ Data []byte }
+
+// Add adds a chunk, of MaxChunk bytes at most: data that all nodes are to have, and that never changes.
+type Add struct{ Data []byte }
+
+// Gather asks for the sum of what all nodes report about themselves. Gathered answers, after some seconds.
+type Gather struct {
+	Tag     uint64
+	Reports bool // with the nodes' own reports, as far as there is room
+}
+
+// Locate asks for a host's nodes. Located answers.
+type Locate struct {
+	Tag  uint64
+	Host string
+}
+
+// AtRisk reports that lists of pages at risk have grown, durably, on this node's disk. Safe answers when its keepers
+// have them, too.
+type AtRisk struct {
+	ID    uint64
+	Lists []RiskList
+}
+
+// A RiskList is a record file's list of pages at risk.
+type RiskList struct {
+	Name string // of the record file
+	Size int64  // bytes
+}
+
+// Placed reports that record files of this node are uploaded.
+type Placed struct{ Names []string }
+
+// RiskRead answers ReadRisk.
+type RiskRead struct {
+	ID   uint64
+	Data []byte
+}
+
+// RiskWritten answers WriteRisk: the piece is on the disk, durably.
+type RiskWritten struct{ ID uint64 }
+
+// Refetched answers Lost: the pages to be fetched again are offered, durably.
+type Refetched struct{ Node strategy.Node }
+
+// Tick reports that the time of the last Wake has come.
+type Tick struct{}
+
+func (Message) event()     {}
+func (Neighbours) event()  {}
+func (Fresh) event()       {}
+func (Gone) event()        {}
+func (Found) event()       {}
+func (Offered) event()     {}
+func (Recorded) event()    {}
+func (Known) event()       {}
+func (Swept) event()       {}
+func (Opened) event()      {}
+func (Holding) event()     {}
+func (Taken) event()       {}
+func (Finished) event()    {}
+func (Released) event()    {}
+func (Wanted) event()      {}
+func (AtRisk) event()      {}
+func (Placed) event()      {}
+func (RiskRead) event()    {}
+func (RiskWritten) event() {}
+func (Refetched) event()   {}
+func (Tick) event()        {}
+func (Leave) event()       {}
+func (Load) event()        {}
+func (Spared) event()      {}
+func (Change) event()      {}
+func (Add) event()         {}
+func (Gather) event()      {}
+func (Locate) event()      {}
+
+// Send sends a message to a node, once.
+type Send struct {
+	To   strategy.Node
+	Data []byte
+}
+
+// Find looks up the live nodes closest to an id, as the nodes around it know them, without asking these. Found answers.
+type Find struct {
+	ID   xor.ID
+	Want int
+	Anew bool // the last result has turned out to be outdated
+}
+
+// Doubt reports that a node does not answer, which the overlay may not know yet.
+type Doubt struct{ Node strategy.Node }
+
+// Answer answers Offered. The links with these indexes are refused. All backups have the others, durably.
+type Answer struct {
+	To      strategy.Node
+	Number  uint64
+	Refused []int
+}
+
+// Record, Read, Sweep and Drop are for the history, which carries them out in order.
+
+// Record enters links of a host into the history, each with the stronger of its state there and its state here.
+// Recorded answers.
+type Record struct {
+	ID    uint64
+	Host  string
+	Links []Link
+}
+
+// Read reads the history's open links of a host, or all, from a position: "", or the Next of a Known, which answers.
+type Read struct {
+	ID   uint64
+	Host string
+	From string
+	All  bool
+}
+
+// Sweep reads the names of all hosts in the history, some at a time, from a position: "", or the Next of a Swept, which
+// answers.
+type Sweep struct{ From string }
+
+// Drop removes a host from the history: other nodes have it.
+type Drop struct{ Host string }
+
+// Take passes links to the engine to fetch. Taken answers.
+type Take struct {
+	ID     uint64
+	Host   string
+	Links  []Link
+	Timing Timing // the host's, from the nodes that fetched it before; it takes effect before the links
+}
+
+// Release asks the engine to stop fetching a host. Released answers.
+type Release struct{ Host string }
+
+// Publish replaces the view that workers use, at once.
+type Publish struct{ View *View }
+
+// Routed reports that First knows the nodes of some more hosts.
+type Routed struct{ Hosts []string }
+
+// Left reports that this node fetches nothing any more, and that other nodes know all that it knew.
+type Left struct{}
+
+// Spare asks which hosts, with so many pending URLs in all, may go to another node. Spared answers.
+type Spare struct {
+	To   strategy.Node
+	URLs int64
+}
+
+// Changed reports a new version of the crawl's record. The caller stores it for the next process.
+type Changed struct{ Record RecordVersion }
+
+// Added reports a new chunk. The caller stores it for the next process.
+type Added struct{ Data []byte }
+
+// Gathered answers Gather.
+type Gathered struct {
+	Tag   uint64
+	Tally Tally
+}
+
+// Located answers Locate, with what the overlay knows, or has looked up.
+type Located struct {
+	Tag     uint64
+	Target  strategy.Node // "": no node has answered
+	Backups []strategy.Node
+	Exact   bool // this node knows all nodes around the host's ids, and has not looked them up
+}
+
+// Agreed reports, once, that another node has the same chunks as this one, and no newer record: the process has caught
+// up with what the node has missed.
+type Agreed struct{}
+
+// Ended reports that all nodes are idle, under a version of the crawl's record.
+type Ended struct {
+	Nodes   int
+	Version uint64
+}
+
+// ReadRisk, WriteRisk and DropRisk are carried out in order.
+
+// ReadRisk reads a piece of a node's list of a record file. RiskRead answers.
+type ReadRisk struct {
+	ID   uint64
+	Node strategy.Node
+	Name string
+	From int64
+	Most int // bytes
+}
+
+// WriteRisk appends to another node's list. RiskWritten answers.
+type WriteRisk struct {
+	ID   uint64
+	Node strategy.Node
+	Name string
+	At   int64 // the list's length
+	Data []byte
+}
+
+// DropRisk drops the list of a node's record file; of all its files, if none is named.
+type DropRisk struct {
+	Node strategy.Node
+	Name string
+}
+
+// Safe answers AtRisk: all keepers have the pages.
+type Safe struct{ ID uint64 }
+
+// Lost reports that a node counts as lost with its disk. The caller finds out which of its record files are not
+// uploaded, and offers the pages in their lists. Refetched answers.
+type Lost struct{ Node strategy.Node }
+
+// Wake asks for a Tick at a time. It replaces the Wake before.
+type Wake struct{ At time.Time }
+
+func (Send) action()      {}
+func (Find) action()      {}
+func (Doubt) action()     {}
+func (Answer) action()    {}
+func (Record) action()    {}
+func (Read) action()      {}
+func (Sweep) action()     {}
+func (Drop) action()      {}
+func (Take) action()      {}
+func (Release) action()   {}
+func (Publish) action()   {}
+func (Routed) action()    {}
+func (Wake) action()      {}
+func (Left) action()      {}
+func (Changed) action()   {}
+func (Added) action()     {}
+func (Gathered) action()  {}
+func (Ended) action()     {}
+func (Located) action()   {}
+func (Agreed) action()    {}
+func (Spare) action()     {}
+func (ReadRisk) action()  {}
+func (WriteRisk) action() {}
+func (DropRisk) action()  {}
+func (Safe) action()      {}
+func (Lost) action()      {}

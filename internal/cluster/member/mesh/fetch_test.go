@@ -1,0 +1,198 @@
+package mesh
+
+import (
+	"testing"
+	"time"
+
+	"kumo/internal/cluster/strategy"
+)
+
+// fakeHandovers stand in for the hosts that this node fetches: one.
+type fakeHandovers struct {
+	h        *handover
+	released int
+	stopped  int
+	ceded    strategy.Node
+}
+
+func (f *fakeHandovers) of(host string) *handover {
+	if f.h != nil && f.h.host == host {
+		return f.h
+	}
+	return nil
+}
+func (f *fakeHandovers) isReported(string) bool               { return true }
+func (f *fakeHandovers) release(string)                       { f.released++; f.h.stopping = true }
+func (f *fakeHandovers) cede(_ string, to strategy.Node) bool { f.ceded = to; return true }
+func (f *fakeHandovers) allStopped(string)                    { f.stopped++ }
+func (b *bench) handovers(f *fakeHandovers, l lent) *handovers {
+	s := newHandovers(b.core)
+	s.place, s.mail, s.lookups, s.absences = b.place, b, newLookups(b.core, b.place, 10), b.absent
+	s.timings, s.lent, s.hosts = newTimings(b.core), l, f
+	return s
+}
+
+func TestHandoversWaitForAllThatMayFetch(t *testing.T) {
+	b := newBench(t, "a~1")
+	f := &fakeHandovers{h: &handover{host: "h.test", id: b.place.targetID("h.test")}}
+	s := b.handovers(f, nil)
+	s.begin(f.h, "named~1")
+	taken := 0
+	s.await(f.h, func(reply) {}, func(func(reply)) { taken++ })
+	b.want("asked", b.answer(itemYield, nil), []strategy.Node{"a~1", "named~1"})
+	b.want("asking", f.h.isAsking(), true)
+	b.absent.died.add("a~1", b.core.now)
+	b.absent.left.add("named~1", b.core.now)
+	found := func() {
+		for _, l := range out[Find](b) {
+			s.lookups.found(Found{ID: l.ID})
+		}
+	}
+	found()
+	b.pass(pause)
+	b.want("taken late", taken, 0) // the answer was replaced by replyLater
+	s.await(f.h, func(reply) {}, func(func(reply)) { taken++ })
+	b.want("asked again", len(b.answer(itemYield, nil)), 2)
+	b.want("taken", []int{taken, f.stopped}, []int{1, 1})
+}
+
+func TestHandoversAskNodesThatAreNamed(t *testing.T) {
+	b := newBench(t, "a~1")
+	f := &fakeHandovers{h: &handover{host: "h.test", id: b.place.targetID("h.test")}}
+	s := b.handovers(f, nil)
+	s.begin(f.h, "")
+	timing := Timing{Asked: time.Minute}
+	stopped := &reply{code: replyYes, node: "next~1", number: timing.pack()}
+	b.want("asked", b.answer(itemYield, stopped), []strategy.Node{"a~1"})
+	answered := reply{}
+	s.await(f.h, func(r reply) { answered = r }, func(func(reply)) { t.Error("it takes URLs that may be done by now") })
+	b.want("asked then", b.answer(itemYield, &reply{code: replyMoved, node: "guest~1"}), []strategy.Node{"next~1"})
+	b.want("ceded to", f.ceded, "guest~1")
+	b.want("timing", f.h.timing.Timing, timing)
+	s.allStopped(f.h)
+	b.want("answered", answered.code, later().code)
+}
+
+func TestHandoversYieldToACloserNode(t *testing.T) {
+	b := newBench(t, "a~1")
+	f := &fakeHandovers{}
+	s := b.handovers(f, lent{"lent.test": "guest~1"})
+	var got []reply
+	yield := func(from strategy.Node, host string) {
+		s.yield(from, item{host: host}, func(r reply) { got = append(got, r) })
+	}
+	yield("a~1", "lent.test")
+	b.want("of a host that was lent", got[0].node, "guest~1")
+	own := b.host(b.place.isTarget)
+	f.h = &handover{host: own, id: b.place.targetID(own)}
+	yield("a~1", own)
+	b.want("to a node that is not closer", []any{got[1].code, got[1].node, f.released}, []any{replyMoved, benchSelf, 0})
+	other := b.host(func(h string) bool { return !b.place.isTarget(h) })
+	f.h = &handover{host: other, id: b.place.targetID(other)}
+	yield("a~1", other)
+	b.want("released", f.released, 1)
+	b.want("answered before it has stopped", len(got), 2)
+	b.pass(answerTime)
+	b.want("in time", got[2].code, later().code)
+	yield("a~1", other)
+	f.h.answer(reply{code: replyYes})
+	b.want("when it has stopped", got[3], reply{code: replyYes})
+}
+
+func TestReportsReachABackup(t *testing.T) {
+	b := newBench(t, "a~1", "b~1")
+	s := &reports{core: b.core, place: b.place, mail: b, lookups: b, mayLearn: always}
+	backups, _ := b.place.nearBackups("h.test")
+	c := &contact{host: "h.test", node: "gone~1"}
+	accepted := 0
+	s.send(c, item{kind: itemMarks}, func() { accepted++ })
+	b.want("to the contact", b.answer(itemMarks, nil), []strategy.Node{"gone~1"})
+	b.want("to the next backup", b.answer(itemMarks, nil), backups[1:2])
+	b.want("to the last one", b.answer(itemMarks, &reply{code: replyNo}), backups[2:])
+	b.pass(pause)
+	b.want("from the first one on", b.answer(itemMarks, yes), backups[:1])
+	b.want("accepted", accepted, 1)
+	c.node = ""
+	s.send(c, item{kind: itemMoved}, func() { accepted++ })
+	b.answer(itemMoved, nil)
+	b.want("to another one than the first", len(b.posts), 0)
+	b.pass(pause)
+	b.want("to the first one", b.answer(itemMoved, yes), backups[:1])
+}
+
+func TestHoldingsEndWhenAllIsReported(t *testing.T) {
+	b := newBench(t, "a~1")
+	s := &holdings{core: b.core, place: b.place, lookups: b, timings: newTimings(b.core), mayLearn: always,
+		reports: &reports{core: b.core, place: b.place, mail: b, lookups: b, mayLearn: always},
+		pending: func(string) bool { return true }, byHost: map[string]*holding{}, taking: map[uint64]func(Taken){}}
+	s.handovers = b.handovers(&fakeHandovers{}, nil)
+	s.handovers.hosts = s
+	host := b.host(b.place.isTarget)
+	var got reply
+	s.dispatched("first~1", item{host: host, links: open('x', 'y')}, func(r reply) { got = r })
+	b.want("takes before the closest node has stopped", len(out[Take](b)), 0)
+	b.answer(itemYield, &reply{code: replyNo})
+	take := out[Take](b)
+	b.want("takes", take[0].Links, open('x', 'y'))
+	s.taken(Taken{ID: take[0].ID, Done: []bool{true, false}})
+	b.want("reply", got.states, []State{Done, Dispatched})
+	s.finished(Finished{Host: host, Hashes: []Hash{{'y'}}})
+	s.recall("first~1", item{host: host}, func(reply) {})
+	b.want("releases", out[Release](b), []Release{{Host: host}})
+	b.want("is this node's", b.place.view.Ours(host), false)
+	s.released(Released{Host: host, Timing: Timing{Wait: time.Minute}})
+	b.want("reports to", b.answer(itemMarks, yes), []strategy.Node{"first~1"})
+	b.want("names the next target", b.posts[0].it.node, benchSelf)
+	b.answer(itemMoved, yes)
+	b.want("holds it", s.holds(host), false)
+	b.want("is this node's", b.place.view.Ours(host), true)
+	b.want("timing", s.timings.get(host).Wait, time.Minute)
+}
+
+// fakeBalanced stand in for the hosts that this node fetches.
+type fakeBalanced struct{ lent map[string]strategy.Node }
+
+func (f *fakeBalanced) holds(string) bool { return false }
+func (f *fakeBalanced) lendable(host string) func(strategy.Node) {
+	return func(to strategy.Node) { f.lent[host] = to }
+}
+func (f *fakeBalanced) releaseIfMoved(string) {}
+
+func TestBalancerLendsHostsToALightNode(t *testing.T) {
+	b := newBench(t, "a~1")
+	hosts := &fakeBalanced{lent: map[string]strategy.Node{}}
+	s := &balancer{core: b.core, place: b.place, mail: b, lookups: b, hosts: hosts, lent: lent{"l.test": "gone~1"},
+		pending: func(string) bool { return false }, cfg: BalanceConfig{Area: 5, Block: 20}, idle: map[string]int{}}
+	s.loaded(Load{Waiting: 200, Busy: true})
+	b.want("level", s.load.Level, 5)
+	b.answer(itemGuest, nil)
+	b.want("lent to a node that is gone", len(s.lent), 0)
+	b.answer(itemLevel, &reply{code: replyYes, number: -3})
+	b.answer(itemReserve, &reply{code: replyYes, number: 3})
+	b.want("spares", out[Spare](b), []Spare{{To: "a~1", URLs: 60}})
+	s.spared(Spared{To: "a~1", Hosts: []string{"x.test", "y.test"}})
+	b.posts[0].done("a~1", yes)
+	b.posts[1].done("a~1", nil)
+	b.want("lent", hosts.lent, map[string]strategy.Node{"x.test": "a~1"})
+}
+
+func TestBalancerReturnsIdleGuests(t *testing.T) {
+	b := newBench(t, "a~1")
+	s := &balancer{core: b.core, place: b.place, mail: b, lookups: b, hosts: &fakeBalanced{}, lent: lent{},
+		pending: func(string) bool { return false }, cfg: BalanceConfig{Area: 5, Block: 20}, idle: map[string]int{}}
+	s.loaded(Load{})
+	host := b.host(func(h string) bool { return !b.place.isTarget(h) })
+	var codes []byte
+	answer := func(r reply) { codes = append(codes, r.code) }
+	s.give("a~1", item{host: host}, answer)
+	s.reserve("a~1", item{number: 100}, answer)
+	s.give("a~1", item{host: host}, answer)
+	b.want("replies", codes, []byte{replyNo, replyYes, replyYes})
+	b.want("is this node's", b.place.view.Ours(host), true)
+	for range guestIdle {
+		b.want("returned", len(b.posts), 0)
+		s.loaded(Load{})
+	}
+	b.want("returned to", b.answer(itemReturn, yes), []strategy.Node{"a~1"})
+	b.want("is this node's", b.place.view.Ours(host), false)
+}

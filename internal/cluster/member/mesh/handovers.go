@@ -1,0 +1,275 @@
+package mesh
+
+import (
+	"slices"
+	"time"
+
+	"kumo/internal/base/xor"
+	"kumo/internal/cluster/strategy"
+)
+
+// A handover is the state of a host that passes from one target to another: the nodes before this one, and those after
+// it.
+type handover struct {
+	host     string
+	id       xor.ID // the host's target id
+	stopping bool   // the engine is to release the host: another node is the target now
+	timing   timed  // as the engine has left it, and the nodes that fetched the host before
+
+	asks   []*ask          // of nodes that may have been the target before this one
+	queue  []postponedTake // what is taken when all of them have stopped
+	before bool            // one of them was the target: it has reported what it has fetched since
+
+	to      strategy.Node    // the next target, if it is known
+	answers []*deferredReply // to nodes that have asked this one to stop
+	turn    int              // of the nodes for which this one waits, in replies
+}
+
+// An ask is of a node that may have been a host's target before this one.
+type ask struct {
+	node   strategy.Node
+	silent int // times without an answer
+	waits  int // times that it had stopped, and waited for another node
+	over   bool
+}
+
+// A postponedTake waits until no other node fetches the host.
+type postponedTake struct {
+	answer *deferredReply
+	take   func()
+}
+
+// Handovers have a host fetched by one node at a time.
+//
+// The next target asks the nodes to stop that may have fetched the host before (itemYield), and takes nothing until
+// they have. In the worst case that takes as long as the host's own response, so it asks again and again. A node that
+// is asked names another one if it knows a closer node, or one to which it has given the host. If it has stopped, it
+// names a node for which it waits itself, a different one each time: that one is asked, too. So nodes that wait for
+// each other find that each has stopped.
+//
+// Invariant: a postponed take is answered once, after all asked nodes have stopped or count as gone, or with replyLater
+// when it has waited for answerTime.
+type handovers struct {
+	core     *core
+	place    *place
+	mail     poster
+	lookups  *lookups
+	absences *absences
+	timings  *timings
+	lent     lent
+	hosts    handoverHosts
+	silent   recent // nodes that have not answered
+}
+
+// handoverHosts is what handovers need of the hosts that this node fetches.
+type handoverHosts interface {
+	// of returns a host's handover; nil if this node does not have the host. The others are for hosts that it has.
+	of(host string) *handover
+	// isReported reports whether the engine has released a host, and all that it has fetched is reported.
+	isReported(host string) bool
+	// release has the engine stop.
+	release(host string)
+	// cede gives a host up, of which the engine has taken nothing yet, to a node that fetches it for this one. It
+	// reports false if that is not possible.
+	cede(host string, to strategy.Node) bool
+	// allStopped continues with a host when all asked nodes have stopped.
+	allStopped(host string)
+}
+
+const (
+	mostSilent = 3 // a node that is not known to have died may only be busy; for a while it is then asked once
+	mostWaits  = 8
+)
+
+func newHandovers(c *core) *handovers {
+	return &handovers{core: c, silent: recent{lasts: time.Minute, most: 64}}
+}
+
+// merge combines the host's timing with what another node knows.
+func (h *handover) merge(t Timing, now time.Time) { h.timing = timed{h.timing.now(now).merge(t), now} }
+
+func (h *handover) isAsking() bool {
+	return slices.ContainsFunc(h.asks, func(a *ask) bool { return !a.over })
+}
+
+// await postpones a take until all asked nodes have stopped.
+func (s *handovers) await(h *handover, answer func(reply), take func(answer func(reply))) {
+	d := deferReply(s.core, answer, later)
+	h.queue = append(slices.DeleteFunc(h.queue, func(p postponedTake) bool { return p.answer.over }),
+		postponedTake{d, func() { take(d.give) }})
+}
+
+// begin asks the closest node except this one, which may not know yet that this one has joined; the node that the first
+// backup names, in case the closest one has just joined, too; and closer nodes that leave, which may not have stopped.
+func (s *handovers) begin(h *handover, named strategy.Node) {
+	nodes, _ := s.place.near(h.id, 2)
+	nodes = slices.DeleteFunc(slices.Clone(nodes), func(n strategy.Node) bool { return n == s.core.self })
+	nodes = append(nodes[:min(len(nodes), 1)], named)
+	for _, n := range s.absences.left.list(s.core.now) {
+		if s.place.closerThanSelf(n, h.id) {
+			nodes = append(nodes, n)
+		}
+	}
+	for _, n := range nodes {
+		s.ask(h, n)
+	}
+}
+
+// ask asks one more node, unless it is being asked.
+func (s *handovers) ask(h *handover, node strategy.Node) {
+	if node == "" || node == s.core.self || slices.ContainsFunc(h.asks, func(a *ask) bool { return a.node == node }) {
+		return
+	}
+	a := &ask{node: node}
+	h.asks = append(h.asks, a)
+	s.send(h, a)
+}
+
+func (s *handovers) send(h *handover, a *ask) {
+	s.mail.post(a.node, item{kind: itemYield, host: h.host}, func(_ strategy.Node, r *reply) {
+		if s.hosts.of(h.host) != h {
+			return
+		}
+		if r != nil {
+			h.merge(unpackTiming(r.number), s.core.now)
+			h.before = h.before || r.code == replyYes || r.code == replyLater
+		}
+		if s.mayFetch(h, a, r) {
+			s.sendAgain(h, a, r == nil)
+			return
+		}
+		a.over = true
+		// another node has fetched the host for its target since before this node joined, or a closer one has it that
+		// this node did not know
+		if r != nil && r.code == replyMoved && r.node != "" && s.hosts.cede(h.host, r.node) {
+			return
+		}
+		if !h.isAsking() {
+			s.allStopped(h)
+		}
+	})
+}
+
+// sendAgain asks a node again after a pause. If it has not answered, its address may be unknown, and is looked up.
+func (s *handovers) sendAgain(h *handover, a *ask, silent bool) {
+	again := func() {
+		if s.hosts.of(h.host) == h {
+			s.send(h, a)
+		}
+	}
+	if silent {
+		s.lookups.lookUp(s.place.nodeID(a.node), true, func([]strategy.Node) { s.core.after(pause, again) })
+	} else {
+		s.core.after(pause, again)
+	}
+}
+
+// mayFetch reports whether a node may still fetch a host, by its reply.
+func (s *handovers) mayFetch(h *handover, a *ask, r *reply) bool {
+	switch {
+	case r == nil:
+		if a.silent++; a.silent == mostSilent {
+			s.silent.add(a.node, s.core.now)
+		}
+		return a.silent < mostSilent && !s.absences.mayBeGone(a.node) && !s.silent.has(a.node, s.core.now)
+	case r.code == replyNo || r.code == replyYes:
+		s.ask(h, r.node)
+		return false
+	case r.code != replyLater || r.node == s.core.self:
+		return false
+	case r.node == "":
+		return true
+	}
+	a.waits++
+	s.ask(h, r.node)
+	return a.waits < mostWaits
+}
+
+// allStopped takes what was postponed.
+func (s *handovers) allStopped(h *handover) {
+	queue, before := h.queue, h.before
+	h.queue, h.before, h.asks = nil, false, nil
+	for _, p := range queue {
+		switch {
+		case p.answer.over: // it is dispatched again
+		case before: // some of these URLs are done by now
+			p.answer.give(later())
+		default:
+			p.take()
+		}
+	}
+	s.hosts.allStopped(h.host)
+}
+
+// yield processes an itemYield: it stops fetching a host for a node that is closer to it.
+func (s *handovers) yield(from strategy.Node, it item, answer func(reply)) {
+	h := s.hosts.of(it.host)
+	if h == nil {
+		if to := s.lent[it.host]; to != "" && to != from {
+			answer(reply{code: replyMoved, node: to})
+		} else {
+			closer := s.closerThanSelf(s.place.targetID(it.host), from)
+			answer(reply{code: replyNo, node: closer, number: s.timings.get(it.host).pack()})
+		}
+		return
+	}
+	if closer := s.place.compare(s.core.self, from, h.id) < 0 && !s.place.leaving; closer && !h.stopping {
+		answer(reply{code: replyMoved, node: s.core.self})
+		return
+	} else if !closer && (h.to == "" || s.place.compare(from, h.to, h.id) < 0) {
+		h.to = from
+	}
+	h.answers = append(slices.DeleteFunc(h.answers, func(p *deferredReply) bool { return p.over }),
+		deferReply(s.core, func(r reply) {
+			switch {
+			case r.code == replyMoved && r.node == from:
+				r = reply{code: replyNo}
+			case r.code == replyYes && h.to != from:
+				r.node = h.to
+			}
+			answer(r)
+		}, func() reply { return s.notStopped(h, from) }))
+	if !h.stopping {
+		s.hosts.release(it.host)
+	}
+}
+
+// closerThanSelf returns the node that is closest to an id, if it is closer than this node and not except; "" if there
+// is none. A node that has just joined may not know it yet.
+func (s *handovers) closerThanSelf(id xor.ID, except strategy.Node) strategy.Node {
+	nodes, _ := s.place.near(id, 2)
+	for _, n := range nodes {
+		if n != except && s.place.closerThanSelf(n, id) {
+			return n
+		}
+	}
+	return ""
+}
+
+// notStopped replies that this node has not stopped, or names a node for which it waits itself.
+func (s *handovers) notStopped(h *handover, from strategy.Node) reply {
+	r := later()
+	if !s.hosts.isReported(h.host) {
+		return r
+	}
+	var others []strategy.Node
+	for _, a := range h.asks {
+		if a.node == from && !a.over {
+			r.node = from
+		} else if !a.over {
+			others = append(others, a.node)
+		}
+	}
+	if n := len(others); n > 0 { // each in turn
+		h.turn++
+		r.node = others[h.turn%n]
+	}
+	return r
+}
+
+// answer answers all nodes that have asked this one to stop.
+func (h *handover) answer(r reply) {
+	for _, p := range h.answers {
+		p.give(r)
+	}
+}

@@ -1,0 +1,90 @@
+package mesh
+
+// A history is the machine's access to the node's history on disk: it matches Record and Read actions with their
+// answers.
+//
+// Invariant: each answer is passed on once. All changes to the number of a host's open URLs are reported to opened
+// before the answer is.
+type history struct {
+	core      *core
+	recording map[uint64]func(Recorded)
+	reading   map[uint64]func(Known)
+	entering  int // Records of open URLs without an answer
+
+	changing func(host string)                   // is called before URLs of a host are recorded
+	opened   func(host string, open, recent int) // reports a host's open URLs, recent of which were just recorded
+}
+
+func newHistory(c *core) *history {
+	return &history{core: c, recording: map[uint64]func(Recorded){}, reading: map[uint64]func(Known){}}
+}
+
+// record has links of a host recorded, and then calls f. fresh are those that are open and were not known before: f
+// has them dispatched.
+func (h *history) record(host string, links []Link, f func(r Recorded, fresh []Link)) {
+	h.changing(host)
+	works := anyOpen(links)
+	if works {
+		h.entering++
+	}
+	id := h.core.number()
+	h.recording[id] = func(r Recorded) {
+		if works {
+			h.entering--
+		}
+		fresh := newOf(links, r.Before)
+		h.opened(host, r.Open, len(fresh))
+		f(r, fresh)
+	}
+	h.core.do(Record{ID: id, Host: host, Links: links})
+}
+
+// read has links of a host read from a position on, the open ones or all, and calls f with them.
+func (h *history) read(host, from string, all bool, f func(Known)) {
+	id := h.core.number()
+	h.reading[id] = f
+	h.core.do(Read{ID: id, Host: host, From: from, All: all})
+}
+
+func (h *history) recorded(e Recorded) { call(h.recording, e.ID, e) }
+
+func (h *history) known(e Known) { call(h.reading, e.ID, e) }
+
+// call calls the function that waits for an answer, if there is one.
+func call[E any](waiting map[uint64]func(E), id uint64, e E) {
+	if f := waiting[id]; f != nil {
+		delete(waiting, id)
+		f(e)
+	}
+}
+
+// newOf returns the links that are open and were not known before, each once.
+func newOf(links []Link, before []State) (fresh []Link) {
+	met := map[Hash]bool{}
+	for i, s := range before {
+		if k := links[i]; s == Unknown && k.State == Dispatched && !met[k.Hash] {
+			met[k.Hash] = true
+			fresh = append(fresh, k)
+		}
+	}
+	return fresh
+}
+
+// doneOf returns the links that are done by the states that another node has returned.
+func doneOf(links []Link, states []State) []Link {
+	done := withState(links, states, Done)
+	for i := range done {
+		done[i] = Link{Hash: done[i].Hash, State: Done}
+	}
+	return done
+}
+
+// withState returns the links for which another node has returned a state.
+func withState(links []Link, states []State, state State) (some []Link) {
+	for i, s := range states {
+		if s == state && i < len(links) {
+			some = append(some, links[i])
+		}
+	}
+	return some
+}

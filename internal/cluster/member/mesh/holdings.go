@@ -1,0 +1,325 @@
+package mesh
+
+import (
+	"slices"
+	"time"
+
+	"kumo/internal/base/xor"
+	"kumo/internal/cluster/strategy"
+)
+
+// A holding is a host of which the engine has URLs.
+type holding struct {
+	host     string
+	id       xor.ID // the host's target id
+	contact  contact
+	handover handover
+	released bool   // the engine has released the host
+	marks    []Link // fetched, and not yet reported
+	sending  bool   // a report is on its way
+}
+
+// markDelay is how long marks wait for more, to be reported together.
+const markDelay = 300 * time.Millisecond
+
+// Holdings pass a host's URLs to the engine, at the host's target (itemDispatch, Take), and report fetched ones to the
+// first backup (Finished, itemMarks). When another node is the target, the engine stops (Release, Released), and the
+// first backup learns which node fetches the host from then on (itemMoved).
+//
+// Invariants: the engine takes URLs of a host only after all nodes that may have fetched it before have stopped: see
+// handovers. A holding ends only after all its marks are reported.
+type holdings struct {
+	core      *core
+	place     *place
+	lookups   finder
+	reports   *reports
+	handovers *handovers
+	timings   *timings
+	lent      lent
+	mayLearn  func(strategy.Node) bool // whether a node may learn that URLs are done
+	pending   func(host string) bool   // Config.Waits
+	byHost    map[string]*holding
+	taking    map[uint64]func(Taken)
+}
+
+// lent are the hosts of this node's that other nodes fetch for it, with these nodes.
+type lent map[string]strategy.Node
+
+// hold returns a host's holding. It makes one if there is none.
+func (s *holdings) hold(host string) *holding {
+	g := s.byHost[host]
+	if g == nil {
+		g = &holding{host: host, id: s.place.targetID(host)}
+		g.contact.host, g.handover.host, g.handover.id = host, host, g.id
+		s.byHost[host] = g
+		if !s.fetches(g) {
+			s.stop(g)
+		}
+	}
+	return g
+}
+
+// found releases a host of which an earlier process has left URLs, even if it is this node's: others may have fetched
+// some of them meanwhile. The open ones are dispatched again.
+func (s *holdings) found(host string) {
+	if g := s.hold(host); !g.handover.stopping {
+		s.stop(g)
+	}
+}
+
+// fetches reports whether this node is the one to fetch a host.
+func (s *holdings) fetches(g *holding) bool {
+	v := s.place.view
+	return s.place.closest(g.id) && !v.out[g.host] || v.in[g.host] && !s.place.leaving
+}
+
+// dispatched processes an itemDispatch.
+func (s *holdings) dispatched(from strategy.Node, it item, answer func(reply)) {
+	g := s.byHost[it.host]
+	if g != nil && g.handover.stopping {
+		answer(later())
+		return
+	}
+	closest := s.place.isTarget(it.host)
+	switch to := s.lent[it.host]; {
+	case to != "" && closest:
+		answer(reply{code: replyMoved, node: to})
+		return
+	case !closest && !s.place.view.in[it.host] || s.place.leaving || len(it.links) == 0:
+		answer(reply{code: replyNo})
+		return
+	}
+	first := g == nil
+	g = s.hold(it.host)
+	g.contact.node, g.contact.heard = from, s.core.now
+	g.handover.merge(unpackTiming(it.number), s.core.now)
+	switch h := &g.handover; {
+	case first:
+		s.handovers.begin(h, it.node)
+	case h.isAsking():
+		s.handovers.ask(h, it.node)
+	}
+	if g.handover.isAsking() {
+		s.handovers.await(&g.handover, answer, func(answer func(reply)) { s.take(from, g, it, answer) })
+		return
+	}
+	s.take(from, g, it, answer)
+}
+
+// take has the engine take the links of an item.
+func (s *holdings) take(from strategy.Node, g *holding, it item, answer func(reply)) {
+	if g.handover.stopping || s.byHost[g.host] != g {
+		answer(later())
+		return
+	}
+	id := s.core.number()
+	s.taking[id] = func(t Taken) {
+		if t.Refused {
+			answer(later())
+			return
+		}
+		r := reply{code: replyYes, states: make([]State, len(it.links))}
+		for i := range r.states {
+			if r.states[i] = Dispatched; i < len(t.Done) && t.Done[i] {
+				r.states[i] = Done
+			}
+		}
+		if slices.Contains(r.states, Done) && !s.mayLearn(from) {
+			r = later()
+		}
+		answer(r)
+	}
+	s.core.do(Take{ID: id, Host: it.host, Links: it.links, Timing: g.handover.timing.now(s.core.now)})
+}
+
+func (s *holdings) taken(e Taken) { call(s.taking, e.ID, e) }
+
+// check replies to an itemCheck.
+func (s *holdings) check(from strategy.Node, it item, answer func(reply)) {
+	g := s.byHost[it.host]
+	if g == nil {
+		if to := s.lent[it.host]; to != "" {
+			answer(reply{code: replyMoved, node: to})
+		} else {
+			answer(reply{code: replyNo})
+		}
+		return
+	}
+	g.contact.node, g.contact.heard = from, s.core.now
+	if g.handover.stopping || s.pending(it.host) || len(g.marks) > 0 || g.sending {
+		answer(reply{code: replyYes})
+	} else {
+		answer(reply{code: replyIdle})
+	}
+}
+
+// recall processes an itemRecall: it releases a host if it has pending URLs.
+func (s *holdings) recall(_ strategy.Node, it item, answer func(reply)) {
+	g := s.byHost[it.host]
+	if to := s.lent[it.host]; g == nil && to != "" {
+		answer(reply{code: replyMoved, node: to})
+		return
+	}
+	if g != nil && !g.handover.stopping && s.pending(it.host) {
+		s.stop(g)
+	}
+	answer(reply{code: replyYes})
+}
+
+// finished notes fetched URLs, and reports them soon.
+func (s *holdings) finished(e Finished) {
+	g := s.hold(e.Host)
+	first := len(g.marks) == 0
+	for _, h := range e.Hashes {
+		g.marks = append(g.marks, Link{Hash: h, State: Done})
+	}
+	if first && !g.sending {
+		s.core.after(markDelay, func() { s.report(g) })
+	}
+}
+
+// report sends the marks to the first backup. When there are none any more, it ends a holding that is to stop.
+func (s *holdings) report(g *holding) {
+	if g.sending || s.byHost[g.host] != g {
+		return
+	}
+	if len(g.marks) == 0 {
+		s.end(g)
+		return
+	}
+	g.sending = true
+	n := min(len(g.marks), maxItem)
+	links := slices.Clone(g.marks[:n])
+	s.reports.send(&g.contact, item{kind: itemMarks, host: g.host, links: links}, func() {
+		g.sending = false
+		g.marks = slices.Delete(g.marks, 0, n)
+		s.report(g)
+	})
+}
+
+// releaseMoved releases the hosts that are another node's now.
+func (s *holdings) releaseMoved() {
+	for _, host := range sortedKeys(s.byHost) {
+		s.releaseIfMoved(host)
+	}
+}
+
+func (s *holdings) releaseIfMoved(host string) {
+	if g := s.byHost[host]; g != nil && !g.handover.stopping && !s.fetches(g) {
+		s.stop(g)
+	}
+}
+
+// releaseAll releases all hosts: others may have fetched them. Their first backups dispatch what is left.
+func (s *holdings) releaseAll() {
+	for _, host := range sortedKeys(s.byHost) {
+		if g := s.byHost[host]; !g.handover.stopping {
+			s.stop(g)
+		}
+	}
+}
+
+// stop has the engine release a host.
+func (s *holdings) stop(g *holding) {
+	g.handover.stopping = true
+	s.place.setStopped(g.host, true)
+	s.core.do(Release{Host: g.host})
+}
+
+// released reports the fetched URLs of a host that the engine has released, and then the next target.
+func (s *holdings) released(e Released) {
+	if g := s.byHost[e.Host]; g != nil && g.handover.stopping {
+		g.released = true
+		g.handover.merge(e.Timing, s.core.now)
+		s.report(g)
+	}
+}
+
+// end ends a holding that was released, once all nodes have stopped that may have fetched the host before: the next
+// target may know of this one alone.
+func (s *holdings) end(g *holding) {
+	if !g.released || g.handover.isAsking() {
+		return
+	}
+	g.sending = true
+	s.lookups.find(g.id, true, func(nodes []strategy.Node) {
+		timing := g.handover.timing.now(s.core.now).pack()
+		it := item{kind: itemMoved, host: g.host, number: timing}
+		if it.node = g.handover.to; it.node == "" && len(nodes) > 0 {
+			it.node = nodes[0]
+		}
+		s.reports.send(&g.contact, it, func() {
+			s.forget(g)
+			if g.handover.timing.Wait > 0 { // nodes that are to ask again still need it
+				s.timings.put(g.host, g.handover.timing)
+			}
+			g.handover.answer(reply{code: replyYes, number: timing})
+		})
+	})
+}
+
+// forget removes a holding. The host is this node's again if no other node is closer.
+func (s *holdings) forget(g *holding) {
+	delete(s.byHost, g.host)
+	s.place.setStopped(g.host, false)
+}
+
+// contact returns a host's contact; nil if the host is not held.
+func (s *holdings) contact(host string) *contact {
+	if g := s.byHost[host]; g != nil {
+		return &g.contact
+	}
+	return nil
+}
+
+// holds reports whether the engine has URLs of a host.
+func (s *holdings) holds(host string) bool { return s.byHost[host] != nil }
+
+// lendable returns a function that lends a host to another node; nil if it cannot be lent. The function does nothing if
+// the host was released meanwhile.
+func (s *holdings) lendable(host string) (lend func(to strategy.Node)) {
+	g := s.byHost[host]
+	if g == nil || g.handover.stopping || s.place.view.in[host] || s.lent[host] != "" || !s.place.closest(g.id) {
+		return nil
+	}
+	return func(to strategy.Node) {
+		if s.byHost[host] == g && !g.handover.stopping {
+			g.handover.to = to
+			s.lent[host] = to
+			s.stop(g)
+		}
+	}
+}
+
+// The methods below are what handovers need: see handoverHosts.
+
+func (s *holdings) of(host string) *handover {
+	if g := s.byHost[host]; g != nil {
+		return &g.handover
+	}
+	return nil
+}
+
+func (s *holdings) release(host string) { s.stop(s.byHost[host]) }
+
+func (s *holdings) isReported(host string) bool {
+	g := s.byHost[host]
+	return g.released && !g.sending && len(g.marks) == 0
+}
+
+func (s *holdings) cede(host string, to strategy.Node) bool {
+	g := s.byHost[host]
+	if s.place.view.in[host] || len(g.marks) > 0 {
+		return false
+	}
+	s.lent[host] = to
+	s.forget(g)
+	g.handover.answer(reply{code: replyMoved, node: to})
+	return true
+}
+
+func (s *holdings) allStopped(host string) {
+	if g := s.byHost[host]; g != nil && g.handover.stopping {
+		s.report(g)
+	}
+}

@@ -1,0 +1,433 @@
+package mesh
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"kumo/internal/base/xor"
+	"kumo/internal/cluster/strategy"
+)
+
+// An openHost is a host with open URLs: they are dispatched and not done.
+type openHost struct {
+	host     string
+	id       xor.ID // the host's backup id
+	open     int    // open URLs, by the history
+	reviewed int    // open URLs at the last review
+	first    bool   // this node is the first backup
+	target   strategy.Node
+	// the target before, as the first backup before this one knew it: it may not have stopped
+	previous  strategy.Node
+	backlog   backlog
+	agreement agreement
+
+	finding bool // the target is being looked up
+	again   bool // and the last result is outdated
+	sending bool // links are on their way to the target
+	resting bool // until a timer fires
+	rested  *bool
+	laters  int // consecutive replies of the target to try later
+	idle    int // consecutive checks in which the target had no pending URLs of the host
+}
+
+// A backlog is the URLs that are to be sent to a host's target: links that have just been claimed, and all open URLs of
+// the history from a position on.
+type backlog struct {
+	queue   []Link
+	reread  bool
+	from    string
+	missed  bool // the queue had no room for some links that lie before that position
+	reading bool
+}
+
+// OpenHosts has the open URLs of hosts fetched. Every backup of a host knows how many are open. The first backup sends
+// them to the host's target (itemDispatch), and again if the target is gone, reports that it no longer has them, or
+// names another target (itemMoved).
+//
+// Invariants: at most one batch of links of a host is on its way to a target, to which all its open URLs are sent
+// before they count as dispatched there. A host is forgotten when none of its URLs is open.
+type openHosts struct {
+	core       *core
+	place      *place
+	mail       poster
+	lookups    finder
+	history    store
+	timings    *timings
+	checks     *checks
+	agreements *agreements
+	marks      *marks
+	died       func(strategy.Node) bool // whether a node has died lately
+	closed     func(host string)        // is called when a host has no open URLs any more
+	byHost     map[string]*openHost
+}
+
+const (
+	maxQueue = 2000 // links of a host in the queue for its target; others are read again from the history
+	// until a target is asked again that has refused or deferred links, or is looked up again; it doubles so often
+	pause      = time.Second
+	mostLaters = 3
+	idleMost   = 2 // checks
+)
+
+// opened notes how many URLs of a host are open, by the history. The caller dispatches the recent ones of these.
+func (s *openHosts) opened(host string, open, recent int) {
+	h := s.byHost[host]
+	switch {
+	case open > 0 && h == nil:
+		h = &openHost{host: host, id: s.place.backupID(host), open: open, agreement: agreement{host: host}}
+		s.byHost[host] = h
+		if open == recent && s.place.closest(h.id) {
+			h.first = true
+			s.agreements.set(&h.agreement)
+			return
+		}
+		s.update(h)
+	case open > 0:
+		h.open = open
+	case h != nil:
+		s.checks.unwatch(h.target, h.host)
+		delete(s.byHost, host)
+		s.closed(host)
+		h.agreement.end(true)
+	}
+}
+
+// names returns the hosts, sorted.
+func (s *openHosts) names() []string { return sortedKeys(s.byHost) }
+
+// updateAll checks of which hosts this node is the first backup.
+func (s *openHosts) updateAll() {
+	for _, host := range s.names() {
+		s.update(s.byHost[host])
+	}
+}
+
+// resignAll gives up the role of the first backup: other nodes may have taken it.
+func (s *openHosts) resignAll() {
+	for _, host := range s.names() {
+		s.resign(s.byHost[host])
+	}
+}
+
+func (s *openHosts) resign(h *openHost) {
+	s.checks.unwatch(h.target, h.host)
+	h.previous = cmp.Or(h.target, h.previous)
+	h.first, h.target = false, ""
+	h.backlog = backlog{from: h.backlog.from, reading: h.backlog.reading}
+	h.agreement.end(false)
+}
+
+// update checks whether this node is the first backup of a host. A new first backup dispatches the URLs that are open,
+// as far as no other backup knows that they are done: the target reports what it has fetched, or where the host is.
+func (s *openHosts) update(h *openHost) {
+	first := s.place.closest(h.id)
+	switch {
+	case first && !h.first:
+		h.first = true
+		if h.open > maxQueue {
+			s.redispatch(h, "")
+		}
+		s.agreements.establish(&h.agreement)
+	case !first && h.first:
+		s.resign(h)
+	case first:
+		s.agreements.keepBackups(&h.agreement)
+	}
+}
+
+// redispatch sends all open URLs of a host to a target, which is looked up if none is given.
+func (s *openHosts) redispatch(h *openHost, target strategy.Node) {
+	s.checks.unwatch(h.target, h.host)
+	h.again = h.target != "" && target == "" // it is the target no more
+	h.target, h.idle = target, 0
+	h.backlog = backlog{reread: true, reading: h.backlog.reading}
+	s.push(h)
+}
+
+// replaceTarget looks up another target for one that does not answer. That one may only be busy, and not have stopped.
+func (s *openHosts) replaceTarget(h *openHost) {
+	if h.previous == "" && !s.died(h.target) {
+		h.previous = h.target
+	}
+	s.redispatch(h, "")
+}
+
+// dispatch has links of a host fetched.
+func (s *openHosts) dispatch(host string, links []Link) {
+	h := s.byHost[host]
+	if h == nil || !h.first {
+		return // the first backup dispatches them
+	}
+	switch b := &h.backlog; {
+	case b.reread && b.from == "" && !b.reading:
+		return // they will be read
+	case len(b.queue)+len(links) <= maxQueue:
+		b.queue = append(b.queue, links...)
+	case b.reread:
+		b.missed = true
+	default:
+		b.queue, b.reread, b.from = nil, true, ""
+	}
+	s.push(h)
+}
+
+// dispatchConfirmed dispatches links that no backup knows to be done, unless all open URLs are being read.
+func (s *openHosts) dispatchConfirmed(host string, links []Link) {
+	if !s.byHost[host].backlog.reread {
+		s.dispatch(host, links)
+	}
+}
+
+// push sends the target the next links of the backlog.
+func (s *openHosts) push(h *openHost) {
+	if !h.first || h.finding || h.sending || h.resting || s.byHost[h.host] != h {
+		return
+	}
+	switch b := &h.backlog; {
+	case h.target == "" && (b.reread || len(b.queue) > 0):
+		s.findTarget(h)
+	case h.target == "":
+	case len(b.queue) > 0:
+		n := min(len(b.queue), maxItem)
+		links := slices.Clone(b.queue[:n])
+		b.queue = b.queue[n:]
+		s.send(h, links)
+	case b.reread && !b.reading:
+		s.read(h)
+	}
+}
+
+func (s *openHosts) findTarget(h *openHost) {
+	h.finding = true
+	s.lookups.find(s.place.targetID(h.host), h.again, func(nodes []strategy.Node) {
+		h.finding, h.again = false, false
+		if len(nodes) == 0 {
+			s.rest(h)
+			return
+		}
+		h.target = nodes[0]
+		s.push(h)
+	})
+}
+
+// rest pushes a host after a pause.
+func (s *openHosts) rest(h *openHost) {
+	if h.resting {
+		return
+	}
+	h.resting = true
+	rested := false
+	h.rested = &rested
+	s.core.at(s.core.now.Add(pause<<min(max(h.laters-1, 0), mostLaters)), h.rested, func() {
+		h.resting = false
+		s.push(h)
+	})
+}
+
+// read reads the next open URLs of the history into the queue.
+func (s *openHosts) read(h *openHost) {
+	b := &h.backlog
+	b.reading = true
+	from := b.from
+	s.history.read(h.host, from, false, func(k Known) {
+		b.reading = false
+		if b.reread && b.from == from { // else it has begun again meanwhile, or ended
+			b.from, b.reread = k.Next, k.Next != "" || b.missed
+			b.missed = b.missed && k.Next != ""
+			b.queue = append(b.queue, k.Links...)
+		}
+		s.push(h)
+	})
+}
+
+// send sends links to a host's target.
+func (s *openHosts) send(h *openHost, links []Link) {
+	h.sending = true
+	to := h.target
+	s.checks.watch(h.target, h.host)
+	it := item{kind: itemDispatch, host: h.host, links: links, node: h.previous, number: s.timings.get(h.host).pack()}
+	s.mail.post(to, it, func(_ strategy.Node, r *reply) {
+		h.sending = false
+		if !h.first || h.target != to {
+			s.push(h)
+			return
+		}
+		if r == nil || r.code != replyLater {
+			h.laters = 0
+		}
+		switch {
+		case r == nil:
+			s.rest(h)
+			s.replaceTarget(h)
+		case r.code == replyYes:
+			h.previous = ""
+			if done := doneOf(links, r.states); len(done) > 0 { // the target had fetched them before
+				s.marks.mark(h.host, done, func([]State) {})
+			}
+			s.push(h)
+		case r.code == replyMoved && r.node != "":
+			s.redispatch(h, r.node)
+		case r.code == replyLater: // it waits for others to stop, or is about to name the next target
+			h.laters++
+			s.rest(h)
+			s.redispatch(h, to)
+		default:
+			s.rest(h)
+			s.redispatch(h, "")
+		}
+	})
+}
+
+// moved processes an itemMoved: another node fetches a host from now on.
+func (s *openHosts) moved(_ strategy.Node, it item, answer func(reply)) {
+	if !s.place.isFirst(it.host) {
+		answer(reply{code: replyNo})
+		return
+	}
+	if t := unpackTiming(it.number); t.Wait > 0 {
+		s.timings.put(it.host, timed{t, s.core.now})
+	}
+	if h := s.byHost[it.host]; h != nil {
+		h.previous, h.laters = "", 0
+		if h.resting {
+			*h.rested, h.resting = true, false
+		}
+		s.redispatch(h, it.node)
+	}
+	answer(reply{code: replyYes})
+}
+
+// judge returns what processes a target's reply to a check of a host: see checks.
+func (s *openHosts) judge(host string, target strategy.Node) func(r *reply) {
+	h := s.byHost[host]
+	return func(r *reply) { s.checked(h, target, r) }
+}
+
+func (s *openHosts) checked(h *openHost, target strategy.Node, r *reply) {
+	if h == nil || s.byHost[h.host] != h || h.target != target || !h.first {
+		return
+	}
+	switch {
+	case r == nil:
+		s.replaceTarget(h)
+	case r.code == replyMoved && r.node != "":
+		s.redispatch(h, r.node)
+	case r.code == replyNo:
+		s.redispatch(h, "")
+	case r.code == replyIdle && !h.sending && !h.backlog.reread && len(h.backlog.queue) == 0:
+		if h.idle++; h.idle >= idleMost { // its report of what it has fetched was lost
+			s.redispatch(h, target)
+		}
+	default:
+		h.idle = 0
+	}
+}
+
+// gone looks up other targets for the hosts of a node that has died.
+func (s *openHosts) gone(node strategy.Node) {
+	for _, host := range s.checks.hosts(node) {
+		if h := s.byHost[host]; h != nil && h.target == node {
+			s.redispatch(h, "")
+		}
+	}
+}
+
+// The methods below are what claims, agreements, marks, reviews and copies need: see their interfaces.
+
+func (s *openHosts) openURLs(host string) int {
+	if h := s.byHost[host]; h != nil {
+		return h.open
+	}
+	return 0
+}
+
+func (s *openHosts) unchanged(host string) bool {
+	h := s.byHost[host]
+	same := h.reviewed == h.open
+	h.reviewed = h.open
+	return same
+}
+
+func (s *openHosts) review(host string) (openURLs func() int, first bool) {
+	h := s.byHost[host]
+	active := h.agreement.pass != nil || h.finding || h.backlog.reading || h.sending || h.resting ||
+		s.checks.watches(h.target, host)
+	if h.first && !active {
+		s.replaceTarget(h)
+	}
+	return func() int { return h.open }, h.first
+}
+
+func (s *openHosts) isFirst(host string) (open, first bool) {
+	h := s.byHost[host]
+	return h != nil, h != nil && h.first
+}
+
+func (s *openHosts) awaitShared(host string, f func(known bool)) bool {
+	a := &s.byHost[host].agreement
+	if a.holds {
+		return false
+	}
+	a.waiting = append(a.waiting, f)
+	s.agreements.establish(a)
+	return true
+}
+
+func (s *openHosts) sharedWith(host string) []strategy.Node { return s.byHost[host].agreement.with }
+
+// share adds nodes to a host's agreement.
+func (s *openHosts) share(host string, nodes []strategy.Node) {
+	if h := s.byHost[host]; h != nil {
+		h.agreement.with = append(h.agreement.with, nodes...)
+	}
+}
+
+func (s *openHosts) target(host string) strategy.Node {
+	if h := s.byHost[host]; h != nil {
+		return cmp.Or(h.target, h.previous)
+	}
+	return ""
+}
+
+func (s *openHosts) hearTarget(host string, target strategy.Node) {
+	if s.target(host) == "" {
+		s.setPrevious(host, target)
+	}
+}
+
+func (s *openHosts) setPrevious(host string, target strategy.Node) {
+	if h := s.byHost[host]; h != nil && h.target == "" && target != "" {
+		h.previous = target
+	}
+}
+
+func (s *openHosts) fetchedBy(host string, node strategy.Node) (other bool) {
+	h := s.byHost[host]
+	if h == nil {
+		return false
+	}
+	h.idle = 0
+	return h.target != "" && h.target != node
+}
+
+// String describes what happens with a host, for debugging.
+func (h *openHost) String() string {
+	return fmt.Sprintf("%s: open %d, first %v, target %q, queue %d, reread %v, agreed %v, agreeing %v, finding %v, "+
+		"reading %v, sending %v, resting %v, idle %d", h.host, h.open, h.first, h.target, len(h.backlog.queue),
+		h.backlog.reread, h.agreement.holds, h.agreement.pass != nil, h.finding, h.backlog.reading, h.sending,
+		h.resting, h.idle)
+}
+
+// unrest describes the first host; "" if there is none.
+func (s *openHosts) unrest() string {
+	if len(s.byHost) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d hosts have URLs that are not done: %v", len(s.byHost), s.byHost[s.names()[0]])
+}
+
+// sortedKeys returns the keys of a map in order, so that a run can be repeated.
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,171 @@
+package mesh
+
+import (
+	"time"
+
+	"kumo/internal/base/varint"
+	"kumo/internal/cluster/strategy"
+)
+
+// A keeper is a node that has copies of a node's lists of pages at risk.
+type keeper struct {
+	has    map[string]int64 // what it has acknowledged; nil: nothing
+	number uint64           // of the message that it has not acknowledged; 0: none
+	at     time.Time        // of the last message
+	tries  int              // how often that was sent
+	reads  bool             // a piece for it is being read
+	news   bool             // the set of lists has changed since
+	over   bool             // it need not have them for now, as it has answered
+}
+
+// hasAll reports whether a keeper has all of some lists.
+func (k *keeper) hasAll(sizes map[string]int64) bool {
+	for name, size := range sizes {
+		if k.has[name] < size {
+			return false
+		}
+	}
+	return k.has != nil
+}
+
+// acknowledged processes a keeper's answer. It reports false if that is not to the last message.
+func (k *keeper) acknowledged(number uint64, has map[string]int64, over bool) bool {
+	if k.number != number {
+		return false
+	}
+	k.has, k.number, k.over = has, 0, over
+	return true
+}
+
+// A riskSender sends lists of pages at risk to keepers, a piece at a time: messageRisks.
+type riskSender struct {
+	core    *core
+	reading map[uint64]func(RiskRead)
+}
+
+// send sends a keeper what it lacks of the lists of a node: this one, or one that has been missing for a while.
+func (s *riskSender) send(n strategy.Node, k *keeper, of strategy.Node, sizes map[string]int64, missed time.Duration) {
+	since := s.core.now.Sub(k.at)
+	if k.reads || k.over && since < riskBeat || k.number > 0 && since < min(riskEvery<<min(k.tries-1, 3), riskBeat) {
+		return
+	}
+	if k.over { // it may have to have them now
+		k.over, k.has, k.news = false, nil, true
+	}
+	own := of == s.core.self
+	msg := risksMessage{of: of, missed: missed, names: sortedKeys(sizes)}
+	for i, name := range msg.names {
+		from := k.has[name]
+		if k.has == nil || from == sizes[name] || from > sizes[name] && !own {
+			continue
+		}
+		if from > sizes[name] { // this node has lost the end of the list
+			from, msg.rewrite = 0, true
+		}
+		s.sendPiece(n, k, msg, i, from)
+		return
+	}
+	if k.news || k.number > 0 || own && since >= riskBeat {
+		s.sendTo(n, k, msg)
+	}
+}
+
+// sendPiece reads a piece of a list from a position on, and sends it.
+func (s *riskSender) sendPiece(n strategy.Node, k *keeper, msg risksMessage, list int, from int64) {
+	k.reads = true
+	id := s.core.number()
+	s.reading[id] = func(e RiskRead) {
+		if k.reads = false; len(e.Data) == 0 {
+			return // it was dropped meanwhile
+		}
+		msg.piece, msg.at, msg.data = list, from, e.Data
+		s.sendTo(n, k, msg)
+	}
+	s.core.do(ReadRisk{ID: id, Node: msg.of, Name: msg.names[list], From: from, Most: riskPiece})
+}
+
+func (s *riskSender) read(e RiskRead) { call(s.reading, e.ID, e) }
+
+// sendTo sends a message to a keeper. One that is repeated keeps its number, so that a slow answer is understood.
+func (s *riskSender) sendTo(n strategy.Node, k *keeper, msg risksMessage) {
+	if k.number == 0 {
+		k.number, k.tries = s.core.number(), 0
+	}
+	k.at, k.news = s.core.now, false
+	k.tries++
+	msg.number = k.number
+	s.post(n, msg)
+}
+
+func (s *riskSender) post(n strategy.Node, msg risksMessage) {
+	if msg.of == s.core.self {
+		msg.of = ""
+	}
+	s.core.do(Send{To: n, Data: msg.encode()})
+}
+
+// A risksMessage lists the lists of a node, with a piece of one of them.
+type risksMessage struct {
+	number  uint64
+	of      strategy.Node // "": the sender
+	missed  time.Duration // how long the sender has missed that node
+	names   []string
+	piece   int  // the index of the piece's name
+	rewrite bool // the keeper's copy of it is not what the node has
+	at      int64
+	data    []byte
+}
+
+func (msg *risksMessage) encode() []byte {
+	w := varint.Writer{messageRisks}
+	w.Uint(msg.number)
+	w.String(string(msg.of))
+	w.Uint(uint64(msg.missed / time.Millisecond))
+	w.Uint(uint64(len(msg.names)))
+	for _, name := range msg.names {
+		w.String(name)
+	}
+	w.Uint(uint64(msg.piece))
+	w.Bool(msg.rewrite)
+	w.Uint(uint64(msg.at))
+	w.Bytes(msg.data)
+	return w
+}
+
+func readRisks(r *varint.Reader) (msg risksMessage, err error) {
+	msg.number, msg.of = r.Uint(), strategy.Node(r.String())
+	msg.missed = time.Duration(r.Uint()%(1<<40)) * time.Millisecond
+	n := r.Uint()
+	if n > maxRisks || msg.of != "" && !isNode(msg.of) {
+		return msg, errMessage
+	}
+	for range n {
+		name := r.String()
+		if r.Bad || name == "" || len(name) > maxName {
+			return msg, errMessage
+		}
+		msg.names = append(msg.names, name)
+	}
+	piece := r.Uint()
+	msg.rewrite = r.Bool()
+	at := r.Uint()
+	msg.data = r.Bytes()
+	if !r.Whole() || at > 1<<50 || len(msg.data) > riskPiece || len(msg.data) > 0 && piece >= n {
+		return msg, errMessage
+	}
+	msg.piece, msg.at = int(piece), int64(at)
+	return msg, nil
+}
+
+// isNode reports whether a name can be a node's, as [kumo/internal/cluster/bus.CheckNode] defines it: the copies of its
+// lists are files with that name.
+func isNode(name strategy.Node) bool {
+	for i := range len(name) {
+		switch c := name[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '-', c == '_', c == '~':
+		default:
+			return false
+		}
+	}
+	return name != "" && len(name) <= maxNode
+}

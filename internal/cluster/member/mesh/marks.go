@@ -1,0 +1,50 @@
+package mesh
+
+import "kumo/internal/cluster/strategy"
+
+// Marks record at a host's backups which URLs are done.
+//
+// A target reports fetched URLs to the first backup it reaches (itemMarks), which records them and sends them to the
+// other backups (itemStore). What is lost on the way to these is repaired by reviews.
+type marks struct {
+	place    *place
+	mail     poster
+	history  store
+	mayLearn func(strategy.Node) bool // whether a node may learn that URLs are done
+	hosts    markedHosts
+	differs  func(it item, before []State) // a node that is not the target has fetched URLs
+}
+
+// markedHosts is what marks need of the hosts with open URLs.
+type markedHosts interface {
+	// fetchedBy notes that a node has fetched URLs of a host. It reports whether that is another node than the target.
+	fetchedBy(host string, node strategy.Node) (other bool)
+}
+
+// mark records done URLs, here and at the other backups. It calls over with their states before.
+func (m *marks) mark(host string, done []Link, over func(before []State)) {
+	m.history.record(host, done, func(r Recorded, _ []Link) {
+		peers, _ := m.place.peers(host)
+		for _, to := range peers {
+			if m.mayLearn(to) {
+				m.mail.post(to, item{kind: itemStore, host: host, links: done}, func(strategy.Node, *reply) {})
+			}
+		}
+		over(r.Before)
+	})
+}
+
+// receive processes an itemMarks, of the target or an earlier one.
+func (m *marks) receive(from strategy.Node, it item, answer func(reply)) {
+	if _, is := m.place.peers(it.host); !is || len(it.links) == 0 {
+		answer(reply{code: replyNo})
+		return
+	}
+	other := m.hosts.fetchedBy(it.host, from)
+	m.mark(it.host, it.links, func(before []State) {
+		if other {
+			m.differs(it, before)
+		}
+		answer(reply{code: replyYes})
+	})
+}

@@ -1,0 +1,204 @@
+package mesh
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"kumo/internal/base/xor"
+	"kumo/internal/cluster/strategy"
+)
+
+// A place is this node's place in the space of ids. It decides which ids the node is the closest to, and publishes as a
+// [View] which hosts the node fetches.
+//
+// While the overlay's knowledge is stale, or the node leaves, it is the closest to nothing.
+type place struct {
+	core     *core
+	overlay  Overlay
+	id       xor.ID
+	width    int       // bits of an id that count
+	backups  int       // of a host
+	fresh    time.Time // until when the overlay's knowledge holds
+	occupied xor.ID    // bits whose buckets contain a node
+	leaving  bool
+	alone    solitude
+	view     *View // published last
+}
+
+func newPlace(c *core, overlay Overlay, width, backups int) *place {
+	p := &place{core: c, overlay: overlay, width: width, backups: backups}
+	p.id = p.nodeID(c.self)
+	return p
+}
+
+func (p *place) idOf(kind, name string) xor.ID { return xor.Of(kind, name).Truncate(p.width) }
+
+func (p *place) nodeID(n strategy.Node) xor.ID { return p.idOf("node", string(n)) }
+
+// targetID returns the id to which a host's target is the closest node.
+func (p *place) targetID(host string) xor.ID { return p.idOf("target", host) }
+
+// backupID returns the id to which a host's backups are the closest nodes.
+func (p *place) backupID(host string) xor.ID { return p.idOf("backup", host) }
+
+// isFresh reports whether the overlay's knowledge holds.
+func (p *place) isFresh() bool { return p.core.now.Before(p.fresh) }
+
+// closest reports whether no live node is closer to an id than this one.
+func (p *place) closest(id xor.ID) bool {
+	if p.leaving || !p.isFresh() {
+		return false
+	}
+	return p.id.Distance(id).And(p.occupied) == xor.ID{}
+}
+
+// isFirst reports whether this node is a host's first backup.
+func (p *place) isFirst(host string) bool { return p.closest(p.backupID(host)) }
+
+// isTarget reports whether this node is the closest to a host's target id.
+func (p *place) isTarget(host string) bool { return p.closest(p.targetID(host)) }
+
+// near returns the n known live nodes closest to an id, and whether it knows all nodes there. A node that leaves does
+// not count itself.
+func (p *place) near(id xor.ID, n int) (nodes []strategy.Node, exact bool) {
+	if !p.leaving {
+		return p.overlay.Closest(id, n)
+	}
+	nodes, exact = p.overlay.Closest(id, n+1)
+	nodes = slices.DeleteFunc(slices.Clone(nodes), func(o strategy.Node) bool { return o == p.core.self })
+	return nodes[:min(len(nodes), n)], exact && len(nodes) > 0
+}
+
+// nearBackups returns the known live nodes closest to a host's backup id.
+func (p *place) nearBackups(host string) (nodes []strategy.Node, exact bool) {
+	return p.near(p.backupID(host), p.backups)
+}
+
+// peers returns a host's backups without this node, the first one first, and whether this node is a backup. The result
+// is exact if this node is one: it knows all nodes around it.
+func (p *place) peers(host string) (others []strategy.Node, is bool) {
+	nodes, _ := p.nearBackups(host)
+	i := slices.Index(nodes, p.core.self)
+	if i < 0 {
+		return nodes, false
+	}
+	return slices.Delete(slices.Clone(nodes), i, i+1), true
+}
+
+// keepers returns the other nodes that keep a node's data when it is gone: those closest to it. One that lives decides
+// itself which they are.
+func (p *place) keepers(node strategy.Node, id xor.ID) []strategy.Node {
+	near, _ := p.near(id, keepers+1)
+	switch {
+	case node == p.core.self:
+		return slices.DeleteFunc(slices.Clone(near), func(n strategy.Node) bool { return n == node })
+	case len(near) > 0 && near[0] == node:
+		return near[:1]
+	}
+	near = near[:min(len(near), keepers)]
+	return slices.DeleteFunc(slices.Clone(near), func(n strategy.Node) bool { return n == p.core.self })
+}
+
+// compare compares the distances of two nodes to an id.
+func (p *place) compare(a, b strategy.Node, id xor.ID) int {
+	return xor.Compare(p.nodeID(a), p.nodeID(b), id)
+}
+
+// closerThanSelf reports whether another node is closer to an id than this one.
+func (p *place) closerThanSelf(n strategy.Node, id xor.ID) bool {
+	return p.compare(n, p.core.self, id) < 0
+}
+
+// lowest returns the index of the last bit that counts.
+func (p *place) lowest() int { return len(p.id)*8 - p.width }
+
+// below calls f for each bucket that has nodes, of the n buckets from the lowest on, with its number from there.
+func (p *place) below(n int, f func(i int, nodes []strategy.Node)) {
+	for i := range n {
+		if nodes := p.overlay.Bucket(p.lowest() + i); len(nodes) > 0 {
+			f(i, nodes)
+		}
+	}
+}
+
+// publish publishes a view of what the overlay knows now.
+func (p *place) publish() {
+	p.occupied = p.alone.occupants(p.overlay.Occupied(), p.occupied, p.leaving)
+	v := &View{until: p.fresh, id: p.id, width: p.width, others: p.occupied}
+	if p.view != nil {
+		v.in, v.out = p.view.in, p.view.out
+	}
+	p.show(v)
+}
+
+// extend publishes that the view holds until another time.
+func (p *place) extend(until time.Time) {
+	p.fresh = until
+	v := *p.view
+	v.until = until
+	p.show(&v)
+}
+
+// leave has the node count as the closest to nothing any more, and publishes that.
+func (p *place) leave() {
+	p.leaving = true
+	v := *p.view
+	v.until, v.in = time.Time{}, nil // the nodes that lent it hosts find that it no longer has them
+	p.show(&v)
+}
+
+func (p *place) show(v *View) {
+	p.view = v
+	p.core.do(Publish{View: v})
+}
+
+// setGuest publishes whether this node fetches a host for another node.
+func (p *place) setGuest(host string, is bool) {
+	p.change(func(v *View) *map[string]bool { return &v.in }, host, is)
+}
+
+// setStopped publishes whether this node has stopped fetching a host.
+func (p *place) setStopped(host string, is bool) {
+	p.change(func(v *View) *map[string]bool { return &v.out }, host, is)
+}
+
+// change publishes a view with a host added to one of its sets, or removed.
+func (p *place) change(set func(v *View) *map[string]bool, host string, is bool) {
+	v := *p.view
+	s := set(&v)
+	if (*s)[host] == is {
+		return
+	}
+	if *s = maps.Clone(*s); *s == nil {
+		*s = map[string]bool{}
+	}
+	if is {
+		(*s)[host] = true
+	} else {
+		delete(*s, host)
+	}
+	p.show(&v)
+}
+
+// A View decides which hosts a node fetches, as of one moment. It is immutable, and safe for concurrent use.
+type View struct {
+	until  time.Time // the end of the view's validity
+	id     xor.ID
+	width  int
+	others xor.ID          // bits in which some live nodes differ first from this one
+	in     map[string]bool // hosts of other nodes that this node fetches for them
+	out    map[string]bool // hosts of this node's that it has stopped fetching, or is about to
+}
+
+// Until returns when the view expires. Then no host is this node's.
+func (v *View) Until() time.Time { return v.until }
+
+// Ours reports whether this node is the one to fetch a host, as long as the view is valid.
+func (v *View) Ours(host string) bool {
+	if v.out[host] {
+		return false
+	}
+	id := xor.Of("target", host).Truncate(v.width)
+	return v.id.Distance(id).And(v.others) == xor.ID{} || v.in[host]
+}

@@ -1,0 +1,111 @@
+package mesh
+
+import (
+	"time"
+
+	"kumo/internal/cluster/strategy"
+)
+
+// Reviews repair differences between the histories of a host's backups.
+//
+// A backup that is not the first may miss that a URL is done. An open URL may be known to some of the backups alone, if
+// nodes joined and died at the same time. So each backup reviews, now and then, the hosts that have as many open URLs
+// as at the last review: it compares their number with the other backups' (itemOpen), the first backup with all, the
+// others with the first. If it differs, the two exchange the open URLs (itemStore).
+type reviews struct {
+	core    *core
+	place   *place
+	mail    poster
+	history store
+	hosts   reviewedHosts
+	engine  func() (idle bool, activity uint64)
+
+	activity uint64 // at the last run
+	last     time.Time
+}
+
+// reviewedHosts is what reviews need of the hosts with open URLs.
+type reviewedHosts interface {
+	// names returns all of them, sorted.
+	names() []string
+	// openURLs returns how many URLs of a host are open.
+	openURLs(host string) int
+	// unchanged reports whether so many URLs are open as at the last call.
+	unchanged(host string) bool
+	// review has the open URLs of a host dispatched, if this node is the first backup and nothing happens with them.
+	// openURLs keeps its last result when the host has no open URLs any more.
+	review(host string) (openURLs func() int, first bool)
+}
+
+const (
+	reviewEvery = 30 * time.Second
+	reviewQuiet = 10 * time.Second // while there is no other activity
+	reviewMost  = 256              // hosts
+)
+
+// run reviews hosts now and then, and sooner while the engine is idle and there was no activity since the last call:
+// the crawl's end may wait for that alone.
+func (v *reviews) run() {
+	v.core.after(reviewQuiet, v.run)
+	idle, activity := v.engine()
+	quiet := idle && activity == v.activity
+	if v.activity = activity; quiet || v.core.now.Sub(v.last) >= reviewEvery {
+		v.review()
+	}
+}
+
+func (v *reviews) review() {
+	v.last = v.core.now
+	if v.place.leaving || !v.place.isFresh() {
+		return
+	}
+	asked := 0
+	for _, host := range v.hosts.names() {
+		if !v.hosts.unchanged(host) || asked == reviewMost {
+			continue
+		}
+		openURLs, first := v.hosts.review(host)
+		asked++
+		peers, _ := v.place.peers(host)
+		for _, to := range peers {
+			v.mail.post(to, item{kind: itemOpen, host: host}, func(to strategy.Node, r *reply) {
+				if r != nil && r.code == replyYes && r.number != int64(openURLs()) {
+					v.compare(host, to, "")
+				}
+			})
+			if !first {
+				break
+			}
+		}
+	}
+}
+
+// count replies to an itemOpen.
+func (v *reviews) count(_ strategy.Node, it item, answer func(reply)) {
+	if _, is := v.place.peers(it.host); !is {
+		answer(reply{code: replyNo})
+		return
+	}
+	answer(reply{code: replyYes, number: int64(v.hosts.openURLs(it.host))})
+}
+
+// compare has another backup of a host record which URLs are open here, from a position on, and records here which of
+// them are done.
+func (v *reviews) compare(host string, other strategy.Node, from string) {
+	v.history.read(host, from, false, func(k Known) {
+		if len(k.Links) == 0 {
+			return
+		}
+		v.mail.post(other, item{kind: itemStore, host: host, links: k.Links}, func(_ strategy.Node, r *reply) {
+			if r == nil || r.code != replyYes {
+				return
+			}
+			if done := doneOf(k.Links, r.states); len(done) > 0 {
+				v.history.record(host, done, func(Recorded, []Link) {})
+			}
+			if k.Next != "" {
+				v.compare(host, other, k.Next)
+			}
+		})
+	})
+}

@@ -1,0 +1,118 @@
+package mesh
+
+import (
+	"time"
+
+	"kumo/internal/base/xor"
+)
+
+// A status is what a node reports about itself.
+type status struct {
+	core    *core
+	cfg     StatusConfig
+	process uint64
+	idle    func() bool
+	partial func() bool    // whether missing nodes are waited for
+	addGone func(t *Tally) // adds the pages of nodes that have gone
+}
+
+// own returns this node's tally.
+func (s *status) own() Tally {
+	t := Tally{Nodes: 1}
+	if s.cfg.Figures != nil {
+		t.Figures, t.Max = s.cfg.Figures()
+	}
+	s.addGone(&t)
+	idle, activity := s.engine()
+	if idle && s.idle() {
+		t.Idle = 1
+	}
+	if s.partial() {
+		t.Bereft = 1
+	}
+	t.Print = mix(s.process ^ mix(activity))
+	return t
+}
+
+// engine reports whether the engine is idle, and how often this node has received anything.
+func (s *status) engine() (idle bool, activity uint64) {
+	if s.cfg.Engine == nil {
+		return true, s.core.activity
+	}
+	idle, activity = s.cfg.Engine()
+	return idle, activity + s.core.activity
+}
+
+// mix returns a number that looks random (the finalizer of splitmix64).
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// A termination detects the end of the crawl, at the node closest to an id that is the same in every mesh. It gathers
+// twice: if all nodes are idle both times, and none has received anything in between, the crawl has ended (F. Mattern,
+// Algorithms for distributed termination detection, 1987). Ended reports that.
+type termination struct {
+	core    *core
+	place   *place
+	gather  func(reports bool, f func(Tally))
+	own     func() Tally
+	version func() uint64 // of the crawl's record; 0: no crawl is known
+
+	id      xor.ID
+	seeking bool // a timer is set
+	running bool // gatherings are under way
+}
+
+// endEvery is how often the node looks for the end.
+const endEvery = 2 * time.Second
+
+// isHere reports whether it is this node that detects the end.
+func (e *termination) isHere() bool { return e.place.closest(e.id) }
+
+// seek begins to look for the end if that is this node's task.
+func (e *termination) seek() {
+	if !e.seeking && e.isHere() {
+		e.seeking = true
+		e.core.after(endEvery, e.look)
+	}
+}
+
+// look begins the gatherings, as long as it is this node's task.
+func (e *termination) look() {
+	if e.seeking = e.isHere(); !e.seeking {
+		return // until the neighbors change, or the knowledge of them is fresh
+	}
+	e.core.after(endEvery, e.look)
+	// if this node knows no crawl, others may know one
+	if e.running || e.place.alone.waits() || e.version() == 0 || e.own().Idle == 0 {
+		return
+	}
+	e.running = true
+	e.gather(false, func(first Tally) {
+		if !first.rests() {
+			e.running = false
+			return
+		}
+		version := e.version()
+		e.gather(false, func(second Tally) {
+			e.running = false
+			same := second.Print == first.Print && second.Nodes == first.Nodes && version == e.version()
+			if second.rests() && same {
+				e.core.do(Ended{Nodes: second.Nodes, Version: version})
+			}
+		})
+	})
+}
+
+// rests reports whether all nodes have answered, and are idle.
+func (t *Tally) rests() bool { return t.Missing == 0 && t.Idle == t.Nodes && !t.isPart() }
+
+// isPart reports whether the nodes of a tally may be only a part of the network, because so many of them wait for
+// others that do not answer: newcomers that know only each other, or one side of a partition. Only nodes near a missing
+// one, or with it in their tables, know that it does not answer. Other nodes know what a single missing one has to do.
+func (t *Tally) isPart() bool { return partOf*t.Bereft > t.Nodes }
+
+const partOf = 8
