@@ -29,7 +29,7 @@
 // queries the receiver before it sends these hosts to any other node. So no host is ever held twice, and none is lost.
 //
 // If the strategy is not a Placer, single hosts move by epochs of their own. Each such epoch combines the moves that
-// many nodes requested (moves.go).
+// many nodes requested (ownmoves.go).
 //
 // # Failed nodes
 //

@@ -31,7 +31,7 @@ type Table struct {
 }
 
 // Moves are single hosts that move from one member to others. The table does not name the hosts: they are in a record
-// of their own, which only their owner and its takeover node read (moves.go).
+// of their own, which only their owner and its takeover node read (ownmoves.go).
 type Moves struct {
 	From  strategy.Node   `json:"from"`
 	Batch uint64          `json:"batch"` // the record's revision
