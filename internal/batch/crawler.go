@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,17 +17,16 @@ import (
 	"kumo/internal/base/page"
 	"kumo/internal/base/weburl"
 	"kumo/internal/content/fetch"
-	"kumo/internal/content/parse"
 	"kumo/internal/content/policy"
 	"kumo/internal/content/robots"
 	"kumo/internal/state/frontier"
 )
 
-// A crawler fetches the URLs of one reduce task. The frontier has them by host and keeps the manners; here is what each
-// is wanted for.
+// A crawler fetches the URLs of one reduce task. It guards nothing itself: the frontier has the URLs by host and keeps
+// the politeness delays, and the parts have the rest.
 //
 //	feed     the task's groups → add, as long as there is room
-//	add      judged by the rules of each collection; refused → a Document that says so; otherwise → frontier
+//	add      judged by the rules of each collection; refused → a Document with the reason; otherwise → frontier
 //	visit    robots.txt known? allowed? → fetch → judge the answer: again, failed, or a Document for each collection
 //	follow   a redirect on the same host, in round 0 → add; others → the next round, by way of parse and optimize
 type crawler struct {
@@ -36,53 +34,30 @@ type crawler struct {
 	task     *Task
 	client   *fetch.Client
 	frontier *frontier.Frontier
-	robots   *robots.Cache
-	parsers  sync.Pool // of *parsing
-	reading  chan struct{}
-	start    time.Time
-	least    time.Duration // interval of the collections
-
-	emit struct {
-		sync.Mutex
-		do  Emit
-		buf []byte
-	}
-
-	mu       sync.Mutex // guards what follows
-	room     sync.Cond  // waiting has become less, or failed is set
-	waiting  int        // URLs in the frontier
-	failed   bool       // no room is waited for any more
-	wanted   map[string][]InURL
+	rules    *originRules
+	hosts    *hosts
+	pending  *pending
+	out      *output
+	reader   *pageReader
 	seen     *weburl.Set // wishes that were added, as keys
-	hosts    map[string]*hostState
-	awaited  map[string]bool   // origins whose robots.txt is on its way
-	deferred map[string]string // origins whose robots.txt the next round asks for → where it is
-	noRules  map[string]string // origins whose robots.txt did not answer → why
+	start    time.Time
+	least    time.Duration // shortest interval of the collections
 
-	idle  atomic.Int64 // nanoseconds that threads have waited for a host whose time has come
+	idle  atomic.Int64 // nanoseconds that threads have waited for a host whose delay is over
 	pages atomic.Int64
 }
 
-// A hostState is what is known of a host beside the frontier.
-type hostState struct {
-	interval time.Duration // that its collections want
-	failures int           // in a row
-	dead     string        // why it was given up; "" if it was not
-}
-
 const (
-	mostWaiting  = 100_000 // URLs of a task in memory
-	mostThreads  = 1000
-	mostDelay    = 30 * time.Second // of what a robots.txt asks for
-	hostFailures = 8                // in a row, after which a host is given up for the round
-	robotsTries  = 5
-	throttles    = 8 // tries of a URL whose host asks to slow down
-	maxRobots    = 512 << 10
-	statusEvery  = 5 * time.Second
-	rulesMemory  = 128 << 20 // bytes of rules in memory
+	mostThreads = 1000
+	mostDelay   = 30 * time.Second // limit of the delays that robots.txt files request
+	robotsTries = 5
+	throttles   = 8 // tries of a URL whose host requests to slow down
+	maxRobots   = 512 << 10
+	statusEvery = 5 * time.Second
+	rulesMemory = 128 << 20 // bytes of rules in memory
 )
 
-// Rules that leave a URL out, beside those of package policy.
+// Rules that exclude a URL, beside those of package policy.
 const ruleRobots = "robots"
 
 func (s *setup) crawlReduce(ctx context.Context, t *Task, groups Groups, emit Emit) (err error) {
@@ -92,7 +67,7 @@ func (s *setup) crawlReduce(ctx context.Context, t *Task, groups Groups, emit Em
 	}
 	defer client.Close()
 	c := s.newCrawler(t, client, emit)
-	defer func() { err = errors.Join(err, c.robots.Close()) }()
+	defer func() { err = errors.Join(err, c.rules.cache.Close()) }()
 	if err := c.loadRules(ctx); err != nil {
 		return err
 	}
@@ -100,17 +75,8 @@ func (s *setup) crawlReduce(ctx context.Context, t *Task, groups Groups, emit Em
 }
 
 func (s *setup) newCrawler(t *Task, client *fetch.Client, emit Emit) *crawler {
-	c := &crawler{setup: s, task: t, client: client, start: s.Now(), wanted: map[string][]InURL{}, seen: weburl.NewSet(),
-		hosts: map[string]*hostState{}, awaited: map[string]bool{}, deferred: map[string]string{},
-		noRules: map[string]string{},
-		reading: make(chan struct{}, 2*runtime.GOMAXPROCS(0))}
-	c.emit.do = emit
-	c.room.L = &c.mu
-	c.parsers.New = func() any {
-		return &parsing{parser: parse.New(parse.Config{Agent: s.Fetching.Agent, Language: true})}
-	}
-	c.robots = robots.NewCache(robots.Config{Agent: s.Fetching.Agent, ErrorTTL: 24 * time.Hour, MaxBytes: rulesMemory,
-		Now: s.Now})
+	c := &crawler{setup: s, task: t, client: client, start: s.Now(), seen: weburl.NewSet(), pending: newPending(),
+		out: &output{task: t, now: s.Now, emit: emit}, reader: newPageReader(s)}
 	var longest time.Duration
 	for i, m := range s.Collections {
 		interval := time.Duration(m.Interval)
@@ -120,7 +86,7 @@ func (s *setup) newCrawler(t *Task, client *fetch.Client, emit Emit) *crawler {
 		}
 		for _, seed := range m.Seeds {
 			if u, err := weburl.Parse(seed); err == nil && namesAddress(u.Hostname()) {
-				client.Allow(u.Host()) // who names such an address means it
+				client.Allow(u.Host()) // a seed permits such an address
 			}
 		}
 	}
@@ -128,10 +94,13 @@ func (s *setup) newCrawler(t *Task, client *fetch.Client, emit Emit) *crawler {
 		MaxDelay: max(mostDelay, longest), AddrDelay: s.Fetching.AddressDelay, Now: s.Now,
 		MaxWait: cmp.Or(s.Fetching.MaxWait, 5*time.Minute)})
 	c.frontier.KeepOpen(true)
+	c.rules = newOriginRules(robots.NewCache(robots.Config{Agent: s.Fetching.Agent, ErrorTTL: 24 * time.Hour,
+		MaxBytes: rulesMemory, Now: s.Now}), c.frontier)
+	c.hosts = &hosts{frontier: c.frontier, delay: c.rules.delay, states: map[string]*hostState{}}
 	return c
 }
 
-// threads are as many as the tasks of the collections would have that share this one.
+// threads returns the sum of the collections' threads, as they share the task.
 func (c *crawler) threads() int {
 	n := 0
 	for _, m := range c.Collections {
@@ -152,13 +121,7 @@ func namesAddress(hostname string) bool {
 func (c *crawler) run(ctx context.Context, groups Groups) error {
 	threads := c.threads()
 	g, inner := errgroup.WithContext(ctx)
-	stop := context.AfterFunc(inner, func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.failed = true
-		c.room.Broadcast()
-	})
-	defer stop()
+	defer context.AfterFunc(inner, c.pending.stop)()
 	for range threads {
 		g.Go(func() error { return c.work(inner) })
 	}
@@ -186,7 +149,7 @@ const (
 	CounterIdle   = "idle ms"
 )
 
-// report says how far the task is, now and then.
+// report reports the task's progress periodically.
 func (c *crawler) report(ctx context.Context) {
 	tick := time.NewTicker(statusEvery)
 	defer tick.Stop()
@@ -216,29 +179,19 @@ func (c *crawler) feed(ctx context.Context, groups Groups) error {
 		if err != nil {
 			return err
 		}
-		if !c.waitForRoom() {
+		if !c.pending.waitForRoom() {
 			return ctx.Err()
 		}
 	}
 	return nil
 }
 
-// waitForRoom waits while much is in memory, and reports whether to go on.
-func (c *crawler) waitForRoom() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for c.waiting >= mostWaiting && !c.failed {
-		c.room.Wait()
-	}
-	return !c.failed
-}
-
-// add takes in a URL with what it is wanted for.
+// add adds wishes for a URL to the frontier, as far as the rules of their collections allow.
 func (c *crawler) add(url string, wishes []InURL) error {
 	u, err := weburl.Parse(url)
 	if err != nil || !u.Web() {
 		for i := range wishes {
-			if err := c.refuse(&wishes[i], "url", "not a URL of the web"); err != nil {
+			if err := c.out.refuse(&wishes[i], "url", "not a URL of the web"); err != nil {
 				return err
 			}
 		}
@@ -252,14 +205,14 @@ func (c *crawler) add(url string, wishes []InURL) error {
 			return err
 		}
 		if in.Robots != "" {
-			c.pushItem(u, item.Item{URL: url, Robots: in.Robots, From: in.From, Redirects: uint8(in.Redirects)}, c.least)
+			c.hosts.push(u, item.Item{URL: url, Robots: in.Robots, From: in.From, Redirects: uint8(in.Redirects)}, c.least)
 			continue
 		}
 		if in.Known && !in.Due && !in.Seed || !c.seen.Add(string(in.Key())) {
 			continue
 		}
 		if v := m.rules.Judge(u, in.link()); v.Refused() {
-			if err := c.refuse(in, v.Rule, v.Why); err != nil {
+			if err := c.out.refuse(in, v.Rule, v.Why); err != nil {
 				return err
 			}
 			continue
@@ -272,7 +225,7 @@ func (c *crawler) add(url string, wishes []InURL) error {
 	return nil
 }
 
-// link is what led to the URL.
+// link returns the link that led to the URL.
 func (in *InURL) link() policy.Link {
 	l := policy.Link{From: in.From, Kind: page.Anchor, Depth: int32(in.Depth), Redirects: uint8(min(in.Redirects, 255)),
 		Seed: in.Seed}
@@ -285,17 +238,10 @@ func (in *InURL) link() policy.Link {
 	return l
 }
 
-// push has a URL wait at its host.
+// push enqueues a URL at its host.
 func (c *crawler) push(u weburl.URL, wishes []InURL) {
 	url := u.String()
-	c.mu.Lock()
-	_, waits := c.wanted[url]
-	if !waits {
-		c.waiting++
-	}
-	c.wanted[url] = append(c.wanted[url], wishes...)
-	c.mu.Unlock()
-	if waits {
+	if !c.pending.add(url, wishes) {
 		return
 	}
 	it := item.Item{URL: url, From: wishes[0].From, Depth: int32(wishes[0].Depth)}
@@ -304,66 +250,7 @@ func (c *crawler) push(u weburl.URL, wishes []InURL) {
 		it.Depth = min(it.Depth, int32(wishes[i].Depth))
 		interval = max(interval, time.Duration(c.of[wishes[i].Collection].Interval))
 	}
-	c.pushItem(u, it, interval)
-}
-
-// pushItem has an item wait at its host, whose pages are to be so far apart at least. A host owes a whole interval at
-// first: nobody knows when the round before has asked it last.
-func (c *crawler) pushItem(u weburl.URL, it item.Item, interval time.Duration) {
-	key := u.Host()
-	it.Rank = it.Depth
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	h := c.hosts[key]
-	isNew := h == nil
-	if isNew {
-		h = &hostState{}
-		c.hosts[key] = h
-	}
-	longer := interval > h.interval
-	h.interval = max(h.interval, interval)
-	delay := max(h.interval, c.asked(u.Origin()))
-	if isNew {
-		c.frontier.Arrive(key, delay, delay, it)
-		return
-	}
-	if longer {
-		c.frontier.SetDelay(key, delay)
-	}
-	c.frontier.Push(key, it)
-}
-
-// asked is the delay that an origin asks for, as far as that is known.
-func (c *crawler) asked(origin string) time.Duration {
-	rules, known := c.robots.Get(origin)
-	if !known {
-		return 0
-	}
-	delay, _ := rules.Delay()
-	return delay
-}
-
-// claim takes over what a URL is wanted for.
-func (c *crawler) claim(url string) []InURL {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	wishes := c.wanted[url]
-	if wishes != nil {
-		delete(c.wanted, url)
-		c.waiting--
-		c.room.Signal()
-	}
-	return wishes
-}
-
-// unclaim gives it back, as the URL is to be visited again.
-func (c *crawler) unclaim(url string, wishes []InURL) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if _, waits := c.wanted[url]; !waits {
-		c.waiting++
-	}
-	c.wanted[url] = append(c.wanted[url], wishes...)
+	c.hosts.push(u, it, interval)
 }
 
 // work visits URLs until there are none.
@@ -386,46 +273,7 @@ func (c *crawler) work(ctx context.Context) error {
 	}
 }
 
-// put emits a record.
-func (c *crawler) put(key []byte, write func([]byte) []byte) error {
-	c.emit.Lock()
-	defer c.emit.Unlock()
-	c.emit.buf = write(c.emit.buf[:0])
-	err := c.emit.do(key, c.emit.buf)
-	if cap(c.emit.buf) > 4<<20 {
-		c.emit.buf = nil
-	}
-	return err
-}
-
-// document begins the Document of a wish.
-func (c *crawler) document(in *InURL) Document {
-	return Document{Collection: in.Collection, URL: in.URL, From: in.From, Depth: in.Depth, Redirects: in.Redirects,
-		Seed: in.Seed, Time: c.Now().UTC(), MetaFollow: true, MetaIndex: true}
-}
-
-// refuse leaves a URL out for a rule.
-func (c *crawler) refuse(in *InURL, rule, why string) error {
-	d := c.document(in)
-	d.Rule, d.Detail = rule, why
-	c.task.Count(in.Collection, refusedBy+rule, 1)
-	return c.put(d.Key(), d.Append)
-}
-
-// fail gives a URL up that brought no answer.
-func (c *crawler) fail(in *InURL, failure page.Failure, detail string) error {
-	d := c.document(in)
-	d.Failure, d.Detail = failure, detail
-	return c.put(d.Key(), d.Append)
-}
-
-// postpone leaves a URL to the next round.
-func (c *crawler) postpone(in *InURL) error {
-	c.task.Count(in.Collection, "left to the next round", 1)
-	return c.put(in.Key(), in.Append)
-}
-
-// loadRules takes in what robots.txt files of the task's hosts have answered today.
+// loadRules loads the robots.txt of the task's hosts that earlier rounds have fetched today.
 func (c *crawler) loadRules(ctx context.Context) error {
 	for _, name := range c.Rules {
 		for r, err := range ReadFile(ctx, c.Place, name) {
@@ -442,21 +290,17 @@ func (c *crawler) loadRules(ctx context.Context) error {
 			switch {
 			case c.asksAgain(&rules):
 			case rules.Moved == "":
-				c.robots.Answer(rules.Origin, rules.Status, rules.Body)
+				c.rules.answer(rules.Origin, rules.Status, rules.Body)
 			default:
-				c.deferred[rules.Origin] = rules.Moved
+				c.rules.deferTo(rules.Origin, rules.Moved)
 			}
 		}
 	}
-	for origin := range c.deferred {
-		if _, known := c.robots.Get(origin); known {
-			delete(c.deferred, origin)
-		}
-	}
+	c.rules.dropDeferred()
 	return nil
 }
 
-// asksAgain reports whether rules are of before the day was begun, perhaps for the second time, and are none yet.
+// asksAgain reports whether rules are temporary and older than the day's start, which may be its second one.
 func (c *crawler) asksAgain(r *Rules) bool {
 	return r.Time.Before(c.Began) &&
 		(r.Moved != "" || robots.FromStatus(r.Status, nil, c.Fetching.Agent).Temporary())

@@ -35,14 +35,14 @@ func ReadMove(key, value []byte) (m Move, err error) {
 	return m, whole(r, KindMove)
 }
 
-// move notes what an answer says of where a seed is.
+// move emits a Move if a seed redirects elsewhere than before.
 func (c *crawler) move(d *Document) error {
 	m := Move{Collection: d.Collection, URL: d.URL, To: d.To}
 	was := c.of[d.Collection].moved[d.URL]
 	if !d.Seed || m.To == was || m.To == "" && !d.hasPage() {
 		return nil
 	}
-	return c.put(m.Key(), m.Append)
+	return c.out.put(m.Key(), m.Append)
 }
 
 // hasPage reports whether the server has a page at the URL, sent or not.

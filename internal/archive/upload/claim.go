@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"kumo/internal/archive/away"
@@ -24,7 +25,7 @@ var ErrRefused = errors.New("the place is not for this crawl")
 // ErrFree says of such an end that the folder, whose place never was the crawl's, may have another one.
 var ErrFree = errors.New("the folder may have another place")
 
-// A refusal is such an error, as it is said. It is none of usage any more: the crawl has begun.
+// A refusal is such an error. It is no usage error: the crawl has started.
 type refusal struct {
 	why  error
 	free bool // the place never was the crawl's
@@ -36,35 +37,49 @@ func (r *refusal) Is(target error) bool {
 	return target == ErrRefused || target == ErrFree && r.free || target == ErrTaken && errors.Is(r.why, ErrTaken)
 }
 
-// CheckHere sees whether a place can be the crawl's as far as its folder says.
+// CheckHere checks whether a place can be the crawl's, by its folder alone.
 func CheckHere(cfg Config) error {
-	_, err := (&Uploader{cfg: cfg}).readLink()
+	_, err := (&claim{cfg: &cfg}).read()
 	return err
 }
 
-// Check sees, without a change of either, whether a place can be the crawl's in a folder. What passes, as place.Passes
-// has it, is an error, too.
+// Check checks whether a place can be the crawl's in a folder, and changes neither. Temporary errors (place.Passes) are
+// errors, too.
 func Check(ctx context.Context, cfg Config) error {
-	u := &Uploader{cfg: cfg}
-	link, err := u.readLink()
+	c := &claim{cfg: &cfg}
+	link, err := c.read()
 	if err != nil {
 		return err
 	}
-	return u.compare(ctx, link)
+	return c.compare(ctx, link)
 }
 
-// readLink reads what the folder says of its place; nil if it says nothing yet. One that has had nothing of the crawl
-// can be given up for another.
-func (u *Uploader) readLink() (*away.Link, error) {
-	p, dir := u.cfg.Place, u.cfg.Dir
+// A claim guards the bond between the crawl's folder and its place: no two crawls use one place, nor does a copy of a
+// folder.
+//
+// It writes the folder's link and the place's mark. Invariants: the link is written first: a mark that no folder knows
+// would keep all crawls out. The mark is written only to a place that is empty or the crawl's own, and is read again
+// before each round of uploads.
+type claim struct {
+	cfg   *Config
+	link  *away.Link
+	mark  away.Mark
+	fresh bool        // this process was the first to mark the place
+	made  atomic.Bool // the place is the crawl's
+}
+
+// read reads the folder's link to its place; nil if there is none yet. A link to a place that has received nothing can
+// be replaced by one to another.
+func (c *claim) read() (*away.Link, error) {
+	p, dir := c.cfg.Place, c.cfg.Dir
 	link, err := away.ReadLink(dir)
 	switch {
 	case link == nil || err != nil:
 		return nil, err
-	case u.cfg.Fresh && link.Place == p.URL() && !link.Pending:
+	case c.cfg.Fresh && link.Place == p.URL() && !link.Pending:
 		return nil, advice.Usage("the place %s %w the crawl in %s, which --fresh sets aside: name another", p.URL(),
 			ErrTaken, dir)
-	case u.cfg.Fresh, link.Pending && link.Place != p.URL():
+	case c.cfg.Fresh, link.Pending && link.Place != p.URL():
 		return nil, nil
 	case link.Place != p.URL():
 		return nil, advice.Usage("the files of the crawl in %s go to %s, and not to %s: name another folder with --work",
@@ -73,82 +88,83 @@ func (u *Uploader) readLink() (*away.Link, error) {
 	return link, nil
 }
 
-// claim makes the place the crawl's. The folder knows of it first: a mark in the place that no folder knows would keep
-// all out. Writing the mark shows that the place can be written to.
-func (u *Uploader) claim(ctx context.Context) error {
-	if l, is := u.cfg.Place.(place.Locker); is {
+// make makes the place the crawl's. Writing the mark shows that the place can be written to.
+func (c *claim) make(ctx context.Context) error {
+	if l, is := c.cfg.Place.(place.Locker); is {
 		unlock, err := l.Lock(ctx, "crawl")
 		if err != nil {
 			return err
 		}
 		defer func() { _ = unlock() }() // it is lost with the process
 	}
-	if err := u.compare(ctx, u.link); err != nil {
+	if err := c.compare(ctx, c.link); err != nil {
 		return err
 	}
-	if err := u.know(); err != nil {
+	if err := c.writeLink(); err != nil {
 		return err
 	}
-	mark := self(&u.cfg, u.link)
+	mark := self(c.cfg, c.link)
 	mark.Open = true
-	if err := mark.Write(ctx, u.cfg.Place); err != nil {
-		return fmt.Errorf("the place %s cannot be written to: %w", u.cfg.Place.URL(), err)
+	if err := mark.Write(ctx, c.cfg.Place); err != nil {
+		return fmt.Errorf("the place %s cannot be written to: %w", c.cfg.Place.URL(), err)
 	}
-	if u.link.Pending {
-		l := *u.link
+	if c.link.Pending {
+		l := *c.link
 		l.Pending = false
-		if err := l.Write(u.cfg.Disk, u.cfg.Dir); err != nil { // it is tried again
+		if err := l.Write(c.cfg.Disk, c.cfg.Dir); err != nil { // it is tried again
 			return err
 		}
-		u.fresh, u.link = true, &l
+		c.fresh, c.link = true, &l
 	}
-	u.mark = mark
-	u.claimed.Store(true)
+	c.mark = mark
+	c.made.Store(true)
 	return nil
 }
 
-// know has the folder know of its place, be it there or not.
-func (u *Uploader) know() error {
-	if u.link == nil {
-		u.link = &away.Link{Place: u.cfg.Place.URL(), ID: rand.Text(), Pending: true}
+// writeLink writes the folder's link to its place, whether the place can be reached or not.
+func (c *claim) writeLink() error {
+	if c.link == nil {
+		c.link = &away.Link{Place: c.cfg.Place.URL(), ID: rand.Text(), Pending: true}
 	}
-	if u.link.URL == u.cfg.URL {
+	if c.link.URL == c.cfg.URL {
 		return nil
 	}
-	u.link.URL = u.cfg.URL
-	return u.link.Write(u.cfg.Disk, u.cfg.Dir)
+	c.link.URL = c.cfg.URL
+	return c.link.Write(c.cfg.Disk, c.cfg.Dir)
 }
 
-// claimLate makes a place the crawl's that could not be reached at the start.
-func (u *Uploader) claimLate(ctx context.Context) error {
-	if u.claimed.Load() {
+// makeLate makes a place the crawl's that could not be reached at the start.
+func (c *claim) makeLate(ctx context.Context) error {
+	if c.made.Load() {
 		return nil
 	}
-	err := place.Ask(ctx, u.cfg.Place)
+	err := place.Ask(ctx, c.cfg.Place)
 	if err == nil {
-		err = u.claim(ctx)
+		err = c.make(ctx)
 	}
 	if advice.IsUsage(err) {
-		return &refusal{fmt.Errorf("%w; nothing is brought there", err), u.link.Pending}
+		return &refusal{fmt.Errorf("%w; nothing is brought there", err), c.link.Pending}
 	}
 	return err
 }
 
-// Release takes the mark out of the place again that this process was the first to put there, as a crawl that does not
-// begin has no need of it. Run was not called.
-func (u *Uploader) Release(ctx context.Context) error {
-	if !u.fresh {
+// Release removes the mark from the place if this process was the first to write it: the crawl does not start. Run was
+// not called.
+func (u *Uploader) Release(ctx context.Context) error { return u.claim.release(ctx) }
+
+func (c *claim) release(ctx context.Context) error {
+	if !c.fresh {
 		return nil
 	}
-	m, err := away.ReadMark(ctx, u.cfg.Place)
-	if err == nil && m != nil && m.Is(&u.mark) {
-		err = u.cfg.Place.Remove(ctx, away.MarkName)
+	m, err := away.ReadMark(ctx, c.cfg.Place)
+	if err == nil && m != nil && m.Is(&c.mark) {
+		err = c.cfg.Place.Remove(ctx, away.MarkName)
 	}
 	if err != nil {
-		return fmt.Errorf("the mark %s stays in the place %s: %w", away.MarkName, u.cfg.Place.URL(), err)
+		return fmt.Errorf("the mark %s stays in the place %s: %w", away.MarkName, c.cfg.Place.URL(), err)
 	}
-	u.link.Pending = true
-	return u.link.Write(u.cfg.Disk, u.cfg.Dir)
+	c.link.Pending = true
+	return c.link.Write(c.cfg.Disk, c.cfg.Dir)
 }
 
 // self is the mark of the crawl in this folder.
@@ -161,13 +177,13 @@ func self(cfg *Config, link *away.Link) away.Mark {
 	return m
 }
 
-// compare compares what the folder says of its place, if it does, with what the place says of its crawl.
-func (u *Uploader) compare(ctx context.Context, link *away.Link) error {
-	p, dir := u.cfg.Place, u.cfg.Dir
+// compare compares the folder's link, if there is one, with the place's mark.
+func (c *claim) compare(ctx context.Context, link *away.Link) error {
+	p, dir := c.cfg.Place, c.cfg.Dir
 	mark, err := away.ReadMark(ctx, p)
 	if errors.Is(err, away.ErrUnreadable) && link != nil { // no other crawl would have been let in, if it was ours
 		if link.Pending {
-			return u.checkEmpty(ctx)
+			return c.checkEmpty(ctx)
 		}
 		return nil
 	}
@@ -176,13 +192,13 @@ func (u *Uploader) compare(ctx context.Context, link *away.Link) error {
 	}
 	switch {
 	case mark == nil && (link == nil || link.Pending):
-		return u.checkEmpty(ctx)
+		return c.checkEmpty(ctx)
 	case mark == nil:
 		return nil
 	case link == nil || link.ID != mark.ID:
 		return advice.Usage("the place %s %w %s: name another", p.URL(), ErrTaken, mark)
 	}
-	if own := self(&u.cfg, link); !own.Is(mark) && own.Machine == mark.Machine {
+	if own := self(c.cfg, link); !own.Is(mark) && own.Machine == mark.Machine {
 		if other, err := away.ReadLink(mark.Folder); err == nil && other != nil && other.ID == link.ID {
 			return advice.Usage("the place %s %w %s, of which %s is a copy: go on with that, or remove it", p.URL(),
 				ErrTaken, mark, dir)
@@ -192,9 +208,9 @@ func (u *Uploader) compare(ctx context.Context, link *away.Link) error {
 }
 
 // checkEmpty refuses a place with files that a crawl would write over.
-func (u *Uploader) checkEmpty(ctx context.Context) error {
-	p := u.cfg.Place
-	for _, name := range append([]string{away.ManifestName}, u.cfg.Grow...) {
+func (c *claim) checkEmpty(ctx context.Context) error {
+	p := c.cfg.Place
+	for _, name := range append([]string{away.ManifestName}, c.cfg.Grow...) {
 		_, err := p.Stat(ctx, name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -212,25 +228,25 @@ func (u *Uploader) checkEmpty(ctx context.Context) error {
 	return err
 }
 
-// whole notes in the place that all is there.
-func (u *Uploader) whole(ctx context.Context) error {
-	if err := u.stillOurs(ctx); err != nil {
+// complete marks in the place that all files are there.
+func (c *claim) complete(ctx context.Context) error {
+	if err := c.check(ctx); err != nil {
 		return err
 	}
-	u.mark.Open = false
-	return u.mark.Write(ctx, u.cfg.Place)
+	c.mark.Open = false
+	return c.mark.Write(ctx, c.cfg.Place)
 }
 
-// stillOurs sees that no other folder has taken the place over.
-func (u *Uploader) stillOurs(ctx context.Context) error {
-	m, err := away.ReadMark(ctx, u.cfg.Place)
+// check checks that no other folder has taken the place over.
+func (c *claim) check(ctx context.Context) error {
+	m, err := away.ReadMark(ctx, c.cfg.Place)
 	switch {
 	case errors.Is(err, away.ErrUnreadable), err == nil && m == nil: // somebody has removed it
-		return u.mark.Write(ctx, u.cfg.Place)
+		return c.mark.Write(ctx, c.cfg.Place)
 	case err != nil:
 		return err
-	case !m.Is(&u.mark):
-		return fmt.Errorf("the place %s %w %s now: nothing more is brought there", u.cfg.Place.URL(), ErrTaken, m)
+	case !m.Is(&c.mark):
+		return fmt.Errorf("the place %s %w %s now: nothing more is brought there", c.cfg.Place.URL(), ErrTaken, m)
 	}
 	return nil
 }

@@ -182,7 +182,7 @@ func (s *States) look(fresh []string) {
 	defer s.mu.Unlock()
 	if s.named == nil {
 		s.named = map[string]bool{}
-		for _, e := range s.up.there.All() {
+		for _, e := range s.up.ledger.there.All() {
 			s.named[e.Name] = true
 		}
 	}
@@ -230,7 +230,7 @@ func (s *States) Run(ctx context.Context) {
 
 // step does what there is to be done.
 func (s *States) step(ctx context.Context) error {
-	if !s.up.claimed.Load() { // look tells when it is
+	if !s.up.claim.made.Load() { // look tells when it is
 		return nil
 	}
 	if err := s.begin(ctx); err != nil {
@@ -337,7 +337,7 @@ func (s *States) seek() error {
 // isHere reports whether the folder has a record file: it may get its final name just now.
 func (s *States) isHere(name string) (bool, error) {
 	for _, ending := range []string{".open", ""} {
-		_, err := s.up.cfg.Disk.Size(s.up.path(name + ending))
+		_, err := s.up.cfg.Disk.Size(s.up.cfg.path(name + ending))
 		if err == nil || !errors.Is(err, fs.ErrNotExist) {
 			return true, err
 		}

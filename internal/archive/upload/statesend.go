@@ -64,7 +64,7 @@ func (s *States) giveUp(why error) error {
 
 // bring brings a checkpoint to the place. What was brought before it failed is not brought again.
 func (s *States) bring(ctx context.Context, o *offer) error {
-	if err := errors.Join(s.up.stillOurs(ctx), s.cfg.Log.Held(ctx)); err != nil {
+	if err := errors.Join(s.up.claim.check(ctx), s.cfg.Log.Held(ctx)); err != nil {
 		return err
 	}
 	state := &away.State{Position: uint64(o.at), Relies: uint64(o.relies)}
@@ -133,7 +133,7 @@ func (s *States) send(ctx context.Context, o *offer, f *stateFile) (at away.Stat
 		s.sound[f.name] = true
 		return old, nil
 	}
-	if err := s.up.put(ctx, at.At, src, f.size, sum); err != nil {
+	if err := s.up.sender.put(ctx, at.At, src, f.size, sum); err != nil {
 		return at, err
 	}
 	s.sound[f.name] = f.lasts()

@@ -28,7 +28,7 @@ func (s *States) list() (files []stateFile, cost int64, err error) {
 		}
 	}
 	for _, room := range away.StateRooms {
-		names, err := s.up.cfg.Disk.List(s.up.path("state/" + room))
+		names, err := s.up.cfg.Disk.List(s.up.cfg.path("state/" + room))
 		if err != nil {
 			return nil, 0, err
 		}
@@ -37,7 +37,7 @@ func (s *States) list() (files []stateFile, cost int64, err error) {
 				continue
 			}
 			f := stateFile{name: room + "/" + name}
-			f.size, err = s.up.cfg.Disk.Size(s.up.path("state/" + f.name))
+			f.size, err = s.up.cfg.Disk.Size(s.up.cfg.path("state/" + f.name))
 			if errors.Is(err, fs.ErrNotExist) { // no checkpoint names it
 				continue
 			}
@@ -72,7 +72,7 @@ func (s *States) stage(files []stateFile) (staged []stateFile, err error) {
 		return nil, err
 	}
 	for _, f := range files {
-		from, to := u.path("state/"+f.name), filepath.Join(u.cfg.Dir, f.staged())
+		from, to := u.cfg.path("state/"+f.name), filepath.Join(u.cfg.Dir, f.staged())
 		if !vfs.Link(u.cfg.Disk, from, to) {
 			err = copyFile(u.cfg.Disk, from, to, f.size)
 		}

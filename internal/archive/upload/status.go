@@ -3,67 +3,109 @@ package upload
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
+	"kumo/internal/archive/away"
 	"kumo/internal/base/stats"
 )
 
-func (u *Uploader) tellWaiting(todo []waiting) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.status.Waiting, u.status.WaitSize = int64(len(todo)), 0
-	for _, f := range todo {
-		u.status.WaitSize += f.size
+// A report guards the figures that Status returns. All methods may be called by many goroutines at once.
+type report struct {
+	mu     sync.Mutex // guards the fields below
+	status stats.Uploads
+	next   time.Time // next try; zero: now
+}
+
+// snapshot returns the figures.
+func (r *report) snapshot() stats.Uploads {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.status
+	if s.Why != "" && !r.next.IsZero() {
+		s.Next = max(time.Until(r.next), 0)
+	}
+	return s
+}
+
+// work applies that the place works. It reports whether it has failed before.
+func (r *report) work() (back bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	back = r.status.Why != ""
+	r.status.Why, r.next = "", time.Time{}
+	return back
+}
+
+// replaced counts a file that came into the place, instead of others.
+func (r *report) replaced(e *away.Entry, others []away.Entry) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := &r.status
+	s.Files, s.Bytes = s.Files+1-int64(len(others)), s.Bytes+e.Size
+	for _, o := range others {
+		s.Bytes -= o.Size
+	}
+	if s.Waiting > 0 && !away.IsPart(e.Name) {
+		s.Waiting--
+		s.WaitSize = max(s.WaitSize-e.Size, 0)
 	}
 }
 
-// fails tells that the place fails, and why.
+// setWaiting sets the files that are still to be uploaded.
+func (r *report) setWaiting(todo []waiting) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.status.Waiting, r.status.WaitSize = int64(len(todo)), 0
+	for _, f := range todo {
+		r.status.WaitSize += f.size
+	}
+}
+
+// fails reports that the place fails, and why.
 func (u *Uploader) fails(err error, next time.Duration) {
-	if u.failing(err, next) && u.cfg.Failed != nil {
+	if u.report.fail(err, next) && u.cfg.Failed != nil {
 		u.cfg.Failed(u.Status())
 	}
 }
 
-// failing reports whether that is news.
-func (u *Uploader) failing(err error, next time.Duration) bool {
+// fail sets why the place fails, and when it is tried next. It reports whether the reason is new.
+func (r *report) fail(err error, next time.Duration) bool {
 	why := reason(err)
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	news := u.status.Why != why
-	u.status.Why, u.next = why, time.Time{}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	news := r.status.Why != why
+	r.status.Why, r.next = why, time.Time{}
 	if next > 0 {
-		u.next = time.Now().Add(next)
+		r.next = time.Now().Add(next)
 	}
 	return news
 }
 
-// reason is the first line of an error, which may be joined of several.
+// reason returns the first line of an error, which may be joined of several.
 func reason(err error) string {
 	why, _, _ := strings.Cut(err.Error(), "\n")
 	return why
 }
 
+// works reports that the place works again, if it has failed.
 func (u *Uploader) works() {
-	u.mu.Lock()
-	back := u.status.Why != ""
-	u.status.Why, u.next = "", time.Time{}
-	u.mu.Unlock()
-	if back && u.cfg.Works != nil {
+	if u.report.work() && u.cfg.Works != nil {
 		u.cfg.Works(u.Status())
 	}
 }
 
-// gaveUp is the error of a run that ends because the place has failed for too long.
+// gaveUp returns the error of a run that ends because the place has failed for too long.
 func (u *Uploader) gaveUp(err error) error {
-	u.failing(err, 0) // which its caller tells
+	u.report.fail(err, 0) // the caller reports it
 	return u.waits(err)
 }
 
-// waits is the error of a run that ends before all is in the place.
+// waits returns the error of a run that ends before all files are in the place.
 func (u *Uploader) waits(err error) error {
 	_, _ = u.look(true)
 	s := u.Status()
-	if s.Waiting == 0 && u.named {
+	if s.Waiting == 0 && u.ledger.listed {
 		return nil
 	}
 	return fmt.Errorf("%w %s: %s (%s) %s: %w", ErrWaits, s.Place, stats.Count(s.Waiting, "files"), stats.Bytes(s.WaitSize),

@@ -23,7 +23,6 @@ import (
 	"errors"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"kumo/internal/archive/away"
@@ -32,7 +31,7 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// A Config says what goes where.
+// A Config configures the uploads of a crawl.
 type Config struct {
 	Place place.Place
 	URL   string   // with the options by which the place is reached; default its own
@@ -53,51 +52,34 @@ type Config struct {
 // ErrWaits is the end of a run whose files are not all in the place.
 var ErrWaits = errors.New("not all files are in the place")
 
-// An Uploader brings files to a place. [Uploader.Run] is called once; the other methods may be called by many
-// goroutines at once.
+// An Uploader uploads files to a place. [Uploader.Run] is called once; the other methods may be called by many
+// goroutines at once. It guards the order and the retries of uploads; its parts guard the rest.
 type Uploader struct {
-	cfg   Config
-	mark  away.Mark
-	link  *away.Link
-	fresh bool // this process was the first to mark the place
-	there *away.Manifest
-	poke  chan struct{}
-	end   chan struct{} // closed: nothing new comes
+	cfg    Config
+	claim  claim
+	queue  *queue
+	sender sender
+	ledger ledger
+	lists  lists
+	report report
+	poke   chan struct{}
+	end    chan struct{} // closed: no new files come
 
 	patience time.Duration // with a place that fails, once end is closed
-	done     map[string]bool
-	tries    map[string]int  // of files, that failed
-	worst    int             // the most of these of one that failed in the last round
-	grown    map[string]bool // those that grow and are there as they are now
-	named    bool            // the place's manifest has all that is there
-	last     time.Time       // when something came into the place, or end was closed
-	news     []string        // files that came since it was written
-	joins    map[string]bool // whether lists go on from what is there, of those for which that is known
-	complete []string        // lists that are there whole, and no longer in parts; guarded by noting
-	claimed  atomic.Bool     // the place is the crawl's
-	states   *States         // nil: no checkpoints go there
+	worst    int           // failures of the file that failed most often, of those in the last round
+	last     time.Time     // when a file came into the place, or end was closed
 
-	noting sync.Mutex // guards log
-	log    int64      // bytes of the folder's log that are whole lines
-
-	mu     sync.Mutex // guards what follows
-	status stats.Uploads
-	next   time.Time // try; zero: now
-	// lengths of lists, as far as they stay as they are, and as they were brought in parts by this process
-	durable, sent map[string]int64
-	due           bool // lists have grown by much
-	// files that came since this process wrote the place's manifest; nil: it has not yet
-	unnamed map[string]bool
+	mu     sync.Mutex // guards states
+	states *States    // nil: no checkpoints are uploaded
 }
 
-// Open makes the place the crawl's, or sees that it is, and reads what is there. The folder is held by the caller. A
-// place that cannot be reached, or takes nothing yet, is left to Run: [Uploader.Late] says why.
+// Open makes the place the crawl's, or checks that it is, and reads the record of its files. The caller holds the
+// folder. A place that cannot be reached, or written to yet, is left to Run: [Uploader.Late] returns why.
 func Open(ctx context.Context, cfg Config) (*Uploader, error) {
 	cfg.Workers, cfg.URL = cmp.Or(cfg.Workers, 2), cmp.Or(cfg.URL, cfg.Place.URL())
-	cfg.Place = place.Prompt(cfg.Place) // that it fails is to be told, and tried again here
-	u := &Uploader{cfg: cfg, poke: make(chan struct{}, 1), end: make(chan struct{}), done: map[string]bool{},
-		tries: map[string]int{}, grown: map[string]bool{}, last: time.Now(), joins: map[string]bool{},
-		durable: map[string]int64{}, sent: map[string]int64{}}
+	cfg.Place = place.Prompt(cfg.Place) // the Uploader reports and retries failures itself
+	u := &Uploader{cfg: cfg, poke: make(chan struct{}, 1), end: make(chan struct{}), last: time.Now()}
+	u.claim.cfg = &u.cfg
 	if err := u.open(ctx); err != nil {
 		return nil, err
 	}
@@ -106,63 +88,56 @@ func Open(ctx context.Context, cfg Config) (*Uploader, error) {
 		return nil, err
 	}
 	if torn >= 0 {
-		if err := vfs.CutBack(cfg.Disk, u.path(away.LogName), torn); err != nil {
+		if err := vfs.CutBack(cfg.Disk, cfg.path(away.LogName), torn); err != nil {
 			return nil, err
 		}
 	}
-	if u.log, err = cfg.Disk.Size(u.path(away.LogName)); away.IsMissing(err) {
-		u.log, err = 0, nil
+	log, err := cfg.Disk.Size(cfg.path(away.LogName))
+	if away.IsMissing(err) {
+		log, err = 0, nil
 	}
-	u.there, u.status.Place = there, cfg.Place.URL()
+	u.queue, u.sender = newQueue(&u.cfg, there), sender{&u.cfg, there}
+	u.ledger = ledger{cfg: &u.cfg, report: &u.report, there: there, log: log}
+	u.lists = lists{cfg: &u.cfg, sender: &u.sender, ledger: &u.ledger, there: there, joins: map[string]bool{},
+		durable: map[string]int64{}, sent: map[string]int64{}}
+	u.report.status.Place = cfg.Place.URL()
 	for _, e := range there.All() {
-		u.count(&e)
+		u.report.replaced(&e, nil)
 	}
 	return u, err
 }
 
 // open makes the place the crawl's, if it can be reached.
 func (u *Uploader) open(ctx context.Context) (err error) {
-	if u.link, err = u.readLink(); err != nil {
+	if u.claim.link, err = u.claim.read(); err != nil {
 		return err
 	}
 	if u.cfg.Late == nil {
-		if err = u.claim(ctx); err == nil || !place.Passes(err) {
+		if err = u.claim.make(ctx); err == nil || !place.Passes(err) {
 			return err
 		}
 		u.cfg.Late = err
 	}
-	u.status.Why = reason(u.cfg.Late)
-	return u.know()
+	u.report.status.Why = reason(u.cfg.Late)
+	return u.claim.writeLink()
 }
 
-// Late is why the place is not the crawl's yet; nil if it is.
+// Late returns why the place is not the crawl's yet; nil if it is.
 func (u *Uploader) Late() error {
-	if u.claimed.Load() {
+	if u.claim.made.Load() {
 		return nil
 	}
 	return u.cfg.Late
 }
 
-// Manifest is what is in the place, now and as it grows.
-func (u *Uploader) Manifest() *away.Manifest { return u.there }
+// Manifest returns the files in the place. It grows with them.
+func (u *Uploader) Manifest() *away.Manifest { return u.ledger.there }
 
-// Has reports whether who reads the place alone finds a file: the place has it, a WARC file with its index, and its
-// manifest names it.
-func (u *Uploader) Has(name string) bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	_, is := u.there.Get(name)
-	if !is || u.unnamed == nil || u.unnamed[name] {
-		return false
-	}
-	if !isWARC(name) {
-		return true
-	}
-	_, is = u.there.Get(indexOf(name))
-	return is && !u.unnamed[indexOf(name)]
-}
+// Has reports whether a reader of the place finds a file: the place has it, a WARC file with its index, and the
+// manifest lists it.
+func (u *Uploader) Has(name string) bool { return u.ledger.has(name) }
 
-// Look says that a file was closed. It never waits.
+// Look reports that a file was closed. It never waits.
 func (u *Uploader) Look() {
 	select {
 	case u.poke <- struct{}{}:
@@ -170,29 +145,36 @@ func (u *Uploader) Look() {
 	}
 }
 
-// End says that the crawl's run has ended and its files are closed: those that grow are brought to the place, too, and
-// Run returns when all is there, or nothing has come there for so long.
+// End reports that the crawl's run has ended and its files are closed. Growing files are uploaded, too, and Run returns
+// when all files are in the place, or none has come there for so long.
 func (u *Uploader) End(patience time.Duration) {
 	u.patience = patience
 	close(u.end)
 }
 
-// Status is how it stands.
+// Status returns the figures of the uploads.
 func (u *Uploader) Status() stats.Uploads {
 	u.mu.Lock()
-	s, next, states := u.status, u.next, u.states
-	u.mu.Unlock() // states may take their time, and the journal's commits wait for Durable
+	states := u.states
+	u.mu.Unlock()
+	s := u.report.snapshot()
 	if states != nil {
 		s.State = states.status()
-	}
-	if s.Why != "" && !next.IsZero() {
-		s.Next = max(time.Until(next), 0)
 	}
 	return s
 }
 
-func (u *Uploader) path(name string) string {
-	return filepath.Join(u.cfg.Dir, filepath.FromSlash(name))
+func (c *Config) path(name string) string {
+	return filepath.Join(c.Dir, filepath.FromSlash(name))
+}
+
+// look lists the files that are to be uploaded, and reports their number.
+func (u *Uploader) look(ending bool) ([]waiting, error) {
+	todo, err := u.queue.look(ending)
+	if err == nil {
+		u.report.setWaiting(todo)
+	}
+	return todo, err
 }
 
 func (u *Uploader) isEnding() bool {
@@ -204,23 +186,23 @@ func (u *Uploader) isEnding() bool {
 	}
 }
 
-// Run brings files to the place, until End was called and all are there. An error that is ErrWaits says that some are
-// not; one that is ErrTaken, that the place is no longer this crawl's.
+// Run uploads files, until End was called and all are in the place. The error is ErrWaits if some are not, and ErrTaken
+// if the place is no longer this crawl's.
 func (u *Uploader) Run(ctx context.Context) error {
 	for failures, ended := 0, false; ; {
-		ending, came := u.isEnding(), u.last // before it is looked
+		ending, came := u.isEnding(), u.last // before look
 		if ending && !ended {
 			ended, failures, u.last = true, 0, time.Now()
 			came = u.last
-			delete(u.grown, u.cfg.First) // it may be another one by now
+			delete(u.queue.grown, u.cfg.First) // it may have changed
 		}
 		todo, err := u.look(ending)
-		if claimed := u.claimLate(ctx); claimed != nil {
+		if claimed := u.claim.makeLate(ctx); claimed != nil {
 			err = errors.Join(claimed, err)
-		} else if err == nil && len(todo) == 0 && u.named && (ending || !u.partsDue()) {
+		} else if err == nil && len(todo) == 0 && u.ledger.listed && (ending || !u.lists.partsDue()) {
 			if !ending {
 				u.wait(ctx, 0)
-			} else if err = u.whole(ctx); err == nil {
+			} else if err = u.claim.complete(ctx); err == nil {
 				return nil
 			}
 		} else {
@@ -232,7 +214,7 @@ func (u *Uploader) Run(ctx context.Context) error {
 		case errors.Is(err, ErrRefused):
 			u.fails(err, 0)
 			for !u.isEnding() && ctx.Err() == nil {
-				u.wait(ctx, mostPause) // what waits is told all the same
+				u.wait(ctx, mostPause) // and the status counts waiting files all the same
 			}
 			return u.waits(err)
 		case errors.Is(err, ErrTaken):
@@ -244,11 +226,11 @@ func (u *Uploader) Run(ctx context.Context) error {
 			continue
 		}
 		failures++
-		if u.last.After(came) { // of many steps some fail, which is no reason to wait longer, if it is not one file's
+		if u.last.After(came) { // some steps of many fail: a longer pause is for a file that fails again
 			failures = max(u.worst, 1)
 		}
 		next := pause(failures)
-		if !u.claimed.Load() && !place.Passes(err) && !errors.Is(err, place.ErrLocked) { // somebody has to do something
+		if !u.claim.made.Load() && !place.Passes(err) && !errors.Is(err, place.ErrLocked) { // a person has to act
 			if next = mostPause; ending {
 				return u.gaveUp(err)
 			}
@@ -270,7 +252,7 @@ const (
 	mostPause  = 5 * time.Minute
 )
 
-// pause is how long nothing is tried after so many failures in a row.
+// pause returns the time until the next try after so many failures in a row.
 func pause(failures int) time.Duration {
 	return min(leastPause<<min(failures-1, 20), mostPause)
 }
@@ -299,7 +281,7 @@ func (u *Uploader) wait(ctx context.Context, d time.Duration) {
 			if d == 0 {
 				return
 			}
-			_, _ = u.look(false) // so that what waits is told
+			_, _ = u.look(false) // for the status
 		}
 	}
 }

@@ -37,6 +37,12 @@
 //   - Nodes that left the table without a farewell are probed now and then. So the parts of a partitioned network find
 //     each other again.
 //
+// # Parts
+//
+// An [Overlay] routes events and messages to its parts. The exchange has the questions to other nodes, absences the
+// nodes that did not answer lately. The table has all contacts, and liveness decides who is in it. The watch has the
+// neighbors, lookUps the searches for ids, upkeep the periodic work.
+//
 // # Limits
 //
 // Members are trusted to be one node each: an attacker that can join with very many names can surround an id. The

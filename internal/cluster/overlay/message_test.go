@@ -184,7 +184,7 @@ func FuzzStep(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, a, b []byte, n uint8) {
 		o := New(Config{Self: Contact{Node: "self"}, K: 2, Neighbours: 2, Alpha: 2})
-		o.number = 0
+		o.questions.number = 0
 		now := time.Unix(1e9, 0)
 		o.Step(now, []Event{Join{Contacts: []Contact{{Node: "x"}, {Node: "y"}}}, Find{ID: IDOf("z"), Want: 2}}, nil)
 		for i, data := range [][]byte{a, b, a, b} {
@@ -199,8 +199,8 @@ func FuzzStep(f *testing.F) {
 			now = now.Add(time.Second)
 			o.Step(now, []Event{Fired{}}, nil)
 		}
-		if len(o.questions) > o.cfg.Questions || o.live > 3 {
-			t.Errorf("%d questions, %d contacts", len(o.questions), o.live)
+		if len(o.questions.open) > o.env.cfg.Questions || o.table.live > 3 {
+			t.Errorf("%d questions, %d contacts", len(o.questions.open), o.table.live)
 		}
 	})
 }

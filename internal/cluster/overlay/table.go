@@ -23,7 +23,10 @@ type peer struct {
 	pinged   bool          // a question whether it lives is under way
 }
 
-// A table is what a node knows of others.
+// A table guards the contacts of a node: who is in which bucket, who the neighbours are, and which nodes are closest to
+// an id. It sends nothing.
+//
+// Invariants: near holds the nearest contacts of all buckets. While a contact is live, it is in named and in one bucket.
 type table struct {
 	cfg     *Config
 	id      xor.ID // the node's own
@@ -34,10 +37,12 @@ type table struct {
 	version uint32           // of near: another one after each change, never 0
 	live    int              // contacts in all buckets
 	spares  int
-	left    bool          // the node is about to go
-	moved   bool          // contacts have come, gone, or vouched for this node since freshen has looked
-	due     time.Duration // no neighbour is to be asked before
-	prefix  int           // all nodes whose first so many bits are the node's own are neighbours, as far as they have told
+	joined  bool          // the node has looked itself up, or is the first
+	left    bool          // the node is about to leave
+	moved   bool          // contacts have come, gone, or vouched for this node since the last Fresh was considered
+	due     time.Duration // earliest time of the next question to a neighbour
+	prefix  int           // all nodes that share so many first bits with the node are neighbours, as far as those know
+	some    []*peer       // scratch
 }
 
 // A bucket is the contacts whose ids have their first difference from the node's own at one bit.
@@ -317,4 +322,31 @@ func (t *table) exact(id xor.ID, list []*peer) (n int) {
 		n++
 	}
 	return n
+}
+
+// appendClosest is Overlay.Closest.
+func (t *table) appendClosest(id xor.ID, n int, out []Contact) (closest []Contact, exact bool) {
+	t.some = t.closest(id, n, t.some[:0])
+	exact = t.joined && len(t.some) > 0 && t.exact(id, t.some) >= min(n, len(t.some)+1)
+	for _, p := range t.some {
+		out = append(out, p.Contact)
+		exact = exact && p.fails == 0
+	}
+	return out, exact
+}
+
+// idOf is the id of a node, which need not be computed for a contact.
+func (t *table) idOf(node string) xor.ID {
+	if p := t.known(node); p != nil {
+		return p.ID
+	}
+	return IDOf(node).Truncate(t.cfg.Width)
+}
+
+// indexed is a bucket; nil if it never had anybody.
+func (t *table) indexed(index int) *bucket {
+	if d := xor.Bits - 1 - index; d >= 0 && d < len(t.buckets) {
+		return &t.buckets[d]
+	}
+	return nil
 }

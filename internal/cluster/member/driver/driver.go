@@ -13,12 +13,9 @@ package driver
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"maps"
-	"math/rand/v2"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"kumo/internal/cluster/member"
@@ -68,12 +65,11 @@ type Config struct {
 	Seed     uint64 // of what is left to chance; another for each process, whose number it is
 }
 
-// A Driver drives one member, and a strategy if that is no Placer. Its methods are called by one goroutine, or by
-// functions that Call does, but where they say otherwise.
+// A Driver drives one member, and a strategy if that is no Placer. It guards the events that they have not processed,
+// and their timers; the parts execute actions. Its methods are called by one goroutine, or by functions of Call, unless
+// they say otherwise.
 type Driver struct {
 	cfg Config
-	ctx context.Context
-	rng *rand.Rand
 
 	events  []member.Event   // that the member has not been told
 	facts   []strategy.Event // nor the strategy
@@ -87,27 +83,24 @@ type Driver struct {
 	surveys bool                 // a survey is wanted
 	over    bool                 // the member is
 
-	lanes       lanes
-	holders     map[strategy.Node]*holder // by who held
-	undrain     context.CancelFunc        // ends the last Drain
-	unflush     context.CancelFunc        // and the last Flush
-	released    []strategy.Node           // whose logs go when the epoch is settled
-	taking      atomic.Int64              // bytes of chunks that are being taken in
-	drainTarget atomic.Pointer[strategy.Node]
-	links       links
-	end         termination
+	lanes     lanes
+	transfers *transfers
+	links     links
+	end       termination
 }
 
 // New makes a driver.
 func New(cfg Config) *Driver {
-	d := &Driver{cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 1)), timers: map[uint64]time.Time{}, undrain: func() {},
-		unflush: func() {}, holders: map[strategy.Node]*holder{cfg.Self: {who: cfg.Self}}}
+	d := &Driver{cfg: cfg, timers: map[uint64]time.Time{}, lanes: lanes{runtime: cfg.Runtime}}
+	d.transfers = newTransfers(&d.cfg, &d.lanes, d.tell)
+	d.links.cfg = &d.cfg
+	d.end = termination{cfg: &d.cfg, links: &d.links}
 	return d
 }
 
 // Start has the member begin. ctx ends with the node.
 func (d *Driver) Start(ctx context.Context) {
-	d.ctx = ctx
+	d.transfers.ctx = ctx
 	for _, a := range d.cfg.Member.Start(nil) {
 		d.carryOut(a)
 	}
@@ -215,7 +208,7 @@ func (d *Driver) carryOut(a member.Action) {
 	case member.Publish:
 		d.cfg.Runtime.Do(a)
 		if a.View.Member() {
-			d.drainTarget.Store(nil)
+			d.transfers.drainTarget.Store(nil)
 		}
 		if d.moved {
 			d.moved = false
@@ -227,26 +220,39 @@ func (d *Driver) carryOut(a member.Action) {
 	case member.Watch, member.Write, member.Enter:
 		d.cfg.Runtime.Do(a)
 	default:
-		d.hold(a)
+		d.transfers.apply(a)
 	}
 }
 
-// InLane does something that the node cannot go on without, after what was put into the same lane before.
+// InLane runs f after the functions that were put into the same lane before. An error of it ends the node.
 func (d *Driver) InLane(lane, what string, f func(context.Context) error) {
-	d.lanes.put(d.cfg.Runtime, lane, func(ctx context.Context) {
-		if err := f(ctx); err != nil && ctx.Err() == nil {
-			d.cfg.Runtime.Fail(fmt.Errorf("%s: %w", what, err))
-		}
-	})
+	d.lanes.must(lane, what, f)
 }
 
-// Close closes what is open when all that Go was given has ended.
-func (d *Driver) Close() {
-	d.undrain()
-	d.unflush()
-	for _, h := range d.holders {
-		if err := h.close(); err != nil {
-			d.cfg.Log.Warn("end a reading", "of", h.who, "err", err)
-		}
+// Pump sends the links that are due. owner returns the node that owns a host; false while no node can take its links.
+// One goroutine calls it, again and again.
+func (d *Driver) Pump(ctx context.Context, owner func(host string) (strategy.Node, bool)) {
+	d.links.pump(owner, d.transfers.drainTarget.Load())
+	if d.cfg.Strategy == nil {
+		return
+	}
+	if hosts, links := d.cfg.Engine.Wanted(); len(hosts) > 0 {
+		d.inform(ctx, strategy.Wanted{Hosts: hosts, Links: links})
 	}
 }
+
+// Batches returns how many batches of links were sent and received. Any goroutine may call it.
+func (d *Driver) Batches() (sent, received int64) { return d.links.sent.Load(), d.links.count() }
+
+// Leaving reports whether this node leaves, so that another member receives its links. Any goroutine may call it.
+func (d *Driver) Leaving() bool { return d.transfers.leaving() }
+
+// Idle reports whether this node has nothing to do that the crawl's end waits for.
+func (d *Driver) Idle() bool { return d.end.report().Idle }
+
+// LookForEnd checks whether the crawl is done. The caller repeats it: the more often, the sooner the end is found.
+// A node that is not idle, or of another epoch, is asked once in half a beat.
+func (d *Driver) LookForEnd() { d.end.look() }
+
+// Close closes open readings when all that Go was given has ended.
+func (d *Driver) Close() { d.transfers.close() }

@@ -71,20 +71,20 @@ func (w *testRuntime) Call(_ context.Context, f func()) {
 func TestLanes(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	w := &testRuntime{ctx: ctx}
-	var l lanes
+	l := lanes{runtime: w}
 	var got []int
 	done := make(chan bool)
 	for i := range 100 {
-		l.put(w, "one", func(context.Context) { got = append(got, i) })
+		l.put("one", func(context.Context) { got = append(got, i) })
 	}
-	l.put(w, "one", func(context.Context) { close(done) })
+	l.put("one", func(context.Context) { close(done) })
 	<-done
 	if len(got) != 100 || !slices.IsSorted(got) {
 		t.Errorf("done in the order %v", got)
 	}
 	release := make(chan bool)
-	l.put(w, "two", func(context.Context) { <-release })
-	l.put(w, "two", func(context.Context) { t.Error("begun when the node has ended") })
+	l.put("two", func(context.Context) { <-release })
+	l.put("two", func(context.Context) { t.Error("begun when the node has ended") })
 	stop()
 	close(release)
 	w.all.Wait()
@@ -123,7 +123,7 @@ func TestChunksAreLetGoWhileThereAreTooMany(t *testing.T) {
 		if !come([]byte("an answer")) {
 			t.Error("nothing comes any more")
 		}
-		for w.d.taking.Load() > 0 { // one after the other
+		for w.d.transfers.taking.Load() > 0 { // one after the other
 			e.goOn <- struct{}{}
 			synctest.Wait()
 		}
@@ -357,10 +357,10 @@ func TestWhatADeadNodeHasLeftIsRemovedInTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, e := &stubborn{failures: 4}, &settlingEngine{}
 		w := newTestRuntime(t, e, nil)
-		w.d.cfg.Failed, w.d.released = f, []strategy.Node{"c~1"}
-		w.d.settled(3)
+		w.d.cfg.Failed, w.d.transfers.released = f, []strategy.Node{"c~1"}
+		w.d.transfers.settled(3)
 		synctest.Wait()
-		w.d.settled(4)
+		w.d.transfers.settled(4)
 		synctest.Wait()
 		if n := f.times(); n != 1 || !slices.Equal(e.settled, []uint64{3, 4}) {
 			t.Errorf("tried %d times, settled %v", n, e.settled)

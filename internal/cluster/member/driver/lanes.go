@@ -2,17 +2,20 @@ package driver
 
 import (
 	"context"
+	"fmt"
 	"sync"
 )
 
-// lanes do things one after the other in each, beside those of other lanes.
+// lanes run functions: those of one lane one after the other, those of different lanes concurrently.
 type lanes struct {
-	mu    sync.Mutex // guards below
-	queue map[string][]func(context.Context)
+	runtime Runtime
+	mu      sync.Mutex // guards queue
+	queue   map[string][]func(context.Context)
 }
 
-// put does f after what was put into the same lane before. What has not begun when the node ends is not done.
-func (l *lanes) put(w Runtime, lane string, f func(context.Context)) {
+// put runs f after the functions that were put into the same lane before. Functions that have not started when the node
+// ends are dropped.
+func (l *lanes) put(lane string, f func(context.Context)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.queue == nil {
@@ -21,8 +24,17 @@ func (l *lanes) put(w Runtime, lane string, f func(context.Context)) {
 	queue, busy := l.queue[lane]
 	l.queue[lane] = append(queue, f)
 	if !busy {
-		w.Go(func(ctx context.Context) { l.drive(ctx, lane) })
+		l.runtime.Go(func(ctx context.Context) { l.drive(ctx, lane) })
 	}
+}
+
+// must runs f like put. An error of it ends the node, which cannot do without it.
+func (l *lanes) must(lane, what string, f func(context.Context) error) {
+	l.put(lane, func(ctx context.Context) {
+		if err := f(ctx); err != nil && ctx.Err() == nil {
+			l.runtime.Fail(fmt.Errorf("%s: %w", what, err))
+		}
+	})
 }
 
 func (l *lanes) drive(ctx context.Context, lane string) {

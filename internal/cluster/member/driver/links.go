@@ -12,7 +12,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// A Kind says what a message between nodes is about.
+// A Kind is the subject of a message between nodes.
 type Kind byte
 
 // The kinds of messages that a Driver sends and takes.
@@ -20,22 +20,26 @@ const (
 	KindMember   Kind = 'm' // a member's
 	KindStrategy Kind = 's' // a strategy's
 	KindLinks    Kind = 'l' // links for the receiver
-	KindLegacy   Kind = 'i' // links of one that leaves, whoever owns their hosts
-	KindTaken    Kind = 't' // what became of links
+	KindLegacy   Kind = 'i' // links of a leaving node, whoever owns their hosts
+	KindTaken    Kind = 't' // the answer to links
 	KindAsk      Kind = 'q' // are you idle?
 	KindTally    Kind = 'r' // the answer
 )
 
 const (
-	// PumpEvery is how often Pump is called while there may be links to send.
+	// PumpEvery is the interval between two calls of Pump while there may be links to send.
 	PumpEvery = 100 * time.Millisecond
-	maxTaking = 16 // batches that are taken in at once; who sent more sends them again
+	maxTaking = 16 // batches on their way into the engine; senders send others again
 )
 
-// links are what is on its way between this node's engine and others'.
+// links guards the batches of links between this node's engine and others'. A batch is answered when the engine has it.
+//
+// Invariants: a batch is passed to the engine once at a time, and few batches are at a time; the senders send others
+// again. A batch is counted as received before it has any effect.
 type links struct {
+	cfg      *Config
 	sent     atomic.Int64 // batches
-	received atomic.Int64 // batches, counted before anything is done with them
+	received atomic.Int64 // batches
 
 	mu     sync.Mutex // guards below
 	taking map[flight]bool
@@ -47,59 +51,47 @@ type flight struct {
 	number uint64
 }
 
-// Pump sends the links that are to be sent now: owner says to whom, false while nobody can take them. One goroutine
-// calls it, again and again.
-func (d *Driver) Pump(ctx context.Context, owner func(host string) (strategy.Node, bool)) {
+// pump sends the links that are due to the owners of their hosts, or all to one node.
+func (l *links) pump(owner func(host string) (strategy.Node, bool), target *strategy.Node) {
 	kind := KindLinks
-	if to := d.drainTarget.Load(); to != nil {
-		owner, kind = func(string) (strategy.Node, bool) { return *to, true }, KindLegacy
+	if target != nil {
+		owner, kind = func(string) (strategy.Node, bool) { return *target, true }, KindLegacy
 	}
-	for _, b := range d.cfg.Engine.Batches(d.cfg.Runtime.Now(), owner) {
-		d.cfg.Runtime.Send(b.To, kind, append(binary.AppendUvarint(nil, b.Number), b.Data...))
-		d.links.sent.Add(1)
-	}
-	if d.cfg.Strategy == nil {
-		return
-	}
-	if hosts, links := d.cfg.Engine.Wanted(); len(hosts) > 0 {
-		d.inform(ctx, strategy.Wanted{Hosts: hosts, Links: links})
+	for _, b := range l.cfg.Engine.Batches(l.cfg.Runtime.Now(), owner) {
+		l.cfg.Runtime.Send(b.To, kind, append(binary.AppendUvarint(nil, b.Number), b.Data...))
+		l.sent.Add(1)
 	}
 }
 
-// Batches is how many batches of links were sent, and came. Any goroutine may ask.
-func (d *Driver) Batches() (sent, received int64) {
-	return d.links.sent.Load(), d.links.received.Load()
-}
-
-// takeLinks takes a batch in, beside others, and answers. Where this cannot be done the batch will come again. A legacy
-// is links of one that leaves: none is refused.
-func (d *Driver) takeLinks(from strategy.Node, data []byte, legacy bool) {
+// take passes a batch to the engine, and answers it. If it cannot, the sender sends the batch again. A legacy has the
+// links of a leaving node: none is refused.
+func (l *links) take(from strategy.Node, data []byte, legacy bool) {
 	number, size := binary.Uvarint(data)
-	if size <= 0 || !d.links.begin(flight{from, number}) {
+	if size <= 0 || !l.begin(flight{from, number}) {
 		return
 	}
-	d.links.received.Add(1)
+	l.received.Add(1)
 	batch := bytes.Clone(data[size:])
-	d.cfg.Runtime.Go(func(ctx context.Context) {
-		defer d.links.end(flight{from, number})
+	l.cfg.Runtime.Go(func(ctx context.Context) {
+		defer l.end(flight{from, number})
 		var refused []int
 		var err error
 		if legacy {
-			err = d.cfg.Engine.Inherit(ctx, batch)
+			err = l.cfg.Engine.Inherit(ctx, batch)
 		} else {
-			refused, err = d.cfg.Engine.TakeLinks(ctx, batch)
+			refused, err = l.cfg.Engine.TakeLinks(ctx, batch)
 		}
 		if err != nil {
 			if ctx.Err() == nil {
-				d.cfg.Log.Warn("links of another node are not taken", "from", from, "err", err)
+				l.cfg.Log.Warn("links of another node are not taken", "from", from, "err", err)
 			}
 			return
 		}
-		d.cfg.Runtime.Send(from, KindTaken, member.AppendAnswer(nil, number, refused))
+		l.cfg.Runtime.Send(from, KindTaken, member.AppendAnswer(nil, number, refused))
 	})
 }
 
-// begin reports whether a batch may be taken in now.
+// begin reports whether a batch may be passed to the engine now.
 func (l *links) begin(f flight) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -119,19 +111,21 @@ func (l *links) end(f flight) {
 	delete(l.taking, f)
 }
 
-// idle reports whether nothing is being taken in.
+// idle reports whether no batch is on its way into the engine.
 func (l *links) idle() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.taking) == 0
 }
 
-// answered tells the engine what became of a batch.
-func (d *Driver) answered(from strategy.Node, data []byte) {
+func (l *links) count() int64 { return l.received.Load() }
+
+// answered passes an answer to the engine.
+func (l *links) answered(from strategy.Node, data []byte) {
 	number, refused, err := member.ReadAnswer(data)
 	if err != nil {
-		d.cfg.Log.Warn("a message that cannot be read", "from", from, "err", err)
+		l.cfg.Log.Warn("a message that cannot be read", "from", from, "err", err)
 		return
 	}
-	d.cfg.Engine.Answered(from, number, refused, d.cfg.Runtime.Now())
+	l.cfg.Engine.Answered(from, number, refused, l.cfg.Runtime.Now())
 }

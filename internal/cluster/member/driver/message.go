@@ -8,25 +8,25 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// Message takes a message of another node. data is not kept. One goroutine calls it.
+// Message applies a message of another node. data is not kept. One goroutine calls it.
 func (d *Driver) Message(ctx context.Context, from strategy.Node, kind Kind, data []byte) {
 	switch kind {
 	case KindMember:
-		if !d.full(data) {
+		if !d.transfers.full(data) {
 			d.tell(ctx, member.Message{From: from, Data: bytes.Clone(data)})
 		}
 	case KindStrategy:
 		d.inform(ctx, strategy.Message{From: from, Data: bytes.Clone(data)})
 	case KindLinks:
-		d.takeLinks(from, data, false)
+		d.links.take(from, data, false)
 	case KindLegacy:
-		if !d.Leaving() { // who leaves, too, takes nothing any more
-			d.takeLinks(from, data, true)
+		if !d.Leaving() { // a leaving node takes nothing
+			d.links.take(from, data, true)
 		}
 	case KindTaken:
-		d.answered(from, data)
+		d.links.answered(from, data)
 	case KindAsk, KindTally:
-		d.termination(ctx, from, kind, bytes.Clone(data))
-	default: // a newer kumo's, which says no more than this one understands
+		d.end.message(ctx, from, kind, bytes.Clone(data))
+	default: // of a newer version, which copes without an answer
 	}
 }

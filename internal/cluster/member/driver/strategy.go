@@ -29,11 +29,11 @@ func (d *Driver) carryOutWish(a strategy.Action) {
 	case strategy.Send:
 		w.Send(a.To, KindStrategy, a.Data)
 	case strategy.Persist:
-		d.lanes.put(w, "strategy", func(ctx context.Context) { d.persist(ctx, a) })
+		d.lanes.put("strategy", func(ctx context.Context) { d.persist(ctx, a) })
 	case strategy.Read:
-		d.lanes.put(w, "strategy", func(ctx context.Context) { d.readLog(ctx, a.After) })
+		d.lanes.put("strategy", func(ctx context.Context) { d.readLog(ctx, a.After) })
 	case strategy.Trim:
-		d.lanes.put(w, "strategy", func(ctx context.Context) {
+		d.lanes.put("strategy", func(ctx context.Context) {
 			if err := w.Trim(ctx, a.Before); err != nil && ctx.Err() == nil {
 				d.cfg.Log.Debug("the strategy's log is not trimmed", "err", err)
 			}

@@ -9,7 +9,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// A termination finds out when the crawl is done. The first member is the one that asks.
+// A termination guards the detection of the crawl's end. The first member asks all others.
 //
 // This is the method of four counters (F. Mattern, Algorithms for distributed termination detection, Distributed
 // Computing 2, 1987): all are asked twice, the second time when all have answered the first. It needs but one of the
@@ -18,6 +18,12 @@ import (
 // until they answered again, then at each moment in between all were idle, and nothing was under way. A process that
 // begins counts from 0; so an answer names the process, and both of a node's must be of the same.
 type termination struct {
+	cfg   *Config
+	links interface { // between this node's engine and others'
+		idle() bool
+		count() int64 // batches received
+	}
+
 	wave    uint64 // the last one; odd: the first of two
 	began   time.Time
 	rev     uint64 // of the crawl's record when the first began
@@ -31,7 +37,7 @@ type termination struct {
 	asked uint64        // in which wave
 }
 
-// An idleReport is a node's answer.
+// An idleReport is a node's answer, or a question with its Wave alone.
 type idleReport struct {
 	Wave    uint64 `json:"wave"`
 	Epoch   uint64 `json:"epoch"`
@@ -41,111 +47,105 @@ type idleReport struct {
 	Turned  bool   `json:"turned,omitempty"` // nobody asked: it was not idle when it was asked, and now it is
 }
 
-// idleReport says how it is with this node. What came is counted first: what comes after that finds it changed the next
-// time.
-func (d *Driver) idleReport() idleReport {
-	c := &d.cfg
-	r := idleReport{Process: c.Seed, Came: c.Engine.Received() + d.links.received.Load() + c.Record.Received()}
+// report returns this node's answer. Arrivals are counted first, so that the next answer counts those that come
+// meanwhile.
+func (e *termination) report() idleReport {
+	c := e.cfg
+	r := idleReport{Process: c.Seed, Came: c.Engine.Received() + e.links.count() + c.Record.Received()}
 	all := c.Member.Members()
 	r.Epoch = all.Epoch
-	r.Idle = c.Record.Idle() && d.links.idle() && c.Engine.Idle() &&
+	r.Idle = c.Record.Idle() && e.links.idle() && c.Engine.Idle() &&
 		slices.ContainsFunc(all.Members, func(m strategy.Member) bool { return m.Node == c.Self })
 	return r
 }
 
-// Idle reports whether this node has nothing to do, as far as the crawl's end goes.
-func (d *Driver) Idle() bool { return d.idleReport().Idle }
-
-// asks reports whether it is this node that asks, and whether the crawl may be done, as far as it knows itself, and at
-// which revision of its record.
-func (d *Driver) asks() (revision uint64, ok bool) {
-	all := d.cfg.Member.Members()
-	if d.end.writing || len(all.Members) == 0 || all.Members[0].Node != d.cfg.Self || all.Epoch != all.Settled {
+// asks reports whether this node is the one that asks, and the crawl may be done as far as it knows. revision is that of
+// the crawl's record.
+func (e *termination) asks() (revision uint64, ok bool) {
+	all := e.cfg.Member.Members()
+	if e.writing || len(all.Members) == 0 || all.Members[0].Node != e.cfg.Self || all.Epoch != all.Settled {
 		return 0, false
 	}
-	revision, ok = d.cfg.Record.Seeded()
-	return revision, ok && d.Idle()
+	revision, ok = e.cfg.Record.Seeded()
+	return revision, ok && e.report().Idle
 }
 
-// LookForEnd asks all whether they are idle, if there is a reason to, and nobody is being asked; a node that was asked
-// when it was not idle says when it is. It is called again and again: the more often, the sooner the end is found. Who
-// is not idle, or of another epoch, is asked once in half a beat.
-func (d *Driver) LookForEnd() {
-	e := &d.end
-	d.sayTurned()
-	revision, ok := d.asks()
+// look asks all members whether they are idle, if the crawl may be done and no question is under way. A node that was
+// not idle when it was asked reports when it is.
+func (e *termination) look() {
+	e.sayTurned()
+	revision, ok := e.asks()
 	if !ok {
 		e.answers, e.again = nil, time.Time{}
 		return
 	}
-	now := d.cfg.Runtime.Now()
-	if e.answers != nil && now.Sub(e.began) < d.cfg.Timing.TTL/4 || now.Before(e.again) {
+	now := e.cfg.Runtime.Now()
+	if e.answers != nil && now.Sub(e.began) < e.cfg.Timing.TTL/4 || now.Before(e.again) {
 		return
 	}
 	e.wave += 1 + e.wave%2
-	e.before, e.rev, e.epoch = nil, revision, d.cfg.Member.Members().Epoch
-	d.askAll()
+	e.before, e.rev, e.epoch = nil, revision, e.cfg.Member.Members().Epoch
+	e.askAll()
 }
 
-// sayTurned tells who asked that this node is idle by now.
-func (d *Driver) sayTurned() {
-	e := &d.end
+// sayTurned reports to the node that asked that this one has become idle.
+func (e *termination) sayTurned() {
 	if e.asker == "" {
 		return
 	}
-	own := d.idleReport()
+	own := e.report()
 	if !own.Idle {
 		return
 	}
 	own.Wave, own.Turned = e.asked, true
 	if says, err := json.Marshal(own); err == nil {
-		d.cfg.Runtime.Send(e.asker, KindTally, says)
+		e.cfg.Runtime.Send(e.asker, KindTally, says)
 	}
 	e.asker = ""
 }
 
-// askAll begins a wave.
-func (d *Driver) askAll() {
-	e := &d.end
-	e.began, e.answers = d.cfg.Runtime.Now(), map[strategy.Node]idleReport{}
+// askAll starts a wave.
+func (e *termination) askAll() {
+	e.began, e.answers = e.cfg.Runtime.Now(), map[strategy.Node]idleReport{}
 	q, err := json.Marshal(idleReport{Wave: e.wave})
 	if err != nil {
 		return
 	}
-	for _, m := range d.cfg.Member.Members().Members {
-		if m.Node != d.cfg.Self {
-			d.cfg.Runtime.Send(m.Node, KindAsk, q)
+	for _, m := range e.cfg.Member.Members().Members {
+		if m.Node != e.cfg.Self {
+			e.cfg.Runtime.Send(m.Node, KindAsk, q)
 		}
 	}
-	own := d.idleReport()
+	own := e.report()
 	own.Wave = e.wave
-	d.heard(d.cfg.Self, own)
+	e.heard(e.cfg.Self, own)
 }
 
-// termination takes a question or an answer of another node.
-func (d *Driver) termination(ctx context.Context, from strategy.Node, kind Kind, data []byte) {
-	d.cfg.Runtime.Call(ctx, func() {
+// message applies a question or an answer of another node.
+func (e *termination) message(ctx context.Context, from strategy.Node, kind Kind, data []byte) {
+	e.cfg.Runtime.Call(ctx, func() {
 		var r idleReport
 		if json.Unmarshal(data, &r) != nil {
 			return
 		}
 		if kind == KindTally {
-			d.heard(from, r)
+			e.heard(from, r)
 			return
 		}
-		own := d.idleReport()
+		own := e.report()
 		own.Wave = r.Wave
-		if d.end.asker = ""; !own.Idle {
-			d.end.asker, d.end.asked = from, r.Wave
+		if e.asker = ""; !own.Idle {
+			e.asker, e.asked = from, r.Wave
 		}
 		if answer, err := json.Marshal(own); err == nil {
-			d.cfg.Runtime.Send(from, KindTally, answer)
+			e.cfg.Runtime.Send(from, KindTally, answer)
 		}
 	})
 }
 
-func (d *Driver) heard(from strategy.Node, r idleReport) {
-	e, all := &d.end, d.cfg.Member.Members()
+// heard applies an answer.
+func (e *termination) heard(from strategy.Node, r idleReport) {
+	all := e.cfg.Member.Members()
 	switch {
 	case r.Turned:
 		e.again = time.Time{}
@@ -155,9 +155,9 @@ func (d *Driver) heard(from strategy.Node, r idleReport) {
 	}
 	if !r.Idle || r.Epoch != e.epoch || all.Epoch != e.epoch || e.before != nil &&
 		e.before[from] != (idleReport{r.Wave - 1, r.Epoch, r.Process, r.Came, true, false}) {
-		e.answers = nil                    // not yet
-		if !r.Idle || r.Epoch != e.epoch { // whom something has come to meanwhile may have done it by now
-			e.again = e.began.Add(d.cfg.Timing.Beat / 2)
+		e.answers = nil
+		if !r.Idle || r.Epoch != e.epoch { // a node that has only received something may be idle again
+			e.again = e.began.Add(e.cfg.Timing.Beat / 2)
 		}
 		return
 	}
@@ -167,14 +167,14 @@ func (d *Driver) heard(from strategy.Node, r idleReport) {
 	if e.before == nil {
 		e.before = e.answers
 		e.wave++
-		d.askAll()
+		e.askAll()
 		return
 	}
 	e.answers = nil
 	e.writing = true
-	write := d.cfg.Record.Finish(e.rev)
-	d.cfg.Runtime.Go(func(ctx context.Context) {
+	write := e.cfg.Record.Finish(e.rev)
+	e.cfg.Runtime.Go(func(ctx context.Context) {
 		write(ctx)
-		d.cfg.Runtime.Call(ctx, func() { e.writing = false })
+		e.cfg.Runtime.Call(ctx, func() { e.writing = false })
 	})
 }

@@ -5,21 +5,22 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// Config is what a Member is made of.
+// Config configures a Member.
 type Config struct {
 	Self     strategy.Node
 	Instance uint64            // tells processes with the same identity apart; never 0
-	Joined   bool              // the identity was a member's before, as Enter has noted
-	Arrived  []member.Transfer // that came whole since the last settled epoch that the holder knows of
+	Joined   bool              // an earlier process of this identity was a member: Enter has recorded it
+	Arrived  []member.Transfer // complete transfers since the last settled epoch that the holder knows of
 	Forgot   []member.Transfer // Whole of all Forgets since then
-	Partial  []member.Transfer // that an earlier process has taken chunks of, and that did not come whole
-	Place    strategy.Placer   // nil: hosts are placed by a strategy that is no Placer, as Route says
-	// Slot chooses the place of a node in the table of logical nodes; -1 where there is none. Nil: none has one.
+	Partial  []member.Transfer // incomplete transfers of which an earlier process has received chunks
+	Place    strategy.Placer   // nil: the strategy is no Placer, and Route reports the owners of hosts
+	// Slot returns a node's slot in the table of logical nodes; -1 if no slot is free. Nil: nodes have no slots.
 	Slot func(members []strategy.Member, node strategy.Node) int
-	// what all nodes of a cluster must agree on, in words: the strategy and its settings, the version of what is said
+	// Layout describes in words what all nodes of a cluster must agree on: the strategy, its settings and the versions
+	// of messages.
 	Layout string
 	Timing member.Timing
-	// ParseTable; another may remember what it has read: a table is never changed
+	// Parse defaults to ParseTable. It may return a table that it has parsed before, as tables are never changed.
 	Parse func(value []byte) (*Table, error)
-	Seed  uint64 // for the spread of what many nodes would do at once
+	Seed  uint64 // spreads over time the writes that many nodes would make at once
 }

@@ -29,7 +29,7 @@
 // queries the receiver before it sends these hosts to any other node. So no host is ever held twice, and none is lost.
 //
 // If the strategy is not a Placer, single hosts move by epochs of their own. Each such epoch combines the moves that
-// many nodes requested (moves.go).
+// many nodes requested (ownmoves.go).
 //
 // # Failed nodes
 //
@@ -41,4 +41,19 @@
 // When all members have heard from all others, the epoch is complete. The logs of failed nodes are then no longer
 // needed, and earlier epochs are dropped. Nodes join and leave only at this point, one at a time. Nodes may die at any
 // time.
+//
+// # Parts
+//
+// A [Member] routes events to its parts, each of which is a state machine of its own:
+//
+//	ownLease     this node's lease: until when it may act
+//	peerLeases   the leases of other nodes: revocation, and who has finished the epoch
+//	proposals    this node's changes of the table
+//	ownership    placement of hosts by epoch; the View that workers query
+//	ownMoves     requested moves of this node's single hosts, and their record
+//	moveRecords  records of moves that this node has read
+//	batches      offered batches of moves, at a guard
+//	exports      hosts on their way to other nodes; a sender has the chunks of one export
+//	arrivals     transfers to this node
+//	takeovers    recovered state of dead nodes
 package quorum

@@ -95,7 +95,7 @@ func (w *world) revive(fresh strategy.Node) {
 // holds reports whether the table has a node.
 func (w *world) holds(id strategy.Node) bool {
 	t, err := ParseTable(w.keys[TableKey].Value)
-	return err == nil && t.part(id)
+	return err == nil && t.participates(id)
 }
 
 func alive(w *world) (n int) {

@@ -12,8 +12,8 @@ import (
 // their length before them.
 const (
 	msgChunk  = 'c' // a chunk of a transfer
-	msgAck    = 'a' // what was taken of it
-	msgAsk    = 'q' // what has come whole from a node?
+	msgAck    = 'a' // chunks of it that are journalled
+	msgAsk    = 'q' // query of the complete transfers from a node
 	msgAnswer = 'r'
 )
 
@@ -26,16 +26,16 @@ type chunkMsg struct {
 	data []byte
 }
 
-// An ackMsg says which chunk is wanted next; whole, that none is.
+// An ackMsg acknowledges the chunks before next; whole, all chunks of the transfer.
 type ackMsg struct {
 	t       member.Transfer
 	next    uint64
 	whole   bool
-	process uint64 // the receiver's, greater with each: a new one wants the first chunk again
+	process uint64 // the receiver's, greater with each: a new one needs the first chunk again
 }
 
-// An askMsg asks, under an epoch, what came whole from a node to another since the last settled epoch. The one asked is
-// that other or folds its estate.
+// An askMsg queries, under an epoch, the complete transfers from a node to another since the last settled epoch. Its
+// receiver is the other node or its takeover node.
 type askMsg struct {
 	from, to strategy.Node
 	epoch    uint64
@@ -43,7 +43,7 @@ type askMsg struct {
 
 type answerMsg struct {
 	askMsg
-	epochs []uint64 // under which something came whole
+	epochs []uint64 // of complete transfers
 }
 
 // A writer writes the fields that only members have.
@@ -148,17 +148,17 @@ func (r *reader) answer() answerMsg {
 	return m
 }
 
-// A Lease is what a node's lease says.
+// A Lease is the content of a node's lease.
 type Lease struct {
 	Instance uint64
 	Beat     uint64 // renewals by this instance
-	Done     uint64 // the epoch under which the node has all that is its own, and nothing of others'
+	Done     uint64 // last epoch under which the node has received all its hosts, and transferred all others
 	Revoked  bool
 	Proposal        // the node's batch of moves
-	Report   []byte // as the node has given it
+	Report   []byte // content of the last member.Report
 }
 
-// Encode is the lease as the registry has it.
+// Encode returns the registry value.
 func (l *Lease) Encode() []byte {
 	w := writer{make(varint.Writer, 0, len(l.Report)+60)}
 	w.Byte(leaseVersion)
@@ -178,7 +178,7 @@ func (l *Lease) Encode() []byte {
 
 const leaseVersion = 2
 
-// ParseLease reads a lease as the registry has it.
+// ParseLease parses a registry value.
 func ParseLease(value []byte) (Lease, error) {
 	r := reader{varint.Reader{Rest: value}}
 	if r.Byte() != leaseVersion {

@@ -72,9 +72,9 @@ func TestTableRemembersMembers(t *testing.T) {
 		return all
 	}
 	tab := &Table{Epoch: 1, Settled: 1, Members: members("a~1", "c~1")}
-	tab.add(members("b~1")[0])
+	tab = tab.with(members("b~1")[0])
 	tab.remove("a~1", "x~1")
-	tab.add(members("a~1")[0])
+	tab = tab.with(members("a~1")[0])
 	for epoch, want := range map[uint64][]strategy.Member{1: members("a~1", "c~1"), 2: members("a~1", "b~1", "c~1"),
 		3: members("b~1", "c~1"),
 		4: members("a~1", "b~1", "c~1")} {
@@ -91,7 +91,7 @@ func TestTableRemembersMembers(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(read, tab) {
 		t.Errorf("%+v came back as %+v, %v", tab, read, err)
 	}
-	if tab.settle(); tab.expects("b~1", "c~1", shiftsLeast) || len(tab.membersAt(4)) != 3 {
+	if tab = tab.end(); tab.expects("b~1", "c~1", shiftsLeast) || len(tab.membersAt(4)) != 3 {
 		t.Error("a settled table expects nothing")
 	}
 }

@@ -10,42 +10,42 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// TableKey is where the table is in the registry, and leaseKey the lease of a node.
+// TableKey is the registry key of the table.
 const TableKey = "table"
 
-// LeasePrefix is what the keys of leases begin with.
+// LeasePrefix is the prefix of the registry keys of leases.
 const LeasePrefix = "lease/"
 
 func leaseKey(n strategy.Node) string { return LeasePrefix + string(n) }
 
-// A Table says who takes part in a crawl.
+// A Table lists the nodes of a crawl. It is not changed once it has been read or written.
 type Table struct {
 	Epoch   uint64            `json:"epoch"`
-	Settled uint64            `json:"settled"` // the last epoch under which all nodes had what is theirs
+	Settled uint64            `json:"settled"` // last epoch that all nodes have finished
 	Layout  string            `json:"layout"`
 	Members []strategy.Member `json:"members"`           // sorted by node
-	Leaving []strategy.Node   `json:"leaving,omitempty"` // alive, and handing over what they have
-	Estates []strategy.Node   `json:"estates,omitempty"` // dead: what they held is handed over by others
+	Leaving []strategy.Node   `json:"leaving,omitempty"` // alive, and transferring all their hosts
+	Estates []strategy.Node   `json:"estates,omitempty"` // dead: takeover nodes transfer their hosts
 	Changes []Change          `json:"changes,omitempty"` // since Settled, in order
 	Moves   []Moves           `json:"moves,omitempty"`   // of single hosts, under the epoch after Settled
 }
 
 // Moves are single hosts that move from one member to others. The table does not name the hosts: they are in a record
-// of their own, which only those read who have to know them (moves.go).
+// of their own, which only their owner and its takeover node read (ownmoves.go).
 type Moves struct {
 	From  strategy.Node   `json:"from"`
 	Batch uint64          `json:"batch"` // the record's revision
 	To    []strategy.Node `json:"to"`    // sorted
 }
 
-// A Change is one member more, or one less, from an epoch on.
+// A Change adds or removes one member, from an epoch on.
 type Change struct {
 	Epoch  uint64          `json:"epoch"`
 	Came   bool            `json:"came,omitempty"`
 	Member strategy.Member `json:"member"`
 }
 
-// ParseTable reads a table as the registry has it.
+// ParseTable parses a registry value.
 func ParseTable(value []byte) (*Table, error) {
 	t := new(Table)
 	if err := json.Unmarshal(value, t); err != nil {
@@ -54,7 +54,7 @@ func ParseTable(value []byte) (*Table, error) {
 	return t, nil
 }
 
-// Encode is the table as the registry has it.
+// Encode returns the registry value.
 func (t *Table) Encode() []byte {
 	b, err := json.Marshal(t)
 	if err != nil {
@@ -74,8 +74,7 @@ func (t *Table) settled() bool { return t.Settled == t.Epoch }
 
 func find(members []strategy.Member, n strategy.Node) (int, bool) {
 	return slices.BinarySearchFunc(members, n, func(m strategy.Member, n strategy.Node) int {
-		return cmp.Compare(m.Node,
-			n)
+		return cmp.Compare(m.Node, n)
 	})
 }
 
@@ -84,15 +83,7 @@ func (t *Table) has(n strategy.Node) bool {
 	return ok
 }
 
-// add makes a node a member, from a new epoch on.
-func (t *Table) add(m strategy.Member) {
-	i, _ := find(t.Members, m.Node)
-	t.Members = slices.Insert(t.Members, i, m)
-	t.Epoch++
-	t.Changes = append(t.Changes, Change{Epoch: t.Epoch, Came: true, Member: m})
-}
-
-// remove takes members out, from a new epoch on; it does nothing with those that are none.
+// remove removes those nodes that are members, from a new epoch on.
 func (t *Table) remove(nodes ...strategy.Node) {
 	t.Epoch++
 	for _, n := range nodes {
@@ -103,13 +94,50 @@ func (t *Table) remove(nodes ...strategy.Node) {
 	}
 }
 
-// settle forgets earlier epochs, and who has handed over all it had.
-func (t *Table) settle() {
-	t.Settled = t.Epoch
-	t.Leaving, t.Estates, t.Changes, t.Moves = nil, nil, nil, nil
+// with returns the table with a new member. It may have been leaving, if all other members have died.
+func (t *Table) with(m strategy.Member) *Table {
+	t = t.clone()
+	t.Leaving = slices.DeleteFunc(t.Leaving, func(n strategy.Node) bool { return n == m.Node })
+	i, _ := find(t.Members, m.Node)
+	t.Members = slices.Insert(t.Members, i, m)
+	t.Epoch++
+	t.Changes = append(t.Changes, Change{Epoch: t.Epoch, Came: true, Member: m})
+	return t
 }
 
-// membersAt are the members of an epoch from Settled on. They must not be changed.
+// without returns the table with a member leaving.
+func (t *Table) without(n strategy.Node) *Table {
+	t = t.clone()
+	t.remove(n)
+	t.Leaving = append(t.Leaving, n)
+	return t
+}
+
+// bury returns the table without dead nodes, whose hosts takeover nodes transfer from now on.
+func (t *Table) bury(dead []strategy.Node) *Table {
+	t = t.clone()
+	t.remove(dead...)
+	t.Leaving = slices.DeleteFunc(t.Leaving, func(n strategy.Node) bool { return slices.Contains(dead, n) })
+	t.Estates = append(t.Estates, dead...)
+	return t
+}
+
+// move returns the table with batches of moves, under a new epoch.
+func (t *Table) move(batches []Moves) *Table {
+	t = t.clone()
+	t.Epoch++
+	t.Moves = batches
+	return t
+}
+
+// end returns the table at the end of its epoch: without earlier epochs, and without nodes that have transferred all.
+func (t *Table) end() *Table {
+	c := *t
+	c.Settled, c.Leaving, c.Estates, c.Changes, c.Moves = t.Epoch, nil, nil, nil, nil
+	return &c
+}
+
+// membersAt returns the members of an epoch from Settled on. The caller must not change them.
 func (t *Table) membersAt(epoch uint64) []strategy.Member {
 	if epoch >= t.Epoch {
 		return t.Members // nothing is copied: there may be 10,000
@@ -129,8 +157,8 @@ func (t *Table) membersAt(epoch uint64) []strategy.Member {
 	return members
 }
 
-// came reports whether a member was none under the last settled epoch.
-func (t *Table) came(n strategy.Node) bool {
+// isNew reports whether a member has joined since the last settled epoch.
+func (t *Table) isNew(n strategy.Node) bool {
 	return slices.ContainsFunc(t.Changes, func(c Change) bool { return c.Came && c.Member.Node == n })
 }
 
@@ -138,33 +166,44 @@ func (t *Table) leaves(n strategy.Node) bool { return slices.Contains(t.Leaving,
 
 func (t *Table) isEstate(n strategy.Node) bool { return slices.Contains(t.Estates, n) }
 
-func (t *Table) went(n strategy.Node) bool { return t.leaves(n) || t.isEstate(n) }
+func (t *Table) departed(n strategy.Node) bool { return t.leaves(n) || t.isEstate(n) }
 
-// part reports whether a node is a member, or one that leaves.
-func (t *Table) part(n strategy.Node) bool { return t.has(n) || t.leaves(n) }
+// participates reports whether a node is a member or a leaving one.
+func (t *Table) participates(n strategy.Node) bool { return t.has(n) || t.leaves(n) }
 
-// expects reports whether what is to's under the table's epoch may be held by from. Where members that come and go move
-// no hosts but theirs, only who came since the last settled epoch can be missing something that a member has.
+// namesake returns another incarnation of a node that is still a member; "" if there is none. If it continues to renew
+// its lease, it is another node of the same name; otherwise its lease will be revoked.
+func (t *Table) namesake(self strategy.Node) strategy.Node {
+	for _, o := range t.Members {
+		if o.Node != self && o.Node.Name() == self.Name() {
+			return o.Node
+		}
+	}
+	return ""
+}
+
+// expects reports whether from may hold hosts that to owns under the table's epoch. Where a change of members moves
+// their own hosts only, just the members that are new can lack hosts that another member holds.
 func (t *Table) expects(to, from strategy.Node, s shift) bool {
 	if to == from || t.settled() || !t.has(to) {
 		return false
 	}
-	if t.went(from) {
+	if t.departed(from) {
 		return true
 	}
-	return t.has(from) && (s == shiftsAny || s == shiftsLeast && t.came(to))
+	return t.has(from) && (s == shiftsAny || s == shiftsLeast && t.isNew(to))
 }
 
-// receivers are those who expect something from a node. Most nodes have few: then it does not matter how many members
-// there are.
+// receivers returns the nodes that expect hosts from a node. Most nodes have few: their number decides the cost, not
+// that of the members.
 func (t *Table) receivers(from strategy.Node, s shift) (to []strategy.Node) {
-	note := func(n strategy.Node) {
+	add := func(n strategy.Node) {
 		if t.expects(n, from, s) {
 			to = append(to, n)
 		}
 	}
 	switch {
-	case t.went(from) || s == shiftsAny:
+	case t.departed(from) || s == shiftsAny:
 	case s == shiftsNone:
 		if b := t.moves(from); b != nil {
 			to = slices.DeleteFunc(slices.Clone(b.To), func(n strategy.Node) bool { return n == from || !t.has(n) })
@@ -173,30 +212,30 @@ func (t *Table) receivers(from strategy.Node, s shift) (to []strategy.Node) {
 	default:
 		for _, c := range t.Changes {
 			if c.Came {
-				note(c.Member.Node)
+				add(c.Member.Node)
 			}
 		}
 		return to
 	}
 	for _, m := range t.Members {
-		note(m.Node)
+		add(m.Node)
 	}
 	return to
 }
 
-// senders are those from whom a node expects something.
+// senders returns the nodes from which a node expects hosts.
 func (t *Table) senders(to strategy.Node, s shift) (from []strategy.Node) {
-	note := func(n strategy.Node) {
+	add := func(n strategy.Node) {
 		if t.expects(to, n, s) {
 			from = append(from, n)
 		}
 	}
-	if s == shiftsAny || s == shiftsLeast && t.came(to) {
-		t.each(note)
+	if s == shiftsAny || s == shiftsLeast && t.isNew(to) {
+		t.each(add)
 		return from
 	}
 	for _, n := range slices.Concat(t.Leaving, t.Estates) {
-		note(n)
+		add(n)
 	}
 	if s != shiftsNone || !t.has(to) {
 		return from
@@ -209,7 +248,7 @@ func (t *Table) senders(to strategy.Node, s shift) (from []strategy.Node) {
 	return from
 }
 
-// moves are those of a node; nil: nothing of it moves.
+// moves returns a node's batch; nil: it moves no single hosts.
 func (t *Table) moves(from strategy.Node) *Moves {
 	i := slices.IndexFunc(t.Moves, func(b Moves) bool { return b.From == from })
 	if i < 0 {
@@ -218,8 +257,21 @@ func (t *Table) moves(from strategy.Node) *Moves {
 	return &t.Moves[i]
 }
 
-// takeoverNode is the member that folds the estate of a node: the one whose name's hash with the dead one's is least.
-// There is none without members.
+// each calls f with all nodes that may hold hosts.
+func (t *Table) each(f func(strategy.Node)) {
+	for _, m := range t.Members {
+		f(m.Node)
+	}
+	for _, n := range t.Leaving {
+		f(n)
+	}
+	for _, n := range t.Estates {
+		f(n)
+	}
+}
+
+// takeoverNode returns the member that recovers a dead node's state and transfers it: the one with the least hash of
+// both names; "" without members.
 func (t *Table) takeoverNode(dead strategy.Node) strategy.Node {
 	var best strategy.Node
 	var least uint64
@@ -241,8 +293,8 @@ func mix(v uint64) uint64 {
 	return v ^ v>>31
 }
 
-// maxGuards is how many members watch the leases of all. The others watch theirs.
+// maxGuards bounds the members that watch all leases. The others watch the guards' leases.
 const maxGuards = 3
 
-// guards are the members that revoke leases and settle epochs. If all of them are dead, the others revoke theirs.
+// guards returns the members that revoke leases and end epochs. If all are dead, the others revoke their leases.
 func (t *Table) guards() []strategy.Member { return t.Members[:min(maxGuards, len(t.Members))] }

@@ -6,28 +6,29 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// A View says whose hosts are, as one node sees it at one moment. It does not change, and may be used by many
-// goroutines at once.
+// A View contains the owners of hosts as one node knows them at one moment. It does not change; many goroutines may use
+// it at once.
 type View struct {
 	self  strategy.Node
 	epoch uint64
 	until time.Time
 	owner strategy.View // under the epoch
-	// under earlier ones, from the last of which this node has all that is its own; nil if it has that of this epoch
+	// past are the owners under earlier epochs, from the last one of which this node has received all its hosts; nil if
+	// that is this epoch.
 	past []strategy.View
 	in   bool // the node is a member
 }
 
-// Epoch is the epoch that the node knows of; 0 before it knows one.
+// Epoch returns the last epoch that the node knows of; 0 before it knows one.
 func (v *View) Epoch() uint64 { return v.epoch }
 
 // Member reports whether the node is a member, as far as it knows.
 func (v *View) Member() bool { return v.in }
 
-// Until is when the node's lease ends, unless it is renewed.
+// Until returns the end of the node's lease, unless it is renewed.
 func (v *View) Until() time.Time { return v.until }
 
-// Owner says who owns a host: to whom links to it go.
+// Owner returns a host's owner: the node to which links to it go.
 func (v *View) Owner(host string) (strategy.Node, strategy.State) {
 	if v.owner == nil {
 		return "", strategy.Unknown
@@ -35,7 +36,7 @@ func (v *View) Owner(host string) (strategy.Node, strategy.State) {
 	return v.owner.Owner(host)
 }
 
-// Ours reports whether this node owns a host and has all that is known of it. It may be parked.
+// Ours reports whether this node owns a host and holds its whole state. The host may be parked.
 func (v *View) Ours(host string) bool {
 	if !v.in || v.owner == nil || !v.owns(v.owner, host) {
 		return false

@@ -355,10 +355,10 @@ func (w *world) check(hosts []string) error {
 	var table *Table
 	for _, id := range sortedNodes(w.nodes) {
 		if n := w.nodes[id]; !n.dead {
-			if !n.m.table.settled() || !n.m.table.has(id) {
-				all = append(all, fmt.Errorf("%s: the table is not settled: %+v", id, n.m.table))
+			if !n.m.env.table.settled() || !n.m.env.table.has(id) {
+				all = append(all, fmt.Errorf("%s: the table is not settled: %+v", id, n.m.env.table))
 			}
-			table = n.m.table
+			table = n.m.env.table
 		}
 	}
 	if table == nil {

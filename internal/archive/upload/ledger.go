@@ -1,0 +1,120 @@
+package upload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"kumo/internal/archive/away"
+	"kumo/internal/base/vfs"
+)
+
+// A ledger guards the record of the files in the place: in the folder's log, which a restart reads, and in the place's
+// manifest, which its readers read.
+//
+// Invariants: a file is in the log when it is in the place, as digests have shown. The manifest lists files of the log
+// only. A torn last line of the log is cut off before the next one is written.
+type ledger struct {
+	cfg    *Config
+	report *report
+	there  *away.Manifest // files of the log
+
+	logMu    sync.Mutex // guards log and complete
+	log      int64      // bytes of the folder's log that are whole lines
+	complete []string   // lists that are in the place whole, and no longer in parts
+
+	mu       sync.Mutex      // guards unlisted
+	unlisted map[string]bool // files that came since this process wrote the manifest; nil: it has not yet
+	listed   bool            // the manifest lists all files; only Run's
+	news     []string        // files that came since it was written; only Run's
+}
+
+// record writes into the folder's log that files are in the place.
+func (l *ledger) record(came ...away.Entry) (err error) {
+	if len(came) == 0 {
+		return nil
+	}
+	l.logMu.Lock()
+	defer l.logMu.Unlock()
+	name, lines := l.cfg.path(away.LogName), []byte(nil)
+	for _, e := range came {
+		lines = append(lines, e.Line()...)
+	}
+	if err := vfs.CutBack(l.cfg.Disk, name, l.log); err != nil { // a full disk has torn the last line
+		return err
+	}
+	f, err := l.cfg.Disk.Append(name)
+	if err != nil {
+		return err
+	}
+	if _, err = f.Write(lines); err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	l.log += int64(len(lines))
+	for _, e := range came {
+		had := l.there.Parts(e.Name)
+		l.put(&e)
+		l.report.replaced(&e, had)
+		if len(had) > 0 && away.IsPart(had[len(had)-1].Name) && !away.IsPart(e.Name) {
+			l.complete = append(l.complete, e.Name)
+		}
+	}
+	return nil
+}
+
+// put adds a file of the place that its manifest does not list yet.
+func (l *ledger) put(e *away.Entry) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.there.Put(*e)
+	if l.unlisted != nil {
+		l.unlisted[e.Name] = true
+	}
+}
+
+// list writes the place's manifest if it lacks files, and returns those that came since the last time.
+func (l *ledger) list(ctx context.Context) (news []string, written bool, err error) {
+	if l.listed {
+		return nil, false, nil
+	}
+	if err := away.WriteSmall(ctx, l.cfg.Place, away.ManifestName, l.there.Encode()); err != nil {
+		return nil, false, fmt.Errorf("%s: %w", away.ManifestName, err)
+	}
+	l.listed = true
+	l.mu.Lock()
+	l.unlisted = map[string]bool{}
+	l.mu.Unlock()
+	news, l.news = l.news, nil
+	return news, true, nil
+}
+
+// has reports whether a reader of the place finds a file.
+func (l *ledger) has(name string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, is := l.there.Get(name)
+	if !is || l.unlisted == nil || l.unlisted[name] {
+		return false
+	}
+	if !isWARC(name) {
+		return true
+	}
+	_, is = l.there.Get(indexOf(name))
+	return is && !l.unlisted[indexOf(name)]
+}
+
+// dropParts removes from the place the parts of lists that are there whole, and have not grown since. Parts that stay
+// do no harm.
+func (l *ledger) dropParts(ctx context.Context) {
+	for _, name := range l.complete {
+		if len(l.there.Parts(name)) > 1 {
+			continue
+		}
+		_ = l.cfg.Place.Remove(ctx, away.PartsDir+"/"+name)
+	}
+	l.complete = nil
+}

@@ -1,0 +1,177 @@
+package upload
+
+import (
+	"cmp"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"kumo/internal/archive/away"
+	"kumo/internal/base/vfs"
+)
+
+// A queue guards the choice of the next files to upload from the crawl's folder.
+//
+// Invariants: a WARC file follows its index. Files that failed least go first. A file that stays as it is is inspected
+// until it is in the place, and not again.
+type queue struct {
+	cfg   *Config
+	there *away.Manifest
+	done  map[string]bool // files that the place has
+	grown map[string]bool // files that grow, and that the place has as they are now
+	tries map[string]int  // failed uploads
+}
+
+func newQueue(cfg *Config, there *away.Manifest) *queue {
+	return &queue{cfg: cfg, there: there, done: map[string]bool{}, grown: map[string]bool{}, tries: map[string]int{}}
+}
+
+// A waiting file is to be uploaded.
+type waiting struct {
+	name string
+	size int64
+}
+
+// look lists the files that are to be uploaded.
+func (q *queue) look(ending bool) (todo []waiting, err error) {
+	names, err := q.cfg.Disk.List(q.cfg.path("warc"))
+	if err != nil {
+		return nil, err
+	}
+	here := make(map[string]bool, len(names))
+	for _, name := range names {
+		here[name] = true
+	}
+	for _, name := range names {
+		stem, isIndex := strings.CutSuffix(name, ".cdxj")
+		switch {
+		case isIndex && !q.closed(here, stem), !isIndex && !isWARC(name):
+			continue // it grows, or is being written
+		case !isIndex && !here[indexOf(name)]:
+			continue // it is of no use without
+		}
+		if todo, err = q.add(todo, "warc/"+name); err != nil {
+			return nil, err
+		}
+	}
+	if first := q.cfg.First; !ending && first != "" {
+		if _, is := q.there.Get(first); !is {
+			if todo, err = q.addGrown(todo, first); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if ending {
+		var grown []waiting // which go first: a process that is interrupted may not have time for all
+		for _, name := range q.cfg.Grow {
+			if grown, err = q.addGrown(grown, name); err != nil {
+				return nil, err
+			}
+		}
+		todo = append(grown, todo...)
+	}
+	slices.SortStableFunc(todo, func(a, b waiting) int { return cmp.Compare(q.tries[a.name], q.tries[b.name]) })
+	return todo, nil
+}
+
+var extensions = []string{".warc.gz", ".warc.zst", ".warc"}
+
+func isWARC(name string) bool {
+	return slices.ContainsFunc(extensions, func(ext string) bool { return strings.HasSuffix(name, ext) })
+}
+
+// indexOf returns the name of a WARC file's index.
+func indexOf(name string) string {
+	stem, _, _ := strings.Cut(name, ".warc")
+	return stem + ".cdxj"
+}
+
+// closed reports whether a WARC file is closed, so that its index is complete: it is here or in the place.
+func (q *queue) closed(here map[string]bool, stem string) bool {
+	return slices.ContainsFunc(extensions, func(ext string) bool {
+		_, there := q.there.Get("warc/" + stem + ext)
+		return there || here[stem+ext]
+	})
+}
+
+// add adds a file that is not in the place with the size that it has here.
+func (q *queue) add(todo []waiting, name string) ([]waiting, error) {
+	if q.done[name] {
+		return todo, nil
+	}
+	size, err := q.cfg.Disk.Size(q.cfg.path(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return todo, nil // somebody has moved it away
+	}
+	if err != nil {
+		return nil, err
+	}
+	if e, is := q.there.Get(name); is && e.Size == size {
+		q.done[name] = true
+		return todo, nil
+	}
+	return append(todo, waiting{name, size}), nil
+}
+
+// addGrown adds a file that is not in the place as it is here.
+func (q *queue) addGrown(todo []waiting, name string) ([]waiting, error) {
+	if q.grown[name] {
+		return todo, nil
+	}
+	size, err := q.cfg.Disk.Size(q.cfg.path(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		q.grown[name] = true
+		return todo, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if e, is := q.there.Get(name); is && e.Size == size {
+		sum, err := q.cfg.digest(name)
+		if err != nil {
+			return nil, err
+		}
+		if hex.EncodeToString(sum[:]) == e.SHA256 {
+			q.grown[name] = true
+			return todo, nil
+		}
+	}
+	return append(todo, waiting{name, size}), nil
+}
+
+// Waiting returns the files of the crawl in a folder that its place lacks, by its manifest. It changes nothing.
+func Waiting(disk vfs.FS, dir string, grow []string, there *away.Manifest) (names []string, bytes int64, err error) {
+	todo, err := newQueue(&Config{Disk: disk, Dir: dir, Grow: grow}, there).look(true)
+	for _, f := range todo {
+		names, bytes = append(names, f.name), bytes+f.size
+	}
+	return names, bytes, err
+}
+
+// drop removes WARC files from the folder that the place has and lists, with Config.Drop. Their small indexes stay.
+func (q *queue) drop() error {
+	if !q.cfg.Drop {
+		return nil
+	}
+	names, err := q.cfg.Disk.List(q.cfg.path("warc"))
+	if err != nil {
+		return err
+	}
+	gone := false
+	for _, name := range names {
+		full := "warc/" + name
+		if !isWARC(name) || !q.done[full] || !q.done["warc/"+indexOf(name)] {
+			continue
+		}
+		if err := q.cfg.Disk.Remove(q.cfg.path(full)); err != nil {
+			return err
+		}
+		gone = true
+	}
+	if !gone {
+		return nil
+	}
+	return q.cfg.Disk.SyncDir(q.cfg.path("warc"))
+}

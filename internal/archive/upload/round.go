@@ -1,0 +1,91 @@
+package upload
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"kumo/internal/archive/away"
+)
+
+// perRound is the number of files that are uploaded before the manifest lists them.
+const perRound = 8
+
+// round uploads the first waiting files, lists them in the manifest, and drops files that the folder does not need any
+// more. With an error it has done all that it could.
+func (u *Uploader) round(ctx context.Context, todo []waiting) error {
+	u.worst = 0
+	if err := u.claim.check(ctx); err != nil {
+		return err
+	}
+	parts, err := u.lists.upload(ctx) // at the end, too: the upload of whole lists may fail
+	if err != nil {
+		return err
+	}
+	if parts {
+		u.ledger.listed, u.last = false, time.Now()
+	}
+	todo = todo[:min(len(todo), perRound)]
+	failed := make([]error, len(todo))
+	var g errgroup.Group
+	var fails atomic.Bool
+	g.SetLimit(u.cfg.Workers)
+	for n, f := range todo {
+		g.Go(func() error {
+			if fails.Load() && !u.isEnding() { // or else there may be no other time
+				failed[n] = errSkipped
+				return nil
+			}
+			if failed[n] = u.bring(ctx, f); failed[n] != nil {
+				fails.Store(true)
+			}
+			return failed[n]
+		})
+	}
+	err = g.Wait()
+	for n, f := range todo {
+		if failed[n] != nil {
+			if !errors.Is(failed[n], errSkipped) {
+				u.queue.tries[f.name]++
+				u.worst = max(u.worst, u.queue.tries[f.name])
+			}
+			continue
+		}
+		u.ledger.listed, u.last, u.ledger.news = false, time.Now(), append(u.ledger.news, f.name)
+		if slices.Contains(u.cfg.Grow, f.name) {
+			u.queue.grown[f.name] = true
+		} else {
+			u.queue.done[f.name] = true
+		}
+	}
+	news, written, listErr := u.ledger.list(ctx)
+	if listErr != nil {
+		return errors.Join(err, listErr)
+	}
+	if written {
+		u.states.look(news)
+		u.ledger.dropParts(ctx)
+	}
+	return errors.Join(err, u.queue.drop())
+}
+
+var errSkipped = errors.New("another file has failed")
+
+// bring uploads a file, if it is not in the place, and records it.
+func (u *Uploader) bring(ctx context.Context, f waiting) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	sum, err := u.sender.send(ctx, f)
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.name, err)
+	}
+	return u.ledger.record(away.Entry{Name: f.name, Size: f.size, SHA256: hex.EncodeToString(sum[:]),
+		Time: time.Now().UTC()})
+}

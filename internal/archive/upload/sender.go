@@ -1,0 +1,97 @@
+package upload
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"kumo/internal/archive/away"
+	"kumo/internal/archive/place"
+)
+
+// A sender guards the content of files on their way to the place: a file counts as uploaded when the place has its
+// bytes, by their SHA-256.
+//
+// A place that takes files by their digests compares them itself. From others the file is read back.
+type sender struct {
+	cfg   *Config
+	there *away.Manifest
+}
+
+// send uploads a file, unless the place has it: an earlier process may have ended before it recorded the file.
+func (s *sender) send(ctx context.Context, f waiting) (sum digest, err error) {
+	src, err := s.cfg.Disk.OpenAt(s.cfg.path(f.name))
+	if err != nil {
+		return sum, err
+	}
+	defer func() { _ = src.Close() }() // it is only read
+	if sum, err = digestOf(io.NewSectionReader(src, 0, f.size)); err != nil {
+		return sum, err
+	}
+	_, checks := s.cfg.Place.(place.Uploader)
+	if !checks {
+		if is, err := s.has(ctx, f, sum); is || err != nil {
+			return sum, err
+		}
+	}
+	return sum, s.put(ctx, f.name, src, f.size, sum)
+}
+
+// put writes a file into the place, and checks it.
+func (s *sender) put(ctx context.Context, name string, src io.ReaderAt, size int64, sum digest) error {
+	err := place.Upload(ctx, s.cfg.Place, name, src, size, sum)
+	if _, checks := s.cfg.Place.(place.Uploader); err != nil || checks {
+		return err
+	}
+	there, err := s.digestThere(ctx, name)
+	if err == nil && there != sum {
+		err = fmt.Errorf("the place has kept other bytes: their SHA-256 is %x, not %x", there, sum)
+	}
+	return err
+}
+
+// has reports whether a file that is not recorded is in the place.
+func (s *sender) has(ctx context.Context, f waiting, sum digest) (bool, error) {
+	if _, noted := s.there.Get(f.name); noted {
+		return false, nil // with other content
+	}
+	info, err := s.cfg.Place.Stat(ctx, f.name)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size != f.size {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	there, err := s.digestThere(ctx, f.name)
+	return there == sum, err
+}
+
+type digest = [sha256.Size]byte
+
+// digest returns the digest of a file in the folder.
+func (c *Config) digest(name string) (sum digest, err error) {
+	src, err := c.Disk.Open(c.path(name))
+	if err != nil {
+		return sum, err
+	}
+	sum, err = digestOf(src)
+	return sum, errors.Join(err, src.Close())
+}
+
+func (s *sender) digestThere(ctx context.Context, name string) (sum digest, err error) {
+	src, err := s.cfg.Place.Open(ctx, name, 0, -1)
+	if err != nil {
+		return sum, err
+	}
+	sum, err = digestOf(src)
+	return sum, errors.Join(err, src.Close())
+}
+
+func digestOf(src io.Reader) (digest, error) {
+	sum := sha256.New()
+	_, err := io.Copy(sum, src)
+	return digest(sum.Sum(nil)), err
+}

@@ -1,0 +1,102 @@
+package batch
+
+import (
+	"crypto/sha1"
+	"errors"
+	"io"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"kumo/internal/base/page"
+	"kumo/internal/content/fetch"
+	"kumo/internal/content/parse"
+)
+
+// A pageReader makes Documents of answers. It guards memory: few threads read at a time.
+type pageReader struct {
+	text    func(*page.Response, *page.Page) (*page.MainText, error) // Deps.Text
+	now     func() time.Time
+	parsers sync.Pool // of *parsing
+	slots   chan struct{}
+}
+
+func newPageReader(s *setup) *pageReader {
+	r := &pageReader{text: s.Text, now: s.Now, slots: make(chan struct{}, 2*runtime.GOMAXPROCS(0))}
+	r.parsers.New = func() any {
+		return &parsing{parser: parse.New(parse.Config{Agent: s.Fetching.Agent, Language: true})}
+	}
+	return r
+}
+
+// answer makes a Document of the bytes of an answer.
+func (r *pageReader) answer(resp *page.Response) (d Document, err error) {
+	d = Document{Status: resp.Status, Addr: resp.Addr, Request: resp.RequestRaw, Raw: resp.Raw, HeadLen: resp.HeadLen,
+		Truncated: resp.Truncated, MetaFollow: true, MetaIndex: true}
+	if resp.Far != nil {
+		d.Raw = make([]byte, resp.Far.Raw.Len())
+		if _, err := resp.Far.Raw.ReadAt(d.Raw, 0); err != nil && !errors.Is(err, io.EOF) {
+			return d, err
+		}
+	}
+	h := sha1.New()
+	if _, err := io.Copy(h, resp.PayloadReader()); err != nil {
+		return d, err
+	}
+	d.Digest = page.Digest(h.Sum(nil))
+	return d, nil
+}
+
+// read makes a Document of an answer: its bytes, and the fields of the page.
+func (r *pageReader) read(resp *page.Response) (d Document, err error) {
+	r.slots <- struct{}{} // few bodies are in memory, however many are under way
+	defer func() { <-r.slots }()
+	if d, err = r.answer(resp); err != nil {
+		return d, err
+	}
+	work := r.parsers.Get().(*parsing)
+	defer r.parsers.Put(work)
+	if parse.Readable(parse.MediaType(resp.Header.Get("Content-Type"))) {
+		if err := fetch.Decode(resp, maxDecoded); errors.Is(err, fetch.ErrDisk) {
+			return d, err
+		} else if err != nil {
+			resp.Malformed = err.Error()
+		}
+	}
+	if err := work.parser.Parse(resp, &work.page); err != nil && resp.Malformed == "" {
+		resp.Malformed = err.Error()
+	}
+	d.Malformed = resp.Malformed
+	r.describe(&d, resp, &work.page)
+	return d, nil
+}
+
+// describe sets the fields of a page.
+func (r *pageReader) describe(d *Document, resp *page.Response, pg *page.Page) {
+	for i := range pg.Links {
+		if pg.Links[i].Kind == page.Redirect {
+			d.To = strings.Clone(pg.Links[i].URL)
+			return
+		}
+	}
+	d.Type, d.Charset, d.CharsetHow = pg.Sniffed, pg.Charset, pg.CharsetHow
+	d.MetaFollow, d.MetaIndex, d.NoArchive = !pg.Robots.NoFollow, !pg.Robots.NoIndex, pg.Robots.NoArchive
+	if at := pg.Robots.UnavailableAfter; !at.IsZero() && !r.now().Before(at) {
+		d.MetaIndex = false
+	}
+	if resp.Status != http.StatusOK || !parse.IsHTML(pg.Sniffed) {
+		return
+	}
+	d.Title = pg.Title
+	defer func() { d.Lang, d.Share, d.Confidence = pageLanguage(d.Text, pg.Lang) }()
+	if r.text == nil {
+		return
+	}
+	text, _ := r.text(resp, pg) // text up to a limit is worth more than the error
+	if text != nil && text.Text != "" {
+		d.Headline, d.Text = text.Headline, text.Text
+		d.Simhash = simhash(text.Text)
+	}
+}

@@ -1,0 +1,66 @@
+package batch
+
+import "sync"
+
+// mostPending bounds the URLs of a task in memory.
+const mostPending = 100_000
+
+// A pending guards the wishes for the URLs in the frontier: which collections want a URL, and as what.
+//
+// Invariants: a URL has wishes while the frontier has its item. add reports a URL as new once until claim removes it,
+// so the frontier has one item for each URL.
+type pending struct {
+	mu      sync.Mutex // guards the fields below
+	room    sync.Cond  // urls has decreased, or stopped is set
+	urls    int
+	stopped bool
+	wishes  map[string][]InURL
+}
+
+func newPending() *pending {
+	p := &pending{wishes: map[string][]InURL{}}
+	p.room.L = &p.mu
+	return p
+}
+
+// add adds wishes for a URL, and reports whether it had none.
+func (p *pending) add(url string, wishes []InURL) (isNew bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, has := p.wishes[url]
+	if !has {
+		p.urls++
+	}
+	p.wishes[url] = append(p.wishes[url], wishes...)
+	return !has
+}
+
+// claim removes and returns the wishes for a URL.
+func (p *pending) claim(url string) []InURL {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	wishes := p.wishes[url]
+	if wishes != nil {
+		delete(p.wishes, url)
+		p.urls--
+		p.room.Signal()
+	}
+	return wishes
+}
+
+// waitForRoom waits while too many URLs are in memory. It returns false after stop.
+func (p *pending) waitForRoom() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for p.urls >= mostPending && !p.stopped {
+		p.room.Wait()
+	}
+	return !p.stopped
+}
+
+func (p *pending) stop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stopped = true
+	p.room.Broadcast()
+}

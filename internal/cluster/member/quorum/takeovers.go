@@ -1,0 +1,68 @@
+package quorum
+
+import (
+	"kumo/internal/cluster/member"
+	"kumo/internal/cluster/strategy"
+)
+
+// takeovers guards the recovered state of dead nodes, as far as this node is their takeover node: from Fold until the
+// end of the epoch, or until Unfold, when another node becomes the takeover node.
+//
+// Invariant: only after Folded does this node know a dead node's transfers, and read its hosts.
+type takeovers struct {
+	env   *env
+	nodes map[strategy.Node]*takeover
+}
+
+// A takeover is the state of one dead node.
+type takeover struct {
+	ready     bool              // Fold has recovered the state
+	released  bool              // nothing is left of it
+	received  []member.Transfer // complete transfers to the dead node
+	forgotten []member.Transfer // complete transfers from it whose hosts it has forgotten
+}
+
+// newEpoch recovers the dead nodes whose takeover node this one becomes, and abandons the others.
+func (t *takeovers) newEpoch() {
+	mine := map[strategy.Node]bool{}
+	for _, dead := range t.env.table.Estates {
+		if t.env.table.takeoverNode(dead) != t.env.self {
+			continue
+		}
+		mine[dead] = true
+		if t.nodes[dead] == nil {
+			t.nodes[dead] = &takeover{}
+			t.env.do(member.Fold{Node: dead})
+		}
+	}
+	for _, dead := range sortedNodes(t.nodes) {
+		if !mine[dead] {
+			t.env.do(member.Unfold{Node: dead})
+			delete(t.nodes, dead)
+		}
+	}
+}
+
+func (t *takeovers) settled() { clear(t.nodes) }
+
+func (t *takeovers) folded(f member.Folded) {
+	if o := t.nodes[f.Node]; o != nil {
+		o.ready, o.received, o.forgotten = true, f.Arrived, f.Forgot
+	}
+}
+
+func (t *takeovers) released(n strategy.Node) {
+	if o := t.nodes[n]; o != nil {
+		o.released = true
+	}
+}
+
+// records returns the registry keys of the records of moves that this node needs in order to transfer for dead nodes.
+func (t *takeovers) records() (keys []string) {
+	for _, n := range sortedNodes(t.nodes) {
+		if t.env.table.moves(n) != nil {
+			keys = append(keys, movesKey(n))
+		}
+	}
+	return keys
+}

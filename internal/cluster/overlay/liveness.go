@@ -1,0 +1,178 @@
+package overlay
+
+import (
+	"slices"
+	"time"
+)
+
+// A liveness guards which nodes are in the table: those that have answered, until they fail to answer or leave.
+//
+// It has no messages of its own. Invariants: only an answer brings a node into the table. Config.Tries questions that
+// fail, one after the other, remove it; questions that were under way together fail as one.
+type liveness struct {
+	env       *env
+	table     *table
+	absences  *absences
+	buried    func(c Contact, near bool) // is called for each contact that died or left
+	questions interface {
+		ask(question) bool
+		ping(*peer)
+		try(c Contact, kind byte, teller uint64) bool
+		tryNear(c Contact, teller uint64) bool
+	}
+	watch interface {
+		interval() time.Duration
+		askAt(*peer, time.Duration)
+		unsettle()
+		knowsPlace() bool
+	}
+}
+
+// deaf is the number of intervals between exchanges in which a contact must have answered once.
+const deaf = 4
+
+// hear applies a message that is no answer: a sign of life. A node that is not in the table is asked for an answer, if
+// its bucket wants more contacts.
+func (v *liveness) hear(from Contact) {
+	if p := v.table.known(from.Node); p != nil {
+		p.heard = v.env.now
+		v.renew(p, from)
+		if v.hears(p) {
+			p.fails = 0
+		}
+		next := min(v.env.now+v.watch.interval(), p.answered+deaf*v.env.cfg.every())
+		if p.near && depth(v.table.id, p.ID) == v.table.guards() {
+			next = min(next, max(p.vouched+v.env.cfg.every()/2, v.env.now))
+		}
+		if p.near && p.version == 0 { // a question does not bring its list of neighbours
+			next = min(next, p.next)
+		}
+		v.watch.askAt(p, next)
+		return
+	}
+	switch {
+	case v.table.isNear(from.ID):
+		v.questions.tryNear(from, 0)
+	case v.table.wants(v.table.bucket(from.ID)):
+		v.questions.try(from, pingQuestion, 0)
+	default:
+		v.wait(from)
+	}
+}
+
+// hears reports whether a contact has answered lately. One that asks and never answers counts as dead.
+func (v *liveness) hears(p *peer) bool { return v.env.now-p.answered < deaf*v.env.cfg.every() }
+
+// renew applies a contact's addresses from the transport. If they have changed, neighbours are sent the list again:
+// nodes that could not reach the contact may do so now, for instance by a relay.
+func (v *liveness) renew(p *peer, c Contact) {
+	if len(c.Addrs) == 0 || slices.Equal(p.Addrs, c.Addrs) || places(p.Addrs) == places(c.Addrs) {
+		return
+	}
+	p.Addrs = c.Addrs
+	if p.near {
+		v.table.version++
+	}
+}
+
+// wait puts a node into its bucket's replacement cache, and pings the contact there that was not heard of for longest.
+func (v *liveness) wait(c Contact) {
+	if p := v.table.knownSpare(c.ID); p != nil {
+		p.heard = v.env.now
+		v.renew(p, c)
+	} else {
+		v.table.keep(c, v.env.now)
+	}
+	if p := stalest(v.table.bucket(c.ID).live); p != nil && v.env.now-p.heard > v.env.cfg.Check/4 {
+		v.questions.ping(p)
+	}
+}
+
+// answered applies an answer. It returns the node if it is in the table.
+func (v *liveness) answered(q question, from Contact) *peer {
+	p := v.admit(from, q.peer)
+	if p != nil {
+		p.vouched, v.table.moved = max(p.vouched, q.asked), true
+		if q.lookUp == nil && !q.late {
+			p.pinged = false
+		}
+	}
+	return p
+}
+
+// failed applies that a question was not answered.
+func (v *liveness) failed(q question) {
+	p := v.table.known(q.to.Node)
+	switch {
+	case p != nil:
+		if q.lookUp == nil {
+			p.pinged = false
+		}
+		lives := p.heard > q.asked && v.hears(p)
+		if q.asked >= p.failed && !lives { // questions that were under way together fail as one
+			p.fails++
+			p.failed = v.env.now
+		}
+		switch {
+		case int(p.fails) >= v.env.cfg.Tries:
+			v.bury(p, false)
+		case !lives, p.near && p.version == 0:
+			v.questions.ping(p)
+		}
+	case q.lookUp != nil || q.healed || q.vain:
+	case int(q.tries)+1 < v.env.cfg.Tries:
+		q.tries++
+		v.questions.ask(q)
+	default:
+		v.table.dropSpare(q.to.ID)
+		v.absences.mark(q.to, false)
+	}
+}
+
+// admit applies that a node has answered. It returns the node if it is in the table.
+func (v *liveness) admit(c Contact, p *peer) *peer {
+	if p == nil || !p.live {
+		p = v.table.known(c.Node)
+	}
+	if p == nil {
+		if !v.table.isNear(c.ID) && !v.table.hasRoom(v.table.bucket(c.ID)) {
+			v.wait(c)
+			return nil
+		}
+		v.table.dropSpare(c.ID)
+		p = &peer{Contact: c}
+		v.env.do(Joined{Contact: c})
+		if v.table.live == 0 {
+			v.absences.forget()
+		}
+		if gone := v.table.insert(p); gone != nil {
+			v.env.do(Gone{Node: gone.Node, ID: gone.ID})
+			v.table.keep(gone.Contact, gone.heard)
+		}
+	}
+	p.heard, p.answered, p.fails = v.env.now, v.env.now, 0
+	next := v.watch.interval()
+	if p.near && depth(v.table.id, p.ID) == v.table.guards() {
+		next /= 2
+	}
+	if p.near && p.version == 0 && !v.watch.knowsPlace() { // its list of neighbours is not here
+		next = 0
+	}
+	v.watch.askAt(p, v.env.now+next)
+	v.renew(p, c)
+	return p
+}
+
+// bury removes a contact from the table that is dead, or has left. A node that waits for its place is asked.
+func (v *liveness) bury(p *peer, left bool) {
+	near := p.near
+	if v.table.remove(p); near && v.table.watched() < v.table.prefix {
+		v.watch.unsettle()
+	}
+	v.absences.mark(p.Contact, left)
+	v.buried(p.Contact, near)
+	v.env.do(Gone{Node: p.Node, ID: p.ID, Dead: true, Left: left, Near: near})
+	if spare := freshest(v.table.bucket(p.ID).spare); spare != nil {
+		v.questions.try(spare.Contact, pingQuestion, 0)
+	}
+}

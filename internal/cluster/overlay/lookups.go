@@ -1,0 +1,271 @@
+package overlay
+
+import (
+	"slices"
+
+	"kumo/internal/base/varint"
+	"kumo/internal/base/xor"
+)
+
+// lookUps guards the searches for the nodes closest to an id, for Find and for the table's upkeep.
+//
+// Its messages are findQuestion and findAnswer; its answer to the caller is Found. Invariants: Found answers each Find
+// once. A node is in a result when it has answered this look-up, or when Find allows it and a node that knows all nodes
+// so close to the id has reported it.
+type lookUps struct {
+	env      *env
+	table    *table
+	absences *absences
+	ask      func(question) bool
+	ended    func(purpose)
+
+	all     []*lookUp
+	regions regions
+	stats   Stats
+
+	some []*peer // scratch
+	ids  []xor.ID
+	met  []*peer // those of ids that are in the table
+}
+
+// mostAsked times K bounds the questions of a look-up.
+const mostAsked = 8
+
+// Stats counts look-ups for Find that needed messages.
+type Stats struct {
+	LookUps uint64
+	Asked   uint64 // questions
+	Hops    uint64 // from this node to the closest that was found, in all
+}
+
+func (s *lookUps) looking(p purpose) (n int) {
+	for _, l := range s.all {
+		if l.purpose == p {
+			n++
+		}
+	}
+	return n
+}
+
+// find starts a look-up, or answers at once.
+func (s *lookUps) find(e Find) {
+	want := min(max(e.Want, 1), s.env.cfg.K)
+	closest, exact := s.table.appendClosest(e.ID, want, nil)
+	if exact || s.looking(forCaller) >= s.env.cfg.LookUps {
+		s.env.do(Found{Tag: e.Tag, Closest: closest, Exact: exact})
+		return
+	}
+	if e.Told && !e.Anew && !s.table.left {
+		if told := s.regions.closest(e.ID, want, s.env.now); told != nil {
+			s.env.do(Found{Tag: e.Tag, Closest: told, Exact: true})
+			return
+		}
+	}
+	l := s.newLookUp(e.ID, want, forCaller)
+	l.tag, l.mayTell = e.Tag, e.Told
+	if d := depth(s.table.id, e.ID); d < len(s.table.buckets) && s.table.buckets[d].refreshed != 0 {
+		s.table.buckets[d].refreshed = s.env.now
+	}
+	s.advance(l)
+}
+
+// newLookUp makes a look-up that starts with the closest contacts of the table.
+func (s *lookUps) newLookUp(id xor.ID, want int, p purpose) *lookUp {
+	l := &lookUp{id: id, want: want, purpose: p}
+	s.some = s.table.closest(id, s.env.cfg.breadth(), s.some[:0])
+	l.list = make([]candidate, 0, len(s.some)+8)
+	for _, p := range s.some {
+		if p != s.table.self {
+			l.add(p.Contact, 0, &s.env.cfg)
+		}
+	}
+	s.all = append(s.all, l)
+	return l
+}
+
+// advance asks nodes as far as the limits allow, or ends the look-up.
+func (s *lookUps) advance(l *lookUp) {
+	for !l.over {
+		goal, _ := l.goal(&s.env.cfg)
+		c, done := l.next(goal)
+		spent := l.asked >= mostAsked*s.env.cfg.K
+		if done || l.under == 0 && (c == nil || spent) {
+			s.end(l)
+			return
+		}
+		if c == nil || spent || l.under >= l.atOnce(&s.env.cfg) {
+			return
+		}
+		if !s.ask(question{kind: findQuestion, to: c.Contact, lookUp: l}) {
+			return
+		}
+		c.state = underWay
+		l.under++
+		l.asked++
+	}
+}
+
+// resume continues look-ups that could not ask because too many questions were under way.
+func (s *lookUps) resume() {
+	for i := len(s.all) - 1; i >= 0 && i < len(s.all); i-- {
+		if l := s.all[i]; l.under == 0 {
+			s.advance(l)
+		}
+	}
+}
+
+// advanceWith applies a node's answer.
+func (s *lookUps) advanceWith(l *lookUp, from Contact, m note) {
+	l.under--
+	c := l.of(from.ID)
+	if c == nil {
+		s.advance(l)
+		return
+	}
+	c.state = there
+	c.Contact = from
+	if t := l.teller(c); t != nil {
+		t.good++
+	}
+	ids, met := s.ids[:0], s.met[:0]
+	list := varint.Reader{Rest: m.list}
+	for range m.count {
+		t := nextTold(&list)
+		p, id := s.table.known(string(t.name)), from.ID
+		switch {
+		case p != nil:
+			id = p.ID
+		case len(t.name) > 0:
+			id = IDOf(string(t.name)).Truncate(s.env.cfg.Width)
+		}
+		ids, met = append(ids, id), append(met, p)
+	}
+	s.ids, s.met = ids, met
+	c.vouch(l.id, m.exact, m.count, func(i int) xor.ID { return ids[i] })
+	if l.mayTell && m.exact >= min(l.want, m.count+1) {
+		s.takeTold(l, from, m)
+		s.end(l)
+		return
+	}
+	list = varint.Reader{Rest: m.list}
+	for i := range min(m.count, l.breadth(&s.env.cfg)) {
+		t := nextTold(&list)
+		if ids[i] != from.ID && ids[i] != s.table.id {
+			s.addTold(l, &t, ids[i], met[i], short(from.ID))
+		}
+	}
+	s.advance(l)
+}
+
+// takeTold takes an answer for the result: the node knows all nodes so close to the id.
+func (s *lookUps) takeTold(l *lookUp, from Contact, m note) {
+	ids := s.ids
+	l.told = make([]Contact, 0, m.exact)
+	list := varint.Reader{Rest: m.list}
+	for i := range min(m.count, m.exact) {
+		t := nextTold(&list)
+		switch p := s.met[i]; {
+		case ids[i] == s.table.id && !s.table.left:
+			l.told = append(l.told, s.table.self.Contact)
+		case ids[i] == s.table.id:
+		case ids[i] == from.ID:
+			l.told = append(l.told, from)
+		case p != nil:
+			l.told = append(l.told, p.Contact)
+		default:
+			l.told = append(l.told, t.contact(ids[i]))
+		}
+	}
+	if len(l.told) > 0 {
+		s.regions.note(l.id, l.told, m.exact > m.count, s.env.now)
+		l.told = l.told[:min(len(l.told), l.want)]
+	}
+}
+
+// addTold puts a node that another has reported into the list; p if it is in the table. It copies only what it needs.
+func (s *lookUps) addTold(l *lookUp, t *told, id xor.ID, p *peer, teller uint64) {
+	at, there := l.at(id)
+	if there || at >= 4*s.env.cfg.breadth()+l.asked {
+		return
+	}
+	if p != nil {
+		l.add(p.Contact, 0, &s.env.cfg)
+	} else if c := t.contact(id); !s.absences.has(c) {
+		l.add(c, teller, &s.env.cfg)
+	}
+}
+
+// missed applies that a node did not answer. After Config.Tries times the look-up abandons it. It also abandons the
+// other nodes that its teller has reported, if most of those that were asked did not answer.
+func (s *lookUps) missed(l *lookUp, to Contact) {
+	l.under--
+	l.missed++
+	c := l.of(to.ID)
+	if c == nil || c.state != underWay {
+		s.advance(l)
+		return
+	}
+	c.state = waiting
+	if c.tries++; int(c.tries) >= s.env.cfg.Tries {
+		c.state = failing
+		if s.table.known(to.Node) == nil {
+			s.table.dropSpare(to.ID)
+			s.absences.mark(to, false)
+		}
+	}
+	if t := l.teller(c); t != nil {
+		if t.vain++; int(t.vain) > s.env.cfg.Alpha && t.vain > 2*t.good {
+			l.distrust(short(t.ID))
+		}
+	}
+	s.advance(l)
+}
+
+// found returns the result of a look-up.
+func (s *lookUps) found(l *lookUp) Found {
+	if l.told != nil {
+		return Found{Tag: l.tag, Closest: l.told, Exact: true}
+	}
+	f := Found{Tag: l.tag}
+	_, f.Exact = l.goal(&s.env.cfg)
+	for i := range l.list {
+		switch c := &l.list[i]; {
+		case len(f.Closest) == l.want:
+		case c.state == there:
+			f.Closest = append(f.Closest, c.Contact)
+		case c.state != failing:
+			f.Exact = false
+		}
+	}
+	at := len(f.Closest)
+	for at > 0 && xor.Compare(s.table.id, f.Closest[at-1].ID, l.id) < 0 {
+		at--
+	}
+	if at < l.want && !s.table.left {
+		f.Closest = slices.Insert(f.Closest, at, s.table.self.Contact)[:min(len(f.Closest)+1, l.want)]
+	}
+	return f
+}
+
+func (s *lookUps) end(l *lookUp) {
+	l.over = true
+	s.all = slices.DeleteFunc(s.all, func(x *lookUp) bool { return x == l })
+	switch l.purpose {
+	case forCaller:
+		s.count(l)
+		s.env.do(s.found(l))
+	case forBucket:
+		if d := depth(s.table.id, l.id); d < len(s.table.buckets) {
+			s.table.buckets[d].searched = true
+		}
+	}
+	s.ended(l.purpose)
+}
+
+func (s *lookUps) count(l *lookUp) {
+	s.stats.LookUps++
+	s.stats.Asked += uint64(l.asked)
+	if i := slices.IndexFunc(l.list, func(c candidate) bool { return c.state == there }); i >= 0 {
+		s.stats.Hops += uint64(l.list[i].hops)
+	}
+}

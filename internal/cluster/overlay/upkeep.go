@@ -1,0 +1,224 @@
+package overlay
+
+import (
+	"time"
+
+	"kumo/internal/base/xor"
+)
+
+// An upkeep guards the table against decay: it joins the network, looks up this node's own id and old buckets, pings
+// contacts that were silent for long, and asks departed nodes, so that the parts of a partitioned network meet again.
+//
+// It has no messages of its own. Invariant: the node has joined when it has looked up itself and found a contact, or
+// when no node is known that it could ask.
+type upkeep struct {
+	env       *env
+	table     *table
+	absences  *absences
+	questions interface {
+		ask(question) bool
+		ping(*peer)
+	}
+	lookUps interface {
+		looking(purpose) int
+		newLookUp(id xor.ID, want int, p purpose) *lookUp
+		advance(*lookUp)
+	}
+
+	chores    time.Duration // next periodic work
+	selfAt    time.Duration // next look-up of this node's own id
+	healAt    time.Duration // next question to a departed node
+	pause     time.Duration // between two look-ups of the own id; it grows fourfold
+	losses    int           // neighbours that died since the last of those
+	bootstrap []Contact     // the last ones that Join named
+	departed  []Contact     // that were in the table and died; a ring
+	departAt  int
+}
+
+const (
+	mostDeparted  = 16 // departed contacts that are remembered, and contacts of Join
+	firstPause    = 2  // Timeouts between the first two look-ups of the own id
+	lastAlone     = 30 // Timeouts between two of them while there are no contacts, at most
+	again         = 4  // closest nodes that a node asks that looks up itself again
+	mostRefreshed = 2  // buckets that are looked up at a time
+	sample        = 5  // contacts that have to answer then
+	mostChecked   = 8  // contacts that are pinged at a time
+)
+
+// join starts to join the network by way of contacts.
+func (u *upkeep) join(contacts []Contact) {
+	u.bootstrap = u.bootstrap[:0]
+	for _, c := range contacts[:min(len(contacts), mostDeparted)] {
+		c.ID, c.Addrs = u.table.idOf(c.Node), clean(c.Addrs)
+		if c.ID != u.table.id && c.Node != "" && len(c.Node) <= MaxName {
+			u.bootstrap = append(u.bootstrap, c)
+		}
+	}
+	if len(u.bootstrap) == 0 && u.table.live == 0 {
+		u.table.joined = true
+	}
+	u.selfAt, u.chores, u.pause = u.env.now, u.env.now, 0
+}
+
+// doChores does all periodic work that is due.
+func (u *upkeep) doChores() {
+	u.chores = u.env.now + u.env.cfg.Check/32
+	u.lookUpSelf()
+	if u.selfAt > u.env.now {
+		u.chores = min(u.chores, u.selfAt)
+	}
+	u.refresh()
+	u.check()
+	u.heal()
+}
+
+// lookUpSelf finds the neighbours, or others in place of those that died. It does so again soon after the node has
+// joined, then ever less often: the nodes that answered may have been about to join themselves.
+func (u *upkeep) lookUpSelf() {
+	known := len(u.bootstrap)+len(u.departed)+u.table.live > 0
+	if u.losses > u.env.cfg.Neighbours/4 {
+		u.selfAt, u.pause = u.env.now, 0
+	}
+	if !known || u.selfAt > u.env.now || u.lookUps.looking(forSelf) > 0 {
+		return
+	}
+	u.losses = 0
+	most := u.env.cfg.Refresh
+	if u.table.live == 0 {
+		most = lastAlone * u.env.cfg.Timeout
+	}
+	u.pause = min(max(4*u.pause, firstPause*u.env.cfg.Timeout), most)
+	u.selfAt = u.env.now + u.around(u.pause)
+	want := u.env.cfg.breadth()
+	if u.table.joined && u.table.live >= u.env.cfg.Neighbours {
+		// the neighbours report others themselves; a distant node may know one that all of them miss
+		want = min(again, want)
+		u.askFar()
+	}
+	l := u.lookUps.newLookUp(u.table.id, want, forSelf)
+	for _, all := range [][]Contact{u.bootstrap, u.departed} {
+		for _, c := range all {
+			if u.table.known(c.Node) == nil {
+				l.add(c, 0, &u.env.cfg)
+			}
+		}
+	}
+	u.lookUps.advance(l)
+}
+
+// askFar asks a contact in the farthest bucket for the nodes closest to this one.
+func (u *upkeep) askFar() {
+	for i := range u.table.buckets {
+		if live := u.table.buckets[i].live; len(live) > 0 {
+			p := live[u.env.rng.IntN(len(live))]
+			u.questions.ask(question{kind: findQuestion, to: p.Contact, healed: true})
+			return
+		}
+	}
+}
+
+// lookedUp applies the end of a look-up.
+func (u *upkeep) lookedUp(p purpose) {
+	switch {
+	case p == forBucket:
+		u.chores = min(u.chores, u.env.now)
+	case p == forSelf && (u.table.live > 0 || len(u.bootstrap) == 0 && len(u.departed) == 0):
+		u.table.joined, u.chores = true, u.env.now
+	}
+}
+
+// around returns a random time close to another: up to a quarter less or more.
+func (u *upkeep) around(d time.Duration) time.Duration {
+	return d*3/4 + time.Duration(u.env.rng.Int64N(int64(d)/2))
+}
+
+// refresh looks up an id in each bucket as far as the neighbours, if the last look-up there is old. It skips buckets of
+// which half of the contacts were heard of lately.
+func (u *upkeep) refresh() {
+	if !u.table.joined || len(u.table.near) == 0 || u.table.prefix == 0 {
+		return
+	}
+	last := depth(u.table.id, u.table.near[len(u.table.near)-1].ID)
+	for d := 0; d <= last && u.lookUps.looking(forBucket) < mostRefreshed; d++ {
+		b := &u.table.buckets[d]
+		if b.refreshed != 0 && b.refreshed+u.env.cfg.Refresh > u.env.now {
+			continue
+		}
+		b.searched = false
+		b.refreshed = max(u.env.now-time.Duration(u.env.rng.Int64N(int64(u.env.cfg.Refresh)/4)), 1)
+		if u.lively(b) < (u.env.cfg.K+1)/2 {
+			u.lookUps.advance(u.lookUps.newLookUp(u.randomIn(d), min(sample, u.env.cfg.K), forBucket))
+		}
+	}
+}
+
+// lively counts a bucket's contacts that were heard of lately.
+func (u *upkeep) lively(b *bucket) (n int) {
+	for _, p := range b.live {
+		if u.env.now-p.heard <= u.env.cfg.Check {
+			n++
+		}
+	}
+	return n
+}
+
+// randomIn returns a random id in the bucket of a depth.
+func (u *upkeep) randomIn(d int) xor.ID {
+	id := u.table.id
+	for i := d / 8; i < len(id); i++ {
+		random, from := byte(u.env.rng.Uint32()), byte(0xff)
+		if i == d/8 {
+			bit := byte(0x80) >> (d % 8)
+			id[i] ^= bit
+			from = bit - 1
+		}
+		id[i] = id[i]&^from | random&from
+	}
+	return id.Truncate(u.env.cfg.Width)
+}
+
+// check pings contacts that are no neighbours and were not heard of for long, or have only asked for longer.
+func (u *upkeep) check() {
+	asked := 0
+	for i := range u.table.buckets {
+		for _, p := range u.table.buckets[i].live {
+			old := u.env.now-p.heard > u.env.cfg.Check || u.env.now-p.answered > 2*u.env.cfg.Check
+			if old && !p.near && asked < mostChecked {
+				u.questions.ping(p)
+				asked++
+			}
+		}
+	}
+}
+
+// heal asks one of the nodes that died, or by which this one joined, for nodes that would be neighbours: those of
+// another part of the network, if it was partitioned.
+func (u *upkeep) heal() {
+	n := len(u.bootstrap) + len(u.departed)
+	if n == 0 || u.healAt > u.env.now && u.table.live > n { // in a large network other nodes do so, too
+		return
+	}
+	u.healAt = u.env.now + u.env.cfg.Check/12
+	var c Contact
+	if i := u.env.rng.IntN(n); i < len(u.bootstrap) {
+		c = u.bootstrap[i]
+	} else {
+		c = u.departed[i-len(u.bootstrap)]
+	}
+	if u.table.known(c.Node) == nil && !u.absences.has(c) {
+		u.questions.ask(question{kind: findQuestion, to: c, healed: true})
+	}
+}
+
+// lost applies that a contact died or left.
+func (u *upkeep) lost(c Contact, near bool) {
+	if near {
+		u.losses++
+	}
+	if len(u.departed) < mostDeparted {
+		u.departed = append(u.departed, c)
+		return
+	}
+	u.departed[u.departAt] = c
+	u.departAt = (u.departAt + 1) % mostDeparted
+}
