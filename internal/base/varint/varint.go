@@ -77,6 +77,30 @@ func (r *Reader) Uint() uint64 {
 	return n
 }
 
+// UintMax reads a number that is damaged if it is greater than most.
+func (r *Reader) UintMax(most uint64) uint64 {
+	n := r.Uint()
+	if n > most {
+		r.Bad, r.Rest = true, nil
+		return 0
+	}
+	return n
+}
+
+// Count reads how many things follow; each has a byte at least.
+func (r *Reader) Count() int { return int(r.UintMax(uint64(len(r.Rest)))) }
+
+// Fixed reads 64 bits, the lowest first.
+func (r *Reader) Fixed() uint64 {
+	if len(r.Rest) < 8 {
+		r.Bad, r.Rest = true, nil
+		return 0
+	}
+	n := binary.LittleEndian.Uint64(r.Rest)
+	r.Rest = r.Rest[8:]
+	return n
+}
+
 // Int reads a number that may be negative.
 func (r *Reader) Int() int64 {
 	n, size := binary.Varint(r.Rest)

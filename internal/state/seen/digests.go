@@ -104,17 +104,17 @@ func (d *Digests) lookUp(key string) ([]byte, *tier.View) {
 }
 
 func readRef(b []byte) (Ref, bool) {
-	in := decoder{b: b}
-	r := Ref{Time: time.Unix(0, in.varint()).UTC()}
-	size := in.uvarint()
-	if size&1 != 0 && !in.bad && len(in.b) >= len(r.Chunked) {
-		in.b = in.b[copy(r.Chunked[:], in.b):]
+	in := decoderOf(b)
+	r := Ref{Time: time.Unix(0, in.Int()).UTC()}
+	size := in.Uint()
+	if size&1 != 0 && !in.Bad && len(in.Rest) >= len(r.Chunked) {
+		in.Rest = in.Rest[copy(r.Chunked[:], in.Rest):]
 	}
 	n := size >> 1
-	if in.bad || n > uint64(len(in.b)) {
+	if in.Bad || n > uint64(len(in.Rest)) {
 		return Ref{}, false
 	}
-	r.URL, r.ID = string(in.b[n:]), string(in.b[:n])
+	r.URL, r.ID = string(in.Rest[n:]), string(in.Rest[:n])
 	return r, true
 }
 

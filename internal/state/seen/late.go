@@ -57,13 +57,13 @@ func appendLate(b, payload []byte, r *record) []byte {
 
 // readLate reads what appendLate wrote; payload and record point into b.
 func readLate(b []byte) (payload []byte, r record, ok bool) {
-	in := decoder{b: b}
-	n := in.uvarint()
-	if in.bad || n > uint64(len(in.b)) {
+	in := decoderOf(b)
+	n := in.Uint()
+	if in.Bad || n > uint64(len(in.Rest)) {
 		return nil, r, false
 	}
-	r, ok = readRecord(in.b[n:])
-	return in.b[:n], r, ok
+	r, ok = readRecord(in.Rest[n:])
+	return in.Rest[:n], r, ok
 }
 
 // foldLate makes one waiting offer of two: the older, unless the newer is better.

@@ -80,11 +80,11 @@ func AppendMeta(b []byte, m *Meta, base int64) []byte {
 
 // ReadMeta reads what AppendMeta wrote, and returns what follows it; false if it is nothing that AppendMeta writes.
 func ReadMeta(b []byte, base int64) (m Meta, rest []byte, ok bool) {
-	in := decoder{b: b}
-	n := in.uvarint()
-	if in.bad || n > uint64(len(in.b)) {
+	in := decoderOf(b)
+	n := in.Uint()
+	if in.Bad || n > uint64(len(in.Rest)) {
 		return m, nil, false
 	}
-	m, ok = readMeta(in.b[:n], base)
-	return m, in.b[n:], ok
+	m, ok = readMeta(in.Rest[:n], base)
+	return m, in.Rest[n:], ok
 }

@@ -2,6 +2,7 @@ package seen
 
 import (
 	"encoding/binary"
+	"kumo/internal/base/varint"
 	"time"
 )
 
@@ -109,26 +110,26 @@ func (m *Meta) appendMore(b []byte, born int64) []byte {
 
 func (m *Meta) readMore(in *decoder, has byte, born int64) {
 	if has&hasEvery != 0 {
-		m.Every = time.Duration(in.uvarint()) * time.Second
+		m.Every = time.Duration(in.Uint()) * time.Second
 	}
 	if has&hasMissing != 0 {
-		m.Missing = int(in.uvarint())
+		m.Missing = int(in.Uint())
 	}
 	if has&hasQueued != 0 {
 		m.Queued = in.time(born)
 	}
 	if has&hasKind != 0 {
-		m.Kind = in.byte()
+		m.Kind = in.Byte()
 	}
 	m.Ended = has&hasEnded != 0
 	if has&hasTenure != 0 {
-		m.Tenure = int(in.uvarint())
+		m.Tenure = int(in.Uint())
 	}
 	if has&hasFrom != 0 {
-		m.From = in.string()
+		m.From = in.String()
 	}
 	if has&hasContent != 0 {
-		m.Content = in.fixed()
+		m.Content = in.Fixed()
 	}
 }
 
@@ -137,9 +138,9 @@ func readMeta(b []byte, born int64) (m Meta, ok bool) {
 	if len(b) == 0 {
 		return m, true
 	}
-	has, more, in := b[0], byte(0), decoder{b: b[1:]}
+	has, more, in := b[0], byte(0), decoderOf(b[1:])
 	if has&hasMore != 0 {
-		more = in.byte()
+		more = in.Byte()
 	}
 	if has&hasFetched != 0 {
 		m.Fetched = in.time(born)
@@ -148,23 +149,23 @@ func readMeta(b []byte, born int64) (m Meta, ok bool) {
 		m.Due = in.time(born)
 	}
 	if has&hasStatus != 0 {
-		m.Status = int(in.uvarint())
+		m.Status = int(in.Uint())
 	}
 	if has&hasChanges != 0 {
-		m.Changes = int(in.uvarint())
+		m.Changes = int(in.Uint())
 	}
 	if has&hasDigest != 0 {
-		in.bad = in.bad || len(in.b) < len(m.Digest)
-		in.b = in.b[copy(m.Digest[:], in.b):]
+		in.Bad = in.Bad || len(in.Rest) < len(m.Digest)
+		in.Rest = in.Rest[copy(m.Digest[:], in.Rest):]
 	}
 	if has&hasModified != 0 {
 		m.Modified = in.time(born)
 	}
 	m.readMore(&in, more, born)
 	if has&hasETag != 0 {
-		m.ETag = string(in.b)
+		m.ETag = string(in.Rest)
 	}
-	return m, !in.bad
+	return m, !in.Bad
 }
 
 // joinMeta is newer, with what only older has. It returns one of the two or a new slice.
@@ -211,61 +212,9 @@ func keep[T comparable](v *T, was T) {
 	}
 }
 
-// A decoder reads numbers; it is bad once there was none.
-type decoder struct {
-	b   []byte
-	bad bool
-}
+// A decoder reads fields, and times that are stored relative to a birth.
+type decoder struct{ varint.Reader }
 
-func (d *decoder) uvarint() uint64 {
-	v, n := binary.Uvarint(d.b)
-	if n <= 0 {
-		d.bad, d.b = true, nil
-		return 0
-	}
-	d.b = d.b[n:]
-	return v
-}
+func decoderOf(b []byte) decoder { return decoder{varint.Reader{Rest: b}} }
 
-func (d *decoder) varint() int64 {
-	v, n := binary.Varint(d.b)
-	if n <= 0 {
-		d.bad, d.b = true, nil
-		return 0
-	}
-	d.b = d.b[n:]
-	return v
-}
-
-func (d *decoder) byte() byte {
-	if len(d.b) == 0 {
-		d.bad = true
-		return 0
-	}
-	c := d.b[0]
-	d.b = d.b[1:]
-	return c
-}
-
-func (d *decoder) fixed() uint64 {
-	if len(d.b) < 8 {
-		d.bad, d.b = true, nil
-		return 0
-	}
-	v := binary.LittleEndian.Uint64(d.b)
-	d.b = d.b[8:]
-	return v
-}
-
-func (d *decoder) string() string {
-	n := d.uvarint()
-	if n > uint64(len(d.b)) {
-		d.bad, d.b = true, nil
-		return ""
-	}
-	s := string(d.b[:n])
-	d.b = d.b[n:]
-	return s
-}
-
-func (d *decoder) time(born int64) time.Time { return time.Unix(born+d.varint(), 0).UTC() }
+func (d *decoder) time(born int64) time.Time { return time.Unix(born+d.Int(), 0).UTC() }

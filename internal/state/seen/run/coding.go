@@ -1,6 +1,8 @@
 package run
 
 import (
+	"kumo/internal/base/varint"
+
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -58,10 +60,10 @@ func decode(room *block, b []byte) (out block, err error) {
 	if len(b) == 0 || b[0] > keysZipped|valuesZipped {
 		return out, ErrDamaged
 	}
-	in := bytesReader{b: b[1:]}
-	out.keys = in.bytes()
-	if out.values = in.b; in.err != nil {
-		return out, in.err
+	in := varint.Reader{Rest: b[1:]}
+	out.keys = in.Bytes()
+	if out.values = in.Rest; in.Bad {
+		return out, ErrDamaged
 	}
 	if b[0]&keysZipped != 0 {
 		out.keys, err = unzip(&room.keys, out.keys)

@@ -2,6 +2,7 @@ package run
 
 import (
 	"encoding/binary"
+	"kumo/internal/base/varint"
 	"sort"
 )
 
@@ -71,51 +72,18 @@ func (x *index) append(b []byte) []byte {
 }
 
 // read reads n blocks' entries; all must lie before end.
-func (x *index) read(r *bytesReader, end int64) {
+func (x *index) read(r *varint.Reader, end int64) {
 	var key []byte
-	for n := r.count(); n > 0 && r.err == nil; n-- {
-		shared := r.uvarint(uint64(len(key)))
-		key = append(key[:shared], r.bytes()...)
-		at := r.uvarint(uint64(end))
-		size := r.uvarint(min(uint64(end)-at, maxBlock))
+	for n := r.Count(); n > 0 && !r.Bad; n-- {
+		shared := r.UintMax(uint64(len(key)))
+		key = append(key[:shared], r.Bytes()...)
+		at := r.UintMax(uint64(end))
+		size := r.UintMax(min(uint64(end)-at, maxBlock))
 		if size < 4 {
-			r.err = ErrDamaged
+			r.Bad = true
 		}
 		x.add(key, int64(at), int(size))
 	}
 }
 
 func appendBytes(b, s []byte) []byte { return append(binary.AppendUvarint(b, uint64(len(s))), s...) }
-
-// A bytesReader reads varints and strings. After its first error all that it reads is zero.
-type bytesReader struct {
-	b   []byte
-	err error
-}
-
-// uvarint reads a number that must not be greater than most.
-func (r *bytesReader) uvarint(most uint64) uint64 {
-	v, n := binary.Uvarint(r.b)
-	if n <= 0 || v > most || r.err != nil {
-		r.err = ErrDamaged
-		return 0
-	}
-	r.b = r.b[n:]
-	return v
-}
-
-// count reads how many things follow; each has a byte at least.
-func (r *bytesReader) count() int { return int(r.uvarint(uint64(len(r.b)))) }
-
-func (r *bytesReader) bytes() []byte {
-	n := r.count()
-	if n > len(r.b) {
-		r.err = ErrDamaged
-	}
-	if r.err != nil {
-		return nil
-	}
-	s := r.b[:n]
-	r.b = r.b[n:]
-	return s
-}

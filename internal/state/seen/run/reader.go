@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"kumo/internal/base/varint"
 	"kumo/internal/base/vfs"
 )
 
@@ -61,17 +62,17 @@ func (r *Reader) load() error {
 	if err != nil {
 		return err
 	}
-	in := &bytesReader{b: b}
+	in := &varint.Reader{Rest: b}
 	r.index.read(in, int64(at))
 	return r.loadFilters(in, at)
 }
 
-func (r *Reader) loadFilters(in *bytesReader, end uint64) error {
-	for n := in.count(); n > 0 && in.err == nil; n-- {
-		first := in.bytes()
-		at := in.uvarint(end)
-		size := in.uvarint(end - at)
-		if in.err != nil {
+func (r *Reader) loadFilters(in *varint.Reader, end uint64) error {
+	for n := in.Count(); n > 0 && !in.Bad; n-- {
+		first := in.Bytes()
+		at := in.UintMax(end)
+		size := in.UintMax(end - at)
+		if in.Bad {
 			break
 		}
 		b, err := r.read(int64(at), int64(size))
@@ -86,7 +87,10 @@ func (r *Reader) loadFilters(in *bytesReader, end uint64) error {
 		r.memory += int64(size) + int64(len(first))
 	}
 	r.memory += r.index.bytes()
-	return in.err
+	if in.Bad {
+		return ErrDamaged
+	}
+	return nil
 }
 
 // read returns a new slice with what lies at a place.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"kumo/internal/base/varint"
 	"kumo/internal/base/vfs"
 	"kumo/internal/state/seen/urlgen"
 )
@@ -222,7 +223,7 @@ func FuzzBlock(f *testing.F) {
 		}
 		_, _ = readFilter(in)
 		var x index
-		x.read(&bytesReader{b: in}, 1<<20)
+		x.read(&varint.Reader{Rest: in}, 1<<20)
 	})
 }
 
