@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/libp2p/go-libp2p"
-	"github.com/libp2p/go-libp2p/core/connmgr"
 	"github.com/libp2p/go-libp2p/core/control"
 	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/host"
@@ -21,10 +19,8 @@ import (
 	"github.com/libp2p/go-libp2p/p2p/host/autorelay"
 	"github.com/libp2p/go-libp2p/p2p/host/observedaddrs"
 	rcmgr "github.com/libp2p/go-libp2p/p2p/host/resource-manager"
-	"github.com/libp2p/go-libp2p/p2p/muxer/yamux"
 	"github.com/libp2p/go-libp2p/p2p/protocol/circuitv2/relay"
 	"github.com/libp2p/go-libp2p/p2p/protocol/identify"
-	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
 	"github.com/libp2p/go-libp2p/x/rate"
 	ma "github.com/multiformats/go-multiaddr"
 	manet "github.com/multiformats/go-multiaddr/net"
@@ -60,55 +56,25 @@ func (m *Messenger) openHost(key crypto.PrivKey) (host.Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	streams := *yamux.DefaultTransport
-	streams.MaxStreamWindowSize = streamWindow
-	options := []libp2p.Option{
-		libp2p.Identity(key),
-		libp2p.NoListenAddrs, // or libp2p would choose some
-		libp2p.ListenAddrs(listen...),
-		libp2p.Transport(tcp.NewTCPTransport),
-		libp2p.Transport(m.newQUIC),
-		libp2p.Security(securityID, m.newSecurity),
-		libp2p.Muxer(yamux.ID, muxer{&streams}),
-		libp2p.ResourceManager(limits),
-		libp2p.ConnectionManager(connmgr.NullConnMgr{}), // attach makes room itself
-		libp2p.ConnectionGater(gater{m}),
-		libp2p.UserAgent("kumo"),
-		libp2p.Ping(false),
-		libp2p.DisableMetrics(),
-	}
-	if m.cfg.Secret.IsZero() { // on loopback there are no routers
-		options = append(options, libp2p.DisableRelay())
-	} else {
-		options = append(options, m.throughRouters()...)
-	}
-	return libp2p.New(options...)
+	return m.assemble(key, listen, limits)
 }
 
-func (m *Messenger) throughRouters() []libp2p.Option {
-	options := []libp2p.Option{
-		libp2p.EnableNATService(),
-		libp2p.EnableRelay(),
-		libp2p.EnableHolePunching(),
-		libp2p.EnableRelayService(relay.WithResources(relay.Resources{
-			Limit:                 &relay.RelayLimit{Duration: relayedFor, Data: m.cfg.Limits.Relayed},
-			ReservationTTL:        time.Hour,
-			MaxReservations:       mostRelayed,
-			MaxCircuits:           mostCircuits,
-			BufferSize:            4096,
-			MaxReservationsPerIP:  mostCircuits,
-			MaxReservationsPerASN: mostRelayed,
-		}), relay.WithReservationAddressFilter(isRelayable)),
-		libp2p.EnableAutoRelayWithPeerSource(m.relays, autorelay.WithMinCandidates(1), autorelay.WithBootDelay(0),
-			autorelay.WithMinInterval(5*time.Second), autorelay.WithBackoff(time.Minute)),
-	}
-	switch m.cfg.Reach {
-	case ReachPublic:
-		options = append(options, libp2p.ForceReachabilityPublic())
-	case ReachPrivate:
-		options = append(options, libp2p.ForceReachabilityPrivate())
-	}
-	return options
+// relayOptions bound what this node relays for others.
+func (m *Messenger) relayOptions() []relay.Option {
+	return []relay.Option{relay.WithResources(relay.Resources{
+		Limit:                 &relay.RelayLimit{Duration: relayedFor, Data: m.cfg.Limits.Relayed},
+		ReservationTTL:        time.Hour,
+		MaxReservations:       mostRelayed,
+		MaxCircuits:           mostCircuits,
+		BufferSize:            4096,
+		MaxReservationsPerIP:  mostCircuits,
+		MaxReservationsPerASN: mostRelayed,
+	}), relay.WithReservationAddressFilter(isRelayable)}
+}
+
+func (m *Messenger) autoRelayOptions() []autorelay.Option {
+	return []autorelay.Option{autorelay.WithPeerSource(m.relays), autorelay.WithMinCandidates(1),
+		autorelay.WithBootDelay(0), autorelay.WithMinInterval(5 * time.Second), autorelay.WithBackoff(time.Minute)}
 }
 
 // isRelayable says which addresses a relay gives to others as its own. Who says that it can be reached knows better
