@@ -153,7 +153,7 @@ func TestAStayKeepsWhatItReads(t *testing.T) {
 		}
 		f.Done(v, Result{Outcome: Answered})
 	}
-	if f.disk.segments.live != 0 || len(f.disk.segments.dead) == 0 {
+	if f.disk.segments.live != 0 || len(f.disk.segments.retained.dead) == 0 {
 		t.Fatalf("%d bytes in use", f.disk.segments.live)
 	}
 	for i := range n {
@@ -167,7 +167,7 @@ func TestAStayKeepsWhatItReads(t *testing.T) {
 	}
 	tour.Close()
 	tour.Close()
-	if dead := len(f.disk.segments.dead); dead > 0 {
+	if dead := len(f.disk.segments.retained.dead); dead > 0 {
 		t.Errorf("%d dead segments stay", dead)
 	}
 }
@@ -206,8 +206,8 @@ func TestWhatAStayTells(t *testing.T) {
 		if err != nil || len(robots) != 1 || robots[0].Robots != "https://h" {
 			t.Errorf("%v, %v", robots, err)
 		}
-		if c := f.Counts(); c.URLs != 0 || c.Hosts != 2 || f.going != 0 {
-			t.Errorf("%+v, and %d are gone", c, f.going)
+		if c := f.Counts(); c.URLs != 0 || c.Hosts != 2 || f.suppressed.total != 0 {
+			t.Errorf("%+v, and %d are gone", c, f.suppressed.total)
 		}
 		f.Suppress("https://h/deep")
 		f.Arrive("h", 0, 0, want...) // which is news
@@ -284,8 +284,8 @@ func TestAStayLeavesOutWhatCameUpSince(t *testing.T) {
 		}
 		tour.Close()
 		tour.Close()
-		if f.tours != 0 || f.spent != nil || f.going != 0 {
-			t.Errorf("after the tour: %d tours, %v, %d are gone", f.tours, f.spent, f.going)
+		if f.suppressed.views != 0 || f.suppressed.ended != nil || f.suppressed.total != 0 {
+			t.Errorf("after the tour: %d tours, %v, %d are gone", f.suppressed.views, f.suppressed.ended, f.suppressed.total)
 		}
 	}
 }

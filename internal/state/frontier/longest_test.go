@@ -28,10 +28,10 @@ func TestASweepKnowsWhichHostsTakeLongest(t *testing.T) {
 		f.Push("slow.test", urlsOf("slow.test", 100)...)
 		f.SetDelay("slow.test", 20*time.Second)
 		f.Room(t.Context())
-		if cold := f.disk != nil && len(f.hosts) < hosts; cold != (dir != "") {
-			t.Fatalf("dir %q: %d of %d hosts are in memory", dir, len(f.hosts), hosts)
+		if cold := f.disk != nil && len(f.bench.hosts) < hosts; cold != (dir != "") {
+			t.Fatalf("dir %q: %d of %d hosts are in memory", dir, len(f.bench.hosts), hosts)
 		}
-		s := f.Sweep(4)
+		s := f.Inspector().Sweep(4)
 		var got []HostInfo
 		for range 400 {
 			if got = s.Look(); len(got) > 1 && got[0].Key == "slow.test" && got[1].Key == "long.test" {
@@ -57,12 +57,12 @@ func TestASweepKnowsWhichHostsTakeLongest(t *testing.T) {
 func TestTheSoonestHost(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	f := New(Config{Hosts: 4, Delay: time.Second, Now: func() time.Time { return now }})
-	if i, ok := f.Soonest(); ok {
+	if i, ok := f.Inspector().Soonest(); ok {
 		t.Errorf("there is none: %+v", i)
 	}
 	f.Arrive("a.test", time.Minute, time.Minute, urlsOf("a.test", 1)...)
 	f.Arrive("b.test", time.Second, 10*time.Second, urlsOf("b.test", 1)...)
-	if i, ok := f.Soonest(); !ok || i.Key != "b.test" {
+	if i, ok := f.Inspector().Soonest(); !ok || i.Key != "b.test" {
 		t.Errorf("%+v, %v", i, ok)
 	}
 }
@@ -78,7 +78,7 @@ func BenchmarkSweep(b *testing.B) {
 		f.Push(host, Item{URL: "http://" + host + "/"})
 		f.Room(b.Context())
 	}
-	s := f.Sweep(8)
+	s := f.Inspector().Sweep(8)
 	for b.Loop() {
 		s.Look()
 	}

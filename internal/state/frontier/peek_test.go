@@ -20,30 +20,30 @@ func TestLooksChangeNothing(t *testing.T) {
 			f.Push(fmt.Sprint("h", h), Item{URL: fmt.Sprintf("http://h%d/%d", h, dice.Uint64()), Rank: dice.Int32N(5)})
 		}
 	}
-	inMemory, bytes := len(f.hosts), f.disk.bytes
+	inMemory, bytes := len(f.bench.hosts), f.disk.residents.bytes
 	queues := map[string][]Item{}
 	for h := range hosts {
 		key := fmt.Sprint("h", h)
-		q, err := f.Queue(key, each+1)
+		q, err := f.Inspector().Queue(key, each+1)
 		if err != nil || len(q) != each {
 			t.Fatalf("%s: %d items, %v", key, len(q), err)
 		}
 		at := dice.IntN(each)
-		if found, err := f.Find(key, q[at].URL); err != nil || found == nil || found.Place != at+1 || found.UnderWay {
+		if found, err := f.Inspector().Find(key, q[at].URL); err != nil || found == nil || found.Place != at+1 || found.UnderWay {
 			t.Errorf("item %d of %s: found %+v, %v", at, key, found, err)
 		}
 		queues[key] = q
 	}
-	if found, err := f.Find("h0", "nowhere"); found != nil || err != nil {
+	if found, err := f.Inspector().Find("h0", "nowhere"); found != nil || err != nil {
 		t.Errorf("found %+v, %v", found, err)
 	}
-	if len(f.hosts) != inMemory || f.disk.bytes != bytes {
-		t.Errorf("%d hosts and %d bytes are in memory, before the look %d and %d", len(f.hosts), f.disk.bytes, inMemory,
+	if len(f.bench.hosts) != inMemory || f.disk.residents.bytes != bytes {
+		t.Errorf("%d hosts and %d bytes are in memory, before the look %d and %d", len(f.bench.hosts), f.disk.residents.bytes, inMemory,
 			bytes)
 	}
 	for range hosts * each {
 		v, _ := next(t, f)
-		if found, err := f.Find(v.Host, v.URL); err != nil || found == nil || !found.UnderWay {
+		if found, err := f.Inspector().Find(v.Host, v.URL); err != nil || found == nil || !found.UnderWay {
 			t.Fatalf("%s is under way; found %+v, %v", v.URL, found, err)
 		}
 		if want := queues[v.Host][0].URL; v.URL != want {
@@ -64,7 +64,7 @@ func BenchmarkFindAmongTenThousand(b *testing.B) {
 		f.Push("h", Item{URL: fmt.Sprint("https://h/some/path/", i)})
 	}
 	for b.Loop() {
-		if _, err := f.Find("h", "nowhere"); err != nil {
+		if _, err := f.Inspector().Find("h", "nowhere"); err != nil {
 			b.Fatal(err)
 		}
 	}

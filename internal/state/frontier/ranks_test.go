@@ -212,7 +212,7 @@ func TestAHostThatIsAsleepIsMoved(t *testing.T) {
 	}
 	asleep := 0
 	for h := range hosts {
-		if f.hosts[fmt.Sprint("h", h)] == nil {
+		if f.bench.hosts[fmt.Sprint("h", h)] == nil {
 			asleep++
 		}
 		for i := range each {
@@ -245,7 +245,7 @@ func poll(t *testing.T, f *Frontier) (*Visit, error) {
 	t.Helper()
 	v, work, _, err := f.poll()
 	if work {
-		err = f.serve()
+		err = f.worker.work()
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -264,14 +264,14 @@ func TestWhatIsBehindIsRankedAnew(t *testing.T) {
 		f.Push("huge", items[i])
 		f.Room(t.Context())
 	}
-	if in := len(f.hosts["huge"].waiting); in > n/8 {
+	if in := len(f.bench.hosts["huge"].queue.front); in > n/8 {
 		t.Fatalf("%d items are in memory", in)
 	}
 	for i := range items { // those that were last go first
 		f.Move("huge", []Move{r.put(items[i].URL, rank.Place(200-i%50))})
 		f.Room(t.Context())
 	}
-	for len(f.disk.renewing) > 0 {
+	for len(f.worker.reads.rerank) > 0 {
 		if v, _ := poll(t, f); v != nil {
 			f.Postpone(v, 0)
 		}
@@ -329,7 +329,7 @@ func TestACheckpointDoesWithoutMoves(t *testing.T) {
 		f.Push("h", r.item(fmt.Sprint("http://h/", i), rank.Place(200+i), 0))
 	}
 	f.Move("h", []Move{r.put("http://h/39", 210)}) // which need not be first
-	if len(f.hosts["h"].ranks.moves) != 1 {
+	if len(f.bench.hosts["h"].queue.ranks.moves) != 1 {
 		t.Fatal("the move is applied already")
 	}
 	if err := f.Checkpoint(nil); err != nil {
