@@ -27,6 +27,10 @@ type coldHosts struct {
 	backing  int                        // hosts that back off
 }
 
+func newColdHosts(base time.Time, p *politeness, v *saver) *coldHosts {
+	return &coldHosts{ticks: ticks{base}, polite: p, saver: v, parked: make(map[uint32]map[string]bool)}
+}
+
 // find returns the number of a host's record, 0 if there is none.
 func (c *coldHosts) find(key string) uint32 {
 	return c.table.find(c.table.identity(key))

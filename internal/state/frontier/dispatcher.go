@@ -130,6 +130,12 @@ func (d *dispatcher) take(h *host) (*Item, error) {
 	}
 }
 
+// gather reads blocks of a host until its first n items are in memory, or all.
+func (d *dispatcher) gather(h *host, n int) error {
+	d.bench.saver.saveHost(h)
+	return d.queues.gather(&h.queue, n, d.suppressed)
+}
+
 // takeMatching removes the items in memory that match. It returns those that are not suppressed.
 func (d *dispatcher) takeMatching(h *host, match func(*Item) bool) (taken []Item) {
 	q := &h.queue

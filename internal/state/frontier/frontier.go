@@ -109,7 +109,9 @@ type Frontier struct {
 	inspector  *Inspector
 	stays      bool // Next waits when there is nothing to come
 
-	disk        *virtualizer // nil, with checkpoints, if all stays in memory
+	disk        *virtualizer // nil, with those below, if all stays in memory
+	cold        *coldHosts
+	pages       *pager
 	checkpoints *checkpointer
 }
 
@@ -119,59 +121,56 @@ func New(cfg Config) *Frontier {
 	return newFrontier(cfg.withDefaults())
 }
 
-// newFrontier makes the parts, those below first.
+// newFrontier makes the parts, and connects each with those that it uses. Without a Dir those on disk are nil.
 func newFrontier(cfg Config) *Frontier {
 	f := &Frontier{cfg: cfg, slices: item.NewSlices(cfg.Slices), leader: newLeader(), filter: &filter{},
-		suppressed: newSuppression(), polite: newPoliteness(&cfg)}
+		suppressed: newSuppression(), polite: newPoliteness(&cfg),
+		ranking: &ranking{ranker: cfg.Ranker, byRank: cfg.RankHosts || cfg.Ranker != nil}}
 	now := func() time.Time { return f.cfg.Now() }
 	f.addrs = newAddresses(cfg.AddrDelay, f.slices != nil)
-	f.ranking = &ranking{ranker: cfg.Ranker, byRank: cfg.RankHosts || cfg.Ranker != nil}
+
 	queues := &queueStore{ranking: f.ranking, window: math.MaxInt64}
+	var save *saver
+	var fronts *buckets
+	var reader *bucketReader
+	if cfg.Dir != "" {
+		save = &saver{}
+		f.cold = newColdHosts(cfg.Now(), f.polite, save)
+		queues.segments = newSegments(cfg.Disk, cfg.Dir, min(max(cfg.Memory/16, 16<<10), 64<<20))
+		queues.pages = newPager(&f.mu, queues.segments)
+		queues.residents = newResidents(cfg.Memory, cfg.Hosts)
+		queues.window = max(cfg.Memory/64, 4<<10)
+		fronts = newBuckets(cfg.Memory, f.cold.ticks, queues.segments, save, cfg.Ranker != nil)
+		reader = &bucketReader{pages: queues.pages, table: &f.cold.table}
+	}
+	f.pages = queues.pages
 	f.bench = &workbench{hosts: make(map[string]*host), polite: f.polite, ranking: f.ranking, queues: queues,
-		leader: f.leader, now: now, session: cfg.Session,
+		residents: queues.residents, saver: save, leader: f.leader, now: now,
+		session:  int32(min(cfg.Session, math.MaxInt32)),
 		schedule: &schedule{byRank: f.ranking.byRank, slots: cfg.Hosts, slowAfter: cfg.SlowAfter}}
-	reads := &readQueue{mu: &f.mu, bench: f.bench}
+	reads := &readQueue{mu: &f.mu, pages: f.pages, bench: f.bench}
 	f.dispatcher = &dispatcher{bench: f.bench, queues: queues, ranking: f.ranking, suppressed: f.suppressed,
 		filter: f.filter, reads: reads}
-	f.removals = &removals{mu: &f.mu, reading: make(chan struct{}, 1), bench: f.bench, suppressed: f.suppressed}
-	f.worker = &diskWorker{mu: &f.mu, reads: reads}
+	f.removals = &removals{mu: &f.mu, reading: make(chan struct{}, 1), bench: f.bench, suppressed: f.suppressed,
+		saver: save, pages: f.pages, cold: f.cold, buckets: fronts, reader: reader, segments: queues.segments}
 	f.inspector = &Inspector{mu: &f.mu, now: now, polite: f.polite, bench: f.bench, ranking: f.ranking,
-		suppressed: f.suppressed}
-	if cfg.Dir != "" {
-		f.addDisk(queues, reads, now)
+		suppressed: f.suppressed, pages: f.pages, cold: f.cold, buckets: fronts, reader: reader}
+	f.worker = &diskWorker{mu: &f.mu, lock: newDiskLock(f.leader), pages: f.pages, reads: reads, saver: save}
+	if cfg.Dir == "" {
+		return f
 	}
+	f.disk = &virtualizer{bench: f.bench, residents: queues.residents, queues: queues, addrs: f.addrs,
+		ranking: f.ranking, polite: f.polite, cold: f.cold, buckets: fronts, reader: reader, segments: queues.segments,
+		now: now, maxBehind: max(cfg.Memory/16, 16<<10)}
+	f.bench.load = f.disk.load
+	f.worker.virtual = f.disk
+	f.worker.writer = &segmentWriter{mu: &f.mu, segments: queues.segments, pages: f.pages}
+	f.worker.compactor = &compactor{mu: &f.mu, segments: queues.segments, pages: f.pages, queues: queues,
+		bench: f.bench, cold: f.cold, buckets: fronts}
+	f.checkpoints = &checkpointer{mu: &f.mu, disk: f.worker.lock, saver: save, bench: f.bench, ranking: f.ranking,
+		suppressed: f.suppressed, cold: f.cold, buckets: fronts, segments: queues.segments, writer: f.worker.writer,
+		compactor: f.worker.compactor, removals: f.removals}
 	return f
-}
-
-// addDisk makes the parts of a frontier with a folder.
-func (f *Frontier) addDisk(queues *queueStore, reads *readQueue, now func() time.Time) {
-	cfg, memory := &f.cfg, f.cfg.Memory
-	t := ticks{cfg.Now()}
-	segs := newSegments(cfg.Disk, cfg.Dir, min(max(memory/16, 16<<10), 64<<20))
-	pages := newPager(&f.mu, segs)
-	res, sav := newResidents(memory, cfg.Hosts), &saver{}
-	queues.segments, queues.pages, queues.residents, queues.window = segs, pages, res, max(memory/64, 4<<10)
-	reads.pages = pages
-	cold := &coldHosts{ticks: t, polite: f.polite, saver: sav, parked: map[uint32]map[string]bool{}}
-	bucks := newBuckets(memory, t, segs, sav, cfg.Ranker != nil)
-	fronts := &bucketReader{pages: pages, table: &cold.table}
-	f.disk = &virtualizer{bench: f.bench, residents: res, queues: queues, addrs: f.addrs, ranking: f.ranking,
-		polite: f.polite, cold: cold, buckets: bucks, reader: fronts, segments: segs, now: now,
-		maxBehind: max(memory/16, 16<<10)}
-	f.bench.residents, f.bench.saver, f.bench.load = res, sav, f.disk.load
-	rem := f.removals
-	rem.residents, rem.saver, rem.pages, rem.cold, rem.buckets, rem.reader, rem.segments = res, sav, pages, cold, bucks,
-		fronts, segs
-	w := f.worker
-	w.lock, w.virtual, w.pages, w.saver = newDiskLock(f.leader), f.disk, pages, sav
-	w.writer = &segmentWriter{mu: &f.mu, segments: segs, pages: pages}
-	w.compactor = &compactor{mu: &f.mu, segments: segs, pages: pages, queues: queues, bench: f.bench, cold: cold,
-		buckets: bucks}
-	f.checkpoints = &checkpointer{mu: &f.mu, disk: w.lock, saver: sav, bench: f.bench, ranking: f.ranking,
-		suppressed: f.suppressed, cold: cold, buckets: bucks, segments: segs, writer: w.writer, compactor: w.compactor,
-		removals: rem}
-	i := f.inspector
-	i.pages, i.cold, i.buckets, i.reader = pages, cold, bucks, fronts
 }
 
 // Slices returns the slices of hosts, nil if hosts are not divided.
@@ -208,7 +207,7 @@ func (f *Frontier) Restore(key string, items ...Item) {
 	}
 	items = f.filter.admitted(key, items)
 	if id := f.disk.find(key); id != 0 {
-		f.disk.cold.oweDelay(id, key, now)
+		f.cold.oweDelay(id, key, now)
 		f.disk.push(id, key, items)
 	} else {
 		h := f.bench.host(key)
@@ -238,9 +237,9 @@ func (f *Frontier) Arrive(key string, asked, wait time.Duration, items ...Item) 
 		f.suppressed.clear(items[i].URL) // of an item that was here before another node had the host
 	}
 	if id := f.disk.find(key); id != 0 {
-		f.disk.cold.request(id, key, asked)
-		f.disk.cold.endAway(id)
-		f.disk.cold.postpone(id, next)
+		f.cold.request(id, key, asked)
+		f.cold.endAway(id)
+		f.cold.postpone(id, next)
 		f.disk.push(id, key, items)
 	} else {
 		h := f.bench.host(key)
@@ -312,7 +311,7 @@ const maxTake = 10_000
 // gather returns a host with its first items in memory, where it stays until release. After an error there may be fewer
 // items, or no host if nothing of a cold one can be read.
 func (f *Frontier) gather(key string) (h *host, err error) {
-	err = f.worker.pages.run(func() error {
+	err = f.pages.run(func() error {
 		if h == nil {
 			if id := f.disk.find(key); id != 0 {
 				if err := f.disk.loadEarly(id); err != nil {
@@ -322,8 +321,7 @@ func (f *Frontier) gather(key string) (h *host, err error) {
 			h = f.bench.host(key)
 			f.bench.hold(h)
 		}
-		f.bench.saver.saveHost(h)
-		return f.bench.queues.gather(&h.queue, maxTake, f.suppressed)
+		return f.dispatcher.gather(h, maxTake)
 	})
 	return h, err
 }
@@ -354,7 +352,7 @@ func (f *Frontier) Park(key, origin string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if id := f.disk.find(key); id != 0 {
-		f.disk.cold.park(id, origin)
+		f.cold.park(id, origin)
 		return
 	}
 	h := f.bench.host(key)
@@ -371,7 +369,7 @@ func (f *Frontier) Unpark(key, origin string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if id := f.disk.find(key); id != 0 {
-		f.disk.cold.unpark(id, origin)
+		f.cold.unpark(id, origin)
 		return
 	}
 	h := f.bench.host(key)
@@ -388,7 +386,7 @@ func (f *Frontier) SetDelay(key string, delay time.Duration) {
 	defer f.mu.Unlock()
 	delay = f.polite.bound(times(delay, f.cfg.Slices))
 	if id := f.disk.find(key); id != 0 {
-		f.disk.cold.request(id, key, delay)
+		f.cold.request(id, key, delay)
 		return
 	}
 	h := f.bench.host(key)
@@ -489,7 +487,7 @@ func (f *Frontier) pending() int {
 	if f.disk == nil {
 		return f.bench.pending
 	}
-	return f.bench.pending + f.disk.cold.pending
+	return f.bench.pending + f.cold.pending
 }
 
 // Room waits while the disk does not keep up with Push: it writes, or waits for the caller that does. A caller that
@@ -593,9 +591,9 @@ func (f *Frontier) Counts() Counts {
 	c := Counts{URLs: max(0, f.pending()-f.suppressed.total), Active: f.bench.schedule.active, Backing: f.bench.backing,
 		Hosts: f.bench.unrecorded, Waiting: f.bench.schedule.waiting(), Crowd: f.addrs.crowd(f.cfg.Now())}
 	if f.disk != nil {
-		c.Backing += f.disk.cold.backing
-		c.Hosts += int(f.disk.cold.table.n)
-		c.Waiting += f.disk.cold.eligible + len(f.worker.reads.fronts)
+		c.Backing += f.cold.backing
+		c.Hosts += int(f.cold.table.n)
+		c.Waiting += f.cold.eligible + len(f.worker.reads.fronts)
 	}
 	c.Waiting = max(0, c.Waiting-c.Backing)
 	return c
@@ -617,7 +615,7 @@ func (f *Frontier) Stuck() bool {
 	if f.pending() == 0 || f.dispatcher.inFlight > 0 || !f.bench.schedule.isEmpty() || len(f.worker.reads.fronts) > 0 {
 		return false
 	}
-	if f.disk == nil || f.disk.cold.eligible == 0 {
+	if f.disk == nil || f.cold.eligible == 0 {
 		return true
 	}
 	_, some := f.disk.nextDue()
@@ -632,7 +630,7 @@ func (f *Frontier) Parked(key string) []string {
 	if h := f.bench.hosts[key]; h != nil {
 		parked = h.parked
 	} else if f.disk != nil {
-		parked = f.disk.cold.parked[f.disk.cold.find(key)]
+		parked = f.cold.parked[f.cold.find(key)]
 	}
 	all := make([]string, 0, len(parked))
 	for origin := range parked {

@@ -27,11 +27,11 @@ func popLast[T any](s *[]*T) *T {
 // A host in memory. Each part of the frontier has its own part of it.
 type host struct {
 	key       string
+	position  position // of the schedule; beside clock, as the heaps use both
+	clock     clock    // of politeness
 	queue     hostQueue
-	clock     clock       // of politeness
-	addr      addressTurn // of addresses
-	position  position    // of the schedule
 	visits    visits
+	addr      addressTurn // of addresses
 	residence residence
 	parked    map[string]bool // origins for whose robots.txt the ordinary items wait
 	away      bool            // no item of its own has been added since it was created or removed

@@ -220,11 +220,8 @@ func (i *Inspector) Find(key, url string) (*Found, error) {
 // view calls do with a view of a host's queue, again where frames were missing: see pager. The host stays where it is,
 // and so do its segments.
 func (i *Inspector) view(key string, do func(*queueView) error) error {
-	if i.pages != nil {
-		retained := &i.pages.segments.retained
-		retained.pin()
-		defer retained.unpin()
-	}
+	i.pages.pin()
+	defer i.pages.unpin()
 	var q *queueView
 	var h *host // if it is in memory
 	err := i.pages.run(func() error {

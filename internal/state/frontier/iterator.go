@@ -25,6 +25,7 @@ func (i *Inspector) iterate(want func(key string) bool) *HostIterator {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.suppressed.openView()
+	i.pages.pin()
 	t := &HostIterator{from: i, want: want, at: 1}
 	for _, h := range i.bench.hosts {
 		if want(h.key) && (len(h.visits.flying) > 0 || h.queue.count() > 0) {
@@ -35,7 +36,6 @@ func (i *Inspector) iterate(want func(key string) bool) *HostIterator {
 	if i.cold == nil {
 		return t
 	}
-	i.pages.segments.retained.pin()
 	t.cold = make([]uint64, i.cold.table.n/64+1)
 	for id := uint32(1); id <= i.cold.table.n; id++ {
 		if i.cold.table.at(id).isCold() {
@@ -54,9 +54,7 @@ func (t *HostIterator) Close() {
 	}
 	t.ended = true
 	t.from.suppressed.closeView()
-	if t.from.pages != nil {
-		t.from.pages.segments.retained.unpin()
-	}
+	t.from.pages.unpin()
 }
 
 // Next returns the next host, nil after the last.

@@ -115,6 +115,19 @@ func (p *pager) run(do func() error) error {
 	return err
 }
 
+// pin keeps all segments until unpin.
+func (p *pager) pin() {
+	if p != nil {
+		p.segments.retained.pin()
+	}
+}
+
+func (p *pager) unpin() {
+	if p != nil {
+		p.segments.retained.unpin()
+	}
+}
+
 // spareBuffer returns a buffer to read into.
 func (p *pager) spareBuffer() []byte {
 	n := len(p.spare)

@@ -26,10 +26,10 @@ type clock struct {
 	ended     time.Time     // of the last request, zero before the first
 	requested time.Duration // delay that the host asks for
 	own       HostConfig
-	row       int8 // visits before others' turn
-	session   int  // visits of its session, 0 before the first
-	suspect   bool // failed or was slow
-	backing   bool // backing off: after a failure, or at the host's request
+	session   int32 // visits of its session, 0 before the first
+	row       int8  // visits before others' turn
+	suspect   bool  // failed or was slow
+	backing   bool  // backing off: after a failure, or at the host's request
 	failures  backoff
 	throttles backoff
 }

@@ -9,7 +9,6 @@ type removals struct {
 	reading    chan struct{} // held by the one caller of readAll that reads
 	bench      *workbench
 	suppressed *suppression
-	residents  *residents
 	saver      *saver
 	pages      *pager // nil, with those below, if all is in memory
 	cold       *coldHosts
@@ -47,11 +46,11 @@ func (r *removals) remove(keys []string) {
 }
 
 func (r *removals) removeHot(h *host) {
-	r.bench.saver.saveHost(h)
+	r.saver.saveHost(h)
 	q := &h.queue
 	r.bench.pending -= int(q.count())
 	for i := range q.front {
-		r.residents.charge(q, -q.front[i].cost())
+		r.bench.residents.charge(q, -q.front[i].cost())
 	}
 	for _, it := range h.visits.flying {
 		if it.Robots != "" {
@@ -150,7 +149,7 @@ func (r *removals) readBucket(q *detached) error {
 		return r.end(q, s.name, s.items)
 	})
 	if err == nil {
-		r.segments.retained.unpin()
+		r.pages.unpin()
 	}
 	return err
 }

@@ -21,11 +21,11 @@ type residents struct {
 // A residence is what residents know of a host.
 type residence struct {
 	id           uint32 // of its record, 0 if it has none yet
-	era          int    // of checkpoints, in which it was created or saved
-	held         int    // callers that need it in memory
 	unread       bool   // its first item is being read
 	ahead        bool   // read before its time and not yet handed out
 	aheadAs      class  // sound or suspect
+	era          int    // of checkpoints, in which it was created or saved
+	held         int    // callers that need it in memory
 	older, newer *host  // in the ring
 }
 

@@ -18,7 +18,7 @@ type workbench struct {
 	leader    *leader
 	load      func(key string) *host // loads a cold host that is in no bucket, nil if there is none
 	now       func() time.Time
-	session   int // visits
+	session   int32 // visits
 
 	pending    int // items of hosts in memory
 	backing    int // hosts in memory that back off
