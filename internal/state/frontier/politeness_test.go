@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -118,4 +119,60 @@ func TestACrawlDelayIsBoundedAnew(t *testing.T) {
 			t.Errorf("it took %v, want 5 s and what a look takes", took)
 		}
 	})
+}
+
+// judged is the clock of a host after visits with outcomes, each ten seconds after the one before.
+func judged(p *politeness, now time.Time, outcomes ...Result) (c clock, wait time.Duration) {
+	for _, r := range outcomes {
+		now = now.Add(10 * time.Second)
+		v := &Visit{Started: now.Add(-time.Second), due: c.next}
+		p.begin(&c, v.Started)
+		v.set = c.next
+		wait = p.judge(&c, v, r, now, true)
+	}
+	return c, wait
+}
+
+func TestPolitenessSetsTheNextTime(t *testing.T) {
+	cfg := Config{Delay: time.Second, RetryWait: 3 * time.Second, MaxWait: time.Minute}.withDefaults()
+	failed, throttled := Result{Outcome: Failed}, Result{Outcome: Throttled}
+	for _, tt := range []struct {
+		name     string
+		outcomes []Result
+		want     time.Duration
+		suspect  bool
+	}{
+		{"an answer", []Result{{Outcome: Answered}}, time.Second, false},
+		{"a slow answer", []Result{{Outcome: Answered, Took: time.Minute}}, time.Second, true},
+		{"a failure", []Result{failed}, 3 * time.Second, true},
+		{"three failures", []Result{failed, failed, failed}, 12 * time.Second, true},
+		{"ten failures", slices.Repeat([]Result{failed}, 10), time.Minute, true},
+		{"an answer after a failure", []Result{failed, {Outcome: Answered}}, time.Second, false},
+		{"429", []Result{throttled}, 3 * time.Second, false},
+		{"Retry-After", []Result{{Outcome: Throttled, RetryAfter: 7 * time.Second}}, 7 * time.Second, false},
+		{"a year", []Result{{Outcome: Throttled, RetryAfter: 365 * 24 * time.Hour}}, time.Minute, false},
+	} {
+		c, wait := judged(newPoliteness(&cfg), time.Now(), tt.outcomes...)
+		if wait != tt.want || !c.next.Equal(c.ended.Add(tt.want)) || c.suspect != tt.suspect {
+			t.Errorf("%s: wait %v, next %v after the end, suspect %v", tt.name, wait, c.next.Sub(c.ended), c.suspect)
+		}
+	}
+}
+
+func TestAHostWithoutADelayIsVisitedInBursts(t *testing.T) {
+	cfg := Config{}.withDefaults()
+	p, now := newPoliteness(&cfg), time.Now()
+	var c clock
+	c.next = now
+	for i := range 2 * burst {
+		due := c.next
+		v := &Visit{Started: now.Add(time.Second), due: due}
+		p.begin(&c, v.Started)
+		v.set = c.next
+		p.judge(&c, v, Result{Outcome: Answered}, v.Started, true)
+		if stays := c.next.Equal(due); stays != (i%burst < burst-1) {
+			t.Errorf("visit %d: next is %v later", i, c.next.Sub(due))
+		}
+		now = v.Started
+	}
 }

@@ -87,3 +87,44 @@ func TestDelaysThatGrowHoldForReadyHosts(t *testing.T) {
 	now = now.Add(time.Minute)
 	wantOrder(t, handedOut(t, f, 1), "http://b/2")
 }
+
+// scheduled adds a host of a class to a schedule.
+func scheduled(s *schedule, c class, seq uint64, next time.Time) *host {
+	h := &host{key: fmt.Sprint(seq), clock: clock{next: next}, position: position{seq: seq, in: c}}
+	s.add(h)
+	return h
+}
+
+func TestScheduleTakesTheLeastTimeOfClassesWithASlot(t *testing.T) {
+	now := time.Now()
+	s := &schedule{slots: 8, slowAfter: time.Second}
+	first := scheduled(s, inactive, 1, now.Add(-2*time.Second))
+	second := scheduled(s, sound, 2, now.Add(-time.Second))
+	slow := scheduled(s, suspect, 3, now.Add(-time.Minute))
+	next := func(want *host) {
+		t.Helper()
+		if got := s.next(now); got != want {
+			t.Fatalf("next is %+v, want %+v", got, want)
+		}
+	}
+	next(slow)
+	s.begin(true, true)
+	s.remove(slow)
+	other := scheduled(s, suspect, 4, now.Add(-time.Minute))
+	s.begin(true, true)
+	next(second) // two suspects are a quarter, and sound hosts need the other slots
+	s.remove(second)
+	next(first)
+	s.remove(first)
+	next(other) // nobody else needs a slot
+	for range 6 {
+		s.begin(true, false)
+	}
+	next(nil)
+	s.end(true, true)
+	s.end(true, false)
+	next(other)
+	if s.remove(other); !s.isEmpty() || s.waiting() != 0 || s.firstWaiting() != nil {
+		t.Error("hosts are left")
+	}
+}
