@@ -10,7 +10,8 @@ import (
 // addresses lets the hosts at one server address take turns. The frontier's lock guards it.
 type addresses struct {
 	byAddr    map[netip.Addr]*address
-	interval  time.Duration // between two turns: Config.AddrDelay times sharers
+	delay     time.Duration // Config.AddrDelay
+	interval  time.Duration // between two turns: delay times sharers
 	sharers   int           // frontiers that may have hosts at the same addresses; 0 is 1
 	sliced    bool          // hosts are divided into slices
 	crowded   *address      // the one whose last turn is the latest
@@ -33,17 +34,13 @@ type addressTurn struct {
 }
 
 func newAddresses(delay time.Duration, sliced bool) *addresses {
-	return &addresses{byAddr: map[netip.Addr]*address{}, interval: delay, sliced: sliced}
+	return &addresses{byAddr: map[netip.Addr]*address{}, delay: delay, interval: delay, sliced: sliced}
 }
 
-// setDelay sets Config.AddrDelay.
-func (a *addresses) setDelay(delay time.Duration) {
-	a.interval = delay * time.Duration(max(a.sharers, 1))
-}
-
-func (a *addresses) share(n int, delay time.Duration) {
-	a.sharers = n
-	a.setDelay(delay)
+// set sets Config.AddrDelay, and the number of frontiers that share addresses.
+func (a *addresses) set(delay time.Duration, sharers int) {
+	a.delay, a.sharers = delay, sharers
+	a.interval = delay * time.Duration(max(sharers, 1))
 }
 
 // reserve asks for the turn of a host at an address. If it is later, it returns when; else zero.

@@ -10,7 +10,7 @@ import (
 func TestHostsAtAnAddressTakeTurns(t *testing.T) {
 	addr, now := netip.MustParseAddr("192.0.2.1"), time.Now()
 	a := newAddresses(time.Second, false)
-	a.share(2, time.Second) // turns are two seconds apart
+	a.set(time.Second, 2) // turns are two seconds apart
 	hosts := make([]addressTurn, 3)
 	if later := a.reserve(&hosts[0], "h0", addr, now); !later.IsZero() {
 		t.Errorf("a host alone at its address waits until %v", later)

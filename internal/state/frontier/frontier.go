@@ -3,94 +3,19 @@ package frontier
 import (
 	"context"
 	"errors"
-	"math"
 	"net/netip"
 	"slices"
 	"sync"
 	"time"
 
 	"kumo/internal/base/item"
-	"kumo/internal/base/vfs"
 )
 
 // ErrDry is returned by Next when no item is pending and no visit is under way.
 var ErrDry = errors.New("the frontier is empty")
 
-// Config sets how hosts are treated.
-type Config struct {
-	Hosts     int           // hosts visited at once; 64
-	PerHost   int           // connections to one host; 1
-	Delay     time.Duration // from the end of an answer to the host's next request
-	Session   int           // visits in a row that a host has before inactive ones, see doc.go; 16, 1: none
-	AddrDelay time.Duration // between requests to one server address that several hosts share
-	MaxDelay  time.Duration // the most of a Crawl-delay that is obeyed; 30s, negative: nothing
-	RetryWait time.Duration // the first wait after a failure, doubled with each; 1s
-	MaxWait   time.Duration // the longest wait after a failure or at a server's request; DefaultMaxWait
-	SlowAfter time.Duration // a host whose answer took longer is a suspect; 5s
-	// Each host's URLs are divided into so many slices, and each slice is a host here: see [item.Slices]. All slices
-	// together keep to PerHost, as far as each has one connection at least, and to the delays on average: the delay of
-	// a slice is multiplied by their number, since others may fetch the slices that are not here. 1
-	Slices    int
-	Ranker    Ranker                       // where pending URLs belong; nil: where they belonged when they were pushed
-	Overrides func(host string) HostConfig // a host's own configuration, for all its slices; nil: none
-	// due hosts go by their first URLs' ranks: see schedule.go; always so with a Ranker
-	RankHosts bool
-	Now       func() time.Time
-
-	Dir    string // the frontier's own folder for what does not fit into memory, see Open; "": all stays in memory
-	Disk   vfs.FS // where Dir is; vfs.OS
-	Memory int64  // bytes to be used, about, with Dir; 256 MiB
-}
-
-// A HostConfig replaces the Config for a host. Zero values stand for the Config's.
-type HostConfig struct {
-	HasDelay bool
-	Delay    time.Duration // a longer Crawl-delay still applies
-	PerHost  int
-}
-
-const defaultMaxDelay = 30 * time.Second
-
-// DefaultMaxWait bounds the wait for a server that asks for years, or fails all day.
-const DefaultMaxWait = time.Hour
-
-func (c Config) withDefaults() Config {
-	def(&c.Hosts, 64)
-	def(&c.PerHost, 1)
-	def(&c.Session, 16)
-	def(&c.MaxDelay, defaultMaxDelay)
-	def(&c.RetryWait, time.Second)
-	def(&c.MaxWait, DefaultMaxWait)
-	def(&c.SlowAfter, 5*time.Second)
-	def(&c.Memory, 256<<20)
-	def(&c.Disk, vfs.OS)
-	if c.Now == nil {
-		c.Now = time.Now
-	}
-	c.Slices = max(c.Slices, 1)
-	c.PerHost = max(c.PerHost/c.Slices, 1)
-	c.Delay, c.MaxDelay = times(c.Delay, c.Slices), times(c.MaxDelay, c.Slices)
-	return c
-}
-
-// times multiplies a delay, up to the most that a record can have.
-func times(delay time.Duration, n int) time.Duration {
-	const most = (hasOwnDelay - 1) * time.Millisecond
-	if n > 1 && delay > most/time.Duration(n) {
-		return max(delay, most)
-	}
-	return delay * time.Duration(n)
-}
-
-func def[T comparable](p *T, value T) {
-	var zero T
-	if *p == zero {
-		*p = value
-	}
-}
-
-// A Frontier has the pending URLs by host. It takes the lock and calls its parts, each of which owns its state and
-// knows only the parts below it. Its methods may be called by many goroutines at once.
+// A Frontier has the pending URLs by host. It takes the lock and calls its parts, each of which owns its state: see the
+// package comment. Its methods may be called by many goroutines at once.
 type Frontier struct {
 	cfg    Config
 	slices *item.Slices
@@ -113,64 +38,6 @@ type Frontier struct {
 	cold        *coldHosts
 	pages       *pager
 	checkpoints *checkpointer
-}
-
-// New returns an empty frontier that stays in memory, whatever Config.Dir is. Open returns one with a folder.
-func New(cfg Config) *Frontier {
-	cfg.Dir = ""
-	return newFrontier(cfg.withDefaults())
-}
-
-// newFrontier makes the parts, and connects each with those that it uses. Without a Dir those on disk are nil.
-func newFrontier(cfg Config) *Frontier {
-	f := &Frontier{cfg: cfg, slices: item.NewSlices(cfg.Slices), leader: newLeader(), filter: &filter{},
-		suppressed: newSuppression(), polite: newPoliteness(&cfg),
-		ranking: &ranking{ranker: cfg.Ranker, byRank: cfg.RankHosts || cfg.Ranker != nil}}
-	now := func() time.Time { return f.cfg.Now() }
-	f.addrs = newAddresses(cfg.AddrDelay, f.slices != nil)
-
-	queues := &queueStore{ranking: f.ranking, window: math.MaxInt64}
-	var save *saver
-	var fronts *buckets
-	var reader *bucketReader
-	if cfg.Dir != "" {
-		save = &saver{}
-		f.cold = newColdHosts(cfg.Now(), f.polite, save)
-		queues.segments = newSegments(cfg.Disk, cfg.Dir, min(max(cfg.Memory/16, 16<<10), 64<<20))
-		queues.pages = newPager(&f.mu, queues.segments)
-		queues.residents = newResidents(cfg.Memory, cfg.Hosts)
-		queues.window = max(cfg.Memory/64, 4<<10)
-		fronts = newBuckets(cfg.Memory, f.cold.ticks, queues.segments, save, cfg.Ranker != nil)
-		reader = &bucketReader{pages: queues.pages, table: &f.cold.table}
-	}
-	f.pages = queues.pages
-	f.bench = &workbench{hosts: make(map[string]*host), polite: f.polite, ranking: f.ranking, queues: queues,
-		residents: queues.residents, saver: save, leader: f.leader, now: now,
-		session:  int32(min(cfg.Session, math.MaxInt32)),
-		schedule: &schedule{byRank: f.ranking.byRank, slots: cfg.Hosts, slowAfter: cfg.SlowAfter}}
-	reads := &readQueue{mu: &f.mu, pages: f.pages, bench: f.bench}
-	f.dispatcher = &dispatcher{bench: f.bench, queues: queues, ranking: f.ranking, suppressed: f.suppressed,
-		filter: f.filter, reads: reads}
-	f.removals = &removals{mu: &f.mu, reading: make(chan struct{}, 1), bench: f.bench, suppressed: f.suppressed,
-		saver: save, pages: f.pages, cold: f.cold, buckets: fronts, reader: reader, segments: queues.segments}
-	f.inspector = &Inspector{mu: &f.mu, now: now, polite: f.polite, bench: f.bench, ranking: f.ranking,
-		suppressed: f.suppressed, pages: f.pages, cold: f.cold, buckets: fronts, reader: reader}
-	f.worker = &diskWorker{mu: &f.mu, lock: newDiskLock(f.leader), pages: f.pages, reads: reads, saver: save}
-	if cfg.Dir == "" {
-		return f
-	}
-	f.disk = &virtualizer{bench: f.bench, residents: queues.residents, queues: queues, addrs: f.addrs,
-		ranking: f.ranking, polite: f.polite, cold: f.cold, buckets: fronts, reader: reader, segments: queues.segments,
-		now: now, maxBehind: max(cfg.Memory/16, 16<<10)}
-	f.bench.load = f.disk.load
-	f.worker.virtual = f.disk
-	f.worker.writer = &segmentWriter{mu: &f.mu, segments: queues.segments, pages: f.pages}
-	f.worker.compactor = &compactor{mu: &f.mu, segments: queues.segments, pages: f.pages, queues: queues,
-		bench: f.bench, cold: f.cold, buckets: fronts}
-	f.checkpoints = &checkpointer{mu: &f.mu, disk: f.worker.lock, saver: save, bench: f.bench, ranking: f.ranking,
-		suppressed: f.suppressed, cold: f.cold, buckets: fronts, segments: queues.segments, writer: f.worker.writer,
-		compactor: f.worker.compactor, removals: f.removals}
-	return f
 }
 
 // Slices returns the slices of hosts, nil if hosts are not divided.
@@ -400,8 +267,7 @@ func (f *Frontier) SetDelay(key string, delay time.Duration) {
 func (f *Frontier) SetDelays(d Delays) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.cfg.AddrDelay = d.AddrDelay
-	f.addrs.setDelay(d.AddrDelay)
+	f.addrs.set(d.AddrDelay, f.addrs.sharers)
 	if before, changed := f.polite.set(d); changed {
 		f.bench.retime(before)
 		if f.disk != nil {
@@ -416,7 +282,7 @@ func (f *Frontier) SetDelays(d Delays) {
 func (f *Frontier) ShareAddresses(n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.addrs.share(n, f.cfg.AddrDelay)
+	f.addrs.set(f.addrs.delay, n)
 }
 
 // KeepOpen sets whether Next waits for a Push when there is nothing more to come, instead of returning ErrDry.

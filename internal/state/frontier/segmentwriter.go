@@ -110,7 +110,7 @@ func (w *segmentWriter) remove(seg *segment) error {
 	return errors.Join(err, w.segments.folder.disk.Remove(w.segments.folder.segment(seg.id)))
 }
 
-// sync makes a segment durable.
+// sync makes a segment durable. It needs no lock.
 func (w *segmentWriter) sync(id uint32) error {
 	f, err := w.segments.folder.disk.Append(w.segments.folder.segment(id))
 	if err != nil {
