@@ -66,7 +66,7 @@ func (l *Live) Blocked(ctx context.Context, rules []string) (*Blocked, error) {
 	}
 	b, end := &Blocked{Whole: true}, time.Now().Add(blockTime)
 	enough := func() bool { return ctx.Err() != nil || time.Now().After(end) }
-	for h, err := range l.Frontier.Hosts(blockHosts, frontier.ByWaiting) {
+	for h, err := range l.Frontier.Inspector().Hosts(blockHosts, frontier.ByWaiting) {
 		if err != nil {
 			return nil, err
 		}
@@ -97,7 +97,7 @@ func (l *Live) blockedAt(h *frontier.HostInfo, blocks *policy.Blocks, b *Blocked
 		b.Looked += h.Waiting
 		return nil
 	}
-	items, err := l.Frontier.Queue(h.Key, blockQueue)
+	items, err := l.Frontier.Inspector().Queue(h.Key, blockQueue)
 	if err != nil {
 		return err
 	}

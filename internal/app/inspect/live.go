@@ -147,7 +147,7 @@ func pageOf(e *seen.Entry) *Page {
 
 // Hosts is Source's.
 func (l *Live) Hosts(_ context.Context, n int) iter.Seq2[Host, error] {
-	return convert(l.Frontier.Hosts(n, frontier.ByWaiting), hostOf)
+	return convert(l.Frontier.Inspector().Hosts(n, frontier.ByWaiting), hostOf)
 }
 
 // Queue is Source's.
@@ -168,7 +168,7 @@ func (l *Live) Queue(_ context.Context, host string, n int) iter.Seq2[Item, erro
 // queue is what waits in all slices of a host, as if it were one queue.
 func (l *Live) queue(host string, n int) (items []frontier.Item, err error) {
 	for slice := range l.Frontier.Slices().All(host) {
-		some, failed := l.Frontier.Queue(slice, n)
+		some, failed := l.Frontier.Inspector().Queue(slice, n)
 		items, err = append(items, some...), errors.Join(err, failed)
 	}
 	if l.Frontier.Slices() == nil {
@@ -233,7 +233,7 @@ func (l *Live) someHosts(names []string) []Host {
 		keys = slices.AppendSeq(keys, l.Frontier.Slices().All(name))
 		ends = append(ends, len(keys))
 	}
-	infos, all, from := l.Frontier.Infos(keys), make([]Host, len(names)), 0
+	infos, all, from := l.Frontier.Inspector().Infos(keys), make([]Host, len(names)), 0
 	for i, name := range names {
 		all[i] = together(name, infos[from:ends[i]])
 		from = ends[i]

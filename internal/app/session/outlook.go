@@ -35,7 +35,7 @@ const (
 func (s *Session) watch(ctx context.Context) {
 	tick := time.NewTicker(lookAhead)
 	defer tick.Stop()
-	w := watcher{Session: s, began: s.Job.Now(), sweep: s.Frontier.Sweep(slowestKept)}
+	w := watcher{Session: s, began: s.Job.Now(), sweep: s.Frontier.Inspector().Sweep(slowestKept)}
 	for {
 		w.look()
 		select {
@@ -100,7 +100,7 @@ func (w *watcher) snapshot(now time.Time, counts *frontier.Counts) *stall.Snapsh
 	if line.CutOff {
 		s.CutOffFor = now.Sub(line.Since)
 	}
-	if h, ok := w.Frontier.Soonest(); ok {
+	if h, ok := w.Frontier.Inspector().Soonest(); ok {
 		s.HasNext, s.Next = true, stall.Next{Host: h.Key, In: h.Next.Sub(now), Why: string(h.Why), Delay: h.Delay}
 	}
 	return s

@@ -68,7 +68,7 @@ func (e *Engine) Explain(url string, tell func(Explanation)) (*Explanation, erro
 	if err := e.settleRanks(context.Background()); err != nil { // by which the frontier says where the URL is
 		return nil, err
 	}
-	if x.Found, err = e.frontier.Find(slice, u.String()); err != nil {
+	if x.Found, err = e.frontier.Inspector().Find(slice, u.String()); err != nil {
 		return nil, fmt.Errorf("look for %s in the frontier: %w", u, err)
 	}
 	e.explainEnd(x) // after the frontier: what is done meanwhile is met here

@@ -192,7 +192,7 @@ func (r *Reentry) Shed(ctx context.Context, s *page.Skip) error {
 		r.waits[slice] = had
 	}
 	if had { // an earlier attempt may have let it in
-		if found, err := r.e.frontier.Find(slice, s.URL); found != nil || err != nil {
+		if found, err := r.e.frontier.Inspector().Find(slice, s.URL); found != nil || err != nil {
 			return err
 		}
 	}

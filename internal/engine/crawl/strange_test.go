@@ -108,7 +108,7 @@ func TestRobotsNameStrangeSitemaps(t *testing.T) {
 		origin, rules); err != nil {
 		t.Fatal(err)
 	}
-	waits, err := e.frontier.Queue("mine.test", 10)
+	waits, err := e.frontier.Inspector().Queue("mine.test", 10)
 	if err != nil || len(waits) != 1 || waits[0].URL != origin+"/yes.xml" || e.frontier.Counts().URLs != 1 {
 		t.Errorf("%v wait, %v", waits, err)
 	}

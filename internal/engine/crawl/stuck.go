@@ -63,7 +63,7 @@ func (e *Engine) keepMoving(ctx context.Context) error {
 
 func (e *Engine) giveUpStuck() error {
 	var stuck []string
-	for h, err := range e.frontier.Hosts(maxStuck, frontier.ByWaiting) {
+	for h, err := range e.frontier.Inspector().Hosts(maxStuck, frontier.ByWaiting) {
 		if err != nil {
 			return err
 		}

@@ -3,24 +3,16 @@ package frontier
 import (
 	"cmp"
 	"encoding/binary"
-	"errors"
-	"fmt"
 	"slices"
-
-	"kumo/internal/base/vfs"
 )
 
-// A writeBehind has what was appended to segments and is not in their files: extents, the oldest first. Frames are read
-// from it until then.
+// A writeBehind has the frames that are not in their files yet, in extents, the oldest first. Frames are read from it
+// until then. The frontier's lock guards it.
 type writeBehind struct {
 	extents []*extent
 	open    *extent // the last of them, if it takes more
 	bytes   int64   // of the others
 	spare   [][]byte
-
-	// For who holds the disk alone.
-	file    vfs.File // of the segment that was written last; nil if none is open
-	segment *segment
 }
 
 // An extent is a part of a segment, whole frames.
@@ -28,12 +20,12 @@ type extent struct {
 	segment *segment
 	from    int64 // in the segment
 	data    []byte
-	written int // of data; for who holds the disk alone
+	written int // of data; the segmentWriter's
 }
 
 const spareExtents = 4
 
-// append adds a frame at the end of a segment, the last that there is.
+// append adds a frame at the end of the last segment.
 func (w *writeBehind) append(seg *segment, frame []byte, size int) {
 	if w.open != nil && len(w.open.data)+len(frame) > size {
 		w.seal()
@@ -51,7 +43,7 @@ func (w *writeBehind) append(seg *segment, frame []byte, size int) {
 	w.open.data = append(w.open.data, frame...)
 }
 
-// seal ends the extent at hand: it may be written.
+// seal ends the open extent, so that it may be written.
 func (w *writeBehind) seal() {
 	if w.open != nil {
 		w.bytes += int64(len(w.open.data))
@@ -59,7 +51,7 @@ func (w *writeBehind) seal() {
 	}
 }
 
-// first is the extent that is to be written first, nil if there is none.
+// first returns the extent to be written first, nil if there is none.
 func (w *writeBehind) first() *extent {
 	if len(w.extents) == 0 || w.extents[0] == w.open {
 		return nil
@@ -78,7 +70,7 @@ func (w *writeBehind) drop() {
 	w.extents = w.extents[1:]
 }
 
-// frame is a frame's body, if it is in an extent; else nil.
+// frame returns the body of a frame in an extent; nil if none has it.
 func (w *writeBehind) frame(at loc) []byte {
 	if len(w.extents) == 0 || at < w.extents[0].at() {
 		return nil
@@ -101,48 +93,4 @@ func (p *extent) at() loc { return newLoc(p.segment.id, p.from) }
 // has reports whether an extent of a segment is not in its file.
 func (w *writeBehind) has(seg *segment) bool {
 	return slices.ContainsFunc(w.extents, func(p *extent) bool { return p.segment == seg })
-}
-
-// write writes the rest of an extent to its file. After an error it may be called again: nothing is lost or torn.
-func (s *segments) write(p *extent) error {
-	w := &s.behind
-	if w.segment != p.segment {
-		if err := s.closeFile(); err != nil {
-			return err
-		}
-		file, err := s.disk.Append(s.name(p.segment.id))
-		if err != nil {
-			return fmt.Errorf("make a segment of the frontier: %w", err)
-		}
-		w.file, w.segment = file, p.segment
-	}
-	n, err := w.file.Write(p.data[p.written:])
-	p.written += n // what of it a failing write took is not written again
-	if err != nil {
-		return fmt.Errorf("write %s: %w", s.name(p.segment.id), err)
-	}
-	return nil
-}
-
-func (s *segments) closeFile() error {
-	w := &s.behind
-	if w.file == nil {
-		return nil
-	}
-	file := w.file
-	w.file, w.segment = nil, nil
-	return file.Close()
-}
-
-// remove removes a segment's file.
-func (s *segments) remove(seg *segment) error {
-	var err error
-	if s.behind.segment == seg {
-		err = s.closeFile()
-	}
-	if seg.src != nil {
-		_ = seg.src.Close() // it was only read
-		seg.src = nil
-	}
-	return errors.Join(err, s.disk.Remove(s.name(seg.id)))
 }

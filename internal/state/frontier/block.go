@@ -1,13 +1,10 @@
 package frontier
 
-import (
-	"fmt"
-	"slices"
-)
+import "slices"
 
-// A block is a part of one host's queue that is too long for memory: items in their order, and links to the blocks that
-// hold the rest. A link knows the key of the first item below it, so that a queue is a heap of blocks: a block is read
-// only when what it holds is next.
+// A block is a part of a host's queue on disk: items in their order, and links to the blocks that hold the rest. A link
+// has the key of the first item below it, so that a queue is a heap of blocks: a block is read only when its first item
+// is next.
 type block struct {
 	host  string
 	links []link
@@ -19,7 +16,7 @@ type block struct {
 type link struct {
 	at     loc
 	key    key    // of the first item there and below
-	oldest loc    // where the first of the blocks there and below is, 0 if nobody knows
+	oldest loc    // the least location of the blocks there and below, 0 if unknown
 	count  uint32 // items there and below
 }
 
@@ -29,7 +26,7 @@ const (
 	maxFrame      = 64 << 20 // bytes: more is damage
 )
 
-// A loc says where a frame is: 26 bits of segment, 38 of offset. 0 is nowhere.
+// A loc is the location of a frame: 26 bits of segment, 38 of offset. 0 is none.
 type loc uint64
 
 func newLoc(segment uint32, offset int64) loc { return loc(uint64(segment)<<38 | uint64(offset)) }
@@ -39,7 +36,7 @@ func (l loc) offset() int64   { return int64(l & (1<<38 - 1)) }
 
 var errBlock error = blockError{}
 
-// A blockError is a block that is not as it was written: damage like that of a checkpoint.
+// A blockError is a damaged block. It is an ErrDamaged.
 type blockError struct{}
 
 func (blockError) Error() string        { return "damaged block" }
@@ -83,8 +80,4 @@ func directory(at loc, links []link) link {
 func insertLink(links []link, l link) []link {
 	i, _ := slices.BinarySearchFunc(links, l, func(a, b link) int { return a.key.compare(b.key) })
 	return slices.Insert(links, i, l)
-}
-
-func damaged(name string, offset int64, err error) error {
-	return fmt.Errorf("read %s at %d: %w", name, offset, err)
 }

@@ -1,19 +1,14 @@
 package frontier
 
-import (
-	"encoding/binary"
-	"fmt"
-	"math/bits"
-	"slices"
-)
+import "encoding/binary"
 
-// A bucket holds the fronts of cold hosts' queues whose times are near each other, in the order in which they came: an
+// A bucket has the fronts of cold hosts' queues whose times are near each other, in the order in which they came: an
 // entry for a host that was put there, and one for each push to it since. So a push to a cold host reads nothing, and
-// hosts come back by the thousand with a few long reads. Only its end is in memory.
+// thousands of hosts are loaded with a few long reads. Only its end is in memory.
 //
-// An entry is the number of a host's record, its own length, and a kind: a host has its name, what is known of the rest
-// of its queue, and items; a push has only items, and moves have neither. An entry counts if the record names the
-// bucket.
+// An entry is the number of a host's record, its own length, and a kind. A host has its name, the first key and the
+// length of the rest of its queue, and items; a push has only items, and moves have neither. An entry counts if the
+// record names the bucket.
 type bucket struct {
 	id      uint32
 	class   class
@@ -24,11 +19,11 @@ type bucket struct {
 	closed  bool            // it takes no more hosts
 	crowded bool            // it is to be split
 	lined   bool            // in the line of those to be written
-	era     int             // of checkpoints, that it was made or saved in
-	removed map[uint32]bool // of a copy: hosts that were taken out, the only ones that count
+	era     int             // of checkpoints, in which it was created or saved
+	removed map[uint32]bool // of a copy: the hosts that were removed, which alone count
 }
 
-// A chunk is a part of a bucket on disk.
+// A chunk is a frame: a part of a bucket, or a block.
 type chunk struct {
 	at   loc
 	size int64 // of its frame
@@ -37,9 +32,9 @@ type chunk struct {
 // The kinds of entries.
 const (
 	putHost   = 'h'
-	putRanked = 'r' // a host whose ranks change: first their generation, 0 if nobody knows, and how many moves were missed
+	putRanked = 'r' // a host whose ranks change: first their generation plus 1, and how many moves were missed
 	putItems  = 'i'
-	putMoves  = 'm' // the age of the youngest item then; for each what it is known by, four bytes, and its place
+	putMoves  = 'm' // the age of the youngest item then; for each move the number of its URL, four bytes, and the place
 )
 
 // The kinds of frames in segments.
@@ -48,265 +43,174 @@ const (
 	frameChunk = 'b'
 )
 
-// bucketFor returns the bucket that takes a host of a class with this time.
-func (f *Frontier) bucketFor(c class, tick int64) *bucket {
-	d := f.disk
-	s := d.calendars[c].at(tick, d.tick(f.cfg.Now()))
+// buckets has the buckets of cold hosts, in a calendar for each of two classes, and writes to them. The frontier's lock
+// guards it.
+type buckets struct {
+	ticks
+	calendars [2]calendar // of sound hosts, and of suspects
+	byID      map[uint32]*bucket
+	segments  *segments
+	saver     *saver
+	last      uint32    // bucket created
+	full      int64     // bytes from which a bucket takes no more hosts
+	line      []*bucket // with an end in memory, in the order in which they are written
+	room      room      // of these ends
+	maxRoom   int64     // bytes that they may take
+	crowded   []*bucket // to be split, as much was pushed to them
+	ranked    bool      // ranks change
+	run       uint64    // counts processes
+	enc       writer
+}
+
+func newBuckets(memory int64, t ticks, s *segments, v *saver, ranked bool) *buckets {
+	return &buckets{ticks: t, byID: make(map[uint32]*bucket), segments: s, saver: v,
+		full: min(max(memory/128, 2<<10), 1<<20), maxRoom: max(memory/8, 2<<10), ranked: ranked}
+}
+
+func coldClass(isSuspect bool) class {
+	if isSuspect {
+		return suspect
+	}
+	return sound
+}
+
+// place puts a host into the bucket of its time.
+func (b *buckets) place(id uint32, r *record, s *coldHost, now int64) {
+	w := &b.enc
+	if !b.ranked {
+		w.b = append(w.b[:0], putHost)
+	} else {
+		w.b = append(w.b[:0], putRanked)
+		w.uint(s.generation + 1)
+		w.uint(uint64(s.missed))
+	}
+	w.string(s.name)
+	if w.uint(uint64(s.rest)); s.rest > 0 {
+		w.key(s.key)
+	}
+	for i := range s.items {
+		w.entry(&s.items[i])
+	}
+	to := b.at(r, now)
+	r.bucket = to.id
+	b.put(to, id, w.b)
+}
+
+// move copies the entries of a host to the bucket of its time.
+func (b *buckets) move(id uint32, r *record, parts []part, now int64) {
+	to := b.at(r, now)
+	r.bucket = to.id
+	for i := range parts {
+		b.put(to, id, parts[i].data)
+	}
+}
+
+// at returns the bucket that takes a host.
+func (b *buckets) at(r *record, now int64) *bucket {
+	c := coldClass(r.is(isSuspect))
+	s := b.calendars[c].at(r.next(), now)
 	if n := len(s.buckets); n > 0 {
-		if b := s.buckets[n-1]; !b.closed && b.size < d.bucketSize {
-			return b
+		if to := s.buckets[n-1]; !to.closed && to.size < b.full {
+			return to
 		}
 	}
-	d.lastBucket++
-	b := &bucket{id: d.lastBucket, class: c, from: s.from, era: d.era}
-	d.buckets[b.id] = b
-	s.buckets = append(s.buckets, b)
-	return b
+	b.last++
+	to := &bucket{id: b.last, class: c, from: s.from, era: b.saver.era}
+	b.byID[to.id] = to
+	s.buckets = append(s.buckets, to)
+	return to
 }
 
-// put adds an entry of a host to a bucket.
-func (f *Frontier) put(b *bucket, id uint32, data []byte) {
-	d := f.disk
-	d.save(b)
-	before := len(b.buf)
-	b.buf = d.room.grow(b.buf, 2*binary.MaxVarintLen32+len(data))
-	b.buf = binary.AppendUvarint(b.buf, uint64(id))
-	b.buf = binary.AppendUvarint(b.buf, uint64(len(data)))
-	b.buf = append(b.buf, data...)
-	b.size += int64(len(b.buf) - before)
-	if !b.lined {
-		b.lined = true
-		d.line = append(d.line, b)
+// add adds an entry to the bucket of a host.
+func (b *buckets) add(id uint32, r *record, data []byte) {
+	to := b.byID[r.bucket]
+	b.put(to, id, data)
+	if to.size > 4*b.full && !to.crowded { // its hosts need more buckets, or blocks
+		to.crowded = true
+		b.crowded = append(b.crowded, to)
 	}
 }
 
-// save lets a checkpoint being made have the bucket as it is.
-func (d *virtualizer) save(b *bucket) {
-	if d.isCut(b.era) {
-		d.cut.saveBucket(b)
+func (b *buckets) put(to *bucket, id uint32, data []byte) {
+	b.saver.saveBucket(to)
+	before := len(to.buf)
+	to.buf = b.room.grow(to.buf, 2*binary.MaxVarintLen32+len(data))
+	to.buf = binary.AppendUvarint(to.buf, uint64(id))
+	to.buf = binary.AppendUvarint(to.buf, uint64(len(data)))
+	to.buf = append(to.buf, data...)
+	to.size += int64(len(to.buf) - before)
+	if !to.lined {
+		to.lined = true
+		b.line = append(b.line, to)
 	}
 }
 
-// flush has the end of a bucket written.
-func (d *virtualizer) flush(b *bucket) {
-	if len(b.buf) == 0 {
+// flush appends the end of a bucket to a segment.
+func (b *buckets) flush(from *bucket) {
+	if len(from.buf) == 0 {
 		return
 	}
-	s := d.segments
-	s.saving = d.isCut(b.era) // what it has is what it had at the cut
-	defer func() { s.saving = false }()
-	at, n := s.append(func(w *writer) {
+	retained := &b.segments.retained
+	retained.atCut = b.saver.isDue(from.era) // these are its contents at the cut
+	defer func() { retained.atCut = false }()
+	at, n := b.segments.append(func(w *writer) {
 		w.b = append(w.b, frameChunk)
-		w.uint(uint64(b.id))
-		w.uint(d.run)
-		w.b = append(w.b, b.buf...)
+		w.uint(uint64(from.id))
+		w.uint(b.run)
+		w.b = append(w.b, from.buf...)
 	})
-	d.room.free(b.buf)
-	b.buf = nil
-	b.chunks = append(b.chunks, chunk{at, n})
+	b.room.free(from.buf)
+	from.buf = nil
+	from.chunks = append(from.chunks, chunk{at, n})
 }
 
-// isCut reports whether what is as old as an era is in a checkpoint being made that has not saved it yet.
-func (d *virtualizer) isCut(era int) bool { return d.cut != nil && era < d.era }
-
-// flushSome has ends of buckets written, those first that began first, until they take no more memory than they may.
-func (d *virtualizer) flushSome() {
-	for d.room.used > d.bufferLimit && len(d.line) > 0 {
-		b := d.line[0]
-		d.flush(b)
-		b.lined = false
-		d.line = d.line[1:]
+// flushSome flushes the ends of buckets, those first that began first, until they take no more memory than they may.
+func (b *buckets) flushSome() {
+	for b.room.used > b.maxRoom && len(b.line) > 0 {
+		first := b.line[0]
+		b.flush(first)
+		first.lined = false
+		b.line = b.line[1:]
 	}
 }
 
 // drop forgets a bucket.
-func (d *virtualizer) drop(b *bucket) {
-	d.save(b)
-	d.letGo(b.chunks)
-	d.room.free(b.buf)
-	b.buf, b.chunks = nil, nil
-	delete(d.buckets, b.id)
+func (b *buckets) drop(gone *bucket) {
+	b.saver.saveBucket(gone)
+	b.segments.release(gone.chunks)
+	b.room.free(gone.buf)
+	gone.buf, gone.chunks = nil, nil
+	delete(b.byID, gone.id)
 }
 
-// A part is what a bucket has of one host: an entry's kind and data.
-type part struct {
-	id   uint32
-	old  bool   // of an earlier process: what that waited for is asked for again
-	data []byte // the kind is its first byte
+// restore adds a bucket of a checkpoint. It takes no more hosts.
+func (b *buckets) restore(old *bucket) {
+	old.era, old.closed = b.saver.era, true
+	b.byID[old.id] = old
+	b.last = max(b.last, old.id)
 }
 
-// parts finds all entries of a bucket that count, sorted by host, in their order. They hold until the next call, or the
-// lock is given up.
-func (f *Frontier) parts(b *bucket) ([]part, error) {
-	d := f.disk
-	d.parts, d.order = d.parts[:0], d.order[:0]
-	var missing error
-	for _, c := range b.chunks {
-		frame, err := d.segments.frame(c.at, c.size)
-		if err != nil {
-			missing = err // all of them are read together
-		} else if err := f.chunk(b, frame); err != nil {
-			return nil, damaged(d.segments.name(c.at.segment()), c.at.offset(), err)
+// moveChunk copies a chunk that is in use to the current segment.
+func (b *buckets) moveChunk(id uint32, at loc, frame []byte) {
+	of := b.byID[id]
+	if of == nil {
+		return
+	}
+	for i := range of.chunks {
+		if of.chunks[i].at != at {
+			continue
 		}
+		b.saver.saveBucket(of)
+		to, n := b.segments.append(func(w *writer) { w.b = append(w.b, frame...) })
+		of.chunks[i] = chunk{to, n}
+		b.segments.count(at, -n)
+		return
 	}
-	if missing != nil {
-		return nil, missing
-	}
-	if err := f.divide(b, b.buf, false); err != nil {
-		return nil, err
-	}
-	slices.Sort(d.order)
-	d.sorted = d.sorted[:0]
-	for _, o := range d.order {
-		d.sorted = append(d.sorted, d.parts[uint32(o)])
-	}
-	return d.sorted, nil
 }
 
-func (f *Frontier) chunk(b *bucket, frame []byte) error {
-	r := &f.dec
-	r.b, r.bad = frame, false
-	if r.byte() != frameChunk || r.uint() != uint64(b.id) {
-		return errBlock
-	}
-	run := r.uint()
-	return f.divide(b, r.b, run != f.disk.run)
-}
-
-// counts reports whether a bucket's entries of a host count.
-func (f *Frontier) counts(b *bucket, id uint32) bool {
-	if b.removed != nil {
-		return b.removed[id]
-	}
-	r := f.disk.table.at(id)
-	return r.bucket == b.id && !r.is(isHot)
-}
-
-// divide appends the entries that count.
-func (f *Frontier) divide(b *bucket, entries []byte, old bool) error {
-	d, r := f.disk, &f.dec
-	r.b, r.bad = entries, false
-	for len(r.b) > 0 {
-		id, data := r.uint(), r.bytes(r.uint())
-		if r.bad || len(data) == 0 || id == 0 || id > uint64(d.table.n) {
-			return fmt.Errorf("bucket %d: %w", b.id, errBlock)
-		}
-		if f.counts(b, uint32(id)) {
-			d.order = append(d.order, id<<32|uint64(len(d.parts)))
-			d.parts = append(d.parts, part{uint32(id), old, data})
-		}
-	}
-	if r.bad {
-		return fmt.Errorf("bucket %d: %w", b.id, errBlock)
-	}
-	return nil
-}
-
-// A coldHost is what a bucket has of a host.
-type coldHost struct {
-	name  string
-	key   key    // of the first item in blocks
-	rest  uint32 // how many are there
-	items []entry
-	gone  int // fetches of robots.txt that an earlier process waited for
-
-	generation uint64 // of the ranks of items
-	missed     uint32 // moves that may be of what is in blocks
-	deepest    int32  // rank to which an item was moved
-}
-
-// sleeper decodes the parts of one host; its items are parts of those.
-func (f *Frontier) sleeper(parts []part, items []entry) (coldHost, error) {
-	s := coldHost{items: items}
-	r := &f.dec
-	f.moves = f.moves[:0]
-	for i := range parts {
-		p := &parts[i]
-		r.b, r.bad = p.data, false
-		kind := r.byte()
-		if (kind == putHost || kind == putRanked) != (i == 0) {
-			return s, errBlock
-		}
-		switch kind {
-		case putRanked:
-			s.generation, s.missed = r.uint()-1, uint32(r.uint())
-			fallthrough
-		case putHost:
-			s.name = r.string()
-			if s.rest = uint32(r.uint()); s.rest > 0 {
-				s.key = r.key()
-			}
-		case putMoves:
-			f.moves = r.moves(f.moves)
-		}
-		if p.old {
-			s.generation = ofBefore
-		}
-		for len(r.b) > 0 {
-			e := r.entry()
-			if p.old && e.rank == robotsRank {
-				s.gone++
-				continue
-			}
-			s.items = append(s.items, e)
-		}
-		if r.bad {
-			return s, errBlock
-		}
-	}
-	if n := moveTo(s.items, f.moves, &s.deepest); s.rest > 0 {
-		s.missed += uint32(n.missed)
-	}
-	return s, nil
-}
-
-// sameHost is how many of the parts are of the first one's host.
-func sameHost(parts []part) int {
-	n := 1
-	for n < len(parts) && parts[n].id == parts[0].id {
-		n++
-	}
-	return n
-}
-
-// room is the memory that ends of buckets take, in pieces that are used again.
-type room struct {
-	used, spare int64
-	pieces      [26][][]byte // by the logarithm of their length
-}
-
-const leastPiece = 7 // 128 bytes
-
-// grow returns a piece with what b has and room for more bytes.
-func (r *room) grow(b []byte, more int) []byte {
-	if len(b)+more <= cap(b) {
-		return b
-	}
-	class := max(leastPiece, bits.Len(uint(max(len(b)+more, 2*cap(b))-1)))
-	if class >= len(r.pieces) {
-		class = len(r.pieces) - 1
-	}
-	var piece []byte
-	if free := r.pieces[class]; len(free) > 0 && len(b)+more <= 1<<class {
-		last := len(free) - 1
-		piece, free[last] = free[last], nil
-		r.pieces[class] = free[:last]
-		r.spare -= int64(cap(piece))
-	} else {
-		piece = make([]byte, 0, max(1<<class, len(b)+more))
-	}
-	r.used += int64(cap(piece))
-	piece = append(piece, b...)
-	r.free(b)
-	return piece
-}
-
-// free takes a piece back. A quarter as much as is in use is kept.
-func (r *room) free(b []byte) {
-	n := int64(cap(b))
-	r.used -= n
-	if class := bits.Len(uint(n)) - 1; n > 0 && n == 1<<class && class < len(r.pieces) && 4*(r.spare+n) <= r.used {
-		r.spare += n
-		r.pieces[class] = append(r.pieces[class], b[:0])
-	}
+// copy returns a bucket as it is now, of which removed hosts count. Its segments stay until they are unpinned.
+func (b *buckets) copy(of *bucket) *bucket {
+	b.segments.retained.pin()
+	return &bucket{id: of.id, removed: map[uint32]bool{}, size: of.size,
+		buf: append([]byte(nil), of.buf...), chunks: append([]chunk(nil), of.chunks...)}
 }

@@ -169,7 +169,7 @@ func TestADamagedFolderIsRefused(t *testing.T) {
 	flipped := []byte(string(whole))
 	flipped[len(flipped)/2] ^= 1
 	mistaken := []byte(string(whole))
-	mistaken[len(checkpointMagic)] = sectionGone
+	mistaken[len(checkpointMagic)] = sectionSuppressed
 	for say, c := range map[string]struct {
 		content []byte
 		want    error
@@ -227,8 +227,8 @@ func TestAHugeHostIsNoBurden(t *testing.T) {
 		f.Room(t.Context())
 	}
 	fill(f, 100, 1)
-	if f.disk.bytes > 512<<10 {
-		t.Errorf("%d bytes in memory", f.disk.bytes)
+	if f.disk.residents.bytes > 512<<10 {
+		t.Errorf("%d bytes in memory", f.disk.residents.bytes)
 	}
 	first := map[string]bool{}
 	for range 150 {
@@ -291,7 +291,7 @@ func TestHostsAreListed(t *testing.T) {
 			}
 		}
 		var got []string
-		for i, err := range f.Hosts(3, ByWaiting) {
+		for i, err := range f.Inspector().Hosts(3, ByWaiting) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -331,7 +331,7 @@ func TestEqualHostsAreListed(t *testing.T) {
 	}
 	reads.Store(0)
 	met := map[string]bool{}
-	for i, err := range f.Hosts(n, ByWaiting) {
+	for i, err := range f.Inspector().Hosts(n, ByWaiting) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -345,7 +345,7 @@ func TestEqualHostsAreListed(t *testing.T) {
 	if n := reads.Load(); n > 60 || len(met) < 95 || !met["h7"] {
 		t.Errorf("%d hosts, %d reads", len(met), n)
 	}
-	t.Log(len(met), "hosts,", reads.Load(), "reads,", len(f.disk.buckets), "buckets")
+	t.Log(len(met), "hosts,", reads.Load(), "reads,", len(f.disk.buckets.byID), "buckets")
 }
 
 // Hosts that wait from no time to weeks come out of the calendar when they are due, each bucket split a few times at
@@ -392,7 +392,7 @@ func TestTheCalendar(t *testing.T) {
 			look = c.nextSplit()
 		}
 		if len(c.slots) > 0 {
-			look = min(look, c.look-1000)
+			look = min(look, c.trigger-1000)
 		}
 		now = max(now+1, look)
 	}
@@ -402,7 +402,7 @@ func TestTheCalendar(t *testing.T) {
 }
 
 func TestRecordsKeepWhatTheyAreTold(t *testing.T) {
-	s := status{next: 1 << 37, failures: 7, throttles: 9, deepest: 4000, flags: isDoubtful | hasTurn}
+	s := status{next: 1 << 37, failures: 7, throttles: 9, deepest: 4000, flags: isSuspect | hasTurn}
 	if got := unpack(s.pack()); got != s {
 		t.Errorf("%+v became %+v", s, got)
 	}
@@ -442,22 +442,20 @@ func FuzzItem(f *testing.F) {
 	} {
 		var w writer
 		w.item("h", &it)
-		var r reader
-		got, err := r.item("h", &entry{data: w.b})
+		got, err := (&entry{data: w.b}).item("h")
 		if err != nil || got != it {
 			f.Errorf("%+v became %+v: %v", it, got, err)
 		}
 		f.Add(w.b)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var r reader
-		it, err := r.item("h", &entry{data: data})
+		it, err := (&entry{data: data}).item("h")
 		if err != nil {
 			return
 		}
 		var w writer
 		w.item("h", &it)
-		again, err := r.item("h", &entry{data: w.b})
+		again, err := (&entry{data: w.b}).item("h")
 		if err != nil || again != it {
 			t.Errorf("%+v became %+v: %v", it, again, err)
 		}
@@ -534,7 +532,7 @@ func TestWhatHasYetToBeReadIsNotSleptOver(t *testing.T) {
 	}
 	for got := 0; got < n; {
 		select {
-		case <-f.wake: // as if the leader had been woken by it before
+		case <-f.leader.wake: // as if the leader had been woken by it before
 		default:
 		}
 		v, work, wait, err := f.poll()
@@ -542,13 +540,13 @@ func TestWhatHasYetToBeReadIsNotSleptOver(t *testing.T) {
 		case err != nil:
 			t.Fatal(err)
 		case work:
-			if err := f.serve(); err != nil {
+			if err := f.worker.work(); err != nil {
 				t.Fatal(err)
 			}
 		case v != nil:
 			f.Done(v, Result{Outcome: Answered})
 			got++
-		case wait > time.Second && len(f.wake) == 0:
+		case wait > time.Second && len(f.leader.wake) == 0:
 			t.Fatalf("%d of %d were handed out, nothing is under way, and it sleeps for %v", got, n, wait)
 		}
 	}

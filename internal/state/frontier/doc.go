@@ -7,8 +7,8 @@
 // each failure.
 //
 // Within a host, the URL with the least rank goes first, and the oldest of equal ranks. The caller supplies the rank
-// and may change it (ranks.go). Eligible hosts go in the order of their times. If ranks change, they go in the order of
-// their first URLs' ranks instead, so that none starves (ready.go).
+// and may change it (ranking.go). Eligible hosts go in the order of their times. If ranks change, they go in the order
+// of their first URLs' ranks instead, so that none starves (schedule.go).
 //
 // # Classes of hosts
 //
@@ -35,8 +35,38 @@
 // them. So the order within a host is exact, however long its queue is; BUbiNG's is first in, first out. Buckets and
 // blocks are in segments, files that only grow. A segment that is mostly unused is emptied and removed.
 //
-// Disk operations run without the frontier's lock. Either one caller of Next at a time reads and writes for all, or the
-// caller that needs data on disk reads it. See resident.go, behind.go and disk.go.
+// # Parts
+//
+// [Frontier] takes its lock and calls its parts. Each part has its own type and state, and says what guards it: the
+// frontier's lock, if it says nothing else.
+//
+// In memory:
+//
+//   - workbench: the hosts in memory
+//   - schedule: which host goes next
+//   - politeness: when a host may be visited
+//   - addresses: the turns of hosts at one server address
+//   - ranking: the ranks of items
+//   - suppression: the items to be dropped
+//   - dispatcher: visits, from handing an item out to taking it back
+//   - leader: the one caller of Next that waits
+//
+// On disk:
+//
+//   - segments (with retention and writeBehind), pager, segmentWriter: files of frames, and reading and writing them
+//   - queueStore: the items of a host in memory, and in blocks
+//   - coldHosts, buckets, bucketReader: the records of cold hosts, and the fronts of their queues
+//   - residents: the order in which hosts leave memory
+//   - virtualizer: loading and evicting hosts
+//   - compactor: emptying segments
+//   - removals: the queues of removed hosts
+//   - saver, Cut, loader: checkpoints
+//   - diskWorker (with diskLock and readQueue): all that waits for the disk
+//
+// [Inspector] and [HostIterator] only read.
+//
+// Disk operations run without the frontier's lock. Either one caller of Next at a time (diskWorker) reads and writes
+// for all, or the caller that needs data on disk reads it (pager).
 //
 // # Crashes
 //

@@ -242,7 +242,7 @@ func (d *duel) look(key string) {
 	spared := d.spared
 	d.spared = func(other string) bool { return other == key || spared != nil && spared(other) }
 	d.looks = true
-	q, err := d.f.Queue(key, 20)
+	q, err := d.f.Inspector().Queue(key, 20)
 	d.spared, d.looks = spared, false
 	if err != nil {
 		d.t.Fatal(err)
@@ -267,7 +267,7 @@ func (d *duel) same() {
 	for _, h := range d.m.hosts {
 		want.URLs += len(h.items)
 	}
-	unread := d.gone && len(d.f.detached) > 0 // among it may be what is gone
+	unread := d.gone && len(d.f.removals.detached) > 0 // among it may be what is gone
 	if c.URLs != want.URLs && !unread && (!d.gone || c.URLs < want.URLs) || c.Hosts != want.Hosts ||
 		c.Active != len(d.flying) {
 		d.t.Fatalf("counts %+v, want %+v", c, want)

@@ -8,7 +8,7 @@ import (
 	"kumo/internal/state/rank"
 )
 
-// A writer encodes what goes into files, and items as they wait; its buffer is used again.
+// A writer encodes files and items; its buffer is reused.
 type writer struct{ b []byte }
 
 func (w *writer) uint(n uint64) { w.b = binary.AppendUvarint(w.b, n) }
@@ -37,7 +37,7 @@ func (w *writer) links(links []link) {
 	}
 }
 
-// entry writes its rank and whether it has a url, its age, the url, and the item.
+// entry writes an entry's rank and whether it has a url, its age, the url, and the item.
 func (w *writer) entry(e *entry) {
 	rank := uint64(uint32(e.rank-robotsRank)) << 1
 	if e.url != 0 {
@@ -107,7 +107,7 @@ func (r *reader) byte() byte {
 
 func (r *reader) string() string { return string(r.bytes(r.uint())) }
 
-// count reads how many things follow that take a byte each at least.
+// count reads the number of the elements that follow, which take a byte each at least.
 func (r *reader) count() int {
 	n := r.uint()
 	if n > uint64(len(r.b)) {
@@ -139,7 +139,7 @@ func (r *reader) links() []link {
 	return links
 }
 
-// entry reads an entry, whose data stays part of what is read.
+// entry reads an entry. Its data is a part of the reader's buffer.
 func (r *reader) entry() (e entry) {
 	rank := r.uint()
 	e.rank, e.seq = int32(uint32(rank>>1))+robotsRank, r.uint()
@@ -152,7 +152,7 @@ func (r *reader) entry() (e entry) {
 	return e
 }
 
-// entries appends as many entries as are said to follow.
+// entries reads a number of entries and appends them.
 func (r *reader) entries(to []entry) []entry {
 	for n := r.count(); n > 0 && !r.bad; n-- {
 		to = append(to, r.entry())
@@ -168,7 +168,7 @@ func (w *writer) moves(youngest uint64, moves []Move) {
 	}
 }
 
-// moves appends the moves that are all the rest.
+// moves reads moves to the end and appends them.
 func (r *reader) moves(to []newPlace) []newPlace {
 	for seq := r.uint(); len(r.b) > 0; {
 		if url := r.bytes(4); url != nil {
@@ -178,8 +178,8 @@ func (r *reader) moves(to []newPlace) []newPlace {
 	return to
 }
 
-// item decodes what waits at a host.
-func (r *reader) item(host string, e *entry) (Item, error) {
+// item decodes an item of a host.
+func (e *entry) item(host string) (Item, error) {
 	var items item.Reader
 	it, err := items.ReadBody(e.data, host)
 	if err != nil {

@@ -7,12 +7,8 @@ import (
 	"kumo/internal/base/item"
 )
 
-// Nothing waits here that nobody can fetch: an item's URL is http or https and its host the one in whose queue it
-// waits. What is not so is refused wherever it comes from (who pushes it, an earlier process, another node, a file),
-// and counted.
-
-// Belongs reports whether a URL may wait at a host, or at a slice of it. In which of them it does is not looked at: its
-// host's robots.txt may wait in any.
+// Belongs reports whether a URL may be in the queue of a host, or of a slice of it: it is http or https, and its host
+// is that one. In which slice it belongs is not checked: the host's robots.txt may be in any.
 func Belongs(host, url string) bool {
 	host = item.HostOfSlice(host)
 	rest, ok := strings.CutPrefix(url, "http")
@@ -23,22 +19,27 @@ func Belongs(host, url string) bool {
 	return ok && len(rest) > len(host) && rest[len(host)] == '/' && rest[:len(host)] == host
 }
 
-// fitting are those of some items that may wait at a host; the others are counted.
-func (f *Frontier) fitting(host string, items []Item) []Item {
-	strange := func(it Item) bool { return !Belongs(host, it.URL) }
-	first := slices.IndexFunc(items, strange)
+// A filter refuses items that cannot be fetched at their host, wherever they come from (a caller of Push, an earlier
+// process, another node, a file), and counts them. The frontier's lock guards it.
+type filter struct{ refused int }
+
+// admits reports whether a host's queue may have a URL.
+func (f *filter) admits(host, url string) bool {
+	if Belongs(host, url) {
+		return true
+	}
+	f.refused++
+	return false
+}
+
+// admitted returns the items that a host's queue may have.
+func (f *filter) admitted(host string, items []Item) []Item {
+	unfit := func(it Item) bool { return !Belongs(host, it.URL) }
+	first := slices.IndexFunc(items, unfit)
 	if first < 0 {
 		return items
 	}
-	all := slices.DeleteFunc(slices.Clone(items), strange)
+	all := slices.DeleteFunc(slices.Clone(items), unfit)
 	f.refused += len(items) - len(all)
 	return all
-}
-
-// Refused is how many items were not taken, or not handed out, because their URLs are none that can be fetched at the
-// host they came with.
-func (f *Frontier) Refused() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.refused
 }

@@ -29,9 +29,7 @@ func TestWhatCannotBeFetchedIsRefused(t *testing.T) {
 		"an earlier version": func(f *Frontier, key string, it Item) {
 			f.mu.Lock()
 			defer f.mu.Unlock()
-			h := f.host(key)
-			f.enqueue(h, it)
-			f.place(h)
+			f.bench.push(f.bench.host(key), []Item{it})
 		},
 	}
 	for name, enter := range doors {

@@ -1,344 +1,528 @@
 package frontier
 
 import (
-	"bytes"
-	"container/heap"
+	"context"
 	"errors"
 	"net/netip"
-	"strings"
+	"slices"
 	"sync"
 	"time"
 
 	"kumo/internal/base/item"
-	"kumo/internal/base/vfs"
-	"kumo/internal/state/rank"
-	"kumo/internal/state/rank/ids"
 )
 
-// ErrDry is what Next returns when nothing waits and nothing is under way.
+// ErrDry is returned by Next when no item is pending and no visit is under way.
 var ErrDry = errors.New("the frontier is empty")
 
-// Config sets how hosts are treated.
-type Config struct {
-	Hosts     int           // hosts worked on at once; 64
-	PerHost   int           // connections to one host; 1
-	Delay     time.Duration // from the end of an answer to the host's next request
-	Session   int           // visits in a row that a host has before inactive ones, see host.go; 16, 1: none
-	AddrDelay time.Duration // between requests to one server address that several hosts share
-	MaxDelay  time.Duration // how much of a Crawl-delay is obeyed; 30s, negative: nothing
-	RetryWait time.Duration // the first wait after a failure, doubled with each; 1s
-	MaxWait   time.Duration // the longest wait after a failure or at a server's wish; DefaultMaxWait
-	SlowAfter time.Duration // a host whose answer took longer is a suspect; 5s
-	// Each host's URLs are cut into so many parts, and each of these is a host here: see [item.Slices]. All parts
-	// together keep to PerHost, as far as each has one connection at least, and to the delays on average: a part waits
-	// as many times as long as there are parts, since others may fetch those that are not here. 1
-	Slices    int
-	Ranker    Ranker                       // where URLs belong that wait; nil: where they belonged when they were pushed
-	Overrides func(host string) HostConfig // what a host, in whichever slice, has of its own; nil: nothing
-	// hosts whose time has come go by their first URLs: see ready.go; always so with a Ranker
-	RankHosts bool
-	Now       func() time.Time
-
-	Dir    string // a folder of the frontier's own for what does not fit into memory, see Open; "": all stays in memory
-	Disk   vfs.FS // where Dir is; vfs.OS
-	Memory int64  // bytes to be used about, with Dir; 256 MiB
-}
-
-// A HostConfig is what a host has in place of the Config's. Zero values stand for that.
-type HostConfig struct {
-	HasDelay bool
-	Delay    time.Duration // a longer Crawl-delay holds as ever
-	PerHost  int
-}
-
-const defaultMaxDelay = 30 * time.Second
-
-// DefaultMaxWait keeps a server that asks for years, or fails all day, from holding what waits there for longer.
-const DefaultMaxWait = time.Hour
-
-func (c Config) withDefaults() Config {
-	def(&c.Hosts, 64)
-	def(&c.PerHost, 1)
-	def(&c.Session, 16)
-	def(&c.MaxDelay, defaultMaxDelay)
-	def(&c.RetryWait, time.Second)
-	def(&c.MaxWait, DefaultMaxWait)
-	def(&c.SlowAfter, 5*time.Second)
-	def(&c.Memory, 256<<20)
-	def(&c.Disk, vfs.OS)
-	if c.Now == nil {
-		c.Now = time.Now
-	}
-	c.Slices = max(c.Slices, 1)
-	c.PerHost = max(c.PerHost/c.Slices, 1)
-	c.Delay, c.MaxDelay = times(c.Delay, c.Slices), times(c.MaxDelay, c.Slices)
-	return c
-}
-
-// times is a delay n times over, as far as a record of a host can have it.
-func times(delay time.Duration, n int) time.Duration {
-	const most = (hasOwnDelay - 1) * time.Millisecond
-	if n > 1 && delay > most/time.Duration(n) {
-		return max(delay, most)
-	}
-	return delay * time.Duration(n)
-}
-
-func def[T comparable](p *T, value T) {
-	var zero T
-	if *p == zero {
-		*p = value
-	}
-}
-
-// A Frontier holds the URLs that wait. Its methods may be called by many goroutines at once.
+// A Frontier has the pending URLs by host. It takes the lock and calls its parts, each of which owns its state: see the
+// package comment. Its methods may be called by many goroutines at once.
 type Frontier struct {
-	cfg      Config
-	slices   *item.Slices
-	lead     chan struct{} // held by the one caller of Next that waits for a time to come; the others wait for it
-	wake     chan struct{} // tells the leader to look again
-	io       chan struct{} // held by who writes to the disk, and reads for all
-	sweeping chan struct{} // held by who reads what was removed
+	cfg    Config
+	slices *item.Slices
+	leader *leader
 
-	mu        sync.Mutex // guards all below; nobody waits for the disk with it held
-	hosts     map[string]*host
-	heaps     [numClasses]hostHeap  // by their times
-	ready     [numClasses]readyHeap // instead, those whose time has come, where hosts go by rank
-	rises     riseHeap              // the same
-	addrs     map[netip.Addr]*address
-	crowded   *address      // whose last turn is the latest of all
-	crowdedAt netip.Addr    // where that is
-	addrDelay time.Duration // Config.AddrDelay times sharers
-	sharers   int           // frontiers that may have hosts at the same addresses
-	swept     int           // addresses that the last sweep left
-	seq       uint64
-	known     int // hosts ever met
-	waiting   int // items
-	inflight  int // visits
-	active    int // hosts with visits
-	doubtful  int // of these, suspects
-	refused   int // items
-	backing   int // hosts
-	gone      goneKeys
-	going     int                  // the sum of it
-	tours     int                  // of HostIterators, under way
-	spends    uint64               // how often something in gone ended while there were any
-	spent     map[goneKey][]uint64 // of what, and when by that count
-	detached  []*detached          // removed, and not yet read
-	orphans   []Item               // found there: fetches of robots.txt
-	stays     bool                 // Next waits when there is nothing to come
-	disk      *virtualizer         // nil: all stays in memory
-	err       error                // of the disk, not yet overcome
-	resumed   time.Time            // when it was opened with what an earlier process left; zero if nothing was
-	mostLift  int8                 // that any item ever had
-	enc       writer
-	dec       reader
+	mu         sync.Mutex // guards all below; nobody waits for the disk with it held
+	polite     *politeness
+	addrs      *addresses
+	filter     *filter
+	suppressed *suppression
+	ranking    *ranking
+	bench      *workbench
+	dispatcher *dispatcher
+	removals   *removals
+	worker     *diskWorker
+	inspector  *Inspector
+	stays      bool // Next waits when there is nothing to come
 
-	asked  []ids.URL // used again, as the next
-	lifted []lifted
-	moves  []newPlace
-	places []rank.Place
+	disk        *virtualizer // nil, with those below, if all stays in memory
+	cold        *coldHosts
+	pages       *pager
+	checkpoints *checkpointer
 }
 
-// New returns an empty frontier that stays in memory. Open makes one that needs not.
-func New(cfg Config) *Frontier {
-	cfg = cfg.withDefaults()
-	return &Frontier{
-		cfg:       cfg,
-		slices:    item.NewSlices(cfg.Slices),
-		addrDelay: cfg.AddrDelay,
-		lead:      make(chan struct{}, 1),
-		wake:      make(chan struct{}, 1),
-		io:        make(chan struct{}, 1),
-		sweeping:  make(chan struct{}, 1),
-		hosts:     make(map[string]*host),
-		addrs:     make(map[netip.Addr]*address),
-		gone:      make(goneKeys),
-	}
-}
-
-// Slices are those that hosts are cut into.
+// Slices returns the slices of hosts, nil if hosts are not divided.
 func (f *Frontier) Slices() *item.Slices { return f.slices }
 
-// A Visit is one URL of a host, handed to one worker, who gives it back with Done or Postpone.
-type Visit struct {
-	Item
-	Host string // in whose queue it waited: a slice, where hosts are cut into several
+// Inspector returns the methods that only look.
+func (f *Frontier) Inspector() *Inspector { return f.inspector }
 
-	Started time.Time // when it was handed out
-
-	host    *host
-	item    *Item     // as it waited
-	due     time.Time // the host's next time when it was handed out
-	set     time.Time // its next time as it was set then
-	life    int       // the host's then
-	suspect bool
-}
-
-// Push adds items of one host, but for those that are Refused. It cannot fail, and does not wait for the disk: where
-// that fails, or does not keep up, they stay in memory. Next says so, and Room waits.
+// Push adds items of one host, except those that are Refused. It cannot fail, and does not wait for the disk: where the
+// disk fails, or does not keep up, items stay in memory. Next returns the error, and Room waits.
 func (f *Frontier) Push(key string, items ...Item) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	given := len(items)
-	if items = f.fitting(key, items); len(items) < given && len(items) == 0 {
+	if items = f.filter.admitted(key, items); len(items) < given && len(items) == 0 {
 		return
 	}
-	if id := f.coldID(key); id != 0 {
-		f.pushCold(id, key, items)
+	if id := f.disk.find(key); id != 0 {
+		f.disk.push(id, key, items)
 	} else {
-		f.pushHot(f.host(key), items)
+		f.bench.push(f.bench.host(key), items)
 	}
-	f.shrink()
+	f.disk.shrink()
 }
 
-func (f *Frontier) pushHot(h *host, items []Item) {
-	for i := range items {
-		f.enqueue(h, items[i])
-	}
-	f.place(h)
-}
-
-// host returns a host in memory, that may be changed.
-func (f *Frontier) host(key string) *host {
-	h := f.hosts[key]
-	if h == nil && f.disk != nil {
-		h = f.loadCold(key)
-	}
-	if h == nil {
-		f.known++
-		h = f.newHost(strings.Clone(key))
-		h.next, h.away = f.earliest(h), true
-	}
-	f.touch(h)
-	return h
-}
-
-// earliest is when a host may be asked that is not known: now, unless an earlier process may just have done so.
-func (f *Frontier) earliest(h *host) time.Time {
+// Restore adds items that were pending when an earlier process ended. As nobody knows when the host's last request was,
+// it owes a full delay from now, and so does a host that is new meanwhile. A Ranker is asked for the items' ranks when
+// the host is visited. Unlike Push it waits for Room.
+func (f *Frontier) Restore(key string, items ...Item) {
+	f.mu.Lock()
 	now := f.cfg.Now()
-	if f.resumed.IsZero() || now.Sub(f.resumed) > f.ownDelay(h) {
-		return now
+	if f.polite.resumed.IsZero() {
+		f.polite.resumed = now
 	}
-	return f.resumed.Add(f.ownDelay(h))
+	items = f.filter.admitted(key, items)
+	if id := f.disk.find(key); id != 0 {
+		f.cold.oweDelay(id, key, now)
+		f.disk.push(id, key, items)
+	} else {
+		h := f.bench.host(key)
+		h.clock.postpone(now.Add(f.polite.delayOf(&h.clock))) // a longer wait may be in the checkpoint
+		if h.queue.ranks != nil {
+			h.queue.ranks.generation = generationBefore
+		}
+		f.bench.push(h, items)
+	}
+	f.disk.shrink()
+	behind := f.disk.isBehind()
+	f.mu.Unlock()
+	if behind {
+		f.Room(context.Background())
+	}
 }
 
-// override sets what a host has of its own.
-func (f *Frontier) override(h *host) {
-	if f.cfg.Overrides == nil {
+// Arrive adds items, perhaps none, of a host that another node had, in their order, and what that node knew of the
+// host: the delay that it asks for, and the time until its next visit.
+func (f *Frontier) Arrive(key string, asked, wait time.Duration, items ...Item) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	asked = f.polite.bound(asked)
+	next := f.cfg.Now().Add(min(max(wait, 0), f.cfg.MaxWait))
+	items = f.filter.admitted(key, items)
+	for i := range items {
+		f.suppressed.clear(items[i].URL) // of an item that was here before another node had the host
+	}
+	if id := f.disk.find(key); id != 0 {
+		f.cold.request(id, key, asked)
+		f.cold.endAway(id)
+		f.cold.postpone(id, next)
+		f.disk.push(id, key, items)
+	} else {
+		h := f.bench.host(key)
+		h.clock.requested, h.away = asked, false
+		h.clock.postpone(next)
+		f.bench.push(h, items)
+	}
+	f.disk.shrink()
+}
+
+// Move moves items of a host in its queue. URLs that are not pending there are ignored. Without Config.Ranker nothing
+// is moved.
+func (f *Frontier) Move(key string, moves []Move) {
+	if f.cfg.Ranker == nil || len(moves) == 0 {
 		return
 	}
-	h.own = f.cfg.Overrides(item.HostOfSlice(h.key))
-	h.own.Delay = times(h.own.Delay, f.cfg.Slices)
-	if h.own.PerHost > 0 {
-		h.own.PerHost = max(h.own.PerHost/f.cfg.Slices, 1)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if id := f.disk.find(key); id != 0 {
+		f.disk.move(id, moves)
+	} else if f.inspector.has(key) {
+		h := f.bench.host(key)
+		if f.ranking.move(&h.queue, moves) {
+			f.worker.reads.rerankIfNeeded(h)
+		}
+		f.bench.place(h)
+	}
+	f.disk.shrink()
+}
+
+// Suppress drops the next item of a URL instead of handing it out: a journal that is ahead of the checkpoint knows that
+// the URL is done, or was excluded.
+func (f *Frontier) Suppress(url string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.suppressed.add(hashURL(url))
+}
+
+// Take removes items that match from a host's queue and returns them. It looks at the first 10,000; the caller meets
+// matching items beyond them when they are handed out. It waits for the disk where they are not in memory.
+func (f *Frontier) Take(key string, match func(*Item) bool) []Item {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	h, err := f.gather(key)
+	if f.worker.fail(err); h == nil {
+		return nil
+	}
+	taken := f.dispatcher.takeMatching(h, match)
+	f.bench.release(h)
+	f.leader.signal()
+	f.disk.shrink()
+	return taken
+}
+
+// Gather reads the first items of a host into memory, as far as possible, so that a Take that follows need not wait for
+// the disk.
+func (f *Frontier) Gather(key string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if h, _ := f.gather(key); h != nil {
+		f.bench.release(h)
+		f.disk.shrink()
 	}
 }
 
-// ownDelay is a host's delay but for what it asks for itself.
-func (f *Frontier) ownDelay(h *host) time.Duration {
-	if h.own.HasDelay {
-		return h.own.Delay
+// maxTake is how many items of a host Take looks at.
+const maxTake = 10_000
+
+// gather returns a host with its first items in memory, where it stays until release. After an error there may be fewer
+// items, or no host if nothing of a cold one can be read.
+func (f *Frontier) gather(key string) (h *host, err error) {
+	err = f.pages.run(func() error {
+		if h == nil {
+			if id := f.disk.find(key); id != 0 {
+				if err := f.disk.loadEarly(id); err != nil {
+					return err
+				}
+			}
+			h = f.bench.host(key)
+			f.bench.hold(h)
+		}
+		return f.dispatcher.gather(h, maxTake)
+	})
+	return h, err
+}
+
+// Remove removes all items of hosts. The hosts' times are kept, and the hosts are away until an item of theirs is added
+// again. A visit under way may be given back as usual, but the items that it gives back are dropped.
+//
+// It does not wait for the disk: it detaches the queues, and Removed reads them. A checkpoint's Write reads them too.
+func (f *Frontier) Remove(keys ...string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.removals.remove(keys)
+	f.disk.shrink()
+}
+
+// Removed reads the queues that Remove has detached, releases their room on the disk, and returns the robots.txt
+// fetches that were among the items, or under way, since the last call. After an error, of a disk that cannot be read,
+// it may be called again.
+func (f *Frontier) Removed() (robots []Item, err error) {
+	if err := f.removals.readAll(); err != nil {
+		return nil, err
 	}
-	return f.cfg.Delay
+	return f.removals.take(), nil
 }
 
-// perHost is how many connections a host may have.
-func (f *Frontier) perHost(h *host) int {
-	if h.own.PerHost > 0 {
-		return h.own.PerHost
+// Park keeps a host's ordinary items back until Unpark is called for the same origin: its robots.txt is not known yet.
+func (f *Frontier) Park(key, origin string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if id := f.disk.find(key); id != 0 {
+		f.cold.park(id, origin)
+		return
 	}
-	return f.cfg.PerHost
+	h := f.bench.host(key)
+	if h.parked == nil {
+		h.parked = make(map[string]bool, 1)
+	}
+	h.parked[origin] = true
+	f.bench.place(h)
+	f.disk.shrink()
 }
 
-func (f *Frontier) newHost(key string) *host {
-	f.seq++
-	h := f.disk.blank()
-	h.key, h.in, h.seq = key, idle, f.seq
-	f.override(h)
-	f.beginRanks(h)
-	f.hosts[key] = h
-	f.disk.admit(h)
-	return h
+// Unpark releases a host's items, unless it is parked for another origin.
+func (f *Frontier) Unpark(key, origin string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if id := f.disk.find(key); id != 0 {
+		f.cold.unpark(id, origin)
+		return
+	}
+	h := f.bench.host(key)
+	if delete(h.parked, origin); len(h.parked) == 0 {
+		h.parked = nil
+	}
+	f.bench.place(h)
+	f.disk.shrink()
 }
 
-func (f *Frontier) enqueue(h *host, it Item) {
-	h.deepest = f.rank(&it, h.deepest)
-	f.add(h, &it)
+// SetDelay sets the delay that a host asks for; Config.MaxDelay bounds it, and Config.Delay applies where it is longer.
+func (f *Frontier) SetDelay(key string, delay time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delay = f.polite.bound(times(delay, f.cfg.Slices))
+	if id := f.disk.find(key); id != 0 {
+		f.cold.request(id, key, delay)
+		return
+	}
+	h := f.bench.host(key)
+	f.polite.request(&h.clock, delay)
+	f.bench.place(h)
+	f.disk.shrink()
 }
 
-// add adds an item that has its rank.
-func (f *Frontier) add(h *host, it *Item) {
-	h.away = h.away && it.Robots != "" // which is another host's business
-	f.waiting++
-	f.keep(h, f.entry(h.key, it))
-}
-
-// rank gives an item its age and the rank of what comes late, but leaves one that came before in its place, unless it
-// comes late. It takes and returns the deepest rank that ever waited at the host. What came late stays known as such:
-// it is not moved.
-func (f *Frontier) rank(it *Item, deepest int32) int32 {
-	f.mostLift = max(f.mostLift, it.Lift)
-	if it.Seq == 0 || it.Late || it.Robots != "" {
-		f.seq++
-		it.Rank, it.Seq = max(it.Rank, 0), f.seq
-		if !it.Deferred {
-			deepest = max(deepest, it.Rank)
+// SetDelays changes the delays, also of hosts that wait at present: theirs count from the end of their last request. A
+// host that backs off still waits at least as long as it was to.
+func (f *Frontier) SetDelays(d Delays) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.addrs.set(d.AddrDelay, f.addrs.sharers)
+	if before, changed := f.polite.set(d); changed {
+		f.bench.retime(before)
+		if f.disk != nil {
+			f.disk.retime(before)
 		}
 	}
-	switch {
-	case it.Robots != "":
-		it.Rank, it.Late = robotsRank, false
-	case it.Deferred:
-		it.Rank, it.Late = deferredRank-int32(it.Vain), false
-	case it.Late:
-		it.Rank = deepest
-	}
-	return deepest
+	f.leader.signal()
 }
 
-// entry encodes an item.
-func (f *Frontier) entry(host string, it *Item) entry {
-	f.enc.b = f.enc.b[:0]
-	f.enc.item(host, it)
-	return entry{f.keyOf(it), bytes.Clone(f.enc.b)}
+// ShareAddresses sets how many frontiers have hosts that may be at the same addresses. Turns are that many times as far
+// apart, so that servers get no more requests from all together.
+func (f *Frontier) ShareAddresses(n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.addrs.set(f.addrs.delay, n)
 }
 
-func (f *Frontier) keyOf(it *Item) key { return key{it.Rank, f.urlOf(it), it.Seq} }
+// KeepOpen sets whether Next waits for a Push when there is nothing more to come, instead of returning ErrDry.
+func (f *Frontier) KeepOpen(on bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.stays = on
+	f.leader.signal()
+}
 
-// keep puts an entry into a host's queue in memory.
-func (f *Frontier) keep(h *host, e entry) {
-	h.waiting.push(e)
-	f.disk.charge(h, e.cost())
-	if f.disk != nil && h.bytes > f.disk.window {
-		f.spill(h, len(h.waiting)/2)
+// Next waits for a host whose time has come and hands out a URL of it. It returns ErrDry when there is nothing more to
+// come, the context's error, or that of a failing disk: nothing is lost then, but memory grows with each Push. Next may
+// be called again, when there is room, say.
+func (f *Frontier) Next(ctx context.Context) (v *Visit, err error) {
+	for {
+		work := false
+		err := f.leader.run(ctx, func() (done bool, wait time.Duration, err error) {
+			v, work, wait, err = f.poll()
+			return v != nil || work, wait, err
+		})
+		if err != nil || !work {
+			return v, err
+		}
+		if err := f.worker.work(); err != nil {
+			return nil, err
+		}
 	}
 }
 
-// place puts a host where it belongs after a change, and wakes the leader if that may matter to it.
-func (f *Frontier) place(h *host) {
-	if h.in != idle {
-		f.unheap(h)
+// poll hands out a visit, or locks the disk for work that is due there, or returns how long to wait.
+func (f *Frontier) poll() (v *Visit, work bool, wait time.Duration, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := f.cfg.Now()
+	f.worker.err = nil // the failed work is tried again
+	f.disk.shrink()
+	for {
+		// A host without an item to hand out may have left work on the disk, so each round looks for it.
+		work, wait, behind := f.worker.begin(now)
+		switch {
+		case work:
+			return nil, true, 0, nil
+		case behind:
+			return nil, false, wait, nil // until the holder of the disk unlocks it
+		case f.isDry() && f.stays:
+			return nil, false, time.Hour, nil
+		case f.isDry():
+			return nil, false, 0, ErrDry
+		}
+		h := f.bench.schedule.next(now)
+		switch {
+		case h == nil:
+			return nil, false, wait, nil
+		case h.clock.next.After(now):
+			return nil, false, min(wait, h.clock.next.Sub(now)), nil
+		}
+		if v, err := f.dispatcher.handOut(h, now); v != nil || err != nil {
+			f.worker.fail(err)
+			return v, false, 0, err
+		}
 	}
-	h.in = f.classOf(h)
-	if h.in == idle && h.inflight == 0 {
-		f.setBacking(h, false)
-	}
-	f.disk.settle(h)
-	if h.in == idle {
-		return
-	}
-	heap.Push(&f.heaps[h.in], h)
-	f.signal()
 }
 
-func (f *Frontier) setBacking(h *host, on bool) {
-	if h.backing == on {
-		return
+func (f *Frontier) isDry() bool { return f.pending() == 0 && f.dispatcher.inFlight == 0 }
+
+// pending is the number of items in queues.
+func (f *Frontier) pending() int {
+	if f.disk == nil {
+		return f.bench.pending
 	}
-	if h.backing = on; on {
-		f.backing++
-	} else {
-		f.backing--
+	return f.bench.pending + f.cold.pending
+}
+
+// Room waits while the disk does not keep up with Push: it writes, or waits for the caller that does. A caller that
+// pushes much without calling Next calls it now and then, as Push never waits. Where the disk fails it returns at once,
+// and Next returns the error.
+func (f *Frontier) Room(ctx context.Context) { f.worker.room(ctx) }
+
+// Reserve asks for the visit's turn at the address of its host. Hosts that share an address take turns,
+// Config.AddrDelay apart from start to start, or a multiple of it (ShareAddresses); a host alone at its address needs
+// no turn, nor do its slices. When it returns false, the turn is later: the visit is over, and its item is handed out
+// again at its turn.
+func (f *Frontier) Reserve(v *Visit, addr netip.Addr) bool {
+	if !addr.IsValid() {
+		return true
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	later := f.addrs.reserve(&v.host.addr, v.host.key, addr, f.cfg.Now())
+	if later.IsZero() {
+		return true
+	}
+	f.dispatcher.postpone(v, later)
+	return false
+}
+
+// Done gives a visit back. It returns the host's wait that this causes.
+func (f *Frontier) Done(v *Visit, r Result) (wait time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	wait = f.dispatcher.done(v, r, f.cfg.Now())
+	f.disk.shrink()
+	return wait
+}
+
+// Postpone gives a visit back without a request; its item is handed out again after wait.
+func (f *Frontier) Postpone(v *Visit, wait time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.dispatcher.postpone(v, f.cfg.Now().Add(wait))
+}
+
+// Iterate begins an iteration over the hosts with pending items, or visits under way, for which want is true. It calls
+// want with the frontier locked.
+func (f *Frontier) Iterate(want func(key string) bool) *HostIterator {
+	return f.inspector.iterate(want)
+}
+
+// Cut begins a checkpoint of all that was pushed and of all visits under way. The caller sees to it that at this moment
+// no item is on its way from the journal to Push. It takes a short time, and does not wait for the disk; Write does the
+// work, and must be called before the next Cut.
+func (f *Frontier) Cut() (*Cut, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.disk == nil {
+		return nil, ErrInMemory
+	}
+	return f.checkpoints.cut()
+}
+
+// Checkpoint makes a checkpoint of this moment: Cut and Write in one.
+func (f *Frontier) Checkpoint(note []byte) error {
+	c, err := f.Cut()
+	if err != nil {
+		return err
+	}
+	return c.Write(note)
+}
+
+// Err is the disk's error since the last call of Next, nil if there was none. Nothing was lost by it, but memory may
+// have grown beyond the limit.
+func (f *Frontier) Err() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.worker.err
+}
+
+// Close closes the frontier's files. Changes since the last checkpoint are lost.
+func (f *Frontier) Close() error {
+	if f.disk == nil {
+		return nil
+	}
+	f.worker.lock.acquire()
+	defer f.worker.lock.release()
+	return f.worker.writer.close()
+}
+
+// Counts summarizes the frontier.
+type Counts struct {
+	URLs    int // pending, without suppressed ones
+	Active  int // hosts with a request under way
+	Waiting int // hosts with URLs whose time has not come, or that have no slot yet
+	Backing int // hosts that back off, after failures or at their request
+	Hosts   int // ever met
+	Crowd   Crowd
+}
+
+// Counts returns the present counts.
+func (f *Frontier) Counts() Counts {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c := Counts{URLs: max(0, f.pending()-f.suppressed.total), Active: f.bench.schedule.active, Backing: f.bench.backing,
+		Hosts: f.bench.unrecorded, Waiting: f.bench.schedule.waiting(), Crowd: f.addrs.crowd(f.cfg.Now())}
+	if f.disk != nil {
+		c.Backing += f.cold.backing
+		c.Hosts += int(f.cold.table.n)
+		c.Waiting += f.cold.eligible + len(f.worker.reads.fronts)
+	}
+	c.Waiting = max(0, c.Waiting-c.Backing)
+	return c
+}
+
+// Dry reports whether no item is pending and no visit under way. moves changes when an item was pushed or a visit given
+// back since an earlier call.
+func (f *Frontier) Dry() (dry bool, moves uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.isDry(), f.ranking.age
+}
+
+// Stuck reports whether items are pending that will never be handed out: no visit is under way, and no host is to come,
+// now or later. The items are parked then, and nobody may unpark them.
+func (f *Frontier) Stuck() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.pending() == 0 || f.dispatcher.inFlight > 0 || !f.bench.schedule.isEmpty() || len(f.worker.reads.fronts) > 0 {
+		return false
+	}
+	if f.disk == nil || f.cold.eligible == 0 {
+		return true
+	}
+	_, some := f.disk.nextDue()
+	return !some
+}
+
+// Parked returns the origins for which a host is parked, sorted.
+func (f *Frontier) Parked(key string) []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var parked map[string]bool
+	if h := f.bench.hosts[key]; h != nil {
+		parked = h.parked
+	} else if f.disk != nil {
+		parked = f.cold.parked[f.cold.find(key)]
+	}
+	all := make([]string, 0, len(parked))
+	for origin := range parked {
+		all = append(all, origin)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// Refused is how many items were not admitted, or not handed out, because their URLs cannot be fetched at their host.
+func (f *Frontier) Refused() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.filter.refused
+}
+
+// Has reports whether a host was ever met.
+func (f *Frontier) Has(key string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.inspector.has(key)
+}
+
+// Host returns the state of a host; false if it was never met.
+func (f *Frontier) Host(key string) (HostInfo, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.inspector.host(key)
 }

@@ -85,7 +85,7 @@ func (g *gaps) meanwhile() {
 	case err != nil:
 		d.t.Fatal(err)
 	case work:
-		if err := d.f.serve(); err != nil {
+		if err := d.f.worker.work(); err != nil {
 			d.t.Fatal(err)
 		}
 	case v != nil:

@@ -78,7 +78,7 @@ func TestSlowProcessingMakesNoSuspect(t *testing.T) {
 			v, _ := next(t, f)
 			time.Sleep(10 * time.Second)
 			f.Done(v, Result{Outcome: Answered, Took: tt.took})
-			if got := f.hosts["a"].doubtful; got != tt.want {
+			if got := f.bench.hosts["a"].clock.suspect; got != tt.want {
 				t.Errorf("an exchange of %v that was read after 10 s: suspect %v, want %v", tt.took, got, tt.want)
 			}
 		}

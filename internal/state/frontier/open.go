@@ -10,81 +10,86 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 )
 
 var (
-	// ErrVersion is a checkpoint written by another version of kumo, or no checkpoint at all.
+	// ErrVersion is a checkpoint of another version of kumo, or a file that is no checkpoint.
 	ErrVersion = errors.New("not a checkpoint that this version of kumo reads")
-	// ErrDamaged is a checkpoint that is not as it was written.
+	// ErrDamaged is a damaged checkpoint.
 	ErrDamaged = errors.New("the checkpoint is damaged")
 )
 
-const checkpointFamily = "kumo frontier " // what all versions begin with
+const checkpointFamily = "kumo frontier " // the first bytes in all versions
 
 const maxSection = 256 << 20 // bytes: more is damage
 
-// Open opens the frontier of Config.Dir as its last checkpoint has it, and returns that one's note; an empty frontier
-// without a note if there is none. Each host owes its full delay from now. What was under way waits again; what was
-// parked is not any more, and fetches of robots.txt are gone: the caller asks anew. Without a Dir the frontier is in
-// memory.
+// Open opens the frontier in Config.Dir as of its last checkpoint, and returns the checkpoint's note; an empty frontier
+// without a note if there is none. Each host owes its full delay from now. Items of visits that were under way are
+// pending again. Hosts are no longer parked, and robots.txt fetches are dropped: the caller asks for them anew. Without
+// a Dir the frontier is in memory.
 func Open(cfg Config) (*Frontier, []byte, error) {
-	f := New(cfg)
-	if f.cfg.Dir == "" {
+	f := newFrontier(cfg.withDefaults())
+	if f.disk == nil {
 		return f, nil, nil
 	}
-	f.disk = newVirtualizer(f.cfg)
-	note, err := f.reopen()
-	if err != nil {
+	l := loader{disk: f.disk, suppressed: f.suppressed}
+	if err := l.load(f); err != nil {
 		return nil, nil, fmt.Errorf("open the frontier %s: %w", f.cfg.Dir, err)
 	}
-	return f, note, nil
+	return f, l.note, nil
 }
 
-// Close closes the frontier's files. What was not in a checkpoint is not kept.
-func (f *Frontier) Close() error {
-	if f.disk == nil {
-		return nil
-	}
-	f.takeDisk()
-	defer f.giveDisk()
-	return f.closeFiles()
+// A loader reads a checkpoint into the parts of a frontier that nobody uses yet.
+type loader struct {
+	disk       *virtualizer
+	suppressed *suppression
+	src        *bufio.Reader
+	body       []byte
+	offset     int64 // of the checkpoint's ticks to the present ones
+	inFlight   []inFlightAtCut
+	buckets    []coldBucket
+	parked     []uint32 // records of hosts that were
+	note       []byte
+	ended      bool
 }
 
-func (f *Frontier) reopen() ([]byte, error) {
-	s := f.disk.segments
-	if err := s.disk.MkdirAll(s.dir); err != nil {
-		return nil, err
+// inFlightAtCut are the items of visits that were under way at a host.
+type inFlightAtCut struct {
+	host  string
+	items []entry
+}
+
+// A coldBucket is a bucket that is not in the calendar yet.
+type coldBucket struct {
+	*bucket
+	from int64
+}
+
+// load loads the checkpoint, if there is one.
+func (l *loader) load(f *Frontier) error {
+	s := l.disk.segments
+	if err := s.folder.disk.MkdirAll(s.folder.dir); err != nil {
+		return err
 	}
-	src, err := s.disk.Open(filepath.Join(s.dir, checkpointName))
+	src, err := s.folder.disk.Open(s.folder.path(checkpointName))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, s.pass() // if the checkpoint was lost, they are needed to mend that
+		return s.skipNumbers() // if the checkpoint was lost, the files are needed for a repair
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { _ = src.Close() }() // it was only read
-	l := loader{f: f, src: bufio.NewReaderSize(src, writeBuffer)}
-	err = l.read()
-	return l.note, err
+	l.src = bufio.NewReaderSize(src, writeBuffer)
+	if err := l.read(); err != nil {
+		return err
+	}
+	return l.finish(f)
 }
 
-// A loader reads a checkpoint.
-type loader struct {
-	f      *Frontier
-	src    *bufio.Reader
-	body   []byte
-	since  int64 // what a tick of the checkpoint is more than one of now
-	strays []inFlightAtCut
-	sleep  []coldBucket
-	parked []uint32 // hosts that were
-	note   []byte
-	ended  bool
-}
-
+// read reads all sections.
 func (l *loader) read() error {
 	magic := make([]byte, len(checkpointMagic))
 	switch _, err := io.ReadFull(l.src, magic); {
@@ -96,16 +101,13 @@ func (l *loader) read() error {
 	for !l.ended {
 		kind, err := l.section()
 		if err == nil {
-			err = l.take(kind)
+			err = l.apply(kind)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := errors.Join(l.f.disk.segments.pass(), l.f.disk.segments.clear()); err != nil {
-		return err
-	}
-	return l.wake()
+	return errors.Join(l.disk.segments.skipNumbers(), l.disk.segments.removeUnknown())
 }
 
 func (l *loader) section() (byte, error) {
@@ -128,16 +130,15 @@ func (l *loader) section() (byte, error) {
 	return head[0], nil
 }
 
-func (l *loader) take(kind byte) error {
+func (l *loader) apply(kind byte) error {
 	switch kind {
 	case sectionBegin:
 		return l.begin()
 	case sectionRecords:
 		return l.records()
-	case sectionGone:
-		for b := l.body; len(b) >= len(goneKey{}); b = b[len(goneKey{}):] {
-			l.f.gone[goneKey(b[:len(goneKey{})])]++
-			l.f.going++
+	case sectionSuppressed:
+		for b := l.body; len(b) >= len(urlHash{}); b = b[len(urlHash{}):] {
+			l.suppressed.add(urlHash(b[:len(urlHash{})]))
 		}
 		return nil
 	case sectionHost:
@@ -153,15 +154,16 @@ func (l *loader) take(kind byte) error {
 
 func (l *loader) begin() error {
 	r := reader{b: l.body}
-	l.f.disk.run = r.uint() + 1
-	l.since = l.f.disk.base.UnixMilli() - r.int()
+	run := r.uint() + 1
+	l.disk.buckets.run, l.disk.reader.run = run, run
+	l.offset = l.disk.cold.base.UnixMilli() - r.int()
 	if r.bad {
 		return ErrDamaged
 	}
 	return nil
 }
 
-// records takes records in under the numbers that buckets know them by.
+// records restores records under the numbers that buckets have.
 func (l *loader) records() error {
 	if len(l.body) < 4 {
 		return ErrDamaged
@@ -174,99 +176,75 @@ func (l *loader) records() error {
 		var r record
 		r.parse(b)
 		if !r.is(isHot) {
-			l.record(id, &r)
+			l.renew(&r)
+			if r.count > 0 && r.bucket == 0 {
+				l.parked = append(l.parked, id)
+			}
 		}
-		l.f.disk.table.set(id, &r)
+		l.disk.cold.restore(id, &r)
 	}
 	return nil
 }
 
-// record takes a cold host in. It owes its delay, and the rest of a longer wait, bounded as the clock may have been
-// set. How often it has failed in a row is the last process's business: waits that double from run to run would soon be
-// hours.
-func (l *loader) record(id uint32, r *record) {
-	f, d := l.f, l.f.disk
+// renew sets a cold host's next time: it owes its delay, and the rest of a longer wait, bounded as the clock may have
+// been set. Its failures in a row are forgotten: waits that double from run to run would soon be hours.
+func (l *loader) renew(r *record) {
 	s := unpack(r.state)
-	s.next = d.tick(l.next(r))
+	s.next = l.disk.cold.tick(l.next(r))
 	s.failures, s.throttles = 0, 0
 	s.flags &^= isParked | hasTurn
-	if s.flags&isBacking != 0 {
-		f.backing++
-	}
 	r.state = s.pack()
-	f.known++
-	f.waiting += int(r.count)
-	if r.eligible() {
-		d.eligible++
-	}
-	if r.count > 0 && r.bucket == 0 {
-		l.parked = append(l.parked, id)
-	}
 }
 
-// next is when a host may be asked.
+// next is when a host may be visited.
 func (l *loader) next(r *record) time.Time {
-	f := l.f
-	rest := min(time.Duration(r.next()-l.since)*time.Millisecond, f.cfg.MaxWait)
-	return f.disk.base.Add(max(f.cfg.Delay, r.requestedDelay(), rest))
+	p := l.disk.polite
+	rest := min(time.Duration(r.next()-l.offset)*time.Millisecond, p.maxWait)
+	return l.disk.cold.base.Add(max(p.delay, r.requestedDelay(), rest))
 }
 
-// An inFlightAtCut is what was under way at a host.
-type inFlightAtCut struct {
-	host  string
-	items []entry
-}
-
-// A coldBucket is a bucket that is not in the calendar yet.
-type coldBucket struct {
-	*bucket
-	from int64
-}
-
-// host takes a host in that was in memory, and is again.
+// host restores a host in memory.
 func (l *loader) host() error {
-	f := l.f
 	if len(l.body) < recordLen {
 		return ErrDamaged
 	}
 	var rec record
 	rec.parse(l.body)
 	r := reader{b: bytes.Clone(l.body[recordLen:])}
-	h := f.newHost(r.string())
-	h.links = append(h.links, r.links()...)
+	bench := l.disk.bench
+	h := bench.create(r.string(), 0)
+	h.queue.links = append(h.queue.links, r.links()...)
 	for _, e := range r.entries(nil) {
-		if e.rank != robotsRank { // it is asked for anew
-			h.waiting.push(e)
-			f.disk.charge(h, e.cost())
+		if e.rank != robotsRank { // the caller asks for it anew
+			h.queue.front.push(e)
+			l.disk.residents.charge(&h.queue, e.cost())
 		}
 	}
 	if flying := r.entries(nil); len(flying) > 0 {
-		l.strays = append(l.strays, inFlightAtCut{h.key, flying})
+		l.inFlight = append(l.inFlight, inFlightAtCut{h.key, flying})
 	}
 	if r.bad || len(r.b) > 0 {
 		return ErrDamaged
 	}
-	if h.ranks != nil {
-		h.ranks.generation = ofBefore
+	if h.queue.ranks != nil {
+		h.queue.ranks.generation = generationBefore
 	}
-	s := unpack(rec.state)
-	h.next, h.delay, h.away, h.deepest = l.next(&rec), rec.requestedDelay(), rec.away(), s.deepest
-	if h.own.HasDelay {
-		h.next = latest(h.next, f.disk.base.Add(h.own.Delay))
+	s, c := unpack(rec.state), &h.clock
+	c.next, c.requested, h.away, h.queue.deepest = l.next(&rec), rec.requestedDelay(), rec.away(), s.deepest
+	if c.own.HasDelay {
+		c.postpone(l.disk.cold.base.Add(c.own.Delay))
 	}
-	h.ended = h.next.Add(-f.delay(h))
-	h.doubtful = s.flags&isDoubtful != 0
-	f.known++
-	f.waiting += int(h.count())
-	f.setBacking(h, s.flags&isBacking != 0)
-	f.place(h)
+	c.ended = c.next.Add(-l.disk.polite.delayOf(c))
+	c.suspect = s.flags&isSuspect != 0
+	bench.pending += int(h.queue.count())
+	bench.setBacking(h, s.flags&isBacking != 0)
+	bench.place(h)
 	return nil
 }
 
 func (l *loader) bucket() error {
-	d := l.f.disk
 	r := reader{b: l.body}
-	b := &bucket{id: uint32(r.uint()), class: class(r.uint()), era: d.era, closed: true}
+	b := &bucket{id: uint32(r.uint()), class: class(r.uint())}
 	from := r.int()
 	b.chunks = make([]chunk, r.count())
 	for i := range b.chunks {
@@ -276,33 +254,58 @@ func (l *loader) bucket() error {
 	if r.bad || b.class > suspect {
 		return ErrDamaged
 	}
-	d.buckets[b.id] = b
-	d.lastBucket = max(d.lastBucket, b.id)
-	// None of its hosts is due before: see next.
-	wait := min(time.Duration(from-l.since)*time.Millisecond, l.f.cfg.MaxWait)
-	l.sleep = append(l.sleep, coldBucket{b, d.tick(d.base.Add(max(l.f.cfg.Delay, wait)))})
+	l.disk.buckets.restore(b)
+	// No host of the bucket is due before: see next.
+	p := l.disk.polite
+	wait := min(time.Duration(from-l.offset)*time.Millisecond, p.maxWait)
+	l.buckets = append(l.buckets, coldBucket{b, l.disk.cold.tick(l.disk.cold.base.Add(max(p.delay, wait)))})
 	return nil
 }
 
-// wake lets all wait for its time: buckets, what was parked, what was under way.
-func (l *loader) wake() error {
-	f, d := l.f, l.f.disk
-	for _, h := range f.hosts {
-		h.id = d.table.find(d.table.identity(h.key))
+func (l *loader) end() error {
+	s := l.disk.segments
+	r := reader{b: l.body}
+	l.disk.ranking.age = r.uint()
+	for range r.count() {
+		seg := &segment{id: uint32(r.uint()), size: int64(r.uint()), live: int64(r.uint()), era: s.retained.era}
+		name := s.folder.segment(seg.id)
+		size, err := s.folder.disk.Size(name)
+		if err != nil {
+			return err
+		}
+		if size < seg.size {
+			return fmt.Errorf("%s is %d bytes long, the checkpoint wants %d: %w", name, size, seg.size, ErrDamaged)
+		}
+		s.restore(seg)
 	}
-	slices.SortStableFunc(l.sleep, func(a, b coldBucket) int { return cmp.Compare(a.from, b.from) })
-	for _, b := range l.sleep {
+	l.disk.ranking.mostLift = int8(r.int())
+	l.note = []byte(r.string())
+	l.disk.polite.resumed = l.disk.now()
+	s.retained.reopen()
+	if r.bad {
+		return ErrDamaged
+	}
+	return nil
+}
+
+// finish gives all hosts their times: those in buckets, those that were parked, and those with visits under way.
+func (l *loader) finish(f *Frontier) error {
+	for _, h := range l.disk.bench.hosts {
+		l.disk.bench.setRecord(h, l.disk.cold.find(h.key))
+	}
+	slices.SortStableFunc(l.buckets, func(a, b coldBucket) int { return cmp.Compare(a.from, b.from) })
+	for _, b := range l.buckets {
 		b.bucket.from = b.from
-		d.calendars[b.class].restore(b.bucket, b.from)
+		l.disk.buckets.calendars[b.class].restore(b.bucket, b.from)
 	}
 	for _, id := range l.parked {
-		if err := l.unpark(id); err != nil {
+		if err := l.loadParked(f, id); err != nil {
 			return err
 		}
 	}
-	for _, s := range l.strays {
+	for _, s := range l.inFlight {
 		for i := range s.items {
-			it, err := f.dec.item(s.host, &s.items[i])
+			it, err := s.items[i].item(s.host)
 			if err != nil {
 				return err
 			}
@@ -314,48 +317,19 @@ func (l *loader) wake() error {
 	return nil
 }
 
-// unpark brings a host into memory that was parked. Its name is in its queue.
-func (l *loader) unpark(id uint32) error {
-	f := l.f
+// loadParked loads a host that was parked. Its name is in its blocks.
+func (l *loader) loadParked(f *Frontier, id uint32) error {
 	f.mu.Lock()
-	err := f.paged(func() error {
-		b, err := f.block(f.disk.table.at(id).top)
+	pages := l.disk.queues.pages
+	err := pages.run(func() error {
+		b, err := pages.block(l.disk.cold.table.at(id).top)
 		if err == nil {
-			f.place(f.loadRecord(id, b.host, link{}))
-			f.shrink()
+			l.disk.bench.place(l.disk.loadRecord(id, b.host, link{}))
+			l.disk.shrink()
 		}
 		return err
 	})
 	f.mu.Unlock()
 	f.Room(context.Background())
 	return err
-}
-
-func (l *loader) end() error {
-	s := l.f.disk.segments
-	r := reader{b: l.body}
-	l.f.seq = r.uint()
-	for range r.count() {
-		seg := &segment{id: uint32(r.uint()), size: int64(r.uint()), live: int64(r.uint()), era: s.era}
-		size, err := s.disk.Size(s.name(seg.id))
-		if err != nil {
-			return err
-		}
-		if size < seg.size {
-			return fmt.Errorf("%s is %d bytes long, the checkpoint wants %d: %w", s.name(seg.id), size, seg.size, ErrDamaged)
-		}
-		s.all[seg.id] = seg
-		s.last = max(s.last, seg.id)
-		s.size += seg.size
-		s.live += seg.live
-	}
-	l.f.mostLift = int8(r.int())
-	l.note = []byte(r.string())
-	l.f.resumed = l.f.cfg.Now()
-	s.kept = s.era
-	s.era++
-	if r.bad {
-		return ErrDamaged
-	}
-	return nil
 }

@@ -65,8 +65,8 @@ func TestDelaysOfTheirOwnComeLater(t *testing.T) {
 			if f.disk == nil {
 				return
 			}
-			for id := uint32(1); id <= f.disk.table.n; id++ {
-				if r := f.disk.table.at(id); !r.is(isHot) && r.requestedDelay() != 0 {
+			for id := uint32(1); id <= f.disk.cold.table.n; id++ {
+				if r := f.disk.cold.table.at(id); !r.is(isHot) && r.requestedDelay() != 0 {
 					t.Errorf("record %d says that the host asks for %v", id, r.requestedDelay())
 				}
 			}
@@ -109,7 +109,7 @@ func TestHostsHaveConnectionsOfTheirOwn(t *testing.T) {
 			t.Errorf("under way are %v, want 3 and 1", under)
 		}
 		f.SetDelays(Delays{}) // without overrides
-		if h := f.hosts["many"]; f.classOf(h) != idle {
+		if h := f.bench.hosts["many"]; f.bench.classOf(h) != idle {
 			t.Error("a fourth connection, where one is allowed")
 		}
 		f.SetDelays(Delays{Overrides: func(string) HostConfig { return HostConfig{PerHost: 4} }})

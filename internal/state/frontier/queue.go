@@ -2,20 +2,20 @@ package frontier
 
 import "math"
 
-// An entry is an item as it waits: its key, and the rest of it encoded, a quarter of what the item would take.
+// An entry is an item in a queue: its key, and the rest of it encoded, which takes a quarter of the item's memory.
 type entry struct {
 	key
 	data []byte
 }
 
-const entryCost = 56 // bytes in memory, about, besides the data
+const entryCost = 56 // bytes in memory, about, without the data
 
 func (e *entry) cost() int64 { return entryCost + int64(len(e.data)) }
 
 // key orders the items of a host.
 type key struct {
 	rank int32
-	url  uint32 // by which an item is known to who moves it, see urlOf; 0 if nobody may, and in links
+	url  uint32 // number by which a Move finds the item, see urlOf; 0 if none may, and in links
 	seq  uint64
 }
 

@@ -79,20 +79,20 @@ func (d *duel) rankedAt(v *Visit, h *modelHost) int {
 	}
 	d.f.mu.Lock()
 	defer d.f.mu.Unlock()
-	hot := d.f.hosts[v.Host]
+	hot := d.f.bench.hosts[v.Host]
 	if slices.ContainsFunc(h.items[:at], func(it modelItem) bool { return it.late }) {
 		return at // what was under way when a process died is not known to have come late
 	}
 	switch most := 0; {
-	case h.items[at].late, len(hot.links) > 0 && (h.loose || hot.ranks.renewing):
+	case h.items[at].late, len(hot.queue.links) > 0 && (h.loose || hot.queue.ranks.renewing):
 		return at
 	default:
-		if len(hot.links) > 0 {
+		if len(hot.queue.links) > 0 {
 			most = missedAtOnce + len(h.items)/8
 		}
 		if at > most {
 			d.t.Fatalf("%s of rank %d was handed out before %d items that belong before it, such as %+v; %d are in memory",
-				v.URL, h.items[at].rank, at, h.items[0], len(hot.waiting))
+				v.URL, h.items[at].rank, at, h.items[0], len(hot.queue.front))
 		}
 	}
 	d.order++
@@ -108,13 +108,13 @@ func (d *duel) wantFirst(v *Visit) {
 		return rank - rankSteps*bits.Len64(uint64(v.Started.Sub(due)/firstRise))
 	}
 	for key, h := range d.m.hosts {
-		hot := d.f.hosts[key]
-		if key == v.Host || !h.eligible() || hot.next.After(v.Started) {
+		hot := d.f.bench.hosts[key]
+		if key == v.Host || !h.eligible() || hot.clock.next.After(v.Started) {
 			continue
 		}
-		if other := standing(h.items[0].rank, hot.next); other < standing(int(v.Rank), v.due) {
+		if other := standing(h.items[0].rank, hot.clock.next); other < standing(int(v.Rank), v.due) {
 			d.t.Fatalf("%s of rank %d, due for %v, was handed out before %+v, due for %v", v.URL, v.Rank, v.Started.Sub(v.due),
-				h.items[0], v.Started.Sub(hot.next))
+				h.items[0], v.Started.Sub(hot.clock.next))
 		}
 	}
 }
@@ -155,15 +155,15 @@ func FuzzColdHost(f *testing.F) {
 		if len(first) == 0 || len(second) == 0 {
 			return // never: see divide
 		}
-		front := New(Config{Ranker: newFakeRanker()})
-		s, err := front.sleeper([]part{{1, old, first}, {1, old, second}}, nil)
+		front := &bucketReader{}
+		s, err := front.host([]part{{1, old, first}, {1, old, second}}, nil)
 		if err != nil {
 			return
 		}
-		if n := len(s.items) + s.gone; 4*n > len(first)+len(second) && n > 1 {
+		if n := len(s.items) + s.void; 4*n > len(first)+len(second) && n > 1 {
 			t.Errorf("%d bytes became %d items", len(first)+len(second), n)
 		}
-		if old && s.generation != ofBefore {
+		if old && s.generation != generationBefore {
 			t.Errorf("ranks of another process have generation %d", s.generation)
 		}
 		w := writer{b: []byte{putHost}}
@@ -172,7 +172,7 @@ func FuzzColdHost(f *testing.F) {
 		for i := range s.items {
 			w.entry(&s.items[i])
 		}
-		again, err := front.sleeper([]part{{1, false, w.b}}, nil)
+		again, err := front.host([]part{{1, false, w.b}}, nil)
 		if err != nil || fmt.Sprint(again.items) != fmt.Sprint(s.items) {
 			t.Errorf("%v became %v: %v", s.items, again.items, err)
 		}

@@ -5,39 +5,39 @@ import (
 	"time"
 )
 
-// A record is all that is in memory of a cold host: 40 bytes without a pointer. Its name is with its items, in a
-// bucket. A host is known by 96 bits of its name's SHA-256: that two of a billion hosts share them has a probability of
-// 10^-11, and nobody can make a name that shares them with another's.
+// A record is a cold host in memory: 40 bytes without a pointer. Its name is with its items, in a bucket. A host is
+// identified by 96 bits of its name's SHA-256: that two of a billion hosts share them has a probability of 10^-11, and
+// nobody can make a name that shares them with another's.
 type record struct {
 	hi     uint64
 	state  uint64
-	top    loc // the block that the part of its queue behind its front begins with
+	top    loc // the first block of its queue, 0 if its front is all
 	lo     uint32
-	bucket uint32 // where the front of its queue is, 0 if it does not wait for its time
+	bucket uint32 // of the front of its queue, 0 if it is parked or empty
 	count  uint32 // items
-	delay  uint32 // that it asks for, in ms; isAway and hasOwnDelay
+	delay  uint32 // that the host asks for, in ms; isAway and hasOwnDelay
 }
 
 const recordLen = 40
 
-// A status is what a record's state unpacks to.
+// A status is a record's state, unpacked.
 type status struct {
-	next                int64 // tick before which it owes nothing a visit
+	next                int64 // tick before which it is not visited
 	failures, throttles int
 	deepest             int32
 	flags               uint64
 }
 
 const (
-	isDoubtful = 1 << iota
+	isSuspect = 1 << iota
 	isBacking
 	hasTurn   // next is its turn at a shared address
 	isParked  // for an origin at least
 	hasRobots // fetches of robots.txt, which go first
-	isHot     // in memory as a host; the record says nothing
+	isHot     // in memory as a host; the record is out of date
 
-	isAway      = 1 << 31 // in delay: the host was removed, and nothing has come back since
-	hasOwnDelay = 1 << 30 // in delay: in place of the crawl's; it is known by the host's name only
+	isAway      = 1 << 31 // in delay: no item of its own has been added since the host was created or removed
+	hasOwnDelay = 1 << 30 // in delay: the host has one of its own, which is found by its name
 
 	flagBits   = 6
 	countBits  = 4
@@ -71,7 +71,7 @@ func (r *record) requestedDelay() time.Duration {
 }
 func (r *record) away() bool { return r.delay&isAway != 0 }
 
-// setRequestedDelay keeps a delay that is asked for, and that of a host that is away.
+// setRequestedDelay sets the delay that the host asks for, and whether it is away.
 func (r *record) setRequestedDelay(d time.Duration, away bool) {
 	r.delay = r.delay&hasOwnDelay | uint32(min((d+time.Millisecond-1)/time.Millisecond, hasOwnDelay-1))
 	if away {
@@ -79,14 +79,19 @@ func (r *record) setRequestedDelay(d time.Duration, away bool) {
 	}
 }
 
-// setOwnDelay keeps whether the host has a delay in place of the crawl's.
+// setOwnDelay sets whether the host has a delay of its own.
 func (r *record) setOwnDelay(own bool) {
 	if r.delay &^= hasOwnDelay; own {
 		r.delay |= hasOwnDelay
 	}
 }
 
-func (r *record) next() int64         { return int64(r.state >> (flagBits + 2*countBits + rankBits)) }
+const nextShift = flagBits + 2*countBits + rankBits
+
+func (r *record) next() int64 { return int64(r.state >> nextShift) }
+func (r *record) setNext(tick int64) {
+	r.state = r.state&(1<<nextShift-1) | uint64(max(tick, 0))<<nextShift
+}
 func (r *record) is(flag uint64) bool { return r.state&flag != 0 }
 func (r *record) set(flag uint64)     { r.state |= flag }
 func (r *record) unset(flag uint64)   { r.state &^= flag }

@@ -123,23 +123,18 @@ func (r *scaleRun) fill() {
 	}
 	r.b.ReportMetric(float64(*scaleURLs)/time.Since(start).Seconds(), "fill-urls/s")
 	r.b.ReportMetric(float64(r.f.disk.segments.size)/float64(*scaleURLs), "disk-B/url")
-	r.b.ReportMetric(float64(r.f.disk.table.memory)/float64(*scaleHosts), "table-B/host")
+	r.b.ReportMetric(float64(r.f.disk.cold.table.memory)/float64(*scaleHosts), "table-B/host")
 }
 
 // serve does what Next does for the disk, which nobody calls yet.
 func (r *scaleRun) serve() {
 	r.f.mu.Lock()
-	d := r.f.disk
-	tick := d.tick(r.clock)
-	for c := range d.calendars {
-		d.calendars[c].advance(tick, maxAhead.Milliseconds())
-	}
-	work := d.hasWork(tick) && r.f.tryDisk()
+	work, _, _ := r.f.worker.begin(r.clock)
 	r.f.mu.Unlock()
 	if !work {
 		return
 	}
-	if err := r.f.serve(); err != nil {
+	if err := r.f.worker.work(); err != nil {
 		r.b.Fatal(err)
 	}
 }

@@ -4,9 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
-	"io"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -27,63 +25,44 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 type segment struct {
 	id      uint32
 	size    int64
-	live    int64        // bytes of frames that are in use
-	era     int          // of checkpoints, when it was made
-	died    int          // the era when its last frame went
-	stuck   bool         // compaction did not empty it
+	live    int64        // bytes of frames in use
+	era     int          // of checkpoints, in which it was created
+	died    int          // the era in which its last frame went out of use
+	stuck   bool         // compaction could not empty it
 	src     vfs.ReaderAt // nil until it is read
-	readers int          // for whom it stays
+	readers int          // reads under way; the file stays meanwhile
 }
 
-// segments are the files below a folder that hold frames. The frontier's lock guards all but what is writeBehind's for
-// who holds the disk.
+// segments appends frames and counts how much of each file is in use. A new frame is in memory (behind) until a
+// segmentWriter writes it. The frontier's lock guards it.
 type segments struct {
-	disk vfs.FS
-	dir  string
-	full int64 // bytes at which a segment is
-	era  int   // counts checkpoints
-
+	folder   folder
+	full     int64 // bytes at which a segment is full
 	all      map[uint32]*segment
-	dead     []*segment // without frames in use, but named by a checkpoint, or read
-	doomed   []*segment // to be removed by who holds the disk
-	surplus  []io.Closer
-	last     uint32 // segment made
+	last     uint32 // segment created
 	current  *segment
-	unsynced map[uint32]bool  // whose ends may not be durable
-	kept     int              // the last era whose checkpoint is durable, 0 if none is
-	broken   error            // an fsync failed: no checkpoint can be trusted any more
-	cutting  bool             // a checkpoint is being written
-	saving   bool             // what is counted is so for the checkpoint, too
-	cutLive  map[uint32]int64 // bytes in use for the checkpoint, by segment
-	pins     int              // tours, for which dead segments stay
+	behind   writeBehind
+	retained retention
 
 	size, live int64 // of all
-	written    int64 // since the compactor last asked
+	written    int64 // since the compactor reset it
 	enc        writer
-	behind     writeBehind
-	wants      []want         // of the one who has the lock
-	resident   map[loc][]byte // likewise
-	spare      [][]byte       // to be read into
 }
 
 func newSegments(disk vfs.FS, dir string, full int64) *segments {
-	return &segments{disk: disk, dir: dir, full: full, era: 1, all: map[uint32]*segment{}, unsynced: map[uint32]bool{},
-		resident: map[loc][]byte{}}
+	return &segments{folder: folder{disk, dir}, full: full, all: map[uint32]*segment{},
+		retained: retention{era: 1, unsynced: map[uint32]bool{}}}
 }
 
-func (s *segments) name(id uint32) string {
-	return filepath.Join(s.dir, segmentPrefix+strconv.FormatUint(uint64(id), 10))
-}
-
-// append adds a frame and returns where it is and how long. It is in memory until who holds the disk writes it.
+// append adds a frame and returns its location and length.
 func (s *segments) append(encode func(*writer)) (loc, int64) {
 	s.enc.b = append(s.enc.b[:0], make([]byte, frameLen)...)
 	encode(&s.enc)
 	frame := s.enc.b
 	binary.LittleEndian.PutUint32(frame, uint32(len(frame)-frameLen))
 	binary.LittleEndian.PutUint32(frame[4:], crc32.Checksum(frame[frameLen:], castagnoli))
-	s.makeRoom(len(frame))
-	at, n := newLoc(s.current.id, s.current.size), int64(len(frame))
+	s.rollOver(len(frame))
+	at, n := s.end(), int64(len(frame))
 	s.behind.append(s.current, frame, int(min(s.full, writeBuffer)))
 	s.current.size += n
 	s.size += n
@@ -92,115 +71,131 @@ func (s *segments) append(encode func(*writer)) (loc, int64) {
 	return at, n
 }
 
-// makeRoom sees to it that a frame fits into the current segment.
-func (s *segments) makeRoom(n int) {
+// rollOver begins a new segment if a frame of n bytes does not fit into the current one.
+func (s *segments) rollOver(n int) {
 	if s.current != nil && s.current.size > 0 && s.current.size+int64(n) > s.full {
-		done := s.current
+		full := s.current
 		s.behind.seal()
 		s.current = nil
-		s.retire(done)
+		s.retire(full)
 	}
 	if s.current == nil {
 		s.last++
-		s.current = &segment{id: s.last, era: s.era}
+		s.current = &segment{id: s.last, era: s.retained.era}
 		s.all[s.last] = s.current
-		s.unsynced[s.last] = true
+		s.retained.unsynced[s.last] = true
 	}
 }
 
-// frame returns a frame's body, which holds until the lock is given up. The hint is how long the frame may be. What is
-// not in memory is wanted from then on: see paged.
-func (s *segments) frame(at loc, hint int64) ([]byte, error) {
-	if body := s.behind.frame(at); body != nil {
-		return body, nil
+// end is a location after all frames.
+func (s *segments) end() loc {
+	if s.current == nil {
+		return newLoc(s.last+1, 0)
 	}
-	if body := s.resident[at]; body != nil {
-		return body, nil
-	}
-	s.wants = append(s.wants, want{at: at, hint: hint})
-	return nil, errNotResident
+	return newLoc(s.current.id, s.current.size)
 }
 
-// find is a segment, or one that is dead and was kept for a tour.
+// find returns a segment, or a dead one that an iterator still reads.
 func (s *segments) find(id uint32) *segment {
-	if seg := s.all[id]; seg != nil || s.pins == 0 {
+	if seg := s.all[id]; seg != nil {
 		return seg
 	}
-	for _, seg := range s.dead {
-		if seg.id == id {
-			return seg
-		}
-	}
-	return nil
+	return s.retained.pinned(id)
 }
 
-// count notes that n bytes at a place came into use, or went out of it.
+// count adds n bytes to the frames in use in a segment; n is negative for a frame that goes out of use.
 func (s *segments) count(at loc, n int64) {
 	seg := s.all[at.segment()]
 	seg.live += n
 	s.live += n
-	if s.saving {
-		s.cutLive[seg.id] += n
-	}
+	s.retained.count(seg, n)
 	s.retire(seg)
 }
 
-// retire lets a segment go that is not in use: at once, or when no durable checkpoint names it.
+// release takes frames out of use.
+func (s *segments) release(chunks []chunk) {
+	for _, c := range chunks {
+		s.count(c.at, -c.size)
+	}
+}
+
+// retire forgets a segment without frames in use. Its file stays as long as a checkpoint needs it.
 func (s *segments) retire(seg *segment) {
 	if seg.live > 0 || seg == s.current || s.all[seg.id] != seg {
 		return
 	}
 	delete(s.all, seg.id)
 	s.size -= seg.size
-	if seg.died = s.era; s.cutting {
-		seg.died++ // after the cut
-	}
-	s.dead = append(s.dead, seg)
-	s.bury()
+	s.retained.add(seg)
 }
 
-// namedBy reports whether the checkpoint that ended an era may name the segment.
-func (s *segment) namedBy(era int) bool { return s.era <= era && s.died > era }
+// restore adds a segment of a checkpoint.
+func (s *segments) restore(seg *segment) {
+	s.all[seg.id] = seg
+	s.last = max(s.last, seg.id)
+	s.size += seg.size
+	s.live += seg.live
+}
 
-// bury dooms dead segments that no checkpoint names and nobody reads.
-func (s *segments) bury() {
-	if len(s.dead) == 0 || s.broken != nil || s.pins > 0 {
-		return // nobody knows which checkpoint holds, or what is read
-	}
-	s.dead = slices.DeleteFunc(s.dead, func(seg *segment) bool {
-		if seg.readers > 0 || seg.namedBy(s.kept) || s.cutting && seg.namedBy(s.era) {
-			return false
+// isWasteful reports whether so much of the files is out of use that compaction is worthwhile.
+func (s *segments) isWasteful() bool { return s.size > 3*s.live+slackSegments*s.full }
+
+// emptiest returns the segment with the least part in use, nil if there is none to compact.
+func (s *segments) emptiest() *segment {
+	var least *segment
+	for _, seg := range s.all {
+		if seg == s.current || seg.stuck {
+			continue
 		}
-		delete(s.unsynced, seg.id)
-		s.doomed = append(s.doomed, seg)
-		return true
-	})
+		if least == nil || seg.live*least.size < least.live*seg.size {
+			least = seg
+		}
+	}
+	return least
 }
 
-// pass sees to it that no segment gets the number of a file that is there: a copy of the folder that somebody makes
-// meanwhile may have a file from before, and a checkpoint from after.
-func (s *segments) pass() error {
-	names, err := s.disk.List(s.dir)
+// A folder is where the segments and the checkpoint are.
+type folder struct {
+	disk vfs.FS
+	dir  string
+}
+
+func (d folder) path(name string) string { return filepath.Join(d.dir, name) }
+
+func (d folder) segment(id uint32) string {
+	return d.path(segmentPrefix + strconv.FormatUint(uint64(id), 10))
+}
+
+// segments lists the numbers of the segment files in the folder.
+func (d folder) segments() (ids []uint32, err error) {
+	names, err := d.disk.List(d.dir)
 	for _, name := range names {
 		if digits, ours := strings.CutPrefix(name, segmentPrefix); ours {
-			if id, bad := strconv.ParseUint(digits, 10, 32); bad == nil {
-				s.last = max(s.last, uint32(id))
+			if id, bad := strconv.ParseUint(digits, 10, 32); bad == nil && strconv.FormatUint(id, 10) == digits {
+				ids = append(ids, uint32(id))
 			}
 		}
+	}
+	return ids, err
+}
+
+// skipNumbers makes sure that no new segment gets the number of an existing file. A copy of the folder that is taken
+// meanwhile may have an older file with a newer checkpoint.
+func (s *segments) skipNumbers() error {
+	ids, err := s.folder.segments()
+	for _, id := range ids {
+		s.last = max(s.last, id)
 	}
 	return err
 }
 
-// clear removes the folder's files that are not known.
-func (s *segments) clear() error {
-	names, err := s.disk.List(s.dir)
-	for _, name := range names {
-		digits, ours := strings.CutPrefix(name, segmentPrefix)
-		id, bad := strconv.ParseUint(digits, 10, 32)
-		if !ours || bad != nil || s.all[uint32(id)] != nil {
-			continue
+// removeUnknown removes the segment files that no checkpoint names.
+func (s *segments) removeUnknown() error {
+	ids, err := s.folder.segments()
+	for _, id := range ids {
+		if s.all[id] == nil {
+			err = errors.Join(err, s.folder.disk.Remove(s.folder.segment(id)))
 		}
-		err = errors.Join(err, s.disk.Remove(filepath.Join(s.dir, name)))
 	}
 	return err
 }

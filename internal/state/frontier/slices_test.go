@@ -88,7 +88,7 @@ func TestSlicesAreOneHostAtAnAddress(t *testing.T) {
 			all := takes(t, f, time.Millisecond)
 			for _, v := range all {
 				f.mu.Lock()
-				f.at(v.host, addr)
+				f.addrs.move(&v.host.addr, v.host.key, addr, f.cfg.Now())
 				f.mu.Unlock()
 			}
 			turns := 0

@@ -78,7 +78,7 @@ func TestAStalledDiskStopsOnlyWhoNeedsIt(t *testing.T) {
 		if c := f.Counts(); c.URLs == 0 || c.Hosts != cold+hot {
 			t.Errorf("%+v", c)
 		}
-		if found, err := f.Find("hot0", "https://hot0/more"); err != nil || found == nil {
+		if found, err := f.Inspector().Find("hot0", "https://hot0/more"); err != nil || found == nil {
 			t.Errorf("found %+v, %v", found, err)
 		}
 		for h := range cold {

@@ -8,38 +8,37 @@ import (
 	"slices"
 )
 
-// A Walker is told what Walk finds.
+// A Walker has the functions that Walk calls.
 type Walker struct {
-	Item func(host string, it *Item) error // an item that waits; an error ends the walk
-	Bad  func(error)                       // what is not as it was written, and where; the walk goes on
+	Item func(host string, it *Item) error // a pending item; an error ends the walk
+	Bad  func(error)                       // damage, and where; the walk goes on
 }
 
-// Walk goes through all that waits, host by host in no order, and makes sure on the way that what is on disk is as it
-// was written: that segments are whole, and queues as long as their hosts' records say, sorted, and each the host's
-// own. Fetches of robots.txt and what is suppressed are left out. The frontier does not change, and nothing else is to
-// be done with it meanwhile.
-func (f *Frontier) Walk(told Walker) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	w := walk{Walker: told, f: f}
-	if f.disk != nil {
+// Walk goes through all pending items, host by host in no order, and checks what is on disk on the way: that segments
+// are undamaged, and queues as long as their hosts' records say, sorted, and each the host's own. It omits robots.txt
+// fetches and suppressed items. No other method may be called meanwhile.
+func (i *Inspector) Walk(visit Walker) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	w := walk{Walker: visit, from: i}
+	if i.cold != nil {
 		w.segments()
 	}
-	for _, h := range f.hosts {
-		if err := w.hot(h); err != nil {
+	for _, h := range i.bench.hosts {
+		if err := w.host(h); err != nil {
 			return err
 		}
 	}
-	if f.disk == nil {
+	if i.cold == nil {
 		return nil
 	}
-	for _, id := range slices.Sorted(maps.Keys(f.disk.buckets)) {
-		if err := w.bucket(f.disk.buckets[id]); err != nil {
+	for _, id := range slices.Sorted(maps.Keys(i.buckets.byID)) {
+		if err := w.bucket(i.buckets.byID[id]); err != nil {
 			return err
 		}
 	}
-	for id := uint32(1); id <= f.disk.table.n; id++ {
-		if r := f.disk.table.at(id); r.count > 0 && r.bucket == 0 && !r.is(isHot) {
+	for id := uint32(1); id <= i.cold.table.n; id++ {
+		if r := i.cold.table.at(id); r.isCold() && r.bucket == 0 {
 			if err := w.parked(r); err != nil {
 				return err
 			}
@@ -50,21 +49,22 @@ func (f *Frontier) Walk(told Walker) error {
 
 type walk struct {
 	Walker
-	f    *Frontier
-	todo []link // of the queue at hand
+	from *Inspector
+	todo []link // of the present queue
 }
 
 var errQueue = errors.New("damaged queue")
 
-// segments reads the files from their beginning to their end: compaction will read what is out of use, too.
+// segments reads the files from beginning to end: compaction will read frames that are out of use too.
 func (w *walk) segments() {
-	s := w.f.disk.segments
-	for _, id := range slices.Sorted(maps.Keys(s.all)) {
-		seg, at := s.all[id], int64(0)
+	pages := w.from.pages
+	all := pages.segments.all
+	for _, id := range slices.Sorted(maps.Keys(all)) {
+		seg, at := all[id], int64(0)
 		for at < seg.size {
 			n := 0
-			err := w.f.paged(func() error {
-				frame, err := s.frame(newLoc(id, at), readAhead)
+			err := pages.run(func() error {
+				frame, err := pages.frame(newLoc(id, at), readAhead)
 				n = len(frame) + frameLen
 				return err
 			})
@@ -77,19 +77,19 @@ func (w *walk) segments() {
 	}
 }
 
-func (w *walk) hot(h *host) error {
-	if err := w.tell(h.key, h.waiting); err != nil {
+func (w *walk) host(h *host) error {
+	if err := w.items(h.key, h.queue.front); err != nil {
 		return err
 	}
-	w.todo = append(w.todo[:0], h.links...)
+	w.todo = append(w.todo[:0], h.queue.links...)
 	return w.blocks(func(b *block) bool { return b.host == h.key })
 }
 
-// bucket looks at the hosts that a bucket has, and at the rest of their queues.
+// bucket checks the hosts in a bucket, and the rest of their queues.
 func (w *walk) bucket(b *bucket) error {
 	var parts []part
-	err := w.f.paged(func() error {
-		found, err := w.f.parts(b)
+	err := w.from.pages.run(func() error {
+		found, err := w.from.reader.read(b)
 		for _, p := range found {
 			p.data = bytes.Clone(p.data)
 			parts = append(parts, p)
@@ -100,41 +100,36 @@ func (w *walk) bucket(b *bucket) error {
 		w.Bad(err)
 		return nil
 	}
-	for len(parts) > 0 {
-		n := sameHost(parts)
-		s, err := w.f.sleeper(parts[:n], nil)
-		r := w.f.disk.table.at(parts[0].id)
-		parts = parts[n:]
+	return eachHost(parts, func(parts []part) error {
+		s, err := w.from.reader.host(parts, nil)
+		r := w.from.cold.table.at(parts[0].id)
 		if err == nil {
-			err = w.f.disk.suits(r, &s)
+			err = w.from.cold.check(r, &s)
 		}
 		if err != nil {
 			w.Bad(fmt.Errorf("bucket %d: %w", b.id, err))
-			continue
+			return nil
 		}
-		if err := w.tell(s.name, s.items); err != nil {
+		if err := w.items(s.name, s.items); err != nil {
 			return err
 		}
 		if w.todo = w.todo[:0]; s.rest > 0 {
 			w.todo = append(w.todo, link{at: r.top, count: s.rest})
 		}
-		if err := w.blocks(func(b *block) bool { return b.host == s.name }); err != nil {
-			return err
-		}
-	}
-	return nil
+		return w.blocks(func(b *block) bool { return b.host == s.name })
+	})
 }
 
-// suits says whether what a bucket has of a host is what the record says.
-func (d *virtualizer) suits(r *record, s *coldHost) error {
-	hi, lo := d.table.identity(s.name)
-	switch n := len(s.items) + s.gone + int(s.rest); {
+// check reports whether a host in a bucket differs from its record.
+func (c *coldHosts) check(r *record, s *coldHost) error {
+	hi, lo := c.table.identity(s.name)
+	switch n := len(s.items) + s.void + int(s.rest); {
 	case hi != r.hi || lo != r.lo:
 		return fmt.Errorf("%w: %s is where another host should be", errQueue, s.name)
 	case n != int(r.count):
 		return fmt.Errorf("%w: %s has %d items, not %d", errQueue, s.name, n, r.count)
 	case (s.rest > 0) != (r.top != 0):
-		return fmt.Errorf("%w: nobody knows where the rest of that of %s is", errQueue, s.name)
+		return fmt.Errorf("%w: the location of the rest of the queue of %s is unknown", errQueue, s.name)
 	}
 	return nil
 }
@@ -142,30 +137,32 @@ func (d *virtualizer) suits(r *record, s *coldHost) error {
 func (w *walk) parked(r *record) error {
 	w.todo = append(w.todo[:0], link{at: r.top, count: r.count})
 	return w.blocks(func(b *block) bool {
-		hi, lo := w.f.disk.table.identity(b.host)
+		hi, lo := w.from.cold.table.identity(b.host)
 		return hi == r.hi && lo == r.lo
 	})
 }
 
-// blocks goes through the blocks of one queue. A block's links are read after it, so that a long chain needs no room.
+// blocks goes through the blocks of one queue. It follows a block's links after its items, so that a long chain takes
+// little memory.
 func (w *walk) blocks(own func(*block) bool) error {
+	pages := w.from.pages
 	for len(w.todo) > 0 {
 		l := w.todo[len(w.todo)-1]
 		w.todo = w.todo[:len(w.todo)-1]
 		var b block
-		err := w.f.paged(func() (err error) {
-			b, err = w.f.block(l.at)
+		err := pages.run(func() (err error) {
+			b, err = pages.block(l.at)
 			return err
 		})
 		if err != nil {
 			w.Bad(err)
 			continue
 		}
-		if err := fits(&l, &b, own); err != nil {
-			w.Bad(damaged(w.f.disk.segments.name(l.at.segment()), l.at.offset(), err))
+		if err := l.check(&b, own); err != nil {
+			w.Bad(pages.damaged(l.at, err))
 			continue
 		}
-		if err := w.tell(b.host, b.items); err != nil {
+		if err := w.items(b.host, b.items); err != nil {
 			return err
 		}
 		w.todo = append(w.todo, b.links...)
@@ -173,8 +170,8 @@ func (w *walk) blocks(own func(*block) bool) error {
 	return nil
 }
 
-// fits says whether a block is the one that a link leads to.
-func fits(l *link, b *block, own func(*block) bool) error {
+// check reports whether a block is not the one of the link.
+func (l *link) check(b *block, own func(*block) bool) error {
 	n := uint32(len(b.items))
 	for i := range b.links {
 		n += b.links[i].count
@@ -190,15 +187,15 @@ func fits(l *link, b *block, own func(*block) bool) error {
 	return nil
 }
 
-func (w *walk) tell(host string, entries []entry) error {
+func (w *walk) items(host string, entries []entry) error {
 	for i := range entries {
-		it, err := w.f.dec.item(host, &entries[i])
+		it, err := entries[i].item(host)
 		if err != nil {
 			w.Bad(fmt.Errorf("an item of %s: %w", host, err))
 			continue
 		}
 		it.Late = false
-		if it.Robots != "" || w.f.mayBeSuppressed(it.URL) {
+		if it.Robots != "" || w.from.suppressed.has(it.URL) {
 			continue
 		}
 		if err := w.Item(host, &it); err != nil {

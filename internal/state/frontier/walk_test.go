@@ -13,7 +13,7 @@ import (
 func walked(t *testing.T, f *Frontier) (urls map[string]int, bad []error) {
 	t.Helper()
 	urls = map[string]int{}
-	err := f.Walk(Walker{
+	err := f.Inspector().Walk(Walker{
 		Item: func(host string, it *Item) error {
 			if !strings.HasPrefix(it.URL, "http://"+host+"/") {
 				t.Errorf("%s is told as one of %s", it.URL, host)

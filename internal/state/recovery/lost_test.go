@@ -90,7 +90,7 @@ func TestWhatIsLostIsFetchedAgain(t *testing.T) {
 		var waits []string
 		for n := range 8 {
 			host := fmt.Sprintf("h%d.test", n)
-			queue, _ := f.Queue(host, 10)
+			queue, _ := f.Inspector().Queue(host, 10)
 			for range queue {
 				waits = append(waits, host)
 			}

@@ -26,7 +26,7 @@ func (s *State) Each(f func(url string, again bool) error, bad func(error)) erro
 	if err := s.EachAbandoned(func(it item.Item) error { return f(it.URL, it.Recrawl) }); err != nil {
 		return err
 	}
-	return s.Views.Frontier.Walk(frontier.Walker{Bad: bad, Item: func(_ string,
+	return s.Views.Frontier.Inspector().Walk(frontier.Walker{Bad: bad, Item: func(_ string,
 		it *item.Item) error {
 		return f(it.URL, it.Recrawl)
 	}})

@@ -50,7 +50,7 @@ func (r *Endpoint) planMerge(p *Chunk, kept []string) *mergePlan {
 			continue
 		}
 		if a.Host != last {
-			queue, _ := r.Frontier.Queue(a.Host, maxMerge)
+			queue, _ := r.Frontier.Inspector().Queue(a.Host, maxMerge)
 			m.wait(queue)
 			last = a.Host
 		}

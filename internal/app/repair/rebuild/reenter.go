@@ -59,7 +59,8 @@ func (b *rebuilding) old(item func(it frontier.Item) error, root func(frontier.I
 	f, note, err := frontier.Open(frontier.Config{Disk: view, Dir: b.From.Path("state", "frontier")})
 	if err == nil {
 		s.Note(note)
-		err = f.Walk(frontier.Walker{Bad: func(error) {}, Item: func(_ string, it *frontier.Item) error { return item(*it) }})
+		err = f.Inspector().Walk(frontier.Walker{Bad: func(error) {},
+			Item: func(_ string, it *frontier.Item) error { return item(*it) }})
 		if err = errors.Join(err, f.Close()); err != nil {
 			return s, err
 		}

@@ -282,7 +282,7 @@ func (x scaledSource) Explain(_ context.Context, text string) (*inspect.Explanat
 		return nil, err
 	}
 	e := &inspect.Explanation{URL: text}
-	if found, err := x.Frontier.Find(u.Host(), text); err != nil {
+	if found, err := x.Frontier.Inspector().Find(u.Host(), text); err != nil {
 		return nil, err
 	} else if found != nil {
 		e.Waits, e.Place = &inspect.Item{URL: text}, found.Place

@@ -1,0 +1,188 @@
+package frontier
+
+import (
+	"fmt"
+	"slices"
+)
+
+// A bucketReader finds the hosts in buckets. Its results are valid until the next call, or until the lock is given up.
+// The frontier's lock guards it.
+type bucketReader struct {
+	pages *pager
+	table *table
+	run   uint64 // counts processes
+	dec   reader
+
+	parts  []part // buffers for reuse
+	sorted []part
+	order  []uint64
+	moves  []newPlace
+}
+
+// A part is an entry of a bucket.
+type part struct {
+	id   uint32 // of the host's record
+	old  bool   // of an earlier process, whose robots.txt fetches are void
+	data []byte // the kind is its first byte
+}
+
+// hosts calls do with the entries of each host of a bucket, in their order.
+func (r *bucketReader) hosts(b *bucket, do func(parts []part) error) error {
+	parts, err := r.read(b)
+	if err != nil {
+		return err
+	}
+	return eachHost(parts, do)
+}
+
+func eachHost(parts []part, do func(parts []part) error) (err error) {
+	for len(parts) > 0 && err == nil {
+		n := 1
+		for n < len(parts) && parts[n].id == parts[0].id {
+			n++
+		}
+		err = do(parts[:n])
+		parts = parts[n:]
+	}
+	return err
+}
+
+// read finds all entries of a bucket that count, sorted by host, in their order.
+func (r *bucketReader) read(b *bucket) ([]part, error) {
+	r.parts, r.order = r.parts[:0], r.order[:0]
+	var missing error
+	for _, c := range b.chunks {
+		frame, err := r.pages.frame(c.at, c.size)
+		if err != nil {
+			missing = err // all of them are read together
+		} else if err := r.chunk(b, frame); err != nil {
+			return nil, r.pages.damaged(c.at, err)
+		}
+	}
+	if missing != nil {
+		return nil, missing
+	}
+	if err := r.divide(b, b.buf, false); err != nil {
+		return nil, err
+	}
+	slices.Sort(r.order)
+	r.sorted = r.sorted[:0]
+	for _, o := range r.order {
+		r.sorted = append(r.sorted, r.parts[uint32(o)])
+	}
+	return r.sorted, nil
+}
+
+func (r *bucketReader) chunk(b *bucket, frame []byte) error {
+	d := &r.dec
+	d.b, d.bad = frame, false
+	if d.byte() != frameChunk || d.uint() != uint64(b.id) {
+		return errBlock
+	}
+	run := d.uint()
+	return r.divide(b, d.b, run != r.run)
+}
+
+// counts reports whether a bucket's entries of a host count.
+func (r *bucketReader) counts(b *bucket, id uint32) bool {
+	if b.removed != nil {
+		return b.removed[id]
+	}
+	rec := r.table.at(id)
+	return rec.bucket == b.id && !rec.is(isHot)
+}
+
+// divide appends the entries that count.
+func (r *bucketReader) divide(b *bucket, entries []byte, old bool) error {
+	d := &r.dec
+	d.b, d.bad = entries, false
+	for len(d.b) > 0 {
+		id, data := d.uint(), d.bytes(d.uint())
+		if d.bad || len(data) == 0 || id == 0 || id > uint64(r.table.n) {
+			return fmt.Errorf("bucket %d: %w", b.id, errBlock)
+		}
+		if r.counts(b, uint32(id)) {
+			r.order = append(r.order, id<<32|uint64(len(r.parts)))
+			r.parts = append(r.parts, part{uint32(id), old, data})
+		}
+	}
+	if d.bad {
+		return fmt.Errorf("bucket %d: %w", b.id, errBlock)
+	}
+	return nil
+}
+
+// A coldHost is a host as its bucket has it.
+type coldHost struct {
+	name  string
+	key   key    // of the first item in blocks
+	rest  uint32 // items in blocks
+	items []entry
+	void  int // robots.txt fetches that an earlier process waited for, which are not among items
+
+	generation uint64 // of the ranks of items
+	missed     uint32 // moves that may be of items in blocks
+	deepest    int32  // rank to which an item was moved
+}
+
+// host decodes the entries of one host. Its items are parts of them; they are appended to items.
+func (r *bucketReader) host(parts []part, items []entry) (coldHost, error) {
+	s := coldHost{items: items}
+	d := &r.dec
+	r.moves = r.moves[:0]
+	for i := range parts {
+		p := &parts[i]
+		d.b, d.bad = p.data, false
+		kind := d.byte()
+		if (kind == putHost || kind == putRanked) != (i == 0) {
+			return s, errBlock
+		}
+		switch kind {
+		case putRanked:
+			s.generation, s.missed = d.uint()-1, uint32(d.uint())
+			fallthrough
+		case putHost:
+			s.name = d.string()
+			if s.rest = uint32(d.uint()); s.rest > 0 {
+				s.key = d.key()
+			}
+		case putMoves:
+			r.moves = d.moves(r.moves)
+		}
+		if p.old {
+			s.generation = generationBefore
+		}
+		for len(d.b) > 0 {
+			e := d.entry()
+			if p.old && e.rank == robotsRank {
+				s.void++
+				continue
+			}
+			s.items = append(s.items, e)
+		}
+		if d.bad {
+			return s, errBlock
+		}
+	}
+	if n := moveTo(s.items, r.moves, &s.deepest); s.rest > 0 {
+		s.missed += uint32(n.missed)
+	}
+	return s, nil
+}
+
+// find decodes one host of a bucket.
+func (r *bucketReader) find(b *bucket, id uint32) (s coldHost, err error) {
+	found := false
+	err = r.hosts(b, func(parts []part) error {
+		if found || parts[0].id != id {
+			return nil
+		}
+		found = true
+		s, err = r.host(parts, nil)
+		return err
+	})
+	if err == nil && !found {
+		err = errBlock
+	}
+	return s, err
+}

@@ -1,0 +1,184 @@
+package frontier
+
+import "time"
+
+// ticks converts times to the ticks of records and calendars: milliseconds since base.
+type ticks struct{ base time.Time }
+
+// tick rounds up: no host is visited early.
+func (t ticks) tick(at time.Time) int64 {
+	return int64((at.Sub(t.base) + time.Millisecond - 1) / time.Millisecond)
+}
+
+func (t ticks) time(tick int64) time.Time {
+	return t.base.Add(time.Duration(tick) * time.Millisecond)
+}
+
+// coldHosts has the records of the hosts that are not in memory, and sums over them. Records of hosts in memory are
+// marked as hot and do not count. The frontier's lock guards it.
+type coldHosts struct {
+	ticks
+	table    table
+	polite   *politeness
+	saver    *saver
+	parked   map[uint32]map[string]bool // origins for whose robots.txt a host waits
+	pending  int                        // items
+	eligible int                        // hosts with an item to hand out
+	backing  int                        // hosts that back off
+}
+
+func newColdHosts(base time.Time, p *politeness, v *saver) *coldHosts {
+	return &coldHosts{ticks: ticks{base}, polite: p, saver: v, parked: make(map[uint32]map[string]bool)}
+}
+
+// find returns the number of a host's record, 0 if there is none.
+func (c *coldHosts) find(key string) uint32 {
+	return c.table.find(c.table.identity(key))
+}
+
+// isCold reports whether a host has pending items, and is not in memory.
+func (r *record) isCold() bool { return r.count > 0 && !r.is(isHot) }
+
+// changed returns a record for a change that leaves the sums as they are.
+func (c *coldHosts) changed(id uint32) *record {
+	c.saver.saveRecord(id)
+	return c.table.at(id)
+}
+
+// update changes a record.
+func (c *coldHosts) update(id uint32, change func(*record)) {
+	r := c.changed(id)
+	c.count(r, -1)
+	change(r)
+	c.count(r, 1)
+}
+
+// count adds a record to the sums n times.
+func (c *coldHosts) count(r *record, n int) {
+	if r.is(isHot) {
+		return
+	}
+	c.pending += n * int(r.count)
+	if r.eligible() {
+		c.eligible += n
+	}
+	if r.is(isBacking) {
+		c.backing += n
+	}
+}
+
+// add returns the number of a new record for a host in memory.
+func (c *coldHosts) add(key string) uint32 {
+	c.saver.saveRecord(c.table.n + 1)
+	id := c.table.add(c.table.identity(key))
+	c.table.at(id).set(isHot)
+	return id
+}
+
+// restore adds a record of a checkpoint.
+func (c *coldHosts) restore(id uint32, r *record) {
+	c.count(r, 1)
+	c.table.set(id, r)
+}
+
+// park keeps the ordinary items of a host back until unpark is called for the same origin.
+func (c *coldHosts) park(id uint32, origin string) {
+	parked := c.parked[id]
+	if parked == nil {
+		parked = make(map[string]bool, 1)
+		c.parked[id] = parked
+	}
+	parked[origin] = true
+	c.update(id, func(r *record) { r.set(isParked) })
+}
+
+func (c *coldHosts) unpark(id uint32, origin string) {
+	parked := c.parked[id]
+	delete(parked, origin)
+	if len(parked) == 0 {
+		delete(c.parked, id)
+		c.update(id, func(r *record) { r.unset(isParked) })
+	}
+}
+
+// takeParked returns and forgets the origins for which a host is parked.
+func (c *coldHosts) takeParked(id uint32) map[string]bool {
+	parked := c.parked[id]
+	delete(c.parked, id)
+	return parked
+}
+
+// request sets the delay that a host asks for. If its next time is later now, it is found too early, and moved then.
+func (c *coldHosts) request(id uint32, key string, delay time.Duration) {
+	r := c.changed(id)
+	base := c.polite.baseDelayOf(key)
+	was := max(base, r.requestedDelay())
+	r.setRequestedDelay(delay, r.away())
+	if more := max(base, delay) - was; r.next() > 0 && more > 0 {
+		r.setNext(r.next() + int64(more/time.Millisecond))
+	}
+}
+
+// postpone moves a host's next time to a later one.
+func (c *coldHosts) postpone(id uint32, until time.Time) {
+	r := c.changed(id)
+	r.setNext(max(r.next(), c.tick(until)))
+}
+
+// oweDelay lets a host owe its full delay from now.
+func (c *coldHosts) oweDelay(id uint32, key string, now time.Time) {
+	c.postpone(id, now.Add(max(c.polite.baseDelayOf(key), c.table.at(id).requestedDelay())))
+}
+
+// endAway marks a host as not away.
+func (c *coldHosts) endAway(id uint32) {
+	r := c.changed(id)
+	r.setRequestedDelay(r.requestedDelay(), false)
+}
+
+// retime moves the next times of all cold hosts after the delays have changed, and reports whether one is sooner. Hosts
+// whose time is later are found too early, and moved then.
+func (c *coldHosts) retime(was time.Duration) (sooner bool) {
+	for id := uint32(1); id <= c.table.n; id++ {
+		r := c.table.at(id)
+		if r.is(isHot) || r.delay&hasOwnDelay != 0 { // its own delay applies when it comes into memory
+			continue
+		}
+		before := max(was, r.requestedDelay())
+		requested := c.polite.bound(r.requestedDelay())
+		more := int64((max(c.polite.delay, requested) - before) / time.Millisecond)
+		if more == 0 && requested == r.requestedDelay() || r.next() == 0 {
+			continue
+		}
+		r = c.changed(id)
+		r.setRequestedDelay(requested, r.away())
+		if more < 0 && (r.is(isBacking) || r.is(hasTurn)) {
+			continue
+		}
+		r.setNext(max(r.next()+more, 1))
+		sooner = sooner || more < 0
+	}
+	return sooner
+}
+
+// describe writes a host into a record that is in no bucket.
+func (c *coldHosts) describe(h *host, r *record) {
+	s := status{next: c.tick(h.clock.next), failures: h.clock.failures.n, throttles: h.clock.throttles.n,
+		deepest: h.queue.deepest}
+	for _, f := range [...]struct {
+		is   bool
+		flag uint64
+	}{{h.clock.suspect, isSuspect}, {h.clock.backing, isBacking}, {h.hasTurn(), hasTurn}, {len(h.parked) > 0, isParked},
+		{h.queue.first().rank == robotsRank, hasRobots}} {
+		if f.is {
+			s.flags |= f.flag
+		}
+	}
+	r.state = s.pack()
+	r.setRequestedDelay(h.clock.requested, h.away)
+	r.setOwnDelay(h.clock.own.HasDelay)
+	r.count, r.top, r.bucket = h.queue.count(), 0, 0
+	if len(h.queue.links) > 0 {
+		r.top = h.queue.links[0].at
+	}
+}

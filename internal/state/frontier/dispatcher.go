@@ -1,0 +1,230 @@
+package frontier
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"kumo/internal/state/rank"
+)
+
+// A Visit is one URL of a host, handed out to one worker, which gives it back with Done or Postpone.
+type Visit struct {
+	Item
+	Host string // whose queue had it: a slice, where hosts are divided into slices
+
+	Started time.Time // when it was handed out
+
+	host    *host
+	item    *Item     // as it was in the queue
+	due     time.Time // the host's next time when it was handed out
+	set     time.Time // the host's next time as it was set then
+	life    int       // the host's then
+	suspect bool
+}
+
+// An Outcome is the outcome of a visit for its host.
+type Outcome uint8
+
+// The outcomes.
+const (
+	NoRequest Outcome = iota // none was made: the host owes no delay
+	Answered                 // any answer but a call to slow down
+	Throttled                // 429 or 503: the host backs off
+	Failed                   // no answer
+)
+
+// A Result gives a visit back.
+type Result struct {
+	Outcome    Outcome
+	RetryAfter time.Duration // what a Throttled answer asked for, 0 if nothing
+	Took       time.Duration // by the exchange alone, without waits of this process; 0: since the visit was handed out
+	Again      []Item        // items of the host that are pending again: the visit's own for a retry, say
+}
+
+// A dispatcher hands out the items of hosts in memory, and takes visits back. The frontier's lock guards it.
+type dispatcher struct {
+	bench      *workbench
+	queues     *queueStore
+	ranking    *ranking
+	suppressed *suppression
+	filter     *filter
+	reads      *readQueue
+	inFlight   int // visits
+}
+
+// handOut hands out the host's first item; nil if it has none, if that has yet to be read, or if another host may go
+// first.
+func (d *dispatcher) handOut(h *host, now time.Time) (*Visit, error) {
+	d.bench.saver.saveHost(h)
+	if d.refresh(h) {
+		d.bench.place(h)
+		return nil, nil
+	}
+	it, err := d.take(h)
+	if it == nil {
+		d.bench.place(h)
+		return nil, err
+	}
+	v := &Visit{Item: *it, Host: h.key, host: h, item: it, due: h.clock.next, Started: now, life: h.visits.life,
+		suspect: h.position.in == suspect}
+	v.Late = false // only the queue's mark
+	d.inFlight++
+	d.bench.schedule.begin(h.visits.n == 0, v.suspect)
+	h.visits.n++
+	if h.clock.session++; h.clock.session > d.bench.session {
+		h.clock.session = 1
+	}
+	d.bench.residents.endAhead(h)
+	h.visits.flying = append(h.visits.flying, it)
+	d.bench.polite.begin(&h.clock, now)
+	v.set = h.clock.next
+	d.bench.setBacking(h, false)
+	d.bench.place(h)
+	return v, nil
+}
+
+// refresh updates the ranks of a host's items in memory, and reports whether its first item is worth less than its
+// place in the schedule says.
+func (d *dispatcher) refresh(h *host) (fell bool) {
+	if d.ranking.ranker == nil {
+		return false
+	}
+	d.ranking.refresh(&h.queue)
+	d.reads.rerankIfNeeded(h)
+	return h.queue.bestRank() > h.position.ready.rank
+}
+
+// take removes the item that goes first; nil if the host has none to hand out now.
+func (d *dispatcher) take(h *host) (*Item, error) {
+	q := &h.queue
+	for {
+		if err := d.queues.follow(q); errors.Is(err, errNotResident) {
+			d.reads.addFront(h)
+			return nil, nil
+		} else if err != nil {
+			return nil, err
+		}
+		if d.bench.classOf(h) == idle {
+			return nil, nil
+		}
+		if q.movesMatter() {
+			q.applyMoves()
+			continue
+		}
+		e := d.queues.pop(q)
+		d.bench.pending--
+		it, err := e.item(h.key)
+		if err != nil {
+			return nil, fmt.Errorf("an item of %s: %w", h.key, err)
+		}
+		switch {
+		case !d.filter.admits(h.key, it.URL): // an earlier version has admitted it
+		case h.visits.has(&it):
+		case d.putBackFallen(h, e, &it):
+			return nil, nil
+		case it.Robots != "" || !d.suppressed.consume(it.URL):
+			return &it, nil
+		}
+	}
+}
+
+// gather reads blocks of a host until its first n items are in memory, or all.
+func (d *dispatcher) gather(h *host, n int) error {
+	d.bench.saver.saveHost(h)
+	return d.queues.gather(&h.queue, n, d.suppressed)
+}
+
+// takeMatching removes the items in memory that match. It returns those that are not suppressed.
+func (d *dispatcher) takeMatching(h *host, match func(*Item) bool) (taken []Item) {
+	q := &h.queue
+	before := len(q.front)
+	q.front = slices.DeleteFunc(q.front, func(e entry) bool {
+		it, err := e.item(h.key)
+		if err != nil || !match(&it) {
+			return false // handing it out reports the error
+		}
+		it.Late = false
+		if !d.suppressed.consume(it.URL) {
+			taken = append(taken, it)
+		}
+		d.bench.residents.charge(q, -e.cost())
+		return true
+	})
+	d.bench.pending -= before - len(q.front)
+	q.front.init()
+	return taken
+}
+
+// putBackFallen puts an item back whose importance has fallen below half of what its rank says.
+func (d *dispatcher) putBackFallen(h *host, e entry, it *Item) bool {
+	to := d.ranking.current(it)
+	if to <= e.rank+rank.Steps {
+		return false
+	}
+	e.rank = to
+	h.queue.deepest = max(h.queue.deepest, to)
+	d.bench.pending++
+	d.queues.push(&h.queue, e)
+	return true
+}
+
+// end ends a visit. The caller places the host afterwards.
+func (d *dispatcher) end(v *Visit) {
+	h := v.host
+	d.bench.saver.saveHost(h)
+	h.visits.end(v.item)
+	d.inFlight--
+	h.visits.n--
+	d.bench.schedule.end(h.visits.n == 0, v.suspect)
+	h.position.seq = d.ranking.nextAge()
+	d.bench.leader.signal()
+}
+
+// done ends a visit with a result. It returns the wait that this causes.
+func (d *dispatcher) done(v *Visit, r Result, now time.Time) (wait time.Duration) {
+	h := v.host
+	d.end(v)
+	if r.Outcome != NoRequest {
+		wait = d.bench.polite.judge(&h.clock, v, r, now, h.visits.n == 0)
+		if r.Outcome >= Throttled {
+			d.bench.setBacking(h, true)
+		}
+	} else if h.clock.next.Equal(v.set) {
+		h.clock.next = v.due // no request was made, and no other visit has set the clock since
+	}
+	for _, it := range r.Again {
+		d.again(v, it)
+	}
+	d.bench.place(h)
+	return wait
+}
+
+// postpone ends a visit without a request; the host is not visited before a time.
+func (d *dispatcher) postpone(v *Visit, until time.Time) {
+	h := v.host
+	d.end(v)
+	d.again(v, v.Item)
+	if h.clock.next.Equal(v.set) {
+		h.clock.next = v.due
+	}
+	h.clock.postpone(until)
+	d.bench.place(h)
+}
+
+// again adds an item that a visit gives back, unless the host was removed meanwhile.
+func (d *dispatcher) again(v *Visit, it Item) {
+	h := v.host
+	switch {
+	case v.life != h.visits.life:
+	case !d.filter.admits(v.Host, it.URL):
+	case it.Seq == v.item.Seq && v.item.Late && !it.Late: // it keeps its place behind
+		it.Late, it.Rank = true, v.item.Rank
+		d.bench.add(h, &it)
+	default:
+		d.ranking.renew(&h.queue, &it)
+		h.queue.deepest = d.ranking.assign(&it, h.queue.deepest)
+		d.bench.add(h, &it)
+	}
+}

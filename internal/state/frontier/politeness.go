@@ -1,0 +1,214 @@
+package frontier
+
+import (
+	"cmp"
+	"time"
+
+	"kumo/internal/base/item"
+)
+
+// A politeness sets when a host may be visited, from its outcomes and delays. The frontier's lock guards it.
+type politeness struct {
+	delay     time.Duration
+	maxDelay  time.Duration // of what hosts ask for
+	overrides func(host string) HostConfig
+	perHost   int // connections
+	slices    int
+	retryWait time.Duration
+	maxWait   time.Duration
+	slowAfter time.Duration
+	resumed   time.Time // when the items of an earlier process were opened; zero if there are none
+}
+
+// A clock is when a host may be visited, and why then.
+type clock struct {
+	next      time.Time     // no visit begins before
+	ended     time.Time     // of the last request, zero before the first
+	requested time.Duration // delay that the host asks for
+	own       HostConfig
+	session   int32 // visits of its session, 0 before the first
+	row       int8  // visits before others' turn
+	suspect   bool  // failed or was slow
+	backing   bool  // backing off: after a failure, or at the host's request
+	failures  backoff
+	throttles backoff
+}
+
+// backoff counts events in a row. Answers to requests that were under way when the last event was counted are the same
+// event.
+type backoff struct {
+	n    int
+	last time.Time
+}
+
+func (b *backoff) count(started, now time.Time) {
+	if b.n == 0 || started.After(b.last) {
+		b.n++
+		b.last = now
+	}
+}
+
+// wait doubles from first with each event, up to most.
+func (b *backoff) wait(first, most time.Duration) time.Duration {
+	shift := min(max(b.n-1, 0), 20)
+	return min(first<<shift, most)
+}
+
+// postpone moves the next time to a later one.
+func (c *clock) postpone(until time.Time) {
+	if until.After(c.next) {
+		c.next = until
+	}
+}
+
+func newPoliteness(cfg *Config) *politeness {
+	return &politeness{delay: cfg.Delay, maxDelay: cfg.MaxDelay, overrides: cfg.Overrides, perHost: cfg.PerHost,
+		slices: cfg.Slices, retryWait: cfg.RetryWait, maxWait: cfg.MaxWait, slowAfter: cfg.SlowAfter}
+}
+
+// Delays are the delays of Config, which may change at any time.
+type Delays struct {
+	Delay     time.Duration
+	AddrDelay time.Duration
+	MaxDelay  time.Duration
+	Overrides func(host string) HostConfig
+}
+
+// set changes the delays, and returns the default delay before, and whether hosts' times change.
+func (p *politeness) set(d Delays) (before time.Duration, changed bool) {
+	was := *p
+	p.delay, p.maxDelay, p.overrides = d.Delay, d.MaxDelay, d.Overrides
+	def(&p.maxDelay, defaultMaxDelay)
+	p.delay, p.maxDelay = times(p.delay, p.slices), times(p.maxDelay, p.slices)
+	// a longer delay that a host asked for, beyond the old limit, is not known
+	return was.delay, p.delay != was.delay || p.maxDelay < was.maxDelay || was.overrides != nil || p.overrides != nil
+}
+
+// configure sets a host's own configuration.
+func (p *politeness) configure(c *clock, key string) {
+	if p.overrides == nil {
+		return
+	}
+	c.own = p.overrides(item.HostOfSlice(key))
+	c.own.Delay = times(c.own.Delay, p.slices)
+	if c.own.PerHost > 0 {
+		c.own.PerHost = max(c.own.PerHost/p.slices, 1)
+	}
+}
+
+// baseDelay is a host's delay but for what it asks for.
+func (p *politeness) baseDelay(c *clock) time.Duration {
+	if c.own.HasDelay {
+		return c.own.Delay
+	}
+	return p.delay
+}
+
+func (p *politeness) delayOf(c *clock) time.Duration { return max(p.baseDelay(c), c.requested) }
+
+// baseDelayOf is the baseDelay of a host that is not in memory; the default if its name is not known.
+func (p *politeness) baseDelayOf(key string) time.Duration {
+	if p.overrides == nil || key == "" {
+		return p.delay
+	}
+	var c clock
+	p.configure(&c, key)
+	return p.baseDelay(&c)
+}
+
+// connections is how many connections a host may have.
+func (p *politeness) connections(c *clock) int {
+	if c.own.PerHost > 0 {
+		return c.own.PerHost
+	}
+	return p.perHost
+}
+
+// bound limits the delay that a host asks for.
+func (p *politeness) bound(asked time.Duration) time.Duration { return min(asked, max(p.maxDelay, 0)) }
+
+// welcome sets the next time of a new host: now, unless an earlier process may have visited it just before.
+func (p *politeness) welcome(c *clock, now time.Time) {
+	c.next = now
+	if base := p.baseDelay(c); !p.resumed.IsZero() && now.Sub(p.resumed) <= base {
+		c.next = p.resumed.Add(base)
+	}
+}
+
+// request sets the delay that a host asks for.
+func (p *politeness) request(c *clock, delay time.Duration) {
+	c.requested = delay
+	if !c.ended.IsZero() {
+		c.postpone(c.ended.Add(p.delayOf(c)))
+	}
+}
+
+// begin sets the next time at the start of a visit: a second connection keeps the delay too.
+func (p *politeness) begin(c *clock, now time.Time) {
+	c.next = now.Add(p.delayOf(c))
+}
+
+// judge sets the next time after a visit with a request, and whether the host is a suspect and backs off. It returns
+// the wait. alone says that no other visit to the host is under way.
+func (p *politeness) judge(c *clock, v *Visit, r Result, now time.Time, alone bool) (wait time.Duration) {
+	wait = p.delayOf(c)
+	c.ended = now
+	switch r.Outcome {
+	case Answered:
+		c.failures, c.throttles = backoff{}, backoff{}
+		c.suspect = cmp.Or(r.Took, now.Sub(v.Started)) > p.slowAfter
+	case Throttled:
+		c.failures = backoff{}
+		c.throttles.count(v.Started, now)
+		wait = max(wait, min(r.RetryAfter, p.maxWait))
+		if r.RetryAfter == 0 || c.throttles.n > 1 {
+			wait = max(wait, c.throttles.wait(max(p.retryWait, p.delayOf(c)), p.maxWait))
+		}
+	case Failed:
+		c.suspect = true
+		c.failures.count(v.Started, now)
+		wait = max(wait, c.failures.wait(p.retryWait, p.maxWait))
+	}
+	if c.next.Equal(v.set) && p.keepsTurn(c, wait, alone) { // no other visit has set the clock since
+		c.next = v.due
+	} else {
+		c.postpone(now.Add(wait))
+	}
+	return wait
+}
+
+// burst is how many visits in a row a host without a delay may have.
+const burst = 8
+
+// keepsTurn reports whether a host that was just visited goes before the others once more. Without a delay all hosts
+// are always due; if they took turns for each URL, a connection would be closed by the time of the host's next turn.
+func (p *politeness) keepsTurn(c *clock, wait time.Duration, alone bool) bool {
+	if wait > 0 || p.delayOf(c) > 0 || !alone || c.row == burst-1 {
+		c.row = 0
+		return false
+	}
+	c.row++
+	return true
+}
+
+// retime moves the next time of a host in memory after the delays have changed.
+func (p *politeness) retime(h *host, was time.Duration) {
+	c := &h.clock
+	if c.own.HasDelay {
+		was = c.own.Delay
+	}
+	was = max(was, c.requested)
+	c.own = HostConfig{}
+	p.configure(c, h.key)
+	c.requested = p.bound(c.requested)
+	switch delay := p.delayOf(c); {
+	case h.visits.n > 0: // the delay counts from the end of the visit; next is for a second connection
+		c.next = c.next.Add(min(delay-was, 0))
+	case c.backing, h.hasTurn():
+		if !c.ended.IsZero() {
+			c.postpone(c.ended.Add(delay))
+		}
+	case !c.ended.IsZero() && (delay > was || c.next.Equal(c.ended.Add(was))):
+		c.next = c.ended.Add(delay)
+	}
+}

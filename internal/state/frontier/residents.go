@@ -1,0 +1,145 @@
+package frontier
+
+const (
+	hostCost  = 600 // bytes in memory, about
+	ranksCost = 250 // where hosts go by rank: of hostRanks, and some moves
+	minStock  = 1024
+	stockCost = 4 << 10
+)
+
+// residents counts the memory that hosts take, and knows in which order they leave it. The frontier's lock guards it.
+// It is nil if all hosts stay in memory.
+type residents struct {
+	bytes int64
+	limit int64
+	ring  host   // of the hosts that may leave memory, oldest first
+	stock int    // hosts to be read ahead
+	ahead [2]int // hosts that were read ahead: sound ones, suspects
+	free  []*host
+}
+
+// A residence is what residents know of a host.
+type residence struct {
+	id           uint32 // of its record, 0 if it has none yet
+	unread       bool   // its first item is being read
+	ahead        bool   // read before its time and not yet handed out
+	aheadAs      class  // sound or suspect
+	era          int    // of checkpoints, in which it was created or saved
+	held         int    // callers that need it in memory
+	older, newer *host  // in the ring
+}
+
+func newResidents(memory int64, slots int) *residents {
+	r := &residents{limit: memory, stock: int(min(int64(max(minStock, 4*slots)), max(4, memory/4/stockCost)))}
+	r.ring.residence.older, r.ring.residence.newer = &r.ring, &r.ring
+	return r
+}
+
+// blank returns an empty host.
+func (r *residents) blank() *host {
+	if r == nil || len(r.free) == 0 {
+		return &host{}
+	}
+	n := len(r.free) - 1
+	h := r.free[n]
+	r.free = r.free[:n]
+	return h
+}
+
+// recycle keeps a host's room for another.
+func (r *residents) recycle(h *host) {
+	q, ready, flying := h.queue, h.position.ready, h.visits.flying
+	clear(q.front)
+	*h = host{}
+	if cap(q.front) <= 2*maxFront && cap(q.links) <= maxBlockLinks && cap(q.room) <= bigFront && len(r.free) < minStock {
+		h.queue = hostQueue{front: q.front[:0], links: q.links[:0], room: q.room[:0], ranks: q.ranks}
+		h.position.ready, h.visits.flying = ready, flying[:0]
+		r.free = append(r.free, h)
+	}
+}
+
+// admit charges a host that has come into memory.
+func (r *residents) admit(h *host) {
+	n := hostCost + int64(len(h.key))
+	if h.queue.ranks != nil {
+		n += ranksCost
+	}
+	r.charge(&h.queue, n)
+}
+
+// charge counts memory that a queue takes, or gives back.
+func (r *residents) charge(q *hostQueue, n int64) {
+	if r == nil {
+		return
+	}
+	q.bytes += n
+	r.bytes += n
+}
+
+// readAhead counts a host that was read before its time, until endAhead.
+func (r *residents) readAhead(h *host) {
+	h.residence.ahead, h.residence.aheadAs = true, coldClass(h.clock.suspect)
+	r.ahead[h.residence.aheadAs]++
+}
+
+func (r *residents) endAhead(h *host) {
+	if r != nil && h.residence.ahead {
+		h.residence.ahead = false
+		r.ahead[h.residence.aheadAs]--
+	}
+}
+
+// wantsMore reports whether more hosts of a class should be read ahead.
+func (r *residents) wantsMore(c class) bool {
+	if c == suspect {
+		return r.ahead[c] < max(1, r.stock/4)
+	}
+	return r.ahead[c] < r.stock
+}
+
+// update puts a host into the ring, or takes it out, after a change.
+func (r *residents) update(h *host) {
+	if r == nil {
+		return
+	}
+	if h.position.in == idle {
+		r.endAhead(h)
+	}
+	stays := h.visits.n > 0 || h.residence.ahead || h.residence.held > 0
+	switch inRing := h.residence.older != nil; {
+	case stays && inRing:
+		r.unlink(h)
+	case !stays && !inRing:
+		r.link(h)
+	}
+}
+
+// link puts a host at the end of the ring.
+func (r *residents) link(h *host) {
+	e, end := &h.residence, &r.ring
+	e.older, e.newer = end.residence.older, end
+	e.older.residence.newer, end.residence.older = h, h
+}
+
+func (r *residents) unlink(h *host) {
+	if e := &h.residence; e.older != nil {
+		e.older.residence.newer, e.newer.residence.older = e.newer, e.older
+		e.older, e.newer = nil, nil
+	}
+}
+
+// oldest returns the host that has been in the ring for longest, nil if the ring is empty.
+func (r *residents) oldest() *host {
+	if h := r.ring.residence.newer; h != &r.ring {
+		return h
+	}
+	return nil
+}
+
+// remove forgets a host that leaves memory.
+func (r *residents) remove(h *host) {
+	r.charge(&h.queue, -h.queue.bytes)
+	r.endAhead(h)
+	r.unlink(h)
+	r.recycle(h)
+}

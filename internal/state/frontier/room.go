@@ -1,0 +1,45 @@
+package frontier
+
+import "math/bits"
+
+// room is the memory of the ends of buckets, in pieces for reuse.
+type room struct {
+	used, spare int64
+	pieces      [26][][]byte // by the logarithm of their length
+}
+
+const leastPiece = 7 // 128 bytes
+
+// grow returns a piece with the contents of b and room for more bytes.
+func (r *room) grow(b []byte, more int) []byte {
+	if len(b)+more <= cap(b) {
+		return b
+	}
+	class := max(leastPiece, bits.Len(uint(max(len(b)+more, 2*cap(b))-1)))
+	if class >= len(r.pieces) {
+		class = len(r.pieces) - 1
+	}
+	var piece []byte
+	if free := r.pieces[class]; len(free) > 0 && len(b)+more <= 1<<class {
+		last := len(free) - 1
+		piece, free[last] = free[last], nil
+		r.pieces[class] = free[:last]
+		r.spare -= int64(cap(piece))
+	} else {
+		piece = make([]byte, 0, max(1<<class, len(b)+more))
+	}
+	r.used += int64(cap(piece))
+	piece = append(piece, b...)
+	r.free(b)
+	return piece
+}
+
+// free takes a piece back. It keeps a quarter as much as is in use.
+func (r *room) free(b []byte) {
+	n := int64(cap(b))
+	r.used -= n
+	if class := bits.Len(uint(n)) - 1; n > 0 && n == 1<<class && class < len(r.pieces) && 4*(r.spare+n) <= r.used {
+		r.spare += n
+		r.pieces[class] = append(r.pieces[class], b[:0])
+	}
+}

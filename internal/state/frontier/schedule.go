@@ -1,0 +1,297 @@
+package frontier
+
+import (
+	"container/heap"
+	"math/bits"
+	"time"
+
+	"kumo/internal/state/rank"
+)
+
+// A class is the heap of an eligible host.
+type class uint8
+
+const (
+	sound    class = iota // in a session: visited lately
+	suspect               // failed or was slow lately
+	busy                  // has a worker already and may have another
+	inactive              // sound, and not in a session: goes when no host in a session is due
+	numClasses
+	idle = numClasses // not eligible: in no heap
+)
+
+// A schedule decides which eligible host in memory goes next, and how many hosts of each class are visited at once. The
+// frontier's lock guards it.
+//
+// Where hosts go by rank, due hosts go by the rank of their first item, and of equal ranks those that are due for
+// longer. So that none starves, a host's standing improves by as much as twice the importance would whenever its wait
+// has doubled: one whose first URL is worth a thousandth of the others' is visited after a thousand times the wait,
+// half of firstRise at least. Of equal standings those in a session go first.
+type schedule struct {
+	heaps     [numClasses]hostHeap  // by their times
+	ready     [numClasses]readyHeap // where hosts go by rank: due hosts
+	rises     riseHeap              // the hosts in ready, by the time when their standing improves
+	byRank    bool
+	slots     int // hosts that may be visited at once
+	slowAfter time.Duration
+	active    int // hosts with visits
+	suspects  int // visits to suspects
+}
+
+// A position is a host's place in the schedule.
+type position struct {
+	seq   uint64 // breaks ties of next times, the least first
+	index int    // in the heap
+	in    class
+	ready *ready // nil unless hosts go by rank
+}
+
+// firstRise is the wait after which a host's standing improves first.
+const firstRise = time.Second
+
+// ready is a due host's standing.
+type ready struct {
+	is       bool
+	rank     int32 // of its first item, or one before it
+	standing int32 // rank, improved by its wait
+	rise     time.Time
+	index    int // in the heap of rises
+}
+
+// hostHeap orders hosts by their next time.
+type hostHeap []*host
+
+func (q hostHeap) Len() int { return len(q) }
+func (q hostHeap) Less(i, j int) bool {
+	a, b := q[i], q[j]
+	if !a.clock.next.Equal(b.clock.next) {
+		return a.clock.next.Before(b.clock.next)
+	}
+	return a.position.seq < b.position.seq
+}
+func (q hostHeap) Swap(i, j int) {
+	q[i], q[j] = q[j], q[i]
+	q[i].position.index, q[j].position.index = i, j
+}
+func (q *hostHeap) Push(x any) {
+	h := x.(*host)
+	h.position.index = len(*q)
+	*q = append(*q, h)
+}
+func (q *hostHeap) Pop() any { return popLast((*[]*host)(q)) }
+
+// readyHeap orders hosts by standing, then by how long they are due.
+type readyHeap struct{ hostHeap }
+
+func (q readyHeap) Less(i, j int) bool { return q.hostHeap[i].goesBefore(q.hostHeap[j]) }
+
+func (h *host) goesBefore(o *host) bool {
+	a, b := h.position.ready.standing, o.position.ready.standing
+	if a != b {
+		return a < b
+	}
+	if (h.position.in == inactive) != (o.position.in == inactive) {
+		return o.position.in == inactive
+	}
+	if !h.clock.next.Equal(o.clock.next) {
+		return h.clock.next.Before(o.clock.next)
+	}
+	return h.position.seq < o.position.seq
+}
+
+// riseHeap orders ready hosts by the time when their standing improves.
+type riseHeap []*host
+
+func (q riseHeap) Len() int { return len(q) }
+func (q riseHeap) Less(i, j int) bool {
+	return q[i].position.ready.rise.Before(q[j].position.ready.rise)
+}
+func (q riseHeap) Swap(i, j int) {
+	q[i], q[j] = q[j], q[i]
+	q[i].position.ready.index, q[j].position.ready.index = i, j
+}
+func (q *riseHeap) Push(x any) {
+	h := x.(*host)
+	h.position.ready.index = len(*q)
+	*q = append(*q, h)
+}
+func (q *riseHeap) Pop() any { return popLast((*[]*host)(q)) }
+
+// add adds a host to the heap of its class.
+func (s *schedule) add(h *host) { heap.Push(&s.heaps[h.position.in], h) }
+
+// remove takes a host out of its heap, if it is in one.
+func (s *schedule) remove(h *host) {
+	p := &h.position
+	switch {
+	case p.in == idle:
+	case p.ready == nil || !p.ready.is:
+		heap.Remove(&s.heaps[p.in], p.index)
+	default:
+		p.ready.is = false
+		heap.Remove(&s.ready[p.in], p.index)
+		heap.Remove(&s.rises, p.ready.index)
+	}
+}
+
+// retime moves all hosts to where they belong after change has set other next times.
+func (s *schedule) retime(change func()) {
+	for c := range s.ready {
+		for _, h := range s.ready[c].hostHeap {
+			h.position.ready.is = false
+			heap.Push(&s.heaps[c], h)
+		}
+		s.ready[c] = readyHeap{}
+	}
+	s.rises = nil
+	change()
+	for c := range s.heaps {
+		heap.Init(&s.heaps[c])
+	}
+}
+
+// next returns the host that goes next in the classes with a free slot, nil if there is none. It is the one with the
+// least next time, which may be later than now. Of due hosts, those in a session go before inactive ones; where hosts
+// go by rank, that decides.
+func (s *schedule) next(now time.Time) *host {
+	if s.byRank {
+		if h := s.firstReady(now); h != nil {
+			return h
+		}
+	}
+	active, other := s.soonest(now, sound, busy, suspect), s.soonest(now, inactive)
+	switch {
+	case other == nil:
+		return active
+	case active == nil:
+		return other
+	case other.clock.next.Before(active.clock.next) && (active.position.in == suspect || active.clock.next.After(now)):
+		return other
+	}
+	return active
+}
+
+// soonest returns the host with the least next time in those of the classes that have a free slot.
+func (s *schedule) soonest(now time.Time, classes ...class) (best *host) {
+	for _, c := range classes {
+		q := s.heaps[c]
+		if len(q) > 0 && s.hasSlot(c, now) && (best == nil || q[0].clock.next.Before(best.clock.next)) {
+			best = q[0]
+		}
+	}
+	return best
+}
+
+func (s *schedule) hasSlot(c class, now time.Time) bool {
+	switch c {
+	case sound, inactive:
+		return s.active < s.slots
+	case suspect:
+		return s.active < s.slots && (s.suspects < max(1, s.slots/4) || s.hasSpareSlot(now))
+	}
+	return true
+}
+
+// sparePart is the part of the slots, one in so many, that suspects leave free beyond their quarter.
+const sparePart = 16
+
+// hasSpareSlot reports whether there is a slot that no sound host needs now, or within the time that makes a suspect.
+func (s *schedule) hasSpareSlot(now time.Time) bool {
+	if s.active >= s.slots-max(1, s.slots/sparePart) {
+		return false
+	}
+	for _, c := range [...]class{sound, inactive} {
+		q := s.heaps[c]
+		if s.ready[c].Len() > 0 || len(q) > 0 && !q[0].clock.next.After(now.Add(s.slowAfter)) {
+			return false
+		}
+	}
+	return true
+}
+
+// begin takes a slot for a visit to a host, end gives it back.
+func (s *schedule) begin(first, suspect bool) {
+	if first {
+		s.active++
+	}
+	if suspect {
+		s.suspects++
+	}
+}
+
+func (s *schedule) end(last, suspect bool) {
+	if last {
+		s.active--
+	}
+	if suspect {
+		s.suspects--
+	}
+}
+
+// firstReady returns the due host that goes next in the classes with a free slot.
+func (s *schedule) firstReady(now time.Time) *host {
+	s.makeReady(now)
+	var best *host
+	for c := range s.ready {
+		q := s.ready[c].hostHeap
+		if len(q) > 0 && s.hasSlot(class(c), now) && (best == nil || q[0].goesBefore(best)) {
+			best = q[0]
+		}
+	}
+	return best
+}
+
+// makeReady finds the hosts that have become due, and updates the standings that have improved.
+func (s *schedule) makeReady(now time.Time) {
+	for c := range s.heaps {
+		for q := &s.heaps[c]; len(*q) > 0 && !(*q)[0].clock.next.After(now); {
+			h := heap.Pop(q).(*host)
+			h.stand(now)
+			h.position.ready.is = true
+			heap.Push(&s.ready[c], h)
+			heap.Push(&s.rises, h)
+		}
+	}
+	for len(s.rises) > 0 && !s.rises[0].position.ready.rise.After(now) {
+		h := s.rises[0]
+		h.stand(now)
+		heap.Fix(&s.rises, 0)
+		heap.Fix(&s.ready[h.position.in], h.position.index)
+	}
+}
+
+// stand updates the standing of a due host.
+func (h *host) stand(now time.Time) {
+	r := h.position.ready
+	level := bits.Len64(uint64(max(now.Sub(h.clock.next), 0) / firstRise))
+	r.rank = h.queue.bestRank()
+	r.standing = r.rank - int32(level*rank.Steps)
+	r.rise = h.clock.next.Add(firstRise << level)
+}
+
+// len is how many hosts of a class are eligible.
+func (s *schedule) len(c class) int { return len(s.heaps[c]) + s.ready[c].Len() }
+
+func (s *schedule) isEmpty() bool {
+	for c := range s.heaps {
+		if s.len(class(c)) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// waiting is how many eligible hosts have no visit under way.
+func (s *schedule) waiting() int { return s.len(sound) + s.len(suspect) + s.len(inactive) }
+
+// firstWaiting returns the one of these with the least next time, nil if there is none.
+func (s *schedule) firstWaiting() (best *host) {
+	for _, c := range [...]class{sound, inactive, suspect} {
+		for _, q := range [...]hostHeap{s.heaps[c], s.ready[c].hostHeap} {
+			if len(q) > 0 && (best == nil || q[0].clock.next.Before(best.clock.next)) {
+				best = q[0]
+			}
+		}
+	}
+	return best
+}
