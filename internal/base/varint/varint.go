@@ -123,9 +123,11 @@ func (r *Reader) Byte() byte {
 	return b
 }
 
-// Bytes reads bytes; they are a part of Rest.
-func (r *Reader) Bytes() []byte {
-	n := r.Uint()
+// Bytes reads bytes with their number before them; they are a part of Rest.
+func (r *Reader) Bytes() []byte { return r.Take(r.Uint()) }
+
+// Take reads n bytes; they are a part of Rest.
+func (r *Reader) Take(n uint64) []byte {
 	if n > uint64(len(r.Rest)) {
 		r.Bad, r.Rest = true, nil
 		return nil

@@ -52,12 +52,12 @@ func (w *writer) block(b *block) {
 
 // block decodes a block's frame. The items keep the bytes.
 func (r *reader) block(frame []byte) (block, error) {
-	r.b, r.bad = frame, false
-	if r.byte() != frameBlock {
+	r.Rest, r.Bad = frame, false
+	if r.Byte() != frameBlock {
 		return block{}, errBlock
 	}
-	b := block{host: r.string(), links: r.links(), items: r.entries(nil)}
-	if r.bad || len(r.b) > 0 {
+	b := block{host: r.String(), links: r.links(), items: r.entries(nil)}
+	if r.Bad || len(r.Rest) > 0 {
 		return block{}, errBlock
 	}
 	return b, nil

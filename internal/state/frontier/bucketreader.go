@@ -75,12 +75,12 @@ func (r *bucketReader) read(b *bucket) ([]part, error) {
 
 func (r *bucketReader) chunk(b *bucket, frame []byte) error {
 	d := &r.dec
-	d.b, d.bad = frame, false
-	if d.byte() != frameChunk || d.uint() != uint64(b.id) {
+	d.Rest, d.Bad = frame, false
+	if d.Byte() != frameChunk || d.Uint() != uint64(b.id) {
 		return errBlock
 	}
-	run := d.uint()
-	return r.divide(b, d.b, run != r.run)
+	run := d.Uint()
+	return r.divide(b, d.Rest, run != r.run)
 }
 
 // counts reports whether a bucket's entries of a host count.
@@ -95,10 +95,10 @@ func (r *bucketReader) counts(b *bucket, id uint32) bool {
 // divide appends the entries that count.
 func (r *bucketReader) divide(b *bucket, entries []byte, old bool) error {
 	d := &r.dec
-	d.b, d.bad = entries, false
-	for len(d.b) > 0 {
-		id, data := d.uint(), d.bytes(d.uint())
-		if d.bad || len(data) == 0 || id == 0 || id > uint64(r.table.n) {
+	d.Rest, d.Bad = entries, false
+	for len(d.Rest) > 0 {
+		id, data := d.Uint(), d.Bytes()
+		if d.Bad || len(data) == 0 || id == 0 || id > uint64(r.table.n) {
 			return fmt.Errorf("bucket %d: %w", b.id, errBlock)
 		}
 		if r.counts(b, uint32(id)) {
@@ -106,7 +106,7 @@ func (r *bucketReader) divide(b *bucket, entries []byte, old bool) error {
 			r.parts = append(r.parts, part{uint32(id), old, data})
 		}
 	}
-	if d.bad {
+	if d.Bad {
 		return fmt.Errorf("bucket %d: %w", b.id, errBlock)
 	}
 	return nil
@@ -132,18 +132,18 @@ func (r *bucketReader) host(parts []part, items []entry) (coldHost, error) {
 	r.moves = r.moves[:0]
 	for i := range parts {
 		p := &parts[i]
-		d.b, d.bad = p.data, false
-		kind := d.byte()
+		d.Rest, d.Bad = p.data, false
+		kind := d.Byte()
 		if (kind == putHost || kind == putRanked) != (i == 0) {
 			return s, errBlock
 		}
 		switch kind {
 		case putRanked:
-			s.generation, s.missed = d.uint()-1, uint32(d.uint())
+			s.generation, s.missed = d.Uint()-1, uint32(d.Uint())
 			fallthrough
 		case putHost:
-			s.name = d.string()
-			if s.rest = uint32(d.uint()); s.rest > 0 {
+			s.name = d.String()
+			if s.rest = uint32(d.Uint()); s.rest > 0 {
 				s.key = d.key()
 			}
 		case putMoves:
@@ -152,7 +152,7 @@ func (r *bucketReader) host(parts []part, items []entry) (coldHost, error) {
 		if p.old {
 			s.generation = generationBefore
 		}
-		for len(d.b) > 0 {
+		for len(d.Rest) > 0 {
 			e := d.entry()
 			if p.old && e.rank == robotsRank {
 				s.void++
@@ -160,7 +160,7 @@ func (r *bucketReader) host(parts []part, items []entry) (coldHost, error) {
 			}
 			s.items = append(s.items, e)
 		}
-		if d.bad {
+		if d.Bad {
 			return s, errBlock
 		}
 	}

@@ -98,12 +98,12 @@ func (c *compactor) step(v *victim) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	r := reader{b: frame}
-	switch r.byte() {
+	r := readerOf(frame)
+	switch r.Byte() {
 	case frameChunk:
-		c.buckets.moveChunk(uint32(r.uint()), at, frame)
+		c.buckets.moveChunk(uint32(r.Uint()), at, frame)
 	case frameBlock:
-		v.host = r.string()
+		v.host = r.String()
 	default:
 		return 0, c.pages.damaged(at, errBlock)
 	}

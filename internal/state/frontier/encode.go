@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"kumo/internal/base/item"
+	"kumo/internal/base/varint"
 	"kumo/internal/state/rank"
 )
 
@@ -62,73 +63,19 @@ func (w *writer) entries(entries []entry) {
 // item encodes an item of a host but for its key.
 func (w *writer) item(host string, it *Item) { w.b = item.AppendBody(w.b, host, it) }
 
-// A reader decodes. After the first error it reads zeros.
-type reader struct {
-	b   []byte
-	bad bool
-}
+// A reader decodes what a writer has encoded.
+type reader struct{ varint.Reader }
 
-func (r *reader) uint() uint64 {
-	n, size := binary.Uvarint(r.b)
-	return advance(r, n, size)
-}
+func readerOf(b []byte) reader { return reader{varint.Reader{Rest: b}} }
 
-func (r *reader) int() int64 {
-	n, size := binary.Varint(r.b)
-	return advance(r, n, size)
-}
-
-func advance[T any](r *reader, n T, size int) T {
-	if size <= 0 {
-		var zero T
-		r.bad, r.b = true, nil
-		return zero
-	}
-	r.b = r.b[size:]
-	return n
-}
-
-func (r *reader) bytes(n uint64) []byte {
-	if n > uint64(len(r.b)) {
-		r.bad, r.b = true, nil
-		return nil
-	}
-	b := r.b[:n:n]
-	r.b = r.b[n:]
-	return b
-}
-
-func (r *reader) byte() byte {
-	if b := r.bytes(1); b != nil {
-		return b[0]
-	}
-	return 0
-}
-
-func (r *reader) string() string { return string(r.bytes(r.uint())) }
-
-// count reads the number of the elements that follow, which take a byte each at least.
-func (r *reader) count() int {
-	n := r.uint()
-	if n > uint64(len(r.b)) {
-		r.bad, r.b = true, nil
-		return 0
-	}
-	return int(n)
-}
-
-func (r *reader) key() key { return key{rank: int32(r.int()), seq: r.uint()} }
+func (r *reader) key() key { return key{rank: int32(r.Int()), seq: r.Uint()} }
 
 func (r *reader) link() link {
-	var at uint64
-	if b := r.bytes(8); b != nil {
-		at = binary.LittleEndian.Uint64(b)
-	}
-	return link{at: loc(at), key: r.key(), count: uint32(r.uint()), oldest: loc(r.uint())}
+	return link{at: loc(r.Fixed()), key: r.key(), count: uint32(r.Uint()), oldest: loc(r.Uint())}
 }
 
 func (r *reader) links() []link {
-	n := r.count()
+	n := r.Count()
 	if n == 0 {
 		return nil
 	}
@@ -141,20 +88,20 @@ func (r *reader) links() []link {
 
 // entry reads an entry. Its data is a part of the reader's buffer.
 func (r *reader) entry() (e entry) {
-	rank := r.uint()
-	e.rank, e.seq = int32(uint32(rank>>1))+robotsRank, r.uint()
+	rank := r.Uint()
+	e.rank, e.seq = int32(uint32(rank>>1))+robotsRank, r.Uint()
 	if rank&1 != 0 {
-		if b := r.bytes(4); b != nil {
+		if b := r.Take(4); b != nil {
 			e.url = binary.LittleEndian.Uint32(b)
 		}
 	}
-	e.data = r.bytes(r.uint())
+	e.data = r.Bytes()
 	return e
 }
 
 // entries reads a number of entries and appends them.
 func (r *reader) entries(to []entry) []entry {
-	for n := r.count(); n > 0 && !r.bad; n-- {
+	for n := r.Count(); n > 0 && !r.Bad; n-- {
 		to = append(to, r.entry())
 	}
 	return to
@@ -170,9 +117,9 @@ func (w *writer) moves(youngest uint64, moves []Move) {
 
 // moves reads moves to the end and appends them.
 func (r *reader) moves(to []newPlace) []newPlace {
-	for seq := r.uint(); len(r.b) > 0; {
-		if url := r.bytes(4); url != nil {
-			to = append(to, newPlace{binary.LittleEndian.Uint32(url), rank.Place(int32(r.uint() & math.MaxInt32)), seq})
+	for seq := r.Uint(); len(r.Rest) > 0; {
+		if url := r.Take(4); url != nil {
+			to = append(to, newPlace{binary.LittleEndian.Uint32(url), rank.Place(int32(r.Uint() & math.MaxInt32)), seq})
 		}
 	}
 	return to

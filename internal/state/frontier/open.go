@@ -153,11 +153,11 @@ func (l *loader) apply(kind byte) error {
 }
 
 func (l *loader) begin() error {
-	r := reader{b: l.body}
-	run := r.uint() + 1
+	r := readerOf(l.body)
+	run := r.Uint() + 1
 	l.disk.buckets.run, l.disk.reader.run = run, run
-	l.offset = l.disk.cold.base.UnixMilli() - r.int()
-	if r.bad {
+	l.offset = l.disk.cold.base.UnixMilli() - r.Int()
+	if r.Bad {
 		return ErrDamaged
 	}
 	return nil
@@ -210,9 +210,9 @@ func (l *loader) host() error {
 	}
 	var rec record
 	rec.parse(l.body)
-	r := reader{b: bytes.Clone(l.body[recordLen:])}
+	r := readerOf(bytes.Clone(l.body[recordLen:]))
 	bench := l.disk.bench
-	h := bench.create(r.string(), 0)
+	h := bench.create(r.String(), 0)
 	h.queue.links = append(h.queue.links, r.links()...)
 	for _, e := range r.entries(nil) {
 		if e.rank != robotsRank { // the caller asks for it anew
@@ -223,7 +223,7 @@ func (l *loader) host() error {
 	if flying := r.entries(nil); len(flying) > 0 {
 		l.inFlight = append(l.inFlight, inFlightAtCut{h.key, flying})
 	}
-	if r.bad || len(r.b) > 0 {
+	if r.Bad || len(r.Rest) > 0 {
 		return ErrDamaged
 	}
 	if h.queue.ranks != nil {
@@ -243,15 +243,15 @@ func (l *loader) host() error {
 }
 
 func (l *loader) bucket() error {
-	r := reader{b: l.body}
-	b := &bucket{id: uint32(r.uint()), class: class(r.uint())}
-	from := r.int()
-	b.chunks = make([]chunk, r.count())
+	r := readerOf(l.body)
+	b := &bucket{id: uint32(r.Uint()), class: class(r.Uint())}
+	from := r.Int()
+	b.chunks = make([]chunk, r.Count())
 	for i := range b.chunks {
-		b.chunks[i] = chunk{loc(r.uint()), int64(r.uint())}
+		b.chunks[i] = chunk{loc(r.Uint()), int64(r.Uint())}
 		b.size += b.chunks[i].size
 	}
-	if r.bad || b.class > suspect {
+	if r.Bad || b.class > suspect {
 		return ErrDamaged
 	}
 	l.disk.buckets.restore(b)
@@ -264,10 +264,10 @@ func (l *loader) bucket() error {
 
 func (l *loader) end() error {
 	s := l.disk.segments
-	r := reader{b: l.body}
-	l.disk.ranking.age = r.uint()
-	for range r.count() {
-		seg := &segment{id: uint32(r.uint()), size: int64(r.uint()), live: int64(r.uint()), era: s.retained.era}
+	r := readerOf(l.body)
+	l.disk.ranking.age = r.Uint()
+	for range r.Count() {
+		seg := &segment{id: uint32(r.Uint()), size: int64(r.Uint()), live: int64(r.Uint()), era: s.retained.era}
 		name := s.folder.segment(seg.id)
 		size, err := s.folder.disk.Size(name)
 		if err != nil {
@@ -278,11 +278,11 @@ func (l *loader) end() error {
 		}
 		s.restore(seg)
 	}
-	l.disk.ranking.mostLift = int8(r.int())
-	l.note = []byte(r.string())
+	l.disk.ranking.mostLift = int8(r.Int())
+	l.note = []byte(r.String())
 	l.disk.polite.resumed = l.disk.now()
 	s.retained.reopen()
-	if r.bad {
+	if r.Bad {
 		return ErrDamaged
 	}
 	return nil

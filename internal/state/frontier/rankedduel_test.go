@@ -183,14 +183,14 @@ func FuzzColdHost(f *testing.F) {
 func TestMovesAreReadAsTheyWereWritten(t *testing.T) {
 	var w writer
 	w.moves(1<<40, []Move{{Key: 1<<37 - 1, Place: 9000}, {Key: 0, Place: -3}, {Key: 1 << 32, Place: 1 << 30}})
-	r := reader{b: w.b}
+	r := readerOf(w.b)
 	want := []newPlace{{1<<32 - 1, 9000, 1 << 40}, {1, 0, 1 << 40}, {1, 1 << 30, 1 << 40}}
-	if got := r.moves(nil); r.bad || !slices.Equal(got, want) {
+	if got := r.moves(nil); r.Bad || !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 	for i := range w.b { // cut off in the middle of a move
-		r := reader{b: w.b[:i]}
-		if got := r.moves(nil); !r.bad && i > 0 && len(got) == len(want) {
+		r := readerOf(w.b[:i])
+		if got := r.moves(nil); !r.Bad && i > 0 && len(got) == len(want) {
 			t.Errorf("%d bytes of %d are %v", i, len(w.b), got)
 		}
 	}
