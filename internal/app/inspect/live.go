@@ -39,7 +39,7 @@ const maxLooks = 16
 // Explain is Source's.
 func (l *Live) Explain(ctx context.Context, url string) (*Explanation, error) {
 	return l.patiently(ctx, func(tell func(crawl.Explanation)) (*crawl.Explanation, error) {
-		return l.Engine.Explain(url, tell)
+		return l.Engine.Inspector.Explain(url, tell)
 	})
 }
 
@@ -296,7 +296,7 @@ func (l *Live) met(name string) bool {
 // Top is Source's.
 func (l *Live) Top(ctx context.Context, n int, bySite bool) iter.Seq2[Important, error] {
 	return func(yield func(Important, error) bool) {
-		all, err := l.Engine.Top(ctx, n, bySite)
+		all, err := l.Engine.Inspector.Top(ctx, n, bySite)
 		for i := range all {
 			if !yield(importantOf(&all[i], bySite), nil) {
 				return

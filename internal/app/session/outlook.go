@@ -65,7 +65,7 @@ func (w *watcher) look() {
 		sample.Longest = append(sample.Longest, forecast.Host{Name: h.Key, URLs: h.Waiting, Delay: h.Delay,
 			Left: h.Left(now)})
 	}
-	sample.CutTo(func(host string) int { return int(w.Engine.MostPages(item.HostOfSlice(host))) })
+	sample.CutTo(func(host string) int { return int(w.Engine.Inspector.MostPages(item.HostOfSlice(host))) })
 	o := Outlook{Forecast: w.coming.Next(sample)}
 	w.curves.Add(stats.Point{Time: now, Pages: totals.Pages, Bytes: totals.Bytes, Failed: totals.Failed,
 		Known: int64(w.URLsKnown()), Waiting: int64(counts.URLs), Active: int64(counts.Active)})

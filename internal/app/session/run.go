@@ -67,7 +67,7 @@ func (s *Session) fill(r *stats.Report) {
 	reach, line, counts := s.Engine.Reach(), s.Engine.Outage(), s.Frontier.Counts()
 	r.HostsAnswered, r.HostsGivenUp, r.HostsFell = reach.Answered, reach.GaveUp, reach.Fell
 	r.CutOffs, r.CutOffSeconds, r.Scarce = line.Times, line.Total.Seconds(), line.Scarce
-	r.Journal, r.Undecided = uint64(s.Engine.Journalled()), s.Engine.Undecided()
+	r.Journal, r.Undecided = uint64(s.Engine.Checkpoints.Journalled()), s.Engine.Undecided()
 	r.Known, r.Waiting, r.Hosts = s.Engine.Known(), counts.URLs+int(r.Forsaken), counts.Hosts
 	r.Refused = s.Engine.Refused()
 	r.Cookies, r.CookiesEvicted = s.Engine.Cookies()

@@ -76,7 +76,7 @@ func New(p Parts) *Session {
 }
 
 // Seeds says how many seeds of the job's file were taken in, and how many it has; 0 and 0 where there is none.
-func (s *Session) Seeds() (taken, all int64) { return s.Engine.Seeds() }
+func (s *Session) Seeds() (taken, all int64) { return s.Engine.Seeding.Seeds() }
 
 // URLsKnown is the number of URLs met within reach so far.
 func (s *Session) URLsKnown() int { return s.Engine.Known() }

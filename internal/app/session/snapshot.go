@@ -96,7 +96,7 @@ func (s source) Snapshot(ctx context.Context, target string) iter.Seq2[inspect.C
 
 // copyTo copies the crawl as it is at one moment; what never changes is copied after it.
 func (s *Session) copyTo(ctx context.Context, c *folder.Copy) error {
-	err := s.Engine.Snapshot(ctx, func(ctx context.Context, at journal.Position, marks []store.Mark) error {
+	err := s.Engine.Checkpoints.Snapshot(ctx, func(ctx context.Context, at journal.Position, marks []store.Mark) error {
 		begun, err := s.JournalFiles(at)
 		if err != nil {
 			return err

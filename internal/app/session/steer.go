@@ -58,7 +58,7 @@ func (s source) Add(ctx context.Context, urls []string) (news int, err error) {
 		return 0, advice.Usage("no URL to add: name one")
 	}
 	for _, u := range all {
-		_, known, err := s.session.Engine.Knows(u)
+		_, known, err := s.session.Engine.Inspector.Knows(u)
 		if err != nil {
 			return 0, err
 		}
@@ -66,7 +66,7 @@ func (s source) Add(ctx context.Context, urls []string) (news int, err error) {
 			news++
 		}
 	}
-	return news, s.session.Engine.AddSeeds(ctx, all, nil)
+	return news, s.session.Engine.Seeding.AddSeeds(ctx, all, nil)
 }
 
 // mayBeSteered is an error for a node's part of a crawl: all nodes do the same.

@@ -100,25 +100,37 @@ func (b *batch) nextOfPage() {
 	b.ranks.next()
 }
 
+// admission judges links and seeds, and sorts those that are new.
+type admission struct {
+	cfg      *Config
+	hooks    Hooks
+	rules    *policy.Rules
+	known    *known
+	names    *names
+	traps    *trapGuard
+	ranks    *ranking
+	deferred bool // deferred URLs are kept in a file
+}
+
 // addLinks takes the links of it in.
-func (e *Engine) addLinks(b *batch, it *item.Item, pg *page.Page) error {
-	asks := e.cfg.Ignore.Links(&pg.Robots)
-	if e.hooks.Link != nil && len(pg.Links) > 0 {
-		return e.addEdited(b, it, pg.Links, asks)
+func (a *admission) addLinks(b *batch, it *item.Item, pg *page.Page) error {
+	asks := a.cfg.Ignore.Links(&pg.Robots)
+	if a.hooks.Link != nil && len(pg.Links) > 0 {
+		return a.addEdited(b, it, pg.Links, asks)
 	}
 	for i := range pg.Links {
-		e.addLink(b, it, &pg.Links[i], asks, nil)
+		a.addLink(b, it, &pg.Links[i], asks, nil)
 	}
 	return nil
 }
 
 // addLink takes one link of it in, with what a hook has to say; nil if there is none.
-func (e *Engine) addLink(b *batch, it *item.Item, l *page.Link, asks policy.LinkRules, edit *LinkEdit) {
+func (a *admission) addLink(b *batch, it *item.Item, l *page.Link, asks policy.LinkRules, edit *LinkEdit) {
 	u, err := weburl.Parse(l.URL)
-	if err != nil || e.cfg.Sitemaps == policy.SitemapsIgnored && (l.Kind == page.Sitemap || l.Kind == page.Listed) {
+	if err != nil || a.cfg.Sitemaps == policy.SitemapsIgnored && (l.Kind == page.Sitemap || l.Kind == page.Listed) {
 		return // the parser has counted what is unusable
 	}
-	u = e.rewritten(it, l.Kind, u)
+	u = a.rewritten(it, l.Kind, u)
 	c, veto := child(it, l), ""
 	c.URL = u.String() // the link itself stays as the page has it
 	if edit != nil {
@@ -132,49 +144,49 @@ func (e *Engine) addLink(b *batch, it *item.Item, l *page.Link, asks policy.Link
 		rule, why = "sitemap", "an index in an index in an index"
 	}
 	if linkTo(&c).MovesSeed() && veto == "" {
-		e.rules.Scope.AddSeed(u)
+		a.rules.Scope.AddSeed(u)
 	}
-	e.classify(b, u, c, rule, why)
+	a.classify(b, u, c, rule, why)
 }
 
 // rewritten is a link's URL as the crawl's rules have it. A redirect to what is the same page by the rules ("www." put
 // before the host, a session id behind the path) is followed as it stands: the server has no page at the URL that was
 // asked for.
-func (e *Engine) rewritten(it *item.Item, kind page.Kind, u weburl.URL) weburl.URL {
-	if e.cfg.Canon == 0 {
+func (a *admission) rewritten(it *item.Item, kind page.Kind, u weburl.URL) weburl.URL {
+	if a.cfg.Canon == 0 {
 		return u
 	}
-	v := e.cfg.Canon.Apply(u)
+	v := a.cfg.Canon.Apply(u)
 	if v == u || kind != page.Redirect {
 		return v
 	}
-	if from, err := weburl.Parse(it.URL); err == nil && e.cfg.Canon.Apply(from) == v {
+	if from, err := weburl.Parse(it.URL); err == nil && a.cfg.Canon.Apply(from) == v {
 		return u
 	}
 	return v
 }
 
 // addSeeds takes seeds in.
-func (e *Engine) addSeeds(b *batch, seeds []weburl.URL) {
+func (a *admission) addSeeds(b *batch, seeds []weburl.URL) {
 	for _, u := range seeds {
 		url := u.String()
-		e.classify(b, u, item.FromSeed(url), "", "")
+		a.classify(b, u, item.FromSeed(url), "", "")
 	}
 }
 
 // classify judges one link. A rule about the link that its page has is told with why it says so, "" if it does not.
 // What is off the crawl's hosts ends here.
-func (e *Engine) classify(b *batch, u weburl.URL, it item.Item, rule, why string) {
+func (a *admission) classify(b *batch, u weburl.URL, it item.Item, rule, why string) {
 	if !u.Web() {
 		return // mailto:, data: and the like are nobody's to fetch
 	}
-	v := e.rules.Judge(u, linkTo(&it))
+	v := a.rules.Judge(u, linkTo(&it))
 	if v.Rule == "" && why != "" {
 		v = policy.Defer(rule, why)
-		v.Deferred = e.files.deferred != nil || rule != ruleVetoed // or else it would never be counted
+		v.Deferred = a.deferred || rule != ruleVetoed // or else it would never be counted
 	}
 	if v.OffHost {
-		b.offs = append(b.offs, e.names.intern(u.Host()))
+		b.offs = append(b.offs, a.names.intern(u.Host()))
 		return
 	}
 	b.cands = append(b.cands, entry.Candidate{Host: u.Host(), Item: it, Verdict: v})
@@ -183,43 +195,43 @@ func (e *Engine) classify(b *batch, u weburl.URL, it item.Item, rule, why string
 
 // offer asks seen which candidates are news, and sorts those. It is called within the ledger's gate, so that what
 // seen has taken is in the journal's same batch.
-func (e *Engine) offer(b *batch) {
-	if e.known.db == nil || b.foreign {
-		b.news = e.known.seen.Offer(b.urls, b.news[:0])
+func (a *admission) offer(b *batch) {
+	if a.known.db == nil || b.foreign {
+		b.news = a.known.seen.Offer(b.urls, b.news[:0])
 	} else {
-		b.news = e.known.db.OfferWith(b.urls, b.news[:0], b.payload)
+		b.news = a.known.db.OfferWith(b.urls, b.news[:0], b.payload)
 	}
 	for i, news := range b.news {
 		c := &b.cands[i]
 		switch {
 		case news == seen.Fresh:
 			c.Item.URL = b.urls[i].URL // a copy that may be kept; the link's was part of its page
-			e.traps.met(&c.Item)
-			if e.route(b, c); c.Rule == "" {
+			a.traps.met(&c.Item)
+			if a.route(b, c); c.Rule == "" {
 				b.ranks.at = append(b.ranks.at, int32(i))
 			}
 			continue
 		case news == seen.Later:
 			b.entries.Undecided(b.urls[i].Payload)
-			e.known.undecided.Add(1)
-		case news == seen.Nearer && c.Rule == "" && e.depths:
+			a.known.undecided.Add(1)
+		case news == seen.Nearer && c.Rule == "" && a.known.depths:
 			b.entries.Nearer(c.Item.URL, c.Item.Depth)
 		}
-		if c.Rule == "" && e.traps.met(&c.Item) {
-			e.route(b, c)
+		if c.Rule == "" && a.traps.met(&c.Item) {
+			a.route(b, c)
 		}
 	}
 }
 
 // route sorts a candidate that is news, by its verdict.
-func (e *Engine) route(b *batch, c *entry.Candidate) {
-	c.Host = e.names.intern(c.Host)
+func (a *admission) route(b *batch, c *entry.Candidate) {
+	c.Host = a.names.intern(c.Host)
 	if c.Rule != "" {
-		e.leaveOut(b, c)
+		a.leaveOut(b, c)
 		return
 	}
-	c.Item.Path = e.path(c.Item.Path, c.Item.Kind)
-	e.ranks.lift(&c.Item)
+	c.Item.Path = a.path(c.Item.Path, c.Item.Kind)
+	a.ranks.lift(&c.Item)
 	b.entries.Found(&c.Item)
 	b.found = append(b.found, *c)
 }
@@ -232,8 +244,8 @@ func (b *batch) payload(i int) []byte {
 	return b.payloads[at:]
 }
 
-func (e *Engine) leaveOut(b *batch, c *entry.Candidate) {
-	s := page.Skip{URL: c.Item.URL, Host: c.Host, From: c.Item.From, Depth: int(c.Item.Depth), Time: e.cfg.Now(),
+func (a *admission) leaveOut(b *batch, c *entry.Candidate) {
+	s := page.Skip{URL: c.Item.URL, Host: c.Host, From: c.Item.From, Depth: int(c.Item.Depth), Time: a.cfg.Now(),
 		Rule: c.Rule, Why: c.Why}
 	if c.Deferred {
 		b.entries.Skip(entry.SkipDeferred, &s)
@@ -245,7 +257,7 @@ func (e *Engine) leaveOut(b *batch, c *entry.Candidate) {
 }
 
 // path is the discovery path one hop further. Paths are few and shared.
-func (e *Engine) path(parent string, k page.Kind) string {
+func (a *admission) path(parent string, k page.Kind) string {
 	hop := k.Hop()
 	if hop == 0 {
 		return parent
@@ -253,11 +265,11 @@ func (e *Engine) path(parent string, k page.Kind) string {
 	if len(parent) >= entry.MaxPath {
 		return parent // as long as crawl.log has them
 	}
-	return e.names.intern(parent + string(hop))
+	return a.names.intern(parent + string(hop))
 }
 
 // countLinks counts what a batch tells of links, when it is put.
-func (e *Engine) countLinks(b *batch) {
-	e.stats.Found(b.links)
-	e.offHosts.add(b.offs, e.stats)
+func (c *journalCounts) countLinks(b *batch) {
+	c.stats.Found(b.links)
+	c.offHosts.add(b.offs, c.stats)
 }

@@ -263,11 +263,11 @@ func (c *claims) say(all []*ending) {
 }
 
 // keepSaying says what was fetched, until the context ends.
-func (e *Engine) keepSaying(ctx context.Context) error {
-	if e.claims == nil {
+func (ds *Dispatches) keepSaying(ctx context.Context) error {
+	if ds.claims == nil {
 		return nil
 	}
-	tick := time.NewTicker(e.cfg.Commit)
+	tick := time.NewTicker(ds.cfg.Commit)
 	defer tick.Stop()
 	for {
 		select {
@@ -275,29 +275,29 @@ func (e *Engine) keepSaying(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 		}
-		all, sequence := e.claims.take()
+		all, sequence := ds.claims.take()
 		if len(all) == 0 {
 			continue
 		}
 		// the run ends, with that or with what failed
-		if e.ledger.WaitDurable(ctx, sequence) != nil || e.claims.tellAtRisk(ctx, all) != nil {
-			e.claims.claimed(all)
+		if ds.ledger.WaitDurable(ctx, sequence) != nil || ds.claims.tellAtRisk(ctx, all) != nil {
+			ds.claims.claimed(all)
 			return nil
 		}
-		e.claims.say(all)
+		ds.claims.say(all)
 	}
 }
 
 // sayLast says, when all is durable, what was fetched since keepSaying has ended.
-func (e *Engine) sayLast() {
-	if e.claims == nil {
+func (ds *Dispatches) sayLast() {
+	if ds.claims == nil {
 		return
 	}
-	all, _ := e.claims.take()
+	all, _ := ds.claims.take()
 	// others may not come to know any more that their records are here alone
 	all = slices.DeleteFunc(all, func(n *ending) bool { return n.page != nil })
 	if len(all) > 0 {
-		e.claims.say(all)
+		ds.claims.say(all)
 	}
 }
 
@@ -317,45 +317,45 @@ func (c *claims) tellAtRisk(ctx context.Context, all []*ending) error {
 
 // OfferAgain offers URLs whose records were lost to who remembers them, as other URLs offer themselves by links. It
 // returns when that is durable here, and needs a Run to commit.
-func (e *Engine) OfferAgain(ctx context.Context, items []item.Item) error {
-	if e.claims == nil {
+func (ds *Dispatches) OfferAgain(ctx context.Context, items []item.Item) error {
+	if ds.claims == nil {
 		return errNoClaims
 	}
-	e.await(ctx)
+	ds.holds.await(ctx)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	e.peers.received.Add(1)
+	ds.holds.received.Add(1)
 	var sequence uint64
-	err := e.ledger.Within(func() error {
+	err := ds.ledger.Within(func() error {
 		var out entry.Encoder
 		for i := range items {
 			c := entry.Candidate{Host: items[i].Host(), Item: items[i]}
-			e.peers.outbox.Put(&out, &c, nil)
+			ds.outbox.Put(&out, &c, nil)
 		}
-		e.ledger.Enqueue(out.Writer)
-		sequence = e.ledger.Sequence()
+		ds.ledger.Enqueue(out.Writer)
+		sequence = ds.ledger.Sequence()
 		return nil
 	})
 	if err == nil {
-		err = e.ledger.WaitDurable(ctx, sequence)
+		err = ds.ledger.WaitDurable(ctx, sequence)
 	}
 	return err
 }
 
 // Refetched is how many URLs this process has taken in again because their records were lost with other nodes.
-func (e *Engine) Refetched() int64 {
-	if e.claims == nil {
+func (ds *Dispatches) Refetched() int64 {
+	if ds.claims == nil {
 		return 0
 	}
-	return e.claims.refetch.Load()
+	return ds.claims.refetch.Load()
 }
 
 // claim puts all links of a batch into the outbox that a rule does not leave out.
-func (e *Engine) claim(b *batch) {
+func (o *outgoing) claim(b *batch) {
 	var known []bool
-	if e.known.db != nil { // what is known here was claimed
-		known = e.known.db.Remembers(b.urls, b.known[:0])
+	if o.known.db != nil { // what is known here was claimed
+		known = o.known.db.Remembers(b.urls, b.known[:0])
 		b.known = known
 	}
 	kept := 0
@@ -367,7 +367,7 @@ func (e *Engine) claim(b *batch) {
 			continue
 		}
 		if c.Item.Root && !b.rooted {
-			e.divertRoot(&c.Item)
+			o.roots.divertRoot(&c.Item)
 		}
 		if known != nil && known[i] {
 			continue
@@ -376,7 +376,7 @@ func (e *Engine) claim(b *batch) {
 		if b.visit != nil {
 			page = b.visit.page
 		}
-		e.peers.outbox.Put(&b.entries, c, page)
+		o.outbox.Put(&b.entries, c, page)
 	}
 	clear(b.cands[kept:])
 	b.cands, b.urls = b.cands[:kept], b.urls[:kept]

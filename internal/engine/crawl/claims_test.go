@@ -129,8 +129,8 @@ func (m *backups) inTime(c *crew) (stop func() bool) {
 		}
 		for _, n := range c.nodes {
 			if e := n.engine.Load(); e != nil {
-				links, _ := e.Outbox()
-				fmt.Printf("node %d: idle %v, %d links, %v unsaid, %+v\n", n.id, e.Idle(), links, e.claims.unsaid,
+				links, _ := e.Links.Outbox()
+				fmt.Printf("node %d: idle %v, %d links, %v unsaid, %+v\n", n.id, e.Idle(), links, e.Dispatches.claims.unsaid,
 					e.frontier.Counts())
 			}
 		}
@@ -196,7 +196,7 @@ func (m *backups) dispatch(ctx context.Context, n *crewNode, e *Engine) {
 	if len(urls) == 0 {
 		return
 	}
-	done, err := e.TakeDispatched(ctx, data)
+	done, err := e.Dispatches.TakeDispatched(ctx, data)
 	switch {
 	case err == nil && len(done) != len(urls):
 		m.t.Errorf("%d answers to %d links", len(done), len(urls))
@@ -225,7 +225,7 @@ func (m *backups) check(n *crewNode, e *Engine) {
 	}
 	m.mu.Unlock()
 	for host := range hosts {
-		quiet := !e.Waits(host)
+		quiet := !e.Dispatches.Waits(host)
 		m.mu.Lock()
 		h := m.hosts[host]
 		if h.quiet++; !quiet {
@@ -265,7 +265,7 @@ func (n *crewNode) finished(host string, urls []string) {
 // remind is for a life what claims and dispatches.
 func (n *crewNode) remind(ctx context.Context, e *Engine, beside *sync.WaitGroup) {
 	m := n.backups
-	err := e.HeldHosts(func(host string) error {
+	err := e.Dispatches.HeldHosts(func(host string) error {
 		if own, _ := n.owner(host); own != n.id {
 			n.t.Errorf("node %d holds %s, which is node %d's", n.id, host, own)
 		}
@@ -277,10 +277,10 @@ func (n *crewNode) remind(ctx context.Context, e *Engine, beside *sync.WaitGroup
 	m.again(func(_ string, h *target) bool { return h.node == n.id })
 	beside.Go(func() {
 		for tick := 0; ctx.Err() == nil; tick++ {
-			for _, b := range e.Batches(time.Now(), nodeOfAll) {
+			for _, b := range e.Links.Batches(time.Now(), nodeOfAll) {
 				m.claim(n.crew, b.Data)
 				if n.chance(100) >= m.lossy {
-					e.Answered(b.To, b.Number, nil, time.Now())
+					e.Links.Answered(b.To, b.Number, nil, time.Now())
 				}
 			}
 			if tick%40 == 0 {
@@ -316,14 +316,14 @@ func (m *backups) giveUp(ctx context.Context, n *crewNode, e *Engine) {
 	}
 	m.mu.Unlock()
 	slices.Sort(going)
-	if err := e.ReleaseHosts(ctx, going, owedNothing); err != nil {
+	if err := e.Dispatches.ReleaseHosts(ctx, going, owedNothing); err != nil {
 		return
 	}
 	for _, over := range e.Busy(going) {
 		<-over // what was handed out meanwhile is put off, and forgotten
 	}
 	for _, host := range going {
-		if e.Waits(host) {
+		if e.Dispatches.Waits(host) {
 			n.t.Errorf("something waits at %s, which was given up", host)
 		}
 	}
@@ -381,7 +381,7 @@ func (c *crew) wantClaims(t *testing.T, once bool) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if links, _ := e.Outbox(); links > 0 || !e.Idle() {
+		if links, _ := e.Links.Outbox(); links > 0 || !e.Idle() {
 			t.Errorf("node %d: %d links wait in the next run", n.id, links)
 		}
 		if err := closeAll(); err != nil {

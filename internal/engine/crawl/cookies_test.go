@@ -27,14 +27,14 @@ func TestCookiesComeWithTheirHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := time.Now()
-	a.e.cookies.Keep([]string{"n=1; Domain=moves.test", "m=1; Max-Age=1000"}, at, false, now)
-	a.e.cookies.Keep([]string{"secret=1"}, at, true, now)
-	a.e.cookies.Keep([]string{"n=1"}, other, false, now)
+	a.e.runner.visits.hops.jar.Keep([]string{"n=1; Domain=moves.test", "m=1; Max-Age=1000"}, at, false, now)
+	a.e.runner.visits.hops.jar.Keep([]string{"secret=1"}, at, true, now)
+	a.e.runner.visits.hops.jar.Keep([]string{"n=1"}, other, false, now)
 	if err := a.e.ledger.Commit(); err != nil {
 		t.Fatal(err)
 	}
 	a.again()
-	if n := a.e.cookies.Len(); n != 3 {
+	if n := a.e.runner.visits.hops.jar.Len(); n != 3 {
 		t.Fatalf("%d cookies after a restart", n)
 	}
 	out, err := a.e.Transfers().Export(func(host string) strategy.Node {
@@ -62,7 +62,7 @@ func TestCookiesComeWithTheirHost(t *testing.T) {
 		}
 	}
 	b.again()
-	if n := b.e.cookies.Append(nil, at, now); len(n) != 2 || len(b.e.cookies.Append(nil, other, now)) > 0 {
+	if n := b.e.runner.visits.hops.jar.Append(nil, at, now); len(n) != 2 || len(b.e.runner.visits.hops.jar.Append(nil, other, now)) > 0 {
 		t.Errorf("it has %v", n)
 	}
 }

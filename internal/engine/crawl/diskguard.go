@@ -74,11 +74,11 @@ func (s *diskGuard) await(ctx context.Context) {
 }
 
 // watchSpace looks again and again, until the context ends.
-func (e *Engine) watchSpace(ctx context.Context) error {
-	if e.control.disk.least == 0 {
+func (s *diskGuard) watchSpace(ctx context.Context, cfg *Config, l Listener) error {
+	if s.least == 0 {
 		return nil
 	}
-	tick := time.NewTicker(e.cfg.LookSpace)
+	tick := time.NewTicker(cfg.LookSpace)
 	defer tick.Stop()
 	for {
 		select {
@@ -86,7 +86,7 @@ func (e *Engine) watchSpace(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 		}
-		if err := e.control.disk.look(e.cfg.Now(), e.listener); err != nil {
+		if err := s.look(cfg.Now(), l); err != nil {
 			return err
 		}
 	}

@@ -107,7 +107,7 @@ func (l *loner) kill() {
 func (l *loner) dispatch(urls string, done ...string) {
 	l.Helper()
 	all := strings.Fields(urls)
-	is, err := l.e.TakeDispatched(l.Context(), linksTo(all...))
+	is, err := l.e.Dispatches.TakeDispatched(l.Context(), linksTo(all...))
 	if err != nil || len(is) != len(all) {
 		l.Fatal(is, err)
 	}
@@ -123,7 +123,7 @@ func (l *loner) dispatch(urls string, done ...string) {
 func (l *loner) claim(urls ...string) {
 	l.Helper()
 	now := time.Now()
-	for _, b := range l.e.Batches(now, func(host string) (strategy.Node, bool) { return strategy.Node(host), true }) {
+	for _, b := range l.e.Links.Batches(now, func(host string) (strategy.Node, bool) { return strategy.Node(host), true }) {
 		var refused []int
 		i := 0
 		for url := range l.linksIn(b) {
@@ -132,7 +132,7 @@ func (l *loner) claim(urls ...string) {
 			}
 			i++
 		}
-		l.e.Answered(b.To, b.Number, refused, now)
+		l.e.Links.Answered(b.To, b.Number, refused, now)
 	}
 	l.settle()
 }
@@ -183,7 +183,7 @@ func TestAPageIsDoneWhenItsLinksAreClaimed(t *testing.T) {
 		l.dispatch(one+" "+two+" "+three, three)
 		l.claim(y)
 		l.wantDone(three, false)
-		if !l.e.Waits("a.test") {
+		if !l.e.Dispatches.Waits("a.test") {
 			t.Error("nothing is to be said of a.test")
 		}
 		l.kill()
@@ -209,14 +209,14 @@ func TestLinksOfTheOwnHostsAreClaimed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := l.e.AddSeeds(t.Context(), []weburl.URL{u}, func(string) bool { return true }); err != nil {
+		if err := l.e.Seeding.AddSeeds(t.Context(), []weburl.URL{u}, func(string) bool { return true }); err != nil {
 			t.Fatal(err)
 		}
 		l.settle()
 		l.fetched("http://a.test/", 0)
 		l.claim("http://a.test/")
 		l.dispatch("http://a.test/ http://a.test/1")
-		if links, _ := l.e.Outbox(); links != 2 || l.e.Idle() {
+		if links, _ := l.e.Links.Outbox(); links != 2 || l.e.Idle() {
 			t.Errorf("%d links are to be claimed", links)
 		}
 		l.wantDone("", false)
@@ -232,7 +232,7 @@ func TestALinkThatIsLeftOutStaysWithItsFinder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLoner(t, map[string]string{"http://a.test/": "http://b.test/deep"}, func(c *Config) { c.Depth = 3 })
 		l.dispatch("http://a.test/")
-		if links, _ := l.e.Outbox(); links != 0 {
+		if links, _ := l.e.Links.Outbox(); links != 0 {
 			t.Errorf("%d links are to be claimed", links)
 		}
 		l.wantDone("http://a.test/", true)
@@ -251,7 +251,7 @@ func TestWhatIsNotFetchedIsDone(t *testing.T) {
 		l.dispatch(full)
 		l.wantDone(full, true)
 		const dead = "http://dead.test/1 http://dead.test/2"
-		if err := l.e.abandonOrigin("http://dead.test", abandonment{page.Refused, "refused"}); err != nil {
+		if err := l.e.abandons.abandonOrigin("http://dead.test", abandonment{page.Refused, "refused"}); err != nil {
 			t.Fatal(err)
 		}
 		l.dispatch(dead)
@@ -299,7 +299,7 @@ func TestAHostThatComesBackBeginsAfresh(t *testing.T) {
 				l.lost.Store("a.test", true)
 				released, given := make(chan error), make(chan string, 2)
 				go func() {
-					released <- l.e.ReleaseHosts(t.Context(), []string{"a.test", "never.test"},
+					released <- l.e.Dispatches.ReleaseHosts(t.Context(), []string{"a.test", "never.test"},
 						func(host string, _, _ time.Duration) { given <- host })
 				}()
 				l.settle()
@@ -316,20 +316,20 @@ func TestAHostThatComesBackBeginsAfresh(t *testing.T) {
 					t.Fatal(err)
 				}
 				l.wantDone("http://a.test/1", false)
-				if l.e.Waits("a.test") || !l.e.Waits("stays.test") {
+				if l.e.Dispatches.Waits("a.test") || !l.e.Dispatches.Waits("stays.test") {
 					t.Error("it waits still")
 				}
 				for step := range strings.SplitSeq(then, ", ") {
 					switch step {
 					case "checkpoint":
-						if err := l.e.checkpoint(t.Context()); err != nil {
+						if err := l.e.Checkpoints.checkpoint(t.Context()); err != nil {
 							t.Fatal(err)
 						}
 					case "kill":
 						l.kill()
 					}
 				}
-				if _, err := l.e.TakeDispatched(t.Context(), linksTo("http://a.test/2")); !errors.Is(err, ErrNotOurs) {
+				if _, err := l.e.Dispatches.TakeDispatched(t.Context(), linksTo("http://a.test/2")); !errors.Is(err, ErrNotOurs) {
 					t.Error(err)
 				}
 				l.fetched("http://a.test/2", 0)
@@ -357,7 +357,7 @@ func TestATenureOutlivesAProcess(t *testing.T) {
 		for range 3 {
 			l.dispatch("http://a.test/")
 			l.lost.Store("a.test", true)
-			if err := l.e.ReleaseHosts(t.Context(), []string{"a.test"}, owedNothing); err != nil {
+			if err := l.e.Dispatches.ReleaseHosts(t.Context(), []string{"a.test"}, owedNothing); err != nil {
 				t.Fatal(err)
 			}
 			l.lost.Delete("a.test")
@@ -393,7 +393,7 @@ func TestHeldHosts(t *testing.T) {
 		l.dispatch("http://a.test/")
 		l.e.Pause(true)
 		l.dispatch("http://b.test/ http://c.test/")
-		if err := l.e.abandonOrigin("http://c.test", abandonment{page.Refused, "refused"}); err != nil {
+		if err := l.e.abandons.abandonOrigin("http://c.test", abandonment{page.Refused, "refused"}); err != nil {
 			t.Fatal(err)
 		}
 		l.settle()
@@ -404,7 +404,7 @@ func TestHeldHosts(t *testing.T) {
 			t.Fatal(err)
 		}
 		var held []string
-		if err := e.HeldHosts(func(host string) error { held = append(held, host); return nil }); err != nil {
+		if err := e.Dispatches.HeldHosts(func(host string) error { held = append(held, host); return nil }); err != nil {
 			t.Fatal(err)
 		}
 		if slices.Sort(held); !slices.Equal(held, []string{"b.test", "c.test"}) {
@@ -421,21 +421,21 @@ func TestStrangeDispatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLoner(t, map[string]string{"http://a.test/": ""}, func(c *Config) { c.Depth = 9 })
 		for _, data := range [][]byte{nil, {0}, {member.LinksVersion, 5, 1}} {
-			if done, err := l.e.TakeDispatched(t.Context(), data); err == nil {
+			if done, err := l.e.Dispatches.TakeDispatched(t.Context(), data); err == nil {
 				t.Error("no error", done)
 			}
 		}
 		c := entry.Candidate{Host: "a.test", Item: item.Item{URL: "http://a.test/out", Depth: 1},
 			Verdict: policy.Verdict{Rule: "exclude", Why: "out"}}
 		mail := entry.Candidate{Item: item.Item{URL: "mailto:me@a.test"}}
-		done, err := l.e.TakeDispatched(t.Context(), appendLink(appendLink([]byte{member.LinksVersion}, &c), &mail))
+		done, err := l.e.Dispatches.TakeDispatched(t.Context(), appendLink(appendLink([]byte{member.LinksVersion}, &c), &mail))
 		if err != nil || !slices.Equal(done, []bool{true, true}) {
 			t.Error(done, err)
 		}
 		l.e.Pause(true)
 		far := linksAt(7, "http://a.test/")
 		for _, data := range [][]byte{far, linksAt(5, "http://a.test/"), far} {
-			if done, err := l.e.TakeDispatched(t.Context(), data); err != nil || done[0] {
+			if done, err := l.e.Dispatches.TakeDispatched(t.Context(), data); err != nil || done[0] {
 				t.Error(done, err)
 			}
 		}
@@ -470,7 +470,7 @@ func TestExplainWhatIsClaimed(t *testing.T) {
 		l.dispatch("http://a.test/")
 		want := func(url string, claiming, elsewhere bool) {
 			t.Helper()
-			x, err := l.e.Explain(url, func(Explanation) {})
+			x, err := l.e.Inspector.Explain(url, func(Explanation) {})
 			if err != nil || x.Claiming != claiming || x.Elsewhere != elsewhere {
 				t.Errorf("%s: %+v, %v", url, x, err)
 			}
@@ -493,12 +493,12 @@ func TestLinksOfAVisitThatIsPutOff(t *testing.T) {
 		l := newLoner(t, map[string]string{"http://a.test/": ""}, func(c *Config) { c.IgnoreRobots = false })
 		l.e.Pause(true)
 		l.dispatch("http://a.test/")
-		l.e.robots.Answer("http://a.test", 200, []byte("Sitemap: http://b.test/sitemap.xml"))
+		l.e.Inspector.robots.Answer("http://a.test", 200, []byte("Sitemap: http://b.test/sitemap.xml"))
 		l.e.limits.quota = policy.NewQuota(policy.Limits{PerHost: 1}, 0)
 		l.e.limits.quota.Take("a.test", "") // by another visit, which is under way: this one is put off
 		l.e.Pause(false)
 		l.settle()
-		if links, _ := l.e.Outbox(); links != 1 {
+		if links, _ := l.e.Links.Outbox(); links != 1 {
 			t.Fatalf("%d links are to be claimed", links)
 		}
 		l.e.limits.quota.Settle("a.test", "", false)

@@ -2,7 +2,6 @@ package crawl
 
 import (
 	"context"
-	"maps"
 )
 
 // Drain returns when no visit is under way to hosts of which nothing is asked any more, nothing of them is undecided,
@@ -10,9 +9,9 @@ import (
 // node's, as the router says when Drain is called. It needs a Run to commit.
 func (e *Engine) Drain(ctx context.Context, of func(host string) bool) error {
 	if of == nil {
-		of = func(host string) bool { return !e.ours(host) }
+		of = func(host string) bool { return !e.Inspector.hosts.ours(host) }
 	}
-	for _, over := range e.workers.matching(func(v visiting) bool { return of(v.host) || of(v.asks) }) {
+	for _, over := range e.runner.workers.matching(func(v visiting) bool { return of(v.host) || of(v.asks) }) {
 		select {
 		case <-over:
 		case <-ctx.Done():
@@ -24,28 +23,13 @@ func (e *Engine) Drain(ctx context.Context, of func(host string) bool) error {
 	if err := e.ledger.FlushDurable(ctx); err != nil {
 		return err
 	}
-	if e.pendingDedup() {
-		if err := e.decide(ctx); err != nil {
+	if e.known.pendingDedup() {
+		if err := e.Checkpoints.decide(ctx); err != nil {
 			return err
 		}
 	}
 	return e.ledger.FlushDurable(ctx)
 }
 
-// Busy are those of some hosts to which a visit is under way, each with what is closed when it is over.
-func (e *Engine) Busy(hosts []string) map[string]<-chan struct{} {
-	busy := make(map[string]<-chan struct{}, len(hosts))
-	for _, host := range hosts {
-		busy[host] = nil
-	}
-	e.workers.matching(func(v visiting) bool {
-		for _, host := range []string{v.host, v.asks} {
-			if _, wanted := busy[host]; wanted {
-				busy[host] = v.over
-			}
-		}
-		return false
-	})
-	maps.DeleteFunc(busy, func(_ string, over <-chan struct{}) bool { return over == nil })
-	return busy
-}
+// Busy returns those of some hosts to which a visit is under way, each with a channel that is closed when it is over.
+func (e *Engine) Busy(hosts []string) map[string]<-chan struct{} { return e.runner.workers.busy(hosts) }

@@ -10,21 +10,40 @@ import (
 	"kumo/internal/base/item"
 	"kumo/internal/base/page"
 	"kumo/internal/base/weburl"
+	"kumo/internal/content/policy"
 	"kumo/internal/state/entry"
+	"kumo/internal/state/frontier"
+	"kumo/internal/state/ledger"
 	"kumo/internal/state/seen"
+	"kumo/internal/state/transfer"
 )
 
-// A schedule is when recrawls are.
-type schedule struct {
-	added chan struct{} // something was taken for a recrawl
-	ended chan struct{} // closed when nothing more will be
+// recrawls finds the URLs that are due again in the URL database, and queues them.
+type recrawls struct {
+	added chan struct{} // URLs were queued
+	ended chan struct{} // closed when no more will be
 
 	mu   sync.Mutex // guards next
-	next time.Time  // when something is due, as the last look has it
+	next time.Time  // when the next URL is due, by the last scan
+
+	cfg      *Config
+	known    *known
+	feed     *feed
+	rules    *policy.Rules
+	roots    *scopeSeeds
+	hosts    *hosts
+	names    *names
+	ranks    *ranking
+	abandons *abandoner
+	transfer *transfer.Endpoint
+	frontier *frontier.Frontier
+	ledger   *ledger.Ledger
+	listener Listener
 }
 
-func newSchedule() *schedule {
-	return &schedule{added: make(chan struct{}, 1), ended: make(chan struct{})}
+func newRecrawls(s *recrawls) *recrawls {
+	s.added, s.ended = make(chan struct{}, 1), make(chan struct{})
+	return s
 }
 
 const (
@@ -33,24 +52,24 @@ const (
 )
 
 // keepDue hands what is due to the frontier: once, or again and again until the context ends.
-func (e *Engine) keepDue(ctx context.Context) error {
-	if e.known.db == nil || !e.cfg.Recrawl.On() || !e.roots.feed.scoped(ctx) {
+func (s *recrawls) keepDue(ctx context.Context) error {
+	if s.known.db == nil || !s.cfg.Recrawl.On() || !s.feed.scoped(ctx) {
 		return nil
 	}
 	for {
 		began := time.Now()
-		next, err := e.requeue(ctx)
+		next, err := s.requeue(ctx)
 		if canceled(err) {
 			return nil
 		}
 		if err != nil {
 			return fmt.Errorf("look for what is to be visited again: %w", err)
 		}
-		if !e.cfg.Recrawl.Keep {
-			close(e.schedule.ended)
+		if !s.cfg.Recrawl.Keep {
+			close(s.ended)
 			return nil
 		}
-		wait := max(next.Sub(e.cfg.Now()), leastLook, lookShare*time.Since(began))
+		wait := max(next.Sub(s.cfg.Now()), leastLook, lookShare*time.Since(began))
 		select {
 		case <-ctx.Done():
 			return nil
@@ -60,30 +79,30 @@ func (e *Engine) keepDue(ctx context.Context) error {
 }
 
 // awaitDue waits, when nothing else waits, until something is due. It returns false when nothing will be.
-func (e *Engine) awaitDue(handing context.Context) bool {
-	if e.known.db == nil || !e.cfg.Recrawl.On() || e.cfg.Stay {
+func (s *recrawls) awaitDue(handing context.Context) bool {
+	if s.known.db == nil || !s.cfg.Recrawl.On() || s.cfg.Stay {
 		return false
 	}
-	e.schedule.mu.Lock()
-	next := e.schedule.next
-	e.schedule.mu.Unlock()
-	if e.cfg.Recrawl.Keep && !next.IsZero() {
-		e.listener.idle(next)
+	s.mu.Lock()
+	next := s.next
+	s.mu.Unlock()
+	if s.cfg.Recrawl.Keep && !next.IsZero() {
+		s.listener.idle(next)
 	}
 	select {
 	case <-handing.Done():
 		return false
-	case <-e.schedule.added:
+	case <-s.added:
 		return true
-	case <-e.schedule.ended:
-		return e.frontier.Counts().URLs > 0
+	case <-s.ended:
+		return s.frontier.Counts().URLs > 0
 	}
 }
 
 // requeue takes what is due, and what the crawl's rules still let in, into the frontier. It returns when the next is
 // due.
-func (e *Engine) requeue(ctx context.Context) (next time.Time, err error) {
-	now, r := e.cfg.Now(), &e.cfg.Recrawl
+func (s *recrawls) requeue(ctx context.Context) (next time.Time, err error) {
+	now, r := s.cfg.Now(), &s.cfg.Recrawl
 	next = now.Add(r.ShortestWait())
 	like := func(m *seen.Meta) bool {
 		switch {
@@ -95,8 +114,8 @@ func (e *Engine) requeue(ctx context.Context) (next time.Time, err error) {
 		next = earlier(next, m.Due)
 		return false
 	}
-	again := requeuing{Engine: e, now: now, added: map[string]bool{}}
-	for entry, err := range e.known.db.Visited(like) {
+	again := requeuing{recrawls: s, now: now, added: map[string]bool{}}
+	for entry, err := range s.known.db.Visited(like) {
 		if err == nil {
 			err = context.Cause(ctx)
 		}
@@ -113,9 +132,9 @@ func (e *Engine) requeue(ctx context.Context) (next time.Time, err error) {
 		}
 	}
 	err = again.flush()
-	e.schedule.mu.Lock()
-	defer e.schedule.mu.Unlock()
-	e.schedule.next = next
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.next = next
 	return next, err
 }
 
@@ -128,10 +147,10 @@ func earlier(a, b time.Time) time.Time {
 
 // A requeuing collects what is due.
 type requeuing struct {
-	*Engine
-	now   time.Time
-	due   []entry.Candidate
-	added map[string]bool // the URLs of due: one may come again before the database knows that it is taken
+	recrawls *recrawls
+	now      time.Time
+	due      []entry.Candidate
+	added    map[string]bool // the URLs of due: one may come again before the database knows that it is taken
 }
 
 func (r *requeuing) add(met *seen.Entry) error {
@@ -143,14 +162,14 @@ func (r *requeuing) add(met *seen.Entry) error {
 		return nil //nolint:nilerr // it was visited, so it was one
 	}
 	it := item.Item{URL: met.URL, From: met.From, Depth: met.Depth, Kind: page.Kind(met.Kind),
-		Root:    r.roots.all.Has(met.URL),
+		Root:    r.recrawls.roots.all.Has(met.URL),
 		Recrawl: true}
 	if it.Kind == page.Seed && !it.Root {
 		it.Kind = page.Anchor
 	}
 	link := linkTo(&it)
 	link.Fetched = true
-	if r.rules.JudgeURL(u, link).Refused() || r.rules.TooDeep(u, it.Depth) {
+	if r.recrawls.rules.JudgeURL(u, link).Refused() || r.recrawls.rules.TooDeep(u, it.Depth) {
 		return nil // a rule of today leaves it out
 	}
 	r.added[met.URL] = true
@@ -165,33 +184,34 @@ func (r *requeuing) flush() error {
 	if len(r.due) == 0 {
 		return nil
 	}
-	err := r.ledger.Within(func() error {
+	err := r.recrawls.ledger.Within(func() error {
 		var enc entry.Encoder
-		r.due = slices.DeleteFunc(r.due, func(c entry.Candidate) bool { return !r.ours(r.sliceOf(&c)) })
+		hosts := r.recrawls.hosts
+		r.due = slices.DeleteFunc(r.due, func(c entry.Candidate) bool { return !hosts.ours(hosts.sliceOf(&c)) })
 		for i := range r.due {
 			c := &r.due[i]
-			c.Host = r.names.intern(c.Host)
-			r.ranks.lift(&c.Item)
-			r.ranks.rank(&c.Item)
+			c.Host = r.recrawls.names.intern(c.Host)
+			r.recrawls.ranks.lift(&c.Item)
+			r.recrawls.ranks.rank(&c.Item)
 			enc.Recrawl(&c.Item, r.now)
-			r.known.db.UpdateMeta(c.Item.URL, seen.Meta{Queued: r.now})
+			r.recrawls.known.db.UpdateMeta(c.Item.URL, seen.Meta{Queued: r.now})
 		}
-		r.ledger.Enqueue(enc.Writer)
+		r.recrawls.ledger.Enqueue(enc.Writer)
 		for i := range r.due {
-			r.frontier.Push(r.sliceOf(&r.due[i]), r.due[i].Item)
+			r.recrawls.frontier.Push(hosts.sliceOf(&r.due[i]), r.due[i].Item)
 		}
-		r.peers.transfer.Committed(r.due)
+		r.recrawls.transfer.Committed(r.due)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
 	select {
-	case r.schedule.added <- struct{}{}:
+	case r.recrawls.added <- struct{}{}:
 	default:
 	}
 	lost := r.due
 	r.due = nil
 	clear(r.added)
-	return r.failAbandoned(lost)
+	return r.recrawls.abandons.failAbandoned(lost)
 }

@@ -12,7 +12,7 @@ import (
 // TestADueURLIsTakenOnce: one that is due by what the disk has of it, and by what memory has, too.
 func TestADueURLIsTakenOnce(t *testing.T) {
 	e := onDisk(t, t.TempDir())
-	e.rules.Scope, e.roots.all = weburl.NewScope(weburl.ScopeAny), weburl.NewSet()
+	e.Inspector.rules.Scope, e.Seeding.roots.all = weburl.NewScope(weburl.ScopeAny), weburl.NewSet()
 	now := time.Unix(1e9, 0)
 	e.cfg.Now = func() time.Time { return now }
 	e.cfg.Recrawl.Intervals = []policy.Interval{{Every: time.Minute, Min: time.Minute, Max: time.Hour}}
@@ -22,12 +22,12 @@ func TestADueURLIsTakenOnce(t *testing.T) {
 		now = now.Add(time.Hour)
 	}
 	visit()
-	if err := e.checkpoint(t.Context()); err != nil {
+	if err := e.Checkpoints.checkpoint(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	visit()
 	for range 2 {
-		if _, err := e.requeue(t.Context()); err != nil {
+		if _, err := e.recrawls.requeue(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if n := e.frontier.Counts().URLs; n != 1 {

@@ -22,9 +22,9 @@ func (d *durablePages) cut(pages int64) {
 }
 
 // DurablePages is how many of the pages that were answered are durable. A slow disk may be many pages behind.
-func (e *Engine) DurablePages() int64 {
-	if e.ledger.Settled() {
-		return e.stats.Pages()
+func (i *Inspector) DurablePages() int64 {
+	if i.ledger.Settled() {
+		return i.counts.stats.Pages()
 	}
-	return e.durable.now.Load()
+	return i.counts.durable.now.Load()
 }

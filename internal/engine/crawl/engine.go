@@ -7,10 +7,8 @@ import (
 	"iter"
 	"maps"
 	"math"
-	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,18 +16,13 @@ import (
 	"golang.org/x/time/rate"
 
 	"kumo/internal/base/item"
-	"kumo/internal/base/page"
 	"kumo/internal/base/stats"
 	"kumo/internal/base/weburl"
-	"kumo/internal/content/cookies"
 	"kumo/internal/content/fetch"
-	"kumo/internal/content/login"
 	"kumo/internal/content/policy"
 	"kumo/internal/content/robots"
-	"kumo/internal/engine/exchange"
 	"kumo/internal/state/entry"
 	"kumo/internal/state/frontier"
-	"kumo/internal/state/journal"
 	"kumo/internal/state/ledger"
 	"kumo/internal/state/recovery"
 	"kumo/internal/state/seen"
@@ -38,45 +31,35 @@ import (
 	"kumo/internal/state/transfer"
 )
 
-// An Engine crawls. It is used for one Run. What changes while it runs is in parts that have locks of their own.
+// An Engine crawls. It is used for one Run, and starts and ends its parts, each of which guards its own state. The
+// exported parts are what other packages use beside Run.
 type Engine struct {
-	cfg      Config
+	cfg      *Config
 	frontier *frontier.Frontier
-	slices   *item.Slices // the frontier's, of which each is a host to it, to politeness and to the router
-	known    known
-	robots   *robots.Cache
-	rules    policy.Rules
-	depths   bool // any URL may lie too deep
-	header   func(trusted bool) http.Header
-	fetcher  Fetcher
-	reading  reading
-	stats    *stats.Counter
-	listener Listener
-	hooks    Hooks
-	ranks    *ranking
-	running  atomic.Bool
 	ledger   *ledger.Ledger
-	durable  *durablePages
-	limits   limits
+	known    *known
+	limits   *limits
 	line     *line
-	schedule *schedule
-	origins  *origins
-	ends     *ends
-	names    *names
-	offHosts offHosts
-	workers  workerPool
-	files    files
-	roots    roots
-	peers    peers
-	claims   *claims // nil where links are not claimed
-	cookies  *cookies.Jar
-	logins   *login.Sessions
-	hops     *hops // nil where no cookies are kept
-	control  control
-	stuck    stuckTally // of keepMoving
-	attempts attempts
-	traps    trapGuard
+	holds    *holds
+	abandons *abandoner
+	skips    *skipReports
+	recrawls *recrawls
+	stuck    *stuckGuard
+	runner   *runner
 	resumed  resumed
+	watches  []func(context.Context) error // run beside the workers until the run ends
+
+	Links       *Links
+	Seeding     *Seeding
+	Dispatches  *Dispatches
+	Checkpoints *Checkpoints
+	Inspector   *Inspector
+}
+
+// resumed is what earlier runs have left.
+type resumed struct {
+	refused int   // URLs that nobody can fetch, dropped
+	broken  error // why the engine cannot run
 }
 
 // known is what the crawl has met.
@@ -84,129 +67,169 @@ type known struct {
 	seen      recovery.Seen
 	db        *seen.DB // seen, if that is on the disk
 	digests   recovery.Digests
-	undecided atomic.Int64 // URLs that wait in memory for a merge
+	undecided atomic.Int64 // URLs in memory that the next merge decides
+	depths    bool         // the depth at which a URL was met matters
 }
 
-// reading is what reads answers.
-type reading struct {
-	pool    *readPool
-	decoder *fetch.Decoder
-	text    func(*page.Response, *page.Page) (*page.MainText, error)
-	fields  func(*page.Response, *page.Page) ([]page.Fields, error)
-}
-
-// limits are what bounds the crawl.
+// limits counts pages and bytes against the crawl's limits, and stops the run that reaches one.
 type limits struct {
+	cfg   *Config
 	quota *policy.Quota
 	rate  *rate.Limiter
 	tries atomic.Int64 // visits that a URL gets before it has failed
 	bytes atomic.Int64 // over the wire, all runs
+
+	known   *known
+	hosts   *hosts
+	traps   *trapGuard
+	stats   *stats.Counter
+	stopper *stopper
 }
 
-// files are what the engine writes beside the journal and the stores' records.
-type files struct {
-	deferred     *statefile.Deferred
-	deferredRead int64                // how much of deferred URLs has been written down
-	abandoned    *statefile.Abandoned // what was given up with its origin: for the journal it waits
-	answers      *statefile.RobotsAnswers
-	archive      bool // records are archived
-	// of all record files as the run found them, those of stores that are not open now among them
-	marks []store.Mark
+// A stopper ends a run.
+type stopper struct{ cancel context.CancelCauseFunc } // set when the run begins
+
+func (s *stopper) stop(why error) { s.cancel(why) }
+
+// deferredURLs is the file of deferred URLs.
+type deferredURLs struct {
+	file *statefile.Deferred // may be nil
+	upTo int64               // how much of it earlier runs, and this one, have reported as skipped
 }
 
-// roots are what the crawl begins with.
-type roots struct {
-	file    *statefile.ScopeSeeds // seeds, and where they redirect to
-	all     *weburl.Set           // those, by the crawl's rules; nil where all are new and nobody will ask
-	trusted *weburl.Set           // origins of seeds: secrets may be sent there; nil if there are none
-	feed    *feed                 // the list of seeds of this run
-	tell    func(weburl.URL)      // other nodes, of a new one; may be nil
+// scopeSeeds are the URLs from which the scope follows: seeds, and where they redirect to. Secrets may be sent to the
+// seeds' origins only.
+type scopeSeeds struct {
+	cfg     *Config
+	file    *statefile.ScopeSeeds
+	all     *weburl.Set      // those, by the crawl's rules; nil where all are new and nobody asks
+	trusted *weburl.Set      // origins of seeds; nil if there are no secrets
+	tell    func(weburl.URL) // tells other nodes of a new one; may be nil
+
+	scope   *weburl.Scope
+	line    *line
+	origins *origins
+	fetcher Fetcher
+	ledger  *ledger.Ledger
 }
 
-// peers are the other nodes of the crawl.
-type peers struct {
-	router   Router           // nil: all hosts are this node's
-	outbox   *exchange.Outbox // nil without a router
-	full     valve            // shut while more is in the outbox than may be
-	putOffs  *putOffs
-	received atomic.Int64 // links, seeds and hosts, in how many goes
-	taken    atomic.Int64 // URLs that came as links and were news
-	transfer *transfer.Endpoint
-}
-
-// control is what holds back, or ends, a run.
-type control struct {
-	stop     context.CancelCauseFunc
-	checking sync.Mutex // held by the one who makes a checkpoint, or a snapshot
-	// is told of checkpoints; may be nil
-	checkpointed func(at, relies journal.Position, marks []store.Mark)
-	ending       chan struct{} // closed when the run comes to its last checkpoint
-	stays        keepOpen
-	disk         diskGuard
-	pause        valve
-	interrupts   interruptScope
-}
-
-// resumed is what earlier runs have left to be done.
-type resumed struct {
-	refused int               // URLs that are none, dropped
-	broken  error             // why the engine cannot run
-	unsaid  []entry.Candidate // left out, and what is to be said of that before a run
-	outbox  entry.Links       // for others, to be taken in here without a router; nil if there are none
+// journalCounts are counters that the journal gets with each commit.
+type journalCounts struct {
+	stats    *stats.Counter
+	offHosts offHosts
+	durable  *durablePages
 }
 
 // New makes an engine that goes on from a state.
-func New(cfg Config, p Parts, s *recovery.State) *Engine {
-	cfg = cfg.withDefaults()
-	e := &Engine{cfg: cfg, frontier: s.Views.Frontier, slices: s.Views.Frontier.Slices(), robots: p.Robots,
-		fetcher: p.Fetcher, stats: s.Stats,
-		listener: p.Listener, hooks: p.Hooks, ranks: newRanking(p.Ranks, cfg.Prefer, p.Listener),
-		known: known{seen: s.Views.Seen, digests: s.Views.Digests},
-		reading: reading{pool: newReadPool(p.NewParser, cfg.Shares), decoder: fetch.NewDecoder(cfg.Shares.windows()),
-			text: p.Text, fields: p.Fields},
-		rules: policy.Rules{Scope: p.Scope, Block: p.Block, Include: cfg.Include, Exclude: cfg.Exclude, MaxDepth: cfg.Depth,
-			MaxRedirects: cfg.MaxRedirects, Embeds: cfg.Embeds, Overrides: cfg.Overrides},
-		limits:   limits{quota: policy.NewQuota(cfg.pageLimits(), s.Stats.NewPages()), rate: newLimiter(cfg.Rate)},
-		schedule: newSchedule(), ends: newEnds(s.ReportedURLs), names: newNames(),
-		offHosts: offHosts{links: map[string]int64{}},
-		line:     newLine(p.Fetcher, cfg.OutageWait),
-		files: files{deferred: p.Deferred, deferredRead: s.DeferredUpTo, abandoned: s.Views.Abandoned, answers: p.Answers,
-			archive: p.Archive, marks: s.Marks},
-		roots:   roots{file: p.Roots, feed: newFeed(p.Seeds, s.SeedLists), tell: p.NewRoot},
-		peers:   peers{router: p.Router, putOffs: newPutOffs()},
-		control: control{ending: make(chan struct{}), checkpointed: p.Checkpointed},
-		resumed: resumed{refused: s.Refused},
-		durable: newDurablePages(s.Stats.Pages()),
-		traps:   newTrapGuard(&cfg, s.Traps),
-	}
-	e.depths, e.header = cfg.BoundsDepth(), p.Header
-	e.known.db, _ = e.known.seen.(*seen.DB)
-	e.known.undecided.Store(int64(len(s.UndecidedURLs)))
-	e.limits.tries.Store(int64(cfg.Tries))
-	e.limits.bytes.Store(s.Stats.Totals().Bytes)
-	e.origins = newOrigins(cfg.Now, e.line)
-	if !p.NoSecrets {
-		e.roots.trusted = weburl.NewSet()
-	}
-	e.knowRoots()
-	if e.control.disk.free = p.Free; p.Free != nil {
-		e.control.disk.least = cfg.MinFree
-	}
-	e.ledger = ledger.New(ledger.Config{Stores: e.ranks.stores(p.Stores), Journal: p.Journal, Every: cfg.Commit,
+func New(config Config, p Parts, s *recovery.State) *Engine {
+	config = config.withDefaults()
+	cfg, views, stop := &config, &s.Views, &stopper{}
+	front := views.Frontier
+	hosts := &hosts{router: p.Router, slices: front.Slices(), frontier: front}
+	known := &known{seen: views.Seen, digests: views.Digests, depths: cfg.BoundsDepth()}
+	known.db, _ = known.seen.(*seen.DB)
+	known.undecided.Store(int64(len(s.UndecidedURLs)))
+	names := newNames()
+	ends := newEnds(s.ReportedURLs)
+	rules := &policy.Rules{Scope: p.Scope, Block: p.Block, Include: cfg.Include, Exclude: cfg.Exclude,
+		MaxDepth: cfg.Depth, MaxRedirects: cfg.MaxRedirects, Embeds: cfg.Embeds, Overrides: cfg.Overrides}
+	ranks := newRanking(p.Ranks, cfg.Prefer, p.Listener)
+	traps := newTrapGuard(cfg, s.Traps)
+	line := newLine(cfg, p.Fetcher, p.Listener, stop)
+	origins := newOrigins(cfg.Now, line)
+	lim := &limits{cfg: cfg, quota: policy.NewQuota(cfg.pageLimits(), s.Stats.NewPages()), rate: newLimiter(cfg.Rate),
+		known: known, hosts: hosts, traps: traps, stats: s.Stats, stopper: stop}
+	lim.tries.Store(int64(cfg.Tries))
+	lim.bytes.Store(s.Stats.Totals().Bytes)
+	counts := &journalCounts{stats: s.Stats, offHosts: offHosts{links: map[string]int64{}},
+		durable: newDurablePages(s.Stats.Pages())}
+	log := ledger.New(ledger.Config{Stores: ranks.stores(p.Stores), Journal: p.Journal, Every: cfg.Commit,
 		Room: cfg.Shares.pending(), Now: cfg.Now,
-		Begin: entry.AppendTime, Mark: entry.AppendMark, Extra: e.appendCounts, Durable: p.Durable})
-	e.peers.transfer = transfer.New(transfer.Config{Ledger: e.ledger, Frontier: e.frontier, DB: e.known.db,
-		Abandoned: e.files.abandoned, Quota: e.pageQuota(), Now: cfg.Now, Ours: e.ours, Hash: e.origins.hash,
-		Intern: e.names.intern, Reported: e.ends.wasReported, Wait: e.awaitTransfer, Removed: e.hostsRemoved,
-		Received: p.Arrived, Rank: e.ranks.rankAll, Give: e.giveArrived, Worth: e.ranks.worth(),
-		Cookies: p.Cookies}, s.Unsettled)
-	if cfg.Claims && p.Router != nil {
-		e.claims = newClaims(e.slices, &p, s.Tenures)
+		Begin: entry.AppendTime, Mark: entry.AppendMark, Extra: counts.appendCounts, Durable: p.Durable})
+	feed := newFeed(p.Seeds, s.SeedLists)
+	roots := &scopeSeeds{cfg: cfg, file: p.Roots, tell: p.NewRoot, scope: p.Scope, line: line, origins: origins,
+		fetcher: p.Fetcher, ledger: log}
+	if !p.NoSecrets {
+		roots.trusted = weburl.NewSet()
 	}
-	e.logins = p.Logins
-	e.takeCookies(p.Cookies, s.Cookies)
-	e.openOutbox(s.Links)
-	e.resumed.broken = e.restore(s)
+	if length, _ := store.Find(s.Marks, statefile.ScopeSeedsName); roots.worthKnowing(length, p.Router != nil, feed) {
+		roots.all = weburl.NewSet()
+	}
+	var claims *claims
+	if cfg.Claims && p.Router != nil {
+		claims = newClaims(hosts.slices, &p, s.Tenures)
+	}
+	out := newOutgoing(&outgoing{cfg: cfg, hosts: hosts, known: known, claims: claims, roots: roots, ranks: ranks,
+		ledger: log}, s.Links)
+	hold := &holds{line: line, outgoing: out, frontier: front, known: known}
+	if hold.disk.free = p.Free; p.Free != nil {
+		hold.disk.least = cfg.MinFree
+	}
+	keeper := &rankKeeper{ranks: ranks, hosts: hosts, outgoing: out, ledger: log}
+	moved := &transferHooks{holds: hold, hosts: hosts, origins: origins, ends: ends, ranks: ranks, frontier: front}
+	moves := transfer.New(transfer.Config{Ledger: log, Frontier: front, DB: known.db, Abandoned: views.Abandoned,
+		Quota: lim.pageQuota(), Now: cfg.Now, Ours: hosts.ours, Hash: origins.hash, Intern: names.intern,
+		Reported: ends.wasReported, Wait: moved.awaitTransfer, Removed: moved.hostsRemoved, Received: p.Arrived,
+		Rank: ranks.rankAll, Give: moved.giveArrived, Worth: ranks.worth(), Cookies: p.Cookies}, s.Unsettled)
+
+	deferred := &deferredURLs{file: p.Deferred, upTo: s.DeferredUpTo}
+	admit := &admission{cfg: cfg, hooks: p.Hooks, rules: rules, known: known, names: names, traps: traps, ranks: ranks,
+		deferred: p.Deferred != nil}
+	batches := &batchWriter{hosts: hosts, known: known, admission: admit, outgoing: out, claims: claims, ranks: ranks,
+		roots: roots, ends: ends, counts: counts, frontier: front, transfer: moves, deferred: p.Deferred, ledger: log,
+		stats: s.Stats, listener: p.Listener}
+	abandons := &abandoner{cfg: cfg, batches: batches, admission: admit, hosts: hosts, known: known, origins: origins,
+		ends: ends, frontier: front, abandoned: views.Abandoned, ledger: log, stats: s.Stats, listener: p.Listener}
+	buffers := &batchPool{}
+	hops := newHops(p.Cookies, s.Cookies, log)
+	outcomes := &outcomes{cfg: cfg, limits: lim, line: line, origins: origins}
+	gate := &robotsGate{robots: p.Robots, answers: p.Answers, block: p.Block, hosts: hosts, origins: origins, names: names,
+		frontier: front, ledger: log}
+	visits := &visits{cfg: cfg, fetcher: p.Fetcher, header: p.Header, hooks: p.Hooks, listener: p.Listener, frontier: front,
+		ledger: log, known: known, feed: feed, roots: roots, admission: admit, batches: batches, abandons: abandons,
+		gate: gate, limits: lim, outcomes: outcomes, hops: hops, logins: p.Logins, claims: claims,
+		permits: &permits{hosts: hosts, origins: origins, putOffs: newPutOffs(), transfer: moves}}
+	reading := reading{pool: newReadPool(p.NewParser, cfg.Shares), decoder: fetch.NewDecoder(cfg.Shares.windows()),
+		text: p.Text, fields: p.Fields}
+	workers := &workerPool{buffers: buffers, make: func() *worker { return newWorker(visits, &reading, traps, ranks, p.Archive, buffers) }}
+	links := &Links{hosts: hosts, outbox: out.outbox, claims: claims, holds: hold, pool: buffers, roots: roots,
+		batches: batches, abandons: abandons, ledger: log}
+	if p.Router == nil {
+		links.left = s.Links
+	}
+	open := &keepOpen{cfg: cfg, feed: feed, frontier: front}
+
+	e := &Engine{cfg: cfg, frontier: front, ledger: log, known: known, limits: lim, line: line, holds: hold,
+		abandons: abandons, Links: links,
+		Seeding: &Seeding{cfg: cfg, roots: roots, feed: feed, open: open, hosts: hosts, outgoing: out, holds: hold,
+			admission: admit, batches: batches, abandons: abandons, ledger: log},
+		Dispatches: &Dispatches{cfg: cfg, claims: claims, known: known, hosts: hosts, outbox: out.outbox, frontier: front,
+			transfer: moves, workers: workers, pool: buffers, holds: hold, names: names, roots: roots, admission: admit,
+			batches: batches, abandons: abandons, ledger: log},
+		Checkpoints: &Checkpoints{cfg: cfg, checkpointed: p.Checkpointed, ending: make(chan struct{}), marks: s.Marks,
+			hosts: hosts, known: known, outbox: out.outbox, claims: claims, ranks: ranks, traps: traps, cookies: p.Cookies,
+			ends: ends, feed: feed, deferred: deferred, abandons: abandons, transfer: moves, frontier: front, ledger: log,
+			stats: s.Stats},
+		Inspector: &Inspector{cfg: cfg, rules: rules, robots: p.Robots, known: known, hosts: hosts, links: links,
+			claims: claims, ends: ends, origins: origins, abandoned: views.Abandoned, limits: lim, counts: counts, ranks: ranks,
+			keeper: keeper, frontier: front, ledger: log},
+		recrawls: newRecrawls(&recrawls{cfg: cfg, known: known, feed: feed, rules: rules, roots: roots, hosts: hosts,
+			names: names, ranks: ranks, abandons: abandons, transfer: moves, frontier: front, ledger: log,
+			listener: p.Listener}),
+		skips: &skipReports{deferred: deferred, known: known, admission: admit, abandons: abandons, ledger: log},
+		stuck: &stuckGuard{origins: origins, abandons: abandons, frontier: front, listener: p.Listener},
+		runner: &runner{hosts: hosts, holds: hold, line: line, workers: workers, visits: visits, frontier: front,
+			stopper: stop},
+		resumed: resumed{refused: s.Refused},
+	}
+	e.watches = []func(context.Context) error{e.Checkpoints.keepUp, func(ctx context.Context) error {
+		return hold.disk.watchSpace(ctx, cfg, p.Listener)
+	}, e.recrawls.keepDue, e.Checkpoints.keepDeciding, e.stuck.keepMoving, line.keepLine, e.Dispatches.keepSaying,
+		keeper.keepRanks, log.Run}
+	back := &restorer{hosts: hosts, roots: roots, names: names, ranks: ranks, robots: p.Robots, transfer: moves,
+		frontier: front, ledger: log}
+	e.resumed.broken = back.restore(s)
+	e.skips.unsaid = back.unsaid
 	return e
 }
 
@@ -217,16 +240,29 @@ func newLimiter(perSecond float64) *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(perSecond), max(1, int(math.Ceil(perSecond/10))))
 }
 
+// A restorer puts what an earlier run has left back into the frontier.
+type restorer struct {
+	unsaid   []entry.Candidate // see skipReports
+	hosts    *hosts
+	roots    *scopeSeeds
+	names    *names
+	ranks    *ranking
+	robots   *robots.Cache
+	transfer *transfer.Endpoint
+	frontier *frontier.Frontier
+	ledger   *ledger.Ledger
+}
+
 // restore puts what waits back into the frontier, behind the delays that robots.txt files ask for. Hosts owe their full
 // delay again: nobody knows when their last request was.
-func (e *Engine) restore(s *recovery.State) error {
-	if err := e.recallRoots(); err != nil {
+func (r *restorer) restore(s *recovery.State) error {
+	if err := r.roots.recallRoots(); err != nil {
 		return err
 	}
-	if e.slices == nil {
-		e.robots.EachDelay(func(origin string, delay time.Duration) { // of hosts that no checkpoint knows
-			e.frontier.SetDelay(item.HostOf(origin), delay)
-			e.frontier.Restore(item.HostOf(origin))
+	if r.hosts.slices == nil {
+		r.robots.EachDelay(func(origin string, delay time.Duration) { // of hosts that no checkpoint knows
+			r.frontier.SetDelay(item.HostOf(origin), delay)
+			r.frontier.Restore(item.HostOf(origin))
 		})
 	}
 	var enc entry.Encoder
@@ -235,24 +271,24 @@ func (e *Engine) restore(s *recovery.State) error {
 	for i := range queue {
 		it := &queue[i]
 		if s.Guessed[it.URL] { // or else the next process may decide it again, with the frontier having it from this one
-			e.ranks.lift(it)
+			r.ranks.lift(it)
 			enc.Found(it)
 			decided = append(decided, entry.Candidate{Host: it.Host(), Item: *it})
 		}
 	}
-	e.ranks.rankAll(queue)
+	r.ranks.rankAll(queue)
 	for _, it := range queue {
-		e.putBack(it)
+		r.putBack(it)
 	}
-	e.ledger.Enqueue(enc.Writer)
-	e.peers.transfer.Committed(decided)
+	r.ledger.Enqueue(enc.Writer)
+	r.transfer.Committed(decided)
 	err := s.EachAbandoned(func(it item.Item) error {
-		e.ranks.rank(&it)
-		e.putBack(it)
+		r.ranks.rank(&it)
+		r.putBack(it)
 		return nil
 	})
-	e.restoreDelays()
-	e.resumed.unsaid = slices.SortedFunc(maps.Values(s.Unexplained),
+	r.restoreDelays()
+	r.unsaid = slices.SortedFunc(maps.Values(s.Unexplained),
 		func(a, b entry.Candidate) int { return strings.Compare(a.Item.URL, b.Item.URL) })
 	s.Release()
 	return err
@@ -260,38 +296,38 @@ func (e *Engine) restore(s *recovery.State) error {
 
 // restoreDelays has the slices that are known, where hosts are cut into several, owe what robots.txt files ask for.
 // Those that come later are told at their first visit (learnDelay).
-func (e *Engine) restoreDelays() {
-	if e.slices == nil {
+func (r *restorer) restoreDelays() {
+	if r.hosts.slices == nil {
 		return
 	}
-	e.robots.EachDelay(func(origin string, delay time.Duration) {
-		for slice := range e.slicesOf(origin) {
-			e.frontier.SetDelay(slice, delay)
-			e.frontier.Restore(slice)
+	r.robots.EachDelay(func(origin string, delay time.Duration) {
+		for slice := range r.hosts.slicesOf(origin) {
+			r.frontier.SetDelay(slice, delay)
+			r.frontier.Restore(slice)
 		}
 	})
 }
 
 // putBack puts an item that waited in an earlier run back into the frontier.
-func (e *Engine) putBack(it item.Item) {
-	it.Path = e.names.intern(it.Path)
-	e.frontier.Restore(e.names.intern(e.slices.Of(it.URL)), it)
+func (r *restorer) putBack(it item.Item) {
+	it.Path = r.names.intern(it.Path)
+	r.frontier.Restore(r.names.intern(r.hosts.slices.Of(it.URL)), it)
 }
 
 // sliceOf is the slice that a candidate's URL is in.
-func (e *Engine) sliceOf(c *entry.Candidate) string { return e.slices.At(c.Host, c.Item.URL) }
+func (h *hosts) sliceOf(c *entry.Candidate) string { return h.slices.At(c.Host, c.Item.URL) }
 
 // slicesOf yields the slices of an origin's host: that host, or where it is cut into several, those that the frontier
 // knows.
-func (e *Engine) slicesOf(origin string) iter.Seq[string] {
+func (h *hosts) slicesOf(origin string) iter.Seq[string] {
 	host := item.HostOf(origin)
 	return func(yield func(string) bool) {
-		if e.slices == nil {
+		if h.slices == nil {
 			yield(host)
 			return
 		}
-		for slice := range e.slices.All(host) {
-			if e.frontier.Has(slice) && !yield(slice) {
+		for slice := range h.slices.All(host) {
+			if h.frontier.Has(slice) && !yield(slice) {
 				return
 			}
 		}
@@ -299,19 +335,19 @@ func (e *Engine) slicesOf(origin string) iter.Seq[string] {
 }
 
 // admit takes a root into scope. A seed, which the user named, is trusted and may be at a private address.
-func (e *Engine) admit(u weburl.URL, seed bool) {
-	e.rules.Scope.AddSeed(u)
+func (s *scopeSeeds) admit(u weburl.URL, seed bool) {
+	s.scope.AddSeed(u)
 	if !seed {
 		return
 	}
-	e.line.addSeed(u.Origin(), e.origins.hash(u.Origin()))
-	if e.roots.trusted != nil {
-		e.roots.trusted.Add(u.Origin())
+	s.line.addSeed(u.Origin(), s.origins.hash(u.Origin()))
+	if s.trusted != nil {
+		s.trusted.Add(u.Origin())
 		if secure, err := weburl.Parse("https://" + u.Host()); err == nil {
-			e.roots.trusted.Add(secure.Origin()) // where the seed's host leads to TLS; never the other way round
+			s.trusted.Add(secure.Origin()) // where the seed's host leads to TLS; never the other way round
 		}
 	}
-	e.fetcher.Allow(u.Host())
+	s.fetcher.Allow(u.Host())
 }
 
 // Run crawls from the seeds and from what waits until nothing waits, a limit is reached (an error that is
@@ -320,12 +356,12 @@ func (e *Engine) admit(u weburl.URL, seed bool) {
 func (e *Engine) Run(ctx context.Context, seeds []weburl.URL, workers int) error {
 	handing, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	e.control.stop = stop
+	e.runner.stopper.cancel = stop
 	if e.cfg.Time > 0 {
 		t := time.AfterFunc(e.cfg.Time, func() { stop(policy.LimitReached(e.cfg.Time.String())) })
 		defer t.Stop()
 	}
-	e.running.Store(true)
+	e.Inspector.keeper.running.Store(true)
 	defer e.ledger.End()
 	fetching, abort := context.WithCancel(context.WithoutCancel(ctx))
 	defer abort()
@@ -334,29 +370,29 @@ func (e *Engine) Run(ctx context.Context, seeds []weburl.URL, workers int) error
 	if e.resumed.broken != nil {
 		return e.resumed.broken
 	}
-	if e.peers.router == nil { // of several nodes each logs in for the hosts that it has
-		if err := e.logins.EnterAll(handing); err != nil && handing.Err() == nil {
+	if e.Inspector.hosts.router == nil { // of several nodes each logs in for the hosts that it has
+		if err := e.runner.visits.logins.EnterAll(handing); err != nil && handing.Err() == nil {
 			return err
 		}
 	}
-	if err := e.recallHosts(handing); err != nil && handing.Err() == nil { // if it has ended, nothing is fetched
+	if err := e.limits.recallHosts(handing); err != nil && handing.Err() == nil { // if it has ended, nothing is fetched
 		return err
 	}
-	if err := e.takeLeft(); err != nil {
+	if err := e.Links.takeLeft(); err != nil {
 		return err
 	}
-	if err := e.tellRoots(); err != nil {
+	if err := e.Seeding.roots.tellRoots(); err != nil {
 		return err
 	}
-	if err := e.seed(seeds); err != nil {
+	if err := e.Seeding.seed(seeds); err != nil {
 		return err
 	}
-	if err := e.sayLeftOut(); err != nil {
+	if err := e.skips.sayLeftOut(); err != nil {
 		return err
 	}
-	e.stopAtLimits()
-	if e.control.disk.least > 0 {
-		if err := e.control.disk.look(e.cfg.Now(), e.listener); err != nil {
+	e.limits.stopAtLimits()
+	if e.holds.disk.least > 0 {
+		if err := e.holds.disk.look(e.cfg.Now(), e.abandons.listener); err != nil {
 			return err
 		}
 	}
@@ -369,25 +405,25 @@ func (e *Engine) Run(ctx context.Context, seeds []weburl.URL, workers int) error
 // end makes the last commit. It returns why the run stopped, nil when nothing waits.
 func (e *Engine) end(ctx, handing context.Context) error {
 	stopped := context.Cause(handing)
-	if errors.Is(stopped, policy.ErrLimit) && !e.cfg.Recrawl.Keep && e.frontier.Counts().URLs == 0 && !e.pendingDedup() &&
-		e.roots.feed.ended() {
+	if errors.Is(stopped, policy.ErrLimit) && !e.cfg.Recrawl.Keep && e.frontier.Counts().URLs == 0 && !e.known.pendingDedup() &&
+		e.Seeding.feed.ended() {
 		stopped = nil // the limit was just enough
 	}
 	if stopped == nil {
-		if err := e.writeDeferred(handing); err != nil {
+		if err := e.skips.writeDeferred(handing); err != nil {
 			if handing.Err() == nil {
 				return err
 			}
 			stopped = context.Cause(handing) // the next run goes on with it
 		}
 	}
-	if err := e.lastCheckpoint(ctx); err != nil {
+	if err := e.Checkpoints.lastCheckpoint(ctx); err != nil {
 		return err
 	}
 	if err := e.ledger.Close(); err != nil {
 		return err
 	}
-	e.sayLast()
+	e.Dispatches.sayLast()
 	if stopped == nil {
 		return e.stuck.err()
 	}
@@ -396,14 +432,14 @@ func (e *Engine) end(ctx, handing context.Context) error {
 
 // lastCheckpoint lets the next run begin soon. Who has stopped the run does not wait for it longer than for requests
 // under way: what is not in a checkpoint is in the journal.
-func (e *Engine) lastCheckpoint(ctx context.Context) error {
-	close(e.control.ending) // a snapshot does not keep it waiting
+func (c *Checkpoints) lastCheckpoint(ctx context.Context) error {
+	close(c.ending) // a snapshot does not keep it waiting
 	if ctx.Err() != nil {
-		patient, done := context.WithTimeout(context.WithoutCancel(ctx), e.cfg.Grace)
+		patient, done := context.WithTimeout(context.WithoutCancel(ctx), c.cfg.Grace)
 		defer done()
 		ctx = patient
 	}
-	err := e.checkpoint(ctx)
+	err := c.checkpoint(ctx)
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return nil
 	}
@@ -416,34 +452,33 @@ func (e *Engine) crawl(handing, fetching context.Context, workers int) error {
 	committing, done := context.WithCancel(context.WithoutCancel(handing))
 	defer done()
 	all, _ := errgroup.WithContext(fetching)
-	for _, watch := range []func(context.Context) error{e.keepUp, e.watchSpace, e.keepDue, e.keepDeciding, e.keepMoving,
-		e.keepLine, e.keepSaying, e.keepRanks, e.ledger.Run} {
+	for _, watch := range e.watches {
 		all.Go(func() error {
 			err := watch(committing)
 			if err != nil {
-				e.control.stop(err)
+				e.runner.stopper.stop(err)
 			}
 			return err
 		})
 	}
 	feeding, enough := context.WithCancel(handing)
 	defer enough()
-	for _, take := range []func(context.Context) error{e.admitList, e.feed} {
+	for _, take := range []func(context.Context) error{e.Seeding.admitList, e.Seeding.takeList} {
 		all.Go(func() error {
 			err := take(feeding)
 			if err != nil {
-				e.control.stop(err)
+				e.runner.stopper.stop(err)
 			}
 			return err
 		})
 	}
-	e.keepFrontierOpen()
-	err := e.employ(handing, fetching, workers)
+	e.Seeding.open.keepFrontierOpen()
+	err := e.runner.employ(handing, fetching, workers)
 	for err == nil && handing.Err() == nil {
 		// The frontier was dry, but for what a merge decides, and what is to be visited again.
-		if e.pendingDedup() || e.frontier.Counts().URLs > 0 {
-			err = e.decide(fetching)
-		} else if !e.awaitDue(handing) {
+		if e.known.pendingDedup() || e.frontier.Counts().URLs > 0 {
+			err = e.Checkpoints.decide(fetching)
+		} else if !e.recrawls.awaitDue(handing) {
 			break
 		}
 		if canceled(err) {
@@ -451,7 +486,7 @@ func (e *Engine) crawl(handing, fetching context.Context, workers int) error {
 			break
 		}
 		if err == nil {
-			err = e.employ(handing, fetching, workers)
+			err = e.runner.employ(handing, fetching, workers)
 		}
 	}
 	done()
@@ -462,54 +497,66 @@ func (e *Engine) crawl(handing, fetching context.Context, workers int) error {
 	return err
 }
 
+// A runner runs the workers.
+type runner struct {
+	interrupts interruptScope
+	hosts      *hosts
+	holds      *holds
+	line       *line
+	workers    *workerPool
+	visits     *visits
+	frontier   *frontier.Frontier
+	stopper    *stopper
+}
+
 // employ lets workers work until the frontier is dry, handing ends, or one of them fails.
-func (e *Engine) employ(handing, fetching context.Context, workers int) error {
+func (c *runner) employ(handing, fetching context.Context, workers int) error {
 	crew, working := errgroup.WithContext(handing)
 	for range workers {
-		crew.Go(func() error { return e.work(working, fetching) })
+		crew.Go(func() error { return c.work(working, fetching) })
 	}
 	return crew.Wait()
 }
 
 // stopAtLimits stops a run at once whose limits earlier runs have used up.
-func (e *Engine) stopAtLimits() {
+func (lim *limits) stopAtLimits() {
 	switch {
-	case e.limits.quota.Pages() > 0 && e.stats.NewPages() >= e.limits.quota.Pages():
-		e.control.stop(e.pagesReached())
-	case e.cfg.Bytes > 0 && e.limits.bytes.Load() >= e.cfg.Bytes:
-		e.control.stop(e.bytesReached())
+	case lim.quota.Pages() > 0 && lim.stats.NewPages() >= lim.quota.Pages():
+		lim.stopper.stop(lim.pagesReached())
+	case lim.cfg.Bytes > 0 && lim.bytes.Load() >= lim.cfg.Bytes:
+		lim.stopper.stop(lim.bytesReached())
 	}
 }
 
-func (e *Engine) work(handing, fetching context.Context) error {
+func (c *runner) work(handing, fetching context.Context) error {
 	for {
-		e.control.disk.await(handing)
-		e.await(handing)
-		e.hold(handing)
-		v, err := e.frontier.Next(handing)
+		c.holds.disk.await(handing)
+		c.holds.await(handing)
+		c.holds.hold(handing)
+		v, err := c.frontier.Next(handing)
 		switch {
 		case errors.Is(err, frontier.ErrDry), handing.Err() != nil && v == nil:
 			return nil
 		case err != nil:
 			return err
 		}
-		if e.control.disk.short() || e.held() { // since it began to wait for a host
-			e.frontier.Postpone(v, 0)
+		if c.holds.disk.short() || c.holds.held() { // since it began to wait for a host
+			c.frontier.Postpone(v, 0)
 			continue
 		}
-		if wait, held := e.line.holdsBack(v.URL); held {
-			e.frontier.Postpone(v, wait)
+		if wait, held := c.line.holdsBack(v.URL); held {
+			c.frontier.Postpone(v, wait)
 			continue
 		}
-		w := e.workers.take(e)
-		if e.peers.router != nil {
-			w.asks = e.politenessHost(v)
-			e.workers.begin(w, v.Host, w.asks)
+		w := c.workers.take()
+		if c.hosts.router != nil {
+			w.asks = c.hosts.politenessHost(v)
+			c.workers.begin(w, v.Host, w.asks)
 		}
-		err = w.visit(e.control.interrupts.join(fetching), v)
-		if e.workers.rest(w); err != nil {
+		err = w.visit(c.interrupts.join(fetching), v)
+		if c.workers.rest(w); err != nil {
 			err = fmt.Errorf("crawl %s: %w", v.URL, err)
-			e.control.stop(err)
+			c.stopper.stop(err)
 			return err
 		}
 	}
@@ -517,30 +564,30 @@ func (e *Engine) work(handing, fetching context.Context) error {
 
 // sayLeftOut says of URLs why they are left out that a merge had to decide when the last process ended, and that are
 // news without one.
-func (e *Engine) sayLeftOut() error {
-	for part := range slices.Chunk(e.resumed.unsaid, maxKept) {
+func (r *skipReports) sayLeftOut() error {
+	for part := range slices.Chunk(r.unsaid, maxKept) {
 		var b batch
 		for i := range part {
-			e.route(&b, &part[i])
+			r.admission.route(&b, &part[i])
 		}
-		if err := e.commitBatch(&b); err != nil {
+		if err := r.abandons.commitBatch(&b); err != nil {
 			return err
 		}
 	}
-	e.resumed.unsaid = nil
+	r.unsaid = nil
 	return nil
 }
 
 // seed takes the seeds in, as the crawl's rules have them. Where a redirect leads back to how the user wrote them, that
 // is in scope.
-func (e *Engine) seed(seeds []weburl.URL) error {
+func (s *Seeding) seed(seeds []weburl.URL) error {
 	known := make([]weburl.URL, len(seeds))
 	for i, u := range seeds {
-		known[i] = e.admitSeed(u)
+		known[i] = s.roots.admitSeed(u)
 	}
 	for from := 0; from < len(seeds); from += maxKept {
 		to := min(from+maxKept, len(seeds))
-		if err := e.takeSeeds(seeds[from:to], known[from:to], nil, nil); err != nil {
+		if err := s.takeSeeds(seeds[from:to], known[from:to], nil, nil); err != nil {
 			return err
 		}
 	}
@@ -548,12 +595,15 @@ func (e *Engine) seed(seeds []weburl.URL) error {
 }
 
 // admitSeed takes a seed into scope, and returns it as the crawl's rules have it.
-func (e *Engine) admitSeed(u weburl.URL) weburl.URL {
-	known := e.cfg.Canon.Apply(u)
-	e.admit(u, true)
-	e.rules.Scope.AddSeed(known) // without the trust: it may be another host than the user named
+func (s *scopeSeeds) admitSeed(u weburl.URL) weburl.URL {
+	known := s.cfg.Canon.Apply(u)
+	s.admit(u, true)
+	s.scope.AddSeed(known) // without the trust: it may be another host than the user named
 	return known
 }
 
 // Known is the number of URLs met within reach so far.
 func (e *Engine) Known() int { return int(e.known.seen.Len()) }
+
+// Undecided is the number of URLs of which seen has yet to decide whether they are new.
+func (e *Engine) Undecided() int { return e.known.pending() }

@@ -11,7 +11,9 @@ import (
 	"kumo/internal/content/robots"
 	"kumo/internal/state/entry"
 	"kumo/internal/state/frontier"
+	"kumo/internal/state/ledger"
 	"kumo/internal/state/seen"
+	"kumo/internal/state/statefile"
 )
 
 // An Explanation is what the engine knows of one URL. What became of it is in the crawl's files, too.
@@ -49,102 +51,122 @@ type Explanation struct {
 	Elsewhere bool // its host is another node's
 }
 
+// An Inspector answers questions about a crawl that runs, or does not, and changes nothing of it.
+type Inspector struct {
+	cfg       *Config
+	rules     *policy.Rules
+	robots    *robots.Cache
+	known     *known
+	hosts     *hosts
+	links     *Links
+	claims    *claims
+	ends      *ends
+	origins   *origins
+	abandoned *statefile.Abandoned
+	limits    *limits
+	counts    *journalCounts
+	ranks     *ranking
+	keeper    *rankKeeper
+	frontier  *frontier.Frontier
+	ledger    *ledger.Ledger
+}
+
 // Explain says what became of a URL. It may be called while the crawl runs: then it is what is so at one moment or the
 // next. tell is told what is known so far before each look that may wait for the disk: who has no time takes that.
-func (e *Engine) Explain(url string, tell func(Explanation)) (*Explanation, error) {
+func (i *Inspector) Explain(url string, tell func(Explanation)) (*Explanation, error) {
 	u, err := weburl.Parse(url)
 	if err != nil {
 		return nil, fmt.Errorf("%q: %w", url, err)
 	}
-	u = e.cfg.Canon.Apply(u.Canonical())
-	x := &Explanation{URL: u, IgnoresRobots: e.cfg.IgnoreRobots, Most: e.limits.quota.Most(u.Host()),
-		Overrides: e.cfg.Overrides.Explain(u)}
-	e.explainRules(x, 1)
-	slice := e.slices.At(u.Host(), u.String())
-	x.Host, x.HostMet = e.frontier.Host(slice)
-	e.explainClaims(x)
-	e.explainEnd(x)
+	u = i.cfg.Canon.Apply(u.Canonical())
+	x := &Explanation{URL: u, IgnoresRobots: i.cfg.IgnoreRobots, Most: i.limits.quota.Most(u.Host()),
+		Overrides: i.cfg.Overrides.Explain(u)}
+	i.explainRules(x, 1)
+	slice := i.hosts.slices.At(u.Host(), u.String())
+	x.Host, x.HostMet = i.frontier.Host(slice)
+	i.explainClaims(x)
+	i.explainEnd(x)
 	tell(*x)
-	if err := e.settleRanks(context.Background()); err != nil { // by which the frontier says where the URL is
+	if err := i.keeper.settleRanks(context.Background()); err != nil { // by which the frontier says where the URL is
 		return nil, err
 	}
-	if x.Found, err = e.frontier.Inspector().Find(slice, u.String()); err != nil {
+	if x.Found, err = i.frontier.Inspector().Find(slice, u.String()); err != nil {
 		return nil, fmt.Errorf("look for %s in the frontier: %w", u, err)
 	}
-	e.explainEnd(x) // after the frontier: what is done meanwhile is met here
+	i.explainEnd(x) // after the frontier: what is done meanwhile is met here
 	tell(*x)
 	if x.Found == nil {
-		if x.Shelved, err = e.files.abandoned.Find(u.String()); err != nil {
+		if x.Shelved, err = i.abandoned.Find(u.String()); err != nil {
 			return nil, err
 		}
 	}
-	if err := e.explainSeen(x); err != nil {
+	if err := i.explainSeen(x); err != nil {
 		return nil, err
 	}
-	if state, depth, err := e.known.seen.Look(u.String()); err == nil && state != seen.Unknown {
-		e.explainRules(x, depth)
-		x.Ranking = e.ranks.explain(u.String(), depth, x.waiting())
+	if state, depth, err := i.known.seen.Look(u.String()); err == nil && state != seen.Unknown {
+		i.explainRules(x, depth)
+		x.Ranking = i.ranks.explain(u.String(), depth, x.waiting())
 	}
 	tell(*x)
-	x.Pages, err = e.hostPages(u.Host())
+	x.Pages, err = i.limits.hostPages(u.Host())
 	return x, err
 }
 
 // explainRules judges a link to the URL, at its depth, as if a seed had it.
-func (e *Engine) explainRules(x *Explanation, depth int32) {
+func (i *Inspector) explainRules(x *Explanation, depth int32) {
 	it := item.Item{URL: x.URL.String(), Kind: page.Anchor, Depth: depth}
-	v := e.rules.Judge(x.URL, linkTo(&it))
+	v := i.rules.Judge(x.URL, linkTo(&it))
 	x.Rule, x.Why, x.In = v.Rule, v.Why, v.Rule == ""
 	if x.In {
-		x.Rule, x.Why = "scope", e.rules.InScope(x.URL).Rule
+		x.Rule, x.Why = "scope", i.rules.InScope(x.URL).Rule
 	}
-	if v.Rule == "scope" && e.rules.Embeds {
+	if v.Rule == "scope" && i.rules.Embeds {
 		if x.In = x.State == seen.Known; x.In {
 			x.Why += ", but a page is shown with it (--embeds)"
 		} else {
 			x.Why += "; if a page is shown with it, it is fetched (--embeds)"
 		}
 	}
-	if rules, known := e.robots.Get(x.URL.Origin()); known && !x.IgnoresRobots {
+	if rules, known := i.robots.Get(x.URL.Origin()); known && !x.IgnoresRobots {
 		x.RobotsKnown = true
 		x.Allowed, x.By = rules.Decide(x.URL.RequestURI())
 	}
 }
 
 // explainEnd says whether the URL is done though its visit is not given back, or given up.
-func (e *Engine) explainEnd(x *Explanation) {
-	if x.Found != nil && x.Found.UnderWay && e.ends.has(x.URL.String()) {
+func (i *Inspector) explainEnd(x *Explanation) {
+	if x.Found != nil && x.Found.UnderWay && i.ends.has(x.URL.String()) {
 		x.Found = nil
 	}
-	if l, ok := e.origins.isAbandoned(x.URL.Origin()); ok {
+	if l, ok := i.origins.isAbandoned(x.URL.Origin()); ok {
 		x.GivenUp = fmt.Sprintf("%s: %s", l.failure, l.why)
 	}
 }
 
 // explainClaims says whether the URL is among the links that are yet to be claimed, and whether another node is the one
 // to fetch it.
-func (e *Engine) explainClaims(x *Explanation) {
+func (i *Inspector) explainClaims(x *Explanation) {
 	switch url := x.URL.String(); {
-	case e.claims != nil:
-		x.Claiming, x.Elsewhere = e.peers.outbox.Has(url), !e.ours(e.slices.At(x.URL.Host(), url))
-	case e.cfg.Claims: // nobody runs it
-		for _, data := range e.resumed.outbox {
+	case i.claims != nil:
+		x.Claiming, x.Elsewhere = i.links.outbox.Has(url), !i.hosts.ours(i.hosts.slices.At(x.URL.Host(), url))
+	case i.cfg.Claims: // nobody runs it
+		for _, data := range i.links.left {
 			x.Claiming = x.Claiming || entry.NewDecoder([]byte(data)).Candidate().Item.URL == url
 		}
 	}
 }
 
-func (e *Engine) explainSeen(x *Explanation) (err error) {
+func (i *Inspector) explainSeen(x *Explanation) (err error) {
 	url := x.URL.String()
-	if e.known.db == nil {
-		x.State, _, err = e.known.seen.Look(url)
+	if i.known.db == nil {
+		x.State, _, err = i.known.seen.Look(url)
 		return err
 	}
-	payload, waits, err := e.known.db.Pending(url)
+	payload, waits, err := i.known.db.Pending(url)
 	if err != nil {
 		return err
 	}
-	met, known, err := e.known.db.Get(url)
+	met, known, err := i.known.db.Get(url)
 	if known {
 		x.Entry, x.State = &met, met.State
 	}

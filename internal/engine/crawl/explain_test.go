@@ -30,7 +30,7 @@ func TestExplainTellsWhatMemoryKnowsFirst(t *testing.T) {
 	var x *Explanation
 	go func() {
 		var err error
-		x, err = e.Explain("https://long.test/articles/2026/a-title-in-words/9000", func(x Explanation) { told.Store(&x) })
+		x, err = e.Inspector.Explain("https://long.test/articles/2026/a-title-in-words/9000", func(x Explanation) { told.Store(&x) })
 		done <- err
 	}()
 	<-reached

@@ -263,13 +263,13 @@ func (n *trader) work() {
 	case 4, 5, 6, 7, 8:
 		n.visit()
 	case 9:
-		n.try(func(ctx context.Context, e *Engine) error { return e.checkpoint(ctx) })
+		n.try(func(ctx context.Context, e *Engine) error { return e.Checkpoints.checkpoint(ctx) })
 	case 10:
-		n.try(func(ctx context.Context, e *Engine) error { return e.decide(ctx) })
+		n.try(func(ctx context.Context, e *Engine) error { return e.Checkpoints.decide(ctx) })
 	case 11:
 		if host := n.some(); host != "" {
 			n.try(func(ctx context.Context, e *Engine) error {
-				if err := e.abandonOrigin("http://"+item.HostOfSlice(host), abandonment{page.Refused, "refused"}); err != nil {
+				if err := e.abandons.abandonOrigin("http://"+item.HostOfSlice(host), abandonment{page.Refused, "refused"}); err != nil {
 					return err
 				}
 				return e.ledger.FlushDurable(ctx)
@@ -311,10 +311,10 @@ func (n *trader) find() {
 			if err != nil {
 				return err
 			}
-			e.classify(&b, u, item.Item{URL: url, From: "http://from.test/", Seed: "http://seed.test/",
+			e.abandons.admission.classify(&b, u, item.Item{URL: url, From: "http://from.test/", Seed: "http://seed.test/",
 				Depth: int32(len(url) % 3), Kind: page.Anchor}, "", "")
 		}
-		if err := e.commitBatch(&b); err != nil {
+		if err := e.abandons.commitBatch(&b); err != nil {
 			return err
 		}
 		return e.ledger.FlushDurable(ctx)
@@ -353,9 +353,9 @@ func (n *trader) visit() {
 	d := &entry.Done{URL: v.URL, Visit: stats.Visit{Host: v.Host, Status: 200}, Meta: seen.Meta{Fetched: time.Now(),
 		Status: 200}}
 	b := batch{settles: v.URL, records: []*page.Record{{URL: v.URL}}, done: []*entry.Done{d}}
-	if err = e.commitBatch(&b); err == nil {
+	if err = e.abandons.commitBatch(&b); err == nil {
 		e.frontier.Done(v, frontier.Result{Outcome: frontier.Answered})
-		e.ends.clear(v.URL)
+		e.abandons.ends.clear(v.URL)
 		err = e.ledger.FlushDurable(n.t.Context())
 		if err == nil && !n.disk.Dead() {
 			f.maybe = false
@@ -436,7 +436,7 @@ func (x *trade) cross(from, to *trader, gone map[string]bool) (crossed map[strin
 	var urls []string
 	crossed = map[string]bool{}
 	for _, host := range slices.Sorted(maps.Keys(gone)) {
-		if _, lost := to.e.origins.isAbandoned("http://" + item.HostOfSlice(host)); lost || x.dice.IntN(3) > 0 {
+		if _, lost := to.e.abandons.origins.isAbandoned("http://" + item.HostOfSlice(host)); lost || x.dice.IntN(3) > 0 {
 			continue // what it holds there is on its abandoned queue
 		}
 		crossed[host] = true
@@ -483,7 +483,7 @@ func (x *trade) handOverAgain(from, to *trader, hosts map[string]bool) {
 // stray lets the receiver of some hosts hold some of them already, with URLs of its own and others that wait at both.
 func (x *trade) stray(from, to *trader, gone map[string]bool) {
 	for _, host := range slices.Sorted(maps.Keys(gone)) {
-		if _, lost := to.e.origins.isAbandoned("http://" + item.HostOfSlice(host)); lost {
+		if _, lost := to.e.abandons.origins.isAbandoned("http://" + item.HostOfSlice(host)); lost {
 			continue // what it finds there is on its abandoned queue
 		}
 		for i := range x.dice.IntN(5) {
@@ -494,7 +494,7 @@ func (x *trade) stray(from, to *trader, gone map[string]bool) {
 				if x.dice.IntN(2) == 0 { // seen is to decide later whether it is news
 					n.try(func(ctx context.Context, e *Engine) error {
 						e.known.db.UpdateMeta(url, seen.Meta{Kind: 1})
-						return e.decide(ctx)
+						return e.Checkpoints.decide(ctx)
 					})
 				}
 				n.try(func(context.Context, *Engine) error { return n.link(url) })
@@ -555,9 +555,9 @@ func (x *trade) check() {
 	x.t.Helper()
 	waiting := [2]map[string]int{}
 	for i, n := range x.nodes {
-		n.try(func(ctx context.Context, e *Engine) error { return e.decide(ctx) })
+		n.try(func(ctx context.Context, e *Engine) error { return e.Checkpoints.decide(ctx) })
 		n.try(func(ctx context.Context, e *Engine) (err error) {
-			waiting[i], err = waitingAt(e)
+			waiting[i], err = waitingAt(e.frontier, e.abandons.abandoned)
 			return err
 		})
 		for url, times := range waiting[i] {
@@ -587,9 +587,9 @@ func (x *trade) check() {
 }
 
 // waitingAt counts what waits in the frontier and on the abandoned queue.
-func waitingAt(e *Engine) (map[string]int, error) {
+func waitingAt(front *frontier.Frontier, abandoned *statefile.Abandoned) (map[string]int, error) {
 	all := map[string]int{}
-	tour := e.frontier.Iterate(func(string) bool { return true })
+	tour := front.Iterate(func(string) bool { return true })
 	defer tour.Close()
 	for {
 		s, err := tour.Next()
@@ -610,7 +610,7 @@ func waitingAt(e *Engine) (map[string]int, error) {
 			all[it.URL]++
 		}
 	}
-	return all, e.files.abandoned.Current(func(it item.Item) error {
+	return all, abandoned.Current(func(it item.Item) error {
 		all[it.URL]++
 		return nil
 	})
@@ -649,11 +649,11 @@ func tradeHosts(t *testing.T, deadly bool, slices int) {
 func TestNobodyWaitsForRulesThatHaveGone(t *testing.T) {
 	x := newTrade(t, 1, false)
 	n := x.nodes[0]
-	e, w := n.e, &worker{Engine: n.e}
+	e, w := n.e, n.e.runner.workers.take()
 	x.owner = map[string]int{"stays.test": 0, "goes.test": 0}
 	wants := func(host, at string) {
 		e.frontier.Park(host, "http://"+host)
-		if e.origins.firstToWant("http://"+host, e.robots) != first {
+		if e.abandons.origins.firstToWant("http://"+host, e.Inspector.robots) != first {
 			t.Fatalf("the rules of %s are known, or on their way", host)
 		}
 		e.frontier.Push(host, item.Item{URL: "http://" + host + "/", Kind: page.Anchor})
@@ -673,7 +673,7 @@ func TestNobodyWaitsForRulesThatHaveGone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.asks = e.politenessHost(v)
+		w.asks = e.Inspector.hosts.politenessHost(v)
 		return v
 	}
 	v := next()
@@ -689,7 +689,7 @@ func TestNobodyWaitsForRulesThatHaveGone(t *testing.T) {
 		t.Error("something waits")
 	}
 	for _, host := range []string{"stays.test", "goes.test"} {
-		if e.origins.firstToWant("http://"+host, e.robots) != first {
+		if e.abandons.origins.firstToWant("http://"+host, e.Inspector.robots) != first {
 			t.Errorf("the rules of %s are not asked for anew", host)
 		}
 	}
@@ -738,7 +738,7 @@ func TestWhereRulesAreFetchedIsNotHeld(t *testing.T) {
 			n.e.Transfers().Drop(t.Context(), comes)); err != nil {
 			t.Fatal(err)
 		}
-		if waits, err := waitingAt(n.e); err != nil || len(waits) != 1 || !n.e.Transfers().IsAway("theirs.test") {
+		if waits, err := waitingAt(n.e.frontier, n.e.abandons.abandoned); err != nil || len(waits) != 1 || !n.e.Transfers().IsAway("theirs.test") {
 			t.Errorf("once here: %v; %v wait after a transfer was dropped, %v", once, waits, err)
 		}
 	}
@@ -762,7 +762,7 @@ func TestWhatIsForgottenStaysForgotten(t *testing.T) {
 			}
 			if name == "again" {
 				n.again()
-			} else if err := n.e.checkpoint(t.Context()); err != nil {
+			} else if err := n.e.Checkpoints.checkpoint(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -772,10 +772,10 @@ func TestWhatIsForgottenStaysForgotten(t *testing.T) {
 			for i := range 100 {
 				if i == 50 {
 					// the first fifty are on the abandoned queue
-					if err := n.e.abandonOrigin("http://"+host, abandonment{page.Refused, "refused"}); err != nil {
+					if err := n.e.abandons.abandonOrigin("http://"+host, abandonment{page.Refused, "refused"}); err != nil {
 						t.Fatal(err)
 					}
-					n.e.origins.abandoned = newAbandonedOrigins()
+					n.e.abandons.origins.abandoned = newAbandonedOrigins()
 				}
 				if err := n.link(fmt.Sprintf("http://%s/%d", host, i)); err != nil {
 					t.Fatal(err)
@@ -806,7 +806,7 @@ func TestWhatIsForgottenStaysForgotten(t *testing.T) {
 		point("after")
 		check := func(when string, hosts ...string) {
 			t.Helper()
-			waits, err := waitingAt(n.e)
+			waits, err := waitingAt(n.e.frontier, n.e.abandons.abandoned)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -841,8 +841,8 @@ func (n *trader) link(url string) error {
 		return err
 	}
 	var b batch
-	n.e.classify(&b, u, item.Item{URL: url, Kind: page.Anchor}, "", "")
-	if err := n.e.commitBatch(&b); err != nil {
+	n.e.abandons.admission.classify(&b, u, item.Item{URL: url, Kind: page.Anchor}, "", "")
+	if err := n.e.abandons.commitBatch(&b); err != nil {
 		return err
 	}
 	return n.e.ledger.FlushDurable(n.t.Context())
@@ -888,11 +888,11 @@ func TestWhatAnEarlierOwnerKnewIsStale(t *testing.T) {
 	}
 	move(b, a)
 	for _, url := range []string{"http://h.test/old", "http://h.test/waits", "http://h.test/new"} {
-		if err := errors.Join(a.link(url), a.e.decide(t.Context())); err != nil {
+		if err := errors.Join(a.link(url), a.e.Checkpoints.decide(t.Context())); err != nil {
 			t.Fatal(err)
 		}
 	}
-	waits, err := waitingAt(a.e)
+	waits, err := waitingAt(a.e.frontier, a.e.abandons.abandoned)
 	if want := map[string]int{"http://h.test/waits": 1, "http://h.test/new": 1}; err != nil || !maps.Equal(waits, want) {
 		t.Errorf("%v wait, %v", waits, err)
 	}
@@ -948,7 +948,7 @@ func TestPagesOfHostsComeWithThem(t *testing.T) {
 	e := x.nodes[0].e
 	e.cfg.PagesPerHost = 5
 	e.limits.quota = policy.NewQuota(policy.Limits{Pages: e.cfg.Pages, PerHost: e.cfg.PagesPerHost}, 0)
-	e.peers.transfer.Quota = e.limits.quota
+	e.Dispatches.transfer.Quota = e.limits.quota
 	e.limits.quota.AddEarlier("h.test", 2)
 	e.limits.quota.SetComplete()
 	pack := chunkWriterAt(t)
@@ -1040,7 +1040,7 @@ func TestAnEstateIsFolded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		waits, err := waitingAt(heir.e)
+		waits, err := waitingAt(heir.e.frontier, heir.e.abandons.abandoned)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -1107,7 +1107,7 @@ func TestAnEstateIsFoldedInLittleMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		waits, err := waitingAt(&Engine{frontier: estate.Frontier})
+		waits, err := waitingAt(estate.Frontier, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -1131,10 +1131,10 @@ func TestAnEstateIsFoldedInLittleMemory(t *testing.T) {
 func (n *trader) waver(url string) {
 	n.t.Helper()
 	n.e.known.db.UpdateMeta(url, seen.Meta{Kind: 1})
-	if err := errors.Join(n.e.decide(n.t.Context()), n.link(url)); err != nil {
+	if err := errors.Join(n.e.Checkpoints.decide(n.t.Context()), n.link(url)); err != nil {
 		n.t.Fatal(err)
 	}
-	if !n.e.pendingDedup() {
+	if !n.e.known.pendingDedup() {
 		n.t.Fatalf("%s is decided at once", url)
 	}
 }
@@ -1147,10 +1147,10 @@ func TestDrainWaitsForWhatIsUnderWay(t *testing.T) {
 	n.waver("http://goes.test/late")
 	visits := map[string]*worker{}
 	for host := range x.owner {
-		visits[host] = n.e.workers.take(n.e)
-		n.e.workers.begin(visits[host], host, host)
+		visits[host] = n.e.runner.workers.take()
+		n.e.runner.workers.begin(visits[host], host, host)
 	}
-	n.e.workers.rest(visits["other.test"])
+	n.e.runner.workers.rest(visits["other.test"])
 	x.owner["goes.test"], x.owner["other.test"] = 1, 1
 	early, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer stop()
@@ -1165,11 +1165,11 @@ func TestDrainWaitsForWhatIsUnderWay(t *testing.T) {
 	if over := busy["goes.test"]; over == nil || len(busy) != 1 {
 		t.Errorf("busy: %v", busy)
 	}
-	n.e.workers.rest(visits["goes.test"])
+	n.e.runner.workers.rest(visits["goes.test"])
 	if err := n.e.Drain(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	if waits, err := waitingAt(n.e); err != nil || waits["http://goes.test/late"] != 1 {
+	if waits, err := waitingAt(n.e.frontier, n.e.abandons.abandoned); err != nil || waits["http://goes.test/late"] != 1 {
 		t.Errorf("%v wait, %v", waits, err)
 	}
 }

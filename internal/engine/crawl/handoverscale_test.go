@@ -71,10 +71,10 @@ func (h *haul) fill(ctx context.Context, e *Engine) {
 		e.known.db.Import(entries)
 		e.frontier.Arrive(key, time.Duration(host%3)*time.Second, 0, items...)
 		if host%100 == 0 {
-			e.await(ctx)
+			e.holds.await(ctx)
 		}
 	}
-	if err := e.checkpoint(ctx); err != nil {
+	if err := e.Checkpoints.checkpoint(ctx); err != nil {
 		h.t.Fatal(err)
 	}
 }
@@ -98,7 +98,7 @@ func (h *haul) open(router Router) *Engine {
 		Scope: weburl.NewScope(weburl.ScopeAny), Router: router}, state)
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	for _, run := range []func(context.Context) error{e.ledger.Run, e.keepUp} {
+	for _, run := range []func(context.Context) error{e.ledger.Run, e.Checkpoints.keepUp} {
 		running.Go(func() {
 			if err := run(ctx); err != nil {
 				h.t.Error(err)
@@ -159,7 +159,7 @@ func (h *haul) move() {
 	if c := to.frontier.Counts(); c.URLs != n/10 || c.Hosts != h.hosts {
 		t.Errorf("the receiver has %+v", c)
 	}
-	if err := to.checkpoint(ctx); err != nil {
+	if err := to.Checkpoints.checkpoint(ctx); err != nil {
 		t.Fatal(err)
 	}
 	if known := to.known.db.Len(); known != int64(n) {

@@ -43,11 +43,11 @@ const ruleVetoed = "vetoed"
 
 // askRequest asks whether a request is to be made. When it returns false, the visit is over.
 func (w *worker) askRequest(v *frontier.Visit, req *fetch.Request) (bool, error) {
-	if w.hooks.Request == nil {
+	if w.visits.hooks.Request == nil {
 		return true, nil
 	}
 	shown := *req // so that requests lie on the heap only where there is a hook
-	veto, err := w.hooks.Request(&v.Item, &shown)
+	veto, err := w.visits.hooks.Request(&v.Item, &shown)
 	*req = shown
 	if err != nil || veto == "" {
 		return err == nil, err
@@ -57,11 +57,11 @@ func (w *worker) askRequest(v *frontier.Visit, req *fetch.Request) (bool, error)
 }
 
 // findLinks adds to a page that was read the links that a hook names.
-func (w *worker) findLinks(rec *page.Record) {
-	if w.hooks.Links == nil {
+func (p *pageReader) findLinks(rec *page.Record) {
+	if p.hooks.Links == nil {
 		return
 	}
-	for _, ref := range w.hooks.Links(rec) {
+	for _, ref := range p.hooks.Links(rec) {
 		if u, err := resolve(rec.URL, ref); err == nil {
 			rec.Page.Links = append(rec.Page.Links, page.Link{URL: u.String(), Kind: page.Anchor})
 		}
@@ -69,9 +69,9 @@ func (w *worker) findLinks(rec *page.Record) {
 }
 
 // askRecord asks whether a page is to be kept.
-func (w *worker) askRecord(rec *page.Record) (err error) {
-	if w.hooks.Record != nil {
-		w.vetoed, err = w.hooks.Record(rec)
+func (p *pageReader) askRecord(rec *page.Record) (err error) {
+	if p.hooks.Record != nil {
+		p.vetoed, err = p.hooks.Record(rec)
 	}
 	return err
 }
@@ -80,48 +80,48 @@ func (w *worker) askRecord(rec *page.Record) (err error) {
 func (w *worker) drop(v *frontier.Visit, why string, f visitOutcome) error {
 	w.settleBy(v)
 	w.addSkip(entryFor(ruleVetoed), w.skipOf(v, ruleVetoed, why), v.Told)
-	if err := w.commitBatch(&w.batch); err != nil {
+	if err := w.visits.abandons.commitBatch(&w.batch); err != nil {
 		return err
 	}
-	w.leaveSlot()
+	w.answer.leaveSlot()
 	return w.done(v, f)
 }
 
 // addEdited takes links in as a hook wants them.
-func (e *Engine) addEdited(b *batch, it *item.Item, links []page.Link, asks policy.LinkRules) error {
+func (a *admission) addEdited(b *batch, it *item.Item, links []page.Link, asks policy.LinkRules) error {
 	b.edits = slices.Grow(b.edits[:0], len(links))[:len(links)]
 	for i := range links {
 		b.edits[i] = LinkEdit{URL: links[i].URL}
 	}
-	if err := e.hooks.Link(it, links, b.edits); err != nil {
+	if err := a.hooks.Link(it, links, b.edits); err != nil {
 		return err
 	}
 	for i := range links {
-		e.addEdit(b, it, &links[i], &b.edits[i], asks)
+		a.addEdit(b, it, &links[i], &b.edits[i], asks)
 	}
 	clear(b.edits)
 	return nil
 }
 
 // addEdit takes a link in with what a hook makes of it.
-func (e *Engine) addEdit(b *batch, it *item.Item, l *page.Link, edit *LinkEdit, asks policy.LinkRules) {
+func (a *admission) addEdit(b *batch, it *item.Item, l *page.Link, edit *LinkEdit, asks policy.LinkRules) {
 	if edit.Veto == "" && edit.URL != l.URL {
 		if u, err := resolve(it.URL, edit.URL); err != nil {
 			edit.Veto = "changed into what is no URL: " + err.Error()
 		} else {
 			changed := *l
 			changed.URL = u.String()
-			e.addLink(b, it, &changed, asks, edit)
+			a.addLink(b, it, &changed, asks, edit)
 		}
 	}
 	if edit.Veto != "" || edit.URL == l.URL {
-		e.addLink(b, it, l, asks, edit)
+		a.addLink(b, it, l, asks, edit)
 	}
 	for _, ref := range edit.More {
 		if u, err := resolve(it.URL, ref); err == nil {
 			more := *l
 			more.URL = u.String()
-			e.addLink(b, it, &more, asks, &LinkEdit{Lift: edit.Lift})
+			a.addLink(b, it, &more, asks, &LinkEdit{Lift: edit.Lift})
 		}
 	}
 }

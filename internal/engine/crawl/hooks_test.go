@@ -29,7 +29,7 @@ func hookEngine(t *testing.T, h Hooks) *Engine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.rules.Scope.AddSeed(u)
+	e.Inspector.rules.Scope.AddSeed(u)
 	return e
 }
 
@@ -58,10 +58,10 @@ func TestEditedLinksAreJudged(t *testing.T) {
 		pg.Links = append(pg.Links, page.Link{URL: url, Kind: page.Anchor})
 	}
 	var b batch
-	if err := e.addLinks(&b, &item.Item{URL: "http://a.test/dir/"}, &pg); err != nil {
+	if err := e.abandons.admission.addLinks(&b, &item.Item{URL: "http://a.test/dir/"}, &pg); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.commitBatch(&b); err != nil {
+	if err := e.abandons.commitBatch(&b); err != nil {
 		t.Fatal(err)
 	}
 	var found, left []string
@@ -102,10 +102,10 @@ func TestLinksWithoutAHookAllocateNothing(t *testing.T) {
 		var b batch
 		allocs[links] = testing.AllocsPerRun(10, func() {
 			b.reset()
-			if err := e.addLinks(&b, &it, &pg); err != nil {
+			if err := e.abandons.admission.addLinks(&b, &it, &pg); err != nil {
 				t.Fatal(err)
 			}
-			if err := e.commitBatch(&b); err != nil {
+			if err := e.abandons.commitBatch(&b); err != nil {
 				t.Fatal(err)
 			}
 		})

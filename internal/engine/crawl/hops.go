@@ -11,6 +11,7 @@ import (
 	"kumo/internal/content/cookies"
 	"kumo/internal/state/entry"
 	"kumo/internal/state/frontier"
+	"kumo/internal/state/ledger"
 )
 
 // Sites redirect to set a cookie: a URL to itself, or to another that leads back. It has been fetched then, and would
@@ -19,14 +20,14 @@ import (
 
 // hops are the URLs that have redirected lately.
 type hops struct {
+	jar *cookies.Jar // nil where no cookies are kept
+
 	mu    sync.Mutex                      // guards asked
 	asked *bounded.Recent[string, uint64] // of each, the jar's stamp when it was asked for
 }
 
 // maxHops is how many are known. One that is forgotten is not asked for again.
 const maxHops = 1 << 12
-
-func newHops() *hops { return &hops{asked: bounded.NewRecent[string, uint64](maxHops)} }
 
 func (h *hops) note(url string, stamp uint64) {
 	h.mu.Lock()
@@ -49,45 +50,49 @@ const (
 	back              // so has one that led here
 )
 
-// takeCookies goes on with the cookies that earlier runs were given.
-func (e *Engine) takeCookies(jar, earlier *cookies.Jar) {
+// newHops makes hops of a jar, to which it adds the cookies of earlier runs. The journal gets those that change.
+func newHops(jar, earlier *cookies.Jar, log *ledger.Ledger) *hops {
+	h := &hops{jar: jar, asked: bounded.NewRecent[string, uint64](maxHops)}
 	if jar == nil {
-		return
+		return h
 	}
-	e.cookies, e.hops = jar, newHops()
 	jar.ImportAll(earlier.AppendAll(nil))
 	jar.Tell(func(c *cookies.Cookie) {
 		var enc entry.Encoder
 		enc.Cookie(c)
-		_ = e.ledger.Within(func() error { e.ledger.Enqueue(enc.Writer); return nil }) // what fails, the next commit says
+		_ = log.Within(func() error { log.Enqueue(enc.Writer); return nil }) // the next commit returns its error
 	})
+	return h
 }
 
 // Cookies are how many cookies are kept, and how many this run has dropped for want of room.
-func (e *Engine) Cookies() (kept, evicted int64) { return e.cookies.Len(), e.cookies.Evicted() }
+func (e *Engine) Cookies() (kept, evicted int64) {
+	jar := e.runner.visits.hops.jar
+	return jar.Len(), jar.Evicted()
+}
 
 // followCookie says what the visit's redirect means; asked is the jar's stamp from before the request. Where links are
 // claimed, other nodes have been told that what led here is done.
 func (w *worker) followCookie(v *frontier.Visit, u weburl.URL, asked uint64) (hop, weburl.URL) {
-	if w.hops == nil || w.resp.Status/100 != 3 || w.resp.Status == http.StatusNotModified ||
-		int(v.Redirects) >= w.cfg.MaxRedirects {
+	if w.visits.hops.jar == nil || w.answer.resp.Status/100 != 3 || w.answer.resp.Status == http.StatusNotModified ||
+		int(v.Redirects) >= w.visits.cfg.MaxRedirects {
 		return onward, u
 	}
-	to, err := u.Resolve(w.resp.Header.Get("Location"))
+	to, err := u.Resolve(w.answer.resp.Header.Get("Location"))
 	if err != nil || !to.Web() {
 		return onward, u
 	}
 	to = to.Canonical()
 	url := to.String()
-	w.hops.note(v.URL, asked)
-	since, met := w.hops.of(url)
+	w.visits.hops.note(v.URL, asked)
+	since, met := w.visits.hops.of(url)
 	t := cookies.Target{Secure: to.Scheme() == "https", Host: cookies.HostOf(to.Host()), Path: to.RequestURI()}
 	switch {
-	case !met || w.cookies.Stamp(t, w.cfg.Now()) <= since:
+	case !met || w.visits.hops.jar.Stamp(t, w.visits.cfg.Now()) <= since:
 		return onward, u
 	case url == v.URL:
 		return again, u
-	case v.Redirects == 0 || w.claims != nil:
+	case v.Redirects == 0 || w.visits.claims != nil:
 		return onward, u
 	}
 	return back, to
@@ -96,7 +101,7 @@ func (w *worker) followCookie(v *frontier.Visit, u weburl.URL, asked uint64) (ho
 // askAgain ends a visit whose URL is asked for again at once: nothing but a cookie came of it, and no record is kept.
 func (w *worker) askAgain(v *frontier.Visit, f visitOutcome) error {
 	w.giveBack(v)
-	w.stats.Retried(w.resp.RawLen())
+	w.visits.batches.stats.Retried(w.answer.resp.RawLen())
 	v.Tries--
 	v.Redirects++
 	return w.done(v, f, v.Item)
@@ -110,11 +115,11 @@ func (w *worker) hopBack(v *frontier.Visit, to weburl.URL) item.Item {
 }
 
 // takeAgain takes in what is to be fetched once more, whatever seen says.
-func (e *Engine) takeAgain(b *batch) {
+func (w *batchWriter) takeAgain(b *batch) {
 	for _, it := range b.again {
 		c := entry.Candidate{Host: it.Host(), Item: it}
-		if e.peers.router == nil || e.ours(e.sliceOf(&c)) {
-			e.route(b, &c)
+		if w.hosts.router == nil || w.hosts.ours(w.hosts.sliceOf(&c)) {
+			w.admission.route(b, &c)
 		}
 	}
 }

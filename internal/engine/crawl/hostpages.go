@@ -24,51 +24,51 @@ const (
 )
 
 // recallHosts tells the quota what hosts and domains have given in earlier runs.
-func (e *Engine) recallHosts(ctx context.Context) error {
-	l := e.cfg.pageLimits()
-	s := e.stats.Snapshot()
-	if e.limits.quota.CountsBytes() {
+func (lim *limits) recallHosts(ctx context.Context) error {
+	l := lim.cfg.pageLimits()
+	s := lim.stats.Snapshot()
+	if lim.quota.CountsBytes() {
 		for host, h := range s.Hosts {
-			e.limits.quota.AddBytes(host, h.Bytes)
+			lim.quota.AddBytes(host, h.Bytes)
 		}
 	}
-	reads := (s.Partial || e.peers.router != nil) && e.known.db != nil // other nodes may have fetched some
-	if !e.limits.quota.Counts() && (l.PerDomain == 0 || reads && s.Pages < l.PerDomain) {
+	reads := (s.Partial || lim.hosts.router != nil) && lim.known.db != nil // other nodes may have fetched some
+	if !lim.quota.Counts() && (l.PerDomain == 0 || reads && s.Pages < l.PerDomain) {
 		return nil
 	}
 	if reads {
-		if err := e.countHosts(ctx); err != nil {
+		if err := lim.countHosts(ctx); err != nil {
 			return fmt.Errorf("count the pages of hosts: %w", err)
 		}
 	} else {
 		for host, h := range s.Hosts {
-			e.addEarlier(host, h.Pages)
+			lim.addEarlier(host, h.Pages)
 		}
 	}
-	e.limits.quota.SetComplete()
+	lim.quota.SetComplete()
 	return nil
 }
 
-func (e *Engine) addEarlier(host string, pages int64) {
-	e.limits.quota.AddEarlier(host, pages)
+func (lim *limits) addEarlier(host string, pages int64) {
+	lim.quota.AddEarlier(host, pages)
 	if u, err := weburl.Parse("http://" + host + "/"); err == nil {
-		e.limits.quota.AddEarlierOfDomain(e.traps.counted(u), pages)
+		lim.quota.AddEarlierOfDomain(lim.traps.counted(u), pages)
 	}
 }
 
 // MostPages is how many pages a host may give; 0: without limit.
-func (e *Engine) MostPages(host string) int64 { return e.limits.quota.Most(host) }
+func (i *Inspector) MostPages(host string) int64 { return i.limits.quota.Most(host) }
 
 // pageQuota is what counts pages by host; nil where their number is not limited.
-func (e *Engine) pageQuota() *policy.Quota {
-	if !e.limits.quota.Counts() {
+func (lim *limits) pageQuota() *policy.Quota {
+	if !lim.quota.Counts() {
 		return nil
 	}
-	return e.limits.quota
+	return lim.quota
 }
 
-func (e *Engine) countHosts(ctx context.Context) error {
-	for entry, err := range e.known.db.Scan("") {
+func (lim *limits) countHosts(ctx context.Context) error {
+	for entry, err := range lim.known.db.Scan("") {
 		if err == nil {
 			err = ctx.Err()
 		}
@@ -79,7 +79,7 @@ func (e *Engine) countHosts(ctx context.Context) error {
 			continue
 		}
 		if u, err := weburl.Parse(entry.URL); err == nil {
-			e.addEarlier(u.Host(), 1)
+			lim.addEarlier(u.Host(), 1)
 		}
 	}
 	return nil
@@ -89,17 +89,17 @@ func (e *Engine) countHosts(ctx context.Context) error {
 const arrangePatience = 100 * time.Millisecond
 
 // hostPages is how many pages a host has given, for who looks: those may be missing that are not in order yet.
-func (e *Engine) hostPages(host string) (int64, error) {
-	if n, known := e.stats.HostPages(host); known && e.peers.router == nil {
+func (lim *limits) hostPages(host string) (int64, error) {
+	if n, known := lim.stats.HostPages(host); known && lim.hosts.router == nil {
 		return n, nil
 	}
-	if n, known := e.limits.quota.OfHost(host); known || e.known.db == nil {
+	if n, known := lim.quota.OfHost(host); known || lim.known.db == nil {
 		return n, nil
 	}
 	var n int64
-	e.known.db.Arrange(arrangePatience)
+	lim.known.db.Arrange(arrangePatience)
 	for _, scheme := range []string{"http://", "https://"} {
-		for entry, err := range e.known.db.ScanAfter(scheme+host+"/", "") {
+		for entry, err := range lim.known.db.ScanAfter(scheme+host+"/", "") {
 			if err != nil {
 				return 0, fmt.Errorf("count the pages of %s: %w", host, err)
 			}

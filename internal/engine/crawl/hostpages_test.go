@@ -25,24 +25,24 @@ func TestPagesOfHostsOfEarlierRuns(t *testing.T) {
 		visit(fmt.Sprint("https://a.example/", i), 404)
 		visit(fmt.Sprint("https://a.example:8080/", i), 200)
 		visit(fmt.Sprint("https://b.example/", i), 0)
-		if err := e.checkpoint(t.Context()); err != nil { // after which the disk has a part, and memory the rest
+		if err := e.Checkpoints.checkpoint(t.Context()); err != nil { // after which the disk has a part, and memory the rest
 			t.Fatal(err)
 		}
 		visit("http://a.example/0", 200) // visited again
 	}
 	e.known.db.Offer([]seen.URL{{URL: "http://b.example/", State: seen.Known}}, nil)
 	for i := range 1 << 16 {
-		e.stats.Visited(stats.Visit{Host: fmt.Sprint(i), Status: 200})
+		e.abandons.stats.Visited(stats.Visit{Host: fmt.Sprint(i), Status: 200})
 	}
 	pages := map[string]int64{"a.example": 4, "a.example:8080": 2, "b.example": 0}
 	for _, counted := range []bool{false, true} {
 		if counted {
-			if err := e.recallHosts(t.Context()); err != nil {
+			if err := e.limits.recallHosts(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
 		for host, want := range pages {
-			if n, err := e.hostPages(host); n != want || err != nil {
+			if n, err := e.limits.hostPages(host); n != want || err != nil {
 				t.Errorf("counted %v: %s has %d pages, want %d; %v", counted, host, n, want, err)
 			}
 		}

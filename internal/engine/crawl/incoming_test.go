@@ -113,7 +113,7 @@ func TestLinksAreTakenWhenTheyAreSafe(t *testing.T) {
 		go func() { ran <- e.Run(ctx, nil, 4) }()
 		synctest.Wait()
 
-		refused, err := e.TakeLinks(ctx, linksTo("http://other.test/", "http://other.test/2"))
+		refused, err := e.Links.TakeLinks(ctx, linksTo("http://other.test/", "http://other.test/2"))
 		if err != nil || !slices.Equal(refused, []int{0, 1}) || j.appends > 0 {
 			t.Errorf("all refused: %v, %v, %d commits", refused, err, j.appends)
 		}
@@ -121,7 +121,7 @@ func TestLinksAreTakenWhenTheyAreSafe(t *testing.T) {
 		var done atomic.Int64
 		for i := range 100 {
 			takers.Go(func() {
-				refused, err := e.TakeLinks(ctx, linksTo(fmt.Sprint("http://mine.test/", i%50), "http://other.test/",
+				refused, err := e.Links.TakeLinks(ctx, linksTo(fmt.Sprint("http://mine.test/", i%50), "http://other.test/",
 					"http://mine.test/all"))
 				if err != nil || !slices.Equal(refused, []int{1}) {
 					t.Errorf("%v, %v", refused, err)
@@ -139,7 +139,7 @@ func TestLinksAreTakenWhenTheyAreSafe(t *testing.T) {
 		close(j.in)
 		takers.Wait()
 
-		if _, err := e.TakeLinks(ctx, linksTo("http://mine.test/all")); err != nil || len(j.asked) != 101 ||
+		if _, err := e.Links.TakeLinks(ctx, linksTo("http://mine.test/all")); err != nil || len(j.asked) != 101 ||
 			e.frontier.Counts().URLs != 51 {
 			t.Errorf("again: %v, %d asked for shipping, %+v", err, len(j.asked), e.frontier.Counts())
 		}
@@ -147,7 +147,7 @@ func TestLinksAreTakenWhenTheyAreSafe(t *testing.T) {
 		if err := <-ran; !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
-		if _, err := e.TakeLinks(t.Context(), linksTo("http://mine.test/late")); !errors.Is(err, ledger.ErrEnded) {
+		if _, err := e.Links.TakeLinks(t.Context(), linksTo("http://mine.test/late")); !errors.Is(err, ledger.ErrEnded) {
 			t.Errorf("after the end: %v", err)
 		}
 	})
@@ -165,11 +165,11 @@ func TestTheOutboxComesBack(t *testing.T) {
 			}
 		}
 		owner := func(host string) (strategy.Node, bool) { return "a~1", host != "c.test" }
-		sent := e.Batches(now, owner)
+		sent := e.Links.Batches(now, owner)
 		if len(sent) != 1 || sent[0].To != "a~1" || !bytes.Equal(sent[0].Data, linksTo("http://a.test/", "http://b.test/")) {
 			t.Fatalf("sent %+v", sent)
 		}
-		e.Answered("a~1", sent[0].Number, []int{0}, now)
+		e.Links.Answered("a~1", sent[0].Number, []int{0}, now)
 		if err := e.ledger.Commit(); err != nil {
 			t.Fatal(err)
 		}
@@ -186,10 +186,10 @@ func TestTheOutboxComesBack(t *testing.T) {
 			t.Errorf("in the next process %q wait, %v", got, err)
 		}
 		again := inMemory(t, j, mine)
-		if links, _ := again.Outbox(); links != 2 || again.Idle() {
+		if links, _ := again.Links.Outbox(); links != 2 || again.Idle() {
 			t.Errorf("%d links wait", links)
 		}
-		if b := again.Batches(now, owner); len(b) != 1 || b[0].Number == sent[0].Number {
+		if b := again.Links.Batches(now, owner); len(b) != 1 || b[0].Number == sent[0].Number {
 			t.Errorf("sent %+v: an old answer could be taken for one to this", b)
 		}
 
@@ -198,10 +198,10 @@ func TestTheOutboxComesBack(t *testing.T) {
 		if err := alone.Run(t.Context(), nil, 2); err != nil {
 			t.Fatal(err)
 		}
-		if n := alone.stats.Totals().Pages; n != 3 || alone.Known() != 3 {
+		if n := alone.abandons.stats.Totals().Pages; n != 3 || alone.Known() != 3 {
 			t.Errorf("alone it has fetched %d pages of %d", n, alone.Known())
 		}
-		if links, _ := inMemory(t, j, mine).Outbox(); links != 0 {
+		if links, _ := inMemory(t, j, mine).Links.Outbox(); links != 0 {
 			t.Errorf("%d links wait after that", links)
 		}
 	})
@@ -213,7 +213,7 @@ func (e *Engine) inherit(data []byte) (uint64, error) {
 	if err := b.read(data); err != nil {
 		return 0, err
 	}
-	_, sequence, err := e.takeIn(&b, false, nil)
+	_, sequence, err := e.Links.takeIn(&b, false, nil)
 	return sequence, err
 }
 
@@ -231,12 +231,12 @@ func TestWhatBecomesOursLeavesTheOutbox(t *testing.T) {
 		return "", false
 	}
 	now := time.Now()
-	if b := e.Batches(now, owner); len(b) > 0 || e.frontier.Counts().URLs > 0 {
+	if b := e.Links.Batches(now, owner); len(b) > 0 || e.frontier.Counts().URLs > 0 {
 		t.Errorf("sent %+v", b)
 	}
 	ours = true
-	if b := e.Batches(now.Add(time.Second), owner); len(b) > 0 || e.frontier.Counts().URLs != 2 ||
-		!e.peers.outbox.Empty() {
+	if b := e.Links.Batches(now.Add(time.Second), owner); len(b) > 0 || e.frontier.Counts().URLs != 2 ||
+		!e.Links.outbox.Empty() {
 		t.Errorf("sent %+v, %d URLs wait", b, e.frontier.Counts().URLs)
 	}
 }
@@ -245,7 +245,7 @@ func TestWhatBecomesOursLeavesTheOutbox(t *testing.T) {
 func TestAVisitToAnothersHostDoesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := inMemory(t, memory.New(), mine)
-		e.listener.Skipped = func(s *page.Skip) { t.Errorf("left out: %+v", s) }
+		e.abandons.batches.listener.Skipped = func(s *page.Skip) { t.Errorf("left out: %+v", s) }
 		e.frontier.Push("other.test", item.Item{URL: "http://other.test/"})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -281,7 +281,7 @@ func TestBadLinksChangeNothing(t *testing.T) {
 	j := memory.New()
 	e := inMemory(t, j, mine)
 	for what, data := range badLinks() {
-		if _, err := e.TakeLinks(t.Context(), data); !errors.Is(err, exchange.ErrLinks) {
+		if _, err := e.Links.TakeLinks(t.Context(), data); !errors.Is(err, exchange.ErrLinks) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -335,7 +335,7 @@ func TestTakenLinksComeBack(t *testing.T) {
 	if err := b.read(goodLinks()); err != nil {
 		t.Fatal(err)
 	}
-	refused, _, err := e.takeIn(&b, true, nil)
+	refused, _, err := e.Links.takeIn(&b, true, nil)
 	if err != nil || !slices.Equal(refused, []int{1}) {
 		t.Fatal(refused, err)
 	}
@@ -388,7 +388,7 @@ func BenchmarkTakeLinks(b *testing.B) {
 						at += i
 						copy(data[at:], number)
 					}
-					if _, err := e.TakeLinks(ctx, data); err != nil {
+					if _, err := e.Links.TakeLinks(ctx, data); err != nil {
 						b.Error(err)
 					}
 				}

@@ -21,11 +21,11 @@ var errInterrupted = errors.New("interrupted")
 // Interrupt breaks off all requests under way: the node's lease has ended, and another may be about to ask the same
 // hosts. Their URLs wait again.
 func (e *Engine) Interrupt() {
-	e.control.interrupts.mu.Lock()
-	defer e.control.interrupts.mu.Unlock()
-	if e.control.interrupts.end != nil {
-		e.control.interrupts.end(errInterrupted)
-		e.control.interrupts.ctx, e.control.interrupts.end = nil, nil
+	e.runner.interrupts.mu.Lock()
+	defer e.runner.interrupts.mu.Unlock()
+	if e.runner.interrupts.end != nil {
+		e.runner.interrupts.end(errInterrupted)
+		e.runner.interrupts.ctx, e.runner.interrupts.end = nil, nil
 	}
 }
 

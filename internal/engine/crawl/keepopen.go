@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"kumo/internal/state/frontier"
 )
 
 // A run that stays does not end when nothing waits: links may come from other nodes, and seeds from a person. Its
@@ -12,25 +14,32 @@ import (
 
 // keepOpen is whether a run that stays is to end; the frontier is told of it with mu held.
 type keepOpen struct {
+	cfg      *Config
+	feed     *feed
+	frontier *frontier.Frontier
+
 	mu       sync.Mutex
 	finished bool
 }
 
 // keepFrontierOpen begins a run that stays, unless it is to end already. While seeds are taken in, every run does.
-func (e *Engine) keepFrontierOpen() {
-	e.control.stays.mu.Lock()
-	defer e.control.stays.mu.Unlock()
-	e.frontier.KeepOpen(e.cfg.Stay && !e.control.stays.finished || !e.roots.feed.ended())
+func (k *keepOpen) keepFrontierOpen() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.frontier.KeepOpen(k.cfg.Stay && !k.finished || !k.feed.ended())
 }
 
-// Finish lets a run end that stays, when nothing waits any more. It does not wait for links that other nodes have yet
+// finish lets a run end that is kept open, when nothing waits any more. It does not wait for links that other nodes have yet
 // to take; they are kept for the next run.
-func (e *Engine) Finish() {
-	e.control.stays.mu.Lock()
-	defer e.control.stays.mu.Unlock()
-	e.control.stays.finished = true
-	e.frontier.KeepOpen(!e.roots.feed.ended())
+func (k *keepOpen) finish() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.finished = true
+	k.frontier.KeepOpen(!k.feed.ended())
 }
+
+// Finish lets a run end that is kept open: see [Config.Stay].
+func (e *Engine) Finish() { e.Seeding.open.finish() }
 
 // Idle reports whether nothing waits, is under way, is undecided, is in the outbox, or is done and not said to be (see
 // Parts.Finished), and what was done is durable: a slow disk may take its time, and nobody would fetch again what a
@@ -44,7 +53,7 @@ func (e *Engine) Idle() bool {
 	// What leaves the outbox becomes undecided, or waits; what is decided waits. What was fetched is unsaid before it
 	// leaves the frontier. What waits when it has been looked for
 	// makes a move.
-	if !dry || !e.peers.outbox.Empty() || e.pendingDedup() || e.claims.hasUnsaid() {
+	if !dry || !e.Links.outbox.Empty() || e.known.pendingDedup() || e.Dispatches.claims.hasUnsaid() {
 		return false
 	}
 	dry, now := e.frontier.Dry()
@@ -52,18 +61,18 @@ func (e *Engine) Idle() bool {
 }
 
 // Received is how often links or seeds were brought to this engine.
-func (e *Engine) Received() int64 { return e.peers.received.Load() }
+func (e *Engine) Received() int64 { return e.holds.received.Load() }
 
 // decideShare bounds how much of the time a run that stays may have seen decide, when nothing else is to be done.
 const decideShare = 10
 
 // keepDeciding has seen decide what it is not sure of whenever nothing else waits in a run that stays, until the
 // context ends.
-func (e *Engine) keepDeciding(ctx context.Context) error {
-	if e.known.db == nil || !e.cfg.Stay {
+func (c *Checkpoints) keepDeciding(ctx context.Context) error {
+	if c.known.db == nil || !c.cfg.Stay {
 		return nil
 	}
-	tick := time.NewTicker(e.cfg.Commit)
+	tick := time.NewTicker(c.cfg.Commit)
 	defer tick.Stop()
 	for next := time.Now(); ; {
 		select {
@@ -71,11 +80,11 @@ func (e *Engine) keepDeciding(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 		}
-		if dry, _ := e.frontier.Dry(); !dry || !e.pendingDedup() || time.Now().Before(next) {
+		if dry, _ := c.frontier.Dry(); !dry || !c.known.pendingDedup() || time.Now().Before(next) {
 			continue
 		}
 		began := time.Now()
-		if err := e.decide(ctx); err != nil && !canceled(err) {
+		if err := c.decide(ctx); err != nil && !canceled(err) {
 			return fmt.Errorf("decide what is news: %w", err)
 		}
 		next = time.Now().Add(decideShare * time.Since(began))

@@ -13,7 +13,7 @@ func (w *worker) leave(v *frontier.Visit, rule, why string) error {
 	w.batch.reset()
 	w.settleBy(v)
 	w.addSkip(entryFor(rule), w.skipOf(v, rule, why), v.Told)
-	if err := w.commitBatch(&w.batch); err != nil {
+	if err := w.visits.abandons.commitBatch(&w.batch); err != nil {
 		return err
 	}
 	return w.done(v, visitOutcome{})
@@ -31,19 +31,19 @@ func (w *worker) leaveFor(v *frontier.Visit, clean string) error {
 		false, 0
 	it.Path = v.Path[:max(0, len(v.Path)-1)] // to which the last hop is added again
 	if it.Root {
-		w.rules.Scope.AddSeed(u)
+		w.visits.admission.rules.Scope.AddSeed(u)
 	}
-	w.classify(&w.batch, u, it, "", "")
+	w.visits.admission.classify(&w.batch, u, it, "", "")
 	w.settleBy(v)
 	w.addSkip(entry.SkipKnown, w.skipOf(v, "clean-param", "robots.txt says it is the same as "+clean), v.Told)
-	if err := w.commitBatch(&w.batch); err != nil {
+	if err := w.visits.abandons.commitBatch(&w.batch); err != nil {
 		return err
 	}
 	return w.done(v, visitOutcome{})
 }
 
 func (w *worker) skipOf(v *frontier.Visit, rule, why string) page.Skip {
-	return page.Skip{URL: v.URL, Host: hostOf(v), From: v.From, Depth: int(v.Depth), Time: w.cfg.Now(), Rule: rule,
+	return page.Skip{URL: v.URL, Host: hostOf(v), From: v.From, Depth: int(v.Depth), Time: w.visits.cfg.Now(), Rule: rule,
 		Why: why}
 }
 
@@ -68,19 +68,19 @@ func (w *worker) addSkip(entry byte, s page.Skip, told bool) {
 func (w *worker) shed(v *frontier.Visit, rule, why string) error {
 	ordinary := func(it *item.Item) bool { return it.Robots == "" && !it.Recrawl }
 	w.batch.item, w.batch.settles = &v.Item, v.URL
-	w.frontier.Gather(v.Host) // or Take would read it with the ledger's gate held
-	err := w.ledger.Within(func() error {
-		for _, it := range w.frontier.Take(v.Host, ordinary) {
+	w.visits.frontier.Gather(v.Host) // or Take would read it with the ledger's gate held
+	err := w.visits.ledger.Within(func() error {
+		for _, it := range w.visits.frontier.Take(v.Host, ordinary) {
 			w.addSkip(entry.SkipKnown, w.skipOf(&frontier.Visit{Item: it, Host: v.Host}, rule, why), it.Told ||
-				w.ends.takeReported(it.URL))
+				w.visits.abandons.ends.takeReported(it.URL))
 			w.batch.ended = append(w.batch.ended, it.URL)
 		}
 		w.addSkip(entry.SkipKnown, w.skipOf(v, rule, why), v.Told)
-		return w.apply(&w.batch)
+		return w.visits.batches.apply(&w.batch)
 	})
 	if err != nil {
 		return err
 	}
-	w.tellSkips(&w.batch)
+	w.visits.batches.tellSkips(&w.batch)
 	return w.done(v, visitOutcome{})
 }

@@ -55,6 +55,10 @@ type Outage struct {
 
 // A line is the node's connection to the web, as far as its state is known.
 type line struct {
+	cfg      *Config
+	listener Listener
+	stopper  *stopper
+
 	check  Checker       // nil: it always works
 	gate   valve         // shut while no host at all is to be visited
 	down   atomic.Bool   // hosts that depend on what is down are not to be visited
@@ -75,9 +79,10 @@ type line struct {
 // scoutVisits are made after each check that reached nothing.
 const scoutVisits = 3
 
-func newLine(f Fetcher, wait time.Duration) *line {
+func newLine(cfg *Config, f Fetcher, l Listener, stop *stopper) *line {
 	check, _ := f.(Checker)
-	return &line{check: check, wake: make(chan struct{}, 1), o: outage.Detector{Wait: wait}}
+	return &line{cfg: cfg, listener: l, stopper: stop, check: check, wake: make(chan struct{}, 1),
+		o: outage.Detector{Wait: cfg.OutageWait}}
 }
 
 // update follows the detector's state. The line's lock is held.
@@ -231,10 +236,10 @@ func (l *line) holdsBack(url string) (wait time.Duration, held bool) {
 
 // excuse keeps what is not a host's fault from being counted against it: where this machine had no socket, where the
 // crawl may be cut off, and for some time where a host had answered before.
-func (w *worker) excuse(v *frontier.Visit, f visitOutcome) visitOutcome {
-	w.attempts.note(w.cfg.Now(), f)
+func (o *outcomes) excuse(v *frontier.Visit, f visitOutcome) visitOutcome {
+	o.attempts.note(o.cfg.Now(), f)
 	if f.failure == page.Local {
-		w.sayScarce(f.detail)
+		o.line.sayScarce(f.detail)
 		return f.forgiven(v, frontier.NoRequest) // who dials has waited already
 	}
 	by, ofLine := outage.WayOf(f.failure)
@@ -242,14 +247,14 @@ func (w *worker) excuse(v *frontier.Visit, f visitOutcome) visitOutcome {
 		return f
 	}
 	origin := originOf(v.URL)
-	s := w.origins.healthOf(origin)
-	m := &outage.Miss{At: w.cfg.Now(), Origin: w.line.origin(origin, w.origins.hash(origin)), By: by, Own: f.own,
+	s := o.origins.healthOf(origin)
+	m := &outage.Miss{At: o.cfg.Now(), Origin: o.line.origin(origin, o.origins.hash(origin)), By: by, Own: f.own,
 		Had: s.answered, Why: f.detail}
 	first, last := m.At, m.At // failures in a row
 	if s.since != 0 {
-		first, last = w.origins.at(s.since), w.origins.at(s.last)
+		first, last = o.origins.at(s.since), o.origins.at(s.last)
 	}
-	if wait, off := w.line.failed(m); off {
+	if wait, off := o.line.failed(m); off {
 		f = f.forgiven(v, frontier.NoRequest)
 		f.wait = wait
 		return f
@@ -258,9 +263,9 @@ func (w *worker) excuse(v *frontier.Visit, f visitOutcome) visitOutcome {
 	case f.own:
 		return f.forgiven(v, frontier.Failed)
 	case !f.failure.OfHost():
-	case s.answered && m.At.Sub(first) < w.cfg.Patience:
+	case s.answered && m.At.Sub(first) < o.cfg.Patience:
 		return f.forgiven(v, frontier.Failed)
-	case (!f.again || s.refusals+1 >= maxRefusals) && !w.line.proven(m, last):
+	case (!f.again || s.refusals+1 >= maxRefusals) && !o.line.proven(m, last):
 		return f.forgiven(v, frontier.Failed)
 	}
 	return f
@@ -274,27 +279,27 @@ func (f visitOutcome) forgiven(v *frontier.Visit, outcome frontier.Outcome) visi
 }
 
 // keepLine makes the checks that are due, until the context ends.
-func (e *Engine) keepLine(ctx context.Context) error {
-	if e.line.check == nil {
+func (l *line) keepLine(ctx context.Context) error {
+	if l.check == nil {
 		return nil
 	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		at, due := e.line.due()
+		at, due := l.due()
 		if due {
-			timer.Reset(at.Sub(e.cfg.Now()))
+			timer.Reset(at.Sub(l.cfg.Now()))
 		} else {
 			timer.Stop()
 		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-e.line.wake:
-			e.reportBack()
+		case <-l.wake:
+			l.reportBack()
 		case <-timer.C:
 			if due {
-				e.checkLine(ctx)
+				l.checkLine(ctx)
 			}
 		}
 	}
@@ -307,8 +312,7 @@ func (l *line) due() (time.Time, bool) {
 }
 
 // reportBack reports outages that an answer has ended.
-func (e *Engine) reportBack() {
-	l := e.line
+func (l *line) reportBack() {
 	l.mu.Lock()
 	back, stale := l.back, l.stale
 	l.back, l.stale = nil, false
@@ -317,13 +321,12 @@ func (e *Engine) reportBack() {
 		l.check.Recover()
 	}
 	for _, lasted := range back {
-		e.listener.back(lasted, true)
+		l.listener.back(lasted, true)
 	}
 }
 
 // checkLine makes one check, and acts on its result.
-func (e *Engine) checkLine(ctx context.Context) {
-	l := e.line
+func (l *line) checkLine(ctx context.Context) {
 	checking, cancel := context.WithCancel(ctx)
 	defer cancel()
 	l.mu.Lock()
@@ -342,7 +345,7 @@ func (e *Engine) checkLine(ctx context.Context) {
 	if err != nil {
 		why = err.Error()
 	}
-	now := e.cfg.Now()
+	now := l.cfg.Now()
 	l.mu.Lock()
 	l.abort = nil
 	l.found()
@@ -370,15 +373,15 @@ func (e *Engine) checkLine(ctx context.Context) {
 	}
 	switch {
 	case say:
-		e.listener.cutOff(since, why)
+		l.listener.cutOff(since, why)
 	case ev == outage.BackAgain:
-		e.listener.back(now.Sub(since), true)
+		l.listener.back(now.Sub(since), true)
 	case ev == outage.Resigned:
-		e.listener.back(now.Sub(since), false)
+		l.listener.back(now.Sub(since), false)
 	case ev == outage.TooLong:
-		e.control.stop(fmt.Errorf("%w: %s", ErrCutOff, why))
+		l.stopper.stop(fmt.Errorf("%w: %s", ErrCutOff, why))
 	case ev == outage.NoProxy:
-		e.control.stop(noProxy(err))
+		l.stopper.stop(noProxy(err))
 	}
 }
 
@@ -437,28 +440,29 @@ func (l *line) reach(ctx context.Context, origin string, by outage.Way) error {
 }
 
 // sayScarce says, now and then, that this machine has no sockets.
-func (e *Engine) sayScarce(why string) {
-	now := e.cfg.Now()
-	e.line.mu.Lock()
-	say := now.Sub(e.line.scarce) >= sayOffAgain
+func (l *line) sayScarce(why string) {
+	now := l.cfg.Now()
+	l.mu.Lock()
+	say := now.Sub(l.scarce) >= sayOffAgain
 	if say {
-		e.line.scarce = now
+		l.scarce = now
 	}
-	e.line.mu.Unlock()
+	l.mu.Unlock()
 	if say {
-		e.listener.scarce(why)
+		l.listener.scarce(why)
 	}
 }
 
-// Outage is what there is to be said of the line now.
-func (e *Engine) Outage() Outage {
-	l := e.line
+// Outage is what is known of the node's connection to the web.
+func (e *Engine) Outage() Outage { return e.line.outage() }
+
+func (l *line) outage() Outage {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := Outage{CutOff: l.o.State == outage.Down, Times: l.times, Total: l.total}
 	if now.CutOff {
 		now.Since, now.Why = l.o.Since, l.o.Why
-		now.Total += e.cfg.Now().Sub(l.o.Since)
+		now.Total += l.cfg.Now().Sub(l.o.Since)
 	}
 	if l.check != nil {
 		now.Scarce, _ = l.check.Scarce()

@@ -56,7 +56,7 @@ func (*checker) Scarce() (times int64, last string) { return 0, "" }
 func offline(t *testing.T, check *checker, by outage.Way) *Engine {
 	t.Helper()
 	check.reaches = func(string) bool { return false }
-	e := &Engine{line: &line{check: check, wake: make(chan struct{}, 1)}, cfg: Config{Now: time.Now}}
+	e := &Engine{line: &line{cfg: &Config{Now: time.Now}, check: check, wake: make(chan struct{}, 1)}}
 	for n := range 3 {
 		e.line.worked(time.Now(), siteOrigin(n), uint64(n))
 	}
@@ -67,7 +67,7 @@ func offline(t *testing.T, check *checker, by outage.Way) *Engine {
 	if _, held := e.line.holdsBack(siteOrigin(0) + "/"); held || e.line.shut() {
 		t.Error("a host is held back by a mere doubt")
 	}
-	go e.keepLine(t.Context())
+	go e.line.keepLine(t.Context())
 	time.Sleep(3 * time.Second)
 	if !e.Outage().CutOff {
 		t.Fatal("no outage")

@@ -142,10 +142,10 @@ func TestAFullOutboxHoldsWorkersBack(t *testing.T) {
 			time.Sleep(time.Minute)
 			synctest.Wait()
 			e := crew.nodes[0].engine.Load()
-			links, bytes := e.Outbox()
+			links, bytes := e.Links.Outbox()
 			c := e.frontier.Counts()
-			if bytes <= most || bytes > most+most/2 || c.URLs == 0 || c.Active > 0 || !e.held() || e.Idle() {
-				t.Errorf("after a minute: %d links, %d bytes, %+v, held back %v, idle %v", links, bytes, c, e.held(), e.Idle())
+			if bytes <= most || bytes > most+most/2 || c.URLs == 0 || c.Active > 0 || !e.holds.held() || e.Idle() {
+				t.Errorf("after a minute: %d links, %d bytes, %+v, held back %v, idle %v", links, bytes, c, e.holds.held(), e.Idle())
 			}
 			away.Store(false)
 		}()
@@ -245,12 +245,12 @@ func TestRootsComeToAllNodes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := e.tellRoots(); err != nil {
+		if err := e.Seeding.roots.tellRoots(); err != nil {
 			t.Fatal(err)
 		}
 		u, _ := weburl.Parse("http://" + far + "/3")
-		if !e.rules.Scope.Judge(u).In || !slices.Equal(n.roots, []string{"http://" + far + "/"}) {
-			t.Errorf("node %d: in scope %v, told %q", n.id, e.rules.Scope.Judge(u), n.roots)
+		if !e.Inspector.rules.Scope.Judge(u).In || !slices.Equal(n.roots, []string{"http://" + far + "/"}) {
+			t.Errorf("node %d: in scope %v, told %q", n.id, e.Inspector.rules.Scope.Judge(u), n.roots)
 		}
 		if err := closeAll(); err != nil {
 			t.Error(err)

@@ -77,7 +77,7 @@ func benchmarkLinks(b *testing.B, way string) {
 	defer end()
 	dice := rand.New(rand.NewPCG(1, 2))
 	urls := make([]string, 0, 1<<16)
-	w, now := &worker{Engine: e}, time.Now()
+	w, now := e.runner.workers.take(), time.Now()
 	b.ReportAllocs()
 	n := 0
 	for b.Loop() {
@@ -94,21 +94,21 @@ func benchmarkLinks(b *testing.B, way string) {
 		}
 		n++
 		w.batch.reset()
-		e.ranks.begin(&w.batch, it.URL, links)
-		if err := w.addLinks(&w.batch, &it, &pg); err != nil {
+		e.Inspector.ranks.begin(&w.batch, it.URL, links)
+		if err := e.abandons.admission.addLinks(&w.batch, &it, &pg); err != nil {
 			b.Fatal(err)
 		}
 		w.batch.settles, w.batch.ranks.ends = it.URL, w.batch.ranks.of
 		w.batch.records = append(w.batch.records, &page.Record{URL: it.URL})
 		w.batch.done = append(w.batch.done, &entry.Done{URL: it.URL, Visit: stats.Visit{Host: "h.test", Status: 200},
 			Meta: seen.Meta{Fetched: now, Status: 200}})
-		if err := w.commitBatch(&w.batch); err != nil {
+		if err := e.abandons.commitBatch(&w.batch); err != nil {
 			b.Fatal(err)
 		}
-		e.ends.clear(it.URL)
+		e.abandons.ends.clear(it.URL)
 		if n%100 == 0 {
-			for _, l := range e.Batches(now, func(string) (strategy.Node, bool) { return "other", true }) {
-				e.Answered(l.To, l.Number, nil, now)
+			for _, l := range e.Links.Batches(now, func(string) (strategy.Node, bool) { return "other", true }) {
+				e.Links.Answered(l.To, l.Number, nil, now)
 			}
 			now = now.Add(time.Hour)
 		}
@@ -138,7 +138,7 @@ func BenchmarkTakeDispatched(b *testing.B) {
 				if err := all.read(linksTo(urls...)); err != nil {
 					b.Fatal(err)
 				}
-				if _, _, err := e.takeDispatched(&all); err != nil {
+				if _, _, err := e.Dispatches.takeDispatched(&all); err != nil {
 					b.Fatal(err)
 				}
 			}

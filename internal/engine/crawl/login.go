@@ -19,22 +19,22 @@ const ruleLogin = "login"
 func (w *worker) logIn(ctx context.Context, v *frontier.Visit, u weburl.URL) (bool, error) {
 	w.session = 0
 	host := cookies.HostOf(u.Host())
-	if !w.logins.Has(host) {
+	if !w.visits.logins.Has(host) {
 		return true, nil
 	}
-	if wait, off := w.line.doubted(); off && !w.logins.Holds(host) { // a login that fails is not repeated
+	if wait, off := w.visits.outcomes.line.doubted(); off && !w.visits.logins.Holds(host) { // a login that fails is not repeated
 		w.giveBack(v)
-		w.frontier.Postpone(v, wait)
+		w.visits.frontier.Postpone(v, wait)
 		return false, nil
 	}
-	number, err := w.logins.Enter(ctx, host)
+	number, err := w.visits.logins.Enter(ctx, host)
 	if err == nil {
 		w.session = number
 		return true, nil
 	}
 	w.giveBack(v)
 	if ctx.Err() != nil {
-		w.frontier.Postpone(v, 0)
+		w.visits.frontier.Postpone(v, 0)
 		return false, nil
 	}
 	l := abandonment{page.Login, err.Error()}
@@ -44,7 +44,7 @@ func (w *worker) logIn(ctx context.Context, v *frontier.Visit, u weburl.URL) (bo
 	if err := w.done(v, visitOutcome{}); err != nil {
 		return false, err
 	}
-	return false, w.abandonOrigin(u.Origin(), l)
+	return false, w.visits.abandons.abandonOrigin(u.Origin(), l)
 }
 
 // isLoggedOut reports whether an answer says that the session is over in which it was asked for.
@@ -53,19 +53,19 @@ func (w *worker) isLoggedOut(u weburl.URL) (bool, error) {
 		return false, nil
 	}
 	host := cookies.HostOf(u.Host())
-	if w.logins.NeedsText(host) {
-		w.acquireSlot()
-		if err := w.reading.decoder.Decode(&w.resp, w.room); errors.Is(err, fetch.ErrDisk) {
+	if w.visits.logins.NeedsText(host) {
+		w.answer.acquireSlot()
+		if err := w.answer.decoder.Decode(&w.answer.resp, w.answer.room); errors.Is(err, fetch.ErrDisk) {
 			return false, err
 		}
 	}
-	return w.logins.Over(host, w.session, u, &w.resp), nil
+	return w.visits.logins.Over(host, w.session, u, &w.answer.resp), nil
 }
 
 // visitAnew ends a visit that came too late for its session. The next one begins another; where that is of no use, the
 // page is not for this user.
 func (w *worker) visitAnew(v *frontier.Visit, rec *page.Record, f visitOutcome) error {
-	if int(v.Tries) < w.mostTries(v.URL) {
+	if int(v.Tries) < w.visits.limits.mostTries(v.URL) {
 		f.again = true
 		return w.retry(v, rec, f)
 	}

@@ -44,7 +44,7 @@ func BenchmarkManyHosts(b *testing.B) {
 				meetAll(b, e, 0, hosts)
 				b.ReportMetric(float64(int64(heap()-before))/hosts, "B/host")
 				began := time.Now()
-				n := e.note(1, nil)
+				n := e.Checkpoints.note(1, nil)
 				b.ReportMetric(float64(time.Since(began).Microseconds()), "note-pause-µs")
 				text, err := json.Marshal(n)
 				if err != nil {
@@ -75,28 +75,28 @@ func meetAll(t testing.TB, e *Engine, from, to int) {
 func meet(t testing.TB, e *Engine, i int) {
 	host := fmt.Sprintf("www.host-%07d.example", i)
 	origin := "https://" + host
-	e.names.intern(host)
-	if e.origins.firstToWant(origin, e.robots) != first {
+	e.abandons.admission.names.intern(host)
+	if e.abandons.origins.firstToWant(origin, e.Inspector.robots) != first {
 		t.Fatal("a new host is known")
 	}
 	if i%3 > 0 {
-		e.origins.rulesCame(origin)
-		e.origins.isNearest(origin, 1, true)
+		e.abandons.origins.rulesCame(origin)
+		e.abandons.origins.isNearest(origin, 1, true)
 		e.limits.quota.Take(host, "")
 		e.limits.quota.Settle(host, "", true)
-		e.stats.Visited(stats.Visit{Host: host, Status: 200, Type: "text/html",
+		e.abandons.stats.Visited(stats.Visit{Host: host, Status: 200, Type: "text/html",
 			Took: time.Duration(i%1000) * time.Millisecond})
 		return
 	}
 	it := item.Item{URL: origin + "/some/path/to/a/page.html", From: "https://www.elsewhere.example/links/"}
 	l := abandonment{page.Refused, "connection refused by " + host}
 	for range maxRefusals {
-		e.origins.judge(origin, &frontier.Visit{Item: it, Started: time.Now()},
+		e.abandons.origins.judge(origin, &frontier.Visit{Item: it, Started: time.Now()},
 			visitOutcome{outcome: frontier.Failed, failure: l.failure, detail: l.why})
 	}
-	e.origins.abandon(origin, l)
-	e.origins.rulesCame(origin)
-	if err := e.abandonItem(it); err != nil {
+	e.abandons.origins.abandon(origin, l)
+	e.abandons.origins.rulesCame(origin)
+	if err := e.abandons.abandonItem(it); err != nil {
 		t.Fatal(err)
 	}
 }

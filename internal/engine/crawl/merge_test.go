@@ -49,7 +49,7 @@ func (n *trader) wantWaiting(when string, urls []string, away ...string) {
 	for _, url := range urls {
 		want[url]++
 	}
-	if waits, err := waitingAt(n.e); err != nil || !maps.Equal(waits, want) {
+	if waits, err := waitingAt(n.e.frontier, n.e.abandons.abandoned); err != nil || !maps.Equal(waits, want) {
 		n.t.Errorf("%s %v wait, not %v; %v", when, waits, want, err)
 	}
 	for host := range n.owner {
@@ -62,7 +62,7 @@ func (n *trader) wantWaiting(when string, urls []string, away ...string) {
 // sameState checks that the journal says of transfers what the engine does, and as much waits.
 func (n *trader) sameState(when string, waiting int) {
 	n.t.Helper()
-	live := n.e.peers.transfer.Unsettled.Copy()
+	live := n.e.Dispatches.transfer.Unsettled.Copy()
 	n.close()
 	var closers []func() error
 	_, s, err := n.recall(&closers)
@@ -98,7 +98,7 @@ func keptHost(t *testing.T, points, how string) {
 	n := x.nodes[0]
 	x.owner = map[string]int{"held.test": 0, "comes.test": 1}
 	point := func(name string) {
-		if (points == name || points == "before, after") && n.e.checkpoint(t.Context()) != nil {
+		if (points == name || points == "before, after") && n.e.Checkpoints.checkpoint(t.Context()) != nil {
 			t.Fatal("no checkpoint")
 		}
 	}
@@ -119,7 +119,7 @@ func keptHost(t *testing.T, points, how string) {
 	// which is no page
 	n.e.frontier.Push("held.test", item.Item{URL: "http://held.test/robots.txt", Robots: "http://held.test"})
 	var arrived []string
-	n.e.peers.transfer.Received = func(_ member.Transfer, hosts []string) { arrived = append(arrived, hosts...) }
+	n.e.Dispatches.transfer.Received = func(_ member.Transfer, hosts []string) { arrived = append(arrived, hosts...) }
 	from := member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3, Attempt: 1}
 	merged := append(held, "http://held.test/3", "http://held.test/4", "http://held.test/robots.txt")
 	pack := chunkWriterAt(t) // its known URLs are yet to come
@@ -154,7 +154,7 @@ func keptHost(t *testing.T, points, how string) {
 		n.wantWaiting("in the next life", merged, "comes.test")
 	case "replayed":
 		n.sameState("under way", len(merged)+1)
-		if err := errors.Join(n.link("http://held.test/robots.txt"), n.e.decide(t.Context())); err != nil {
+		if err := errors.Join(n.link("http://held.test/robots.txt"), n.e.Checkpoints.decide(t.Context())); err != nil {
 			t.Fatal(err)
 		}
 		n.wantWaiting("in the next life", merged, "comes.test")
@@ -258,7 +258,7 @@ func TestWhatComesWhileAHostGoesStays(t *testing.T) {
 							t.Fatal(err)
 						}
 					}
-					if strings.Contains(then, "checkpoint") && n.e.checkpoint(t.Context()) != nil {
+					if strings.Contains(then, "checkpoint") && n.e.Checkpoints.checkpoint(t.Context()) != nil {
 						t.Fatal("no checkpoint")
 					}
 					if strings.Contains(then, "again") {
@@ -330,7 +330,7 @@ func foundMeanwhile(t *testing.T, checkpoints []string, how string) {
 	x := newTrade(t, 1, false)
 	n := x.nodes[0]
 	point := func(name string) {
-		if slices.Contains(checkpoints, name) && n.e.checkpoint(t.Context()) != nil {
+		if slices.Contains(checkpoints, name) && n.e.Checkpoints.checkpoint(t.Context()) != nil {
 			t.Fatal("no checkpoint")
 		}
 	}
@@ -347,10 +347,10 @@ func foundMeanwhile(t *testing.T, checkpoints []string, how string) {
 	}
 	takes(0, false, "http://comes.test/", "http://late.test/came")
 	point("taken")
-	if i, _ := n.e.frontier.Host("late.test"); i.Parked != n.e.pendingDedup() {
-		t.Errorf("undecided: %v; parked: %v", n.e.pendingDedup(), i.Parked)
+	if i, _ := n.e.frontier.Host("late.test"); i.Parked != n.e.known.pendingDedup() {
+		t.Errorf("undecided: %v; parked: %v", n.e.known.pendingDedup(), i.Parked)
 	}
-	if err := n.e.decide(t.Context()); err != nil {
+	if err := n.e.Checkpoints.decide(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	point("decided")
@@ -457,7 +457,7 @@ func TestWhatIsGuessedOfAHostThatComesStays(t *testing.T) {
 				continue
 			}
 			n.open()
-			waits, err := waitingAt(n.e)
+			waits, err := waitingAt(n.e.frontier, n.e.abandons.abandoned)
 			if err != nil || waits["http://late.test/found"] != 1 {
 				t.Errorf("dropped %v: %v wait, %v", dropped, waits, err)
 			}
@@ -474,8 +474,8 @@ func TestWhatComesAsKnownIsNotGuessed(t *testing.T) {
 	x.owner = map[string]int{"late.test": 0}
 	n.e.known.db.UpdateMeta("http://late.test/noted", seen.Meta{Kind: 1})
 	n.waver("http://late.test/visited")
-	if err := n.link("http://late.test/noted"); err != nil || n.e.Undecided() != 2 {
-		t.Fatal(n.e.Undecided(), err)
+	if err := n.link("http://late.test/noted"); err != nil || n.e.known.pending() != 2 {
+		t.Fatal(n.e.known.pending(), err)
 	}
 	pack := chunkWriterAt(t)
 	pack.Known("http://late.test", transfer.HostTiming{})
@@ -525,7 +525,7 @@ func TestTwoTransfersBringAHost(t *testing.T) {
 				}
 				take(one, 0, false, "http://both.test/1", "http://one.test/")
 				take(two, 0, false, "http://both.test/2", "http://two.test/")
-				if all := n.e.peers.transfer.Unsettled.Hosts(); len(all) != 3 {
+				if all := n.e.Dispatches.transfer.Unsettled.Hosts(); len(all) != 3 {
 					t.Errorf("%v are on their way", all)
 				}
 				end := func(tr member.Transfer, seq uint64, whole bool) {
@@ -540,7 +540,7 @@ func TestTwoTransfersBringAHost(t *testing.T) {
 				if more {
 					take(c.second, seq, false, "http://both.test/3")
 					seq++
-					if kept := n.e.peers.transfer.Unsettled.Coming[0].Kept; slices.Contains(kept, "both.test") != c.whole[0] {
+					if kept := n.e.Dispatches.transfer.Unsettled.Coming[0].Kept; slices.Contains(kept, "both.test") != c.whole[0] {
 						t.Errorf("%v are kept", kept)
 					}
 				}

@@ -86,7 +86,7 @@ func (n *crewNode) meet(ctx context.Context, disk vfs.FS, e *Engine, beside *syn
 			}
 		}})
 	if err == nil {
-		err = node.Attach(e)
+		err = node.Attach(meshEngine{e, e.Links, e.Dispatches, e.Seeding, e.Inspector})
 	}
 	if err != nil {
 		return errors.Join(err, words.Close(), db.Close(), j.Close())
@@ -185,8 +185,8 @@ func (c *crew) inTime() (stop func() bool) {
 		for _, n := range c.nodes {
 			fmt.Printf("node %d, life %d, seeded %v\n", n.id, n.lives, n.seeded.Load())
 			if e := n.engine.Load(); e != nil {
-				links, _ := e.Outbox()
-				fmt.Printf("  idle %v, %d links, %v unsaid, %+v\n", e.Idle(), links, e.claims.unsaid, e.frontier.Counts())
+				links, _ := e.Links.Outbox()
+				fmt.Printf("  idle %v, %d links, %v unsaid, %+v\n", e.Idle(), links, e.Dispatches.claims.unsaid, e.frontier.Counts())
 			}
 			if node := n.life.node.Load(); node != nil {
 				ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -223,4 +223,13 @@ func wantMesh(t *testing.T, c *crew, once bool) {
 	if once && again > 0 {
 		t.Errorf("%d pages are fetched again", again)
 	}
+}
+
+// A meshEngine is an engine as a node of a mesh uses it.
+type meshEngine struct {
+	*Engine
+	*Links
+	*Dispatches
+	*Seeding
+	*Inspector
 }

@@ -68,9 +68,9 @@ func (o *offHosts) journal(enc *entry.Encoder, from *stats.Counter) {
 }
 
 // appendCounts journals what has been counted since the last commit and follows from no other entry.
-func (e *Engine) appendCounts(batch []byte) []byte {
+func (c *journalCounts) appendCounts(batch []byte) []byte {
 	enc := entry.Encoder{Writer: batch}
-	e.offHosts.journal(&enc, e.stats)
-	e.durable.cut(e.stats.Pages())
+	c.offHosts.journal(&enc, c.stats)
+	c.durable.cut(c.stats.Pages())
 	return enc.Writer
 }

@@ -306,7 +306,7 @@ func (n *crewNode) tell(u weburl.URL) {
 	n.mu.Unlock()
 	for _, other := range n.nodes {
 		if e := other.engine.Load(); e != nil && other != n {
-			if err := e.AddRoot(u); err != nil {
+			if err := e.Seeding.AddRoot(u); err != nil {
 				n.t.Errorf("node %d is told of a root: %v", other.id, err)
 			}
 		}
@@ -359,7 +359,7 @@ func (n *crewNode) live(ctx context.Context) error {
 
 func (n *crewNode) remember(e *Engine) error {
 	n.done, n.pages = map[string]bool{}, map[string]int64{}
-	for host, h := range e.stats.Snapshot().Hosts {
+	for host, h := range e.abandons.stats.Snapshot().Hosts {
 		n.pages[host] = h.Pages
 	}
 	for entry, err := range e.known.db.Scan("") {
@@ -379,7 +379,7 @@ func (n *crewNode) seed(ctx context.Context, e *Engine) {
 	if n.seeded.Load() {
 		return
 	}
-	if e.AddSeeds(ctx, n.seeds, func(string) bool { return n.id == 0 }) == nil {
+	if e.Seeding.AddSeeds(ctx, n.seeds, func(string) bool { return n.id == 0 }) == nil {
 		n.seeded.Store(true)
 	}
 }
@@ -389,7 +389,7 @@ func (n *crewNode) carry(ctx context.Context, e *Engine) {
 	var ways sync.WaitGroup
 	defer ways.Wait()
 	for ctx.Err() == nil {
-		for _, b := range e.Batches(time.Now(), n.ownerOf) {
+		for _, b := range e.Links.Batches(time.Now(), n.ownerOf) {
 			ways.Go(func() { n.bring(ctx, e, b) })
 		}
 		time.Sleep(10 * time.Millisecond)
@@ -410,9 +410,9 @@ func (n *crewNode) bring(ctx context.Context, e *Engine, b member.Batch) {
 			continue
 		}
 		for again := true; again; again = n.chance(100) < n.lossy {
-			refused, err := to.TakeLinks(ctx, b.Data)
+			refused, err := to.Links.TakeLinks(ctx, b.Data)
 			if err == nil && n.chance(100) >= n.lossy {
-				e.Answered(b.To, b.Number, refused, time.Now())
+				e.Links.Answered(b.To, b.Number, refused, time.Now())
 			}
 		}
 	}
@@ -503,7 +503,7 @@ func (c *crew) wantAll(t *testing.T, once bool) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if links, bytes := e.Outbox(); links > 0 || bytes > 0 || !e.Idle() || e.Undecided() > 0 {
+		if links, bytes := e.Links.Outbox(); links > 0 || bytes > 0 || !e.Idle() || e.known.pending() > 0 {
 			t.Errorf("node %d: %d links wait in the next run, %d bytes", n.id, links, bytes)
 		}
 		if err := closeAll(); err != nil {

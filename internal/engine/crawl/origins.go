@@ -87,9 +87,10 @@ type Reach struct {
 
 // Reach is what this run has reached so far.
 func (e *Engine) Reach() Reach {
-	e.origins.mu.Lock()
-	defer e.origins.mu.Unlock()
-	return e.origins.reach
+	o := e.abandons.origins
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.reach
 }
 
 // judge counts how a visit went for its origin and says whether that is too much. What was under way at the last event

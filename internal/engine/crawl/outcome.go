@@ -26,32 +26,42 @@ type visitOutcome struct {
 	detail  string
 }
 
+// outcomes judges exchanges: whether their URLs are tried again, and whether a failure counts against its host. It
+// guards what is known of the attempts since the last answer.
+type outcomes struct {
+	attempts attempts
+	cfg      *Config
+	limits   *limits
+	line     *line
+	origins  *origins
+}
+
 // judgeAnswer decides what follows from an exchange, it.Tries counting it already.
-func (w *worker) judgeAnswer(it *item.Item, err error) visitOutcome {
+func (o *outcomes) judgeAnswer(it *item.Item, resp *page.Response, err error) visitOutcome {
 	if err != nil {
-		return w.judgeFailure(it, err)
+		return o.judgeFailure(it, err)
 	}
-	f := w.judgeStatus(it)
-	f.came = w.cfg.Now()
+	f := o.judgeStatus(it, resp)
+	f.came = o.cfg.Now()
 	return f
 }
 
-func (w *worker) judgeStatus(it *item.Item) visitOutcome {
-	more := int(it.Tries) < w.mostTries(it.URL)
-	switch s := w.resp.Status; {
+func (o *outcomes) judgeStatus(it *item.Item, resp *page.Response) visitOutcome {
+	more := int(it.Tries) < o.limits.mostTries(it.URL)
+	switch s := resp.Status; {
 	case s == http.StatusTooManyRequests:
-		more = int(it.Tries) < max(w.mostTries(it.URL), maxThrottles)
-		return visitOutcome{again: more, late: true, outcome: frontier.Throttled, ask: w.resp.RetryAfter(w.cfg.Now())}
+		more = int(it.Tries) < max(o.limits.mostTries(it.URL), maxThrottles)
+		return visitOutcome{again: more, late: true, outcome: frontier.Throttled, ask: resp.RetryAfter(o.cfg.Now())}
 	case s == http.StatusServiceUnavailable:
-		return visitOutcome{again: more, late: true, outcome: frontier.Throttled, ask: w.resp.RetryAfter(w.cfg.Now())}
+		return visitOutcome{again: more, late: true, outcome: frontier.Throttled, ask: resp.RetryAfter(o.cfg.Now())}
 	case s == http.StatusRequestTimeout, s == http.StatusInternalServerError, s == http.StatusBadGateway,
-		s == http.StatusGatewayTimeout, w.resp.Truncated == page.Disconnect:
+		s == http.StatusGatewayTimeout, resp.Truncated == page.Disconnect:
 		return visitOutcome{again: more, late: true, outcome: frontier.Answered}
 	}
 	return visitOutcome{outcome: frontier.Answered}
 }
 
-func (w *worker) judgeFailure(it *item.Item, err error) visitOutcome {
+func (o *outcomes) judgeFailure(it *item.Item, err error) visitOutcome {
 	if canceled(err) {
 		it.Tries--
 		return visitOutcome{again: true, outcome: frontier.NoRequest}
@@ -64,7 +74,7 @@ func (w *worker) judgeFailure(it *item.Item, err error) visitOutcome {
 		f.outcome = frontier.NoRequest
 		return f
 	}
-	f.again = int(it.Tries) < w.mostTries(it.URL)
+	f.again = int(it.Tries) < o.limits.mostTries(it.URL)
 	f.late = !f.failure.OfHost()
 	return f
 }
@@ -74,8 +84,8 @@ func (w *worker) retry(v *frontier.Visit, rec *page.Record, f visitOutcome) erro
 	w.giveBack(v)
 	if f.outcome != frontier.NoRequest {
 		rec.Failure, rec.Detail = f.failure, f.detail
-		w.stats.Retried(w.resp.RawLen())
-		w.listener.retried(rec, f.ask)
+		w.visits.batches.stats.Retried(w.answer.resp.RawLen())
+		w.visits.listener.retried(rec, f.ask)
 	}
 	v.Late = f.late
 	return w.done(v, f, v.Item)

@@ -9,29 +9,29 @@ import (
 )
 
 // ofURL is what a URL has in place of the crawl's settings.
-func (e *Engine) ofURL(url string) (own policy.URLSettings) {
-	if len(e.cfg.Overrides.All()) == 0 {
+func (lim *limits) ofURL(url string) (own policy.URLSettings) {
+	if len(lim.cfg.Overrides.All()) == 0 {
 		return own
 	}
 	if u, err := weburl.Parse(url); err == nil {
-		own = e.cfg.Overrides.OfURL(u)
+		own = lim.cfg.Overrides.OfURL(u)
 	}
 	return own
 }
 
 // override makes a request what the URL's overrides want.
 func (w *worker) override(req *fetch.Request, u weburl.URL) {
-	if len(w.cfg.Overrides.All()) == 0 {
+	if len(w.visits.cfg.Overrides.All()) == 0 {
 		return
 	}
-	own, host := w.cfg.Overrides.OfURL(u), w.cfg.Overrides.OfHost(u.Host())
+	own, host := w.visits.cfg.Overrides.OfURL(u), w.visits.cfg.Overrides.OfHost(u.Host())
 	if own.MaxBody != nil {
 		req.MaxBody = *own.MaxBody
 	}
 	if own.Header == nil && host.UserAgent == nil {
 		return
 	}
-	req.Header = w.header(req.Trusted)
+	req.Header = w.visits.header(req.Trusted)
 	if host.UserAgent != nil {
 		req.Header.Set("User-Agent", *host.UserAgent)
 	}
@@ -43,7 +43,7 @@ func (w *worker) override(req *fetch.Request, u weburl.URL) {
 // CheckOverrides says which of some overrides cannot come into force while the crawl runs; perHost is how many
 // connections a host may have at most.
 func (e *Engine) CheckOverrides(all []*policy.Override, perHost int) error {
-	k := policy.Kept{Scope: e.rules.Scope, Depth: e.depths, Pages: e.limits.quota.Counts(), Bytes: e.limits.quota.CountsBytes(), Recrawl: e.cfg.Recrawl.On(),
+	k := policy.Kept{Scope: e.Inspector.rules.Scope, Depth: e.known.depths, Pages: e.limits.quota.Counts(), Bytes: e.limits.quota.CountsBytes(), Recrawl: e.cfg.Recrawl.On(),
 		PerHost: perHost}
 	return k.CheckLate(all)
 }

@@ -24,7 +24,7 @@ var errNoProbe = errors.New("this crawl has no way to probe hosts")
 // or two. Who probes sees to it that no host is probed often.
 func (e *Engine) Probe(ctx context.Context, host string, timeout time.Duration) (connect time.Duration, network string,
 	err error) {
-	p, ok := e.fetcher.(Prober)
+	p, ok := e.runner.visits.fetcher.(Prober)
 	if !ok {
 		return 0, "", errNoProbe
 	}
@@ -36,7 +36,7 @@ func (e *Engine) Probe(ctx context.Context, host string, timeout time.Duration) 
 	}
 	soon, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	addr, err := e.fetcher.Resolve(soon, hostname, port)
+	addr, err := e.runner.visits.fetcher.Resolve(soon, hostname, port)
 	if err == nil {
 		network = networkOf(addr)
 	} else if soon.Err() != nil {

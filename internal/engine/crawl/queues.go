@@ -9,8 +9,8 @@ import (
 
 // Queues are hosts where URLs wait, those with the longest queues first, so many at most. It looks at all hosts, some
 // thousands at a time.
-func (e *Engine) Queues(ctx context.Context, most int) (all []strategy.Queue, err error) {
-	for h, err := range e.frontier.Inspector().Hosts(most, frontier.ByWaiting) {
+func (i *Inspector) Queues(ctx context.Context, most int) (all []strategy.Queue, err error) {
+	for h, err := range i.frontier.Inspector().Hosts(most, frontier.ByWaiting) {
 		if err != nil {
 			return nil, err
 		}

@@ -22,12 +22,12 @@ func TestQueues(t *testing.T) {
 	}
 	n.e.frontier.Push("done.test", item.Item{URL: "http://done.test/"})
 	n.e.frontier.Take("done.test", func(*item.Item) bool { return true })
-	got, err := n.e.Queues(t.Context(), 3)
+	got, err := n.e.Inspector.Queues(t.Context(), 3)
 	if want := []strategy.Queue{{Host: "h19.test", Waiting: 19}, {Host: "h18.test", Waiting: 18},
 		{Host: "h17.test", Waiting: 17}}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, %v", got, err)
 	}
-	if all, err := n.e.Queues(t.Context(), 100); err != nil || len(all) != 19 {
+	if all, err := n.e.Inspector.Queues(t.Context(), 100); err != nil || len(all) != 19 {
 		t.Errorf("%d hosts, %v", len(all), err)
 	}
 }

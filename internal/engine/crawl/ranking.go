@@ -14,6 +14,7 @@ import (
 	"kumo/internal/base/page"
 	"kumo/internal/state/entry"
 	"kumo/internal/state/frontier"
+	"kumo/internal/state/ledger"
 	"kumo/internal/state/rank"
 	"kumo/internal/state/rank/depth"
 	"kumo/internal/state/rank/ids"
@@ -359,7 +360,7 @@ func (r *ranking) spread(b *batch, sliceOf func(*entry.Candidate) string) []rose
 }
 
 // moveUp tells the frontier what now goes before what it did.
-func (e *Engine) moveUp(b *batch, all []rose) {
+func (w *batchWriter) moveUp(b *batch, all []rose) {
 	for len(all) > 0 {
 		slice := all[0].slice
 		b.ranks.moves = b.ranks.moves[:0]
@@ -367,13 +368,22 @@ func (e *Engine) moveUp(b *batch, all []rose) {
 			b.ranks.moves = append(b.ranks.moves, all[0].Move)
 			all = all[1:]
 		}
-		e.frontier.Move(slice, b.ranks.moves)
+		w.frontier.Move(slice, b.ranks.moves)
 	}
 }
 
+// A rankKeeper refreshes ranks that go by links, and reports those that have changed to other nodes.
+type rankKeeper struct {
+	running  atomic.Bool // the crawl runs
+	ranks    *ranking
+	hosts    *hosts
+	outgoing *outgoing
+	ledger   *ledger.Ledger
+}
+
 // keepRanks computes ranks again whenever links have become more by enough, until the context ends.
-func (e *Engine) keepRanks(ctx context.Context) error {
-	r := e.ranks.Links
+func (k *rankKeeper) keepRanks(ctx context.Context) error {
+	r := k.ranks.Links
 	if r == nil {
 		return nil
 	}
@@ -390,7 +400,7 @@ func (e *Engine) keepRanks(ctx context.Context) error {
 		}
 		err := refresh(ctx, r)
 		if err == nil {
-			err = e.tellAgain(ctx)
+			err = k.tellAgain(ctx)
 		}
 		if errors.Is(err, context.Canceled) {
 			return nil
@@ -407,36 +417,36 @@ func refresh(ctx context.Context, r *ranker.Ranker) error {
 }
 
 // tellAgain tells other nodes of their URLs that a refresh has given another importance, as far as this node knows.
-func (e *Engine) tellAgain(ctx context.Context) error {
-	if e.peers.router == nil {
+func (k *rankKeeper) tellAgain(ctx context.Context) error {
+	if k.hosts.router == nil {
 		return nil
 	}
-	return e.ranks.Links.Again(ctx, func(all []ranker.Other) error {
-		e.peers.full.await(ctx)
+	return k.ranks.Links.Again(ctx, func(all []ranker.Other) error {
+		k.outgoing.full.await(ctx)
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		return e.ledger.Within(func() error {
+		return k.ledger.Within(func() error {
 			var enc entry.Encoder
 			for i := range all {
-				e.putAgain(&enc, &all[i])
+				k.putAgain(&enc, &all[i])
 			}
-			e.ledger.Enqueue(enc.Writer)
+			k.ledger.Enqueue(enc.Writer)
 			return nil
 		})
 	})
 }
 
 // putAgain puts a link into the outbox that says what all that were found to its URL are worth by now.
-func (e *Engine) putAgain(enc *entry.Encoder, u *ranker.Other) {
+func (k *rankKeeper) putAgain(enc *entry.Encoder, u *ranker.Other) {
 	c := entry.Candidate{Host: item.HostOf(u.Address),
 		Item: item.Item{URL: u.Address, Depth: u.Depth, Kind: page.Anchor}}
-	if e.peers.router.Ours(e.sliceOf(&c)) {
+	if k.hosts.router.Ours(k.hosts.sliceOf(&c)) {
 		return
 	}
 	var err error
-	if c.Worth, err = e.ranks.Links.Tell(u, 0); err == nil && c.Worth != 0 {
-		e.peers.outbox.Put(enc, &c, nil)
+	if c.Worth, err = k.ranks.Links.Tell(u, 0); err == nil && c.Worth != 0 {
+		k.outgoing.outbox.Put(enc, &c, nil)
 	}
 }
 
@@ -449,20 +459,20 @@ func (r *ranking) worth() func(url string) float32 {
 }
 
 // giveArrived tells what links are worth to URLs that come from another node, as it has found them.
-func (e *Engine) giveArrived(all []transfer.Worth) {
-	if e.ranks.Links == nil || len(all) == 0 {
+func (h *transferHooks) giveArrived(all []transfer.Worth) {
+	if h.ranks.Links == nil || len(all) == 0 {
 		return
 	}
 	gifts := make([]ranker.Gift, len(all))
 	for i := range all {
-		u := ranker.URL{Key: e.ranks.Links.KeyOf(all[i].URL), Depth: all[i].Depth}
+		u := ranker.URL{Key: h.ranks.Links.KeyOf(all[i].URL), Depth: all[i].Depth}
 		gifts[i] = ranker.Gift{URL: u, Worth: all[i].Worth}
 	}
-	standings, err := e.ranks.Links.Arrive(gifts, nil)
-	e.ranks.say(err)
+	standings, err := h.ranks.Links.Arrive(gifts, nil)
+	h.ranks.say(err)
 	for i, s := range standings {
 		if s.Rose { // and may wait here
-			e.frontier.Move(e.slices.Of(all[i].URL), []frontier.Move{{Key: gifts[i].Key, Place: s.Place}})
+			h.frontier.Move(h.hosts.slices.Of(all[i].URL), []frontier.Move{{Key: gifts[i].Key, Place: s.Place}})
 		}
 	}
 }

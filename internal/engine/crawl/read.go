@@ -18,9 +18,9 @@ import (
 
 func (w *worker) record(v *frontier.Visit, start time.Time) *page.Record {
 	rec := &page.Record{URL: v.URL, Final: v.URL, From: v.From, Seed: v.Seed, Path: v.Path, Depth: int(v.Depth),
-		Time: start, Took: w.cfg.Now().Sub(start), Tries: int(v.Tries)}
-	if w.resp.RawLen() > 0 || w.resp.Status != 0 {
-		rec.Response = &w.resp
+		Time: start, Took: w.visits.cfg.Now().Sub(start), Tries: int(v.Tries)}
+	if w.answer.resp.RawLen() > 0 || w.answer.resp.Status != 0 {
+		rec.Response = &w.answer.resp
 	}
 	return rec
 }
@@ -28,85 +28,105 @@ func (w *worker) record(v *frontier.Visit, start time.Time) *page.Record {
 // errNoTime is a page that is not read because the crawl stops.
 var errNoTime = errors.New("the crawl stops before a large page's turn")
 
+// A pageReader makes pages of a worker's answers, and admits their links.
+type pageReader struct {
+	vetoed string // why a hook wants nothing kept of the page; "" if none objects
+
+	text    func(*page.Response, *page.Page) (*page.MainText, error)
+	fields  func(*page.Response, *page.Page) ([]page.Fields, error)
+	answer  *answer
+	batch   *batch
+	revisit *revisit
+	trap    *trapVisit
+
+	cfg       *Config
+	hooks     Hooks
+	known     *known
+	ranks     *ranking
+	admission *admission
+	abandons  *abandoner
+	buffers   *batchPool
+}
+
 // read makes a page of the answer and takes its links in. The error is errNoTime, with nothing done, where it had to
 // wait for a large slot until the crawl had stopped.
-func (w *worker) read(ctx context.Context, rec *page.Record, it *item.Item) error {
-	w.acquireSlot()
-	fits, err := w.parse(rec.Response, it)
+func (p *pageReader) read(ctx context.Context, rec *page.Record, it *item.Item) error {
+	p.answer.acquireSlot()
+	fits, err := p.parse(rec.Response, it)
 	if !fits && err == nil {
-		if !w.move(ctx) {
+		if !p.answer.move(ctx) {
 			return errNoTime
 		}
-		_, err = w.parse(rec.Response, it)
+		_, err = p.parse(rec.Response, it)
 	}
 	if err != nil {
 		return err
 	}
-	rec.Page = &w.page
-	w.cfg.Ignore.Mark(rec)
-	if err := w.readText(rec); err != nil && rec.Response.Malformed == "" {
+	rec.Page = &p.answer.page
+	p.cfg.Ignore.Mark(rec)
+	if err := p.readText(rec); err != nil && rec.Response.Malformed == "" {
 		rec.Response.Malformed = err.Error()
 	}
-	if err := w.readFields(rec); err != nil && rec.Response.Malformed == "" {
+	if err := p.readFields(rec); err != nil && rec.Response.Malformed == "" {
 		rec.Response.Malformed = err.Error()
 	}
-	if err := w.askRecord(rec); err != nil {
+	if err := p.askRecord(rec); err != nil {
 		return err
 	}
 	if rec.Digest, err = digest(rec.Response); err != nil {
 		return err
 	}
-	rec.Content = w.content(rec)
-	ref, err := w.earlier(rec)
+	rec.Content = p.revisit.content(rec)
+	ref, err := p.earlier(rec)
 	if err != nil {
 		return err
 	}
 	from := *it
-	if rec.Revisit = ref; w.vetoed == "" {
-		from.Vain = w.compare(rec, it)
+	if rec.Revisit = ref; p.vetoed == "" {
+		from.Vain = p.trap.compare(rec, it, &p.answer.signer)
 	}
-	for _, l := range w.page.Links {
+	for _, l := range p.answer.page.Links {
 		if l.Kind == page.Redirect {
 			rec.Final = l.URL
 		}
 	}
-	w.findLinks(rec)
-	if isRanked(rec, it.Kind) && w.vetoed == "" {
-		w.ranks.begin(&w.batch, it.URL, len(w.page.Links))
+	p.findLinks(rec)
+	if isRanked(rec, it.Kind) && p.vetoed == "" {
+		p.ranks.begin(p.batch, it.URL, len(p.answer.page.Links))
 	}
-	if err := w.takeLinks(&from); err != nil {
+	if err := p.takeLinks(&from); err != nil {
 		return err
 	}
-	w.batch.links = len(w.page.Links)
+	p.batch.links = len(p.answer.page.Links)
 	return nil
 }
 
 // parse reads the answer at the slot. It reports false, with nothing done, where that is an ordinary one and has not
 // the room.
-func (w *worker) parse(resp *page.Response, it *item.Item) (fits bool, err error) {
-	read := w.parser.Parse
+func (p *pageReader) parse(resp *page.Response, it *item.Item) (fits bool, err error) {
+	read := p.answer.parser.Parse
 	if it.Kind == page.Sitemap {
-		read = w.parser.ParseList
+		read = p.answer.parser.ParseList
 	}
 	malformed := ""
-	if w.cfg.DecodeAll || it.Kind == page.Sitemap || parse.Readable(parse.MediaType(resp.Header.Get("Content-Type"))) {
-		switch err := w.reading.decoder.Decode(resp, w.room); {
+	if p.cfg.DecodeAll || it.Kind == page.Sitemap || parse.Readable(parse.MediaType(resp.Header.Get("Content-Type"))) {
+		switch err := p.answer.decoder.Decode(resp, p.answer.room); {
 		case errors.Is(err, fetch.ErrDisk):
 			return false, err
-		case errors.Is(err, fetch.ErrTooLong) && !w.large:
+		case errors.Is(err, fetch.ErrTooLong) && !p.answer.large:
 			return false, nil
 		case err != nil:
 			malformed = err.Error() // what could be decoded is read all the same
 		}
 	}
-	err = read(resp, &w.page)
-	if w.page.Cut && !w.large {
+	err = read(resp, &p.answer.page)
+	if p.answer.page.Cut && !p.answer.large {
 		return false, nil
 	}
 	if resp.Whole != nil { // the body is longer than the slot's room
 		malformed = ""
-		if w.page.Charset != "" { // it is text, and no list, which is read to its end
-			w.page.LinksCut = page.ByLength
+		if p.answer.page.Charset != "" { // it is text, and no list, which is read to its end
+			p.answer.page.LinksCut = page.ByLength
 		}
 	}
 	if err != nil {
@@ -118,23 +138,23 @@ func (w *worker) parse(resp *page.Response, it *item.Item) (fits bool, err error
 
 // takeLinks takes the page's links in. Where there are many, most go before the page itself is done, in batches of
 // their own.
-func (w *worker) takeLinks(it *item.Item) error {
-	some := w.reading.pool.shares.linksAtOnce(2*(len(it.URL)+len(it.Seed)) + linkCost)
-	rest := w.page.Links
-	w.workers.getBuffers(&w.batch)
+func (p *pageReader) takeLinks(it *item.Item) error {
+	some := p.answer.pool.shares.linksAtOnce(2*(len(it.URL)+len(it.Seed)) + linkCost)
+	rest := p.answer.page.Links
+	p.buffers.getBuffers(p.batch)
 	for ; len(rest) > some; rest = rest[some:] {
-		if err := w.addLinks(&w.batch, it, &page.Page{Links: rest[:some], Robots: w.page.Robots}); err != nil {
+		if err := p.admission.addLinks(p.batch, it, &page.Page{Links: rest[:some], Robots: p.answer.page.Robots}); err != nil {
 			return err
 		}
-		if err := w.commitBatch(&w.batch); err != nil {
+		if err := p.abandons.commitBatch(p.batch); err != nil {
 			return err
 		}
-		w.batch.nextOfPage()
+		p.batch.nextOfPage()
 	}
-	if len(rest) == len(w.page.Links) {
-		return w.addLinks(&w.batch, it, &w.page)
+	if len(rest) == len(p.answer.page.Links) {
+		return p.admission.addLinks(p.batch, it, &p.answer.page)
 	}
-	return w.addLinks(&w.batch, it, &page.Page{Links: rest, Robots: w.page.Robots})
+	return p.admission.addLinks(p.batch, it, &page.Page{Links: rest, Robots: p.answer.page.Robots})
 }
 
 // linkCost is about what a link takes on its way in, without the page that it is on.
@@ -151,32 +171,32 @@ func digest(resp *page.Response) (page.Digest, error) {
 
 // readText gives the record its main text: that of an answered page, if texts are asked for and the page lets it be
 // shown.
-func (w *worker) readText(rec *page.Record) (err error) {
-	if w.reading.text == nil || rec.NoIndex || rec.NoArchive || rec.Response.Status != http.StatusOK ||
+func (p *pageReader) readText(rec *page.Record) (err error) {
+	if p.text == nil || rec.NoIndex || rec.NoArchive || rec.Response.Status != http.StatusOK ||
 		!parse.IsHTML(rec.Page.Sniffed) {
 		return nil
 	}
-	if rec.Text, err = w.reading.text(rec.Response, rec.Page); rec.Text != nil {
+	if rec.Text, err = p.text(rec.Response, rec.Page); rec.Text != nil {
 		return nil // what was found before a bound is worth more than that there is one
 	}
 	return err
 }
 
 // readFields gives the record what rules make of its page, on the terms of readText.
-func (w *worker) readFields(rec *page.Record) (err error) {
-	if w.reading.fields == nil || rec.NoIndex || rec.NoArchive || rec.Response.Status != http.StatusOK {
+func (p *pageReader) readFields(rec *page.Record) (err error) {
+	if p.fields == nil || rec.NoIndex || rec.NoArchive || rec.Response.Status != http.StatusOK {
 		return nil
 	}
-	rec.Fields, err = w.reading.fields(rec.Response, rec.Page)
+	rec.Fields, err = p.fields(rec.Response, rec.Page)
 	return err
 }
 
 // earlier is an earlier record with the same payload.
-func (w *worker) earlier(rec *page.Record) (*page.Ref, error) {
+func (p *pageReader) earlier(rec *page.Record) (*page.Ref, error) {
 	if res := rec.Response; res.PayloadLen() == 0 || res.Status/100 == 3 {
 		return nil, nil // what replays an archive shows redirects that are revisits without their bodies
 	}
-	ref, known, err := w.known.digests.Get(rec.Digest)
+	ref, known, err := p.known.digests.Get(rec.Digest)
 	if err != nil || !known {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"kumo/internal/base/page"
 	"kumo/internal/content/duplicate"
+	"kumo/internal/content/fetch"
 )
 
 // Most workers wait for a server. What it takes to receive an answer they get when one begins to come, and what it
@@ -50,40 +51,49 @@ func newReadPool(newParser func(room int64) Parser, s Shares) *readPool {
 	return o
 }
 
+// An answer is what a worker receives, and the slot at which it reads that.
+type answer struct {
+	*readSlot // nil unless there is an answer to be read
+	inSlot    bool
+	resp      page.Response
+	pool      *readPool
+	decoder   *fetch.Decoder
+}
+
 // receive makes room for an answer.
-func (w *worker) receive() {
-	o := w.reading.pool
+func (a *answer) receive() {
+	o := a.pool
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if last := len(o.rooms) - 1; last >= 0 {
-		request := w.resp.Buffers.Request
-		w.resp.Buffers, o.rooms = o.rooms[last], o.rooms[:last]
-		w.resp.Buffers.Request = request
+		request := a.resp.Buffers.Request
+		a.resp.Buffers, o.rooms = o.rooms[last], o.rooms[:last]
+		a.resp.Buffers.Request = request
 	}
 }
 
 // acquireSlot waits for a slot.
-func (w *worker) acquireSlot() {
-	o := w.reading.pool
+func (a *answer) acquireSlot() {
+	o := a.pool
 	o.places <- struct{}{}
-	w.inSlot = true
+	a.inSlot = true
 	o.mu.Lock()
 	if last := len(o.slots) - 1; last >= 0 {
-		w.readSlot, o.slots = o.slots[last], o.slots[:last]
+		a.readSlot, o.slots = o.slots[last], o.slots[:last]
 	}
 	o.mu.Unlock()
-	if w.readSlot == nil {
+	if a.readSlot == nil {
 		room := o.shares.DeskRoom()
-		w.readSlot = &readSlot{parser: o.newParser(room), room: room}
+		a.readSlot = &readSlot{parser: o.newParser(room), room: room}
 	}
-	w.resp.Buffers.Body = w.body
+	a.resp.Buffers.Body = a.body
 }
 
 // move leaves the ordinary slot, and waits for a large one. It reports false if ctx ends before there is one.
-func (w *worker) move(ctx context.Context) bool {
-	o := w.reading.pool
-	w.clear()
-	w.leaveSlot()
+func (a *answer) move(ctx context.Context) bool {
+	o := a.pool
+	a.clear()
+	a.leaveSlot()
 	o.waiting.Add(1)
 	defer o.waiting.Add(-1)
 	var d *readSlot
@@ -99,30 +109,30 @@ func (w *worker) move(ctx context.Context) bool {
 	if d.body == nil {
 		d.body = make([]byte, 0, d.room+1<<10) // it would grow to that, and take more than twice as much on the way
 	}
-	w.readSlot = d
+	a.readSlot = d
 	o.places <- struct{}{}
-	w.inSlot = true
-	w.resp.Buffers.Body = w.body
+	a.inSlot = true
+	a.resp.Buffers.Body = a.body
 	return true
 }
 
 // leaveSlot leaves the place at a slot, but not yet what lies on it: what follows may take its time without a
 // processor.
-func (w *worker) leaveSlot() {
-	if w.inSlot {
-		w.inSlot = false
-		<-w.reading.pool.places
+func (a *answer) leaveSlot() {
+	if a.inSlot {
+		a.inSlot = false
+		<-a.pool.places
 	}
 }
 
 // clear gives the slot back.
-func (w *worker) clear() {
-	d, o := w.readSlot, w.reading.pool
+func (a *answer) clear() {
+	d, o := a.readSlot, a.pool
 	if d == nil {
 		return
 	}
-	w.readSlot = nil
-	d.body, w.resp.Buffers.Body, w.resp.Body = w.resp.Buffers.Body, nil, nil
+	a.readSlot = nil
+	d.body, a.resp.Buffers.Body, a.resp.Body = a.resp.Buffers.Body, nil, nil
 	if cap(d.page.Links) > maxKept {
 		d.page.Links = nil
 	}
@@ -144,12 +154,12 @@ func (w *worker) clear() {
 }
 
 // releaseSlot gives back what the visit has used.
-func (w *worker) releaseSlot() {
-	w.clear()
-	w.leaveSlot()
-	o, room := w.reading.pool, w.resp.Buffers
+func (a *answer) releaseSlot() {
+	a.clear()
+	a.leaveSlot()
+	o, room := a.pool, a.resp.Buffers
 	room.Empty()
-	w.resp = page.Response{Buffers: page.Buffers{Request: room.Request}}
+	a.resp = page.Response{Buffers: page.Buffers{Request: room.Request}}
 	room.Request = nil
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -18,10 +18,10 @@ func newTestOffice(s Shares) *readPool {
 func TestSmallPagesPassLargeOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newTestOffice(1) // so that there is one large slot
-		newWorker := func() *worker { return &worker{Engine: &Engine{reading: reading{pool: o}}} }
+		newWorker := func() *worker { return &worker{answer: answer{pool: o}} }
 		first := newWorker()
-		first.acquireSlot()
-		if !first.move(t.Context()) || first.room != o.shares.largeRoom() {
+		first.answer.acquireSlot()
+		if !first.answer.move(t.Context()) || first.answer.room != o.shares.largeRoom() {
 			t.Fatal("nobody is at the large desk, and it cannot be had")
 		}
 		ctx, stop := context.WithCancel(t.Context())
@@ -29,9 +29,9 @@ func TestSmallPagesPassLargeOnes(t *testing.T) {
 		for range cap(left) {
 			go func() {
 				w := newWorker()
-				w.acquireSlot()
-				moved := w.move(ctx)
-				w.releaseSlot()
+				w.answer.acquireSlot()
+				moved := w.answer.move(ctx)
+				w.answer.releaseSlot()
 				left <- moved
 			}()
 		}
@@ -39,7 +39,7 @@ func TestSmallPagesPassLargeOnes(t *testing.T) {
 		var all []*worker
 		for range cap(o.places) - 1 { // first has one
 			w := newWorker()
-			w.acquireSlot()
+			w.answer.acquireSlot()
 			all = append(all, w)
 		}
 		if len(left) > 0 {
@@ -51,7 +51,7 @@ func TestSmallPagesPassLargeOnes(t *testing.T) {
 			t.Errorf("%d of %d have left when the crawl stops", len(left), cap(left))
 		}
 		for _, w := range append(all, first) {
-			w.releaseSlot()
+			w.answer.releaseSlot()
 		}
 		if len(o.places) > 0 || len(o.large) != 1 {
 			t.Errorf("%d places are still taken, %d large desks are free", len(o.places), len(o.large))
@@ -78,10 +78,10 @@ func TestSharesAreWithinTheBudget(t *testing.T) {
 func TestAResponseGivesBackWhatItWasLent(t *testing.T) {
 	var l lender
 	freed := 0
-	w := &worker{Engine: &Engine{reading: reading{pool: newTestOffice(1 << 30)}}}
-	w.resp.Buffers = page.Buffers{Raw: make([]byte, 10), Lent: 7, Lender: &l, Far: &page.Far{Free: func() { freed++ }}}
-	w.releaseSlot()
-	if l != 7 || freed != 1 || w.resp.Buffers.Lent != 0 {
+	w := &worker{answer: answer{pool: newTestOffice(1 << 30)}}
+	w.answer.resp.Buffers = page.Buffers{Raw: make([]byte, 10), Lent: 7, Lender: &l, Far: &page.Far{Free: func() { freed++ }}}
+	w.answer.releaseSlot()
+	if l != 7 || freed != 1 || w.answer.resp.Buffers.Lent != 0 {
 		t.Errorf("%d bytes are back, freed %d times", l, freed)
 	}
 }

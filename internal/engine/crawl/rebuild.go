@@ -11,18 +11,32 @@ import (
 	"kumo/internal/base/page"
 	"kumo/internal/base/weburl"
 	"kumo/internal/state/entry"
+	"kumo/internal/state/frontier"
+	"kumo/internal/state/ledger"
 	"kumo/internal/state/statefile"
 )
 
 // A Reentry lets URLs into a crawl that does not run, as if a page had just brought them: what is known is dropped,
 // what is out of scope is left out, the rest waits.
 type Reentry struct {
-	e *Engine
 	b batch
 	n int
 
 	shed  map[string]bool // URLs that Shed has let in
 	waits map[string]bool // by slice: whether something waited there before
+
+	known       *known
+	hosts       *hosts
+	roots       *scopeSeeds
+	seeding     *Seeding
+	names       *names
+	ranks       *ranking
+	admission   *admission
+	abandons    *abandoner
+	deferred    *statefile.Deferred
+	checkpoints *Checkpoints
+	frontier    *frontier.Frontier
+	ledger      *ledger.Ledger
 }
 
 // Reenter calls feed with the crawl's door, and then makes a checkpoint. It is called in place of Run, and ends like
@@ -31,18 +45,21 @@ func (e *Engine) Reenter(ctx context.Context, feed func(*Reentry) error) error {
 	if e.resumed.broken != nil {
 		return e.resumed.broken
 	}
-	e.roots.all = weburl.NewSet() // of a large file of roots, New does without
-	if err := e.recallRoots(); err != nil {
+	e.Seeding.roots.all = weburl.NewSet() // of a large file of roots, New does without
+	if err := e.Seeding.roots.recallRoots(); err != nil {
 		return err
 	}
-	r := &Reentry{e: e}
+	r := &Reentry{known: e.known, hosts: e.Inspector.hosts, roots: e.Seeding.roots, seeding: e.Seeding,
+		names: e.abandons.admission.names, ranks: e.Inspector.ranks, admission: e.abandons.admission,
+		abandons: e.abandons, deferred: e.skips.deferred.file, checkpoints: e.Checkpoints, frontier: e.frontier,
+		ledger: e.ledger}
 	if err := feed(r); err != nil {
 		return err
 	}
-	if err := e.decide(ctx); err != nil {
+	if err := e.Checkpoints.decide(ctx); err != nil {
 		return err
 	}
-	if err := e.lastCheckpoint(ctx); err != nil {
+	if err := e.Checkpoints.lastCheckpoint(ctx); err != nil {
 		return err
 	}
 	return e.ledger.Close()
@@ -51,10 +68,10 @@ func (e *Engine) Reenter(ctx context.Context, feed func(*Reentry) error) error {
 // Page lets the links of a page in that was fetched.
 func (r *Reentry) Page(ctx context.Context, it *item.Item, pg *page.Page) error {
 	if it.Kind != page.Sitemap {
-		r.e.ranks.begin(&r.b, it.URL, len(pg.Links))
+		r.ranks.begin(&r.b, it.URL, len(pg.Links))
 		r.b.ranks.ends = r.b.ranks.of
 	}
-	if err := r.e.addLinks(&r.b, it, pg); err != nil {
+	if err := r.admission.addLinks(&r.b, it, pg); err != nil {
 		return err
 	}
 	return r.put(ctx)
@@ -70,21 +87,21 @@ func (r *Reentry) Item(ctx context.Context, it *item.Item) error {
 	if it.Kind != page.Seed && len(it.Path) > 0 { // the last letter is put there again
 		it.Path = it.Path[:len(it.Path)-1]
 	}
-	r.e.classify(&r.b, u, *it, "", "")
+	r.admission.classify(&r.b, u, *it, "", "")
 	return r.put(ctx)
 }
 
 // Seeds lets seeds in, as the user wrote them: those that are given, and those that the file of roots has.
 func (r *Reentry) Seeds(ctx context.Context, seeds []weburl.URL) error {
-	if err := r.e.seed(seeds); err != nil {
+	if err := r.seeding.seed(seeds); err != nil {
 		return err
 	}
-	return r.e.roots.file.Each(func(known statefile.SeedEntry) error {
+	return r.roots.file.Each(func(known statefile.SeedEntry) error {
 		u, err := weburl.Parse(known.URL)
 		if err != nil || !known.Seed {
 			return err
 		}
-		r.e.addSeeds(&r.b, []weburl.URL{r.e.admitSeed(u)})
+		r.admission.addSeeds(&r.b, []weburl.URL{r.roots.admitSeed(u)})
 		return r.put(ctx)
 	})
 }
@@ -95,12 +112,12 @@ func (r *Reentry) Root(ctx context.Context, it *item.Item) error {
 	if err != nil || u.Host() == "" {
 		return nil //nolint:nilerr // it is none that was fetched
 	}
-	r.e.admit(u, it.Kind == page.Seed && r.e.asWritten())
-	if err := r.e.ledger.Within(func() error { return r.e.addRoot(it) }); err != nil {
+	r.roots.admit(u, it.Kind == page.Seed && r.roots.asWritten())
+	if err := r.ledger.Within(func() error { return r.roots.addRoot(it) }); err != nil {
 		return err
 	}
 	if it.Kind == page.Seed {
-		r.e.addSeeds(&r.b, []weburl.URL{u})
+		r.admission.addSeeds(&r.b, []weburl.URL{u})
 	}
 	return r.put(ctx)
 }
@@ -108,25 +125,25 @@ func (r *Reentry) Root(ctx context.Context, it *item.Item) error {
 const reenterStep = 200 // batches between two commits
 
 func (r *Reentry) put(ctx context.Context) error {
-	if err := r.e.commitBatch(&r.b); err != nil {
+	if err := r.abandons.commitBatch(&r.b); err != nil {
 		return err
 	}
 	r.b.reset()
 	if r.n++; r.n%reenterStep > 0 {
 		return nil
 	}
-	if err := errors.Join(ctx.Err(), r.e.ledger.Commit()); err != nil {
+	if err := errors.Join(ctx.Err(), r.ledger.Commit()); err != nil {
 		return err
 	}
-	if r.e.full() || r.e.ledger.Written() > 64<<20 {
-		return r.e.checkpoint(ctx)
+	if r.known.full() || r.ledger.Written() > 64<<20 {
+		return r.checkpoints.checkpoint(ctx)
 	}
 	return nil
 }
 
 // Embeds lets in what a page is shown with, which was fetched when nobody wanted that.
 func (r *Reentry) Embeds(ctx context.Context, it *item.Item, pg *page.Page) error {
-	if err := r.e.addLinks(&r.b, it, pg); err != nil {
+	if err := r.admission.addLinks(&r.b, it, pg); err != nil {
 		return err
 	}
 	return r.put(ctx)
@@ -134,7 +151,7 @@ func (r *Reentry) Embeds(ctx context.Context, it *item.Item, pg *page.Page) erro
 
 // Deferred lets in what was set aside by rules that were loosened. What they still leave out stays where it is.
 func (r *Reentry) Deferred(ctx context.Context, rules []string) error {
-	err := r.e.files.deferred.Read(0, func(s page.Skip, _ int64) error {
+	err := r.deferred.Read(0, func(s page.Skip, _ int64) error {
 		if !slices.Contains(rules, s.Rule) {
 			return nil
 		}
@@ -150,7 +167,7 @@ func (r *Reentry) Deferred(ctx context.Context, rules []string) error {
 			}
 			it.Kind, it.Path = kind, strings.Repeat("L", min(s.Depth, entry.MaxPath-1))
 		}
-		r.e.classify(&r.b, u, it, "", "")
+		r.admission.classify(&r.b, u, it, "", "")
 		return r.put(ctx)
 	})
 	if errors.Is(err, fs.ErrNotExist) {
@@ -172,39 +189,39 @@ func (r *Reentry) Shed(ctx context.Context, s *page.Skip) error {
 	if err != nil || !u.Web() || r.shed[s.URL] {
 		return nil //nolint:nilerr // it is none that can wait
 	}
-	met, known, err := r.e.known.db.Get(s.URL)
+	met, known, err := r.known.db.Get(s.URL)
 	if err != nil || !known || !met.Fetched.IsZero() {
 		return err
 	}
 	it := itemOf(s)
-	if r.e.rules.Judge(u, linkTo(&it)).Refused() {
+	if r.admission.rules.Judge(u, linkTo(&it)).Refused() {
 		return nil
 	}
-	c := entry.Candidate{Host: r.e.names.intern(u.Host()), Item: it}
-	slice := r.e.sliceOf(&c)
+	c := entry.Candidate{Host: r.names.intern(u.Host()), Item: it}
+	slice := r.hosts.sliceOf(&c)
 	if r.waits == nil {
 		r.waits, r.shed = map[string]bool{}, map[string]bool{}
 	}
 	had, asked := r.waits[slice]
 	if !asked {
-		host, met := r.e.frontier.Host(slice)
+		host, met := r.frontier.Host(slice)
 		had = met && host.Waiting > 0
 		r.waits[slice] = had
 	}
 	if had { // an earlier attempt may have let it in
-		if found, err := r.e.frontier.Inspector().Find(slice, s.URL); found != nil || err != nil {
+		if found, err := r.frontier.Inspector().Find(slice, s.URL); found != nil || err != nil {
 			return err
 		}
 	}
 	r.shed[s.URL] = true
-	c.Item.Path = r.e.path(it.Path, it.Kind)
-	r.e.ranks.lift(&c.Item)
-	r.e.ranks.rank(&c.Item)
-	err = r.e.ledger.Within(func() error {
+	c.Item.Path = r.admission.path(it.Path, it.Kind)
+	r.ranks.lift(&c.Item)
+	r.ranks.rank(&c.Item)
+	err = r.ledger.Within(func() error {
 		var enc entry.Encoder
 		enc.Found(&c.Item)
-		r.e.ledger.Enqueue(enc.Writer)
-		r.e.frontier.Push(slice, c.Item)
+		r.ledger.Enqueue(enc.Writer)
+		r.frontier.Push(slice, c.Item)
 		return nil
 	})
 	if err != nil {

@@ -116,7 +116,7 @@ func TestWhatRecoveryHasDecidedIsKnownToTheNext(t *testing.T) {
 			visitFirst(t, e)
 		}
 		disk.SetRoom(0)
-		if err := e.checkpoint(t.Context()); !vfs.IsFull(err) {
+		if err := e.Checkpoints.checkpoint(t.Context()); !vfs.IsFull(err) {
 			t.Fatalf("the URL database's part was to fail: %v", err)
 		}
 		end()
@@ -168,11 +168,11 @@ func visitFirst(t *testing.T, e *Engine) {
 	}
 	b := batch{settles: v.URL, records: []*page.Record{{URL: v.URL}}, done: []*entry.Done{{URL: v.URL,
 		Visit: stats.Visit{Host: v.Host, Status: 200}}}}
-	if err := e.commitBatch(&b); err != nil {
+	if err := e.abandons.commitBatch(&b); err != nil {
 		t.Fatal(err)
 	}
 	e.frontier.Done(v, frontier.Result{Outcome: frontier.Answered})
-	e.ends.clear(v.URL)
+	e.abandons.ends.clear(v.URL)
 }
 
 // TestAVisitThatIsGivenBackIsNotUnderWay: a checkpoint comes between the end of a visit and the moment when the engine
@@ -183,8 +183,8 @@ func TestAVisitThatIsGivenBackIsNotUnderWay(t *testing.T) {
 	e := New(Config{}, Parts{Journal: log, Robots: robots.NewCache(robots.Config{})}, s)
 	e.frontier.Push("a.test", item.Item{URL: "http://a.test/"})
 	visitFirst(t, e)
-	e.ends.add("http://a.test/") // as if unsettle had not been called yet
-	if err := e.checkpoint(t.Context()); err != nil {
+	e.abandons.ends.add("http://a.test/") // as if unsettle had not been called yet
+	if err := e.Checkpoints.checkpoint(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	end()

@@ -32,11 +32,11 @@ func TestRecoverSortsTheAbandonedQueue(t *testing.T) {
 	e := onDisk(t, dir)
 	a, b, c := abandonedItem(1), abandonedItem(2), abandonedItem(3)
 	c.Recrawl = false
-	if err := errors.Join(e.files.abandoned.Put(&a), e.files.abandoned.Put(&b)); err != nil {
+	if err := errors.Join(e.abandons.abandoned.Put(&a), e.abandons.abandoned.Put(&b)); err != nil {
 		t.Fatal(err)
 	}
 	e.frontier.Push("h.example", c)
-	if err := e.checkpoint(t.Context()); err != nil {
+	if err := e.Checkpoints.checkpoint(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	var rest entry.Encoder
@@ -44,7 +44,7 @@ func TestRecoverSortsTheAbandonedQueue(t *testing.T) {
 		rest.Done(&entry.Done{URL: url, Visit: stats.Visit{Host: "h.example", Status: 200}})
 	}
 	log := memory.New()
-	if err := errors.Join(log.Append(rest.Writer), e.files.abandoned.Close()); err != nil {
+	if err := errors.Join(log.Append(rest.Writer), e.abandons.abandoned.Close()); err != nil {
 		t.Fatal(err)
 	}
 	front, note, err := frontier.Open(frontier.Config{Disk: vfs.OS, Dir: filepath.Join(dir, "frontier")})

@@ -11,22 +11,22 @@ import (
 // what was fetched of it is said (Parts.Finished), and what waits there is forgotten, durably, as is what was known of
 // that. No host waits for another's answer. A host that comes back begins afresh, but for what is over. It waits until
 // the links are claimed that a host's pages have brought, and needs a Run to commit.
-func (e *Engine) ReleaseHosts(ctx context.Context, hosts []string,
+func (ds *Dispatches) ReleaseHosts(ctx context.Context, hosts []string,
 	given func(host string, asked, wait time.Duration)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var waiting sync.WaitGroup
 	defer waiting.Wait()
 	defer cancel()
-	busy := e.Busy(hosts)
+	busy := ds.workers.busy(hosts)
 	settled := make(chan string, len(hosts))
 	var ready []string
 	for _, host := range hosts {
-		if busy[host] == nil && !e.claims.hasUnsaid(host) {
+		if busy[host] == nil && !ds.claims.hasUnsaid(host) {
 			ready = append(ready, host)
 			continue
 		}
 		waiting.Go(func() {
-			if e.settle(ctx, host, busy[host]) == nil {
+			if ds.settle(ctx, host, busy[host]) == nil {
 				settled <- host
 			}
 		})
@@ -40,7 +40,7 @@ func (e *Engine) ReleaseHosts(ctx context.Context, hosts []string,
 				return ctx.Err()
 			}
 		}
-		if err := e.releaseSettled(ctx, ready, given); err != nil {
+		if err := ds.releaseSettled(ctx, ready, given); err != nil {
 			return err
 		}
 		left, ready = left-len(ready), ready[:0]
@@ -49,33 +49,33 @@ func (e *Engine) ReleaseHosts(ctx context.Context, hosts []string,
 }
 
 // settle waits until no visit to a host is under way, of which over is one, and what was fetched of it is said.
-func (e *Engine) settle(ctx context.Context, host string, over <-chan struct{}) error {
+func (ds *Dispatches) settle(ctx context.Context, host string, over <-chan struct{}) error {
 	for over != nil {
 		select {
 		case <-over:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		over = e.Busy([]string{host})[host] // its robots.txt may have been asked for at the same time
+		over = ds.workers.busy([]string{host})[host] // its robots.txt may have been asked for at the same time
 	}
-	return e.claims.awaitSaid(ctx, host)
+	return ds.claims.awaitSaid(ctx, host)
 }
 
 // releaseSettled gives up hosts at which nothing is under way.
-func (e *Engine) releaseSettled(ctx context.Context, hosts []string,
+func (ds *Dispatches) releaseSettled(ctx context.Context, hosts []string,
 	given func(host string, asked, wait time.Duration)) error {
 	type owed struct{ asked, wait time.Duration }
 	owes := make([]owed, len(hosts))
-	e.claims.taking.Lock()
-	defer e.claims.taking.Unlock()
+	ds.claims.taking.Lock()
+	defer ds.claims.taking.Unlock()
 	for k, host := range hosts {
-		if i, met := e.frontier.Host(host); met {
-			owes[k] = owed{i.Asked, i.Next.Sub(e.cfg.Now())}
+		if i, met := ds.frontier.Host(host); met {
+			owes[k] = owed{i.Asked, i.Next.Sub(ds.cfg.Now())}
 		}
 	}
-	err := e.peers.transfer.Release(ctx, hosts, func(part []string) {
+	err := ds.transfer.Release(ctx, hosts, func(part []string) {
 		for _, host := range part {
-			e.claims.tenures.End(host)
+			ds.claims.tenures.End(host)
 		}
 	})
 	if err == nil {
@@ -88,14 +88,14 @@ func (e *Engine) releaseSettled(ctx context.Context, hosts []string,
 
 // Owe has a host left alone for a while, and asked no sooner than it asks for, as who fetched it before says. What
 // waits is not less than it was.
-func (e *Engine) Owe(host string, asked, wait time.Duration) {
-	i, _ := e.frontier.Host(host)
-	e.frontier.Arrive(host, max(asked, i.Asked), wait)
+func (ds *Dispatches) Owe(host string, asked, wait time.Duration) {
+	i, _ := ds.frontier.Host(host)
+	ds.frontier.Arrive(host, max(asked, i.Asked), wait)
 }
 
 // HeldHosts calls f with each host of which something waits to be fetched. It is called before Run.
-func (e *Engine) HeldHosts(f func(host string) error) error {
-	all := e.frontier.Iterate(func(string) bool { return true })
+func (ds *Dispatches) HeldHosts(f func(host string) error) error {
+	all := ds.frontier.Iterate(func(string) bool { return true })
 	defer all.Close()
 	for {
 		host, err := all.Next()
@@ -113,7 +113,7 @@ func (e *Engine) HeldHosts(f func(host string) error) error {
 }
 
 // Waits reports whether something of a host waits, is under way, or was fetched and is not said yet.
-func (e *Engine) Waits(host string) bool {
-	i, _ := e.frontier.Host(host)
-	return i.Waiting > 0 || i.Active > 0 || e.claims.hasUnsaid(host)
+func (ds *Dispatches) Waits(host string) bool {
+	i, _ := ds.frontier.Host(host)
+	return i.Waiting > 0 || i.Active > 0 || ds.claims.hasUnsaid(host)
 }

@@ -25,7 +25,7 @@ func TestWorkersWaitWhileSeenIsFull(t *testing.T) {
 		}
 		waited := make(chan bool)
 		go func() {
-			e.await(t.Context())
+			e.holds.await(t.Context())
 			close(waited)
 		}()
 		synctest.Wait()
@@ -34,7 +34,7 @@ func TestWorkersWaitWhileSeenIsFull(t *testing.T) {
 			t.Error("it does not wait")
 		default:
 		}
-		if err := e.checkpoint(t.Context()); err != nil {
+		if err := e.Checkpoints.checkpoint(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		<-waited

@@ -9,6 +9,7 @@ import (
 	"kumo/internal/base/bounded"
 	"kumo/internal/base/item"
 	"kumo/internal/state/frontier"
+	"kumo/internal/state/transfer"
 )
 
 // A Router says whose hosts are, where several nodes share a crawl. It is asked by workers, many at once, for each link
@@ -26,6 +27,43 @@ const (
 	maxPutOff  = 30 * time.Second
 	maxPutOffs = 1 << 17 // hosts; who is forgotten begins anew
 )
+
+// hosts knows which hosts, or slices of hosts, this node owns, and which slices a URL, an item or an origin is in.
+type hosts struct {
+	router   Router       // nil: this node owns all hosts
+	slices   *item.Slices // nil: a host is one slice
+	frontier *frontier.Frontier
+}
+
+// permits decides whether a request may be sent to a host now.
+type permits struct {
+	hosts    *hosts
+	origins  *origins
+	putOffs  *putOffs
+	transfer *transfer.Endpoint
+}
+
+// holds keeps workers, and calls that bring URLs, waiting while the crawl has no room or is paused.
+type holds struct {
+	pause    valve
+	disk     diskGuard
+	line     *line
+	outgoing *outgoing
+	frontier *frontier.Frontier
+	known    *known
+	received atomic.Int64 // calls that brought links, seeds or hosts
+}
+
+// admit waits for room for what another node brings, and counts the call.
+func (h *holds) admit(ctx context.Context) error {
+	h.disk.await(ctx)
+	h.await(ctx)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	h.received.Add(1)
+	return nil
+}
 
 // putOffs are the hosts that were put off lately.
 type putOffs struct {
@@ -63,25 +101,25 @@ func (p *putOffs) end(host uint64) {
 	p.some.Store(p.hosts.Len() > 0)
 }
 
-func (e *Engine) ours(host string) bool { return e.peers.router == nil || e.peers.router.Ours(host) }
+func (h *hosts) ours(host string) bool { return h.router == nil || h.router.Ours(host) }
 
 // politenessHost is the host for whose sake a visit is made: that of the URLs that wait for a robots.txt. Where one
 // redirects to another host, as "example.com" to "www.example.com", the node that wants the rules follows, whoever owns
 // that host: a request or two for each host that does so. Where the host is cut into slices, it is one that this node
 // may ask, if there is one.
-func (e *Engine) politenessHost(v *frontier.Visit) string {
+func (h *hosts) politenessHost(v *frontier.Visit) string {
 	if v.Robots == "" {
 		return v.Host
 	}
 	host := item.HostOf(v.Robots)
-	if e.slices == nil {
+	if h.slices == nil {
 		return host
 	}
 	if item.HostOfSlice(v.Host) == host {
 		return v.Host
 	}
-	for slice := range e.slicesOf(v.Robots) {
-		if host = slice; e.ours(slice) {
+	for slice := range h.slicesOf(v.Robots) {
+		if host = slice; h.ours(slice) {
 			break
 		}
 	}
@@ -91,11 +129,11 @@ func (e *Engine) politenessHost(v *frontier.Visit) string {
 // isOurs reports whether a visit is this node's to make now. If not, it is put off before anything is done: its host is
 // on the way to another node, or from one, or is not to be asked.
 func (w *worker) isOurs(v *frontier.Visit) bool {
-	if w.peers.router == nil || w.mayAsk(w.asks) {
+	if w.visits.permits.hosts.router == nil || w.visits.permits.mayAsk(w.asks) {
 		return true
 	}
-	if v.Robots != "" && !w.ours(w.asks) && w.peers.transfer.IsAway(w.asks) { // nobody here waits for it any more
-		w.frontier.Done(v, frontier.Result{})
+	if v.Robots != "" && !w.visits.permits.hosts.ours(w.asks) && w.visits.permits.transfer.IsAway(w.asks) { // nobody here waits for it any more
+		w.visits.frontier.Done(v, frontier.Result{})
 		return false
 	}
 	w.putOff(v)
@@ -104,7 +142,7 @@ func (w *worker) isOurs(v *frontier.Visit) bool {
 
 // may is asked immediately before a request: if the lease is over, the visit is put off.
 func (w *worker) may(v *frontier.Visit) bool {
-	if w.peers.router == nil || w.mayAsk(w.asks) {
+	if w.visits.permits.hosts.router == nil || w.visits.permits.mayAsk(w.asks) {
 		return true
 	}
 	w.giveBack(v)
@@ -112,30 +150,30 @@ func (w *worker) may(v *frontier.Visit) bool {
 	return false
 }
 
-func (w *worker) mayAsk(host string) bool {
-	may := w.peers.router.May(host)
-	if may && w.peers.putOffs.some.Load() {
-		w.peers.putOffs.end(w.origins.hash(host))
+func (p *permits) mayAsk(host string) bool {
+	may := p.hosts.router.May(host)
+	if may && p.putOffs.some.Load() {
+		p.putOffs.end(p.origins.hash(host))
 	}
 	return may
 }
 
 func (w *worker) putOff(v *frontier.Visit) {
-	w.frontier.Postpone(v, w.peers.putOffs.next(w.origins.hash(w.asks), w.cfg.Now()))
+	w.visits.frontier.Postpone(v, w.visits.permits.putOffs.next(w.visits.outcomes.origins.hash(w.asks), w.visits.cfg.Now()))
 }
 
 // hold waits while the engine is paused, or cut off from the web, or has more links for other nodes than it may keep.
-func (e *Engine) hold(ctx context.Context) {
-	for e.held() && ctx.Err() == nil {
-		e.control.pause.await(ctx)
-		e.line.await(ctx)
-		e.peers.full.await(ctx)
+func (h *holds) hold(ctx context.Context) {
+	for h.held() && ctx.Err() == nil {
+		h.pause.await(ctx)
+		h.line.await(ctx)
+		h.outgoing.full.await(ctx)
 	}
 }
 
 // held reports whether no new URL is to be taken.
-func (e *Engine) held() bool {
-	return e.control.pause.shut() || e.line.shut() || e.peers.full.shut()
+func (h *holds) held() bool {
+	return h.pause.shut() || h.line.shut() || h.outgoing.full.shut()
 }
 
 // Share says how many nodes crawl. Hosts of several may be at one server's address, which is to see no more of all than
@@ -143,4 +181,4 @@ func (e *Engine) held() bool {
 func (e *Engine) Share(nodes int) { e.frontier.ShareAddresses(nodes) }
 
 // Pause lets no new URL be taken while it is on. Requests under way go on.
-func (e *Engine) Pause(on bool) { e.control.pause.set(on) }
+func (e *Engine) Pause(on bool) { e.holds.pause.set(on) }

@@ -58,7 +58,7 @@ func TestHostsThatMayNotBeAskedArePutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := new(ban)
 		e := banned(b, 1, time.Now, frontier.Config{})
-		w := &worker{Engine: e}
+		w := e.runner.workers.take()
 		next := func() *frontier.Visit {
 			v, err := e.frontier.Next(t.Context())
 			if err != nil {
@@ -110,7 +110,7 @@ func benchmarkBan(b *testing.B, cfg frontier.Config) {
 	router := new(ban)
 	e := banned(router, 10_000, func() time.Time { return now }, cfg)
 	defer e.frontier.Close()
-	w := &worker{Engine: e}
+	w := e.runner.workers.take()
 	e.frontier.Push("clock.test", item.Item{URL: "http://clock.test/"})
 	second := func() {
 		now = now.Add(time.Second)
@@ -123,13 +123,13 @@ func benchmarkBan(b *testing.B, cfg frontier.Config) {
 				e.frontier.Postpone(v, time.Second)
 				return
 			}
-			own := e.workers.take(e)
-			w.asks = e.politenessHost(v)
-			e.workers.begin(own, v.Host, w.asks)
+			own := e.runner.workers.take()
+			w.asks = e.Inspector.hosts.politenessHost(v)
+			e.runner.workers.begin(own, v.Host, w.asks)
 			if err := w.visit(b.Context(), v); err != nil {
 				b.Fatal(err)
 			}
-			e.workers.rest(own)
+			e.runner.workers.rest(own)
 		}
 	}
 	for range 300 {

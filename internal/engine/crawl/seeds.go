@@ -9,6 +9,7 @@ import (
 	"kumo/internal/base/weburl"
 	"kumo/internal/content/policy"
 	"kumo/internal/state/entry"
+	"kumo/internal/state/ledger"
 	"kumo/internal/state/statefile"
 )
 
@@ -58,7 +59,7 @@ func newFeed(src SeedList, earlier []entry.SeedListMark) *feed {
 }
 
 // marks are what a checkpoint's note has. Lists that earlier runs began and that are not given again are not: see
-// [Engine.feed].
+// [Seeding.takeList].
 func (f *feed) marks() []entry.SeedListMark {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -83,8 +84,8 @@ func (f *feed) moved(n int, end int64, done bool) entry.SeedListMark {
 }
 
 // Seeds says how many seeds of the run's list were taken in, and how many it has; 0 and 0 where there is none.
-func (e *Engine) Seeds() (taken, all int64) {
-	return e.roots.feed.taken.Load(), e.roots.feed.total.Load()
+func (s *Seeding) Seeds() (taken, all int64) {
+	return s.feed.taken.Load(), s.feed.total.Load()
 }
 
 // scoped waits until all of the list is in scope. It returns false if it will not be in this run.
@@ -99,49 +100,64 @@ func (f *feed) scoped(ctx context.Context) bool {
 	return f.ready.Load()
 }
 
+// Seeding takes seeds in: those of the run, those of a list, and those that come while the crawl runs.
+type Seeding struct {
+	cfg       *Config
+	roots     *scopeSeeds
+	feed      *feed
+	open      *keepOpen
+	hosts     *hosts
+	outgoing  *outgoing
+	holds     *holds
+	admission *admission
+	batches   *batchWriter
+	abandons  *abandoner
+	ledger    *ledger.Ledger
+}
+
 // admitList takes all of the list into scope that is not there yet.
-func (e *Engine) admitList(ctx context.Context) error {
-	if e.roots.feed.ready.Load() {
+func (s *Seeding) admitList(ctx context.Context) error {
+	if s.feed.ready.Load() {
 		return nil
 	}
-	defer close(e.roots.feed.settled)
-	err := e.roots.feed.src.Each(e.roots.feed.from, func(seeds []weburl.URL, _ int64) error {
+	defer close(s.feed.settled)
+	err := s.feed.src.Each(s.feed.from, func(seeds []weburl.URL, _ int64) error {
 		for _, u := range seeds {
-			e.admitSeed(u)
+			s.roots.admitSeed(u)
 		}
 		return context.Cause(ctx)
 	})
 	if ctx.Err() != nil {
 		return nil
 	}
-	e.roots.feed.ready.Store(err == nil)
+	s.feed.ready.Store(err == nil)
 	return err
 }
 
-// feed takes the list in while the workers crawl, until ctx ends: what is left then is for the run that is given the
+// takeList takes the list in while the workers crawl, until ctx ends: what is left then is for the run that is given the
 // list again.
-func (e *Engine) feed(ctx context.Context) error {
-	if e.roots.feed.ended() {
+func (s *Seeding) takeList(ctx context.Context) error {
+	if s.feed.ended() {
 		return nil
 	}
 	known := make([]weburl.URL, 0, maxKept)
-	end := e.roots.feed.from
-	err := e.roots.feed.src.Each(end, func(seeds []weburl.URL, upTo int64) error {
-		e.control.disk.await(ctx)
-		e.await(ctx)
-		if e.claims != nil {
-			e.peers.full.await(ctx) // where all go
+	end := s.feed.from
+	err := s.feed.src.Each(end, func(seeds []weburl.URL, upTo int64) error {
+		s.holds.disk.await(ctx)
+		s.holds.await(ctx)
+		if s.outgoing.claims != nil {
+			s.outgoing.full.await(ctx) // where all go
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		known = known[:0]
 		for _, u := range seeds {
-			known = append(known, e.admitSeed(u))
+			known = append(known, s.roots.admitSeed(u))
 		}
 		end = upTo
-		return e.takeSeeds(seeds, known, nil, func(enc *entry.Encoder) {
-			m := e.roots.feed.moved(len(seeds), upTo, false)
+		return s.takeSeeds(seeds, known, nil, func(enc *entry.Encoder) {
+			m := s.feed.moved(len(seeds), upTo, false)
 			enc.SeedList(&m)
 		})
 	})
@@ -151,49 +167,49 @@ func (e *Engine) feed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = e.ledger.Within(func() error {
+	err = s.ledger.Within(func() error {
 		var enc entry.Encoder
-		m := e.roots.feed.moved(0, end, true)
+		m := s.feed.moved(0, end, true)
 		enc.SeedList(&m)
-		e.ledger.Enqueue(enc.Writer)
+		s.ledger.Enqueue(enc.Writer)
 		return nil
 	})
-	e.roots.feed.mu.Lock()
-	e.roots.feed.over = true
-	e.roots.feed.mu.Unlock()
-	e.keepFrontierOpen() // no longer
+	s.feed.mu.Lock()
+	s.feed.over = true
+	s.feed.mu.Unlock()
+	s.open.keepFrontierOpen() // no longer
 	return err
 }
 
 // takeSeeds takes some seeds in, which are in scope: as the user wrote them, and as the crawl's rules have them. Of
 // those whose host take does not want only the root is kept. also adds to the journal's same batch.
-func (e *Engine) takeSeeds(seeds, known []weburl.URL, take func(host string) bool, also func(*entry.Encoder)) error {
+func (s *Seeding) takeSeeds(seeds, known []weburl.URL, take func(host string) bool, also func(*entry.Encoder)) error {
 	var b batch
 	b.rooted = true
 	mine := known
 	if take != nil {
 		mine = slices.DeleteFunc(slices.Clone(known), func(u weburl.URL) bool {
-			return !take(e.slices.At(u.Host(), u.String()))
+			return !take(s.hosts.slices.At(u.Host(), u.String()))
 		})
 	}
-	e.addSeeds(&b, mine)
-	if e.cfg.IgnoreRobots && e.cfg.Sitemaps == policy.SitemapsGuessed {
-		e.addGuesses(&b, mine)
+	s.admission.addSeeds(&b, mine)
+	if s.cfg.IgnoreRobots && s.cfg.Sitemaps == policy.SitemapsGuessed {
+		s.admission.addGuesses(&b, mine)
 	}
-	err := e.ledger.Within(func() error {
+	err := s.ledger.Within(func() error {
 		for i, u := range seeds {
-			if _, err := e.enterRoot(known[i].String(), statefile.SeedEntry{URL: u.String(), Seed: true}); err != nil {
+			if _, err := s.roots.enterRoot(known[i].String(), statefile.SeedEntry{URL: u.String(), Seed: true}); err != nil {
 				return err
 			}
 		}
 		if also != nil {
 			also(&b.entries)
 		}
-		return e.apply(&b)
+		return s.batches.apply(&b)
 	})
 	if err != nil {
 		return err
 	}
-	e.tellSkips(&b)
-	return e.failAbandoned(b.found)
+	s.batches.tellSkips(&b)
+	return s.abandons.failAbandoned(b.found)
 }

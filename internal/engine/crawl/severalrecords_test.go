@@ -49,7 +49,7 @@ func TestAVisitMayBringSeveralRecords(t *testing.T) {
 		b.done = append(b.done, &entry.Done{URL: it.URL, Visit: stats.Visit{Host: "h.test", Status: 200}})
 	}
 	for _, all := range []*batch{&found, &b} {
-		if err := e.commitBatch(all); err != nil {
+		if err := e.abandons.commitBatch(all); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -57,9 +57,9 @@ func TestAVisitMayBringSeveralRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	again, err := recovery.Recover(log, views())
-	if err != nil || len(kept.urls) != 2 || again.Waiting() != 0 || e.stats.Totals().Pages != 2 ||
+	if err != nil || len(kept.urls) != 2 || again.Waiting() != 0 || e.abandons.stats.Totals().Pages != 2 ||
 		again.Stats.Totals().Pages != 2 {
-		t.Errorf("stored %q, %d wait, %d and %d pages: %v", kept.urls, again.Waiting(), e.stats.Totals().Pages,
+		t.Errorf("stored %q, %d wait, %d and %d pages: %v", kept.urls, again.Waiting(), e.abandons.stats.Totals().Pages,
 			again.Stats.Totals().Pages, err)
 	}
 }

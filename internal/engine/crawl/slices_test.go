@@ -167,7 +167,7 @@ func TestSlicesAreGivenUpWithTheirOrigin(t *testing.T) {
 		n.find()
 	}
 	found := len(x.urls)
-	if err := n.e.abandonOrigin("http://h1.test", abandonment{page.Refused, "refused"}); err != nil {
+	if err := n.e.abandons.abandonOrigin("http://h1.test", abandonment{page.Refused, "refused"}); err != nil {
 		t.Fatal(err)
 	}
 	for slice := range x.slices.All("h1.test") {
@@ -185,11 +185,11 @@ func TestSlicesAreGivenUpWithTheirOrigin(t *testing.T) {
 		}
 	}
 	shelved := 0
-	if err := n.e.files.abandoned.Current(func(item.Item) error { shelved++; return nil }); err != nil ||
+	if err := n.e.abandons.abandoned.Current(func(item.Item) error { shelved++; return nil }); err != nil ||
 		shelved != given {
 		t.Errorf("%d URLs of %d are kept for the next run, %v", shelved, given, err)
 	}
-	waits, err := waitingAt(n.e)
+	waits, err := waitingAt(n.e.frontier, n.e.abandons.abandoned)
 	if err != nil || len(waits) != found {
 		t.Errorf("%d URLs wait, not %d, %v", len(waits), found, err)
 	}

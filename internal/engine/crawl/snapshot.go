@@ -17,7 +17,7 @@ var ErrEnding = errors.New("the crawl is just ending")
 // were. Until copy returns, what belongs to that moment stays: files of the state may come, but none that the last
 // checkpoint names goes or changes, the journal and the record files only grow, and record files keep their names. The
 // crawl goes on meanwhile, without checkpoints; when it ends, the context of copy does.
-func (e *Engine) Snapshot(ctx context.Context, copy func(ctx context.Context, at journal.Position,
+func (c *Checkpoints) Snapshot(ctx context.Context, copy func(ctx context.Context, at journal.Position,
 	marks []store.Mark) error) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -26,29 +26,29 @@ func (e *Engine) Snapshot(ctx context.Context, copy func(ctx context.Context, at
 	defer stop(nil)
 	watch.Go(func() {
 		select {
-		case <-e.control.ending:
+		case <-c.ending:
 			stop(ErrEnding)
 		case <-ctx.Done():
 		}
 	})
-	e.control.checking.Lock()
-	defer e.control.checking.Unlock()
+	c.checking.Lock()
+	defer c.checking.Unlock()
 	select {
-	case <-e.control.ending:
+	case <-c.ending:
 		return ErrEnding
 	default:
 	}
 	var at journal.Position
 	var marks []store.Mark
-	err := e.ledger.Pause(func(end journal.Position, open []store.Mark) error {
-		at, marks = end, e.allMarks(e.ledger.WithClosed(open))
-		e.ledger.KeepOpen()
+	err := c.ledger.Pause(func(end journal.Position, open []store.Mark) error {
+		at, marks = end, c.allMarks(c.ledger.WithClosed(open))
+		c.ledger.KeepOpen()
 		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("begin a snapshot: %w", err)
 	}
-	defer e.ledger.Settle()
+	defer c.ledger.Settle()
 	if err = copy(ctx, at, marks); err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
@@ -56,12 +56,12 @@ func (e *Engine) Snapshot(ctx context.Context, copy func(ctx context.Context, at
 }
 
 // allMarks adds the lengths of the files that this run has not touched.
-func (e *Engine) allMarks(marks []store.Mark) []store.Mark {
+func (c *Checkpoints) allMarks(marks []store.Mark) []store.Mark {
 	named := make(map[string]bool, len(marks))
 	for _, m := range marks {
 		named[m.Name] = true
 	}
-	for _, m := range e.files.marks {
+	for _, m := range c.marks {
 		if !named[m.Name] {
 			marks = append(marks, m)
 		}

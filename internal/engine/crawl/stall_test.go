@@ -136,7 +136,7 @@ func mergeWhileTheDiskStalls(t *testing.T, more bool) {
 		}
 	}
 	visit("http://held.test/done")
-	if err := n.e.checkpoint(t.Context()); err != nil { // the disk knows it, and memory does not
+	if err := n.e.Checkpoints.checkpoint(t.Context()); err != nil { // the disk knows it, and memory does not
 		t.Fatal(err)
 	}
 	stalls := disk.stall("/seen/")
@@ -189,7 +189,7 @@ func TestADropGoesPartByPart(t *testing.T) {
 	if err := takeWhole(t.Context(), n.e, from, 0, false, waitingChunk(t, urls...)); err != nil {
 		t.Fatal(err)
 	}
-	first := n.e.peers.transfer.Unsettled.Leaving(from)[:transfer.ForgetStep]
+	first := n.e.Dispatches.transfer.Unsettled.Leaving(from)[:transfer.ForgetStep]
 	if err := errors.Join(n.e.Transfers().DropPart(first), n.e.ledger.FlushDurable(t.Context())); err != nil {
 		t.Fatal(err)
 	}

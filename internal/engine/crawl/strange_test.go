@@ -33,10 +33,10 @@ func TestNobodyWaitsForWhatCannotBeFetched(t *testing.T) {
 		return func(e *Engine, url string) error {
 			var b batch
 			from := item.Item{URL: "http://mine.test/robots.txt", Seed: "http://mine.test/", Kind: kind, Root: true}
-			if err := e.addLinks(&b, &from, &page.Page{Links: []page.Link{{URL: url, Kind: kind}}}); err != nil {
+			if err := e.abandons.admission.addLinks(&b, &from, &page.Page{Links: []page.Link{{URL: url, Kind: kind}}}); err != nil {
 				t.Fatal(err)
 			}
-			return e.commitBatch(&b)
+			return e.abandons.commitBatch(&b)
 		}
 	}
 	doors := map[string]func(e *Engine, url string) error{
@@ -45,7 +45,7 @@ func TestNobodyWaitsForWhatCannotBeFetched(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			return e.takeSeeds([]weburl.URL{u}, []weburl.URL{e.admitSeed(u)}, nil, nil)
+			return e.Seeding.takeSeeds([]weburl.URL{u}, []weburl.URL{e.Seeding.roots.admitSeed(u)}, nil, nil)
 		},
 		"a node's links": func(e *Engine, url string) error {
 			refused, _, err := e.takeLinks(linksTo(url))
@@ -93,7 +93,7 @@ func (e *Engine) takeLinks(data []byte) (refused []int, sequence uint64, err err
 	if err := b.read(data); err != nil {
 		return nil, 0, err
 	}
-	return e.takeIn(&b, true, nil)
+	return e.Links.takeIn(&b, true, nil)
 }
 
 // A robots.txt may name what it likes as its sitemaps; each is asked for or passed over.
@@ -103,7 +103,7 @@ func TestRobotsNameStrangeSitemaps(t *testing.T) {
 	const origin = "http://mine.test"
 	rules := cache.Answer(origin, 200, []byte("Sitemap: "+strings.Join(strangeURLs,
 		"\nSitemap: ")+"\nSitemap: /yes.xml\n"))
-	w := &worker{Engine: e}
+	w := e.runner.workers.take()
 	if err := w.addSitemaps(&frontier.Visit{Item: item.Item{URL: origin + "/", Seed: origin + "/"}, Host: "mine.test"},
 		origin, rules); err != nil {
 		t.Fatal(err)
@@ -144,7 +144,7 @@ func TestWhatAnEarlierVersionLetInIsDropped(t *testing.T) {
 		if n := e.frontier.Counts().URLs; n > 0 || e.Refused() == 0 {
 			t.Errorf("%s: %d wait, %d are counted", url, n, e.Refused())
 		}
-		if c.Host == "" && !e.peers.outbox.Empty() {
+		if c.Host == "" && !e.Links.outbox.Empty() {
 			t.Errorf("%s: it is bound for a node, and none will own it", url)
 		}
 	}
@@ -180,7 +180,7 @@ func FuzzLinks(f *testing.F) {
 		e := inMemory(t, memory.New(), nil)
 		from := item.Item{URL: "http://mine.test/robots.txt", Seed: "http://mine.test/"}
 		var b batch
-		if err := e.addLinks(&b, &from, &page.Page{Links: []page.Link{{URL: ref, Kind: page.Kind(kind)}}}); err != nil {
+		if err := e.abandons.admission.addLinks(&b, &from, &page.Page{Links: []page.Link{{URL: ref, Kind: page.Kind(kind)}}}); err != nil {
 			t.Fatal(err)
 		}
 		for i := range b.cands {

@@ -23,13 +23,19 @@ const (
 	maxStuck  = 10_000          // hosts that one look deals with
 )
 
-// A stuckTally is what was given up because nothing would have woken it.
-type stuckTally struct {
+// A stuckGuard gives up URLs that nothing would wake, and counts them.
+type stuckGuard struct {
 	urls, hosts int
 	first       string
+
+	origins  *origins
+	abandons *abandoner
+	frontier *frontier.Frontier
+	listener Listener
 }
 
-func (s *stuckTally) err() error {
+// err is ErrStuck if the guard has given something up.
+func (s *stuckGuard) err() error {
 	if s.urls == 0 {
 		return nil
 	}
@@ -40,7 +46,7 @@ func (s *stuckTally) err() error {
 
 // keepMoving looks whether all that waits is stuck, and gives it up if it still is at the next look, until the context
 // ends. What another node is to send the rest of is not stuck.
-func (e *Engine) keepMoving(ctx context.Context) error {
+func (s *stuckGuard) keepMoving(ctx context.Context) error {
 	tick := time.NewTicker(lookStuck)
 	defer tick.Stop()
 	for was := uint64(0); ; {
@@ -49,11 +55,11 @@ func (e *Engine) keepMoving(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 		}
-		_, moves := e.frontier.Dry()
-		if !e.frontier.Stuck() {
+		_, moves := s.frontier.Dry()
+		if !s.frontier.Stuck() {
 			moves = 0
 		} else if moves == was {
-			if err := e.giveUpStuck(); err != nil {
+			if err := s.giveUpStuck(); err != nil {
 				return err
 			}
 		}
@@ -61,39 +67,39 @@ func (e *Engine) keepMoving(ctx context.Context) error {
 	}
 }
 
-func (e *Engine) giveUpStuck() error {
+func (s *stuckGuard) giveUpStuck() error {
 	var stuck []string
-	for h, err := range e.frontier.Inspector().Hosts(maxStuck, frontier.ByWaiting) {
+	for h, err := range s.frontier.Inspector().Hosts(maxStuck, frontier.ByWaiting) {
 		if err != nil {
 			return err
 		}
-		if slices.Contains(e.frontier.Parked(h.Key), transfer.ParkedFor) {
+		if slices.Contains(s.frontier.Parked(h.Key), transfer.ParkedFor) {
 			return nil // the transfer's end wakes it, and may be what others wait for
 		}
 		stuck = append(stuck, h.Key)
 	}
-	before := e.stuck.urls
+	before := s.urls
 	for _, host := range stuck {
-		if err := e.giveUpHost(host); err != nil {
+		if err := s.giveUpHost(host); err != nil {
 			return err
 		}
 	}
-	if e.stuck.urls == before && e.frontier.Stuck() {
+	if s.urls == before && s.frontier.Stuck() {
 		return fmt.Errorf("%w: something is said to wait, and nothing is to be found", ErrStuck)
 	}
 	return nil
 }
 
 // giveUpHost gives up all that waits at a host. If something comes to it later, its robots.txt is asked for anew.
-func (e *Engine) giveUpHost(host string) error {
+func (s *stuckGuard) giveUpHost(host string) error {
 	why := "it waited, and nothing would have woken it"
-	origins := e.frontier.Parked(host)
+	origins := s.frontier.Parked(host)
 	if len(origins) > 0 {
 		why = fmt.Sprintf("it waited for the robots.txt of %s, for which nobody was asking", strings.Join(origins, " and "))
 	}
 	l, n := abandonment{page.Internal, why}, 0
 	for {
-		items, err := e.takeMatching(host, func(*item.Item) bool { return true })
+		items, err := s.abandons.takeMatching(host, func(*item.Item) bool { return true })
 		if err != nil {
 			return err
 		}
@@ -101,11 +107,11 @@ func (e *Engine) giveUpHost(host string) error {
 			if items[i].Robots != "" {
 				continue
 			}
-			if err := e.failItem(host, items[i], l); err != nil {
+			if err := s.abandons.failItem(host, items[i], l); err != nil {
 				return err
 			}
-			if n++; e.stuck.first == "" {
-				e.stuck.first = items[i].URL
+			if n++; s.first == "" {
+				s.first = items[i].URL
 			}
 		}
 		if len(items) == 0 {
@@ -113,12 +119,12 @@ func (e *Engine) giveUpHost(host string) error {
 		}
 	}
 	for _, origin := range origins {
-		e.origins.rulesCame(origin)
-		e.frontier.Unpark(host, origin)
+		s.origins.rulesCame(origin)
+		s.frontier.Unpark(host, origin)
 	}
 	if n > 0 {
-		e.stuck.urls, e.stuck.hosts = e.stuck.urls+n, e.stuck.hosts+1
-		e.listener.gaveUp(item.HostOfSlice(host), why)
+		s.urls, s.hosts = s.urls+n, s.hosts+1
+		s.listener.gaveUp(item.HostOfSlice(host), why)
 	}
 	return nil
 }

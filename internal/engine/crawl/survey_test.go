@@ -33,7 +33,7 @@ func TestSurvey(t *testing.T) {
 		}
 	}
 	for _, host := range []string{"shelved.test", "both.test"} {
-		if err := n.e.abandonOrigin("http://"+host, abandonment{page.Refused, "refused"}); err != nil {
+		if err := n.e.abandons.abandonOrigin("http://"+host, abandonment{page.Refused, "refused"}); err != nil {
 			t.Fatal(err)
 		}
 	}

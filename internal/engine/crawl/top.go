@@ -74,17 +74,17 @@ var errNoKnown = errors.New("a crawl without a folder does not list what it know
 
 // Top gives the n most important of the known URLs, or, with bySite, of each site the most important, the n first of
 // these. It goes through all known URLs.
-func (e *Engine) Top(ctx context.Context, n int, bySite bool) (all []Important, err error) {
-	if e.known.db == nil {
+func (i *Inspector) Top(ctx context.Context, n int, bySite bool) (all []Important, err error) {
+	if i.known.db == nil {
 		return nil, errNoKnown
 	}
-	if err := e.settleRanks(ctx); err != nil {
+	if err := i.keeper.settleRanks(ctx); err != nil {
 		return nil, err
 	}
 	t := top{n: n}
 	at := 0
 	var site *Important
-	for known, err := range e.known.db.Scan("") {
+	for known, err := range i.known.db.Scan("") {
 		if at++; at%topStep == 0 && err == nil {
 			err = ctx.Err()
 		}
@@ -94,7 +94,7 @@ func (e *Engine) Top(ctx context.Context, n int, bySite bool) (all []Important, 
 		if known.State != seen.Known {
 			continue
 		}
-		one := Important{Entry: known, Importance: e.ranks.importanceNow(known.URL, known.Depth),
+		one := Important{Entry: known, Importance: i.ranks.importanceNow(known.URL, known.Depth),
 			Site: item.OriginOf(known.URL)}
 		if !bySite {
 			t.add(&one)
@@ -117,8 +117,8 @@ func (e *Engine) Top(ctx context.Context, n int, bySite bool) (all []Important, 
 }
 
 // settleRanks computes ranks as they were when the crawl ran: what the links were worth by then is not written down.
-func (e *Engine) settleRanks(ctx context.Context) error {
-	for r := e.ranks.Links; r != nil && !e.running.Load() && r.Due(); {
+func (k *rankKeeper) settleRanks(ctx context.Context) error {
+	for r := k.ranks.Links; r != nil && !k.running.Load() && r.Due(); {
 		if err := refresh(ctx, r); err != nil {
 			return err
 		}

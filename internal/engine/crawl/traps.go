@@ -41,8 +41,8 @@ type trapGuard struct {
 	vain     *vainURLs
 }
 
-func newTrapGuard(cfg *Config, s *traps.State) trapGuard {
-	g := trapGuard{detector: traps.New(traps.Config{Released: cfg.ReleasedTraps, Hosts: cfg.HostsPerDomain,
+func newTrapGuard(cfg *Config, s *traps.State) *trapGuard {
+	g := &trapGuard{detector: traps.New(traps.Config{Released: cfg.ReleasedTraps, Hosts: cfg.HostsPerDomain,
 		Names: cfg.NamesPerDomain})}
 	g.off = cfg.NoTraps
 	g.detector.Restore(s)
@@ -68,27 +68,35 @@ func (g *trapGuard) counted(u weburl.URL) string {
 	return g.detector.Counted(u)
 }
 
+// A trapVisit is what the guard knows of a visit.
+type trapVisit struct {
+	guard  *trapGuard
+	at     weburl.URL // the visit's
+	trial  traps.Trial
+	linked bool // the URL was found on a page in vain, and a page links to it that is not
+}
+
 // enters asks the detector before anything is asked of the visit's host, its address included. When it returns false,
 // the visit is over.
 func (w *worker) enters(v *frontier.Visit, u weburl.URL) (bool, error) {
-	if w.traps.off {
+	if w.trap.guard.off {
 		return true, nil
 	}
-	if why := w.traps.detector.LookUp(u, mustCome(v)); why != "" {
+	if why := w.trap.guard.detector.LookUp(u, mustCome(v)); why != "" {
 		return false, w.leave(v, RuleNamesPerDomain, why)
 	}
-	if !w.traps.watches(v) {
+	if !w.trap.guard.watches(v) {
 		return true, nil
 	}
-	w.linked = v.Vain > 0 && w.traps.vain.isLinked(v.URL)
-	verdict, why := w.traps.detector.Enter(u, w.sourceOf(v))
+	w.trap.linked = v.Vain > 0 && w.trap.guard.vain.isLinked(v.URL)
+	verdict, why := w.trap.guard.detector.Enter(u, w.trap.sourceOf(v))
 	return w.passes(v, verdict, why)
 }
 
-func (w *worker) sourceOf(v *frontier.Visit) traps.Source {
+func (t *trapVisit) sourceOf(v *frontier.Visit) traps.Source {
 	s := traps.Source{Vain: int(v.Vain), Deferred: v.Deferred}
 	switch {
-	case w.linked: // the page that counts is not remembered; it is no page of a trap
+	case t.linked: // the page that counts is not remembered; it is no page of a trap
 		s.Vain = 0
 	case v.Deferred || v.Vain > 0:
 		s.From, _ = weburl.Parse(v.From) // a page without a URL is of no pattern
@@ -100,15 +108,15 @@ func (w *worker) sourceOf(v *frontier.Visit) traps.Source {
 func (w *worker) passes(v *frontier.Visit, verdict traps.Verdict, why string) (bool, error) {
 	switch verdict {
 	case traps.Cut:
-		w.traps.vain.cut(v.URL)
+		w.trap.guard.vain.cut(v.URL)
 		return false, w.leave(v, RuleTrap, why)
 	case traps.Defer:
 		it := v.Item
 		it.Deferred = true
-		w.frontier.Done(v, frontier.Result{Again: []item.Item{it}})
+		w.visits.frontier.Done(v, frontier.Result{Again: []item.Item{it}})
 		return false, nil
 	case traps.Wait:
-		w.frontier.Postpone(v, 50*time.Millisecond)
+		w.visits.frontier.Postpone(v, 50*time.Millisecond)
 		return false, nil
 	}
 	return true, nil
@@ -116,20 +124,20 @@ func (w *worker) passes(v *frontier.Visit, verdict traps.Verdict, why string) (b
 
 // try asks the detector for a visit that all else has let pass. When it returns false, the visit is over.
 func (w *worker) try(v *frontier.Visit, u weburl.URL) (bool, error) {
-	if w.traps.off {
+	if w.trap.guard.off {
 		return true, nil
 	}
-	if why := w.traps.detector.Reach(u, mustCome(v)); why != "" {
+	if why := w.trap.guard.detector.Reach(u, mustCome(v)); why != "" {
 		return false, w.leave(v, RuleHostsPerDomain, why)
 	}
-	if !w.traps.watches(v) {
+	if !w.trap.guard.watches(v) {
 		return true, nil
 	}
-	verdict, trial, why := w.traps.detector.Ask(u, w.sourceOf(v))
+	verdict, trial, why := w.trap.guard.detector.Ask(u, w.trap.sourceOf(v))
 	if ok, err := w.passes(v, verdict, why); err != nil || !ok {
 		return false, err
 	}
-	w.trial = trial
+	w.trap.trial = trial
 	return true, nil
 }
 
@@ -150,16 +158,16 @@ func (g *trapGuard) met(it *item.Item) bool {
 }
 
 // settleTrial tells the detector what came of the visit, once.
-func (w *worker) settleTrial(o traps.Outcome) {
-	w.traps.detector.Settle(w.trial, o)
-	w.trial = traps.Trial{}
+func (t *trapVisit) settleTrial(o traps.Outcome) {
+	t.guard.detector.Settle(t.trial, o)
+	t.trial = traps.Trial{}
 }
 
 // compare looks for a page that the record's is like, and tells the detector. It returns how many pages in a row were in
 // vain on the way to what the page links to. It is called with the slot where the page was read.
-func (w *worker) compare(rec *page.Record, it *item.Item) (vain uint8) {
+func (t *trapVisit) compare(rec *page.Record, it *item.Item, signer *duplicate.Reader) (vain uint8) {
 	before := it.Vain
-	if w.linked {
+	if t.linked {
 		before = 0
 	}
 	if rec.Response.Status/100 != 2 || rec.Response.PayloadLen() == 0 {
@@ -167,21 +175,21 @@ func (w *worker) compare(rec *page.Record, it *item.Item) (vain uint8) {
 	}
 	var sig *duplicate.Signature
 	if parse.IsHTML(rec.Page.Sniffed) {
-		s := w.signer.Read(rec.Response.Body[:min(len(rec.Response.Body), maxCompared)])
+		s := signer.Read(rec.Response.Body[:min(len(rec.Response.Body), maxCompared)])
 		sig = &s
 	}
-	domain := w.traps.detector.Domain(w.at)
+	domain := t.guard.detector.Domain(t.at)
 	exact := rec.Digest
 	if rec.Content != 0 { // the same page compressed anew is no other
 		exact = page.Digest{}
 		binary.LittleEndian.PutUint64(exact[:], rec.Content)
 	}
-	m := w.traps.pages.Offer(rec.URL, domain, exact, sig)
+	m := t.guard.pages.Offer(rec.URL, domain, exact, sig)
 	if m.URL == rec.URL { // as it was before
 		return before
 	}
 	if !m.Domain && rec.Revisit != nil && rec.Revisit.URL != rec.URL { // of an earlier run, or long ago
-		if u, err := weburl.Parse(rec.Revisit.URL); err == nil && w.traps.detector.Domain(u) == domain {
+		if u, err := weburl.Parse(rec.Revisit.URL); err == nil && t.guard.detector.Domain(u) == domain {
 			m.Domain, m.Exact = true, true
 		}
 	}
@@ -190,11 +198,11 @@ func (w *worker) compare(rec *page.Record, it *item.Item) (vain uint8) {
 	}
 	switch {
 	case !m.Domain:
-		w.settleTrial(traps.Fresh)
+		t.settleTrial(traps.Fresh)
 	case m.Exact:
-		w.settleTrial(traps.Same)
+		t.settleTrial(traps.Same)
 	default:
-		w.settleTrial(traps.Near)
+		t.settleTrial(traps.Near)
 	}
 	switch {
 	case !m.Domain || it.Kind == page.Sitemap:

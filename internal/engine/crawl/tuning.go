@@ -25,12 +25,12 @@ func (e *Engine) Tune(t Tuning) {
 	e.limits.tries.Store(int64(Config{Tries: t.Tries}.withDefaults().Tries))
 	e.limits.quota.SetPages(t.Pages)
 	e.frontier.SetDelays(t.Delays)
-	e.ranks.prefer.Store(&t.Prefer)
-	if e.rules.Block != nil && t.Block != nil {
-		e.rules.Block.Put(t.Block)
+	e.Inspector.ranks.prefer.Store(&t.Prefer)
+	if e.Inspector.rules.Block != nil && t.Block != nil {
+		e.Inspector.rules.Block.Put(t.Block)
 	}
-	e.robots.EachDelay(func(origin string, delay time.Duration) {
-		for slice := range e.slices.All(item.HostOf(origin)) {
+	e.Inspector.robots.EachDelay(func(origin string, delay time.Duration) {
+		for slice := range e.Inspector.hosts.slices.All(item.HostOf(origin)) {
 			if e.frontier.Has(slice) {
 				e.frontier.SetDelay(slice, delay)
 			}
@@ -39,9 +39,9 @@ func (e *Engine) Tune(t Tuning) {
 }
 
 // mostTries is how many visits a URL gets before it has failed.
-func (e *Engine) mostTries(url string) int {
-	if own := e.ofURL(url).Tries; own != nil {
+func (lim *limits) mostTries(url string) int {
+	if own := lim.ofURL(url).Tries; own != nil {
 		return *own
 	}
-	return int(e.limits.tries.Load())
+	return int(lim.tries.Load())
 }

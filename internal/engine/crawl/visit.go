@@ -3,6 +3,7 @@ package crawl
 import (
 	"context"
 	"errors"
+	"net/http"
 	"time"
 
 	"kumo/internal/base/item"
@@ -10,29 +11,68 @@ import (
 	"kumo/internal/base/stats"
 	"kumo/internal/base/weburl"
 	"kumo/internal/content/fetch"
+	"kumo/internal/content/login"
 	"kumo/internal/content/policy"
 	"kumo/internal/content/traps"
 	"kumo/internal/state/entry"
 	"kumo/internal/state/frontier"
+	"kumo/internal/state/ledger"
 	"kumo/internal/state/seen"
 )
 
 // A worker visits one URL at a time.
 type worker struct {
-	*Engine
-	*readSlot // nil unless there is an answer to be read
-	inSlot    bool
-	resp      page.Response
-	batch     batch
-	was       was
-	at        weburl.URL // the visit's
-	domain    string     // whose pages it counts as; "" where they have no limit
-	granted   bool       // the limits have granted the page, and are yet to be told what came of it
-	trial     traps.Trial
-	linked    bool   // the URL was found on a page in vain, and a page links to it that is not
-	session   uint64 // the login that the visit is made with; 0 for none
-	vetoed    string // why a hook wants nothing kept of the page; "" if none objects
-	asks      string // for whose sake the visit is made, where there is a router: see politenessHost
+	visits  *visits
+	answer  answer
+	batch   batch
+	revisit revisit
+	trap    trapVisit
+	reader  pageReader
+	domain  string // whose pages the URL counts as; "" where they have no limit
+	granted bool   // the limits have granted the page, and are yet to be told what came of it
+	session uint64 // the login that the visit is made with; 0 for none
+	asks    string // for whose sake the visit is made, where there is a router: see politenessHost
+}
+
+// visits are the parts that all workers use.
+type visits struct {
+	cfg       *Config
+	fetcher   Fetcher
+	header    func(trusted bool) http.Header
+	hooks     Hooks
+	listener  Listener
+	frontier  *frontier.Frontier
+	ledger    *ledger.Ledger
+	known     *known
+	feed      *feed
+	roots     *scopeSeeds
+	admission *admission
+	batches   *batchWriter
+	abandons  *abandoner
+	gate      *robotsGate
+	limits    *limits
+	outcomes  *outcomes
+	permits   *permits
+	hops      *hops
+	logins    *login.Sessions
+	claims    *claims
+}
+
+// reading is what workers read answers with.
+type reading struct {
+	pool    *readPool
+	decoder *fetch.Decoder
+	text    func(*page.Response, *page.Page) (*page.MainText, error)
+	fields  func(*page.Response, *page.Page) ([]page.Fields, error)
+}
+
+func newWorker(v *visits, r *reading, traps *trapGuard, ranks *ranking, archive bool, buffers *batchPool) *worker {
+	w := &worker{visits: v, answer: answer{pool: r.pool, decoder: r.decoder}, trap: trapVisit{guard: traps}}
+	w.revisit = revisit{cfg: v.cfg, known: v.known, archive: archive, answer: &w.answer}
+	w.reader = pageReader{text: r.text, fields: r.fields, answer: &w.answer, batch: &w.batch, revisit: &w.revisit,
+		trap: &w.trap, cfg: v.cfg, hooks: v.hooks, known: v.known, ranks: ranks, admission: v.admission,
+		abandons: v.abandons, buffers: buffers}
+	return w
 }
 
 // hostOf is the host of a visit's URL, of which it may have waited in a slice.
@@ -41,21 +81,21 @@ func hostOf(v *frontier.Visit) string { return item.HostOfSlice(v.Host) }
 // visit takes a URL through its life. An error ends the crawl; what goes wrong with a URL is recorded.
 func (w *worker) visit(ctx context.Context, v *frontier.Visit) error {
 	w.batch.reset()
-	w.was, w.vetoed, w.granted, w.linked = was{}, "", false, false
-	defer w.releaseSlot()
-	defer w.settleTrial(traps.Nothing) // unless more is known
-	if w.claims != nil {
-		w.batch.visit = w.claims.begin(v.Host)
+	w.revisit.was, w.reader.vetoed, w.granted, w.trap.linked = was{}, "", false, false
+	defer w.answer.releaseSlot()
+	defer w.trap.settleTrial(traps.Nothing) // unless more is known
+	if w.visits.claims != nil {
+		w.batch.visit = w.visits.claims.begin(v.Host)
 		defer func() {
-			w.claims.putOff(v.Host, w.batch.visit)
+			w.visits.claims.putOff(v.Host, w.batch.visit)
 			w.batch.visit = nil
 		}()
 	}
 	if !w.isOurs(v) {
 		return nil
 	}
-	if w.depths && v.Robots == "" { // it may have been met nearer since it was queued
-		state, depth, err := w.known.seen.Look(v.URL)
+	if w.visits.known.depths && v.Robots == "" { // it may have been met nearer since it was queued
+		state, depth, err := w.visits.known.seen.Look(v.URL)
 		if err != nil {
 			return err
 		}
@@ -63,7 +103,7 @@ func (w *worker) visit(ctx context.Context, v *frontier.Visit) error {
 			v.Depth = depth
 		}
 	}
-	v.Told = v.Told || w.ends.wasReported(v.URL)
+	v.Told = v.Told || w.visits.abandons.ends.wasReported(v.URL)
 	u, err := weburl.Parse(v.URL)
 	if err != nil {
 		return w.leave(v, "url", err.Error())
@@ -74,7 +114,7 @@ func (w *worker) visit(ctx context.Context, v *frontier.Visit) error {
 	if v.Robots != "" {
 		return w.visitRobots(ctx, v, u)
 	}
-	if l, ok := w.origins.isAbandoned(u.Origin()); ok {
+	if l, ok := w.visits.outcomes.origins.isAbandoned(u.Origin()); ok {
 		if err := w.failVisit(v, l); err != nil {
 			return err
 		}
@@ -92,23 +132,23 @@ func (w *worker) visit(ctx context.Context, v *frontier.Visit) error {
 
 // allowed asks the rules that a URL may meet only now. When it returns false, the visit is over.
 func (w *worker) allowed(v *frontier.Visit, u weburl.URL) (bool, error) {
-	w.at = u
-	if why := w.rules.Block.Match(u); why != "" {
+	w.trap.at = u
+	if why := w.visits.admission.rules.Block.Match(u); why != "" {
 		return false, w.leave(v, "block", why)
 	}
-	if w.rules.TooDeep(u, v.Depth) {
+	if w.visits.admission.rules.TooDeep(u, v.Depth) {
 		return false, w.leave(v, "depth", "the limit was lowered")
 	}
 	if ok, err := w.enters(v, u); err != nil || !ok {
 		return false, err
 	}
-	if !w.cfg.IgnoreRobots {
-		rules, known := w.robots.Get(u.Origin())
+	if !w.visits.cfg.IgnoreRobots {
+		rules, known := w.visits.gate.robots.Get(u.Origin())
 		if !known {
-			w.wantRobots(v, u)
+			w.visits.gate.wantRobots(v, u)
 			return false, nil
 		}
-		w.learnDelay(v, rules)
+		w.visits.gate.learnDelay(v, rules)
 		if ok, line := rules.Allowed(u.RequestURI()); !ok {
 			return false, w.leave(v, "robots", line)
 		}
@@ -125,24 +165,24 @@ func (w *worker) allowed(v *frontier.Visit, u weburl.URL) (bool, error) {
 	if v.Recrawl {
 		return true, nil // limits count pages, not visits
 	}
-	w.domain = w.traps.counted(u)
+	w.domain = w.trap.guard.counted(u)
 	if counted, err := w.countedBefore(v); counted || err != nil {
 		return counted, err
 	}
-	switch w.limits.quota.Take(hostOf(v), w.domain) {
+	switch w.visits.limits.quota.Take(hostOf(v), w.domain) {
 	case policy.NotNow:
-		w.frontier.Postpone(v, 50*time.Millisecond)
+		w.visits.frontier.Postpone(v, 50*time.Millisecond)
 		return false, nil
 	case policy.CrawlIsFull:
-		w.control.stop(w.pagesReached())
-		w.frontier.Postpone(v, 0)
+		w.visits.limits.stopper.stop(w.visits.limits.pagesReached())
+		w.visits.frontier.Postpone(v, 0)
 		return false, nil
 	case policy.HostIsFull:
 		return false, w.shed(v, RulePagesPerHost, "the host has its pages")
 	case policy.HostHasBytes:
 		return false, w.shed(v, RuleBytesPerHost, "the host has sent its bytes")
 	case policy.DomainIsFull:
-		return false, w.shed(v, RulePagesPerDomain, traps.TooMany(w.domain, w.cfg.PagesPerDomain, "pages"))
+		return false, w.shed(v, RulePagesPerDomain, traps.TooMany(w.domain, w.visits.cfg.PagesPerDomain, "pages"))
 	}
 	w.granted = true
 	return true, nil
@@ -151,24 +191,24 @@ func (w *worker) allowed(v *frontier.Visit, u weburl.URL) (bool, error) {
 // countedBefore reports whether the limits count a page already that is fetched once more: those that this node knows
 // to have been answered. Another's that is lost with all that it knew is none of them.
 func (w *worker) countedBefore(v *frontier.Visit) (bool, error) {
-	if !v.Again || w.known.db == nil {
+	if !v.Again || w.visits.known.db == nil {
 		return false, nil
 	}
-	e, _, err := w.known.db.Get(v.URL)
+	e, _, err := w.visits.known.db.Get(v.URL)
 	return err == nil && e.Answered(), err
 }
 
 // turn waits for the node's own rate, and takes the visit's turn at its server's address. When it returns false, the
 // visit is over.
 func (w *worker) turn(ctx context.Context, v *frontier.Visit, u weburl.URL) bool {
-	addr, err := w.fetcher.Resolve(ctx, u.Hostname(), u.Port())
-	if err == nil && !w.frontier.Reserve(v, addr) {
+	addr, err := w.visits.fetcher.Resolve(ctx, u.Hostname(), u.Port())
+	if err == nil && !w.visits.frontier.Reserve(v, addr) {
 		w.giveBack(v)
 		return false
 	}
-	if w.limits.rate.Wait(ctx) != nil {
+	if w.visits.limits.rate.Wait(ctx) != nil {
 		w.giveBack(v)
-		w.frontier.Postpone(v, 0)
+		w.visits.frontier.Postpone(v, 0)
 		return false
 	}
 	return w.may(v)
@@ -177,36 +217,36 @@ func (w *worker) turn(ctx context.Context, v *frontier.Visit, u weburl.URL) bool
 func (w *worker) giveBack(v *frontier.Visit) {
 	if w.granted {
 		w.granted = false
-		w.limits.quota.Settle(hostOf(v), w.domain, false)
+		w.visits.limits.quota.Settle(hostOf(v), w.domain, false)
 	}
 }
 
 // fetch makes the exchange and ends the visit with what it brought.
 func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) error {
-	start := w.cfg.Now()
+	start := w.visits.cfg.Now()
 	v.Tries++
-	req := fetch.Request{URL: v.URL, Trusted: w.trusts(u), Arrives: w.receive}
+	req := fetch.Request{URL: v.URL, Trusted: w.visits.roots.trusts(u), Arrives: w.answer.receive}
 	w.override(&req, u)
 	if v.Kind == page.Sitemap {
-		req.MaxBody = w.cfg.MaxSitemap
+		req.MaxBody = w.visits.cfg.MaxSitemap
 	}
-	if err := w.recall(v, &req); err != nil {
+	if err := w.revisit.recall(v, &req); err != nil {
 		return err
 	}
 	if ok, err := w.askRequest(v, &req); err != nil || !ok {
 		return err
 	}
-	asked := w.cookies.Now()
-	err := w.fetcher.Get(ctx, req, &w.resp)
-	if !w.roots.feed.scoped(ctx) { // nor will it be in this run: the answer's links cannot be judged
+	asked := w.visits.hops.jar.Now()
+	err := w.visits.fetcher.Get(ctx, req, &w.answer.resp)
+	if !w.visits.feed.scoped(ctx) { // nor will it be in this run: the answer's links cannot be judged
 		w.giveBack(v)
-		w.frontier.Postpone(v, 0)
+		w.visits.frontier.Postpone(v, 0)
 		return nil
 	}
-	w.count(w.resp.RawLen())
-	w.limits.quota.AddBytes(hostOf(v), int64(w.resp.RawLen()))
+	w.visits.limits.count(w.answer.resp.RawLen())
+	w.visits.limits.quota.AddBytes(hostOf(v), int64(w.answer.resp.RawLen()))
 	rec := w.record(v, start)
-	fate := w.excuse(v, w.judgeAnswer(&v.Item, err).brokenOff(ctx))
+	fate := w.visits.outcomes.excuse(v, w.visits.outcomes.judgeAnswer(&v.Item, &w.answer.resp, err).brokenOff(ctx))
 	fate.took = rec.Took
 	if fate.again {
 		return w.retry(v, rec, fate)
@@ -227,44 +267,44 @@ func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) err
 			w.batch.again = append(w.batch.again, w.hopBack(v, to))
 		}
 	}
-	if answered && !w.unmodified() {
-		switch err := w.read(ctx, rec, &v.Item); {
+	if answered && !w.revisit.unmodified() {
+		switch err := w.reader.read(ctx, rec, &v.Item); {
 		case errors.Is(err, errNoTime):
-			return w.retry(v, rec, w.judgeFailure(&v.Item, context.Canceled).brokenOff(ctx))
+			return w.retry(v, rec, w.visits.outcomes.judgeFailure(&v.Item, context.Canceled).brokenOff(ctx))
 		case err != nil:
 			return err
 		}
 	}
-	full := w.granted && w.limits.quota.Settle(hostOf(v), w.domain, answered && w.vetoed == "")
+	full := w.granted && w.visits.limits.quota.Settle(hostOf(v), w.domain, answered && w.reader.vetoed == "")
 	w.granted = false
 	if rec.Failure, rec.Detail = fate.failure, fate.detail; !answered {
 		return w.fail(v, rec, fate)
 	}
-	if w.vetoed != "" {
-		return w.drop(v, w.vetoed, fate)
+	if w.reader.vetoed != "" {
+		return w.drop(v, w.reader.vetoed, fate)
 	}
-	if w.unmodified() {
-		w.keep(rec)
+	if w.revisit.unmodified() {
+		w.revisit.keep(rec)
 	}
 	if err := w.finish(rec, v); err != nil {
 		return err
 	}
 	if full {
-		w.control.stop(w.pagesReached())
+		w.visits.limits.stopper.stop(w.visits.limits.pagesReached())
 	}
 	return w.done(v, fate)
 }
 
-func (e *Engine) pagesReached() error {
-	return policy.LimitReached(stats.Count(e.limits.quota.Pages(), "pages"))
+func (lim *limits) pagesReached() error {
+	return policy.LimitReached(stats.Count(lim.quota.Pages(), "pages"))
 }
 
 // finish commits a record with all that it brings, and counts it.
 func (w *worker) finish(rec *page.Record, v *frontier.Visit) error {
-	rec.Recrawl = w.found(rec, v)
+	rec.Recrawl = w.revisit.found(rec, v)
 	d := &entry.Done{URL: rec.URL, Visit: stats.Visit{Host: hostOf(v), Failure: string(rec.Failure), Took: rec.Took,
 		Duplicate: isDuplicate(rec), Recrawl: v.Recrawl}}
-	d.Meta = w.plan(v, rec.Recrawl)
+	d.Meta = w.revisit.plan(v, rec.Recrawl)
 	d.Meta.Fetched = rec.Time
 	if rec.Response != nil {
 		d.Visit.Bytes = rec.Response.RawLen()
@@ -274,17 +314,17 @@ func (w *worker) finish(rec *page.Record, v *frontier.Visit) error {
 		if rec.Page != nil {
 			d.Visit.Type, d.Visit.LinksCut = rec.Page.Type, rec.Page.LinksCut != ""
 		}
-		w.learn(&d.Meta, rec)
+		w.revisit.learn(&d.Meta, rec)
 	}
 	w.batch.item, w.batch.settles, w.batch.ranks.ends = &v.Item, rec.URL, w.batch.ranks.of
-	rec.Importance = w.ranks.importance(rec.URL, int32(rec.Depth))
+	rec.Importance = w.reader.ranks.importance(rec.URL, int32(rec.Depth))
 	w.batch.records, w.batch.done = append(w.batch.records, rec), append(w.batch.done, d)
-	if err := w.commitBatch(&w.batch); err != nil {
+	if err := w.visits.abandons.commitBatch(&w.batch); err != nil {
 		return err
 	}
-	w.leaveSlot()
-	w.listener.visited(rec)
-	w.clear() // who waits for the frontier's lock would keep it from the next, who would make another
+	w.answer.leaveSlot()
+	w.visits.listener.visited(rec)
+	w.answer.clear() // who waits for the frontier's lock would keep it from the next, who would make another
 	return nil
 }
 
@@ -292,8 +332,8 @@ func (w *worker) finish(rec *page.Record, v *frontier.Visit) error {
 // for the next.
 func (w *worker) fail(v *frontier.Visit, rec *page.Record, f visitOutcome) error {
 	origin := originOf(v.URL)
-	l, tooMuch := w.origins.judge(origin, v, f)
-	if _, gone := w.origins.isAbandoned(origin); gone || tooMuch || f.failure.OfHost() {
+	l, tooMuch := w.visits.outcomes.origins.judge(origin, v, f)
+	if _, gone := w.visits.outcomes.origins.isAbandoned(origin); gone || tooMuch || f.failure.OfHost() {
 		if err := w.failVisit(v, abandonment{f.failure, f.detail}); err != nil {
 			return err
 		}
@@ -305,42 +345,44 @@ func (w *worker) fail(v *frontier.Visit, rec *page.Record, f visitOutcome) error
 			return err
 		}
 	}
-	w.frontier.Done(v, frontier.Result{Outcome: f.outcome})
-	w.ends.clear(v.URL)
+	w.visits.frontier.Done(v, frontier.Result{Outcome: f.outcome})
+	w.visits.abandons.ends.clear(v.URL)
 	if !tooMuch {
 		return nil
 	}
-	return w.abandonOrigin(origin, l)
+	return w.visits.abandons.abandonOrigin(origin, l)
 }
 
 // done gives the visit back; an origin that is given up loses what waits there.
 func (w *worker) done(v *frontier.Visit, f visitOutcome, again ...item.Item) error {
 	origin := originOf(v.URL)
-	l, tooMuch := w.origins.judge(origin, v, f)
+	l, tooMuch := w.visits.outcomes.origins.judge(origin, v, f)
 	if f.wait > 0 {
-		w.frontier.Postpone(v, f.wait)
-		w.ends.clear(v.URL)
+		w.visits.frontier.Postpone(v, f.wait)
+		w.visits.abandons.ends.clear(v.URL)
 		return nil
 	}
-	wait := w.frontier.Done(v, frontier.Result{Outcome: f.outcome, RetryAfter: f.ask, Took: f.took, Again: again})
+	wait := w.visits.frontier.Done(v, frontier.Result{Outcome: f.outcome, RetryAfter: f.ask, Took: f.took, Again: again})
 	if f.outcome == frontier.Throttled {
-		w.listener.slowed(hostOf(v), w.resp.Status, f.ask, wait)
+		w.visits.listener.slowed(hostOf(v), w.answer.resp.Status, f.ask, wait)
 	}
-	w.ends.clear(v.URL)
+	w.visits.abandons.ends.clear(v.URL)
 	if !tooMuch {
 		return nil
 	}
-	return w.abandonOrigin(origin, l)
+	return w.visits.abandons.abandonOrigin(origin, l)
 }
 
 // count adds to the bytes, and stops the crawl at their limit.
-func (e *Engine) count(n int64) {
-	if total := e.limits.bytes.Add(n); e.cfg.Bytes > 0 && total >= e.cfg.Bytes {
-		e.control.stop(e.bytesReached())
+func (lim *limits) count(n int64) {
+	if total := lim.bytes.Add(n); lim.cfg.Bytes > 0 && total >= lim.cfg.Bytes {
+		lim.stopper.stop(lim.bytesReached())
 	}
 }
 
-func (e *Engine) bytesReached() error { return policy.LimitReached(stats.Count(e.cfg.Bytes, "bytes")) }
+func (lim *limits) bytesReached() error {
+	return policy.LimitReached(stats.Count(lim.cfg.Bytes, "bytes"))
+}
 
 // canceled reports whether an exchange was ended by kumo itself, because the crawl stops.
 func canceled(err error) bool { return errors.Is(err, context.Canceled) }

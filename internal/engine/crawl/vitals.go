@@ -25,15 +25,15 @@ type Vitals struct {
 
 // Vitals are those of now.
 func (e *Engine) Vitals() Vitals {
-	v := Vitals{Paused: e.control.pause.shut(), OutboxFull: e.peers.full.shut(), DiskFull: e.control.disk.short(),
-		DiskWant: e.control.disk.least}
-	e.control.disk.mu.Lock()
-	v.DiskFree = e.control.disk.left
-	e.control.disk.mu.Unlock()
-	if v.Checking = !e.control.checking.TryLock(); !v.Checking {
-		e.control.checking.Unlock()
+	v := Vitals{Paused: e.holds.pause.shut(), OutboxFull: e.holds.outgoing.full.shut(), DiskFull: e.holds.disk.short(),
+		DiskWant: e.holds.disk.least}
+	e.holds.disk.mu.Lock()
+	v.DiskFree = e.holds.disk.left
+	e.holds.disk.mu.Unlock()
+	if v.Checking = !e.Checkpoints.checking.TryLock(); !v.Checking {
+		e.Checkpoints.checking.Unlock()
 	}
-	v.Answered, v.Failures, v.Failure = e.attempts.since()
+	v.Answered, v.Failures, v.Failure = e.runner.visits.outcomes.attempts.since()
 	return v
 }
 

@@ -1,20 +1,52 @@
 package crawl
 
-import "sync"
+import (
+	"maps"
+	"sync"
+)
 
-// workerPool is the workers, and where they are.
+// workerPool has the workers, and knows which hosts they visit.
 type workerPool struct {
+	make    func() *worker
+	buffers *batchPool
+
 	mu     sync.Mutex           // guards what follows
 	idle   []*worker            // between visits; the last was used last
 	visits map[*worker]visiting // under way; not kept where no host is another node's
-	free   []linkBuffers        // not in use, at most maxFreeBuffers
+}
+
+// batchPool has buffers for the links of batches, and batches for callers that are no workers.
+type batchPool struct {
+	mu   sync.Mutex    // guards what follows
+	idle []*batch      // the last was used last
+	free []linkBuffers // not in use, at most maxFreeBuffers
 }
 
 // maxFreeBuffers bounds the buffers kept for reuse, to about as many as pages are read and committed at once.
 const maxFreeBuffers = 32
 
+// take returns an empty batch with buffers.
+func (p *batchPool) take() *batch {
+	p.mu.Lock()
+	b := new(batch)
+	if last := len(p.idle) - 1; last >= 0 {
+		b, p.idle = p.idle[last], p.idle[:last]
+	}
+	p.mu.Unlock()
+	p.getBuffers(b)
+	return b
+}
+
+// put gives a batch back that take returned.
+func (p *batchPool) put(b *batch) {
+	p.putBuffers(b)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.idle = append(p.idle, b)
+}
+
 // getBuffers gives free buffers to a batch that has none, if there are any.
-func (p *workerPool) getBuffers(b *batch) {
+func (p *batchPool) getBuffers(b *batch) {
 	if cap(b.cands) > 0 || !b.empty() {
 		return
 	}
@@ -27,9 +59,11 @@ func (p *workerPool) getBuffers(b *batch) {
 	}
 }
 
-// putBuffers resets a worker's batch and frees its buffers for another. The caller holds mu.
-func (p *workerPool) putBuffers(b *batch) {
+// putBuffers resets a batch and frees its buffers for another.
+func (p *batchPool) putBuffers(b *batch) {
 	b.reset()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if cap(b.cands) > 0 && len(p.free) < maxFreeBuffers {
 		p.free = append(p.free, b.linkBuffers)
 	}
@@ -44,12 +78,12 @@ type visiting struct {
 
 // take takes a worker for a visit, the one that was used last: so only as many keep a batch as visits are under way at
 // once.
-func (p *workerPool) take(e *Engine) *worker {
+func (p *workerPool) take() *worker {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	last := len(p.idle) - 1
 	if last < 0 {
-		return &worker{Engine: e}
+		return p.make()
 	}
 	w := p.idle[last]
 	p.idle = p.idle[:last]
@@ -58,13 +92,13 @@ func (p *workerPool) take(e *Engine) *worker {
 
 // rest takes a worker back whose visit is over.
 func (p *workerPool) rest(w *worker) {
+	p.buffers.putBuffers(&w.batch)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if v, visits := p.visits[w]; visits {
 		close(v.over)
 		delete(p.visits, w)
 	}
-	p.putBuffers(&w.batch)
 	p.idle = append(p.idle, w)
 }
 
@@ -89,4 +123,22 @@ func (p *workerPool) matching(match func(visiting) bool) (all []<-chan struct{})
 		}
 	}
 	return all
+}
+
+// busy returns those of some hosts to which a visit is under way, each with a channel that is closed when it is over.
+func (p *workerPool) busy(hosts []string) map[string]<-chan struct{} {
+	busy := make(map[string]<-chan struct{}, len(hosts))
+	for _, host := range hosts {
+		busy[host] = nil
+	}
+	p.matching(func(v visiting) bool {
+		for _, host := range []string{v.host, v.asks} {
+			if _, wanted := busy[host]; wanted {
+				busy[host] = v.over
+			}
+		}
+		return false
+	})
+	maps.DeleteFunc(busy, func(_ string, over <-chan struct{}) bool { return over == nil })
+	return busy
 }

@@ -10,11 +10,12 @@ import (
 // TestWorkersShareLinkBuffers tests that an idle worker has no buffers for links, and that at most maxFreeBuffers are
 // kept for reuse.
 func TestWorkersShareLinkBuffers(t *testing.T) {
-	var p workerPool
+	buffers := &batchPool{}
+	p := workerPool{buffers: buffers, make: func() *worker { return &worker{} }}
 	var all []*worker
 	for range 4 * maxFreeBuffers {
-		w := p.take(nil)
-		p.getBuffers(&w.batch)
+		w := p.take()
+		buffers.getBuffers(&w.batch)
 		for range 1000 {
 			w.batch.urls = append(w.batch.urls, seen.URL{URL: "http://a.test/"})
 		}
@@ -27,13 +28,13 @@ func TestWorkersShareLinkBuffers(t *testing.T) {
 			t.Fatal("an idle worker has buffers")
 		}
 	}
-	if len(p.free) != maxFreeBuffers {
-		t.Fatalf("%d buffers are kept, want %d", len(p.free), maxFreeBuffers)
+	if len(buffers.free) != maxFreeBuffers {
+		t.Fatalf("%d buffers are kept, want %d", len(buffers.free), maxFreeBuffers)
 	}
-	w := p.take(nil)
-	p.getBuffers(&w.batch)
-	if cap(w.batch.cands) < 1000 || len(p.free) != maxFreeBuffers-1 {
-		t.Errorf("buffers for %d links, and %d left", cap(w.batch.cands), len(p.free))
+	w := p.take()
+	buffers.getBuffers(&w.batch)
+	if cap(w.batch.cands) < 1000 || len(buffers.free) != maxFreeBuffers-1 {
+		t.Errorf("buffers for %d links, and %d left", cap(w.batch.cands), len(buffers.free))
 	}
 	for _, u := range w.batch.urls[:cap(w.batch.urls)] {
 		if u.URL != "" {

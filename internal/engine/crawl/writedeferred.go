@@ -5,18 +5,30 @@ import (
 
 	"kumo/internal/base/page"
 	"kumo/internal/state/entry"
+	"kumo/internal/state/ledger"
 	"kumo/internal/state/seen"
 )
 
 // deferredChunk is how many deferred URLs are looked up at once, in some 1,200 bytes each.
 const deferredChunk = 1 << 13
 
+// skipReports writes the skips that no page's batch has: of deferred URLs to which no better link came, and of URLs that
+// a merge of an earlier run has decided.
+type skipReports struct {
+	deferred  *deferredURLs
+	unsaid    []entry.Candidate // new URLs that a rule filters, of which no skip is written yet
+	known     *known
+	admission *admission
+	abandons  *abandoner
+	ledger    *ledger.Ledger
+}
+
 // writeDeferred says of what was set aside that no better link came.
-func (e *Engine) writeDeferred(ctx context.Context) error {
-	if e.files.deferred == nil {
+func (r *skipReports) writeDeferred(ctx context.Context) error {
+	if r.deferred.file == nil {
 		return nil
 	}
-	if err := e.ledger.Commit(); err != nil { // which hands all to the operating system
+	if err := r.ledger.Commit(); err != nil { // which hands all to the operating system
 		return err
 	}
 	var b batch
@@ -26,10 +38,10 @@ func (e *Engine) writeDeferred(ctx context.Context) error {
 		}
 		b.skips = append(b.skips, skips...)
 		b.entries.DeferredRead(upTo)
-		if err := e.commitBatch(&b); err != nil {
+		if err := r.abandons.commitBatch(&b); err != nil {
 			return err
 		}
-		e.files.deferredRead = upTo
+		r.deferred.upTo = upTo
 		b.reset()
 		return ctx.Err() // there may be very many
 	}
@@ -38,7 +50,7 @@ func (e *Engine) writeDeferred(ctx context.Context) error {
 	var urls []string
 	var ends []int64
 	flush := func() error {
-		states, err := e.known.seen.States(urls)
+		states, err := r.known.seen.States(urls)
 		if err != nil {
 			return err
 		}
@@ -58,7 +70,7 @@ func (e *Engine) writeDeferred(ctx context.Context) error {
 		skips, urls, ends = skips[:0], urls[:0], ends[:0]
 		return nil
 	}
-	err := e.files.deferred.Read(e.files.deferredRead, func(s page.Skip, end int64) error {
+	err := r.deferred.file.Read(r.deferred.upTo, func(s page.Skip, end int64) error {
 		skips, urls, ends = append(skips, s), append(urls, s.URL), append(ends, end)
 		if len(skips) < deferredChunk {
 			return ctx.Err()

@@ -69,7 +69,7 @@ func (l *life) atRisk(ctx context.Context, pages []crawl.AtRisk) error {
 // Again is how many pages that lost nodes had fetched this process has taken in to be fetched again.
 func (n *Node) Again() int64 {
 	if c := n.crawl.Load(); c != nil {
-		return c.Engine.Refetched()
+		return c.Engine.Dispatches.Refetched()
 	}
 	return n.again.Load()
 }

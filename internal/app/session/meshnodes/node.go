@@ -202,7 +202,7 @@ func (n *Node) Close() (err error) {
 		err = errors.Join(err, n.conn.Close())
 	}
 	if c := n.crawl.Swap(nil); c != nil {
-		n.again.Store(c.Engine.Refetched())
+		n.again.Store(c.Engine.Dispatches.Refetched())
 		err = errors.Join(err, c.Close())
 	}
 	if n.folder != nil {

@@ -113,7 +113,7 @@ func (l *life) figures() meshnode.Figures {
 		return meshnode.Figures{Peers: peers}
 	}
 	totals, counts := c.Stats.Totals(), c.Frontier.Counts()
-	links, _ := c.Engine.Outbox()
+	links, _ := c.Engine.Links.Outbox()
 	l.mu.Lock()
 	rate := l.rate
 	l.mu.Unlock()

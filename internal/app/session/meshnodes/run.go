@@ -24,6 +24,7 @@ import (
 	"kumo/internal/cluster/overlay"
 	"kumo/internal/cluster/strategy"
 	"kumo/internal/content/policy"
+	"kumo/internal/engine/crawl"
 	"kumo/internal/engine/exchange"
 	"kumo/internal/state/entry"
 	"kumo/internal/state/history"
@@ -203,7 +204,8 @@ func (l *life) begin(ctx context.Context) error {
 	if l.carrier != nil {
 		l.carrier.Start(context.WithoutCancel(ctx))
 	}
-	return l.mesh.Attach(l.crawl.Load().Engine)
+	e := l.crawl.Load().Engine
+	return l.mesh.Attach(engine{e, e.Links, e.Dispatches, e.Seeding, e.Inspector})
 }
 
 // awaitStart waits until the crawl runs, or would if it were not paused.
@@ -300,4 +302,13 @@ func howEnded(err error) string {
 		return "interrupted"
 	}
 	return "failed"
+}
+
+// An engine has the parts of a crawl's engine that a node of a mesh uses.
+type engine struct {
+	*crawl.Engine
+	*crawl.Links
+	*crawl.Dispatches
+	*crawl.Seeding
+	*crawl.Inspector
 }

@@ -18,7 +18,7 @@ type pace struct {
 func (m *membership) figures() node.Figures {
 	c := m.crawl
 	pages, counts := c.Stats.Pages(), c.Frontier.Counts()
-	outbox, _ := m.engine.Outbox()
+	outbox, _ := m.engine.Links.Outbox()
 	f := node.Figures{Pages: pages, Hosts: counts.Active + counts.Waiting + counts.Backing, Waiting: counts.URLs,
 		Known: c.URLsKnown(), Outbox: outbox, InFlight: counts.Active,
 		Lag: m.journal.Lag(), MessageBytes: m.bus.sent.Load(), ShippedBytes: m.bus.logged.Load(),

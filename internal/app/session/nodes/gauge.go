@@ -54,8 +54,8 @@ func (m *membership) work() node.Work {
 	t := m.crawl.Stats.Totals()
 	u := machine.Usage{Bytes: t.Bytes - m.gauge.before.Bytes, CPU: machine.CPUTime() - m.gauge.before.CPU,
 		Busy: m.busy(m.crawl.Frontier.Counts().Active)}
-	durable := min(m.engine.DurablePages(), t.Pages)
-	return node.Work{Pages: durable - m.gauge.pages, Taken: m.engine.Taken(), Behind: t.Pages - durable,
+	durable := min(m.engine.Inspector.DurablePages(), t.Pages)
+	return node.Work{Pages: durable - m.gauge.pages, Taken: m.engine.Links.Taken(), Behind: t.Pages - durable,
 		Bytes: u.Bytes, CPU: u.CPU, Machine: m.gauge.look(time.Now(), u)}
 }
 

@@ -153,7 +153,8 @@ func (m *membership) openCrawl(ctx context.Context) (err error) {
 		m.folder = nil // it was let go
 		return err
 	}
-	m.engine.Engine, m.engine.Endpoint = m.crawl.Engine, m.crawl.Engine.Transfers()
+	e := m.crawl.Engine
+	*m.engine = engine{e, e.Links, e.Seeding, e.Inspector, e.Transfers()}
 	m.openGauge()
 	if err := m.publish(ctx); err != nil {
 		return err

@@ -102,7 +102,7 @@ func (m *membership) knows(url string) (mine, known bool, err error) {
 	if err != nil {
 		return false, false, err
 	}
-	return m.crawl.Engine.Knows(u)
+	return m.crawl.Engine.Inspector.Knows(u)
 }
 
 // links is how many links wait until it is known whose a URL's host is.
@@ -111,12 +111,15 @@ func (m *membership) links(url string) int {
 	if err != nil {
 		return 0
 	}
-	return m.crawl.Engine.WaitingFor(u)
+	return m.crawl.Engine.Links.WaitingFor(u)
 }
 
-// An engine is a crawl's engine as a node wants it.
+// An engine has the parts of a crawl's engine that a node uses.
 type engine struct {
 	*crawl.Engine
+	*crawl.Links
+	*crawl.Seeding
+	*crawl.Inspector
 	*transfer.Endpoint
 }
 
