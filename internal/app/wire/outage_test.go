@@ -141,6 +141,29 @@ func (d *district) after(pages int64, do func()) (wait func()) {
 	return doing.Wait
 }
 
+// untilCutOff waits until the crawl of a job knows that it is cut off from the web, however slow the machine is, and
+// then for a moment.
+func (d *district) untilCutOff(j *job.Job) (wait func()) {
+	told, before := make(chan struct{}, 1), j.Listener.CutOff
+	j.Listener.CutOff = func(since time.Time, why string) {
+		if before != nil {
+			before(since, why)
+		}
+		select {
+		case told <- struct{}{}:
+		default:
+		}
+	}
+	return func() {
+		select {
+		case <-told:
+		case <-time.After(time.Minute):
+		case <-d.Context().Done():
+		}
+		time.Sleep(time.Second)
+	}
+}
+
 func runJob(t *testing.T, j *job.Job) (*stats.Report, error) {
 	t.Helper()
 	c, err := Open(t.Context(), j)
@@ -165,9 +188,10 @@ func TestAnOutageOfTheLineCostsNoHost(t *testing.T) {
 		Back:   func(time.Duration, bool) { back.Add(1) },
 		GaveUp: func(string, string) { gaveUp.Add(1) },
 	}
+	cutOff := d.untilCutOff(j)
 	wait := d.after(150, func() {
 		d.cut(0)
-		time.Sleep(3 * time.Second)
+		cutOff()
 		d.join()
 	})
 	report, err := runJob(t, j)
@@ -257,9 +281,10 @@ func TestAProxyThatIsDownIsNoHostsFault(t *testing.T) {
 	j := d.job(t.TempDir())
 	j.Fetch.Proxy = proxy.url()
 	j.Crawl.Tries = 1
+	cutOff := d.untilCutOff(j)
 	wait := d.after(30, func() {
 		proxy.stop()
-		time.Sleep(2 * time.Second)
+		cutOff()
 		proxy.start()
 	})
 	report, err := runJob(t, j)
@@ -276,10 +301,11 @@ func TestALineThatHangsUpIsAnOutage(t *testing.T) {
 	d := newDistrict(t, 10, 12)
 	j := d.job(t.TempDir())
 	j.Crawl.Tries = 2
+	cutOff := d.untilCutOff(j)
 	wait := d.after(40, func() {
 		d.cut(0)
 		stop := d.hangUp()
-		time.Sleep(2 * time.Second)
+		cutOff()
 		stop()
 		d.join()
 	})
