@@ -26,6 +26,7 @@ import (
 	"kumo/internal/batch/inspect"
 	"kumo/internal/content/fetch"
 	"kumo/internal/engine/seeds"
+	"kumo/internal/view/text"
 )
 
 const batchShowLong = `Show what a place of batch crawls holds: its collections; the days of a COLLECTION, by its code
@@ -189,7 +190,7 @@ func (o *batchShowOptions) collections(ctx context.Context, w io.Writer, all []*
 		}
 		failed = errors.Join(failed, err)
 		fmt.Fprintf(tab, "%s\t%s\t%d\t%s\t%s\t%s\t%s\n", c.Code, c.Directory, len(c.Dates), c.Dates[0], c.Last(),
-			when(c.Changed), state)
+			text.Time(c.Changed), state)
 	}
 	return errors.Join(tab.Flush(), failed)
 }
@@ -242,7 +243,7 @@ func (o *batchShowOptions) days(ctx context.Context, w io.Writer, c *inspect.Col
 			r = &inspect.Row{}
 		}
 		if !d.State.Ended.IsZero() {
-			ended = when(d.State.Ended)
+			ended = text.Time(d.State.Ended)
 		}
 		fmt.Fprintf(tab, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", date, grouped(r.Pages), r.Sites, grouped(r.Apart),
 			grouped(r.Unchanged), stats.Bytes(d.Bytes["doc"]), stats.Bytes(d.Bytes["xml"]),
@@ -524,7 +525,7 @@ func (v *urlView) all() error {
 	row("url", v.url)
 	row("became", v.became())
 	if d := v.doc; d != nil {
-		row("fetched", when(d.Time)+", in "+d.Took.Round(time.Millisecond).String())
+		row("fetched", text.Time(d.Time)+", in "+d.Took.Round(time.Millisecond).String())
 		row("from", cmp.Or(d.From, map[bool]string{true: "a seed", false: "what was known of earlier days"}[d.Seed]))
 		row("depth", fmt.Sprint(d.Depth))
 		row("type", d.Type)
