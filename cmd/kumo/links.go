@@ -167,7 +167,7 @@ func (o *linksOptions) check(cmd *cobra.Command, f *links.Finder, j *job.Job) er
 	if !o.quiet && err == nil {
 		left := ""
 		if done.Left > 0 {
-			left = fmt.Sprintf("; %s more for the next time", grouped(done.Left))
+			left = fmt.Sprintf("; %s more for the next time", stats.Grouped(done.Left))
 		}
 		fmt.Fprintf(cmd.ErrOrStderr(), "kumo: %s of other sites checked%s\n", stats.Count(done.Checked, "URLs"), left)
 	}
