@@ -2,18 +2,14 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
-	"strconv"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"kumo/internal/app/admin"
-	"kumo/internal/app/inspect"
 	"kumo/internal/app/wire/cluster"
 	"kumo/internal/base/stats"
+	"kumo/internal/view/text"
 )
 
 const balanceLong = `Look into what a crawl with the strategy balance has learnt.
@@ -72,11 +68,9 @@ func balanceModelCommand() *cobra.Command {
 					fmt.Fprintf(cmd.ErrOrStderr(), "kumo: %s: %s\n", file, stats.Count(int64(len(samples)), "samples"))
 				}
 				if asJSON {
-					enc := json.NewEncoder(cmd.OutOrStdout())
-					enc.SetEscapeHTML(false)
-					return enc.Encode(m)
+					return text.JSON(cmd.OutOrStdout(), m)
 				}
-				return printModel(cmd.OutOrStdout(), m)
+				return text.Model(cmd.OutOrStdout(), m)
 			})
 		}}
 	f := cmd.Flags()
@@ -86,69 +80,3 @@ func balanceModelCommand() *cobra.Command {
 	f.SortFlags = false
 	return cmd
 }
-
-// printModel is a model for people.
-func printModel(w io.Writer, m *inspect.Model) error {
-	fmt.Fprintf(w, "%s: %s\n", m.Crawl, stats.Count(int64(m.Samples), "samples"))
-	fmt.Fprintln(w, modelLine(m))
-	if len(m.Nodes) == 0 {
-		return nil
-	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprint(t, "samples\tcores\tGHz\tGB\tnet Mb/s\tdisk Mb/s\trests on\t")
-	for _, p := range m.Nodes[0].Predictions {
-		fmt.Fprintf(t, "%d URLs\t", p.URLs)
-	}
-	fmt.Fprintln(t, "  node")
-	for i := range m.Nodes {
-		n := &m.Nodes[i]
-		fmt.Fprintf(t, "%d\t", n.Samples)
-		for _, f := range []float64{n.Machine.Cores, n.Machine.GHz, n.Machine.MemoryGB, n.Machine.NetworkMbps,
-			n.Machine.DiskMbps} {
-			fmt.Fprintf(t, "%s\t", figure(f))
-		}
-		fmt.Fprintf(t, "%s\t", n.Basis)
-		for _, p := range n.Predictions {
-			fmt.Fprintf(t, "%s\t", inSeconds(p.Seconds))
-		}
-		name := n.Name
-		if !n.Member {
-			name += " (no member now)"
-		}
-		fmt.Fprintf(t, "  %s\n", name)
-	}
-	return t.Flush()
-}
-
-func modelLine(m *inspect.Model) string {
-	switch {
-	case m.Trained == 0:
-		return fmt.Sprintf("no network yet: it takes %d samples to learn from, beside those held back", m.Least)
-	case m.HeldBack == 0:
-		return fmt.Sprintf("a network, learnt from %d; none is held back yet, so its error is not known", m.Trained)
-	}
-	return fmt.Sprintf("a network, learnt from %d; its error on %d held back is %s, by pages a second alone %s", m.Trained,
-		m.HeldBack, wholePercent(m.Error), wholePercent(m.ErrorByPace))
-}
-
-// wholePercent is a part of something, without digits behind the point.
-func wholePercent(part float64) string { return fmt.Sprintf("%.0f %%", 100*part) }
-
-// figure is a machine's, with three digits.
-func figure(f float64) string {
-	if f == 0 {
-		return "-"
-	}
-	return strconv.FormatFloat(threeDigits(f), 'f', -1, 64)
-}
-
-func threeDigits(f float64) float64 {
-	rounded, err := strconv.ParseFloat(strconv.FormatFloat(f, 'g', 3, 64), 64)
-	if err != nil {
-		return f
-	}
-	return rounded
-}
-
-// inSeconds is a time, as people say it.
-func inSeconds(s float64) string { return figure(s) + " s" }

@@ -5,29 +5,25 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
-	"maps"
 	"os"
 	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"kumo/internal/app/setting"
 	wirebatch "kumo/internal/app/wire/batch"
 	"kumo/internal/app/wire/places"
-	"kumo/internal/archive/place"
 	"kumo/internal/base/page"
-	"kumo/internal/base/stats"
 	"kumo/internal/batch"
 	"kumo/internal/batch/collection"
 	"kumo/internal/content/maintext"
 	"kumo/internal/content/parse"
+	"kumo/internal/view/progress"
+	"kumo/internal/view/text/batches"
 )
 
 const batchRunLong = `Crawl the day of the collections in CONFIG: YAML files, or folders of them.
@@ -164,7 +160,7 @@ func (o *batchOptions) load(args []string) ([]*collection.Collection, error) {
 		for _, code := range o.only {
 			i := slices.IndexFunc(all, func(c *collection.Collection) bool { return c.Code == strings.TrimSpace(code) })
 			if i < 0 {
-				return nil, usagef("--only %s: there is no such collection; there are %s", code, codesOf(all))
+				return nil, usagef("--only %s: there is no such collection; there are %s", code, collection.Codes(all))
 			}
 			if !slices.Contains(kept, all[i]) {
 				kept = append(kept, all[i])
@@ -202,14 +198,6 @@ func loadCollections(rules string, args []string) ([]*collection.Collection, err
 		return nil, usagef("%w", faults)
 	}
 	return all, nil
-}
-
-func codesOf(all []*collection.Collection) string {
-	codes := make([]string, len(all))
-	for i, c := range all {
-		codes[i] = c.Code
-	}
-	return strings.Join(codes, ", ")
 }
 
 func (o *batchOptions) check(cmd *cobra.Command) error {
@@ -253,7 +241,7 @@ func (o *batchOptions) run(cmd *cobra.Command, args []string) (err error) {
 	}
 	p.Collections, p.Date = all, o.date
 	err = p.Run(cmd.Context())
-	show.end()
+	show.End()
 	if err != nil && !errors.Is(err, batch.ErrNothing) {
 		return err
 	}
@@ -261,14 +249,14 @@ func (o *batchOptions) run(cmd *cobra.Command, args []string) (err error) {
 	if o.quiet {
 		out = io.Discard
 	}
-	if told := o.report(cmd.Context(), out, p.Place, all); err == nil {
+	if told := batches.Run(cmd.Context(), out, p.Place, o.place, o.date, all); err == nil {
 		err = told
 	}
 	return err
 }
 
 // open opens what a pipeline needs but its collections and its day, and what shows a person what it does.
-func (o *batchOptions) open(ctx context.Context) (*batch.Pipeline, *batchShow, error) {
+func (o *batchOptions) open(ctx context.Context) (*batch.Pipeline, *progress.Batch, error) {
 	at, err := places.Open(ctx, o.place)
 	if err != nil {
 		return nil, nil, err
@@ -285,12 +273,12 @@ func (o *batchOptions) open(ctx context.Context) (*batch.Pipeline, *batchShow, e
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(wirebatch.MemoryLimit(o.memory))
 	}
-	show := newBatchShow(os.Stderr, o.quiet)
+	show := progress.NewBatch(os.Stderr, draws(os.Stderr), o.quiet)
 	if o.contact == "" && o.userAgent == "" && !o.fetching.AllowPrivate {
-		show.log.Warn("no --contact is set: owners of the sites you crawl cannot reach you, and some will block you")
+		show.Log.Warn("no --contact is set: owners of the sites you crawl cannot reach you, and some will block you")
 	}
 	return &batch.Pipeline{Deps: batch.Deps{Place: at, Text: pageTexts()}, Runner: runner, Reducers: o.reducers,
-		Fetching: o.fetching, Listener: show.listener()}, show, nil
+		Fetching: o.fetching, Listener: show.Listener()}, show, nil
 }
 
 // pageTexts finds main texts, of no more pages at once than there are processors.
@@ -305,228 +293,5 @@ func pageTexts() func(*page.Response, *page.Page) (*page.MainText, error) {
 			return nil, err
 		}
 		return &page.MainText{Title: t.Title, Headline: t.Headline, Text: t.Text, Lang: t.Language()}, err
-	}
-}
-
-// report says what the day came to.
-func (o *batchOptions) report(ctx context.Context, w io.Writer, at place.Place, all []*collection.Collection) error {
-	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(tab, "%s\tpages\tapart\tunchanged\tbytes\trounds\tidle\n", o.date)
-	failed := map[string]int64{}
-	for _, c := range all {
-		s, err := batch.ReadState(ctx, at, c, o.date)
-		if err != nil {
-			return err
-		}
-		apart := int64(0)
-		for i := range s.Done {
-			for name, n := range s.Done[i].Counters {
-				if strings.HasPrefix(name, "apart: ") {
-					apart += n
-				}
-				if kind, is := strings.CutPrefix(name, "failed: "); is {
-					failed[kind] += n
-				}
-			}
-		}
-		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\t%d\t%.0f%%\n", c.Code, grouped(s.Count("kept")), grouped(apart),
-			grouped(s.Count("unchanged")), stats.Bytes(s.Count("kept bytes")), s.Next.Round, 100*s.IdleShare())
-	}
-	if err := tab.Flush(); err != nil {
-		return err
-	}
-	if err := reportFields(ctx, w, at, all, o.date); err != nil {
-		return err
-	}
-	if len(failed) > 0 {
-		var kinds []string
-		for _, kind := range slices.Sorted(maps.Keys(failed)) {
-			n := grouped(failed[kind])
-			if kind == string(page.NoRules) {
-				kind = "robots.txt not had"
-			}
-			kinds = append(kinds, kind+" "+n)
-		}
-		fmt.Fprintf(w, "URLs without an answer: %s. Why one has none: kumo batch show %s COLLECTION %s URL\n",
-			strings.Join(kinds, ", "), o.place, o.date)
-	}
-	return nil
-}
-
-// reportFields says what rules have made of the day's pages.
-func reportFields(ctx context.Context, w io.Writer, at place.Place, all []*collection.Collection, date string) error {
-	for _, c := range all {
-		r, err := batch.ReadFieldsReport(ctx, at, c, date)
-		if err != nil {
-			return err
-		}
-		if r == nil {
-			continue
-		}
-		day := stats.Report{Fields: r.Day}
-		for i := range day.Fields { // whether one is gone the days before it tell, too
-			one := &day.Fields[i]
-			for k := range one.Fields {
-				one.Fields[k].Changed = false
-			}
-			for _, sum := range r.SoFar {
-				if sum.Rule == one.Rule && sum.Host == one.Host {
-					one.Fields = sum.Fields
-				}
-			}
-		}
-		day.PrintFields(func(name, format string, args ...any) {
-			if name != "" {
-				name += " of " + c.Code + ": "
-			} else {
-				name = "  "
-			}
-			fmt.Fprintf(w, "%s"+format+"\n", append([]any{name}, args...)...)
-		})
-	}
-	return nil
-}
-
-// A batchShow is what a person sees of a batch crawl while it runs.
-type batchShow struct {
-	log   *slog.Logger
-	live  io.Writer // a terminal; nil if there is none
-	lines chan func()
-	ended chan struct{}
-	last  time.Time
-}
-
-// newBatchShow shows on stderr. All it writes is written by one goroutine, as progress comes from any.
-func newBatchShow(stderr *os.File, quiet bool) *batchShow {
-	s := &batchShow{lines: make(chan func(), 100), ended: make(chan struct{})}
-	level := slog.LevelInfo
-	if quiet {
-		level = slog.LevelError
-	}
-	s.log = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level}))
-	if draws(stderr) && !quiet {
-		s.live = stderr
-	}
-	go func() {
-		defer close(s.ended)
-		for f := range s.lines {
-			f()
-		}
-	}()
-	return s
-}
-
-func (s *batchShow) end() {
-	close(s.lines)
-	<-s.ended
-	s.clear()
-}
-
-// width is how much of a line fits on the terminal.
-func (s *batchShow) width() int {
-	if f, is := s.live.(*os.File); is {
-		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 1 {
-			return columns - 1
-		}
-	}
-	return 79
-}
-
-func (s *batchShow) clear() {
-	if s.live != nil {
-		fmt.Fprint(s.live, "\r\x1b[K")
-	}
-}
-
-// say logs a line.
-func (s *batchShow) say(text string, args ...any) {
-	s.lines <- func() { s.clear(); s.log.Info(text, args...) }
-}
-
-// logEvery is how often progress is logged where there is no terminal.
-const logEvery = 30 * time.Second
-
-func (s *batchShow) progress(j *batch.JobInfo, p batch.Progress) {
-	f := func() {
-		if s.live == nil {
-			if now := time.Now(); now.Sub(s.last) >= logEvery {
-				s.last = now
-				s.log.Info(j.Job, "round", j.Round, "maps", fmt.Sprintf("%d/%d", p.MapsDone, p.Maps), "reduces",
-					fmt.Sprintf("%d/%d", p.ReducesDone, p.Reduces), "status", p.Status)
-			}
-			return
-		}
-		line := fmt.Sprintf("%s  maps %d/%d", title(j), p.MapsDone, p.Maps)
-		if p.Reduces > 0 {
-			line += fmt.Sprintf("  reduces %d/%d", p.ReducesDone, p.Reduces)
-		}
-		if p.Status != "" {
-			line += "  " + p.Status
-		}
-		fmt.Fprintf(s.live, "\r\x1b[K%.*s", s.width(), line)
-	}
-	select {
-	case s.lines <- f:
-	default: // the terminal is behind: what comes next says more
-	}
-}
-
-func title(j *batch.JobInfo) string {
-	what := codesOf(j.Collections)
-	if len(j.Collections) > 3 {
-		what = stats.Count(len(j.Collections), "collections")
-	}
-	return fmt.Sprintf("round %d: %s of %s", j.Round, j.Job, what)
-}
-
-func (s *batchShow) listener() batch.Listener {
-	return batch.Listener{
-		Resumed: func(c *collection.Collection, st *batch.State) {
-			if st.Next.Job == "" {
-				s.say("done already", "collection", c.Code, "day", st.Date, "ended", st.Ended.Format(time.RFC3339))
-				return
-			}
-			s.say("going on", "collection", c.Code, "day", st.Date, "round", st.Next.Round, "job", st.Next.Job)
-		},
-		JobBegan: func(j *batch.JobInfo) {
-			if s.live == nil {
-				s.say("job", "round", j.Round, "job", j.Job, "collections", codesOf(j.Collections), "files", j.Inputs)
-			}
-		},
-		Progress: s.progress,
-		JobEnded: func(j *batch.JobInfo, r *batch.Result, took time.Duration) {
-			args := []any{"round", j.Round, "job", j.Job, "took", took.Round(time.Millisecond).String()}
-			if r.Failed > 0 {
-				args = append(args, "failed_attempts", r.Failed)
-			}
-			if all := r.Counters.Get(batch.JobCrawl, batch.CounterThread); all > 0 {
-				args = append(args, "requests", r.Counters.Get(batch.JobCrawl, "requests"), "idle_share",
-					fmt.Sprintf("%.0f%%", 100*float64(r.Counters.Get(batch.JobCrawl, batch.CounterIdle))/float64(all)))
-			}
-			if j.Job == batch.JobOptimize {
-				n := int64(0)
-				for _, c := range j.Collections {
-					n += r.Counters.Get(c.Code, "new")
-				}
-				args = append(args, "new_urls", n)
-			}
-			s.say("done", args...)
-		},
-		Ended: func(c *collection.Collection, st *batch.State) {
-			s.say("day done", "collection", c.Code, "day", st.Date, "fetched", st.Count("pages"), "pages", st.Count("kept"))
-		},
-		Moved: func(c *collection.Collection, m *batch.Move) {
-			if m.To != "" {
-				s.say("a seed redirects: where to is in scope", "collection", c.Code, "seed", m.URL, "to", m.To)
-			}
-		},
-		Cut: func(c *collection.Collection, st *batch.State) {
-			s.lines <- func() {
-				s.clear()
-				s.log.Warn("rounds end though URLs are left: more than depth and redirects can make", "collection", c.Code,
-					"rounds",
-					st.Cut)
-			}
-		},
 	}
 }

@@ -2,14 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"kumo/internal/archive/place"
-	"kumo/internal/base/stats"
 	"kumo/internal/batch"
 	"kumo/internal/batch/collection"
 	"kumo/internal/batch/collection/schedule"
@@ -72,13 +69,13 @@ func (o *batchScheduleOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	defer show.end()
+	defer show.End()
 	for _, c := range all {
 		if c.Schedule == "" {
-			show.log.Warn("a collection has no schedule: it is not run", "collection", c.Code)
+			show.Log.Warn("a collection has no schedule: it is not run", "collection", c.Code)
 		}
 	}
-	r := &schedule.Runner{Collections: all, AtOnce: o.atOnce, CatchUp: o.catchUp, Listener: show.scheduled(),
+	r := &schedule.Runner{Collections: all, AtOnce: o.atOnce, CatchUp: o.catchUp, Listener: show.Scheduled(),
 		Run: func(ctx context.Context, day string, group []*collection.Collection) error {
 			p := *pipeline
 			p.Collections, p.Date = group, day
@@ -103,47 +100,4 @@ func lastDay(ctx context.Context, at place.Place, c *collection.Collection) (las
 	}
 	last.Began, last.Done = s.Began, s.IsDone()
 	return last, nil
-}
-
-// scheduled tells of runs in log lines.
-func (s *batchShow) scheduled() schedule.Listener {
-	warn := func(text string, args ...any) {
-		s.lines <- func() { s.clear(); s.log.Warn(text, args...) }
-	}
-	return schedule.Listener{
-		Sleeps: func(until time.Time, group []*collection.Collection) {
-			s.say("nothing to do", "until", until.Format(time.RFC3339), "then", shortly(group))
-		},
-		Missed: func(c *collection.Collection, due time.Time, times int, why string) {
-			warn("missed", "collection", c.Code, "times", times, "last", due.Format(time.RFC3339), "why", why)
-		},
-		Began: func(day string, group []*collection.Collection, late time.Duration) {
-			args := []any{"day", day, "collections", codesOf(group)}
-			if late > 0 {
-				args = append(args, "late", late.Round(time.Second).String())
-			}
-			s.say("run", args...)
-		},
-		Ended: func(day string, group []*collection.Collection, took time.Duration, err error) {
-			args := []any{"day", day, "collections", codesOf(group), "took", took.Round(time.Second).String()}
-			switch {
-			case err == nil:
-				s.say("run ended", args...)
-			case errors.Is(err, context.Canceled):
-				s.say("run interrupted: it goes on at the next start", args...)
-			default:
-				s.lines <- func() {
-					s.clear()
-					s.log.Error("run failed: it goes on at the next run of that day, or the next start", append(args, "error", err)...)
-				}
-			}
-		},
-	}
-}
-
-func shortly(group []*collection.Collection) string {
-	if len(group) > 3 {
-		return stats.Count(len(group), "collections")
-	}
-	return codesOf(group)
 }

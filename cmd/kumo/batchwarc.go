@@ -14,6 +14,7 @@ import (
 	wirebatch "kumo/internal/app/wire/batch"
 	"kumo/internal/app/wire/places"
 	"kumo/internal/archive/place"
+	"kumo/internal/base/stats"
 	"kumo/internal/batch"
 	"kumo/internal/batch/archive"
 	"kumo/internal/batch/collection"
@@ -110,9 +111,9 @@ func (o *batchWARCOptions) day(ctx context.Context, at place.Place, held *inspec
 	open := func(dir string) (store.Store, error) { return wirebatch.OpenWARC(dir, o.compress, o.size, c, date) }
 	n, err := archive.Write(ctx, archive.Day{Place: at, Collection: c, Date: date, Dir: dir, Open: open,
 		Agent: wirebatch.Fetching("").Agent})
-	line := fmt.Sprintf("%s\t%s\t%s\t%s\t%s", grouped(int64(n.Responses)), grouped(int64(n.Robots)),
-		grouped(int64(n.Revisits)),
-		grouped(int64(n.NoAnswer)), grouped(int64(n.NotArchive)))
+	line := fmt.Sprintf("%s\t%s\t%s\t%s\t%s", stats.Grouped(int64(n.Responses)), stats.Grouped(int64(n.Robots)),
+		stats.Grouped(int64(n.Revisits)),
+		stats.Grouped(int64(n.NoAnswer)), stats.Grouped(int64(n.NotArchive)))
 	if errors.Is(err, archive.ErrMade) {
 		line, err = "-\t-\t-\t-\tthere already", nil
 	}

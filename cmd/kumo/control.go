@@ -19,6 +19,7 @@ import (
 	"kumo/internal/base/stats"
 	"kumo/internal/cluster/desired"
 	"kumo/internal/engine/seeds"
+	"kumo/internal/view/text"
 )
 
 // The verbs that steer a crawl of several nodes. They may be given on any machine that reaches a node with a server.
@@ -102,15 +103,15 @@ func startCommand() *cobra.Command {
 func mayStart(crawl string, r desired.Record, seeds int) error {
 	switch {
 	case r.State == desired.Running:
-		return advice.With(fmt.Errorf("the crawl %q runs already, since %s", crawl, when(r.Changed)),
+		return advice.With(fmt.Errorf("the crawl %q runs already, since %s", crawl, text.Time(r.Changed)),
 			"kumo add adds URLs to it, kumo set changes settings, kumo status says how it goes, kumo stop ends it")
 	case r.State == desired.Paused:
-		return advice.With(fmt.Errorf("the crawl %q is paused, since %s", crawl, when(r.Changed)),
+		return advice.With(fmt.Errorf("the crawl %q is paused, since %s", crawl, text.Time(r.Changed)),
 			"kumo resume lets it go on, kumo add adds URLs to it")
 	case seeds == 0 && r.Seeds == 0:
 		return job.ErrNoSeeds
 	case seeds == 0 && r.State == desired.Done:
-		return advice.With(fmt.Errorf("the crawl %q is done, since %s: nothing waits in it", crawl, when(r.Changed)),
+		return advice.With(fmt.Errorf("the crawl %q is done, since %s: nothing waits in it", crawl, text.Time(r.Changed)),
 			"name more URLs to begin with")
 	}
 	return nil

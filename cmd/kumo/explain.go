@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,9 +22,9 @@ import (
 	"kumo/internal/app/wire/places"
 	"kumo/internal/app/wire/uploads"
 	"kumo/internal/base/settings"
-	"kumo/internal/base/stats"
 	"kumo/internal/base/weburl"
 	"kumo/internal/engine/seeds"
+	"kumo/internal/view/text"
 )
 
 const explainLong = `Say what became of a URL in a crawl: whether it was met, when and where, which rule and which line of robots.txt hold for it,
@@ -100,7 +99,7 @@ func (e *explainer) read(stderr io.Writer, url string) (err error) {
 	if e.dir == "" && e.crawl == "" {
 		return usagef("which crawl? name its folder with --out, or a crawl of several nodes with --crawl")
 	}
-	x := &explained{URL: u.String()}
+	x := &text.Explained{URL: u.String()}
 	if e.dir != "" {
 		if x.Explanation, err = e.folder(u.String()); err != nil {
 			return err
@@ -116,9 +115,9 @@ func (e *explainer) read(stderr io.Writer, url string) (err error) {
 		return err
 	}
 	if e.json {
-		return e.printJSON(x)
+		return text.JSON(e.w, x)
 	}
-	return printExplained(e.w, x)
+	return text.Explain(e.w, x)
 }
 
 // parse reads the URL: a path is one of the host that all seeds of the folder's crawl are of, if there is one.
@@ -171,7 +170,7 @@ func (e *explainer) folder(url string) (x *inspect.Explanation, err error) {
 
 // askOwner asks the cluster whose the host is, if the user names one, or the folder is a node's. Then that it cannot be
 // asked is no error.
-func (e *explainer) askOwner(stderr io.Writer, x *explained, u weburl.URL) (err error) {
+func (e *explainer) askOwner(stderr io.Writer, x *text.Explained, u weburl.URL) (err error) {
 	named := e.crawl != "" || e.nats != "" || len(e.join) > 0
 	if e.dir != "" {
 		if e.self, err = nodes.IdentityOf(e.dir); err != nil {
@@ -187,11 +186,11 @@ func (e *explainer) askOwner(stderr io.Writer, x *explained, u weburl.URL) (err 
 			return err
 		}
 	}
-	x.asked = true
+	x.Asked = true
 	if !named {
 		e.wait = min(e.wait, shortWait)
 		if err := somebody(defaultAddress); err != nil {
-			x.unasked = err
+			x.Unasked = err
 			return nil
 		}
 	}
@@ -204,18 +203,18 @@ func (e *explainer) askOwner(stderr io.Writer, x *explained, u weburl.URL) (err 
 		if x.Owner, err = control.Owner(e.ctx, slice, e.self, e.wait); err != nil || x.Owner != nil {
 			return err
 		}
-		return x.askLinks(ctx, control, u.String())
+		return askLinks(ctx, x, control, u.String())
 	})
 	if err != nil && !named {
-		x.unasked = err
+		x.Unasked = err
 		return nil
 	}
 	return cluster.Advise(err)
 }
 
 // askLinks asks the nodes for links to a host that is nobody's.
-func (x *explained) askLinks(ctx context.Context, control admin.Client, url string) (err error) {
-	if x.strategy, err = control.Strategy(ctx); err != nil {
+func askLinks(ctx context.Context, x *text.Explained, control admin.Client, url string) (err error) {
+	if x.Strategy, err = control.Strategy(ctx); err != nil {
 		return err
 	}
 	l, err := control.Links(ctx, url)
@@ -248,103 +247,4 @@ func somebody(address string) error {
 		return fmt.Errorf("no node with a server is at %s", address)
 	}
 	return c.Close()
-}
-
-// explained is what is known of a URL in the folder, if one was named, and of its host in the cluster, if there is one.
-type explained struct {
-	URL string `json:"url"`
-	*inspect.Explanation
-	Owner *inspect.Owned `json:"owner,omitempty"`
-	Links *inspect.Links `json:"links,omitempty"` // where the host is nobody's
-
-	strategy string
-	asked    bool
-	unasked  error // why the cluster was not asked
-}
-
-// fate is the URL's, in view of whose its host is.
-func (x *explained) fate() string {
-	o, fate := x.Owner, x.Explanation.Fate
-	switch {
-	case x.Links != nil && x.Links.Links > 0 && fate == inspect.Unknown:
-		return "not known here: it is not decided which node is to fetch its host"
-	case o != nil && !o.Here && fate == inspect.Unknown:
-		return "not known here: another node owns its host"
-	case o != nil && o.Here && o.State == inspect.HostParked && fate == inspect.Waiting:
-		return "waiting: no node reaches its host"
-	}
-	return fateLine(x.Explanation)
-}
-
-func printExplained(w io.Writer, x *explained) error {
-	s := sheet{tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)}
-	s.row("url", "%s", x.URL)
-	if x.Explanation != nil {
-		s.explanation(x.Explanation, x.fate())
-	}
-	if x.asked {
-		s.owner(x)
-	}
-	return s.Flush()
-}
-
-// owner says whose the host is.
-func (s sheet) owner(x *explained) {
-	o := x.Owner
-	switch {
-	case x.unasked != nil:
-		s.row("owner", "not known: %v: name one with --join, and the cluster's secret with --secret-file", x.unasked)
-		return
-	case o == nil:
-		s.nobody(x)
-		return
-	case o.Gone:
-		s.row("owner", "%s, which is no member any more: others take over what it had", o.Node)
-	case o.Here:
-		s.row("owner", "%s, this node%s", o.Owner, ownedSince(o))
-	default:
-		s.row("owner", "%s%s", o.Owner, ownedSince(o))
-	}
-	if o.State != inspect.HostReached && o.State != inspect.HostGiven || o.Rounds > 0 || o.Moved {
-		s.row("", "%s", stateLine(o))
-	}
-	if !o.Here && !o.Gone {
-		at := ""
-		if o.Address != "" {
-			at = " (" + o.Address + ")"
-		}
-		s.row("", "what became of the URL that node knows: kumo explain with its folder, on its machine%s", at)
-	}
-}
-
-// nobody says why the host has no owner.
-func (s sheet) nobody(x *explained) {
-	l := x.Links
-	switch {
-	case l == nil || l.Links == 0:
-		why := "or it is just being found out who reaches it"
-		if x.strategy == admin.Balance {
-			why = "or the master is just deciding"
-		}
-		s.row("owner", "nobody yet: no node has met a link to its host, %s", why)
-	case x.strategy == admin.Balance:
-		s.row("owner", "nobody yet: the master gives the host away when a node is about to be done with what it has")
-	default:
-		s.row("owner", "nobody yet: it is just being found out who reaches it")
-	}
-	if l != nil && l.Links > 0 {
-		s.row("", "%s to it %s on %s", stats.Count(l.Links, "links"), stats.Either(l.Links, "waits", "wait"),
-			stats.Count(l.Nodes, "nodes"))
-	}
-	if l != nil && l.Silent > 0 {
-		s.row("", "%s not said whether links wait there", stats.Count(l.Silent, "nodes")+stats.Either(l.Silent, " has",
-			" have"))
-	}
-}
-
-func ownedSince(o *inspect.Owned) string {
-	if o.Since.IsZero() {
-		return ""
-	}
-	return ", since " + when(o.Since)
 }

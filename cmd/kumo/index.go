@@ -65,7 +65,7 @@ func indexCommand() *cobra.Command {
 			x.Said = func(err error) { fmt.Fprintln(cmd.ErrOrStderr(), "kumo:", named(err)) }
 			x.Progress = func(s stats.Sink) {
 				if show {
-					fmt.Fprintf(os.Stderr, "\r\x1b[K%s indexed, %s wait", grouped(s.Sent), grouped(s.Waiting))
+					fmt.Fprintf(os.Stderr, "\r\x1b[K%s indexed, %s wait", stats.Grouped(s.Sent), stats.Grouped(s.Waiting))
 				}
 			}
 			r, err := sinks.Index(cmd.Context(), x)

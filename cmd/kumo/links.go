@@ -1,13 +1,10 @@
 package main
 
 import (
-	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
@@ -16,10 +13,10 @@ import (
 	"kumo/internal/app/folder"
 	"kumo/internal/app/job"
 	"kumo/internal/app/wire/uploads"
-	"kumo/internal/archive/export/table"
 	"kumo/internal/archive/links"
 	"kumo/internal/base/stats"
 	"kumo/internal/base/weburl"
+	"kumo/internal/view/text"
 )
 
 const linksCommandLong = `Say which pages of the crawl in FOLDER link to what.
@@ -170,7 +167,7 @@ func (o *linksOptions) check(cmd *cobra.Command, f *links.Finder, j *job.Job) er
 	if !o.quiet && err == nil {
 		left := ""
 		if done.Left > 0 {
-			left = fmt.Sprintf("; %s more for the next time", grouped(done.Left))
+			left = fmt.Sprintf("; %s more for the next time", stats.Grouped(done.Left))
 		}
 		fmt.Fprintf(cmd.ErrOrStderr(), "kumo: %s of other sites checked%s\n", stats.Count(done.Checked, "URLs"), left)
 	}
@@ -178,11 +175,11 @@ func (o *linksOptions) check(cmd *cobra.Command, f *links.Finder, j *job.Job) er
 }
 
 func (o *linksOptions) answer(cmd *cobra.Command, f *links.Finder, clear func()) error {
-	out := o.printer(cmd.OutOrStdout())
+	out := text.NewLinkPrinter(cmd.OutOrStdout(), o.format())
 	tell := func(l *links.Link) error {
 		clear()
 		o.found++
-		return out.link(l)
+		return out.Print(l)
 	}
 	var err error
 	switch ctx := cmd.Context(); {
@@ -194,7 +191,7 @@ func (o *linksOptions) answer(cmd *cobra.Command, f *links.Finder, clear func())
 		err = f.From(ctx, o.from, tell)
 	}
 	clear()
-	if err = errors.Join(err, out.end()); err != nil || o.found > 0 {
+	if err = errors.Join(err, out.End()); err != nil || o.found > 0 {
 		return err
 	}
 	switch w := cmd.ErrOrStderr(); {
@@ -208,108 +205,16 @@ func (o *linksOptions) answer(cmd *cobra.Command, f *links.Finder, clear func())
 	return nil
 }
 
-func (o *linksOptions) printer(w io.Writer) linkPrinter {
+func (o *linksOptions) format() text.LinkFormat {
 	switch {
 	case o.jsonl:
-		enc := json.NewEncoder(w)
-		enc.SetEscapeHTML(false)
-		return jsonLinks{enc}
+		return text.LinksJSON
 	case o.csv:
-		return &csvLinks{w: csv.NewWriter(w)}
+		return text.LinksCSV
 	case o.from != "":
-		return listedLinks{w}
+		return text.LinkLines
 	}
-	return &groupedLinks{w: w}
-}
-
-// A linkPrinter shows links.
-type linkPrinter interface {
-	link(*links.Link) error
-	end() error
-}
-
-type jsonLinks struct{ *json.Encoder }
-
-func (p jsonLinks) link(l *links.Link) error { return p.Encode(l) }
-func (p jsonLinks) end() error               { return nil }
-
-type csvLinks struct {
-	w     *csv.Writer
-	begun bool
-}
-
-func (p *csvLinks) link(l *links.Link) error {
-	p.head()
-	return p.w.Write([]string{table.Cell(l.URL), strconv.Itoa(l.Status), l.Error,
-		table.Cell(strings.Join(l.Redirects, " ")), table.Cell(l.From), l.Kind, table.Cell(l.Text)})
-}
-
-func (p *csvLinks) head() {
-	if !p.begun {
-		p.begun = true
-		_ = p.w.Write([]string{"url", "status", "error", "redirects", "from", "kind", "text"}) // Error tells
-	}
-}
-
-func (p *csvLinks) end() error {
-	p.head()
-	p.w.Flush()
-	return p.w.Error()
-}
-
-// groupedLinks shows each URL once, above the pages that link to it.
-type groupedLinks struct {
-	w    io.Writer
-	last string
-}
-
-func (p *groupedLinks) link(l *links.Link) error {
-	if l.URL != p.last {
-		if p.last != "" {
-			fmt.Fprintln(p.w)
-		}
-		fmt.Fprintf(p.w, "%-7s %s\n", linkWord(l), l.URL)
-		for _, to := range l.Redirects {
-			fmt.Fprintf(p.w, "     -> %s\n", to)
-		}
-	}
-	p.last = l.URL
-	_, err := fmt.Fprintf(p.w, "   from %s%s\n", l.From, linkText(l))
-	return err
-}
-
-func (p *groupedLinks) end() error { return nil }
-
-// listedLinks shows a link a line.
-type listedLinks struct{ w io.Writer }
-
-func (p listedLinks) link(l *links.Link) error {
-	_, err := fmt.Fprintf(p.w, "%-11s %s%s\n", linkWord(l), strings.Join(append([]string{l.URL}, l.Redirects...), " -> "),
-		linkText(l))
-	return err
-}
-
-func (p listedLinks) end() error { return nil }
-
-// linkWord says in a word what became of a link.
-func linkWord(l *links.Link) string {
-	switch {
-	case l.Error != "":
-		return l.Error
-	case l.Status > 0:
-		return strconv.Itoa(l.Status)
-	}
-	return "ok"
-}
-
-func linkText(l *links.Link) string {
-	switch {
-	case l.Text != "":
-		return fmt.Sprintf("  %q", l.Text)
-	case l.Kind != "a":
-		return "  (" + l.Kind + ")"
-	}
-	return ""
+	return text.LinksByURL
 }
 
 // linkProgress writes over one line, once it takes long.

@@ -2,15 +2,10 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"iter"
-	"strconv"
 	"strings"
-	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -21,6 +16,7 @@ import (
 	"kumo/internal/app/wire"
 	"kumo/internal/app/wire/places"
 	"kumo/internal/base/weburl"
+	"kumo/internal/view/text"
 )
 
 // The verbs that look into a crawl, whether it runs or not.
@@ -34,10 +30,7 @@ func hostsCommand() *cobra.Command {
 	var n int
 	cmd := lookCommand("hosts [FOLDER]", "List the hosts of a crawl where URLs wait", nil,
 		func(l *lookup, _ []string) error {
-			_, err := list(l, l.look.Hosts(l.ctx, n), "waiting\thost\tnext\tfor\tfailures", func(h *inspect.Host) string {
-				return fmt.Sprintf("%d\t%s\t%s\t%s\t%d", h.Waiting, h.Key, when(h.Next), h.For, h.Failures)
-			})
-			return err
+			return text.Hosts(l.w, l.json, l.look.Hosts(l.ctx, n))
 		})
 	cmd.Flags().VarP(counted(&n, 20), "number", "n", "list this many, those with most URLs first")
 	cmd.Long = "List the hosts of a crawl where URLs wait, with their next time and what they wait for." + lookLong
@@ -55,10 +48,7 @@ func queueCommand() *cobra.Command {
 			if err := l.knowHost(host); err != nil {
 				return err
 			}
-			_, err = list(l, l.look.Queue(l.ctx, host, n), "depth\tpath\ttries\turl\tfrom", func(it *inspect.Item) string {
-				return fmt.Sprintf("%d\t%s\t%d\t%s\t%s", it.Depth, it.Path, it.Tries, it.URL, it.From)
-			})
-			return err
+			return text.Queue(l.w, l.json, l.look.Queue(l.ctx, host, n))
 		})
 	cmd.Flags().VarP(counted(&n, 20), "number", "n", "list this many, 10,000 at most, in the order in which they are "+
 		"to be fetched")
@@ -73,7 +63,7 @@ func seenCommand() *cobra.Command {
 	cmd = lookCommand("seen [--prefix URL]", "List the known URLs that begin with a prefix", cobra.MaximumNArgs(1),
 		func(l *lookup, args []string) error {
 			prefix += strings.Join(args, "")
-			listed, err := list(l, l.look.Seen(l.ctx, prefix, n), "", knownLine)
+			listed, err := text.Known(l.w, l.json, l.look.Seen(l.ctx, prefix, n))
 			if err == nil && listed == 0 {
 				fmt.Fprintf(cmd.ErrOrStderr(), "kumo: the crawl knows no URL that begins with %q\n", prefix)
 			}
@@ -92,12 +82,7 @@ func topCommand() *cobra.Command {
 	cmd := lookCommand("top [FOLDER]", "List the most important URLs, or hosts, of a crawl", nil,
 		func(l *lookup, _ []string) error {
 			bySite := by == "host"
-			head, row := "importance\tstatus\tdepth\turl", importantLine
-			if bySite {
-				head, row = "importance\tsum\turls\tnot fetched\thost\tmost important", siteLine
-			}
-			_, err := list(l, l.look.Top(l.ctx, n, bySite), head, row)
-			return err
+			return text.Top(l.w, l.json, bySite, l.look.Top(l.ctx, n, bySite))
 		})
 	f := cmd.Flags()
 	f.Var(setting.Choice(&by, []string{"url", "host"}), "by", "list URLs, or each host by its most important URL")
@@ -109,25 +94,6 @@ adds is not in it. It goes through all known URLs, so it takes some seconds for 
 is a line for each scheme and host: its most important URL, the sum over all that are known there, how many these are,
 and how many of them were not fetched.` + lookLong
 	return orArgument(cmd)
-}
-
-func importantLine(i *inspect.Important) string {
-	return fmt.Sprintf("%.4g\t%s\t%d\t%s", i.Importance, statusWord(i), i.Depth, i.URL)
-}
-
-func siteLine(i *inspect.Important) string {
-	return fmt.Sprintf("%.4g\t%.4g\t%d\t%d\t%s\t%s", i.Importance, i.Sum, i.URLs, i.Waiting, i.Site, i.URL)
-}
-
-// statusWord is a URL's status, if it has one.
-func statusWord(i *inspect.Important) string {
-	switch {
-	case i.Status > 0:
-		return strconv.Itoa(i.Status)
-	case i.Fetched:
-		return "failed"
-	}
-	return "-"
 }
 
 // hostArg reads a host as it is in the crawl: with the port, unless it is the scheme's own. A URL means its host.
@@ -215,43 +181,3 @@ func settledJob(ctx context.Context, dir string) (*job.Job, error) {
 	}
 	return &o.Job, o.settle(ctx, flags, nil)
 }
-
-// list prints values as they come, or as a table below a head, which has to wait for the last. It returns how many
-// there were.
-func list[T any](l *lookup, values iter.Seq2[T, error], head string, row func(*T) string) (n int, err error) {
-	w := l.w
-	if head != "" && !l.json {
-		tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		defer func() { err = errors.Join(err, tab.Flush()) }()
-		fmt.Fprintln(tab, head)
-		w = tab
-	}
-	for v, err := range values {
-		if err == nil && l.json {
-			err = l.printJSON(v)
-		} else if err == nil {
-			_, err = fmt.Fprintln(w, row(&v))
-		}
-		if err != nil {
-			return n, err
-		}
-		n++
-	}
-	return n, nil
-}
-
-func (l *lookup) printJSON(v any) error {
-	enc := json.NewEncoder(l.w)
-	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
-}
-
-func knownLine(k *inspect.Known) string {
-	line := fmt.Sprintf("%s  %s, depth %d, since %s", k.URL, k.State, k.Depth, when(k.Since))
-	if !k.Fetched.IsZero() {
-		line += fmt.Sprintf(", status %d at %s", k.Status, when(k.Fetched))
-	}
-	return line
-}
-
-func when(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05Z") }

@@ -97,7 +97,7 @@ func sayRepaired(cmd *cobra.Command, dir string, r *repair.Result, dry bool) {
 	fmt.Fprintf(out, "%s %s: kumo crawl -o %s\n", dir, is, dir)
 	kept := fmt.Sprintf("%s; %s known, %s", howMany(r.Pages, "pages"), howMany(int64(r.Known),
 		"URLs")+stats.Either(r.Known, " is", " are"),
-		grouped(int64(r.Waiting))+stats.Either(r.Waiting, " waits", " wait"))
+		stats.Grouped(int64(r.Waiting))+stats.Either(r.Waiting, " waits", " wait"))
 	if r.Only {
 		fmt.Fprintf(out, "  the rest is as it should be: %s\n", kept)
 	} else {
@@ -117,4 +117,4 @@ func sayRepaired(cmd *cobra.Command, dir string, r *repair.Result, dry bool) {
 	}
 }
 
-func howMany(n int64, things string) string { return grouped(n) + " " + stats.Unit(n, things) }
+func howMany(n int64, things string) string { return stats.Grouped(n) + " " + stats.Unit(n, things) }

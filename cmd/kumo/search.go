@@ -17,6 +17,7 @@ import (
 	"kumo/internal/app/wire/places"
 	"kumo/internal/archive/fulltext"
 	"kumo/internal/base/advice"
+	"kumo/internal/base/stats"
 	"kumo/internal/base/vfs"
 	"kumo/internal/view/web/ui"
 )
@@ -137,7 +138,7 @@ func (o *searchOptions) run(ctx context.Context, out, errs io.Writer, text strin
 		}
 	}
 	docs, _ := r.Docs()
-	fmt.Fprintf(errs, "kumo: %s of %s fit\n", grouped(found.Total), grouped(docs))
+	fmt.Fprintf(errs, "kumo: %s of %s fit\n", stats.Grouped(found.Total), stats.Grouped(docs))
 	if found.Cut != "" {
 		fmt.Fprintf(errs, "kumo: %s\n", found.Cut)
 	}

@@ -2,19 +2,15 @@ package main
 
 import (
 	"bytes"
-	"encoding/csv"
 	"fmt"
-	"io"
 	"os"
 	"slices"
-	"strconv"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"kumo/internal/lab/sim/experiments"
+	"kumo/internal/lab/sim/report"
 )
 
 const simHashLong = `Compare ways to place hosts on equal nodes.
@@ -69,7 +65,7 @@ func simHash() *cobra.Command {
 		if err := checkHash(&h); err != nil {
 			return err
 		}
-		if err := out.prepare(); err != nil {
+		if err := out.Prepare(); err != nil {
 			return err
 		}
 		if cost {
@@ -79,14 +75,11 @@ func simHash() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := printHash(cmd.OutOrStdout(), &h, rows); err != nil {
-			return err
-		}
-		if err := out.table("hash", func(w io.Writer) error { return writeHash(w, rows) }); err != nil || file == "" {
+		if err := report.Hash(cmd.OutOrStdout(), &out.Folder, &h, rows); err != nil || file == "" {
 			return err
 		}
 		var b bytes.Buffer
-		err = writeHash(&b, rows)
+		err = report.WriteHash(&b, rows)
 		if err == nil {
 			err = os.WriteFile(file, b.Bytes(), 0o666)
 		}
@@ -122,63 +115,4 @@ func checkHash(h *experiments.Hash) error {
 		return usagef("--hosts is %d: from 5 for each node, %d, to %d are possible", h.Hosts, 5*most, mostSimHosts)
 	}
 	return nil
-}
-
-// printHash prints the table for people, with an empty line between numbers of nodes.
-func printHash(w io.Writer, h *experiments.Hash, rows []experiments.HashRow) error {
-	fmt.Fprintf(w, "%d slots, %d hosts, seed %d\n\n", h.Slots, h.Hosts, h.Seed)
-	var b strings.Builder
-	tab := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	head := "nodes\tway\tmax/mean\tdeviation\tp\tjoin\tleast\tin vain\tleave\tleast\tin vain\t"
-	if h.Now != nil {
-		head += "ns\t"
-	}
-	fmt.Fprintln(tab, head)
-	for i, r := range rows {
-		if i > 0 && rows[i-1].Nodes != r.Nodes {
-			fmt.Fprintln(tab, strings.Repeat("\t", strings.Count(head, "\t"))) // a line without cells would end the columns
-		}
-		fmt.Fprintf(tab, "%d\t%s\t%.3f\t%s\t%.2g\t%s\t%s\t", r.Nodes, r.Way, r.MaxMean, percent(r.Deviation), r.P,
-			moves(r.Join), moves(r.Leave))
-		if h.Now != nil {
-			fmt.Fprintf(tab, "%d\t", r.Cost.Nanoseconds())
-		}
-		fmt.Fprintln(tab)
-	}
-	if err := tab.Flush(); err != nil {
-		return err
-	}
-	for line := range strings.Lines(b.String()) {
-		if _, err := fmt.Fprintln(w, strings.TrimRight(line, " \n")); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func percent(share float64) string { return strconv.FormatFloat(100*share, 'f', 2, 64) + " %" }
-
-// moves are three cells; dashes if there was no change to look at.
-func moves(m experiments.Moves) string {
-	if m == (experiments.Moves{}) {
-		return "-\t-\t-"
-	}
-	return percent(m.All) + "\t" + percent(m.Least) + "\t" + percent(m.InVain)
-}
-
-// writeHash writes the table for programs.
-func writeHash(to io.Writer, rows []experiments.HashRow) error {
-	w := csv.NewWriter(to)
-	lines := [][]string{{"nodes", "way", "max_mean", "deviation", "p", "join", "join_least", "join_in_vain", "leave",
-		"leave_least",
-		"leave_in_vain", "ns"}}
-	for _, r := range rows {
-		line := []string{strconv.Itoa(r.Nodes), r.Way}
-		for _, x := range []float64{r.MaxMean, r.Deviation, r.P, r.Join.All, r.Join.Least, r.Join.InVain, r.Leave.All,
-			r.Leave.Least, r.Leave.InVain} {
-			line = append(line, strconv.FormatFloat(x, 'g', -1, 64))
-		}
-		lines = append(lines, append(line, strconv.FormatInt(r.Cost.Nanoseconds(), 10)))
-	}
-	return w.WriteAll(lines)
 }

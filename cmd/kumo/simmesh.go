@@ -1,11 +1,8 @@
 package main
 
 import (
-	"fmt"
-	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,7 +10,7 @@ import (
 
 	"kumo/internal/base/machine"
 	"kumo/internal/lab/sim/experiments"
-	"kumo/internal/view/results"
+	"kumo/internal/lab/sim/report"
 )
 
 const simMeshLong = `Make the three experiments again by which Huang, Zeng and Chen judged their crawler
@@ -82,7 +79,7 @@ func simMesh() *cobra.Command {
 		if err := m.check(cmd); err != nil {
 			return err
 		}
-		if err := m.out.prepare(); err != nil {
+		if err := m.out.Prepare(); err != nil {
 			return err
 		}
 		if m.cost {
@@ -160,159 +157,15 @@ func (m *meshSim) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	out, w := cmd.OutOrStdout(), &m.mesh
-	fmt.Fprintf(out, "H = %d URLs, T = %v, a sample each %v, seed %d\n", w.Block, w.T, w.Sample, w.Seed)
-	for _, print := range []func(io.Writer, *experiments.MeshResult) error{m.printScaling, m.printNodes, m.printAreas,
-		m.printRuns, m.printTraffic} {
-		if err := print(out, &r); err != nil {
-			return err
-		}
+	return report.Mesh(cmd.OutOrStdout(), &m.out.Folder, &m.mesh, &r)
+}
+
+func (m *meshSim) runScale(cmd *cobra.Command) error {
+	show, hide := showRuns()
+	rows, err := m.scale.Rows(cmd.Context(), show)
+	hide()
+	if err != nil {
+		return err
 	}
-	m.printCost(out, &r)
-	printMeshJudgement(out, w.Judge(&r))
-	for _, t := range w.Tables(&r) {
-		if err := m.out.table(t.Name, t.Write); err != nil {
-			return err
-		}
-	}
-	for _, p := range w.Pictures(&r) {
-		if err := m.out.picture(p.Name, p.Title, p.SVG); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// grid prints a table for people: cells of a line end with tabs.
-func grid(w io.Writer, title string, fill func(tab io.Writer)) error {
-	fmt.Fprintf(w, "\n%s\n", title)
-	var b strings.Builder
-	tab := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fill(tab)
-	return flush(w, tab, &b)
-}
-
-func (m *meshSim) printScaling(w io.Writer, r *experiments.MeshResult) error {
-	title := fmt.Sprintf("Experiment 1: nodes that fetch %g URLs a second each", m.mesh.Speed)
-	return grid(w, title, func(tab io.Writer) {
-		fmt.Fprintln(tab, "nodes\tsamples\tURLs a sample\tleast\tmost\ta node\t")
-		for _, s := range m.mesh.Steps(r) {
-			fmt.Fprintf(tab, "%d\t%d\t%.1f\t%.0f\t%.0f\t%.2f\t\n", s.Nodes, len(s.Samples), s.Mean(), slices.Min(s.Samples),
-				slices.Max(s.Samples), s.Mean()/float64(s.Nodes))
-		}
-	})
-}
-
-func (m *meshSim) printNodes(w io.Writer, r *experiments.MeshResult) error {
-	title := fmt.Sprintf("Experiment 2: eight nodes after %v. u by an area of W = %d without balancing, by the "+
-		"table's with it", m.mesh.Time, m.mesh.Flat*m.mesh.Block)
-	return grid(w, title, func(tab io.Writer) {
-		fmt.Fprintln(tab, "node\tv\tlambda\tW (n)\tnone: u\twaiting\tpaper: u\twaiting\tkumo: u\twaiting\t")
-		for i, n := range m.mesh.Table {
-			fmt.Fprintf(tab, "%d\t%g\t%g\t%d (%d)\t", i+1, n.Speed, n.Arriving, n.Area*m.mesh.Block, n.Area)
-			for rule := experiments.NoRule; rule <= experiments.ByKumo; rule++ {
-				run := &r.Balance[rule]
-				last := len(run.Nodes) - 1
-				fmt.Fprintf(tab, "%.2f\t%d\t", m.mesh.Ratio(run, last, i), run.Nodes[last][i].Waiting)
-			}
-			fmt.Fprintln(tab)
-		}
-	})
-}
-
-// printAreas prints the areas of the table beside those that the formula makes.
-func (m *meshSim) printAreas(w io.Writer, r *experiments.MeshResult) error {
-	all := append([]time.Duration{m.mesh.T}, m.mesh.OtherT...)
-	slices.Sort(all)
-	all = slices.Compact(all)
-	return grid(w, "Areas in blocks, n: the table's, by the formula with v and lambda for each T, and as a run with "+
-		"areas of its own ends", func(tab io.Writer) {
-		fmt.Fprint(tab, "node\ttable\t")
-		for _, t := range all {
-			fmt.Fprintf(tab, "%s\t", minutes(t))
-		}
-		fmt.Fprintf(tab, "own, %s\t\n", minutes(m.mesh.T))
-		for i, n := range m.mesh.Table {
-			fmt.Fprintf(tab, "%d\t%d\t", i+1, n.Area)
-			for _, t := range all {
-				fmt.Fprintf(tab, "%d\t", m.mesh.Formula(i, t))
-			}
-			for _, run := range r.Balance {
-				if run.OwnAreas {
-					fmt.Fprintf(tab, "%d\t\n", run.Nodes[len(run.Nodes)-1][i].Area)
-				}
-			}
-		}
-	})
-}
-
-// minutes is a time as short as it can be written.
-func minutes(d time.Duration) string {
-	if d%time.Minute == 0 {
-		return fmt.Sprintf("%dm", d/time.Minute)
-	}
-	return d.String()
-}
-
-func (m *meshSim) printRuns(w io.Writer, r *experiments.MeshResult) error {
-	title := fmt.Sprintf("All runs of experiment 2. Where all nodes fetch all the time, the rise is %s",
-		percent(m.mesh.Ceiling()))
-	return grid(w, title, func(tab io.Writer) {
-		fmt.Fprintln(tab, "rule\tT\tURLs a host\tareas\tfetched\trise\tin the last third\twaiting\tat heavy\t"+
-			"light at most\tgiven\t")
-		for i := range r.Balance {
-			run, s := &r.Balance[i], m.mesh.Summary(r, i)
-			areas := "table"
-			if run.OwnAreas {
-				areas = "own"
-			} else if run.Rule == experiments.NoRule {
-				areas = "same"
-			}
-			fmt.Fprintf(tab, "%v\t%s\t%d\t%s\t%d\t%s\t%s\t%d\t%d\tL = %d\t%d\t\n", run.Rule, minutes(run.T), run.HostURLs, areas,
-				s.Fetched, percent(s.Rise), percent(s.LastRise), s.Waiting, s.Heavy, s.MostOfLight, s.Given)
-		}
-	})
-}
-
-func (m *meshSim) printTraffic(w io.Writer, r *experiments.MeshResult) error {
-	return grid(w, "Experiment 3: what nodes send", func(tab io.Writer) {
-		fmt.Fprintln(tab, "rule\tURLs a host\tof\tmessages/s a node\tbytes/s a node\tmessages a page\tbytes a page\t")
-		for i := range r.Balance {
-			run := &r.Balance[i]
-			if run.T != m.mesh.T || run.OwnAreas {
-				continue
-			}
-			for _, t := range m.mesh.Traffic(run) {
-				fmt.Fprintf(tab, "%v\t%d\t%s\t%.2f\t%.0f\t%.1f\t%.0f\t\n", run.Rule, run.HostURLs, t.Kind, t.Messages, t.Bytes,
-					t.PageMessages, t.PageBytes)
-			}
-		}
-	})
-}
-
-// printCost says what nodes took of the processor, if it was measured, and what that is not.
-func (m *meshSim) printCost(w io.Writer, r *experiments.MeshResult) {
-	fmt.Fprint(w, "\nThe paper's nodes took 15 to 36 % of a processor, 10 to 13 % of it when they did not crawl; "+
-		"that is not comparable: nothing is fetched, parsed or stored here.\n")
-	if m.mesh.Processor == nil {
-		return
-	}
-	for rule := experiments.NoRule; rule <= experiments.ByKumo; rule++ {
-		f := r.Balance[rule].Figures[len(r.Balance[rule].Figures)-1]
-		fmt.Fprintf(w, "Overlay and mesh took %.0f µs of a processor a second and node, with rule %v.\n",
-			float64(f.Processor.Microseconds())/f.NodeTime.Seconds(), rule)
-	}
-}
-
-func printMeshJudgement(w io.Writer, all []experiments.MeshStatement) {
-	fmt.Fprintln(w, "\nWhat the paper states.")
-	var told []results.Statement
-	for _, s := range all {
-		of := fmt.Sprintf("experiment %d", s.Experiment)
-		if s.Rule != experiments.NoRule {
-			of += fmt.Sprintf(", rule %v", s.Rule)
-		}
-		told = append(told, results.Statement{Of: of, Seen: s.Seen, Statement: s.Text, Measured: s.Numbers, Why: s.Why})
-	}
-	printStatements(w, told)
+	return report.MeshScale(cmd.OutOrStdout(), &m.out.Folder, &m.scale, rows)
 }

@@ -1,13 +1,11 @@
 package main
 
 import (
-	"fmt"
-	"io"
 	"slices"
 
-	"github.com/spf13/cobra"
+	"kumo/internal/lab/sim/report"
 
-	"kumo/internal/lab/sim/experiments"
+	"github.com/spf13/cobra"
 )
 
 // mostRankNodes is what takes some 200 MB for each million pages.
@@ -64,32 +62,5 @@ func (s *rankSim) runNodes(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	out := cmd.OutOrStdout()
-	fmt.Fprintf(out, "%d pages, %d links, %s; %d pages and %d links reached from %d seeds; seed %d\n", res.Pages,
-		res.Links, hostsInWords(res.Hosts), res.Reached, res.Followed, s.rank.Seeds, s.rank.Seed)
-	if err := s.printNodes(out, res); err != nil {
-		return err
-	}
-	return s.write(s.nodes.Tables(res), s.nodes.Pictures(res))
-}
-
-func (s *rankSim) printNodes(w io.Writer, res *experiments.RankNodesResult) error {
-	title := fmt.Sprintf("Ranks by nodes beside one PageRank of all links found so far: of the %d highest, and over all "+
-		"known URLs", s.rank.Top)
-	return grid(w, title, func(tab io.Writer) {
-		fmt.Fprintf(tab, "nodes\t\tfetched\tknown\tthe same %d\ttau\tlinks abroad\tsent\tof it again\timportant fetched\t\n",
-			s.rank.Top)
-		for i := range res.Runs {
-			run := &res.Runs[i]
-			told := ""
-			if run.Silent {
-				told = "silent"
-			}
-			for _, p := range run.Points {
-				fmt.Fprintf(tab, "%d\t%s\t%s\t%d\t%s\t%.4f\t%d\t%d\t%d\t%s\t\n", run.Nodes, told,
-					percent(float64(p.Fetched)/float64(res.Reached)), p.Known, percent(float64(p.Common)/float64(s.rank.Top)),
-					p.Tau, p.Abroad, p.Sent, p.Again, percent(float64(p.Found)/float64(s.rank.Top)))
-			}
-		}
-	})
+	return report.RankNodes(cmd.OutOrStdout(), &s.out.Folder, &s.nodes, res)
 }

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"time"
@@ -12,6 +10,7 @@ import (
 
 	"kumo/internal/app/setting"
 	"kumo/internal/lab/sim"
+	"kumo/internal/lab/sim/report"
 )
 
 const simSoakLong = `Run a cluster through faults in virtual time, once for each seed, and check after each run what must always hold:
@@ -75,7 +74,7 @@ func simSoak() *cobra.Command {
 	out := &simFolder{}
 	out.bind(f, "what it says")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := out.prepare(); err != nil {
+		if err := out.Prepare(); err != nil {
 			return err
 		}
 		return s.run(cmd)
@@ -90,21 +89,21 @@ func (s *soak) run(cmd *cobra.Command) error {
 	}
 	out := cmd.OutOrStdout()
 	if cmd.Flags().Changed("story") {
-		report := sim.Report{Seeds: 1}
+		all := sim.Report{Seeds: 1}
 		var told sim.Failure
-		report.Figures, told = sim.Story(cfg, s.story, -1)
+		all.Figures, told = sim.Story(cfg, s.story, -1)
 		if len(told.Violations) > 0 { // again, with what became of the host
-			report.Figures, told = sim.Story(cfg, s.story, told.Violations[0].Host)
-			report.Failed = []sim.Failure{told}
+			all.Figures, told = sim.Story(cfg, s.story, told.Violations[0].Host)
+			all.Failed = []sim.Failure{told}
 		}
-		return s.print(out, told.Story, report)
+		return report.Soak(out, told.Story, all, s.strategy, s.cfg.Nodes)
 	}
-	report := sim.Soak(cmd.Context(), cfg, s.progress())
+	all := sim.Soak(cmd.Context(), cfg, s.progress())
 	var story []string
-	if len(report.Failed) > 0 {
-		story = report.Failed[0].Story
+	if len(all.Failed) > 0 {
+		story = all.Failed[0].Story
 	}
-	if err := s.print(out, story, report); err != nil {
+	if err := report.Soak(out, story, all, s.strategy, s.cfg.Nodes); err != nil {
 		return err
 	}
 	return cmd.Context().Err()
@@ -139,29 +138,6 @@ func (s *soak) config() (sim.Config, error) {
 		cfg.Matrix = m
 	}
 	return cfg, nil
-}
-
-// errViolated is what the report has told already.
-var errViolated = errors.New("something was not as it must be")
-
-// print writes a story, what was violated, and the figures in the last line.
-func (s *soak) print(w io.Writer, story []string, report sim.Report) error {
-	for _, line := range story {
-		fmt.Fprintln(w, line)
-	}
-	for _, f := range report.Failed {
-		for _, v := range f.Violations[:min(len(f.Violations), 10)] {
-			fmt.Fprintf(w, "seed %d, at %v: %s\n", f.Seed, v.At.Round(time.Millisecond), v.What)
-		}
-	}
-	if _, err := fmt.Fprintln(w, report); err != nil {
-		return err
-	}
-	if len(report.Failed) > 0 {
-		return fmt.Errorf("seed %d of --strategy %s --nodes %d: %w", report.Failed[0].Seed, s.strategy, s.cfg.Nodes,
-			errViolated)
-	}
-	return nil
 }
 
 // progress shows on a terminal how far the soak is.

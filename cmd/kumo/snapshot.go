@@ -9,6 +9,7 @@ import (
 
 	"kumo/internal/app/inspect"
 	"kumo/internal/app/session"
+	"kumo/internal/base/stats"
 )
 
 const snapshotLong = `Copy the crawl in DIR, as it is at one moment, into the new folder TARGET (default: beside it, DIR.snapshot-TIME).
@@ -53,7 +54,7 @@ func snapshotCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s: %s files, %s bytes\n", target, grouped(int64(last.Files)), grouped(last.Bytes))
+			fmt.Fprintf(cmd.OutOrStdout(), "%s: %s files, %s bytes\n", target, stats.Grouped(int64(last.Files)), stats.Grouped(last.Bytes))
 			return nil
 		}}
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "do not say how far it is")

@@ -1,18 +1,13 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -20,8 +15,8 @@ import (
 	"kumo/internal/app/admin"
 	"kumo/internal/app/inspect"
 	"kumo/internal/app/wire/cluster"
-	"kumo/internal/base/stats"
 	"kumo/internal/cluster/bus"
+	"kumo/internal/view/text"
 )
 
 const statusLong = `Say how a crawl goes. Of one on this machine alone, in the folder that --out names: whether it runs, or how it has ended, what it
@@ -151,13 +146,11 @@ func (s *statusView) follow(ctx, enough context.Context, control admin.Client, c
 
 func (s *statusView) show(all *inspect.Cluster) error {
 	if s.json {
-		enc := json.NewEncoder(s.out)
-		enc.SetEscapeHTML(false)
-		return enc.Encode(all)
+		return text.JSON(s.out, all)
 	}
 	width := s.width()
 	var b strings.Builder
-	printCluster(&b, all, width)
+	text.Cluster(&b, all, settingsLine(all.Settings), width)
 	return s.draw(b.String(), width)
 }
 
@@ -170,27 +163,16 @@ func (s *statusView) width() int {
 }
 
 // draw shows a text, over the one before if that can be.
-func (s *statusView) draw(text string, width int) error {
+func (s *statusView) draw(shown string, width int) error {
 	if s.watch && draws(s.out) {
-		drawn := rows(text, width)
+		drawn := text.Rows(shown, width)
 		if s.drawn > 0 {
-			text = fmt.Sprintf("\r\x1b[%dA\x1b[J", s.drawn) + text
+			shown = fmt.Sprintf("\r\x1b[%dA\x1b[J", s.drawn) + shown
 		}
 		s.drawn = drawn
 	}
-	_, err := io.WriteString(s.out, text)
+	_, err := io.WriteString(s.out, shown)
 	return err
-}
-
-// rows is how many rows of a terminal a text takes, which breaks lines that are longer than it is wide.
-func rows(text string, width int) (n int) {
-	for line := range strings.Lines(text) {
-		n++
-		if long := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); width > 0 && long > width {
-			n += (long - 1) / width
-		}
-	}
-	return n
 }
 
 // terminalWidth is how many columns the terminal has; 0 if that is not known.
@@ -209,178 +191,3 @@ func isTerminal(w io.Writer) bool {
 
 // draws reports whether lines may be drawn over: w is a terminal that can (TERM=dumb says that it cannot).
 func draws(w io.Writer) bool { return isTerminal(w) && os.Getenv("TERM") != "dumb" }
-
-// printCluster is a cluster for people, for a terminal of so many columns; 0: as many as it needs.
-func printCluster(w io.Writer, c *inspect.Cluster, width int) {
-	fmt.Fprintf(w, "%s: %s", c.Crawl, c.State)
-	if c.Why != "" {
-		fmt.Fprintf(w, " (%s)", c.Why)
-	}
-	if !c.Since.IsZero() {
-		fmt.Fprintf(w, " since %s", when(c.Since))
-	}
-	count := len(c.Nodes)
-	if g := c.Gathered; g != nil {
-		count = g.Nodes
-	}
-	fmt.Fprintf(w, ", %d %s", count, plural(count, "node", "nodes"))
-	if c.Epoch > 0 {
-		fmt.Fprintf(w, ", epoch %d %s", c.Epoch, map[bool]string{true: "settled",
-			false: "being settled: hosts change owner"}[c.Settled])
-	}
-	if c.HasLeader() && c.Control != "" {
-		fmt.Fprintf(w, ", %s %s", c.LeaderWord(), c.Control)
-	}
-	if g := c.Gathered; g != nil {
-		fmt.Fprintf(w, ", as %s has gathered it within %.1f s, %.0f s ago", g.By, g.Took, g.Age)
-	}
-	fmt.Fprintln(w)
-	if c.Trouble != "" {
-		fmt.Fprintf(w, "too few servers run, and nothing goes on; this is how it was %s:\n", c.LastHeard())
-	}
-	if line := settingsLine(c.Settings); line != "" {
-		fmt.Fprintf(w, "settings: %s\n", line)
-	}
-	if len(c.Nodes) == 0 && c.Gone.Nodes == 0 {
-		return
-	}
-	printNodes(w, c, width)
-	if text := c.Forecast(); text != "" {
-		fmt.Fprintln(w, text)
-	}
-	if text := placeLine(c); text != "" {
-		fmt.Fprintln(w, text)
-	}
-	for _, note := range c.Notes() {
-		fmt.Fprintf(w, "note: %s\n", note)
-	}
-}
-
-// placeLine is what the nodes have brought to their places, and what waits; "" if their files stay with them.
-func placeLine(c *inspect.Cluster) string {
-	sum, some := stats.Uploads{}, false
-	var states placeStates
-	for i := range c.Nodes {
-		if u := c.Nodes[i].Uploads; u != nil {
-			some = true
-			sum.Files, sum.Bytes = sum.Files+u.Files, sum.Bytes+u.Bytes
-			sum.Waiting, sum.WaitSize = sum.Waiting+u.Waiting, sum.WaitSize+u.WaitSize
-			states.add(u.State)
-		}
-	}
-	if !some {
-		return ""
-	}
-	text := fmt.Sprintf("places: %s (%s)", stats.Count(sum.Files, "files"), stats.Bytes(sum.Bytes))
-	if sum.Waiting > 0 {
-		text += fmt.Sprintf(", and %s (%s) on the way", stats.Count(sum.Waiting, "files"), stats.Bytes(sum.WaitSize))
-	}
-	return text + states.words()
-}
-
-// placeStates are what nodes have brought of their states to their places.
-type placeStates struct {
-	nodes, with int // whose states go there; that have a checkpoint there
-	sum         stats.UploadedState
-}
-
-func (p *placeStates) add(s *stats.UploadedState) {
-	if s == nil {
-		return
-	}
-	p.nodes++
-	if s.Position > 0 {
-		p.with++
-	}
-	if s.Last.After(p.sum.Last) {
-		p.sum.Last = s.Last
-	}
-	p.sum.Coming, p.sum.CutBytes, p.sum.Kept = p.sum.Coming+s.Coming, p.sum.CutBytes+s.CutBytes, p.sum.Kept+s.Kept
-}
-
-func (p *placeStates) words() string {
-	if p.nodes == 0 {
-		return ""
-	}
-	text := fmt.Sprintf("\nstates: checkpoints of %d of %s", p.with, stats.Count(int64(p.nodes), "nodes"))
-	if !p.sum.Last.IsZero() {
-		text += ", the newest of " + stats.Span(max(time.Since(p.sum.Last), 0).Truncate(time.Second)) + " ago"
-	}
-	if p.sum.Coming > 0 {
-		text += ", and " + stats.Bytes(p.sum.Coming) + " on the way"
-	}
-	return text + fmt.Sprintf("; of the journals %s cut, %s kept by the servers", stats.Bytes(p.sum.CutBytes),
-		stats.Bytes(p.sum.Kept))
-}
-
-// printNodes is the table of nodes. Where the terminal is too narrow for it, columns are left out, and never a part of
-// a name.
-func printNodes(w io.Writer, c *inspect.Cluster, width int) {
-	all := c.Columns()
-	table := nodeTable(c, all)
-	for width > 0 && widest(table) > width {
-		least := slices.MaxFunc(all, func(a, b inspect.Column) int { return cmp.Compare(a.Less, b.Less) })
-		if least.Less == 0 {
-			break
-		}
-		all = slices.DeleteFunc(all, func(col inspect.Column) bool { return col.Head == least.Head })
-		table = nodeTable(c, all)
-	}
-	_, _ = io.WriteString(w, table) // into a builder
-}
-
-func nodeTable(c *inspect.Cluster, all []inspect.Column) string {
-	var b strings.Builder
-	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	line := func(cell func(inspect.Column) string, name string) {
-		for _, col := range all {
-			fmt.Fprintf(t, "%s\t", cell(col))
-		}
-		fmt.Fprintf(t, "  %s\n", name)
-	}
-	line(func(col inspect.Column) string { return col.Head }, "node")
-	for i := range c.Nodes {
-		line(func(col inspect.Column) string { return col.Of(&c.Nodes[i]) }, nodeLine(&c.Nodes[i]))
-	}
-	if g := c.Gathered; g != nil && g.Nodes > len(c.Nodes) {
-		more := g.Nodes - len(c.Nodes)
-		line(func(inspect.Column) string { return "" }, fmt.Sprintf("(%d %s not listed)", more,
-			plural(more, "that is", "that are")))
-	}
-	if c.Gone.Nodes > 0 {
-		line(func(col inspect.Column) string {
-			if col.Head == "pages" {
-				return fmt.Sprint(c.Gone.Pages)
-			}
-			return ""
-		}, fmt.Sprintf("(%d %s gone)", c.Gone.Nodes, plural(c.Gone.Nodes, "that has", "that have")))
-	}
-	if len(c.Nodes)+c.Gone.Nodes > 1 {
-		line(func(col inspect.Column) string {
-			if col.Sum == nil {
-				return ""
-			}
-			return col.Sum(c)
-		}, "all")
-	}
-	_ = t.Flush() // into a builder
-	return b.String()
-}
-
-func widest(text string) (n int) {
-	for line := range strings.Lines(text) {
-		n = max(n, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")))
-	}
-	return n
-}
-
-func nodeLine(n *inspect.Node) string {
-	line := n.Name
-	if n.Is != inspect.NodeMember {
-		line += " (" + string(n.Is) + ")"
-	}
-	if n.Idle {
-		line += " idle"
-	}
-	return line
-}

@@ -179,11 +179,11 @@ func (p *faultPrinter) print(r *verify.Report) error {
 	for _, c := range r.Checks {
 		var counts []string
 		for _, n := range c.Counts {
-			counts = append(counts, grouped(n.N)+" "+stats.Unit(n.N, n.Unit))
+			counts = append(counts, stats.Grouped(n.N)+" "+stats.Unit(n.N, n.Unit))
 		}
 		result := "ok"
 		if c.Faults > 0 {
-			result = grouped(c.Faults) + " " + stats.Unit(c.Faults, "faults")
+			result = stats.Grouped(c.Faults) + " " + stats.Unit(c.Faults, "faults")
 		}
 		fmt.Fprintf(tab, "%s\t%s\t%s\n", c.Name, strings.Join(counts, ", "), result)
 	}
@@ -207,13 +207,4 @@ func (p *faultPrinter) printJSON(dir string, r *verify.Report) error {
 		First  []verify.Fault  `json:"first"` // of each check, or all
 		Checks []*verify.Check `json:"checks"`
 	}{dir, r.Faults == 0, r.Faults, p.faults, r.Checks})
-}
-
-// grouped writes 12034 as 12,034.
-func grouped(n int64) string {
-	s := fmt.Sprint(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
 }

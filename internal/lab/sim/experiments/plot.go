@@ -5,7 +5,7 @@ import (
 	"io"
 	"math"
 
-	"kumo/internal/lab/chart"
+	"kumo/internal/view/chart"
 )
 
 // A Picture is panels beside and below each other. It is written as JSON, which bench/plot draws: what draws is a

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"kumo/internal/lab/chart"
+	"kumo/internal/view/chart"
 )
 
 func days(n int) (all []time.Time) {

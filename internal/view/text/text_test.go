@@ -1,7 +1,8 @@
-package main
+package text
 
 import (
 	"encoding/json"
+	"errors"
 	"regexp"
 	"strings"
 	"testing"
@@ -25,7 +26,7 @@ func TestHubForPeople(t *testing.T) {
 			{Node: "d~1", Name: "d", Is: inspect.NodeWaiting, Slot: -1, Age: 1, Clock: at0},
 		}}
 	var b strings.Builder
-	printCluster(&b, c, 0)
+	Cluster(&b, c, "", 0)
 	const want = `news: running since 2026-11-22T09:00:00Z, 4 nodes, epoch 3 settled, control unit b
   pages   /s  hosts  waiting  known  outbox  in flight  unshipped  owned  parked  timeout   heard  node
       0  0.0      0        0      0       0          0        0 B      7       2   2.125s  1s ago  a
@@ -40,7 +41,7 @@ note: c~1 was given up: the others take over what it had
 	}
 	b.Reset()
 	c.Control = ""
-	printCluster(&b, c, 0)
+	Cluster(&b, c, "", 0)
 	if !strings.Contains(b.String(), "settled\n") || !strings.Contains(b.String(),
 		"note: no node is known to be the control unit") {
 		t.Errorf("without one:\n%s", b.String())
@@ -63,7 +64,7 @@ func TestBalanceForPeople(t *testing.T) {
 			{Node: "c~1", Name: "c", Is: inspect.NodeMember, Slot: -1, Age: 1, Clock: at0, Facts: &inspect.Facts{}},
 		}}
 	var b strings.Builder
-	printCluster(&b, c, 0)
+	Cluster(&b, c, "", 0)
 	const want = `docs: running since 2026-11-22T09:00:00Z, 3 nodes, epoch 3 settled, master b
   pages   /s  hosts  waiting  known  outbox  in flight  unshipped  owned  given  done  left  predicted  error       by   heard  node
       0  0.0      0        0      0       0          0        0 B      7    300   120   180       12 s    8 %   learnt  1s ago  a
@@ -76,7 +77,7 @@ func TestBalanceForPeople(t *testing.T) {
 	}
 	b.Reset()
 	c.Control = ""
-	printCluster(&b, c, 80)
+	Cluster(&b, c, "", 80)
 	if s := b.String(); !strings.Contains(s, "no node is known to be the master") ||
 		!strings.Contains(s, "predicted  error") {
 		t.Errorf("on a narrow terminal, without one:\n%s", s)
@@ -107,7 +108,7 @@ samples cores GHz GB net Mb/s disk Mb/s rests on 10 URLs 1000 URLs node
 1 - - - - - pace 1 s 100 s old (no member now)
 `
 		var b strings.Builder
-		if err := printModel(&b, m); err != nil {
+		if err := Model(&b, m); err != nil {
 			t.Fatal(err)
 		}
 		got := strings.ReplaceAll(spaces.ReplaceAllString(b.String(), " "), "\n ", "\n")
@@ -133,7 +134,7 @@ func TestOwnersForPeople(t *testing.T) {
 			{Host: "h.example", Owner: "a", Node: "a~1", State: inspect.HostPromised, Since: at0, Moved: true},
 		}}
 	var b strings.Builder
-	if err := printOwners(&b, all); err != nil {
+	if err := Owners(&b, all); err != nil {
 		t.Fatal(err)
 	}
 	const want = `  hosts  parked  owner
@@ -153,12 +154,12 @@ a           h.example  2026-11-22T09:00:00Z  on its way there for load: the node
 	if b.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
 	}
-	if notes := strings.Join(ownerNotes(all), "\n"); !strings.Contains(notes, "3 more hosts are not listed: --limit 0") ||
+	if notes := strings.Join(OwnerNotes(all), "\n"); !strings.Contains(notes, "3 more hosts are not listed: --limit 0") ||
 		!strings.Contains(notes, "x.example is nobody's yet") || !strings.Contains(notes, "members change just now") {
 		t.Errorf("notes:\n%s", notes)
 	}
 	b.Reset()
-	if err := writeOwners(&b, all); err != nil || strings.Count(b.String(), "\n") != 10 {
+	if err := OwnersJSON(&b, all); err != nil || strings.Count(b.String(), "\n") != 10 {
 		t.Errorf("in JSON: %v\n%s", err, b.String())
 	}
 }
@@ -179,33 +180,33 @@ func TestExplainedForPeople(t *testing.T) {
 		Scope: inspect.Scope{In: true, Why: "any host"}}
 	unmet := &inspect.Explanation{Fate: inspect.Unknown, Scope: inspect.Scope{In: true, Why: "any host"}}
 	for _, c := range []struct {
-		x    explained
+		x    Explained
 		want string // "!" before a part: it is not there
 	}{
-		{explained{Explanation: waits, Owner: &here, asked: true}, "fate waiting\n|owner a, this node, since " +
+		{Explained{Explanation: waits, Owner: &here, Asked: true}, "fate waiting\n|owner a, this node, since " +
 			"2026-11-22T09:00:00Z\n|!that node knows"},
-		{explained{Explanation: waits, Owner: &moved, asked: true}, "this node, since 2026-11-22T09:00:00Z\n|reached; " +
+		{Explained{Explanation: waits, Owner: &moved, Asked: true}, "this node, since 2026-11-22T09:00:00Z\n|reached; " +
 			"moved there for load, from a node that had more to do"},
-		{explained{Explanation: waits, Owner: &parked, asked: true}, "fate waiting: no node reaches its host\n| parked: " +
+		{Explained{Explanation: waits, Owner: &parked, Asked: true}, "fate waiting: no node reaches its host\n| parked: " +
 			"nobody reaches it, tried once by all\n"},
-		{explained{Explanation: unmet, Owner: &other, asked: true}, "not known here: another node owns its host\n|owner " +
+		{Explained{Explanation: unmet, Owner: &other, Asked: true}, "not known here: another node owns its host\n|owner " +
 			"a, since|that node knows: kumo explain with its folder, on its machine (a.internal:7071)\n"},
-		{explained{Explanation: unmet, asked: true}, "unknown: no page within reach|owner nobody yet"},
-		{explained{Explanation: unmet, asked: true, strategy: "balance", Links: &inspect.Links{Links: 3, Nodes: 2}},
+		{Explained{Explanation: unmet, Asked: true}, "unknown: no page within reach|owner nobody yet"},
+		{Explained{Explanation: unmet, Asked: true, Strategy: "balance", Links: &inspect.Links{Links: 3, Nodes: 2}},
 			"not known here: it is not decided which node is to fetch its host\n|owner nobody yet: the master gives the host " +
 				"away when a node is about to be done|3 links to it wait on 2 nodes\n|!not said"},
-		{explained{Explanation: unmet, asked: true, strategy: "hub", Links: &inspect.Links{Links: 1, Nodes: 1, Silent: 1}},
+		{Explained{Explanation: unmet, Asked: true, Strategy: "hub", Links: &inspect.Links{Links: 1, Nodes: 1, Silent: 1}},
 			"nobody yet: it is just being found out who reaches it\n|1 link to it waits on 1 node\n| 1 node has not said"},
-		{explained{asked: true, strategy: "balance"}, "no node has met a link to its host, or the master is just deciding"},
-		{explained{Owner: &taken, asked: true}, "taken from a node that would have been done later"},
-		{explained{Owner: &given, asked: true}, "owner a, this node, since|!given"},
-		{explained{Explanation: unmet}, "unknown: no page within reach|!owner"},
-		{explained{Owner: &gone, asked: true}, "owner a~1, which is no member any more|!fate|!that node knows"},
-		{explained{Explanation: unmet, asked: true, unasked: somebody("127.0.0.1:1")},
+		{Explained{Asked: true, Strategy: "balance"}, "no node has met a link to its host, or the master is just deciding"},
+		{Explained{Owner: &taken, Asked: true}, "taken from a node that would have been done later"},
+		{Explained{Owner: &given, Asked: true}, "owner a, this node, since|!given"},
+		{Explained{Explanation: unmet}, "unknown: no page within reach|!owner"},
+		{Explained{Owner: &gone, Asked: true}, "owner a~1, which is no member any more|!fate|!that node knows"},
+		{Explained{Explanation: unmet, Asked: true, Unasked: errors.New("no node with a server is at 127.0.0.1:1")},
 			"owner not known: no node with a server is at 127.0.0.1:1: name one with --join"},
 	} {
 		var b strings.Builder
-		if err := printExplained(&b, &c.x); err != nil {
+		if err := Explain(&b, &c.x); err != nil {
 			t.Fatal(err)
 		}
 		got := spaces.ReplaceAllString(b.String(), " ")

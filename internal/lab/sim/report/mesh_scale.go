@@ -1,30 +1,22 @@
-package main
+package report
 
 import (
 	"fmt"
 	"io"
 
-	"github.com/spf13/cobra"
-
 	"kumo/internal/lab/sim"
 	"kumo/internal/lab/sim/experiments"
 )
 
-func (m *meshSim) runScale(cmd *cobra.Command) error {
-	show, hide := showRuns()
-	rows, err := m.scale.Rows(cmd.Context(), show)
-	hide()
-	if err != nil {
+// MeshScale prints what nodes exchange as they become more, and writes the table and the picture.
+func MeshScale(out io.Writer, to *Folder, s *experiments.MeshScale, rows []experiments.MeshScaleRow) error {
+	if err := printMeshScale(out, s, rows); err != nil {
 		return err
 	}
-	if err := printMeshScale(cmd.OutOrStdout(), &m.scale, rows); err != nil {
+	if err := to.tables([]experiments.Table{s.Table(rows)}); err != nil {
 		return err
 	}
-	t, p := m.scale.Table(rows), m.scale.Picture(rows)
-	if err := m.out.table(t.Name, t.Write); err != nil {
-		return err
-	}
-	return m.out.picture(p.Name, p.Title, p.SVG)
+	return to.pictures([]experiments.Named{s.Picture(rows)})
 }
 
 func printMeshScale(w io.Writer, s *experiments.MeshScale, rows []experiments.MeshScaleRow) error {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"kumo/internal/lab/chart"
+	"kumo/internal/view/chart"
 )
 
 func svgOf(t *testing.T, p *chart.Plot) string {

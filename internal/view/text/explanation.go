@@ -1,4 +1,4 @@
-package main
+package text
 
 import (
 	"fmt"
@@ -11,14 +11,14 @@ import (
 	"kumo/internal/engine/crawl"
 )
 
-// A sheet prints rows of a name and what there is to say.
+// A sheet prints rows of a name and a value.
 type sheet struct{ *tabwriter.Writer }
 
 func (s sheet) row(name, format string, args ...any) {
 	fmt.Fprintf(s, "%s\t%s\n", name, fmt.Sprintf(format, args...))
 }
 
-// explanation says what a crawl's folder knows.
+// explanation prints what a crawl's folder contains about a URL.
 func (s sheet) explanation(x *inspect.Explanation, fate string) {
 	s.row("fate", "%s", fate)
 	if x.Unread > 0 {
@@ -50,11 +50,11 @@ func (s sheet) explanation(x *inspect.Explanation, fate string) {
 		s.page(x.Page)
 	}
 	if x.Known != nil && !x.Known.Due.IsZero() {
-		s.row("due", "again at %s", when(x.Known.Due))
+		s.row("due", "again at %s", Time(x.Known.Due))
 	}
 }
 
-// fateWords say more of fates that do not speak for themselves.
+// fateWords explain fates.
 var fateWords = map[inspect.Fate]string{
 	inspect.OutOfScope:  "links to it are only counted, by host",
 	inspect.Unknown:     "no page within reach has linked to it",
@@ -78,7 +78,7 @@ func fateLine(x *inspect.Explanation) string {
 	return string(x.Fate)
 }
 
-// met says since when the URL is known, and from where.
+// met prints when the URL was found, and where.
 func (s sheet) met(x *inspect.Explanation) {
 	switch {
 	case x.Known == nil && x.Unread > 0:
@@ -88,9 +88,9 @@ func (s sheet) met(x *inspect.Explanation) {
 		s.row("known", "no")
 		return
 	case x.Known.State == "left out":
-		s.row("known", "since %s, and left out so far", when(x.Known.Since))
+		s.row("known", "since %s, and left out so far", Time(x.Known.Since))
 	default:
-		s.row("known", "since %s, at depth %d", when(x.Known.Since), x.Known.Depth)
+		s.row("known", "since %s, at depth %d", Time(x.Known.Since), x.Known.Depth)
 	}
 	if x.Seed {
 		s.row("from", "the user: it is a seed")
@@ -116,10 +116,10 @@ func robotsLine(r *inspect.Robots) string {
 	if r.File == "" {
 		return "robots.txt " + verdict + by
 	}
-	return fmt.Sprintf("%s %s%s (of %s)", r.File, verdict, by, when(r.Time))
+	return fmt.Sprintf("%s %s%s (of %s)", r.File, verdict, by, Time(r.Time))
 }
 
-// waits says where the URL waits, and how its host stands.
+// waits prints the URL's position in its host's queue, and the state of the host.
 func (s sheet) waits(x *inspect.Explanation) {
 	switch it := x.Waits; {
 	case x.Active:
@@ -151,7 +151,7 @@ func (s sheet) waits(x *inspect.Explanation) {
 	}
 	s.row("host", "%s; next not before %s (%s); delay %v; %s in a row", stats.Count(h.Waiting,
 		"URLs")+stats.Either(h.Waiting, " waits", " wait"),
-		when(h.Next), why, h.Delay, stats.Count(h.Failures, "failures"))
+		Time(h.Next), why, h.Delay, stats.Count(h.Failures, "failures"))
 	if h.Slices > 1 {
 		s.row("", "that is %s, one of the host's %d slices, each with a delay %d times as long and an owner of its own",
 			h.Key, h.Slices, h.Slices)
@@ -164,7 +164,7 @@ func (s sheet) waits(x *inspect.Explanation) {
 	}
 }
 
-// ranking says how important the URL is, and why.
+// ranking prints the URL's importance and its reasons.
 func (s sheet) ranking(x *inspect.Explanation) {
 	r := x.Ranking
 	if r == nil {
@@ -194,27 +194,27 @@ func (s sheet) ranking(x *inspect.Explanation) {
 	s.row("", "so it waits as if that were %.4g: by %s it is %.4g times as much", r.Importance*r.Factor, said, r.Factor)
 }
 
-// left says why the URL was left out, or may be.
+// left prints why the URL was filtered, or may be.
 func (s sheet) left(x *inspect.Explanation) {
 	if m := x.Merge; m != nil {
 		s.row("merge", "takes it in, if it was not met before%s", except(m))
 	}
 	if a := x.Aside; a != nil && x.Fate == inspect.SetAside {
-		s.row("set aside", "%s by %s: %s", when(a.Time), a.Rule, a.Why)
+		s.row("set aside", "%s by %s: %s", Time(a.Time), a.Rule, a.Why)
 	}
 	if k := x.Skipped; k != nil && (x.Page == nil || x.Page.Status == 0) {
 		by := k.Rule + ": " + k.Why
 		if strings.HasPrefix(k.Why, "filter ") && k.Rule == "vetoed" {
 			by = k.Why // which names who says so
 		}
-		s.row("left out", "%s by %s", when(k.Time), by)
+		s.row("left out", "%s by %s", Time(k.Time), by)
 		if k.Rule == crawl.RuleTrap {
 			s.row("", "kumo traps FOLDER --release PATTERN lets in its pattern, kumo crawl --no-traps everything")
 		}
 	}
 }
 
-// linksCutWords name the limits that leave links unread.
+// linksCutWords names the limits that leave links unread.
 var linksCutWords = map[page.LinksCut]string{
 	page.ByMemory:  "all of them need more memory than the crawl has for a page's links; see --memory",
 	page.ByEntries: "a sitemap or feed may have 50,000 entries",
@@ -230,13 +230,13 @@ func except(m *inspect.Skip) string {
 
 func (s sheet) page(p *inspect.Page) {
 	if p.Status == 0 {
-		s.row("tried", "%s, without an answer", when(p.Time))
+		s.row("tried", "%s, without an answer", Time(p.Time))
 		return
 	}
 	if p.Type == "" {
-		s.row("fetched", "%s, status %d", when(p.Time), p.Status)
+		s.row("fetched", "%s, status %d", Time(p.Time), p.Status)
 	} else {
-		s.row("fetched", "%s, status %d, %s, %s", when(p.Time), p.Status, p.Type, stats.Count(p.Bytes, "bytes"))
+		s.row("fetched", "%s, status %d, %s, %s", Time(p.Time), p.Status, p.Type, stats.Count(p.Bytes, "bytes"))
 	}
 	if p.Recrawl != "" {
 		s.row("recrawl", "%s", p.Recrawl)

@@ -1,0 +1,134 @@
+package report
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"kumo/internal/lab/sim/experiments"
+	"kumo/internal/view/results"
+)
+
+// A Folder receives an experiment's files, and a description of them. Without a Dir nothing is written.
+type Folder struct {
+	Dir  string
+	made results.Experiment
+}
+
+// Begin starts the description of an experiment. Everything printed to the returned writer is part of it, and goes to w.
+func (f *Folder) Begin(made results.Experiment, w io.Writer) *Output {
+	f.made = made
+	f.made.Statements, f.made.Tables, f.made.Pictures = []results.Statement{}, []string{}, []results.Picture{}
+	return &Output{Writer: w, made: &f.made}
+}
+
+// End writes the description.
+func (f *Folder) End(out *Output) error {
+	f.made.Printed = out.printed.String()
+	if err := f.made.Write(f.Dir); err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	return nil
+}
+
+// An Output records what an experiment prints, and its statements.
+type Output struct {
+	io.Writer
+	made    *results.Experiment
+	printed bytes.Buffer
+}
+
+// maxPrinted bounds the recorded text, in bytes.
+const maxPrinted = 256 << 10
+
+func (o *Output) Write(b []byte) (int, error) {
+	o.printed.Write(b[:min(len(b), max(maxPrinted-o.printed.Len(), 0))])
+	return o.Writer.Write(b)
+}
+
+// printStatements prints for each statement of a paper whether the numbers confirm it, and why not, grouped by runs.
+func printStatements(w io.Writer, all []results.Statement) {
+	if o, is := w.(*Output); is {
+		o.made.Statements = append(o.made.Statements, all...)
+	}
+	of := ""
+	for _, s := range all {
+		if s.Of != of {
+			fmt.Fprintf(w, "\nOf %s\n", s.Of)
+			of = s.Of
+		}
+		fmt.Fprintf(w, "  %s  %s: %s\n", map[bool]string{true: "seen    ", false: "not seen"}[s.Seen], s.Statement,
+			s.Measured)
+		if s.Why != "" {
+			fmt.Fprintf(w, "            %s\n", s.Why)
+		}
+	}
+}
+
+// Prepare creates the folder and tests that it is writable, before the experiment runs.
+func (f *Folder) Prepare() error {
+	if f.Dir == "" {
+		return nil
+	}
+	if err := os.MkdirAll(f.Dir, 0o777); err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	probe, err := os.CreateTemp(f.Dir, ".kumo-*")
+	if err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	if err := errors.Join(probe.Close(), os.Remove(probe.Name())); err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	return nil
+}
+
+// table writes a table as CSV.
+func (f *Folder) table(name string, write func(io.Writer) error) error {
+	f.made.Tables = append(f.made.Tables, name+".csv")
+	return f.write(name+".csv", write)
+}
+
+// picture draws a picture as SVG.
+func (f *Folder) picture(name, title string, draw func(w io.Writer, title string) error) error {
+	f.made.Pictures = append(f.made.Pictures, results.Picture{File: name + ".svg", Title: title})
+	return f.write(name+".svg", func(w io.Writer) error { return draw(w, title) })
+}
+
+// write writes a whole file.
+func (f *Folder) write(name string, write func(io.Writer) error) error {
+	if f.Dir == "" {
+		return nil
+	}
+	var b bytes.Buffer
+	if err := write(&b); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if err := os.WriteFile(filepath.Join(f.Dir, name), b.Bytes(), 0o666); err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	return nil
+}
+
+// tables writes tables as CSV.
+func (f *Folder) tables(all []experiments.Table) error {
+	for _, t := range all {
+		if err := f.table(t.Name, t.Write); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pictures draws pictures as SVG.
+func (f *Folder) pictures(all []experiments.Named) error {
+	for _, p := range all {
+		if err := f.picture(p.Name, p.Title, p.SVG); err != nil {
+			return err
+		}
+	}
+	return nil
+}

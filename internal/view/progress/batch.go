@@ -1,0 +1,162 @@
+package progress
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"golang.org/x/term"
+
+	"kumo/internal/base/stats"
+	"kumo/internal/batch"
+	"kumo/internal/batch/collection"
+)
+
+// A Batch displays the progress of a batch crawl.
+type Batch struct {
+	Log   *slog.Logger
+	live  io.Writer // a terminal; nil if there is none
+	lines chan func()
+	ended chan struct{}
+	last  time.Time
+}
+
+// NewBatch displays progress on stderr, over one line if that is a terminal that can be drawn on. One goroutine writes
+// everything, as any goroutine may report progress.
+func NewBatch(stderr *os.File, draws, quiet bool) *Batch {
+	s := &Batch{lines: make(chan func(), 100), ended: make(chan struct{})}
+	level := slog.LevelInfo
+	if quiet {
+		level = slog.LevelError
+	}
+	s.Log = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level}))
+	if draws && !quiet {
+		s.live = stderr
+	}
+	go func() {
+		defer close(s.ended)
+		for f := range s.lines {
+			f()
+		}
+	}()
+	return s
+}
+
+// End waits until everything is written.
+func (s *Batch) End() {
+	close(s.lines)
+	<-s.ended
+	s.clear()
+}
+
+// width returns the usable columns of the terminal.
+func (s *Batch) width() int {
+	if f, is := s.live.(*os.File); is {
+		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 1 {
+			return columns - 1
+		}
+	}
+	return 79
+}
+
+func (s *Batch) clear() {
+	if s.live != nil {
+		fmt.Fprint(s.live, "\r\x1b[K")
+	}
+}
+
+// say logs a line.
+func (s *Batch) say(text string, args ...any) {
+	s.lines <- func() { s.clear(); s.Log.Info(text, args...) }
+}
+
+// batchLogEvery is the interval of log lines without a terminal.
+const batchLogEvery = 30 * time.Second
+
+func (s *Batch) progress(j *batch.JobInfo, p batch.Progress) {
+	f := func() {
+		if s.live == nil {
+			if now := time.Now(); now.Sub(s.last) >= batchLogEvery {
+				s.last = now
+				s.Log.Info(j.Job, "round", j.Round, "maps", fmt.Sprintf("%d/%d", p.MapsDone, p.Maps), "reduces",
+					fmt.Sprintf("%d/%d", p.ReducesDone, p.Reduces), "status", p.Status)
+			}
+			return
+		}
+		line := fmt.Sprintf("%s  maps %d/%d", batchTitle(j), p.MapsDone, p.Maps)
+		if p.Reduces > 0 {
+			line += fmt.Sprintf("  reduces %d/%d", p.ReducesDone, p.Reduces)
+		}
+		if p.Status != "" {
+			line += "  " + p.Status
+		}
+		fmt.Fprintf(s.live, "\r\x1b[K%.*s", s.width(), line)
+	}
+	select {
+	case s.lines <- f:
+	default: // the terminal is behind: what comes next says more
+	}
+}
+
+func batchTitle(j *batch.JobInfo) string {
+	what := collection.Codes(j.Collections)
+	if len(j.Collections) > 3 {
+		what = stats.Count(len(j.Collections), "collections")
+	}
+	return fmt.Sprintf("round %d: %s of %s", j.Round, j.Job, what)
+}
+
+// Listener returns what a pipeline reports to.
+func (s *Batch) Listener() batch.Listener {
+	return batch.Listener{
+		Resumed: func(c *collection.Collection, st *batch.State) {
+			if st.Next.Job == "" {
+				s.say("done already", "collection", c.Code, "day", st.Date, "ended", st.Ended.Format(time.RFC3339))
+				return
+			}
+			s.say("going on", "collection", c.Code, "day", st.Date, "round", st.Next.Round, "job", st.Next.Job)
+		},
+		JobBegan: func(j *batch.JobInfo) {
+			if s.live == nil {
+				s.say("job", "round", j.Round, "job", j.Job, "collections", collection.Codes(j.Collections), "files", j.Inputs)
+			}
+		},
+		Progress: s.progress,
+		JobEnded: func(j *batch.JobInfo, r *batch.Result, took time.Duration) {
+			args := []any{"round", j.Round, "job", j.Job, "took", took.Round(time.Millisecond).String()}
+			if r.Failed > 0 {
+				args = append(args, "failed_attempts", r.Failed)
+			}
+			if all := r.Counters.Get(batch.JobCrawl, batch.CounterThread); all > 0 {
+				args = append(args, "requests", r.Counters.Get(batch.JobCrawl, "requests"), "idle_share",
+					fmt.Sprintf("%.0f%%", 100*float64(r.Counters.Get(batch.JobCrawl, batch.CounterIdle))/float64(all)))
+			}
+			if j.Job == batch.JobOptimize {
+				n := int64(0)
+				for _, c := range j.Collections {
+					n += r.Counters.Get(c.Code, "new")
+				}
+				args = append(args, "new_urls", n)
+			}
+			s.say("done", args...)
+		},
+		Ended: func(c *collection.Collection, st *batch.State) {
+			s.say("day done", "collection", c.Code, "day", st.Date, "fetched", st.Count("pages"), "pages", st.Count("kept"))
+		},
+		Moved: func(c *collection.Collection, m *batch.Move) {
+			if m.To != "" {
+				s.say("a seed redirects: where to is in scope", "collection", c.Code, "seed", m.URL, "to", m.To)
+			}
+		},
+		Cut: func(c *collection.Collection, st *batch.State) {
+			s.lines <- func() {
+				s.clear()
+				s.Log.Warn("rounds end though URLs are left: more than depth and redirects can make", "collection", c.Code,
+					"rounds",
+					st.Cut)
+			}
+		},
+	}
+}

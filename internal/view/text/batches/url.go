@@ -1,0 +1,284 @@
+package batches
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/base32"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"kumo/internal/base/page"
+	"kumo/internal/base/stats"
+	"kumo/internal/batch"
+	"kumo/internal/batch/inspect"
+	"kumo/internal/content/fetch"
+	"kumo/internal/engine/seeds"
+	"kumo/internal/view/text"
+)
+
+// URL prints the outcome of a URL on a day.
+func (o *Show) URL(ctx context.Context, w io.Writer, c *inspect.Collection, date, typed string) error {
+	url := typed
+	if u, err := seeds.ParseURL(typed); err == nil {
+		url = u.Canonical().String()
+	}
+	v := &urlView{w: w, c: c, date: date, url: url, visible: o.Terminal}
+	var err error
+	if v.page, err = c.Page(ctx, date, url); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if v.doc, err = c.Document(ctx, date, url); errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	if err != nil && (v.page == nil || o.Headers || o.Body) {
+		return err
+	}
+	return errors.Join(o.part(ctx, v), err)
+}
+
+// part prints the selected part of a URL.
+func (o *Show) part(ctx context.Context, v *urlView) error {
+	if v.page == nil && v.doc == nil {
+		return fmt.Errorf("%s was not asked for on %s%s", v.url, v.date, notAsked(ctx, v.c, v.date, v.url))
+	}
+	switch {
+	case o.JSON:
+		return v.json()
+	case o.XML:
+		return v.xml(ctx)
+	case o.Text:
+		return v.text(ctx)
+	case o.Headers:
+		return v.headers()
+	case o.Body:
+		return v.body()
+	}
+	return v.all()
+}
+
+// otherDays returns the days on which a URL was requested.
+func otherDays(ctx context.Context, c *inspect.Collection, url string) (days []string) {
+	for _, date := range c.Dates {
+		if _, err := c.Document(ctx, date, url); err == nil {
+			days = append(days, date)
+		}
+	}
+	return days
+}
+
+// notAsked returns on which other days a URL was requested, and why it may not have been on this one: the rule that
+// refuses it or, if none does, how many links each rule refused that day. URLs of refused links are not recorded.
+func notAsked(ctx context.Context, c *inspect.Collection, date, url string) string {
+	days, words := otherDays(ctx, c, url), ", nor on any other day"
+	if len(days) > 0 {
+		words = ", but on " + strings.Join(days, ", ")
+	}
+	d, err := c.Day(ctx, date)
+	if err != nil {
+		return words // the day is being read anyway: its own error is shown
+	}
+	counts := linksRefused(d)
+	v, err := c.Refused(ctx, d, url)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && counts != "":
+		return words + "; rules refused links that day, whose URLs are not recorded: " + counts
+	case errors.Is(err, fs.ErrNotExist):
+		return words
+	case err != nil:
+		return fmt.Sprintf("%s; its rules cannot be read: %v", words, err)
+	case v.Refused():
+		return fmt.Sprintf("%s; the rule %s refuses it: %s", words, v.Rule, v.Why)
+	}
+	words += "; no rule refuses the URL itself: no page of that day links to it"
+	if len(days) > 0 {
+		words += ", or it was not due again"
+	}
+	if counts != "" {
+		words += ", or only links that were refused: " + counts
+	}
+	return words
+}
+
+// linksRefused counts the refused links of a day, by rule.
+func linksRefused(d *inspect.Day) string {
+	refused := d.State.RefusedLinks()
+	var parts []string
+	for _, rule := range slices.Sorted(maps.Keys(refused)) {
+		parts = append(parts, fmt.Sprintf("%s %d", rule, refused[rule]))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// A urlView prints the parts of a URL on a day.
+type urlView struct {
+	w       io.Writer
+	visible bool // w is a terminal
+	c       *inspect.Collection
+	date    string
+	url     string
+	page    *inspect.Page   // nil: it has no XML record
+	doc     *batch.Document // nil: the day is not merged
+}
+
+// put writes text that comes from the network.
+func (v *urlView) put(part []byte) error {
+	if v.visible {
+		part = []byte(inspect.Visible(strings.ReplaceAll(string(part), "\r\n", "\n")))
+	}
+	if _, err := v.w.Write(part); err != nil || bytes.HasSuffix(part, []byte("\n")) || !v.visible {
+		return err
+	}
+	_, err := io.WriteString(v.w, "\n")
+	return err
+}
+
+// record is the XML record, that of an earlier day where the page is unchanged.
+func (v *urlView) record(ctx context.Context) (*inspect.Page, error) {
+	if v.page != nil {
+		return v.page, nil
+	}
+	pg, _, err := v.c.Earlier(ctx, v.date, v.found())
+	if err == nil && pg == nil {
+		err = fmt.Errorf("%s has no XML record on %s: %s", v.url, v.date, v.became())
+	}
+	return pg, err
+}
+
+func (v *urlView) xml(ctx context.Context) error {
+	pg, err := v.record(ctx)
+	if err != nil {
+		return err
+	}
+	return v.put(pg.Line)
+}
+
+func (v *urlView) text(ctx context.Context) error {
+	pg, err := v.record(ctx)
+	if err != nil {
+		return err
+	}
+	return v.put(append([]byte(pg.Record.Content), '\n'))
+}
+
+// answer is the document's answer.
+func (v *urlView) answer() (*page.Response, error) {
+	if v.doc == nil {
+		return nil, fmt.Errorf("%s of %s is not merged yet", v.date, v.c.Code)
+	}
+	resp := new(page.Response)
+	if err := v.doc.Response(resp); err != nil {
+		return nil, fmt.Errorf("there is no answer: %s", v.became())
+	}
+	return resp, nil
+}
+
+func (v *urlView) headers() error {
+	resp, err := v.answer()
+	if err != nil {
+		return err
+	}
+	return errors.Join(v.put(resp.RequestRaw), v.put(resp.Raw[:resp.HeadLen]))
+}
+
+// mostShown is how much of a body is decoded to be shown.
+const mostShown = 256 << 20
+
+func (v *urlView) body() error {
+	resp, err := v.answer()
+	if err != nil {
+		return err
+	}
+	if err := fetch.Decode(resp, mostShown); err != nil && len(resp.Body) == 0 {
+		return err
+	}
+	return v.put(resp.Body)
+}
+
+// found returns the records of the URL.
+func (v *urlView) found() *inspect.URL {
+	return &inspect.URL{URL: v.url, Page: v.page, Document: v.doc}
+}
+
+// became returns the outcome of the URL in words.
+func (v *urlView) became() string { return v.found().Became() }
+
+// A urlLine is a URL as JSON.
+type urlLine struct {
+	URL      string       `json:"url"`
+	Became   string       `json:"became"`
+	Status   int          `json:"status,omitempty"`
+	From     string       `json:"from,omitempty"`
+	Depth    int          `json:"depth"`
+	Time     time.Time    `json:"time,omitzero"`
+	Type     string       `json:"type,omitempty"`
+	Entry    *batch.Entry `json:"record,omitempty"`
+	Other    bool         `json:"other,omitempty"` // the record is among those in other languages
+	Headline string       `json:"headline,omitempty"`
+	Text     string       `json:"text,omitempty"`
+}
+
+func (v *urlView) json() error {
+	l := urlLine{URL: v.url, Became: v.became()}
+	if d := v.doc; d != nil {
+		l.Status, l.From, l.Depth, l.Time, l.Type = d.Status, d.From, d.Depth, d.Time, d.Type
+	}
+	if v.page != nil {
+		l.Entry, l.Other = &v.page.Entry, v.page.Apart
+		l.Headline, l.Text = v.page.Record.Headline, v.page.Record.Content
+	}
+	return text.JSON(v.w, l)
+}
+
+// all shows everything in a few lines, with the main text below them.
+func (v *urlView) all() error {
+	tab := tabwriter.NewWriter(v.w, 0, 0, 2, ' ', 0)
+	row := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(tab, "%s\t%s\n", name, inspect.VisibleLine(value))
+		}
+	}
+	row("url", v.url)
+	row("became", v.became())
+	if d := v.doc; d != nil {
+		row("fetched", text.Time(d.Time)+", in "+d.Took.Round(time.Millisecond).String())
+		row("from", cmp.Or(d.From, map[bool]string{true: "a seed", false: "what was known of earlier days"}[d.Seed]))
+		row("depth", fmt.Sprint(d.Depth))
+		row("type", d.Type)
+		if d.Status != 0 {
+			row("size", stats.Bytes(int64(len(d.Raw)-d.HeadLen)))
+			row("truncated", string(d.Truncated))
+			row("malformed", d.Malformed)
+		}
+	}
+	if pg := v.page; pg != nil {
+		r := &pg.Record
+		where := pg.Part
+		if pg.Apart {
+			where += " of other languages"
+		}
+		row("record", fmt.Sprintf("%s, %d bytes from %d", where, pg.Length, pg.Offset))
+		row("encoding", fmt.Sprintf("%s, by %s", r.Encoding, r.EncodingFrom))
+		if r.Language != "" {
+			row("language", fmt.Sprintf("%s: %.0f%% of the text, confidence %.0f%%", r.Language, 100*r.Share,
+				100*r.Confidence))
+		}
+		row("digest", "sha1:"+base32.StdEncoding.EncodeToString(r.Digest[:]))
+		if r.Simhash != 0 {
+			row("simhash", fmt.Sprintf("%016x", r.Simhash))
+		}
+		row("headline", r.Headline)
+	}
+	if err := tab.Flush(); err != nil || v.page == nil {
+		return err
+	}
+	_, err := fmt.Fprintf(v.w, "\n%s\n", inspect.Visible(v.page.Record.Content))
+	return err
+}

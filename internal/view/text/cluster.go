@@ -1,0 +1,190 @@
+package text
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode/utf8"
+
+	"kumo/internal/app/inspect"
+	"kumo/internal/base/stats"
+)
+
+// Cluster prints a cluster for a terminal that is width columns wide (0: no limit). Settings are the crawl's live settings
+// in a line, if any.
+func Cluster(w io.Writer, c *inspect.Cluster, settings string, width int) {
+	fmt.Fprintf(w, "%s: %s", c.Crawl, c.State)
+	if c.Why != "" {
+		fmt.Fprintf(w, " (%s)", c.Why)
+	}
+	if !c.Since.IsZero() {
+		fmt.Fprintf(w, " since %s", Time(c.Since))
+	}
+	count := len(c.Nodes)
+	if g := c.Gathered; g != nil {
+		count = g.Nodes
+	}
+	fmt.Fprintf(w, ", %d %s", count, stats.Either(count, "node", "nodes"))
+	if c.Epoch > 0 {
+		fmt.Fprintf(w, ", epoch %d %s", c.Epoch, map[bool]string{true: "settled",
+			false: "being settled: hosts change owner"}[c.Settled])
+	}
+	if c.HasLeader() && c.Control != "" {
+		fmt.Fprintf(w, ", %s %s", c.LeaderWord(), c.Control)
+	}
+	if g := c.Gathered; g != nil {
+		fmt.Fprintf(w, ", as %s has gathered it within %.1f s, %.0f s ago", g.By, g.Took, g.Age)
+	}
+	fmt.Fprintln(w)
+	if c.Trouble != "" {
+		fmt.Fprintf(w, "too few servers run, and nothing goes on; this is how it was %s:\n", c.LastHeard())
+	}
+	if settings != "" {
+		fmt.Fprintf(w, "settings: %s\n", settings)
+	}
+	if len(c.Nodes) == 0 && c.Gone.Nodes == 0 {
+		return
+	}
+	printNodes(w, c, width)
+	if text := c.Forecast(); text != "" {
+		fmt.Fprintln(w, text)
+	}
+	if text := placeLine(c); text != "" {
+		fmt.Fprintln(w, text)
+	}
+	for _, note := range c.Notes() {
+		fmt.Fprintf(w, "note: %s\n", note)
+	}
+}
+
+// placeLine sums up the nodes' uploads; "" if their files stay with them.
+func placeLine(c *inspect.Cluster) string {
+	sum, some := stats.Uploads{}, false
+	var states placeStates
+	for i := range c.Nodes {
+		if u := c.Nodes[i].Uploads; u != nil {
+			some = true
+			sum.Files, sum.Bytes = sum.Files+u.Files, sum.Bytes+u.Bytes
+			sum.Waiting, sum.WaitSize = sum.Waiting+u.Waiting, sum.WaitSize+u.WaitSize
+			states.add(u.State)
+		}
+	}
+	if !some {
+		return ""
+	}
+	text := fmt.Sprintf("places: %s (%s)", stats.Count(sum.Files, "files"), stats.Bytes(sum.Bytes))
+	if sum.Waiting > 0 {
+		text += fmt.Sprintf(", and %s (%s) on the way", stats.Count(sum.Waiting, "files"), stats.Bytes(sum.WaitSize))
+	}
+	return text + states.words()
+}
+
+// placeStates sums up the uploads of the nodes' states.
+type placeStates struct {
+	nodes, with int // whose states go there; that have a checkpoint there
+	sum         stats.UploadedState
+}
+
+func (p *placeStates) add(s *stats.UploadedState) {
+	if s == nil {
+		return
+	}
+	p.nodes++
+	if s.Position > 0 {
+		p.with++
+	}
+	if s.Last.After(p.sum.Last) {
+		p.sum.Last = s.Last
+	}
+	p.sum.Coming, p.sum.CutBytes, p.sum.Kept = p.sum.Coming+s.Coming, p.sum.CutBytes+s.CutBytes, p.sum.Kept+s.Kept
+}
+
+func (p *placeStates) words() string {
+	if p.nodes == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("\nstates: checkpoints of %d of %s", p.with, stats.Count(int64(p.nodes), "nodes"))
+	if !p.sum.Last.IsZero() {
+		text += ", the newest of " + stats.Span(max(time.Since(p.sum.Last), 0).Truncate(time.Second)) + " ago"
+	}
+	if p.sum.Coming > 0 {
+		text += ", and " + stats.Bytes(p.sum.Coming) + " on the way"
+	}
+	return text + fmt.Sprintf("; of the journals %s cut, %s kept by the servers", stats.Bytes(p.sum.CutBytes),
+		stats.Bytes(p.sum.Kept))
+}
+
+// printNodes prints the table of nodes. On a narrow terminal it omits columns, and never cuts names.
+func printNodes(w io.Writer, c *inspect.Cluster, width int) {
+	all := c.Columns()
+	table := nodeTable(c, all)
+	for width > 0 && widest(table) > width {
+		least := slices.MaxFunc(all, func(a, b inspect.Column) int { return cmp.Compare(a.Less, b.Less) })
+		if least.Less == 0 {
+			break
+		}
+		all = slices.DeleteFunc(all, func(col inspect.Column) bool { return col.Head == least.Head })
+		table = nodeTable(c, all)
+	}
+	_, _ = io.WriteString(w, table) // into a builder
+}
+
+func nodeTable(c *inspect.Cluster, all []inspect.Column) string {
+	var b strings.Builder
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	line := func(cell func(inspect.Column) string, name string) {
+		for _, col := range all {
+			fmt.Fprintf(t, "%s\t", cell(col))
+		}
+		fmt.Fprintf(t, "  %s\n", name)
+	}
+	line(func(col inspect.Column) string { return col.Head }, "node")
+	for i := range c.Nodes {
+		line(func(col inspect.Column) string { return col.Of(&c.Nodes[i]) }, nodeLine(&c.Nodes[i]))
+	}
+	if g := c.Gathered; g != nil && g.Nodes > len(c.Nodes) {
+		more := g.Nodes - len(c.Nodes)
+		line(func(inspect.Column) string { return "" }, fmt.Sprintf("(%d %s not listed)", more,
+			stats.Either(more, "that is", "that are")))
+	}
+	if c.Gone.Nodes > 0 {
+		line(func(col inspect.Column) string {
+			if col.Head == "pages" {
+				return fmt.Sprint(c.Gone.Pages)
+			}
+			return ""
+		}, fmt.Sprintf("(%d %s gone)", c.Gone.Nodes, stats.Either(c.Gone.Nodes, "that has", "that have")))
+	}
+	if len(c.Nodes)+c.Gone.Nodes > 1 {
+		line(func(col inspect.Column) string {
+			if col.Sum == nil {
+				return ""
+			}
+			return col.Sum(c)
+		}, "all")
+	}
+	_ = t.Flush() // into a builder
+	return b.String()
+}
+
+func widest(text string) (n int) {
+	for line := range strings.Lines(text) {
+		n = max(n, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")))
+	}
+	return n
+}
+
+func nodeLine(n *inspect.Node) string {
+	line := n.Name
+	if n.Is != inspect.NodeMember {
+		line += " (" + string(n.Is) + ")"
+	}
+	if n.Idle {
+		line += " idle"
+	}
+	return line
+}
