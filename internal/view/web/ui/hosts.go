@@ -28,8 +28,8 @@ type hostAnswer struct {
 	Partial bool `json:"partial,omitempty"`
 }
 
-func (s *Server) giveHosts(r *http.Request) (any, error) {
-	c, err := s.of(r)
+func (h *crawlAPI) getHosts(r *http.Request) (any, error) {
+	c, err := h.crawls.find(r)
 	if err != nil {
 		return nil, err
 	}
@@ -163,8 +163,8 @@ func (c *crawl) findBusiest(n int) {
 	}
 }
 
-func (s *Server) giveHost(r *http.Request) (any, error) {
-	c, err := s.of(r)
+func (h *crawlAPI) getHost(r *http.Request) (any, error) {
+	c, err := h.crawls.find(r)
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -56,22 +55,13 @@ type Config struct {
 	Only http.Handler
 }
 
-// A Server answers for crawls. Close ends it.
+// A Server serves crawls. New builds its parts, each of which holds only the others that it uses; Close ends them.
 type Server struct {
-	cfg      Config
-	secret   []byte // of this process
-	crawls   []*crawl
-	named    map[string]*crawl
-	batches  []*batches
-	handler  http.Handler
-	done     context.Context
-	end      context.CancelFunc
-	events   *slots        // of event streams
-	requests chan struct{} // whoever has sent a request, and may, has one
-	asks     chan struct{} // whoever asks has one
-	listing  chan struct{} // whoever looks at a crawl for the list has one
-
-	experimental *queue // of all experiments
+	crawls  *crawlSet
+	handler http.Handler // all parts, behind the guard
+	keys    *signer
+	end     context.CancelFunc
+	log     *slog.Logger
 }
 
 const (
@@ -82,39 +72,34 @@ const (
 
 // New makes a server. The caller closes it.
 func New(cfg Config) *Server {
-	s := &Server{cfg: cfg, secret: []byte(rand.Text()), named: map[string]*crawl{},
-		events: newSlots(maxListeners, maxListeners), requests: make(chan struct{}, maxRequests),
-		asks: make(chan struct{}, maxAsks), listing: make(chan struct{}, listPlaces)}
-	s.done, s.end = context.WithCancel(context.Background())
-	views, several := &idleList{}, len(cfg.Crawls)+len(cfg.Batches)+len(cfg.Experiments) > 1
-	s.experimental = newQueue("A folder of experiments", "folders of experiments", several)
-	for _, c := range cfg.Crawls {
-		taken := func(name string) bool { return s.named[name] != nil }
-		name := freeName(cmp.Or(c.Dir, c.Name), taken)
-		x := &crawl{name: name, dir: c.Dir, open: c.Open, wanted: c.Wanted, archive: lookup.New(vfs.OS, c.Dir), done: s.done,
+	done, end := context.WithCancel(context.Background())
+	several := len(cfg.Crawls)+len(cfg.Batches)+len(cfg.Experiments) > 1
+	crawls, batches := newCrawlSet(done, cfg.Crawls, several), newBatchSet(done, cfg.Batches, several)
+	out := &responder{log: cfg.Log, json: cfg.Only != nil, many: len(cfg.Crawls) > 1}
+	results := &experiments{cfg.Experiments,
+		newQueue("A folder of experiments", "folders of experiments", several), out}
+	keys, handler := &signer{[]byte(rand.Text())}, cfg.Only
+	if handler == nil {
+		handler = routes(done, &cfg, crawls, batches, results, keys, out)
+	}
+	queues := &queues{crawls, batches, results.queue}
+	return &Server{crawls: crawls, handler: newGuard(&cfg, queues.of, out).wrap(handler), keys: keys, end: end,
+		log: cfg.Log}
+}
+
+func newCrawlSet(done context.Context, all []Crawl, several bool) *crawlSet {
+	set, views := &crawlSet{byName: map[string]*crawl{}}, &idleList{}
+	for _, c := range all {
+		name := freeName(cmp.Or(c.Dir, c.Name), func(name string) bool { return set.byName[name] != nil })
+		x := &crawl{name: name, dir: c.Dir, open: c.Open, wanted: c.Wanted, archive: lookup.New(vfs.OS, c.Dir), done: done,
 			queue: newQueue("The crawl "+name, "its folder "+c.Dir, several), opening: make(chan struct{}, 1), idleViews: views}
-		x.hub.beat, x.hub.done, x.hub.look = every, s.done, x.news
+		x.hub.beat, x.hub.done, x.hub.look = every, done, x.news
 		if c.Cluster != nil {
-			x.cluster = newCluster(s.done, c)
+			x.cluster = newCluster(done, c)
 		}
-		s.crawls, s.named[x.name] = append(s.crawls, x), x
+		set.all, set.byName[x.name] = append(set.all, x), x
 	}
-	for _, b := range cfg.Batches {
-		where := b.Name
-		if strings.Contains(where, "://") {
-			where, _, _ = strings.Cut(where, "?") // whose options are no part of the name
-		}
-		name := freeName(where, func(name string) bool {
-			return slices.ContainsFunc(s.batches, func(b *batches) bool { return b.name == name })
-		})
-		q := newQueue("The place of batch crawls "+name, b.Name, several)
-		s.batches = append(s.batches, newBatches(s.done, name, b, q))
-	}
-	if s.handler = cfg.Only; s.handler == nil {
-		s.handler = s.mux()
-	}
-	s.handler = s.guard(s.handler)
-	return s
+	return set
 }
 
 var unsafeInName = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
@@ -137,7 +122,7 @@ func freeName(dir string, taken func(string) bool) string {
 
 // Names are the crawls' names in URLs, in their order.
 func (s *Server) Names() (all []string) {
-	for _, c := range s.crawls {
+	for _, c := range s.crawls.all {
 		all = append(all, c.name)
 	}
 	return all
@@ -153,7 +138,7 @@ func (s *Server) Close() {
 	go func() {
 		defer close(closed)
 		var wait sync.WaitGroup
-		for _, c := range s.crawls {
+		for _, c := range s.crawls.all {
 			wait.Go(c.close)
 			if c.cluster != nil {
 				wait.Go(c.cluster.close)
@@ -167,9 +152,12 @@ func (s *Server) Close() {
 	}
 }
 
-// key is what only this process can make of a text.
-func (s *Server) key(of string) string {
-	h := hmac.New(sha256.New, s.secret)
+// A signer makes keys that only this process can make. It does not change.
+type signer struct{ secret []byte }
+
+// sign returns the key of a text.
+func (k *signer) sign(of string) string {
+	h := hmac.New(sha256.New, k.secret)
 	h.Write([]byte(of))
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:18])
 }
@@ -177,22 +165,46 @@ func (s *Server) key(of string) string {
 //go:embed static templates
 var files embed.FS
 
-// mux has all routes.
-func (s *Server) mux() http.Handler {
+// routes makes the parts of a site, and routes requests to them.
+func routes(done context.Context, cfg *Config, crawls *crawlSet, batches *batchSet, results *experiments,
+	keys *signer, out *responder) http.Handler {
+	streams := &eventStreams{done, newSlots(maxListeners, maxListeners)}
+	list := newLister(done, crawls)
+	archive := &archivedPages{crawls, keys, out, cfg.Secure, cfg.Log}
+	front := &frontPages{crawls, batches, len(cfg.Experiments), list, out}
+	pages, nodes := &crawlPages{crawls, archive, streams, out}, &clusterViews{crawls, streams, out}
+	days, control := &batchPages{batches, out}, &controls{crawls, keys, out, cfg.Log}
+	rest := &api{endpointsOf(list, &crawlAPI{crawls}, nodes, &batchAPI{batches}, results), control, out}
+
 	mux := http.NewServeMux()
 	static, err := fs.Sub(files, "static")
 	if err != nil {
 		panic(err) // it is linked
 	}
 	mux.Handle("GET /static/", http.StripPrefix("/static/", cached(http.FileServerFS(static))))
-	s.rest(mux)
-	s.pages(mux)
-	mux.HandleFunc("GET /archived/{key}/{crawl}", s.archived)
-	mux.HandleFunc("GET /crawls/{crawl}/events", s.listen)
-	mux.HandleFunc("GET /crawls/{crawl}/cluster/events", s.listenToCluster)
-	mux.HandleFunc("GET /crawls/{crawl}/act/{do}", s.ask)
-	mux.HandleFunc("POST /crawls/{crawl}/act/{do}", s.act)
+	rest.route(mux)
+	none := func(*http.Request) top { return out.top(nil, "", "") }
+	ofCrawl := func(r *http.Request) top { return out.top(crawls.byName[r.PathValue("crawl")], "", "") }
+	out.route(mux, front.views(), none)
+	out.route(mux, pages.views(), ofCrawl)
+	out.route(mux, nodes.views(), ofCrawl)
+	out.route(mux, days.views(), days.head)
+	out.route(mux, results.views(), none)
+	out.route(mux, map[string]view{"/crawls/{crawl}/act/{do}": control.form}, ofCrawl)
+	mux.HandleFunc("POST /crawls/{crawl}/act/{do}", control.submit)
+	mux.HandleFunc("GET /archived/{key}/{crawl}", archive.serve)
+	mux.HandleFunc("GET /crawls/{crawl}/events", pages.listen)
+	mux.HandleFunc("GET /crawls/{crawl}/cluster/events", nodes.listen)
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		out.fail(w, r, &problem{http.StatusNotFound, "There is no such page", ""})
+	})
 	return mux
+}
+
+// endpointsOf are those of all parts, as openapi.json describes them.
+func endpointsOf(list *lister, crawls *crawlAPI, nodes *clusterViews, batches *batchAPI,
+	results *experiments) []endpoint {
+	return slices.Concat(list.endpoints(), crawls.endpoints(), nodes.endpoints(), batches.endpoints(), results.endpoints())
 }
 
 // cached has files kept by browsers for a while: they change with the program alone.

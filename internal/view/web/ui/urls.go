@@ -15,8 +15,8 @@ type urlPage struct {
 	Partial bool            `json:"partial,omitempty"` // some are missing for a moment, until they are in order
 }
 
-func (s *Server) giveExplanation(r *http.Request) (any, error) {
-	c, err := s.of(r)
+func (h *crawlAPI) getExplanation(r *http.Request) (any, error) {
+	c, err := h.crawls.find(r)
 	if err != nil {
 		return nil, err
 	}
@@ -34,8 +34,8 @@ func (c *crawl) explain(ctx context.Context, url string) (x *inspect.Explanation
 	return x, err
 }
 
-func (s *Server) giveURLs(r *http.Request) (any, error) {
-	c, err := s.of(r)
+func (h *crawlAPI) getURLs(r *http.Request) (any, error) {
+	c, err := h.crawls.find(r)
 	if err != nil {
 		return nil, err
 	}
