@@ -77,7 +77,7 @@ func (c *crawl) steer(r *http.Request, f func(target) error) error {
 		c.cluster.forget()
 		return err
 	}
-	return c.use(r.Context(), func(v *inspect.View) error {
+	return c.view.use(r.Context(), func(v *inspect.View) error {
 		st, can := v.Source.(inspect.Steerer)
 		setter, may := v.Source.(inspect.Setter)
 		if !can || !may || !v.Running() {
@@ -199,7 +199,7 @@ func (c *crawl) count(ctx context.Context, rules []string) (words string, exampl
 		}
 		return b.Words(), b.Examples, nil
 	}
-	err = c.use(ctx, func(v *inspect.View) error {
+	err = c.view.use(ctx, func(v *inspect.View) error {
 		src, can := v.Source.(inspect.Blocker)
 		if !can {
 			return errCannot
@@ -418,7 +418,7 @@ func (h *controls) perform(r *http.Request, c *crawl, a *action, g given, sure s
 		return d, err
 	}
 	h.log.Info("web page: "+a.Name, log...)
-	c.forget()
+	c.status.forget()
 	return d, nil
 }
 
@@ -428,13 +428,6 @@ func actProblem(err error) *problem {
 		return p
 	}
 	return &problem{http.StatusConflict, "The crawl did not do it", err.Error()}
-}
-
-// forget has the crawl looked at anew by who asks next.
-func (c *crawl) forget() {
-	c.look.Lock()
-	defer c.look.Unlock()
-	c.last = nil
 }
 
 // doneWords say what was done, by what a URL says of it.

@@ -41,7 +41,7 @@ func (h *crawlAPI) getOverview(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.overview(r.Context())
+	return c.status.overview(r.Context())
 }
 
 func (h *crawlAPI) getCurves(r *http.Request) (any, error) {

@@ -53,7 +53,7 @@ func (h *crawlPages) listen(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h.streams.send(w, r, c.queue, &c.hub, func(ctx context.Context) (first string, more bool) {
-		o, err := soon(ctx, c.queue, eventTime, c.overview)
+		o, err := soon(ctx, c.queue, eventTime, c.status.overview)
 		if err == nil && !o.runs() {
 			first = `data: {"runs":false}` + "\n\n"
 		}
@@ -169,7 +169,7 @@ func (h *hub) once() (more bool) {
 
 // news is what an overview says, as it is told.
 func (c *crawl) news(ctx context.Context) (data []byte, more bool) {
-	o, err := c.overview(ctx)
+	o, err := c.status.overview(ctx)
 	if err != nil {
 		return nil, false
 	}

@@ -140,7 +140,7 @@ func (c *crawl) entry(ctx context.Context) crawlEntry {
 		e.ofCluster(c.cluster.lookSoon(ctx))
 		return e
 	}
-	o, err := soon(ctx, c.queue, listPatience, c.overview)
+	o, err := soon(ctx, c.queue, listPatience, c.status.overview)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		e.Error = fmt.Sprintf("It has not answered for %v: its disk may be slow, or hang", listPatience)

@@ -271,7 +271,7 @@ func (h *crawlPages) overviewPage(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	o, err := c.overview(r.Context())
+	o, err := c.status.overview(r.Context())
 	if err != nil {
 		return err
 	}
@@ -304,7 +304,7 @@ func (c *crawl) waitsFor(r *http.Request, o *Overview) string {
 	if !o.runs() || o.Waiting == 0 {
 		return ""
 	}
-	p, err := c.busiest(r.Context(), hostsShown)
+	p, err := c.hosts.first(r.Context(), hostsShown)
 	hosts := p.Hosts
 	if err != nil || len(hosts) == 0 {
 		return ""
@@ -368,7 +368,7 @@ func (h *crawlPages) hostsPage(w http.ResponseWriter, r *http.Request) error {
 	ranked := prefix+after == "" && r.FormValue("by") != "name"
 	var p hostPage
 	if ranked {
-		p, err = c.busiest(r.Context(), hostsShown)
+		p, err = c.hosts.first(r.Context(), hostsShown)
 	} else {
 		p, err = c.hostsFrom(r.Context(), strings.ToLower(prefix), after, hostsShown)
 	}
@@ -396,7 +396,7 @@ func (h *crawlPages) hostPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	o, err := c.overview(r.Context())
+	o, err := c.status.overview(r.Context())
 	if err != nil {
 		return err
 	}

@@ -328,7 +328,7 @@ func TestAViewThatDoesNotClose(t *testing.T) {
 		begin := time.Now()
 		for range 2 {
 			for _, c := range s.crawls.all {
-				if err := c.use(t.Context(), func(*inspect.View) error { return nil }); err != nil {
+				if err := c.view.use(t.Context(), func(*inspect.View) error { return nil }); err != nil {
 					t.Error(err)
 				}
 			}
@@ -351,7 +351,7 @@ func TestLinesAreForgotten(t *testing.T) {
 			return inspect.NewView(fixed{}, dir, vfs.OS, true, func() error { return nil }), nil
 		}}}, Log: quiet()})
 		defer s.Close()
-		c := s.crawls.all[0]
+		c := s.crawls.all[0].view
 		lines := func() *inspect.Lines {
 			c.mu.Lock()
 			defer c.mu.Unlock()
@@ -621,7 +621,7 @@ func TestFilesAreLeftWhenTheServerEnds(t *testing.T) {
 		s := New(Config{Crawls: []Crawl{{Dir: dir, Open: func(context.Context) (*inspect.View, error) {
 			return inspect.NewView(fixed{}, dir, disk, true, func() error { return nil }), nil
 		}}}, Log: quiet()})
-		err := s.crawls.all[0].use(t.Context(), func(v *inspect.View) error {
+		err := s.crawls.all[0].view.use(t.Context(), func(v *inspect.View) error {
 			x, err := v.Explain(t.Context(), "http://h.test/")
 			if err == nil && !x.Reading {
 				t.Error("the file is not gone through beside")

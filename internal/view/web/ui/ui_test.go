@@ -408,7 +408,7 @@ func TestActing(t *testing.T) {
 	}
 	state := func(want inspect.State) {
 		t.Helper()
-		b.ui.crawls.byName["runs"].forget()
+		b.ui.crawls.byName["runs"].status.forget()
 		if _, text := b.ask(t, http.MethodGet, "/api/v1/crawls/runs", nil); !strings.Contains(text, `"state":"`+string(want)+
 			`"`) {
 			t.Errorf("the crawl is not %s: %s", want, text)
@@ -537,21 +537,21 @@ func TestACrawlThatWaitsComesIn(t *testing.T) {
 			return inspect.NewView(nil, "", vfs.OS, false, func() error { closed++; return nil }), nil
 		}}}})
 	defer s.Close()
-	c := s.crawls.all[0]
-	first, err := c.take(t.Context())
+	c := s.crawls.all[0].view
+	first, err := c.acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	wanted = true
-	if _, err := c.take(t.Context()); !errors.Is(err, inspect.ErrGone) || closed != 0 {
+	if _, err := c.acquire(t.Context()); !errors.Is(err, inspect.ErrGone) || closed != 0 {
 		t.Errorf("while one is used: %v, closed %d times", err, closed)
 	}
-	c.give(first, false)
-	second, err := c.take(t.Context())
+	c.release(first, false)
+	second, err := c.acquire(t.Context())
 	if err != nil || opened != 2 || closed != 1 {
 		t.Errorf("%v; opened %d, closed %d times", err, opened, closed)
 	}
-	c.give(second, true)
+	c.release(second, true)
 }
 
 // Names that another site has made lead here are none of this server's; with a token nobody is answered without.
