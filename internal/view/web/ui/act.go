@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -76,7 +77,7 @@ func (c *crawl) steer(r *http.Request, f func(target) error) error {
 		c.cluster.forget()
 		return err
 	}
-	return c.use(r.Context(), func(v *inspect.View) error {
+	return c.view.use(r.Context(), func(v *inspect.View) error {
 		st, can := v.Source.(inspect.Steerer)
 		setter, may := v.Source.(inspect.Setter)
 		if !can || !may || !v.Running() {
@@ -198,7 +199,7 @@ func (c *crawl) count(ctx context.Context, rules []string) (words string, exampl
 		}
 		return b.Words(), b.Examples, nil
 	}
-	err = c.use(ctx, func(v *inspect.View) error {
+	err = c.view.use(ctx, func(v *inspect.View) error {
 		src, can := v.Source.(inspect.Blocker)
 		if !can {
 			return errCannot
@@ -299,9 +300,18 @@ func (p *actPage) Command() string {
 	return p.Action.Command
 }
 
-// actionOf is what a path names.
-func (s *Server) actionOf(r *http.Request) (*crawl, *action, error) {
-	c, err := s.of(r)
+// controls serve the forms, and the REST, by which people and programs change a crawl: pause it, add URLs, and so on.
+// Its fields do not change; any goroutine may use it.
+type controls struct {
+	crawls *crawlSet
+	keys   *signer // of forms
+	out    *responder
+	log    *slog.Logger
+}
+
+// find returns the crawl and the action that a path names.
+func (h *controls) find(r *http.Request) (*crawl, *action, error) {
+	c, err := h.crawls.find(r)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -321,51 +331,51 @@ func (c *crawl) setNow(key string) []string {
 	return settings.Map(all)[key]
 }
 
-// ask is the page on which an action is said, or confirmed where there is nothing to say.
-func (s *Server) ask(w http.ResponseWriter, r *http.Request) {
-	c, a, err := s.actionOf(r)
+// form serves the page on which a person enters an action's value, or confirms an action without one.
+func (h *controls) form(w http.ResponseWriter, r *http.Request) error {
+	c, a, err := h.find(r)
 	if err != nil {
-		s.failWithin(w, r, err)
-		return
+		return err
 	}
 	if host := r.FormValue("host"); host != "" && !hostName.MatchString(host) {
-		s.failWithin(w, r, badRequest("%q is no host", cut(host, 100)))
-		return
+		return badRequest("%q is no host", cut(host, 100))
 	}
-	p := actPage{top: s.top(c, a.Title, ""), Action: a, Given: given{"", r.FormValue("host")}, Token: s.key("act")}
+	p := actPage{top: h.out.top(c, a.Title, ""), Action: a, Given: given{"", r.FormValue("host")},
+		Token: h.keys.sign("act")}
 	if a.Field == "" {
 		p.Sure = a.Says
 	}
 	if a.setting != "" {
 		p.Now = cut(strings.Join(c.setNow(a.setting), ", "), 1000)
 	}
-	s.render(w, http.StatusOK, "act", &p)
+	h.out.render(w, http.StatusOK, "act", &p)
+	return nil
 }
 
-// act asks whether a person is sure, and does it when they are.
-func (s *Server) act(w http.ResponseWriter, r *http.Request) {
-	c, a, err := s.actionOf(r)
+// submit asks for confirmation of a form, and performs its action once that is given.
+func (h *controls) submit(w http.ResponseWriter, r *http.Request) {
+	c, a, err := h.find(r)
 	if err != nil {
-		s.fail(w, r, err)
+		h.out.fail(w, r, err)
 		return
 	}
 	if err := r.ParseForm(); err != nil {
-		s.fail(w, r, badRequest("the form cannot be read: %v", err))
+		h.out.fail(w, r, badRequest("the form cannot be read: %v", err))
 		return
 	}
-	if !same(r.PostForm.Get("csrf"), s.key("act")) {
-		s.fail(w, r, &problem{http.StatusForbidden, "The form is too old",
+	if !same(r.PostForm.Get("csrf"), h.keys.sign("act")) {
+		h.out.fail(w, r, &problem{http.StatusForbidden, "The form is too old",
 			"go back, load its page again, and send it once more"})
 		return
 	}
 	g := given{strings.TrimSpace(r.PostForm.Get("value")), r.PostForm.Get("host")}
-	p := actPage{top: s.top(c, a.Title, ""), Action: a, Given: g, Token: s.key("act"), Sure: a.Says}
+	p := actPage{top: h.out.top(c, a.Title, ""), Action: a, Given: g, Token: h.keys.sign("act"), Sure: a.Says}
 	if a.sure != nil {
 		if p.Sure, err = a.sure(g); err != nil {
 			if p.Sure, p.Error = "", problemOf(err); !hostName.MatchString(g.Host) {
 				p.Given.Host = "" // it is to be said once more
 			}
-			s.render(w, http.StatusBadRequest, "act", &p)
+			h.out.render(w, http.StatusBadRequest, "act", &p)
 			return
 		}
 	}
@@ -373,17 +383,17 @@ func (s *Server) act(w http.ResponseWriter, r *http.Request) {
 		if a.count {
 			p.Count = c.counted(r.Context(), g)
 		}
-		s.render(w, http.StatusOK, "act", &p)
+		h.out.render(w, http.StatusOK, "act", &p)
 		return
 	}
-	d, err := s.perform(r, c, a, g, p.Sure)
+	d, err := h.perform(r, c, a, g, p.Sure)
 	if err != nil {
 		p.Error = actProblem(err)
-		s.render(w, p.Error.Status, "act", &p)
+		h.out.render(w, p.Error.Status, "act", &p)
 		return
 	}
 	if a.Name == "stop" {
-		s.render(w, http.StatusOK, "ends", &p)
+		h.out.render(w, http.StatusOK, "ends", &p)
 		return
 	}
 	to := "/crawls/" + url.PathEscape(c.name)
@@ -393,8 +403,8 @@ func (s *Server) act(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, fmt.Sprintf("%s?done=%s&n=%d&of=%d", to, a.Name, d.New, d.Of), http.StatusSeeOther)
 }
 
-// perform does what was asked for, and has the log say so.
-func (s *Server) perform(r *http.Request, c *crawl, a *action, g given, sure string) (d done, err error) {
+// perform performs an action, and logs it.
+func (h *controls) perform(r *http.Request, c *crawl, a *action, g given, sure string) (d done, err error) {
 	err = c.steer(r, func(t target) (err error) {
 		d, err = a.do(r.Context(), t, g)
 		return err
@@ -404,11 +414,11 @@ func (s *Server) perform(r *http.Request, c *crawl, a *action, g given, sure str
 		log = append(log, "value", cut(plain(sure), 300))
 	}
 	if err != nil && !(a.Name == "stop" && errors.Is(err, inspect.ErrGone)) {
-		s.cfg.Log.Warn("web page: "+a.Name+" failed", append(log, "error", err.Error())...)
+		h.log.Warn("web page: "+a.Name+" failed", append(log, "error", err.Error())...)
 		return d, err
 	}
-	s.cfg.Log.Info("web page: "+a.Name, log...)
-	c.forget()
+	h.log.Info("web page: "+a.Name, log...)
+	c.status.forget()
 	return d, nil
 }
 
@@ -418,13 +428,6 @@ func actProblem(err error) *problem {
 		return p
 	}
 	return &problem{http.StatusConflict, "The crawl did not do it", err.Error()}
-}
-
-// forget has the crawl looked at anew by who asks next.
-func (c *crawl) forget() {
-	c.look.Lock()
-	defer c.look.Unlock()
-	c.last = nil
 }
 
 // doneWords say what was done, by what a URL says of it.

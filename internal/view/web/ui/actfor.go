@@ -25,19 +25,19 @@ type deed struct {
 	New  int    `json:"new,omitempty"` // of URLs that were added, those that were new
 }
 
-// actFor does what a page asks a person for. Browsers of others' pages cannot send JSON here without being let.
-func (s *Server) actFor(w http.ResponseWriter, r *http.Request) {
-	d, err := s.granted(r)
+// serveAPI performs actions for programs. Pages of other sites cannot have a browser send JSON here.
+func (h *controls) serveAPI(w http.ResponseWriter, r *http.Request) {
+	d, err := h.decode(r)
 	if err != nil {
-		s.fail(w, r, actProblem(err))
+		h.out.fail(w, r, actProblem(err))
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(d) // who asked may have gone
 }
 
-func (s *Server) granted(r *http.Request) (*deed, error) {
-	c, a, err := s.actionOf(r)
+func (h *controls) decode(r *http.Request) (*deed, error) {
+	c, a, err := h.find(r)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (s *Server) granted(r *http.Request) (*deed, error) {
 		}
 		return d, nil
 	}
-	came, err := s.perform(r, c, a, g, d.Says)
+	came, err := h.perform(r, c, a, g, d.Says)
 	if err != nil {
 		return nil, err
 	}

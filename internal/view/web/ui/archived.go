@@ -3,6 +3,7 @@ package ui
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -14,19 +15,29 @@ import (
 	"kumo/internal/content/parse"
 )
 
-// archivePath is below what a crawl's archived pages lie. Its key lets them in: they are of no origin, so that they
+// archivedPages serve answers of a crawl's archive as pages, in a sandbox. Its fields do not change; any goroutine may
+// use it.
+type archivedPages struct {
+	crawls *crawlSet
+	keys   *signer // of archived pages' URLs
+	out    *responder
+	secure bool // served over TLS
+	log    *slog.Logger
+}
+
+// path is below what a crawl's archived pages lie. Its key lets them in: they are of no origin, so that they
 // have no cookie, and theirs are the only URLs with it. It is good for who asks from the same address.
-func (s *Server) archivePath(c *crawl, r *http.Request) string {
-	return "/archived/" + s.archiveKey(c, r) + "/" + url.PathEscape(c.name)
+func (h *archivedPages) path(c *crawl, r *http.Request) string {
+	return "/archived/" + h.key(c, r) + "/" + url.PathEscape(c.name)
 }
 
-func (s *Server) archiveKey(c *crawl, r *http.Request) string {
-	return s.key("archived " + c.name + " " + remoteHost(r))
+func (h *archivedPages) key(c *crawl, r *http.Request) string {
+	return h.keys.sign("archived " + c.name + " " + remoteHost(r))
 }
 
-// archivedURL is where an archived page is.
-func (s *Server) archivedURL(c *crawl, r *http.Request, of string) string {
-	return s.archivePath(c, r) + "?url=" + url.QueryEscape(of)
+// url returns the URL of an archived page.
+func (h *archivedPages) url(c *crawl, r *http.Request, of string) string {
+	return h.path(c, r) + "?url=" + url.QueryEscape(of)
 }
 
 // sandbox has a browser show a page, and nothing else: no script, no form, no plug-in, no way out of its frame, nothing
@@ -38,41 +49,41 @@ func sandbox(from string) string {
 		from + " data:; frame-src " + from
 }
 
-// archived gives a page of the archive, or what is part of one, with all that it leads to led into the archive.
-func (s *Server) archived(w http.ResponseWriter, r *http.Request) {
-	c := s.named[r.PathValue("crawl")]
-	if c == nil || !same(r.PathValue("key"), s.archiveKey(c, r)) {
-		s.fail(w, r, &problem{http.StatusNotFound, "There is no such page", "begin at the record of the page"})
+// serve answers with an archived page, or a part of one. Its links lead into the archive.
+func (h *archivedPages) serve(w http.ResponseWriter, r *http.Request) {
+	c := h.crawls.byName[r.PathValue("crawl")]
+	if c == nil || !same(r.PathValue("key"), h.key(c, r)) {
+		h.out.fail(w, r, &problem{http.StatusNotFound, "There is no such page", "begin at the record of the page"})
 		return
 	}
 	from := "'self'"
 	if !strings.Contains(r.Host, "[") { // which a policy cannot name
 		scheme := "http://"
-		if s.cfg.Secure {
+		if h.secure {
 			scheme = "https://"
 		}
-		from = scheme + r.Host + s.archivePath(c, r)
+		from = scheme + r.Host + h.path(c, r)
 	}
 	w.Header().Set("Content-Security-Policy", sandbox(from))
-	resp, err := s.archivedAnswer(c, r)
+	resp, err := h.answer(c, r)
 	if err != nil {
 		p := problemOf(err)
 		note(w, p.Status, "Not in the archive", r.FormValue("url"), "")
 		if !errors.Is(err, lookup.ErrNoAnswer) && !errors.Is(err, lookup.ErrNone) && p.Status >= 500 {
-			s.cfg.Log.Warn("an archived page cannot be read", "crawl", c.name, "error", err.Error())
+			h.log.Warn("an archived page cannot be read", "crawl", c.name, "error", err.Error())
 		}
 		return
 	}
 	if to := resp.Header.Get("Location"); to != "" && resp.Status >= 300 && resp.Status < 400 {
 		if u, err := resolve(resp.URL, to); err == nil {
-			http.Redirect(w, r, s.archivedURL(c, r, u), http.StatusFound)
+			http.Redirect(w, r, h.url(c, r, u), http.StatusFound)
 			return
 		}
 	}
-	s.giveArchived(w, r, c, resp)
+	h.write(w, r, c, resp)
 }
 
-func (s *Server) archivedAnswer(c *crawl, r *http.Request) (*page.Response, error) {
+func (h *archivedPages) answer(c *crawl, r *http.Request) (*page.Response, error) {
 	if id, err := strconv.ParseInt(r.FormValue("id"), 10, 64); err == nil {
 		rec, err := c.archive.Record(id)
 		if err != nil {
@@ -99,8 +110,8 @@ func resolve(base, to string) (string, error) {
 	return u.String(), nil
 }
 
-// giveArchived writes an answer as what a browser shows of it without harm.
-func (s *Server) giveArchived(w http.ResponseWriter, r *http.Request, c *crawl, resp *page.Response) {
+// write writes an answer in a form that is safe to show in a browser.
+func (h *archivedPages) write(w http.ResponseWriter, r *http.Request, c *crawl, resp *page.Response) {
 	kind := lookup.Type(resp)
 	body := resp.Body
 	switch {
@@ -108,7 +119,7 @@ func (s *Server) giveArchived(w http.ResponseWriter, r *http.Request, c *crawl, 
 		given, err := parse.New(parse.Config{}).Rewrite(nil, resp, kind, func(to weburl.URL, kind page.Kind) (string, bool) {
 			full := to.String()
 			bare, fragment, has := strings.Cut(full, "#")
-			at := s.archivedURL(c, r, bare)
+			at := h.url(c, r, bare)
 			if has {
 				at += "#" + fragment
 			}

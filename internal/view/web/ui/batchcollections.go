@@ -42,15 +42,15 @@ type (
 	}
 )
 
-func (s *Server) giveBatches(r *http.Request) (any, error) {
-	return batchList{s.batchEntries(r.Context())}, nil
+func (h *batchAPI) getBatches(r *http.Request) (any, error) {
+	return batchList{h.batches.entries(r.Context())}, nil
 }
 
-func (s *Server) batchEntries(ctx context.Context) []batchEntry {
-	list := make([]batchEntry, len(s.batches))
+func (set *batchSet) entries(ctx context.Context) []batchEntry {
+	list := make([]batchEntry, len(set.all))
 	var wait sync.WaitGroup
 	places := make(chan struct{}, 4)
-	for i, b := range s.batches {
+	for i, b := range set.all {
 		wait.Go(func() {
 			places <- struct{}{}
 			defer func() { <-places }()
@@ -80,8 +80,8 @@ func (b *batches) entry(l collectionList, err error) batchEntry {
 	return e
 }
 
-func (s *Server) giveBatch(r *http.Request) (any, error) {
-	b, err := s.ofBatch(r)
+func (h *batchAPI) getBatch(r *http.Request) (any, error) {
+	b, err := h.batches.find(r)
 	if err != nil {
 		return nil, err
 	}

@@ -63,8 +63,8 @@ type dayOf struct {
 	date string
 }
 
-func (s *Server) giveDays(r *http.Request) (any, error) {
-	b, err := s.ofBatch(r)
+func (h *batchAPI) getDays(r *http.Request) (any, error) {
+	b, err := h.batches.find(r)
 	if err != nil {
 		return nil, err
 	}
@@ -136,8 +136,8 @@ func datesFrom(all []*inspect.Collection, before string, n int, with bool) (date
 	return dates[:min(len(dates), n)]
 }
 
-func (s *Server) giveDay(r *http.Request) (any, error) {
-	b, c, date, err := s.ofDay(r)
+func (h *batchAPI) getDay(r *http.Request) (any, error) {
+	b, c, date, err := h.batches.day(r)
 	if err != nil {
 		return nil, err
 	}

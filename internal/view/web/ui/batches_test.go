@@ -87,7 +87,7 @@ func TestBatches(t *testing.T) {
 	b := &bed{ui: s, Server: httptest.NewServer(s)}
 	t.Cleanup(b.Close)
 	c, asked, page := newChecker(t), map[string]int{}, url.QueryEscape(site+"/")
-	for _, e := range batchEndpoints {
+	for _, e := range (*batchAPI)(nil).endpoints() {
 		for _, q := range []string{"", "?limit=1", "?limit=0", "?after=2098-01-01/crawler_en", "?after=crawler_en",
 			"?after=x", "?collection=en", "?collection=none",
 			"?find=LIBRARY", "?find=nowhere", "?of=other", "?of=x", "?cursor=3", "?cursor=0", "?cursor=x", "?cursor=99999999999",
@@ -288,9 +288,7 @@ func readOfDays(t *testing.T, b *bed, site string) {
 func TestWhatIsKeptOfADay(t *testing.T) {
 	t.Parallel()
 	p, _ := batchCrawled(t)
-	s := New(Config{Batches: []Batch{{Name: "news", Place: p}}, Log: quiet()})
-	t.Cleanup(s.Close)
-	b := s.batches[0]
+	b := newBatchSet(t.Context(), []Batch{{Name: "news", Place: p}}, false).all[0]
 	const date = "2026-11-21"
 	day := func() *dayAnswer {
 		t.Helper()

@@ -19,9 +19,32 @@ const (
 	daysListed = 50 // of a collection
 )
 
+// batchPages serve the pages of batch crawls. Its fields do not change.
+type batchPages struct {
+	batches *batchSet
+	out     *responder
+}
+
+func (h *batchPages) views() map[string]view {
+	return map[string]view{
+		"/batches/{batch}":                          h.collectionsPage,
+		"/batches/{batch}/collections/{collection}": h.collectionPage,
+		aDay:           h.dayPage,
+		aDay + "/page": h.batchRecordPage,
+	}
+}
+
+// head returns the head of a page that reports an error.
+func (h *batchPages) head(r *http.Request) top {
+	if b := h.batches.named(r.PathValue("batch")); b != nil {
+		return h.topOf(b, "", "")
+	}
+	return h.out.top(nil, "", "")
+}
+
 // topOf is the head of pages of batch crawls.
-func (s *Server) topOf(b *batches, title, tab string) top {
-	t := s.top(nil, title, tab)
+func (h *batchPages) topOf(b *batches, title, tab string) top {
+	t := h.out.top(nil, title, tab)
 	t.Batch, t.Folder = b.name, b.where
 	return t
 }
@@ -38,8 +61,8 @@ type collectionRow struct {
 	Cells []*cell
 }
 
-func (s *Server) collectionsPage(w http.ResponseWriter, r *http.Request) error {
-	b, err := s.ofBatch(r)
+func (h *batchPages) collectionsPage(w http.ResponseWriter, r *http.Request) error {
+	b, err := h.batches.find(r)
 	if err != nil {
 		return err
 	}
@@ -58,7 +81,7 @@ func (s *Server) collectionsPage(w http.ResponseWriter, r *http.Request) error {
 		LeftOut     string
 		Older, More string
 		First       bool
-	}{top: s.topOf(b, "Collections", "collections"), LeftOut: l.left, First: r.FormValue("before")+
+	}{top: h.topOf(b, "Collections", "collections"), LeftOut: l.left, First: r.FormValue("before")+
 		r.FormValue("after") == ""}
 	if len(dates) > daysAcross {
 		dates = dates[:daysAcross]
@@ -100,7 +123,7 @@ func (s *Server) collectionsPage(w http.ResponseWriter, r *http.Request) error {
 	if p.Charts, p.Drawn, err = b.growth(r, all); err != nil {
 		return err
 	}
-	s.render(w, http.StatusOK, "collections", p)
+	h.out.render(w, http.StatusOK, "collections", p)
 	return nil
 }
 
@@ -113,8 +136,8 @@ func (b *batches) link(c *inspect.Collection, date string) string {
 	return at
 }
 
-func (s *Server) collectionPage(w http.ResponseWriter, r *http.Request) error {
-	b, c, err := s.ofCollection(r)
+func (h *batchPages) collectionPage(w http.ResponseWriter, r *http.Request) error {
+	b, c, err := h.batches.collection(r)
 	if err != nil {
 		return err
 	}
@@ -128,7 +151,7 @@ func (s *Server) collectionPage(w http.ResponseWriter, r *http.Request) error {
 		Drawn  int
 		Older  string
 		First  bool
-	}{top: s.topOf(b, c.Code, "collections"), C: c, First: r.FormValue("after") == ""}
+	}{top: h.topOf(b, c.Code, "collections"), C: c, First: r.FormValue("after") == ""}
 	if len(days) > daysListed {
 		days = days[:daysListed]
 		p.Older = "?" + url.Values{"after": {days[daysListed-1].key()}}.Encode()
@@ -143,12 +166,12 @@ func (s *Server) collectionPage(w http.ResponseWriter, r *http.Request) error {
 	if p.Charts, p.Drawn, err = b.growth(r, one); err != nil {
 		return err
 	}
-	s.render(w, http.StatusOK, "collection", p)
+	h.out.render(w, http.StatusOK, "collection", p)
 	return nil
 }
 
-func (s *Server) dayPage(w http.ResponseWriter, r *http.Request) error {
-	b, c, date, err := s.ofDay(r)
+func (h *batchPages) dayPage(w http.ResponseWriter, r *http.Request) error {
+	b, c, date, err := h.batches.day(r)
 	if err != nil {
 		return err
 	}
@@ -172,7 +195,7 @@ func (s *Server) dayPage(w http.ResponseWriter, r *http.Request) error {
 		Looked  int
 		More    string
 		First   bool
-	}{top: s.topOf(b, c.Code+" "+date, "collections"), D: d, Link: b.link(c, ""), At: b.link(c, date), Records: l.Records,
+	}{top: h.topOf(b, c.Code+" "+date, "collections"), D: d, Link: b.link(c, ""), At: b.link(c, date), Records: l.Records,
 		Looked: l.Looked,
 		Find:   r.FormValue("find"), Other: r.FormValue("of") == "other", First: r.FormValue("cursor") == ""}
 	for _, name := range slices.SortedFunc(maps.Keys(d.Counts), func(a, b string) int {
@@ -187,12 +210,12 @@ func (s *Server) dayPage(w http.ResponseWriter, r *http.Request) error {
 		q.Set("cursor", strconv.FormatInt(*l.Next, 10))
 		p.More = "?" + q.Encode()
 	}
-	s.render(w, http.StatusOK, "day", p)
+	h.out.render(w, http.StatusOK, "day", p)
 	return nil
 }
 
-func (s *Server) batchRecordPage(w http.ResponseWriter, r *http.Request) error {
-	b, c, date, err := s.ofDay(r)
+func (h *batchPages) batchRecordPage(w http.ResponseWriter, r *http.Request) error {
+	b, c, date, err := h.batches.day(r)
 	if err != nil {
 		return err
 	}
@@ -208,14 +231,14 @@ func (s *Server) batchRecordPage(w http.ResponseWriter, r *http.Request) error {
 		x.XML, x.Cut = cutShown(x.XML, x.Cut)
 	}
 	x.Request, x.Head = strings.ReplaceAll(x.Request, "\r\n", "\n"), strings.ReplaceAll(x.Head, "\r\n", "\n")
-	s.render(w, http.StatusOK, "dayrecord", struct {
+	h.out.render(w, http.StatusOK, "dayrecord", struct {
 		top
 		R        *batchRecord
 		C        *inspect.Collection
 		Date     string
 		Link, At string
 		Show     string
-	}{s.topOf(b, cmp.Or(plain(cut(x.Headline, 80)), plain(cut(x.URL, 80))), "collections"), x, c, date, b.link(c, ""),
+	}{h.topOf(b, cmp.Or(plain(cut(x.Headline, 80)), plain(cut(x.URL, 80))), "collections"), x, c, date, b.link(c, ""),
 		b.link(c, date), show})
 	return nil
 }

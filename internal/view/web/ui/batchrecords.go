@@ -60,8 +60,8 @@ type (
 	}
 )
 
-func (s *Server) giveDayRecords(r *http.Request) (any, error) {
-	b, c, date, err := s.ofDay(r)
+func (h *batchAPI) getDayRecords(r *http.Request) (any, error) {
+	b, c, date, err := h.batches.day(r)
 	if err != nil {
 		return nil, err
 	}
@@ -111,8 +111,8 @@ func recordQuery(r *http.Request) (q inspect.Query, err error) {
 	return q, nil
 }
 
-func (s *Server) giveDayRecord(r *http.Request) (any, error) {
-	b, c, date, err := s.ofDay(r)
+func (h *batchAPI) getDayRecord(r *http.Request) (any, error) {
+	b, c, date, err := h.batches.day(r)
 	if err != nil {
 		return nil, err
 	}

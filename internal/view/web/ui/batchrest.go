@@ -1,9 +1,11 @@
 package ui
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"kumo/internal/batch/inspect"
 )
@@ -20,54 +22,83 @@ var (
 
 const aDay = "/batches/{batch}/collections/{collection}/days/{day}"
 
-var batchEndpoints = []endpoint{
-	{"/batches", "batches", "The places of batch crawls that are shown.", nil, batchList{}, (*Server).giveBatches},
-	{"/batches/{batch}", "collections", "The collections of a place of batch crawls, in the order of their directories.",
-		[]param{batchParam, after, limitParam}, batchAnswer{}, (*Server).giveBatch},
-	{"/batches/{batch}/days", "days",
-		"What days of collections came to: the newest first, and those of a day in the order of the collections' " +
-			"directories.",
-		[]param{batchParam, ofOneParam, after, limitParam}, dayList{}, (*Server).giveDays},
-	{"/batches/{batch}/search", "batchSearch",
-		"XML records by words, of all days or of some, the newest day first, and those of a day in the order of URLs. " +
-			"A bounded part of them is gone through: \"cut\" says so, and \"next\" goes on.",
-		[]param{batchParam, ofOneParam, otherParam,
-			{"query", "words", "string",
-				"words that have to be there, all of them, in whatever case: in URL, headline or text", false},
-			{"query", "day", "string", "only of a day such as 2026-11-26, or of a month such as 2026-11", false},
-			{"query", "cursor", "string", "where to go on: \"next\" of the answer before", false},
-			limitParam}, recordsFound{}, (*Server).giveBatchSearch},
-	{aDay, "day", "A day of a collection: how far it is, what it came to, its jobs, and its files.",
-		[]param{batchParam, collectionParam, dayParam}, dayAnswer{}, (*Server).giveDay},
-	{aDay + "/records", "dayRecords",
-		"The XML records of a day that is done, in the order of URLs. A page of the list may have few or none, and yet a " +
-			"next one.",
-		[]param{batchParam, collectionParam, dayParam, otherParam,
-			{"query", "find", "string", "only those that have this in URL, headline or text, whatever the case", false},
-			{"query", "cursor", "integer", "where to go on: \"next\" of the answer before", false},
-			limitParam}, entryPage{}, (*Server).giveDayRecords},
-	{aDay + "/record", "dayRecord",
-		"What came of a URL on a day: its answer, its XML record, and its text. Of a page that is unchanged the record of " +
-			"the day that has it.",
-		[]param{batchParam, collectionParam, dayParam, urlParam}, batchRecord{}, (*Server).giveDayRecord},
-	{aDay + "/page", "dayPage", "A page of a day, to read. Of one that is unchanged the text of the day that has it.",
-		[]param{batchParam, collectionParam, dayParam, urlParam,
-			{"query", "as", "string", "markdown (unless given), made of the page anew; text or xml: as the day's record " +
-				"has it; headers: the header fields", false},
-			offsetParam, bytesParam}, batchPart{}, (*Server).giveDayPage},
+// batchAPI answers programs' requests about batch crawls. Its field does not change.
+type batchAPI struct{ batches *batchSet }
+
+func (h *batchAPI) endpoints() []endpoint {
+	return []endpoint{
+		{"/batches", "batches", "The places of batch crawls that are shown.", nil, batchList{}, h.getBatches},
+		{"/batches/{batch}", "collections", "The collections of a place of batch crawls, in the order of their directories.",
+			[]param{batchParam, after, limitParam}, batchAnswer{}, h.getBatch},
+		{"/batches/{batch}/days", "days",
+			"What days of collections came to: the newest first, and those of a day in the order of the collections' " +
+				"directories.",
+			[]param{batchParam, ofOneParam, after, limitParam}, dayList{}, h.getDays},
+		{"/batches/{batch}/search", "batchSearch",
+			"XML records by words, of all days or of some, the newest day first, and those of a day in the order of URLs. " +
+				"A bounded part of them is gone through: \"cut\" says so, and \"next\" goes on.",
+			[]param{batchParam, ofOneParam, otherParam,
+				{"query", "words", "string",
+					"words that have to be there, all of them, in whatever case: in URL, headline or text", false},
+				{"query", "day", "string", "only of a day such as 2026-11-26, or of a month such as 2026-11", false},
+				{"query", "cursor", "string", "where to go on: \"next\" of the answer before", false},
+				limitParam}, recordsFound{}, h.getBatchSearch},
+		{aDay, "day", "A day of a collection: how far it is, what it came to, its jobs, and its files.",
+			[]param{batchParam, collectionParam, dayParam}, dayAnswer{}, h.getDay},
+		{aDay + "/records", "dayRecords",
+			"The XML records of a day that is done, in the order of URLs. A page of the list may have few or none, and yet a " +
+				"next one.",
+			[]param{batchParam, collectionParam, dayParam, otherParam,
+				{"query", "find", "string", "only those that have this in URL, headline or text, whatever the case", false},
+				{"query", "cursor", "integer", "where to go on: \"next\" of the answer before", false},
+				limitParam}, entryPage{}, h.getDayRecords},
+		{aDay + "/record", "dayRecord",
+			"What came of a URL on a day: its answer, its XML record, and its text. Of a page that is unchanged the record of " +
+				"the day that has it.",
+			[]param{batchParam, collectionParam, dayParam, urlParam}, batchRecord{}, h.getDayRecord},
+		{aDay + "/page", "dayPage", "A page of a day, to read. Of one that is unchanged the text of the day that has it.",
+			[]param{batchParam, collectionParam, dayParam, urlParam,
+				{"query", "as", "string", "markdown (unless given), made of the page anew; text or xml: as the day's record " +
+					"has it; headers: the header fields", false},
+				offsetParam, bytesParam}, batchPart{}, h.getDayPage},
+	}
 }
 
-// ofBatch is the place that a path names.
-func (s *Server) ofBatch(r *http.Request) (*batches, error) {
-	if i := slices.IndexFunc(s.batches, func(b *batches) bool { return b.name == r.PathValue("batch") }); i >= 0 {
-		return s.batches[i], nil
+// A batchSet is the storage locations of batch crawls, in their order. It does not change; each guards its own state.
+type batchSet struct{ all []*batches }
+
+func newBatchSet(done context.Context, all []Batch, several bool) *batchSet {
+	set := &batchSet{}
+	for _, b := range all {
+		where := b.Name
+		if strings.Contains(where, "://") {
+			where, _, _ = strings.Cut(where, "?") // whose options are no part of the name
+		}
+		name := freeName(where, func(name string) bool { return set.named(name) != nil })
+		q := newQueue("The place of batch crawls "+name, b.Name, several)
+		set.all = append(set.all, newBatches(done, name, b, q))
+	}
+	return set
+}
+
+func (set *batchSet) named(name string) *batches {
+	if i := slices.IndexFunc(set.all, func(b *batches) bool { return b.name == name }); i >= 0 {
+		return set.all[i]
+	}
+	return nil
+}
+
+// find returns the batch crawls that a path names.
+func (set *batchSet) find(r *http.Request) (*batches, error) {
+	if b := set.named(r.PathValue("batch")); b != nil {
+		return b, nil
 	}
 	return nil, &problem{http.StatusNotFound, "There are no such batch crawls here", "/api/v1/batches lists all"}
 }
 
-// ofCollection is the collection that a path names.
-func (s *Server) ofCollection(r *http.Request) (*batches, *inspect.Collection, error) {
-	b, err := s.ofBatch(r)
+// collection returns the collection that a path names.
+func (set *batchSet) collection(r *http.Request) (*batches, *inspect.Collection, error) {
+	b, err := set.find(r)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -75,9 +106,9 @@ func (s *Server) ofCollection(r *http.Request) (*batches, *inspect.Collection, e
 	return b, c, err
 }
 
-// ofDay is the day that a path names.
-func (s *Server) ofDay(r *http.Request) (b *batches, c *inspect.Collection, date string, err error) {
-	if b, c, err = s.ofCollection(r); err != nil {
+// day returns the day that a path names.
+func (set *batchSet) day(r *http.Request) (b *batches, c *inspect.Collection, date string, err error) {
+	if b, c, err = set.collection(r); err != nil {
 		return nil, nil, "", err
 	}
 	if date = r.PathValue("day"); date == "last" {

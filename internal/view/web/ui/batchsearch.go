@@ -79,8 +79,8 @@ func searchFrom(text string) (p searchPlace, err error) {
 	return p, badRequest("cursor is %q: \"next\" of an answer is wanted", cut(text, 40))
 }
 
-func (s *Server) giveBatchSearch(r *http.Request) (any, error) {
-	b, err := s.ofBatch(r)
+func (h *batchAPI) getBatchSearch(r *http.Request) (any, error) {
+	b, err := h.batches.find(r)
 	if err != nil {
 		return nil, err
 	}

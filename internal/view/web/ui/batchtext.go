@@ -25,8 +25,8 @@ type batchPart struct {
 	Fetched time.Time `json:"fetched,omitzero"`
 }
 
-func (s *Server) giveDayPage(r *http.Request) (any, error) {
-	b, c, date, err := s.ofDay(r)
+func (h *batchAPI) getDayPage(r *http.Request) (any, error) {
+	b, c, date, err := h.batches.day(r)
 	if err != nil {
 		return nil, err
 	}

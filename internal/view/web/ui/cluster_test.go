@@ -345,8 +345,8 @@ func TestAClusterThatHangs(t *testing.T) {
 		f.hang = make(chan struct{})
 		s := New(Config{Crawls: []Crawl{{Name: "nodes", Cluster: f}}, Log: quiet()})
 		defer s.Close()
-		c, begin := s.crawls[0].cluster, time.Now()
-		if all := s.entries(t.Context(), time.Minute); len(all) != 1 || all[0].Error == "" ||
+		c, begin := s.crawls.all[0].cluster, time.Now()
+		if all := newLister(t.Context(), s.crawls).entries(t.Context(), time.Minute); len(all) != 1 || all[0].Error == "" ||
 			time.Since(begin) > listPatience {
 			t.Errorf("%+v after %v", all, time.Since(begin))
 		}
@@ -389,11 +389,10 @@ func TestListenersOfACluster(t *testing.T) {
 func BenchmarkClusterPage(b *testing.B) {
 	f := nodesOf(1000)
 	all, _ := f.Cluster(b.Context())
-	s := New(Config{Log: slog.New(slog.DiscardHandler)})
-	defer s.Close()
+	out := &responder{log: slog.New(slog.DiscardHandler)}
 	r := httptest.NewRequestWithContext(b.Context(), http.MethodGet, "/", nil)
 	for b.Loop() {
 		x := &clusterLook{Cluster: all, words: clusterWords(all), events: told(all)}
-		s.render(httptest.NewRecorder(), http.StatusOK, "clusterpart", shownCluster(r, x))
+		out.render(httptest.NewRecorder(), http.StatusOK, "clusterpart", shownCluster(r, x))
 	}
 }

@@ -59,8 +59,8 @@ type clusterShown struct {
 	Gathered bool // nobody knows all nodes
 }
 
-func (s *Server) clusterPage(w http.ResponseWriter, r *http.Request) error {
-	c, err := s.clusterOf(r)
+func (h *clusterViews) page(w http.ResponseWriter, r *http.Request) error {
+	c, err := h.crawls.clustered(r)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (s *Server) clusterPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s.render(w, http.StatusOK, "cluster", struct {
+	h.out.render(w, http.StatusOK, "cluster", struct {
 		top
 		clusterShown
 		X       *clusterLook
@@ -76,14 +76,14 @@ func (s *Server) clusterPage(w http.ResponseWriter, r *http.Request) error {
 		Live    map[string]string
 		Done    string
 		Started bool
-	}{s.top(c, "Cluster", "cluster"), shownCluster(r, x), x, x.words, clusterLive(x.Cluster), doneWords(r),
+	}{h.out.top(c, "Cluster", "cluster"), shownCluster(r, x), x, x.words, clusterLive(x.Cluster), doneWords(r),
 		x.State == "running" || x.State == "paused"})
 	return nil
 }
 
-// clusterPart is what of the page a script loads anew.
-func (s *Server) clusterPart(w http.ResponseWriter, r *http.Request) error {
-	c, err := s.clusterOf(r)
+// part serves the part of the page that a script reloads.
+func (h *clusterViews) part(w http.ResponseWriter, r *http.Request) error {
+	c, err := h.crawls.clustered(r)
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (s *Server) clusterPart(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s.render(w, http.StatusOK, "clusterpart", shownCluster(r, x))
+	h.out.render(w, http.StatusOK, "clusterpart", shownCluster(r, x))
 	return nil
 }
 

@@ -50,36 +50,38 @@ var (
 	bytesParam  = param{"query", "bytes", "integer", "how many at most: 16384 unless given, 65536 at most", false}
 )
 
-var contentEndpoints = []endpoint{
-	{"/crawls/{crawl}/search", "search", "Pages by words. Where there is a full-text index (kumo index) it is searched, " +
-		"best first, and words may be a query: \"a phrase\", -not, host:, lang:, status:, type:, day:. Otherwise a bounded " +
-		"part of the records is gone through, the newest first, and the texts of some of them are read; the answer says if " +
-		"it was cut short, and goes on by its cursor.",
-		[]param{crawlParam, {"query", "words", "string", "words that have to be there, all of them, in whatever case: in " +
-			"the URL, in what the page says of itself, or in its text", false},
-			{"query", "using", "string", "index or scan: with the index, or without; otherwise as there is one", false},
-			{"query", "in", "string", "head: only in the URL and what the page says of itself, which is much faster; without " +
-				"the index", false},
-			{"query", "host", "string", "only pages of the host, and of hosts below it; with the index, here and below, of " +
-				"several values one, separated by commas", false},
-			{"query", "status", "string", "404; 4xx for a class; without the index, 0 for what was not answered", false},
-			{"query", "type", "string", "a media type, or its part before the slash: text/html, text/; without the index, " +
-				"however it begins", false},
-			{"query", "lang", "string", "a language: en, of which en-GB is one; without the index, however its tag begins",
-				false},
-			{"query", "day", "string", "a day such as 2026-11-26, or a month such as 2026-11", false},
-			{"query", "cursor", "integer", "where to go on: \"next\" of the answer before", false}, limitParam}, lookup.Found{},
-		(*Server).giveSearch},
-	{"/crawls/{crawl}/page", "page", "The newest good answer of a URL, to read.",
-		[]param{crawlParam, urlParam, {"query", "as", "string",
-			"markdown (unless given) or text: the main text of HTML, other text as it is; headers: the header fields", false},
-			offsetParam, bytesParam}, pagePart{}, (*Server).givePage},
-	{"/crawls/{crawl}/page/links", "pageLinks", "The links of the newest good answer of a URL.",
-		[]param{crawlParam, urlParam, limitParam}, linkPage{}, (*Server).givePageLinks},
+func (h *crawlAPI) contentEndpoints() []endpoint {
+	return []endpoint{
+		{"/crawls/{crawl}/search", "search", "Pages by words. Where there is a full-text index (kumo index) it is searched, " +
+			"best first, and words may be a query: \"a phrase\", -not, host:, lang:, status:, type:, day:. Otherwise a bounded " +
+			"part of the records is gone through, the newest first, and the texts of some of them are read; the answer says if " +
+			"it was cut short, and goes on by its cursor.",
+			[]param{crawlParam, {"query", "words", "string", "words that have to be there, all of them, in whatever case: in " +
+				"the URL, in what the page says of itself, or in its text", false},
+				{"query", "using", "string", "index or scan: with the index, or without; otherwise as there is one", false},
+				{"query", "in", "string", "head: only in the URL and what the page says of itself, which is much faster; without " +
+					"the index", false},
+				{"query", "host", "string", "only pages of the host, and of hosts below it; with the index, here and below, of " +
+					"several values one, separated by commas", false},
+				{"query", "status", "string", "404; 4xx for a class; without the index, 0 for what was not answered", false},
+				{"query", "type", "string", "a media type, or its part before the slash: text/html, text/; without the index, " +
+					"however it begins", false},
+				{"query", "lang", "string", "a language: en, of which en-GB is one; without the index, however its tag begins",
+					false},
+				{"query", "day", "string", "a day such as 2026-11-26, or a month such as 2026-11", false},
+				{"query", "cursor", "integer", "where to go on: \"next\" of the answer before", false}, limitParam}, lookup.Found{},
+			h.getSearch},
+		{"/crawls/{crawl}/page", "page", "The newest good answer of a URL, to read.",
+			[]param{crawlParam, urlParam, {"query", "as", "string",
+				"markdown (unless given) or text: the main text of HTML, other text as it is; headers: the header fields", false},
+				offsetParam, bytesParam}, pagePart{}, h.getPage},
+		{"/crawls/{crawl}/page/links", "pageLinks", "The links of the newest good answer of a URL.",
+			[]param{crawlParam, urlParam, limitParam}, linkPage{}, h.getPageLinks},
+	}
 }
 
-func (s *Server) giveSearch(r *http.Request) (any, error) {
-	c, err := s.of(r)
+func (h *crawlAPI) getSearch(r *http.Request) (any, error) {
+	c, err := h.crawls.find(r)
 	if err != nil {
 		return nil, err
 	}
@@ -169,8 +171,8 @@ func number(r *http.Request, name string, otherwise int64) (int64, error) {
 	return n, nil
 }
 
-func (s *Server) givePage(r *http.Request) (any, error) {
-	c, err := s.of(r)
+func (h *crawlAPI) getPage(r *http.Request) (any, error) {
+	c, err := h.crawls.find(r)
 	if err != nil {
 		return nil, err
 	}
@@ -255,8 +257,8 @@ func partOf(resp *page.Response, as string) (*pagePart, error) {
 	return p, nil
 }
 
-func (s *Server) givePageLinks(r *http.Request) (any, error) {
-	c, err := s.of(r)
+func (h *crawlAPI) getPageLinks(r *http.Request) (any, error) {
+	c, err := h.crawls.find(r)
 	if err != nil {
 		return nil, err
 	}

@@ -28,24 +28,24 @@ type crawlEntry struct {
 	Looking bool           `json:"looking,omitempty"` // it is being looked at: nothing is known yet
 }
 
-func (s *Server) giveCrawls(r *http.Request) (any, error) {
+func (h *lister) getCrawls(r *http.Request) (any, error) {
 	patience := listWait
-	if len(s.crawls) <= shortList {
+	if len(h.crawls.all) <= shortList {
 		patience = max(listPatience+listSlack, listWait)
 	}
-	return crawlList{s.entries(r.Context(), patience)}, nil
+	return crawlList{h.entries(r.Context(), patience)}, nil
 }
 
-func (s *Server) giveOverview(r *http.Request) (any, error) {
-	c, err := s.of(r)
+func (h *crawlAPI) getOverview(r *http.Request) (any, error) {
+	c, err := h.crawls.find(r)
 	if err != nil {
 		return nil, err
 	}
-	return c.overview(r.Context())
+	return c.status.overview(r.Context())
 }
 
-func (s *Server) giveCurves(r *http.Request) (any, error) {
-	c, err := s.of(r)
+func (h *crawlAPI) getCurves(r *http.Request) (any, error) {
+	c, err := h.crawls.find(r)
 	if err != nil {
 		return nil, err
 	}

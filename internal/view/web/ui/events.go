@@ -38,16 +38,22 @@ type event struct {
 	Runs  bool              `json:"runs"`
 }
 
+// eventStreams bound the streams of events of all crawls, and end with done.
+type eventStreams struct {
+	done  context.Context
+	slots *slots
+}
+
 // listen answers with events until the crawl ends, or nobody reads. Of a crawl that does not run it says so, and of one
 // that does not say how it stands nothing: browsers ask again.
-func (s *Server) listen(w http.ResponseWriter, r *http.Request) {
-	c, err := s.of(r)
+func (h *crawlPages) listen(w http.ResponseWriter, r *http.Request) {
+	c, err := h.crawls.find(r)
 	if err != nil {
-		s.fail(w, r, err)
+		h.out.fail(w, r, err)
 		return
 	}
-	s.tell(w, r, c.queue, &c.hub, func(ctx context.Context) (first string, more bool) {
-		o, err := soon(ctx, c.queue, eventTime, c.overview)
+	h.streams.send(w, r, c.queue, &c.hub, func(ctx context.Context) (first string, more bool) {
+		o, err := soon(ctx, c.queue, eventTime, c.status.overview)
 		if err == nil && !o.runs() {
 			first = `data: {"runs":false}` + "\n\n"
 		}
@@ -57,13 +63,13 @@ func (s *Server) listen(w http.ResponseWriter, r *http.Request) {
 
 var errEvicted = errors.New("a newer page is kept up to date in place of this one")
 
-// tell tells who asks of all that a hub tells, if there is to be more than begin gives. When too many are told, a newer
-// one evicts the oldest, whose browser asks again after a while.
-func (s *Server) tell(w http.ResponseWriter, r *http.Request, q *queue, h *hub,
+// send streams a hub's events to a client, if begin says that there will be more. Over the limit a new stream evicts the
+// oldest, whose browser reconnects after a while.
+func (s *eventStreams) send(w http.ResponseWriter, r *http.Request, q *queue, h *hub,
 	begin func(context.Context) (first string, more bool)) {
 	stream, end := context.WithCancelCause(r.Context())
 	defer end(nil)
-	for _, all := range []*slots{q.events, s.events} {
+	for _, all := range []*slots{q.events, s.slots} {
 		defer all.release(all.acquire(r.RemoteAddr, func() { end(errEvicted) }))
 	}
 	shrinkBuffer(r)
@@ -163,7 +169,7 @@ func (h *hub) once() (more bool) {
 
 // news is what an overview says, as it is told.
 func (c *crawl) news(ctx context.Context) (data []byte, more bool) {
-	o, err := c.overview(ctx)
+	o, err := c.status.overview(ctx)
 	if err != nil {
 		return nil, false
 	}

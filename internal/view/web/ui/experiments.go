@@ -13,15 +13,22 @@ import (
 	"kumo/internal/view/results"
 )
 
+// experiments serve the results of kumo sim: pages and REST. They are read anew for each request; nothing is kept.
+type experiments struct {
+	roots []string // folders with results, or with folders of them
+	queue *queue   // of all of them
+	out   *responder
+}
+
 // An experiment is one that is shown.
 type experiment struct {
 	name, dir string
 }
 
-// experiments are those that there are now: in the folders that were given, and directly in them.
-func (s *Server) experiments() (all []experiment) {
+// all lists the experiments in the roots, and directly below them.
+func (h *experiments) all() (all []experiment) {
 	seen := map[string]bool{}
-	for _, root := range s.cfg.Experiments {
+	for _, root := range h.roots {
 		dirs, _ := results.Find(root) // of one that cannot be read nothing is shown
 		for _, dir := range dirs {
 			if seen[dir] {
@@ -65,24 +72,34 @@ type (
 	}
 )
 
-var (
-	experimentParam     = param{"path", "experiment", "string", "the experiment's name, as /experiments lists it", true}
-	experimentEndpoints = []endpoint{
+var experimentParam = param{"path", "experiment", "string", "the experiment's name, as /experiments lists it", true}
+
+func (h *experiments) endpoints() []endpoint {
+	return []endpoint{
 		{"/experiments", "experiments", "The experiments of kumo sim that are shown.", nil, experimentList{},
-			(*Server).giveExperiments},
+			h.getExperiments},
 		{"/experiments/{experiment}", "experiment",
 			"An experiment: the command that made it, what the paper states against what was measured, its tables and pictures.",
-			[]param{experimentParam}, experimentAnswer{}, (*Server).giveExperiment},
+			[]param{experimentParam}, experimentAnswer{}, h.getExperiment},
 		{"/experiments/{experiment}/tables/{table}", "table", "A table of an experiment, in parts.",
 			[]param{experimentParam, {"path", "table", "string", "the table's file", true},
 				{"query", "cursor", "integer", "where to go on: \"next\" of the answer before", false}, limitParam}, tablePart{},
-			(*Server).giveTable},
+			h.getTable},
 	}
-)
+}
 
-// ofExperiment is the experiment that a path names.
-func (s *Server) ofExperiment(r *http.Request) (*experimentAnswer, error) {
-	for _, x := range s.experiments() {
+func (h *experiments) views() map[string]view {
+	return map[string]view{
+		"/experiments":                             h.listPage,
+		"/experiments/{experiment}":                h.page,
+		"/experiments/{experiment}/tables/{table}": h.tablePage,
+		"/experiments/{experiment}/files/{file}":   h.file,
+	}
+}
+
+// find returns the experiment that a path names.
+func (h *experiments) find(r *http.Request) (*experimentAnswer, error) {
+	for _, x := range h.all() {
 		if x.name != r.PathValue("experiment") {
 			continue
 		}
@@ -96,15 +113,15 @@ func (s *Server) ofExperiment(r *http.Request) (*experimentAnswer, error) {
 	return nil, &problem{http.StatusNotFound, "There is no such experiment here", "/api/v1/experiments lists all"}
 }
 
-func (s *Server) giveExperiments(*http.Request) (any, error) {
-	return experimentList{s.experimentEntries()}, nil
+func (h *experiments) getExperiments(*http.Request) (any, error) {
+	return experimentList{h.entries()}, nil
 }
 
 const mostExperiments = 1000
 
-func (s *Server) experimentEntries() []experimentEntry {
+func (h *experiments) entries() []experimentEntry {
 	list := []experimentEntry{}
-	for _, x := range s.experiments() {
+	for _, x := range h.all() {
 		if len(list) == mostExperiments {
 			break
 		}
@@ -126,10 +143,10 @@ func (s *Server) experimentEntries() []experimentEntry {
 	return list
 }
 
-func (s *Server) giveExperiment(r *http.Request) (any, error) { return s.ofExperiment(r) }
+func (h *experiments) getExperiment(r *http.Request) (any, error) { return h.find(r) }
 
-func (s *Server) giveTable(r *http.Request) (any, error) {
-	x, err := s.ofExperiment(r)
+func (h *experiments) getTable(r *http.Request) (any, error) {
+	x, err := h.find(r)
 	if err != nil {
 		return nil, err
 	}
@@ -165,11 +182,11 @@ func (x *experimentAnswer) table(name string, from int64, n int) (*tablePart, er
 	return p, nil
 }
 
-func (s *Server) experimentsPage(w http.ResponseWriter, _ *http.Request) error {
-	s.render(w, http.StatusOK, "experiments", struct {
+func (h *experiments) listPage(w http.ResponseWriter, _ *http.Request) error {
+	h.out.render(w, http.StatusOK, "experiments", struct {
 		top
 		Experiments []experimentEntry
-	}{s.top(nil, "Experiments", "experiments"), s.experimentEntries()})
+	}{h.out.top(nil, "Experiments", "experiments"), h.entries()})
 	return nil
 }
 
@@ -183,8 +200,8 @@ type tableShown struct {
 
 const rowsBegun = 12 // of each table on the page of an experiment
 
-func (s *Server) experimentPage(w http.ResponseWriter, r *http.Request) error {
-	x, err := s.ofExperiment(r)
+func (h *experiments) page(w http.ResponseWriter, r *http.Request) error {
+	x, err := h.find(r)
 	if err != nil {
 		return err
 	}
@@ -194,7 +211,7 @@ func (s *Server) experimentPage(w http.ResponseWriter, r *http.Request) error {
 		X      *experimentAnswer
 		At     string
 		Tables []tableShown
-	}{top: s.topOfExperiment(x, x.Experiment.Experiment), X: x, At: at}
+	}{top: h.topOf(x, x.Experiment.Experiment), X: x, At: at}
 	for _, name := range x.Experiment.Tables {
 		t := tableShown{Name: name, Link: at + "/tables/" + url.PathEscape(name)}
 		if t.tablePart, err = x.table(name, 0, rowsBegun); err != nil {
@@ -204,18 +221,18 @@ func (s *Server) experimentPage(w http.ResponseWriter, r *http.Request) error {
 		}
 		p.Tables = append(p.Tables, t)
 	}
-	s.render(w, http.StatusOK, "experiment", p)
+	h.out.render(w, http.StatusOK, "experiment", p)
 	return nil
 }
 
-func (s *Server) topOfExperiment(x *experimentAnswer, title string) top {
-	t := s.top(nil, title, "experiment")
+func (h *experiments) topOf(x *experimentAnswer, title string) top {
+	t := h.out.top(nil, title, "experiment")
 	t.Experiment, t.Folder = x.Name, x.Folder
 	return t
 }
 
-func (s *Server) tablePage(w http.ResponseWriter, r *http.Request) error {
-	x, err := s.ofExperiment(r)
+func (h *experiments) tablePage(w http.ResponseWriter, r *http.Request) error {
+	x, err := h.find(r)
 	if err != nil {
 		return err
 	}
@@ -232,13 +249,13 @@ func (s *Server) tablePage(w http.ResponseWriter, r *http.Request) error {
 	if part.Next != nil {
 		t.More = "?" + url.Values{"cursor": {strconv.FormatInt(*part.Next, 10)}}.Encode()
 	}
-	s.render(w, http.StatusOK, "table", struct {
+	h.out.render(w, http.StatusOK, "table", struct {
 		top
 		X     *experimentAnswer
 		At    string
 		T     tableShown
 		First bool
-	}{s.topOfExperiment(x, name), x, "/experiments/" + url.PathEscape(x.Name), t, r.FormValue("cursor") == ""})
+	}{h.topOf(x, name), x, "/experiments/" + url.PathEscape(x.Name), t, r.FormValue("cursor") == ""})
 	return nil
 }
 
@@ -246,9 +263,9 @@ func (s *Server) tablePage(w http.ResponseWriter, r *http.Request) error {
 // picture runs nothing and fetches nothing, wherever it is opened.
 const fileSandbox = "sandbox; default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
 
-// experimentFile gives a picture or a table of an experiment as it lies there.
-func (s *Server) experimentFile(w http.ResponseWriter, r *http.Request) error {
-	x, err := s.ofExperiment(r)
+// file serves a picture or a table of an experiment unchanged.
+func (h *experiments) file(w http.ResponseWriter, r *http.Request) error {
+	x, err := h.find(r)
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func TestExperiments(t *testing.T) {
 	b := &bed{ui: s, Server: httptest.NewServer(s)}
 	t.Cleanup(b.Close)
 	c, asked := newChecker(t), map[string]int{}
-	for _, end := range experimentEndpoints {
+	for _, end := range (*experiments)(nil).endpoints() {
 		for _, at := range []string{"rank t.csv", "rank none.csv", "rank other.csv", "rank ..%2Fsecret.csv", "none t.csv",
 			"broken t.csv", "rank bad.csv"} {
 			for _, q := range []string{"", "?limit=2", "?limit=0", "?cursor=7", "?cursor=x", "?cursor=999999"} {

@@ -30,26 +30,46 @@ const (
 	tokenKey = "token"
 )
 
-// guard lets in who may ask, as many as can be answered, and has browsers do no more than a page needs.
-func (s *Server) guard(next http.Handler) http.Handler {
+// A guard admits requests: it checks their name, origin and token, bounds how many are answered at once, and restricts
+// what browsers do with the answers. It knows of the site only which queue a path belongs to. Its fields do not change;
+// the channels bound what runs at once.
+type guard struct {
+	hosts   []string
+	token   string
+	secure  bool
+	only    bool // Config.Only is served
+	queueOf func(path string) *queue
+	out     *responder
+
+	requests chan struct{} // a slot for each admitted request
+	asks     chan struct{} // a slot for each request that is being answered
+}
+
+func newGuard(cfg *Config, queueOf func(path string) *queue, out *responder) *guard {
+	return &guard{hosts: cfg.Hosts, token: cfg.Token, secure: cfg.Secure, only: cfg.Only != nil, queueOf: queueOf, out: out,
+		requests: make(chan struct{}, maxRequests), asks: make(chan struct{}, maxAsks)}
+}
+
+// wrap returns next behind the guard.
+func (g *guard) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Content-Security-Policy", csp)
 		h.Set("Cache-Control", "no-store")
-		archived := s.cfg.Only == nil && strings.HasPrefix(r.URL.Path, "/archived/")
+		archived := !g.only && strings.HasPrefix(r.URL.Path, "/archived/")
 		if !archived { // whose pages are no part of this origin
 			h.Set("Referrer-Policy", "same-origin") // without any browsers say of a form only that its origin is null
 			h.Set("X-Frame-Options", "DENY")
 			h.Set("Cross-Origin-Resource-Policy", "same-origin")
 			h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		}
-		if p := s.refused(r, archived); p != nil {
-			s.refuse(w, r, p)
+		if p := g.refused(r, archived); p != nil {
+			g.refuse(w, r, p)
 			return
 		}
-		if !archived && s.setsCookie(w, r) {
+		if !archived && g.setsCookie(w, r) {
 			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
@@ -58,32 +78,32 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			return
 		}
 		select {
-		case s.requests <- struct{}{}:
-			defer func() { <-s.requests }()
+		case g.requests <- struct{}{}:
+			defer func() { <-g.requests }()
 		default:
-			s.refuse(w, r, errRequests)
+			g.refuse(w, r, errRequests)
 			return
 		}
-		if s.cfg.Only != nil {
+		if g.only {
 			next.ServeHTTP(w, r)
 			return
 		}
 		if err := bodyOf(w, r); err != nil {
-			s.refuse(w, r, badRequest("read the request's body: %v", err))
+			g.refuse(w, r, badRequest("read the request's body: %v", err))
 			return
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), longest)
 		defer cancel()
 		r = r.WithContext(ctx)
-		if q := s.queueOf(r.URL.Path); q != nil {
-			s.patiently(q, next, w, r)
+		if q := g.queueOf(r.URL.Path); q != nil {
+			g.answerQueued(q, next, w, r)
 			return
 		}
 		select {
-		case s.asks <- struct{}{}:
-			defer func() { <-s.asks }()
+		case g.asks <- struct{}{}:
+			defer func() { <-g.asks }()
 		case <-ctx.Done():
-			s.fail(w, r, ctx.Err())
+			g.out.fail(w, r, ctx.Err())
 			return
 		}
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writing))
@@ -92,18 +112,18 @@ func (s *Server) guard(next http.Handler) http.Handler {
 }
 
 // refused is why a request is refused, before anything is done for it; nil if it is not.
-func (s *Server) refused(r *http.Request, archived bool) *problem {
+func (g *guard) refused(r *http.Request, archived bool) *problem {
 	switch {
-	case !s.isCalled(r.Host): // another site's name leads here
+	case !g.isCalled(r.Host): // another site's name leads here
 		return &problem{Status: http.StatusMisdirectedRequest, Title: "Not this server's name",
 			Detail: "call it by its address, by localhost, or by the name that --ui was given"}
 	case len(r.RequestURI) > maxURL:
 		return &problem{Status: http.StatusRequestURITooLong, Title: "The URL is too long"}
-	case r.Method != http.MethodGet && r.Method != http.MethodHead && !s.fromHere(r):
+	case r.Method != http.MethodGet && r.Method != http.MethodHead && !g.fromHere(r):
 		return &problem{Status: http.StatusForbidden, Title: "Sent by another site"}
 	case !archived && embedded(r):
 		return &problem{Status: http.StatusForbidden, Title: "A part of another site's page"}
-	case !archived && !s.hasToken(r): // pages of the archive have a key in their URL
+	case !archived && !g.hasToken(r): // pages of the archive have a key in their URL
 		return errToken
 	}
 	return nil
@@ -111,7 +131,7 @@ func (s *Server) refused(r *http.Request, archived bool) *problem {
 
 // refuse answers a request that is refused, and closes its connection: a client without the token holds none for long,
 // even if it sends its body slowly.
-func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
+func (g *guard) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, errToken) {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="kumo"`)
 	}
@@ -119,7 +139,7 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	out := http.NewResponseController(w)
 	now := time.Now()
 	_, _ = out.SetReadDeadline(now.Add(refusal)), out.SetWriteDeadline(now.Add(reading)) // some writers have none
-	s.fail(w, r, err)
+	g.out.fail(w, r, err)
 }
 
 var errRequests = &problem{Status: http.StatusServiceUnavailable, Title: "Too many requests at once",
@@ -138,7 +158,7 @@ func bodyOf(w http.ResponseWriter, r *http.Request) error {
 
 // isCalled reports whether a Host field names this server. A name that another site has made lead here is none:
 // browsers would take what is answered for that site's.
-func (s *Server) isCalled(host string) bool {
+func (g *guard) isCalled(host string) bool {
 	name := host
 	if n, _, err := net.SplitHostPort(host); err == nil {
 		name = n
@@ -147,7 +167,7 @@ func (s *Server) isCalled(host string) bool {
 	if _, err := netip.ParseAddr(name); err == nil {
 		return true
 	}
-	return name == "localhost" || strings.HasSuffix(name, ".localhost") || slices.Contains(s.cfg.Hosts, name)
+	return name == "localhost" || strings.HasSuffix(name, ".localhost") || slices.Contains(g.hosts, name)
 }
 
 // isEvents reports whether a request is for events, which go on for long.
@@ -166,7 +186,7 @@ func embedded(r *http.Request) bool {
 
 // fromHere reports whether a request that changes something was made by a page of this server, as far as the browser
 // tells, or by a program that is no browser.
-func (s *Server) fromHere(r *http.Request) bool {
+func (g *guard) fromHere(r *http.Request) bool {
 	site, origin := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Origin")
 	switch {
 	case site != "" && site != "same-origin":
@@ -180,27 +200,27 @@ func (s *Server) fromHere(r *http.Request) bool {
 
 // hasToken reports whether a request has the token: in a cookie, in a header field as programs have it, or in the URL,
 // as the first request of a browser has it.
-func (s *Server) hasToken(r *http.Request) bool {
-	if s.cfg.Token == "" {
+func (g *guard) hasToken(r *http.Request) bool {
+	if g.token == "" {
 		return true
 	}
 	if given := r.URL.Query().Get(tokenKey); given != "" && r.Method == http.MethodGet {
-		return same(given, s.cfg.Token)
+		return same(given, g.token)
 	}
-	if c, err := r.Cookie(cookieOf(r)); err == nil && same(c.Value, s.cfg.Token) {
+	if c, err := r.Cookie(cookieOf(r)); err == nil && same(c.Value, g.token) {
 		return true
 	}
 	given, is := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	return is && same(given, s.cfg.Token)
+	return is && same(given, g.token)
 }
 
 // setsCookie answers a request that has the token in its URL with a cookie, and leads to the same URL without it.
-func (s *Server) setsCookie(w http.ResponseWriter, r *http.Request) bool {
+func (g *guard) setsCookie(w http.ResponseWriter, r *http.Request) bool {
 	q := r.URL.Query()
-	if s.cfg.Token == "" || q.Get(tokenKey) == "" || r.Method != http.MethodGet {
+	if g.token == "" || q.Get(tokenKey) == "" || r.Method != http.MethodGet {
 		return false
 	}
-	http.SetCookie(w, &http.Cookie{Name: cookieOf(r), Value: s.cfg.Token, Path: "/", HttpOnly: true, Secure: s.cfg.Secure,
+	http.SetCookie(w, &http.Cookie{Name: cookieOf(r), Value: g.token, Path: "/", HttpOnly: true, Secure: g.secure,
 		SameSite: http.SameSiteStrictMode})
 	u := *r.URL
 	q.Del(tokenKey)
@@ -210,7 +230,7 @@ func (s *Server) setsCookie(w http.ResponseWriter, r *http.Request) bool {
 		site == "" && strings.Contains(r.Header.Get("Accept"), "text/html") {
 		// A browser that another site, or a file, has led here does not send the cookie when it is redirected: it does when
 		// this page leads it on.
-		s.render(w, http.StatusOK, "enter", to)
+		g.out.render(w, http.StatusOK, "enter", to)
 		return true
 	}
 	http.Redirect(w, r, to, http.StatusSeeOther)

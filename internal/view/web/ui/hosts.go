@@ -28,8 +28,8 @@ type hostAnswer struct {
 	Partial bool `json:"partial,omitempty"`
 }
 
-func (s *Server) giveHosts(r *http.Request) (any, error) {
-	c, err := s.of(r)
+func (h *crawlAPI) getHosts(r *http.Request) (any, error) {
+	c, err := h.crawls.find(r)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func (s *Server) giveHosts(r *http.Request) (any, error) {
 	}
 	switch by := r.FormValue("by"); {
 	case by == "waiting" && r.FormValue("prefix")+r.FormValue("after") == "":
-		return c.busiest(r.Context(), n)
+		return c.hosts.first(r.Context(), n)
 	case by != "":
 		return nil, badRequest("by is %q: only \"waiting\" is known, and goes without prefix and after", by)
 	}
@@ -49,7 +49,7 @@ func (s *Server) giveHosts(r *http.Request) (any, error) {
 // hostsFrom are the hosts whose names begin with prefix and come after another.
 func (c *crawl) hostsFrom(ctx context.Context, prefix, after string, n int) (p hostPage, err error) {
 	p.Hosts = []inspect.Host{}
-	err = c.use(ctx, func(v *inspect.View) error {
+	err = c.view.use(ctx, func(v *inspect.View) error {
 		for h, err := range v.HostsFrom(ctx, prefix, after, n+1) {
 			if p.Partial = errors.Is(err, inspect.ErrBehind); err != nil {
 				return unless(p.Partial, err)
@@ -73,17 +73,21 @@ func unless(none bool, err error) error {
 	return err
 }
 
-// A hostList is the hosts where most waited when somebody looked last. A crawl of millions of hosts looks through them
-// for it, so it is not asked too often, and not waited for where there is an older list.
-type hostList struct {
-	mu      sync.Mutex // guards all
+// A hostRanking has the hosts with the most pending URLs, as they were found last. A crawl of millions of hosts reads
+// all of them for it: it is not queried too often, and requests get an older ranking meanwhile if there is one.
+type hostRanking struct {
+	view  *sharedView
+	queue *queue
+	done  context.Context
+
+	mu      sync.Mutex // guards below
 	all     []inspect.Host
 	n       int // that were asked for
 	time    time.Time
 	took    time.Duration
-	err     error         // of the last look
-	looking chan struct{} // closed when a look ends; nil: nobody looks
-	begun   time.Time     // when it was
+	err     error         // of the last query
+	looking chan struct{} // closed when the running query ends; nil: none runs
+	begun   time.Time     // when that began
 }
 
 const (
@@ -95,10 +99,9 @@ const (
 // first time gets an empty list then, and the right one in a moment.
 var hostPatience = [2]time.Duration{50 * time.Millisecond, 150 * time.Millisecond}
 
-// busiest are the first n.
-func (c *crawl) busiest(ctx context.Context, n int) (p hostPage, err error) {
-	l := &c.hosts
-	looking, patience := c.lookForBusiest(n)
+// first returns the first n.
+func (l *hostRanking) first(ctx context.Context, n int) (p hostPage, err error) {
+	looking, patience := l.refresh(n)
 	if looking != nil {
 		select {
 		case <-looking:
@@ -113,17 +116,15 @@ func (c *crawl) busiest(ctx context.Context, n int) (p hostPage, err error) {
 	case l.err != nil && (l.looking == nil || l.n == 0):
 		return p, l.err
 	case l.n == 0 && l.looking != nil && time.Since(l.begun) > lookTime:
-		return p, c.queue.hung(1, time.Since(l.begun))
+		return p, l.queue.hung(1, time.Since(l.begun))
 	case l.n == 0:
 		return hostPage{Hosts: []inspect.Host{}, Partial: true}, nil
 	}
 	return hostPage{Hosts: l.all[:min(n, len(l.all))], Time: l.time, Partial: l.n < n && len(l.all) == l.n}, nil
 }
 
-// lookForBusiest begins to look unless somebody does, or what was found last will do: then there is nothing to wait
-// for.
-func (c *crawl) lookForBusiest(n int) (looking chan struct{}, patience time.Duration) {
-	l := &c.hosts
+// refresh starts a query unless one runs, or the last ranking will do: then there is nothing to wait for.
+func (l *hostRanking) refresh(n int) (looking chan struct{}, patience time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	patience = hostPatience[1]
@@ -135,17 +136,17 @@ func (c *crawl) lookForBusiest(n int) (looking chan struct{}, patience time.Dura
 	}
 	if l.looking == nil {
 		l.looking, l.begun = make(chan struct{}), time.Now()
-		go c.findBusiest(max(n, l.n)) // or who asks for few would shorten it for others
+		go l.query(max(n, l.n)) // a request for few must not shorten it for others
 	}
 	return l.looking, patience
 }
 
-// findBusiest looks, for whoever waits for it.
-func (c *crawl) findBusiest(n int) {
-	ctx, cancel := context.WithTimeout(c.done, lookTime)
+// query updates the ranking; looking is closed at its end.
+func (l *hostRanking) query(n int) {
+	ctx, cancel := context.WithTimeout(l.done, lookTime)
 	defer cancel()
 	begin, all := time.Now(), []inspect.Host{}
-	err := c.use(ctx, func(v *inspect.View) error {
+	err := l.view.use(ctx, func(v *inspect.View) error {
 		for h, err := range v.Hosts(ctx, n) {
 			if err != nil {
 				return err
@@ -154,7 +155,6 @@ func (c *crawl) findBusiest(n int) {
 		}
 		return nil
 	})
-	l := &c.hosts
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	close(l.looking)
@@ -163,8 +163,8 @@ func (c *crawl) findBusiest(n int) {
 	}
 }
 
-func (s *Server) giveHost(r *http.Request) (any, error) {
-	c, err := s.of(r)
+func (h *crawlAPI) getHost(r *http.Request) (any, error) {
+	c, err := h.crawls.find(r)
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +179,7 @@ func (c *crawl) hostAnswer(ctx context.Context, host string, n int) (*hostAnswer
 	host = inspect.HostOf(host)
 	x := &hostAnswer{Robots: []statefile.RobotsAnswer{}, Queue: []inspect.Item{}}
 	found := false
-	err := c.use(ctx, func(v *inspect.View) error {
+	err := c.view.use(ctx, func(v *inspect.View) error {
 		for h, err := range v.HostsFrom(ctx, host+"/", "", 1) {
 			if x.Partial = errors.Is(err, inspect.ErrBehind); err != nil {
 				if !x.Partial {

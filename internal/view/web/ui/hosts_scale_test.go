@@ -398,7 +398,7 @@ func cpu() float64 {
 
 // forgetBusiest waits until nobody looks, and forgets what was found.
 func (s *scaled) forgetBusiest() {
-	l := &s.ui.crawls[0].hosts
+	l := s.ui.crawls.all[0].hosts
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for l.looking != nil {

@@ -36,21 +36,39 @@ type listItem struct {
 	found chan struct{} // closed when who looks has found it; nil: nobody looks
 }
 
+// A lister lists all crawls with what was last found of each, and refreshes that in the background. What was found is in
+// each crawl's listItem, under its lock; the lister's own fields do not change.
+type lister struct {
+	crawls *crawlSet
+	done   context.Context
+	slots  chan struct{} // a slot for each crawl that is being inspected
+}
+
+func newLister(done context.Context, crawls *crawlSet) *lister {
+	return &lister{crawls: crawls, done: done, slots: make(chan struct{}, listPlaces)}
+}
+
+func (h *lister) endpoints() []endpoint {
+	return []endpoint{
+		{"/crawls", "crawls", "The crawls that are shown.", nil, crawlList{}, h.getCrawls},
+	}
+}
+
 // entries are all crawls as far as is known in time. Where there are many, only those are waited for of which nothing
 // is known.
-func (s *Server) entries(ctx context.Context, patience time.Duration) []crawlEntry {
+func (h *lister) entries(ctx context.Context, patience time.Duration) []crawlEntry {
 	late := time.NewTimer(patience)
 	defer late.Stop()
 	age := time.Duration(0)
-	if n := len(s.crawls); n > shortList {
+	if n := len(h.crawls.all); n > shortList {
 		age = max(fresh, time.Duration(n)*listShare)
 	}
-	looks := make([]<-chan struct{}, len(s.crawls))
-	for i, c := range s.crawls {
-		looks[i] = s.lookAt(c, age)
+	looks := make([]<-chan struct{}, len(h.crawls.all))
+	for i, c := range h.crawls.all {
+		looks[i] = h.refresh(c, age)
 	}
-	all, waits := make([]crawlEntry, len(s.crawls)), true
-	for i, c := range s.crawls {
+	all, waits := make([]crawlEntry, len(h.crawls.all)), true
+	for i, c := range h.crawls.all {
 		if looks[i] != nil && waits && (age == 0 || c.listed.last(c).Looking) {
 			select {
 			case <-looks[i]:
@@ -75,15 +93,15 @@ func (l *listItem) last(c *crawl) crawlEntry {
 	return l.entry
 }
 
-// lookAt has a crawl looked at beside, unless that was done a short time ago: then it is nil. It is closed when that is
-// done.
-func (s *Server) lookAt(c *crawl, age time.Duration) <-chan struct{} {
+// refresh starts an inspection of a crawl unless one runs, or the last is younger than age. The channel is closed when
+// it ends; nil if none runs.
+func (h *lister) refresh(c *crawl, age time.Duration) <-chan struct{} {
 	l := &c.listed
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.found == nil && (l.time.IsZero() || time.Since(l.time) >= age) {
 		l.found = make(chan struct{})
-		go s.find(c)
+		go h.inspect(c)
 	}
 	if l.found == nil {
 		return nil
@@ -91,17 +109,17 @@ func (s *Server) lookAt(c *crawl, age time.Duration) <-chan struct{} {
 	return l.found
 }
 
-// find looks at a crawl when there is a place.
-func (s *Server) find(c *crawl) {
+// inspect updates the item of a crawl once a slot is free.
+func (h *lister) inspect(c *crawl) {
 	l := &c.listed
 	var e crawlEntry
 	select {
-	case s.listing <- struct{}{}:
-		leave := sync.OnceFunc(func() { <-s.listing })
+	case h.slots <- struct{}{}:
+		leave := sync.OnceFunc(func() { <-h.slots })
 		defer leave()
 		defer time.AfterFunc(listHold, leave).Stop()
-		e = c.entry(s.done)
-	case <-s.done.Done():
+		e = c.entry(h.done)
+	case <-h.done.Done():
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -122,7 +140,7 @@ func (c *crawl) entry(ctx context.Context) crawlEntry {
 		e.ofCluster(c.cluster.lookSoon(ctx))
 		return e
 	}
-	o, err := soon(ctx, c.queue, listPatience, c.overview)
+	o, err := soon(ctx, c.queue, listPatience, c.status.overview)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		e.Error = fmt.Sprintf("It has not answered for %v: its disk may be slow, or hang", listPatience)

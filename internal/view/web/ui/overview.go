@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"kumo/internal/app/inspect"
@@ -48,51 +49,69 @@ const (
 	rateWindow = 10 * time.Second
 )
 
-// overview is how the crawl stands, to the second: however many ask, the crawl is asked once.
-func (c *crawl) overview(ctx context.Context) (*Overview, error) {
-	c.look.Lock()
-	defer c.look.Unlock()
-	if c.last != nil && time.Since(c.last.Time) < fresh && time.Since(c.last.Time) >= 0 {
-		return c.last, nil
+// A statusCache has the last overview of a crawl, and the samples from which the next one's rates are made. mu is held
+// while the crawl is queried: one query runs at a time.
+type statusCache struct {
+	name string // the crawl's
+	view *sharedView
+
+	mu     sync.Mutex // guards below
+	last   *Overview
+	before []sample // of the last seconds
+}
+
+// overview returns how the crawl stands, at most a second old: concurrent requests share one query.
+func (s *statusCache) overview(ctx context.Context) (*Overview, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.last != nil && time.Since(s.last.Time) < fresh && time.Since(s.last.Time) >= 0 {
+		return s.last, nil
 	}
 	var x *inspect.Status
-	err := c.use(ctx, func(v *inspect.View) (err error) {
+	err := s.view.use(ctx, func(v *inspect.View) (err error) {
 		x, err = v.Status(ctx)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	o := &Overview{Name: c.name, Status: *x}
-	c.rates(o)
+	o := &Overview{Name: s.name, Status: *x}
+	s.rates(o)
 	o.Words = words(o)
-	c.last = o
+	s.last = o
 	return o, nil
+}
+
+// forget makes the next request query the crawl anew.
+func (s *statusCache) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = nil
 }
 
 func (o *Overview) runs() bool { return o.State == inspect.Running || o.State == inspect.Paused }
 
 // rates are those of the last seconds in which somebody looked; of the whole run if nobody did before.
-func (c *crawl) rates(o *Overview) {
+func (s *statusCache) rates(o *Overview) {
 	if !o.runs() {
-		c.before = nil
+		s.before = nil
 		return
 	}
-	c.before = slices.DeleteFunc(c.before, func(s sample) bool {
-		return o.Time.Sub(s.time) > 2*rateWindow || s.pages > o.Pages
+	s.before = slices.DeleteFunc(s.before, func(b sample) bool {
+		return o.Time.Sub(b.time) > 2*rateWindow || b.pages > o.Pages
 	})
-	for len(c.before) > 1 && o.Time.Sub(c.before[1].time) >= rateWindow {
-		c.before = c.before[1:]
+	for len(s.before) > 1 && o.Time.Sub(s.before[1].time) >= rateWindow {
+		s.before = s.before[1:]
 	}
 	now := sample{o.Time, o.Pages, o.Bytes, o.Failed}
-	if len(c.before) == 0 {
+	if len(s.before) == 0 {
 		o.PagesNow, o.BytesNow = o.PagesPerSecond, o.BytesPerSecond
-	} else if first := c.before[0]; now.time.After(first.time) {
+	} else if first := s.before[0]; now.time.After(first.time) {
 		span := now.time.Sub(first.time).Seconds()
 		o.PagesNow, o.BytesNow = float64(now.pages-first.pages)/span, float64(now.bytes-first.bytes)/span
 		o.ErrorsNow = float64(now.failed-first.failed) / span
 	}
-	c.before = append(c.before, now)
+	s.before = append(s.before, now)
 }
 
 // words say what is wrong, what is worth a look, and what is to be expected, the worst first.
@@ -201,13 +220,13 @@ func gone(err error) bool { return errors.Is(err, inspect.ErrGone) }
 
 // curves are how the crawl went: of one that runs as it has counted, of another what its files give.
 func (c *crawl) curves(ctx context.Context) (x *stats.Curves, err error) {
-	o, err := c.overview(ctx)
+	o, err := c.status.overview(ctx)
 	if err != nil {
 		return nil, err
 	}
 	x = &stats.Curves{}
 	if o.runs() {
-		err = c.use(ctx, func(v *inspect.View) (err error) {
+		err = c.view.use(ctx, func(v *inspect.View) (err error) {
 			if src, can := v.Source.(inspect.Curver); can {
 				x, err = src.Curves(ctx)
 			}

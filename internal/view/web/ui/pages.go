@@ -21,39 +21,40 @@ import (
 	"kumo/internal/state/forecast"
 )
 
-// pages are the views, by their paths.
-func (s *Server) pages(mux *http.ServeMux) {
-	for path, show := range map[string]func(*Server, http.ResponseWriter, *http.Request) error{
-		"/{$}":                                      (*Server).front,
-		"/crawls":                                   (*Server).listPage,
-		"/crawls/{crawl}":                           (*Server).overviewPage,
-		"/crawls/{crawl}/curves":                    (*Server).curvesPart,
-		"/crawls/{crawl}/cluster":                   (*Server).clusterPage,
-		"/crawls/{crawl}/cluster/part":              (*Server).clusterPart,
-		"/crawls/{crawl}/hosts":                     (*Server).hostsPage,
-		"/crawls/{crawl}/hosts/{host}":              (*Server).hostPage,
-		"/crawls/{crawl}/urls":                      (*Server).urlsPage,
-		"/crawls/{crawl}/excluded":                  (*Server).excludedPage,
-		"/crawls/{crawl}/pages":                     (*Server).recordsPage,
-		"/crawls/{crawl}/pages/{id}":                (*Server).recordPage,
-		"/batches/{batch}":                          (*Server).collectionsPage,
-		"/batches/{batch}/collections/{collection}": (*Server).collectionPage,
-		aDay:                        (*Server).dayPage,
-		aDay + "/page":              (*Server).batchRecordPage,
-		"/experiments":              (*Server).experimentsPage,
-		"/experiments/{experiment}": (*Server).experimentPage,
-		"/experiments/{experiment}/tables/{table}": (*Server).tablePage,
-		"/experiments/{experiment}/files/{file}":   (*Server).experimentFile,
-	} {
+// A view serves a page. Its error is answered as a page, too.
+type view = func(http.ResponseWriter, *http.Request) error
+
+// route serves views by their paths. head is that of a page that reports a view's error: it has the way back into the
+// views of the crawl or batch crawls that the path names.
+func (out *responder) route(mux *http.ServeMux, views map[string]view, head func(*http.Request) top) {
+	for path, show := range views {
 		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
-			if err := show(s, w, r); err != nil {
-				s.failWithin(w, r, err)
+			if err := show(w, r); err != nil {
+				out.failUnder(w, r, err, head(r))
 			}
 		})
 	}
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		s.fail(w, r, &problem{http.StatusNotFound, "There is no such page", ""})
-	})
+}
+
+// crawlPages serve the pages of one crawl, and the events that keep its overview up to date. Its fields do not change.
+type crawlPages struct {
+	crawls  *crawlSet
+	archive *archivedPages
+	streams *eventStreams
+	out     *responder
+}
+
+func (h *crawlPages) views() map[string]view {
+	return map[string]view{
+		"/crawls/{crawl}":              h.overviewPage,
+		"/crawls/{crawl}/curves":       h.curvesPart,
+		"/crawls/{crawl}/hosts":        h.hostsPage,
+		"/crawls/{crawl}/hosts/{host}": h.hostPage,
+		"/crawls/{crawl}/urls":         h.urlsPage,
+		"/crawls/{crawl}/excluded":     h.excludedPage,
+		"/crawls/{crawl}/pages":        h.recordsPage,
+		"/crawls/{crawl}/pages/{id}":   h.recordPage,
+	}
 }
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
@@ -141,8 +142,8 @@ type top struct {
 	Again      bool   // something is missing for a moment, after which the page is loaded again
 }
 
-func (s *Server) top(c *crawl, title, tab string) top {
-	t := top{Title: title, Tab: tab, Many: len(s.crawls) > 1}
+func (out *responder) top(c *crawl, title, tab string) top {
+	t := top{Title: title, Tab: tab, Many: out.many}
 	if c != nil {
 		t.Crawl, t.Folder, t.HasCluster = c.name, c.dir, c.cluster != nil
 	}
@@ -150,10 +151,10 @@ func (s *Server) top(c *crawl, title, tab string) top {
 }
 
 // render writes a page whole, or says that it cannot.
-func (s *Server) render(w http.ResponseWriter, status int, name string, data any) {
+func (out *responder) render(w http.ResponseWriter, status int, name string, data any) {
 	var b bytes.Buffer
 	if err := templates.ExecuteTemplate(&b, name+".html", data); err != nil {
-		s.cfg.Log.Error("web page", "page", name, "error", err.Error())
+		out.log.Error("web page", "page", name, "error", err.Error())
 		http.Error(w, "the page cannot be made", http.StatusInternalServerError)
 		return
 	}
@@ -162,58 +163,62 @@ func (s *Server) render(w http.ResponseWriter, status int, name string, data any
 	_, _ = w.Write(b.Bytes()) // who asked may have gone
 }
 
-// failWithin is fail for who may see the crawl or batch crawl that was asked: the page has the way back into its views.
-func (s *Server) failWithin(w http.ResponseWriter, r *http.Request, err error) {
-	t := s.top(s.named[r.PathValue("crawl")], "", "")
-	if b, none := s.ofBatch(r); none == nil {
-		t = s.topOf(b, "", "")
-	}
-	s.failUnder(w, r, err, t)
-}
-
-func (s *Server) failPage(w http.ResponseWriter, p *problem, head top) {
+func (out *responder) failPage(w http.ResponseWriter, p *problem, head top) {
 	head.Title = p.Title
-	s.render(w, p.Status, "problem", struct {
+	out.render(w, p.Status, "problem", struct {
 		top
 		Problem *problem
 	}{head, p})
 }
 
+// frontPages serve the list of everything that is shown. Its fields do not change.
+type frontPages struct {
+	crawls      *crawlSet
+	batches     *batchSet
+	experiments int // folders of them
+	list        *lister
+	out         *responder
+}
+
+func (h *frontPages) views() map[string]view {
+	return map[string]view{"/{$}": h.front, "/crawls": h.listPage}
+}
+
 // front leads to the one crawl that there is, or to the list.
-func (s *Server) front(w http.ResponseWriter, r *http.Request) error {
+func (h *frontPages) front(w http.ResponseWriter, r *http.Request) error {
 	to := "/crawls"
 	switch {
-	case len(s.crawls)+len(s.batches)+len(s.cfg.Experiments) > 1:
-	case len(s.crawls) == 1:
-		to += "/" + url.PathEscape(s.crawls[0].name)
-		if s.crawls[0].cluster != nil {
+	case len(h.crawls.all)+len(h.batches.all)+h.experiments > 1:
+	case len(h.crawls.all) == 1:
+		to += "/" + url.PathEscape(h.crawls.all[0].name)
+		if h.crawls.all[0].cluster != nil {
 			to += "/cluster"
 		}
-	case len(s.batches) == 1:
-		to = "/batches/" + url.PathEscape(s.batches[0].name)
-	case len(s.cfg.Experiments) == 1:
+	case len(h.batches.all) == 1:
+		to = "/batches/" + url.PathEscape(h.batches.all[0].name)
+	case h.experiments == 1:
 		to = "/experiments"
 	}
 	http.Redirect(w, r, to, http.StatusSeeOther)
 	return nil
 }
 
-func (s *Server) listPage(w http.ResponseWriter, r *http.Request) error {
-	all, looking := s.entries(r.Context(), listWait), 0
+func (h *frontPages) listPage(w http.ResponseWriter, r *http.Request) error {
+	all, looking := h.list.entries(r.Context(), listWait), 0
 	for i := range all {
 		if all[i].Looking {
 			looking++
 		}
 	}
-	head := s.top(nil, "Crawls", "")
+	head := h.out.top(nil, "Crawls", "")
 	head.Again = looking > 0
-	s.render(w, http.StatusOK, "crawls", struct {
+	h.out.render(w, http.StatusOK, "crawls", struct {
 		top
 		Crawls      []crawlEntry
 		Batches     []batchEntry
 		Experiments bool
 		Looking     int
-	}{head, all, s.batchEntries(r.Context()), len(s.cfg.Experiments) > 0, looking})
+	}{head, all, h.batches.entries(r.Context()), h.experiments > 0, looking})
 	return nil
 }
 
@@ -261,12 +266,12 @@ func counts[K cmp.Ordered](m map[K]int64, class func(K) string, link func(K) str
 	return all
 }
 
-func (s *Server) overviewPage(w http.ResponseWriter, r *http.Request) error {
-	c, err := s.of(r)
+func (h *crawlPages) overviewPage(w http.ResponseWriter, r *http.Request) error {
+	c, err := h.crawls.find(r)
 	if err != nil {
 		return err
 	}
-	o, err := c.overview(r.Context())
+	o, err := c.status.overview(r.Context())
 	if err != nil {
 		return err
 	}
@@ -276,7 +281,7 @@ func (s *Server) overviewPage(w http.ResponseWriter, r *http.Request) error {
 	}
 	pages := "/crawls/" + url.PathEscape(c.name) + "/pages?"
 	excluded := "/crawls/" + url.PathEscape(c.name) + "/excluded?rule="
-	s.render(w, http.StatusOK, "overview", struct {
+	h.out.render(w, http.StatusOK, "overview", struct {
 		top
 		*Overview
 		Live                            map[string]string
@@ -286,7 +291,7 @@ func (s *Server) overviewPage(w http.ResponseWriter, r *http.Request) error {
 		ByStatus, ByType, ByError, Left []count
 		Delays                          string
 		Runs, Paused                    bool
-	}{s.top(c, "Overview", "overview"), o, live(o), charts, !o.runs() || r.FormValue("span") == "all", doneWords(r),
+	}{h.out.top(c, "Overview", "overview"), o, live(o), charts, !o.runs() || r.FormValue("span") == "all", doneWords(r),
 		counts(o.Statuses, statusClass, func(k int) string { return pages + "status=" + strconv.Itoa(k) }),
 		counts(o.Types, nil, func(k string) string { return pages + "type=" + url.QueryEscape(k) }),
 		counts(o.Errors, func(string) string { return "bad" }, nil), counts(o.Skipped, nil, func(k string) string { return excluded + url.QueryEscape(k) }),
@@ -299,7 +304,7 @@ func (c *crawl) waitsFor(r *http.Request, o *Overview) string {
 	if !o.runs() || o.Waiting == 0 {
 		return ""
 	}
-	p, err := c.busiest(r.Context(), hostsShown)
+	p, err := c.hosts.first(r.Context(), hostsShown)
 	hosts := p.Hosts
 	if err != nil || len(hosts) == 0 {
 		return ""
@@ -336,8 +341,8 @@ func forWords(why string) string {
 	return why
 }
 
-func (s *Server) curvesPart(w http.ResponseWriter, r *http.Request) error {
-	c, err := s.of(r)
+func (h *crawlPages) curvesPart(w http.ResponseWriter, r *http.Request) error {
+	c, err := h.crawls.find(r)
 	if err != nil {
 		return err
 	}
@@ -345,14 +350,14 @@ func (s *Server) curvesPart(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s.render(w, http.StatusOK, "charts", charts)
+	h.out.render(w, http.StatusOK, "charts", charts)
 	return nil
 }
 
 const hostsShown = 100 // on a page
 
-func (s *Server) hostsPage(w http.ResponseWriter, r *http.Request) error {
-	c, err := s.of(r)
+func (h *crawlPages) hostsPage(w http.ResponseWriter, r *http.Request) error {
+	c, err := h.crawls.find(r)
 	if err != nil {
 		return err
 	}
@@ -363,16 +368,16 @@ func (s *Server) hostsPage(w http.ResponseWriter, r *http.Request) error {
 	ranked := prefix+after == "" && r.FormValue("by") != "name"
 	var p hostPage
 	if ranked {
-		p, err = c.busiest(r.Context(), hostsShown)
+		p, err = c.hosts.first(r.Context(), hostsShown)
 	} else {
 		p, err = c.hostsFrom(r.Context(), strings.ToLower(prefix), after, hostsShown)
 	}
 	if err != nil {
 		return err
 	}
-	head := s.top(c, "Hosts", "hosts")
+	head := h.out.top(c, "Hosts", "hosts")
 	head.Again = p.Partial
-	s.render(w, http.StatusOK, "hosts", struct {
+	h.out.render(w, http.StatusOK, "hosts", struct {
 		top
 		hostPage
 		Prefix string
@@ -382,8 +387,8 @@ func (s *Server) hostsPage(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (s *Server) hostPage(w http.ResponseWriter, r *http.Request) error {
-	c, err := s.of(r)
+func (h *crawlPages) hostPage(w http.ResponseWriter, r *http.Request) error {
+	c, err := h.crawls.find(r)
 	if err != nil {
 		return err
 	}
@@ -391,13 +396,13 @@ func (s *Server) hostPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	o, err := c.overview(r.Context())
+	o, err := c.status.overview(r.Context())
 	if err != nil {
 		return err
 	}
-	head := s.top(c, x.Host.Key, "hosts")
+	head := h.out.top(c, x.Host.Key, "hosts")
 	head.Again = x.Partial
-	s.render(w, http.StatusOK, "host", struct {
+	h.out.render(w, http.StatusOK, "host", struct {
 		top
 		*hostAnswer
 		Now  time.Time
@@ -407,8 +412,8 @@ func (s *Server) hostPage(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (s *Server) urlsPage(w http.ResponseWriter, r *http.Request) error {
-	c, err := s.of(r)
+func (h *crawlPages) urlsPage(w http.ResponseWriter, r *http.Request) error {
+	c, err := h.crawls.find(r)
 	if err != nil {
 		return err
 	}
@@ -421,7 +426,7 @@ func (s *Server) urlsPage(w http.ResponseWriter, r *http.Request) error {
 		List   *urlPage
 		Prefix string
 		Now    time.Time
-	}{top: s.top(c, "URLs", "urls"), URL: asked, Prefix: strings.TrimSpace(r.FormValue("prefix")), Now: time.Now()}
+	}{top: h.out.top(c, "URLs", "urls"), URL: asked, Prefix: strings.TrimSpace(r.FormValue("prefix")), Now: time.Now()}
 	if asked != "" {
 		if p.X, err = c.explain(r.Context(), asked); err != nil {
 			return err
@@ -438,7 +443,7 @@ func (s *Server) urlsPage(w http.ResponseWriter, r *http.Request) error {
 		p.List = &list
 		p.Again = list.Partial
 	}
-	s.render(w, http.StatusOK, "urls", p)
+	h.out.render(w, http.StatusOK, "urls", p)
 	return nil
 }
 
@@ -462,8 +467,8 @@ var fateWords = map[inspect.Fate]string{
 	inspect.Unread:      "The disk has not answered, and memory does not have it.",
 }
 
-func (s *Server) recordsPage(w http.ResponseWriter, r *http.Request) error {
-	c, err := s.of(r)
+func (h *crawlPages) recordsPage(w http.ResponseWriter, r *http.Request) error {
+	c, err := h.crawls.find(r)
 	if err != nil {
 		return err
 	}
@@ -474,7 +479,7 @@ func (s *Server) recordsPage(w http.ResponseWriter, r *http.Request) error {
 		More    string
 		First   bool
 		Search  search
-	}{top: s.top(c, "Pages", "pages"), Filter: filterOf(r), First: r.FormValue("cursor") == ""}
+	}{top: h.out.top(c, "Pages", "pages"), Filter: filterOf(r), First: r.FormValue("cursor") == ""}
 	var next *int64
 	if err := p.Search.run(c, r); err != nil {
 		return err
@@ -493,13 +498,13 @@ func (s *Server) recordsPage(w http.ResponseWriter, r *http.Request) error {
 		q.Set("cursor", strconv.FormatInt(*next, 10))
 		p.More = "?" + q.Encode()
 	}
-	s.render(w, http.StatusOK, "pages", p)
+	h.out.render(w, http.StatusOK, "pages", p)
 	return nil
 }
 
 // excludedPage lists the URLs that a rule has excluded.
-func (s *Server) excludedPage(w http.ResponseWriter, r *http.Request) error {
-	c, err := s.of(r)
+func (h *crawlPages) excludedPage(w http.ResponseWriter, r *http.Request) error {
+	c, err := h.crawls.find(r)
 	if err != nil {
 		return err
 	}
@@ -513,7 +518,7 @@ func (s *Server) excludedPage(w http.ResponseWriter, r *http.Request) error {
 		URLs  []lookup.Excluded
 		More  string
 		First bool
-	}{top: s.top(c, "Left out", "urls"), Rule: r.FormValue("rule"), First: cursor == lookup.Last}
+	}{top: h.out.top(c, "Left out", "urls"), Rule: r.FormValue("rule"), First: cursor == lookup.Last}
 	var next int64
 	if p.URLs, next, err = c.archive.Excluded(r.Context(), p.Rule, cursor, usualLimit); err != nil {
 		return err
@@ -521,7 +526,7 @@ func (s *Server) excludedPage(w http.ResponseWriter, r *http.Request) error {
 	if next != 0 {
 		p.More = "?" + url.Values{"rule": {p.Rule}, "cursor": {strconv.FormatInt(next, 10)}}.Encode()
 	}
-	s.render(w, http.StatusOK, "excluded", p)
+	h.out.render(w, http.StatusOK, "excluded", p)
 	return nil
 }
 
@@ -559,8 +564,8 @@ func (x *search) run(c *crawl, r *http.Request) error {
 	return err
 }
 
-func (s *Server) recordPage(w http.ResponseWriter, r *http.Request) error {
-	c, rec, err := s.recordOf(r)
+func (h *crawlPages) recordPage(w http.ResponseWriter, r *http.Request) error {
+	c, rec, err := h.crawls.record(r)
 	if err != nil {
 		return err
 	}
@@ -574,7 +579,7 @@ func (s *Server) recordPage(w http.ResponseWriter, r *http.Request) error {
 		All      int
 		Archived string
 		None     *problem
-	}{top: s.top(c, cmp.Or(plain(cut(rec.Title, 80)), plain(cut(rec.URL, 80))), "pages"), R: rec,
+	}{top: h.out.top(c, cmp.Or(plain(cut(rec.Title, 80)), plain(cut(rec.URL, 80))), "pages"), R: rec,
 		Show: r.FormValue("show")}
 	if !slices.Contains([]string{"text", "links", "page"}, p.Show) {
 		p.Show = "headers"
@@ -590,11 +595,11 @@ func (s *Server) recordPage(w http.ResponseWriter, r *http.Request) error {
 	case p.Show == "links":
 		p.Links, p.All, err = lookup.Links(resp, maxLimit)
 	case p.Show == "page":
-		p.Archived = s.archivePath(c, r) + "?id=" + strconv.FormatInt(rec.ID, 10)
+		p.Archived = h.archive.path(c, r) + "?id=" + strconv.FormatInt(rec.ID, 10)
 	}
 	if err != nil {
 		p.None = problemOf(err)
 	}
-	s.render(w, http.StatusOK, "record", p)
+	h.out.render(w, http.StatusOK, "record", p)
 	return nil
 }

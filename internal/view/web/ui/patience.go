@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -135,20 +134,20 @@ func (a *answer) Header() http.Header         { return a.header }
 func (a *answer) WriteHeader(status int)      { a.status = status }
 func (a *answer) Write(b []byte) (int, error) { return a.body.Write(b) }
 
-// patiently answers a question of what has a queue, as long as it does. A question that takes long goes on beside those
-// that all ask at once: or a few disks that hang at the same time would have all places.
-func (s *Server) patiently(q *queue, next http.Handler, w http.ResponseWriter, r *http.Request) {
-	if err := q.enter(r.Context(), q.places, s.asks); err != nil {
-		s.fail(w, r, err)
+// answerQueued answers a request about something that has a queue. A slow one returns its slot of the shared ones after
+// listPatience and continues: otherwise a few hanging disks would hold all of them.
+func (g *guard) answerQueued(q *queue, next http.Handler, w http.ResponseWriter, r *http.Request) {
+	if err := q.enter(r.Context(), q.places, g.asks); err != nil {
+		g.out.fail(w, r, err)
 		return
 	}
-	leave := sync.OnceFunc(func() { <-s.asks })
+	leave := sync.OnceFunc(func() { <-g.asks })
 	defer leave()
 	defer time.AfterFunc(listPatience, leave).Stop()
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writing))
 	a := &answer{header: w.Header().Clone(), status: http.StatusOK}
 	if err := q.do(r.Context(), a, func() { next.ServeHTTP(a, r) }); err != nil {
-		s.fail(w, r, err)
+		g.out.fail(w, r, err)
 		return
 	}
 	clear(w.Header())
@@ -157,26 +156,33 @@ func (s *Server) patiently(q *queue, next http.Handler, w http.ResponseWriter, r
 	_, _ = w.Write(a.body.Bytes()) // who asked may have gone
 }
 
-// queueOf is the queue of what a path speaks of; nil if it is of no one thing.
-func (s *Server) queueOf(path string) *queue {
+// queues are those of everything that is shown, for the guard. Its fields do not change.
+type queues struct {
+	crawls      *crawlSet
+	batches     *batchSet
+	experiments *queue // of all experiments
+}
+
+// of returns the queue of the crawl, batch crawls or experiments that a path names; nil if it names none.
+func (q *queues) of(path string) *queue {
 	parts := append(strings.Split(strings.TrimPrefix(path, "/api/v1"), "/"), "", "", "")
 	switch parts[1] {
 	case "crawls":
-		return s.queueOfCrawl(parts[2])
+		return q.crawls.queue(parts[2])
 	case "archived":
-		return s.queueOfCrawl(parts[3])
+		return q.crawls.queue(parts[3])
 	case "batches":
-		if i := slices.IndexFunc(s.batches, func(b *batches) bool { return b.name == parts[2] }); i >= 0 {
-			return s.batches[i].queue
+		if b := q.batches.named(parts[2]); b != nil {
+			return b.queue
 		}
 	case "experiments":
-		return s.experimental
+		return q.experiments
 	}
 	return nil
 }
 
-func (s *Server) queueOfCrawl(name string) *queue {
-	if c := s.named[name]; c != nil {
+func (set *crawlSet) queue(name string) *queue {
+	if c := set.byName[name]; c != nil {
 		return c.queue
 	}
 	return nil

@@ -138,7 +138,7 @@ func TestFewCrawlsStayOpen(t *testing.T) {
 		}
 		s := New(Config{Crawls: crawls, Log: quiet()})
 		defer s.Close()
-		if all := s.entries(t.Context(), time.Minute); len(all) != n || all[n-1].State == nil {
+		if all := newLister(t.Context(), s.crawls).entries(t.Context(), time.Minute); len(all) != n || all[n-1].State == nil {
 			t.Errorf("%d crawls are listed", len(all))
 		}
 		synctest.Wait()
@@ -327,8 +327,8 @@ func TestAViewThatDoesNotClose(t *testing.T) {
 		defer close(stalls)
 		begin := time.Now()
 		for range 2 {
-			for _, c := range s.crawls {
-				if err := c.use(t.Context(), func(*inspect.View) error { return nil }); err != nil {
+			for _, c := range s.crawls.all {
+				if err := c.view.use(t.Context(), func(*inspect.View) error { return nil }); err != nil {
 					t.Error(err)
 				}
 			}
@@ -351,7 +351,7 @@ func TestLinesAreForgotten(t *testing.T) {
 			return inspect.NewView(fixed{}, dir, vfs.OS, true, func() error { return nil }), nil
 		}}}, Log: quiet()})
 		defer s.Close()
-		c := s.crawls[0]
+		c := s.crawls.all[0].view
 		lines := func() *inspect.Lines {
 			c.mu.Lock()
 			defer c.mu.Unlock()
@@ -411,10 +411,11 @@ func TestTheListOfManyIsThereAtOnce(t *testing.T) {
 		}
 		s := New(Config{Crawls: crawls, Log: quiet()})
 		defer s.Close()
+		lister := newLister(t.Context(), s.crawls)
 		list := func() (known, failed int) {
 			t.Helper()
 			begin := time.Now()
-			all := s.entries(t.Context(), listWait)
+			all := lister.entries(t.Context(), listWait)
 			if took := time.Since(begin); took > listWait || len(all) != n {
 				t.Errorf("%d crawls after %v", len(all), took)
 			}
@@ -620,7 +621,7 @@ func TestFilesAreLeftWhenTheServerEnds(t *testing.T) {
 		s := New(Config{Crawls: []Crawl{{Dir: dir, Open: func(context.Context) (*inspect.View, error) {
 			return inspect.NewView(fixed{}, dir, disk, true, func() error { return nil }), nil
 		}}}, Log: quiet()})
-		err := s.crawls[0].use(t.Context(), func(v *inspect.View) error {
+		err := s.crawls.all[0].view.use(t.Context(), func(v *inspect.View) error {
 			x, err := v.Explain(t.Context(), "http://h.test/")
 			if err == nil && !x.Reading {
 				t.Error("the file is not gone through beside")

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strings"
 
@@ -49,19 +50,26 @@ func problemOf(err error) *problem {
 	return &problem{http.StatusInternalServerError, "The crawl cannot say", err.Error()}
 }
 
+// A responder writes pages and errors. Its fields do not change; any goroutine may use it.
+type responder struct {
+	log  *slog.Logger
+	json bool // errors are JSON whatever the path: Config.Only is served
+	many bool // several crawls are shown
+}
+
 // fail tells an error: a program as JSON, a person as a page.
-func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
-	s.failUnder(w, r, err, s.top(nil, "", ""))
+func (out *responder) fail(w http.ResponseWriter, r *http.Request, err error) {
+	out.failUnder(w, r, err, out.top(nil, "", ""))
 }
 
 // failUnder is fail with the head that a page has.
-func (s *Server) failUnder(w http.ResponseWriter, r *http.Request, err error, head top) {
+func (out *responder) failUnder(w http.ResponseWriter, r *http.Request, err error, head top) {
 	p := problemOf(err)
 	if p.Status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "2")
 	}
-	if s.cfg.Only == nil && !strings.HasPrefix(r.URL.Path, "/api/") {
-		s.failPage(w, p, head)
+	if !out.json && !strings.HasPrefix(r.URL.Path, "/api/") {
+		out.failPage(w, p, head)
 		return
 	}
 	w.Header().Set("Content-Type", "application/problem+json")

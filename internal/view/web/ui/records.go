@@ -33,8 +33,8 @@ type linkPage struct {
 	All   int           `json:"all"` // how many there are
 }
 
-func (s *Server) giveRecords(r *http.Request) (any, error) {
-	c, err := s.of(r)
+func (h *crawlAPI) getRecords(r *http.Request) (any, error) {
+	c, err := h.crawls.find(r)
 	if err != nil {
 		return nil, err
 	}
@@ -80,9 +80,9 @@ func cursorOf(r *http.Request) (int64, error) {
 	return cursor, nil
 }
 
-// recordOf is the record that a path names.
-func (s *Server) recordOf(r *http.Request) (*crawl, *lookup.Record, error) {
-	c, err := s.of(r)
+// record returns the record that a path names.
+func (set *crawlSet) record(r *http.Request) (*crawl, *lookup.Record, error) {
+	c, err := set.find(r)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -94,9 +94,9 @@ func (s *Server) recordOf(r *http.Request) (*crawl, *lookup.Record, error) {
 	return c, rec, err
 }
 
-// answerOf is a record's answer.
-func (s *Server) answerOf(r *http.Request) (*lookup.Record, *page.Response, error) {
-	c, rec, err := s.recordOf(r)
+// answer returns the answer of the record that a path names.
+func (set *crawlSet) answer(r *http.Request) (*lookup.Record, *page.Response, error) {
+	c, rec, err := set.record(r)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -104,13 +104,13 @@ func (s *Server) answerOf(r *http.Request) (*lookup.Record, *page.Response, erro
 	return rec, resp, err
 }
 
-func (s *Server) giveRecord(r *http.Request) (any, error) {
-	_, rec, err := s.recordOf(r)
+func (h *crawlAPI) getRecord(r *http.Request) (any, error) {
+	_, rec, err := h.crawls.record(r)
 	return rec, err
 }
 
-func (s *Server) giveHeaders(r *http.Request) (any, error) {
-	_, resp, err := s.answerOf(r)
+func (h *crawlAPI) getHeaders(r *http.Request) (any, error) {
+	_, resp, err := h.crawls.answer(r)
 	if err != nil {
 		return nil, err
 	}
@@ -129,20 +129,20 @@ func headersOf(resp *page.Response) headers {
 	return h
 }
 
-func (s *Server) giveText(r *http.Request) (any, error) {
-	_, resp, err := s.answerOf(r)
+func (h *crawlAPI) getText(r *http.Request) (any, error) {
+	_, resp, err := h.crawls.answer(r)
 	if err != nil {
 		return nil, err
 	}
 	return lookup.TextOf(resp)
 }
 
-func (s *Server) giveLinks(r *http.Request) (any, error) {
+func (h *crawlAPI) getLinks(r *http.Request) (any, error) {
 	n, err := limit(r)
 	if err != nil {
 		return nil, err
 	}
-	_, resp, err := s.answerOf(r)
+	_, resp, err := h.crawls.answer(r)
 	if err != nil {
 		return nil, err
 	}

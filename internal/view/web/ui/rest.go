@@ -19,7 +19,7 @@ type endpoint struct {
 	says   string
 	params []param
 	answer any // an example of its type
-	give   func(s *Server, r *http.Request) (any, error)
+	get    func(r *http.Request) (any, error)
 }
 
 // A param is a part of a question.
@@ -38,81 +38,88 @@ var (
 	idParam = param{"path", "id", "integer", "the record's id", true}
 )
 
-// endpoints are all of them, by their paths.
-var endpoints = slices.Concat([]endpoint{
-	{"/crawls", "crawls", "The crawls that are shown.", nil, crawlList{}, (*Server).giveCrawls},
-	{"/crawls/{crawl}", "overview", "How a crawl stands: totals, rates, statuses, errors by kind, what waits, when it " +
-		"ends, and what is wrong, in words.",
-		[]param{crawlParam}, Overview{}, (*Server).giveOverview},
-	{"/crawls/{crawl}/cluster", "cluster", "A crawl of several nodes: its state, sums of all nodes, nodes by name, what " +
-		"is worth a word, and the last events.",
-		[]param{crawlParam, after, limitParam}, clusterAnswer{}, (*Server).giveCluster},
-	{"/crawls/{crawl}/curves", "curves", "How the counters went: over the last hour, and over the whole run. Of a crawl " +
-		"that does not run only the whole, by visits.",
-		[]param{crawlParam}, stats.Curves{}, (*Server).giveCurves},
-	{"/crawls/{crawl}/hosts", "hosts", "Hosts of known URLs, in order, or those where most waits.",
-		[]param{crawlParam, prefix("hosts"), after, limitParam,
-			{"query", "by", "string", "waiting: those where most waits, of which there is no next", false}}, hostPage{},
-		(*Server).giveHosts},
-	{"/crawls/{crawl}/hosts/{host}", "host", "One host: how it stands, what its robots.txt said, and what waits there.",
-		[]param{crawlParam, {"path", "host", "string", "the host, with its port if it has one", true}, limitParam},
-		hostAnswer{}, (*Server).giveHost},
-	{"/crawls/{crawl}/explain", "explain", "What became of a URL, and why.",
-		[]param{crawlParam, {"query", "url", "string", "the URL", true}}, inspect.Explanation{}, (*Server).giveExplanation},
-	{"/crawls/{crawl}/urls", "urls", "Known URLs, in order.", []param{crawlParam, prefix("URLs"), after, limitParam},
-		urlPage{}, (*Server).giveURLs},
-	{"/crawls/{crawl}/records", "records", "What was fetched, the newest first. A page of the list may have few " +
-		"or none, and yet a next one: it goes through a bounded part of the records.",
-		[]param{crawlParam, {"query", "status", "string", "404; 4xx for a class; 0 for what was not answered", false},
-			{"query", "type", "string", "a media type, or how it begins: text/", false},
-			{"query", "prefix", "string", "how the URL begins behind its scheme: a host, or more", false},
-			{"query", "lang", "string", "a language, or how its tag begins: en", false},
-			{"query", "day", "string", "a day: 2026-11-21; or a month: 2026-11", false},
-			{"query", "cursor", "integer", "where to go on: \"next\" of the answer before", false}, limitParam}, recordPage{},
-		(*Server).giveRecords},
-	{"/crawls/{crawl}/records/{id}", "record", "One record.", []param{crawlParam, idParam}, lookup.Record{},
-		(*Server).giveRecord},
-	{"/crawls/{crawl}/records/{id}/headers", "headers", "The header fields of a record's answer.",
-		[]param{crawlParam, idParam}, headers{}, (*Server).giveHeaders},
-	{"/crawls/{crawl}/records/{id}/text", "text",
-		"What a record's answer says: the main text of HTML, other text as it is.",
-		[]param{crawlParam, idParam}, lookup.Text{}, (*Server).giveText},
-	{"/crawls/{crawl}/records/{id}/links", "links", "The links of a record's answer.",
-		[]param{crawlParam, idParam, limitParam}, linkPage{}, (*Server).giveLinks},
-}, contentEndpoints, batchEndpoints, experimentEndpoints)
+// crawlAPI answers programs' requests about one crawl. Its field does not change.
+type crawlAPI struct{ crawls *crawlSet }
 
-func (s *Server) rest(mux *http.ServeMux) {
-	for _, e := range endpoints {
+func (h *crawlAPI) endpoints() []endpoint {
+	return append([]endpoint{
+		{"/crawls/{crawl}", "overview", "How a crawl stands: totals, rates, statuses, errors by kind, what waits, when it " +
+			"ends, and what is wrong, in words.",
+			[]param{crawlParam}, Overview{}, h.getOverview},
+		{"/crawls/{crawl}/curves", "curves", "How the counters went: over the last hour, and over the whole run. Of a crawl " +
+			"that does not run only the whole, by visits.",
+			[]param{crawlParam}, stats.Curves{}, h.getCurves},
+		{"/crawls/{crawl}/hosts", "hosts", "Hosts of known URLs, in order, or those where most waits.",
+			[]param{crawlParam, prefix("hosts"), after, limitParam,
+				{"query", "by", "string", "waiting: those where most waits, of which there is no next", false}}, hostPage{},
+			h.getHosts},
+		{"/crawls/{crawl}/hosts/{host}", "host", "One host: how it stands, what its robots.txt said, and what waits there.",
+			[]param{crawlParam, {"path", "host", "string", "the host, with its port if it has one", true}, limitParam},
+			hostAnswer{}, h.getHost},
+		{"/crawls/{crawl}/explain", "explain", "What became of a URL, and why.",
+			[]param{crawlParam, {"query", "url", "string", "the URL", true}}, inspect.Explanation{}, h.getExplanation},
+		{"/crawls/{crawl}/urls", "urls", "Known URLs, in order.", []param{crawlParam, prefix("URLs"), after, limitParam},
+			urlPage{}, h.getURLs},
+		{"/crawls/{crawl}/records", "records", "What was fetched, the newest first. A page of the list may have few " +
+			"or none, and yet a next one: it goes through a bounded part of the records.",
+			[]param{crawlParam, {"query", "status", "string", "404; 4xx for a class; 0 for what was not answered", false},
+				{"query", "type", "string", "a media type, or how it begins: text/", false},
+				{"query", "prefix", "string", "how the URL begins behind its scheme: a host, or more", false},
+				{"query", "lang", "string", "a language, or how its tag begins: en", false},
+				{"query", "day", "string", "a day: 2026-11-21; or a month: 2026-11", false},
+				{"query", "cursor", "integer", "where to go on: \"next\" of the answer before", false}, limitParam}, recordPage{},
+			h.getRecords},
+		{"/crawls/{crawl}/records/{id}", "record", "One record.", []param{crawlParam, idParam}, lookup.Record{},
+			h.getRecord},
+		{"/crawls/{crawl}/records/{id}/headers", "headers", "The header fields of a record's answer.",
+			[]param{crawlParam, idParam}, headers{}, h.getHeaders},
+		{"/crawls/{crawl}/records/{id}/text", "text",
+			"What a record's answer says: the main text of HTML, other text as it is.",
+			[]param{crawlParam, idParam}, lookup.Text{}, h.getText},
+		{"/crawls/{crawl}/records/{id}/links", "links", "The links of a record's answer.",
+			[]param{crawlParam, idParam, limitParam}, linkPage{}, h.getLinks},
+	}, h.contentEndpoints()...)
+}
+
+// An api routes programs' requests: /api/v1. Its fields do not change.
+type api struct {
+	endpoints []endpoint
+	controls  *controls
+	out       *responder
+}
+
+func (a *api) route(mux *http.ServeMux) {
+	for _, e := range a.endpoints {
 		mux.HandleFunc("GET /api/v1"+e.path, func(w http.ResponseWriter, r *http.Request) {
-			x, err := e.ask(s, r)
+			x, err := e.call(r)
 			if err != nil {
-				s.fail(w, r, err)
+				a.out.fail(w, r, err)
 				return
 			}
 			w.Header().Set("Content-Type", "application/json")
 			_ = json.NewEncoder(w).Encode(x) // who asked may have gone
 		})
 	}
-	mux.HandleFunc("POST /api/v1"+actPath, s.actFor)
+	mux.HandleFunc("POST /api/v1"+actPath, a.controls.serveAPI)
 	mux.HandleFunc("GET /api/v1/openapi.json", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		http.ServeFileFS(w, r, files, "static/openapi.json")
 	})
 	mux.HandleFunc("/api/", func(w http.ResponseWriter, r *http.Request) {
-		for _, e := range endpoints {
+		for _, e := range a.endpoints {
 			if r.Method != http.MethodGet && r.Method != http.MethodHead &&
 				matches(e.path, strings.TrimPrefix(r.URL.Path, "/api/v1")) {
 				w.Header().Set("Allow", "GET, HEAD")
-				s.fail(w, r, &problem{http.StatusMethodNotAllowed, "It can only be asked", "use GET"})
+				a.out.fail(w, r, &problem{http.StatusMethodNotAllowed, "It can only be asked", "use GET"})
 				return
 			}
 		}
 		if matches(actPath, strings.TrimPrefix(r.URL.Path, "/api/v1")) {
 			w.Header().Set("Allow", "POST")
-			s.fail(w, r, &problem{http.StatusMethodNotAllowed, "It is done, and not asked", "use POST"})
+			a.out.fail(w, r, &problem{http.StatusMethodNotAllowed, "It is done, and not asked", "use POST"})
 			return
 		}
-		s.fail(w, r, &problem{http.StatusNotFound, "There is no such question", "/api/v1/openapi.json lists all"})
+		a.out.fail(w, r, &problem{http.StatusNotFound, "There is no such question", "/api/v1/openapi.json lists all"})
 	})
 }
 
@@ -122,8 +129,8 @@ func matches(pattern, path string) bool {
 	return slices.EqualFunc(want, have, func(a, b string) bool { return a == b || strings.HasPrefix(a, "{") && b != "" })
 }
 
-// ask refuses what is not asked for in the one right way, and gives the answer.
-func (e *endpoint) ask(s *Server, r *http.Request) (any, error) {
+// call checks the parameters of a request, and returns its answer.
+func (e *endpoint) call(r *http.Request) (any, error) {
 	for name, values := range r.URL.Query() {
 		at := slices.IndexFunc(e.params, func(p param) bool { return p.in == "query" && p.name == name })
 		if at < 0 {
@@ -136,7 +143,7 @@ func (e *endpoint) ask(s *Server, r *http.Request) (any, error) {
 			return nil, badRequest("%q is given twice", name)
 		}
 	}
-	return e.give(s, r)
+	return e.get(r)
 }
 
 const (
@@ -156,9 +163,16 @@ func limit(r *http.Request) (int, error) {
 	return n, nil
 }
 
-// of is the crawl that a path names.
-func (s *Server) of(r *http.Request) (*crawl, error) {
-	if c := s.named[r.PathValue("crawl")]; c != nil {
+// A crawlSet is the crawls that are shown, by name and in their order. It does not change; each crawl guards its own
+// state.
+type crawlSet struct {
+	all    []*crawl
+	byName map[string]*crawl
+}
+
+// find returns the crawl that a path names.
+func (set *crawlSet) find(r *http.Request) (*crawl, error) {
+	if c := set.byName[r.PathValue("crawl")]; c != nil {
 		if c.dir == "" && !strings.Contains(r.Pattern, "/cluster") && !strings.Contains(r.Pattern, "/act") {
 			return nil, &problem{http.StatusNotFound, "Only the cluster is shown here",
 				"each node has its hosts, URLs and pages: kumo node --ui serves them"}

@@ -54,7 +54,7 @@ func (s *Server) httpServer() *http.Server {
 	return &http.Server{Handler: s, ReadHeaderTimeout: headerTime, ReadTimeout: 30 * time.Second,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10, ConnState: silent.changed,
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
-		ErrorLog:    slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug)}
+		ErrorLog:    slog.NewLogLogger(s.log.Handler(), slog.LevelDebug)}
 }
 
 // silentConns are the connections that have sent no whole request since they came, or since their last answer.

@@ -254,7 +254,7 @@ func TestAllRoutes(t *testing.T) {
 
 // ofCrawls are the endpoints that answer for crawls; that of clusters is asked in TestCluster.
 func ofCrawls() (all []endpoint) {
-	for _, e := range endpoints {
+	for _, e := range endpointsOf(nil, nil, nil, nil, nil) {
 		if strings.HasPrefix(e.path, "/crawls") && e.name != "cluster" {
 			all = append(all, e)
 		}
@@ -337,10 +337,10 @@ func TestPagesOfTheArchive(t *testing.T) {
 	b := newBed(t)
 	b.until(t, "/api/v1/crawls/runs/records", "/style.css")
 	b.until(t, "/api/v1/crawls/runs/records", "/moved")
-	c := b.ui.named["runs"]
+	c, archive := b.ui.crawls.byName["runs"], &archivedPages{crawls: b.ui.crawls, keys: b.ui.keys}
 	local := &http.Request{RemoteAddr: "127.0.0.1:1"}
-	of := func(path string) string { return b.ui.archivedURL(c, local, b.site.URL+path) }
-	if resp, _ := b.ask(t, http.MethodGet, b.ui.archivedURL(c, &http.Request{RemoteAddr: "127.0.0.2:1"}, b.site.URL+"/"),
+	of := func(path string) string { return archive.url(c, local, b.site.URL+path) }
+	if resp, _ := b.ask(t, http.MethodGet, archive.url(c, &http.Request{RemoteAddr: "127.0.0.2:1"}, b.site.URL+"/"),
 		nil); resp.StatusCode != http.StatusNotFound {
 		t.Errorf("another's URL: %d", resp.StatusCode)
 	}
@@ -349,7 +349,7 @@ func TestPagesOfTheArchive(t *testing.T) {
 	if !strings.HasPrefix(policy, "sandbox; default-src 'none'; script-src 'none';") ||
 		strings.Contains(policy, "allow-") ||
 		resp.Header.Get("Referrer-Policy") != "no-referrer" ||
-		!strings.Contains(policy, "img-src "+b.URL+b.ui.archivePath(c, local)+" data:") || resp.StatusCode != http.StatusOK {
+		!strings.Contains(policy, "img-src "+b.URL+archive.path(c, local)+" data:") || resp.StatusCode != http.StatusOK {
 		t.Errorf("%d, %s", resp.StatusCode, policy)
 	}
 	if want := `href="` + strings.ReplaceAll(of("/late"), "&", "&amp;") + `"`; !strings.Contains(text, want) &&
@@ -364,10 +364,10 @@ func TestPagesOfTheArchive(t *testing.T) {
 		strings.Contains(text, "'http://far.example") || !strings.Contains(text, "/archived/") {
 		t.Errorf("a style sheet: %s", text)
 	}
-	for _, path := range []string{b.ui.archivePath(c, local) + "?url=" +
-		url.QueryEscape("http://nowhere.example/<script>"), b.ui.archivePath(c, local) + "?url=x",
-		b.ui.archivePath(c, local) + "?id=7",
-		b.ui.archivePath(c, local)} {
+	for _, path := range []string{archive.path(c, local) + "?url=" +
+		url.QueryEscape("http://nowhere.example/<script>"), archive.path(c, local) + "?url=x",
+		archive.path(c, local) + "?id=7",
+		archive.path(c, local)} {
 		if resp, text := b.ask(t, http.MethodGet, path, nil); resp.StatusCode != http.StatusNotFound ||
 			!strings.HasPrefix(resp.Header.Get("Content-Security-Policy"), "sandbox;") || strings.Contains(text, "<script") {
 			t.Errorf("%s: %d, %s", path, resp.StatusCode, text)
@@ -384,7 +384,8 @@ func TestPagesThatCannotBeShown(t *testing.T) {
 	s := New(Config{Crawls: []Crawl{{Dir: t.TempDir()}}})
 	defer s.Close()
 	w := httptest.NewRecorder()
-	s.giveArchived(w, httptest.NewRequest(http.MethodGet, "/", nil), s.crawls[0], &page.Response{URL: "http://a.example/",
+	archive := &archivedPages{crawls: s.crawls, keys: s.keys}
+	archive.write(w, httptest.NewRequest(http.MethodGet, "/", nil), s.crawls.all[0], &page.Response{URL: "http://a.example/",
 		Status: http.StatusOK,
 		Header: http.Header{"Content-Type": {"text/html; charset=iso-2022-jp"}}, Body: []byte("<a href=/next>\xff</a>")})
 	if text := w.Body.String(); w.Code != http.StatusUnprocessableEntity ||
@@ -399,7 +400,7 @@ func TestActing(t *testing.T) {
 	b := newBed(t)
 	b.until(t, "/api/v1/crawls/runs/records", "/late")
 	form := func(more ...string) url.Values {
-		v := url.Values{"csrf": {b.ui.key("act")}, "sure": {"yes"}}
+		v := url.Values{"csrf": {b.ui.keys.sign("act")}, "sure": {"yes"}}
 		for i := 0; i+1 < len(more); i += 2 {
 			v.Set(more[i], more[i+1])
 		}
@@ -407,7 +408,7 @@ func TestActing(t *testing.T) {
 	}
 	state := func(want inspect.State) {
 		t.Helper()
-		b.ui.named["runs"].forget()
+		b.ui.crawls.byName["runs"].status.forget()
 		if _, text := b.ask(t, http.MethodGet, "/api/v1/crawls/runs", nil); !strings.Contains(text, `"state":"`+string(want)+
 			`"`) {
 			t.Errorf("the crawl is not %s: %s", want, text)
@@ -428,12 +429,12 @@ func TestActing(t *testing.T) {
 			t.Errorf("%s: %d, %s", name, resp.StatusCode, text)
 		}
 	}
-	if resp, _ := b.ask(t, http.MethodGet, "/crawls/runs/act/pause?sure=yes&csrf="+b.ui.key("act"),
+	if resp, _ := b.ask(t, http.MethodGet, "/crawls/runs/act/pause?sure=yes&csrf="+b.ui.keys.sign("act"),
 		nil); resp.StatusCode != http.StatusOK {
 		t.Error(resp.StatusCode)
 	}
 	state(inspect.Running)
-	if resp, text := b.ask(t, http.MethodPost, "/crawls/runs/act/add", url.Values{"csrf": {b.ui.key("act")},
+	if resp, text := b.ask(t, http.MethodPost, "/crawls/runs/act/add", url.Values{"csrf": {b.ui.keys.sign("act")},
 		"value": {b.site.URL + "/new"}}); resp.StatusCode != http.StatusOK ||
 		!strings.Contains(text, "Add 1 URL:") || !strings.Contains(text, `name="sure"`) {
 		t.Errorf("it does not ask: %d, %s", resp.StatusCode, text)
@@ -453,7 +454,7 @@ func TestActing(t *testing.T) {
 	do("add", http.StatusBadRequest, "value", strings.Repeat(b.site.URL+"/x\n", maxAdded+1))
 	do("add", http.StatusBadRequest, "value", strings.Repeat("x", maxBody+1))
 	do("limit", http.StatusBadRequest, "value", "many")
-	config := filepath.Join(b.ui.named["runs"].dir, settings.Name)
+	config := filepath.Join(b.ui.crawls.byName["runs"].dir, settings.Name)
 	if err := os.WriteFile(config, []byte("limit: 12345\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -536,21 +537,21 @@ func TestACrawlThatWaitsComesIn(t *testing.T) {
 			return inspect.NewView(nil, "", vfs.OS, false, func() error { closed++; return nil }), nil
 		}}}})
 	defer s.Close()
-	c := s.crawls[0]
-	first, err := c.take(t.Context())
+	c := s.crawls.all[0].view
+	first, err := c.acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	wanted = true
-	if _, err := c.take(t.Context()); !errors.Is(err, inspect.ErrGone) || closed != 0 {
+	if _, err := c.acquire(t.Context()); !errors.Is(err, inspect.ErrGone) || closed != 0 {
 		t.Errorf("while one is used: %v, closed %d times", err, closed)
 	}
-	c.give(first, false)
-	second, err := c.take(t.Context())
+	c.release(first, false)
+	second, err := c.acquire(t.Context())
 	if err != nil || opened != 2 || closed != 1 {
 		t.Errorf("%v; opened %d, closed %d times", err, opened, closed)
 	}
-	c.give(second, true)
+	c.release(second, true)
 }
 
 // Names that another site has made lead here are none of this server's; with a token nobody is answered without.
@@ -693,7 +694,7 @@ func TestEvents(t *testing.T) {
 			t.Fatalf("%+v", e)
 		}
 	}
-	b.ask(t, http.MethodPost, "/crawls/runs/act/stop", url.Values{"csrf": {b.ui.key("act")}, "sure": {"yes"}})
+	b.ask(t, http.MethodPost, "/crawls/runs/act/stop", url.Values{"csrf": {b.ui.keys.sign("act")}, "sure": {"yes"}})
 	b.release()
 	_ = b.stop()
 	for e := next(); e.Runs; e = next() {

@@ -15,8 +15,8 @@ type urlPage struct {
 	Partial bool            `json:"partial,omitempty"` // some are missing for a moment, until they are in order
 }
 
-func (s *Server) giveExplanation(r *http.Request) (any, error) {
-	c, err := s.of(r)
+func (h *crawlAPI) getExplanation(r *http.Request) (any, error) {
+	c, err := h.crawls.find(r)
 	if err != nil {
 		return nil, err
 	}
@@ -27,15 +27,15 @@ func (c *crawl) explain(ctx context.Context, url string) (x *inspect.Explanation
 	if u, err := weburl.Parse(url); err != nil || u.Host() == "" {
 		return nil, badRequest("%q is no URL: it begins with http:// or https:// and a host", cut(url, 200))
 	}
-	err = c.use(ctx, func(v *inspect.View) (err error) {
+	err = c.view.use(ctx, func(v *inspect.View) (err error) {
 		x, err = v.Explain(ctx, url)
 		return err
 	})
 	return x, err
 }
 
-func (s *Server) giveURLs(r *http.Request) (any, error) {
-	c, err := s.of(r)
+func (h *crawlAPI) getURLs(r *http.Request) (any, error) {
+	c, err := h.crawls.find(r)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func (s *Server) giveURLs(r *http.Request) (any, error) {
 
 func (c *crawl) urlsFrom(ctx context.Context, prefix, after string, n int) (p urlPage, err error) {
 	p.URLs = []inspect.Known{}
-	err = c.use(ctx, func(v *inspect.View) error {
+	err = c.view.use(ctx, func(v *inspect.View) error {
 		for k, err := range v.SeenFrom(ctx, prefix, after, n+1) {
 			if p.Partial = errors.Is(err, inspect.ErrBehind); err != nil {
 				return unless(p.Partial, err)

@@ -1,0 +1,238 @@
+package ui
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"kumo/internal/app/inspect"
+)
+
+// A sharedView is the one open view of a crawl, which all requests use. It is opened by the first, and closed some time
+// after the last; of a crawl that does not run also when the crawl wants its folder.
+type sharedView struct {
+	open     func(context.Context) (*inspect.View, error)
+	wanted   func() bool // may be nil
+	done     context.Context
+	idleList *idleList
+	opening  chan struct{} // held while a view is opened
+
+	mu     sync.Mutex // guards below
+	view   *inspect.View
+	users  int
+	idle   *time.Timer    // closes an unused view
+	lines  *inspect.Lines // index of lines in the crawl's files; nil: none is kept
+	sought time.Time      // when a view that is closed last used them
+}
+
+func newSharedView(done context.Context, c *Crawl, idle *idleList) *sharedView {
+	return &sharedView{open: c.Open, wanted: c.Wanted, done: done, idleList: idle, opening: make(chan struct{}, 1)}
+}
+
+// idleFor is how long a view is kept that nobody uses: as long as one of a crawl that does not run is open, the crawl
+// cannot begin.
+const idleFor = 3 * time.Second
+
+// linesFor is how long the index of lines is retained after its last use.
+const linesFor = time.Minute
+
+// closePatience bounds the wait for an idle view to close; its disk may hang.
+const closePatience = 100 * time.Millisecond
+
+// use calls f with a view of the crawl. If f finds that it has gone, the next call opens another.
+func (s *sharedView) use(ctx context.Context, f func(*inspect.View) error) error {
+	v, err := s.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	err = f(v)
+	s.release(v, gone(err))
+	return err
+}
+
+// acquire returns the open view, or opens one: one call at a time, without the lock, as a disk may hang.
+func (s *sharedView) acquire(ctx context.Context) (*inspect.View, error) {
+	select {
+	case s.opening <- struct{}{}:
+		defer func() { <-s.opening }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if v, err := s.acquireOpen(s.wanted != nil && s.wanted()); v != nil || err != nil {
+		return v, err
+	}
+	v, err := s.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.done.Err() != nil {
+		_ = v.Close() // it was only read
+		return nil, inspect.ErrGone
+	}
+	if s.lines == nil {
+		s.lines, s.sought = &inspect.Lines{}, time.Now()
+		time.AfterFunc(linesFor, s.forgetLines)
+	}
+	v.KeepLines(s.lines)
+	s.view = v
+	s.addUser()
+	return v, nil
+}
+
+// acquireOpen returns the open view, if any. That of a stopped crawl is closed if the crawl wants its folder: frequent
+// requests would keep it from starting.
+func (s *sharedView) acquireOpen(wanted bool) (*inspect.View, error) {
+	var old *inspect.View
+	defer func() { closeView(old) }() // without the lock
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.done.Err() != nil {
+		return nil, inspect.ErrGone
+	}
+	if s.view != nil && !s.view.Running() && wanted {
+		if s.users > 0 {
+			return nil, inspect.ErrGone
+		}
+		old = s.detach()
+	}
+	if s.view != nil {
+		s.addUser()
+	}
+	return s.view, nil
+}
+
+// addUser counts a user of the view. The lock is held.
+func (s *sharedView) addUser() {
+	if s.idle != nil {
+		s.idle.Stop()
+		s.idle = nil
+	}
+	s.users++
+}
+
+// release ends a use of a view; gone: it has failed, and must not be used again.
+func (s *sharedView) release(v *inspect.View, gone bool) {
+	if s.unuse(v, gone) {
+		if other := s.idleList.add(s); other != nil {
+			closed := make(chan struct{})
+			go func() {
+				defer close(closed)
+				other.dropIdle()
+			}()
+			select {
+			case <-closed:
+			case <-time.After(closePatience): // its disk hangs
+			}
+		}
+	}
+}
+
+// unuse reports whether the view became idle, and stays open.
+func (s *sharedView) unuse(v *inspect.View, gone bool) bool {
+	var old *inspect.View
+	defer func() { closeView(old) }() // without the lock
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.users--
+	switch {
+	case v != s.view || s.users > 0:
+		return false
+	case gone || s.done.Err() != nil:
+		old = s.detach()
+		return false
+	}
+	s.idle = time.AfterFunc(idleFor, s.dropIdle)
+	return true
+}
+
+// dropIdle closes the view if it is unused.
+func (s *sharedView) dropIdle() {
+	s.mu.Lock()
+	var old *inspect.View
+	if s.users == 0 {
+		old = s.detach()
+	}
+	s.mu.Unlock()
+	closeView(old)
+}
+
+// forgetLines drops the index of lines if it was not used for a while, though a view may be open.
+func (s *sharedView) forgetLines() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.view != nil {
+		s.noteUse(s.view)
+	}
+	again := max(linesFor-time.Since(s.sought), time.Second)
+	switch {
+	case s.done.Err() != nil:
+		s.lines.Forget()
+		return
+	case time.Since(s.sought) < linesFor || s.users > 0:
+	case s.view == nil:
+		s.lines.Forget()
+		s.lines = nil
+		return
+	default: // the view's next user begins a new one
+		s.lines.Forget()
+		s.lines, again = &inspect.Lines{}, linesFor
+		s.view.KeepLines(s.lines)
+	}
+	time.AfterFunc(again, s.forgetLines)
+}
+
+// noteUse records when a view last searched for lines. The lock is held.
+func (s *sharedView) noteUse(v *inspect.View) {
+	if at := v.Sought(); at.After(s.sought) {
+		s.sought = at
+	}
+}
+
+// An idleList is the views that became idle last.
+type idleList struct {
+	mu  sync.Mutex // guards all
+	all []*sharedView
+}
+
+// maxIdle is how many idle views stay open, however many crawls there are: each has files and memory.
+const maxIdle = 8
+
+// add returns the view that has to be closed for it; nil if none has.
+func (l *idleList) add(s *sharedView) (other *sharedView) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = append(slices.DeleteFunc(l.all, func(o *sharedView) bool { return o == s }), s)
+	if len(l.all) > maxIdle {
+		other, l.all = l.all[0], slices.Delete(l.all, 0, 1)
+	}
+	return other
+}
+
+// detach returns the open view, for the caller to close it without the lock, which is held; nil if there is none.
+func (s *sharedView) detach() *inspect.View {
+	v := s.view
+	if v != nil {
+		s.noteUse(v)
+	}
+	s.view = nil
+	return v
+}
+
+// closeView closes a detached view.
+func closeView(v *inspect.View) {
+	if v != nil {
+		_ = v.Close() // it was only read
+	}
+}
+
+func (s *sharedView) close() {
+	s.mu.Lock()
+	if s.lines != nil {
+		s.lines.Forget()
+	}
+	s.mu.Unlock()
+	s.dropIdle()
+}
