@@ -244,7 +244,7 @@ func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) err
 		return nil
 	}
 	w.visits.limits.count(w.answer.resp.RawLen())
-	w.visits.limits.quota.AddBytes(hostOf(v), int64(w.answer.resp.RawLen()))
+	w.visits.limits.quota.AddBytes(hostOf(v), w.answer.resp.RawLen())
 	rec := w.record(v, start)
 	fate := w.visits.outcomes.excuse(v, w.visits.outcomes.judgeAnswer(&v.Item, &w.answer.resp, err).brokenOff(ctx))
 	fate.took = rec.Took
