@@ -9,7 +9,6 @@ import (
 	"kumo/internal/app/job"
 	"kumo/internal/app/setting"
 	"kumo/internal/base/settings"
-	"kumo/internal/lab/synthweb"
 )
 
 // What kumo start was told arrives at a node, beside what the node was told itself.
@@ -74,32 +73,6 @@ func TestServersOf(t *testing.T) {
 		if text := strings.Join(got, " "); text != c.want && (err == nil || c.want != "!") ||
 			(err != nil) != (c.want == "!") {
 			t.Errorf("--listen %q --join %v --servers %d: %q, %v; want %q", c.listen, c.join, c.n, text, err, c.want)
-		}
-	}
-}
-
-func TestDemoFaults(t *testing.T) {
-	good := synthweb.Score{Truth: 5, Covered: 5, Repeats: 2}
-	good.MostInFlight.Value = 1
-	good.LeastGap.Value, good.LeastGap.Host = 290*time.Millisecond, "a"
-	if f := demoFaults(&good, 300*time.Millisecond); len(f) > 0 {
-		t.Errorf("a good score has faults: %v", f)
-	}
-	for _, spoil := range []func(*synthweb.Score){
-		func(s *synthweb.Score) { s.Missing = 1 },
-		func(s *synthweb.Score) { s.Beyond = 1 },
-		func(s *synthweb.Score) { s.Unknown = 1 },
-		func(s *synthweb.Score) { s.Forbidden = 1 },
-		func(s *synthweb.Score) { s.BeforeRobots = 1 },
-		func(s *synthweb.Score) { s.Hasty = 1 },
-		func(s *synthweb.Score) { s.Impatient = 1 },
-		func(s *synthweb.Score) { s.MostInFlight.Value = 2 },
-		func(s *synthweb.Score) { s.LeastGap.Value = 200 * time.Millisecond },
-	} {
-		bad := good
-		spoil(&bad)
-		if len(demoFaults(&bad, 300*time.Millisecond)) != 1 {
-			t.Errorf("%+v has faults %v, want one", bad, demoFaults(&bad, 300*time.Millisecond))
 		}
 	}
 }

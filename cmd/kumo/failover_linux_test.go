@@ -19,6 +19,7 @@ import (
 	"kumo/internal/app/wire/cluster"
 	"kumo/internal/base/secret"
 	"kumo/internal/cluster/desired"
+	"kumo/internal/lab/clusterdemo"
 	"kumo/internal/lab/synthweb"
 )
 
@@ -51,7 +52,7 @@ func TestFailOver(t *testing.T) {
 		t.Skip("SKIPPED: it takes a quarter of a minute a kill; set KUMO_TEST_KILLS to run it")
 	}
 	f := newFailOver(t, number("KUMO_TEST_SEED", rand.Uint64N(1<<40)), int(kills))
-	t.Cleanup(f.end)
+	t.Cleanup(f.End)
 	f.form()
 	for range kills {
 		f.killControl()
@@ -63,11 +64,11 @@ func TestFailOver(t *testing.T) {
 // A failOver is a cluster whose control unit is killed again and again.
 type failOver struct {
 	*testing.T
-	clusterShow // follows the cluster
-	seed        uint64
-	client      admin.Client
-	sites       []*site
-	killings    []*killing
+	clusterdemo.Demo // follows the cluster
+	seed             uint64
+	client           admin.Client
+	sites            []*site
+	killings         []*killing
 }
 
 // A site is one of the webs.
@@ -105,15 +106,15 @@ func newFailOver(t *testing.T, seed uint64, kills int) *failOver {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { said.Close() })
-	f.clusterShow = clusterShow{nodes: clusterNodes, strategy: "hub", out: dir, delay: failOverDelay, w: said,
-		secret: secret.New()}
+	f.Demo = clusterdemo.Demo{Nodes: clusterNodes, Strategy: "hub", Out: dir, Delay: failOverDelay, W: said,
+		Secret: secret.New()}
 	for i := range clusterServers { // no port that a connection to somebody else may have got meanwhile
-		f.servers = append(f.servers, fmt.Sprintf("127.%d.%d.%d:7070", 100+os.Getpid()%100, os.Getpid()/100%250, i+1))
+		f.Servers = append(f.Servers, fmt.Sprintf("127.%d.%d.%d:7070", 100+os.Getpid()%100, os.Getpid()/100%250, i+1))
 	}
 	for range failOverSites {
 		f.serve(40 + kills*failOverPages)
 	}
-	f.server = f.sites[0].Server
+	f.Server = f.sites[0].Server
 	return f
 }
 
@@ -135,34 +136,34 @@ func (f *failOver) serve(pages int) *site {
 // start starts the process of a node, again if it has been there.
 func (f *failOver) startNode(i int) {
 	name := fmt.Sprintf("n%d", i+1)
-	args := []string{"node", "--crawl", demoCrawl, "--name", name, "--out", filepath.Join(f.out, name), "--strategy",
-		f.strategy,
-		"--servers", fmt.Sprint(clusterServers), "--join", strings.Join(f.servers, ","), "--memory", "64MB",
+	args := []string{"node", "--crawl", clusterdemo.Crawl, "--name", name, "--out", filepath.Join(f.Out, name), "--strategy",
+		f.Strategy,
+		"--servers", fmt.Sprint(clusterServers), "--join", strings.Join(f.Servers, ","), "--memory", "64MB",
 		"--min-free-disk", "0", "--concurrency", "16"}
 	if serves(i) {
-		args = append(args, "--listen", f.servers[i/2])
+		args = append(args, "--listen", f.Servers[i/2])
 	}
-	p := &demoNode{name: name, ended: make(chan struct{})}
+	p := &clusterdemo.Node{Name: name, Ended: make(chan struct{})}
 	var err error
-	if p.log, err = os.OpenFile(filepath.Join(f.out, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY,
+	if p.Log, err = os.OpenFile(filepath.Join(f.Out, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY,
 		0o666); err != nil {
 		f.Fatal(err)
 	}
-	p.cmd = exec.Command(kumoProgram(f.T), args...)
-	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
-	p.cmd.Env = append(os.Environ(), secretVariable+"="+f.secret.Text())
-	if err := p.cmd.Start(); err != nil {
+	p.Cmd = exec.Command(kumoProgram(f.T), args...)
+	p.Cmd.Stdout, p.Cmd.Stderr = p.Log, p.Log
+	p.Cmd.Env = append(os.Environ(), secretVariable+"="+f.Secret.Text())
+	if err := p.Cmd.Start(); err != nil {
 		f.Fatal(err)
 	}
 	go func() {
-		p.err = p.cmd.Wait()
-		p.log.Close()
-		close(p.ended)
+		p.Err = p.Cmd.Wait()
+		p.Log.Close()
+		close(p.Ended)
 	}()
-	if i == len(f.procs) {
-		f.procs = append(f.procs, p)
+	if i == len(f.Procs) {
+		f.Procs = append(f.Procs, p)
 	} else {
-		f.procs[i] = p
+		f.Procs[i] = p
 	}
 }
 
@@ -177,15 +178,15 @@ func (f *failOver) form() {
 	ctx, cancel := context.WithTimeout(f.Context(), failOverMost)
 	defer cancel()
 	var err error
-	if f.client, err = cluster.OpenClient(ctx, demoCrawl, cluster.NodeOptions{Join: f.servers,
-		Secret: f.secret}); err != nil {
+	if f.client, err = cluster.OpenClient(ctx, clusterdemo.Crawl, cluster.NodeOptions{Join: f.Servers,
+		Secret: f.Secret}); err != nil {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { f.client.Close() })
-	if err := f.start(ctx, f.client); err != nil {
+	if err := startDemo(ctx, f.client, f.Delay, f.Server.SeedURLs()); err != nil {
 		f.Fatal(err)
 	}
-	f.begun = time.Now()
+	f.Begun = time.Now()
 	f.settle(time.Time{})
 	for _, s := range f.sites {
 		f.add(ctx, s, func() {})
@@ -223,12 +224,12 @@ func (f *failOver) settle(since time.Time) {
 	late := fmt.Errorf("no settled cluster of %d nodes after %v", clusterNodes, 2*failOverMost)
 	ctx, cancel := context.WithTimeoutCause(f.Context(), 2*failOverMost, late)
 	defer cancel()
-	if err := f.until(ctx, f.client, func(c *inspect.Cluster) bool {
+	if err := f.Until(ctx, f.client, func(c *inspect.Cluster) bool {
 		untold := slices.ContainsFunc(c.Nodes, func(n inspect.Node) bool {
 			return n.Is == inspect.NodeMember &&
 				!n.Clock.After(since)
 		})
-		return c.Settled && members(c) == clusterNodes && c.Control != "" && !untold
+		return c.Settled && clusterdemo.Members(c) == clusterNodes && c.Control != "" && !untold
 	}); err != nil {
 		f.fail(err)
 	}
@@ -238,26 +239,26 @@ func (f *failOver) settle(since time.Time) {
 func (f *failOver) fail(err error) {
 	f.Helper()
 	f.Error(err)
-	for _, p := range f.procs {
-		text, _ := os.ReadFile(p.log.Name())
-		f.Logf("%s said:\n%s", p.name, text[max(0, len(text)-2000):])
+	for _, p := range f.Procs {
+		text, _ := os.ReadFile(p.Log.Name())
+		f.Logf("%s said:\n%s", p.Name, text[max(0, len(text)-2000):])
 	}
 	f.FailNow()
 }
 
 // killControl kills the control unit, and starts it again when another one has taken its place.
 func (f *failOver) killControl() {
-	victim := slices.IndexFunc(f.procs, func(p *demoNode) bool { return p.name == f.control })
+	victim := slices.IndexFunc(f.Procs, func(p *clusterdemo.Node) bool { return p.Name == f.Control })
 	if victim < 0 {
-		f.fail(fmt.Errorf("%q is said to be the control unit", f.control))
+		f.fail(fmt.Errorf("%q is said to be the control unit", f.Control))
 	}
 	fresh := f.serve(failOverFresh)
-	k := &killing{at: time.Now(), victim: f.control, server: serves(victim), waiting: 1 << 30}
+	k := &killing{at: time.Now(), victim: f.Control, server: serves(victim), waiting: 1 << 30}
 	f.killings = append(f.killings, k)
-	if err := f.procs[victim].kill(); err != nil {
+	if err := f.Procs[victim].Kill(); err != nil {
 		f.fail(err)
 	}
-	<-f.procs[victim].ended
+	<-f.Procs[victim].Ended
 	ctx, cancel := context.WithTimeout(f.Context(), failOverMost)
 	defer cancel()
 	var adding sync.WaitGroup
@@ -268,7 +269,7 @@ func (f *failOver) killControl() {
 	adding.Wait()
 	f.settle(k.back)
 	k.settled = time.Since(k.back)
-	f.say("%v", k)
+	f.Say("%v", k)
 }
 
 // watch waits until another node is the control unit, as others believe, too, and a new host is granted.
@@ -321,7 +322,7 @@ func (f *failOver) finish() {
 	ctx, cancel := context.WithTimeoutCause(f.Context(), 10*failOverMost, fmt.Errorf("the crawl has no end after %v",
 		10*failOverMost))
 	defer cancel()
-	if err := f.ended(ctx, f.client); err != nil {
+	if err := f.Ended(ctx, f.client); err != nil {
 		f.fail(err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"kumo/internal/lab/clusterdemo"
 	"kumo/internal/lab/synthweb"
 )
 
@@ -19,7 +20,7 @@ func (f *failOver) judge() {
 		log = append(log, s.Log()...)
 		score := s.Score()
 		truth, covered, twice = truth+score.Truth, covered+score.Covered, twice+int(score.Repeats+score.RepeatsOther)
-		if faults := demoFaults(&score, f.delay); len(faults) > 0 {
+		if faults := clusterdemo.Faults(&score, f.Delay); len(faults) > 0 {
 			f.Errorf("%s: %s:\n%s", s.web, strings.Join(faults, ", "), score)
 		}
 	}
@@ -28,10 +29,10 @@ func (f *failOver) judge() {
 		if _, k.silent = log.Stall(k.at, k.back); k.waiting == 0 {
 			k.silent = 0
 		}
-		f.Logf("at %v %v", k.at.Sub(f.begun).Round(time.Second), k)
+		f.Logf("at %v %v", k.at.Sub(f.Begun).Round(time.Second), k)
 	}
 	f.Logf("KUMO_TEST_SEED=%d: %d requests in %v, %d of %d reachable URLs fetched, %d fetched again\n%s", f.seed, len(log),
-		time.Since(f.begun).Round(time.Second), covered, truth, twice, f.table())
+		time.Since(f.Begun).Round(time.Second), covered, truth, twice, f.table())
 	leads, granted, silent := f.measured(nil, (*killing).untilLed), f.measured(nil, (*killing).untilGranted),
 		f.measured(nil, (*killing).silence)
 	if leads.median > failOverMedian || leads.most > failOverLimit {

@@ -15,11 +15,12 @@ import (
 	"kumo/internal/app/node"
 	"kumo/internal/cluster/bus/natsbus"
 	"kumo/internal/cluster/member/quorum"
+	"kumo/internal/lab/clusterdemo"
 )
 
 // addressesCmd finds addresses for servers.
 func addressesCmd(ts *testscript.TestScript, _ bool, names []string) {
-	all, err := freeAddresses(len(names))
+	all, err := clusterdemo.FreeAddresses(len(names))
 	ts.Check(err)
 	for i, name := range names {
 		ts.Setenv(name, all[i])

@@ -21,6 +21,7 @@ import (
 	"kumo/internal/cluster/member/peer"
 	"kumo/internal/cluster/overlay"
 	"kumo/internal/cluster/strategy"
+	"kumo/internal/lab/clusterdemo"
 )
 
 // BenchmarkIdleMeshNode is kumo node in a process of its own, which waits for a crawl's start among others that keep
@@ -53,7 +54,7 @@ func BenchmarkIdleMeshNode(b *testing.B) {
 
 func benchIdleMesh(b *testing.B, others int, star bool, long time.Duration) {
 	key := secret.New()
-	at, err := freeAddresses(1)
+	at, err := clusterdemo.FreeAddresses(1)
 	if err != nil {
 		b.Fatal(err)
 	}

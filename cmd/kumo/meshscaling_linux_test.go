@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"kumo/internal/base/secret"
+	"kumo/internal/lab/clusterdemo"
 	"kumo/internal/lab/synthweb"
 )
 
@@ -38,7 +39,7 @@ func newThrottled(t *testing.T, most, hosts, pages int) *throttled {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.server.Close() })
-	if c.addresses, err = freeAddresses(most); err != nil {
+	if c.addresses, err = clusterdemo.FreeAddresses(most); err != nil {
 		t.Fatal(err)
 	}
 	var seeds strings.Builder

@@ -18,6 +18,7 @@ import (
 	"kumo/internal/app/inspect"
 	"kumo/internal/app/wire/cluster"
 	"kumo/internal/base/secret"
+	"kumo/internal/lab/clusterdemo"
 	"kumo/internal/lab/synthweb"
 )
 
@@ -51,59 +52,59 @@ func TestSpread(t *testing.T) {
 // A spreading is one of its runs.
 type spreading struct {
 	*testing.T
-	clusterShow // follows the cluster
+	clusterdemo.Demo // follows the cluster
 }
 
 func spreadOnce(t *testing.T, seed uint64, hosts, busy int) {
-	addresses, err := freeAddresses(1)
+	addresses, err := clusterdemo.FreeAddresses(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &spreading{T: t, clusterShow: clusterShow{strategy: "hub", out: t.TempDir(), delay: spreadDelay,
-		secret: secret.New(), servers: addresses}}
-	s.begun, s.w = time.Now(), io.Discard
+	s := &spreading{T: t, Demo: clusterdemo.Demo{Strategy: "hub", Out: t.TempDir(), Delay: spreadDelay,
+		Secret: secret.New(), Servers: addresses}}
+	s.Begun, s.W = time.Now(), io.Discard
 	cfg := synthweb.Clean(seed, hosts, hosts*200)
 	cfg.ByAddress = true
 	web := synthweb.New(cfg)
-	if s.server, err = synthweb.Serve(t.Context(), web, synthweb.ServeOptions{}); err != nil {
+	if s.Server, err = synthweb.Serve(t.Context(), web, synthweb.ServeOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { s.server.Close() })
+	t.Cleanup(func() { s.Server.Close() })
 	var seeds strings.Builder
 	for i := range web.Len() {
-		fmt.Fprintln(&seeds, web.URL(synthweb.Ref{Host: uint32(i)}, s.server.Port()))
+		fmt.Fprintln(&seeds, web.URL(synthweb.Ref{Host: uint32(i)}, s.Server.Port()))
 	}
-	list := filepath.Join(s.out, "seeds")
+	list := filepath.Join(s.Out, "seeds")
 	if err := os.WriteFile(list, []byte(seeds.String()), 0o666); err != nil {
 		t.Fatal(err)
 	}
 
-	t.Cleanup(s.end)
+	t.Cleanup(s.End)
 	for i := range spreadNodes {
 		s.spreadNode(i, busy > 0)
 	}
 	ctx, cancel := context.WithTimeoutCause(t.Context(), spreadMost, fmt.Errorf("the nodes are no members after %v",
 		spreadMost))
 	defer cancel()
-	client, err := cluster.OpenClient(ctx, demoCrawl, cluster.NodeOptions{Join: s.servers, Secret: s.secret})
+	client, err := cluster.OpenClient(ctx, clusterdemo.Crawl, cluster.NodeOptions{Join: s.Servers, Secret: s.Secret})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { client.Close() })
-	if err := s.until(ctx, client, func(c *inspect.Cluster) bool { return len(c.Nodes) == spreadNodes }); err != nil {
+	if err := s.Until(ctx, client, func(c *inspect.Cluster) bool { return len(c.Nodes) == spreadNodes }); err != nil {
 		t.Fatal(err)
 	}
 	for range busy {
 		busyLoop(t)
 	}
-	start := s.kumo("start", "--crawl", demoCrawl, "--join", s.servers[0], "-i", list, "--scope", "any", "--allow-private",
-		"--ip-delay", "0", "--delay", s.delay.String(),
+	start := s.kumo("start", "--crawl", clusterdemo.Crawl, "--join", s.Servers[0], "-i", list, "--scope", "any", "--allow-private",
+		"--ip-delay", "0", "--delay", s.Delay.String(),
 		"--contact", "https://example.org/test")
 	if said, err := start.CombinedOutput(); err != nil {
 		t.Fatalf("kumo start: %v\n%s", err, said)
 	}
 	began := time.Now()
-	if err := s.until(ctx, client, func(c *inspect.Cluster) bool { return members(c) == spreadNodes }); err != nil {
+	if err := s.Until(ctx, client, func(c *inspect.Cluster) bool { return clusterdemo.Members(c) == spreadNodes }); err != nil {
 		t.Fatal(err)
 	}
 	came := time.Since(began)
@@ -113,30 +114,30 @@ func spreadOnce(t *testing.T, seed uint64, hosts, busy int) {
 
 // spreadNode starts a node. With uneven ones each has a lower priority than the one before.
 func (s *spreading) spreadNode(i int, uneven bool) {
-	p := &demoNode{name: fmt.Sprintf("n%d", i+1), ended: make(chan struct{})}
+	p := &clusterdemo.Node{Name: fmt.Sprintf("n%d", i+1), Ended: make(chan struct{})}
 	how := "--join"
 	if i == 0 {
 		how = "--listen"
 	}
-	p.cmd = s.kumo("node", "--crawl", demoCrawl, "--name", p.name, "--out", filepath.Join(s.out, p.name), "--strategy",
-		s.strategy, how, s.servers[0],
+	p.Cmd = s.kumo("node", "--crawl", clusterdemo.Crawl, "--name", p.Name, "--out", filepath.Join(s.Out, p.Name), "--strategy",
+		s.Strategy, how, s.Servers[0],
 		"--memory", "64MB", "--min-free-disk", "0")
 	var err error
-	if p.log, err = os.Create(filepath.Join(s.out, p.name+".log")); err != nil {
+	if p.Log, err = os.Create(filepath.Join(s.Out, p.Name+".log")); err != nil {
 		s.Fatal(err)
 	}
-	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
-	if err := p.cmd.Start(); err != nil {
+	p.Cmd.Stdout, p.Cmd.Stderr = p.Log, p.Log
+	if err := p.Cmd.Start(); err != nil {
 		s.Fatal(err)
 	}
 	go func() {
-		p.err = p.cmd.Wait()
-		p.log.Close()
-		close(p.ended)
+		p.Err = p.Cmd.Wait()
+		p.Log.Close()
+		close(p.Ended)
 	}()
-	s.procs = append(s.procs, p)
+	s.Procs = append(s.Procs, p)
 	if uneven {
-		if err := syscall.Setpriority(syscall.PRIO_PROCESS, p.cmd.Process.Pid, 5*i); err != nil {
+		if err := syscall.Setpriority(syscall.PRIO_PROCESS, p.Cmd.Process.Pid, 5*i); err != nil {
 			s.Fatal(err)
 		}
 	}
@@ -145,7 +146,7 @@ func (s *spreading) spreadNode(i int, uneven bool) {
 // kumo is the program, to be run with the cluster's secret.
 func (s *spreading) kumo(args ...string) *exec.Cmd {
 	cmd := exec.Command(kumoProgram(s.T), args...)
-	cmd.Env = append(os.Environ(), secretVariable+"="+s.secret.Text())
+	cmd.Env = append(os.Environ(), secretVariable+"="+s.Secret.Text())
 	return cmd
 }
 
@@ -168,7 +169,7 @@ func (s *spreading) shares(ctx context.Context, client admin.Client, came time.D
 	if err != nil {
 		s.Fatal(err)
 	}
-	c, err := client.Look(ctx, demoCrawl)
+	c, err := client.Look(ctx, clusterdemo.Crawl)
 	if err != nil {
 		s.Fatal(err)
 	}

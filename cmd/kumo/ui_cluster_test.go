@@ -24,6 +24,8 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/lab/clusterdemo"
+
 	"github.com/chromedp/chromedp"
 )
 
@@ -38,7 +40,7 @@ type nodeOfPage struct {
 // clusterWithPages starts nodes, and the crawl of a site. The first one runs the server.
 func clusterWithPages(t *testing.T, site string, names []string, flags ...string) []*nodeOfPage {
 	t.Helper()
-	at, err := freeAddresses(1)
+	at, err := clusterdemo.FreeAddresses(1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +230,7 @@ func certificateFiles(t *testing.T) (cert, key string, trusts *x509.CertPool) {
 func TestNodesPageOverTLS(t *testing.T) {
 	t.Parallel()
 	cert, key, trusts := certificateFiles(t)
-	at, err := freeAddresses(1)
+	at, err := clusterdemo.FreeAddresses(1)
 	if err != nil {
 		t.Fatal(err)
 	}

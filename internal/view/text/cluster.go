@@ -14,8 +14,8 @@ import (
 	"kumo/internal/base/stats"
 )
 
-// Cluster prints a cluster for a terminal that is width columns wide (0: no limit). Settings are the crawl's live settings
-// in a line, if any.
+// Cluster prints a cluster for a terminal that is width columns wide (0: no limit). Settings are the crawl's live
+// settings in a line, if any.
 func Cluster(w io.Writer, c *inspect.Cluster, settings string, width int) {
 	fmt.Fprintf(w, "%s: %s", c.Crawl, c.State)
 	if c.Why != "" {

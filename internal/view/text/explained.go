@@ -9,7 +9,8 @@ import (
 	"kumo/internal/base/stats"
 )
 
-// An Explained URL is what a crawl's folder contains about it, if any, and which node of the cluster owns its host, if any.
+// An Explained URL is what a crawl's folder contains about it, if one is named, and which node of the cluster owns its
+// host, if there is a cluster.
 type Explained struct {
 	URL string `json:"url"`
 	*inspect.Explanation

@@ -46,7 +46,8 @@ func Top(w io.Writer, asJSON, bySite bool, urls iter.Seq2[inspect.Important, err
 
 // list prints values as they come, or with a head as a table, which is complete only after the last value. It returns
 // the number of values.
-func list[T any](w io.Writer, asJSON bool, values iter.Seq2[T, error], head string, row func(*T) string) (n int, err error) {
+func list[T any](w io.Writer, asJSON bool, values iter.Seq2[T, error], head string, row func(*T) string) (n int,
+	err error) {
 	if head != "" && !asJSON {
 		tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 		defer func() { err = errors.Join(err, tab.Flush()) }()

@@ -18,7 +18,7 @@ type Folder struct {
 	made results.Experiment
 }
 
-// Begin starts the description of an experiment. Everything printed to the returned writer is part of it, and goes to w.
+// Begin starts the description of an experiment. Text printed to the returned writer is part of it, and goes to w.
 func (f *Folder) Begin(made results.Experiment, w io.Writer) *Output {
 	f.made = made
 	f.made.Statements, f.made.Tables, f.made.Pictures = []results.Statement{}, []string{}, []results.Picture{}

@@ -37,7 +37,8 @@ func Run(ctx context.Context, w io.Writer, at place.Place, name, date string, al
 				}
 			}
 		}
-		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\t%d\t%.0f%%\n", c.Code, stats.Grouped(s.Count("kept")), stats.Grouped(apart),
+		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\t%d\t%.0f%%\n", c.Code, stats.Grouped(s.Count("kept")),
+			stats.Grouped(apart),
 			stats.Grouped(s.Count("unchanged")), stats.Bytes(s.Count("kept bytes")), s.Next.Round, 100*s.IdleShare())
 	}
 	if err := tab.Flush(); err != nil {

@@ -106,8 +106,8 @@ func (o *Show) Days(ctx context.Context, w io.Writer, c *inspect.Collection) (fa
 		if !d.State.Ended.IsZero() {
 			ended = text.Time(d.State.Ended)
 		}
-		fmt.Fprintf(tab, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", date, stats.Grouped(r.Pages), r.Sites, stats.Grouped(r.Apart),
-			stats.Grouped(r.Unchanged), stats.Bytes(d.Bytes["doc"]), stats.Bytes(d.Bytes["xml"]),
+		fmt.Fprintf(tab, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", date, stats.Grouped(r.Pages), r.Sites,
+			stats.Grouped(r.Apart), stats.Grouped(r.Unchanged), stats.Bytes(d.Bytes["doc"]), stats.Bytes(d.Bytes["xml"]),
 			stats.Bytes(d.Bytes["other"]), ended, inspect.StateOf(d.State))
 	}
 	return errors.Join(tab.Flush(), failed)

@@ -23,7 +23,8 @@ func Stats(w io.Writer, t *inspect.Table, days bool) error {
 	const counts = "\tpages\tsites\tbytes\tapart\tunchanged\terrors\tfailed\t"
 	cells := func(r *inspect.Row) string {
 		return fmt.Sprintf("\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t", stats.Grouped(r.Pages), stats.Grouped(int64(r.Sites)),
-			stats.Bytes(r.Bytes), stats.Grouped(r.Apart), stats.Grouped(r.Unchanged), stats.Grouped(r.Errors), stats.Grouped(r.Failed))
+			stats.Bytes(r.Bytes), stats.Grouped(r.Apart), stats.Grouped(r.Unchanged), stats.Grouped(r.Errors),
+			stats.Grouped(r.Failed))
 	}
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(tab, "directory\tcollection\tdays"+counts+"pages a day\tbytes a day\t")

@@ -1,4 +1,4 @@
-package main
+package clusterdemo
 
 import (
 	"context"
@@ -12,27 +12,29 @@ import (
 	"kumo/internal/app/wire/cluster"
 )
 
+// Numbers of nodes without a center.
 const (
-	meshNodes = 8 // of a demo, unless the user wants another number
-	leastMesh = 6
+	MeshNodes    = 8 // by default
+	MinMeshNodes = 6
 )
 
-func (d *clusterShow) mesh() bool { return d.strategy == "mesh" }
+// Mesh reports whether nodes have no center.
+func (d *Demo) Mesh() bool { return d.Strategy == "mesh" }
 
-func (d *clusterShow) folderOf(p *demoNode) string { return filepath.Join(d.out, p.name) }
+func (d *Demo) folderOf(p *Node) string { return filepath.Join(d.Out, p.Name) }
 
 // meshArgs are flags of a node of a crawl without a centre. All but the first join by way of the first.
-func (d *clusterShow) meshArgs(node int) []string {
+func (d *Demo) meshArgs(node int) []string {
 	args := []string{"--no-lan", "--allow-private"}
 	if node > 0 {
-		args = append(args, "--join", d.servers[0])
+		args = append(args, "--join", d.Servers[0])
 	}
 	return args
 }
 
 // crawlMesh has nodes without a centre crawl.
-func (d *clusterShow) crawlMesh(ctx context.Context) (err error) {
-	for range d.nodes - 1 {
+func (d *Demo) crawlMesh(ctx context.Context) (err error) {
+	for range d.Nodes - 1 {
 		if err := d.startNode(); err != nil {
 			return err
 		}
@@ -42,19 +44,19 @@ func (d *clusterShow) crawlMesh(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, control.Close()) }()
-	d.begun = time.Now()
+	d.Begun = time.Now()
 	together := func(n int) func(*inspect.Cluster) bool {
 		return func(c *inspect.Cluster) bool { return c.Settled && c.Gathered.Nodes == n }
 	}
-	if err := d.until(ctx, control, together(d.nodes-1)); err != nil {
+	if err := d.Until(ctx, control, together(d.Nodes-1)); err != nil {
 		return err
 	}
-	if err := d.start(ctx, control); err != nil {
+	if err := d.Start(ctx, control, d.Server.SeedURLs()); err != nil {
 		return err
 	}
-	d.begun = time.Now()
-	d.say("the crawl begins: %d nodes, %s", d.nodes-1, d.server.SeedURLs()[0])
-	if err := d.until(ctx, control, func(c *inspect.Cluster) bool { return members(c) == d.nodes-1 }); err != nil {
+	d.Begun = time.Now()
+	d.Say("the crawl begins: %d nodes, %s", d.Nodes-1, d.Server.SeedURLs()[0])
+	if err := d.Until(ctx, control, func(c *inspect.Cluster) bool { return Members(c) == d.Nodes-1 }); err != nil {
 		return err
 	}
 	if err := d.joined(ctx, control); err != nil {
@@ -73,10 +75,10 @@ func (d *clusterShow) crawlMesh(ctx context.Context) (err error) {
 const meshPause = 3 * time.Second
 
 // meshClient connects to the nodes as soon as one answers.
-func (d *clusterShow) meshClient(ctx context.Context) (admin.Client, error) {
-	o := cluster.NodeOptions{Join: d.servers[:d.nodes-1], Secret: d.secret}
+func (d *Demo) meshClient(ctx context.Context) (admin.Client, error) {
+	o := cluster.NodeOptions{Join: d.Servers[:d.Nodes-1], Secret: d.Secret}
 	for {
-		control, err := cluster.OpenClient(ctx, demoCrawl, o)
+		control, err := cluster.OpenClient(ctx, Crawl, o)
 		if err == nil {
 			return control, nil
 		}
@@ -89,52 +91,52 @@ func (d *clusterShow) meshClient(ctx context.Context) (admin.Client, error) {
 }
 
 // leaveTwo asks two nodes to leave.
-func (d *clusterShow) leaveTwo() error {
-	for _, p := range d.procs[1:3] {
-		if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
+func (d *Demo) leaveTwo() error {
+	for _, p := range d.Procs[1:3] {
+		if err := p.Cmd.Process.Signal(os.Interrupt); err != nil {
 			return err
 		}
-		d.say("%s leaves", p.name)
+		d.Say("%s leaves", p.Name)
 	}
 	return nil
 }
 
 // killTwo kills two nodes, one of them with its folder.
-func (d *clusterShow) killTwo() error {
-	for i, p := range d.procs[3:5] {
-		if err := p.kill(); err != nil {
+func (d *Demo) killTwo() error {
+	for i, p := range d.Procs[3:5] {
+		if err := p.Kill(); err != nil {
 			return err
 		}
 		if i > 0 {
-			d.say("%s is killed", p.name)
+			d.Say("%s is killed", p.Name)
 			continue
 		}
-		<-p.ended
+		<-p.Ended
 		if err := os.RemoveAll(d.folderOf(p)); err != nil {
 			return err
 		}
-		d.say("%s is killed, and its folder is lost", p.name)
+		d.Say("%s is killed, and its folder is lost", p.Name)
 	}
 	return nil
 }
 
 // watchFor says for a while how it goes.
-func (d *clusterShow) watchFor(ctx context.Context, control admin.Client, long time.Duration) {
+func (d *Demo) watchFor(ctx context.Context, control admin.Client, long time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, long)
 	defer cancel()
-	_ = d.until(ctx, control, func(*inspect.Cluster) bool { return false }) // what is wrong shows in the end, too
+	_ = d.Until(ctx, control, func(*inspect.Cluster) bool { return false }) // what is wrong shows in the end, too
 }
 
 // allEnd waits until all nodes have ended, which they do when the crawl is done.
-func (d *clusterShow) allEnd(ctx context.Context, control admin.Client) error {
+func (d *Demo) allEnd(ctx context.Context, control admin.Client) error {
 	watching, stop := context.WithCancel(ctx)
 	seen := make(chan struct{})
 	go func() {
 		defer close(seen)
-		_ = d.until(watching, control, func(*inspect.Cluster) bool { return false }) // until it is stopped, or a node fails
+		_ = d.Until(watching, control, func(*inspect.Cluster) bool { return false }) // until it is stopped, or a node fails
 	}()
 	defer func() { stop(); <-seen }()
-	for _, p := range d.procs {
+	for _, p := range d.Procs {
 		if err := p.wait(ctx); err != nil {
 			return err
 		}

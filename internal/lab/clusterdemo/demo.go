@@ -1,0 +1,347 @@
+package clusterdemo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"kumo/internal/app/admin"
+	"kumo/internal/app/inspect"
+	"kumo/internal/app/wire/cluster"
+	"kumo/internal/base/secret"
+	"kumo/internal/lab/synthweb"
+)
+
+// A Demo is a cluster on this machine that crawls a synthetic web. Its first fields are settings.
+type Demo struct {
+	Web      synthweb.Config
+	Nodes    int
+	Strategy string
+	Apart    float64 // share of the hosts that a node does not reach
+	Out      string  // folder of the nodes' folders and logs
+	UI       bool
+	NoToken  bool // of the nodes' web pages
+	Delay    time.Duration
+	Most     time.Duration // the demo may take
+	W        io.Writer
+
+	Environment func(secret.Secret) []string                                          // of a node's process
+	Start       func(ctx context.Context, control admin.Client, seeds []string) error // starts the crawl
+	PageOf      func(dir string) (url, link string)                                   // of a node's web page; "" if it has none
+
+	Server  *synthweb.Server
+	Secret  secret.Secret
+	Servers []string // addresses of the cluster's servers
+	Procs   []*Node
+	Begun   time.Time // of the crawl
+	Control string    // the last known control unit
+
+	made   *synthweb.Web
+	before string    // the last line on members
+	said   time.Time // of the last line
+}
+
+// fates returns what happened to nodes.
+func (d *Demo) fates() string {
+	if d.Mesh() {
+		return "2 left, 2 killed"
+	}
+	return "1 killed"
+}
+
+// listening is how many nodes listen at an address that is known before.
+func (d *Demo) listening() int {
+	if d.Mesh() {
+		return d.Nodes
+	}
+	return 3
+}
+
+// HubDelay makes up for the time that it takes to find out who reaches the hosts of the node that is killed.
+const HubDelay = 200 * time.Millisecond
+
+// Hub reports whether a control unit assigns hosts.
+func (d *Demo) Hub() bool { return strings.HasPrefix(d.Strategy, "hub") }
+
+// Run crawls, and prints what happens and what the servers saw. A crawl that is not as it should be is an error.
+func (d *Demo) Run(ctx context.Context) (err error) {
+	if err := clearDemo(d.Out); err != nil {
+		return err
+	}
+	begun := time.Now()
+	ctx, cancel := context.WithTimeoutCause(ctx, d.Most, fmt.Errorf("the demo has taken longer than %v: what the nodes "+
+		"said is in %s", d.Most, filepath.Join(d.Out, "*.log")))
+	defer cancel()
+	d.made = synthweb.New(d.Web)
+	d.Server, err = synthweb.Serve(ctx, d.made, synthweb.ServeOptions{DNS: true})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Server.Close()) }()
+	d.Server.Score() // its truth takes a moment to compute
+	d.Secret = secret.New()
+	if d.Servers, err = FreeAddresses(d.listening()); err != nil {
+		return err
+	}
+	defer d.End()
+	crawl := d.crawl
+	if d.Mesh() {
+		crawl = d.crawlMesh
+	}
+	if err := crawl(ctx); err != nil {
+		return errors.Join(err, context.Cause(ctx))
+	}
+	return d.judge(time.Since(begun))
+}
+
+// crawl has the nodes crawl.
+func (d *Demo) crawl(ctx context.Context) (err error) {
+	for range d.Nodes - 1 {
+		if err := d.startNode(); err != nil {
+			return err
+		}
+	}
+	o := cluster.NodeOptions{Join: d.Servers, Secret: d.Secret}
+	control, err := cluster.OpenClient(ctx, Crawl, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, control.Close()) }()
+	if err := d.Start(ctx, control, d.Server.SeedURLs()); err != nil {
+		return err
+	}
+	d.Begun = time.Now()
+	d.Say("the crawl begins: %d nodes, 3 of them with servers, %s", d.Nodes-1, d.Server.SeedURLs()[0])
+	for _, part := range []func(context.Context, admin.Client) error{d.formed, d.joined, d.killed, d.Ended} {
+		if err := part(ctx, control); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Crawl is the name of the crawl.
+const Crawl = "demo"
+
+// formed waits until the first nodes are members.
+func (d *Demo) formed(ctx context.Context, control admin.Client) error {
+	return d.Until(ctx, control, func(c *inspect.Cluster) bool { return c.Settled && Members(c) == d.Nodes-1 })
+}
+
+// joined has the last node join.
+func (d *Demo) joined(ctx context.Context, control admin.Client) error {
+	if err := d.startNode(); err != nil {
+		return err
+	}
+	d.Say("%s joins", d.Procs[len(d.Procs)-1].Name)
+	return d.Until(ctx, control, func(c *inspect.Cluster) bool { return c.Settled && Members(c) == d.Nodes })
+}
+
+// killed kills a node that runs a server: the control unit, if it does.
+func (d *Demo) killed(ctx context.Context, control admin.Client) error {
+	victim, what := d.Procs[1], ""
+	if i := slices.IndexFunc(d.Procs[:len(d.Servers)], func(p *Node) bool { return p.Name == d.Control }); i >= 0 {
+		victim, what = d.Procs[i], ", the "+(&inspect.Cluster{Strategy: d.Strategy}).LeaderWord()+","
+	}
+	if err := victim.Kill(); err != nil {
+		return err
+	}
+	d.Say("%s%s is killed, with the server that it ran", victim.Name, what)
+	return d.Until(ctx, control, func(c *inspect.Cluster) bool { return c.Settled && Members(c) == d.Nodes-1 })
+}
+
+// Ended waits until the crawl is done and its processes have ended.
+func (d *Demo) Ended(ctx context.Context, control admin.Client) error {
+	if err := d.Until(ctx, control, func(c *inspect.Cluster) bool { return c.State == "done" }); err != nil {
+		return err
+	}
+	for _, p := range d.Procs {
+		if err := p.wait(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Members counts the members of a cluster.
+func Members(c *inspect.Cluster) (n int) {
+	for i := range c.Nodes {
+		if c.Nodes[i].Is == inspect.NodeMember {
+			n++
+		}
+	}
+	return n
+}
+
+// Until polls the cluster until it is as wanted, and prints what changes.
+func (d *Demo) Until(ctx context.Context, control admin.Client, wanted func(*inspect.Cluster) bool) error {
+	tick := time.NewTicker(500 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if c, err := control.Look(ctx, Crawl); err == nil {
+			d.follow(c)
+			d.sayPages()
+			if wanted(c) {
+				return nil
+			}
+		}
+		for _, p := range d.Procs {
+			if err := p.failed(); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-tick.C:
+		}
+	}
+}
+
+// follow prints what has changed, and from time to time the progress.
+func (d *Demo) follow(c *inspect.Cluster) {
+	line := membersLine(c)
+	switch {
+	case len(c.Nodes) > 0 && line != d.before:
+		d.before = line
+		d.Say("%s", line)
+	case time.Since(d.said) >= 5*time.Second:
+		d.Say("%.0f pages/s, %d URLs wait%s", c.Totals.Rate, c.Totals.Waiting, ownedWords(c))
+	}
+	d.Control = c.Control
+}
+
+// sayPages says where nodes' web pages are, as they come.
+func (d *Demo) sayPages() {
+	for _, p := range d.Procs {
+		if !d.UI || p.page != "" {
+			continue
+		}
+		if url, link := d.PageOf(d.folderOf(p)); url != "" {
+			p.page = url
+			d.Say("the web page of %s is %s", p.Name, link)
+		}
+	}
+}
+
+// ownedWords returns how many hosts each node owns, where a control unit assigns them.
+func ownedWords(c *inspect.Cluster) string {
+	var each []string
+	for i := range c.Nodes {
+		n := &c.Nodes[i]
+		if n.Facts == nil || n.Is != inspect.NodeMember {
+			continue
+		}
+		words := fmt.Sprintf("%s %d", n.Name, n.Owned)
+		if n.Parked > 0 {
+			words += fmt.Sprintf(" (%d parked)", n.Parked)
+		}
+		each = append(each, words)
+	}
+	if each == nil {
+		return ""
+	}
+	return "; hosts: " + strings.Join(each, ", ")
+}
+
+// membersLine lists the nodes by their standing.
+func membersLine(c *inspect.Cluster) string {
+	by := map[inspect.Standing][]string{}
+	for i := range c.Nodes {
+		n := &c.Nodes[i]
+		by[n.Is] = append(by[n.Is], n.Name)
+	}
+	line := fmt.Sprintf("members: %s", strings.Join(by[inspect.NodeMember], " "))
+	for _, is := range []inspect.Standing{inspect.NodeJoining, inspect.NodeLeaving, inspect.NodeDead} {
+		if len(by[is]) > 0 {
+			line += fmt.Sprintf("; %s: %s", is, strings.Join(by[is], " "))
+		}
+	}
+	if !c.Settled {
+		line += "; hosts change owner"
+	}
+	if c.Control != "" {
+		line += "; " + c.LeaderWord() + ": " + c.Control
+	}
+	return line
+}
+
+// Say prints what happens, and when.
+func (d *Demo) Say(format string, args ...any) {
+	d.said = time.Now()
+	fmt.Fprintf(d.W, "%5.1fs  %5d requests  %s\n", time.Since(d.Begun).Seconds(), d.Server.Requests(),
+		fmt.Sprintf(format, args...))
+}
+
+// judge prints what the servers of the web saw. Faults of the crawl are an error.
+func (d *Demo) judge(took time.Duration) error {
+	s := d.Server.Score()
+	fmt.Fprintf(d.W, "\nWhat the servers saw:\n%s\nThe nodes' folders and logs are in %s.\n", s, d.Out)
+	faults := Faults(&s, d.Delay)
+	verdict := "politeness held"
+	if len(faults) > 0 {
+		verdict = strings.Join(faults, ", ")
+	}
+	fmt.Fprintf(d.W, "%d nodes, 1 joined, %s: %d of %d reachable URLs fetched, %d fetched again, %s, gap at "+
+		"least %v, %.0f s\n",
+		d.Nodes, d.fates(), s.Covered, s.Truth, s.Repeats+s.RepeatsOther, verdict, s.LeastGap.Value.Round(time.Millisecond),
+		took.Seconds())
+	if len(faults) > 0 {
+		return fmt.Errorf("the crawl is not as it should be: %s", strings.Join(faults, ", "))
+	}
+	return nil
+}
+
+// Faults returns what the crawl did wrong. A delay is measured by the servers, on a machine that has other things to
+// do.
+func Faults(s *synthweb.Score, delay time.Duration) (faults []string) {
+	count := func(n int64, what string) {
+		if n > 0 {
+			faults = append(faults, fmt.Sprintf("%d %s", n, what))
+		}
+	}
+	count(int64(s.Missing), "missing")
+	count(int64(s.Beyond)+s.Unknown, "that should not have been fetched")
+	count(s.Forbidden, "forbidden by robots.txt")
+	count(s.BeforeRobots, "before robots.txt")
+	count(s.Hasty+s.Impatient, "sooner than asked for")
+	count(int64(max(s.MostInFlight.Value-1, 0)), "too many at once")
+	if s.LeastGap.Host != "" && s.LeastGap.Value < delay*9/10 {
+		faults = append(faults, fmt.Sprintf("only %v between two requests to %s", s.LeastGap.Value, s.LeastGap.Host))
+	}
+	return faults
+}
+
+// demoMark is a file in the folder of a demo, and tells it from others.
+const demoMark = "made-by-kumo-cluster-demo"
+
+// A FolderError is a folder that no demo has made.
+type FolderError string
+
+func (e FolderError) Error() string {
+	return string(e) + " is there, and no earlier demo has made it: name another folder with --out"
+}
+
+// clearDemo creates the demo's folder, or empties it.
+func clearDemo(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if len(entries) > 0 && !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == demoMark }) {
+		return FolderError(dir)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, demoMark), nil, 0o644)
+}

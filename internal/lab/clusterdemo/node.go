@@ -1,0 +1,149 @@
+package clusterdemo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// A Node is a process of the demo.
+type Node struct {
+	Name   string
+	Log    *os.File
+	Cmd    *exec.Cmd
+	Ended  chan struct{} // closed when the process has ended
+	Err    error         // of the ended process
+	killed bool
+	page   string // URL of its web page, once known
+}
+
+// startNode starts another node. The first three run servers.
+func (d *Demo) startNode() error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	i := len(d.Procs)
+	p := &Node{Name: "node-" + strconv.Itoa(i+1), Ended: make(chan struct{})}
+	args := []string{"node", "--crawl", Crawl, "--name", p.Name, "--out", d.folderOf(p), "--strategy", d.Strategy,
+		"--dns-server", d.Server.DNS(), "--memory", "64MB", "--min-free-disk", "0"}
+	if d.Mesh() {
+		args = append(args, d.meshArgs(i)...)
+	} else {
+		args = append(args, "--servers", strconv.Itoa(len(d.Servers)), "--join", strings.Join(d.Servers, ","))
+	}
+	if i < len(d.Servers) {
+		args = append(args, "--listen", d.Servers[i])
+	}
+	if d.UI {
+		args = append(args, "--ui=127.0.0.1:0", "--ui-no-token="+strconv.FormatBool(d.NoToken))
+	}
+	args = append(args, d.shutOut(i)...)
+	if p.Log, err = os.Create(filepath.Join(d.Out, p.Name+".log")); err != nil {
+		return err
+	}
+	p.Cmd = exec.Command(self, args...)
+	p.Cmd.Stdout, p.Cmd.Stderr = p.Log, p.Log
+	p.Cmd.Env = d.Environment(d.Secret)
+	if err := p.Cmd.Start(); err != nil {
+		return errors.Join(err, p.Log.Close())
+	}
+	d.Procs = append(d.Procs, p)
+	go func() {
+		p.Err = errors.Join(p.Cmd.Wait(), p.Log.Close())
+		close(p.Ended)
+	}()
+	return nil
+}
+
+// nobody is an address of this machine where nothing listens.
+const nobody = "127.78.0.1"
+
+// shutOut returns flags that keep a node from its share of the hosts. Two of the nodes that are there from the beginning
+// reach each host, so that one may die.
+func (d *Demo) shutOut(node int) (args []string) {
+	if !d.Hub() {
+		return nil
+	}
+	first := d.Nodes - 1
+	for i := range d.made.Len() {
+		if node == i%first || node == (i+1)%first {
+			continue
+		}
+		h := fnv.New32a()
+		fmt.Fprintf(h, "%d %d", i, node)
+		if float64(h.Sum32()%1000) < 1000*d.Apart {
+			args = append(args, "--resolve", d.made.Host(i)+":*:"+nobody)
+		}
+	}
+	return args
+}
+
+// Kill ends a node as a power cut would.
+func (p *Node) Kill() error {
+	p.killed = true
+	return p.Cmd.Process.Kill()
+}
+
+// failed returns why a node has ended that should not have.
+func (p *Node) failed() error {
+	select {
+	case <-p.Ended:
+	default:
+		return nil
+	}
+	if p.killed || p.Err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s has ended: %w: see %s", p.Name, p.Err, p.Log.Name())
+}
+
+// wait waits for a node's end.
+func (p *Node) wait(ctx context.Context) error {
+	select {
+	case <-p.Ended:
+		return p.failed()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// End kills the nodes that still run.
+func (d *Demo) End() {
+	for _, p := range d.Procs {
+		_ = p.Cmd.Process.Kill() // it may have ended
+		<-p.Ended
+	}
+}
+
+// FreeAddresses returns loopback addresses whose ports, and the next ones, are free. They lie below the ephemeral ports:
+// a connection could take one of those before a node listens on it.
+func FreeAddresses(n int) ([]string, error) {
+	var all []string
+	for tries := 0; len(all) < n; tries++ {
+		if tries > 100*n {
+			return nil, errors.New("no free ports are found on 127.0.0.1")
+		}
+		port := 15000 + 2*rand.IntN(8000)
+		first, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port))
+		if err != nil {
+			continue
+		}
+		defer first.Close() // until all are found, so that none is found twice
+		second, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port+1))
+		if err != nil {
+			continue
+		}
+		defer second.Close()
+		all = append(all, first.Addr().String())
+	}
+	return all, nil
+}
