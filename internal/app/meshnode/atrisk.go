@@ -267,8 +267,8 @@ func (r *riskLists) read(path string, from int64, most int) ([]byte, error) {
 	return data[:n], errors.Join(err, f.Close())
 }
 
-// atRisk keeps lists of pages at risk: this node's, told to its keepers, and those of others, whose pages it offers to
-// be fetched again once they are lost. Any goroutine may use it; the lists guard themselves.
+// atRisk maintains the lists of pages at risk: this node's, which its keepers copy, and those of other nodes. The pages
+// of a lost node it offers to be fetched again. Any goroutine may use it; the lists guard themselves.
 type atRisk struct {
 	lists  *riskLists
 	places Places
@@ -278,8 +278,7 @@ type atRisk struct {
 	log    *slog.Logger
 }
 
-// add is told by the engine of pages that are done, and whose records are on this disk alone. It returns when the
-// nodes know it that are this one's keepers.
+// add records fetched pages in the lists, and returns when this node's keepers have them.
 func (k *atRisk) add(ctx context.Context, pages []AtRisk) error {
 	r := k.lists
 	if r.dir == "" || k.places.Own == "" || len(pages) == 0 {
@@ -308,7 +307,7 @@ func (k *atRisk) add(ctx context.Context, pages []AtRisk) error {
 	}
 }
 
-// write writes pages into the lists of the files on which they rest, and says how long these are.
+// write appends pages to the lists of their record files, and returns these lists' lengths.
 func (k *atRisk) write(pages []AtRisk) (lists []mesh.RiskList, err error) {
 	r := k.lists
 	grown := map[string][]byte{}
@@ -398,7 +397,7 @@ func (k *atRisk) doneBefore(ctx context.Context, data []byte, done []bool) error
 	return k.add(ctx, pages)
 }
 
-// watchPlace looks again and again which files of this node have come into its place.
+// watchPlace polls which record files of this node have been uploaded to its storage location.
 func (k *atRisk) watchPlace(ctx context.Context) error {
 	r := k.lists
 	for tick := time.NewTicker(placedEvery); ; {
@@ -429,7 +428,7 @@ func (k *atRisk) watchPlace(ctx context.Context) error {
 	}
 }
 
-// do does what the machine wants done with lists.
+// do starts an action on the lists.
 func (k *atRisk) do(a mesh.Action) {
 	r := k.lists
 	switch a := a.(type) {
@@ -512,8 +511,8 @@ func (k *atRisk) refetch(ctx context.Context, lost strategy.Node) error {
 	return nil
 }
 
-// readPlace reads what is in a lost node's place. If it cannot be read, nobody knows what is there, and all is fetched
-// again.
+// readPlace lists the files in a lost node's storage location. If that fails for Places.Wait, it is taken for empty:
+// all is fetched again.
 func (k *atRisk) readPlace(ctx context.Context, lost strategy.Node, place string) (has func(string) bool, err error) {
 	for end, pause := time.Now().Add(k.places.Wait), time.Second; ; pause = min(2*pause, time.Minute) {
 		once, cancel := context.WithTimeout(ctx, thereWait)
@@ -574,7 +573,7 @@ func (k *atRisk) offerAgain(ctx context.Context, list []byte) (all, skipped int,
 	}
 }
 
-// prepare makes an item one that is to be fetched again, and reports whether others will take it.
+// prepare resets an item to be fetched again, and reports whether other nodes will accept it.
 func (k *atRisk) prepare(it *item.Item) bool {
 	it.Again, it.Tries, it.Late, it.Deferred, it.Told, it.Recrawl, it.Lift = true, 0, false, false, false, false, 0
 	if it.Losses < 255 {
@@ -583,7 +582,7 @@ func (k *atRisk) prepare(it *item.Item) bool {
 	return k.places.Whole == nil || k.places.Whole(it)
 }
 
-// offer offers items once there is an engine, and room in its outbox.
+// offer puts items into the engine's outbox, once there is an engine and room.
 func (k *atRisk) offer(ctx context.Context, items []item.Item) error {
 	for {
 		if e := k.engine.get(); e != nil {

@@ -70,7 +70,7 @@ func (n *Node) Blocked(ctx context.Context, rules []string) (c control.Counts, e
 	return c, nil
 }
 
-// ask asks a node until it answers or ctx ends; nil: it has not.
+// ask returns a node's count; nil if it has not answered before ctx ends.
 func (c *blockCount) ask(ctx context.Context, to strategy.Node, rules []string) []byte {
 	if to == c.self {
 		if c.blocked == nil {
@@ -89,7 +89,7 @@ func (c *blockCount) ask(ctx context.Context, to strategy.Node, rules []string) 
 // isCount reports whether an answer is a count, or none.
 func isCount(answer []byte) bool { return len(answer) == 0 || json.Valid(answer) }
 
-// answer answers another node, unless too many ask: they ask again.
+// answer answers another node, unless a count is running: it will ask again.
 func (c *blockCount) answer(from strategy.Node, data []byte) {
 	r := varint.Reader{Rest: data}
 	id := r.Uint()

@@ -84,8 +84,8 @@ type chunk struct {
 }
 
 func newFollower(l *loop, queries *queries, all []keptChunk, r mesh.RecordVersion) *follower {
-	f := &follower{l: l, queries: queries, inStep: make(chan struct{}), chunks: map[mesh.ChunkID]*chunk{}, said: weburl.NewSet(),
-		dirty: true, changed: make(chan struct{}, 1)}
+	f := &follower{l: l, queries: queries, inStep: make(chan struct{}), chunks: map[mesh.ChunkID]*chunk{},
+		said: weburl.NewSet(), dirty: true, changed: make(chan struct{}, 1)}
 	for _, c := range all {
 		f.chunks[c.id] = &chunk{kind: c.kind, taken: c.taken}
 		if c.kind == kindSeeds {

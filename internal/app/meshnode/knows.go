@@ -101,7 +101,7 @@ func (s *survey) count(ctx context.Context, urls []string) (k control.Known) {
 	return k
 }
 
-// backups finds the nodes that remember hosts, each with the indexes of its hosts' URLs.
+// backups returns the nodes that remember hosts, each with the indexes of its hosts' URLs.
 func (s *survey) backups(ctx context.Context, hosts map[string][]int) map[strategy.Node][]int {
 	var mu sync.Mutex // guards by
 	by := map[strategy.Node][]int{}
@@ -123,7 +123,7 @@ func (s *survey) backups(ctx context.Context, hosts map[string][]int) map[strate
 	return by
 }
 
-// ask asks a node which URLs it remembers, until it answers or ctx ends; nil: it has not.
+// ask returns which URLs a node remembers; empty if it has not answered before ctx ends.
 func (s *survey) ask(ctx context.Context, to strategy.Node, urls []remembered) []knowledge {
 	if to == s.self {
 		return s.lookUp(urls)
@@ -141,7 +141,7 @@ func (s *survey) ask(ctx context.Context, to strategy.Node, urls []remembered) [
 	return answer
 }
 
-// answer answers another node, unless too many ask: they ask again.
+// answer answers another node, unless too many questions are being answered: it will ask again.
 func (s *survey) answer(from strategy.Node, data []byte) {
 	r := varint.Reader{Rest: data}
 	id := r.Uint()
@@ -176,7 +176,7 @@ func (s *survey) answer(from strategy.Node, data []byte) {
 	})
 }
 
-// lookUp looks URLs up in this node's history.
+// lookUp searches this node's history for URLs.
 func (s *survey) lookUp(urls []remembered) []knowledge {
 	all := make([]knowledge, len(urls))
 	for i, u := range urls {

@@ -83,7 +83,7 @@ func (x *linkExchange) offer(all []member.Batch) {
 	}
 }
 
-// offered has links claimed that a node has found. data is kept.
+// offered claims links that a node has found. It retains data.
 func (x *linkExchange) offered(from strategy.Node, number uint64, data []byte) {
 	o := mesh.Offered{From: from, Number: number}
 	err := x.read(data, func(host, key string, link []byte) {
@@ -100,7 +100,7 @@ func (x *linkExchange) offered(from strategy.Node, number uint64, data []byte) {
 	x.inbox.tell(o)
 }
 
-// answer says what became of links that were offered.
+// answer acknowledges links that were offered.
 func (x *linkExchange) answer(a mesh.Answer) {
 	if a.To == x.self {
 		x.engine.get().Answered(x.self, a.Number, a.Refused, time.Now())
@@ -121,7 +121,7 @@ func (x *linkExchange) answered(from strategy.Node, data []byte) {
 	}
 }
 
-// complain logs, once a minute, that what a node has sent cannot be read.
+// complain logs, once a minute for each node, that a message cannot be read.
 func (m *messages) complain(from strategy.Node, err error) {
 	m.mu.Lock()
 	due := m.complaints.Due(from, time.Now())

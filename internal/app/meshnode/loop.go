@@ -80,7 +80,7 @@ func (l *loop) run() error {
 	}
 }
 
-// keepCounts has it written how many pages nodes have fetched, as far as it is known here.
+// keepCounts stores the known counts of pages that nodes have fetched.
 func (l *loop) keepCounts() {
 	counts := l.peer.Machine().Counts()
 	if len(counts) == 0 {
@@ -91,7 +91,7 @@ func (l *loop) keepCounts() {
 	}
 }
 
-// stepAll tells the peer what is new.
+// stepAll makes the pending calls, and passes the pending events to the peer.
 func (l *loop) stepAll() {
 	events, calls := l.inbox.take()
 	for _, f := range calls {
@@ -100,18 +100,18 @@ func (l *loop) stepAll() {
 	l.carryOut(l.peer.Step(l.clock.at(time.Now()), events, nil))
 }
 
-// step tells the peer something now, and has done what follows. It is called by the loop.
+// step passes an event to the peer at once, and starts the actions that follow.
 func (l *loop) step(e peer.Event) {
 	l.carryOut(l.peer.Step(l.clock.at(time.Now()), []peer.Event{e}, nil))
 }
 
-// until is how long it takes until a time of the peer's.
+// until returns how long it is until a time of the peer's clock.
 func (l *loop) until(t time.Time) time.Duration { return time.Until(l.clock.back(t, time.Now())) }
 
-// publish makes a view the one that workers ask.
+// publish makes a view the router's.
 func (l *loop) publish(v *mesh.View) { l.cfg.Router.publish(v, l.clock.back(v.Until(), time.Now())) }
 
-// carryOut has done what the peer wants.
+// carryOut starts the peer's actions.
 func (l *loop) carryOut(actions []peer.Action) {
 	var release []string
 	for _, a := range actions {
@@ -166,7 +166,7 @@ func (l *loop) carryOut(actions []peer.Action) {
 	}
 }
 
-// release gives hosts up. What is Finished of them is told before.
+// release releases hosts. Their Finished events come first.
 func (l *loop) release(ctx context.Context, hosts []string) error {
 	released := func(host string, asked, wait time.Duration) {
 		l.inbox.tell(mesh.Released{Host: host, Timing: mesh.Timing{Asked: asked, Wait: wait}})
@@ -183,7 +183,7 @@ func (l *loop) release(ctx context.Context, hosts []string) error {
 // mostSpared is how many hosts are looked at for those to spare.
 const mostSpared = 256
 
-// spare tells which hosts have the longest queues. Where they cannot be read, none can be spared.
+// spare reports the hosts with the longest queues, which another node may take; none if they cannot be read.
 func (l *loop) spare(ctx context.Context, a mesh.Spare) {
 	var queues []strategy.Queue
 	if e := l.engine.get(); e != nil {
@@ -202,7 +202,7 @@ func (l *loop) spare(ctx context.Context, a mesh.Spare) {
 	l.inbox.tell(s)
 }
 
-// pump offers links to those who remember them, and ends a node that has left once none is left.
+// pump offers links to the nodes that remember them, and stops a node that has left once its outbox is empty.
 func (l *loop) pump() {
 	if l.leaving && !l.left && l.hasNobody() {
 		l.tasks.stop(ErrAlone)
@@ -223,7 +223,7 @@ func (l *loop) pump() {
 	}
 }
 
-// hasNobody reports whether no other node is known, and none is waited for.
+// hasNobody reports whether no other node is known, nor expected back.
 func (l *loop) hasNobody() bool {
 	return l.peer.Overlay().Len() == 0 && l.until(l.peer.Machine().Awaited()) <= 0
 }

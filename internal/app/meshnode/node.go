@@ -203,7 +203,8 @@ func New(cfg Config) (*Node, error) {
 	n.asker = newAsker(n.msgs)
 	n.survey = &survey{n.self, cfg.Slice, cfg.History, n.Locate, n.asker, n.msgs, n.tasks, cfg.Log,
 		make(chan struct{}, mostKnow)}
-	n.blocked = &blockCount{self: n.self, blocked: cfg.Blocked, asker: n.asker, msgs: n.msgs, tasks: n.tasks, log: cfg.Log}
+	n.blocked = &blockCount{self: n.self, blocked: cfg.Blocked, asker: n.asker, msgs: n.msgs, tasks: n.tasks,
+		log: cfg.Log}
 	n.risks = &atRisk{risks, cfg.Places, n.engine, n.inbox, n.tasks, cfg.Log}
 	n.links = &linkExchange{n.self, cfg.Read, n.engine, n.msgs, n.inbox}
 	l := &loop{cfg: &n.cfg, inbox: n.inbox, tasks: n.tasks, engine: n.engine, msgs: n.msgs, links: n.links,
@@ -340,11 +341,11 @@ func (n *Node) tend(ctx context.Context) error {
 	}
 }
 
-// AtRisk is told by the engine of pages that are done, and whose records are on this disk alone. It returns when the
-// nodes know it that are this one's keepers.
+// AtRisk records pages that the engine has fetched, and whose records are on this disk alone. It returns when this
+// node's keepers know of them.
 func (n *Node) AtRisk(ctx context.Context, pages []AtRisk) error { return n.risks.add(ctx, pages) }
 
-// receive takes messages in until ctx ends.
+// receive passes messages to the parts that they are for, until ctx ends.
 func (n *Node) receive(ctx context.Context) error {
 	err := n.cfg.Messenger.Receive(ctx, func(from strategy.Node, data []byte) {
 		if len(data) == 0 || n.inbox.full() || n.store.full() {
@@ -367,7 +368,10 @@ func (n *Node) receive(ctx context.Context) error {
 		case kindKnown, kindCounted:
 			n.asker.heard(from, kind, data)
 		case control.KindQuestion:
-			n.tasks.run("answer a question", func(ctx context.Context) error { n.server.Asked(ctx, from, data); return nil })
+			n.tasks.run("answer a question", func(ctx context.Context) error {
+				n.server.Asked(ctx, from, data)
+				return nil
+			})
 		default: // a newer kumo's
 		}
 	})

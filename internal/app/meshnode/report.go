@@ -23,8 +23,7 @@ type reporter struct {
 	chronicler       chronicler
 }
 
-// rests reports whether nothing waits here or is under way, and how often something was brought. It is called by the
-// loop.
+// rests reports whether nothing is pending or in progress here, and how often the engine received something.
 func (r *reporter) rests() (idle bool, came uint64) {
 	e := r.engine.get()
 	if e == nil {
@@ -33,7 +32,7 @@ func (r *reporter) rests() (idle bool, came uint64) {
 	return e.Idle() && r.memory.idle() && r.follow.idle(), uint64(e.Received() + r.follow.came.Load())
 }
 
-// make is what this node says of itself to who gathers it.
+// make returns the report of this node.
 func (r *reporter) make() control.Report {
 	var f Figures
 	if r.figures != nil {

@@ -29,7 +29,7 @@ type intake struct {
 	running int // goroutines
 }
 
-// add has links given to the engine.
+// add queues links for the engine, or refuses them.
 func (t *intake) add(a mesh.Take) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -44,7 +44,7 @@ func (t *intake) add(a mesh.Take) {
 	}
 }
 
-// run gives the engine links, and then those that wait.
+// run passes links to the engine, and then those in the queue.
 func (t *intake) run(ctx context.Context, a mesh.Take) {
 	for {
 		t.give(ctx, a)
