@@ -10,6 +10,7 @@ import (
 	"hash/maphash"
 	"io"
 	"io/fs"
+	"log/slog"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -266,11 +267,21 @@ func (r *riskLists) read(path string, from int64, most int) ([]byte, error) {
 	return data[:n], errors.Join(err, f.Close())
 }
 
-// AtRisk is told by the engine of pages that are done, and whose records are on this disk alone. It returns when the
-// nodes know it that are this one's keepers.
-func (n *Node) AtRisk(ctx context.Context, pages []AtRisk) error {
-	r := n.risks
-	if r.dir == "" || n.cfg.Places.Own == "" || len(pages) == 0 {
+// atRisk maintains the lists of pages at risk: this node's, which its keepers copy, and those of other nodes. The pages
+// of a lost node it offers to be fetched again. Any goroutine may use it; the lists guard themselves.
+type atRisk struct {
+	lists  *riskLists
+	places Places
+	engine *engineRef
+	inbox  *inbox
+	tasks  *tasks
+	log    *slog.Logger
+}
+
+// add records fetched pages in the lists, and returns when this node's keepers have them.
+func (k *atRisk) add(ctx context.Context, pages []AtRisk) error {
+	r := k.lists
+	if r.dir == "" || k.places.Own == "" || len(pages) == 0 {
 		return nil
 	}
 	r.mu.Lock()
@@ -279,9 +290,9 @@ func (n *Node) AtRisk(ctx context.Context, pages []AtRisk) error {
 	r.safe[id] = safe
 	r.mu.Unlock()
 	r.do(func() error {
-		lists, err := n.keepAtRisk(pages)
+		lists, err := k.write(pages)
 		if err == nil {
-			n.tell(mesh.AtRisk{ID: id, Lists: lists})
+			k.inbox.tell(mesh.AtRisk{ID: id, Lists: lists})
 		}
 		return err
 	})
@@ -296,20 +307,20 @@ func (n *Node) AtRisk(ctx context.Context, pages []AtRisk) error {
 	}
 }
 
-// keepAtRisk writes pages into the lists of the files on which they rest, and says how long these are.
-func (n *Node) keepAtRisk(pages []AtRisk) (lists []mesh.RiskList, err error) {
-	r := n.risks
+// write appends pages to the lists of their record files, and returns these lists' lengths.
+func (k *atRisk) write(pages []AtRisk) (lists []mesh.RiskList, err error) {
+	r := k.lists
 	grown := map[string][]byte{}
 	for i := range pages {
 		p := &pages[i]
 		body := item.AppendBody(nil, "", &p.Item)
 		files := []string{p.File}
 		if p.Refers || p.File == "" {
-			files = append(files, n.cfg.Places.Waiting()...)
+			files = append(files, k.places.Waiting()...)
 		}
 		slices.Sort(files)
 		for _, file := range slices.Compact(files) {
-			if file != "" && !n.cfg.Places.Has(file) { // once it is there it gets no list again
+			if file != "" && !k.places.Has(file) { // once it is there it gets no list again
 				grown[file] = appendFrame(grown[file], body)
 			}
 		}
@@ -318,11 +329,11 @@ func (n *Node) keepAtRisk(pages []AtRisk) (lists []mesh.RiskList, err error) {
 		size, data := r.size(file), grown[file]
 		if size == 0 {
 			if r.tooMany() {
-				n.log.Error("more record files wait for their place than can be told to other nodes: if this node is lost, "+
+				k.log.Error("more record files wait for their place than can be told to other nodes: if this node is lost, "+
 					"what is in the rest is not fetched again", "files", mostOwn)
 				continue
 			}
-			data = append(appendFrame(nil, headOf(file, n.cfg.Places.Own)), data...)
+			data = append(appendFrame(nil, headOf(file, k.places.Own)), data...)
 		}
 		if err := r.append(r.path(r.self, file), data); err != nil {
 			return nil, err
@@ -369,26 +380,26 @@ func (r *riskLists) isNoted(it *item.Item) bool {
 
 // doneBefore is told of dispatched links that are done already. What an earlier process has not said may be in no list,
 // nor is it known in which file its record is: so it is put into the lists of all that are not in the place.
-func (n *Node) doneBefore(ctx context.Context, data []byte, done []bool) error {
-	if n.cfg.Places.Own == "" || !slices.Contains(done, true) {
+func (k *atRisk) doneBefore(ctx context.Context, data []byte, done []bool) error {
+	if k.places.Own == "" || !slices.Contains(done, true) {
 		return nil
 	}
-	items, err := n.cfg.Places.Items(data)
+	items, err := k.places.Items(data)
 	if err != nil {
 		return err
 	}
 	var pages []AtRisk
 	for i := range items {
-		if i < len(done) && done[i] && !n.risks.isNoted(&items[i]) {
+		if i < len(done) && done[i] && !k.lists.isNoted(&items[i]) {
 			pages = append(pages, AtRisk{Item: items[i]})
 		}
 	}
-	return n.AtRisk(ctx, pages)
+	return k.add(ctx, pages)
 }
 
-// lookPlaced looks again and again which files of this node have come into its place.
-func (n *Node) lookPlaced(ctx context.Context) error {
-	r := n.risks
+// watchPlace polls which record files of this node have been uploaded to its storage location.
+func (k *atRisk) watchPlace(ctx context.Context) error {
+	r := k.lists
 	for tick := time.NewTicker(placedEvery); ; {
 		select {
 		case <-ctx.Done():
@@ -400,7 +411,7 @@ func (n *Node) lookPlaced(ctx context.Context) error {
 			var there []string
 			r.mu.Lock()
 			for file := range r.own {
-				if n.cfg.Places.Own == "" || n.cfg.Places.Has(file) {
+				if k.places.Own == "" || k.places.Has(file) {
 					there = append(there, file)
 				}
 			}
@@ -410,28 +421,28 @@ func (n *Node) lookPlaced(ctx context.Context) error {
 			r.mu.Unlock()
 			if len(there) > 0 {
 				slices.Sort(there)
-				n.tell(mesh.Placed{Names: there})
+				k.inbox.tell(mesh.Placed{Names: there})
 			}
 			return nil
 		})
 	}
 }
 
-// risk does what the machine wants done with lists.
-func (n *Node) risk(a mesh.Action) {
-	r := n.risks
+// do starts an action on the lists.
+func (k *atRisk) do(a mesh.Action) {
+	r := k.lists
 	switch a := a.(type) {
 	case mesh.ReadRisk:
 		r.do(func() error {
 			data, err := r.read(r.path(a.Node, a.Name), a.From, a.Most)
-			n.tell(mesh.RiskRead{ID: a.ID, Data: data})
+			k.inbox.tell(mesh.RiskRead{ID: a.ID, Data: data})
 			return err
 		})
 	case mesh.WriteRisk:
 		r.do(func() error {
 			err := r.append(r.path(a.Node, a.Name), a.Data)
 			if err == nil {
-				n.tell(mesh.RiskWritten{ID: a.ID})
+				k.inbox.tell(mesh.RiskWritten{ID: a.ID})
 			}
 			return err
 		})
@@ -445,10 +456,10 @@ func (n *Node) risk(a mesh.Action) {
 		}
 		r.mu.Unlock()
 	case mesh.Lost:
-		n.run("have what a lost node had fetched again", func(ctx context.Context) error {
-			err := n.refetch(ctx, a.Node)
+		k.tasks.run("have what a lost node had fetched again", func(ctx context.Context) error {
+			err := k.refetch(ctx, a.Node)
 			if err == nil {
-				n.tell(mesh.Refetched{Node: a.Node})
+				k.inbox.tell(mesh.Refetched{Node: a.Node})
 			}
 			return err
 		})
@@ -456,18 +467,18 @@ func (n *Node) risk(a mesh.Action) {
 }
 
 // refetch offers the pages of a lost node whose record files are not in its place.
-func (n *Node) refetch(ctx context.Context, lost strategy.Node) error {
-	if n.cfg.Places.There == nil {
+func (k *atRisk) refetch(ctx context.Context, lost strategy.Node) error {
+	if k.places.There == nil {
 		return nil
 	}
-	paths, err := n.risks.of(lost)
+	paths, err := k.lists.of(lost)
 	if err != nil {
 		return err
 	}
 	places := map[string]func(string) bool{}
 	offered, skipped, kept := 0, 0, 0
 	for _, path := range paths {
-		data, err := readFile(n.risks.disk, path)
+		data, err := readFile(k.lists.disk, path)
 		if err != nil {
 			return err
 		}
@@ -477,7 +488,7 @@ func (n *Node) refetch(ctx context.Context, lost strategy.Node) error {
 		}
 		file, place := readHead(head)
 		if places[place] == nil {
-			if places[place], err = n.there(ctx, lost, place); err != nil {
+			if places[place], err = k.readPlace(ctx, lost, place); err != nil {
 				return err
 			}
 		}
@@ -485,38 +496,38 @@ func (n *Node) refetch(ctx context.Context, lost strategy.Node) error {
 			kept++
 			continue
 		}
-		k, bad, err := n.offerAgain(ctx, rest)
-		offered, skipped = offered+k, skipped+bad
+		some, bad, err := k.offerAgain(ctx, rest)
+		offered, skipped = offered+some, skipped+bad
 		if err != nil {
 			return err
 		}
 	}
 	if skipped > 0 {
-		n.log.Error("not all can be read that a lost node has said of what it has fetched: what its record files had of "+
+		k.log.Error("not all can be read that a lost node has said of what it has fetched: what its record files had of "+
 			"that is not fetched again", "node", lost, "pages", skipped)
 	}
-	n.log.Info("what a lost node has fetched and brought to its place is kept; the rest is fetched again", "node", lost,
+	k.log.Info("what a lost node has fetched and brought to its place is kept; the rest is fetched again", "node", lost,
 		"files_there", kept, "files_not_there", len(paths)-kept, "pages_fetched_again", offered)
 	return nil
 }
 
-// there reads what is in a lost node's place. If it cannot be read, nobody knows what is there, and all is fetched
-// again.
-func (n *Node) there(ctx context.Context, lost strategy.Node, place string) (has func(string) bool, err error) {
-	for end, pause := time.Now().Add(n.cfg.Places.Wait), time.Second; ; pause = min(2*pause, time.Minute) {
+// readPlace lists the files in a lost node's storage location. If that fails for Places.Wait, it is taken for empty:
+// all is fetched again.
+func (k *atRisk) readPlace(ctx context.Context, lost strategy.Node, place string) (has func(string) bool, err error) {
+	for end, pause := time.Now().Add(k.places.Wait), time.Second; ; pause = min(2*pause, time.Minute) {
 		once, cancel := context.WithTimeout(ctx, thereWait)
-		has, err = n.cfg.Places.There(once, place)
+		has, err = k.places.There(once, place)
 		if cancel(); err == nil {
 			return has, nil
 		}
 		left := time.Until(end)
 		if left <= 0 {
-			n.log.Error("the place of a lost node cannot be read, and is waited for no more: all is fetched again that "+
+			k.log.Error("the place of a lost node cannot be read, and is waited for no more: all is fetched again that "+
 				"its last record files had, be they there or not", "node", lost, "place", place, "why", err)
 			return func(string) bool { return false }, nil
 		}
 		pause = min(pause, left)
-		n.log.Warn("the place of a lost node cannot be read, to see which of its records are there", "node", lost, "place",
+		k.log.Warn("the place of a lost node cannot be read, to see which of its records are there", "node", lost, "place",
 			place,
 			"next_try_in", pause.Round(time.Millisecond), "at_most_for", left.Round(time.Second), "why", err)
 		if err := sleep(ctx, pause); err != nil {
@@ -536,20 +547,20 @@ func sleep(ctx context.Context, d time.Duration) error {
 
 // offerAgain offers the items of a list, as far as it is whole, and says how many they are, and how many it has skipped,
 // as one that no node could have found: others would refuse it, and it would stay in the outbox for good.
-func (n *Node) offerAgain(ctx context.Context, list []byte) (all, skipped int, err error) {
+func (k *atRisk) offerAgain(ctx context.Context, list []byte) (all, skipped int, err error) {
 	var items []item.Item
 	var read item.Reader
 	for {
 		body, rest, ok := cutFrame(list)
 		if ok {
-			if it, err := read.ReadBody(body, ""); err == nil && n.again(&it) {
+			if it, err := read.ReadBody(body, ""); err == nil && k.prepare(&it) {
 				items = append(items, it)
 			} else {
 				skipped++
 			}
 		}
 		if len(items) >= mostOffered || !ok && len(items) > 0 {
-			if err := n.offerItems(ctx, items); err != nil {
+			if err := k.offer(ctx, items); err != nil {
 				return all, skipped, err
 			}
 			all += len(items)
@@ -562,19 +573,19 @@ func (n *Node) offerAgain(ctx context.Context, list []byte) (all, skipped int, e
 	}
 }
 
-// again makes an item one that is to be fetched again, and reports whether others will take it.
-func (n *Node) again(it *item.Item) bool {
+// prepare resets an item to be fetched again, and reports whether other nodes will accept it.
+func (k *atRisk) prepare(it *item.Item) bool {
 	it.Again, it.Tries, it.Late, it.Deferred, it.Told, it.Recrawl, it.Lift = true, 0, false, false, false, false, 0
 	if it.Losses < 255 {
 		it.Losses++
 	}
-	return n.cfg.Places.Whole == nil || n.cfg.Places.Whole(it)
+	return k.places.Whole == nil || k.places.Whole(it)
 }
 
-// offerItems offers items once there is an engine, and room in its outbox.
-func (n *Node) offerItems(ctx context.Context, items []item.Item) error {
+// offer puts items into the engine's outbox, once there is an engine and room.
+func (k *atRisk) offer(ctx context.Context, items []item.Item) error {
 	for {
-		if e := n.engine(); e != nil {
+		if e := k.engine.get(); e != nil {
 			if links, _ := e.Outbox(); links < offersWait {
 				return e.OfferAgain(ctx, items)
 			}

@@ -17,12 +17,12 @@ import (
 // A keeper skips what it cannot read of a list, or what no other node would take, and offers the rest.
 func TestBadItemsOfALostNode(t *testing.T) {
 	e := newEngine(&web{})
-	n := &Node{cfg: Config{Places: Places{Whole: func(it *item.Item) bool {
+	k := &atRisk{engine: &engineRef{}, places: Places{Whole: func(it *item.Item) bool {
 		u, err := weburl.Parse(it.URL)
 		return err == nil && u.String() == it.URL
-	}}}}
+	}}}
 	var attached Engine = e
-	n.attached.Store(&attached)
+	k.engine.p.Store(&attached)
 	body := func(url string) []byte { return item.AppendBody(nil, "", &item.Item{URL: url}) }
 	newer := body("http://h3.test/1")
 	newer[0]++
@@ -31,7 +31,7 @@ func TestBadItemsOfALostNode(t *testing.T) {
 		body("http://h2.test/1")} {
 		list = appendFrame(list, b)
 	}
-	all, skipped, err := n.offerAgain(t.Context(), list)
+	all, skipped, err := k.offerAgain(t.Context(), list)
 	if all != 2 || skipped != 3 || err != nil {
 		t.Errorf("%d items are offered, %d skipped, %v; want 2, 3, and no error", all, skipped, err)
 	}
@@ -48,19 +48,19 @@ func TestAPageIsNotedWhenKeepersKnowIt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n := &Node{risks: r, came: make(chan struct{}, 1), cfg: Config{Places: Places{Own: "file:///place",
-			Has: func(string) bool { return false }}}}
+		k := &atRisk{lists: r, inbox: newInbox(), places: Places{Own: "file:///place",
+			Has: func(string) bool { return false }}}
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		go r.run(ctx)
 		p := AtRisk{Item: item.Item{URL: "http://h.test/1"}, File: "warc/1.warc"}
 		done := make(chan error, 1)
-		go func() { done <- n.AtRisk(ctx, []AtRisk{p}) }()
+		go func() { done <- k.add(ctx, []AtRisk{p}) }()
 		synctest.Wait()
 		if r.isNoted(&p.Item) || r.size(p.File) == 0 {
 			t.Errorf("noted: %v, %d bytes", r.isNoted(&p.Item), r.size(p.File))
 		}
-		n.risk(mesh.Safe{ID: 1})
+		k.do(mesh.Safe{ID: 1})
 		if err := <-done; err != nil || !r.isNoted(&p.Item) {
 			t.Errorf("%v, noted: %v", err, r.isNoted(&p.Item))
 		}
@@ -71,14 +71,14 @@ func TestAPageIsNotedWhenKeepersKnowIt(t *testing.T) {
 func TestAPlaceThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked, begun := 0, time.Now()
-		n := &Node{log: slog.New(slog.DiscardHandler)}
-		n.cfg.Places.Wait = 10 * time.Minute
-		n.cfg.Places.There = func(ctx context.Context, _ string) (func(string) bool, error) {
+		k := &atRisk{log: slog.New(slog.DiscardHandler)}
+		k.places.Wait = 10 * time.Minute
+		k.places.There = func(ctx context.Context, _ string) (func(string) bool, error) {
 			asked++
 			<-ctx.Done()
 			return nil, errors.New("no answer")
 		}
-		has, err := n.there(t.Context(), "b~1", "s3://place")
+		has, err := k.readPlace(t.Context(), "b~1", "s3://place")
 		if took := time.Since(begun); err != nil || has("f") || asked < 3 || took > 10*time.Minute+thereWait {
 			t.Errorf("asked %d times in %v: %v", asked, took, err)
 		}

@@ -3,7 +3,9 @@ package meshnode
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"kumo/internal/app/meshnode/control"
@@ -19,17 +21,23 @@ const (
 	countAgain = time.Second     // they are asked again
 )
 
-// A counting is a question that another node has yet to answer.
-type counting struct {
-	to     strategy.Node
-	answer chan<- []byte
+// A blockCount counts here what rules would exclude of the queue, and asks other nodes for their counts. Any goroutine
+// may use it.
+type blockCount struct {
+	self     strategy.Node
+	blocked  func(ctx context.Context, rules []string) ([]byte, error) // may be nil
+	asker    *asker
+	msgs     *messages
+	tasks    *tasks
+	log      *slog.Logger
+	counting atomic.Bool // for another node
 }
 
 // Blocked has all nodes count what rules would leave out, as far as they are known and answer in time.
 func (n *Node) Blocked(ctx context.Context, rules []string) (c control.Counts, err error) {
 	asked := map[strategy.Node]bool{}
-	err = n.call(ctx, func() <-chan struct{} { // before others are found not to answer
-		for _, near := range n.peer.Overlay().Neighbours(nil) {
+	err = n.inbox.call(ctx, func() <-chan struct{} { // before others are found not to answer
+		for _, near := range n.loop.peer.Overlay().Neighbours(nil) {
 			asked[strategy.Node(near.Node)] = true
 		}
 		return nil
@@ -51,7 +59,7 @@ func (n *Node) Blocked(ctx context.Context, rules []string) (c control.Counts, e
 	var asking sync.WaitGroup
 	for node := range asked {
 		asking.Go(func() {
-			count := n.askCount(ctx, node, rules)
+			count := n.blocked.ask(ctx, node, rules)
 			mu.Lock()
 			defer mu.Unlock()
 			c.Nodes = append(c.Nodes, control.Count{Node: string(node), Count: count})
@@ -62,61 +70,27 @@ func (n *Node) Blocked(ctx context.Context, rules []string) (c control.Counts, e
 	return c, nil
 }
 
-// askCount asks a node until it answers or ctx ends; nil: it has not.
-func (n *Node) askCount(ctx context.Context, to strategy.Node, rules []string) []byte {
-	if to == n.self {
-		if n.cfg.Blocked == nil {
+// ask returns a node's count; nil if it has not answered before ctx ends.
+func (c *blockCount) ask(ctx context.Context, to strategy.Node, rules []string) []byte {
+	if to == c.self {
+		if c.blocked == nil {
 			return nil
 		}
-		count, _ := n.cfg.Blocked(ctx, rules) // where it fails there is no count
+		count, _ := c.blocked(ctx, rules) // where it fails there is no count
 		return count
 	}
-	answer := make(chan []byte, 1)
-	n.mu.Lock()
-	n.asked++
-	id := n.asked
-	n.counting[id] = counting{to, answer}
-	n.mu.Unlock()
-	defer func() {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		delete(n.counting, id)
-	}()
 	var w varint.Writer
-	w.Uint(id)
 	for _, r := range rules {
 		w.String(r)
 	}
-	tick := time.NewTicker(countAgain)
-	defer tick.Stop()
-	for {
-		n.send(to, kindCount, w)
-		select {
-		case a := <-answer:
-			return a
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-	}
+	return c.asker.ask(ctx, to, kindCount, w, countAgain, isCount)
 }
 
-// heardCount takes the answer.
-func (n *Node) heardCount(from strategy.Node, data []byte) {
-	r := varint.Reader{Rest: data}
-	id := r.Uint()
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	c, is := n.counting[id]
-	if !is || r.Bad || c.to != from || len(r.Rest) > 0 && !json.Valid(r.Rest) {
-		return
-	}
-	delete(n.counting, id)
-	c.answer <- r.Rest
-}
+// isCount reports whether an answer is a count, or none.
+func isCount(answer []byte) bool { return len(answer) == 0 || json.Valid(answer) }
 
-// askedCount answers another node, unless too many ask: they ask again.
-func (n *Node) askedCount(from strategy.Node, data []byte) {
+// answer answers another node, unless a count is running: it will ask again.
+func (c *blockCount) answer(from strategy.Node, data []byte) {
 	r := varint.Reader{Rest: data}
 	id := r.Uint()
 	var rules []string
@@ -124,22 +98,22 @@ func (n *Node) askedCount(from strategy.Node, data []byte) {
 		rules = append(rules, r.String())
 	}
 	if !r.Whole() {
-		n.complain(from, errGarbled)
+		c.msgs.complain(from, errGarbled)
 		return
 	}
-	if n.cfg.Blocked == nil || !n.counts.CompareAndSwap(false, true) {
+	if c.blocked == nil || !c.counting.CompareAndSwap(false, true) {
 		return
 	}
-	n.run("count what rules would leave out", func(ctx context.Context) error {
-		defer n.counts.Store(false)
-		count, err := n.cfg.Blocked(ctx, rules)
+	c.tasks.run("count what rules would leave out", func(ctx context.Context) error {
+		defer c.counting.Store(false)
+		count, err := c.blocked(ctx, rules)
 		if err != nil {
-			n.log.Warn("what rules would leave out is not counted", "asked by", from, "err", err)
+			c.log.Warn("what rules would leave out is not counted", "asked by", from, "err", err)
 			count = nil
 		}
 		var w varint.Writer
 		w.Uint(id)
-		n.send(from, kindCounted, append(w, count...))
+		c.msgs.send(from, kindCounted, append(w, count...))
 		return nil
 	})
 }

@@ -27,20 +27,20 @@ type chronicler struct {
 }
 
 // note is called now and then.
-func (n *Node) note(now time.Time) {
+func (r *reporter) note(now time.Time) {
 	now = now.Truncate(time.Second) // which is shorter to tell
-	c := &n.chronicler
-	if n.engine() == nil || !n.peer.Machine().Placed() {
+	c := &r.chronicler
+	if r.engine.get() == nil || !r.peer.Machine().Placed() {
 		return
 	}
 	f := Figures{}
-	if n.cfg.Figures != nil {
-		f = n.cfg.Figures()
+	if r.figures != nil {
+		f = r.figures()
 	}
-	r := n.follow.known.Load().record
-	is := chronicle.Picture{State: string(r.State), Why: r.Why, Since: r.Changed,
-		Nodes: []chronicle.Node{{Node: string(n.self), Is: chronicle.Member, CutOff: f.CutOff > 0}}}
-	if r.State == desired.Waiting {
+	rec := r.follow.known.Load().record
+	is := chronicle.Picture{State: string(rec.State), Why: rec.Why, Since: rec.Changed,
+		Nodes: []chronicle.Node{{Node: string(r.self), Is: chronicle.Member, CutOff: f.CutOff > 0}}}
+	if rec.State == desired.Waiting {
 		is.State = ""
 	}
 	first := c.begun.IsZero()
@@ -49,7 +49,7 @@ func (n *Node) note(now time.Time) {
 		c.all.Note(is, now)
 		return
 	}
-	o := n.peer.Overlay()
+	o := r.peer.Overlay()
 	for _, near := range o.Neighbours(nil) {
 		is.Nodes = append(is.Nodes, chronicle.Node{Node: near.Node, Is: chronicle.Member})
 	}

@@ -43,10 +43,10 @@ func TestWhoWasSuspendedGoesOn(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		n := l.nodes[3]
 		stale := make(chan bool, 1)
-		n.post(func() {
-			n.clock.slept += time.Hour
-			n.step(peer.Tick{})
-			stale <- !n.peer.Machine().Placed()
+		n.inbox.post(func() {
+			n.loop.clock.slept += time.Hour
+			n.loop.step(peer.Tick{})
+			stale <- !n.loop.peer.Machine().Placed()
 		})
 		if !<-stale {
 			t.Error("it goes on with what it has known before")

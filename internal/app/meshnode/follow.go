@@ -44,19 +44,20 @@ const (
 // remembers their hosts, by the node closest to the chunk's id. If that one is gone before, the next does it again.
 // What is not said to be otherwise is the loop's.
 type follower struct {
-	n      *Node
-	known  atomic.Pointer[knownRecord]
-	inStep chan struct{} // closed when this process has heard what it has missed
-	chunks map[mesh.ChunkID]*chunk
-	seeds  atomic.Int64 // chunks of seeds
-	taking int
-	open   int          // chunks that wait for this node to take them in
-	came   atomic.Int64 // chunks and roots that were given to the engine
-	dirty  bool         // look is to be called
-	ran    bool         // this process has seen the crawl run
-	ending *time.Timer  // the node ends when it fires
-	looked time.Time    // for the limit
-	counts bool         // the pages are being counted
+	l       *loop
+	queries *queries
+	known   atomic.Pointer[knownRecord]
+	inStep  chan struct{} // closed when this process has heard what it has missed
+	chunks  map[mesh.ChunkID]*chunk
+	seeds   atomic.Int64 // chunks of seeds
+	taking  int
+	open    int          // chunks that wait for this node to take them in
+	came    atomic.Int64 // chunks and roots that were given to the engine
+	dirty   bool         // look is to be called
+	ran     bool         // this process has seen the crawl run
+	ending  *time.Timer  // the node ends when it fires
+	looked  time.Time    // for the limit
+	counts  bool         // the pages are being counted
 
 	said *weburl.Set // roots that others know
 
@@ -82,9 +83,9 @@ type chunk struct {
 	taking   bool
 }
 
-func newFollower(n *Node, all []keptChunk, r mesh.RecordVersion) *follower {
-	f := &follower{n: n, inStep: make(chan struct{}), chunks: map[mesh.ChunkID]*chunk{}, said: weburl.NewSet(),
-		dirty: true, changed: make(chan struct{}, 1)}
+func newFollower(l *loop, queries *queries, all []keptChunk, r mesh.RecordVersion) *follower {
+	f := &follower{l: l, queries: queries, inStep: make(chan struct{}), chunks: map[mesh.ChunkID]*chunk{},
+		said: weburl.NewSet(), dirty: true, changed: make(chan struct{}, 1)}
 	for _, c := range all {
 		f.chunks[c.id] = &chunk{kind: c.kind, taken: c.taken}
 		if c.kind == kindSeeds {
@@ -93,7 +94,7 @@ func newFollower(n *Node, all []keptChunk, r mesh.RecordVersion) *follower {
 	}
 	first, err := desired.Parse(r.Data)
 	if err != nil {
-		n.log.Warn("the version of the crawl's record that was kept cannot be read", "by", r.By, "err", err)
+		l.cfg.Log.Warn("the version of the crawl's record that was kept cannot be read", "by", r.By, "err", err)
 		first = desired.Record{State: desired.Waiting}
 	}
 	f.known.Store(&knownRecord{first, r.Version})
@@ -102,31 +103,31 @@ func newFollower(n *Node, all []keptChunk, r mesh.RecordVersion) *follower {
 
 // heard takes a new version of the record.
 func (f *follower) heard(v mesh.RecordVersion) {
-	f.n.store.putRecord(v)
+	f.l.store.putRecord(v)
 	was := f.known.Load().record
 	r, err := desired.Parse(v.Data)
 	if err != nil { // a newer kumo's, or not a node's that means well: what is known goes on to hold
-		f.n.complain(v.By, fmt.Errorf("read the crawl's record: %w", err))
+		f.l.msgs.complain(v.By, fmt.Errorf("read the crawl's record: %w", err))
 		r = was
 	}
 	f.known.Store(&knownRecord{r, v.Version})
 	if r.State != was.State {
-		f.n.log.Info("the crawl is "+string(r.State), "was", was.State)
+		f.l.cfg.Log.Info("the crawl is "+string(r.State), "was", was.State)
 		for _, c := range f.chunks {
 			c.over = c.admitted && r.State == desired.Done
 		}
 	}
 	for _, c := range r.Since(&was) {
-		f.n.log.Info("the crawl is steered: "+c.What, "by", c.By, "at", c.Time.Format(time.RFC3339))
+		f.l.cfg.Log.Info("the crawl is steered: "+c.What, "by", c.By, "at", c.Time.Format(time.RFC3339))
 	}
-	if f.n.cfg.Settle != nil && !maps.EqualFunc(was.Settings, r.Settings, slices.Equal) {
+	if f.l.cfg.Settle != nil && !maps.EqualFunc(was.Settings, r.Settings, slices.Equal) {
 		f.mu.Lock()
 		f.settings = cloneSettings(r.Settings)
 		f.mu.Unlock()
 		word(f.changed)
 	}
-	if f.n.cfg.Changed != nil {
-		f.n.cfg.Changed()
+	if f.l.cfg.Changed != nil {
+		f.l.cfg.Changed()
 	}
 	f.dirty = true
 }
@@ -152,14 +153,22 @@ func (f *follower) settle(ctx context.Context) error {
 		f.settings = nil
 		f.mu.Unlock()
 		if all != nil {
-			f.n.cfg.Settle(all)
+			f.l.cfg.Settle(all)
 		}
 	}
 }
 
+// record returns a copy of the record, and its version. Any goroutine may call it.
+func (f *follower) record() (desired.Record, uint64) {
+	k := f.known.Load()
+	r := k.record
+	r.Settings = cloneSettings(r.Settings)
+	return r, k.version
+}
+
 // change makes a new version of the record.
 func (f *follower) change(to func(r *desired.Record, version uint64) error) error {
-	r, version := f.n.Crawl()
+	r, version := f.record()
 	if err := to(&r, version); err != nil {
 		return err
 	}
@@ -167,7 +176,7 @@ func (f *follower) change(to func(r *desired.Record, version uint64) error) erro
 	if err != nil {
 		return err
 	}
-	f.n.step(mesh.Change{Data: data})
+	f.l.step(mesh.Change{Data: data})
 	return nil
 }
 
@@ -178,21 +187,21 @@ func (f *follower) turn(to func(r *desired.Record)) {
 		return nil
 	})
 	if err != nil {
-		f.n.stop(err)
+		f.l.tasks.stop(err)
 	}
 }
 
 // add adds a chunk. It returns false if there may be no more.
 func (f *follower) add(kind byte, lines string) bool {
 	data := append([]byte{kind}, lines...)
-	f.n.step(mesh.Add{Data: data})
+	f.l.step(mesh.Add{Data: data})
 	return f.chunks[mesh.ChunkIDOf(data)] != nil
 }
 
 // added takes a chunk that is news.
 func (f *follower) added(data []byte) {
 	id := mesh.ChunkIDOf(data)
-	f.n.store.putChunk(id, data)
+	f.l.store.putChunk(id, data)
 	if f.chunks[id] = (&chunk{kind: data[0]}); data[0] == kindSeeds {
 		f.seeds.Add(1)
 	}
@@ -220,12 +229,12 @@ func (f *follower) isInStep() bool {
 
 // tick looks for what comes with time alone.
 func (f *follower) tick(now time.Time) {
-	m := f.n.peer.Machine()
-	if !f.isInStep() && f.n.peer.Overlay().Len() == 0 && m.FindsEnd() {
+	m := f.l.peer.Machine()
+	if !f.isInStep() && f.l.peer.Overlay().Len() == 0 && m.FindsEnd() {
 		f.agreed()
 	}
 	f.sayRoots(now)
-	if f.n.engine() != nil && f.n.cfg.Limit != nil && m.FindsEnd() && now.Sub(f.looked) >= limitEvery && !f.counts {
+	if f.l.engine.get() != nil && f.l.cfg.Limit != nil && m.FindsEnd() && now.Sub(f.looked) >= limitEvery && !f.counts {
 		f.looked = now
 		f.lookForLimit()
 	}
@@ -234,8 +243,8 @@ func (f *follower) tick(now time.Time) {
 // look does what is to be done, whatever has changed.
 func (f *follower) look() {
 	f.dirty = false
-	e, m := f.n.engine(), f.n.peer.Machine()
-	if e == nil || f.n.cfg.Dir == "" {
+	e, m := f.l.engine.get(), f.l.peer.Machine()
+	if e == nil || f.l.cfg.Dir == "" {
 		return
 	}
 	f.open = 0
@@ -266,7 +275,7 @@ func (f *follower) look() {
 	case r.State == desired.Done && (mine || !e.Idle()):
 		// seeds came while it ended, or this node was away and has something that the others did not know of
 		if f.isInStep() && m.Placed() {
-			f.n.log.Info("the crawl is not done: this node has something to do")
+			f.l.cfg.Log.Info("the crawl is not done: this node has something to do")
 			f.turn(func(r *desired.Record) { r.Turn(desired.Running, "") })
 		}
 	case r.State == desired.Done:
@@ -284,20 +293,20 @@ func (f *follower) end(why error) {
 	if f.ending != nil {
 		return
 	}
-	wait, m := endAfter, f.n.peer.Machine()
+	wait, m := endAfter, f.l.peer.Machine()
 	if m.Lost().IsZero() {
-		wait = max(wait, f.n.until(m.Awaited()))
+		wait = max(wait, f.l.until(m.Awaited()))
 	}
 	var t *time.Timer
 	t = time.AfterFunc(wait, func() {
-		f.n.post(func() {
+		f.l.inbox.post(func() {
 			if f.ending != t {
 				return
 			}
 			if errors.Is(why, errDone) {
-				f.n.engine().Finish()
+				f.l.engine.get().Finish()
 			}
-			f.n.stop(why)
+			f.l.tasks.stop(why)
 		})
 	})
 	f.ending = t
@@ -316,8 +325,8 @@ func (f *follower) take(e Engine, id mesh.ChunkID, c *chunk, offers bool) {
 	c.taking = true
 	f.taking++
 	f.came.Add(1)
-	f.n.run("take seeds in", func(ctx context.Context) error {
-		data, err := f.n.store.chunk(id)
+	f.l.tasks.run("take seeds in", func(ctx context.Context) error {
+		data, err := f.l.store.chunk(id)
 		if err != nil {
 			return err
 		}
@@ -338,9 +347,9 @@ func (f *follower) take(e Engine, id mesh.ChunkID, c *chunk, offers bool) {
 		}
 		f.came.Add(1)
 		if offers {
-			f.n.store.putTaken(id)
+			f.l.store.putTaken(id)
 		}
-		f.n.post(func() {
+		f.l.inbox.post(func() {
 			c.admitted, c.taking, c.taken = true, false, c.taken || offers
 			f.taking--
 			f.dirty = true
@@ -353,7 +362,7 @@ func (f *follower) parse(lines string) (all []weburl.URL) {
 	for line := range strings.SplitSeq(lines, "\n") {
 		u, err := weburl.Parse(line)
 		if err != nil {
-			f.n.log.Warn("a seed is left out", "seed", line, "why", err)
+			f.l.cfg.Log.Warn("a seed is left out", "seed", line, "why", err)
 			continue
 		}
 		all = append(all, u)
@@ -391,14 +400,14 @@ func (f *follower) sayRoots(now time.Time) {
 	slices.Sort(news)
 	for part := range slices.Chunk(news, mostRoots) {
 		if !f.add(kindRoots, strings.Join(part, "\n")) {
-			f.n.log.Warn("where seeds redirect to stays unknown to other nodes", "urls", len(part), "err", ErrTooMany)
+			f.l.cfg.Log.Warn("where seeds redirect to stays unknown to other nodes", "urls", len(part), "err", ErrTooMany)
 		}
 	}
 }
 
 // idle reports whether the crawl runs, and nothing is left to be taken in.
 func (f *follower) idle() bool {
-	if f.n.cfg.Dir == "" {
+	if f.l.cfg.Dir == "" {
 		return true
 	}
 	f.mu.Lock()
@@ -416,12 +425,12 @@ func (f *follower) ended(e mesh.Ended) {
 
 // lookForLimit stops the crawl if it has its pages: those of the nodes that answer, and of those that have gone.
 func (f *follower) lookForLimit() {
-	limit := f.n.cfg.Limit(f.known.Load().record.Settings)
+	limit := f.l.cfg.Limit(f.known.Load().record.Settings)
 	if limit <= 0 || f.known.Load().record.State != desired.Running {
 		return
 	}
 	f.counts = true
-	f.n.gather(false, func(t mesh.Tally) {
+	f.queries.gather(false, func(t mesh.Tally) {
 		f.counts = false
 		pages := t.GonePages
 		if len(t.Figures) > control.SumPages {
@@ -430,7 +439,7 @@ func (f *follower) lookForLimit() {
 		if pages < limit {
 			return
 		}
-		f.n.log.Info("the crawl has its pages", "pages", pages, "limit", limit)
+		f.l.cfg.Log.Info("the crawl has its pages", "pages", pages, "limit", limit)
 		f.turn((*desired.Record).Full)
 	})
 }

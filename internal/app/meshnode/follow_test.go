@@ -456,7 +456,7 @@ func TestWhoHasSleptHearsOfTheEnd(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		sleeper := l.nodes[3]
 		wakes := make(chan struct{})
-		sleeper.post(func() { <-wakes })
+		sleeper.inbox.post(func() { <-wakes })
 		l.nodes = l.nodes[:3]
 		l.end(t, nil)
 		time.Sleep(time.Second)

@@ -2,6 +2,7 @@ package meshnode
 
 import (
 	"context"
+	"log/slog"
 	"strings"
 	"sync"
 	"time"
@@ -43,23 +44,42 @@ func (n *Node) Known(ctx context.Context, urls []string) (k control.Known, err e
 	if r, _ := n.Crawl(); r.State == desired.Waiting {
 		return n.amongSeeds(ctx, urls)
 	}
+	return n.survey.count(ctx, urls), nil
+}
+
+// A survey finds out which URLs the nodes that remember them know, and answers others' surveys. Any goroutine may use
+// it; the fields do not change.
+type survey struct {
+	self      strategy.Node
+	slice     func(url string) string
+	history   *history.DB
+	locate    func(ctx context.Context, host string) (target strategy.Node, backups []strategy.Node, err error)
+	asker     *asker
+	msgs      *messages
+	tasks     *tasks
+	log       *slog.Logger
+	answering chan struct{} // a slot for each question that is being answered
+}
+
+// count counts the URLs that are known.
+func (s *survey) count(ctx context.Context, urls []string) (k control.Known) {
 	ctx, cancel := context.WithTimeout(ctx, knowFor)
 	defer cancel()
 	all, hosts := make([]remembered, len(urls)), map[string][]int{}
 	for i, url := range urls {
-		all[i] = remembered{n.cfg.Slice(url), history.HashOf(url)}
+		all[i] = remembered{s.slice(url), history.HashOf(url)}
 		hosts[all[i].host] = append(hosts[all[i].host], i)
 	}
 	said := make([]knowledge, len(urls))
 	var mu sync.Mutex // guards said
 	var asking sync.WaitGroup
-	for to, which := range n.whoRemembers(ctx, hosts) {
+	for to, which := range s.backups(ctx, hosts) {
 		asking.Go(func() {
 			some := make([]remembered, len(which))
 			for i, j := range which {
 				some[i] = all[j]
 			}
-			answer := n.askKnown(ctx, to, some)
+			answer := s.ask(ctx, to, some)
 			mu.Lock()
 			defer mu.Unlock()
 			for i, a := range answer {
@@ -68,8 +88,8 @@ func (n *Node) Known(ctx context.Context, urls []string) (k control.Known, err e
 		})
 	}
 	asking.Wait()
-	for _, s := range said {
-		switch s {
+	for _, x := range said {
+		switch x {
 		case isKnown:
 			k.Known++
 		case isNew:
@@ -78,11 +98,11 @@ func (n *Node) Known(ctx context.Context, urls []string) (k control.Known, err e
 			k.Unsure++
 		}
 	}
-	return k, nil
+	return k
 }
 
-// whoRemembers finds the nodes that remember hosts, each with the indexes of its hosts' URLs.
-func (n *Node) whoRemembers(ctx context.Context, hosts map[string][]int) map[strategy.Node][]int {
+// backups returns the nodes that remember hosts, each with the indexes of its hosts' URLs.
+func (s *survey) backups(ctx context.Context, hosts map[string][]int) map[strategy.Node][]int {
 	var mu sync.Mutex // guards by
 	by := map[strategy.Node][]int{}
 	var finding sync.WaitGroup
@@ -91,7 +111,7 @@ func (n *Node) whoRemembers(ctx context.Context, hosts map[string][]int) map[str
 		slots <- struct{}{}
 		finding.Go(func() {
 			defer func() { <-slots }()
-			_, backups, _ := n.Locate(ctx, host) // where that fails nobody is asked
+			_, backups, _ := s.locate(ctx, host) // where that fails nobody is asked
 			mu.Lock()
 			defer mu.Unlock()
 			for _, b := range backups {
@@ -103,69 +123,26 @@ func (n *Node) whoRemembers(ctx context.Context, hosts map[string][]int) map[str
 	return by
 }
 
-// askKnown asks a node which URLs it remembers, until it answers or ctx ends; nil: it has not.
-func (n *Node) askKnown(ctx context.Context, to strategy.Node, urls []remembered) []knowledge {
-	if to == n.self {
-		return n.remembers(urls)
+// ask returns which URLs a node remembers; empty if it has not answered before ctx ends.
+func (s *survey) ask(ctx context.Context, to strategy.Node, urls []remembered) []knowledge {
+	if to == s.self {
+		return s.lookUp(urls)
 	}
-	answer := make(chan []knowledge, 1)
-	n.mu.Lock()
-	n.asked++
-	id := n.asked
-	n.knowing[id] = knowing{to, len(urls), answer}
-	n.mu.Unlock()
-	defer func() {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		delete(n.knowing, id)
-	}()
 	var w varint.Writer
-	w.Uint(id)
 	for _, u := range urls {
 		w.String(u.host)
 		w = append(w, u.hash[:]...)
 	}
-	tick := time.NewTicker(knowAgain)
-	defer tick.Stop()
-	for {
-		n.send(to, kindKnow, w)
-		select {
-		case a := <-answer:
-			return a
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-	}
-}
-
-// A knowing is a question that another node has yet to answer.
-type knowing struct {
-	to     strategy.Node
-	urls   int
-	answer chan<- []knowledge
-}
-
-// heardKnown takes the answer.
-func (n *Node) heardKnown(from strategy.Node, data []byte) {
-	r := varint.Reader{Rest: data}
-	id := r.Uint()
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	k, is := n.knowing[id]
-	if !is || r.Bad || k.to != from || len(r.Rest) != k.urls {
-		return
-	}
-	delete(n.knowing, id)
-	answer := make([]knowledge, k.urls)
-	for i, b := range r.Rest {
+	said := s.asker.ask(ctx, to, kindKnow, w, knowAgain, func(answer []byte) bool { return len(answer) == len(urls) })
+	answer := make([]knowledge, len(said))
+	for i, b := range said {
 		answer[i] = min(knowledge(b), isKnown)
 	}
-	k.answer <- answer
+	return answer
 }
 
-// askedKnown answers another node, unless too many ask: they ask again.
-func (n *Node) askedKnown(from strategy.Node, data []byte) {
+// answer answers another node, unless too many questions are being answered: it will ask again.
+func (s *survey) answer(from strategy.Node, data []byte) {
 	r := varint.Reader{Rest: data}
 	id := r.Uint()
 	var urls []remembered
@@ -179,34 +156,34 @@ func (n *Node) askedKnown(from strategy.Node, data []byte) {
 		urls = append(urls, u)
 	}
 	if !r.Whole() {
-		n.complain(from, errGarbled)
+		s.msgs.complain(from, errGarbled)
 		return
 	}
 	select {
-	case n.answering <- struct{}{}:
+	case s.answering <- struct{}{}:
 	default:
 		return
 	}
-	n.run("say which URLs are known", func(context.Context) error {
-		defer func() { <-n.answering }()
+	s.tasks.run("say which URLs are known", func(context.Context) error {
+		defer func() { <-s.answering }()
 		var w varint.Writer
 		w.Uint(id)
-		for _, k := range n.remembers(urls) {
+		for _, k := range s.lookUp(urls) {
 			w.Byte(byte(k))
 		}
-		n.send(from, kindKnown, w)
+		s.msgs.send(from, kindKnown, w)
 		return nil
 	})
 }
 
-// remembers looks URLs up in this node's history.
-func (n *Node) remembers(urls []remembered) []knowledge {
+// lookUp searches this node's history for URLs.
+func (s *survey) lookUp(urls []remembered) []knowledge {
 	all := make([]knowledge, len(urls))
 	for i, u := range urls {
-		_, known, err := n.cfg.History.Get(u.host, u.hash)
+		_, known, err := s.history.Get(u.host, u.hash)
 		switch {
 		case err != nil:
-			n.log.Debug("whether a URL is known is not found", "host", u.host, "err", err)
+			s.log.Debug("whether a URL is known is not found", "host", u.host, "err", err)
 		case known:
 			all[i] = isKnown
 		default:
@@ -222,7 +199,7 @@ const seedsLooked = 64
 // amongSeeds looks among the seeds that wait for the crawl's start.
 func (n *Node) amongSeeds(ctx context.Context, urls []string) (k control.Known, err error) {
 	var lists []mesh.ChunkID
-	err = n.call(ctx, func() <-chan struct{} {
+	err = n.inbox.call(ctx, func() <-chan struct{} {
 		for id, c := range n.follow.chunks {
 			if c.kind == kindSeeds && len(lists) < seedsLooked {
 				lists = append(lists, id)

@@ -8,10 +8,8 @@ import (
 	"time"
 
 	"kumo/internal/app/meshnode/control"
-	"kumo/internal/base/bounded"
 	"kumo/internal/base/varint"
 	"kumo/internal/cluster/desired"
-	"kumo/internal/cluster/strategy"
 )
 
 // Any node says how many URLs are known: before the start the seeds that wait, then what any node has found, though it
@@ -92,14 +90,13 @@ func FuzzCount(f *testing.F) {
 	w.String("h.test")
 	f.Add([]byte(w))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		n := &Node{log: slog.New(slog.DiscardHandler), complaints: bounded.NewSeldom[strategy.Node](time.Minute, 9),
-			counting: map[uint64]counting{}}
-		n.askedCount("x~1", data) // which does not count
-		answer := make(chan []byte, 1)
-		n.counting[1] = counting{"x~1", answer}
-		n.heardCount("x~1", data)
-		if len(answer) > 0 {
-			if a := <-answer; len(n.counting) > 0 || len(a) > 0 && !json.Valid(a) {
+		a := newAsker(newMessages(&Config{Log: slog.New(slog.DiscardHandler)}))
+		(&blockCount{asker: a, msgs: a.msgs}).answer("x~1", data) // which does not count
+		got := make(chan []byte, 1)
+		a.open[1] = question{"x~1", kindCounted, isCount, got}
+		a.heard("x~1", kindCounted, data)
+		if len(got) > 0 {
+			if a, open := <-got, len(a.open); open > 0 || len(a) > 0 && !json.Valid(a) {
 				t.Error("an answer is none")
 			}
 		}
@@ -114,14 +111,14 @@ func FuzzKnow(f *testing.F) {
 	f.Add([]byte(append(w, make([]byte, 14)...)))
 	f.Add([]byte{1, 2, 2})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		n := &Node{log: slog.New(slog.DiscardHandler), complaints: bounded.NewSeldom[strategy.Node](time.Minute, 9),
-			answering: make(chan struct{}, 1), knowing: map[uint64]knowing{}}
-		n.answering <- struct{}{} // others are answered
-		n.askedKnown("x~1", data)
-		answer := make(chan []knowledge, 1)
-		n.knowing[1] = knowing{"x~1", 1, answer}
-		n.heardKnown("x~1", data)
-		if len(answer) > 0 && (len(n.knowing) > 0 || (<-answer)[0] > isKnown) {
+		a := newAsker(newMessages(&Config{Log: slog.New(slog.DiscardHandler)}))
+		s := &survey{asker: a, msgs: a.msgs, answering: make(chan struct{}, 1)}
+		s.answering <- struct{}{} // others are answered
+		s.answer("x~1", data)
+		got := make(chan []byte, 1)
+		a.open[1] = question{"x~1", kindKnown, func(answer []byte) bool { return len(answer) == 1 }, got}
+		a.heard("x~1", kindKnown, data)
+		if len(got) > 0 && (len(a.open) > 0 || len(<-got) != 1) {
 			t.Error("an answer is none")
 		}
 	})

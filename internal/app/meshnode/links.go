@@ -1,17 +1,19 @@
 package meshnode
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
-	"kumo/internal/app/meshnode/control"
+	"kumo/internal/base/bounded"
+	"kumo/internal/cluster/bus"
 	"kumo/internal/cluster/member"
 	"kumo/internal/cluster/member/mesh"
-	"kumo/internal/cluster/member/peer"
 	"kumo/internal/cluster/overlay"
 	"kumo/internal/cluster/strategy"
 	"kumo/internal/state/history"
@@ -30,87 +32,61 @@ const (
 	kindAnswer = 'a'
 )
 
-func (n *Node) send(to strategy.Node, kind byte, data []byte) {
+// messages send to other nodes. Any goroutine may use them; mu guards complaints.
+type messages struct {
+	messenger bus.Messenger
+	address   func(strategy.Node) overlay.Contact
+	log       *slog.Logger
+	sent      atomic.Int64 // bytes
+
+	mu         sync.Mutex
+	complaints *bounded.Seldom[strategy.Node]
+}
+
+func newMessages(cfg *Config) *messages {
+	return &messages{messenger: cfg.Messenger, address: cfg.Contact, log: cfg.Log,
+		complaints: bounded.NewSeldom[strategy.Node](time.Minute, 1<<8)}
+}
+
+func (m *messages) send(to strategy.Node, kind byte, data []byte) {
 	// may be lost, as any message
-	n.sent.Add(int64(1 + len(data)))
-	if err := n.cfg.Messenger.Send(to, append([]byte{kind}, data...)); err != nil {
-		n.log.Debug("a message is not sent", "to", to, "err", err)
+	m.sent.Add(int64(1 + len(data)))
+	if err := m.messenger.Send(to, append([]byte{kind}, data...)); err != nil {
+		m.log.Debug("a message is not sent", "to", to, "err", err)
 	}
 }
 
-// pump offers links to those who remember them, and ends a node that has left once none is left.
-func (n *Node) pump() {
-	if n.leaving && !n.left && n.hasNobody() {
-		n.stop(ErrAlone)
-	}
-	e := n.engine()
-	if e == nil {
-		if n.left {
-			n.stop(ErrLeft)
-		}
-		return
-	}
-	now := time.Now()
-	for _, b := range e.Batches(now, n.peer.Machine().First) {
-		if b.To == n.self {
-			n.offered(n.self, b.Number, b.Data)
-			continue
-		}
-		n.send(b.To, kindOffer, append(binary.AppendUvarint(nil, b.Number), b.Data...))
-	}
-	if hosts, _ := e.Wanted(); len(hosts) > 0 {
-		n.tell(mesh.Wanted{Hosts: hosts})
-	}
-	if links, _ := e.Outbox(); n.left && links == 0 {
-		n.stop(ErrLeft)
-	}
-}
-
-// receive takes messages in until ctx ends.
-func (n *Node) receive(ctx context.Context) error {
-	err := n.cfg.Messenger.Receive(ctx, func(from strategy.Node, data []byte) {
-		if len(data) == 0 || n.full() {
-			return // who sent it sends it again
-		}
-		kind, data := data[0], slices.Clone(data[1:])
-		switch kind {
-		case kindPeer:
-			n.tell(peer.Message{From: n.contact(from), Data: data})
-		case kindOffer:
-			if number, size := binary.Uvarint(data); size > 0 {
-				n.offered(from, number, data[size:])
-			}
-		case kindAnswer:
-			n.answered(from, data)
-		case kindKnow:
-			n.askedKnown(from, data)
-		case kindKnown:
-			n.heardKnown(from, data)
-		case kindCount:
-			n.askedCount(from, data)
-		case kindCounted:
-			n.heardCount(from, data)
-		case control.KindQuestion:
-			n.run("answer a question", func(ctx context.Context) error { n.server.Asked(ctx, from, data); return nil })
-		default: // a newer kumo's
-		}
-	})
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
-}
-
-func (n *Node) contact(node strategy.Node) overlay.Contact {
-	c := n.cfg.Contact(node)
+func (m *messages) contact(node strategy.Node) overlay.Contact {
+	c := m.address(node)
 	c.Node = string(node)
 	return c
 }
 
-// offered has links claimed that a node has found. data is kept.
-func (n *Node) offered(from strategy.Node, number uint64, data []byte) {
+// A linkExchange offers the engine's links to the nodes that remember them, and claims those that others offer. It has
+// no state of its own: any goroutine may use it.
+type linkExchange struct {
+	self   strategy.Node
+	read   func(data []byte, f func(host, key string, link []byte)) error
+	engine *engineRef
+	msgs   *messages
+	inbox  *inbox
+}
+
+// offer sends batches to the nodes that remember their hosts.
+func (x *linkExchange) offer(all []member.Batch) {
+	for _, b := range all {
+		if b.To == x.self {
+			x.offered(x.self, b.Number, b.Data)
+			continue
+		}
+		x.msgs.send(b.To, kindOffer, append(binary.AppendUvarint(nil, b.Number), b.Data...))
+	}
+}
+
+// offered claims links that a node has found. It retains data.
+func (x *linkExchange) offered(from strategy.Node, number uint64, data []byte) {
 	o := mesh.Offered{From: from, Number: number}
-	err := n.cfg.Read(data, func(host, key string, link []byte) {
+	err := x.read(data, func(host, key string, link []byte) {
 		o.Links = append(o.Links, mesh.HostLink{Host: host,
 			Link: mesh.Link{Hash: mesh.Hash(history.HashOf(key)), Item: link}})
 	})
@@ -118,39 +94,39 @@ func (n *Node) offered(from strategy.Node, number uint64, data []byte) {
 	case errors.Is(err, ErrNotYet):
 		return // who sent it sends it again
 	case err != nil:
-		n.complain(from, fmt.Errorf("read links: %w", err))
+		x.msgs.complain(from, fmt.Errorf("read links: %w", err))
 		return
 	}
-	n.tell(o)
+	x.inbox.tell(o)
 }
 
-// answer says what became of links that were offered.
-func (n *Node) answer(a mesh.Answer) {
-	if a.To == n.self {
-		n.engine().Answered(n.self, a.Number, a.Refused, time.Now())
+// answer acknowledges links that were offered.
+func (x *linkExchange) answer(a mesh.Answer) {
+	if a.To == x.self {
+		x.engine.get().Answered(x.self, a.Number, a.Refused, time.Now())
 		return
 	}
 	slices.Sort(a.Refused)
-	n.send(a.To, kindAnswer, member.AppendAnswer(nil, a.Number, a.Refused))
+	x.msgs.send(a.To, kindAnswer, member.AppendAnswer(nil, a.Number, a.Refused))
 }
 
-func (n *Node) answered(from strategy.Node, data []byte) {
+func (x *linkExchange) answered(from strategy.Node, data []byte) {
 	number, refused, err := member.ReadAnswer(data)
 	if err != nil {
-		n.complain(from, err)
+		x.msgs.complain(from, err)
 		return
 	}
-	if e := n.engine(); e != nil {
+	if e := x.engine.get(); e != nil {
 		e.Answered(from, number, refused, time.Now())
 	}
 }
 
-// complain logs, once a minute, that what a node has sent cannot be read.
-func (n *Node) complain(from strategy.Node, err error) {
-	n.mu.Lock()
-	due := n.complaints.Due(from, time.Now())
-	n.mu.Unlock()
+// complain logs, once a minute for each node, that a message cannot be read.
+func (m *messages) complain(from strategy.Node, err error) {
+	m.mu.Lock()
+	due := m.complaints.Due(from, time.Now())
+	m.mu.Unlock()
 	if due {
-		n.log.Warn("a message that cannot be read", "from", from, "err", err)
+		m.log.Warn("a message that cannot be read", "from", from, "err", err)
 	}
 }

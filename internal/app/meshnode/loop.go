@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"kumo/internal/cluster/member/mesh"
@@ -11,195 +12,166 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// run does f beside the loop; its error ends the node.
-func (n *Node) run(what string, f func(context.Context) error) {
-	n.tasks.Go(func() {
-		if err := f(n.ctx); err != nil && n.ctx.Err() == nil {
-			n.stop(fmt.Errorf("%s: %w", what, err))
-		}
-	})
+// A loop passes events to the peer and starts the peer's actions. It never blocks. All of it, and what it calls of the
+// follower, the queries and the reporter, belongs to the goroutine of Run, except what says otherwise.
+type loop struct {
+	cfg     *Config
+	inbox   *inbox
+	tasks   *tasks
+	engine  *engineRef
+	msgs    *messages
+	links   *linkExchange
+	intake  *intake
+	risks   *atRisk
+	memory  *memory
+	store   *store
+	follow  *follower
+	queries *queries
+	report  *reporter
+
+	peer    *peer.Peer
+	clock   clock
+	wake    *time.Timer
+	kick    chan struct{} // the pump's
+	alone   atomic.Bool   // no other node is known; any goroutine may read it
+	leaving bool
+	left    bool // the peer has
 }
 
-// tell tells the peer something, after all it has been told.
-func (n *Node) tell(e ...peer.Event) { tellAll(n, e) }
-
-func tellAll[E any](n *Node, all []E) {
-	n.mu.Lock()
-	for _, e := range all {
-		n.events = append(n.events, e)
-	}
-	n.mu.Unlock()
-	word(n.came)
-}
-
-// maxEvents is how many events may wait while messages are taken in.
-const maxEvents = 1 << 14
-
-// full reports whether more has come than the loop, or the disk, gets done.
-func (n *Node) full() bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return len(n.events) > maxEvents || n.store.full()
-}
-
-// post has f done by the loop.
-func (n *Node) post(f func()) {
-	n.mu.Lock()
-	n.calls = append(n.calls, f)
-	n.mu.Unlock()
-	word(n.came)
-}
-
-func word(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
-
-func (n *Node) loop() error {
+func (l *loop) run() error {
 	pump, look := time.NewTicker(pumpEvery), time.NewTicker(lookEvery)
-	load := time.NewTicker(cmp.Or(n.cfg.Mesh.Balance.Interval, mesh.DefaultInterval))
+	load := time.NewTicker(cmp.Or(l.cfg.Mesh.Balance.Interval, mesh.DefaultInterval))
 	keep := time.NewTicker(keepEvery)
 	defer keep.Stop()
 	defer pump.Stop()
 	defer look.Stop()
 	defer load.Stop()
-	word(n.came)
+	word(l.inbox.came)
 	for {
 		select {
-		case <-n.ctx.Done():
-			return context.Cause(n.ctx)
-		case <-n.came:
-			n.stepAll()
-		case <-n.wake.C:
-			n.tell(peer.Tick{})
+		case <-l.tasks.ctx.Done():
+			return context.Cause(l.tasks.ctx)
+		case <-l.inbox.came:
+			l.stepAll()
+		case <-l.wake.C:
+			l.inbox.tell(peer.Tick{})
 		case <-load.C:
-			if n.cfg.Load != nil && n.engine() != nil {
-				n.tell(n.cfg.Load())
+			if l.cfg.Load != nil && l.engine.get() != nil {
+				l.inbox.tell(l.cfg.Load())
 			}
 		case <-keep.C:
-			n.keepCounts()
+			l.keepCounts()
 		case <-look.C:
-			n.follow.dirty = true
-			n.note(time.Now())
-			if e := n.engine(); e != nil {
-				e.Share(n.peer.Overlay().Size())
+			l.follow.dirty = true
+			l.report.note(time.Now())
+			if e := l.engine.get(); e != nil {
+				e.Share(l.peer.Overlay().Size())
 			}
 		case now := <-pump.C:
-			n.pump()
-			n.follow.tick(now)
-			n.alone.Store(n.peer.Overlay().Len() == 0)
-		case <-n.kick:
-			n.pump()
+			l.pump()
+			l.follow.tick(now)
+			l.alone.Store(l.peer.Overlay().Len() == 0)
+		case <-l.kick:
+			l.pump()
 		}
-		if n.follow.dirty {
-			n.follow.look()
+		if l.follow.dirty {
+			l.follow.look()
 		}
 	}
 }
 
-// keepCounts has it written how many pages nodes have fetched, as far as it is known here.
-func (n *Node) keepCounts() {
-	counts := n.peer.Machine().Counts()
+// keepCounts stores the known counts of pages that nodes have fetched.
+func (l *loop) keepCounts() {
+	counts := l.peer.Machine().Counts()
 	if len(counts) == 0 {
 		return
 	}
-	if err := n.store.putCounts(counts); err != nil {
-		n.stop(err)
+	if err := l.store.putCounts(counts); err != nil {
+		l.tasks.stop(err)
 	}
 }
 
-// stepAll tells the peer what is new.
-func (n *Node) stepAll() {
-	n.mu.Lock()
-	events, calls := n.events, n.calls
-	n.events, n.calls = nil, nil
-	n.mu.Unlock()
+// stepAll makes the pending calls, and passes the pending events to the peer.
+func (l *loop) stepAll() {
+	events, calls := l.inbox.take()
 	for _, f := range calls {
 		f()
 	}
-	n.carryOut(n.peer.Step(n.clock.at(time.Now()), events, nil))
+	l.carryOut(l.peer.Step(l.clock.at(time.Now()), events, nil))
 }
 
-// step tells the peer something now, and has done what follows. It is called by the loop.
-func (n *Node) step(e peer.Event) {
-	n.carryOut(n.peer.Step(n.clock.at(time.Now()), []peer.Event{e}, nil))
+// step passes an event to the peer at once, and starts the actions that follow.
+func (l *loop) step(e peer.Event) {
+	l.carryOut(l.peer.Step(l.clock.at(time.Now()), []peer.Event{e}, nil))
 }
 
-// until is how long it takes until a time of the peer's.
-func (n *Node) until(t time.Time) time.Duration { return time.Until(n.clock.back(t, time.Now())) }
+// until returns how long it is until a time of the peer's clock.
+func (l *loop) until(t time.Time) time.Duration { return time.Until(l.clock.back(t, time.Now())) }
 
-// publish makes a view the one that workers ask.
-func (n *Node) publish(v *mesh.View) { n.cfg.Router.publish(v, n.clock.back(v.Until(), time.Now())) }
+// publish makes a view the router's.
+func (l *loop) publish(v *mesh.View) { l.cfg.Router.publish(v, l.clock.back(v.Until(), time.Now())) }
 
-// carryOut has done what the peer wants.
-func (n *Node) carryOut(actions []peer.Action) {
+// carryOut starts the peer's actions.
+func (l *loop) carryOut(actions []peer.Action) {
 	var release []string
 	for _, a := range actions {
 		switch a := a.(type) {
 		case peer.Send:
-			n.cfg.Learn(a.To)
-			n.send(strategy.Node(a.To.Node), kindPeer, a.Data)
+			l.cfg.Learn(a.To)
+			l.msgs.send(strategy.Node(a.To.Node), kindPeer, a.Data)
 		case peer.Wake:
-			n.wake.Reset(n.until(a.At))
+			l.wake.Reset(l.until(a.At))
 		case mesh.Record, mesh.Read, mesh.Sweep, mesh.Drop:
-			n.memory.do(a.(mesh.Action))
+			l.memory.do(a.(mesh.Action))
 		case mesh.Take:
-			n.take(a)
+			l.intake.add(a)
 		case mesh.Release:
 			release = append(release, a.Host)
 		case mesh.Answer:
-			n.answer(a)
+			l.links.answer(a)
 		case mesh.Publish:
-			n.publish(a.View)
+			l.publish(a.View)
 		case mesh.Routed:
-			if e := n.engine(); e != nil {
+			if e := l.engine.get(); e != nil {
 				e.Wake(a.Hosts)
-				word(n.kick)
+				word(l.kick)
 			}
 		case mesh.Spare:
-			n.run("find hosts to spare", func(ctx context.Context) error { n.spare(ctx, a); return nil })
+			l.tasks.run("find hosts to spare", func(ctx context.Context) error { l.spare(ctx, a); return nil })
 		case mesh.Changed:
-			n.follow.heard(a.Record)
+			l.follow.heard(a.Record)
 		case mesh.Added:
-			n.follow.added(a.Data)
+			l.follow.added(a.Data)
 		case mesh.Agreed:
-			n.follow.agreed()
+			l.follow.agreed()
 		case mesh.Ended:
-			n.follow.ended(a)
-			if n.cfg.Ended != nil {
-				n.cfg.Ended(a)
+			l.follow.ended(a)
+			if l.cfg.Ended != nil {
+				l.cfg.Ended(a)
 			}
 		case mesh.Gathered:
-			if f := n.gathers[a.Tag]; f != nil {
-				delete(n.gathers, a.Tag)
-				f(a.Tally)
-			}
+			l.queries.gathered(a)
 		case mesh.Located:
-			if f := n.locates[a.Tag]; f != nil {
-				delete(n.locates, a.Tag)
-				f(a)
-			}
+			l.queries.located(a)
 		case mesh.ReadRisk, mesh.WriteRisk, mesh.DropRisk, mesh.Safe, mesh.Lost:
-			n.risk(a.(mesh.Action))
+			l.risks.do(a.(mesh.Action))
 		case mesh.Left:
-			n.left = true
+			l.left = true
 		default:
-			n.stop(fmt.Errorf("a node is to do %T, and cannot", a))
+			l.tasks.stop(fmt.Errorf("a node is to do %T, and cannot", a))
 		}
 	}
 	if len(release) > 0 {
-		n.run("give hosts up", func(ctx context.Context) error { return n.release(ctx, release) })
+		l.tasks.run("give hosts up", func(ctx context.Context) error { return l.release(ctx, release) })
 	}
 }
 
-// release gives hosts up. What is Finished of them is told before.
-func (n *Node) release(ctx context.Context, hosts []string) error {
+// release releases hosts. Their Finished events come first.
+func (l *loop) release(ctx context.Context, hosts []string) error {
 	released := func(host string, asked, wait time.Duration) {
-		n.tell(mesh.Released{Host: host, Timing: mesh.Timing{Asked: asked, Wait: wait}})
+		l.inbox.tell(mesh.Released{Host: host, Timing: mesh.Timing{Asked: asked, Wait: wait}})
 	}
-	if e := n.engine(); e != nil {
+	if e := l.engine.get(); e != nil {
 		return e.ReleaseHosts(ctx, hosts, released)
 	}
 	for _, host := range hosts {
@@ -211,13 +183,13 @@ func (n *Node) release(ctx context.Context, hosts []string) error {
 // mostSpared is how many hosts are looked at for those to spare.
 const mostSpared = 256
 
-// spare tells which hosts have the longest queues. Where they cannot be read, none can be spared.
-func (n *Node) spare(ctx context.Context, a mesh.Spare) {
+// spare reports the hosts with the longest queues, which another node may take; none if they cannot be read.
+func (l *loop) spare(ctx context.Context, a mesh.Spare) {
 	var queues []strategy.Queue
-	if e := n.engine(); e != nil {
+	if e := l.engine.get(); e != nil {
 		var err error
 		if queues, err = e.Queues(ctx, mostSpared); err != nil {
-			n.log.Debug("no host is spared", "err", err)
+			l.cfg.Log.Debug("no host is spared", "err", err)
 		}
 	}
 	s := mesh.Spared{To: a.To}
@@ -227,5 +199,44 @@ func (n *Node) spare(ctx context.Context, a mesh.Spare) {
 			a.URLs = left
 		}
 	}
-	n.tell(s)
+	l.inbox.tell(s)
+}
+
+// pump offers links to the nodes that remember them, and stops a node that has left once its outbox is empty.
+func (l *loop) pump() {
+	if l.leaving && !l.left && l.hasNobody() {
+		l.tasks.stop(ErrAlone)
+	}
+	e := l.engine.get()
+	if e == nil {
+		if l.left {
+			l.tasks.stop(ErrLeft)
+		}
+		return
+	}
+	l.links.offer(e.Batches(time.Now(), l.peer.Machine().First))
+	if hosts, _ := e.Wanted(); len(hosts) > 0 {
+		l.inbox.tell(mesh.Wanted{Hosts: hosts})
+	}
+	if links, _ := e.Outbox(); l.left && links == 0 {
+		l.tasks.stop(ErrLeft)
+	}
+}
+
+// hasNobody reports whether no other node is known, nor expected back.
+func (l *loop) hasNobody() bool {
+	return l.peer.Overlay().Len() == 0 && l.until(l.peer.Machine().Awaited()) <= 0
+}
+
+// leave begins to give all that this node has to others.
+func (l *loop) leave() {
+	if l.leaving {
+		return
+	}
+	l.leaving = true
+	if l.hasNobody() {
+		l.tasks.stop(ErrAlone)
+	} else {
+		l.step(mesh.Leave{})
+	}
 }

@@ -8,16 +8,16 @@ package meshnode
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"sync"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"kumo/internal/app/meshnode/control"
-	"kumo/internal/base/bounded"
 	"kumo/internal/base/item"
 	"kumo/internal/base/vfs"
 	"kumo/internal/base/weburl"
@@ -143,69 +143,54 @@ type Config struct {
 	Log     *slog.Logger
 }
 
-// A Node is a node of a crawl. It is used for one Run.
+// A Node is a node of a crawl. It is used for one Run. Its fields are set by New, and do not change: each part guards
+// its own state. Its methods may be called by any goroutine.
 type Node struct {
-	cfg      Config
-	self     strategy.Node
-	log      *slog.Logger
-	peer     *peer.Peer
-	memory   *memory
-	store    *store
-	risks    *riskLists
-	follow   *follower
-	server   *control.Server
-	attached atomic.Pointer[Engine]
-	alone    atomic.Bool
-	sent     atomic.Int64  // bytes of messages
-	over     chan struct{} // closed when Run ends
+	cfg     Config
+	self    strategy.Node
+	inbox   *inbox
+	tasks   *tasks
+	engine  *engineRef
+	msgs    *messages
+	asker   *asker
+	survey  *survey
+	blocked *blockCount
+	links   *linkExchange
+	risks   *atRisk
+	memory  *memory
+	store   *store
+	follow  *follower
+	queries *queries
+	loop    *loop
+	server  *control.Server
+}
 
-	answering chan struct{} // a slot for each question that is being answered
-	counts    atomic.Bool   // what waits is being counted for another node
+// An engineRef is the node's engine, once there is one. Any goroutine may use it.
+type engineRef struct{ p atomic.Pointer[Engine] }
 
-	mu         sync.Mutex // guards events, calls, takes, asked, knowing, counting and complaints
-	complaints *bounded.Seldom[strategy.Node]
-	asked      uint64 // the number of the last question
-	knowing    map[uint64]knowing
-	counting   map[uint64]counting
-	events     []peer.Event
-	calls      []func() // done by the loop
-	takes      takes
-	came       chan struct{} // has room for one word that there are events or calls
-	kick       chan struct{} // the pump's
-
-	// the loop's
-	clock      clock
-	wake       *time.Timer
-	leaving    bool
-	left       bool // the peer has
-	chronicler chronicler
-	gathers    map[uint64]func(mesh.Tally)
-	locates    map[uint64]func(mesh.Located)
-	tag        uint64
-
-	stop  context.CancelCauseFunc
-	ctx   context.Context
-	tasks sync.WaitGroup
+// get is nil before Attach.
+func (r *engineRef) get() Engine {
+	if e := r.p.Load(); e != nil {
+		return *e
+	}
+	return nil
 }
 
 // New makes a node. It becomes a part of the crawl, and remembers what others have found, before it has an engine: see
 // Attach.
 func New(cfg Config) (*Node, error) {
-	n := &Node{cfg: cfg, self: strategy.Node(cfg.Overlay.Self.Node), log: cfg.Log, over: make(chan struct{}),
-		came: make(chan struct{}, 1), kick: make(chan struct{}, 1), gathers: map[uint64]func(mesh.Tally){},
-		locates: map[uint64]func(mesh.Located){}, knowing: map[uint64]knowing{}, counting: map[uint64]counting{},
-		answering: make(chan struct{}, mostKnow), complaints: bounded.NewSeldom[strategy.Node](time.Minute, 1<<8)}
-	n.alone.Store(true)
-	if n.log == nil {
-		n.log = slog.New(slog.DiscardHandler)
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	if n.cfg.Contact == nil {
-		n.cfg.Contact = func(n strategy.Node) overlay.Contact { return overlay.Contact{Node: string(n)} }
+	if cfg.Contact == nil {
+		cfg.Contact = func(n strategy.Node) overlay.Contact { return overlay.Contact{Node: string(n)} }
 	}
-	if n.cfg.Learn == nil {
-		n.cfg.Learn = func(overlay.Contact) {}
+	if cfg.Learn == nil {
+		cfg.Learn = func(overlay.Contact) {}
 	}
-	kept, record, chunks, err := openStore(cfg.Disk, cfg.Dir, n.log)
+	n := &Node{cfg: cfg, self: strategy.Node(cfg.Overlay.Self.Node), inbox: newInbox(), tasks: &tasks{},
+		engine: &engineRef{}, memory: newMemory(cfg.History)}
+	kept, record, chunks, err := openStore(cfg.Disk, cfg.Dir, cfg.Log)
 	if err != nil {
 		return nil, err
 	}
@@ -214,29 +199,46 @@ func New(cfg Config) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n.risks = risks
-	n.follow = newFollower(n, chunks, record)
-	n.server = control.NewServer(n.self, n, func(to strategy.Node, data []byte) { n.send(to, data[0], data[1:]) }, n.log)
+	n.msgs = newMessages(&n.cfg)
+	n.asker = newAsker(n.msgs)
+	n.survey = &survey{n.self, cfg.Slice, cfg.History, n.Locate, n.asker, n.msgs, n.tasks, cfg.Log,
+		make(chan struct{}, mostKnow)}
+	n.blocked = &blockCount{self: n.self, blocked: cfg.Blocked, asker: n.asker, msgs: n.msgs, tasks: n.tasks,
+		log: cfg.Log}
+	n.risks = &atRisk{risks, cfg.Places, n.engine, n.inbox, n.tasks, cfg.Log}
+	n.links = &linkExchange{n.self, cfg.Read, n.engine, n.msgs, n.inbox}
+	l := &loop{cfg: &n.cfg, inbox: n.inbox, tasks: n.tasks, engine: n.engine, msgs: n.msgs, links: n.links,
+		intake: &intake{engine: n.engine, inbox: n.inbox, tasks: n.tasks, risks: n.risks, log: cfg.Log}, risks: n.risks,
+		memory: n.memory, store: n.store, kick: make(chan struct{}, 1)}
+	l.alone.Store(true)
+	n.queries = newQueries(l.step)
+	n.follow = newFollower(l, n.queries, chunks, record)
+	l.report = &reporter{self: n.self, version: cfg.Version, address: cfg.Address, figures: cfg.Figures, until: l.until,
+		engine: n.engine, msgs: n.msgs, memory: n.memory, follow: n.follow}
+	l.queries, l.follow, n.loop = n.queries, n.follow, l
+	n.server = control.NewServer(n.self, n, func(to strategy.Node, data []byte) {
+		n.msgs.send(to, data[0], data[1:])
+	}, cfg.Log)
 	m := cfg.Mesh
 	m.Waits = func(host string) bool {
-		e := n.engine()
+		e := n.engine.get()
 		return e != nil && e.Waits(host)
 	}
-	m.Status = mesh.StatusConfig{Engine: n.rests, Figures: n.sums, Report: n.reportJSON}
-	if n.cfg.Figures != nil {
-		m.Status.Pages = func() int64 { return n.cfg.Figures().Pages }
+	m.Status = mesh.StatusConfig{Engine: l.report.rests, Figures: l.report.sums, Report: l.report.json}
+	if cfg.Figures != nil {
+		m.Status.Pages = func() int64 { return cfg.Figures().Pages }
 	}
 	m.Chunk = n.store.chunk
-	m.Earlier = mesh.Earlier{Met: len(cfg.Known) > 0, Counts: n.store.counts(n.log), Record: record, Risks: lists}
+	m.Earlier = mesh.Earlier{Met: len(cfg.Known) > 0, Counts: n.store.counts(cfg.Log), Record: record, Risks: lists}
 	for _, c := range chunks {
 		m.Earlier.Chunks = append(m.Earlier.Chunks, c.id)
 	}
-	m.Process, m.Log = cmp.Or(m.Process, rand.Uint64()), n.log
+	m.Process, m.Log = cmp.Or(m.Process, rand.Uint64()), cfg.Log
 	n.cfg.Mesh = m
-	n.peer = peer.New(peer.Config{Overlay: cfg.Overlay, Mesh: m})
-	n.memory = newMemory(cfg.History)
+	l.peer = peer.New(peer.Config{Overlay: cfg.Overlay, Mesh: m})
+	l.report.peer = l.peer
 	for _, host := range cfg.History.OpenHosts() {
-		n.events = append(n.events, mesh.Opened{Host: host, Open: cfg.History.Open(host)})
+		n.inbox.tell(mesh.Opened{Host: host, Open: cfg.History.Open(host)})
 	}
 	if len(cfg.Known) > 0 || !cfg.Waits {
 		n.Join(cfg.Known...)
@@ -258,30 +260,12 @@ func (n *Node) Attach(e Engine) error {
 	if err != nil {
 		return fmt.Errorf("read which hosts wait: %w", err)
 	}
-	if !n.attached.CompareAndSwap(nil, &e) {
+	if !n.engine.p.CompareAndSwap(nil, &e) {
 		return errors.New("a node has one engine")
 	}
-	n.tell(held...)
-	n.post(func() { n.follow.dirty = true })
+	n.inbox.tell(held...)
+	n.inbox.post(func() { n.follow.dirty = true })
 	return nil
-}
-
-// engine is nil before Attach.
-func (n *Node) engine() Engine {
-	if e := n.attached.Load(); e != nil {
-		return *e
-	}
-	return nil
-}
-
-// rests reports whether nothing waits here or is under way, and how often something was brought. It is called by the
-// loop.
-func (n *Node) rests() (idle bool, came uint64) {
-	e := n.engine()
-	if e == nil {
-		return false, uint64(n.follow.came.Load())
-	}
-	return e.Idle() && n.memory.idle() && n.follow.idle(), uint64(e.Received() + n.follow.came.Load())
 }
 
 // Key is where the records of a host belong, of a node's history.
@@ -290,41 +274,42 @@ func Key(host string) xor.ID { return xor.Of("backup", host) }
 // Run is a node's life, beside its engine's Run. It returns nil when the crawl is done, ErrStopped, ErrLeft, ErrAlone,
 // the error that ended it, or ctx's cause.
 func (n *Node) Run(ctx context.Context) error {
-	n.ctx, n.stop = context.WithCancelCause(ctx)
-	defer close(n.over)
-	defer n.tasks.Wait()
-	defer n.stop(nil)
+	n.tasks.begin(ctx)
+	l := n.loop
+	defer close(n.inbox.over)
+	defer n.tasks.all.Wait()
+	defer n.tasks.stop(nil)
 	defer n.cfg.Router.end() // no request is begun any more
-	n.wake = time.NewTimer(time.Hour)
-	defer n.wake.Stop()
-	n.run("receive messages", n.receive)
-	n.run("remember URLs", func(ctx context.Context) error {
-		return n.memory.run(ctx, func(all ...mesh.Event) { tellAll(n, all) })
+	l.wake = time.NewTimer(time.Hour)
+	defer l.wake.Stop()
+	n.tasks.run("receive messages", n.receive)
+	n.tasks.run("remember URLs", func(ctx context.Context) error {
+		return n.memory.run(ctx, func(all ...mesh.Event) { tellAll(n.inbox, all) })
 	})
-	n.run("keep the history", n.tend)
-	n.run("keep lists of pages at risk", n.risks.run)
+	n.tasks.run("keep the history", n.tend)
+	n.tasks.run("keep lists of pages at risk", n.risks.lists.run)
 	if n.cfg.Places.Has != nil {
-		n.run("look what is in the place", n.lookPlaced)
+		n.tasks.run("look what is in the place", n.risks.watchPlace)
 	}
 	if n.cfg.Settle != nil {
-		n.run("go by the crawl's settings", n.follow.settle)
+		n.tasks.run("go by the crawl's settings", n.follow.settle)
 	}
 	kept := make(chan error, 1)
 	keeping, stop := context.WithCancel(context.WithoutCancel(ctx))
 	go func() {
 		err := n.store.run(keeping)
 		if err != nil {
-			n.stop(err)
+			n.tasks.stop(err)
 		}
 		kept <- err
 	}()
-	n.carryOut(n.peer.Start(n.clock.at(time.Now()), nil))
-	n.publish(n.peer.Machine().View())
-	why := n.loop()
-	n.keepCounts()
+	l.carryOut(l.peer.Start(l.clock.at(time.Now()), nil))
+	l.publish(l.peer.Machine().View())
+	why := l.run()
+	l.keepCounts()
 	n.follow.endNot()
-	n.stop(nil)
-	n.tasks.Wait()
+	n.tasks.stop(nil)
+	n.tasks.all.Wait()
 	stop()
 	if err := <-kept; err != nil {
 		return err
@@ -356,6 +341,46 @@ func (n *Node) tend(ctx context.Context) error {
 	}
 }
 
+// AtRisk records pages that the engine has fetched, and whose records are on this disk alone. It returns when this
+// node's keepers know of them.
+func (n *Node) AtRisk(ctx context.Context, pages []AtRisk) error { return n.risks.add(ctx, pages) }
+
+// receive passes messages to the parts that they are for, until ctx ends.
+func (n *Node) receive(ctx context.Context) error {
+	err := n.cfg.Messenger.Receive(ctx, func(from strategy.Node, data []byte) {
+		if len(data) == 0 || n.inbox.full() || n.store.full() {
+			return // who sent it sends it again
+		}
+		kind, data := data[0], slices.Clone(data[1:])
+		switch kind {
+		case kindPeer:
+			n.inbox.tell(peer.Message{From: n.msgs.contact(from), Data: data})
+		case kindOffer:
+			if number, size := binary.Uvarint(data); size > 0 {
+				n.links.offered(from, number, data[size:])
+			}
+		case kindAnswer:
+			n.links.answered(from, data)
+		case kindKnow:
+			n.survey.answer(from, data)
+		case kindCount:
+			n.blocked.answer(from, data)
+		case kindKnown, kindCounted:
+			n.asker.heard(from, kind, data)
+		case control.KindQuestion:
+			n.tasks.run("answer a question", func(ctx context.Context) error {
+				n.server.Asked(ctx, from, data)
+				return nil
+			})
+		default: // a newer kumo's
+		}
+	})
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
 // Finished is told by the engine of URLs, by their items' keys, that are fetched, or given up, with all that they have
 // brought claimed.
 func (n *Node) Finished(host string, keys []string) {
@@ -363,15 +388,15 @@ func (n *Node) Finished(host string, keys []string) {
 	for i, key := range keys {
 		f.Hashes[i] = mesh.Hash(history.HashOf(key))
 	}
-	n.tell(f)
+	n.inbox.tell(f)
 }
 
 // NewRoot is told by the engine where a seed redirects to: all nodes are to have it in scope.
 func (n *Node) NewRoot(url string) { n.follow.newRoot(url) }
 
 // Lost says that a node cannot be reached.
-func (n *Node) Lost(node strategy.Node) { n.tell(peer.Lost{Node: string(node)}) }
+func (n *Node) Lost(node strategy.Node) { n.inbox.tell(peer.Lost{Node: string(node)}) }
 
 // Join asks to become part of the crawl by way of other nodes than before; without any, to go on alone until others
 // come.
-func (n *Node) Join(contacts ...overlay.Contact) { n.tell(peer.Join{Contacts: contacts}) }
+func (n *Node) Join(contacts ...overlay.Contact) { n.inbox.tell(peer.Join{Contacts: contacts}) }

@@ -2,6 +2,8 @@ package meshnode
 
 import (
 	"context"
+	"log/slog"
+	"sync"
 
 	"kumo/internal/cluster/member"
 	"kumo/internal/cluster/member/mesh"
@@ -14,59 +16,65 @@ const (
 	mostTakes  = 1024 // that wait beside them; more are refused, and come again
 )
 
-type takes struct {
+// An intake gives dispatched links to the engine. Any goroutine may use it.
+type intake struct {
+	engine *engineRef
+	inbox  *inbox
+	tasks  *tasks
+	risks  *atRisk
+	log    *slog.Logger
+
+	mu      sync.Mutex // guards below
 	waiting []mesh.Take
-	running int
+	running int // goroutines
 }
 
-// take has links given to the engine.
-func (n *Node) take(a mesh.Take) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	t := &n.takes
+// add queues links for the engine, or refuses them.
+func (t *intake) add(a mesh.Take) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	switch {
-	case n.engine() == nil || len(t.waiting) >= mostTakes:
-		n.events = append(n.events, mesh.Taken{ID: a.ID, Refused: true})
-		word(n.came)
+	case t.engine.get() == nil || len(t.waiting) >= mostTakes:
+		t.inbox.tell(mesh.Taken{ID: a.ID, Refused: true})
 	case t.running < mostTaking:
 		t.running++
-		n.run("take links", func(ctx context.Context) error { n.takeAll(ctx, a); return nil })
+		t.tasks.run("take links", func(ctx context.Context) error { t.run(ctx, a); return nil })
 	default:
 		t.waiting = append(t.waiting, a)
 	}
 }
 
-// takeAll gives the engine links, and then those that wait.
-func (n *Node) takeAll(ctx context.Context, a mesh.Take) {
+// run passes links to the engine, and then those in the queue.
+func (t *intake) run(ctx context.Context, a mesh.Take) {
 	for {
-		n.takeDispatched(ctx, a)
-		n.mu.Lock()
-		if len(n.takes.waiting) == 0 {
-			n.takes.running--
-			n.mu.Unlock()
+		t.give(ctx, a)
+		t.mu.Lock()
+		if len(t.waiting) == 0 {
+			t.running--
+			t.mu.Unlock()
 			return
 		}
-		a = n.takes.waiting[0]
-		n.takes.waiting = n.takes.waiting[1:]
-		n.mu.Unlock()
+		a = t.waiting[0]
+		t.waiting = t.waiting[1:]
+		t.mu.Unlock()
 	}
 }
 
-func (n *Node) takeDispatched(ctx context.Context, a mesh.Take) {
+func (t *intake) give(ctx context.Context, a mesh.Take) {
 	data := []byte{member.LinksVersion}
 	for _, k := range a.Links {
 		data = member.AppendLink(data, k.Item)
 	}
-	e := n.engine()
+	e := t.engine.get()
 	if a.Timing != (mesh.Timing{}) {
 		e.Owe(a.Host, a.Timing.Asked, a.Timing.Wait)
 	}
 	done, err := e.TakeDispatched(ctx, data)
 	if err == nil {
-		err = n.doneBefore(ctx, data, done)
+		err = t.risks.doneBefore(ctx, data, done)
 	}
 	if err != nil && ctx.Err() == nil {
-		n.log.Debug("links are not taken for now", "host", a.Host, "err", err)
+		t.log.Debug("links are not taken for now", "host", a.Host, "err", err)
 	}
-	n.tell(mesh.Taken{ID: a.ID, Done: done, Refused: err != nil})
+	t.inbox.tell(mesh.Taken{ID: a.ID, Done: done, Refused: err != nil})
 }

@@ -1,0 +1,110 @@
+package meshnode
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"kumo/internal/cluster/member/peer"
+)
+
+// maxEvents is how many events may be pending while messages are received.
+const maxEvents = 1 << 14
+
+// An inbox has the events and calls for the node's loop, in the order in which they came. Any goroutine may use it.
+type inbox struct {
+	came chan struct{} // has room for one word that there are events or calls
+	over chan struct{} // closed when Run ends
+
+	mu     sync.Mutex // guards below
+	events []peer.Event
+	calls  []func()
+}
+
+func newInbox() *inbox { return &inbox{came: make(chan struct{}, 1), over: make(chan struct{})} }
+
+// tell adds events for the peer.
+func (b *inbox) tell(e ...peer.Event) { tellAll(b, e) }
+
+func tellAll[E any](b *inbox, all []E) {
+	b.mu.Lock()
+	for _, e := range all {
+		b.events = append(b.events, e)
+	}
+	b.mu.Unlock()
+	word(b.came)
+}
+
+// full reports whether events come faster than the loop handles them.
+func (b *inbox) full() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.events) > maxEvents
+}
+
+// post has the loop call f.
+func (b *inbox) post(f func()) {
+	b.mu.Lock()
+	b.calls = append(b.calls, f)
+	b.mu.Unlock()
+	word(b.came)
+}
+
+// take removes all events and calls, for the loop.
+func (b *inbox) take() (events []peer.Event, calls []func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	events, calls = b.events, b.calls
+	b.events, b.calls = nil, nil
+	return events, calls
+}
+
+func word(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// call has f done by the loop, and waits for the channel that it returns, if that is not nil.
+func (b *inbox) call(ctx context.Context, f func() (until <-chan struct{})) error {
+	until := make(chan (<-chan struct{}), 1)
+	b.post(func() { until <- f() })
+	var wait <-chan struct{}
+	select {
+	case wait = <-until:
+	case <-b.over:
+		return errOver
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if wait == nil {
+		return nil
+	}
+	select {
+	case <-wait:
+		return nil
+	case <-b.over:
+		return errOver
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// tasks are the goroutines beside the loop. The error of one stops the node. begin comes before all others.
+type tasks struct {
+	ctx  context.Context
+	stop context.CancelCauseFunc
+	all  sync.WaitGroup
+}
+
+func (t *tasks) begin(ctx context.Context) { t.ctx, t.stop = context.WithCancelCause(ctx) }
+
+// run calls f in a goroutine of its own.
+func (t *tasks) run(what string, f func(context.Context) error) {
+	t.all.Go(func() {
+		if err := f(t.ctx); err != nil && t.ctx.Err() == nil {
+			t.stop(fmt.Errorf("%s: %w", what, err))
+		}
+	})
+}

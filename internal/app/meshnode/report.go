@@ -1,0 +1,73 @@
+package meshnode
+
+import (
+	"encoding/json"
+	"time"
+
+	"kumo/internal/app/meshnode/control"
+	"kumo/internal/cluster/member/peer"
+	"kumo/internal/cluster/strategy"
+)
+
+// A reporter makes what this node reports of itself, and has the events that it met. It is the loop's.
+type reporter struct {
+	self             strategy.Node
+	version, address string
+	figures          func() Figures // may be nil
+	until            func(time.Time) time.Duration
+	engine           *engineRef
+	msgs             *messages
+	memory           *memory
+	follow           *follower
+	peer             *peer.Peer // set when it is made: it calls the reporter
+	chronicler       chronicler
+}
+
+// rests reports whether nothing is pending or in progress here, and how often the engine received something.
+func (r *reporter) rests() (idle bool, came uint64) {
+	e := r.engine.get()
+	if e == nil {
+		return false, uint64(r.follow.came.Load())
+	}
+	return e.Idle() && r.memory.idle() && r.follow.idle(), uint64(e.Received() + r.follow.came.Load())
+}
+
+// make returns the report of this node.
+func (r *reporter) make() control.Report {
+	var f Figures
+	if r.figures != nil {
+		f = r.figures()
+	}
+	idle, _ := r.rests()
+	b := r.peer.Machine().Balance()
+	alone := time.Duration(0)
+	if lost := r.peer.Machine().Lost(); !lost.IsZero() {
+		alone = max(-r.until(lost), time.Millisecond)
+	}
+	return control.Report{Node: string(r.self), Version: r.version, Address: r.address,
+		State:  r.follow.known.Load().record.State,
+		Member: r.engine.get() != nil && r.peer.Machine().Placed(), Idle: idle,
+		Pages: f.Pages, Again: f.Again, Rate: f.Rate, Hosts: f.Hosts, Waiting: f.Waiting, Known: f.Known, Outbox: f.Outbox,
+		InFlight: f.InFlight, MessageBytes: r.msgs.sent.Load(), Peers: f.Peers, Level: b.Level, Delegated: b.Delegated,
+		Guests: b.Guests, Alone: alone.Seconds(), CutOff: f.CutOff, CutOffWhy: f.CutOffWhy,
+		EndsIn: f.EndsIn, Growth: f.Growth, Forecast: f.Forecast, Stalled: f.Stalled, StalledBy: f.StalledBy,
+		StallWhy: f.StallWhy, StallDo: f.StallDo, Clock: time.Now().UTC(), Events: r.chronicler.told(r.peer.Overlay().Size())}
+}
+
+func (r *reporter) json() []byte {
+	x := r.make()
+	data, err := json.Marshal(&x)
+	if err != nil {
+		return nil // of plain fields
+	}
+	return data
+}
+
+func (r *reporter) sums() (sums []int64, greatest []uint64) {
+	x := r.make()
+	sums = x.Figures()
+	if r.figures != nil {
+		sums[control.SumBytes] = r.figures().Bytes
+	}
+	return sums, nil
+}
