@@ -7,8 +7,10 @@ import (
 	"kumo/internal/base/page"
 	"kumo/internal/base/stats"
 	"kumo/internal/base/weburl"
+	"kumo/internal/state/entry"
 	"kumo/internal/state/frontier"
 	"kumo/internal/state/ledger"
+	"kumo/internal/state/seen"
 	"kumo/internal/state/statefile"
 )
 
@@ -158,4 +160,72 @@ func (a *abandoner) failWith(b *batch, host string, it item.Item, l abandonment)
 	a.stats.Forsaken(stats.Visit{Host: host, Failure: string(l.failure)})
 	a.listener.visited(rec)
 	return nil
+}
+
+// commitBatch makes a batch part of the crawl: what is news of it is found out, then it goes with the records that
+// brought it to the stores and the journal, and to the frontier.
+func (a *abandoner) commitBatch(b *batch) error {
+	err := a.ledger.Within(func() error { return a.batches.apply(b) })
+	if err != nil {
+		return err
+	}
+	a.batches.tellSkips(b)
+	return a.failAbandoned(b.found)
+}
+
+// release takes in what seen has found to be news in a merge. It is durable when it returns, as the merge's outcome
+// will be.
+func (a *abandoner) release(decided []seen.Decided) error {
+	var b batch
+	err := a.ledger.Within(func() error {
+		for i := range decided {
+			d := entry.NewDecoder(decided[i].Payload)
+			c := d.Candidate()
+			if d.Bad {
+				return fmt.Errorf("a decided URL: %w", d.Fault())
+			}
+			if decided[i].News == seen.Fresh {
+				a.admission.route(&b, &c)
+			} else if c.Rule == "" {
+				b.entries.Nearer(c.Item.URL, c.Item.Depth)
+			}
+		}
+		return a.batches.apply(&b)
+	})
+	if err != nil {
+		return err
+	}
+	a.batches.tellSkips(&b)
+	if err := a.failAbandoned(b.found); err != nil {
+		return err
+	}
+	at, err := a.ledger.CommitTo()
+	if err == nil && a.known.db != nil {
+		a.known.db.Rely(uint64(at))
+	}
+	return err
+}
+
+// failAbandoned takes back what was found at origins that were given up.
+func (a *abandoner) failAbandoned(found []entry.Candidate) error {
+	if !a.origins.anyAbandoned.Load() {
+		return nil
+	}
+	for i := range found {
+		origin := originOf(found[i].Item.URL)
+		if l, ok := a.origins.isAbandoned(origin); ok {
+			if err := a.abandonFound(&found[i], origin, l); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// abandonFound is abandonOrigin for the slice in which something was found.
+func (a *abandoner) abandonFound(c *entry.Candidate, origin string, l abandonment) error {
+	if a.hosts.slices == nil {
+		return a.abandonOrigin(origin, l)
+	}
+	return a.abandonAt(a.hosts.sliceOf(c), origin, l)
 }

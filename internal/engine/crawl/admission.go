@@ -267,9 +267,3 @@ func (a *admission) path(parent string, k page.Kind) string {
 	}
 	return a.names.intern(parent + string(hop))
 }
-
-// countLinks counts what a batch tells of links, when it is put.
-func (c *journalCounts) countLinks(b *batch) {
-	c.stats.Found(b.links)
-	c.offHosts.add(b.offs, c.stats)
-}

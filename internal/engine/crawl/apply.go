@@ -1,12 +1,10 @@
 package crawl
 
 import (
-	"kumo/internal/base/page"
 	"kumo/internal/base/stats"
 	"kumo/internal/state/entry"
 	"kumo/internal/state/frontier"
 	"kumo/internal/state/ledger"
-	"kumo/internal/state/seen"
 	"kumo/internal/state/statefile"
 	"kumo/internal/state/transfer"
 )
@@ -28,17 +26,6 @@ type batchWriter struct {
 	ledger    *ledger.Ledger
 	stats     *stats.Counter
 	listener  Listener
-}
-
-// commitBatch makes a batch part of the crawl: what is news of it is found out, then it goes with the records that
-// brought it to the stores and the journal, and to the frontier.
-func (a *abandoner) commitBatch(b *batch) error {
-	err := a.ledger.Within(func() error { return a.batches.apply(b) })
-	if err != nil {
-		return err
-	}
-	a.batches.tellSkips(b)
-	return a.failAbandoned(b.found)
 }
 
 func (w *batchWriter) tellSkips(b *batch) {
@@ -102,62 +89,28 @@ func (w *batchWriter) apply(b *batch) error {
 	return w.deferred.Add(b.deferred)
 }
 
-// noteVisit keeps what a visit has found, and when the next is to be.
-func (k *known) noteVisit(b *batch, url string, meta *seen.Meta) {
-	if k.db == nil {
-		return
-	}
-	k.db.UpdateMeta(url, *meta)
-	if !meta.Due.IsZero() {
-		b.entries.Due(url, meta)
-	}
-	if meta.From != "" {
-		b.entries.From(url, meta.From)
-	}
-}
-
-// noteOver keeps which URLs are not fetched any more that were not answered, nor failed for good.
-func (k *known) noteOver(b *batch) {
-	for _, url := range b.over() {
-		b.entries.Ended(url)
-		if k.db != nil {
-			k.db.UpdateMeta(url, seen.Meta{Ended: true})
-		}
-	}
-}
-
-// failAbandoned takes back what was found at origins that were given up.
-func (a *abandoner) failAbandoned(found []entry.Candidate) error {
-	if !a.origins.anyAbandoned.Load() {
-		return nil
-	}
-	for i := range found {
-		origin := originOf(found[i].Item.URL)
-		if l, ok := a.origins.isAbandoned(origin); ok {
-			if err := a.abandonFound(&found[i], origin, l); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// abandonFound is abandonOrigin for the slice in which something was found.
-func (a *abandoner) abandonFound(c *entry.Candidate, origin string, l abandonment) error {
-	if a.hosts.slices == nil {
-		return a.abandonOrigin(origin, l)
-	}
-	return a.abandonAt(a.hosts.sliceOf(c), origin, l)
-}
-
 // ruleFailed is the rule in skipped.jsonl of what was not answered.
 const ruleFailed = "failed"
 
-// refer lets later records with the same payload refer to this one.
-func (k *known) refer(rec *page.Record, d *entry.Done) {
-	if rec.Place.ID == "" || rec.Revisit != nil || rec.Response == nil || rec.Response.PayloadLen() == 0 {
-		return
+// takeAgain takes in what is to be fetched once more, whatever seen says.
+func (w *batchWriter) takeAgain(b *batch) {
+	for _, it := range b.again {
+		c := entry.Candidate{Host: it.Host(), Item: it}
+		if w.hosts.router == nil || w.hosts.ours(w.hosts.sliceOf(&c)) {
+			w.admission.route(b, &c)
+		}
 	}
-	d.Ref = page.Ref{URL: rec.URL, Time: rec.Response.Start, ID: rec.Place.ID, Chunked: rec.Place.Chunked}
-	k.digests.Put(rec.Digest, seen.Ref(d.Ref))
+}
+
+// moveUp tells the frontier what now goes before what it did.
+func (w *batchWriter) moveUp(b *batch, all []rose) {
+	for len(all) > 0 {
+		slice := all[0].slice
+		b.ranks.moves = b.ranks.moves[:0]
+		for len(all) > 0 && all[0].slice == slice {
+			b.ranks.moves = append(b.ranks.moves, all[0].Move)
+			all = all[1:]
+		}
+		w.frontier.Move(slice, b.ranks.moves)
+	}
 }

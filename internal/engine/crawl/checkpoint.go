@@ -13,7 +13,6 @@ import (
 	"kumo/internal/base/stats"
 	"kumo/internal/content/cookies"
 	"kumo/internal/engine/exchange"
-	"kumo/internal/state/entry"
 	"kumo/internal/state/frontier"
 	"kumo/internal/state/journal"
 	"kumo/internal/state/ledger"
@@ -127,20 +126,8 @@ func (c *Checkpoints) tellCheckpoint(n *recovery.Note) error {
 	return nil
 }
 
-// pendingDedup reports whether seen has yet to decide of some URLs whether they are news.
-func (k *known) pendingDedup() bool { return k.pending() > 0 }
-
 // Journalled is the position after the last batch that is in the journal, which may be written meanwhile.
 func (c *Checkpoints) Journalled() journal.Position { return c.ledger.Position() }
-
-// pending is the number of URLs that may have been met before, as far as seen has yet to decide.
-func (k *known) pending() int {
-	n := k.undecided.Load()
-	if k.db != nil {
-		n += k.db.Waiting()
-	}
-	return int(n)
-}
 
 // decide is a checkpoint in which seen decides all that it was not sure of.
 func (c *Checkpoints) decide(ctx context.Context) error {
@@ -150,23 +137,6 @@ func (c *Checkpoints) decide(ctx context.Context) error {
 	c.checking.Lock()
 	defer c.checking.Unlock()
 	return c.known.db.Settle(ctx, c.abandons.release)
-}
-
-// await waits while seen, or the digests, have had their share of memory and no checkpoint has set it aside, and while
-// the frontier's disk does not keep up. Who asks looks at the context.
-func (h *holds) await(ctx context.Context) {
-	h.frontier.Room(ctx)
-	if h.known.db != nil {
-		_ = h.known.db.Room(ctx)
-	}
-	if d, ok := h.known.digests.(*seen.Digests); ok {
-		_ = d.Room(ctx)
-	}
-}
-
-func (k *known) full() bool {
-	d, ok := k.digests.(*seen.Digests)
-	return k.db.Full() || ok && d.Full()
 }
 
 // merge brings what is frozen of seen and the digests to the disk.
@@ -201,39 +171,6 @@ func (c *Checkpoints) note(at journal.Position, marks []store.Mark) recovery.Not
 	return n
 }
 
-// release takes in what seen has found to be news in a merge. It is durable when it returns, as the merge's outcome
-// will be.
-func (a *abandoner) release(decided []seen.Decided) error {
-	var b batch
-	err := a.ledger.Within(func() error {
-		for i := range decided {
-			d := entry.NewDecoder(decided[i].Payload)
-			c := d.Candidate()
-			if d.Bad {
-				return fmt.Errorf("a decided URL: %w", d.Fault())
-			}
-			if decided[i].News == seen.Fresh {
-				a.admission.route(&b, &c)
-			} else if c.Rule == "" {
-				b.entries.Nearer(c.Item.URL, c.Item.Depth)
-			}
-		}
-		return a.batches.apply(&b)
-	})
-	if err != nil {
-		return err
-	}
-	a.batches.tellSkips(&b)
-	if err := a.failAbandoned(b.found); err != nil {
-		return err
-	}
-	at, err := a.ledger.CommitTo()
-	if err == nil && a.known.db != nil {
-		a.known.db.Rely(uint64(at))
-	}
-	return err
-}
-
 // keepUp makes checkpoints when they are due, until the context ends.
 func (c *Checkpoints) keepUp(ctx context.Context) error {
 	if c.known.db == nil {
@@ -253,5 +190,49 @@ func (c *Checkpoints) keepUp(ctx context.Context) error {
 		if err := c.checkpoint(ctx); err != nil && !canceled(err) {
 			return err
 		}
+	}
+}
+
+// lastCheckpoint lets the next run begin soon. Who has stopped the run does not wait for it longer than for requests
+// under way: what is not in a checkpoint is in the journal.
+func (c *Checkpoints) lastCheckpoint(ctx context.Context) error {
+	close(c.ending) // a snapshot does not keep it waiting
+	if ctx.Err() != nil {
+		patient, done := context.WithTimeout(context.WithoutCancel(ctx), c.cfg.Grace)
+		defer done()
+		ctx = patient
+	}
+	err := c.checkpoint(ctx)
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return nil
+	}
+	return err
+}
+
+// decideShare bounds how much of the time a run that stays may have seen decide, when nothing else is to be done.
+const decideShare = 10
+
+// keepDeciding has seen decide what it is not sure of whenever nothing else waits in a run that stays, until the
+// context ends.
+func (c *Checkpoints) keepDeciding(ctx context.Context) error {
+	if c.known.db == nil || !c.cfg.Stay {
+		return nil
+	}
+	tick := time.NewTicker(c.cfg.Commit)
+	defer tick.Stop()
+	for next := time.Now(); ; {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if dry, _ := c.frontier.Dry(); !dry || !c.known.pendingDedup() || time.Now().Before(next) {
+			continue
+		}
+		began := time.Now()
+		if err := c.decide(ctx); err != nil && !canceled(err) {
+			return fmt.Errorf("decide what is news: %w", err)
+		}
+		next = time.Now().Add(decideShare * time.Since(began))
 	}
 }

@@ -6,12 +6,10 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"kumo/internal/base/bounded"
 	"kumo/internal/base/item"
 	"kumo/internal/engine/exchange"
-	"kumo/internal/state/entry"
 	"kumo/internal/state/recovery"
 )
 
@@ -262,45 +260,6 @@ func (c *claims) say(all []*ending) {
 	}
 }
 
-// keepSaying says what was fetched, until the context ends.
-func (ds *Dispatches) keepSaying(ctx context.Context) error {
-	if ds.claims == nil {
-		return nil
-	}
-	tick := time.NewTicker(ds.cfg.Commit)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-		all, sequence := ds.claims.take()
-		if len(all) == 0 {
-			continue
-		}
-		// the run ends, with that or with what failed
-		if ds.ledger.WaitDurable(ctx, sequence) != nil || ds.claims.tellAtRisk(ctx, all) != nil {
-			ds.claims.claimed(all)
-			return nil
-		}
-		ds.claims.say(all)
-	}
-}
-
-// sayLast says, when all is durable, what was fetched since keepSaying has ended.
-func (ds *Dispatches) sayLast() {
-	if ds.claims == nil {
-		return
-	}
-	all, _ := ds.claims.take()
-	// others may not come to know any more that their records are here alone
-	all = slices.DeleteFunc(all, func(n *ending) bool { return n.page != nil })
-	if len(all) > 0 {
-		ds.claims.say(all)
-	}
-}
-
 // tellAtRisk has others know of pages whose records are here alone.
 func (c *claims) tellAtRisk(ctx context.Context, all []*ending) error {
 	var pages []AtRisk
@@ -313,71 +272,4 @@ func (c *claims) tellAtRisk(ctx context.Context, all []*ending) error {
 		return nil
 	}
 	return c.atRisk(ctx, pages)
-}
-
-// OfferAgain offers URLs whose records were lost to who remembers them, as other URLs offer themselves by links. It
-// returns when that is durable here, and needs a Run to commit.
-func (ds *Dispatches) OfferAgain(ctx context.Context, items []item.Item) error {
-	if ds.claims == nil {
-		return errNoClaims
-	}
-	ds.holds.await(ctx)
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	ds.holds.received.Add(1)
-	var sequence uint64
-	err := ds.ledger.Within(func() error {
-		var out entry.Encoder
-		for i := range items {
-			c := entry.Candidate{Host: items[i].Host(), Item: items[i]}
-			ds.outbox.Put(&out, &c, nil)
-		}
-		ds.ledger.Enqueue(out.Writer)
-		sequence = ds.ledger.Sequence()
-		return nil
-	})
-	if err == nil {
-		err = ds.ledger.WaitDurable(ctx, sequence)
-	}
-	return err
-}
-
-// Refetched is how many URLs this process has taken in again because their records were lost with other nodes.
-func (ds *Dispatches) Refetched() int64 {
-	if ds.claims == nil {
-		return 0
-	}
-	return ds.claims.refetch.Load()
-}
-
-// claim puts all links of a batch into the outbox that a rule does not leave out.
-func (o *outgoing) claim(b *batch) {
-	var known []bool
-	if o.known.db != nil { // what is known here was claimed
-		known = o.known.db.Remembers(b.urls, b.known[:0])
-		b.known = known
-	}
-	kept := 0
-	for i := range b.cands {
-		c := &b.cands[i]
-		if c.Rule != "" {
-			b.cands[kept], b.urls[kept] = *c, b.urls[i]
-			kept++
-			continue
-		}
-		if c.Item.Root && !b.rooted {
-			o.roots.divertRoot(&c.Item)
-		}
-		if known != nil && known[i] {
-			continue
-		}
-		var page *exchange.Page
-		if b.visit != nil {
-			page = b.visit.page
-		}
-		o.outbox.Put(&b.entries, c, page)
-	}
-	clear(b.cands[kept:])
-	b.cands, b.urls = b.cands[:kept], b.urls[:kept]
 }

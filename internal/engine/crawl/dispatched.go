@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
+	"kumo/internal/base/item"
 	"kumo/internal/engine/exchange"
 	"kumo/internal/state/entry"
 	"kumo/internal/state/frontier"
@@ -182,4 +185,79 @@ func (ds *Dispatches) enterNew(b *batch, c *entry.Candidate, tenure int) {
 		b.entries.Dispatched(&f.Item, tenure)
 	}
 	b.found = append(b.found, f)
+}
+
+// keepSaying says what was fetched, until the context ends.
+func (ds *Dispatches) keepSaying(ctx context.Context) error {
+	if ds.claims == nil {
+		return nil
+	}
+	tick := time.NewTicker(ds.cfg.Commit)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		all, sequence := ds.claims.take()
+		if len(all) == 0 {
+			continue
+		}
+		// the run ends, with that or with what failed
+		if ds.ledger.WaitDurable(ctx, sequence) != nil || ds.claims.tellAtRisk(ctx, all) != nil {
+			ds.claims.claimed(all)
+			return nil
+		}
+		ds.claims.say(all)
+	}
+}
+
+// sayLast says, when all is durable, what was fetched since keepSaying has ended.
+func (ds *Dispatches) sayLast() {
+	if ds.claims == nil {
+		return
+	}
+	all, _ := ds.claims.take()
+	// others may not come to know any more that their records are here alone
+	all = slices.DeleteFunc(all, func(n *ending) bool { return n.page != nil })
+	if len(all) > 0 {
+		ds.claims.say(all)
+	}
+}
+
+// OfferAgain offers URLs whose records were lost to who remembers them, as other URLs offer themselves by links. It
+// returns when that is durable here, and needs a Run to commit.
+func (ds *Dispatches) OfferAgain(ctx context.Context, items []item.Item) error {
+	if ds.claims == nil {
+		return errNoClaims
+	}
+	ds.holds.await(ctx)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	ds.holds.received.Add(1)
+	var sequence uint64
+	err := ds.ledger.Within(func() error {
+		var out entry.Encoder
+		for i := range items {
+			c := entry.Candidate{Host: items[i].Host(), Item: items[i]}
+			ds.outbox.Put(&out, &c, nil)
+		}
+		ds.ledger.Enqueue(out.Writer)
+		sequence = ds.ledger.Sequence()
+		return nil
+	})
+	if err == nil {
+		err = ds.ledger.WaitDurable(ctx, sequence)
+	}
+	return err
+}
+
+// Refetched is how many URLs this process has taken in again because their records were lost with other nodes.
+func (ds *Dispatches) Refetched() int64 {
+	if ds.claims == nil {
+		return 0
+	}
+	return ds.claims.refetch.Load()
 }

@@ -19,6 +19,19 @@
 // The caller can change or veto links, requests and records with [Hooks] (hooks.go). A link hook runs before the link
 // is judged, and a request hook before the request is sent. A record hook runs before anything of the record is stored.
 //
+// # Parts
+//
+// [New] makes the parts of an engine from the lowest to the highest, and gives each the parts that it uses. A part
+// calls those that were made before it and none that were made after, but for a run's stopper.
+//
+//	names, ends, known, line, origins, ranking, trapGuard    what the crawl has met
+//	limits, journalCounts, scopeSeeds                        counts, and the seeds that the scope follows from
+//	outgoing, holds, admission, batchWriter, abandoner       a batch on its way into the journal
+//	robotsGate, outcomes, permits, visits, worker, runner    visits
+//	Links, Seeding, Dispatches, recrawls                     URLs that no page of this node has brought
+//	Checkpoints, Inspector, rankKeeper, stuckGuard           beside the visits
+//	Engine                                                   starts and ends all of them
+//
 // # Durability
 //
 // Each known URL is in one of these states, and the journal has the matching entry:
@@ -42,17 +55,17 @@
 //
 // A [Router] knows which hosts this node owns. A link to another node's host is not offered to seen but put into the
 // outbox (outbox.go, package exchange). The journal records it in the batch of the page that contains it.
-// [Engine.Batches] returns the link until [Engine.Answered] reports that the host's owner has it. A checkpoint writes
-// the links left in the outbox to the journal again. The owner admits the link with [Engine.TakeLinks] (incoming.go),
+// [Links.Batches] returns the link until [Links.Answered] reports that the host's owner has it. A checkpoint writes
+// the links left in the outbox to the journal again. The owner admits the link with [Links.TakeLinks] (links.go),
 // which returns when the link is in the owner's journal and the journal is replicated. So at least one node holds each
 // link at any time. If two nodes hold it, seen recognizes the second copy. While the outbox is full, workers fetch no
 // new URL.
 //
 // In a mesh crawl, links are claimed (claims.go): a node does not queue a link because one of its pages contains it.
 // All links go through the outbox to the nodes that remember which URLs are known. These nodes dispatch new URLs to the
-// node that will fetch them ([Engine.TakeDispatched]). A page is reported as finished ([Parts].Finished) once its links
+// node that will fetch them ([Dispatches.TakeDispatched]). A page is reported as finished ([Parts].Finished) once its links
 // have left the outbox, so that losing a node with its disk loses no link. Hosts are not handed over but released
-// ([Engine.ReleaseHosts]), and their pending URLs are dispatched to another node.
+// ([Dispatches.ReleaseHosts]), and their pending URLs are dispatched to another node.
 //
 // Before each request the engine asks the router whether the node's lease holds (router.go). A persistent run
 // (keepopen.go) does not end when the queues are empty.

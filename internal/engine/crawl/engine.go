@@ -3,24 +3,15 @@ package crawl
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
-	"maps"
-	"math"
-	"slices"
-	"strings"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/time/rate"
 
 	"kumo/internal/base/item"
-	"kumo/internal/base/stats"
 	"kumo/internal/base/weburl"
 	"kumo/internal/content/fetch"
 	"kumo/internal/content/policy"
-	"kumo/internal/content/robots"
 	"kumo/internal/state/entry"
 	"kumo/internal/state/frontier"
 	"kumo/internal/state/ledger"
@@ -60,64 +51,6 @@ type Engine struct {
 type resumed struct {
 	refused int   // URLs that nobody can fetch, dropped
 	broken  error // why the engine cannot run
-}
-
-// known is what the crawl has met.
-type known struct {
-	seen      recovery.Seen
-	db        *seen.DB // seen, if that is on the disk
-	digests   recovery.Digests
-	undecided atomic.Int64 // URLs in memory that the next merge decides
-	depths    bool         // the depth at which a URL was met matters
-}
-
-// limits counts pages and bytes against the crawl's limits, and stops the run that reaches one.
-type limits struct {
-	cfg   *Config
-	quota *policy.Quota
-	rate  *rate.Limiter
-	tries atomic.Int64 // visits that a URL gets before it has failed
-	bytes atomic.Int64 // over the wire, all runs
-
-	known   *known
-	hosts   *hosts
-	traps   *trapGuard
-	stats   *stats.Counter
-	stopper *stopper
-}
-
-// A stopper ends a run.
-type stopper struct{ cancel context.CancelCauseFunc } // set when the run begins
-
-func (s *stopper) stop(why error) { s.cancel(why) }
-
-// deferredURLs is the file of deferred URLs.
-type deferredURLs struct {
-	file *statefile.Deferred // may be nil
-	upTo int64               // how much of it earlier runs, and this one, have reported as skipped
-}
-
-// scopeSeeds are the URLs from which the scope follows: seeds, and where they redirect to. Secrets may be sent to the
-// seeds' origins only.
-type scopeSeeds struct {
-	cfg     *Config
-	file    *statefile.ScopeSeeds
-	all     *weburl.Set      // those, by the crawl's rules; nil where all are new and nobody asks
-	trusted *weburl.Set      // origins of seeds; nil if there are no secrets
-	tell    func(weburl.URL) // tells other nodes of a new one; may be nil
-
-	scope   *weburl.Scope
-	line    *line
-	origins *origins
-	fetcher Fetcher
-	ledger  *ledger.Ledger
-}
-
-// journalCounts are counters that the journal gets with each commit.
-type journalCounts struct {
-	stats    *stats.Counter
-	offHosts offHosts
-	durable  *durablePages
 }
 
 // New makes an engine that goes on from a state.
@@ -233,87 +166,6 @@ func New(config Config, p Parts, s *recovery.State) *Engine {
 	return e
 }
 
-func newLimiter(perSecond float64) *rate.Limiter {
-	if perSecond <= 0 {
-		return rate.NewLimiter(rate.Inf, 1)
-	}
-	return rate.NewLimiter(rate.Limit(perSecond), max(1, int(math.Ceil(perSecond/10))))
-}
-
-// A restorer puts what an earlier run has left back into the frontier.
-type restorer struct {
-	unsaid   []entry.Candidate // see skipReports
-	hosts    *hosts
-	roots    *scopeSeeds
-	names    *names
-	ranks    *ranking
-	robots   *robots.Cache
-	transfer *transfer.Endpoint
-	frontier *frontier.Frontier
-	ledger   *ledger.Ledger
-}
-
-// restore puts what waits back into the frontier, behind the delays that robots.txt files ask for. Hosts owe their full
-// delay again: nobody knows when their last request was.
-func (r *restorer) restore(s *recovery.State) error {
-	if err := r.roots.recallRoots(); err != nil {
-		return err
-	}
-	if r.hosts.slices == nil {
-		r.robots.EachDelay(func(origin string, delay time.Duration) { // of hosts that no checkpoint knows
-			r.frontier.SetDelay(item.HostOf(origin), delay)
-			r.frontier.Restore(item.HostOf(origin))
-		})
-	}
-	var enc entry.Encoder
-	var decided []entry.Candidate
-	queue := s.Queue()
-	for i := range queue {
-		it := &queue[i]
-		if s.Guessed[it.URL] { // or else the next process may decide it again, with the frontier having it from this one
-			r.ranks.lift(it)
-			enc.Found(it)
-			decided = append(decided, entry.Candidate{Host: it.Host(), Item: *it})
-		}
-	}
-	r.ranks.rankAll(queue)
-	for _, it := range queue {
-		r.putBack(it)
-	}
-	r.ledger.Enqueue(enc.Writer)
-	r.transfer.Committed(decided)
-	err := s.EachAbandoned(func(it item.Item) error {
-		r.ranks.rank(&it)
-		r.putBack(it)
-		return nil
-	})
-	r.restoreDelays()
-	r.unsaid = slices.SortedFunc(maps.Values(s.Unexplained),
-		func(a, b entry.Candidate) int { return strings.Compare(a.Item.URL, b.Item.URL) })
-	s.Release()
-	return err
-}
-
-// restoreDelays has the slices that are known, where hosts are cut into several, owe what robots.txt files ask for.
-// Those that come later are told at their first visit (learnDelay).
-func (r *restorer) restoreDelays() {
-	if r.hosts.slices == nil {
-		return
-	}
-	r.robots.EachDelay(func(origin string, delay time.Duration) {
-		for slice := range r.hosts.slicesOf(origin) {
-			r.frontier.SetDelay(slice, delay)
-			r.frontier.Restore(slice)
-		}
-	})
-}
-
-// putBack puts an item that waited in an earlier run back into the frontier.
-func (r *restorer) putBack(it item.Item) {
-	it.Path = r.names.intern(it.Path)
-	r.frontier.Restore(r.names.intern(r.hosts.slices.Of(it.URL)), it)
-}
-
 // sliceOf is the slice that a candidate's URL is in.
 func (h *hosts) sliceOf(c *entry.Candidate) string { return h.slices.At(c.Host, c.Item.URL) }
 
@@ -332,22 +184,6 @@ func (h *hosts) slicesOf(origin string) iter.Seq[string] {
 			}
 		}
 	}
-}
-
-// admit takes a root into scope. A seed, which the user named, is trusted and may be at a private address.
-func (s *scopeSeeds) admit(u weburl.URL, seed bool) {
-	s.scope.AddSeed(u)
-	if !seed {
-		return
-	}
-	s.line.addSeed(u.Origin(), s.origins.hash(u.Origin()))
-	if s.trusted != nil {
-		s.trusted.Add(u.Origin())
-		if secure, err := weburl.Parse("https://" + u.Host()); err == nil {
-			s.trusted.Add(secure.Origin()) // where the seed's host leads to TLS; never the other way round
-		}
-	}
-	s.fetcher.Allow(u.Host())
 }
 
 // Run crawls from the seeds and from what waits until nothing waits, a limit is reached (an error that is
@@ -430,22 +266,6 @@ func (e *Engine) end(ctx, handing context.Context) error {
 	return stopped
 }
 
-// lastCheckpoint lets the next run begin soon. Who has stopped the run does not wait for it longer than for requests
-// under way: what is not in a checkpoint is in the journal.
-func (c *Checkpoints) lastCheckpoint(ctx context.Context) error {
-	close(c.ending) // a snapshot does not keep it waiting
-	if ctx.Err() != nil {
-		patient, done := context.WithTimeout(context.WithoutCancel(ctx), c.cfg.Grace)
-		defer done()
-		ctx = patient
-	}
-	err := c.checkpoint(ctx)
-	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		return nil
-	}
-	return err
-}
-
 // crawl runs the workers, and beside them the ledger, checkpoints and the look at the disk, until the frontier is
 // dry, handing ends, or one of them fails.
 func (e *Engine) crawl(handing, fetching context.Context, workers int) error {
@@ -495,111 +315,6 @@ func (e *Engine) crawl(handing, fetching context.Context, workers int) error {
 		err = failed
 	}
 	return err
-}
-
-// A runner runs the workers.
-type runner struct {
-	interrupts interruptScope
-	hosts      *hosts
-	holds      *holds
-	line       *line
-	workers    *workerPool
-	visits     *visits
-	frontier   *frontier.Frontier
-	stopper    *stopper
-}
-
-// employ lets workers work until the frontier is dry, handing ends, or one of them fails.
-func (c *runner) employ(handing, fetching context.Context, workers int) error {
-	crew, working := errgroup.WithContext(handing)
-	for range workers {
-		crew.Go(func() error { return c.work(working, fetching) })
-	}
-	return crew.Wait()
-}
-
-// stopAtLimits stops a run at once whose limits earlier runs have used up.
-func (lim *limits) stopAtLimits() {
-	switch {
-	case lim.quota.Pages() > 0 && lim.stats.NewPages() >= lim.quota.Pages():
-		lim.stopper.stop(lim.pagesReached())
-	case lim.cfg.Bytes > 0 && lim.bytes.Load() >= lim.cfg.Bytes:
-		lim.stopper.stop(lim.bytesReached())
-	}
-}
-
-func (c *runner) work(handing, fetching context.Context) error {
-	for {
-		c.holds.disk.await(handing)
-		c.holds.await(handing)
-		c.holds.hold(handing)
-		v, err := c.frontier.Next(handing)
-		switch {
-		case errors.Is(err, frontier.ErrDry), handing.Err() != nil && v == nil:
-			return nil
-		case err != nil:
-			return err
-		}
-		if c.holds.disk.short() || c.holds.held() { // since it began to wait for a host
-			c.frontier.Postpone(v, 0)
-			continue
-		}
-		if wait, held := c.line.holdsBack(v.URL); held {
-			c.frontier.Postpone(v, wait)
-			continue
-		}
-		w := c.workers.take()
-		if c.hosts.router != nil {
-			w.asks = c.hosts.politenessHost(v)
-			c.workers.begin(w, v.Host, w.asks)
-		}
-		err = w.visit(c.interrupts.join(fetching), v)
-		if c.workers.rest(w); err != nil {
-			err = fmt.Errorf("crawl %s: %w", v.URL, err)
-			c.stopper.stop(err)
-			return err
-		}
-	}
-}
-
-// sayLeftOut says of URLs why they are left out that a merge had to decide when the last process ended, and that are
-// news without one.
-func (r *skipReports) sayLeftOut() error {
-	for part := range slices.Chunk(r.unsaid, maxKept) {
-		var b batch
-		for i := range part {
-			r.admission.route(&b, &part[i])
-		}
-		if err := r.abandons.commitBatch(&b); err != nil {
-			return err
-		}
-	}
-	r.unsaid = nil
-	return nil
-}
-
-// seed takes the seeds in, as the crawl's rules have them. Where a redirect leads back to how the user wrote them, that
-// is in scope.
-func (s *Seeding) seed(seeds []weburl.URL) error {
-	known := make([]weburl.URL, len(seeds))
-	for i, u := range seeds {
-		known[i] = s.roots.admitSeed(u)
-	}
-	for from := 0; from < len(seeds); from += maxKept {
-		to := min(from+maxKept, len(seeds))
-		if err := s.takeSeeds(seeds[from:to], known[from:to], nil, nil); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// admitSeed takes a seed into scope, and returns it as the crawl's rules have it.
-func (s *scopeSeeds) admitSeed(u weburl.URL) weburl.URL {
-	known := s.cfg.Canon.Apply(u)
-	s.admit(u, true)
-	s.scope.AddSeed(known) // without the trust: it may be another host than the user named
-	return known
 }
 
 // Known is the number of URLs met within reach so far.

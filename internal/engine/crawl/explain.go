@@ -11,9 +11,7 @@ import (
 	"kumo/internal/content/robots"
 	"kumo/internal/state/entry"
 	"kumo/internal/state/frontier"
-	"kumo/internal/state/ledger"
 	"kumo/internal/state/seen"
-	"kumo/internal/state/statefile"
 )
 
 // An Explanation is what the engine knows of one URL. What became of it is in the crawl's files, too.
@@ -49,26 +47,6 @@ type Explanation struct {
 	// Where links are claimed:
 	Claiming  bool // a link to it waits to be claimed
 	Elsewhere bool // its host is another node's
-}
-
-// An Inspector answers questions about a crawl that runs, or does not, and changes nothing of it.
-type Inspector struct {
-	cfg       *Config
-	rules     *policy.Rules
-	robots    *robots.Cache
-	known     *known
-	hosts     *hosts
-	links     *Links
-	claims    *claims
-	ends      *ends
-	origins   *origins
-	abandoned *statefile.Abandoned
-	limits    *limits
-	counts    *journalCounts
-	ranks     *ranking
-	keeper    *rankKeeper
-	frontier  *frontier.Frontier
-	ledger    *ledger.Ledger
 }
 
 // Explain says what became of a URL. It may be called while the crawl runs: then it is what is so at one moment or the

@@ -113,13 +113,3 @@ func (w *worker) hopBack(v *frontier.Visit, to weburl.URL) item.Item {
 	it.URL = to.String()
 	return it
 }
-
-// takeAgain takes in what is to be fetched once more, whatever seen says.
-func (w *batchWriter) takeAgain(b *batch) {
-	for _, it := range b.again {
-		c := entry.Candidate{Host: it.Host(), Item: it}
-		if w.hosts.router == nil || w.hosts.ours(w.hosts.sliceOf(&c)) {
-			w.admission.route(b, &c)
-		}
-	}
-}

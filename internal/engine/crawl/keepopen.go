@@ -1,10 +1,7 @@
 package crawl
 
 import (
-	"context"
-	"fmt"
 	"sync"
-	"time"
 
 	"kumo/internal/state/frontier"
 )
@@ -62,31 +59,3 @@ func (e *Engine) Idle() bool {
 
 // Received is how often links or seeds were brought to this engine.
 func (e *Engine) Received() int64 { return e.holds.received.Load() }
-
-// decideShare bounds how much of the time a run that stays may have seen decide, when nothing else is to be done.
-const decideShare = 10
-
-// keepDeciding has seen decide what it is not sure of whenever nothing else waits in a run that stays, until the
-// context ends.
-func (c *Checkpoints) keepDeciding(ctx context.Context) error {
-	if c.known.db == nil || !c.cfg.Stay {
-		return nil
-	}
-	tick := time.NewTicker(c.cfg.Commit)
-	defer tick.Stop()
-	for next := time.Now(); ; {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-		if dry, _ := c.frontier.Dry(); !dry || !c.known.pendingDedup() || time.Now().Before(next) {
-			continue
-		}
-		began := time.Now()
-		if err := c.decide(ctx); err != nil && !canceled(err) {
-			return fmt.Errorf("decide what is news: %w", err)
-		}
-		next = time.Now().Add(decideShare * time.Since(began))
-	}
-}

@@ -9,6 +9,7 @@ import (
 	"kumo/internal/base/page"
 	"kumo/internal/content/fetch"
 	"kumo/internal/state/frontier"
+	"kumo/internal/state/outage"
 )
 
 // A visitOutcome is what follows from one exchange.
@@ -89,4 +90,48 @@ func (w *worker) retry(v *frontier.Visit, rec *page.Record, f visitOutcome) erro
 	}
 	v.Late = f.late
 	return w.done(v, f, v.Item)
+}
+
+// excuse keeps what is not a host's fault from being counted against it: where this machine had no socket, where the
+// crawl may be cut off, and for some time where a host had answered before.
+func (o *outcomes) excuse(v *frontier.Visit, f visitOutcome) visitOutcome {
+	o.attempts.note(o.cfg.Now(), f)
+	if f.failure == page.Local {
+		o.line.sayScarce(f.detail)
+		return f.forgiven(v, frontier.NoRequest) // who dials has waited already
+	}
+	by, ofLine := outage.WayOf(f.failure)
+	if !ofLine || f.outcome != frontier.Failed {
+		return f
+	}
+	origin := originOf(v.URL)
+	s := o.origins.healthOf(origin)
+	m := &outage.Miss{At: o.cfg.Now(), Origin: o.line.origin(origin, o.origins.hash(origin)), By: by, Own: f.own,
+		Had: s.answered, Why: f.detail}
+	first, last := m.At, m.At // failures in a row
+	if s.since != 0 {
+		first, last = o.origins.at(s.since), o.origins.at(s.last)
+	}
+	if wait, off := o.line.failed(m); off {
+		f = f.forgiven(v, frontier.NoRequest)
+		f.wait = wait
+		return f
+	}
+	switch {
+	case f.own:
+		return f.forgiven(v, frontier.Failed)
+	case !f.failure.OfHost():
+	case s.answered && m.At.Sub(first) < o.cfg.Patience:
+		return f.forgiven(v, frontier.Failed)
+	case (!f.again || s.refusals+1 >= maxRefusals) && !o.line.proven(m, last):
+		return f.forgiven(v, frontier.Failed)
+	}
+	return f
+}
+
+// forgiven is a fate without consequences: the URL waits again, and the visit was none of those that it may have.
+func (f visitOutcome) forgiven(v *frontier.Visit, outcome frontier.Outcome) visitOutcome {
+	v.Tries--
+	f.again, f.late, f.excused, f.outcome = true, false, true, outcome
+	return f
 }

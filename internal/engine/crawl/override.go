@@ -8,17 +8,6 @@ import (
 	"kumo/internal/content/policy"
 )
 
-// ofURL is what a URL has in place of the crawl's settings.
-func (lim *limits) ofURL(url string) (own policy.URLSettings) {
-	if len(lim.cfg.Overrides.All()) == 0 {
-		return own
-	}
-	if u, err := weburl.Parse(url); err == nil {
-		own = lim.cfg.Overrides.OfURL(u)
-	}
-	return own
-}
-
 // override makes a request what the URL's overrides want.
 func (w *worker) override(req *fetch.Request, u weburl.URL) {
 	if len(w.visits.cfg.Overrides.All()) == 0 {

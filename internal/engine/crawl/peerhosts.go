@@ -6,6 +6,7 @@ import (
 
 	"kumo/internal/base/item"
 	"kumo/internal/state/frontier"
+	"kumo/internal/state/rank/ranker"
 	"kumo/internal/state/transfer"
 )
 
@@ -48,4 +49,23 @@ func (h *transferHooks) hostsRemoved(hosts []string, robots []item.Item) {
 		_, gone := slices.BinarySearch(hosts, h.hosts.slices.Of(url))
 		return gone
 	})
+}
+
+// giveArrived tells what links are worth to URLs that come from another node, as it has found them.
+func (h *transferHooks) giveArrived(all []transfer.Worth) {
+	if h.ranks.Links == nil || len(all) == 0 {
+		return
+	}
+	gifts := make([]ranker.Gift, len(all))
+	for i := range all {
+		u := ranker.URL{Key: h.ranks.Links.KeyOf(all[i].URL), Depth: all[i].Depth}
+		gifts[i] = ranker.Gift{URL: u, Worth: all[i].Worth}
+	}
+	standings, err := h.ranks.Links.Arrive(gifts, nil)
+	h.ranks.say(err)
+	for i, s := range standings {
+		if s.Rose { // and may wait here
+			h.frontier.Move(h.hosts.slices.Of(all[i].URL), []frontier.Move{{Key: gifts[i].Key, Place: s.Place}})
+		}
+	}
 }

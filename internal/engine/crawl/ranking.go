@@ -2,24 +2,18 @@ package crawl
 
 import (
 	"cmp"
-	"context"
-	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"sync/atomic"
-	"time"
 
 	"kumo/internal/base/item"
 	"kumo/internal/base/page"
 	"kumo/internal/state/entry"
 	"kumo/internal/state/frontier"
-	"kumo/internal/state/ledger"
 	"kumo/internal/state/rank"
 	"kumo/internal/state/rank/depth"
 	"kumo/internal/state/rank/ids"
 	"kumo/internal/state/rank/ranker"
-	"kumo/internal/state/transfer"
 )
 
 // Ranks say which of the URLs that wait go first.
@@ -359,122 +353,12 @@ func (r *ranking) spread(b *batch, sliceOf func(*entry.Candidate) string) []rose
 	return l.rose
 }
 
-// moveUp tells the frontier what now goes before what it did.
-func (w *batchWriter) moveUp(b *batch, all []rose) {
-	for len(all) > 0 {
-		slice := all[0].slice
-		b.ranks.moves = b.ranks.moves[:0]
-		for len(all) > 0 && all[0].slice == slice {
-			b.ranks.moves = append(b.ranks.moves, all[0].Move)
-			all = all[1:]
-		}
-		w.frontier.Move(slice, b.ranks.moves)
-	}
-}
-
-// A rankKeeper refreshes ranks that go by links, and reports those that have changed to other nodes.
-type rankKeeper struct {
-	running  atomic.Bool // the crawl runs
-	ranks    *ranking
-	hosts    *hosts
-	outgoing *outgoing
-	ledger   *ledger.Ledger
-}
-
-// keepRanks computes ranks again whenever links have become more by enough, until the context ends.
-func (k *rankKeeper) keepRanks(ctx context.Context) error {
-	r := k.ranks.Links
-	if r == nil {
-		return nil
-	}
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-		if !r.Due() {
-			continue
-		}
-		err := refresh(ctx, r)
-		if err == nil {
-			err = k.tellAgain(ctx)
-		}
-		if errors.Is(err, context.Canceled) {
-			return nil
-		} else if err != nil {
-			return fmt.Errorf("rank URLs by the links between them: %w", err)
-		}
-	}
-}
-
-// refresh computes ranks again. The frontier asks for places by itself, once the generation is another.
-func refresh(ctx context.Context, r *ranker.Ranker) error {
-	_, err := r.Refresh(ctx, func([]ranker.Change) error { return nil })
-	return err
-}
-
-// tellAgain tells other nodes of their URLs that a refresh has given another importance, as far as this node knows.
-func (k *rankKeeper) tellAgain(ctx context.Context) error {
-	if k.hosts.router == nil {
-		return nil
-	}
-	return k.ranks.Links.Again(ctx, func(all []ranker.Other) error {
-		k.outgoing.full.await(ctx)
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		return k.ledger.Within(func() error {
-			var enc entry.Encoder
-			for i := range all {
-				k.putAgain(&enc, &all[i])
-			}
-			k.ledger.Enqueue(enc.Writer)
-			return nil
-		})
-	})
-}
-
-// putAgain puts a link into the outbox that says what all that were found to its URL are worth by now.
-func (k *rankKeeper) putAgain(enc *entry.Encoder, u *ranker.Other) {
-	c := entry.Candidate{Host: item.HostOf(u.Address),
-		Item: item.Item{URL: u.Address, Depth: u.Depth, Kind: page.Anchor}}
-	if k.hosts.router.Ours(k.hosts.sliceOf(&c)) {
-		return
-	}
-	var err error
-	if c.Worth, err = k.ranks.Links.Tell(u, 0); err == nil && c.Worth != 0 {
-		k.outgoing.outbox.Put(enc, &c, nil)
-	}
-}
-
 // worth says what links to a URL are worth, for the node that it moves to; nil if the order does not go by them.
 func (r *ranking) worth() func(url string) float32 {
 	if r.Links == nil {
 		return nil
 	}
 	return func(url string) float32 { return r.Links.Hand(ranker.URL{Key: r.Links.KeyOf(url)}) }
-}
-
-// giveArrived tells what links are worth to URLs that come from another node, as it has found them.
-func (h *transferHooks) giveArrived(all []transfer.Worth) {
-	if h.ranks.Links == nil || len(all) == 0 {
-		return
-	}
-	gifts := make([]ranker.Gift, len(all))
-	for i := range all {
-		u := ranker.URL{Key: h.ranks.Links.KeyOf(all[i].URL), Depth: all[i].Depth}
-		gifts[i] = ranker.Gift{URL: u, Worth: all[i].Worth}
-	}
-	standings, err := h.ranks.Links.Arrive(gifts, nil)
-	h.ranks.say(err)
-	for i, s := range standings {
-		if s.Rose { // and may wait here
-			h.frontier.Move(h.hosts.slices.Of(all[i].URL), []frontier.Move{{Key: gifts[i].Key, Place: s.Place}})
-		}
-	}
 }
 
 // isRanked reports whether the links of a page count: a sitemap's entries are named there, not linked to.

@@ -1,7 +1,6 @@
 package crawl
 
 import (
-	"context"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -41,28 +40,6 @@ type permits struct {
 	origins  *origins
 	putOffs  *putOffs
 	transfer *transfer.Endpoint
-}
-
-// holds keeps workers, and calls that bring URLs, waiting while the crawl has no room or is paused.
-type holds struct {
-	pause    valve
-	disk     diskGuard
-	line     *line
-	outgoing *outgoing
-	frontier *frontier.Frontier
-	known    *known
-	received atomic.Int64 // calls that brought links, seeds or hosts
-}
-
-// admit waits for room for what another node brings, and counts the call.
-func (h *holds) admit(ctx context.Context) error {
-	h.disk.await(ctx)
-	h.await(ctx)
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	h.received.Add(1)
-	return nil
 }
 
 // putOffs are the hosts that were put off lately.
@@ -160,20 +137,6 @@ func (p *permits) mayAsk(host string) bool {
 
 func (w *worker) putOff(v *frontier.Visit) {
 	w.visits.frontier.Postpone(v, w.visits.permits.putOffs.next(w.visits.outcomes.origins.hash(w.asks), w.visits.cfg.Now()))
-}
-
-// hold waits while the engine is paused, or cut off from the web, or has more links for other nodes than it may keep.
-func (h *holds) hold(ctx context.Context) {
-	for h.held() && ctx.Err() == nil {
-		h.pause.await(ctx)
-		h.line.await(ctx)
-		h.outgoing.full.await(ctx)
-	}
-}
-
-// held reports whether no new URL is to be taken.
-func (h *holds) held() bool {
-	return h.pause.shut() || h.line.shut() || h.outgoing.full.shut()
 }
 
 // Share says how many nodes crawl. Hosts of several may be at one server's address, which is to see no more of all than

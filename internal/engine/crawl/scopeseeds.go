@@ -1,13 +1,13 @@
 package crawl
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
 	"kumo/internal/base/item"
 	"kumo/internal/base/page"
 	"kumo/internal/base/weburl"
+	"kumo/internal/state/ledger"
 	"kumo/internal/state/statefile"
 )
 
@@ -58,37 +58,6 @@ func (s *scopeSeeds) trusts(u weburl.URL) bool {
 // asWritten reports whether the crawl's rules leave the hosts of seeds as the user wrote them.
 func (s *scopeSeeds) asWritten() bool { return s.cfg.Canon&weburl.DropWWW == 0 }
 
-// AddSeeds takes seeds in while the engine runs. All are admitted to the scope, as on every node; those are fetched
-// whose host this node is asked to take, by it or, if that is another's, by its owner. They are durable when it
-// returns, and where the journal is shipped, there. The same seeds may come again.
-func (s *Seeding) AddSeeds(ctx context.Context, seeds []weburl.URL, take func(host string) bool) error {
-	s.holds.received.Add(1)
-	known := make([]weburl.URL, len(seeds))
-	for i, u := range seeds {
-		known[i] = s.roots.admitSeed(u)
-	}
-	for from := 0; from < len(seeds); from += maxKept {
-		to := min(from+maxKept, len(seeds))
-		if s.outgoing.claims != nil {
-			s.outgoing.full.await(ctx) // where all go
-		}
-		if err := s.takeSeeds(seeds[from:to], known[from:to], take, nil); err != nil {
-			return err
-		}
-	}
-	return s.ledger.FlushDurable(ctx)
-}
-
-// AddRoot admits to the scope what a seed that another node has visited redirects to. The node tells it again when it
-// begins anew; it is durable with the next commit.
-func (s *Seeding) AddRoot(u weburl.URL) error {
-	s.roots.scope.AddSeed(u)
-	return s.ledger.Within(func() error {
-		_, err := s.roots.enterRoot(u.String(), statefile.SeedEntry{URL: u.String(), Redirect: true})
-		return err
-	})
-}
-
 // addRoot adds a root that a page, or another node, has led to, and tells others of it if a redirect did.
 func (s *scopeSeeds) addRoot(it *item.Item) error {
 	r := statefile.SeedEntry{URL: it.URL, Redirect: it.Kind == page.Redirect, Seed: it.Kind == page.Seed && s.asWritten()}
@@ -125,4 +94,55 @@ func (s *scopeSeeds) tellRoots() error {
 		s.tellRoot(&r)
 		return nil
 	})
+}
+
+// scopeSeeds are the URLs from which the scope follows: seeds, and where they redirect to. Secrets may be sent to the
+// seeds' origins only.
+type scopeSeeds struct {
+	cfg     *Config
+	file    *statefile.ScopeSeeds
+	all     *weburl.Set      // those, by the crawl's rules; nil where all are new and nobody asks
+	trusted *weburl.Set      // origins of seeds; nil if there are no secrets
+	tell    func(weburl.URL) // tells other nodes of a new one; may be nil
+
+	scope   *weburl.Scope
+	line    *line
+	origins *origins
+	fetcher Fetcher
+	ledger  *ledger.Ledger
+}
+
+// admit takes a root into scope. A seed, which the user named, is trusted and may be at a private address.
+func (s *scopeSeeds) admit(u weburl.URL, seed bool) {
+	s.scope.AddSeed(u)
+	if !seed {
+		return
+	}
+	s.line.addSeed(u.Origin(), s.origins.hash(u.Origin()))
+	if s.trusted != nil {
+		s.trusted.Add(u.Origin())
+		if secure, err := weburl.Parse("https://" + u.Host()); err == nil {
+			s.trusted.Add(secure.Origin()) // where the seed's host leads to TLS; never the other way round
+		}
+	}
+	s.fetcher.Allow(u.Host())
+}
+
+// admitSeed takes a seed into scope, and returns it as the crawl's rules have it.
+func (s *scopeSeeds) admitSeed(u weburl.URL) weburl.URL {
+	known := s.cfg.Canon.Apply(u)
+	s.admit(u, true)
+	s.scope.AddSeed(known) // without the trust: it may be another host than the user named
+	return known
+}
+
+// admitRoots takes the seeds of other nodes, and where such have redirected to, into scope.
+func (s *scopeSeeds) admitRoots(b *batch) {
+	for i := range b.cands {
+		if it := &b.cands[i].Item; it.Root && b.cands[i].Rule == "" {
+			if u, err := weburl.Parse(strings.Clone(it.URL)); err == nil {
+				s.admit(u, it.Kind == page.Seed && s.asWritten())
+			}
+		}
+	}
 }

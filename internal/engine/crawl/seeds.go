@@ -213,3 +213,50 @@ func (s *Seeding) takeSeeds(seeds, known []weburl.URL, take func(host string) bo
 	s.batches.tellSkips(&b)
 	return s.abandons.failAbandoned(b.found)
 }
+
+// seed takes the seeds in, as the crawl's rules have them. Where a redirect leads back to how the user wrote them, that
+// is in scope.
+func (s *Seeding) seed(seeds []weburl.URL) error {
+	known := make([]weburl.URL, len(seeds))
+	for i, u := range seeds {
+		known[i] = s.roots.admitSeed(u)
+	}
+	for from := 0; from < len(seeds); from += maxKept {
+		to := min(from+maxKept, len(seeds))
+		if err := s.takeSeeds(seeds[from:to], known[from:to], nil, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// AddSeeds takes seeds in while the engine runs. All are admitted to the scope, as on every node; those are fetched
+// whose host this node is asked to take, by it or, if that is another's, by its owner. They are durable when it
+// returns, and where the journal is shipped, there. The same seeds may come again.
+func (s *Seeding) AddSeeds(ctx context.Context, seeds []weburl.URL, take func(host string) bool) error {
+	s.holds.received.Add(1)
+	known := make([]weburl.URL, len(seeds))
+	for i, u := range seeds {
+		known[i] = s.roots.admitSeed(u)
+	}
+	for from := 0; from < len(seeds); from += maxKept {
+		to := min(from+maxKept, len(seeds))
+		if s.outgoing.claims != nil {
+			s.outgoing.full.await(ctx) // where all go
+		}
+		if err := s.takeSeeds(seeds[from:to], known[from:to], take, nil); err != nil {
+			return err
+		}
+	}
+	return s.ledger.FlushDurable(ctx)
+}
+
+// AddRoot admits to the scope what a seed that another node has visited redirects to. The node tells it again when it
+// begins anew; it is durable with the next commit.
+func (s *Seeding) AddRoot(u weburl.URL) error {
+	s.roots.scope.AddSeed(u)
+	return s.ledger.Within(func() error {
+		_, err := s.roots.enterRoot(u.String(), statefile.SeedEntry{URL: u.String(), Redirect: true})
+		return err
+	})
+}

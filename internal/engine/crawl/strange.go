@@ -4,7 +4,7 @@ import (
 	"kumo/internal/state/frontier"
 )
 
-// What nobody can fetch does not enter the crawl: consider lets no link in that is not http or https with a host, and
+// What nobody can fetch does not enter the crawl: admission lets no link in that is not http or https with a host, and
 // the frontier refuses what comes by other ways. An earlier version was not so strict; what it has left is dropped, and
 // counted, wherever it comes from.
 

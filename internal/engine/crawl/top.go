@@ -116,16 +116,6 @@ func (i *Inspector) Top(ctx context.Context, n int, bySite bool) (all []Importan
 	return t.cut(), nil
 }
 
-// settleRanks computes ranks as they were when the crawl ran: what the links were worth by then is not written down.
-func (k *rankKeeper) settleRanks(ctx context.Context) error {
-	for r := k.ranks.Links; r != nil && !k.running.Load() && r.Due(); {
-		if err := refresh(ctx, r); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // A top keeps the most important, and twice as many while more come.
 type top struct {
 	n   int

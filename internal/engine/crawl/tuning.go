@@ -37,11 +37,3 @@ func (e *Engine) Tune(t Tuning) {
 		}
 	})
 }
-
-// mostTries is how many visits a URL gets before it has failed.
-func (lim *limits) mostTries(url string) int {
-	if own := lim.ofURL(url).Tries; own != nil {
-		return *own
-	}
-	return int(lim.tries.Load())
-}

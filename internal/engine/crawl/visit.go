@@ -3,7 +3,6 @@ package crawl
 import (
 	"context"
 	"errors"
-	"net/http"
 	"time"
 
 	"kumo/internal/base/item"
@@ -11,12 +10,10 @@ import (
 	"kumo/internal/base/stats"
 	"kumo/internal/base/weburl"
 	"kumo/internal/content/fetch"
-	"kumo/internal/content/login"
 	"kumo/internal/content/policy"
 	"kumo/internal/content/traps"
 	"kumo/internal/state/entry"
 	"kumo/internal/state/frontier"
-	"kumo/internal/state/ledger"
 	"kumo/internal/state/seen"
 )
 
@@ -32,47 +29,6 @@ type worker struct {
 	granted bool   // the limits have granted the page, and are yet to be told what came of it
 	session uint64 // the login that the visit is made with; 0 for none
 	asks    string // for whose sake the visit is made, where there is a router: see politenessHost
-}
-
-// visits are the parts that all workers use.
-type visits struct {
-	cfg       *Config
-	fetcher   Fetcher
-	header    func(trusted bool) http.Header
-	hooks     Hooks
-	listener  Listener
-	frontier  *frontier.Frontier
-	ledger    *ledger.Ledger
-	known     *known
-	feed      *feed
-	roots     *scopeSeeds
-	admission *admission
-	batches   *batchWriter
-	abandons  *abandoner
-	gate      *robotsGate
-	limits    *limits
-	outcomes  *outcomes
-	permits   *permits
-	hops      *hops
-	logins    *login.Sessions
-	claims    *claims
-}
-
-// reading is what workers read answers with.
-type reading struct {
-	pool    *readPool
-	decoder *fetch.Decoder
-	text    func(*page.Response, *page.Page) (*page.MainText, error)
-	fields  func(*page.Response, *page.Page) ([]page.Fields, error)
-}
-
-func newWorker(v *visits, r *reading, traps *trapGuard, ranks *ranking, archive bool, buffers *batchPool) *worker {
-	w := &worker{visits: v, answer: answer{pool: r.pool, decoder: r.decoder}, trap: trapVisit{guard: traps}}
-	w.revisit = revisit{cfg: v.cfg, known: v.known, archive: archive, answer: &w.answer}
-	w.reader = pageReader{text: r.text, fields: r.fields, answer: &w.answer, batch: &w.batch, revisit: &w.revisit,
-		trap: &w.trap, cfg: v.cfg, hooks: v.hooks, known: v.known, ranks: ranks, admission: v.admission,
-		abandons: v.abandons, buffers: buffers}
-	return w
 }
 
 // hostOf is the host of a visit's URL, of which it may have waited in a slice.
@@ -295,10 +251,6 @@ func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) err
 	return w.done(v, fate)
 }
 
-func (lim *limits) pagesReached() error {
-	return policy.LimitReached(stats.Count(lim.quota.Pages(), "pages"))
-}
-
 // finish commits a record with all that it brings, and counts it.
 func (w *worker) finish(rec *page.Record, v *frontier.Visit) error {
 	rec.Recrawl = w.revisit.found(rec, v)
@@ -371,17 +323,6 @@ func (w *worker) done(v *frontier.Visit, f visitOutcome, again ...item.Item) err
 		return nil
 	}
 	return w.visits.abandons.abandonOrigin(origin, l)
-}
-
-// count adds to the bytes, and stops the crawl at their limit.
-func (lim *limits) count(n int64) {
-	if total := lim.bytes.Add(n); lim.cfg.Bytes > 0 && total >= lim.cfg.Bytes {
-		lim.stopper.stop(lim.bytesReached())
-	}
-}
-
-func (lim *limits) bytesReached() error {
-	return policy.LimitReached(stats.Count(lim.cfg.Bytes, "bytes"))
 }
 
 // canceled reports whether an exchange was ended by kumo itself, because the crawl stops.

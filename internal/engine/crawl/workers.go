@@ -2,7 +2,14 @@ package crawl
 
 import (
 	"maps"
+	"net/http"
 	"sync"
+
+	"kumo/internal/base/page"
+	"kumo/internal/content/fetch"
+	"kumo/internal/content/login"
+	"kumo/internal/state/frontier"
+	"kumo/internal/state/ledger"
 )
 
 // workerPool has the workers, and knows which hosts they visit.
@@ -141,4 +148,45 @@ func (p *workerPool) busy(hosts []string) map[string]<-chan struct{} {
 	})
 	maps.DeleteFunc(busy, func(_ string, over <-chan struct{}) bool { return over == nil })
 	return busy
+}
+
+// visits are the parts that all workers use.
+type visits struct {
+	cfg       *Config
+	fetcher   Fetcher
+	header    func(trusted bool) http.Header
+	hooks     Hooks
+	listener  Listener
+	frontier  *frontier.Frontier
+	ledger    *ledger.Ledger
+	known     *known
+	feed      *feed
+	roots     *scopeSeeds
+	admission *admission
+	batches   *batchWriter
+	abandons  *abandoner
+	gate      *robotsGate
+	limits    *limits
+	outcomes  *outcomes
+	permits   *permits
+	hops      *hops
+	logins    *login.Sessions
+	claims    *claims
+}
+
+// reading is what workers read answers with.
+type reading struct {
+	pool    *readPool
+	decoder *fetch.Decoder
+	text    func(*page.Response, *page.Page) (*page.MainText, error)
+	fields  func(*page.Response, *page.Page) ([]page.Fields, error)
+}
+
+func newWorker(v *visits, r *reading, traps *trapGuard, ranks *ranking, archive bool, buffers *batchPool) *worker {
+	w := &worker{visits: v, answer: answer{pool: r.pool, decoder: r.decoder}, trap: trapVisit{guard: traps}}
+	w.revisit = revisit{cfg: v.cfg, known: v.known, archive: archive, answer: &w.answer}
+	w.reader = pageReader{text: r.text, fields: r.fields, answer: &w.answer, batch: &w.batch, revisit: &w.revisit,
+		trap: &w.trap, cfg: v.cfg, hooks: v.hooks, known: v.known, ranks: ranks, admission: v.admission,
+		abandons: v.abandons, buffers: buffers}
+	return w
 }

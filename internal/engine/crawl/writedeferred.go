@@ -2,11 +2,13 @@ package crawl
 
 import (
 	"context"
+	"slices"
 
 	"kumo/internal/base/page"
 	"kumo/internal/state/entry"
 	"kumo/internal/state/ledger"
 	"kumo/internal/state/seen"
+	"kumo/internal/state/statefile"
 )
 
 // deferredChunk is how many deferred URLs are looked up at once, in some 1,200 bytes each.
@@ -81,4 +83,26 @@ func (r *skipReports) writeDeferred(ctx context.Context) error {
 		return err
 	}
 	return flush()
+}
+
+// deferredURLs is the file of deferred URLs.
+type deferredURLs struct {
+	file *statefile.Deferred // may be nil
+	upTo int64               // how much of it earlier runs, and this one, have reported as skipped
+}
+
+// sayLeftOut says of URLs why they are left out that a merge had to decide when the last process ended, and that are
+// news without one.
+func (r *skipReports) sayLeftOut() error {
+	for part := range slices.Chunk(r.unsaid, maxKept) {
+		var b batch
+		for i := range part {
+			r.admission.route(&b, &part[i])
+		}
+		if err := r.abandons.commitBatch(&b); err != nil {
+			return err
+		}
+	}
+	r.unsaid = nil
+	return nil
 }

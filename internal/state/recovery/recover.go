@@ -509,7 +509,7 @@ func (s replay) Delivered(first, last uint64) {
 	}
 }
 
-// Bound gives the links that wait for other nodes, in batches that [crawl.Engine.TakeLinks] and Inherit understand.
+// Bound gives the links that wait for other nodes, in batches that [crawl.Links.TakeLinks] and Inherit understand.
 func (s *State) Bound(f func(data []byte) error) error { return s.Links.Batches(f) }
 
 // SeedList replays how far a list was taken in.

@@ -3,11 +3,13 @@ package crawl
 import (
 	"context"
 	"fmt"
-	"strings"
+	"slices"
 	"sync/atomic"
+	"time"
 
-	"kumo/internal/base/page"
 	"kumo/internal/base/weburl"
+	"kumo/internal/cluster/member"
+	"kumo/internal/cluster/strategy"
 	"kumo/internal/engine/exchange"
 	"kumo/internal/state/entry"
 	"kumo/internal/state/frontier"
@@ -107,17 +109,6 @@ func (l *Links) refuse(b *batch) (refused []int) {
 	return refused
 }
 
-// admitRoots takes the seeds of other nodes, and where such have redirected to, into scope.
-func (s *scopeSeeds) admitRoots(b *batch) {
-	for i := range b.cands {
-		if it := &b.cands[i].Item; it.Root && b.cands[i].Rule == "" {
-			if u, err := weburl.Parse(strings.Clone(it.URL)); err == nil {
-				s.admit(u, it.Kind == page.Seed && s.asWritten())
-			}
-		}
-	}
-}
-
 // read fills a batch with links that outboxes have written. Strings are parts of one copy of data.
 func (b *batch) read(data []byte) error {
 	b.foreign = true
@@ -154,3 +145,70 @@ func (l *Links) takeLeft() error {
 		return nil
 	})
 }
+
+// Batches returns the links that are to be sent now to those who own their hosts, in batches that their TakeLinks
+// understands, and first those that have had no answer for too long. owner says who that is; it is not asked for hosts
+// that are this node's, and false, as for hosts that will be, lets links wait. Where links are claimed, it says who
+// remembers a host's URLs, and is asked for all hosts. It is called again and again; the more seldom, the fuller are
+// the batches.
+func (l *Links) Batches(now time.Time, owner func(host string) (strategy.Node, bool)) []member.Batch {
+	if l.outbox == nil {
+		return nil
+	}
+	if l.claims != nil {
+		return l.outbox.Batches(now, owner)
+	}
+	all := l.outbox.Batches(now, func(host string) (strategy.Node, bool) {
+		if l.hosts.ours(host) {
+			return here, true
+		}
+		return owner(host)
+	})
+	return slices.DeleteFunc(all, func(b member.Batch) bool {
+		if b.To == here {
+			_ = l.takeBack(b, now) // after an error nothing more is committed, and the run ends with it
+		}
+		return b.To == here
+	})
+}
+
+// here is the owner of hosts that became this node's while links to them waited.
+const here strategy.Node = ""
+
+// Answered tells what a node answered to a batch: see [exchange.Outbox].
+func (l *Links) Answered(from strategy.Node, batch uint64, refused []int, now time.Time) {
+	if l.outbox != nil && from != here {
+		l.outbox.Answered(from, batch, refused, now)
+	}
+}
+
+// takeBack takes links in that have turned out to be this node's.
+func (l *Links) takeBack(from member.Batch, now time.Time) error {
+	var b batch
+	if err := b.read(from.Data); err != nil {
+		return err
+	}
+	b.back = true
+	_, _, err := l.takeIn(&b, true, func(refused []int) { l.outbox.Answered(here, from.Number, refused, now) })
+	return err
+}
+
+// Taken is how many URLs this process has taken from outboxes, its own among them, and queued at once: those that were
+// news.
+func (l *Links) Taken() int64 { return l.taken.Load() }
+
+// Wanted are the hosts whose owners are to be found out, as a [member.Outbox] has them.
+func (l *Links) Wanted() (hosts []string, links []int) { return l.outbox.Wanted() }
+
+// WaitingFor is how many links to a URL's host, or to the slice of it that the URL is in, wait until it is known whose
+// that is.
+func (l *Links) WaitingFor(u weburl.URL) int {
+	return l.outbox.Waiting(l.hosts.slices.At(u.Host(), u.String()))
+}
+
+// Wake lets links be routed at the next call of Batches that rest for hosts whose owners have become known; all of them
+// if hosts is nil.
+func (l *Links) Wake(hosts []string) { l.outbox.Wake(hosts) }
+
+// Outbox is how many links wait for other nodes to take them, and the memory that they take, about.
+func (l *Links) Outbox() (links int, bytes int64) { return l.outbox.Size() }

@@ -3,8 +3,13 @@ package crawl
 import (
 	"context"
 	"fmt"
+	"math"
+	"sync/atomic"
 	"time"
 
+	"golang.org/x/time/rate"
+
+	"kumo/internal/base/stats"
 	"kumo/internal/base/weburl"
 	"kumo/internal/content/policy"
 )
@@ -56,9 +61,6 @@ func (lim *limits) addEarlier(host string, pages int64) {
 	}
 }
 
-// MostPages is how many pages a host may give; 0: without limit.
-func (i *Inspector) MostPages(host string) int64 { return i.limits.quota.Most(host) }
-
 // pageQuota is what counts pages by host; nil where their number is not limited.
 func (lim *limits) pageQuota() *policy.Quota {
 	if !lim.quota.Counts() {
@@ -109,4 +111,75 @@ func (lim *limits) hostPages(host string) (int64, error) {
 		}
 	}
 	return n, nil
+}
+
+// limits counts pages and bytes against the crawl's limits, and stops the run that reaches one.
+type limits struct {
+	cfg   *Config
+	quota *policy.Quota
+	rate  *rate.Limiter
+	tries atomic.Int64 // visits that a URL gets before it has failed
+	bytes atomic.Int64 // over the wire, all runs
+
+	known   *known
+	hosts   *hosts
+	traps   *trapGuard
+	stats   *stats.Counter
+	stopper *stopper
+}
+
+// A stopper ends a run.
+type stopper struct{ cancel context.CancelCauseFunc } // set when the run begins
+
+func (s *stopper) stop(why error) { s.cancel(why) }
+
+func newLimiter(perSecond float64) *rate.Limiter {
+	if perSecond <= 0 {
+		return rate.NewLimiter(rate.Inf, 1)
+	}
+	return rate.NewLimiter(rate.Limit(perSecond), max(1, int(math.Ceil(perSecond/10))))
+}
+
+// stopAtLimits stops a run at once whose limits earlier runs have used up.
+func (lim *limits) stopAtLimits() {
+	switch {
+	case lim.quota.Pages() > 0 && lim.stats.NewPages() >= lim.quota.Pages():
+		lim.stopper.stop(lim.pagesReached())
+	case lim.cfg.Bytes > 0 && lim.bytes.Load() >= lim.cfg.Bytes:
+		lim.stopper.stop(lim.bytesReached())
+	}
+}
+
+// count adds to the bytes, and stops the crawl at their limit.
+func (lim *limits) count(n int64) {
+	if total := lim.bytes.Add(n); lim.cfg.Bytes > 0 && total >= lim.cfg.Bytes {
+		lim.stopper.stop(lim.bytesReached())
+	}
+}
+
+func (lim *limits) pagesReached() error {
+	return policy.LimitReached(stats.Count(lim.quota.Pages(), "pages"))
+}
+
+func (lim *limits) bytesReached() error {
+	return policy.LimitReached(stats.Count(lim.cfg.Bytes, "bytes"))
+}
+
+// mostTries is how many visits a URL gets before it has failed.
+func (lim *limits) mostTries(url string) int {
+	if own := lim.ofURL(url).Tries; own != nil {
+		return *own
+	}
+	return int(lim.tries.Load())
+}
+
+// ofURL is what a URL has in place of the crawl's settings.
+func (lim *limits) ofURL(url string) (own policy.URLSettings) {
+	if len(lim.cfg.Overrides.All()) == 0 {
+		return own
+	}
+	if u, err := weburl.Parse(url); err == nil {
+		own = lim.cfg.Overrides.OfURL(u)
+	}
+	return own
 }

@@ -1,0 +1,57 @@
+package crawl
+
+import (
+	"context"
+	"sync/atomic"
+
+	"kumo/internal/state/frontier"
+	"kumo/internal/state/seen"
+)
+
+// holds keeps workers, and calls that bring URLs, waiting while the crawl has no room or is paused.
+type holds struct {
+	pause    valve
+	disk     diskGuard
+	line     *line
+	outgoing *outgoing
+	frontier *frontier.Frontier
+	known    *known
+	received atomic.Int64 // calls that brought links, seeds or hosts
+}
+
+// admit waits for room for what another node brings, and counts the call.
+func (h *holds) admit(ctx context.Context) error {
+	h.disk.await(ctx)
+	h.await(ctx)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	h.received.Add(1)
+	return nil
+}
+
+// await waits while seen, or the digests, have had their share of memory and no checkpoint has set it aside, and while
+// the frontier's disk does not keep up. Who asks looks at the context.
+func (h *holds) await(ctx context.Context) {
+	h.frontier.Room(ctx)
+	if h.known.db != nil {
+		_ = h.known.db.Room(ctx)
+	}
+	if d, ok := h.known.digests.(*seen.Digests); ok {
+		_ = d.Room(ctx)
+	}
+}
+
+// hold waits while the engine is paused, or cut off from the web, or has more links for other nodes than it may keep.
+func (h *holds) hold(ctx context.Context) {
+	for h.held() && ctx.Err() == nil {
+		h.pause.await(ctx)
+		h.line.await(ctx)
+		h.outgoing.full.await(ctx)
+	}
+}
+
+// held reports whether no new URL is to be taken.
+func (h *holds) held() bool {
+	return h.pause.shut() || h.line.shut() || h.outgoing.full.shut()
+}

@@ -1,0 +1,69 @@
+package crawl
+
+import (
+	"sync/atomic"
+
+	"kumo/internal/base/page"
+	"kumo/internal/state/entry"
+	"kumo/internal/state/recovery"
+	"kumo/internal/state/seen"
+)
+
+// known is what the crawl has met.
+type known struct {
+	seen      recovery.Seen
+	db        *seen.DB // seen, if that is on the disk
+	digests   recovery.Digests
+	undecided atomic.Int64 // URLs in memory that the next merge decides
+	depths    bool         // the depth at which a URL was met matters
+}
+
+// pending is the number of URLs that may have been met before, as far as seen has yet to decide.
+func (k *known) pending() int {
+	n := k.undecided.Load()
+	if k.db != nil {
+		n += k.db.Waiting()
+	}
+	return int(n)
+}
+
+// pendingDedup reports whether seen has yet to decide of some URLs whether they are news.
+func (k *known) pendingDedup() bool { return k.pending() > 0 }
+
+func (k *known) full() bool {
+	d, ok := k.digests.(*seen.Digests)
+	return k.db.Full() || ok && d.Full()
+}
+
+// refer lets later records with the same payload refer to this one.
+func (k *known) refer(rec *page.Record, d *entry.Done) {
+	if rec.Place.ID == "" || rec.Revisit != nil || rec.Response == nil || rec.Response.PayloadLen() == 0 {
+		return
+	}
+	d.Ref = page.Ref{URL: rec.URL, Time: rec.Response.Start, ID: rec.Place.ID, Chunked: rec.Place.Chunked}
+	k.digests.Put(rec.Digest, seen.Ref(d.Ref))
+}
+
+// noteVisit keeps what a visit has found, and when the next is to be.
+func (k *known) noteVisit(b *batch, url string, meta *seen.Meta) {
+	if k.db == nil {
+		return
+	}
+	k.db.UpdateMeta(url, *meta)
+	if !meta.Due.IsZero() {
+		b.entries.Due(url, meta)
+	}
+	if meta.From != "" {
+		b.entries.From(url, meta.From)
+	}
+}
+
+// noteOver keeps which URLs are not fetched any more that were not answered, nor failed for good.
+func (k *known) noteOver(b *batch) {
+	for _, url := range b.over() {
+		b.entries.Ended(url)
+		if k.db != nil {
+			k.db.UpdateMeta(url, seen.Meta{Ended: true})
+		}
+	}
+}

@@ -1,0 +1,66 @@
+package crawl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+
+	"kumo/internal/state/frontier"
+)
+
+// A runner runs the workers.
+type runner struct {
+	interrupts interruptScope
+	hosts      *hosts
+	holds      *holds
+	line       *line
+	workers    *workerPool
+	visits     *visits
+	frontier   *frontier.Frontier
+	stopper    *stopper
+}
+
+// employ lets workers work until the frontier is dry, handing ends, or one of them fails.
+func (c *runner) employ(handing, fetching context.Context, workers int) error {
+	crew, working := errgroup.WithContext(handing)
+	for range workers {
+		crew.Go(func() error { return c.work(working, fetching) })
+	}
+	return crew.Wait()
+}
+
+func (c *runner) work(handing, fetching context.Context) error {
+	for {
+		c.holds.disk.await(handing)
+		c.holds.await(handing)
+		c.holds.hold(handing)
+		v, err := c.frontier.Next(handing)
+		switch {
+		case errors.Is(err, frontier.ErrDry), handing.Err() != nil && v == nil:
+			return nil
+		case err != nil:
+			return err
+		}
+		if c.holds.disk.short() || c.holds.held() { // since it began to wait for a host
+			c.frontier.Postpone(v, 0)
+			continue
+		}
+		if wait, held := c.line.holdsBack(v.URL); held {
+			c.frontier.Postpone(v, wait)
+			continue
+		}
+		w := c.workers.take()
+		if c.hosts.router != nil {
+			w.asks = c.hosts.politenessHost(v)
+			c.workers.begin(w, v.Host, w.asks)
+		}
+		err = w.visit(c.interrupts.join(fetching), v)
+		if c.workers.rest(w); err != nil {
+			err = fmt.Errorf("crawl %s: %w", v.URL, err)
+			c.stopper.stop(err)
+			return err
+		}
+	}
+}
