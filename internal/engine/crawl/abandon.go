@@ -156,7 +156,7 @@ func (a *abandoner) failWith(b *batch, host string, it item.Item, l abandonment)
 	if err != nil {
 		return err
 	}
-	a.batches.tellSkips(b)
+	a.batches.reportSkips(b)
 	a.stats.Forsaken(stats.Visit{Host: host, Failure: string(l.failure)})
 	a.listener.visited(rec)
 	return nil
@@ -169,7 +169,7 @@ func (a *abandoner) commitBatch(b *batch) error {
 	if err != nil {
 		return err
 	}
-	a.batches.tellSkips(b)
+	a.batches.reportSkips(b)
 	return a.failAbandoned(b.found)
 }
 
@@ -195,7 +195,7 @@ func (a *abandoner) release(decided []seen.Decided) error {
 	if err != nil {
 		return err
 	}
-	a.batches.tellSkips(&b)
+	a.batches.reportSkips(&b)
 	if err := a.failAbandoned(b.found); err != nil {
 		return err
 	}

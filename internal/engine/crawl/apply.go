@@ -28,7 +28,7 @@ type batchWriter struct {
 	listener  Listener
 }
 
-func (w *batchWriter) tellSkips(b *batch) {
+func (w *batchWriter) reportSkips(b *batch) {
 	for i := range b.skips {
 		w.listener.skipped(&b.skips[i])
 	}
@@ -49,13 +49,13 @@ func (w *batchWriter) apply(b *batch) error {
 		for i, d := range b.done {
 			w.known.refer(b.records[i], d)
 			b.entries.Done(d)
-			w.known.noteVisit(b, d.URL, &d.Meta)
+			w.known.recordVisit(b, d.URL, &d.Meta)
 		}
 		if len(b.done) == 0 && !b.plan.Due.IsZero() {
-			w.known.noteVisit(b, b.settles, &b.plan)
+			w.known.recordVisit(b, b.settles, &b.plan)
 		}
 		if w.claims != nil && len(b.done) == 0 {
-			w.known.noteOver(b)
+			w.known.recordEnded(b)
 		}
 		return b.entries.Writer
 	})

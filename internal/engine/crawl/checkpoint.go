@@ -110,11 +110,11 @@ func (c *Checkpoints) checkpoint(ctx context.Context) error {
 	if err := c.ledger.Drop(n.Position); err != nil {
 		return err
 	}
-	return c.tellCheckpoint(&n)
+	return c.announceCheckpoint(&n)
 }
 
-// tellCheckpoint tells of a checkpoint that is durable, while no other is made.
-func (c *Checkpoints) tellCheckpoint(n *recovery.Note) error {
+// announceCheckpoint reports a durable checkpoint before the next one can begin.
+func (c *Checkpoints) announceCheckpoint(n *recovery.Note) error {
 	if c.checkpointed == nil {
 		return nil
 	}

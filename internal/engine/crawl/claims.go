@@ -180,15 +180,15 @@ func (c *claims) notePage(b *batch, all []*ending) {
 	}
 }
 
-// isUnsaid reports whether a URL is over, and not said to be.
-func (c *claims) isUnsaid(host, url string) bool {
+// isUnreported reports whether a URL is over, and not said to be.
+func (c *claims) isUnreported(host, url string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.unsaid[host][url] != nil
 }
 
-// hasUnsaid reports whether something of one of some hosts is unsaid; of any host if there are none.
-func (c *claims) hasUnsaid(hosts ...string) bool {
+// hasUnreported reports whether something of one of some hosts is unsaid; of any host if there are none.
+func (c *claims) hasUnreported(hosts ...string) bool {
 	if c == nil {
 		return false
 	}
@@ -197,14 +197,14 @@ func (c *claims) hasUnsaid(hosts ...string) bool {
 	return c.waits(hosts)
 }
 
-// waits is hasUnsaid with mu held.
+// waits is hasUnreported with mu held.
 func (c *claims) waits(hosts []string) bool {
 	return len(hosts) == 0 && len(c.unsaid) > 0 ||
 		slices.ContainsFunc(hosts, func(host string) bool { return len(c.unsaid[host]) > 0 })
 }
 
-// awaitSaid waits until nothing of a host is unsaid.
-func (c *claims) awaitSaid(ctx context.Context, host string) error {
+// awaitReported waits until nothing of a host is unsaid.
+func (c *claims) awaitReported(ctx context.Context, host string) error {
 	for {
 		c.mu.Lock()
 		if len(c.unsaid[host]) == 0 {
@@ -260,8 +260,8 @@ func (c *claims) say(all []*ending) {
 	}
 }
 
-// tellAtRisk has others know of pages whose records are here alone.
-func (c *claims) tellAtRisk(ctx context.Context, all []*ending) error {
+// announceAtRisk reports pages whose records are on this node's disk alone.
+func (c *claims) announceAtRisk(ctx context.Context, all []*ending) error {
 	var pages []AtRisk
 	for _, n := range all {
 		if n.page != nil {

@@ -72,7 +72,7 @@ func (ds *Dispatches) TakeDispatched(ctx context.Context, data []byte) (done []b
 func (ds *Dispatches) takeDispatched(b *batch) (done []bool, sequence uint64, err error) {
 	ds.claims.taking.Lock()
 	defer ds.claims.taking.Unlock()
-	d, err := ds.lookUp(b)
+	d, err := ds.lookUpDispatched(b)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -96,7 +96,7 @@ func (ds *Dispatches) takeDispatched(b *batch) (done []bool, sequence uint64, er
 	if err != nil {
 		return nil, 0, err
 	}
-	ds.batches.tellSkips(b)
+	ds.batches.reportSkips(b)
 	return d.done, sequence, ds.abandons.failAbandoned(b.found)
 }
 
@@ -116,9 +116,9 @@ type dispatched struct {
 	tenures []int
 }
 
-// lookUp asks the URL database for each link of a batch, which reads the disk for those that it may know. It is called
+// lookUpDispatched asks the URL database for each link of a batch, which reads the disk for those that it may know. It is called
 // with claims.taking held.
-func (ds *Dispatches) lookUp(b *batch) (d dispatched, err error) {
+func (ds *Dispatches) lookUpDispatched(b *batch) (d dispatched, err error) {
 	claimed := ds.outbox.Earlier() == 0
 	for i := range b.cands {
 		c := &b.cands[i]
@@ -127,7 +127,7 @@ func (ds *Dispatches) lookUp(b *batch) (d dispatched, err error) {
 			if met, _, err = ds.known.db.Get(c.Item.URL); err != nil {
 				return d, err
 			}
-			over = met.Over() && claimed && !ds.claims.isUnsaid(ds.hosts.sliceOf(c), c.Item.URL) // unsaid is noted before it is over
+			over = met.Over() && claimed && !ds.claims.isUnreported(ds.hosts.sliceOf(c), c.Item.URL) // unsaid is noted before it is over
 		}
 		d.done = append(d.done, over)
 		d.met = append(d.met, met)
@@ -187,8 +187,8 @@ func (ds *Dispatches) enterNew(b *batch, c *entry.Candidate, tenure int) {
 	b.found = append(b.found, f)
 }
 
-// keepSaying says what was fetched, until the context ends.
-func (ds *Dispatches) keepSaying(ctx context.Context) error {
+// keepReporting reports finished URLs once they are durable, until the context ends.
+func (ds *Dispatches) keepReporting(ctx context.Context) error {
 	if ds.claims == nil {
 		return nil
 	}
@@ -205,7 +205,7 @@ func (ds *Dispatches) keepSaying(ctx context.Context) error {
 			continue
 		}
 		// the run ends, with that or with what failed
-		if ds.ledger.WaitDurable(ctx, sequence) != nil || ds.claims.tellAtRisk(ctx, all) != nil {
+		if ds.ledger.WaitDurable(ctx, sequence) != nil || ds.claims.announceAtRisk(ctx, all) != nil {
 			ds.claims.claimed(all)
 			return nil
 		}
@@ -213,8 +213,8 @@ func (ds *Dispatches) keepSaying(ctx context.Context) error {
 	}
 }
 
-// sayLast says, when all is durable, what was fetched since keepSaying has ended.
-func (ds *Dispatches) sayLast() {
+// reportLast reports the URLs that finished after keepReporting ended. The caller has made them durable.
+func (ds *Dispatches) reportLast() {
 	if ds.claims == nil {
 		return
 	}

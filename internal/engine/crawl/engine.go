@@ -103,7 +103,7 @@ func New(config Config, p Parts, s *recovery.State) *Engine {
 	moves := transfer.New(transfer.Config{Ledger: log, Frontier: front, DB: known.db, Abandoned: views.Abandoned,
 		Quota: lim.pageQuota(), Now: cfg.Now, Ours: hosts.ours, Hash: origins.hash, Intern: names.intern,
 		Reported: ends.wasReported, Wait: moved.awaitTransfer, Removed: moved.hostsRemoved, Received: p.Arrived,
-		Rank: ranks.rankAll, Give: moved.giveArrived, Worth: ranks.worth(), Cookies: p.Cookies}, s.Unsettled)
+		Rank: ranks.rankAll, Give: moved.addArrived, Worth: ranks.worth(), Cookies: p.Cookies}, s.Unsettled)
 
 	deferred := &deferredURLs{file: p.Deferred, upTo: s.DeferredUpTo}
 	admit := &admission{cfg: cfg, hooks: p.Hooks, rules: rules, known: known, names: names, traps: traps, ranks: ranks,
@@ -157,12 +157,12 @@ func New(config Config, p Parts, s *recovery.State) *Engine {
 	}
 	e.watches = []func(context.Context) error{e.Checkpoints.keepUp, func(ctx context.Context) error {
 		return hold.disk.watchSpace(ctx, cfg, p.Listener)
-	}, e.recrawls.keepDue, e.Checkpoints.keepDeciding, e.stuck.keepMoving, line.keepLine, e.Dispatches.keepSaying,
+	}, e.recrawls.keepDue, e.Checkpoints.keepDeciding, e.stuck.keepMoving, line.keepLine, e.Dispatches.keepReporting,
 		keeper.keepRanks, log.Run}
 	back := &restorer{hosts: hosts, roots: roots, names: names, ranks: ranks, robots: p.Robots, transfer: moves,
 		frontier: front, ledger: log}
 	e.resumed.broken = back.restore(s)
-	e.skips.unsaid = back.unsaid
+	e.skips.filtered = back.filtered
 	return e
 }
 
@@ -214,16 +214,16 @@ func (e *Engine) Run(ctx context.Context, seeds []weburl.URL, workers int) error
 	if err := e.limits.recallHosts(handing); err != nil && handing.Err() == nil { // if it has ended, nothing is fetched
 		return err
 	}
-	if err := e.Links.takeLeft(); err != nil {
+	if err := e.Links.admitLeft(); err != nil {
 		return err
 	}
-	if err := e.Seeding.roots.tellRoots(); err != nil {
+	if err := e.Seeding.roots.announceRedirects(); err != nil {
 		return err
 	}
 	if err := e.Seeding.seed(seeds); err != nil {
 		return err
 	}
-	if err := e.skips.sayLeftOut(); err != nil {
+	if err := e.skips.reportFiltered(); err != nil {
 		return err
 	}
 	e.limits.stopAtLimits()
@@ -259,7 +259,7 @@ func (e *Engine) end(ctx, handing context.Context) error {
 	if err := e.ledger.Close(); err != nil {
 		return err
 	}
-	e.Dispatches.sayLast()
+	e.Dispatches.reportLast()
 	if stopped == nil {
 		return e.stuck.err()
 	}

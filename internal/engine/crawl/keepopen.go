@@ -50,7 +50,7 @@ func (e *Engine) Idle() bool {
 	// What leaves the outbox becomes undecided, or waits; what is decided waits. What was fetched is unsaid before it
 	// leaves the frontier. What waits when it has been looked for
 	// makes a move.
-	if !dry || !e.Links.outbox.Empty() || e.known.pendingDedup() || e.Dispatches.claims.hasUnsaid() {
+	if !dry || !e.Links.outbox.Empty() || e.known.pendingDedup() || e.Dispatches.claims.hasUnreported() {
 		return false
 	}
 	dry, now := e.frontier.Dry()

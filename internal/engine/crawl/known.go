@@ -44,8 +44,8 @@ func (k *known) refer(rec *page.Record, d *entry.Done) {
 	k.digests.Put(rec.Digest, seen.Ref(d.Ref))
 }
 
-// noteVisit keeps what a visit has found, and when the next is to be.
-func (k *known) noteVisit(b *batch, url string, meta *seen.Meta) {
+// recordVisit records the result of a visit, and when the next is due.
+func (k *known) recordVisit(b *batch, url string, meta *seen.Meta) {
 	if k.db == nil {
 		return
 	}
@@ -58,8 +58,8 @@ func (k *known) noteVisit(b *batch, url string, meta *seen.Meta) {
 	}
 }
 
-// noteOver keeps which URLs are not fetched any more that were not answered, nor failed for good.
-func (k *known) noteOver(b *batch) {
+// recordEnded records the URLs that end with a batch without an answer or a final failure.
+func (k *known) recordEnded(b *batch) {
 	for _, url := range b.over() {
 		b.entries.Ended(url)
 		if k.db != nil {

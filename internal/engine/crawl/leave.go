@@ -81,6 +81,6 @@ func (w *worker) shed(v *frontier.Visit, rule, why string) error {
 	if err != nil {
 		return err
 	}
-	w.visits.batches.tellSkips(&w.batch)
+	w.visits.batches.reportSkips(&w.batch)
 	return w.done(v, visitOutcome{})
 }

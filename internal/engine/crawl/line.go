@@ -394,8 +394,8 @@ func (l *line) reach(ctx context.Context, origin string, by outage.Way) error {
 	return l.check.Check(ctx, origin+"/")
 }
 
-// sayScarce says, now and then, that this machine has no sockets.
-func (l *line) sayScarce(why string) {
+// reportScarce reports, once a minute at most, that this machine has no sockets.
+func (l *line) reportScarce(why string) {
 	now := l.cfg.Now()
 	l.mu.Lock()
 	say := now.Sub(l.scarce) >= sayOffAgain

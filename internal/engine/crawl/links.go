@@ -86,7 +86,7 @@ func (l *Links) takeIn(b *batch, refuses bool, also func(refused []int)) (refuse
 		return nil, 0, err
 	}
 	l.taken.Add(int64(len(b.found)))
-	l.batches.tellSkips(b)
+	l.batches.reportSkips(b)
 	return refused, sequence, l.abandons.failAbandoned(b.found)
 }
 
@@ -119,8 +119,8 @@ func (b *batch) read(data []byte) error {
 	})
 }
 
-// takeLeft takes in what an earlier run, which had others beside it, has left for them.
-func (l *Links) takeLeft() error {
+// admitLeft admits the links that an earlier run, which had a router, has left in its outbox.
+func (l *Links) admitLeft() error {
 	if len(l.left) == 0 {
 		return nil
 	}

@@ -97,7 +97,7 @@ func (w *worker) retry(v *frontier.Visit, rec *page.Record, f visitOutcome) erro
 func (o *outcomes) excuse(v *frontier.Visit, f visitOutcome) visitOutcome {
 	o.attempts.note(o.cfg.Now(), f)
 	if f.failure == page.Local {
-		o.line.sayScarce(f.detail)
+		o.line.reportScarce(f.detail)
 		return f.forgiven(v, frontier.NoRequest) // who dials has waited already
 	}
 	by, ofLine := outage.WayOf(f.failure)

@@ -51,8 +51,8 @@ func (h *transferHooks) hostsRemoved(hosts []string, robots []item.Item) {
 	})
 }
 
-// giveArrived tells what links are worth to URLs that come from another node, as it has found them.
-func (h *transferHooks) giveArrived(all []transfer.Worth) {
+// addArrived gives the ranking the worth of links to URLs that another node hands over.
+func (h *transferHooks) addArrived(all []transfer.Worth) {
 	if h.ranks.Links == nil || len(all) == 0 {
 		return
 	}

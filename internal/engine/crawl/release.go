@@ -21,7 +21,7 @@ func (ds *Dispatches) ReleaseHosts(ctx context.Context, hosts []string,
 	settled := make(chan string, len(hosts))
 	var ready []string
 	for _, host := range hosts {
-		if busy[host] == nil && !ds.claims.hasUnsaid(host) {
+		if busy[host] == nil && !ds.claims.hasUnreported(host) {
 			ready = append(ready, host)
 			continue
 		}
@@ -58,7 +58,7 @@ func (ds *Dispatches) settle(ctx context.Context, host string, over <-chan struc
 		}
 		over = ds.workers.busy([]string{host})[host] // its robots.txt may have been asked for at the same time
 	}
-	return ds.claims.awaitSaid(ctx, host)
+	return ds.claims.awaitReported(ctx, host)
 }
 
 // releaseSettled gives up hosts at which nothing is under way.
@@ -115,5 +115,5 @@ func (ds *Dispatches) HeldHosts(f func(host string) error) error {
 // Waits reports whether something of a host waits, is under way, or was fetched and is not said yet.
 func (ds *Dispatches) Waits(host string) bool {
 	i, _ := ds.frontier.Host(host)
-	return i.Waiting > 0 || i.Active > 0 || ds.claims.hasUnsaid(host)
+	return i.Waiting > 0 || i.Active > 0 || ds.claims.hasUnreported(host)
 }

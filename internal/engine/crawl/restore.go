@@ -17,7 +17,7 @@ import (
 
 // A restorer puts what an earlier run has left back into the frontier.
 type restorer struct {
-	unsaid   []entry.Candidate // see skipReports
+	filtered []entry.Candidate // see skipReports
 	hosts    *hosts
 	roots    *scopeSeeds
 	names    *names
@@ -63,7 +63,7 @@ func (r *restorer) restore(s *recovery.State) error {
 		return nil
 	})
 	r.restoreDelays()
-	r.unsaid = slices.SortedFunc(maps.Values(s.Unexplained),
+	r.filtered = slices.SortedFunc(maps.Values(s.Unexplained),
 		func(a, b entry.Candidate) int { return strings.Compare(a.Item.URL, b.Item.URL) })
 	s.Release()
 	return err

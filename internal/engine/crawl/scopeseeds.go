@@ -63,7 +63,7 @@ func (s *scopeSeeds) addRoot(it *item.Item) error {
 	r := statefile.SeedEntry{URL: it.URL, Redirect: it.Kind == page.Redirect, Seed: it.Kind == page.Seed && s.asWritten()}
 	news, err := s.enterRoot(it.URL, r)
 	if news && err == nil {
-		s.tellRoot(&r)
+		s.announceRedirect(&r)
 	}
 	return err
 }
@@ -76,7 +76,7 @@ func (s *scopeSeeds) divertRoot(it *item.Item) {
 	}
 }
 
-func (s *scopeSeeds) tellRoot(r *statefile.SeedEntry) {
+func (s *scopeSeeds) announceRedirect(r *statefile.SeedEntry) {
 	if s.tell == nil || !r.Redirect {
 		return
 	}
@@ -85,13 +85,13 @@ func (s *scopeSeeds) tellRoot(r *statefile.SeedEntry) {
 	}
 }
 
-// tellRoots tells what an earlier run may have died before it could.
-func (s *scopeSeeds) tellRoots() error {
+// announceRedirects tells other nodes again of all redirects: an earlier run may have died before it could.
+func (s *scopeSeeds) announceRedirects() error {
 	if s.tell == nil {
 		return nil
 	}
 	return s.file.Each(func(r statefile.SeedEntry) error {
-		s.tellRoot(&r)
+		s.announceRedirect(&r)
 		return nil
 	})
 }

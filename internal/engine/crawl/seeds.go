@@ -210,7 +210,7 @@ func (s *Seeding) takeSeeds(seeds, known []weburl.URL, take func(host string) bo
 	if err != nil {
 		return err
 	}
-	s.batches.tellSkips(&b)
+	s.batches.reportSkips(&b)
 	return s.abandons.failAbandoned(b.found)
 }
 

@@ -59,7 +59,7 @@ func (s *stuckGuard) keepMoving(ctx context.Context) error {
 		if !s.frontier.Stuck() {
 			moves = 0
 		} else if moves == was {
-			if err := s.giveUpStuck(); err != nil {
+			if err := s.abandonStuck(); err != nil {
 				return err
 			}
 		}
@@ -67,7 +67,7 @@ func (s *stuckGuard) keepMoving(ctx context.Context) error {
 	}
 }
 
-func (s *stuckGuard) giveUpStuck() error {
+func (s *stuckGuard) abandonStuck() error {
 	var stuck []string
 	for h, err := range s.frontier.Inspector().Hosts(maxStuck, frontier.ByWaiting) {
 		if err != nil {
@@ -80,7 +80,7 @@ func (s *stuckGuard) giveUpStuck() error {
 	}
 	before := s.urls
 	for _, host := range stuck {
-		if err := s.giveUpHost(host); err != nil {
+		if err := s.abandonHost(host); err != nil {
 			return err
 		}
 	}
@@ -90,8 +90,8 @@ func (s *stuckGuard) giveUpStuck() error {
 	return nil
 }
 
-// giveUpHost gives up all that waits at a host. If something comes to it later, its robots.txt is asked for anew.
-func (s *stuckGuard) giveUpHost(host string) error {
+// abandonHost abandons all pending URLs of a host. Its robots.txt is fetched again if more URLs come.
+func (s *stuckGuard) abandonHost(host string) error {
 	why := "it waited, and nothing would have woken it"
 	origins := s.frontier.Parked(host)
 	if len(origins) > 0 {

@@ -42,3 +42,17 @@ func TestWorkersShareLinkBuffers(t *testing.T) {
 		}
 	}
 }
+
+// TestBatchPoolTakesTheBatchUsedLast tests that a batch comes back empty, with buffers that another batch has freed.
+func TestBatchPoolTakesTheBatchUsedLast(t *testing.T) {
+	var p batchPool
+	first, second := p.take(), p.take()
+	first.cands = append(first.cands, entry.Candidate{Host: "a.test"})
+	first.links, first.settles = 1, "http://a.test/"
+	p.put(second)
+	p.put(first)
+	b := p.take()
+	if b != first || !b.empty() || b.links != 0 || b.settles != "" || cap(b.cands) == 0 || len(p.free) != 0 {
+		t.Errorf("got batch %+v, %d buffers left", b, len(p.free))
+	}
+}

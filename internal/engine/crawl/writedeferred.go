@@ -18,7 +18,7 @@ const deferredChunk = 1 << 13
 // a merge of an earlier run has decided.
 type skipReports struct {
 	deferred  *deferredURLs
-	unsaid    []entry.Candidate // new URLs that a rule filters, of which no skip is written yet
+	filtered  []entry.Candidate // new URLs that a rule filters, of which no skip is written yet
 	known     *known
 	admission *admission
 	abandons  *abandoner
@@ -91,10 +91,10 @@ type deferredURLs struct {
 	upTo int64               // how much of it earlier runs, and this one, have reported as skipped
 }
 
-// sayLeftOut says of URLs why they are left out that a merge had to decide when the last process ended, and that are
-// news without one.
-func (r *skipReports) sayLeftOut() error {
-	for part := range slices.Chunk(r.unsaid, maxKept) {
+// reportFiltered writes the skips of filtered URLs that were undecided when the last process ended, and are new without
+// a merge.
+func (r *skipReports) reportFiltered() error {
+	for part := range slices.Chunk(r.filtered, maxKept) {
 		var b batch
 		for i := range part {
 			r.admission.route(&b, &part[i])
@@ -103,6 +103,6 @@ func (r *skipReports) sayLeftOut() error {
 			return err
 		}
 	}
-	r.unsaid = nil
+	r.filtered = nil
 	return nil
 }
