@@ -98,7 +98,7 @@ func (t *tally) add(name string, pages int64) {
 	}
 }
 
-// full reports whether a name has its pages, and may whether it has them if those under way are answered.
+// full reports whether a name has reached its limit; may, whether it has once all pages in flight are answered.
 func (t *tally) full(name string) (full, may bool) {
 	if !t.counts() || name == "" {
 		return false, false
@@ -171,7 +171,7 @@ func (q *Quota) AddEarlierOfDomain(domain string, pages int64) {
 	q.domains.add(domain, pages)
 }
 
-// SetComplete says that all was told AddEarlier is to be told.
+// SetComplete marks the counts of earlier runs as fully loaded.
 func (q *Quota) SetComplete() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -82,7 +82,7 @@ func (s *Survey) followSitemap(v *frontier.Visit, u weburl.URL, ref string) (why
 		return ""
 	}
 	before := len(s.asked)
-	h.queued-- // one of the two is none
+	h.queued-- // the redirect replaces the sitemap that redirected
 	s.queue(h, &v.Item, to, v.Redirects+1)
 	if len(s.asked) == before {
 		h.queued++

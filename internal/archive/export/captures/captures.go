@@ -45,7 +45,7 @@ type Capture struct {
 	lost   bool      // the record with the body is not there
 }
 
-// A Visit is what pages.jsonl says of a visit that no record does.
+// A Visit holds the members of a line of pages.jsonl that exports copy.
 type Visit = jsonl.Visit
 
 // A Place is where a record lies.

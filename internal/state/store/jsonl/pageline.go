@@ -45,7 +45,7 @@ type PageLine struct {
 	sum *page.Digest // in place of Digest, while the line is written
 }
 
-// A Visit is what a line has that the response does not tell.
+// A Visit holds the members of a line that exports copy, because they do not read them from the WARC record.
 type Visit struct {
 	From          string `json:"from,omitempty"`              // the page that named the URL
 	NearDuplicate string `json:"near_duplicate_of,omitempty"` // the URL of a page with nearly the same text
