@@ -201,7 +201,7 @@ func (u *Uploader) Run(ctx context.Context) error {
 			err = errors.Join(claimed, err)
 		} else if err == nil && len(todo) == 0 && u.ledger.listed && (ending || !u.lists.partsDue()) {
 			if !ending {
-				u.wait(ctx, 0)
+				u.wait(ctx, 0, false)
 			} else if err = u.claim.complete(ctx); err == nil {
 				return nil
 			}
@@ -214,7 +214,7 @@ func (u *Uploader) Run(ctx context.Context) error {
 		case errors.Is(err, ErrRefused):
 			u.fails(err, 0)
 			for !u.isEnding() && ctx.Err() == nil {
-				u.wait(ctx, mostPause) // and the status counts waiting files all the same
+				u.wait(ctx, mostPause, false) // and the status counts waiting files all the same
 			}
 			return u.waits(err)
 		case errors.Is(err, ErrTaken):
@@ -243,7 +243,7 @@ func (u *Uploader) Run(ctx context.Context) error {
 			next = min(next, left)
 		}
 		u.fails(err, next)
-		u.wait(ctx, next)
+		u.wait(ctx, next, ending)
 	}
 }
 
@@ -257,8 +257,9 @@ func pause(failures int) time.Duration {
 	return min(leastPause<<min(failures-1, 20), mostPause)
 }
 
-// wait returns when the time has passed, or, without one, when a file was closed. It does so too when the run ends.
-func (u *Uploader) wait(ctx context.Context, d time.Duration) {
+// wait returns when the time has passed, or, without one, when a file was closed. It does so too when the run ends,
+// unless the caller has acted on that: what the caller has seen counts, as the run may end at any moment.
+func (u *Uploader) wait(ctx context.Context, d time.Duration, ending bool) {
 	var passed <-chan time.Time
 	if d > 0 {
 		t := time.NewTimer(d)
@@ -266,7 +267,7 @@ func (u *Uploader) wait(ctx context.Context, d time.Duration) {
 		passed = t.C
 	}
 	end := u.end
-	if u.isEnding() {
+	if ending {
 		end = nil
 	}
 	for {

@@ -264,6 +264,15 @@ func TestAFileThatIsNeverTakenIsSeldomTried(t *testing.T) {
 	})
 }
 
+// TestARunThatEndsBeforeTheWaitIsNotMissed ends a run after Run has looked whether it has, and before it waits.
+func TestARunThatEndsBeforeTheWaitIsNotMissed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := &Uploader{poke: make(chan struct{}, 1), end: make(chan struct{})}
+		u.End(0)
+		u.wait(t.Context(), 0, false) // or synctest says that all goroutines are blocked
+	})
+}
+
 func TestPausesHaveABound(t *testing.T) {
 	for failures, want := range map[int]time.Duration{1: time.Second, 2: 2 * time.Second, 9: 256 * time.Second,
 		10: 5 * time.Minute, 1 << 40: 5 * time.Minute} {
