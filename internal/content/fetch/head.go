@@ -204,19 +204,19 @@ func (hd *head) frame(h http.Header) error {
 // it is the same (RFC 9110 8.6): what is put together from copies of an answer has it so. Lengths that differ could be
 // read in two ways.
 func (hd *head) readLength(h http.Header) error {
-	all, said := h["Content-Length"], false
+	all, first := h["Content-Length"], ""
 	for _, list := range all {
 		for value := range strings.SplitSeq(list, ",") {
-			n, err := strconv.ParseUint(strings.Trim(value, " \t"), 10, 63)
-			if err != nil || said && int64(n) != hd.length {
+			value = strings.Trim(value, " \t")
+			n, err := strconv.ParseUint(value, 10, 63)
+			if err != nil || first != "" && value != first { // 05 and 5 differ, too, as net/http and browsers have it
 				return malformed("Content-Length", strings.Join(all, ", "))
 			}
-			hd.length, said = int64(n), true
+			hd.length, first = int64(n), value
 		}
 	}
-	if said {
-		first, _, _ := strings.Cut(all[0], ",")
-		all[0] = strings.TrimRight(first, " \t")
+	if first != "" {
+		all[0] = first
 		h["Content-Length"] = all[:1]
 	}
 	return nil
