@@ -33,7 +33,7 @@ const filterExample = `  kumo check filter ./my.py https://example.com/ https://
 
 // filterCheck is kumo check filter's flags.
 type filterCheck struct {
-	filters setting.Values // of which the settings of filters count
+	filters setting.Values // only Filter is used
 	src     source
 	base    string
 	links   int

@@ -15,7 +15,7 @@ import (
 	"kumo/internal/engine/filter/star"
 )
 
-// checkFilters returns what is wrong with the settings of filters, and runs nothing.
+// checkFilters validates the settings of filters without running any.
 func checkFilters(c *setting.Filter) error {
 	switch {
 	case c.Procs < 0:

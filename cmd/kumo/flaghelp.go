@@ -20,7 +20,10 @@ const (
 // withSettingsHelp gives a command that has flags of a crawl's settings --help-all. --help shows the basic ones.
 func withSettingsHelp(cmd *cobra.Command) *cobra.Command {
 	cmd.Flags().BoolFunc(helpAll, "print help for all flags", func(string) error {
-		cmd.Annotations = map[string]string{helpAll: ""}
+		if cmd.Annotations == nil {
+			cmd.Annotations = map[string]string{}
+		}
+		cmd.Annotations[helpAll] = ""
 		return pflag.ErrHelp
 	})
 	return cmd

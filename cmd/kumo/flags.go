@@ -21,7 +21,7 @@ import (
 // options are the settings of kumo crawl, and how a command uses them.
 type options struct {
 	setting.Values
-	idle      bool     // nothing is to be fetched, so that secrets are not needed
+	idle      bool     // the command fetches nothing, so it needs no secrets
 	seedFiles []string // what earlier runs' seeds came from
 	warnings  []string // of how the settings were read
 	place     string   // the URL of the place that files are uploaded to; "" if they stay in the folder

@@ -53,7 +53,7 @@ type follower struct {
 	taking  int
 	open    int          // chunks that wait for this node to take them in
 	came    atomic.Int64 // chunks and roots that were given to the engine
-	dirty   bool         // look is to be called
+	dirty   bool         // the follower must look again
 	ran     bool         // this process has seen the crawl run
 	ending  *time.Timer  // the node ends when it fires
 	looked  time.Time    // for the limit

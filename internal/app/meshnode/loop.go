@@ -228,7 +228,7 @@ func (l *loop) hasNobody() bool {
 	return l.peer.Overlay().Len() == 0 && l.until(l.peer.Machine().Awaited()) <= 0
 }
 
-// leave begins to give all that this node has to others.
+// leave starts to transfer all hosts and records of this node to others.
 func (l *loop) leave() {
 	if l.leaving {
 		return

@@ -9,6 +9,7 @@ package setting
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"kumo/internal/app/job"
 	"kumo/internal/base/settings"
@@ -25,7 +26,7 @@ type Values struct {
 	Out          string
 	Work         string // the local folder of a crawl whose files go to a place
 	KeepLocal    bool
-	PlaceWait    Duration
+	PlaceWait    time.Duration
 	Text, Index  bool
 	Fields       string
 	Filter       Filter
@@ -37,7 +38,7 @@ type Values struct {
 	Login        string
 	Proxies      []string
 	Sinks        []string
-	SinkWait     Duration
+	SinkWait     time.Duration
 	Metrics      string
 	UI           UI
 	Profile      string
@@ -51,7 +52,7 @@ type Values struct {
 type Filter struct {
 	Commands []string
 	Procs    int
-	Timeout  Duration
+	Timeout  time.Duration
 	Memory   int64  // bytes
 	Default  string // one of filter.Defaults
 }
@@ -206,8 +207,8 @@ func (s *Setting) Stored(v *Values) (settings.Setting, bool) {
 	return settings.Setting{Key: s.Key, Values: values}, len(values) > 0 && values[0] != ""
 }
 
-// ValueName is the name of the setting's value for people: that in its help, or the words of a choice. It is "" for
-// what is true or false.
+// ValueName returns the placeholder of the value in help and docs: the quoted name in Help, or the words of a choice.
+// It is "" for a boolean.
 func (s *Setting) ValueName() string {
 	if _, rest, ok := strings.Cut(s.Help, "`"); ok {
 		name, _, _ := strings.Cut(rest, "`")

@@ -30,9 +30,6 @@ type List interface {
 	GetSlice() []string
 }
 
-// Duration is a time.
-type Duration = time.Duration
-
 // assign sets a value to texts, one element each if it is a list.
 func assign(v Value, texts []string) error {
 	if list, ok := v.(List); ok {
@@ -46,7 +43,7 @@ func assign(v Value, texts []string) error {
 
 type textValue struct{ p *string }
 
-// Text is a value of any text.
+// Text returns a value that accepts any text.
 func Text(p *string) Value { return textValue{p} }
 
 func (t textValue) String() string        { return *t.p }
@@ -55,7 +52,7 @@ func (t textValue) Set(text string) error { *t.p = text; return nil }
 
 type boolValue struct{ p *bool }
 
-// Bool is true or false.
+// Bool returns a value that accepts true and false.
 func Bool(p *bool) Value { return boolValue{p} }
 
 func (b boolValue) String() string   { return strconv.FormatBool(*b.p) }
@@ -69,7 +66,7 @@ func (b boolValue) Set(text string) (err error) {
 
 type intValue[T int | int64] struct{ p *T }
 
-// Int is a whole number.
+// Int returns a value that accepts whole numbers.
 func Int[T int | int64](p *T) Value { return intValue[T]{p} }
 
 func (i intValue[T]) String() string { return strconv.FormatInt(int64(*i.p), 10) }
@@ -86,7 +83,7 @@ func (i intValue[T]) Set(text string) error {
 
 type floatValue struct{ p *float64 }
 
-// Float is a number.
+// Float returns a value that accepts numbers.
 func Float(p *float64) Value { return floatValue{p} }
 
 func (f floatValue) String() string { return strconv.FormatFloat(*f.p, 'g', -1, 64) }
@@ -101,7 +98,7 @@ func (f floatValue) Set(text string) (err error) {
 
 type boundValue struct{ n *int64 }
 
-// Bound is a number of things, 0 for no limit, that is stored as job.Bound has it.
+// Bound returns a value that accepts numbers from 0, which means no limit and is stored as -1 (job.Bound).
 func Bound(n *int64) Value { return boundValue{n} }
 
 func (m boundValue) Set(text string) error {
@@ -118,7 +115,7 @@ func (m boundValue) Type() string   { return "int" }
 
 type durationValue struct{ d *time.Duration }
 
-// Time is a duration as Go writes it, in which days and weeks are understood, too: 90s, 1h30m, 7d, 2w.
+// Time returns a value that accepts durations in Go's notation, and days and weeks: 90s, 1h30m, 7d, 2w.
 func Time(d *time.Duration) Value { return durationValue{d} }
 
 func (d durationValue) Type() string { return "duration" }
@@ -137,7 +134,7 @@ func (d durationValue) Set(text string) (err error) {
 
 type delayBound struct{ d *time.Duration }
 
-// DelayBound is a duration that is stored as negative where it is 0.
+// DelayBound returns a value that accepts durations from 0, which is stored as -1.
 func DelayBound(d *time.Duration) Value { return delayBound{d} }
 
 func (d delayBound) Type() string { return "duration" }
@@ -163,7 +160,7 @@ func (d delayBound) Set(text string) error {
 	return nil
 }
 
-// longUnits are units that Go does not know.
+// longUnits matches days and weeks, which time.ParseDuration does not accept.
 var longUnits = regexp.MustCompile(`(\d+\.?\d*|\.\d+)([dw])`)
 
 // ParseDuration reads a duration in which days and weeks are understood.
@@ -187,7 +184,7 @@ func ParseDuration(text string) (time.Duration, error) {
 
 type sizeValue[T int64 | uint64] struct{ n *T }
 
-// Size is a number of bytes: 500, 64KiB, 1.5GB.
+// Size returns a value that accepts numbers of bytes: 500, 64KiB, 1.5GB.
 func Size[T int64 | uint64](n *T) Value { return sizeValue[T]{n} }
 
 // FormatSize writes bytes with the largest unit that leaves a whole number.
@@ -245,7 +242,7 @@ type choice struct {
 	words []string
 }
 
-// Choice is a text that is one of a few words.
+// Choice returns a value that accepts one of a few words.
 func Choice(p *string, words []string) Value {
 	return choice{func() string { return *p }, func(w string) error { *p = w; return nil }, words}
 }
@@ -266,7 +263,7 @@ func (c choice) Set(text string) error {
 	return c.set(text)
 }
 
-// ScopeOf is a choice of which URLs belong to a crawl, seen from its seeds.
+// ScopeOf returns a choice of the scope of a crawl: which URLs belong to it, relative to its seeds.
 func ScopeOf(mode *weburl.Mode) Value {
 	return choice{func() string { return mode.String() }, func(word string) (err error) {
 		*mode, err = weburl.ParseMode(word)
@@ -281,7 +278,7 @@ func sitemaps(p *policy.Sitemaps) Value {
 	}, policy.SitemapsNames()}
 }
 
-// obey is a choice that is stored as whether robots.txt is ignored.
+// obey returns the choice between obey and ignore, stored as true for ignore.
 func obey(ignore *bool) Value {
 	words := []string{"obey", "ignore"}
 	return choice{func() string {
@@ -355,7 +352,7 @@ func (l list[T]) Replace(texts []string) error {
 	return nil
 }
 
-// Texts is a list of texts, each given by itself.
+// Texts returns a list of texts; each Set adds one.
 func Texts(p *[]string) Value {
 	return list[string]{p, func(text string) (string, error) { return text, nil }, func(text string) string { return text },
 		"stringArray"}

@@ -141,8 +141,7 @@ func (d *district) after(pages int64, do func()) (wait func()) {
 	return doing.Wait
 }
 
-// untilCutOff waits until the crawl of a job knows that it is cut off from the web, however slow the machine is, and
-// then for a moment.
+// untilCutOff waits until the crawl of a job knows that it is cut off from the web, however slow the machine is.
 func (d *district) untilCutOff(j *job.Job) (wait func()) {
 	told, before := make(chan struct{}, 1), j.Listener.CutOff
 	j.Listener.CutOff = func(since time.Time, why string) {
@@ -160,7 +159,6 @@ func (d *district) untilCutOff(j *job.Job) (wait func()) {
 		case <-time.After(time.Minute):
 		case <-d.Context().Done():
 		}
-		time.Sleep(time.Second)
 	}
 }
 

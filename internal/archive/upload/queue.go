@@ -28,7 +28,7 @@ func newQueue(cfg *Config, there *away.Manifest) *queue {
 	return &queue{cfg: cfg, there: there, done: map[string]bool{}, grown: map[string]bool{}, tries: map[string]int{}}
 }
 
-// A waiting file is to be uploaded.
+// A waiting is a file in the queue for upload.
 type waiting struct {
 	name string
 	size int64

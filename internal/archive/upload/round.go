@@ -18,7 +18,7 @@ import (
 const perRound = 8
 
 // round uploads the first waiting files, lists them in the manifest, and drops files that the folder does not need any
-// more. With an error it has done all that it could.
+// more. After an error it continues with the other files, and returns all errors.
 func (u *Uploader) round(ctx context.Context, todo []waiting) error {
 	u.worst = 0
 	if err := u.claim.check(ctx); err != nil {

@@ -38,7 +38,7 @@ func (c *Column) Value(r *Row) (any, bool) {
 		return int64(v), c.Name != "depth" || v >= 0
 	case string, int64, bool, time.Time, []Variant:
 		return v, true
-	case fmt.Stringer: // an address, whose zero value is one that is not known
+	case fmt.Stringer: // an address; its zero value means unknown
 		return v.String(), !reflect.ValueOf(v).IsZero()
 	default:
 		panic("kumo: a column of type " + c.kind.String()) // which the test of columns finds

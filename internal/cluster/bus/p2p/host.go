@@ -56,7 +56,11 @@ func (m *Messenger) openHost(key crypto.PrivKey) (host.Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	return m.assemble(key, listen, limits)
+	h, err := m.assemble(key, listen, limits)
+	if err != nil {
+		return nil, err // and not a host that is nil
+	}
+	return h, nil
 }
 
 // relayOptions bound what this node relays for others.
