@@ -18,7 +18,7 @@ import (
 const perRound = 8
 
 // round uploads the first waiting files, lists them in the manifest, and drops files that the folder does not need any
-// more. After an error it continues with the other files, and returns all errors.
+// more. After a failed upload it starts no other, unless the run ends, and still lists what was uploaded.
 func (u *Uploader) round(ctx context.Context, todo []waiting) error {
 	u.worst = 0
 	if err := u.claim.check(ctx); err != nil {
