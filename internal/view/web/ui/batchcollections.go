@@ -80,15 +80,7 @@ func (b *batches) entry(l collectionList, err error) batchEntry {
 	return e
 }
 
-func (h *batchAPI) getBatch(r *http.Request) (any, error) {
-	b, err := h.batches.find(r)
-	if err != nil {
-		return nil, err
-	}
-	n, err := limit(r)
-	if err != nil {
-		return nil, err
-	}
+func getBatch(b *batches, r *http.Request, n int) (any, error) {
 	l, err := b.collections(r.Context())
 	if err != nil {
 		return nil, err

@@ -63,15 +63,7 @@ type dayOf struct {
 	date string
 }
 
-func (h *batchAPI) getDays(r *http.Request) (any, error) {
-	b, err := h.batches.find(r)
-	if err != nil {
-		return nil, err
-	}
-	n, err := limit(r)
-	if err != nil {
-		return nil, err
-	}
+func getDays(b *batches, r *http.Request, n int) (any, error) {
 	l, err := b.collections(r.Context())
 	if err != nil {
 		return nil, err

@@ -29,11 +29,11 @@ func (h *batchAPI) endpoints() []endpoint {
 	return []endpoint{
 		{"/batches", "batches", "The places of batch crawls that are shown.", nil, batchList{}, h.getBatches},
 		{"/batches/{batch}", "collections", "The collections of a place of batch crawls, in the order of their directories.",
-			[]param{batchParam, after, limitParam}, batchAnswer{}, h.getBatch},
+			[]param{batchParam, after, limitParam}, batchAnswer{}, listOf(h.batches.find, getBatch)},
 		{"/batches/{batch}/days", "days",
 			"What days of collections came to: the newest first, and those of a day in the order of the collections' " +
 				"directories.",
-			[]param{batchParam, ofOneParam, after, limitParam}, dayList{}, h.getDays},
+			[]param{batchParam, ofOneParam, after, limitParam}, dayList{}, listOf(h.batches.find, getDays)},
 		{"/batches/{batch}/search", "batchSearch",
 			"XML records by words, of all days or of some, the newest day first, and those of a day in the order of URLs. " +
 				"A bounded part of them is gone through: \"cut\" says so, and \"next\" goes on.",
@@ -42,7 +42,7 @@ func (h *batchAPI) endpoints() []endpoint {
 					"words that have to be there, all of them, in whatever case: in URL, headline or text", false},
 				{"query", "day", "string", "only of a day such as 2026-11-26, or of a month such as 2026-11", false},
 				{"query", "cursor", "string", "where to go on: \"next\" of the answer before", false},
-				limitParam}, recordsFound{}, h.getBatchSearch},
+				limitParam}, recordsFound{}, listOf(h.batches.find, getBatchSearch)},
 		{aDay, "day", "A day of a collection: how far it is, what it came to, its jobs, and its files.",
 			[]param{batchParam, collectionParam, dayParam}, dayAnswer{}, h.getDay},
 		{aDay + "/records", "dayRecords",

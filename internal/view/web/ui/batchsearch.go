@@ -79,15 +79,7 @@ func searchFrom(text string) (p searchPlace, err error) {
 	return p, badRequest("cursor is %q: \"next\" of an answer is wanted", cut(text, 40))
 }
 
-func (h *batchAPI) getBatchSearch(r *http.Request) (any, error) {
-	b, err := h.batches.find(r)
-	if err != nil {
-		return nil, err
-	}
-	n, err := limit(r)
-	if err != nil {
-		return nil, err
-	}
+func getBatchSearch(b *batches, r *http.Request, n int) (any, error) {
 	from, err := searchFrom(r.FormValue("cursor"))
 	if err != nil {
 		return nil, err

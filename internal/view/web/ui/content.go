@@ -70,25 +70,17 @@ func (h *crawlAPI) contentEndpoints() []endpoint {
 					false},
 				{"query", "day", "string", "a day such as 2026-11-26, or a month such as 2026-11", false},
 				{"query", "cursor", "integer", "where to go on: \"next\" of the answer before", false}, limitParam}, lookup.Found{},
-			h.getSearch},
+			listOf(h.crawls.find, getSearch)},
 		{"/crawls/{crawl}/page", "page", "The newest good answer of a URL, to read.",
 			[]param{crawlParam, urlParam, {"query", "as", "string",
 				"markdown (unless given) or text: the main text of HTML, other text as it is; headers: the header fields", false},
-				offsetParam, bytesParam}, pagePart{}, h.getPage},
+				offsetParam, bytesParam}, pagePart{}, of(h.crawls.find, getPage)},
 		{"/crawls/{crawl}/page/links", "pageLinks", "The links of the newest good answer of a URL.",
-			[]param{crawlParam, urlParam, limitParam}, linkPage{}, h.getPageLinks},
+			[]param{crawlParam, urlParam, limitParam}, linkPage{}, listOf(h.crawls.find, getPageLinks)},
 	}
 }
 
-func (h *crawlAPI) getSearch(r *http.Request) (any, error) {
-	c, err := h.crawls.find(r)
-	if err != nil {
-		return nil, err
-	}
-	n, err := limit(r)
-	if err != nil {
-		return nil, err
-	}
+func getSearch(c *crawl, r *http.Request, n int) (any, error) {
 	q := lookup.Query{Filter: filterOf(r), Words: strings.Fields(r.FormValue("words")), Host: r.FormValue("host"),
 		Lang: r.FormValue("lang")}
 	switch in := r.FormValue("in"); in {
@@ -171,11 +163,7 @@ func number(r *http.Request, name string, otherwise int64) (int64, error) {
 	return n, nil
 }
 
-func (h *crawlAPI) getPage(r *http.Request) (any, error) {
-	c, err := h.crawls.find(r)
-	if err != nil {
-		return nil, err
-	}
+func getPage(c *crawl, r *http.Request) (any, error) {
 	wanted, err := partAsked(r)
 	if err != nil {
 		return nil, err
@@ -257,15 +245,7 @@ func partOf(resp *page.Response, as string) (*pagePart, error) {
 	return p, nil
 }
 
-func (h *crawlAPI) getPageLinks(r *http.Request) (any, error) {
-	c, err := h.crawls.find(r)
-	if err != nil {
-		return nil, err
-	}
-	n, err := limit(r)
-	if err != nil {
-		return nil, err
-	}
+func getPageLinks(c *crawl, r *http.Request, n int) (any, error) {
 	resp, err := c.pageOf(r.Context(), r.FormValue("url"))
 	if err != nil {
 		return nil, err

@@ -36,18 +36,10 @@ func (h *lister) getCrawls(r *http.Request) (any, error) {
 	return crawlList{h.entries(r.Context(), patience)}, nil
 }
 
-func (h *crawlAPI) getOverview(r *http.Request) (any, error) {
-	c, err := h.crawls.find(r)
-	if err != nil {
-		return nil, err
-	}
+func getOverview(c *crawl, r *http.Request) (any, error) {
 	return c.status.overview(r.Context())
 }
 
-func (h *crawlAPI) getCurves(r *http.Request) (any, error) {
-	c, err := h.crawls.find(r)
-	if err != nil {
-		return nil, err
-	}
+func getCurves(c *crawl, r *http.Request) (any, error) {
 	return c.curves(r.Context())
 }

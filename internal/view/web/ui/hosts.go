@@ -28,15 +28,7 @@ type hostAnswer struct {
 	Partial bool `json:"partial,omitempty"`
 }
 
-func (h *crawlAPI) getHosts(r *http.Request) (any, error) {
-	c, err := h.crawls.find(r)
-	if err != nil {
-		return nil, err
-	}
-	n, err := limit(r)
-	if err != nil {
-		return nil, err
-	}
+func getHosts(c *crawl, r *http.Request, n int) (any, error) {
 	switch by := r.FormValue("by"); {
 	case by == "waiting" && r.FormValue("prefix")+r.FormValue("after") == "":
 		return c.hosts.first(r.Context(), n)
@@ -163,15 +155,7 @@ func (l *hostRanking) query(n int) {
 	}
 }
 
-func (h *crawlAPI) getHost(r *http.Request) (any, error) {
-	c, err := h.crawls.find(r)
-	if err != nil {
-		return nil, err
-	}
-	n, err := limit(r)
-	if err != nil {
-		return nil, err
-	}
+func getHost(c *crawl, r *http.Request, n int) (any, error) {
 	return c.hostAnswer(r.Context(), r.PathValue("host"), n)
 }
 

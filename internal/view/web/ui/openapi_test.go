@@ -42,7 +42,7 @@ type object = map[string]any
 func describe() object {
 	s := schemas{}
 	paths := object{}
-	for _, e := range endpointsOf(nil, nil, nil, nil, nil) {
+	for _, e := range endpointsOf(nil, &crawlAPI{}, nil, &batchAPI{}, nil) {
 		params := []object{}
 		for _, p := range e.params {
 			schema := object{"type": p.kind}

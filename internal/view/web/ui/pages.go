@@ -44,15 +44,26 @@ type crawlPages struct {
 	out     *responder
 }
 
+// ofCrawl makes a view of a page of the crawl that the path names.
+func (h *crawlPages) ofCrawl(page func(*crawl, http.ResponseWriter, *http.Request) error) view {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		c, err := h.crawls.find(r)
+		if err != nil {
+			return err
+		}
+		return page(c, w, r)
+	}
+}
+
 func (h *crawlPages) views() map[string]view {
 	return map[string]view{
-		"/crawls/{crawl}":              h.overviewPage,
-		"/crawls/{crawl}/curves":       h.curvesPart,
-		"/crawls/{crawl}/hosts":        h.hostsPage,
-		"/crawls/{crawl}/hosts/{host}": h.hostPage,
-		"/crawls/{crawl}/urls":         h.urlsPage,
-		"/crawls/{crawl}/excluded":     h.excludedPage,
-		"/crawls/{crawl}/pages":        h.recordsPage,
+		"/crawls/{crawl}":              h.ofCrawl(h.overviewPage),
+		"/crawls/{crawl}/curves":       h.ofCrawl(h.curvesPart),
+		"/crawls/{crawl}/hosts":        h.ofCrawl(h.hostsPage),
+		"/crawls/{crawl}/hosts/{host}": h.ofCrawl(h.hostPage),
+		"/crawls/{crawl}/urls":         h.ofCrawl(h.urlsPage),
+		"/crawls/{crawl}/excluded":     h.ofCrawl(h.excludedPage),
+		"/crawls/{crawl}/pages":        h.ofCrawl(h.recordsPage),
 		"/crawls/{crawl}/pages/{id}":   h.recordPage,
 	}
 }
@@ -266,11 +277,7 @@ func counts[K cmp.Ordered](m map[K]int64, class func(K) string, link func(K) str
 	return all
 }
 
-func (h *crawlPages) overviewPage(w http.ResponseWriter, r *http.Request) error {
-	c, err := h.crawls.find(r)
-	if err != nil {
-		return err
-	}
+func (h *crawlPages) overviewPage(c *crawl, w http.ResponseWriter, r *http.Request) error {
 	o, err := c.status.overview(r.Context())
 	if err != nil {
 		return err
@@ -341,11 +348,7 @@ func forWords(why string) string {
 	return why
 }
 
-func (h *crawlPages) curvesPart(w http.ResponseWriter, r *http.Request) error {
-	c, err := h.crawls.find(r)
-	if err != nil {
-		return err
-	}
+func (h *crawlPages) curvesPart(c *crawl, w http.ResponseWriter, r *http.Request) error {
 	charts, err := c.charts(r)
 	if err != nil {
 		return err
@@ -356,17 +359,14 @@ func (h *crawlPages) curvesPart(w http.ResponseWriter, r *http.Request) error {
 
 const hostsShown = 100 // on a page
 
-func (h *crawlPages) hostsPage(w http.ResponseWriter, r *http.Request) error {
-	c, err := h.crawls.find(r)
-	if err != nil {
-		return err
-	}
+func (h *crawlPages) hostsPage(c *crawl, w http.ResponseWriter, r *http.Request) error {
 	prefix, after := strings.TrimSpace(r.FormValue("prefix")), r.FormValue("after")
 	if _, rest, has := strings.Cut(prefix, "://"); has {
 		prefix = strings.TrimSuffix(rest, "/")
 	}
 	ranked := prefix+after == "" && r.FormValue("by") != "name"
 	var p hostPage
+	var err error
 	if ranked {
 		p, err = c.hosts.first(r.Context(), hostsShown)
 	} else {
@@ -387,11 +387,7 @@ func (h *crawlPages) hostsPage(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (h *crawlPages) hostPage(w http.ResponseWriter, r *http.Request) error {
-	c, err := h.crawls.find(r)
-	if err != nil {
-		return err
-	}
+func (h *crawlPages) hostPage(c *crawl, w http.ResponseWriter, r *http.Request) error {
 	x, err := c.hostAnswer(r.Context(), r.PathValue("host"), 100)
 	if err != nil {
 		return err
@@ -412,11 +408,7 @@ func (h *crawlPages) hostPage(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (h *crawlPages) urlsPage(w http.ResponseWriter, r *http.Request) error {
-	c, err := h.crawls.find(r)
-	if err != nil {
-		return err
-	}
+func (h *crawlPages) urlsPage(c *crawl, w http.ResponseWriter, r *http.Request) error {
 	asked := strings.TrimSpace(r.FormValue("url"))
 	p := struct {
 		top
@@ -427,6 +419,7 @@ func (h *crawlPages) urlsPage(w http.ResponseWriter, r *http.Request) error {
 		Prefix string
 		Now    time.Time
 	}{top: h.out.top(c, "URLs", "urls"), URL: asked, Prefix: strings.TrimSpace(r.FormValue("prefix")), Now: time.Now()}
+	var err error
 	if asked != "" {
 		if p.X, err = c.explain(r.Context(), asked); err != nil {
 			return err
@@ -467,11 +460,7 @@ var fateWords = map[inspect.Fate]string{
 	inspect.Unread:      "The disk has not answered, and memory does not have it.",
 }
 
-func (h *crawlPages) recordsPage(w http.ResponseWriter, r *http.Request) error {
-	c, err := h.crawls.find(r)
-	if err != nil {
-		return err
-	}
+func (h *crawlPages) recordsPage(c *crawl, w http.ResponseWriter, r *http.Request) error {
 	p := struct {
 		top
 		Records []lookup.Record
@@ -503,11 +492,7 @@ func (h *crawlPages) recordsPage(w http.ResponseWriter, r *http.Request) error {
 }
 
 // excludedPage lists the URLs that a rule has excluded.
-func (h *crawlPages) excludedPage(w http.ResponseWriter, r *http.Request) error {
-	c, err := h.crawls.find(r)
-	if err != nil {
-		return err
-	}
+func (h *crawlPages) excludedPage(c *crawl, w http.ResponseWriter, r *http.Request) error {
 	cursor, err := cursorOf(r)
 	if err != nil {
 		return err

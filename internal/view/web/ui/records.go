@@ -33,11 +33,7 @@ type linkPage struct {
 	All   int           `json:"all"` // how many there are
 }
 
-func (h *crawlAPI) getRecords(r *http.Request) (any, error) {
-	c, err := h.crawls.find(r)
-	if err != nil {
-		return nil, err
-	}
+func getRecords(c *crawl, r *http.Request) (any, error) {
 	return c.records(r)
 }
 

@@ -45,21 +45,22 @@ func (h *crawlAPI) endpoints() []endpoint {
 	return append([]endpoint{
 		{"/crawls/{crawl}", "overview", "How a crawl stands: totals, rates, statuses, errors by kind, what waits, when it " +
 			"ends, and what is wrong, in words.",
-			[]param{crawlParam}, Overview{}, h.getOverview},
+			[]param{crawlParam}, Overview{}, of(h.crawls.find, getOverview)},
 		{"/crawls/{crawl}/curves", "curves", "How the counters went: over the last hour, and over the whole run. Of a crawl " +
 			"that does not run only the whole, by visits.",
-			[]param{crawlParam}, stats.Curves{}, h.getCurves},
+			[]param{crawlParam}, stats.Curves{}, of(h.crawls.find, getCurves)},
 		{"/crawls/{crawl}/hosts", "hosts", "Hosts of known URLs, in order, or those where most waits.",
 			[]param{crawlParam, prefix("hosts"), after, limitParam,
 				{"query", "by", "string", "waiting: those where most waits, of which there is no next", false}}, hostPage{},
-			h.getHosts},
+			listOf(h.crawls.find, getHosts)},
 		{"/crawls/{crawl}/hosts/{host}", "host", "One host: how it stands, what its robots.txt said, and what waits there.",
 			[]param{crawlParam, {"path", "host", "string", "the host, with its port if it has one", true}, limitParam},
-			hostAnswer{}, h.getHost},
+			hostAnswer{}, listOf(h.crawls.find, getHost)},
 		{"/crawls/{crawl}/explain", "explain", "What became of a URL, and why.",
-			[]param{crawlParam, {"query", "url", "string", "the URL", true}}, inspect.Explanation{}, h.getExplanation},
+			[]param{crawlParam, {"query", "url", "string", "the URL", true}}, inspect.Explanation{},
+			of(h.crawls.find, getExplanation)},
 		{"/crawls/{crawl}/urls", "urls", "Known URLs, in order.", []param{crawlParam, prefix("URLs"), after, limitParam},
-			urlPage{}, h.getURLs},
+			urlPage{}, listOf(h.crawls.find, getURLs)},
 		{"/crawls/{crawl}/records", "records", "What was fetched, the newest first. A page of the list may have few " +
 			"or none, and yet a next one: it goes through a bounded part of the records.",
 			[]param{crawlParam, {"query", "status", "string", "404; 4xx for a class; 0 for what was not answered", false},
@@ -68,7 +69,7 @@ func (h *crawlAPI) endpoints() []endpoint {
 				{"query", "lang", "string", "a language, or how its tag begins: en", false},
 				{"query", "day", "string", "a day: 2026-11-21; or a month: 2026-11", false},
 				{"query", "cursor", "integer", "where to go on: \"next\" of the answer before", false}, limitParam}, recordPage{},
-			h.getRecords},
+			of(h.crawls.find, getRecords)},
 		{"/crawls/{crawl}/records/{id}", "record", "One record.", []param{crawlParam, idParam}, lookup.Record{},
 			h.getRecord},
 		{"/crawls/{crawl}/records/{id}/headers", "headers", "The header fields of a record's answer.",
@@ -150,6 +151,30 @@ const (
 	usualLimit = 50
 	maxLimit   = 500
 )
+
+// of makes an endpoint's function of one that is given what the path names.
+func of[T any](find func(*http.Request) (T, error), get func(T, *http.Request) (any, error),
+) func(*http.Request) (any, error) {
+	return func(r *http.Request) (any, error) {
+		it, err := find(r)
+		if err != nil {
+			return nil, err
+		}
+		return get(it, r)
+	}
+}
+
+// listOf is of for a list, of at most n entries.
+func listOf[T any](find func(*http.Request) (T, error), get func(T, *http.Request, int) (any, error),
+) func(*http.Request) (any, error) {
+	return of(find, func(it T, r *http.Request) (any, error) {
+		n, err := limit(r)
+		if err != nil {
+			return nil, err
+		}
+		return get(it, r, n)
+	})
+}
 
 func limit(r *http.Request) (int, error) {
 	text := r.FormValue("limit")

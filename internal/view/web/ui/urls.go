@@ -15,11 +15,7 @@ type urlPage struct {
 	Partial bool            `json:"partial,omitempty"` // some are missing for a moment, until they are in order
 }
 
-func (h *crawlAPI) getExplanation(r *http.Request) (any, error) {
-	c, err := h.crawls.find(r)
-	if err != nil {
-		return nil, err
-	}
+func getExplanation(c *crawl, r *http.Request) (any, error) {
 	return c.explain(r.Context(), r.FormValue("url"))
 }
 
@@ -34,15 +30,7 @@ func (c *crawl) explain(ctx context.Context, url string) (x *inspect.Explanation
 	return x, err
 }
 
-func (h *crawlAPI) getURLs(r *http.Request) (any, error) {
-	c, err := h.crawls.find(r)
-	if err != nil {
-		return nil, err
-	}
-	n, err := limit(r)
-	if err != nil {
-		return nil, err
-	}
+func getURLs(c *crawl, r *http.Request, n int) (any, error) {
 	return c.urlsFrom(r.Context(), r.FormValue("prefix"), r.FormValue("after"), n)
 }
 
