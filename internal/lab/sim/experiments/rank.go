@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"kumo/internal/lab/dice"
 	"kumo/internal/state/rank"
 	"kumo/internal/state/rank/breadth"
 	"kumo/internal/state/rank/depth"
@@ -203,10 +204,10 @@ func (r *Rank) seeds(g *Graph) []rank.ID {
 		}
 		can = append(can, rank.ID(u))
 	}
-	dice := splitMix{r.Seed}
+	d := dice.Dice(r.Seed)
 	n := min(r.Seeds, len(can))
 	for i := range n {
-		k := i + dice.below(len(can)-i)
+		k := i + below(&d, len(can)-i)
 		can[i], can[k] = can[k], can[i]
 	}
 	return can[:n]
