@@ -6,13 +6,15 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"kumo/internal/lab/sim/queue"
 )
 
 // A scaleRun is one run of Scale.
 type scaleRun struct {
 	Scale
 	variant Variant
-	agenda  agenda[scaleEvent]
+	agenda  queue.Agenda[scaleEvent]
 	now     time.Duration
 	rng     *rand.Rand
 	nodes   []scaleNode
@@ -92,12 +94,12 @@ func (s Scale) row(ctx context.Context, nodes int, v Variant) (ScaleRow, error) 
 		n.before = r.gap()
 		r.fetch(int32(i))
 	}
-	for i := 0; r.agenda.next() <= r.until; i++ {
+	for i := 0; r.agenda.Next() <= r.until; i++ {
 		if i%65536 == 0 && ctx.Err() != nil {
 			return ScaleRow{}, ctx.Err()
 		}
-		r.now = r.agenda.next()
-		r.happen(r.agenda.take())
+		r.now = r.agenda.Next()
+		r.happen(r.agenda.Take())
 	}
 	return r.result(), nil
 }
@@ -122,7 +124,7 @@ func (r *scaleRun) fetch(node int32) {
 	}
 	end := r.now + time.Duration(float64(take)/r.Speed*float64(time.Second))
 	r.pages += r.within(r.now, end).Seconds() * r.Speed
-	r.agenda.put(end, scaleEvent{what: what, who: node})
+	r.agenda.Put(end, scaleEvent{what: what, who: node})
 }
 
 // within is how much of a time lies where figures are taken.
@@ -168,12 +170,12 @@ func (r *scaleRun) found(node int32) {
 	asks := &r.nodes[node].asks[unit]
 	*asks = append(*asks, w)
 	if len(*asks) == 1 {
-		r.agenda.put(r.now+r.Gather, scaleEvent{what: eAsk, who: node, unit: unit})
+		r.agenda.Put(r.now+r.Gather, scaleEvent{what: eAsk, who: node, unit: unit})
 	}
 }
 
 func (r *scaleRun) send(unit int32, wants []want) {
-	r.agenda.put(r.now+r.Delay, scaleEvent{what: eCome, unit: unit, wants: wants})
+	r.agenda.Put(r.now+r.Delay, scaleEvent{what: eCome, unit: unit, wants: wants})
 }
 
 func (r *scaleRun) enqueue(unit int32, j job) {
@@ -195,7 +197,7 @@ func (r *scaleRun) work(unit int32) {
 	}
 	u.working = true
 	u.worked += r.within(r.now, r.now+cost)
-	r.agenda.put(r.now+cost, scaleEvent{what: eWorked, unit: unit})
+	r.agenda.Put(r.now+cost, scaleEvent{what: eWorked, unit: unit})
 }
 
 // worked sends an answer, or looks in the table: what has an owner is answered, the rest written down first.
@@ -208,7 +210,7 @@ func (r *scaleRun) worked(unit int32) {
 	}
 	u.working = false
 	if j.answer {
-		r.agenda.put(r.now+r.Delay, scaleEvent{what: eAnswered, wants: j.wants})
+		r.agenda.Put(r.now+r.Delay, scaleEvent{what: eAnswered, wants: j.wants})
 		r.work(unit)
 		return
 	}
@@ -240,7 +242,7 @@ func (r *scaleRun) write(unit int32) {
 		u.writing = 1
 	}
 	u.wrote += r.within(r.now, r.now+r.Persist)
-	r.agenda.put(r.now+r.Persist, scaleEvent{what: eWritten, unit: unit})
+	r.agenda.Put(r.now+r.Persist, scaleEvent{what: eWritten, unit: unit})
 }
 
 // written answers the claims of an entry, each node in one message.

@@ -164,26 +164,6 @@ func TestPipe(t *testing.T) {
 	}
 }
 
-// TestAgenda: in order of time, and then of coming.
-func TestAgenda(t *testing.T) {
-	var a agenda[int]
-	for i := range 1000 {
-		a.put(ticks(float64(i*7919%50)), i)
-	}
-	last, at := -1, a.next()
-	for range 1000 {
-		now := a.next()
-		i := a.take()
-		if now < at || now == at && i < last || i*7919%50 != int(inTicks(now)) {
-			t.Fatalf("%d at %v, after %d at %v", i, now, last, at)
-		}
-		last, at = i, now
-	}
-	if a.next() != forever {
-		t.Error("something is left")
-	}
-}
-
 // TestPaperDecides: the paper's algorithm, message by message.
 func TestPaperDecides(t *testing.T) {
 	nodes := []strategy.Node{"a", "b", "c"}

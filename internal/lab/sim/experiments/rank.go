@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"kumo/internal/lab/dice"
+	"kumo/internal/lab/sim/queue"
 	"kumo/internal/state/rank"
 	"kumo/internal/state/rank/breadth"
 	"kumo/internal/state/rank/depth"
@@ -275,19 +276,19 @@ func (r *Rank) topByInDegree(g *Graph, reached []rank.ID) []rank.ID {
 
 // top are the pages that are the most important; of pages that are as important, those that were reached first.
 func (r *Rank) top(reached []rank.ID, importance func(rank.ID) float64) []rank.ID {
-	var best heapOf[ranked] // the least important first
+	var best queue.Heap[ranked] // the least important first
 	for i, u := range reached {
 		x := ranked{importance(u), i}
 		if len(best) < r.Top {
-			best.push(x)
+			best.Push(x)
 		} else if best[0].Before(x) {
-			best.pop()
-			best.push(x)
+			best.Pop()
+			best.Push(x)
 		}
 	}
 	top := make([]rank.ID, len(best))
 	for i := range slices.Backward(top) {
-		top[i] = reached[best.pop().at]
+		top[i] = reached[best.Pop().at]
 	}
 	return top
 }
