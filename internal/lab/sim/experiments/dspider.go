@@ -70,6 +70,9 @@ const (
 
 func (l Loading) String() string { return [...]string{"one", "saturated"}[l] }
 
+// InWords is a longer name.
+func (l Loading) InWords() string { return [...]string{"one file after another", "links saturated"}[l] }
+
 // A Place is where the nodes are.
 type Place uint8
 

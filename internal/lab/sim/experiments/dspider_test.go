@@ -112,7 +112,8 @@ func TestDSpiderAgain(t *testing.T) {
 		points = allRuns(t, d)
 		var b bytes.Buffer
 		for _, figure := range InFigures(points) {
-			if err := errors.Join(WriteCSV(&b, figure), Figure(figure).Write(&b)); err != nil {
+			table := FigureTable(figure)
+			if err := errors.Join(table.Write(&b), Figure(figure).Write(&b)); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -46,8 +46,8 @@ func TestMeshExperiments(t *testing.T) {
 		"paper: communication is nearly the same with balancing", "kumo: communication is nearly the same with balancing"}
 	var got []string
 	for _, s := range m.Judge(&r) {
-		text := s.Rule.String() + ": " + s.Text
-		if s.Seen != (s.Why == "") || s.Numbers == "" {
+		text := s.Of[strings.LastIndex(s.Of, " ")+1:] + ": " + s.Statement
+		if s.Seen != (s.Why == "") || s.Measured == "" {
 			t.Errorf("a reason where there should be none, or none: %+v", s)
 		}
 		if !s.Seen && !slices.Contains(either, text) {
@@ -207,8 +207,8 @@ func TestMeshJudge(t *testing.T) {
 		var got []string
 		all := m.Judge(&r)
 		for _, s := range all {
-			if !s.Seen && s.Rule != ByPaper {
-				got = append(got, s.Text)
+			if !s.Seen && !strings.HasSuffix(s.Of, "rule paper") {
+				got = append(got, s.Statement)
 			}
 		}
 		if !slices.Equal(got, c.want) || len(all) != 23 {

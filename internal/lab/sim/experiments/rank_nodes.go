@@ -155,21 +155,20 @@ func (j *rankNodesJudge) point(ctx context.Context) (p RankNodesPoint, err error
 
 // Tables are what the crawls came to, with all digits.
 func (r *RankNodes) Tables(res *RankNodesResult) []Table {
-	t := Table{"nodes", [][]string{{"nodes", "silent", "fetched", "share_fetched", "known", "links_abroad", "links_sent",
-		"sent_again", "top_common", "tau", "top_found"}}}
+	t := newTable("nodes", "nodes", "silent", "fetched", "share_fetched", "known", "links_abroad", "links_sent",
+		"sent_again", "top_common", "tau", "top_found")
 	for i := range res.Runs {
 		run := &res.Runs[i]
 		for _, p := range run.Points {
-			t.Lines = append(t.Lines, []string{fmt.Sprint(run.Nodes), fmt.Sprint(run.Silent), fmt.Sprint(p.Fetched),
-				number(float64(p.Fetched) / float64(res.Reached)), fmt.Sprint(p.Known), fmt.Sprint(p.Abroad),
-				fmt.Sprint(p.Sent), fmt.Sprint(p.Again), fmt.Sprint(p.Common), number(p.Tau), fmt.Sprint(p.Found)})
+			t.add(run.Nodes, run.Silent, p.Fetched, float64(p.Fetched)/float64(res.Reached), p.Known, p.Abroad, p.Sent,
+				p.Again, p.Common, p.Tau, p.Found)
 		}
 	}
 	return []Table{t}
 }
 
 // Pictures are overlap and tau over the share of all pages that was fetched.
-func (r *RankNodes) Pictures(res *RankNodesResult) []RankPicture {
+func (r *RankNodes) Pictures(res *RankNodesResult) []Named {
 	overlap := Panel{Title: fmt.Sprintf("share of the %d that rank highest by one PageRank", r.Top)}
 	tau := Panel{Title: "Kendall's tau over all known URLs"}
 	for _, panel := range []*Panel{&overlap, &tau} {
@@ -185,7 +184,7 @@ func (r *RankNodes) Pictures(res *RankNodesResult) []RankPicture {
 		b.X = slices.Clone(a.X)
 		overlap.Curves, tau.Curves = append(overlap.Curves, a), append(tau.Curves, b)
 	}
-	return []RankPicture{{Name: "rank-nodes", Title: "Nodes that rank their own URLs",
+	return []Named{{Name: "rank-nodes", Title: "Nodes that rank their own URLs",
 		Picture: Picture{Columns: 1, Panels: []Panel{overlap, tau}}}}
 }
 

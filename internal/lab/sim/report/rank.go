@@ -5,7 +5,6 @@ import (
 	"io"
 
 	"kumo/internal/lab/sim/experiments"
-	"kumo/internal/view/results"
 )
 
 // Rank prints in which order important pages are fetched, and writes tables and pictures.
@@ -20,23 +19,13 @@ func Rank(out io.Writer, to *Folder, r *experiments.Rank, res *experiments.RankR
 			}
 		}
 	}
-	s.printJudgement(out, res)
-	return to.rank(r.Tables(res), r.Pictures(res))
+	if all := r.Judge(res); len(all) > 0 {
+		printStatements(out, "What the paper states.", all)
+	}
+	return to.results(r.Tables(res), r.Pictures(res))
 }
 
 type rankTables struct{ *experiments.Rank }
-
-func (f *Folder) rank(tables []experiments.Table, pictures []experiments.RankPicture) error {
-	if err := f.tables(tables); err != nil {
-		return err
-	}
-	for _, p := range pictures {
-		if err := f.picture(p.Name, p.Title, p.SVG); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 func hostsInWords(n int) string {
 	if n == 0 {
@@ -71,19 +60,4 @@ func (s rankTables) print(w io.Writer, res *experiments.RankResult, by experimen
 			fmt.Fprintf(tab, "%.4f\t%s\t\n", run.Area(by, res.Reached), percent(run.Idle))
 		}
 	})
-}
-
-func (s rankTables) printJudgement(w io.Writer, res *experiments.RankResult) {
-	var told []results.Statement
-	for i, st := range s.Judge(res) {
-		if i == 0 {
-			fmt.Fprintln(w, "\nWhat the paper states.")
-		}
-		text := st.Text
-		if st.Polite {
-			text = "politely: " + text
-		}
-		told = append(told, results.Statement{Seen: st.Seen, Statement: text, Measured: st.Numbers, Why: st.Why})
-	}
-	printStatements(w, told)
 }

@@ -14,7 +14,7 @@ func RankNodes(out io.Writer, to *Folder, n *experiments.RankNodes, res *experim
 	if err := printRankNodes(out, n, res); err != nil {
 		return err
 	}
-	return to.rank(n.Tables(res), n.Pictures(res))
+	return to.results(n.Tables(res), n.Pictures(res))
 }
 
 func printRankNodes(w io.Writer, n *experiments.RankNodes, res *experiments.RankNodesResult) error {
