@@ -151,6 +151,7 @@ func (f *faults) pause() (string, func()) {
 		return "", nil
 	}
 	p.pause()
+	p.slips = 0
 	return fmt.Sprintf("%s stands still", p.node), func() {
 		if !p.ended {
 			p.resume()

@@ -46,6 +46,14 @@ func decode(batch []byte) []url {
 	return links
 }
 
+// An exchange is a process's of links with other nodes.
+type exchange struct {
+	out     outbox
+	recent  map[url]bool // links that went into the outbox not long ago
+	pumping bool
+	taken   int64 // URLs from others' outboxes
+}
+
 // remembered is how many links a process keeps in mind that went into the outbox, so as not to put them there again.
 const remembered = 512
 
@@ -81,7 +89,7 @@ func (p *process) pump() {
 		return
 	}
 	p.pumping = true
-	p.w.k.within(p, driver.PumpEvery, func() {
+	p.after(driver.PumpEvery, func() {
 		p.pumping = false
 		p.driver.Pump(p.ctx, p.owner)
 		if p.out.Len() > 0 {

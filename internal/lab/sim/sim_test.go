@@ -120,7 +120,7 @@ func TestTheScoreSees(t *testing.T) {
 	w, a, b := fresh()
 	ask(w, a, 0, 0)
 	w.k.now++
-	b.stood = span{w.k.now, w.k.now}
+	b.stood, b.resumed = w.k.now, w.k.now
 	if ask(w, b, 1, 0); len(w.violations) > 0 || w.score.slips != 1 {
 		t.Errorf("a process that stood still: %v, %d slips", w.violations, w.score.slips)
 	}
@@ -159,7 +159,7 @@ func TestTheKernelKeepsOrder(t *testing.T) {
 
 func TestAPausedProcessCatchesUp(t *testing.T) {
 	w := newWorld(small().withDefaults(), 1, -1, false)
-	p := &process{w: w}
+	p := &process{w: w, tasks: tasks{life: life{k: w.k}}}
 	var at []moment
 	for _, d := range []time.Duration{1, 20, 30} {
 		w.k.within(p, d, func() { at = append(at, w.k.now) })
