@@ -190,7 +190,7 @@ func (j *meshJudge) with(r, none *MeshRun) {
 		fmt.Sprintf("%.3f URLs a second come beyond what all nodes can fetch, and no rule takes them away", m.Surplus()))
 	most := m.MostOfLight(r)
 	j.find(2, r.Rule, "no light node tips into heavy", most <= 0, fmt.Sprintf("the highest level of one is %d", most),
-		"room was promised that others have filled")
+		"URLs that arrived filled room that had been given away")
 	rise, best := m.Rise(r, none, 0, last+1), math.Inf(-1)
 	for i := 0; i+windowOfRise <= last+1; i++ {
 		best = max(best, m.Rise(r, none, i, i+windowOfRise))
