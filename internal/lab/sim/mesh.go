@@ -2,7 +2,6 @@ package sim
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math/bits"
 	"strings"
@@ -65,7 +64,6 @@ type MeshConfig struct {
 
 	Overlay overlay.Config // of each node: all but Self and Seed
 
-	Progress func(at time.Duration, so MeshFigures) // is called every two minutes of virtual time; may be nil
 	// the processor's time that this process has taken so far, so that what nodes take can be measured; nil: it is not
 	Processor func() time.Duration
 
@@ -147,60 +145,6 @@ const (
 // MessageKinds are their names.
 var MessageKinds = [kindsOfMessages]string{"overlay", "mesh", "links"}
 
-func (f *MeshFigures) add(g MeshFigures) {
-	f.Virtual += g.Virtual
-	f.Events += g.Events
-	f.Faults += g.Faults
-	f.Joined += g.Joined
-	f.Wiped += g.Wiped
-	f.NodeTime += g.NodeTime
-	f.Pages += g.Pages
-	f.Lost += g.Lost
-	f.Requests += g.Requests
-	for i, n := range g.Duplicates {
-		f.Duplicates[i] += n
-	}
-	f.Slips += g.Slips
-	f.Hasty += g.Hasty
-	f.Early += g.Early
-	for i := range g.Messages {
-		f.Messages[i] += g.Messages[i]
-		f.Bytes[i] += g.Bytes[i]
-	}
-	f.Bare += g.Bare
-	f.Again += g.Again
-	f.Recorded += g.Recorded
-	f.Given += g.Given
-	f.Processor += g.Processor
-	f.Replayed += g.Replayed
-	f.Leaps += g.Leaps
-	f.LookUps.LookUps += g.LookUps.LookUps
-	f.LookUps.Asked += g.LookUps.Asked
-	f.LookUps.Hops += g.LookUps.Hops
-}
-
-func (f MeshFigures) String() string {
-	ratio := func(a, b int) float64 { return float64(a) / float64(max(b, 1)) }
-	again := 0
-	for _, n := range f.Duplicates {
-		again += n
-	}
-	seconds := max(f.NodeTime.Seconds(), 1)
-	bytes := f.Bytes[OverlayMessage] + f.Bytes[MeshMessage] + f.Bytes[LinksMessage]
-	return fmt.Sprintf("pages %d, lost %d, fetched twice %d (%.0f a million: death %d, links %d, marks %d, split %d, "+
-		"other %d), slips %d, too soon %d; faults %d, joined %d, wiped %d; messages a page: %.1f mesh, %.1f links, %.1f "+
-		"overlay; a node a second: %.2f messages of the overlay, %.0f bytes in all; look-ups %d, of %.1f questions and %.2f "+
-		"hops; %v, %d events",
-		f.Pages, f.Lost, again, 1e6*ratio(again, f.Requests), f.Duplicates[byDeath], f.Duplicates[byLinks],
-		f.Duplicates[byMark],
-		f.Duplicates[bySplit], f.Duplicates[byOther], f.Slips, f.Hasty, f.Faults, f.Joined, f.Wiped,
-		ratio(f.Messages[MeshMessage], f.Pages),
-		ratio(f.Messages[LinksMessage], f.Pages), ratio(f.Messages[OverlayMessage], f.Pages),
-		float64(f.Messages[OverlayMessage])/seconds, float64(bytes)/seconds, f.LookUps.LookUps,
-		ratio(int(f.LookUps.Asked), int(f.LookUps.LookUps)), ratio(int(f.LookUps.Hops), int(f.LookUps.LookUps)),
-		f.Virtual.Round(time.Second), f.Events)
-}
-
 // A meshWorld is one run.
 type meshWorld struct {
 	narrative
@@ -253,33 +197,10 @@ func newMeshWorld(cfg MeshConfig, seed uint64) *meshWorld {
 	return w
 }
 
-// RunMesh runs a crawl, and says what must not be.
-func RunMesh(cfg MeshConfig, seed uint64) (MeshFigures, []Violation) {
-	w := newMeshWorld(cfg.withDefaults(), seed)
-	w.run()
-	return w.figures, w.violations
-}
-
-// SoakMesh runs seeds one after the other until one fails.
-func SoakMesh(ctx context.Context, cfg MeshConfig, first uint64, seeds int) (sum MeshFigures, failed uint64,
-	why []Violation) {
-	for seed := first; seed < first+uint64(seeds) && ctx.Err() == nil; seed++ {
-		f, violations := RunMesh(cfg, seed)
-		sum.add(f)
-		if len(violations) > 0 {
-			return sum, seed, violations
-		}
-	}
-	return sum, 0, nil
-}
-
 func (w *meshWorld) run() {
 	cfg := w.cfg
 	for i := range cfg.Nodes {
 		w.k.after(time.Duration(i)*cfg.Spread/time.Duration(cfg.Nodes), func() { w.join() })
-	}
-	if cfg.Progress != nil {
-		w.progress()
 	}
 	begins := cfg.Spread + cfg.Quiet
 	if cfg.Forming {
@@ -308,19 +229,6 @@ func (w *meshWorld) run() {
 		}
 	}
 	w.judge(begins)
-}
-
-// progress tells how far the run is, again and again.
-func (w *meshWorld) progress() {
-	w.k.after(2*time.Minute, func() {
-		so := w.figures
-		so.Virtual, so.Events = w.k.now, w.k.ran
-		for _, p := range w.live {
-			so.NodeTime += w.k.now - p.began
-		}
-		w.cfg.Progress(w.k.now, so)
-		w.progress()
-	})
 }
 
 // pass lets time go on to a moment.
