@@ -192,7 +192,7 @@ func (w *world) seed(u url) {
 					had = true
 					w.seeded++
 				}
-				w.score.found([]url{u})
+				w.score.sites.found([]url{u}, w.k.now)
 			})
 		})
 	}

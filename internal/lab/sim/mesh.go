@@ -3,11 +3,11 @@ package sim
 import (
 	"cmp"
 	"fmt"
-	"math/bits"
 	"strings"
 	"time"
 
 	"kumo/internal/cluster/member/mesh"
+	"kumo/internal/cluster/member/peer"
 	"kumo/internal/cluster/overlay"
 )
 
@@ -72,15 +72,9 @@ type MeshConfig struct {
 
 // meshParts are what runs of broken variants replace.
 type meshParts struct {
-	mend  func(p *meshProcess, a any) (instead []any) // actions in place of one; nil: that one
-	hasty bool                                        // pages are Finished when they are fetched
+	mend  func(p *meshProcess, a peer.Action) bool // does something in place of an action; false: nothing
+	hasty bool                                     // pages are Finished when they are fetched
 }
-
-// What broken variants want done: that the peer is told something at once; an action long after its time.
-type (
-	told struct{ event any }
-	late struct{ action any }
-)
 
 func (c MeshConfig) withDefaults() MeshConfig {
 	c.Nodes, c.Pages, c.Delay = cmp.Or(c.Nodes, 10), cmp.Or(c.Pages, 16), cmp.Or(c.Delay, 2*time.Second)
@@ -154,7 +148,7 @@ type meshWorld struct {
 	nodes []*meshNode // all that ever were
 	live  []*meshProcess
 
-	sites   []demand            // by host
+	sites   demands
 	last    [][]meshRequest     // the last one, by host and page
 	at      []*meshVisit        // the last one, by host
 	fetch   moment              // when something was fetched, the last time
@@ -188,7 +182,7 @@ func newMeshWorld(cfg MeshConfig, seed uint64) *meshWorld {
 	if cfg.Matrix != nil {
 		w.net.latency = cfg.Matrix
 	}
-	w.sites = make([]demand, len(w.web.hosts))
+	w.sites = make(demands, len(w.web.hosts))
 	w.at = make([]*meshVisit, len(w.web.hosts))
 	for _, s := range w.web.hosts {
 		w.last = append(w.last, make([]meshRequest, s.pages))
@@ -241,7 +235,7 @@ func (w *meshWorld) seed() { w.give(w.web.seeds) }
 func (w *meshWorld) give(hosts int) {
 	for i := range hosts {
 		p := w.live[i%len(w.live)]
-		w.found([]url{at(int32(i), 0)})
+		w.sites.found([]url{at(int32(i), 0)}, w.k.now)
 		p.offer(at(int32(i), 0))
 		p.pump()
 	}
@@ -281,16 +275,9 @@ func (p *meshProcess) unrest() string {
 
 // judge looks whether all was fetched.
 func (w *meshWorld) judge(began moment) {
-	for h, reach := range w.web.reach {
-		missing := reach &^ w.sites[h].fetched
-		if missing == 0 {
-			continue
-		}
-		if w.figures.Lost == 0 {
-			u := at(int32(h), lowest(missing))
-			w.violateOf(int32(h), "%s was never fetched: %s", w.web.name(u), w.whatIsKnown(u))
-		}
-		w.figures.Lost += bits.OnesCount64(missing)
+	lost, u := w.sites.missing(w.web)
+	if w.figures.Lost = lost; lost > 0 {
+		w.violateOf(u.host(), "%s was never fetched: %s", w.web.name(u), w.whatIsKnown(u))
 	}
 	w.judgeRecords()
 	w.figures.Virtual = w.fetch - began
@@ -310,14 +297,6 @@ func (f *MeshFigures) count(p *meshProcess) {
 	f.LookUps.LookUps += s.LookUps
 	f.LookUps.Asked += s.Asked
 	f.LookUps.Hops += s.Hops
-}
-
-// missing is how many pages were not fetched yet.
-func (w *meshWorld) missing() (n int) {
-	for h, reach := range w.web.reach {
-		n += bits.OnesCount64(reach &^ w.sites[h].fetched)
-	}
-	return n
 }
 
 // whatIsKnown says who knows of a page.
@@ -340,13 +319,6 @@ func (w *meshWorld) whatIsKnown(u url) (s string) {
 		}
 	}
 	return s + "no other disk has it"
-}
-
-// found adds pages that are known to exist.
-func (w *meshWorld) found(links []url) {
-	for _, u := range links {
-		w.sites[u.host()].found(u, w.k.now)
-	}
 }
 
 // request counts a request.

@@ -246,7 +246,7 @@ func (p *meshProcess) fetch(u url, s *meshHost) {
 		p.keepRecord(u)
 		m := &meshMark{pages: []url{u}, left: 1}
 		links := w.web.linksOf(u, nil)
-		w.found(links)
+		w.sites.found(links, w.k.now)
 		for _, link := range links {
 			if id := p.offer(link); id > 0 && !w.cfg.parts.hasty {
 				p.marks[id] = m

@@ -218,13 +218,8 @@ func (p *meshProcess) carryOut(actions []peer.Action) {
 		if p.ended {
 			return
 		}
-		if f := p.w.cfg.parts.mend; f != nil {
-			if all := f(p, a); all != nil {
-				for _, b := range all {
-					p.carry(b)
-				}
-				continue
-			}
+		if mend := p.w.cfg.parts.mend; mend != nil && mend(p, a) {
+			continue
 		}
 		p.carry(a)
 	}
@@ -279,10 +274,6 @@ func (p *meshProcess) carry(a peer.Action) {
 	case mesh.Ended:
 		p.crawlEnds(a)
 	case mesh.Agreed:
-	case told:
-		p.tell(a.event)
-	case late:
-		p.after(10*time.Second, func() { p.carry(a.action) })
 	case mesh.Gathered:
 		w.gathered = append(w.gathered, a.Tally)
 	default:
@@ -297,7 +288,7 @@ func (p *meshProcess) crawlEnds(a mesh.Ended) {
 		return // seeds have come since, or none has come yet
 	}
 	w.ended = append(w.ended, w.k.now)
-	if w.missing() > 0 {
+	if lost, _ := w.sites.missing(w.web); lost > 0 {
 		w.figures.Early++
 	}
 }

@@ -98,9 +98,9 @@ func (w *world) newProcess(m *machine) *process {
 	machine := w.cfg.parts.machine(p, quorum.Config{Self: p.node, Instance: p.instance, Joined: p.state.joined,
 		Arrived: slices.Clone(p.state.arrived), Forgot: slices.Clone(p.state.forgot),
 		Place: w.placer(p), Slot: w.cfg.Slot, Partial: p.state.unfinished(),
-		Parse: w.parse, Layout: layout, Timing: w.cfg.Timing, Seed: w.k.rng.Uint64()})
+		Parse: w.memo.parse, Layout: layout, Timing: w.cfg.Timing, Seed: w.k.rng.Uint64()})
 	p.driver = driver.New(driver.Config{Self: p.node, Member: machine, Strategy: p.strategy, Timing: w.cfg.Timing,
-		Runtime: virtualRuntime{p}, Engine: w.cfg.parts.engine(engine{p}), Failed: engine{p}, Record: record{p},
+		Runtime: virtualRuntime{p}, Engine: w.cfg.parts.engine(p, engine{p}), Failed: engine{p}, Record: record{p},
 		Log: slog.New(slog.DiscardHandler), Seed: p.instance})
 	return p
 }

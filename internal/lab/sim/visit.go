@@ -142,7 +142,7 @@ func (p *process) answered(v *visit) {
 	p.m.visited(v, p.w.k.now)
 	e := &entry{kind: entryDone, page: v.page}
 	p.links = p.w.web.linksOf(v.page, p.links[:0])
-	p.w.score.found(p.links)
+	p.w.score.sites.found(p.links, p.w.k.now)
 	p.route(e, p.links)
 	p.enter(e)
 	p.offered(e.links)
