@@ -90,7 +90,6 @@ func (f *faults) strike(k fault) {
 	f.w.k.after(f.w.k.between(300*time.Millisecond, f.w.cfg.Timing.TTL*4), once)
 }
 
-// end sets right all that is wrong.
 func (f *faults) end() {
 	f.over = true
 	for _, end := range f.ends {

@@ -117,7 +117,6 @@ func (p *process) ship() {
 	})
 }
 
-// wasShipped tells those who wait.
 func (p *process) wasShipped() {
 	j := p.journal
 	n := 0
@@ -134,7 +133,6 @@ func (p *process) wasShipped() {
 // whenShipped calls f when all that is entered by now is shipped.
 func (p *process) whenShipped(f func()) { p.whenShippedTo(len(p.journal.entries), f) }
 
-// whenShippedTo calls f when so many entries are shipped.
 func (p *process) whenShippedTo(upTo int, f func()) {
 	j := p.journal
 	if j.shipped >= upTo {

@@ -25,7 +25,6 @@ func (w *world) unrest() string {
 	return ""
 }
 
-// table is the table of members as the registry has it.
 func (w *world) table() (*quorum.Table, error) {
 	e := w.reg.values[quorum.TableKey]
 	if e.Value == nil {
@@ -34,7 +33,6 @@ func (w *world) table() (*quorum.Table, error) {
 	return w.memo.parse(e.Value)
 }
 
-// busy says what a machine has yet to do.
 func (w *world) busy(m *machine, t *quorum.Table) string {
 	p := m.proc
 	switch {

@@ -39,7 +39,6 @@ func newKernel(seed uint64) *kernel {
 	return &kernel{rng: rand.New(rand.NewPCG(seed, 0x6b756d6f))}
 }
 
-// after asks for f to be called when d has passed.
 func (k *kernel) after(d time.Duration, f func()) { k.within(nil, d, f) }
 
 // within asks for f to be called as a process's doing, if by is one.

@@ -24,7 +24,6 @@ func (l *life) do(f func()) {
 	}
 }
 
-// after does something when d has passed.
 func (l *life) after(d time.Duration, f func()) { l.k.within(l, d, f) }
 
 // pause makes the program stand still, and resume lets it do at once what it has missed.

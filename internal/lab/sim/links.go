@@ -35,7 +35,6 @@ func newOutbox(p *process, old []sent) outbox {
 
 func encode(u url) string { return string(binary.BigEndian.AppendUint32(nil, uint32(u))) }
 
-// decode reads the links of a batch.
 func decode(batch []byte) []url {
 	var links []url
 	for b := batch[1:]; len(b) > 0; {

@@ -149,7 +149,7 @@ type meshWorld struct {
 	live  []*meshProcess
 
 	sites   demands
-	last    [][]meshRequest     // the last one, by host and page
+	last    [][]*meshProcess    // who asked for a page, the last time, by host and page
 	at      []*meshVisit        // the last one, by host
 	fetch   moment              // when something was fetched, the last time
 	records map[url][]meshPlace // where each page's records are, with a place
@@ -163,9 +163,6 @@ type meshWorld struct {
 	ended    []moment // when a node took the crawl for ended
 	gathered []mesh.Tally
 }
-
-// A meshRequest is who has fetched a page.
-type meshRequest struct{ by *meshProcess }
 
 // A meshVisit is a request.
 type meshVisit struct {
@@ -185,7 +182,7 @@ func newMeshWorld(cfg MeshConfig, seed uint64) *meshWorld {
 	w.sites = make(demands, len(w.web.hosts))
 	w.at = make([]*meshVisit, len(w.web.hosts))
 	for _, s := range w.web.hosts {
-		w.last = append(w.last, make([]meshRequest, s.pages))
+		w.last = append(w.last, make([]*meshProcess, s.pages))
 	}
 	w.figures.Pages, w.records = w.web.pages, map[url][]meshPlace{}
 	return w
@@ -225,10 +222,8 @@ func (w *meshWorld) run() {
 	w.judge(begins)
 }
 
-// pass lets time go on to a moment.
 func (w *meshWorld) pass(until moment) { w.k.run(until, func() bool { return false }) }
 
-// seed gives the roots of some hosts to nodes.
 func (w *meshWorld) seed() { w.give(w.web.seeds) }
 
 // give gives the roots of so many hosts to nodes.
@@ -287,7 +282,6 @@ func (w *meshWorld) judge(began moment) {
 	}
 }
 
-// gone counts what a process came to.
 func (w *meshWorld) gone(p *meshProcess) { w.figures.count(p) }
 
 // count adds what is counted of a process when it ends.
@@ -321,7 +315,6 @@ func (w *meshWorld) whatIsKnown(u url) (s string) {
 	return s + "no other disk has it"
 }
 
-// request counts a request.
 func (w *meshWorld) request(p *meshProcess, u url, takes time.Duration) {
 	h := u.host()
 	w.tellOf(h, "%s asks for %s", p.n.name, w.web.name(u))
@@ -336,10 +329,10 @@ func (w *meshWorld) request(p *meshProcess, u url, takes time.Duration) {
 	w.fetch = w.k.now
 	last := &w.last[h][u&63]
 	if w.sites[h].fetched&u.bit() != 0 {
-		w.figures.Duplicates[w.cause(last.by, u)]++
+		w.figures.Duplicates[w.cause(*last, u)]++
 	}
 	w.stall = max(w.stall, w.sites[h].fetch(u, w.k.now, may))
-	last.by = p
+	*last = p
 }
 
 // polite holds a request to the host's delay after the last one. Parts of a network that is cut crawl on their own, and

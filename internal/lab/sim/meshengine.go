@@ -270,7 +270,6 @@ func (p *meshProcess) offer(u url) uint64 {
 	return p.put(meshKey{u, 0})
 }
 
-// put puts a link into the outbox.
 func (p *meshProcess) put(k meshKey) uint64 {
 	id := p.out.Put(p.w.web.hosts[k.host()].name, linkData(k))
 	p.n.disk.links[id] = k
@@ -333,7 +332,6 @@ func (w *meshWorld) decode(b member.Batch) (links []mesh.HostLink) {
 	return links
 }
 
-// answered takes the answer to a batch.
 func (p *meshProcess) answered(from strategy.Node, a mesh.Answer) {
 	for _, r := range p.out.Answered(from, a.Number, a.Refused, p.now()) {
 		for id := r.First; id <= r.Last; id++ {

@@ -209,7 +209,6 @@ func (f *meshFaults) heal(c *cut) {
 	f.cuts = slices.DeleteFunc(f.cuts, func(d *cut) bool { return d == c })
 }
 
-// end sets right what is wrong.
 func (f *meshFaults) end() {
 	f.w.calm = true
 	for _, c := range slices.Clone(f.cuts) {

@@ -131,7 +131,6 @@ func (w *meshWorld) named(name strategy.Node) *meshNode {
 	return w.nodes[place]
 }
 
-// start begins a process.
 func (n *meshNode) start() {
 	w := n.w
 	n.lives++
@@ -346,7 +345,6 @@ func (p *meshProcess) open(l *letter) {
 	p.tell(peer.Message{From: overlay.Contact{Node: string(l.from.name)}, Data: l.data})
 }
 
-// end ends the process.
 func (p *meshProcess) end() {
 	p.ended, p.held = true, nil
 	p.n.proc = nil
@@ -363,7 +361,6 @@ func (n *meshNode) wipe() {
 	n.w.figures.Wiped++
 }
 
-// leave asks the node to leave.
 func (p *meshProcess) leave() {
 	if !p.leaving {
 		p.leaving = true

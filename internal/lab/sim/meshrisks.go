@@ -47,7 +47,6 @@ func (f *meshFiles) append(n strategy.Node, file string, data []byte) {
 	f.risks[n][file] = append(f.risks[n][file], data...)
 }
 
-// keepRecord writes the record of a page that was fetched.
 func (p *meshProcess) keepRecord(u url) {
 	if !p.w.cfg.Place {
 		return
@@ -84,7 +83,6 @@ func (p *meshProcess) bringFile(file string) {
 	})
 }
 
-// notThere are the files that are not in the place.
 func (n *meshNode) notThere() []string {
 	return slices.DeleteFunc(slices.Clone(n.disk.files.all), func(file string) bool { return n.there[file] })
 }

@@ -149,7 +149,6 @@ func (p *process) end() {
 	p.w.cut(j, j.durable+p.w.k.rng.IntN(len(j.entries)-j.durable+1))
 }
 
-// tell gives the member an event.
 func (p *process) tell(e member.Event) { virtualRuntime{p}.Call(p.ctx, func() { p.driver.Tell(e) }) }
 
 // left ends a process whose node has left; one that was the last has its place still, and what the crawl knows on its

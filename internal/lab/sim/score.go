@@ -26,7 +26,6 @@ type demand struct {
 	since   moment // when there was something to do
 }
 
-// found adds a page that is linked to.
 func (d *demand) found(u url, now moment) {
 	if d.linked |= u.bit(); d.linked&^d.fetched == u.bit() {
 		d.since = now
@@ -46,7 +45,6 @@ func (d *demand) fetch(u url, now, may moment) (stall time.Duration) {
 // demands are those of all hosts.
 type demands []demand
 
-// found notes that pages are known to exist.
 func (d demands) found(links []url, now moment) {
 	for _, u := range links {
 		d[u.host()].found(u, now)
@@ -76,7 +74,6 @@ func newScore(w *world) *score {
 // excuse allows that a page is fetched once more.
 func (s *score) excuse(u url) { s.excused[u.host()][u&63]++ }
 
-// request judges a request.
 func (s *score) request(v *visit) {
 	w, n := s.w, v.page.host()
 	last, now := s.last[n], w.k.now

@@ -34,7 +34,6 @@ func (p *tasks) Go(f func(ctx context.Context)) {
 	p.after(0, func() { p.run(t) })
 }
 
-// run lets a task go on.
 func (p *tasks) run(t *task) {
 	p.running = t
 	_, waits := t.next()

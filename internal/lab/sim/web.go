@@ -42,7 +42,6 @@ func (u url) bit() uint64 { return 1 << (u & 63) }
 
 func at(host int32, page int) url { return url(host)<<6 | url(page) }
 
-// newWeb makes the web of a seed.
 func newWeb(cfg Config, seed uint64) *web {
 	w := &web{seed: seed, byName: make(map[string]int32, cfg.Hosts), links: 3,
 		seeds: min(cfg.Hosts, cmp.Or(cfg.Roots, 3+cfg.Hosts/50))}
@@ -72,7 +71,6 @@ func mix(x uint64) uint64 {
 	return d.Next()
 }
 
-// linksOf appends the URLs that a page links to.
 func (w *web) linksOf(u url, out []url) []url {
 	if w.links == noLinks {
 		return out

@@ -100,7 +100,6 @@ func (w *world) run() {
 	w.figures.Slips, w.figures.Stall, w.figures.Events = w.score.slips, w.score.stall, w.k.ran
 }
 
-// stop ends what processes do that run.
 func (w *world) stop() {
 	for _, p := range w.processes() {
 		p.close()
@@ -246,7 +245,6 @@ func (w *memo) parse(value []byte) (*quorum.Table, error) {
 	return t, err
 }
 
-// wrote is told of each change of the registry.
 func (w *world) wrote(old, e member.Entry) {
 	if strings.HasPrefix(e.Key, quorum.LeasePrefix) {
 		w.wroteLease(old, e)

@@ -56,7 +56,6 @@ func setIf(h http.Header, name, value string) {
 	}
 }
 
-// silent reports whether a host never answers.
 func (h *host) silent() bool {
 	return h.traits.has(Refused) || h.traits.has(Hanging) || h.traits.has(Mute)
 }
@@ -70,7 +69,6 @@ type answer struct {
 	version
 }
 
-// answer makes the answer for a resource.
 func (t *writer) answer(r Ref, target string) answer {
 	t.reset()
 	a := answer{ref: r, status: http.StatusOK}
@@ -125,7 +123,6 @@ func (t *writer) document(r Ref) string {
 	return "text/html"
 }
 
-// pageSize is about how many bytes a page has.
 func (c *Config) pageSize(r Ref) int {
 	switch r.Kind {
 	case Page:

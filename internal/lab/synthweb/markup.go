@@ -196,7 +196,6 @@ func (t *writer) address(dst []byte, r Ref, raw bool) []byte {
 	return t.w.appendPath(dst, r, raw)
 }
 
-// notFound writes the page of a missing resource.
 func (t *writer) notFound(target string) {
 	t.text("<!DOCTYPE html>\n<title>Not found</title>\n<p>There is no " + html.EscapeString(target) + ".\n")
 	t.seal()

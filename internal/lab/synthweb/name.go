@@ -72,7 +72,6 @@ func (w *Web) hostOf(name string) (uint32, bool) {
 // mostAddresses is how many loopback addresses there are: 127.77.0.1 to 127.77.249.250.
 const mostAddresses = 250 * 250
 
-// loopback is loopback address i.
 func loopback(i int) netip.Addr {
 	return netip.AddrFrom4([4]byte{127, 77, byte(i / 250), byte(1 + i%250)})
 }

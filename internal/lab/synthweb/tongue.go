@@ -73,7 +73,6 @@ func newTongue(charset string, enc encoding.Encoding, syllables string) *tongue 
 	return t
 }
 
-// path is a word for a path.
 func (t *tongue) path(x uint64) *pathWord { return &t.paths[x%uint64(len(t.paths))] }
 
 func madeWord(d *dice.Dice, syllables []string, n int) string {

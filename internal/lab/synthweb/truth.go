@@ -73,7 +73,6 @@ func (t *Truth) offer(todo []Ref, r Ref) []Ref {
 	return append(todo, r)
 }
 
-// bars reports whether robots.txt forbids a resource.
 func (h *host) bars(k Kind) bool {
 	return h.traits.has(Shut) || h.traits.has(Failing) ||
 		kinds[k].barred && !h.traits.has(NoRobots) && !h.traits.has(Forbidden)

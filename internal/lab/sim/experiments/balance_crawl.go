@@ -108,7 +108,6 @@ func firstOf(rows []CrawlRow, r *CrawlRow) *CrawlRow {
 	return &rows[slices.IndexFunc(rows, func(o CrawlRow) bool { return o.Slows == r.Slows })]
 }
 
-// ratios fills in runs by the first one's.
 func ratios(rows []CrawlRow) {
 	for i := range rows {
 		rows[i].Ratio = math.NaN()

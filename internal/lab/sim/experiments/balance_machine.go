@@ -43,12 +43,10 @@ func KumoProgram() Program {
 	return p
 }
 
-// places is how many pages are fetched at once on a machine.
 func (p *Program) places(m model.Machine) int {
 	return max(1, min(p.Places, int((m.MemoryGB-p.Resident)/p.Place+1e-9)))
 }
 
-// cores is how many of a machine's cores work at once.
 func (p *Program) cores(m model.Machine) int {
 	n := max(1, int(m.Cores))
 	if p.Cores > 0 {
@@ -160,7 +158,6 @@ func (f *fetchingMachine) begin(place int32, page pageCost) {
 	f.agenda.Put(f.now+ticks(page.latency*f.program.Latency), stage{answered, place})
 }
 
-// due is when something happens next.
 func (f *fetchingMachine) due() time.Duration { return min(f.agenda.Next(), f.network.ends) }
 
 // step lets the next thing happen; false: there is none.

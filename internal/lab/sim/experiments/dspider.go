@@ -167,7 +167,6 @@ func (d *DSpider) Run(ctx context.Context, progress func(done, of int)) ([]Point
 	return points, nil
 }
 
-// one makes one run.
 func (d *DSpider) one(ctx context.Context, web *madeWeb, s Setting) (Figures, error) {
 	w := newSpiderWorld(d, s, web.seen(s.Place, s.Nodes, s.Timeout, d.Near))
 	if err := w.run(ctx); err != nil {
@@ -177,7 +176,6 @@ func (d *DSpider) one(ctx context.Context, web *madeWeb, s Setting) (Figures, er
 	return w.figures(), nil
 }
 
-// net is what the nodes of a setting are connected by.
 func (d *DSpider) net(p Place) Net {
 	if p == LAN {
 		return d.LAN
@@ -185,7 +183,6 @@ func (d *DSpider) net(p Place) Net {
 	return d.WAN
 }
 
-// places is how many files a node fetches at once.
 func (d *DSpider) places(l Loading) int {
 	if l == OneByOne {
 		return 1

@@ -86,7 +86,6 @@ func (j *judge) curve(p Place) (c []Point) {
 	return c
 }
 
-// find notes what was found.
 func (j *judge) find(text string, seen bool, numbers, why string) {
 	j.judged.find(fmt.Sprintf("experiment %d, mode %v, %s", j.set.Experiment, j.set.Mode, j.set.Loading.InWords()), text,
 		seen, numbers, why)

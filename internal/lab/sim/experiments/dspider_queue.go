@@ -44,11 +44,9 @@ type want struct {
 
 // A controlUnit is a processor with a line of jobs before it, and a log with a line of claims.
 type controlUnit struct {
-	jobs    []job
-	head    int
+	jobs    queue.FIFO[job]
 	working bool
-	claims  []want
-	next    int // of claims
+	claims  queue.FIFO[want]
 	writing int // how many are being written
 	worked  time.Duration
 	wrote   time.Duration
@@ -180,17 +178,17 @@ func (r *scaleRun) send(unit int32, wants []want) {
 
 func (r *scaleRun) enqueue(unit int32, j job) {
 	u := &r.units[unit]
-	u.jobs = append(u.jobs, j)
+	u.jobs.Push(j)
 	r.work(unit)
 }
 
 // work begins the next job, if there is one and the processor is free.
 func (r *scaleRun) work(unit int32) {
 	u := &r.units[unit]
-	if u.working || u.head == len(u.jobs) {
+	if u.working || u.jobs.Len() == 0 {
 		return
 	}
-	j := &u.jobs[u.head]
+	j := u.jobs.First()
 	cost := r.Message
 	if !j.answer {
 		cost += time.Duration(len(j.wants)) * r.Claim
@@ -203,11 +201,7 @@ func (r *scaleRun) work(unit int32) {
 // worked sends an answer, or looks in the table: what has an owner is answered, the rest written down first.
 func (r *scaleRun) worked(unit int32) {
 	u := &r.units[unit]
-	j := u.jobs[u.head]
-	u.jobs[u.head] = job{}
-	if u.head++; u.head == len(u.jobs) {
-		u.jobs, u.head = u.jobs[:0], 0
-	}
+	j := u.jobs.Pop()
 	u.working = false
 	if j.answer {
 		r.agenda.Put(r.now+r.Delay, scaleEvent{what: eAnswered, wants: j.wants})
@@ -221,7 +215,7 @@ func (r *scaleRun) worked(unit int32) {
 			continue
 		}
 		r.owned[w.host], w.granted = true, true
-		u.claims = append(u.claims, w)
+		u.claims.Push(w)
 	}
 	if known != nil {
 		r.enqueue(unit, job{known, true})
@@ -233,11 +227,10 @@ func (r *scaleRun) worked(unit int32) {
 // write begins an entry of the log, if something waits for it and none is under way.
 func (r *scaleRun) write(unit int32) {
 	u := &r.units[unit]
-	waiting := len(u.claims) - u.next
-	if u.writing > 0 || waiting == 0 {
+	if u.writing > 0 || u.claims.Len() == 0 {
 		return
 	}
-	u.writing = waiting
+	u.writing = u.claims.Len()
 	if r.variant == Single {
 		u.writing = 1
 	}
@@ -248,9 +241,9 @@ func (r *scaleRun) write(unit int32) {
 // written answers the claims of an entry, each node in one message.
 func (r *scaleRun) written(unit int32) {
 	u := &r.units[unit]
-	done := slices.Clone(u.claims[u.next : u.next+u.writing])
-	if u.next += u.writing; u.next == len(u.claims) {
-		u.claims, u.next = u.claims[:0], 0
+	var done []want
+	for range u.writing {
+		done = append(done, u.claims.Pop())
 	}
 	u.writing = 0
 	slices.SortStableFunc(done, func(a, b want) int { return int(a.node - b.node) })
@@ -265,7 +258,6 @@ func (r *scaleRun) written(unit int32) {
 	r.write(unit)
 }
 
-// answered gives a node what was granted.
 func (r *scaleRun) answered(wants []want) {
 	for _, w := range wants {
 		if r.now >= r.from {

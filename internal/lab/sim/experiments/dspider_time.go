@@ -36,7 +36,6 @@ type transfer struct {
 
 func newPipe(width float64) *pipe { return &pipe{width: width, ends: forever} }
 
-// begin starts a transfer.
 func (p *pipe) begin(now time.Duration, size float64, place int32) {
 	p.pass(now)
 	p.runs.Push(transfer{p.got + size, place})

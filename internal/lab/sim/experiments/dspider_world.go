@@ -125,7 +125,6 @@ func (w *spiderWorld) run(ctx context.Context) error {
 	return nil
 }
 
-// next lets happen what is due next.
 func (w *spiderWorld) next() bool {
 	first, pipe := w.agenda.Next(), -1
 	for i, p := range w.pipes {

@@ -78,7 +78,6 @@ func (s *MeshScale) Rows(ctx context.Context, progress func(done, of int)) (rows
 	return rows, nil
 }
 
-// overlays runs the overlays alone.
 func (s *MeshScale) overlays(ctx context.Context, nodes int) MeshScaleRow {
 	w := overlaytest.New(s.Seed)
 	run := func(d time.Duration) {
@@ -182,7 +181,6 @@ func same(found []overlay.Contact, names []string) bool {
 	return true
 }
 
-// whole runs whole machines with a crawl.
 func (s *MeshScale) whole(nodes int) (f WholeFigures) {
 	u := sim.RunUpkeep(sim.MeshConfig{Nodes: nodes, Hosts: 4 * nodes, Pages: 8, Loss: -1, Spread: s.Joining, Stay: s.Stay},
 		2*s.Measured, s.Seed)

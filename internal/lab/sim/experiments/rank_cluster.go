@@ -102,7 +102,6 @@ func (c *rankCluster) page(u rank.ID) rank.Page {
 	return rank.Page{ID: u, Links: links, Out: len(links)}
 }
 
-// importance is that of a URL by its node.
 func (c *rankCluster) importance(u rank.ID) float64 {
 	return c.nodes[c.ownerOf(u)].order.Importance(u, 0)
 }
@@ -230,7 +229,6 @@ func (n *rankNode) tellAgain() {
 	}
 }
 
-// put adds to what is to be sent.
 func (n *rankNode) put(gift rankGift) {
 	if at, waits := n.at[gift.to]; waits {
 		n.box[at].worth += gift.worth

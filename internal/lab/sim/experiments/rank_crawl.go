@@ -115,7 +115,6 @@ func (c *rankCrawl) pass(ctx context.Context) error {
 	return nil
 }
 
-// passOver makes a pass over the links of pages.
 func passOver(ctx context.Context, o rank.Iterative, g *Graph, pages []rank.ID) error {
 	o.Begin()
 	err := o.Pass(ctx, func(ctx context.Context, page func(*rank.Page), _ func(rank.ID, float32)) error {

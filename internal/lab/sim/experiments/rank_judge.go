@@ -46,7 +46,6 @@ func (r *Rank) Judge(res *RankResult) []results.Statement {
 	return j
 }
 
-// early judges whether two crawls find about as much at first.
 func (r *Rank) early(j *judged, how string, a, b *RankRun) {
 	worst, at := 0.0, 0
 	for n := 1; n <= r.Top; n++ {

@@ -46,9 +46,8 @@ type RankNodesPoint struct {
 
 // A RankNodesResult is what the experiment came to.
 type RankNodesResult struct {
-	Pages, Links, Hosts int
-	Reached, Followed   int // pages and links that are found from the seeds
-	Runs                []RankNodesRun
+	RankGround
+	Runs []RankNodesRun
 }
 
 var errNoHosts = errors.New("the hosts of the graph's pages are not known, which nodes share: pages are to be " +
@@ -59,13 +58,11 @@ func (r *RankNodes) Run(ctx context.Context, g *Graph, progress func(done, of in
 	if g.Hosts() == 0 {
 		return nil, errNoHosts
 	}
-	res := &RankNodesResult{Pages: g.Pages(), Links: g.Links(), Hosts: g.Hosts()}
-	seeds := r.seeds(g)
-	reached := g.reach(seeds)
-	res.Reached, res.Followed = len(reached), g.linksOf(reached)
-	if err := r.enough(g, reached); err != nil {
+	ground, seeds, reached, err := r.explore(g)
+	if err != nil {
 		return nil, err
 	}
+	res := &RankNodesResult{RankGround: ground}
 	top, _, err := r.topByPageRank(ctx, g, reached)
 	if err != nil {
 		return nil, err
@@ -85,7 +82,6 @@ func (r *RankNodes) Run(ctx context.Context, g *Graph, progress func(done, of in
 	return res, nil
 }
 
-// crawl makes one run.
 func (r *RankNodes) crawl(ctx context.Context, g *Graph, run *RankNodesRun, seeds, top []rank.ID, reached int) error {
 	c := newRankCluster(g, r.Seed, run.Nodes, run.Silent, r.Growth, r.Batch)
 	j := rankNodesJudge{RankNodes: r, g: g, c: c, run: run, top: top, whole: pagerank.New(0)}
@@ -111,7 +107,6 @@ type rankNodesJudge struct {
 	at    []int           // the next point, and those behind it
 }
 
-// fetched is called after each fetch.
 func (j *rankNodesJudge) fetched(ctx context.Context) error {
 	for len(j.at) > 0 && len(j.c.pages) == j.at[0] {
 		j.at = j.at[1:]

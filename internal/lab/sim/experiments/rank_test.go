@@ -82,7 +82,7 @@ func TestRankJudge(t *testing.T) {
 		{at(1, 1), at(10, 5), at(50, 5), []bool{true, false, true}},
 		{at(10, 5), at(10, 5), at(1, 1), []bool{false, true, false}},
 	} {
-		res := &RankResult{Reached: 100}
+		res := &RankResult{RankGround: RankGround{Reached: 100}}
 		for order, found := range map[string][]int{"pagerank": c.pagerank, "breadth": c.breadth, "random": c.random} {
 			res.Runs = append(res.Runs, RankRun{Order: order, Found: [importances][]int{found, found}})
 		}

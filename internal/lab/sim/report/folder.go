@@ -87,7 +87,6 @@ func (f *Folder) Prepare() error {
 	return nil
 }
 
-// write writes a whole file.
 func (f *Folder) write(name string, write func(io.Writer) error) error {
 	if f.Dir == "" {
 		return nil

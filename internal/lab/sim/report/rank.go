@@ -9,8 +9,7 @@ import (
 
 // Rank prints in which order important pages are fetched, and writes tables and pictures.
 func Rank(out io.Writer, to *Folder, r *experiments.Rank, res *experiments.RankResult) error {
-	fmt.Fprintf(out, "%d pages, %d links, %s; %d pages and %d links reached from %d seeds; seed %d\n", res.Pages,
-		res.Links, hostsInWords(res.Hosts), res.Reached, res.Followed, r.Seeds, r.Seed)
+	printGround(out, r, &res.RankGround)
 	s := rankTables{r}
 	for _, polite := range []bool{false, true} {
 		for _, by := range []experiments.Importance{experiments.ByPageRank, experiments.ByInDegree} {
@@ -27,11 +26,13 @@ func Rank(out io.Writer, to *Folder, r *experiments.Rank, res *experiments.RankR
 
 type rankTables struct{ *experiments.Rank }
 
-func hostsInWords(n int) string {
-	if n == 0 {
-		return "on hosts that are not known"
+func printGround(w io.Writer, r *experiments.Rank, g *experiments.RankGround) {
+	hosts := "on hosts that are not known"
+	if g.Hosts > 0 {
+		hosts = fmt.Sprintf("%d hosts", g.Hosts)
 	}
-	return fmt.Sprintf("%d hosts", n)
+	fmt.Fprintf(w, "%d pages, %d links, %s; %d pages and %d links reached from %d seeds; seed %d\n", g.Pages, g.Links,
+		hosts, g.Reached, g.Followed, r.Seeds, r.Seed)
 }
 
 func (s rankTables) print(w io.Writer, res *experiments.RankResult, by experiments.Importance, polite bool) error {
