@@ -240,19 +240,10 @@ func listed(values []float64, format string) string {
 func account(c []Point) string {
 	first, last := &c[0], &c[len(c)-1]
 	var all []string
-	for _, p := range []struct {
-		what string
-		of   func(*Figures) float64
-	}{
-		{"connecting", func(f *Figures) float64 { return f.Connect }},
-		{"transferring", func(f *Figures) float64 { return f.Transfer }},
-		{"timeouts", func(f *Figures) float64 { return f.TimedOut }},
-		{"without work", func(f *Figures) float64 { return f.Idle }},
-		{"bandwidth used", func(f *Figures) float64 { return f.LinkUse }},
-	} {
-		a, _ := meanAndDeviation(first.Each(p.of))
-		b, _ := meanAndDeviation(last.Each(p.of))
-		all = append(all, fmt.Sprintf("%s %.1f to %.1f %%", p.what, 100*a, 100*b))
+	for _, e := range explaining[len(explaining)-5:] { // parts of the nodes' time, and of the bandwidth
+		a, _ := meanAndDeviation(first.Each(e.of))
+		b, _ := meanAndDeviation(last.Each(e.of))
+		all = append(all, fmt.Sprintf("%s %.1f to %.1f %%", strings.ReplaceAll(e.name, "_", " "), 100*a, 100*b))
 	}
 	delay := func(f *Figures) float64 { return f.Delay }
 	a, _ := meanAndDeviation(first.Each(delay))
