@@ -19,6 +19,7 @@ import (
 
 	"kumo/internal/lab/synthweb"
 	"kumo/internal/lab/testmain"
+	"kumo/internal/lab/trapweb"
 )
 
 func TestMain(m *testing.M) {
@@ -69,9 +70,9 @@ func TestStories(t *testing.T) {
 func trapsCmd(ts *testscript.TestScript, _ bool, args []string) {
 	pages, err := strconv.Atoi(args[0])
 	ts.Check(err)
-	s := httptest.NewServer(synthweb.NewTrapWeb(1, pages))
+	s := httptest.NewServer(trapweb.New(1, pages))
 	ts.Defer(s.Close)
-	ts.Setenv("TRAPS", "www."+synthweb.TrapDomain+s.URL[strings.LastIndexByte(s.URL, ':'):])
+	ts.Setenv("TRAPS", "www."+trapweb.Domain+s.URL[strings.LastIndexByte(s.URL, ':'):])
 }
 
 func webCmd(ts *testscript.TestScript, _ bool, args []string) {

@@ -79,8 +79,8 @@ func simHash() *cobra.Command {
 			return err
 		}
 		var b bytes.Buffer
-		err = report.WriteHash(&b, rows)
-		if err == nil {
+		table := report.HashTable(rows)
+		if err = table.Write(&b); err == nil {
 			err = os.WriteFile(file, b.Bytes(), 0o666)
 		}
 		if err != nil {

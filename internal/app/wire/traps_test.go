@@ -16,19 +16,19 @@ import (
 	"kumo/internal/base/weburl"
 	"kumo/internal/content/traps"
 	"kumo/internal/engine/crawl"
-	"kumo/internal/lab/synthweb"
 	"kumo/internal/lab/testmain"
+	"kumo/internal/lab/trapweb"
 )
 
 // trapJob is a job that crawls a web with traps.
-func trapJob(t *testing.T, seed uint64, pages int) (*job.Job, *synthweb.TrapWeb) {
+func trapJob(t *testing.T, seed uint64, pages int) (*job.Job, *trapweb.Web) {
 	t.Helper()
-	web := synthweb.NewTrapWeb(seed, pages)
+	web := trapweb.New(seed, pages)
 	s := httptest.NewServer(web)
 	t.Cleanup(s.Close)
 	_, port, _ := strings.Cut(strings.TrimPrefix(s.URL, "http://"), ":")
 	j := &job.Job{Dir: t.TempDir(), Name: "traps", Scope: weburl.ScopeDomain,
-		Seeds: []string{"http://www." + synthweb.TrapDomain + ":" + port + "/"}}
+		Seeds: []string{"http://www." + trapweb.Domain + ":" + port + "/"}}
 	j.Crawl.Depth = -1
 	j.Frontier.Hosts, j.Frontier.PerHost = 16, 4
 	j.Fetch.AllowPrivate, j.Fetch.Resolve = true, []string{"*:*:127.0.0.1"}

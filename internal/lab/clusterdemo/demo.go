@@ -47,7 +47,6 @@ type Demo struct {
 	said   time.Time // of the last line
 }
 
-// fates returns what happened to nodes.
 func (d *Demo) fates() string {
 	if d.Mesh() {
 		return "2 left, 2 killed"
@@ -100,7 +99,6 @@ func (d *Demo) Run(ctx context.Context) (err error) {
 	return d.judge(time.Since(begun))
 }
 
-// crawl has the nodes crawl.
 func (d *Demo) crawl(ctx context.Context) (err error) {
 	for range d.Nodes - 1 {
 		if err := d.startNode(); err != nil {

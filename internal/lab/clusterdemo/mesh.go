@@ -32,7 +32,6 @@ func (d *Demo) meshArgs(node int) []string {
 	return args
 }
 
-// crawlMesh has nodes without a centre crawl.
 func (d *Demo) crawlMesh(ctx context.Context) (err error) {
 	for range d.Nodes - 1 {
 		if err := d.startNode(); err != nil {

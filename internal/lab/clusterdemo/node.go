@@ -106,7 +106,6 @@ func (p *Node) failed() error {
 	return fmt.Errorf("%s has ended: %w: see %s", p.Name, p.Err, p.Log.Name())
 }
 
-// wait waits for a node's end.
 func (p *Node) wait(ctx context.Context) error {
 	select {
 	case <-p.Ended:

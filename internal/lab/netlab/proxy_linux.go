@@ -219,7 +219,7 @@ func (p *proxy) accept(data []byte) {
 	}
 	l.last = due
 	l.waiting++
-	p.queue.push(parcel{due: due, line: l, data: append(p.buffer(len(data)), data...)})
+	p.queue.add(parcel{due: due, line: l, data: append(p.buffer(len(data)), data...)})
 }
 
 // buffer is an empty one with room for n bytes.
@@ -238,8 +238,8 @@ func (p *proxy) buffer(n int) []byte {
 
 // write passes on what is due.
 func (p *proxy) write(now time.Time) {
-	for !p.queue.empty() && !p.queue.first().After(now) {
-		next := p.queue.pop()
+	for len(p.queue.Heap) > 0 && !p.queue.Heap[0].due.After(now) {
+		next := p.queue.Pop()
 		if _, err := unix.Write(p.socket, next.data); err != nil {
 			p.traffic.dropped.Add(1) // one that does not fit is lost, as others are
 		} else {

@@ -1,8 +1,9 @@
 package netlab
 
 import (
-	"container/heap"
 	"time"
+
+	"kumo/internal/lab/sim/queue"
 
 	"golang.org/x/sys/unix"
 )
@@ -15,50 +16,28 @@ type parcel struct {
 	data []byte
 }
 
-// Parcels are packets by the time at which they are due, and then by that at which they came.
+// Before reports whether it is due first, or came first.
+func (p parcel) Before(o parcel) bool {
+	return p.due.Before(o.due) || p.due.Equal(o.due) && p.turn < o.turn
+}
+
+// parcels are packets by the time at which they are due, and then by that at which they came.
 type parcels struct {
-	all   ordered
+	queue.Heap[parcel]
 	turns uint64
 }
 
-func (q *parcels) empty() bool      { return len(q.all) == 0 }
-func (q *parcels) first() time.Time { return q.all[0].due }
-func (q *parcels) pop() parcel      { return heap.Pop(&q.all).(parcel) }
-
-func (q *parcels) push(p parcel) {
+func (q *parcels) add(p parcel) {
 	q.turns++
 	p.turn = q.turns
-	heap.Push(&q.all, p)
+	q.Push(p)
 }
 
 // wait is the time until the first is due; nil: for ever.
 func (q *parcels) wait(now time.Time) *unix.Timespec {
-	if q.empty() {
+	if len(q.Heap) == 0 {
 		return nil
 	}
-	t := unix.NsecToTimespec(int64(max(0, q.first().Sub(now))))
+	t := unix.NsecToTimespec(int64(max(0, q.Heap[0].due.Sub(now))))
 	return &t
-}
-
-// ordered is a heap.
-type ordered []parcel
-
-func (o ordered) Len() int      { return len(o) }
-func (o ordered) Swap(i, j int) { o[i], o[j] = o[j], o[i] }
-
-func (o ordered) Less(i, j int) bool {
-	if !o[i].due.Equal(o[j].due) {
-		return o[i].due.Before(o[j].due)
-	}
-	return o[i].turn < o[j].turn
-}
-
-func (o *ordered) Push(x any) { *o = append(*o, x.(parcel)) }
-
-func (o *ordered) Pop() any {
-	last := len(*o) - 1
-	p := (*o)[last]
-	(*o)[last] = parcel{}
-	*o = (*o)[:last]
-	return p
 }

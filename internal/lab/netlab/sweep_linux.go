@@ -19,7 +19,6 @@ const family = "kumolab-"
 
 const spaces = "/run/netns"
 
-// ip runs the program of that name.
 func ip(args ...string) error { return program("ip", args...) }
 
 // ipAll does many commands of the program at once in a namespace; what it costs to start it would be the most of it.

@@ -132,7 +132,7 @@ var variants = map[string]func(*parts){
 		s.outbox = func(p *process, old []sent) outbox { return careless{newOutbox(p, old)} }
 	},
 	"a node with links for others is idle": func(s *parts) {
-		s.engine = func(e driver.Engine) driver.Engine { return restless{e} }
+		s.engine = func(_ *process, e driver.Engine) driver.Engine { return restless{e} }
 	},
 	"nodes hash in two ways": func(s *parts) {
 		s.placer = func(p *process, _ strategy.Placer) strategy.Placer {

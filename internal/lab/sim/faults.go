@@ -17,32 +17,33 @@ type faults struct {
 	chance int // sum of their weights
 }
 
-// A fault is a way things go wrong, and how often beside others. It returns what it did, in words, and what sets it
-// right; nil if that comes by itself.
+// A fault is a way things go wrong, in general or for a process, and how often beside others. It returns what it did, in
+// words, and what sets it right; nil if that comes by itself.
 type fault struct {
 	weight int
 	strike func(f *faults) (what string, end func())
+	hit    func(f *faults, p *process) (what string, end func())
 }
 
 // kinds are all faults, but for those of machines that differ.
 var kinds = []fault{
-	{6, (*faults).kill},
-	{3, (*faults).wipe},
-	{5, (*faults).pause},
-	{3, (*faults).isolate},
-	{1, (*faults).halve},
-	{2, (*faults).deafen},
-	{3, (*faults).unregister},
-	{2, (*faults).noise},
-	{2, (*faults).election},
-	{3, (*faults).leave},
-	{3, (*faults).join},
+	{6, nil, (*faults).kill},
+	{3, nil, (*faults).wipe},
+	{5, nil, (*faults).pause},
+	{3, (*faults).isolate, nil},
+	{1, (*faults).halve, nil},
+	{2, (*faults).deafen, nil},
+	{3, (*faults).unregister, nil},
+	{2, (*faults).noise, nil},
+	{2, (*faults).election, nil},
+	{3, nil, (*faults).leave},
+	{3, (*faults).join, nil},
 }
 
 func (f *faults) begin() {
 	f.kinds = kinds
 	if f.w.cfg.Speeds {
-		f.kinds = append(slices.Clone(kinds), fault{5, (*faults).throttle})
+		f.kinds = append(slices.Clone(kinds), fault{5, nil, (*faults).throttle})
 	}
 	for _, k := range f.kinds {
 		f.chance += k.weight
@@ -68,7 +69,13 @@ func (f *faults) next() {
 }
 
 func (f *faults) strike(k fault) {
-	what, end := k.strike(f)
+	var what string
+	var end func()
+	if k.strike != nil {
+		what, end = k.strike(f)
+	} else if running := f.w.processes(); len(running) > 0 {
+		what, end = k.hit(f, running[f.w.k.rng.IntN(len(running))])
+	}
 	if what == "" {
 		return
 	}
@@ -90,7 +97,6 @@ func (f *faults) strike(k fault) {
 	f.w.k.after(f.w.k.between(300*time.Millisecond, f.w.cfg.Timing.TTL*4), once)
 }
 
-// end sets right all that is wrong.
 func (f *faults) end() {
 	f.over = true
 	for _, end := range f.ends {
@@ -111,32 +117,15 @@ func (w *world) reached() {
 	w.reg.resume()
 }
 
-// victim draws a process; nil if none runs.
-func (f *faults) victim() *process {
-	running := f.w.processes()
-	if len(running) == 0 {
-		return nil
-	}
-	return running[f.w.k.rng.IntN(len(running))]
-}
-
-func (f *faults) kill() (string, func()) {
-	p := f.victim()
-	if p == nil {
-		return "", nil
-	}
+func (f *faults) kill(p *process) (string, func()) {
 	p.end()
 	return fmt.Sprintf("%s is killed", p.node), func() { f.revive(p.m) }
 }
 
-func (f *faults) wipe() (string, func()) {
-	p := f.victim()
-	if p == nil {
-		return "", nil
-	}
-	p.end()
+func (f *faults) wipe(p *process) (string, func()) {
+	what, end := f.kill(p)
 	p.m.journal = nil
-	return fmt.Sprintf("%s is killed, and its disk is gone", p.node), func() { f.revive(p.m) }
+	return what + ", and its disk is gone", end
 }
 
 // revive begins a process anew, whatever the last one was about to do.
@@ -145,12 +134,12 @@ func (f *faults) revive(m *machine) {
 	f.w.begin(m)
 }
 
-func (f *faults) pause() (string, func()) {
-	p := f.victim()
-	if p == nil || p.paused {
+func (f *faults) pause(p *process) (string, func()) {
+	if p.paused {
 		return "", nil
 	}
 	p.pause()
+	p.slips = 0
 	return fmt.Sprintf("%s stands still", p.node), func() {
 		if !p.ended {
 			p.resume()
@@ -211,9 +200,8 @@ func (f *faults) noise() (string, func()) {
 }
 
 // throttle makes a machine slow, for longer than other faults last.
-func (f *faults) throttle() (string, func()) {
-	p := f.victim()
-	if p == nil || p.m.throttled > 1 {
+func (f *faults) throttle(p *process) (string, func()) {
+	if p.m.throttled > 1 {
 		return "", nil
 	}
 	m := p.m
@@ -243,9 +231,8 @@ func (f *faults) election() (string, func()) {
 	return "the registry has no leader", nil
 }
 
-func (f *faults) leave() (string, func()) {
-	p := f.victim()
-	if p == nil || len(f.w.processes()) <= f.w.cfg.Nodes/2 {
+func (f *faults) leave(p *process) (string, func()) {
+	if len(f.w.processes()) <= f.w.cfg.Nodes/2 {
 		return "", nil
 	}
 	p.tell(member.Leave{})

@@ -24,31 +24,15 @@ func (e engine) Received() int64 { return e.came }
 
 // Drain waits until no visit is under way to some hosts of others, and all is shipped.
 func (e engine) Drain(ctx context.Context, of func(string) bool) error {
+	if of == nil {
+		of = func(host string) bool { return !e.view.Ours(host) }
+	}
 	for e.asks(of) {
 		if !e.await(func(done func()) { e.waiting = append(e.waiting, done) }) || ctx.Err() != nil {
 			return ctx.Err()
 		}
 	}
 	return e.shipped(ctx)
-}
-
-// asks reports whether a visit is under way to some hosts; nil: to those of others.
-func (p *process) asks(of func(string) bool) bool {
-	for _, v := range p.visits {
-		if host := v.site().name; of == nil && !p.view.Ours(host) || of != nil && of(host) {
-			return true
-		}
-	}
-	return false
-}
-
-// drained has those look again who wait until visits are over.
-func (p *process) drained() {
-	waiting := p.waiting
-	p.waiting = nil
-	for _, again := range waiting {
-		again()
-	}
 }
 
 // An export is one reading of what is held for others.

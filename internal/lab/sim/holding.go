@@ -172,7 +172,6 @@ func (s *holding) take(e *entry, now moment) {
 	}
 }
 
-// begun reports whether a transfer is under way.
 func (s *holding) begun(t member.Transfer) bool {
 	_, begun := s.coming[t]
 	return begun
@@ -244,7 +243,6 @@ func (s *holding) order() []int32 {
 	return hosts
 }
 
-// outbox gives what is in the outbox, in order.
 func (s *holding) outbox() []sent {
 	out := make([]sent, 0, len(s.out))
 	for n, u := range s.out {

@@ -72,7 +72,7 @@ func (p *process) enter(e *entry) {
 	}
 	if !j.settling {
 		j.settling = true
-		p.w.k.within(p, p.w.k.between(p.w.cfg.Commit, 4*p.w.cfg.Commit), p.commit)
+		p.after(p.w.k.between(p.w.cfg.Commit, 4*p.w.cfg.Commit), p.commit)
 	}
 }
 
@@ -112,12 +112,11 @@ func (p *process) ship() {
 			p.wasShipped()
 		}
 		if j.shipped < j.durable {
-			p.w.k.within(p, p.w.k.about(100*time.Millisecond), p.ship)
+			p.after(p.w.k.about(100*time.Millisecond), p.ship)
 		}
 	})
 }
 
-// wasShipped tells those who wait.
 func (p *process) wasShipped() {
 	j := p.journal
 	n := 0
@@ -134,11 +133,10 @@ func (p *process) wasShipped() {
 // whenShipped calls f when all that is entered by now is shipped.
 func (p *process) whenShipped(f func()) { p.whenShippedTo(len(p.journal.entries), f) }
 
-// whenShippedTo calls f when so many entries are shipped.
 func (p *process) whenShippedTo(upTo int, f func()) {
 	j := p.journal
 	if j.shipped >= upTo {
-		p.w.k.within(p, 0, f)
+		p.after(0, f)
 		return
 	}
 	at, _ := slices.BinarySearchFunc(j.waiters, upTo+1, func(w waiter, n int) int { return cmp.Compare(w.upTo, n) })

@@ -25,16 +25,14 @@ func (w *world) unrest() string {
 	return ""
 }
 
-// table is the table of members as the registry has it.
 func (w *world) table() (*quorum.Table, error) {
 	e := w.reg.values[quorum.TableKey]
 	if e.Value == nil {
 		return nil, fmt.Errorf("there is no table of members")
 	}
-	return w.parse(e.Value)
+	return w.memo.parse(e.Value)
 }
 
-// busy says what a machine has yet to do.
 func (w *world) busy(m *machine, t *quorum.Table) string {
 	p := m.proc
 	switch {
@@ -79,7 +77,7 @@ type finding struct {
 // judge counts what is not as it must be at rest, and with report it notes that as violations.
 func (w *world) judge(report bool) int {
 	var found []finding
-	if n, one := w.score.missing(); n > 0 {
+	if n, one := w.score.sites.missing(w.web); n > 0 {
 		w.figures.Lost += n
 		if !report {
 			w.figures.Lost -= n

@@ -35,7 +35,6 @@ func newOutbox(p *process, old []sent) outbox {
 
 func encode(u url) string { return string(binary.BigEndian.AppendUint32(nil, uint32(u))) }
 
-// decode reads the links of a batch.
 func decode(batch []byte) []url {
 	var links []url
 	for b := batch[1:]; len(b) > 0; {
@@ -44,6 +43,14 @@ func decode(batch []byte) []url {
 		b = b[size+int(n):]
 	}
 	return links
+}
+
+// An exchange is a process's of links with other nodes.
+type exchange struct {
+	out     outbox
+	recent  map[url]bool // links that went into the outbox not long ago
+	pumping bool
+	taken   int64 // URLs from others' outboxes
 }
 
 // remembered is how many links a process keeps in mind that went into the outbox, so as not to put them there again.
@@ -81,7 +88,7 @@ func (p *process) pump() {
 		return
 	}
 	p.pumping = true
-	p.w.k.within(p, driver.PumpEvery, func() {
+	p.after(driver.PumpEvery, func() {
 		p.pumping = false
 		p.driver.Pump(p.ctx, p.owner)
 		if p.out.Len() > 0 {
@@ -184,7 +191,7 @@ func (w *world) seed(u url) {
 					had = true
 					w.seeded++
 				}
-				w.score.found([]url{u})
+				w.score.sites.found([]url{u}, w.k.now)
 			})
 		})
 	}

@@ -2,13 +2,12 @@ package sim
 
 import (
 	"cmp"
-	"context"
 	"fmt"
-	"math/bits"
 	"strings"
 	"time"
 
 	"kumo/internal/cluster/member/mesh"
+	"kumo/internal/cluster/member/peer"
 	"kumo/internal/cluster/overlay"
 )
 
@@ -65,7 +64,6 @@ type MeshConfig struct {
 
 	Overlay overlay.Config // of each node: all but Self and Seed
 
-	Progress func(at time.Duration, so MeshFigures) // is called every two minutes of virtual time; may be nil
 	// the processor's time that this process has taken so far, so that what nodes take can be measured; nil: it is not
 	Processor func() time.Duration
 
@@ -74,15 +72,9 @@ type MeshConfig struct {
 
 // meshParts are what runs of broken variants replace.
 type meshParts struct {
-	mend  func(p *meshProcess, a any) (instead []any) // actions in place of one; nil: that one
-	hasty bool                                        // pages are Finished when they are fetched
+	mend  func(p *meshProcess, a peer.Action) bool // does something in place of an action; false: nothing
+	hasty bool                                     // pages are Finished when they are fetched
 }
-
-// What broken variants want done: that the peer is told something at once; an action long after its time.
-type (
-	told struct{ event any }
-	late struct{ action any }
-)
 
 func (c MeshConfig) withDefaults() MeshConfig {
 	c.Nodes, c.Pages, c.Delay = cmp.Or(c.Nodes, 10), cmp.Or(c.Pages, 16), cmp.Or(c.Delay, 2*time.Second)
@@ -147,60 +139,6 @@ const (
 // MessageKinds are their names.
 var MessageKinds = [kindsOfMessages]string{"overlay", "mesh", "links"}
 
-func (f *MeshFigures) add(g MeshFigures) {
-	f.Virtual += g.Virtual
-	f.Events += g.Events
-	f.Faults += g.Faults
-	f.Joined += g.Joined
-	f.Wiped += g.Wiped
-	f.NodeTime += g.NodeTime
-	f.Pages += g.Pages
-	f.Lost += g.Lost
-	f.Requests += g.Requests
-	for i, n := range g.Duplicates {
-		f.Duplicates[i] += n
-	}
-	f.Slips += g.Slips
-	f.Hasty += g.Hasty
-	f.Early += g.Early
-	for i := range g.Messages {
-		f.Messages[i] += g.Messages[i]
-		f.Bytes[i] += g.Bytes[i]
-	}
-	f.Bare += g.Bare
-	f.Again += g.Again
-	f.Recorded += g.Recorded
-	f.Given += g.Given
-	f.Processor += g.Processor
-	f.Replayed += g.Replayed
-	f.Leaps += g.Leaps
-	f.LookUps.LookUps += g.LookUps.LookUps
-	f.LookUps.Asked += g.LookUps.Asked
-	f.LookUps.Hops += g.LookUps.Hops
-}
-
-func (f MeshFigures) String() string {
-	ratio := func(a, b int) float64 { return float64(a) / float64(max(b, 1)) }
-	again := 0
-	for _, n := range f.Duplicates {
-		again += n
-	}
-	seconds := max(f.NodeTime.Seconds(), 1)
-	bytes := f.Bytes[OverlayMessage] + f.Bytes[MeshMessage] + f.Bytes[LinksMessage]
-	return fmt.Sprintf("pages %d, lost %d, fetched twice %d (%.0f a million: death %d, links %d, marks %d, split %d, "+
-		"other %d), slips %d, too soon %d; faults %d, joined %d, wiped %d; messages a page: %.1f mesh, %.1f links, %.1f "+
-		"overlay; a node a second: %.2f messages of the overlay, %.0f bytes in all; look-ups %d, of %.1f questions and %.2f "+
-		"hops; %v, %d events",
-		f.Pages, f.Lost, again, 1e6*ratio(again, f.Requests), f.Duplicates[byDeath], f.Duplicates[byLinks],
-		f.Duplicates[byMark],
-		f.Duplicates[bySplit], f.Duplicates[byOther], f.Slips, f.Hasty, f.Faults, f.Joined, f.Wiped,
-		ratio(f.Messages[MeshMessage], f.Pages),
-		ratio(f.Messages[LinksMessage], f.Pages), ratio(f.Messages[OverlayMessage], f.Pages),
-		float64(f.Messages[OverlayMessage])/seconds, float64(bytes)/seconds, f.LookUps.LookUps,
-		ratio(int(f.LookUps.Asked), int(f.LookUps.LookUps)), ratio(int(f.LookUps.Hops), int(f.LookUps.LookUps)),
-		f.Virtual.Round(time.Second), f.Events)
-}
-
 // A meshWorld is one run.
 type meshWorld struct {
 	narrative
@@ -210,8 +148,8 @@ type meshWorld struct {
 	nodes []*meshNode // all that ever were
 	live  []*meshProcess
 
-	sites   []demand            // by host
-	last    [][]meshRequest     // the last one, by host and page
+	sites   demands
+	last    [][]*meshProcess    // who asked for a page, the last time, by host and page
 	at      []*meshVisit        // the last one, by host
 	fetch   moment              // when something was fetched, the last time
 	records map[url][]meshPlace // where each page's records are, with a place
@@ -225,9 +163,6 @@ type meshWorld struct {
 	ended    []moment // when a node took the crawl for ended
 	gathered []mesh.Tally
 }
-
-// A meshRequest is who has fetched a page.
-type meshRequest struct{ by *meshProcess }
 
 // A meshVisit is a request.
 type meshVisit struct {
@@ -244,42 +179,19 @@ func newMeshWorld(cfg MeshConfig, seed uint64) *meshWorld {
 	if cfg.Matrix != nil {
 		w.net.latency = cfg.Matrix
 	}
-	w.sites = make([]demand, len(w.web.hosts))
+	w.sites = make(demands, len(w.web.hosts))
 	w.at = make([]*meshVisit, len(w.web.hosts))
 	for _, s := range w.web.hosts {
-		w.last = append(w.last, make([]meshRequest, s.pages))
+		w.last = append(w.last, make([]*meshProcess, s.pages))
 	}
 	w.figures.Pages, w.records = w.web.pages, map[url][]meshPlace{}
 	return w
-}
-
-// RunMesh runs a crawl, and says what must not be.
-func RunMesh(cfg MeshConfig, seed uint64) (MeshFigures, []Violation) {
-	w := newMeshWorld(cfg.withDefaults(), seed)
-	w.run()
-	return w.figures, w.violations
-}
-
-// SoakMesh runs seeds one after the other until one fails.
-func SoakMesh(ctx context.Context, cfg MeshConfig, first uint64, seeds int) (sum MeshFigures, failed uint64,
-	why []Violation) {
-	for seed := first; seed < first+uint64(seeds) && ctx.Err() == nil; seed++ {
-		f, violations := RunMesh(cfg, seed)
-		sum.add(f)
-		if len(violations) > 0 {
-			return sum, seed, violations
-		}
-	}
-	return sum, 0, nil
 }
 
 func (w *meshWorld) run() {
 	cfg := w.cfg
 	for i := range cfg.Nodes {
 		w.k.after(time.Duration(i)*cfg.Spread/time.Duration(cfg.Nodes), func() { w.join() })
-	}
-	if cfg.Progress != nil {
-		w.progress()
 	}
 	begins := cfg.Spread + cfg.Quiet
 	if cfg.Forming {
@@ -310,30 +222,15 @@ func (w *meshWorld) run() {
 	w.judge(begins)
 }
 
-// progress tells how far the run is, again and again.
-func (w *meshWorld) progress() {
-	w.k.after(2*time.Minute, func() {
-		so := w.figures
-		so.Virtual, so.Events = w.k.now, w.k.ran
-		for _, p := range w.live {
-			so.NodeTime += w.k.now - p.began
-		}
-		w.cfg.Progress(w.k.now, so)
-		w.progress()
-	})
-}
-
-// pass lets time go on to a moment.
 func (w *meshWorld) pass(until moment) { w.k.run(until, func() bool { return false }) }
 
-// seed gives the roots of some hosts to nodes.
 func (w *meshWorld) seed() { w.give(w.web.seeds) }
 
 // give gives the roots of so many hosts to nodes.
 func (w *meshWorld) give(hosts int) {
 	for i := range hosts {
 		p := w.live[i%len(w.live)]
-		w.found([]url{at(int32(i), 0)})
+		w.sites.found([]url{at(int32(i), 0)}, w.k.now)
 		p.offer(at(int32(i), 0))
 		p.pump()
 	}
@@ -373,16 +270,9 @@ func (p *meshProcess) unrest() string {
 
 // judge looks whether all was fetched.
 func (w *meshWorld) judge(began moment) {
-	for h, reach := range w.web.reach {
-		missing := reach &^ w.sites[h].fetched
-		if missing == 0 {
-			continue
-		}
-		if w.figures.Lost == 0 {
-			u := at(int32(h), lowest(missing))
-			w.violateOf(int32(h), "%s was never fetched: %s", w.web.name(u), w.whatIsKnown(u))
-		}
-		w.figures.Lost += bits.OnesCount64(missing)
+	lost, u := w.sites.missing(w.web)
+	if w.figures.Lost = lost; lost > 0 {
+		w.violateOf(u.host(), "%s was never fetched: %s", w.web.name(u), w.whatIsKnown(u))
 	}
 	w.judgeRecords()
 	w.figures.Virtual = w.fetch - began
@@ -392,7 +282,6 @@ func (w *meshWorld) judge(began moment) {
 	}
 }
 
-// gone counts what a process came to.
 func (w *meshWorld) gone(p *meshProcess) { w.figures.count(p) }
 
 // count adds what is counted of a process when it ends.
@@ -402,14 +291,6 @@ func (f *MeshFigures) count(p *meshProcess) {
 	f.LookUps.LookUps += s.LookUps
 	f.LookUps.Asked += s.Asked
 	f.LookUps.Hops += s.Hops
-}
-
-// missing is how many pages were not fetched yet.
-func (w *meshWorld) missing() (n int) {
-	for h, reach := range w.web.reach {
-		n += bits.OnesCount64(reach &^ w.sites[h].fetched)
-	}
-	return n
 }
 
 // whatIsKnown says who knows of a page.
@@ -434,14 +315,6 @@ func (w *meshWorld) whatIsKnown(u url) (s string) {
 	return s + "no other disk has it"
 }
 
-// found adds pages that are known to exist.
-func (w *meshWorld) found(links []url) {
-	for _, u := range links {
-		w.sites[u.host()].found(u, w.k.now)
-	}
-}
-
-// request counts a request.
 func (w *meshWorld) request(p *meshProcess, u url, takes time.Duration) {
 	h := u.host()
 	w.tellOf(h, "%s asks for %s", p.n.name, w.web.name(u))
@@ -456,10 +329,10 @@ func (w *meshWorld) request(p *meshProcess, u url, takes time.Duration) {
 	w.fetch = w.k.now
 	last := &w.last[h][u&63]
 	if w.sites[h].fetched&u.bit() != 0 {
-		w.figures.Duplicates[w.cause(last.by, u)]++
+		w.figures.Duplicates[w.cause(*last, u)]++
 	}
 	w.stall = max(w.stall, w.sites[h].fetch(u, w.k.now, may))
-	last.by = p
+	*last = p
 }
 
 // polite holds a request to the host's delay after the last one. Parts of a network that is cut crawl on their own, and

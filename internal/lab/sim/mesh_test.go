@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -31,6 +32,80 @@ func meshFirst() uint64 {
 func smallMesh() MeshConfig {
 	return MeshConfig{Nodes: 8, Hosts: 40, Pages: 12, Delay: 4 * time.Second, Turmoil: 3 * time.Minute, Busy: true,
 		Wipes: 2}
+}
+
+// RunMesh runs a crawl, and says what must not be.
+func RunMesh(cfg MeshConfig, seed uint64) (MeshFigures, []Violation) {
+	w := newMeshWorld(cfg.withDefaults(), seed)
+	w.run()
+	return w.figures, w.violations
+}
+
+// SoakMesh runs seeds one after the other until one fails.
+func SoakMesh(ctx context.Context, cfg MeshConfig, first uint64, seeds int) (sum MeshFigures, failed uint64,
+	why []Violation) {
+	for seed := first; seed < first+uint64(seeds) && ctx.Err() == nil; seed++ {
+		f, violations := RunMesh(cfg, seed)
+		sum.add(f)
+		if len(violations) > 0 {
+			return sum, seed, violations
+		}
+	}
+	return sum, 0, nil
+}
+
+func (f *MeshFigures) add(g MeshFigures) {
+	f.Virtual += g.Virtual
+	f.Events += g.Events
+	f.Faults += g.Faults
+	f.Joined += g.Joined
+	f.Wiped += g.Wiped
+	f.NodeTime += g.NodeTime
+	f.Pages += g.Pages
+	f.Lost += g.Lost
+	f.Requests += g.Requests
+	for i, n := range g.Duplicates {
+		f.Duplicates[i] += n
+	}
+	f.Slips += g.Slips
+	f.Hasty += g.Hasty
+	f.Early += g.Early
+	for i := range g.Messages {
+		f.Messages[i] += g.Messages[i]
+		f.Bytes[i] += g.Bytes[i]
+	}
+	f.Bare += g.Bare
+	f.Again += g.Again
+	f.Recorded += g.Recorded
+	f.Given += g.Given
+	f.Processor += g.Processor
+	f.Replayed += g.Replayed
+	f.Leaps += g.Leaps
+	f.LookUps.LookUps += g.LookUps.LookUps
+	f.LookUps.Asked += g.LookUps.Asked
+	f.LookUps.Hops += g.LookUps.Hops
+}
+
+func (f MeshFigures) String() string {
+	ratio := func(a, b int) float64 { return float64(a) / float64(max(b, 1)) }
+	again := 0
+	for _, n := range f.Duplicates {
+		again += n
+	}
+	seconds := max(f.NodeTime.Seconds(), 1)
+	bytes := f.Bytes[OverlayMessage] + f.Bytes[MeshMessage] + f.Bytes[LinksMessage]
+	return fmt.Sprintf("pages %d, lost %d, fetched twice %d (%.0f a million: death %d, links %d, marks %d, split %d, "+
+		"other %d), slips %d, too soon %d; faults %d, joined %d, wiped %d; messages a page: %.1f mesh, %.1f links, %.1f "+
+		"overlay; a node a second: %.2f messages of the overlay, %.0f bytes in all; look-ups %d, of %.1f questions and %.2f "+
+		"hops; %v, %d events",
+		f.Pages, f.Lost, again, 1e6*ratio(again, f.Requests), f.Duplicates[byDeath], f.Duplicates[byLinks],
+		f.Duplicates[byMark],
+		f.Duplicates[bySplit], f.Duplicates[byOther], f.Slips, f.Hasty, f.Faults, f.Joined, f.Wiped,
+		ratio(f.Messages[MeshMessage], f.Pages),
+		ratio(f.Messages[LinksMessage], f.Pages), ratio(f.Messages[OverlayMessage], f.Pages),
+		float64(f.Messages[OverlayMessage])/seconds, float64(bytes)/seconds, f.LookUps.LookUps,
+		ratio(int(f.LookUps.Asked), int(f.LookUps.LookUps)), ratio(int(f.LookUps.Hops), int(f.LookUps.LookUps)),
+		f.Virtual.Round(time.Second), f.Events)
 }
 
 func TestAMeshAtRestFetchesAllOnce(t *testing.T) {
@@ -196,11 +271,6 @@ func TestAMeshOfManyNodes(t *testing.T) {
 	cfg := MeshConfig{Nodes: nodes, Hosts: 4 * nodes, Pages: 8, Turmoil: last, Stay: 20 * time.Minute,
 		Spread: 2 * time.Minute, Delay: last / 30}
 	cfg.Overlay.Notice, cfg.Overlay.Check = 30*time.Second, 10*time.Minute
-	if many {
-		cfg.Progress = func(at time.Duration, f MeshFigures) {
-			fmt.Fprintln(os.Stderr, at, f) // long before the test ends
-		}
-	}
 	if dir := os.Getenv("KUMO_TEST_DATA"); dir != "" {
 		var err error
 		if cfg.Matrix, err = ReadMatrix(filepath.Join(dir, "latency", "PlanetLabData_1")); err != nil {
@@ -208,6 +278,16 @@ func TestAMeshOfManyNodes(t *testing.T) {
 		}
 	}
 	w := newMeshWorld(cfg.withDefaults(), 1)
+	if many {
+		var progress func()
+		progress = func() {
+			f := w.soFar()
+			f.Virtual, f.Events = w.k.now, w.k.ran
+			fmt.Fprintln(os.Stderr, w.k.now, f) // long before the test ends
+			w.k.after(2*time.Minute, progress)
+		}
+		w.k.after(2*time.Minute, progress)
+	}
 	w.run()
 	f := w.figures
 	t.Log(f)

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"testing"
+	"time"
 
 	"kumo/internal/cluster/member/mesh"
 	"kumo/internal/cluster/member/peer"
@@ -11,35 +12,38 @@ import (
 // brokenMeshes are nodes with a fault each.
 var brokenMeshes = map[string]func(c *MeshConfig){
 	"claims are dropped before they are recorded": func(c *MeshConfig) {
-		c.parts.mend = func(p *meshProcess, a any) []any {
+		c.parts.mend = func(p *meshProcess, a peer.Action) bool {
 			r, ok := a.(mesh.Record)
 			if !ok || r.Links[0].State == mesh.Done || p.w.k.rng.IntN(20) > 0 {
-				return nil
+				return false
 			}
-			return []any{told{mesh.Recorded{ID: r.ID, Before: make([]mesh.State, len(r.Links))}}}
+			p.tell(mesh.Recorded{ID: r.ID, Before: make([]mesh.State, len(r.Links))})
+			return true
 		}
 	},
 	"nobody has fetched again what a lost node had": func(c *MeshConfig) {
 		c.Place = true
-		c.parts.mend = func(_ *meshProcess, a any) []any {
+		c.parts.mend = func(p *meshProcess, a peer.Action) bool {
 			if l, ok := a.(mesh.Lost); ok {
-				return []any{told{mesh.Refetched{Node: l.Node}}}
+				p.tell(mesh.Refetched{Node: l.Node})
+				return true
 			}
-			return nil
+			return false
 		}
 	},
 	"lists of pages at risk are not kept": func(c *MeshConfig) {
 		c.Place = true
-		c.parts.mend = func(_ *meshProcess, a any) []any {
+		c.parts.mend = func(p *meshProcess, a peer.Action) bool {
 			if l, ok := a.(mesh.WriteRisk); ok {
-				return []any{told{mesh.RiskWritten{ID: l.ID}}}
+				p.tell(mesh.RiskWritten{ID: l.ID})
+				return true
 			}
-			return nil
+			return false
 		}
 	},
 	"what is claimed is known to nobody else": func(c *MeshConfig) { c.Backups = 1 },
 	"links are claimed before anybody has them": func(c *MeshConfig) {
-		c.parts.mend = func(p *meshProcess, a any) []any {
+		c.parts.mend = func(p *meshProcess, a peer.Action) bool {
 			if r, ok := a.(mesh.Record); ok && r.Links[0].State == mesh.Dispatched {
 				before := p.n.disk.history[p.w.web.byName[r.Host]]
 				states := make([]mesh.State, len(r.Links))
@@ -48,30 +52,34 @@ var brokenMeshes = map[string]func(c *MeshConfig){
 						states[i] = before.state(keyOf(k.Hash).bit())
 					}
 				}
-				return []any{told{mesh.Recorded{ID: r.ID, Before: states, Open: len(r.Links)}}, late{r}}
+				p.tell(mesh.Recorded{ID: r.ID, Before: states, Open: len(r.Links)})
+				p.after(10*time.Second, func() { p.carry(r) })
+				return true
 			}
-			return nil
+			return false
 		}
 	},
 	"as many nodes lose their disks at once as a host has backups": func(c *MeshConfig) { c.Wipes = 3 },
 	"what a node knows it drops and gives to nobody": func(c *MeshConfig) {
-		c.parts.mend = func(p *meshProcess, a any) []any {
+		c.parts.mend = func(p *meshProcess, a peer.Action) bool {
 			if r, ok := a.(mesh.Read); ok && r.All {
-				return []any{told{mesh.Known{ID: r.ID}}}
+				p.tell(mesh.Known{ID: r.ID})
+				return true
 			}
-			return nil
+			return false
 		}
 	},
 	"the engine says that it has links, and does not": func(c *MeshConfig) {
-		c.parts.mend = func(p *meshProcess, a any) []any {
+		c.parts.mend = func(p *meshProcess, a peer.Action) bool {
 			if r, ok := a.(mesh.Take); ok && p.w.k.rng.IntN(20) == 0 {
 				done := make([]bool, len(r.Links))
 				for i := range done {
 					done[i] = true
 				}
-				return []any{told{mesh.Taken{ID: r.ID, Done: done}}}
+				p.tell(mesh.Taken{ID: r.ID, Done: done})
+				return true
 			}
-			return nil
+			return false
 		}
 	},
 	"pages are said before their links are claimed": func(c *MeshConfig) { c.parts.hasty = true },
@@ -100,5 +108,3 @@ func TestTheJudgeOfMeshesFinds(t *testing.T) {
 		t.Logf("%s: seed %d: %s", what, failed, why[0])
 	}
 }
-
-var _ peer.Action = told{}

@@ -47,15 +47,13 @@ func keyOf(h mesh.Hash) meshKey { return readKey(h[:]) }
 // itemData stands for what a link is besides its hash.
 var itemData = make([]byte, linkSize-len(mesh.Hash{}))
 
-// record enters links into the history.
-func (p *meshProcess) record(a mesh.Record) mesh.Recorded {
-	h := p.w.web.byName[a.Host]
-	all := p.n.disk.history[h]
+// record enters links to a host into the history.
+func (m meshHistory) record(h int32, a mesh.Record) mesh.Recorded {
+	all := m[h]
 	if all == nil {
 		all = &meshRecord{}
-		p.n.disk.history[h] = all
+		m[h] = all
 	}
-	p.w.figures.Recorded += len(a.Links)
 	r := mesh.Recorded{ID: a.ID, Before: make([]mesh.State, len(a.Links))}
 	for i, k := range a.Links {
 		d, bit := all.after(keyOf(k.Hash).losses), keyOf(k.Hash).bit()
@@ -97,17 +95,12 @@ func (d *meshRecord) state(bit uint64) mesh.State {
 }
 
 // read reads a host's history, some URLs at a time.
-func (p *meshProcess) read(a mesh.Read) mesh.Known {
+func (m meshHistory) read(h int32, a mesh.Read) mesh.Known {
 	k := mesh.Known{ID: a.ID}
-	h := p.w.web.byName[a.Host]
-	d := p.n.disk.history[h]
-	if d == nil {
-		return k
-	}
-	for losses := uint8(0); d != nil; d, losses = d.again, losses+1 {
-		set := d.open
+	for r, losses := m[h], uint8(0); r != nil; r, losses = r.again, losses+1 {
+		set := r.open
 		if a.All {
-			set |= d.done
+			set |= r.done
 		}
 		if a.From != "" && losses <= a.From[1] {
 			if losses < a.From[1] {
@@ -121,7 +114,7 @@ func (p *meshProcess) read(a mesh.Read) mesh.Known {
 				k.Next = string([]byte{byte(u & 63), losses})
 				return k
 			}
-			link := mesh.Link{Hash: hashOf(meshKey{u, losses}), State: d.state(u.bit())}
+			link := mesh.Link{Hash: hashOf(meshKey{u, losses}), State: r.state(u.bit())}
 			if link.State == mesh.Dispatched {
 				link.Item = itemData
 			}
@@ -132,10 +125,10 @@ func (p *meshProcess) read(a mesh.Read) mesh.Known {
 }
 
 // sweep names hosts of the history.
-func (p *meshProcess) sweep(a mesh.Sweep) (s mesh.Swept) {
-	for _, h := range sortedKeys(p.n.disk.history) {
-		name := p.w.web.hosts[h].name
-		if a.From != "" && h < p.w.web.byName[a.From] {
+func (m meshHistory) sweep(w *web, a mesh.Sweep) (s mesh.Swept) {
+	for _, h := range sortedKeys(m) {
+		name := w.hosts[h].name
+		if a.From != "" && h < w.byName[a.From] {
 			continue
 		}
 		if len(s.Hosts) == 50 {
@@ -155,9 +148,9 @@ func (p *meshProcess) take(a mesh.Take) mesh.Taken {
 		p.w.tellOf(h, "%s is given %s", p.n.name, a.Host)
 		e = &meshEngine{}
 		p.n.disk.engine[h] = e
-		p.host(h).next = p.w.k.now + p.w.web.hosts[h].delay
+		p.hosts.of(h).next = p.w.k.now + p.w.web.hosts[h].delay
 		if a.Timing != (mesh.Timing{}) {
-			p.host(h).next = p.w.k.now + a.Timing.Wait
+			p.hosts.of(h).next = p.w.k.now + a.Timing.Wait
 		}
 	}
 	t := mesh.Taken{ID: a.ID, Done: make([]bool, len(a.Links))}
@@ -174,18 +167,9 @@ func (p *meshProcess) take(a mesh.Take) mesh.Taken {
 	return t
 }
 
-func (p *meshProcess) host(h int32) *meshHost {
-	s := p.hosts[h]
-	if s == nil {
-		s = &meshHost{}
-		p.hosts[h] = s
-	}
-	return s
-}
-
 // release gives a host up when nothing of it is under way.
 func (p *meshProcess) release(h int32) {
-	s := p.host(h)
+	s := p.hosts.of(h)
 	e := p.n.disk.engine[h]
 	if !s.releasing || s.asking || e != nil && e.unsaid != 0 {
 		return
@@ -202,7 +186,7 @@ func (p *meshProcess) release(h int32) {
 
 // plan looks at a host when its time comes, if something waits.
 func (p *meshProcess) plan(h int32) {
-	s, e := p.host(h), p.n.disk.engine[h]
+	s, e := p.hosts.of(h), p.n.disk.engine[h]
 	if s.planned || s.asking || e == nil || e.known&^(e.unsaid|e.said) == 0 {
 		return
 	}
@@ -262,7 +246,7 @@ func (p *meshProcess) fetch(u url, s *meshHost) {
 		p.keepRecord(u)
 		m := &meshMark{pages: []url{u}, left: 1}
 		links := w.web.linksOf(u, nil)
-		w.found(links)
+		w.sites.found(links, w.k.now)
 		for _, link := range links {
 			if id := p.offer(link); id > 0 && !w.cfg.parts.hasty {
 				p.marks[id] = m
@@ -286,7 +270,6 @@ func (p *meshProcess) offer(u url) uint64 {
 	return p.put(meshKey{u, 0})
 }
 
-// put puts a link into the outbox.
 func (p *meshProcess) put(k meshKey) uint64 {
 	id := p.out.Put(p.w.web.hosts[k.host()].name, linkData(k))
 	p.n.disk.links[id] = k
@@ -349,7 +332,6 @@ func (w *meshWorld) decode(b member.Batch) (links []mesh.HostLink) {
 	return links
 }
 
-// answered takes the answer to a batch.
 func (p *meshProcess) answered(from strategy.Node, a mesh.Answer) {
 	for _, r := range p.out.Answered(from, a.Number, a.Refused, p.now()) {
 		for id := r.First; id <= r.Last; id++ {
@@ -366,7 +348,7 @@ func (p *meshProcess) answered(from strategy.Node, a mesh.Answer) {
 func (p *meshProcess) waits(host string) bool {
 	h := p.w.web.byName[host]
 	e := p.n.disk.engine[h]
-	return p.host(h).asking || e != nil && e.known&^e.said != 0
+	return p.hosts.of(h).asking || e != nil && e.known&^e.said != 0
 }
 
 // rests reports whether nothing does.
@@ -399,7 +381,7 @@ func (p *meshProcess) spare(a mesh.Spare) mesh.Spared {
 	s := mesh.Spared{To: a.To}
 	waiting := map[int32]int64{}
 	for h, e := range p.n.disk.engine {
-		if n := int64(onesCount(e.known &^ (e.unsaid | e.said))); n > 0 && !p.host(h).asking {
+		if n := int64(onesCount(e.known &^ (e.unsaid | e.said))); n > 0 && !p.hosts.of(h).asking {
 			waiting[h] = n
 		}
 	}

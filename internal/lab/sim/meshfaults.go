@@ -160,8 +160,22 @@ func (f *meshFaults) next() {
 		p.n.start()
 	default:
 		w.tell("FAULT: %s stands still", p.n.name)
-		p.pause(w.k.between(time.Second, 40*time.Second))
+		w.pause(p, w.k.between(time.Second, 40*time.Second))
 	}
+}
+
+// pause lets a process stand still for a time.
+func (w *meshWorld) pause(p *meshProcess, d time.Duration) {
+	if p.paused {
+		return
+	}
+	p.pause()
+	w.k.after(d, func() {
+		if !p.ended && p.paused {
+			p.resume()
+			w.tell("%s goes on", p.n.name)
+		}
+	})
 }
 
 // cut cuts some nodes off for a while.
@@ -195,7 +209,6 @@ func (f *meshFaults) heal(c *cut) {
 	f.cuts = slices.DeleteFunc(f.cuts, func(d *cut) bool { return d == c })
 }
 
-// end sets right what is wrong.
 func (f *meshFaults) end() {
 	f.w.calm = true
 	for _, c := range slices.Clone(f.cuts) {

@@ -30,13 +30,16 @@ type meshNode struct {
 
 // A meshDisk is what survives a process.
 type meshDisk struct {
-	history map[int32]*meshRecord
+	history meshHistory
 	engine  map[int32]*meshEngine
 	links   map[uint64]meshKey // outbox
 	record  mesh.RecordVersion
 	chunks  map[mesh.ChunkID][]byte
 	files   meshFiles
 }
+
+// A meshHistory is what a node knows of hosts.
+type meshHistory map[int32]*meshRecord
 
 // A meshRecord is what a history has of a host: URLs that are dispatched and not done, and those that are done; and of
 // those whose records were lost, apart from these.
@@ -54,24 +57,12 @@ type meshEngine struct {
 
 // A meshProcess is one life of a node's program.
 type meshProcess struct {
-	w       *meshWorld
-	n       *meshNode
-	began   moment
-	ended   bool
-	paused  bool
-	resumed moment // when it went on after it had stood still, the last time; 0: it never did
+	w *meshWorld
+	n *meshNode
+	stepper
 	leaving bool
-	held    []func()
 	disk    moment // until when it has something to do
-
-	peer     *peer.Peer
-	view     *mesh.View
-	inbox    []peer.Event
-	acts     []peer.Action
-	stepping bool
-	wake     moment        // when the peer wants a Tick
-	armed    moment        // when it is seen to next, not after that; 0: never
-	ahead    time.Duration // of the process's clock, by which it has leapt
+	view    *mesh.View
 
 	out     *member.Outbox
 	pumping bool
@@ -79,7 +70,7 @@ type meshProcess struct {
 	turns   turns
 	marks   map[uint64]*meshMark
 	said    map[int32]uint64 // pages that were Finished in this life
-	hosts   map[int32]*meshHost
+	hosts   meshHosts
 	waiting int64 // what waited at the last Load
 	fetched int   // since then
 	asked   int   // requests, in all
@@ -101,10 +92,22 @@ type meshHost struct {
 	next      moment
 }
 
+// meshHosts are those of which a process remembers something.
+type meshHosts map[int32]*meshHost
+
+func (m meshHosts) of(h int32) *meshHost {
+	s := m[h]
+	if s == nil {
+		s = &meshHost{}
+		m[h] = s
+	}
+	return s
+}
+
 // join lets a new node come.
 func (w *meshWorld) join() *meshNode {
 	n := &meshNode{w: w, name: strategy.Node(fmt.Sprintf("n%d~1", len(w.nodes))), place: len(w.nodes)}
-	n.disk = &meshDisk{map[int32]*meshRecord{}, map[int32]*meshEngine{}, map[uint64]meshKey{}, mesh.RecordVersion{},
+	n.disk = &meshDisk{meshHistory{}, map[int32]*meshEngine{}, map[uint64]meshKey{}, mesh.RecordVersion{},
 		map[mesh.ChunkID][]byte{}, newMeshFiles()}
 	n.there = map[string]bool{}
 	if n.place < len(w.cfg.Rates) {
@@ -128,17 +131,14 @@ func (w *meshWorld) named(name strategy.Node) *meshNode {
 	return w.nodes[place]
 }
 
-// now is what the process's clock shows.
-func (p *meshProcess) now() time.Time { return began.Add(p.w.k.now + p.ahead) }
-
-// start begins a process.
 func (n *meshNode) start() {
 	w := n.w
 	n.lives++
 	n.able = 0
-	p := &meshProcess{w: w, n: n, began: w.k.now, offered: map[int32]uint64{}, marks: map[uint64]*meshMark{},
-		said: map[int32]uint64{}, hosts: map[int32]*meshHost{},
-		safe: map[uint64]func(){}}
+	p := &meshProcess{w: w, n: n, offered: map[int32]uint64{}, marks: map[uint64]*meshMark{}, said: map[int32]uint64{},
+		hosts: meshHosts{}, safe: map[uint64]func(){}}
+	p.stepper = stepper{life: life{k: w.k, began: w.k.now}, act: p.carryOut, processor: w.cfg.Processor,
+		took: &w.figures.Processor}
 	n.proc = p
 	cfg := peer.Config{Overlay: w.cfg.Overlay}
 	cfg.Overlay.Self, cfg.Overlay.Seed = overlay.Contact{Node: string(n.name)}, w.k.rng.Uint64()
@@ -206,55 +206,10 @@ func (p *meshProcess) restore() {
 	p.bring()
 }
 
-// do does something now; when the process goes on, if it is paused; not at all if it has ended.
-func (p *meshProcess) do(f func()) {
-	switch {
-	case p.ended:
-	case p.paused:
-		p.held = append(p.held, f)
-	default:
-		f()
-	}
-}
-
-func (p *meshProcess) after(d time.Duration, f func()) { p.w.k.within(p, d, f) }
-
 // disked does something when the disk has it, one thing after the other.
 func (p *meshProcess) disked(f func()) {
 	p.disk = max(p.disk, p.w.k.now+p.w.k.between(5*time.Millisecond, 30*time.Millisecond))
 	p.after(p.disk-p.w.k.now, f)
-}
-
-// tell tells the peer something, after all that it has been told.
-func (p *meshProcess) tell(e peer.Event) {
-	p.inbox = append(p.inbox, e)
-	if p.stepping {
-		return
-	}
-	p.stepping = true
-	for len(p.inbox) > 0 {
-		in := p.inbox
-		p.inbox = nil
-		p.acts = p.step(in)
-		p.carryOut(p.acts)
-		clear(in)
-		if p.inbox == nil {
-			p.inbox = in[:0]
-		}
-	}
-	p.stepping = false
-}
-
-// step tells the peer something, and measures what it takes if that is wanted.
-func (p *meshProcess) step(in []peer.Event) []peer.Action {
-	processor := p.w.cfg.Processor
-	if processor == nil {
-		return p.peer.Step(p.now(), in, p.acts[:0])
-	}
-	begin := processor()
-	out := p.peer.Step(p.now(), in, p.acts[:0])
-	p.w.figures.Processor += processor() - begin
-	return out
 }
 
 func (p *meshProcess) carryOut(actions []peer.Action) {
@@ -262,13 +217,8 @@ func (p *meshProcess) carryOut(actions []peer.Action) {
 		if p.ended {
 			return
 		}
-		if f := p.w.cfg.parts.mend; f != nil {
-			if all := f(p, a); all != nil {
-				for _, b := range all {
-					p.carry(b)
-				}
-				continue
-			}
+		if mend := p.w.cfg.parts.mend; mend != nil && mend(p, a) {
+			continue
 		}
 		p.carry(a)
 	}
@@ -285,9 +235,7 @@ func (p *meshProcess) carry(a peer.Action) {
 		}
 		p.send(strategy.Node(a.To.Node), kind, len(a.Data), letter{from: p.n, data: a.Data})
 	case peer.Wake:
-		if p.wake = a.At.Sub(began) - p.ahead; p.armed == 0 || p.wake < p.armed {
-			p.arm()
-		}
+		p.wakeAt(a.At)
 	case mesh.Publish:
 		p.view = a.View
 	case mesh.Answer:
@@ -297,17 +245,20 @@ func (p *meshProcess) carry(a peer.Action) {
 		p.out.Wake(a.Hosts)
 		p.pump()
 	case mesh.Record:
-		p.disked(func() { p.tell(p.record(a)) })
+		p.disked(func() {
+			w.figures.Recorded += len(a.Links)
+			p.tell(p.n.disk.history.record(w.web.byName[a.Host], a))
+		})
 	case mesh.Read:
-		p.disked(func() { p.tell(p.read(a)) })
+		p.disked(func() { p.tell(p.n.disk.history.read(w.web.byName[a.Host], a)) })
 	case mesh.Sweep:
-		p.disked(func() { p.tell(p.sweep(a)) })
+		p.disked(func() { p.tell(p.n.disk.history.sweep(w.web, a)) })
 	case mesh.Drop:
 		p.disked(func() { delete(p.n.disk.history, w.web.byName[a.Host]) })
 	case mesh.Take:
 		p.disked(func() { p.tell(p.take(a)) })
 	case mesh.Release:
-		p.host(w.web.byName[a.Host]).releasing = true
+		p.hosts.of(w.web.byName[a.Host]).releasing = true
 		p.release(w.web.byName[a.Host])
 	case mesh.Added:
 		p.n.disk.chunks[mesh.ChunkIDOf(a.Data)] = a.Data
@@ -322,32 +273,10 @@ func (p *meshProcess) carry(a peer.Action) {
 	case mesh.Ended:
 		p.crawlEnds(a)
 	case mesh.Agreed:
-	case told:
-		p.tell(a.event)
-	case late:
-		p.after(10*time.Second, func() { p.carry(a.action) })
 	case mesh.Gathered:
 		w.gathered = append(w.gathered, a.Tally)
 	default:
 		panic(fmt.Sprintf("%T", a))
-	}
-}
-
-// arm sees to it that the peer gets a Tick.
-func (p *meshProcess) arm() {
-	p.armed = max(p.wake, p.w.k.now)
-	p.after(p.armed-p.w.k.now, p.tick)
-}
-
-// tick gives the peer its Tick. Where that has been put off it sees to it again.
-func (p *meshProcess) tick() {
-	switch now := p.w.k.now; {
-	case p.armed == 0 || now < p.armed: // another one was asked for since
-	case p.wake > now:
-		p.arm()
-	default:
-		p.armed = 0
-		p.tell(peer.Tick{})
 	}
 }
 
@@ -358,7 +287,7 @@ func (p *meshProcess) crawlEnds(a mesh.Ended) {
 		return // seeds have come since, or none has come yet
 	}
 	w.ended = append(w.ended, w.k.now)
-	if w.missing() > 0 {
+	if lost, _ := w.sites.missing(w.web); lost > 0 {
 		w.figures.Early++
 	}
 }
@@ -416,11 +345,9 @@ func (p *meshProcess) open(l *letter) {
 	p.tell(peer.Message{From: overlay.Contact{Node: string(l.from.name)}, Data: l.data})
 }
 
-// end ends the process.
 func (p *meshProcess) end() {
-	p.ended = true
+	p.ended, p.held = true, nil
 	p.n.proc = nil
-	p.held = nil
 	p.w.live = slices.DeleteFunc(p.w.live, func(q *meshProcess) bool { return q == p })
 	p.w.gone(p)
 	p.view, p.out, p.offered, p.marks, p.hosts, p.inbox, p.acts = nil, nil, nil, nil, nil, nil, nil
@@ -434,7 +361,6 @@ func (n *meshNode) wipe() {
 	n.w.figures.Wiped++
 }
 
-// leave asks the node to leave.
 func (p *meshProcess) leave() {
 	if !p.leaving {
 		p.leaving = true
@@ -458,37 +384,6 @@ func (p *meshProcess) left() {
 		p.n.there[file] = true
 	}
 	p.n.disk = nil
-}
-
-// pause lets the process stand still for a time.
-func (p *meshProcess) pause(d time.Duration) {
-	if p.paused {
-		return
-	}
-	p.paused = true
-	p.w.k.after(d, p.resume)
-}
-
-// leap lets the clock of the process go ahead at once, as when its wall clock is set, or its machine was suspended.
-func (p *meshProcess) leap(d time.Duration) {
-	p.do(func() {
-		p.ahead += d
-		p.wake -= d
-		p.arm()
-	})
-}
-
-func (p *meshProcess) resume() {
-	if p.ended || !p.paused {
-		return
-	}
-	p.paused, p.resumed = false, p.w.k.now
-	p.w.tell("%s goes on", p.n.name)
-	held := p.held
-	p.held = nil
-	for _, f := range held {
-		p.w.k.within(p, 0, f)
-	}
 }
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {

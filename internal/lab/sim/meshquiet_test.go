@@ -41,7 +41,7 @@ func TestWhoWakesAloneWaits(t *testing.T) {
 		sleeper := w.live[3]
 		sleeper.paused = true
 		w.pass(w.k.now + 5*time.Minute)
-		if n := w.missing(); n > 0 {
+		if n, _ := w.sites.missing(w.web); n > 0 {
 			t.Fatalf("seed %d: the others have not fetched %d pages", seed, n)
 		}
 		w.endOthers(sleeper)

@@ -164,7 +164,7 @@ func (w *meshWorld) newHostOf(v *mesh.View) int32 {
 		w.web.byName[name] = h
 		w.sites = append(w.sites, demand{})
 		w.at = append(w.at, nil)
-		w.last = append(w.last, make([]meshRequest, mostPages))
+		w.last = append(w.last, make([]*meshProcess, mostPages))
 		return h
 	}
 }

@@ -47,7 +47,6 @@ func (f *meshFiles) append(n strategy.Node, file string, data []byte) {
 	f.risks[n][file] = append(f.risks[n][file], data...)
 }
 
-// keepRecord writes the record of a page that was fetched.
 func (p *meshProcess) keepRecord(u url) {
 	if !p.w.cfg.Place {
 		return
@@ -84,9 +83,8 @@ func (p *meshProcess) bringFile(file string) {
 	})
 }
 
-// notThere are the files that are not in the place.
-func (p *meshProcess) notThere() []string {
-	return slices.DeleteFunc(slices.Clone(p.n.disk.files.all), func(file string) bool { return p.n.there[file] })
+func (n *meshNode) notThere() []string {
+	return slices.DeleteFunc(slices.Clone(n.disk.files.all), func(file string) bool { return n.there[file] })
 }
 
 // secure has others know of pages at risk, and finishes them then.
@@ -116,7 +114,7 @@ func (p *meshProcess) doneBefore(k meshKey) {
 		return
 	}
 	lists := map[string][]byte{}
-	for _, file := range p.notThere() {
+	for _, file := range p.n.notThere() {
 		lists[file] = k.append(nil)
 	}
 	p.atRisk(lists, func() {})

@@ -50,7 +50,6 @@ func (n *network) heal(c *cut) {
 	n.cuts = slices.DeleteFunc(n.cuts, func(x *cut) bool { return x == c })
 }
 
-// delay draws how long a message takes.
 func (n *network) delay(from, to, bytes int) time.Duration {
 	base := float64(n.latency.between(from, to)) * n.slow
 	return time.Duration(base*(1+0.1*n.k.rng.ExpFloat64()) + float64(bytes)/n.band*1e9)

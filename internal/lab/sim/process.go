@@ -43,55 +43,24 @@ type process struct {
 	m        *machine
 	node     strategy.Node
 	instance uint64
-	ended    bool
-	paused   bool
-	held     []func() // what happens when it goes on
-	stood    span     // it stood still, the last time
-	slips    int      // requests that were due to that
+	slips    int // requests that were due to its having stood still, the last time
+	tasks
 
-	ctx      context.Context // ends with it
-	stop     context.CancelFunc
 	driver   *driver.Driver
 	strategy strategy.Strategy // nil if it is a Placer
 	stepping bool              // a step of the driver's is about to be
 	wakes    uint64
-	tasks    map[*task]bool
-	task     *task // the one that runs
 	watcher  *watcher
 
 	view      member.View
 	journal   *journal
 	state     *holding
-	waiting   []func() // until visits are over
-	came      int64    // chunks, and links of others
-	seeds     int64    // that were given to it
-	admitting int      // of these, not shipped yet
-	rate      float64  // pages a second, lately
-	out       outbox
-	recent    map[url]bool // links that went into the outbox not long ago
-	pumping   bool
-	expiring  bool // the end of the lease is waited for
-	busy      int
-	fetched   int // since that was asked for
-	pages     int64
-	taken     int64    // URLs from outboxes
-	queue     []*hold  // hosts whose time has come, while all workers are busy
-	visits    []*visit // requests under way, or about to be
-	links     []url    // room
-}
-
-// A span is a time from one moment to another.
-type span struct{ from, to moment }
-
-// do does something now; when the process goes on, if it is paused; not at all if it has ended.
-func (p *process) do(f func()) {
-	switch {
-	case p.ended:
-	case p.paused:
-		p.held = append(p.held, f)
-	default:
-		f()
-	}
+	came      int64 // chunks, and links of others
+	seeds     int64 // that were given to it
+	admitting int   // of these, not shipped yet
+	expiring  bool  // the end of the lease is waited for
+	workers
+	exchange
 }
 
 // now is what the process's clock shows.
@@ -121,24 +90,24 @@ func (w *world) begin(m *machine) {
 
 func (w *world) newProcess(m *machine) *process {
 	w.instances++
-	p := &process{w: w, m: m, node: m.node, instance: w.instances, journal: m.journal, tasks: map[*task]bool{},
-		recent: map[url]bool{}, view: nowhere{}}
+	p := &process{w: w, m: m, node: m.node, instance: w.instances, journal: m.journal, view: nowhere{},
+		tasks: tasks{life: life{k: w.k}, all: map[*task]bool{}}, exchange: exchange{recent: map[url]bool{}}}
 	p.ctx, p.stop = context.WithCancel(context.Background())
 	p.state = replay(w.web, m.journal.entries, w.k.now)
 	p.out = w.cfg.parts.outbox(p, p.state.outbox())
 	machine := w.cfg.parts.machine(p, quorum.Config{Self: p.node, Instance: p.instance, Joined: p.state.joined,
 		Arrived: slices.Clone(p.state.arrived), Forgot: slices.Clone(p.state.forgot),
 		Place: w.placer(p), Slot: w.cfg.Slot, Partial: p.state.unfinished(),
-		Parse: w.parse, Layout: layout, Timing: w.cfg.Timing, Seed: w.k.rng.Uint64()})
+		Parse: w.memo.parse, Layout: layout, Timing: w.cfg.Timing, Seed: w.k.rng.Uint64()})
 	p.driver = driver.New(driver.Config{Self: p.node, Member: machine, Strategy: p.strategy, Timing: w.cfg.Timing,
-		Runtime: virtualRuntime{p}, Engine: w.cfg.parts.engine(engine{p}), Failed: engine{p}, Record: record{p},
+		Runtime: virtualRuntime{p}, Engine: w.cfg.parts.engine(p, engine{p}), Failed: engine{p}, Record: record{p},
 		Log: slog.New(slog.DiscardHandler), Seed: p.instance})
 	return p
 }
 
 // beat looks for the crawl's end, and says how much there is to do, as often as a node's lease tells others.
 func (p *process) beat() {
-	p.w.k.within(p, p.w.cfg.Timing.Beat/2, func() {
+	p.after(p.w.cfg.Timing.Beat/2, func() {
 		p.driver.LookForEnd()
 		if p.strategy != nil {
 			virtualRuntime{p}.Call(p.ctx, func() { p.driver.Inform(p.load()) })
@@ -150,7 +119,7 @@ func (p *process) beat() {
 // start begins what is the member's when all that is on the disk is shipped: what came whole is what the log says.
 func (p *process) start() {
 	if j := p.journal; j.shipped < j.durable && !j.log.closed {
-		p.w.k.within(p, 20*time.Millisecond, p.start)
+		p.after(20*time.Millisecond, p.start)
 		return
 	}
 	p.driver.Start(p.ctx)
@@ -170,7 +139,6 @@ func (w *world) identify(m *machine) {
 func (p *process) end() {
 	p.close()
 	p.m.proc = nil
-	p.held = nil
 	if p.watcher != nil {
 		p.w.reg.unwatch(p.watcher)
 	}
@@ -181,35 +149,6 @@ func (p *process) end() {
 	p.w.cut(j, j.durable+p.w.k.rng.IntN(len(j.entries)-j.durable+1))
 }
 
-// close ends what the process does.
-func (p *process) close() {
-	p.ended = true
-	p.stop()
-	p.endTasks()
-}
-
-// pause makes a process stand still, and resume lets it do at once what it has missed.
-func (p *process) pause() {
-	p.paused = true
-	p.stood, p.slips = span{p.w.k.now, forever}, 0
-}
-
-func (p *process) resume() {
-	p.paused = false
-	p.stood.to = p.w.k.now
-	held := p.held
-	p.held = nil
-	for _, f := range held {
-		p.w.k.within(p, 0, f)
-	}
-}
-
-// slept reports whether the process has stood still between two moments, as far as the last time goes.
-func (p *process) slept(from, to moment) bool {
-	return p.stood.to > 0 && p.stood.to >= from && p.stood.from <= to
-}
-
-// tell gives the member an event.
 func (p *process) tell(e member.Event) { virtualRuntime{p}.Call(p.ctx, func() { p.driver.Tell(e) }) }
 
 // left ends a process whose node has left; one that was the last has its place still, and what the crawl knows on its

@@ -37,7 +37,7 @@ func (r record) Finish(revision uint64) func(context.Context) {
 // finish judges whether the crawl is done when a node says so.
 func (w *world) finish(by strategy.Node) {
 	w.tell("%s says that the crawl is done", by)
-	if n, one := w.score.missing(); n > 0 {
+	if n, one := w.score.sites.missing(w.web); n > 0 {
 		w.violateOf(one.host(), "%s says that the crawl is done, and %d pages were not fetched, %s for one", by, n,
 			w.web.name(one))
 	}

@@ -29,7 +29,7 @@ func (r virtualRuntime) Call(_ context.Context, f func()) {
 	f()
 	if !p.stepping {
 		p.stepping = true
-		p.w.k.within(p, 0, func() {
+		p.after(0, func() {
 			p.stepping = false
 			p.driver.Step()
 		})
@@ -41,7 +41,7 @@ func (r virtualRuntime) Wake(at time.Time) {
 	p := r.process
 	p.wakes++
 	id := p.wakes
-	p.w.k.within(p, p.until(at), func() {
+	p.after(p.until(at), func() {
 		if id == p.wakes {
 			p.driver.Step()
 		}

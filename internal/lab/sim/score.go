@@ -9,19 +9,14 @@ import (
 // A score is what the web's hosts see of the crawl, over all nodes, and what they may see.
 type score struct {
 	w          *world
-	sites      []tally
+	sites      demands
+	last       []*visit  // whose request was the last, by host
 	requests   [][]uint8 // by host and page
 	excused    [][]uint8 // how often a page may be asked for again, because it is forgotten that it was done
 	count      int       // requests
 	duplicates int
 	slips      int
 	stall      time.Duration // the longest
-}
-
-// A tally is what one host has seen.
-type tally struct {
-	demand
-	last *visit // whose request was the last
 }
 
 // A demand is which pages of a host are known to exist and were fetched, over all nodes.
@@ -31,7 +26,6 @@ type demand struct {
 	since   moment // when there was something to do
 }
 
-// found adds a page that is linked to.
 func (d *demand) found(u url, now moment) {
 	if d.linked |= u.bit(); d.linked&^d.fetched == u.bit() {
 		d.since = now
@@ -48,8 +42,28 @@ func (d *demand) fetch(u url, now, may moment) (stall time.Duration) {
 	return stall
 }
 
+// demands are those of all hosts.
+type demands []demand
+
+func (d demands) found(links []url, now moment) {
+	for _, u := range links {
+		d[u.host()].found(u, now)
+	}
+}
+
+// missing counts pages that can be reached and were not fetched, and names one.
+func (d demands) missing(w *web) (n int, one url) {
+	for h, reach := range w.reach {
+		if m := reach &^ d[h].fetched; m != 0 {
+			n += bits.OnesCount64(m)
+			one = at(int32(h), lowest(m))
+		}
+	}
+	return n, one
+}
+
 func newScore(w *world) *score {
-	s := &score{w: w, sites: make([]tally, len(w.web.hosts))}
+	s := &score{w: w, sites: make(demands, len(w.web.hosts)), last: make([]*visit, len(w.web.hosts))}
 	for _, h := range w.web.hosts {
 		both := make([]uint8, 2*h.pages)
 		s.requests, s.excused = append(s.requests, both[:h.pages]), append(s.excused, both[h.pages:])
@@ -60,20 +74,19 @@ func newScore(w *world) *score {
 // excuse allows that a page is fetched once more.
 func (s *score) excuse(u url) { s.excused[u.host()][u&63]++ }
 
-// request judges a request.
 func (s *score) request(v *visit) {
 	w, n := s.w, v.page.host()
-	t, now := &s.sites[n], w.k.now
+	last, now := s.last[n], w.k.now
 	v.slipped = v.p.slept(v.checked, now)
 	w.tellOf(n, "%s asks for %s", v.p.node, w.web.name(v.page))
-	s.polite(v, t.last)
+	s.polite(v, last)
 	s.leased(v)
 	may := moment(0)
-	if t.last != nil {
-		may = t.last.ends + v.site().delay
+	if last != nil {
+		may = last.ends + v.site().delay
 	}
-	s.stall = max(s.stall, t.fetch(v.page, now, may))
-	t.last = v
+	s.stall = max(s.stall, s.sites[n].fetch(v.page, now, may))
+	s.last[n] = v
 	s.count++
 	if s.requests[n][v.page&63]++; s.requests[n][v.page&63] > 1 {
 		s.duplicates++
@@ -119,24 +132,6 @@ func (s *score) leased(v *visit) {
 		s.w.violateOf(v.page.host(), "%s asks %s though the registry is out of its reach for %v", v.p.node, v.site().name,
 			over)
 	}
-}
-
-// found notes that pages are known to exist.
-func (s *score) found(links []url) {
-	for _, u := range links {
-		s.sites[u.host()].found(u, s.w.k.now)
-	}
-}
-
-// missing counts pages that can be reached and were not fetched, and names one.
-func (s *score) missing() (n int, one url) {
-	for h, t := range s.sites {
-		if m := s.w.web.reach[h] &^ t.fetched; m != 0 {
-			n += bits.OnesCount64(m)
-			one = at(int32(h), lowest(m))
-		}
-	}
-	return n, one
 }
 
 // repeated reports pages that were asked for more often than is explained by what was forgotten.

@@ -34,6 +34,7 @@
 package sim
 
 import (
+	"cmp"
 	"time"
 
 	"kumo/internal/cluster/member"
@@ -98,7 +99,7 @@ type parts struct {
 	outbox  func(p *process, old []sent) outbox
 	placer  func(p *process, s strategy.Placer) strategy.Placer
 	mind    func(p *process, s strategy.Strategy) strategy.Strategy
-	engine  func(e driver.Engine) driver.Engine
+	engine  func(p *process, e driver.Engine) driver.Engine
 	dawdle  time.Duration // of a worker between the look at the lease and the request, on average; 1ms
 }
 
@@ -113,65 +114,41 @@ func WAN() Config {
 }
 
 func (c Config) withDefaults() Config {
-	or := func(v *time.Duration, d time.Duration) {
-		if *v == 0 {
-			*v = d
-		}
-	}
-	count := func(v *int, n int) {
-		if *v == 0 {
-			*v = n
-		}
-	}
-	count(&c.Nodes, 50)
-	count(&c.Hosts, 3*c.Nodes)
-	count(&c.Pages, 16)
-	count(&c.Workers, 4)
-	count(&c.Seeds, 1)
-	count(&c.Chunk, 2)
-	or(&c.Delay, 2*time.Second)
-	or(&c.FaultEvery, 6*time.Second)
-	or(&c.Quiet, 20*time.Second)
-	or(&c.Turmoil, 4*time.Minute)
-	or(&c.Limit, 30*time.Minute)
-	or(&c.Spread, 10*time.Second)
-	or(&c.Latency, 2*time.Millisecond)
-	or(&c.Commit, 8*time.Millisecond)
-	or(&c.Settles, 55*time.Minute) // less than what hub promises, as clocks differ
+	c.Nodes, c.Pages, c.Workers = cmp.Or(c.Nodes, 50), cmp.Or(c.Pages, 16), cmp.Or(c.Workers, 4)
+	c.Hosts, c.Seeds, c.Chunk = cmp.Or(c.Hosts, 3*c.Nodes), cmp.Or(c.Seeds, 1), cmp.Or(c.Chunk, 2)
+	c.Delay, c.FaultEvery = cmp.Or(c.Delay, 2*time.Second), cmp.Or(c.FaultEvery, 6*time.Second)
+	c.Quiet, c.Turmoil = cmp.Or(c.Quiet, 20*time.Second), cmp.Or(c.Turmoil, 4*time.Minute)
+	c.Limit, c.Spread = cmp.Or(c.Limit, 30*time.Minute), cmp.Or(c.Spread, 10*time.Second)
+	c.Latency, c.Commit = cmp.Or(c.Latency, 2*time.Millisecond), cmp.Or(c.Commit, 8*time.Millisecond)
+	c.Settles = cmp.Or(c.Settles, 55*time.Minute) // less than what hub promises, as clocks differ
+	c.First = cmp.Or(c.First, 1)
 	if c.Timing.Beat == 0 {
 		c.Timing = member.LAN()
 	}
 	if c.Bandwidth == 0 {
 		c.Bandwidth, c.Loss = 100e6, max(c.Loss, 0.001)
 	}
-	if c.First == 0 {
-		c.First = 1
-	}
 	c.parts = c.parts.withDefaults()
 	return c
 }
 
 func (s parts) withDefaults() parts {
-	if s.dawdle == 0 {
-		s.dawdle = time.Millisecond
-	}
+	s.dawdle = cmp.Or(s.dawdle, time.Millisecond)
 	if s.machine == nil {
 		s.machine = func(_ *process, cfg quorum.Config) member.Member { return quorum.New(cfg) }
-	}
-	if s.router == nil {
-		s.router = func(_ *process, v member.View) member.View { return v }
 	}
 	if s.outbox == nil {
 		s.outbox = newOutbox
 	}
-	if s.placer == nil {
-		s.placer = func(_ *process, s strategy.Placer) strategy.Placer { return s }
-	}
-	if s.engine == nil {
-		s.engine = func(e driver.Engine) driver.Engine { return e }
-	}
-	if s.mind == nil {
-		s.mind = func(_ *process, s strategy.Strategy) strategy.Strategy { return s }
-	}
+	orSame(&s.router)
+	orSame(&s.placer)
+	orSame(&s.mind)
+	orSame(&s.engine)
 	return s
+}
+
+func orSame[T any](f *func(*process, T) T) {
+	if *f == nil {
+		*f = func(_ *process, x T) T { return x }
+	}
 }

@@ -62,7 +62,7 @@ func TestPausesSlip(t *testing.T) {
 		var pause func()
 		pause = func() {
 			w.k.after(3*time.Second, pause)
-			if p := w.faults.victim(); p != nil && !p.paused && len(p.visits) > 0 && w.k.now < w.cfg.Turmoil {
+			if p := anyProcess(w); p != nil && !p.paused && len(p.visits) > 0 && w.k.now < w.cfg.Turmoil {
 				p.pause()
 				w.k.after(w.k.between(20*time.Second, 40*time.Second), func() {
 					if !p.ended {
@@ -82,6 +82,15 @@ func TestPausesSlip(t *testing.T) {
 		t.Error("nobody slips: the excuse is not tried")
 	}
 	t.Logf("%d slips", slips)
+}
+
+// anyProcess draws a process; nil if none runs.
+func anyProcess(w *world) *process {
+	running := w.processes()
+	if len(running) == 0 {
+		return nil
+	}
+	return running[w.k.rng.IntN(len(running))]
 }
 
 // TestTheScoreSees what no machine does here: it is told of requests as they must not be.
@@ -120,7 +129,7 @@ func TestTheScoreSees(t *testing.T) {
 	w, a, b := fresh()
 	ask(w, a, 0, 0)
 	w.k.now++
-	b.stood = span{w.k.now, w.k.now}
+	b.stood, b.resumed = w.k.now, w.k.now
 	if ask(w, b, 1, 0); len(w.violations) > 0 || w.score.slips != 1 {
 		t.Errorf("a process that stood still: %v, %d slips", w.violations, w.score.slips)
 	}
@@ -159,7 +168,7 @@ func TestTheKernelKeepsOrder(t *testing.T) {
 
 func TestAPausedProcessCatchesUp(t *testing.T) {
 	w := newWorld(small().withDefaults(), 1, -1, false)
-	p := &process{w: w}
+	p := &process{w: w, tasks: tasks{life: life{k: w.k}}}
 	var at []moment
 	for _, d := range []time.Duration{1, 20, 30} {
 		w.k.within(p, d, func() { at = append(at, w.k.now) })

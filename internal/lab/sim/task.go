@@ -14,40 +14,60 @@ type task struct {
 	yield func(struct{}) bool
 }
 
+// tasks are those of a process, which end with it.
+type tasks struct {
+	life
+	ctx     context.Context
+	stop    context.CancelFunc
+	all     map[*task]bool
+	running *task
+}
+
 // Go does f beside all else.
-func (p *process) Go(f func(ctx context.Context)) {
+func (p *tasks) Go(f func(ctx context.Context)) {
 	t := new(task)
 	t.next, t.stop = iter.Pull(func(yield func(struct{}) bool) {
 		t.yield = yield
 		f(p.ctx)
 	})
-	p.tasks[t] = true
-	p.w.k.within(p, 0, func() { p.run(t) })
+	p.all[t] = true
+	p.after(0, func() { p.run(t) })
 }
 
-// run lets a task go on.
-func (p *process) run(t *task) {
-	p.task = t
+func (p *tasks) run(t *task) {
+	p.running = t
 	_, waits := t.next()
-	p.task = nil
+	p.running = nil
 	if !waits {
-		delete(p.tasks, t)
+		delete(p.all, t)
 	}
 }
 
 // await lets the task that runs wait until done is called, which begin is given. It is false if the process has ended.
-func (p *process) await(begin func(done func())) bool {
+func (p *tasks) await(begin func(done func())) bool {
 	if p.ended {
 		return false
 	}
-	t := p.task
-	begin(func() { p.w.k.within(p, 0, func() { p.run(t) }) })
+	t := p.running
+	begin(func() { p.after(0, func() { p.run(t) }) })
 	return t.yield(struct{}{})
 }
 
 // sleep waits, and reports whether ctx still goes on.
-func (p *process) sleep(ctx context.Context, d time.Duration) bool {
-	return p.await(func(done func()) { p.w.k.within(p, d, done) }) && ctx.Err() == nil
+func (p *tasks) sleep(ctx context.Context, d time.Duration) bool {
+	return p.await(func(done func()) { p.after(d, done) }) && ctx.Err() == nil
+}
+
+// close ends the process, and its tasks where they wait. One that has just ended its process itself goes on to its own
+// end.
+func (p *tasks) close() {
+	p.ended, p.held = true, nil
+	p.stop()
+	for t := range p.all {
+		if t != p.running {
+			t.stop()
+		}
+	}
 }
 
 // query asks the registry, and reports whether it has answered.
@@ -64,14 +84,4 @@ func (p *process) query(bytes int, do func()) (ok bool) {
 func (p *process) shipped(ctx context.Context) error {
 	p.await(p.whenShipped)
 	return ctx.Err()
-}
-
-// endTasks ends the tasks of a process that has ended, where they wait. One that has just ended its process itself goes
-// on to its own end.
-func (p *process) endTasks() {
-	for t := range p.tasks {
-		if t != p.task {
-			t.stop()
-		}
-	}
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"kumo/internal/cluster/strategy"
@@ -31,6 +32,44 @@ type visit struct {
 
 func (v *visit) site() *site { return &v.p.w.web.hosts[v.page.host()] }
 
+// workers are what fetches at a process.
+type workers struct {
+	busy    int
+	queue   []*hold  // hosts whose time has come, while all workers are busy
+	visits  []*visit // requests under way, or about to be
+	waiting []func() // until visits are over
+	fetched int      // since that was asked for
+	pages   int64
+	rate    float64 // pages a second, lately
+	links   []url   // room
+}
+
+// asks reports whether a visit is under way to some hosts.
+func (s *workers) asks(of func(string) bool) bool {
+	return slices.ContainsFunc(s.visits, func(v *visit) bool { return of(v.site().name) })
+}
+
+// drained has those look again who wait until visits are over.
+func (s *workers) drained() {
+	waiting := s.waiting
+	s.waiting = nil
+	for _, again := range waiting {
+		again()
+	}
+}
+
+// leave takes a visit off the list; false if it was given up before.
+func (s *workers) leave(v *visit) bool {
+	i, last := slices.Index(s.visits, v), len(s.visits)-1
+	if i < 0 {
+		return false
+	}
+	s.visits[i] = s.visits[last]
+	s.visits = s.visits[:last]
+	s.busy--
+	return true
+}
+
 // postpone is how long a host waits that may not be asked now.
 const postpone = time.Second
 
@@ -40,7 +79,7 @@ func (p *process) arm(h *hold) {
 		return
 	}
 	h.armed = true
-	p.w.k.within(p, max(0, h.due-p.w.k.now), func() { p.turn(h) })
+	p.after(max(0, h.due-p.w.k.now), func() { p.turn(h) })
 }
 
 // turn is the time of a host: it waits for a worker.
@@ -73,7 +112,7 @@ func (p *process) visit(h *hold) {
 	p.busy++
 	v := &visit{p: p, hold: h, page: at(h.host, lowest(h.waiting)), checked: p.w.k.now}
 	p.visits = append(p.visits, v)
-	p.w.k.within(p, p.w.k.about(p.w.cfg.parts.dawdle), func() { p.request(v) })
+	p.after(p.w.k.about(p.w.cfg.parts.dawdle), func() { p.request(v) })
 }
 
 // longest is for how long a fetcher waits for a page, at most: less than hosts that move are waited for.
@@ -90,7 +129,7 @@ func (p *process) request(v *visit) {
 	}
 	v.ends = p.w.k.now + took
 	p.w.score.request(v)
-	p.w.k.within(p, took, func() { p.answered(v) })
+	p.after(took, func() { p.answered(v) })
 }
 
 // answered is the end of a request: the page is done, and its links are entered with that.
@@ -103,7 +142,7 @@ func (p *process) answered(v *visit) {
 	p.m.visited(v, p.w.k.now)
 	e := &entry{kind: entryDone, page: v.page}
 	p.links = p.w.web.linksOf(v.page, p.links[:0])
-	p.w.score.found(p.links)
+	p.w.score.sites.found(p.links, p.w.k.now)
 	p.route(e, p.links)
 	p.enter(e)
 	p.offered(e.links)
@@ -111,28 +150,21 @@ func (p *process) answered(v *visit) {
 	p.drained()
 }
 
-// done takes a visit off the list, and lets workers take the next hosts; false if it was given up before.
+// done ends a visit, and lets workers take the next hosts; false if it was given up before.
 func (p *process) done(v *visit) bool {
 	v.over = true
-	for i, x := range p.visits {
-		if x != v {
-			continue
-		}
-		last := len(p.visits) - 1
-		p.visits[i] = p.visits[last]
-		p.visits = p.visits[:last]
-		p.busy--
-		v.hold.visiting = false
-		v.hold.due = p.w.k.now + v.site().delay
-		for _, f := range v.then {
-			f()
-		}
-		if len(p.queue) > 0 {
-			p.w.k.within(p, 0, p.work)
-		}
-		return true
+	if !p.leave(v) {
+		return false
 	}
-	return false
+	v.hold.visiting = false
+	v.hold.due = p.w.k.now + v.site().delay
+	for _, f := range v.then {
+		f()
+	}
+	if len(p.queue) > 0 {
+		p.after(0, p.work)
+	}
+	return true
 }
 
 // expire cuts requests off that are under way when the lease ends.
@@ -141,7 +173,7 @@ func (p *process) expire() {
 		return
 	}
 	p.expiring = true
-	p.w.k.within(p, p.until(p.view.Until()), func() {
+	p.after(p.until(p.view.Until()), func() {
 		p.expiring = false
 		if p.view.Until().After(p.now()) {
 			p.expire()

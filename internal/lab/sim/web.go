@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/bits"
 	"time"
+
+	"kumo/internal/lab/dice"
 )
 
 // A web is hosts with at most 64 pages each, so that any set of a host's pages is a word. Page 0 is the host's root.
@@ -40,7 +42,6 @@ func (u url) bit() uint64 { return 1 << (u & 63) }
 
 func at(host int32, page int) url { return url(host)<<6 | url(page) }
 
-// newWeb makes the web of a seed.
 func newWeb(cfg Config, seed uint64) *web {
 	w := &web{seed: seed, byName: make(map[string]int32, cfg.Hosts), links: 3,
 		seeds: min(cfg.Hosts, cmp.Or(cfg.Roots, 3+cfg.Hosts/50))}
@@ -56,7 +57,7 @@ func newWeb(cfg Config, seed uint64) *web {
 	return w
 }
 
-// hash is a number drawn from a seed and what is asked about (splitmix64, Steele, Lea, Flood 2014).
+// hash is a number drawn from a seed and what is asked about.
 func hash(seed uint64, about ...uint64) uint64 {
 	x := mix(seed)
 	for _, a := range about {
@@ -66,13 +67,10 @@ func hash(seed uint64, about ...uint64) uint64 {
 }
 
 func mix(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
+	d := dice.Dice(x)
+	return d.Next()
 }
 
-// linksOf appends the URLs that a page links to.
 func (w *web) linksOf(u url, out []url) []url {
 	if w.links == noLinks {
 		return out

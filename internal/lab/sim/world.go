@@ -33,8 +33,7 @@ type world struct {
 
 	handed map[strategy.Node]map[int32]uint64 // pages that a node has read to hand them over, by host
 
-	tables map[*byte]*quorum.Table // that were read, by their bytes
-	placed []placement
+	memo memo
 
 	seeded   int  // seeds that some node has for good
 	finished bool // the crawl's record says that it is done
@@ -43,7 +42,7 @@ type world struct {
 func newWorld(cfg Config, seed uint64, focus int32, telling bool) *world {
 	w := &world{cfg: cfg, seedOf: seed, narrative: narrative{k: newKernel(seed), focus: focus, telling: telling},
 		web: newWeb(cfg, hash(seed, 1)), logs: map[strategy.Node]*shipped{}, handed: map[strategy.Node]map[int32]uint64{},
-		place: map[strategy.Node]int{}, tables: map[*byte]*quorum.Table{}}
+		place: map[strategy.Node]int{}, memo: memo{tables: map[*byte]*quorum.Table{}}}
 	w.net = &network{k: w.k, band: cfg.Bandwidth, loss: cfg.Loss, dup: cfg.Loss, slow: 1}
 	w.net.latency = plane{seed: seed, least: cfg.Latency / 10, width: cfg.Latency}
 	if cfg.Matrix != nil {
@@ -101,7 +100,6 @@ func (w *world) run() {
 	w.figures.Slips, w.figures.Stall, w.figures.Events = w.score.slips, w.score.stall, w.k.ran
 }
 
-// stop ends what processes do that run.
 func (w *world) stop() {
 	for _, p := range w.processes() {
 		p.close()
@@ -171,7 +169,13 @@ func (w *world) placer(p *process) strategy.Placer {
 		p.strategy = w.cfg.parts.mind(p, s)
 		return nil
 	}
-	return w.cfg.parts.placer(p, &sharedPlacer{Placer: placer, w: w})
+	return w.cfg.parts.placer(p, &sharedPlacer{placer, &w.memo})
+}
+
+// A memo remembers for all nodes of a run what is the same for all.
+type memo struct {
+	tables map[*byte]*quorum.Table // that were read, by their bytes
+	placed []placement
 }
 
 // A placement is a list of members, which nobody changes, and the view that follows from it.
@@ -184,20 +188,20 @@ type placement struct {
 // all.
 type sharedPlacer struct {
 	strategy.Placer
-	w *world
+	*memo
 }
 
 func (s *sharedPlacer) Place(members []strategy.Member) strategy.View {
-	for _, p := range slices.Backward(s.w.placed) {
+	for _, p := range slices.Backward(s.placed) {
 		if same(p.members, members) {
 			return p.view
 		}
 	}
-	if len(s.w.placed) >= 16 {
-		s.w.placed = slices.Delete(s.w.placed, 0, 1)
+	if len(s.placed) >= 16 {
+		s.placed = slices.Delete(s.placed, 0, 1)
 	}
 	p := placement{members, &sharedView{s.Placer.Place(members), map[string]answer{}}}
-	s.w.placed = append(s.w.placed, p)
+	s.placed = append(s.placed, p)
 	return p.view
 }
 
@@ -227,7 +231,7 @@ func (v *sharedView) Owner(host string) (strategy.Node, strategy.State) {
 }
 
 // parse reads a table once for all who are told it.
-func (w *world) parse(value []byte) (*quorum.Table, error) {
+func (w *memo) parse(value []byte) (*quorum.Table, error) {
 	if t := w.tables[&value[0]]; t != nil {
 		return t, nil
 	}
@@ -241,7 +245,6 @@ func (w *world) parse(value []byte) (*quorum.Table, error) {
 	return t, err
 }
 
-// wrote is told of each change of the registry.
 func (w *world) wrote(old, e member.Entry) {
 	if strings.HasPrefix(e.Key, quorum.LeasePrefix) {
 		w.wroteLease(old, e)

@@ -31,7 +31,7 @@ func (w *Web) Page(rawURL string) (Answer, error) {
 	if !ok {
 		return Answer{Ref: Ref{Kind: Unknown}, Status: http.StatusMisdirectedRequest, Header: http.Header{}}, nil
 	}
-	port := w.usualPort()
+	port := w.cfg.usualPort()
 	if u.Port() != "" {
 		port, _ = strconv.Atoi(u.Port())
 	}
@@ -39,7 +39,7 @@ func (w *Web) Page(rawURL string) (Answer, error) {
 	target := []byte(u.RequestURI())
 	a := t.answer(w.locate(i, target), string(target))
 	out := Answer{Ref: a.ref, Status: a.status, Header: http.Header{}}
-	if w.silent(i) {
+	if w.hosts[i].silent() {
 		return Answer{Ref: a.ref, Header: http.Header{}}, nil
 	}
 	setIf(out.Header, "Content-Type", a.contentType)
@@ -56,10 +56,8 @@ func setIf(h http.Header, name, value string) {
 	}
 }
 
-// silent reports whether a host never answers.
-func (w *Web) silent(i uint32) bool {
-	t := w.hosts[i].traits
-	return t.has(Refused) || t.has(Hanging) || t.has(Mute)
+func (h *host) silent() bool {
+	return h.traits.has(Refused) || h.traits.has(Hanging) || h.traits.has(Mute)
 }
 
 // An answer is the head of one; its body is in the writer that made it.
@@ -71,11 +69,10 @@ type answer struct {
 	version
 }
 
-// answer makes the answer for a resource.
 func (t *writer) answer(r Ref, target string) answer {
 	t.reset()
 	a := answer{ref: r, status: http.StatusOK}
-	if to, ok := t.w.target(r); ok {
+	if to, ok := t.w.cfg.target(r); ok {
 		a.status = [...]int{301, 302, 307, 308}[r.N%4]
 		t.from = r
 		t.addr = t.redirection(t.addr[:0], to)
@@ -119,21 +116,20 @@ func (t *writer) redirection(dst []byte, to Ref) []byte {
 // document writes an HTML page and returns its type.
 func (t *writer) document(r Ref) string {
 	r = r.shown()
-	t.page(r, t.w.pageSize(r))
+	t.page(r, t.w.cfg.pageSize(r))
 	if t.declaresInHeader() {
 		return "text/html; charset=" + t.tongue.charset
 	}
 	return "text/html"
 }
 
-// pageSize is about how many bytes a page has.
-func (w *Web) pageSize(r Ref) int {
+func (c *Config) pageSize(r Ref) int {
 	switch r.Kind {
 	case Page:
-		d := w.dice(r.Host, aboutSize, r.N)
-		return int(min(d.lognormal(1, w.cfg.SizeSpread), 32) * float64(w.cfg.MedianSize))
+		d := c.dice(r.Host, aboutSize, r.N)
+		return int(min(d.Lognormal(1, c.SizeSpread), 32) * float64(c.MedianSize))
 	case Large:
-		return w.cfg.LargeSize
+		return c.LargeSize
 	}
 	return 2 << 10
 }

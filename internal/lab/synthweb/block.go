@@ -3,6 +3,8 @@ package synthweb
 import (
 	"bytes"
 
+	"kumo/internal/lab/dice"
+
 	"github.com/klauspost/compress/flate"
 )
 
@@ -21,7 +23,7 @@ type block struct {
 
 type blocks [sizes][variants]block
 
-func newBlocks(words [][]byte, d *dice) blocks {
+func newBlocks(words [][]byte, d *dice.Dice) blocks {
 	var b blocks
 	for size := range b {
 		for v := range b[size] {
@@ -33,14 +35,14 @@ func newBlocks(words [][]byte, d *dice) blocks {
 }
 
 // filler is markup of exactly n bytes, about as repetitive as real pages are.
-func filler(words [][]byte, d *dice, n int) []byte {
+func filler(words [][]byte, d *dice.Dice, n int) []byte {
 	const open, shut = `<li class="item"><span>`, "</span></li>\n"
 	var out []byte
-	used := words[d.below(len(words)-60):][:60]
+	used := words[d.Below(len(words)-60):][:60]
 	for {
 		item := []byte(open)
-		for range 3 + d.below(10) {
-			item = append(append(item, used[d.ranked(len(used))]...), ' ')
+		for range 3 + d.Below(10) {
+			item = append(append(item, used[d.Ranked(len(used))]...), ' ')
 		}
 		item = append(item, shut...)
 		if len(out)+len(item) > n {

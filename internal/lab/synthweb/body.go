@@ -30,7 +30,6 @@ func (b *body) seal() {
 	}
 }
 
-// add appends a shared block.
 func (b *body) add(shared *block) {
 	b.seal()
 	b.pieces = append(b.pieces, piece{shared: shared})
@@ -66,7 +65,6 @@ const (
 	gzipTail = "\x01\x00\x00\xff\xff" // an empty last block
 )
 
-// plain passes on the body.
 func (b *body) plain(emit func([]byte)) {
 	for i := range b.pieces {
 		emit(b.raw(&b.pieces[i]))

@@ -27,7 +27,6 @@ type conn struct {
 	round  int64
 }
 
-// serve answers requests until the connection ends.
 func (c *conn) serve() {
 	defer c.net.Close()
 	defer func() { c.countFor(-1) }()

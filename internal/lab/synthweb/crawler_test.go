@@ -53,7 +53,7 @@ func newClient(s *Server) *http.Client {
 }
 
 func walk(t *testing.T, s *Server, embeds bool) *walker {
-	w := &walker{t: t, client: newClient(s), scheme: s.web.scheme(), embeds: embeds, polite: true,
+	w := &walker{t: t, client: newClient(s), scheme: s.web.cfg.scheme(), embeds: embeds, polite: true,
 		robots: map[string][]rule{}, found: map[string]int{}}
 	defer w.client.CloseIdleConnections()
 	for _, seed := range s.SeedURLs() {

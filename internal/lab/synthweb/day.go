@@ -31,11 +31,11 @@ func (w *Web) turn(r Ref) (there bool, since int) {
 	if w.cfg.Day == 0 || r.N == 0 || h.dead || r.Kind >= Image || int(r.N)*fanout+1 < h.pages {
 		return true, 0
 	}
-	d := w.dice(r.Host, aboutLife, r.N)
-	if !d.chance(passing) {
+	d := w.cfg.dice(r.Host, aboutLife, r.N)
+	if !d.Chance(passing) {
 		return true, 0
 	}
-	day := (w.cfg.Day + d.below(passDays)) % passDays
+	day := (w.cfg.Day + d.Below(passDays)) % passDays
 	if day < stayDays {
 		return true, max(0, w.cfg.Day-day)
 	}
@@ -43,26 +43,26 @@ func (w *Web) turn(r Ref) (there bool, since int) {
 }
 
 // edition counts a page's changes of text up to the web's day; the last was on the day since.
-func (w *Web) edition(r Ref) (edition, since int) {
-	if w.cfg.Day == 0 {
+func (c *Config) edition(r Ref) (edition, since int) {
+	if c.Day == 0 {
 		return 0, 0
 	}
 	if r.N == 0 && r.Kind == Page {
-		return w.cfg.Day, w.cfg.Day
+		return c.Day, c.Day
 	}
-	d := w.dice(r.Host, aboutChange, r.N)
-	if !d.chance(changing) {
+	d := c.dice(r.Host, aboutChange, r.N)
+	if !d.Chance(changing) {
 		return 0, 0
 	}
-	stays := 1 + d.below(mostStays)
-	day := w.cfg.Day + d.below(stays)
-	return day / stays, max(0, w.cfg.Day-day%stays)
+	stays := 1 + d.Below(mostStays)
+	day := c.Day + d.Below(stays)
+	return day / stays, max(0, c.Day-day%stays)
 }
 
 // changed is the day of a page's last change: of its text, or because what it names came or went.
 func (w *Web) changed(r Ref) int {
 	r = r.shown()
-	_, last := w.edition(r)
+	_, last := w.cfg.edition(r)
 	for _, l := range w.ever(nil, r) {
 		_, since := w.turn(l.Ref)
 		last = max(last, since)

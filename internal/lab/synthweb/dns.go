@@ -85,7 +85,7 @@ func (d *dnsServer) fill(m *dns.Msg, q dns.Question) {
 	if !addr.IsValid() {
 		m.Rcode = dns.RcodeNameError
 	}
-	zone := strings.TrimPrefix(d.s.web.domain(), ".") + "."
+	zone := strings.TrimPrefix(d.s.web.cfg.domain(), ".") + "."
 	m.Ns = append(m.Ns, &dns.SOA{Hdr: dns.RR_Header{Name: zone, Rrtype: dns.TypeSOA, Class: dns.ClassINET, Ttl: ttl},
 		Ns: "ns." + zone, Mbox: "nobody." + zone, Serial: 1, Refresh: ttl, Retry: ttl, Expire: ttl, Minttl: ttl})
 }

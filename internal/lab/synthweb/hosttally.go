@@ -66,7 +66,6 @@ type policy struct {
 	retryAfter time.Duration
 }
 
-// begin notes a request that arrived at now.
 func (h *hostTally) begin(now time.Time, robots bool, p policy) (v verdict) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -140,7 +139,6 @@ func (h *hostTally) reset(now time.Time) {
 	h.hostState = hostState{inFlight: h.inFlight, mostIn: h.inFlight, open: h.open, changed: now}
 }
 
-// state is a copy of what is known at now.
 func (h *hostTally) state(now time.Time) hostState {
 	h.mu.Lock()
 	defer h.mu.Unlock()

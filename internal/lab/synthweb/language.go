@@ -69,14 +69,14 @@ func Languages() (codes []string) {
 
 // speak gives host i of a web in languages its tongue: its language goes by its number, and its script, too, so that
 // each language has all of its scripts where it has as many hosts.
-func (w *Web) speak(i int) *tongue {
-	if len(w.cfg.Languages) == 0 {
+func (c *Config) speak(i int) *tongue {
+	if len(c.Languages) == 0 {
 		return universal()
 	}
-	code := w.cfg.Languages[i%len(w.cfg.Languages)]
+	code := c.Languages[i%len(c.Languages)]
 	at := slices.IndexFunc(languages, func(l language) bool { return l.code == code })
 	scripts := languages[at].scripts
-	return tongueOf(code, scripts[i/len(w.cfg.Languages)%len(scripts)])
+	return tongueOf(code, scripts[i/len(c.Languages)%len(scripts)])
 }
 
 // guests are how many pages in a thousand of a web in languages are in another language than their host, in UTF-8.
@@ -88,8 +88,8 @@ func (w *Web) tongue(r Ref) *tongue {
 	if len(w.cfg.Languages) < 2 || r.N == 0 {
 		return h.tongue
 	}
-	if d := w.dice(r.Host, aboutTongue, r.N); d.chance(guests) {
-		code := w.cfg.Languages[d.below(len(w.cfg.Languages))]
+	if d := w.cfg.dice(r.Host, aboutTongue, r.N); d.Chance(guests) {
+		code := w.cfg.Languages[d.Below(len(w.cfg.Languages))]
 		return tongueOf(code, script{code, "utf-8"})
 	}
 	return h.tongue
@@ -104,7 +104,7 @@ type Writing struct {
 // Writing tells what the page at a URL is written in, whatever its port; false if there is no page of a language.
 func (w *Web) Writing(rawURL string) (Writing, bool) {
 	r, ok := w.refOf(rawURL)
-	if !ok || w.silent(r.Host) || !w.alive(r) {
+	if !ok || w.hosts[r.Host].silent() || !w.alive(r) {
 		return Writing{}, false
 	}
 	switch r.Kind {

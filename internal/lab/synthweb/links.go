@@ -1,6 +1,10 @@
 package synthweb
 
-import "slices"
+import (
+	"slices"
+
+	"kumo/internal/lab/dice"
+)
 
 // A link is a resource that a page names, and how.
 type link struct {
@@ -44,7 +48,7 @@ func (w *Web) pageLinks(dst []link, r Ref) []link {
 	if h.dead {
 		return append(dst, link{Ref{Host: r.Host}, byLink})
 	}
-	d := w.dice(r.Host, Page, r.N)
+	d := w.cfg.dice(r.Host, Page, r.N)
 	dst = w.companions(dst, r, &d)
 	before := len(dst)
 	for child := int(r.N)*fanout + 1; child <= int(r.N)*fanout+fanout && child < h.pages; child++ {
@@ -54,7 +58,7 @@ func (w *Web) pageLinks(dst []link, r Ref) []link {
 		dst = w.hostLinks(dst, r.Host)
 	}
 	median := float64(w.cfg.MeanLinks) / 1.28 // the mean of a lognormal with sigma 0.7 is 1.28 medians
-	degree := min(int(d.lognormal(median, 0.7)+0.5), 16*w.cfg.MeanLinks)
+	degree := min(int(d.Lognormal(median, 0.7)+0.5), 16*w.cfg.MeanLinks)
 	for n := degree - (len(dst) - before); n > 0; n-- {
 		dst = append(dst, link{w.anywhere(r.Host, &d), byLink})
 	}
@@ -62,10 +66,10 @@ func (w *Web) pageLinks(dst []link, r Ref) []link {
 }
 
 // companions appends the links to those companions that a page names itself.
-func (w *Web) companions(dst []link, r Ref, d *dice) []link {
+func (w *Web) companions(dst []link, r Ref, d *dice.Dice) []link {
 	for k := Hop; k < Calendar; k++ {
 		how := kinds[k].via
-		if w.rates[k] == 0 || how == byTree || how == byNothing || !d.chance(w.rates[k]) {
+		if w.rates[k] == 0 || how == byTree || how == byNothing || !d.Chance(w.rates[k]) {
 			continue
 		}
 		n := r.N
@@ -79,9 +83,9 @@ func (w *Web) companions(dst []link, r Ref, d *dice) []link {
 
 // entrance is what the parent of a page names: the page, or something that leads to it.
 func (w *Web) entrance(page Ref) Ref {
-	d := w.dice(page.Host, Hop, page.N)
+	d := w.cfg.dice(page.Host, Hop, page.N)
 	for _, k := range [...]Kind{Hop, Refresh, Hop2, Hop3} {
-		if d.chance(w.rates[k]) {
+		if d.Chance(w.rates[k]) {
 			page.Kind = k
 			return page
 		}
@@ -105,20 +109,20 @@ func (w *Web) hostLinks(dst []link, i uint32) []link {
 }
 
 // anywhere is a page drawn for an ordinary link: nine times in ten one of the same host.
-func (w *Web) anywhere(from uint32, d *dice) Ref {
-	if d.chance(900) {
-		return Ref{Host: from, N: uint32(d.ranked(w.hosts[from].pages))}
+func (w *Web) anywhere(from uint32, d *dice.Dice) Ref {
+	if d.Chance(900) {
+		return Ref{Host: from, N: uint32(d.Ranked(w.hosts[from].pages))}
 	}
-	if len(w.hosts) > w.cfg.Hosts && d.chance(10) {
-		dead := uint32(w.cfg.Hosts + d.below(len(w.hosts)-w.cfg.Hosts))
-		return Ref{Host: dead, N: uint32(d.below(deadPages))}
+	if len(w.hosts) > w.cfg.Hosts && d.Chance(10) {
+		dead := uint32(w.cfg.Hosts + d.Below(len(w.hosts)-w.cfg.Hosts))
+		return Ref{Host: dead, N: uint32(d.Below(deadPages))}
 	}
-	to := uint32(d.ranked(w.cfg.Hosts))
-	return Ref{Host: to, N: uint32(d.ranked(w.hosts[to].pages))}
+	to := uint32(d.Ranked(w.cfg.Hosts))
+	return Ref{Host: to, N: uint32(d.Ranked(w.hosts[to].pages))}
 }
 
 // target is where a redirect leads.
-func (w *Web) target(r Ref) (Ref, bool) {
+func (c *Config) target(r Ref) (Ref, bool) {
 	switch r.Kind {
 	case Hop:
 		r.Kind = Page
@@ -129,8 +133,8 @@ func (w *Web) target(r Ref) (Ref, bool) {
 	case Lure:
 		r.Kind = Private
 	case Out:
-		d := w.dice(r.Host, Out, r.N)
-		r = Ref{Host: uint32(d.below(w.cfg.Hosts))}
+		d := c.dice(r.Host, Out, r.N)
+		r = Ref{Host: uint32(d.Below(c.Hosts))}
 	default:
 		return r, false
 	}

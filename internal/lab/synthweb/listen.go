@@ -51,7 +51,7 @@ func (s *Server) listenOn(n int) error {
 	for i := range n {
 		addr := s.address(i, n)
 		s.addrs = append(s.addrs, addr)
-		if s.web.cfg.ByAddress && s.web.closed(i) {
+		if s.web.cfg.ByAddress && s.web.hosts[i].closed() {
 			continue
 		}
 		l, err := net.Listen("tcp4", netip.AddrPortFrom(addr, uint16(s.port)).String())
@@ -77,9 +77,7 @@ func (s *Server) address(i, n int) netip.Addr {
 }
 
 // closed reports whether nothing listens for a host that has an address.
-func (w *Web) closed(i int) bool {
-	return w.hosts[i].traits.has(Refused) || w.hosts[i].traits.has(Mute)
-}
+func (h *host) closed() bool { return h.traits.has(Refused) || h.traits.has(Mute) }
 
 // only is the one host on address i of n, -1 if there are several.
 func (s *Server) only(i, n int) int {

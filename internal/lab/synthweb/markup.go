@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"html"
 	"strconv"
+
+	"kumo/internal/lab/dice"
 )
 
 // A writer makes the HTML of one page. It is reused from page to page.
@@ -13,8 +15,8 @@ type writer struct {
 	port   int
 	from   Ref
 	host   *host
-	tongue *tongue // the page's
-	d      dice    // the page's layout
+	tongue *tongue   // the page's
+	d      dice.Dice // the page's layout
 	odd    bool
 	base   []byte // the directory against which relative addresses are read
 	links  []link
@@ -24,10 +26,10 @@ type writer struct {
 // page writes the page at r, about size bytes long.
 func (t *writer) page(r Ref, size int) {
 	t.from, t.host, t.tongue = r, &t.w.hosts[r.Host], t.w.tongue(r)
-	t.d = t.w.dice(r.Host, r.Kind, r.N) + 1 // another stream than that of the links
-	t.odd = t.d.chance(t.w.cfg.Odd) && t.tongue == t.host.tongue
-	if edition, _ := t.w.edition(r); edition > 0 {
-		t.d = dice(hash(uint64(t.d), uint64(edition)))
+	t.d = t.w.cfg.dice(r.Host, r.Kind, r.N) + 1 // another stream than that of the links
+	t.odd = t.d.Chance(t.w.cfg.Odd) && t.tongue == t.host.tongue
+	if edition, _ := t.w.cfg.edition(r); edition > 0 {
+		t.d = dice.Dice(dice.Hash(uint64(t.d), uint64(edition)))
 	}
 	t.links = t.w.links(t.links[:0], r)
 	t.head(r)
@@ -51,12 +53,12 @@ func (t *writer) page(r Ref, size int) {
 func (t *writer) filler(size int) {
 	all := t.tongue.sentences
 	if all == nil {
-		t.add(&t.tongue.blocks[size][t.d.below(variants)])
+		t.add(&t.tongue.blocks[size][t.d.Below(variants)])
 		return
 	}
 	t.text("<p>")
 	for end := len(t.made) + smallest<<size; len(t.made) < end; {
-		t.made = append(append(t.made, all[t.d.below(len(all))]...), '\n')
+		t.made = append(append(t.made, all[t.d.Below(len(all))]...), '\n')
 	}
 	t.text("</p>\n")
 }
@@ -94,8 +96,8 @@ func (t *writer) declaresInHeader() bool { return t.declares() && t.from.N%2 == 
 
 // setBase finds out the base, which on some odd pages is another page of the host.
 func (t *writer) setBase(r Ref) {
-	if t.odd && t.d.chance(300) {
-		r = Ref{Host: r.Host, N: uint32(t.d.below(t.host.pages))}
+	if t.odd && t.d.Chance(300) {
+		r = Ref{Host: r.Host, N: uint32(t.d.Below(t.host.pages))}
 		t.text(`<base href="`)
 		t.escaped(r)
 		t.text("\">\n")
@@ -109,7 +111,7 @@ func (t *writer) setBase(r Ref) {
 
 func (t *writer) words(n int) {
 	for range n {
-		t.made = append(append(t.made, t.tongue.words[t.d.ranked(len(t.tongue.words))]...), ' ')
+		t.made = append(append(t.made, t.tongue.words[t.d.Ranked(len(t.tongue.words))]...), ' ')
 	}
 }
 
@@ -164,7 +166,7 @@ func (t *writer) anchor(r Ref) {
 
 // stealth names a resource where only a careless reader takes it for a link.
 func (t *writer) stealth(r Ref) {
-	if t.d.chance(500) {
+	if t.d.Chance(500) {
 		t.text(`<!-- <a href="`)
 		t.escaped(r)
 		t.text("\">old</a> -->\n")
@@ -194,7 +196,6 @@ func (t *writer) address(dst []byte, r Ref, raw bool) []byte {
 	return t.w.appendPath(dst, r, raw)
 }
 
-// notFound writes the page of a missing resource.
 func (t *writer) notFound(target string) {
 	t.text("<!DOCTYPE html>\n<title>Not found</title>\n<p>There is no " + html.EscapeString(target) + ".\n")
 	t.seal()

@@ -7,8 +7,8 @@ import (
 )
 
 // domain is what hosts' names end with.
-func (w *Web) domain() string {
-	if w.cfg.OwnDomains {
+func (c *Config) domain() string {
+	if c.OwnDomains {
 		return ".test"
 	}
 	return sharedDomain
@@ -42,7 +42,7 @@ func (w *Web) appendHost(dst []byte, i uint32) []byte {
 	} else {
 		dst = append(dst, '0')
 	}
-	return append(dst, w.domain()...)
+	return append(dst, w.cfg.domain()...)
 }
 
 // hostOf finds a host by its name, which may have a port.
@@ -55,7 +55,7 @@ func (w *Web) hostOf(name string) (uint32, bool) {
 		i := loopbackIndex(addr)
 		return uint32(max(i, 0)), err == nil && i >= 0 && i < len(w.hosts)
 	}
-	domain := w.domain()
+	domain := w.cfg.domain()
 	label, ok := strings.CutSuffix(name, domain)
 	if !ok {
 		label, ok = strings.CutSuffix(strings.ToLower(name), domain)
@@ -72,7 +72,6 @@ func (w *Web) hostOf(name string) (uint32, bool) {
 // mostAddresses is how many loopback addresses there are: 127.77.0.1 to 127.77.249.250.
 const mostAddresses = 250 * 250
 
-// loopback is loopback address i.
 func loopback(i int) netip.Addr {
 	return netip.AddrFrom4([4]byte{127, 77, byte(i / 250), byte(1 + i%250)})
 }

@@ -9,7 +9,7 @@ import (
 func (t *writer) oddAnchor(r Ref) {
 	open, shut := `<a href="`, `">`
 	t.addr = t.oddAddress(t.addr[:0], r)
-	switch t.d.below(8) {
+	switch t.d.Below(8) {
 	case 0:
 		open, shut = "<A class=x HREF=", " >"
 	case 1:
@@ -33,7 +33,7 @@ func (t *writer) oddAnchor(r Ref) {
 
 // oddly writes an address with some characters as references, and ampersands bare where that is unambiguous.
 func (t *writer) oddly(addr []byte) {
-	how := t.d.below(4)
+	how := t.d.Below(4)
 	for i, c := range addr {
 		switch {
 		case c == '&' && how != 0:
@@ -51,7 +51,7 @@ func (t *writer) oddly(addr []byte) {
 // oddAddress appends an address in one of its longer forms.
 func (t *writer) oddAddress(dst []byte, r Ref) []byte {
 	local := r.Host == t.from.Host
-	switch form := t.d.below(6); {
+	switch form := t.d.Below(6); {
 	case form == 0 && local:
 		return t.relative(dst, r)
 	case form == 1 && local:
@@ -61,7 +61,7 @@ func (t *writer) oddAddress(dst []byte, r Ref) []byte {
 		return t.w.appendSchemeless(dst, r, t.port)
 	case form == 3:
 		dst = append(t.w.appendURL(dst, r, t.port), "#part-"...)
-		return strconv.AppendUint(dst, uint64(t.d.below(9)), 10)
+		return strconv.AppendUint(dst, uint64(t.d.Below(9)), 10)
 	case form == 4:
 		dst = t.w.appendURL(dst, r, t.port)
 		copy(dst, "HTTP")

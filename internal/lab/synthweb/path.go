@@ -3,6 +3,8 @@ package synthweb
 import (
 	"bytes"
 	"strconv"
+
+	"kumo/internal/lab/dice"
 )
 
 var pathWords = [...]string{"about", "archive", "articles", "blog", "books", "docs", "events", "forum", "guide", "help",
@@ -48,7 +50,7 @@ func (w *Web) appendPagePath(dst []byte, r Ref, raw bool) []byte {
 	if r.N == 0 {
 		return dst
 	}
-	x := hash(w.cfg.Seed^0x70617468, uint64(r.Host), uint64(r.N))
+	x := dice.Hash(w.cfg.Seed^0x70617468, uint64(r.Host), uint64(r.N))
 	one, two := pathWords[x>>8%32], pathWords[x>>16%32]
 	end := ""
 	switch x % 10 {

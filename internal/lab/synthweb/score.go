@@ -64,15 +64,6 @@ func (e *Extreme[T]) least(v T, host func() string) {
 	}
 }
 
-// A HostScore is what a server saw of one host's clients.
-type HostScore struct {
-	Requests     int64
-	MostInFlight int
-	MostOpen     int
-	LeastGap     time.Duration // -1 before the second request
-	LeastStart   time.Duration // likewise
-}
-
 // Perfect reports whether every resource of the truth was fetched, none twice, nothing beyond it, and no rule broken.
 func (s Score) Perfect() bool {
 	return s.Missing == 0 && s.Beyond == 0 && s.Repeats == 0 && s.RepeatsOther == 0 && s.Unknown == 0 &&

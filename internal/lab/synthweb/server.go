@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"net"
 	"net/netip"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -165,37 +164,12 @@ func (s *Server) DNS() string {
 // SeedURLs is Web.Seeds with the server's port.
 func (s *Server) SeedURLs() []string { return []string{s.web.URL(Ref{}, s.port)} }
 
-// Resolve is the address of every host that has one as HOST:PORT:ADDR.
-func (s *Server) Resolve() []string {
-	var all []string
-	for i := range s.web.hosts {
-		if addr := s.Addr(s.web.Host(i)); addr.IsValid() {
-			all = append(all, s.web.Host(i)+":"+strconv.Itoa(s.port)+":"+addr.Addr().String())
-		}
-	}
-	return all
-}
-
 // Score is what the server saw since it started or since Reset, judged by the truth of its options. The first call
 // computes that truth.
 func (s *Server) Score() Score { return s.ScoreBy(s.truth()) }
 
 // ScoreBy is the same, judged by a truth of the same web.
 func (s *Server) ScoreBy(truth *Truth) Score { return s.tally.score(truth, time.Now()) }
-
-// HostScore is the same for one host, by name; the zero value for an unknown one.
-func (s *Server) HostScore(host string) HostScore {
-	i, ok := s.web.hostOf(host)
-	if !ok {
-		return HostScore{}
-	}
-	h := s.tally.hosts[i].state(time.Now())
-	score := HostScore{Requests: h.requests, MostInFlight: h.mostIn, MostOpen: h.mostOpen, LeastGap: -1, LeastStart: -1}
-	if h.measured {
-		score.LeastGap, score.LeastStart = h.gap, h.start
-	}
-	return score
-}
 
 // Requests is how many requests there were since then, at little cost.
 func (s *Server) Requests() (n int64) {

@@ -149,7 +149,7 @@ func (t *tally) example(what string, v *visit) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.examples[what]) < mostExamples {
-		url := t.w.scheme() + "://" + t.w.Host(int(v.ref.Host)) + string(v.target[:min(len(v.target), 256)])
+		url := t.w.cfg.scheme() + "://" + t.w.Host(int(v.ref.Host)) + string(v.target[:min(len(v.target), 256)])
 		t.examples[what] = append(t.examples[what], strings.ToValidUTF8(url, "?"))
 	}
 }
@@ -232,7 +232,7 @@ func (t *tally) coverage(s *Score, truth *Truth) {
 
 func (t *tally) differences(examples map[string][]string, what string, pick func(word int) uint64) {
 	t.got.each(pick, func(id int) bool {
-		examples[what] = append(examples[what], t.w.URL(t.w.ref(id), t.w.usualPort()))
+		examples[what] = append(examples[what], t.w.URL(t.w.ref(id), t.w.cfg.usualPort()))
 		return len(examples[what]) < mostExamples
 	})
 }

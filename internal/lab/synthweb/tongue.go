@@ -4,6 +4,8 @@ import (
 	"strings"
 	"sync"
 
+	"kumo/internal/lab/dice"
+
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/japanese"
@@ -52,7 +54,7 @@ func legacy(i int) *tongue { return legacies[i%len(legacies)]() }
 func newTongue(charset string, enc encoding.Encoding, syllables string) *tongue {
 	t := &tongue{charset: charset}
 	parts := strings.Fields(syllables)
-	d := dice(hash(uint64(len(parts)), uint64(len(charset))))
+	d := dice.Dice(dice.Hash(uint64(len(parts)), uint64(len(charset))))
 	encode := func(s string) []byte {
 		b, err := enc.NewEncoder().Bytes([]byte(s))
 		if err != nil {
@@ -61,7 +63,7 @@ func newTongue(charset string, enc encoding.Encoding, syllables string) *tongue 
 		return b
 	}
 	for range 300 {
-		t.words = append(t.words, encode(madeWord(&d, parts, 1+d.below(4))))
+		t.words = append(t.words, encode(madeWord(&d, parts, 1+d.Below(4))))
 	}
 	for range 32 {
 		word := parts[len(parts)-1] + madeWord(&d, parts, 2) // the last syllable is never ASCII
@@ -71,13 +73,12 @@ func newTongue(charset string, enc encoding.Encoding, syllables string) *tongue 
 	return t
 }
 
-// path is a word for a path.
 func (t *tongue) path(x uint64) *pathWord { return &t.paths[x%uint64(len(t.paths))] }
 
-func madeWord(d *dice, syllables []string, n int) string {
+func madeWord(d *dice.Dice, syllables []string, n int) string {
 	var b strings.Builder
 	for range n {
-		b.WriteString(syllables[d.below(len(syllables))])
+		b.WriteString(syllables[d.Below(len(syllables))])
 	}
 	return b.String()
 }

@@ -41,7 +41,7 @@ func (w *Web) Truth(opts TruthOptions) *Truth {
 	for len(todo) > 0 {
 		r := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		if to, ok := w.target(r); ok {
+		if to, ok := w.cfg.target(r); ok {
 			todo = t.offer(todo, to)
 			continue
 		}
@@ -59,11 +59,11 @@ func (w *Web) Truth(opts TruthOptions) *Truth {
 func (t *Truth) offer(todo []Ref, r Ref) []Ref {
 	id := t.w.id(r)
 	switch {
-	case id < 0, r.Kind == Calendar, t.w.silent(r.Host):
+	case id < 0, r.Kind == Calendar, t.w.hosts[r.Host].silent():
 		return todo
 	case t.opts.Within != nil && !t.opts.Within(t.w.Host(int(r.Host))):
 		return todo
-	case !t.opts.IgnoreRobots && t.w.bars(r):
+	case !t.opts.IgnoreRobots && t.w.hosts[r.Host].bars(r.Kind):
 		return todo
 	case t.set.add(id):
 		return todo
@@ -73,11 +73,9 @@ func (t *Truth) offer(todo []Ref, r Ref) []Ref {
 	return append(todo, r)
 }
 
-// bars reports whether robots.txt forbids a resource.
-func (w *Web) bars(r Ref) bool {
-	h := &w.hosts[r.Host]
+func (h *host) bars(k Kind) bool {
 	return h.traits.has(Shut) || h.traits.has(Failing) ||
-		kinds[r.Kind].barred && !h.traits.has(NoRobots) && !h.traits.has(Forbidden)
+		kinds[k].barred && !h.traits.has(NoRobots) && !h.traits.has(Forbidden)
 }
 
 // refOf finds the resource at a URL, whatever its port.

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"time"
+
+	"kumo/internal/lab/dice"
 )
 
 const (
@@ -48,24 +50,24 @@ func New(cfg Config) *Web {
 func (w *Web) addLiving() {
 	n := w.cfg.Hosts
 	w.hosts = make([]host, n)
-	for i, pages := range w.shares() {
-		d := w.dice(uint32(i), aboutLatency, 0)
-		w.hosts[i] = host{pages: pages, tongue: w.speak(i), latency: w.latency(&d)}
+	for i, pages := range w.cfg.shares() {
+		d := w.cfg.dice(uint32(i), aboutLatency, 0)
+		w.hosts[i] = host{pages: pages, tongue: w.cfg.speak(i), latency: w.cfg.latency(&d)}
 	}
 	for t := range numTraits {
 		if t.dead() {
 			continue
 		}
-		sparse(w.count(t), n, hash(w.cfg.Seed, uint64(t)), func(i int) { w.give(&w.hosts[i], i, t) })
+		sparse(w.cfg.count(t), n, dice.Hash(w.cfg.Seed, uint64(t)), func(i int) { w.give(&w.hosts[i], i, t) })
 	}
 }
 
-func (w *Web) latency(d *dice) time.Duration {
-	least, span := float64(w.cfg.Latency)/2, float64(w.cfg.Latency)
-	if w.cfg.Slowest > 0 {
-		least, span = float64(w.cfg.Latency), float64(w.cfg.Slowest-w.cfg.Latency)
+func (c *Config) latency(d *dice.Dice) time.Duration {
+	least, span := float64(c.Latency)/2, float64(c.Latency)
+	if c.Slowest > 0 {
+		least, span = float64(c.Latency), float64(c.Slowest-c.Latency)
 	}
-	return time.Duration(least + d.unit()*span)
+	return time.Duration(least + d.Unit()*span)
 }
 
 func (w *Web) give(h *host, i int, t Trait) {
@@ -85,7 +87,7 @@ func (w *Web) addDead() {
 		if !t.dead() {
 			continue
 		}
-		for range w.count(t) {
+		for range w.cfg.count(t) {
 			h := host{pages: deadPages, dead: true, tongue: universal()}
 			h.traits.put(t)
 			w.hosts = append(w.hosts, h)
@@ -94,18 +96,18 @@ func (w *Web) addDead() {
 }
 
 // count is the number of hosts that have a trait.
-func (w *Web) count(t Trait) int { return (w.cfg.Traits[t]*w.cfg.Hosts + 999) / 1000 }
+func (c *Config) count(t Trait) int { return (c.Traits[t]*c.Hosts + 999) / 1000 }
 
 // shares deals the pages out to the hosts: one each, the rest by weight.
-func (w *Web) shares() []int {
-	n := w.cfg.Hosts
+func (c *Config) shares() []int {
+	n := c.Hosts
 	weights, sum := make([]float64, n), 0.0
 	for i := range weights {
-		d := w.dice(uint32(i), aboutPages, 0)
-		weights[i] = math.Exp(max(w.cfg.Spread, 0) * max(-2.5, min(d.normal(), 2.5)))
+		d := c.dice(uint32(i), aboutPages, 0)
+		weights[i] = math.Exp(max(c.Spread, 0) * max(-2.5, min(d.Normal(), 2.5)))
 		sum += weights[i]
 	}
-	pages, rest := make([]int, n), float64(w.cfg.Pages-n)
+	pages, rest := make([]int, n), float64(c.Pages-n)
 	before, dealt := 0.0, 0
 	for i, weight := range weights {
 		before += weight
@@ -117,8 +119,8 @@ func (w *Web) shares() []int {
 }
 
 // dice are thrown to learn something about a resource; each topic has its own.
-func (w *Web) dice(host uint32, k Kind, n uint32) dice {
-	return dice(hash(w.cfg.Seed, uint64(host)<<8|uint64(k), uint64(n)))
+func (c *Config) dice(host uint32, k Kind, n uint32) dice.Dice {
+	return dice.Dice(dice.Hash(c.Seed, uint64(host)<<8|uint64(k), uint64(n)))
 }
 
 // Len is the number of living hosts: Host(0) to Host(Len()-1).
@@ -128,18 +130,18 @@ func (w *Web) Len() int { return w.cfg.Hosts }
 func (w *Web) Latency(i int) time.Duration { return w.hosts[i].latency }
 
 // Seeds is the URL from which everything can be reached.
-func (w *Web) Seeds() []string { return []string{w.URL(Ref{}, w.usualPort())} }
+func (w *Web) Seeds() []string { return []string{w.URL(Ref{}, w.cfg.usualPort())} }
 
-func (w *Web) scheme() string {
-	if w.cfg.TLS {
+func (c *Config) scheme() string {
+	if c.TLS {
 		return "https"
 	}
 	return "http"
 }
 
 // usualPort is the port that URLs leave out.
-func (w *Web) usualPort() int {
-	if w.cfg.TLS {
+func (c *Config) usualPort() int {
+	if c.TLS {
 		return 443
 	}
 	return 80
@@ -149,14 +151,14 @@ func (w *Web) usualPort() int {
 func (w *Web) URL(r Ref, port int) string { return string(w.appendURL(nil, r, port)) }
 
 func (w *Web) appendURL(dst []byte, r Ref, port int) []byte {
-	dst = append(append(dst, w.scheme()...), ':')
+	dst = append(append(dst, w.cfg.scheme()...), ':')
 	return w.appendSchemeless(dst, r, port)
 }
 
 func (w *Web) appendSchemeless(dst []byte, r Ref, port int) []byte {
 	dst = append(dst, "//"...)
 	dst = w.appendHost(dst, r.Host)
-	if port != w.usualPort() {
+	if port != w.cfg.usualPort() {
 		dst = append(dst, ':')
 		dst = strconv.AppendInt(dst, int64(port), 10)
 	}

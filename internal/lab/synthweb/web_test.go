@@ -153,8 +153,9 @@ func TestHostNames(t *testing.T) {
 func TestForbiddenIsWhatRobotsSays(t *testing.T) {
 	w := New(Messy(2, 40, 400))
 	for id := 0; id < w.ids(); id += 7 {
-		if r := w.ref(id); w.bars(r) != w.forbids(r.Host, w.appendPath(nil, r, false)) {
-			t.Fatalf("%s: kind says %v, path says %v", w.URL(r, 80), w.bars(r), !w.bars(r))
+		r := w.ref(id)
+		if barred := w.hosts[r.Host].bars(r.Kind); barred != w.forbids(r.Host, w.appendPath(nil, r, false)) {
+			t.Fatalf("%s: kind says %v, path says %v", w.URL(r, 80), barred, !barred)
 		}
 	}
 	if !w.forbids(0, []byte("/%70rivate/unheard/of")) {

@@ -192,7 +192,6 @@ func measure(p *Program, node int, m model.Machine, rng *rand.Rand) model.Sample
 		Seconds: p.Fetch(m, urls, rng.Uint64()).Seconds}
 }
 
-// learn makes a model of some samples.
 func (b *Balance) learn(samples []model.Sample, seed uint64) *model.Model {
 	m := model.New(model.Config{Seed: seed})
 	for _, s := range samples {
@@ -202,7 +201,6 @@ func (b *Balance) learn(samples []model.Sample, seed uint64) *model.Model {
 	return m
 }
 
-// predictions are the times of the nodes by a model.
 func (b *Balance) predictions(m *model.Model) (all []split.Time, basis model.Basis) {
 	for i, machine := range b.Nodes {
 		f, by := m.Time(nodeNamed(i), machine)

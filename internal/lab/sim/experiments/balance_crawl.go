@@ -103,29 +103,11 @@ func (j *balanceJudge) crawls(rows []CrawlRow) {
 	}
 }
 
-func crawlTable(r *BalanceResult) Table {
-	t := Table{"crawls", [][]string{{"strategy", "slows", "node", "pages", "busy", "ended_seconds", "run_seconds",
-		"shortest_seconds", "tail", "ratio", "moved_hosts", "strategy_messages_per_page", "link_messages_per_page",
-		"messages_per_page", "log_entries"}}}
-	for i := range r.Crawls {
-		c := &r.Crawls[i]
-		strategies, links, all := c.PageMessages()
-		for node, n := range c.Nodes {
-			t.Lines = append(t.Lines, []string{c.Strategy, fmt.Sprint(c.Slows), fmt.Sprint(node + 1), fmt.Sprint(n.Pages),
-				number(n.Busy),
-				number(n.Ended.Seconds()), number(c.Time.Seconds()), number(c.Shortest.Seconds()), number(c.Tail),
-				number(c.Ratio), fmt.Sprint(c.Moved), number(strategies), number(links), number(all), fmt.Sprint(c.Appended)})
-		}
-	}
-	return t
-}
-
 // firstOf is the row of the first strategy with the same nodes.
 func firstOf(rows []CrawlRow, r *CrawlRow) *CrawlRow {
 	return &rows[slices.IndexFunc(rows, func(o CrawlRow) bool { return o.Slows == r.Slows })]
 }
 
-// ratios fills in runs by the first one's.
 func ratios(rows []CrawlRow) {
 	for i := range rows {
 		rows[i].Ratio = math.NaN()

@@ -4,25 +4,16 @@ import (
 	"fmt"
 	"math"
 	"strings"
-)
 
-// A BalanceStatement is something that the paper reports, or in experiment 5 that kumo is to do, and whether it is
-// seen.
-type BalanceStatement struct {
-	Experiment int
-	Program    string // "" in experiment 5
-	Text       string
-	Seen       bool
-	Numbers    string // by which it was judged
-	Why        string // it was not seen, as far as the figures tell
-}
+	"kumo/internal/view/results"
+)
 
 // closeEnds is by which part of a whole run the nodes' ends may differ, so that the difference is small; the paper has
 // no number.
 const closeEnds = 0.1
 
 // Judge judges all statements by a result, for each program.
-func (b *Balance) Judge(r *BalanceResult) []BalanceStatement {
+func (b *Balance) Judge(r *BalanceResult) []results.Statement {
 	var j balanceJudge
 	for i := range b.Programs {
 		p := &b.Programs[i]
@@ -32,20 +23,20 @@ func (b *Balance) Judge(r *BalanceResult) []BalanceStatement {
 	}
 	j.program = ""
 	j.crawls(r.Crawls)
-	return j.found
+	return j.judged
 }
 
 type balanceJudge struct {
-	program string
-	found   []BalanceStatement
+	program string // "" in experiment 5
+	judged
 }
 
 func (j *balanceJudge) find(experiment int, text string, seen bool, numbers, why string) {
-	s := BalanceStatement{experiment, j.program, text, seen, numbers, why}
-	if seen {
-		s.Why = ""
+	of := fmt.Sprintf("experiment %d", experiment)
+	if j.program != "" {
+		of += ", program " + j.program
 	}
-	j.found = append(j.found, s)
+	j.judged.find(of, text, seen, numbers, why)
 }
 
 func (j *balanceJudge) effects(all []Effect, p *Program) {

@@ -60,7 +60,6 @@ func (b *Balance) curve(p *Program) (rows []CurveRow) {
 	return rows
 }
 
-// heldBack is the error that a model reports.
 func heldBack(m *model.Model) float64 {
 	if r := m.Report(); r.Trained > 0 && r.HeldBack > 0 {
 		return r.Error

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"kumo/internal/cluster/strategy/balance/model"
+	"kumo/internal/lab/sim/queue"
 )
 
 // A Program is what a crawler's process takes of a machine to fetch a piece, a number of URLs. It has so many places,
@@ -42,12 +43,10 @@ func KumoProgram() Program {
 	return p
 }
 
-// places is how many pages are fetched at once on a machine.
 func (p *Program) places(m model.Machine) int {
 	return max(1, min(p.Places, int((m.MemoryGB-p.Resident)/p.Place+1e-9)))
 }
 
-// cores is how many of a machine's cores work at once.
 func (p *Program) cores(m model.Machine) int {
 	n := max(1, int(m.Cores))
 	if p.Cores > 0 {
@@ -118,7 +117,7 @@ type fetchingMachine struct {
 	program *Program
 	machine model.Machine
 	now     time.Duration
-	agenda  agenda[stage]
+	agenda  queue.Agenda[stage]
 	network *pipe
 	cores   station
 	disk    station
@@ -156,11 +155,10 @@ func (f *fetchingMachine) next(place int32) {
 
 func (f *fetchingMachine) begin(place int32, page pageCost) {
 	f.at[place] = page
-	f.agenda.put(f.now+ticks(page.latency*f.program.Latency), stage{answered, place})
+	f.agenda.Put(f.now+ticks(page.latency*f.program.Latency), stage{answered, place})
 }
 
-// due is when something happens next.
-func (f *fetchingMachine) due() time.Duration { return min(f.agenda.next(), f.network.ends) }
+func (f *fetchingMachine) due() time.Duration { return min(f.agenda.Next(), f.network.ends) }
 
 // step lets the next thing happen; false: there is none.
 func (f *fetchingMachine) step() bool {
@@ -174,7 +172,7 @@ func (f *fetchingMachine) step() bool {
 		f.cores.serve(f, place, worked, f.at[place].size*f.program.work(f.machine))
 		return true
 	}
-	switch s := f.agenda.take(); s.what {
+	switch s := f.agenda.Take(); s.what {
 	case answered:
 		f.network.begin(f.now, f.at[s.place].size*f.program.Down, s.place)
 	case worked:
@@ -212,7 +210,7 @@ func (s *station) serve(f *fetchingMachine, place int32, what uint8, seconds flo
 	}
 	s.free--
 	s.busy += seconds
-	f.agenda.put(f.now+ticks(seconds), stage{what, place})
+	f.agenda.Put(f.now+ticks(seconds), stage{what, place})
 }
 
 // leave ends a service, and begins the next.

@@ -7,6 +7,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -133,8 +134,8 @@ func sumOf(counts []int) (sum int) {
 func lookAtStatements(t *testing.T, b *Balance, r *BalanceResult) {
 	seen := map[string]bool{}
 	for _, s := range b.Judge(r) {
-		if s.Text == "with more cores the run is longer" || s.Text == "with more network the run is shorter" {
-			seen[s.Program+": "+s.Text] = s.Seen
+		if s.Statement == "with more cores the run is longer" || s.Statement == "with more network the run is shorter" {
+			seen[strings.TrimPrefix(s.Of, "experiment 1, program ")+": "+s.Statement] = s.Seen
 		}
 		if !s.Seen && s.Why == "" {
 			t.Errorf("%+v: it is not said why", s)

@@ -70,6 +70,9 @@ const (
 
 func (l Loading) String() string { return [...]string{"one", "saturated"}[l] }
 
+// InWords is a longer name.
+func (l Loading) InWords() string { return [...]string{"one file after another", "links saturated"}[l] }
+
 // A Place is where the nodes are.
 type Place uint8
 
@@ -164,7 +167,6 @@ func (d *DSpider) Run(ctx context.Context, progress func(done, of int)) ([]Point
 	return points, nil
 }
 
-// one makes one run.
 func (d *DSpider) one(ctx context.Context, web *madeWeb, s Setting) (Figures, error) {
 	w := newSpiderWorld(d, s, web.seen(s.Place, s.Nodes, s.Timeout, d.Near))
 	if err := w.run(ctx); err != nil {
@@ -174,7 +176,6 @@ func (d *DSpider) one(ctx context.Context, web *madeWeb, s Setting) (Figures, er
 	return w.figures(), nil
 }
 
-// net is what the nodes of a setting are connected by.
 func (d *DSpider) net(p Place) Net {
 	if p == LAN {
 		return d.LAN
@@ -182,7 +183,6 @@ func (d *DSpider) net(p Place) Net {
 	return d.WAN
 }
 
-// places is how many files a node fetches at once.
 func (d *DSpider) places(l Loading) int {
 	if l == OneByOne {
 		return 1

@@ -1,40 +1,30 @@
 package experiments
 
-import (
-	"encoding/csv"
-	"io"
-	"strconv"
-)
-
-// WriteCSV writes one experiment's points of a mode and loading as a table: mean and standard deviation of the paper's
-// measures in the paper's units, then means of what explains them.
-func WriteCSV(w io.Writer, points []Point) error {
-	head := []string{"place", "nodes", "timeout_T", "runs"}
+// FigureTable is one experiment's points of a mode and loading: mean and standard deviation of the paper's measures in
+// the paper's units, then means of what explains them.
+func FigureTable(points []Point) Table {
+	t := newTable(FigureName(points[0].Setting), "place", "nodes", "timeout_T", "runs")
 	for _, m := range Measures {
-		head = append(head, m.Name, m.Name+"_deviation")
+		t.Lines[0] = append(t.Lines[0], m.Name, m.Name+"_deviation")
 	}
 	for _, e := range explaining {
-		head = append(head, e.name)
+		t.Lines[0] = append(t.Lines[0], e.name)
 	}
-	lines := [][]string{head}
 	for i := range points {
 		p := &points[i]
-		line := []string{p.Place.String(), strconv.Itoa(p.Nodes), number(p.Timeout), strconv.Itoa(len(p.Runs))}
+		line := []any{p.Place, p.Nodes, p.Timeout, len(p.Runs)}
 		for _, m := range Measures {
 			mean, deviation := p.Mean(m)
-			line = append(line, number(mean), number(deviation))
+			line = append(line, mean, deviation)
 		}
 		for _, e := range explaining {
 			mean, _ := meanAndDeviation(p.Each(e.of))
-			line = append(line, number(mean))
+			line = append(line, mean)
 		}
-		lines = append(lines, line)
+		t.add(line...)
 	}
-	return csv.NewWriter(w).WriteAll(lines)
+	return t
 }
-
-// number has as many digits as mean something.
-func number(x float64) string { return strconv.FormatFloat(x, 'g', 8, 64) }
 
 var explaining = []struct {
 	name string

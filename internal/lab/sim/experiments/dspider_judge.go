@@ -5,19 +5,9 @@ import (
 	"math"
 	"slices"
 	"strings"
-)
 
-// A Statement is something that the paper reports of its figures 8 and 9, and whether the runs of a mode and loading
-// show it.
-type Statement struct {
-	Experiment int
-	Mode       Mode
-	Loading    Loading
-	Text       string
-	Seen       bool
-	Numbers    string // by which it was judged
-	Why        string // it was not seen, as far as the figures tell
-}
+	"kumo/internal/view/results"
+)
 
 // What words of the paper are taken to mean; it gives no numbers.
 const (
@@ -29,7 +19,7 @@ const (
 
 // Judge judges all statements by the points, for each mode and loading. Those of an experiment without two points are
 // left out.
-func Judge(points []Point) (all []Statement) {
+func Judge(points []Point) (all []results.Statement) {
 	for _, mode := range []Mode{AsPaper, AsKumo} {
 		for _, loading := range []Loading{OneByOne, Saturated} {
 			for experiment := 1; experiment <= 2; experiment++ {
@@ -42,7 +32,7 @@ func Judge(points []Point) (all []Statement) {
 				} else {
 					j.timeouts()
 				}
-				all = append(all, j.found...)
+				all = append(all, j.judged...)
 			}
 		}
 	}
@@ -53,7 +43,7 @@ func Judge(points []Point) (all []Statement) {
 type judge struct {
 	points []Point
 	set    Setting
-	found  []Statement
+	judged
 }
 
 func (j *judge) nodes() {
@@ -96,14 +86,9 @@ func (j *judge) curve(p Place) (c []Point) {
 	return c
 }
 
-// find notes what was found.
 func (j *judge) find(text string, seen bool, numbers, why string) {
-	s := Statement{Experiment: j.set.Experiment, Mode: j.set.Mode, Loading: j.set.Loading, Text: text, Seen: seen,
-		Numbers: numbers}
-	if !seen {
-		s.Why = why
-	}
-	j.found = append(j.found, s)
+	j.judged.find(fmt.Sprintf("experiment %d, mode %v, %s", j.set.Experiment, j.set.Mode, j.set.Loading.InWords()), text,
+		seen, numbers, why)
 }
 
 // direction judges whether a measure goes a way, by at least and at most so large a part of its mean.
@@ -255,19 +240,10 @@ func listed(values []float64, format string) string {
 func account(c []Point) string {
 	first, last := &c[0], &c[len(c)-1]
 	var all []string
-	for _, p := range []struct {
-		what string
-		of   func(*Figures) float64
-	}{
-		{"connecting", func(f *Figures) float64 { return f.Connect }},
-		{"transferring", func(f *Figures) float64 { return f.Transfer }},
-		{"timeouts", func(f *Figures) float64 { return f.TimedOut }},
-		{"without work", func(f *Figures) float64 { return f.Idle }},
-		{"bandwidth used", func(f *Figures) float64 { return f.LinkUse }},
-	} {
-		a, _ := meanAndDeviation(first.Each(p.of))
-		b, _ := meanAndDeviation(last.Each(p.of))
-		all = append(all, fmt.Sprintf("%s %.1f to %.1f %%", p.what, 100*a, 100*b))
+	for _, e := range explaining[len(explaining)-5:] { // parts of the nodes' time, and of the bandwidth
+		a, _ := meanAndDeviation(first.Each(e.of))
+		b, _ := meanAndDeviation(last.Each(e.of))
+		all = append(all, fmt.Sprintf("%s %.1f to %.1f %%", strings.ReplaceAll(e.name, "_", " "), 100*a, 100*b))
 	}
 	delay := func(f *Figures) float64 { return f.Delay }
 	a, _ := meanAndDeviation(first.Each(delay))

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"kumo/internal/view/results"
 )
 
 // A made is a measure made up for one place of one experiment: a line with a noise that differs by seed.
@@ -43,13 +45,13 @@ func (f *madeFigures) points() (points []Point) {
 	return points
 }
 
-func unseen(all []Statement) (texts []string) {
+func unseen(all []results.Statement) (texts []string) {
 	for _, s := range all {
 		if !s.Seen {
-			texts = append(texts, s.Text)
+			texts = append(texts, s.Statement)
 		}
-		if s.Seen != (s.Why == "") || s.Numbers == "" {
-			texts = append(texts, "a reason where there should be none, or none: "+s.Text)
+		if s.Seen != (s.Why == "") || s.Measured == "" {
+			texts = append(texts, "a reason where there should be none, or none: "+s.Statement)
 		}
 	}
 	return texts
@@ -120,7 +122,7 @@ func TestJudgeSpread(t *testing.T) {
 		t.Errorf("not seen %q, want %q", got, want)
 	}
 	for _, s := range all {
-		if s.Text == want[0] && !strings.HasPrefix(s.Why, "it is flat; ") {
+		if s.Statement == want[0] && !strings.HasPrefix(s.Why, "it is flat; ") {
 			t.Error(s.Why)
 		}
 	}
@@ -131,7 +133,7 @@ func TestJudgeFew(t *testing.T) {
 	f := asReported()
 	points := slices.DeleteFunc(f.points(), func(p Point) bool { return p.Experiment == 2 && p.X() > 3 })
 	for _, s := range Judge(points) {
-		if s.Experiment == 2 {
+		if strings.HasPrefix(s.Of, "experiment 2") {
 			t.Errorf("%+v", s)
 		}
 	}

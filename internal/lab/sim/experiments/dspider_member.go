@@ -88,7 +88,6 @@ func (w *spiderWorld) nextEpoch() {
 	w.announce(strategy.Whole{Epoch: m.epoch}, 2*w.message)
 }
 
-// announce tells all nodes.
 func (w *spiderWorld) announce(e strategy.Event, after time.Duration) {
 	for i := range w.nodes {
 		w.after(after, happening{what: hTold, party: int32(i), event: e})

@@ -149,7 +149,6 @@ func (w *spiderWorld) release(n *spiderNode, h int32) {
 	}
 }
 
-// mine reports whether a host is still the node's.
 func (w *spiderWorld) mine(n *spiderNode, h int32) bool {
 	owner, state := w.parties[n.id].strategy.View().Owner(w.web.names[h])
 	return state == strategy.Owned && w.index[owner] == n.id

@@ -6,13 +6,15 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"kumo/internal/lab/sim/queue"
 )
 
 // A scaleRun is one run of Scale.
 type scaleRun struct {
 	Scale
 	variant Variant
-	agenda  agenda[scaleEvent]
+	agenda  queue.Agenda[scaleEvent]
 	now     time.Duration
 	rng     *rand.Rand
 	nodes   []scaleNode
@@ -42,11 +44,9 @@ type want struct {
 
 // A controlUnit is a processor with a line of jobs before it, and a log with a line of claims.
 type controlUnit struct {
-	jobs    []job
-	head    int
+	jobs    queue.FIFO[job]
 	working bool
-	claims  []want
-	next    int // of claims
+	claims  queue.FIFO[want]
 	writing int // how many are being written
 	worked  time.Duration
 	wrote   time.Duration
@@ -92,12 +92,12 @@ func (s Scale) row(ctx context.Context, nodes int, v Variant) (ScaleRow, error) 
 		n.before = r.gap()
 		r.fetch(int32(i))
 	}
-	for i := 0; r.agenda.next() <= r.until; i++ {
+	for i := 0; r.agenda.Next() <= r.until; i++ {
 		if i%65536 == 0 && ctx.Err() != nil {
 			return ScaleRow{}, ctx.Err()
 		}
-		r.now = r.agenda.next()
-		r.happen(r.agenda.take())
+		r.now = r.agenda.Next()
+		r.happen(r.agenda.Take())
 	}
 	return r.result(), nil
 }
@@ -122,7 +122,7 @@ func (r *scaleRun) fetch(node int32) {
 	}
 	end := r.now + time.Duration(float64(take)/r.Speed*float64(time.Second))
 	r.pages += r.within(r.now, end).Seconds() * r.Speed
-	r.agenda.put(end, scaleEvent{what: what, who: node})
+	r.agenda.Put(end, scaleEvent{what: what, who: node})
 }
 
 // within is how much of a time lies where figures are taken.
@@ -168,47 +168,43 @@ func (r *scaleRun) found(node int32) {
 	asks := &r.nodes[node].asks[unit]
 	*asks = append(*asks, w)
 	if len(*asks) == 1 {
-		r.agenda.put(r.now+r.Gather, scaleEvent{what: eAsk, who: node, unit: unit})
+		r.agenda.Put(r.now+r.Gather, scaleEvent{what: eAsk, who: node, unit: unit})
 	}
 }
 
 func (r *scaleRun) send(unit int32, wants []want) {
-	r.agenda.put(r.now+r.Delay, scaleEvent{what: eCome, unit: unit, wants: wants})
+	r.agenda.Put(r.now+r.Delay, scaleEvent{what: eCome, unit: unit, wants: wants})
 }
 
 func (r *scaleRun) enqueue(unit int32, j job) {
 	u := &r.units[unit]
-	u.jobs = append(u.jobs, j)
+	u.jobs.Push(j)
 	r.work(unit)
 }
 
 // work begins the next job, if there is one and the processor is free.
 func (r *scaleRun) work(unit int32) {
 	u := &r.units[unit]
-	if u.working || u.head == len(u.jobs) {
+	if u.working || u.jobs.Len() == 0 {
 		return
 	}
-	j := &u.jobs[u.head]
+	j := u.jobs.First()
 	cost := r.Message
 	if !j.answer {
 		cost += time.Duration(len(j.wants)) * r.Claim
 	}
 	u.working = true
 	u.worked += r.within(r.now, r.now+cost)
-	r.agenda.put(r.now+cost, scaleEvent{what: eWorked, unit: unit})
+	r.agenda.Put(r.now+cost, scaleEvent{what: eWorked, unit: unit})
 }
 
 // worked sends an answer, or looks in the table: what has an owner is answered, the rest written down first.
 func (r *scaleRun) worked(unit int32) {
 	u := &r.units[unit]
-	j := u.jobs[u.head]
-	u.jobs[u.head] = job{}
-	if u.head++; u.head == len(u.jobs) {
-		u.jobs, u.head = u.jobs[:0], 0
-	}
+	j := u.jobs.Pop()
 	u.working = false
 	if j.answer {
-		r.agenda.put(r.now+r.Delay, scaleEvent{what: eAnswered, wants: j.wants})
+		r.agenda.Put(r.now+r.Delay, scaleEvent{what: eAnswered, wants: j.wants})
 		r.work(unit)
 		return
 	}
@@ -219,7 +215,7 @@ func (r *scaleRun) worked(unit int32) {
 			continue
 		}
 		r.owned[w.host], w.granted = true, true
-		u.claims = append(u.claims, w)
+		u.claims.Push(w)
 	}
 	if known != nil {
 		r.enqueue(unit, job{known, true})
@@ -231,24 +227,23 @@ func (r *scaleRun) worked(unit int32) {
 // write begins an entry of the log, if something waits for it and none is under way.
 func (r *scaleRun) write(unit int32) {
 	u := &r.units[unit]
-	waiting := len(u.claims) - u.next
-	if u.writing > 0 || waiting == 0 {
+	if u.writing > 0 || u.claims.Len() == 0 {
 		return
 	}
-	u.writing = waiting
+	u.writing = u.claims.Len()
 	if r.variant == Single {
 		u.writing = 1
 	}
 	u.wrote += r.within(r.now, r.now+r.Persist)
-	r.agenda.put(r.now+r.Persist, scaleEvent{what: eWritten, unit: unit})
+	r.agenda.Put(r.now+r.Persist, scaleEvent{what: eWritten, unit: unit})
 }
 
 // written answers the claims of an entry, each node in one message.
 func (r *scaleRun) written(unit int32) {
 	u := &r.units[unit]
-	done := slices.Clone(u.claims[u.next : u.next+u.writing])
-	if u.next += u.writing; u.next == len(u.claims) {
-		u.claims, u.next = u.claims[:0], 0
+	var done []want
+	for range u.writing {
+		done = append(done, u.claims.Pop())
 	}
 	u.writing = 0
 	slices.SortStableFunc(done, func(a, b want) int { return int(a.node - b.node) })
@@ -263,7 +258,6 @@ func (r *scaleRun) written(unit int32) {
 	r.write(unit)
 }
 
-// answered gives a node what was granted.
 func (r *scaleRun) answered(wants []want) {
 	for _, w := range wants {
 		if r.now >= r.from {

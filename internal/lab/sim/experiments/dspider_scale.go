@@ -2,11 +2,8 @@ package experiments
 
 import (
 	"context"
-	"encoding/csv"
 	"fmt"
-	"io"
 	"slices"
-	"strconv"
 	"time"
 )
 
@@ -154,20 +151,14 @@ func (s Scale) shorter(nodes int) Scale {
 	return s
 }
 
-// WriteScale writes the table.
-func WriteScale(w io.Writer, rows []ScaleRow) error {
-	lines := [][]string{{"nodes", "variant", "offered_per_second", "answered_per_second", "median_seconds", "p99_seconds",
-		"processor", "log",
-		"capacity"}}
+// ScaleTable is the table with all digits.
+func ScaleTable(rows []ScaleRow) Table {
+	t := newTable("scale", "nodes", "variant", "offered_per_second", "answered_per_second", "median_seconds",
+		"p99_seconds", "processor", "log", "capacity")
 	for _, r := range rows {
-		line := []string{strconv.Itoa(r.Nodes), r.Variant.String()}
-		for _, x := range []float64{r.Offered, r.Answered, r.Median.Seconds(), r.P99.Seconds(), r.Processor, r.Log,
-			r.Capacity} {
-			line = append(line, number(x))
-		}
-		lines = append(lines, line)
+		t.add(r.Nodes, r.Variant, r.Offered, r.Answered, r.Median.Seconds(), r.P99.Seconds(), r.Processor, r.Log, r.Capacity)
 	}
-	return csv.NewWriter(w).WriteAll(lines)
+	return t
 }
 
 // ScalePicture is the table as curves.

@@ -84,7 +84,8 @@ func TestScaleAgain(t *testing.T) {
 	write := func() ([]ScaleRow, []byte) {
 		rows, err := s.Rows(t.Context(), func(int, int) {})
 		var b bytes.Buffer
-		if err := errors.Join(err, WriteScale(&b, rows), ScalePicture(rows, s.Shards).Write(&b)); err != nil {
+		table := ScaleTable(rows)
+		if err := errors.Join(err, table.Write(&b), ScalePicture(rows, s.Shards).Write(&b)); err != nil {
 			t.Fatal(err)
 		}
 		return rows, b.Bytes()

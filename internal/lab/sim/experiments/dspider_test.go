@@ -112,7 +112,8 @@ func TestDSpiderAgain(t *testing.T) {
 		points = allRuns(t, d)
 		var b bytes.Buffer
 		for _, figure := range InFigures(points) {
-			if err := errors.Join(WriteCSV(&b, figure), Figure(figure).Write(&b)); err != nil {
+			table := FigureTable(figure)
+			if err := errors.Join(table.Write(&b), Figure(figure).Write(&b)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -161,26 +162,6 @@ func TestPipe(t *testing.T) {
 	p.begin(ticks(10), 20, 4)
 	if math.Abs(inTicks(p.ends)-12) > 1e-6 {
 		t.Errorf("one alone takes until %vT", inTicks(p.ends))
-	}
-}
-
-// TestAgenda: in order of time, and then of coming.
-func TestAgenda(t *testing.T) {
-	var a agenda[int]
-	for i := range 1000 {
-		a.put(ticks(float64(i*7919%50)), i)
-	}
-	last, at := -1, a.next()
-	for range 1000 {
-		now := a.next()
-		i := a.take()
-		if now < at || now == at && i < last || i*7919%50 != int(inTicks(now)) {
-			t.Fatalf("%d at %v, after %d at %v", i, now, last, at)
-		}
-		last, at = i, now
-	}
-	if a.next() != forever {
-		t.Error("something is left")
 	}
 }
 

@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"kumo/internal/cluster/strategy"
+	"kumo/internal/lab/sim/queue"
 )
 
 // A spiderWorld is one run: nodes that fetch, in virtual time, and do for their strategies what these ask for.
 type spiderWorld struct {
 	web     *seenWeb
 	set     Setting
-	agenda  agenda[happening]
+	agenda  queue.Agenda[happening]
 	now     time.Duration
 	pipes   []*pipe
 	nodes   []*spiderNode
@@ -124,9 +125,8 @@ func (w *spiderWorld) run(ctx context.Context) error {
 	return nil
 }
 
-// next lets happen what is due next.
 func (w *spiderWorld) next() bool {
-	first, pipe := w.agenda.next(), -1
+	first, pipe := w.agenda.Next(), -1
 	for i, p := range w.pipes {
 		if p.ends < first {
 			first, pipe = p.ends, i
@@ -142,7 +142,7 @@ func (w *spiderWorld) next() bool {
 		w.downloaded(n, place&0xffff)
 		return true
 	}
-	w.happen(w.agenda.take())
+	w.happen(w.agenda.Take())
 	return true
 }
 
@@ -169,7 +169,7 @@ func (w *spiderWorld) happen(h happening) {
 	}
 }
 
-func (w *spiderWorld) after(d time.Duration, h happening) { w.agenda.put(w.now+d, h) }
+func (w *spiderWorld) after(d time.Duration, h happening) { w.agenda.Put(w.now+d, h) }
 
 // tell notes an event for a strategy.
 func (w *spiderWorld) tell(to int, e strategy.Event) {

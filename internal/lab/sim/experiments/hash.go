@@ -107,7 +107,6 @@ func (h Hash) now() time.Time {
 	return h.Now()
 }
 
-// owners are the hosts' owners, in the hosts' order.
 func owners(v strategy.View, hosts []string) []strategy.Node {
 	all := make([]strategy.Node, len(hosts))
 	for i, host := range hosts {
@@ -135,7 +134,6 @@ func evenness(owners []strategy.Node, n int) (maxMean, deviation, p float64) {
 	return float64(counts[n-1]) / mean, math.Sqrt(squares/float64(n)) / mean, stats.Even(counts)
 }
 
-// moves compares the owners before and after a node has come or gone.
 func moves(before, after []strategy.Node, changed strategy.Node) (m Moves) {
 	all, inVain := 0, 0
 	for i := range before {

@@ -184,7 +184,6 @@ func (m *Mesh) Ratio(r *MeshRun, sample, node int) float64 {
 	return float64(r.Nodes[sample][node].Waiting) / float64(m.Area(r.MeshSetting, node)*m.Block)
 }
 
-// ratios are the load ratios of nodes of a kind at the end of a sample.
 func (m *Mesh) ratios(r *MeshRun, sample int, kind func(MeshNode) bool) (all []float64) {
 	for i, n := range m.Table {
 		if kind(n) {
@@ -194,7 +193,6 @@ func (m *Mesh) ratios(r *MeshRun, sample int, kind func(MeshNode) bool) (all []f
 	return all
 }
 
-// sum adds up something of all nodes of a sample that are of a kind.
 func (m *Mesh) sum(r *MeshRun, sample int, of func(sim.NodeSample) int, kind func(MeshNode) bool) (n int) {
 	for i, s := range r.Nodes[sample] {
 		if kind(m.Table[i]) {

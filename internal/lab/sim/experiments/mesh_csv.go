@@ -1,33 +1,17 @@
 package experiments
 
-import (
-	"encoding/csv"
-	"io"
-	"strconv"
-)
-
-// A Table is a file of lines.
-type Table struct {
-	Name  string
-	Lines [][]string // the first are the names of columns
-}
-
-// Write writes the table as CSV.
-func (t *Table) Write(w io.Writer) error { return csv.NewWriter(w).WriteAll(t.Lines) }
-
 // Tables are what the experiments came to, with all digits.
 func (m *Mesh) Tables(r *MeshResult) []Table {
 	return []Table{m.scalingTable(r), m.loadTable(r), m.runTable(r), m.trafficTable(r)}
 }
 
 func (m *Mesh) scalingTable(r *MeshResult) Table {
-	t := Table{"scaling", [][]string{{"sample", "minute", "nodes", "urls"}}}
+	t := newTable("scaling", "sample", "minute", "nodes", "urls")
 	sample := 0
 	for _, s := range m.Steps(r) {
 		for _, urls := range s.Samples {
 			sample++
-			t.Lines = append(t.Lines, []string{strconv.Itoa(sample), number(m.minutes(sample)), strconv.Itoa(s.Nodes),
-				number(urls)})
+			t.add(sample, m.minutes(sample), s.Nodes, urls)
 		}
 	}
 	return t
@@ -36,29 +20,34 @@ func (m *Mesh) scalingTable(r *MeshResult) Table {
 // minutes is when a sample ends, counted from 1.
 func (m *Mesh) minutes(sample int) float64 { return float64(sample) * m.Sample.Minutes() }
 
-// runColumns are what a run is told from others by.
-var runColumns = []string{"rule", "t_seconds", "urls_per_host", "areas"}
+// runTable is a table whose lines begin with what a run is told from others by.
+func runTable(name string, columns ...string) Table {
+	return newTable(name, append([]string{"rule", "t_seconds", "urls_per_host", "areas"}, columns...)...)
+}
 
-func (s *MeshSetting) columns() []string {
-	areas := "table"
-	if s.OwnAreas {
-		areas = "own"
-	} else if s.Rule == NoRule {
-		areas = "same"
+// Areas are in words by what a run's load ratio is taken.
+func (s *MeshSetting) Areas() string {
+	switch {
+	case s.OwnAreas:
+		return "own"
+	case s.Rule == NoRule:
+		return "same"
 	}
-	return []string{s.Rule.String(), number(s.T.Seconds()), strconv.Itoa(s.HostURLs), areas}
+	return "table"
+}
+
+func (s *MeshSetting) add(t *Table, cells ...any) {
+	t.add(append([]any{s.Rule, s.T.Seconds(), s.HostURLs, s.Areas()}, cells...)...)
 }
 
 func (m *Mesh) loadTable(r *MeshResult) Table {
-	t := Table{"load", [][]string{append(append([]string{}, runColumns...), "sample", "minute", "node", "waiting", "ratio",
-		"level", "area", "fetched")}}
+	t := runTable("load", "sample", "minute", "node", "waiting", "ratio", "level", "area", "fetched")
 	for i := range r.Balance {
 		run := &r.Balance[i]
 		for sample, nodes := range run.Nodes {
 			for node, n := range nodes {
-				t.Lines = append(t.Lines, append(run.columns(), strconv.Itoa(sample+1), number(m.minutes(sample+1)),
-					strconv.Itoa(node+1), strconv.Itoa(n.Waiting), number(m.Ratio(run, sample, node)), strconv.Itoa(n.Level),
-					strconv.Itoa(n.Area), strconv.Itoa(n.Fetched)))
+				run.add(&t, sample+1, m.minutes(sample+1), node+1, n.Waiting, m.Ratio(run, sample, node), n.Level, n.Area,
+					n.Fetched)
 			}
 		}
 	}
@@ -66,12 +55,11 @@ func (m *Mesh) loadTable(r *MeshResult) Table {
 }
 
 func (m *Mesh) runTable(r *MeshResult) Table {
-	t := Table{"runs", [][]string{append(append([]string{}, runColumns...), "fetched", "rise",
-		"rise_of_last_third", "waiting", "waiting_at_heavy", "highest_level_of_light", "hosts_given")}}
+	t := runTable("runs", "fetched", "rise", "rise_of_last_third", "waiting", "waiting_at_heavy", "highest_level_of_light",
+		"hosts_given")
 	for i := range r.Balance {
-		run, s := &r.Balance[i], m.Summary(r, i)
-		t.Lines = append(t.Lines, append(run.columns(), strconv.Itoa(s.Fetched), number(s.Rise), number(s.LastRise),
-			strconv.Itoa(s.Waiting), strconv.Itoa(s.Heavy), strconv.Itoa(s.MostOfLight), strconv.Itoa(s.Given)))
+		s := m.Summary(r, i)
+		r.Balance[i].add(&t, s.Fetched, s.Rise, s.LastRise, s.Waiting, s.Heavy, s.MostOfLight, s.Given)
 	}
 	return t
 }
@@ -96,12 +84,11 @@ func (m *Mesh) Summary(r *MeshResult, i int) (s MeshSummary) {
 }
 
 func (m *Mesh) trafficTable(r *MeshResult) Table {
-	t := Table{"traffic", [][]string{append(append([]string{}, runColumns...), "kind", "messages_per_node_second",
-		"bytes_per_node_second", "messages_per_page", "bytes_per_page")}}
+	t := runTable("traffic", "kind", "messages_per_node_second", "bytes_per_node_second", "messages_per_page",
+		"bytes_per_page")
 	for i := range r.Balance {
 		for _, f := range m.Traffic(&r.Balance[i]) {
-			t.Lines = append(t.Lines, append(r.Balance[i].columns(), f.Kind, number(f.Messages), number(f.Bytes),
-				number(f.PageMessages), number(f.PageBytes)))
+			r.Balance[i].add(&t, f.Kind, f.Messages, f.Bytes, f.PageMessages, f.PageBytes)
 		}
 	}
 	return t

@@ -7,17 +7,8 @@ import (
 	"time"
 
 	"kumo/internal/lab/sim"
+	"kumo/internal/view/results"
 )
-
-// A MeshStatement is something that the paper reports, and whether the runs show it.
-type MeshStatement struct {
-	Experiment int
-	Rule       Rule // by which load was balanced; NoRule: it was not, or the statement is not about it
-	Text       string
-	Seen       bool
-	Numbers    string // by which it was judged
-	Why        string // it was not seen, as far as the figures tell
-}
 
 // What words of the paper are taken to mean, where it gives no numbers.
 const (
@@ -32,7 +23,7 @@ const (
 )
 
 // Judge judges all statements by a result.
-func (m *Mesh) Judge(r *MeshResult) []MeshStatement {
+func (m *Mesh) Judge(r *MeshResult) []results.Statement {
 	j := meshJudge{m: m}
 	j.scaling(m.Steps(r))
 	none := &r.Balance[NoRule]
@@ -43,20 +34,21 @@ func (m *Mesh) Judge(r *MeshResult) []MeshStatement {
 	for rule := ByPaper; rule <= ByKumo; rule++ {
 		j.overhead(&r.Balance[rule], none)
 	}
-	return j.found
+	return j.judged
 }
 
 type meshJudge struct {
-	m     *Mesh
-	found []MeshStatement
+	m *Mesh
+	judged
 }
 
+// find is about runs by a rule; NoRule: load was not balanced, or the statement is not about it.
 func (j *meshJudge) find(experiment int, rule Rule, text string, seen bool, numbers, why string) {
-	s := MeshStatement{experiment, rule, text, seen, numbers, why}
-	if seen {
-		s.Why = ""
+	of := fmt.Sprintf("experiment %d", experiment)
+	if rule != NoRule {
+		of += fmt.Sprintf(", rule %v", rule)
 	}
-	j.found = append(j.found, s)
+	j.judged.find(of, text, seen, numbers, why)
 }
 
 // A MeshStep is samples of experiment 1 with the same number of nodes.
@@ -198,7 +190,7 @@ func (j *meshJudge) with(r, none *MeshRun) {
 		fmt.Sprintf("%.3f URLs a second come beyond what all nodes can fetch, and no rule takes them away", m.Surplus()))
 	most := m.MostOfLight(r)
 	j.find(2, r.Rule, "no light node tips into heavy", most <= 0, fmt.Sprintf("the highest level of one is %d", most),
-		"room was promised that others have filled")
+		"URLs that arrived filled room that had been given away")
 	rise, best := m.Rise(r, none, 0, last+1), math.Inf(-1)
 	for i := 0; i+windowOfRise <= last+1; i++ {
 		best = max(best, m.Rise(r, none, i, i+windowOfRise))

@@ -78,7 +78,6 @@ func (s *MeshScale) Rows(ctx context.Context, progress func(done, of int)) (rows
 	return rows, nil
 }
 
-// overlays runs the overlays alone.
 func (s *MeshScale) overlays(ctx context.Context, nodes int) MeshScaleRow {
 	w := overlaytest.New(s.Seed)
 	run := func(d time.Duration) {
@@ -182,7 +181,6 @@ func same(found []overlay.Contact, names []string) bool {
 	return true
 }
 
-// whole runs whole machines with a crawl.
 func (s *MeshScale) whole(nodes int) (f WholeFigures) {
 	u := sim.RunUpkeep(sim.MeshConfig{Nodes: nodes, Hosts: 4 * nodes, Pages: 8, Loss: -1, Spread: s.Joining, Stay: s.Stay},
 		2*s.Measured, s.Seed)
@@ -204,32 +202,27 @@ func (s *MeshScale) whole(nodes int) (f WholeFigures) {
 
 // Table is the rows with all digits; what was not run is empty.
 func (s *MeshScale) Table(rows []MeshScaleRow) Table {
-	head := []string{"nodes", "hops", "questions", "direct", "right", "contacts", "buckets",
-		"quiet_messages_per_node_second",
-		"quiet_bytes_per_node_second", "churn_messages_per_node_second", "churn_bytes_per_node_second", "whole_machine"}
+	t := newTable("scale", "nodes", "hops", "questions", "direct", "right", "contacts", "buckets",
+		"quiet_messages_per_node_second", "quiet_bytes_per_node_second", "churn_messages_per_node_second",
+		"churn_bytes_per_node_second", "whole_machine")
 	for _, kind := range sim.MessageKinds {
-		head = append(head, kind+"_messages_per_page")
+		t.Lines[0] = append(t.Lines[0], kind+"_messages_per_page")
 	}
-	t := Table{"scale", [][]string{append(head, "crawl_hops", "known_per_node",
-		"mesh_quiet_messages_per_node_second", "mesh_quiet_bytes_per_node_second", "mesh_churn_messages_per_node_second",
-		"mesh_churn_bytes_per_node_second", "urls_copied", "nodes_gone")}}
+	t.Lines[0] = append(t.Lines[0], "crawl_hops", "known_per_node", "mesh_quiet_messages_per_node_second",
+		"mesh_quiet_bytes_per_node_second", "mesh_churn_messages_per_node_second", "mesh_churn_bytes_per_node_second",
+		"urls_copied", "nodes_gone")
 	for _, r := range rows {
-		line := []string{strconv.Itoa(r.Nodes)}
-		for _, x := range []float64{r.Hops, r.Asked, r.Direct, r.Right, r.Contacts, r.Buckets, r.Quiet.Messages,
-			r.Quiet.Bytes, r.Churn.Messages, r.Churn.Bytes} {
-			line = append(line, number(x))
-		}
-		line = append(line, strconv.FormatBool(r.Whole))
-		c := &r.Crawl
+		line, c := []any{r.Nodes, r.Hops, r.Asked, r.Direct, r.Right, r.Contacts, r.Buckets, r.Quiet.Messages, r.Quiet.Bytes,
+			r.Churn.Messages, r.Churn.Bytes, r.Whole}, &r.Crawl
 		for _, x := range append(c.PageMessages[:], c.Hops, c.Known, c.Rest.Messages, c.Rest.Bytes, c.Churn.Messages,
 			c.Churn.Bytes, float64(c.Copied), float64(c.Gone)) {
 			if r.Whole {
-				line = append(line, number(x))
+				line = append(line, x)
 			} else {
 				line = append(line, "")
 			}
 		}
-		t.Lines = append(t.Lines, line)
+		t.add(line...)
 	}
 	return t
 }

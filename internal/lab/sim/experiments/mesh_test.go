@@ -28,7 +28,8 @@ func runMesh(t *testing.T, m *Mesh) MeshResult {
 }
 
 // TestMeshExperiments: whatever the seed, nodes' speeds add up, load goes where there is room for it, and by the
-// paper's rule it stops to where a node has far too much.
+// paper's rule it stops to where a node has far too much. By kumo's rule, which leaves no room unused, URLs that arrive
+// fill a light node beyond its area with some seeds: by a block, and not for long.
 func TestMeshExperiments(t *testing.T) {
 	seed := rand.Uint64N(1e6) + 1
 	t.Logf("seed %d", seed)
@@ -41,13 +42,13 @@ func TestMeshExperiments(t *testing.T) {
 		"paper: most of it is for routing",
 		"kumo: most of it is for routing",
 	}
-	either := []string{"paper: load of heavy nodes falls much", "paper: load of light nodes rises",
+	either := []string{"kumo: no light node tips into heavy", "paper: load of heavy nodes falls much", "paper: load of light nodes rises",
 		"paper: output rises more with time",
 		"paper: communication is nearly the same with balancing", "kumo: communication is nearly the same with balancing"}
 	var got []string
 	for _, s := range m.Judge(&r) {
-		text := s.Rule.String() + ": " + s.Text
-		if s.Seen != (s.Why == "") || s.Numbers == "" {
+		text := s.Of[strings.LastIndex(s.Of, " ")+1:] + ": " + s.Statement
+		if s.Seen != (s.Why == "") || s.Measured == "" {
 			t.Errorf("a reason where there should be none, or none: %+v", s)
 		}
 		if !s.Seen && !slices.Contains(either, text) {
@@ -58,9 +59,25 @@ func TestMeshExperiments(t *testing.T) {
 		t.Errorf("not seen: %q\nwant %q", got, want)
 	}
 	paper, kumo := m.Summary(&r, int(ByPaper)), m.Summary(&r, int(ByKumo))
+	if tips, of := m.tips(&r.Balance[ByKumo]); kumo.MostOfLight > 1 || tips > of/20 {
+		t.Errorf("light nodes are heavy in %d of %d samples, by up to %d blocks", tips, of, kumo.MostOfLight)
+	}
 	if kumo.Fetched <= paper.Fetched || kumo.Heavy >= paper.Heavy || paper.Fetched <= m.Summary(&r, int(NoRule)).Fetched {
 		t.Errorf("paper %+v, kumo %+v", paper, kumo)
 	}
+}
+
+// tips is in how many samples of light nodes these were heavy.
+func (m *Mesh) tips(r *MeshRun) (tips, of int) {
+	for _, nodes := range r.Nodes {
+		for i, n := range nodes {
+			if lightNode(m.Table[i]) {
+				of++
+				tips += max(0, min(n.Level, 1))
+			}
+		}
+	}
+	return tips, of
 }
 
 func TestMeshOfOneSeedIsTheSameBytes(t *testing.T) {
@@ -207,8 +224,8 @@ func TestMeshJudge(t *testing.T) {
 		var got []string
 		all := m.Judge(&r)
 		for _, s := range all {
-			if !s.Seen && s.Rule != ByPaper {
-				got = append(got, s.Text)
+			if !s.Seen && !strings.HasSuffix(s.Of, "rule paper") {
+				got = append(got, s.Statement)
 			}
 		}
 		if !slices.Equal(got, c.want) || len(all) != 23 {

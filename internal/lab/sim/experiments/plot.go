@@ -33,6 +33,12 @@ type Curve struct {
 	Deviations []float64 `json:"deviations,omitempty"`
 }
 
+// A Named is a picture with the name of its file, without what says the format, and a title.
+type Named struct {
+	Name, Title string
+	Picture
+}
+
 // Write writes the picture as JSON. Points without a value are left out.
 func (p *Picture) Write(w io.Writer) error {
 	known := *p

@@ -5,12 +5,6 @@ import (
 	"slices"
 )
 
-// A Named is a picture with the name of its file, without what says the format, and a title.
-type Named struct {
-	Name, Title string
-	Picture
-}
-
 // Pictures are the paper's figures 4 to 8, and what depends on T.
 func (m *Mesh) Pictures(r *MeshResult) []Named {
 	return []Named{m.scalingPicture(r), m.loadPicture(r), m.outputPicture(r), m.intervalPicture(r), m.trafficPicture(r)}

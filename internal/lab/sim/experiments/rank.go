@@ -9,6 +9,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"kumo/internal/lab/dice"
+	"kumo/internal/lab/sim/queue"
 	"kumo/internal/state/rank"
 	"kumo/internal/state/rank/breadth"
 	"kumo/internal/state/rank/depth"
@@ -77,12 +79,17 @@ type RankRun struct {
 	Idle   float64            // share of the time in which no host could be asked
 }
 
+// A RankGround is a graph, and what of it is found from the seeds.
+type RankGround struct {
+	Pages, Links, Hosts int
+	Reached, Followed   int // pages and links that are found
+}
+
 // A RankResult is what the experiment came to.
 type RankResult struct {
-	Pages, Links, Hosts int // of the graph
-	Reached, Followed   int // pages and links that are found from the seeds
-	Passes              int // over all links, until the whole graph's PageRank stood still
-	Runs                []RankRun
+	RankGround
+	Passes int // over all links, until the whole graph's PageRank stood still
+	Runs   []RankRun
 }
 
 // After is how many fetches it took until a share of the important pages was there.
@@ -109,15 +116,12 @@ var errFewPages = errors.New("too few pages are found from the seeds: take other
 
 // Run makes all crawls, and tells progress how many are done of how many.
 func (r *Rank) Run(ctx context.Context, g *Graph, progress func(done, of int)) (*RankResult, error) {
-	res := &RankResult{Pages: g.Pages(), Links: g.Links(), Hosts: g.Hosts()}
-	seeds := r.seeds(g)
-	reached := g.reach(seeds)
-	res.Reached, res.Followed = len(reached), g.linksOf(reached)
-	if err := r.enough(g, reached); err != nil {
+	ground, seeds, reached, err := r.explore(g)
+	if err != nil {
 		return nil, err
 	}
+	res := &RankResult{RankGround: ground}
 	var top [importances][]rank.ID
-	var err error
 	if top[ByPageRank], res.Passes, err = r.topByPageRank(ctx, g, reached); err != nil {
 		return nil, err
 	}
@@ -146,15 +150,15 @@ func (r *Rank) Run(ctx context.Context, g *Graph, progress func(done, of int)) (
 	return res, crawls.Wait()
 }
 
-func (r *Rank) enough(g *Graph, reached []rank.ID) error {
+func (r *Rank) explore(g *Graph) (ground RankGround, seeds, reached []rank.ID, err error) {
+	seeds = r.seeds(g)
+	reached = g.reach(seeds)
 	if len(reached) < 2*r.Top {
-		return fmt.Errorf("%w: %d of %d pages, and %d of them are to be important", errFewPages, len(reached), g.Pages(),
-			r.Top)
+		err = fmt.Errorf("%w: %d of %d pages, and %d of them are to be important", errFewPages, len(reached), g.Pages(), r.Top)
 	}
-	return nil
+	return RankGround{g.Pages(), g.Links(), g.Hosts(), len(reached), g.linksOf(reached)}, seeds, reached, err
 }
 
-// crawl makes one run.
 func (r *Rank) crawl(ctx context.Context, g *Graph, run *RankRun, seeds []rank.ID, top *[importances][]rank.ID) error {
 	order, err := r.newOrder(run.Order)
 	if err != nil {
@@ -203,16 +207,15 @@ func (r *Rank) seeds(g *Graph) []rank.ID {
 		}
 		can = append(can, rank.ID(u))
 	}
-	dice := splitMix{r.Seed}
+	d := dice.Dice(r.Seed)
 	n := min(r.Seeds, len(can))
 	for i := range n {
-		k := i + dice.below(len(can)-i)
+		k := i + below(&d, len(can)-i)
 		can[i], can[k] = can[k], can[i]
 	}
 	return can[:n]
 }
 
-// reach are the pages that are found from seeds.
 func (g *Graph) reach(seeds []rank.ID) (all []rank.ID) {
 	met := make([]bool, g.Pages())
 	meet := func(u rank.ID) {
@@ -274,19 +277,19 @@ func (r *Rank) topByInDegree(g *Graph, reached []rank.ID) []rank.ID {
 
 // top are the pages that are the most important; of pages that are as important, those that were reached first.
 func (r *Rank) top(reached []rank.ID, importance func(rank.ID) float64) []rank.ID {
-	var best heapOf[ranked] // the least important first
+	var best queue.Heap[ranked] // the least important first
 	for i, u := range reached {
 		x := ranked{importance(u), i}
 		if len(best) < r.Top {
-			best.push(x)
+			best.Push(x)
 		} else if best[0].Before(x) {
-			best.pop()
-			best.push(x)
+			best.Pop()
+			best.Push(x)
 		}
 	}
 	top := make([]rank.ID, len(best))
 	for i := range slices.Backward(top) {
-		top[i] = reached[best.pop().at]
+		top[i] = reached[best.Pop().at]
 	}
 	return top
 }

@@ -3,6 +3,7 @@ package experiments
 import (
 	"context"
 
+	"kumo/internal/lab/dice"
 	"kumo/internal/state/rank"
 	"kumo/internal/state/rank/pagerank"
 )
@@ -59,8 +60,8 @@ func newRankCluster(g *Graph, seed uint64, nodes int, silent bool, growth float6
 		links: make([]rank.ID, 0, g.Links()), home: make([]int32, n), place: make([]rank.Place, n),
 		isKnown: make([]bool, n), fetched: make([]bool, n)}
 	for h := range c.owner {
-		dice := splitMix{seed ^ uint64(h)*0xd1342543de82ef95}
-		c.owner[h] = uint16(dice.below(nodes))
+		d := dice.Dice(seed ^ uint64(h)*0xd1342543de82ef95)
+		c.owner[h] = uint16(below(&d, nodes))
 	}
 	for range nodes {
 		o := pagerank.New(0)
@@ -101,7 +102,6 @@ func (c *rankCluster) page(u rank.ID) rank.Page {
 	return rank.Page{ID: u, Links: links, Out: len(links)}
 }
 
-// importance is that of a URL by its node.
 func (c *rankCluster) importance(u rank.ID) float64 {
 	return c.nodes[c.ownerOf(u)].order.Importance(u, 0)
 }
@@ -229,7 +229,6 @@ func (n *rankNode) tellAgain() {
 	}
 }
 
-// put adds to what is to be sent.
 func (n *rankNode) put(gift rankGift) {
 	if at, waits := n.at[gift.to]; waits {
 		n.box[at].worth += gift.worth

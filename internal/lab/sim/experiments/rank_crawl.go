@@ -3,6 +3,7 @@ package experiments
 import (
 	"context"
 
+	"kumo/internal/lab/sim/queue"
 	"kumo/internal/state/rank"
 )
 
@@ -114,7 +115,6 @@ func (c *rankCrawl) pass(ctx context.Context) error {
 	return nil
 }
 
-// passOver makes a pass over the links of pages.
 func passOver(ctx context.Context, o rank.Iterative, g *Graph, pages []rank.ID) error {
 	o.Begin()
 	err := o.Pass(ctx, func(ctx context.Context, page func(*rank.Page), _ func(rank.ID, float32)) error {
@@ -135,23 +135,23 @@ func passOver(ctx context.Context, o rank.Iterative, g *Graph, pages []rank.ID) 
 
 // oneQueue has all pages in one queue: the least place goes first, and who came there first.
 type oneQueue struct {
-	places []fifoOf[rank.ID]
+	places []queue.FIFO[rank.ID]
 	least  int
 }
 
 func (q *oneQueue) push(u rank.ID, place rank.Place) {
 	for len(q.places) <= int(place) {
-		q.places = append(q.places, fifoOf[rank.ID]{})
+		q.places = append(q.places, queue.FIFO[rank.ID]{})
 	}
-	q.places[place].push(u)
+	q.places[place].Push(u)
 	q.least = min(q.least, int(place))
 }
 
 func (q *oneQueue) pop(is func(rank.ID, rank.Place) bool) (rank.ID, bool) {
 	for ; q.least < len(q.places); q.least++ {
 		f := &q.places[q.least]
-		for f.len() > 0 {
-			if u := f.pop(); is(u, rank.Place(q.least)) {
+		for f.Len() > 0 {
+			if u := f.Pop(); is(u, rank.Place(q.least)) {
 				return u, true
 			}
 		}
@@ -166,15 +166,15 @@ type politeQueue struct {
 	delay  int
 
 	hosts []politeHost
-	due   heapOf[dueHost]
-	away  fifoOf[awayHost] // hosts that were asked lately, by time
+	due   queue.Heap[dueHost]
+	away  queue.FIFO[awayHost] // hosts that were asked lately, by time
 	now   int
 	idle  int // time in which no host could be asked
 	seq   uint32
 }
 
 type politeHost struct {
-	pages heapOf[waitingPage]
+	pages queue.Heap[waitingPage]
 	away  bool
 	best  rank.Place // by which it is in due; what is there with another place is no more
 	is    bool       // it is in due
@@ -213,7 +213,7 @@ func (q *politeQueue) push(u rank.ID, place rank.Place) {
 	host := q.hostOf[u]
 	h := &q.hosts[host]
 	q.seq++
-	h.pages.push(waitingPage{place, q.seq, u})
+	h.pages.Push(waitingPage{place, q.seq, u})
 	if !h.away && (!h.is || place < h.best) {
 		q.offer(host, place)
 	}
@@ -223,25 +223,25 @@ func (q *politeQueue) offer(host uint32, place rank.Place) {
 	h := &q.hosts[host]
 	h.is, h.best = true, place
 	q.seq++
-	q.due.push(dueHost{place, q.seq, host})
+	q.due.Push(dueHost{place, q.seq, host})
 }
 
 func (q *politeQueue) pop(is func(rank.ID, rank.Place) bool) (rank.ID, bool) {
 	for {
-		for q.away.len() > 0 && q.away.first().until <= q.now {
-			host := q.away.pop().host
+		for q.away.Len() > 0 && q.away.First().until <= q.now {
+			host := q.away.Pop().host
 			q.hosts[host].away = false
 			q.offerFirst(host, is)
 		}
 		if len(q.due) == 0 {
-			if q.away.len() == 0 {
+			if q.away.Len() == 0 {
 				return 0, false
 			}
-			q.idle += q.away.first().until - q.now
-			q.now = q.away.first().until
+			q.idle += q.away.First().until - q.now
+			q.now = q.away.First().until
 			continue
 		}
-		d := q.due.pop()
+		d := q.due.Pop()
 		h := &q.hosts[d.host]
 		if !h.is || h.best != d.place {
 			continue
@@ -254,10 +254,10 @@ func (q *politeQueue) pop(is func(rank.ID, rank.Place) bool) (rank.ID, bool) {
 			q.offer(d.host, first)
 			continue
 		}
-		u := h.pages.pop().page
+		u := h.pages.Pop().page
 		h.away = true
 		q.now++
-		q.away.push(awayHost{d.host, q.now + q.delay})
+		q.away.Push(awayHost{d.host, q.now + q.delay})
 		return u, true
 	}
 }
@@ -265,7 +265,7 @@ func (q *politeQueue) pop(is func(rank.ID, rank.Place) bool) (rank.ID, bool) {
 // settle has the first page of a host be one that waits; false if there is none.
 func (q *politeQueue) settle(h *politeHost, is func(rank.ID, rank.Place) bool) bool {
 	for len(h.pages) > 0 && !is(h.pages[0].page, h.pages[0].place) {
-		h.pages.pop()
+		h.pages.Pop()
 	}
 	return len(h.pages) > 0
 }
@@ -274,58 +274,4 @@ func (q *politeQueue) offerFirst(host uint32, is func(rank.ID, rank.Place) bool)
 	if h := &q.hosts[host]; q.settle(h, is) {
 		q.offer(host, h.pages[0].place)
 	}
-}
-
-// heapOf is a heap.
-type heapOf[T interface{ Before(T) bool }] []T
-
-func (q *heapOf[T]) push(x T) {
-	*q = append(*q, x)
-	h, i := *q, len(*q)-1
-	for i > 0 && x.Before(h[(i-1)/2]) {
-		h[i] = h[(i-1)/2]
-		i = (i - 1) / 2
-	}
-	h[i] = x
-}
-
-func (q *heapOf[T]) pop() T {
-	h := *q
-	first, x := h[0], h[len(h)-1]
-	h = h[:len(h)-1]
-	*q = h
-	for i := 0; len(h) > 0; {
-		next := 2*i + 1
-		if next+1 < len(h) && h[next+1].Before(h[next]) {
-			next++
-		}
-		if next >= len(h) || !h[next].Before(x) {
-			h[i] = x
-			break
-		}
-		h[i] = h[next]
-		i = next
-	}
-	return first
-}
-
-// fifoOf is a queue whose room is used again.
-type fifoOf[T any] struct {
-	all  []T
-	head int
-}
-
-func (q *fifoOf[T]) len() int  { return len(q.all) - q.head }
-func (q *fifoOf[T]) first() *T { return &q.all[q.head] }
-func (q *fifoOf[T]) push(x T) {
-	if q.head > len(q.all)/2 {
-		q.all = q.all[:copy(q.all, q.all[q.head:])]
-		q.head = 0
-	}
-	q.all = append(q.all, x)
-}
-
-func (q *fifoOf[T]) pop() T {
-	q.head++
-	return q.all[q.head-1]
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"kumo/internal/lab/dice"
 	"kumo/internal/state/rank"
 )
 
@@ -91,11 +92,11 @@ const (
 
 // Graph makes it.
 func (m MadeGraph) Graph() *Graph {
-	dice := splitMix{m.Seed}
+	d := dice.Dice(m.Seed)
 	var begin []int // of each host; then the number of pages
 	for at := 0; at < m.Pages; {
 		begin = append(begin, at)
-		at += min(int(leastHost/(1-dice.float())), max(m.Pages/largestHost, 1))
+		at += min(int(leastHost/(1-d.Unit())), max(m.Pages/largestHost, 1))
 	}
 	hosts := make([]uint32, m.Pages)
 	begin = append(begin, m.Pages)
@@ -117,46 +118,46 @@ func (m MadeGraph) Graph() *Graph {
 func (m MadeGraph) host(begin []int, h int, link func(from, to rank.ID)) {
 	home, n := begin[h], begin[h+1]-begin[h]
 	for i := range n {
-		dice := splitMix{m.Seed ^ uint64(home+i)*0xd1342543de82ef95}
-		dice.next()
+		d := dice.Dice(m.Seed ^ uint64(home+i)*0xd1342543de82ef95)
+		d.Next()
 		u := rank.ID(home + i)
 		switch {
 		case i > 0: // a page before it on its host
-			link(rank.ID(home+dice.below(i)), u)
+			link(rank.ID(home+below(&d, i)), u)
 		case h > 0: // any page of the hosts before
-			link(rank.ID(dice.below(home)), u)
+			link(rank.ID(below(&d, home)), u)
 		}
-		if dice.float() < linkHome {
+		if d.Unit() < linkHome {
 			link(u, rank.ID(home))
 		}
-		degree := leastLinks + int(linksScale/math.Sqrt(1-dice.float()))
+		degree := leastLinks + int(linksScale/math.Sqrt(1-d.Unit()))
 		for range min(degree, mostLinks) {
-			link(u, rank.ID(m.target(begin, h, &dice)))
+			link(u, rank.ID(m.target(begin, h, &d)))
 		}
 	}
 }
 
 // target draws where a link of a host's page leads.
-func (m MadeGraph) target(begin []int, h int, dice *splitMix) int {
-	if dice.float() < internal {
+func (m MadeGraph) target(begin []int, h int, d *dice.Dice) int {
+	if d.Unit() < internal {
 		n := begin[h+1] - begin[h]
-		if dice.float() < popular {
-			return begin[h] + shuffled(dice.skewed(n), n)
+		if d.Unit() < popular {
+			return begin[h] + shuffled(skewed(d, n), n)
 		}
-		return begin[h] + dice.below(n)
+		return begin[h] + below(d, n)
 	}
 	all := len(begin) - 1
-	if dice.float() < m.BySize {
-		h, _ = slices.BinarySearch(begin, dice.below(m.Pages)+1)
+	if d.Unit() < m.BySize {
+		h, _ = slices.BinarySearch(begin, below(d, m.Pages)+1)
 		h--
 	} else {
-		h = shuffled(dice.skewed(all), all)
+		h = shuffled(skewed(d, all), all)
 	}
 	n := begin[h+1] - begin[h]
-	if dice.float() < toHome {
+	if d.Unit() < toHome {
 		return begin[h]
 	}
-	return begin[h] + shuffled(dice.skewed(n), n)
+	return begin[h] + shuffled(skewed(d, n), n)
 }
 
 // shuffled is the number that has a place in an order of n numbers that has nothing to do with theirs.
@@ -168,25 +169,11 @@ func shuffled(place, n int) int {
 	return (place*(prime%n) + n/3) % n
 }
 
-// splitMix is the generator of Steele, Lea and Flood (2014).
-type splitMix struct{ state uint64 }
-
-func (s *splitMix) next() uint64 {
-	s.state += 0x9e3779b97f4a7c15
-	x := s.state
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
-}
-
-// float is from 0 to 1, without 1.
-func (s *splitMix) float() float64 { return float64(s.next()>>11) / (1 << 53) }
-
-func (s *splitMix) below(n int) int { return int(s.next() >> 1 % uint64(n)) }
+func below(d *dice.Dice, n int) int { return int(d.Next() >> 1 % uint64(n)) }
 
 // skewed is a number below n: 0 is the likeliest, and i has a share of i^(-7/8).
-func (s *splitMix) skewed(n int) int {
-	x := s.float()
+func skewed(d *dice.Dice, n int) int {
+	x := d.Unit()
 	x *= x
 	x *= x
 	x *= x

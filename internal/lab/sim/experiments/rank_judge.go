@@ -4,16 +4,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
-)
 
-// A RankStatement is something that the paper reports, and whether the crawls show it.
-type RankStatement struct {
-	Polite  bool
-	Text    string
-	Seen    bool
-	Numbers string // by which it was judged
-	Why     string // it was not seen, as far as the figures tell
-}
+	"kumo/internal/view/results"
+)
 
 // What words of the paper are taken to mean.
 const (
@@ -23,11 +16,16 @@ const (
 
 // Judge judges the paper's statements by the crawls whose orders they speak of. Important is what has the highest
 // PageRank in the end; early on is as many fetches as there are important pages.
-func (r *Rank) Judge(res *RankResult) (all []RankStatement) {
+func (r *Rank) Judge(res *RankResult) []results.Statement {
+	var j judged
 	for _, polite := range []bool{false, true} {
 		best := res.run("pagerank", polite)
 		if best == nil {
 			continue
+		}
+		how := ""
+		if polite {
+			how = "politely: "
 		}
 		after := best.After(ByPageRank, mostFound)
 		for _, other := range []string{"breadth", "random"} {
@@ -36,47 +34,29 @@ func (r *Rank) Judge(res *RankResult) (all []RankStatement) {
 				continue
 			}
 			late := run.After(ByPageRank, mostFound)
-			all = append(all, RankStatement{
-				Polite: polite,
-				Text: fmt.Sprintf("PageRank has %.0f %% of the important pages after fewer fetches than %s", 100*mostFound,
-					other),
-				Seen: after < late,
-				Numbers: fmt.Sprintf("after %d and %d, %s and %s of all pages", after, late, percentOf(after, res.Reached),
-					percentOf(late, res.Reached)),
-				Why: unless(after < late, "the last of them have few links from pages that rank high"),
-			})
+			j.find("", fmt.Sprintf("%sPageRank has %.0f %% of the important pages after fewer fetches than %s", how,
+				100*mostFound, other), after < late, fmt.Sprintf("after %d and %d, %s and %s of all pages", after, late,
+				percentOf(after, res.Reached), percentOf(late, res.Reached)),
+				"the last of them have few links from pages that rank high")
 			if other == "breadth" {
-				all = append(all, r.early(best, run))
+				r.early(&j, how, best, run)
 			}
 		}
 	}
-	return all
+	return j
 }
 
-// early judges whether two crawls find about as much at first.
-func (r *Rank) early(a, b *RankRun) RankStatement {
+func (r *Rank) early(j *judged, how string, a, b *RankRun) {
 	worst, at := 0.0, 0
 	for n := 1; n <= r.Top; n++ {
 		if d := math.Abs(a.At(ByPageRank, n) - b.At(ByPageRank, n)); d > worst {
 			worst, at = d, n
 		}
 	}
-	seen := worst <= littleDifference
-	return RankStatement{
-		Polite: a.Polite,
-		Text:   fmt.Sprintf("there is little difference early on, in the first %d fetches", r.Top),
-		Seen:   seen,
-		Numbers: fmt.Sprintf("%.0f points at the most: after %d fetches %.0f %% and %.0f %%", 100*worst, at,
-			100*a.At(ByPageRank, at), 100*b.At(ByPageRank, at)),
-		Why: unless(seen, "what the first pages link to tells already what is important"),
-	}
-}
-
-func unless(seen bool, why string) string {
-	if seen {
-		return ""
-	}
-	return why
+	j.find("", fmt.Sprintf("%sthere is little difference early on, in the first %d fetches", how, r.Top),
+		worst <= littleDifference, fmt.Sprintf("%.0f points at the most: after %d fetches %.0f %% and %.0f %%", 100*worst,
+			at, 100*a.At(ByPageRank, at), 100*b.At(ByPageRank, at)),
+		"what the first pages link to tells already what is important")
 }
 
 func percentOf(n, of int) string { return fmt.Sprintf("%.2g %%", 100*float64(n)/float64(of)) }
@@ -91,19 +71,16 @@ func (res *RankResult) run(order string, polite bool) *RankRun {
 
 // Tables are what the crawls came to, with all digits.
 func (r *Rank) Tables(res *RankResult) []Table {
-	sums := Table{"orders", [][]string{{"polite", "order", "important_by", "half_after", "ninety_percent_after",
-		"all_after", "area", "idle"}}}
-	curves := Table{"curves", [][]string{{"polite", "order", "important_by", "fetched", "share_fetched", "share_found"}}}
+	sums := newTable("orders", "polite", "order", "important_by", "half_after", "ninety_percent_after", "all_after",
+		"area", "idle")
+	curves := newTable("curves", "polite", "order", "important_by", "fetched", "share_fetched", "share_found")
 	for i := range res.Runs {
 		run := &res.Runs[i]
 		for m := range importances {
-			key := []string{fmt.Sprint(run.Polite), run.Order, m.String()}
-			sums.Lines = append(sums.Lines, append(slices.Clone(key), fmt.Sprint(run.After(m, 0.5)),
-				fmt.Sprint(run.After(m, mostFound)), fmt.Sprint(run.After(m, 1)), number(run.Area(m, res.Reached)),
-				number(run.Idle)))
+			sums.add(run.Polite, run.Order, m, run.After(m, 0.5), run.After(m, mostFound), run.After(m, 1),
+				run.Area(m, res.Reached), run.Idle)
 			for _, n := range res.samples() {
-				curves.Lines = append(curves.Lines, append(slices.Clone(key), fmt.Sprint(n),
-					number(float64(n)/float64(res.Reached)), number(run.At(m, n))))
+				curves.add(run.Polite, run.Order, m, n, float64(n)/float64(res.Reached), run.At(m, n))
 			}
 		}
 	}
@@ -118,20 +95,14 @@ func (res *RankResult) samples() (all []int) {
 	return append(all, res.Reached)
 }
 
-// A RankPicture is a plot with its name.
-type RankPicture struct {
-	Name, Title string
-	Picture
-}
-
 // Pictures are the share of the important pages that is there over the share of all pages that was fetched: on a linear
 // axis, and on a logarithmic one, which shows the beginning.
-func (r *Rank) Pictures(res *RankResult) []RankPicture {
-	return []RankPicture{r.picture(res, "rank", false), r.picture(res, "rank-log", true)}
+func (r *Rank) Pictures(res *RankResult) []Named {
+	return []Named{r.picture(res, "rank", false), r.picture(res, "rank-log", true)}
 }
 
-func (r *Rank) picture(res *RankResult, name string, log bool) RankPicture {
-	p := RankPicture{Name: name, Title: fmt.Sprintf("Share of the %d most important pages found", r.Top),
+func (r *Rank) picture(res *RankResult, name string, log bool) Named {
+	p := Named{Name: name, Title: fmt.Sprintf("Share of the %d most important pages found", r.Top),
 		Picture: Picture{Columns: 1}}
 	for m := range importances {
 		for _, polite := range []bool{false, true} {

@@ -46,9 +46,8 @@ type RankNodesPoint struct {
 
 // A RankNodesResult is what the experiment came to.
 type RankNodesResult struct {
-	Pages, Links, Hosts int
-	Reached, Followed   int // pages and links that are found from the seeds
-	Runs                []RankNodesRun
+	RankGround
+	Runs []RankNodesRun
 }
 
 var errNoHosts = errors.New("the hosts of the graph's pages are not known, which nodes share: pages are to be " +
@@ -59,13 +58,11 @@ func (r *RankNodes) Run(ctx context.Context, g *Graph, progress func(done, of in
 	if g.Hosts() == 0 {
 		return nil, errNoHosts
 	}
-	res := &RankNodesResult{Pages: g.Pages(), Links: g.Links(), Hosts: g.Hosts()}
-	seeds := r.seeds(g)
-	reached := g.reach(seeds)
-	res.Reached, res.Followed = len(reached), g.linksOf(reached)
-	if err := r.enough(g, reached); err != nil {
+	ground, seeds, reached, err := r.explore(g)
+	if err != nil {
 		return nil, err
 	}
+	res := &RankNodesResult{RankGround: ground}
 	top, _, err := r.topByPageRank(ctx, g, reached)
 	if err != nil {
 		return nil, err
@@ -85,7 +82,6 @@ func (r *RankNodes) Run(ctx context.Context, g *Graph, progress func(done, of in
 	return res, nil
 }
 
-// crawl makes one run.
 func (r *RankNodes) crawl(ctx context.Context, g *Graph, run *RankNodesRun, seeds, top []rank.ID, reached int) error {
 	c := newRankCluster(g, r.Seed, run.Nodes, run.Silent, r.Growth, r.Batch)
 	j := rankNodesJudge{RankNodes: r, g: g, c: c, run: run, top: top, whole: pagerank.New(0)}
@@ -111,7 +107,6 @@ type rankNodesJudge struct {
 	at    []int           // the next point, and those behind it
 }
 
-// fetched is called after each fetch.
 func (j *rankNodesJudge) fetched(ctx context.Context) error {
 	for len(j.at) > 0 && len(j.c.pages) == j.at[0] {
 		j.at = j.at[1:]
@@ -155,21 +150,20 @@ func (j *rankNodesJudge) point(ctx context.Context) (p RankNodesPoint, err error
 
 // Tables are what the crawls came to, with all digits.
 func (r *RankNodes) Tables(res *RankNodesResult) []Table {
-	t := Table{"nodes", [][]string{{"nodes", "silent", "fetched", "share_fetched", "known", "links_abroad", "links_sent",
-		"sent_again", "top_common", "tau", "top_found"}}}
+	t := newTable("nodes", "nodes", "silent", "fetched", "share_fetched", "known", "links_abroad", "links_sent",
+		"sent_again", "top_common", "tau", "top_found")
 	for i := range res.Runs {
 		run := &res.Runs[i]
 		for _, p := range run.Points {
-			t.Lines = append(t.Lines, []string{fmt.Sprint(run.Nodes), fmt.Sprint(run.Silent), fmt.Sprint(p.Fetched),
-				number(float64(p.Fetched) / float64(res.Reached)), fmt.Sprint(p.Known), fmt.Sprint(p.Abroad),
-				fmt.Sprint(p.Sent), fmt.Sprint(p.Again), fmt.Sprint(p.Common), number(p.Tau), fmt.Sprint(p.Found)})
+			t.add(run.Nodes, run.Silent, p.Fetched, float64(p.Fetched)/float64(res.Reached), p.Known, p.Abroad, p.Sent,
+				p.Again, p.Common, p.Tau, p.Found)
 		}
 	}
 	return []Table{t}
 }
 
 // Pictures are overlap and tau over the share of all pages that was fetched.
-func (r *RankNodes) Pictures(res *RankNodesResult) []RankPicture {
+func (r *RankNodes) Pictures(res *RankNodesResult) []Named {
 	overlap := Panel{Title: fmt.Sprintf("share of the %d that rank highest by one PageRank", r.Top)}
 	tau := Panel{Title: "Kendall's tau over all known URLs"}
 	for _, panel := range []*Panel{&overlap, &tau} {
@@ -185,7 +179,7 @@ func (r *RankNodes) Pictures(res *RankNodesResult) []RankPicture {
 		b.X = slices.Clone(a.X)
 		overlap.Curves, tau.Curves = append(overlap.Curves, a), append(tau.Curves, b)
 	}
-	return []RankPicture{{Name: "rank-nodes", Title: "Nodes that rank their own URLs",
+	return []Named{{Name: "rank-nodes", Title: "Nodes that rank their own URLs",
 		Picture: Picture{Columns: 1, Panels: []Panel{overlap, tau}}}}
 }
 

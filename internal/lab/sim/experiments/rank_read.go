@@ -71,7 +71,6 @@ func ReadNumbered(nodes, edges io.Reader) (*Graph, error) {
 	return p.graph()
 }
 
-// eachPair calls f with the two fields of each line.
 func (p *graphReader) eachPair(from io.Reader, what string, f func(a, b string) error) error {
 	lines := bufio.NewScanner(from)
 	lines.Buffer(make([]byte, 64<<10), mostLine)

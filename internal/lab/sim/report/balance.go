@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"kumo/internal/lab/sim/experiments"
-	"kumo/internal/view/results"
 )
 
 // Balance prints the results of the experiments on balancing by predicted times, and writes tables and pictures.
@@ -20,11 +19,9 @@ func Balance(out io.Writer, to *Folder, w *experiments.Balance, r *experiments.B
 			return err
 		}
 	}
-	printBalanceJudgement(out, w.Judge(r))
-	if err := to.tables(w.Tables(r)); err != nil {
-		return err
-	}
-	return to.pictures(w.Pictures(r))
+	printStatements(out, "What the paper states, and in experiment 5 what kumo is to do. Changes are ± two standard errors.",
+		w.Judge(r))
+	return to.results(w.Tables(r), w.Pictures(r))
 }
 
 type balanceTables struct{ *experiments.Balance }
@@ -162,17 +159,4 @@ func (b balanceTables) printCrawls(w io.Writer, r *experiments.BalanceResult) er
 				c.Shortest.Round(time.Second), percent(c.Tail), c.Ratio, c.Moved, strategies, links, all, c.Appended)
 		}
 	})
-}
-
-func printBalanceJudgement(w io.Writer, all []experiments.BalanceStatement) {
-	fmt.Fprintln(w, "\nWhat the paper states, and in experiment 5 what kumo is to do. Changes are ± two standard errors.")
-	var told []results.Statement
-	for _, s := range all {
-		of := fmt.Sprintf("experiment %d", s.Experiment)
-		if s.Program != "" {
-			of += ", program " + s.Program
-		}
-		told = append(told, results.Statement{Of: of, Seen: s.Seen, Statement: s.Text, Measured: s.Numbers, Why: s.Why})
-	}
-	printStatements(w, told)
 }

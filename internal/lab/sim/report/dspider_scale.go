@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"kumo/internal/lab/sim/experiments"
@@ -16,28 +15,23 @@ func DSpiderScale(out io.Writer, to *Folder, s *experiments.Scale, rows []experi
 	if err := printScale(out, s, rows, limits); err != nil {
 		return err
 	}
-	if err := to.table("scale", func(w io.Writer) error { return experiments.WriteScale(w, rows) }); err != nil {
-		return err
-	}
-	return to.plot("scale", "The control unit, by the number of nodes", experiments.ScalePicture(rows, s.Shards))
+	return to.plot(experiments.ScaleTable(rows), "The control unit, by the number of nodes", experiments.ScalePicture(rows, s.Shards))
 }
 
 func printScale(w io.Writer, s *experiments.Scale, rows []experiments.ScaleRow, limits []experiments.Limit) error {
 	fmt.Fprintf(w, "A claim costs %v, a message %v, an entry of the log %v; a node fetches %g pages a second, of which "+
-		"%g name a host of %d pages\n\n",
-		s.Claim, s.Message, s.Persist, s.Speed, s.Found, s.Pages)
-	var b strings.Builder
-	tab := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(tab, "nodes\tvariant\toffered/s\tanswered/s\tmedian\tp99\tprocessor\tlog\tcapacity\t")
-	for i, r := range rows {
-		if i > 0 && rows[i-1].Nodes != r.Nodes {
-			fmt.Fprintln(tab, strings.Repeat("\t", 9)) // a line without cells would end the columns
+		"%g name a host of %d pages\n\n", s.Claim, s.Message, s.Persist, s.Speed, s.Found, s.Pages)
+	err := table(w, func(tab io.Writer) {
+		fmt.Fprintln(tab, "nodes\tvariant\toffered/s\tanswered/s\tmedian\tp99\tprocessor\tlog\tcapacity\t")
+		for i, r := range rows {
+			if i > 0 && rows[i-1].Nodes != r.Nodes {
+				fmt.Fprintln(tab, strings.Repeat("\t", 9)) // a line without cells would end the columns
+			}
+			fmt.Fprintf(tab, "%d\t%v\t%.1f\t%.1f\t%v\t%v\t%s\t%s\t%s\t\n", r.Nodes, r.Variant, r.Offered, r.Answered,
+				short(r.Median), short(r.P99), percent(r.Processor), percent(r.Log), percent(r.Capacity))
 		}
-		fmt.Fprintf(tab, "%d\t%v\t%.1f\t%.1f\t%v\t%v\t%s\t%s\t%s\t\n", r.Nodes, r.Variant, r.Offered, r.Answered,
-			short(r.Median), short(r.P99),
-			percent(r.Processor), percent(r.Log), percent(r.Capacity))
-	}
-	if err := flush(w, tab, &b); err != nil {
+	})
+	if err != nil {
 		return err
 	}
 	fmt.Fprintln(w)

@@ -50,7 +50,8 @@ func (o *Output) Write(b []byte) (int, error) {
 }
 
 // printStatements prints for each statement of a paper whether the numbers confirm it, and why not, grouped by runs.
-func printStatements(w io.Writer, all []results.Statement) {
+func printStatements(w io.Writer, heading string, all []results.Statement) {
+	fmt.Fprintf(w, "\n%s\n", heading)
 	if o, is := w.(*Output); is {
 		o.made.Statements = append(o.made.Statements, all...)
 	}
@@ -86,19 +87,6 @@ func (f *Folder) Prepare() error {
 	return nil
 }
 
-// table writes a table as CSV.
-func (f *Folder) table(name string, write func(io.Writer) error) error {
-	f.made.Tables = append(f.made.Tables, name+".csv")
-	return f.write(name+".csv", write)
-}
-
-// picture draws a picture as SVG.
-func (f *Folder) picture(name, title string, draw func(w io.Writer, title string) error) error {
-	f.made.Pictures = append(f.made.Pictures, results.Picture{File: name + ".svg", Title: title})
-	return f.write(name+".svg", func(w io.Writer) error { return draw(w, title) })
-}
-
-// write writes a whole file.
 func (f *Folder) write(name string, write func(io.Writer) error) error {
 	if f.Dir == "" {
 		return nil
@@ -113,20 +101,17 @@ func (f *Folder) write(name string, write func(io.Writer) error) error {
 	return nil
 }
 
-// tables writes tables as CSV.
-func (f *Folder) tables(all []experiments.Table) error {
-	for _, t := range all {
-		if err := f.table(t.Name, t.Write); err != nil {
+// results writes tables as CSV, and draws pictures as SVG.
+func (f *Folder) results(tables []experiments.Table, pictures []experiments.Named) error {
+	for _, t := range tables {
+		f.made.Tables = append(f.made.Tables, t.Name+".csv")
+		if err := f.write(t.Name+".csv", t.Write); err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-// pictures draws pictures as SVG.
-func (f *Folder) pictures(all []experiments.Named) error {
-	for _, p := range all {
-		if err := f.picture(p.Name, p.Title, p.SVG); err != nil {
+	for _, p := range pictures {
+		f.made.Pictures = append(f.made.Pictures, results.Picture{File: p.Name + ".svg", Title: p.Title})
+		if err := f.write(p.Name+".svg", func(w io.Writer) error { return p.SVG(w, p.Title) }); err != nil {
 			return err
 		}
 	}

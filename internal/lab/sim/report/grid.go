@@ -7,8 +7,17 @@ import (
 	"text/tabwriter"
 )
 
-// flush writes a table without blanks at the end of lines.
-func flush(w io.Writer, tab *tabwriter.Writer, b *strings.Builder) error {
+// grid prints a table for people below its title.
+func grid(w io.Writer, title string, fill func(tab io.Writer)) error {
+	fmt.Fprintf(w, "\n%s\n", title)
+	return table(w, fill)
+}
+
+// table prints a table for people: cells of a line end with tabs. It has no blanks at the end of lines.
+func table(w io.Writer, fill func(tab io.Writer)) error {
+	var b strings.Builder
+	tab := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fill(tab)
 	if err := tab.Flush(); err != nil {
 		return err
 	}
@@ -18,13 +27,4 @@ func flush(w io.Writer, tab *tabwriter.Writer, b *strings.Builder) error {
 		}
 	}
 	return nil
-}
-
-// grid prints a table for people: cells of a line end with tabs.
-func grid(w io.Writer, title string, fill func(tab io.Writer)) error {
-	fmt.Fprintf(w, "\n%s\n", title)
-	var b strings.Builder
-	tab := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fill(tab)
-	return flush(w, tab, &b)
 }

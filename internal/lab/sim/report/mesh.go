@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"kumo/internal/lab/sim/experiments"
-	"kumo/internal/view/results"
 )
 
 // Mesh prints the results of the experiments of a crawler without a center, and writes tables and pictures.
@@ -21,11 +20,8 @@ func Mesh(out io.Writer, to *Folder, w *experiments.Mesh, r *experiments.MeshRes
 		}
 	}
 	m.printCost(out, r)
-	printMeshJudgement(out, w.Judge(r))
-	if err := to.tables(w.Tables(r)); err != nil {
-		return err
-	}
-	return to.pictures(w.Pictures(r))
+	printStatements(out, "What the paper states.", w.Judge(r))
+	return to.results(w.Tables(r), w.Pictures(r))
 }
 
 type meshTables struct{ *experiments.Mesh }
@@ -100,13 +96,7 @@ func (m meshTables) printRuns(w io.Writer, r *experiments.MeshResult) error {
 			"light at most\tgiven\t")
 		for i := range r.Balance {
 			run, s := &r.Balance[i], m.Summary(r, i)
-			areas := "table"
-			if run.OwnAreas {
-				areas = "own"
-			} else if run.Rule == experiments.NoRule {
-				areas = "same"
-			}
-			fmt.Fprintf(tab, "%v\t%s\t%d\t%s\t%d\t%s\t%s\t%d\t%d\tL = %d\t%d\t\n", run.Rule, minutes(run.T), run.HostURLs, areas,
+			fmt.Fprintf(tab, "%v\t%s\t%d\t%s\t%d\t%s\t%s\t%d\t%d\tL = %d\t%d\t\n", run.Rule, minutes(run.T), run.HostURLs, run.Areas(),
 				s.Fetched, percent(s.Rise), percent(s.LastRise), s.Waiting, s.Heavy, s.MostOfLight, s.Given)
 		}
 	})
@@ -140,17 +130,4 @@ func (m meshTables) printCost(w io.Writer, r *experiments.MeshResult) {
 		fmt.Fprintf(w, "Overlay and mesh took %.0f µs of a processor a second and node, with rule %v.\n",
 			float64(f.Processor.Microseconds())/f.NodeTime.Seconds(), rule)
 	}
-}
-
-func printMeshJudgement(w io.Writer, all []experiments.MeshStatement) {
-	fmt.Fprintln(w, "\nWhat the paper states.")
-	var told []results.Statement
-	for _, s := range all {
-		of := fmt.Sprintf("experiment %d", s.Experiment)
-		if s.Rule != experiments.NoRule {
-			of += fmt.Sprintf(", rule %v", s.Rule)
-		}
-		told = append(told, results.Statement{Of: of, Seen: s.Seen, Statement: s.Text, Measured: s.Numbers, Why: s.Why})
-	}
-	printStatements(w, told)
 }

@@ -13,10 +13,7 @@ func MeshScale(out io.Writer, to *Folder, s *experiments.MeshScale, rows []exper
 	if err := printMeshScale(out, s, rows); err != nil {
 		return err
 	}
-	if err := to.tables([]experiments.Table{s.Table(rows)}); err != nil {
-		return err
-	}
-	return to.pictures([]experiments.Named{s.Picture(rows)})
+	return to.results([]experiments.Table{s.Table(rows)}, []experiments.Named{s.Picture(rows)})
 }
 
 func printMeshScale(w io.Writer, s *experiments.MeshScale, rows []experiments.MeshScaleRow) error {

@@ -5,13 +5,11 @@ import (
 	"io"
 
 	"kumo/internal/lab/sim/experiments"
-	"kumo/internal/view/results"
 )
 
 // Rank prints in which order important pages are fetched, and writes tables and pictures.
 func Rank(out io.Writer, to *Folder, r *experiments.Rank, res *experiments.RankResult) error {
-	fmt.Fprintf(out, "%d pages, %d links, %s; %d pages and %d links reached from %d seeds; seed %d\n", res.Pages,
-		res.Links, hostsInWords(res.Hosts), res.Reached, res.Followed, r.Seeds, r.Seed)
+	printGround(out, r, &res.RankGround)
 	s := rankTables{r}
 	for _, polite := range []bool{false, true} {
 		for _, by := range []experiments.Importance{experiments.ByPageRank, experiments.ByInDegree} {
@@ -20,29 +18,21 @@ func Rank(out io.Writer, to *Folder, r *experiments.Rank, res *experiments.RankR
 			}
 		}
 	}
-	s.printJudgement(out, res)
-	return to.rank(r.Tables(res), r.Pictures(res))
+	if all := r.Judge(res); len(all) > 0 {
+		printStatements(out, "What the paper states.", all)
+	}
+	return to.results(r.Tables(res), r.Pictures(res))
 }
 
 type rankTables struct{ *experiments.Rank }
 
-func (f *Folder) rank(tables []experiments.Table, pictures []experiments.RankPicture) error {
-	if err := f.tables(tables); err != nil {
-		return err
+func printGround(w io.Writer, r *experiments.Rank, g *experiments.RankGround) {
+	hosts := "on hosts that are not known"
+	if g.Hosts > 0 {
+		hosts = fmt.Sprintf("%d hosts", g.Hosts)
 	}
-	for _, p := range pictures {
-		if err := f.picture(p.Name, p.Title, p.SVG); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func hostsInWords(n int) string {
-	if n == 0 {
-		return "on hosts that are not known"
-	}
-	return fmt.Sprintf("%d hosts", n)
+	fmt.Fprintf(w, "%d pages, %d links, %s; %d pages and %d links reached from %d seeds; seed %d\n", g.Pages, g.Links,
+		hosts, g.Reached, g.Followed, r.Seeds, r.Seed)
 }
 
 func (s rankTables) print(w io.Writer, res *experiments.RankResult, by experiments.Importance, polite bool) error {
@@ -71,19 +61,4 @@ func (s rankTables) print(w io.Writer, res *experiments.RankResult, by experimen
 			fmt.Fprintf(tab, "%.4f\t%s\t\n", run.Area(by, res.Reached), percent(run.Idle))
 		}
 	})
-}
-
-func (s rankTables) printJudgement(w io.Writer, res *experiments.RankResult) {
-	var told []results.Statement
-	for i, st := range s.Judge(res) {
-		if i == 0 {
-			fmt.Fprintln(w, "\nWhat the paper states.")
-		}
-		text := st.Text
-		if st.Polite {
-			text = "politely: " + text
-		}
-		told = append(told, results.Statement{Seen: st.Seen, Statement: text, Measured: st.Numbers, Why: st.Why})
-	}
-	printStatements(w, told)
 }

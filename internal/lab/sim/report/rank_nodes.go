@@ -9,12 +9,11 @@ import (
 
 // RankNodes prints how well nodes that share a crawl rank their URLs, and writes tables and pictures.
 func RankNodes(out io.Writer, to *Folder, n *experiments.RankNodes, res *experiments.RankNodesResult) error {
-	fmt.Fprintf(out, "%d pages, %d links, %s; %d pages and %d links reached from %d seeds; seed %d\n", res.Pages,
-		res.Links, hostsInWords(res.Hosts), res.Reached, res.Followed, n.Rank.Seeds, n.Rank.Seed)
+	printGround(out, &n.Rank, &res.RankGround)
 	if err := printRankNodes(out, n, res); err != nil {
 		return err
 	}
-	return to.rank(n.Tables(res), n.Pictures(res))
+	return to.results(n.Tables(res), n.Pictures(res))
 }
 
 func printRankNodes(w io.Writer, n *experiments.RankNodes, res *experiments.RankNodesResult) error {

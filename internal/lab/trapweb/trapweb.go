@@ -1,4 +1,5 @@
-package synthweb
+// Package trapweb serves a site of honest pages and endless traps, and scores a crawl of it. Only tests use it.
+package trapweb
 
 import (
 	"fmt"
@@ -6,26 +7,28 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"kumo/internal/lab/dice"
 )
 
-// TrapDomain is the domain of a [TrapWeb]'s hosts. Any name in it is one.
-const TrapDomain = "traps.test"
+// Domain is the domain of a [Web]'s hosts. Any name in it is one.
+const Domain = "traps.test"
 
-// A TrapWeb is a site of honest pages with traps beside them, each without end: a calendar, paths that go round,
+// A Web is a site of honest pages with traps beside them, each without end: a calendar, paths that go round,
 // session ids in paths and in queries, facets in any order, and hosts that any name finds. It serves them by HTTP, and
 // keeps score. Honest pages are documents in sections, numbered items with much text that is the same, a gallery whose
 // pages differ by a picture, and lists that differ by their links.
-type TrapWeb struct {
+type Web struct {
 	seed  uint64
 	pages int
 
 	mu    sync.Mutex // guards what follows
 	fresh map[string]bool
-	score TrapScore
+	score Score
 }
 
-// A TrapScore is what the servers of a [TrapWeb] saw.
-type TrapScore struct {
+// A Score is what the servers of a [Web] saw.
+type Score struct {
 	Honest int            `json:"honest"` // honest pages that were fetched
 	Again  int            `json:"again"`  // fetches of one that had been
 	Vain   map[string]int `json:"vain"`   // fetches of what had no text of its own, by the trap
@@ -34,7 +37,7 @@ type TrapScore struct {
 }
 
 // InVain is how many fetches of pages brought nothing new.
-func (s TrapScore) InVain() (n int) {
+func (s Score) InVain() (n int) {
 	for _, of := range s.Vain {
 		n += of
 	}
@@ -42,24 +45,24 @@ func (s TrapScore) InVain() (n int) {
 }
 
 // Waste is the part of all fetches of pages that brought nothing new.
-func (s TrapScore) Waste() float64 {
+func (s Score) Waste() float64 {
 	all := s.Honest + s.First + s.InVain()
 	return float64(s.InVain()) / float64(max(all, 1))
 }
 
-func (s TrapScore) String() string {
+func (s Score) String() string {
 	return fmt.Sprintf("%d honest pages, %d texts of traps, %d fetches in vain (%.1f %%: %v, %d twice), %d times "+
 		"robots.txt", s.Honest,
 		s.First, s.InVain(), 100*s.Waste(), s.Vain, s.Again, s.Robots)
 }
 
-// NewTrapWeb makes the web of a seed with so many honest pages.
-func NewTrapWeb(seed uint64, pages int) *TrapWeb {
-	return &TrapWeb{seed: seed, pages: pages, fresh: map[string]bool{}, score: TrapScore{Vain: map[string]int{}}}
+// New makes the web of a seed with so many honest pages.
+func New(seed uint64, pages int) *Web {
+	return &Web{seed: seed, pages: pages, fresh: map[string]bool{}, score: Score{Vain: map[string]int{}}}
 }
 
 // Score is what was seen so far.
-func (t *TrapWeb) Score() TrapScore {
+func (t *Web) Score() Score {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.score
@@ -71,7 +74,7 @@ func (t *TrapWeb) Score() TrapScore {
 }
 
 // ServeHTTP answers any host of the domain.
-func (t *TrapWeb) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (t *Web) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/robots.txt" {
 		t.mu.Lock()
 		t.score.Robots++
@@ -90,7 +93,7 @@ func (t *TrapWeb) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.main, footer)
 }
 
-func (t *TrapWeb) count(p *trapPage) {
+func (t *Web) count(p *trapPage) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch first := !t.fresh[p.text]; {
@@ -113,15 +116,15 @@ const footer = `<footer>All of this was made up by a machine for other machines 
 from it but how a crawler goes about places where it could stay for ever.</footer>`
 
 // menu leads to all that there is.
-func (t *TrapWeb) menu(r *http.Request) string {
-	www := "//www." + TrapDomain + port(r)
+func (t *Web) menu(r *http.Request) string {
+	www := "//www." + Domain + port(r)
 	var b strings.Builder
 	b.WriteString("<nav><ul>")
 	for _, to := range []string{"/", "/calendar/2026/11", "/maze/", "/s/" + t.id(0) + "/0", "/view?item=0&sid=" + t.id(1),
 		"/shop/"} {
 		fmt.Fprintf(&b, "<li><a href=\"%s%s\">A place of this site that %s names</a>", www, to, to)
 	}
-	fmt.Fprintf(&b, "<li><a href=\"//%s.%s%s/\">Friends</a></ul></nav>", t.word(hash(t.seed, 7)), TrapDomain, port(r))
+	fmt.Fprintf(&b, "<li><a href=\"//%s.%s%s/\">Friends</a></ul></nav>", t.word(dice.Hash(t.seed, 7)), Domain, port(r))
 	return b.String()
 }
 
@@ -133,17 +136,17 @@ func port(r *http.Request) string {
 	return ""
 }
 
-func (t *TrapWeb) page(r *http.Request) *trapPage {
+func (t *Web) page(r *http.Request) *trapPage {
 	host, _, _ := strings.Cut(r.Host, ":")
 	path := r.URL.Path
 	seg := strings.Split(strings.Trim(path, "/"), "/")
 	switch {
-	case host != "www."+TrapDomain:
+	case host != "www."+Domain:
 		return t.anyHost(r)
 	case seg[0] == "calendar" && len(seg) == 3:
 		return t.calendar(seg[1], seg[2])
 	case seg[0] == "maze":
-		return &trapPage{"maze", "loop", "The maze", t.prose(hash(t.seed, 11), 120) +
+		return &trapPage{"maze", "loop", "The maze", t.prose(dice.Hash(t.seed, 11), 120) +
 			"<a href=left/>left</a> <a href=right/>right</a>"}
 	case seg[0] == "s" && len(seg) == 3:
 		return t.session(seg[2], func(to int, id string) string { return fmt.Sprintf("/s/%s/%d", id, to) }, path,
@@ -160,24 +163,24 @@ func (t *TrapWeb) page(r *http.Request) *trapPage {
 }
 
 // anyHost is the one page that all other hosts have.
-func (t *TrapWeb) anyHost(r *http.Request) *trapPage {
+func (t *Web) anyHost(r *http.Request) *trapPage {
 	var b strings.Builder
-	b.WriteString(t.prose(hash(t.seed, 12), 150))
+	b.WriteString(t.prose(dice.Hash(t.seed, 12), 150))
 	for i := range 5 {
-		fmt.Fprintf(&b, "<a href=\"//%s.%s%s/\">a friend</a> ", t.word(hash(t.seed, 13, uint64(i), hashText(r.Host))),
-			TrapDomain, port(r))
+		fmt.Fprintf(&b, "<a href=\"//%s.%s%s/\">a friend</a> ", t.word(dice.Hash(t.seed, 13, uint64(i), hashText(r.Host))),
+			Domain, port(r))
 	}
 	return &trapPage{"friends", "hosts", "Friends", b.String()}
 }
 
-func (t *TrapWeb) calendar(year, month string) *trapPage {
+func (t *Web) calendar(year, month string) *trapPage {
 	y, err := strconv.Atoi(year)
 	m, err2 := strconv.Atoi(month)
 	if err != nil || err2 != nil || m < 1 || m > 12 {
 		return nil
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "<p>All that happens in this month. %s<table>", t.prose(hash(t.seed, 14), 60))
+	fmt.Fprintf(&b, "<p>All that happens in this month. %s<table>", t.prose(dice.Hash(t.seed, 14), 60))
 	for d := range 30 {
 		fmt.Fprintf(&b, "<td>%d no events", d+1)
 	}
@@ -189,15 +192,15 @@ func (t *TrapWeb) calendar(year, month string) *trapPage {
 }
 
 // session is one of ten texts, whose links have another session each.
-func (t *TrapWeb) session(item string, url func(int, string) string, own, trap string) *trapPage {
+func (t *Web) session(item string, url func(int, string) string, own, trap string) *trapPage {
 	n, err := strconv.Atoi(item)
 	if err != nil || n < 0 || n > 9 {
 		return nil
 	}
 	var b strings.Builder
-	b.WriteString(t.prose(hash(t.seed, 15, uint64(n), uint64(len(trap))), 200))
+	b.WriteString(t.prose(dice.Hash(t.seed, 15, uint64(n), uint64(len(trap))), 200))
 	for i := range 10 {
-		fmt.Fprintf(&b, "<li><a href=\"%s\">Item %d</a>", url(i, t.id(hash(hashText(own), uint64(i)))), i)
+		fmt.Fprintf(&b, "<li><a href=\"%s\">Item %d</a>", url(i, t.id(dice.Hash(hashText(own), uint64(i)))), i)
 	}
 	return &trapPage{trap + item, trap, "Item " + item, b.String()}
 }
@@ -206,9 +209,9 @@ var facetNames = [...]string{"red", "blue", "green", "small", "large", "cotton",
 	"summer", "winter"}
 
 // facets narrow a list of goods that stays the same by one more with each step.
-func (t *TrapWeb) facets(path string) *trapPage {
+func (t *Web) facets(path string) *trapPage {
 	var b strings.Builder
-	b.WriteString(t.prose(hash(t.seed, 16), 220))
+	b.WriteString(t.prose(dice.Hash(t.seed, 16), 220))
 	for _, name := range facetNames {
 		if !strings.HasSuffix(path, "/"+name+"/") {
 			fmt.Fprintf(&b, "<li><a href=%s/>%[1]s</a>", name)
@@ -220,15 +223,15 @@ func (t *TrapWeb) facets(path string) *trapPage {
 // honestKinds say how the URLs of honest pages begin, of which there are so many in twenty.
 var honestKinds = [...]struct {
 	share int
-	url   func(t *TrapWeb, n int) string
+	url   func(t *Web, n int) string
 }{
-	{14, func(t *TrapWeb, n int) string {
-		return fmt.Sprintf("/docs/%s/%s-%d.html", t.word(hash(t.seed, 20, uint64(n/60))), t.word(hash(t.seed, 21, uint64(n))),
+	{14, func(t *Web, n int) string {
+		return fmt.Sprintf("/docs/%s/%s-%d.html", t.word(dice.Hash(t.seed, 20, uint64(n/60))), t.word(dice.Hash(t.seed, 21, uint64(n))),
 			n)
 	}},
-	{3, func(_ *TrapWeb, n int) string { return fmt.Sprintf("/item/%d/", n) }},
-	{2, func(_ *TrapWeb, n int) string { return fmt.Sprintf("/gallery/%d", n) }},
-	{1, func(_ *TrapWeb, n int) string { return fmt.Sprintf("/archive?page=%d", n) }},
+	{3, func(_ *Web, n int) string { return fmt.Sprintf("/item/%d/", n) }},
+	{2, func(_ *Web, n int) string { return fmt.Sprintf("/gallery/%d", n) }},
+	{1, func(_ *Web, n int) string { return fmt.Sprintf("/archive?page=%d", n) }},
 }
 
 func honestKind(n int) int {
@@ -239,7 +242,7 @@ func honestKind(n int) int {
 	}
 }
 
-func (t *TrapWeb) honestURL(n int) string {
+func (t *Web) honestURL(n int) string {
 	if n == 0 {
 		return "/"
 	}
@@ -247,7 +250,7 @@ func (t *TrapWeb) honestURL(n int) string {
 }
 
 // honest finds the page that a URL names by its number.
-func (t *TrapWeb) honest(r *http.Request) *trapPage {
+func (t *Web) honest(r *http.Request) *trapPage {
 	digits := strings.TrimSuffix(r.URL.Path, ".html")
 	if r.URL.RawQuery != "" {
 		digits = r.FormValue("page")
@@ -261,9 +264,9 @@ func (t *TrapWeb) honest(r *http.Request) *trapPage {
 	if err != nil || n < 0 || n >= t.pages || t.honestURL(n) != r.URL.RequestURI() {
 		return nil
 	}
-	about := hash(t.seed, 22, uint64(n))
+	about := dice.Hash(t.seed, 22, uint64(n))
 	p := &trapPage{text: "honest " + strconv.Itoa(n), title: t.word(about) + " " + t.word(about+1)}
-	same := t.prose(hash(t.seed, 23), 80)
+	same := t.prose(dice.Hash(t.seed, 23), 80)
 	switch honestKind(n) {
 	case 0:
 		p.main = t.prose(about, 150+int(about>>40)%400)
@@ -280,23 +283,23 @@ func (t *TrapWeb) honest(r *http.Request) *trapPage {
 		t.link(&links, to)
 	}
 	for i := range uint64(16) { // lists have links of their own
-		t.link(&links, int(hash(t.seed, 24, uint64(n), i)%uint64(t.pages)))
+		t.link(&links, int(dice.Hash(t.seed, 24, uint64(n), i)%uint64(t.pages)))
 	}
 	p.main += links.String() + "</ul>"
 	return p
 }
 
-func (t *TrapWeb) link(b *strings.Builder, to int) {
-	about := hash(t.seed, 22, uint64(to))
+func (t *Web) link(b *strings.Builder, to int) {
+	about := dice.Hash(t.seed, 22, uint64(to))
 	fmt.Fprintf(b, "<li><a href=\"%s\">%s %s %s</a>", t.honestURL(to), t.word(about), t.word(about+1), t.word(about+2))
 }
 
-func (t *TrapWeb) prose(from uint64, words int) string {
+func (t *Web) prose(from uint64, words int) string {
 	var b strings.Builder
-	d := dice(from)
+	d := dice.Dice(from)
 	b.WriteString("<p>")
 	for i := range words {
-		b.WriteString(t.word(hash(t.seed, 30, uint64(d.ranked(4000)))))
+		b.WriteString(t.word(dice.Hash(t.seed, 30, uint64(d.Ranked(4000)))))
 		if i%12 == 11 {
 			b.WriteByte('.')
 		}
@@ -306,22 +309,22 @@ func (t *TrapWeb) prose(from uint64, words int) string {
 	return b.String()
 }
 
-func (t *TrapWeb) word(from uint64) string {
+func (t *Web) word(from uint64) string {
 	const consonants, vowels = "bdfghklmnprstvz", "aeiou"
-	d := dice(from)
+	d := dice.Dice(from)
 	var b []byte
-	for range 2 + d.below(2) {
-		b = append(b, consonants[d.below(len(consonants))], vowels[d.below(len(vowels))])
+	for range 2 + d.Below(2) {
+		b = append(b, consonants[d.Below(len(consonants))], vowels[d.Below(len(vowels))])
 	}
 	return string(b)
 }
 
-func (t *TrapWeb) id(from uint64) string { return fmt.Sprintf("%016x", hash(t.seed, 31, from)) }
+func (t *Web) id(from uint64) string { return fmt.Sprintf("%016x", dice.Hash(t.seed, 31, from)) }
 
 func hashText(s string) uint64 {
 	h := uint64(0)
 	for i := range len(s) {
-		h = hash(h, uint64(s[i]))
+		h = dice.Hash(h, uint64(s[i]))
 	}
 	return h
 }
