@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"kumo/internal/base/vfs"
@@ -28,9 +27,7 @@ type Ref struct {
 // memory does not know and a filter does not rule it out, it reads one block of a file. Like [DB] it is merged, and
 // each merge is a checkpoint. Its methods may be called by many goroutines at once.
 type Digests struct {
-	parts
-	tiers *tier.Set
-	busy  sync.Mutex
+	store
 }
 
 // OpenDigests opens the index in dir, which it makes when there is none. Depths and Now of cfg say nothing here.
@@ -40,7 +37,7 @@ func OpenDigests(disk vfs.FS, dir string, cfg Config) (*Digests, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open index of digests %s: %w", dir, err)
 	}
-	return &Digests{parts: newParts(cfg.Memory), tiers: tiers}, nil
+	return &Digests{newStore(tiers, cfg.Memory)}, nil
 }
 
 // Put enters a body.
@@ -92,10 +89,7 @@ func (d *Digests) Get(digest [20]byte) (Ref, bool, error) {
 func (d *Digests) lookUp(key string) ([]byte, *tier.View) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, t := range []*mem.Table{d.active, d.frozen} {
-		if t == nil {
-			continue
-		}
+	for _, t := range d.tables() {
 		if ref := t.Find(key); ref != 0 {
 			return slices.Clone(t.Kept(mem.Ref(t.Word(ref, wordPayload)))), &tier.View{}
 		}
@@ -134,24 +128,11 @@ func (d *Digests) Merge(ctx context.Context) error {
 	return nil
 }
 
-// Compact merges files of about one size into one where there are enough of them, and reports whether there were.
-func (d *Digests) Compact(ctx context.Context) (bool, error) { return d.tiers.Compact(ctx) }
-
-// Position is the journal position that the disk includes.
-func (d *Digests) Position() uint64 { return d.tiers.Manifest().Position }
-
 // Stats counts what the index takes.
 func (d *Digests) Stats() Stats {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return Stats{Stats: d.tiers.View().Stats(), Parts: d.bytes()}
-}
-
-// Close closes the files. What is only in memory is not written: the journal has it.
-func (d *Digests) Close() error {
-	d.busy.Lock()
-	defer d.busy.Unlock()
-	return d.tiers.Close()
 }
 
 var _ run.Source = (*values)(nil)

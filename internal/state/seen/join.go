@@ -9,12 +9,20 @@ import (
 	"kumo/internal/state/seen/tier"
 )
 
+// A merger brings memory to the disk, and decides what waits there.
+type merger struct {
+	*records
+	share  int64
+	untold []Decided // in memory, and not accepted by the caller yet; guarded by busy
+	relies uint64    // the journal has what was decided up to here; guarded by busy
+}
+
 // Merge writes the frozen part to the disk, in one sequential pass, and makes the new state durable: Position becomes
 // the frozen part's. URLs whose news was Later are put aside there, until they are so many that it is worth while to
 // read all of the disk for them; then Merge does what Settle does. A merge that fails or is cancelled can be tried
 // again.
-func (d *DB) Merge(ctx context.Context, decided func([]Decided) error) error {
-	return d.tend(ctx, decided, false)
+func (m *merger) Merge(ctx context.Context, decided func([]Decided) error) error {
+	return m.tend(ctx, decided, false)
 }
 
 // Settle is a Merge that decides all that it finds waiting: for when there is nothing else to do.
@@ -22,20 +30,20 @@ func (d *DB) Merge(ctx context.Context, decided func([]Decided) error) error {
 // It calls decided with what of it is news, in order, and only when that has been accepted does it forget on the disk
 // that the URLs waited. What decided has accepted is not handed out again, but for a new process, to which Know has not
 // told it.
-func (d *DB) Settle(ctx context.Context, decided func([]Decided) error) error {
-	return d.tend(ctx, decided, true)
+func (m *merger) Settle(ctx context.Context, decided func([]Decided) error) error {
+	return m.tend(ctx, decided, true)
 }
 
-func (d *DB) tend(ctx context.Context, decided func([]Decided) error, all bool) error {
-	d.busy.Lock()
-	defer d.busy.Unlock()
-	defer d.begin()()
-	err := d.hand(decided)
+func (m *merger) tend(ctx context.Context, decided func([]Decided) error, all bool) error {
+	m.busy.Lock()
+	defer m.busy.Unlock()
+	defer m.begin()()
+	err := m.hand(decided)
 	if err == nil {
-		err = d.write(ctx)
+		err = m.write(ctx)
 	}
-	if st := d.tiers.View().Stats(); err == nil && (all || st.Waiting*int64(d.cfg.Share) >= st.Entries) {
-		err = d.settle(ctx, decided)
+	if st := m.tiers.View().Stats(); err == nil && (all || st.Waiting*m.share >= st.Entries) {
+		err = m.settle(ctx, decided)
 	}
 	if err != nil {
 		return fmt.Errorf("merge the URL database: %w", err)
@@ -44,18 +52,18 @@ func (d *DB) tend(ctx context.Context, decided func([]Decided) error, all bool) 
 }
 
 // write brings the frozen part to the disk.
-func (d *DB) write(ctx context.Context) error {
-	t, pos := d.waiting()
+func (m *merger) write(ctx context.Context) error {
+	t, pos := m.waiting()
 	if t == nil {
 		return nil
 	}
-	view := d.tiers.Pin()
-	items := d.sorted(t)
+	view := m.tiers.Pin()
+	items := m.sorted(t)
 	news := &joiner{ctx: ctx, table: t, items: items, disk: view.Finder()}
 	late := &putAside{ctx: ctx, table: t, items: items}
-	err := d.tiers.Add(ctx, news, late, func(m *tier.Manifest) {
-		m.Position, m.Born = pos, d.born
-		m.Keys += news.counted + news.found
+	err := m.tiers.Add(ctx, news, late, func(to *tier.Manifest) {
+		to.Position, to.Born = pos, m.born
+		to.Keys += news.counted + news.found
 	})
 	if closeErr := view.Release(); err == nil {
 		err = closeErr
@@ -63,16 +71,12 @@ func (d *DB) write(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.parts.merged(func() {
-		d.known += news.found
-		d.merges++
+	m.parts.merged(func() {
+		m.known += news.found
+		m.merges++
 	})
 	return nil
 }
-
-// Compact merges files of about one size into one where there are enough of them, and reports whether there were. It
-// may run beside Merge.
-func (d *DB) Compact(ctx context.Context) (bool, error) { return d.tiers.Compact(ctx) }
 
 // chunk is how many URLs are gone through between two looks at the context, and how many decided ones are handed out at
 // once.

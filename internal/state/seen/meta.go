@@ -2,8 +2,10 @@ package seen
 
 import (
 	"encoding/binary"
-	"kumo/internal/base/varint"
+	"slices"
 	"time"
+
+	"kumo/internal/base/varint"
 )
 
 // A Meta's value: a byte that says which fields follow, and the fields. Times are signed seconds from when the database
@@ -29,6 +31,9 @@ const (
 	hasFrom
 	hasContent
 )
+
+// maxETag is the longest ETag that is kept.
+const maxETag = 256
 
 // appendMeta appends m; nothing when m says nothing.
 func appendMeta(b []byte, m *Meta, born int64) []byte {
@@ -63,7 +68,7 @@ func appendMeta(b []byte, m *Meta, born int64) []byte {
 		b = binary.AppendVarint(b, m.Modified.Unix()-born)
 	}
 	b = m.appendMore(b, born)
-	if has(hasETag, m.ETag != "") {
+	if has(hasETag, m.ETag != "" && len(m.ETag) <= maxETag) {
 		b = append(b, m.ETag...)
 	}
 	if b[at] == 0 {
@@ -166,6 +171,26 @@ func readMeta(b []byte, born int64) (m Meta, ok bool) {
 		m.ETag = string(in.Rest)
 	}
 	return m, !in.Bad
+}
+
+// AppendMeta appends m as it is written down, with its length before it. Times are written by how far they are from
+// base, a Unix time: the nearer, the shorter.
+func AppendMeta(b []byte, m *Meta, base int64) []byte {
+	at := len(b)
+	b = appendMeta(b, m, base)
+	var n [binary.MaxVarintLen64]byte
+	return slices.Insert(b, at, n[:binary.PutUvarint(n[:], uint64(len(b)-at))]...)
+}
+
+// ReadMeta reads what AppendMeta wrote, and returns what follows it; false if it is nothing that AppendMeta writes.
+func ReadMeta(b []byte, base int64) (m Meta, rest []byte, ok bool) {
+	in := decoderOf(b)
+	n := in.Uint()
+	if in.Bad || n > uint64(len(in.Rest)) {
+		return m, nil, false
+	}
+	m, ok = readMeta(in.Rest[:n], base)
+	return m, in.Rest[n:], ok
 }
 
 // joinMeta is newer, with what only older has. It returns one of the two or a new slice.

@@ -24,14 +24,6 @@ type parts struct {
 	items          []mem.Item    // for sorting
 }
 
-// newParts shares out a budget: to two tables, and to the sort that needs 16 bytes a record of 110 at least.
-func newParts(memory int64) parts {
-	if memory <= 0 {
-		memory = defaultMemory
-	}
-	return parts{active: mem.New(), full: memory * 7 / 16, frees: make(chan struct{})}
-}
-
 // Full reports whether the part that takes has had its share of memory.
 func (p *parts) Full() bool {
 	p.mu.Lock()
@@ -122,4 +114,26 @@ func (p *parts) bytes() int64 {
 		n += p.frozen.Bytes()
 	}
 	return n
+}
+
+// tables are the active part and the frozen one, if any. The caller holds mu.
+func (p *parts) tables() []*mem.Table {
+	if p.frozen == nil {
+		return []*mem.Table{p.active}
+	}
+	return []*mem.Table{p.active, p.frozen}
+}
+
+// pin returns the tables, which are not reused until unpin.
+func (p *parts) pin() []*mem.Table {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.pins++
+	return p.tables()
+}
+
+func (p *parts) unpin() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.pins--
 }

@@ -1,18 +1,10 @@
 package seen
 
 import (
-	"context"
 	"errors"
 
-	"kumo/internal/state/seen/mem"
 	"kumo/internal/state/seen/run"
 )
-
-// Verify reads all that the database has on the disk, and says what of it is not as it was written.
-func (d *DB) Verify(ctx context.Context) error { return d.tiers.Verify(ctx) }
-
-// Verify reads all that the index has on the disk, and says what of it is not as it was written.
-func (d *Digests) Verify(ctx context.Context) error { return d.tiers.Verify(ctx) }
 
 // Each calls f with every body and its record, in the order of digests. It reads the disk as it goes; nothing may be
 // put meanwhile.
@@ -36,10 +28,8 @@ func (d *Digests) Each(f func(digest [20]byte, r Ref) error) error {
 func (d *Digests) inMemory() (sources []run.Source) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, t := range []*mem.Table{d.active, d.frozen} {
-		if t != nil {
-			sources = append(sources, &values{table: t, items: t.Sorted(nil)})
-		}
+	for _, t := range d.tables() {
+		sources = append(sources, &values{table: t, items: t.Sorted(nil)})
 	}
 	return sources
 }
