@@ -193,7 +193,7 @@ func (m *Messenger) keepBook() {
 			if err := m.saveBook(); err != nil {
 				m.log("%v", err)
 			}
-		case <-m.ctx.Done():
+		case <-m.work.ctx.Done():
 			t.Stop()
 			return
 		}

@@ -51,7 +51,7 @@ func (m *Messenger) notifiee() network.Notifiee {
 }
 
 func (m *Messenger) openLink(c network.Conn) {
-	ctx, cancel := context.WithTimeout(m.ctx, greetTime)
+	ctx, cancel := context.WithTimeout(m.work.ctx, greetTime)
 	defer cancel()
 	s, err := c.NewStream(network.WithAllowLimitedConn(ctx, "messages"))
 	if err != nil {
@@ -160,7 +160,7 @@ func (l *link) read(p *remote) error {
 		p.used.Store(now.UnixNano())
 		m.slow(p.pace.take(now, d.n, len(d.frames)))
 		if !m.handIn(d) {
-			return context.Cause(m.ctx) // the buffer may still be being read: it is not used again
+			return context.Cause(m.work.ctx) // the buffer may still be being read: it is not used again
 		}
 		if len(d.frames) > largeBuffer {
 			_ = l.stream.SetReadDeadline(time.Time{})
@@ -170,7 +170,7 @@ func (l *link) read(p *remote) error {
 
 // huge waits for memory for a large message, and then lets the peer have it for some time, not longer.
 func (l *link) huge(size int) error {
-	if err := l.of.large.Acquire(l.of.ctx, int64(size)); err != nil {
+	if err := l.of.large.Acquire(l.of.work.ctx, int64(size)); err != nil {
 		return err
 	}
 	return l.stream.SetReadDeadline(time.Now().Add(largeTime))
@@ -200,8 +200,10 @@ func (l *link) close(err error) {
 		switch {
 		case errors.Is(err, errGarbage):
 			code = network.ConnProtocolViolation
-			l.of.ban(l.stream.Conn().RemotePeer(), err)
-		case l.of.isClosed():
+			l.of.counts.garbage.Add(1)
+			l.of.log("a node was disconnected: %v", err)
+			l.of.gater.ban(l.stream.Conn().RemotePeer())
+		case l.of.work.isClosed():
 			code = network.ConnShutdown
 		}
 		l.end(code)

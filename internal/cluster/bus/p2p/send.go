@@ -41,7 +41,7 @@ func (m *Messenger) Send(to strategy.Node, data []byte) error {
 func (m *Messenger) receiver(node strategy.Node) (*remote, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.isClosed() {
+	if m.work.isClosed() {
 		return nil, bus.ErrClosed
 	}
 	if p := m.peers[node]; p != nil {
@@ -106,7 +106,7 @@ func (p *remote) deliver(frames []byte, n int) error {
 	}
 	l := p.link()
 	if l == nil {
-		ctx, cancel := context.WithTimeout(p.of.ctx, dialTime)
+		ctx, cancel := context.WithTimeout(p.of.work.ctx, dialTime)
 		defer cancel()
 		var err error
 		if l, err = p.connect(ctx); err != nil {
@@ -126,7 +126,7 @@ func (p *remote) giveUp() {
 	_, n := p.out.take()
 	p.mu.Unlock()
 	p.of.counts.unreachable.Add(int64(n))
-	if !p.of.isClosed() {
+	if !p.of.work.isClosed() {
 		p.of.notices.add(p.node, false)
 	}
 }
@@ -143,13 +143,13 @@ type delivery struct {
 func (m *Messenger) handIn(d delivery) bool {
 	select {
 	case m.inbox <- d:
-	case <-m.ctx.Done():
+	case <-m.work.ctx.Done():
 		return false
 	}
 	select {
 	case <-d.done:
 		return true
-	case <-m.ctx.Done():
+	case <-m.work.ctx.Done():
 		return false
 	}
 }
@@ -160,7 +160,7 @@ func (m *Messenger) Receive(ctx context.Context, f func(from strategy.Node, data
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-m.ctx.Done():
+		case <-m.work.ctx.Done():
 			return bus.ErrClosed
 		case d := <-m.inbox:
 			eachFrame(d.frames, func(data []byte) {
@@ -184,6 +184,6 @@ func (m *Messenger) slow(wait time.Duration) {
 	defer t.Stop()
 	select {
 	case <-t.C:
-	case <-m.ctx.Done():
+	case <-m.work.ctx.Done():
 	}
 }
