@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -119,14 +120,7 @@ func (x *Export) all(yield func(packed, error) bool) {
 	}
 }
 
-func (x *Export) nodes() []strategy.Node {
-	all := make([]strategy.Node, 0, len(x.writers))
-	for n := range x.writers {
-		all = append(all, n)
-	}
-	slices.Sort(all)
-	return all
-}
+func (x *Export) nodes() []strategy.Node { return slices.Sorted(maps.Keys(x.writers)) }
 
 // maxWriters is how many chunks are begun at once.
 const maxWriters = 128

@@ -72,9 +72,6 @@ func union(a, b []string) []string {
 }
 
 func isIn(sorted []string, host string) bool {
-	if len(sorted) == 0 {
-		return false
-	}
 	_, is := slices.BinarySearch(sorted, host)
 	return is
 }
