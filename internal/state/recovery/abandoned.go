@@ -61,7 +61,6 @@ func (a *abandoned) settle(f *frontier.Frontier) error {
 	return err
 }
 
-// each calls f with what is on the queue.
 func (a *abandoned) each(f func(it item.Item) error) error {
 	if a.n == 0 {
 		return nil

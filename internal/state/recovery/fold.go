@@ -221,12 +221,10 @@ func (s *State) Fold(ctx context.Context) (*transfer.Holding, error) {
 	return h, nil
 }
 
-// decided restores what seen has found to be news.
 func (s *State) decided(all []seen.Decided) error {
 	return s.news(all, func(it item.Item) { s.Views.Frontier.Restore(s.sliceOf(&it), it) })
 }
 
-// news calls f with what is to be fetched of what was decided.
 func (s *State) news(all []seen.Decided, f func(it item.Item)) error {
 	for i := range all {
 		d := entry.NewDecoder(all[i].Payload)

@@ -62,7 +62,6 @@ func (l *Lost) Pages() int64 {
 	return l.pages
 }
 
-// grown collects the record files that a batch names.
 type grown struct {
 	entry.Reader
 	marks []store.Mark
@@ -81,7 +80,6 @@ func (l *Lost) begin(batch []byte) error {
 	return err
 }
 
-// records reads of a batch which pages were fetched.
 type records struct {
 	entry.Reader
 	s *replay
@@ -205,7 +203,6 @@ func (l *Lost) forget(hosts []string) {
 	}
 }
 
-// restore lets all wait that was lost.
 func (s *State) restore(l *Lost) error {
 	if l == nil || l.n == 0 {
 		return nil
@@ -253,13 +250,11 @@ func (s *State) restore(l *Lost) error {
 
 func (l *Lost) hash(url string) uint64 { return maphash.String(l.seed, url) }
 
-// refetch reports whether a URL that waits does so because its record is lost.
 func (l *Lost) refetch(url string) bool {
 	_, is := l.waiting[l.hash(url)]
 	return is
 }
 
-// each calls f with what is in the file.
 func (l *Lost) each(f func(i int64, how byte, it *item.Item)) (err error) {
 	in, err := l.Disk.Open(l.File)
 	if err != nil {
@@ -285,7 +280,6 @@ func (l *Lost) each(f func(i int64, how byte, it *item.Item)) (err error) {
 	return nil
 }
 
-// readFrame reads the frame of an item, with its length.
 func readFrame(r *bufio.Reader, b []byte) ([]byte, error) {
 	n, err := binary.ReadUvarint(r)
 	if err != nil {

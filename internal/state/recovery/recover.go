@@ -60,7 +60,6 @@ type State struct {
 	lost      *Lost // what a dead node had fetched and nobody has; nil: all records are taken to be there
 }
 
-// A replay reads the journal into a state.
 type replay struct {
 	*State
 	// the entry at hand is older than the checkpoint: only seen and the digests may lack it
@@ -219,10 +218,8 @@ func (s *State) GivenUp(url string, tenure int) bool {
 	return s.Tenures.Of(s.slices().Of(url)) > tenure
 }
 
-// slices are those that the crawl's hosts are cut into.
 func (s *State) slices() *item.Slices { return s.Views.Frontier.Slices() }
 
-// sliceOf is the slice of its host in whose queue an item waits.
 func (s *State) sliceOf(it *item.Item) string { return s.slices().Of(it.URL) }
 
 // Fresh reports whether the crawl has not begun: it has no seeds.

@@ -17,7 +17,6 @@ func (c *clock) Replay(past time.Time) {
 	}
 }
 
-// minutes is the minute of now, or of what is replayed.
 func (c *clock) minutes() uint32 {
 	if !c.past.IsZero() {
 		return c.minute(c.past)

@@ -89,7 +89,6 @@ func (d *DB) Stats() Stats {
 	return Stats{d.tiers.View().Stats(), d.bytes(), d.merges}
 }
 
-// damaged is the error for a value that nobody has written.
 func damaged(key []byte) error { return fmt.Errorf("the value of %q: %w", key, run.ErrDamaged) }
 
 // CompactAll has a database or digests compacted until nothing is left to be done.

@@ -24,7 +24,6 @@ func (d *Digests) Each(f func(digest [20]byte, r Ref) error) error {
 	return errors.Join(all.Err(), view.Release())
 }
 
-// inMemory are the tables, the newest first.
 func (d *Digests) inMemory() (sources []run.Source) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

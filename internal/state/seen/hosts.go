@@ -12,7 +12,6 @@ import (
 	"kumo/internal/state/seen/tier"
 )
 
-// schemes are those of URLs, as these begin.
 var schemes = [...]string{"http://", "https://"}
 
 // Hosts are the first n hosts, with their ports, whose URLs begin with prefix behind their scheme, and come after those
@@ -64,7 +63,6 @@ func hostsOnDisk(first *firstHosts, view *tier.View, scheme, prefix, from string
 	return "", false, found.Err()
 }
 
-// hostsInMemory adds the hosts of what is not on the disk yet.
 func (q *queries) hostsInMemory(first *firstHosts, prefix, from string) {
 	defer q.unpin()
 	for _, t := range q.pin() {
@@ -74,7 +72,6 @@ func (q *queries) hostsInMemory(first *firstHosts, prefix, from string) {
 	}
 }
 
-// hostsOfTable adds hosts of a table from one on.
 func (q *queries) hostsOfTable(first *firstHosts, t *mem.Table, scheme, prefix, from string) {
 	w := q.arranger.order(t).From([]byte(scheme + from))
 	for n := 0; n < first.n && w.Next(); n++ {
@@ -119,7 +116,6 @@ func compareHosts(a, b string) int {
 	return cmp.Compare(a[n], '/')
 }
 
-// hostOf is the part of a URL, without its scheme, before its path.
 func hostOf(rest string) string {
 	host, _, _ := strings.Cut(rest, "/")
 	return host

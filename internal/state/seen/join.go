@@ -51,7 +51,6 @@ func (m *merger) tend(ctx context.Context, decided func([]Decided) error, all bo
 	return nil
 }
 
-// write brings the frozen part to the disk.
 func (m *merger) write(ctx context.Context) error {
 	t, pos := m.waiting()
 	if t == nil {

@@ -114,7 +114,6 @@ func (m *merger) Late() iter.Seq2[string, error] {
 	}
 }
 
-// settle decides what waits on the disk.
 func (m *merger) settle(ctx context.Context, decided func([]Decided) error) error {
 	view := m.tiers.Pin()
 	err := m.decide(ctx, view, decided)
@@ -181,7 +180,6 @@ func (m *merger) resolve(u *URL, disk entry, first uint32) {
 	m.untold = append(m.untold, Decided{*u, news})
 }
 
-// hand hands out what is decided and not yet accepted.
 func (m *merger) hand(decided func([]Decided) error) error {
 	if len(m.untold) == 0 {
 		return nil

@@ -32,7 +32,6 @@ const (
 	hasContent
 )
 
-// maxETag is the longest ETag that is kept.
 const maxETag = 256
 
 // appendMeta appends m; nothing when m says nothing.
@@ -77,7 +76,6 @@ func appendMeta(b []byte, m *Meta, born int64) []byte {
 	return b
 }
 
-// more says which of the fields there are that only some crawls or pages have.
 func (m *Meta) more() (has byte) {
 	for i, there := range []bool{m.Every > 0, m.Missing > 0, !m.Queued.IsZero(), m.Kind > 0, m.Ended, m.Tenure > 0,
 		m.From != "", m.Content != 0} {
@@ -138,7 +136,6 @@ func (m *Meta) readMore(in *decoder, has byte, born int64) {
 	}
 }
 
-// readMeta reads what appendMeta wrote.
 func readMeta(b []byte, born int64) (m Meta, ok bool) {
 	if len(b) == 0 {
 		return m, true

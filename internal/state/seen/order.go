@@ -51,7 +51,6 @@ func (a *arranger) behind(t *mem.Table) int {
 	return t.Len() - t.Order().Len()
 }
 
-// order is what is kept of a table's.
 func (a *arranger) order(t *mem.Table) *mem.Order {
 	a.parts.mu.Lock()
 	defer a.parts.mu.Unlock()

@@ -7,7 +7,6 @@ import (
 	"kumo/internal/state/seen/mem"
 )
 
-// defaultMemory is the budget of memory parts.
 const defaultMemory = 256 << 20
 
 // Parts are what of a late merge is in memory: a part that takes, and one that is frozen and waits to be merged, or is
@@ -78,7 +77,6 @@ func (p *parts) begin() (end func()) {
 	}
 }
 
-// waiting returns the frozen part and its position.
 func (p *parts) waiting() (*mem.Table, uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

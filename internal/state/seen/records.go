@@ -47,7 +47,6 @@ func (r *records) lookUpAt(url string, ref mem.Ref) (e entry, flags uint8) {
 	return e, flags
 }
 
-// judge is the news of an offer about what is known.
 func (r *records) judge(old entry, u *URL) News {
 	if news := old.judge(u.State, u.Depth); news != Nearer || r.depths {
 		return news
@@ -80,7 +79,6 @@ func meet(t *mem.Table, ref mem.Ref, url string, first uint32) mem.Ref {
 	return ref
 }
 
-// read is what a record says of a URL; nothing where there is none.
 func read(t *mem.Table, ref mem.Ref) (e entry, flags uint8) {
 	if ref == 0 {
 		return e, 0
@@ -117,7 +115,6 @@ func (r *records) updateMeta(url string, meta []byte, at uint32) {
 	t.SetWord(ref, wordMeta, uint32(t.Keep(meta)))
 }
 
-// find is what memory has of a URL. The caller holds mu.
 func (r *records) find(url string) record {
 	all := nobody()
 	for _, t := range r.tables() {

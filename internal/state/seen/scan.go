@@ -35,7 +35,6 @@ func (q *queries) Select(want func(url []byte) bool) iter.Seq2[Entry, error] {
 	return q.scanFrom(&scan{want: want}, "")
 }
 
-// A scan is what is wanted of one.
 type scan struct {
 	prefix string
 	want   func(url []byte) bool // nil: all
@@ -171,7 +170,6 @@ func (l *least) Swap(i, j int)      { l.all[i], l.all[j] = l.all[j], l.all[i] }
 func (l *least) Push(x any)         { l.all = append(l.all, x.(pair)) }
 func (l *least) Pop() any           { panic("nobody takes") }
 
-// pairs are a source in memory.
 type pairs struct {
 	all []pair
 	now pair

@@ -35,7 +35,6 @@ func (q *queries) visitedOnDisk(like func(*Meta) bool, yield func(Entry, error) 
 	return !p.ended
 }
 
-// A diskPass goes through what the disk has of visited URLs.
 type diskPass struct {
 	*queries
 	like  func(*Meta) bool

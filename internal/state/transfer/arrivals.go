@@ -49,7 +49,6 @@ func (a *arrivals) expects(t member.Transfer, seq uint64) (bool, error) {
 	return a.Unsettled.expects(t, seq)
 }
 
-// keeps are the hosts of a transfer that stay if it is dropped, with some that are added, and up to which find.
 func (a *arrivals) keeps(t member.Transfer, more []string) (all []string, finds int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

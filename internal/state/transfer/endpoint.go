@@ -177,7 +177,6 @@ func (r *Endpoint) enter(c *entry.Chunk, p *Chunk, m *mergePlan, keeps []string)
 	return whole
 }
 
-// letGo lets the hosts of a transfer go that has come whole.
 func (r *Endpoint) letGo(whole *Incoming) {
 	for _, hosts := range [][]string{r.parked[whole.Transfer], whole.Kept} { // which another transfer may have parked
 		for _, host := range hosts {
@@ -190,7 +189,6 @@ func (r *Endpoint) letGo(whole *Incoming) {
 	r.nowKept(whole.Kept, true, r.Unsettled.Partial()...)
 }
 
-// end forgets what is in hand of a transfer.
 func (r *Endpoint) end(t member.Transfer) {
 	delete(r.parked, t)
 	delete(r.met, t)

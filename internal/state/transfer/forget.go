@@ -130,7 +130,6 @@ func (f *forgetting) add(host string) error {
 	return f.flush()
 }
 
-// abandonedHosts finds hosts of which something was given up.
 func (f *forgetting) abandonedHosts() (err error) {
 	f.abandoned, err = f.abandonedOf(f.ctx, f.gone)
 	for host := range f.abandoned {
@@ -141,7 +140,6 @@ func (f *forgetting) abandonedHosts() (err error) {
 	return err
 }
 
-// waiting finds hosts where something waits.
 func (f *forgetting) waiting() error {
 	iterator := f.Frontier.Iterate(f.gone)
 	defer iterator.Close()
@@ -156,7 +154,6 @@ func (f *forgetting) waiting() error {
 	}
 }
 
-// abandonedOf are some hosts of which something was given up.
 func (r *Endpoint) abandonedOf(ctx context.Context, of func(host string) bool) (map[string]bool, error) {
 	all := map[string]bool{}
 	return all, r.Abandoned.Current(func(it item.Item) error {
@@ -191,7 +188,6 @@ func (r *Endpoint) IsAway(host string) bool {
 	return i.Away
 }
 
-// flush forgets those that were found.
 func (f *forgetting) flush() error {
 	if len(f.hosts) == 0 {
 		return f.ctx.Err()

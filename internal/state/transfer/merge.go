@@ -24,7 +24,6 @@ type mergePlan struct {
 	urls map[string]held
 }
 
-// held is how this node holds a URL.
 type held uint8
 
 const (
@@ -97,7 +96,6 @@ func (p *Chunk) urlsAt(hosts []string, pages bool) map[string]held {
 	return urls
 }
 
-// lookUp asks the URL database, which may read the disk.
 func (r *Endpoint) lookUp(m *mergePlan, url string) {
 	if entry, _, err := r.DB.Get(url); err == nil {
 		m.tell(url, heldBy(&entry.Meta))

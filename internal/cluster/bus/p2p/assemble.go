@@ -176,7 +176,6 @@ func newQUICConns(key crypto.PrivKey, limits network.ResourceManager) (*quicreus
 		quicreuse.VerifySourceAddress(func(addr net.Addr) bool { return limits.VerifySourceAddress(addr) }))
 }
 
-// assemble makes and starts a host.
 func (a assembly) assemble(key crypto.PrivKey, listen []ma.Multiaddr, limits network.ResourceManager) (_ *peerHost,
 	err error) {
 	h := &peerHost{}

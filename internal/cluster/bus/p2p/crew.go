@@ -61,7 +61,6 @@ func (n *notices) add(node strategy.Node, up bool) {
 	}
 }
 
-// run tells, until ctx ends.
 func (n *notices) run(ctx context.Context, reached, lost func(strategy.Node)) {
 	for {
 		select {

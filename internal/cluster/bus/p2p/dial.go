@@ -89,7 +89,6 @@ func (m *Messenger) dialPeer(ctx context.Context, id peer.ID, at ...ma.Multiaddr
 	return node, err
 }
 
-// reach connects a peer, and waits until there is a link.
 func (m *Messenger) reach(ctx context.Context, id peer.ID, at []ma.Multiaddr) (strategy.Node, error) {
 	a := m.await(id)
 	defer m.awaitNoMore(a)
@@ -161,7 +160,6 @@ func (m *Messenger) hasCome(p *remote) {
 	}
 }
 
-// whoIs asks who is at an address: a member proves its key, whatever it is.
 func (m *Messenger) whoIs(ctx context.Context, at ma.Multiaddr) (peer.ID, error) {
 	network, address, err := manet.DialArgs(at)
 	if err != nil || !isTCP(at) {

@@ -57,7 +57,6 @@ func (g *gater) isBanned(p peer.ID) bool {
 	return is && time.Now().Before(until)
 }
 
-// ban turns a peer away for a while.
 func (g *gater) ban(p peer.ID) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -36,7 +36,6 @@ var settle = sync.OnceFunc(func() {
 	observedaddrs.ActivationThresh = 1
 })
 
-// relayOptions bound what this node relays for others.
 func (l Limits) relayOptions() []relay.Option {
 	return []relay.Option{relay.WithResources(relay.Resources{
 		Limit:                 &relay.RelayLimit{Duration: relayedFor, Data: l.Relayed},
@@ -92,7 +91,6 @@ func (l Limits) resources() (network.ResourceManager, error) {
 		}))
 }
 
-// check says what is wrong with a configuration before anything is tried.
 func (c *Config) check() error {
 	if err := checkName(c.Name); err != nil {
 		return err

@@ -30,7 +30,6 @@ func (m *Messenger) openLAN() error {
 	return nil
 }
 
-// found is told of peers in the local network.
 type found struct{ *Messenger }
 
 // HandlePeerFound connects one, unless it is.

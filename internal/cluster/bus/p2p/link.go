@@ -34,7 +34,6 @@ type link struct {
 	parted   bool // closed by one of the nodes because it is not used; written before the stream ends
 }
 
-// notifiee has links opened on connections that this node has begun.
 func (m *Messenger) notifiee() network.Notifiee {
 	return &network.NotifyBundle{
 		ConnectedF: func(_ network.Network, c network.Conn) {
@@ -66,7 +65,6 @@ func (m *Messenger) openLink(c network.Conn) {
 	m.serve(&link{of: m, stream: s, relayed: c.Stat().Limited || isRelayed(c.RemoteMultiaddr()), ours: true})
 }
 
-// accepted has links that others have opened.
 func (m *Messenger) accepted(s network.Stream) {
 	c := s.Conn()
 	l := &link{of: m, stream: s, relayed: c.Stat().Limited || isRelayed(c.RemoteMultiaddr())}
@@ -95,7 +93,6 @@ func (m *Messenger) serve(l *link) {
 	}
 }
 
-// greet exchanges names, and makes the link one of its node's.
 func (l *link) greet() (p *remote, err error) {
 	_ = l.stream.SetDeadline(time.Now().Add(greetTime))
 	defer func() { _ = l.stream.SetDeadline(time.Time{}) }()
@@ -137,7 +134,6 @@ func readName(r io.Reader) (string, error) {
 	return string(b[1 : 1+n]), nil
 }
 
-// rank orders links of a node: the lower, the better.
 func (l *link) rank() int {
 	if l.relayed {
 		return 1
@@ -145,7 +141,6 @@ func (l *link) rank() int {
 	return 0
 }
 
-// read hands in what comes, until the link ends.
 func (l *link) read(p *remote) error {
 	m := l.of
 	r := &frameReader{from: l.stream, huge: l.huge, release: func(n int) { m.large.Release(int64(n)) }}
@@ -193,7 +188,6 @@ func (l *link) write(frames []byte) error {
 	return nil
 }
 
-// close ends the link and its connection, for a reason.
 func (l *link) close(err error) {
 	l.closing.Do(func() {
 		code := network.ConnNoError
@@ -210,7 +204,6 @@ func (l *link) close(err error) {
 	})
 }
 
-// part ends it because it is not needed.
 func (l *link) part(code network.ConnErrorCode) {
 	l.closing.Do(func() {
 		l.parted = true

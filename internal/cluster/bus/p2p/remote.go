@@ -83,7 +83,6 @@ func (m *Messenger) connected() (all []*remote) {
 	return all
 }
 
-// attach makes a link one of its node's.
 func (m *Messenger) attach(node strategy.Node, l *link) (*remote, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -117,7 +116,6 @@ func (m *Messenger) attach(node strategy.Node, l *link) (*remote, error) {
 	return p, nil
 }
 
-// errFull is a node for which there is no room.
 var errFull = errors.New("there are too many nodes")
 
 // makeRoom sees to it that one more node may be connected. mu is held.
@@ -159,7 +157,6 @@ func (m *Messenger) detach(p *remote, l *link, lost bool) {
 	m.forget(p)
 }
 
-// connect dials the node at the addresses that are known, and waits until there is a link.
 func (p *remote) connect(ctx context.Context) (*link, error) {
 	m := p.of
 	addrs := m.book.addrs(p.id)

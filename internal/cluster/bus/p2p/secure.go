@@ -66,7 +66,6 @@ func (s *security) SecureOutbound(ctx context.Context, c net.Conn, p peer.ID) (s
 	return secured, s.prove(ctx, secured, func(context.Context) error { return s.dial(secured, at) })
 }
 
-// listener has the peer prove its membership as the dialler.
 func (s *security) listener(ctx context.Context, c sec.SecureConn, wire *tap) (sec.SecureConn, error) {
 	at := meeting{dialler: c.RemotePeer(), listener: s.local, channel: wire.read.sum(wire.wrote)}
 	return c, s.prove(ctx, c, func(context.Context) error { return s.accept(c, at) })

@@ -69,7 +69,6 @@ func (p *remote) push(data []byte) bool {
 	return true
 }
 
-// carry sends what waits, and ends when nothing does.
 func (p *remote) carry() {
 	for {
 		frames, n := p.next()
@@ -120,7 +119,6 @@ func (p *remote) deliver(frames []byte, n int) error {
 	return nil
 }
 
-// giveUp drops what waits for a node that cannot be reached.
 func (p *remote) giveUp() {
 	p.mu.Lock()
 	_, n := p.out.take()
@@ -174,7 +172,6 @@ func (m *Messenger) Receive(ctx context.Context, f func(from strategy.Node, data
 	}
 }
 
-// slow waits for a peer that sends more than it may.
 func (m *Messenger) slow(wait time.Duration) {
 	if wait <= 0 {
 		return

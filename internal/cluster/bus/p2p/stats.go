@@ -2,7 +2,6 @@ package p2p
 
 import "sync/atomic"
 
-// counts are what has happened.
 type counts struct {
 	sent, received, overflow, unreachable, broken, slowed, garbage, refused, evicted atomic.Int64
 

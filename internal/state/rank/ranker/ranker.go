@@ -211,7 +211,6 @@ func (r *Ranker) Tell(u *Other, share float32) (more float32, err error) {
 	return more, nil
 }
 
-// tell notes what another node is told.
 func (r *Ranker) tell(u rank.ID, more float32) {
 	r.told.Add(u, more)
 	r.log.Told(r.fresh, linklog.Gift{To: u, Worth: more})
@@ -416,7 +415,6 @@ func (r *Ranker) standing(i int, u *URL) Standing {
 	return Standing{place, r.before[i] != unplaced && place < r.before[i]}
 }
 
-// place is where a URL belongs; as one of importance 1 if it has no number.
 func (r *Ranker) place(u rank.ID, depth int32) rank.Place {
 	if u == unnumbered {
 		return rank.PlaceOf(1)

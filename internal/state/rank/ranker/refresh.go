@@ -117,7 +117,6 @@ func (r *Ranker) moves(part int, to []Change) []Change {
 	return to
 }
 
-// waits reports whether a URL may be in a queue here.
 func (r *Ranker) waits(u rank.ID) bool {
 	return !r.fetched.has(u) && (r.told == nil || r.told.Worth(u) == 0)
 }

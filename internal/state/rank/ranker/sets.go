@@ -6,10 +6,8 @@ import (
 	"kumo/internal/state/rank/linklog"
 )
 
-// Bits are a set of URLs.
 type bits struct{ rank.Vector[uint8] }
 
-// grow makes room for all numbers below n.
 func (b *bits) grow(n int) { b.Grow(n/8 + 1) }
 
 func (b *bits) has(u rank.ID) bool { return int(u/8) < b.Len() && *b.At(u / 8)>>(u%8)&1 == 1 }

@@ -66,7 +66,6 @@ func full(runs []*handle, ratio int) []*handle {
 	return nil
 }
 
-// replace returns runs with the contiguous part old replaced by h.
 func replace(runs, old []*handle, h *handle) []*handle {
 	var out []*handle
 	if len(old) == 0 && h != nil {

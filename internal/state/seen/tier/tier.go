@@ -229,7 +229,6 @@ func (s *Set) install(edit func(*View), change func(*Manifest), fresh, old []*ha
 	return s.installAlone(edit, change, fresh, old)
 }
 
-// installAlone is install with commit held.
 func (s *Set) installAlone(edit func(*View), change func(*Manifest), fresh, old []*handle) error {
 	v := *s.View()
 	edit(&v)
