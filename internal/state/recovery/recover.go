@@ -42,7 +42,7 @@ type State struct {
 	Unexplained  map[string]entry.Candidate
 	Refused      int                  // what waited, and nobody can fetch
 	ReportedURLs map[string]bool      // what earlier runs have said to have failed with its host
-	SeedLists    []entry.SeedListMark // of seeds, and how far they were taken in
+	SeedLists    []entry.SeedListMark // of seeds, the last one last, and how far they were taken in
 	DeferredUpTo int64
 
 	UndecidedURLs []string // URLs that wait for a merge of seen
@@ -465,18 +465,12 @@ func (s *replay) Delivered(first, last uint64) {
 	}
 }
 
-// Bound gives the links that wait for other nodes, in batches that [crawl.Links.TakeLinks] and Inherit understand.
-func (s *State) Bound(f func(data []byte) error) error { return s.Links.Batches(f) }
-
 // SeedList replays how far a list was taken in.
 func (s *replay) SeedList(m entry.SeedListMark) {
 	if !s.behind {
 		s.SeedLists = entry.Marks(s.SeedLists, m)
 	}
 }
-
-// Lists says how far each list of seeds was taken in that earlier runs were given, the last one last.
-func (s *State) Lists() []entry.SeedListMark { return s.SeedLists }
 
 // isStrange reports whether what an entry of the journal says to wait is none to be fetched, and counts it.
 func (s *replay) isStrange(it *item.Item) bool {

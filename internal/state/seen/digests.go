@@ -3,10 +3,12 @@ package seen
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
+	"kumo/internal/base/varint"
 	"kumo/internal/base/vfs"
 	"kumo/internal/state/seen/mem"
 	"kumo/internal/state/seen/run"
@@ -72,10 +74,7 @@ func (d *Digests) Get(digest [20]byte) (Ref, bool, error) {
 		err = readErr
 		break
 	}
-	if releaseErr := view.Release(); err == nil {
-		err = releaseErr
-	}
-	if b == nil || err != nil {
+	if err = errors.Join(err, view.Release()); b == nil || err != nil {
 		return Ref{}, false, err
 	}
 	r, ok := readRef(b)
@@ -98,7 +97,7 @@ func (d *Digests) lookUp(key string) ([]byte, *tier.View) {
 }
 
 func readRef(b []byte) (Ref, bool) {
-	in := decoderOf(b)
+	in := varint.Reader{Rest: b}
 	r := Ref{Time: time.Unix(0, in.Int()).UTC()}
 	size := in.Uint()
 	if size&1 != 0 && !in.Bad && len(in.Rest) >= len(r.Chunked) {
@@ -120,7 +119,7 @@ func (d *Digests) Merge(ctx context.Context) error {
 	if t == nil {
 		return nil
 	}
-	src := &values{table: t, items: d.sorted(t)}
+	src := &values{walk{ctx: ctx, table: t, items: d.sorted(t)}}
 	if err := d.tiers.Add(ctx, src, nil, func(m *tier.Manifest) { m.Position = pos }); err != nil {
 		return fmt.Errorf("merge the index of digests: %w", err)
 	}
@@ -137,21 +136,13 @@ func (d *Digests) Stats() Stats {
 
 var _ run.Source = (*values)(nil)
 
-// values are a frozen part's records with their payload as value.
-type values struct {
-	table *mem.Table
-	items []mem.Item
-	ref   mem.Ref
-}
+// values are records with their payload as value.
+type values struct{ walk }
 
 func (v *values) Next() bool {
-	if len(v.items) == 0 {
+	if !v.step() {
 		return false
 	}
-	v.ref, v.items = v.items[0].Ref, v.items[1:]
+	v.value = v.table.Kept(mem.Ref(v.table.Word(v.ref, wordPayload)))
 	return true
 }
-
-func (v *values) Key() []byte   { return v.table.Key(v.ref) }
-func (v *values) Value() []byte { return v.table.Kept(mem.Ref(v.table.Word(v.ref, wordPayload))) }
-func (v *values) Err() error    { return nil }

@@ -1,6 +1,7 @@
 package seen
 
 import (
+	"context"
 	"errors"
 
 	"kumo/internal/state/seen/run"
@@ -28,7 +29,7 @@ func (d *Digests) inMemory() (sources []run.Source) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, t := range d.tables() {
-		sources = append(sources, &values{table: t, items: t.Sorted(nil)})
+		sources = append(sources, &values{walk{ctx: context.Background(), table: t, items: t.Sorted(nil)}})
 	}
 	return sources
 }

@@ -2,6 +2,7 @@ package seen
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"kumo/internal/state/seen/mem"
@@ -58,16 +59,13 @@ func (m *merger) write(ctx context.Context) error {
 	}
 	view := m.tiers.Pin()
 	items := m.sorted(t)
-	news := &joiner{ctx: ctx, table: t, items: items, disk: view.Finder()}
-	late := &putAside{ctx: ctx, table: t, items: items}
+	news := &joiner{walk: walk{ctx: ctx, table: t, items: items}, disk: view.Finder()}
+	late := &putAside{walk{ctx: ctx, table: t, items: items}}
 	err := m.tiers.Add(ctx, news, late, func(to *tier.Manifest) {
 		to.Position, to.Born = pos, m.born
 		to.Keys += news.counted + news.found
 	})
-	if closeErr := view.Release(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
+	if err := errors.Join(err, view.Release()); err != nil {
 		return err
 	}
 	m.parts.merged(func() {
@@ -81,33 +79,45 @@ func (m *merger) write(ctx context.Context) error {
 // once.
 const chunk = 1024
 
-var _ run.Source = (*joiner)(nil)
-
-// A joiner is what a frozen part says for certain, as a source for a run.
-type joiner struct {
+// A walk goes through a table's records, in the order of items, as a source for a run.
+type walk struct {
 	ctx   context.Context
 	table *mem.Table
 	items []mem.Item
-	disk  *tier.Finder
+	ref   mem.Ref // of the record at hand
+	value []byte
+	err   error
+}
 
+func (w *walk) step() bool {
+	if len(w.items) == 0 || w.err != nil {
+		return false
+	}
+	w.ref, w.items = w.items[0].Ref, w.items[1:]
+	if len(w.items)%chunk == 0 {
+		w.err = w.ctx.Err()
+	}
+	return w.err == nil
+}
+
+func (w *walk) Key() []byte   { return w.table.Key(w.ref) }
+func (w *walk) Value() []byte { return w.value }
+func (w *walk) Err() error    { return w.err }
+
+var _ run.Source = (*joiner)(nil)
+
+// A joiner is what a frozen part says for certain.
+type joiner struct {
+	walk
+	disk    *tier.Finder
 	counted int64 // keys that were known to be new
 	found   int64 // keys that turned out to be
-
-	key, value []byte
-	err        error
 }
 
 // Next goes to the next record that has something to say.
 func (j *joiner) Next() bool {
-	for len(j.items) > 0 && j.err == nil {
-		ref := j.items[0].Ref
-		j.items = j.items[1:]
-		if len(j.items)%chunk == 0 {
-			j.err = j.ctx.Err()
-		}
-		j.key = j.table.Key(ref)
-		r := load(j.table, ref)
-		flags := j.table.Flags(ref)
+	for j.step() {
+		r, flags := load(j.table, j.ref), j.table.Flags(j.ref)
 		j.count(flags)
 		if flags&pending != 0 {
 			r.entry = entry{}
@@ -127,15 +137,11 @@ func (j *joiner) count(flags uint8) {
 	if flags&uncounted == 0 {
 		return
 	}
-	old, err := look(j.disk, j.key)
+	old, err := look(j.disk, j.Key())
 	if j.err = err; old.state == Unknown {
 		j.found++
 	}
 }
-
-func (j *joiner) Key() []byte   { return j.key }
-func (j *joiner) Value() []byte { return j.value }
-func (j *joiner) Err() error    { return j.err }
 
 // load is a record in memory as it goes to the disk.
 func load(t *mem.Table, ref mem.Ref) record {

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"slices"
 
+	"kumo/internal/base/varint"
 	"kumo/internal/state/seen/mem"
 	"kumo/internal/state/seen/run"
 	"kumo/internal/state/seen/tier"
@@ -18,25 +19,14 @@ var (
 	_ run.Source = bare{}
 )
 
-// A putAside is what a frozen part does not know for certain, as a source for a run that waits: the value of a URL is
-// the length of its payload, the payload, and its record.
-type putAside struct {
-	ctx   context.Context
-	table *mem.Table
-	items []mem.Item
-	ref   mem.Ref
-	value []byte
-	err   error
-}
+// A putAside is what a frozen part does not know for certain, for a run that waits: the value of a URL is the length of
+// its payload, the payload, and its record.
+type putAside struct{ walk }
 
 // Next goes to the next URL whose news was Later.
 func (p *putAside) Next() bool {
-	for len(p.items) > 0 && p.err == nil {
-		p.ref, p.items = p.items[0].Ref, p.items[1:]
-		if len(p.items)%chunk == 0 {
-			p.err = p.ctx.Err()
-		}
-		if p.table.Flags(p.ref)&pending != 0 && p.err == nil {
+	for p.step() {
+		if p.table.Flags(p.ref)&pending != 0 {
 			r := load(p.table, p.ref)
 			r.meta = nil
 			p.value = appendLate(p.value[:0], p.table.Kept(mem.Ref(p.table.Word(p.ref, wordPayload))), &r)
@@ -46,10 +36,6 @@ func (p *putAside) Next() bool {
 	return false
 }
 
-func (p *putAside) Key() []byte   { return p.table.Key(p.ref) }
-func (p *putAside) Value() []byte { return p.value }
-func (p *putAside) Err() error    { return p.err }
-
 func appendLate(b, payload []byte, r *record) []byte {
 	b = binary.AppendUvarint(b, uint64(len(payload)))
 	return r.append(append(b, payload...))
@@ -57,7 +43,7 @@ func appendLate(b, payload []byte, r *record) []byte {
 
 // readLate reads what appendLate wrote; payload and record point into b.
 func readLate(b []byte) (payload []byte, r record, ok bool) {
-	in := decoderOf(b)
+	in := varint.Reader{Rest: b}
 	n := in.Uint()
 	if in.Bad || n > uint64(len(in.Rest)) {
 		return nil, r, false
