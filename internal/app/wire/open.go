@@ -193,7 +193,7 @@ func (o *opening) mendable(err error) error {
 // checkLists refuses to go on without seeds of which an earlier run has taken in a part: it would be a crawl of fewer
 // hosts than its settings say. Who gives another file means to, and is told.
 func (o *opening) checkLists() error {
-	lists := o.State.Lists()
+	lists := o.State.SeedLists
 	if len(lists) == 0 || lists[len(lists)-1].Done {
 		return nil
 	}

@@ -181,7 +181,7 @@ func TestTheOutboxComesBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got [][]byte
-		if err := s.Bound(func(data []byte) error { got = append(got, bytes.Clone(data)); return nil }); err != nil ||
+		if err := s.Links.Batches(func(data []byte) error { got = append(got, bytes.Clone(data)); return nil }); err != nil ||
 			!slices.EqualFunc(got, want, bytes.Equal) {
 			t.Errorf("in the next process %q wait, %v", got, err)
 		}

@@ -79,7 +79,6 @@ type Place int32
 // Steps is by how many places what is twice as important goes before.
 const Steps = 8
 
-// middle is the place of importance 1.
 const middle Place = 40 * Steps
 
 // PlaceOf is the place of an importance above 0: the same on all machines.
@@ -99,7 +98,6 @@ var eighths = [Steps - 1]float64{0.5452538663326288, 0.5946035575013605, 0.64841
 // A Lift is by how many places something beside its order makes a URL go before others; below 0, behind them.
 type Lift int16
 
-// mostLift is a factor of 2^20.
 const mostLift = 20 * Steps
 
 // LiftOf is the lift of a factor above 0 by which importance is multiplied.

@@ -17,7 +17,7 @@ import (
 
 // Chunk replays a chunk. What waits is restored with what was found; hosts owe what they owed when it came, and their
 // full delay.
-func (s replay) Chunk(c entry.Chunk) {
+func (s *replay) Chunk(c entry.Chunk) {
 	p := s.readChunk(&c)
 	if p == nil {
 		return
@@ -60,7 +60,7 @@ func (s replay) Chunk(c entry.Chunk) {
 }
 
 // readChunk reads what is taken in of a chunk; nil if it cannot, for which the state's fault is.
-func (s *State) readChunk(c *entry.Chunk) (p *transfer.Chunk) {
+func (s *replay) readChunk(c *entry.Chunk) (p *transfer.Chunk) {
 	if s.fault == nil && s.unpack == nil {
 		s.unpack, s.fault = transfer.NewChunkReader(s.Views.Frontier.Slices())
 	}
@@ -76,7 +76,7 @@ func (s *State) readChunk(c *entry.Chunk) (p *transfer.Chunk) {
 }
 
 // chunkComesAnew is told of a chunk, be it in the checkpoint, whose frontier has what waits then, or behind it.
-func (s *State) chunkComesAnew(p *transfer.Chunk) {
+func (s *replay) chunkComesAnew(p *transfer.Chunk) {
 	for i := range p.Waiting {
 		for _, it := range p.Waiting[i].Items {
 			s.comesAnew(&it)
@@ -84,7 +84,7 @@ func (s *State) chunkComesAnew(p *transfer.Chunk) {
 	}
 }
 
-func (s *State) arrive(host string, c transfer.HostTiming, kept bool) {
+func (s *replay) arrive(host string, c transfer.HostTiming, kept bool) {
 	if kept {
 		c = c.Merge(s.Views.Frontier, host)
 	}
@@ -92,7 +92,7 @@ func (s *State) arrive(host string, c transfer.HostTiming, kept bool) {
 	s.Views.Frontier.Restore(host)
 }
 
-func (s replay) TransferDropped(t member.Transfer) {
+func (s *replay) TransferDropped(t member.Transfer) {
 	if !s.behind {
 		s.keepFound()
 		gone, _ := s.Unsettled.Drop(t)
@@ -103,7 +103,7 @@ func (s replay) TransferDropped(t member.Transfer) {
 // HostsForgotten takes hosts out of what waits, in the frontier's checkpoint, behind it, and on the abandoned queue,
 // and out of transfers that are being dropped. What nobody had decided stays: it did not wait when the hosts were
 // forgotten.
-func (s replay) HostsForgotten(hosts []string) {
+func (s *replay) HostsForgotten(hosts []string) {
 	if s.behind || s.fault != nil || len(hosts) == 0 {
 		return
 	}
@@ -121,16 +121,10 @@ func (s replay) HostsForgotten(hosts []string) {
 	maps.DeleteFunc(s.waiting, func(url string, it item.Item) bool { return gone[s.sliceOf(&it)] && !s.Guessed[url] })
 	maps.DeleteFunc(s.Unexplained, func(_ string, c entry.Candidate) bool { return gone[s.sliceOf(&c.Item)] })
 	maps.DeleteFunc(s.ReportedURLs, func(url string, _ bool) bool { return gone[s.slices().Of(url)] })
-	maps.DeleteFunc(s.left, func(url string, _ int) bool { return gone[s.slices().Of(url)] })
-	if s.left != nil { // something is on the abandoned queue
-		if s.offHosts == nil {
-			s.offHosts = map[string]bool{}
-		}
-		maps.Copy(s.offHosts, gone)
-	}
+	s.abandoned.forget(gone)
 }
 
-func (s replay) EpochSettled(settled uint64) {
+func (s *replay) EpochSettled(settled uint64) {
 	if !s.behind {
 		s.Unsettled.Settle(settled)
 	}
@@ -192,12 +186,12 @@ func (s *State) Fold(ctx context.Context) (*transfer.Holding, error) {
 	if !ok {
 		return nil, transfer.ErrNoDB
 	}
-	s.behind = false
+	drop := &replay{State: s}
 	for _, t := range s.Partial() {
-		replay{s}.TransferDropped(t)
+		drop.TransferDropped(t)
 	}
-	if s.fault != nil {
-		return nil, s.fault
+	if drop.fault != nil {
+		return nil, drop.fault
 	}
 	for _, it := range s.Queue() {
 		s.Views.Frontier.Restore(s.sliceOf(&it), it)
@@ -227,12 +221,10 @@ func (s *State) Fold(ctx context.Context) (*transfer.Holding, error) {
 	return h, nil
 }
 
-// decided restores what seen has found to be news.
 func (s *State) decided(all []seen.Decided) error {
 	return s.news(all, func(it item.Item) { s.Views.Frontier.Restore(s.sliceOf(&it), it) })
 }
 
-// news calls f with what is to be fetched of what was decided.
 func (s *State) news(all []seen.Decided, f func(it item.Item)) error {
 	for i := range all {
 		d := entry.NewDecoder(all[i].Payload)

@@ -62,7 +62,6 @@ func (l *Lost) Pages() int64 {
 	return l.pages
 }
 
-// grown collects the record files that a batch names.
 type grown struct {
 	entry.Reader
 	marks []store.Mark
@@ -81,19 +80,9 @@ func (l *Lost) begin(batch []byte) error {
 	return err
 }
 
-// early reads of a batch that the views have only what it says of records. A log that is not cut short up to its
-// checkpoint has some.
-func (s *State) early(batch []byte) error {
-	if s.lost == nil {
-		return nil
-	}
-	return cmp.Or(s.lost.begin(batch), entry.Read(batch, records{entry.Nobody(), s}), s.fault)
-}
-
-// records reads of a batch which pages were fetched.
 type records struct {
 	entry.Reader
-	s *State
+	s *replay
 }
 
 func (r records) Done(v entry.Done) { r.s.mayLose(&v) }
@@ -110,7 +99,7 @@ func (r records) Chunk(c entry.Chunk) {
 }
 
 // mayLose keeps what a visit has brought to be fetched again if its record is gone, and reports whether it is.
-func (s *State) mayLose(v *entry.Done) bool {
+func (s *replay) mayLose(v *entry.Done) bool {
 	if !s.lost.has(v) {
 		return false
 	}
@@ -151,7 +140,7 @@ func (l *Lost) isFull() bool { return len(l.digests) >= cmp.Or(l.most, mostDiges
 // lose keeps the item of a visited URL whose record is gone. Where the frontier has it on the disk it stays there, and
 // is kept beside that in case its host goes to another node: for then all that waits there goes. A checkpoint that is
 // newer than the visit has it no longer.
-func (s *State) lose(url string) error {
+func (s *replay) lose(url string) error {
 	it, waits := s.waiting[url]
 	if waits {
 		delete(s.waiting, url)
@@ -177,7 +166,7 @@ func (s *State) lose(url string) error {
 
 // comesAnew is told of an item that comes to wait, perhaps of a page that was fetched before: it is fetched once, and
 // not also because an earlier record of it is lost.
-func (s *State) comesAnew(it *item.Item) {
+func (s *replay) comesAnew(it *item.Item) {
 	if l := s.lost; l != nil && l.n > 0 && (it.Recrawl || it.Again) && s.fault == nil {
 		s.fault = l.keep(it, isAnew)
 	}
@@ -214,7 +203,6 @@ func (l *Lost) forget(hosts []string) {
 	}
 }
 
-// restore lets all wait that was lost.
 func (s *State) restore(l *Lost) error {
 	if l == nil || l.n == 0 {
 		return nil
@@ -262,13 +250,11 @@ func (s *State) restore(l *Lost) error {
 
 func (l *Lost) hash(url string) uint64 { return maphash.String(l.seed, url) }
 
-// refetch reports whether a URL that waits does so because its record is lost.
 func (l *Lost) refetch(url string) bool {
 	_, is := l.waiting[l.hash(url)]
 	return is
 }
 
-// each calls f with what is in the file.
 func (l *Lost) each(f func(i int64, how byte, it *item.Item)) (err error) {
 	in, err := l.Disk.Open(l.File)
 	if err != nil {
@@ -294,7 +280,6 @@ func (l *Lost) each(f func(i int64, how byte, it *item.Item)) (err error) {
 	return nil
 }
 
-// readFrame reads the frame of an item, with its length.
 func readFrame(r *bufio.Reader, b []byte) ([]byte, error) {
 	n, err := binary.ReadUvarint(r)
 	if err != nil {

@@ -35,21 +35,14 @@ type State struct {
 	Checkpoint []store.Mark // the same, as the last checkpoint has them
 	Stats      *stats.Counter
 
-	Views Views
-	// the entry at hand is older than the checkpoint: only seen and the digests may lack it
-	behind  bool
+	Views   Views
 	waiting map[string]item.Item // found since the checkpoint
 	Guessed map[string]bool      // of these, that nobody had decided when they were met
 	// URLs that are left out, but nobody had decided that when they were met, nor said why
-	Unexplained map[string]entry.Candidate
-	// what left the abandoned queue, or else the frontier's checkpoint, since; nil where nothing is on the abandoned queue
-	left         map[string]int
-	offShelf     map[string]bool      // what is in the abandoned queue's file and left
-	onShelf      int                  // what is there and did not
+	Unexplained  map[string]entry.Candidate
 	Refused      int                  // what waited, and nobody can fetch
 	ReportedURLs map[string]bool      // what earlier runs have said to have failed with its host
-	SeedLists    []entry.SeedListMark // of seeds, and how far they were taken in
-	marks        map[string]int64
+	SeedLists    []entry.SeedListMark // of seeds, the last one last, and how far they were taken in
 	DeferredUpTo int64
 
 	UndecidedURLs []string // URLs that wait for a merge of seen
@@ -63,13 +56,19 @@ type State struct {
 	Traps *traps.State // what was learnt of patterns of URLs; nil if nothing
 
 	Unsettled transfer.Unsettled // of hosts, from other nodes
-	foundAt   map[string]bool    // hosts at which something was found while transfers were under way; see keepFound
-	// hosts that were forgotten, so that what the abandoned queue's file has of them counts no longer
-	offHosts map[string]bool
-	at       time.Time // when the entries at hand were put
-	unpack   *transfer.ChunkReader
-	lost     *Lost // what a dead node had fetched and nobody has; nil: all records are taken to be there
-	fault    error // why the entry at hand cannot be replayed
+	abandoned abandoned
+	lost      *Lost // what a dead node had fetched and nobody has; nil: all records are taken to be there
+}
+
+type replay struct {
+	*State
+	// the entry at hand is older than the checkpoint: only seen and the digests may lack it
+	behind  bool
+	marks   map[string]int64
+	foundAt map[string]bool // hosts at which something was found while transfers were under way; see keepFound
+	at      time.Time       // when the entries at hand were put
+	unpack  *transfer.ChunkReader
+	fault   error // why the entry at hand cannot be replayed
 }
 
 // Recover reads what the views do not have from the journal, into them.
@@ -84,10 +83,11 @@ func recoverBy(j journal.Journal, v Views, lost *Lost, after func(*State, journa
 	}
 	s := &State{Stats: stats.New(), Views: v, Links: entry.Links{}, waiting: map[string]item.Item{},
 		Guessed:     map[string]bool{},
-		Unexplained: map[string]entry.Candidate{}, ReportedURLs: map[string]bool{}, marks: map[string]int64{},
-		Tenures: Tenures{},
+		Unexplained: map[string]entry.Candidate{}, ReportedURLs: map[string]bool{}, Tenures: Tenures{},
 		Cookies: cookies.NewJar(cookies.Config{}), lost: lost}
-	at, err := s.readNote(v.Note)
+	s.abandoned.file = v.Abandoned
+	to := &replay{State: s, marks: map[string]int64{}}
+	at, err := to.readNote(v.Note)
 	if err != nil {
 		return nil, err
 	}
@@ -96,23 +96,27 @@ func recoverBy(j journal.Journal, v Views, lost *Lost, after func(*State, journa
 		return nil, err
 	}
 	err = j.Replay(from, func(batch []byte, end journal.Position) error {
-		if s.behind = end <= at; end <= from { // which was not asked for
-			return s.early(batch)
+		to.behind = end <= at
+		if end <= from { // which was not asked for; a log that is not cut short up to its checkpoint has some
+			if lost == nil {
+				return nil
+			}
+			return cmp.Or(lost.begin(batch), entry.Read(batch, records{entry.Nobody(), to}), to.fault)
 		}
-		if err := cmp.Or(lost.begin(batch), entry.Read(batch, replay{s}), s.fault); err != nil {
+		if err := cmp.Or(lost.begin(batch), entry.Read(batch, to), to.fault); err != nil {
 			return err
 		}
 		return after(s, end)
 	})
-	replay{s}.Time(time.Time{})
-	s.keepFound()
+	to.Time(time.Time{})
+	to.keepFound()
 	if err == nil {
-		err = s.sortLeft()
+		err = s.abandoned.settle(v.Frontier)
 	}
 	if err != nil {
 		return nil, err
 	}
-	for name, length := range s.marks {
+	for name, length := range to.marks {
 		s.Marks = append(s.Marks, store.Mark{Name: name, Length: length})
 	}
 	return s, nil
@@ -143,7 +147,7 @@ func replayFrom(end, checkpoint journal.Position, v Views) (journal.Position, er
 }
 
 // readNote begins with the checkpoint's note, and returns its position.
-func (s *State) readNote(text []byte) (journal.Position, error) {
+func (s *replay) readNote(text []byte) (journal.Position, error) {
 	if len(text) == 0 {
 		return 0, nil
 	}
@@ -188,57 +192,16 @@ func (s *State) readNote(text []byte) (journal.Position, error) {
 		if s.Views.Abandoned == nil {
 			return 0, errors.New("the checkpoint wants what was given up")
 		}
-		s.left = map[string]int{}
+		s.abandoned.left = map[string]int{}
 	}
 	return n.Position, nil
 }
 
-// sortLeft finds out which URLs left the abandoned queue. The others left the frontier's checkpoint.
-func (s *State) sortLeft() error {
-	if s.left == nil {
-		return nil
-	}
-	s.offShelf = map[string]bool{}
-	err := s.Views.Abandoned.Each(func(it item.Item) error {
-		if s.offHosts[s.sliceOf(&it)] {
-			return nil
-		}
-		switch s.left[it.URL] {
-		case 0:
-			s.onShelf++
-			return nil
-		case 1:
-			delete(s.left, it.URL)
-		default:
-			s.left[it.URL]--
-		}
-		s.offShelf[it.URL] = true
-		return nil
-	})
-	for url, n := range s.left {
-		for range n {
-			s.Views.Frontier.Suppress(url)
-		}
-	}
-	s.left = nil
-	return err
-}
-
 // EachAbandoned calls f with what is on the abandoned queue.
-func (s *State) EachAbandoned(f func(it item.Item) error) error {
-	if s.onShelf == 0 {
-		return nil
-	}
-	return s.Views.Abandoned.Each(func(it item.Item) error {
-		if s.offShelf[it.URL] || s.offHosts[s.sliceOf(&it)] {
-			return nil
-		}
-		return f(it)
-	})
-}
+func (s *State) EachAbandoned(f func(it item.Item) error) error { return s.abandoned.each(f) }
 
 // Waiting is the number of URLs that wait.
-func (s *State) Waiting() int { return len(s.waiting) + s.onShelf + s.Views.Frontier.Counts().URLs }
+func (s *State) Waiting() int { return len(s.waiting) + s.abandoned.n + s.Views.Frontier.Counts().URLs }
 
 // Known is the number of URLs ever met within reach.
 func (s *State) Known() int { return int(s.Views.Seen.Len()) }
@@ -255,10 +218,8 @@ func (s *State) GivenUp(url string, tenure int) bool {
 	return s.Tenures.Of(s.slices().Of(url)) > tenure
 }
 
-// slices are those that the crawl's hosts are cut into.
 func (s *State) slices() *item.Slices { return s.Views.Frontier.Slices() }
 
-// sliceOf is the slice of its host in whose queue an item waits.
 func (s *State) sliceOf(it *item.Item) string { return s.slices().Of(it.URL) }
 
 // Fresh reports whether the crawl has not begun: it has no seeds.
@@ -275,17 +236,14 @@ func (s *State) CheckAge() error {
 	return nil
 }
 
-// replay is a state as the reader of entries.
-type replay struct{ *State }
-
-func (s replay) Time(t time.Time) {
+func (s *replay) Time(t time.Time) {
 	s.at = t
 	if db, ok := s.Views.Seen.(*seen.DB); ok {
 		db.Replay(t)
 	}
 }
 
-func (s replay) Found(it item.Item) {
+func (s *replay) Found(it item.Item) {
 	if s.isStrange(&it) {
 		return
 	}
@@ -298,14 +256,14 @@ func (s replay) Found(it item.Item) {
 	s.wait(it)
 }
 
-func (s replay) Cookie(c cookies.Cookie) {
+func (s *replay) Cookie(c cookies.Cookie) {
 	if !s.behind {
 		s.Cookies.Import(c)
 	}
 }
 
 // wait lets a URL wait that was found here.
-func (s *State) wait(it item.Item) {
+func (s *replay) wait(it item.Item) {
 	s.waiting[it.URL] = it
 	delete(s.Guessed, it.URL)
 	if len(s.Unsettled.Coming) == 0 {
@@ -318,7 +276,7 @@ func (s *State) wait(it item.Item) {
 }
 
 // keepFound keeps hosts of transfers under way at which something was found, as the engine does at once.
-func (s *State) keepFound() {
+func (s *replay) keepFound() {
 	if len(s.foundAt) > 0 {
 		s.Unsettled.Keep(slices.Sorted(maps.Keys(s.foundAt)))
 		s.foundAt = nil
@@ -335,7 +293,7 @@ func (s *State) dropGuess(url string) {
 
 // Undecided offers again what a merge has yet to decide, or has decided in words of the journal that follow: the merge
 // may have been broken off after these, once or more often, and then seen is behind the frontier's checkpoint.
-func (s replay) Undecided(payload string) {
+func (s *replay) Undecided(payload string) {
 	d := entry.NewDecoder([]byte(payload))
 	c := d.Candidate()
 	if d.Bad || s.isStrange(&c.Item) {
@@ -361,7 +319,7 @@ func (s *State) know(url string, depth int32, state seen.State) {
 }
 
 // leave takes a URL out of what waits, in the frontier's checkpoint or behind it.
-func (s *State) leave(url string) {
+func (s *replay) leave(url string) {
 	if s.behind {
 		s.dropGuess(url) // it was decided, and is done
 		return
@@ -370,14 +328,14 @@ func (s *State) leave(url string) {
 		delete(s.waiting, url)
 		return
 	}
-	if s.left != nil {
-		s.left[url]++
+	if s.abandoned.left != nil {
+		s.abandoned.left[url]++
 		return
 	}
 	s.Views.Frontier.Suppress(url)
 }
 
-func (s replay) Done(v entry.Done) {
+func (s *replay) Done(v entry.Done) {
 	if s.mayLose(&v) {
 		return
 	}
@@ -392,21 +350,17 @@ func (s replay) Done(v entry.Done) {
 	}
 }
 
-func (s replay) Skip(k page.Skip) {
+func (s *replay) Skip(k page.Skip) {
 	s.know(k.URL, int32(k.Depth), seen.Known)
 	delete(s.Unexplained, k.URL)
 	s.leave(k.URL)
-	s.skipped(k)
-}
-
-func (s *State) skipped(k page.Skip) {
 	if !s.behind {
 		s.Stats.Skipped(k.Rule)
 	}
 }
 
 // Recrawl puts a URL that was visited back among those that wait.
-func (s replay) Recrawl(queued time.Time, it item.Item) {
+func (s *replay) Recrawl(queued time.Time, it item.Item) {
 	if s.isStrange(&it) {
 		return
 	}
@@ -417,14 +371,14 @@ func (s replay) Recrawl(queued time.Time, it item.Item) {
 	}
 }
 
-func (s replay) Due(url string, m seen.Meta) {
+func (s *replay) Due(url string, m seen.Meta) {
 	if db, ok := s.Views.Seen.(*seen.DB); ok {
 		db.UpdateMeta(url, m)
 	}
 }
 
 // Reported keeps a URL waiting that was given up with its host.
-func (s replay) Reported(url string) {
+func (s *replay) Reported(url string) {
 	if it, ok := s.waiting[url]; ok {
 		it.Told = true
 		s.waiting[url] = it
@@ -434,42 +388,44 @@ func (s replay) Reported(url string) {
 }
 
 // SkippedNew does not touch what waits: another link may have brought the URL in at the same time.
-func (s replay) SkippedNew(k page.Skip) {
+func (s *replay) SkippedNew(k page.Skip) {
 	s.Deferred(k)
-	s.skipped(k)
+	if !s.behind {
+		s.Stats.Skipped(k.Rule)
+	}
 }
 
-func (s replay) SkippedWaiting(k page.Skip) {
+func (s *replay) SkippedWaiting(k page.Skip) {
 	s.leave(k.URL)
 	s.SkippedNew(k)
 }
 
-func (s replay) Nearer(url string, depth int32) { s.know(url, depth, seen.Known) }
+func (s *replay) Nearer(url string, depth int32) { s.know(url, depth, seen.Known) }
 
-func (s replay) Counters(n stats.Sums) {
+func (s *replay) Counters(n stats.Sums) {
 	if !s.behind {
 		s.Stats.Restore(n)
 	}
 }
 
-func (s replay) Deferred(k page.Skip) {
+func (s *replay) Deferred(k page.Skip) {
 	s.know(k.URL, int32(k.Depth), seen.Deferred)
 	delete(s.Unexplained, k.URL)
 }
 
-func (s replay) DeferredRead(upTo int64) {
+func (s *replay) DeferredRead(upTo int64) {
 	if !s.behind {
 		s.DeferredUpTo = upTo
 	}
 }
 
-func (s replay) Mark(m store.Mark) {
+func (s *replay) Mark(m store.Mark) {
 	if !s.behind {
 		s.marks[m.Name] = m.Length
 	}
 }
 
-func (s replay) OffHost(host string, n int64) {
+func (s *replay) OffHost(host string, n int64) {
 	if !s.behind {
 		s.Stats.OffHost(host, n)
 	}
@@ -487,7 +443,7 @@ func (s *State) Queue() []item.Item {
 	return all
 }
 
-func (s replay) TransfersDone(all []member.Transfer) {
+func (s *replay) TransfersDone(all []member.Transfer) {
 	if !s.behind {
 		s.Unsettled.Went = append(s.Unsettled.Went, all...)
 	}
@@ -497,33 +453,27 @@ func (s replay) TransfersDone(all []member.Transfer) {
 func (s *State) Went() []member.Transfer { return slices.Clone(s.Unsettled.Went) }
 
 // Outgoing is told of links that were put into the outbox. Those that a checkpoint found there come again behind it.
-func (s replay) Outgoing(number uint64, link string) {
+func (s *replay) Outgoing(number uint64, link string) {
 	if !s.behind {
 		s.Links[number] = link
 	}
 }
 
-func (s replay) Delivered(first, last uint64) {
+func (s *replay) Delivered(first, last uint64) {
 	if !s.behind {
 		s.Links.Delivered(first, last)
 	}
 }
 
-// Bound gives the links that wait for other nodes, in batches that [crawl.Links.TakeLinks] and Inherit understand.
-func (s *State) Bound(f func(data []byte) error) error { return s.Links.Batches(f) }
-
 // SeedList replays how far a list was taken in.
-func (s replay) SeedList(m entry.SeedListMark) {
+func (s *replay) SeedList(m entry.SeedListMark) {
 	if !s.behind {
 		s.SeedLists = entry.Marks(s.SeedLists, m)
 	}
 }
 
-// Lists says how far each list of seeds was taken in that earlier runs were given, the last one last.
-func (s *State) Lists() []entry.SeedListMark { return s.SeedLists }
-
 // isStrange reports whether what an entry of the journal says to wait is none to be fetched, and counts it.
-func (s *State) isStrange(it *item.Item) bool {
+func (s *replay) isStrange(it *item.Item) bool {
 	if frontier.Belongs(it.Host(), it.URL) {
 		return false
 	}
@@ -535,5 +485,5 @@ func (s *State) isStrange(it *item.Item) bool {
 
 // Release lets go of what an engine has taken over: it is large, and the state may live on.
 func (s *State) Release() {
-	s.waiting, s.Guessed, s.Unexplained, s.UndecidedURLs, s.offShelf, s.onShelf, s.Links = nil, nil, nil, nil, nil, 0, nil
+	s.waiting, s.Guessed, s.Unexplained, s.UndecidedURLs, s.Links, s.abandoned = nil, nil, nil, nil, nil, abandoned{}
 }

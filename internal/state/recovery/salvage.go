@@ -18,7 +18,6 @@ type Salvage struct {
 	Roots int64                // how long the file of roots was
 }
 
-// salvaged is a Salvage as the reader of entries.
 type salvaged struct {
 	*Salvage
 	entry.Reader

@@ -31,7 +31,7 @@ func tenant(host string) uint64 {
 }
 
 // Dispatched is Found for a URL whose host had been given away before.
-func (s replay) Dispatched(tenure int, it item.Item) {
+func (s *replay) Dispatched(tenure int, it item.Item) {
 	if s.isStrange(&it) {
 		return
 	}
@@ -40,10 +40,10 @@ func (s replay) Dispatched(tenure int, it item.Item) {
 }
 
 // Ended notes that a URL is done; an entry beside it takes it out of what waits.
-func (s replay) Ended(url string) { s.Due(url, seen.Meta{Ended: true}) }
+func (s *replay) Ended(url string) { s.Due(url, seen.Meta{Ended: true}) }
 
 // HostsReleased is told before HostsForgotten.
-func (s replay) HostsReleased(hosts []string) {
+func (s *replay) HostsReleased(hosts []string) {
 	if s.behind {
 		return
 	}
@@ -52,4 +52,4 @@ func (s replay) HostsReleased(hosts []string) {
 	}
 }
 
-var _ entry.Reader = replay{}
+var _ entry.Reader = (*replay)(nil)

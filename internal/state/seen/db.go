@@ -3,11 +3,9 @@ package seen
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"kumo/internal/base/vfs"
-	"kumo/internal/state/seen/mem"
 	"kumo/internal/state/seen/run"
 	"kumo/internal/state/seen/tier"
 )
@@ -30,24 +28,11 @@ type Config struct {
 // do; when the frontier has run dry, Freeze and Settle. Those who offer call Room before, which keeps memory within its
 // bound.
 type DB struct {
-	parts
-	cfg    Config
-	tiers  *tier.Set
-	born   int64       // Unix seconds
-	unborn bool        // no manifest has said so yet
-	past   time.Time   // of what is replayed; zero: now
-	known  int64       // guarded by parts.mu
-	may    []maybe     // of one Offer; guarded by parts.mu
-	probes []run.Probe // of one Offer; guarded by parts.mu
-
-	searches []mem.Search // of one Offer; guarded by parts.mu
-	merges   int64        // guarded by parts.mu
-	ordering sync.Mutex   // held by who puts what is in memory in order
-	// closed when what is in memory is in order, nearly all; nil: nobody is about it; guarded by parts.mu
-	arranging chan struct{}
-	busy      sync.Mutex
-	untold    []Decided // entered as known, and not yet accepted by whom it is told; guarded by busy
-	relies    uint64    // where what was decided is in the journal; guarded by busy
+	*records
+	*offers
+	*queries
+	*arranger
+	*merger
 }
 
 // Open opens the database in dir, which it makes when there is none.
@@ -67,18 +52,11 @@ func Open(disk vfs.FS, dir string, cfg Config) (*DB, error) {
 	if unborn {
 		m.Born = cfg.Now().Unix()
 	}
-	return &DB{parts: newParts(cfg.Memory), cfg: cfg, tiers: tiers, born: m.Born, unborn: unborn, known: m.Keys}, nil
+	clock := clock{now: cfg.Now, born: m.Born, unborn: unborn}
+	r := &records{store: newStore(tiers, cfg.Memory), clock: clock, depths: cfg.Depths, known: m.Keys}
+	a := &arranger{parts: &r.parts}
+	return &DB{r, &offers{records: r}, &queries{r, a}, a, &merger{records: r, share: int64(cfg.Share)}}, nil
 }
-
-// Close closes the database's files. What is only in memory is not written: the journal has it.
-func (d *DB) Close() error {
-	d.busy.Lock()
-	defer d.busy.Unlock()
-	return d.tiers.Close()
-}
-
-// Position is the journal position that the disk includes.
-func (d *DB) Position() uint64 { return d.tiers.Manifest().Position }
 
 // Relies is the journal position that the disk relies on: URLs of which it has been decided that they are news no
 // longer wait there, as the journal has them up to this position, which may be behind Position.
@@ -87,8 +65,8 @@ func (d *DB) Relies() uint64 {
 	return max(m.Position, m.Relies)
 }
 
-// Rely says, while news is told to who has asked for it, up to which position the journal has that news for good.
-func (d *DB) Rely(at uint64) { d.relies = max(d.relies, at) }
+// Waiting is the number of offers that wait on the disk to be decided.
+func (d *DB) Waiting() int64 { return d.tiers.View().Stats().Waiting }
 
 // Len is the number of URLs that were offered, but for those that a merge has yet to decide.
 func (d *DB) Len() int64 {
@@ -111,24 +89,6 @@ func (d *DB) Stats() Stats {
 	return Stats{d.tiers.View().Stats(), d.bytes(), d.merges}
 }
 
-// Replay lets what follows have been met at an earlier time, which a journal tells; a zero time ends that. Nobody else
-// may use the database meanwhile.
-func (d *DB) Replay(past time.Time) {
-	if d.past = past; d.unborn && !past.IsZero() {
-		d.born, d.unborn = min(d.born, past.Unix()), false
-	}
-}
-
-// minutes is the time in minutes since the database was made.
-func (d *DB) minutes() uint32 {
-	now := d.past
-	if now.IsZero() {
-		now = d.cfg.Now()
-	}
-	return uint32(max(now.Unix()-d.born, 0) / 60)
-}
-
-// damaged is the error for a value that nobody has written.
 func damaged(key []byte) error { return fmt.Errorf("the value of %q: %w", key, run.ErrDamaged) }
 
 // CompactAll has a database or digests compacted until nothing is left to be done.

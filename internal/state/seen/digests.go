@@ -3,11 +3,12 @@ package seen
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
+	"kumo/internal/base/varint"
 	"kumo/internal/base/vfs"
 	"kumo/internal/state/seen/mem"
 	"kumo/internal/state/seen/run"
@@ -28,9 +29,7 @@ type Ref struct {
 // memory does not know and a filter does not rule it out, it reads one block of a file. Like [DB] it is merged, and
 // each merge is a checkpoint. Its methods may be called by many goroutines at once.
 type Digests struct {
-	parts
-	tiers *tier.Set
-	busy  sync.Mutex
+	store
 }
 
 // OpenDigests opens the index in dir, which it makes when there is none. Depths and Now of cfg say nothing here.
@@ -40,7 +39,7 @@ func OpenDigests(disk vfs.FS, dir string, cfg Config) (*Digests, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open index of digests %s: %w", dir, err)
 	}
-	return &Digests{parts: newParts(cfg.Memory), tiers: tiers}, nil
+	return &Digests{newStore(tiers, cfg.Memory)}, nil
 }
 
 // Put enters a body.
@@ -75,10 +74,7 @@ func (d *Digests) Get(digest [20]byte) (Ref, bool, error) {
 		err = readErr
 		break
 	}
-	if releaseErr := view.Release(); err == nil {
-		err = releaseErr
-	}
-	if b == nil || err != nil {
+	if err = errors.Join(err, view.Release()); b == nil || err != nil {
 		return Ref{}, false, err
 	}
 	r, ok := readRef(b)
@@ -92,10 +88,7 @@ func (d *Digests) Get(digest [20]byte) (Ref, bool, error) {
 func (d *Digests) lookUp(key string) ([]byte, *tier.View) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, t := range []*mem.Table{d.active, d.frozen} {
-		if t == nil {
-			continue
-		}
+	for _, t := range d.tables() {
 		if ref := t.Find(key); ref != 0 {
 			return slices.Clone(t.Kept(mem.Ref(t.Word(ref, wordPayload)))), &tier.View{}
 		}
@@ -104,7 +97,7 @@ func (d *Digests) lookUp(key string) ([]byte, *tier.View) {
 }
 
 func readRef(b []byte) (Ref, bool) {
-	in := decoderOf(b)
+	in := varint.Reader{Rest: b}
 	r := Ref{Time: time.Unix(0, in.Int()).UTC()}
 	size := in.Uint()
 	if size&1 != 0 && !in.Bad && len(in.Rest) >= len(r.Chunked) {
@@ -126,19 +119,13 @@ func (d *Digests) Merge(ctx context.Context) error {
 	if t == nil {
 		return nil
 	}
-	src := &values{table: t, items: d.sorted(t)}
+	src := &values{walk{ctx: ctx, table: t, items: d.sorted(t)}}
 	if err := d.tiers.Add(ctx, src, nil, func(m *tier.Manifest) { m.Position = pos }); err != nil {
 		return fmt.Errorf("merge the index of digests: %w", err)
 	}
 	d.parts.merged(func() {})
 	return nil
 }
-
-// Compact merges files of about one size into one where there are enough of them, and reports whether there were.
-func (d *Digests) Compact(ctx context.Context) (bool, error) { return d.tiers.Compact(ctx) }
-
-// Position is the journal position that the disk includes.
-func (d *Digests) Position() uint64 { return d.tiers.Manifest().Position }
 
 // Stats counts what the index takes.
 func (d *Digests) Stats() Stats {
@@ -147,30 +134,15 @@ func (d *Digests) Stats() Stats {
 	return Stats{Stats: d.tiers.View().Stats(), Parts: d.bytes()}
 }
 
-// Close closes the files. What is only in memory is not written: the journal has it.
-func (d *Digests) Close() error {
-	d.busy.Lock()
-	defer d.busy.Unlock()
-	return d.tiers.Close()
-}
-
 var _ run.Source = (*values)(nil)
 
-// values are a frozen part's records with their payload as value.
-type values struct {
-	table *mem.Table
-	items []mem.Item
-	ref   mem.Ref
-}
+// values are records with their payload as value.
+type values struct{ walk }
 
 func (v *values) Next() bool {
-	if len(v.items) == 0 {
+	if !v.step() {
 		return false
 	}
-	v.ref, v.items = v.items[0].Ref, v.items[1:]
+	v.value = v.table.Kept(mem.Ref(v.table.Word(v.ref, wordPayload)))
 	return true
 }
-
-func (v *values) Key() []byte   { return v.table.Key(v.ref) }
-func (v *values) Value() []byte { return v.table.Kept(mem.Ref(v.table.Word(v.ref, wordPayload))) }
-func (v *values) Err() error    { return nil }

@@ -12,14 +12,13 @@ import (
 	"kumo/internal/state/seen/tier"
 )
 
-// schemes are those of URLs, as these begin.
 var schemes = [...]string{"http://", "https://"}
 
 // Hosts are the first n hosts, with their ports, whose URLs begin with prefix behind their scheme, and come after those
 // of the host after ("": from the first on), in the order of their URLs. It looks for the next host behind each one's
 // URLs, so that hosts with millions of URLs cost no more than others. What is in memory it has as far as Arrange has
 // put it in order.
-func (d *DB) Hosts(prefix, after string, n int) ([]string, error) {
+func (q *queries) Hosts(prefix, after string, n int) ([]string, error) {
 	if n <= 0 {
 		return nil, nil
 	}
@@ -28,8 +27,8 @@ func (d *DB) Hosts(prefix, after string, n int) ([]string, error) {
 		from = max(from, behind(after))
 	}
 	first := firstHosts{n: n}
-	d.hostsInMemory(&first, prefix, from)
-	view := d.tiers.Pin()
+	q.hostsInMemory(&first, prefix, from)
+	view := q.tiers.Pin()
 	defer view.Release() //nolint:errcheck // what was read is right all the same
 	for _, scheme := range schemes {
 		for at, more := from, true; more; {
@@ -47,11 +46,7 @@ const skipped = 64
 
 // hostsOnDisk adds hosts from one on. It returns where to look for the next if there may be more.
 func hostsOnDisk(first *firstHosts, view *tier.View, scheme, prefix, from string) (next string, more bool, err error) {
-	sources := view.Scan([]byte(scheme + from))
-	for _, s := range view.Waiting().Scan([]byte(scheme + from)) {
-		sources = append(sources, bare{s})
-	}
-	found := run.Merge(fold, sources...)
+	found := run.Merge(fold, onDisk(view, scheme+from)...)
 	host, same := "", 0
 	for found.Next() {
 		rest, is := bytes.CutPrefix(found.Key(), []byte(scheme))
@@ -68,22 +63,17 @@ func hostsOnDisk(first *firstHosts, view *tier.View, scheme, prefix, from string
 	return "", false, found.Err()
 }
 
-// hostsInMemory adds the hosts of what is not on the disk yet.
-func (d *DB) hostsInMemory(first *firstHosts, prefix, from string) {
-	defer d.unpinTables()
-	for _, t := range d.pinTables() {
-		if t == nil {
-			continue
-		}
+func (q *queries) hostsInMemory(first *firstHosts, prefix, from string) {
+	defer q.unpin()
+	for _, t := range q.pin() {
 		for _, scheme := range schemes {
-			d.hostsOfTable(first, t, scheme, prefix, from)
+			q.hostsOfTable(first, t, scheme, prefix, from)
 		}
 	}
 }
 
-// hostsOfTable adds hosts of a table from one on.
-func (d *DB) hostsOfTable(first *firstHosts, t *mem.Table, scheme, prefix, from string) {
-	w := d.order(t).From([]byte(scheme + from))
+func (q *queries) hostsOfTable(first *firstHosts, t *mem.Table, scheme, prefix, from string) {
+	w := q.arranger.order(t).From([]byte(scheme + from))
 	for n := 0; n < first.n && w.Next(); n++ {
 		rest, is := bytes.CutPrefix(w.Key(), []byte(scheme))
 		if !is || !bytes.HasPrefix(rest, []byte(prefix)) || first.end != "" && string(rest) >= first.end {
@@ -126,7 +116,6 @@ func compareHosts(a, b string) int {
 	return cmp.Compare(a[n], '/')
 }
 
-// hostOf is the part of a URL, without its scheme, before its path.
 func hostOf(rest string) string {
 	host, _, _ := strings.Cut(rest, "/")
 	return host

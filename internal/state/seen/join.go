@@ -2,6 +2,7 @@ package seen
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"kumo/internal/state/seen/mem"
@@ -9,12 +10,20 @@ import (
 	"kumo/internal/state/seen/tier"
 )
 
+// A merger brings memory to the disk, and decides what waits there.
+type merger struct {
+	*records
+	share  int64
+	untold []Decided // in memory, and not accepted by the caller yet; guarded by busy
+	relies uint64    // the journal has what was decided up to here; guarded by busy
+}
+
 // Merge writes the frozen part to the disk, in one sequential pass, and makes the new state durable: Position becomes
 // the frozen part's. URLs whose news was Later are put aside there, until they are so many that it is worth while to
 // read all of the disk for them; then Merge does what Settle does. A merge that fails or is cancelled can be tried
 // again.
-func (d *DB) Merge(ctx context.Context, decided func([]Decided) error) error {
-	return d.tend(ctx, decided, false)
+func (m *merger) Merge(ctx context.Context, decided func([]Decided) error) error {
+	return m.tend(ctx, decided, false)
 }
 
 // Settle is a Merge that decides all that it finds waiting: for when there is nothing else to do.
@@ -22,20 +31,20 @@ func (d *DB) Merge(ctx context.Context, decided func([]Decided) error) error {
 // It calls decided with what of it is news, in order, and only when that has been accepted does it forget on the disk
 // that the URLs waited. What decided has accepted is not handed out again, but for a new process, to which Know has not
 // told it.
-func (d *DB) Settle(ctx context.Context, decided func([]Decided) error) error {
-	return d.tend(ctx, decided, true)
+func (m *merger) Settle(ctx context.Context, decided func([]Decided) error) error {
+	return m.tend(ctx, decided, true)
 }
 
-func (d *DB) tend(ctx context.Context, decided func([]Decided) error, all bool) error {
-	d.busy.Lock()
-	defer d.busy.Unlock()
-	defer d.begin()()
-	err := d.hand(decided)
+func (m *merger) tend(ctx context.Context, decided func([]Decided) error, all bool) error {
+	m.busy.Lock()
+	defer m.busy.Unlock()
+	defer m.begin()()
+	err := m.hand(decided)
 	if err == nil {
-		err = d.write(ctx)
+		err = m.write(ctx)
 	}
-	if st := d.tiers.View().Stats(); err == nil && (all || st.Waiting*int64(d.cfg.Share) >= st.Entries) {
-		err = d.settle(ctx, decided)
+	if st := m.tiers.View().Stats(); err == nil && (all || st.Waiting*m.share >= st.Entries) {
+		err = m.settle(ctx, decided)
 	}
 	if err != nil {
 		return fmt.Errorf("merge the URL database: %w", err)
@@ -43,68 +52,72 @@ func (d *DB) tend(ctx context.Context, decided func([]Decided) error, all bool) 
 	return nil
 }
 
-// write brings the frozen part to the disk.
-func (d *DB) write(ctx context.Context) error {
-	t, pos := d.waiting()
+func (m *merger) write(ctx context.Context) error {
+	t, pos := m.waiting()
 	if t == nil {
 		return nil
 	}
-	view := d.tiers.Pin()
-	items := d.sorted(t)
-	news := &joiner{ctx: ctx, table: t, items: items, disk: view.Finder()}
-	late := &putAside{ctx: ctx, table: t, items: items}
-	err := d.tiers.Add(ctx, news, late, func(m *tier.Manifest) {
-		m.Position, m.Born = pos, d.born
-		m.Keys += news.counted + news.found
+	view := m.tiers.Pin()
+	items := m.sorted(t)
+	news := &joiner{walk: walk{ctx: ctx, table: t, items: items}, disk: view.Finder()}
+	late := &putAside{walk{ctx: ctx, table: t, items: items}}
+	err := m.tiers.Add(ctx, news, late, func(to *tier.Manifest) {
+		to.Position, to.Born = pos, m.born
+		to.Keys += news.counted + news.found
 	})
-	if closeErr := view.Release(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
+	if err := errors.Join(err, view.Release()); err != nil {
 		return err
 	}
-	d.parts.merged(func() {
-		d.known += news.found
-		d.merges++
+	m.parts.merged(func() {
+		m.known += news.found
+		m.merges++
 	})
 	return nil
 }
-
-// Compact merges files of about one size into one where there are enough of them, and reports whether there were. It
-// may run beside Merge.
-func (d *DB) Compact(ctx context.Context) (bool, error) { return d.tiers.Compact(ctx) }
 
 // chunk is how many URLs are gone through between two looks at the context, and how many decided ones are handed out at
 // once.
 const chunk = 1024
 
-var _ run.Source = (*joiner)(nil)
-
-// A joiner is what a frozen part says for certain, as a source for a run.
-type joiner struct {
+// A walk goes through a table's records, in the order of items, as a source for a run.
+type walk struct {
 	ctx   context.Context
 	table *mem.Table
 	items []mem.Item
-	disk  *tier.Finder
+	ref   mem.Ref // of the record at hand
+	value []byte
+	err   error
+}
 
+func (w *walk) step() bool {
+	if len(w.items) == 0 || w.err != nil {
+		return false
+	}
+	w.ref, w.items = w.items[0].Ref, w.items[1:]
+	if len(w.items)%chunk == 0 {
+		w.err = w.ctx.Err()
+	}
+	return w.err == nil
+}
+
+func (w *walk) Key() []byte   { return w.table.Key(w.ref) }
+func (w *walk) Value() []byte { return w.value }
+func (w *walk) Err() error    { return w.err }
+
+var _ run.Source = (*joiner)(nil)
+
+// A joiner is what a frozen part says for certain.
+type joiner struct {
+	walk
+	disk    *tier.Finder
 	counted int64 // keys that were known to be new
 	found   int64 // keys that turned out to be
-
-	key, value []byte
-	err        error
 }
 
 // Next goes to the next record that has something to say.
 func (j *joiner) Next() bool {
-	for len(j.items) > 0 && j.err == nil {
-		ref := j.items[0].Ref
-		j.items = j.items[1:]
-		if len(j.items)%chunk == 0 {
-			j.err = j.ctx.Err()
-		}
-		j.key = j.table.Key(ref)
-		r := load(j.table, ref)
-		flags := j.table.Flags(ref)
+	for j.step() {
+		r, flags := load(j.table, j.ref), j.table.Flags(j.ref)
 		j.count(flags)
 		if flags&pending != 0 {
 			r.entry = entry{}
@@ -124,15 +137,11 @@ func (j *joiner) count(flags uint8) {
 	if flags&uncounted == 0 {
 		return
 	}
-	old, err := look(j.disk, j.key)
+	old, err := look(j.disk, j.Key())
 	if j.err = err; old.state == Unknown {
 		j.found++
 	}
 }
-
-func (j *joiner) Key() []byte   { return j.key }
-func (j *joiner) Value() []byte { return j.value }
-func (j *joiner) Err() error    { return j.err }
 
 // load is a record in memory as it goes to the disk.
 func load(t *mem.Table, ref mem.Ref) record {

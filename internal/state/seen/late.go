@@ -8,6 +8,7 @@ import (
 	"iter"
 	"slices"
 
+	"kumo/internal/base/varint"
 	"kumo/internal/state/seen/mem"
 	"kumo/internal/state/seen/run"
 	"kumo/internal/state/seen/tier"
@@ -18,25 +19,14 @@ var (
 	_ run.Source = bare{}
 )
 
-// A putAside is what a frozen part does not know for certain, as a source for a run that waits: the value of a URL is
-// the length of its payload, the payload, and its record.
-type putAside struct {
-	ctx   context.Context
-	table *mem.Table
-	items []mem.Item
-	ref   mem.Ref
-	value []byte
-	err   error
-}
+// A putAside is what a frozen part does not know for certain, for a run that waits: the value of a URL is the length of
+// its payload, the payload, and its record.
+type putAside struct{ walk }
 
 // Next goes to the next URL whose news was Later.
 func (p *putAside) Next() bool {
-	for len(p.items) > 0 && p.err == nil {
-		p.ref, p.items = p.items[0].Ref, p.items[1:]
-		if len(p.items)%chunk == 0 {
-			p.err = p.ctx.Err()
-		}
-		if p.table.Flags(p.ref)&pending != 0 && p.err == nil {
+	for p.step() {
+		if p.table.Flags(p.ref)&pending != 0 {
 			r := load(p.table, p.ref)
 			r.meta = nil
 			p.value = appendLate(p.value[:0], p.table.Kept(mem.Ref(p.table.Word(p.ref, wordPayload))), &r)
@@ -46,10 +36,6 @@ func (p *putAside) Next() bool {
 	return false
 }
 
-func (p *putAside) Key() []byte   { return p.table.Key(p.ref) }
-func (p *putAside) Value() []byte { return p.value }
-func (p *putAside) Err() error    { return p.err }
-
 func appendLate(b, payload []byte, r *record) []byte {
 	b = binary.AppendUvarint(b, uint64(len(payload)))
 	return r.append(append(b, payload...))
@@ -57,27 +43,13 @@ func appendLate(b, payload []byte, r *record) []byte {
 
 // readLate reads what appendLate wrote; payload and record point into b.
 func readLate(b []byte) (payload []byte, r record, ok bool) {
-	in := decoderOf(b)
+	in := varint.Reader{Rest: b}
 	n := in.Uint()
 	if in.Bad || n > uint64(len(in.Rest)) {
 		return nil, r, false
 	}
 	r, ok = readRecord(in.Rest[n:])
 	return in.Rest[:n], r, ok
-}
-
-// foldLate makes one waiting offer of two: the older, unless the newer is better.
-func (d *DB) foldLate(newer, older []byte) []byte {
-	payload, a, okA := readLate(newer)
-	was, b, okB := readLate(older)
-	if !okA || !okB {
-		return newer
-	}
-	if d.judge(b.entry, &URL{State: a.state, Depth: a.depth}) == Nothing {
-		a.entry, payload = b.entry, was
-	}
-	a.first = min(a.first, b.first)
-	return appendLate(nil, payload, &a)
 }
 
 // A bare source gives waiting offers without their payload. What cannot be read comes as it is.
@@ -89,6 +61,14 @@ func (b bare) Value() []byte {
 		return v[bytesOf(payload):]
 	}
 	return v
+}
+
+// onDisk are sources of all that the disk has from a URL on.
+func onDisk(view *tier.View, from string) (all []run.Source) {
+	for _, s := range view.Waiting().Scan([]byte(from)) {
+		all = append(all, bare{s})
+	}
+	return append(all, view.Scan([]byte(from))...)
 }
 
 // bytesOf is how many bytes a payload has with its length.
@@ -103,15 +83,12 @@ type Decided struct {
 	News News // Fresh or Nearer
 }
 
-// Waiting is the number of offers that wait on the disk to be decided.
-func (d *DB) Waiting() int64 { return d.tiers.View().Stats().Waiting }
-
 // Late gives the URLs that wait on the disk to be decided, in order. It reads the disk as it goes.
-func (d *DB) Late() iter.Seq2[string, error] {
+func (m *merger) Late() iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		view := d.tiers.Pin()
+		view := m.tiers.Pin()
 		defer view.Release() //nolint:errcheck // what was read is right all the same
-		all := run.Merge(d.foldLate, view.Waiting().Scan(nil)...)
+		all := run.Merge(m.foldLate, view.Waiting().Scan(nil)...)
 		for all.Next() {
 			if !yield(string(all.Key()), nil) {
 				return
@@ -123,19 +100,18 @@ func (d *DB) Late() iter.Seq2[string, error] {
 	}
 }
 
-// settle decides what waits on the disk.
-func (d *DB) settle(ctx context.Context, decided func([]Decided) error) error {
-	view := d.tiers.Pin()
-	err := d.decide(ctx, view, decided)
+func (m *merger) settle(ctx context.Context, decided func([]Decided) error) error {
+	view := m.tiers.Pin()
+	err := m.decide(ctx, view, decided)
 	if err == nil {
-		err = d.tiers.Settle(d.relies)
+		err = m.tiers.Settle(m.relies)
 	}
 	return errors.Join(err, view.Release())
 }
 
 // decide joins the waiting offers with the disk, in order.
-func (d *DB) decide(ctx context.Context, view *tier.View, decided func([]Decided) error) error {
-	all, disk := run.Merge(d.foldLate, view.Waiting().Scan(nil)...), view.Finder()
+func (m *merger) decide(ctx context.Context, view *tier.View, decided func([]Decided) error) error {
+	all, disk := run.Merge(m.foldLate, view.Waiting().Scan(nil)...), view.Finder()
 	for n := 0; all.Next(); n++ {
 		if n%chunk == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -149,33 +125,33 @@ func (d *DB) decide(ctx context.Context, view *tier.View, decided func([]Decided
 			return err
 		}
 		u := URL{State: r.state, Depth: r.depth, Payload: payload}
-		if d.judge(old.entry, &u) == Nothing {
+		if m.judge(old.entry, &u) == Nothing {
 			continue
 		}
 		u.URL = string(all.Key())
-		d.resolve(&u, old.entry, r.first)
-		if len(d.untold) == chunk {
-			if err := d.hand(decided); err != nil {
+		m.resolve(&u, old.entry, r.first)
+		if len(m.untold) == chunk {
+			if err := m.hand(decided); err != nil {
 				return err
 			}
 		}
 	}
-	return errors.Join(all.Err(), d.hand(decided))
+	return errors.Join(all.Err(), m.hand(decided))
 }
 
 // resolve enters a waiting offer, which is news to the disk, if it is to memory, too, and has it told. From here on
 // memory knows it, so that no other offer brings the same news; a better one that waits in memory is told in its place.
-func (d *DB) resolve(u *URL, disk entry, first uint32) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	ref, e, flags := d.lookUp(u.URL)
+func (m *merger) resolve(u *URL, disk entry, first uint32) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	ref, e, flags := m.lookUp(u.URL)
 	if flags&pending != 0 {
-		if better := (URL{State: e.state, Depth: e.depth}); d.judge(entry{u.State, u.Depth}, &better) != Nothing {
-			u.State, u.Depth, u.Payload = e.state, e.depth, d.active.Kept(mem.Ref(d.active.Word(ref, wordPayload)))
+		if better := (URL{State: e.state, Depth: e.depth}); m.judge(entry{u.State, u.Depth}, &better) != Nothing {
+			u.State, u.Depth, u.Payload = e.state, e.depth, m.active.Kept(mem.Ref(m.active.Word(ref, wordPayload)))
 		}
 		e = entry{}
 	}
-	news := min(d.judge(disk, u), d.judge(e, u))
+	news := min(m.judge(disk, u), m.judge(e, u))
 	switch {
 	case news == Nothing:
 		return
@@ -185,19 +161,21 @@ func (d *DB) resolve(u *URL, disk entry, first uint32) {
 	default:
 		flags = 0
 	}
-	d.enter(ref, u, flags, first)
+	m.enter(ref, u, flags, first)
 	u.Payload = bytes.Clone(u.Payload)
-	d.untold = append(d.untold, Decided{*u, news})
+	m.untold = append(m.untold, Decided{*u, news})
 }
 
-// hand hands out what is decided and not yet accepted.
-func (d *DB) hand(decided func([]Decided) error) error {
-	if len(d.untold) == 0 {
+func (m *merger) hand(decided func([]Decided) error) error {
+	if len(m.untold) == 0 {
 		return nil
 	}
-	if err := decided(d.untold); err != nil {
+	if err := decided(m.untold); err != nil {
 		return err
 	}
-	d.untold = slices.Delete(d.untold, 0, len(d.untold))
+	m.untold = slices.Delete(m.untold, 0, len(m.untold))
 	return nil
 }
+
+// Rely says, while news is told to who has asked for it, up to which position the journal has that news for good.
+func (m *merger) Rely(at uint64) { m.relies = max(m.relies, at) }

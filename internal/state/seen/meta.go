@@ -2,25 +2,24 @@ package seen
 
 import (
 	"encoding/binary"
-	"kumo/internal/base/varint"
+	"slices"
 	"time"
+
+	"kumo/internal/base/varint"
 )
 
-// A Meta's value: a byte that says which fields follow, and the fields. Times are signed seconds from when the database
-// was made.
+// A Meta's value: a byte that says which fields follow, with hasMore another one, and the fields; ETag is the last.
+// Times are signed seconds from when the database was made.
 const (
-	hasFetched = 1 << iota
+	hasFetched uint16 = 1 << iota
 	hasDue
 	hasStatus
 	hasChanges
 	hasDigest
 	hasModified
 	hasETag
-	hasMore // a second byte of this kind follows
-)
-
-const (
-	hasEvery = 1 << iota
+	hasMore
+	hasEvery
 	hasMissing
 	hasQueued
 	hasKind
@@ -30,142 +29,133 @@ const (
 	hasContent
 )
 
+const maxETag = 256
+
 // appendMeta appends m; nothing when m says nothing.
 func appendMeta(b []byte, m *Meta, born int64) []byte {
-	at := len(b)
-	b = append(b, 0)
-	if more := m.more(); more != 0 {
-		b[at] = hasMore
-		b = append(b, more)
-	}
-	has := func(bit byte, yes bool) bool {
+	at, has := len(b), uint16(0)
+	b = append(b, 0, 0)
+	set := func(bit uint16, yes bool) bool {
 		if yes {
-			b[at] |= bit
+			has |= bit
 		}
 		return yes
 	}
-	if has(hasFetched, !m.Fetched.IsZero()) {
-		b = binary.AppendVarint(b, m.Fetched.Unix()-born)
-	}
-	if has(hasDue, !m.Due.IsZero()) {
-		b = binary.AppendVarint(b, m.Due.Unix()-born)
-	}
-	if has(hasStatus, m.Status > 0) {
-		b = binary.AppendUvarint(b, uint64(m.Status))
-	}
-	if has(hasChanges, m.Changes > 0) {
-		b = binary.AppendUvarint(b, uint64(m.Changes))
-	}
-	if has(hasDigest, m.Digest != [20]byte{}) {
-		b = append(b, m.Digest[:]...)
-	}
-	if has(hasModified, !m.Modified.IsZero()) {
-		b = binary.AppendVarint(b, m.Modified.Unix()-born)
-	}
-	b = m.appendMore(b, born)
-	if has(hasETag, m.ETag != "") {
-		b = append(b, m.ETag...)
-	}
-	if b[at] == 0 {
-		return b[:at]
-	}
-	return b
-}
-
-// more says which of the fields there are that only some crawls or pages have.
-func (m *Meta) more() (has byte) {
-	for i, there := range []bool{m.Every > 0, m.Missing > 0, !m.Queued.IsZero(), m.Kind > 0, m.Ended, m.Tenure > 0,
-		m.From != "", m.Content != 0} {
-		if there {
-			has |= 1 << i
+	when := func(bit uint16, t time.Time) {
+		if set(bit, !t.IsZero()) {
+			b = binary.AppendVarint(b, t.Unix()-born)
 		}
 	}
-	return has
-}
-
-func (m *Meta) appendMore(b []byte, born int64) []byte {
-	if m.Every > 0 {
-		b = binary.AppendUvarint(b, uint64(m.Every/time.Second))
+	count := func(bit uint16, n int) {
+		if set(bit, n > 0) {
+			b = binary.AppendUvarint(b, uint64(n))
+		}
 	}
-	if m.Missing > 0 {
-		b = binary.AppendUvarint(b, uint64(m.Missing))
+	when(hasFetched, m.Fetched)
+	when(hasDue, m.Due)
+	count(hasStatus, m.Status)
+	count(hasChanges, m.Changes)
+	if set(hasDigest, m.Digest != [20]byte{}) {
+		b = append(b, m.Digest[:]...)
 	}
-	if !m.Queued.IsZero() {
-		b = binary.AppendVarint(b, m.Queued.Unix()-born)
-	}
-	if m.Kind > 0 {
+	when(hasModified, m.Modified)
+	count(hasEvery, int(m.Every/time.Second))
+	count(hasMissing, m.Missing)
+	when(hasQueued, m.Queued)
+	if set(hasKind, m.Kind > 0) {
 		b = append(b, m.Kind)
 	}
-	if m.Tenure > 0 {
-		b = binary.AppendUvarint(b, uint64(m.Tenure))
-	}
-	if m.From != "" {
+	set(hasEnded, m.Ended)
+	count(hasTenure, m.Tenure)
+	if set(hasFrom, m.From != "") {
 		b = append(binary.AppendUvarint(b, uint64(len(m.From))), m.From...)
 	}
-	if m.Content != 0 {
+	if set(hasContent, m.Content != 0) {
 		b = binary.LittleEndian.AppendUint64(b, m.Content)
 	}
+	if set(hasETag, m.ETag != "" && len(m.ETag) <= maxETag) {
+		b = append(b, m.ETag...)
+	}
+	switch {
+	case has == 0:
+		return b[:at]
+	case has < hasEvery:
+		b = slices.Delete(b, at+1, at+2)
+	default:
+		has |= hasMore
+		b[at+1] = byte(has >> 8)
+	}
+	b[at] = byte(has)
 	return b
 }
 
-func (m *Meta) readMore(in *decoder, has byte, born int64) {
+func readMeta(b []byte, born int64) (m Meta, ok bool) {
+	if len(b) == 0 {
+		return m, true
+	}
+	has, in := uint16(b[0]), varint.Reader{Rest: b[1:]}
+	if has&hasMore != 0 {
+		has |= uint16(in.Byte()) << 8
+	}
+	when := func(bit uint16, t *time.Time) {
+		if has&bit != 0 {
+			*t = time.Unix(born+in.Int(), 0).UTC()
+		}
+	}
+	count := func(bit uint16, n *int) {
+		if has&bit != 0 {
+			*n = int(in.Uint())
+		}
+	}
+	when(hasFetched, &m.Fetched)
+	when(hasDue, &m.Due)
+	count(hasStatus, &m.Status)
+	count(hasChanges, &m.Changes)
+	if has&hasDigest != 0 {
+		in.Bad = in.Bad || len(in.Rest) < len(m.Digest)
+		in.Rest = in.Rest[copy(m.Digest[:], in.Rest):]
+	}
+	when(hasModified, &m.Modified)
 	if has&hasEvery != 0 {
 		m.Every = time.Duration(in.Uint()) * time.Second
 	}
-	if has&hasMissing != 0 {
-		m.Missing = int(in.Uint())
-	}
-	if has&hasQueued != 0 {
-		m.Queued = in.time(born)
-	}
+	count(hasMissing, &m.Missing)
+	when(hasQueued, &m.Queued)
 	if has&hasKind != 0 {
 		m.Kind = in.Byte()
 	}
 	m.Ended = has&hasEnded != 0
-	if has&hasTenure != 0 {
-		m.Tenure = int(in.Uint())
-	}
+	count(hasTenure, &m.Tenure)
 	if has&hasFrom != 0 {
 		m.From = in.String()
 	}
 	if has&hasContent != 0 {
 		m.Content = in.Fixed()
 	}
-}
-
-// readMeta reads what appendMeta wrote.
-func readMeta(b []byte, born int64) (m Meta, ok bool) {
-	if len(b) == 0 {
-		return m, true
-	}
-	has, more, in := b[0], byte(0), decoderOf(b[1:])
-	if has&hasMore != 0 {
-		more = in.Byte()
-	}
-	if has&hasFetched != 0 {
-		m.Fetched = in.time(born)
-	}
-	if has&hasDue != 0 {
-		m.Due = in.time(born)
-	}
-	if has&hasStatus != 0 {
-		m.Status = int(in.Uint())
-	}
-	if has&hasChanges != 0 {
-		m.Changes = int(in.Uint())
-	}
-	if has&hasDigest != 0 {
-		in.Bad = in.Bad || len(in.Rest) < len(m.Digest)
-		in.Rest = in.Rest[copy(m.Digest[:], in.Rest):]
-	}
-	if has&hasModified != 0 {
-		m.Modified = in.time(born)
-	}
-	m.readMore(&in, more, born)
 	if has&hasETag != 0 {
 		m.ETag = string(in.Rest)
 	}
 	return m, !in.Bad
+}
+
+// AppendMeta appends m as it is written down, with its length before it. Times are written by how far they are from
+// base, a Unix time: the nearer, the shorter.
+func AppendMeta(b []byte, m *Meta, base int64) []byte {
+	at := len(b)
+	b = appendMeta(b, m, base)
+	var n [binary.MaxVarintLen64]byte
+	return slices.Insert(b, at, n[:binary.PutUvarint(n[:], uint64(len(b)-at))]...)
+}
+
+// ReadMeta reads what AppendMeta wrote, and returns what follows it; false if it is nothing that AppendMeta writes.
+func ReadMeta(b []byte, base int64) (m Meta, rest []byte, ok bool) {
+	in := varint.Reader{Rest: b}
+	n := in.Uint()
+	if in.Bad || n > uint64(len(in.Rest)) {
+		return m, nil, false
+	}
+	m, ok = readMeta(in.Rest[:n], base)
+	return m, in.Rest[n:], ok
 }
 
 // joinMeta is newer, with what only older has. It returns one of the two or a new slice.
@@ -211,10 +201,3 @@ func keep[T comparable](v *T, was T) {
 		*v = was
 	}
 }
-
-// A decoder reads fields, and times that are stored relative to a birth.
-type decoder struct{ varint.Reader }
-
-func decoderOf(b []byte) decoder { return decoder{varint.Reader{Rest: b}} }
-
-func (d *decoder) time(born int64) time.Time { return time.Unix(born+d.Int(), 0).UTC() }

@@ -2,24 +2,29 @@ package seen
 
 import (
 	"runtime"
+	"sync"
 	"time"
 
 	"kumo/internal/state/seen/mem"
 )
 
+// An arranger puts the tables in order for queries.
+type arranger struct {
+	parts    *parts
+	ordering sync.Mutex    // held while an order is extended
+	running  chan struct{} // closed when nearly all is in order; nil: nothing runs; guarded by parts.mu
+}
+
 // Arrange puts what is in memory in order for those who look: ScanAfter, Hosts. That is kept as long as a table is
 // filled, so who crawls pays next to nothing for it as long as nobody looks, and a look what has come since the one
 // before. Where that is much, it is done beside: for patience it is waited for, and then it is said how many URLs are
 // not in order yet, which looks leave out.
-func (d *DB) Arrange(patience time.Duration) (behind int) {
-	defer d.unpinTables()
+func (a *arranger) Arrange(patience time.Duration) (behind int) {
+	defer a.parts.unpin()
 	var late <-chan time.Time
-	for _, t := range d.pinTables() {
-		if t == nil {
-			continue
-		}
-		if d.behind(t) > mem.LongList {
-			done := d.arrangeBeside()
+	for _, t := range a.parts.pin() {
+		if a.behind(t) > mem.LongList {
+			done := a.arrangeBeside()
 			if late == nil {
 				late = time.After(patience)
 			}
@@ -29,9 +34,9 @@ func (d *DB) Arrange(patience time.Duration) (behind int) {
 				late = time.After(0)
 			}
 		}
-		n := d.behind(t)
+		n := a.behind(t)
 		if n > 0 && n <= mem.LongList {
-			d.arrange(t)
+			a.arrange(t)
 			n = 0
 		}
 		behind += n
@@ -40,68 +45,67 @@ func (d *DB) Arrange(patience time.Duration) (behind int) {
 }
 
 // behind is how many records of a table are not in order yet.
-func (d *DB) behind(t *mem.Table) int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+func (a *arranger) behind(t *mem.Table) int {
+	a.parts.mu.Lock()
+	defer a.parts.mu.Unlock()
 	return t.Len() - t.Order().Len()
 }
 
-// order is what is kept of a table's.
-func (d *DB) order(t *mem.Table) *mem.Order {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+func (a *arranger) order(t *mem.Table) *mem.Order {
+	a.parts.mu.Lock()
+	defer a.parts.mu.Unlock()
 	return t.Order()
 }
 
 // arrange puts all in order that a table has now. The table is pinned.
-func (d *DB) arrange(t *mem.Table) {
-	d.mu.Lock()
+func (a *arranger) arrange(t *mem.Table) {
+	a.parts.mu.Lock()
 	end := t.Next()
-	d.mu.Unlock()
-	for o := d.order(t); o.End() < end; o = d.order(t) {
-		if d.arrangeSome(t); d.order(t).End() == o.End() {
+	a.parts.mu.Unlock()
+	for o := a.order(t); o.End() < end; o = a.order(t) {
+		if a.arrangeSome(t); a.order(t).End() == o.End() {
 			return // it is empty
 		}
 	}
 }
 
 // arrangeSome puts some more records of a table in order. The lock is not held for long, and not while they are sorted.
-func (d *DB) arrangeSome(t *mem.Table) {
-	d.ordering.Lock()
-	defer d.ordering.Unlock()
-	o := d.order(t)
+func (a *arranger) arrangeSome(t *mem.Table) {
+	a.ordering.Lock()
+	defer a.ordering.Unlock()
+	o := a.order(t)
 	var refs []mem.Ref
 	var keys mem.Keys
 	end := o.End()
 	for more := true; more && len(refs) < mem.LongList; {
-		d.mu.Lock()
+		a.parts.mu.Lock()
 		from := end
 		refs, end = t.Refs(from, refs)
 		more, keys = end > from, t.Keys()
-		d.mu.Unlock()
+		a.parts.mu.Unlock()
 		runtime.Gosched() // whoever waits for the lock has it now
 	}
 	o = o.With(keys, refs, end)
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	a.parts.mu.Lock()
+	defer a.parts.mu.Unlock()
 	t.KeepOrder(o)
 }
 
 // arrangeBeside begins to put in order what is in memory, unless that is being done. It takes half of one processor.
-func (d *DB) arrangeBeside() (done chan struct{}) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.arranging != nil {
-		return d.arranging
+func (a *arranger) arrangeBeside() (done chan struct{}) {
+	a.parts.mu.Lock()
+	defer a.parts.mu.Unlock()
+	if a.running != nil {
+		return a.running
 	}
 	done = make(chan struct{})
-	d.arranging = done
+	a.running = done
 	go func() {
-		for d.arrangeMore() {
+		for a.arrangeMore() {
 		}
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		d.arranging = nil
+		a.parts.mu.Lock()
+		defer a.parts.mu.Unlock()
+		a.running = nil
 		close(done)
 	}()
 	return done
@@ -111,12 +115,12 @@ func (d *DB) arrangeBeside() (done chan struct{}) {
 const longestPause = 100 * time.Millisecond
 
 // arrangeMore puts some in order of the first table that lacks much; false if none does.
-func (d *DB) arrangeMore() bool {
-	defer d.unpinTables()
-	for _, t := range d.pinTables() {
-		if t != nil && d.behind(t) > mem.LongList {
+func (a *arranger) arrangeMore() bool {
+	defer a.parts.unpin()
+	for _, t := range a.parts.pin() {
+		if a.behind(t) > mem.LongList {
 			begin := time.Now()
-			d.arrangeSome(t)
+			a.arrangeSome(t)
 			time.Sleep(min(time.Since(begin), longestPause))
 			return true
 		}

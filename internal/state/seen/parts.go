@@ -7,7 +7,6 @@ import (
 	"kumo/internal/state/seen/mem"
 )
 
-// defaultMemory is the budget of memory parts.
 const defaultMemory = 256 << 20
 
 // Parts are what of a late merge is in memory: a part that takes, and one that is frozen and waits to be merged, or is
@@ -22,14 +21,6 @@ type parts struct {
 	full           int64         // bytes
 	frees          chan struct{} // closed by the next Freeze
 	items          []mem.Item    // for sorting
-}
-
-// newParts shares out a budget: to two tables, and to the sort that needs 16 bytes a record of 110 at least.
-func newParts(memory int64) parts {
-	if memory <= 0 {
-		memory = defaultMemory
-	}
-	return parts{active: mem.New(), full: memory * 7 / 16, frees: make(chan struct{})}
 }
 
 // Full reports whether the part that takes has had its share of memory.
@@ -86,7 +77,6 @@ func (p *parts) begin() (end func()) {
 	}
 }
 
-// waiting returns the frozen part and its position.
 func (p *parts) waiting() (*mem.Table, uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -122,4 +112,26 @@ func (p *parts) bytes() int64 {
 		n += p.frozen.Bytes()
 	}
 	return n
+}
+
+// tables are the active part and the frozen one, if any. The caller holds mu.
+func (p *parts) tables() []*mem.Table {
+	if p.frozen == nil {
+		return []*mem.Table{p.active}
+	}
+	return []*mem.Table{p.active, p.frozen}
+}
+
+// pin returns the tables, which are not reused until unpin.
+func (p *parts) pin() []*mem.Table {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.pins++
+	return p.tables()
+}
+
+func (p *parts) unpin() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.pins--
 }

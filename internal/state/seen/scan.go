@@ -20,46 +20,42 @@ const (
 
 // Scan gives all URLs that begin with prefix, in order: what was there at its beginning, and perhaps some of what came
 // since. It reads the disk as it goes, and copies what memory has of them, some at a time.
-func (d *DB) Scan(prefix string) iter.Seq2[Entry, error] {
-	return d.scanFrom(&scan{prefix: prefix, whole: true}, prefix)
+func (q *queries) Scan(prefix string) iter.Seq2[Entry, error] {
+	return q.scanFrom(&scan{prefix: prefix, whole: true}, prefix)
 }
 
 // ScanAfter is Scan from behind a URL on. What is in memory it has as far as Arrange has put it in order.
-func (d *DB) ScanAfter(prefix, after string) iter.Seq2[Entry, error] {
-	return d.scanFrom(&scan{prefix: prefix}, max(prefix, after+"\x00"))
+func (q *queries) ScanAfter(prefix, after string) iter.Seq2[Entry, error] {
+	return q.scanFrom(&scan{prefix: prefix}, max(prefix, after+"\x00"))
 }
 
 // Select is a Scan of all URLs for which want is true. It is asked about each place that has a URL, often with the
 // database locked, and must not keep it.
-func (d *DB) Select(want func(url []byte) bool) iter.Seq2[Entry, error] {
-	return d.scanFrom(&scan{want: want}, "")
+func (q *queries) Select(want func(url []byte) bool) iter.Seq2[Entry, error] {
+	return q.scanFrom(&scan{want: want}, "")
 }
 
-// A scan is what is wanted of one.
 type scan struct {
 	prefix string
 	want   func(url []byte) bool // nil: all
 	whole  bool                  // what memory has is put in order for it
 }
 
-func (d *DB) scanFrom(s *scan, begin string) iter.Seq2[Entry, error] {
+func (q *queries) scanFrom(s *scan, begin string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		size := firstPage
 		for from, more := begin, true; more; size = min(4*size, scanPage) {
-			from, more = d.scanPage(s, from, size, yield)
+			from, more = q.scanPage(s, from, size, yield)
 		}
 	}
 }
 
 // scanPage gives the URLs from one on, as far as the parts in memory were copied. It returns where the next page
 // begins, and whether there may be one.
-func (d *DB) scanPage(s *scan, from string, size int, yield func(Entry, error) bool) (next string, more bool) {
-	sources, last, view := d.collect(s, from, size)
+func (q *queries) scanPage(s *scan, from string, size int, yield func(Entry, error) bool) (next string, more bool) {
+	sources, last, view := q.collect(s, from, size)
 	defer view.Release() //nolint:errcheck // what was read is right all the same
-	for _, w := range view.Waiting().Scan([]byte(from)) {
-		sources = append(sources, bare{w})
-	}
-	all := run.Merge(fold, append(sources, view.Scan([]byte(from))...)...)
+	all := run.Merge(fold, append(sources, onDisk(view, from)...)...)
 	for all.Next() {
 		if !bytes.HasPrefix(all.Key(), []byte(s.prefix)) {
 			return "", false
@@ -72,7 +68,7 @@ func (d *DB) scanPage(s *scan, from string, size int, yield func(Entry, error) b
 		}
 		key := string(all.Key())
 		r, ok := readRecord(all.Value())
-		e, err := d.entry(key, r)
+		e, err := q.entry(key, r)
 		if !ok {
 			err = damaged(all.Key())
 		}
@@ -89,21 +85,21 @@ func (d *DB) scanPage(s *scan, from string, size int, yield func(Entry, error) b
 
 // collect copies what memory has from a URL on, the newest first, and pins what the disk has beside it. last is the URL
 // up to which that is all; "" if it is all there is.
-func (d *DB) collect(s *scan, from string, size int) (sources []run.Source, last string, view *tier.View) {
-	tables, view := d.pin()
-	defer d.unpinTables()
+func (q *queries) collect(s *scan, from string, size int) (sources []run.Source, last string, view *tier.View) {
+	q.mu.Lock()
+	q.pins++
+	tables, view := q.tables(), q.tiers.Pin() // at one moment: merges move URLs between the two
+	q.mu.Unlock()
+	defer q.unpin()
 	for _, t := range tables {
-		if t == nil {
-			continue
-		}
 		if s.whole {
-			d.arrange(t)
+			q.arranger.arrange(t)
 		}
 		var p *pairs
 		if s.want == nil {
-			p = d.next(t, s.prefix, from, size)
+			p = q.next(t, s.prefix, from, size)
 		} else {
-			p, size = d.wanted(t, s.want, from), scanPage
+			p, size = q.wanted(t, s.want, from), scanPage
 		}
 		if n := len(p.all); n == size && (last == "" || p.all[n-1].key < last) {
 			last = p.all[n-1].key
@@ -114,9 +110,9 @@ func (d *DB) collect(s *scan, from string, size int) (sources []run.Source, last
 }
 
 // next copies a number of records from a URL on, in their order. The lock is held for some at a time.
-func (d *DB) next(t *mem.Table, prefix, from string, size int) *pairs {
+func (q *queries) next(t *mem.Table, prefix, from string, size int) *pairs {
 	const step = 256
-	w, p, refs := d.order(t).From([]byte(from)), &pairs{}, []mem.Ref(nil)
+	w, p, refs := q.arranger.order(t).From([]byte(from)), &pairs{}, []mem.Ref(nil)
 	for more := true; more; {
 		refs = refs[:0]
 		for len(refs) < min(step, size-len(p.all)) {
@@ -125,12 +121,12 @@ func (d *DB) next(t *mem.Table, prefix, from string, size int) *pairs {
 			}
 			refs = append(refs, w.Ref())
 		}
-		d.mu.Lock()
+		q.mu.Lock()
 		for _, ref := range refs {
 			r := load(t, ref)
 			p.all = append(p.all, pair{string(t.Key(ref)), r.append(nil)})
 		}
-		d.mu.Unlock()
+		q.mu.Unlock()
 		more = more && len(p.all) < size
 	}
 	return p
@@ -138,17 +134,17 @@ func (d *DB) next(t *mem.Table, prefix, from string, size int) *pairs {
 
 // wanted copies the first records from a URL on that are wanted: a page of them. For who asks once it is not worth
 // while to have all in order. It holds the lock for one group of records at a time.
-func (d *DB) wanted(t *mem.Table, want func([]byte) bool, from string) *pairs {
+func (q *queries) wanted(t *mem.Table, want func([]byte) bool, from string) *pairs {
 	p := &least{}
 	for i := range mem.Groups {
-		d.mu.Lock()
+		q.mu.Lock()
 		for ref := range t.Group(i) {
 			if key := t.Key(ref); string(key) >= from && p.wants(key) && want(key) {
 				r := load(t, ref)
 				p.add(pair{string(key), r.append(nil)})
 			}
 		}
-		d.mu.Unlock()
+		q.mu.Unlock()
 	}
 	slices.SortFunc(p.all, func(a, b pair) int { return cmp.Compare(a.key, b.key) })
 	return &p.pairs
@@ -174,7 +170,6 @@ func (l *least) Swap(i, j int)      { l.all[i], l.all[j] = l.all[j], l.all[i] }
 func (l *least) Push(x any)         { l.all = append(l.all, x.(pair)) }
 func (l *least) Pop() any           { panic("nobody takes") }
 
-// pairs are a source in memory.
 type pairs struct {
 	all []pair
 	now pair

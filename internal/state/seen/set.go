@@ -41,7 +41,6 @@ type entry struct {
 	depth int32
 }
 
-// judge is the news of an offer about what is known.
 func (e entry) judge(state State, depth int32) News {
 	switch {
 	case e.state < state:

@@ -11,15 +11,15 @@ import (
 // Visited gives the URLs that were visited, as far as like says yes to what some place has of their meta: those on the
 // disk in order, then those that only memory has seen visited. It reads the disk as it goes and copies nothing but what
 // it gives; a URL may come twice, and each is as all places together have it at that moment.
-func (d *DB) Visited(like func(*Meta) bool) iter.Seq2[Entry, error] {
+func (q *queries) Visited(like func(*Meta) bool) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		tables := d.pinTables() // before the disk is looked at, lest a merge brings there what then is in neither
-		defer d.unpinTables()
-		if !d.visitedOnDisk(like, yield) {
+		tables := q.pin() // before the disk is looked at, lest a merge brings there what then is in neither
+		defer q.unpin()
+		if !q.visitedOnDisk(like, yield) {
 			return
 		}
 		for _, t := range tables {
-			if t != nil && !d.visitedIn(t, like, yield) {
+			if !q.visitedIn(t, like, yield) {
 				return
 			}
 		}
@@ -28,16 +28,15 @@ func (d *DB) Visited(like func(*Meta) bool) iter.Seq2[Entry, error] {
 
 // visitedOnDisk looks at the disk anew when a merge has brought there what was in memory: older runs do not have it,
 // and memory has it no more.
-func (d *DB) visitedOnDisk(like func(*Meta) bool, yield func(Entry, error) bool) bool {
-	p := diskPass{db: d, like: like, yield: yield}
+func (q *queries) visitedOnDisk(like func(*Meta) bool, yield func(Entry, error) bool) bool {
+	p := diskPass{queries: q, like: like, yield: yield}
 	for p.part() {
 	}
 	return !p.ended
 }
 
-// A diskPass goes through what the disk has of visited URLs.
 type diskPass struct {
-	db    *DB
+	*queries
 	like  func(*Meta) bool
 	yield func(Entry, error) bool
 	from  string // the URL to go on with
@@ -46,9 +45,9 @@ type diskPass struct {
 
 // part goes on until a merge is done, and reports whether there may be more.
 func (p *diskPass) part() (more bool) {
-	p.db.mu.Lock()
-	view, merges := p.db.tiers.Pin(), p.db.merges
-	p.db.mu.Unlock()
+	p.mu.Lock()
+	view, merges := p.tiers.Pin(), p.merges
+	p.mu.Unlock()
 	defer view.Release() //nolint:errcheck // what was read is right all the same
 	all := run.Merge(fold, view.Scan([]byte(p.from))...)
 	for all.Next() {
@@ -56,7 +55,7 @@ func (p *diskPass) part() (more bool) {
 		if ok && len(r.meta) == 0 {
 			continue
 		}
-		meta, sound := readMeta(r.meta, p.db.born)
+		meta, sound := readMeta(r.meta, p.born)
 		if !ok || !sound {
 			return p.fail(damaged(all.Key()))
 		}
@@ -65,10 +64,10 @@ func (p *diskPass) part() (more bool) {
 		}
 		p.from = string(all.Key())
 		r.meta = slices.Clone(r.meta)
-		if !p.db.addMemory(p.from, &r, merges) {
+		if !p.addMemory(p.from, &r, merges) {
 			return true
 		}
-		e, err := p.db.entry(p.from, r)
+		e, err := p.entry(p.from, r)
 		if err != nil {
 			return p.fail(err)
 		}
@@ -88,32 +87,21 @@ func (p *diskPass) fail(err error) (more bool) {
 	return false
 }
 
-// addMemory adds what memory has of a URL to what the disk had after so many merges. It returns false where there were
-// more since.
-func (d *DB) addMemory(url string, onDisk *record, merges int64) bool {
-	d.mu.Lock()
-	all, same := d.find(url), d.merges == merges
-	d.mu.Unlock()
-	all.join(*onDisk)
-	*onDisk = all
-	return same
-}
-
 // visitedIn holds the lock for one group of records at a time.
-func (d *DB) visitedIn(t *mem.Table, like func(*Meta) bool, yield func(Entry, error) bool) bool {
+func (q *queries) visitedIn(t *mem.Table, like func(*Meta) bool, yield func(Entry, error) bool) bool {
 	var urls []string
 	for i := range mem.Groups {
 		urls = urls[:0]
-		d.mu.Lock()
+		q.mu.Lock()
 		for ref := range t.Group(i) {
-			meta, ok := readMeta(t.Kept(mem.Ref(t.Word(ref, wordMeta))), d.born)
+			meta, ok := readMeta(t.Kept(mem.Ref(t.Word(ref, wordMeta))), q.born)
 			if ok && !meta.Fetched.IsZero() && like(&meta) {
 				urls = append(urls, string(t.Key(ref)))
 			}
 		}
-		d.mu.Unlock()
+		q.mu.Unlock()
 		for _, url := range urls {
-			e, known, err := d.Get(url)
+			e, known, err := q.Get(url)
 			if (known || err != nil) && !yield(e, err) {
 				return false
 			}

@@ -71,7 +71,6 @@ func NewChunkWriter(now time.Time, s Sizes) (*ChunkWriter, error) {
 	return &ChunkWriter{Sizes: s, zip: zip, Now: now}, err
 }
 
-// size is about how much the chunk will have at the most.
 func (p *ChunkWriter) size() int { return len(p.out) + len(p.block.Writer) + len(p.urls.Writer) + 1024 }
 
 func (p *ChunkWriter) empty() bool { return p.weight == 0 }
@@ -193,7 +192,6 @@ type Worth struct {
 	Worth float32
 }
 
-// maxWorth is more than links to a URL can be worth.
 const maxWorth = 1 << 40
 
 // HostQueue are URLs that wait at a host.
@@ -258,7 +256,6 @@ func (u *ChunkReader) Read(data []byte) (*Chunk, error) {
 	return p, nil
 }
 
-// A blockReader reads a block into a chunk.
 type blockReader struct {
 	*entry.Decoder
 	chunk  *Chunk
@@ -405,7 +402,6 @@ func (d blockReader) entries(origin string, now int64, n int) (entries []seen.En
 	return entries
 }
 
-// isCanonical reports whether a URL is one of a host, in its one form.
 func isCanonical(host, url string) bool {
 	u, err := weburl.Parse(url)
 	return err == nil && u.Web() && u.Host() == host && u.String() == url

@@ -75,18 +75,13 @@ type Config struct {
 // transfers are not settled.
 type Endpoint struct {
 	Config
+	arrivals
 
 	one    sync.Mutex   // held by who takes, drops or forgets; taken before the ledger's gate
 	reader *ChunkReader // used with one held; nil until it is needed
 	parked map[member.Transfer][]string
 	met    map[member.Transfer]map[uint64]bool // hosts whose pages are counted anew; nil without a limit
 	plan   atomic.Pointer[mergePlan]           // of the chunk at hand; nil if nothing is to be merged
-
-	mu sync.Mutex // guards what follows
-	// changes within the ledger's gate, and with one held, but for hosts that become kept
-	Unsettled Unsettled
-	came      map[member.Transfer]map[uint64]bool // hosts, and whether they are kept
-	finds     int                                 // how often hosts have become kept since they came
 }
 
 // ParkedFor is what hosts are parked for whose transfer is under way: they are not this node's yet.
@@ -163,19 +158,6 @@ func (r *Endpoint) takeChunk(c entry.Chunk) (sequence uint64, whole *Incoming, e
 	return sequence, whole, err
 }
 
-func (r *Endpoint) expects(t member.Transfer, seq uint64) (bool, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.Unsettled.expects(t, seq)
-}
-
-// keeps are the hosts of a transfer that stay if it is dropped, with some that are added, and up to which find.
-func (r *Endpoint) keeps(t member.Transfer, more []string) (all []string, finds int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.Unsettled.Keeps(t, more), r.finds
-}
-
 // enter enters a chunk into the journal and all that is a view of it. It is called alone within the ledger's gate, and
 // reads nothing from the disk.
 func (r *Endpoint) enter(c *entry.Chunk, p *Chunk, m *mergePlan, keeps []string) (whole *Incoming) {
@@ -195,7 +177,6 @@ func (r *Endpoint) enter(c *entry.Chunk, p *Chunk, m *mergePlan, keeps []string)
 	return whole
 }
 
-// letGo lets the hosts of a transfer go that has come whole.
 func (r *Endpoint) letGo(whole *Incoming) {
 	for _, hosts := range [][]string{r.parked[whole.Transfer], whole.Kept} { // which another transfer may have parked
 		for _, host := range hosts {
@@ -208,7 +189,6 @@ func (r *Endpoint) letGo(whole *Incoming) {
 	r.nowKept(whole.Kept, true, r.Unsettled.Partial()...)
 }
 
-// end forgets what is in hand of a transfer.
 func (r *Endpoint) end(t member.Transfer) {
 	delete(r.parked, t)
 	delete(r.met, t)
@@ -313,13 +293,8 @@ func (r *Endpoint) drop(t member.Transfer) (sequence uint64, err error) {
 			return 0, err
 		}
 	}
-	err = r.Ledger.Alone(func() error {
-		var enc entry.Encoder
+	sequence, err = r.change(r.Ledger.Alone, func(enc *entry.Encoder) {
 		enc.TransferDropped(t)
-		r.Ledger.Enqueue(enc.Writer)
-		sequence = r.Ledger.Sequence()
-		r.mu.Lock()
-		defer r.mu.Unlock()
 		_, passed := r.Unsettled.Drop(t)
 		for to, hosts := range passed {
 			for _, host := range hosts {
@@ -327,7 +302,6 @@ func (r *Endpoint) drop(t member.Transfer) (sequence uint64, err error) {
 			}
 			r.nowKept(hosts, false, to)
 		}
-		return nil
 	})
 	if err == nil {
 		r.end(t)
@@ -335,10 +309,18 @@ func (r *Endpoint) drop(t member.Transfer) (sequence uint64, err error) {
 	return sequence, err
 }
 
-func (r *Endpoint) leaving(t member.Transfer) []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.Unsettled.Leaving(t)
+// change changes what is unsettled, and the journal, within the ledger's gate.
+func (r *Endpoint) change(gate func(func() error) error, f func(*entry.Encoder)) (sequence uint64, err error) {
+	err = gate(func() error {
+		var enc entry.Encoder
+		r.mu.Lock()
+		f(&enc)
+		r.mu.Unlock()
+		r.Ledger.Enqueue(enc.Writer)
+		sequence = r.Ledger.Sequence()
+		return nil
+	})
+	return sequence, err
 }
 
 // DropPart undoes what came of some of a transfer's hosts, sorted, as if these had not been among it: so many that the
@@ -356,41 +338,12 @@ func (r *Endpoint) DropPart(hosts []string) error {
 	})
 }
 
-// without are the transfers under way without some hosts, but for those that are kept, and up to which find.
-func (r *Endpoint) without(hosts []string) (gone []string, coming []Incoming, finds int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	gone = r.Unsettled.notKept(hosts)
-	return gone, r.Unsettled.Without(gone), r.finds
-}
-
-// Arrived are the transfers that came whole since an epoch was settled.
-func (r *Endpoint) Arrived() []member.Transfer {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Clone(r.Unsettled.Whole)
-}
-
-// Partial are the transfers of which something has come, and that have not come whole.
-func (r *Endpoint) Partial() []member.Transfer {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.Unsettled.Partial()
-}
-
 // Settled forgets, durably, which transfers came whole under epochs up to one.
 func (r *Endpoint) Settled(ctx context.Context, epoch uint64) error {
 	r.one.Lock()
-	var sequence uint64
-	err := r.Ledger.Within(func() error {
-		var enc entry.Encoder
+	sequence, err := r.change(r.Ledger.Within, func(enc *entry.Encoder) {
 		enc.EpochSettled(epoch)
-		r.Ledger.Enqueue(enc.Writer)
-		sequence = r.Ledger.Sequence()
-		r.mu.Lock()
-		defer r.mu.Unlock()
 		r.Unsettled.Settle(epoch)
-		return nil
 	})
 	r.one.Unlock()
 	if err != nil {
@@ -401,20 +354,10 @@ func (r *Endpoint) Settled(ctx context.Context, epoch uint64) error {
 
 // New makes a node's end of transfers, with those that are not settled.
 func New(cfg Config, unsettled Unsettled) *Endpoint {
-	r := &Endpoint{Config: cfg, Unsettled: unsettled.Copy(), came: map[member.Transfer]map[uint64]bool{}}
+	r := &Endpoint{Config: cfg, arrivals: arrivals{hash: cfg.Hash, Unsettled: unsettled.Copy(),
+		came: map[member.Transfer]map[uint64]bool{}}}
 	for _, t := range unsettled.Partial() {
 		r.hostsOf(t)
 	}
 	return r
-}
-
-// NoteUnsettled are the transfers that are not settled, for a checkpoint's note; nil if there are none.
-func (r *Endpoint) NoteUnsettled() *Unsettled {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.Unsettled.Coming)+len(r.Unsettled.Whole)+len(r.Unsettled.Went) == 0 {
-		return nil
-	}
-	a := r.Unsettled.Copy()
-	return &a
 }

@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -60,7 +61,6 @@ type cookieHost struct {
 	host string
 }
 
-// packed is a chunk, and whose it is.
 type packed struct {
 	to   strategy.Node
 	data []byte
@@ -100,7 +100,6 @@ func (x *Export) Close() error {
 	return nil
 }
 
-// all yields all chunks.
 func (x *Export) all(yield func(packed, error) bool) {
 	x.yield = yield
 	for _, part := range []func() error{x.waiting, x.abandonedHosts, x.known, x.setCookies} {
@@ -119,19 +118,10 @@ func (x *Export) all(yield func(packed, error) bool) {
 	}
 }
 
-func (x *Export) nodes() []strategy.Node {
-	all := make([]strategy.Node, 0, len(x.writers))
-	for n := range x.writers {
-		all = append(all, n)
-	}
-	slices.Sort(all)
-	return all
-}
+func (x *Export) nodes() []strategy.Node { return slices.Sorted(maps.Keys(x.writers)) }
 
-// maxWriters is how many chunks are begun at once.
 const maxWriters = 128
 
-// writer is the chunk at hand of a node.
 func (x *Export) writer(to strategy.Node) (*ChunkWriter, error) {
 	if p := x.writers[to]; p != nil {
 		return p, nil
@@ -239,7 +229,6 @@ func (x *Export) setCookies() error {
 	return nil
 }
 
-// clock is what a host owes.
 func (x *Export) clock(host string) (HostTiming, frontier.HostInfo) {
 	i, met := x.Frontier.Host(host)
 	if !met {
@@ -366,7 +355,6 @@ func (g *originGroups) write() error {
 	return nil
 }
 
-// add adds a URL.
 func (g *originGroups) add(entry *seen.Entry) {
 	if g.to.to == "" {
 		return

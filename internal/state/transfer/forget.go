@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"kumo/internal/base/item"
 	"kumo/internal/cluster/member"
@@ -102,7 +103,8 @@ func (r *Endpoint) forgetAll(ctx context.Context, gone member.Gone) (sequence ui
 	r.mu.Unlock()
 	stays := unsettled.staying(gone)
 	f.gone = func(host string) bool { return !stays[host] && gone(host, 0) }
-	for _, step := range []func() error{f.abandonedHosts, f.waiting, f.forgetKnown, f.flush} {
+	known := func() error { return r.knownOf(ctx, f.gone, f.add) }
+	for _, step := range []func() error{f.abandonedHosts, f.waiting, known, f.flush} {
 		if err := step(); err != nil {
 			return 0, err
 		}
@@ -128,15 +130,8 @@ func (f *forgetting) add(host string) error {
 	return f.flush()
 }
 
-// abandonedHosts finds hosts of which something was given up.
-func (f *forgetting) abandonedHosts() error {
-	f.abandoned = map[string]bool{}
-	err := f.Abandoned.Current(func(it item.Item) error {
-		if host := f.sliceOf(&it); !f.abandoned[host] && f.gone(host) {
-			f.abandoned[host] = true
-		}
-		return nil
-	})
+func (f *forgetting) abandonedHosts() (err error) {
+	f.abandoned, err = f.abandonedOf(f.ctx, f.gone)
 	for host := range f.abandoned {
 		if err == nil {
 			err = f.add(host)
@@ -145,7 +140,6 @@ func (f *forgetting) abandonedHosts() error {
 	return err
 }
 
-// waiting finds hosts where something waits.
 func (f *forgetting) waiting() error {
 	iterator := f.Frontier.Iterate(f.gone)
 	defer iterator.Close()
@@ -160,29 +154,32 @@ func (f *forgetting) waiting() error {
 	}
 }
 
-// known finds hosts of which only is known what was there.
-func (f *forgetting) forgetKnown() error {
-	wanted := f.selection(func(host string) bool { return f.gone(host) && !f.IsAway(host) })
-	hosts := originOrder{slices: f.Frontier.Slices()}
-	for entry, err := range f.DB.Select(wanted.match) {
-		if err = errors.Join(err, f.ctx.Err()); err != nil {
+func (r *Endpoint) abandonedOf(ctx context.Context, of func(host string) bool) (map[string]bool, error) {
+	all := map[string]bool{}
+	return all, r.Abandoned.Current(func(it item.Item) error {
+		if host := r.Frontier.Slices().Of(it.URL); !all[host] && of(host) {
+			all[host] = true
+		}
+		return ctx.Err()
+	})
+}
+
+// knownOf calls f with some hosts that have known URLs, and are not away.
+func (r *Endpoint) knownOf(ctx context.Context, of func(host string) bool, f func(host string) error) error {
+	slices := r.Frontier.Slices()
+	wanted := originFilter{slices: slices, of: func(host string) bool { return of(host) && !r.IsAway(host) }}
+	hosts := originOrder{slices: slices}
+	for entry, err := range r.DB.Select(wanted.match) {
+		if err = errors.Join(err, ctx.Err()); err != nil {
 			return err
 		}
-		if host, news := hosts.next(entry.URL); news && !f.IsAway(host) {
-			if err := f.add(host); err != nil {
+		if host, news := hosts.next(entry.URL); news && !r.IsAway(host) {
+			if err := f(strings.Clone(host)); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-// sliceOf is the slice of its host in which an item waits.
-func (r *Endpoint) sliceOf(it *item.Item) string { return r.Frontier.Slices().Of(it.URL) }
-
-// selection selects the known URLs of some hosts.
-func (r *Endpoint) selection(of func(host string) bool) *originFilter {
-	return &originFilter{slices: r.Frontier.Slices(), of: of}
 }
 
 // IsAway reports whether a host is not held here: see the package comment.
@@ -191,7 +188,6 @@ func (r *Endpoint) IsAway(host string) bool {
 	return i.Away
 }
 
-// flush forgets those that were found.
 func (f *forgetting) flush() error {
 	if len(f.hosts) == 0 {
 		return f.ctx.Err()
@@ -293,16 +289,9 @@ func (r *Endpoint) Forget(ctx context.Context, gone member.Gone, whole []member.
 	if len(whole) == 0 {
 		return nil
 	}
-	var sequence uint64
-	err := r.Ledger.Within(func() error {
-		var enc entry.Encoder
+	sequence, err := r.change(r.Ledger.Within, func(enc *entry.Encoder) {
 		enc.TransfersDone(whole)
-		r.Ledger.Enqueue(enc.Writer)
-		sequence = r.Ledger.Sequence()
-		r.mu.Lock()
-		defer r.mu.Unlock()
 		r.Unsettled.Went = append(r.Unsettled.Went, whole...)
-		return nil
 	})
 	if err != nil {
 		return err

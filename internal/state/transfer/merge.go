@@ -24,7 +24,6 @@ type mergePlan struct {
 	urls map[string]held
 }
 
-// held is how this node holds a URL.
 type held uint8
 
 const (
@@ -51,7 +50,11 @@ func (r *Endpoint) planMerge(p *Chunk, kept []string) *mergePlan {
 		}
 		if a.Host != last {
 			queue, _ := r.Frontier.Inspector().Queue(a.Host, maxMerge)
-			m.wait(queue)
+			for n := range queue {
+				if queue[n].Robots == "" {
+					m.tell(queue[n].URL, heldWaiting)
+				}
+			}
 			last = a.Host
 		}
 		for k := range a.Items {
@@ -93,7 +96,6 @@ func (p *Chunk) urlsAt(hosts []string, pages bool) map[string]held {
 	return urls
 }
 
-// lookUp asks the URL database, which may read the disk.
 func (r *Endpoint) lookUp(m *mergePlan, url string) {
 	if entry, _, err := r.DB.Get(url); err == nil {
 		m.tell(url, heldBy(&entry.Meta))
@@ -126,15 +128,6 @@ func (m *mergePlan) tell(url string, h held) {
 	}
 }
 
-// wait notes what waits.
-func (m *mergePlan) wait(queue []item.Item) {
-	for i := range queue {
-		if queue[i].Robots == "" {
-			m.tell(queue[i].URL, heldWaiting)
-		}
-	}
-}
-
 // Committed is told what a batch has put: after it was put, and within the same hold of the ledger's gate.
 func (r *Endpoint) Committed(found []entry.Candidate, done ...*entry.Done) {
 	r.keepFound(found)
@@ -155,7 +148,7 @@ func (r *Endpoint) keepFound(found []entry.Candidate) {
 	r.mu.Lock()
 	var hosts []string
 	for i := range found {
-		if host := r.sliceOf(&found[i].Item); r.mayGo(host) {
+		if host := r.Frontier.Slices().Of(found[i].Item.URL); r.mayGo(host) {
 			hosts = append(hosts, host)
 		}
 	}
@@ -170,20 +163,6 @@ func (r *Endpoint) keepFound(found []entry.Candidate) {
 	for _, host := range hosts {
 		r.Frontier.Unpark(host, ParkedFor)
 	}
-}
-
-// mayGo reports whether a host has come with a transfer under way, and goes if that is dropped. mu is held.
-func (r *Endpoint) mayGo(host string) bool {
-	if len(r.came) == 0 {
-		return false
-	}
-	k := r.Hash(host)
-	for _, came := range r.came {
-		if keeps, met := came[k]; met && !keeps {
-			return true
-		}
-	}
-	return false
 }
 
 // leftOut are those of a chunk's waiting URLs, by their place in it, that are not to be taken in: of hosts that are
@@ -238,50 +217,6 @@ func (r *Endpoint) keep(t member.Transfer, p *Chunk) (kept []string) {
 	})
 	slices.Sort(kept)
 	return slices.Compact(kept)
-}
-
-// meet notes for good which hosts have come with a transfer, and whether they are kept.
-func (r *Endpoint) meet(t member.Transfer, p *Chunk, kept []string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	came := r.hostsOf(t)
-	p.hosts(func(host string) {
-		k := r.Hash(host)
-		if _, met := came[k]; !met {
-			came[k] = isIn(kept, host)
-		}
-	})
-}
-
-// nowKept says of hosts that came with transfers under way that they are kept from now on, or not any more. mu is held.
-func (r *Endpoint) nowKept(hosts []string, keeps bool, all ...member.Transfer) {
-	for _, t := range all {
-		for _, host := range hosts {
-			k := r.Hash(host)
-			if _, met := r.came[t][k]; met {
-				r.came[t][k] = keeps
-			}
-		}
-	}
-}
-
-// hostsOf are the hosts that have come with a transfer, which may have begun in an earlier life, and whether they are
-// kept. mu is held.
-func (r *Endpoint) hostsOf(t member.Transfer) map[uint64]bool {
-	if all := r.came[t]; all != nil {
-		return all
-	}
-	all := map[uint64]bool{}
-	r.came[t] = all
-	if i := r.Unsettled.find(t); i >= 0 {
-		for host := range r.Unsettled.Coming[i].each {
-			all[r.Hash(host)] = false
-		}
-		for _, host := range r.Unsettled.Coming[i].Kept {
-			all[r.Hash(host)] = true
-		}
-	}
-	return all
 }
 
 const maxMerge = 10_000 // of a host's queue that are looked at

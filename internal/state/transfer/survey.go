@@ -2,10 +2,7 @@ package transfer
 
 import (
 	"context"
-	"errors"
-	"strings"
 
-	"kumo/internal/base/item"
 	"kumo/internal/state/frontier"
 )
 
@@ -20,16 +17,9 @@ func (r *Endpoint) Survey(ctx context.Context, f func(hosts []string) error) err
 	r.mu.Lock()
 	came := r.Unsettled.Hosts()
 	r.mu.Unlock()
-	s := survey{ctx: ctx, tell: f, abandoned: map[string]bool{}, strange: func(host string) bool {
-		return !came[host] && !r.Ours(host)
-	}}
-	err := r.Abandoned.Current(func(it item.Item) error {
-		if host := r.sliceOf(&it); !s.abandoned[host] && s.strange(host) {
-			s.abandoned[host] = true
-		}
-		return ctx.Err()
-	})
-	if err == nil {
+	s := survey{ctx: ctx, tell: f, strange: func(host string) bool { return !came[host] && !r.Ours(host) }}
+	var err error
+	if s.abandoned, err = r.abandonedOf(ctx, s.strange); err == nil {
 		err = s.waiting(r.Frontier)
 	}
 	for host := range s.abandoned {
@@ -37,8 +27,8 @@ func (r *Endpoint) Survey(ctx context.Context, f func(hosts []string) error) err
 			err = s.add(host)
 		}
 	}
-	if err == nil {
-		err = s.known(r)
+	if err == nil && r.DB != nil {
+		err = r.knownOf(ctx, s.strange, s.add)
 	}
 	if err == nil {
 		err = s.flush()
@@ -72,26 +62,6 @@ func (s *survey) waiting(f *frontier.Frontier) error {
 			return err
 		}
 	}
-}
-
-// known finds hosts of which only is known what was there.
-func (s *survey) known(r *Endpoint) error {
-	if r.DB == nil {
-		return nil
-	}
-	wanted := r.selection(func(host string) bool { return s.strange(host) && !r.IsAway(host) })
-	hosts := originOrder{slices: r.Frontier.Slices()}
-	for entry, err := range r.DB.Select(wanted.match) {
-		if err = errors.Join(err, s.ctx.Err()); err != nil {
-			return err
-		}
-		if host, news := hosts.next(entry.URL); news {
-			if err := s.add(strings.Clone(host)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 func (s *survey) add(host string) error {

@@ -72,9 +72,6 @@ func union(a, b []string) []string {
 }
 
 func isIn(sorted []string, host string) bool {
-	if len(sorted) == 0 {
-		return false
-	}
 	_, is := slices.BinarySearch(sorted, host)
 	return is
 }
@@ -119,7 +116,6 @@ func appendName(names []byte, name string) []byte {
 	return append(binary.AppendUvarint(names, uint64(len(name))), name...)
 }
 
-// hosts calls f with the host of each group.
 func (p *Chunk) hosts(f func(host string)) {
 	for i := range p.Waiting {
 		f(p.Waiting[i].Host)
@@ -237,13 +233,11 @@ func (a *Incoming) each(yield func(host string) bool) {
 	}
 }
 
-// names are those hosts, sorted, each once.
 func (a *Incoming) names() []string {
 	all := slices.Sorted(a.each)
 	return slices.Compact(all)
 }
 
-// all are the hosts that came with the transfer, sorted, each once.
 func (a *Incoming) all() []string {
 	if len(a.Kept) == 0 {
 		return a.names()

@@ -159,7 +159,7 @@ func (e *failedState) Export(owner func(host string) strategy.Node) (driver.Expo
 	return asExport(e.holding.Export(owner))
 }
 
-func (e *failedState) Bound(f func(data []byte) error) error { return e.state.Bound(f) }
+func (e *failedState) Bound(f func(data []byte) error) error { return e.state.Links.Batches(f) }
 
 // Close removes what is on the disk.
 func (e *failedState) Close() error {

@@ -18,7 +18,6 @@ const (
 	maxAddr   = 256 // bytes of an address, in its binary form
 )
 
-// listenAddrs are the addresses to listen on.
 func listenAddrs(typed []string) (all []ma.Multiaddr, err error) {
 	for _, text := range typed {
 		if strings.HasPrefix(text, "/") {
@@ -130,7 +129,6 @@ func ranked(addrs []ma.Multiaddr) []ma.Multiaddr {
 	return kept
 }
 
-// texts are addresses as others are told them.
 func texts(addrs []ma.Multiaddr) []string {
 	var all []string
 	for _, a := range addrs {

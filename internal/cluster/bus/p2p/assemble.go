@@ -8,10 +8,12 @@ import (
 	"errors"
 	"net"
 	"slices"
+	"time"
 
 	"github.com/libp2p/go-libp2p/core/connmgr"
 	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/event"
+	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/peerstore"
@@ -36,6 +38,31 @@ import (
 
 // libp2p's own constructor (libp2p.New) links transports and a framework that kumo does not use: WebRTC, WebTransport
 // and fx, a fifth of what libp2p takes to compile. This file puts a host together from the same parts.
+
+// An assembly makes a libp2p host: transports, limits, and what helps through routers.
+type assembly struct {
+	cfg        *Config
+	membership membership
+	gater      *gater
+	relays     autorelay.PeerSource
+}
+
+func (a assembly) open(key crypto.PrivKey) (host.Host, error) {
+	settle()
+	listen, err := listenAddrs(a.cfg.Listen)
+	if err != nil {
+		return nil, err
+	}
+	limits, err := a.cfg.Limits.resources()
+	if err != nil {
+		return nil, err
+	}
+	h, err := a.assemble(key, listen, limits)
+	if err != nil {
+		return nil, err // and not a host that is nil
+	}
+	return h, nil
+}
 
 // A peerHost is a libp2p host with the parts that Close stops.
 type peerHost struct {
@@ -73,7 +100,7 @@ func blackHoles() []swarm.Option {
 }
 
 // newWire makes a swarm with TCP and QUIC for the peer of a key. What it opens is added to parts.
-func (m *Messenger) newWire(key crypto.PrivKey, known peerstore.Peerstore, limits network.ResourceManager,
+func (a assembly) newWire(key crypto.PrivKey, known peerstore.Peerstore, limits network.ResourceManager,
 	parts *closers, options ...swarm.Option) (*wire, error) {
 	id, err := peer.IDFromPrivateKey(key)
 	if err != nil {
@@ -88,7 +115,7 @@ func (m *Messenger) newWire(key crypto.PrivKey, known peerstore.Peerstore, limit
 	}
 	parts.add(conns.Close)
 	w := &wire{bus: eventbus.NewBus()}
-	options = append(options, swarm.WithConnectionGater(gater{m}), swarm.WithResourceManager(limits))
+	options = append(options, swarm.WithConnectionGater(a.gater), swarm.WithResourceManager(limits))
 	if w.Swarm, err = swarm.NewSwarm(id, known, w.bus, options...); err != nil {
 		return nil, err
 	}
@@ -96,18 +123,18 @@ func (m *Messenger) newWire(key crypto.PrivKey, known peerstore.Peerstore, limit
 	streams := *yamux.DefaultTransport
 	streams.MaxStreamWindowSize = streamWindow
 	muxers := []tptu.StreamMuxer{{ID: yamux.ID, Muxer: muxer{&streams}}}
-	secure, err := m.newSecurity(securityID, key, muxers)
+	secure, err := a.membership.newSecurity(securityID, key, muxers)
 	if err != nil {
 		return nil, err
 	}
-	if w.upgrader, err = tptu.New([]sec.SecureTransport{secure}, muxers, nil, limits, gater{m}); err != nil {
+	if w.upgrader, err = tptu.New([]sec.SecureTransport{secure}, muxers, nil, limits, a.gater); err != nil {
 		return nil, err
 	}
 	overTCP, err := tcp.NewTCPTransport(w.upgrader, limits, nil)
 	if err != nil {
 		return nil, err
 	}
-	overQUIC, err := m.newQUIC(key, conns, gater{m}, limits)
+	overQUIC, err := a.membership.newQUIC(key, conns, a.gater, limits)
 	if err != nil {
 		return nil, err
 	}
@@ -149,8 +176,7 @@ func newQUICConns(key crypto.PrivKey, limits network.ResourceManager) (*quicreus
 		quicreuse.VerifySourceAddress(func(addr net.Addr) bool { return limits.VerifySourceAddress(addr) }))
 }
 
-// assemble makes and starts a host.
-func (m *Messenger) assemble(key crypto.PrivKey, listen []ma.Multiaddr, limits network.ResourceManager) (_ *peerHost,
+func (a assembly) assemble(key crypto.PrivKey, listen []ma.Multiaddr, limits network.ResourceManager) (_ *peerHost,
 	err error) {
 	h := &peerHost{}
 	known, err := pstoremem.NewPeerstore()
@@ -166,7 +192,7 @@ func (m *Messenger) assemble(key crypto.PrivKey, listen []ma.Multiaddr, limits n
 			err = errors.Join(err, h.parts.close(), known.Close(), limits.Close())
 		}
 	}()
-	w, err := m.newWire(key, known, limits, &h.parts, blackHoles()...)
+	w, err := a.newWire(key, known, limits, &h.parts, blackHoles()...)
 	if err != nil {
 		return nil, err
 	}
@@ -174,14 +200,14 @@ func (m *Messenger) assemble(key crypto.PrivKey, listen []ma.Multiaddr, limits n
 	if err != nil {
 		return nil, err
 	}
-	routers := !m.cfg.Secret.IsZero() // on loopback there are none
+	routers := !a.cfg.Secret.IsZero() // on loopback there are none
 	h.BasicHost, err = basichost.NewHost(w.Swarm, &basichost.HostOpts{
 		EventBus:             w.bus,
 		ConnManager:          connmgr.NullConnMgr{}, // attach makes room itself
 		UserAgent:            "kumo",
 		EnableHolePunching:   routers,
 		EnableRelayService:   routers,
-		RelayServiceOpts:     m.relayOptions(),
+		RelayServiceOpts:     a.cfg.Limits.relayOptions(),
 		ObservedAddrsManager: observed,
 	})
 	if err != nil {
@@ -198,7 +224,9 @@ func (m *Messenger) assemble(key crypto.PrivKey, listen []ma.Multiaddr, limits n
 	observed.Start(w.Swarm)
 	h.parts.add(observed.Close)
 	if routers {
-		relays, err := autorelay.NewAutoRelay(h.BasicHost, m.autoRelayOptions()...)
+		relays, err := autorelay.NewAutoRelay(h.BasicHost, autorelay.WithPeerSource(a.relays),
+			autorelay.WithMinCandidates(1), autorelay.WithBootDelay(0), autorelay.WithMinInterval(5*time.Second),
+			autorelay.WithBackoff(time.Minute))
 		if err != nil {
 			return nil, err
 		}
@@ -206,11 +234,11 @@ func (m *Messenger) assemble(key crypto.PrivKey, listen []ma.Multiaddr, limits n
 		h.parts.add(relays.Close)
 	}
 	h.Start()
-	return h, m.addAutoNAT(h, limits, routers)
+	return h, a.addAutoNAT(h, limits, routers)
 }
 
 // addAutoNAT has other members tell the host whether it can be reached, and it tells them.
-func (m *Messenger) addAutoNAT(h *peerHost, limits network.ResourceManager, serve bool) error {
+func (a assembly) addAutoNAT(h *peerHost, limits network.ResourceManager, serve bool) error {
 	options := []autonat.Option{autonat.UsingAddresses(func() []ma.Multiaddr {
 		return slices.DeleteFunc(h.AllAddrs(), func(a ma.Multiaddr) bool { return !manet.IsPublicAddr(a) })
 	})}
@@ -224,13 +252,13 @@ func (m *Messenger) addAutoNAT(h *peerHost, limits network.ResourceManager, serv
 			return err
 		}
 		h.parts.add(known.Close)
-		dialer, err := m.newWire(key, known, limits, &h.parts, swarm.WithDialRanker(swarm.NoDelayDialRanker),
+		dialer, err := a.newWire(key, known, limits, &h.parts, swarm.WithDialRanker(swarm.NoDelayDialRanker),
 			swarm.WithUDPBlackHoleSuccessCounter(nil), swarm.WithIPv6BlackHoleSuccessCounter(nil))
 		if err != nil {
 			return err
 		}
 		options = append(options, autonat.EnableService(dialer.Swarm))
-		switch m.cfg.Reach {
+		switch a.cfg.Reach {
 		case ReachPublic:
 			options = append(options, autonat.WithReachability(network.ReachabilityPublic))
 		case ReachPrivate:

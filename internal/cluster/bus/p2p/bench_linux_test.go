@@ -166,8 +166,8 @@ func bareNode(b *testing.B, member *Messenger, to peer.AddrInfo) network.Stream 
 	b.Helper()
 	muxer := *yamux.DefaultTransport
 	h, err := libp2p.New(libp2p.NoListenAddrs, libp2p.DisableRelay(), libp2p.DisableMetrics(), libp2p.Ping(false),
-		libp2p.Transport(tcp.NewTCPTransport), libp2p.Transport(member.newQUIC),
-		libp2p.Security(securityID, member.newSecurity), libp2p.Muxer(yamux.ID, &muxer),
+		libp2p.Transport(tcp.NewTCPTransport), libp2p.Transport(member.membership.newQUIC),
+		libp2p.Security(securityID, member.membership.newSecurity), libp2p.Muxer(yamux.ID, &muxer),
 		libp2p.ConnectionManager(connmgr.NullConnMgr{}), libp2p.ResourceManager(&network.NullResourceManager{}))
 	if err != nil {
 		b.Fatal(err)

@@ -45,7 +45,6 @@ type page struct {
 	used  uint64 // when it was last put or asked for
 }
 
-// savedPage is a line of the file.
 type savedPage struct {
 	Node  strategy.Node `json:"node"`
 	Addrs []string      `json:"addrs"`
@@ -78,7 +77,6 @@ func openBook(dir string, most int) (*book, error) {
 	return b, nil
 }
 
-// parsed are the addresses that are some.
 func parsed(texts []string) (all []ma.Multiaddr) {
 	for _, text := range texts[:min(len(texts), 4*mostAddrs)] {
 		if a, err := ma.NewMultiaddr(text); err == nil {
@@ -122,7 +120,6 @@ func (b *book) shrink() {
 	}
 }
 
-// addrs are what is known of a peer.
 func (b *book) addrs(id peer.ID) []ma.Multiaddr {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -135,7 +132,6 @@ func (b *book) addrs(id peer.ID) []ma.Multiaddr {
 	return slices.Clone(p.addrs)
 }
 
-// met are the nodes that were connected, the last first.
 func (b *book) met(most int) (all []Contact) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -184,7 +180,6 @@ func (m *Messenger) Contact(node strategy.Node) Contact {
 	return Contact{node, texts(ranked(append(addrs, m.book.addrs(id)...)))}
 }
 
-// keepBook writes the file now and then.
 func (m *Messenger) keepBook() {
 	for wait := firstSave; ; wait = eachSave {
 		t := time.NewTimer(wait)
@@ -193,7 +188,7 @@ func (m *Messenger) keepBook() {
 			if err := m.saveBook(); err != nil {
 				m.log("%v", err)
 			}
-		case <-m.ctx.Done():
+		case <-m.work.ctx.Done():
 			t.Stop()
 			return
 		}

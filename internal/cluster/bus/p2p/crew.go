@@ -4,15 +4,14 @@ import (
 	"context"
 	"sync"
 
-	"golang.org/x/sync/semaphore"
-
 	"kumo/internal/cluster/strategy"
 )
 
-// A crew is goroutines that Close waits for. None is begun once it has.
+// A crew is goroutines that run until ctx ends, and that Close waits for.
 type crew struct {
-	mu     sync.Mutex // guards closed, and with it that nothing is added while wait waits
-	closed bool
+	ctx    context.Context
+	cancel context.CancelFunc
+	mu     sync.Mutex // held to begin a goroutine, and to end ctx
 	work   sync.WaitGroup
 }
 
@@ -20,24 +19,21 @@ type crew struct {
 func (c *crew) Go(f func()) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed {
+	if c.isClosed() {
 		return false
 	}
 	c.work.Go(f)
 	return true
 }
 
-func (c *crew) wait() {
+// stop ends ctx. No goroutine begins any more.
+func (c *crew) stop() {
 	c.mu.Lock()
-	c.closed = true
-	c.mu.Unlock()
-	c.work.Wait()
+	defer c.mu.Unlock()
+	c.cancel()
 }
 
-// A budget is bytes that several may hold together.
-type budget struct{ *semaphore.Weighted }
-
-func newBudget(n int64) *budget { return &budget{semaphore.NewWeighted(n)} }
+func (c *crew) isClosed() bool { return c.ctx.Err() != nil }
 
 // notices tell the overlay of nodes that come and go, in order. Of a node only the latest waits to be told, so that it
 // does not matter how slow the listener is.
@@ -48,10 +44,13 @@ type notices struct {
 	more  chan struct{} // has an element when there is something to tell
 }
 
+func newNotices() *notices {
+	return &notices{up: map[strategy.Node]bool{}, more: make(chan struct{}, 1)}
+}
+
 func (n *notices) add(node strategy.Node, up bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.begin()
 	if _, waits := n.up[node]; !waits {
 		n.order = append(n.order, node)
 	}
@@ -62,18 +61,7 @@ func (n *notices) add(node strategy.Node, up bool) {
 	}
 }
 
-// begin makes what the zero value has not. mu is held.
-func (n *notices) begin() {
-	if n.up == nil {
-		n.up, n.more = map[strategy.Node]bool{}, make(chan struct{}, 1)
-	}
-}
-
-// run tells, until ctx ends.
 func (n *notices) run(ctx context.Context, reached, lost func(strategy.Node)) {
-	n.mu.Lock()
-	n.begin()
-	n.mu.Unlock()
 	for {
 		select {
 		case <-ctx.Done():

@@ -30,7 +30,7 @@ type Contact struct {
 // Dial connects nodes at addresses that a person gave: "host:port", or multiaddrs with the peer at their end or without
 // it, these TCP only. It tries all at once and returns the nodes that it has reached; an error, if these are none.
 func (m *Messenger) Dial(ctx context.Context, addrs ...string) ([]strategy.Node, error) {
-	if m.isClosed() {
+	if m.work.isClosed() {
 		return nil, bus.ErrClosed
 	}
 	if len(addrs) == 0 {
@@ -89,7 +89,6 @@ func (m *Messenger) dialPeer(ctx context.Context, id peer.ID, at ...ma.Multiaddr
 	return node, err
 }
 
-// reach connects a peer, and waits until there is a link.
 func (m *Messenger) reach(ctx context.Context, id peer.ID, at []ma.Multiaddr) (strategy.Node, error) {
 	a := m.await(id)
 	defer m.awaitNoMore(a)
@@ -161,7 +160,6 @@ func (m *Messenger) hasCome(p *remote) {
 	}
 }
 
-// whoIs asks who is at an address: a member proves its key, whatever it is.
 func (m *Messenger) whoIs(ctx context.Context, at ma.Multiaddr) (peer.ID, error) {
 	network, address, err := manet.DialArgs(at)
 	if err != nil || !isTCP(at) {
@@ -172,7 +170,7 @@ func (m *Messenger) whoIs(ctx context.Context, at ma.Multiaddr) (peer.ID, error)
 		return "", err
 	}
 	defer c.Close()
-	if !(gater{m}).mayDial(c) {
+	if !m.gater.mayDial(c) {
 		return "", errors.New("without a secret only loopback addresses are dialled")
 	}
 	defer context.AfterFunc(ctx, func() { c.Close() })()
@@ -180,7 +178,7 @@ func (m *Messenger) whoIs(ctx context.Context, at ma.Multiaddr) (peer.ID, error)
 		return "", err
 	}
 	key := m.host.Peerstore().PrivKey(m.id)
-	s, err := m.newSecurity(securityID, key, nil)
+	s, err := m.membership.newSecurity(securityID, key, nil)
 	if err != nil {
 		return "", err
 	}
@@ -194,12 +192,6 @@ func (m *Messenger) whoIs(ctx context.Context, at ma.Multiaddr) (peer.ID, error)
 func isTCP(a ma.Multiaddr) bool {
 	_, err := a.ValueForProtocol(ma.P_TCP)
 	return err == nil && !isRelayed(a)
-}
-
-// mayDial is InterceptAddrDial for a connection that libp2p has not made.
-func (g gater) mayDial(c net.Conn) bool {
-	a, err := manet.FromNetAddr(c.RemoteAddr())
-	return err == nil && g.InterceptAddrDial("", a)
 }
 
 // inWords says of libp2p's errors what a person can do something about.

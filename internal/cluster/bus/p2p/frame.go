@@ -10,7 +10,6 @@ import (
 	"kumo/internal/cluster/bus"
 )
 
-// errGarbage is a peer that does not say what nodes say.
 var errGarbage = errors.New("it sends what no node does")
 
 const (
@@ -37,7 +36,6 @@ func frameSize(b []byte) (size, head int, err error) {
 	return head + int(n), head, nil
 }
 
-// eachFrame calls f with each message of whole frames.
 func eachFrame(b []byte, f func(data []byte)) {
 	for len(b) > 0 {
 		size, head, _ := frameSize(b)
@@ -132,7 +130,6 @@ func (r *frameReader) makeRoom(need int) error {
 	return nil
 }
 
-// moveTo goes on with another buffer.
 func (r *frameReader) moveTo(buf, rest []byte) {
 	end := copy(buf, rest)
 	r.drop()

@@ -1,7 +1,6 @@
 package p2p
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"math"
@@ -9,14 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/libp2p/go-libp2p/core/control"
-	"github.com/libp2p/go-libp2p/core/crypto"
-	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
-	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/protocol"
 	"github.com/libp2p/go-libp2p/gologshim"
-	"github.com/libp2p/go-libp2p/p2p/host/autorelay"
 	"github.com/libp2p/go-libp2p/p2p/host/observedaddrs"
 	rcmgr "github.com/libp2p/go-libp2p/p2p/host/resource-manager"
 	"github.com/libp2p/go-libp2p/p2p/protocol/circuitv2/relay"
@@ -27,9 +21,6 @@ import (
 )
 
 const (
-	mostBanned = 1024
-	banTime    = time.Minute // for which a peer is not let in that has sent garbage
-
 	streamWindow = 1 << 20 // bytes that a peer may send on a stream before they are read
 
 	mostRelayed  = 128 // nodes that have this one as their relay
@@ -45,28 +36,9 @@ var settle = sync.OnceFunc(func() {
 	observedaddrs.ActivationThresh = 1
 })
 
-// openHost makes the libp2p host: transports, limits, and what helps through routers.
-func (m *Messenger) openHost(key crypto.PrivKey) (host.Host, error) {
-	settle()
-	listen, err := listenAddrs(m.cfg.Listen)
-	if err != nil {
-		return nil, err
-	}
-	limits, err := m.resources()
-	if err != nil {
-		return nil, err
-	}
-	h, err := m.assemble(key, listen, limits)
-	if err != nil {
-		return nil, err // and not a host that is nil
-	}
-	return h, nil
-}
-
-// relayOptions bound what this node relays for others.
-func (m *Messenger) relayOptions() []relay.Option {
+func (l Limits) relayOptions() []relay.Option {
 	return []relay.Option{relay.WithResources(relay.Resources{
-		Limit:                 &relay.RelayLimit{Duration: relayedFor, Data: m.cfg.Limits.Relayed},
+		Limit:                 &relay.RelayLimit{Duration: relayedFor, Data: l.Relayed},
 		ReservationTTL:        time.Hour,
 		MaxReservations:       mostRelayed,
 		MaxCircuits:           mostCircuits,
@@ -76,31 +48,14 @@ func (m *Messenger) relayOptions() []relay.Option {
 	}), relay.WithReservationAddressFilter(isRelayable)}
 }
 
-func (m *Messenger) autoRelayOptions() []autorelay.Option {
-	return []autorelay.Option{autorelay.WithPeerSource(m.relays), autorelay.WithMinCandidates(1),
-		autorelay.WithBootDelay(0), autorelay.WithMinInterval(5 * time.Second), autorelay.WithBackoff(time.Minute)}
-}
-
 // isRelayable says which addresses a relay gives to others as its own. Who says that it can be reached knows better
 // than a list of networks whether they lead to it.
 func isRelayable(a ma.Multiaddr) bool { return !manet.IsIPLoopback(a) && !isRelayed(a) }
 
-// relays are members that might relay: those that are connected directly. Which of them do, libp2p asks them.
-func (m *Messenger) relays(ctx context.Context, most int) <-chan peer.AddrInfo {
-	found := make(chan peer.AddrInfo, most)
-	defer close(found)
-	for _, p := range m.connected() {
-		if l := p.link(); l != nil && !l.relayed && len(found) < most {
-			found <- peer.AddrInfo{ID: p.id, Addrs: m.host.Peerstore().Addrs(p.id)}
-		}
-	}
-	return found
-}
-
 // resources are libp2p's limits. They are soft where several connections come at once; what nodes count is checked
 // again where a link is made (attach).
-func (m *Messenger) resources() (network.ResourceManager, error) {
-	l, files := m.cfg.Limits, rcmgr.LimitVal(2*m.cfg.Limits.Peers+256)
+func (l Limits) resources() (network.ResourceManager, error) {
+	files := rcmgr.LimitVal(2*l.Peers + 256)
 	memory := rcmgr.LimitVal64(l.Memory)
 	streams := 8 * files
 	all := rcmgr.ResourceLimits{Streams: streams, StreamsInbound: streams, StreamsOutbound: streams,
@@ -136,47 +91,6 @@ func (m *Messenger) resources() (network.ResourceManager, error) {
 		}))
 }
 
-// A gater turns away peers that have sent garbage lately, and where there is no secret all that is not loopback.
-type gater struct{ *Messenger }
-
-// InterceptPeerDial is part of the interface of libp2p.
-func (g gater) InterceptPeerDial(p peer.ID) bool { return !g.isBanned(p) }
-
-// InterceptAddrDial lets nobody be dialled whom nothing could be proved to.
-func (g gater) InterceptAddrDial(_ peer.ID, to ma.Multiaddr) bool {
-	return !g.cfg.Secret.IsZero() || manet.IsIPLoopback(to)
-}
-
-// InterceptAccept is part of the interface of libp2p.
-func (g gater) InterceptAccept(c network.ConnMultiaddrs) bool {
-	return !g.cfg.Secret.IsZero() || manet.IsIPLoopback(c.RemoteMultiaddr())
-}
-
-// InterceptSecured is called for members alone over TCP, and before the proof over QUIC.
-func (g gater) InterceptSecured(_ network.Direction, p peer.ID, _ network.ConnMultiaddrs) bool {
-	return !g.isBanned(p)
-}
-
-// InterceptUpgraded is part of the interface of libp2p.
-func (g gater) InterceptUpgraded(network.Conn) (bool, control.DisconnectReason) { return true, 0 }
-
-func (m *Messenger) isBanned(p peer.ID) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	until, is := m.banned.Get(p)
-	return is && time.Now().Before(until)
-}
-
-// ban turns a peer away for a while.
-func (m *Messenger) ban(p peer.ID, err error) {
-	m.counts.garbage.Add(1)
-	m.log("a node was disconnected: %v", err)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.banned.Put(p, time.Now().Add(banTime))
-}
-
-// check says what is wrong with a configuration before anything is tried.
 func (c *Config) check() error {
 	if err := checkName(c.Name); err != nil {
 		return err

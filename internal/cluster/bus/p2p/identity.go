@@ -88,7 +88,6 @@ func nodeOf(name string, id peer.ID) (strategy.Node, error) {
 	return strategy.Node(name + "~" + letters.EncodeToString(raw)), nil
 }
 
-// idOf is the peer that a node is.
 func idOf(node strategy.Node) (peer.ID, error) {
 	name := node.Name()
 	if len(name) == len(node) {

@@ -24,13 +24,12 @@ func (m *Messenger) openLAN() error {
 		return fmt.Errorf("look for nodes in the local network: %w", err)
 	}
 	m.work.Go(func() {
-		<-m.ctx.Done()
+		<-m.work.ctx.Done()
 		_ = s.Close()
 	})
 	return nil
 }
 
-// found is told of peers in the local network.
 type found struct{ *Messenger }
 
 // HandlePeerFound connects one, unless it is.
@@ -45,7 +44,7 @@ func (f found) HandlePeerFound(who peer.AddrInfo) {
 	}
 	ok := f.work.Go(func() {
 		defer func() { <-f.dials }()
-		ctx, cancel := context.WithTimeout(f.ctx, dialTime)
+		ctx, cancel := context.WithTimeout(f.work.ctx, dialTime)
 		defer cancel()
 		if _, err := f.dialPeer(ctx, who.ID, ranked(who.Addrs)...); err != nil {
 			f.log("a node in the local network cannot be reached: %v", err)

@@ -34,7 +34,6 @@ type link struct {
 	parted   bool // closed by one of the nodes because it is not used; written before the stream ends
 }
 
-// notifiee has links opened on connections that this node has begun.
 func (m *Messenger) notifiee() network.Notifiee {
 	return &network.NotifyBundle{
 		ConnectedF: func(_ network.Network, c network.Conn) {
@@ -51,7 +50,7 @@ func (m *Messenger) notifiee() network.Notifiee {
 }
 
 func (m *Messenger) openLink(c network.Conn) {
-	ctx, cancel := context.WithTimeout(m.ctx, greetTime)
+	ctx, cancel := context.WithTimeout(m.work.ctx, greetTime)
 	defer cancel()
 	s, err := c.NewStream(network.WithAllowLimitedConn(ctx, "messages"))
 	if err != nil {
@@ -66,7 +65,6 @@ func (m *Messenger) openLink(c network.Conn) {
 	m.serve(&link{of: m, stream: s, relayed: c.Stat().Limited || isRelayed(c.RemoteMultiaddr()), ours: true})
 }
 
-// accepted has links that others have opened.
 func (m *Messenger) accepted(s network.Stream) {
 	c := s.Conn()
 	l := &link{of: m, stream: s, relayed: c.Stat().Limited || isRelayed(c.RemoteMultiaddr())}
@@ -95,7 +93,6 @@ func (m *Messenger) serve(l *link) {
 	}
 }
 
-// greet exchanges names, and makes the link one of its node's.
 func (l *link) greet() (p *remote, err error) {
 	_ = l.stream.SetDeadline(time.Now().Add(greetTime))
 	defer func() { _ = l.stream.SetDeadline(time.Time{}) }()
@@ -137,7 +134,6 @@ func readName(r io.Reader) (string, error) {
 	return string(b[1 : 1+n]), nil
 }
 
-// rank orders links of a node: the lower, the better.
 func (l *link) rank() int {
 	if l.relayed {
 		return 1
@@ -145,7 +141,6 @@ func (l *link) rank() int {
 	return 0
 }
 
-// read hands in what comes, until the link ends.
 func (l *link) read(p *remote) error {
 	m := l.of
 	r := &frameReader{from: l.stream, huge: l.huge, release: func(n int) { m.large.Release(int64(n)) }}
@@ -160,7 +155,7 @@ func (l *link) read(p *remote) error {
 		p.used.Store(now.UnixNano())
 		m.slow(p.pace.take(now, d.n, len(d.frames)))
 		if !m.handIn(d) {
-			return context.Cause(m.ctx) // the buffer may still be being read: it is not used again
+			return context.Cause(m.work.ctx) // the buffer may still be being read: it is not used again
 		}
 		if len(d.frames) > largeBuffer {
 			_ = l.stream.SetReadDeadline(time.Time{})
@@ -170,7 +165,7 @@ func (l *link) read(p *remote) error {
 
 // huge waits for memory for a large message, and then lets the peer have it for some time, not longer.
 func (l *link) huge(size int) error {
-	if err := l.of.large.Acquire(l.of.ctx, int64(size)); err != nil {
+	if err := l.of.large.Acquire(l.of.work.ctx, int64(size)); err != nil {
 		return err
 	}
 	return l.stream.SetReadDeadline(time.Now().Add(largeTime))
@@ -193,22 +188,22 @@ func (l *link) write(frames []byte) error {
 	return nil
 }
 
-// close ends the link and its connection, for a reason.
 func (l *link) close(err error) {
 	l.closing.Do(func() {
 		code := network.ConnNoError
 		switch {
 		case errors.Is(err, errGarbage):
 			code = network.ConnProtocolViolation
-			l.of.ban(l.stream.Conn().RemotePeer(), err)
-		case l.of.isClosed():
+			l.of.counts.garbage.Add(1)
+			l.of.log("a node was disconnected: %v", err)
+			l.of.gater.ban(l.stream.Conn().RemotePeer())
+		case l.of.work.isClosed():
 			code = network.ConnShutdown
 		}
 		l.end(code)
 	})
 }
 
-// part ends it because it is not needed.
 func (l *link) part(code network.ConnErrorCode) {
 	l.closing.Do(func() {
 		l.parted = true

@@ -40,8 +40,8 @@ import (
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
+	"golang.org/x/sync/semaphore"
 
-	"kumo/internal/base/bounded"
 	"kumo/internal/base/secret"
 	"kumo/internal/cluster/bus"
 	"kumo/internal/cluster/strategy"
@@ -120,24 +120,21 @@ type Messenger struct {
 	membership membership
 	host       host.Host
 	notified   network.Notifiee
+	gater      *gater
 	counts     counts
 
-	ctx     context.Context // ends with Close
-	stop    context.CancelFunc
-	work    crew
+	work    crew // until Close
 	closing sync.Once
 	inbox   chan delivery
-	notices notices
+	notices *notices
 	book    *book
-	dials   chan struct{} // a slot for each that is under way
-	shared  atomic.Int64  // bytes left to all queues
-	told    atomic.Int64  // when the log was last told of a peer that was refused, in nanoseconds
-	large   *budget
+	dials   chan struct{}       // a slot for each that is under way
+	shared  atomic.Int64        // bytes left to all queues
+	large   *semaphore.Weighted // bytes
 
 	mu      sync.Mutex // guards what follows
 	peers   map[strategy.Node]*remote
 	awaited map[*awaited]bool
-	banned  *bounded.Recent[peer.ID, time.Time] // until when
 }
 
 var _ bus.Messenger = (*Messenger)(nil)
@@ -153,10 +150,10 @@ func Open(cfg Config) (_ *Messenger, err error) {
 		return nil, err
 	}
 	m := &Messenger{cfg: cfg, inbox: make(chan delivery), dials: make(chan struct{}, mostDials),
-		large: newBudget(cfg.Limits.Large), peers: map[strategy.Node]*remote{},
-		awaited: map[*awaited]bool{},
-		banned:  bounded.NewRecent[peer.ID, time.Time](mostBanned)}
-	m.ctx, m.stop = context.WithCancel(context.Background())
+		large: semaphore.NewWeighted(cfg.Limits.Large), peers: map[strategy.Node]*remote{},
+		awaited: map[*awaited]bool{}, notices: newNotices(),
+		gater: newGater(cfg.Secret.IsZero())}
+	m.work.ctx, m.work.cancel = context.WithCancel(context.Background())
 	m.shared.Store(cfg.Limits.Queued)
 	defer func() {
 		if err != nil {
@@ -176,13 +173,14 @@ func Open(cfg Config) (_ *Messenger, err error) {
 	if m.book, err = openBook(cfg.Dir, cfg.Limits.Contacts); err != nil {
 		return nil, err
 	}
-	if m.host, err = m.openHost(key); err != nil {
+	a := assembly{&m.cfg, m.membership, m.gater, m.relays}
+	if m.host, err = a.open(key); err != nil {
 		return nil, fmt.Errorf("listen on %v: %w", cfg.Listen, err)
 	}
 	m.host.SetStreamHandler(linkProtocol, m.accepted)
 	m.notified = m.notifiee()
 	m.host.Network().Notify(m.notified)
-	m.work.Go(func() { m.notices.run(m.ctx, cfg.Reached, cfg.Lost) })
+	m.work.Go(func() { m.notices.run(m.work.ctx, cfg.Reached, cfg.Lost) })
 	m.work.Go(m.keepBook)
 	return m, m.openLAN()
 }
@@ -197,16 +195,14 @@ func (m *Messenger) Close() error {
 		if m.host != nil {
 			err = m.saveBook()
 		}
-		m.stop()
+		m.work.stop()
 		if m.host != nil {
 			err = errors.Join(err, m.host.Close())
 		}
-		m.work.wait()
+		m.work.work.Wait()
 	})
 	return err
 }
-
-func (m *Messenger) isClosed() bool { return m.ctx.Err() != nil }
 
 func (m *Messenger) log(format string, args ...any) {
 	if m.cfg.Log != nil {
@@ -219,8 +215,8 @@ func (m *Messenger) log(format string, args ...any) {
 func (m *Messenger) refused(err error) {
 	n := m.counts.refused.Add(1)
 	now := time.Now().UnixNano()
-	last := m.told.Load()
-	if errors.Is(err, ErrNotMember) && now-last > int64(time.Minute) && m.told.CompareAndSwap(last, now) {
+	last := m.counts.refusal.Load()
+	if errors.Is(err, ErrNotMember) && now-last > int64(time.Minute) && m.counts.refusal.CompareAndSwap(last, now) {
 		m.log("a peer was refused, the %d. so far: %v", n, err)
 	}
 }

@@ -265,7 +265,7 @@ func TestWithoutASecretAllIsLoopback(t *testing.T) {
 	if _, err := Open(Config{Name: "c", Crawl: "test", Dir: t.TempDir(), Listen: []string{":0"}}); err == nil {
 		t.Error("it listens on all addresses")
 	}
-	if (gater{a}).InterceptAddrDial("", parsed([]string{"/ip4/192.0.2.1/tcp/1"})[0]) {
+	if a.gater.InterceptAddrDial("", parsed([]string{"/ip4/192.0.2.1/tcp/1"})[0]) {
 		t.Error("it dials other addresses")
 	}
 }

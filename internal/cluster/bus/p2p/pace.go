@@ -15,7 +15,6 @@ type pace struct {
 	left [2]float64 // messages and bytes that it may send at once
 }
 
-// take counts what has come, and returns how long to wait before more is read.
 func (p *pace) take(now time.Time, messages, bytes int) (wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

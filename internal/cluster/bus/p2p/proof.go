@@ -94,7 +94,6 @@ func (m membership) dial(c io.ReadWriter, at meeting) error {
 	return nil
 }
 
-// accept is the other end of dial.
 func (m membership) accept(c io.ReadWriter, at meeting) error {
 	var ours, theirs [nonceSize]byte
 	if err := readAll(c, theirs[:]); err != nil {

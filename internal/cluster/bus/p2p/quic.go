@@ -28,10 +28,10 @@ type provingQUIC struct {
 	membership
 }
 
-func (m *Messenger) newQUIC(key crypto.PrivKey, conns *quicreuse.ConnManager, gater connmgr.ConnectionGater,
+func (m membership) newQUIC(key crypto.PrivKey, conns *quicreuse.ConnManager, gater connmgr.ConnectionGater,
 	limits network.ResourceManager) (*provingQUIC, error) {
 	t, err := libp2pquic.NewTransport(key, conns, nil, gater, limits)
-	return &provingQUIC{t, m.membership}, err
+	return &provingQUIC{t, m}, err
 }
 
 // ListenOrder has QUIC listen before what may share its port.

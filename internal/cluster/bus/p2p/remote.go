@@ -83,11 +83,10 @@ func (m *Messenger) connected() (all []*remote) {
 	return all
 }
 
-// attach makes a link one of its node's.
 func (m *Messenger) attach(node strategy.Node, l *link) (*remote, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.isClosed() {
+	if m.work.isClosed() {
 		return nil, bus.ErrClosed
 	}
 	p := m.peers[node]
@@ -117,7 +116,6 @@ func (m *Messenger) attach(node strategy.Node, l *link) (*remote, error) {
 	return p, nil
 }
 
-// errFull is a node for which there is no room.
 var errFull = errors.New("there are too many nodes")
 
 // makeRoom sees to it that one more node may be connected. mu is held.
@@ -150,7 +148,7 @@ func (m *Messenger) detach(p *remote, l *link, lost bool) {
 	m.mu.Lock()
 	if i := slices.Index(p.links, l); i >= 0 {
 		if p.links = slices.Delete(p.links, i, i+1); len(p.links) == 0 {
-			if lost && !m.isClosed() {
+			if lost && !m.work.isClosed() {
 				m.notices.add(p.node, false)
 			}
 		}
@@ -159,7 +157,6 @@ func (m *Messenger) detach(p *remote, l *link, lost bool) {
 	m.forget(p)
 }
 
-// connect dials the node at the addresses that are known, and waits until there is a link.
 func (p *remote) connect(ctx context.Context) (*link, error) {
 	m := p.of
 	addrs := m.book.addrs(p.id)
@@ -179,4 +176,16 @@ func (p *remote) connect(ctx context.Context) (*link, error) {
 		return l, nil
 	}
 	return nil, fmt.Errorf("connect to %s: the connection broke at once", p.node)
+}
+
+// relays are members that might relay: those that are connected directly. Which of them do, libp2p asks them.
+func (m *Messenger) relays(ctx context.Context, most int) <-chan peer.AddrInfo {
+	found := make(chan peer.AddrInfo, most)
+	defer close(found)
+	for _, p := range m.connected() {
+		if l := p.link(); l != nil && !l.relayed && len(found) < most {
+			found <- peer.AddrInfo{ID: p.id, Addrs: m.host.Peerstore().Addrs(p.id)}
+		}
+	}
+	return found
 }

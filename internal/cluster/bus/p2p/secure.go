@@ -27,13 +27,13 @@ type security struct {
 }
 
 // newSecurity is called by libp2p, for the node and for the peer by which it tries whether others can be reached.
-func (m *Messenger) newSecurity(id protocol.ID, key crypto.PrivKey, muxers []tptu.StreamMuxer) (*security, error) {
+func (m membership) newSecurity(id protocol.ID, key crypto.PrivKey, muxers []tptu.StreamMuxer) (*security, error) {
 	t, err := noise.New(id, key, muxers)
 	if err != nil {
 		return nil, err
 	}
 	local, err := peer.IDFromPrivateKey(key)
-	return &security{m.membership, t, local}, err
+	return &security{m, t, local}, err
 }
 
 // SecureInbound secures a connection that another peer has begun.
@@ -66,7 +66,6 @@ func (s *security) SecureOutbound(ctx context.Context, c net.Conn, p peer.ID) (s
 	return secured, s.prove(ctx, secured, func(context.Context) error { return s.dial(secured, at) })
 }
 
-// listener has the peer prove its membership as the dialler.
 func (s *security) listener(ctx context.Context, c sec.SecureConn, wire *tap) (sec.SecureConn, error) {
 	at := meeting{dialler: c.RemotePeer(), listener: s.local, channel: wire.read.sum(wire.wrote)}
 	return c, s.prove(ctx, c, func(context.Context) error { return s.accept(c, at) })

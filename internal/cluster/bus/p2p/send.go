@@ -41,7 +41,7 @@ func (m *Messenger) Send(to strategy.Node, data []byte) error {
 func (m *Messenger) receiver(node strategy.Node) (*remote, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.isClosed() {
+	if m.work.isClosed() {
 		return nil, bus.ErrClosed
 	}
 	if p := m.peers[node]; p != nil {
@@ -69,7 +69,6 @@ func (p *remote) push(data []byte) bool {
 	return true
 }
 
-// carry sends what waits, and ends when nothing does.
 func (p *remote) carry() {
 	for {
 		frames, n := p.next()
@@ -106,7 +105,7 @@ func (p *remote) deliver(frames []byte, n int) error {
 	}
 	l := p.link()
 	if l == nil {
-		ctx, cancel := context.WithTimeout(p.of.ctx, dialTime)
+		ctx, cancel := context.WithTimeout(p.of.work.ctx, dialTime)
 		defer cancel()
 		var err error
 		if l, err = p.connect(ctx); err != nil {
@@ -120,13 +119,12 @@ func (p *remote) deliver(frames []byte, n int) error {
 	return nil
 }
 
-// giveUp drops what waits for a node that cannot be reached.
 func (p *remote) giveUp() {
 	p.mu.Lock()
 	_, n := p.out.take()
 	p.mu.Unlock()
 	p.of.counts.unreachable.Add(int64(n))
-	if !p.of.isClosed() {
+	if !p.of.work.isClosed() {
 		p.of.notices.add(p.node, false)
 	}
 }
@@ -143,13 +141,13 @@ type delivery struct {
 func (m *Messenger) handIn(d delivery) bool {
 	select {
 	case m.inbox <- d:
-	case <-m.ctx.Done():
+	case <-m.work.ctx.Done():
 		return false
 	}
 	select {
 	case <-d.done:
 		return true
-	case <-m.ctx.Done():
+	case <-m.work.ctx.Done():
 		return false
 	}
 }
@@ -160,7 +158,7 @@ func (m *Messenger) Receive(ctx context.Context, f func(from strategy.Node, data
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-m.ctx.Done():
+		case <-m.work.ctx.Done():
 			return bus.ErrClosed
 		case d := <-m.inbox:
 			eachFrame(d.frames, func(data []byte) {
@@ -174,7 +172,6 @@ func (m *Messenger) Receive(ctx context.Context, f func(from strategy.Node, data
 	}
 }
 
-// slow waits for a peer that sends more than it may.
 func (m *Messenger) slow(wait time.Duration) {
 	if wait <= 0 {
 		return
@@ -184,6 +181,6 @@ func (m *Messenger) slow(wait time.Duration) {
 	defer t.Stop()
 	select {
 	case <-t.C:
-	case <-m.ctx.Done():
+	case <-m.work.ctx.Done():
 	}
 }

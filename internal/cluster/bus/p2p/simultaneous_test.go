@@ -43,7 +43,7 @@ func bothDial(t *testing.T, nodes [2]*Messenger) (secured [2]sec.SecureConn, err
 	ends := pipe(t)
 	var both sync.WaitGroup
 	for i, m := range nodes {
-		s, err := m.newSecurity(securityID, m.host.Peerstore().PrivKey(m.id),
+		s, err := m.membership.newSecurity(securityID, m.host.Peerstore().PrivKey(m.id),
 			[]tptu.StreamMuxer{{ID: yamux.ID, Muxer: muxer{yamux.DefaultTransport}}})
 		if err != nil {
 			t.Fatal(err)

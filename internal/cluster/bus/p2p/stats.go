@@ -2,9 +2,10 @@ package p2p
 
 import "sync/atomic"
 
-// counts are what has happened.
 type counts struct {
 	sent, received, overflow, unreachable, broken, slowed, garbage, refused, evicted atomic.Int64
+
+	refusal atomic.Int64 // when one was last logged, in nanoseconds
 }
 
 // Stats are what has happened since Open, and what is.

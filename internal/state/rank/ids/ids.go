@@ -73,7 +73,6 @@ func split(k Key) (part, rest uint32) {
 	return prefix/group*uint32(len(spans)) + of.part, (prefix%group-of.first)<<lowBits | uint32(k)&(1<<lowBits-1)
 }
 
-// join is the key that was split.
 func join(part, rest uint32) Key {
 	first := uint32(0)
 	for i := range part % uint32(len(spans)) {
@@ -94,7 +93,6 @@ type Table struct {
 	n     int
 }
 
-// A part is a hash table.
 type part struct {
 	b     []byte // slots, one after the other, and 2 bytes more: the last is read as 8 bytes, too
 	slots uint32
@@ -206,7 +204,6 @@ func (p *part) insert(at uint32, s slot) bool {
 	return true
 }
 
-// grow makes a part longer by a sixteenth.
 func (p *part) grow(span uint32) {
 	old := *p
 	for n := int(old.slots); ; n = int(p.slots) {

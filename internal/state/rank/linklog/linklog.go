@@ -58,7 +58,6 @@ func MarkOf(keys, links, others int64) Mark { return Mark{keys / keyLen, links, 
 // chunkLen is how long a chunk is at least. It ends with a record.
 const chunkLen = 256 << 10
 
-// keyLen is how long a key is in its file.
 const keyLen = (ids.KeyBits + 7) / 8
 
 // ErrDamaged is an error of a log that cannot be read.
@@ -83,7 +82,6 @@ type Log struct {
 	count  int64 // links
 }
 
-// A chunk is a stretch of the links' file.
 type chunk struct {
 	at      int64
 	size    int64
@@ -130,7 +128,6 @@ func (l *Log) open(mark Mark) (err error) {
 
 func (l *Log) name(file string) string { return filepath.Join(l.cfg.Dir, file) }
 
-// cut opens a file that has a length.
 func (l *Log) cut(file string, length int64) (vfs.File, error) {
 	f, err := l.cfg.Disk.Append(l.name(file))
 	if err != nil {
@@ -285,7 +282,6 @@ func (l *Log) known(fresh []ids.Key) {
 	}
 }
 
-// last is the last chunk, which takes the next record.
 func (l *Log) last() *chunk {
 	c := &l.chunks[len(l.chunks)-1]
 	if c.data == nil {

@@ -94,7 +94,6 @@ func (v View) Read(ctx context.Context, r *Reader) error {
 	return nil
 }
 
-// A decoder reads records.
 type decoder struct {
 	b    []byte
 	urls uint64 // numbers are below

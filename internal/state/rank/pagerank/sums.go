@@ -31,7 +31,6 @@ func newSums() *sums { return &sums{high: map[rank.ID]uint32{}} }
 // mostAtOnce is below what add can add.
 const mostAtOnce = hasHigh / unit
 
-// toFixed is the nearest number that add can add.
 func toFixed(x float64) uint32 { return uint32(max(0, min(hasHigh-1, math.Round(x*unit)))) }
 
 func (s *sums) grow(n int) {

@@ -69,7 +69,6 @@ func (r *Ranker) choose() (places int) {
 	}
 }
 
-// mostPlaces is more than importance changes by.
 const mostPlaces = 1000
 
 func (r *Ranker) hasChanged(u rank.ID, places int) bool {

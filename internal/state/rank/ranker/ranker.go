@@ -36,7 +36,6 @@ import (
 	"slices"
 	"sync"
 
-	"kumo/internal/base/bounded"
 	"kumo/internal/base/siphash"
 	"kumo/internal/state/rank"
 	"kumo/internal/state/rank/ids"
@@ -71,15 +70,13 @@ type Ranker struct {
 
 	refreshing sync.Mutex // held by who refreshes; before mu
 
-	mu      sync.Mutex // guards what follows; nobody waits for the disk with it held
-	table   *ids.Table
-	fetched rank.Vector[uint8] // a bit a URL
-	moved   rank.Vector[uint8] // the same: a refresh gave it another place
-	told    *rank.Told         // nil: nobody is told anything
-	// what links to others' URLs are worth of pages that are not told by Fetched yet: without it two pages that come at
-	// the same time would be one for who is told
-	coming     map[rank.ID]future
-	taken      *bounded.Recent[taken, struct{}]
+	mu         sync.Mutex // guards what follows; nobody waits for the disk with it held
+	table      *ids.Table
+	fetched    bits
+	moved      bits       // a refresh gave it another place
+	told       *rank.Told // nil: nobody is told anything
+	coming     expected
+	taken      taken
 	page       rank.Page // its room is used again
 	gifts      []linklog.Gift
 	fresh      []ids.Key
@@ -90,15 +87,6 @@ type Ranker struct {
 	warm       int
 	generation uint64
 }
-
-// taken is a gift that was taken: one that comes again is dropped.
-type taken struct {
-	to  rank.ID
-	tag uint32
-}
-
-// mostTaken is how many gifts are remembered at the least. Batches on their way have some thousands for each node.
-const mostTaken = 1 << 17
 
 // Open makes a ranker that goes on from a mark; the mark 0 begins anew.
 func Open(ctx context.Context, cfg Config, mark linklog.Mark) (*Ranker, error) {
@@ -112,8 +100,7 @@ func Open(ctx context.Context, cfg Config, mark linklog.Mark) (*Ranker, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Ranker{cfg: cfg, log: log, table: ids.New(), taken: bounded.NewRecent[taken, struct{}](mostTaken)}
-	r.coming = make(map[rank.ID]future)
+	r := &Ranker{cfg: cfg, log: log, table: ids.New(), coming: expected{}, taken: newTaken()}
 	if cfg.Others {
 		r.told = rank.NewTold(cfg.Order.Unit())
 	}
@@ -143,13 +130,11 @@ func (r *Ranker) replay(ctx context.Context) error {
 		r.warm = warmUp
 	}
 	return view.Read(ctx, &linklog.Reader{Page: func(p *rank.Page) {
-		r.setFetched(p.ID, true)
+		r.fetched.set(p.ID, true)
 		r.cfg.Order.Fetched(p)
 	}, Gift: func(g linklog.Gift) {
 		r.cfg.Order.Give(g.To, g.Worth)
-		if g.Tag != 0 {
-			r.taken.Put(taken{g.To, g.Tag}, struct{}{})
-		}
+		r.taken.add(g)
 	}, Told: func(g linklog.Gift) {
 		if r.told == nil { // in an earlier run there were other nodes
 			r.told = rank.NewTold(r.cfg.Order.Unit())
@@ -196,7 +181,7 @@ func (r *Ranker) Share(page ids.Key, out int) (float32, error) {
 	defer r.mu.Unlock()
 	defer r.logFresh()
 	id, err := r.number(page)
-	if err != nil || r.isFetched(id) {
+	if err != nil || r.fetched.has(id) {
 		return 0, err
 	}
 	return r.cfg.Order.Share(id, out), nil
@@ -213,7 +198,7 @@ func (r *Ranker) Tell(u *Other, share float32) (more float32, err error) {
 	if err != nil || r.told == nil {
 		return share, err // of what has no number nobody knows what was told
 	}
-	r.expect(id, share)
+	r.coming.add(id, share)
 	more = r.told.More(id, r.cfg.Order.Worth(id)+r.coming[id].worth)
 	if more == 0 {
 		return 0, nil
@@ -226,7 +211,6 @@ func (r *Ranker) Tell(u *Other, share float32) (more float32, err error) {
 	return more, nil
 }
 
-// tell notes what another node is told.
 func (r *Ranker) tell(u rank.ID, more float32) {
 	r.told.Add(u, more)
 	r.log.Told(r.fresh, linklog.Gift{To: u, Worth: more})
@@ -253,14 +237,18 @@ func (r *Ranker) Hand(u URL) (worth float32) {
 func (r *Ranker) Fetched(v *Visit, to []Standing) ([]Standing, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.come(v)
+	for i, share := range v.Shares {
+		if id, ok := r.table.Find(v.Others[i].Key); ok {
+			r.coming.remove(id, share)
+		}
+	}
 	id, err := r.number(v.Page)
-	if err != nil || r.isFetched(id) {
+	if err != nil || r.fetched.has(id) {
 		full := r.numbers(v.Links)
 		r.logFresh()
 		return r.standings(v.Links, to), errors.Join(err, full)
 	}
-	r.setFetched(id, true)
+	r.fetched.set(id, true)
 	err = r.numbers(v.Links)
 	p := &r.page
 	p.ID, p.Links = id, append(p.Links[:0], r.linked...)
@@ -283,31 +271,6 @@ func (r *Ranker) Fetched(v *Visit, to []Standing) ([]Standing, error) {
 	r.fresh = r.fresh[:0]
 	r.cfg.Order.Fetched(p)
 	return r.standings(v.Links, to), err
-}
-
-// A future is what some links to a URL are worth that are yet to be told by Fetched.
-type future struct {
-	worth float32
-	links int
-}
-
-// expect takes in what Tell was given of a link.
-func (r *Ranker) expect(u rank.ID, share float32) {
-	if f := r.coming[u]; share != 0 {
-		r.coming[u] = future{f.worth + share, f.links + 1}
-	}
-}
-
-// come takes what Tell was given of a page's links out of what is to come.
-func (r *Ranker) come(v *Visit) {
-	for i, share := range v.Shares {
-		id, ok := r.table.Find(v.Others[i].Key)
-		if f := r.coming[id]; ok && share != 0 && f.links > 1 {
-			r.coming[id] = future{f.worth - share, f.links - 1}
-		} else if ok && share != 0 {
-			delete(r.coming, id)
-		}
-	}
 }
 
 // A Gift is what links that other nodes found are worth to a URL, as Tell or Hand has it.
@@ -364,7 +327,7 @@ func (r *Ranker) Give(all []Gift, to []Standing) (_ []Standing, err error) {
 			continue
 		}
 		g := linklog.Gift{To: r.linked[i], Worth: all[i].Worth, Tag: all[i].Tag}
-		if g.Worth != 0 && !r.has(g) {
+		if g.Worth != 0 && r.taken.add(g) {
 			r.gifts = append(r.gifts, g)
 		}
 	}
@@ -378,19 +341,6 @@ func (r *Ranker) Give(all []Gift, to []Standing) (_ []Standing, err error) {
 		to = append(to, r.standing(i, &all[i].URL))
 	}
 	return to, err
-}
-
-// has reports whether a gift was taken before, and notes that it is.
-func (r *Ranker) has(g linklog.Gift) bool {
-	if g.Tag == 0 {
-		return false
-	}
-	key := taken{g.To, g.Tag}
-	_, has := r.taken.Get(key)
-	if !has {
-		r.taken.Put(key, struct{}{})
-	}
-	return has
 }
 
 // Places appends where URLs belong that nothing has linked to, such as seeds, or that are put into queues again. The
@@ -424,7 +374,7 @@ func (r *Ranker) Explain(u URL) (e Explanation, known bool) {
 	if !ok {
 		return e, false
 	}
-	return Explanation{r.cfg.Order.Importance(id, u.Depth), r.cfg.Order.Worth(id), r.isFetched(id)}, true
+	return Explanation{r.cfg.Order.Importance(id, u.Depth), r.cfg.Order.Worth(id), r.fetched.has(id)}, true
 }
 
 // numbers numbers links, and notes where they belong before anything changes.
@@ -446,7 +396,7 @@ const (
 func (r *Ranker) note(u *URL) error {
 	id, err := r.number(u.Key)
 	place := unplaced
-	if err == nil && int(id) < r.known && !r.isFetched(id) {
+	if err == nil && int(id) < r.known && !r.fetched.has(id) {
 		place = r.place(id, u.Depth)
 	}
 	r.linked, r.before = append(r.linked, id), append(r.before, place)
@@ -465,7 +415,6 @@ func (r *Ranker) standing(i int, u *URL) Standing {
 	return Standing{place, r.before[i] != unplaced && place < r.before[i]}
 }
 
-// place is where a URL belongs; as one of importance 1 if it has no number.
 func (r *Ranker) place(u rank.ID, depth int32) rank.Place {
 	if u == unnumbered {
 		return rank.PlaceOf(1)
@@ -502,19 +451,9 @@ func (r *Ranker) logFresh() {
 
 func (r *Ranker) grow() {
 	r.cfg.Order.Grow(r.table.Len())
-	r.fetched.Grow(r.table.Len()/8 + 1)
+	r.fetched.grow(r.table.Len())
 	if r.told != nil {
 		r.told.Grow(r.table.Len())
-	}
-}
-
-func (r *Ranker) isFetched(u rank.ID) bool { return *r.fetched.At(u / 8)>>(u%8)&1 == 1 }
-
-func (r *Ranker) setFetched(u rank.ID, is bool) {
-	if at, bit := r.fetched.At(u/8), uint8(1)<<(u%8); is {
-		*at |= bit
-	} else {
-		*at &^= bit
 	}
 }
 

@@ -86,17 +86,12 @@ func (r *Ranker) compare() (change float64) {
 	for u := 0; ; {
 		r.mu.Lock()
 		n := min(u+compareAtOnce, r.table.Len())
-		r.moved.Grow(n/8 + 1)
+		r.moved.grow(n)
 		for ; u < n; u++ {
 			u := rank.ID(u)
 			before, now := r.iterative.Before(u), r.iterative.Importance(u, 0)
 			diff, sum = diff+math.Abs(now-before), sum+now
-			if u%8 == 0 {
-				*r.moved.At(u / 8) = 0
-			}
-			if before != now && rank.PlaceOf(before) != rank.PlaceOf(now) && r.waits(u) {
-				*r.moved.At(u / 8) |= 1 << (u % 8)
-			}
+			r.moved.set(u, before != now && rank.PlaceOf(before) != rank.PlaceOf(now) && r.waits(u))
 		}
 		end := u == r.table.Len()
 		r.mu.Unlock()
@@ -111,7 +106,7 @@ func (r *Ranker) moves(part int, to []Change) []Change {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.table.Part(part, func(k ids.Key, u rank.ID) {
-		if at := int(u / 8); at >= r.moved.Len() || *r.moved.At(u / 8)>>(u%8)&1 == 0 {
+		if !r.moved.has(u) {
 			return
 		}
 		c := Change{k, rank.PlaceOf(r.iterative.Before(u)), rank.PlaceOf(r.iterative.Importance(u, 0))}
@@ -122,9 +117,8 @@ func (r *Ranker) moves(part int, to []Change) []Change {
 	return to
 }
 
-// waits reports whether a URL may be in a queue here.
 func (r *Ranker) waits(u rank.ID) bool {
-	return !r.isFetched(u) && (r.told == nil || r.told.Worth(u) == 0)
+	return !r.fetched.has(u) && (r.told == nil || r.told.Worth(u) == 0)
 }
 
 // pass makes ranks anew. What comes while it goes through the links it goes through next, the last of it with the lock

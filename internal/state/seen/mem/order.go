@@ -53,7 +53,6 @@ func (o *Order) End() Ref { return o.end }
 // Len is how many records an order has.
 func (o *Order) Len() int { return o.n }
 
-// marksAtOnce is how many words of marks are gone through in one go.
 const marksAtOnce = 1 << 10
 
 // Refs appends records that lie from one place on, as far as is quickly gone through. It returns where it has ended.
@@ -165,7 +164,6 @@ func (w *Walk) Skip(key []byte) {
 	w.began = false
 }
 
-// advance passes over n records of the first list.
 func (w *Walk) advance(n int) {
 	if w.lists[0] = w.lists[0][n:]; len(w.lists[0]) == 0 {
 		last := len(w.lists) - 1

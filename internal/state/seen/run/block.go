@@ -27,7 +27,6 @@ func (k *block) len() int { return len(k.keys) + len(k.values) }
 
 func (k *block) reset() { k.keys, k.values = k.keys[:0], k.values[:0] }
 
-// A cursor goes over the entries of a block.
 type cursor struct {
 	block
 	shared int
@@ -35,7 +34,6 @@ type cursor struct {
 	value  []byte
 }
 
-// next takes the next entry off the block.
 func (c *cursor) next() error {
 	b, at := c.keys, 1
 	var shared uint64

@@ -12,7 +12,6 @@ const (
 	valuesZipped
 )
 
-// A coder writes blocks.
 type coder struct {
 	zip  *zstd.Encoder // nil without compression
 	room block         // for frames
@@ -26,7 +25,6 @@ func newCoder(compress bool) (c coder, err error) {
 	return c, err
 }
 
-// encode appends a block as it is written.
 func (c *coder) encode(to []byte, b *block) []byte {
 	keys, values, how := b.keys, b.values, byte(0)
 	if c.zip != nil {

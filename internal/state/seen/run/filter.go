@@ -17,7 +17,6 @@ type shard struct {
 	filter xorfilter.BinaryFuse[uint8]
 }
 
-// sharder builds filters as keys come.
 type sharder struct {
 	builder xorfilter.BinaryFuseBuilder
 	hashes  []uint64

@@ -55,7 +55,6 @@ func (x *index) bytes() int64 {
 	return int64(len(x.keys)) + 4*int64(len(x.ends)+len(x.size)) + 8*int64(len(x.at))
 }
 
-// append appends the index in its form on disk.
 func (x *index) append(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(x.len()))
 	var last []byte

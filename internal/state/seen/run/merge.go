@@ -52,7 +52,6 @@ func (m *Merged) Next() bool {
 	return m.err == nil
 }
 
-// advance takes the next entry of the source with the least key.
 func (m *Merged) advance() {
 	if !m.heap[0].Next() {
 		if err := m.heap[0].Err(); err != nil && m.err == nil {

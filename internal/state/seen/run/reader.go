@@ -93,7 +93,6 @@ func (r *Reader) loadFilters(in *varint.Reader, end uint64) error {
 	return nil
 }
 
-// read returns a new slice with what lies at a place.
 func (r *Reader) read(at, n int64) ([]byte, error) {
 	if at < 0 || n < 0 || n > r.size-at {
 		return nil, ErrDamaged

@@ -61,10 +61,8 @@ type Source interface {
 	Err() error // why Next returned false, nil at the end
 }
 
-// seal appends the checksum of b to it.
 func seal(b []byte) []byte { return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli)) }
 
-// unseal returns b without its checksum.
 func unseal(b []byte) ([]byte, error) {
 	n := len(b) - 4
 	if n < 0 || binary.LittleEndian.Uint32(b[n:]) != crc32.Checksum(b[:n], castagnoli) {

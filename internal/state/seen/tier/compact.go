@@ -3,6 +3,7 @@ package tier
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"kumo/internal/state/seen/run"
 )
@@ -66,21 +67,13 @@ func full(runs []*handle, ratio int) []*handle {
 	return nil
 }
 
-// replace returns runs with the contiguous part old replaced by h.
 func replace(runs, old []*handle, h *handle) []*handle {
-	var out []*handle
-	if len(old) == 0 && h != nil {
-		out = append(out, h)
+	at, fresh := 0, []*handle{h}
+	if len(old) > 0 {
+		at = slices.Index(runs, old[0])
 	}
-	for i := 0; i < len(runs); i++ {
-		if len(old) > 0 && runs[i] == old[0] {
-			if h != nil {
-				out = append(out, h)
-			}
-			i += len(old) - 1
-			continue
-		}
-		out = append(out, runs[i])
+	if h == nil {
+		fresh = nil
 	}
-	return out
+	return slices.Replace(slices.Clone(runs), at, at+len(old), fresh...)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"io"
 	"io/fs"
 	"slices"
 	"strings"
@@ -16,7 +15,6 @@ import (
 
 const (
 	manifestName = "manifest"
-	newSuffix    = ".new"
 	runSuffix    = ".run"
 	magic        = "kumo runs 1"
 	family       = "kumo runs "
@@ -97,16 +95,12 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // readManifest reads the manifest at name; the zero one when there is none.
 func readManifest(disk vfs.FS, name string) (m Manifest, err error) {
-	f, err := disk.Open(name)
+	b, err := vfs.ReadFile(disk, name, 1<<24)
 	if errors.Is(err, fs.ErrNotExist) {
 		return m, nil
 	}
 	if err != nil {
 		return m, err
-	}
-	b, err := io.ReadAll(io.LimitReader(f, 1<<24))
-	if err := errors.Join(err, f.Close()); err != nil {
-		return m, fmt.Errorf("read %s: %w", name, err)
 	}
 	head, body, _ := strings.Cut(string(b), "\n")
 	switch {
@@ -128,22 +122,11 @@ func heading(body string) string {
 
 func writeManifest(disk vfs.FS, name string, m Manifest) error {
 	body, err := json.Marshal(m)
-	if err != nil {
-		return err
-	}
-	if err := vfs.CutBack(disk, name+newSuffix, 0); err != nil {
-		return err
-	}
-	f, err := disk.Append(name + newSuffix)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write([]byte(heading(string(body)) + "\n" + string(body)))
 	if err == nil {
-		err = f.Sync()
+		err = vfs.Replace(disk, name, []byte(heading(string(body))+"\n"+string(body)))
 	}
-	if err := errors.Join(err, f.Close()); err != nil {
+	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
-	return disk.Rename(name+newSuffix, name)
+	return nil
 }

@@ -102,7 +102,7 @@ func (s *Set) sweep() error {
 		if id, err := strconv.ParseUint(digits, 10, 64); isRun && err == nil {
 			s.next = max(s.next, id)
 		}
-		mine := isRun && !lost || name == manifestName+newSuffix
+		mine := isRun && !lost || strings.HasPrefix(name, manifestName+".") // the last: unfinished
 		if mine && !keep[name] {
 			err = errors.Join(err, s.disk.Remove(s.path(name)))
 		}
@@ -229,7 +229,6 @@ func (s *Set) install(edit func(*View), change func(*Manifest), fresh, old []*ha
 	return s.installAlone(edit, change, fresh, old)
 }
 
-// installAlone is install with commit held.
 func (s *Set) installAlone(edit func(*View), change func(*Manifest), fresh, old []*handle) error {
 	v := *s.View()
 	edit(&v)

@@ -160,7 +160,6 @@ func (v *View) rest(h *handle, src run.Source) run.Source {
 	return &uncut{src, v, h}
 }
 
-// An uncut source passes over keys that are gone from its run.
 type uncut struct {
 	run.Source
 	view *View

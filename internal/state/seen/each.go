@@ -4,15 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"kumo/internal/state/seen/mem"
 	"kumo/internal/state/seen/run"
 )
-
-// Verify reads all that the database has on the disk, and says what of it is not as it was written.
-func (d *DB) Verify(ctx context.Context) error { return d.tiers.Verify(ctx) }
-
-// Verify reads all that the index has on the disk, and says what of it is not as it was written.
-func (d *Digests) Verify(ctx context.Context) error { return d.tiers.Verify(ctx) }
 
 // Each calls f with every body and its record, in the order of digests. It reads the disk as it goes; nothing may be
 // put meanwhile.
@@ -32,14 +25,11 @@ func (d *Digests) Each(f func(digest [20]byte, r Ref) error) error {
 	return errors.Join(all.Err(), view.Release())
 }
 
-// inMemory are the tables, the newest first.
 func (d *Digests) inMemory() (sources []run.Source) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, t := range []*mem.Table{d.active, d.frozen} {
-		if t != nil {
-			sources = append(sources, &values{table: t, items: t.Sorted(nil)})
-		}
+	for _, t := range d.tables() {
+		sources = append(sources, &values{walk{ctx: context.Background(), table: t, items: t.Sorted(nil)}})
 	}
 	return sources
 }

@@ -1,0 +1,70 @@
+package p2p
+
+import (
+	"kumo/internal/base/bounded"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/control"
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+	ma "github.com/multiformats/go-multiaddr"
+	manet "github.com/multiformats/go-multiaddr/net"
+)
+
+const (
+	mostBanned = 1024
+	banTime    = time.Minute // for which a peer is not let in that has sent garbage
+)
+
+// A gater turns away peers that have sent garbage lately, and where there is no secret all that is not loopback.
+type gater struct {
+	loopback bool // there is no secret
+	mu       sync.Mutex
+	banned   *bounded.Recent[peer.ID, time.Time] // until when; guarded by mu
+}
+
+func newGater(loopback bool) *gater {
+	return &gater{loopback: loopback, banned: bounded.NewRecent[peer.ID, time.Time](mostBanned)}
+}
+
+// InterceptPeerDial is part of the interface of libp2p.
+func (g *gater) InterceptPeerDial(p peer.ID) bool { return !g.isBanned(p) }
+
+// InterceptAddrDial lets nobody be dialled whom nothing could be proved to.
+func (g *gater) InterceptAddrDial(_ peer.ID, to ma.Multiaddr) bool {
+	return !g.loopback || manet.IsIPLoopback(to)
+}
+
+// InterceptAccept is part of the interface of libp2p.
+func (g *gater) InterceptAccept(c network.ConnMultiaddrs) bool {
+	return !g.loopback || manet.IsIPLoopback(c.RemoteMultiaddr())
+}
+
+// InterceptSecured is called for members alone over TCP, and before the proof over QUIC.
+func (g *gater) InterceptSecured(_ network.Direction, p peer.ID, _ network.ConnMultiaddrs) bool {
+	return !g.isBanned(p)
+}
+
+// InterceptUpgraded is part of the interface of libp2p.
+func (g *gater) InterceptUpgraded(network.Conn) (bool, control.DisconnectReason) { return true, 0 }
+
+func (g *gater) isBanned(p peer.ID) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	until, is := g.banned.Get(p)
+	return is && time.Now().Before(until)
+}
+
+func (g *gater) ban(p peer.ID) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.banned.Put(p, time.Now().Add(banTime))
+}
+
+// mayDial is InterceptAddrDial for a connection that libp2p has not made.
+func (g *gater) mayDial(c net.Conn) bool {
+	a, err := manet.FromNetAddr(c.RemoteAddr())
+	return err == nil && g.InterceptAddrDial("", a)
+}
