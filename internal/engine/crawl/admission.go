@@ -7,6 +7,7 @@ import (
 	"kumo/internal/base/page"
 	"kumo/internal/base/weburl"
 	"kumo/internal/content/policy"
+	"kumo/internal/engine/visit"
 	"kumo/internal/state/entry"
 	"kumo/internal/state/rank"
 	"kumo/internal/state/seen"
@@ -140,7 +141,7 @@ func (a *admission) addLink(b *batch, it *item.Item, l *page.Link, asks policy.L
 	switch {
 	case veto != "":
 		rule, why = ruleVetoed, veto
-	case l.Kind == page.Sitemap && strings.Count(it.Path, "M") >= maxNested:
+	case l.Kind == page.Sitemap && strings.Count(it.Path, "M") >= visit.MaxNested:
 		rule, why = "sitemap", "an index in an index in an index"
 	}
 	if linkTo(&c).MovesSeed() && veto == "" {

@@ -12,6 +12,7 @@ import (
 	"kumo/internal/base/weburl"
 	"kumo/internal/content/fetch"
 	"kumo/internal/content/policy"
+	"kumo/internal/engine/visit"
 	"kumo/internal/state/entry"
 	"kumo/internal/state/frontier"
 	"kumo/internal/state/ledger"
@@ -69,8 +70,8 @@ func New(config Config, p Parts, s *recovery.State) *Engine {
 	ranks := newRanking(p.Ranks, cfg.Prefer, p.Listener)
 	traps := newTrapGuard(cfg, s.Traps)
 	line := newLine(cfg, p.Fetcher, p.Listener, stop)
-	origins := newOrigins(cfg.Now, line)
-	lim := &limits{cfg: cfg, quota: policy.NewQuota(cfg.pageLimits(), s.Stats.NewPages()), rate: newLimiter(cfg.Rate),
+	origins := newOrigins(cfg, line)
+	lim := &limits{cfg: cfg, quota: policy.NewQuota(cfg.pageLimits(), s.Stats.NewPages()), rate: visit.NewLimiter(cfg.Rate),
 		known: known, hosts: hosts, traps: traps, stats: s.Stats, stopper: stop}
 	lim.tries.Store(int64(cfg.Tries))
 	lim.bytes.Store(s.Stats.Totals().Bytes)
@@ -99,9 +100,11 @@ func New(config Config, p Parts, s *recovery.State) *Engine {
 		hold.disk.least = cfg.MinFree
 	}
 	keeper := &rankKeeper{ranks: ranks, hosts: hosts, outgoing: out, ledger: log}
-	moved := &transferHooks{holds: hold, hosts: hosts, origins: origins, ends: ends, ranks: ranks, frontier: front}
+	gate := visit.NewGate(&visit.Gate{Rules: p.Robots, Frontier: front, Block: p.Block, Hosts: hosts.slicesOf,
+		Moot: origins.isAbandoned})
+	moved := &transferHooks{holds: hold, hosts: hosts, gate: gate, ends: ends, ranks: ranks, frontier: front}
 	moves := transfer.New(transfer.Config{Ledger: log, Frontier: front, DB: known.db, Abandoned: views.Abandoned,
-		Quota: lim.pageQuota(), Now: cfg.Now, Ours: hosts.ours, Hash: origins.hash, Intern: names.intern,
+		Quota: lim.pageQuota(), Now: cfg.Now, Ours: hosts.ours, Hash: origins.Hash, Intern: names.intern,
 		Reported: ends.wasReported, Wait: moved.awaitTransfer, Removed: moved.hostsRemoved, Received: p.Arrived,
 		Rank: ranks.rankAll, Give: moved.addArrived, Worth: ranks.worth(), Cookies: p.Cookies}, s.Unsettled)
 
@@ -112,15 +115,14 @@ func New(config Config, p Parts, s *recovery.State) *Engine {
 		roots: roots, ends: ends, counts: counts, frontier: front, transfer: moves, deferred: p.Deferred, ledger: log,
 		stats: s.Stats, listener: p.Listener}
 	abandons := &abandoner{cfg: cfg, batches: batches, admission: admit, hosts: hosts, known: known, origins: origins,
-		ends: ends, frontier: front, abandoned: views.Abandoned, ledger: log, stats: s.Stats, listener: p.Listener}
+		rules: gate, ends: ends, frontier: front, abandoned: views.Abandoned, ledger: log, stats: s.Stats, listener: p.Listener}
 	buffers := &batchPool{}
 	hops := newHops(p.Cookies, s.Cookies, log)
 	outcomes := &outcomes{cfg: cfg, limits: lim, line: line, origins: origins}
-	gate := &robotsGate{robots: p.Robots, answers: p.Answers, block: p.Block, hosts: hosts, origins: origins, names: names,
-		frontier: front, ledger: log}
 	visits := &visits{cfg: cfg, fetcher: p.Fetcher, header: p.Header, hooks: p.Hooks, listener: p.Listener, frontier: front,
 		ledger: log, known: known, feed: feed, roots: roots, admission: admit, batches: batches, abandons: abandons,
-		gate: gate, limits: lim, outcomes: outcomes, hops: hops, logins: p.Logins, claims: claims,
+		gate:   &robotsGate{Gate: gate, answers: p.Answers, hosts: hosts, origins: origins, names: names, ledger: log},
+		limits: lim, outcomes: outcomes, hops: hops, logins: p.Logins, claims: claims,
 		permits: &permits{hosts: hosts, origins: origins, putOffs: newPutOffs(), transfer: moves}}
 	reading := reading{pool: newReadPool(p.NewParser, cfg.Shares), decoder: fetch.NewDecoder(cfg.Shares.windows()),
 		text: p.Text, fields: p.Fields}
@@ -150,7 +152,7 @@ func New(config Config, p Parts, s *recovery.State) *Engine {
 			names: names, ranks: ranks, abandons: abandons, transfer: moves, frontier: front, ledger: log,
 			listener: p.Listener}),
 		skips: &skipReports{deferred: deferred, known: known, admission: admit, abandons: abandons, ledger: log},
-		stuck: &stuckGuard{origins: origins, abandons: abandons, frontier: front, listener: p.Listener},
+		stuck: &stuckGuard{abandons: abandons, frontier: front, listener: p.Listener},
 		runner: &runner{hosts: hosts, holds: hold, line: line, workers: workers, visits: visits, frontier: front,
 			stopper: stop},
 		resumed: resumed{refused: s.Refused},

@@ -3,7 +3,6 @@ package crawl
 import (
 	"context"
 	"fmt"
-	"math"
 	"sync/atomic"
 	"time"
 
@@ -132,13 +131,6 @@ type limits struct {
 type stopper struct{ cancel context.CancelCauseFunc } // set when the run begins
 
 func (s *stopper) stop(why error) { s.cancel(why) }
-
-func newLimiter(perSecond float64) *rate.Limiter {
-	if perSecond <= 0 {
-		return rate.NewLimiter(rate.Inf, 1)
-	}
-	return rate.NewLimiter(rate.Limit(perSecond), max(1, int(math.Ceil(perSecond/10))))
-}
 
 // stopAtLimits stops a run at once whose limits earlier runs have used up.
 func (lim *limits) stopAtLimits() {

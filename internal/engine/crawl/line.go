@@ -8,12 +8,14 @@ import (
 	"sync/atomic"
 	"time"
 
+	"kumo/internal/base/item"
 	"kumo/internal/base/page"
 	"kumo/internal/content/fetch"
+	"kumo/internal/engine/visit"
 	"kumo/internal/state/outage"
 )
 
-// A Checker can check whether hosts can be reached. A Fetcher that is none is never considered offline.
+// A Checker can check whether hosts can be reached. A [visit.Fetcher] that is none is never considered offline.
 type Checker interface {
 	// Check connects to a host as a visit does, and sends nothing.
 	Check(ctx context.Context, url string) error
@@ -78,7 +80,7 @@ type line struct {
 // scoutVisits are made after each check that reached nothing.
 const scoutVisits = 3
 
-func newLine(cfg *Config, f Fetcher, l Listener, stop *stopper) *line {
+func newLine(cfg *Config, f visit.Fetcher, l Listener, stop *stopper) *line {
 	check, _ := f.(Checker)
 	return &line{cfg: cfg, listener: l, stopper: stop, check: check, wake: make(chan struct{}, 1),
 		o: outage.Detector{Wait: cfg.OutageWait}}
@@ -217,7 +219,7 @@ func (l *line) holdsBack(url string) (wait time.Duration, held bool) {
 	if !l.down.Load() {
 		return 0, false
 	}
-	origin := originOf(url)
+	origin := item.OriginOf(url)
 	to := l.origin(origin, 0)
 	known := to.LooksUp && l.check.Known(outage.HostnameOf(origin))
 	l.mu.Lock()

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"kumo/internal/base/item"
+	"kumo/internal/engine/visit"
 	"kumo/internal/state/frontier"
 	"kumo/internal/state/rank/ranker"
 	"kumo/internal/state/transfer"
@@ -17,7 +18,7 @@ func (e *Engine) Transfers() *transfer.Endpoint { return e.Dispatches.transfer }
 type transferHooks struct {
 	holds    *holds
 	hosts    *hosts
-	origins  *origins
+	gate     *visit.Gate
 	ends     *ends
 	ranks    *ranking
 	frontier *frontier.Frontier
@@ -36,11 +37,11 @@ func (h *transferHooks) awaitTransfer(ctx context.Context) error {
 func (h *transferHooks) hostsRemoved(hosts []string, robots []item.Item) {
 	for _, slice := range hosts {
 		host := item.HostOfSlice(slice)
-		h.origins.rulesCame("http://" + host)
-		h.origins.rulesCame("https://" + host)
+		h.gate.Forget("http://" + host)
+		h.gate.Forget("https://" + host)
 	}
 	for i := range robots {
-		h.origins.rulesCame(robots[i].Robots)
+		h.gate.Forget(robots[i].Robots)
 		for slice := range h.hosts.slicesOf(robots[i].Robots) {
 			h.frontier.Unpark(slice, robots[i].Robots)
 		}

@@ -11,7 +11,7 @@ import (
 	"kumo/internal/base/item"
 )
 
-// A Prober is a [Fetcher] that can find out whether a host can be connected to, without asking it for anything.
+// A Prober is a [visit.Fetcher] that can find out whether a host can be connected to, without asking it for anything.
 type Prober interface {
 	Probe(ctx context.Context, host string, timeout time.Duration) (connect time.Duration, err error)
 }

@@ -130,13 +130,13 @@ func (w *worker) may(v *frontier.Visit) bool {
 func (p *permits) mayAsk(host string) bool {
 	may := p.hosts.router.May(host)
 	if may && p.putOffs.some.Load() {
-		p.putOffs.end(p.origins.hash(host))
+		p.putOffs.end(p.origins.Hash(host))
 	}
 	return may
 }
 
 func (w *worker) putOff(v *frontier.Visit) {
-	w.visits.frontier.Postpone(v, w.visits.permits.putOffs.next(w.visits.outcomes.origins.hash(w.asks), w.visits.cfg.Now()))
+	w.visits.frontier.Postpone(v, w.visits.permits.putOffs.next(w.visits.outcomes.origins.Hash(w.asks), w.visits.cfg.Now()))
 }
 
 // Share says how many nodes crawl. Hosts of several may be at one server's address, which is to see no more of all than

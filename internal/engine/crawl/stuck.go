@@ -10,6 +10,7 @@ import (
 
 	"kumo/internal/base/item"
 	"kumo/internal/base/page"
+	"kumo/internal/engine/visit"
 	"kumo/internal/state/frontier"
 	"kumo/internal/state/transfer"
 )
@@ -28,7 +29,6 @@ type stuckGuard struct {
 	urls, hosts int
 	first       string
 
-	origins  *origins
 	abandons *abandoner
 	frontier *frontier.Frontier
 	listener Listener
@@ -97,7 +97,7 @@ func (s *stuckGuard) abandonHost(host string) error {
 	if len(origins) > 0 {
 		why = fmt.Sprintf("it waited for the robots.txt of %s, for which nobody was asking", strings.Join(origins, " and "))
 	}
-	l, n := abandonment{page.Internal, why}, 0
+	l, n := visit.Abandonment{Failure: page.Internal, Why: why}, 0
 	for {
 		items, err := s.abandons.takeMatching(host, func(*item.Item) bool { return true })
 		if err != nil {
@@ -119,7 +119,7 @@ func (s *stuckGuard) abandonHost(host string) error {
 		}
 	}
 	for _, origin := range origins {
-		s.origins.rulesCame(origin)
+		s.abandons.rules.Forget(origin)
 		s.frontier.Unpark(host, origin)
 	}
 	if n > 0 {

@@ -12,6 +12,7 @@ import (
 	"kumo/internal/content/fetch"
 	"kumo/internal/content/policy"
 	"kumo/internal/content/traps"
+	"kumo/internal/engine/visit"
 	"kumo/internal/state/entry"
 	"kumo/internal/state/frontier"
 	"kumo/internal/state/seen"
@@ -70,7 +71,7 @@ func (w *worker) visit(ctx context.Context, v *frontier.Visit) error {
 	if v.Robots != "" {
 		return w.visitRobots(ctx, v, u)
 	}
-	if l, ok := w.visits.outcomes.origins.isAbandoned(u.Origin()); ok {
+	if l, ok := w.visits.outcomes.origins.Abandoned(u.Origin()); ok {
 		if err := w.failVisit(v, l); err != nil {
 			return err
 		}
@@ -99,9 +100,9 @@ func (w *worker) allowed(v *frontier.Visit, u weburl.URL) (bool, error) {
 		return false, err
 	}
 	if !w.visits.cfg.IgnoreRobots {
-		rules, known := w.visits.gate.robots.Get(u.Origin())
+		rules, known := w.visits.gate.Rules.Get(u.Origin())
 		if !known {
-			w.visits.gate.wantRobots(v, u)
+			w.visits.gate.await(v, u.Origin())
 			return false, nil
 		}
 		w.visits.gate.learnDelay(v, rules)
@@ -202,12 +203,11 @@ func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) err
 	w.visits.limits.count(w.answer.resp.RawLen())
 	w.visits.limits.quota.AddBytes(hostOf(v), w.answer.resp.RawLen())
 	rec := w.record(v, start)
-	fate := w.visits.outcomes.excuse(v, w.visits.outcomes.judgeAnswer(&v.Item, &w.answer.resp, err).brokenOff(ctx))
-	fate.took = rec.Took
-	if fate.again {
+	fate := w.visits.outcomes.judge(ctx, v, rec, &w.answer.resp, err, visit.Judge)
+	if fate.Again {
 		return w.retry(v, rec, fate)
 	}
-	answered := fate.failure == page.None
+	answered := fate.Failure == page.None
 	if answered {
 		out, err := w.isLoggedOut(u)
 		if err != nil {
@@ -226,14 +226,14 @@ func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) err
 	if answered && !w.revisit.unmodified() {
 		switch err := w.reader.read(ctx, rec, &v.Item); {
 		case errors.Is(err, errNoTime):
-			return w.retry(v, rec, w.visits.outcomes.judgeFailure(&v.Item, context.Canceled).brokenOff(ctx))
+			return w.retry(v, rec, w.visits.outcomes.judge(ctx, v, rec, &w.answer.resp, context.Canceled, visit.Judge))
 		case err != nil:
 			return err
 		}
 	}
 	full := w.granted && w.visits.limits.quota.Settle(hostOf(v), w.domain, answered && w.reader.vetoed == "")
 	w.granted = false
-	if rec.Failure, rec.Detail = fate.failure, fate.detail; !answered {
+	if rec.Failure, rec.Detail = fate.Failure, fate.Detail; !answered {
 		return w.fail(v, rec, fate)
 	}
 	if w.reader.vetoed != "" {
@@ -283,10 +283,10 @@ func (w *worker) finish(rec *page.Record, v *frontier.Visit) error {
 // fail ends a visit that had no answer, and will have none in this run. Where that is the host's fault the URL waits
 // for the next.
 func (w *worker) fail(v *frontier.Visit, rec *page.Record, f visitOutcome) error {
-	origin := originOf(v.URL)
-	l, tooMuch := w.visits.outcomes.origins.judge(origin, v, f)
-	if _, gone := w.visits.outcomes.origins.isAbandoned(origin); gone || tooMuch || f.failure.OfHost() {
-		if err := w.failVisit(v, abandonment{f.failure, f.detail}); err != nil {
+	origin := item.OriginOf(v.URL)
+	l, tooMuch := w.visits.outcomes.origins.judge(origin, v, &f)
+	if _, gone := w.visits.outcomes.origins.Abandoned(origin); gone || tooMuch || f.Failure.OfHost() {
+		if err := w.failVisit(v, visit.Abandonment{Failure: f.Failure, Why: f.Detail}); err != nil {
 			return err
 		}
 	} else {
@@ -297,7 +297,7 @@ func (w *worker) fail(v *frontier.Visit, rec *page.Record, f visitOutcome) error
 			return err
 		}
 	}
-	w.visits.frontier.Done(v, frontier.Result{Outcome: f.outcome})
+	w.visits.frontier.Done(v, frontier.Result{Outcome: f.Outcome})
 	w.visits.abandons.ends.clear(v.URL)
 	if !tooMuch {
 		return nil
@@ -307,16 +307,16 @@ func (w *worker) fail(v *frontier.Visit, rec *page.Record, f visitOutcome) error
 
 // done gives the visit back; an origin that is given up loses what waits there.
 func (w *worker) done(v *frontier.Visit, f visitOutcome, again ...item.Item) error {
-	origin := originOf(v.URL)
-	l, tooMuch := w.visits.outcomes.origins.judge(origin, v, f)
+	origin := item.OriginOf(v.URL)
+	l, tooMuch := w.visits.outcomes.origins.judge(origin, v, &f)
 	if f.wait > 0 {
 		w.visits.frontier.Postpone(v, f.wait)
 		w.visits.abandons.ends.clear(v.URL)
 		return nil
 	}
-	wait := w.visits.frontier.Done(v, frontier.Result{Outcome: f.outcome, RetryAfter: f.ask, Took: f.took, Again: again})
-	if f.outcome == frontier.Throttled {
-		w.visits.listener.slowed(hostOf(v), w.answer.resp.Status, f.ask, wait)
+	wait := w.visits.frontier.Done(v, frontier.Result{Outcome: f.Outcome, RetryAfter: f.RetryAfter, Took: f.took, Again: again})
+	if f.Outcome == frontier.Throttled {
+		w.visits.listener.slowed(hostOf(v), w.answer.resp.Status, f.RetryAfter, wait)
 	}
 	w.visits.abandons.ends.clear(v.URL)
 	if !tooMuch {
@@ -324,6 +324,3 @@ func (w *worker) done(v *frontier.Visit, f visitOutcome, again ...item.Item) err
 	}
 	return w.visits.abandons.abandonOrigin(origin, l)
 }
-
-// canceled reports whether an exchange was ended by kumo itself, because the crawl stops.
-func canceled(err error) bool { return errors.Is(err, context.Canceled) }
