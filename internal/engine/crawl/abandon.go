@@ -36,7 +36,7 @@ type abandoner struct {
 func (a *abandoner) abandonOrigin(origin string, l visit.Abandonment) error {
 	if a.origins.Abandon(origin, l) {
 		a.origins.line.gone(a.origins.Hash(origin))
-		a.listener.gaveUp(origin, fmt.Sprintf("%s: %s", l.Failure, l.Why))
+		a.listener.GaveUp(origin, fmt.Sprintf("%s: %s", l.Failure, l.Why))
 	}
 	a.rules.Forget(origin)
 	for slice := range a.hosts.slicesOf(origin) {
@@ -140,7 +140,7 @@ func (a *abandoner) failWith(b *batch, host string, it item.Item, l visit.Abando
 	}
 	a.batches.reportSkips(b)
 	a.stats.Forsaken(stats.Visit{Host: host, Failure: string(l.Failure)})
-	a.listener.visited(rec)
+	a.listener.Visited(rec)
 	return nil
 }
 

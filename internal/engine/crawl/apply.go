@@ -30,7 +30,7 @@ type batchWriter struct {
 
 func (w *batchWriter) reportSkips(b *batch) {
 	for i := range b.skips {
-		w.listener.skipped(&b.skips[i])
+		w.listener.Skipped(&b.skips[i])
 	}
 }
 

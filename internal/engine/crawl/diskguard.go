@@ -44,9 +44,9 @@ func (s *diskGuard) look(now time.Time, l Listener) error {
 	s.mu.Unlock()
 	switch {
 	case say:
-		l.paused(free)
+		l.Paused(free)
 	case was != nil && !short:
-		l.resumed(free)
+		l.Resumed(free)
 	}
 	return nil
 }

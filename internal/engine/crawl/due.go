@@ -87,7 +87,7 @@ func (s *recrawls) awaitDue(handing context.Context) bool {
 	next := s.next
 	s.mu.Unlock()
 	if s.cfg.Recrawl.Keep && !next.IsZero() {
-		s.listener.idle(next)
+		s.listener.Idle(next)
 	}
 	select {
 	case <-handing.Done():

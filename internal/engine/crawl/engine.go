@@ -57,6 +57,7 @@ type resumed struct {
 // New makes an engine that goes on from a state.
 func New(config Config, p Parts, s *recovery.State) *Engine {
 	config = config.withDefaults()
+	p.Listener = Tee(p.Listener, Listener{})
 	cfg, views, stop := &config, &s.Views, &stopper{}
 	front := views.Frontier
 	hosts := &hosts{router: p.Router, slices: front.Slices(), frontier: front}

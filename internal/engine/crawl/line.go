@@ -278,7 +278,7 @@ func (l *line) reportBack() {
 		l.check.Recover()
 	}
 	for _, lasted := range back {
-		l.listener.back(lasted, true)
+		l.listener.Back(lasted, true)
 	}
 }
 
@@ -330,11 +330,11 @@ func (l *line) checkLine(ctx context.Context) {
 	}
 	switch {
 	case say:
-		l.listener.cutOff(since, why)
+		l.listener.CutOff(since, why)
 	case ev == outage.BackAgain:
-		l.listener.back(now.Sub(since), true)
+		l.listener.Back(now.Sub(since), true)
 	case ev == outage.Resigned:
-		l.listener.back(now.Sub(since), false)
+		l.listener.Back(now.Sub(since), false)
 	case ev == outage.TooLong:
 		l.stopper.stop(fmt.Errorf("%w: %s", ErrCutOff, why))
 	case ev == outage.NoProxy:
@@ -406,7 +406,7 @@ func (l *line) reportScarce(why string) {
 	}
 	l.mu.Unlock()
 	if say {
-		l.listener.scarce(why)
+		l.listener.Scarce(why)
 	}
 }
 

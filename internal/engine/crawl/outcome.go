@@ -97,7 +97,7 @@ func (w *worker) retry(v *frontier.Visit, rec *page.Record, f visitOutcome) erro
 	if f.Outcome != frontier.NoRequest {
 		rec.Failure, rec.Detail = f.Failure, f.Detail
 		w.visits.batches.stats.Retried(w.answer.resp.RawLen())
-		w.visits.listener.retried(rec, f.RetryAfter)
+		w.visits.listener.Retried(rec, f.RetryAfter)
 	}
 	v.Late = f.Late
 	return w.done(v, f, v.Item)

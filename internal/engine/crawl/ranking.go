@@ -102,7 +102,7 @@ func (r *ranking) rankAll(items []item.Item) {
 // say says once that no more URLs are ranked.
 func (r *ranking) say(err error) {
 	if err != nil && r.full.CompareAndSwap(false, true) {
-		r.listener.unranked(err)
+		r.listener.Unranked(err)
 	}
 }
 

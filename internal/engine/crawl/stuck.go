@@ -124,7 +124,7 @@ func (s *stuckGuard) abandonHost(host string) error {
 	}
 	if n > 0 {
 		s.urls, s.hosts = s.urls+n, s.hosts+1
-		s.listener.gaveUp(item.HostOfSlice(host), why)
+		s.listener.GaveUp(item.HostOfSlice(host), why)
 	}
 	return nil
 }

@@ -275,7 +275,7 @@ func (w *worker) finish(rec *page.Record, v *frontier.Visit) error {
 		return err
 	}
 	w.answer.leaveSlot()
-	w.visits.listener.visited(rec)
+	w.visits.listener.Visited(rec)
 	w.answer.clear() // who waits for the frontier's lock would keep it from the next, who would make another
 	return nil
 }
@@ -316,7 +316,7 @@ func (w *worker) done(v *frontier.Visit, f visitOutcome, again ...item.Item) err
 	}
 	wait := w.visits.frontier.Done(v, frontier.Result{Outcome: f.Outcome, RetryAfter: f.RetryAfter, Took: f.took, Again: again})
 	if f.Outcome == frontier.Throttled {
-		w.visits.listener.slowed(hostOf(v), w.answer.resp.Status, f.RetryAfter, wait)
+		w.visits.listener.Slowed(hostOf(v), w.answer.resp.Status, f.RetryAfter, wait)
 	}
 	w.visits.abandons.ends.clear(v.URL)
 	if !tooMuch {
