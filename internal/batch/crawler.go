@@ -272,27 +272,19 @@ func (c *crawler) work(ctx context.Context) error {
 
 // loadRules loads the robots.txt of the task's hosts that earlier rounds have fetched today.
 func (c *crawler) loadRules(ctx context.Context) error {
-	for _, name := range c.Rules {
-		for r, err := range ReadFile(ctx, c.Place, name) {
-			if err != nil {
-				return err
-			}
-			if host := item.HostOf(string(r.Key)); c.partitionOf(host, c.task.Of) != c.task.Index {
-				continue
-			}
-			rules, err := ReadRules(r.Key, r.Value)
-			if err != nil {
-				return fmt.Errorf("%s: %w", name, err)
-			}
-			if rules.Time.Before(c.Began) && // the day's start, which may be its second one
-				(rules.Moved != "" || robots.FromStatus(rules.Status, nil, c.Fetching.Agent).Temporary()) {
-				continue
-			}
-			if rules.Moved == "" {
-				c.gate.Rules.Answer(rules.Origin, rules.Status, rules.Body)
-			}
-			c.rules.setDeferred(rules.Origin, rules.Moved != "")
+	return EachRecord(ctx, c.Place, c.Rules, func(r Record) error {
+		if host := item.HostOf(string(r.Key)); c.partitionOf(host, c.task.Of) != c.task.Index {
+			return nil
 		}
-	}
-	return nil
+		rules, err := ReadRules(r.Key, r.Value)
+		if err != nil || rules.Time.Before(c.Began) && // the day's start, which may be its second one
+			(rules.Moved != "" || robots.FromStatus(rules.Status, nil, c.Fetching.Agent).Temporary()) {
+			return err
+		}
+		if rules.Moved == "" {
+			c.gate.Rules.Answer(rules.Origin, rules.Status, rules.Body)
+		}
+		c.rules.setDeferred(rules.Origin, rules.Moved != "")
+		return nil
+	})
 }

@@ -49,7 +49,11 @@ func (a *abandoner) abandonOrigin(origin string, l visit.Abandonment) error {
 
 // abandonAt is abandonOrigin for what waits in a slice of the origin's host.
 func (a *abandoner) abandonAt(slice, origin string, l visit.Abandonment) error {
-	all, err := a.takeAll(slice, origin)
+	// What waits at a host, or a slice of one, that is on its way to another node, or from one, stays while that reads it,
+	// but for fetches of robots.txt, which do not move: if it comes back, its visits find the origin abandoned.
+	all, err := a.takeMatching(slice, func(it *item.Item) bool {
+		return (it.Robots != "" || a.hosts.ours(slice)) && item.OriginOf(it.URL) == origin
+	})
 	if err != nil {
 		return err
 	}
@@ -69,16 +73,8 @@ func (a *abandoner) abandonAt(slice, origin string, l visit.Abandonment) error {
 	return nil
 }
 
-// takeAll takes what waits at an origin out of the frontier and onto the abandoned queue, so that a checkpoint has it
-// in one or the other. What waits at a host, or a slice of one, that is on its way to another node, or from one, stays
-// while that reads it, but for fetches of robots.txt, which do not move: if it comes back, its visits find the origin
-// given up.
-func (a *abandoner) takeAll(slice, origin string) (items []item.Item, err error) {
-	return a.takeMatching(slice, func(it *item.Item) bool {
-		return (it.Robots != "" || a.hosts.ours(slice)) && item.OriginOf(it.URL) == origin
-	})
-}
-
+// takeMatching takes items that match out of the frontier and onto the abandoned queue, so that a checkpoint has each
+// in one or the other.
 func (a *abandoner) takeMatching(host string, match func(*item.Item) bool) (items []item.Item, err error) {
 	a.frontier.Gather(host) // or Take would read it with the ledger's gate held
 	err = a.ledger.Within(func() error {
@@ -108,7 +104,7 @@ func (a *abandoner) abandonItem(it item.Item) error {
 func (w *worker) failVisit(v *frontier.Visit, l visit.Abandonment) error {
 	b := batch{settles: v.URL, visit: w.batch.visit}
 	w.batch.visit = nil
-	return w.visits.abandons.failWith(&b, hostOf(v), v.Item, l)
+	return w.visits.abandons.failWith(&b, item.HostOfSlice(v.Host), v.Item, l)
 }
 
 // failItem records a URL as failed whose origin was given up, and which is on the abandoned queue. For the journal it
@@ -127,7 +123,7 @@ func (a *abandoner) failWith(b *batch, host string, it item.Item, l visit.Abando
 			Rule: ruleFailed, Why: string(l.Failure) + ": " + l.Why}}
 	}
 	b.entries.Reported(it.URL)
-	err := a.ledger.Within(func() error {
+	err := a.commitWith(b, func() error {
 		if b.settles != "" { // as its visit ends: a checkpoint has one or the other
 			if err := a.abandonItem(it); err != nil {
 				return err
@@ -138,7 +134,6 @@ func (a *abandoner) failWith(b *batch, host string, it item.Item, l visit.Abando
 	if err != nil {
 		return err
 	}
-	a.batches.reportSkips(b)
 	a.stats.Forsaken(stats.Visit{Host: host, Failure: string(l.Failure)})
 	a.listener.Visited(rec)
 	return nil
@@ -147,11 +142,17 @@ func (a *abandoner) failWith(b *batch, host string, it item.Item, l visit.Abando
 // commitBatch makes a batch part of the crawl: what is news of it is found out, then it goes with the records that
 // brought it to the stores and the journal, and to the frontier.
 func (a *abandoner) commitBatch(b *batch) error {
-	err := a.ledger.Within(func() error { return a.batches.apply(b) })
-	if err != nil {
+	return a.commitWith(b, func() error { return a.batches.apply(b) })
+}
+
+// commitWith is commitBatch for a function that applies the batch, and what belongs to it, within the ledger's gate.
+func (a *abandoner) commitWith(b *batch, apply func() error) error {
+	if err := a.ledger.Within(apply); err != nil {
 		return err
 	}
-	a.batches.reportSkips(b)
+	for i := range b.skips {
+		a.listener.Skipped(&b.skips[i])
+	}
 	return a.failAbandoned(b.found)
 }
 
@@ -159,7 +160,7 @@ func (a *abandoner) commitBatch(b *batch) error {
 // will be.
 func (a *abandoner) release(decided []seen.Decided) error {
 	var b batch
-	err := a.ledger.Within(func() error {
+	err := a.commitWith(&b, func() error {
 		for i := range decided {
 			d := entry.NewDecoder(decided[i].Payload)
 			c := d.Candidate()
@@ -177,10 +178,6 @@ func (a *abandoner) release(decided []seen.Decided) error {
 	if err != nil {
 		return err
 	}
-	a.batches.reportSkips(&b)
-	if err := a.failAbandoned(b.found); err != nil {
-		return err
-	}
 	at, err := a.ledger.CommitTo()
 	if err == nil && a.known.db != nil {
 		a.known.db.Rely(uint64(at))
@@ -195,19 +192,13 @@ func (a *abandoner) failAbandoned(found []entry.Candidate) error {
 	}
 	for i := range found {
 		origin := item.OriginOf(found[i].Item.URL)
-		if l, ok := a.origins.Abandoned(origin); ok {
-			if err := a.abandonFound(&found[i], origin, l); err != nil {
-				return err
-			}
+		l, gone := a.origins.Abandoned(origin)
+		if !gone {
+			continue
+		}
+		if err := a.abandonAt(a.hosts.sliceOf(&found[i]), origin, l); err != nil {
+			return err
 		}
 	}
 	return nil
-}
-
-// abandonFound is abandonOrigin for the slice in which something was found.
-func (a *abandoner) abandonFound(c *entry.Candidate, origin string, l visit.Abandonment) error {
-	if a.hosts.slices == nil {
-		return a.abandonOrigin(origin, l)
-	}
-	return a.abandonAt(a.hosts.sliceOf(c), origin, l)
 }

@@ -92,6 +92,19 @@ func (b *batch) reset() {
 	b.ranks.reset()
 }
 
+// retain drops the candidates that keep, which is called with each and its index, does not want.
+func (b *batch) retain(keep func(i int, c *entry.Candidate) bool) {
+	kept := 0
+	for i := range b.cands {
+		if keep(i, &b.cands[i]) {
+			b.cands[kept], b.urls[kept] = b.cands[i], b.urls[i]
+			kept++
+		}
+	}
+	clear(b.cands[kept:])
+	b.cands, b.urls = b.cands[:kept], b.urls[:kept]
+}
+
 // nextOfPage is reset for more links of the same page.
 func (b *batch) nextOfPage() {
 	ranks := b.ranks

@@ -78,16 +78,5 @@ func (s *diskGuard) watchSpace(ctx context.Context, cfg *Config, l Listener) err
 	if s.least == 0 {
 		return nil
 	}
-	tick := time.NewTicker(cfg.LookSpace)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-		if err := s.look(cfg.Now(), l); err != nil {
-			return err
-		}
-	}
+	return every(ctx, cfg.LookSpace, func() error { return s.look(cfg.Now(), l) })
 }

@@ -77,7 +77,7 @@ func (ds *Dispatches) takeDispatched(b *batch) (done []bool, sequence uint64, er
 		return nil, 0, err
 	}
 	ours := false
-	err = ds.ledger.Within(func() error {
+	err = ds.abandons.commitWith(b, func() error {
 		if ours = ds.areOurs(b); !ours {
 			return nil
 		}
@@ -93,11 +93,7 @@ func (ds *Dispatches) takeDispatched(b *batch) (done []bool, sequence uint64, er
 	if err == nil && !ours {
 		err = ErrNotOurs
 	}
-	if err != nil {
-		return nil, 0, err
-	}
-	ds.batches.reportSkips(b)
-	return d.done, sequence, ds.abandons.failAbandoned(b.found)
+	return d.done, sequence, err
 }
 
 func (ds *Dispatches) areOurs(b *batch) bool {
@@ -140,32 +136,25 @@ func (ds *Dispatches) lookUpDispatched(b *batch) (d dispatched, err error) {
 // It is called within the ledger's gate.
 func (ds *Dispatches) enter(b *batch, d dispatched) {
 	now := map[string]int32{} // depths of what this batch has entered
-	kept := 0
-	for i := range b.cands {
-		c := &b.cands[i]
-		switch {
-		case !frontier.Belongs(c.Host, c.Item.URL):
-		case c.Rule != "":
-			b.cands[kept], b.urls[kept] = *c, b.urls[i]
-			kept++
-		default:
-			depth, waits := now[c.Item.URL]
-			if m := &d.met[i]; !waits && m.State == seen.Known && m.Tenure == d.tenures[i] {
-				depth, waits = m.Depth, true
-			}
-			switch over := d.met[i].Over(); {
-			case !waits && !over:
-				ds.enterNew(b, c, d.tenures[i])
-				now[c.Item.URL] = c.Item.Depth
-			case ds.known.depths && waits && c.Item.Depth < depth:
-				ds.known.db.InsertKnown([]seen.URL{{URL: c.Item.URL, Depth: c.Item.Depth, State: seen.Known}})
-				b.entries.Nearer(c.Item.URL, c.Item.Depth)
-				now[c.Item.URL] = c.Item.Depth
-			}
+	b.retain(func(i int, c *entry.Candidate) bool {
+		if c.Rule != "" || !frontier.Belongs(c.Host, c.Item.URL) {
+			return frontier.Belongs(c.Host, c.Item.URL)
 		}
-	}
-	clear(b.cands[kept:])
-	b.cands, b.urls = b.cands[:kept], b.urls[:kept]
+		depth, waits := now[c.Item.URL]
+		if m := &d.met[i]; !waits && m.State == seen.Known && m.Tenure == d.tenures[i] {
+			depth, waits = m.Depth, true
+		}
+		switch over := d.met[i].Over(); {
+		case !waits && !over:
+			ds.enterNew(b, c, d.tenures[i])
+			now[c.Item.URL] = c.Item.Depth
+		case ds.known.depths && waits && c.Item.Depth < depth:
+			ds.known.db.InsertKnown([]seen.URL{{URL: c.Item.URL, Depth: c.Item.Depth, State: seen.Known}})
+			b.entries.Nearer(c.Item.URL, c.Item.Depth)
+			now[c.Item.URL] = c.Item.Depth
+		}
+		return false
+	})
 }
 
 // enterNew enters a link of a host's tenure that is to be fetched.

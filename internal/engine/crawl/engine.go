@@ -76,8 +76,9 @@ func New(config Config, p Parts, s *recovery.State) *Engine {
 		known: known, hosts: hosts, traps: traps, stats: s.Stats, stopper: stop}
 	lim.tries.Store(int64(cfg.Tries))
 	lim.bytes.Store(s.Stats.Totals().Bytes)
-	counts := &journalCounts{stats: s.Stats, offHosts: offHosts{links: map[string]int64{}},
-		durable: newDurablePages(s.Stats.Pages())}
+	counts := &journalCounts{stats: s.Stats, offHosts: offHosts{links: map[string]int64{}}}
+	counts.durable.cut(s.Stats.Pages())
+	counts.durable.cut(s.Stats.Pages())
 	log := ledger.New(ledger.Config{Stores: ranks.stores(p.Stores), Journal: p.Journal, Every: cfg.Commit,
 		Room: cfg.Shares.pending(), Now: cfg.Now,
 		Begin: entry.AppendTime, Mark: entry.AppendMark, Extra: counts.appendCounts, Durable: p.Durable})
@@ -223,7 +224,7 @@ func (e *Engine) Run(ctx context.Context, seeds []weburl.URL, workers int) error
 	if err := e.Seeding.roots.announceRedirects(); err != nil {
 		return err
 	}
-	if err := e.Seeding.seed(seeds); err != nil {
+	if err := e.Seeding.seed(handing, seeds, nil); err != nil {
 		return err
 	}
 	if err := e.skips.reportFiltered(); err != nil {
@@ -325,3 +326,7 @@ func (e *Engine) Known() int { return int(e.known.seen.Len()) }
 
 // Undecided is the number of URLs of which seen has yet to decide whether they are new.
 func (e *Engine) Undecided() int { return e.known.pending() }
+
+// Refused is how many URLs waited, in this run or at its beginning, and were dropped because nobody can fetch them: an
+// earlier version admitted URLs that are not http or https with a host.
+func (e *Engine) Refused() int { return e.resumed.refused + e.frontier.Refused() }

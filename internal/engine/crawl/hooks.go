@@ -68,14 +68,6 @@ func (p *pageReader) findLinks(rec *page.Record) {
 	}
 }
 
-// askRecord asks whether a page is to be kept.
-func (p *pageReader) askRecord(rec *page.Record) (err error) {
-	if p.hooks.Record != nil {
-		p.vetoed, err = p.hooks.Record(rec)
-	}
-	return err
-}
-
 // drop ends a visit of whose page nothing is to be kept. Its links are in the batch.
 func (w *worker) drop(v *frontier.Visit, why string, f visitOutcome) error {
 	w.settleBy(v)

@@ -43,7 +43,7 @@ func (w *worker) leaveFor(v *frontier.Visit, clean string) error {
 }
 
 func (w *worker) skipOf(v *frontier.Visit, rule, why string) page.Skip {
-	return page.Skip{URL: v.URL, Host: hostOf(v), From: v.From, Depth: int(v.Depth), Time: w.visits.cfg.Now(), Rule: rule,
+	return page.Skip{URL: v.URL, Host: item.HostOfSlice(v.Host), From: v.From, Depth: int(v.Depth), Time: w.visits.cfg.Now(), Rule: rule,
 		Why: why}
 }
 
@@ -69,7 +69,7 @@ func (w *worker) shed(v *frontier.Visit, rule, why string) error {
 	ordinary := func(it *item.Item) bool { return it.Robots == "" && !it.Recrawl }
 	w.batch.item, w.batch.settles = &v.Item, v.URL
 	w.visits.frontier.Gather(v.Host) // or Take would read it with the ledger's gate held
-	err := w.visits.ledger.Within(func() error {
+	err := w.visits.abandons.commitWith(&w.batch, func() error {
 		for _, it := range w.visits.frontier.Take(v.Host, ordinary) {
 			w.addSkip(entry.SkipKnown, w.skipOf(&frontier.Visit{Item: it, Host: v.Host}, rule, why), it.Told ||
 				w.visits.abandons.ends.takeReported(it.URL))
@@ -81,6 +81,5 @@ func (w *worker) shed(v *frontier.Visit, rule, why string) error {
 	if err != nil {
 		return err
 	}
-	w.visits.batches.reportSkips(&w.batch)
 	return w.done(v, visitOutcome{})
 }

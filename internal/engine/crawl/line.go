@@ -221,7 +221,7 @@ func (l *line) holdsBack(url string) (wait time.Duration, held bool) {
 	}
 	origin := item.OriginOf(url)
 	to := l.origin(origin, 0)
-	known := to.LooksUp && l.check.Known(outage.HostnameOf(origin))
+	known := to.LooksUp && l.check.Known(item.HostnameOf(item.HostOf(origin)))
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -391,7 +391,7 @@ func (l *line) reachAny(ctx context.Context, targets []string, by outage.Way, ow
 
 func (l *line) reach(ctx context.Context, origin string, by outage.Way) error {
 	if by == outage.ByName {
-		return l.check.CheckName(ctx, outage.HostnameOf(origin))
+		return l.check.CheckName(ctx, item.HostnameOf(item.HostOf(origin)))
 	}
 	return l.check.Check(ctx, origin+"/")
 }

@@ -67,11 +67,11 @@ func (l *Links) takeFrom(ctx context.Context, data []byte, refuses bool) ([]int,
 
 // takeIn takes links in that come from elsewhere. It returns the sequence of their batch, to which also may add.
 func (l *Links) takeIn(b *batch, refuses bool, also func(refused []int)) (refused []int, sequence uint64, err error) {
-	err = l.ledger.Within(func() error {
+	err = l.abandons.commitWith(b, func() error {
 		if refuses {
 			refused = l.refuse(b)
 		}
-		b.dropStrange()
+		b.retain(func(_ int, c *entry.Candidate) bool { return frontier.Belongs(c.Host, c.Item.URL) }) // see [Engine.Refused]
 		l.roots.admitRoots(b)
 		if err := l.batches.apply(b); err != nil {
 			return err
@@ -79,33 +79,25 @@ func (l *Links) takeIn(b *batch, refuses bool, also func(refused []int)) (refuse
 		if also != nil {
 			also(refused)
 		}
+		l.taken.Add(int64(len(b.found)))
 		sequence = l.ledger.Sequence()
 		return nil
 	})
-	if err != nil {
-		return nil, 0, err
-	}
-	l.taken.Add(int64(len(b.found)))
-	l.batches.reportSkips(b)
-	return refused, sequence, l.abandons.failAbandoned(b.found)
+	return refused, sequence, err
 }
 
 // refuse takes those out of a batch that are not this node's. It is called within the ledger's gate: who waits,
 // after the owners have changed, for what is put there, knows that nothing of others' is put any more.
 func (l *Links) refuse(b *batch) (refused []int) {
 	b.routed = true
-	kept := 0
-	for i := range b.cands {
-		if c := &b.cands[i]; frontier.Belongs(c.Host, c.Item.URL) && !l.hosts.ours(l.hosts.sliceOf(c)) {
+	b.retain(func(i int, c *entry.Candidate) bool {
+		if frontier.Belongs(c.Host, c.Item.URL) && !l.hosts.ours(l.hosts.sliceOf(c)) {
 			l.outbox.Want(l.hosts.sliceOf(c))
 			refused = append(refused, i)
-			continue
+			return false
 		}
-		b.cands[kept], b.urls[kept] = b.cands[i], b.urls[i]
-		kept++
-	}
-	clear(b.cands[kept:])
-	b.cands, b.urls = b.cands[:kept], b.urls[:kept]
+		return true
+	})
 	return refused
 }
 

@@ -165,16 +165,6 @@ func (l *links) reset() {
 		urls:   l.urls[:0], gifts: l.gifts[:0], standings: l.standings[:0], rose: clean(l.rose), moves: l.moves[:0]}
 }
 
-// keep lets candidate i be the one in a place before it, as the batch does.
-func (l *links) keep(place, i int) {
-	if len(l.cands) > 0 {
-		l.cands[place] = l.cands[i]
-	}
-}
-
-// cut leaves the first candidates.
-func (l *links) cut(n int) { l.cands = l.cands[:min(n, len(l.cands))] }
-
 func clean[T any](s []T) []T {
 	clear(s)
 	return s[:0]

@@ -70,8 +70,10 @@ func (p *pageReader) read(ctx context.Context, rec *page.Record, it *item.Item) 
 	if err := p.readFields(rec); err != nil && rec.Response.Malformed == "" {
 		rec.Response.Malformed = err.Error()
 	}
-	if err := p.askRecord(rec); err != nil {
-		return err
+	if p.hooks.Record != nil {
+		if p.vetoed, err = p.hooks.Record(rec); err != nil {
+			return err
+		}
 	}
 	if rec.Digest, err = digest(rec.Response); err != nil {
 		return err

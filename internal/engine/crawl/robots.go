@@ -126,7 +126,7 @@ func (g *robotsGate) settle(v *frontier.Visit, u weburl.URL, resp *page.Response
 		return lostRules(l), true
 	}
 	slice := v.Host // that waits for it, and is this node's
-	if to.Host() != hostOf(v) {
+	if to.Host() != item.HostOfSlice(v.Host) {
 		slice = g.hosts.slices.At(to.Host(), next.URL)
 	}
 	g.Frontier.Push(slice, next)

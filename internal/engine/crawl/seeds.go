@@ -196,7 +196,7 @@ func (s *Seeding) takeSeeds(seeds, known []weburl.URL, take func(host string) bo
 	if s.cfg.IgnoreRobots && s.cfg.Sitemaps == policy.SitemapsGuessed {
 		s.admission.addGuesses(&b, mine)
 	}
-	err := s.ledger.Within(func() error {
+	return s.abandons.commitWith(&b, func() error {
 		for i, u := range seeds {
 			if _, err := s.roots.enterRoot(known[i].String(), statefile.SeedEntry{URL: u.String(), Seed: true}); err != nil {
 				return err
@@ -207,23 +207,21 @@ func (s *Seeding) takeSeeds(seeds, known []weburl.URL, take func(host string) bo
 		}
 		return s.batches.apply(&b)
 	})
-	if err != nil {
-		return err
-	}
-	s.batches.reportSkips(&b)
-	return s.abandons.failAbandoned(b.found)
 }
 
 // seed takes the seeds in, as the crawl's rules have them. Where a redirect leads back to how the user wrote them, that
 // is in scope.
-func (s *Seeding) seed(seeds []weburl.URL) error {
+func (s *Seeding) seed(ctx context.Context, seeds []weburl.URL, take func(host string) bool) error {
 	known := make([]weburl.URL, len(seeds))
 	for i, u := range seeds {
 		known[i] = s.roots.admitSeed(u)
 	}
 	for from := 0; from < len(seeds); from += maxKept {
 		to := min(from+maxKept, len(seeds))
-		if err := s.takeSeeds(seeds[from:to], known[from:to], nil, nil); err != nil {
+		if take != nil && s.outgoing.claims != nil {
+			s.outgoing.full.await(ctx) // where all go
+		}
+		if err := s.takeSeeds(seeds[from:to], known[from:to], take, nil); err != nil {
 			return err
 		}
 	}
@@ -235,18 +233,8 @@ func (s *Seeding) seed(seeds []weburl.URL) error {
 // returns, and where the journal is shipped, there. The same seeds may come again.
 func (s *Seeding) AddSeeds(ctx context.Context, seeds []weburl.URL, take func(host string) bool) error {
 	s.holds.received.Add(1)
-	known := make([]weburl.URL, len(seeds))
-	for i, u := range seeds {
-		known[i] = s.roots.admitSeed(u)
-	}
-	for from := 0; from < len(seeds); from += maxKept {
-		to := min(from+maxKept, len(seeds))
-		if s.outgoing.claims != nil {
-			s.outgoing.full.await(ctx) // where all go
-		}
-		if err := s.takeSeeds(seeds[from:to], known[from:to], take, nil); err != nil {
-			return err
-		}
+	if err := s.seed(ctx, seeds, take); err != nil {
+		return err
 	}
 	return s.ledger.FlushDurable(ctx)
 }

@@ -47,24 +47,17 @@ func (s *stuckGuard) err() error {
 // keepMoving looks whether all that waits is stuck, and gives it up if it still is at the next look, until the context
 // ends. What another node is to send the rest of is not stuck.
 func (s *stuckGuard) keepMoving(ctx context.Context) error {
-	tick := time.NewTicker(lookStuck)
-	defer tick.Stop()
-	for was := uint64(0); ; {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
+	was := uint64(0)
+	return every(ctx, lookStuck, func() (err error) {
 		_, moves := s.frontier.Dry()
 		if !s.frontier.Stuck() {
 			moves = 0
 		} else if moves == was {
-			if err := s.abandonStuck(); err != nil {
-				return err
-			}
+			err = s.abandonStuck()
 		}
 		was = moves
-	}
+		return err
+	})
 }
 
 func (s *stuckGuard) abandonStuck() error {

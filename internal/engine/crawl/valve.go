@@ -4,7 +4,24 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 )
+
+// every calls f at an interval until the context ends, or f fails.
+func every(ctx context.Context, interval time.Duration, f func() error) error {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if err := f(); err != nil {
+			return err
+		}
+	}
+}
 
 // A valve holds workers back while it is shut. The zero valve is open.
 type valve struct {

@@ -32,9 +32,6 @@ type worker struct {
 	asks    string // for whose sake the visit is made, where there is a router: see politenessHost
 }
 
-// hostOf is the host of a visit's URL, of which it may have waited in a slice.
-func hostOf(v *frontier.Visit) string { return item.HostOfSlice(v.Host) }
-
 // visit takes a URL through its life. An error ends the crawl; what goes wrong with a URL is recorded.
 func (w *worker) visit(ctx context.Context, v *frontier.Visit) error {
 	w.batch.reset()
@@ -65,7 +62,7 @@ func (w *worker) visit(ctx context.Context, v *frontier.Visit) error {
 	if err != nil {
 		return w.leave(v, "url", err.Error())
 	}
-	if host := hostOf(v); !u.Web() || u.Host() != host { // its rules would be asked for, and awaited, at another host
+	if host := item.HostOfSlice(v.Host); !u.Web() || u.Host() != host { // its rules would be asked for, and awaited, at another host
 		return w.leave(v, "url", "not a URL of "+host)
 	}
 	if v.Robots != "" {
@@ -123,10 +120,15 @@ func (w *worker) allowed(v *frontier.Visit, u weburl.URL) (bool, error) {
 		return true, nil // limits count pages, not visits
 	}
 	w.domain = w.trap.guard.counted(u)
-	if counted, err := w.countedBefore(v); counted || err != nil {
-		return counted, err
+	if v.Again && w.visits.known.db != nil {
+		// The limits count a page already that this node knows to have been answered. Another's that is lost with all that
+		// it knew is none of them.
+		e, _, err := w.visits.known.db.Get(v.URL)
+		if counted := err == nil && e.Answered(); counted || err != nil {
+			return counted, err
+		}
 	}
-	switch w.visits.limits.quota.Take(hostOf(v), w.domain) {
+	switch w.visits.limits.quota.Take(item.HostOfSlice(v.Host), w.domain) {
 	case policy.NotNow:
 		w.visits.frontier.Postpone(v, 50*time.Millisecond)
 		return false, nil
@@ -143,16 +145,6 @@ func (w *worker) allowed(v *frontier.Visit, u weburl.URL) (bool, error) {
 	}
 	w.granted = true
 	return true, nil
-}
-
-// countedBefore reports whether the limits count a page already that is fetched once more: those that this node knows
-// to have been answered. Another's that is lost with all that it knew is none of them.
-func (w *worker) countedBefore(v *frontier.Visit) (bool, error) {
-	if !v.Again || w.visits.known.db == nil {
-		return false, nil
-	}
-	e, _, err := w.visits.known.db.Get(v.URL)
-	return err == nil && e.Answered(), err
 }
 
 // turn waits for the node's own rate, and takes the visit's turn at its server's address. When it returns false, the
@@ -174,7 +166,7 @@ func (w *worker) turn(ctx context.Context, v *frontier.Visit, u weburl.URL) bool
 func (w *worker) giveBack(v *frontier.Visit) {
 	if w.granted {
 		w.granted = false
-		w.visits.limits.quota.Settle(hostOf(v), w.domain, false)
+		w.visits.limits.quota.Settle(item.HostOfSlice(v.Host), w.domain, false)
 	}
 }
 
@@ -201,7 +193,7 @@ func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) err
 		return nil
 	}
 	w.visits.limits.count(w.answer.resp.RawLen())
-	w.visits.limits.quota.AddBytes(hostOf(v), w.answer.resp.RawLen())
+	w.visits.limits.quota.AddBytes(item.HostOfSlice(v.Host), w.answer.resp.RawLen())
 	rec := w.record(v, start)
 	fate := w.visits.outcomes.judge(ctx, v, rec, &w.answer.resp, err, visit.Judge)
 	if fate.Again {
@@ -220,7 +212,7 @@ func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) err
 		case again:
 			return w.askAgain(v, fate)
 		case back:
-			w.batch.again = append(w.batch.again, w.hopBack(v, to))
+			w.batch.again = append(w.batch.again, child(&v.Item, &page.Link{URL: to.String(), Kind: page.Redirect}))
 		}
 	}
 	if answered && !w.revisit.unmodified() {
@@ -231,7 +223,7 @@ func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) err
 			return err
 		}
 	}
-	full := w.granted && w.visits.limits.quota.Settle(hostOf(v), w.domain, answered && w.reader.vetoed == "")
+	full := w.granted && w.visits.limits.quota.Settle(item.HostOfSlice(v.Host), w.domain, answered && w.reader.vetoed == "")
 	w.granted = false
 	if rec.Failure, rec.Detail = fate.Failure, fate.Detail; !answered {
 		return w.fail(v, rec, fate)
@@ -239,8 +231,8 @@ func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) err
 	if w.reader.vetoed != "" {
 		return w.drop(v, w.reader.vetoed, fate)
 	}
-	if w.revisit.unmodified() {
-		w.revisit.keep(rec)
+	if was := &w.revisit.was; w.revisit.unmodified() { // the earlier record still holds
+		rec.Digest, rec.Content, rec.Revisit = was.Digest, was.Content, was.body
 	}
 	if err := w.finish(rec, v); err != nil {
 		return err
@@ -254,7 +246,7 @@ func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) err
 // finish commits a record with all that it brings, and counts it.
 func (w *worker) finish(rec *page.Record, v *frontier.Visit) error {
 	rec.Recrawl = w.revisit.found(rec, v)
-	d := &entry.Done{URL: rec.URL, Visit: stats.Visit{Host: hostOf(v), Failure: string(rec.Failure), Took: rec.Took,
+	d := &entry.Done{URL: rec.URL, Visit: stats.Visit{Host: item.HostOfSlice(v.Host), Failure: string(rec.Failure), Took: rec.Took,
 		Duplicate: isDuplicate(rec), Recrawl: v.Recrawl}}
 	d.Meta = w.revisit.plan(v, rec.Recrawl)
 	d.Meta.Fetched = rec.Time
@@ -316,7 +308,7 @@ func (w *worker) done(v *frontier.Visit, f visitOutcome, again ...item.Item) err
 	}
 	wait := w.visits.frontier.Done(v, frontier.Result{Outcome: f.Outcome, RetryAfter: f.RetryAfter, Took: f.took, Again: again})
 	if f.Outcome == frontier.Throttled {
-		w.visits.listener.Slowed(hostOf(v), w.answer.resp.Status, f.RetryAfter, wait)
+		w.visits.listener.Slowed(item.HostOfSlice(v.Host), w.answer.resp.Status, f.RetryAfter, wait)
 	}
 	w.visits.abandons.ends.clear(v.URL)
 	if !tooMuch {
