@@ -123,7 +123,7 @@ func (a *abandoner) failWith(b *batch, host string, it item.Item, l visit.Abando
 			Rule: ruleFailed, Why: string(l.Failure) + ": " + l.Why}}
 	}
 	b.entries.Reported(it.URL)
-	err := a.commitWith(b, func() error {
+	err := a.commitBatch(b, func() error {
 		if b.settles != "" { // as its visit ends: a checkpoint has one or the other
 			if err := a.abandonItem(it); err != nil {
 				return err
@@ -140,13 +140,12 @@ func (a *abandoner) failWith(b *batch, host string, it item.Item, l visit.Abando
 }
 
 // commitBatch makes a batch part of the crawl: what is news of it is found out, then it goes with the records that
-// brought it to the stores and the journal, and to the frontier.
-func (a *abandoner) commitBatch(b *batch) error {
-	return a.commitWith(b, func() error { return a.batches.apply(b) })
-}
-
-// commitWith is commitBatch for a function that applies the batch, and what belongs to it, within the ledger's gate.
-func (a *abandoner) commitWith(b *batch, apply func() error) error {
+// brought it to the stores and the journal, and to the frontier. Unless apply is nil, it is called within the ledger's
+// gate, and applies the batch together with what belongs to it.
+func (a *abandoner) commitBatch(b *batch, apply func() error) error {
+	if apply == nil {
+		apply = func() error { return a.batches.apply(b) }
+	}
 	if err := a.ledger.Within(apply); err != nil {
 		return err
 	}
@@ -160,7 +159,7 @@ func (a *abandoner) commitWith(b *batch, apply func() error) error {
 // will be.
 func (a *abandoner) release(decided []seen.Decided) error {
 	var b batch
-	err := a.commitWith(&b, func() error {
+	err := a.commitBatch(&b, func() error {
 		for i := range decided {
 			d := entry.NewDecoder(decided[i].Payload)
 			c := d.Candidate()

@@ -77,7 +77,7 @@ func (ds *Dispatches) takeDispatched(b *batch) (done []bool, sequence uint64, er
 		return nil, 0, err
 	}
 	ours := false
-	err = ds.abandons.commitWith(b, func() error {
+	err = ds.abandons.commitBatch(b, func() error {
 		if ours = ds.areOurs(b); !ours {
 			return nil
 		}

@@ -3,12 +3,10 @@ package crawl
 import (
 	"context"
 	"errors"
-	"iter"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
-	"kumo/internal/base/item"
 	"kumo/internal/base/weburl"
 	"kumo/internal/content/fetch"
 	"kumo/internal/content/policy"
@@ -168,26 +166,6 @@ func New(config Config, p Parts, s *recovery.State) *Engine {
 	e.resumed.broken = back.restore(s)
 	e.skips.filtered = back.filtered
 	return e
-}
-
-// sliceOf is the slice that a candidate's URL is in.
-func (h *hosts) sliceOf(c *entry.Candidate) string { return h.slices.At(c.Host, c.Item.URL) }
-
-// slicesOf yields the slices of an origin's host: that host, or where it is cut into several, those that the frontier
-// knows.
-func (h *hosts) slicesOf(origin string) iter.Seq[string] {
-	host := item.HostOf(origin)
-	return func(yield func(string) bool) {
-		if h.slices == nil {
-			yield(host)
-			return
-		}
-		for slice := range h.slices.All(host) {
-			if h.frontier.Has(slice) && !yield(slice) {
-				return
-			}
-		}
-	}
 }
 
 // Run crawls from the seeds and from what waits until nothing waits, a limit is reached (an error that is

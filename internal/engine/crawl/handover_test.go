@@ -315,7 +315,7 @@ func (n *trader) find() {
 			e.abandons.admission.classify(&b, u, item.Item{URL: url, From: "http://from.test/", Seed: "http://seed.test/",
 				Depth: int32(len(url) % 3), Kind: page.Anchor}, "", "")
 		}
-		if err := e.abandons.commitBatch(&b); err != nil {
+		if err := e.abandons.commitBatch(&b, nil); err != nil {
 			return err
 		}
 		return e.ledger.FlushDurable(ctx)
@@ -354,7 +354,7 @@ func (n *trader) visit() {
 	d := &entry.Done{URL: v.URL, Visit: stats.Visit{Host: v.Host, Status: 200}, Meta: seen.Meta{Fetched: time.Now(),
 		Status: 200}}
 	b := batch{settles: v.URL, records: []*page.Record{{URL: v.URL}}, done: []*entry.Done{d}}
-	if err = e.abandons.commitBatch(&b); err == nil {
+	if err = e.abandons.commitBatch(&b, nil); err == nil {
 		e.frontier.Done(v, frontier.Result{Outcome: frontier.Answered})
 		e.abandons.ends.clear(v.URL)
 		err = e.ledger.FlushDurable(n.t.Context())
@@ -843,7 +843,7 @@ func (n *trader) link(url string) error {
 	}
 	var b batch
 	n.e.abandons.admission.classify(&b, u, item.Item{URL: url, Kind: page.Anchor}, "", "")
-	if err := n.e.abandons.commitBatch(&b); err != nil {
+	if err := n.e.abandons.commitBatch(&b, nil); err != nil {
 		return err
 	}
 	return n.e.ledger.FlushDurable(n.t.Context())

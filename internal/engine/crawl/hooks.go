@@ -72,7 +72,7 @@ func (p *pageReader) findLinks(rec *page.Record) {
 func (w *worker) drop(v *frontier.Visit, why string, f visitOutcome) error {
 	w.settleBy(v)
 	w.addSkip(entryFor(ruleVetoed), w.skipOf(v, ruleVetoed, why), v.Told)
-	if err := w.visits.abandons.commitBatch(&w.batch); err != nil {
+	if err := w.visits.abandons.commitBatch(&w.batch, nil); err != nil {
 		return err
 	}
 	w.answer.leaveSlot()

@@ -67,7 +67,7 @@ func (l *Links) takeFrom(ctx context.Context, data []byte, refuses bool) ([]int,
 
 // takeIn takes links in that come from elsewhere. It returns the sequence of their batch, to which also may add.
 func (l *Links) takeIn(b *batch, refuses bool, also func(refused []int)) (refused []int, sequence uint64, err error) {
-	err = l.abandons.commitWith(b, func() error {
+	err = l.abandons.commitBatch(b, func() error {
 		if refuses {
 			refused = l.refuse(b)
 		}

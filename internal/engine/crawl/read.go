@@ -148,7 +148,7 @@ func (p *pageReader) takeLinks(it *item.Item) error {
 		if err := p.admission.addLinks(p.batch, it, &page.Page{Links: rest[:some], Robots: p.answer.page.Robots}); err != nil {
 			return err
 		}
-		if err := p.abandons.commitBatch(p.batch); err != nil {
+		if err := p.abandons.commitBatch(p.batch, nil); err != nil {
 			return err
 		}
 		p.batch.nextOfPage()

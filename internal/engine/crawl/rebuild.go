@@ -125,7 +125,7 @@ func (r *Reentry) Root(ctx context.Context, it *item.Item) error {
 const reenterStep = 200 // batches between two commits
 
 func (r *Reentry) put(ctx context.Context) error {
-	if err := r.abandons.commitBatch(&r.b); err != nil {
+	if err := r.abandons.commitBatch(&r.b, nil); err != nil {
 		return err
 	}
 	r.b.reset()

@@ -1,12 +1,14 @@
 package crawl
 
 import (
+	"iter"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"kumo/internal/base/bounded"
 	"kumo/internal/base/item"
+	"kumo/internal/state/entry"
 	"kumo/internal/state/frontier"
 	"kumo/internal/state/transfer"
 )
@@ -32,6 +34,26 @@ type hosts struct {
 	router   Router       // nil: this node owns all hosts
 	slices   *item.Slices // nil: a host is one slice
 	frontier *frontier.Frontier
+}
+
+// sliceOf is the slice that a candidate's URL is in.
+func (h *hosts) sliceOf(c *entry.Candidate) string { return h.slices.At(c.Host, c.Item.URL) }
+
+// slicesOf yields the slices of an origin's host: that host, or where it is cut into several, those that the frontier
+// knows.
+func (h *hosts) slicesOf(origin string) iter.Seq[string] {
+	host := item.HostOf(origin)
+	return func(yield func(string) bool) {
+		if h.slices == nil {
+			yield(host)
+			return
+		}
+		for slice := range h.slices.All(host) {
+			if h.frontier.Has(slice) && !yield(slice) {
+				return
+			}
+		}
+	}
 }
 
 // permits decides whether a request may be sent to a host now.

@@ -196,7 +196,7 @@ func (s *Seeding) takeSeeds(seeds, known []weburl.URL, take func(host string) bo
 	if s.cfg.IgnoreRobots && s.cfg.Sitemaps == policy.SitemapsGuessed {
 		s.admission.addGuesses(&b, mine)
 	}
-	return s.abandons.commitWith(&b, func() error {
+	return s.abandons.commitBatch(&b, func() error {
 		for i, u := range seeds {
 			if _, err := s.roots.enterRoot(known[i].String(), statefile.SeedEntry{URL: u.String(), Seed: true}); err != nil {
 				return err

@@ -32,7 +32,7 @@ func (w *worker) addSitemaps(v *frontier.Visit, origin string, rules *robots.Rul
 	if err := w.visits.admission.addLinks(&w.batch, &from, &page.Page{Links: links}); err != nil {
 		return err
 	}
-	if err := w.visits.abandons.commitBatch(&w.batch); err != nil {
+	if err := w.visits.abandons.commitBatch(&w.batch, nil); err != nil {
 		return err
 	}
 	w.batch.reset()

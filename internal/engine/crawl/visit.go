@@ -163,13 +163,6 @@ func (w *worker) turn(ctx context.Context, v *frontier.Visit, u weburl.URL) bool
 	return w.may(v)
 }
 
-func (w *worker) giveBack(v *frontier.Visit) {
-	if w.granted {
-		w.granted = false
-		w.visits.limits.quota.Settle(item.HostOfSlice(v.Host), w.domain, false)
-	}
-}
-
 // fetch makes the exchange and ends the visit with what it brought.
 func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) error {
 	start := w.visits.cfg.Now()
@@ -263,56 +256,11 @@ func (w *worker) finish(rec *page.Record, v *frontier.Visit) error {
 	w.batch.item, w.batch.settles, w.batch.ranks.ends = &v.Item, rec.URL, w.batch.ranks.of
 	rec.Importance = w.reader.ranks.importance(rec.URL, int32(rec.Depth))
 	w.batch.records, w.batch.done = append(w.batch.records, rec), append(w.batch.done, d)
-	if err := w.visits.abandons.commitBatch(&w.batch); err != nil {
+	if err := w.visits.abandons.commitBatch(&w.batch, nil); err != nil {
 		return err
 	}
 	w.answer.leaveSlot()
 	w.visits.listener.Visited(rec)
 	w.answer.clear() // who waits for the frontier's lock would keep it from the next, who would make another
 	return nil
-}
-
-// fail ends a visit that had no answer, and will have none in this run. Where that is the host's fault the URL waits
-// for the next.
-func (w *worker) fail(v *frontier.Visit, rec *page.Record, f visitOutcome) error {
-	origin := item.OriginOf(v.URL)
-	l, tooMuch := w.visits.outcomes.origins.judge(origin, v, &f)
-	if _, gone := w.visits.outcomes.origins.Abandoned(origin); gone || tooMuch || f.Failure.OfHost() {
-		if err := w.failVisit(v, visit.Abandonment{Failure: f.Failure, Why: f.Detail}); err != nil {
-			return err
-		}
-	} else {
-		if !v.Told {
-			w.batch.skips = append(w.batch.skips, w.skipOf(v, ruleFailed, string(rec.Failure)+": "+rec.Detail))
-		}
-		if err := w.finish(rec, v); err != nil {
-			return err
-		}
-	}
-	w.visits.frontier.Done(v, frontier.Result{Outcome: f.Outcome})
-	w.visits.abandons.ends.clear(v.URL)
-	if !tooMuch {
-		return nil
-	}
-	return w.visits.abandons.abandonOrigin(origin, l)
-}
-
-// done gives the visit back; an origin that is given up loses what waits there.
-func (w *worker) done(v *frontier.Visit, f visitOutcome, again ...item.Item) error {
-	origin := item.OriginOf(v.URL)
-	l, tooMuch := w.visits.outcomes.origins.judge(origin, v, &f)
-	if f.wait > 0 {
-		w.visits.frontier.Postpone(v, f.wait)
-		w.visits.abandons.ends.clear(v.URL)
-		return nil
-	}
-	wait := w.visits.frontier.Done(v, frontier.Result{Outcome: f.Outcome, RetryAfter: f.RetryAfter, Took: f.took, Again: again})
-	if f.Outcome == frontier.Throttled {
-		w.visits.listener.Slowed(item.HostOfSlice(v.Host), w.answer.resp.Status, f.RetryAfter, wait)
-	}
-	w.visits.abandons.ends.clear(v.URL)
-	if !tooMuch {
-		return nil
-	}
-	return w.visits.abandons.abandonOrigin(origin, l)
 }
