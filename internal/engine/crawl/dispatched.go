@@ -43,10 +43,10 @@ type Dispatches struct {
 	ledger    *ledger.Ledger
 }
 
-// TakeDispatched takes links in that this node is to fetch, a [member.Batch]'s data: they are in its journal when it
-// returns. It says of each, by its place, whether it is done: fetched, left out or given up in this crawl, with all
-// links that it has brought claimed. The same links may come again. If one is of a host that is not this node's, by the
-// router, the error is ErrNotOurs, and none is taken. It waits for room, and needs a Run to commit.
+// TakeDispatched admits links that this node is to fetch, a [member.Batch]'s data, durably. It returns, by index, which
+// are done: fetched, filtered or failed in this crawl, with all their links claimed. The same links may come again. If
+// one's host is not this node's, the error is ErrNotOurs, and none is admitted. It waits for room, and needs a Run to
+// commit.
 func (ds *Dispatches) TakeDispatched(ctx context.Context, data []byte) (done []bool, err error) {
 	if ds.claims == nil || ds.known.db == nil {
 		return nil, errNoClaims
@@ -78,7 +78,10 @@ func (ds *Dispatches) takeDispatched(b *batch) (done []bool, sequence uint64, er
 	}
 	ours := false
 	err = ds.abandons.commitBatch(b, func() error {
-		if ours = ds.areOurs(b); !ours {
+		ours = !slices.ContainsFunc(b.cands, func(c entry.Candidate) bool {
+			return frontier.Belongs(c.Host, c.Item.URL) && !ds.hosts.ours(ds.hosts.sliceOf(&c))
+		})
+		if !ours {
 			return nil
 		}
 		b.routed = true
@@ -96,15 +99,6 @@ func (ds *Dispatches) takeDispatched(b *batch) (done []bool, sequence uint64, er
 	return d.done, sequence, err
 }
 
-func (ds *Dispatches) areOurs(b *batch) bool {
-	for i := range b.cands {
-		if c := &b.cands[i]; frontier.Belongs(c.Host, c.Item.URL) && !ds.hosts.ours(ds.hosts.sliceOf(c)) {
-			return false
-		}
-	}
-	return true
-}
-
 // dispatched is what is known of links that are dispatched, by their places in the batch.
 type dispatched struct {
 	done    []bool
@@ -112,8 +106,8 @@ type dispatched struct {
 	tenures []int
 }
 
-// lookUpDispatched asks the URL database for each link of a batch, which reads the disk for those that it may know. It is called
-// with claims.taking held.
+// lookUpDispatched asks the URL database for each link of a batch, which reads the disk for those that it may know. It
+// is called with claims.taking held.
 func (ds *Dispatches) lookUpDispatched(b *batch) (d dispatched, err error) {
 	claimed := ds.outbox.Earlier() == 0
 	for i := range b.cands {
@@ -221,11 +215,9 @@ func (ds *Dispatches) OfferAgain(ctx context.Context, items []item.Item) error {
 	if ds.claims == nil {
 		return errNoClaims
 	}
-	ds.holds.await(ctx)
-	if err := ctx.Err(); err != nil {
+	if err := ds.holds.admit(ctx); err != nil {
 		return err
 	}
-	ds.holds.received.Add(1)
 	var sequence uint64
 	err := ds.ledger.Within(func() error {
 		var out entry.Encoder

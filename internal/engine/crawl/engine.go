@@ -102,10 +102,10 @@ func New(config Config, p Parts, s *recovery.State) *Engine {
 	keeper := &rankKeeper{ranks: ranks, hosts: hosts, outgoing: out, ledger: log}
 	gate := visit.NewGate(&visit.Gate{Rules: p.Robots, Frontier: front, Block: p.Block, Hosts: hosts.slicesOf,
 		Moot: origins.isAbandoned})
-	moved := &transferHooks{holds: hold, hosts: hosts, gate: gate, ends: ends, ranks: ranks, frontier: front}
+	moved := &transferHooks{hosts: hosts, gate: gate, ends: ends, ranks: ranks, frontier: front}
 	moves := transfer.New(transfer.Config{Ledger: log, Frontier: front, DB: known.db, Abandoned: views.Abandoned,
 		Quota: lim.pageQuota(), Now: cfg.Now, Ours: hosts.ours, Hash: origins.Hash, Intern: names.intern,
-		Reported: ends.wasReported, Wait: moved.awaitTransfer, Removed: moved.hostsRemoved, Received: p.Arrived,
+		Reported: ends.wasReported, Wait: hold.admit, Removed: moved.hostsRemoved, Received: p.Arrived,
 		Rank: ranks.rankAll, Give: moved.addArrived, Worth: ranks.worth(), Cookies: p.Cookies}, s.Unsettled)
 
 	deferred := &deferredURLs{file: p.Deferred, upTo: s.DeferredUpTo}
@@ -148,9 +148,9 @@ func New(config Config, p Parts, s *recovery.State) *Engine {
 		Inspector: &Inspector{cfg: cfg, rules: rules, robots: p.Robots, known: known, hosts: hosts, links: links,
 			claims: claims, ends: ends, origins: origins, abandoned: views.Abandoned, limits: lim, counts: counts, ranks: ranks,
 			keeper: keeper, frontier: front, ledger: log},
-		recrawls: newRecrawls(&recrawls{cfg: cfg, known: known, feed: feed, rules: rules, roots: roots, hosts: hosts,
+		recrawls: &recrawls{added: make(chan struct{}, 1), ended: make(chan struct{}), cfg: cfg, known: known, feed: feed, rules: rules, roots: roots, hosts: hosts,
 			names: names, ranks: ranks, abandons: abandons, transfer: moves, frontier: front, ledger: log,
-			listener: p.Listener}),
+			listener: p.Listener},
 		skips: &skipReports{deferred: deferred, known: known, admission: admit, abandons: abandons, ledger: log},
 		stuck: &stuckGuard{abandons: abandons, frontier: front, listener: p.Listener},
 		runner: &runner{hosts: hosts, holds: hold, line: line, workers: workers, visits: visits, frontier: front,

@@ -199,19 +199,7 @@ func (l *line) doubted() (wait time.Duration, off bool) {
 func (l *line) shut() bool { return l.gate.shut() && l.scouts.Load() <= 0 }
 
 // await waits until a visit may be made, or the context ends.
-func (l *line) await(ctx context.Context) {
-	for {
-		wait := l.gate.wait.Load() // before the question, or a pulse in between would be missed
-		if wait == nil || !l.shut() {
-			return
-		}
-		select {
-		case <-*wait:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
+func (l *line) await(ctx context.Context) { l.gate.awaitWhile(ctx, l.shut) }
 
 // holdsBack reports whether a visit is not to be made now because its host depends on what is down, and when to try
 // again. A scout is let through.

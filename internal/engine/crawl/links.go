@@ -32,11 +32,9 @@ type Links struct {
 	ledger   *ledger.Ledger
 }
 
-// TakeLinks takes links in that another node has found, a [member.Batch]'s data. It returns which of them, counted from
-// 0, it refuses because their hosts are not this node's; the others are in its journal, and that is shipped, when it
-// returns. The same links may come again. data that is no batch is an error and changes nothing; after another error
-// nobody knows, and the links are to be sent again. It waits for room, and needs a Run to commit. Calls at the same
-// time share their commits.
+// TakeLinks admits links that another node has found, a [member.Batch]'s data. It returns the indexes of those that it
+// refuses because their hosts are not this node's; the others are durable in its journal, and that is shipped. The same
+// links may come again, and are to be after an error. It waits for room, and needs a Run to commit.
 func (l *Links) TakeLinks(ctx context.Context, data []byte) (refused []int, err error) {
 	return l.takeFrom(ctx, data, true)
 }
@@ -138,11 +136,10 @@ func (l *Links) admitLeft() error {
 	})
 }
 
-// Batches returns the links that are to be sent now to those who own their hosts, in batches that their TakeLinks
-// understands, and first those that have had no answer for too long. owner says who that is; it is not asked for hosts
-// that are this node's, and false, as for hosts that will be, lets links wait. Where links are claimed, it says who
-// remembers a host's URLs, and is asked for all hosts. It is called again and again; the more seldom, the fuller are
-// the batches.
+// Batches returns the links to send to the owners of their hosts now, in batches for their TakeLinks; first those that
+// had no answer for too long. owner returns the owner of a host that is not this node's, or false if the links are to
+// wait. Where links are claimed, it is called for all hosts and returns who remembers their URLs. The more seldom
+// Batches is called, the fuller are the batches.
 func (l *Links) Batches(now time.Time, owner func(host string) (strategy.Node, bool)) []member.Batch {
 	if l.outbox == nil {
 		return nil

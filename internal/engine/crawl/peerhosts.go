@@ -1,7 +1,6 @@
 package crawl
 
 import (
-	"context"
 	"slices"
 
 	"kumo/internal/base/item"
@@ -16,20 +15,11 @@ func (e *Engine) Transfers() *transfer.Endpoint { return e.Dispatches.transfer }
 
 // transferHooks are what transfers of hosts ask of the engine.
 type transferHooks struct {
-	holds    *holds
 	hosts    *hosts
 	gate     *visit.Gate
 	ends     *ends
 	ranks    *ranking
 	frontier *frontier.Frontier
-}
-
-// awaitTransfer waits for room for what another node brings.
-func (h *transferHooks) awaitTransfer(ctx context.Context) error {
-	h.holds.disk.await(ctx)
-	h.holds.await(ctx)
-	h.holds.received.Add(1)
-	return ctx.Err()
 }
 
 // hostsRemoved forgets what the engine keeps for hosts that are gone: if they come back, all is asked anew. Where a

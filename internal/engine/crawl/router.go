@@ -102,10 +102,9 @@ func (p *putOffs) end(host uint64) {
 
 func (h *hosts) ours(host string) bool { return h.router == nil || h.router.Ours(host) }
 
-// politenessHost is the host for whose sake a visit is made: that of the URLs that wait for a robots.txt. Where one
-// redirects to another host, as "example.com" to "www.example.com", the node that wants the rules follows, whoever owns
-// that host: a request or two for each host that does so. Where the host is cut into slices, it is one that this node
-// may ask, if there is one.
+// politenessHost is the host for whose sake a visit is made: for a robots.txt, the host of the URLs that wait for it,
+// or a slice of that which this node may ask. A robots.txt that redirects to another host is followed by the node that
+// wants the rules, whoever owns that host.
 func (h *hosts) politenessHost(v *frontier.Visit) string {
 	if v.Robots == "" {
 		return v.Host

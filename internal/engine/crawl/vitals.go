@@ -25,7 +25,7 @@ type Vitals struct {
 
 // Vitals are those of now.
 func (e *Engine) Vitals() Vitals {
-	v := Vitals{Paused: e.holds.pause.shut(), OutboxFull: e.holds.outgoing.full.shut(), DiskFull: e.holds.disk.short(),
+	v := Vitals{Paused: e.holds.pause.shut(), OutboxFull: e.holds.outgoing.full.shut(), DiskFull: e.holds.disk.full.shut(),
 		DiskWant: e.holds.disk.least}
 	e.holds.disk.mu.Lock()
 	v.DiskFree = e.holds.disk.left
