@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,6 +17,7 @@ import (
 	"kumo/internal/content/fetch"
 	"kumo/internal/content/policy"
 	"kumo/internal/content/robots"
+	"kumo/internal/engine/visit"
 	"kumo/internal/state/frontier"
 )
 
@@ -34,7 +33,9 @@ type crawler struct {
 	task     *Task
 	client   *fetch.Client
 	frontier *frontier.Frontier
+	gate     *visit.Gate
 	rules    *originRules
+	origins  *visit.Origins
 	hosts    *hosts
 	pending  *pending
 	out      *output
@@ -50,12 +51,12 @@ type crawler struct {
 const (
 	mostThreads = 1000
 	mostDelay   = 30 * time.Second // limit of the delays that robots.txt files request
-	robotsTries = 5
-	throttles   = 8 // tries of a URL whose host requests to slow down
-	maxRobots   = 512 << 10
 	statusEvery = 5 * time.Second
 	rulesMemory = 128 << 20 // bytes of rules in memory
 )
+
+// originLimits are the failures in a row after which an origin is abandoned for the round.
+var originLimits = visit.Limits{Refusals: 8, Silences: 8, Throttles: 10}
 
 // Rules that exclude a URL, beside those of package policy.
 const ruleRobots = "robots"
@@ -67,7 +68,7 @@ func (s *setup) crawlReduce(ctx context.Context, t *Task, groups Groups, emit Em
 	}
 	defer client.Close()
 	c := s.newCrawler(t, client, emit)
-	defer func() { err = errors.Join(err, c.rules.cache.Close()) }()
+	defer func() { err = errors.Join(err, c.gate.Rules.Close()) }()
 	if err := c.loadRules(ctx); err != nil {
 		return err
 	}
@@ -76,6 +77,7 @@ func (s *setup) crawlReduce(ctx context.Context, t *Task, groups Groups, emit Em
 
 func (s *setup) newCrawler(t *Task, client *fetch.Client, emit Emit) *crawler {
 	c := &crawler{setup: s, task: t, client: client, start: s.Now(), seen: weburl.NewSet(), pending: newPending(),
+		rules: newOriginRules(), origins: visit.NewOrigins(originLimits, s.Now),
 		out: &output{task: t, now: s.Now, emit: emit}, reader: newPageReader(s)}
 	var longest time.Duration
 	for i, m := range s.Collections {
@@ -85,7 +87,7 @@ func (s *setup) newCrawler(t *Task, client *fetch.Client, emit Emit) *crawler {
 			c.least = interval
 		}
 		for _, seed := range m.Seeds {
-			if u, err := weburl.Parse(seed); err == nil && namesAddress(u.Hostname()) {
+			if u, err := weburl.Parse(seed); err == nil && weburl.NamesAddress(u.Hostname()) {
 				client.Allow(u.Host()) // a seed permits such an address
 			}
 		}
@@ -94,9 +96,13 @@ func (s *setup) newCrawler(t *Task, client *fetch.Client, emit Emit) *crawler {
 		MaxDelay: max(mostDelay, longest), AddrDelay: s.Fetching.AddressDelay, Now: s.Now,
 		MaxWait: cmp.Or(s.Fetching.MaxWait, 5*time.Minute)})
 	c.frontier.KeepOpen(true)
-	c.rules = newOriginRules(robots.NewCache(robots.Config{Agent: s.Fetching.Agent, ErrorTTL: 24 * time.Hour,
-		MaxBytes: rulesMemory, Now: s.Now}), c.frontier)
-	c.hosts = &hosts{frontier: c.frontier, delay: c.rules.delay, states: map[string]*hostState{}}
+	cache := robots.NewCache(robots.Config{Agent: s.Fetching.Agent, ErrorTTL: 24 * time.Hour, MaxBytes: rulesMemory,
+		Now: s.Now})
+	c.hosts = &hosts{frontier: c.frontier, rules: cache, intervals: map[string]time.Duration{}}
+	c.gate = visit.NewGate(&visit.Gate{Rules: cache, Frontier: c.frontier, Moot: c.rules.isDeferred,
+		Delay: func(host string, asked time.Duration) time.Duration {
+			return max(asked, c.least, c.hosts.interval(host))
+		}})
 	return c
 }
 
@@ -107,15 +113,6 @@ func (c *crawler) threads() int {
 		n += m.Threads
 	}
 	return min(max(n, 1), mostThreads)
-}
-
-// namesAddress reports whether a hostname is an address, or this machine by name.
-func namesAddress(hostname string) bool {
-	if hostname == "localhost" || strings.HasSuffix(hostname, ".localhost") {
-		return true
-	}
-	_, err := netip.ParseAddr(strings.Trim(hostname, "[]"))
-	return err == nil
 }
 
 func (c *crawler) run(ctx context.Context, groups Groups) error {
@@ -275,33 +272,19 @@ func (c *crawler) work(ctx context.Context) error {
 
 // loadRules loads the robots.txt of the task's hosts that earlier rounds have fetched today.
 func (c *crawler) loadRules(ctx context.Context) error {
-	for _, name := range c.Rules {
-		for r, err := range ReadFile(ctx, c.Place, name) {
-			if err != nil {
-				return err
-			}
-			if host := item.HostOf(string(r.Key) + "/"); c.partitionOf(host, c.task.Of) != c.task.Index {
-				continue
-			}
-			rules, err := ReadRules(r.Key, r.Value)
-			if err != nil {
-				return fmt.Errorf("%s: %w", name, err)
-			}
-			switch {
-			case c.asksAgain(&rules):
-			case rules.Moved == "":
-				c.rules.answer(rules.Origin, rules.Status, rules.Body)
-			default:
-				c.rules.deferTo(rules.Origin, rules.Moved)
-			}
+	return EachRecord(ctx, c.Place, c.Rules, func(r Record) error {
+		if host := item.HostOf(string(r.Key)); c.partitionOf(host, c.task.Of) != c.task.Index {
+			return nil
 		}
-	}
-	c.rules.dropDeferred()
-	return nil
-}
-
-// asksAgain reports whether rules are temporary and older than the day's start, which may be its second one.
-func (c *crawler) asksAgain(r *Rules) bool {
-	return r.Time.Before(c.Began) &&
-		(r.Moved != "" || robots.FromStatus(r.Status, nil, c.Fetching.Agent).Temporary())
+		rules, err := ReadRules(r.Key, r.Value)
+		if err != nil || rules.Time.Before(c.Began) && // the day's start, which may be its second one
+			(rules.Moved != "" || robots.FromStatus(rules.Status, nil, c.Fetching.Agent).Temporary()) {
+			return err
+		}
+		if rules.Moved == "" {
+			c.gate.Rules.Answer(rules.Origin, rules.Status, rules.Body)
+		}
+		c.rules.setDeferred(rules.Origin, rules.Moved != "")
+		return nil
+	})
 }

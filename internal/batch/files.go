@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 
@@ -27,6 +28,24 @@ func ReadFile(ctx context.Context, p place.Place, name string) iter.Seq2[Record,
 			}
 		}
 	}
+}
+
+// EachRecord calls do with the records of files of a place, each valid until the next. Errors name the file.
+func EachRecord(ctx context.Context, p place.Place, names []string, do func(r Record) error) error {
+	for _, name := range names {
+		for r, err := range ReadFile(ctx, p, name) {
+			if err == nil {
+				err = ctx.Err()
+			}
+			if err == nil {
+				err = do(r)
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+		}
+	}
+	return nil
 }
 
 // WriteFile writes records as a SequenceFile of a place, which appears when all is written. It calls write with what

@@ -76,14 +76,10 @@ func (in *InURL) merge(o *InURL) {
 		known = o
 	}
 	m := *in
-	if o.before(in) {
+	if cmp.Or(cmp.Compare(o.Depth, in.Depth), cmp.Compare(o.Redirects, in.Redirects), cmp.Compare(o.From, in.From)) < 0 {
 		m = *o
 	}
 	m.Seed, m.Due = in.Seed || o.Seed, in.Due || o.Due
 	m.Known, m.ETag, m.Modified, m.Digest = known.Known, known.ETag, known.Modified, known.Digest
 	*in = m
-}
-
-func (in *InURL) before(o *InURL) bool {
-	return cmp.Or(cmp.Compare(in.Depth, o.Depth), cmp.Compare(in.Redirects, o.Redirects), cmp.Compare(in.From, o.From)) < 0
 }

@@ -66,22 +66,17 @@ func (p *Pipeline) takeMoves(ctx context.Context, pt *part) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
-		for r, err := range ReadFile(ctx, p.Place, name) {
-			if err != nil {
-				return err
-			}
-			m, err := ReadMove(r.Key, r.Value)
-			if err != nil {
-				return err
-			}
-			pt.state.move(&m)
-			if f := p.Listener.Moved; f != nil {
-				f(pt.Collection, &m)
-			}
+	return EachRecord(ctx, p.Place, names, func(r Record) error {
+		m, err := ReadMove(r.Key, r.Value)
+		if err != nil {
+			return err
 		}
-	}
-	return nil
+		pt.state.move(&m)
+		if f := p.Listener.Moved; f != nil {
+			f(pt.Collection, &m)
+		}
+		return nil
+	})
 }
 
 func (s *State) move(m *Move) {

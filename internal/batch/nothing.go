@@ -41,21 +41,17 @@ func (p *Pipeline) whyNothing(ctx context.Context, pt *part) (string, error) {
 	}
 	var told []string
 	more := 0
-	for _, name := range names {
-		for r, err := range ReadFile(ctx, p.Place, name) {
-			if err != nil {
-				return "", err
-			}
-			d, err := ReadDocument(r.Key, r.Value)
-			if err != nil {
-				return "", err
-			}
-			if len(told) == toldReasons {
-				more++
-				continue
-			}
+	err = EachRecord(ctx, p.Place, names, func(r Record) error {
+		d, err := ReadDocument(r.Key, r.Value)
+		if len(told) == toldReasons {
+			more++
+		} else if err == nil {
 			told = append(told, d.URL+" "+d.became())
 		}
+		return err
+	})
+	if err != nil {
+		return "", err
 	}
 	if more > 0 {
 		told = append(told, fmt.Sprintf("and %d more", more))

@@ -94,8 +94,9 @@ func (p *linkParser) take(t *Task, m *member, o *OutLinks, l *page.Link) bool {
 		return false
 	}
 	to := o.To(l.URL)
-	v := m.rules.Judge(u, policy.Link{From: o.URL, Kind: l.Kind, Depth: int32(to.Depth), Redirects: uint8(min(to.Redirects,
-		255)), Seed: to.Seed})
+	link := to.link()
+	link.Kind = l.Kind
+	v := m.rules.Judge(u, link)
 	if v.Refused() {
 		m.count(t, refusedBy+v.Rule, 1)
 		return false

@@ -2,7 +2,6 @@ package batch
 
 import (
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"kumo/internal/base/page"
 	"kumo/internal/base/weburl"
 	"kumo/internal/content/robots"
+	"kumo/internal/engine/visit"
 	"kumo/internal/state/frontier"
 )
 
@@ -61,70 +61,52 @@ func newTestFrontier(t *testing.T) *frontier.Frontier {
 	return f
 }
 
-// TestAHostIsAbandonedAfterFailures in a row.
-func TestAHostIsAbandonedAfterFailures(t *testing.T) {
+// TestAHostKeepsItsLongestInterval of those that its URLs' collections want.
+func TestAHostKeepsItsLongestInterval(t *testing.T) {
 	u, err := weburl.Parse("http://a.example/")
 	if err != nil {
 		t.Fatal(err)
 	}
-	hs := &hosts{frontier: newTestFrontier(t), delay: func(string) time.Duration { return 0 },
-		states: map[string]*hostState{}}
-	hs.push(u, item.Item{URL: u.String()}, time.Minute)
-	hs.push(u, item.Item{URL: u.String() + "b"}, time.Second)
-	if got := hs.interval(u.Host()); got != time.Minute || hs.interval("b.example") != 0 {
-		t.Errorf("the host's interval is %v, not the longest that is wanted", got)
+	f := newTestFrontier(t)
+	cache := robots.NewCache(robots.Config{Agent: "test"})
+	t.Cleanup(func() { _ = cache.Close() })
+	hs := &hosts{frontier: f, rules: cache, intervals: map[string]time.Duration{}}
+	for i, interval := range []time.Duration{time.Minute, time.Second, 2 * time.Minute} {
+		hs.push(u, item.Item{URL: u.String() + strings.Repeat("b", i)}, interval)
 	}
-	failed := verdict{outcome: frontier.Failed, failure: page.Unreachable, detail: "no route"}
-	for range hostFailures - 1 {
-		hs.record(u.Host(), &failed)
+	if got := hs.interval(u.Host()); got != 2*time.Minute || hs.interval("b.example") != 0 {
+		t.Errorf("the host's interval is %v", got)
 	}
-	hs.record(u.Host(), &verdict{failure: page.Private, outcome: frontier.NoRequest})
-	hs.record(u.Host(), &verdict{outcome: frontier.Answered})
-	for i := range hostFailures {
-		if why := hs.abandoned(u.Host()); why != "" {
-			t.Fatalf("it is abandoned after %d failures: %s", i, why)
-		}
-		hs.record(u.Host(), &failed)
-	}
-	if why := hs.abandoned(u.Host()); !strings.Contains(why, "no route") || hs.abandoned("b.example") != "" {
-		t.Errorf("it is abandoned for %q", why)
+	if h, _ := f.Host(u.Host()); h.Delay != 2*time.Minute || h.Waiting != 3 {
+		t.Errorf("the frontier has %+v", h)
 	}
 }
 
-// TestRobotsAreRequestedOnce for an origin, and not at all if the next round requests them.
-func TestRobotsAreRequestedOnce(t *testing.T) {
-	f := newTestFrontier(t)
-	cache := robots.NewCache(robots.Config{Agent: "test", ErrorTTL: time.Hour, MaxBytes: 1 << 20, Now: time.Now})
-	t.Cleanup(func() { _ = cache.Close() })
-	r := newOriginRules(cache, f)
-	u, err := weburl.Parse("http://a.example/page")
-	if err != nil {
-		t.Fatal(err)
+// TestAnOriginIsAbandonedAfterFailures in a row.
+func TestAnOriginIsAbandonedAfterFailures(t *testing.T) {
+	const origin = "http://a.example"
+	now := time.Now()
+	c := &crawler{origins: visit.NewOrigins(originLimits, func() time.Time { return now })}
+	record := func(j visit.Verdict) bool {
+		now = now.Add(time.Second)
+		return c.judgeOrigin(origin, &frontier.Visit{Started: now}, &j)
 	}
-	for range 2 {
-		if !r.request(u) {
-			t.Fatal("the robots.txt is not requested")
+	failed := visit.Verdict{Outcome: frontier.Failed, Failure: page.Unreachable, Detail: "no route"}
+	for range originLimits.Refusals - 1 {
+		record(failed)
+	}
+	record(visit.Verdict{Failure: page.Private, Outcome: frontier.NoRequest})
+	record(visit.Verdict{Outcome: frontier.Answered})
+	for i := range originLimits.Refusals - 1 {
+		if record(failed) {
+			t.Fatalf("it is abandoned after %d failures", i+1)
 		}
 	}
-	if n := f.Counts().URLs; n != 1 || !slices.Equal(f.Parked(u.Host()), []string{u.Origin()}) {
-		t.Errorf("%d requests; parked are %v", n, f.Parked(u.Host()))
+	if !record(failed) {
+		t.Error("it is not abandoned")
 	}
-	r.answer(u.Origin(), 200, []byte("User-agent: *\nCrawl-delay: 7\n"))
-	if !r.request(u) || f.Counts().URLs != 1 || r.delay(u.Origin()) != 7*time.Second {
-		t.Errorf("a known robots.txt is requested again, or its delay is %v", r.delay(u.Origin()))
-	}
-	r.deferTo("http://b.example", "http://c.example/robots.txt")
-	r.deferTo(u.Origin(), "http://c.example/robots.txt")
-	r.dropDeferred()
-	b, err := weburl.Parse("http://b.example/")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r.request(b) || !r.request(u) {
-		t.Error("a deferred robots.txt is requested, or a known one is deferred")
-	}
-	if r.fail(b.Origin(), "refused"); r.failure(b.Origin()) != ": refused" || r.failure(u.Origin()) != "" {
-		t.Errorf("it failed: %q", r.failure(b.Origin()))
+	if a, gone := c.origins.Abandoned(origin); !gone || !strings.Contains(a.Why, "no route") {
+		t.Errorf("it is abandoned for %q", a.Why)
 	}
 }
 

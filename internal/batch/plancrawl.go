@@ -2,7 +2,6 @@ package batch
 
 import (
 	"context"
-	"fmt"
 	"path"
 	"time"
 
@@ -25,18 +24,8 @@ func (p *Pipeline) planCrawl(ctx context.Context, conf *Conf, files []string) (e
 		return err
 	}
 	tally := newHostTally(talliedHosts)
-	for _, name := range files {
-		for r, err := range ReadFile(ctx, p.Place, name) {
-			if err == nil {
-				err = job.tally(r, tally)
-			}
-			if err == nil {
-				err = ctx.Err()
-			}
-			if err != nil {
-				return fmt.Errorf("%s: %w", name, err)
-			}
-		}
+	if err := EachRecord(ctx, p.Place, files, func(r Record) error { return job.tally(r, tally) }); err != nil {
+		return err
 	}
 	hosts := tally.heaviest(plannedHosts)
 	threads := 0
@@ -80,20 +69,15 @@ func (s *setup) tally(r Record, t *hostTally) error {
 // delays are what robots.txt files have asked for today, by host.
 func (p *Pipeline) delays(ctx context.Context, conf *Conf) (map[string]time.Duration, error) {
 	all := map[string]time.Duration{}
-	for _, name := range conf.Rules {
-		for r, err := range ReadFile(ctx, p.Place, name) {
-			if err != nil {
-				return nil, err
-			}
-			rules, err := ReadRules(r.Key, r.Value)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", name, err)
-			}
-			if delay, asked := robots.FromStatus(rules.Status, rules.Body, conf.Fetching.Agent).Delay(); asked {
-				host := item.HostOf(rules.Origin + "/")
-				all[host] = max(all[host], delay)
-			}
+	return all, EachRecord(ctx, p.Place, conf.Rules, func(r Record) error {
+		rules, err := ReadRules(r.Key, r.Value)
+		if err != nil {
+			return err
 		}
-	}
-	return all, nil
+		if delay, asked := robots.FromStatus(rules.Status, rules.Body, conf.Fetching.Agent).Delay(); asked {
+			host := item.HostOf(rules.Origin)
+			all[host] = max(all[host], delay)
+		}
+		return nil
+	})
 }

@@ -39,7 +39,7 @@ func (s *setup) xmlMap(_ context.Context, t *Task, r Record, emit Emit) error {
 		m.count(t, "without text", 1)
 	}
 	kind := KindPage
-	if m.keeps(&d) {
+	if m.Language.Keeps(d.Lang, float64(d.Share), float64(d.Confidence)) { // or has no language that can be told
 		m.count(t, "kept", 1)
 		m.count(t, "kept bytes", int64(len(d.Raw)-d.HeadLen))
 	} else {
@@ -49,9 +49,4 @@ func (s *setup) xmlMap(_ context.Context, t *Task, r Record, emit Emit) error {
 	return emit(r.Key, xml.Append([]byte{byte(kind)}, &xml.Record{URL: d.URL, Fetched: d.Time, Directory: m.Directory,
 		Encoding: d.Charset, EncodingFrom: d.CharsetHow, Language: d.Lang, Share: d.Share, Confidence: d.Confidence,
 		Digest: d.Digest, Simhash: d.Simhash, Headline: cmp.Or(d.Headline, d.Title), Content: d.Text}))
-}
-
-// keeps reports whether a page is in the collection's language; one without a language that can be told is.
-func (m *member) keeps(d *Document) bool {
-	return m.Language.Keeps(d.Lang, float64(d.Share), float64(d.Confidence))
 }

@@ -57,15 +57,23 @@ func (it *Item) Key() string {
 // Host is the host of the item's URL, in whose queue it waits.
 func (it *Item) Host() string { return HostOf(it.URL) }
 
-// HostOf is the host of a canonical URL of the web, or of an origin, with its port, as a part of it; "" of anything
-// else.
+// HostOf is the host of a URL of the web, or of an origin, with its port, as a part of it; "" of anything else.
 func HostOf(url string) string {
-	_, rest, ok := strings.Cut(url, "://")
-	if !ok {
-		return ""
+	_, rest, _ := strings.Cut(url, "://")
+	for _, end := range [...]byte{'/', '?', '#'} {
+		if i := strings.IndexByte(rest, end); i >= 0 {
+			rest = rest[:i]
+		}
 	}
-	rest, _, _ = strings.Cut(rest, "/")
 	return rest[strings.LastIndexByte(rest, '@')+1:]
+}
+
+// HostnameOf is a host without its port; an IPv6 address keeps its brackets.
+func HostnameOf(host string) string {
+	if i := strings.LastIndexByte(host, ':'); i > strings.LastIndexByte(host, ']') {
+		return host[:i]
+	}
+	return host
 }
 
 // OriginOf is all that is before a URL's path; nothing if that is not to be found.

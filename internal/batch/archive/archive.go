@@ -70,12 +70,13 @@ func Write(ctx context.Context, d Day) (n Counts, err error) {
 		return n, err
 	}
 	w := &writer{store: s, parser: parse.New(parse.Config{Agent: d.Agent}), origins: map[string]bool{}}
-	for _, name := range names {
-		if err = w.file(ctx, d.Place, name); err != nil {
-			err = fmt.Errorf("%s: %w", name, err)
-			break
+	err = batch.EachRecord(ctx, d.Place, names, func(r batch.Record) error {
+		doc, err := batch.ReadDocument(r.Key, r.Value)
+		if err == nil {
+			err = w.put(&doc)
 		}
-	}
+		return err
+	})
 	if err == nil {
 		err = w.robots(ctx, d.Place, d.Date)
 	}
@@ -100,45 +101,18 @@ type writer struct {
 	origins map[string]bool // whose URLs the day has
 }
 
-func (w *writer) file(ctx context.Context, p place.Place, name string) error {
-	for r, err := range batch.ReadFile(ctx, p, name) {
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err != nil {
-			return err
-		}
-		d, err := batch.ReadDocument(r.Key, r.Value)
-		if err == nil {
-			err = w.put(&d)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // robots writes what robots.txt files of the day's origins have answered; they lie in the place for all collections.
 func (w *writer) robots(ctx context.Context, p place.Place, date string) error {
 	names, err := batch.FilesIn(ctx, p, path.Join(batch.RulesFolder, date))
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
-		for r, err := range batch.ReadFile(ctx, p, name) {
-			if err == nil {
-				err = ctx.Err()
-			}
-			if err == nil && w.origins[string(r.Key)] {
-				err = w.robotsOf(r)
-			}
-			if err != nil {
-				return fmt.Errorf("%s: %w", name, err)
-			}
+	return batch.EachRecord(ctx, p, names, func(r batch.Record) error {
+		if w.origins[string(r.Key)] {
+			return w.robotsOf(r)
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 func (w *writer) robotsOf(r batch.Record) error {

@@ -8,7 +8,7 @@
 package cookies
 
 import (
-	"net"
+	"kumo/internal/base/item"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -39,10 +39,7 @@ type Target struct {
 
 // HostOf is the host of a Target of a host with its port, as URLs have it.
 func HostOf(hostport string) string {
-	if host, _, err := net.SplitHostPort(hostport); err == nil {
-		return host
-	}
-	return strings.Trim(hostport, "[]")
+	return strings.Trim(item.HostnameOf(hostport), "[]")
 }
 
 // Bounds of a cookie, RFC 6265bis 5.6.

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"kumo/internal/base/item"
 	"kumo/internal/base/weburl"
 )
 
@@ -165,12 +166,9 @@ func (s *overrideSet) matching(host, url string, f func(*Override)) {
 	}
 }
 
-// hostnameOf is a host without its port.
+// hostnameOf is a host without port, brackets and the dot at its end, as overrides match it.
 func hostnameOf(host string) string {
-	if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.HasSuffix(host, "]") {
-		host = host[:i]
-	}
-	return strings.Trim(strings.TrimSuffix(host, "."), "[]")
+	return strings.Trim(strings.TrimSuffix(item.HostnameOf(host), "."), "[]")
 }
 
 // OfHost is what a host, with its port if that is not the scheme's, has of its own.

@@ -6,21 +6,12 @@ import (
 	"kumo/internal/base/item"
 	"kumo/internal/base/page"
 	"kumo/internal/base/stats"
-	"kumo/internal/base/weburl"
+	"kumo/internal/engine/visit"
 	"kumo/internal/state/entry"
 	"kumo/internal/state/frontier"
 	"kumo/internal/state/ledger"
 	"kumo/internal/state/seen"
 	"kumo/internal/state/statefile"
-)
-
-// How much in a row an origin may do before it is given up. It is the origin and not the host that is given up: where
-// nothing answers at https, http may be well.
-const (
-	// could not be connected to, or not by TLS; where it had answered, also for as long as Config.Patience
-	maxRefusals  = 3
-	maxSilences  = 10 // connected, but gave no answer: one URL, or a few, may be at fault
-	maxThrottles = 10 // answered that it wants to be left alone
 )
 
 // An abandoner moves the URLs of abandoned origins from the queues to the file of the next run.
@@ -31,6 +22,7 @@ type abandoner struct {
 	hosts     *hosts
 	known     *known
 	origins   *origins
+	rules     *visit.Gate
 	ends      *ends
 	frontier  *frontier.Frontier
 	abandoned *statefile.Abandoned // for the journal these URLs are pending
@@ -41,11 +33,12 @@ type abandoner struct {
 
 // abandonOrigin ends what waits at an origin: its URLs share the failure, and wait for another run. It may be called
 // again for what has come back to the queue meanwhile.
-func (a *abandoner) abandonOrigin(origin string, l abandonment) error {
-	if a.origins.abandon(origin, l) {
-		a.listener.gaveUp(origin, fmt.Sprintf("%s: %s", l.failure, l.why))
+func (a *abandoner) abandonOrigin(origin string, l visit.Abandonment) error {
+	if a.origins.Abandon(origin, l) {
+		a.origins.line.gone(a.origins.Hash(origin))
+		a.listener.GaveUp(origin, fmt.Sprintf("%s: %s", l.Failure, l.Why))
 	}
-	a.origins.rulesCame(origin)
+	a.rules.Forget(origin)
 	for slice := range a.hosts.slicesOf(origin) {
 		if err := a.abandonAt(slice, origin, l); err != nil {
 			return err
@@ -55,8 +48,12 @@ func (a *abandoner) abandonOrigin(origin string, l abandonment) error {
 }
 
 // abandonAt is abandonOrigin for what waits in a slice of the origin's host.
-func (a *abandoner) abandonAt(slice, origin string, l abandonment) error {
-	all, err := a.takeAll(slice, origin)
+func (a *abandoner) abandonAt(slice, origin string, l visit.Abandonment) error {
+	// What waits at a host, or a slice of one, that is on its way to another node, or from one, stays while that reads it,
+	// but for fetches of robots.txt, which do not move: if it comes back, its visits find the origin abandoned.
+	all, err := a.takeMatching(slice, func(it *item.Item) bool {
+		return (it.Robots != "" || a.hosts.ours(slice)) && item.OriginOf(it.URL) == origin
+	})
 	if err != nil {
 		return err
 	}
@@ -76,16 +73,8 @@ func (a *abandoner) abandonAt(slice, origin string, l abandonment) error {
 	return nil
 }
 
-// takeAll takes what waits at an origin out of the frontier and onto the abandoned queue, so that a checkpoint has it
-// in one or the other. What waits at a host, or a slice of one, that is on its way to another node, or from one, stays
-// while that reads it, but for fetches of robots.txt, which do not move: if it comes back, its visits find the origin
-// given up.
-func (a *abandoner) takeAll(slice, origin string) (items []item.Item, err error) {
-	return a.takeMatching(slice, func(it *item.Item) bool {
-		return (it.Robots != "" || a.hosts.ours(slice)) && originOf(it.URL) == origin
-	})
-}
-
+// takeMatching takes items that match out of the frontier and onto the abandoned queue, so that a checkpoint has each
+// in one or the other.
 func (a *abandoner) takeMatching(host string, match func(*item.Item) bool) (items []item.Item, err error) {
 	a.frontier.Gather(host) // or Take would read it with the ledger's gate held
 	err = a.ledger.Within(func() error {
@@ -111,41 +100,30 @@ func (a *abandoner) abandonItem(it item.Item) error {
 	return a.abandoned.Put(&it)
 }
 
-// lostRules is why an origin is given up whose robots.txt cannot be had.
-func lostRules(l abandonment) abandonment { return abandonment{l.failure, "robots.txt: " + l.why} }
-
-func originOf(url string) string {
-	u, err := weburl.Parse(url)
-	if err != nil {
-		return ""
-	}
-	return u.Origin()
-}
-
 // failVisit is failItem for a visit that is under way.
-func (w *worker) failVisit(v *frontier.Visit, l abandonment) error {
+func (w *worker) failVisit(v *frontier.Visit, l visit.Abandonment) error {
 	b := batch{settles: v.URL, visit: w.batch.visit}
 	w.batch.visit = nil
-	return w.visits.abandons.failWith(&b, hostOf(v), v.Item, l)
+	return w.visits.abandons.failWith(&b, item.HostOfSlice(v.Host), v.Item, l)
 }
 
 // failItem records a URL as failed whose origin was given up, and which is on the abandoned queue. For the journal it
 // still waits: the next run tries it again.
-func (a *abandoner) failItem(host string, it item.Item, l abandonment) error {
+func (a *abandoner) failItem(host string, it item.Item, l visit.Abandonment) error {
 	return a.failWith(&batch{ended: []string{it.URL}}, item.HostOfSlice(host), it, l)
 }
 
 // failWith is failItem with a batch that says which URL it ends.
-func (a *abandoner) failWith(b *batch, host string, it item.Item, l abandonment) error {
+func (a *abandoner) failWith(b *batch, host string, it item.Item, l visit.Abandonment) error {
 	rec := &page.Record{URL: it.URL, Final: it.URL, From: it.From, Seed: it.Seed, Path: it.Path, Depth: int(it.Depth),
-		Time: a.cfg.Now(), Tries: int(it.Tries), Failure: l.failure, Detail: l.why}
+		Time: a.cfg.Now(), Tries: int(it.Tries), Failure: l.Failure, Detail: l.Why}
 	b.records = []*page.Record{rec}
 	if !it.Told {
 		b.skips = []page.Skip{{URL: it.URL, Host: host, From: it.From, Depth: int(it.Depth), Time: rec.Time,
-			Rule: ruleFailed, Why: string(l.failure) + ": " + l.why}}
+			Rule: ruleFailed, Why: string(l.Failure) + ": " + l.Why}}
 	}
 	b.entries.Reported(it.URL)
-	err := a.ledger.Within(func() error {
+	err := a.commitBatch(b, func() error {
 		if b.settles != "" { // as its visit ends: a checkpoint has one or the other
 			if err := a.abandonItem(it); err != nil {
 				return err
@@ -156,20 +134,24 @@ func (a *abandoner) failWith(b *batch, host string, it item.Item, l abandonment)
 	if err != nil {
 		return err
 	}
-	a.batches.reportSkips(b)
-	a.stats.Forsaken(stats.Visit{Host: host, Failure: string(l.failure)})
-	a.listener.visited(rec)
+	a.stats.Forsaken(stats.Visit{Host: host, Failure: string(l.Failure)})
+	a.listener.Visited(rec)
 	return nil
 }
 
 // commitBatch makes a batch part of the crawl: what is news of it is found out, then it goes with the records that
-// brought it to the stores and the journal, and to the frontier.
-func (a *abandoner) commitBatch(b *batch) error {
-	err := a.ledger.Within(func() error { return a.batches.apply(b) })
-	if err != nil {
+// brought it to the stores and the journal, and to the frontier. Unless apply is nil, it is called within the ledger's
+// gate, and applies the batch together with what belongs to it.
+func (a *abandoner) commitBatch(b *batch, apply func() error) error {
+	if apply == nil {
+		apply = func() error { return a.batches.apply(b) }
+	}
+	if err := a.ledger.Within(apply); err != nil {
 		return err
 	}
-	a.batches.reportSkips(b)
+	for i := range b.skips {
+		a.listener.Skipped(&b.skips[i])
+	}
 	return a.failAbandoned(b.found)
 }
 
@@ -177,7 +159,7 @@ func (a *abandoner) commitBatch(b *batch) error {
 // will be.
 func (a *abandoner) release(decided []seen.Decided) error {
 	var b batch
-	err := a.ledger.Within(func() error {
+	err := a.commitBatch(&b, func() error {
 		for i := range decided {
 			d := entry.NewDecoder(decided[i].Payload)
 			c := d.Candidate()
@@ -195,10 +177,6 @@ func (a *abandoner) release(decided []seen.Decided) error {
 	if err != nil {
 		return err
 	}
-	a.batches.reportSkips(&b)
-	if err := a.failAbandoned(b.found); err != nil {
-		return err
-	}
 	at, err := a.ledger.CommitTo()
 	if err == nil && a.known.db != nil {
 		a.known.db.Rely(uint64(at))
@@ -208,24 +186,18 @@ func (a *abandoner) release(decided []seen.Decided) error {
 
 // failAbandoned takes back what was found at origins that were given up.
 func (a *abandoner) failAbandoned(found []entry.Candidate) error {
-	if !a.origins.anyAbandoned.Load() {
+	if !a.origins.AnyAbandoned() {
 		return nil
 	}
 	for i := range found {
-		origin := originOf(found[i].Item.URL)
-		if l, ok := a.origins.isAbandoned(origin); ok {
-			if err := a.abandonFound(&found[i], origin, l); err != nil {
-				return err
-			}
+		origin := item.OriginOf(found[i].Item.URL)
+		l, gone := a.origins.Abandoned(origin)
+		if !gone {
+			continue
+		}
+		if err := a.abandonAt(a.hosts.sliceOf(&found[i]), origin, l); err != nil {
+			return err
 		}
 	}
 	return nil
-}
-
-// abandonFound is abandonOrigin for the slice in which something was found.
-func (a *abandoner) abandonFound(c *entry.Candidate, origin string, l abandonment) error {
-	if a.hosts.slices == nil {
-		return a.abandonOrigin(origin, l)
-	}
-	return a.abandonAt(a.hosts.sliceOf(c), origin, l)
 }

@@ -7,6 +7,7 @@ import (
 	"kumo/internal/base/page"
 	"kumo/internal/base/weburl"
 	"kumo/internal/content/policy"
+	"kumo/internal/engine/visit"
 	"kumo/internal/state/entry"
 	"kumo/internal/state/rank"
 	"kumo/internal/state/seen"
@@ -91,6 +92,19 @@ func (b *batch) reset() {
 	b.ranks.reset()
 }
 
+// retain drops the candidates that keep, which is called with each and its index, does not want.
+func (b *batch) retain(keep func(i int, c *entry.Candidate) bool) {
+	kept := 0
+	for i := range b.cands {
+		if keep(i, &b.cands[i]) {
+			b.cands[kept], b.urls[kept] = b.cands[i], b.urls[i]
+			kept++
+		}
+	}
+	clear(b.cands[kept:])
+	b.cands, b.urls = b.cands[:kept], b.urls[:kept]
+}
+
 // nextOfPage is reset for more links of the same page.
 func (b *batch) nextOfPage() {
 	ranks := b.ranks
@@ -140,7 +154,7 @@ func (a *admission) addLink(b *batch, it *item.Item, l *page.Link, asks policy.L
 	switch {
 	case veto != "":
 		rule, why = ruleVetoed, veto
-	case l.Kind == page.Sitemap && strings.Count(it.Path, "M") >= maxNested:
+	case l.Kind == page.Sitemap && strings.Count(it.Path, "M") >= visit.MaxNested:
 		rule, why = "sitemap", "an index in an index in an index"
 	}
 	if linkTo(&c).MovesSeed() && veto == "" {

@@ -28,24 +28,24 @@ type batchWriter struct {
 	listener  Listener
 }
 
-func (w *batchWriter) reportSkips(b *batch) {
-	for i := range b.skips {
-		w.listener.skipped(&b.skips[i])
-	}
-}
-
 func (w *batchWriter) apply(b *batch) error {
 	w.ranks.share(b, w.hosts.router != nil)
 	w.outgoing.divert(b)
 	w.admission.offer(b)
-	w.takeAgain(b)
+	for _, it := range b.again { // whatever seen says
+		c := entry.Candidate{Host: it.Host(), Item: it}
+		if w.hosts.ours(w.hosts.sliceOf(&c)) {
+			w.admission.route(b, &c)
+		}
+	}
 	rose := w.ranks.settle(b, w.hosts.sliceOf)
 	var endings []*ending
 	if w.claims != nil {
 		endings = w.claims.end(b, w.ledger.Sequence())
 	}
 	err := w.ledger.Put(b.records, b.skips, func() []byte {
-		w.counts.countLinks(b)
+		w.counts.stats.Found(b.links)
+		w.counts.offHosts.add(b.offs, w.counts.stats)
 		for i, d := range b.done {
 			w.known.refer(b.records[i], d)
 			b.entries.Done(d)
@@ -91,16 +91,6 @@ func (w *batchWriter) apply(b *batch) error {
 
 // ruleFailed is the rule in skipped.jsonl of what was not answered.
 const ruleFailed = "failed"
-
-// takeAgain takes in what is to be fetched once more, whatever seen says.
-func (w *batchWriter) takeAgain(b *batch) {
-	for _, it := range b.again {
-		c := entry.Candidate{Host: it.Host(), Item: it}
-		if w.hosts.router == nil || w.hosts.ours(w.hosts.sliceOf(&c)) {
-			w.admission.route(b, &c)
-		}
-	}
-}
 
 // moveUp tells the frontier what now goes before what it did.
 func (w *batchWriter) moveUp(b *batch, all []rose) {

@@ -176,21 +176,15 @@ func (c *Checkpoints) keepUp(ctx context.Context) error {
 	if c.known.db == nil {
 		return nil
 	}
-	tick := time.NewTicker(c.cfg.Commit)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
+	return every(ctx, c.cfg.Commit, func() error {
 		if !c.known.full() && c.ledger.Written() < c.cfg.Checkpoint {
-			continue
+			return nil
 		}
-		if err := c.checkpoint(ctx); err != nil && !canceled(err) {
+		if err := c.checkpoint(ctx); !canceled(err) {
 			return err
 		}
-	}
+		return nil
+	})
 }
 
 // lastCheckpoint lets the next run begin soon. Who has stopped the run does not wait for it longer than for requests
@@ -218,21 +212,16 @@ func (c *Checkpoints) keepDeciding(ctx context.Context) error {
 	if c.known.db == nil || !c.cfg.Stay {
 		return nil
 	}
-	tick := time.NewTicker(c.cfg.Commit)
-	defer tick.Stop()
-	for next := time.Now(); ; {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
+	next := time.Now()
+	return every(ctx, c.cfg.Commit, func() error {
 		if dry, _ := c.frontier.Dry(); !dry || !c.known.pendingDedup() || time.Now().Before(next) {
-			continue
+			return nil
 		}
 		began := time.Now()
 		if err := c.decide(ctx); err != nil && !canceled(err) {
 			return fmt.Errorf("decide what is news: %w", err)
 		}
 		next = time.Now().Add(decideShare * time.Since(began))
-	}
+		return nil
+	})
 }

@@ -13,19 +13,17 @@ import (
 	"kumo/internal/state/recovery"
 )
 
-// Where links are claimed (Config.Claims), other nodes remember which URLs of a host are known, and dispatch those that
-// are new to the node that fetches them. So all links go into the outbox, whoever is to fetch them, and only what comes
-// by TakeDispatched is taken in. A link that a rule leaves out stays with its finder, as nothing follows from it.
+// Where links are claimed (Config.Claims), other nodes remember which URLs of a host are known, and dispatch new ones
+// to the node that fetches them. So all links go into the outbox, and only TakeDispatched queues URLs. A filtered link
+// stays with its finder, as nothing follows from it.
 //
-// Who dispatches a URL keeps it until this node says that it is done (Parts.Finished). It says so only when the links
-// that it has brought are claimed, too: while they are in this node's outbox alone, the page that has them must be
-// fetched again if this node is lost. So a page is unsaid from the batch of the journal that ends its visit until it is
-// said. What a process has not said, the next one tells when the URL is dispatched again; as nobody knows then which
-// links are that page's, it is done when all are claimed that earlier processes have found.
+// The dispatching node keeps a URL until this node reports it as finished (Parts.Finished), once the links of its page
+// are claimed: while they are in this node's outbox alone, the page must be fetched again if this node is lost. So a
+// page is unreported from the batch that ends its visit. What a process has not reported, the next one answers when the
+// URL is dispatched again, after all links that earlier processes have found are claimed.
 //
-// A URL that is known here and not over waits. That ends with its host's tenure, when the host is given up
-// (ReleaseHosts): a URL of an earlier tenure that is not over is new when it is dispatched again. A tenure is how often
-// a host was given up before, so that nothing is kept of those that never were.
+// A URL that is known here and not over is pending until its host's tenure ends (ReleaseHosts): afterwards it is new
+// when it is dispatched again. A tenure is how often the host was released before.
 
 // An AtRisk is a page that is done, and whose record may be on this node's disk alone.
 type AtRisk struct {
@@ -194,11 +192,6 @@ func (c *claims) hasUnreported(hosts ...string) bool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.waits(hosts)
-}
-
-// waits is hasUnreported with mu held.
-func (c *claims) waits(hosts []string) bool {
 	return len(hosts) == 0 && len(c.unsaid) > 0 ||
 		slices.ContainsFunc(hosts, func(host string) bool { return len(c.unsaid[host]) > 0 })
 }

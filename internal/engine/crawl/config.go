@@ -3,7 +3,6 @@ package crawl
 import (
 	"context"
 	"net/http"
-	"net/netip"
 	"regexp"
 	"time"
 
@@ -12,11 +11,11 @@ import (
 	"kumo/internal/base/weburl"
 	"kumo/internal/cluster/member"
 	"kumo/internal/content/cookies"
-	"kumo/internal/content/fetch"
 	"kumo/internal/content/login"
 	"kumo/internal/content/policy"
 	"kumo/internal/content/robots"
 	"kumo/internal/content/traps"
+	"kumo/internal/engine/visit"
 	"kumo/internal/state/journal"
 	"kumo/internal/state/rank"
 	"kumo/internal/state/statefile"
@@ -124,13 +123,6 @@ func orDefault[T comparable](v, value T) T {
 	return v
 }
 
-// A Fetcher makes one HTTP exchange.
-type Fetcher interface {
-	Get(ctx context.Context, req fetch.Request, resp *page.Response) error
-	Resolve(ctx context.Context, hostname, port string) (netip.Addr, error)
-	Allow(host string)
-}
-
 // A Parser reads a response into a page, and says by Page.Cut if its room is too small. Each worker has its own.
 type Parser interface {
 	Parse(resp *page.Response, pg *page.Page) error
@@ -149,7 +141,7 @@ type Parts struct {
 	Robots    *robots.Cache
 	Scope     *weburl.Scope
 	Block     *policy.BlockList // may be nil
-	Fetcher   Fetcher
+	Fetcher   visit.Fetcher
 	// which reads up to so much of a body, and has room for as much of its links
 	NewParser func(room int64) Parser
 	// gives a page's main text; nil if nobody asked for texts

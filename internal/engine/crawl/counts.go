@@ -12,7 +12,7 @@ import (
 type journalCounts struct {
 	stats    *stats.Counter
 	offHosts offHosts
-	durable  *durablePages
+	durable  durablePages
 }
 
 // appendCounts journals what has been counted since the last commit and follows from no other entry.
@@ -21,12 +21,6 @@ func (c *journalCounts) appendCounts(batch []byte) []byte {
 	c.offHosts.journal(&enc, c.stats)
 	c.durable.cut(c.stats.Pages())
 	return enc.Writer
-}
-
-// countLinks counts what a batch tells of links, when it is put.
-func (c *journalCounts) countLinks(b *batch) {
-	c.stats.Found(b.links)
-	c.offHosts.add(b.offs, c.stats)
 }
 
 const maxOffHosts = 100_000 // whose counts a commit has
@@ -70,15 +64,5 @@ type durablePages struct {
 	next atomic.Int64 // when the commit that is under way is done
 }
 
-func newDurablePages(pages int64) *durablePages {
-	d := new(durablePages)
-	d.now.Store(pages)
-	d.next.Store(pages)
-	return d
-}
-
 // cut says that a commit begins with so many pages: the one before is done.
-func (d *durablePages) cut(pages int64) {
-	d.now.Store(d.next.Load())
-	d.next.Store(pages)
-}
+func (d *durablePages) cut(pages int64) { d.now.Store(d.next.Swap(pages)) }

@@ -12,10 +12,11 @@ type diskGuard struct {
 	least uint64
 	free  func() (uint64, error)
 
-	mu   sync.Mutex
-	wait chan struct{} // closed when there is room again; nil while there is
-	said time.Time     // when the listener was told last that there is too little
-	left uint64        // bytes, when it was looked last
+	full valve // shut while there is too little
+
+	mu   sync.Mutex // guards below
+	said time.Time  // when the listener was told last that there is too little
+	left uint64     // bytes, when it was looked last
 }
 
 const sayAgain = time.Minute // while there is too little room
@@ -27,50 +28,18 @@ func (s *diskGuard) look(now time.Time, l Listener) error {
 		return fmt.Errorf("ask how much room the disk has: %w", err)
 	}
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.left = free
-	was := s.wait
+	was, short := s.full.shut(), free < s.least
+	s.full.set(short)
 	switch {
-	case free < s.least && was == nil:
-		s.wait = make(chan struct{})
-	case free >= s.least && was != nil:
-		close(was)
-		s.wait = nil
-	}
-	short := s.wait != nil
-	say := short && (was == nil || now.Sub(s.said) >= sayAgain)
-	if say {
+	case short && (!was || now.Sub(s.said) >= sayAgain):
 		s.said = now
-	}
-	s.mu.Unlock()
-	switch {
-	case say:
-		l.paused(free)
-	case was != nil && !short:
-		l.resumed(free)
+		l.Paused(free)
+	case was && !short:
+		l.Resumed(free)
 	}
 	return nil
-}
-
-// full is closed when there is room again; nil while there is.
-func (s *diskGuard) full() <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.wait
-}
-
-// short reports whether there is too little room.
-func (s *diskGuard) short() bool { return s.full() != nil }
-
-// await waits until there is room, or the context ends.
-func (s *diskGuard) await(ctx context.Context) {
-	wait := s.full()
-	if wait == nil {
-		return
-	}
-	select {
-	case <-wait:
-	case <-ctx.Done():
-	}
 }
 
 // watchSpace looks again and again, until the context ends.
@@ -78,16 +47,5 @@ func (s *diskGuard) watchSpace(ctx context.Context, cfg *Config, l Listener) err
 	if s.least == 0 {
 		return nil
 	}
-	tick := time.NewTicker(cfg.LookSpace)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-		if err := s.look(cfg.Now(), l); err != nil {
-			return err
-		}
-	}
+	return every(ctx, cfg.LookSpace, func() error { return s.look(cfg.Now(), l) })
 }

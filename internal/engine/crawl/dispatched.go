@@ -43,10 +43,10 @@ type Dispatches struct {
 	ledger    *ledger.Ledger
 }
 
-// TakeDispatched takes links in that this node is to fetch, a [member.Batch]'s data: they are in its journal when it
-// returns. It says of each, by its place, whether it is done: fetched, left out or given up in this crawl, with all
-// links that it has brought claimed. The same links may come again. If one is of a host that is not this node's, by the
-// router, the error is ErrNotOurs, and none is taken. It waits for room, and needs a Run to commit.
+// TakeDispatched admits links that this node is to fetch, a [member.Batch]'s data, durably. It returns, by index, which
+// are done: fetched, filtered or failed in this crawl, with all their links claimed. The same links may come again. If
+// one's host is not this node's, the error is ErrNotOurs, and none is admitted. It waits for room, and needs a Run to
+// commit.
 func (ds *Dispatches) TakeDispatched(ctx context.Context, data []byte) (done []bool, err error) {
 	if ds.claims == nil || ds.known.db == nil {
 		return nil, errNoClaims
@@ -77,8 +77,11 @@ func (ds *Dispatches) takeDispatched(b *batch) (done []bool, sequence uint64, er
 		return nil, 0, err
 	}
 	ours := false
-	err = ds.ledger.Within(func() error {
-		if ours = ds.areOurs(b); !ours {
+	err = ds.abandons.commitBatch(b, func() error {
+		ours = !slices.ContainsFunc(b.cands, func(c entry.Candidate) bool {
+			return frontier.Belongs(c.Host, c.Item.URL) && !ds.hosts.ours(ds.hosts.sliceOf(&c))
+		})
+		if !ours {
 			return nil
 		}
 		b.routed = true
@@ -93,20 +96,7 @@ func (ds *Dispatches) takeDispatched(b *batch) (done []bool, sequence uint64, er
 	if err == nil && !ours {
 		err = ErrNotOurs
 	}
-	if err != nil {
-		return nil, 0, err
-	}
-	ds.batches.reportSkips(b)
-	return d.done, sequence, ds.abandons.failAbandoned(b.found)
-}
-
-func (ds *Dispatches) areOurs(b *batch) bool {
-	for i := range b.cands {
-		if c := &b.cands[i]; frontier.Belongs(c.Host, c.Item.URL) && !ds.hosts.ours(ds.hosts.sliceOf(c)) {
-			return false
-		}
-	}
-	return true
+	return d.done, sequence, err
 }
 
 // dispatched is what is known of links that are dispatched, by their places in the batch.
@@ -116,8 +106,8 @@ type dispatched struct {
 	tenures []int
 }
 
-// lookUpDispatched asks the URL database for each link of a batch, which reads the disk for those that it may know. It is called
-// with claims.taking held.
+// lookUpDispatched asks the URL database for each link of a batch, which reads the disk for those that it may know. It
+// is called with claims.taking held.
 func (ds *Dispatches) lookUpDispatched(b *batch) (d dispatched, err error) {
 	claimed := ds.outbox.Earlier() == 0
 	for i := range b.cands {
@@ -140,32 +130,25 @@ func (ds *Dispatches) lookUpDispatched(b *batch) (d dispatched, err error) {
 // It is called within the ledger's gate.
 func (ds *Dispatches) enter(b *batch, d dispatched) {
 	now := map[string]int32{} // depths of what this batch has entered
-	kept := 0
-	for i := range b.cands {
-		c := &b.cands[i]
-		switch {
-		case !frontier.Belongs(c.Host, c.Item.URL):
-		case c.Rule != "":
-			b.cands[kept], b.urls[kept] = *c, b.urls[i]
-			kept++
-		default:
-			depth, waits := now[c.Item.URL]
-			if m := &d.met[i]; !waits && m.State == seen.Known && m.Tenure == d.tenures[i] {
-				depth, waits = m.Depth, true
-			}
-			switch over := d.met[i].Over(); {
-			case !waits && !over:
-				ds.enterNew(b, c, d.tenures[i])
-				now[c.Item.URL] = c.Item.Depth
-			case ds.known.depths && waits && c.Item.Depth < depth:
-				ds.known.db.InsertKnown([]seen.URL{{URL: c.Item.URL, Depth: c.Item.Depth, State: seen.Known}})
-				b.entries.Nearer(c.Item.URL, c.Item.Depth)
-				now[c.Item.URL] = c.Item.Depth
-			}
+	b.retain(func(i int, c *entry.Candidate) bool {
+		if c.Rule != "" || !frontier.Belongs(c.Host, c.Item.URL) {
+			return frontier.Belongs(c.Host, c.Item.URL)
 		}
-	}
-	clear(b.cands[kept:])
-	b.cands, b.urls = b.cands[:kept], b.urls[:kept]
+		depth, waits := now[c.Item.URL]
+		if m := &d.met[i]; !waits && m.State == seen.Known && m.Tenure == d.tenures[i] {
+			depth, waits = m.Depth, true
+		}
+		switch over := d.met[i].Over(); {
+		case !waits && !over:
+			ds.enterNew(b, c, d.tenures[i])
+			now[c.Item.URL] = c.Item.Depth
+		case ds.known.depths && waits && c.Item.Depth < depth:
+			ds.known.db.InsertKnown([]seen.URL{{URL: c.Item.URL, Depth: c.Item.Depth, State: seen.Known}})
+			b.entries.Nearer(c.Item.URL, c.Item.Depth)
+			now[c.Item.URL] = c.Item.Depth
+		}
+		return false
+	})
 }
 
 // enterNew enters a link of a host's tenure that is to be fetched.
@@ -232,11 +215,9 @@ func (ds *Dispatches) OfferAgain(ctx context.Context, items []item.Item) error {
 	if ds.claims == nil {
 		return errNoClaims
 	}
-	ds.holds.await(ctx)
-	if err := ctx.Err(); err != nil {
+	if err := ds.holds.admit(ctx); err != nil {
 		return err
 	}
-	ds.holds.received.Add(1)
 	var sequence uint64
 	err := ds.ledger.Within(func() error {
 		var out entry.Encoder

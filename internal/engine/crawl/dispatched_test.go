@@ -19,6 +19,7 @@ import (
 	"kumo/internal/cluster/member"
 	"kumo/internal/cluster/strategy"
 	"kumo/internal/content/policy"
+	"kumo/internal/engine/visit"
 	"kumo/internal/state/entry"
 )
 
@@ -251,7 +252,7 @@ func TestWhatIsNotFetchedIsDone(t *testing.T) {
 		l.dispatch(full)
 		l.wantDone(full, true)
 		const dead = "http://dead.test/1 http://dead.test/2"
-		if err := l.e.abandons.abandonOrigin("http://dead.test", abandonment{page.Refused, "refused"}); err != nil {
+		if err := l.e.abandons.abandonOrigin("http://dead.test", visit.Abandonment{Failure: page.Refused, Why: "refused"}); err != nil {
 			t.Fatal(err)
 		}
 		l.dispatch(dead)
@@ -393,7 +394,7 @@ func TestHeldHosts(t *testing.T) {
 		l.dispatch("http://a.test/")
 		l.e.Pause(true)
 		l.dispatch("http://b.test/ http://c.test/")
-		if err := l.e.abandons.abandonOrigin("http://c.test", abandonment{page.Refused, "refused"}); err != nil {
+		if err := l.e.abandons.abandonOrigin("http://c.test", visit.Abandonment{Failure: page.Refused, Why: "refused"}); err != nil {
 			t.Fatal(err)
 		}
 		l.settle()

@@ -1,36 +1,44 @@
 // Package crawl runs the crawl loop of one node.
 //
-// A URL passes these steps, in the order of the code:
+// A URL passes these steps, in the order of the code. The functions are those that it passes from seed to record:
 //
-//	add        admission.go  admits seeds (addSeeds) and, called from commit, links (addLinks)
-//	judge      policy        applies scope, filters, block list and depth; rejected URLs are counted or recorded as
-//	                         skipped with the rule
-//	seen       admission.go  drops known URLs and passes new ones; the next merge decides uncertain ones
-//	                         (checkpoint.go)
-//	frontier   package       queues the URL by host; hands it to a worker when the host is due
-//	visit      visit.go      fetches robots.txt first (robots.go), waits its turn at the server's address, checks the
-//	                         limits
-//	fetch      visit.go      makes one exchange; after a failure the URL is requeued or abandoned (outcome.go)
-//	parse      visit.go      extracts page and links from the bytes, in the same goroutine
-//	commit     apply.go      writes the record to the stores, and the done mark and the new links to the journal as one
-//	                         batch; then adds the new links to the frontier, which closes the loop
-//	done       package       frontier.Done sets the time of the host's next visit
+//	add        [Engine.Run], [Seeding].seed and takeSeeds admit seeds; admission.addSeeds (and addLinks, called from
+//	           read) and classify apply scope, filters, block list and depth (policy.Rules.Judge)
+//	new?       abandoner.commitBatch and batchWriter.apply: admission.offer drops known URLs and routes new ones;
+//	           rejected ones are counted or recorded as skipped. The next merge decides uncertain ones (checkpoint.go)
+//	queue      frontier.Push queues the URL by host, and Next hands it out when the host is due
+//	visit      Engine.crawl, runner.employ and work; worker.visit, allowed (rules, robots.txt, limits) and turn (at the
+//	           server's address)
+//	fetch      worker.fetch makes one exchange (Fetcher.Get), outcomes.judge and visit.Judge decide what follows: after
+//	           a failure the URL is requeued or abandoned
+//	parse      pageReader.read and parse extract page and links from the bytes, in the same goroutine
+//	commit     worker.finish, commitBatch and apply: ledger.Put writes the record to the stores (Store.Put), and the
+//	           done mark and the new links to the journal as one batch; then new links go to the frontier
+//	done       worker.done and frontier.Done set the time of the host's next visit
 //
 // The caller can change or veto links, requests and records with [Hooks] (hooks.go). A link hook runs before the link
 // is judged, and a request hook before the request is sent. A record hook runs before anything of the record is stored.
 //
-// # Parts
+// # Reading order
 //
-// [New] makes the parts of an engine from the lowest to the highest, and gives each the parts that it uses. A part
-// calls those that were made before it and none that were made after, but for a run's stopper.
+// Calls go down this list of files: from what drives a crawl to what knows its state.
 //
-//	names, ends, known, line, origins, ranking, trapGuard    what the crawl has met
-//	limits, journalCounts, scopeSeeds                        counts, and the seeds that the scope follows from
-//	outgoing, holds, admission, batchWriter, abandoner       a batch on its way into the journal
-//	robotsGate, outcomes, permits, visits, worker, runner    visits
-//	Links, Seeding, Dispatches, recrawls                     URLs that no page of this node has brought
-//	Checkpoints, Inspector, rankKeeper, stuckGuard           beside the visits
-//	Engine                                                   starts and ends all of them
+//	engine rebuild seeds keepopen restore                     a run and its seeds
+//	drain checkpoint snapshot writedeferred                   how it ends, and what is left of it
+//	explain inspector top probe tuning                        questions to it
+//	due stuck rankkeeper                                      beside the visits
+//	dispatched release links peerhosts                        other nodes
+//	runner workers interrupt                                  workers
+//	visit hooks robots sitemaps login hops                    a visit
+//	read readpool shares recrawl override traps               its page
+//	outcome vitals leave                                      its end
+//	abandon apply outbox claims admission judge               a batch on its way into the journal
+//	scopeseeds router origins holds line diskguard valve      what holds visits back
+//	known ends vain limits counts ranking rankfiles names     what the crawl has met
+//	config listener                                           settings and events
+//
+// [New] makes the parts from the bottom up, and gives each the parts that it uses, which were made before it. Only a
+// run's stopper is called from below. What visits share with batch crawls and plans is in package visit.
 //
 // # Durability
 //

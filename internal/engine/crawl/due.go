@@ -41,11 +41,6 @@ type recrawls struct {
 	listener Listener
 }
 
-func newRecrawls(s *recrawls) *recrawls {
-	s.added, s.ended = make(chan struct{}, 1), make(chan struct{})
-	return s
-}
-
 const (
 	leastLook = time.Second
 	lookShare = 20 // a look for what is due may take this part of the time
@@ -87,7 +82,7 @@ func (s *recrawls) awaitDue(handing context.Context) bool {
 	next := s.next
 	s.mu.Unlock()
 	if s.cfg.Recrawl.Keep && !next.IsZero() {
-		s.listener.idle(next)
+		s.listener.Idle(next)
 	}
 	select {
 	case <-handing.Done():

@@ -3,15 +3,14 @@ package crawl
 import (
 	"context"
 	"errors"
-	"iter"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
-	"kumo/internal/base/item"
 	"kumo/internal/base/weburl"
 	"kumo/internal/content/fetch"
 	"kumo/internal/content/policy"
+	"kumo/internal/engine/visit"
 	"kumo/internal/state/entry"
 	"kumo/internal/state/frontier"
 	"kumo/internal/state/ledger"
@@ -56,6 +55,7 @@ type resumed struct {
 // New makes an engine that goes on from a state.
 func New(config Config, p Parts, s *recovery.State) *Engine {
 	config = config.withDefaults()
+	p.Listener = Tee(p.Listener, Listener{})
 	cfg, views, stop := &config, &s.Views, &stopper{}
 	front := views.Frontier
 	hosts := &hosts{router: p.Router, slices: front.Slices(), frontier: front}
@@ -69,13 +69,14 @@ func New(config Config, p Parts, s *recovery.State) *Engine {
 	ranks := newRanking(p.Ranks, cfg.Prefer, p.Listener)
 	traps := newTrapGuard(cfg, s.Traps)
 	line := newLine(cfg, p.Fetcher, p.Listener, stop)
-	origins := newOrigins(cfg.Now, line)
-	lim := &limits{cfg: cfg, quota: policy.NewQuota(cfg.pageLimits(), s.Stats.NewPages()), rate: newLimiter(cfg.Rate),
+	origins := newOrigins(cfg, line)
+	lim := &limits{cfg: cfg, quota: policy.NewQuota(cfg.pageLimits(), s.Stats.NewPages()), rate: visit.NewLimiter(cfg.Rate),
 		known: known, hosts: hosts, traps: traps, stats: s.Stats, stopper: stop}
 	lim.tries.Store(int64(cfg.Tries))
 	lim.bytes.Store(s.Stats.Totals().Bytes)
-	counts := &journalCounts{stats: s.Stats, offHosts: offHosts{links: map[string]int64{}},
-		durable: newDurablePages(s.Stats.Pages())}
+	counts := &journalCounts{stats: s.Stats, offHosts: offHosts{links: map[string]int64{}}}
+	counts.durable.cut(s.Stats.Pages())
+	counts.durable.cut(s.Stats.Pages())
 	log := ledger.New(ledger.Config{Stores: ranks.stores(p.Stores), Journal: p.Journal, Every: cfg.Commit,
 		Room: cfg.Shares.pending(), Now: cfg.Now,
 		Begin: entry.AppendTime, Mark: entry.AppendMark, Extra: counts.appendCounts, Durable: p.Durable})
@@ -99,10 +100,12 @@ func New(config Config, p Parts, s *recovery.State) *Engine {
 		hold.disk.least = cfg.MinFree
 	}
 	keeper := &rankKeeper{ranks: ranks, hosts: hosts, outgoing: out, ledger: log}
-	moved := &transferHooks{holds: hold, hosts: hosts, origins: origins, ends: ends, ranks: ranks, frontier: front}
+	gate := visit.NewGate(&visit.Gate{Rules: p.Robots, Frontier: front, Block: p.Block, Hosts: hosts.slicesOf,
+		Moot: origins.isAbandoned})
+	moved := &transferHooks{hosts: hosts, gate: gate, ends: ends, ranks: ranks, frontier: front}
 	moves := transfer.New(transfer.Config{Ledger: log, Frontier: front, DB: known.db, Abandoned: views.Abandoned,
-		Quota: lim.pageQuota(), Now: cfg.Now, Ours: hosts.ours, Hash: origins.hash, Intern: names.intern,
-		Reported: ends.wasReported, Wait: moved.awaitTransfer, Removed: moved.hostsRemoved, Received: p.Arrived,
+		Quota: lim.pageQuota(), Now: cfg.Now, Ours: hosts.ours, Hash: origins.Hash, Intern: names.intern,
+		Reported: ends.wasReported, Wait: hold.admit, Removed: moved.hostsRemoved, Received: p.Arrived,
 		Rank: ranks.rankAll, Give: moved.addArrived, Worth: ranks.worth(), Cookies: p.Cookies}, s.Unsettled)
 
 	deferred := &deferredURLs{file: p.Deferred, upTo: s.DeferredUpTo}
@@ -112,15 +115,14 @@ func New(config Config, p Parts, s *recovery.State) *Engine {
 		roots: roots, ends: ends, counts: counts, frontier: front, transfer: moves, deferred: p.Deferred, ledger: log,
 		stats: s.Stats, listener: p.Listener}
 	abandons := &abandoner{cfg: cfg, batches: batches, admission: admit, hosts: hosts, known: known, origins: origins,
-		ends: ends, frontier: front, abandoned: views.Abandoned, ledger: log, stats: s.Stats, listener: p.Listener}
+		rules: gate, ends: ends, frontier: front, abandoned: views.Abandoned, ledger: log, stats: s.Stats, listener: p.Listener}
 	buffers := &batchPool{}
 	hops := newHops(p.Cookies, s.Cookies, log)
 	outcomes := &outcomes{cfg: cfg, limits: lim, line: line, origins: origins}
-	gate := &robotsGate{robots: p.Robots, answers: p.Answers, block: p.Block, hosts: hosts, origins: origins, names: names,
-		frontier: front, ledger: log}
 	visits := &visits{cfg: cfg, fetcher: p.Fetcher, header: p.Header, hooks: p.Hooks, listener: p.Listener, frontier: front,
 		ledger: log, known: known, feed: feed, roots: roots, admission: admit, batches: batches, abandons: abandons,
-		gate: gate, limits: lim, outcomes: outcomes, hops: hops, logins: p.Logins, claims: claims,
+		gate:   &robotsGate{Gate: gate, answers: p.Answers, hosts: hosts, origins: origins, names: names, ledger: log},
+		limits: lim, outcomes: outcomes, hops: hops, logins: p.Logins, claims: claims,
 		permits: &permits{hosts: hosts, origins: origins, putOffs: newPutOffs(), transfer: moves}}
 	reading := reading{pool: newReadPool(p.NewParser, cfg.Shares), decoder: fetch.NewDecoder(cfg.Shares.windows()),
 		text: p.Text, fields: p.Fields}
@@ -146,11 +148,11 @@ func New(config Config, p Parts, s *recovery.State) *Engine {
 		Inspector: &Inspector{cfg: cfg, rules: rules, robots: p.Robots, known: known, hosts: hosts, links: links,
 			claims: claims, ends: ends, origins: origins, abandoned: views.Abandoned, limits: lim, counts: counts, ranks: ranks,
 			keeper: keeper, frontier: front, ledger: log},
-		recrawls: newRecrawls(&recrawls{cfg: cfg, known: known, feed: feed, rules: rules, roots: roots, hosts: hosts,
+		recrawls: &recrawls{added: make(chan struct{}, 1), ended: make(chan struct{}), cfg: cfg, known: known, feed: feed, rules: rules, roots: roots, hosts: hosts,
 			names: names, ranks: ranks, abandons: abandons, transfer: moves, frontier: front, ledger: log,
-			listener: p.Listener}),
+			listener: p.Listener},
 		skips: &skipReports{deferred: deferred, known: known, admission: admit, abandons: abandons, ledger: log},
-		stuck: &stuckGuard{origins: origins, abandons: abandons, frontier: front, listener: p.Listener},
+		stuck: &stuckGuard{abandons: abandons, frontier: front, listener: p.Listener},
 		runner: &runner{hosts: hosts, holds: hold, line: line, workers: workers, visits: visits, frontier: front,
 			stopper: stop},
 		resumed: resumed{refused: s.Refused},
@@ -164,26 +166,6 @@ func New(config Config, p Parts, s *recovery.State) *Engine {
 	e.resumed.broken = back.restore(s)
 	e.skips.filtered = back.filtered
 	return e
-}
-
-// sliceOf is the slice that a candidate's URL is in.
-func (h *hosts) sliceOf(c *entry.Candidate) string { return h.slices.At(c.Host, c.Item.URL) }
-
-// slicesOf yields the slices of an origin's host: that host, or where it is cut into several, those that the frontier
-// knows.
-func (h *hosts) slicesOf(origin string) iter.Seq[string] {
-	host := item.HostOf(origin)
-	return func(yield func(string) bool) {
-		if h.slices == nil {
-			yield(host)
-			return
-		}
-		for slice := range h.slices.All(host) {
-			if h.frontier.Has(slice) && !yield(slice) {
-				return
-			}
-		}
-	}
 }
 
 // Run crawls from the seeds and from what waits until nothing waits, a limit is reached (an error that is
@@ -220,7 +202,7 @@ func (e *Engine) Run(ctx context.Context, seeds []weburl.URL, workers int) error
 	if err := e.Seeding.roots.announceRedirects(); err != nil {
 		return err
 	}
-	if err := e.Seeding.seed(seeds); err != nil {
+	if err := e.Seeding.seed(handing, seeds, nil); err != nil {
 		return err
 	}
 	if err := e.skips.reportFiltered(); err != nil {
@@ -322,3 +304,7 @@ func (e *Engine) Known() int { return int(e.known.seen.Len()) }
 
 // Undecided is the number of URLs of which seen has yet to decide whether they are new.
 func (e *Engine) Undecided() int { return e.known.pending() }
+
+// Refused is how many URLs waited, in this run or at its beginning, and were dropped because nobody can fetch them: an
+// earlier version admitted URLs that are not http or https with a host.
+func (e *Engine) Refused() int { return e.resumed.refused + e.frontier.Refused() }

@@ -116,8 +116,8 @@ func (i *Inspector) explainEnd(x *Explanation) {
 	if x.Found != nil && x.Found.UnderWay && i.ends.has(x.URL.String()) {
 		x.Found = nil
 	}
-	if l, ok := i.origins.isAbandoned(x.URL.Origin()); ok {
-		x.GivenUp = fmt.Sprintf("%s: %s", l.failure, l.why)
+	if l, ok := i.origins.Abandoned(x.URL.Origin()); ok {
+		x.GivenUp = fmt.Sprintf("%s: %s", l.Failure, l.Why)
 	}
 }
 

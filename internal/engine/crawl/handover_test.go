@@ -25,6 +25,7 @@ import (
 	"kumo/internal/content/cookies"
 	"kumo/internal/content/policy"
 	"kumo/internal/content/robots"
+	"kumo/internal/engine/visit"
 	"kumo/internal/lab/testmain"
 	"kumo/internal/state/entry"
 	"kumo/internal/state/frontier"
@@ -269,7 +270,7 @@ func (n *trader) work() {
 	case 11:
 		if host := n.some(); host != "" {
 			n.try(func(ctx context.Context, e *Engine) error {
-				if err := e.abandons.abandonOrigin("http://"+item.HostOfSlice(host), abandonment{page.Refused, "refused"}); err != nil {
+				if err := e.abandons.abandonOrigin("http://"+item.HostOfSlice(host), visit.Abandonment{Failure: page.Refused, Why: "refused"}); err != nil {
 					return err
 				}
 				return e.ledger.FlushDurable(ctx)
@@ -314,7 +315,7 @@ func (n *trader) find() {
 			e.abandons.admission.classify(&b, u, item.Item{URL: url, From: "http://from.test/", Seed: "http://seed.test/",
 				Depth: int32(len(url) % 3), Kind: page.Anchor}, "", "")
 		}
-		if err := e.abandons.commitBatch(&b); err != nil {
+		if err := e.abandons.commitBatch(&b, nil); err != nil {
 			return err
 		}
 		return e.ledger.FlushDurable(ctx)
@@ -353,7 +354,7 @@ func (n *trader) visit() {
 	d := &entry.Done{URL: v.URL, Visit: stats.Visit{Host: v.Host, Status: 200}, Meta: seen.Meta{Fetched: time.Now(),
 		Status: 200}}
 	b := batch{settles: v.URL, records: []*page.Record{{URL: v.URL}}, done: []*entry.Done{d}}
-	if err = e.abandons.commitBatch(&b); err == nil {
+	if err = e.abandons.commitBatch(&b, nil); err == nil {
 		e.frontier.Done(v, frontier.Result{Outcome: frontier.Answered})
 		e.abandons.ends.clear(v.URL)
 		err = e.ledger.FlushDurable(n.t.Context())
@@ -436,7 +437,7 @@ func (x *trade) cross(from, to *trader, gone map[string]bool) (crossed map[strin
 	var urls []string
 	crossed = map[string]bool{}
 	for _, host := range slices.Sorted(maps.Keys(gone)) {
-		if _, lost := to.e.abandons.origins.isAbandoned("http://" + item.HostOfSlice(host)); lost || x.dice.IntN(3) > 0 {
+		if _, lost := to.e.abandons.origins.Abandoned("http://" + item.HostOfSlice(host)); lost || x.dice.IntN(3) > 0 {
 			continue // what it holds there is on its abandoned queue
 		}
 		crossed[host] = true
@@ -483,7 +484,7 @@ func (x *trade) handOverAgain(from, to *trader, hosts map[string]bool) {
 // stray lets the receiver of some hosts hold some of them already, with URLs of its own and others that wait at both.
 func (x *trade) stray(from, to *trader, gone map[string]bool) {
 	for _, host := range slices.Sorted(maps.Keys(gone)) {
-		if _, lost := to.e.abandons.origins.isAbandoned("http://" + item.HostOfSlice(host)); lost {
+		if _, lost := to.e.abandons.origins.Abandoned("http://" + item.HostOfSlice(host)); lost {
 			continue // what it finds there is on its abandoned queue
 		}
 		for i := range x.dice.IntN(5) {
@@ -653,11 +654,11 @@ func TestNobodyWaitsForRulesThatHaveGone(t *testing.T) {
 	x.owner = map[string]int{"stays.test": 0, "goes.test": 0}
 	wants := func(host, at string) {
 		e.frontier.Park(host, "http://"+host)
-		if e.abandons.origins.firstToWant("http://"+host, e.Inspector.robots) != first {
+		if _, first := e.abandons.rules.Request("http://" + host); !first {
 			t.Fatalf("the rules of %s are known, or on their way", host)
 		}
 		e.frontier.Push(host, item.Item{URL: "http://" + host + "/", Kind: page.Anchor})
-		e.frontier.Push(at, item.Item{URL: "http://" + at + robotsPath, Robots: "http://" + host})
+		e.frontier.Push(at, item.Item{URL: "http://" + at + visit.RobotsPath, Robots: "http://" + host})
 	}
 	wants("stays.test", "goes.test") // whose robots.txt redirects there
 	wants("goes.test", "stays.test")
@@ -689,7 +690,7 @@ func TestNobodyWaitsForRulesThatHaveGone(t *testing.T) {
 		t.Error("something waits")
 	}
 	for _, host := range []string{"stays.test", "goes.test"} {
-		if e.abandons.origins.firstToWant("http://"+host, e.Inspector.robots) != first {
+		if _, first := e.abandons.rules.Request("http://" + host); !first {
 			t.Errorf("the rules of %s are not asked for anew", host)
 		}
 	}
@@ -772,10 +773,10 @@ func TestWhatIsForgottenStaysForgotten(t *testing.T) {
 			for i := range 100 {
 				if i == 50 {
 					// the first fifty are on the abandoned queue
-					if err := n.e.abandons.abandonOrigin("http://"+host, abandonment{page.Refused, "refused"}); err != nil {
+					if err := n.e.abandons.abandonOrigin("http://"+host, visit.Abandonment{Failure: page.Refused, Why: "refused"}); err != nil {
 						t.Fatal(err)
 					}
-					n.e.abandons.origins.abandoned = newAbandonedOrigins()
+					n.e.abandons.origins.Origins = visit.NewOrigins(originLimits, time.Now)
 				}
 				if err := n.link(fmt.Sprintf("http://%s/%d", host, i)); err != nil {
 					t.Fatal(err)
@@ -842,7 +843,7 @@ func (n *trader) link(url string) error {
 	}
 	var b batch
 	n.e.abandons.admission.classify(&b, u, item.Item{URL: url, Kind: page.Anchor}, "", "")
-	if err := n.e.abandons.commitBatch(&b); err != nil {
+	if err := n.e.abandons.commitBatch(&b, nil); err != nil {
 		return err
 	}
 	return n.e.ledger.FlushDurable(n.t.Context())

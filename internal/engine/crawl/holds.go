@@ -21,7 +21,6 @@ type holds struct {
 
 // admit waits for room for what another node brings, and counts the call.
 func (h *holds) admit(ctx context.Context) error {
-	h.disk.await(ctx)
 	h.await(ctx)
 	if err := ctx.Err(); err != nil {
 		return err
@@ -30,9 +29,10 @@ func (h *holds) admit(ctx context.Context) error {
 	return nil
 }
 
-// await waits while seen, or the digests, have had their share of memory and no checkpoint has set it aside, and while
-// the frontier's disk does not keep up. Who asks looks at the context.
+// await waits until the context ends or there is room: on the disk, in the shares of memory that seen and the digests
+// have until a checkpoint, and in the frontier, whose disk may not keep up.
 func (h *holds) await(ctx context.Context) {
+	h.disk.full.await(ctx)
 	h.frontier.Room(ctx)
 	if h.known.db != nil {
 		_ = h.known.db.Room(ctx)

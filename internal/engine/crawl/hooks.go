@@ -68,19 +68,11 @@ func (p *pageReader) findLinks(rec *page.Record) {
 	}
 }
 
-// askRecord asks whether a page is to be kept.
-func (p *pageReader) askRecord(rec *page.Record) (err error) {
-	if p.hooks.Record != nil {
-		p.vetoed, err = p.hooks.Record(rec)
-	}
-	return err
-}
-
 // drop ends a visit of whose page nothing is to be kept. Its links are in the batch.
 func (w *worker) drop(v *frontier.Visit, why string, f visitOutcome) error {
 	w.settleBy(v)
 	w.addSkip(entryFor(ruleVetoed), w.skipOf(v, ruleVetoed, why), v.Told)
-	if err := w.visits.abandons.commitBatch(&w.batch); err != nil {
+	if err := w.visits.abandons.commitBatch(&w.batch, nil); err != nil {
 		return err
 	}
 	w.answer.leaveSlot()

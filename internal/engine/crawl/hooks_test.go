@@ -61,7 +61,7 @@ func TestEditedLinksAreJudged(t *testing.T) {
 	if err := e.abandons.admission.addLinks(&b, &item.Item{URL: "http://a.test/dir/"}, &pg); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.abandons.commitBatch(&b); err != nil {
+	if err := e.abandons.commitBatch(&b, nil); err != nil {
 		t.Fatal(err)
 	}
 	var found, left []string
@@ -105,7 +105,7 @@ func TestLinksWithoutAHookAllocateNothing(t *testing.T) {
 			if err := e.abandons.admission.addLinks(&b, &it, &pg); err != nil {
 				t.Fatal(err)
 			}
-			if err := e.abandons.commitBatch(&b); err != nil {
+			if err := e.abandons.commitBatch(&b, nil); err != nil {
 				t.Fatal(err)
 			}
 		})

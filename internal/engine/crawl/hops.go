@@ -5,8 +5,6 @@ import (
 	"sync"
 
 	"kumo/internal/base/bounded"
-	"kumo/internal/base/item"
-	"kumo/internal/base/page"
 	"kumo/internal/base/weburl"
 	"kumo/internal/content/cookies"
 	"kumo/internal/state/entry"
@@ -29,16 +27,12 @@ type hops struct {
 // maxHops is how many are known. One that is forgotten is not asked for again.
 const maxHops = 1 << 12
 
-func (h *hops) note(url string, stamp uint64) {
+// hop records when a URL was asked for that redirects to another, and returns when that one was.
+func (h *hops) hop(from string, asked uint64, to string) (stamp uint64, met bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.asked.Put(url, stamp)
-}
-
-func (h *hops) of(url string) (stamp uint64, met bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.asked.Get(url)
+	h.asked.Put(from, asked)
+	return h.asked.Get(to)
 }
 
 // A hop is what a redirect means to a crawl with cookies.
@@ -84,8 +78,7 @@ func (w *worker) followCookie(v *frontier.Visit, u weburl.URL, asked uint64) (ho
 	}
 	to = to.Canonical()
 	url := to.String()
-	w.visits.hops.note(v.URL, asked)
-	since, met := w.visits.hops.of(url)
+	since, met := w.visits.hops.hop(v.URL, asked, url)
 	t := cookies.Target{Secure: to.Scheme() == "https", Host: cookies.HostOf(to.Host()), Path: to.RequestURI()}
 	switch {
 	case !met || w.visits.hops.jar.Stamp(t, w.visits.cfg.Now()) <= since:
@@ -105,11 +98,4 @@ func (w *worker) askAgain(v *frontier.Visit, f visitOutcome) error {
 	v.Tries--
 	v.Redirects++
 	return w.done(v, f, v.Item)
-}
-
-// hopBack is the item of a URL that is asked for once more, as the visit leads back to it.
-func (w *worker) hopBack(v *frontier.Visit, to weburl.URL) item.Item {
-	it := child(&v.Item, &page.Link{URL: to.String(), Kind: page.Redirect})
-	it.URL = to.String()
-	return it
 }

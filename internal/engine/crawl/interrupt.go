@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-
-	"kumo/internal/state/frontier"
 )
 
 // A interruptScope is what the visits under way have in common that began since the last Interrupt.
@@ -37,12 +35,4 @@ func (s *interruptScope) join(fetching context.Context) context.Context {
 		s.ctx, s.end = context.WithCancelCause(fetching)
 	}
 	return s.ctx
-}
-
-// brokenOff has a host owe its delay after a request that was interrupted: it may have seen it.
-func (f visitOutcome) brokenOff(ctx context.Context) visitOutcome {
-	if f.again && f.outcome == frontier.NoRequest && errors.Is(context.Cause(ctx), errInterrupted) {
-		f.outcome = frontier.Answered
-	}
-	return f
 }

@@ -26,8 +26,8 @@ func (k *keepOpen) keepFrontierOpen() {
 	k.frontier.KeepOpen(k.cfg.Stay && !k.finished || !k.feed.ended())
 }
 
-// finish lets a run end that is kept open, when nothing waits any more. It does not wait for links that other nodes have yet
-// to take; they are kept for the next run.
+// finish lets a run end that is kept open, when nothing waits any more. It does not wait for links that other nodes
+// have yet to take; they are kept for the next run.
 func (k *keepOpen) finish() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -38,13 +38,11 @@ func (k *keepOpen) finish() {
 // Finish lets a run end that is kept open: see [Config.Stay].
 func (e *Engine) Finish() { e.Seeding.open.finish() }
 
-// Idle reports whether nothing waits, is under way, is undecided, is in the outbox, or is done and not said to be (see
-// Parts.Finished), and what was done is durable: a slow disk may take its time, and nobody would fetch again what a
-// crash costs once the crawl is done. A link that is on its way from one node to another is in the outbox of the first
-// until the second has it.
+// Idle reports whether nothing is pending, under way, undecided, in the outbox, or finished but not reported (see
+// Parts.Finished), and all is durable. A link that is on its way to another node is in the outbox until that has it.
 //
-// So a crawl of several nodes is done when all were idle, and all were idle still when each was asked again after that,
-// and nothing came to any of them in between: [Engine.Received] was the same.
+// A crawl of several nodes is done when all were idle in two rounds of questions, and [Engine.Received] of none has
+// changed in between.
 func (e *Engine) Idle() bool {
 	dry, moves := e.frontier.Dry()
 	// What leaves the outbox becomes undecided, or waits; what is decided waits. What was fetched is unsaid before it

@@ -4,6 +4,7 @@ import (
 	"kumo/internal/base/item"
 	"kumo/internal/base/page"
 	"kumo/internal/base/weburl"
+	"kumo/internal/engine/visit"
 	"kumo/internal/state/entry"
 	"kumo/internal/state/frontier"
 )
@@ -13,7 +14,7 @@ func (w *worker) leave(v *frontier.Visit, rule, why string) error {
 	w.batch.reset()
 	w.settleBy(v)
 	w.addSkip(entryFor(rule), w.skipOf(v, rule, why), v.Told)
-	if err := w.visits.abandons.commitBatch(&w.batch); err != nil {
+	if err := w.visits.abandons.commitBatch(&w.batch, nil); err != nil {
 		return err
 	}
 	return w.done(v, visitOutcome{})
@@ -36,14 +37,14 @@ func (w *worker) leaveFor(v *frontier.Visit, clean string) error {
 	w.visits.admission.classify(&w.batch, u, it, "", "")
 	w.settleBy(v)
 	w.addSkip(entry.SkipKnown, w.skipOf(v, "clean-param", "robots.txt says it is the same as "+clean), v.Told)
-	if err := w.visits.abandons.commitBatch(&w.batch); err != nil {
+	if err := w.visits.abandons.commitBatch(&w.batch, nil); err != nil {
 		return err
 	}
 	return w.done(v, visitOutcome{})
 }
 
 func (w *worker) skipOf(v *frontier.Visit, rule, why string) page.Skip {
-	return page.Skip{URL: v.URL, Host: hostOf(v), From: v.From, Depth: int(v.Depth), Time: w.visits.cfg.Now(), Rule: rule,
+	return page.Skip{URL: v.URL, Host: item.HostOfSlice(v.Host), From: v.From, Depth: int(v.Depth), Time: w.visits.cfg.Now(), Rule: rule,
 		Why: why}
 }
 
@@ -69,7 +70,7 @@ func (w *worker) shed(v *frontier.Visit, rule, why string) error {
 	ordinary := func(it *item.Item) bool { return it.Robots == "" && !it.Recrawl }
 	w.batch.item, w.batch.settles = &v.Item, v.URL
 	w.visits.frontier.Gather(v.Host) // or Take would read it with the ledger's gate held
-	err := w.visits.ledger.Within(func() error {
+	err := w.visits.abandons.commitBatch(&w.batch, func() error {
 		for _, it := range w.visits.frontier.Take(v.Host, ordinary) {
 			w.addSkip(entry.SkipKnown, w.skipOf(&frontier.Visit{Item: it, Host: v.Host}, rule, why), it.Told ||
 				w.visits.abandons.ends.takeReported(it.URL))
@@ -81,6 +82,58 @@ func (w *worker) shed(v *frontier.Visit, rule, why string) error {
 	if err != nil {
 		return err
 	}
-	w.visits.batches.reportSkips(&w.batch)
 	return w.done(v, visitOutcome{})
+}
+
+// fail ends a visit that had no answer, and will have none in this run. Where that is the host's fault the URL waits
+// for the next.
+func (w *worker) fail(v *frontier.Visit, rec *page.Record, f visitOutcome) error {
+	origin := item.OriginOf(v.URL)
+	l, tooMuch := w.visits.outcomes.origins.judge(origin, v, &f)
+	if _, gone := w.visits.outcomes.origins.Abandoned(origin); gone || tooMuch || f.Failure.OfHost() {
+		if err := w.failVisit(v, visit.Abandonment{Failure: f.Failure, Why: f.Detail}); err != nil {
+			return err
+		}
+	} else {
+		if !v.Told {
+			w.batch.skips = append(w.batch.skips, w.skipOf(v, ruleFailed, string(rec.Failure)+": "+rec.Detail))
+		}
+		if err := w.finish(rec, v); err != nil {
+			return err
+		}
+	}
+	w.visits.frontier.Done(v, frontier.Result{Outcome: f.Outcome})
+	w.visits.abandons.ends.clear(v.URL)
+	if !tooMuch {
+		return nil
+	}
+	return w.visits.abandons.abandonOrigin(origin, l)
+}
+
+// done gives the visit back; an origin that is given up loses what waits there.
+func (w *worker) done(v *frontier.Visit, f visitOutcome, again ...item.Item) error {
+	origin := item.OriginOf(v.URL)
+	l, tooMuch := w.visits.outcomes.origins.judge(origin, v, &f)
+	if f.wait > 0 {
+		w.visits.frontier.Postpone(v, f.wait)
+		w.visits.abandons.ends.clear(v.URL)
+		return nil
+	}
+	wait := w.visits.frontier.Done(v, frontier.Result{Outcome: f.Outcome, RetryAfter: f.RetryAfter, Took: f.took, Again: again})
+	if f.Outcome == frontier.Throttled {
+		w.visits.listener.Slowed(item.HostOfSlice(v.Host), w.answer.resp.Status, f.RetryAfter, wait)
+	}
+	w.visits.abandons.ends.clear(v.URL)
+	if !tooMuch {
+		return nil
+	}
+	return w.visits.abandons.abandonOrigin(origin, l)
+}
+
+// giveBack returns the page that the limits have granted.
+func (w *worker) giveBack(v *frontier.Visit) {
+	if w.granted {
+		w.granted = false
+		w.visits.limits.quota.Settle(item.HostOfSlice(v.Host), w.domain, false)
+	}
 }

@@ -3,7 +3,6 @@ package crawl
 import (
 	"context"
 	"fmt"
-	"math"
 	"sync/atomic"
 	"time"
 
@@ -14,13 +13,10 @@ import (
 	"kumo/internal/content/policy"
 )
 
-// Pages by host are counted exactly as long as there are not too many hosts. Beyond, only a limit needs them: who
-// crawls with one counts them in this run, and takes those of earlier runs from the URL database, which is read once
-// for that. Of registered domains, whose limit is high unless somebody has set it, it is not read as long as the crawl
-// has not so many pages in all: a domain of a crawl that is continued may come to twice its limit then, and not beyond.
-//
-// Bytes by host are those of this run and, of earlier runs, those that the counters have: of a crawl with more hosts than
-// stats counts apart, those of the slowest only.
+// The counters have exact pages by host while there are not too many hosts. Beyond that, a crawl with a limit reads
+// those of earlier runs from the URL database once. For the limit of registered domains it does so only if the crawl
+// has that many pages in all, so a domain may come to twice its limit. Bytes by host of earlier runs are those that the
+// counters have: of the slowest hosts only, if there are too many.
 
 // The rules in skipped.jsonl for URLs of a host that has reached a limit.
 const (
@@ -133,13 +129,6 @@ type stopper struct{ cancel context.CancelCauseFunc } // set when the run begins
 
 func (s *stopper) stop(why error) { s.cancel(why) }
 
-func newLimiter(perSecond float64) *rate.Limiter {
-	if perSecond <= 0 {
-		return rate.NewLimiter(rate.Inf, 1)
-	}
-	return rate.NewLimiter(rate.Limit(perSecond), max(1, int(math.Ceil(perSecond/10))))
-}
-
 // stopAtLimits stops a run at once whose limits earlier runs have used up.
 func (lim *limits) stopAtLimits() {
 	switch {
@@ -167,19 +156,12 @@ func (lim *limits) bytesReached() error {
 
 // mostTries is how many visits a URL gets before it has failed.
 func (lim *limits) mostTries(url string) int {
-	if own := lim.ofURL(url).Tries; own != nil {
-		return *own
+	if len(lim.cfg.Overrides.All()) > 0 {
+		if u, err := weburl.Parse(url); err == nil {
+			if own := lim.cfg.Overrides.OfURL(u).Tries; own != nil {
+				return *own
+			}
+		}
 	}
 	return int(lim.tries.Load())
-}
-
-// ofURL is what a URL has in place of the crawl's settings.
-func (lim *limits) ofURL(url string) (own policy.URLSettings) {
-	if len(lim.cfg.Overrides.All()) == 0 {
-		return own
-	}
-	if u, err := weburl.Parse(url); err == nil {
-		own = lim.cfg.Overrides.OfURL(u)
-	}
-	return own
 }

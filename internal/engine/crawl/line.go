@@ -8,12 +8,14 @@ import (
 	"sync/atomic"
 	"time"
 
+	"kumo/internal/base/item"
 	"kumo/internal/base/page"
 	"kumo/internal/content/fetch"
+	"kumo/internal/engine/visit"
 	"kumo/internal/state/outage"
 )
 
-// A Checker can check whether hosts can be reached. A Fetcher that is none is never considered offline.
+// A Checker can check whether hosts can be reached. A [visit.Fetcher] that is none is never considered offline.
 type Checker interface {
 	// Check connects to a host as a visit does, and sends nothing.
 	Check(ctx context.Context, url string) error
@@ -78,7 +80,7 @@ type line struct {
 // scoutVisits are made after each check that reached nothing.
 const scoutVisits = 3
 
-func newLine(cfg *Config, f Fetcher, l Listener, stop *stopper) *line {
+func newLine(cfg *Config, f visit.Fetcher, l Listener, stop *stopper) *line {
 	check, _ := f.(Checker)
 	return &line{cfg: cfg, listener: l, stopper: stop, check: check, wake: make(chan struct{}, 1),
 		o: outage.Detector{Wait: cfg.OutageWait}}
@@ -197,19 +199,7 @@ func (l *line) doubted() (wait time.Duration, off bool) {
 func (l *line) shut() bool { return l.gate.shut() && l.scouts.Load() <= 0 }
 
 // await waits until a visit may be made, or the context ends.
-func (l *line) await(ctx context.Context) {
-	for {
-		wait := l.gate.wait.Load() // before the question, or a pulse in between would be missed
-		if wait == nil || !l.shut() {
-			return
-		}
-		select {
-		case <-*wait:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
+func (l *line) await(ctx context.Context) { l.gate.awaitWhile(ctx, l.shut) }
 
 // holdsBack reports whether a visit is not to be made now because its host depends on what is down, and when to try
 // again. A scout is let through.
@@ -217,9 +207,9 @@ func (l *line) holdsBack(url string) (wait time.Duration, held bool) {
 	if !l.down.Load() {
 		return 0, false
 	}
-	origin := originOf(url)
+	origin := item.OriginOf(url)
 	to := l.origin(origin, 0)
-	known := to.LooksUp && l.check.Known(outage.HostnameOf(origin))
+	known := to.LooksUp && l.check.Known(item.HostnameOf(item.HostOf(origin)))
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -276,7 +266,7 @@ func (l *line) reportBack() {
 		l.check.Recover()
 	}
 	for _, lasted := range back {
-		l.listener.back(lasted, true)
+		l.listener.Back(lasted, true)
 	}
 }
 
@@ -328,11 +318,11 @@ func (l *line) checkLine(ctx context.Context) {
 	}
 	switch {
 	case say:
-		l.listener.cutOff(since, why)
+		l.listener.CutOff(since, why)
 	case ev == outage.BackAgain:
-		l.listener.back(now.Sub(since), true)
+		l.listener.Back(now.Sub(since), true)
 	case ev == outage.Resigned:
-		l.listener.back(now.Sub(since), false)
+		l.listener.Back(now.Sub(since), false)
 	case ev == outage.TooLong:
 		l.stopper.stop(fmt.Errorf("%w: %s", ErrCutOff, why))
 	case ev == outage.NoProxy:
@@ -389,7 +379,7 @@ func (l *line) reachAny(ctx context.Context, targets []string, by outage.Way, ow
 
 func (l *line) reach(ctx context.Context, origin string, by outage.Way) error {
 	if by == outage.ByName {
-		return l.check.CheckName(ctx, outage.HostnameOf(origin))
+		return l.check.CheckName(ctx, item.HostnameOf(item.HostOf(origin)))
 	}
 	return l.check.Check(ctx, origin+"/")
 }
@@ -404,7 +394,7 @@ func (l *line) reportScarce(why string) {
 	}
 	l.mu.Unlock()
 	if say {
-		l.listener.scarce(why)
+		l.listener.Scarce(why)
 	}
 }
 

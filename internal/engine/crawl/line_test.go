@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"kumo/internal/base/item"
 	"kumo/internal/state/outage"
 )
 
@@ -41,7 +42,7 @@ func (c *checker) CheckName(ctx context.Context, hostname string) error {
 }
 
 func (c *checker) Route(url string) (looksUp, proxied bool) {
-	return outage.HostnameOf(url) != c.fixed, false
+	return item.HostnameOf(item.HostOf(url)) != c.fixed, false
 }
 
 func (c *checker) Known(hostname string) bool { return hostname == c.known }
@@ -56,7 +57,8 @@ func (*checker) Scarce() (times int64, last string) { return 0, "" }
 func offline(t *testing.T, check *checker, by outage.Way) *Engine {
 	t.Helper()
 	check.reaches = func(string) bool { return false }
-	e := &Engine{line: &line{cfg: &Config{Now: time.Now}, check: check, wake: make(chan struct{}, 1)}}
+	e := &Engine{line: &line{cfg: &Config{Now: time.Now}, listener: Tee(Listener{}, Listener{}), check: check,
+		wake: make(chan struct{}, 1)}}
 	for n := range 3 {
 		e.line.worked(time.Now(), siteOrigin(n), uint64(n))
 	}

@@ -32,11 +32,9 @@ type Links struct {
 	ledger   *ledger.Ledger
 }
 
-// TakeLinks takes links in that another node has found, a [member.Batch]'s data. It returns which of them, counted from
-// 0, it refuses because their hosts are not this node's; the others are in its journal, and that is shipped, when it
-// returns. The same links may come again. data that is no batch is an error and changes nothing; after another error
-// nobody knows, and the links are to be sent again. It waits for room, and needs a Run to commit. Calls at the same
-// time share their commits.
+// TakeLinks admits links that another node has found, a [member.Batch]'s data. It returns the indexes of those that it
+// refuses because their hosts are not this node's; the others are durable in its journal, and that is shipped. The same
+// links may come again, and are to be after an error. It waits for room, and needs a Run to commit.
 func (l *Links) TakeLinks(ctx context.Context, data []byte) (refused []int, err error) {
 	return l.takeFrom(ctx, data, true)
 }
@@ -67,11 +65,11 @@ func (l *Links) takeFrom(ctx context.Context, data []byte, refuses bool) ([]int,
 
 // takeIn takes links in that come from elsewhere. It returns the sequence of their batch, to which also may add.
 func (l *Links) takeIn(b *batch, refuses bool, also func(refused []int)) (refused []int, sequence uint64, err error) {
-	err = l.ledger.Within(func() error {
+	err = l.abandons.commitBatch(b, func() error {
 		if refuses {
 			refused = l.refuse(b)
 		}
-		b.dropStrange()
+		b.retain(func(_ int, c *entry.Candidate) bool { return frontier.Belongs(c.Host, c.Item.URL) }) // see [Engine.Refused]
 		l.roots.admitRoots(b)
 		if err := l.batches.apply(b); err != nil {
 			return err
@@ -79,33 +77,25 @@ func (l *Links) takeIn(b *batch, refuses bool, also func(refused []int)) (refuse
 		if also != nil {
 			also(refused)
 		}
+		l.taken.Add(int64(len(b.found)))
 		sequence = l.ledger.Sequence()
 		return nil
 	})
-	if err != nil {
-		return nil, 0, err
-	}
-	l.taken.Add(int64(len(b.found)))
-	l.batches.reportSkips(b)
-	return refused, sequence, l.abandons.failAbandoned(b.found)
+	return refused, sequence, err
 }
 
 // refuse takes those out of a batch that are not this node's. It is called within the ledger's gate: who waits,
 // after the owners have changed, for what is put there, knows that nothing of others' is put any more.
 func (l *Links) refuse(b *batch) (refused []int) {
 	b.routed = true
-	kept := 0
-	for i := range b.cands {
-		if c := &b.cands[i]; frontier.Belongs(c.Host, c.Item.URL) && !l.hosts.ours(l.hosts.sliceOf(c)) {
+	b.retain(func(i int, c *entry.Candidate) bool {
+		if frontier.Belongs(c.Host, c.Item.URL) && !l.hosts.ours(l.hosts.sliceOf(c)) {
 			l.outbox.Want(l.hosts.sliceOf(c))
 			refused = append(refused, i)
-			continue
+			return false
 		}
-		b.cands[kept], b.urls[kept] = b.cands[i], b.urls[i]
-		kept++
-	}
-	clear(b.cands[kept:])
-	b.cands, b.urls = b.cands[:kept], b.urls[:kept]
+		return true
+	})
 	return refused
 }
 
@@ -146,11 +136,10 @@ func (l *Links) admitLeft() error {
 	})
 }
 
-// Batches returns the links that are to be sent now to those who own their hosts, in batches that their TakeLinks
-// understands, and first those that have had no answer for too long. owner says who that is; it is not asked for hosts
-// that are this node's, and false, as for hosts that will be, lets links wait. Where links are claimed, it says who
-// remembers a host's URLs, and is asked for all hosts. It is called again and again; the more seldom, the fuller are
-// the batches.
+// Batches returns the links to send to the owners of their hosts now, in batches for their TakeLinks; first those that
+// had no answer for too long. owner returns the owner of a host that is not this node's, or false if the links are to
+// wait. Where links are claimed, it is called for all hosts and returns who remembers their URLs. The more seldom
+// Batches is called, the fuller are the batches.
 func (l *Links) Batches(now time.Time, owner func(host string) (strategy.Node, bool)) []member.Batch {
 	if l.outbox == nil {
 		return nil

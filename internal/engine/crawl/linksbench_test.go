@@ -102,7 +102,7 @@ func benchmarkLinks(b *testing.B, way string) {
 		w.batch.records = append(w.batch.records, &page.Record{URL: it.URL})
 		w.batch.done = append(w.batch.done, &entry.Done{URL: it.URL, Visit: stats.Visit{Host: "h.test", Status: 200},
 			Meta: seen.Meta{Fetched: now, Status: 200}})
-		if err := e.abandons.commitBatch(&w.batch); err != nil {
+		if err := e.abandons.commitBatch(&w.batch, nil); err != nil {
 			b.Fatal(err)
 		}
 		e.abandons.ends.clear(it.URL)

@@ -32,154 +32,56 @@ type Listener struct {
 	Moving  func(after time.Duration) // it was answered again
 }
 
-// Tee returns a listener that tells all of them, in order.
-func Tee(ls ...Listener) Listener {
+// Tee returns a listener that calls two, in order. All its functions can be called.
+func Tee(a, b Listener) Listener {
 	return Listener{
-		Visited: func(r *page.Record) {
-			for _, l := range ls {
-				l.visited(r)
-			}
-		},
-		Retried: func(r *page.Record, wait time.Duration) {
-			for _, l := range ls {
-				l.retried(r, wait)
-			}
-		},
-		Skipped: func(s *page.Skip) {
-			for _, l := range ls {
-				l.skipped(s)
-			}
-		},
+		Visited:  both(a.Visited, b.Visited),
+		Retried:  both2(a.Retried, b.Retried),
+		Skipped:  both(a.Skipped, b.Skipped),
+		GaveUp:   both2(a.GaveUp, b.GaveUp),
+		Paused:   both(a.Paused, b.Paused),
+		Resumed:  both(a.Resumed, b.Resumed),
+		Idle:     both(a.Idle, b.Idle),
+		CutOff:   both2(a.CutOff, b.CutOff),
+		Back:     both2(a.Back, b.Back),
+		Scarce:   both(a.Scarce, b.Scarce),
+		Unranked: both(a.Unranked, b.Unranked),
+		Moving:   both(a.Moving, b.Moving),
 		Slowed: func(host string, status int, ask, wait time.Duration) {
-			for _, l := range ls {
-				l.slowed(host, status, ask, wait)
-			}
-		},
-		GaveUp: func(host, why string) {
-			for _, l := range ls {
-				l.gaveUp(host, why)
-			}
-		},
-		Paused: func(free uint64) {
-			for _, l := range ls {
-				l.paused(free)
-			}
-		},
-		Resumed: func(free uint64) {
-			for _, l := range ls {
-				l.resumed(free)
-			}
-		},
-		Idle: func(next time.Time) {
-			for _, l := range ls {
-				l.idle(next)
-			}
-		},
-		CutOff: func(since time.Time, why string) {
-			for _, l := range ls {
-				l.cutOff(since, why)
-			}
-		},
-		Back: func(after time.Duration, reached bool) {
-			for _, l := range ls {
-				l.back(after, reached)
-			}
-		},
-		Scarce: func(why string) {
-			for _, l := range ls {
-				l.scarce(why)
-			}
-		},
-		Unranked: func(why error) {
-			for _, l := range ls {
-				l.unranked(why)
+			for _, f := range [...]func(string, int, time.Duration, time.Duration){a.Slowed, b.Slowed} {
+				if f != nil {
+					f(host, status, ask, wait)
+				}
 			}
 		},
 		Stalled: func(after time.Duration, why, do string) {
-			for _, l := range ls {
-				if l.Stalled != nil {
-					l.Stalled(after, why, do)
-				}
-			}
-		},
-		Moving: func(after time.Duration) {
-			for _, l := range ls {
-				if l.Moving != nil {
-					l.Moving(after)
+			for _, f := range [...]func(time.Duration, string, string){a.Stalled, b.Stalled} {
+				if f != nil {
+					f(after, why, do)
 				}
 			}
 		},
 	}
 }
 
-func (l Listener) visited(r *page.Record) {
-	if l.Visited != nil {
-		l.Visited(r)
+func both[A any](f, g func(A)) func(A) {
+	return func(a A) {
+		if f != nil {
+			f(a)
+		}
+		if g != nil {
+			g(a)
+		}
 	}
 }
 
-func (l Listener) retried(r *page.Record, wait time.Duration) {
-	if l.Retried != nil {
-		l.Retried(r, wait)
-	}
-}
-
-func (l Listener) skipped(s *page.Skip) {
-	if l.Skipped != nil {
-		l.Skipped(s)
-	}
-}
-
-func (l Listener) slowed(host string, status int, ask, wait time.Duration) {
-	if l.Slowed != nil {
-		l.Slowed(host, status, ask, wait)
-	}
-}
-
-func (l Listener) gaveUp(host, why string) {
-	if l.GaveUp != nil {
-		l.GaveUp(host, why)
-	}
-}
-
-func (l Listener) paused(free uint64) {
-	if l.Paused != nil {
-		l.Paused(free)
-	}
-}
-
-func (l Listener) resumed(free uint64) {
-	if l.Resumed != nil {
-		l.Resumed(free)
-	}
-}
-
-func (l Listener) cutOff(since time.Time, why string) {
-	if l.CutOff != nil {
-		l.CutOff(since, why)
-	}
-}
-
-func (l Listener) back(after time.Duration, reached bool) {
-	if l.Back != nil {
-		l.Back(after, reached)
-	}
-}
-
-func (l Listener) scarce(why string) {
-	if l.Scarce != nil {
-		l.Scarce(why)
-	}
-}
-
-func (l Listener) unranked(why error) {
-	if l.Unranked != nil {
-		l.Unranked(why)
-	}
-}
-
-func (l Listener) idle(next time.Time) {
-	if l.Idle != nil {
-		l.Idle(next)
+func both2[A, B any](f, g func(A, B)) func(A, B) {
+	return func(a A, b B) {
+		if f != nil {
+			f(a, b)
+		}
+		if g != nil {
+			g(a, b)
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"kumo/internal/base/weburl"
 	"kumo/internal/content/cookies"
 	"kumo/internal/content/fetch"
+	"kumo/internal/engine/visit"
 	"kumo/internal/state/frontier"
 )
 
@@ -37,7 +38,7 @@ func (w *worker) logIn(ctx context.Context, v *frontier.Visit, u weburl.URL) (bo
 		w.visits.frontier.Postpone(v, 0)
 		return false, nil
 	}
-	l := abandonment{page.Login, err.Error()}
+	l := visit.Abandonment{Failure: page.Login, Why: err.Error()}
 	if err := w.failVisit(v, l); err != nil {
 		return false, err
 	}
@@ -66,7 +67,7 @@ func (w *worker) isLoggedOut(u weburl.URL) (bool, error) {
 // page is not for this user.
 func (w *worker) visitAnew(v *frontier.Visit, rec *page.Record, f visitOutcome) error {
 	if int(v.Tries) < w.visits.limits.mostTries(v.URL) {
-		f.again = true
+		f.Again = true
 		return w.retry(v, rec, f)
 	}
 	w.giveBack(v)

@@ -11,6 +11,7 @@ import (
 	"kumo/internal/base/page"
 	"kumo/internal/base/stats"
 	"kumo/internal/content/policy"
+	"kumo/internal/engine/visit"
 	"kumo/internal/state/frontier"
 )
 
@@ -76,11 +77,11 @@ func meet(t testing.TB, e *Engine, i int) {
 	host := fmt.Sprintf("www.host-%07d.example", i)
 	origin := "https://" + host
 	e.abandons.admission.names.intern(host)
-	if e.abandons.origins.firstToWant(origin, e.Inspector.robots) != first {
+	if _, first := e.abandons.rules.Request(origin); !first {
 		t.Fatal("a new host is known")
 	}
 	if i%3 > 0 {
-		e.abandons.origins.rulesCame(origin)
+		e.abandons.rules.Forget(origin)
 		e.abandons.origins.isNearest(origin, 1, true)
 		e.limits.quota.Take(host, "")
 		e.limits.quota.Settle(host, "", true)
@@ -89,13 +90,13 @@ func meet(t testing.TB, e *Engine, i int) {
 		return
 	}
 	it := item.Item{URL: origin + "/some/path/to/a/page.html", From: "https://www.elsewhere.example/links/"}
-	l := abandonment{page.Refused, "connection refused by " + host}
-	for range maxRefusals {
+	l := visit.Abandonment{Failure: page.Refused, Why: "connection refused by " + host}
+	for range originLimits.Refusals {
 		e.abandons.origins.judge(origin, &frontier.Visit{Item: it, Started: time.Now()},
-			visitOutcome{outcome: frontier.Failed, failure: l.failure, detail: l.why})
+			&visitOutcome{Verdict: visit.Verdict{Outcome: frontier.Failed, Failure: l.Failure, Detail: l.Why}})
 	}
-	e.abandons.origins.abandon(origin, l)
-	e.abandons.origins.rulesCame(origin)
+	e.abandons.origins.Abandon(origin, l)
+	e.abandons.rules.Forget(origin)
 	if err := e.abandons.abandonItem(it); err != nil {
 		t.Fatal(err)
 	}

@@ -40,23 +40,22 @@ func (o *outgoing) divert(b *batch) {
 		return
 	}
 	kept := 0
-	for i := range b.cands {
-		c := &b.cands[i]
+	b.retain(func(i int, c *entry.Candidate) bool {
 		if o.hosts.router.Ours(o.hosts.sliceOf(c)) {
-			b.cands[kept], b.urls[kept] = *c, b.urls[i]
-			b.ranks.keep(kept, i)
+			if len(b.ranks.cands) > 0 {
+				b.ranks.cands[kept] = b.ranks.cands[i]
+			}
 			kept++
-			continue
+			return true
 		}
 		if c.Item.Root && c.Rule == "" && !b.rooted {
 			o.roots.divertRoot(&c.Item)
 		}
 		o.ranks.tell(b, i)
 		o.outbox.Put(&b.entries, c, nil)
-	}
-	clear(b.cands[kept:])
-	b.cands, b.urls = b.cands[:kept], b.urls[:kept]
-	b.ranks.cut(kept)
+		return false
+	})
+	b.ranks.cands = b.ranks.cands[:min(kept, len(b.ranks.cands))]
 }
 
 // claim puts all links of a batch into the outbox that a rule does not leave out.
@@ -66,26 +65,17 @@ func (o *outgoing) claim(b *batch) {
 		known = o.known.db.Remembers(b.urls, b.known[:0])
 		b.known = known
 	}
-	kept := 0
-	for i := range b.cands {
-		c := &b.cands[i]
-		if c.Rule != "" {
-			b.cands[kept], b.urls[kept] = *c, b.urls[i]
-			kept++
-			continue
-		}
-		if c.Item.Root && !b.rooted {
+	var page *exchange.Page
+	if b.visit != nil {
+		page = b.visit.page
+	}
+	b.retain(func(i int, c *entry.Candidate) bool {
+		if c.Rule == "" && c.Item.Root && !b.rooted {
 			o.roots.divertRoot(&c.Item)
 		}
-		if known != nil && known[i] {
-			continue
+		if c.Rule == "" && (known == nil || !known[i]) {
+			o.outbox.Put(&b.entries, c, page)
 		}
-		var page *exchange.Page
-		if b.visit != nil {
-			page = b.visit.page
-		}
-		o.outbox.Put(&b.entries, c, page)
-	}
-	clear(b.cands[kept:])
-	b.cands, b.urls = b.cands[:kept], b.urls[:kept]
+		return c.Rule != ""
+	})
 }

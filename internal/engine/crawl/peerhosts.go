@@ -1,10 +1,10 @@
 package crawl
 
 import (
-	"context"
 	"slices"
 
 	"kumo/internal/base/item"
+	"kumo/internal/engine/visit"
 	"kumo/internal/state/frontier"
 	"kumo/internal/state/rank/ranker"
 	"kumo/internal/state/transfer"
@@ -15,20 +15,11 @@ func (e *Engine) Transfers() *transfer.Endpoint { return e.Dispatches.transfer }
 
 // transferHooks are what transfers of hosts ask of the engine.
 type transferHooks struct {
-	holds    *holds
 	hosts    *hosts
-	origins  *origins
+	gate     *visit.Gate
 	ends     *ends
 	ranks    *ranking
 	frontier *frontier.Frontier
-}
-
-// awaitTransfer waits for room for what another node brings.
-func (h *transferHooks) awaitTransfer(ctx context.Context) error {
-	h.holds.disk.await(ctx)
-	h.holds.await(ctx)
-	h.holds.received.Add(1)
-	return ctx.Err()
 }
 
 // hostsRemoved forgets what the engine keeps for hosts that are gone: if they come back, all is asked anew. Where a
@@ -36,11 +27,11 @@ func (h *transferHooks) awaitTransfer(ctx context.Context) error {
 func (h *transferHooks) hostsRemoved(hosts []string, robots []item.Item) {
 	for _, slice := range hosts {
 		host := item.HostOfSlice(slice)
-		h.origins.rulesCame("http://" + host)
-		h.origins.rulesCame("https://" + host)
+		h.gate.Forget("http://" + host)
+		h.gate.Forget("https://" + host)
 	}
 	for i := range robots {
-		h.origins.rulesCame(robots[i].Robots)
+		h.gate.Forget(robots[i].Robots)
 		for slice := range h.hosts.slicesOf(robots[i].Robots) {
 			h.frontier.Unpark(slice, robots[i].Robots)
 		}

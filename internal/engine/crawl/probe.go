@@ -11,17 +11,16 @@ import (
 	"kumo/internal/base/item"
 )
 
-// A Prober is a [Fetcher] that can find out whether a host can be connected to, without asking it for anything.
+// A Prober is a [visit.Fetcher] that can find out whether a host can be connected to, without asking it for anything.
 type Prober interface {
 	Probe(ctx context.Context, host string, timeout time.Duration) (connect time.Duration, err error)
 }
 
 var errNoProbe = errors.New("this crawl has no way to probe hosts")
 
-// Probe finds out whether a TCP connection to a host can be made in a time, how long that takes once the name is looked
-// up, and in which network the host lies, "" if that is not known; see [fetch.Client.Probe]. The frontier is not asked
-// whether it is the host's turn, as no request is made: what it costs the host is a connection that is closed at once,
-// or two. Who probes sees to it that no host is probed often.
+// Probe returns how long a TCP connection to a host takes once the name is looked up, and the host's network, "" if it
+// is unknown; see [fetch.Client.Probe]. It makes no request, and does not wait for the host's turn: the caller must not
+// probe a host often.
 func (e *Engine) Probe(ctx context.Context, host string, timeout time.Duration) (connect time.Duration, network string,
 	err error) {
 	p, ok := e.runner.visits.fetcher.(Prober)

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 
 	"kumo/internal/base/item"
-	"kumo/internal/base/page"
 	"kumo/internal/state/entry"
 	"kumo/internal/state/frontier"
 	"kumo/internal/state/rank"
@@ -102,7 +101,7 @@ func (r *ranking) rankAll(items []item.Item) {
 // say says once that no more URLs are ranked.
 func (r *ranking) say(err error) {
 	if err != nil && r.full.CompareAndSwap(false, true) {
-		r.listener.unranked(err)
+		r.listener.Unranked(err)
 	}
 }
 
@@ -153,10 +152,11 @@ type rose struct {
 
 // next is reset for links of the same page.
 func (l *links) next() {
-	page, of, all, earlier, slices, others, shares := l.page, l.of, l.all, l.earlier, l.slices, l.others, l.shares
+	was := *l
 	l.earlier, l.slices, l.others, l.shares = nil, nil, nil, nil
 	l.reset()
-	l.page, l.of, l.all, l.earlier, l.slices, l.others, l.shares = page, of, all, earlier, slices, others, shares
+	l.page, l.of, l.all = was.page, was.of, was.all
+	l.earlier, l.slices, l.others, l.shares = was.earlier, was.slices, was.others, was.shares
 }
 
 func (l *links) reset() {
@@ -164,16 +164,6 @@ func (l *links) reset() {
 		shares: l.shares[:0],
 		urls:   l.urls[:0], gifts: l.gifts[:0], standings: l.standings[:0], rose: clean(l.rose), moves: l.moves[:0]}
 }
-
-// keep lets candidate i be the one in a place before it, as the batch does.
-func (l *links) keep(place, i int) {
-	if len(l.cands) > 0 {
-		l.cands[place] = l.cands[i]
-	}
-}
-
-// cut leaves the first candidates.
-func (l *links) cut(n int) { l.cands = l.cands[:min(n, len(l.cands))] }
 
 func clean[T any](s []T) []T {
 	clear(s)
@@ -359,9 +349,4 @@ func (r *ranking) worth() func(url string) float32 {
 		return nil
 	}
 	return func(url string) float32 { return r.Links.Hand(ranker.URL{Key: r.Links.KeyOf(url)}) }
-}
-
-// isRanked reports whether the links of a page count: a sitemap's entries are named there, not linked to.
-func isRanked(rec *page.Record, kind page.Kind) bool {
-	return rec.Page != nil && rec.Failure == page.None && kind != page.Sitemap
 }

@@ -2,7 +2,6 @@ package crawl
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -29,27 +28,19 @@ func (k *rankKeeper) keepRanks(ctx context.Context) error {
 	if r == nil {
 		return nil
 	}
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
+	return every(ctx, time.Second, func() error {
 		if !r.Due() {
-			continue
+			return nil
 		}
 		err := refresh(ctx, r)
 		if err == nil {
 			err = k.tellAgain(ctx)
 		}
-		if errors.Is(err, context.Canceled) {
-			return nil
-		} else if err != nil {
+		if err != nil && !canceled(err) {
 			return fmt.Errorf("rank URLs by the links between them: %w", err)
 		}
-	}
+		return nil
+	})
 }
 
 // refresh computes ranks again. The frontier asks for places by itself, once the generation is another.

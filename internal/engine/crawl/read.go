@@ -64,14 +64,13 @@ func (p *pageReader) read(ctx context.Context, rec *page.Record, it *item.Item) 
 	}
 	rec.Page = &p.answer.page
 	p.cfg.Ignore.Mark(rec)
-	if err := p.readText(rec); err != nil && rec.Response.Malformed == "" {
+	if err := p.extract(rec); err != nil && rec.Response.Malformed == "" {
 		rec.Response.Malformed = err.Error()
 	}
-	if err := p.readFields(rec); err != nil && rec.Response.Malformed == "" {
-		rec.Response.Malformed = err.Error()
-	}
-	if err := p.askRecord(rec); err != nil {
-		return err
+	if p.hooks.Record != nil {
+		if p.vetoed, err = p.hooks.Record(rec); err != nil {
+			return err
+		}
 	}
 	if rec.Digest, err = digest(rec.Response); err != nil {
 		return err
@@ -91,7 +90,7 @@ func (p *pageReader) read(ctx context.Context, rec *page.Record, it *item.Item) 
 		}
 	}
 	p.findLinks(rec)
-	if isRanked(rec, it.Kind) && p.vetoed == "" {
+	if it.Kind != page.Sitemap && p.vetoed == "" { // a sitemap names its entries, and does not link to them
 		p.ranks.begin(p.batch, it.URL, len(p.answer.page.Links))
 	}
 	if err := p.takeLinks(&from); err != nil {
@@ -146,7 +145,7 @@ func (p *pageReader) takeLinks(it *item.Item) error {
 		if err := p.admission.addLinks(p.batch, it, &page.Page{Links: rest[:some], Robots: p.answer.page.Robots}); err != nil {
 			return err
 		}
-		if err := p.abandons.commitBatch(p.batch); err != nil {
+		if err := p.abandons.commitBatch(p.batch, nil); err != nil {
 			return err
 		}
 		p.batch.nextOfPage()
@@ -169,25 +168,22 @@ func digest(resp *page.Response) (page.Digest, error) {
 	return page.Digest(h.Sum(nil)), err
 }
 
-// readText gives the record its main text: that of an answered page, if texts are asked for and the page lets it be
+// extract gives the record of an answered page its main text, and what rules make of it, if the page lets that be
 // shown.
-func (p *pageReader) readText(rec *page.Record) (err error) {
-	if p.text == nil || rec.NoIndex || rec.NoArchive || rec.Response.Status != http.StatusOK ||
-		!parse.IsHTML(rec.Page.Sniffed) {
+func (p *pageReader) extract(rec *page.Record) (err error) {
+	if rec.NoIndex || rec.NoArchive || rec.Response.Status != http.StatusOK {
 		return nil
 	}
-	if rec.Text, err = p.text(rec.Response, rec.Page); rec.Text != nil {
-		return nil // what was found before a bound is worth more than that there is one
+	if p.text != nil && parse.IsHTML(rec.Page.Sniffed) {
+		if rec.Text, err = p.text(rec.Response, rec.Page); rec.Text != nil {
+			err = nil // what was found before a bound is worth more than that there is one
+		}
 	}
-	return err
-}
-
-// readFields gives the record what rules make of its page, on the terms of readText.
-func (p *pageReader) readFields(rec *page.Record) (err error) {
-	if p.fields == nil || rec.NoIndex || rec.NoArchive || rec.Response.Status != http.StatusOK {
-		return nil
+	if p.fields != nil {
+		var failed error
+		rec.Fields, failed = p.fields(rec.Response, rec.Page)
+		err = cmp.Or(err, failed)
 	}
-	rec.Fields, err = p.fields(rec.Response, rec.Page)
 	return err
 }
 

@@ -10,14 +10,12 @@ import (
 	"kumo/internal/content/fetch"
 )
 
-// Most workers wait for a server. What it takes to receive an answer they get when one begins to come, and what it
-// takes to read it when a processor is free: a thousand at work need little more memory than ten.
+// Most workers wait for a server. They get buffers when an answer begins to come, and a slot to read it when a
+// processor is free, so a thousand workers need little more memory than ten.
 //
-// Memory is never held for what a server may still send: an answer that outgrows its share is on the disk until it is
-// read. Who reads holds a place, and needs nothing but processors and disks to finish; so who waits for one gets it. A
-// page for which an ordinary place is too small is read again from its beginning at a large one, of which there are
-// few, and its first place is free meanwhile: pages that are large wait for each other, small ones do not wait for
-// them.
+// An answer that outgrows its buffers is on the disk until it is read. A reader needs only processors and disks to
+// finish, so every worker that waits for a slot gets one. A page that is too long for an ordinary slot is read again at
+// one of the few large slots; it leaves its first one, so that only large pages wait for each other.
 
 // A readSlot is where answers are read, one after the other.
 type readSlot struct {

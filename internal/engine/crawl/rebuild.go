@@ -93,7 +93,7 @@ func (r *Reentry) Item(ctx context.Context, it *item.Item) error {
 
 // Seeds lets seeds in, as the user wrote them: those that are given, and those that the file of roots has.
 func (r *Reentry) Seeds(ctx context.Context, seeds []weburl.URL) error {
-	if err := r.seeding.seed(seeds); err != nil {
+	if err := r.seeding.seed(ctx, seeds, nil); err != nil {
 		return err
 	}
 	return r.roots.file.Each(func(known statefile.SeedEntry) error {
@@ -125,7 +125,7 @@ func (r *Reentry) Root(ctx context.Context, it *item.Item) error {
 const reenterStep = 200 // batches between two commits
 
 func (r *Reentry) put(ctx context.Context) error {
-	if err := r.abandons.commitBatch(&r.b); err != nil {
+	if err := r.abandons.commitBatch(&r.b, nil); err != nil {
 		return err
 	}
 	r.b.reset()

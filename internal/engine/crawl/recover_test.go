@@ -168,7 +168,7 @@ func visitFirst(t *testing.T, e *Engine) {
 	}
 	b := batch{settles: v.URL, records: []*page.Record{{URL: v.URL}}, done: []*entry.Done{{URL: v.URL,
 		Visit: stats.Visit{Host: v.Host, Status: 200}}}}
-	if err := e.abandons.commitBatch(&b); err != nil {
+	if err := e.abandons.commitBatch(&b, nil); err != nil {
 		t.Fatal(err)
 	}
 	e.frontier.Done(v, frontier.Result{Outcome: frontier.Answered})

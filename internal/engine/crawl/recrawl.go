@@ -57,13 +57,10 @@ func (r *revisit) unmodified() bool {
 	return r.was.asked && r.answer.resp.Status == http.StatusNotModified
 }
 
-// keep makes a record of an answer without a body: the earlier one still holds.
-func (r *revisit) keep(rec *page.Record) {
-	rec.Digest, rec.Content, rec.Revisit = r.was.Digest, r.was.Content, r.was.body
-}
-
 // found is what a recrawl has found.
 func (r *revisit) found(rec *page.Record, v *frontier.Visit) page.Recrawl {
+	// whatever its content coding: servers that compress anew for each answer write the time into it
+	same := rec.Digest == r.was.Digest || rec.Content != 0 && rec.Content == r.was.Content
 	switch {
 	case !v.Recrawl:
 		return page.First
@@ -71,18 +68,12 @@ func (r *revisit) found(rec *page.Record, v *frontier.Visit) page.Recrawl {
 		return page.Trouble
 	case isGone(rec.Response.Status):
 		return page.Gone
-	case r.unmodified(), r.sameBody(rec) && (rec.Response.Status < 400 || rec.Response.Status == r.was.Status):
+	case r.unmodified(), same && (rec.Response.Status < 400 || rec.Response.Status == r.was.Status):
 		return page.Unchanged
 	case rec.Response.Status >= 400:
 		return page.Trouble
 	}
 	return page.Changed
-}
-
-// sameBody reports whether a body is the one before, whatever its content coding: servers that compress anew for each
-// answer write the time into it.
-func (r *revisit) sameBody(rec *page.Record) bool {
-	return rec.Digest == r.was.Digest || rec.Content != 0 && rec.Content == r.was.Content
 }
 
 // content is a record's Content. It needs the body, and that this is whole.

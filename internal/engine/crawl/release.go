@@ -6,11 +6,10 @@ import (
 	"time"
 )
 
-// ReleaseHosts gives hosts up that the router says are not this node's any more. It calls given with each, and with
-// what it asks for and how long it is to be left alone yet, by who fetches it next, once no visit to it is under way,
-// what was fetched of it is said (Parts.Finished), and what waits there is forgotten, durably, as is what was known of
-// that. No host waits for another's answer. A host that comes back begins afresh, but for what is over. It waits until
-// the links are claimed that a host's pages have brought, and needs a Run to commit.
+// ReleaseHosts gives up hosts that are not this node's any more, and forgets their pending URLs. It calls given for
+// each host, with the delay that it asks for and the rest of its current one, once no visit to it is under way, its
+// finished URLs are reported (Parts.Finished), the links of its pages are claimed, and all that is durable. It needs a
+// Run to commit.
 func (ds *Dispatches) ReleaseHosts(ctx context.Context, hosts []string,
 	given func(host string, asked, wait time.Duration)) error {
 	ctx, cancel := context.WithCancel(ctx)

@@ -4,57 +4,38 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	"kumo/internal/base/item"
 	"kumo/internal/base/page"
 	"kumo/internal/base/weburl"
 	"kumo/internal/content/fetch"
-	"kumo/internal/content/policy"
 	"kumo/internal/content/robots"
+	"kumo/internal/engine/visit"
 	"kumo/internal/state/frontier"
 	"kumo/internal/state/ledger"
 	"kumo/internal/state/statefile"
 )
 
-const (
-	maxRobots   = 512 << 10 // a little more than a reader takes notice of
-	robotsTries = 5         // of a server that has trouble
-	robotsPath  = "/robots.txt"
-)
-
-// A robotsGate parks the hosts whose robots.txt is not known, and lets their URLs go when it is.
+// A robotsGate parks the hosts whose robots.txt is not known, and lets their URLs go when it is. Of a host that is cut
+// into slices, the robots.txt is fetched in the first slice of this node's that wants it, and the others wait for that.
 type robotsGate struct {
-	robots   *robots.Cache
-	answers  *statefile.RobotsAnswers // may be nil
-	block    *policy.BlockList
-	hosts    *hosts
-	origins  *origins
-	names    *names
-	frontier *frontier.Frontier
-	ledger   *ledger.Ledger
+	*visit.Gate
+	answers *statefile.RobotsAnswers // may be nil
+	hosts   *hosts
+	origins *origins
+	names   *names
+	ledger  *ledger.Ledger
 }
 
-// wantRobots parks the visit's host until its rules are known, and sees to it that they are fetched. robots.txt is an
-// item of the host's queue like any other, so that politeness holds for it, too. Of a host that is cut into slices, it
-// is one of the first slice of this node's that wants it, and the others wait for that.
-func (g *robotsGate) wantRobots(v *frontier.Visit, u weburl.URL) {
-	origin := u.Origin()
-	g.frontier.Park(v.Host, origin)
-	switch g.origins.firstToWant(origin, g.robots) { // of the workers that may be at this host
-	case settled:
-		g.frontier.Unpark(v.Host, origin)
-	case first:
-		g.frontier.Push(v.Host, item.Item{URL: origin + robotsPath, Robots: origin, From: v.URL, Seed: v.Seed,
-			Path: g.names.intern(v.Path + "P"), Depth: v.Depth})
-	}
-	g.frontier.Done(v, frontier.Result{Outcome: frontier.NoRequest, Again: []item.Item{v.Item}})
+// await ends a visit whose origin's rules are not known.
+func (g *robotsGate) await(v *frontier.Visit, origin string) {
+	g.Await(v, origin, item.Item{From: v.URL, Seed: v.Seed, Path: g.names.intern(v.Path + "P"), Depth: v.Depth})
 }
 
 // visitRobots fetches a robots.txt, or the place that one redirects to.
 func (w *worker) visitRobots(ctx context.Context, v *frontier.Visit, u weburl.URL) error {
-	if l, ok := w.visits.outcomes.origins.isAbandoned(u.Origin()); ok {
+	if l, ok := w.visits.outcomes.origins.Abandoned(u.Origin()); ok {
 		w.visits.frontier.Done(v, frontier.Result{})
 		return w.visits.abandons.abandonOrigin(v.Robots, lostRules(l))
 	}
@@ -65,20 +46,19 @@ func (w *worker) visitRobots(ctx context.Context, v *frontier.Visit, u weburl.UR
 	v.Tries++
 	req := fetch.Request{URL: v.URL, Trusted: w.visits.roots.trusts(u), NoCookies: true, Arrives: w.answer.receive}
 	w.override(&req, u)
-	req.MaxBody = maxRobots
+	req.MaxBody = visit.MaxRobots
 	err := w.visits.fetcher.Get(ctx, req, &w.answer.resp) // no session is to change the rules
 	w.visits.limits.count(w.answer.resp.RawLen())
 	rec := w.record(v, start)
 	rec.Robots = true
-	f := w.visits.outcomes.excuse(v, w.visits.outcomes.judgeRobots(&v.Item, &w.answer.resp, err).brokenOff(ctx))
-	f.took = rec.Took
-	if f.again {
+	f := w.visits.outcomes.judge(ctx, v, rec, &w.answer.resp, err, visit.JudgeRobots)
+	if f.Again {
 		return w.retry(v, rec, f)
 	}
-	if rec.Failure, rec.Detail = f.failure, f.detail; f.failure == page.None {
+	if rec.Failure, rec.Detail = f.Failure, f.Detail; f.Failure == page.None {
 		w.visits.batches.stats.RobotsFetched(w.answer.resp.RawLen())
 		w.answer.acquireSlot()
-		if err := w.answer.decoder.Decode(&w.answer.resp, maxRobots); errors.Is(err, fetch.ErrDisk) {
+		if err := w.answer.decoder.Decode(&w.answer.resp, visit.MaxRobots); errors.Is(err, fetch.ErrDisk) {
 			return err
 		} else if err != nil {
 			w.answer.resp.Malformed = err.Error()
@@ -95,7 +75,7 @@ func (w *worker) visitRobots(ctx context.Context, v *frontier.Visit, u weburl.UR
 	}
 	l, bad := w.withoutRules(f)
 	if !bad {
-		l, bad = w.visits.gate.settleRobots(v, u, &w.answer.resp)
+		l, bad = w.visits.gate.settle(v, u, &w.answer.resp)
 		if err := w.visits.gate.keepAnswer(v, start, w.answer.resp.Status); err != nil {
 			return err
 		}
@@ -110,7 +90,7 @@ func (w *worker) visitRobots(ctx context.Context, v *frontier.Visit, u weburl.UR
 
 // keepAnswer writes down what an origin's robots.txt says, if this was the answer and no redirect.
 func (g *robotsGate) keepAnswer(v *frontier.Visit, at time.Time, status int) error {
-	rules, known := g.robots.Get(v.Robots)
+	rules, known := g.Rules.Get(v.Robots)
 	if !known || g.answers == nil {
 		return nil
 	}
@@ -118,87 +98,45 @@ func (g *robotsGate) keepAnswer(v *frontier.Visit, at time.Time, status int) err
 	return g.ledger.Within(func() error { return g.answers.Add(&a) })
 }
 
-// judgeRobots decides what follows from an exchange for a robots.txt. No answer, or a bad one, is asked for again a few
-// times: as long as the rules are not known, nothing may be fetched.
-func (o *outcomes) judgeRobots(it *item.Item, resp *page.Response, err error) visitOutcome {
-	f := o.judgeAnswer(it, resp, err)
-	if status := resp.Status; err == nil && (status >= 500 || status == http.StatusTooManyRequests) {
-		f.outcome, f.ask = frontier.Throttled, resp.RetryAfter(o.cfg.Now())
-		f.again = int(it.Tries) < max(o.limits.mostTries(it.URL), robotsTries)
-		return f
-	}
-	f.again = f.again && (canceled(err) || int(it.Tries) < o.limits.mostTries(it.URL))
-	return f
-}
-
 // withoutRules says whether an exchange ends the attempts to have an origin's rules in vain. RFC 9309 2.3.1.4: what
 // cannot be had for a fault of the server forbids everything.
-func (w *worker) withoutRules(f visitOutcome) (abandonment, bool) {
+func (w *worker) withoutRules(f visitOutcome) (visit.Abandonment, bool) {
 	switch {
-	case f.failure != page.None:
-		return lostRules(abandonment{f.failure, f.detail}), true
-	case f.outcome == frontier.Throttled:
-		return abandonment{page.NoRules, fmt.Sprintf("robots.txt: status %d", w.answer.resp.Status)}, true
+	case f.Failure != page.None:
+		return lostRules(visit.Abandonment{Failure: f.Failure, Why: f.Detail}), true
+	case f.Outcome == frontier.Throttled:
+		return lostRules(visit.Abandonment{Failure: page.NoRules, Why: fmt.Sprintf("status %d", w.answer.resp.Status)}), true
 	}
-	return abandonment{}, false
+	return visit.Abandonment{}, false
 }
 
-// settleRobots makes rules of the answer, or follows a redirect. It reports what is lost where that leads to what was
-// given up.
-func (g *robotsGate) settleRobots(v *frontier.Visit, u weburl.URL, resp *page.Response) (abandonment, bool) {
-	if status := resp.Status; status < 300 || status >= 400 {
-		g.obey(v.Robots, g.robots.Answer(v.Robots, status, resp.Body))
-		return abandonment{}, false
+// lostRules is why an origin is abandoned whose robots.txt cannot be had.
+func lostRules(l visit.Abandonment) visit.Abandonment {
+	return visit.Abandonment{Failure: l.Failure, Why: "robots.txt: " + l.Why}
+}
+
+// settle makes rules of an answer, or follows a redirect. It reports what is lost where that leads to what was
+// abandoned.
+func (g *robotsGate) settle(v *frontier.Visit, u weburl.URL, resp *page.Response) (visit.Abandonment, bool) {
+	next, to := g.Settle(v, u, resp.Status, resp)
+	if to.IsZero() {
+		return visit.Abandonment{}, false
 	}
-	to, ok := g.nextHop(v, u, resp)
-	if !ok {
-		g.obey(v.Robots, g.robots.Answer(v.Robots, resp.Status, nil)) // leads nowhere
-		return abandonment{}, false
-	}
-	if l, gone := g.origins.isAbandoned(to.Origin()); gone {
+	if l, gone := g.origins.Abandoned(to.Origin()); gone {
 		return lostRules(l), true
 	}
 	slice := v.Host // that waits for it, and is this node's
-	if to.Host() != hostOf(v) {
-		slice = g.hosts.slices.At(to.Host(), to.String())
+	if to.Host() != item.HostOfSlice(v.Host) {
+		slice = g.hosts.slices.At(to.Host(), next.URL)
 	}
-	g.frontier.Push(slice, item.Item{URL: to.String(), Robots: v.Robots, From: v.URL, Seed: v.Seed, Path: v.Path,
-		Depth: v.Depth, Redirects: v.Redirects + 1})
-	return abandonment{}, false
-}
-
-// nextHop is where a robots.txt redirects to, if that can be fetched.
-func (g *robotsGate) nextHop(v *frontier.Visit, u weburl.URL, resp *page.Response) (weburl.URL, bool) {
-	if v.Redirects >= robots.MaxRedirects {
-		return weburl.URL{}, false
-	}
-	to, err := u.Resolve(resp.Header.Get("Location"))
-	if err != nil || !to.Web() {
-		return weburl.URL{}, false
-	}
-	to = to.Canonical()
-	return to, g.block.Match(to) == ""
-}
-
-// obey lets the URLs of an origin's host go, now that its rules are known.
-func (g *robotsGate) obey(origin string, rules *robots.Rules) {
-	g.origins.rulesCame(origin)
-	delay, asked := rules.Delay()
-	for slice := range g.hosts.slicesOf(origin) {
-		if asked {
-			g.frontier.SetDelay(slice, delay)
-		}
-		g.frontier.Unpark(slice, origin)
-	}
+	g.Frontier.Push(slice, next)
+	return visit.Abandonment{}, false
 }
 
 // learnDelay has a slice of a host owe the delay that the host asks for, which its rules were obeyed without: it was
 // not known then.
 func (g *robotsGate) learnDelay(v *frontier.Visit, rules *robots.Rules) {
-	if g.hosts.slices == nil {
-		return
-	}
-	if delay, asked := rules.Delay(); asked {
-		g.frontier.SetDelay(v.Host, delay)
+	if g.hosts.slices != nil {
+		g.SetDelay(v.Host, rules)
 	}
 }

@@ -1,12 +1,14 @@
 package crawl
 
 import (
+	"iter"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"kumo/internal/base/bounded"
 	"kumo/internal/base/item"
+	"kumo/internal/state/entry"
 	"kumo/internal/state/frontier"
 	"kumo/internal/state/transfer"
 )
@@ -32,6 +34,26 @@ type hosts struct {
 	router   Router       // nil: this node owns all hosts
 	slices   *item.Slices // nil: a host is one slice
 	frontier *frontier.Frontier
+}
+
+// sliceOf is the slice that a candidate's URL is in.
+func (h *hosts) sliceOf(c *entry.Candidate) string { return h.slices.At(c.Host, c.Item.URL) }
+
+// slicesOf yields the slices of an origin's host: that host, or where it is cut into several, those that the frontier
+// knows.
+func (h *hosts) slicesOf(origin string) iter.Seq[string] {
+	host := item.HostOf(origin)
+	return func(yield func(string) bool) {
+		if h.slices == nil {
+			yield(host)
+			return
+		}
+		for slice := range h.slices.All(host) {
+			if h.frontier.Has(slice) && !yield(slice) {
+				return
+			}
+		}
+	}
 }
 
 // permits decides whether a request may be sent to a host now.
@@ -80,10 +102,9 @@ func (p *putOffs) end(host uint64) {
 
 func (h *hosts) ours(host string) bool { return h.router == nil || h.router.Ours(host) }
 
-// politenessHost is the host for whose sake a visit is made: that of the URLs that wait for a robots.txt. Where one
-// redirects to another host, as "example.com" to "www.example.com", the node that wants the rules follows, whoever owns
-// that host: a request or two for each host that does so. Where the host is cut into slices, it is one that this node
-// may ask, if there is one.
+// politenessHost is the host for whose sake a visit is made: for a robots.txt, the host of the URLs that wait for it,
+// or a slice of that which this node may ask. A robots.txt that redirects to another host is followed by the node that
+// wants the rules, whoever owns that host.
 func (h *hosts) politenessHost(v *frontier.Visit) string {
 	if v.Robots == "" {
 		return v.Host
@@ -130,13 +151,13 @@ func (w *worker) may(v *frontier.Visit) bool {
 func (p *permits) mayAsk(host string) bool {
 	may := p.hosts.router.May(host)
 	if may && p.putOffs.some.Load() {
-		p.putOffs.end(p.origins.hash(host))
+		p.putOffs.end(p.origins.Hash(host))
 	}
 	return may
 }
 
 func (w *worker) putOff(v *frontier.Visit) {
-	w.visits.frontier.Postpone(v, w.visits.permits.putOffs.next(w.visits.outcomes.origins.hash(w.asks), w.visits.cfg.Now()))
+	w.visits.frontier.Postpone(v, w.visits.permits.putOffs.next(w.visits.outcomes.origins.Hash(w.asks), w.visits.cfg.Now()))
 }
 
 // Share says how many nodes crawl. Hosts of several may be at one server's address, which is to see no more of all than

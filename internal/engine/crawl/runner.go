@@ -33,7 +33,6 @@ func (c *runner) employ(handing, fetching context.Context, workers int) error {
 
 func (c *runner) work(handing, fetching context.Context) error {
 	for {
-		c.holds.disk.await(handing)
 		c.holds.await(handing)
 		c.holds.hold(handing)
 		v, err := c.frontier.Next(handing)
@@ -43,7 +42,7 @@ func (c *runner) work(handing, fetching context.Context) error {
 		case err != nil:
 			return err
 		}
-		if c.holds.disk.short() || c.holds.held() { // since it began to wait for a host
+		if c.holds.disk.full.shut() || c.holds.held() { // since it began to wait for a host
 			c.frontier.Postpone(v, 0)
 			continue
 		}

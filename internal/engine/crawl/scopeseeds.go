@@ -7,6 +7,7 @@ import (
 	"kumo/internal/base/item"
 	"kumo/internal/base/page"
 	"kumo/internal/base/weburl"
+	"kumo/internal/engine/visit"
 	"kumo/internal/state/ledger"
 	"kumo/internal/state/statefile"
 )
@@ -108,7 +109,7 @@ type scopeSeeds struct {
 	scope   *weburl.Scope
 	line    *line
 	origins *origins
-	fetcher Fetcher
+	fetcher visit.Fetcher
 	ledger  *ledger.Ledger
 }
 
@@ -118,7 +119,7 @@ func (s *scopeSeeds) admit(u weburl.URL, seed bool) {
 	if !seed {
 		return
 	}
-	s.line.addSeed(u.Origin(), s.origins.hash(u.Origin()))
+	s.line.addSeed(u.Origin(), s.origins.Hash(u.Origin()))
 	if s.trusted != nil {
 		s.trusted.Add(u.Origin())
 		if secure, err := weburl.Parse("https://" + u.Host()); err == nil {

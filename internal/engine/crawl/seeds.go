@@ -13,15 +13,14 @@ import (
 	"kumo/internal/state/statefile"
 )
 
-// A SeedList is a list of seeds that is too long to be held in memory, a file for instance. The engine reads it twice
-// while it crawls: at full speed, to take all hosts into scope, and until that is done no page's links are judged, as
-// one to a host that comes later would be taken for one that leads away; and to queue the URLs, as fast as memory and
-// disk let it. So the first seeds are fetched at once.
+// A SeedList is a list of seeds that is too long for memory, such as a file. The engine reads it twice while it crawls:
+// at full speed, to take all hosts into scope, before which no page's links are judged; and to queue the URLs, as fast
+// as memory and disk allow.
 type SeedList interface {
 	// List is what the journal keeps of the list.
 	List() entry.SeedListMark
-	// Each calls f with part after part of the seeds, from an offset on, and with the offset behind each. f does not keep
-	// them.
+	// Each calls f with part after part of the seeds, from an offset on, and with the offset behind each. f does not
+	// keep them.
 	Each(from int64, f func(seeds []weburl.URL, end int64) error) error
 }
 
@@ -134,8 +133,8 @@ func (s *Seeding) admitList(ctx context.Context) error {
 	return err
 }
 
-// takeList takes the list in while the workers crawl, until ctx ends: what is left then is for the run that is given the
-// list again.
+// takeList takes the list in while the workers crawl, until ctx ends: what is left then is for the run that is given
+// the list again.
 func (s *Seeding) takeList(ctx context.Context) error {
 	if s.feed.ended() {
 		return nil
@@ -143,7 +142,6 @@ func (s *Seeding) takeList(ctx context.Context) error {
 	known := make([]weburl.URL, 0, maxKept)
 	end := s.feed.from
 	err := s.feed.src.Each(end, func(seeds []weburl.URL, upTo int64) error {
-		s.holds.disk.await(ctx)
 		s.holds.await(ctx)
 		if s.outgoing.claims != nil {
 			s.outgoing.full.await(ctx) // where all go
@@ -196,7 +194,7 @@ func (s *Seeding) takeSeeds(seeds, known []weburl.URL, take func(host string) bo
 	if s.cfg.IgnoreRobots && s.cfg.Sitemaps == policy.SitemapsGuessed {
 		s.admission.addGuesses(&b, mine)
 	}
-	err := s.ledger.Within(func() error {
+	return s.abandons.commitBatch(&b, func() error {
 		for i, u := range seeds {
 			if _, err := s.roots.enterRoot(known[i].String(), statefile.SeedEntry{URL: u.String(), Seed: true}); err != nil {
 				return err
@@ -207,23 +205,21 @@ func (s *Seeding) takeSeeds(seeds, known []weburl.URL, take func(host string) bo
 		}
 		return s.batches.apply(&b)
 	})
-	if err != nil {
-		return err
-	}
-	s.batches.reportSkips(&b)
-	return s.abandons.failAbandoned(b.found)
 }
 
 // seed takes the seeds in, as the crawl's rules have them. Where a redirect leads back to how the user wrote them, that
 // is in scope.
-func (s *Seeding) seed(seeds []weburl.URL) error {
+func (s *Seeding) seed(ctx context.Context, seeds []weburl.URL, take func(host string) bool) error {
 	known := make([]weburl.URL, len(seeds))
 	for i, u := range seeds {
 		known[i] = s.roots.admitSeed(u)
 	}
 	for from := 0; from < len(seeds); from += maxKept {
 		to := min(from+maxKept, len(seeds))
-		if err := s.takeSeeds(seeds[from:to], known[from:to], nil, nil); err != nil {
+		if take != nil && s.outgoing.claims != nil {
+			s.outgoing.full.await(ctx) // where all go
+		}
+		if err := s.takeSeeds(seeds[from:to], known[from:to], take, nil); err != nil {
 			return err
 		}
 	}
@@ -235,18 +231,8 @@ func (s *Seeding) seed(seeds []weburl.URL) error {
 // returns, and where the journal is shipped, there. The same seeds may come again.
 func (s *Seeding) AddSeeds(ctx context.Context, seeds []weburl.URL, take func(host string) bool) error {
 	s.holds.received.Add(1)
-	known := make([]weburl.URL, len(seeds))
-	for i, u := range seeds {
-		known[i] = s.roots.admitSeed(u)
-	}
-	for from := 0; from < len(seeds); from += maxKept {
-		to := min(from+maxKept, len(seeds))
-		if s.outgoing.claims != nil {
-			s.outgoing.full.await(ctx) // where all go
-		}
-		if err := s.takeSeeds(seeds[from:to], known[from:to], take, nil); err != nil {
-			return err
-		}
+	if err := s.seed(ctx, seeds, take); err != nil {
+		return err
 	}
 	return s.ledger.FlushDurable(ctx)
 }

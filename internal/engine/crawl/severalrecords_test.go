@@ -49,7 +49,7 @@ func TestAVisitMayBringSeveralRecords(t *testing.T) {
 		b.done = append(b.done, &entry.Done{URL: it.URL, Visit: stats.Visit{Host: "h.test", Status: 200}})
 	}
 	for _, all := range []*batch{&found, &b} {
-		if err := e.abandons.commitBatch(all); err != nil {
+		if err := e.abandons.commitBatch(all, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"kumo/internal/base/item"
 	"kumo/internal/base/page"
+	"kumo/internal/engine/visit"
 )
 
 // wantShares checks that all nodes fetched about as much.
@@ -80,7 +81,7 @@ func TestClaimedSlicesSurviveCrashes(t *testing.T) {
 func robotsOf(m *maze, text string) {
 	answer := m.answer
 	m.answer = func(url string, resp *page.Response) bool {
-		if strings.HasSuffix(url, robotsPath) {
+		if strings.HasSuffix(url, visit.RobotsPath) {
 			resp.Payload = []byte(text)
 			return true
 		}
@@ -167,7 +168,7 @@ func TestSlicesAreGivenUpWithTheirOrigin(t *testing.T) {
 		n.find()
 	}
 	found := len(x.urls)
-	if err := n.e.abandons.abandonOrigin("http://h1.test", abandonment{page.Refused, "refused"}); err != nil {
+	if err := n.e.abandons.abandonOrigin("http://h1.test", visit.Abandonment{Failure: page.Refused, Why: "refused"}); err != nil {
 		t.Fatal(err)
 	}
 	for slice := range x.slices.All("h1.test") {

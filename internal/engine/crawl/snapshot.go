@@ -13,10 +13,9 @@ import (
 // ErrEnding is a snapshot of a crawl that is just ending.
 var ErrEnding = errors.New("the crawl is just ending")
 
-// Snapshot calls copy with a moment of the crawl that runs: how far the journal was then, and how long the record files
-// were. Until copy returns, what belongs to that moment stays: files of the state may come, but none that the last
-// checkpoint names goes or changes, the journal and the record files only grow, and record files keep their names. The
-// crawl goes on meanwhile, without checkpoints; when it ends, the context of copy does.
+// Snapshot calls copy with the journal's position and the lengths of the record files at one moment of a running crawl.
+// Until copy returns, no file that the last checkpoint names goes or changes, the journal and the record files only
+// grow, and record files keep their names. The crawl continues without checkpoints; if it ends, copy's context does.
 func (c *Checkpoints) Snapshot(ctx context.Context, copy func(ctx context.Context, at journal.Position,
 	marks []store.Mark) error) error {
 	ctx, stop := context.WithCancelCause(ctx)

@@ -36,7 +36,7 @@ func TestNobodyWaitsForWhatCannotBeFetched(t *testing.T) {
 			if err := e.abandons.admission.addLinks(&b, &from, &page.Page{Links: []page.Link{{URL: url, Kind: kind}}}); err != nil {
 				t.Fatal(err)
 			}
-			return e.abandons.commitBatch(&b)
+			return e.abandons.commitBatch(&b, nil)
 		}
 	}
 	doors := map[string]func(e *Engine, url string) error{

@@ -10,6 +10,7 @@ import (
 
 	"kumo/internal/base/item"
 	"kumo/internal/base/page"
+	"kumo/internal/engine/visit"
 	"kumo/internal/state/frontier"
 	"kumo/internal/state/transfer"
 )
@@ -28,7 +29,6 @@ type stuckGuard struct {
 	urls, hosts int
 	first       string
 
-	origins  *origins
 	abandons *abandoner
 	frontier *frontier.Frontier
 	listener Listener
@@ -47,24 +47,17 @@ func (s *stuckGuard) err() error {
 // keepMoving looks whether all that waits is stuck, and gives it up if it still is at the next look, until the context
 // ends. What another node is to send the rest of is not stuck.
 func (s *stuckGuard) keepMoving(ctx context.Context) error {
-	tick := time.NewTicker(lookStuck)
-	defer tick.Stop()
-	for was := uint64(0); ; {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
+	was := uint64(0)
+	return every(ctx, lookStuck, func() (err error) {
 		_, moves := s.frontier.Dry()
 		if !s.frontier.Stuck() {
 			moves = 0
 		} else if moves == was {
-			if err := s.abandonStuck(); err != nil {
-				return err
-			}
+			err = s.abandonStuck()
 		}
 		was = moves
-	}
+		return err
+	})
 }
 
 func (s *stuckGuard) abandonStuck() error {
@@ -97,7 +90,7 @@ func (s *stuckGuard) abandonHost(host string) error {
 	if len(origins) > 0 {
 		why = fmt.Sprintf("it waited for the robots.txt of %s, for which nobody was asking", strings.Join(origins, " and "))
 	}
-	l, n := abandonment{page.Internal, why}, 0
+	l, n := visit.Abandonment{Failure: page.Internal, Why: why}, 0
 	for {
 		items, err := s.abandons.takeMatching(host, func(*item.Item) bool { return true })
 		if err != nil {
@@ -119,12 +112,12 @@ func (s *stuckGuard) abandonHost(host string) error {
 		}
 	}
 	for _, origin := range origins {
-		s.origins.rulesCame(origin)
+		s.abandons.rules.Forget(origin)
 		s.frontier.Unpark(host, origin)
 	}
 	if n > 0 {
 		s.urls, s.hosts = s.urls+n, s.hosts+1
-		s.listener.gaveUp(item.HostOfSlice(host), why)
+		s.listener.GaveUp(item.HostOfSlice(host), why)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"kumo/internal/base/item"
 	"kumo/internal/base/page"
 	"kumo/internal/cluster/member"
+	"kumo/internal/engine/visit"
 	"kumo/internal/state/frontier"
 	"kumo/internal/state/transfer"
 )
@@ -33,7 +34,7 @@ func TestSurvey(t *testing.T) {
 		}
 	}
 	for _, host := range []string{"shelved.test", "both.test"} {
-		if err := n.e.abandons.abandonOrigin("http://"+host, abandonment{page.Refused, "refused"}); err != nil {
+		if err := n.e.abandons.abandonOrigin("http://"+host, visit.Abandonment{Failure: page.Refused, Why: "refused"}); err != nil {
 			t.Fatal(err)
 		}
 	}

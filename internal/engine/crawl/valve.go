@@ -4,7 +4,24 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 )
+
+// every calls f at an interval until the context ends, or f fails.
+func every(ctx context.Context, interval time.Duration, f func() error) error {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if err := f(); err != nil {
+			return err
+		}
+	}
+}
 
 // A valve holds workers back while it is shut. The zero valve is open.
 type valve struct {
@@ -42,8 +59,15 @@ func (v *valve) pulse() {
 func (v *valve) shut() bool { return v.wait.Load() != nil }
 
 // await waits until it is open, or the context ends.
-func (v *valve) await(ctx context.Context) {
-	for wait := v.wait.Load(); wait != nil && ctx.Err() == nil; wait = v.wait.Load() {
+func (v *valve) await(ctx context.Context) { v.awaitWhile(ctx, v.shut) }
+
+// awaitWhile is await as long as the caller may not pass though it is shut.
+func (v *valve) awaitWhile(ctx context.Context, shut func() bool) {
+	for ctx.Err() == nil {
+		wait := v.wait.Load() // before the question, or a pulse in between would be missed
+		if wait == nil || !shut() {
+			return
+		}
 		select {
 		case <-*wait:
 		case <-ctx.Done():

@@ -12,6 +12,7 @@ import (
 	"kumo/internal/content/fetch"
 	"kumo/internal/content/policy"
 	"kumo/internal/content/traps"
+	"kumo/internal/engine/visit"
 	"kumo/internal/state/entry"
 	"kumo/internal/state/frontier"
 	"kumo/internal/state/seen"
@@ -30,9 +31,6 @@ type worker struct {
 	session uint64 // the login that the visit is made with; 0 for none
 	asks    string // for whose sake the visit is made, where there is a router: see politenessHost
 }
-
-// hostOf is the host of a visit's URL, of which it may have waited in a slice.
-func hostOf(v *frontier.Visit) string { return item.HostOfSlice(v.Host) }
 
 // visit takes a URL through its life. An error ends the crawl; what goes wrong with a URL is recorded.
 func (w *worker) visit(ctx context.Context, v *frontier.Visit) error {
@@ -64,13 +62,13 @@ func (w *worker) visit(ctx context.Context, v *frontier.Visit) error {
 	if err != nil {
 		return w.leave(v, "url", err.Error())
 	}
-	if host := hostOf(v); !u.Web() || u.Host() != host { // its rules would be asked for, and awaited, at another host
+	if host := item.HostOfSlice(v.Host); !u.Web() || u.Host() != host { // its rules would be asked for, and awaited, at another host
 		return w.leave(v, "url", "not a URL of "+host)
 	}
 	if v.Robots != "" {
 		return w.visitRobots(ctx, v, u)
 	}
-	if l, ok := w.visits.outcomes.origins.isAbandoned(u.Origin()); ok {
+	if l, ok := w.visits.outcomes.origins.Abandoned(u.Origin()); ok {
 		if err := w.failVisit(v, l); err != nil {
 			return err
 		}
@@ -99,9 +97,9 @@ func (w *worker) allowed(v *frontier.Visit, u weburl.URL) (bool, error) {
 		return false, err
 	}
 	if !w.visits.cfg.IgnoreRobots {
-		rules, known := w.visits.gate.robots.Get(u.Origin())
+		rules, known := w.visits.gate.Rules.Get(u.Origin())
 		if !known {
-			w.visits.gate.wantRobots(v, u)
+			w.visits.gate.await(v, u.Origin())
 			return false, nil
 		}
 		w.visits.gate.learnDelay(v, rules)
@@ -122,10 +120,15 @@ func (w *worker) allowed(v *frontier.Visit, u weburl.URL) (bool, error) {
 		return true, nil // limits count pages, not visits
 	}
 	w.domain = w.trap.guard.counted(u)
-	if counted, err := w.countedBefore(v); counted || err != nil {
-		return counted, err
+	if v.Again && w.visits.known.db != nil {
+		// The limits count a page already that this node knows to have been answered. Another's that is lost with all that
+		// it knew is none of them.
+		e, _, err := w.visits.known.db.Get(v.URL)
+		if counted := err == nil && e.Answered(); counted || err != nil {
+			return counted, err
+		}
 	}
-	switch w.visits.limits.quota.Take(hostOf(v), w.domain) {
+	switch w.visits.limits.quota.Take(item.HostOfSlice(v.Host), w.domain) {
 	case policy.NotNow:
 		w.visits.frontier.Postpone(v, 50*time.Millisecond)
 		return false, nil
@@ -144,16 +147,6 @@ func (w *worker) allowed(v *frontier.Visit, u weburl.URL) (bool, error) {
 	return true, nil
 }
 
-// countedBefore reports whether the limits count a page already that is fetched once more: those that this node knows
-// to have been answered. Another's that is lost with all that it knew is none of them.
-func (w *worker) countedBefore(v *frontier.Visit) (bool, error) {
-	if !v.Again || w.visits.known.db == nil {
-		return false, nil
-	}
-	e, _, err := w.visits.known.db.Get(v.URL)
-	return err == nil && e.Answered(), err
-}
-
 // turn waits for the node's own rate, and takes the visit's turn at its server's address. When it returns false, the
 // visit is over.
 func (w *worker) turn(ctx context.Context, v *frontier.Visit, u weburl.URL) bool {
@@ -168,13 +161,6 @@ func (w *worker) turn(ctx context.Context, v *frontier.Visit, u weburl.URL) bool
 		return false
 	}
 	return w.may(v)
-}
-
-func (w *worker) giveBack(v *frontier.Visit) {
-	if w.granted {
-		w.granted = false
-		w.visits.limits.quota.Settle(hostOf(v), w.domain, false)
-	}
 }
 
 // fetch makes the exchange and ends the visit with what it brought.
@@ -200,14 +186,13 @@ func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) err
 		return nil
 	}
 	w.visits.limits.count(w.answer.resp.RawLen())
-	w.visits.limits.quota.AddBytes(hostOf(v), w.answer.resp.RawLen())
+	w.visits.limits.quota.AddBytes(item.HostOfSlice(v.Host), w.answer.resp.RawLen())
 	rec := w.record(v, start)
-	fate := w.visits.outcomes.excuse(v, w.visits.outcomes.judgeAnswer(&v.Item, &w.answer.resp, err).brokenOff(ctx))
-	fate.took = rec.Took
-	if fate.again {
+	fate := w.visits.outcomes.judge(ctx, v, rec, &w.answer.resp, err, visit.Judge)
+	if fate.Again {
 		return w.retry(v, rec, fate)
 	}
-	answered := fate.failure == page.None
+	answered := fate.Failure == page.None
 	if answered {
 		out, err := w.isLoggedOut(u)
 		if err != nil {
@@ -220,27 +205,27 @@ func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) err
 		case again:
 			return w.askAgain(v, fate)
 		case back:
-			w.batch.again = append(w.batch.again, w.hopBack(v, to))
+			w.batch.again = append(w.batch.again, child(&v.Item, &page.Link{URL: to.String(), Kind: page.Redirect}))
 		}
 	}
 	if answered && !w.revisit.unmodified() {
 		switch err := w.reader.read(ctx, rec, &v.Item); {
 		case errors.Is(err, errNoTime):
-			return w.retry(v, rec, w.visits.outcomes.judgeFailure(&v.Item, context.Canceled).brokenOff(ctx))
+			return w.retry(v, rec, w.visits.outcomes.judge(ctx, v, rec, &w.answer.resp, context.Canceled, visit.Judge))
 		case err != nil:
 			return err
 		}
 	}
-	full := w.granted && w.visits.limits.quota.Settle(hostOf(v), w.domain, answered && w.reader.vetoed == "")
+	full := w.granted && w.visits.limits.quota.Settle(item.HostOfSlice(v.Host), w.domain, answered && w.reader.vetoed == "")
 	w.granted = false
-	if rec.Failure, rec.Detail = fate.failure, fate.detail; !answered {
+	if rec.Failure, rec.Detail = fate.Failure, fate.Detail; !answered {
 		return w.fail(v, rec, fate)
 	}
 	if w.reader.vetoed != "" {
 		return w.drop(v, w.reader.vetoed, fate)
 	}
-	if w.revisit.unmodified() {
-		w.revisit.keep(rec)
+	if was := &w.revisit.was; w.revisit.unmodified() { // the earlier record still holds
+		rec.Digest, rec.Content, rec.Revisit = was.Digest, was.Content, was.body
 	}
 	if err := w.finish(rec, v); err != nil {
 		return err
@@ -254,7 +239,7 @@ func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) err
 // finish commits a record with all that it brings, and counts it.
 func (w *worker) finish(rec *page.Record, v *frontier.Visit) error {
 	rec.Recrawl = w.revisit.found(rec, v)
-	d := &entry.Done{URL: rec.URL, Visit: stats.Visit{Host: hostOf(v), Failure: string(rec.Failure), Took: rec.Took,
+	d := &entry.Done{URL: rec.URL, Visit: stats.Visit{Host: item.HostOfSlice(v.Host), Failure: string(rec.Failure), Took: rec.Took,
 		Duplicate: isDuplicate(rec), Recrawl: v.Recrawl}}
 	d.Meta = w.revisit.plan(v, rec.Recrawl)
 	d.Meta.Fetched = rec.Time
@@ -271,59 +256,11 @@ func (w *worker) finish(rec *page.Record, v *frontier.Visit) error {
 	w.batch.item, w.batch.settles, w.batch.ranks.ends = &v.Item, rec.URL, w.batch.ranks.of
 	rec.Importance = w.reader.ranks.importance(rec.URL, int32(rec.Depth))
 	w.batch.records, w.batch.done = append(w.batch.records, rec), append(w.batch.done, d)
-	if err := w.visits.abandons.commitBatch(&w.batch); err != nil {
+	if err := w.visits.abandons.commitBatch(&w.batch, nil); err != nil {
 		return err
 	}
 	w.answer.leaveSlot()
-	w.visits.listener.visited(rec)
+	w.visits.listener.Visited(rec)
 	w.answer.clear() // who waits for the frontier's lock would keep it from the next, who would make another
 	return nil
 }
-
-// fail ends a visit that had no answer, and will have none in this run. Where that is the host's fault the URL waits
-// for the next.
-func (w *worker) fail(v *frontier.Visit, rec *page.Record, f visitOutcome) error {
-	origin := originOf(v.URL)
-	l, tooMuch := w.visits.outcomes.origins.judge(origin, v, f)
-	if _, gone := w.visits.outcomes.origins.isAbandoned(origin); gone || tooMuch || f.failure.OfHost() {
-		if err := w.failVisit(v, abandonment{f.failure, f.detail}); err != nil {
-			return err
-		}
-	} else {
-		if !v.Told {
-			w.batch.skips = append(w.batch.skips, w.skipOf(v, ruleFailed, string(rec.Failure)+": "+rec.Detail))
-		}
-		if err := w.finish(rec, v); err != nil {
-			return err
-		}
-	}
-	w.visits.frontier.Done(v, frontier.Result{Outcome: f.outcome})
-	w.visits.abandons.ends.clear(v.URL)
-	if !tooMuch {
-		return nil
-	}
-	return w.visits.abandons.abandonOrigin(origin, l)
-}
-
-// done gives the visit back; an origin that is given up loses what waits there.
-func (w *worker) done(v *frontier.Visit, f visitOutcome, again ...item.Item) error {
-	origin := originOf(v.URL)
-	l, tooMuch := w.visits.outcomes.origins.judge(origin, v, f)
-	if f.wait > 0 {
-		w.visits.frontier.Postpone(v, f.wait)
-		w.visits.abandons.ends.clear(v.URL)
-		return nil
-	}
-	wait := w.visits.frontier.Done(v, frontier.Result{Outcome: f.outcome, RetryAfter: f.ask, Took: f.took, Again: again})
-	if f.outcome == frontier.Throttled {
-		w.visits.listener.slowed(hostOf(v), w.answer.resp.Status, f.ask, wait)
-	}
-	w.visits.abandons.ends.clear(v.URL)
-	if !tooMuch {
-		return nil
-	}
-	return w.visits.abandons.abandonOrigin(origin, l)
-}
-
-// canceled reports whether an exchange was ended by kumo itself, because the crawl stops.
-func canceled(err error) bool { return errors.Is(err, context.Canceled) }

@@ -25,7 +25,7 @@ type Vitals struct {
 
 // Vitals are those of now.
 func (e *Engine) Vitals() Vitals {
-	v := Vitals{Paused: e.holds.pause.shut(), OutboxFull: e.holds.outgoing.full.shut(), DiskFull: e.holds.disk.short(),
+	v := Vitals{Paused: e.holds.pause.shut(), OutboxFull: e.holds.outgoing.full.shut(), DiskFull: e.holds.disk.full.shut(),
 		DiskWant: e.holds.disk.least}
 	e.holds.disk.mu.Lock()
 	v.DiskFree = e.holds.disk.left
@@ -46,17 +46,17 @@ type attempts struct {
 }
 
 // note takes an exchange in.
-func (a *attempts) note(now time.Time, f visitOutcome) {
+func (a *attempts) note(now time.Time, f *visitOutcome) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
-	case f.failure != page.None:
+	case f.Failure != page.None:
 		if a.failures == nil {
 			a.failures = map[string]int64{}
 		}
-		a.failures[string(f.failure)]++
-		a.last = f.detail
-	case f.outcome == frontier.Answered:
+		a.failures[string(f.Failure)]++
+		a.last = f.Detail
+	case f.Outcome == frontier.Answered:
 		a.answered, a.failures, a.last = now, nil, ""
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"kumo/internal/base/page"
 	"kumo/internal/content/fetch"
 	"kumo/internal/content/login"
+	"kumo/internal/engine/visit"
 	"kumo/internal/state/frontier"
 	"kumo/internal/state/ledger"
 )
@@ -153,7 +154,7 @@ func (p *workerPool) busy(hosts []string) map[string]<-chan struct{} {
 // visits are the parts that all workers use.
 type visits struct {
 	cfg       *Config
-	fetcher   Fetcher
+	fetcher   visit.Fetcher
 	header    func(trusted bool) http.Header
 	hooks     Hooks
 	listener  Listener

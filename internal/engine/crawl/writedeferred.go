@@ -40,7 +40,7 @@ func (r *skipReports) writeDeferred(ctx context.Context) error {
 		}
 		b.skips = append(b.skips, skips...)
 		b.entries.DeferredRead(upTo)
-		if err := r.abandons.commitBatch(&b); err != nil {
+		if err := r.abandons.commitBatch(&b, nil); err != nil {
 			return err
 		}
 		r.deferred.upTo = upTo
@@ -99,7 +99,7 @@ func (r *skipReports) reportFiltered() error {
 		for i := range part {
 			r.admission.route(&b, &part[i])
 		}
-		if err := r.abandons.commitBatch(&b); err != nil {
+		if err := r.abandons.commitBatch(&b, nil); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"kumo/internal/base/page"
 	"kumo/internal/base/weburl"
@@ -42,7 +43,7 @@ func (s *Survey) readSitemap(v *frontier.Visit, u weburl.URL, resp *page.Respons
 	switch status := resp.Status; {
 	case status != http.StatusOK:
 		return fmt.Sprintf("status %d", status), nil
-	case t.urls == 0 && len(lists) == 0 && why == "" && !isEmptyList(&r.page):
+	case t.urls == 0 && len(lists) == 0 && why == "" && !slices.Contains(listTypes, r.page.Sniffed):
 		return "it is no list of URLs", nil
 	}
 	s.mu.Lock()
@@ -61,10 +62,8 @@ func (s *Survey) readSitemap(v *frontier.Visit, u weburl.URL, resp *page.Respons
 	return why, nil
 }
 
-// isEmptyList reports whether a body that names nothing may be a list all the same.
-func isEmptyList(pg *page.Page) bool {
-	return pg.Sniffed == "text/xml" || pg.Sniffed == "application/xml" || pg.Sniffed == "text/plain"
-}
+// listTypes are the types of bodies that may be lists though they name nothing.
+var listTypes = []string{"text/xml", "application/xml", "text/plain"}
 
 // followSitemap queues the place that a sitemap redirects to.
 func (s *Survey) followSitemap(v *frontier.Visit, u weburl.URL, ref string) (why string) {

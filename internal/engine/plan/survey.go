@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
-	"net/http"
 	"net/netip"
 	"strings"
 	"sync"
@@ -20,6 +18,7 @@ import (
 	"kumo/internal/content/fetch"
 	"kumo/internal/content/policy"
 	"kumo/internal/content/robots"
+	"kumo/internal/engine/visit"
 	"kumo/internal/state/frontier"
 )
 
@@ -44,18 +43,11 @@ type Config struct {
 
 // Parts are what a survey works with. They are its own.
 type Parts struct {
-	Fetcher   Fetcher
+	Fetcher   visit.Fetcher
 	Frontier  *frontier.Frontier // empty; its delays are the crawl's
 	Robots    *robots.Cache      // empty
 	NewParser func() Parser
 	Readers   int // sitemaps that are read at once
-}
-
-// A Fetcher makes one HTTP exchange.
-type Fetcher interface {
-	Get(ctx context.Context, req fetch.Request, resp *page.Response) error
-	Resolve(ctx context.Context, hostname, port string) (netip.Addr, error)
-	Allow(host string)
 }
 
 // A Parser reads a sitemap into a page.
@@ -70,12 +62,7 @@ const (
 )
 
 const (
-	robotsPath     = "/robots.txt"
-	guessedSitemap = "/sitemap.xml"
-
-	maxRobots    = 512 << 10
 	maxUnpacked  = 64 << 20 // bytes of a sitemap without content coding
-	maxNested    = 4        // lists on the way to a list
 	maxPatience  = 30 * time.Second
 	mostSitemaps = 100
 	maxListed    = 10_000_000 // URLs that are told apart, of 13 bytes each
@@ -90,6 +77,7 @@ var ErrMany = fmt.Errorf("a plan is for %d seeds on %d hosts at most", MaxSeeds,
 type Survey struct {
 	cfg     Config
 	parts   Parts
+	gate    *visit.Gate
 	rate    *rate.Limiter
 	parsers sync.Pool
 	reading chan struct{}
@@ -120,7 +108,6 @@ type hostState struct {
 // An originState is what became of an origin's robots.txt.
 type originState struct {
 	done    bool
-	wanted  bool
 	status  int
 	failure page.Failure
 	detail  string
@@ -132,14 +119,10 @@ func New(cfg Config, p Parts) *Survey {
 	if cfg.Most == 0 {
 		cfg.Most = mostSitemaps
 	}
-	limit := rate.Inf
-	if cfg.Rate > 0 {
-		limit = rate.Limit(cfg.Rate)
-	}
-	s := &Survey{cfg: cfg, parts: p, rate: rate.NewLimiter(limit, max(1, int(math.Ceil(cfg.Rate/10)))),
-		reading: make(chan struct{}, max(p.Readers, 1)), listed: weburl.NewSet(),
-		hosts: map[string]*hostState{}, asked: map[string]bool{},
-		guessed: map[string]bool{}}
+	s := &Survey{cfg: cfg, parts: p, rate: visit.NewLimiter(cfg.Rate),
+		reading: make(chan struct{}, max(p.Readers, 1)), listed: weburl.NewSet(), hosts: map[string]*hostState{},
+		asked: map[string]bool{}, guessed: map[string]bool{}}
+	s.gate = visit.NewGate(&visit.Gate{Rules: p.Robots, Frontier: p.Frontier, Block: cfg.Rules.Block, Moot: s.isAsked})
 	s.parsers.New = func() any { return &reading{parser: p.NewParser()} }
 	return s
 }
@@ -210,9 +193,8 @@ func (s *Survey) askRobots(ctx context.Context) error {
 	}
 	for _, key := range s.order {
 		h := s.hosts[key]
-		for origin, o := range h.origins {
-			o.wanted = true
-			s.parts.Frontier.Push(key, item.Item{URL: origin + robotsPath, Robots: origin})
+		for origin := range h.origins {
+			s.parts.Frontier.Push(key, item.Item{URL: origin + visit.RobotsPath, Robots: origin})
 		}
 	}
 	return s.work(ctx)
@@ -248,23 +230,14 @@ func (h *hostState) hasAllowed(s *Survey, origin string) bool {
 
 // queueNamed queues the sitemaps that an origin's robots.txt names, or the one that may be guessed. mu is held.
 func (s *Survey) queueNamed(h *hostState, origin string) {
-	base, err := weburl.Parse(origin + robotsPath)
-	if err != nil {
-		return
-	}
-	var named []string
-	if rules, known := s.parts.Robots.Get(origin); known {
-		named = rules.Sitemaps()
-	}
-	if len(named) == 0 && s.cfg.Sitemaps == policy.SitemapsGuessed {
-		named = []string{guessedSitemap}
-		s.guessed[origin+guessedSitemap] = true
+	rules, _ := s.parts.Robots.Get(origin)
+	base, all := visit.Sitemaps(origin, rules, s.cfg.Sitemaps)
+	if len(all) > 0 && (rules == nil || len(rules.Sitemaps()) == 0) {
+		s.guessed[origin+visit.GuessedSitemap] = true
 	}
 	from := item.Item{URL: base.String(), Seed: h.seeds[0].String(), Path: "P"}
-	for _, ref := range named {
-		if to, err := base.Resolve(ref); err == nil && to.Web() {
-			s.queue(h, &from, to, 0)
-		}
+	for _, to := range all {
+		s.queue(h, &from, to, 0)
 	}
 }
 
@@ -272,7 +245,7 @@ func (s *Survey) queueNamed(h *hostState, origin string) {
 func (s *Survey) queue(h *hostState, from *item.Item, to weburl.URL, redirects uint8) {
 	to = s.cfg.Canon.Apply(to.Canonical())
 	link := policy.Link{From: from.URL, Kind: page.Sitemap, Depth: 1, Redirects: redirects}
-	if s.asked[to.String()] || s.cfg.Rules.Judge(to, link).Refused() || strings.Count(from.Path, "M") >= maxNested {
+	if s.asked[to.String()] || s.cfg.Rules.Judge(to, link).Refused() || strings.Count(from.Path, "M") >= visit.MaxNested {
 		return
 	}
 	if h.queued >= s.cfg.Most {
@@ -320,7 +293,8 @@ func (s *Survey) visit(ctx context.Context, v *frontier.Visit, resp *page.Respon
 		return nil
 	}
 	if v.Robots == "" && !s.cfg.IgnoreRobots {
-		if s.awaitRules(v, u) {
+		if _, known := s.parts.Robots.Get(u.Origin()); !known && !s.isAsked(u.Origin()) {
+			s.gate.Await(v, u.Origin(), item.Item{Seed: v.Seed}) // of another host than the one that names the sitemap
 			return nil
 		}
 		if ok, line := s.mayFetch(u); !ok {
@@ -337,7 +311,7 @@ func (s *Survey) visit(ctx context.Context, v *frontier.Visit, resp *page.Respon
 		return ctx.Err()
 	}
 	v.Tries++
-	req := fetch.Request{URL: v.URL, Trusted: s.trusts(u), MaxBody: maxRobots, NoCookies: v.Robots != ""}
+	req := fetch.Request{URL: v.URL, Trusted: s.trusts(u), MaxBody: visit.MaxRobots, NoCookies: v.Robots != ""}
 	if v.Kind == page.Sitemap {
 		req.MaxBody = s.cfg.MaxSitemap
 	}
@@ -351,47 +325,36 @@ func (s *Survey) visit(ctx context.Context, v *frontier.Visit, resp *page.Respon
 
 // settle decides what follows from an exchange.
 func (s *Survey) settle(v *frontier.Visit, u weburl.URL, addr netip.Addr, resp *page.Response, err error) error {
-	r := frontier.Result{Outcome: frontier.Answered}
-	failure, detail, again := page.None, "", false
-	switch status := resp.Status; {
-	case err != nil:
-		failure, detail = page.Internal, err.Error()
-		if fe, ok := errors.AsType[*fetch.Error](err); ok {
-			failure = fe.Failure
-		}
-		r.Outcome = frontier.Failed
-		again = failure != page.DNS && failure != page.Private && failure != page.Refused
-		if failure == page.Private {
-			r.Outcome = frontier.NoRequest
-		}
-	case status == http.StatusTooManyRequests, status >= 500:
-		r.Outcome, r.RetryAfter = frontier.Throttled, resp.RetryAfter(s.cfg.Now())
-		detail, again = fmt.Sprintf("status %d", status), r.RetryAfter <= maxPatience
-	}
-	s.count(u, addr, resp, err)
-	if again && int(v.Tries) < s.cfg.Tries {
-		r.Again = []item.Item{v.Item}
-		s.parts.Frontier.Done(v, r)
-		return nil
-	}
+	judge := visit.Judge
 	if v.Robots != "" {
+		judge = visit.JudgeRobots
+	}
+	j := judge(resp, err, int(v.Tries), s.cfg.Tries, s.cfg.Now())
+	r := frontier.Result{Outcome: j.Outcome, RetryAfter: j.RetryAfter}
+	s.count(u, addr, resp, err)
+	hasty := j.Failure == page.DNS || j.Failure == page.Refused || j.RetryAfter > maxPatience
+	switch {
+	case j.Again && !hasty && int(v.Tries) < s.cfg.Tries:
+		r.Again = []item.Item{v.Item}
+	case v.Robots != "":
 		if err == nil {
-			if err := fetch.Decode(resp, maxRobots); errors.Is(err, fetch.ErrDisk) {
+			if err := fetch.Decode(resp, visit.MaxRobots); errors.Is(err, fetch.ErrDisk) {
 				return err
 			}
 		}
-		s.settleRobots(v, u, resp, failure, detail)
-		s.parts.Frontier.Done(v, r)
+		s.settleRobots(v, u, resp, &j)
+	case err != nil:
+		s.end(v, r, j.Failure, j.Detail)
 		return nil
-	}
-	if err == nil && detail == "" {
-		if detail, err = s.readSitemap(v, u, resp); err != nil {
+	default:
+		why, err := s.readSitemap(v, u, resp)
+		if err != nil {
 			return err
 		}
-		s.end(v, r, page.None, detail)
+		s.end(v, r, page.None, why)
 		return nil
 	}
-	s.end(v, r, failure, detail)
+	s.parts.Frontier.Done(v, r)
 	return nil
 }
 
@@ -429,67 +392,35 @@ func (s *Survey) end(v *frontier.Visit, r frontier.Result, failure page.Failure,
 // ownerOf is the host whose sitemap an item is, wherever that lies. mu is held.
 func (s *Survey) ownerOf(it *item.Item) *hostState { return s.hosts[item.HostOf(it.Seed)] }
 
-// awaitRules has a sitemap wait for its origin's robots.txt, if nobody has asked for that yet: it lies on another host
-// than the one that names it.
-func (s *Survey) awaitRules(v *frontier.Visit, u weburl.URL) bool {
-	origin := u.Origin()
-	if _, known := s.parts.Robots.Get(origin); known {
-		return false
-	}
+// isAsked reports whether the question for an origin's robots.txt is over.
+func (s *Survey) isAsked(origin string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if o := s.originOf(u); o != nil && o.done {
-		return false
-	}
-	key := "robots " + origin
-	s.parts.Frontier.Park(v.Host, origin)
-	if !s.asked[key] {
-		s.asked[key] = true
-		s.parts.Frontier.Push(v.Host, item.Item{URL: origin + robotsPath, Robots: origin, Seed: v.Seed})
-	}
-	s.parts.Frontier.Done(v, frontier.Result{Again: []item.Item{v.Item}})
-	return true
-}
-
-// originOf is the state of a URL's origin, nil if it has none. mu is held.
-func (s *Survey) originOf(u weburl.URL) *originState {
-	if h := s.hosts[u.Host()]; h != nil {
-		return h.origins[u.Origin()]
-	}
-	return nil
+	h := s.hosts[item.HostOf(origin)]
+	return h != nil && h.origins[origin] != nil && h.origins[origin].done
 }
 
 // settleRobots makes rules of the answer, or follows a redirect.
-func (s *Survey) settleRobots(v *frontier.Visit, u weburl.URL, resp *page.Response, failure page.Failure,
-	detail string) {
+func (s *Survey) settleRobots(v *frontier.Visit, u weburl.URL, resp *page.Response, j *visit.Verdict) {
 	status := resp.Status
-	if failure != page.None {
+	if j.Failure != page.None {
 		status = 0
 	}
-	if status >= 300 && status < 400 && v.Redirects < robots.MaxRedirects {
-		to, err := u.Resolve(resp.Header.Get("Location"))
-		if err == nil && to.Web() && s.cfg.Rules.Block.Match(to.Canonical()) == "" {
-			to = to.Canonical()
-			s.parts.Frontier.Push(to.Host(), item.Item{URL: to.String(), Robots: v.Robots, Seed: v.Seed, From: v.URL,
-				Redirects: v.Redirects + 1})
-			return
-		}
-	}
-	rules := s.parts.Robots.Answer(v.Robots, status, resp.Body)
-	host := item.HostOf(v.Robots)
-	if delay, asked := rules.Delay(); asked {
-		s.parts.Frontier.SetDelay(host, delay)
+	next, to := s.gate.Settle(v, u, status, resp)
+	if !to.IsZero() {
+		s.parts.Frontier.Push(to.Host(), next)
+		return
 	}
 	s.mu.Lock()
-	if h := s.hosts[host]; h != nil {
+	defer s.mu.Unlock()
+	if h := s.hosts[item.HostOf(v.Robots)]; h != nil {
 		o := h.origin(v.Robots)
-		o.done, o.status, o.failure, o.detail = true, status, failure, detail
-		if delay, asked := rules.Delay(); asked {
+		o.done, o.status, o.failure, o.detail = true, status, j.Failure, j.Detail
+		if rules, known := s.parts.Robots.Get(v.Robots); known {
+			delay, _ := rules.Delay()
 			h.CrawlDelay = max(h.CrawlDelay, delay.Seconds())
 		}
 	}
-	s.mu.Unlock()
-	s.parts.Frontier.Unpark(host, v.Robots)
 }
 
 // mayFetch says whether robots.txt lets a URL be fetched, and by which line. Of an origin that nobody has asked the

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"kumo/internal/base/item"
 	"kumo/internal/base/weburl"
 )
 
@@ -162,7 +163,7 @@ func (m *memory) domains() int {
 
 // domainOf is an origin's registered domain; for an IPv6 address, its network of 48 bits, as one owner has all of it.
 func domainOf(origin string) string {
-	hostname := HostnameOf(origin)
+	hostname := item.HostnameOf(item.HostOf(origin))
 	if strings.Contains(hostname, ":") {
 		if a, err := netip.ParseAddr(strings.Trim(hostname, "[]")); err == nil {
 			if p, err := a.WithZone("").Prefix(48); err == nil && a.Is6() {

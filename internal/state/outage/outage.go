@@ -375,12 +375,3 @@ func (o *Detector) limit() (limit time.Duration, last bool) {
 	}
 	return few, last
 }
-
-// HostnameOf is an origin's hostname; an IPv6 address keeps its brackets.
-func HostnameOf(origin string) string {
-	_, host, _ := strings.Cut(origin, "://")
-	if i := strings.LastIndexByte(host, ':'); i > strings.LastIndexByte(host, ']') {
-		host = host[:i]
-	}
-	return host
-}

@@ -33,6 +33,7 @@ import (
 
 	"kumo/internal/archive/export"
 	"kumo/internal/archive/export/captures"
+	"kumo/internal/base/item"
 	"kumo/internal/base/page"
 	"kumo/internal/base/weburl"
 	"kumo/internal/content/maintext"
@@ -72,7 +73,7 @@ type Variant = page.Variant
 
 // Of is what is known of a capture before its record is read: url, host, status, time, type, digest, depth, and what pages.jsonl says.
 func Of(c *captures.Capture) Row {
-	r := Row{URL: c.URL, Host: host(c.URL), Status: c.Status, Time: c.Time.UTC(), Type: clean(c.Type), Digest: c.Digest,
+	r := Row{URL: c.URL, Host: item.HostOf(c.URL), Status: c.Status, Time: c.Time.UTC(), Type: clean(c.Type), Digest: c.Digest,
 		Depth: c.Depth}
 	if v := c.Visit; v != nil {
 		visit := *v
@@ -80,17 +81,6 @@ func Of(c *captures.Capture) Row {
 		r.Visit = &visit
 	}
 	return r
-}
-
-func host(url string) string {
-	_, rest, is := strings.Cut(url, "://")
-	if !is {
-		return ""
-	}
-	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
-		rest = rest[:end]
-	}
-	return rest[strings.LastIndexByte(rest, '@')+1:]
 }
 
 // A Reader makes rows. One goroutine uses it.

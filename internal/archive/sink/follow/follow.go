@@ -21,7 +21,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -554,15 +553,6 @@ func Advise(err error, dir string) error {
 		do = was + "\n" + do
 	}
 	return advice.With(err, do)
-}
-
-// host is a URL's host with its port.
-func host(url string) string {
-	_, rest, _ := strings.Cut(url, "://")
-	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
-		rest = rest[:end]
-	}
-	return rest[strings.LastIndexByte(rest, '@')+1:]
 }
 
 // countLines counts the lines of pages.jsonl behind the position.

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"kumo/internal/archive/sink"
+	"kumo/internal/base/item"
 	"kumo/internal/base/page"
 	"kumo/internal/state/store"
 )
@@ -64,7 +65,7 @@ func of(rec *page.Record) sink.Record {
 	r := sink.Record{URL: rec.URL, Status: rec.Response.Status, Time: rec.Time, Type: read.Type, Charset: read.Charset,
 		Lang: read.Lang, Title: read.Title, H1: read.Heading, Description: read.Description, Canonical: read.Canonical,
 		Bytes: rec.Response.PayloadLen(), Digest: digest(rec.Digest), Links: len(read.Links),
-		Truncated: string(rec.Response.Truncated), Host: host(rec.URL), Depth: rec.Depth, NoIndex: rec.NoIndex}
+		Truncated: string(rec.Response.Truncated), Host: item.HostOf(rec.URL), Depth: rec.Depth, NoIndex: rec.NoIndex}
 	if t := rec.Text; t != nil {
 		r.Headline, r.Author, r.Published, r.Text = t.Headline, t.Author, t.Published, t.Text
 	}

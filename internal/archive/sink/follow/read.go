@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"kumo/internal/archive/sink"
+	"kumo/internal/base/item"
 	"kumo/internal/base/page"
 	"kumo/internal/base/vfs"
 	"kumo/internal/state/store"
@@ -153,7 +154,7 @@ func (r *reader) record(line []byte) (rec sink.Record, is bool, err error) {
 	rec = sink.Record{URL: l.URL, Status: l.Status, Time: l.Time, Type: l.Type, Charset: l.Charset, Lang: l.Lang,
 		Title: l.Title,
 		H1:    l.H1, Description: l.Description, Canonical: l.Canonical, Bytes: l.Bytes, Digest: l.Digest, Links: l.Links,
-		Truncated: l.Truncated, Host: host(l.URL), Depth: l.Depth, NoIndex: l.NoIndex}
+		Truncated: l.Truncated, Host: item.HostOf(l.URL), Depth: l.Depth, NoIndex: l.NoIndex}
 	for _, at := range r.ahead[texts].lines[visit] {
 		var t struct{ Headline, Author, Published, Text string }
 		if err := r.line(texts, at, &t); err != nil {

@@ -1,8 +1,7 @@
 package shard
 
 import (
-	"strings"
-
+	"kumo/internal/base/item"
 	"kumo/internal/base/weburl"
 	"kumo/internal/cluster/strategy"
 )
@@ -62,20 +61,11 @@ func (v *view) Owner(host string) (strategy.Node, strategy.State) {
 		return "", strategy.Unknown
 	}
 	if v.domain {
-		host = weburl.Domain(hostname(host))
+		host = weburl.Domain(item.HostnameOf(host))
 	}
 	first, second := v.hash.of(host)
 	if i := v.slots[first%uint64(len(v.slots))]; i != nobody {
 		return v.nodes[i], strategy.Owned
 	}
 	return v.nodes[v.second.choose(second)], strategy.Owned
-}
-
-// hostname is a host without its port.
-func hostname(host string) string {
-	colon := strings.LastIndexByte(host, ':')
-	if colon < 0 || strings.HasSuffix(host, "]") {
-		return host
-	}
-	return host[:colon]
 }

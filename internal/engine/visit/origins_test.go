@@ -1,4 +1,4 @@
-package crawl
+package visit
 
 import (
 	"testing"
@@ -17,20 +17,20 @@ func TestHealthGoesByTheMonotonicClock(t *testing.T) {
 	for _, leap := range []time.Duration{0, time.Hour, -time.Hour, 24 * time.Hour, -24 * time.Hour} {
 		began := time.Now()
 		clock := began
-		o := newOrigins(func() time.Time { return clock }, nil)
+		o := NewOrigins(Limits{Refusals: 3, Silences: 10, Throttles: 10}, func() time.Time { return clock })
 		visits := 0
 		for ; visits < 100; visits++ {
-			f := visitOutcome{outcome: frontier.Failed, failure: page.Refused}
-			v := &frontier.Visit{Started: clock}
+			f := Verdict{Outcome: frontier.Failed, Failure: page.Refused}
+			started := clock
 			clock = clock.Add(time.Second)
-			if _, over := o.judge(origin, v, f); over {
+			if _, over := o.Judge(origin, started, &f, false); over {
 				break
 			}
 			if visits == 0 {
 				clock = testmain.Leapt(clock, leap)
-			} else if h := o.healthOf(origin); clock.Sub(o.at(h.since)) != time.Duration(visits)*time.Second {
+			} else if _, first, _ := o.Failing(origin, clock); clock.Sub(first) != time.Duration(visits)*time.Second {
 				t.Errorf("the clock leapt by %v: visit %d comes %v after the first failure", leap, visits,
-					clock.Sub(o.at(h.since)))
+					clock.Sub(first))
 			}
 		}
 		if leap == 0 {

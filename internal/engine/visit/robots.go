@@ -1,0 +1,159 @@
+package visit
+
+import (
+	"hash/maphash"
+	"iter"
+	"sync"
+	"time"
+
+	"kumo/internal/base/bounded"
+	"kumo/internal/base/item"
+	"kumo/internal/base/page"
+	"kumo/internal/base/weburl"
+	"kumo/internal/content/policy"
+	"kumo/internal/content/robots"
+	"kumo/internal/state/frontier"
+)
+
+const (
+	// MaxRobots is how much of a robots.txt is fetched, in bytes: a little more than a reader takes notice of.
+	MaxRobots = 512 << 10
+	// RobotsPath is where an origin has its robots.txt.
+	RobotsPath = "/robots.txt"
+	// GuessedSitemap is where a sitemap is looked for that no robots.txt names.
+	GuessedSitemap = "/sitemap.xml"
+	// MaxNested is how many lists there may be on the way to a sitemap.
+	MaxNested = 4
+
+	maxSitemaps = 1000    // that a robots.txt names
+	maxAwaited  = 1 << 15 // forgetting one costs a robots.txt that is fetched twice
+)
+
+// A Gate parks the hosts of origins whose robots.txt is not known, has it fetched, and lets their URLs go when it is.
+// A robots.txt is an item of its host's queue like any other, so that politeness holds for it, too.
+//
+// Invariant: who ends a fetch of a robots.txt calls Settle, or Forget and then Frontier.Unpark.
+type Gate struct {
+	Rules    *robots.Cache
+	Frontier *frontier.Frontier
+	Block    *policy.BlockList                                // of URLs that no robots.txt is fetched from; may be nil
+	Hosts    func(origin string) iter.Seq[string]             // where its URLs are queued; nil: at its host
+	Moot     func(origin string) bool                         // nobody will fetch its robots.txt
+	Delay    func(host string, d time.Duration) time.Duration // of a host whose robots.txt asks for d; nil: d
+
+	salt    maphash.Seed
+	mu      sync.Mutex                    // guards awaited
+	awaited *bounded.Recent[uint64, bool] // origins whose robots.txt is on its way
+}
+
+// NewGate completes a Gate whose exported fields are set.
+func NewGate(g *Gate) *Gate {
+	if g.Hosts == nil {
+		g.Hosts = func(origin string) iter.Seq[string] {
+			return func(yield func(string) bool) { yield(item.HostOf(origin)) }
+		}
+	}
+	g.salt, g.awaited = maphash.MakeSeed(), bounded.NewRecent[uint64, bool](maxAwaited)
+	return g
+}
+
+// Await ends a visit to an origin whose rules are not known: its URL is queued again, and its host is parked until they
+// are. fetch is the item of the robots.txt, but for its URL and origin.
+func (g *Gate) Await(v *frontier.Visit, origin string, fetch item.Item) {
+	g.Frontier.Park(v.Host, origin)
+	known, first := g.Request(origin)
+	switch {
+	case known:
+		g.Frontier.Unpark(v.Host, origin)
+	case first:
+		fetch.URL, fetch.Robots = origin+RobotsPath, origin
+		g.Frontier.Push(v.Host, fetch)
+	}
+	g.Frontier.Done(v, frontier.Result{Again: []item.Item{v.Item}})
+}
+
+// Request reports whether an origin's rules are known by now, or will not be; otherwise, whether the caller is the first
+// to request them, and is to have them fetched.
+func (g *Gate) Request(origin string) (known, first bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if _, known = g.Rules.Get(origin); known || g.Moot(origin) {
+		return true, false
+	}
+	key := maphash.String(g.salt, origin)
+	if _, awaited := g.awaited.Get(key); awaited {
+		return false, false
+	}
+	g.awaited.Put(key, true)
+	return false, true
+}
+
+// Forget records that an origin's robots.txt is not on its way any more.
+func (g *Gate) Forget(origin string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.awaited.Drop(maphash.String(g.salt, origin))
+}
+
+// Settle makes rules of the answer to a visit of a robots.txt, with the status 0 if there is none, and lets the
+// origin's URLs go. If the answer redirects, it does nothing and returns the next item to fetch, and its URL.
+func (g *Gate) Settle(v *frontier.Visit, u weburl.URL, status int, resp *page.Response) (next item.Item, to weburl.URL) {
+	body := resp.Body
+	if status >= 300 && status < 400 {
+		if to, ok := g.nextHop(v, u, resp); ok {
+			return item.Item{URL: to.String(), Robots: v.Robots, From: v.URL, Seed: v.Seed, Path: v.Path, Depth: v.Depth,
+				Redirects: v.Redirects + 1}, to
+		}
+		body = nil // it leads nowhere
+	}
+	rules := g.Rules.Answer(v.Robots, status, body)
+	g.Forget(v.Robots)
+	for host := range g.Hosts(v.Robots) {
+		g.SetDelay(host, rules)
+		g.Frontier.Unpark(host, v.Robots)
+	}
+	return item.Item{}, weburl.URL{}
+}
+
+// SetDelay gives a host the delay that rules ask for, if they do.
+func (g *Gate) SetDelay(host string, rules *robots.Rules) {
+	delay, asked := rules.Delay()
+	if !asked {
+		return
+	}
+	if g.Delay != nil {
+		delay = g.Delay(host, delay)
+	}
+	g.Frontier.SetDelay(host, delay)
+}
+
+func (g *Gate) nextHop(v *frontier.Visit, u weburl.URL, resp *page.Response) (weburl.URL, bool) {
+	to, err := u.Resolve(resp.Header.Get("Location"))
+	if err != nil || !to.Web() || v.Redirects >= robots.MaxRedirects {
+		return weburl.URL{}, false
+	}
+	to = to.Canonical()
+	return to, g.Block.Match(to) == ""
+}
+
+// Sitemaps returns the sitemaps that an origin's rules, which may be nil, name, or the one that may be guessed; and the
+// URL of the robots.txt.
+func Sitemaps(origin string, rules *robots.Rules, mode policy.Sitemaps) (base weburl.URL, all []weburl.URL) {
+	base, err := weburl.Parse(origin + RobotsPath)
+	if err != nil || mode == policy.SitemapsIgnored {
+		return base, nil
+	}
+	var named []string
+	if rules != nil {
+		named = rules.Sitemaps()
+	}
+	if len(named) == 0 && mode == policy.SitemapsGuessed {
+		named = []string{GuessedSitemap}
+	}
+	for _, ref := range named[:min(len(named), maxSitemaps)] {
+		if to, err := base.Resolve(ref); err == nil && to.Web() {
+			all = append(all, to.Canonical())
+		}
+	}
+	return base, all
+}
