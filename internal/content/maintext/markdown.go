@@ -237,9 +237,9 @@ func (r restorer) node(n *html.Node, in context) content {
 		return content{}
 	}
 	if n.DataAtom == atom.Br && in.cell {
-		*n = html.Node{Type: html.TextNode, Data: " ", Parent: n.Parent, PrevSibling: n.PrevSibling,
-			NextSibling: n.NextSibling}
-		return content{}
+		rename(n, atom.Span)
+		n.AppendChild(&html.Node{Type: html.TextNode, Data: " "})
+		return content{text: true}
 	}
 	attrs := n.Attr
 	n.Attr = nil
