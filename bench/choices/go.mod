@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/abadojack/whatlanggo v1.0.1
+	github.com/andybalholm/cascadia v1.3.5
 	github.com/cockroachdb/pebble/v2 v2.1.7
 	github.com/gabriel-vasile/mimetype v1.4.16
 	github.com/gogs/chardet v0.0.0-20211120154057-b7413eaefb8f
@@ -20,10 +21,16 @@ require (
 )
 
 require (
+	github.com/antchfx/xpath v1.3.9 // indirect
+	github.com/golang/groupcache v0.0.0-20210331224755-41bb18bfe9da // indirect
+)
+
+require (
 	github.com/DataDog/zstd v1.5.7 // indirect
 	github.com/RaduBerinde/axisds v0.1.0 // indirect
 	github.com/RaduBerinde/btreemap v0.0.0-20250419174037-3d62b7205d54 // indirect
 	github.com/andybalholm/brotli v1.2.8 // indirect
+	github.com/antchfx/htmlquery v1.3.7
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/bits-and-blooms/bitset v1.20.0 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect

@@ -1,35 +1,101 @@
 package maintext
 
 import (
+	"bytes"
 	"net/url"
-	"slices"
+	"regexp"
 	"strconv"
 	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
 
+	"github.com/JohannesKaufmann/html-to-markdown/v2/converter"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/marker"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/base"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/commonmark"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/table"
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 )
 
-// markdown writes the part of a page that has the main text in Markdown: of its lines those, and as often, that the
-// text has, which knows what is said twice and what is none of it. Where there is no tree, the text's lines are
-// paragraphs.
+// mostColumns is the limit for a table's columns, all of which each row has in Markdown; a wider one becomes paragraphs.
+const mostColumns = 200
+
+var toMarkdown = sync.OnceValue(func() *converter.Converter {
+	c := converter.NewConverter(converter.WithPlugins(
+		base.NewBasePlugin(),
+		commonmark.NewCommonmarkPlugin(commonmark.WithListEndComment(false)),
+		table.NewTablePlugin(table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal)),
+	))
+	// The library escapes these too seldom, and to find out looks for the end of each bracket to the end of the page.
+	escaped := strings.NewReplacer("\a[", `\[`, "\a]", `\]`, "\a~", `\~`, "\a*", `\*`)
+	c.Register.TextTransformer(func(_ converter.Context, text string) string {
+		return entity.ReplaceAllString(text, "&amp;$1")
+	}, converter.PriorityEarly)
+	c.Register.TextTransformer(func(_ converter.Context, text string) string { return escaped.Replace(text) },
+		converter.PriorityLate)
+	c.Register.RendererFor("blockquote", converter.TagTypeBlock, quote, converter.PriorityEarly)
+	return c
+})
+
+// codeLine ends a line of code until all is written.
+const codeLine = string(marker.MarkerCodeBlockNewline)
+
+var (
+	emptyLines = regexp.MustCompile(`\n( *\n)+`)
+	quoted     = strings.NewReplacer("\n\n", "\n>\n> ", "\n", "\n> ", codeLine, codeLine+"> ")
+)
+
+// quote writes a quote; the library's own puts nothing before the lines of code in it.
+func quote(ctx converter.Context, w converter.Writer, n *html.Node) converter.RenderStatus {
+	var inner bytes.Buffer
+	ctx.RenderChildNodes(ctx, &inner, n)
+	text := emptyLines.ReplaceAllString(strings.TrimSpace(inner.String()), "\n\n")
+	_, _ = w.WriteString("\n\n> " + quoted.Replace(text) + "\n\n")
+	return converter.RenderSuccess
+}
+
+// markdown converts the part of a page that has the main text, and changes it. Of its lines it writes those, and as
+// often, that the text has. Where there is no such part, the text's lines are paragraphs.
 func markdown(found *html.Node, text string, base *url.URL) string {
-	m := &marker{left: map[string]int{}, base: base}
-	var lines []piece
-	for line := range strings.Lines(text) {
-		line = strings.TrimSuffix(line, "\n")
-		m.left[line]++
-		if found == nil {
-			lines = append(lines, m.line([]token{{text: line}}))
+	if found == nil {
+		found = &html.Node{Type: html.DocumentNode}
+		for line := range strings.Lines(text) {
+			found.AppendChild(element(atom.P, line))
 		}
 	}
-	if found == nil {
-		return joined(lines)
+	p := picker{left: map[string]int{}}
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		if len(p.left) == 0 {
+			p.first = line
+		}
+		p.left[line]++
 	}
-	if first := firstLine(found); !strings.HasPrefix(text, first) || !strings.HasPrefix(text[len(first):]+"\n", "\n") {
-		m.skip = first // the heading that was taken out; another line may say the same
+	p.walk(found)
+	p.flush()
+	restorer{base}.restore(found, context{})
+	return convert(found)
+}
+
+// EscapeMarkdown is a text in a heading of Markdown.
+func EscapeMarkdown(text string) string {
+	return strings.TrimPrefix(convert(element(atom.H1, printable(text, false))), "# ")
+}
+
+func convert(n *html.Node) string {
+	out, err := toMarkdown().ConvertNode(n)
+	if err != nil { // which only a converter without plugins returns
+		panic(err)
 	}
-	return joined(m.blocks(found, nil))
+	return strings.ReplaceAll(string(out), asIs, "")
+}
+
+func element(a atom.Atom, text string) *html.Node {
+	n := &html.Node{Type: html.ElementNode, DataAtom: a, Data: a.String()}
+	n.AppendChild(&html.Node{Type: html.TextNode, Data: text})
+	return n
 }
 
 // baseOf is what a page's references are resolved against; nil if it has no URL.
@@ -49,333 +115,279 @@ func baseOf(doc *html.Node, page string) *url.URL {
 	return base
 }
 
-// A marker makes Markdown of a tree.
-type marker struct {
-	left map[string]int // lines of the text that are not written yet
-	skip string         // a line that is none of it when it comes first
-	base *url.URL
+// A picker empties the text nodes of lines that the main text does not have.
+type picker struct {
+	left  map[string]int // lines of the text that were not found yet
+	first string         // the text's first line: the tree's may be a heading that was taken out
+	begun bool
+	line  strings.Builder
+	nodes []*html.Node // of the line
 }
 
-// A piece is a block, one of Markdown's, without what the blocks around it put before its lines.
-type piece struct {
-	text string
-	list byte // the mark of a list's items, 0 for another block
-}
-
-// joined puts an empty line between blocks.
-func joined(blocks []piece) string {
-	var b strings.Builder
-	for i, x := range blocks {
-		if i > 0 {
-			b.WriteString("\n\n")
+func (p *picker) walk(n *html.Node) {
+	if n.DataAtom == atom.Table { // of which go-readability makes a div, but not of its rows
+		n.Data = "table"
+	} else if n.Type == html.ElementNode { // go-readability renames elements, not their atoms
+		n.DataAtom = atom.Lookup([]byte(n.Data))
+	}
+	edge := ""
+	switch {
+	case n.Type == html.TextNode:
+		writeUnlined(&p.line, n.Data)
+		p.nodes = append(p.nodes, n)
+		return
+	case n.DataAtom == atom.Head, n.DataAtom == atom.Script:
+		return
+	case n.DataAtom == atom.Td, n.DataAtom == atom.Th:
+		edge = "\t"
+	case !inline[n.Data]:
+		p.flush()
+	}
+	p.line.WriteString(edge)
+	if n.DataAtom == atom.Pre { // is whole
+		p.nodes = append(p.nodes, textNodes(n)...)
+		p.line.WriteString(textOfBlocks(n))
+	} else {
+		for c := range n.ChildNodes() {
+			p.walk(c)
 		}
-		b.WriteString(x.text)
 	}
-	return b.String()
+	p.line.WriteString(edge)
+	if edge == "" && !inline[n.Data] {
+		p.flush()
+	}
 }
 
-// take reports whether a line is to be written, and that it is.
-func (m *marker) take(line string) bool {
-	if line != "" && line == m.skip {
-		m.skip = ""
+// flush ends a line.
+func (p *picker) flush() {
+	wanted := false
+	for line := range linesOf(p.line.String()) {
+		if !p.begun {
+			p.begun = true
+			if line != p.first && !strings.HasPrefix(line, p.first+"\t") {
+				continue
+			}
+		}
+		if p.take(line) {
+			wanted = true
+			continue
+		}
+		for cell := range strings.SplitSeq(line, "\t") { // which the text may have by themselves
+			wanted = p.take(cell) || wanted
+		}
+	}
+	if !wanted {
+		for _, n := range p.nodes {
+			n.Data = ""
+		}
+	}
+	p.nodes = p.nodes[:0]
+	p.line.Reset()
+}
+
+func (p *picker) take(line string) bool {
+	if p.left[line] == 0 {
 		return false
 	}
-	if m.left[line] == 0 {
-		return false
-	}
-	m.left[line]--
+	p.left[line]--
 	return true
 }
 
-// anyWanted calls take for each line of a text and reports whether any line belongs to the output.
-func (m *marker) anyWanted(text string) (any bool) {
-	for line := range linesOf(text) {
-		any = m.take(line) || any
-	}
-	return any
-}
-
-// blocks writes what is below a node. Words that stand beside blocks are paragraphs.
-func (m *marker) blocks(n *html.Node, all []piece) []piece {
-	var run []*html.Node // inline
-	flush := func() {
-		all = m.paragraph(run, all)
-		run = run[:0]
-	}
-	for c := range n.ChildNodes() {
-		if c.Type == html.TextNode || c.DataAtom == atom.Br || inline[c.Data] && !hasBlock(c) {
-			run = append(run, c)
-			continue
-		}
-		flush()
-		all = m.block(c, all)
-	}
-	flush()
-	return all
-}
-
-// hasBlock reports whether an inline element holds what is not.
-func hasBlock(n *html.Node) bool {
+func textNodes(n *html.Node) (all []*html.Node) {
 	for d := range descendants(n) {
-		if d.Type == html.ElementNode && !inline[d.Data] && d.DataAtom != atom.Br {
-			return true
+		if d.Type == html.TextNode {
+			all = append(all, d)
 		}
-	}
-	return false
-}
-
-func (m *marker) block(n *html.Node, all []piece) []piece {
-	if n.Type != html.ElementNode && n.Type != html.DocumentNode {
-		return all
-	}
-	switch n.DataAtom {
-	case atom.Head, atom.Script:
-	case atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
-		return m.heading(n, all)
-	case atom.Pre:
-		return m.code(n, all)
-	case atom.Ul, atom.Ol, atom.Menu:
-		return m.list(n, all)
-	case atom.Table:
-		return m.table(n, all)
-	case atom.Blockquote:
-		if inner := joined(m.blocks(n, nil)); inner != "" {
-			all = append(all, piece{text: indented(inner, "> ", "> ")})
-		}
-	default:
-		return m.blocks(n, all)
 	}
 	return all
 }
 
-// paragraph writes inline nodes; a line break in them stays one.
-func (m *marker) paragraph(run []*html.Node, all []piece) []piece {
-	var lines []string
-	for _, tokens := range m.lines(run) {
-		if m.take(plainOf(tokens)) {
-			lines = append(lines, m.line(tokens).text)
+// A restorer gives a tree that the article was found in the names, references and white space that Markdown is made of.
+type restorer struct{ base *url.URL }
+
+// A context is what a node is in.
+type context struct{ emphasis, code, cell bool }
+
+// restore does so below n, removes what has no text or image, and reports whether there is any, and what else is there.
+func (r restorer) restore(n *html.Node, in context) (has content) {
+	for c := n.FirstChild; c != nil; {
+		next := c.NextSibling
+		inner := r.node(c, in)
+		if !inner.text && c.Type != html.TextNode && c.DataAtom != atom.Br && !isCell(c) {
+			n.RemoveChild(c)
 		}
+		has.text, has.block = has.text || inner.text, has.block || inner.block
+		has.link, has.lines = has.link || inner.link, has.lines || inner.lines
+		c = next
 	}
-	if len(lines) == 0 {
-		return all
-	}
-	return append(all, piece{text: strings.Join(lines, "\\\n")})
+	return has
 }
 
-func (m *marker) heading(n *html.Node, all []piece) []piece {
-	if hasBlock(n) {
-		return m.blocks(n, all)
-	}
-	level := int(n.Data[1] - '0')
-	for _, tokens := range m.lines(slices.Collect(n.ChildNodes())) {
-		if !m.take(plainOf(tokens)) {
-			continue
-		}
-		text := escapeHeading(inlineOf(tokens, false))
-		all = append(all, piece{text: strings.Repeat("#", level) + " " + text})
-	}
-	return all
-}
+// A content is what a node holds.
+type content struct{ text, block, link, lines bool }
 
-func (m *marker) code(pre *html.Node, all []piece) []piece {
-	code := textOfBlocks(pre)
-	if !m.anyWanted(code) {
-		return all
-	}
-	var lines []string
-	for line := range strings.Lines(code) {
-		line = strings.ReplaceAll(unmarked(strings.TrimRight(line, "\n")), imageMark, "")
-		lines = append(lines, strings.TrimRight(printable(line), " \t"))
-	}
-	text := strings.Trim(strings.Join(lines, "\n"), "\n")
-	if text == "" {
-		return all
-	}
-	fence := strings.Repeat("`", max(3, longestRun(text, '`')+1))
-	return append(all, piece{text: fence + "\n" + text + "\n" + fence})
-}
+func isCell(n *html.Node) bool { return n.DataAtom == atom.Td || n.DataAtom == atom.Th }
 
-func longestRun(s string, c byte) (longest int) {
-	n := 0
-	for i := range len(s) {
-		if s[i] != c {
-			n = 0
-			continue
-		}
-		n++
-		longest = max(longest, n)
+func (r restorer) node(n *html.Node, in context) content {
+	if n.Type == html.TextNode {
+		n.Data = printable(unmarked(unlined(n.Data)), in.code)
+		return content{text: strings.TrimSpace(n.Data) != ""}
 	}
-	return longest
-}
-
-// list writes a list, with another mark than one right before it.
-func (m *marker) list(n *html.Node, all []piece) []piece {
-	ordered := n.DataAtom == atom.Ol
-	mark := byte('-')
-	if ordered {
-		mark = '.'
+	if n.Type != html.ElementNode || n.DataAtom == atom.Head || n.DataAtom == atom.Script {
+		return content{}
 	}
-	if len(all) > 0 && all[len(all)-1].list == mark {
-		mark = map[byte]byte{'-': '*', '.': ')'}[mark]
+	if n.DataAtom == atom.Br && in.cell {
+		rename(n, atom.Span)
+		n.AppendChild(&html.Node{Type: html.TextNode, Data: " "})
+		return content{text: true}
 	}
-	number, err := strconv.Atoi(attr(n, "start"))
-	if err != nil || number < 0 || number > 1_000_000 {
-		number = 1
+	attrs := n.Attr
+	n.Attr = nil
+	get := func(key string) string { return attr(&html.Node{Attr: attrs}, key) }
+	if src := r.place(get(imageAttr)); get(imageAttr) != "" {
+		if src == "" || n.FirstChild == nil || n.FirstChild.Data == "" {
+			return content{}
+		}
+		n.RemoveChild(n.FirstChild)
+		rename(n, atom.Img, html.Attribute{Key: "src", Val: src},
+			html.Attribute{Key: "alt", Val: printable(get(altAttr), false)})
+		return content{text: true, link: true}
 	}
-	var items []string
-	between := "\n"
-	for c := range n.ChildNodes() {
-		if c.Type != html.ElementNode {
-			continue
-		}
-		inner := m.blocks(c, nil)
-		if c.DataAtom != atom.Li {
-			inner = m.block(c, nil)
-		}
-		if len(inner) == 0 {
-			continue
-		}
-		begin := string(mark) + " "
-		if ordered {
-			begin = strconv.Itoa(number) + begin
-			number++
-		}
-		text := inner[0].text
-		for i, x := range inner[1:] {
-			if i == 0 && x.list != 0 && inner[0].list == 0 && !strings.HasPrefix(text, "```") {
-				text += "\n" + x.text // a list in an item
-				continue
-			}
-			text += "\n\n" + x.text
-			between = "\n\n"
-		}
-		items = append(items, indented(text, begin, strings.Repeat(" ", len(begin))))
+	if n.DataAtom == atom.Table && !isTable(n) {
+		toDivs(n)
 	}
-	if len(items) == 0 {
-		return all
-	}
-	return append(all, piece{strings.Join(items, between), mark})
-}
-
-// indented puts something before each line of a text.
-func indented(text, first, rest string) string {
-	var b strings.Builder
-	for i, line := range strings.Split(text, "\n") {
-		before := rest
-		if i == 0 {
-			before = first
+	em := get(emphasisAttr)
+	has := r.restore(n, context{in.emphasis || em != "", in.code || n.DataAtom == atom.Pre, in.cell || isCell(n)})
+	block := !inline[n.Data] && !isCell(n)
+	switch {
+	case in.code:
+	case block && in.cell: // has one line
+		n.InsertBefore(&html.Node{Type: html.TextNode, Data: " "}, n.FirstChild)
+		n.AppendChild(&html.Node{Type: html.TextNode, Data: " "})
+		rename(n, atom.Span)
+		return has
+	case em != "" && !in.emphasis && !has.block && !has.lines && isFlanked(n):
+		rename(n, atom.Lookup([]byte(em)))
+	case n.DataAtom == atom.A:
+		if to := r.place(get("href")); to != "" && !has.block {
+			rename(n, atom.A, html.Attribute{Key: "href", Val: to})
+			has.link = true
 		} else {
-			b.WriteByte('\n')
+			rename(n, atom.Span)
 		}
-		if line == "" {
-			before = strings.TrimRight(before, " ")
+	case n.DataAtom == atom.Code || n.DataAtom == atom.Kbd || n.DataAtom == atom.Samp || n.DataAtom == atom.Var:
+		if has.link || has.block || in.cell && strings.Contains(rawText(n), "|") {
+			rename(n, atom.Span)
 		}
-		b.WriteString(before)
-		b.WriteString(line)
+	case n.DataAtom == atom.Caption && has.text && n.Parent.DataAtom == atom.Table: // is written below the table otherwise
+		table := n.Parent
+		table.RemoveChild(n)
+		table.Parent.InsertBefore(n, table)
+		rename(n, atom.P)
+	case n.DataAtom == atom.Menu:
+		rename(n, atom.Ul)
+	case n.DataAtom == atom.Ol:
+		if start, err := strconv.Atoi(get("start")); err == nil && start >= 0 && start < 1_000_000 {
+			n.Attr = []html.Attribute{{Key: "start", Val: strconv.Itoa(start)}}
+		}
+	case has.block && len(n.Data) == 2 && n.Data[0] == 'h': // a heading
+		rename(n, atom.Div)
+	}
+	has.lines = has.lines || n.DataAtom == atom.Br
+	has.block = has.block || block && n.DataAtom != atom.Br
+	return has
+}
+
+func rename(n *html.Node, a atom.Atom, attrs ...html.Attribute) {
+	n.DataAtom, n.Data, n.Attr = a, a.String(), attrs
+}
+
+func rawText(n *html.Node) string {
+	var b strings.Builder
+	for _, t := range textNodes(n) {
+		b.WriteString(t.Data)
 	}
 	return b.String()
 }
 
-const mostColumns = 200 // of a table; one that has more is paragraphs
-
-// table writes a table; the first row is its head if that has cells for it. One with a column alone is paragraphs.
-func (m *marker) table(n *html.Node, all []piece) []piece {
-	rows, columns := rowsOf(n, nil), 0
-	for _, row := range rows {
-		columns = max(columns, len(cellsOf(row)))
+// isFlanked reports whether stars around a node are read as emphasis: not with a letter outside and none inside.
+func isFlanked(n *html.Node) bool {
+	text := rawText(n)
+	first, _ := utf8.DecodeRuneInString(text)
+	last, _ := utf8.DecodeLastRuneInString(text)
+	before, after := ' ', ' '
+	outer := n
+	for outer.PrevSibling == nil && inline[outer.Parent.Data] {
+		outer = outer.Parent
 	}
-	if columns < 2 || columns > mostColumns {
-		return m.blocks(n, all)
+	if p := outer.PrevSibling; p != nil && p.Type == html.TextNode {
+		before, _ = utf8.DecodeLastRuneInString(p.Data)
+	} else if p != nil && p.DataAtom != atom.Br {
+		before = '*'
 	}
-	var lines []string
-	width := 0
-	for _, part := range tableParts(n) {
-		all = m.block(part, all) // a caption
+	if p := n.NextSibling; p != nil && p.Type == html.TextNode {
+		after, _ = utf8.DecodeRuneInString(p.Data)
+	} else if p != nil && p.DataAtom != atom.Br {
+		after, _ = utf8.DecodeRuneInString(rawText(p))
 	}
-	var kept [][]string
-	headed := false
-	for _, row := range rows {
-		cells := cellsOf(row)
-		if len(cells) == 0 || !m.takeRow(row, cells) {
-			continue
-		}
-		if len(kept) == 0 {
-			headed = cells[0].DataAtom == atom.Th && cells[len(cells)-1].DataAtom == atom.Th
-		}
-		var texts []string
-		for _, c := range cells {
-			texts = append(texts, m.cell(c))
-		}
-		width = max(width, len(texts))
-		kept = append(kept, texts)
-	}
-	if len(kept) == 0 {
-		return all
-	}
-	if !headed {
-		kept = slices.Insert(kept, 0, []string{})
-	}
-	for i, row := range kept {
-		if i == 0 { // the others may have fewer
-			row = append(row, make([]string, width-len(row))...)
-		}
-		lines = append(lines, "| "+strings.Join(row, " | ")+" |")
-		if i == 0 {
-			lines = append(lines, "|"+strings.Repeat(" --- |", width))
-		}
-	}
-	return append(all, piece{text: strings.Join(lines, "\n")})
+	isSpace, isWord := unicode.IsSpace, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }
+	return (isSpace(before) || isSpace(first) || before != '*' && (isWord(first) || !isWord(before))) &&
+		(isSpace(after) || isSpace(last) || isWord(last) || !isWord(after))
 }
 
-func rowsOf(n *html.Node, all []*html.Node) []*html.Node {
-	for c := range n.ChildNodes() {
-		switch c.DataAtom {
-		case atom.Tr:
-			all = append(all, c)
-		case atom.Thead, atom.Tbody, atom.Tfoot:
-			all = rowsOf(c, all)
+// isTable reports whether a table has rows of several columns, and of not too many.
+func isTable(table *html.Node) bool {
+	columns := 0
+	for row := range descendants(table) {
+		if row.DataAtom == atom.Tr {
+			n := 0
+			for c := range row.ChildNodes() {
+				if isCell(c) {
+					n++
+				}
+			}
+			columns = max(columns, n)
 		}
 	}
-	return all
+	return columns >= 2 && columns <= mostColumns
 }
 
-func cellsOf(row *html.Node) (all []*html.Node) {
-	for c := range row.ChildNodes() {
-		if c.DataAtom == atom.Td || c.DataAtom == atom.Th {
-			all = append(all, c)
+// asIs begins a reference that the library is not to encode anew: it is none to its parser.
+const asIs = "\x01"
+
+// place is where a reference leads, as it can stand in parentheses; "" if that is nowhere on the web.
+func (r restorer) place(ref string) string {
+	if ref == "" || len(ref) > maxPlace {
+		return ""
+	}
+	to, err := url.Parse(strings.TrimSpace(ref))
+	if err != nil {
+		return ""
+	}
+	if r.base != nil {
+		to = r.base.ResolveReference(to)
+	}
+	switch to.Scheme {
+	case "http", "https", "mailto":
+		return asIs + entity.ReplaceAllString(strings.ReplaceAll(to.String(), `\`, "%5C"), "&amp;$1")
+	}
+	return ""
+}
+
+var entity = regexp.MustCompile(`&(#?\w+;)`)
+
+// printable is a text without control characters, marks, soft hyphens and what the library takes for its own, with plain
+// spaces outside of code.
+func printable(s string, code bool) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\t', r == '\n':
+			return r
+		case !code && unicode.IsSpace(r):
+			return ' '
+		case unicode.IsControl(r), r == '\u00AD', r == marker.MarkerCodeBlockNewline, r == imageRune:
+			return -1
 		}
-	}
-	return all
+		return r
+	}, s)
 }
-
-func tableParts(n *html.Node) (all []*html.Node) {
-	for c := range n.ChildNodes() {
-		if c.DataAtom == atom.Caption {
-			all = append(all, c)
-		}
-	}
-	return all
-}
-
-// takeRow takes a row's line, or where the text has its cells by themselves, these.
-func (m *marker) takeRow(row *html.Node, cells []*html.Node) (any bool) {
-	if m.anyWanted(textOfBlocks(row)) {
-		return true
-	}
-	for _, c := range cells {
-		any = m.anyWanted(textOfBlocks(c)) || any
-	}
-	return any
-}
-
-// cell is what stands in a cell, in one line.
-func (m *marker) cell(n *html.Node) string {
-	var tokens []token
-	for _, line := range m.lines([]*html.Node{n}) {
-		tokens = append(append(tokens, line...), token{text: " "})
-	}
-	return inlineOf(tokens, true)
-}
-
-// line is a block of one line of words.
-func (m *marker) line(tokens []token) piece { return piece{text: escapeStart(inlineOf(tokens, false))} }

@@ -2,7 +2,6 @@ package maintext
 
 import (
 	"iter"
-	"math"
 	"slices"
 	"strings"
 
@@ -74,37 +73,19 @@ func linesOf(text string) iter.Seq[string] {
 
 func textOfBlocks(n *html.Node) string {
 	var b strings.Builder
-	write(&b, n, math.MaxInt)
+	write(&b, n)
 	return b.String()
 }
 
-// firstLine returns the first of the lines of a node's text.
-func firstLine(n *html.Node) string {
-	for most := 1 << 10; ; most *= 8 {
-		var b strings.Builder
-		whole := write(&b, n, most)
-		text := b.String()
-		if end := strings.LastIndexByte(text, '\n'); !whole { // the last line may be cut
-			text = text[:end+1]
-		}
-		for line := range linesOf(text) {
-			return line
-		}
-		if whole {
-			return ""
-		}
-	}
-}
-
-// write writes the text of a node, until it has more than so many bytes, and reports whether that is all of it.
-func write(b *strings.Builder, n *html.Node, most int) bool {
+// write writes the text of a node.
+func write(b *strings.Builder, n *html.Node) {
 	edge := ""
 	switch {
 	case n.Type == html.TextNode:
 		writeUnlined(b, n.Data)
-		return b.Len() <= most
+		return
 	case n.DataAtom == atom.Head, n.DataAtom == atom.Script:
-		return true
+		return
 	case n.Data == "td", n.Data == "th":
 		edge = "\t"
 	case !inline[n.Data]:
@@ -112,12 +93,9 @@ func write(b *strings.Builder, n *html.Node, most int) bool {
 	}
 	b.WriteString(edge)
 	for c := range n.ChildNodes() {
-		if !write(b, c, most) {
-			return false
-		}
+		write(b, c)
 	}
 	b.WriteString(edge)
-	return true
 }
 
 // tidy collapses the white space of a line's cells and leaves out empty ones.

@@ -15,7 +15,8 @@ const (
 	imageAttr    = "data-kumo-src"
 	altAttr      = "data-kumo-alt"
 
-	imageMark = "\uFDD3" // an image's text, so that it is not taken for empty
+	imageRune = '\uFDD3' // an image's text, so that it is not taken for empty
+	imageMark = string(imageRune)
 )
 
 const (
