@@ -95,7 +95,9 @@ func webCmd(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	pages, err := strconv.Atoi(args[1])
 	ts.Check(err)
-	s, err := synthweb.Serve(contextOf(ts), synthweb.New(make(1, hosts, pages)), synthweb.ServeOptions{DNS: true})
+	cfg := make(1, hosts, pages)
+	cfg.MedianSize = 3 << 10
+	s, err := synthweb.Serve(contextOf(ts), synthweb.New(cfg), synthweb.ServeOptions{DNS: true})
 	ts.Check(err)
 	ts.Defer(func() { s.Close() })
 	ts.Setenv("SEED", s.SeedURLs()[0])

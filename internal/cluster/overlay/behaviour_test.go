@@ -12,6 +12,7 @@ import (
 	"kumo/internal/base/xor"
 	"kumo/internal/cluster/overlay"
 	"kumo/internal/cluster/overlay/overlaytest"
+	"kumo/internal/lab/testmain"
 )
 
 // quiet is a network of so many nodes that know each other.
@@ -209,7 +210,7 @@ func TestANodeWithoutOthers(t *testing.T) {
 }
 
 func TestPartsOfANetworkFindEachOtherAgain(t *testing.T) {
-	w := quiet(t, 120)
+	w := quiet(t, 80)
 	side := map[string]bool{}
 	for i, n := range w.Live() {
 		side[n.Name] = i%3 == 0
@@ -361,7 +362,7 @@ func TestMadeUpContactsPushNobodyOut(t *testing.T) {
 				}
 			}
 			w.Reset()
-			for i := range 300 {
+			for i := range testmain.Rounds(100, 300) {
 				victim.Tell(overlay.Find{ID: victim.ID.Distance(xor.Of(fmt.Sprint(i))), Tag: uint64(i), Want: 3})
 				w.Run(time.Second)
 				for _, name := range honest {
