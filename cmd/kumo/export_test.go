@@ -38,7 +38,7 @@ func TestExportIsKilled(t *testing.T) {
 			t.Fatalf("%v: %s", err, out)
 		}
 		took, want := time.Since(began), exported(t, whole)
-		for range testmain.Rounds(2, 4) {
+		for range testmain.Rounds(1, 4) {
 			cmd := run("export", "-q", "--to", form, crawl, place)
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)

@@ -47,7 +47,10 @@ func TestMain(m *testing.M) {
 //	move PATTERN FOLDER       moves files
 //	ask [-token] FILE PATH REGEX    asks for a page below the URL that a file has, with its token or without
 //	glob PATTERN REGEX        checks that the one file whose name matches has text that does
+//
+// and the condition [long], which holds in .ci/long.
 func TestStories(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",
 		RequireExplicitExec: true,
@@ -63,7 +66,16 @@ func TestStories(t *testing.T) {
 			"addresses": addressesCmd, "foreign": foreignCmd, "nats": natsCmd, "cut": cutCmd, "append": appendCmd,
 			"move": moveCmd, "glob": globCmd, "ask": askCmd,
 		},
+		Condition: longCondition,
 	})
+}
+
+// longCondition is [long]: whether .ci/long runs the story.
+func longCondition(name string) (bool, error) {
+	if name != "long" {
+		return false, fmt.Errorf("unknown condition %q", name)
+	}
+	return testmain.Rounds(0, 1) > 0, nil
 }
 
 // trapsCmd serves a web of traps with so many honest pages beside them: TRAPS is its host and port.
@@ -84,7 +96,9 @@ func webCmd(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	pages, err := strconv.Atoi(args[1])
 	ts.Check(err)
-	s, err := synthweb.Serve(contextOf(ts), synthweb.New(make(1, hosts, pages)), synthweb.ServeOptions{DNS: true})
+	cfg := make(1, hosts, pages)
+	cfg.MedianSize = 3 << 10
+	s, err := synthweb.Serve(contextOf(ts), synthweb.New(cfg), synthweb.ServeOptions{DNS: true})
 	ts.Check(err)
 	ts.Defer(func() { s.Close() })
 	ts.Setenv("SEED", s.SeedURLs()[0])
@@ -144,7 +158,8 @@ func globCmd(ts *testscript.TestScript, not bool, args []string) {
 func untilCmd(ts *testscript.TestScript, _ bool, args []string) {
 	want := regexp.MustCompile("(?m)" + args[0])
 	var out string
-	for begin := time.Now(); time.Since(begin) < 20*time.Second; {
+	const pause = 100 * time.Millisecond // what is waited for needs the processor, too
+	for begin := time.Now(); time.Since(begin) < 20*time.Second; time.Sleep(pause) {
 		err := ts.Exec(args[1], args[2:]...)
 		if out = ts.ReadFile("stdout"); err == nil && want.MatchString(out) {
 			return

@@ -65,6 +65,7 @@ func (n *clusterNode) seenAs() netip.Addr {
 // one alone, and find each other by way of it: it relays for them, and where the routers allow it they connect
 // directly.
 func TestNodesBehindRouters(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("nft"); err != nil {
 		t.Skip("SKIPPED: no nft:", err)
 	}

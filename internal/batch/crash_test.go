@@ -17,6 +17,7 @@ import (
 	"kumo/internal/batch"
 	"kumo/internal/batch/collection"
 	"kumo/internal/batch/local"
+	"kumo/internal/lab/testmain"
 )
 
 // A mortal place is one whose process dies after so many changes.
@@ -129,10 +130,7 @@ func TestARunThatDiesAnywhereIsMadeUpFor(t *testing.T) {
 	s.run(t, mortalPipeline(s, m, all))
 	changes := 1<<40 - m.life.Load()
 	want := s.outcome(t, all, day1)
-	step := int64(9) // each run of the test tries others
-	if testing.Short() {
-		step = 27
-	}
+	step := int64(testmain.Rounds(27, 9)) // each run of the test tries others
 	t.Logf("%d changes", changes)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -102,6 +102,7 @@ func TestEveryReachablePageIsFetchedOncePolitely(t *testing.T) {
 			continue // all that tasks share is shared by three
 		}
 		t.Run(fmt.Sprint(reducers, " reducers"), func(t *testing.T) {
+			t.Parallel()
 			cfg := synthweb.Clean(7, 6, 70)
 			cfg.Traits = map[synthweb.Trait]int{synthweb.Delay: 100, synthweb.Chunked: 200, synthweb.Gzip: 300,
 				synthweb.Legacy: 200}

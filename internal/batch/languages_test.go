@@ -14,9 +14,11 @@ import (
 	"kumo/internal/batch"
 	"kumo/internal/batch/collection"
 	"kumo/internal/lab/synthweb"
+	"kumo/internal/lab/testmain"
 )
 
-// How many pages in 27 languages are crawled; KUMO_TEST_BABEL_PAGES says another number, for a finer figure.
+// How many pages in 27 languages are crawled, in .ci/long and elsewhere; KUMO_TEST_BABEL_PAGES says another number, for a
+// finer figure.
 const (
 	babelPages = 1100
 	babelShort = 270
@@ -35,10 +37,7 @@ type outcome struct {
 func TestLanguagesAndCharsetsAreTold(t *testing.T) {
 	pages, err := strconv.Atoi(os.Getenv("KUMO_TEST_BABEL_PAGES"))
 	if err != nil {
-		pages = babelPages
-		if testing.Short() {
-			pages = babelShort
-		}
+		pages = testmain.Rounds(babelShort, babelPages)
 	}
 	cfg := synthweb.Config{Seed: 27, Hosts: 5 * len(synthweb.Languages()), Pages: pages, Languages: synthweb.Languages(),
 		MedianSize: 4 << 10, MeanLinks: 10}

@@ -16,6 +16,7 @@ import (
 func TestASeedThatRedirectsBringsItsTargetIntoScope(t *testing.T) {
 	for _, reducers := range []int{1, 3} {
 		t.Run(fmt.Sprint(reducers, " reducers"), func(t *testing.T) {
+			t.Parallel()
 			s := newSite(t, map[string]http.HandlerFunc{})
 			s.set("old.test/", s.redirect("gate.test/"))
 			s.set("gate.test/", s.redirect("www.new.test/start"))

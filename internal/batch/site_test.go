@@ -17,6 +17,7 @@ import (
 	"kumo/internal/batch"
 	"kumo/internal/batch/collection"
 	"kumo/internal/batch/local"
+	"kumo/internal/lab/testmain"
 )
 
 // A site is hosts of a test with what they answer: by "host/path". What is not there is 404; a robots.txt, too.
@@ -341,10 +342,7 @@ func koi8(text string) []byte {
 }
 
 func TestBadPagesAreTakenAsTheyCome(t *testing.T) {
-	huge := 100 << 20
-	if testing.Short() {
-		huge = 10 << 20
-	}
+	huge := testmain.Rounds(20<<20, 100<<20)
 	every := make([]byte, 256)
 	for i := range every {
 		every[i] = byte(i)

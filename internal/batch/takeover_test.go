@@ -45,6 +45,7 @@ func (r *farRunner) Abandon(_ context.Context, output string) error {
 func TestAJobThatOutlivesItsProcessIsTakenOverOrAbandoned(t *testing.T) {
 	for name, n := range map[string]int{"the same collections": 2, "one of them": 1} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s, all := crashSite(t)
 			first := s.pipeline(day1, 2, all...)
 			dying := &farRunner{Runner: first.Runner, place: s.place, dies: true}

@@ -12,16 +12,13 @@ import (
 	"kumo/internal/cluster/bus/inproc"
 	"kumo/internal/cluster/desired"
 	"kumo/internal/cluster/member/quorum"
+	"kumo/internal/lab/testmain"
 )
 
 // Nodes die, come back, are cut off, leave and join, while messages are lost and writes are in doubt: every page is
 // fetched, and by nobody twice.
 func TestNodesComeAndGo(t *testing.T) {
-	seeds := uint64(8)
-	if testing.Short() {
-		seeds = 2
-	}
-	for seed := range seeds {
+	for seed, end := testmain.Seeds(2, 8); seed < end; seed++ {
 		synctest.Test(t, func(t *testing.T) { comeAndGo(t, seed) })
 	}
 }

@@ -34,12 +34,21 @@ import (
 // a crawl without trouble comes to.
 func TestACrawlSurvivesCrashes(t *testing.T) {
 	t.Parallel()
-	for seed := range crashWebs() {
+	for seed, end := crashSeeds(2, 8); seed < end; seed++ {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { crashes(t, seed) })
 	}
 }
 
-// crashWebs is how many webs are crawled: KUMO_TEST_CRASHES, or a few of each kind.
+// crashSeeds are the seeds of the webs that are crawled, as testmain.Seeds has them; KUMO_TEST_CRASHES is another number
+// of them.
+func crashSeeds(short, long uint64) (first, end uint64) {
+	if n, err := strconv.ParseUint(os.Getenv("KUMO_TEST_CRASHES"), 10, 64); err == nil {
+		return 0, n
+	}
+	return testmain.Seeds(short, long)
+}
+
+// crashWebs is how many crawls or files are damaged: KUMO_TEST_CRASHES, or a few.
 func crashWebs() uint64 {
 	if n, err := strconv.ParseUint(os.Getenv("KUMO_TEST_CRASHES"), 10, 64); err == nil {
 		return n

@@ -186,7 +186,9 @@ func TestPagesPerHost(t *testing.T) {
 func TestBytesPerHost(t *testing.T) {
 	t.Parallel()
 	const bound, longest = 100_000, 400_000
-	s := jobtest.Serve(t, synthweb.Clean(6, 10, 300))
+	cfg := synthweb.Clean(6, 10, 300)
+	cfg.MedianSize = 27 << 10
+	s := jobtest.Serve(t, cfg)
 	dir := t.TempDir()
 	for _, pages := range []int64{40, 0} { // the first run is cut short
 		j := jobtest.For(s, dir)

@@ -19,6 +19,7 @@ import (
 	"kumo/internal/archive/place"
 	"kumo/internal/archive/place/placetest"
 	"kumo/internal/base/vfs"
+	"kumo/internal/lab/testmain"
 	"kumo/internal/state/journal"
 	"kumo/internal/state/store"
 )
@@ -252,7 +253,7 @@ func (l *life) checkpoint(s *States) {
 // log that nobody has cut; and the log is cut in the end.
 func TestStates(t *testing.T) {
 	earlier := 0
-	for seed := range uint64(6) {
+	for seed := range uint64(testmain.Rounds(3, 6)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { earlier += states(t, seed) })
 		})

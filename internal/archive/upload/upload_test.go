@@ -200,7 +200,7 @@ func TestAPlaceThatIsDownIsTriedAgainWithGrowingPauses(t *testing.T) {
 func TestAPlaceThatFailsNowAndThenIsNotWaitedForLonger(t *testing.T) {
 	seed := rand.Uint64()
 	synctest.Test(t, func(t *testing.T) {
-		const files = 300
+		const files = 100
 		b := newBed(t)
 		b.cfg.Place = placetest.NewFaulty(b.at, rand.New(rand.NewPCG(seed, 2)), 10)
 		for n := range files {

@@ -12,6 +12,7 @@ import (
 	"kumo/internal/base/xor"
 	"kumo/internal/cluster/overlay"
 	"kumo/internal/cluster/overlay/overlaytest"
+	"kumo/internal/lab/testmain"
 )
 
 // quiet is a network of so many nodes that know each other.
@@ -209,7 +210,7 @@ func TestANodeWithoutOthers(t *testing.T) {
 }
 
 func TestPartsOfANetworkFindEachOtherAgain(t *testing.T) {
-	w := quiet(t, 120)
+	w := quiet(t, 80)
 	side := map[string]bool{}
 	for i, n := range w.Live() {
 		side[n.Name] = i%3 == 0
@@ -328,6 +329,7 @@ func lie(question []byte, made func() string, count int) []byte {
 // TestMadeUpContactsPushNobodyOut lets nodes of a network answer with contacts that do not exist, 64 or 10,000 at a
 // time, with ids that are near to those who ask.
 func TestMadeUpContactsPushNobodyOut(t *testing.T) {
+	lookUps := testmain.Rounds(100, 300)
 	for _, count := range []int{64, 10_000} {
 		t.Run(fmt.Sprint(count), func(t *testing.T) {
 			w := quiet(t, 100)
@@ -361,7 +363,7 @@ func TestMadeUpContactsPushNobodyOut(t *testing.T) {
 				}
 			}
 			w.Reset()
-			for i := range 300 {
+			for i := range lookUps {
 				victim.Tell(overlay.Find{ID: victim.ID.Distance(xor.Of(fmt.Sprint(i))), Tag: uint64(i), Want: 3})
 				w.Run(time.Second)
 				for _, name := range honest {
@@ -378,15 +380,15 @@ func TestMadeUpContactsPushNobodyOut(t *testing.T) {
 					}
 				}
 			}
-			if len(victim.Found) != 300 {
-				t.Errorf("%d of 300 look-ups ended", len(victim.Found))
+			if len(victim.Found) != lookUps {
+				t.Errorf("%d of %d look-ups ended", len(victim.Found), lookUps)
 			}
 			for name := range victim.Table {
 				if w.ByID(w.IDOf(name)) == nil {
 					t.Errorf("%s is in the table, and does not exist", name)
 				}
 			}
-			if m := rate(w, w.Messages, 330*time.Second); m > 15 { // twice to three times what it is without liars
+			if m := rate(w, w.Messages, time.Duration(lookUps+30)*time.Second); m > 15 { // twice to three times what it is without liars
 				t.Errorf("%.1f messages/s a node", m)
 			}
 			if bytes := sizeOf(func() { victim.Overlay = nil }); bytes > 200_000 {

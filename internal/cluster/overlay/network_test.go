@@ -13,6 +13,7 @@ import (
 	"kumo/internal/base/xor"
 	"kumo/internal/cluster/overlay"
 	"kumo/internal/cluster/overlay/overlaytest"
+	"kumo/internal/lab/testmain"
 )
 
 func names(contacts []overlay.Contact) []string {
@@ -124,8 +125,9 @@ func TestEveryNetworkOfEightIDs(t *testing.T) {
 // TestEveryNodeFindsTheClosest takes random networks: nodes come, some crash or leave, others come. When things have
 // been quiet for a while every node finds what is closest to any id.
 func TestEveryNodeFindsTheClosest(t *testing.T) {
+	rounds := testmain.Rounds(10, 30)
 	for _, space := range []struct{ width, nodes, networks int }{
-		{8, 32, 30}, {12, 32, 30}, {16, 32, 30}, {16, 200, 2}, {256, 32, 30}, {256, 300, 1},
+		{8, 32, rounds}, {12, 32, rounds}, {16, 32, rounds}, {16, 200, 2}, {256, 32, rounds}, {256, 300, 1},
 	} {
 		t.Run(fmt.Sprintf("%d bits, %d nodes", space.width, space.nodes), func(t *testing.T) {
 			networks := space.networks

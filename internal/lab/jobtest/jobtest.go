@@ -10,9 +10,13 @@ import (
 	"kumo/internal/lab/synthweb"
 )
 
-// Serve serves a web until the test ends.
+// Serve serves a web until the test ends. Its pages are small unless cfg says otherwise: tests of crawls are about
+// their number.
 func Serve(t testing.TB, cfg synthweb.Config) *synthweb.Server {
 	t.Helper()
+	if cfg.MedianSize == 0 {
+		cfg.MedianSize = 3 << 10
+	}
 	s, err := synthweb.Serve(t.Context(), synthweb.New(cfg), synthweb.ServeOptions{DNS: true})
 	if err != nil {
 		t.Fatal(err)

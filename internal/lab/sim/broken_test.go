@@ -166,7 +166,7 @@ func TestSoundNodesPass(t *testing.T) {
 			t.Parallel()
 			cfg := small()
 			cfg.Use(name)
-			cfg.Seeds = testmain.Rounds(10, 30)
+			cfg.Seeds = testmain.Rounds(6, 30)
 			r := Soak(t.Context(), cfg, nil)
 			t.Log(r)
 			for _, f := range r.Failed {

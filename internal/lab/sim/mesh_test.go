@@ -14,18 +14,23 @@ import (
 	"kumo/internal/lab/testmain"
 )
 
+const manySeeds = 80 // of a mesh with faults, of which all but .ci/long take others in each run
+
 // meshSeeds is how many seeds the test of faults runs, as KUMO_TEST_MESH_SEEDS says, and meshFirst the first,
 // KUMO_TEST_MESH_FIRST.
 func meshSeeds() int {
 	if n, err := strconv.Atoi(os.Getenv("KUMO_TEST_MESH_SEEDS")); err == nil {
 		return n
 	}
-	return testmain.Rounds(20, 80)
+	return testmain.Rounds(8, manySeeds)
 }
 
 func meshFirst() uint64 {
-	n, _ := strconv.ParseUint(os.Getenv("KUMO_TEST_MESH_FIRST"), 10, 64)
-	return max(n, 1)
+	if n, err := strconv.ParseUint(os.Getenv("KUMO_TEST_MESH_FIRST"), 10, 64); err == nil {
+		return max(n, 1)
+	}
+	first, _ := testmain.Seeds(min(uint64(meshSeeds()), manySeeds), manySeeds)
+	return first + 1
 }
 
 // smallMesh is a few nodes on which much goes wrong: all but one of a host's backups may lose their disks at once.
@@ -137,7 +142,7 @@ func (w *meshWorld) comeAndGo() {
 // TestNodesComeAndGoUnseen lets nodes come and leave while a crawl goes on, one after the other, over a network that
 // loses nothing: servers see no more of that than of a crawl where nobody does, but for a page now and then.
 func TestNodesComeAndGoUnseen(t *testing.T) {
-	seeds := uint64(testmain.Rounds(10, 40))
+	seeds := uint64(testmain.Rounds(5, 40))
 	pages, twice := 0, 0
 	for seed := uint64(1); seed <= seeds; seed++ {
 		cfg := smallMesh()
@@ -160,7 +165,7 @@ func TestNodesComeAndGoUnseen(t *testing.T) {
 // TestSlowHostsAreAskedByOne lets nodes come and leave while hosts take longer for an answer than a node waits for
 // another's: who fetches a host next still waits until the one before has its answer.
 func TestSlowHostsAreAskedByOne(t *testing.T) {
-	seeds := uint64(testmain.Rounds(5, 20))
+	seeds := uint64(testmain.Rounds(3, 20))
 	for seed := uint64(1); seed <= seeds; seed++ {
 		cfg := smallMesh()
 		cfg.FaultEvery, cfg.Loss, cfg.Busy, cfg.Quiet, cfg.Slow = -1, -1, false, time.Minute, 40*time.Second
@@ -192,7 +197,7 @@ func TestNothingIsLostInAMesh(t *testing.T) {
 
 // TestTheEndOfAMeshIsFound lets nodes crawl to the end, which one of them finds, neither early nor late.
 func TestTheEndOfAMeshIsFound(t *testing.T) {
-	first, seeds := meshFirst(), testmain.Rounds(5, 20)
+	first, seeds := meshFirst(), testmain.Rounds(3, 20)
 	if os.Getenv("KUMO_TEST_MESH_SEEDS") != "" {
 		seeds = meshSeeds()
 	}
@@ -251,7 +256,7 @@ func TestAMeshKnowsItsRecord(t *testing.T) {
 // latencies are those measured between places of PlanetLab, if they are there. KUMO_TEST_MESH_NODES says how many nodes
 // there are, KUMO_TEST_MESH_TIME for how long they come and go.
 func TestAMeshOfManyNodes(t *testing.T) {
-	nodes, last := testmain.Rounds(100, 300), 5*time.Minute
+	nodes, last := testmain.Rounds(60, 300), 5*time.Minute
 	many := os.Getenv("KUMO_TEST_MESH_NODES") != ""
 	if many {
 		nodes, _ = strconv.Atoi(os.Getenv("KUMO_TEST_MESH_NODES"))

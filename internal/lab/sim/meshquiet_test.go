@@ -99,7 +99,7 @@ func TestACutThatHealsCostsLittle(t *testing.T) {
 		heals  = 15 * time.Second // until nodes know of each other again, and have told what they know
 		after  = 45 * time.Second
 	)
-	seeds := testmain.Rounds(5, 20)
+	seeds := testmain.Rounds(3, 20)
 	var cutOff, healing, whole count
 	for seed := uint64(1); seed <= uint64(seeds); seed++ {
 		w := quietMesh(seed, 10, 32, 20*time.Second)
@@ -143,7 +143,7 @@ func (c *count) add(w *meshWorld, d time.Duration) {
 // servers see little of it.
 func TestNodesJoinAtOnce(t *testing.T) {
 	const joins = 8
-	seeds := testmain.Rounds(8, 40)
+	seeds := testmain.Rounds(4, 40)
 	var joining count
 	slips, hasty := 0, 0
 	for seed := uint64(1); seed <= uint64(seeds); seed++ {

@@ -11,7 +11,7 @@ import (
 // processes that were started since, while nodes come and leave: no page is fetched again because of that, none is lost,
 // no host is asked by two nodes at a time, and the crawl ends.
 func TestOldMessagesOfAMesh(t *testing.T) {
-	seeds := uint64(testmain.Rounds(5, 20))
+	seeds := uint64(testmain.Rounds(3, 20))
 	pages, twice, replayed := 0, 0, 0
 	for seed := uint64(1); seed <= seeds; seed++ {
 		cfg := smallMesh()
@@ -49,7 +49,7 @@ func TestClocksOfAMeshLeap(t *testing.T) {
 	for _, leap := range []time.Duration{time.Hour, 24 * time.Hour} {
 		cfg := smallMesh()
 		cfg.FaultEvery, cfg.Loss, cfg.Busy, cfg.Leap, cfg.Place = -1, -1, false, leap, true
-		for seed := uint64(1); seed <= uint64(testmain.Rounds(3, 10)); seed++ {
+		for seed := uint64(1); seed <= uint64(testmain.Rounds(1, 10)); seed++ {
 			f, violations := RunMesh(cfg, seed)
 			t.Logf("%v, seed %d: %v; %d leaps", leap, seed, f, f.Leaps)
 			if len(violations) > 0 || f.Slips > 0 || f.Hasty > 0 || f.Leaps == 0 {

@@ -1,6 +1,9 @@
 package testmain
 
-import "os"
+import (
+	"math/rand/v2"
+	"os"
+)
 
 // Rounds returns how many times a test repeats what it does with random choices, or how large it makes its input: long
 // if KUMO_TEST_LONG is set, as .ci/long sets it, and short otherwise.
@@ -9,4 +12,14 @@ func Rounds(short, long int) int {
 		return long
 	}
 	return short
+}
+
+// Seeds returns the first seed of a test's rounds and the one after the last: all from 0 to long-1 if KUMO_TEST_LONG is
+// set, and otherwise short successive ones of them, others in each run.
+func Seeds(short, long uint64) (first, end uint64) {
+	if os.Getenv("KUMO_TEST_LONG") != "" {
+		return 0, long
+	}
+	first = rand.Uint64N(long - short + 1)
+	return first, first + short
 }

@@ -7,4 +7,4 @@ import (
 	"kumo/internal/lab/testmain"
 )
 
-func TestMain(m *testing.M) { os.Exit(testmain.M{M: m, PerProcessor: 4}.Run()) }
+func TestMain(m *testing.M) { os.Exit(testmain.M{M: m, PerProcessor: 8}.Run()) }
