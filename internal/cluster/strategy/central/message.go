@@ -79,19 +79,29 @@ type mail struct {
 
 const maxMail = 128 << 10
 
+// An output holds what a step wants done, and the items that are sent at its end.
+type output struct {
+	actions []strategy.Action
+	mails   []mail
+	mailAt  map[mailKey]int
+	begin   func(leader.Kind) varint.Writer // a message
+}
+
+func (o *output) do(a strategy.Action) { o.actions = append(o.actions, a) }
+
 // post adds an item to what a node is sent at the end of the step.
-func (s *Strategy) post(to strategy.Node, kind leader.Kind, it item) {
+func (o *output) post(to strategy.Node, kind leader.Kind, it item) {
 	if to == "" {
 		return
 	}
 	key := mailKey{to, kind}
-	i, there := s.mailAt[key]
-	if !there || len(s.mails[i].data) > maxMail {
-		i = len(s.mails)
-		s.mailAt[key] = i
-		s.mails = append(s.mails, mail{to: to, data: s.elector.Begin(kind)})
+	i, there := o.mailAt[key]
+	if !there || len(o.mails[i].data) > maxMail {
+		i = len(o.mails)
+		o.mailAt[key] = i
+		o.mails = append(o.mails, mail{to: to, data: o.begin(kind)})
 	}
-	it.append(&s.mails[i].data)
+	it.append(&o.mails[i].data)
 }
 
 type mailKey struct {
