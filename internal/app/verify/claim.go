@@ -4,6 +4,7 @@ import (
 	"encoding/base32"
 	"encoding/binary"
 	"hash/maphash"
+	"slices"
 	"strings"
 )
 
@@ -159,14 +160,9 @@ func (t *fileTable) of(name string) int {
 	return n
 }
 
-// filesMissing reports whether there are claims of WARC files that are not here.
-func (v *verifier) filesMissing() bool {
-	for i := range v.files.all {
-		if !v.files.all[i].here {
-			return true
-		}
-	}
-	return false
+// incomplete reports whether there are claims of WARC files that are not here.
+func (t *fileTable) incomplete() bool {
+	return slices.ContainsFunc(t.all, func(f warcFile) bool { return !f.here })
 }
 
 func (t *fileTable) path(n int) string { return "warc/" + t.names[n] }

@@ -157,7 +157,7 @@ func (g *group) refer(f *fact) {
 		}
 	}
 	switch {
-	case g.v.filesMissing():
+	case g.v.files.incomplete():
 	case f.is(flagDigests):
 		g.fault(checkDigests, "state/digests", -1, "the index names a record with the digest %s that is in no WARC file",
 			f.Digest)
