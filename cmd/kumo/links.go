@@ -133,7 +133,7 @@ func (o *linksOptions) run(cmd *cobra.Command, dir string) (err error) {
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	if o.external {
-		if err = settled.checkProxies(); err == nil {
+		if err = checkProxies(settled.Proxies); err == nil {
 			err = o.check(cmd, f, &settled.Job)
 		}
 	}
