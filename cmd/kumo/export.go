@@ -129,15 +129,11 @@ func (o *exportOptions) run(ctx context.Context, name, dir string) (_ *export.Re
 	if len(saved) == 0 {
 		return nil, folder.NoCrawl(crawl)
 	}
-	settled := &options{idle: true}
-	flags := crawlFlags(settled)
-	if err := flags.Parse([]string{"--out", crawl}); err != nil {
+	j, err := settledJob(ctx, crawl)
+	if err != nil {
 		return nil, err
 	}
-	if err := settled.settle(ctx, flags, nil); err != nil {
-		return nil, err
-	}
-	x := exports.Export{Canon: settled.Job.Crawl.Canon, Start: canonical(settled.Job.Seeds)}
+	x := exports.Export{Canon: j.Crawl.Canon, Start: canonical(j.Seeds)}
 	x.Form, x.Crawl, x.Dir, x.Temp, x.Disk = o.form, crawl, dir, o.temp, src.Disk
 	x.Condition = o.where
 	clear := func() {}
@@ -182,20 +178,30 @@ func printLeftOut(w io.Writer, r *export.Report) {
 	}
 }
 
-// exportProgress writes over one line, once it takes long.
+// A progressLine is a line that is written over, once something takes long.
+type progressLine struct {
+	w     io.Writer
+	began time.Time
+	shown bool
+}
+
+func newProgressLine(w io.Writer) *progressLine { return &progressLine{w: w, began: time.Now()} }
+
+func (p *progressLine) show(format string, args ...any) {
+	if time.Since(p.began) >= time.Second {
+		p.shown = true
+		fmt.Fprintf(p.w, "\r\x1b[K"+format, args...)
+	}
+}
+
+func (p *progressLine) clear() {
+	if p.shown {
+		fmt.Fprint(p.w, "\r\x1b[K")
+	}
+	p.shown = false
+}
+
 func exportProgress(w io.Writer) (show func(export.Progress), clear func()) {
-	shown, began := false, time.Now()
-	show = func(p export.Progress) {
-		if time.Since(began) < time.Second {
-			return
-		}
-		shown = true
-		fmt.Fprintf(w, "\r\x1b[K%s: %d of %d URLs", p.Step, p.Done, p.Total)
-	}
-	return show, func() {
-		if shown {
-			fmt.Fprint(w, "\r\x1b[K")
-		}
-		shown = false
-	}
+	line := newProgressLine(w)
+	return func(p export.Progress) { line.show("%s: %d of %d URLs", p.Step, p.Done, p.Total) }, line.clear
 }

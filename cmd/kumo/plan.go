@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +21,7 @@ import (
 	"kumo/internal/base/vfs"
 	"kumo/internal/engine/plan"
 	"kumo/internal/engine/seeds"
+	"kumo/internal/view/text"
 )
 
 const planLong = `Say what a crawl will come to, before it begins: how many pages of which hosts, how large, and how long
@@ -95,9 +95,7 @@ func (o *options) plan(ctx context.Context, f *pflag.FlagSet, args []string, asJ
 	p.Bad = bad
 	p.Estimate(assumed)
 	if asJSON {
-		enc := json.NewEncoder(out)
-		enc.SetEscapeHTML(false)
-		return errors.Join(err, enc.Encode(p))
+		return errors.Join(err, text.JSON(out, p))
 	}
 	p.Print(out)
 	compareRoom(out, &o.Job, p.Sum.Disk)

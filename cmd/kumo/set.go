@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -53,10 +52,8 @@ func setCommand() *cobra.Command {
 				return err
 			}
 			if dir != "" {
-				for _, n := range []string{"crawl", "join", "nats", "secret-file", "wait"} {
-					if cmd.Flags().Lookup(n).Changed {
-						return usagef("--%s is for a crawl of several nodes: leave it or --out out", n)
-					}
+				if err := (&alone{dir}).check(cmd.Flags()); err != nil {
+					return err
 				}
 				return setIn(cmd.Context(), cmd.OutOrStdout(), dir, wishes, asJSON)
 			}
@@ -277,12 +274,8 @@ func (c *clusterFlags) showSettings(ctx context.Context, w io.Writer, control ad
 		return slices.Index(order, a.May) - slices.Index(order, b.May)
 	})
 	if asJSON {
-		enc := json.NewEncoder(w)
-		enc.SetEscapeHTML(false)
-		for _, s := range all {
-			if err := enc.Encode(s); err != nil {
-				return err
-			}
+		if err := jsonLines(w, all); err != nil {
+			return err
 		}
 		return cluster.Advise(control.Trouble())
 	}

@@ -22,8 +22,8 @@ func (a *alone) bind(f *pflag.FlagSet) {
 
 // check refuses flags that say nothing of a crawl on this machine.
 func (a *alone) check(f *pflag.FlagSet) error {
-	for _, n := range []string{"crawl", "join", "nats", "secret-file", "wait"} {
-		if f.Lookup(n).Changed {
+	for _, n := range []string{"crawl", "join", "nats", "secret-file", "wait", "hosts"} {
+		if f.Changed(n) {
 			return usagef("--%s is for a crawl of several nodes: leave it or --out out", n)
 		}
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kumo/internal/app/folder"
 	"kumo/internal/app/inspect"
 	"kumo/internal/app/job"
 	"kumo/internal/app/wire"
@@ -48,12 +46,7 @@ func trapsCommand() *cobra.Command {
 		Long: trapsLong,
 		Example: "  kumo traps crawls/example.com\n" +
 			"  kumo traps crawls/example.com --release 'example.com/calendar/{n}/{n}'",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usagef("which crawl? name its folder, and one")
-			}
-			return nil
-		},
+		Args: oneFolder,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) }}
 	f := cmd.Flags()
 	f.StringArrayVar(&o.release, "release", nil, "let URLs of this `PATTERN` in, as it is listed (repeatable)")
@@ -62,12 +55,9 @@ func trapsCommand() *cobra.Command {
 }
 
 func (o *trapsOptions) run(cmd *cobra.Command, dir string) error {
-	saved, err := folder.ReadSettings(dir)
+	saved, err := savedIn(dir)
 	if err != nil {
 		return err
-	}
-	if len(saved) == 0 {
-		return usagef("%s: there is no crawl", dir)
 	}
 	released := settings.Map(saved)[job.ReleaseTrapKey]
 	all, err := inspect.TrapPatterns(vfs.OS, filepath.Join(dir, "skipped.jsonl"), crawl.TrapRules, released)
@@ -88,14 +78,7 @@ func (o *trapsOptions) run(cmd *cobra.Command, dir string) error {
 func (o *trapsOptions) list(cmd *cobra.Command, all []inspect.TrapPattern) error {
 	out := cmd.OutOrStdout()
 	if o.json {
-		enc := json.NewEncoder(out)
-		enc.SetEscapeHTML(false)
-		for i := range all {
-			if err := enc.Encode(&all[i]); err != nil {
-				return err
-			}
-		}
-		return nil
+		return jsonLines(out, all)
 	}
 	if len(all) == 0 {
 		fmt.Fprintln(cmd.ErrOrStderr(), "kumo: nothing was left out as a trap")
@@ -115,18 +98,14 @@ func (o *trapsOptions) list(cmd *cobra.Command, all []inspect.TrapPattern) error
 
 // letIn makes patterns settings of the crawl, which lets in what was left out, and fetches nothing.
 func letIn(ctx context.Context, errs io.Writer, dir string, released, more []string) (err error) {
-	o := &options{idle: true}
-	flags := crawlFlags(o)
-	args := []string{"--out", dir}
+	var args []string
 	for _, pattern := range append(slices.Clone(released), more...) {
 		if arg := "--" + job.ReleaseTrapKey + "=" + pattern; !slices.Contains(args, arg) {
 			args = append(args, arg)
 		}
 	}
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
-	if err := o.settle(ctx, flags, nil); err != nil {
+	o, err := settled(ctx, dir, args...)
+	if err != nil {
 		return err
 	}
 	o.Job.Warn = func(err error) { fmt.Fprintln(errs, "kumo:", err) }
