@@ -32,8 +32,7 @@ const checkExample = `  kumo check robots https://example.com/private/
 
 func checkCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "check", Short: "Show what a reader makes of an input", Long: checkLong,
-		Example: checkExample,
-		Args:    cobra.ArbitraryArgs, RunE: noVerb, DisableFlagsInUseLine: true}
+		Example: checkExample, Args: cobra.ArbitraryArgs, RunE: noVerb, DisableFlagsInUseLine: true}
 	cmd.AddCommand(checkRobots(), checkURL(), checkCanon(), checkLinks(), checkSitemap(), checkCharset(), checkLang(),
 		checkText(), checkFields(), checkFilter(),
 		checkRefresh(), checkSrcset(), checkMIME())

@@ -23,14 +23,11 @@ const trapsLong = `List what the crawl in FOLDER has left out as traps: calendar
 round, names that any host answers to.
 
 A crawl learns patterns of URLs: their host, directories and names in the query, with {n}, {date}, {id}, {word} in the place of
-what differs. A pattern is suspected when some dozens of its pages were fetched, and hardly any had a text that no other page of
-the domain has (by digest, and nearly by its words). Its URLs are deferred: they go after all others of their host. They are
-left out only if the pattern has no end: its copies lead to ever more copies, each known from the one before alone. What a
-sitemap lists, and what pages of other patterns link to, is fetched. skipped.jsonl has what is left out with the rule "trap".
+what differs. A pattern whose pages are copies goes after all others of its host; it is left out only if it has no end: its
+copies lead to ever more copies. skipped.jsonl has what is left out with the rule "trap"; of a registered domain that is
+bounded (--max-pages-per-domain and others) the bound is the rule, and *.DOMAIN the pattern. docs/traps.md says more.
 
-Of a registered domain no more is fetched than --max-pages-per-domain, --max-hosts-per-domain and --max-dns-per-domain say,
-which are the rules then, and *.DOMAIN the pattern. For each pattern there are the number of URLs that were left out, what was
-known then, and an example.
+For each pattern there are the number of URLs that were left out, what was known then, and an example.
 
 With --release PATTERN the URLs of the pattern wait again, and the next kumo crawl --out FOLDER fetches them and those that it
 finds later, whatever they bring; with *.DOMAIN all three bounds of that domain are lifted. kumo crawl --no-traps has no guard against traps at all.`
