@@ -43,9 +43,8 @@ type filterCheck struct {
 func checkFilter() *cobra.Command {
 	c := &filterCheck{}
 	cmd := &cobra.Command{Use: "filter COMMAND FILE|URL...",
-		Short: "What does a program answer that kumo crawl --filter would ask?",
-		Long:  filterLong, Example: filterExample, DisableFlagsInUseLine: true,
-		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd, args) }}
+		Short: "What does a program answer that kumo crawl --filter would ask?", Long: filterLong, Example: filterExample,
+		DisableFlagsInUseLine: true, RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd, args) }}
 	f := cmd.Flags()
 	c.filters.Reset()
 	for _, key := range []string{"filter-timeout", "filter-memory"} {

@@ -51,8 +51,7 @@ func startCommand() *cobra.Command {
 	b := &beginning{}
 	all := crawlFlags(o)
 	cmd := &cobra.Command{Use: "start --crawl NAME [flags] URL...", Short: "Let the nodes of a crawl begin, or go on",
-		Long: startLong, Example: startExample,
-		DisableFlagsInUseLine: true,
+		Long: startLong, Example: startExample, DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			defer func() { err = errors.Join(err, closeInput(&o.Job)) }()
 			if err := o.readStart(cmd.Context(), all, args); err != nil {
@@ -174,7 +173,8 @@ are the links on them as the crawl's --scope has it. The answer says how many we
 				}
 				return a.steer(cmd, func(ctx context.Context, s inspect.Steerer) (string, error) {
 					news, err := s.Add(ctx, o.Job.Seeds)
-					return addedAlone(news, len(o.Job.Seeds)), err
+					all := len(o.Job.Seeds)
+					return fmt.Sprintf("%d %s added, %d of them new", all, plural(all, "URL", "URLs"), news), err
 				})
 			}
 			return c.control(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control admin.Client) error {

@@ -323,7 +323,7 @@ func (o *options) run(ctx context.Context, c *session.Session, show *show, other
 		err = errors.Join(err, c.ReportSinks(report))
 	}
 	if up := others.up; up != nil {
-		err = withPlace(err, finishUploads(ctx, up))
+		err = withPlace(err, adviseWaits(up.Finish(ctx)))
 	}
 	done()
 	if beside := g.Wait(); beside != nil {
@@ -386,9 +386,8 @@ func statusOf(c *session.Session) func() progress.Status {
 	return func() progress.Status {
 		taken, all := c.Seeds()
 		outlook := c.Outlook()
-		s := progress.Status{Time: time.Now(), Totals: c.Stats.Totals(), Frontier: c.Frontier.Counts(),
-			Known: c.URLsKnown(), Seeds: progress.Seeds{Taken: taken, All: all}, Outage: c.Outage(),
-			Forecast: outlook.Forecast, Stall: outlook.Stall}
+		s := progress.Status{Time: time.Now(), Totals: c.Stats.Totals(), Frontier: c.Frontier.Counts(), Known: c.URLsKnown(),
+			Seeds: progress.Seeds{Taken: taken, All: all}, Outage: c.Outage(), Forecast: outlook.Forecast, Stall: outlook.Stall}
 		if c.Job.Filters != nil {
 			s.Filters = c.Job.Filters.Counts()
 		}

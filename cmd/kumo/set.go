@@ -44,8 +44,7 @@ func setCommand() *cobra.Command {
 	c := &clusterFlags{}
 	asJSON, dir := false, ""
 	cmd := &cobra.Command{Use: "set (--crawl NAME | -o FOLDER) [KEY=VALUE...]", Short: "Show a crawl's settings, or " +
-		"change them while it runs", Long: setLong, Example: setExample,
-		DisableFlagsInUseLine: true,
+		"change them while it runs", Long: setLong, Example: setExample, DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			wishes, err := parseWishes(args)
 			if err != nil {
@@ -172,8 +171,7 @@ func mayChange(key string) (may changes, why string) {
 }
 
 // set changes settings, and says what they are now.
-func (c *clusterFlags) set(ctx context.Context, w io.Writer, control admin.Client,
-	wishes []settings.Setting) error {
+func (c *clusterFlags) set(ctx context.Context, w io.Writer, control admin.Client, wishes []settings.Setting) error {
 	var was map[string][]string
 	var state desired.State
 	err := control.Tune(ctx, func(r desired.Record) ([]settings.Setting, error) {

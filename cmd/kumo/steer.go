@@ -50,8 +50,3 @@ func (a *alone) steer(cmd *cobra.Command, f func(context.Context, inspect.Steere
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s; see: kumo status -o %s\n", a.dir, done, a.dir)
 	return err
 }
-
-// addedAlone says what came of URLs that were added.
-func addedAlone(news, all int) string {
-	return fmt.Sprintf("%d %s added, %d of them new", all, plural(all, "URL", "URLs"), news)
-}

@@ -4,7 +4,6 @@ import (
 	"encoding/base32"
 	"encoding/binary"
 	"hash/maphash"
-	"slices"
 	"strings"
 )
 
@@ -158,11 +157,6 @@ func (t *fileTable) of(name string) int {
 	t.number[name] = n
 	t.names, t.all = append(t.names, name), append(t.all, warcFile{})
 	return n
-}
-
-// incomplete reports whether there are claims of WARC files that are not here.
-func (t *fileTable) incomplete() bool {
-	return slices.ContainsFunc(t.all, func(f warcFile) bool { return !f.here })
 }
 
 func (t *fileTable) path(n int) string { return "warc/" + t.names[n] }

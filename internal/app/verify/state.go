@@ -85,8 +85,7 @@ const remedy = "kumo repair goes on from what is whole"
 func (v *verifier) position(check, file string, at uint64) {
 	if v.Journal != nil && journal.Position(at) > v.Journal.End() {
 		v.fault(Fault{Check: check, File: file, Offset: -1, What: fmt.Sprintf("it includes the journal up to %x, which "+
-			"ends at %x", at,
-			uint64(v.Journal.End())), Remedy: remedy})
+			"ends at %x", at, uint64(v.Journal.End())), Remedy: remedy})
 	}
 }
 

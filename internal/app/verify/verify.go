@@ -117,9 +117,7 @@ const (
 )
 
 var order = []string{checkJournal, checkSeen, checkDigests, checkFrontier, checkWARC, checkCDXJ, checkPages, checkText,
-	checkFields,
-	checkLog,
-	checkSkipped, checkDeferred, checkRoots, checkURLs, checkReport, checkSettings}
+	checkFields, checkLog, checkSkipped, checkDeferred, checkRoots, checkURLs, checkReport, checkSettings}
 
 // ofState are checks of what is no record file.
 var ofState = []string{checkJournal, checkSeen, checkDigests, checkFrontier, checkDeferred, checkRoots, checkReport}
@@ -143,7 +141,7 @@ type verifier struct {
 func Run(ctx context.Context, p Parts, cfg Config) (_ *Report, err error) {
 	found := &findings{ctx: ctx, dir: p.Dir, told: cfg.Fault, checks: map[string]*Check{}}
 	v := &verifier{Parts: p, findings: found, cfg: cfg, ctx: ctx, claims: newSorter(cfg.Temp, cfg.Memory),
-		tally: newTally()}
+		tally: tally{statuses: map[int]int64{}, rules: map[string]int64{}}}
 	defer func() { err = errors.Join(err, v.claims.close()) }()
 	report := &Report{}
 	for _, name := range order {

@@ -223,8 +223,7 @@ func (s *Strategy) String() string {
 	for _, host := range slices.Sorted(maps.Keys(s.pending.hosts)) {
 		p := s.pending.hosts[host]
 		fmt.Fprintf(&b, "  %s: phase %d, holds %v, owned %v, needsAck %v, round %d, tries %d, to %s, moved %d, in %v\n", host,
-			p.phase, p.holds, p.owned, p.needsAck, p.round,
-			p.tries, p.to, p.moved, p.at.Sub(s.now))
+			p.phase, p.holds, p.owned, p.needsAck, p.round, p.tries, p.to, p.moved, p.at.Sub(s.now))
 	}
 	if l := s.lead; l != nil {
 		fmt.Fprintf(&b, "  as leader: batches %d, %v\n", len(l.batches), l.policy)

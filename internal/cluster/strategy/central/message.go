@@ -146,8 +146,7 @@ func parseLoad(n strategy.Node, s string) (strategy.Load, bool) {
 	r := varint.Reader{Rest: []byte(s)}
 	most := func(n uint64) int64 { return int64(min(r.Uint(), n)) }
 	e := strategy.Load{Node: n, Hosts: int(most(1 << 40)), Waiting: most(1 << 40), Fetching: int(most(1 << 40)),
-		Pages: most(1 << 60),
-		Taken: most(1 << 60), Bytes: most(1 << 60), CPU: time.Duration(most(1 << 60))}
+		Pages: most(1 << 60), Taken: most(1 << 60), Bytes: most(1 << 60), CPU: time.Duration(most(1 << 60))}
 	m := &e.Machine
 	for _, f := range []*float64{&e.Rate, &e.Busy, &m.Cores, &m.GHz, &m.MemoryGB, &m.NetworkMbps, &m.DiskMbps} {
 		if *f = math.Float64frombits(r.Uint()); !(*f >= 0 && *f <= maxFigure) { // so is NaN
