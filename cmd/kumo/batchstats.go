@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -125,10 +124,7 @@ func (o *batchStatsOptions) run(cmd *cobra.Command, args []string) error {
 func (o *batchStatsOptions) write(w io.Writer, t *inspect.Table) error {
 	switch {
 	case o.json:
-		enc := json.NewEncoder(w)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", "  ")
-		return enc.Encode(t)
+		return writeJSON(w, t)
 	case o.csv:
 		return batches.StatsCSV(w, t)
 	default:

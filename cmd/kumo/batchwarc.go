@@ -112,8 +112,7 @@ func (o *batchWARCOptions) day(ctx context.Context, at place.Place, held *inspec
 	n, err := archive.Write(ctx, archive.Day{Place: at, Collection: c, Date: date, Dir: dir, Open: open,
 		Agent: wirebatch.Fetching("").Agent})
 	line := fmt.Sprintf("%s\t%s\t%s\t%s\t%s", stats.Grouped(int64(n.Responses)), stats.Grouped(int64(n.Robots)),
-		stats.Grouped(int64(n.Revisits)),
-		stats.Grouped(int64(n.NoAnswer)), stats.Grouped(int64(n.NotArchive)))
+		stats.Grouped(int64(n.Revisits)), stats.Grouped(int64(n.NoAnswer)), stats.Grouped(int64(n.NotArchive)))
 	if errors.Is(err, archive.ErrMade) {
 		line, err = "-\t-\t-\t-\tthere already", nil
 	}

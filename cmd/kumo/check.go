@@ -32,11 +32,9 @@ const checkExample = `  kumo check robots https://example.com/private/
 
 func checkCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "check", Short: "Show what a reader makes of an input", Long: checkLong,
-		Example: checkExample,
-		Args:    cobra.ArbitraryArgs, RunE: noVerb, DisableFlagsInUseLine: true}
+		Example: checkExample, Args: cobra.ArbitraryArgs, RunE: noVerb, DisableFlagsInUseLine: true}
 	cmd.AddCommand(checkRobots(), checkURL(), checkCanon(), checkLinks(), checkSitemap(), checkCharset(), checkLang(),
-		checkText(), checkFields(), checkFilter(),
-		checkRefresh(), checkSrcset(), checkMIME())
+		checkText(), checkFields(), checkFilter(), checkRefresh(), checkSrcset(), checkMIME())
 	return cmd
 }
 
@@ -83,16 +81,14 @@ func checkLinks() *cobra.Command {
 func checkSitemap() *cobra.Command {
 	src := new(source)
 	v := &verb[check.SitemapIn, check.SitemapOut]{use: "sitemap FILE|URL [BASE]", about: sitemapLong,
-		examples: sitemapExample,
-		read:     check.Sitemap, args: src.sitemap}
+		examples: sitemapExample, read: check.Sitemap, args: src.sitemap}
 	return src.bind(v.command())
 }
 
 func checkCharset() *cobra.Command {
 	src := new(source)
 	v := &verb[check.CharsetIn, check.CharsetOut]{use: "charset FILE|URL [CONTENT-TYPE]", about: charsetLong,
-		examples: charsetExample,
-		read:     check.Charset, args: src.charset}
+		examples: charsetExample, read: check.Charset, args: src.charset}
 	return src.bind(v.command())
 }
 
@@ -120,30 +116,26 @@ func checkText() *cobra.Command {
 
 func checkRefresh() *cobra.Command {
 	v := &verb[check.ValueIn, check.RefreshOut]{use: "refresh VALUE", about: "What does a meta refresh say?",
-		examples: refreshExample,
-		read:     check.Refresh, args: valueArgs}
+		examples: refreshExample, read: check.Refresh, args: valueArgs}
 	return v.command()
 }
 
 func checkSrcset() *cobra.Command {
 	v := &verb[check.ValueIn, check.SrcsetOut]{use: "srcset VALUE", about: "Which images has a srcset?",
-		examples: srcsetExample,
-		read:     check.Srcset, args: valueArgs}
+		examples: srcsetExample, read: check.Srcset, args: valueArgs}
 	return v.command()
 }
 
 func checkMIME() *cobra.Command {
 	src := new(source)
 	v := &verb[check.MIMEIn, check.MIMEOut]{use: "mime VALUE|FILE|URL [CONTENT-TYPE]", about: mimeLong,
-		examples: mimeExample,
-		read:     check.MIME, args: src.mime}
+		examples: mimeExample, read: check.MIME, args: src.mime}
 	return src.bind(v.command())
 }
 
 func checkRobots() *cobra.Command {
 	v := &verb[check.RobotsIn, check.RobotsOut]{use: "robots URL | robots FILE URL", about: robotsLong,
-		examples: robotsExample,
-		read:     check.Robots}
+		examples: robotsExample, read: check.Robots}
 	src := new(source)
 	v.args = src.robots
 	cmd := src.bind(v.command())

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -16,6 +15,7 @@ import (
 	"kumo/internal/app/setting"
 	"kumo/internal/engine/filter"
 	"kumo/internal/engine/filter/ask"
+	"kumo/internal/view/text"
 )
 
 const filterLong = `What does a program answer that kumo crawl --filter would ask?
@@ -43,9 +43,8 @@ type filterCheck struct {
 func checkFilter() *cobra.Command {
 	c := &filterCheck{}
 	cmd := &cobra.Command{Use: "filter COMMAND FILE|URL...",
-		Short: "What does a program answer that kumo crawl --filter would ask?",
-		Long:  filterLong, Example: filterExample, DisableFlagsInUseLine: true,
-		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd, args) }}
+		Short: "What does a program answer that kumo crawl --filter would ask?", Long: filterLong, Example: filterExample,
+		DisableFlagsInUseLine: true, RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd, args) }}
 	f := cmd.Flags()
 	c.filters.Reset()
 	for _, key := range []string{"filter-timeout", "filter-memory"} {
@@ -74,15 +73,14 @@ func (c *filterCheck) run(cmd *cobra.Command, args []string) error {
 	if len(asked) == 0 {
 		return usagef("the command is empty")
 	}
-	mute, enc := 0, json.NewEncoder(cmd.OutOrStdout())
-	enc.SetEscapeHTML(false)
+	mute := 0
 	rows := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 	tell := func(t *ask.Tried) error {
 		if t.Error != "" {
 			mute++
 		}
 		if c.asJSON {
-			return enc.Encode(t)
+			return text.JSON(cmd.OutOrStdout(), t)
 		}
 		fmt.Fprintf(rows, "%s\t%s\t%.1f ms\t%s\n", t.Point, filter.Plain(t.URL, 100), t.Millis, t.Words())
 		return nil

@@ -10,8 +10,7 @@ docs/cluster.md says how to run one: kumo node, start, status, add, set, pause, 
 
 func clusterCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "cluster", Short: "Try a cluster out on this machine", Long: clusterLong,
-		Args: cobra.ArbitraryArgs, RunE: noVerb,
-		DisableFlagsInUseLine: true}
+		Args: cobra.ArbitraryArgs, RunE: noVerb, DisableFlagsInUseLine: true}
 	cmd.AddCommand(clusterDemo())
 	return cmd
 }

@@ -98,8 +98,7 @@ func (c *clusterFlags) control(ctx context.Context, stderr io.Writer, f func(con
 }
 
 // view is control for what can be looked at while too few servers run, too.
-func (c *clusterFlags) view(ctx context.Context, stderr io.Writer, f func(context.Context,
-	admin.Client) error) error {
+func (c *clusterFlags) view(ctx context.Context, stderr io.Writer, f func(context.Context, admin.Client) error) error {
 	return c.connect(ctx, stderr, viewing, f)
 }
 

@@ -51,10 +51,9 @@ func startCommand() *cobra.Command {
 	b := &beginning{}
 	all := crawlFlags(o)
 	cmd := &cobra.Command{Use: "start --crawl NAME [flags] URL...", Short: "Let the nodes of a crawl begin, or go on",
-		Long: startLong, Example: startExample,
-		DisableFlagsInUseLine: true,
+		Long: startLong, Example: startExample, DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			defer func() { err = errors.Join(err, o.closeInput()) }()
+			defer func() { err = errors.Join(err, closeInput(&o.Job)) }()
 			if err := o.readStart(cmd.Context(), all, args); err != nil {
 				return err
 			}
@@ -62,13 +61,13 @@ func startCommand() *cobra.Command {
 				return err
 			}
 			o.warn(cmd.ErrOrStderr())
-			c.wait += o.seedTime()
+			c.wait += seedTime(&o.Job)
 			return c.control(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control admin.Client) error {
 				r, err := control.Record(ctx)
 				if err != nil {
 					return err
 				}
-				if err := mayStart(c.crawl, r, o.seedCount()); err != nil {
+				if err := mayStart(c.crawl, r, seedCount(&o.Job)); err != nil {
 					return err
 				}
 				if err := b.begin(ctx, control, &r, o, all); err != nil {
@@ -86,7 +85,7 @@ func startCommand() *cobra.Command {
 				if err := control.Start(ctx, settings, o.Job.Seeds, o.Job.File); err != nil {
 					return cluster.Advise(err)
 				}
-				return c.done(cmd.OutOrStdout(), "started"+withSeeds(o.seedCount()))
+				return c.done(cmd.OutOrStdout(), "started"+withSeeds(seedCount(&o.Job)))
 			})
 		}}
 	f := cmd.Flags()
@@ -155,13 +154,13 @@ func addCommand() *cobra.Command {
 are the links on them as the crawl's --scope has it. The answer says how many were new; what is known already is not fetched again for that.`,
 		Example: "  kumo add --crawl news https://example.org/\n  kumo add -o crawls/news https://example.org/",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			defer func() { err = errors.Join(err, o.closeInput()) }()
+			defer func() { err = errors.Join(err, closeInput(&o.Job)) }()
 			o.Job.Seeds = args
 			if err := o.readInput(cmd.Context()); err != nil {
 				return err
 			}
 			o.warn(cmd.ErrOrStderr())
-			c.wait += o.seedTime()
+			c.wait += seedTime(&o.Job)
 			if !o.Job.HasSeeds() {
 				return usagef("no URL to add: name one, or give a file of them with --input-file")
 			}
@@ -174,7 +173,8 @@ are the links on them as the crawl's --scope has it. The answer says how many we
 				}
 				return a.steer(cmd, func(ctx context.Context, s inspect.Steerer) (string, error) {
 					news, err := s.Add(ctx, o.Job.Seeds)
-					return addedAlone(news, len(o.Job.Seeds)), err
+					all := len(o.Job.Seeds)
+					return fmt.Sprintf("%d %s added, %d of them new", all, plural(all, "URL", "URLs"), news), err
 				})
 			}
 			return c.control(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control admin.Client) error {

@@ -95,7 +95,7 @@ func crawlCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "crawl [flags] URL...", Short: "Crawl from the given URLs", Long: crawlLong, Example: crawlExample,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			defer func() { err = errors.Join(err, o.closeInput()) }()
+			defer func() { err = errors.Join(err, closeInput(&o.Job)) }()
 			if err := crawlUI(o.UI).checkArgs(args); err != nil {
 				return err
 			}
@@ -145,7 +145,7 @@ func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(o.Job.MemoryLimit())
 	}
-	metrics, err := o.listen() // before anything is begun
+	metrics, err := listenMetrics(o.Metrics) // before anything is begun
 	if err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 		show.log.Info("continuing", "folder", o.Job.Dir, "pages", c.Stats.Pages(), "urls_waiting", c.Waiting, "urls_known",
 			c.Known)
 	}
-	if names := o.proxyVariables(); names != "" {
+	if names := proxyVariables(o.Job.Fetch.Environment); names != "" {
 		show.log.Info("what NO_PROXY does not name goes through the proxies of the environment; --proxy "+noProxy+
 			" does without", "by", names)
 	}
@@ -206,7 +206,7 @@ func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 		}
 	}
 	if report != nil && !o.Job.Crawl.NoTraps && report.Skipped[crawl.RuleTrap] > 0 {
-		o.warnOfTraps(show.log, report.Skipped[crawl.RuleTrap])
+		warnOfTraps(show.log, o.Job.Dir, report.Skipped[crawl.RuleTrap])
 	}
 	if isBehind(sinksErr) && err != nil { // what ended the crawl is its exit code; the sentence is said all the same
 		show.log.Warn(sinksErr.Error(), "do", advice.Of(sinksErr))
@@ -228,23 +228,23 @@ func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 }
 
 // warnOfTraps says how many URLs were cut off as traps, and how to let them in.
-func (o *options) warnOfTraps(log *slog.Logger, urls int64) {
+func warnOfTraps(log *slog.Logger, dir string, urls int64) {
 	how := []any{"let_in", "kumo crawl --no-traps"}
-	if o.Job.Dir != "" {
-		how = []any{"list", "kumo traps " + o.Job.Dir, "let_in", "kumo crawl --out " + o.Job.Dir + " --no-traps"}
+	if dir != "" {
+		how = []any{"list", "kumo traps " + dir, "let_in", "kumo crawl --out " + dir + " --no-traps"}
 	}
 	log.Warn(stats.Count(urls, "URLs")+" left out as traps without end", how...)
 }
 
-// listen listens where metrics are to be served; nil if nowhere.
-func (o *options) listen() (net.Listener, error) {
-	if o.Metrics == "" {
+// listenMetrics listens where metrics are to be served; nil if nowhere.
+func listenMetrics(addr string) (net.Listener, error) {
+	if addr == "" {
 		return nil, nil
 	}
-	if _, _, err := net.SplitHostPort(o.Metrics); err != nil {
-		return nil, usagef("--metrics is %q: a host and a port are wanted, as in localhost:9090", o.Metrics)
+	if _, _, err := net.SplitHostPort(addr); err != nil {
+		return nil, usagef("--metrics is %q: a host and a port are wanted, as in localhost:9090", addr)
 	}
-	l, err := net.Listen("tcp", o.Metrics)
+	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		return nil, usagef("--metrics: %v", err)
 	}
@@ -323,7 +323,7 @@ func (o *options) run(ctx context.Context, c *session.Session, show *show, other
 		err = errors.Join(err, c.ReportSinks(report))
 	}
 	if up := others.up; up != nil {
-		err = withPlace(err, finishUploads(ctx, up))
+		err = withPlace(err, adviseWaits(up.Finish(ctx)))
 	}
 	done()
 	if beside := g.Wait(); beside != nil {
@@ -386,9 +386,8 @@ func statusOf(c *session.Session) func() progress.Status {
 	return func() progress.Status {
 		taken, all := c.Seeds()
 		outlook := c.Outlook()
-		s := progress.Status{Time: time.Now(), Totals: c.Stats.Totals(), Frontier: c.Frontier.Counts(),
-			Known: c.URLsKnown(), Seeds: progress.Seeds{Taken: taken, All: all}, Outage: c.Outage(),
-			Forecast: outlook.Forecast, Stall: outlook.Stall}
+		s := progress.Status{Time: time.Now(), Totals: c.Stats.Totals(), Frontier: c.Frontier.Counts(), Known: c.URLsKnown(),
+			Seeds: progress.Seeds{Taken: taken, All: all}, Outage: c.Outage(), Forecast: outlook.Forecast, Stall: outlook.Stall}
 		if c.Job.Filters != nil {
 			s.Filters = c.Job.Filters.Counts()
 		}

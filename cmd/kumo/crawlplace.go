@@ -127,11 +127,6 @@ func withPlace(end, place error) error {
 	return errors.Join(end, place)
 }
 
-// finishUploads waits until all is in the place, after a run that ended because ctx has, or by itself.
-func finishUploads(ctx context.Context, up interface{ Finish(context.Context) error }) error {
-	return adviseWaits(up.Finish(ctx))
-}
-
 // adviseWaits adds to the error of a place that has not got all what brings it there.
 func adviseWaits(err error) error {
 	switch {

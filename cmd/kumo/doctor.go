@@ -19,8 +19,7 @@ const doctorLong = `Look whether what kumo is to work with is as it has to be.
 
 func doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "doctor", Short: "Look whether a Hadoop cluster has what batch crawls need",
-		Long: doctorLong,
-		Args: cobra.ArbitraryArgs, RunE: noVerb, DisableFlagsInUseLine: true}
+		Long: doctorLong, Args: cobra.ArbitraryArgs, RunE: noVerb, DisableFlagsInUseLine: true}
 	cmd.AddCommand(doctorHadoopCommand(), doctorTaskCommand())
 	return cmd
 }
@@ -73,8 +72,7 @@ func doctorHadoopCommand() *cobra.Command {
 	f.BoolVar(&cfg.Job, "job", false, "run a small job, too")
 	f.IntVar(&cfg.Memory, "task-memory", 0, "`MiB` that a task is to have (default: what the cluster gives)")
 	f.StringVar(&cfg.Queue, "queue", "", "YARN's `QUEUE` for the job")
-	f.StringVar(&cfg.ConfDir, "hadoop-conf", "",
-		"Hadoop's configuration is in this `FOLDER` (default: HADOOP_CONF_DIR)")
+	f.StringVar(&cfg.ConfDir, "hadoop-conf", "", "Hadoop's configuration is in this `FOLDER` (default: HADOOP_CONF_DIR)")
 	f.StringVar(&cfg.Home, "hadoop-home", "",
 		"Hadoop's commands are in bin below this `FOLDER` (default: HADOOP_HOME, or on PATH)")
 	f.StringVar(&cfg.Streaming, "streaming-jar", "",

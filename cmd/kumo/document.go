@@ -79,9 +79,8 @@ func (s *source) open(ctx context.Context, name string, redirects int) (*documen
 
 // fileTypes are what servers say of files by their names.
 var fileTypes = map[string]string{".html": "text/html", ".htm": "text/html", ".xhtml": "application/xhtml+xml",
-	".txt": "text/plain",
-	".xml": "application/xml", ".css": "text/css", ".js": "text/javascript", ".mjs": "text/javascript",
-	".json": "application/json"}
+	".txt": "text/plain", ".xml": "application/xml", ".css": "text/css", ".js": "text/javascript",
+	".mjs": "text/javascript", ".json": "application/json"}
 
 func (s *source) fetch(ctx context.Context, url string, redirects int) (*document, error) {
 	within, cancel := context.WithTimeout(ctx, s.timeout)

@@ -57,8 +57,7 @@ type explainer struct {
 func explainCommand() *cobra.Command {
 	e := &explainer{}
 	cmd := &cobra.Command{Use: "explain [CRAWL] URL", Short: "Say why a URL was, or was not, crawled", Long: explainLong,
-		Example: explainExample,
-		Args:    cobra.RangeArgs(1, 2),
+		Example: explainExample, Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e.ctx, e.w = cmd.Context(), cmd.OutOrStdout()
 			if len(args) == 2 {

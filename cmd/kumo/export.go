@@ -48,22 +48,16 @@ made of the page; the URL is its id, so that it is there once, however often it 
   hbase://HOST:8080/TABLE                           rows of a table, by HBase's REST gateway; hbase+https:// for TLS
   -                                                 standard output: JSON Lines, for a pipe
 
-A server that is busy or away is waited for, for 5 minutes; the same command goes on where one that was ended stood. In
-errors and logs there is no password: better it is in PGPASSWORD or KUMO_SINK_PASSWORD
-than in the URL. docs/sinks.md says more.
+Better than in the URL a password is in PGPASSWORD or KUMO_SINK_PASSWORD. docs/sinks.md says more.
 
 --where exports only pages of which a condition is true, over the columns of jsonl: 'status == 200 && host ~ "\.de$"',
 'lang == "de" || depth <= 1', '!noindex && time >= "2026-11"'. Texts have == != < > and ~ !~ for regular expressions.
 
-Of a site only what is in the crawl can be shown: kumo crawl --embeds fetches what pages are shown with. Errors (404)
-have no file there; a URL that redirects has a small page that leads on. wacz and cdxj have every visit, but with
---where the newest ones alone.
+Of a site only what is in the crawl can be shown: kumo crawl --embeds fetches what pages are shown with. wacz and cdxj
+have every visit, but with --where the newest ones alone.
 
-The same crawl gives the same bytes. The same command again brings PLACE up to date: what has not changed is not
-written, and what the crawl has not any more goes; what others have put there stays. A run that was ended is done again
-so. Files appear whole or not at all. A folder that has files and was no export's is refused. The crawl must not be
-running. CRAWL may be a place to which kumo crawl has brought its files (s3://bucket/prefix): what is needed of them is read
-there. docs/export.md says more.`
+The same command again brings PLACE up to date, and goes on where a run was ended. A folder that has files and was no
+export's is refused. The crawl must not be running. CRAWL may be a place (s3://bucket/prefix). docs/export.md says more.`
 
 const exportExample = `  kumo export --to site crawls/example.com example
   kumo export --to parquet --where 'status == 200' crawls/example.com tables
@@ -129,15 +123,11 @@ func (o *exportOptions) run(ctx context.Context, name, dir string) (_ *export.Re
 	if len(saved) == 0 {
 		return nil, folder.NoCrawl(crawl)
 	}
-	settled := &options{idle: true}
-	flags := crawlFlags(settled)
-	if err := flags.Parse([]string{"--out", crawl}); err != nil {
+	j, err := settledJob(ctx, crawl)
+	if err != nil {
 		return nil, err
 	}
-	if err := settled.settle(ctx, flags, nil); err != nil {
-		return nil, err
-	}
-	x := exports.Export{Canon: settled.Job.Crawl.Canon, Start: canonical(settled.Job.Seeds)}
+	x := exports.Export{Canon: j.Crawl.Canon, Start: canonical(j.Seeds)}
 	x.Form, x.Crawl, x.Dir, x.Temp, x.Disk = o.form, crawl, dir, o.temp, src.Disk
 	x.Condition = o.where
 	clear := func() {}
@@ -182,20 +172,30 @@ func printLeftOut(w io.Writer, r *export.Report) {
 	}
 }
 
-// exportProgress writes over one line, once it takes long.
+// A progressLine is a line that is written over, once something takes long.
+type progressLine struct {
+	w     io.Writer
+	began time.Time
+	shown bool
+}
+
+func newProgressLine(w io.Writer) *progressLine { return &progressLine{w: w, began: time.Now()} }
+
+func (p *progressLine) show(format string, args ...any) {
+	if time.Since(p.began) >= time.Second {
+		p.shown = true
+		fmt.Fprintf(p.w, "\r\x1b[K"+format, args...)
+	}
+}
+
+func (p *progressLine) clear() {
+	if p.shown {
+		fmt.Fprint(p.w, "\r\x1b[K")
+	}
+	p.shown = false
+}
+
 func exportProgress(w io.Writer) (show func(export.Progress), clear func()) {
-	shown, began := false, time.Now()
-	show = func(p export.Progress) {
-		if time.Since(began) < time.Second {
-			return
-		}
-		shown = true
-		fmt.Fprintf(w, "\r\x1b[K%s: %d of %d URLs", p.Step, p.Done, p.Total)
-	}
-	return show, func() {
-		if shown {
-			fmt.Fprint(w, "\r\x1b[K")
-		}
-		shown = false
-	}
+	line := newProgressLine(w)
+	return func(p export.Progress) { line.show("%s: %d of %d URLs", p.Step, p.Done, p.Total) }, line.clear
 }

@@ -68,8 +68,7 @@ func openFilters(ctx context.Context, c *setting.Filter, crawl string, log func(
 	for i, command := range commands {
 		begun.Go(func() {
 			cfg := filter.Config{Command: command, Name: names[i], Crawl: crawl, Procs: c.Procs, Timeout: c.Timeout,
-				Memory:  c.Memory,
-				Default: filter.Default(c.Default), Env: filter.Environ(os.Environ()), Log: log, Check: ask.Check}
+				Memory: c.Memory, Default: filter.Default(c.Default), Env: filter.Environ(os.Environ()), Log: log, Check: ask.Check}
 			if one, err := openFilter(ctx, cfg); err != nil {
 				errs[i] = err
 			} else {

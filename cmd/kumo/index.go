@@ -42,8 +42,8 @@ func indexCommand() *cobra.Command {
 			case len(args) == 2 && places.IsURL(args[0]):
 			case len(args) == 1 && places.IsURL(args[0]):
 				return usagef("an index lies in a folder of this machine: name one behind %s", args[0])
-			case len(args) != 1:
-				return usagef("which crawl? name its folder, and one")
+			default:
+				return oneFolder(nil, args)
 			}
 			return nil
 		},

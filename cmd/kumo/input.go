@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"kumo/internal/app/job"
 	"kumo/internal/engine/seeds"
 )
 
@@ -47,11 +48,11 @@ func (o *options) readInput(ctx context.Context) error {
 // saySeeds is how often a person is told that seeds are still being read.
 const saySeeds = 2 * time.Second
 
-func (o *options) closeInput() error {
-	if o.Job.File == nil {
+func closeInput(j *job.Job) error {
+	if j.File == nil {
 		return nil
 	}
-	return o.Job.File.Close()
+	return j.File.Close()
 }
 
 // fromFiles says where the crawl's seeds come from that are not listed themselves.
@@ -64,16 +65,16 @@ func (o *options) fromFiles() []string {
 }
 
 // seedCount is how many seeds the user has named.
-func (o *options) seedCount() int {
-	n := len(o.Job.Seeds)
-	if f := o.Job.File; f != nil && !f.Few() {
+func seedCount(j *job.Job) int {
+	n := len(j.Seeds)
+	if f := j.File; f != nil && !f.Few() {
 		n += int(f.Count)
 	}
 	return n
 }
 
 // seedTime is what the cluster may take longer to answer, because it has so many seeds to put down.
-func (o *options) seedTime() time.Duration { return time.Duration(o.seedCount()) * time.Millisecond }
+func seedTime(j *job.Job) time.Duration { return time.Duration(seedCount(j)) * time.Millisecond }
 
 // warn says what was noticed while the settings were read.
 func (o *options) warn(w io.Writer) {

@@ -3,12 +3,12 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 
 	"kumo/internal/engine/check"
+	"kumo/internal/view/text"
 )
 
 const maxLine = 64 << 20 // bytes of a line
@@ -23,8 +23,6 @@ type lineError struct {
 // and is never the end; an empty line has no answer.
 func readLines[In, Out any](r io.Reader, w io.Writer, defaults In, read func(In) (Out, error)) error {
 	lines := bufio.NewReaderSize(r, 64<<10)
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
 	for n := 1; ; n++ {
 		line, end := nextLine(lines)
 		if end != nil && !errors.Is(end, io.EOF) && !errors.Is(end, errLong) {
@@ -34,7 +32,7 @@ func readLines[In, Out any](r io.Reader, w io.Writer, defaults In, read func(In)
 			line = bytes.TrimPrefix(line, []byte("\uFEFF"))
 		}
 		if line = bytes.TrimSpace(line); len(line) > 0 {
-			if err := enc.Encode(answerTo(line, end, n, defaults, read)); err != nil {
+			if err := text.JSON(w, answerTo(line, end, n, defaults, read)); err != nil {
 				return err
 			}
 		}
@@ -42,6 +40,16 @@ func readLines[In, Out any](r io.Reader, w io.Writer, defaults In, read func(In)
 			return nil
 		}
 	}
+}
+
+// jsonLines writes each of them as a line of JSON.
+func jsonLines[T any](w io.Writer, all []T) error {
+	for i := range all {
+		if err := text.JSON(w, &all[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // answerTo is the answer to a line, or an error in its place.

@@ -3,14 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"kumo/internal/app/folder"
 	"kumo/internal/app/job"
 	"kumo/internal/app/wire/uploads"
 	"kumo/internal/archive/links"
@@ -56,12 +53,7 @@ func linksCommand() *cobra.Command {
 		Long:  linksCommandLong,
 		Example: "  kumo links --broken crawls/example.com\n  kumo links --to https://example.com/gone crawls/example.com\n" +
 			"  kumo links --broken --check-external --csv crawls/example.com > broken.csv",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usagef("which crawl? name its folder, and one")
-			}
-			return nil
-		},
+		Args: oneFolder,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) }}
 	f := cmd.Flags()
 	f.BoolVar(&o.broken, "broken", false, "links that lead to an error, to nothing or round in circles")
@@ -106,25 +98,25 @@ func (o *linksOptions) run(cmd *cobra.Command, dir string) (err error) {
 		return usagef("--check-external keeps what it finds in the crawl's folder, which a place is not: name that folder")
 	}
 	dir = src.Dir
-	saved, err := folder.ReadSettings(dir)
+	if _, err := savedIn(dir); err != nil {
+		return err
+	}
+	of, err := settled(cmd.Context(), dir)
 	if err != nil {
 		return err
 	}
-	if len(saved) == 0 {
-		return usagef("%s: there is no crawl", dir)
-	}
-	settled := &options{idle: true}
-	flags := crawlFlags(settled)
-	if err := flags.Parse([]string{"--out", dir}); err != nil {
-		return err
-	}
-	if err := settled.settle(cmd.Context(), flags, nil); err != nil {
-		return err
-	}
-	cfg := links.Config{Dir: dir, Disk: src.Disk, Temp: o.temp, Canon: settled.Job.Crawl.Canon}
+	cfg := links.Config{Dir: dir, Disk: src.Disk, Temp: o.temp, Canon: of.Job.Crawl.Canon}
 	clear := func() {}
 	if draws(os.Stderr) && !o.quiet {
-		cfg.Progress, clear = linkProgress(os.Stderr)
+		line := newProgressLine(os.Stderr)
+		clear = line.clear
+		cfg.Progress = func(p links.Progress) {
+			if p.Step == "other sites" {
+				line.show("%s: %d of %d URLs", p.Step, p.Done, p.Total)
+			} else {
+				line.show("%s: %d of %d MB", p.Step, p.Done>>20, p.Total>>20)
+			}
+		}
 	}
 	f, err := links.Open(cmd.Context(), cfg)
 	if err != nil {
@@ -133,8 +125,8 @@ func (o *linksOptions) run(cmd *cobra.Command, dir string) (err error) {
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	if o.external {
-		if err = settled.checkProxies(); err == nil {
-			err = o.check(cmd, f, &settled.Job)
+		if err = checkProxies(of.Proxies); err == nil {
+			err = o.check(cmd, f, &of.Job)
 		}
 	}
 	if err == nil {
@@ -215,26 +207,4 @@ func (o *linksOptions) format() text.LinkFormat {
 		return text.LinkLines
 	}
 	return text.LinksByURL
-}
-
-// linkProgress writes over one line, once it takes long.
-func linkProgress(w io.Writer) (show func(links.Progress), clear func()) {
-	shown, began := false, time.Now()
-	show = func(p links.Progress) {
-		if time.Since(began) < time.Second {
-			return
-		}
-		shown = true
-		if p.Step == "other sites" {
-			fmt.Fprintf(w, "\r\x1b[K%s: %d of %d URLs", p.Step, p.Done, p.Total)
-			return
-		}
-		fmt.Fprintf(w, "\r\x1b[K%s: %d of %d MB", p.Step, p.Done>>20, p.Total>>20)
-	}
-	return show, func() {
-		if shown {
-			fmt.Fprint(w, "\r\x1b[K")
-		}
-		shown = false
-	}
 }

@@ -15,6 +15,7 @@ import (
 	"kumo/internal/app/setting"
 	"kumo/internal/app/wire"
 	"kumo/internal/app/wire/places"
+	"kumo/internal/base/settings"
 	"kumo/internal/base/weburl"
 	"kumo/internal/view/text"
 )
@@ -162,22 +163,35 @@ func openLook(ctx context.Context, dir string) (*inspect.View, error) {
 	if places.IsURL(dir) {
 		return nil, usagef("%s is a place, and what waits in a crawl only its folder on this machine knows: name that", dir)
 	}
-	saved, err := folder.ReadSettings(dir)
-	if err != nil {
+	if _, err := savedIn(dir); err != nil {
 		return nil, err
-	}
-	if len(saved) == 0 {
-		return nil, usagef("%s: there is no crawl", dir)
 	}
 	return wire.Inspect(ctx, dir, func() (*job.Job, error) { return settledJob(ctx, dir) })
 }
 
-// settledJob is the job of the crawl in dir, as its settings have it.
-func settledJob(ctx context.Context, dir string) (*job.Job, error) {
+// savedIn returns the settings of the crawl in dir.
+func savedIn(dir string) ([]settings.Setting, error) {
+	saved, err := folder.ReadSettings(dir)
+	if err == nil && len(saved) == 0 {
+		err = usagef("%s: there is no crawl", dir)
+	}
+	return saved, err
+}
+
+// settled returns the options of the crawl in dir, as its settings and more flags have them.
+func settled(ctx context.Context, dir string, more ...string) (*options, error) {
 	o := &options{idle: true}
 	flags := crawlFlags(o)
-	if err := flags.Parse([]string{"--out", dir}); err != nil {
+	if err := flags.Parse(append([]string{"--out", dir}, more...)); err != nil {
 		return nil, err
 	}
-	return &o.Job, o.settle(ctx, flags, nil)
+	return o, o.settle(ctx, flags, nil)
+}
+
+func settledJob(ctx context.Context, dir string) (*job.Job, error) {
+	o, err := settled(ctx, dir)
+	if o == nil {
+		return nil, err
+	}
+	return &o.Job, err
 }

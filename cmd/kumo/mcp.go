@@ -107,7 +107,7 @@ func (m *mcpServer) run(ctx context.Context, args []string) error {
 		return usagef("--contact, --allow-private, --crawl-pages and --crawl-size say how is crawled: give --allow-crawl, too")
 	case m.pages < 1 || m.bytes < 1:
 		return usagef("--crawl-pages and --crawl-size bound each crawl: numbers from 1 on are wanted")
-	case isWeb(args[0]):
+	case strings.HasPrefix(args[0], "http://") || strings.HasPrefix(args[0], "https://"): // and no place's URL
 		at, err := url.Parse(args[0])
 		if err != nil || at.Host == "" || len(args) > 1 {
 			return usagef("%q: one URL of a web page is wanted, as kumo open prints it, or folders", strings.Join(args, " "))
@@ -152,11 +152,6 @@ func (m *mcpServer) run(ctx context.Context, args []string) error {
 	}
 	defer page.close()
 	return m.listen(ctx, page, mcp.Handler(srv), dirs, first)
-}
-
-// isWeb reports whether an argument is a web page's URL, and not a place's.
-func isWeb(arg string) bool {
-	return strings.HasPrefix(arg, "http://") || strings.HasPrefix(arg, "https://")
 }
 
 // listen serves over HTTP. The token is that of the first folder's web page; of a URL, where there is no folder, this
@@ -294,6 +289,5 @@ func (m *mcpServer) crawl(ctx context.Context, w mcp.Wanted) (_ *mcp.Made, err e
 		return nil, fmt.Errorf("the crawl in %s has ended: %w", dir, err)
 	}
 	return &mcp.Made{Crawl: m.serve(lookInto(dir)), Folder: filepath.ToSlash(dir), Ended: report.Ended,
-		Pages: report.Pages, Bytes: report.Bytes, Failed: report.Failed,
-		Errors: report.Errors, Waiting: report.Waiting}, nil
+		Pages: report.Pages, Bytes: report.Bytes, Failed: report.Failed, Errors: report.Errors, Waiting: report.Waiting}, nil
 }

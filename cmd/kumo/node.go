@@ -104,8 +104,7 @@ type meshFlags struct {
 func nodeCommand() *cobra.Command {
 	n := &noder{o: &options{}, preset: "lan", place: "shard", mesh: meshFlags{reach: "auto"}}
 	cmd := &cobra.Command{Use: "node --crawl NAME [flags]", Short: "Run a node of a crawl", Long: nodeLong,
-		Example: nodeExample, Args: cobra.NoArgs,
-		DisableFlagsInUseLine: true,
+		Example: nodeExample, Args: cobra.NoArgs, DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			n.given = cmd.Flags()
 			return n.run(cmd.Context(), cmd.OutOrStdout())
@@ -450,8 +449,7 @@ type parts struct{ one cluster.Node }
 func (p parts) status() progress.Status {
 	outlook := p.outlook()
 	return progress.Status{Time: time.Now(), Totals: p.totals(), Frontier: p.frontier(), Known: p.known(),
-		Outage:   p.outage(),
-		Forecast: outlook.Forecast, Stall: outlook.Stall, Uploads: p.uploads()}
+		Outage: p.outage(), Forecast: outlook.Forecast, Stall: outlook.Stall, Uploads: p.uploads()}
 }
 
 func (p parts) totals() (s stats.Snapshot) {

@@ -47,8 +47,7 @@ func (n *noder) settleMesh() (o cluster.NodeOptions, err error) {
 	}
 	if n.mesh.lostAfter < leastLost {
 		return o, usagef("--lost-after is %v: %v is the least, as a node that starts again is away for a while",
-			n.mesh.lostAfter,
-			leastLost)
+			n.mesh.lostAfter, leastLost)
 	}
 	o = cluster.NodeOptions{Name: n.name, Listen: n.listen, Join: n.join, Strategy: n.place, Backups: n.mesh.backups,
 		Reach: n.mesh.reach, LAN: !n.mesh.noLAN, LostAfter: n.mesh.lostAfter}

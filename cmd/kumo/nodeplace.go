@@ -95,8 +95,7 @@ func (n *noder) carry(show *show) session.Carry {
 			Failed: show.placeFails, Works: show.placeWorks,
 			Cut: func(c upload.Cut) {
 				show.log.Info("the state of this node is in the place, and the servers keep less of its journal", "checkpoints",
-					c.States,
-					"bytes_brought", c.Bytes, "bytes_of_journal_dropped", c.Log)
+					c.States, "bytes_brought", c.Bytes, "bytes_of_journal_dropped", c.Log)
 			}})
 		if err != nil {
 			return nil, err

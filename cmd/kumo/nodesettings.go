@@ -66,7 +66,7 @@ func (o *options) readStart(ctx context.Context, all *pflag.FlagSet, args []stri
 	if err := o.Job.CheckSlices(); err != nil {
 		return err
 	}
-	if err := o.checkShared(); err != nil {
+	if err := checkShared(&o.Job); err != nil {
 		return err
 	}
 	_, err := o.Job.Fix()

@@ -10,6 +10,14 @@ import (
 // Commands that look at one crawl name its folder as an argument, or by --out where arguments are something else. These
 // two let whoever remembers one way use it with the others, too.
 
+// oneFolder is the Args of a command with one crawl's folder.
+func oneFolder(_ *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return usagef("which crawl? name its folder, and one")
+	}
+	return nil
+}
+
 // orOut lets --out stand for the first argument of a command, which is a crawl's folder.
 func orOut(cmd *cobra.Command) *cobra.Command {
 	var dir string

@@ -41,7 +41,7 @@ func checkSecrets(wishes []settings.Setting) error {
 	if err := o.readOverrides(); err != nil {
 		return err
 	}
-	return o.checkShared()
+	return checkShared(&o.Job)
 }
 
 // checkLate refuses overrides that nodes which run cannot take.
@@ -70,8 +70,8 @@ func checkLate(wishes []settings.Setting, was map[string][]string) error {
 }
 
 // checkShared refuses overrides with secrets, where they would lie in the registry.
-func (o *options) checkShared() error {
-	for _, one := range o.Job.Crawl.Overrides.All() {
+func checkShared(j *job.Job) error {
+	for _, one := range j.Crawl.Overrides.All() {
 		if job.RedactOverride(one) != one.Text {
 			return usagef("--%s: match %s: it has a secret, and what nodes share lies in their registry: give kumo node "+
 				"--header, --proxy or --login", job.OverrideKey, one.Name)

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,12 +14,14 @@ import (
 	"github.com/spf13/pflag"
 
 	"kumo/internal/app/folder"
+	"kumo/internal/app/job"
 	"kumo/internal/app/wire"
 	"kumo/internal/base/advice"
 	"kumo/internal/base/stats"
 	"kumo/internal/base/vfs"
 	"kumo/internal/engine/plan"
 	"kumo/internal/engine/seeds"
+	"kumo/internal/view/text"
 )
 
 const planLong = `Say what a crawl will come to, before it begins: how many pages of which hosts, how large, and how long
@@ -54,7 +55,7 @@ func planCommand() *cobra.Command {
 		Use: "plan [flags] URL...", Short: "Say what a crawl will come to, by robots.txt and sitemaps", Long: planLong,
 		Example: planExample,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			defer func() { err = errors.Join(err, o.closeInput()) }()
+			defer func() { err = errors.Join(err, closeInput(&o.Job)) }()
 			return o.plan(cmd.Context(), cmd.Flags(), args, asJSON, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
@@ -66,7 +67,7 @@ func planCommand() *cobra.Command {
 func (o *options) plan(ctx context.Context, f *pflag.FlagSet, args []string, asJSON bool, out, stderr io.Writer) error {
 	args, bad := goodSeeds(args)
 	o.SkipBadSeeds = true // they are listed
-	if err := errors.Join(o.settle(ctx, f, args), o.checkProxies()); err != nil {
+	if err := errors.Join(o.settle(ctx, f, args), checkProxies(o.Proxies)); err != nil {
 		return err
 	}
 	if o.Job.File != nil {
@@ -75,7 +76,7 @@ func (o *options) plan(ctx context.Context, f *pflag.FlagSet, args []string, asJ
 		}
 	}
 	o.Job.Warn = func(err error) { fmt.Fprintln(stderr, "kumo:", err) }
-	assumed, err := o.assumptions()
+	assumed, err := assumptions(&o.Job)
 	if err != nil {
 		return err
 	}
@@ -94,12 +95,10 @@ func (o *options) plan(ctx context.Context, f *pflag.FlagSet, args []string, asJ
 	p.Bad = bad
 	p.Estimate(assumed)
 	if asJSON {
-		enc := json.NewEncoder(out)
-		enc.SetEscapeHTML(false)
-		return errors.Join(err, enc.Encode(p))
+		return errors.Join(err, text.JSON(out, p))
 	}
 	p.Print(out)
-	o.compareRoom(out, p.Sum.Disk)
+	compareRoom(out, &o.Job, p.Sum.Disk)
 	if err == nil && p.Sum.Reached == 0 {
 		return errNothing
 	}
@@ -120,8 +119,7 @@ func goodSeeds(args []string) (good []string, bad []plan.Bad) {
 
 // assumptions are what an estimate rests on: the crawl's settings and, if there is an earlier crawl in the folder, its
 // average page.
-func (o *options) assumptions() (plan.Assumptions, error) {
-	j := &o.Job
+func assumptions(j *job.Job) (plan.Assumptions, error) {
 	a := plan.Assumptions{Hosts: j.HostsAtOnce(), PerHost: j.Frontier.PerHost, AddrDelay: j.Frontier.AddrDelay,
 		Rate: j.Crawl.Rate, Bandwidth: j.Fetch.Bandwidth, Pages: j.Crawl.Pages, Bytes: j.Crawl.Bytes, Time: j.Crawl.Time,
 		BytesFrom: "assumed, as there is no earlier crawl in " + j.Dir}
@@ -139,8 +137,8 @@ func (o *options) assumptions() (plan.Assumptions, error) {
 }
 
 // compareRoom says so if the disk has less room than the crawl would take.
-func (o *options) compareRoom(w io.Writer, want int64) {
-	dir := o.Job.Dir
+func compareRoom(w io.Writer, j *job.Job, want int64) {
+	dir := j.Dir
 	for {
 		if info, err := os.Stat(dir); err == nil && info.IsDir() {
 			break
@@ -152,7 +150,7 @@ func (o *options) compareRoom(w io.Writer, want int64) {
 		dir = up
 	}
 	free, err := vfs.OS.Free(cmp.Or(dir, "."))
-	if room := int64(free) - int64(o.Job.Crawl.MinFree); err == nil && room < want {
+	if room := int64(free) - int64(j.Crawl.MinFree); err == nil && room < want {
 		fmt.Fprintf(w, "%-9s NOT ENOUGH: %s has %s of room beyond --min-free-disk\n", "", dir, stats.Bytes(max(room, 0)))
 	}
 }

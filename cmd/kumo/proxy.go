@@ -20,9 +20,11 @@ func (o *options) chooseProxies() error {
 	f := &o.Job.Fetch
 	f.Proxies, f.Environment = nil, nil
 	if len(o.Proxies) > 0 {
-		return o.readProxies()
+		var err error
+		f.Proxies, err = parseProxies(o.Proxies)
+		return err
 	}
-	err := o.checkProxies()
+	err := checkProxies(nil)
 	switch {
 	case err == nil:
 		f.Environment = httpproxy.FromEnvironment()
@@ -33,8 +35,8 @@ func (o *options) chooseProxies() error {
 }
 
 // checkProxies says what is wrong with the environment's proxies, if they are the ones to be used.
-func (o *options) checkProxies() error {
-	if len(o.Proxies) > 0 {
+func checkProxies(named []string) error {
+	if len(named) > 0 {
 		return nil
 	}
 	if err := fetch.CheckProxies(httpproxy.FromEnvironment()); err != nil {
@@ -43,16 +45,16 @@ func (o *options) checkProxies() error {
 	return nil
 }
 
-// readProxies reads --proxy: URL, DOMAIN=URL, none or DOMAIN=none, several of each kind but none.
-func (o *options) readProxies() error {
+// parseProxies reads --proxy: URL, DOMAIN=URL, none or DOMAIN=none, several of each kind but none.
+func parseProxies(named []string) (rules []fetch.ProxyRule, err error) {
 	direct, some := map[string]bool{}, map[string]bool{}
-	for _, value := range o.Proxies {
+	for _, value := range named {
 		domain, text := cutDomain(value)
 		rule := fetch.ProxyRule{}
 		if domain != "" {
 			u, err := weburl.Parse("http://" + domain + "/")
 			if err != nil || u.Hostname() == "" || u.Hostname() != u.Host() {
-				return usagef("--proxy DOMAIN=URL: %q is no domain", domain)
+				return nil, usagef("--proxy DOMAIN=URL: %q is no domain", domain)
 			}
 			rule.Domain = strings.Trim(u.Hostname(), ".")
 		}
@@ -60,17 +62,16 @@ func (o *options) readProxies() error {
 			direct[rule.Domain] = true
 		} else {
 			some[rule.Domain] = true
-			var err error
 			if rule.URL, err = parseProxy(text); err != nil {
-				return err
+				return nil, err
 			}
 		}
 		if direct[rule.Domain] && some[rule.Domain] {
-			return usagef("--proxy: none and a proxy, both for %s: leave one of them out", cmp.Or(rule.Domain, "all hosts"))
+			return nil, usagef("--proxy: none and a proxy, both for %s: leave one of them out", cmp.Or(rule.Domain, "all hosts"))
 		}
-		o.Job.Fetch.Proxies = append(o.Job.Fetch.Proxies, rule)
+		rules = append(rules, rule)
 	}
-	return nil
+	return rules, nil
 }
 
 // cutDomain takes what stands before the URL of a proxy off it: "" for nothing.
@@ -93,8 +94,7 @@ func parseProxy(s string) (*url.URL, error) {
 }
 
 // proxyVariables are the variables of the environment that say which proxies are used, for people.
-func (o *options) proxyVariables() string {
-	env := o.Job.Fetch.Environment
+func proxyVariables(env *httpproxy.Config) string {
 	if env == nil {
 		return ""
 	}

@@ -58,14 +58,7 @@ func repairCommand() *cobra.Command {
 					fmt.Fprintln(out, text)
 				}
 			},
-			Job: func() (*job.Job, error) {
-				o := &options{idle: true}
-				flags := crawlFlags(o)
-				if err := flags.Parse([]string{"--out", dir}); err != nil {
-					return nil, err
-				}
-				return &o.Job, o.settle(cmd.Context(), flags, nil)
-			}})
+			Job: func() (*job.Job, error) { return settledJob(cmd.Context(), dir) }})
 		if err != nil {
 			return err
 		}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +18,7 @@ import (
 	"kumo/internal/base/advice"
 	"kumo/internal/base/stats"
 	"kumo/internal/base/vfs"
+	"kumo/internal/view/text"
 	"kumo/internal/view/web/ui"
 )
 
@@ -186,11 +186,9 @@ type hitLine struct {
 }
 
 func printHits(out io.Writer, found *fulltext.Found) error {
-	enc := json.NewEncoder(out)
-	enc.SetEscapeHTML(false)
 	for i := range found.Hits {
 		h := &found.Hits[i]
-		if err := enc.Encode(hitLine{h.URL, h.Title, h.Status, h.Time, h.Type, h.Lang, h.Score, h.Snippet}); err != nil {
+		if err := text.JSON(out, hitLine{h.URL, h.Title, h.Status, h.Time, h.Type, h.Lang, h.Score, h.Snippet}); err != nil {
 			return err
 		}
 	}

@@ -16,8 +16,7 @@ environment variable KUMO_SECRET. Without a secret a cluster is on one machine o
 
 func secretCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "secret", Short: "Make the secret of a cluster", Long: secretLong,
-		Args: cobra.ArbitraryArgs, RunE: noVerb,
-		DisableFlagsInUseLine: true}
+		Args: cobra.ArbitraryArgs, RunE: noVerb, DisableFlagsInUseLine: true}
 	cmd.AddCommand(&cobra.Command{Use: "new [FILE]", Short: "Make a secret, and print it or write it to a new file",
 		Args: cobra.MaximumNArgs(1),
 		Long: secretLong, Example: "  kumo secret new cluster.secret\n  KUMO_SECRET=$(kumo secret new)",

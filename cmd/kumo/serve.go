@@ -184,8 +184,7 @@ func serveCommand() *cobra.Command {
 		}}
 	u.bind(cmd.Flags(), "listen")
 	l := cmd.Flags().Lookup("listen")
-	l.Usage, l.DefValue, l.NoOptDefVal = "serve at `ADDR`; kumo open opens it",
-		defaultUI, ""
+	l.Usage, l.DefValue, l.NoOptDefVal = "serve at `ADDR`; kumo open opens it", defaultUI, ""
 	u.Addr = defaultUI
 	c.bind(cmd.Flags(), joinUsage)
 	cmd.Flags().Lookup("crawl").Usage = "also serve the cluster of a crawl of several nodes, by its `NAME`: this " +

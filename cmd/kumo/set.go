@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -45,18 +44,15 @@ func setCommand() *cobra.Command {
 	c := &clusterFlags{}
 	asJSON, dir := false, ""
 	cmd := &cobra.Command{Use: "set (--crawl NAME | -o FOLDER) [KEY=VALUE...]", Short: "Show a crawl's settings, or " +
-		"change them while it runs", Long: setLong, Example: setExample,
-		DisableFlagsInUseLine: true,
+		"change them while it runs", Long: setLong, Example: setExample, DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			wishes, err := parseWishes(args)
 			if err != nil {
 				return err
 			}
 			if dir != "" {
-				for _, n := range []string{"crawl", "join", "nats", "secret-file", "wait"} {
-					if cmd.Flags().Lookup(n).Changed {
-						return usagef("--%s is for a crawl of several nodes: leave it or --out out", n)
-					}
+				if err := (&alone{dir}).check(cmd.Flags()); err != nil {
+					return err
 				}
 				return setIn(cmd.Context(), cmd.OutOrStdout(), dir, wishes, asJSON)
 			}
@@ -175,8 +171,7 @@ func mayChange(key string) (may changes, why string) {
 }
 
 // set changes settings, and says what they are now.
-func (c *clusterFlags) set(ctx context.Context, w io.Writer, control admin.Client,
-	wishes []settings.Setting) error {
+func (c *clusterFlags) set(ctx context.Context, w io.Writer, control admin.Client, wishes []settings.Setting) error {
 	var was map[string][]string
 	var state desired.State
 	err := control.Tune(ctx, func(r desired.Record) ([]settings.Setting, error) {
@@ -277,12 +272,8 @@ func (c *clusterFlags) showSettings(ctx context.Context, w io.Writer, control ad
 		return slices.Index(order, a.May) - slices.Index(order, b.May)
 	})
 	if asJSON {
-		enc := json.NewEncoder(w)
-		enc.SetEscapeHTML(false)
-		for _, s := range all {
-			if err := enc.Encode(s); err != nil {
-				return err
-			}
+		if err := jsonLines(w, all); err != nil {
+			return err
 		}
 		return cluster.Advise(control.Trouble())
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +16,7 @@ import (
 	"kumo/internal/app/session"
 	"kumo/internal/app/setting"
 	"kumo/internal/base/settings"
+	"kumo/internal/view/text"
 )
 
 // changer makes jobs of the settings that a crawl was begun with and of what was changed since.
@@ -134,13 +134,11 @@ func listSettings(w io.Writer, dir string, asJSON bool) error {
 	if saved == nil {
 		return folder.NoCrawl(dir)
 	}
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
 	now := settings.Map(saved)
 	for _, key := range setting.LiveKeys() {
 		s := shownSetting{Key: key, Values: now[key], May: mayAlways}
 		if asJSON {
-			if err := enc.Encode(s); err != nil {
+			if err := text.JSON(w, s); err != nil {
 				return err
 			}
 		} else {

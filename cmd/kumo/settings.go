@@ -227,8 +227,7 @@ func (o *options) checkUnsaved(f *pflag.FlagSet, saved []settings.Setting) error
 		fl := f.Lookup(key)
 		known := slices.ContainsFunc(saved, func(s settings.Setting) bool { return s.Key == key })
 		if !known && fl.Changed && fl.Value.String() != fl.DefValue {
-			return usagef("the crawl in %s was begun without --%s, and that cannot change: %s",
-				o.Job.Dir, key, o.beginAnew())
+			return usagef("the crawl in %s was begun without --%s, and that cannot change: %s", o.Job.Dir, key, o.beginAnew())
 		}
 	}
 	return nil

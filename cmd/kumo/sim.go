@@ -17,9 +17,7 @@ comes within seconds, and the same flags give the same answer, on any machine: w
 
 func simCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "sim", Short: "Try out what crawls and clusters do", Long: simLong,
-		Args:                  cobra.ArbitraryArgs,
-		RunE:                  noVerb,
-		DisableFlagsInUseLine: true}
+		Args: cobra.ArbitraryArgs, RunE: noVerb, DisableFlagsInUseLine: true}
 	cmd.AddCommand(simHash(), simSoak(), simDSpider(), simMesh(), simBalance(), simRank())
 	return cmd
 }

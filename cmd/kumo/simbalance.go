@@ -19,15 +19,8 @@ and some that they did not make.
   5  A crawl of 10,000 hosts, each left alone for 2 s after a request, by three nodes of which one is two times slower than the first,
      and one four times: --strategy shard against --strategy balance. And again while the first becomes eight times slower
 
-A piece is fetched by a program on a made-up machine: its pages wait for servers, share the network, the cores and the disk, and are
-so many at once as memory allows. There are two programs, which fetch the same pages and do the same work for each:
-
-  paper  one process like the paper's, in Python on Hadoop: it begins slowly, uses one core, and loses time with more of them. What it
-         takes is chosen so that the paper's split and the even one take about as long as they did there
-  kumo   as kumo works: it begins at once, uses all cores, and many pages fit into memory
-
-Predictions and splits are the code of a crawl, --strategy balance. Each of the paper's statements is judged by the numbers: seen, or
-not seen, and why.
+Two programs fetch each piece on a made-up machine: "paper", one process like the paper's, and "kumo". Predictions and splits are the
+code of a crawl, --strategy balance. Each of the paper's statements is judged by the numbers: seen, or not seen, and why.
 
 The same flags give the same bytes on one kind of processor, but for --cost. docs/decisions/balance-sim.md has the results.`
 
@@ -82,9 +75,7 @@ func simBalance() *cobra.Command {
 }
 
 func (b *balanceSim) run(cmd *cobra.Command) error {
-	show, hide := showRuns()
-	r, err := b.balance.Run(cmd.Context(), show)
-	hide()
+	r, err := showing(cmd, b.balance.Run)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -15,24 +16,13 @@ import (
 
 const simDSpiderLong = `Make the two experiments again by which DSpider (Wu, Ke, He and Liu, 2011) was judged, in virtual time.
 
-DSpider has nodes that fetch, and a control unit that notes whose each host is: whoever can connect within a timeout. The paper had 3 to
-7 nodes fetch 200,000 files from 400 hosts, in one network (LAN) and in as many as nodes (WAN); then 3 nodes with a timeout of 3 to 7 T.
+  paper   its rules: fetch from a host at once, claim it then, drop it if it is another's
+  kumo    the code of a crawl, --strategy hub: ask, probe, claim, and fetch what was granted
 
-  paper   its rules: fetch from a host at once, claim it then, drop it if it is another's; what a node cannot reach is sent to all others
-  kumo    kumo's: ask, probe, claim, and fetch what was granted; links go to the owner; a host that nobody reaches is parked, and tried
-          again with a longer timeout. It is the code of a crawl, --strategy hub, that decides here
+Nodes fetch one file after another, or so many at once that their links are saturated. Each of the paper's statements is judged by the
+numbers: seen, or not seen. f is a unit of size and T one of time. docs/dspider.md has the measures, the results, and what is assumed.
 
-Each for nodes that fetch one file after another, and for nodes that fetch so many at once that their links are saturated. Measures, in
-the paper's units: speed of all nodes (f/T), srcuse of one (f/10T), communicate, messages in and out of the control unit (per 100 T), and
-duplicate, files fetched in vain (per 10,000). f is a unit of size and T one of time. Then each of the paper's statements is judged by the
-numbers: seen, or not seen, with what the figures say of why.
-
-What the paper does not say is assumed, and a flag: how files follow each other at a node, how a LAN's bandwidth is shared, how long
-messages take, and whether nodes reach the hosts that they begin with. docs/dspider.md argues for each.
-
-With --scale another question: at how many nodes is the control unit the limit? It is a queue for one processor that takes a time for each
-message and each claim, and a log that takes a time for each entry. Nodes want owners as their fetching finds hosts. Compared are one
-claim at a time, batches, and batches to several control units that have a part of the hosts each.
+--scale asks another question: at how many nodes is the control unit the limit?
 
 The same flags give the same bytes, in tables and pictures alike.`
 
@@ -56,8 +46,7 @@ func simDSpider() *cobra.Command {
 	d := dspider{world: experiments.Paper(), scale: experiments.ScaleOfPaper(), share: "parts", order: "host",
 		decider: "hub"}
 	cmd := &cobra.Command{Use: "dspider", Short: "Make DSpider's experiments again", Long: simDSpiderLong,
-		Example: simDSpiderExample,
-		Args:    cobra.NoArgs}
+		Example: simDSpiderExample, Args: cobra.NoArgs}
 	d.flags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		d.world.OwnPart, d.world.Turns = d.share == "parts", d.order == "turns"
@@ -159,13 +148,18 @@ func (d *dspider) check(cmd *cobra.Command) error {
 }
 
 func (d *dspider) run(cmd *cobra.Command) error {
-	show, hide := showRuns()
-	points, err := d.world.Run(cmd.Context(), show)
-	hide()
+	points, err := showing(cmd, d.world.Run)
 	if err != nil {
 		return err
 	}
 	return report.DSpider(cmd.OutOrStdout(), &d.out.Folder, &d.world, points)
+}
+
+// showing runs an experiment, and shows how far it is.
+func showing[R any](cmd *cobra.Command, run func(context.Context, func(done, of int)) (R, error)) (R, error) {
+	show, hide := showRuns()
+	defer hide()
+	return run(cmd.Context(), show)
 }
 
 // showRuns shows on a terminal how far long work is, a few times a second, until it is hidden.

@@ -47,8 +47,7 @@ func simHash() *cobra.Command {
 	var cost bool
 	out := &simFolder{}
 	cmd := &cobra.Command{Use: "hash", Short: "Compare ways to place hosts on nodes", Long: simHashLong,
-		Example: simHashExample,
-		Args:    cobra.NoArgs}
+		Example: simHashExample, Args: cobra.NoArgs}
 	f := cmd.Flags()
 	f.IntVar(&h.Slots, "slots", 16, "have a table of `M` slots, the largest number of nodes")
 	f.IntSliceVar(&h.Nodes, "nodes", []int{2, 3, 4, 5, 8, 12, 16}, "compare for these numbers of nodes, `N,N,...`, "+

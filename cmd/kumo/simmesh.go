@@ -21,20 +21,11 @@ without a centre, on Kademlia.
      room; the load ratio u is how many URLs wait at a node, by the size of its work area
   3  Overhead: what nodes send each other, with and without balancing
 
-The nodes are kumo's own code: overlay, mesh, outbox. Network, engine and web are made up, and time is virtual. Load is
-balanced by two rules:
+The nodes are kumo's own code; network, engine and web are made up, and time is virtual. Load is balanced by the
+paper's rule and by kumo's, and each of the paper's statements is judged by the numbers: seen, or not seen, and why.
 
-  paper  load goes only to a bucket of nodes that has room for all that a node has too much
-  kumo   as much goes to a node as that has room for
-
-Then each of the paper's statements is judged by the numbers: seen, or not seen, and why. The paper does not say how
-often nodes look at their load, T. The main runs have 3 minutes, the time between two of its samples; others show what
-depends on it.
-
-With --scale another question: what does it take to keep nodes together, as they become more? Hops and questions of a
-look-up, contacts of a node, messages and bytes while nobody comes or goes and while nodes stay for 20 minutes on
-average. The overlay runs alone for all numbers of nodes, the whole machine, with a crawl, up to --whole nodes. 10,000
-nodes take some 6 minutes of a processor and 1.3 GB, 100,000 more than ten times as much of both.
+--scale asks another question: what does it take to keep nodes together, as they become more? 10,000 nodes take some 6
+minutes of a processor and 1.3 GB, 100,000 more than ten times as much of both.
 
 The same flags give the same bytes, but for --cost. docs/mesh.md has the results, and what is assumed.`
 
@@ -151,9 +142,7 @@ func (m *meshSim) check(cmd *cobra.Command) (err error) {
 }
 
 func (m *meshSim) run(cmd *cobra.Command) error {
-	show, hide := showRuns()
-	r, err := m.mesh.Run(cmd.Context(), show)
-	hide()
+	r, err := showing(cmd, m.mesh.Run)
 	if err != nil {
 		return err
 	}
@@ -161,9 +150,7 @@ func (m *meshSim) run(cmd *cobra.Command) error {
 }
 
 func (m *meshSim) runScale(cmd *cobra.Command) error {
-	show, hide := showRuns()
-	rows, err := m.scale.Rows(cmd.Context(), show)
-	hide()
+	rows, err := showing(cmd, m.scale.Rows)
 	if err != nil {
 		return err
 	}

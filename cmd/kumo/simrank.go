@@ -41,15 +41,11 @@ The graph is a made-up web of --pages pages, or read from a file, plain or compr
 
 or from the folder that kumo export --to links has filled: the graph of what a crawl has.
 
-Hosts are those of URLs; where pages have numbers, --host-pages of them in a row are a host. Where hosts are not known,
-only one queue is tried. Two crawls run at a time; a million pages take some 400 MB and, on two processors, half a
-minute.
+Hosts are those of URLs; where pages have numbers, --host-pages of them in a row are a host. A million pages take some
+400 MB and, on two processors, half a minute.
 
-With --nodes the question is another one: nodes share a crawl, each has the URLs of its own hosts, and ranks them by the
-links that it finds and by what others tell it of theirs, as crawls of several nodes do with --order pagerank. Each
-fetches in its turn what ranks highest there. When shares of the pages are fetched (--at), their ranks are held against
-PageRank in the graph that all of them have found so far: how many of the --top highest are the same, and Kendall's tau
-over all known URLs. Silent nodes send each other URLs, and not what links to these are worth.
+With --nodes nodes share a crawl: each ranks the URLs of its own hosts by the links that it finds and by what others
+tell it of theirs. When shares of the pages are fetched (--at), the ranks are compared with one PageRank.
 
 The same flags give the same bytes. docs/decisions/rank.md has the results.`
 

@@ -54,8 +54,7 @@ type soak struct {
 func simSoak() *cobra.Command {
 	s := soak{strategy: "shard", preset: "lan"}
 	cmd := &cobra.Command{Use: "soak", Short: "Run a cluster through faults, again and again", Long: simSoakLong,
-		Example: simSoakExample,
-		Args:    cobra.NoArgs}
+		Example: simSoakExample, Args: cobra.NoArgs}
 	f := cmd.Flags()
 	f.Var(setting.Choice(&s.strategy, sim.Strategies()), "strategy", "how hosts are shared among nodes")
 	f.IntVar(&s.cfg.Nodes, "nodes", 50, "begin with `N` nodes")

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -111,10 +110,7 @@ func (o *verifyOptions) compare(cmd *cobra.Command, crawl string) error {
 		return err
 	}
 	if o.json {
-		enc := json.NewEncoder(out)
-		enc.SetIndent("", "  ")
-		enc.SetEscapeHTML(false)
-		err = enc.Encode(struct {
+		err = writeJSON(out, struct {
 			Folder string `json:"folder"`
 			To     string `json:"to"`
 			OK     bool   `json:"ok"`
@@ -123,8 +119,7 @@ func (o *verifyOptions) compare(cmd *cobra.Command, crawl string) error {
 		}{crawl, sink.Redact(o.sink), c.Same(), c, first})
 	} else {
 		fmt.Fprintf(out, "%s in the crawl, %d in %s: %d missing, %d older, %d extra\n", stats.Count(c.Crawl, "records"),
-			c.Sink,
-			sink.Redact(o.sink), c.Missing, c.Older, c.Extra)
+			c.Sink, sink.Redact(o.sink), c.Missing, c.Older, c.Extra)
 	}
 	if err == nil && !c.Same() {
 		err = errDiffers

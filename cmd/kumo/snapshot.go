@@ -28,8 +28,7 @@ Exit codes: 0 the copy is there, 1 it is not, 2 wrong usage.`
 func snapshotCommand() *cobra.Command {
 	var quiet bool
 	cmd := &cobra.Command{Use: "snapshot DIR [TARGET]", Short: "Copy a crawl, also while it runs, so that the copy can " +
-		"go on", Long: snapshotLong,
-		Example: "  kumo snapshot crawls/news\n  kumo snapshot crawls/news /backup/news-monday",
+		"go on", Long: snapshotLong, Example: "  kumo snapshot crawls/news\n  kumo snapshot crawls/news /backup/news-monday",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) < 1 || len(args) > 2 {
 				return usagef("name the crawl's folder, and where the copy goes: kumo snapshot DIR [TARGET]")

@@ -55,8 +55,7 @@ func statusCommand() *cobra.Command {
 	s, h := &statusView{}, &hostsView{}
 	dir := ""
 	cmd := &cobra.Command{Use: "status FOLDER | --crawl NAME [--hosts [HOST|DOMAIN...]]",
-		Short: "Say how a crawl goes", Long: statusLong,
-		Example: statusExample, DisableFlagsInUseLine: true,
+		Short: "Say how a crawl goes", Long: statusLong, Example: statusExample, DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 && !h.on && dir == "" && c.crawl == "" {
 				dir, args = args[0], nil

@@ -9,13 +9,12 @@ import (
 	"kumo/internal/view/text"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 // folder says how the crawl in dir goes, again and again with --watch, until it ends.
 func (s *statusView) folder(cmd *cobra.Command, dir string) error {
-	if other := foreignTo(cmd.Flags()); other != "" {
-		return usagef("--%s is for a crawl of several nodes: leave it or --out out", other)
+	if err := (&alone{dir}).check(cmd.Flags()); err != nil {
+		return err
 	}
 	ctx := cmd.Context()
 	for {
@@ -29,16 +28,6 @@ func (s *statusView) folder(cmd *cobra.Command, dir string) error {
 		case <-time.After(max(s.every, 100*time.Millisecond)):
 		}
 	}
-}
-
-// foreignTo is a flag that was typed and says nothing of a crawl of one machine.
-func foreignTo(f *pflag.FlagSet) (name string) {
-	for _, n := range []string{"crawl", "join", "nats", "secret-file", "wait", "hosts"} {
-		if fl := f.Lookup(n); fl.Changed && name == "" {
-			name = n
-		}
-	}
-	return name
 }
 
 // look shows the crawl once, and reports whether it runs.

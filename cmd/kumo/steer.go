@@ -22,8 +22,8 @@ func (a *alone) bind(f *pflag.FlagSet) {
 
 // check refuses flags that say nothing of a crawl on this machine.
 func (a *alone) check(f *pflag.FlagSet) error {
-	for _, n := range []string{"crawl", "join", "nats", "secret-file", "wait"} {
-		if f.Lookup(n).Changed {
+	for _, n := range []string{"crawl", "join", "nats", "secret-file", "wait", "hosts"} {
+		if f.Changed(n) {
 			return usagef("--%s is for a crawl of several nodes: leave it or --out out", n)
 		}
 	}
@@ -49,9 +49,4 @@ func (a *alone) steer(cmd *cobra.Command, f func(context.Context, inspect.Steere
 	}
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s; see: kumo status -o %s\n", a.dir, done, a.dir)
 	return err
-}
-
-// addedAlone says what came of URLs that were added.
-func addedAlone(news, all int) string {
-	return fmt.Sprintf("%d %s added, %d of them new", all, plural(all, "URL", "URLs"), news)
 }

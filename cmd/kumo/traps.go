@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kumo/internal/app/folder"
 	"kumo/internal/app/inspect"
 	"kumo/internal/app/job"
 	"kumo/internal/app/wire"
@@ -25,14 +23,11 @@ const trapsLong = `List what the crawl in FOLDER has left out as traps: calendar
 round, names that any host answers to.
 
 A crawl learns patterns of URLs: their host, directories and names in the query, with {n}, {date}, {id}, {word} in the place of
-what differs. A pattern is suspected when some dozens of its pages were fetched, and hardly any had a text that no other page of
-the domain has (by digest, and nearly by its words). Its URLs are deferred: they go after all others of their host. They are
-left out only if the pattern has no end: its copies lead to ever more copies, each known from the one before alone. What a
-sitemap lists, and what pages of other patterns link to, is fetched. skipped.jsonl has what is left out with the rule "trap".
+what differs. A pattern whose pages are copies goes after all others of its host; it is left out only if it has no end: its
+copies lead to ever more copies. skipped.jsonl has what is left out with the rule "trap"; of a registered domain that is
+bounded (--max-pages-per-domain and others) the bound is the rule, and *.DOMAIN the pattern. docs/traps.md says more.
 
-Of a registered domain no more is fetched than --max-pages-per-domain, --max-hosts-per-domain and --max-dns-per-domain say,
-which are the rules then, and *.DOMAIN the pattern. For each pattern there are the number of URLs that were left out, what was
-known then, and an example.
+For each pattern there are the number of URLs that were left out, what was known then, and an example.
 
 With --release PATTERN the URLs of the pattern wait again, and the next kumo crawl --out FOLDER fetches them and those that it
 finds later, whatever they bring; with *.DOMAIN all three bounds of that domain are lifted. kumo crawl --no-traps has no guard against traps at all.`
@@ -48,12 +43,7 @@ func trapsCommand() *cobra.Command {
 		Long: trapsLong,
 		Example: "  kumo traps crawls/example.com\n" +
 			"  kumo traps crawls/example.com --release 'example.com/calendar/{n}/{n}'",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usagef("which crawl? name its folder, and one")
-			}
-			return nil
-		},
+		Args: oneFolder,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) }}
 	f := cmd.Flags()
 	f.StringArrayVar(&o.release, "release", nil, "let URLs of this `PATTERN` in, as it is listed (repeatable)")
@@ -62,12 +52,9 @@ func trapsCommand() *cobra.Command {
 }
 
 func (o *trapsOptions) run(cmd *cobra.Command, dir string) error {
-	saved, err := folder.ReadSettings(dir)
+	saved, err := savedIn(dir)
 	if err != nil {
 		return err
-	}
-	if len(saved) == 0 {
-		return usagef("%s: there is no crawl", dir)
 	}
 	released := settings.Map(saved)[job.ReleaseTrapKey]
 	all, err := inspect.TrapPatterns(vfs.OS, filepath.Join(dir, "skipped.jsonl"), crawl.TrapRules, released)
@@ -88,14 +75,7 @@ func (o *trapsOptions) run(cmd *cobra.Command, dir string) error {
 func (o *trapsOptions) list(cmd *cobra.Command, all []inspect.TrapPattern) error {
 	out := cmd.OutOrStdout()
 	if o.json {
-		enc := json.NewEncoder(out)
-		enc.SetEscapeHTML(false)
-		for i := range all {
-			if err := enc.Encode(&all[i]); err != nil {
-				return err
-			}
-		}
-		return nil
+		return jsonLines(out, all)
 	}
 	if len(all) == 0 {
 		fmt.Fprintln(cmd.ErrOrStderr(), "kumo: nothing was left out as a trap")
@@ -115,18 +95,14 @@ func (o *trapsOptions) list(cmd *cobra.Command, all []inspect.TrapPattern) error
 
 // letIn makes patterns settings of the crawl, which lets in what was left out, and fetches nothing.
 func letIn(ctx context.Context, errs io.Writer, dir string, released, more []string) (err error) {
-	o := &options{idle: true}
-	flags := crawlFlags(o)
-	args := []string{"--out", dir}
+	var args []string
 	for _, pattern := range append(slices.Clone(released), more...) {
 		if arg := "--" + job.ReleaseTrapKey + "=" + pattern; !slices.Contains(args, arg) {
 			args = append(args, arg)
 		}
 	}
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
-	if err := o.settle(ctx, flags, nil); err != nil {
+	o, err := settled(ctx, dir, args...)
+	if err != nil {
 		return err
 	}
 	o.Job.Warn = func(err error) { fmt.Fprintln(errs, "kumo:", err) }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -197,10 +196,7 @@ func (p *faultPrinter) print(r *verify.Report) error {
 }
 
 func (p *faultPrinter) printJSON(dir string, r *verify.Report) error {
-	enc := json.NewEncoder(p.w)
-	enc.SetIndent("", "  ")
-	enc.SetEscapeHTML(false)
-	return enc.Encode(struct {
+	return writeJSON(p.w, struct {
 		Folder string          `json:"folder"`
 		OK     bool            `json:"ok"`
 		Faults int64           `json:"faults"`

@@ -196,8 +196,7 @@ func reported(r *control.Report, now time.Time) inspect.Node {
 		Load: inspect.Load{Pages: r.Pages, Rate: tenths(r.Rate), Hosts: r.Hosts, Waiting: r.Waiting, Known: r.Known,
 			Outbox: r.Outbox, InFlight: r.InFlight, MessageBytes: r.MessageBytes},
 		Peering: &inspect.Peering{ID: overlay.IDOf(r.Node).String(), Peers: r.Peers, Level: r.Level, Delegated: r.Delegated,
-			Guests: r.Guests,
-			Alone:  tenths(r.Alone)}}
+			Guests: r.Guests, Alone: tenths(r.Alone)}}
 	switch {
 	case r.State == desired.Waiting || r.State == desired.Stopping:
 		n.Is = inspect.NodeWaiting

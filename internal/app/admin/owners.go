@@ -129,7 +129,7 @@ func (c *client) readTable(ctx context.Context, w *watch, p *Placement, f func(c
 func (c *client) logReader(ctx context.Context, w *watch) func(apply func(number uint64, data []byte) error) error {
 	return func(apply func(number uint64, data []byte) error) error {
 		err := c.cfg.Bus.Read(ctx, node.StrategyLog, 0, func(number uint64, data []byte) error {
-			w.goesOn()
+			w.timer.Reset(w.patience)
 			if err := apply(number, data); err != nil {
 				return advice.With(fmt.Errorf("entry %d: %w", number, err), "ask with the kumo and the secret that the nodes have")
 			}
@@ -169,8 +169,7 @@ func (p *Placement) owned(t *quorum.Table, host string) *inspect.Owned {
 // ownedOf is a host of the control unit's table as people see it.
 func (p *Placement) ownedOf(h central.Host, t *quorum.Table) *inspect.Owned {
 	o := &inspect.Owned{Host: h.Name, Owner: h.Owner.Name(), Node: string(h.Owner), Gone: gone(h.Owner, t),
-		State: inspect.HostState(h.State),
-		Since: h.Since, Rounds: h.Round, Moved: h.Moved, Again: h.Again}
+		State: inspect.HostState(h.State), Since: h.Since, Rounds: h.Round, Moved: h.Moved, Again: h.Again}
 	if p.Strategy == Balance && o.State == inspect.HostReached { // it is not tried who reaches it
 		o.State = inspect.HostGiven
 	}

@@ -47,8 +47,7 @@ func (c *client) Look(ctx context.Context, crawl string) (*inspect.Cluster, erro
 		return nil, err
 	}
 	slices.SortFunc(all.Nodes, func(a, b inspect.Node) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name),
-			cmp.Compare(a.Node, b.Node))
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Node, b.Node))
 	})
 	return all, nil
 }
@@ -178,15 +177,14 @@ func clusterOf(crawl string, r desired.Record, nodes []node.Status, now time.Tim
 }
 
 func nodeOf(s *node.Status, now time.Time) inspect.Node {
-	n := inspect.Node{Node: string(s.Node), Name: s.Node.Name(), Is: standing(s), Slot: s.Slot, Clock: s.Clock,
+	n := inspect.Node{Node: string(s.Node), Name: s.Node.Name(), Is: inspect.Standing(s.Standing()), Slot: s.Slot, Clock: s.Clock,
 		Version: s.Version,
 		Address: s.Address, Epoch: s.Report.Epoch, Idle: s.Idle, Slips: s.Slips, Moved: s.Moved,
 		CutOff: tenths(s.CutOff), CutOffWhy: s.CutOffWhy,
 		EndsIn: tenths(s.EndsIn), Growth: tenths(s.Growth), Forecast: s.Forecast,
 		Stalled: tenths(s.Stalled), StalledBy: s.StalledBy, StallWhy: s.StallWhy, StallDo: s.StallDo, Uploads: s.Uploads,
 		Load: inspect.Load{Pages: s.Pages, Rate: tenths(s.Rate), Hosts: s.Hosts, Waiting: s.Waiting, Known: s.Known,
-			Outbox:   s.Outbox,
-			InFlight: s.InFlight, Lag: s.Lag, MessageBytes: s.MessageBytes, ShippedBytes: s.ShippedBytes,
+			Outbox: s.Outbox, InFlight: s.InFlight, Lag: s.Lag, MessageBytes: s.MessageBytes, ShippedBytes: s.ShippedBytes,
 			RegistryBytes: s.RegistryBytes}}
 	if !s.Clock.IsZero() {
 		n.Age = tenths(now.Sub(s.Clock).Seconds())
@@ -200,5 +198,3 @@ func nodeOf(s *node.Status, now time.Time) inspect.Node {
 }
 
 func tenths(f float64) float64 { return math.Round(f*10) / 10 }
-
-func standing(s *node.Status) inspect.Standing { return inspect.Standing(s.Standing()) }

@@ -21,8 +21,6 @@ func watched(ctx context.Context, patience time.Duration) (context.Context, *wat
 	return ctx, &watch{time.AfterFunc(patience, func() { cancel(silent) }), patience, cancel}
 }
 
-func (w *watch) goesOn() { w.timer.Reset(w.patience) }
-
 func (w *watch) stop() {
 	w.timer.Stop()
 	w.cancel(nil)

@@ -62,9 +62,6 @@ type Part struct {
 	Length int64
 }
 
-// isLog reports whether a file is one of those at the top of a folder, which keep one name from first to last.
-func isLog(name string) bool { return !strings.Contains(name, "/") && !strings.Contains(name, `\`) }
-
 // Moment copies what has to be of one moment: the state, and the record files that grow. What only grows at its end, or
 // never changes, is left for later.
 func (c *Copy) Moment(ctx context.Context, journal []Part, marks []store.Mark) error {
@@ -92,7 +89,7 @@ func (c *Copy) Moment(ctx context.Context, journal []Part, marks []store.Mark) e
 	}
 	for _, m := range marks {
 		switch {
-		case isLog(m.Name):
+		case !strings.ContainsAny(m.Name, `/\`): // at the top of the folder, with one name from first to last
 			c.logs = append(c.logs, m)
 		case strings.HasPrefix(m.Name, "warc/") && !here[m.Name]: // closed
 		default:
@@ -102,8 +99,7 @@ func (c *Copy) Moment(ctx context.Context, journal []Part, marks []store.Mark) e
 		}
 	}
 	for _, name := range []string{FormatName, settings.Name, filepath.Join("state", settings.Name), "report.json",
-		"index.cdxj",
-		"external.jsonl", filepath.Join("state", "rank", "key")} {
+		"index.cdxj", "external.jsonl", filepath.Join("state", "rank", "key")} {
 		if err := c.copy(name, -1); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

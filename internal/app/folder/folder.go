@@ -114,8 +114,7 @@ const IndexDir = "index"
 
 // Outputs are the files of a crawl besides those in warc and state.
 var Outputs = []string{"pages.jsonl", "crawl.log", "skipped.jsonl", "text.jsonl", "fields.jsonl", "report.json",
-	"index.cdxj",
-	"external.jsonl"}
+	"index.cdxj", "external.jsonl"}
 
 // ErrForeign is a folder with files that a crawl would write over, and no crawl.
 var ErrForeign = errors.New("holds files that are not a crawl's: name another folder with --out")

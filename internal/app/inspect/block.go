@@ -32,8 +32,7 @@ func (b *Blocked) Words() string {
 			stats.Either(b.Waiting, "waits", "wait"))
 	}
 	return fmt.Sprintf("at least %s of %s that were looked at would be left out; %s wait in all",
-		forecast.Grouped(int64(b.Hit)),
-		urls(b.Looked), forecast.Grouped(int64(b.Waiting)))
+		forecast.Grouped(int64(b.Hit)), urls(b.Looked), forecast.Grouped(int64(b.Waiting)))
 }
 
 func urls(n int) string { return forecast.Grouped(int64(n)) + stats.Either(n, " URL", " URLs") }

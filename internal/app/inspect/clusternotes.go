@@ -94,8 +94,7 @@ func (c *Cluster) Notes() (all []string) {
 		}
 		if n.Stalled > 0 && n.CutOff == 0 && n.Is == NodeMember {
 			all = append(all, fmt.Sprintf("%s is STALLED: nothing was answered for %.0f s: %s; what to do: %s", n.Name,
-				n.Stalled,
-				n.StallWhy, n.StallDo))
+				n.Stalled, n.StallWhy, n.StallDo))
 		}
 		if n.Uploads != nil && n.Uploads.Why != "" && n.Is != NodeDead {
 			all = append(all, fmt.Sprintf("%s: place: %s", n.Name, n.Uploads.Words()))

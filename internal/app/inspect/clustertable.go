@@ -36,8 +36,7 @@ func (c *Cluster) Columns() []Column {
 	if c.Gathered != nil {
 		return append(all, peeringColumn("level", 2, func(p *Peering) int { return p.Level }),
 			peeringColumn("guests", 8, func(p *Peering) int { return p.Guests }),
-			peeringColumn("peers", 5, func(p *Peering) int { return p.Peers }),
-			Column{"heard", heard, nil, 4})
+			peeringColumn("peers", 5, func(p *Peering) int { return p.Peers }), Column{"heard", heard, nil, 4})
 	}
 	all = append(all, loadColumn("unshipped", 8, func(l *Load) string { return stats.Bytes(l.Lag) }))
 	if !c.HasLeader() {
@@ -48,12 +47,10 @@ func (c *Cluster) Columns() []Column {
 			quotaColumn("done", 3, func(q *Quota) string { return fmt.Sprint(q.Done) }),
 			quotaColumn("left", 1, func(q *Quota) string { return fmt.Sprint(q.Left) }),
 			quotaColumn("predicted", 0, func(q *Quota) string { return fmt.Sprintf("%.0f s", q.Predicted) }),
-			quotaColumn("error", 0, quotaError),
-			quotaColumn("by", 2, func(q *Quota) string { return q.Basis }))
+			quotaColumn("error", 0, quotaError), quotaColumn("by", 2, func(q *Quota) string { return q.Basis }))
 	} else {
 		all = append(all, factColumn("owned", 2, func(f *Facts) int { return f.Owned }),
-			factColumn("parked", 5, func(f *Facts) int { return f.Parked }),
-			Column{"timeout", timeoutOf, nil, 10})
+			factColumn("parked", 5, func(f *Facts) int { return f.Parked }), Column{"timeout", timeoutOf, nil, 10})
 	}
 	return append(all, Column{"heard", heard, nil, 4})
 }

@@ -25,8 +25,7 @@ func (s *Server) mux() http.Handler {
 		answer(w, r, func(yield func(*Explanation, error) bool) { yield(s.src.Explain(r.Context(), r.FormValue("url"))) })
 	})
 	mux.HandleFunc("GET /hosts", func(w http.ResponseWriter, r *http.Request) {
-		answer(w, r,
-			s.src.Hosts(r.Context(), number(r)))
+		answer(w, r, s.src.Hosts(r.Context(), number(r)))
 	})
 	mux.HandleFunc("GET /queue", func(w http.ResponseWriter, r *http.Request) {
 		answer(w, r, s.src.Queue(r.Context(), r.FormValue("host"), number(r)))

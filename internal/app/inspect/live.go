@@ -101,8 +101,7 @@ func explanationOf(e *crawl.Explanation) *Explanation {
 		x.Host = &h
 	}
 	if r := e.Ranking; r != nil {
-		x.Ranking = &Ranking{Order: r.Order, Importance: r.Importance, ByLinks: r.ByLinks, Rules: r.Rules,
-			Sitemap: r.Sitemap}
+		x.Ranking = &Ranking{Order: r.Order, Importance: r.Importance, ByLinks: r.ByLinks, Rules: r.Rules, Sitemap: r.Sitemap}
 		if r.Factor != 1 {
 			x.Ranking.Factor = r.Factor
 		}
@@ -339,8 +338,7 @@ func first[T any](n int, values iter.Seq2[T, error]) iter.Seq2[T, error] {
 
 func hostOf(h *frontier.HostInfo) Host {
 	x := Host{Key: h.Key, Waiting: h.Waiting, Active: h.Active, Next: h.Next, For: string(h.Why), Parked: h.Parked,
-		Delay:      h.Delay,
-		CrawlDelay: min(h.Asked, h.Delay) / time.Duration(max(h.Slices, 1)), Failures: h.Failures}
+		Delay: h.Delay, CrawlDelay: min(h.Asked, h.Delay) / time.Duration(max(h.Slices, 1)), Failures: h.Failures}
 	if h.Slices > 1 {
 		x.Slices = h.Slices
 	}

@@ -71,8 +71,7 @@ func (j *Job) FitFiles(r Role) (read int, err error) {
 	hosts := j.HostsAtOnce()
 	if most := max(1, d.conns/j.perHost()); hosts > most {
 		j.Warn(fmt.Errorf("a limit of %d open files leaves room for %d connections: %d hosts are worked on at once "+
-			"instead of %d; more would need ulimit -n %d", limit, d.conns, most, hosts,
-			enoughFor(hosts*j.perHost(), others)))
+			"instead of %d; more would need ulimit -n %d", limit, d.conns, most, hosts, enoughFor(hosts*j.perHost(), others)))
 		j.Frontier.Hosts = most
 	}
 	j.Fetch.Sockets, j.Fetch.Lookups = d.conns, d.lookups

@@ -61,8 +61,8 @@ func (f *Filter) takes(r *Record) bool {
 			return false
 		}
 	}
-	if !strings.HasPrefix(r.Type, f.Type) || !hasLang(r.Lang, f.Lang) ||
-		f.Day != "" && !strings.HasPrefix(r.Time.UTC().Format(time.DateOnly), f.Day) {
+	if !strings.HasPrefix(r.Type, f.Type) || len(r.Lang) < len(f.Lang) ||
+		!strings.EqualFold(r.Lang[:len(f.Lang)], f.Lang) || f.Day != "" && !strings.HasPrefix(r.Time.UTC().Format(time.DateOnly), f.Day) {
 		return false
 	}
 	status := fmt.Sprint(r.Status)
@@ -70,11 +70,6 @@ func (f *Filter) takes(r *Record) bool {
 		return len(status) == 3 && status[:1] == class
 	}
 	return f.Status == "" || status == f.Status
-}
-
-// hasLang reports whether a language is the one that is wanted, or begins so.
-func hasLang(is, want string) bool {
-	return len(is) >= len(want) && strings.EqualFold(is[:len(want)], want)
 }
 
 // days are the times between which the filter's day, or month, is; the zero times if it has none.

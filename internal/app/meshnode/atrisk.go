@@ -528,8 +528,7 @@ func (k *atRisk) readPlace(ctx context.Context, lost strategy.Node, place string
 		}
 		pause = min(pause, left)
 		k.log.Warn("the place of a lost node cannot be read, to see which of its records are there", "node", lost, "place",
-			place,
-			"next_try_in", pause.Round(time.Millisecond), "at_most_for", left.Round(time.Second), "why", err)
+			place, "next_try_in", pause.Round(time.Millisecond), "at_most_for", left.Round(time.Second), "why", err)
 		if err := sleep(ctx, pause); err != nil {
 			return nil, err
 		}

@@ -45,13 +45,12 @@ func (r *reporter) make() control.Report {
 		alone = max(-r.until(lost), time.Millisecond)
 	}
 	return control.Report{Node: string(r.self), Version: r.version, Address: r.address,
-		State:  r.follow.known.Load().record.State,
-		Member: r.engine.get() != nil && r.peer.Machine().Placed(), Idle: idle,
+		State: r.follow.known.Load().record.State, Member: r.engine.get() != nil && r.peer.Machine().Placed(), Idle: idle,
 		Pages: f.Pages, Again: f.Again, Rate: f.Rate, Hosts: f.Hosts, Waiting: f.Waiting, Known: f.Known, Outbox: f.Outbox,
 		InFlight: f.InFlight, MessageBytes: r.msgs.sent.Load(), Peers: f.Peers, Level: b.Level, Delegated: b.Delegated,
-		Guests: b.Guests, Alone: alone.Seconds(), CutOff: f.CutOff, CutOffWhy: f.CutOffWhy,
-		EndsIn: f.EndsIn, Growth: f.Growth, Forecast: f.Forecast, Stalled: f.Stalled, StalledBy: f.StalledBy,
-		StallWhy: f.StallWhy, StallDo: f.StallDo, Clock: time.Now().UTC(), Events: r.chronicler.told(r.peer.Overlay().Size())}
+		Guests: b.Guests, Alone: alone.Seconds(), CutOff: f.CutOff, CutOffWhy: f.CutOffWhy, EndsIn: f.EndsIn,
+		Growth: f.Growth, Forecast: f.Forecast, Stalled: f.Stalled, StalledBy: f.StalledBy, StallWhy: f.StallWhy,
+		StallDo: f.StallDo, Clock: time.Now().UTC(), Events: r.chronicler.told(r.peer.Overlay().Size())}
 }
 
 func (r *reporter) json() []byte {

@@ -57,8 +57,7 @@ type chunk struct {
 
 func newRecordWatcher(n *Node) *recordWatcher {
 	return &recordWatcher{n: n, record: desired.Record{State: desired.Waiting}, chunks: map[uint64]*chunk{},
-		kick: make(chan struct{}, 1),
-		said: weburl.NewSet()}
+		kick: make(chan struct{}, 1), said: weburl.NewSet()}
 }
 
 func (f *recordWatcher) start() {
@@ -215,8 +214,7 @@ func (f *recordWatcher) mine(number uint64) bool {
 	key := seedsKey(number)
 	hash := func(m strategy.Member) uint64 { return xxhash.Sum64String(string(m.Node) + "\x00" + key) }
 	taker := slices.MaxFunc(f.n.cfg.Member.Members().Members, func(a, b strategy.Member) int {
-		return cmp.Compare(hash(a),
-			hash(b))
+		return cmp.Compare(hash(a), hash(b))
 	})
 	return taker.Node == f.n.self
 }
@@ -237,7 +235,7 @@ func (f *recordWatcher) take(number uint64, c *chunk, mine bool) {
 			return err
 		}
 		if mine {
-			f.mark(ctx, seedsKey(number)+takenSuffix)
+			f.persist(ctx, seedsKey(number)+takenSuffix, []byte(f.n.self))
 		}
 		f.n.tasks.Go(func(ctx context.Context) {
 			f.n.call(ctx, func() {
@@ -278,11 +276,6 @@ func (f *recordWatcher) parse(lines string) (seeds []weburl.URL) {
 		seeds = append(seeds, u)
 	}
 	return seeds
-}
-
-// mark writes a key that says no more than that it is there.
-func (f *recordWatcher) mark(ctx context.Context, key string) {
-	f.persist(ctx, key, []byte(f.n.self))
 }
 
 // persist writes a key that, if it is there, is as it should be. It tries until ctx ends.

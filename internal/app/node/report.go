@@ -133,8 +133,7 @@ type Report struct {
 func (n *Node) report() []byte {
 	sent, received := n.driver.Batches()
 	data, err := json.Marshal(Report{Name: n.cfg.Identity.Name, Version: n.cfg.Version, Address: n.cfg.Address,
-		Epoch: n.cfg.Router.Epoch(),
-		State: n.record.record.State, Idle: n.driver.Idle(), Sent: sent, Received: received,
+		Epoch: n.cfg.Router.Epoch(), State: n.record.record.State, Idle: n.driver.Idle(), Sent: sent, Received: received,
 		Slips: n.cfg.Router.Slips(), Figures: n.cfg.Figures(), Facts: n.facts(), Machine: n.machine(),
 		Clock: time.Now().UTC()})
 	if err != nil {

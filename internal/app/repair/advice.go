@@ -40,10 +40,8 @@ func Advise(err error, f *folder.Folder) error {
 // IsDamage reports whether an error says that a file of a crawl is not as it was written.
 func IsDamage(err error) bool {
 	for _, kind := range []error{seenrun.ErrDamaged, seenrun.ErrVersion, frontier.ErrDamaged, frontier.ErrVersion,
-		file.ErrDamaged, file.ErrVersion,
-		journal.ErrDropped, recovery.ErrState, statefile.ErrScopeSeeds, statefile.ErrDeferred, warc.ErrMissing,
-		fs.ErrNotExist,
-		fs.ErrInvalid} {
+		file.ErrDamaged, file.ErrVersion, journal.ErrDropped, recovery.ErrState, statefile.ErrScopeSeeds,
+		statefile.ErrDeferred, warc.ErrMissing, fs.ErrNotExist, fs.ErrInvalid} {
 		if errors.Is(err, kind) {
 			return true
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"kumo/internal/app/folder"
 	"kumo/internal/app/inspect"
@@ -83,15 +82,6 @@ func Steer(ctx context.Context, dir string, f func(inspect.Steerer) error) error
 		return folder.NoCrawl(dir)
 	}
 	return asked(ctx, dir, func(c *inspect.Client) error { return f(c) })
-}
-
-// Steered is what has the crawl of a view do something.
-func Steered(v *inspect.View) (inspect.Steerer, error) {
-	s, can := v.Source.(inspect.Steerer)
-	if !can || !v.Running() {
-		return nil, fmt.Errorf("nothing can be changed: %w", ErrIdle)
-	}
-	return s, nil
 }
 
 // CountBlocked counts what rules would leave out of what waits in this process, for who asks all nodes: an

@@ -8,7 +8,6 @@ package setting
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"kumo/internal/app/job"
@@ -164,13 +163,6 @@ func LiveKeys() []string { return Keys(func(s *Setting) bool { return s.Change =
 // freely once the crawl has begun.
 func (s *Setting) Lasting() bool { return s.Change == Fixed || s.Change == Grow }
 
-// Defaults returns the values of a crawl for which nothing is set.
-func Defaults() *Values {
-	v := &Values{}
-	v.Reset()
-	return v
-}
-
 // Reset sets all settings to their defaults.
 func (v *Values) Reset() {
 	for i := range All {
@@ -206,25 +198,3 @@ func (s *Setting) Stored(v *Values) (settings.Setting, bool) {
 	values := s.Get(v)
 	return settings.Setting{Key: s.Key, Values: values}, len(values) > 0 && values[0] != ""
 }
-
-// ValueName returns the placeholder of the value in help and docs: the quoted name in Help, or the words of a choice.
-// It is "" for a boolean.
-func (s *Setting) ValueName() string {
-	if _, rest, ok := strings.Cut(s.Help, "`"); ok {
-		name, _, _ := strings.Cut(rest, "`")
-		return name
-	}
-	switch value := s.Value(&Values{}); value.Type() {
-	case "bool":
-		return ""
-	case "duration":
-		return "DURATION"
-	case "string":
-		return "TEXT"
-	default:
-		return value.Type()
-	}
-}
-
-// Usage is the help without the marks around the value's name.
-func (s *Setting) Usage() string { return strings.ReplaceAll(s.Help, "`", "") }

@@ -15,7 +15,7 @@ var update = flag.Bool("update", false, "write docs/settings.md")
 
 func TestEntriesAreComplete(t *testing.T) {
 	seen := map[string]bool{}
-	v := Defaults()
+	v := defaults()
 	for i := range All {
 		s := &All[i]
 		if seen[s.Key] || seen["-"+s.Short] && s.Short != "" {
@@ -48,7 +48,7 @@ func TestStoredSettingsRoundTrip(t *testing.T) {
 		"YAML": "{match: a.test, delay: 2s}"}
 	for i := range All {
 		s := &All[i]
-		from, to := Defaults(), Defaults()
+		from, to := defaults(), defaults()
 		value := s.Value(from)
 		text, ok := changed[value.Type()]
 		if words, is := value.(Words); is {
@@ -77,7 +77,7 @@ func TestStoredSettingsRoundTrip(t *testing.T) {
 		if err := s.Set(to, stored.Values); err != nil {
 			t.Errorf("%s: %v", s.Key, err)
 		}
-		if got := s.Get(to); !slices.Equal(got, stored.Values) || slices.Equal(got, s.Get(Defaults())) {
+		if got := s.Get(to); !slices.Equal(got, stored.Values) || slices.Equal(got, s.Get(defaults())) {
 			t.Errorf("%s: %q, stored %q", s.Key, got, stored.Values)
 		}
 	}
@@ -132,7 +132,7 @@ which wins over the file, which wins over what the crawl's folder has.
 			"| --- | --- | --- | --- | --- | --- | --- | --- |\n", g)
 		for i := range All {
 			if s := &All[i]; s.Group == g {
-				fmt.Fprintf(&b, "| `--%s` | %s | %s | %s | %s | %s | %s | %s |\n", s.Key, cell(s.ValueName()),
+				fmt.Fprintf(&b, "| `--%s` | %s | %s | %s | %s | %s | %s | %s |\n", s.Key, cell(valueName(s)),
 					cell(s.Default), s.Scope, s.Change, policy.OverrideLevel(s.Key), code(s.Option),
 					strings.ReplaceAll(s.Help, "|", `\|`))
 			}
@@ -148,4 +148,30 @@ func code(text string) string {
 		return ""
 	}
 	return "`" + text + "`"
+}
+
+// defaults returns the values of a crawl for which nothing is set.
+func defaults() *Values {
+	v := &Values{}
+	v.Reset()
+	return v
+}
+
+// valueName returns the placeholder of the value in help and docs: the quoted name in Help, or the words of a choice.
+// It is "" for a boolean.
+func valueName(s *Setting) string {
+	if _, rest, ok := strings.Cut(s.Help, "`"); ok {
+		name, _, _ := strings.Cut(rest, "`")
+		return name
+	}
+	switch value := s.Value(&Values{}); value.Type() {
+	case "bool":
+		return ""
+	case "duration":
+		return "DURATION"
+	case "string":
+		return "TEXT"
+	default:
+		return value.Type()
+	}
 }

@@ -20,8 +20,7 @@ var All = []Setting{
 	{Key: "skip-bad-seeds", Group: Seeds, Scope: Crawl, Change: PerRun,
 		Help:  "skip lines of the input file that are not URLs",
 		Value: func(v *Values) Value { return Bool(&v.SkipBadSeeds) }},
-	{Key: "name", Group: Seeds, Scope: Alone, Change: Fixed,
-		Help:  "name the crawl (default: the first seed's host)",
+	{Key: "name", Group: Seeds, Scope: Alone, Change: Fixed, Help: "name the crawl (default: the first seed's host)",
 		Value: func(v *Values) Value { return Text(&v.Job.Name) }},
 	{Key: "out", Short: "o", Group: Seeds, Basic: true, Scope: Alone, Change: PerRun, Option: "Out",
 		Help: "keep the crawl in `FOLDER` (default: crawls/NAME), or upload its files to s3://, hdfs:// or file:// " +
@@ -239,8 +238,7 @@ var All = []Setting{
 		Help: "fetch through this http, https, socks5 or socks5h proxy `URL`, or DOMAIN=URL for one domain; none " +
 			"for no proxy (repeatable; default: HTTP_PROXY, HTTPS_PROXY and NO_PROXY)",
 		Value: func(v *Values) Value { return Texts(&v.Proxies) }},
-	{Key: "insecure", Group: Network, Scope: Crawl, Change: NextRun, Mirror: true,
-		Help:  "accept any TLS certificate",
+	{Key: "insecure", Group: Network, Scope: Crawl, Change: NextRun, Mirror: true, Help: "accept any TLS certificate",
 		Value: func(v *Values) Value { return Bool(&v.Job.Fetch.InsecureTLS) }},
 	{Key: "tls-post-quantum", Group: Network, Scope: Crawl, Change: NextRun, Mirror: true,
 		Help:  "also offer ML-KEM key exchange: 0.25 ms of CPU a handshake",
@@ -312,8 +310,7 @@ var All = []Setting{
 	{Key: "ui-cert", Group: Observing, Scope: Node, Change: PerRun,
 		Help:  "serve --ui over TLS with the certificate in `FILE`",
 		Value: func(v *Values) Value { return Text(&v.UI.Cert) }},
-	{Key: "ui-key", Group: Observing, Scope: Node, Change: PerRun,
-		Help:  "read the key of --ui-cert from `FILE`",
+	{Key: "ui-key", Group: Observing, Scope: Node, Change: PerRun, Help: "read the key of --ui-cert from `FILE`",
 		Value: func(v *Values) Value { return Text(&v.UI.Key) }},
 	{Key: "ui-no-token", Group: Observing, Scope: Node, Change: PerRun,
 		Help:  "let every user of this machine use --ui on a loopback address",
@@ -333,8 +330,7 @@ var All = []Setting{
 	{Key: "quiet", Short: "q", Group: Observing, Basic: true, Scope: Node, Change: PerRun, Mirror: true,
 		Help:  "log only errors, and print no report",
 		Value: func(v *Values) Value { return Bool(&v.Quiet) }},
-	{Key: "log-json", Group: Observing, Scope: Node, Change: PerRun, Mirror: true,
-		Help:  "log in JSON",
+	{Key: "log-json", Group: Observing, Scope: Node, Change: PerRun, Mirror: true, Help: "log in JSON",
 		Value: func(v *Values) Value { return Bool(&v.LogJSON) }},
 }
 

@@ -71,8 +71,7 @@ func (v *verifier) index(name string, grows bool, of int) (int64, error) {
 			return err
 		}
 		f := fact{At: l.at, File: v.files.of(x.File), Offset: x.Offset, Length: x.Length, Time: x.Time.UnixMicro(),
-			Status: x.Status,
-			Words:  hashOf(string(l.text))}
+			Status: x.Status, Words: hashOf(string(l.text))}
 		if _, ok := parseDigest(x.Digest); !ok {
 			return fmt.Errorf("%q is no digest", x.Digest)
 		}

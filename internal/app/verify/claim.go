@@ -159,14 +159,4 @@ func (t *fileTable) of(name string) int {
 	return n
 }
 
-// filesMissing reports whether there are claims of WARC files that are not here.
-func (v *verifier) filesMissing() bool {
-	for i := range v.files.all {
-		if !v.files.all[i].here {
-			return true
-		}
-	}
-	return false
-}
-
 func (t *fileTable) path(n int) string { return "warc/" + t.names[n] }

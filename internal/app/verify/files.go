@@ -104,6 +104,3 @@ func (v *verifier) progress(check string, done, total, n int64) error {
 	}
 	return v.ctx.Err()
 }
-
-// list names the files of a folder of the crawl.
-func (v *verifier) list(dir string) ([]string, error) { return v.Disk.List(v.path(dir)) }

@@ -3,6 +3,7 @@ package verify
 import (
 	"fmt"
 	"net/http"
+	"slices"
 
 	"kumo/internal/state/seen"
 )
@@ -157,7 +158,7 @@ func (g *group) refer(f *fact) {
 		}
 	}
 	switch {
-	case g.v.filesMissing():
+	case slices.ContainsFunc(g.v.files.all, func(f warcFile) bool { return !f.here }):
 	case f.is(flagDigests):
 		g.fault(checkDigests, "state/digests", -1, "the index names a record with the digest %s that is in no WARC file",
 			f.Digest)

@@ -63,30 +63,6 @@ func (v *verifier) readJournal() error {
 	return nil
 }
 
-// broken tells of what a room of the state says of itself.
-func (v *verifier) broken(check, file string, err error) {
-	for _, err := range apart(err) {
-		v.fault(Fault{Check: check, File: file, Offset: -1, What: strings.ReplaceAll(err.Error(),
-			v.Dir+string(filepath.Separator), "")})
-	}
-}
-
-// apart are the errors that one was joined of.
-func apart(err error) []error {
-	if err == nil {
-		return nil
-	}
-	joined, ok := err.(interface{ Unwrap() []error })
-	if !ok {
-		return []error{err}
-	}
-	var all []error
-	for _, e := range joined.Unwrap() {
-		all = append(all, apart(e)...)
-	}
-	return all
-}
-
 func (v *verifier) readSeen() error {
 	if v.Seen == nil {
 		return nil
@@ -109,8 +85,7 @@ const remedy = "kumo repair goes on from what is whole"
 func (v *verifier) position(check, file string, at uint64) {
 	if v.Journal != nil && journal.Position(at) > v.Journal.End() {
 		v.fault(Fault{Check: check, File: file, Offset: -1, What: fmt.Sprintf("it includes the journal up to %x, which "+
-			"ends at %x", at,
-			uint64(v.Journal.End())), Remedy: remedy})
+			"ends at %x", at, uint64(v.Journal.End())), Remedy: remedy})
 	}
 }
 

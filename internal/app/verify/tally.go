@@ -30,8 +30,6 @@ type tally struct {
 	seenRead bool  // to its end
 }
 
-func newTally() tally { return tally{statuses: map[int]int64{}, rules: map[string]int64{}} }
-
 func (t *tally) visit(e *crawllog.Entry) {
 	if e.Status <= 0 {
 		return

@@ -117,9 +117,7 @@ const (
 )
 
 var order = []string{checkJournal, checkSeen, checkDigests, checkFrontier, checkWARC, checkCDXJ, checkPages, checkText,
-	checkFields,
-	checkLog,
-	checkSkipped, checkDeferred, checkRoots, checkURLs, checkReport, checkSettings}
+	checkFields, checkLog, checkSkipped, checkDeferred, checkRoots, checkURLs, checkReport, checkSettings}
 
 // ofState are checks of what is no record file.
 var ofState = []string{checkJournal, checkSeen, checkDigests, checkFrontier, checkDeferred, checkRoots, checkReport}
@@ -127,14 +125,12 @@ var ofState = []string{checkJournal, checkSeen, checkDigests, checkFrontier, che
 // ofLists are checks of what is whole when a run ends.
 var ofLists = []string{checkPages, checkText, checkFields, checkLog, checkSkipped, checkURLs}
 
-const maxNotes = 100 // kept of a check
-
 // A verifier is one run of all checks.
 type verifier struct {
 	Parts
+	*findings
 	cfg    Config
 	ctx    context.Context
-	checks map[string]*Check
 	marks  map[string]int64
 	claims *sorter
 	files  fileTable
@@ -143,8 +139,9 @@ type verifier struct {
 
 // Run checks a crawl. Its error says that it could not be checked to the end; faults are in the report.
 func Run(ctx context.Context, p Parts, cfg Config) (_ *Report, err error) {
-	v := &verifier{Parts: p, cfg: cfg, ctx: ctx, checks: map[string]*Check{}, claims: newSorter(cfg.Temp, cfg.Memory),
-		tally: newTally()}
+	found := &findings{ctx: ctx, dir: p.Dir, told: cfg.Fault, checks: map[string]*Check{}}
+	v := &verifier{Parts: p, findings: found, cfg: cfg, ctx: ctx, claims: newSorter(cfg.Temp, cfg.Memory),
+		tally: tally{statuses: map[int]int64{}, rules: map[string]int64{}}}
 	defer func() { err = errors.Join(err, v.claims.close()) }()
 	report := &Report{}
 	for _, name := range order {
@@ -176,26 +173,4 @@ func Run(ctx context.Context, p Parts, cfg Config) (_ *Report, err error) {
 		report.Faults += c.Faults
 	}
 	return report, nil
-}
-
-// fault counts a fault. What could not be read because ctx has ended is none.
-func (v *verifier) fault(f Fault) {
-	if v.ctx.Err() != nil {
-		return
-	}
-	v.checks[f.Check].Faults++
-	if v.cfg.Fault != nil {
-		v.cfg.Fault(f)
-	}
-}
-
-func (v *verifier) note(f Fault) {
-	if c := v.checks[f.Check]; len(c.Notes) < maxNotes {
-		c.Notes = append(c.Notes, f)
-	}
-}
-
-func (v *verifier) counted(check string, n int64, unit string) {
-	c := v.checks[check]
-	c.Counts = append(c.Counts, Count{n, unit})
 }

@@ -611,8 +611,8 @@ func TestAPageAsItWasKeepsItsStatus(t *testing.T) {
 		{"said unasked, and lost", []*fact{visit(200, page), visit(304, own)}, 200, page, "status 304 and"},
 	} {
 		var faults []Fault
-		v := &verifier{ctx: t.Context(), checks: map[string]*Check{checkSeen: {}, checkLog: {}}}
-		v.cfg.Fault = func(x Fault) { faults = append(faults, x) }
+		v := &verifier{ctx: t.Context(), findings: &findings{ctx: t.Context(), checks: map[string]*Check{checkSeen: {},
+			checkLog: {}}, told: func(x Fault) { faults = append(faults, x) }}}
 		g := &group{v: v, url: origin + "/", noted: true}
 		g.entry = &seen.Entry{Meta: seen.Meta{Fetched: testTime, Status: c.status, Digest: c.digest}}
 		for _, f := range c.visits {

@@ -16,7 +16,7 @@ const openSuffix = ".open"
 
 // warcs reads the WARC files.
 func (v *verifier) warcs() error {
-	names, err := v.list("warc")
+	names, err := v.Disk.List(v.path("warc"))
 	if err != nil {
 		return err
 	}
@@ -181,8 +181,7 @@ func (w *warcReader) refers(rec *warc.Record, f fact) error {
 		return nil
 	}
 	return w.v.claim(rec.Fields["WARC-Refers-To-Target-URI"], kindRefer, fact{At: rec.Offset, File: w.number,
-		Time: at.UnixMicro(),
-		ID:   hashOf(id), Sum: f.Sum})
+		Time: at.UnixMicro(), ID: hashOf(id), Sum: f.Sum})
 }
 
 // companion makes sure that a record belongs to the answer before it.

@@ -325,11 +325,8 @@ func readFields(j *job.Job) func(*page.Response, *page.Page) ([]page.Fields, err
 func (o *opening) assemble() error {
 	j := o.Job
 	parts := crawl.Parts{
-		Scope:     weburl.NewScope(j.Scope, j.Crawl.Overrides.Modes()...),
-		Block:     o.block,
-		Fetcher:   o.Fetcher,
-		NewParser: func(room int64) crawl.Parser { return parse.New(parserConfig(j, room)) },
-		Text:      j.Text,
+		Scope: weburl.NewScope(j.Scope, j.Crawl.Overrides.Modes()...), Block: o.block, Fetcher: o.Fetcher,
+		NewParser: func(room int64) crawl.Parser { return parse.New(parserConfig(j, room)) }, Text: j.Text,
 		Fields:    readFields(j),
 		Archive:   j.Writes(job.WARC),
 		Free:      o.free(),

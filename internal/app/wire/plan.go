@@ -45,8 +45,7 @@ func Survey(j *job.Job) (s *plan.Survey, done func() error, err error) {
 		PagesPerHost: c.PagesPerHost, OnlySeeds: mine.Scope == weburl.ScopePage, Delay: fc.Delay, MaxDelay: maxDelay,
 		Workers: mine.Workers(), Rate: c.Rate, Tries: min(planTries, max(c.Tries, 1)), Now: mine.Now,
 	}, plan.Parts{
-		Fetcher: o.Fetcher, Frontier: frontier.New(fc), Readers: 2 * runtime.GOMAXPROCS(0),
-		Robots:    rules,
+		Fetcher: o.Fetcher, Frontier: frontier.New(fc), Readers: 2 * runtime.GOMAXPROCS(0), Robots: rules,
 		NewParser: func() plan.Parser { return parse.New(parserConfig(&mine, maxPlanRoom)) },
 	})
 	for _, u := range o.SeedURLs {

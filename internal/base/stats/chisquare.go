@@ -20,29 +20,6 @@ func Even(counts []int) float64 {
 	return ChiSquareP(chi2, len(counts)-1)
 }
 
-// Independent is the chance that a table whose rows and columns are as dependent as here, or more, comes of two
-// independent choices: the p-value of Pearson's chi-square test of a contingency table. All rows are of one length, and
-// none is empty.
-func Independent(table [][]int) float64 {
-	rows, columns, sum := make([]float64, len(table)), make([]float64, len(table[0])), 0.0
-	for i, row := range table {
-		for j, n := range row {
-			rows[i] += float64(n)
-			columns[j] += float64(n)
-			sum += float64(n)
-		}
-	}
-	chi2 := 0.0
-	for i, row := range table {
-		for j, n := range row {
-			if expected := rows[i] * columns[j] / sum; expected > 0 {
-				chi2 += (float64(n) - expected) * (float64(n) - expected) / expected
-			}
-		}
-	}
-	return ChiSquareP(chi2, (len(rows)-1)*(len(columns)-1))
-}
-
 // ChiSquareP is the chance that a sum of df squared standard normal variables is chi2 or more.
 func ChiSquareP(chi2 float64, df int) float64 {
 	a, x := float64(df)/2, chi2/2

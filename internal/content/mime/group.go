@@ -34,31 +34,3 @@ func (t Type) IsImage() bool { return t.Main == "image" }
 func (t Type) IsMedia() bool {
 	return t.Main == "audio" || t.Main == "video" || t.Essence() == "application/ogg"
 }
-
-// IsFont reports whether the type is one of fonts.
-func (t Type) IsFont() bool {
-	switch t.Essence() {
-	case "application/font-cff", "application/font-off", "application/font-sfnt", "application/font-ttf",
-		"application/font-woff",
-		"application/vnd.ms-fontobject", "application/vnd.ms-opentype":
-		return true
-	}
-	return t.Main == "font"
-}
-
-// IsZip reports whether bodies of the type are ZIP files.
-func (t Type) IsZip() bool {
-	return t.Essence() == "application/zip" || strings.HasSuffix(t.Sub, "+zip")
-}
-
-// IsArchive reports whether the type is one of archives.
-func (t Type) IsArchive() bool {
-	switch t.Essence() {
-	case "application/x-rar-compressed", "application/zip", "application/x-gzip":
-		return true
-	}
-	return false
-}
-
-// IsScriptable reports whether bodies of the type may hold scripts: XML, HTML, PDF.
-func (t Type) IsScriptable() bool { return t.IsXML() || t.IsHTML() || t.Essence() == "application/pdf" }

@@ -25,8 +25,8 @@ func (p *Parser) closeAnchor() {
 }
 
 // visible is markup without its tags. Images stand for their alternative text.
-func (p *Parser) visible(markup []byte) (text []byte) {
-	s := scanner{src: markup, xml: p.scan.xml, prefixes: p.scan.prefixes}
+func (x *extractor) visible(markup []byte) (text []byte) {
+	s := scanner{src: markup, xml: x.scan.xml, prefixes: x.scan.prefixes}
 	for i := 0; ; {
 		from := i
 		i = past(markup, i, '<')

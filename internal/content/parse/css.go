@@ -9,39 +9,39 @@ import (
 )
 
 // styles takes the references of a style sheet as it stands in the markup. Those to parts of the page itself are none.
-func (p *Parser) styles(css []byte) {
+func (x *extractor) styles(css []byte) {
 	for ref, kind := range cssReferences(css) {
-		ref = unescapeCSS(p.text.decode(ref))
+		ref = unescapeCSS(x.text.decode(ref))
 		if len(ref) > 0 && ref[0] != '#' {
-			p.link(&reference{url: ref, kind: kind})
+			x.link(&reference{url: ref, kind: kind})
 		}
 	}
 }
 
 // styleAttribute takes the references of an element's own style.
-func (p *Parser) styleAttribute() {
-	if raw, ok := p.scan.attr(attrStyle); ok && namesSomething(raw) {
-		p.text.reset()
-		css := p.text.attr(raw)
-		state := p.text.state
-		p.text.state = plain // it is UTF-8 now
-		p.styles(css)
-		p.text.state = state
+func (x *extractor) styleAttribute() {
+	if raw, ok := x.scan.attr(attrStyle); ok && namesSomething(raw) {
+		x.text.reset()
+		css := x.text.attr(raw)
+		state := x.text.state
+		x.text.state = plain // it is UTF-8 now
+		x.styles(css)
+		x.text.state = state
 	}
 }
 
 // foreignStyle takes the style element of SVG, whose text is markup to the tokenizer: up to the next tag, or a CDATA
 // section.
-func (p *Parser) foreignStyle() {
-	if p.scan.selfClosing {
+func (x *extractor) foreignStyle() {
+	if x.scan.selfClosing {
 		return
 	}
-	rest := p.scan.src[p.scan.pos:]
+	rest := x.scan.src[x.scan.pos:]
 	css := rest[:indexByte(rest, '<')]
 	if section, ok := bytes.CutPrefix(rest[len(css):], []byte("<![CDATA[")); ok && len(trimLeft(css)) == 0 {
 		css, _, _ = bytes.Cut(section, []byte("]]>"))
 	}
-	p.styles(css)
+	x.styles(css)
 }
 
 // cssReferences gives what a style sheet refers to, as it stands there: page.Style for @import, page.CSS for url(),

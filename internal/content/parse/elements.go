@@ -89,12 +89,12 @@ func (p *Parser) svgElement() {
 }
 
 // value returns an attribute's value as UTF-8 with its character references replaced.
-func (p *Parser) value(a attr) (value []byte, ok bool) {
-	raw, ok := p.scan.attr(a)
+func (x *extractor) value(a attr) (value []byte, ok bool) {
+	raw, ok := x.scan.attr(a)
 	if !ok {
 		return nil, false
 	}
-	return p.text.attr(raw), true
+	return x.text.attr(raw), true
 }
 
 // anchor takes a link that may be empty, as which it leads to the page itself.
@@ -125,14 +125,14 @@ func (p *Parser) anchor(a attr) {
 const lazyAttrs = 1<<numAttrs - 1<<firstLazy
 
 // lazy takes what a script will load into an element.
-func (p *Parser) lazy() {
+func (x *extractor) lazy() {
 	for a := firstLazy; a < numAttrs; a++ {
-		switch raw, ok := p.scan.attr(a); {
+		switch raw, ok := x.scan.attr(a); {
 		case !ok:
 		case a == attrDataSrcset, a == attrDataLazySrcset:
-			p.srcset(a)
+			x.srcset(a)
 		case isLazyURL(raw):
-			p.embed(a, p.scan.tag.lazyKind())
+			x.embed(a, x.scan.tag.lazyKind())
 		}
 	}
 }
@@ -155,29 +155,29 @@ func (t tag) lazyKind() page.Kind {
 	return page.Image
 }
 
-func (p *Parser) pings() {
-	urls, ok := p.value(attrPing)
+func (x *extractor) pings() {
+	urls, ok := x.value(attrPing)
 	if !ok {
 		return
 	}
 	for url := range bytes.FieldsFuncSeq(urls, func(r rune) bool { return r < ' '+1 && isSpace(byte(r)) }) {
-		p.link(&reference{url: url, kind: page.Ping})
+		x.link(&reference{url: url, kind: page.Ping})
 	}
 }
 
 // embed takes a link that is none when it is empty.
-func (p *Parser) embed(a attr, kind page.Kind) {
-	if ref, ok := p.value(a); ok && len(ref) > 0 {
-		p.link(&reference{url: ref, kind: kind})
+func (x *extractor) embed(a attr, kind page.Kind) {
+	if ref, ok := x.value(a); ok && len(ref) > 0 {
+		x.link(&reference{url: ref, kind: kind})
 	}
 }
 
-func (p *Parser) image() {
-	p.embed(attrSrc, page.Image)
-	p.srcset(attrSrcset)
-	p.embed(attrLowSrc, page.Image)
-	p.embed(attrDynsrc, page.Media)
-	p.embed(attrLongDesc, page.Cite)
+func (x *extractor) image() {
+	x.embed(attrSrc, page.Image)
+	x.srcset(attrSrcset)
+	x.embed(attrLowSrc, page.Image)
+	x.embed(attrDynsrc, page.Media)
+	x.embed(attrLongDesc, page.Cite)
 }
 
 func (p *Parser) frame() {
@@ -188,53 +188,53 @@ func (p *Parser) frame() {
 	}
 }
 
-func (p *Parser) srcset(a attr) {
-	set, ok := p.value(a)
+func (x *extractor) srcset(a attr) {
+	set, ok := x.value(a)
 	if !ok {
 		return
 	}
 	for c := range candidates(set) {
-		p.link(&reference{url: c.url, kind: page.Image})
+		x.link(&reference{url: c.url, kind: page.Image})
 	}
 }
 
-func (p *Parser) linkElement() {
-	ref, ok := p.value(attrHref)
-	rel, _ := p.value(attrRel)
+func (x *extractor) linkElement() {
+	ref, ok := x.value(attrHref)
+	rel, _ := x.value(attrRel)
 	if ok && len(ref) > 0 {
 		if kind, ok := relKind(rel, page.Alternate); ok {
-			lang, _ := p.value(attrHrefLang)
-			p.link(&reference{ref, kind, rel, lang})
+			lang, _ := x.value(attrHrefLang)
+			x.link(&reference{ref, kind, rel, lang})
 		}
 	}
-	p.srcset(attrImageSrcset)
+	x.srcset(attrImageSrcset)
 }
 
 // link takes a link in the document's markup and returns its number. Where the document is not in UTF-8, its query is
 // in the document's charset.
-func (p *Parser) link(r *reference) int {
-	if p.text.encoder != nil {
-		r.url = p.text.query(r.url)
+func (x *extractor) link(r *reference) int {
+	if x.text.encoder != nil {
+		r.url = x.text.query(r.url)
 	}
-	if p.raw != nil {
-		p.raw(r.url)
+	if x.raw != nil {
+		x.raw(r.url)
 		return 0
 	}
-	return p.links.add(p.base, r)
+	return x.links.add(x.base, r)
 }
 
 // baseElement takes the base URL from the first base element that has one. It holds for the links before it too, so if
 // there are any, the document is read again.
-func (p *Parser) baseElement() (again bool) {
-	ref, ok := p.value(attrHref)
-	if !ok || p.based || p.scan.inTemplate() {
+func (x *extractor) baseElement() (again bool) {
+	ref, ok := x.value(attrHref)
+	if !ok || x.based || x.scan.inTemplate() {
 		return false
 	}
-	p.based = true
-	base, err := p.fallback.Resolve(string(ref))
-	if err != nil || base == p.fallback || base.Scheme() == "data" || base.Scheme() == "javascript" {
+	x.based = true
+	base, err := x.fallback.Resolve(string(ref))
+	if err != nil || base == x.fallback || base.Scheme() == "data" || base.Scheme() == "javascript" {
 		return false
 	}
-	p.base = base
-	return p.links.touched
+	x.base = base
+	return x.links.touched
 }

@@ -16,34 +16,34 @@ type form struct {
 }
 
 // openForm begins a form. A form within a form is none.
-func (p *Parser) openForm() {
-	if p.form.open {
+func (x *extractor) openForm() {
+	if x.form.open {
 		return
 	}
-	action, _ := p.scan.attr(attrAction)
-	p.form = form{open: true, post: p.keyword(attrMethod) == "post", action: action}
+	action, _ := x.scan.attr(attrAction)
+	x.form = form{open: true, post: x.keyword(attrMethod) == "post", action: action}
 }
 
 // control looks at an element of a form that may be sent with it. A button without a name is not.
-func (p *Parser) control() {
-	if !p.form.open {
+func (x *extractor) control() {
+	if !x.form.open {
 		return
 	}
-	_, named := p.scan.attr(attrName)
-	button := p.scan.tag == tagButton || p.scan.tag == tagInput && p.keyword(attrType) == "button"
-	p.form.fields = p.form.fields || named || !button
+	_, named := x.scan.attr(attrName)
+	button := x.scan.tag == tagButton || x.scan.tag == tagInput && x.keyword(attrType) == "button"
+	x.form.fields = x.form.fields || named || !button
 }
 
 // closeForm ends a form that may be open.
-func (p *Parser) closeForm() {
-	f := p.form
-	p.form = form{}
+func (x *extractor) closeForm() {
+	f := x.form
+	x.form = form{}
 	if !f.open || f.post || f.fields {
 		return
 	}
-	action := bytes.Trim(p.text.attr(f.action), " \t\n\r\f")
+	action := bytes.Trim(x.text.attr(f.action), " \t\n\r\f")
 	action = action[:indexByte(action, '#')]
 	if action = action[:indexByte(action, '?')]; len(action) > 0 {
-		p.link(&reference{url: action, kind: page.Form})
+		x.link(&reference{url: action, kind: page.Form})
 	}
 }

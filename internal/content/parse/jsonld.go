@@ -37,8 +37,8 @@ const maxLinkedData = 64
 // linkedData takes the URLs in JSON-LD: the values of those properties that have a URL, and of others where they begin
 // as a web address does. What is below a property for images leads to images. It reads JSON as a stream of strings and
 // brackets, and so bears most of what is wrong in it.
-func (p *Parser) linkedData(json []byte) {
-	d := linkedData{Parser: p, src: json}
+func (x *extractor) linkedData(json []byte) {
+	d := linkedData{extractor: x, src: json}
 	for d.pos < len(json) {
 		c := json[d.pos]
 		d.pos++
@@ -60,7 +60,7 @@ func (p *Parser) linkedData(json []byte) {
 
 // linkedData is how far JSON-LD is read.
 type linkedData struct {
-	*Parser
+	*extractor
 	src   []byte
 	pos   int
 	stack [maxLinkedData]ldLevel
@@ -149,10 +149,10 @@ func (d *linkedData) judge(raw []byte, escaped bool, prop property) {
 	if prop == propertyIgnored || len(raw) == 0 || len(raw) > maxValue {
 		return
 	}
-	d.Parser.text.reset()
-	value := d.Parser.text.decode(raw)
+	d.extractor.text.reset()
+	value := d.extractor.text.decode(raw)
 	if escaped {
-		value = d.Parser.text.unescapeJSON(value)
+		value = d.extractor.text.unescapeJSON(value)
 	}
 	if len(value) == 0 || prop == propertyOther && !isAbsolute(value) || bytes.ContainsAny(value, " \t\r\n<>{}\"") ||
 		isSchemaName(value) ||

@@ -129,11 +129,11 @@ func (p *Parser) metaCharset() (again bool) {
 }
 
 // keyword returns an attribute's value in lower case if it is one of those compared with here.
-func (p *Parser) keyword(a attr) string {
-	if _, ok := p.scan.attr(a); !ok {
+func (x *extractor) keyword(a attr) string {
+	if _, ok := x.scan.attr(a); !ok {
 		return ""
 	}
-	value, _ := p.value(a)
+	value, _ := x.value(a)
 	var room [maxName]byte
 	switch string(lower(&room, value)) {
 	case "refresh":

@@ -8,10 +8,10 @@ import (
 )
 
 // modules takes the modules that a script or an import map names.
-func (p *Parser) modules(names iter.Seq[[]byte]) {
+func (x *extractor) modules(names iter.Seq[[]byte]) {
 	for name := range names {
-		p.text.reset()
-		p.link(&reference{url: moduleURL(p.text.decode(name)), kind: page.Script})
+		x.text.reset()
+		x.link(&reference{url: moduleURL(x.text.decode(name)), kind: page.Script})
 	}
 }
 

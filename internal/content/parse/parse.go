@@ -34,9 +34,8 @@ type Config struct {
 
 // A Parser reads one page after the other and reuses its buffers. It serves one goroutine at a time.
 type Parser struct {
-	cfg   Config
-	links outlinks
-	raw   func(url []byte) // takes the references instead of links, if it is not nil
+	cfg Config
+	extractor
 
 	self weburl.URL // the page's own URL
 	says struct {
@@ -50,9 +49,15 @@ type Parser struct {
 	heading     heading
 	description string
 
+	first lead
+}
+
+// An extractor takes the links of elements, styles and scripts, in the document that is read.
+type extractor struct {
 	document
 	text  text
-	first lead
+	links outlinks
+	raw   func(url []byte) // takes the references instead of links, if it is not nil
 }
 
 // A document is how far an HTML document is read: that of the page, or one in an iframe's srcdoc.
@@ -86,7 +91,7 @@ func New(cfg Config) *Parser {
 	if cfg.MaxListed <= 0 {
 		cfg.MaxListed = 50_000
 	}
-	return &Parser{cfg: cfg, links: outlinks{max: cfg.MaxLinks, maxText: cfg.MaxURLs}}
+	return &Parser{cfg: cfg, extractor: extractor{links: outlinks{max: cfg.MaxLinks, maxText: cfg.MaxURLs}}}
 }
 
 // Parse fills pg with what resp says, reusing the room in pg.Links. All link URLs and rels of a page share one string.

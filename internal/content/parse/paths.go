@@ -13,11 +13,11 @@ const maxPath = 512
 
 // paths takes what looks like a path or a web address in a script: whole strings only, since what is put together from
 // parts cannot be told without running it.
-func (p *Parser) paths(script []byte) {
+func (x *extractor) paths(script []byte) {
 	for literal := range literals(script) {
-		p.text.reset()
-		if value := bytes.ReplaceAll(p.text.decode(literal), []byte(`\/`), []byte("/")); isPath(value) {
-			p.link(&reference{url: value, kind: page.Path})
+		x.text.reset()
+		if value := bytes.ReplaceAll(x.text.decode(literal), []byte(`\/`), []byte("/")); isPath(value) {
+			x.link(&reference{url: value, kind: page.Path})
 		}
 	}
 }
@@ -83,10 +83,10 @@ func isFile(s []byte) bool {
 }
 
 // addresses takes the web addresses in plain text.
-func (p *Parser) addresses(body []byte) {
+func (x *extractor) addresses(body []byte) {
 	for url := range TextLinks(body) {
-		p.text.reset()
-		p.link(&reference{url: p.text.decode(url), kind: page.Text})
+		x.text.reset()
+		x.link(&reference{url: x.text.decode(url), kind: page.Text})
 	}
 }
 

@@ -119,10 +119,8 @@ var dates = []string{
 // zones are the names of time zones that RFC 822 allows.
 var zones = strings.NewReplacer(" GMT", " +0000", " UTC", " +0000", " UT", " +0000", " EST", " -0500", " EDT", " -0400",
 	" CST", " -0600", " CDT", " -0500", " MST", " -0700", " MDT", " -0600", " PST", " -0800", " PDT", " -0700", " WET",
-	" +0000",
-	" WEST", " +0100", " BST", " +0100", " CET", " +0100", " CEST", " +0200", " EET", " +0200", " EEST", " +0300", " MSK",
-	" +0300",
-	" IST", " +0530", " JST", " +0900", " KST", " +0900", " AEST", " +1000", " AEDT", " +1100")
+	" +0000", " WEST", " +0100", " BST", " +0100", " CET", " +0100", " CEST", " +0200", " EET", " +0200", " EEST",
+	" +0300", " MSK", " +0300", " IST", " +0530", " JST", " +0900", " KST", " +0900", " AEST", " +1000", " AEDT", " +1100")
 
 // date reads the date at the beginning of in, which may have a comma behind the day of the week, and returns what
 // follows its comma. The date is zero if it cannot be read.

@@ -36,18 +36,18 @@ func (p *Parser) noframes() {
 }
 
 // findBase finds the base URL of a short document beforehand, so that it is read once.
-func (p *Parser) findBase(doc []byte) {
+func (x *extractor) findBase(doc []byte) {
 	if indexFold(doc, "<base") < 0 {
 		return
 	}
-	touched := p.links.touched
-	p.scan.reset(doc, false)
-	for p.scan.next() && !p.based {
-		if p.scan.tag == tagBase && p.scan.space == inHTML && !p.scan.closing {
-			p.text.reset()
-			p.baseElement()
+	touched := x.links.touched
+	x.scan.reset(doc, false)
+	for x.scan.next() && !x.based {
+		if x.scan.tag == tagBase && x.scan.space == inHTML && !x.scan.closing {
+			x.text.reset()
+			x.baseElement()
 		}
 	}
-	p.links.touched = touched
-	p.based = true
+	x.links.touched = touched
+	x.based = true
 }

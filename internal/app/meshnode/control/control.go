@@ -6,7 +6,6 @@ package control
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"kumo/internal/cluster/desired"
@@ -161,7 +160,3 @@ func faultOf(err error) Fault {
 }
 
 var errVerb = errors.New("this node's kumo does not know that question")
-
-func unknown(v Verb) error {
-	return fmt.Errorf("%q: %w: ask with the kumo that the nodes have", v, errVerb)
-}

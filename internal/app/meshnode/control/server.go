@@ -163,7 +163,7 @@ func (s *Server) do(ctx context.Context, q *Question, a *Answer) error {
 	case Locate:
 		return s.locate(ctx, q.Hosts, a)
 	}
-	return unknown(q.Do)
+	return fmt.Errorf("%q: %w: ask with the kumo that the nodes have", q.Do, errVerb)
 }
 
 func (s *Server) locate(ctx context.Context, hosts []string, a *Answer) error {
@@ -223,7 +223,6 @@ func (s *Server) gather(ctx context.Context) error {
 	}
 	s.at = time.Now()
 	s.sums = &Sums{Nodes: t.Nodes, Missing: t.Missing, Idle: t.Idle, Figures: t.Figures, Gone: t.Gone,
-		GonePages: t.GonePages,
-		Reports:   t.Reports, By: s.self, Took: s.at.Sub(begun)}
+		GonePages: t.GonePages, Reports: t.Reports, By: s.self, Took: s.at.Sub(begun)}
 	return nil
 }

@@ -120,9 +120,7 @@ func (b *rebuilding) known(ctx context.Context) (err error) {
 // marks are the lengths of all record files.
 func (b *rebuilding) marks(context.Context) error {
 	for _, name := range []string{"pages.jsonl", "crawl.log", "text.jsonl", "fields.jsonl", "skipped.jsonl",
-		statefile.RobotsAnswersName,
-		filepath.Join("state", "deferred"),
-		filepath.Join("state", "roots")} {
+		statefile.RobotsAnswersName, filepath.Join("state", "deferred"), filepath.Join("state", "roots")} {
 		if size, err := vfs.OS.Size(b.at(name)); err == nil {
 			b.state.Marks = append(b.state.Marks, store.Mark{Name: name, Length: size})
 		}

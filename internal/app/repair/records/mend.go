@@ -260,8 +260,7 @@ func (m *mender) write() (int, error) {
 		all := slices.Collect(bytes.Lines(append(text, lines...)))
 		slices.SortFunc(all, bytes.Compare)
 		if err := m.cleaner.write(name, func(w *bufio.Writer) error {
-			_, err := w.Write(bytes.Join(all,
-				nil))
+			_, err := w.Write(bytes.Join(all, nil))
 			return err
 		}); err != nil {
 			return m.n, err
@@ -344,6 +343,5 @@ func (w *wanting) indexLine(b []byte) []byte {
 		mime = "unk"
 	}
 	return warc.AppendIndexLine(b, &warc.IndexLine{URL: w.url, MIME: mime, Digest: w.digest, File: w.file, Time: at,
-		Status: w.status, Offset: w.offset,
-		Length: w.length})
+		Status: w.status, Offset: w.offset, Length: w.length})
 }

@@ -44,8 +44,7 @@ func (n *Node) Run(ctx context.Context) (report *stats.Report, err error) {
 	known := n.known()
 	l.mesh, err = meshnode.New(meshnode.Config{
 		Messenger: n.conn, Overlay: overlay.Config{Self: asContact(n.conn.Self()), Seed: rand.Uint64()},
-		Mesh:    mesh.Config{Backups: n.Backups, Absent: n.Absent, Check: n.Check, LostAfter: n.LostAfter},
-		Places:  l.places(),
+		Mesh: mesh.Config{Backups: n.Backups, Absent: n.Absent, Check: n.Check, LostAfter: n.LostAfter}, Places: l.places(),
 		Known:   known,
 		Waits:   len(n.Join) > 0,
 		Contact: func(to strategy.Node) overlay.Contact { return asContact(n.conn.Contact(to)) },

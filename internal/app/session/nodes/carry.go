@@ -186,8 +186,7 @@ func (n *Node) sayUnbrought() {
 	}
 	for _, dir := range n.unbrought() {
 		n.Log.Warn("files of an earlier life of this node are not in their place: they wait until it is started again",
-			"folder",
-			dir)
+			"folder", dir)
 	}
 }
 

@@ -20,9 +20,8 @@ func (m *membership) figures() node.Figures {
 	pages, counts := c.Stats.Pages(), c.Frontier.Counts()
 	outbox, _ := m.engine.Links.Outbox()
 	f := node.Figures{Pages: pages, Hosts: counts.Active + counts.Waiting + counts.Backing, Waiting: counts.URLs,
-		Known: c.URLsKnown(), Outbox: outbox, InFlight: counts.Active,
-		Lag: m.journal.Lag(), MessageBytes: m.bus.sent.Load(), ShippedBytes: m.bus.logged.Load(),
-		RegistryBytes: m.bus.put.Load(), Moved: m.moved.Load()}
+		Known: c.URLsKnown(), Outbox: outbox, InFlight: counts.Active, Lag: m.journal.Lag(), MessageBytes: m.bus.sent.Load(),
+		ShippedBytes: m.bus.logged.Load(), RegistryBytes: m.bus.put.Load(), Moved: m.moved.Load()}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := time.Now()

@@ -40,8 +40,7 @@ func (s *failedNodes) findPlace(ctx context.Context, e *failedState, dead strate
 		state, err := s.places.CopyState(ctx, place, s.disk, e.coming())
 		if e.copied = err == nil && state != nil; e.copied {
 			s.places.Log.Info("what a dead node held is taken from the checkpoint in its place, and the rest of its journal",
-				"node",
-				dead, "files", len(state.Files))
+				"node", dead, "files", len(state.Files))
 		}
 		return err
 	})

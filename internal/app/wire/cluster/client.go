@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"time"
 
 	"kumo/internal/app/admin"
@@ -25,13 +27,14 @@ func OpenClient(ctx context.Context, crawl string, o NodeOptions) (admin.Client,
 // long, and its Trouble says so; 0: it waits for them.
 func OpenView(ctx context.Context, crawl string, o NodeOptions, patience time.Duration) (_ admin.Client, err error) {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	o.Listen = "" // its server is a node's
-	if o.NATS == "" && isMultiaddr(o.Join) {
+	o.Listen = ""                                                                                              // its server is a node's
+	if o.NATS == "" && slices.ContainsFunc(o.Join, func(a string) bool { return strings.HasPrefix(a, "/") }) { // a multiaddr
 		return openMesh(ctx, crawl, &o)
 	}
 	c, err := natsbus.Connect(ctx, o.bus(crawl))
 	if err != nil {
-		if o.NATS == "" && noServer(err) && isMesh(ctx, o.Join) {
+		stranger := errors.Is(err, natsbus.ErrStranger) || errors.Is(err, natsbus.ErrNoAnswer)
+		if o.NATS == "" && stranger && isMesh(ctx, o.Join) {
 			return openMesh(ctx, crawl, &o)
 		}
 		return nil, err

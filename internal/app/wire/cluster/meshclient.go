@@ -5,13 +5,10 @@ import (
 	"context"
 	"errors"
 	"net"
-	"slices"
-	"strings"
 	"time"
 
 	"kumo/internal/app/admin"
 	"kumo/internal/app/node"
-	"kumo/internal/cluster/bus/natsbus"
 	"kumo/internal/cluster/bus/p2p"
 )
 
@@ -27,16 +24,6 @@ func openMesh(ctx context.Context, crawl string, o *NodeOptions) (admin.Client, 
 		return nil, errors.Join(err, m.Close())
 	}
 	return admin.NewMesh(m, nodes, m.Close), nil
-}
-
-// noServer reports whether what an address has shown is no NATS server's: a node without a centre, perhaps.
-func noServer(err error) bool {
-	return errors.Is(err, natsbus.ErrStranger) || errors.Is(err, natsbus.ErrNoAnswer)
-}
-
-// isMultiaddr reports whether addresses are such as only nodes without a centre have.
-func isMultiaddr(join []string) bool {
-	return slices.ContainsFunc(join, func(a string) bool { return strings.HasPrefix(a, "/") })
 }
 
 // isMesh reports whether one of some addresses is that of a node without a centre, by how who listens there speaks.

@@ -53,8 +53,7 @@ func followIndex(disk vfs.FS, dir, at string, said func(error), text textOf,
 	hold func() (io.Closer, error)) *follow.Follower {
 	return follow.New(follow.Config{Dir: dir, Disk: disk, Name: indexName, Note: filepath.Join(at, positionName),
 		Gather: gatherIndex,
-		Rest:   "kumo index", Hold: hold,
-		Now: time.Now, Wait: sink.Sleep, Patience: 10 * time.Second, Failed: said,
+		Rest:   "kumo index", Hold: hold, Now: time.Now, Wait: sink.Sleep, Patience: 10 * time.Second, Failed: said,
 		Anew: func() error { return fulltext.Remove(vfs.OS, at) },
 		ID:   func() (string, error) { return fulltext.ID(vfs.OS, at) },
 		Open: func(context.Context) (sink.Sink, error) {
@@ -112,8 +111,7 @@ func (x *index) Put(ctx context.Context, batch []sink.Record) error {
 			about = r.H1 + "\n" + about
 		}
 		docs[i] = fulltext.Doc{URL: r.URL, Line: r.Line, Status: r.Status, Time: r.Time, Lang: r.Lang, Type: r.Type,
-			Title: r.Title,
-			About: about, Text: r.Text}
+			Title: r.Title, About: about, Text: r.Text}
 	}
 	return lost(x.Index.Put(ctx, docs))
 }

@@ -22,7 +22,7 @@ func (s *Strategy) answered(items []item) {
 			s.listed(it)
 			continue
 		case itemGive, itemGiveURLs:
-			s.toGive(it)
+			s.giver.want(it)
 			continue
 		case itemFacts:
 			s.told = []byte(it.text)
@@ -45,61 +45,61 @@ func (s *Strategy) answered(items []item) {
 
 // settle takes an answer in, and reports whether the host is to be handed over to the item's node.
 func (s *Strategy) settle(it *item) bool {
-	p := s.pending[it.host]
+	p := s.pending.hosts[it.host]
 	switch it.kind {
 	case itemYours:
-		s.grant(it.host, ownGranted)
+		s.owners.grant(it.host, ownGranted)
 		if p != nil {
 			if p.phase == offering {
-				s.kept.add(s.now, s.cfg.Keep, it.host)
+				s.giver.kept.add(s.now, s.cfg.Keep, it.host)
 			}
-			s.drop(p)
+			s.pending.drop(p)
 		}
 	case itemOwner:
-		if v, mine := s.own.get(key(it.host)); mine && v == ownGranted && p == nil {
-			p = s.add(it.host, asking)
+		if v, mine := s.owners.own.get(key(it.host)); mine && v == ownGranted && p == nil {
+			p = s.pending.add(it.host, asking)
 			p.holds = true
 		}
-		s.cedeTo(it.host, it.node)
+		s.owners.cedeTo(it.host, it.node)
 		if p == nil {
 			return false
 		}
 		if !s.alive[it.node] && p.holds { // one of the two does not know of an epoch yet
-			s.turn(p, holding)
-			s.schedule(p, s.now.Add(s.cfg.Retry))
+			s.pending.turn(p, holding)
+			s.pending.schedule(p, s.now.Add(s.cfg.Retry))
 			return false
 		}
-		s.acknowledge(p)
+		s.pending.acknowledge(p)
 		if !p.holds {
-			s.drop(p)
+			s.pending.drop(p)
 			return false
 		}
 		if p.phase == moving && p.to == it.node {
 			return false
 		}
-		s.turn(p, moving)
+		s.pending.turn(p, moving)
 		p.to, p.owned, p.moved = it.node, false, 0
-		s.schedule(p, s.now.Add(MovePatience))
+		s.pending.schedule(p, s.now.Add(MovePatience))
 		return true
 	case itemWait:
 		if p != nil && (p.phase == asking || p.phase == telling || p.phase == holding || p.phase == offering) {
 			p.tries = 0
-			s.schedule(p, together(s.now, millis(it.number)))
+			s.pending.schedule(p, together(s.now, millis(it.number)))
 		}
 	case itemProbe:
 		s.askedToProbe(p, it)
 	case itemProve:
 		p = s.ownParked(p, it.host)
 		if p.phase != probing && p.phase != queued && p.phase != resting && p.phase != telling {
-			s.toProbe(p, uint8(min(it.number, 20)))
+			s.pending.toProbe(p, uint8(min(it.number, 20)))
 		}
 	case itemRest:
 		p = s.ownParked(p, it.host)
 		if p.phase != resting {
-			s.turn(p, resting)
+			s.pending.turn(p, resting)
 			p.round++
 		}
-		s.schedule(p, s.now.Add(millis(it.number)))
+		s.pending.schedule(p, s.now.Add(millis(it.number)))
 	}
 	return false
 }
@@ -115,23 +115,23 @@ func millis(n uint64) time.Duration { return time.Duration(min(n, 1<<32)) * time
 // askedToProbe is told that the leader wants to know whether this node reaches a host.
 func (s *Strategy) askedToProbe(p *pending, it *item) {
 	if p == nil {
-		if _, mine := s.own.get(key(it.host)); mine {
+		if _, mine := s.owners.own.get(key(it.host)); mine {
 			return
 		}
-		p = s.add(it.host, asking)
+		p = s.pending.add(it.host, asking)
 	}
 	if p.phase == asking {
-		s.toProbe(p, uint8(min(it.number, 20)))
+		s.pending.toProbe(p, uint8(min(it.number, 20)))
 	}
 }
 
 // ownParked makes a host this node's that it is not known to reach.
 func (s *Strategy) ownParked(p *pending, host string) *pending {
-	s.grant(host, ownParked)
+	s.owners.grant(host, ownParked)
 	if p == nil {
-		p = s.add(host, asking)
+		p = s.pending.add(host, asking)
 	}
-	s.acknowledge(p)
+	s.pending.acknowledge(p)
 	p.owned, p.holds = true, true
 	return p
 }

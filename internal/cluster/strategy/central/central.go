@@ -14,17 +14,17 @@ import (
 // A Strategy is that of one node. It is not safe for concurrent use; its views are.
 type Strategy struct {
 	*surroundings
-	out    []strategy.Action
-	mails  []mail
-	mailAt map[mailKey]int
-
-	node
+	*output
+	progress
+	owners  *owners
+	pending *pendingHosts
+	giver   giver
 	elector *leader.Elector
-	policy  func(*Leader) Policy
 	lead    *Leader // this node's part as leader or as one who would be; nil if it is neither
 	wake    [lastTimer]time.Time
 	facts   func(told []byte, f *strategy.Facts)
-	told    []byte // what the leader has told of its policy
+	told    []byte    // what the leader has told of its policy
+	toldAt  time.Time // when the leader was told how much this node has to do
 }
 
 // surroundings are what a node knows of its cluster, whether it leads or not.
@@ -56,21 +56,24 @@ var _ strategy.Strategy = (*Strategy)(nil)
 // policy makes the Policy of a node that becomes a candidate. facts, if it is not nil, adds what the leader's Policy
 // has told this node last to what the node tells people.
 func New(cfg Config, policy func(*Leader) Policy, facts func(told []byte, f *strategy.Facts)) *Strategy {
-	s := &Strategy{surroundings: &surroundings{cfg: cfg.WithDefaults(), alive: map[strategy.Node]bool{},
-		gone: map[strategy.Node]uint64{}, joined: map[strategy.Node]time.Time{}},
-		mailAt: map[mailKey]int{}, policy: policy, facts: facts}
+	around := &surroundings{cfg: cfg.WithDefaults(), alive: map[strategy.Node]bool{}, gone: map[strategy.Node]uint64{},
+		joined: map[strategy.Node]time.Time{}}
+	out := &output{mailAt: map[mailKey]int{}}
+	s := &Strategy{surroundings: around, output: out, owners: newOwners(around), pending: newPendingHosts(around, out),
+		facts: facts}
+	s.giver = giver{surroundings: around, output: out, owners: s.owners, pending: s.pending}
 	s.elector = leader.New(leader.Config{Self: s.cfg.Self, Beat: s.cfg.Beat, Silence: s.cfg.Silence, Retry: s.cfg.Retry,
 		Do: s.do, Changed: s.soon, Replica: func() leader.Replica {
-			s.lead = newLeader(s)
+			s.lead = newLeader(around, out, s.elector, policy)
 			return replica{s.lead}
 		}})
-	s.node = newNode(s)
+	out.begin = s.elector.Begin
 	return s
 }
 
 // Step takes the events since the last call and appends the actions that it wants done.
 func (s *Strategy) Step(now time.Time, in []strategy.Event, out []strategy.Action) []strategy.Action {
-	s.now, s.out = now, out
+	s.now, s.actions = now, out
 	for _, e := range in {
 		s.take(e)
 	}
@@ -81,13 +84,13 @@ func (s *Strategy) Step(now time.Time, in []strategy.Event, out []strategy.Actio
 		}
 		s.advance()
 	}
-	s.publish()
+	if s.owners.publish() {
+		s.do(strategy.Changed{})
+	}
 	s.plan()
-	out, s.out = s.out, nil
+	out, s.actions = s.actions, nil
 	return out
 }
-
-func (s *Strategy) do(a strategy.Action) { s.out = append(s.out, a) }
 
 func (s *Strategy) take(e strategy.Event) {
 	switch e := e.(type) {
@@ -110,7 +113,7 @@ func (s *Strategy) take(e strategy.Event) {
 	case strategy.Given:
 		s.given = slices.Clone(e.Data)
 	case strategy.Spared:
-		s.spared(e.Queues)
+		s.giver.offer(e.Queues)
 	case strategy.Message:
 		s.message(e)
 	case strategy.Fired:
@@ -142,14 +145,14 @@ func (s *Strategy) setMembers(e strategy.Members) {
 		delete(s.gone, m.Node)
 		if len(was) > 0 && !was[m.Node] {
 			s.joined[m.Node] = s.now
-			s.kept = kept{} // what others did not want it may
+			s.giver.kept = kept{} // what others did not want it may
 		}
 	}
 	for n := range was {
 		if !s.alive[n] {
 			s.gone[n] = e.Epoch
 			delete(s.joined, n)
-			s.forgetNode(n)
+			s.owners.forgetNode(n)
 		}
 	}
 	if was[s.cfg.Self] != s.alive[s.cfg.Self] {
@@ -216,12 +219,11 @@ func Earliest(a, b time.Time) time.Time {
 func (s *Strategy) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %v, synced %v, surveyed %v, whole %d, acknowledged %d, unacknowledged %d, probing %d\n",
-		s.cfg.Self, s.elector, s.synced, s.surveyed, s.whole, s.acknowledged, s.unacknowledged, s.probing)
-	for _, host := range slices.Sorted(maps.Keys(s.pending)) {
-		p := s.pending[host]
+		s.cfg.Self, s.elector, s.synced, s.surveyed, s.whole, s.acknowledged, s.pending.unacknowledged, s.pending.probing)
+	for _, host := range slices.Sorted(maps.Keys(s.pending.hosts)) {
+		p := s.pending.hosts[host]
 		fmt.Fprintf(&b, "  %s: phase %d, holds %v, owned %v, needsAck %v, round %d, tries %d, to %s, moved %d, in %v\n", host,
-			p.phase, p.holds, p.owned, p.needsAck, p.round,
-			p.tries, p.to, p.moved, p.at.Sub(s.now))
+			p.phase, p.holds, p.owned, p.needsAck, p.round, p.tries, p.to, p.moved, p.at.Sub(s.now))
 	}
 	if l := s.lead; l != nil {
 		fmt.Fprintf(&b, "  as leader: batches %d, %v\n", len(l.batches), l.policy)

@@ -15,9 +15,9 @@ func (s *Strategy) tellLoad(e strategy.Load) {
 	if s.cfg.Fixed || s.now.Sub(s.toldAt) < s.cfg.Beat*3/4 || !s.alive[s.cfg.Self] {
 		return
 	}
-	s.toldAt, s.lasts = s.now, 0
+	s.toldAt, s.giver.lasts = s.now, 0
 	if e.Rate > 0 {
-		s.lasts = time.Duration(min(float64(e.Waiting)/e.Rate, 1e9) * float64(time.Second))
+		s.giver.lasts = time.Duration(min(float64(e.Waiting)/e.Rate, 1e9) * float64(time.Second))
 	}
 	var w varint.Writer
 	appendLoad(&w, &e)
@@ -31,29 +31,41 @@ type give struct {
 	urls  int
 }
 
+// A giver offers this node's hosts to others, as the leader wants.
+type giver struct {
+	*surroundings
+	*output
+	owners  *owners
+	pending *pendingHosts
+	lasts   time.Duration // this node's queue, at its pace; 0: that is not known
+	givesAt time.Time
+	gives   []give // that the leader wants, while it is asked which hosts can be spared
+	kept    kept
+}
+
 // MaxGive is how many hosts one node offers at once, at most.
 const MaxGive = 500
 
-// toGive is told that another node should have some of this one's hosts.
-func (s *Strategy) toGive(it *item) {
-	if s.cfg.Fixed || !s.alive[it.node] || it.node == s.cfg.Self || it.number == 0 {
+// want is told that another node should have some of this one's hosts.
+func (g *giver) want(it *item) {
+	if g.cfg.Fixed || !g.alive[it.node] || it.node == g.cfg.Self || it.number == 0 {
 		return
 	}
-	asked := len(s.gives) > 0 && s.now.Sub(s.givesAt) < MovePatience
+	asked := len(g.gives) > 0 && g.now.Sub(g.givesAt) < MovePatience
 	if !asked {
-		s.gives = nil
+		g.gives = nil
 	}
-	if slices.ContainsFunc(s.gives, func(g give) bool { return g.to == it.node }) {
+	if slices.ContainsFunc(g.gives, func(o give) bool { return o.to == it.node }) {
 		return
 	}
-	g := give{to: it.node, hosts: int(min(it.number, MaxGive))}
+	o := give{to: it.node, hosts: int(min(it.number, MaxGive))}
 	if it.kind == itemGiveURLs {
-		g.hosts, g.urls = MaxGive, int(min(it.number, 1<<40))
+		o.hosts, o.urls = MaxGive, int(min(it.number, 1<<40))
 	}
-	s.gives = append(s.gives, g)
+	g.gives = append(g.gives, o)
 	if !asked {
-		s.givesAt = s.now
-		s.do(strategy.Spare{Most: 4 * MaxGive})
+		g.givesAt = g.now
+		g.do(strategy.Spare{Most: 4 * MaxGive})
 	}
 }
 
@@ -63,20 +75,20 @@ const (
 	longTurn  = 10 * time.Second
 )
 
-// spared offers hosts where URLs wait, to all that should have some in turn.
-func (s *Strategy) spared(queues []strategy.Queue) {
-	gives := s.gives
-	s.gives = nil
+// offer offers hosts where URLs wait, to all that should have some in turn.
+func (g *giver) offer(queues []strategy.Queue) {
+	gives := g.gives
+	g.gives = nil
 	turn, least := 0, shortHost
-	if s.lasts == 0 || s.lasts >= longTurn {
+	if g.lasts == 0 || g.lasts >= longTurn {
 		least = 1
 	}
 	for _, q := range queues {
 		if len(gives) == 0 {
 			return
 		}
-		value, mine := s.own.get(key(q.Host))
-		if !mine || value != ownGranted || s.pending[q.Host] != nil || s.kept.has(s.now, s.cfg.Keep, q.Host) {
+		value, mine := g.owners.own.get(key(q.Host))
+		if !mine || value != ownGranted || g.pending.hosts[q.Host] != nil || g.kept.has(g.now, g.cfg.Keep, q.Host) {
 			continue
 		}
 		turn %= len(gives)
@@ -85,18 +97,18 @@ func (s *Strategy) spared(queues []strategy.Queue) {
 		} else {
 			continue
 		}
-		g := &gives[turn]
+		o := &gives[turn]
 		host := strings.Clone(q.Host)
-		s.cedeTo(host, "")
-		p := s.add(host, offering)
-		p.holds, p.to, p.waits = true, g.to, q.Waiting
-		g.hosts--
-		if g.urls > 0 {
-			if g.urls -= q.Waiting; g.urls <= 0 {
-				g.hosts = 0
+		g.owners.cedeTo(host, "")
+		p := g.pending.add(host, offering)
+		p.holds, p.to, p.waits = true, o.to, q.Waiting
+		o.hosts--
+		if o.urls > 0 {
+			if o.urls -= q.Waiting; o.urls <= 0 {
+				o.hosts = 0
 			}
 		}
-		if g.hosts == 0 {
+		if o.hosts == 0 {
 			gives = slices.Delete(gives, turn, turn+1)
 		} else {
 			turn++
@@ -121,7 +133,7 @@ func fits(gives []give, from int, q strategy.Queue, least int) int {
 // no offers: then it is asked whose the host is.
 func (s *Strategy) offer(p *pending) {
 	if p.tries >= 8 {
-		s.turn(p, holding)
+		s.pending.turn(p, holding)
 		s.due(p)
 		return
 	}

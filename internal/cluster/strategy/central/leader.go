@@ -13,13 +13,11 @@ import (
 // its methods.
 type Leader struct {
 	*surroundings
-	strategy *Strategy
-	hosts    hosts
-	policy   Policy
-	since    time.Time     // when it was elected
-	silent   strategy.Node // who led before, and was not heard since
-	batches  []*batch
-	promised map[strategy.Node]int // hosts that are granted and not in the table yet
+	*ledger
+	elector *leader.Elector
+	policy  Policy
+	since   time.Time     // when it was elected
+	silent  strategy.Node // who led before, and was not heard since
 	// until then, at most, the first hosts of a crawl wait for more members; zero: they do not
 	gatherBy time.Time
 }
@@ -35,10 +33,10 @@ const (
 // less to do.
 const Moved uint8 = 1 << 7
 
-func newLeader(s *Strategy) *Leader {
-	l := &Leader{surroundings: s.surroundings, strategy: s, promised: map[strategy.Node]int{}}
-	l.policy = s.policy(l)
-	l.hosts = newHosts(s.cfg.Key, l.policy.Records())
+func newLeader(around *surroundings, out *output, e *leader.Elector, policy func(*Leader) Policy) *Leader {
+	l := &Leader{surroundings: around, elector: e, ledger: newLedger(around, out)}
+	l.policy = policy(l)
+	l.hosts.records = l.policy.Records()
 	return l
 }
 
@@ -53,6 +51,9 @@ func (r replica) AppendPart(b []byte, part int) []byte { return r.hosts.AppendPa
 func (r replica) LoadPart(part int, b []byte) error    { return r.hosts.LoadPart(part, b) }
 func (r replica) Apply(changes []byte) error           { return r.hosts.Apply(changes) }
 
+// Committed answers what waited for the first batch to be durable.
+func (r replica) Committed() { r.committed() }
+
 // Elected begins a term.
 func (r replica) Elected(after strategy.Node) {
 	l := r.Leader
@@ -66,31 +67,17 @@ func (r replica) Elected(after strategy.Node) {
 	l.policy.Elected()
 }
 
-// Committed answers what waited for the first batch to be durable.
-func (r replica) Committed() {
-	l := r.Leader
-	b := l.batches[0]
-	l.batches = l.batches[1:]
-	if len(l.batches) == 0 {
-		clear(l.promised)
-	}
-	for _, a := range b.answers {
-		l.post(a.to, a.it)
-	}
-}
-
 // Deposed forgets what the log does not keep.
 func (r replica) Deposed() {
-	r.batches = nil
-	clear(r.promised)
+	r.clear()
 	r.policy.Deposed()
 }
 
 func (l *Leader) advance() {
 	l.policy.Advance()
-	if l.strategy.elector.Ready() && len(l.batches) > 0 {
+	if l.elector.Ready() && len(l.batches) > 0 {
 		l.batches[0].sealed = true
-		l.strategy.elector.Append(l.batches[0].changes())
+		l.elector.Append(l.batches[0].changes())
 	}
 }
 
@@ -121,49 +108,6 @@ func (l *Leader) Calm(d time.Duration) bool { return l.epoch == l.settled && l.n
 // Given is what a person has given the strategy, to begin with; nil: nothing.
 func (l *Leader) Given() []byte { return l.given }
 
-// Hosts is how many hosts the table has, and Count how many of them are a node's, with those that it is granted.
-func (l *Leader) Hosts() int { return l.hosts.table.Len() }
-
-// Count says how many hosts are a node's, with those that it is being granted.
-func (l *Leader) Count(n strategy.Node) int { return l.hosts.table.Count(n) + l.promised[n] }
-
-// Row is what the table will say of a host when all is written.
-func (l *Leader) Row(host string) hosttable.Row {
-	for i := len(l.batches) - 1; i >= 0; i-- {
-		if r, ok := l.batches[i].rows[host]; ok {
-			return r
-		}
-	}
-	r, _ := l.hosts.table.Get(host)
-	return r
-}
-
-// Set changes a host's row.
-func (l *Leader) Set(host string, r hosttable.Row) {
-	r.Since = uint32(l.now.Unix())
-	l.put(host, r)
-}
-
-// put is Set, but for the time.
-func (l *Leader) put(host string, r hosttable.Row) {
-	b := l.open()
-	if _, there := b.rows[host]; !there {
-		b.order = append(b.order, host)
-	}
-	b.rows[host] = r
-	delete(b.notes, host)
-}
-
-// open is the batch to which changes may be added.
-func (l *Leader) open() *batch {
-	if n := len(l.batches); n > 0 && !l.batches[n-1].sealed && l.batches[n-1].len() < maxBatch {
-		return l.batches[n-1]
-	}
-	b := &batch{rows: map[string]hosttable.Row{}}
-	l.batches = append(l.batches, b)
-	return b
-}
-
 // Park gives a host that nobody reaches to a node, which is told to wait when that is durable. failed have not reached
 // it.
 func (l *Leader) Park(host string, owner strategy.Node, round uint8, failed []strategy.Node, rest time.Duration) {
@@ -178,12 +122,6 @@ func (l *Leader) Park(host string, owner strategy.Node, round uint8, failed []st
 
 // maxFailed is how many nodes a note names.
 const maxFailed = 8
-
-// Record writes a change of the policy's Records, which applies it when it is durable.
-func (l *Leader) Record(change []byte) {
-	b := l.open()
-	b.records = append(b.records, slices.Clone(change))
-}
 
 // Grant gives a host that is nobody's to a node, which is told when that is durable.
 func (l *Leader) Grant(host string, to strategy.Node) {
@@ -239,19 +177,6 @@ func (l *Leader) GiveURLs(from, to strategy.Node, urls int) {
 // Tell tells a node what it may tell people of the policy.
 func (l *Leader) Tell(n strategy.Node, data []byte) {
 	l.post(n, item{kind: itemFacts, text: string(data)})
-}
-
-func (l *Leader) post(to strategy.Node, it item) { l.strategy.post(to, leader.Answer, it) }
-
-// answer answers when all that is said of the host is durable: at once, mostly.
-func (l *Leader) answer(to strategy.Node, it item) {
-	for i := len(l.batches) - 1; i >= 0; i-- {
-		if _, there := l.batches[i].rows[it.host]; there {
-			l.batches[i].answers = append(l.batches[i].answers, answer{to, it})
-			return
-		}
-	}
-	l.post(to, it)
 }
 
 // gathers is how many times as long as members must have been the same the first hosts of a crawl wait for that, at

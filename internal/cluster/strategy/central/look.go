@@ -56,8 +56,7 @@ func (s *hosts) host(name string, r hosttable.Row) Host {
 // hostOf is a row as people see it, but for why the host is parked.
 func hostOf(name string, r hosttable.Row) Host {
 	h := Host{Name: name, Owner: r.Owner, Since: time.Unix(int64(r.Since), 0).UTC(), Round: int(r.Round &^ Moved),
-		State: "reached",
-		Moved: r.Round&Moved != 0}
+		State: "reached", Moved: r.Round&Moved != 0}
 	switch r.State {
 	case Parked:
 		h.State = "parked"

@@ -79,19 +79,29 @@ type mail struct {
 
 const maxMail = 128 << 10
 
+// An output holds what a step wants done, and the items that are sent at its end.
+type output struct {
+	actions []strategy.Action
+	mails   []mail
+	mailAt  map[mailKey]int
+	begin   func(leader.Kind) varint.Writer // a message
+}
+
+func (o *output) do(a strategy.Action) { o.actions = append(o.actions, a) }
+
 // post adds an item to what a node is sent at the end of the step.
-func (s *Strategy) post(to strategy.Node, kind leader.Kind, it item) {
+func (o *output) post(to strategy.Node, kind leader.Kind, it item) {
 	if to == "" {
 		return
 	}
 	key := mailKey{to, kind}
-	i, there := s.mailAt[key]
-	if !there || len(s.mails[i].data) > maxMail {
-		i = len(s.mails)
-		s.mailAt[key] = i
-		s.mails = append(s.mails, mail{to: to, data: s.elector.Begin(kind)})
+	i, there := o.mailAt[key]
+	if !there || len(o.mails[i].data) > maxMail {
+		i = len(o.mails)
+		o.mailAt[key] = i
+		o.mails = append(o.mails, mail{to: to, data: o.begin(kind)})
 	}
-	it.append(&s.mails[i].data)
+	it.append(&o.mails[i].data)
 }
 
 type mailKey struct {
@@ -136,8 +146,7 @@ func parseLoad(n strategy.Node, s string) (strategy.Load, bool) {
 	r := varint.Reader{Rest: []byte(s)}
 	most := func(n uint64) int64 { return int64(min(r.Uint(), n)) }
 	e := strategy.Load{Node: n, Hosts: int(most(1 << 40)), Waiting: most(1 << 40), Fetching: int(most(1 << 40)),
-		Pages: most(1 << 60),
-		Taken: most(1 << 60), Bytes: most(1 << 60), CPU: time.Duration(most(1 << 60))}
+		Pages: most(1 << 60), Taken: most(1 << 60), Bytes: most(1 << 60), CPU: time.Duration(most(1 << 60))}
 	m := &e.Machine
 	for _, f := range []*float64{&e.Rate, &e.Busy, &m.Cores, &m.GHz, &m.MemoryGB, &m.NetworkMbps, &m.DiskMbps} {
 		if *f = math.Float64frombits(r.Uint()); !(*f >= 0 && *f <= maxFigure) { // so is NaN

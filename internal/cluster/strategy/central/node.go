@@ -9,56 +9,27 @@ import (
 	"kumo/internal/cluster/strategy/leader"
 )
 
-// node is what a Hub knows as a node among others.
-type node struct {
-	view    *view
-	own     *trie
-	foreign [2]*trie
-	young   int             // hosts in the younger of the two
-	agesAt  time.Time       // when that becomes the elder; zero while there are none
-	nodes   []strategy.Node // by number; "" if it is none any more. Views share it: it is changed as a copy
-	numbers map[strategy.Node]uint32
-	dirty   bool // the view is an old one
-
-	granted int // own hosts, and those of them that are parked
-	parked  int
-	pending map[string]*pending
-	queue   byTime
-	probes  []*pending // that wait for their turn
-	probing int
-	timeout time.Duration
-
-	synced         bool // all that is this node's by the leader's table is known
-	cursor         uint64
-	syncAt         time.Time
-	survey         bool // asked for
-	surveyed       bool
-	whole          uint64 // the epoch that is to be acknowledged
-	acknowledged   uint64
-	unacknowledged int // hosts held of which the leader does not know
-
-	lasts   time.Duration // its queue, at its pace; 0: that is not known
-	toldAt  time.Time     // how much this node has to do
-	givesAt time.Time
-	gives   []give // that the leader wants, while it is asked which hosts can be spared
-	kept    kept
+// progress is how far a member is with what it owes the leader and the epoch.
+type progress struct {
+	synced       bool // all that is this node's by the leader's table is known
+	cursor       uint64
+	syncAt       time.Time
+	survey       bool // asked for
+	surveyed     bool
+	whole        uint64 // the epoch that is to be acknowledged
+	acknowledged uint64
 }
 
 // MovePatience is how long is waited for a host to move.
 const MovePatience = time.Minute
 
-func newNode(s *Strategy) node {
-	return node{view: &view{self: s.cfg.Self}, numbers: map[strategy.Node]uint32{}, pending: map[string]*pending{},
-		timeout: s.cfg.Timeout}
-}
-
 // View is whose hosts are, as this node knows it.
-func (s *Strategy) View() strategy.View { return s.view }
+func (s *Strategy) View() strategy.View { return s.owners.view }
 
 // Facts are what the node tells people.
 func (s *Strategy) Facts() strategy.Facts {
-	f := strategy.Facts{Control: s.elector.Leader(), Leads: s.elector.Leads(), Timeout: s.timeout, Owned: s.granted,
-		Parked: s.parked, Unsettled: len(s.pending)}
+	f := strategy.Facts{Control: s.elector.Leader(), Leads: s.elector.Leads(), Timeout: s.pending.timeout,
+		Owned: s.owners.granted, Parked: s.owners.parked, Unsettled: len(s.pending.hosts)}
 	if s.facts != nil {
 		s.facts(s.told, &f)
 	}
@@ -75,20 +46,20 @@ func (s *Strategy) wanted(e strategy.Wanted) {
 		if i < len(e.Links) {
 			links = e.Links[i]
 		}
-		if p := s.pending[host]; p != nil {
+		if p := s.pending.hosts[host]; p != nil {
 			s.moreLinks(p, links)
 			continue
 		}
-		if _, mine := s.own.get(key(host)); mine {
+		if _, mine := s.owners.own.get(key(host)); mine {
 			continue
 		}
-		s.forgetOwner(host)
-		p := s.add(host, asking)
+		s.owners.forgetOwner(host)
+		p := s.pending.add(host, asking)
 		p.links = links
 		if s.cfg.FetchFirst && s.epoch == s.settled { // else it may be on its way from here
 			p.holds = true
-			s.grant(host, ownAsked)
-			s.toProbe(p, 0)
+			s.owners.grant(host, ownAsked)
+			s.pending.toProbe(p, 0)
 		}
 	}
 }
@@ -96,7 +67,7 @@ func (s *Strategy) wanted(e strategy.Wanted) {
 // moreLinks notes how many links wait for a host. The leader is told soon if they are many more than it knows.
 func (s *Strategy) moreLinks(p *pending, links int) {
 	if p.links = links; p.phase == asking && p.tries == 0 && links > 2*p.linksTold {
-		s.schedule(p, Earliest(p.at, s.now.Add(s.cfg.Retry)))
+		s.pending.schedule(p, Earliest(p.at, s.now.Add(s.cfg.Retry)))
 	}
 }
 
@@ -106,33 +77,33 @@ func (s *Strategy) held(hosts []string) {
 		return // its heirs will say so
 	}
 	for _, host := range hosts {
-		if v, mine := s.own.get(key(host)); mine && v == ownGranted {
+		if v, mine := s.owners.own.get(key(host)); mine && v == ownGranted {
 			continue
 		}
-		p := s.pending[host]
+		p := s.pending.hosts[host]
 		if p == nil {
-			p = s.add(host, holding)
+			p = s.pending.add(host, holding)
 		} else { // whatever was under way: what the leader must know first is that it is held here
-			s.turn(p, holding)
+			s.pending.turn(p, holding)
 		}
 		p.holds, p.moved = true, 0
 		if !p.needsAck {
 			p.needsAck = true
-			s.unacknowledged++
+			s.pending.unacknowledged++
 		}
 	}
 }
 
 func (s *Strategy) reached(e strategy.Reached) {
-	p := s.pending[e.Host]
+	p := s.pending.hosts[e.Host]
 	if p == nil || p.phase != probing {
 		return
 	}
 	p.ok, p.took, p.net = e.OK, e.Connect, e.Network
 	if !e.OK && s.cfg.FetchFirst && !p.owned {
-		s.cedeTo(p.host, "")
+		s.owners.cedeTo(p.host, "")
 	}
-	s.turn(p, telling)
+	s.pending.turn(p, telling)
 }
 
 // load adapts the timeout: who has little to do takes hosts that are farther away, who has much leaves them to others.
@@ -141,9 +112,9 @@ func (s *Strategy) load(e strategy.Load) {
 	case e.Node != s.cfg.Self:
 		return
 	case e.Busy < 0.5:
-		s.timeout = min(s.timeout+s.timeout/16, most)
+		s.pending.timeout = min(s.pending.timeout+s.pending.timeout/16, most)
 	case e.Busy > 0.9:
-		s.timeout = max(s.timeout-s.timeout/16, least)
+		s.pending.timeout = max(s.pending.timeout-s.pending.timeout/16, least)
 	}
 	s.tellLoad(e)
 }
@@ -152,47 +123,33 @@ func (s *Strategy) load(e strategy.Load) {
 func (s *Strategy) moved(moves []strategy.Move) {
 	for _, m := range moves {
 		if m.From != s.cfg.Self {
-			s.forgetOwner(m.Host)
+			s.owners.forgetOwner(m.Host)
 		}
 	}
 	for _, m := range moves {
-		if p := s.pending[m.Host]; m.From == s.cfg.Self && p != nil && p.phase == moving && p.moved == 0 && m.To == p.to {
+		p := s.pending.hosts[m.Host]
+		if m.From == s.cfg.Self && p != nil && p.phase == moving && p.moved == 0 && m.To == p.to {
 			p.moved = s.epoch
 		}
 	}
-	for _, host := range s.movingHosts() {
-		switch p := s.pending[host]; {
-		case p.moved > 0 && !s.alive[p.to]: // it went to an heir, or stays: then the leader must know before the epoch is settled
-			s.drop(p)
+	for _, host := range s.pending.moving() {
+		switch p := s.pending.hosts[host]; {
+		case p.moved > 0 && !s.alive[p.to]: // it went to an heir, or stays: the leader must know before the epoch is settled
+			s.pending.drop(p)
 			s.survey, s.surveyed = false, false
 		case p.moved > 0 && s.settled >= p.moved:
-			s.drop(p)
+			s.pending.drop(p)
 		case p.moved == 0 && !s.alive[p.to]:
-			s.turn(p, holding)
+			s.pending.turn(p, holding)
 		}
 	}
-}
-
-func (s *Strategy) movingHosts() (all []string) {
-	for host, p := range s.pending {
-		if p.phase == moving {
-			all = append(all, host)
-		}
-	}
-	slices.Sort(all)
-	return all
 }
 
 // begin forgets what is this node's, which has become a member, or is none any more: what it owned others own then.
 func (s *Strategy) begin() {
-	for _, p := range s.pending {
-		if p.index >= 0 {
-			heap.Remove(&s.queue, p.index)
-		}
-	}
-	clear(s.pending)
-	s.own, s.granted, s.parked, s.dirty = nil, 0, 0, true
-	s.probes, s.probing, s.unacknowledged, s.gives = nil, 0, 0, nil
+	s.pending.clear()
+	s.owners.own, s.owners.granted, s.owners.parked, s.owners.dirty = nil, 0, 0, true
+	s.giver.gives = nil
 	s.synced, s.cursor, s.syncAt, s.survey, s.surveyed = false, 0, s.now, false, false
 }
 
@@ -202,13 +159,13 @@ func (s *Strategy) advanceNode() {
 		return
 	}
 	s.advanceMember()
-	if !s.agesAt.IsZero() && !s.agesAt.After(s.now) {
-		s.age()
+	if !s.owners.agesAt.IsZero() && !s.owners.agesAt.After(s.now) {
+		s.owners.age()
 	}
-	for len(s.queue) > 0 && !s.queue[0].at.After(s.now) {
-		s.due(s.queue[0])
+	for len(s.pending.queue) > 0 && !s.pending.queue[0].at.After(s.now) {
+		s.due(s.pending.queue[0])
 	}
-	s.startProbes()
+	s.pending.startProbes()
 }
 
 func (s *Strategy) advanceMember() {
@@ -220,7 +177,7 @@ func (s *Strategy) advanceMember() {
 		s.survey = true
 		s.do(strategy.Survey{})
 	}
-	if s.whole > s.acknowledged && s.synced && s.surveyed && s.unacknowledged == 0 {
+	if s.whole > s.acknowledged && s.synced && s.surveyed && s.pending.unacknowledged == 0 {
 		s.acknowledged = s.whole
 		s.do(strategy.Acknowledged{Epoch: s.whole})
 	}
@@ -229,11 +186,11 @@ func (s *Strategy) advanceMember() {
 // soon asks the leader, another one perhaps, all that has no answer yet.
 func (s *Strategy) soon() {
 	s.syncAt = s.now
-	for _, p := range slices.Clone(s.queue) {
+	for _, p := range slices.Clone(s.pending.queue) {
 		waits := p.tries > 0 || p.at.Sub(s.now) > s.cfg.Wait
 		if (p.phase == asking || p.phase == telling || p.phase == holding || p.phase == offering) && waits {
 			p.tries = 0
-			s.schedule(p, s.now)
+			s.pending.schedule(p, s.now)
 		}
 	}
 }
@@ -258,22 +215,22 @@ func (s *Strategy) due(p *pending) {
 	case offering:
 		s.offer(p)
 	case resting, probing:
-		s.toProbe(p, p.round)
+		s.pending.toProbe(p, p.round)
 	case moving:
 		if p.moved == 0 {
-			s.turn(p, holding)
+			s.pending.turn(p, holding)
 		} else { // it may be gone already: what became of it is known when the epoch is settled
-			s.schedule(p, s.now.Add(MovePatience))
+			s.pending.schedule(p, s.now.Add(MovePatience))
 		}
 	case queued:
-		heap.Remove(&s.queue, p.index)
+		heap.Remove(&s.pending.queue, p.index)
 	}
 }
 
 func (s *Strategy) ask(p *pending, it item) {
 	it.host = p.host
 	s.question(it)
-	s.schedule(p, s.now.Add(s.cfg.Retry<<min(p.tries, 3)))
+	s.pending.schedule(p, s.now.Add(s.cfg.Retry<<min(p.tries, 3)))
 	p.tries++
 }
 
@@ -288,10 +245,10 @@ func (s *Strategy) dueNode() (at time.Time) {
 	if !s.alive[s.cfg.Self] {
 		return at
 	}
-	if len(s.queue) > 0 {
-		at = s.queue[0].at
+	if len(s.pending.queue) > 0 {
+		at = s.pending.queue[0].at
 	}
-	if at = Earliest(at, s.agesAt); !s.synced {
+	if at = Earliest(at, s.owners.agesAt); !s.synced {
 		at = Earliest(at, s.syncAt)
 	}
 	return at

@@ -10,9 +10,9 @@ import (
 // How a host moves to a node that has less to do:
 //
 //	leader → giver         give so many hosts to the taker
-//	giver                  stops some hosts with long queues, as if they were nobody's, and offers them, again and again until it has an answer
-//	leader → giver         it is the taker's, which is in the log by then; or: it stays yours. Before it says so it may ask
-//	                       the taker whether that reaches the host
+//	giver                  stops some hosts with long queues, and offers them until it has an answer
+//	leader → giver         it is the taker's, which is in the log by then; or: it stays yours.
+//	                       Before that it may have the taker probe the host
 //	giver                  hands all of them over, under one epoch
 //
 // A giver that has offered a host asks nothing of it, and the leader gives it away only when it is offered: so no

@@ -13,98 +13,119 @@ const maxForeign = 1 << 16
 // foreignAge is how long a generation takes at most.
 const foreignAge = 5 * time.Minute
 
-func (s *Strategy) publish() {
-	if s.dirty {
-		s.dirty = false
-		s.view = &view{self: s.cfg.Self, own: s.own, foreign: s.foreign, nodes: s.nodes}
-		s.do(strategy.Changed{})
-	}
+// owners are the owners of hosts as one node knows them: what the views are made of.
+type owners struct {
+	*surroundings
+	view    *view
+	own     *trie
+	foreign [2]*trie
+	young   int             // hosts in the younger of the two
+	agesAt  time.Time       // when that becomes the elder; zero while there are none
+	nodes   []strategy.Node // by number; "" if it is none any more. Views share it: it is changed as a copy
+	numbers map[strategy.Node]uint32
+	dirty   bool // the view is an old one
+	granted int  // own hosts, and those of them that are parked
+	parked  int
 }
 
-// grant makes a host this node's.
-func (s *Strategy) grant(host string, value uint32) {
+func newOwners(around *surroundings) *owners {
+	return &owners{surroundings: around, view: &view{self: around.cfg.Self}, numbers: map[strategy.Node]uint32{}}
+}
+
+// publish makes a new view if the last is an old one, and reports whether it was.
+func (o *owners) publish() bool {
+	if !o.dirty {
+		return false
+	}
+	o.dirty = false
+	o.view = &view{self: o.cfg.Self, own: o.own, foreign: o.foreign, nodes: o.nodes}
+	return true
+}
+
+// grant makes a host this node'o.
+func (o *owners) grant(host string, value uint32) {
 	k := key(host)
-	if was, known := s.own.get(k); known && was == value {
+	if was, known := o.own.get(k); known && was == value {
 		return
 	}
-	if was, known := s.own.get(k); known && was == ownParked {
-		s.parked--
+	if was, known := o.own.get(k); known && was == ownParked {
+		o.parked--
 	}
 	if value == ownParked {
-		s.parked++
+		o.parked++
 	}
 	var added bool
-	if s.own, added = s.own.set(k, value); added {
-		s.granted++
+	if o.own, added = o.own.set(k, value); added {
+		o.granted++
 	}
-	s.dirty = true
+	o.dirty = true
 }
 
-// cedeTo makes a host another's.
-func (s *Strategy) cedeTo(host string, to strategy.Node) {
+// cedeTo makes a host another'o.
+func (o *owners) cedeTo(host string, to strategy.Node) {
 	k := key(host)
-	if value, mine := s.own.get(k); mine {
-		if s.granted--; value == ownParked {
-			s.parked--
+	if value, mine := o.own.get(k); mine {
+		if o.granted--; value == ownParked {
+			o.parked--
 		}
-		s.own, _ = s.own.without(k)
-		s.dirty = true
+		o.own, _ = o.own.without(k)
+		o.dirty = true
 	}
-	if !s.alive[to] {
+	if !o.alive[to] {
 		return // or this node does not know it yet: it will ask again
 	}
-	n, known := s.numbers[to]
+	n, known := o.numbers[to]
 	if !known {
-		n = uint32(len(s.nodes))
-		s.numbers[to] = n
-		s.nodes = append(s.nodes, to)
+		n = uint32(len(o.nodes))
+		o.numbers[to] = n
+		o.nodes = append(o.nodes, to)
 	}
-	if v, known := s.foreign[0].get(k); known && v == n {
+	if v, known := o.foreign[0].get(k); known && v == n {
 		return
 	}
-	if s.young >= maxForeign {
-		s.age()
+	if o.young >= maxForeign {
+		o.age()
 	}
-	if s.agesAt.IsZero() {
-		s.agesAt = s.now.Add(foreignAge)
+	if o.agesAt.IsZero() {
+		o.agesAt = o.now.Add(foreignAge)
 	}
 	var added bool
-	if s.foreign[0], added = s.foreign[0].set(k, n); added {
-		s.young++
+	if o.foreign[0], added = o.foreign[0].set(k, n); added {
+		o.young++
 	}
-	s.dirty = true
+	o.dirty = true
 }
 
 // age begins a new generation of what is known of others' hosts. Who has no links to a host is not told that it has
 // another owner; in the end nobody believes in the one before.
-func (s *Strategy) age() {
-	if s.foreign[0] != nil || s.foreign[1] != nil {
-		s.dirty = true
+func (o *owners) age() {
+	if o.foreign[0] != nil || o.foreign[1] != nil {
+		o.dirty = true
 	}
-	s.foreign[1], s.foreign[0], s.young = s.foreign[0], nil, 0
-	s.agesAt = time.Time{}
-	if s.foreign[1] != nil {
-		s.agesAt = s.now.Add(foreignAge)
+	o.foreign[1], o.foreign[0], o.young = o.foreign[0], nil, 0
+	o.agesAt = time.Time{}
+	if o.foreign[1] != nil {
+		o.agesAt = o.now.Add(foreignAge)
 	}
 }
 
-// forgetOwner forgets whose a host is that is another's.
-func (s *Strategy) forgetOwner(host string) {
+// forgetOwner forgets whose a host is that is another'o.
+func (o *owners) forgetOwner(host string) {
 	k := key(host)
-	for i := range s.foreign {
+	for i := range o.foreign {
 		var was bool
-		if s.foreign[i], was = s.foreign[i].without(k); was {
-			s.dirty = true
+		if o.foreign[i], was = o.foreign[i].without(k); was {
+			o.dirty = true
 		}
 	}
 }
 
-// forgetNode forgets whose hosts were a dead node's.
-func (s *Strategy) forgetNode(dead strategy.Node) {
-	if n, known := s.numbers[dead]; known {
-		s.nodes = slices.Clone(s.nodes)
-		s.nodes[n] = ""
-		delete(s.numbers, dead)
-		s.dirty = true
+// forgetNode forgets whose hosts were a dead node'o.
+func (o *owners) forgetNode(dead strategy.Node) {
+	if n, known := o.numbers[dead]; known {
+		o.nodes = slices.Clone(o.nodes)
+		o.nodes[n] = ""
+		delete(o.numbers, dead)
+		o.dirty = true
 	}
 }

@@ -2,6 +2,7 @@ package central
 
 import (
 	"container/heap"
+	"slices"
 	"time"
 
 	"kumo/internal/cluster/strategy"
@@ -42,84 +43,120 @@ type pending struct {
 	index     int // in the queue; -1: not in it
 }
 
-func (s *Strategy) add(host string, ph phase) *pending {
+// pendingHosts are the hosts that are not settled, by when they want something.
+type pendingHosts struct {
+	*surroundings
+	*output
+	hosts   map[string]*pending
+	queue   byTime
+	probes  []*pending // that wait for their turn
+	probing int
+	timeout time.Duration
+
+	unacknowledged int // hosts held of which the leader does not know
+}
+
+func newPendingHosts(around *surroundings, out *output) *pendingHosts {
+	return &pendingHosts{surroundings: around, output: out, hosts: map[string]*pending{}, timeout: around.cfg.Timeout}
+}
+
+func (q *pendingHosts) add(host string, ph phase) *pending {
 	p := &pending{host: host, index: -1, links: 1} // as far as is known
-	s.pending[host] = p
-	s.turn(p, ph)
+	q.hosts[host] = p
+	q.turn(p, ph)
 	return p
 }
 
 // turn gives a host another phase, of which the first thing is done at once.
-func (s *Strategy) turn(p *pending, ph phase) {
+func (q *pendingHosts) turn(p *pending, ph phase) {
 	if p.phase == probing && ph != probing {
-		s.probing--
+		q.probing--
 	}
 	p.phase, p.tries = ph, 0
-	s.schedule(p, s.now)
+	q.schedule(p, q.now)
 }
 
-func (s *Strategy) schedule(p *pending, at time.Time) {
+func (q *pendingHosts) schedule(p *pending, at time.Time) {
 	p.at = at
 	if p.index < 0 {
-		heap.Push(&s.queue, p)
+		heap.Push(&q.queue, p)
 	} else {
-		heap.Fix(&s.queue, p.index)
+		heap.Fix(&q.queue, p.index)
 	}
 }
 
 // drop ends a host's pending: it is settled.
-func (s *Strategy) drop(p *pending) {
-	s.acknowledge(p)
+func (q *pendingHosts) drop(p *pending) {
+	q.acknowledge(p)
 	if p.phase == probing {
-		s.probing--
+		q.probing--
 	}
 	p.phase = asking
 	if p.index >= 0 {
-		heap.Remove(&s.queue, p.index)
+		heap.Remove(&q.queue, p.index)
 	}
-	delete(s.pending, p.host)
+	delete(q.hosts, p.host)
 }
 
 // acknowledge notes that the leader knows that a host is held here.
-func (s *Strategy) acknowledge(p *pending) {
+func (q *pendingHosts) acknowledge(p *pending) {
 	if p.needsAck {
 		p.needsAck = false
-		s.unacknowledged--
+		q.unacknowledged--
 	}
 }
 
 // toProbe has a host probed when it is its turn.
-func (s *Strategy) toProbe(p *pending, round uint8) {
-	s.turn(p, queued)
+func (q *pendingHosts) toProbe(p *pending, round uint8) {
+	q.turn(p, queued)
 	p.round = round
 	if p.index >= 0 {
-		heap.Remove(&s.queue, p.index)
+		heap.Remove(&q.queue, p.index)
 	}
-	s.probes = append(s.probes, p)
+	q.probes = append(q.probes, p)
 }
 
 // probeTimeout is how long is waited for a host.
-func (s *Strategy) probeTimeout(round uint8) time.Duration {
-	return min(s.timeout<<min(round, 10), max(s.cfg.Most, s.timeout))
+func (q *pendingHosts) probeTimeout(round uint8) time.Duration {
+	return min(q.timeout<<min(round, 10), max(q.cfg.Most, q.timeout))
 }
 
-func (s *Strategy) startProbes() {
-	for s.probing < s.cfg.Probes && len(s.probes) > 0 {
-		p := s.probes[0]
-		s.probes[0] = nil
-		s.probes = s.probes[1:]
-		if p.phase != queued || s.pending[p.host] != p {
+func (q *pendingHosts) startProbes() {
+	for q.probing < q.cfg.Probes && len(q.probes) > 0 {
+		p := q.probes[0]
+		q.probes[0] = nil
+		q.probes = q.probes[1:]
+		if p.phase != queued || q.hosts[p.host] != p {
 			continue
 		}
 		p.phase = probing
-		s.probing++
-		t := s.probeTimeout(p.round)
-		s.schedule(p, s.now.Add(2*t+MovePatience)) // it is answered long before
-		s.do(strategy.Probe{Host: p.host, Timeout: t})
+		q.probing++
+		t := q.probeTimeout(p.round)
+		q.schedule(p, q.now.Add(2*t+MovePatience)) // it is answered long before
+		q.do(strategy.Probe{Host: p.host, Timeout: t})
 	}
-	if len(s.probes) == 0 {
-		s.probes = nil
+	if len(q.probes) == 0 {
+		q.probes = nil
 	}
+}
+
+func (q *pendingHosts) moving() (all []string) {
+	for host, p := range q.hosts {
+		if p.phase == moving {
+			all = append(all, host)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// clear forgets all of them.
+func (q *pendingHosts) clear() {
+	for _, p := range q.queue {
+		p.index = -1
+	}
+	clear(q.hosts)
+	q.queue, q.probes, q.probing, q.unacknowledged = nil, nil, 0, 0
 }
 
 // byTime is a heap of hosts by when they want something.

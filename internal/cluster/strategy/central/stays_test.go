@@ -26,9 +26,9 @@ func TestWhatStaysIsToldOf(t *testing.T) {
 	}
 	step(strategy.Members{Epoch: 1, Settled: 1, Members: []strategy.Member{a, b}})
 	s.synced, s.survey, s.surveyed = true, true, true
-	p := s.add("s.example", moving)
+	p := s.pending.add("s.example", moving)
 	p.holds, p.to = true, "b~1"
-	s.schedule(p, now.Add(MovePatience))
+	s.pending.schedule(p, now.Add(MovePatience))
 	step(strategy.Members{Epoch: 2, Settled: 1, Members: []strategy.Member{a, b},
 		Moves: []strategy.Move{{Host: "s.example", From: "a~1", To: "b~1"}}})
 	surveys, acknowledged := step(strategy.Whole{Epoch: 3}, strategy.Members{Epoch: 3, Settled: 1,
@@ -38,10 +38,10 @@ func TestWhatStaysIsToldOf(t *testing.T) {
 			acknowledged)
 	}
 	if _, acknowledged := step(strategy.Held{Hosts: []string{"s.example"}}, strategy.Surveyed{}); acknowledged ||
-		!slices.ContainsFunc(s.queue, func(p *pending) bool { return p.needsAck }) {
+		!slices.ContainsFunc(s.pending.queue, func(p *pending) bool { return p.needsAck }) {
 		t.Error("the host is here, and the epoch is acknowledged before the leader knows")
 	}
-	s.drop(s.pending["s.example"])
+	s.pending.drop(s.pending.hosts["s.example"])
 	if _, acknowledged := step(); !acknowledged {
 		t.Error("the leader knows, and the epoch is not acknowledged")
 	}
@@ -55,7 +55,7 @@ func TestWhatComesLateStays(t *testing.T) {
 		s := newNobody("a~1")
 		s.Step(time.Unix(1e9, 0), []strategy.Event{strategy.Members{Epoch: 1, Settled: 1,
 			Members: []strategy.Member{{Node: "a~1"}, {Node: "b~1"}}}}, nil)
-		l := newLeader(s)
+		l := newLeader(s.surroundings, s.output, s.elector, func(*Leader) Policy { return nobodys{} })
 		l.Set("s.example", hosttable.Row{Owner: "a~1", State: Promised, Round: Moved})
 		s.now = s.now.Add(took)
 		l.Holds("a~1", "s.example")

@@ -66,9 +66,9 @@ func TestForeignHostsAreForgotten(t *testing.T) {
 	s.Step(s.now, []strategy.Event{strategy.Members{Epoch: 1, Settled: 1, Members: []strategy.Member{{Node: "a~1"},
 		{Node: "b~1"}}}}, nil)
 	for i := range 3 * maxForeign {
-		s.cedeTo(fmt.Sprintf("h%d.test", i), "b~1")
+		s.owners.cedeTo(fmt.Sprintf("h%d.test", i), "b~1")
 	}
-	s.publish()
+	s.owners.publish()
 	known := 0
 	for i := range 3 * maxForeign {
 		if n, s := s.View().Owner(fmt.Sprintf("h%d.test", i)); s == strategy.Owned && n == "b~1" {

@@ -3,6 +3,7 @@ package shard_test
 import (
 	"hash/fnv"
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"kumo/internal/base/stats"
@@ -95,7 +96,7 @@ func TestIndependent(t *testing.T) {
 		placer := shard.New(shard.Config{Slots: slots, Second: second})
 		first, then := placer.Place(inSlots(all...)), placer.Place(inSlots(none...))
 		for list, hosts := range hostLists(30_000) {
-			if p := stats.Independent(contingency(first.Owner, then.Owner, hosts)); p < 1e-4 {
+			if p := independence(contingency(first.Owner, then.Owner, hosts)); p < 1e-4 {
 				t.Errorf("%v, hosts %s: p = %.2g", second, list, p)
 			}
 		}
@@ -103,7 +104,7 @@ func TestIndependent(t *testing.T) {
 	one := func(n uint64) owner {
 		return func(h string) (strategy.Node, strategy.State) { return node(int(fnvOf(h) % n)), strategy.Owned }
 	}
-	if p := stats.Independent(contingency(one(slots), one(nodes), hostLists(30_000)["www"])); p > 1e-9 {
+	if p := independence(contingency(one(slots), one(nodes), hostLists(30_000)["www"])); p > 1e-9 {
 		t.Errorf("the test takes one hash for two: p = %.2g", p)
 	}
 }
@@ -171,4 +172,48 @@ func fnvOf(s string) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(s))
 	return h.Sum64()
+}
+
+// independence is the chance that a table whose rows and columns are as dependent as here, or more, comes of two
+// independent choices: the p-value of Pearson's chi-square test of a contingency table. All rows are of one length, and
+// none is empty.
+func independence(table [][]int) float64 {
+	rows, columns, sum := make([]float64, len(table)), make([]float64, len(table[0])), 0.0
+	for i, row := range table {
+		for j, n := range row {
+			rows[i] += float64(n)
+			columns[j] += float64(n)
+			sum += float64(n)
+		}
+	}
+	chi2 := 0.0
+	for i, row := range table {
+		for j, n := range row {
+			if expected := rows[i] * columns[j] / sum; expected > 0 {
+				chi2 += (float64(n) - expected) * (float64(n) - expected) / expected
+			}
+		}
+	}
+	return stats.ChiSquareP(chi2, (len(rows)-1)*(len(columns)-1))
+}
+
+// TestIndependence: of tables of independent throws one in ten has a p below 0.1; one of equal throws has none.
+func TestIndependence(t *testing.T) {
+	t.Parallel()
+	rng, low := rand.New(rand.NewPCG(1, 2)), 0
+	for range 1000 {
+		table := [][]int{make([]int, 6), make([]int, 6)}
+		for range 1000 {
+			table[rng.IntN(2)][rng.IntN(6)]++
+		}
+		if independence(table) < 0.1 {
+			low++
+		}
+	}
+	if low < 70 || low > 130 {
+		t.Errorf("%d of 1,000 tables have a p below 0.1, want about 100", low)
+	}
+	if p := independence([][]int{{100, 0}, {0, 100}}); p > 1e-6 {
+		t.Errorf("what is the same is taken for independent: p = %v", p)
+	}
 }

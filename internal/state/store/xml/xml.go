@@ -119,16 +119,3 @@ func appendText(dst []byte, text string) []byte {
 func isChar(c rune) bool {
 	return c >= 0x20 && c <= 0xd7ff || c >= 0xe000 && c <= 0xfffd || c >= 0x10000 && c <= 0x10ffff
 }
-
-// Clean is a text as a reader gets it back: characters that XML does not have, and bytes that are not UTF-8, are
-// U+FFFD.
-func Clean(text string) string {
-	clean := make([]byte, 0, len(text))
-	for _, c := range text {
-		if !isChar(c) && c != '\n' && c != '\r' && c != '\t' {
-			c = utf8.RuneError
-		}
-		clean = utf8.AppendRune(clean, c)
-	}
-	return string(clean)
-}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 )
 
 // parsed is what encoding/xml, which knows nothing of this package, reads.
@@ -230,4 +231,17 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Clean is a text as a reader gets it back: characters that XML does not have, and bytes that are not UTF-8, are
+// U+FFFD.
+func Clean(text string) string {
+	clean := make([]byte, 0, len(text))
+	for _, c := range text {
+		if !isChar(c) && c != '\n' && c != '\r' && c != '\t' {
+			c = utf8.RuneError
+		}
+		clean = utf8.AppendRune(clean, c)
+	}
+	return string(clean)
 }

@@ -50,15 +50,6 @@ func (n *network) constrain() {
 	}
 }
 
-func (n *network) output(x *[inputs]float64) float64 {
-	o := *n.outBias()
-	for u := range n.units {
-		w := n.unit(u)
-		o += w[out] * math.Tanh(sum(w, x))
-	}
-	return o
-}
-
 // sum is what a unit is given.
 func sum(w []float64, x *[inputs]float64) float64 {
 	s := w[bias]

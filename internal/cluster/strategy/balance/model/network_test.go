@@ -104,3 +104,12 @@ func TestRescale(t *testing.T) {
 		}
 	}
 }
+
+func (n *network) output(x *[inputs]float64) float64 {
+	o := *n.outBias()
+	for u := range n.units {
+		w := n.unit(u)
+		o += w[out] * math.Tanh(sum(w, x))
+	}
+	return o
+}

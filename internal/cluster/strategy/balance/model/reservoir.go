@@ -61,17 +61,6 @@ func (r *reservoir) fit(rng *rand.Rand) (removed bool) {
 	return removed
 }
 
-// restore puts back what records and count said.
-func (r *reservoir) restore(records []record, count uint64) {
-	r.count = count
-	for _, rec := range records {
-		r.nodes[rec.Node] = append(r.nodes[rec.Node], rec)
-	}
-	if len(r.nodes) > 0 {
-		r.fit(rand.New(rand.NewPCG(r.seed, r.count)))
-	}
-}
-
 // share is how many samples a node may have.
 func (r *reservoir) share() int { return max(r.limit/len(r.nodes), leastOfNode) }
 
