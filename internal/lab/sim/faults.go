@@ -17,8 +17,8 @@ type faults struct {
 	chance int // sum of their weights
 }
 
-// A fault is a way things go wrong, in general or for a process, and how often beside others. It returns what it did, in
-// words, and what sets it right; nil if that comes by itself.
+// A fault is a way things go wrong, in general or for a process, and how often beside others. It returns what it did,
+// in words, and what sets it right; nil if that comes by itself.
 type fault struct {
 	weight int
 	strike func(f *faults) (what string, end func())

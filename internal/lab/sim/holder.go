@@ -12,11 +12,6 @@ import (
 // An engine is what a process holds of the crawl, as its driver asks for it.
 type engine struct{ *process }
 
-var (
-	_ driver.Engine      = engine{}
-	_ driver.FailedNodes = engine{}
-)
-
 // Idle reports whether nothing waits, is under way, or is bound for others.
 func (e engine) Idle() bool { return e.todo() == "" }
 

@@ -13,8 +13,6 @@ import (
 // A Matrix is measured latency between places. Machines are put on its places in turn, the registry on the first.
 type Matrix struct{ oneWay [][]time.Duration }
 
-var _ latency = (*Matrix)(nil)
-
 func (m *Matrix) between(from, to int) time.Duration {
 	return m.oneWay[(from+1)%len(m.oneWay)][(to+1)%len(m.oneWay)]
 }

@@ -22,8 +22,6 @@ type outbox interface {
 	Wake(hosts []string)
 }
 
-var _ outbox = (*member.Outbox)(nil)
-
 // newOutbox is an outbox with what an earlier process has put and nobody is known to have.
 func newOutbox(p *process, old []sent) outbox {
 	o := member.NewOutbox(member.OutboxConfig{Links: 20, First: p.instance << 24})

@@ -4,14 +4,11 @@ import (
 	"context"
 	"slices"
 
-	"kumo/internal/cluster/member/driver"
 	"kumo/internal/cluster/strategy"
 )
 
 // A record is the crawl's, as a process follows it: what it says all know at once.
 type record struct{ *process }
-
-var _ driver.Record = record{}
 
 func (r record) Seeded() (revision uint64, ok bool) {
 	return uint64(r.w.seeded), r.Idle() && r.w.seeded == r.w.web.seeds

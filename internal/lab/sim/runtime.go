@@ -14,8 +14,6 @@ import (
 // A virtualRuntime is what a process's driver runs on: virtual time, the network and the registry.
 type virtualRuntime struct{ *process }
 
-var _ driver.Runtime = virtualRuntime{}
-
 func (r virtualRuntime) Now() time.Time { return r.now() }
 
 func (r virtualRuntime) Pause(ctx context.Context, d time.Duration) bool { return r.sleep(ctx, d) }

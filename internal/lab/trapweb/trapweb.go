@@ -3,6 +3,7 @@ package trapweb
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -66,10 +67,7 @@ func (t *Web) Score() Score {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.score
-	s.Vain = map[string]int{}
-	for name, n := range t.score.Vain {
-		s.Vain[name] = n
-	}
+	s.Vain = maps.Clone(s.Vain)
 	return s
 }
 

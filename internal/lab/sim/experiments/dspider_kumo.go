@@ -22,12 +22,6 @@ type askingNode struct {
 	self, control strategy.Node
 }
 
-var _ strategy.Strategy = (*askingNode)(nil)
-
-func newAskingNode(self, control strategy.Node) *askingNode {
-	return &askingNode{knownOwners{}, self, control}
-}
-
 func (a *askingNode) Step(_ time.Time, in []strategy.Event, out []strategy.Action) []strategy.Action {
 	changed := false
 	for _, e := range in {
@@ -74,8 +68,6 @@ type askedControl struct {
 	entries uint64 // of the log
 	owns    map[strategy.Node]int
 }
-
-var _ strategy.Strategy = (*askedControl)(nil)
 
 // An openHost is a host without an owner.
 type openHost struct {

@@ -141,12 +141,12 @@ func (d *DSpider) deciders(s Setting, nodes []strategy.Node, control strategy.No
 	switch {
 	case s.Mode == AsPaper:
 		for _, self := range nodes {
-			all = append(all, newPaperNode(self, control, timeout))
+			all = append(all, &paperNode{knownOwners{}, self, control, timeout})
 		}
-		return append(all, newPaperControl(nodes))
+		return append(all, &paperControl{knownOwners{}, nodes})
 	case d.Decider == ByPlain:
 		for _, self := range nodes {
-			all = append(all, newAskingNode(self, control))
+			all = append(all, &askingNode{knownOwners{}, self, control})
 		}
 		return append(all, newAskedControl(nodes, timeout))
 	}

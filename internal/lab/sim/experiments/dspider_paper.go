@@ -56,12 +56,6 @@ type paperNode struct {
 	timeout       time.Duration
 }
 
-var _ strategy.Strategy = (*paperNode)(nil)
-
-func newPaperNode(self, control strategy.Node, timeout time.Duration) *paperNode {
-	return &paperNode{knownOwners{}, self, control, timeout}
-}
-
 func (p *paperNode) Step(_ time.Time, in []strategy.Event, out []strategy.Action) []strategy.Action {
 	for _, e := range in {
 		switch e := e.(type) {
@@ -104,12 +98,6 @@ func (p *paperNode) reached(e strategy.Reached, out []strategy.Action) []strateg
 type paperControl struct {
 	knownOwners
 	nodes []strategy.Node
-}
-
-var _ strategy.Strategy = (*paperControl)(nil)
-
-func newPaperControl(nodes []strategy.Node) *paperControl {
-	return &paperControl{knownOwners{}, nodes}
 }
 
 func (p *paperControl) Step(_ time.Time, in []strategy.Event, out []strategy.Action) []strategy.Action {

@@ -168,7 +168,7 @@ func TestPipe(t *testing.T) {
 // TestPaperDecides: the paper's algorithm, message by message.
 func TestPaperDecides(t *testing.T) {
 	nodes := []strategy.Node{"a", "b", "c"}
-	u := newPaperControl(nodes)
+	u := &paperControl{knownOwners{}, nodes}
 	ask := func(from strategy.Node, kind byte) []strategy.Action {
 		data := hostRequest{kind: kind, host: "h"}.to("control").Data
 		return u.Step(time.Time{}, []strategy.Event{strategy.Message{From: from, Data: data}}, nil)
@@ -188,7 +188,7 @@ func TestPaperDecides(t *testing.T) {
 			t.Errorf("%d: %v, want %v", i, got, c.want)
 		}
 	}
-	n := newPaperNode("a", "control", tick)
+	n := &paperNode{knownOwners{}, "a", "control", tick}
 	told := func(e strategy.Event) []strategy.Action { return n.Step(time.Time{}, []strategy.Event{e}, nil) }
 	probe, changed := strategy.Probe{Host: "h", Timeout: tick}, strategy.Changed{}
 	for i, c := range []struct {

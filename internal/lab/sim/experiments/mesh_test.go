@@ -42,7 +42,8 @@ func TestMeshExperiments(t *testing.T) {
 		"paper: most of it is for routing",
 		"kumo: most of it is for routing",
 	}
-	either := []string{"kumo: no light node tips into heavy", "paper: load of heavy nodes falls much", "paper: load of light nodes rises",
+	either := []string{"kumo: no light node tips into heavy", "paper: load of heavy nodes falls much",
+		"paper: load of light nodes rises",
 		"paper: output rises more with time",
 		"paper: communication is nearly the same with balancing", "kumo: communication is nearly the same with balancing"}
 	var got []string

@@ -154,7 +154,8 @@ func (r *Rank) explore(g *Graph) (ground RankGround, seeds, reached []rank.ID, e
 	seeds = r.seeds(g)
 	reached = g.reach(seeds)
 	if len(reached) < 2*r.Top {
-		err = fmt.Errorf("%w: %d of %d pages, and %d of them are to be important", errFewPages, len(reached), g.Pages(), r.Top)
+		err = fmt.Errorf("%w: %d of %d pages, and %d of them are to be important", errFewPages, len(reached), g.Pages(),
+			r.Top)
 	}
 	return RankGround{g.Pages(), g.Links(), g.Hosts(), len(reached), g.linksOf(reached)}, seeds, reached, err
 }

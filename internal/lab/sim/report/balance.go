@@ -19,8 +19,8 @@ func Balance(out io.Writer, to *Folder, w *experiments.Balance, r *experiments.B
 			return err
 		}
 	}
-	printStatements(out, "What the paper states, and in experiment 5 what kumo is to do. Changes are ± two standard errors.",
-		w.Judge(r))
+	printStatements(out, "What the paper states, and in experiment 5 what kumo is to do. Changes are ± two standard "+
+		"errors.", w.Judge(r))
 	return to.results(w.Tables(r), w.Pictures(r))
 }
 

@@ -28,7 +28,8 @@ func DSpider(out io.Writer, to *Folder, w *experiments.DSpider, points []experim
 
 // plot writes a table, and a picture of it as SVG, and as JSON for bench/plot.
 func (f *Folder) plot(t experiments.Table, title string, pic *experiments.Picture) error {
-	if err := f.results([]experiments.Table{t}, []experiments.Named{{Name: t.Name, Title: title, Picture: *pic}}); err != nil {
+	named := experiments.Named{Name: t.Name, Title: title, Picture: *pic}
+	if err := f.results([]experiments.Table{t}, []experiments.Named{named}); err != nil {
 		return err
 	}
 	return f.write(t.Name+".plot.json", pic.Write)

@@ -15,7 +15,8 @@ func DSpiderScale(out io.Writer, to *Folder, s *experiments.Scale, rows []experi
 	if err := printScale(out, s, rows, limits); err != nil {
 		return err
 	}
-	return to.plot(experiments.ScaleTable(rows), "The control unit, by the number of nodes", experiments.ScalePicture(rows, s.Shards))
+	return to.plot(experiments.ScaleTable(rows), "The control unit, by the number of nodes",
+		experiments.ScalePicture(rows, s.Shards))
 }
 
 func printScale(w io.Writer, s *experiments.Scale, rows []experiments.ScaleRow, limits []experiments.Limit) error {

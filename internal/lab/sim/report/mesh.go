@@ -96,8 +96,9 @@ func (m meshTables) printRuns(w io.Writer, r *experiments.MeshResult) error {
 			"light at most\tgiven\t")
 		for i := range r.Balance {
 			run, s := &r.Balance[i], m.Summary(r, i)
-			fmt.Fprintf(tab, "%v\t%s\t%d\t%s\t%d\t%s\t%s\t%d\t%d\tL = %d\t%d\t\n", run.Rule, minutes(run.T), run.HostURLs, run.Areas(),
-				s.Fetched, percent(s.Rise), percent(s.LastRise), s.Waiting, s.Heavy, s.MostOfLight, s.Given)
+			fmt.Fprintf(tab, "%v\t%s\t%d\t%s\t%d\t%s\t%s\t%d\t%d\tL = %d\t%d\t\n", run.Rule, minutes(run.T),
+				run.HostURLs, run.Areas(), s.Fetched, percent(s.Rise), percent(s.LastRise), s.Waiting, s.Heavy, s.MostOfLight,
+				s.Given)
 		}
 	})
 }
