@@ -56,11 +56,8 @@ type Order interface {
 // came. Pages hold until the functions return. It ends early with an error of its own, or of its context.
 type Scan func(ctx context.Context, page func(*Page), gift func(to ID, worth float32)) error
 
-// An Iterative order is one in which importance follows from all links together, so that it has to be computed again
-// as they become more. Until then it goes by an estimate.
-//
-// A pass is Begin, then one or more of Pass, then End. Begin and End are called as other methods are; Pass may run
-// beside these, in a goroutine of its own.
+// An Iterative order computes importance from all links together, again as they grow, and estimates it in between. A
+// pass is Begin, one or more of Pass, which may run beside other methods in a goroutine of its own, and End.
 type Iterative interface {
 	Order
 	// Begin begins a pass over the links of all URLs there are.

@@ -2,12 +2,9 @@ package rank
 
 import "math"
 
-// Told is what a node has told others that the links are worth which it has found to their URLs. Of each URL it tells
-// all of it at first, and more, or less, when that has changed by enough: so a URL to which many link is spoken of as
-// often as its importance changes, and not for each link. A number of Told has 2 bytes a URL.
-//
-// What links are worth follows from the ranks of the pages that have them. So it changes without new links, too, of all
-// URLs at once: see [Told.Choose].
+// Told is what a node has told others about the worth of links to their URLs, in 2 bytes a URL: all at first, then
+// differences that move the URL's place. Worth follows the ranks of pages, so it changes without new links, too: see
+// [Told.Choose].
 type Told struct {
 	unit   float32
 	worths Vector[uint16] // the first half of a float32

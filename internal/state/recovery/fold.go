@@ -100,9 +100,8 @@ func (s *replay) TransferDropped(t member.Transfer) {
 	}
 }
 
-// HostsForgotten takes hosts out of what waits, in the frontier's checkpoint, behind it, and on the abandoned queue,
-// and out of transfers that are being dropped. What nobody had decided stays: it did not wait when the hosts were
-// forgotten.
+// HostsForgotten removes hosts from the queues, the abandoned queue and transfers under way. Undecided URLs stay: they
+// were not queued when the hosts were forgotten.
 func (s *replay) HostsForgotten(hosts []string) {
 	if s.behind || s.fault != nil || len(hosts) == 0 {
 		return
@@ -136,10 +135,9 @@ func (s *State) Arrived() []member.Transfer { return slices.Clone(s.Unsettled.Wh
 // Partial are the transfers of which something has come, and that have not come whole.
 func (s *State) Partial() []member.Transfer { return s.Unsettled.Partial() }
 
-// RecoverFailed is Recover for a dead node's journal, of which much is read, or all of it: what would not fit into
-// memory goes to the views' disks on the way. memory is for what waits, in bytes, and no hard bound. lost says which
-// records are gone, and takes what is to be fetched again; nil: they are taken to be there. For its sake the journal's
-// Replay calls f with batches from before what is asked for, too, where it has some.
+// RecoverFailed is Recover for a dead node's journal, which may be long: what exceeds about memory bytes of queues goes
+// to the views' disks. lost says which records are gone, and collects what to fetch again; nil: none are. For it the
+// journal may also replay batches from before the position asked for.
 func RecoverFailed(ctx context.Context, j journal.Journal, v Views, memory int64, lost *Lost) (*State, error) {
 	most := int(memory / (2 * item.Weight))
 	return recoverBy(j, v, lost, func(s *State, end journal.Position) error { return s.relieve(ctx, end, most) })
@@ -178,9 +176,8 @@ func (s *State) guess(all []seen.Decided) error {
 	})
 }
 
-// Fold makes a holding of a state that no engine goes on from: that of a dead node. What came by transfers that did not
-// come whole is dropped, and what nobody had decided is. Frontier and URL database stay open, and are the caller's to
-// close.
+// Fold makes a holding of a dead node's state. It drops incomplete transfers, and decides what is undecided. Frontier
+// and URL database stay open, and are the caller's to close.
 func (s *State) Fold(ctx context.Context) (*transfer.Holding, error) {
 	db, ok := s.Views.Seen.(*seen.DB)
 	if !ok {

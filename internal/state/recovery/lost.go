@@ -20,9 +20,8 @@ import (
 	"kumo/internal/state/store"
 )
 
-// Lost are pages that a dead node had fetched, and whose records are gone with its disk: they are fetched again, by
-// whoever has their hosts now. A batch of the journal names the record files that have grown with it, so a page's
-// record is in one of those of its batch.
+// Lost are pages of a dead node whose records are gone with its disk: the new owners of their hosts fetch them again. A
+// page's record is in one of the files that its batch of the journal names as grown.
 type Lost struct {
 	// Safe reports whether record files are, as long as said, where they outlive the disk.
 	Safe func(grown []store.Mark) bool
@@ -137,9 +136,8 @@ func (l *Lost) refers(v *entry.Done) bool {
 
 func (l *Lost) isFull() bool { return len(l.digests) >= cmp.Or(l.most, mostDigests) }
 
-// lose keeps the item of a visited URL whose record is gone. Where the frontier has it on the disk it stays there, and
-// is kept beside that in case its host goes to another node: for then all that waits there goes. A checkpoint that is
-// newer than the visit has it no longer.
+// lose keeps the item of a visited URL whose record is gone. An item that the frontier has on the disk also stays
+// there, as its host may go to another node; a checkpoint newer than the visit has it no longer.
 func (s *replay) lose(url string) error {
 	it, waits := s.waiting[url]
 	if waits {

@@ -40,7 +40,5 @@ func NoteSlices(s *item.Slices) int {
 	return s.Count()
 }
 
-// NoteVersion is the version that is written and read. The second had all seeds here; since the fourth, Marks names
-// every record file that the crawl has ever written; since the fifth, what was set aside has checksums; since the
-// sixth, all that waits is written as [item] has it.
+// NoteVersion is the version that is written and read.
 const NoteVersion = 6

@@ -22,11 +22,9 @@ type Config struct {
 	Now   func() time.Time // default time.Now
 }
 
-// A DB is the URL database. Its methods may be called by many goroutines at once.
-//
-// One goroutine looks after it: when it is Full it calls Freeze, Merge, and then Compact until there is nothing left to
-// do; when the frontier has run dry, Freeze and Settle. Those who offer call Room before, which keeps memory within its
-// bound.
+// A DB is the URL database, for concurrent use. One goroutine maintains it: when it is Full, by Freeze, Merge, and
+// Compact until that returns false; when the frontier has run dry, by Freeze and Settle. Callers of Offer call Room
+// before, which bounds memory.
 type DB struct {
 	*records
 	*offers

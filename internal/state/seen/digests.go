@@ -25,9 +25,8 @@ type Ref struct {
 	Chunked [20]byte
 }
 
-// Digests knows, by the digest of each body, the last record that was put for it. It answers at once, exactly: where
-// memory does not know and a filter does not rule it out, it reads one block of a file. Like [DB] it is merged, and
-// each merge is a checkpoint. Its methods may be called by many goroutines at once.
+// Digests has the last record of each body, by digest. Look-ups are exact: if neither memory nor a filter decides, they
+// read one block of a file. Each merge is a checkpoint, as of a [DB]. It is for concurrent use.
 type Digests struct {
 	store
 }

@@ -14,9 +14,8 @@ type Entry struct {
 	Meta
 }
 
-// Meta is what visits have found, in whole seconds. A field that is zero says nothing, and leaves what an earlier visit
-// said; but Modified and ETag go with Digest, the body that they speak of, and Every and Missing with Due: where that
-// is given, they replace what was known even if they are zero.
+// Meta is what visits have found, in whole seconds. Zero fields leave what earlier visits found; but Modified and ETag
+// belong to Digest, and Every and Missing to Due: with it, they replace what was known even if they are zero.
 type Meta struct {
 	Fetched  time.Time // the last visit
 	Due      time.Time // the next one

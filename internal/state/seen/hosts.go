@@ -14,10 +14,9 @@ import (
 
 var schemes = [...]string{"http://", "https://"}
 
-// Hosts are the first n hosts, with their ports, whose URLs begin with prefix behind their scheme, and come after those
-// of the host after ("": from the first on), in the order of their URLs. It looks for the next host behind each one's
-// URLs, so that hosts with millions of URLs cost no more than others. What is in memory it has as far as Arrange has
-// put it in order.
+// Hosts are the first n hosts, with ports, that have URLs, begin with prefix and come after the host after ("": all),
+// in the order of their URLs. It skips a host's URLs, so large hosts cost no more than others. Of memory it has what
+// Arrange has put in order.
 func (q *queries) Hosts(prefix, after string, n int) ([]string, error) {
 	if n <= 0 {
 		return nil, nil

@@ -18,19 +18,14 @@ type merger struct {
 	relies uint64    // the journal has what was decided up to here; guarded by busy
 }
 
-// Merge writes the frozen part to the disk, in one sequential pass, and makes the new state durable: Position becomes
-// the frozen part's. URLs whose news was Later are put aside there, until they are so many that it is worth while to
-// read all of the disk for them; then Merge does what Settle does. A merge that fails or is cancelled can be tried
-// again.
+// Merge writes the frozen part to the disk in one pass, and makes it durable: Position becomes the frozen part's. URLs
+// that were Later are put aside there until they are many enough to decide, as Settle does. It can be retried.
 func (m *merger) Merge(ctx context.Context, decided func([]Decided) error) error {
 	return m.tend(ctx, decided, false)
 }
 
-// Settle is a Merge that decides all that it finds waiting: for when there is nothing else to do.
-//
-// It calls decided with what of it is news, in order, and only when that has been accepted does it forget on the disk
-// that the URLs waited. What decided has accepted is not handed out again, but for a new process, to which Know has not
-// told it.
+// Settle is a Merge that decides all pending URLs: it calls decided with those that are news, in order, and drops them
+// from the disk once that has succeeded. Only a new process gets them again, unless InsertKnown has entered them.
 func (m *merger) Settle(ctx context.Context, decided func([]Decided) error) error {
 	return m.tend(ctx, decided, true)
 }

@@ -16,11 +16,9 @@ type offers struct {
 	searches []mem.Search
 }
 
-// Offer enters urls and appends to news what each was. For those that are Fresh it replaces urls[i].URL with a copy
-// that the caller may keep. A known URL met again at less depth takes that depth.
-//
-// Where news is Later, the URL may be known on the disk. A later merge decides, and then tells the best of all offers,
-// with its Payload; offers that are no better than one that waits in memory are Nothing.
+// Offer enters urls and appends to news what each was. It replaces the URL of those that are Fresh with a copy that the
+// caller may keep. A known URL met again at less depth takes that depth. A later merge decides on those that are Later,
+// and reports the best offer, with its Payload; offers that are no better than a pending one are Nothing.
 func (o *offers) Offer(urls []URL, news []News) []News {
 	return o.OfferWith(urls, news, func(i int) []byte { return urls[i].Payload })
 }

@@ -15,10 +15,8 @@ type arranger struct {
 	running  chan struct{} // closed when nearly all is in order; nil: nothing runs; guarded by parts.mu
 }
 
-// Arrange puts what is in memory in order for those who look: ScanAfter, Hosts. That is kept as long as a table is
-// filled, so who crawls pays next to nothing for it as long as nobody looks, and a look what has come since the one
-// before. Where that is much, it is done beside: for patience it is waited for, and then it is said how many URLs are
-// not in order yet, which looks leave out.
+// Arrange puts what is in memory in order for ScanAfter and Hosts, beyond what earlier calls did. If that is much, it
+// continues in the background, and Arrange returns after patience how many URLs are not in order yet.
 func (a *arranger) Arrange(patience time.Duration) (behind int) {
 	defer a.parts.unpin()
 	var late <-chan time.Time

@@ -11,9 +11,8 @@ import (
 	"kumo/internal/state/seen/run"
 )
 
-// Salvage calls f with what the runs say that can be read of a database in dir, as far as they can: a URL comes as
-// often as runs have it, each time as one has it, and in no order. It needs the manifest, to know which runs count;
-// whole is false if that, or a part of a run, could not be read.
+// Salvage calls f with what can be read of the runs that a database's manifest names: a URL once for each run that has
+// it, in no order. whole is false if the manifest or a part of a run could not be read.
 func Salvage(disk vfs.FS, dir string, f func(url string, state State, depth int32) error) (whole bool, err error) {
 	text, err := vfs.ReadFile(disk, filepath.Join(dir, "manifest"), 1<<24)
 	if err != nil {

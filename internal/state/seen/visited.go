@@ -8,9 +8,8 @@ import (
 	"kumo/internal/state/seen/run"
 )
 
-// Visited gives the URLs that were visited, as far as like says yes to what some place has of their meta: those on the
-// disk in order, then those that only memory has seen visited. It reads the disk as it goes and copies nothing but what
-// it gives; a URL may come twice, and each is as all places together have it at that moment.
+// Visited gives the visited URLs that like accepts in some run or table: those on the disk in order, then those in
+// memory alone. It reads the disk as it goes. A URL may come twice, with all that is known at that moment.
 func (q *queries) Visited(like func(*Meta) bool) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		tables := q.pin() // before the disk is looked at, lest a merge brings there what then is in neither

@@ -17,11 +17,10 @@ import (
 	"kumo/internal/state/seen"
 )
 
-// A chunk is a piece of what one node hands over to another: a byte for the version, then blocks, each of which stands
-// for itself: its length, and as much compressed by zstd. A block begins with a Unix time that others are counted from;
-// then come groups: the waiting URLs of a host in their order, as package item writes them, or the known URLs of an
-// origin in theirs, each written by what it does not share with the one before. Where hosts are cut into slices, URLs
-// that wait come by slices, and those that are known by origins all the same.
+// A chunk is a version byte, then independent blocks, each with its length and compressed by zstd. A block begins with
+// the Unix time that its times count from. Groups follow: a host's pending URLs in queue order, as package item writes
+// them, or an origin's known URLs in order, each without what it shares with the one before. With slices, pending URLs
+// come by slice, and known ones still by origin.
 const (
 	chunkVersion = 2
 	ChunkBytes   = 256 << 10 // that a chunk has at most, unless one URL alone is to blame

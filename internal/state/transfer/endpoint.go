@@ -90,10 +90,9 @@ const ParkedFor = "a transfer"
 // ErrNoDB is a crawl that keeps nothing on the disk.
 var ErrNoDB = errors.New("a crawl without a folder has no part in a handover")
 
-// Take takes a chunk of a transfer in, from an [Export] of another node. Chunks of a transfer come in order, one after
-// the other; one that was taken before is ignored. With the last one, which may be empty, the hosts of all of them are
-// this node's. durable waits until the chunk is in the journal, and that is shipped, while the next one is taken. data
-// that is no chunk is an error and changes nothing. It waits for room, and needs a Run to commit.
+// Take applies a chunk of another node's [Export]. A transfer's chunks come in order; one that was applied before is
+// ignored. With the last one, which may be empty, this node owns the hosts. durable waits until the chunk is in the
+// journal, while the next is taken. Invalid data changes nothing. Take waits for room, and needs a Run to commit.
 func (r *Endpoint) Take(ctx context.Context, t member.Transfer, seq uint64, last bool,
 	data []byte) (durable func(context.Context) error, err error) {
 	if r.DB == nil {

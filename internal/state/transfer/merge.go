@@ -11,10 +11,9 @@ import (
 	"kumo/internal/state/seen"
 )
 
-// Of hosts that this node holds, what comes with a chunk is merged with what is here. What it holds of the chunk's URLs
-// is on the disk for a part; that is looked up before the ledger's gate is entered. Within it, where nobody else is
-// then, only memory is asked: whether more of the chunk's hosts are held by now, so that it is to be looked up anew,
-// and what was put meanwhile, which the plan is told of.
+// A chunk's hosts that this node holds are merged. Which of their URLs it holds is looked up, partly on disk, before
+// the ledger's gate is entered. Within it only memory is asked: whether more of the hosts are held by now, so that the
+// look-up is repeated; what was put meanwhile, the plan was told.
 
 // A mergePlan is what is known here of a chunk's URLs at hosts that this node holds.
 type mergePlan struct {

@@ -9,10 +9,9 @@ import (
 // SurveyStep is how many hosts a survey tells of at once.
 const SurveyStep = 1000
 
-// Survey calls f with the hosts that this node holds something of, waiting in the frontier or on the abandoned queue or
-// known, and that are not its own: a thousand at a time, some twice. Those of transfers under way are not among them.
-// It may be called while the crawl runs; of a host that comes or goes meanwhile it may tell or not. f may keep what it
-// is given.
+// Survey calls f with hosts that are not this node's, and of which it has pending, abandoned or known URLs: a thousand
+// at a time, some twice, without those of transfers under way. Hosts that come or go meanwhile may be missing. f may
+// keep the slice.
 func (r *Endpoint) Survey(ctx context.Context, f func(hosts []string) error) error {
 	r.mu.Lock()
 	came := r.Unsettled.Hosts()

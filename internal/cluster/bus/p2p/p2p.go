@@ -65,9 +65,8 @@ type Config struct {
 
 	Limits Limits
 
-	// Reached is called when a node is connected that was not, Lost when a node's connection broke, or none could be made
-	// for a message to it. Calls come one at a time, the latest of a node last, and must not block for long. Both may be
-	// nil. A connection that was closed because nobody used it is not lost.
+	// Reached and Lost report nodes whose connection was made, or broke or could not be made for a message; not one that
+	// was closed as unused. Calls come one at a time, the latest of a node last, and must not block. Both may be nil.
 	Reached, Lost func(strategy.Node)
 	Log           func(string) // progress and trouble, for people; may be nil
 }

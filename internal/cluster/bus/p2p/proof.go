@@ -17,9 +17,8 @@ import (
 	"kumo/internal/base/secret"
 )
 
-// ErrNotMember is a peer that has shown that it has not the crawl's secret. A connection that breaks before its peer
-// has proved anything shows nothing: two nodes that dial each other, or all addresses of each other, keep one
-// connection.
+// ErrNotMember is a peer without the crawl's secret. A connection that breaks before the proof does not show this: of
+// two that two nodes open to each other, one is closed.
 var ErrNotMember = errors.New("it is no node of this crawl, or has another secret")
 
 // errSilent is a peer that keeps its connection and proves nothing.
@@ -30,11 +29,10 @@ const (
 	proofTime = 5 * time.Second // for a peer to prove that it is a member
 )
 
-// A membership proves to others that this node has the secret, and checks that they do. The dialler sends a nonce; the
-// other side answers with its own and a MAC; the dialler checks that and sends its MAC. A MAC is over the side whose it
-// is, both peers, both nonces and the channel, so that none is worth anything anywhere else. Whoever fails at any of it
-// is told nothing but that the connection ends; a listener whose MAC is wrong gets one of zeros before, so that it does
-// not take this for a connection that broke.
+// A membership proves to others that this node has the secret, and checks that they do. The dialler sends a nonce, the
+// listener its own and a MAC, the dialler its MAC. A MAC covers the side, both peers, both nonces and the channel, so
+// it is worth nothing elsewhere. A failed proof only ends the connection; before that a listener gets a MAC of zeros,
+// so that it does not take this for a broken connection.
 type membership struct {
 	key    []byte
 	refuse func(error) // told of every peer that is turned away; may be nil

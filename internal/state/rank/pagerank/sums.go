@@ -8,10 +8,8 @@ import (
 	"kumo/internal/state/rank"
 )
 
-// sums is a vector to which small numbers are added many times over: fixed-point numbers of 31 bits, of which few
-// overflow. Floats of as many bits would lose what a link adds where millions add to the same.
-//
-// One goroutine adds while others may read; who adds makes it longer.
+// sums is a vector of fixed-point numbers of 31 bits, few of which overflow. Floats of as many bits would lose small
+// additions to large sums. One goroutine adds and grows it, while others may read.
 type sums struct {
 	low vector // what is below 128, in 2⁻²⁴; the first bit says that high has more
 

@@ -15,11 +15,9 @@ type Other struct {
 // othersAtOnce is how many of other nodes' URLs are told at once, at the most.
 const othersAtOnce = 256
 
-// Again calls f with batches of other nodes' URLs of which these are to be told again, by Tell, because what links to
-// them are worth has changed with the ranks of the pages that have them. It is called after a refresh; they are as many
-// as [rank.Told] allows for the links that were found. The file of other nodes' URLs is read from its beginning, so
-// without a folder there are none, nor of an order that nothing is iterated for. It ends early with an error of the
-// disk, of the context or of f.
+// Again, called after a refresh, calls f with batches of other nodes' URLs whose importance has to be told again, by
+// Tell: as many as [rank.Told] allows for. They are read from the log's folder; without one, or an iterative order,
+// there are none. It ends early with an error of the disk, of the context or of f.
 func (r *Ranker) Again(ctx context.Context, f func([]Other) error) error {
 	r.refreshing.Lock()
 	defer r.refreshing.Unlock()

@@ -173,9 +173,8 @@ type Standing struct {
 	Rose  bool // it was known and not fetched, and goes before what it did
 }
 
-// Share is what each link of a page is worth, if the page has out of them, its own node's and others'. It is to be
-// asked before the page is told by Fetched. A page without a number gives nothing, nor does one that was fetched
-// before.
+// Share is the weight of each of a page's out links, before Fetched is called with the page. It is 0 for a page that
+// has no number or was fetched before.
 func (r *Ranker) Share(page ids.Key, out int) (float32, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -187,9 +186,8 @@ func (r *Ranker) Share(page ids.Key, out int) (float32, error) {
 	return r.cfg.Order.Share(id, out), nil
 }
 
-// Tell returns what another node is to be told of a URL of its own: what links to it are worth beyond what that node
-// was told of it, and below 0 if it is less; 0 if it need not know. share is what a link is worth that Fetched is yet
-// to be told of, with it; 0: there is none. The error is ErrFull, or none.
+// Tell returns by how much the worth of links to another node's URL exceeds what that node was told; 0 if it need not
+// know. It includes share, the weight of a link that Fetched has yet to report; 0: none. The error is ErrFull, or none.
 func (r *Ranker) Tell(u *Other, share float32) (more float32, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

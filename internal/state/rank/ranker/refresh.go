@@ -45,9 +45,8 @@ func (r *Ranker) Generation() uint64 {
 	return r.generation
 }
 
-// Refresh makes a pass over all links, in one goroutine, while pages go on to come, and tells what changed by calls
-// with a batch each, which holds until the call returns. One refresh is made at a time. It ends early with an error of
-// the disk, of ctx or of changed: ranks are what they were then, or, after the first call, what they are to be.
+// Refresh makes a pass over all links, beside other methods, and calls changed with batches, each valid during the
+// call. It ends early with an error of the disk, of ctx or of changed; ranks are new from the first call on.
 func (r *Ranker) Refresh(ctx context.Context, changed func([]Change) error) (Refreshed, error) {
 	if r.iterative == nil {
 		return Refreshed{}, nil

@@ -19,9 +19,8 @@ func (k Keys) Key(r Ref) []byte {
 	return b[headLen:][:int(b[1])|int(b[2])<<8|int(b[3])<<16] // without the flags, which may just change
 }
 
-// An Order is a table's records in the order of their keys: those that it had at some time. It is made for who looks
-// while the table is being filled, and does not change: it has several lists, so that bringing it up to date costs what
-// has come since.
+// An Order is a snapshot of a table's records, in the order of their keys. It has several lists, so that an update
+// costs what has come since.
 type Order struct {
 	keys  Keys
 	n     int // records

@@ -28,8 +28,7 @@ func (t *Table) Sorted(items []Item) []Item {
 }
 
 // A sorter is a caching multikey quicksort (Ng and Kakehi, "Cache Efficient Radix Sort for String Sorting", 2007): it
-// parts items by eight bytes of their keys, and goes to the arena for the next eight only for those that are alike so
-// far.
+// compares eight bytes of keys, and reads the next eight only of those that are equal so far.
 type sorter struct{ Keys }
 
 const small = 12

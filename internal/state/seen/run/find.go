@@ -45,9 +45,9 @@ func (f *Finder) enter(i int) (err error) {
 	return err
 }
 
-// search goes to the first entry that is not less than target, without putting keys together on the way, and reports
-// whether it is target's. same is how much of target the last key has in common with it; that key is less than target.
-// So an entry that shares more with the last key is less, too, and one that shares less is greater.
+// search goes to the first entry that is not less than target, and reports whether it is target's. same is how much of
+// target the last key, which is less, has in common with it: an entry that shares more with that key is less, too, and
+// one that shares less is greater.
 func (f *Finder) search(target []byte, same int) (bool, error) {
 	c := &f.rest
 	for len(c.keys) > 0 {

@@ -120,9 +120,8 @@ func (s *Set) open(r Run) (*handle, error) {
 	return &handle{Reader: rd, run: r, refs: 1}, nil
 }
 
-// Add writes what src gives as the newest run, and what waiting gives, which may be nil, as a run that waits beside the
-// others; nothing where one gives nothing. Then it writes a manifest, as which change may have altered it: together
-// they are a checkpoint.
+// Add writes src as the newest run and waiting, which may be nil, as one that waits; a run without entries is omitted.
+// Then it writes a manifest, with change applied: that is a checkpoint.
 func (s *Set) Add(ctx context.Context, src, waiting run.Source, change func(*Manifest)) error {
 	return s.add(ctx, src, waiting, nil, change)
 }
