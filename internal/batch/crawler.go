@@ -77,8 +77,9 @@ func (s *setup) crawlReduce(ctx context.Context, t *Task, groups Groups, emit Em
 
 func (s *setup) newCrawler(t *Task, client *fetch.Client, emit Emit) *crawler {
 	c := &crawler{setup: s, task: t, client: client, start: s.Now(), seen: weburl.NewSet(), pending: newPending(),
-		rules: newOriginRules(), origins: visit.NewOrigins(originLimits, s.Now),
-		out: &output{task: t, now: s.Now, emit: emit}, reader: newPageReader(s)}
+		rules:   &originRules{deferred: map[string]bool{}, failures: map[string]string{}},
+		origins: visit.NewOrigins(originLimits, s.Now),
+		out:     &output{task: t, now: s.Now, emit: emit}, reader: newPageReader(s)}
 	var longest time.Duration
 	for i, m := range s.Collections {
 		interval := time.Duration(m.Interval)

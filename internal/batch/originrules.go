@@ -9,10 +9,6 @@ type originRules struct {
 	failures map[string]string // origins whose robots.txt did not answer → why
 }
 
-func newOriginRules() *originRules {
-	return &originRules{deferred: map[string]bool{}, failures: map[string]string{}}
-}
-
 // setDeferred leaves an origin's robots.txt to the next round, or no longer does.
 func (r *originRules) setDeferred(origin string, deferred bool) {
 	r.mu.Lock()

@@ -180,14 +180,6 @@ func (a *admission) rewritten(it *item.Item, kind page.Kind, u weburl.URL) webur
 	return v
 }
 
-// addSeeds takes seeds in.
-func (a *admission) addSeeds(b *batch, seeds []weburl.URL) {
-	for _, u := range seeds {
-		url := u.String()
-		a.classify(b, u, item.FromSeed(url), "", "")
-	}
-}
-
 // classify judges one link. A rule about the link that its page has is told with why it says so, "" if it does not.
 // What is off the crawl's hosts ends here.
 func (a *admission) classify(b *batch, u weburl.URL, it item.Item, rule, why string) {

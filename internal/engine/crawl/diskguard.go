@@ -27,14 +27,17 @@ func (s *diskGuard) look(now time.Time, l Listener) error {
 	if err != nil {
 		return fmt.Errorf("ask how much room the disk has: %w", err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.left = free
 	was, short := s.full.shut(), free < s.least
 	s.full.set(short)
-	switch {
-	case short && (!was || now.Sub(s.said) >= sayAgain):
+	s.mu.Lock()
+	s.left = free
+	say := short && (!was || now.Sub(s.said) >= sayAgain)
+	if say {
 		s.said = now
+	}
+	s.mu.Unlock()
+	switch {
+	case say:
 		l.Paused(free)
 	case was && !short:
 		l.Resumed(free)

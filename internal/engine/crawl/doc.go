@@ -2,12 +2,12 @@
 //
 // A URL passes these steps, in the order of the code. The functions are those that it passes from seed to record:
 //
-//	add        [Engine.Run], [Seeding].seed and takeSeeds admit seeds; admission.addSeeds (and addLinks, called from
-//	           read) and classify apply scope, filters, block list and depth (policy.Rules.Judge)
+//	add        [Engine.Run], [Seeding].seed and takeSeeds admit seeds, as addLinks, called from read, does links;
+//	           admission.classify applies scope, filters, block list and depth (policy.Rules.Judge)
 //	new?       abandoner.commitBatch and batchWriter.apply: admission.offer drops known URLs and routes new ones;
 //	           rejected ones are counted or recorded as skipped. The next merge decides uncertain ones (checkpoint.go)
 //	queue      frontier.Push queues the URL by host, and Next hands it out when the host is due
-//	visit      Engine.crawl, runner.employ and work; worker.visit, allowed (rules, robots.txt, limits) and turn (at the
+//	visit      Engine.crawl and runner.work; worker.visit, allowed (rules, robots.txt, limits) and turn (at the
 //	           server's address)
 //	fetch      worker.fetch makes one exchange (Fetcher.Get), outcomes.judge and visit.Judge decide what follows: after
 //	           a failure the URL is requeued or abandoned

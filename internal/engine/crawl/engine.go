@@ -101,7 +101,7 @@ func New(config Config, p Parts, s *recovery.State) *Engine {
 	}
 	keeper := &rankKeeper{ranks: ranks, hosts: hosts, outgoing: out, ledger: log}
 	gate := visit.NewGate(&visit.Gate{Rules: p.Robots, Frontier: front, Block: p.Block, Hosts: hosts.slicesOf,
-		Moot: origins.isAbandoned})
+		Moot: func(origin string) bool { _, gone := origins.Abandoned(origin); return gone }})
 	moved := &transferHooks{hosts: hosts, gate: gate, ends: ends, ranks: ranks, frontier: front}
 	moves := transfer.New(transfer.Config{Ledger: log, Frontier: front, DB: known.db, Abandoned: views.Abandoned,
 		Quota: lim.pageQuota(), Now: cfg.Now, Ours: hosts.ours, Hash: origins.Hash, Intern: names.intern,
@@ -275,8 +275,15 @@ func (e *Engine) crawl(handing, fetching context.Context, workers int) error {
 		})
 	}
 	e.Seeding.open.keepFrontierOpen()
-	err := e.runner.employ(handing, fetching, workers)
-	for err == nil && handing.Err() == nil {
+	var err error
+	for err == nil {
+		crew, working := errgroup.WithContext(handing)
+		for range workers {
+			crew.Go(func() error { return e.runner.work(working, fetching) })
+		}
+		if err = crew.Wait(); err != nil || handing.Err() != nil {
+			break
+		}
 		// The frontier was dry, but for what a merge decides, and what is to be visited again.
 		if e.known.pendingDedup() || e.frontier.Counts().URLs > 0 {
 			err = e.Checkpoints.decide(fetching)
@@ -286,9 +293,6 @@ func (e *Engine) crawl(handing, fetching context.Context, workers int) error {
 		if canceled(err) {
 			err = nil
 			break
-		}
-		if err == nil {
-			err = e.runner.employ(handing, fetching, workers)
 		}
 	}
 	done()

@@ -69,7 +69,8 @@ func (l *Links) takeIn(b *batch, refuses bool, also func(refused []int)) (refuse
 		if refuses {
 			refused = l.refuse(b)
 		}
-		b.retain(func(_ int, c *entry.Candidate) bool { return frontier.Belongs(c.Host, c.Item.URL) }) // see [Engine.Refused]
+		// What nobody can fetch counts as taken in: its finder is to send it no more.
+		b.retain(func(_ int, c *entry.Candidate) bool { return frontier.Belongs(c.Host, c.Item.URL) })
 		l.roots.admitRoots(b)
 		if err := l.batches.apply(b); err != nil {
 			return err

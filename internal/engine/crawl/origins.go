@@ -38,11 +38,6 @@ func (o *origins) judge(origin string, v *frontier.Visit, f *visitOutcome) (visi
 	return o.Judge(origin, v.Started, &f.Verdict, f.excused)
 }
 
-func (o *origins) isAbandoned(origin string) bool {
-	_, is := o.Abandoned(origin)
-	return is
-}
-
 // isNearest reports whether no visit of an origin lay as near to a seed before; without a limit only the first one
 // counts.
 func (o *origins) isNearest(origin string, depth int32, limited bool) bool {

@@ -31,12 +31,9 @@ type outcomes struct {
 	origins  *origins
 }
 
-// A judge is visit.Judge or visit.JudgeRobots.
-type judge func(resp *page.Response, err error, tries, most int, now time.Time) visit.Verdict
-
-// judge returns the outcome of an exchange, which v.Tries counts already.
+// judge returns the outcome of an exchange, which v.Tries counts already; verdict is visit.Judge or visit.JudgeRobots.
 func (o *outcomes) judge(ctx context.Context, v *frontier.Visit, rec *page.Record, resp *page.Response, err error,
-	verdict judge) visitOutcome {
+	verdict func(*page.Response, error, int, int, time.Time) visit.Verdict) visitOutcome {
 	now := o.cfg.Now()
 	f := visitOutcome{took: rec.Took}
 	if canceled(err) {

@@ -101,7 +101,8 @@ func (r *Reentry) Seeds(ctx context.Context, seeds []weburl.URL) error {
 		if err != nil || !known.Seed {
 			return err
 		}
-		r.admission.addSeeds(&r.b, []weburl.URL{r.roots.admitSeed(u)})
+		u = r.roots.admitSeed(u)
+		r.admission.classify(&r.b, u, item.FromSeed(u.String()), "", "")
 		return r.put(ctx)
 	})
 }
@@ -117,7 +118,7 @@ func (r *Reentry) Root(ctx context.Context, it *item.Item) error {
 		return err
 	}
 	if it.Kind == page.Seed {
-		r.admission.addSeeds(&r.b, []weburl.URL{u})
+		r.admission.classify(&r.b, u, item.FromSeed(u.String()), "", "")
 	}
 	return r.put(ctx)
 }

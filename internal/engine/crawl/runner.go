@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"golang.org/x/sync/errgroup"
-
 	"kumo/internal/state/frontier"
 )
 
@@ -22,15 +20,7 @@ type runner struct {
 	stopper    *stopper
 }
 
-// employ lets workers work until the frontier is dry, handing ends, or one of them fails.
-func (c *runner) employ(handing, fetching context.Context, workers int) error {
-	crew, working := errgroup.WithContext(handing)
-	for range workers {
-		crew.Go(func() error { return c.work(working, fetching) })
-	}
-	return crew.Wait()
-}
-
+// work visits URLs until the frontier is dry, handing ends, or a visit fails.
 func (c *runner) work(handing, fetching context.Context) error {
 	for {
 		c.holds.await(handing)

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"kumo/internal/base/item"
 	"kumo/internal/base/weburl"
 	"kumo/internal/content/policy"
 	"kumo/internal/state/entry"
@@ -190,7 +191,9 @@ func (s *Seeding) takeSeeds(seeds, known []weburl.URL, take func(host string) bo
 			return !take(s.hosts.slices.At(u.Host(), u.String()))
 		})
 	}
-	s.admission.addSeeds(&b, mine)
+	for _, u := range mine {
+		s.admission.classify(&b, u, item.FromSeed(u.String()), "", "")
+	}
 	if s.cfg.IgnoreRobots && s.cfg.Sitemaps == policy.SitemapsGuessed {
 		s.admission.addGuesses(&b, mine)
 	}
