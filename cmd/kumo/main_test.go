@@ -158,7 +158,7 @@ func globCmd(ts *testscript.TestScript, not bool, args []string) {
 func untilCmd(ts *testscript.TestScript, _ bool, args []string) {
 	want := regexp.MustCompile("(?m)" + args[0])
 	var out string
-	const pause = 100 * time.Millisecond // what is waited for needs the processor, too
+	const pause = 200 * time.Millisecond // what is waited for needs the processor, too
 	for begin := time.Now(); time.Since(begin) < 20*time.Second; time.Sleep(pause) {
 		err := ts.Exec(args[1], args[2:]...)
 		if out = ts.ReadFile("stdout"); err == nil && want.MatchString(out) {

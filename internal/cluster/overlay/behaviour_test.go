@@ -388,7 +388,8 @@ func TestMadeUpContactsPushNobodyOut(t *testing.T) {
 					t.Errorf("%s is in the table, and does not exist", name)
 				}
 			}
-			if m := rate(w, w.Messages, time.Duration(lookUps+30)*time.Second); m > 15 { // twice to three times what it is without liars
+			// The bound is twice to three times the rate without liars.
+			if m := rate(w, w.Messages, time.Duration(lookUps+30)*time.Second); m > 15 {
 				t.Errorf("%.1f messages/s a node", m)
 			}
 			if bytes := sizeOf(func() { victim.Overlay = nil }); bytes > 200_000 {

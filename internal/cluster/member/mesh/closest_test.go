@@ -11,13 +11,14 @@ import (
 
 	"kumo/internal/base/xor"
 	"kumo/internal/cluster/strategy"
+	"kumo/internal/lab/testmain"
 )
 
 // TestRecordsLieAtTheClosest lets nodes come, leave, die with their disks and come back in thousands of random
 // networks. When all is at rest the three nodes closest to a host have all that was known of it, and nobody else has
 // any. KUMO_TEST_MESH_NETWORKS is how many networks there are of each width of ids.
 func TestRecordsLieAtTheClosest(t *testing.T) {
-	networks := 40
+	networks := testmain.Rounds(15, 40)
 	if n, err := strconv.Atoi(os.Getenv("KUMO_TEST_MESH_NETWORKS")); err == nil {
 		networks = n
 	}

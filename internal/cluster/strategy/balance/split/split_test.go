@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"kumo/internal/cluster/strategy/balance/split"
+	"kumo/internal/lab/testmain"
 )
 
 // anyTime is a rising time: 0.1 to 10 s a unit, most with a start of their own, some bent upward or downward, some in
@@ -180,10 +181,7 @@ func realNodes(rng *rand.Rand, count int) []split.Time {
 // TestSwarm: the exact split is never worse than what swarms find, with the paper's fitness or with the makespan. How
 // far they are off is printed.
 func TestSwarm(t *testing.T) {
-	clusters := uint64(10_000)
-	if testing.Short() {
-		clusters = 300
-	}
+	clusters := uint64(testmain.Rounds(1000, 10_000))
 	fitness := map[string]split.Fitness{"variance": split.Variance, "makespan": split.Makespan}
 	ratios := map[string][]float64{}
 	var even []float64
