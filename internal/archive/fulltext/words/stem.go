@@ -1,8 +1,6 @@
 package words
 
 import (
-	"slices"
-
 	snowball "github.com/blevesearch/snowballstem"
 	"github.com/blevesearch/snowballstem/arabic"
 	"github.com/blevesearch/snowballstem/danish"
@@ -33,15 +31,6 @@ var stemmers = map[string]stemmer{"ar": arabic.Stem, "da": danish.Stem, "de": ge
 
 // Stems reports whether words of a language are stemmed.
 func Stems(lang string) bool { return stemmers[lang] != nil }
-
-// Stemmed are the languages whose words are stemmed.
-func Stemmed() (all []string) {
-	for lang := range stemmers {
-		all = append(all, lang)
-	}
-	slices.Sort(all)
-	return all
-}
 
 // An environment is what stemmers work in.
 type environment struct{ env *snowball.Env }
