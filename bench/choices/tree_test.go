@@ -191,6 +191,14 @@ func BenchmarkTree(b *testing.B) {
 			}
 			return nil
 		}},
+		&contender{name: "x/net, its tokens alone", run: func() error {
+			for _, page := range all {
+				for z := html.NewTokenizer(bytes.NewReader(page)); z.Next() != html.ErrorToken; {
+					z.Token()
+				}
+			}
+			return nil
+		}},
 		&contender{name: "kumo, a selector", run: func() error {
 			for _, page := range all {
 				p.Parse(string(page), false).Find(find, 0, 10_000)

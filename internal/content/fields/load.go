@@ -120,7 +120,7 @@ func (l *loader) rule(n yaml.Node) *rule {
 		return r
 	}
 	if r.name = l.text(keys["name"], "name"); !aName.MatchString(r.name) {
-		l.fault(cmpNode(keys["name"], n), "name", "%q: a name of letters, digits, _, - and points is wanted", r.name)
+		l.fault(cmp.Or(keys["name"], n), "name", "%q: a name of letters, digits, _, - and points is wanted", r.name)
 	}
 	for i, pattern := range l.texts(keys["url"], r.name+".url") {
 		re, err := regexp.Compile(pattern)
@@ -142,13 +142,6 @@ func (l *loader) rule(n yaml.Node) *rule {
 	}
 	r.fields = l.fields(keys["fields"], r, "", 0)
 	return r
-}
-
-func cmpNode(a, b yaml.Node) yaml.Node {
-	if a == nil {
-		return b
-	}
-	return a
 }
 
 // eachSource reads a selector of elements: CSS, or {css: …}, or {xpath: …}.

@@ -99,15 +99,14 @@ func (p *Parser) place(a atom.Atom, is kind, attrs []html.Attribute) bool {
 			p.push("html", a, attrs)
 		}
 		return false
-	case atom.Head:
+	case atom.Head, atom.Body, atom.Frameset:
 		if !p.body {
-			p.needHead()
-		}
-		return false
-	case atom.Body, atom.Frameset:
-		if !p.body {
-			p.needBody()
-			if o := p.top(); o.name == atom.Body {
+			if a == atom.Head {
+				p.needHead()
+			} else {
+				p.needBody()
+			}
+			if o := p.top(); len(p.tree.nodes[o.node].Attr) == 0 && (o.name == atom.Head || o.name == atom.Body) {
 				p.describe(o.node, attrs)
 			}
 		}

@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"errors"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -166,11 +167,7 @@ func (w *bounded) Write(b []byte) (int, error) {
 	return w.Builder.Write(b)
 }
 
-type fullError struct{}
-
-func (fullError) Error() string { return "it is enough" }
-
-var errFull error = fullError{}
+var errFull = errors.New("it is enough")
 
 // Nodes is how many nodes there are; the document is the first.
 func (t *Tree) Nodes() int { return len(t.nodes) }

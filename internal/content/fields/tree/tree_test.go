@@ -63,6 +63,7 @@ func TestTree(t *testing.T) {
 		"<div a=1 a=2>x</div>", "<button>a<button>b</button>", "<p>1 < 2 && 3 > 2</p>", "<head><noscript></noscript></head>x",
 		"<ruby>a<rt>b<rt>c</ruby>",
 		"<html><body><p>a</body></html><p>b", "<head><title>a</title></head>\n<body>x", "<p>&nbsp;&euro;&#8364;&bogus;</p>",
+		"<head profile=x><title>a</title></head>b",
 		"<style>a{}</style><link rel=x><p>y",
 		"<form><div><input name=a><label>b</form>", "<details><summary>a</summary><p>b</details>",
 		"<p><b>x</b> y <i>z</i></p>",
