@@ -55,7 +55,6 @@ func bindTLS(f *pflag.FlagSet, insecure, postQuantum, legacy *bool) {
 	f.BoolVar(legacy, "tls-legacy", false, "accept TLS 1.0 and 1.1, and suites that browsers have given up, too")
 }
 
-// A document is what was to be read.
 type document struct {
 	body        []byte
 	contentType string      // of a file by its name; "" if not known

@@ -30,7 +30,6 @@ func redactOverride(text string) string {
 	return job.RedactOverride(all[0])
 }
 
-// checkSecrets is checkShared of settings that are to be shared.
 func checkSecrets(wishes []settings.Setting) error {
 	o := &options{}
 	for _, s := range wishes {

@@ -23,7 +23,6 @@ type inbox struct {
 
 func newInbox() *inbox { return &inbox{came: make(chan struct{}, 1), over: make(chan struct{})} }
 
-// tell adds events for the peer.
 func (b *inbox) tell(e ...peer.Event) { tellAll(b, e) }
 
 func tellAll[E any](b *inbox, all []E) {

@@ -122,10 +122,6 @@ type queries struct {
 	locates map[uint64]func(mesh.Located)
 }
 
-func newQueries(step func(peer.Event)) *queries {
-	return &queries{step: step, gathers: map[uint64]func(mesh.Tally){}, locates: map[uint64]func(mesh.Located){}}
-}
-
 // gather calls f with what all nodes report.
 func (q *queries) gather(reports bool, f func(mesh.Tally)) {
 	q.last++

@@ -146,7 +146,6 @@ func readFile(disk vfs.FS, name string) ([]byte, error) {
 	return data, errors.Join(err, f.Close())
 }
 
-// chunk reads a chunk.
 func (s *store) chunk(id mesh.ChunkID) ([]byte, error) {
 	s.mu.Lock()
 	data := s.chunks[id]
@@ -193,7 +192,6 @@ func (s *store) putRecord(r mesh.RecordVersion) { s.put(write{record: &r}) }
 
 func (s *store) putChunk(id mesh.ChunkID, data []byte) { s.put(write{chunk: id, data: data}) }
 
-// putTaken notes that a chunk is taken in.
 func (s *store) putTaken(id mesh.ChunkID) { s.put(write{chunk: id}) }
 
 // flushed is closed when all is durable that was put before.

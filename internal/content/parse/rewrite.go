@@ -82,7 +82,6 @@ func (p *Parser) Rewrite(dst []byte, resp *page.Response, essence string, refer 
 	return r.write(dst, resp.Body)
 }
 
-// xmlCharset is the charset of a document in XML.
 func xmlCharset(body []byte, contentType string) (charset, string) {
 	if g := declared(body, contentType); g.how != "" {
 		return g.charset, g.how
@@ -268,7 +267,6 @@ func (r *rewriter) element() {
 	}
 }
 
-// lazy is Parser.lazy.
 func (r *rewriter) lazy() {
 	for a := firstLazy; a < numAttrs; a++ {
 		switch raw, ok := r.scan.attr(a); {
@@ -482,7 +480,6 @@ func (r *rewriter) styleAttribute(raw []byte) {
 	}
 }
 
-// foreignStyle is Parser.foreignStyle.
 func (r *rewriter) foreignStyle() {
 	if r.scan.selfClosing {
 		return
@@ -604,7 +601,6 @@ func headStart(src []byte) (at int) {
 	}
 }
 
-// declareStyle is declare for a style sheet.
 func (r *rewriter) declareStyle() {
 	const begin = `@charset "`
 	if r.how != howHeader || r.wide || isASCII(r.src) {

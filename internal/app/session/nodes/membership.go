@@ -56,7 +56,7 @@ type membership struct {
 func (n *Node) open(ctx context.Context) (_ *membership, err error) {
 	j := *n.job
 	m := &membership{n: n, job: &j, router: node.NewRouter(), engine: new(engine)}
-	m.counter, m.waiter = newCounter(m), waiter{m: m}
+	m.counter, m.waiter = &counter{m: m, place: -1, kick: make(chan struct{}, 1)}, waiter{m: m}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, m.close())
