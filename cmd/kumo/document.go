@@ -48,7 +48,6 @@ func (s *source) bind(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// bindTLS binds the flags of how TLS is spoken.
 func bindTLS(f *pflag.FlagSet, insecure, postQuantum, legacy *bool) {
 	f.BoolVar(insecure, "insecure", false, "accept any TLS certificate")
 	f.BoolVar(postQuantum, "tls-post-quantum", false, "exchange keys by ML-KEM, too: 0.25 ms of CPU a handshake")

@@ -21,7 +21,6 @@ func (o *options) readOverrides() error {
 	return o.Job.SetOverrides(all)
 }
 
-// redactOverride is an override without its secrets.
 func redactOverride(text string) string {
 	all, err := policy.ParseOverrides(text)
 	if err != nil || len(all) != 1 {

@@ -41,7 +41,6 @@ func (b *inbox) full() bool {
 	return len(b.events) > maxEvents
 }
 
-// post has the loop call f.
 func (b *inbox) post(f func()) {
 	b.mu.Lock()
 	b.calls = append(b.calls, f)

@@ -160,7 +160,6 @@ func (s *store) chunk(id mesh.ChunkID) ([]byte, error) {
 	return data, err
 }
 
-// putCounts has counts of pages kept, by node.
 func (s *store) putCounts(counts map[strategy.Node]int64) error {
 	data, err := json.Marshal(counts)
 	if err == nil {

@@ -141,7 +141,6 @@ func (r *rewriter) replace(at extent, with string) {
 	}
 }
 
-// write appends the body with its edits.
 func (r *rewriter) write(dst, body []byte) ([]byte, error) {
 	mark := body[:r.mark]
 	if r.mark == 0 && r.how == howHeader && strings.HasPrefix(r.charset.name, "utf-16") { // nothing else can declare it

@@ -1,7 +1,6 @@
 package synthweb
 
 import (
-	"cmp"
 	"net"
 	"net/netip"
 	"slices"
@@ -78,32 +77,6 @@ func (l Log) Meetings(gap time.Duration) (found []Meeting) {
 		}
 	}
 	return found
-}
-
-// A Stretch is a run of requests to one host that all came from one client.
-type Stretch struct {
-	Host     string
-	Client   netip.Addr
-	From, To time.Time // arrival of the first, end of the last
-	Requests int
-}
-
-// Stretches say who made the requests to each host: by host, then by time.
-func (l Log) Stretches() (all []Stretch) {
-	byHost := slices.Clone(l)
-	slices.SortStableFunc(byHost, func(a, b Request) int { return cmp.Compare(a.Host, b.Host) })
-	for _, r := range byHost {
-		if n := len(all); n > 0 && all[n-1].Host == r.Host && all[n-1].Client == r.Client {
-			s := &all[n-1]
-			s.Requests++
-			if r.End.After(s.To) {
-				s.To = r.End
-			}
-			continue
-		}
-		all = append(all, Stretch{r.Host, r.Client, r.At, r.End, 1})
-	}
-	return all
 }
 
 // Repeats are the requests answered whole by status 200 after the same had been before.

@@ -38,19 +38,6 @@ func TestMeetings(t *testing.T) {
 	}
 }
 
-func TestStretches(t *testing.T) {
-	l := made([4]any{"b", two, 0, 5}, [4]any{"a", one, 0, 50}, [4]any{"a", one, 20, 30}, [4]any{"a", two, 60, 65},
-		[4]any{"a", one, 70, 80})
-	var got []string
-	for _, s := range l.Stretches() {
-		got = append(got, fmt.Sprint(s.Host, " ", s.Client, " ", s.Requests, " ", s.To.Sub(s.From)))
-	}
-	if want := []string{"a 10.0.0.1 2 50ms", "a 10.0.0.2 1 5ms", "a 10.0.0.1 1 10ms",
-		"b 10.0.0.2 1 5ms"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
-}
-
 func TestStall(t *testing.T) {
 	l := made([4]any{"a", one, 100, 110}, [4]any{"b", one, 150, 160}, [4]any{"a", one, 400, 410},
 		[4]any{"a", one, 500, 510})
@@ -112,8 +99,7 @@ func TestLogOfAServer(t *testing.T) {
 		t.Fatalf("log: %+v", l)
 	}
 	r := l[0]
-	if r.Host != web.Host(0) || r.Target != "/" || r.Client != on || r.Status != 200 || r.End.Before(r.At) ||
-		len(l.Stretches()) != 1 {
+	if r.Host != web.Host(0) || r.Target != "/" || r.Client != on || r.Status != 200 || r.End.Before(r.At) {
 		t.Errorf("log: %+v", l)
 	}
 	without, err := Serve(t.Context(), web, ServeOptions{})

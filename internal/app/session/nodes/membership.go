@@ -144,7 +144,6 @@ func (m *membership) stillIn(ctx context.Context) error {
 // failedDir is where what dead nodes have left is recovered.
 func (m *membership) failedDir() string { return m.folder.Path("state", "estates") }
 
-// openCrawl opens the node's part of the crawl.
 func (m *membership) openCrawl(ctx context.Context) (err error) {
 	m.job.Crawl.Stay = true
 	m.crawl, err = m.n.Open(m.folder, m.job, &session.Peers{Join: m.join, Server: m.n.Serves,
