@@ -148,7 +148,6 @@ func (o *batchOptions) bind(cmd *cobra.Command) {
 	f.SortFlags = false
 }
 
-// load loads the collections that are to be run.
 func (o *batchOptions) load(args []string) ([]*collection.Collection, error) {
 	all, err := loadCollections(o.fields, args)
 	if err != nil {

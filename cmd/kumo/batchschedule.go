@@ -87,7 +87,6 @@ func (o *batchScheduleOptions) run(cmd *cobra.Command, args []string) error {
 	return r.Loop(cmd.Context())
 }
 
-// lastDay is the last day of a collection in a place.
 func lastDay(ctx context.Context, at place.Place, c *collection.Collection) (last schedule.Last, err error) {
 	days, err := batch.Days(ctx, at, c, "in")
 	if err != nil || len(days) == 0 {

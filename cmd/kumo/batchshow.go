@@ -134,7 +134,6 @@ func heldIn(cmd *cobra.Command, at place.Place, name string) ([]*inspect.Collect
 	return all, nil
 }
 
-// daysOf names a collection's days.
 func daysOf(c *inspect.Collection) string {
 	if len(c.Dates) > 5 {
 		return fmt.Sprintf("%s to %s", c.Dates[0], c.Last())

@@ -28,7 +28,6 @@ func (b *beginning) bind(f *pflag.FlagSet) {
 		".jsonl, as kumo balance model --export writes it")
 }
 
-// readSamples reads the file of samples.
 func (b *beginning) readSamples(stderr io.Writer) (err error) {
 	if b.stderr = stderr; b.file == "" {
 		return nil

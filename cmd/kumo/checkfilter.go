@@ -31,7 +31,6 @@ fro. With --json each line of output is an object.`
 const filterExample = `  kumo check filter ./my.py https://example.com/ https://example.com/print/1
   kumo check filter 'python3 my.py --strict' page.html --base https://example.com/`
 
-// filterCheck is kumo check filter's flags.
 type filterCheck struct {
 	filters setting.Values // only Filter is used
 	src     source

@@ -93,7 +93,6 @@ func checkDemo(d *clusterdemo.Demo, apart bool) error {
 	return nil
 }
 
-// startDemo is kumo start.
 func startDemo(ctx context.Context, control admin.Client, delay time.Duration, seeds []string) error {
 	o := &options{}
 	all := crawlFlags(o)

@@ -407,7 +407,6 @@ func (s *show) run(ctx context.Context, status func() progress.Status) {
 	progress.Log(ctx, s.log, s.limits, status)
 }
 
-// listener shows what happens.
 func (s *show) listener() crawl.Listener {
 	if s.live != nil {
 		return idleOnce(s.live.Listener())

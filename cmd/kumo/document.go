@@ -48,14 +48,12 @@ func (s *source) bind(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// bindTLS binds the flags of how TLS is spoken.
 func bindTLS(f *pflag.FlagSet, insecure, postQuantum, legacy *bool) {
 	f.BoolVar(insecure, "insecure", false, "accept any TLS certificate")
 	f.BoolVar(postQuantum, "tls-post-quantum", false, "exchange keys by ML-KEM, too: 0.25 ms of CPU a handshake")
 	f.BoolVar(legacy, "tls-legacy", false, "accept TLS 1.0 and 1.1, and suites that browsers have given up, too")
 }
 
-// A document is what was to be read.
 type document struct {
 	body        []byte
 	contentType string      // of a file by its name; "" if not known

@@ -107,7 +107,6 @@ func nearestVariable(name string, known []string) string {
 	return variablePrefix + strings.ToUpper(near)
 }
 
-// commands gives a command and all below it.
 func commands(cmd *cobra.Command) func(func(*cobra.Command) bool) {
 	var all func(*cobra.Command, func(*cobra.Command) bool) bool
 	all = func(cmd *cobra.Command, yield func(*cobra.Command) bool) bool {

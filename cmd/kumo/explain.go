@@ -45,7 +45,6 @@ const explainExample = `  kumo explain https://example.com/a -o crawls/example.c
   kumo explain https://example.com/a --crawl news
   kumo explain s3://bucket/news https://example.com/a    # a crawl that lies in a place alone`
 
-// An explainer is kumo explain.
 type explainer struct {
 	lookup
 	clusterFlags

@@ -150,7 +150,6 @@ func printExport(w io.Writer, r *export.Report, dir string) {
 	printLeftOut(w, r)
 }
 
-// printLeftOut says what is missing.
 func printLeftOut(w io.Writer, r *export.Report) {
 	if r.Unmatched > 0 {
 		fmt.Fprintf(w, "  %s left out: --where is not true of them\n", stats.Count(r.Unmatched, "URLs"))

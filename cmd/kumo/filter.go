@@ -51,7 +51,6 @@ type asked interface {
 // isScript reports whether a command is a file in Starlark, which runs in this process.
 func isScript(command string) bool { return strings.HasSuffix(command, ".star") }
 
-// openFilter begins a filter.
 func openFilter(ctx context.Context, cfg filter.Config) (asked, error) {
 	if isScript(cfg.Command) {
 		return star.Open(cfg)

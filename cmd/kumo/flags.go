@@ -30,7 +30,6 @@ type options struct {
 	pipes     bool     // --out may be -
 }
 
-// bind declares a flag for each setting.
 func (o *options) bind(f *pflag.FlagSet) {
 	o.Reset()
 	for i := range setting.All {

@@ -65,7 +65,6 @@ func (o *options) follow(ctx context.Context, show *show) (*following, error) {
 	return f, nil
 }
 
-// sayIndex says what is wrong with an index.
 func sayIndex(show *show) func(error) {
 	return func(err error) {
 		show.log.Warn("the index takes no pages: they wait in the crawl's folder, and it is tried again or made anew", "why",

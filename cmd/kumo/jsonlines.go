@@ -42,7 +42,6 @@ func readLines[In, Out any](r io.Reader, w io.Writer, defaults In, read func(In)
 	}
 }
 
-// jsonLines writes each of them as a line of JSON.
 func jsonLines[T any](w io.Writer, all []T) error {
 	for i := range all {
 		if err := text.JSON(w, &all[i]); err != nil {

@@ -47,7 +47,6 @@ const mcpExample = `  kumo mcp crawls/example.com
   kumo mcp /data/news s3://bucket/news
   kumo mcp --allow-crawl --contact https://me.example/bot crawls/example.com`
 
-// An mcpServer is kumo mcp.
 type mcpServer struct {
 	flags   uiFlags
 	into    string // a folder for crawls that are made; "": none are

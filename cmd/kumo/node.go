@@ -239,7 +239,6 @@ func hint(o *cluster.NodeOptions) string {
 		strings.Join(o.Join, ", "))
 }
 
-// settle reads the flags.
 func (n *noder) settle() (o cluster.NodeOptions, err error) {
 	if err := checkCrawlName(n.crawl); err != nil {
 		return o, err

@@ -19,7 +19,6 @@ import (
 // from there. What one machine can bear, and where it reaches the web from, is told to kumo node, and so are secrets:
 // they are not to lie in the registry.
 
-// ofScope returns the keys of the settings with a scope.
 func ofScope(scope setting.Scope) []string {
 	return setting.Keys(func(s *setting.Setting) bool { return s.Scope == scope })
 }

@@ -10,7 +10,6 @@ import (
 // Commands that look at one crawl name its folder as an argument, or by --out where arguments are something else. These
 // two let whoever remembers one way use it with the others, too.
 
-// oneFolder is the Args of a command with one crawl's folder.
 func oneFolder(_ *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return usagef("which crawl? name its folder, and one")

@@ -113,7 +113,6 @@ func openBrowser(link, dir string) error {
 	return exec.Command(command[0], command[1:]...).Start()
 }
 
-// writeOpenPage writes a page that leads to a URL.
 func writeOpenPage(name, link string) error {
 	return writePrivate(name, fmt.Appendf(nil, "<!doctype html><meta http-equiv=\"refresh\" content=\"0; url=%[1]s\">"+
 		"<a href=\"%[1]s\">kumo</a>\n", html.EscapeString(link)))

@@ -21,7 +21,6 @@ func (o *options) readOverrides() error {
 	return o.Job.SetOverrides(all)
 }
 
-// redactOverride is an override without its secrets.
 func redactOverride(text string) string {
 	all, err := policy.ParseOverrides(text)
 	if err != nil || len(all) != 1 {
@@ -30,7 +29,6 @@ func redactOverride(text string) string {
 	return job.RedactOverride(all[0])
 }
 
-// checkSecrets is checkShared of settings that are to be shared.
 func checkSecrets(wishes []settings.Setting) error {
 	o := &options{}
 	for _, s := range wishes {

@@ -14,13 +14,11 @@ import (
 	"kumo/internal/cluster/strategy/balance/model"
 )
 
-// A sampleForm is a form of files of samples.
 type sampleForm struct {
 	write func(io.Writer, []model.Sample) error
 	read  func(io.Reader) iter.Seq2[model.Sample, error]
 }
 
-// sampleFormOf is the form of a file, by its name.
 func sampleFormOf(file string) (sampleForm, error) {
 	switch strings.ToLower(filepath.Ext(file)) {
 	case ".csv":

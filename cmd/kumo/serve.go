@@ -32,7 +32,6 @@ With --crawl it shows all nodes of a crawl of several. docs/ui.md walks through 
 A crawl that runs is asked, and can be paused, resumed, stopped and changed from the page; one that has ended is read, and begins at once if it is
 started meanwhile. Whoever opens the page needs its token, which is in the URL that kumo open prints; with a certificate it is served over TLS.`
 
-// shown is what a page shows.
 type shown struct {
 	ui.Config
 	dirs []string // folders of this machine that it shows, in their order

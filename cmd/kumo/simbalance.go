@@ -27,7 +27,6 @@ The same flags give the same bytes on one kind of processor, but for --cost. doc
 const simBalanceExample = `  kumo sim balance                  # the tables and what is seen, in less than a minute
   kumo sim balance --out balance    # and CSV, and pictures as SVG`
 
-// A balanceSim is the command's flags.
 type balanceSim struct {
 	balance experiments.Balance
 	cost    bool

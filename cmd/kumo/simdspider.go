@@ -31,7 +31,6 @@ const simDSpiderExample = `  kumo sim dspider                                  #
   kumo sim dspider --share running                  # a LAN's bandwidth is that of those who transfer just then
   kumo sim dspider --scale --out dspider --persist-time 10ms`
 
-// A dspider is the command's flags.
 type dspider struct {
 	world   experiments.DSpider
 	scale   experiments.Scale

@@ -15,7 +15,6 @@ import (
 // A simFolder is the flag for the folder of an experiment's files.
 type simFolder struct{ report.Folder }
 
-// bind adds --out.
 func (s *simFolder) bind(f *pflag.FlagSet, what string) {
 	f.StringVar(&s.Dir, "out", "", "write "+what+" into `DIR`, for kumo serve DIR to show")
 	f.Lookup("out").Annotations = map[string][]string{noVariable: {"true"}} // KUMO_OUT is where a crawl is

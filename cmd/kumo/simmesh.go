@@ -34,7 +34,6 @@ const simMeshExample = `  kumo sim mesh                                 # the ta
   kumo sim mesh --intervals 30s --time 4h
   kumo sim mesh --scale --nodes 10,100,1000,10000 --whole 100 --out mesh`
 
-// A meshSim is the command's flags.
 type meshSim struct {
 	mesh    experiments.Mesh
 	scale   experiments.MeshScale

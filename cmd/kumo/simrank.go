@@ -56,7 +56,6 @@ const simRankExample = `  kumo sim rank                              # a made-up
   kumo sim rank --graph uk.graph-txt.gz --host-pages 100 --orders pagerank,breadth
   kumo sim rank --nodes 1,4,16               # nodes that rank their own hosts' URLs, beside one PageRank`
 
-// A rankSim is the command's flags.
 type rankSim struct {
 	rank      experiments.Rank
 	graph     string

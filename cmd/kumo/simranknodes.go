@@ -49,7 +49,6 @@ func (s *rankSim) checkNodes(cmd *cobra.Command) error {
 	return nil
 }
 
-// runNodes has nodes share a crawl.
 func (s *rankSim) runNodes(cmd *cobra.Command) error {
 	g, err := s.read(cmd.InOrStdin())
 	if err != nil {

@@ -41,7 +41,6 @@ const simSoakExample = `  kumo sim soak --nodes 50 --seeds 1000
   kumo sim soak --story 17                                       # what happened under one seed
   kumo sim soak --nodes 10000 --formed --time 1h --faults 10m --seeds 1`
 
-// A soak is the command's flags.
 type soak struct {
 	cfg      sim.Config
 	strategy string

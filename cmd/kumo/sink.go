@@ -75,7 +75,6 @@ func (o *exportOptions) send(ctx context.Context, crawl string, out io.Writer) e
 
 var errDiffers = errors.New("the sink has not what the crawl has")
 
-// compare is kumo verify --sink.
 func (o *verifyOptions) compare(cmd *cobra.Command, crawl string) error {
 	out := cmd.OutOrStdout()
 	if err := uploads.AllHere(crawl, "kumo verify --sink"); err != nil {

@@ -223,7 +223,6 @@ func serveWeb(
 	return nil
 }
 
-// crawlLine is the command that crawls a server's web.
 func crawlLine(s *synthweb.Server) string {
 	return commandLine(s, "kumo crawl --scope any", s.SeedURLs()...)
 }

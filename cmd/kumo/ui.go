@@ -40,7 +40,6 @@ type uiFlags struct {
 	setting.UI
 }
 
-// crawlUI are the flags of a crawl's page.
 func crawlUI(u setting.UI) *uiFlags { return &uiFlags{"ui", u} }
 
 func (u *uiFlags) bind(f *pflag.FlagSet, name string) {

@@ -28,7 +28,6 @@ type meshClient struct {
 	close   func() error
 }
 
-// An asker asks for somebody.
 type asker struct {
 	*control.Client
 	by string
@@ -186,7 +185,6 @@ func (c *meshClient) Look(ctx context.Context, crawl string) (*inspect.Cluster, 
 	return all, nil
 }
 
-// reported is a node as it speaks of itself.
 func reported(r *control.Report, now time.Time) inspect.Node {
 	n := inspect.Node{Node: r.Node, Name: strategy.Node(r.Node).Name(), Is: inspect.NodeJoining, Slot: -1, Clock: r.Clock,
 		Version: r.Version, Address: r.Address, Idle: r.Idle, CutOff: tenths(r.CutOff), CutOffWhy: r.CutOffWhy,

@@ -125,7 +125,6 @@ func (c *client) readTable(ctx context.Context, w *watch, p *Placement, f func(c
 	return nil
 }
 
-// logReader reads the control unit's log as it is now.
 func (c *client) logReader(ctx context.Context, w *watch) func(apply func(number uint64, data []byte) error) error {
 	return func(apply func(number uint64, data []byte) error) error {
 		err := c.cfg.Bus.Read(ctx, node.StrategyLog, 0, func(number uint64, data []byte) error {

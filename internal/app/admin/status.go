@@ -52,7 +52,6 @@ func (c *client) Look(ctx context.Context, crawl string) (*inspect.Cluster, erro
 	return all, nil
 }
 
-// addEvents adds what has happened to the nodes.
 func (c *client) addEvents(ctx context.Context, all *inspect.Cluster) error {
 	told, _, err := c.control.Chronicle(ctx)
 	if err != nil {

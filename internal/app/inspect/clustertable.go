@@ -16,7 +16,6 @@ type Column struct {
 	Less int
 }
 
-// loadColumn is a column of what there is a sum of.
 func loadColumn(head string, less int, of func(l *Load) string) Column {
 	return Column{head, func(n *Node) string { return of(&n.Load) },
 		func(c *Cluster) string { return of(&c.Totals) }, less}

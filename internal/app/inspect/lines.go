@@ -38,7 +38,6 @@ func (l *Lines) Forget() { l.gone.Store(true) }
 // where that has not come to yet.
 var ErrReading = errors.New("the crawl's files are being gone through: ask again in a moment")
 
-// A lineFile is what is known of one file.
 type lineFile struct {
 	mu      sync.Mutex    // guards all of this
 	reading chan struct{} // closed when who goes through the file has ended; nil: nobody does

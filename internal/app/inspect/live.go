@@ -135,7 +135,6 @@ func explainWait(x *Explanation, e *crawl.Explanation) {
 	}
 }
 
-// pageOf is what the URL database has of a page.
 func pageOf(e *seen.Entry) *Page {
 	p := &Page{Time: e.Fetched, Status: e.Status, Depth: int(e.Depth)}
 	if e.Digest != [20]byte{} {

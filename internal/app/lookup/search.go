@@ -103,7 +103,6 @@ func (a *Archive) Search(ctx context.Context, q Query, cursor int64, n int) (*Fo
 	return s.found, nil
 }
 
-// A search is one that goes on.
 type search struct {
 	a     *Archive
 	q     Query

@@ -61,7 +61,6 @@ func (a *asker) ask(ctx context.Context, to strategy.Node, kind byte, body []byt
 	}
 }
 
-// heard receives an answer.
 func (a *asker) heard(from strategy.Node, kind byte, data []byte) {
 	r := varint.Reader{Rest: data}
 	id := r.Uint()

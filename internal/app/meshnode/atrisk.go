@@ -66,7 +66,6 @@ const (
 	thereWait   = 2 * time.Minute // for one answer of a lost node's place
 )
 
-// riskLists are the lists, on disk.
 type riskLists struct {
 	disk vfs.FS
 	dir  string // "": there are none
@@ -121,7 +120,6 @@ func (r *riskLists) path(node strategy.Node, file string) string {
 	return filepath.Join(r.dir, string(node)+"."+hex.EncodeToString(id[:16]))
 }
 
-// of are the files of a node's lists.
 func (r *riskLists) of(node strategy.Node) (paths []string, err error) {
 	names, err := r.disk.List(r.dir)
 	for _, name := range names {
@@ -231,7 +229,6 @@ func (r *riskLists) append(path string, data []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// drop removes a list, or all of a node.
 func (r *riskLists) drop(node strategy.Node, file string) error {
 	if file != "" {
 		return missingIsFine(r.disk.Remove(r.path(node, file)))
@@ -250,7 +247,6 @@ func missingIsFine(err error) error {
 	return err
 }
 
-// read reads a piece of a list.
 func (r *riskLists) read(path string, from int64, most int) ([]byte, error) {
 	f, err := r.disk.OpenAt(path)
 	if errors.Is(err, fs.ErrNotExist) {

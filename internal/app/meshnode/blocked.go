@@ -86,7 +86,6 @@ func (c *blockCount) ask(ctx context.Context, to strategy.Node, rules []string) 
 	return c.asker.ask(ctx, to, kindCount, w, countAgain, isCount)
 }
 
-// isCount reports whether an answer is a count, or none.
 func isCount(answer []byte) bool { return len(answer) == 0 || json.Valid(answer) }
 
 // answer answers another node, unless a count is running: it will ask again.

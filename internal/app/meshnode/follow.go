@@ -101,7 +101,6 @@ func newFollower(l *loop, queries *queries, all []keptChunk, r mesh.RecordVersio
 	return f
 }
 
-// heard takes a new version of the record.
 func (f *follower) heard(v mesh.RecordVersion) {
 	f.l.store.putRecord(v)
 	was := f.known.Load().record

@@ -23,7 +23,6 @@ type inbox struct {
 
 func newInbox() *inbox { return &inbox{came: make(chan struct{}, 1), over: make(chan struct{})} }
 
-// tell adds events for the peer.
 func (b *inbox) tell(e ...peer.Event) { tellAll(b, e) }
 
 func tellAll[E any](b *inbox, all []E) {
@@ -42,7 +41,6 @@ func (b *inbox) full() bool {
 	return len(b.events) > maxEvents
 }
 
-// post has the loop call f.
 func (b *inbox) post(f func()) {
 	b.mu.Lock()
 	b.calls = append(b.calls, f)

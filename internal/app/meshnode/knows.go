@@ -61,7 +61,6 @@ type survey struct {
 	answering chan struct{} // a slot for each question that is being answered
 }
 
-// count counts the URLs that are known.
 func (s *survey) count(ctx context.Context, urls []string) (k control.Known) {
 	ctx, cancel := context.WithTimeout(ctx, knowFor)
 	defer cancel()

@@ -108,10 +108,8 @@ func (l *loop) step(e peer.Event) {
 // until returns how long it is until a time of the peer's clock.
 func (l *loop) until(t time.Time) time.Duration { return time.Until(l.clock.back(t, time.Now())) }
 
-// publish makes a view the router's.
 func (l *loop) publish(v *mesh.View) { l.cfg.Router.publish(v, l.clock.back(v.Until(), time.Now())) }
 
-// carryOut starts the peer's actions.
 func (l *loop) carryOut(actions []peer.Action) {
 	var release []string
 	for _, a := range actions {

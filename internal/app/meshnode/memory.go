@@ -21,10 +21,6 @@ type memory struct {
 	came    chan struct{} // has room for one word that something waits
 }
 
-func newMemory(db *history.DB) *memory {
-	return &memory{db: db, came: make(chan struct{}, 1)}
-}
-
 // do has one of Record, Read, Sweep and Drop done.
 func (m *memory) do(a mesh.Action) {
 	m.mu.Lock()

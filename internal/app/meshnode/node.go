@@ -189,7 +189,7 @@ func New(cfg Config) (*Node, error) {
 		cfg.Learn = func(overlay.Contact) {}
 	}
 	n := &Node{cfg: cfg, self: strategy.Node(cfg.Overlay.Self.Node), inbox: newInbox(), tasks: &tasks{},
-		engine: &engineRef{}, memory: newMemory(cfg.History)}
+		engine: &engineRef{}, memory: &memory{db: cfg.History, came: make(chan struct{}, 1)}}
 	kept, record, chunks, err := openStore(cfg.Disk, cfg.Dir, cfg.Log)
 	if err != nil {
 		return nil, err
@@ -210,7 +210,7 @@ func New(cfg Config) (*Node, error) {
 		intake: &intake{engine: n.engine, inbox: n.inbox, tasks: n.tasks, risks: n.risks, log: cfg.Log}, risks: n.risks,
 		memory: n.memory, store: n.store, kick: make(chan struct{}, 1)}
 	l.alone.Store(true)
-	n.queries = newQueries(l.step)
+	n.queries = &queries{step: l.step, gathers: map[uint64]func(mesh.Tally){}, locates: map[uint64]func(mesh.Located){}}
 	n.follow = newFollower(l, n.queries, chunks, record)
 	l.report = &reporter{self: n.self, version: cfg.Version, address: cfg.Address, figures: cfg.Figures, until: l.until,
 		engine: n.engine, msgs: n.msgs, memory: n.memory, follow: n.follow}

@@ -122,18 +122,12 @@ type queries struct {
 	locates map[uint64]func(mesh.Located)
 }
 
-func newQueries(step func(peer.Event)) *queries {
-	return &queries{step: step, gathers: map[uint64]func(mesh.Tally){}, locates: map[uint64]func(mesh.Located){}}
-}
-
-// gather calls f with what all nodes report.
 func (q *queries) gather(reports bool, f func(mesh.Tally)) {
 	q.last++
 	q.gathers[q.last] = f
 	q.step(mesh.Gather{Tag: q.last, Reports: reports})
 }
 
-// locate calls f with the nodes of a host.
 func (q *queries) locate(host string, f func(mesh.Located)) {
 	q.last++
 	q.locates[q.last] = f

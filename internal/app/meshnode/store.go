@@ -146,7 +146,6 @@ func readFile(disk vfs.FS, name string) ([]byte, error) {
 	return data, errors.Join(err, f.Close())
 }
 
-// chunk reads a chunk.
 func (s *store) chunk(id mesh.ChunkID) ([]byte, error) {
 	s.mu.Lock()
 	data := s.chunks[id]
@@ -161,7 +160,6 @@ func (s *store) chunk(id mesh.ChunkID) ([]byte, error) {
 	return data, err
 }
 
-// putCounts has counts of pages kept, by node.
 func (s *store) putCounts(counts map[strategy.Node]int64) error {
 	data, err := json.Marshal(counts)
 	if err == nil {
@@ -193,7 +191,6 @@ func (s *store) putRecord(r mesh.RecordVersion) { s.put(write{record: &r}) }
 
 func (s *store) putChunk(id mesh.ChunkID, data []byte) { s.put(write{chunk: id, data: data}) }
 
-// putTaken notes that a chunk is taken in.
 func (s *store) putTaken(id mesh.ChunkID) { s.put(write{chunk: id}) }
 
 // flushed is closed when all is durable that was put before.

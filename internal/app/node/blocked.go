@@ -91,7 +91,6 @@ func (c Control) AskBlocked(ctx context.Context, b bus.Bus, crawl string, rules 
 	return t.counts, nil
 }
 
-// A tally is of what was counted.
 type tally struct {
 	mu     sync.Mutex // guards below
 	counts Counts

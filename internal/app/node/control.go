@@ -39,7 +39,6 @@ func (c Control) Record(ctx context.Context) (desired.Record, uint64, error) {
 	return r, e.Revision, err
 }
 
-// write writes the record at a revision.
 func (c Control) write(ctx context.Context, r desired.Record, rev uint64) error {
 	value, err := json.Marshal(r)
 	if err != nil {

@@ -18,7 +18,6 @@ import (
 
 // Who adds URLs asks all members which of them are known already. Each answers for the hosts that it owns.
 
-// A knowQuestion asks of URLs whether they are known.
 type knowQuestion struct {
 	ID   uint64   `json:"id"`
 	URLs []string `json:"urls"`

@@ -110,7 +110,7 @@ func New(cfg Config) *Node {
 	if n.cfg.Work == nil {
 		n.cfg.Work = func() Work { return Work{} }
 	}
-	n.watch, n.record = newWatches(n), newRecordWatcher(n)
+	n.watch, n.record = &watches{n: n, on: map[string]context.CancelFunc{}}, newRecordWatcher(n)
 	n.driver = driver.New(driver.Config{Self: n.self, Member: cfg.Member, Strategy: cfg.Strategy, Timing: cfg.Timing,
 		Runtime: runtime{n}, Engine: cfg.Engine, Failed: cfg.Estates, Record: n.record, Log: n.log, Seed: rand.Uint64()})
 	return n
@@ -158,7 +158,6 @@ func (n *Node) members() int {
 	return max(len(n.cfg.Member.Members().Members), 1)
 }
 
-// fail ends the node.
 func (n *Node) fail(err error) {
 	if err != nil {
 		n.stop(err)

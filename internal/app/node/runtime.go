@@ -138,7 +138,6 @@ func (n *Node) send(to strategy.Node, kind byte, data []byte) {
 
 const pumpLeast = 20 * time.Millisecond // between two looks for links to send
 
-// pumpSoon has the pump look soon.
 func (n *Node) pumpSoon() {
 	select {
 	case n.kick <- struct{}{}:

@@ -20,8 +20,6 @@ type watches struct {
 	begun  bool
 }
 
-func newWatches(n *Node) *watches { return &watches{n: n, on: map[string]context.CancelFunc{}} }
-
 // set changes what is watched. When all of the first has been told, the member is told that, too.
 func (w *watches) set(a member.Watch) {
 	want := map[string]bool{}

@@ -78,7 +78,6 @@ func Run(ctx context.Context, dir string, o Options, open Openers) (_ *Result, e
 	return r.result, r.run(ctx)
 }
 
-// A repairer is one repair.
 type repairer struct {
 	Options
 	open Openers

@@ -137,7 +137,6 @@ type fileTable struct {
 	all    []warcFile
 }
 
-// A warcFile is what is known of a WARC file.
 type warcFile struct {
 	here      bool
 	unindexed bool  // there is no index of it, which has been said

@@ -38,7 +38,6 @@ func (v *verifier) committed(check, name string, grows bool) (int64, error) {
 	return size, nil
 }
 
-// A line is one of a file of lines.
 type line struct {
 	at   int64
 	text []byte // without its end

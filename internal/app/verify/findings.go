@@ -46,7 +46,6 @@ func (s *findings) broken(check, file string, err error) {
 	}
 }
 
-// apart are the errors that one was joined of.
 func apart(err error) []error {
 	if err == nil {
 		return nil

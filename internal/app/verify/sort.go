@@ -26,7 +26,6 @@ func newSorter(parent string, memory int) *sorter {
 	return &sorter{Sorter: extsort.New(extsort.Config{Dir: dir, Memory: memory}), dir: dir}
 }
 
-// add adds a claim.
 func (s *sorter) add(url string, kind kind, body []byte) error {
 	s.value = append(append(s.value[:0], byte(kind)), body...)
 	return s.Add(0, []byte(url), s.value)

@@ -122,7 +122,6 @@ func (v *verifier) readRefs() error {
 	return err
 }
 
-// readFrontier claims what waits.
 func (v *verifier) readFrontier() error {
 	if v.State == nil {
 		return nil

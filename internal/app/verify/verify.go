@@ -125,7 +125,6 @@ var ofState = []string{checkJournal, checkSeen, checkDigests, checkFrontier, che
 // ofLists are checks of what is whole when a run ends.
 var ofLists = []string{checkPages, checkText, checkFields, checkLog, checkSkipped, checkURLs}
 
-// A verifier is one run of all checks.
 type verifier struct {
 	Parts
 	*findings

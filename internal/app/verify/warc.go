@@ -14,7 +14,6 @@ import (
 
 const openSuffix = ".open"
 
-// warcs reads the WARC files.
 func (v *verifier) warcs() error {
 	names, err := v.Disk.List(v.path("warc"))
 	if err != nil {

@@ -321,7 +321,6 @@ func readFields(j *job.Job) func(*page.Response, *page.Page) ([]page.Fields, err
 	return j.Fields.Read
 }
 
-// assemble makes the engine.
 func (o *opening) assemble() error {
 	j := o.Job
 	parts := crawl.Parts{

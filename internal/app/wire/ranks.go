@@ -82,7 +82,6 @@ func (l *lateRanker) Places(all []ids.URL, to []rank.Place) ([]rank.Place, error
 	return l.Ranker.Places(all, to)
 }
 
-// openRankKey reads the key, or makes one.
 func (o *opening) openRankKey() (key siphash.Key, err error) {
 	if o.Folder == nil {
 		_, err = rand.Read(key[:])

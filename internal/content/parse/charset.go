@@ -26,7 +26,6 @@ var (
 	utf32BE     = charset{"utf-32be", utf32.UTF32(utf32.BigEndian, utf32.IgnoreBOM)}
 )
 
-// lookup finds a charset by one of its labels.
 func lookup(label []byte) (cs charset, ok bool) {
 	const longest = 64 // longer than any label
 	label = bytes.Trim(label, " \t\n\r\f")
@@ -144,7 +143,6 @@ func sniff(body []byte, contentType string) guess {
 	return detect(body)
 }
 
-// sniffPlain is sniff for what is no HTML.
 func sniffPlain(body []byte, contentType string) guess {
 	if g := declared(body, contentType); g.how != "" {
 		return g

@@ -68,7 +68,6 @@ type cssScanner struct {
 	set     int  // how deep in the parentheses of an image-set
 }
 
-// next goes to the next reference.
 func (s *cssScanner) next() bool {
 	for s.pos < len(s.src) {
 		switch c := s.src[s.pos]; {

@@ -79,7 +79,6 @@ func isImported(before []byte) bool {
 	return false
 }
 
-// cutWord cuts a word from the end of a text.
 func cutWord(text []byte, word string) (rest []byte, ok bool) {
 	rest, ok = bytes.CutSuffix(text, []byte(word))
 	if n := len(rest); ok && n > 0 && (isAlnum(rest[n-1]) || rest[n-1] == '_' || rest[n-1] == '$' || rest[n-1] == '.') {

@@ -119,5 +119,4 @@ func firstKey(text []byte, n int) uint64 {
 	return lowerKey(binary.LittleEndian.Uint64(text) << unused >> unused)
 }
 
-// lowerKey is the key in lower case.
 func lowerKey(key uint64) uint64 { return key | key>>1&0x2020202020202020 }

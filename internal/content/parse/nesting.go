@@ -1,6 +1,5 @@
 package parse
 
-// A namespace is the one that an element is in.
 type namespace uint8
 
 const (
@@ -26,7 +25,6 @@ type nested struct {
 	space namespace
 }
 
-// space is the namespace at the top.
 func (n *nesting) space() namespace {
 	if n.depth == 0 {
 		return inHTML

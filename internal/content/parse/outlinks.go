@@ -179,7 +179,6 @@ func (o *outlinks) setText(number int, text string) {
 	}
 }
 
-// fill gives the links to pg.
 func (o *outlinks) fill(pg *page.Page) {
 	text := string(o.text)
 	first := len(pg.Links)

@@ -257,7 +257,6 @@ func (p *Parser) plain(body []byte, contentType string) []byte {
 	return p.decoded(g.text)
 }
 
-// fill gives pg what was found.
 func (p *Parser) fill(pg *page.Page) {
 	p.links.fill(pg)
 	pg.Robots = p.says.robots.Robots

@@ -17,7 +17,6 @@ const (
 	relStyle
 )
 
-// linkTypes gives the link types in a rel.
 func linkTypes(rel []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for len(rel) > 0 {

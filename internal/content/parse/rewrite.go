@@ -82,7 +82,6 @@ func (p *Parser) Rewrite(dst []byte, resp *page.Response, essence string, refer 
 	return r.write(dst, resp.Body)
 }
 
-// xmlCharset is the charset of a document in XML.
 func xmlCharset(body []byte, contentType string) (charset, string) {
 	if g := declared(body, contentType); g.how != "" {
 		return g.charset, g.how
@@ -142,7 +141,6 @@ func (r *rewriter) replace(at extent, with string) {
 	}
 }
 
-// write appends the body with its edits.
 func (r *rewriter) write(dst, body []byte) ([]byte, error) {
 	mark := body[:r.mark]
 	if r.mark == 0 && r.how == howHeader && strings.HasPrefix(r.charset.name, "utf-16") { // nothing else can declare it
@@ -268,7 +266,6 @@ func (r *rewriter) element() {
 	}
 }
 
-// lazy is Parser.lazy.
 func (r *rewriter) lazy() {
 	for a := firstLazy; a < numAttrs; a++ {
 		switch raw, ok := r.scan.attr(a); {
@@ -482,7 +479,6 @@ func (r *rewriter) styleAttribute(raw []byte) {
 	}
 }
 
-// foreignStyle is Parser.foreignStyle.
 func (r *rewriter) foreignStyle() {
 	if r.scan.selfClosing {
 		return
@@ -604,7 +600,6 @@ func headStart(src []byte) (at int) {
 	}
 }
 
-// declareStyle is declare for a style sheet.
 func (r *rewriter) declareStyle() {
 	const begin = `@charset "`
 	if r.how != howHeader || r.wide || isASCII(r.src) {

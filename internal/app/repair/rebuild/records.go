@@ -15,7 +15,6 @@ import (
 	"kumo/internal/state/store/warc"
 )
 
-// eachRecord calls f with the records of all WARC files.
 func (b *rebuilding) eachRecord(ctx context.Context, f func(name string, rec *warc.Record) error) error {
 	return records.EachWARC(b.Into, func(name string, _ io.ReaderAt, in *warc.Reader) error {
 		for {

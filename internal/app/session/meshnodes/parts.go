@@ -33,7 +33,6 @@ func (l *life) openCrawl() error {
 	return nil
 }
 
-// joinEngine tells the engine of the node.
 func (l *life) joinEngine(_ *recovery.State, p *crawl.Parts) error {
 	p.Router, p.Finished = &l.router, l.mesh.Finished
 	if l.carrier != nil {

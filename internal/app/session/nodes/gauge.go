@@ -108,7 +108,6 @@ func readMeasured(disk vfs.FS, file string) (was measured, err error) {
 	return was, json.NewDecoder(io.LimitReader(r, 1<<10)).Decode(&was)
 }
 
-// measure writes a file, and removes it.
 func measure(disk vfs.FS, file string) (mbps float64, err error) {
 	if err := disk.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) { // of a process that died
 		return 0, err

@@ -36,10 +36,6 @@ type counter struct {
 	whole time.Time                  // since when no host is on its way from one to another; zero: some are
 }
 
-func newCounter(m *membership) *counter {
-	return &counter{m: m, place: -1, kick: make(chan struct{}, 1)}
-}
-
 // setLimit takes the limit from the crawl's settings.
 func (c *counter) setLimit(settings map[string][]string) {
 	limit, _ := strconv.ParseInt(strings.Join(settings[job.LimitKey], ""), 10, 64)

@@ -56,7 +56,7 @@ type membership struct {
 func (n *Node) open(ctx context.Context) (_ *membership, err error) {
 	j := *n.job
 	m := &membership{n: n, job: &j, router: node.NewRouter(), engine: new(engine)}
-	m.counter, m.waiter = newCounter(m), waiter{m: m}
+	m.counter, m.waiter = &counter{m: m, place: -1, kick: make(chan struct{}, 1)}, waiter{m: m}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, m.close())
@@ -144,7 +144,6 @@ func (m *membership) stillIn(ctx context.Context) error {
 // failedDir is where what dead nodes have left is recovered.
 func (m *membership) failedDir() string { return m.folder.Path("state", "estates") }
 
-// openCrawl opens the node's part of the crawl.
 func (m *membership) openCrawl(ctx context.Context) (err error) {
 	m.job.Crawl.Stay = true
 	m.crawl, err = m.n.Open(m.folder, m.job, &session.Peers{Join: m.join, Server: m.n.Serves,

@@ -24,7 +24,6 @@ import (
 	"kumo/internal/state/transfer"
 )
 
-// ship has the journal shipped.
 func (m *membership) ship(ctx context.Context, local journal.Journal) (journal.Journal, error) {
 	j, err := stream.Open(ctx, local, m.bus, logOf(m.id.Node()), stream.Config{Warn: m.n.warn})
 	if errors.Is(err, stream.ErrSealed) {
@@ -46,7 +45,6 @@ func (m *membership) ship(ctx context.Context, local journal.Journal) (journal.J
 	return j, nil
 }
 
-// logOf is the log to which a node's journal is shipped.
 func logOf(n strategy.Node) string { return "journal/" + string(n) }
 
 // A journalLagGuard router lets no request be made while the log is late. What a node fetches while it can tell nobody

@@ -130,7 +130,6 @@ func OpenNode(ctx context.Context, j *job.Job, o NodeOptions) (Node, error) {
 	return nodes.Open(ctx, j, cfg)
 }
 
-// strategy is the one that is asked for.
 func (o *NodeOptions) strategy() (*strategyConfig, error) {
 	s, err := parseStrategy(o.Strategy, o.Splitter, o.Preset, o.Secret)
 	if err != nil {
@@ -143,7 +142,6 @@ func (o *NodeOptions) strategy() (*strategyConfig, error) {
 	return &s, nil
 }
 
-// bus is the configuration of the bus.
 func (o *NodeOptions) bus(crawl string) natsbus.Config {
 	return natsbus.Config{Name: o.Name, Crawl: node.CrawlWord(crawl), Listen: o.Listen, Servers: o.Servers, Join: o.Join,
 		Secret: o.Secret, NATS: o.NATS, Replicas: o.Replicas, Log: func(s string) { o.Log.Info(s) }}

@@ -141,7 +141,6 @@ type Indexed struct {
 
 var errWanted = errors.New("the crawl goes on: kumo crawl --index goes on with the index, too")
 
-// open is the folder that gets the index.
 func (x *Indexing) open() (*folder.Folder, error) {
 	if x.Into == "" {
 		x.Disk = vfs.OS

@@ -32,7 +32,6 @@ import (
 	"kumo/internal/state/store"
 )
 
-// openPlace opens a place by its URL.
 func openPlace(ctx context.Context, name string) (place.Place, error) {
 	p, late, err := reachPlace(ctx, name)
 	if err == nil && late != nil {

@@ -56,7 +56,6 @@ const maxBatch = 2000
 
 func (b *batch) len() int { return len(b.order) + len(b.records) }
 
-// changes is how a batch is written.
 func (b *batch) changes() []byte {
 	var w varint.Writer
 	for _, host := range b.order {

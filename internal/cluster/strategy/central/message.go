@@ -125,7 +125,6 @@ func (s *Strategy) deliver() (self bool) {
 	return self
 }
 
-// appendLoad is how a Load is written.
 func appendLoad(w *varint.Writer, e *strategy.Load) {
 	for _, n := range []int64{int64(e.Hosts), e.Waiting, int64(e.Fetching), e.Pages, e.Taken, e.Bytes, int64(e.CPU)} {
 		w.Uint(uint64(max(0, n)))
@@ -141,7 +140,6 @@ func appendLoad(w *varint.Writer, e *strategy.Load) {
 	w.Uint(paused)
 }
 
-// parseLoad reads a Load.
 func parseLoad(n strategy.Node, s string) (strategy.Load, bool) {
 	r := varint.Reader{Rest: []byte(s)}
 	most := func(n uint64) int64 { return int64(min(r.Uint(), n)) }

@@ -153,7 +153,6 @@ func (s *Strategy) begin() {
 	s.synced, s.cursor, s.syncAt, s.survey, s.surveyed = false, 0, s.now, false, false
 }
 
-// advanceNode does what is due.
 func (s *Strategy) advanceNode() {
 	if !s.alive[s.cfg.Self] {
 		return
@@ -234,7 +233,6 @@ func (s *Strategy) ask(p *pending, it item) {
 	p.tries++
 }
 
-// question asks the leader.
 func (s *Strategy) question(it item) {
 	s.elector.Asked(s.now)
 	s.post(s.elector.Leader(), leader.Question, it)

@@ -42,7 +42,7 @@ func (o *owners) publish() bool {
 	return true
 }
 
-// grant makes a host this node'o.
+// grant makes a host this node's.
 func (o *owners) grant(host string, value uint32) {
 	k := key(host)
 	if was, known := o.own.get(k); known && was == value {
@@ -61,7 +61,7 @@ func (o *owners) grant(host string, value uint32) {
 	o.dirty = true
 }
 
-// cedeTo makes a host another'o.
+// cedeTo makes a host another's.
 func (o *owners) cedeTo(host string, to strategy.Node) {
 	k := key(host)
 	if value, mine := o.own.get(k); mine {
@@ -109,7 +109,7 @@ func (o *owners) age() {
 	}
 }
 
-// forgetOwner forgets whose a host is that is another'o.
+// forgetOwner forgets whose a host is that is another's.
 func (o *owners) forgetOwner(host string) {
 	k := key(host)
 	for i := range o.foreign {
@@ -120,7 +120,7 @@ func (o *owners) forgetOwner(host string) {
 	}
 }
 
-// forgetNode forgets whose hosts were a dead node'o.
+// forgetNode forgets whose hosts were a dead node's.
 func (o *owners) forgetNode(dead strategy.Node) {
 	if n, known := o.numbers[dead]; known {
 		o.nodes = slices.Clone(o.nodes)

@@ -150,7 +150,6 @@ func (q *pendingHosts) moving() (all []string) {
 	return all
 }
 
-// clear forgets all of them.
 func (q *pendingHosts) clear() {
 	for _, p := range q.queue {
 		p.index = -1

@@ -8,7 +8,6 @@ import (
 	"kumo/internal/cluster/strategy/central/hosttable"
 )
 
-// asked answers what a node asks.
 func (l *Leader) asked(from strategy.Node, items []item) {
 	if !l.alive[from] {
 		return // it will ask again when this node knows that it has joined, if it has

@@ -110,7 +110,6 @@ func (t *trie) with(l leaf, shift int) (*trie, bool) {
 	return &c, true
 }
 
-// without is the trie without a key.
 func (t *trie) without(k uint64) (*trie, bool) { return t.less(k, 0) }
 
 func (t *trie) less(k uint64, shift int) (*trie, bool) {

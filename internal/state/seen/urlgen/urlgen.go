@@ -41,9 +41,6 @@ func (s *Stream) Append(b []byte) []byte {
 	return s.url(b, s.n-1)
 }
 
-// New is how many of the URLs so far were meant to be new. A few of them were there before by chance.
-func (s *Stream) New() uint64 { return s.n }
-
 func (s *Stream) url(b []byte, i uint64) []byte {
 	page := bag{mix(s.seed + i/together)}
 	// the k-th site has 1/k of what the first has

@@ -7,7 +7,6 @@
 //	Swarm       units, by particle swarm, as in the paper; 3,030 evaluations a node
 //	Even        units, equal numbers
 //	Hosts       whole hosts, short makespan: at most 1.58 times the shortest if nodes differ only in speed
-//	HashHosts   whole hosts, by a hash of their names
 //
 // The package only computes: it uses no clock, goroutines or randomness except a seed.
 //

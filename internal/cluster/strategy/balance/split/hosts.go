@@ -2,22 +2,9 @@ package split
 
 import (
 	"cmp"
-	"hash/fnv"
-	"io"
 	"math"
 	"slices"
 )
-
-// HashHosts gives each host to a node by a hash of its name alone, whatever nodes can do and hosts have.
-func HashHosts(nodes int, names []string) (owners []int) {
-	owners = make([]int, len(names))
-	for k, name := range names {
-		h := fnv.New64a()
-		_, _ = io.WriteString(h, name)
-		owners[k] = int(h.Sum64() % uint64(nodes))
-	}
-	return owners
-}
 
 // Counts are the units of each node, if hosts of such sizes have such owners.
 func Counts(nodes int, sizes, owners []int) []int {
