@@ -15,9 +15,9 @@ type Other struct {
 // othersAtOnce is how many of other nodes' URLs are told at once, at the most.
 const othersAtOnce = 256
 
-// Again is to be called after a refresh. It calls f with batches of other nodes' URLs whose importance is told once more, by
-// Tell: as many as [rank.Told] allows for. They are read from the log's folder; without one, or an iterative order,
-// there are none. It ends early with an error of the disk, of the context or of f.
+// Again is to be called after a refresh. It calls f with batches of other nodes' URLs whose importance is told once
+// more, by Tell: as many as [rank.Told] allows for. They are read from the log's folder; without one, or with an
+// iterative order, there are none. It ends early with an error of the disk, of the context or of f.
 func (r *Ranker) Again(ctx context.Context, f func([]Other) error) error {
 	r.refreshing.Lock()
 	defer r.refreshing.Unlock()
