@@ -271,7 +271,7 @@ func (i *Inspector) openView(key string) (*queueView, error) {
 }
 
 func (i *Inspector) viewOf(key string) *queueView {
-	return &queueView{host: key, pages: i.pages, suppressed: i.suppressed}
+	return &queueView{host: key, pages: i.pages, suppressed: i.suppressed.view()}
 }
 
 // viewCold is a view of a host that is not in memory, with the items in its bucket.
@@ -290,7 +290,7 @@ type queueView struct {
 	items      queue
 	links      []link
 	pages      *pager
-	suppressed *suppression
+	suppressed suppressedView
 }
 
 // keep copies entries, whose room is reused.
@@ -309,7 +309,7 @@ func (q *queueView) next() (*Item, error) {
 		if it == nil || err != nil {
 			return nil, err
 		}
-		if it.Late = false; !q.suppressed.has(it.URL) {
+		if it.Late = false; !q.suppressed.drops(it.URL) {
 			return it, nil
 		}
 	}

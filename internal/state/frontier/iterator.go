@@ -184,8 +184,7 @@ func (t *HostIterator) coldQueue(key string, r *record, items []entry) *HostQueu
 
 func (t *HostIterator) queue(q *queueView, next time.Time, asked time.Duration) *HostQueue {
 	i := t.from
-	return &HostQueue{Key: q.host, Wait: next.Sub(i.now()), Asked: asked, from: i, view: q,
-		suppressed: suppressedView{suppression: i.suppressed, since: i.suppressed.epoch}}
+	return &HostQueue{Key: q.host, Wait: next.Sub(i.now()), Asked: asked, from: i, view: q}
 }
 
 // A HostQueue is one host of an iteration: its queue as it was when the iteration came to it.
@@ -194,10 +193,9 @@ type HostQueue struct {
 	Wait  time.Duration // until its next visit; not positive if that is due
 	Asked time.Duration // the delay that it asks for
 
-	from       *Inspector
-	view       *queueView
-	suppressed suppressedView
-	items      []Item // read, and not yet returned
+	from  *Inspector
+	view  *queueView
+	items []Item // read, and not yet returned
 }
 
 // readStep is how many items are read in one hold of the lock.
@@ -229,7 +227,7 @@ func (s *HostQueue) tryRead() error {
 		if it == nil || err != nil {
 			return err
 		}
-		if it.Robots != "" || s.suppressed.drops(it.URL) {
+		if it.Robots != "" || s.view.suppressed.drops(it.URL) {
 			continue
 		}
 		it.Rank, it.Seq = 0, 0

@@ -112,6 +112,9 @@ type suppressedView struct {
 	dropped urlCounts
 }
 
+// view returns the suppression as it is now.
+func (s *suppression) view() suppressedView { return suppressedView{suppression: s, since: s.epoch} }
+
 // drops reports whether the view's next item of the URL was suppressed. There may be another of its URL that was not.
 func (v *suppressedView) drops(url string) bool {
 	if len(v.counts) == 0 && len(v.ended) == 0 {

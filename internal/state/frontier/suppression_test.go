@@ -25,7 +25,7 @@ func TestASuppressedViewStaysAsItWas(t *testing.T) {
 	s.add(hashURL("http://h/"))
 	s.add(hashURL("http://h/"))
 	s.consume("http://h/")
-	v := suppressedView{suppression: s, since: s.epoch}
+	v := s.view()
 	s.consume("http://h/")
 	if !v.drops("http://h/") || v.drops("http://h/") {
 		t.Error("one item was suppressed when the view was opened")

@@ -20,7 +20,7 @@ type Walker struct {
 func (i *Inspector) Walk(visit Walker) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	w := walk{Walker: visit, from: i}
+	w := walk{Walker: visit, from: i, suppressed: i.suppressed.view()}
 	if i.cold != nil {
 		w.segments()
 	}
@@ -49,8 +49,9 @@ func (i *Inspector) Walk(visit Walker) error {
 
 type walk struct {
 	Walker
-	from *Inspector
-	todo []link // of the present queue
+	from       *Inspector
+	suppressed suppressedView
+	todo       []link // of the present queue
 }
 
 var errQueue = errors.New("damaged queue")
@@ -195,7 +196,7 @@ func (w *walk) items(host string, entries []entry) error {
 			continue
 		}
 		it.Late = false
-		if it.Robots != "" || w.from.suppressed.has(it.URL) {
+		if it.Robots != "" || w.suppressed.drops(it.URL) {
 			continue
 		}
 		if err := w.Item(host, &it); err != nil {

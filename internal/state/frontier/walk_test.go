@@ -67,6 +67,21 @@ func TestWalkFindsAllThatWaits(t *testing.T) {
 	check(f, hosts*items)
 	f.Suppress("http://h3.test/33")
 	check(f, hosts*items-1)
+	f.Restore("h3.test", Item{URL: "http://h3.test/33", Again: true}) // as who fetches again what a dead node has lost
+	check(f, hosts*items)
+	all, err := f.Inspector().Queue("h3.test", items)
+	if err != nil {
+		t.Fatal(err)
+	}
+	queued := 0
+	for i := range all {
+		if all[i].URL == "http://h3.test/33" {
+			queued++
+		}
+	}
+	if queued != 1 {
+		t.Errorf("the list of a queue has an item that was restored %d times", queued)
+	}
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
