@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"kumo/internal/app/inspect"
@@ -68,19 +69,22 @@ func (h *crawlPages) views() map[string]view {
 	}
 }
 
-var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"show": show, "lines": showLines, "plain": plain, "typed": typed, "cut": cut, "grouped": func(n any) string {
-		return forecast.Grouped(toInt(n))
-	},
-	"bytes": func(n any) string { return stats.Bytes(toInt(n)) }, "span": stats.Span, "seconds": span, "time": clock,
-	"path": url.PathEscape,
-	"in":   in, "dict": dict, "percent": percent, "statusClass": statusClass,
-	"percentOf": func(part float64) string { return fmt.Sprintf("%.0f %%", math.Floor(100*part)) },
-	"counted": func(n any, things string) string {
-		return forecast.Grouped(toInt(n)) + " " + stats.Unit(toInt(n), things)
-	},
-	"times100": func(share float64) float64 { return 100 * share },
-}).ParseFS(files, "templates/*.html"))
+// templates are parsed when the first page is asked for: most runs of kumo show none.
+var templates = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("").Funcs(template.FuncMap{
+		"show": show, "lines": showLines, "plain": plain, "typed": typed, "cut": cut, "grouped": func(n any) string {
+			return forecast.Grouped(toInt(n))
+		},
+		"bytes": func(n any) string { return stats.Bytes(toInt(n)) }, "span": stats.Span, "seconds": span, "time": clock,
+		"path": url.PathEscape,
+		"in":   in, "dict": dict, "percent": percent, "statusClass": statusClass,
+		"percentOf": func(part float64) string { return fmt.Sprintf("%.0f %%", math.Floor(100*part)) },
+		"counted": func(n any, things string) string {
+			return forecast.Grouped(toInt(n)) + " " + stats.Unit(toInt(n), things)
+		},
+		"times100": func(share float64) float64 { return 100 * share },
+	}).ParseFS(files, "templates/*.html"))
+})
 
 // dict is what a template is given by a template: names and values in turn.
 func dict(pairs ...any) map[string]any {
@@ -164,7 +168,7 @@ func (out *responder) top(c *crawl, title, tab string) top {
 // render writes a page whole, or says that it cannot.
 func (out *responder) render(w http.ResponseWriter, status int, name string, data any) {
 	var b bytes.Buffer
-	if err := templates.ExecuteTemplate(&b, name+".html", data); err != nil {
+	if err := templates().ExecuteTemplate(&b, name+".html", data); err != nil {
 		out.log.Error("web page", "page", name, "error", err.Error())
 		http.Error(w, "the page cannot be made", http.StatusInternalServerError)
 		return
