@@ -118,7 +118,7 @@ func runAlone(ctx context.Context, url string) error {
 	if err != nil {
 		return err
 	}
-	_, err = r.Run(ctx, identity(2))
+	_, err = r.Run(ctx, heldIdentity())
 	return err
 }
 
@@ -134,6 +134,13 @@ func identity(reducers int) batch.Run {
 	return batch.Run{Job: testJob("identity", nil), Conf: &batch.Conf{Job: "identity"}, Inputs: []string{"input/a",
 		"input/b"},
 		Output: "output", Reducers: reducers}
+}
+
+// heldIdentity is identity(2), which ends when the place has the file releaseName.
+func heldIdentity() batch.Run {
+	run := identity(2)
+	run.Job, run.Conf = testJob("held", nil), &batch.Conf{Job: "held"}
+	return run
 }
 
 // A lab is a runner on a place of its own.
@@ -256,17 +263,23 @@ func TestRunner(t *testing.T) {
 // A runner that is killed leaves its job running; the next one takes it over if it is the same, and else does away with
 // it.
 func TestARunnerIsKilled(t *testing.T) {
-	for name, reducers := range map[string]int{"the same job": 2, "another job": 3} {
+	for name, run := range map[string]batch.Run{"the same job": heldIdentity(), "another job": identity(3)} {
 		t.Run(name, func(t *testing.T) {
 			l := open(t, hadooptest.Folder(t))
 			l.writeInput(t)
 			id := l.beginAndDie(t)
-			result, err := l.Run(t.Context(), identity(reducers))
+			found := "found the job " + id
+			l.watch = func(line string) {
+				if strings.Contains(line, found) {
+					l.release(t)
+				}
+			}
+			result, err := l.Run(t.Context(), run)
 			if err != nil {
 				t.Fatal(err)
 			}
-			l.check(t, reducers, result)
-			if same := reducers == 2; l.said("found the job "+id) != same || l.said("Submitted application") == same {
+			l.check(t, run.Reducers, result)
+			if same := run.Reducers == 2; l.said(found) != same || l.said("Submitted application") == same {
 				t.Errorf("the job %s was not taken over, or another one was", id)
 			}
 			if left, err := l.place.List(t.Context(), path.Join("output", workName)); err != nil || len(left) != 0 {
@@ -303,17 +316,39 @@ func (l *lab) beginAndDie(t *testing.T) (id string) {
 	return id
 }
 
+// A job that ends before its kill arrives has nothing left to be killed.
+func TestAJobHasEndedBeforeItsKill(t *testing.T) {
+	l := open(t, hadooptest.Folder(t))
+	l.writeInput(t)
+	if _, err := l.Run(t.Context(), identity(2)); err != nil {
+		t.Fatal(err)
+	}
+	j := &job{cfg: &l.cfg}
+	for _, id := range []string{lastJob(l.lines), l.killed(t)} {
+		if err := j.kill(t.Context(), id); err != nil {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+}
+
+// killed is a job that was.
+func (l *lab) killed(t *testing.T) (id string) {
+	t.Helper()
+	id = l.beginAndDie(t)
+	if err := l.Abandon(t.Context(), "output"); err != nil {
+		t.Fatal(err)
+	}
+	l.wasKilled(t, id)
+	return id
+}
+
 func TestAJobIsAbandoned(t *testing.T) {
 	l := open(t, hadooptest.Folder(t))
 	l.writeInput(t)
 	if err := l.Abandon(t.Context(), "output"); err != nil {
 		t.Fatal("nothing there:", err)
 	}
-	id := l.beginAndDie(t)
-	if err := l.Abandon(t.Context(), "output"); err != nil {
-		t.Fatal(err)
-	}
-	l.wasKilled(t, id)
+	l.killed(t)
 }
 
 // wasKilled checks that a job was.
@@ -359,8 +394,7 @@ type heldRun struct {
 
 func (l *lab) hold(t *testing.T) *heldRun {
 	t.Helper()
-	h := &heldRun{lab: l, run: identity(2), ended: make(chan error, 1)}
-	h.run.Job, h.run.Conf = testJob("held", nil), &batch.Conf{Job: "held"}
+	h := &heldRun{lab: l, run: heldIdentity(), ended: make(chan error, 1)}
 	go func() {
 		var err error
 		h.result, err = l.Run(t.Context(), h.run)
@@ -375,12 +409,17 @@ func (l *lab) hold(t *testing.T) *heldRun {
 	return h
 }
 
+// release lets the second reducer of a held job go on.
+func (l *lab) release(t *testing.T) {
+	if err := place.WriteFile(t.Context(), l.place, releaseName, nil); err != nil {
+		t.Error(err)
+	}
+}
+
 // release lets the second reducer go on, and waits for the end of the run.
 func (h *heldRun) release(t *testing.T) (*batch.Result, error) {
 	t.Helper()
-	if err := place.WriteFile(t.Context(), h.place, releaseName, nil); err != nil {
-		t.Fatal(err)
-	}
+	h.lab.release(t)
 	err := <-h.ended
 	return h.result, err
 }

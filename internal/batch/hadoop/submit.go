@@ -155,12 +155,18 @@ func application(out string) (job string, state fate) {
 	return job, state
 }
 
-// kill ends a job, also when the caller has been told to stop.
+// alreadyOver is what the client says of a job that it cannot kill since it has ended meanwhile.
+var alreadyOver = regexp.MustCompile(`already (succeeded|failed|been killed)`)
+
+// kill ends a job, also when the caller has been told to stop. One that has ended by itself is no error.
 func (j *job) kill(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer cancel()
 	j.cfg.Log("killing the job " + id)
 	_, err := j.cfg.Client.output(ctx, "mapred", "job", "-kill", id)
+	if err != nil && alreadyOver.MatchString(err.Error()) {
+		return nil
+	}
 	return err
 }
 
