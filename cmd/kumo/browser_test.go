@@ -22,6 +22,8 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/lab/testmain"
+
 	"golang.org/x/text/encoding/charmap"
 )
 
@@ -30,6 +32,7 @@ import (
 // styles and fonts apply, each page is read in its charset. KUMO_TEST_SCREENSHOT names a file for a picture of the
 // page. It is skipped where there is no Chromium, unless CI says that there must be.
 func TestMirrorInBrowser(t *testing.T) {
+	testmain.Slow(t)
 	t.Parallel()
 	browser, font := chromium(t), madeFont(t)
 	web := newBrowsedWeb(t, font)

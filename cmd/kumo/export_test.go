@@ -17,6 +17,7 @@ import (
 // TestExportIsKilled: an export that is killed at any moment leaves whole files alone, and the same command goes on to
 // what it would have made.
 func TestExportIsKilled(t *testing.T) {
+	testmain.Slow(t)
 	if testing.Short() {
 		t.Skip("it exports a crawl to each form several times")
 	}

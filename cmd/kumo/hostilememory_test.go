@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"kumo/internal/lab/testmain"
 )
 
 // A siege is a crawl of a hostile web by the program itself, and what it took.
@@ -70,6 +72,7 @@ const hungryRules = `- {name: all, url: ., each: {xpath: //*}, fields: {text: ":
 // TestSiege lets hosts that are made to hurt hold all that they can get of a crawl with little memory: it keeps to its
 // bound, and well-behaved hosts are served meanwhile. TestSieges is the long form.
 func TestSiege(t *testing.T) {
+	testmain.Slow(t)
 	const memory, hosts, calm = 64, 4, 20
 	each := attackNamed(t, "stalled", "gzip", "brotli", "fields", "long field", "links", "small page of long links",
 		"UTF-16", "sitemap",

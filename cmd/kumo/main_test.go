@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 //	ask [-token] FILE PATH REGEX    asks for a page below the URL that a file has, with its token or without
 //	glob PATTERN REGEX        checks that the one file whose name matches has text that does
 //
-// and the condition [long], which holds in .ci/long.
+// and the conditions [long], which holds in .ci/long, and [slow], which holds where tests that take long are run.
 func TestStories(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
@@ -66,16 +66,20 @@ func TestStories(t *testing.T) {
 			"addresses": addressesCmd, "foreign": foreignCmd, "nats": natsCmd, "cut": cutCmd, "append": appendCmd,
 			"move": moveCmd, "glob": globCmd, "ask": askCmd,
 		},
-		Condition: longCondition,
+		Condition: condition,
 	})
 }
 
-// longCondition is [long]: whether .ci/long runs the story.
-func longCondition(name string) (bool, error) {
-	if name != "long" {
-		return false, fmt.Errorf("unknown condition %q", name)
+// condition is [long], whether .ci/long runs the story, or [slow], whether stories that take long are run: see
+// testmain.Slow.
+func condition(name string) (bool, error) {
+	switch name {
+	case "long":
+		return testmain.Rounds(0, 1) > 0, nil
+	case "slow":
+		return testmain.IsSlow(), nil
 	}
-	return testmain.Rounds(0, 1) > 0, nil
+	return false, fmt.Errorf("unknown condition %q", name)
 }
 
 // trapsCmd serves a web of traps with so many honest pages beside them: TRAPS is its host and port.

@@ -10,6 +10,7 @@ import (
 
 	"kumo/internal/lab/netlab"
 	"kumo/internal/lab/synthweb"
+	"kumo/internal/lab/testmain"
 )
 
 // newMeshLab is a lab for nodes without a centre that a test adds.
@@ -65,6 +66,7 @@ func (n *clusterNode) seenAs() netip.Addr {
 // one alone, and find each other by way of it: it relays for them, and where the routers allow it they connect
 // directly.
 func TestNodesBehindRouters(t *testing.T) {
+	testmain.Slow(t)
 	t.Parallel()
 	if _, err := exec.LookPath("nft"); err != nil {
 		t.Skip("SKIPPED: no nft:", err)
@@ -113,6 +115,7 @@ func crawlFromHomes(t *testing.T, ports string) {
 // Two nodes in one local network find each other without being told of any address; and one that comes back, which does
 // not look into the network again, finds the other at the address that it has kept.
 func TestNodesOfOneLocalNetwork(t *testing.T) {
+	testmain.Slow(t)
 	t.Parallel()
 	c := newMeshLab(t, "local")
 	for _, name := range []string{"a", "b"} {

@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"kumo/internal/lab/clusterdemo"
+	"kumo/internal/lab/testmain"
 
 	"github.com/chromedp/chromedp"
 )
@@ -84,6 +85,7 @@ func clusterWithPages(t *testing.T, site string, names []string, flags ...string
 // TestClusterInBrowser shows a cluster in a real Chromium, on the page of one of its nodes, and has a person steer all
 // of them. With KUMO_TEST_SCREENSHOTS, a folder for pictures, there are five nodes, one of which is killed.
 func TestClusterInBrowser(t *testing.T) {
+	testmain.Slow(t)
 	b := newUIBrowser(t)
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html")

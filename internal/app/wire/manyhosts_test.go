@@ -14,6 +14,7 @@ import (
 // Far more hosts than there is memory for their rules: each robots.txt is asked for once, the pages of a host follow it,
 // and all are fetched. With a folder and without one.
 func TestManyMoreHostsThanMemoryHasRulesFor(t *testing.T) {
+	testmain.Slow(t)
 	t.Parallel()
 	for _, folder := range []bool{true, false} {
 		t.Run(fmt.Sprint("folder=", folder), func(t *testing.T) {

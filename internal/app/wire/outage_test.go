@@ -18,6 +18,7 @@ import (
 	"kumo/internal/base/stats"
 	"kumo/internal/base/weburl"
 	"kumo/internal/engine/crawl"
+	"kumo/internal/lab/testmain"
 )
 
 // A district is many hosts, each on a loopback address of its own, behind one line that can be cut: then all
@@ -225,6 +226,7 @@ func TestHostsThatAreGoneTogetherAreTriedAgainWhileOthersWork(t *testing.T) {
 }
 
 func TestACrawlThatStaysCutOffEnds(t *testing.T) {
+	testmain.Slow(t)
 	t.Parallel()
 	d := newDistrict(t, 6, 200)
 	j := d.job(t.TempDir())

@@ -22,6 +22,7 @@ import (
 	"kumo/internal/engine/crawl"
 	"kumo/internal/lab/jobtest"
 	"kumo/internal/lab/synthweb"
+	"kumo/internal/lab/testmain"
 	"kumo/internal/state/rank"
 	"kumo/internal/state/rank/linklog"
 )
@@ -78,6 +79,7 @@ func (w *popularWeb) serve(t *testing.T) *httptest.Server {
 // TestPageRankFindsWhatMatters: of the 500 most important of all pages of a web, a crawl that may fetch a tenth of it
 // finds more by PageRank than as they were found, or in any order.
 func TestPageRankFindsWhatMatters(t *testing.T) {
+	testmain.Slow(t)
 	t.Parallel()
 	const pages, top = 4000, 500
 	web := newPopularWeb(1, 40, pages)

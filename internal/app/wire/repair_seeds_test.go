@@ -9,11 +9,13 @@ import (
 
 	"kumo/internal/base/advice"
 	"kumo/internal/content/policy"
+	"kumo/internal/lab/testmain"
 )
 
 // TestRepairOfSeeds damages the file of roots of crawls with a list of seeds, of which some or all were taken in. After
 // a repair the crawl comes to its end, with the list given again where seeds of it are lost.
 func TestRepairOfSeeds(t *testing.T) {
+	testmain.Slow(t)
 	t.Parallel()
 	const n = 300
 	roots := filepath.Join("state", "roots")

@@ -19,6 +19,7 @@ import (
 	"kumo/internal/content/policy"
 	"kumo/internal/lab/jobtest"
 	"kumo/internal/lab/synthweb"
+	"kumo/internal/lab/testmain"
 )
 
 // A patient is a crawl that was stopped, or is done, and that is damaged in many ways.
@@ -117,6 +118,7 @@ func (p *patient) heals(t *testing.T, damage func(dir string)) {
 
 // TestRepairAfterAFlippedByte flips a byte of each file of crawls that were stopped or are done.
 func TestRepairAfterAFlippedByte(t *testing.T) {
+	testmain.Slow(t)
 	t.Parallel()
 	for _, pages := range []int64{60, 1e6} {
 		seed := rand.Uint64()

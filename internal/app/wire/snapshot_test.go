@@ -18,11 +18,13 @@ import (
 	"kumo/internal/engine/crawl"
 	"kumo/internal/lab/jobtest"
 	"kumo/internal/lab/synthweb"
+	"kumo/internal/lab/testmain"
 )
 
 // TestASnapshotOfALiveCrawlIsACrawl takes snapshots at random moments of crawls that make checkpoints all the time, and
 // close, merge and remove files. Each snapshot is without fault, and goes on to the crawl's end.
 func TestASnapshotOfALiveCrawlIsACrawl(t *testing.T) {
+	testmain.Slow(t)
 	t.Parallel()
 	for range max(crashWebs()/4, 1) {
 		seed := rand.Uint64()

@@ -16,6 +16,7 @@ import (
 	"kumo/internal/engine/crawl"
 	"kumo/internal/lab/jobtest"
 	"kumo/internal/lab/synthweb"
+	"kumo/internal/lab/testmain"
 )
 
 // A copier copies a folder as cp and rsync do, file by file, while a crawl works in it: what lies in a folder is listed
@@ -80,6 +81,7 @@ func (c *copier) enter(room string) {
 // TestACopyOfALiveFolderGoesOnOrIsRefused: files that were copied at different moments of a crawl do not agree. Where
 // the copy goes on, it fetches all there is, and its files are without fault; otherwise it says what to do.
 func TestACopyOfALiveFolderGoesOnOrIsRefused(t *testing.T) {
+	testmain.Slow(t)
 	t.Parallel()
 	for range max(crashWebs()/4, 1) {
 		seed := rand.Uint64()

@@ -37,6 +37,7 @@ func trapJob(t *testing.T, seed uint64, pages int) (*job.Job, *trapweb.Web) {
 
 // A crawl of a web whose traps have no end ends, has all honest pages, and says what it left out.
 func TestTrapsEnd(t *testing.T) {
+	testmain.Slow(t)
 	t.Parallel()
 	many, little := 1500, 0.15
 	if testmain.Rounds(0, 1) > 0 {

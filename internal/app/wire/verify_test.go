@@ -24,6 +24,7 @@ import (
 	"kumo/internal/content/policy"
 	"kumo/internal/lab/jobtest"
 	"kumo/internal/lab/synthweb"
+	"kumo/internal/lab/testmain"
 	"kumo/internal/state/store/jsonl"
 )
 
@@ -255,6 +256,7 @@ func write(t *testing.T, name, text string) {
 // TestVerifyFindsFlippedBytes changes one byte at a time. It may be missed only where no other file says the same, nor
 // a checksum.
 func TestVerifyFindsFlippedBytes(t *testing.T) {
+	testmain.Slow(t)
 	t.Parallel()
 	dir := stopped(t)
 	seed := rand.Uint64()

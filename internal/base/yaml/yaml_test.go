@@ -16,6 +16,7 @@ import (
 
 	"kumo/internal/base/cputime"
 	"kumo/internal/base/yaml"
+	"kumo/internal/lab/testmain"
 )
 
 func repeated(n int, f func(i int) string) string {
@@ -78,6 +79,7 @@ var bombs = map[string]struct{ text, err string }{
 // TestBombs tests that the time and memory of decoding are bounded. The largest file that passes, of 500,000 values,
 // costs more than any that is refused.
 func TestBombs(t *testing.T) {
+	testmain.Slow(t)
 	for name, bomb := range bombs {
 		t.Run(name, func(t *testing.T) {
 			for _, v := range targets() {

@@ -47,6 +47,7 @@ func neighbours(w *overlaytest.World, name string) (all []*overlaytest.Node) {
 }
 
 func TestTheDeadAreNoticedInTime(t *testing.T) {
+	testmain.Slow(t)
 	for _, notice := range []time.Duration{0, 6 * time.Second, 20 * time.Second} {
 		t.Run(notice.String(), func(t *testing.T) {
 			seed := rand.Uint64()

@@ -197,6 +197,7 @@ func percent(part, whole int) float64 { return 100 * float64(part) / float64(max
 // TestChurn lets nodes stay for 20 minutes in the mean, and as many come as go, half of those without a word, while one
 // message in twenty is lost. All the time nodes look ids up and say what they know of ids near their own.
 func TestChurn(t *testing.T) {
+	testmain.Slow(t)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	nodes, stay, quiet, minutes := scale(300), 20*time.Minute, 3*time.Minute, 4

@@ -10,11 +10,13 @@ import (
 
 	"kumo/internal/base/cputime"
 	"kumo/internal/base/page"
+	"kumo/internal/lab/testmain"
 )
 
 // What is large in one way only takes time in proportion to its size, and bounded memory. Four times as much may take
 // ten times as long; what is quadratic takes sixteen times as long.
 func TestHostileSizes(t *testing.T) {
+	testmain.Slow(t)
 	for name, c := range map[string]struct {
 		before, unit string
 		times        int

@@ -262,6 +262,7 @@ func TestRootsComeToAllNodes(t *testing.T) {
 // time: in a queue, under way, undecided, or in an outbox. Nobody who asks finds all nodes idle before the last page is
 // fetched.
 func TestNotIdleWhileALinkIsAnywhere(t *testing.T) {
+	testmain.Slow(t)
 	for _, c := range []struct {
 		nodes, pages int
 		doubt        bool

@@ -12,12 +12,14 @@ import (
 	"kumo/internal/base/stats"
 	"kumo/internal/content/policy"
 	"kumo/internal/engine/visit"
+	"kumo/internal/lab/testmain"
 	"kumo/internal/state/frontier"
 )
 
 // TestMemoryOfManyHosts weighs what the engine keeps of a host, outside of seen and the frontier, once its tables of
 // bounded size are full.
 func TestMemoryOfManyHosts(t *testing.T) {
+	testmain.Slow(t)
 	if testing.Short() {
 		t.Skip("a quarter of a million hosts")
 	}

@@ -161,6 +161,7 @@ func TestBrokenVariantsAreCaught(t *testing.T) {
 
 // TestSoundNodesPass runs the same seeds with nothing broken.
 func TestSoundNodesPass(t *testing.T) {
+	testmain.Slow(t)
 	for _, name := range Strategies() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

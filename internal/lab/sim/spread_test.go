@@ -38,6 +38,7 @@ func (w *world) shares() (hosts []int, greatest float64) {
 // minute after the start of the last no node has more than 1.3 times its share, but for few runs: chance brings one in
 // a hundred to somewhat more. So what is wrong is a case that does so more often than not, or many cases that do.
 func TestSeedsAreSpread(t *testing.T) {
+	testmain.Slow(t)
 	var uneven, lopsided atomic.Int64
 	t.Run("cases", func(t *testing.T) { spreadAll(t, &uneven, &lopsided) })
 	if n := int(uneven.Load()); n > spreadSeeds() {

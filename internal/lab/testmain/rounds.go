@@ -3,6 +3,7 @@ package testmain
 import (
 	"math/rand/v2"
 	"os"
+	"testing"
 )
 
 // Rounds returns how many times a test repeats what it does with random choices, or how large it makes its input: long
@@ -23,3 +24,16 @@ func Seeds(short, long uint64) (first, end uint64) {
 	first = rand.Uint64N(long - short + 1)
 	return first, first + short
 }
+
+// Slow skips a test unless KUMO_TEST_SLOW is set, with which .ci/run runs those tests beside others that mostly wait, or
+// KUMO_TEST_LONG is. It is for tests that take more than ten seconds, or more than two of the processor; without them go
+// test ./... ends within four minutes on two processors.
+func Slow(t testing.TB) {
+	t.Helper()
+	if !IsSlow() {
+		t.Skip("SKIPPED: takes long; set KUMO_TEST_SLOW=1, as .ci/run does")
+	}
+}
+
+// IsSlow reports whether slow tests run.
+func IsSlow() bool { return os.Getenv("KUMO_TEST_SLOW") != "" || os.Getenv("KUMO_TEST_LONG") != "" }

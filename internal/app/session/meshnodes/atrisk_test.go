@@ -17,6 +17,7 @@ import (
 	"kumo/internal/app/wire/uploads"
 	"kumo/internal/lab/jobtest"
 	"kumo/internal/lab/synthweb"
+	"kumo/internal/lab/testmain"
 )
 
 // A mortal brings files to a place until its node dies; then it brings nothing more.
@@ -52,6 +53,7 @@ func (m mortal) Finish(ctx context.Context) error {
 // Nodes bring their files to a place. One dies with its disk, of which half has come there: the others fetch the rest
 // again, and no more; in the end the place has all that it had fetched.
 func TestWhatALostNodeHadComesToThePlace(t *testing.T) {
+	testmain.Slow(t)
 	t.Parallel()
 	web := jobtest.Serve(t, synthweb.Clean(21, 40, 1200))
 	c := newCrew(t, web)

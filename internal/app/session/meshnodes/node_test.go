@@ -24,6 +24,7 @@ import (
 	"kumo/internal/content/policy"
 	"kumo/internal/lab/jobtest"
 	"kumo/internal/lab/synthweb"
+	"kumo/internal/lab/testmain"
 )
 
 // A crew is a few nodes in one process, each with a folder of its own, that speak over loopback.
@@ -255,6 +256,7 @@ func TestNodesFetchAllThereIs(t *testing.T) {
 }
 
 func TestACrawlIsStoppedAndGoesOn(t *testing.T) {
+	testmain.Slow(t)
 	t.Parallel()
 	web := jobtest.Serve(t, synthweb.Clean(13, 40, 800))
 	c := newCrew(t, web)
@@ -281,6 +283,7 @@ func TestACrawlIsStoppedAndGoesOn(t *testing.T) {
 
 // A node leaves. The last one that is there cannot: it ends when it is to leave, and goes on where it was.
 func TestNodesLeave(t *testing.T) {
+	testmain.Slow(t)
 	t.Parallel()
 	web := jobtest.Serve(t, synthweb.Clean(15, 40, 800))
 	c := newCrew(t, web)
@@ -317,6 +320,7 @@ func TestACrawlHasItsPages(t *testing.T) {
 
 // A crawl is paused, seeds are added meanwhile, and all of theirs is fetched, too.
 func TestSeedsAreAddedWhileACrawlIsPaused(t *testing.T) {
+	testmain.Slow(t)
 	t.Parallel()
 	web := jobtest.Serve(t, synthweb.Clean(17, 40, 800))
 	c := newCrew(t, web)

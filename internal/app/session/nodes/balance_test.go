@@ -14,11 +14,13 @@ import (
 	"kumo/internal/cluster/strategy/balance/model"
 	"kumo/internal/lab/jobtest"
 	"kumo/internal/lab/synthweb"
+	"kumo/internal/lab/testmain"
 )
 
 // A crawl that is given samples begins with them, adds its own, and tells people what it has learnt, and each node what
 // it is to do.
 func TestACrawlLearnsRunningTimes(t *testing.T) {
+	testmain.Slow(t)
 	t.Parallel()
 	web := jobtest.Serve(t, synthweb.Clean(16, 60, 2000))
 	c := newCluster(t, web)

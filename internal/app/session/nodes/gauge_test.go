@@ -18,6 +18,7 @@ import (
 	"kumo/internal/cluster/strategy"
 	"kumo/internal/lab/jobtest"
 	"kumo/internal/lab/synthweb"
+	"kumo/internal/lab/testmain"
 )
 
 // A witness is a strategy that keeps the loads that it is told of its node.
@@ -40,6 +41,7 @@ func (w witness) Step(now time.Time, in []strategy.Event, out []strategy.Action)
 
 // A node's strategy is told what was done since its process began, and what its machine has.
 func TestAStrategyIsToldWhatANodeHasDone(t *testing.T) {
+	testmain.Slow(t)
 	t.Parallel()
 	web := jobtest.Serve(t, synthweb.Clean(15, 10, 1000))
 	c := newCluster(t, web)

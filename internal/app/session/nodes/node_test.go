@@ -35,6 +35,7 @@ import (
 	"kumo/internal/cluster/strategy/shard"
 	"kumo/internal/lab/jobtest"
 	"kumo/internal/lab/synthweb"
+	"kumo/internal/lab/testmain"
 )
 
 // A cluster is a few nodes in one process, each with a folder of its own, over a bus in memory.
@@ -403,6 +404,7 @@ func aNodeRestartsInItsFolder(t *testing.T, strategy string) {
 
 // A node that is away for too long begins again as another one, and what it had is kept aside.
 func TestANodeThatWasGivenUp(t *testing.T) {
+	testmain.Slow(t)
 	t.Parallel()
 	web := jobtest.Serve(t, synthweb.Clean(14, 40, 1200))
 	c := newCluster(t, web)
@@ -457,6 +459,7 @@ func aNodeLeavesAndStops(t *testing.T, strategy string) {
 
 // A crawl that was stopped goes on when all nodes are there again: none of them is given up, however late it came.
 func TestAStoppedCrawlGoesOn(t *testing.T) {
+	testmain.Slow(t)
 	t.Parallel()
 	web := jobtest.Serve(t, synthweb.Clean(17, 40, 1200))
 	c := newCluster(t, web)

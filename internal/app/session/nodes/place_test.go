@@ -33,6 +33,7 @@ import (
 	"kumo/internal/cluster/member/quorum"
 	"kumo/internal/lab/jobtest"
 	"kumo/internal/lab/synthweb"
+	"kumo/internal/lab/testmain"
 	"kumo/internal/state/journal"
 	"kumo/internal/state/store"
 	"kumo/internal/state/store/jsonl"
@@ -335,6 +336,7 @@ func urlsOf(t *testing.T, at place.Place, index string) (urls []string) {
 // hosts that others have got of it since.
 // Under one of the strategies its journal is cut short by what its checkpoints in the place have.
 func TestALostDiskCostsNoRecord(t *testing.T) {
+	testmain.Slow(t)
 	underEach(t, func(t *testing.T, strategy string) {
 		p := newSharedPlace(t, rand.Uint64())
 		aLostDiskCostsNoRecord(t, p, strategy, map[string]int64{"hub": -1}[strategy])
@@ -343,6 +345,7 @@ func TestALostDiskCostsNoRecord(t *testing.T) {
 
 // The same with a server of S3's protocol, which takes files by their digests, and with checkpoints.
 func TestALostDiskCostsNoRecordInABucket(t *testing.T) {
+	testmain.Slow(t)
 	p := newSharedPlace(t, rand.Uint64())
 	p.s3 = buckettest.Fake(t)
 	aLostDiskCostsNoRecord(t, p, "hub", -1)
@@ -441,6 +444,7 @@ func aLostDiskCostsNoRecord(t *testing.T, p *sharedPlace, strategy string, least
 // A place that nobody can read holds up the dead node's hosts for as long as was said, and no longer: then all that it
 // had fetched is fetched again.
 func TestAPlaceThatCannotBeReadIsNotWaitedForForEver(t *testing.T) {
+	testmain.Slow(t)
 	t.Parallel()
 	web := jobtest.Serve(t, synthweb.Clean(23, 20, 300))
 	c := newCluster(t, web)
@@ -477,6 +481,7 @@ func TestAPlaceThatCannotBeReadIsNotWaitedForForEver(t *testing.T) {
 
 // A node that leaves has all in its place, lists too; what a life that was given up has left is brought there later.
 func TestWhatANodeHasIsInItsPlaceWhenItLeaves(t *testing.T) {
+	testmain.Slow(t)
 	t.Parallel()
 	web := jobtest.Serve(t, synthweb.Clean(24, 20, 300))
 	c := newCluster(t, web)

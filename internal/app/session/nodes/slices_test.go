@@ -9,6 +9,7 @@ import (
 	"kumo/internal/base/settings"
 	"kumo/internal/lab/jobtest"
 	"kumo/internal/lab/synthweb"
+	"kumo/internal/lab/testmain"
 )
 
 // slice has each host cut into slices.
@@ -54,7 +55,10 @@ func threeNodesShareASite(t *testing.T, strategy string) {
 
 // A node that has a part of a site dies, one with its folder and one without, and another one leaves. All is fetched,
 // what had not been shipped perhaps twice.
-func TestASharedSiteSurvivesItsNodes(t *testing.T) { underEach(t, aSharedSiteSurvivesItsNodes) }
+func TestASharedSiteSurvivesItsNodes(t *testing.T) {
+	testmain.Slow(t)
+	underEach(t, aSharedSiteSurvivesItsNodes)
+}
 
 func aSharedSiteSurvivesItsNodes(t *testing.T, strategy string) {
 	web := jobtest.Serve(t, synthweb.Clean(22, 2, 1600))

@@ -8,11 +8,13 @@ import (
 	"kumo/internal/app/node"
 	"kumo/internal/lab/jobtest"
 	"kumo/internal/lab/synthweb"
+	"kumo/internal/lab/testmain"
 )
 
 // What all nodes have done is never less than it was: not when one leaves, nor when one dies with its disk and others
 // take its place.
 func TestTotalsNeverFall(t *testing.T) {
+	testmain.Slow(t)
 	t.Parallel()
 	web := jobtest.Serve(t, synthweb.Clean(15, 40, 1200))
 	c := newCluster(t, web)

@@ -15,11 +15,13 @@ import (
 	"kumo/internal/cluster/member"
 	"kumo/internal/lab/jobtest"
 	"kumo/internal/lab/synthweb"
+	"kumo/internal/lab/testmain"
 )
 
 // Three nodes with the servers that belong to them, TLS and all. One of them goes, with its server, its state and its
 // disk, and comes back with nothing.
 func TestNodesOverTheirOwnServers(t *testing.T) {
+	testmain.Slow(t)
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("it takes half a minute")

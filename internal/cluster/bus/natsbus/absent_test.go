@@ -13,6 +13,7 @@ import (
 
 	"kumo/internal/base/secret"
 	"kumo/internal/cluster/bus"
+	"kumo/internal/lab/testmain"
 )
 
 // raw is what nobody should have to read.
@@ -21,6 +22,7 @@ var raw = regexp.MustCompile(`(?i)nats|jetstream|context|err_code|10\d\d\d|no re
 // Who was told of one server learns how many there are, and which are away, and can see what the last one has; when one
 // of them is back, all goes on.
 func TestAMajorityIsAway(t *testing.T) {
+	testmain.Slow(t)
 	t.Parallel()
 	s := secret.New()
 	servers := three(t, "away", s)

@@ -10,6 +10,7 @@ import (
 
 	"kumo/internal/base/secret"
 	"kumo/internal/cluster/bus"
+	"kumo/internal/lab/testmain"
 )
 
 // limit is how long a cluster may need until it takes writes again.
@@ -18,6 +19,7 @@ const limit = 15 * time.Second
 // TestServersDie shuts servers down, those that lead first, while a client writes: what was acknowledged is there in
 // the end, and with one of three down writes go on.
 func TestServersDie(t *testing.T) {
+	testmain.Slow(t)
 	t.Parallel()
 	s := secret.New()
 	servers := three(t, "die", s)

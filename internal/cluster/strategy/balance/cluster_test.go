@@ -20,6 +20,7 @@ const cut = 256
 // TestFiveNodes has the paper's five nodes fetch 500 URLs of one site: against the even split, and what no split can
 // beat.
 func TestFiveNodes(t *testing.T) {
+	testmain.Slow(t)
 	learnt := samplesOf(t, 5)
 	seeds := testmain.Rounds(2, 5)
 	evens := make([]run, seeds)
@@ -60,6 +61,7 @@ func TestFiveNodes(t *testing.T) {
 // TestSlowMachines has fast pages on machines that do all else slowly: what some nodes tell is old when it comes, links
 // take long, and moves longer. So it is on lines and disks that pages fill.
 func TestSlowMachines(t *testing.T) {
+	testmain.Slow(t)
 	const seeds = 10
 	for _, given := range [][]byte{nil, samplesOf(t, 2)} {
 		var share, tail float64

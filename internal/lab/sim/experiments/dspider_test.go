@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"kumo/internal/cluster/strategy"
+	"kumo/internal/lab/testmain"
 )
 
 // small is the paper's world with a tenth of its files.
@@ -106,6 +107,7 @@ func TestDSpiderSpeed(t *testing.T) {
 
 // TestDSpiderAgain: the same seed is the same figures, tables and pictures; another one is not.
 func TestDSpiderAgain(t *testing.T) {
+	testmain.Slow(t)
 	d := small()
 	d.Runs, d.Nodes, d.Timeouts = 1, []int{3, 5}, []float64{4, 6}
 	write := func() (points []Point, all []byte) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"kumo/internal/lab/sim"
+	"kumo/internal/lab/testmain"
 )
 
 // shortMesh is the paper's experiments, but for further settings, and shorter.
@@ -31,6 +32,7 @@ func runMesh(t *testing.T, m *Mesh) MeshResult {
 // paper's rule it stops to where a node has far too much. By kumo's rule, which leaves no room unused, URLs that arrive
 // fill a light node beyond its area with some seeds: by a block, and not for long.
 func TestMeshExperiments(t *testing.T) {
+	testmain.Slow(t)
 	seed := rand.Uint64N(1e6) + 1
 	t.Logf("seed %d", seed)
 	m := shortMesh(seed, 75*time.Minute)
@@ -82,6 +84,7 @@ func (m *Mesh) tips(r *MeshRun) (tips, of int) {
 }
 
 func TestMeshOfOneSeedIsTheSameBytes(t *testing.T) {
+	testmain.Slow(t)
 	all := func(seed uint64) []byte {
 		m := shortMesh(seed, 10*time.Minute)
 		m.Samples = 7

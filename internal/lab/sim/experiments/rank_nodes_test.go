@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"kumo/internal/lab/testmain"
 	"kumo/internal/state/rank"
 )
 
@@ -25,6 +26,7 @@ func rankNodes(t *testing.T, r RankNodes, g *Graph) *RankNodesResult {
 // TestRankNodes: one node ranks nearly as one PageRank does, several nearly as well, and all the better for what they
 // tell each other.
 func TestRankNodes(t *testing.T) {
+	testmain.Slow(t)
 	g := MadeGraph{Seed: 1, Pages: 30_000, BySize: BySize}.Graph()
 	r := RankNodesUsual()
 	r.Top, r.Nodes = 200, []int{1, 4}

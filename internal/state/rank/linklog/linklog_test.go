@@ -12,6 +12,7 @@ import (
 
 	"kumo/internal/base/vfs"
 	"kumo/internal/base/vfs/vfstest"
+	"kumo/internal/lab/testmain"
 	"kumo/internal/state/rank"
 	"kumo/internal/state/rank/ids"
 )
@@ -88,6 +89,7 @@ func same(t *testing.T, what string, got, want []record) {
 
 // TestWhatWasAddedIsFound: in memory, on the disk and half of it, before and after the log is opened again.
 func TestWhatWasAddedIsFound(t *testing.T) {
+	testmain.Slow(t)
 	const seed = 1
 	t.Log("seed", seed)
 	for _, memory := range []int64{0, 600 << 10, 1 << 30} {
