@@ -1,14 +1,22 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"kumo/internal/app/admin"
 	"kumo/internal/app/wire/cluster"
 	"kumo/internal/base/stats"
+	"kumo/internal/base/vfs"
+	"kumo/internal/cluster/strategy/balance/model"
 	"kumo/internal/view/text"
 )
 
@@ -19,10 +27,8 @@ const balanceLong = `Look into what a crawl with the strategy balance has learnt
 docs/balance.md says how it shares work: kumo node --strategy balance.`
 
 func balanceCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "balance", Short: "Look into what a crawl has learnt of its nodes' running times",
-		Long: balanceLong, Args: cobra.ArbitraryArgs, RunE: noVerb, DisableFlagsInUseLine: true}
-	cmd.AddCommand(balanceModelCommand())
-	return cmd
+	return withVerbs("balance", "Look into what a crawl has learnt of its nodes' running times", balanceLong,
+		balanceModelCommand())
 }
 
 const balanceModelLong = `Say what a crawl with the strategy balance has learnt of how long its nodes take for so many URLs: how many samples it has, how far predictions
@@ -79,4 +85,58 @@ func balanceModelCommand() *cobra.Command {
 	f.BoolVar(&asJSON, "json", false, "answer in JSON")
 	f.SortFlags = false
 	return cmd
+}
+
+type sampleForm struct {
+	write func(io.Writer, []model.Sample) error
+	read  func(io.Reader) iter.Seq2[model.Sample, error]
+}
+
+func sampleFormOf(file string) (sampleForm, error) {
+	switch strings.ToLower(filepath.Ext(file)) {
+	case ".csv":
+		return sampleForm{model.WriteCSV, model.ReadCSV}, nil
+	case ".jsonl":
+		return sampleForm{model.WriteJSON, model.ReadJSON}, nil
+	}
+	return sampleForm{}, usagef("%s: a file of samples is called .csv or .jsonl", file)
+}
+
+// importSamples reads a file of samples, and returns the last of them, most at most, and how many there are.
+func importSamples(file string, most int) (last []model.Sample, all int, err error) {
+	form, err := sampleFormOf(file)
+	if err != nil {
+		return nil, 0, err
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer f.Close()
+	for s, err := range form.read(f) {
+		if err != nil {
+			return nil, 0, fmt.Errorf("%s: %w", file, err)
+		}
+		if all++; len(last) == 2*most { // now and then, so that reading stays cheap
+			last = append(last[:0], last[most:]...)
+		}
+		last = append(last, s)
+	}
+	return last[max(0, len(last)-most):], all, nil
+}
+
+// exportSamples writes a file of samples, in place of one that may be there; it appears when it is whole.
+func exportSamples(file string, samples []model.Sample) (err error) {
+	form, err := sampleFormOf(file)
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	if err = form.write(&b, samples); err == nil {
+		err = vfs.Replace(vfs.OS, file, b.Bytes())
+	}
+	if err != nil {
+		return fmt.Errorf("write samples: %w", err)
+	}
+	return nil
 }

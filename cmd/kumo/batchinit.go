@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -30,12 +31,7 @@ func batchInitCommand() *cobra.Command {
 	}
 	cmd := &cobra.Command{Use: "init SET DIR", Short: "Write collections to begin with",
 		Long: fmt.Sprintf(batchInitLong, names.String()), Example: "  kumo batch init news27 collections",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 2 {
-				return usagef("a set and a folder are wanted, as in: kumo batch init news27 collections")
-			}
-			return nil
-		},
+		Args: between(2, 2, "a set and a folder are wanted, as in: kumo batch init news27 collections"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return batchInit(cmd.OutOrStdout(), args[0], args[1], force)
 		}}
@@ -93,12 +89,7 @@ func batchCheckCommand() *cobra.Command {
 		}}
 }
 
-func someCollections(_ *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return usagef("which collections? name their YAML files, or a folder of them")
-	}
-	return nil
-}
+var someCollections = between(1, math.MaxInt, "which collections? name their YAML files, or a folder of them")
 
 func listCollections(w io.Writer, all []*collection.Collection, now time.Time) error {
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -112,12 +103,8 @@ func listCollections(w io.Writer, all []*collection.Collection, now time.Time) e
 		if at := when.Next(now); !at.IsZero() {
 			next = at.Format("2006-01-02 15:04 MST")
 		}
-		schedule := c.Schedule
-		if schedule == "" {
-			schedule = "-"
-		}
 		fmt.Fprintf(tab, "%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\n", c.Code, c.Directory, c.Language.Code, len(c.Seeds), c.Depth,
-			schedule, next, cmp.Or(inspect.VisibleLine(c.Name), "-"))
+			cmp.Or(c.Schedule, "-"), next, cmp.Or(inspect.VisibleLine(c.Name), "-"))
 	}
 	return tab.Flush()
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -114,7 +113,6 @@ func batchRunCommand() *cobra.Command {
 	return cmd
 }
 
-// bind binds the flags that say how collections are run.
 func (o *batchOptions) bind(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.on, "on", "local", "run jobs on `WHAT`: "+strings.Join(wirebatch.Runners(), ", "))
@@ -268,9 +266,7 @@ func (o *batchOptions) open(ctx context.Context) (*batch.Pipeline, *progress.Bat
 	if o.fetching.UserAgent = o.userAgent; o.userAgent == "" {
 		o.fetching.UserAgent = fetching.UserAgent
 	}
-	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(wirebatch.MemoryLimit(o.memory))
-	}
+	limitMemory(wirebatch.MemoryLimit(o.memory))
 	show := progress.NewBatch(os.Stderr, draws(os.Stderr), o.quiet)
 	if o.contact == "" && o.userAgent == "" && !o.fetching.AllowPrivate {
 		show.Log.Warn("no --contact is set: owners of the sites you crawl cannot reach you, and some will block you")

@@ -80,12 +80,8 @@ func (o *batchShowOptions) run(cmd *cobra.Command, args []string) error {
 	if err := o.check(args); err != nil {
 		return err
 	}
-	at, err := places.Open(cmd.Context(), args[0])
-	if err != nil {
-		return err
-	}
 	ctx, w := cmd.Context(), cmd.OutOrStdout()
-	all, err := heldIn(cmd, at, args[0])
+	_, all, err := heldIn(cmd, args[0])
 	if err != nil {
 		return err
 	}
@@ -120,18 +116,22 @@ func (o *batchShowOptions) run(cmd *cobra.Command, args []string) error {
 	return o.URL(ctx, w, c, date, args[3])
 }
 
-// heldIn are the collections of a place, name being what the user calls it. What cannot be read is told.
-func heldIn(cmd *cobra.Command, at place.Place, name string) ([]*inspect.Collection, error) {
+// heldIn opens a place, and lists its collections. What cannot be read is told.
+func heldIn(cmd *cobra.Command, name string) (place.Place, []*inspect.Collection, error) {
+	at, err := places.Open(cmd.Context(), name)
+	if err != nil {
+		return nil, nil, err
+	}
 	all, err := inspect.Collections(cmd.Context(), at)
 	switch {
 	case err != nil && len(all) == 0:
-		return nil, err
+		return nil, nil, err
 	case err != nil:
 		fmt.Fprintf(cmd.ErrOrStderr(), "kumo: left out: %v\n", err)
 	case len(all) == 0:
-		return nil, usagef("%s: there is no batch crawl", name)
+		return nil, nil, usagef("%s: there is no batch crawl", name)
 	}
-	return all, nil
+	return at, all, nil
 }
 
 func daysOf(c *inspect.Collection) string {

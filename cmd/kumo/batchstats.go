@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kumo/internal/app/wire/places"
 	"kumo/internal/batch"
 	"kumo/internal/batch/inspect"
 	"kumo/internal/view/text/batches"
@@ -90,15 +89,7 @@ func (o *batchStatsOptions) run(cmd *cobra.Command, args []string) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	name := defaultBatchPlace
-	if len(args) > 0 {
-		name = args[0]
-	}
-	at, err := places.Open(cmd.Context(), name)
-	if err != nil {
-		return err
-	}
-	all, err := heldIn(cmd, at, name)
+	_, all, err := heldIn(cmd, append(args, defaultBatchPlace)[0])
 	if err != nil {
 		return err
 	}

@@ -12,8 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	wirebatch "kumo/internal/app/wire/batch"
 	"kumo/internal/app/wire/places"
+	"kumo/internal/archive/place"
 	"kumo/internal/batch"
+	"kumo/internal/batch/hadoop"
 	"kumo/internal/batch/stream"
 )
 
@@ -140,4 +143,17 @@ func taskOf(env func(string) string, status func(string)) *batch.Task {
 	}
 	return batch.NewTask(number(env("mapreduce_task_partition")), of, number(id[strings.LastIndexByte(id, '_')+1:]),
 		status)
+}
+
+// batchAttemptCommand is what a Hadoop cluster starts for a task: the file says all there is to know.
+func batchAttemptCommand() *cobra.Command {
+	return &cobra.Command{Use: wirebatch.HadoopTask[1] + " ROLE FILE", Hidden: true, Args: cobra.ExactArgs(2),
+		Short: "Run an attempt of a task on a Hadoop cluster",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			jobs := func(conf *batch.Conf, at place.Place) (*batch.Job, error) {
+				return batch.NewJob(conf, batch.Deps{Place: at, Text: pageTexts()})
+			}
+			return hadoop.Task(cmd.Context(), args[0], args[1], jobs,
+				hadoop.Pipes{In: cmd.InOrStdin(), Out: cmd.OutOrStdout(), Err: cmd.ErrOrStderr()})
+		}}
 }

@@ -12,7 +12,6 @@ import (
 
 	"kumo/internal/app/setting"
 	wirebatch "kumo/internal/app/wire/batch"
-	"kumo/internal/app/wire/places"
 	"kumo/internal/archive/place"
 	"kumo/internal/base/stats"
 	"kumo/internal/batch"
@@ -58,11 +57,7 @@ func (o *batchWARCOptions) run(cmd *cobra.Command, args []string) error {
 	if o.verify && o.compress == "none" {
 		return usagef("--verify: only compressed WARCs are read again")
 	}
-	at, err := places.Open(ctx, args[0])
-	if err != nil {
-		return err
-	}
-	all, err := heldIn(cmd, at, args[0])
+	at, all, err := heldIn(cmd, args[0])
 	if err != nil {
 		return err
 	}
@@ -96,7 +91,6 @@ func (o *batchWARCOptions) run(cmd *cobra.Command, args []string) error {
 	return tab.Flush()
 }
 
-// day makes a day's WARCs, and says what is in them.
 func (o *batchWARCOptions) day(ctx context.Context, at place.Place, held *inspect.Collection, date string) (string,
 	error) {
 	d, err := held.Day(ctx, date)

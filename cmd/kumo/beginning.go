@@ -12,6 +12,7 @@ import (
 	"kumo/internal/app/admin"
 	"kumo/internal/app/job"
 	"kumo/internal/base/stats"
+	"kumo/internal/base/wait"
 	"kumo/internal/cluster/desired"
 	"kumo/internal/cluster/strategy/balance/model"
 )
@@ -90,19 +91,15 @@ const (
 
 // toldStrategy is the strategy of the crawl's nodes, the first of which may just come; "" if none says it.
 func toldStrategy(ctx context.Context, control admin.Client) (name string, err error) {
-	late := time.After(strategyWait)
-	tick := time.NewTicker(strategyLook)
-	defer tick.Stop()
-	for {
+	waiting, cancel := context.WithTimeout(ctx, strategyWait)
+	defer cancel()
+	for range wait.Ticks(waiting, strategyLook) {
 		if name, err = control.Strategy(ctx); name != "" || err != nil {
 			return name, err
 		}
-		select {
-		case <-ctx.Done():
-			return "", context.Cause(ctx)
-		case <-late:
-			return "", nil
-		case <-tick.C:
-		}
 	}
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
+	return "", nil
 }

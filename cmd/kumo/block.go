@@ -106,7 +106,6 @@ func blockedWords(rules []string, remove bool) string {
 	return strings.Join(rules, ", ") + stats.Either(len(rules), " is", " are") + " left out from now on"
 }
 
-// block changes the rules of a crawl that runs on this machine.
 func (a *alone) block(cmd *cobra.Command, change func(was []string) []string) error {
 	if err := a.check(cmd.Flags()); err != nil {
 		return err
@@ -116,7 +115,6 @@ func (a *alone) block(cmd *cobra.Command, change func(was []string) []string) er
 	})
 }
 
-// countBlocked counts what waits in a crawl on this machine, whether it runs or not.
 func (a *alone) countBlocked(cmd *cobra.Command, rules []string) error {
 	if err := a.check(cmd.Flags()); err != nil {
 		return err
@@ -134,7 +132,6 @@ func (a *alone) countBlocked(cmd *cobra.Command, rules []string) error {
 	return nil
 }
 
-// countBlocked counts what waits at all nodes of a crawl.
 func (c *clusterFlags) countBlocked(cmd *cobra.Command, rules []string) error {
 	return c.control(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control admin.Client) error {
 		b, err := control.BlockedAll(ctx, rules)

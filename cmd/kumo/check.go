@@ -2,11 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"kumo/internal/app/job"
+	"kumo/internal/base/weburl"
 	"kumo/internal/content/robots"
 	"kumo/internal/engine/check"
 )
@@ -31,10 +34,18 @@ const checkExample = `  kumo check robots https://example.com/private/
   echo '{"url": "HTTP://EXAMPLE.com:80/a/../b"}' | kumo check canon --jsonl`
 
 func checkCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "check", Short: "Show what a reader makes of an input", Long: checkLong,
-		Example: checkExample, Args: cobra.ArbitraryArgs, RunE: noVerb, DisableFlagsInUseLine: true}
-	cmd.AddCommand(checkRobots(), checkURL(), checkCanon(), checkLinks(), checkSitemap(), checkCharset(), checkLang(),
-		checkText(), checkFields(), checkFilter(), checkRefresh(), checkSrcset(), checkMIME())
+	cmd := withVerbs("check", "Show what a reader makes of an input", checkLong, checkRobots(),
+		checkURL(), checkCanon(), checkLinks(), checkSitemap(), checkCharset(), checkLang(), checkText(), checkFields(),
+		checkFilter(), checkRefresh(), checkSrcset(), checkMIME())
+	cmd.Example = checkExample
+	return cmd
+}
+
+// withVerbs makes a command that does nothing but by its verbs.
+func withVerbs(use, short, long string, verbs ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, Long: long, Args: cobra.ArbitraryArgs, RunE: noVerb,
+		DisableFlagsInUseLine: true}
+	cmd.AddCommand(verbs...)
 	return cmd
 }
 
@@ -153,4 +164,71 @@ func checkRobots() *cobra.Command {
 
 func contentType(cmd *cobra.Command, value *string) {
 	cmd.Flags().StringVar(value, "content-type", "", "read the body as if it had come with this `CONTENT-TYPE`")
+}
+
+func checkCanon() *cobra.Command {
+	v := &verb[check.CanonIn, check.CanonOut]{use: "canon URL", about: "What is a URL's canonical form?",
+		examples: canonExample,
+		read:     check.Canon,
+		args: func(_ context.Context, args []string, in *check.CanonIn) (err error) {
+			in.URL, err = only(args)
+			return err
+		}}
+	cmd := v.command()
+	cmd.Flags().StringVar(&v.in.Rules, "rules", "none", "rewrite it further by these `RULES`, as kumo crawl --canon does")
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if _, err := weburl.ParseRules(v.in.Rules); err != nil {
+			return &usage{fmt.Errorf("--rules: %w", err)}
+		}
+		return nil
+	}
+	return cmd
+}
+
+const fieldsLong = `What do rules make of a page, and why not more?
+
+RULES is a file as kumo crawl --fields takes it: docs/fields.md says how it is written. Of each rule that is for the page's URL
+the answer has all fields: the first value that was found and which source has it, or else why it is missing. BASE is the URL
+that the page is taken to lie at; for a FILE without one each rule is tried. With --jsonl the rules are those of --rules, or
+of the line, as text.`
+
+const fieldsExample = `  kumo check fields rules.yaml https://shop.example/p/1
+  kumo check fields rules.yaml page.html https://shop.example/p/1    # as if it had been found there
+  kumo check fields rules.yaml page.html --json | jq .records`
+
+func checkFields() *cobra.Command {
+	v := &verb[check.FieldsIn, check.FieldsOut]{use: "fields RULES FILE|URL [BASE]", about: fieldsLong,
+		examples: fieldsExample, read: check.Records}
+	src := new(source)
+	var file string
+	v.args = func(ctx context.Context, args []string, in *check.FieldsIn) error {
+		if len(args) == 0 || len(args) > 3 || file == "" && len(args) == 1 {
+			return &usage{errors.New("wrong number of arguments: a file of rules and a page are wanted, and a URL if you like")}
+		}
+		if file == "" {
+			file, args = args[0], args[1:]
+		}
+		if err := takeRules(in, file); err != nil {
+			return err
+		}
+		return src.page(ctx, args, &in.PageIn)
+	}
+	cmd := src.bind(v.command())
+	contentType(cmd, &v.in.ContentType)
+	cmd.Flags().StringVar(&file, "rules", "", "read the rules of this `FILE`, in the place of RULES")
+	cmd.PreRunE = func(*cobra.Command, []string) error { return takeRules(&v.in, file) }
+	return cmd
+}
+
+// takeRules reads a file of rules, which are checked where they are used.
+func takeRules(in *check.FieldsIn, file string) error {
+	if file == "" {
+		return nil
+	}
+	text, err := readFile(file)
+	if err != nil {
+		return err
+	}
+	in.Rules, in.File = string(text), file
+	return nil
 }

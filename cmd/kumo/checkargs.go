@@ -57,7 +57,6 @@ func (s *source) robots(ctx context.Context, args []string, in *check.RobotsIn) 
 	return nil
 }
 
-// page reads the arguments of verbs that read a page.
 func (s *source) page(ctx context.Context, args []string, in *check.PageIn) error {
 	doc, base, err := s.openFirst(ctx, args)
 	if err != nil {
@@ -116,7 +115,6 @@ func (s *source) mime(ctx context.Context, args []string, in *check.MIMEIn) erro
 	return nil
 }
 
-// openFirst opens the first argument and gives the second, if there is one.
 func (s *source) openFirst(ctx context.Context, args []string) (doc *document, second string, err error) {
 	name, second, err := oneOrTwo(args)
 	if err != nil {

@@ -99,7 +99,6 @@ func (c *filterCheck) run(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// questions are those about one argument.
 func (c *filterCheck) questions(ctx context.Context, wants *filter.Choice, name string) ([]filter.Question, error) {
 	if !isURL(name) {
 		body, err := readFile(name)

@@ -21,7 +21,6 @@ import (
 	"kumo/internal/base/advice"
 )
 
-// clusterFlags say which crawl of several nodes is meant, and where it is reached.
 type clusterFlags struct {
 	crawl      string
 	join       []string
@@ -42,14 +41,12 @@ func (c *clusterFlags) bind(f *pflag.FlagSet, join string) {
 		"variable "+secretVariable+"; neither: this machine only)")
 }
 
-// bindCommand binds the flags of a command that is given to the nodes.
 func (c *clusterFlags) bindCommand(f *pflag.FlagSet) {
 	c.bind(f, joinUsage)
 	durationVar(f, &c.wait, "wait", clusterWait, "wait this long for the cluster to answer; while it elects a new "+
 		"leader it does not for some seconds")
 }
 
-// options are how the cluster is reached.
 func (c *clusterFlags) options(warn func(string)) (o cluster.NodeOptions, err error) {
 	if err := checkCrawlName(c.crawl); err != nil {
 		return o, err
@@ -102,7 +99,6 @@ func (c *clusterFlags) view(ctx context.Context, stderr io.Writer, f func(contex
 	return c.connect(ctx, stderr, viewing, f)
 }
 
-// viewing opens a client that only looks.
 func viewing(ctx context.Context, crawl string, o cluster.NodeOptions) (admin.Client, error) {
 	return cluster.OpenView(ctx, crawl, o, viewPatience)
 }

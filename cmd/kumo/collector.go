@@ -6,6 +6,8 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
+
+	"kumo/internal/base/wait"
 )
 
 // How much garbage there may be, in percent of what lives: Go's default lets a small crawl take twice what it needs,
@@ -24,24 +26,25 @@ func garbageFor(live uint64) int {
 	return leastGarbage + int(min(max(share, 0), 1)*(mostGarbage-leastGarbage))
 }
 
+// limitMemory has the collector keep the process below a limit, unless the user has set one.
+func limitMemory(bytes int64) {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(bytes)
+	}
+}
+
 // tuneCollector has the collector follow what lives, unless the user has set it.
 func tuneCollector(ctx context.Context) {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	ticker := time.NewTicker(tuneEvery)
-	defer ticker.Stop()
-	for now := 0; ; {
+	now := 0
+	for range wait.Ticks(ctx, tuneEvery) {
 		metrics.Read(live)
 		if percent := garbageFor(live[0].Value.Uint64()); percent != now {
 			now = percent
 			debug.SetGCPercent(percent)
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
 		}
 	}
 }

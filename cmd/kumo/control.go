@@ -8,11 +8,13 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"kumo/internal/app/admin"
 	"kumo/internal/app/inspect"
 	"kumo/internal/app/job"
 	"kumo/internal/app/node"
+	"kumo/internal/app/session"
 	"kumo/internal/app/setting"
 	"kumo/internal/app/wire/cluster"
 	"kumo/internal/base/advice"
@@ -98,7 +100,6 @@ func startCommand() *cobra.Command {
 	return cmd
 }
 
-// mayStart says why a crawl cannot be started.
 func mayStart(crawl string, r desired.Record, seeds int) error {
 	switch {
 	case r.State == desired.Running:
@@ -120,17 +121,9 @@ func withSeeds(n int) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", with %d %s", n, plural(n, "URL", "URLs"))
+	return ", with " + stats.Count(n, "URLs")
 }
 
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
-}
-
-// done says what was done, and how to see what comes of it.
 func (c *clusterFlags) done(w io.Writer, what string) error {
 	where := ""
 	if len(c.join) > 0 {
@@ -174,7 +167,7 @@ are the links on them as the crawl's --scope has it. The answer says how many we
 				return a.steer(cmd, func(ctx context.Context, s inspect.Steerer) (string, error) {
 					news, err := s.Add(ctx, o.Job.Seeds)
 					all := len(o.Job.Seeds)
-					return fmt.Sprintf("%d %s added, %d of them new", all, plural(all, "URL", "URLs"), news), err
+					return fmt.Sprintf("%s added, %d of them new", stats.Count(all, "URLs"), news), err
 				})
 			}
 			return c.control(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control admin.Client) error {
@@ -195,20 +188,19 @@ are the links on them as the crawl's --scope has it. The answer says how many we
 	return cmd
 }
 
-// added says what came of URLs that were added.
 func added(k node.Known) string {
 	all := k.New + k.Known + k.Unsure
-	urls := fmt.Sprintf("%d %s", all, plural(all, "URL", "URLs"))
+	urls := stats.Count(all, "URLs")
 	switch {
 	case all == k.New:
-		return fmt.Sprintf("%d new %s added", k.New, plural(k.New, "URL", "URLs"))
+		return stats.Count(k.New, "URLs", "new") + " added"
 	case all == k.Unsure:
 		return urls + " added; what is known already is not fetched again"
 	case all == k.Known:
 		return fmt.Sprintf("nothing new: %s known already, and %s or %s visited", are(all, urls),
-			plural(all, "waits", "wait"), plural(all, "was", "were"))
+			stats.Either(all, "waits", "wait"), stats.Either(all, "was", "were"))
 	case k.Unsure == 0:
-		return fmt.Sprintf("%d new %s added; %s known already", k.New, plural(k.New, "URL", "URLs"),
+		return fmt.Sprintf("%s added; %s known already", stats.Count(k.New, "URLs", "new"),
 			are(k.Known, fmt.Sprint(k.Known)))
 	}
 	return fmt.Sprintf("of %s %d new and %d known already; of %d no node has said yet which they are", urls, k.New,
@@ -229,9 +221,8 @@ func addedAll(k node.Known, file *seeds.File) string {
 	return text
 }
 
-func are(n int, what string) string { return what + plural(n, " is", " are") }
+func are(n int, what string) string { return what + stats.Either(n, " is", " are") }
 
-// stateCommand makes a verb that changes what all nodes do.
 func stateCommand(name, short, long, done string, change func(admin.Client, context.Context) error,
 	here func(context.Context, inspect.Steerer) (string, error)) *cobra.Command {
 	c, a := &clusterFlags{}, &alone{}
@@ -279,4 +270,42 @@ kumo node commands, and then kumo start, go on.
 One that runs on this machine ends as with Ctrl-C: the same kumo crawl command goes on.`, "the nodes end",
 		admin.Client.Stop,
 		func(ctx context.Context, s inspect.Steerer) (string, error) { return "ends", s.Stop(ctx) })
+}
+
+// alone is a crawl on this machine alone, for verbs that steer one of several nodes as well.
+type alone struct{ dir string }
+
+func (a *alone) bind(f *pflag.FlagSet) {
+	f.StringVarP(&a.dir, "out", "o", "", "a crawl on this machine, by its `FOLDER`")
+	f.Lookup("crawl").Usage = "a crawl of several nodes, by its `NAME`: letters, digits, - and _"
+}
+
+// check refuses flags that say nothing of a crawl on this machine.
+func (a *alone) check(f *pflag.FlagSet) error {
+	for _, n := range []string{"crawl", "join", "nats", "secret-file", "wait", "hosts"} {
+		if f.Changed(n) {
+			return usagef("--%s is for a crawl of several nodes: leave it or --out out", n)
+		}
+	}
+	return nil
+}
+
+func (a *alone) steer(cmd *cobra.Command, f func(context.Context, inspect.Steerer) (done string, err error)) error {
+	if err := a.check(cmd.Flags()); err != nil {
+		return err
+	}
+	var done string
+	err := session.Steer(cmd.Context(), a.dir, func(s inspect.Steerer) (err error) {
+		done, err = f(cmd.Context(), s)
+		return err
+	})
+	if errors.Is(err, session.ErrIdle) {
+		return usagef("the crawl in %s does not run: kumo crawl -o %s, with or without more URLs, lets it go on", a.dir,
+			a.dir)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s; see: kumo status -o %s\n", a.dir, done, a.dir)
+	return err
 }

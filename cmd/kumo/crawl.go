@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -35,6 +34,7 @@ import (
 	"kumo/internal/engine/crawl"
 	"kumo/internal/engine/seeds"
 	"kumo/internal/state/forecast"
+	"kumo/internal/state/frontier"
 	"kumo/internal/state/stall"
 	"kumo/internal/view/progress"
 	"kumo/internal/view/web"
@@ -142,9 +142,7 @@ func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 		}
 		defer func() { err = errors.Join(err, stop()) }()
 	}
-	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(o.Job.MemoryLimit())
-	}
+	limitMemory(o.Job.MemoryLimit())
 	metrics, err := listenMetrics(o.Metrics) // before anything is begun
 	if err != nil {
 		return err
@@ -227,7 +225,6 @@ func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 	return nil
 }
 
-// warnOfTraps says how many URLs were cut off as traps, and how to let them in.
 func warnOfTraps(log *slog.Logger, dir string, urls int64) {
 	how := []any{"let_in", "kumo crawl --no-traps"}
 	if dir != "" {
@@ -265,7 +262,6 @@ func (o *options) staysHere() bool {
 	})
 }
 
-// companions are what runs beside a crawl. Each may be missing.
 type companions struct {
 	up        *uploads.Upload
 	metrics   net.Listener
@@ -294,9 +290,8 @@ func (o *options) run(ctx context.Context, c *session.Session, show *show, other
 	g.Go(func() error { tuneCollector(beside); return nil })
 	if metrics := others.metrics; metrics != nil {
 		show.metrics(metrics.Addr())
-		src := web.Source{Name: o.Job.Name, Totals: c.Stats.Totals, Answers: c.Stats.Answers, Frontier: c.Frontier.Counts,
-			Known: c.URLsKnown, Outage: c.Outage, Forecast: func() forecast.Forecast { return c.Outlook().Forecast },
-			Stall: func() stall.Alarm { return c.Outlook().Stall }}
+		src := metricsOf(func() *session.Session { return c })
+		src.Name = o.Job.Name
 		if o.Job.Filters != nil {
 			src.Filters = o.Job.Filters.Counts
 		}
@@ -332,7 +327,6 @@ func (o *options) run(ctx context.Context, c *session.Session, show *show, other
 	return report, sinks, err
 }
 
-// metrics says where the metrics are, and who can read them.
 func (s *show) metrics(at net.Addr) {
 	if tcp, ok := at.(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
 		s.log.Warn("metrics and profiles can be read by anyone who reaches this address, without a password; "+
@@ -384,18 +378,53 @@ func (o *options) newShow(stderr *os.File) *show {
 
 func statusOf(c *session.Session) func() progress.Status {
 	return func() progress.Status {
-		taken, all := c.Seeds()
-		outlook := c.Outlook()
-		s := progress.Status{Time: time.Now(), Totals: c.Stats.Totals(), Frontier: c.Frontier.Counts(), Known: c.URLsKnown(),
-			Seeds: progress.Seeds{Taken: taken, All: all}, Outage: c.Outage(), Forecast: outlook.Forecast, Stall: outlook.Stall}
+		s := liveStatus(c)
+		s.Seeds.Taken, s.Seeds.All = c.Seeds()
 		if c.Job.Filters != nil {
 			s.Filters = c.Job.Filters.Counts()
 		}
-		if a := c.Job.Away; a != nil {
-			s.Uploads = a.Status()
-		}
 		return s
 	}
+}
+
+// liveStatus is the status of a crawl, or of a node's part in one.
+func liveStatus(c *session.Session) progress.Status {
+	outlook := c.Outlook()
+	return progress.Status{Time: time.Now(), Totals: c.Stats.Totals(), Frontier: c.Frontier.Counts(), Known: c.URLsKnown(),
+		Outage: c.Outage(), Forecast: outlook.Forecast, Stall: outlook.Stall, Uploads: uploadsOf(c)}
+}
+
+func uploadsOf(c *session.Session) (u stats.Uploads) {
+	if a := c.Job.Away; a != nil {
+		u = a.Status()
+	}
+	return u
+}
+
+// of returns what is asked of a session: a node's part in a crawl is another one after the node has lost its place. As
+// long as there is none the answer is the zero value.
+func of[T any](now func() *session.Session, ask func(*session.Session) T) func() T {
+	return func() (v T) {
+		if c := now(); c != nil {
+			v = ask(c)
+		}
+		return v
+	}
+}
+
+// metricsOf is what metrics tell of each session.
+func metricsOf(now func() *session.Session) web.Source {
+	return web.Source{Outage: of(now, (*session.Session).Outage), Known: of(now, (*session.Session).URLsKnown),
+		Totals:   of(now, func(c *session.Session) stats.Snapshot { return c.Stats.Totals() }),
+		Frontier: of(now, func(c *session.Session) frontier.Counts { return c.Frontier.Counts() }),
+		Forecast: of(now, func(c *session.Session) forecast.Forecast { return c.Outlook().Forecast }),
+		Stall:    of(now, func(c *session.Session) stall.Alarm { return c.Outlook().Stall }),
+		Answers: func() (statuses map[int]int64, failures map[string]int64) {
+			if c := now(); c != nil {
+				statuses, failures = c.Stats.Answers()
+			}
+			return statuses, failures
+		}}
 }
 
 // run shows how a crawl goes until ctx ends.
@@ -515,7 +544,6 @@ func (s *show) visited(r *page.Record) {
 	s.log.Debug("page", args...)
 }
 
-// explain says what a crawl would do.
 func (o *options) explain(w io.Writer) error {
 	if err := wire.Check(&o.Job); err != nil {
 		return err

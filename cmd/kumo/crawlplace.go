@@ -84,7 +84,6 @@ func (o *options) openPlace(ctx context.Context, show *show) (*uploads.Upload, e
 	return up, nil
 }
 
-// placeOpened says where record files go, and when.
 func (s *show) placeOpened(up *uploads.Upload, place, folder string) {
 	late := up.Late()
 	if late == nil {
@@ -127,7 +126,6 @@ func withPlace(end, place error) error {
 	return errors.Join(end, place)
 }
 
-// adviseWaits adds to the error of a place that has not got all what brings it there.
 func adviseWaits(err error) error {
 	switch {
 	case errors.Is(err, upload.ErrFree):
@@ -139,7 +137,6 @@ func adviseWaits(err error) error {
 	return err
 }
 
-// printUploads says in the report what the place has.
 func printUploads(w io.Writer, s stats.Uploads) {
 	fmt.Fprintf(w, "  %-9s %s: %s (%s)\n", "place", s.Place, stats.Count(s.Files, "files"), stats.Bytes(s.Bytes))
 	if words := s.Words(); words != "" {

@@ -18,10 +18,8 @@ const doctorLong = `Look whether what kumo is to work with is as it has to be.
   kumo doctor hadoop      a Hadoop cluster for batch crawls`
 
 func doctorCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "doctor", Short: "Look whether a Hadoop cluster has what batch crawls need",
-		Long: doctorLong, Args: cobra.ArbitraryArgs, RunE: noVerb, DisableFlagsInUseLine: true}
-	cmd.AddCommand(doctorHadoopCommand(), doctorTaskCommand())
-	return cmd
+	return withVerbs("doctor", "Look whether a Hadoop cluster has what batch crawls need", doctorLong,
+		doctorHadoopCommand(), doctorTaskCommand())
 }
 
 const doctorHadoopLong = `Look whether a Hadoop cluster has what batch crawls need, and say what is missing and how to mend it.
@@ -100,7 +98,6 @@ func printFindingJSON(w io.Writer, f doctor.Finding) {
 	fmt.Fprintf(w, "%s\n", line)
 }
 
-// doctorTaskCommand is what Hadoop starts for the doctor's job.
 func doctorTaskCommand() *cobra.Command {
 	return &cobra.Command{Use: "task ROLE FILE", Hidden: true, Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -33,7 +33,6 @@ type source struct {
 	login   string // a file
 }
 
-// bind gives a command the flags for fetching.
 func (s *source) bind(cmd *cobra.Command) *cobra.Command {
 	f, c := cmd.Flags(), &s.get.Fetch
 	durationVar(f, &s.timeout, "timeout", 30*time.Second, "give a URL up after this time, redirects and all")

@@ -73,7 +73,7 @@ func warnOfVariables(cmd *cobra.Command) {
 		return
 	}
 	known := []string{sinkPassword}
-	for cmd := range commands(cmd.Root()) {
+	eachCommand(cmd.Root(), func(cmd *cobra.Command) {
 		for _, flags := range []*pflag.FlagSet{cmd.LocalFlags(), cmd.PersistentFlags()} {
 			flags.VisitAll(func(f *pflag.Flag) {
 				if isVariable(f) {
@@ -81,7 +81,7 @@ func warnOfVariables(cmd *cobra.Command) {
 				}
 			})
 		}
-	}
+	})
 	slices.Sort(unknown)
 	for _, name := range unknown {
 		if slices.Contains(known, name) {
@@ -107,20 +107,11 @@ func nearestVariable(name string, known []string) string {
 	return variablePrefix + strings.ToUpper(near)
 }
 
-func commands(cmd *cobra.Command) func(func(*cobra.Command) bool) {
-	var all func(*cobra.Command, func(*cobra.Command) bool) bool
-	all = func(cmd *cobra.Command, yield func(*cobra.Command) bool) bool {
-		if !yield(cmd) {
-			return false
-		}
-		for _, sub := range cmd.Commands() {
-			if !all(sub, yield) {
-				return false
-			}
-		}
-		return true
+func eachCommand(cmd *cobra.Command, f func(*cobra.Command)) {
+	f(cmd)
+	for _, sub := range cmd.Commands() {
+		eachCommand(sub, f)
 	}
-	return func(yield func(*cobra.Command) bool) { all(cmd, yield) }
 }
 
 // ownEnvironment is the environment without flags, for processes of kumo that are told by their arguments what to do.

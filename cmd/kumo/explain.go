@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,7 +77,6 @@ func explainCommand() *cobra.Command {
 	return cmd
 }
 
-// run says what the folder knows of the URL, and what the cluster knows of its host.
 func (e *explainer) run(stderr io.Writer, url string) (err error) {
 	if places.IsURL(e.dir) {
 		src, err := uploads.Reach(e.ctx, e.dir)
@@ -128,31 +128,23 @@ func (e *explainer) parse(typed string) (weburl.URL, error) {
 		return weburl.URL{}, err
 	}
 	var origin weburl.URL
-	for _, s := range saved {
-		if s.Key == setting.FilesKey {
-			return seeds.ParseWritten(typed) // which may have many hosts
+	given := settings.Map(saved)
+	for _, seed := range given[setting.SeedsKey] {
+		u, err := seeds.ParseURL(seed)
+		if err != nil {
+			return u, err
 		}
-		if s.Key != setting.SeedsKey {
-			continue
+		if origin != (weburl.URL{}) && (u.Scheme() != origin.Scheme() || u.Host() != origin.Host()) {
+			return seeds.ParseWritten(typed)
 		}
-		for _, seed := range s.Values {
-			u, err := seeds.ParseURL(seed)
-			if err != nil {
-				return u, err
-			}
-			if origin != (weburl.URL{}) && (u.Scheme() != origin.Scheme() || u.Host() != origin.Host()) {
-				return seeds.ParseWritten(typed)
-			}
-			origin = u
-		}
+		origin = u
 	}
-	if origin == (weburl.URL{}) {
+	if _, more := given[setting.FilesKey]; more || origin == (weburl.URL{}) { // files may have many hosts
 		return seeds.ParseWritten(typed)
 	}
 	return seeds.ParseURL(origin.Scheme() + "://" + origin.Host() + typed)
 }
 
-// folder is what the crawl in the folder knows.
 func (e *explainer) folder(url string) (x *inspect.Explanation, err error) {
 	if e.far != nil {
 		e.look, err = wire.InspectFiles(e.dir, e.far.Disk, func() (*job.Job, error) { return settledJob(e.ctx, e.dir) })
@@ -210,7 +202,6 @@ func (e *explainer) askOwner(stderr io.Writer, x *text.Explained, u weburl.URL) 
 	return cluster.Advise(err)
 }
 
-// askLinks asks the nodes for links to a host that is nobody's.
 func askLinks(ctx context.Context, x *text.Explained, control admin.Client, url string) (err error) {
 	if x.Strategy, err = control.Strategy(ctx); err != nil {
 		return err
@@ -222,13 +213,11 @@ func askLinks(ctx context.Context, x *text.Explained, control admin.Client, url 
 	return err
 }
 
-// crawlOf finds out the name of the crawl that the folder belongs to.
 func (e *explainer) crawlOf() error {
 	saved, err := folder.ReadSettings(e.dir)
-	for _, s := range saved {
-		if name := strings.Join(s.Values, ","); s.Key == "name" && e.crawl == "" {
-			e.crawl = name
-		} else if s.Key == "name" && e.crawl != name {
+	if names, has := settings.Map(saved)["name"]; has {
+		name := strings.Join(names, ",")
+		if e.crawl = cmp.Or(e.crawl, name); e.crawl != name {
 			return usagef("%s belongs to the crawl %q, not to %q", e.dir, name, e.crawl)
 		}
 	}

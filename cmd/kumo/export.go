@@ -130,16 +130,13 @@ func (o *exportOptions) run(ctx context.Context, name, dir string) (_ *export.Re
 	x := exports.Export{Canon: j.Crawl.Canon, Start: canonical(j.Seeds)}
 	x.Form, x.Crawl, x.Dir, x.Temp, x.Disk = o.form, crawl, dir, o.temp, src.Disk
 	x.Condition = o.where
-	clear := func() {}
-	if draws(os.Stderr) && !o.quiet {
-		x.Progress, clear = exportProgress(os.Stderr)
-	}
+	show, clear := exportProgress(!o.quiet)
+	x.Progress = show
 	r, err := exports.Run(ctx, x)
 	clear()
 	return r, err
 }
 
-// printExport says in a line what was exported, and below what is missing.
 func printExport(w io.Writer, r *export.Report, dir string) {
 	open := dir
 	if r.Open != "" {
@@ -171,17 +168,30 @@ func printLeftOut(w io.Writer, r *export.Report) {
 	}
 }
 
-// A progressLine is a line that is written over, once something takes long.
+// A progressLine is a line on a terminal that is written over, once something has taken a while.
 type progressLine struct {
-	w     io.Writer
-	began time.Time
+	w     io.Writer // nil: nothing is shown
+	after time.Time
 	shown bool
 }
 
-func newProgressLine(w io.Writer) *progressLine { return &progressLine{w: w, began: time.Now()} }
+// lineOn is a line that is shown at once, where it is wanted and can be.
+func lineOn(w io.Writer, wanted bool) *progressLine {
+	if !wanted || !draws(w) {
+		w = nil
+	}
+	return &progressLine{w: w}
+}
+
+// lateLine is a line that is shown after a second.
+func lateLine(w io.Writer, wanted bool) *progressLine {
+	line := lineOn(w, wanted)
+	line.after = time.Now().Add(time.Second)
+	return line
+}
 
 func (p *progressLine) show(format string, args ...any) {
-	if time.Since(p.began) >= time.Second {
+	if p.w != nil && !time.Now().Before(p.after) {
 		p.shown = true
 		fmt.Fprintf(p.w, "\r\x1b[K"+format, args...)
 	}
@@ -194,7 +204,11 @@ func (p *progressLine) clear() {
 	p.shown = false
 }
 
-func exportProgress(w io.Writer) (show func(export.Progress), clear func()) {
-	line := newProgressLine(w)
+// exportProgress shows how far an export is; show is nil where that is not wanted or cannot be shown.
+func exportProgress(wanted bool) (show func(export.Progress), clear func()) {
+	line := lateLine(os.Stderr, wanted)
+	if line.w == nil {
+		return nil, line.clear
+	}
 	return func(p export.Progress) { line.show("%s: %d of %d URLs", p.Step, p.Done, p.Total) }, line.clear
 }

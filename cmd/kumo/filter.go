@@ -15,7 +15,6 @@ import (
 	"kumo/internal/engine/filter/star"
 )
 
-// checkFilters validates the settings of filters without running any.
 func checkFilters(c *setting.Filter) error {
 	switch {
 	case c.Procs < 0:
@@ -95,7 +94,6 @@ func (all filters) close() {
 	ended.Wait()
 }
 
-// join makes the programs a part of a job.
 func (all filters) join(j *job.Job) {
 	if len(all) == 0 {
 		return
@@ -112,7 +110,6 @@ func (all filters) counts() (counts []stats.FilterCounts) {
 	return counts
 }
 
-// goOn counts on from an earlier run.
 func (all filters) goOn(was []stats.FilterCounts) {
 	for _, p := range all {
 		for _, c := range was {

@@ -4,16 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
-// flagError says what is wrong with a flag as it was typed.
 func flagError(cmd *cobra.Command, err error) error {
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
 	if !ok || unknown.GetSpecifiedShortnames() != "" {
-		return usageError(cmd, plainly(err))
+		return &usage{plainly(err)}
 	}
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -24,7 +24,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	if near := nearest(unknown.GetSpecifiedName(), names); near != "" {
 		err = fmt.Errorf("%w; did you mean --%s?", err, near)
 	}
-	return usageError(cmd, err)
+	return &usage{err}
 }
 
 // plainly says of a flag's value that is no number what is wanted, for which the library has words of its own.
@@ -48,4 +48,36 @@ func plainly(err error) error {
 		wanted += " that is not as large"
 	}
 	return fmt.Errorf("--%s is %q: %s is wanted", invalid.GetFlag().Name, invalid.GetValue(), wanted)
+}
+
+// nearest returns the name that is most like what was typed, "" if none is near.
+func nearest(typed string, names []string) string {
+	best, least := "", len(typed)/2+1
+	for _, n := range names {
+		if d := distance(strings.ToLower(typed), n); d < least {
+			best, least = n, d
+		}
+	}
+	return best
+}
+
+// distance is the number of insertions, deletions and replacements between two words (Levenshtein).
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
 }

@@ -67,7 +67,6 @@ func flagUsages(cmd *cobra.Command) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// usagesOf is the help of some flags, in lines of at most helpWidth columns.
 func usagesOf(flags []*pflag.Flag) string {
 	const indent = 30 // of the descriptions
 	var b strings.Builder

@@ -88,7 +88,6 @@ func (o *options) finish() (err error) {
 	return o.check()
 }
 
-// check refuses numbers that mean nothing.
 func (o *options) check() error {
 	j := &o.Job
 	switch {
@@ -135,7 +134,6 @@ func (o *options) check() error {
 
 const leastMemory = 1 << 20
 
-// isContact reports whether a text is an http URL or a mail address.
 func isContact(text string) bool {
 	if u, err := url.Parse(text); err == nil && (u.Scheme == "http" || u.Scheme == "https") {
 		return u.Host != ""

@@ -29,7 +29,6 @@ type following struct {
 	cancel context.CancelFunc
 }
 
-// follow prepares the sinks of --sink, before the crawl is opened.
 func (o *options) follow(ctx context.Context, show *show) (*following, error) {
 	f := &following{dir: o.Job.Dir, cancel: func() {}}
 	if len(o.Sinks) > 0 && o.Job.Dir == "" {
@@ -72,7 +71,6 @@ func sayIndex(show *show) func(error) {
 	}
 }
 
-// start has records sent.
 func (f *following) start(ctx context.Context) error {
 	for _, one := range f.all {
 		if err := one.Begin(); err != nil {
@@ -101,7 +99,6 @@ func (f *following) finish(ctx context.Context) error {
 	return follow.Advise(err, f.dir)
 }
 
-// status is how far each sink is.
 func (f *following) status() (all []stats.Sink) {
 	for _, one := range f.all {
 		all = append(all, one.Status())
@@ -109,7 +106,6 @@ func (f *following) status() (all []stats.Sink) {
 	return all
 }
 
-// print says what became of the sinks, as rows of a report.
 func (f *following) print(w io.Writer) {
 	for _, one := range f.all {
 		s := one.Status()
@@ -125,7 +121,6 @@ func (f *following) print(w io.Writer) {
 	}
 }
 
-// printIndexed says what became of an index, as a row of a report.
 func printIndexed(w io.Writer, s stats.Sink) {
 	text := stats.Count(s.Sent, "pages") + " indexed: kumo search"
 	if s.Waiting > 0 {

@@ -60,18 +60,14 @@ func indexCommand() *cobra.Command {
 			} else if err := uploads.AllHere(args[0], "kumo index"); err != nil {
 				return err
 			}
-			show := draws(os.Stderr) && !quiet
+			line := lineOn(os.Stderr, !quiet)
 			begin := time.Now()
 			x.Said = func(err error) { fmt.Fprintln(cmd.ErrOrStderr(), "kumo:", named(err)) }
 			x.Progress = func(s stats.Sink) {
-				if show {
-					fmt.Fprintf(os.Stderr, "\r\x1b[K%s indexed, %s wait", stats.Grouped(s.Sent), stats.Grouped(s.Waiting))
-				}
+				line.show("%s indexed, %s wait", stats.Grouped(s.Sent), stats.Grouped(s.Waiting))
 			}
 			r, err := sinks.Index(cmd.Context(), x)
-			if show {
-				fmt.Fprint(os.Stderr, "\r\x1b[K")
-			}
+			line.clear()
 			if err != nil {
 				return named(err)
 			}

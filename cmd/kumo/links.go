@@ -106,10 +106,8 @@ func (o *linksOptions) run(cmd *cobra.Command, dir string) (err error) {
 		return err
 	}
 	cfg := links.Config{Dir: dir, Disk: src.Disk, Temp: o.temp, Canon: of.Job.Crawl.Canon}
-	clear := func() {}
-	if draws(os.Stderr) && !o.quiet {
-		line := newProgressLine(os.Stderr)
-		clear = line.clear
+	line := lateLine(os.Stderr, !o.quiet)
+	if line.w != nil {
 		cfg.Progress = func(p links.Progress) {
 			if p.Step == "other sites" {
 				line.show("%s: %d of %d URLs", p.Step, p.Done, p.Total)
@@ -120,7 +118,7 @@ func (o *linksOptions) run(cmd *cobra.Command, dir string) (err error) {
 	}
 	f, err := links.Open(cmd.Context(), cfg)
 	if err != nil {
-		clear()
+		line.clear()
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
@@ -130,9 +128,9 @@ func (o *linksOptions) run(cmd *cobra.Command, dir string) (err error) {
 		}
 	}
 	if err == nil {
-		err = o.answer(cmd, f, clear)
+		err = o.answer(cmd, f, line.clear)
 	}
-	clear()
+	line.clear()
 	for _, note := range f.Notes() {
 		fmt.Fprintln(cmd.ErrOrStderr(), "kumo:", note)
 	}
@@ -152,7 +150,6 @@ func urlArg(arg string) (string, error) {
 	return u.Canonical().String(), nil
 }
 
-// check asks other sites, in the manner of the crawl.
 func (o *linksOptions) check(cmd *cobra.Command, f *links.Finder, j *job.Job) error {
 	done, err := f.CheckExternal(cmd.Context(), links.Checker{Fetch: j.Fetching(), Agent: job.Agent,
 		Robots: !j.Crawl.IgnoreRobots, Delay: j.Frontier.Delay, MaxDelay: j.Frontier.MaxDelay, Most: o.most, Hosts: 16})

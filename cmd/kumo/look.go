@@ -136,12 +136,7 @@ type lookup struct {
 func lookCommand(use, short string, args cobra.PositionalArgs, run func(*lookup, []string) error) *cobra.Command {
 	var dir string
 	l := &lookup{}
-	cmd := &cobra.Command{Use: use, Short: short, Args: func(cmd *cobra.Command, given []string) error {
-		if err := args(cmd, given); err != nil {
-			return &usage{err}
-		}
-		return nil
-	}}
+	cmd := &cobra.Command{Use: use, Short: short, Args: usageArgs(args)}
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		l.ctx, l.w = cmd.Context(), cmd.OutOrStdout()
 		if l.look, err = openLook(l.ctx, dir); err != nil {
@@ -155,7 +150,6 @@ func lookCommand(use, short string, args cobra.PositionalArgs, run func(*lookup,
 	return cmd
 }
 
-// openLook asks the crawl in dir, or opens it as kumo crawl -o DIR would, and does not run it.
 func openLook(ctx context.Context, dir string) (*inspect.View, error) {
 	if dir == "" {
 		return nil, usagef("which crawl? name its folder with --out")
@@ -169,7 +163,6 @@ func openLook(ctx context.Context, dir string) (*inspect.View, error) {
 	return wire.Inspect(ctx, dir, func() (*job.Job, error) { return settledJob(ctx, dir) })
 }
 
-// savedIn returns the settings of the crawl in dir.
 func savedIn(dir string) ([]settings.Setting, error) {
 	saved, err := folder.ReadSettings(dir)
 	if err == nil && len(saved) == 0 {

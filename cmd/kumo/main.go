@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"kumo/internal/app/job"
 	"kumo/internal/archive/upload"
@@ -60,7 +59,6 @@ What is typed wins over it, it wins over a --config file and over what a crawl w
 
 func main() { os.Exit(run(os.Args[1:])) }
 
-// run executes the command line and returns the exit code.
 func run(args []string) int {
 	ctx, stop := interruptible()
 	defer stop()
@@ -69,7 +67,7 @@ func run(args []string) int {
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return fromEnvironment(cmd) }}
 	root.SetFlagErrorFunc(flagError)
 	addVerbs(root)
-	completeChoices(root)
+	eachCommand(root, completeChoices)
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
 		if c.Name() == "completion" { // else it takes an unknown shell for a call for help
@@ -149,20 +147,6 @@ type usage struct{ err error }
 
 func (u *usage) Error() string { return u.err.Error() }
 func (u *usage) Unwrap() error { return u.err }
-
-// usageError is what is wrong with a command's flags, with the flag that is nearest to one that there is not.
-func usageError(cmd *cobra.Command, err error) error {
-	typed, ok := strings.CutPrefix(err.Error(), "unknown flag: --")
-	if !ok {
-		return &usage{err}
-	}
-	var names []string
-	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	if near := nearest(typed, names); near != "" {
-		return usagef("%w; did you mean --%s?", err, near)
-	}
-	return &usage{err}
-}
 
 // meant adds to an error what was meant by who left the command out.
 func meant(err error, args []string) error {

@@ -16,12 +16,7 @@ import (
 
 func manCommand() *cobra.Command {
 	return &cobra.Command{Use: "man DIR", Short: "Write kumo's manual pages, one for each command",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usagef("name one folder to write to, as in: kumo man ~/.local/share/man")
-			}
-			return nil
-		},
+		Args: between(1, 1, "name one folder to write to, as in: kumo man ~/.local/share/man"),
 		Long: "man writes the texts of --help as manual pages to DIR/man1, which it makes: man reads them from there.",
 		Example: "  kumo man ~/.local/share/man && man kumo-crawl\n" +
 			"  sudo kumo man /usr/local/share/man",
@@ -32,7 +27,7 @@ func manCommand() *cobra.Command {
 			}
 			root := cmd.Root()
 			root.DisableAutoGenTag = true // the same version gives the same bytes
-			asWritten(root)
+			eachCommand(root, asWritten)
 			head := &doc.GenManHeader{Section: "1", Source: "kumo " + job.Version, Manual: "kumo", Date: builtFrom()}
 			if err := doc.GenManTree(root, head, dir); err != nil {
 				return fmt.Errorf("write manual pages to %s: %w", dir, err)
@@ -58,7 +53,4 @@ func builtFrom() *time.Time {
 // asWritten has manual pages keep the columns of what is indented in a help text.
 func asWritten(cmd *cobra.Command) {
 	cmd.Long = strings.ReplaceAll("\n"+cmd.Long, "\n  ", "\n      ")[1:] // as code in Markdown
-	for _, sub := range cmd.Commands() {
-		asWritten(sub)
-	}
 }

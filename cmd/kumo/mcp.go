@@ -185,7 +185,6 @@ func (m *mcpServer) listen(ctx context.Context, p *uiPage, h http.Handler, dirs 
 	return s.Serve(ctx, p.listen, p.flags.Cert, p.flags.Key)
 }
 
-// keepToken writes a token into the note of a folder, unless it is there.
 func keepToken(dir, token string) error {
 	if dir == "" {
 		return errors.New("this user has no cache folder")
@@ -201,7 +200,6 @@ func keepToken(dir, token string) error {
 	return n.write(dir)
 }
 
-// rest answers questions about all crawls.
 func (m *mcpServer) rest() http.Handler {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -45,12 +45,7 @@ func mirrorCommand() *cobra.Command {
 		Long:  mirrorLong,
 		Example: "  kumo mirror https://example.com/docs/\n  kumo mirror --contact https://me.example/bot " +
 			"https://example.com/ example\n  kumo mirror mirrors/example.com    # brings it up to date",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 || len(args) > 2 {
-				return usagef("name a URL and, if you like, a folder")
-			}
-			return nil
-		},
+		Args: between(1, 2, "name a URL and, if you like, a folder"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.mirror(cmd.Context(), cmd.OutOrStdout(), all, args)
 		}}
@@ -114,7 +109,6 @@ func isMirror(dir string) bool {
 	return err == nil
 }
 
-// settleMirror reads the settings; those of a new crawl are a mirror's.
 func (o *options) settleMirror(ctx context.Context, all *pflag.FlagSet, args []string, dir string) error {
 	o.Out, o.mirrored = mirrorCrawl(dir), dir
 	saved, err := folder.ReadSettings(o.Out)

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -27,11 +26,8 @@ import (
 	"kumo/internal/base/advice"
 	"kumo/internal/base/settings"
 	"kumo/internal/base/stats"
+	"kumo/internal/base/wait"
 	"kumo/internal/content/policy"
-	"kumo/internal/engine/crawl"
-	"kumo/internal/state/forecast"
-	"kumo/internal/state/frontier"
-	"kumo/internal/state/stall"
 	"kumo/internal/view/progress"
 	"kumo/internal/view/web"
 )
@@ -142,7 +138,6 @@ func nodeCommand() *cobra.Command {
 	return withSettingsHelp(cmd)
 }
 
-// run is a node's life, from its command to its end.
 func (n *noder) run(ctx context.Context, out io.Writer) (err error) {
 	opts, err := n.settle()
 	if err != nil {
@@ -174,9 +169,7 @@ func (n *noder) run(ctx context.Context, out io.Writer) (err error) {
 	if opts.Secret, err = readSecret(n.secretFile, func(s string) { show.log.Warn(s) }); err != nil {
 		return err
 	}
-	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(n.o.Job.MemoryLimit())
-	}
+	limitMemory(n.o.Job.MemoryLimit())
 	if n.place == "mesh" {
 		listenMesh(&opts)
 	}
@@ -290,7 +283,6 @@ func (n *noder) checkRest() error {
 	return n.o.settleNode(n.given, &job.Job{Name: n.crawl, Dir: n.out}, nil)
 }
 
-// settleNames fills in what nobody has named.
 func (n *noder) settleNames() {
 	if n.out == "" {
 		n.out = folder.DefaultDir(n.crawl)
@@ -312,16 +304,13 @@ func (n *noder) checkFolder() error {
 	if err != nil {
 		return err
 	}
-	for _, s := range saved {
-		if s.Key == "name" && !slices.Equal(s.Values, []string{n.crawl}) {
-			return usagef("%s belongs to the crawl %q, not to %q: name another folder with --out", n.out,
-				strings.Join(s.Values, ","), n.crawl)
-		}
+	if name, has := settings.Map(saved)["name"]; has && !slices.Equal(name, []string{n.crawl}) {
+		return usagef("%s belongs to the crawl %q, not to %q: name another folder with --out", n.out,
+			strings.Join(name, ","), n.crawl)
 	}
 	return nil
 }
 
-// say says what is worth knowing before it begins.
 func (n *noder) say(show *show, o *cluster.NodeOptions) {
 	if n.place == "mesh" {
 		n.sayMesh(show)
@@ -357,7 +346,12 @@ func (n *noder) crawlAll(ctx context.Context, one cluster.Node, show *show, page
 	err error) {
 	g := errgroup.Group{}
 	beside, done := context.WithCancel(context.WithoutCancel(ctx))
-	status := parts{one}.status
+	status := func() progress.Status {
+		if c := one.Session(); c != nil {
+			return liveStatus(c)
+		}
+		return progress.Status{Time: time.Now()}
+	}
 	g.Go(func() error { show.run(beside, status); return nil })
 	g.Go(func() error { tellService(ctx, beside, show.log, status); return nil })
 	g.Go(func() error { tuneCollector(beside); return nil })
@@ -385,14 +379,11 @@ func (n *noder) crawlAll(ctx context.Context, one cluster.Node, show *show, page
 			return nil, errors.Join(usagef("--metrics: %v", err), g.Wait())
 		}
 		show.log.Info("metrics", "at", "http://"+l.Addr().String()+"/metrics")
-		p := parts{one}
-		src := web.Source{Totals: p.totals, Answers: p.answers, Frontier: p.frontier, Known: p.known, Outage: p.outage,
-			Forecast: func() forecast.Forecast { return p.outlook().Forecast },
-			Stall:    func() stall.Alarm { return p.outlook().Stall }}
+		src := metricsOf(one.Session)
 		if n.o.place != "" {
-			src.Uploads = p.uploads
+			src.Uploads = of(one.Session, uploadsOf)
 			src.States = func() (s stats.UploadedState) {
-				if has := p.uploads().State; has != nil {
+				if has := src.Uploads().State; has != nil {
 					s = *has
 				}
 				return s
@@ -425,79 +416,15 @@ const leavePatience = 15 * time.Second
 // handsOver waits for a node that leaves until ctx ends. It returns false if the node can do nothing for that: the
 // servers are away.
 func (n *noder) handsOver(ctx context.Context, one cluster.Node) bool {
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
 	since := time.Now()
-	for {
-		select {
-		case <-ctx.Done():
-			return true
-		case now := <-tick.C:
-			if one.Member() || one.Bringing() {
-				since = now
-			} else if now.Sub(since) > leavePatience {
-				return false
-			}
+	for now := range wait.Every(ctx, time.Second) {
+		if one.Member() || one.Bringing() {
+			since = now
+		} else if now.Sub(since) > leavePatience {
+			return false
 		}
 	}
-}
-
-// parts are what is shown of a node's part in a crawl, which is another one after the node has lost its place.
-type parts struct{ one cluster.Node }
-
-func (p parts) status() progress.Status {
-	outlook := p.outlook()
-	return progress.Status{Time: time.Now(), Totals: p.totals(), Frontier: p.frontier(), Known: p.known(),
-		Outage: p.outage(), Forecast: outlook.Forecast, Stall: outlook.Stall, Uploads: p.uploads()}
-}
-
-func (p parts) totals() (s stats.Snapshot) {
-	if c := p.one.Session(); c != nil {
-		return c.Stats.Totals()
-	}
-	return s
-}
-
-func (p parts) frontier() (f frontier.Counts) {
-	if c := p.one.Session(); c != nil {
-		return c.Frontier.Counts()
-	}
-	return f
-}
-
-func (p parts) known() int {
-	if c := p.one.Session(); c != nil {
-		return c.URLsKnown()
-	}
-	return 0
-}
-
-func (p parts) uploads() (u stats.Uploads) {
-	if c := p.one.Session(); c != nil && c.Job.Away != nil {
-		return c.Job.Away.Status()
-	}
-	return u
-}
-
-func (p parts) outlook() (o session.Outlook) {
-	if c := p.one.Session(); c != nil {
-		return c.Outlook()
-	}
-	return o
-}
-
-func (p parts) answers() (statuses map[int]int64, failures map[string]int64) {
-	if c := p.one.Session(); c != nil {
-		return c.Stats.Answers()
-	}
-	return nil, nil
-}
-
-func (p parts) outage() (o crawl.Outage) {
-	if c := p.one.Session(); c != nil {
-		return c.Outage()
-	}
-	return o
+	return true
 }
 
 // ended says why the node has ended, and which of the reasons is none to worry about.
@@ -525,7 +452,6 @@ func (n *noder) ended(err error, show *show) error {
 	return err
 }
 
-// advise says of an error what can be done about it.
 func (n *noder) advise(err error) error {
 	switch {
 	case errors.Is(err, folder.ErrLocked):

@@ -35,7 +35,6 @@ func (n *noder) checkNoMesh() error {
 	return nil
 }
 
-// settleMesh reads the flags of a node of a crawl without a centre.
 func (n *noder) settleMesh() (o cluster.NodeOptions, err error) {
 	for name, why := range serverOnly {
 		if n.given.Changed(name) {
@@ -88,14 +87,12 @@ func meshHint(o *cluster.NodeOptions) string {
 		"UDP)", strings.Join(o.Join, ", "))
 }
 
-// sayMesh says what is worth knowing before a node of a crawl without a centre begins.
 func (n *noder) sayMesh(show *show) {
 	show.log.Info("what this node fetches lies in its folder alone: copy warc/ to a safe place, now and then", "folder",
 		n.out)
 	show.log.Info("joining", "crawl", n.crawl, "node", n.name, "strategy", n.place)
 }
 
-// sayJoin prints the command with which others join.
 func (n *noder) sayJoin(w io.Writer, addrs []string) {
 	if len(addrs) == 0 || n.o.Quiet {
 		return

@@ -28,7 +28,6 @@ func hasScope(key string, scope setting.Scope) bool {
 	return s != nil && s.Scope == scope
 }
 
-// borrow gives a command some of a crawl's flags.
 func borrow(to, from *pflag.FlagSet, names []string) {
 	for _, name := range names {
 		to.AddFlag(from.Lookup(name))
@@ -37,25 +36,13 @@ func borrow(to, from *pflag.FlagSet, names []string) {
 
 // readStart reads what kumo start was told: flags, then the --config file; and the seeds.
 func (o *options) readStart(ctx context.Context, all *pflag.FlagSet, args []string) error {
-	o.Job.Seeds = args
-	if o.Config != "" {
-		settings, err := settings.Read(o.Config)
-		if err != nil {
-			return &usage{err}
+	err := o.read(ctx, all, args, func(s settings.Setting) error {
+		if s.Key != setting.SeedsKey && s.Key != setting.FilesKey && all.Lookup(s.Key) != nil && !hasScope(s.Key, setting.Crawl) {
+			return notShared(s.Key, o.Config)
 		}
-		for _, s := range settings {
-			if s.Key != setting.SeedsKey && s.Key != setting.FilesKey && all.Lookup(s.Key) != nil && !hasScope(s.Key, setting.Crawl) {
-				return notShared(s.Key, o.Config)
-			}
-		}
-		if err := o.apply(all, settings, o.Config); err != nil {
-			return err
-		}
-	}
-	if err := o.readInput(ctx); err != nil {
-		return err
-	}
-	if err := o.finish(); err != nil {
+		return nil
+	})
+	if err != nil {
 		return err
 	}
 	if o.Job.Frontier.Slices > 1 && o.Job.Crawl.PagesPerHost > 0 {
@@ -68,11 +55,10 @@ func (o *options) readStart(ctx context.Context, all *pflag.FlagSet, args []stri
 	if err := checkShared(&o.Job); err != nil {
 		return err
 	}
-	_, err := o.Job.Fix()
+	_, err = o.Job.Fix()
 	return err
 }
 
-// notShared says why kumo start does not take a setting of kumo crawl.
 func notShared(key, source string) error {
 	if hasScope(key, setting.Node) {
 		return usagef("%s: %q speaks of one machine: give --%s to kumo node", source, key, key)
@@ -167,7 +153,6 @@ func (o *options) settleNode(given *pflag.FlagSet, j *job.Job, settings []settin
 	return nil
 }
 
-// settingOf is a flag's value as a setting.
 func settingOf(fl *pflag.Flag) settings.Setting {
 	if list, ok := fl.Value.(pflag.SliceValue); ok {
 		return settings.Setting{Key: fl.Name, Values: list.GetSlice()}

@@ -10,11 +10,23 @@ import (
 // Commands that look at one crawl name its folder as an argument, or by --out where arguments are something else. These
 // two let whoever remembers one way use it with the others, too.
 
-func oneFolder(_ *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return usagef("which crawl? name its folder, and one")
+var oneFolder = between(1, 1, "which crawl? name its folder, and one")
+
+func oneFolderAtMost(_ *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return usagef("one crawl at a time: name one folder, not %d", len(args))
 	}
 	return nil
+}
+
+// between refuses fewer and more arguments, and says what is wanted.
+func between(least, most int, wanted string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) < least || len(args) > most {
+			return usagef("%s", wanted)
+		}
+		return nil
+	}
 }
 
 // orOut lets --out stand for the first argument of a command, which is a crawl's folder.

@@ -8,7 +8,6 @@ import (
 	"kumo/internal/content/policy"
 )
 
-// readOverrides puts the overrides that were given in force.
 func (o *options) readOverrides() error {
 	var all []*policy.Override
 	for _, text := range o.Overrides {

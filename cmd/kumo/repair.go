@@ -41,12 +41,7 @@ func repairCommand() *cobra.Command {
 	var dry, quiet, moved, asJSON bool
 	cmd := &cobra.Command{Use: "repair [DIR]", Short: "Make a crawl whose files are damaged go on", Long: repairLong,
 		Example: "  kumo repair --dry-run crawls/news\n  kumo repair crawls/news && kumo crawl -o crawls/news",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return usagef("one crawl at a time: name one folder, not %d", len(args))
-			}
-			return nil
-		}}
+		Args:    oneFolderAtMost}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		dir, out := append(args, ".")[0], cmd.OutOrStdout()
 		if err := uploads.AllHere(dir, "kumo repair without --moved"); err != nil && !moved {

@@ -69,7 +69,6 @@ func searchCommand() *cobra.Command {
 	return cmd
 }
 
-// query is what the flags and the arguments say.
 func (o *searchOptions) query(text string) (q fulltext.Query, err error) {
 	if q, err = fulltext.Parse(text); err != nil {
 		return q, usagef("%w", err)
@@ -145,7 +144,6 @@ func (o *searchOptions) run(ctx context.Context, out, errs io.Writer, text strin
 	return nil
 }
 
-// indexAdvice says what to do about an index that cannot be read.
 func indexAdvice(err error, dir string) error {
 	switch {
 	case errors.Is(err, fulltext.ErrNone):
@@ -173,7 +171,6 @@ func marked(pieces []fulltext.Piece, bold bool) string {
 	return strings.TrimSpace(b.String())
 }
 
-// A hitLine is a page that was found, in JSON.
 type hitLine struct {
 	URL     string           `json:"url"`
 	Title   string           `json:"title,omitempty"`

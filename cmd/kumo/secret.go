@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -15,9 +16,7 @@ do anything in the cluster, so keep it as you keep a password. Copy it to each m
 environment variable KUMO_SECRET. Without a secret a cluster is on one machine only.`
 
 func secretCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "secret", Short: "Make the secret of a cluster", Long: secretLong,
-		Args: cobra.ArbitraryArgs, RunE: noVerb, DisableFlagsInUseLine: true}
-	cmd.AddCommand(&cobra.Command{Use: "new [FILE]", Short: "Make a secret, and print it or write it to a new file",
+	return withVerbs("secret", "Make the secret of a cluster", secretLong, &cobra.Command{Use: "new [FILE]", Short: "Make a secret, and print it or write it to a new file",
 		Args: cobra.MaximumNArgs(1),
 		Long: secretLong, Example: "  kumo secret new cluster.secret\n  KUMO_SECRET=$(kumo secret new)",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -28,7 +27,6 @@ func secretCommand() *cobra.Command {
 			}
 			return writeSecret(args[0], text)
 		}})
-	return cmd
 }
 
 // writeSecret writes a file that nobody else can read. It never writes over one: that could be the secret of a cluster.
@@ -38,10 +36,7 @@ func writeSecret(name, text string) error {
 		return fmt.Errorf("write the secret: %w", err)
 	}
 	_, err = f.WriteString(text)
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	return err
+	return cmp.Or(err, f.Close())
 }
 
 // secretVariable is where a secret may be, too.

@@ -84,7 +84,6 @@ func shownIn(ctx context.Context, names []string) (_ *shown, late []string, err 
 	return s, late, nil
 }
 
-// add finds out what lies in a folder or place.
 func (s *shown) add(ctx context.Context, name string) error {
 	if places.IsURL(name) {
 		return s.addBatches(ctx, name)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/coreos/go-systemd/v22/daemon"
 
+	"kumo/internal/base/wait"
 	"kumo/internal/view/progress"
 )
 
@@ -36,15 +37,8 @@ func tellService(ctx, watched context.Context, log *slog.Logger, status func() p
 	}
 	tell(daemon.SdNotifyReady)
 	defer context.AfterFunc(ctx, func() { tell(daemon.SdNotifyStopping) })()
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for {
+	for range wait.Ticks(watched, every) {
 		s := status()
 		tell(fmt.Sprintf("STATUS=%d pages, %d URLs wait\n%s", s.Totals.Pages, s.Frontier.Waiting, daemon.SdNotifyWatchdog))
-		select {
-		case <-watched.Done():
-			return
-		case <-tick.C:
-		}
 	}
 }

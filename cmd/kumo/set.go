@@ -115,7 +115,6 @@ func parseWishes(args []string) ([]settings.Setting, error) {
 	return wishes, nil
 }
 
-// checkKey says what is wrong with a key that cannot be set.
 func checkKey(all *pflag.FlagSet, key string) error {
 	known := settable()
 	switch {
@@ -170,7 +169,6 @@ func mayChange(key string) (may changes, why string) {
 		"with it"
 }
 
-// set changes settings, and says what they are now.
 func (c *clusterFlags) set(ctx context.Context, w io.Writer, control admin.Client, wishes []settings.Setting) error {
 	var was map[string][]string
 	var state desired.State
@@ -228,7 +226,6 @@ func withAgent(wishes []settings.Setting, was map[string][]string) []settings.Se
 	return wishes
 }
 
-// valueOf is a setting's value for people.
 func valueOf(key string, values []string) string {
 	switch text := strings.Join(values, ","); {
 	case key == "limit" && (text == "" || text == "0"):
@@ -252,7 +249,6 @@ type shownSetting struct {
 	Why    string   `json:"why,omitempty"`
 }
 
-// showSettings lists what all nodes share.
 func (c *clusterFlags) showSettings(ctx context.Context, w io.Writer, control admin.Client, asJSON bool) error {
 	r, err := control.Record(ctx)
 	if err != nil {

@@ -101,7 +101,6 @@ func tuneIn(ctx context.Context, w io.Writer, dir string, f func(now map[string]
 	return err
 }
 
-// A folderSetter changes settings of the crawl that runs in a folder.
 type folderSetter string
 
 func (dir folderSetter) Set(ctx context.Context, changes []inspect.Setting) ([]inspect.Setting, error) {

@@ -20,20 +20,7 @@ import (
 // settle reads the settings from where they are given: flags and the environment, then the --config file, then the
 // crawl in the folder.
 func (o *options) settle(ctx context.Context, f *pflag.FlagSet, args []string) error {
-	o.Job.Seeds = args
-	if o.Config != "" {
-		settings, err := settings.Read(o.Config)
-		if err != nil {
-			return &usage{err}
-		}
-		if err := o.apply(f, settings, o.Config); err != nil {
-			return err
-		}
-	}
-	if err := o.readInput(ctx); err != nil {
-		return err
-	}
-	if err := o.finish(); err != nil { // before anything is compared with it
+	if err := o.read(ctx, f, args, func(settings.Setting) error { return nil }); err != nil {
 		return err
 	}
 	if err := o.findFolder(); err != nil {
@@ -48,6 +35,29 @@ func (o *options) settle(ctx context.Context, f *pflag.FlagSet, args []string) e
 	}
 	o.Job.Settings = o.settings()
 	return o.Job.CheckSlices()
+}
+
+// read reads what is not in a crawl's folder. check may refuse what the --config file has.
+func (o *options) read(ctx context.Context, f *pflag.FlagSet, args []string, check func(settings.Setting) error) error {
+	o.Job.Seeds = args
+	if o.Config != "" {
+		all, err := settings.Read(o.Config)
+		if err != nil {
+			return &usage{err}
+		}
+		for _, s := range all {
+			if err := check(s); err != nil {
+				return err
+			}
+		}
+		if err := o.apply(f, all, o.Config); err != nil {
+			return err
+		}
+	}
+	if err := o.readInput(ctx); err != nil {
+		return err
+	}
+	return o.finish() // before anything is compared with it
 }
 
 // apply sets the flags that were not given. Keys are checked before any is set.
@@ -210,7 +220,6 @@ func (o *options) checkSaved(f *pflag.FlagSet, s settings.Setting, now []setting
 		o.Job.Dir, s.Key, strings.Join(s.Values, ","), change, o.beginAnew())
 }
 
-// beginAnew says what can be done instead of going on with other settings.
 func (o *options) beginAnew() string {
 	if o.mirrored != "" {
 		return "name another folder in place of " + o.mirrored + ", or move that one away and mirror again"
@@ -269,7 +278,6 @@ func canonical(typed []string) []string {
 	return all
 }
 
-// redact takes secrets out of a flag's value.
 func redact(flag, value string) string {
 	switch flag {
 	case "password":

@@ -47,33 +47,29 @@ func simBalance() *cobra.Command {
 		"crawl a web of `N` hosts in experiment 5; 0 leaves it out")
 	f.BoolVar(&b.cost, "cost", false, "measure what a split takes")
 	f.SortFlags = false
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if b.balance.Seed < 1 {
-			return usagef("--seed must be 1 or more")
-		}
-		if b.balance.Runs < 2 || b.balance.Runs > 1000 {
-			return usagef("--runs is %d: from 2 to 1000 are possible", b.balance.Runs)
-		}
-		if b.balance.Models < 1 || b.balance.Models > 1000 {
-			return usagef("--models is %d: from 1 to 1000 are possible", b.balance.Models)
-		}
-		if hosts := &b.balance.Crawl; hosts.Hosts == 0 {
-			hosts.Strategies = nil
-		} else if hosts.Hosts < 10 || hosts.Hosts > 100_000 {
-			return usagef("--hosts is %d: 0, or from 10 to 100000 are possible", hosts.Hosts)
-		}
-		if b.cost {
-			b.balance.Now = time.Now
-		}
-		if err := b.out.Prepare(); err != nil {
-			return err
-		}
-		return b.run(cmd)
+	return b.out.runs(cmd, b.check, b.run)
+}
+
+func (b *balanceSim) check(*cobra.Command) error {
+	switch c := &b.balance; {
+	case c.Seed < 1:
+		return usagef("--seed must be 1 or more")
+	case c.Runs < 2 || c.Runs > 1000:
+		return usagef("--runs is %d: from 2 to 1000 are possible", c.Runs)
+	case c.Models < 1 || c.Models > 1000:
+		return usagef("--models is %d: from 1 to 1000 are possible", c.Models)
+	case c.Crawl.Hosts == 0:
+		c.Crawl.Strategies = nil
+	case c.Crawl.Hosts < 10 || c.Crawl.Hosts > 100_000:
+		return usagef("--hosts is %d: 0, or from 10 to 100000 are possible", c.Crawl.Hosts)
 	}
-	return b.out.keeps(cmd)
+	return nil
 }
 
 func (b *balanceSim) run(cmd *cobra.Command) error {
+	if b.cost {
+		b.balance.Now = time.Now
+	}
 	r, err := showing(cmd, b.balance.Run)
 	if err != nil {
 		return err

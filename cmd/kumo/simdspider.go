@@ -47,23 +47,7 @@ func simDSpider() *cobra.Command {
 	cmd := &cobra.Command{Use: "dspider", Short: "Make DSpider's experiments again", Long: simDSpiderLong,
 		Example: simDSpiderExample, Args: cobra.NoArgs}
 	d.flags(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		d.world.OwnPart, d.world.Turns = d.share == "parts", d.order == "turns"
-		if d.decider == "plain" {
-			d.world.Decider = experiments.ByPlain
-		}
-		if err := d.check(cmd); err != nil {
-			return err
-		}
-		if err := d.out.Prepare(); err != nil {
-			return err
-		}
-		if d.scaling {
-			return d.runScale(cmd)
-		}
-		return d.run(cmd)
-	}
-	return d.out.keeps(cmd)
+	return d.out.runs(cmd, d.check, d.run)
 }
 
 func (d *dspider) flags(cmd *cobra.Command) {
@@ -104,7 +88,11 @@ func (d *dspider) flags(cmd *cobra.Command) {
 const mostDSpiderNodes = 1000
 
 func (d *dspider) check(cmd *cobra.Command) error {
-	if err := d.checkTogether(cmd); err != nil {
+	d.world.OwnPart, d.world.Turns = d.share == "parts", d.order == "turns"
+	if d.decider == "plain" {
+		d.world.Decider = experiments.ByPlain
+	}
+	if err := checkScaling(cmd, d.scaling, "out", "seed", "nodes", "start", "scale"); err != nil {
 		return err
 	}
 	if d.scaling {
@@ -147,6 +135,9 @@ func (d *dspider) check(cmd *cobra.Command) error {
 }
 
 func (d *dspider) run(cmd *cobra.Command) error {
+	if d.scaling {
+		return d.runScale(cmd)
+	}
 	points, err := showing(cmd, d.world.Run)
 	if err != nil {
 		return err
@@ -154,7 +145,6 @@ func (d *dspider) run(cmd *cobra.Command) error {
 	return report.DSpider(cmd.OutOrStdout(), &d.out.Folder, &d.world, points)
 }
 
-// showing runs an experiment, and shows how far it is.
 func showing[R any](cmd *cobra.Command, run func(context.Context, func(done, of int)) (R, error)) (R, error) {
 	show, hide := showRuns()
 	defer hide()
@@ -174,4 +164,79 @@ func showRuns() (show func(done, of int), hide func()) {
 		}
 	}
 	return show, func() { fmt.Fprint(os.Stderr, "\r"+strings.Repeat(" ", 40)+"\r") }
+}
+
+func (d *dspider) scaleFlags(cmd *cobra.Command) {
+	f, s := cmd.Flags(), &d.scale
+	f.BoolVar(&d.scaling, "scale", false, "look at how many nodes the control unit is the limit instead")
+	durationVar(f, &s.Claim, "claim-cost", s.Claim, "with --scale, `TIME` of the control unit's processor for a claim")
+	durationVar(f, &s.Message, "message-cost", s.Message, "with --scale, `TIME` of it for a message that comes or goes")
+	durationVar(f, &s.Persist, "persist-time", s.Persist, "with --scale, `TIME` until an entry is in the log; the next "+
+		"begins then")
+	durationVar(f, &s.Delay, "delay", s.Delay, "with --scale, `TIME` that a message is on its way")
+	durationVar(f, &s.Gather, "gather", s.Gather, "with --scale, `TIME` that a node waits for more to ask, with batches")
+	f.IntVar(&s.Shards, "shards", s.Shards, "with --scale, have `K` control units where there are several")
+	f.Float64Var(&s.Speed, "speed", s.Speed, "with --scale, a node fetches `P` pages a second, if it has them")
+	f.IntVar(&s.Pages, "pages", s.Pages, "with --scale, a host has `K` pages")
+	f.Float64Var(&s.Found, "found", s.Found, "with --scale, a page names `X` hosts whose owners its node does not "+
+		"know, on average")
+	f.IntVar(&s.Hosts, "web", s.Hosts, "with --scale, there are `N` hosts")
+	durationVar(f, &s.Warm, "warm", s.Warm, "with --scale, take no figures for a `TIME`")
+	durationVar(f, &s.Time, "time", s.Time, "with --scale, then take them for a `TIME`")
+}
+
+// Beyond these a run would take minutes, or gigabytes.
+const (
+	mostScaleNodes = 20_000
+	mostScaleHosts = 50_000_000
+	mostScaleWants = 20_000_000
+)
+
+func (d *dspider) checkScale(cmd *cobra.Command) error {
+	s := &d.scale
+	if f := cmd.Flags(); f.Changed("nodes") {
+		s.Nodes = d.world.Nodes
+	}
+	s.Start, s.Seed = d.world.Start, d.world.Seed
+	most := 0
+	for _, n := range s.Nodes {
+		if most = max(most, n); n < 1 || n > mostScaleNodes {
+			return usagef("--nodes: from 1 to %d nodes are possible, not %d", mostScaleNodes, n)
+		}
+	}
+	rate := s.Speed * s.Found * float64(most) * (s.Warm + s.Time).Seconds()
+	switch {
+	case len(s.Nodes) == 0:
+		return usagef("--nodes is empty: name numbers of nodes, such as 10,100,1000")
+	case s.Seed < 1 || s.Start < 1:
+		return usagef("--seed and --start must be 1 or more")
+	case s.Claim < 0 || s.Message < 0 || s.Persist < 0 || s.Delay < 0 || s.Gather < 0 || s.Warm < 0 || s.Time <= 0:
+		return usagef("times must not be below 0, and --time must be above")
+	case s.Shards < 1 || s.Shards > 1000 || s.Pages < 1 || s.Pages > 1_000_000:
+		return usagef("--shards must be from 1 to 1000, and --pages from 1 to 1000000")
+	case !(s.Speed > 0 && s.Speed <= 1e6) || !(s.Found > 0 && s.Found <= 1):
+		return usagef("--speed must be above 0 and at most 1000000, and --found above 0 and at most 1")
+	case s.Hosts < 2*most*s.Start || s.Hosts > mostScaleHosts:
+		return usagef("--web is %d: from twice what nodes begin with, %d, to %d hosts are possible", s.Hosts, 2*most*s.Start,
+			mostScaleHosts)
+	case rate > mostScaleWants:
+		return usagef("these are %.0f claims: %d are possible; lower --time, --warm, --nodes, --speed or --found", rate,
+			mostScaleWants)
+	}
+	return nil
+}
+
+func (d *dspider) runScale(cmd *cobra.Command) error {
+	s := d.scale
+	show, hide := showRuns()
+	rows, err := s.Rows(cmd.Context(), show)
+	var limits []experiments.Limit
+	if err == nil {
+		limits, err = s.Limits(cmd.Context())
+	}
+	hide()
+	if err != nil {
+		return err
+	}
+	return report.DSpiderScale(cmd.OutOrStdout(), &d.out.Folder, &s, rows, limits)
 }

@@ -57,16 +57,13 @@ func simHash() *cobra.Command {
 	f.StringVar(&file, "csv", "", "write the table to `FILE`, too, with all digits, and shares from 0 to 1")
 	out.bind(f, "the table as CSV")
 	f.BoolVar(&cost, "cost", false, "measure what a look-up takes")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+	check := func(*cobra.Command) error {
 		if !f.Changed("nodes") {
 			h.Nodes = slices.DeleteFunc(h.Nodes, func(n int) bool { return n > max(h.Slots, 2) })
 		}
-		if err := checkHash(&h); err != nil {
-			return err
-		}
-		if err := out.Prepare(); err != nil {
-			return err
-		}
+		return checkHash(&h)
+	}
+	return out.runs(cmd, check, func(cmd *cobra.Command) error {
 		if cost {
 			h.Now = time.Now
 		}
@@ -86,8 +83,7 @@ func simHash() *cobra.Command {
 			return fmt.Errorf("--csv: %w", err)
 		}
 		return nil
-	}
-	return out.keeps(cmd)
+	})
 }
 
 // Beyond these the table would take minutes, or gigabytes.

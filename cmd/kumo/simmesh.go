@@ -1,12 +1,9 @@
 package main
 
 import (
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"kumo/internal/base/machine"
 	"kumo/internal/lab/sim/experiments"
@@ -65,22 +62,7 @@ func simMesh() *cobra.Command {
 		"nodes")
 	durationVar(f, &m.scale.Stay, "stay", m.scale.Stay, "with --scale, let nodes stay for this `TIME` on average")
 	f.SortFlags = false
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := m.check(cmd); err != nil {
-			return err
-		}
-		if err := m.out.Prepare(); err != nil {
-			return err
-		}
-		if m.cost {
-			m.mesh.Processor = machine.CPUTime
-		}
-		if m.scaling {
-			return m.runScale(cmd)
-		}
-		return m.run(cmd)
-	}
-	return m.out.keeps(cmd)
+	return m.out.runs(cmd, m.check, m.run)
 }
 
 // Beyond these a run would take hours, or more memory than machines have.
@@ -90,18 +72,8 @@ const (
 	mostMeshTime  = 48 * time.Hour
 )
 
-func (m *meshSim) check(cmd *cobra.Command) (err error) {
-	both := []string{"out", "seed", "scale"}
-	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
-		of := strings.HasPrefix(f.Usage, "with --scale, ")
-		if f.Changed && of != m.scaling && !slices.Contains(both, f.Name) {
-			err = usagef("--%s says nothing with --scale", f.Name)
-			if of {
-				err = usagef("--%s says something only with --scale", f.Name)
-			}
-		}
-	})
-	if err != nil {
+func (m *meshSim) check(cmd *cobra.Command) error {
+	if err := checkScaling(cmd, m.scaling, "out", "seed", "scale"); err != nil {
 		return err
 	}
 	w, s := &m.mesh, &m.scale
@@ -141,6 +113,12 @@ func (m *meshSim) check(cmd *cobra.Command) (err error) {
 }
 
 func (m *meshSim) run(cmd *cobra.Command) error {
+	if m.cost {
+		m.mesh.Processor = machine.CPUTime
+	}
+	if m.scaling {
+		return m.runScale(cmd)
+	}
 	r, err := showing(cmd, m.mesh.Run)
 	if err != nil {
 		return err

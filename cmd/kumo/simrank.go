@@ -91,19 +91,7 @@ func simRank() *cobra.Command {
 		"are fetched")
 	f.IntVar(&s.nodes.Batch, "batch", s.nodes.Batch, "with --nodes, have each send links to others after `N` pages")
 	f.SortFlags = false
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := s.check(cmd); err != nil {
-			return err
-		}
-		if err := s.out.Prepare(); err != nil {
-			return err
-		}
-		if len(s.nodes.Nodes) > 0 {
-			return s.runNodes(cmd)
-		}
-		return s.run(cmd)
-	}
-	return s.out.keeps(cmd)
+	return s.out.runs(cmd, s.check, s.run)
 }
 
 // mostRankPages is what takes some 4 GB, and ten minutes.
@@ -171,7 +159,6 @@ func (s *rankSim) read(stdin io.Reader) (*experiments.Graph, error) {
 	return g, nil
 }
 
-// readExport reads what kumo export --to links has written.
 func (s *rankSim) readExport() (_ *experiments.Graph, err error) {
 	if s.hostPages > 0 {
 		return nil, usagef("--host-pages says nothing of %s, whose pages have URLs", s.graph)
@@ -196,10 +183,57 @@ func (s *rankSim) run(cmd *cobra.Command) error {
 		return err
 	}
 	show, hide := showRuns()
+	if len(s.nodes.Nodes) > 0 {
+		s.nodes.Rank = s.rank
+		res, err := s.nodes.Run(cmd.Context(), g, show)
+		if hide(); err != nil {
+			return err
+		}
+		return report.RankNodes(cmd.OutOrStdout(), &s.out.Folder, &s.nodes, res)
+	}
 	res, err := s.rank.Run(cmd.Context(), g, show)
-	hide()
-	if err != nil {
+	if hide(); err != nil {
 		return err
 	}
 	return report.Rank(cmd.OutOrStdout(), &s.out.Folder, &s.rank, res)
+}
+
+// mostRankNodes is what takes some 200 MB for each million pages.
+const mostRankNodes = 64
+
+func (s *rankSim) checkNodes(cmd *cobra.Command) error {
+	n := &s.nodes
+	alone, together := []string{"at", "batch"}, []string{"orders", "delay"}
+	if len(n.Nodes) == 0 {
+		for _, name := range alone {
+			if cmd.Flags().Changed(name) {
+				return usagef("--%s says something only with --nodes", name)
+			}
+		}
+		return nil
+	}
+	for _, name := range together {
+		if cmd.Flags().Changed(name) {
+			return usagef("--%s says nothing with --nodes", name)
+		}
+	}
+	for _, of := range n.Nodes {
+		if of < 1 || of > mostRankNodes {
+			return usagef("--nodes: %d are not possible, but from 1 to %d", of, mostRankNodes)
+		}
+	}
+	for _, at := range n.At {
+		if !(at > 0 && at <= 1) {
+			return usagef("--at: %v is no share above 0, and 1 at the most", at)
+		}
+	}
+	switch {
+	case len(n.At) == 0:
+		return usagef("--at is empty: say when nodes are to be judged")
+	case n.Batch < 1:
+		return usagef("--batch is %d: 1 or more is possible", n.Batch)
+	}
+	slices.Sort(n.At)
+	n.At = slices.Compact(n.At)
+	return nil
 }

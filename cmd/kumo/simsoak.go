@@ -71,13 +71,7 @@ func simSoak() *cobra.Command {
 	f.Uint64Var(&s.story, "story", 0, "run this `SEED` alone, and tell what happened")
 	out := &simFolder{}
 	out.bind(f, "what it says")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := out.Prepare(); err != nil {
-			return err
-		}
-		return s.run(cmd)
-	}
-	return out.keeps(cmd)
+	return out.runs(cmd, func(*cobra.Command) error { return nil }, s.run) // which checks the flags
 }
 
 func (s *soak) run(cmd *cobra.Command) error {
@@ -107,7 +101,6 @@ func (s *soak) run(cmd *cobra.Command) error {
 	return cmd.Context().Err()
 }
 
-// config is what the flags describe.
 func (s *soak) config() (sim.Config, error) {
 	cfg := sim.LAN()
 	if s.preset == "wan" {
@@ -138,7 +131,6 @@ func (s *soak) config() (sim.Config, error) {
 	return cfg, nil
 }
 
-// progress shows on a terminal how far the soak is.
 func (s *soak) progress() func(sim.Report) {
 	if !draws(os.Stderr) {
 		return nil

@@ -41,10 +41,9 @@ func (o *exportOptions) send(ctx context.Context, crawl string, out io.Writer) e
 		return err
 	}
 	x := sinks.Export{Crawl: crawl, Sink: o.form, Condition: o.where, Temp: o.temp, Out: out}
-	clear, said := func() {}, ""
-	if draws(os.Stderr) && !o.quiet {
-		x.Progress, clear = exportProgress(os.Stderr)
-	}
+	show, clear := exportProgress(!o.quiet)
+	x.Progress = show
+	said := ""
 	x.Waiting = func(err error, _ time.Duration) {
 		if text := err.Error(); !o.quiet && text != said {
 			said = text
@@ -81,10 +80,8 @@ func (o *verifyOptions) compare(cmd *cobra.Command, crawl string) error {
 		return err
 	}
 	x := sinks.Export{Crawl: crawl, Sink: o.sink, Temp: o.cfg.Temp}
-	clear := func() {}
-	if draws(os.Stderr) && !o.quiet {
-		x.Progress, clear = exportProgress(os.Stderr)
-	}
+	show, clear := exportProgress(!o.quiet)
+	x.Progress = show
 	type difference struct {
 		What sinks.Difference `json:"what"`
 		URL  string           `json:"url"`

@@ -29,27 +29,19 @@ func snapshotCommand() *cobra.Command {
 	var quiet bool
 	cmd := &cobra.Command{Use: "snapshot DIR [TARGET]", Short: "Copy a crawl, also while it runs, so that the copy can " +
 		"go on", Long: snapshotLong, Example: "  kumo snapshot crawls/news\n  kumo snapshot crawls/news /backup/news-monday",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) < 1 || len(args) > 2 {
-				return usagef("name the crawl's folder, and where the copy goes: kumo snapshot DIR [TARGET]")
-			}
-			return nil
-		},
+		Args: between(1, 2, "name the crawl's folder, and where the copy goes: kumo snapshot DIR [TARGET]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			target := session.SnapshotName(args[0], time.Now())
 			if len(args) == 2 {
 				target = args[1]
 			}
-			show := draws(os.Stderr) && !quiet
+			line := lineOn(os.Stderr, !quiet)
 			var last inspect.Copied
 			err := session.Snapshot(cmd.Context(), args[0], target, func(n inspect.Copied) {
-				if last = n; show {
-					fmt.Fprintf(os.Stderr, "\r\x1b[K%d files, %d MB", n.Files, n.Bytes>>20)
-				}
+				last = n
+				line.show("%d files, %d MB", n.Files, n.Bytes>>20)
 			})
-			if show {
-				fmt.Fprint(os.Stderr, "\r\x1b[K")
-			}
+			line.clear()
 			if err != nil {
 				return err
 			}

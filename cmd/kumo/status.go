@@ -10,11 +10,15 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"kumo/internal/app/admin"
 	"kumo/internal/app/inspect"
+	"kumo/internal/app/job"
 	"kumo/internal/app/wire/cluster"
+	"kumo/internal/base/settings"
+	"kumo/internal/base/wait"
 	"kumo/internal/cluster/bus"
 	"kumo/internal/view/text"
 )
@@ -112,10 +116,8 @@ type statusView struct {
 
 // follow shows the cluster until the user has seen enough, or there is nobody to ask any more.
 func (s *statusView) follow(ctx, enough context.Context, control admin.Client, crawl string) error {
-	tick := time.NewTicker(max(s.every, 100*time.Millisecond))
-	defer tick.Stop()
 	ends := false // the nodes do, as far as was seen
-	for {
+	for range wait.Ticks(enough, max(s.every, 100*time.Millisecond)) {
 		one, cancel := context.WithTimeout(ctx, clusterWait)
 		all, err := control.Look(one, crawl)
 		cancel()
@@ -135,12 +137,8 @@ func (s *statusView) follow(ctx, enough context.Context, control admin.Client, c
 				return err
 			}
 		}
-		select {
-		case <-enough.Done():
-			return nil
-		case <-tick.C:
-		}
 	}
+	return nil
 }
 
 func (s *statusView) show(all *inspect.Cluster) error {
@@ -190,3 +188,98 @@ func isTerminal(w io.Writer) bool {
 
 // draws reports whether lines may be drawn over: w is a terminal that can (TERM=dumb says that it cannot).
 func draws(w io.Writer) bool { return isTerminal(w) && os.Getenv("TERM") != "dumb" }
+
+// folder says how the crawl in dir goes, again and again with --watch, until it ends.
+func (s *statusView) folder(cmd *cobra.Command, dir string) error {
+	if err := (&alone{dir}).check(cmd.Flags()); err != nil {
+		return err
+	}
+	ctx := cmd.Context()
+	for {
+		running, err := s.look(ctx, dir)
+		if err != nil || !running || !s.watch {
+			return err
+		}
+		if wait.For(ctx, max(s.every, 100*time.Millisecond)) != nil {
+			return nil
+		}
+	}
+}
+
+func (s *statusView) look(ctx context.Context, dir string) (running bool, err error) {
+	v, err := openLook(ctx, dir)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, v.Close()) }()
+	x, err := v.Status(ctx)
+	if err != nil {
+		return false, err
+	}
+	if s.json {
+		return v.Running(), text.JSON(s.out, x)
+	}
+	var b strings.Builder
+	text.Status(&b, x, dir)
+	return v.Running(), s.draw(b.String(), s.width())
+}
+
+type hostsView struct {
+	on     bool
+	parked bool
+	limit  int
+}
+
+func (v *hostsView) bind(f *pflag.FlagSet) {
+	f.BoolVar(&v.on, "hosts", false, "say whose hosts are: of those named, with all that are in a domain named, or of "+
+		"all (strategy hub)")
+	f.BoolVar(&v.parked, "parked", false, "with --hosts: only those that nobody reaches")
+	f.IntVar(&v.limit, "limit", 1000, "with --hosts: list `N` at most; 0: all, of which each takes some 200 bytes of "+
+		"memory here")
+}
+
+func (v *hostsView) check(given *pflag.FlagSet, args []string, watch bool) error {
+	switch {
+	case v.on && watch:
+		return usagef("--hosts is answered once: leave --watch out")
+	case v.limit < 0:
+		return usagef("--limit is %d: name how many hosts to list at most, or 0 for all", v.limit)
+	case v.on:
+		return nil
+	case len(args) > 0:
+		return usagef("%q: whose a host is says kumo status --hosts %s", args[0], strings.Join(args, " "))
+	case given.Changed("parked"), given.Changed("limit"):
+		return usagef("--parked and --limit speak of --hosts")
+	}
+	return nil
+}
+
+func (v *hostsView) show(ctx context.Context, s *statusView, control admin.Client, c *clusterFlags,
+	args []string) error {
+	q := admin.HostQuery{Parked: v.parked, Limit: v.limit, Patience: c.wait}
+	for _, a := range args {
+		host, err := hostArg(a)
+		if err != nil {
+			return err
+		}
+		q.Names = append(q.Names, host)
+	}
+	r, err := control.Record(ctx)
+	if err != nil {
+		return cluster.Advise(err)
+	}
+	q.Slices = job.SlicesOf(settings.FromMap(r.Settings))
+	all, err := control.Owners(ctx, q)
+	if err != nil {
+		return cluster.Advise(err)
+	}
+	if s.json {
+		err = text.OwnersJSON(s.out, all)
+	} else {
+		err = text.Owners(s.out, all)
+	}
+	for _, note := range text.OwnerNotes(all) {
+		fmt.Fprintf(s.err, "kumo: %s\n", note)
+	}
+	return err
+}

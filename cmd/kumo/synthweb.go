@@ -19,7 +19,6 @@ import (
 	"kumo/internal/lab/synthweb"
 )
 
-// webFlags say which web is made.
 type webFlags struct {
 	seed         uint64
 	hosts, pages int
@@ -97,7 +96,6 @@ func (f *serveFlags) bind(cmd *cobra.Command) {
 		"batch; with --languages and a --port")
 }
 
-// config is the web that all flags together describe.
 func (f *serveFlags) config(w *webFlags) (synthweb.Config, error) {
 	if w.hosts < 1 || w.pages < 1 {
 		return synthweb.Config{}, usagef("--hosts %d --pages %d: a web has at least one host and one page", w.hosts, w.pages)
@@ -157,7 +155,6 @@ func synthwebCommand() *cobra.Command {
 	return cmd
 }
 
-// webLanguages reads codes of languages, or how many are wanted.
 func webLanguages(words []string) (codes []string, err error) {
 	all := synthweb.Languages()
 	if len(words) == 1 {

@@ -28,13 +28,13 @@ import (
 	"kumo/internal/app/session"
 	"kumo/internal/app/setting"
 	"kumo/internal/base/advice"
+	"kumo/internal/base/wait"
 	"kumo/internal/view/web/ui"
 )
 
 // defaultUI is where the web page is, unless the user says otherwise.
 const defaultUI = "127.0.0.1:8090"
 
-// uiFlags say where the web page is served.
 type uiFlags struct {
 	name string // of the first flag
 	setting.UI
@@ -78,7 +78,6 @@ type uiPage struct {
 	host   string   // by which it is told
 }
 
-// listen listens where the web page is to be served; nil if nowhere.
 func (u *uiFlags) listen() (*uiPage, error) {
 	if u.Addr == "" {
 		if u.Cert+u.Key != "" || u.NoToken {
@@ -140,7 +139,6 @@ func runningIn(dir string) *shown {
 		Open: func(ctx context.Context) (*inspect.View, error) { return session.Dial(ctx, dir) }}}}}
 }
 
-// serve serves the page until the context ends, and logs where.
 func (p *uiPage) serve(ctx context.Context, log *slog.Logger, shown *shown) (err error) {
 	note, kept, end, err := p.note(ctx, shown)
 	if err != nil {
@@ -268,7 +266,6 @@ func (n *uiNote) link() string {
 	return n.URL + "?token=" + url.QueryEscape(n.Token)
 }
 
-// answers reports whether something listens where the note says.
 func (n *uiNote) answers() bool {
 	u, err := url.Parse(n.URL)
 	if err != nil || u.Host == "" {
@@ -414,16 +411,9 @@ func (n *uiNote) keepUp(ctx context.Context, dir string) (stop func()) {
 }
 
 func (n *uiNote) keepAgain(ctx context.Context, dir string) {
-	tick := time.NewTicker(noteTime)
-	defer tick.Stop()
-	for {
+	for range wait.Ticks(ctx, noteTime) {
 		if now, err := readNote(dir); err == nil && now.URL != n.URL {
 			_ = n.keep(dir) // the next time
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
 		}
 	}
 }

@@ -16,20 +16,14 @@ func durationVar(f *pflag.FlagSet, d *time.Duration, name string, value time.Dur
 	f.Var(setting.Time(d), name, usage)
 }
 
-// completeChoices has a shell complete the words of a command's choices, and of its subcommands'.
+// completeChoices has a shell complete the words of a command's choices.
 func completeChoices(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		choice, ok := f.Value.(setting.Words)
-		if !ok {
-			return
+		if choice, ok := f.Value.(setting.Words); ok {
+			words := cobra.FixedCompletions(choice.Words(), cobra.ShellCompDirectiveNoFileComp)
+			_ = cmd.RegisterFlagCompletionFunc(f.Name, words) // it fails only where a flag has its words already
 		}
-		words := choice.Words()
-		// it fails only where a flag has its words already
-		_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 	})
-	for _, sub := range cmd.Commands() {
-		completeChoices(sub)
-	}
 }
 
 // A count is a flag for how many are to be listed.

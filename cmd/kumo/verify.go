@@ -61,12 +61,7 @@ func verifyCommand() *cobra.Command {
 		Example: "  kumo verify crawls/example.com\n  kumo verify --json --all crawls/example.com | jq .faults\n" +
 			"  kumo verify --sink opensearch://localhost:9200/pages crawls/example.com\n" +
 			"  kumo verify s3://bucket/news",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return usagef("one crawl at a time: name one folder, not %d", len(args))
-			}
-			return nil
-		},
+		Args: oneFolderAtMost,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.sink != "" {
 				return o.compare(cmd, append(args, ".")[0])
@@ -100,17 +95,23 @@ func (o *verifyOptions) run(cmd *cobra.Command, name string) (err error) {
 	}
 	out.collect = o.json
 	o.cfg.Fault = out.fault
-	clear := func() {}
-	if draws(os.Stderr) && !o.quiet {
-		o.cfg.Progress, clear = showProgress(os.Stderr)
-		out.before = clear
+	line := lineOn(os.Stderr, !o.quiet)
+	out.before = line.clear
+	if line.w != nil {
+		o.cfg.Progress = func(p verify.Progress) {
+			if p.Total > 0 {
+				line.show("%s: %d of %d MB", p.Check, p.Done>>20, p.Total>>20)
+			} else {
+				line.show("%s", p.Check)
+			}
+		}
 	}
-	verify := wire.Verify
+	check := wire.Verify
 	if src.Alone {
-		verify = src.Verify
+		check = src.Verify
 	}
-	report, err := verify(cmd.Context(), src.Dir, o.cfg)
-	clear()
+	report, err := check(cmd.Context(), src.Dir, o.cfg)
+	line.clear()
 	if err != nil {
 		return err
 	}
@@ -125,26 +126,6 @@ func (o *verifyOptions) run(cmd *cobra.Command, name string) (err error) {
 	return err
 }
 
-// showProgress writes over one line.
-func showProgress(w io.Writer) (show func(verify.Progress), clear func()) {
-	shown := false
-	show = func(p verify.Progress) {
-		shown = true
-		if p.Total > 0 {
-			fmt.Fprintf(w, "\r\x1b[K%s: %d of %d MB", p.Check, p.Done>>20, p.Total>>20)
-		} else {
-			fmt.Fprintf(w, "\r\x1b[K%s", p.Check)
-		}
-	}
-	return show, func() {
-		if shown {
-			fmt.Fprint(w, "\r\x1b[K")
-		}
-		shown = false
-	}
-}
-
-// A faultPrinter says faults as they are found, or collects them.
 type faultPrinter struct {
 	w       io.Writer
 	most    int // of a check, 0 for all
@@ -164,9 +145,7 @@ func (p *faultPrinter) fault(f verify.Fault) {
 		p.faults = append(p.faults, f)
 		return
 	}
-	if p.before != nil {
-		p.before()
-	}
+	p.before()
 	fmt.Fprintf(p.w, "fault: %s\n", &f)
 	if n == p.most {
 		fmt.Fprintf(p.w, "more faults of %s are counted only: --all says them\n", f.Check)

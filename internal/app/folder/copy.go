@@ -242,7 +242,6 @@ func (c *Copy) copy(name string, length int64) (err error) {
 	return dst.Sync()
 }
 
-// say tells how far it is.
 func (c *Copy) say(always bool) error {
 	if c.ctx.Err() != nil {
 		return context.Cause(c.ctx)

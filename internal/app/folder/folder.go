@@ -172,16 +172,11 @@ func (f *Folder) setAside(now time.Time) (string, error) {
 	if err := f.Disk.MkdirAll(filepath.Join(part, "state")); err != nil {
 		return "", err
 	}
-	entries, err := os.ReadDir(f.Path("state"))
+	names, err := f.stateBut("journal")
 	if err != nil {
 		return "", err
 	}
-	names := []string{filepath.Join("state", "journal")}
-	for _, e := range entries {
-		if name := e.Name(); name != LockName && name != GateName && name != "journal" && name != filepath.Base(FormatName) {
-			names = append(names, filepath.Join("state", e.Name()))
-		}
-	}
+	names = append([]string{filepath.Join("state", "journal")}, names...)
 	if err := f.move(part, slices.Concat(names, Outputs, []string{"warc", IndexDir, settings.Name})); err != nil {
 		return "", err
 	}
@@ -192,6 +187,17 @@ func (f *Folder) setAside(now time.Time) (string, error) {
 		return "", err
 	}
 	return to, f.Disk.SyncDir(f.Dir)
+}
+
+// stateBut are what lies in the folder of the state, but for one file and what stays where it is.
+func (f *Folder) stateBut(one string) (names []string, err error) {
+	entries, err := os.ReadDir(f.Path("state"))
+	for _, e := range entries {
+		if !slices.Contains([]string{one, LockName, GateName, filepath.Base(FormatName)}, e.Name()) {
+			names = append(names, filepath.Join("state", e.Name()))
+		}
+	}
+	return names, err
 }
 
 // move moves what there is of files and folders into another folder, durably.
@@ -308,17 +314,11 @@ func (f *Folder) PutAside(name string) error {
 	if err := f.Disk.MkdirAll(filepath.Join(to, "state")); err != nil {
 		return err
 	}
-	names := slices.Concat(Outputs, []string{"warc", IndexDir, settings.Name})
-	entries, err := os.ReadDir(f.Path("state"))
+	state, err := f.stateBut(NodeFile)
 	if err != nil {
 		return err
 	}
-	for _, e := range entries {
-		if name := e.Name(); name != LockName && name != GateName && name != NodeFile &&
-			name != filepath.Base(FormatName) {
-			names = append(names, filepath.Join("state", e.Name()))
-		}
-	}
+	names := slices.Concat(Outputs, []string{"warc", IndexDir, settings.Name}, state)
 	if err := f.move(to, append(names, filepath.Join("state", NodeFile))); err != nil {
 		return fmt.Errorf("put aside what a node had that lost its place: %w", err)
 	}

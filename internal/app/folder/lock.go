@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"kumo/internal/base/wait"
 )
 
 // ErrLocked is a folder that another kumo works on.
@@ -55,10 +57,8 @@ func (f *Folder) Hold(ctx context.Context, warn func(error)) error {
 			warn(fmt.Errorf("waiting for a look into %s to end: kumo explain, hosts, queue, seen or verify", f.Dir))
 			said = true
 		}
-		select {
-		case <-ctx.Done():
+		if wait.For(ctx, lockAgain) != nil {
 			return errors.Join(ctx.Err(), f.Close())
-		case <-time.After(lockAgain):
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -215,7 +216,6 @@ func (j *Job) HostsAtOnce() int {
 	return 64
 }
 
-// perHost is how many connections a host may have.
 func (j *Job) perHost() int { return max(1, j.Frontier.PerHost) }
 
 const (
@@ -224,7 +224,6 @@ const (
 	maxName     = 100
 )
 
-// defaultName is that of the first seed, "" where there is none.
 func (j *Job) defaultName(seeds []weburl.URL) string {
 	if len(seeds) > 0 {
 		return NameOf(seeds[0])
@@ -249,6 +248,12 @@ func NoCrawl(dir string) error { return fmt.Errorf("there is no crawl in %s, and
 // LimitKey is the setting that bounds the pages of all nodes together.
 const LimitKey = "limit"
 
+// LimitOf is the limit of a crawl with some settings; 0: none.
+func LimitOf(all map[string][]string) int64 {
+	n, _ := strconv.ParseInt(strings.Join(all[LimitKey], ""), 10, 64)
+	return n
+}
+
 // BlockKey is the setting of what is not to be fetched.
 const BlockKey = "block"
 
@@ -269,3 +274,39 @@ func (j *Job) Now() time.Time {
 	}
 	return time.Now()
 }
+
+// Version is kumo's version.
+const Version = settings.Version
+
+// Agent is the product token that robots.txt files know kumo by.
+const Agent = "kumo"
+
+// UserAgent is the default User-Agent.
+func UserAgent(contact string) string {
+	if contact == "" {
+		return fmt.Sprintf("Mozilla/5.0 (compatible; %s/%s)", Agent, Version)
+	}
+	return fmt.Sprintf("Mozilla/5.0 (compatible; %s/%s; +%s)", Agent, Version, contact)
+}
+
+// The settings of the guard against traps: that there is none, and the patterns of URLs that are fetched all the same.
+// Both may also be taken back.
+const (
+	NoTrapsKey     = "no-traps"
+	ReleaseTrapKey = "release-trap"
+)
+
+// FieldsKey is the setting that names the rules for records. Other rules may take their place, for pages that come
+// then; there is no way back to none.
+const FieldsKey = "fields"
+
+// Bound is a bound that a person gives, as a crawl's Config has it: negative where it is 0, without limit.
+func Bound(n int64) int64 {
+	if n == 0 {
+		return -1
+	}
+	return n
+}
+
+// NoLimit is how a depth is written that has none.
+const NoLimit = "unlimited"

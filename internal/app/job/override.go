@@ -122,7 +122,6 @@ func (j *Job) CheckLate(all []*policy.Override) error {
 	return k.CheckLate(all)
 }
 
-// mostPerHost is how many connections any host may have.
 func (j *Job) mostPerHost() int {
 	most := j.perHost()
 	for _, o := range j.Crawl.Overrides.All() {

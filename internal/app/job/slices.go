@@ -43,11 +43,10 @@ func (j *Job) PoliteSlices() int {
 
 // SlicesOf are the slices of a crawl that was begun with some settings.
 func SlicesOf(all []settings.Setting) *item.Slices {
-	for _, s := range all {
-		if s.Key == SlicesKey {
-			n, _ := strconv.Atoi(strings.Join(s.Values, "")) // what is no number the settings' reader says
-			return item.NewSlices(n)
-		}
+	values, cut := settings.Map(all)[SlicesKey]
+	if !cut {
+		return nil
 	}
-	return nil
+	n, _ := strconv.Atoi(strings.Join(values, "")) // what is no number the settings' reader says
+	return item.NewSlices(n)
 }

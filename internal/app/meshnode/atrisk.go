@@ -22,6 +22,7 @@ import (
 	"kumo/internal/base/item"
 	"kumo/internal/base/varint"
 	"kumo/internal/base/vfs"
+	"kumo/internal/base/wait"
 	"kumo/internal/base/xor"
 	"kumo/internal/cluster/member/mesh"
 	"kumo/internal/cluster/strategy"
@@ -114,7 +115,6 @@ func openRisks(disk vfs.FS, dir string, self strategy.Node) (*riskLists, map[str
 	return r, all, nil
 }
 
-// path is where the list of a node's record file is.
 func (r *riskLists) path(node strategy.Node, file string) string {
 	id := xor.Of("at risk", file)
 	return filepath.Join(r.dir, string(node)+"."+hex.EncodeToString(id[:16]))
@@ -160,7 +160,6 @@ func appendFrame(b, body []byte) []byte {
 	return append(b, body...)
 }
 
-// cutFrame takes a whole frame off.
 func cutFrame(b []byte) (body, rest []byte, ok bool) {
 	n, size := binary.Uvarint(b)
 	if size <= 0 || n > mostFrame || uint64(len(b)-size) < n+4 {
@@ -186,15 +185,13 @@ func readHead(body []byte) (file, place string) {
 	return file, place
 }
 
-// do has something done with the disk, after all that was asked for before.
 func (r *riskLists) do(f func() error) {
 	r.mu.Lock()
 	r.jobs = append(r.jobs, f)
 	r.mu.Unlock()
-	word(r.came)
+	wait.Wake(r.came)
 }
 
-// run does it until ctx ends.
 func (r *riskLists) run(ctx context.Context) error {
 	for {
 		select {
@@ -322,9 +319,10 @@ func (k *atRisk) write(pages []AtRisk) (lists []mesh.RiskList, err error) {
 		}
 	}
 	for _, file := range slices.Sorted(maps.Keys(grown)) {
-		size, data := r.size(file), grown[file]
+		size, more := r.size(file)
+		data := grown[file]
 		if size == 0 {
-			if r.tooMany() {
+			if !more {
 				k.log.Error("more record files wait for their place than can be told to other nodes: if this node is lost, "+
 					"what is in the rest is not fetched again", "files", mostOwn)
 				continue
@@ -341,23 +339,17 @@ func (k *atRisk) write(pages []AtRisk) (lists []mesh.RiskList, err error) {
 	return lists, nil
 }
 
-func (r *riskLists) size(file string) int64 {
+// size is the length of one of this node's lists, and whether there is room for another.
+func (r *riskLists) size(file string) (size int64, more bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.own[file]
+	return r.own[file], len(r.own) < mostOwn
 }
 
 func (r *riskLists) grew(file string, size int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.own[file] = size
-}
-
-// tooMany reports whether there is no room for another list.
-func (r *riskLists) tooMany() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.own) >= mostOwn
 }
 
 // note notes that a page is in a list, and that keepers know it.
@@ -396,13 +388,7 @@ func (k *atRisk) doneBefore(ctx context.Context, data []byte, done []bool) error
 // watchPlace polls which record files of this node have been uploaded to its storage location.
 func (k *atRisk) watchPlace(ctx context.Context) error {
 	r := k.lists
-	for tick := time.NewTicker(placedEvery); ; {
-		select {
-		case <-ctx.Done():
-			tick.Stop()
-			return nil
-		case <-tick.C:
-		}
+	for range wait.Every(ctx, placedEvery) {
 		r.do(func() error {
 			var there []string
 			r.mu.Lock()
@@ -422,9 +408,9 @@ func (k *atRisk) watchPlace(ctx context.Context) error {
 			return nil
 		})
 	}
+	return nil
 }
 
-// do starts an action on the lists.
 func (k *atRisk) do(a mesh.Action) {
 	r := k.lists
 	switch a := a.(type) {
@@ -525,18 +511,9 @@ func (k *atRisk) readPlace(ctx context.Context, lost strategy.Node, place string
 		pause = min(pause, left)
 		k.log.Warn("the place of a lost node cannot be read, to see which of its records are there", "node", lost, "place",
 			place, "next_try_in", pause.Round(time.Millisecond), "at_most_for", left.Round(time.Second), "why", err)
-		if err := sleep(ctx, pause); err != nil {
+		if err := wait.For(ctx, pause); err != nil {
 			return nil, err
 		}
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(d):
-		return nil
 	}
 }
 
@@ -585,7 +562,7 @@ func (k *atRisk) offer(ctx context.Context, items []item.Item) error {
 				return e.OfferAgain(ctx, items)
 			}
 		}
-		if err := sleep(ctx, time.Second); err != nil {
+		if err := wait.For(ctx, time.Second); err != nil {
 			return err
 		}
 	}

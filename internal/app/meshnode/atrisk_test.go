@@ -57,8 +57,8 @@ func TestAPageIsNotedWhenKeepersKnowIt(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- k.add(ctx, []AtRisk{p}) }()
 		synctest.Wait()
-		if r.isNoted(&p.Item) || r.size(p.File) == 0 {
-			t.Errorf("noted: %v, %d bytes", r.isNoted(&p.Item), r.size(p.File))
+		if size, _ := r.size(p.File); r.isNoted(&p.Item) || size == 0 {
+			t.Errorf("noted: %v, %d bytes", r.isNoted(&p.Item), size)
 		}
 		k.do(mesh.Safe{ID: 1})
 		if err := <-done; err != nil || !r.isNoted(&p.Item) {

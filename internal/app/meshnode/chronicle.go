@@ -26,7 +26,6 @@ type chronicler struct {
 	begun time.Time // when this node had its place
 }
 
-// note is called now and then.
 func (r *reporter) note(now time.Time) {
 	now = now.Truncate(time.Second) // which is shorter to tell
 	c := &r.chronicler

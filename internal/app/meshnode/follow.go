@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"kumo/internal/app/meshnode/control"
+	"kumo/internal/base/wait"
 	"kumo/internal/base/weburl"
 	"kumo/internal/cluster/desired"
 	"kumo/internal/cluster/member/mesh"
@@ -69,7 +70,6 @@ type follower struct {
 	changed  chan struct{}       // has room for one word that there are some
 }
 
-// A knownRecord is the record as this node knows it.
 type knownRecord struct {
 	record  desired.Record
 	version uint64
@@ -123,7 +123,7 @@ func (f *follower) heard(v mesh.RecordVersion) {
 		f.mu.Lock()
 		f.settings = cloneSettings(r.Settings)
 		f.mu.Unlock()
-		word(f.changed)
+		wait.Wake(f.changed)
 	}
 	if f.l.cfg.Changed != nil {
 		f.l.cfg.Changed()
@@ -139,7 +139,6 @@ func cloneSettings(all map[string][]string) map[string][]string {
 	return all
 }
 
-// settle tells Settle of settings until ctx ends.
 func (f *follower) settle(ctx context.Context) error {
 	for {
 		select {
@@ -165,7 +164,6 @@ func (f *follower) record() (desired.Record, uint64) {
 	return r, k.version
 }
 
-// change makes a new version of the record.
 func (f *follower) change(to func(r *desired.Record, version uint64) error) error {
 	r, version := f.record()
 	if err := to(&r, version); err != nil {
@@ -197,7 +195,6 @@ func (f *follower) add(kind byte, lines string) bool {
 	return f.chunks[mesh.ChunkIDOf(data)] != nil
 }
 
-// added takes a chunk that is news.
 func (f *follower) added(data []byte) {
 	id := mesh.ChunkIDOf(data)
 	f.l.store.putChunk(id, data)
@@ -292,12 +289,12 @@ func (f *follower) end(why error) {
 	if f.ending != nil {
 		return
 	}
-	wait, m := endAfter, f.l.peer.Machine()
+	after, m := endAfter, f.l.peer.Machine()
 	if m.Lost().IsZero() {
-		wait = max(wait, f.l.until(m.Awaited()))
+		after = max(after, f.l.until(m.Awaited()))
 	}
 	var t *time.Timer
-	t = time.AfterFunc(wait, func() {
+	t = time.AfterFunc(after, func() {
 		f.l.inbox.post(func() {
 			if f.ending != t {
 				return

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	"kumo/internal/base/wait"
 	"kumo/internal/cluster/member/peer"
 )
 
@@ -31,7 +32,7 @@ func tellAll[E any](b *inbox, all []E) {
 		b.events = append(b.events, e)
 	}
 	b.mu.Unlock()
-	word(b.came)
+	wait.Wake(b.came)
 }
 
 // full reports whether events come faster than the loop handles them.
@@ -45,10 +46,9 @@ func (b *inbox) post(f func()) {
 	b.mu.Lock()
 	b.calls = append(b.calls, f)
 	b.mu.Unlock()
-	word(b.came)
+	wait.Wake(b.came)
 }
 
-// take removes all events and calls, for the loop.
 func (b *inbox) take() (events []peer.Event, calls []func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -57,30 +57,23 @@ func (b *inbox) take() (events []peer.Event, calls []func()) {
 	return events, calls
 }
 
-func word(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
-
 // call has f done by the loop, and waits for the channel that it returns, if that is not nil.
 func (b *inbox) call(ctx context.Context, f func() (until <-chan struct{})) error {
 	until := make(chan (<-chan struct{}), 1)
 	b.post(func() { until <- f() })
-	var wait <-chan struct{}
+	var over <-chan struct{}
 	select {
-	case wait = <-until:
+	case over = <-until:
 	case <-b.over:
 		return errOver
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	if wait == nil {
+	if over == nil {
 		return nil
 	}
 	select {
-	case <-wait:
+	case <-over:
 		return nil
 	case <-b.over:
 		return errOver
@@ -98,7 +91,6 @@ type tasks struct {
 
 func (t *tasks) begin(ctx context.Context) { t.ctx, t.stop = context.WithCancelCause(ctx) }
 
-// run calls f in a goroutine of its own.
 func (t *tasks) run(what string, f func(context.Context) error) {
 	t.all.Go(func() {
 		if err := f(t.ctx); err != nil && t.ctx.Err() == nil {

@@ -175,7 +175,6 @@ func (s *survey) answer(from strategy.Node, data []byte) {
 	})
 }
 
-// lookUp searches this node's history for URLs.
 func (s *survey) lookUp(urls []remembered) []knowledge {
 	all := make([]knowledge, len(urls))
 	for i, u := range urls {
@@ -195,7 +194,6 @@ func (s *survey) lookUp(urls []remembered) []knowledge {
 // seedsLooked is how many lists of seeds are looked at for those that are given again.
 const seedsLooked = 64
 
-// amongSeeds looks among the seeds that wait for the crawl's start.
 func (n *Node) amongSeeds(ctx context.Context, urls []string) (k control.Known, err error) {
 	var lists []mesh.ChunkID
 	err = n.inbox.call(ctx, func() <-chan struct{} {

@@ -100,7 +100,6 @@ func (x *linkExchange) offered(from strategy.Node, number uint64, data []byte) {
 	x.inbox.tell(o)
 }
 
-// answer acknowledges links that were offered.
 func (x *linkExchange) answer(a mesh.Answer) {
 	if a.To == x.self {
 		x.engine.get().Answered(x.self, a.Number, a.Refused, time.Now())

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"kumo/internal/base/wait"
 	"kumo/internal/cluster/member/mesh"
 	"kumo/internal/cluster/member/peer"
 	"kumo/internal/cluster/strategy"
@@ -46,7 +47,7 @@ func (l *loop) run() error {
 	defer pump.Stop()
 	defer look.Stop()
 	defer load.Stop()
-	word(l.inbox.came)
+	wait.Wake(l.inbox.came)
 	for {
 		select {
 		case <-l.tasks.ctx.Done():
@@ -80,7 +81,6 @@ func (l *loop) run() error {
 	}
 }
 
-// keepCounts stores the known counts of pages that nodes have fetched.
 func (l *loop) keepCounts() {
 	counts := l.peer.Machine().Counts()
 	if len(counts) == 0 {
@@ -105,7 +105,6 @@ func (l *loop) step(e peer.Event) {
 	l.carryOut(l.peer.Step(l.clock.at(time.Now()), []peer.Event{e}, nil))
 }
 
-// until returns how long it is until a time of the peer's clock.
 func (l *loop) until(t time.Time) time.Duration { return time.Until(l.clock.back(t, time.Now())) }
 
 func (l *loop) publish(v *mesh.View) { l.cfg.Router.publish(v, l.clock.back(v.Until(), time.Now())) }
@@ -132,7 +131,7 @@ func (l *loop) carryOut(actions []peer.Action) {
 		case mesh.Routed:
 			if e := l.engine.get(); e != nil {
 				e.Wake(a.Hosts)
-				word(l.kick)
+				wait.Wake(l.kick)
 			}
 		case mesh.Spare:
 			l.tasks.run("find hosts to spare", func(ctx context.Context) error { l.spare(ctx, a); return nil })

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"kumo/internal/base/wait"
 	"kumo/internal/cluster/member/mesh"
 	"kumo/internal/state/history"
 )
@@ -26,14 +27,7 @@ func (m *memory) do(a mesh.Action) {
 	m.mu.Lock()
 	m.waiting = append(m.waiting, a)
 	m.mu.Unlock()
-	m.word()
-}
-
-func (m *memory) word() {
-	select {
-	case m.came <- struct{}{}:
-	default:
-	}
+	wait.Wake(m.came)
 }
 
 func (m *memory) take() []mesh.Action {
@@ -44,7 +38,6 @@ func (m *memory) take() []mesh.Action {
 	return all
 }
 
-// Idle reports whether nothing waits to be done.
 func (m *memory) idle() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -118,10 +111,8 @@ func (m *memory) doAll(ctx context.Context, all []mesh.Action, tell func(...mesh
 	if len(later) == 0 {
 		return nil
 	}
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(fullWait):
+	if err := wait.For(ctx, fullWait); err != nil {
+		return err
 	}
 	m.again(later)
 	return nil
@@ -135,10 +126,9 @@ func (m *memory) again(all []mesh.Action) {
 	m.mu.Lock()
 	m.waiting = append(all, m.waiting...)
 	m.mu.Unlock()
-	m.word()
+	wait.Wake(m.came)
 }
 
-// hostOf is the host that an action is about; "" if it is about all.
 func hostOf(a mesh.Action) string {
 	switch a := a.(type) {
 	case mesh.Record:

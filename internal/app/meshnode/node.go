@@ -19,7 +19,9 @@ import (
 
 	"kumo/internal/app/meshnode/control"
 	"kumo/internal/base/item"
+	"kumo/internal/base/stats"
 	"kumo/internal/base/vfs"
+	"kumo/internal/base/wait"
 	"kumo/internal/base/weburl"
 	"kumo/internal/base/xor"
 	"kumo/internal/cluster/bus"
@@ -81,24 +83,10 @@ type Engine interface {
 
 // Figures are what an engine has done and has to do.
 type Figures struct {
-	Pages, Bytes int64   // in this folder, all runs
-	Again        int64   // of lost nodes, that this process has taken in to be fetched again
-	Rate         float64 // pages a second, lately
-	Hosts        int     // that have a queue
-	Waiting      int     // URLs
-	Known        int     // URLs
-	Outbox       int     // links
-	InFlight     int     // requests
-	Peers        int     // nodes that are connected
-	// for so many seconds it has reached no host, and waits; 0: it is not cut off
-	CutOff    float64
-	CutOffWhy string // the last error
-
-	EndsIn, Growth float64 // seconds until what waits is done, at the least; URLs a second that wait more
-	Forecast       string  // the same in words
-	// for so many seconds nothing was answered though URLs wait; the kind of reason, why, and what to do
-	Stalled                      float64
-	StalledBy, StallWhy, StallDo string
+	control.Work
+	Bytes int64 // in this folder, all runs
+	Peers int   // nodes that are connected
+	stats.Condition
 }
 
 // Config is what a Node is made of.
@@ -325,19 +313,13 @@ const (
 	lookEvery = time.Second // after which the follower looks, whatever it was told: another node may be gone
 )
 
-// tend looks after the history.
 func (n *Node) tend(ctx context.Context) error {
-	for tick := time.NewTicker(time.Second); ; {
-		select {
-		case <-ctx.Done():
-			tick.Stop()
-			return nil
-		case <-tick.C:
-			if err := n.cfg.History.Tend(ctx); err != nil {
-				return err
-			}
+	for range wait.Every(ctx, time.Second) {
+		if err := n.cfg.History.Tend(ctx); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 // AtRisk records pages that the engine has fetched, and whose records are on this disk alone. It returns when this

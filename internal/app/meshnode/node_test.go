@@ -17,6 +17,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"kumo/internal/app/meshnode/control"
 	"kumo/internal/base/item"
 	"kumo/internal/base/vfs"
 	"kumo/internal/base/weburl"
@@ -396,7 +397,7 @@ func (l *lab) join(name, dir string) *labNode {
 		Known:   known, Router: n.engine.router, History: h, Read: read, Slice: hostIn,
 		Blocked: func(_ context.Context, rules []string) ([]byte, error) { return json.Marshal(rules) },
 		Settle:  func(settings map[string][]string) { n.settled <- settings },
-		Figures: func() Figures { return Figures{Pages: n.engine.fetchedHere()} },
+		Figures: func() Figures { return Figures{Work: control.Work{Pages: n.engine.fetchedHere()}} },
 		Limit: func(settings map[string][]string) int64 {
 			limit, _ := strconv.ParseInt(strings.Join(settings["limit"], ""), 10, 64)
 			return limit

@@ -32,7 +32,6 @@ func (r *reporter) rests() (idle bool, came uint64) {
 	return e.Idle() && r.memory.idle() && r.follow.idle(), uint64(e.Received() + r.follow.came.Load())
 }
 
-// make returns the report of this node.
 func (r *reporter) make() control.Report {
 	var f Figures
 	if r.figures != nil {
@@ -46,11 +45,9 @@ func (r *reporter) make() control.Report {
 	}
 	return control.Report{Node: string(r.self), Version: r.version, Address: r.address,
 		State: r.follow.known.Load().record.State, Member: r.engine.get() != nil && r.peer.Machine().Placed(), Idle: idle,
-		Pages: f.Pages, Again: f.Again, Rate: f.Rate, Hosts: f.Hosts, Waiting: f.Waiting, Known: f.Known, Outbox: f.Outbox,
-		InFlight: f.InFlight, MessageBytes: r.msgs.sent.Load(), Peers: f.Peers, Level: b.Level, Delegated: b.Delegated,
-		Guests: b.Guests, Alone: alone.Seconds(), CutOff: f.CutOff, CutOffWhy: f.CutOffWhy, EndsIn: f.EndsIn,
-		Growth: f.Growth, Forecast: f.Forecast, Stalled: f.Stalled, StalledBy: f.StalledBy, StallWhy: f.StallWhy,
-		StallDo: f.StallDo, Clock: time.Now().UTC(), Events: r.chronicler.told(r.peer.Overlay().Size())}
+		Work: f.Work, MessageBytes: r.msgs.sent.Load(), Peers: f.Peers, Level: b.Level, Delegated: b.Delegated,
+		Guests: b.Guests, Alone: alone.Seconds(), Condition: f.Condition, Clock: time.Now().UTC(),
+		Events: r.chronicler.told(r.peer.Overlay().Size())}
 }
 
 func (r *reporter) json() []byte {

@@ -72,36 +72,31 @@ func (n *Node) SeedChunks() int { return int(n.follow.seeds.Load()) }
 
 // Gather adds up what all nodes say of themselves: it takes a second or two, more where nodes have just died. The
 // figures are those of control.Sums; the reports are of type control.Report.
-func (n *Node) Gather(ctx context.Context) (t mesh.Tally, err error) {
+func (n *Node) Gather(ctx context.Context) (mesh.Tally, error) {
+	return await(ctx, n.inbox, func(answer func(mesh.Tally)) { n.queries.gather(true, answer) })
+}
+
+// await has the loop ask, and waits for the answer.
+func await[T any](ctx context.Context, b *inbox, ask func(answer func(T))) (T, error) {
+	var got T
 	done := make(chan struct{})
-	err = n.inbox.call(ctx, func() <-chan struct{} {
-		n.queries.gather(true, func(all mesh.Tally) {
-			t = all
+	err := b.call(ctx, func() <-chan struct{} {
+		ask(func(answer T) {
+			got = answer
 			close(done)
 		})
 		return done
 	})
 	if err != nil {
-		return mesh.Tally{}, err
+		return *new(T), err
 	}
-	return t, nil
+	return got, nil
 }
 
 // Locate finds the nodes of a host: the one that fetches it, "" where nobody answers, and those that remember its URLs.
 func (n *Node) Locate(ctx context.Context, host string) (target strategy.Node, backups []strategy.Node, err error) {
-	var l mesh.Located
-	done := make(chan struct{})
-	err = n.inbox.call(ctx, func() <-chan struct{} {
-		n.queries.locate(host, func(found mesh.Located) {
-			l = found
-			close(done)
-		})
-		return done
-	})
-	if err != nil {
-		return "", nil, err
-	}
-	return l.Target, l.Backups, nil
+	l, err := await(ctx, n.inbox, func(answer func(mesh.Located)) { n.queries.locate(host, answer) })
+	return l.Target, l.Backups, err
 }
 
 // InStep is closed when this process knows what others had come to know of the crawl before it began.

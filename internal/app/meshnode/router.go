@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"kumo/internal/base/wait"
 	"kumo/internal/cluster/member/mesh"
 )
 
@@ -32,17 +33,11 @@ func (r *Router) Ours(host string) bool {
 // May reports whether this node may send a request to a host now.
 func (r *Router) May(host string) bool {
 	s := r.now.Load()
-	return s != nil && holds(s.until, time.Now()) && s.view.Ours(host)
+	return s != nil && wait.Holds(s.until, time.Now()) && s.view.Ours(host)
 }
 
 // Holds reports whether this node knows its place, and that it has it still.
 func (r *Router) Holds() bool {
 	s := r.now.Load()
-	return s != nil && holds(s.until, time.Now())
-}
-
-// holds reports whether a view holds by both clocks: while a machine is suspended the monotonic one stands still, and
-// others have taken its hosts over when it wakes.
-func holds(until, now time.Time) bool {
-	return now.Before(until) && now.Round(0).Before(until.Round(0))
+	return s != nil && wait.Holds(s.until, time.Now())
 }

@@ -16,6 +16,7 @@ import (
 
 	"kumo/internal/base/varint"
 	"kumo/internal/base/vfs"
+	"kumo/internal/base/wait"
 	"kumo/internal/base/xor"
 	"kumo/internal/cluster/member/mesh"
 	"kumo/internal/cluster/strategy"
@@ -207,7 +208,7 @@ func (s *store) put(w write) {
 		s.chunks[w.chunk] = w.data
 	}
 	s.writes = append(s.writes, w)
-	word(s.came)
+	wait.Wake(s.came)
 }
 
 // maxWrites is how many writes may wait while messages are taken in.

@@ -29,7 +29,6 @@ type intake struct {
 	running int // goroutines
 }
 
-// add queues links for the engine, or refuses them.
 func (t *intake) add(a mesh.Take) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -44,7 +43,6 @@ func (t *intake) add(a mesh.Take) {
 	}
 }
 
-// run passes links to the engine, and then those in the queue.
 func (t *intake) run(ctx context.Context, a mesh.Take) {
 	for {
 		t.give(ctx, a)

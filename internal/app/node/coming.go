@@ -18,7 +18,6 @@ const WaitingPrefix = "waiting/"
 // GivenKey is where the registry has what a person has given the strategy, with the crawl.
 const GivenKey = "given"
 
-// given tells the strategy what it is given.
 func (n *Node) given(ctx context.Context) {
 	n.follow(ctx, GivenKey, func() {}, func(e bus.Entry) {
 		n.call(ctx, func() { n.driver.Inform(strategy.Given{Data: e.Value}) })
@@ -32,7 +31,6 @@ const staleWait = time.Minute
 // Waits reports whether what a node has said of itself under WaitingPrefix is to be believed.
 func (r *Report) Waits() bool { return time.Since(r.Clock) < staleWait }
 
-// coming tells the strategy which nodes are about to be members.
 func (n *Node) coming(ctx context.Context) {
 	known, synced := map[strategy.Node]bool{}, false
 	tell := func() {

@@ -10,8 +10,10 @@ import (
 	"strconv"
 	"time"
 
+	"kumo/internal/base/wait"
 	"kumo/internal/cluster/bus"
 	"kumo/internal/cluster/desired"
+	"kumo/internal/cluster/strategy"
 )
 
 // RecordKey is where the registry has the crawl's Record.
@@ -50,7 +52,7 @@ func (c Control) write(ctx context.Context, r desired.Record, rev uint64) error 
 
 // change changes the record until that is done, or ctx ends. What f changes may be changed already: by an earlier try.
 func (c Control) change(ctx context.Context, f func(*desired.Record) error) error {
-	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
+	for again := 50 * time.Millisecond; ; again = min(2*again, 2*time.Second) {
 		r, rev, err := c.Record(ctx)
 		if err == nil {
 			if err := f(&r); err != nil {
@@ -61,7 +63,7 @@ func (c Control) change(ctx context.Context, f func(*desired.Record) error) erro
 		if !errors.Is(err, bus.ErrStale) && !errors.Is(err, bus.ErrUnavailable) {
 			return err
 		}
-		if !pause(ctx, wait) {
+		if wait.For(ctx, again) != nil {
 			return fmt.Errorf("change the crawl's record: %w", late(ctx, err))
 		}
 	}
@@ -82,10 +84,8 @@ func late(ctx context.Context, err error) error {
 // Start lets the crawl begin with seeds, or go on. The settings are those of the first start; of a later one the given
 // ones are changed, which must be some that nodes look up in the record while they run.
 func (c Control) Start(ctx context.Context, settings map[string][]string, seeds []string) error {
-	if len(seeds) > 0 {
-		if err := c.addChunks(ctx, seeds); err != nil {
-			return err
-		}
+	if err := c.Seed(ctx, slices.Values(seeds)); err != nil {
+		return err
 	}
 	return c.change(ctx, func(r *desired.Record) error {
 		if err := r.Start(settings, len(seeds) > 0); err != nil {
@@ -150,17 +150,13 @@ func (c Control) Add(ctx context.Context, seeds []string) error {
 	if err != nil {
 		return err
 	}
-	if err := c.addChunks(ctx, seeds); err != nil {
+	if err := c.Seed(ctx, slices.Values(seeds)); err != nil {
 		return err
 	}
 	return c.change(ctx, func(r *desired.Record) error {
 		r.Note(c.By, desired.Added(len(seeds)))
 		return nil
 	})
-}
-
-func (c Control) addChunks(ctx context.Context, seeds []string) error {
-	return c.Seed(ctx, slices.Values(seeds))
 }
 
 // Seed puts seeds where all nodes find them, whatever the crawl's state, chunk by chunk: there may be more of them than
@@ -216,3 +212,7 @@ func (c Control) count(ctx context.Context, number uint64) error {
 }
 
 func seedsKey(chunk uint64) string { return seedsPrefix + strconv.FormatUint(chunk, 10) }
+
+// PlaceKey is where the registry has the place of a node's record files: its URL, with the options by which it is
+// reached. There is none where they stay on the node's disk. It goes with the node's log.
+func PlaceKey(n strategy.Node) string { return "places/" + string(n) }

@@ -3,12 +3,13 @@ package node
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
+	"fmt"
 
 	"kumo/internal/cluster/member/driver"
 	"kumo/internal/cluster/strategy"
 )
 
-// message is told of a message; data is its sender's. It is called by one goroutine.
 func (n *Node) message(ctx context.Context, from strategy.Node, data []byte) {
 	kind, data, err := open(data, n.cfg.Crawl)
 	if err != nil {
@@ -39,4 +40,44 @@ func (n *Node) refuse(from strategy.Node, err error) {
 	}
 	n.refused[from] = true
 	n.log.Warn("messages of a node are refused", "from", from, "why", err)
+}
+
+// Protocol is the version of all that nodes say to each other.
+const Protocol = 3
+
+// A message between nodes is a byte for the version of all that nodes say to each other, one for the kind, the crawl's
+// name with its length before it, and what the kind has to say.
+const version = Protocol
+
+// The kinds of messages that are none of a driver's.
+const (
+	kindKnow  = 'k' // do you know these URLs?
+	kindKnown = 'w' // the answer
+
+	kindCount   = 'b' // how much of what waits would these rules leave out?
+	kindCounted = 'B' // the answer
+)
+
+func envelope(crawl string, kind byte, data []byte) []byte {
+	msg := make([]byte, 0, len(data)+len(crawl)+binary.MaxVarintLen64+2)
+	msg = append(msg, version, kind)
+	msg = binary.AppendUvarint(msg, uint64(len(crawl)))
+	return append(append(msg, crawl...), data...)
+}
+
+// open reads an envelope. data is a part of msg.
+func open(msg []byte, crawl string) (kind byte, data []byte, err error) {
+	if len(msg) < 3 || msg[0] != version {
+		return 0, nil, fmt.Errorf("it begins with %q, and this kumo understands messages of version %d",
+			msg[:min(len(msg), 2)], version)
+	}
+	size, n := binary.Uvarint(msg[2:])
+	if n <= 0 || size > uint64(len(msg)-2-n) {
+		return 0, nil, fmt.Errorf("it has %d bytes and ends early", len(msg))
+	}
+	rest := msg[2+n:]
+	if name := string(rest[:size]); name != crawl {
+		return 0, nil, fmt.Errorf("it is of the crawl %q, and this node's is %q", name, crawl)
+	}
+	return msg[1], rest[size:], nil
 }

@@ -26,11 +26,14 @@ import (
 	"sync/atomic"
 	"time"
 
+	"kumo/internal/base/wait"
+	"kumo/internal/base/weburl"
 	"kumo/internal/cluster/bus"
 	"kumo/internal/cluster/desired"
 	"kumo/internal/cluster/member"
 	"kumo/internal/cluster/member/driver"
 	"kumo/internal/cluster/strategy"
+	"kumo/internal/content/policy"
 )
 
 var (
@@ -42,6 +45,23 @@ var (
 	// ErrStopped says that the crawl was stopped for all nodes. It can go on later.
 	ErrStopped = errors.New("the crawl was stopped")
 )
+
+// HowEnded says in a few words how a node's run ended that its part of the crawl has ended.
+func HowEnded(err error) string {
+	switch {
+	case errors.Is(err, policy.ErrLimit):
+		return "stopped at its limit"
+	case errors.Is(err, ErrStopped):
+		return "stopped"
+	case errors.Is(err, ErrLeft):
+		return "left"
+	case errors.Is(err, ErrLost):
+		return "given up by the other nodes"
+	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
+		return "interrupted"
+	}
+	return "failed"
+}
 
 // Config is what a node is made of.
 type Config struct {
@@ -199,7 +219,6 @@ func (n *Node) loop(ctx context.Context) error {
 	}
 }
 
-// load is how much the node has to do, and what it has come to.
 func (n *Node) load() strategy.Load {
 	f, w := n.cfg.Figures(), n.cfg.Work()
 	return strategy.Load{Node: n.self, Hosts: f.Hosts, Waiting: int64(f.Waiting),
@@ -210,7 +229,7 @@ func (n *Node) load() strategy.Load {
 // lapsed breaks off what is under way if the lease has not been renewed: others wait for its end and a margin, not for
 // a slow server.
 func (n *Node) lapsed() {
-	if until := n.cfg.Router.Until(); !holds(until, time.Now()) {
+	if until := n.cfg.Router.Until(); !wait.Holds(until, time.Now()) {
 		n.log.Warn("the lease has ended, and could not be renewed: nothing is fetched until it is")
 		n.cfg.Engine.Interrupt()
 	}
@@ -227,10 +246,22 @@ func (n *Node) call(ctx context.Context, f func()) {
 	}
 }
 
-// receive takes messages in until the node ends.
 func (n *Node) receive(ctx context.Context) {
 	err := n.cfg.Bus.Receive(ctx, func(from strategy.Node, data []byte) { n.message(ctx, from, data) })
 	if ctx.Err() == nil {
 		n.fail(fmt.Errorf("receive messages: %w", err))
 	}
+}
+
+// An Engine is what a node needs of a crawl.Engine that runs. Its methods may be called by many goroutines at once.
+type Engine interface {
+	driver.Engine
+	// AddSeeds takes seeds in: all into scope, and those to be fetched of whose hosts take is true. It returns when that
+	// is durable.
+	AddSeeds(ctx context.Context, seeds []weburl.URL, take func(host string) bool) error
+	AddRoot(u weburl.URL) error // takes in scope what a seed has redirected to
+	Pause(on bool)
+	Interrupt()  // breaks off all requests under way
+	Share(n int) // so many nodes crawl
+	Finish()     // ends the run once nothing waits
 }

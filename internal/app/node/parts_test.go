@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"kumo/internal/base/vfs"
+	"kumo/internal/base/wait"
 	"kumo/internal/cluster/bus"
 	"kumo/internal/cluster/member/quorum"
 	"kumo/internal/lab/testmain"
@@ -29,7 +30,7 @@ func TestALeaseHoldsByBothClocks(t *testing.T) {
 		"set back by a day":      {testmain.Leapt(now.Add(9*time.Second), -24*time.Hour), true},
 		"set back, and over":     {testmain.Leapt(now.Add(10*time.Second), -24*time.Hour), false},
 	} {
-		if got := holds(until, c.now); got != c.want {
+		if got := wait.Holds(until, c.now); got != c.want {
 			t.Errorf("%s: it holds: %v", what, got)
 		}
 	}

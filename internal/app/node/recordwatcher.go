@@ -17,6 +17,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"kumo/internal/base/wait"
 	"kumo/internal/base/weburl"
 	"kumo/internal/cluster/bus"
 	"kumo/internal/cluster/desired"
@@ -179,26 +180,21 @@ func (f *recordWatcher) Finish(revision uint64) (write func(context.Context)) {
 func (f *recordWatcher) end(why error) {
 	f.why = why
 	f.n.tasks.Go(func(ctx context.Context) {
-		if pause(ctx, 2*f.n.cfg.Timing.Beat) {
+		if wait.For(ctx, 2*f.n.cfg.Timing.Beat) == nil {
 			f.n.fail(why)
 		}
 	})
 }
 
 // allAdmitted reports whether all seeds are in scope. A link that is met before would be taken for one that leads away.
-func (f *recordWatcher) allAdmitted() bool {
-	for number := range f.record.Seeds {
-		if c := f.chunks[number]; c == nil || !c.admitted {
-			return false
-		}
-	}
-	return true
-}
+func (f *recordWatcher) allAdmitted() bool { return f.all(func(c *chunk) bool { return c.admitted }) }
 
 // allTaken reports whether some node has taken each of the seeds in.
-func (f *recordWatcher) allTaken() bool {
+func (f *recordWatcher) allTaken() bool { return f.all(func(c *chunk) bool { return c.taken }) }
+
+func (f *recordWatcher) all(is func(*chunk) bool) bool {
 	for number := range f.record.Seeds {
-		if c := f.chunks[number]; c == nil || !c.taken {
+		if c := f.chunks[number]; c == nil || !is(c) {
 			return false
 		}
 	}
@@ -252,7 +248,7 @@ const seedLanes = 8
 
 // read gets a chunk's seeds. It tries until ctx ends.
 func (f *recordWatcher) read(ctx context.Context, number uint64) (seeds []weburl.URL, err error) {
-	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
+	for again := 100 * time.Millisecond; ; again = min(2*again, 5*time.Second) {
 		one, cancel := context.WithTimeout(ctx, 5*time.Second)
 		e, err := f.n.cfg.Bus.Get(one, seedsKey(number))
 		cancel()
@@ -260,8 +256,8 @@ func (f *recordWatcher) read(ctx context.Context, number uint64) (seeds []weburl
 			return f.parse(string(e.Value)), nil
 		}
 		f.n.log.Debug("seeds are read again", "chunk", number, "err", err)
-		if !pause(ctx, wait) {
-			return nil, context.Cause(ctx)
+		if err := wait.For(ctx, again); err != nil {
+			return nil, err
 		}
 	}
 }
@@ -280,7 +276,7 @@ func (f *recordWatcher) parse(lines string) (seeds []weburl.URL) {
 
 // persist writes a key that, if it is there, is as it should be. It tries until ctx ends.
 func (f *recordWatcher) persist(ctx context.Context, key string, value []byte) {
-	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
+	for again := 100 * time.Millisecond; ; again = min(2*again, 5*time.Second) {
 		one, cancel := context.WithTimeout(ctx, 5*time.Second)
 		_, err := f.n.cfg.Bus.Put(one, key, value, 0)
 		cancel()
@@ -288,7 +284,7 @@ func (f *recordWatcher) persist(ctx context.Context, key string, value []byte) {
 			return
 		}
 		f.n.log.Debug("a write is tried again", "key", key, "err", err)
-		if !pause(ctx, wait) {
+		if wait.For(ctx, again) != nil {
 			return
 		}
 	}
@@ -303,10 +299,7 @@ func (f *recordWatcher) newRoot(url string) {
 	}
 	f.news = append(f.news, url)
 	f.busy.Add(1)
-	select {
-	case f.kick <- struct{}{}:
-	default:
-	}
+	wait.Wake(f.kick)
 }
 
 // gather is how long new roots are gathered before others are told.
@@ -320,16 +313,13 @@ func (f *recordWatcher) sayRoots(ctx context.Context) {
 			return
 		case <-f.kick:
 		}
-		if !pause(ctx, gather) {
+		if wait.For(ctx, gather) != nil {
 			return
 		}
 		f.mu.Lock()
 		news := f.news[:min(len(f.news), 1000)]
 		if f.news = f.news[len(news):]; len(f.news) > 0 {
-			select {
-			case f.kick <- struct{}{}:
-			default:
-			}
+			wait.Wake(f.kick)
 		}
 		f.mu.Unlock()
 		lines := strings.Join(slices.Sorted(slices.Values(news)), "\n")

@@ -24,19 +24,7 @@ type Figures struct {
 
 	Uploads *stats.Uploads `json:"uploads,omitempty"` // of record files to its place; nil: they stay in its folder
 
-	// for so many seconds it has reached no host, and waits; 0: it is not cut off
-	CutOff    float64 `json:"cut_off,omitempty"`
-	CutOffWhy string  `json:"cut_off_why,omitempty"` // the last error
-
-	EndsIn   float64 `json:"ends_in_at_least,omitempty"` // seconds, by the host that takes longest
-	Growth   float64 `json:"queue_growth,omitempty"`     // URLs a second that wait more; negative: less
-	Forecast string  `json:"forecast,omitempty"`         // the same in words
-
-	// for so many seconds nothing was answered though URLs wait; 0: that is not so
-	Stalled   float64 `json:"stalled,omitempty"`
-	StalledBy string  `json:"stalled_by,omitempty"` // the kind of reason, why in words, and what to do
-	StallWhy  string  `json:"stall_why,omitempty"`
-	StallDo   string  `json:"stall_do,omitempty"`
+	stats.Condition
 
 	// Bytes that this process gave to the bus: messages to other nodes, the shipped journal, leases and
 	// other values of the registry.
@@ -129,7 +117,6 @@ type Report struct {
 	Clock   time.Time `json:"clock"`             // of the node
 }
 
-// report is what the lease tells.
 func (n *Node) report() []byte {
 	sent, received := n.driver.Batches()
 	data, err := json.Marshal(Report{Name: n.cfg.Identity.Name, Version: n.cfg.Version, Address: n.cfg.Address,

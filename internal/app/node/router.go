@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"kumo/internal/base/wait"
 	"kumo/internal/cluster/member"
 	"kumo/internal/cluster/strategy"
 )
@@ -50,19 +51,13 @@ func (r *Router) Ours(host string) bool {
 func (r *Router) May(host string) bool {
 	v := r.known()
 	now := time.Now()
-	return v != nil && holds(v.Until(), now) && v.May(host, now)
-}
-
-// holds reports whether a lease holds by both clocks: while a machine is suspended the monotonic one stands still, and
-// others have taken its hosts over when it wakes. Who sets the wall clock ahead costs the node a renewal of its lease.
-func holds(until, now time.Time) bool {
-	return now.Before(until) && now.Round(0).Before(until.Round(0))
+	return v != nil && wait.Holds(v.Until(), now) && v.May(host, now)
 }
 
 // Ended is told that a request has ended. It counts those to whose end the lease did not last. That a host has another
 // owner by then is none: who hands it over waits for what is under way.
 func (r *Router) Ended() {
-	if v := r.known(); v == nil || !holds(v.Until(), time.Now()) {
+	if v := r.known(); v == nil || !wait.Holds(v.Until(), time.Now()) {
 		r.slips.Add(1)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"kumo/internal/base/wait"
 	"kumo/internal/cluster/bus"
 	"kumo/internal/cluster/member"
 	"kumo/internal/cluster/member/driver"
@@ -34,7 +35,7 @@ func (r runtime) Now() time.Time { return time.Now() }
 
 func (r runtime) Go(f func(context.Context)) { r.tasks.Go(f) }
 
-func (r runtime) Pause(ctx context.Context, d time.Duration) bool { return pause(ctx, d) }
+func (r runtime) Pause(ctx context.Context, d time.Duration) bool { return wait.For(ctx, d) == nil }
 
 func (r runtime) Call(ctx context.Context, f func()) { r.call(ctx, f) }
 
@@ -42,7 +43,7 @@ func (r runtime) Wake(at time.Time) { r.wake.Reset(time.Until(at)) }
 
 func (r runtime) Send(to strategy.Node, kind driver.Kind, data []byte) { r.send(to, byte(kind), data) }
 
-func (r runtime) Leased() bool { return holds(r.cfg.Router.Until(), time.Now()) }
+func (r runtime) Leased() bool { return wait.Holds(r.cfg.Router.Until(), time.Now()) }
 
 func (r runtime) Fail(err error) { r.fail(err) }
 
@@ -98,7 +99,6 @@ func asStale(err error) error {
 	return err
 }
 
-// enter notes that the identity is a member's.
 func (n *Node) enter(ctx context.Context) {
 	if err := n.cfg.Enter(); err != nil {
 		n.fail(fmt.Errorf("note that this node is a member: %w", err))
@@ -138,20 +138,14 @@ func (n *Node) send(to strategy.Node, kind byte, data []byte) {
 
 const pumpLeast = 20 * time.Millisecond // between two looks for links to send
 
-func (n *Node) pumpSoon() {
-	select {
-	case n.kick <- struct{}{}:
-	default:
-	}
-}
+func (n *Node) pumpSoon() { wait.Wake(n.kick) }
 
-// pump sends what is to be sent until the node ends.
 func (n *Node) pump(ctx context.Context) {
 	tick := time.NewTicker(driver.PumpEvery)
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		n.driver.Pump(ctx, n.cfg.Router.owner(n.self))
-		if !pause(ctx, pumpLeast) {
+		if wait.For(ctx, pumpLeast) != nil {
 			return
 		}
 		select {
@@ -159,18 +153,6 @@ func (n *Node) pump(ctx context.Context) {
 		case <-tick.C:
 		case <-n.kick:
 		}
-	}
-}
-
-// pause waits, and reports whether ctx still goes on.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
 	}
 }
 

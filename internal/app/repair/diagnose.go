@@ -9,7 +9,6 @@ import (
 	"kumo/internal/base/stats"
 )
 
-// diagnose says what is wrong, if anything is.
 func (r *repairer) diagnose(ctx context.Context) (whole bool, err error) {
 	parts, done := r.open.View(r.Folder)
 	said, faults := map[string]int{}, 0

@@ -82,7 +82,6 @@ func (r *repairer) place() error {
 	return os.RemoveAll(r.work)
 }
 
-// A placement says what goes where.
 type placement struct {
 	Damaged string
 	Away    []string
@@ -119,7 +118,6 @@ func (r *repairer) leaveAlone() error {
 	})
 }
 
-// away are the files that are to be moved away.
 func (r *repairer) away() ([]string, error) {
 	names := append(r.stateNames(), "report.json", "index.cdxj")
 	names = append(names, r.orphans...)
@@ -139,7 +137,6 @@ func (r *repairer) away() ([]string, error) {
 	return names, err
 }
 
-// built calls f with the files that were built.
 func (r *repairer) built(f func(name string) error) error {
 	return filepath.WalkDir(r.work, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

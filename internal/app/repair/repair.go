@@ -133,7 +133,6 @@ func (r *repairer) run(ctx context.Context) error {
 	return r.place()
 }
 
-// build makes all that is to be put in place, in a folder of its own.
 func (r *repairer) build(ctx context.Context) error {
 	if err := r.gather(); err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"kumo/internal/app/folder"
 	"kumo/internal/app/inspect"
 	"kumo/internal/base/vfs"
+	"kumo/internal/base/wait"
 	"kumo/internal/state/seen"
 )
 
@@ -63,11 +64,9 @@ func untilSettled(ctx context.Context, f func() (again bool, err error)) error {
 		if !again {
 			return err
 		}
-		select {
-		case <-patience.Done():
+		if wait.For(patience, askAgain) != nil {
 			return fmt.Errorf("a crawl is just starting or ending there, or waits for another look to end: try again in "+
 				"a moment (%w)", err)
-		case <-time.After(askAgain):
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"kumo/internal/base/item"
 	"kumo/internal/base/stats"
+	"kumo/internal/base/wait"
 	"kumo/internal/state/forecast"
 	"kumo/internal/state/frontier"
 	"kumo/internal/state/stall"
@@ -33,16 +34,9 @@ const (
 // watch keeps the outlook up to date until ctx ends, and tells the listener of stalls. Names of hosts are read from the
 // disk here, so that who asks for the outlook never waits for that.
 func (s *Session) watch(ctx context.Context) {
-	tick := time.NewTicker(lookAhead)
-	defer tick.Stop()
 	w := watcher{Session: s, began: s.Job.Now(), sweep: s.Frontier.Inspector().Sweep(slowestKept)}
-	for {
+	for range wait.Ticks(ctx, lookAhead) {
 		w.look()
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
 	}
 }
 

@@ -62,7 +62,6 @@ func (s *Session) checkBytes() {
 	}
 }
 
-// fill adds to a report what is known beside statistics.
 func (s *Session) fill(r *stats.Report) {
 	reach, line, counts := s.Engine.Reach(), s.Engine.Outage(), s.Frontier.Counts()
 	r.HostsAnswered, r.HostsGivenUp, r.HostsFell = reach.Answered, reach.GaveUp, reach.Fell
@@ -110,7 +109,6 @@ func (s *Session) countOn() {
 	}
 }
 
-// ended says in a few words how a run ended.
 func ended(err error) string {
 	switch {
 	case err == nil:

@@ -20,9 +20,6 @@ var ErrIdle = errors.New("the crawl does not run")
 // Set changes settings of the crawl that runs in dir; without values a setting is as by default. It returns what they
 // were. The error is ErrIdle where none runs there.
 func Set(ctx context.Context, dir string, changes []inspect.Setting) (was []inspect.Setting, err error) {
-	if !folder.At(dir, vfs.OS).IsCrawl() {
-		return nil, folder.NoCrawl(dir)
-	}
 	err = asked(ctx, dir, func(c *inspect.Client) error {
 		was, err = c.Set(ctx, changes)
 		return err
@@ -33,6 +30,9 @@ func Set(ctx context.Context, dir string, changes []inspect.Setting) (was []insp
 // asked calls f with the crawl that runs in dir. The error is ErrIdle where none does.
 func asked(ctx context.Context, dir string, f func(*inspect.Client) error) error {
 	at := folder.At(dir, vfs.OS)
+	if !at.IsCrawl() {
+		return folder.NoCrawl(dir)
+	}
 	return untilSettled(ctx, func() (again bool, err error) {
 		switch err = at.Share(os.O_CREATE); {
 		case err == nil:

@@ -3,6 +3,7 @@ package session
 import (
 	"cmp"
 	"context"
+	"time"
 
 	"kumo/internal/app/folder"
 	"kumo/internal/app/inspect"
@@ -35,7 +36,9 @@ func (s source) Status(context.Context) (*inspect.Status, error) {
 	if v := c.Engine.Vitals(); v.Paused || v.DiskFull {
 		x.State = inspect.Paused
 	}
-	c.outlookInto(x)
+	is := c.Condition(x.Time)
+	x.CutOff, x.CutOffWhy, x.EndsIn, x.Growth, x.Forecast = is.CutOff, is.CutOffWhy, is.EndsIn, is.Growth, is.Forecast
+	x.Stalled, x.StalledBy, x.StallWhy, x.StallDo = is.Stalled, is.StalledBy, is.StallWhy, is.StallDo
 	if a := c.Job.Away; a != nil {
 		u := a.Status()
 		x.Uploads = &u
@@ -43,19 +46,19 @@ func (s source) Status(context.Context) (*inspect.Status, error) {
 	return x, nil
 }
 
-// outlookInto adds what is to be expected, and what is in the way.
-func (s *Session) outlookInto(x *inspect.Status) {
+// Condition is what is to be expected at a time, and what is in the way.
+func (s *Session) Condition(now time.Time) (c stats.Condition) {
 	if o := s.Outage(); o.CutOff {
-		x.CutOff, x.CutOffWhy = max(x.Time.Sub(o.Since).Seconds(), 0), o.Why
+		c.CutOff, c.CutOffWhy = max(now.Sub(o.Since).Seconds(), 0), o.Why
 	}
 	o := s.Outlook()
-	x.EndsIn, x.Growth, x.Forecast = o.Forecast.AtLeast, o.Forecast.Growth, o.Forecast.Words
+	c.EndsIn, c.Growth, c.Forecast = o.Forecast.AtLeast, o.Forecast.Growth, o.Forecast.Words
 	if a := o.Stall; a.Kind != stall.None {
-		x.Stalled, x.StalledBy, x.StallWhy, x.StallDo = a.For.Seconds(), string(a.Kind), a.Words, a.Do
+		c.Stalled, c.StalledBy, c.StallWhy, c.StallDo = a.For.Seconds(), string(a.Kind), a.Words, a.Do
 	}
+	return c
 }
 
-// lastReport says what the crawl has come to that does not run.
 func (s *Session) lastReport(x *inspect.Status) error {
 	x.State = inspect.Stopped
 	last, err := folder.ReadReport(s.Folder.Dir)

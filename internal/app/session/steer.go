@@ -5,11 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 
-	"kumo/internal/app/folder"
 	"kumo/internal/app/inspect"
 	"kumo/internal/base/advice"
 	"kumo/internal/base/stats"
-	"kumo/internal/base/vfs"
 	"kumo/internal/engine/seeds"
 )
 
@@ -78,9 +76,6 @@ func (s source) mayBeSteered() error {
 
 // Steer has f steer the crawl that runs in dir. The error is ErrIdle where none runs there.
 func Steer(ctx context.Context, dir string, f func(inspect.Steerer) error) error {
-	if !folder.At(dir, vfs.OS).IsCrawl() {
-		return folder.NoCrawl(dir)
-	}
 	return asked(ctx, dir, func(c *inspect.Client) error { return f(c) })
 }
 

@@ -4,52 +4,37 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"kumo/internal/content/policy"
 )
 
-// overrides is a list of settings for some hosts or URLs: YAML, or @FILE. An element may have several; each is kept in
-// its canonical form.
-type overrides struct{ texts *[]string }
-
 const maxOverrideFile = 64 << 20
 
-func (o overrides) Type() string             { return "YAML" }
-func (o overrides) String() string           { return strings.Join(*o.texts, ",") }
-func (o overrides) GetSlice() []string       { return *o.texts }
-func (o overrides) Append(text string) error { return o.Set(text) }
-
-func (o overrides) Set(text string) error {
-	if strings.TrimSpace(text) == "" {
-		return nil
-	}
-	name, isFile := strings.CutPrefix(text, "@")
-	if isFile {
-		data, err := readFile(name, maxOverrideFile)
-		if err != nil {
-			return err
+// overrides is a list of settings for some hosts or URLs: YAML, or @FILE. An element may have several; each is kept in
+// its canonical form.
+func overrides(p *[]string) Value {
+	return newList(p, "YAML", func(text string) (texts []string, err error) {
+		name, isFile := strings.CutPrefix(text, "@")
+		if isFile {
+			data, err := readFile(name, maxOverrideFile)
+			if err != nil {
+				return nil, err
+			}
+			text = string(data)
+		} else if strings.TrimSpace(text) == "" {
+			return nil, nil
 		}
-		text = string(data)
-	}
-	all, err := policy.ParseOverrides(text)
-	if err != nil && isFile {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	for _, one := range all {
-		*o.texts = append(*o.texts, one.Text)
-	}
-	return err
-}
-
-func (o overrides) Replace(texts []string) error {
-	*o.texts = nil
-	for _, text := range texts {
-		if err := o.Set(text); err != nil {
-			return err
+		all, err := policy.ParseOverrides(text)
+		if err != nil && isFile {
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-	}
-	return nil
+		for _, one := range all {
+			texts = append(texts, one.Text)
+		}
+		return texts, err
+	}, slices.Clone[[]string])
 }
 
 // readFile reads a file of at most so many bytes.

@@ -70,7 +70,7 @@ var All = []Setting{
 	{Key: job.OverrideKey, Group: Scoping, Scope: Crawl, Change: Live,
 		Help: "use other settings for some hosts or URLs: '{match: example.com, delay: 5s}', a list of these, or " +
 			"@FILE (repeatable; docs/overrides.md)",
-		Value: func(v *Values) Value { return overrides{&v.Overrides} }},
+		Value: func(v *Values) Value { return overrides(&v.Overrides) }},
 
 	{Key: "limit", Group: Limits, Basic: true, Scope: Crawl, Change: Live, Mirror: true, Option: "Limit", Default: "0",
 		Help:  "stop after `N` pages of all runs, whatever their status (0: no limit)",
@@ -206,7 +206,7 @@ var All = []Setting{
 		Value: func(v *Values) Value { return Choice(&v.Job.Order, job.Orders()) }},
 	{Key: job.PreferKey, Group: Revisits, Scope: Crawl, Change: Live, Option: "Prefer",
 		Help:  "multiply the importance of URLs that match by WEIGHT: `REGEX=WEIGHT` (repeatable)",
-		Value: func(v *Values) Value { return preferences{&v.Job.Crawl.Prefer} }},
+		Value: func(v *Values) Value { return preferences(&v.Job.Crawl.Prefer) }},
 	{Key: "recrawl", Group: Revisits, Scope: Alone, Change: NextRun, Mirror: true,
 		Help: "visit URLs again: EVERY, or EVERY,LEAST,MOST, or never; 'REGEX=EVERY' for those that match " +
 			"(`INTERVAL`, repeatable)",

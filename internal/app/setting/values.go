@@ -313,36 +313,30 @@ func (h hops) Set(text string) error {
 	return nil
 }
 
-// A list is a List of elements of a type, each read and written alone.
-type list[T any] struct {
-	p      *[]T
-	parse  func(text string) (T, error)
-	format func(T) string
-	kind   string
+// A list is a List of elements. A text may have several.
+type list[S ~[]T, T any] struct {
+	p     *S
+	parse func(text string) (S, error)
+	texts func(S) []string
+	kind  string
 }
 
-func (l list[T]) Type() string   { return l.kind }
-func (l list[T]) String() string { return strings.Join(l.GetSlice(), ",") }
-
-func (l list[T]) GetSlice() (texts []string) {
-	for _, one := range *l.p {
-		texts = append(texts, l.format(one))
-	}
-	return texts
+func newList[S ~[]T, T any](p *S, kind string, parse func(string) (S, error), texts func(S) []string) Value {
+	return list[S, T]{p, parse, texts, kind}
 }
 
-func (l list[T]) Set(text string) error {
-	one, err := l.parse(text)
-	if err != nil {
-		return err
-	}
-	*l.p = append(*l.p, one)
-	return nil
+func (l list[S, T]) Type() string             { return l.kind }
+func (l list[S, T]) String() string           { return strings.Join(l.GetSlice(), ",") }
+func (l list[S, T]) GetSlice() []string       { return l.texts(*l.p) }
+func (l list[S, T]) Append(text string) error { return l.Set(text) }
+
+func (l list[S, T]) Set(text string) error {
+	more, err := l.parse(text)
+	*l.p = append(*l.p, more...)
+	return err
 }
 
-func (l list[T]) Append(text string) error { return l.Set(text) }
-
-func (l list[T]) Replace(texts []string) error {
+func (l list[S, T]) Replace(texts []string) error {
 	*l.p = nil
 	for _, text := range texts {
 		if err := l.Set(text); err != nil {
@@ -354,41 +348,31 @@ func (l list[T]) Replace(texts []string) error {
 
 // Texts returns a list of texts; each Set adds one.
 func Texts(p *[]string) Value {
-	return list[string]{p, func(text string) (string, error) { return text, nil }, func(text string) string { return text },
-		"stringArray"}
+	return newList(p, "stringArray", func(text string) ([]string, error) { return []string{text}, nil },
+		slices.Clone[[]string])
 }
 
 func patterns(p *[]*regexp.Regexp) Value {
-	return list[*regexp.Regexp]{p, func(text string) (*regexp.Regexp, error) {
+	return newList(p, "stringArray", func(text string) ([]*regexp.Regexp, error) {
 		if text == "" {
 			return nil, fmt.Errorf("the pattern is empty, which every URL matches")
 		}
-		return regexp.Compile(text)
-	}, (*regexp.Regexp).String, "stringArray"}
+		one, err := regexp.Compile(text)
+		if err != nil {
+			return nil, err
+		}
+		return []*regexp.Regexp{one}, nil
+	}, func(all []*regexp.Regexp) (texts []string) {
+		for _, one := range all {
+			texts = append(texts, one.String())
+		}
+		return texts
+	})
 }
 
 // preferences is a list of REGEX=WEIGHT.
-type preferences struct{ p *rank.Preferences }
-
-func (l preferences) Type() string             { return "stringArray" }
-func (l preferences) String() string           { return strings.Join(l.GetSlice(), ",") }
-func (l preferences) GetSlice() []string       { return l.p.Texts() }
-func (l preferences) Append(text string) error { return l.Set(text) }
-
-func (l preferences) Set(text string) error {
-	more, err := rank.ParsePreference(text)
-	*l.p = append(*l.p, more...)
-	return err
-}
-
-func (l preferences) Replace(texts []string) error {
-	*l.p = nil
-	for _, text := range texts {
-		if err := l.Set(text); err != nil {
-			return err
-		}
-	}
-	return nil
+func preferences(p *rank.Preferences) Value {
+	return newList(p, "stringArray", rank.ParsePreference, rank.Preferences.Texts)
 }
 
 // A set is a List of names in which order and repetition have no meaning. An element may be several, with commas. The

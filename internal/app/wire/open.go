@@ -30,7 +30,6 @@ import (
 	"kumo/internal/state/journal"
 )
 
-// An opening is a session that is being made, step by step.
 type opening struct {
 	session.Parts
 	disk    vfs.FS
@@ -72,20 +71,19 @@ func open(ctx context.Context, j *job.Job, disk vfs.FS) (*session.Session, error
 			Discard: j.Discard, Now: j.Now(), Warn: j.Warn}); err != nil {
 			return err
 		}
-		if err := o.openAway(); err != nil {
-			return err
-		}
-		if err := o.widen(ctx); err != nil {
-			return err
-		}
-		if err := o.build(); err != nil {
-			return err
-		}
-		if err := o.checkLists(); err != nil {
-			return err
-		}
-		return o.Folder.WriteSettings(j.Settings)
+		return inTurn(o.openAway, func() error { return o.widen(ctx) }, o.build, o.checkLists,
+			func() error { return o.Folder.WriteSettings(j.Settings) })
 	})
+}
+
+// inTurn takes steps until one fails.
+func inTurn(steps ...func() error) error {
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // openAway makes the place the crawl's to which its files are brought, if there is one.
@@ -108,12 +106,7 @@ func (o *opening) records() vfs.FS {
 func OpenPart(f *folder.Folder, j *job.Job, p *session.Peers) (*session.Session, error) {
 	o := &opening{Parts: session.Parts{Job: j, Folder: f}, disk: f.Disk, peers: p, runs: true}
 	return o.make(func() error {
-		for _, step := range []func() error{o.check, o.openAway, o.openState, o.assemble} {
-			if err := step(); err != nil {
-				return err
-			}
-		}
-		return f.WriteSettings(j.Settings)
+		return inTurn(o.check, o.openAway, o.openState, o.assemble, func() error { return f.WriteSettings(j.Settings) })
 	})
 }
 
@@ -123,6 +116,17 @@ func Inspect(ctx context.Context, dir string, settled func() (*job.Job, error)) 
 	return session.Inspect(ctx, dir, func(f *folder.Folder) (*session.Session, error) { return openShared(f, settled) })
 }
 
+// InspectFiles opens a view of a crawl that has no state: what its record files say, and what its settings make of a
+// URL. The disk has them below dir, which has the settings.
+func InspectFiles(dir string, disk vfs.FS, settled func() (*job.Job, error)) (*inspect.View, error) {
+	f := folder.At(dir, vfs.NewOverlay(vfs.OS))
+	s, err := (&opening{Parts: session.Parts{Folder: f}, disk: f.Disk, alone: true}).share(settled)
+	if err != nil {
+		return nil, err
+	}
+	return session.ViewOfFiles(s, dir, disk), nil
+}
+
 // openShared makes a session to look into, and not to run, of a folder that is shared: its disk keeps all changes to
 // itself.
 func openShared(f *folder.Folder, settled func() (*job.Job, error)) (*session.Session, error) {
@@ -130,15 +134,11 @@ func openShared(f *folder.Folder, settled func() (*job.Job, error)) (*session.Se
 }
 
 func (o *opening) share(settled func() (*job.Job, error)) (*session.Session, error) {
-	f := o.Folder
 	return o.make(func() (err error) {
 		if o.Job, err = settled(); err != nil {
 			return err
 		}
-		if err := o.check(); err != nil {
-			return err
-		}
-		if err := f.Prepare(); err != nil {
+		if err := inTurn(o.check, o.Folder.Prepare); err != nil {
 			return err
 		}
 		// a file that a kill has left open stays so
@@ -167,7 +167,6 @@ func (o *opening) make(steps func() error) (*session.Session, error) {
 	return session.New(o.Parts), nil
 }
 
-// build reads the state and puts the parts together.
 func (o *opening) build() error {
 	if err := o.openState(); err != nil {
 		return o.mendable(err)
@@ -182,7 +181,6 @@ func (o *opening) build() error {
 	return o.mendable(o.assemble())
 }
 
-// mendable adds to an error from a crawl's folder what can be done about it.
 func (o *opening) mendable(err error) error {
 	if o.Folder == nil || o.peers != nil || errors.Is(err, job.ErrNoSeeds) {
 		return err
@@ -261,7 +259,6 @@ func (o *opening) check() (err error) {
 	return nil
 }
 
-// fitFiles fits the job, and the disk, into what this process may have open.
 func (o *opening) fitFiles() error {
 	role := job.Alone
 	if o.peers != nil {

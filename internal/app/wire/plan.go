@@ -48,20 +48,17 @@ func Survey(j *job.Job) (s *plan.Survey, done func() error, err error) {
 		Fetcher: o.Fetcher, Frontier: frontier.New(fc), Readers: 2 * runtime.GOMAXPROCS(0), Robots: rules,
 		NewParser: func() plan.Parser { return parse.New(parserConfig(&mine, maxPlanRoom)) },
 	})
-	for _, u := range o.SeedURLs {
-		if err := s.Add(u); err != nil {
-			return nil, nil, errors.Join(err, o.Close())
-		}
-	}
-	if f := mine.File; f != nil && !f.Few() {
-		err = f.Each(0, func(seeds []weburl.URL, _ int64) error {
-			for _, u := range seeds {
-				if err := s.Add(u); err != nil {
-					return err
-				}
+	add := func(seeds []weburl.URL, _ int64) error {
+		for _, u := range seeds {
+			if err := s.Add(u); err != nil {
+				return err
 			}
-			return nil
-		})
+		}
+		return nil
+	}
+	err = add(o.SeedURLs, 0)
+	if f := mine.File; err == nil && f != nil && !f.Few() {
+		err = f.Each(0, add)
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, o.Close())

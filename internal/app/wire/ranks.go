@@ -38,7 +38,6 @@ var orders = map[string]func() rank.Order{
 	"":           func() rank.Order { return depth.New() },
 }
 
-// checkOrder says what is wrong with the job's order.
 func (o *opening) checkOrder() error {
 	j := o.Job
 	if orders[j.Order] == nil {
@@ -175,7 +174,6 @@ func (o *opening) useRanker(r *ranker.Ranker) {
 	o.Closers = append(o.Closers, r.Close)
 }
 
-// warnRanks says what ranks do not know.
 func (o *opening) warnRanks(mark linklog.Mark, lost error) {
 	pages := o.State.Stats.Pages()
 	known := mark != (linklog.Mark{})

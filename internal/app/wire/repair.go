@@ -23,9 +23,6 @@ func openRebuilt(j *job.Job, f *folder.Folder) (rebuild.Crawl, error) {
 			return err
 		}
 		o.Folder = f
-		if err := o.openState(); err != nil {
-			return err
-		}
-		return o.assemble()
+		return inTurn(o.openState, o.assemble)
 	})
 }

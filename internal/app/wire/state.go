@@ -12,7 +12,6 @@ import (
 	"kumo/internal/state/statefile"
 )
 
-// openState recovers the state from the folder, if the crawl has one.
 func (o *opening) openState() (err error) {
 	if o.Folder != nil {
 		if err := o.openJournal(); err != nil {

@@ -107,7 +107,6 @@ func (o *opening) notHere(err error) error {
 	return err
 }
 
-// warcInfo is what each WARC file says of the crawl.
 func warcInfo(j *job.Job) [][2]string {
 	info := [][2]string{
 		{"http-header-user-agent", j.UserAgent()},

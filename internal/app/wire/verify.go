@@ -66,7 +66,6 @@ type onlooker struct {
 	closers []io.Closer
 }
 
-// open opens what can be opened; of the rest it says what is broken.
 func (o *onlooker) open() {
 	p, path := &o.parts, o.folder.Path
 	if !o.folder.HasJournal() && o.folder.HasOutputs() {
@@ -141,4 +140,10 @@ func (o *onlooker) close() (err error) {
 		err = errors.Join(err, c.Close())
 	}
 	return err
+}
+
+// VerifyFiles checks the record files of a crawl against each other that has no state, as in a place. The disk has them
+// below dir.
+func VerifyFiles(ctx context.Context, dir string, cfg verify.Config) (*verify.Report, error) {
+	return verify.Run(ctx, verify.Parts{Dir: dir, Disk: cfg.Disk, View: vfs.NewOverlay(vfs.OS), Files: true}, cfg)
 }

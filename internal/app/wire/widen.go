@@ -36,7 +36,6 @@ type widening struct {
 	said                  []string // the settings, as they are now
 }
 
-// widened compares settings.
 func widened(saved, now []settings.Setting) (w widening) {
 	before := settings.Map(saved)
 	for _, s := range now {
@@ -81,14 +80,7 @@ func (o *opening) widen(ctx context.Context) error {
 	j.Listener = crawl.Listener{}
 	inner := &opening{Parts: session.Parts{Job: &j, Folder: folder.At(o.Folder.Dir, o.Folder.Disk)}, disk: o.Folder.Disk,
 		away: o.away, runs: true}
-	s, err := inner.make(func() error {
-		for _, step := range []func() error{inner.check, inner.build} {
-			if err := step(); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	s, err := inner.make(func() error { return inTurn(inner.check, inner.build) })
 	if err != nil {
 		return err
 	}
@@ -174,7 +166,6 @@ func (o *opening) reenterEmbeds(ctx context.Context, r *crawl.Reentry) error {
 	})
 }
 
-// made is what was made of pages that were fetched before.
 type made struct{ texts, records int64 }
 
 // readAgain writes the main texts, or records by rules, of pages that were fetched without, from what the WARC files

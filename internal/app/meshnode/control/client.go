@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -106,11 +107,4 @@ func (c *Client) Ask(ctx context.Context, q Question) (*Answer, error) {
 }
 
 // first is the index of the node that is asked first: who has answered last. mu is held.
-func (c *Client) first() int {
-	for i, n := range c.nodes {
-		if n == c.heard {
-			return i
-		}
-	}
-	return 0
-}
+func (c *Client) first() int { return max(slices.Index(c.nodes, c.heard), 0) }

@@ -58,7 +58,7 @@ func (n *fakeNode) Gather(context.Context) (mesh.Tally, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.gathers++
-	r := Report{Node: "a~1", Pages: 7, Rate: 2.5, Member: true}
+	r := Report{Node: "a~1", Work: Work{Pages: 7, Rate: 2.5}, Member: true}
 	return mesh.Tally{Nodes: 3, Missing: 1, Idle: 2, Figures: r.Figures(), Reports: [][]byte{[]byte(`{"node":"a~1"}`),
 		[]byte("?")}}, nil
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"kumo/internal/base/stats"
 	"kumo/internal/cluster/chronicle"
 	"kumo/internal/cluster/desired"
 )
@@ -26,20 +27,13 @@ const (
 
 // A Report is what one node says of itself.
 type Report struct {
-	Node     string        `json:"node"`
-	Version  string        `json:"version"`           // of its kumo
-	Address  string        `json:"address,omitempty"` // where it can be asked
-	State    desired.State `json:"state"`             // of the crawl, as the node knows it
-	Member   bool          `json:"member"`            // it knows its place, and fetches what is its own
-	Idle     bool          `json:"idle"`
-	Pages    int64         `json:"pages"`
-	Again    int64         `json:"again,omitempty"` // of lost nodes, that it has taken in to be fetched again
-	Rate     float64       `json:"rate"`
-	Hosts    int           `json:"hosts"`
-	Waiting  int           `json:"waiting"`
-	Known    int           `json:"known"`
-	Outbox   int           `json:"outbox"`
-	InFlight int           `json:"in_flight"`
+	Node    string        `json:"node"`
+	Version string        `json:"version"`           // of its kumo
+	Address string        `json:"address,omitempty"` // where it can be asked
+	State   desired.State `json:"state"`             // of the crawl, as the node knows it
+	Member  bool          `json:"member"`            // it knows its place, and fetches what is its own
+	Idle    bool          `json:"idle"`
+	Work
 
 	MessageBytes int64 `json:"message_bytes"`
 
@@ -49,19 +43,23 @@ type Report struct {
 	Guests    int `json:"guests"`    // hosts of others that it fetches
 
 	// for so many seconds it has been without others, all of which it has lost
-	Alone     float64   `json:"alone,omitempty"`
-	CutOff    float64   `json:"cut_off,omitempty"`
-	CutOffWhy string    `json:"cut_off_why,omitempty"`
-	EndsIn    float64   `json:"ends_in_at_least,omitempty"`
-	Growth    float64   `json:"queue_growth,omitempty"`
-	Forecast  string    `json:"forecast,omitempty"`
-	Stalled   float64   `json:"stalled,omitempty"`
-	StalledBy string    `json:"stalled_by,omitempty"`
-	StallWhy  string    `json:"stall_why,omitempty"`
-	StallDo   string    `json:"stall_do,omitempty"`
-	Clock     time.Time `json:"clock"`
+	Alone float64 `json:"alone,omitempty"`
+	stats.Condition
+	Clock time.Time `json:"clock"`
 
 	Events []chronicle.Event `json:"events,omitempty"` // the last that it has met
+}
+
+// A Work is what a node's engine has done and has to do.
+type Work struct {
+	Pages    int64   `json:"pages"`           // in its folder, all runs
+	Again    int64   `json:"again,omitempty"` // of lost nodes, that it has taken in to be fetched again
+	Rate     float64 `json:"rate"`            // pages a second, lately
+	Hosts    int     `json:"hosts"`           // that have a queue
+	Waiting  int     `json:"waiting"`         // URLs
+	Known    int     `json:"known"`           // URLs
+	Outbox   int     `json:"outbox"`          // links
+	InFlight int     `json:"in_flight"`       // requests
 }
 
 // Figures are what a report adds to Sums.Figures, but for SumBytes.

@@ -26,7 +26,6 @@ import (
 	"kumo/internal/state/store/jsonl"
 )
 
-// eachLine calls f with the lines of a file.
 func (b *rebuilding) eachLine(ctx context.Context, name string, f func(line []byte) error) error {
 	n := 0
 	_, err := store.EachLineOf(vfs.OS, b.at(name), func(line []byte, _ int64) error {

@@ -173,7 +173,6 @@ func (b *rebuilding) links(ctx context.Context, r *crawl.Reentry, name string, r
 	return nil
 }
 
-// metadata reads a line of a metadata record.
 func (b *rebuilding) metadata(line string, it *frontier.Item, pg *page.Page) {
 	name, value, _ := strings.Cut(line, ": ")
 	switch name {

@@ -56,7 +56,6 @@ type mender struct {
 	n          int
 }
 
-// A wanting visit lacks lines.
 type wanting struct {
 	url, file, date, revisit, truncated string
 	digest                              string // that the record gives
@@ -201,7 +200,6 @@ func (w *wanting) within(begin, took int64) bool {
 	return err == nil && begin <= at.UnixMilli() && at.UnixMilli() <= begin+took+1
 }
 
-// readWanted reads the lines of visits that lack others.
 func (m *mender) readWanted() error {
 	byURL := map[string][]*wanting{}
 	for _, w := range m.wants {
@@ -269,7 +267,6 @@ func (m *mender) write() (int, error) {
 	return m.n, errors.Join(m.add("pages.jsonl", m.pages), m.add("crawl.log", m.log))
 }
 
-// add writes a file anew with more lines.
 func (m *mender) add(name string, lines []byte) error {
 	if len(lines) == 0 {
 		return nil

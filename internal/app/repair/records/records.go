@@ -85,10 +85,8 @@ type cleaner struct {
 
 func (c *cleaner) path(name string) string { return filepath.Join(c.dir, filepath.FromSlash(name)) }
 
-// A span is where a record lies.
 type span struct{ at, length int64 }
 
-// A group is the records of one visit.
 type group struct {
 	url, id  string
 	spans    []span

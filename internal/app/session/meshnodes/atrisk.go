@@ -51,7 +51,6 @@ func (l *life) waiting(has holder) (names []string) {
 	return names
 }
 
-// readItems reads the items of a batch of links.
 func readItems(data []byte) (items []item.Item, err error) {
 	err = exchange.Read(data, func(c entry.Candidate, _ []byte) { items = append(items, c.Item) })
 	return items, err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"kumo/internal/app/meshnode"
+	"kumo/internal/base/wait"
 	"kumo/internal/cluster/bus/p2p"
 	"kumo/internal/cluster/member/mesh"
 	"kumo/internal/cluster/overlay"
@@ -29,7 +30,6 @@ func (n *Node) reached(to strategy.Node) {
 	}
 }
 
-// lost is told of a node whose connection broke.
 func (n *Node) lost(to strategy.Node) {
 	if m := n.mesh.Load(); m != nil {
 		m.Lost(to)
@@ -62,26 +62,20 @@ func (n *Node) known() (all []overlay.Contact) {
 // them answers the node goes on alone after a while, as they may never come back; but one that is to join, and has
 // never heard of the crawl, waits for them.
 func (n *Node) join(ctx context.Context, m *meshnode.Node, others bool) {
-	begun, tick := time.Now(), time.NewTicker(time.Second)
-	defer tick.Stop()
-	dialled, wait := begun, firstDial
+	begun := time.Now()
+	dialled, again := begun, firstDial
 	late := false
 	if len(n.Join) > 0 {
 		n.dial(ctx, m)
 	}
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	for range wait.Every(ctx, time.Second) {
 		if !m.Alone() {
-			others, wait = false, firstDial // those who go say so, or are found dead
+			others, again = false, firstDial // those who go say so, or are found dead
 			continue
 		}
-		if len(n.Join) > 0 && time.Since(dialled) >= wait {
+		if len(n.Join) > 0 && time.Since(dialled) >= again {
 			n.dial(ctx, m)
-			dialled, wait = time.Now(), min(2*wait, mostDial)
+			dialled, again = time.Now(), min(2*again, mostDial)
 		}
 		if !others || !m.Alone() {
 			continue

@@ -20,6 +20,7 @@ import (
 	"kumo/internal/base/advice"
 	"kumo/internal/base/settings"
 	"kumo/internal/base/vfs"
+	"kumo/internal/base/wait"
 	"kumo/internal/cluster/bus"
 	"kumo/internal/cluster/bus/p2p"
 	"kumo/internal/cluster/strategy"
@@ -167,10 +168,7 @@ func (n *Node) checkKey(id node.Identity) error {
 // Leave asks the node to give all it has to others, and to leave.
 func (n *Node) Leave() {
 	n.leaving.Store(true)
-	select {
-	case n.leave <- struct{}{}:
-	default:
-	}
+	wait.Wake(n.leave)
 }
 
 // Member reports whether the node knows its place among the others, and that it has it still; of one that leaves,

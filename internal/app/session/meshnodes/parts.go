@@ -8,16 +8,16 @@ import (
 	"time"
 
 	"kumo/internal/app/meshnode"
+	"kumo/internal/app/meshnode/control"
 	"kumo/internal/app/session"
 	"kumo/internal/base/settings"
+	"kumo/internal/base/wait"
 	"kumo/internal/base/weburl"
 	"kumo/internal/cluster/member/mesh"
 	"kumo/internal/engine/crawl"
 	"kumo/internal/state/recovery"
-	"kumo/internal/state/stall"
 )
 
-// openCrawl opens the node's part of the crawl, in the folder.
 func (l *life) openCrawl() error {
 	j := l.job
 	j.Memory = j.MemoryBudget() * (historyShare - 1) / historyShare
@@ -42,7 +42,6 @@ func (l *life) joinEngine(_ *recovery.State, p *crawl.Parts) error {
 	return nil
 }
 
-// blocked counts what rules would leave out of what waits here.
 func (l *life) blocked(ctx context.Context, rules []string) ([]byte, error) {
 	c := l.crawl.Load()
 	if c == nil {
@@ -82,17 +81,10 @@ func (l *life) hasNoPlace() bool {
 	return counts.Active*10 >= c.Job.HostsAtOnce()*7 && counts.Waiting > 0
 }
 
-// keepPace takes the rate of pages until ctx ends.
 func (l *life) keepPace(ctx context.Context) {
-	tick := time.NewTicker(paceTime)
-	defer tick.Stop()
 	c := l.crawl.Load()
-	for was, at := c.Stats.Pages(), time.Now(); ; {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	was, at := c.Stats.Pages(), time.Now()
+	for range wait.Every(ctx, paceTime) {
 		is, now := c.Stats.Pages(), time.Now()
 		l.mu.Lock()
 		l.rate = float64(is-was) / now.Sub(at).Seconds()
@@ -116,18 +108,9 @@ func (l *life) figures() meshnode.Figures {
 	l.mu.Lock()
 	rate := l.rate
 	l.mu.Unlock()
-	f := meshnode.Figures{Pages: totals.Pages, Again: l.Again(), Bytes: totals.Bytes, Rate: rate,
+	return meshnode.Figures{Work: control.Work{Pages: totals.Pages, Again: l.Again(), Rate: rate,
 		Hosts: counts.Active + counts.Waiting + counts.Backing, Waiting: counts.URLs, Known: c.URLsKnown(), Outbox: links,
-		InFlight: counts.Active, Peers: peers}
-	if o := c.Outage(); o.CutOff {
-		f.CutOff, f.CutOffWhy = max(time.Since(o.Since).Seconds(), 0), o.Why
-	}
-	o := c.Outlook()
-	f.EndsIn, f.Growth, f.Forecast = o.Forecast.AtLeast, o.Forecast.Growth, o.Forecast.Words
-	if a := o.Stall; a.Kind != stall.None {
-		f.Stalled, f.StalledBy, f.StallWhy, f.StallDo = a.For.Seconds(), string(a.Kind), a.Words, a.Do
-	}
-	return f
+		InFlight: counts.Active}, Bytes: totals.Bytes, Peers: peers, Condition: c.Condition(time.Now())}
 }
 
 // A work is what the engine had done and had to do at a time.

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,6 +16,7 @@ import (
 	"kumo/internal/base/item"
 	"kumo/internal/base/settings"
 	"kumo/internal/base/stats"
+	"kumo/internal/base/wait"
 	"kumo/internal/cluster/bus/p2p"
 	"kumo/internal/cluster/desired"
 	"kumo/internal/cluster/member/mesh"
@@ -51,9 +50,9 @@ func (n *Node) Run(ctx context.Context) (report *stats.Report, err error) {
 		Learn:   func(c overlay.Contact) { n.conn.Learn(p2p.Contact{Node: strategy.Node(c.Node), Addrs: c.Addrs}) },
 		Disk:    n.disk, Dir: n.stateDir(), Router: &n.router, History: remembered, Read: l.readLinks, Slice: l.slice,
 		Blocked: l.blocked,
-		Load:    l.load, Figures: l.figures, Limit: limit, Settle: l.settle, Version: job.Version, Address: n.Address,
+		Load:    l.load, Figures: l.figures, Limit: job.LimitOf, Settle: l.settle, Version: job.Version, Address: n.Address,
 		Log:     n.Log,
-		Changed: func() { word(n.changed) },
+		Changed: func() { wait.Wake(n.changed) },
 	})
 	if err != nil {
 		return nil, err
@@ -65,13 +64,6 @@ func (n *Node) Run(ctx context.Context) (report *stats.Report, err error) {
 		err = session.Bring(ctx, n.carrier, err)
 	}
 	return report, err
-}
-
-func word(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
 }
 
 // historyShare is the share of the memory that a user grants which the URL history gets, as 1/8 of it: it has as many
@@ -134,12 +126,6 @@ func (l *life) knownCut() *cut {
 // A cut is how hosts are cut, once that is known.
 type cut struct{ *item.Slices }
 
-func limit(settings map[string][]string) int64 {
-	n, _ := strconv.ParseInt(strings.Join(settings[job.LimitKey], ""), 10, 64)
-	return n
-}
-
-// A life is a node that runs.
 type life struct {
 	*Node
 	mesh  *meshnode.Node
@@ -185,7 +171,6 @@ func (l *life) run(ctx context.Context, others bool) (report *stats.Report, err 
 	return l.work(ctx, over)
 }
 
-// begin waits for the crawl's start, opens the engine, and has the node fetch.
 func (l *life) begin(ctx context.Context) error {
 	r, err := l.awaitStart(ctx)
 	if err != nil {
@@ -236,7 +221,6 @@ func (l *life) awaitStart(ctx context.Context) (desired.Record, error) {
 // patience is how long an engine may take to end whose crawl is done.
 const patience = 5 * time.Second
 
-// work crawls until the engine or the node ends.
 func (l *life) work(ctx context.Context, over <-chan error) (report *stats.Report, err error) {
 	crawling, stop := context.WithCancel(ctx)
 	crawl := l.crawl.Load()
@@ -257,19 +241,20 @@ func (l *life) work(ctx context.Context, over <-chan error) (report *stats.Repor
 		}
 		return report, l.ended(<-over)
 	case err = <-over:
+		err = l.ended(err)
 	}
 	// who waits for a node that leaves waits for the rest, too
 	l.finishing.Store(l.carrier != nil)
 	if err == nil { // nothing is left to do, and the engine was told so
 		defer time.AfterFunc(patience, stop).Stop()
 	} else {
-		crawl.EndsBecause(howEnded(err))
+		crawl.EndsBecause(node.HowEnded(err))
 		stop()
 	}
 	if wrong := <-failed; wrong != nil && !session.IsStop(wrong) {
-		return report, errors.Join(l.ended(err), wrong)
+		err = errors.Join(err, wrong)
 	}
-	return report, l.ended(err)
+	return report, err
 }
 
 // ended is how a node ends, in the words that nodes of all strategies have for it.
@@ -286,21 +271,6 @@ func (l *life) ended(err error) error {
 		return fmt.Errorf("%w: %w", context.Canceled, err)
 	}
 	return err
-}
-
-// howEnded says in a few words how a run ended that its node has ended.
-func howEnded(err error) string {
-	switch {
-	case errors.Is(err, policy.ErrLimit):
-		return "stopped at its limit"
-	case errors.Is(err, meshnode.ErrStopped):
-		return "stopped"
-	case errors.Is(err, meshnode.ErrLeft):
-		return "left"
-	case errors.Is(err, meshnode.ErrAlone), session.IsStop(err):
-		return "interrupted"
-	}
-	return "failed"
 }
 
 // An engine has the parts of a crawl's engine that a node of a mesh uses.

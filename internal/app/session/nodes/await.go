@@ -7,6 +7,7 @@ import (
 
 	"kumo/internal/app/node"
 	"kumo/internal/base/settings"
+	"kumo/internal/base/wait"
 	"kumo/internal/cluster/bus"
 	"kumo/internal/cluster/desired"
 )
@@ -75,12 +76,7 @@ func (m *membership) changes(ctx context.Context) (changed <-chan struct{}, stop
 	news, ended := make(chan struct{}, 1), make(chan struct{})
 	go func() {
 		defer close(ended)
-		err := m.bus.Watch(ctx, node.RecordKey, func(bus.Entry) {
-			select {
-			case news <- struct{}{}:
-			default:
-			}
-		})
+		err := m.bus.Watch(ctx, node.RecordKey, func(bus.Entry) { wait.Wake(news) })
 		if ctx.Err() == nil {
 			m.n.Log.Debug("the crawl's record is looked at without being told of changes", "err", err)
 		}

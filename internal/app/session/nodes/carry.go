@@ -12,6 +12,7 @@ import (
 	"kumo/internal/app/session"
 	"kumo/internal/archive/away"
 	"kumo/internal/base/advice"
+	"kumo/internal/base/wait"
 	"kumo/internal/cluster/bus"
 	"kumo/internal/cluster/strategy"
 )
@@ -22,16 +23,14 @@ func (m *membership) openCarrier(ctx context.Context) (err error) {
 	if m.n.Carry == nil {
 		return nil
 	}
-	for wait := lookAtState; ; wait = min(2*wait, time.Minute) {
+	for again := lookAtState; ; again = min(2*again, time.Minute) {
 		m.carrier, err = m.n.Carry(ctx, m.job, string(m.id.Node()))
 		if err == nil || advice.IsUsage(err) || !m.n.home.kept.Load() {
 			return err
 		}
-		m.n.Log.Warn("this node waits for the place of its record files", "next_try_in", wait, "why", err)
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(wait):
+		m.n.Log.Warn("this node waits for the place of its record files", "next_try_in", again, "why", err)
+		if err := wait.For(ctx, again); err != nil {
+			return err
 		}
 	}
 }
@@ -93,10 +92,8 @@ func (m *membership) publish(ctx context.Context) error {
 		if err == nil || !errors.Is(err, bus.ErrUnavailable) && !errors.Is(err, bus.ErrStale) {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(lookAtState):
+		if err := wait.For(ctx, lookAtState); err != nil {
+			return err
 		}
 	}
 }
@@ -146,11 +143,9 @@ func (n *Node) bringLost(ctx context.Context) {
 	}
 	n.bringing.Lock()
 	defer n.bringing.Unlock()
-	for wait := 5 * time.Second; !n.bringAll(ctx); wait = min(2*wait, 5*time.Minute) {
-		select {
-		case <-ctx.Done():
+	for again := 5 * time.Second; !n.bringAll(ctx); again = min(2*again, 5*time.Minute) {
+		if wait.For(ctx, again) != nil {
 			return
-		case <-time.After(wait):
 		}
 	}
 }
@@ -167,7 +162,6 @@ func (n *Node) bringAll(ctx context.Context) (all bool) {
 	return all
 }
 
-// unbrought are folders of earlier lives of which not all is known to be in its place.
 func (n *Node) unbrought() (dirs []string) {
 	links, _ := filepath.Glob(filepath.Join(n.job.Dir, asideName("*"), away.LinkName))
 	for _, link := range links {

@@ -171,7 +171,6 @@ func (e *failedState) Close() error {
 	return err
 }
 
-// noDigests knows nothing.
 type noDigests struct{}
 
 func (noDigests) Put([20]byte, seen.Ref)               {}

@@ -1,13 +1,15 @@
 package nodes
 
 import (
+	"context"
+	"sync/atomic"
 	"time"
 
 	"kumo/internal/app/node"
-	"kumo/internal/state/stall"
+	"kumo/internal/cluster/bus"
+	"kumo/internal/cluster/strategy"
 )
 
-// A pace is how many pages there were at a time.
 type pace struct {
 	pages int64
 	when  time.Time
@@ -31,16 +33,7 @@ func (m *membership) figures() node.Figures {
 		m.last = pace{pages, now, float64(pages-m.last.pages) / d.Seconds()}
 	}
 	f.Rate = m.last.rate
-	if o := c.Outage(); o.CutOff {
-		f.CutOff = max(now.Sub(o.Since).Seconds(), 0)
-		f.CutOffWhy = o.Why
-	}
-	o := c.Outlook()
-	f.EndsIn, f.Growth, f.Forecast = o.Forecast.AtLeast, o.Forecast.Growth, o.Forecast.Words
-	if a := o.Stall; a.Kind != stall.None {
-		f.Stalled, f.StalledBy, f.StallWhy, f.StallDo = a.For.Seconds(), string(a.Kind), a.Words, a.Do
-	}
-	f.Busy = m.busy(f.InFlight)
+	f.Condition, f.Busy = c.Condition(now), m.busy(f.InFlight)
 	if a := c.Job.Away; a != nil {
 		u := a.Status()
 		f.Uploads = &u
@@ -54,3 +47,29 @@ func (m *membership) busy(inFlight int) float64 {
 }
 
 const paceTime = 3 * time.Second // over which a rate is taken
+
+// A meter counts the bytes that a node gives to its bus: what a page costs the network, before what the bus itself
+// adds.
+type meter struct {
+	bus.Bus
+	sent   atomic.Int64 // messages to other nodes
+	logged atomic.Int64 // entries of logs
+	put    atomic.Int64 // values of the registry
+}
+
+var _ bus.Bus = (*meter)(nil)
+
+func (m *meter) Send(to strategy.Node, data []byte) error {
+	m.sent.Add(int64(len(data)))
+	return m.Bus.Send(to, data)
+}
+
+func (m *meter) Append(ctx context.Context, log string, data []byte, after uint64) (uint64, error) {
+	m.logged.Add(int64(len(data)))
+	return m.Bus.Append(ctx, log, data, after)
+}
+
+func (m *meter) Put(ctx context.Context, key string, value []byte, rev uint64) (uint64, error) {
+	m.put.Add(int64(len(value)))
+	return m.Bus.Put(ctx, key, value, rev)
+}

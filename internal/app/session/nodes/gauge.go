@@ -49,7 +49,6 @@ func (g *gauge) look(now time.Time, u machine.Usage) strategy.Machine {
 	return strategy.Machine(f)
 }
 
-// work is what the node has done since it began, and what with.
 func (m *membership) work() node.Work {
 	t := m.crawl.Stats.Totals()
 	u := machine.Usage{Bytes: t.Bytes - m.gauge.before.Bytes, CPU: machine.CPUTime() - m.gauge.before.CPU,

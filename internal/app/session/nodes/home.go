@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"sync/atomic"
 
+	"kumo/internal/app/folder"
 	"kumo/internal/app/node"
-	"kumo/internal/app/session"
 	"kumo/internal/content/policy"
 )
 
@@ -77,19 +77,19 @@ func isEnd(err error) bool {
 		errors.Is(err, policy.ErrLimit)
 }
 
-// howEnded says in a few words how a node's run ended that its part of the cluster has ended.
-func howEnded(err error) string {
-	switch {
-	case errors.Is(err, policy.ErrLimit):
-		return "stopped at its limit"
-	case errors.Is(err, node.ErrStopped):
-		return "stopped"
-	case errors.Is(err, node.ErrLeft):
-		return "left"
-	case errors.Is(err, node.ErrLost):
-		return "given up by the other nodes"
-	case session.IsStop(err):
-		return "interrupted"
+// putAside moves what a node had that lost its place out of the way.
+func (n *Node) putAside(ctx context.Context) (err error) {
+	f, err := folder.Open(ctx, n.disk, n.job.Dir, folder.Options{Warn: n.warn})
+	if err != nil {
+		return err
 	}
-	return "failed"
+	defer func() { err = errors.Join(err, f.Close()) }()
+	id, err := node.OpenIdentity(n.disk, f.Path("state", folder.NodeFile), n.Name)
+	if err != nil {
+		return err
+	}
+	return f.PutAside(asideName(id.Life))
 }
+
+// asideName is where the folder keeps what nodes had that lost their place.
+func asideName(life string) string { return filepath.Join("lost", life) }

@@ -2,14 +2,12 @@ package nodes
 
 import (
 	"context"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"kumo/internal/app/job"
 	"kumo/internal/app/node"
+	"kumo/internal/base/wait"
 	"kumo/internal/cluster/bus"
 	"kumo/internal/cluster/member/quorum"
 	"kumo/internal/cluster/strategy"
@@ -36,12 +34,6 @@ type counter struct {
 	whole time.Time                  // since when no host is on its way from one to another; zero: some are
 }
 
-// setLimit takes the limit from the crawl's settings.
-func (c *counter) setLimit(settings map[string][]string) {
-	limit, _ := strconv.ParseInt(strings.Join(settings[job.LimitKey], ""), 10, 64)
-	c.limit.Store(limit)
-}
-
 // start has the pages counted until ctx ends; then the channel is closed.
 func (c *counter) start(ctx context.Context) <-chan struct{} {
 	ended := make(chan struct{})
@@ -52,7 +44,6 @@ func (c *counter) start(ctx context.Context) <-chan struct{} {
 	return ended
 }
 
-// watch follows who is a member.
 func (c *counter) watch(ctx context.Context) {
 	err := c.m.bus.Watch(ctx, quorum.TableKey, func(e bus.Entry) {
 		if e.Key != quorum.TableKey || e.Value == nil {
@@ -60,10 +51,7 @@ func (c *counter) watch(ctx context.Context) {
 		}
 		if t, err := quorum.ParseTable(e.Value); err == nil {
 			c.learn(t)
-			select {
-			case c.kick <- struct{}{}:
-			default:
-			}
+			wait.Wake(c.kick)
 		}
 	})
 	if ctx.Err() == nil {

@@ -12,6 +12,7 @@ import (
 	"kumo/internal/app/job"
 	"kumo/internal/app/node"
 	"kumo/internal/archive/away"
+	"kumo/internal/base/wait"
 	"kumo/internal/cluster/bus"
 	"kumo/internal/cluster/strategy"
 	"kumo/internal/state/recovery"
@@ -127,10 +128,8 @@ func (p placesOfDead) try(ctx context.Context, dead strategy.Node, place, what s
 		pause = min(pause, left)
 		p.Log.Warn("the place of a dead node cannot be read, "+what+": its hosts wait", "node", dead,
 			"place", place, "next_try_in", pause.Round(time.Millisecond), "at_most_for", left.Round(time.Second), "why", unread)
-		select {
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-time.After(pause):
+		if err := wait.For(ctx, pause); err != nil {
+			return nil, err
 		}
 	}
 }
@@ -152,7 +151,6 @@ func (p placesOfDead) dropState(ctx context.Context, dead strategy.Node) error {
 // dropPatience is how long one try to remove a dead node's state may take.
 const dropPatience = 30 * time.Second
 
-// note says how many pages of a dead node are fetched again.
 func (p placesOfDead) note(ctx context.Context, dead strategy.Node, lost *recovery.Lost) {
 	if lost == nil {
 		return

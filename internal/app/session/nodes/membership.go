@@ -8,13 +8,13 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"kumo/internal/app/folder"
 	"kumo/internal/app/job"
 	"kumo/internal/app/node"
 	"kumo/internal/app/session"
 	"kumo/internal/base/advice"
+	"kumo/internal/base/wait"
 	"kumo/internal/cluster/bus"
 	"kumo/internal/cluster/member/quorum"
 	"kumo/internal/cluster/strategy"
@@ -77,10 +77,8 @@ func (n *Node) open(ctx context.Context) (_ *membership, err error) {
 		return nil, err
 	}
 	for err = m.stillIn(ctx); errors.Is(err, bus.ErrUnavailable); err = m.stillIn(ctx) {
-		select {
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-time.After(lookAtState):
+		if err := wait.For(ctx, lookAtState); err != nil {
+			return nil, err
 		}
 	}
 	if err != nil {
@@ -123,15 +121,9 @@ func (m *membership) stillIn(ctx context.Context) error {
 	if !m.joined.Load() {
 		return nil
 	}
-	e, err := m.bus.Get(ctx, quorum.TableKey)
+	t, err := node.Control{Registry: m.bus}.Table(ctx)
 	if err != nil {
 		return err
-	}
-	t := new(quorum.Table)
-	if e.Value != nil {
-		if t, err = quorum.ParseTable(e.Value); err != nil {
-			return err
-		}
 	}
 	self := m.id.Node()
 	if slices.ContainsFunc(t.Members, func(m strategy.Member) bool { return m.Node == self }) ||
@@ -162,7 +154,6 @@ func (m *membership) openCrawl(ctx context.Context) (err error) {
 	return nil
 }
 
-// close lets all go.
 func (m *membership) close() error {
 	var err error
 	m.carries()

@@ -56,7 +56,6 @@ type journalLagGuard struct {
 
 func (p journalLagGuard) May(host string) bool { return p.Router.May(host) && !p.log.Late() }
 
-// join makes the node, and the engine's parts those of it.
 func (m *membership) join(state *recovery.State, p *crawl.Parts) error {
 	n := m.n
 	one, placing := n.Joining(quorum.Config{Self: m.id.Node(), Instance: rand.Uint64() | 1, Joined: m.id.Joined,
@@ -94,7 +93,6 @@ func (m *membership) enter() error {
 	return id.Save(m.n.disk, m.folder.Path("state", folder.NodeFile))
 }
 
-// knows is what the node says to who adds URLs.
 func (m *membership) knows(url string) (mine, known bool, err error) {
 	u, err := weburl.Parse(url)
 	if err != nil {

@@ -12,7 +12,6 @@ import (
 	"kumo/internal/state/journal/stream"
 )
 
-// run is the node's life.
 func (m *membership) run(ctx context.Context) (*stats.Report, error) {
 	m.engine.Pause(true)
 	record, err := m.awaitStart(ctx)
@@ -48,7 +47,7 @@ func (m *membership) run(ctx context.Context) (*stats.Report, error) {
 	if err == nil { // nothing is left to do, and the engine was told so
 		defer time.AfterFunc(patience, stop).Stop()
 	} else {
-		m.crawl.EndsBecause(howEnded(err))
+		m.crawl.EndsBecause(node.HowEnded(err))
 		stop()
 	}
 	failed := <-ended

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"kumo/internal/app/job"
 	"kumo/internal/app/setting"
 	"kumo/internal/base/settings"
 )
@@ -13,7 +14,7 @@ import (
 // settle goes by the settings that the crawl's record has now, as far as they may change while it runs.
 func (m *membership) settle(now map[string][]string) {
 	settle := m.n.Settle
-	m.counter.setLimit(now)
+	m.counter.limit.Store(job.LimitOf(now))
 	if settle == nil || maps.EqualFunc(now, m.settings, slices.Equal) {
 		return
 	}
@@ -49,7 +50,6 @@ func (m *membership) stillTrue(settings map[string][]string) error {
 	return nil
 }
 
-// changed are the keys that have other values.
 func changed(was, is map[string][]string) (keys []string) {
 	for key, values := range is {
 		if !slices.Equal(values, was[key]) {

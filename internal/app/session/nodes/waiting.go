@@ -10,6 +10,7 @@ import (
 
 	"kumo/internal/app/job"
 	"kumo/internal/app/node"
+	"kumo/internal/base/wait"
 	"kumo/internal/cluster/bus"
 	"kumo/internal/cluster/desired"
 	"kumo/internal/cluster/strategy"
@@ -39,7 +40,6 @@ func (w *waiter) here(ctx context.Context) error {
 	return nil
 }
 
-// alone looks for others of the same name.
 func (w *waiter) alone(ctx context.Context) error {
 	now, err := bus.ReadAll(ctx, w.m.bus, node.WaitingPrefix)
 	if err != nil {
@@ -86,16 +86,12 @@ func (w *waiter) say(ctx context.Context) {
 // done says that the node does not wait any more as soon as it is a member. Until then the control unit knows that it
 // comes.
 func (w *waiter) done(ctx context.Context) {
-	look := time.NewTicker(w.m.n.Timing.Beat / 4)
-	defer look.Stop()
-	for !w.m.router.Member() {
-		select {
-		case <-ctx.Done():
-			return // it is said when the node is closed
-		case <-look.C:
+	for range wait.Ticks(ctx, w.m.n.Timing.Beat/4) {
+		if w.m.router.Member() {
+			w.gone(ctx)
+			return
 		}
-	}
-	w.gone(ctx)
+	} // it is said when the node is closed
 }
 
 // goneWait is how long a node tries to say that it does not wait any more.

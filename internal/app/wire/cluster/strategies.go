@@ -13,13 +13,13 @@ import (
 	"kumo/internal/cluster/member/quorum"
 	"kumo/internal/cluster/strategy"
 	"kumo/internal/cluster/strategy/balance"
+	"kumo/internal/cluster/strategy/balance/model"
 	"kumo/internal/cluster/strategy/central"
 	"kumo/internal/cluster/strategy/central/hosttable"
 	"kumo/internal/cluster/strategy/hub"
 	"kumo/internal/cluster/strategy/shard"
 )
 
-// A strategyConfig is the strategy that a node has: shard's, or another's if there is one.
 type strategyConfig struct {
 	shard   shard.Config
 	hub     *hub.Config
@@ -34,7 +34,6 @@ func Strategies() []string {
 // Splitters are the names that NodeOptions.Splitter may have.
 func Splitters() []string { return balance.Splitters() }
 
-// parseStrategy reads the name of a strategy, and of balance's splitter.
 func parseStrategy(name, splitter, preset string, s secret.Secret) (p strategyConfig, err error) {
 	name, way, _ := strings.Cut(cmp.Or(name, "shard"), "/")
 	switch name {
@@ -191,3 +190,19 @@ func (p *strategyConfig) member(cfg quorum.Config) (member.Member, strategy.Stra
 }
 
 var _ strategy.Teller = (*central.Strategy)(nil)
+
+// learner is how a crawl with the strategy balance places hosts, and what its log has taught.
+func learner(cfg *balance.Config, key hosttable.Key) *admin.Placement {
+	return &admin.Placement{Strategy: admin.Balance,
+		Table: func(read func(func(uint64, []byte) error) error, each func(central.Host) bool) error {
+			_, err := balance.Look(key, read, each)
+			return err
+		},
+		Learnt: func(read func(func(uint64, []byte) error) error) (*model.Model, []model.Sample, error) {
+			samples, err := balance.Look(key, read, func(central.Host) bool { return false })
+			if err != nil {
+				return nil, nil, err
+			}
+			return balance.Learn(*cfg, samples), samples, nil
+		}}
+}

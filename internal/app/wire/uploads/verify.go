@@ -169,7 +169,6 @@ func (s *Source) waits(ctx context.Context) (*waiting, error) {
 	return w, nil
 }
 
-// someOf names the first of many.
 func someOf(names []string) string {
 	const most = 5
 	if len(names) <= most {

@@ -1,0 +1,104 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"kumo/internal/cluster/bus"
+	"kumo/internal/cluster/strategy"
+)
+
+// A poll asks members questions until all have answered. It asks again those who have not: messages are lost, and the
+// first answer may come before it can be heard.
+type poll struct {
+	kind, answer byte // of messages
+	every        time.Duration
+	questions    map[uint64][]byte
+	take         func(id uint64, from strategy.Node, data []byte) bool // an answer; false: it is none. mu is held
+
+	mu    sync.Mutex                        // guards below
+	left  map[uint64]map[strategy.Node]bool // who has yet to answer, by question
+	ended chan struct{}                     // closed when all have
+}
+
+func newPoll(kind, answer byte, every time.Duration) *poll {
+	return &poll{kind: kind, answer: answer, every: every, questions: map[uint64][]byte{},
+		left: map[uint64]map[strategy.Node]bool{}, ended: make(chan struct{})}
+}
+
+// put adds a question to members, of whom there must be some, before the poll runs.
+func (p *poll) put(id uint64, question any, members []strategy.Member) (err error) {
+	p.questions[id], err = json.Marshal(question)
+	p.left[id] = map[strategy.Node]bool{}
+	for _, m := range members {
+		p.left[id][m.Node] = true
+	}
+	return err
+}
+
+// run asks until all have answered or ctx ends. It receives the bus's messages, which nobody else may.
+func (p *poll) run(ctx context.Context, b bus.Bus, crawl string) {
+	if len(p.questions) == 0 {
+		return
+	}
+	receiving, stop := context.WithCancel(ctx)
+	var hearing sync.WaitGroup
+	hearing.Go(func() {
+		// who is not heard has not answered
+		_ = b.Receive(receiving, func(from strategy.Node, data []byte) {
+			if kind, data, err := open(data, crawl); err == nil && kind == p.answer {
+				p.hear(from, data)
+			}
+		})
+	})
+	defer hearing.Wait()
+	defer stop()
+	tick := time.NewTicker(p.every)
+	defer tick.Stop()
+	for {
+		for id, question := range p.questions {
+			for _, to := range p.silent(id) {
+				_ = b.Send(to, envelope(crawl, p.kind, question)) // may be lost, as any message
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-p.ended:
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// silent are those who have not answered a question.
+func (p *poll) silent(id uint64) []strategy.Node {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Sorted(maps.Keys(p.left[id]))
+}
+
+func (p *poll) hear(from strategy.Node, data []byte) {
+	var answer struct {
+		ID uint64 `json:"id"`
+	}
+	if json.Unmarshal(data, &answer) != nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	left := p.left[answer.ID]
+	if !left[from] || !p.take(answer.ID, from, data) {
+		return
+	}
+	if delete(left, from); len(left) > 0 {
+		return
+	}
+	if delete(p.left, answer.ID); len(p.left) == 0 {
+		close(p.ended)
+	}
+}
