@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"math"
+	"slices"
 
 	"kumo/internal/view/chart"
 )
@@ -17,12 +18,26 @@ type Picture struct {
 
 // A Panel is curves over one axis.
 type Panel struct {
-	Title  string  `json:"title"`
-	X      string  `json:"x"`
-	Y      string  `json:"y"`
-	LogX   bool    `json:"log_x,omitempty"` // for values above 0
-	LogY   bool    `json:"log_y,omitempty"`
-	Curves []Curve `json:"curves"`
+	Title  string `json:"title"`
+	X      string `json:"x"`
+	Y      string `json:"y"`
+	LogX   bool   `json:"log_x,omitempty"` // for values above 0
+	LogY   bool   `json:"log_y,omitempty"`
+	Curves Curves `json:"curves"`
+}
+
+// Curves are those of a panel.
+type Curves []Curve
+
+// add adds a point to the curve of a name, which is the last one if there was none.
+func (c *Curves) add(name string, x, y float64) *Curve {
+	at := slices.IndexFunc(*c, func(known Curve) bool { return known.Name == name })
+	if at < 0 {
+		at, *c = len(*c), append(*c, Curve{Name: name})
+	}
+	to := &(*c)[at]
+	to.X, to.Y = append(to.X, x), append(to.Y, y)
+	return to
 }
 
 // A Curve is points with a mark at each, and with bars as long as a deviation if there is one for each point.
@@ -45,7 +60,7 @@ func (p *Picture) Write(w io.Writer) error {
 	known.Panels = make([]Panel, len(p.Panels))
 	for i, panel := range p.Panels {
 		known.Panels[i] = panel
-		known.Panels[i].Curves = make([]Curve, len(panel.Curves))
+		known.Panels[i].Curves = make(Curves, len(panel.Curves))
 		for k := range panel.Curves {
 			known.Panels[i].Curves[k] = panel.Curves[k].known()
 		}
