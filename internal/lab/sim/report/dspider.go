@@ -9,20 +9,25 @@ import (
 
 // DSpider prints DSpider's experiments and which statements of its paper they confirm, and writes tables and pictures.
 func DSpider(out io.Writer, to *Folder, w *experiments.DSpider, points []experiments.Point) error {
-	fmt.Fprintf(out, "%d files on %d hosts, %d runs from seed %d; mean ± standard deviation\n", w.Files, w.Hosts, w.Runs,
+	var s sheet
+	s.printf("%d files on %d hosts, %d runs from seed %d; mean ± standard deviation\n", w.Files, w.Hosts, w.Runs,
 		w.Seed)
-	for _, figure := range experiments.InFigures(points) {
-		if err := printFigure(out, figure); err != nil {
-			return err
-		}
+	figures := experiments.InFigures(points)
+	for _, figure := range figures {
+		s.figure(figure)
+	}
+	s.statements(to, "What the paper states. Changes are from one end of the axis to the other, in percent of the "+
+		"mean, ± two standard errors.", experiments.Judge(points))
+	if err := s.finish(out, to, nil, nil); err != nil {
+		return err
+	}
+	for _, figure := range figures {
 		set := figure[0].Setting
 		title := fmt.Sprintf("Experiment %d, mode %v, %s", set.Experiment, set.Mode, set.Loading.InWords())
 		if err := to.plot(experiments.FigureTable(figure), title, experiments.Figure(figure)); err != nil {
 			return err
 		}
 	}
-	printStatements(out, "What the paper states. Changes are from one end of the axis to the other, in percent of the "+
-		"mean, ± two standard errors.", experiments.Judge(points))
 	return nil
 }
 
@@ -35,15 +40,15 @@ func (f *Folder) plot(t experiments.Table, title string, pic *experiments.Pictur
 	return f.write(t.Name+".plot.json", pic.Write)
 }
 
-func printFigure(w io.Writer, points []experiments.Point) error {
-	s := points[0].Setting
-	what := fmt.Sprintf("nodes, timeout %gT", s.Timeout)
-	if s.Experiment == 2 {
-		what = fmt.Sprintf("timeouts, %d nodes", s.Nodes)
+func (s *sheet) figure(points []experiments.Point) {
+	set := points[0].Setting
+	axis, what := "nodes", fmt.Sprintf("nodes, timeout %gT", set.Timeout)
+	if set.Experiment == 2 {
+		axis, what = "timeout", fmt.Sprintf("timeouts, %d nodes", set.Nodes)
 	}
-	title := fmt.Sprintf("Experiment %d (%s), mode %v, %s", s.Experiment, what, s.Mode, s.Loading.InWords())
-	return grid(w, title, func(tab io.Writer) {
-		fmt.Fprint(tab, map[int]string{1: "nodes", 2: "timeout"}[s.Experiment], "\tplace\t")
+	title := fmt.Sprintf("Experiment %d (%s), mode %v, %s", set.Experiment, what, set.Mode, set.Loading.InWords())
+	s.grid(title, func(tab io.Writer) {
+		fmt.Fprintf(tab, "%s\tplace\t", axis)
 		for _, m := range experiments.Measures {
 			fmt.Fprintf(tab, "%s %s\t", m.Name, m.Unit)
 		}

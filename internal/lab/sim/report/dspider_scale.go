@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"kumo/internal/lab/sim/experiments"
@@ -12,34 +11,28 @@ import (
 // DSpiderScale prints at how many nodes the control unit is the limit, and writes the table and the picture.
 func DSpiderScale(out io.Writer, to *Folder, s *experiments.Scale, rows []experiments.ScaleRow,
 	limits []experiments.Limit) error {
-	if err := printScale(out, s, rows, limits); err != nil {
-		return err
-	}
-	return to.plot(experiments.ScaleTable(rows), "The control unit, by the number of nodes",
-		experiments.ScalePicture(rows, s.Shards))
-}
-
-func printScale(w io.Writer, s *experiments.Scale, rows []experiments.ScaleRow, limits []experiments.Limit) error {
-	fmt.Fprintf(w, "A claim costs %v, a message %v, an entry of the log %v; a node fetches %g pages a second, of which "+
+	var w sheet
+	w.printf("A claim costs %v, a message %v, an entry of the log %v; a node fetches %g pages a second, of which "+
 		"%g name a host of %d pages\n\n", s.Claim, s.Message, s.Persist, s.Speed, s.Found, s.Pages)
-	err := table(w, func(tab io.Writer) {
+	w.table(func(tab io.Writer) {
 		fmt.Fprintln(tab, "nodes\tvariant\toffered/s\tanswered/s\tmedian\tp99\tprocessor\tlog\tcapacity\t")
 		for i, r := range rows {
 			if i > 0 && rows[i-1].Nodes != r.Nodes {
-				fmt.Fprintln(tab, strings.Repeat("\t", 9)) // a line without cells would end the columns
+				fmt.Fprintln(tab, rule(9))
 			}
 			fmt.Fprintf(tab, "%d\t%v\t%.1f\t%.1f\t%v\t%v\t%s\t%s\t%s\t\n", r.Nodes, r.Variant, r.Offered, r.Answered,
 				short(r.Median), short(r.P99), percent(r.Processor), percent(r.Log), percent(r.Capacity))
 		}
 	})
-	if err != nil {
+	w.printf("\n")
+	for _, l := range limits {
+		w.printf("%s\n", limitText(l, rows))
+	}
+	if err := w.finish(out, to, nil, nil); err != nil {
 		return err
 	}
-	fmt.Fprintln(w)
-	for _, l := range limits {
-		fmt.Fprintln(w, limitText(l, rows))
-	}
-	return nil
+	return to.plot(experiments.ScaleTable(rows), "The control unit, by the number of nodes",
+		experiments.ScalePicture(rows, s.Shards))
 }
 
 // limitText says where a variant saturates, and from where on nodes fetch less for it.

@@ -10,15 +10,9 @@ import (
 
 // MeshScale prints what nodes exchange as they become more, and writes the table and the picture.
 func MeshScale(out io.Writer, to *Folder, s *experiments.MeshScale, rows []experiments.MeshScaleRow) error {
-	if err := printMeshScale(out, s, rows); err != nil {
-		return err
-	}
-	return to.results([]experiments.Table{s.Table(rows)}, []experiments.Named{s.Picture(rows)})
-}
-
-func printMeshScale(w io.Writer, s *experiments.MeshScale, rows []experiments.MeshScaleRow) error {
-	fmt.Fprintf(w, "Nodes stay for %v on average where they come and go; seed %d\n", s.Stay, s.Seed)
-	err := grid(w, "The overlay alone: look-ups, a node's table, and what a node sends in a second", func(tab io.Writer) {
+	var w sheet
+	w.printf("Nodes stay for %v on average where they come and go; seed %d\n", s.Stay, s.Seed)
+	w.grid("The overlay alone: look-ups, a node's table, and what a node sends in a second", func(tab io.Writer) {
 		fmt.Fprintln(tab, "nodes\tknown at once\thops of others\tquestions\tright\tcontacts\tbuckets\t"+
 			"quiet: messages\tbytes\tchurn: messages\tbytes\t")
 		for _, r := range rows {
@@ -27,10 +21,7 @@ func printMeshScale(w io.Writer, s *experiments.MeshScale, rows []experiments.Me
 				r.Churn.Bytes)
 		}
 	})
-	if err != nil {
-		return err
-	}
-	return grid(w, "The whole machine: messages a page of a crawl, URLs in a node's history after it, and what a node "+
+	w.grid("The whole machine: messages a page of a crawl, URLs in a node's history after it, and what a node "+
 		"sends in a second\nthen, but for the overlay", func(tab io.Writer) {
 		fmt.Fprintln(tab, "nodes\tmesh\tlinks\toverlay\thops\thistory\t"+
 			"quiet: messages\tbytes\tchurn: messages\tbytes\tURLs copied\tnodes gone\t")
@@ -46,4 +37,5 @@ func printMeshScale(w io.Writer, s *experiments.MeshScale, rows []experiments.Me
 				c.Copied, c.Gone)
 		}
 	})
+	return w.finish(out, to, []experiments.Table{s.Table(rows)}, []experiments.Named{s.Picture(rows)})
 }

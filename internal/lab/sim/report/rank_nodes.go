@@ -9,17 +9,11 @@ import (
 
 // RankNodes prints how well nodes that share a crawl rank their URLs, and writes tables and pictures.
 func RankNodes(out io.Writer, to *Folder, n *experiments.RankNodes, res *experiments.RankNodesResult) error {
-	printGround(out, &n.Rank, &res.RankGround)
-	if err := printRankNodes(out, n, res); err != nil {
-		return err
-	}
-	return to.results(n.Tables(res), n.Pictures(res))
-}
-
-func printRankNodes(w io.Writer, n *experiments.RankNodes, res *experiments.RankNodesResult) error {
+	s := rankSheet{Rank: &n.Rank}
+	s.ground(&res.RankGround)
 	title := fmt.Sprintf("Ranks by nodes beside one PageRank of all links found so far: of the %d highest, and over all "+
 		"known URLs", n.Rank.Top)
-	return grid(w, title, func(tab io.Writer) {
+	s.grid(title, func(tab io.Writer) {
 		fmt.Fprintf(tab, "nodes\t\tfetched\tknown\tthe same %d\ttau\tlinks abroad\tsent\tof it again\timportant fetched\t\n",
 			n.Rank.Top)
 		for i := range res.Runs {
@@ -35,4 +29,5 @@ func printRankNodes(w io.Writer, n *experiments.RankNodes, res *experiments.Rank
 			}
 		}
 	})
+	return s.finish(out, to, n.Tables(res), n.Pictures(res))
 }
