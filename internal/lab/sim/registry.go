@@ -38,10 +38,6 @@ type watcher struct {
 	synced bool      // that all was told was told
 }
 
-func newRegistry(w *world) *registry {
-	return &registry{w: w, values: map[string]member.Entry{}, watchers: map[string][]*watcher{}}
-}
-
 // ask carries a request from a process to the registry and its answer back. do is called at most once; answer exactly
 // once, with false if the process has waited in vain: do may have been called then, or may be yet.
 func (r *registry) ask(p *process, bytes int, do func(), answer func(ok bool)) {
