@@ -33,11 +33,6 @@ func (d *Demo) meshArgs(node int) []string {
 }
 
 func (d *Demo) crawlMesh(ctx context.Context) (err error) {
-	for range d.Nodes - 1 {
-		if err := d.startNode(); err != nil {
-			return err
-		}
-	}
 	control, err := d.meshClient(ctx)
 	if err != nil {
 		return err
@@ -135,10 +130,5 @@ func (d *Demo) allEnd(ctx context.Context, control admin.Client) error {
 		_ = d.Until(watching, control, func(*inspect.Cluster) bool { return false }) // until it is stopped, or a node fails
 	}()
 	defer func() { stop(); <-seen }()
-	for _, p := range d.Procs {
-		if err := p.wait(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
+	return d.wait(ctx)
 }
