@@ -137,12 +137,10 @@ func (d *Demo) settled(ctx context.Context, control admin.Client, nodes int) err
 	return d.Until(ctx, control, func(c *inspect.Cluster) bool { return c.Settled && Members(c) == nodes })
 }
 
-// formed waits until the first nodes are members.
 func (d *Demo) formed(ctx context.Context, control admin.Client) error {
 	return d.settled(ctx, control, d.Nodes-1)
 }
 
-// joined has the last node join.
 func (d *Demo) joined(ctx context.Context, control admin.Client) error {
 	if err := d.startNode(); err != nil {
 		return err
@@ -172,7 +170,6 @@ func (d *Demo) Ended(ctx context.Context, control admin.Client) error {
 	return d.wait(ctx)
 }
 
-// wait waits until all processes have ended.
 func (d *Demo) wait(ctx context.Context) error {
 	for _, p := range d.Procs {
 		if err := p.wait(ctx); err != nil {
@@ -263,7 +260,6 @@ func ownedWords(c *inspect.Cluster) string {
 	return "; hosts: " + strings.Join(each, ", ")
 }
 
-// membersLine lists the nodes by their standing.
 func membersLine(c *inspect.Cluster) string {
 	by := map[inspect.Standing][]string{}
 	for i := range c.Nodes {

@@ -84,7 +84,6 @@ func (d *Demo) meshClient(ctx context.Context) (admin.Client, error) {
 	}
 }
 
-// leaveTwo asks two nodes to leave.
 func (d *Demo) leaveTwo() error {
 	for _, p := range d.Procs[1:3] {
 		if err := p.Cmd.Process.Signal(os.Interrupt); err != nil {

@@ -155,7 +155,6 @@ func (p *proxy) line(key uint64) *line {
 	return l
 }
 
-// run passes packets on until the proxy is closed.
 func (p *proxy) run() {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -175,7 +174,6 @@ func (p *proxy) run() {
 	}
 }
 
-// read takes packets that are there.
 func (p *proxy) read(buf []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -236,7 +234,6 @@ func (p *proxy) buffer(n int) []byte {
 	return buf
 }
 
-// write passes on what is due.
 func (p *proxy) write(now time.Time) {
 	for len(p.queue.Heap) > 0 && !p.queue.Heap[0].due.After(now) {
 		next := p.queue.Pop()

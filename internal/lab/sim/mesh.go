@@ -228,7 +228,6 @@ func (w *meshWorld) pass(until moment) { w.k.run(until, func() bool { return fal
 
 func (w *meshWorld) seed() { w.give(w.web.seeds) }
 
-// give gives the roots of so many hosts to nodes.
 func (w *meshWorld) give(hosts int) {
 	for i := range hosts {
 		p := w.live[i%len(w.live)]
@@ -252,7 +251,6 @@ func (w *meshWorld) unrest(most int) string {
 	return strings.Join(all, "; ")
 }
 
-// unrest says what a process has yet to do.
 func (p *meshProcess) unrest() string {
 	switch {
 	case p.paused:
@@ -270,7 +268,6 @@ func (p *meshProcess) unrest() string {
 	return p.peer.Machine().Unrest()
 }
 
-// judge looks whether all was fetched.
 func (w *meshWorld) judge(began moment) {
 	lost, u := w.sites.missing(w.web)
 	if w.figures.Lost = lost; lost > 0 {
@@ -293,7 +290,6 @@ func (f *MeshFigures) count(p *meshProcess) {
 	f.LookUps.Hops += s.Hops
 }
 
-// whatIsKnown says who knows of a page.
 func (w *meshWorld) whatIsKnown(u url) (s string) {
 	for _, n := range w.nodes {
 		if n.disk == nil {

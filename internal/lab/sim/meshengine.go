@@ -46,7 +46,6 @@ func keyOf(h mesh.Hash) meshKey { return readKey(h[:]) }
 // itemData stands for what a link is besides its hash.
 var itemData = make([]byte, linkSize-len(mesh.Hash{}))
 
-// record enters links to a host into the history.
 func (m meshHistory) record(h int32, a mesh.Record) mesh.Recorded {
 	all := m[h]
 	if all == nil {
@@ -123,7 +122,6 @@ func (m meshHistory) read(h int32, a mesh.Read) mesh.Known {
 	return k
 }
 
-// sweep names hosts of the history.
 func (m meshHistory) sweep(w *web, a mesh.Sweep) (s mesh.Swept) {
 	for _, h := range slices.Sorted(maps.Keys(m)) {
 		name := w.hosts[h].name
@@ -139,7 +137,6 @@ func (m meshHistory) sweep(w *web, a mesh.Sweep) (s mesh.Swept) {
 	return s
 }
 
-// take gives links to the engine.
 func (p *meshProcess) take(a mesh.Take) mesh.Taken {
 	h := p.w.web.byName[a.Host]
 	e := p.n.disk.engine[h]
@@ -215,7 +212,6 @@ func (p *meshProcess) look(h int32, s *meshHost) {
 	}
 }
 
-// next is the page of a set that is fetched first.
 func (p *meshProcess) next(set uint64) int {
 	if !p.w.cfg.Shuffle {
 		return lowest(set)

@@ -103,7 +103,6 @@ func (m meshHosts) of(h int32) *meshHost {
 	return s
 }
 
-// join lets a new node come.
 func (w *meshWorld) join() *meshNode {
 	n := &meshNode{w: w, name: strategy.Node(fmt.Sprintf("n%d~1", len(w.nodes))), place: len(w.nodes)}
 	n.disk = &meshDisk{meshHistory{}, map[int32]*meshEngine{}, map[uint64]meshKey{}, mesh.RecordVersion{},
@@ -211,7 +210,6 @@ func (p *meshProcess) carryOut(actions []peer.Action) {
 	}
 }
 
-// carry does what the peer wants done.
 func (p *meshProcess) carry(a peer.Action) {
 	w := p.w
 	switch a := a.(type) {
@@ -267,7 +265,6 @@ func (p *meshProcess) carry(a peer.Action) {
 	}
 }
 
-// crawlEnds takes word that the crawl has ended.
 func (p *meshProcess) crawlEnds(a mesh.Ended) {
 	w := p.w
 	if a.Version != p.n.disk.record.Version || w.figures.Requests == 0 {
@@ -288,7 +285,6 @@ type letter struct {
 	f    func(o *meshProcess)
 }
 
-// send carries something to the process of another node.
 func (p *meshProcess) send(to strategy.Node, kind, size int, l letter) {
 	w := p.w
 	w.figures.Messages[kind]++
@@ -312,7 +308,6 @@ func (p *meshProcess) send(to strategy.Node, kind, size int, l letter) {
 	}
 }
 
-// do lets the letter arrive.
 func (l *letter) do(func()) {
 	p := l.to.proc
 	switch {

@@ -137,7 +137,6 @@ type arrivals struct {
 	came int // of the host
 }
 
-// next lets a URL come after a while, and so on.
 func (a *arrivals) next() {
 	w := a.w
 	w.k.after(w.k.about(a.mean), func() {
@@ -183,7 +182,6 @@ type turn struct {
 	is   *meshHost
 }
 
-// queue puts a host behind the others.
 func (p *meshProcess) queue(h int32, s *meshHost) {
 	p.turns.hosts = append(p.turns.hosts, turn{h, s})
 	p.planTurn(p.turns.next)

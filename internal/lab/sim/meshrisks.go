@@ -131,7 +131,6 @@ func (p *meshProcess) atRisk(lists map[string][]byte, then func()) {
 	})
 }
 
-// risk does what the machine wants done with lists.
 func (p *meshProcess) risk(a mesh.Action) {
 	f := &p.n.disk.files
 	switch a := a.(type) {
@@ -181,7 +180,6 @@ func (p *meshProcess) refetch(lost strategy.Node) {
 	p.pump()
 }
 
-// judgeRecords looks whether there is a record of each page.
 func (w *meshWorld) judgeRecords() {
 	if !w.cfg.Place {
 		return

@@ -144,7 +144,6 @@ func (r *registry) begin(w *watcher, had *watcher) {
 	r.w.k.within(w.p, r.w.net.delay(w.p.m.index, registrySite, 100), try)
 }
 
-// tellAll tells a watcher all that it wants and did not have.
 func (r *registry) tellAll(w, had *watcher) {
 	for _, key := range r.keys {
 		if w.wants(key) && !had.wants(key) {

@@ -25,8 +25,7 @@ const (
 )
 
 var traitNames = [numTraits]string{"gzip", "chunked", "closing", "legacy", "delay", "throttle", "slow", "trap",
-	"norobots",
-	"forbidden", "shut", "failing", "refused", "hanging", "mute"}
+	"norobots", "forbidden", "shut", "failing", "refused", "hanging", "mute"}
 
 func (t Trait) String() string { return traitNames[t] }
 

@@ -213,7 +213,6 @@ func (s *station) serve(f *fetchingMachine, place int32, what uint8, seconds flo
 	f.agenda.Put(f.now+ticks(seconds), stage{what, place})
 }
 
-// leave ends a service, and begins the next.
 func (s *station) leave(f *fetchingMachine, what uint8) {
 	s.free++
 	if len(s.queue) > 0 {

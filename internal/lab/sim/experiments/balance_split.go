@@ -19,13 +19,14 @@ type SplitRow struct {
 
 // The ways to split.
 const (
-	wayEven   = "even"
-	wayPaper  = "paper's"
-	waySwarm  = "swarm"
-	wayLeast  = "swarm, makespan"
-	wayExact  = "exact"
-	wayBest   = "best"
-	ratioThat = 0.575 // the paper's: 134 s by 233 s
+	wayEven     = "even"
+	wayPaper    = "paper's"
+	waySwarm    = "swarm"
+	wayLeast    = "swarm, makespan"
+	wayExact    = "exact"
+	wayBest     = "best"
+	wayVariance = "least variance"
+	ratioThat   = 0.575 // the paper's: 134 s by 233 s
 )
 
 // splits is experiment 2.
@@ -34,22 +35,20 @@ func (b *Balance) splits(p *Program) (rows []SplitRow) {
 	rng := b.chance(drawSamples, 0)
 	m := b.learn(b.samples(p, b.Samples, rng), b.Seed)
 	predicted, _ := b.predictions(m)
-	for _, way := range []struct {
-		name   string
-		counts []int
-	}{
-		{wayEven, split.Even(len(b.Nodes), b.URLs)},
-		{wayPaper, b.Assigned},
-		{waySwarm, split.Swarm(predicted, b.URLs, split.SwarmConfig{Seed: b.Seed})},
-		{wayLeast, split.Swarm(predicted, b.URLs, split.SwarmConfig{Seed: b.Seed, Fitness: split.Makespan})},
-		{wayExact, split.Exact(predicted, b.URLs)},
-		{wayBest, split.Exact(truths, b.URLs)},
-	} {
-		row := SplitRow{Program: p.Name, Way: way.name, Counts: way.counts, Promised: split.Makespan(predicted, way.counts)}
-		for i, n := range way.counts {
+	for _, way := range []string{wayEven, wayPaper, waySwarm, wayLeast, wayExact, wayBest} {
+		counts := b.Assigned
+		switch way {
+		case wayPaper:
+		case wayBest:
+			counts = split.Exact(truths, b.URLs)
+		default:
+			counts = splitBy(way, predicted, b.URLs, b.Seed)
+		}
+		row := SplitRow{Program: p.Name, Way: way, Counts: counts, Promised: split.Makespan(predicted, counts)}
+		for i, n := range counts {
 			row.Predicted = append(row.Predicted, predicted[i](n))
 		}
-		row.Times = b.fetchAll(p, way.counts)
+		row.Times = b.fetchAll(p, counts)
 		row.Run, row.Tail = wholeRun(row.Times)
 		rows = append(rows, row)
 	}

@@ -4,7 +4,6 @@ import (
 	"math"
 	"time"
 
-	"kumo/internal/cluster/strategy/balance/model"
 	"kumo/internal/cluster/strategy/balance/split"
 )
 
@@ -40,7 +39,7 @@ func (b *Balance) swarm(c Clusters) (rows []SwarmRow) {
 			if b.Now != nil {
 				began = b.Now()
 			}
-			counts := b.splitBy(rows[i].Way, nodes, units, uint64(k))
+			counts := splitBy(rows[i].Way, nodes, units, uint64(k))
 			if b.Now != nil {
 				rows[i].Cost += b.Now().Sub(began) / time.Duration(c.Count)
 			}
@@ -56,8 +55,10 @@ func (b *Balance) swarm(c Clusters) (rows []SwarmRow) {
 	return rows
 }
 
-func (b *Balance) splitBy(way string, nodes []split.Time, units int, seed uint64) []int {
+func splitBy(way string, nodes []split.Time, units int, seed uint64) []int {
 	switch way {
+	case wayVariance:
+		return leastVariance(nodes, units)
 	case waySwarm:
 		return split.Swarm(nodes, units, split.SwarmConfig{Seed: seed})
 	case wayLeast:
@@ -74,16 +75,12 @@ func (b *Balance) cluster(nodes, number int, evaluations *int) (all []split.Time
 	rng := b.chance(drawClusters, uint64(nodes)<<16|uint64(number))
 	for range nodes {
 		p, m := &b.Programs[rng.IntN(len(b.Programs))], anyMachine(rng)
-		all = append(all, counted(p, m, evaluations))
+		all = append(all, func(n int) float64 {
+			*evaluations++
+			return p.Bound(m, n)
+		})
 	}
 	return all
-}
-
-func counted(p *Program, m model.Machine, evaluations *int) split.Time {
-	return func(n int) float64 {
-		*evaluations++
-		return p.Bound(m, n)
-	}
 }
 
 // A VarianceRow is a split of 100 URLs among nodes that take n, n and 80n seconds for n of them.
@@ -100,16 +97,10 @@ func (b *Balance) variance() (rows []VarianceRow) {
 	for _, pace := range []float64{1, 1, 80} {
 		nodes = append(nodes, func(n int) float64 { return pace * float64(n) })
 	}
-	least := leastVariance(nodes, units)
-	for _, way := range []struct {
-		name   string
-		counts []int
-	}{
-		{"least variance", least}, {waySwarm, b.splitBy(waySwarm, nodes, units, b.Seed)},
-		{wayLeast, b.splitBy(wayLeast, nodes, units, b.Seed)}, {wayExact, b.splitBy(wayExact, nodes, units, b.Seed)},
-	} {
-		rows = append(rows, VarianceRow{way.name, way.counts, math.Sqrt(split.Variance(nodes, way.counts)),
-			split.Makespan(nodes, way.counts)})
+	for _, way := range []string{wayVariance, waySwarm, wayLeast, wayExact} {
+		counts := splitBy(way, nodes, units, b.Seed)
+		rows = append(rows, VarianceRow{way, counts, math.Sqrt(split.Variance(nodes, counts)),
+			split.Makespan(nodes, counts)})
 	}
 	return rows
 }
