@@ -41,8 +41,8 @@ With --strategy mesh there are eight nodes, no server, and none that is special:
 folder.`
 
 func clusterDemo() *cobra.Command {
-	d := &clusterdemo.Demo{Strategy: "shard", PageOf: demoPage,
-		Environment: func(s secret.Secret) []string { return append(ownEnvironment(), secretVariable+"="+s.Text()) }}
+	d := &clusterdemo.Demo{Settings: clusterdemo.Settings{Strategy: "shard", PageOf: demoPage,
+		Environment: func(s secret.Secret) []string { return append(ownEnvironment(), secretVariable+"="+s.Text()) }}}
 	web := webFlags{}
 	cmd := &cobra.Command{Use: "demo", Short: "See several nodes crawl a made-up web on this machine",
 		Long: clusterDemoLong, Args: cobra.NoArgs,

@@ -106,8 +106,8 @@ func newFailOver(t *testing.T, seed uint64, kills int) *failOver {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { said.Close() })
-	f.Demo = clusterdemo.Demo{Nodes: clusterNodes, Strategy: "hub", Out: dir, Delay: failOverDelay, W: said,
-		Secret: secret.New()}
+	f.Demo = clusterdemo.Demo{Secret: secret.New(), Settings: clusterdemo.Settings{Nodes: clusterNodes, Strategy: "hub",
+		Out: dir, Delay: failOverDelay, W: said}}
 	for i := range clusterServers { // no port that a connection to somebody else may have got meanwhile
 		f.Servers = append(f.Servers, fmt.Sprintf("127.%d.%d.%d:7070", 100+os.Getpid()%100, os.Getpid()/100%250, i+1))
 	}

@@ -60,8 +60,8 @@ func spreadOnce(t *testing.T, seed uint64, hosts, busy int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &spreading{T: t, Demo: clusterdemo.Demo{Strategy: "hub", Out: t.TempDir(), Delay: spreadDelay,
-		Secret: secret.New(), Servers: addresses}}
+	s := &spreading{T: t, Demo: clusterdemo.Demo{Secret: secret.New(), Servers: addresses,
+		Settings: clusterdemo.Settings{Strategy: "hub", Out: t.TempDir(), Delay: spreadDelay}}}
 	s.Begun, s.W = time.Now(), io.Discard
 	cfg := synthweb.Clean(seed, hosts, hosts*200)
 	cfg.ByAddress = true

@@ -18,8 +18,8 @@ import (
 	"kumo/internal/lab/synthweb"
 )
 
-// A Demo is a cluster on this machine that crawls a synthetic web. Its first fields are settings.
-type Demo struct {
+// Settings are those of a demo.
+type Settings struct {
 	Web      synthweb.Config
 	Nodes    int
 	Strategy string
@@ -34,6 +34,11 @@ type Demo struct {
 	Environment func(secret.Secret) []string                                          // of a node's process
 	Start       func(ctx context.Context, control admin.Client, seeds []string) error // starts the crawl
 	PageOf      func(dir string) (url, link string)                                   // of a node's web page; "" if it has none
+}
+
+// A Demo is a cluster on this machine that crawls a synthetic web.
+type Demo struct {
+	Settings
 
 	Server  *synthweb.Server
 	Secret  secret.Secret
@@ -89,6 +94,11 @@ func (d *Demo) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer d.End()
+	for range d.Nodes - 1 {
+		if err := d.startNode(); err != nil {
+			return err
+		}
+	}
 	crawl := d.crawl
 	if d.Mesh() {
 		crawl = d.crawlMesh
@@ -100,11 +110,6 @@ func (d *Demo) Run(ctx context.Context) (err error) {
 }
 
 func (d *Demo) crawl(ctx context.Context) (err error) {
-	for range d.Nodes - 1 {
-		if err := d.startNode(); err != nil {
-			return err
-		}
-	}
 	o := cluster.NodeOptions{Join: d.Servers, Secret: d.Secret}
 	control, err := cluster.OpenClient(ctx, Crawl, o)
 	if err != nil {
@@ -127,18 +132,21 @@ func (d *Demo) crawl(ctx context.Context) (err error) {
 // Crawl is the name of the crawl.
 const Crawl = "demo"
 
-// formed waits until the first nodes are members.
-func (d *Demo) formed(ctx context.Context, control admin.Client) error {
-	return d.Until(ctx, control, func(c *inspect.Cluster) bool { return c.Settled && Members(c) == d.Nodes-1 })
+// settled waits until so many nodes are members, and hosts have their owners.
+func (d *Demo) settled(ctx context.Context, control admin.Client, nodes int) error {
+	return d.Until(ctx, control, func(c *inspect.Cluster) bool { return c.Settled && Members(c) == nodes })
 }
 
-// joined has the last node join.
+func (d *Demo) formed(ctx context.Context, control admin.Client) error {
+	return d.settled(ctx, control, d.Nodes-1)
+}
+
 func (d *Demo) joined(ctx context.Context, control admin.Client) error {
 	if err := d.startNode(); err != nil {
 		return err
 	}
 	d.Say("%s joins", d.Procs[len(d.Procs)-1].Name)
-	return d.Until(ctx, control, func(c *inspect.Cluster) bool { return c.Settled && Members(c) == d.Nodes })
+	return d.settled(ctx, control, d.Nodes)
 }
 
 // killed kills a node that runs a server: the control unit, if it does.
@@ -151,7 +159,7 @@ func (d *Demo) killed(ctx context.Context, control admin.Client) error {
 		return err
 	}
 	d.Say("%s%s is killed, with the server that it ran", victim.Name, what)
-	return d.Until(ctx, control, func(c *inspect.Cluster) bool { return c.Settled && Members(c) == d.Nodes-1 })
+	return d.settled(ctx, control, d.Nodes-1)
 }
 
 // Ended waits until the crawl is done and its processes have ended.
@@ -159,6 +167,10 @@ func (d *Demo) Ended(ctx context.Context, control admin.Client) error {
 	if err := d.Until(ctx, control, func(c *inspect.Cluster) bool { return c.State == "done" }); err != nil {
 		return err
 	}
+	return d.wait(ctx)
+}
+
+func (d *Demo) wait(ctx context.Context) error {
 	for _, p := range d.Procs {
 		if err := p.wait(ctx); err != nil {
 			return err
@@ -248,7 +260,6 @@ func ownedWords(c *inspect.Cluster) string {
 	return "; hosts: " + strings.Join(each, ", ")
 }
 
-// membersLine lists the nodes by their standing.
 func membersLine(c *inspect.Cluster) string {
 	by := map[inspect.Standing][]string{}
 	for i := range c.Nodes {

@@ -33,11 +33,6 @@ func (d *Demo) meshArgs(node int) []string {
 }
 
 func (d *Demo) crawlMesh(ctx context.Context) (err error) {
-	for range d.Nodes - 1 {
-		if err := d.startNode(); err != nil {
-			return err
-		}
-	}
 	control, err := d.meshClient(ctx)
 	if err != nil {
 		return err
@@ -89,7 +84,6 @@ func (d *Demo) meshClient(ctx context.Context) (admin.Client, error) {
 	}
 }
 
-// leaveTwo asks two nodes to leave.
 func (d *Demo) leaveTwo() error {
 	for _, p := range d.Procs[1:3] {
 		if err := p.Cmd.Process.Signal(os.Interrupt); err != nil {
@@ -135,10 +129,5 @@ func (d *Demo) allEnd(ctx context.Context, control admin.Client) error {
 		_ = d.Until(watching, control, func(*inspect.Cluster) bool { return false }) // until it is stopped, or a node fails
 	}()
 	defer func() { stop(); <-seen }()
-	for _, p := range d.Procs {
-		if err := p.wait(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
+	return d.wait(ctx)
 }

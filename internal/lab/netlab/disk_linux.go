@@ -100,7 +100,6 @@ func throttle(number string, bits int) error {
 	return nil
 }
 
-// written is how many bytes have gone to the disk.
 func (d *disk) written() (int64, error) {
 	stat, err := os.ReadFile(filepath.Join("/sys/dev/block", d.number, "stat"))
 	if err != nil {

@@ -42,7 +42,6 @@ func (h *Host) within(prefix netip.Prefix) (found []netip.Addr) {
 // that it starts.
 func (h *Host) Do(f func() error) error { return in(h.space, f) }
 
-// in calls f in a namespace.
 func in(space string, f func() error) (err error) {
 	home, err := os.Open("/proc/thread-self/ns/net")
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 )
@@ -128,5 +129,5 @@ func (l *Lab) Close() error {
 		l.proxy.close()
 	}
 	l.hosts = nil
-	return remove(func(space string) bool { return len(space) > len(l.prefix) && space[:len(l.prefix)] == l.prefix })
+	return remove(func(space string) bool { return space != l.prefix && strings.HasPrefix(space, l.prefix) })
 }

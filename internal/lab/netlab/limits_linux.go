@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -216,14 +217,7 @@ func groupsOf(controller string) (string, error) {
 	return "", fmt.Errorf("control groups of %s, version 1, are not mounted", controller)
 }
 
-func has(list, word string) bool {
-	for w := range strings.SplitSeq(list, ",") {
-		if w == word {
-			return true
-		}
-	}
-	return false
-}
+func has(list, word string) bool { return slices.Contains(strings.Split(list, ","), word) }
 
 // removeGroups removes groups of some hosts, in which nothing runs any more.
 func removeGroups(which func(space string) bool) error {

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"kumo/internal/lab/sim/queue"
 )
 
 // A proxy is a port of the bridge that passes packets on, later or never. One thread does it all, so that what it costs
@@ -155,7 +157,6 @@ func (p *proxy) line(key uint64) *line {
 	return l
 }
 
-// run passes packets on until the proxy is closed.
 func (p *proxy) run() {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -175,7 +176,6 @@ func (p *proxy) run() {
 	}
 }
 
-// read takes packets that are there.
 func (p *proxy) read(buf []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -236,7 +236,6 @@ func (p *proxy) buffer(n int) []byte {
 	return buf
 }
 
-// write passes on what is due.
 func (p *proxy) write(now time.Time) {
 	for len(p.queue.Heap) > 0 && !p.queue.Heap[0].due.After(now) {
 		next := p.queue.Pop()
@@ -252,4 +251,38 @@ func (p *proxy) write(now time.Time) {
 			p.spare = append(p.spare, next.data[:0])
 		}
 	}
+}
+
+// A parcel is a packet that is on its way.
+type parcel struct {
+	due  time.Time
+	turn uint64 // among those that are due at the same time
+	line *line
+	data []byte
+}
+
+// Before reports whether it is due first, or came first.
+func (p parcel) Before(o parcel) bool {
+	return p.due.Before(o.due) || p.due.Equal(o.due) && p.turn < o.turn
+}
+
+// parcels are packets by the time at which they are due, and then by that at which they came.
+type parcels struct {
+	queue.Heap[parcel]
+	turns uint64
+}
+
+func (q *parcels) add(p parcel) {
+	q.turns++
+	p.turn = q.turns
+	q.Push(p)
+}
+
+// wait is the time until the first is due; nil: for ever.
+func (q *parcels) wait(now time.Time) *unix.Timespec {
+	if len(q.Heap) == 0 {
+		return nil
+	}
+	t := unix.NsecToTimespec(int64(max(0, q.Heap[0].due.Sub(now))))
+	return &t
 }

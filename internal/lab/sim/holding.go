@@ -68,14 +68,10 @@ type hold struct {
 	armed    bool // it has its place in the process's order of requests
 }
 
-func newHolding(w *web) *holding {
-	return &holding{web: w, hosts: map[int32]*hold{}, seen: map[int32]uint64{}, out: map[uint64]url{},
-		coming: map[member.Transfer][]int32{}, came: map[member.Transfer][]int32{}}
-}
-
 // replay is what a journal's entries sum up to. Hosts owe their full delay.
 func replay(w *web, entries []*entry, now moment) *holding {
-	s := newHolding(w)
+	s := &holding{web: w, hosts: map[int32]*hold{}, seen: map[int32]uint64{}, out: map[uint64]url{},
+		coming: map[member.Transfer][]int32{}, came: map[member.Transfer][]int32{}}
 	for _, e := range entries {
 		s.apply(e, now)
 	}
@@ -163,8 +159,7 @@ func (s *holding) take(e *entry, now moment) {
 	if e.last { // what another transfer brings of its hosts is kept from now on
 		for t, hosts := range s.coming {
 			s.coming[t] = slices.DeleteFunc(hosts, func(h int32) bool {
-				return t != e.transfer &&
-					slices.Contains(s.came[e.transfer], h)
+				return t != e.transfer && slices.Contains(s.came[e.transfer], h)
 			})
 		}
 		s.arrived = append(s.arrived, e.transfer)
@@ -234,21 +229,12 @@ func (s *holding) drop(t member.Transfer) {
 }
 
 // order gives the hosts held, in the order of their numbers.
-func (s *holding) order() []int32 {
-	hosts := make([]int32, 0, len(s.hosts))
-	for h := range s.hosts {
-		hosts = append(hosts, h)
-	}
-	slices.Sort(hosts)
-	return hosts
-}
+func (s *holding) order() []int32 { return slices.Sorted(maps.Keys(s.hosts)) }
 
-func (s *holding) outbox() []sent {
-	out := make([]sent, 0, len(s.out))
-	for n, u := range s.out {
-		out = append(out, sent{n, u})
+func (s *holding) outbox() (out []sent) {
+	for _, n := range slices.Sorted(maps.Keys(s.out)) {
+		out = append(out, sent{n, s.out[n]})
 	}
-	slices.SortFunc(out, func(a, b sent) int { return int(int64(a.number - b.number)) })
 	return out
 }
 
@@ -291,12 +277,7 @@ func parseChunk(b []byte) []item {
 
 // unfinished are the transfers of which only a part came, in order.
 func (s *holding) unfinished() []member.Transfer {
-	var all []member.Transfer
-	for t := range s.coming {
-		all = append(all, t)
-	}
-	slices.SortFunc(all, func(a, b member.Transfer) int {
+	return slices.SortedFunc(maps.Keys(s.coming), func(a, b member.Transfer) int {
 		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Attempt, b.Attempt))
 	})
-	return all
 }

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"os"
@@ -21,25 +20,19 @@ func (m *Matrix) between(from, to int) time.Duration {
 // seconds if none is above 30. Where a time is missing (0, or less) it is a typical one, as is that of a place to
 // itself.
 func ReadMatrix(file string) (*Matrix, error) {
-	f, err := os.Open(file)
+	data, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
 	var rows [][]float64
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<24)
-	for lines.Scan() {
-		row, err := readRow(lines.Text())
+	for line := range strings.Lines(string(data)) {
+		row, err := readRow(line)
 		if err != nil {
 			return nil, fmt.Errorf("read the latencies of %s, line %d: %w", file, len(rows)+1, err)
 		}
 		if len(row) > 0 {
 			rows = append(rows, row)
 		}
-	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("read the latencies of %s: %w", file, err)
 	}
 	m, err := newMatrix(rows)
 	if err != nil {

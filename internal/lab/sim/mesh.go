@@ -9,6 +9,7 @@ import (
 	"kumo/internal/cluster/member/mesh"
 	"kumo/internal/cluster/member/peer"
 	"kumo/internal/cluster/overlay"
+	"kumo/internal/cluster/strategy"
 )
 
 // MeshConfig says how a crawl without a centre is run: the very overlays and machines of its nodes (member/peer), over
@@ -146,6 +147,7 @@ type meshWorld struct {
 	web   *web
 	net   *network
 	nodes []*meshNode // all that ever were
+	named map[strategy.Node]*meshNode
 	live  []*meshProcess
 
 	sites   demands
@@ -171,7 +173,7 @@ type meshVisit struct {
 }
 
 func newMeshWorld(cfg MeshConfig, seed uint64) *meshWorld {
-	w := &meshWorld{cfg: cfg, narrative: narrative{k: newKernel(seed), focus: -1},
+	w := &meshWorld{cfg: cfg, narrative: narrative{k: newKernel(seed), focus: -1}, named: map[strategy.Node]*meshNode{},
 		web: newWeb(Config{Hosts: max(cfg.Hosts, 0), Pages: cfg.Pages, Delay: cfg.Delay}, hash(seed, 1))}
 	w.net = &network{k: w.k, band: cfg.Bandwidth, loss: max(cfg.Loss, 0), slow: 1}
 	// a map's corners are 1.41 times as far from each other as its sides
@@ -226,7 +228,6 @@ func (w *meshWorld) pass(until moment) { w.k.run(until, func() bool { return fal
 
 func (w *meshWorld) seed() { w.give(w.web.seeds) }
 
-// give gives the roots of so many hosts to nodes.
 func (w *meshWorld) give(hosts int) {
 	for i := range hosts {
 		p := w.live[i%len(w.live)]
@@ -250,7 +251,6 @@ func (w *meshWorld) unrest(most int) string {
 	return strings.Join(all, "; ")
 }
 
-// unrest says what a process has yet to do.
 func (p *meshProcess) unrest() string {
 	switch {
 	case p.paused:
@@ -268,7 +268,6 @@ func (p *meshProcess) unrest() string {
 	return p.peer.Machine().Unrest()
 }
 
-// judge looks whether all was fetched.
 func (w *meshWorld) judge(began moment) {
 	lost, u := w.sites.missing(w.web)
 	if w.figures.Lost = lost; lost > 0 {
@@ -278,11 +277,9 @@ func (w *meshWorld) judge(began moment) {
 	w.figures.Virtual = w.fetch - began
 	w.figures.Events = w.k.ran
 	for _, p := range w.live {
-		w.gone(p)
+		w.figures.count(p)
 	}
 }
-
-func (w *meshWorld) gone(p *meshProcess) { w.figures.count(p) }
 
 // count adds what is counted of a process when it ends.
 func (f *MeshFigures) count(p *meshProcess) {
@@ -293,7 +290,6 @@ func (f *MeshFigures) count(p *meshProcess) {
 	f.LookUps.Hops += s.Hops
 }
 
-// whatIsKnown says who knows of a page.
 func (w *meshWorld) whatIsKnown(u url) (s string) {
 	for _, n := range w.nodes {
 		if n.disk == nil {

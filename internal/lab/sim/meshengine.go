@@ -3,6 +3,7 @@ package sim
 import (
 	"cmp"
 	"encoding/binary"
+	"maps"
 	"math/bits"
 	"slices"
 	"time"
@@ -11,8 +12,6 @@ import (
 	"kumo/internal/cluster/member/mesh"
 	"kumo/internal/cluster/strategy"
 )
-
-func onesCount(set uint64) int { return bits.OnesCount64(set) }
 
 // linkSize is how long what an outbox says of a link is, about as in a crawl.
 const linkSize = 64
@@ -47,7 +46,6 @@ func keyOf(h mesh.Hash) meshKey { return readKey(h[:]) }
 // itemData stands for what a link is besides its hash.
 var itemData = make([]byte, linkSize-len(mesh.Hash{}))
 
-// record enters links to a host into the history.
 func (m meshHistory) record(h int32, a mesh.Record) mesh.Recorded {
 	all := m[h]
 	if all == nil {
@@ -68,7 +66,7 @@ func (m meshHistory) record(h int32, a mesh.Record) mesh.Recorded {
 		}
 	}
 	for d := all; d != nil; d = d.again {
-		r.Open += onesCount(d.open)
+		r.Open += bits.OnesCount64(d.open)
 	}
 	return r
 }
@@ -124,9 +122,8 @@ func (m meshHistory) read(h int32, a mesh.Read) mesh.Known {
 	return k
 }
 
-// sweep names hosts of the history.
 func (m meshHistory) sweep(w *web, a mesh.Sweep) (s mesh.Swept) {
-	for _, h := range sortedKeys(m) {
+	for _, h := range slices.Sorted(maps.Keys(m)) {
 		name := w.hosts[h].name
 		if a.From != "" && h < w.byName[a.From] {
 			continue
@@ -140,7 +137,6 @@ func (m meshHistory) sweep(w *web, a mesh.Sweep) (s mesh.Swept) {
 	return s
 }
 
-// take gives links to the engine.
 func (p *meshProcess) take(a mesh.Take) mesh.Taken {
 	h := p.w.web.byName[a.Host]
 	e := p.n.disk.engine[h]
@@ -216,7 +212,6 @@ func (p *meshProcess) look(h int32, s *meshHost) {
 	}
 }
 
-// next is the page of a set that is fetched first.
 func (p *meshProcess) next(set uint64) int {
 	if !p.w.cfg.Shuffle {
 		return lowest(set)
@@ -368,7 +363,7 @@ func (p *meshProcess) rests() (bool, uint64) {
 func (p *meshProcess) load() {
 	l := mesh.Load{Busy: p.w.cfg.Busy, Rate: float64(p.fetched) / p.w.cfg.Interval.Seconds()}
 	for _, e := range p.n.disk.engine {
-		l.Waiting += int64(onesCount(e.known &^ (e.unsaid | e.said)))
+		l.Waiting += int64(bits.OnesCount64(e.known &^ (e.unsaid | e.said)))
 	}
 	l.Arriving = max(0, float64(l.Waiting-p.waiting)/p.w.cfg.Interval.Seconds()+l.Rate)
 	p.waiting, p.fetched = l.Waiting, 0
@@ -381,11 +376,11 @@ func (p *meshProcess) spare(a mesh.Spare) mesh.Spared {
 	s := mesh.Spared{To: a.To}
 	waiting := map[int32]int64{}
 	for h, e := range p.n.disk.engine {
-		if n := int64(onesCount(e.known &^ (e.unsaid | e.said))); n > 0 && !p.hosts.of(h).asking {
+		if n := int64(bits.OnesCount64(e.known &^ (e.unsaid | e.said))); n > 0 && !p.hosts.of(h).asking {
 			waiting[h] = n
 		}
 	}
-	hosts := sortedKeys(waiting)
+	hosts := slices.Sorted(maps.Keys(waiting))
 	slices.SortStableFunc(hosts, func(g, h int32) int { return cmp.Compare(waiting[h], waiting[g]) })
 	for _, h := range hosts {
 		if waiting[h] <= a.URLs {

@@ -103,7 +103,6 @@ func (f *meshFaults) goes() {
 // leapEvery is the mean time between two leaps of clocks.
 const leapEvery = 15 * time.Second
 
-// leaps lets clocks leap, one after the other.
 func (f *meshFaults) leaps() {
 	w := f.w
 	if w.calm {
@@ -126,7 +125,6 @@ func (f *meshFaults) staying() (n int) {
 	return n
 }
 
-// next does something, and plans what is next.
 func (f *meshFaults) next() {
 	w := f.w
 	if w.calm {
@@ -164,7 +162,6 @@ func (f *meshFaults) next() {
 	}
 }
 
-// pause lets a process stand still for a time.
 func (w *meshWorld) pause(p *meshProcess, d time.Duration) {
 	if p.paused {
 		return
@@ -178,7 +175,6 @@ func (w *meshWorld) pause(p *meshProcess, d time.Duration) {
 	})
 }
 
-// cut cuts some nodes off for a while.
 func (f *meshFaults) cut() {
 	w := f.w
 	c := &cut{side: map[int]bool{}, out: true, in: w.k.rng.IntN(3) > 0}

@@ -1,11 +1,10 @@
 package sim
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
+	"math/bits"
 	"slices"
-	"strings"
 	"time"
 
 	"kumo/internal/cluster/member"
@@ -104,31 +103,18 @@ func (m meshHosts) of(h int32) *meshHost {
 	return s
 }
 
-// join lets a new node come.
 func (w *meshWorld) join() *meshNode {
 	n := &meshNode{w: w, name: strategy.Node(fmt.Sprintf("n%d~1", len(w.nodes))), place: len(w.nodes)}
 	n.disk = &meshDisk{meshHistory{}, map[int32]*meshEngine{}, map[uint64]meshKey{}, mesh.RecordVersion{},
-		map[mesh.ChunkID][]byte{}, newMeshFiles()}
+		map[mesh.ChunkID][]byte{}, meshFiles{risks: map[strategy.Node]map[string][]byte{}}}
 	n.there = map[string]bool{}
 	if n.place < len(w.cfg.Rates) {
 		n.rate = w.cfg.Rates[n.place]
 	}
-	w.nodes = append(w.nodes, n)
+	w.nodes, w.named[n.name] = append(w.nodes, n), n
 	w.figures.Joined++
 	n.start()
 	return n
-}
-
-// named is the node of a name; nil if there is none.
-func (w *meshWorld) named(name strategy.Node) *meshNode {
-	place := 0
-	for _, c := range strings.TrimPrefix(strings.TrimSuffix(string(name), "~1"), "n") {
-		place = 10*place + int(c-'0')
-	}
-	if place < 0 || place >= len(w.nodes) || w.nodes[place].name != name {
-		return nil
-	}
-	return w.nodes[place]
 }
 
 func (n *meshNode) start() {
@@ -182,7 +168,7 @@ func (p *meshProcess) join() {
 // restore tells the machine and the outbox what the disk has.
 func (p *meshProcess) restore() {
 	d := p.n.disk
-	for _, id := range sortedKeys(d.links) {
+	for _, id := range slices.Sorted(maps.Keys(d.links)) {
 		k := d.links[id]
 		p.out.Restore(id, p.w.web.hosts[k.host()].name, linkData(k))
 	}
@@ -190,10 +176,10 @@ func (p *meshProcess) restore() {
 	for id := range d.links { // which pages they are of is not known any more
 		p.marks[id] = left
 	}
-	for _, h := range sortedKeys(d.history) {
-		p.inbox = append(p.inbox, mesh.Opened{Host: p.w.web.hosts[h].name, Open: onesCount(d.history[h].open)})
+	for _, h := range slices.Sorted(maps.Keys(d.history)) {
+		p.inbox = append(p.inbox, mesh.Opened{Host: p.w.web.hosts[h].name, Open: bits.OnesCount64(d.history[h].open)})
 	}
-	for _, h := range sortedKeys(d.engine) {
+	for _, h := range slices.Sorted(maps.Keys(d.engine)) {
 		p.inbox = append(p.inbox, mesh.Holding{Host: p.w.web.hosts[h].name})
 		for set := d.engine[h].unsaid; set != 0; set &= set - 1 {
 			left.pages = append(left.pages, at(h, lowest(set)))
@@ -224,7 +210,6 @@ func (p *meshProcess) carryOut(actions []peer.Action) {
 	}
 }
 
-// carry does what the peer wants done.
 func (p *meshProcess) carry(a peer.Action) {
 	w := p.w
 	switch a := a.(type) {
@@ -280,7 +265,6 @@ func (p *meshProcess) carry(a peer.Action) {
 	}
 }
 
-// crawlEnds takes word that the crawl has ended.
 func (p *meshProcess) crawlEnds(a mesh.Ended) {
 	w := p.w
 	if a.Version != p.n.disk.record.Version || w.figures.Requests == 0 {
@@ -301,12 +285,11 @@ type letter struct {
 	f    func(o *meshProcess)
 }
 
-// send carries something to the process of another node.
 func (p *meshProcess) send(to strategy.Node, kind, size int, l letter) {
 	w := p.w
 	w.figures.Messages[kind]++
 	w.figures.Bytes[kind] += size
-	l.to, l.from = w.named(to), p.n
+	l.to, l.from = w.named[to], p.n
 	if l.to == nil {
 		return
 	}
@@ -325,7 +308,6 @@ func (p *meshProcess) send(to strategy.Node, kind, size int, l letter) {
 	}
 }
 
-// do lets the letter arrive.
 func (l *letter) do(func()) {
 	p := l.to.proc
 	switch {
@@ -349,7 +331,7 @@ func (p *meshProcess) end() {
 	p.ended, p.held = true, nil
 	p.n.proc = nil
 	p.w.live = slices.DeleteFunc(p.w.live, func(q *meshProcess) bool { return q == p })
-	p.w.gone(p)
+	p.w.figures.count(p)
 	p.view, p.out, p.offered, p.marks, p.hosts, p.inbox, p.acts = nil, nil, nil, nil, nil, nil, nil
 	p.peer = nil
 }
@@ -384,13 +366,4 @@ func (p *meshProcess) left() {
 		p.n.there[file] = true
 	}
 	p.n.disk = nil
-}
-
-func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
-	keys := make([]K, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

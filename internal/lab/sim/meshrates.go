@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"math/bits"
 	"time"
 
 	"kumo/internal/cluster/member/mesh"
@@ -94,7 +95,7 @@ func (n *meshNode) sample() NodeSample {
 	b := n.proc.peer.Machine().Balance()
 	s := NodeSample{Fetched: n.proc.turns.fetched, Level: b.Level, Area: b.Area}
 	for _, e := range n.disk.engine {
-		s.Waiting += onesCount(e.known &^ (e.unsaid | e.said))
+		s.Waiting += bits.OnesCount64(e.known &^ (e.unsaid | e.said))
 	}
 	return s
 }
@@ -136,7 +137,6 @@ type arrivals struct {
 	came int // of the host
 }
 
-// next lets a URL come after a while, and so on.
 func (a *arrivals) next() {
 	w := a.w
 	w.k.after(w.k.about(a.mean), func() {
@@ -182,7 +182,6 @@ type turn struct {
 	is   *meshHost
 }
 
-// queue puts a host behind the others.
 func (p *meshProcess) queue(h int32, s *meshHost) {
 	p.turns.hosts = append(p.turns.hosts, turn{h, s})
 	p.planTurn(p.turns.next)
@@ -224,4 +223,49 @@ func (p *meshProcess) takeTurn() {
 		}
 	}
 	p.planTurn(now + time.Second)
+}
+
+// Upkeep is what nodes without a centre have sent in three times, one after the other.
+type Upkeep struct {
+	Crawl MeshFigures // until all is fetched, and nobody has anything to do
+	Rest  MeshFigures // while nothing happens
+	Churn MeshFigures // while nodes come and go, each staying for MeshConfig.Stay on average
+	Known float64     // URLs that a node's history has, on average, when the crawl is over
+}
+
+// RunUpkeep lets nodes crawl a web to the end, then rest, then come and go, for a time each. Half of those that go lose
+// their disk, and new ones come in their place; the others come back.
+func RunUpkeep(cfg MeshConfig, each time.Duration, seed uint64) (u Upkeep) {
+	w := newMeshWorld(cfg.withDefaults(), seed)
+	cfg = w.cfg
+	for i := range cfg.Nodes {
+		w.k.after(time.Duration(i)*cfg.Spread/time.Duration(cfg.Nodes), func() { w.join() })
+	}
+	w.pass(cfg.Spread + cfg.Quiet)
+	phase := func(f func()) MeshFigures {
+		before := w.soFar()
+		f()
+		return w.soFar().since(before)
+	}
+	u.Crawl = phase(func() {
+		w.seed()
+		for end := w.k.now + cfg.Limit; w.k.now < end; {
+			if w.pass(w.k.now + 2*time.Second); w.unrest(1) == "" {
+				break
+			}
+		}
+	})
+	known := 0
+	for _, p := range w.live {
+		for _, d := range p.n.disk.history {
+			known += bits.OnesCount64(d.open | d.done)
+		}
+	}
+	u.Known = float64(known) / float64(len(w.live))
+	u.Rest = phase(func() { w.pass(w.k.now + each) })
+	faults := meshFaults{w: w}
+	faults.goes()
+	w.pass(w.k.now + 30*time.Second)
+	u.Churn = phase(func() { w.pass(w.k.now + each) })
+	return u
 }

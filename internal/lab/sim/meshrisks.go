@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -26,8 +27,6 @@ type meshFiles struct {
 	pages int      // that it has
 	risks map[strategy.Node]map[string][]byte
 }
-
-func newMeshFiles() meshFiles { return meshFiles{risks: map[strategy.Node]map[string][]byte{}} }
 
 func (f *meshFiles) lengths() map[strategy.Node]map[string]int64 {
 	all := map[strategy.Node]map[string]int64{}
@@ -83,10 +82,6 @@ func (p *meshProcess) bringFile(file string) {
 	})
 }
 
-func (n *meshNode) notThere() []string {
-	return slices.DeleteFunc(slices.Clone(n.disk.files.all), func(file string) bool { return n.there[file] })
-}
-
 // secure has others know of pages at risk, and finishes them then.
 func (p *meshProcess) secure(m *meshMark) {
 	if !p.w.cfg.Place || len(m.pages) == 0 {
@@ -114,8 +109,10 @@ func (p *meshProcess) doneBefore(k meshKey) {
 		return
 	}
 	lists := map[string][]byte{}
-	for _, file := range p.n.notThere() {
-		lists[file] = k.append(nil)
+	for _, file := range p.n.disk.files.all {
+		if !p.n.there[file] {
+			lists[file] = k.append(nil)
+		}
 	}
 	p.atRisk(lists, func() {})
 }
@@ -125,7 +122,7 @@ func (p *meshProcess) atRisk(lists map[string][]byte, then func()) {
 		p.risked++
 		e := mesh.AtRisk{ID: p.risked}
 		f := &p.n.disk.files
-		for _, file := range sortedKeys(lists) {
+		for _, file := range slices.Sorted(maps.Keys(lists)) {
 			f.append(p.n.name, file, lists[file])
 			e.Lists = append(e.Lists, mesh.RiskList{Name: file, Size: int64(len(f.risks[p.n.name][file]))})
 		}
@@ -134,7 +131,6 @@ func (p *meshProcess) atRisk(lists map[string][]byte, then func()) {
 	})
 }
 
-// risk does what the machine wants done with lists.
 func (p *meshProcess) risk(a mesh.Action) {
 	f := &p.n.disk.files
 	switch a := a.(type) {
@@ -169,8 +165,8 @@ func (p *meshProcess) risk(a mesh.Action) {
 // refetch offers what a lost node had fetched, and what is not in its place.
 func (p *meshProcess) refetch(lost strategy.Node) {
 	lists := p.n.disk.files.risks[lost]
-	for _, file := range sortedKeys(lists) {
-		if p.w.named(lost).there[file] {
+	for _, file := range slices.Sorted(maps.Keys(lists)) {
+		if p.w.named[lost].there[file] {
 			continue
 		}
 		for data := lists[file]; len(data) >= keySize; data = data[keySize:] {
@@ -184,7 +180,6 @@ func (p *meshProcess) refetch(lost strategy.Node) {
 	p.pump()
 }
 
-// judgeRecords looks whether there is a record of each page.
 func (w *meshWorld) judgeRecords() {
 	if !w.cfg.Place {
 		return

@@ -18,7 +18,6 @@ func (c Config) mesh() MeshConfig {
 	return m.withDefaults()
 }
 
-// runMesh runs a crawl without a center under a Config's faults.
 func runMesh(cfg Config, seed uint64, focus int32, telling bool) *meshWorld {
 	w := newMeshWorld(cfg.mesh(), seed)
 	w.focus, w.telling = focus, telling

@@ -22,7 +22,6 @@ type stepper struct {
 	ahead    time.Duration // of the process's clock, by which it has leapt
 }
 
-// now is what the process's clock shows.
 func (p *stepper) now() time.Time { return began.Add(p.k.now + p.ahead) }
 
 // tell tells the peer something, after all that it has been told.

@@ -63,7 +63,6 @@ type process struct {
 	exchange
 }
 
-// now is what the process's clock shows.
 func (p *process) now() time.Time { return p.m.clock(p.w.k.now) }
 
 func (m *machine) clock(t moment) time.Time {

@@ -38,10 +38,6 @@ type watcher struct {
 	synced bool      // that all was told was told
 }
 
-func newRegistry(w *world) *registry {
-	return &registry{w: w, values: map[string]member.Entry{}, watchers: map[string][]*watcher{}}
-}
-
 // ask carries a request from a process to the registry and its answer back. do is called at most once; answer exactly
 // once, with false if the process has waited in vain: do may have been called then, or may be yet.
 func (r *registry) ask(p *process, bytes int, do func(), answer func(ok bool)) {
@@ -148,7 +144,6 @@ func (r *registry) begin(w *watcher, had *watcher) {
 	r.w.k.within(w.p, r.w.net.delay(w.p.m.index, registrySite, 100), try)
 }
 
-// tellAll tells a watcher all that it wants and did not have.
 func (r *registry) tellAll(w, had *watcher) {
 	for _, key := range r.keys {
 		if w.wants(key) && !had.wants(key) {

@@ -18,14 +18,14 @@
 //
 // Each node runs the real driver (kumo/internal/cluster/member/driver), member and strategy. The rest is modeled:
 //
-//	kernel.go, life.go, task.go, runtime.go, network.go  time, tasks and the network
-//	registry.go                                          the registry
-//	journal.go                                           the journal with its commits and its copy
-//	holding.go, holder.go                                the data that a node holds
-//	visit.go                                             workers
-//	links.go                                             links to other nodes' hosts
-//	record.go                                            the crawl's record
-//	web.go                                               hosts and pages
+//	kernel.go, task.go, runtime.go, network.go  time, tasks and the network
+//	registry.go                                 the registry
+//	journal.go                                  the journal with its commits and its copy
+//	holding.go, holder.go                       the data that a node holds
+//	visit.go                                    workers
+//	links.go                                    links to other nodes' hosts
+//	record.go                                   the crawl's record
+//	web.go                                      hosts and pages
 //
 // The files mesh*.go simulate mesh crawls, which have no registry, in the same way.
 //

@@ -53,7 +53,6 @@ func stamp(t moment) string {
 	return fmt.Sprintf("%3d:%02d.%03d", t/time.Minute, t%time.Minute/time.Second, t%time.Second/time.Millisecond)
 }
 
-// describe is what a holding has of a host, in words.
 func (s *holding) describe(n int32) string {
 	h := s.hosts[n]
 	if h == nil {

@@ -79,13 +79,10 @@ func (p *process) arm(h *hold) {
 		return
 	}
 	h.armed = true
-	p.after(max(0, h.due-p.w.k.now), func() { p.turn(h) })
-}
-
-// turn is the time of a host: it waits for a worker.
-func (p *process) turn(h *hold) {
-	p.queue = append(p.queue, h)
-	p.work()
+	p.after(max(0, h.due-p.w.k.now), func() {
+		p.queue = append(p.queue, h)
+		p.work()
+	})
 }
 
 // work gives hosts whose time has come to workers, until all are busy: of some there is nothing to be asked any more.

@@ -95,7 +95,6 @@ func (w *web) linksOf(u url, out []url) []url {
 	return out
 }
 
-// explore finds what can be reached from the seeds.
 func (w *web) explore() {
 	w.reach = make([]uint64, len(w.hosts))
 	var next []url

@@ -64,7 +64,6 @@ func Crawl(cfg Config, seed uint64) (Work, []Violation) {
 	return work, w.violations
 }
 
-// visited notes that one of the machine's workers has fetched a page.
 func (m *machine) visited(v *visit, now moment) {
 	if m.fetched == 0 {
 		m.first = v.checked

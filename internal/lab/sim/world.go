@@ -48,7 +48,7 @@ func newWorld(cfg Config, seed uint64, focus int32, telling bool) *world {
 	if cfg.Matrix != nil {
 		w.net.latency = cfg.Matrix
 	}
-	w.reg = newRegistry(w)
+	w.reg = &registry{w: w, values: map[string]member.Entry{}, watchers: map[string][]*watcher{}}
 	w.score = newScore(w)
 	w.moves = moves{w: w, last: map[string]move{}, came: map[strategy.Node]moment{}}
 	for i := range cfg.Nodes {

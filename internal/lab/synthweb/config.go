@@ -1,6 +1,9 @@
 package synthweb
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Config describes a web. The zero value of each field gives its default; equal values give equal webs, byte for byte.
 type Config struct {
@@ -44,8 +47,8 @@ func Clean(seed uint64, hosts, pages int) Config {
 	}
 }
 
-// Messy is a web with everything that a crawler meets in a bad week, at a pace that
-// lets a crawl of some thousand pages end within minutes. A crawl without a rule against calendars never ends.
+// Messy is a web with everything that a crawler meets in a bad week, at a pace that lets a crawl of some thousand pages
+// end within minutes. A crawl without a rule against calendars never ends.
 func Messy(seed uint64, hosts, pages int) Config {
 	cfg := Clean(seed, hosts, pages)
 	cfg.Odd, cfg.Slow, cfg.CrawlDelay = 300, 200*time.Millisecond, 200*time.Millisecond
@@ -69,24 +72,16 @@ func MedianSize(mean int) int {
 }
 
 func (c Config) withDefaults() Config {
-	setDefault(&c.Hosts, 1)
-	setDefault(&c.Pages, 100*c.Hosts)
-	c.Pages = max(c.Pages, c.Hosts)
-	setDefault(&c.Spread, 0.5)
-	setDefault(&c.MedianSize, 27<<10)
-	setDefault(&c.SizeSpread, 1)
-	setDefault(&c.MeanLinks, 40)
-	setDefault(&c.LargeSize, 4<<20)
-	setDefault(&c.Slow, time.Second)
-	setDefault(&c.CrawlDelay, time.Second)
-	setDefault(&c.BurstEvery, 50)
-	setDefault(&c.RetryAfter, time.Second)
+	c.Hosts = cmp.Or(c.Hosts, 1)
+	c.Pages = max(cmp.Or(c.Pages, 100*c.Hosts), c.Hosts)
+	c.Spread = cmp.Or(c.Spread, 0.5)
+	c.MedianSize = cmp.Or(c.MedianSize, 27<<10)
+	c.SizeSpread = cmp.Or(c.SizeSpread, 1)
+	c.MeanLinks = cmp.Or(c.MeanLinks, 40)
+	c.LargeSize = cmp.Or(c.LargeSize, 4<<20)
+	c.Slow = cmp.Or(c.Slow, time.Second)
+	c.CrawlDelay = cmp.Or(c.CrawlDelay, time.Second)
+	c.BurstEvery = cmp.Or(c.BurstEvery, 50)
+	c.RetryAfter = cmp.Or(c.RetryAfter, time.Second)
 	return c
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }

@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"strconv"
 	"sync/atomic"
 	"time"
 )
@@ -190,29 +189,29 @@ func (c *conn) control(r *request) bool {
 	case "/.synth/score":
 		out, _ = json.MarshalIndent(c.s.Score(), "", "  ") // a Score has nothing that JSON lacks
 	case "/.synth/pages":
-		return c.pages() == nil && !r.last
+		return c.send("text/tab-separated-values; charset=utf-8", c.pages()) == nil && !r.last
 	case "/.synth/reset":
 		c.s.Reset()
 		out = []byte("{}")
 	default:
 		out = []byte(`{"error": "there are score, pages and reset"}`)
 	}
-	head := "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(out)) + "\r\n\r\n"
-	_, err := c.net.Write(append([]byte(head), out...))
-	return err == nil && !r.last
+	return c.send("application/json", out) == nil && !r.last
+}
+
+func (c *conn) send(contentType string, body []byte) error {
+	head := fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n", contentType, len(body))
+	_, err := c.net.Write(append(head, body...))
+	return err
 }
 
 // pages lists the pages of a web in languages that a right crawler fetches: URL, language and charset, separated by
 // tabs.
-func (c *conn) pages() error {
-	var out []byte
+func (c *conn) pages() (out []byte) {
 	for url := range c.s.truth().All(c.s.port) {
 		if w, ok := c.s.web.Writing(url); ok {
 			out = fmt.Appendf(out, "%s\t%s\t%s\n", url, w.Language, w.Charset)
 		}
 	}
-	head := fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Type: text/tab-separated-values; charset=utf-8\r\n"+
-		"Content-Length: %d\r\n\r\n", len(out))
-	_, err := c.net.Write(append(head, out...))
-	return err
+	return out
 }

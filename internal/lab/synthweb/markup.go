@@ -76,9 +76,7 @@ func (t *writer) head(r Ref) {
 	t.text("</title>\n")
 	t.setBase(r)
 	if r.Kind == Refresh {
-		t.text(`<meta http-equiv="refresh" content="0; url=`)
-		t.escaped(Ref{Host: r.Host, N: r.N})
-		t.text("\">\n")
+		t.naming(`<meta http-equiv="refresh" content="0; url=`, Ref{Host: r.Host, N: r.N}, "\">\n")
 	}
 	for _, l := range t.links {
 		if l.via == byEmbed && l.Kind != Image {
@@ -98,9 +96,7 @@ func (t *writer) declaresInHeader() bool { return t.declares() && t.from.N%2 == 
 func (t *writer) setBase(r Ref) {
 	if t.odd && t.d.Chance(300) {
 		r = Ref{Host: r.Host, N: uint32(t.d.Below(t.host.pages))}
-		t.text(`<base href="`)
-		t.escaped(r)
-		t.text("\">\n")
+		t.naming(`<base href="`, r, "\">\n")
 	}
 	t.base = t.w.appendPath(t.base[:0], r, false)
 	if end := bytes.IndexAny(t.base, "?;"); end >= 0 {
@@ -125,9 +121,7 @@ func (t *writer) paragraph(links []link) {
 		case l.via == byStealth:
 			t.stealth(l.Ref)
 		case l.via == byFrame:
-			t.text(`<iframe src="`)
-			t.escaped(l.Ref)
-			t.text("\"></iframe>\n")
+			t.naming(`<iframe src="`, l.Ref, "\"></iframe>\n")
 		case l.Kind == Image:
 			t.embed(l.Ref)
 		case l.via == byLink && t.odd:
@@ -142,24 +136,16 @@ func (t *writer) paragraph(links []link) {
 func (t *writer) embed(r Ref) {
 	switch r.Kind {
 	case Image:
-		t.text(`<img alt="" src="`)
-		t.escaped(r)
-		t.text("\">\n")
+		t.naming(`<img alt="" src="`, r, "\">\n")
 	case Style:
-		t.text(`<link rel="stylesheet" href="`)
-		t.escaped(r)
-		t.text("\">\n")
+		t.naming(`<link rel="stylesheet" href="`, r, "\">\n")
 	case Code:
-		t.text(`<script src="`)
-		t.escaped(r)
-		t.text("\"></script>\n")
+		t.naming(`<script src="`, r, "\"></script>\n")
 	}
 }
 
 func (t *writer) anchor(r Ref) {
-	t.text(`<a href="`)
-	t.escaped(r)
-	t.text(`">`)
+	t.naming(`<a href="`, r, `">`)
 	t.words(2)
 	t.text("</a>\n")
 }
@@ -167,18 +153,15 @@ func (t *writer) anchor(r Ref) {
 // stealth names a resource where only a careless reader takes it for a link.
 func (t *writer) stealth(r Ref) {
 	if t.d.Chance(500) {
-		t.text(`<!-- <a href="`)
-		t.escaped(r)
-		t.text("\">old</a> -->\n")
+		t.naming(`<!-- <a href="`, r, "\">old</a> -->\n")
 		return
 	}
-	t.text(`<script>var more = '<a href="`)
-	t.escaped(r)
-	t.text("\">more</a>';</script>\n")
+	t.naming(`<script>var more = '<a href="`, r, "\">more</a>';</script>\n")
 }
 
-// escaped writes a resource's address, as short as it can be, for use within quotes.
-func (t *writer) escaped(r Ref) {
+// naming writes markup with a resource's address in it, as short as it can be, within quotes.
+func (t *writer) naming(before string, r Ref, after string) {
+	t.text(before)
 	t.addr = t.address(t.addr[:0], r, false)
 	rest := t.addr
 	for at := bytes.IndexByte(rest, '&'); at >= 0; at = bytes.IndexByte(rest, '&') {
@@ -186,6 +169,7 @@ func (t *writer) escaped(r Ref) {
 		rest = rest[at+1:]
 	}
 	t.made = append(t.made, rest...)
+	t.text(after)
 }
 
 // address appends the path for a resource on the same host, the URL for others.
@@ -199,4 +183,78 @@ func (t *writer) address(dst []byte, r Ref, raw bool) []byte {
 func (t *writer) notFound(target string) {
 	t.text("<!DOCTYPE html>\n<title>Not found</title>\n<p>There is no " + html.EscapeString(target) + ".\n")
 	t.seal()
+}
+
+// oddAnchor writes a link in one of the ways that are right but seldom tried.
+func (t *writer) oddAnchor(r Ref) {
+	open, shut := `<a href="`, `">`
+	t.addr = t.oddAddress(t.addr[:0], r)
+	switch t.d.Below(8) {
+	case 0:
+		open, shut = "<A class=x HREF=", " >"
+	case 1:
+		open, shut = "<a\n\ttitle='<a href=/ghost/>'\n href\n=\n'", "'>"
+	case 2:
+		open, shut = `<a href=" `, "\n\">"
+	case 3:
+		open, shut = `<area shape=rect coords="0,0,1,1" href="`, `"><a>`
+	case 4:
+		open, shut = `<a href="mailto:nobody@example.com">`+"</a><a href=\"javascript:void('/ghost/')\"></a>"+`<a href="`,
+			`">`
+	case 5:
+		open, shut = `<a href="#top"></a><a/data-href="/ghost/"/href="`, `"/>`
+	}
+	t.text(open)
+	t.oddly(t.addr)
+	t.text(shut)
+	t.words(2)
+	t.text("</a>\n")
+}
+
+// oddly writes an address with some characters as references, and ampersands bare where that is unambiguous.
+func (t *writer) oddly(addr []byte) {
+	how := t.d.Below(4)
+	for i, c := range addr {
+		switch {
+		case c == '&' && how != 0:
+			t.text("&amp;")
+		case c == '/' && how == 1 && i > 0:
+			t.text("&#47;")
+		case c == '.' && how == 2:
+			t.text("&#x2E;")
+		default:
+			t.made = append(t.made, c)
+		}
+	}
+}
+
+// oddAddress appends an address in one of its longer forms.
+func (t *writer) oddAddress(dst []byte, r Ref) []byte {
+	local := r.Host == t.from.Host
+	switch form := t.d.Below(6); {
+	case form == 0 && local:
+		return t.relative(dst, r)
+	case form == 1 && local:
+		dst = append(dst, "/./a/../"...)
+		return append(dst, t.address(nil, r, true)[1:]...)
+	case form == 2:
+		return t.w.appendSchemeless(dst, r, t.port)
+	case form == 3:
+		dst = append(t.w.appendURL(dst, r, t.port), "#part-"...)
+		return strconv.AppendUint(dst, uint64(t.d.Below(9)), 10)
+	case form == 4:
+		dst = t.w.appendURL(dst, r, t.port)
+		copy(dst, "HTTP")
+		return dst
+	}
+	return t.address(dst, r, true)
+}
+
+// relative appends a path relative to the base.
+func (t *writer) relative(dst []byte, r Ref) []byte {
+	dst = append(dst, "./"...)
+	for range bytes.Count(t.base, []byte("/")) - 1 {
+		dst = append(dst, "../"...)
+	}
+	return append(dst, t.address(nil, r, true)[1:]...)
 }

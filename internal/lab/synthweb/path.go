@@ -8,10 +8,8 @@ import (
 )
 
 var pathWords = [...]string{"about", "archive", "articles", "blog", "books", "docs", "events", "forum", "guide", "help",
-	"history",
-	"index", "library", "lists", "manual", "maps", "music", "news", "notes", "papers", "people", "photos", "press",
-	"projects",
-	"reports", "research", "science", "stories", "support", "team", "topics", "wiki"}
+	"history", "index", "library", "lists", "manual", "maps", "music", "news", "notes", "papers", "people", "photos",
+	"press", "projects", "reports", "research", "science", "stories", "support", "team", "topics", "wiki"}
 
 // appendPath appends the path and query of a resource. In raw form what is not ASCII stands as bytes in the host's
 // charset, otherwise as a canonical URL has it.
@@ -22,8 +20,10 @@ func (w *Web) appendPath(dst []byte, r Ref, raw bool) []byte {
 		return w.appendPagePath(dst, r, raw)
 	case Copy:
 		dst = w.appendPagePath(dst, r, raw)
-		dst = append(dst, "?&"[btoi(bytes.IndexByte(dst, '?') >= 0)])
-		return append(dst, "copy=1"...)
+		if bytes.IndexByte(dst, '?') >= 0 {
+			return append(dst, "&copy=1"...)
+		}
+		return append(dst, "?copy=1"...)
 	case Robots:
 		return append(dst, "/robots.txt"...)
 	case Session:
@@ -35,13 +35,6 @@ func (w *Web) appendPath(dst []byte, r Ref, raw bool) []byte {
 	}
 	dst = strconv.AppendUint(dst, uint64(r.N), 10)
 	return append(dst, info.suffix...)
-}
-
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // appendPagePath gives ordinary pages one of several usual shapes. The page's number is the last run of digits in each.
@@ -143,29 +136,13 @@ func unescape(dst, s []byte) []byte {
 	for len(s) > 0 {
 		c, n := s[0], 1
 		if c == '%' && len(s) >= 3 {
-			if b, ok := unhex(s[1], s[2]); ok && plain(b) {
-				c, n = b, 3
+			if b, err := strconv.ParseUint(string(s[1:3]), 16, 8); err == nil && plain(byte(b)) {
+				c, n = byte(b), 3
 			}
 		}
 		dst, s = append(dst, c), s[n:]
 	}
 	return dst
-}
-
-func unhex(high, low byte) (byte, bool) {
-	var out byte
-	for _, c := range [...]byte{high, low} {
-		switch {
-		case isDigit(c):
-			c -= '0'
-		case c|0x20 >= 'a' && c|0x20 <= 'f':
-			c = c | 0x20 - 'a' + 10
-		default:
-			return 0, false
-		}
-		out = out<<4 | c
-	}
-	return out, true
 }
 
 func plain(c byte) bool {

@@ -60,28 +60,19 @@ func (r *request) parse(head []byte) error {
 }
 
 func (r *request) field(name, value []byte) {
-	switch len(name) {
-	case len("Host"):
-		if bytes.EqualFold(name, []byte("Host")) {
-			r.host = value
-		}
-	case len("User-Agent"): // and Connection
-		if bytes.EqualFold(name, []byte("User-Agent")) {
-			r.agent = value
-		} else if bytes.EqualFold(name, []byte("Connection")) {
-			r.last = r.last && !bytes.EqualFold(value, []byte("keep-alive")) || bytes.EqualFold(value, []byte("close"))
-		}
-	case len("If-None-Match"):
-		if bytes.EqualFold(name, []byte("If-None-Match")) {
-			r.noneMatch = value
-		}
-	case len("If-Modified-Since"):
-		if bytes.EqualFold(name, []byte("If-Modified-Since")) {
-			r.since = value
-		}
-	case len("Accept-Encoding"):
-		if bytes.EqualFold(name, []byte("Accept-Encoding")) {
-			r.gzip = bytes.Contains(value, []byte("gzip"))
-		}
+	is := func(s string) bool { return len(s) == len(name) && bytes.EqualFold(name, []byte(s)) }
+	switch {
+	case is("Host"):
+		r.host = value
+	case is("User-Agent"):
+		r.agent = value
+	case is("Connection"):
+		r.last = r.last && !bytes.EqualFold(value, []byte("keep-alive")) || bytes.EqualFold(value, []byte("close"))
+	case is("If-None-Match"):
+		r.noneMatch = value
+	case is("If-Modified-Since"):
+		r.since = value
+	case is("Accept-Encoding"):
+		r.gzip = bytes.Contains(value, []byte("gzip"))
 	}
 }

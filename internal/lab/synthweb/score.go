@@ -67,8 +67,7 @@ func (e *Extreme[T]) least(v T, host func() string) {
 // Perfect reports whether every resource of the truth was fetched, none twice, nothing beyond it, and no rule broken.
 func (s Score) Perfect() bool {
 	return s.Missing == 0 && s.Beyond == 0 && s.Repeats == 0 && s.RepeatsOther == 0 && s.Unknown == 0 &&
-		s.Forbidden == 0 &&
-		s.BeforeRobots == 0 && s.Hasty == 0 && s.Impatient == 0
+		s.Forbidden == 0 && s.BeforeRobots == 0 && s.Hasty == 0 && s.Impatient == 0
 }
 
 // String is the score for people.

@@ -5,12 +5,6 @@ import (
 	"sync"
 
 	"kumo/internal/lab/dice"
-
-	"golang.org/x/text/encoding"
-	"golang.org/x/text/encoding/charmap"
-	"golang.org/x/text/encoding/japanese"
-	"golang.org/x/text/encoding/simplifiedchinese"
-	"golang.org/x/text/encoding/unicode"
 )
 
 // A tongue is what a host writes: a charset and made-up words in it. It is the same for all webs.
@@ -29,45 +23,41 @@ type pathWord struct {
 	raw     []byte // in the tongue's charset
 }
 
-var universal = sync.OnceValue(func() *tongue {
-	return newTongue("utf-8", unicode.UTF8, "ba be ca co da de en er es fi ga gra in ka la lo ma mi na no or pa pré ra "+
-		"re ro sa si sta ta te ti tion u va ve vü za hé")
-})
+var universal = madeUp("utf-8", "ba be ca co da de en er es fi ga gra in ka la lo ma mi na no or pa pré ra re ro sa si "+
+	"sta ta te ti tion u va ve vü za hé")
 
 var legacies = []func() *tongue{
-	sync.OnceValue(func() *tongue {
-		return newTongue("windows-1251", charmap.Windows1251, "ба ве го да ет жи за ин ка ло ма на об по ра ст та ум фо "+
-			"ход че ши ый эк юг яр ние ска при про")
-	}),
-	sync.OnceValue(func() *tongue {
-		return newTongue("Shift_JIS", japanese.ShiftJIS,
-			"あ い う か き く さ し た な に の は ま も や ら り る を ん カ サ タ ト ラ ン ソ 表 能 日 本 語 人")
-	}),
-	sync.OnceValue(func() *tongue {
-		return newTongue("GBK", simplifiedchinese.GBK, "的 一 是 不 了 在 人 有 我 他 这 中 大 来 上 国 个 到 说 们 为 子 和 你 地 出 道 也 时 年 得 就")
-	}),
+	madeUp("windows-1251", "ба ве го да ет жи за ин ка ло ма на об по ра ст та ум фо ход че ши ый эк юг яр ние ска "+
+		"при про"),
+	madeUp("Shift_JIS", "あ い う か き く さ し た な に の は ま も や ら り る を ん カ サ タ ト ラ ン ソ 表 能 日 本 語 人"),
+	madeUp("GBK", "的 一 是 不 了 在 人 有 我 他 这 中 大 来 上 国 个 到 说 们 为 子 和 你 地 出 道 也 时 年 得 就"),
+}
+
+// madeUp is a tongue of made-up words, made when it is first asked for.
+func madeUp(charset, syllables string) func() *tongue {
+	return sync.OnceValue(func() *tongue { return newTongue(charset, syllables) })
 }
 
 // legacy is the tongue of host i among those that do not write UTF-8.
 func legacy(i int) *tongue { return legacies[i%len(legacies)]() }
 
-func newTongue(charset string, enc encoding.Encoding, syllables string) *tongue {
+func newTongue(charset, syllables string) *tongue {
 	t := &tongue{charset: charset}
 	parts := strings.Fields(syllables)
 	d := dice.Dice(dice.Hash(uint64(len(parts)), uint64(len(charset))))
-	encode := func(s string) []byte {
-		b, err := enc.NewEncoder().Bytes([]byte(s))
-		if err != nil {
-			panic("synthweb: " + charset + " lacks a syllable of its own: " + err.Error())
+	written := func(s string) []byte {
+		b, ok := encode(s, charset)
+		if !ok {
+			panic("synthweb: " + charset + " lacks a syllable of its own")
 		}
 		return b
 	}
 	for range 300 {
-		t.words = append(t.words, encode(madeWord(&d, parts, 1+d.Below(4))))
+		t.words = append(t.words, written(madeWord(&d, parts, 1+d.Below(4))))
 	}
 	for range 32 {
 		word := parts[len(parts)-1] + madeWord(&d, parts, 2) // the last syllable is never ASCII
-		t.paths = append(t.paths, pathWord{escaped: escape(word), raw: encode(word)})
+		t.paths = append(t.paths, pathWord{escaped: escape(word), raw: written(word)})
 	}
 	t.blocks = newBlocks(t.words, &d)
 	return t

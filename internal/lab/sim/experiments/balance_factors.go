@@ -59,7 +59,6 @@ func (b *Balance) factors(p *Program) (rows []FactorRow) {
 	return rows
 }
 
-// learnMachines is a model of random machines, with random pieces of each.
 func (b *Balance) learnMachines(p *Program) *model.Model {
 	var samples []model.Sample
 	for i := range b.Machines {
@@ -74,20 +73,19 @@ func (b *Balance) learnMachines(p *Program) *model.Model {
 
 // An Effect is what a factor does from its first value to its last.
 type Effect struct {
-	Change  float64 // of the time, as a part of that at the first value: below 0 it falls
-	Sure    float64 // less than this is none: two standard errors, or 1 %
-	Learnt  float64 // change, as predicted
-	Error   float64 // of predictions: root of the mean square of the logarithm of predicted by simulated
-	First   *FactorRow
-	Last    *FactorRow
-	factor  *Factor
-	program string
+	Change float64 // of the time, as a part of that at the first value: below 0 it falls
+	Sure   float64 // less than this is none: two standard errors, or 1 %
+	Learnt float64 // change, as predicted
+	Error  float64 // of predictions: root of the mean square of the logarithm of predicted by simulated
+	First  *FactorRow
+	Last   *FactorRow
+	factor *Factor
 }
 
 // Effects are those of all factors with a program.
 func (b *Balance) Effects(rows []FactorRow, program string) (all []Effect) {
 	for i := range b.Factors {
-		e := Effect{factor: &b.Factors[i], program: program}
+		e := Effect{factor: &b.Factors[i]}
 		squares, n := 0.0, 0
 		for k := range rows {
 			r := &rows[k]

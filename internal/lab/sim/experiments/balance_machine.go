@@ -101,9 +101,9 @@ func (p *Program) Fetch(m model.Machine, urls int, seed uint64) Piece {
 	if urls <= 0 {
 		return Piece{}
 	}
-	f := newFetchingMachine(p, m, func(f *fetchingMachine, place int32, _ pageCost) { f.next(place) })
-	f.pages = pagesOf(seed, urls)
-	f.now = ticks(p.Start / m.GHz)
+	f := &fetchingMachine{program: p, machine: m, now: ticks(p.Start / m.GHz), network: newPipe(m.NetworkMbps),
+		cores: station{free: p.cores(m)}, disk: station{free: 1}, at: make([]pageCost, p.places(m)),
+		pages: pagesOf(seed, urls)}
 	for place := range min(p.places(m), urls) {
 		f.next(int32(place))
 	}
@@ -123,7 +123,6 @@ type fetchingMachine struct {
 	disk    station
 	at      []pageCost // the page of each place
 	pages   []pageCost // that are left
-	done    func(f *fetchingMachine, place int32, page pageCost)
 }
 
 // A stage is something that is due of a place's page.
@@ -138,31 +137,18 @@ const (
 	written               // the disk has
 )
 
-func newFetchingMachine(p *Program, m model.Machine,
-	done func(f *fetchingMachine, place int32, page pageCost)) *fetchingMachine {
-	return &fetchingMachine{program: p, machine: m, network: newPipe(m.NetworkMbps), cores: station{free: p.cores(m)},
-		disk: station{free: 1}, at: make([]pageCost, p.places(m)), done: done}
-}
-
 // next has a place begin with the next page, if there is one.
 func (f *fetchingMachine) next(place int32) {
 	if len(f.pages) > 0 {
 		page := f.pages[0]
-		f.pages = f.pages[1:]
-		f.begin(place, page)
+		f.at[place], f.pages = page, f.pages[1:]
+		f.agenda.Put(f.now+ticks(page.latency*f.program.Latency), stage{answered, place})
 	}
 }
 
-func (f *fetchingMachine) begin(place int32, page pageCost) {
-	f.at[place] = page
-	f.agenda.Put(f.now+ticks(page.latency*f.program.Latency), stage{answered, place})
-}
-
-func (f *fetchingMachine) due() time.Duration { return min(f.agenda.Next(), f.network.ends) }
-
 // step lets the next thing happen; false: there is none.
 func (f *fetchingMachine) step() bool {
-	at := f.due()
+	at := min(f.agenda.Next(), f.network.ends)
 	if at == forever {
 		return false
 	}
@@ -180,7 +166,7 @@ func (f *fetchingMachine) step() bool {
 		f.disk.serve(f, s.place, written, f.at[s.place].size*f.program.Written/f.machine.DiskMbps)
 	case written:
 		f.disk.leave(f, written)
-		f.done(f, s.place, f.at[s.place])
+		f.next(s.place)
 	}
 	return true
 }
@@ -213,7 +199,6 @@ func (s *station) serve(f *fetchingMachine, place int32, what uint8, seconds flo
 	f.agenda.Put(f.now+ticks(seconds), stage{what, place})
 }
 
-// leave ends a service, and begins the next.
 func (s *station) leave(f *fetchingMachine, what uint8) {
 	s.free++
 	if len(s.queue) > 0 {

@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"fmt"
 	"math"
 	"time"
 )
@@ -111,4 +112,87 @@ func meanAndDeviation(values []float64) (mean, deviation float64) {
 		deviation += float64(d * d)
 	}
 	return mean, math.Sqrt(deviation / (n - 1))
+}
+
+// FigureTable is one experiment's points of a mode and loading: mean and standard deviation of the paper's measures in
+// the paper's units, then means of what explains them.
+func FigureTable(points []Point) Table {
+	t := newTable(FigureName(points[0].Setting), "place", "nodes", "timeout_T", "runs")
+	for _, m := range Measures {
+		t.Lines[0] = append(t.Lines[0], m.Name, m.Name+"_deviation")
+	}
+	for _, e := range explaining {
+		t.Lines[0] = append(t.Lines[0], e.name)
+	}
+	for i := range points {
+		p := &points[i]
+		line := []any{p.Place, p.Nodes, p.Timeout, len(p.Runs)}
+		for _, m := range Measures {
+			mean, deviation := p.Mean(m)
+			line = append(line, mean, deviation)
+		}
+		for _, e := range explaining {
+			mean, _ := meanAndDeviation(p.Each(e.of))
+			line = append(line, mean)
+		}
+		t.add(line...)
+	}
+	return t
+}
+
+var explaining = []struct {
+	name string
+	of   func(*Figures) float64
+}{
+	{"time_T", func(f *Figures) float64 { return f.Time }},
+	{"downloads", func(f *Figures) float64 { return float64(f.Downloads) }},
+	{"distinct", func(f *Figures) float64 { return float64(f.Distinct) }},
+	{"host_requests", func(f *Figures) float64 { return float64(f.HostRequests) }},
+	{"links_sent", func(f *Figures) float64 { return float64(f.Links) }},
+	{"probes", func(f *Figures) float64 { return float64(f.Probes) }},
+	{"files_missed", func(f *Figures) float64 { return f.Missed }},
+	{"hosts_out_of_reach", func(f *Figures) float64 { return f.Unnear }},
+	{"hosts_not_found", func(f *Figures) float64 { return f.Unfound }},
+	{"connect_T", func(f *Figures) float64 { return f.Delay }},
+	{"connecting", func(f *Figures) float64 { return f.Connect }},
+	{"transferring", func(f *Figures) float64 { return f.Transfer }},
+	{"timeouts", func(f *Figures) float64 { return f.TimedOut }},
+	{"without_work", func(f *Figures) float64 { return f.Idle }},
+	{"bandwidth_used", func(f *Figures) float64 { return f.LinkUse }},
+}
+
+// Figure is the paper's figure 8 or 9 for the points of one experiment, mode and loading: its four measures in its
+// units.
+func Figure(points []Point) *Picture {
+	pic := &Picture{Columns: 2}
+	for _, m := range Measures {
+		panel := Panel{Title: fmt.Sprintf("%s (%s)", m.Name, m.Unit), Y: m.Unit, X: "nodes"}
+		if points[0].Experiment == 2 {
+			panel.X = "timeout (T)"
+		}
+		for i := range points {
+			p := &points[i]
+			mean, deviation := p.Mean(m)
+			c := panel.Curves.add(p.Place.String(), p.X(), mean)
+			c.Deviations = append(c.Deviations, deviation)
+		}
+		pic.Panels = append(pic.Panels, panel)
+	}
+	return pic
+}
+
+// FigureName is the name of a figure's files, without what says their format.
+func FigureName(s Setting) string {
+	return fmt.Sprintf("experiment%d-%v-%v", s.Experiment, s.Mode, s.Loading)
+}
+
+// InFigures are the points by figure, in order.
+func InFigures(points []Point) (all [][]Point) {
+	for i, p := range points {
+		if i == 0 || FigureName(p.Setting) != FigureName(points[i-1].Setting) {
+			all = append(all, nil)
+		}
+		all[len(all)-1] = append(all[len(all)-1], p)
+	}
+	return all
 }

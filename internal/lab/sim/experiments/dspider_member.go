@@ -94,7 +94,6 @@ func (w *spiderWorld) announce(e strategy.Event, after time.Duration) {
 	}
 }
 
-// moved takes a host in that another node has handed over.
 func (w *spiderWorld) moved(from, to *spiderNode, h int32) {
 	from.waiting = slices.DeleteFunc(from.waiting, func(o int32) bool { return o == h })
 	to.met[h] = true
@@ -132,8 +131,6 @@ const (
 	ByHub   Decider = iota // package hub, as it runs in a crawl
 	ByPlain                // the same rules in their plainest form
 )
-
-func (d Decider) String() string { return [...]string{"hub", "plain"}[d] }
 
 // deciders are the strategies of a setting's nodes, and last that of a control unit which is none of these.
 func (d *DSpider) deciders(s Setting, nodes []strategy.Node, control strategy.Node) (all []strategy.Strategy) {

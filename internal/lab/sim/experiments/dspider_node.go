@@ -55,7 +55,6 @@ func (l *hostList) unpop(h int32) {
 	l.hosts[l.head] = h
 }
 
-// meet is a link to a host coming to a node.
 func (w *spiderWorld) meet(n *spiderNode, h int32) {
 	if n.met[h] {
 		return
@@ -91,7 +90,6 @@ func (w *spiderWorld) route(n *spiderNode, h int32) bool {
 	return true
 }
 
-// changed looks again at what waits.
 func (w *spiderWorld) changed(n *spiderNode) {
 	if w.set.Mode == AsPaper { // what it may take it was told to probe
 		n.waiting = n.waiting[:0]
@@ -107,7 +105,6 @@ func (w *spiderWorld) changed(n *spiderNode) {
 	w.fetch(n)
 }
 
-// fetch sets idle places to work.
 func (w *spiderWorld) fetch(n *spiderNode) {
 	for len(n.idle) > 0 {
 		f, ok := w.pick(n)
@@ -175,7 +172,6 @@ func (w *spiderWorld) connect(n *spiderNode, place int) {
 	w.after(delay, next)
 }
 
-// downloaded is a file having come whole.
 func (w *spiderWorld) downloaded(n *spiderNode, place int) {
 	f := n.places[place]
 	w.ended = w.now

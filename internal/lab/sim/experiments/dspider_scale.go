@@ -114,10 +114,10 @@ func (s Scale) limit(ctx context.Context, v Variant) (Limit, error) {
 	good, bad := 0, 1
 	for {
 		over, err := saturated(bad)
-		if err != nil || over {
-			if err != nil {
-				return Limit{}, err
-			}
+		if err != nil {
+			return Limit{}, err
+		}
+		if over {
 			break
 		}
 		good, bad = bad, 2*bad
@@ -163,33 +163,26 @@ func ScaleTable(rows []ScaleRow) Table {
 
 // ScalePicture is the table as curves.
 func ScalePicture(rows []ScaleRow, shards int) *Picture {
-	seconds := func(of func(*ScaleRow) time.Duration) func(*ScaleRow) float64 {
-		return func(r *ScaleRow) float64 { return of(r).Seconds() }
-	}
 	panels := []struct {
 		title, y string
 		log      bool
 		of       func(*ScaleRow) float64
 	}{
 		{"claims answered", "a second", true, func(r *ScaleRow) float64 { return r.Answered }},
-		{"answer, 99th percentile", "seconds", true, seconds(func(r *ScaleRow) time.Duration { return r.P99 })},
+		{"answer, 99th percentile", "seconds", true, func(r *ScaleRow) float64 { return r.P99.Seconds() }},
 		{"control unit's processor", "part of the time", false, func(r *ScaleRow) float64 { return r.Processor }},
 		{"fetching capacity used", "part", false, func(r *ScaleRow) float64 { return r.Capacity }},
 	}
 	pic := &Picture{Columns: 2}
 	for _, p := range panels {
 		panel := Panel{Title: p.title, X: "nodes", Y: p.y, LogX: true, LogY: p.log}
-		for _, v := range Variants {
-			c := Curve{Name: v.String()}
-			if v == Sharded {
-				c.Name = fmt.Sprintf("%d control units", shards)
+		for i := range rows {
+			r := &rows[i]
+			name := r.Variant.String()
+			if r.Variant == Sharded {
+				name = fmt.Sprintf("%d control units", shards)
 			}
-			for i := range rows {
-				if rows[i].Variant == v {
-					c.X, c.Y = append(c.X, float64(rows[i].Nodes)), append(c.Y, p.of(&rows[i]))
-				}
-			}
-			panel.Curves = append(panel.Curves, c)
+			panel.Curves.add(name, float64(r.Nodes), p.of(r))
 		}
 		if p.title == "claims answered" {
 			panel.Curves = append(panel.Curves, offered(rows))

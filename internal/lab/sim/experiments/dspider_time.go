@@ -15,7 +15,6 @@ const forever = queue.Forever
 // ticks is a duration of so many T.
 func ticks(t float64) time.Duration { return time.Duration(t * float64(tick)) }
 
-// inTicks is a duration in T.
 func inTicks(d time.Duration) float64 { return float64(d) / float64(tick) }
 
 // A pipe is a link whose bandwidth is shared evenly by the transfers that run over it. What each of them has got since
@@ -47,7 +46,6 @@ func (t transfer) Before(o transfer) bool {
 	return t.end < o.end || t.end == o.end && t.place < o.place
 }
 
-// finish ends the transfer whose time has come.
 func (p *pipe) finish() (place int32) {
 	first := p.runs[0]
 	p.moved += float64(len(p.runs)) * (first.end - p.got)

@@ -125,7 +125,6 @@ func (s *seenWeb) found(opens func(host int32) bool) []bool {
 	return found
 }
 
-// follow enters what is found from hosts.
 func (s *seenWeb) follow(found []bool, hosts []int32, opens func(int32) bool) {
 	todo := slices.Clone(hosts)
 	for len(todo) > 0 {
@@ -146,7 +145,6 @@ func (s *seenWeb) follow(found []bool, hosts []int32, opens func(int32) bool) {
 	}
 }
 
-// anyReaches reports whether a node is near enough to a host.
 func (s *seenWeb) anyReaches(host int32, timeout float64) bool {
 	for node := range s.delay {
 		if s.reaches(node, host, timeout) {

@@ -171,7 +171,6 @@ func (w *spiderWorld) happen(h happening) {
 
 func (w *spiderWorld) after(d time.Duration, h happening) { w.agenda.Put(w.now+d, h) }
 
-// tell notes an event for a strategy.
 func (w *spiderWorld) tell(to int, e strategy.Event) {
 	w.parties[to].events = append(w.parties[to].events, e)
 }

@@ -1,5 +1,5 @@
 // Package experiments reproduces the tables of the papers that kumo's strategies come from, using kumo's own code. The
-// files of an experiment share a prefix (balance, dspider, hash, mesh, rank); plot.go and plot_*.go draw its plots.
+// files of an experiment share a prefix (balance, dspider, hash, mesh, rank); outcome.go has tables and pictures.
 package experiments
 
 import (

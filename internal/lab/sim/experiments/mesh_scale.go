@@ -2,6 +2,7 @@ package experiments
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"time"
 
@@ -123,7 +124,6 @@ func tables(w *overlaytest.World) (contacts, buckets float64) {
 	return contacts / live, buckets / live
 }
 
-// churn lets nodes go and others come, from now on.
 func (s *MeshScale) churn(w *overlaytest.World, nodes int) {
 	rng := w.Rand()
 	var next func()
@@ -170,15 +170,7 @@ func (s *MeshScale) lookUps(w *overlaytest.World, run func(time.Duration), row *
 }
 
 func same(found []overlay.Contact, names []string) bool {
-	if len(found) != len(names) {
-		return false
-	}
-	for i, c := range found {
-		if c.Node != names[i] {
-			return false
-		}
-	}
-	return true
+	return slices.EqualFunc(found, names, func(c overlay.Contact, name string) bool { return c.Node == name })
 }
 
 func (s *MeshScale) whole(nodes int) (f WholeFigures) {

@@ -253,7 +253,7 @@ func (r *Rank) topByPageRank(ctx context.Context, g *Graph, reached []rank.ID) (
 // settle makes passes over the links of pages until the ranks of URLs stand still.
 func settle(ctx context.Context, o *pagerank.Order, g *Graph, pages, urls []rank.ID) (passes int, err error) {
 	for change := 1.0; change > still; passes++ {
-		if err := passOver(ctx, o, g, pages); err != nil {
+		if err := passOver(ctx, o, pages, g.page, nil); err != nil {
 			return 0, err
 		}
 		diff, sum := 0.0, 0.0

@@ -254,21 +254,9 @@ func (n *rankNode) pass(ctx context.Context) error {
 		return nil
 	}
 	n.passed = n.found
-	n.order.Begin()
-	err := n.order.Pass(ctx, func(ctx context.Context, page func(*rank.Page), gift func(rank.ID, float32)) error {
-		for _, u := range n.pages {
-			p := n.c.page(u)
-			page(&p)
-		}
-		for _, x := range n.gifts {
-			gift(x.to, x.worth)
-		}
-		return ctx.Err()
-	})
-	if err != nil {
+	if err := passOver(ctx, n.order, n.pages, n.c.page, n.gifts); err != nil {
 		return err
 	}
-	n.order.End()
 	for _, u := range n.known {
 		n.move(u)
 	}

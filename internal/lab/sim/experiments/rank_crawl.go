@@ -68,10 +68,10 @@ func (c *rankCrawl) run(ctx context.Context, seeds []rank.ID, fetched func(rank.
 func (c *rankCrawl) fetch(u rank.ID) {
 	c.fetched[u] = true
 	c.pages = append(c.pages, u)
-	out := c.g.out(u)
-	c.found += len(out)
-	c.order.Fetched(&rank.Page{ID: u, Links: out, Out: len(out)})
-	for _, to := range out {
+	page := c.g.page(u)
+	c.found += page.Out
+	c.order.Fetched(&page)
+	for _, to := range page.Links {
 		if c.depth[to] < 0 {
 			c.meet(to, c.depth[u]+1)
 		} else if !c.fetched[to] {
@@ -104,7 +104,7 @@ func (c *rankCrawl) pass(ctx context.Context) error {
 		return nil
 	}
 	c.passed = c.found
-	if err := passOver(ctx, o, c.g, c.pages); err != nil {
+	if err := passOver(ctx, o, c.pages, c.g.page, nil); err != nil {
 		return err
 	}
 	for u := range c.depth {
@@ -115,14 +115,18 @@ func (c *rankCrawl) pass(ctx context.Context) error {
 	return nil
 }
 
-func passOver(ctx context.Context, o rank.Iterative, g *Graph, pages []rank.ID) error {
+// passOver makes a pass over the links of pages, as pageOf has them, and gifts.
+func passOver(ctx context.Context, o rank.Iterative, pages []rank.ID, pageOf func(rank.ID) rank.Page,
+	gifts []rankGift) error {
 	o.Begin()
-	err := o.Pass(ctx, func(ctx context.Context, page func(*rank.Page), _ func(rank.ID, float32)) error {
+	err := o.Pass(ctx, func(ctx context.Context, page func(*rank.Page), gift func(rank.ID, float32)) error {
 		var p rank.Page
 		for _, u := range pages {
-			out := g.out(u)
-			p.ID, p.Links, p.Out = u, out, len(out)
+			p = pageOf(u)
 			page(&p)
+		}
+		for _, x := range gifts {
+			gift(x.to, x.worth)
 		}
 		return ctx.Err()
 	})

@@ -34,6 +34,12 @@ func (g *Graph) linksOf(pages []rank.ID) (n int) {
 
 func (g *Graph) out(u rank.ID) []rank.ID { return g.links[g.first[u]:g.first[u+1]] }
 
+// page is one as an order has it.
+func (g *Graph) page(u rank.ID) rank.Page {
+	out := g.out(u)
+	return rank.Page{ID: u, Links: out, Out: len(out)}
+}
+
 // graphOf makes a graph of links that are told twice in the same order, from pages in any.
 func graphOf(pages int, each func(link func(from, to rank.ID))) *Graph {
 	g := &Graph{first: make([]int, pages+1)}

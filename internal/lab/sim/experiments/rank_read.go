@@ -72,22 +72,27 @@ func ReadNumbered(nodes, edges io.Reader) (*Graph, error) {
 }
 
 func (p *graphReader) eachPair(from io.Reader, what string, f func(a, b string) error) error {
+	return eachLine(from, " of the "+what, func(line string) error {
+		a, b, is := strings.Cut(line, "\t")
+		if !is {
+			return errors.New("it has not two fields with a tab between them")
+		}
+		return f(a, b)
+	})
+}
+
+// eachLine calls f for each line. An error says in which line of what it came.
+func eachLine(from io.Reader, of string, f func(line string) error) error {
 	lines := bufio.NewScanner(from)
 	lines.Buffer(make([]byte, 64<<10), mostLine)
-	n := 0
-	for lines.Scan() {
-		n++
-		a, b, is := strings.Cut(lines.Text(), "\t")
-		err := errors.New("it has not two fields with a tab between them")
-		if is {
-			err = f(a, b)
-		}
-		if err != nil {
-			return fmt.Errorf("line %d of the %s: %w", n, what, err)
+	n := 1
+	for ; lines.Scan(); n++ {
+		if err := f(lines.Text()); err != nil {
+			return fmt.Errorf("line %d%s: %w", n, of, err)
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return fmt.Errorf("line %d of the %s: %w", n+1, what, err)
+		return fmt.Errorf("line %d%s: %w", n, of, err)
 	}
 	return nil
 }
@@ -111,7 +116,6 @@ func inflated(r *bufio.Reader) (io.Reader, func(), error) {
 type graphReader struct {
 	hostPages int
 	numbered  int // pages, of a graph that says so; 0 if it does not
-	line      int
 	row       int // the page whose line is next, of a numbered graph
 
 	numbers map[string]rank.ID
@@ -123,28 +127,22 @@ type graphReader struct {
 }
 
 func (p *graphReader) read(r io.Reader) error {
-	lines := bufio.NewScanner(r)
-	lines.Buffer(make([]byte, 64<<10), mostLine)
-	for lines.Scan() {
-		p.line++
-		line := lines.Text()
+	err := eachLine(r, "", func(line string) error {
 		if strings.HasPrefix(line, "#") || strings.HasPrefix(line, "%") {
-			continue
+			return nil
 		}
-		var err error
-		if fields := strings.Fields(line); p.numbered > 0 {
-			err = p.adjacent(fields)
-		} else if len(fields) == 1 && len(p.from) == 0 && len(p.numbers) == 0 {
-			err = p.header(fields[0])
-		} else if len(fields) > 0 {
+		switch fields := strings.Fields(line); {
+		case p.numbered > 0:
+			return p.adjacent(fields)
+		case len(fields) == 1 && len(p.from) == 0 && len(p.numbers) == 0:
+			return p.header(fields[0])
+		case len(fields) > 0:
 			p.named(fields)
 		}
-		if err != nil {
-			return fmt.Errorf("line %d: %w", p.line, err)
-		}
-	}
-	if err := lines.Err(); err != nil {
-		return fmt.Errorf("line %d: %w", p.line+1, err)
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	if p.numbered > 0 && p.row != p.numbered {
 		return fmt.Errorf("the first line says %d pages, and there are lines for %d", p.numbered, p.row)

@@ -11,22 +11,23 @@ import (
 
 // Balance prints the results of the experiments on balancing by predicted times, and writes tables and pictures.
 func Balance(out io.Writer, to *Folder, w *experiments.Balance, r *experiments.BalanceResult) error {
-	fmt.Fprintf(out, "Means of %d runs with other pages each; seed %d\n", w.Runs, w.Seed)
-	b := balanceTables{w}
-	for _, print := range []func(io.Writer, *experiments.BalanceResult) error{b.printFactors, b.printSplits, b.printSwarm,
-		b.printVariance, b.printCurve, b.printWhole, b.printCrawls} {
-		if err := print(out, r); err != nil {
-			return err
-		}
+	b := balanceSheet{Balance: w, r: r}
+	b.printf("Means of %d runs with other pages each; seed %d\n", w.Runs, w.Seed)
+	for _, print := range []func(){b.factors, b.splits, b.swarm, b.variance, b.curve, b.whole, b.crawls} {
+		print()
 	}
-	printStatements(out, "What the paper states, and in experiment 5 what kumo is to do. Changes are ± two standard "+
-		"errors.", w.Judge(r))
-	return to.results(w.Tables(r), w.Pictures(r))
+	b.statements(to, "What the paper states, and in experiment 5 what kumo is to do. Changes are ± two standard errors.",
+		w.Judge(r))
+	return b.finish(out, to, w.Tables(r), w.Pictures(r))
 }
 
-type balanceTables struct{ *experiments.Balance }
+type balanceSheet struct {
+	sheet
+	*experiments.Balance
+	r *experiments.BalanceResult
+}
 
-func (b balanceTables) printFactors(w io.Writer, r *experiments.BalanceResult) error {
+func (b *balanceSheet) factors() {
 	for i := range b.Factors {
 		f := &b.Factors[i]
 		m := f.Machine
@@ -34,7 +35,7 @@ func (b balanceTables) printFactors(w io.Writer, r *experiments.BalanceResult) e
 			"URLs.\nSeconds, as predicted for a machine never seen, and what is in use nearly all the time", f.Name, m.Cores,
 			m.GHz,
 			m.MemoryGB, m.NetworkMbps, m.DiskMbps, f.URLs)
-		err := grid(w, title, func(tab io.Writer) {
+		b.grid(title, func(tab io.Writer) {
 			fmt.Fprintf(tab, "%s\t", f.Name)
 			for _, p := range b.Programs {
 				fmt.Fprintf(tab, "%s: seconds\tpredicted\tlimit\t", p.Name)
@@ -42,8 +43,8 @@ func (b balanceTables) printFactors(w io.Writer, r *experiments.BalanceResult) e
 			fmt.Fprintln(tab)
 			for _, v := range f.Values {
 				fmt.Fprintf(tab, "%g %s\t", v, f.Unit)
-				for k := range r.Factors {
-					if row := &r.Factors[k]; row.Factor == i && row.Value == v {
+				for k := range b.r.Factors {
+					if row := &b.r.Factors[k]; row.Factor == i && row.Value == v {
 						mean, deviation := row.Mean()
 						fmt.Fprintf(tab, "%.1f ± %.1f\t%.1f\t%s\t", mean, deviation, row.Predicted, row.Limit())
 					}
@@ -51,25 +52,21 @@ func (b balanceTables) printFactors(w io.Writer, r *experiments.BalanceResult) e
 				fmt.Fprintln(tab)
 			}
 		})
-		if err != nil {
-			return err
-		}
 	}
-	return nil
 }
 
-func (b balanceTables) printSplits(w io.Writer, r *experiments.BalanceResult) error {
+func (b *balanceSheet) splits() {
 	title := fmt.Sprintf("Experiment 2: %d URLs split among the five nodes of the paper: URLs, and seconds that each "+
 		"node takes; whole runs.\nThe paper had 134 s by 233 s, a ratio of 0.575. Best is the shortest run by true times",
 		b.URLs)
-	return grid(w, title, func(tab io.Writer) {
+	b.grid(title, func(tab io.Writer) {
 		fmt.Fprint(tab, "program\tsplit\t")
 		for i := range b.Nodes {
 			fmt.Fprintf(tab, "node %d\t", i+1)
 		}
 		fmt.Fprintln(tab, "run\tpredicted\ttail\tby even\t")
-		for i := range r.Splits {
-			s := &r.Splits[i]
+		for i := range b.r.Splits {
+			s := &b.r.Splits[i]
 			fmt.Fprintf(tab, "%s\t%s\t", s.Program, s.Way)
 			for node, n := range s.Counts {
 				fmt.Fprintf(tab, "%d: %.0f s\t", n, s.Mean(node))
@@ -79,15 +76,15 @@ func (b balanceTables) printSplits(w io.Writer, r *experiments.BalanceResult) er
 	})
 }
 
-func (b balanceTables) printSwarm(w io.Writer, r *experiments.BalanceResult) error {
+func (b *balanceSheet) swarm() {
 	title := "Experiment 3: random clusters, 100 URLs a node: whole runs by the shortest one, and what a split takes"
-	return grid(w, title, func(tab io.Writer) {
+	b.grid(title, func(tab io.Writer) {
 		fmt.Fprint(tab, "nodes\tclusters\tsplit\tmean\tworst\ttimes evaluated a node\t")
 		if b.Now != nil {
 			fmt.Fprint(tab, "µs\t")
 		}
 		fmt.Fprintln(tab)
-		for _, s := range r.Swarm {
+		for _, s := range b.r.Swarm {
 			fmt.Fprintf(tab, "%d\t%d\t%s\t%.3f\t%.3f\t%.0f\t", s.Nodes, s.Clusters, s.Way, s.Mean, s.Worst, s.Evaluations)
 			if b.Now != nil {
 				fmt.Fprintf(tab, "%.0f\t", float64(s.Cost.Nanoseconds())/1000)
@@ -97,23 +94,23 @@ func (b balanceTables) printSwarm(w io.Writer, r *experiments.BalanceResult) err
 	})
 }
 
-func (b balanceTables) printVariance(w io.Writer, r *experiments.BalanceResult) error {
+func (b *balanceSheet) variance() {
 	title := "Experiment 3: 100 URLs for nodes that take n, n and 80n seconds"
-	return grid(w, title, func(tab io.Writer) {
+	b.grid(title, func(tab io.Writer) {
 		fmt.Fprintln(tab, "split\tn\tn\t80n\tdeviation of times\trun\t")
-		for _, v := range r.Variance {
+		for _, v := range b.r.Variance {
 			fmt.Fprintf(tab, "%s\t%d\t%d\t%d\t%.1f s\t%.0f s\t\n", v.Way, v.Counts[0], v.Counts[1], v.Counts[2], v.Deviation,
 				v.Seconds)
 		}
 	})
 }
 
-func (b balanceTables) printCurve(w io.Writer, r *experiments.BalanceResult) error {
+func (b *balanceSheet) curve() {
 	title := fmt.Sprintf("Experiment 4: after so many samples of the five nodes, means of %d models. Errors are of "+
 		"logarithms: 0.1 is about 10 %%", b.Models)
-	return grid(w, title, func(tab io.Writer) {
+	b.grid(title, func(tab io.Writer) {
 		fmt.Fprintln(tab, "program\tsamples\tbasis\terror, held back\terror, fresh\trun\tby the shortest\tworst\t")
-		for _, c := range r.Curve {
+		for _, c := range b.r.Curve {
 			held := "-"
 			if !math.IsNaN(c.HeldBack) {
 				held = fmt.Sprintf("%.3f", c.HeldBack)
@@ -124,32 +121,32 @@ func (b balanceTables) printCurve(w io.Writer, r *experiments.BalanceResult) err
 	})
 }
 
-func (b balanceTables) printWhole(w io.Writer, r *experiments.BalanceResult) error {
+func (b *balanceSheet) whole() {
 	title := "Experiment 4: a cold start. Each run has a sample for each node, which the next one knows"
-	return grid(w, title, func(tab io.Writer) {
+	b.grid(title, func(tab io.Writer) {
 		fmt.Fprintln(tab, "program\trun\tsamples\tbasis\tsplit\terror\trun\tby the shortest\t")
-		for _, c := range r.Whole {
+		for _, c := range b.r.Whole {
 			fmt.Fprintf(tab, "%s\t%d\t%d\t%v\t%v\t%.3f\t%.1f s\t%.3f\t\n", c.Program, c.Number, c.Samples, c.Basis, c.Counts,
 				c.Error, c.Run, c.Longer)
 		}
 	})
 }
 
-func (b balanceTables) printCrawls(w io.Writer, r *experiments.BalanceResult) error {
-	if len(r.Crawls) == 0 {
-		return nil
+func (b *balanceSheet) crawls() {
+	if len(b.r.Crawls) == 0 {
+		return
 	}
 	title := fmt.Sprintf("Experiment 5: %d hosts of %d pages in the mean; a delay of %v in the mean. Pages of each node, "+
 		"and how busy it was", b.Crawl.Hosts, b.Crawl.Pages, b.Crawl.Delay)
-	return grid(w, title, func(tab io.Writer) {
+	b.grid(title, func(tab io.Writer) {
 		fmt.Fprint(tab, "strategy\t")
 		for i, slow := range b.Crawl.Slowness {
 			fmt.Fprintf(tab, "node %d (1/%g)\t", i+1, slow)
 		}
 		fmt.Fprintln(tab, "run\tshortest\ttail\tby shard\thosts moved\tstrategies' messages a page\tlinks'\tall\tlog "+
 			"entries\t")
-		for i := range r.Crawls {
-			c := &r.Crawls[i]
+		for i := range b.r.Crawls {
+			c := &b.r.Crawls[i]
 			fmt.Fprintf(tab, "%s%s\t", c.Strategy, map[bool]string{true: ", node 1 slows"}[c.Slows])
 			for _, n := range c.Nodes {
 				fmt.Fprintf(tab, "%d: %.0f %%\t", n.Pages, 100*n.Busy)

@@ -3,26 +3,32 @@ package report
 import (
 	"fmt"
 	"io"
+	"time"
 
 	"kumo/internal/lab/sim/experiments"
 )
 
 // DSpider prints DSpider's experiments and which statements of its paper they confirm, and writes tables and pictures.
 func DSpider(out io.Writer, to *Folder, w *experiments.DSpider, points []experiments.Point) error {
-	fmt.Fprintf(out, "%d files on %d hosts, %d runs from seed %d; mean ± standard deviation\n", w.Files, w.Hosts, w.Runs,
+	var s sheet
+	s.printf("%d files on %d hosts, %d runs from seed %d; mean ± standard deviation\n", w.Files, w.Hosts, w.Runs,
 		w.Seed)
-	for _, figure := range experiments.InFigures(points) {
-		if err := printFigure(out, figure); err != nil {
-			return err
-		}
+	figures := experiments.InFigures(points)
+	for _, figure := range figures {
+		s.figure(figure)
+	}
+	s.statements(to, "What the paper states. Changes are from one end of the axis to the other, in percent of the "+
+		"mean, ± two standard errors.", experiments.Judge(points))
+	if err := s.finish(out, to, nil, nil); err != nil {
+		return err
+	}
+	for _, figure := range figures {
 		set := figure[0].Setting
 		title := fmt.Sprintf("Experiment %d, mode %v, %s", set.Experiment, set.Mode, set.Loading.InWords())
 		if err := to.plot(experiments.FigureTable(figure), title, experiments.Figure(figure)); err != nil {
 			return err
 		}
 	}
-	printStatements(out, "What the paper states. Changes are from one end of the axis to the other, in percent of the "+
-		"mean, ± two standard errors.", experiments.Judge(points))
 	return nil
 }
 
@@ -35,15 +41,15 @@ func (f *Folder) plot(t experiments.Table, title string, pic *experiments.Pictur
 	return f.write(t.Name+".plot.json", pic.Write)
 }
 
-func printFigure(w io.Writer, points []experiments.Point) error {
-	s := points[0].Setting
-	what := fmt.Sprintf("nodes, timeout %gT", s.Timeout)
-	if s.Experiment == 2 {
-		what = fmt.Sprintf("timeouts, %d nodes", s.Nodes)
+func (s *sheet) figure(points []experiments.Point) {
+	set := points[0].Setting
+	axis, what := "nodes", fmt.Sprintf("nodes, timeout %gT", set.Timeout)
+	if set.Experiment == 2 {
+		axis, what = "timeout", fmt.Sprintf("timeouts, %d nodes", set.Nodes)
 	}
-	title := fmt.Sprintf("Experiment %d (%s), mode %v, %s", s.Experiment, what, s.Mode, s.Loading.InWords())
-	return grid(w, title, func(tab io.Writer) {
-		fmt.Fprint(tab, map[int]string{1: "nodes", 2: "timeout"}[s.Experiment], "\tplace\t")
+	title := fmt.Sprintf("Experiment %d (%s), mode %v, %s", set.Experiment, what, set.Mode, set.Loading.InWords())
+	s.grid(title, func(tab io.Writer) {
+		fmt.Fprintf(tab, "%s\tplace\t", axis)
 		for _, m := range experiments.Measures {
 			fmt.Fprintf(tab, "%s %s\t", m.Name, m.Unit)
 		}
@@ -62,4 +68,54 @@ func printFigure(w io.Writer, points []experiments.Point) error {
 			fmt.Fprintf(tab, "%s\t\n", percent(missed))
 		}
 	})
+}
+
+// DSpiderScale prints at how many nodes the control unit is the limit, and writes the table and the picture.
+func DSpiderScale(out io.Writer, to *Folder, s *experiments.Scale, rows []experiments.ScaleRow,
+	limits []experiments.Limit) error {
+	var w sheet
+	w.printf("A claim costs %v, a message %v, an entry of the log %v; a node fetches %g pages a second, of which "+
+		"%g name a host of %d pages\n\n", s.Claim, s.Message, s.Persist, s.Speed, s.Found, s.Pages)
+	w.table(func(tab io.Writer) {
+		fmt.Fprintln(tab, "nodes\tvariant\toffered/s\tanswered/s\tmedian\tp99\tprocessor\tlog\tcapacity\t")
+		for i, r := range rows {
+			if i > 0 && rows[i-1].Nodes != r.Nodes {
+				fmt.Fprintln(tab, rule(9))
+			}
+			fmt.Fprintf(tab, "%d\t%v\t%.1f\t%.1f\t%v\t%v\t%s\t%s\t%s\t\n", r.Nodes, r.Variant, r.Offered, r.Answered,
+				short(r.Median), short(r.P99), percent(r.Processor), percent(r.Log), percent(r.Capacity))
+		}
+	})
+	w.printf("\n")
+	for _, l := range limits {
+		w.printf("%s\n", limitText(l, rows))
+	}
+	if err := w.finish(out, to, nil, nil); err != nil {
+		return err
+	}
+	return to.plot(experiments.ScaleTable(rows), "The control unit, by the number of nodes",
+		experiments.ScalePicture(rows, s.Shards))
+}
+
+// limitText says where a variant saturates, and from where on nodes fetch less for it.
+func limitText(l experiments.Limit, rows []experiments.ScaleRow) string {
+	text := fmt.Sprintf("%v: more is asked than can be answered from about %d nodes on", l.Variant, l.Nodes)
+	if l.Beyond {
+		text = fmt.Sprintf("%v: all is answered with up to %d nodes, the most that were tried", l.Variant, l.Nodes)
+	}
+	for _, r := range rows {
+		if r.Variant == l.Variant && r.Capacity < 0.95 {
+			return text + fmt.Sprintf("; with %d nodes these fetch %s of what they could", r.Nodes, percent(r.Capacity))
+		}
+	}
+	return text + "; no number of nodes in the table fetches less for it"
+}
+
+// short is a time with as many digits as mean something.
+func short(d time.Duration) time.Duration {
+	unit := time.Microsecond
+	for d > 1000*unit {
+		unit *= 10
+	}
+	return d.Round(unit)
 }

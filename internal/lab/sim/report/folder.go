@@ -22,7 +22,7 @@ type Folder struct {
 func (f *Folder) Begin(made results.Experiment, w io.Writer) *Output {
 	f.made = made
 	f.made.Statements, f.made.Tables, f.made.Pictures = []results.Statement{}, []string{}, []results.Picture{}
-	return &Output{Writer: w, made: &f.made}
+	return &Output{Writer: w}
 }
 
 // End writes the description.
@@ -34,10 +34,9 @@ func (f *Folder) End(out *Output) error {
 	return nil
 }
 
-// An Output records what an experiment prints, and its statements.
+// An Output records what an experiment prints.
 type Output struct {
 	io.Writer
-	made    *results.Experiment
 	printed bytes.Buffer
 }
 
@@ -47,26 +46,6 @@ const maxPrinted = 256 << 10
 func (o *Output) Write(b []byte) (int, error) {
 	o.printed.Write(b[:min(len(b), max(maxPrinted-o.printed.Len(), 0))])
 	return o.Writer.Write(b)
-}
-
-// printStatements prints for each statement of a paper whether the numbers confirm it, and why not, grouped by runs.
-func printStatements(w io.Writer, heading string, all []results.Statement) {
-	fmt.Fprintf(w, "\n%s\n", heading)
-	if o, is := w.(*Output); is {
-		o.made.Statements = append(o.made.Statements, all...)
-	}
-	of := ""
-	for _, s := range all {
-		if s.Of != of {
-			fmt.Fprintf(w, "\nOf %s\n", s.Of)
-			of = s.Of
-		}
-		fmt.Fprintf(w, "  %s  %s: %s\n", map[bool]string{true: "seen    ", false: "not seen"}[s.Seen], s.Statement,
-			s.Measured)
-		if s.Why != "" {
-			fmt.Fprintf(w, "            %s\n", s.Why)
-		}
-	}
 }
 
 // Prepare creates the folder and tests that it is writable, before the experiment runs.

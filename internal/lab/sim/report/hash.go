@@ -11,16 +11,9 @@ import (
 
 // Hash prints how evenly hosts are placed on nodes, and writes the table.
 func Hash(out io.Writer, to *Folder, h *experiments.Hash, rows []experiments.HashRow) error {
-	if err := printHash(out, h, rows); err != nil {
-		return err
-	}
-	return to.results([]experiments.Table{HashTable(rows)}, nil)
-}
-
-// printHash prints the table for people, with an empty line between numbers of nodes.
-func printHash(w io.Writer, h *experiments.Hash, rows []experiments.HashRow) error {
-	fmt.Fprintf(w, "%d slots, %d hosts, seed %d\n\n", h.Slots, h.Hosts, h.Seed)
-	return table(w, func(tab io.Writer) {
+	var w sheet
+	w.printf("%d slots, %d hosts, seed %d\n\n", h.Slots, h.Hosts, h.Seed)
+	w.table(func(tab io.Writer) {
 		head := "nodes\tway\tmax/mean\tdeviation\tp\tjoin\tleast\tin vain\tleave\tleast\tin vain\t"
 		if h.Now != nil {
 			head += "ns\t"
@@ -28,7 +21,7 @@ func printHash(w io.Writer, h *experiments.Hash, rows []experiments.HashRow) err
 		fmt.Fprintln(tab, head)
 		for i, r := range rows {
 			if i > 0 && rows[i-1].Nodes != r.Nodes {
-				fmt.Fprintln(tab, strings.Repeat("\t", strings.Count(head, "\t"))) // a line without cells would end the columns
+				fmt.Fprintln(tab, rule(strings.Count(head, "\t")))
 			}
 			fmt.Fprintf(tab, "%d\t%s\t%.3f\t%s\t%.2g\t%s\t%s\t", r.Nodes, r.Way, r.MaxMean, percent(r.Deviation), r.P,
 				moves(r.Join), moves(r.Leave))
@@ -38,9 +31,8 @@ func printHash(w io.Writer, h *experiments.Hash, rows []experiments.HashRow) err
 			fmt.Fprintln(tab)
 		}
 	})
+	return w.finish(out, to, []experiments.Table{HashTable(rows)}, nil)
 }
-
-func percent(share float64) string { return strconv.FormatFloat(100*share, 'f', 2, 64) + " %" }
 
 // moves are three cells; dashes if there was no change to look at.
 func moves(m experiments.Moves) string {

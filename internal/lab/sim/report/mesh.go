@@ -6,46 +6,47 @@ import (
 	"slices"
 	"time"
 
+	"kumo/internal/lab/sim"
 	"kumo/internal/lab/sim/experiments"
 )
 
 // Mesh prints the results of the experiments of a crawler without a center, and writes tables and pictures.
 func Mesh(out io.Writer, to *Folder, w *experiments.Mesh, r *experiments.MeshResult) error {
-	fmt.Fprintf(out, "H = %d URLs, T = %v, a sample each %v, seed %d\n", w.Block, w.T, w.Sample, w.Seed)
-	m := meshTables{w}
-	for _, print := range []func(io.Writer, *experiments.MeshResult) error{m.printScaling, m.printNodes, m.printAreas,
-		m.printRuns, m.printTraffic} {
-		if err := print(out, r); err != nil {
-			return err
-		}
+	m := meshSheet{Mesh: w, r: r}
+	m.printf("H = %d URLs, T = %v, a sample each %v, seed %d\n", w.Block, w.T, w.Sample, w.Seed)
+	for _, print := range []func(){m.scaling, m.nodes, m.areas, m.runs, m.traffic, m.cost} {
+		print()
 	}
-	m.printCost(out, r)
-	printStatements(out, "What the paper states.", w.Judge(r))
-	return to.results(w.Tables(r), w.Pictures(r))
+	m.statements(to, "What the paper states.", w.Judge(r))
+	return m.finish(out, to, w.Tables(r), w.Pictures(r))
 }
 
-type meshTables struct{ *experiments.Mesh }
+type meshSheet struct {
+	sheet
+	*experiments.Mesh
+	r *experiments.MeshResult
+}
 
-func (m meshTables) printScaling(w io.Writer, r *experiments.MeshResult) error {
+func (m *meshSheet) scaling() {
 	title := fmt.Sprintf("Experiment 1: nodes that fetch %g URLs a second each", m.Speed)
-	return grid(w, title, func(tab io.Writer) {
+	m.grid(title, func(tab io.Writer) {
 		fmt.Fprintln(tab, "nodes\tsamples\tURLs a sample\tleast\tmost\ta node\t")
-		for _, s := range m.Steps(r) {
+		for _, s := range m.Steps(m.r) {
 			fmt.Fprintf(tab, "%d\t%d\t%.1f\t%.0f\t%.0f\t%.2f\t\n", s.Nodes, len(s.Samples), s.Mean(), slices.Min(s.Samples),
 				slices.Max(s.Samples), s.Mean()/float64(s.Nodes))
 		}
 	})
 }
 
-func (m meshTables) printNodes(w io.Writer, r *experiments.MeshResult) error {
+func (m *meshSheet) nodes() {
 	title := fmt.Sprintf("Experiment 2: eight nodes after %v. u by an area of W = %d without balancing, by the "+
 		"table's with it", m.Time, m.Flat*m.Block)
-	return grid(w, title, func(tab io.Writer) {
+	m.grid(title, func(tab io.Writer) {
 		fmt.Fprintln(tab, "node\tv\tlambda\tW (n)\tnone: u\twaiting\tpaper: u\twaiting\tkumo: u\twaiting\t")
 		for i, n := range m.Table {
 			fmt.Fprintf(tab, "%d\t%g\t%g\t%d (%d)\t", i+1, n.Speed, n.Arriving, n.Area*m.Block, n.Area)
 			for rule := experiments.NoRule; rule <= experiments.ByKumo; rule++ {
-				run := &r.Balance[rule]
+				run := &m.r.Balance[rule]
 				last := len(run.Nodes) - 1
 				fmt.Fprintf(tab, "%.2f\t%d\t", m.Ratio(run, last, i), run.Nodes[last][i].Waiting)
 			}
@@ -54,12 +55,12 @@ func (m meshTables) printNodes(w io.Writer, r *experiments.MeshResult) error {
 	})
 }
 
-// printAreas prints the areas of the table beside those that the formula makes.
-func (m meshTables) printAreas(w io.Writer, r *experiments.MeshResult) error {
+// areas prints the areas of the table beside those that the formula makes.
+func (m *meshSheet) areas() {
 	all := append([]time.Duration{m.T}, m.OtherT...)
 	slices.Sort(all)
 	all = slices.Compact(all)
-	return grid(w, "Areas in blocks, n: the table's, by the formula with v and lambda for each T, and as a run with "+
+	m.grid("Areas in blocks, n: the table's, by the formula with v and lambda for each T, and as a run with "+
 		"areas of its own ends", func(tab io.Writer) {
 		fmt.Fprint(tab, "node\ttable\t")
 		for _, t := range all {
@@ -71,7 +72,7 @@ func (m meshTables) printAreas(w io.Writer, r *experiments.MeshResult) error {
 			for _, t := range all {
 				fmt.Fprintf(tab, "%d\t", m.Formula(i, t))
 			}
-			for _, run := range r.Balance {
+			for _, run := range m.r.Balance {
 				if run.OwnAreas {
 					fmt.Fprintf(tab, "%d\t\n", run.Nodes[len(run.Nodes)-1][i].Area)
 				}
@@ -88,14 +89,14 @@ func minutes(d time.Duration) string {
 	return d.String()
 }
 
-func (m meshTables) printRuns(w io.Writer, r *experiments.MeshResult) error {
+func (m *meshSheet) runs() {
 	title := fmt.Sprintf("All runs of experiment 2. Where all nodes fetch all the time, the rise is %s",
 		percent(m.Ceiling()))
-	return grid(w, title, func(tab io.Writer) {
+	m.grid(title, func(tab io.Writer) {
 		fmt.Fprintln(tab, "rule\tT\tURLs a host\tareas\tfetched\trise\tin the last third\twaiting\tat heavy\t"+
 			"light at most\tgiven\t")
-		for i := range r.Balance {
-			run, s := &r.Balance[i], m.Summary(r, i)
+		for i := range m.r.Balance {
+			run, s := &m.r.Balance[i], m.Summary(m.r, i)
 			fmt.Fprintf(tab, "%v\t%s\t%d\t%s\t%d\t%s\t%s\t%d\t%d\tL = %d\t%d\t\n", run.Rule, minutes(run.T),
 				run.HostURLs, run.Areas(), s.Fetched, percent(s.Rise), percent(s.LastRise), s.Waiting, s.Heavy, s.MostOfLight,
 				s.Given)
@@ -103,11 +104,11 @@ func (m meshTables) printRuns(w io.Writer, r *experiments.MeshResult) error {
 	})
 }
 
-func (m meshTables) printTraffic(w io.Writer, r *experiments.MeshResult) error {
-	return grid(w, "Experiment 3: what nodes send", func(tab io.Writer) {
+func (m *meshSheet) traffic() {
+	m.grid("Experiment 3: what nodes send", func(tab io.Writer) {
 		fmt.Fprintln(tab, "rule\tURLs a host\tof\tmessages/s a node\tbytes/s a node\tmessages a page\tbytes a page\t")
-		for i := range r.Balance {
-			run := &r.Balance[i]
+		for i := range m.r.Balance {
+			run := &m.r.Balance[i]
 			if run.T != m.T || run.OwnAreas {
 				continue
 			}
@@ -119,16 +120,48 @@ func (m meshTables) printTraffic(w io.Writer, r *experiments.MeshResult) error {
 	})
 }
 
-// printCost says what nodes took of the processor, if it was measured, and what that is not.
-func (m meshTables) printCost(w io.Writer, r *experiments.MeshResult) {
-	fmt.Fprint(w, "\nThe paper's nodes took 15 to 36 % of a processor, 10 to 13 % of it when they did not crawl; "+
+// cost says what nodes took of the processor, if it was measured, and what that is not.
+func (m *meshSheet) cost() {
+	m.printf("\nThe paper's nodes took 15 to 36 %% of a processor, 10 to 13 %% of it when they did not crawl; " +
 		"that is not comparable: nothing is fetched, parsed or stored here.\n")
 	if m.Processor == nil {
 		return
 	}
 	for rule := experiments.NoRule; rule <= experiments.ByKumo; rule++ {
-		f := r.Balance[rule].Figures[len(r.Balance[rule].Figures)-1]
-		fmt.Fprintf(w, "Overlay and mesh took %.0f µs of a processor a second and node, with rule %v.\n",
+		f := m.r.Balance[rule].Figures[len(m.r.Balance[rule].Figures)-1]
+		m.printf("Overlay and mesh took %.0f µs of a processor a second and node, with rule %v.\n",
 			float64(f.Processor.Microseconds())/f.NodeTime.Seconds(), rule)
 	}
+}
+
+// MeshScale prints what nodes exchange as they become more, and writes the table and the picture.
+func MeshScale(out io.Writer, to *Folder, s *experiments.MeshScale, rows []experiments.MeshScaleRow) error {
+	var w sheet
+	w.printf("Nodes stay for %v on average where they come and go; seed %d\n", s.Stay, s.Seed)
+	w.grid("The overlay alone: look-ups, a node's table, and what a node sends in a second", func(tab io.Writer) {
+		fmt.Fprintln(tab, "nodes\tknown at once\thops of others\tquestions\tright\tcontacts\tbuckets\t"+
+			"quiet: messages\tbytes\tchurn: messages\tbytes\t")
+		for _, r := range rows {
+			fmt.Fprintf(tab, "%d\t%s\t%.2f\t%.1f\t%s\t%.1f\t%.1f\t%.2f\t%.0f\t%.2f\t%.0f\t\n", r.Nodes, percent(r.Direct),
+				r.Hops, r.Asked, percent(r.Right), r.Contacts, r.Buckets, r.Quiet.Messages, r.Quiet.Bytes, r.Churn.Messages,
+				r.Churn.Bytes)
+		}
+	})
+	w.grid("The whole machine: messages a page of a crawl, URLs in a node's history after it, and what a node "+
+		"sends in a second\nthen, but for the overlay", func(tab io.Writer) {
+		fmt.Fprintln(tab, "nodes\tmesh\tlinks\toverlay\thops\thistory\t"+
+			"quiet: messages\tbytes\tchurn: messages\tbytes\tURLs copied\tnodes gone\t")
+		for _, r := range rows {
+			if !r.Whole {
+				fmt.Fprintf(tab, "%d\tnot run\t\t\t\t\t\t\t\t\t\t\t\n", r.Nodes)
+				continue
+			}
+			c := r.Crawl
+			fmt.Fprintf(tab, "%d\t%.1f\t%.1f\t%.1f\t%.2f\t%.0f\t%.2f\t%.0f\t%.2f\t%.0f\t%d\t%d\t\n", r.Nodes,
+				c.PageMessages[sim.MeshMessage], c.PageMessages[sim.LinksMessage], c.PageMessages[sim.OverlayMessage], c.Hops,
+				c.Known, c.Rest.Messages, c.Rest.Bytes, c.Churn.Messages, c.Churn.Bytes,
+				c.Copied, c.Gone)
+		}
+	})
+	return w.finish(out, to, []experiments.Table{s.Table(rows)}, []experiments.Named{s.Picture(rows)})
 }

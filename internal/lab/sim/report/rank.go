@@ -9,41 +9,42 @@ import (
 
 // Rank prints in which order important pages are fetched, and writes tables and pictures.
 func Rank(out io.Writer, to *Folder, r *experiments.Rank, res *experiments.RankResult) error {
-	printGround(out, r, &res.RankGround)
-	s := rankTables{r}
+	s := rankSheet{Rank: r}
+	s.ground(&res.RankGround)
 	for _, polite := range []bool{false, true} {
 		for _, by := range []experiments.Importance{experiments.ByPageRank, experiments.ByInDegree} {
-			if err := s.print(out, res, by, polite); err != nil {
-				return err
-			}
+			s.orders(res, by, polite)
 		}
 	}
 	if all := r.Judge(res); len(all) > 0 {
-		printStatements(out, "What the paper states.", all)
+		s.statements(to, "What the paper states.", all)
 	}
-	return to.results(r.Tables(res), r.Pictures(res))
+	return s.finish(out, to, r.Tables(res), r.Pictures(res))
 }
 
-type rankTables struct{ *experiments.Rank }
+type rankSheet struct {
+	sheet
+	*experiments.Rank
+}
 
-func printGround(w io.Writer, r *experiments.Rank, g *experiments.RankGround) {
+func (s *rankSheet) ground(g *experiments.RankGround) {
 	hosts := "on hosts that are not known"
 	if g.Hosts > 0 {
 		hosts = fmt.Sprintf("%d hosts", g.Hosts)
 	}
-	fmt.Fprintf(w, "%d pages, %d links, %s; %d pages and %d links reached from %d seeds; seed %d\n", g.Pages, g.Links,
-		hosts, g.Reached, g.Followed, r.Seeds, r.Seed)
+	s.printf("%d pages, %d links, %s; %d pages and %d links reached from %d seeds; seed %d\n", g.Pages, g.Links,
+		hosts, g.Reached, g.Followed, s.Seeds, s.Seed)
 }
 
-func (s rankTables) print(w io.Writer, res *experiments.RankResult, by experiments.Importance, polite bool) error {
+func (s *rankSheet) orders(res *experiments.RankResult, by experiments.Importance, polite bool) {
 	if polite && res.Hosts == 0 {
-		return nil
+		return
 	}
 	title := fmt.Sprintf("The %d most important pages by %v, one queue", s.Top, by)
 	if polite {
 		title = fmt.Sprintf("The %d most important pages by %v, a fetch of a host in %d", s.Top, by, s.Delay+1)
 	}
-	return grid(w, title, func(tab io.Writer) {
+	s.grid(title, func(tab io.Writer) {
 		fmt.Fprintln(tab, "order\t50 % after\t90 % after\t99 % after\tof all pages: 50 %\t90 %\t99 %\tarea\tidle\t")
 		for i := range res.Runs {
 			run := &res.Runs[i]
@@ -61,4 +62,29 @@ func (s rankTables) print(w io.Writer, res *experiments.RankResult, by experimen
 			fmt.Fprintf(tab, "%.4f\t%s\t\n", run.Area(by, res.Reached), percent(run.Idle))
 		}
 	})
+}
+
+// RankNodes prints how well nodes that share a crawl rank their URLs, and writes tables and pictures.
+func RankNodes(out io.Writer, to *Folder, n *experiments.RankNodes, res *experiments.RankNodesResult) error {
+	s := rankSheet{Rank: &n.Rank}
+	s.ground(&res.RankGround)
+	title := fmt.Sprintf("Ranks by nodes beside one PageRank of all links found so far: of the %d highest, and over all "+
+		"known URLs", n.Rank.Top)
+	s.grid(title, func(tab io.Writer) {
+		fmt.Fprintf(tab, "nodes\t\tfetched\tknown\tthe same %d\ttau\tlinks abroad\tsent\tof it again\timportant fetched\t\n",
+			n.Rank.Top)
+		for i := range res.Runs {
+			run := &res.Runs[i]
+			told := ""
+			if run.Silent {
+				told = "silent"
+			}
+			for _, p := range run.Points {
+				fmt.Fprintf(tab, "%d\t%s\t%s\t%d\t%s\t%.4f\t%d\t%d\t%d\t%s\t\n", run.Nodes, told,
+					percent(float64(p.Fetched)/float64(res.Reached)), p.Known, percent(float64(p.Common)/float64(n.Rank.Top)),
+					p.Tau, p.Abroad, p.Sent, p.Again, percent(float64(p.Found)/float64(n.Rank.Top)))
+			}
+		}
+	})
+	return s.finish(out, to, n.Tables(res), n.Pictures(res))
 }

@@ -1,5 +1,7 @@
 package experiments
 
+import "strings"
+
 // Tables are what the experiments came to, with all digits.
 func (b *Balance) Tables(r *BalanceResult) []Table {
 	factors := newTable("factors", "program", "factor", "unit", "value", "seconds", "deviation", "predicted_seconds",
@@ -48,4 +50,68 @@ func (b *Balance) Tables(r *BalanceResult) []Table {
 		}
 	}
 	return []Table{factors, splits, swarm, variance, curve, runs, crawls}
+}
+
+// Pictures are the paper's figures 2 to 8, and what samples are worth.
+func (b *Balance) Pictures(r *BalanceResult) []Named {
+	return []Named{b.factorPicture(r), b.splitPicture(r), swarmPicture(r), curvePicture(r)}
+}
+
+func (b *Balance) factorPicture(r *BalanceResult) Named {
+	pic := Named{"factors", "Time of a piece, in seconds, by what the machine has", Picture{Columns: 1}}
+	for i := range b.Factors {
+		f := &b.Factors[i]
+		panel := Panel{Title: f.Name, X: strings.TrimSpace(f.Name + " " + f.Unit)}
+		for k := range r.Factors {
+			if row := &r.Factors[k]; row.Factor == i {
+				mean, _ := row.Mean()
+				panel.Curves.add(row.Program, row.Value, mean)
+				panel.Curves.add(row.Program+", predicted", row.Value, row.Predicted)
+			}
+		}
+		pic.Panels = append(pic.Panels, panel)
+	}
+	return pic
+}
+
+func (b *Balance) splitPicture(r *BalanceResult) Named {
+	pic := Named{"splits", "Time of each node, in seconds, by the split of 500 URLs", Picture{Columns: 1}}
+	for _, p := range b.Programs {
+		panel := Panel{Title: "program " + p.Name, X: "node"}
+		for i := range r.Splits {
+			s := &r.Splits[i]
+			for node := range s.Counts {
+				if s.Program == p.Name {
+					panel.Curves.add(s.Way, float64(node+1), s.Mean(node))
+				}
+			}
+		}
+		pic.Panels = append(pic.Panels, panel)
+	}
+	return pic
+}
+
+func swarmPicture(r *BalanceResult) Named {
+	panel := Panel{Title: "whole run by the shortest, mean", X: "nodes", LogX: true, LogY: true}
+	for _, s := range r.Swarm {
+		panel.Curves.add(s.Way, float64(s.Nodes), s.Mean)
+	}
+	return Named{"swarm", "Splits of random clusters, 100 URLs a node", Picture{Columns: 1, Panels: []Panel{panel}}}
+}
+
+func curvePicture(r *BalanceResult) Named {
+	off := Panel{Title: "error of predictions (0.1 is about 10 %)", X: "samples"}
+	long := Panel{Title: "whole run by the shortest", X: "samples"}
+	cold := Panel{Title: "whole run by the shortest, from a cold start", X: "runs"}
+	for _, c := range r.Curve {
+		x := float64(c.Samples)
+		off.Curves.add(c.Program, x, c.Error)
+		off.Curves.add(c.Program+", held back", x, c.HeldBack)
+		long.Curves.add(c.Program, x, c.Longer)
+	}
+	for _, c := range r.Whole {
+		cold.Curves.add(c.Program, float64(c.Number), c.Longer)
+	}
+	return Named{"curve", "What samples are worth: five nodes, 500 URLs",
+		Picture{Columns: 1, Panels: []Panel{off, long, cold}}}
 }
