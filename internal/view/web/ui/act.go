@@ -230,7 +230,7 @@ func readURLs(text string) (urls []string, err error) {
 		}
 		u, err := weburl.Parse(line)
 		if err != nil || u.Host() == "" {
-			return nil, badRequest("%q is no URL: it begins with http:// or https:// and a host", cut(line, 200))
+			return nil, noURL(line)
 		}
 		urls = append(urls, line)
 	}
@@ -332,13 +332,13 @@ func (c *crawl) setNow(key string) []string {
 }
 
 // form serves the page on which a person enters an action's value, or confirms an action without one.
-func (h *controls) form(w http.ResponseWriter, r *http.Request) error {
+func (h *controls) form(r *http.Request) (*filled, error) {
 	c, a, err := h.find(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if host := r.FormValue("host"); host != "" && !hostName.MatchString(host) {
-		return badRequest("%q is no host", cut(host, 100))
+		return nil, badRequest("%q is no host", cut(host, 100))
 	}
 	p := actPage{top: h.out.top(c, a.Title, ""), Action: a, Given: given{"", r.FormValue("host")},
 		Token: h.keys.sign("act")}
@@ -348,8 +348,7 @@ func (h *controls) form(w http.ResponseWriter, r *http.Request) error {
 	if a.setting != "" {
 		p.Now = cut(strings.Join(c.setNow(a.setting), ", "), 1000)
 	}
-	h.out.render(w, http.StatusOK, "act", &p)
-	return nil
+	return &filled{"act", &p}, nil
 }
 
 // submit asks for confirmation of a form, and performs its action once that is given.

@@ -1,10 +1,8 @@
 package ui
 
 import (
-	"cmp"
 	"context"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 
@@ -97,14 +95,5 @@ func getBatch(b *batches, r *http.Request, n int) (any, error) {
 
 // collectionsFrom are up to n collections behind a directory.
 func collectionsFrom(all []*inspect.Collection, after string, n int) (some []*inspect.Collection, next string) {
-	at, has := slices.BinarySearchFunc(all, after, func(c *inspect.Collection, dir string) int {
-		return cmp.Compare(c.Directory, dir)
-	})
-	if has {
-		at++
-	}
-	if all = all[at:]; len(all) <= n {
-		return all, ""
-	}
-	return all[:n], all[n-1].Directory
+	return someOf(all, func(c *inspect.Collection) string { return c.Directory }, after, n)
 }

@@ -32,9 +32,30 @@ type batches struct {
 	time   time.Time
 	took   time.Duration
 
-	mu    sync.Mutex // guards what is below
-	days  map[dayKey]*inspect.Brief
-	whole map[wholeKey]*dayAnswer
+	days  memory[dayKey, *inspect.Brief]
+	whole memory[wholeKey, *dayAnswer]
+}
+
+// A memory keeps what was read, most things at most.
+type memory[K comparable, V any] struct {
+	most int
+	mu   sync.Mutex // guards all
+	all  map[K]V
+}
+
+func (m *memory[K, V]) get(key K) V {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.all[key]
+}
+
+func (m *memory[K, V]) put(key K, v V) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.all == nil || len(m.all) >= m.most {
+		m.all = map[K]V{}
+	}
+	m.all[key] = v
 }
 
 type dayKey struct {
@@ -56,8 +77,9 @@ const (
 
 func newBatches(done context.Context, name string, b Batch, q *queue) *batches {
 	return &batches{name: name, where: b.Name, place: b.Place, done: done, queue: q,
-		readers: make(chan struct{}, placeReaders),
-		look:    make(chan struct{}, 1), days: map[dayKey]*inspect.Brief{}, whole: map[wholeKey]*dayAnswer{}}
+		readers: make(chan struct{}, placeReaders), look: make(chan struct{}, 1),
+		days:  memory[dayKey, *inspect.Brief]{most: keptDays},
+		whole: memory[wholeKey, *dayAnswer]{most: keptWhole}}
 }
 
 // A collectionList is the collections of a place.
@@ -112,20 +134,12 @@ func (b *batches) collection(ctx context.Context, name string) (*inspect.Collect
 // brief is a day in a line, read anew only if the day has gone on.
 func (b *batches) brief(ctx context.Context, c *inspect.Collection, date string) (*inspect.Brief, error) {
 	key := dayKey{c.Directory, date, c.ChangedOn(date)}
-	b.mu.Lock()
-	x := b.days[key]
-	b.mu.Unlock()
-	if x != nil {
+	if x := b.days.get(key); x != nil {
 		return x, nil
 	}
 	x, err := c.Brief(ctx, date)
 	if err == nil && x.Done {
-		b.mu.Lock()
-		if len(b.days) >= keptDays {
-			clear(b.days)
-		}
-		b.days[key] = x
-		b.mu.Unlock()
+		b.days.put(key, x)
 	}
 	return x, err
 }

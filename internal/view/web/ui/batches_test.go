@@ -296,7 +296,7 @@ func TestWhatIsKeptOfADay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x, err := b.day(t.Context(), c, date)
+		x, err := batchDay{b, dayOf{c, date}}.answer(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
 		if err != nil || !x.Done {
 			t.Fatalf("%+v, %v", x, err)
 		}

@@ -27,10 +27,10 @@ type batchPages struct {
 
 func (h *batchPages) views() map[string]view {
 	return map[string]view{
-		"/batches/{batch}":                          h.collectionsPage,
-		"/batches/{batch}/collections/{collection}": h.collectionPage,
-		aDay:           h.dayPage,
-		aDay + "/page": h.batchRecordPage,
+		"/batches/{batch}":                          found(h.batches.find, h.collectionsPage),
+		"/batches/{batch}/collections/{collection}": found(h.batches.collection, h.collectionPage),
+		aDay:           found(h.batches.day, h.dayPage),
+		aDay + "/page": found(h.batches.day, h.batchRecordPage),
 	}
 }
 
@@ -61,14 +61,10 @@ type collectionRow struct {
 	Cells []*cell
 }
 
-func (h *batchPages) collectionsPage(w http.ResponseWriter, r *http.Request) error {
-	b, err := h.batches.find(r)
-	if err != nil {
-		return err
-	}
+func (h *batchPages) collectionsPage(b *batches, r *http.Request) (*filled, error) {
 	l, err := b.collections(r.Context())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	all := l.all
 	dates := datesFrom(all, r.FormValue("before"), daysAcross+1, false)
@@ -106,7 +102,7 @@ func (h *batchPages) collectionsPage(w http.ResponseWriter, r *http.Request) err
 	}
 	briefs, err := b.briefs(r.Context(), days)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, c := range some {
 		row := collectionRow{Collection: c, Link: b.link(c, "")}
@@ -121,10 +117,9 @@ func (h *batchPages) collectionsPage(w http.ResponseWriter, r *http.Request) err
 		p.Rows = append(p.Rows, row)
 	}
 	if p.Charts, p.Drawn, err = b.growth(r, all); err != nil {
-		return err
+		return nil, err
 	}
-	h.out.render(w, http.StatusOK, "collections", p)
-	return nil
+	return &filled{"collections", p}, nil
 }
 
 // link is where a collection is, or a day of it.
@@ -136,11 +131,8 @@ func (b *batches) link(c *inspect.Collection, date string) string {
 	return at
 }
 
-func (h *batchPages) collectionPage(w http.ResponseWriter, r *http.Request) error {
-	b, c, err := h.batches.collection(r)
-	if err != nil {
-		return err
-	}
+func (h *batchPages) collectionPage(d batchDay, r *http.Request) (*filled, error) {
+	b, c := d.batches, d.c
 	one := []*inspect.Collection{c}
 	days := daysFrom(one, r.FormValue("after"), daysListed+1)
 	p := struct {
@@ -158,30 +150,25 @@ func (h *batchPages) collectionPage(w http.ResponseWriter, r *http.Request) erro
 	}
 	briefs, err := b.briefs(r.Context(), days)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, x := range briefs {
 		p.Days = append(p.Days, &cell{x, b.link(c, x.Date)})
 	}
 	if p.Charts, p.Drawn, err = b.growth(r, one); err != nil {
-		return err
+		return nil, err
 	}
-	h.out.render(w, http.StatusOK, "collection", p)
-	return nil
+	return &filled{"collection", p}, nil
 }
 
-func (h *batchPages) dayPage(w http.ResponseWriter, r *http.Request) error {
-	b, c, date, err := h.batches.day(r)
+func (h *batchPages) dayPage(of batchDay, r *http.Request) (*filled, error) {
+	d, err := of.answer(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	d, err := b.day(r.Context(), c, date)
+	l, err := of.records(r)
 	if err != nil {
-		return err
-	}
-	l, err := b.records(r, c, date)
-	if err != nil {
-		return err
+		return nil, err
 	}
 	p := struct {
 		top
@@ -195,9 +182,8 @@ func (h *batchPages) dayPage(w http.ResponseWriter, r *http.Request) error {
 		Looked  int
 		More    string
 		First   bool
-	}{top: h.topOf(b, c.Code+" "+date, "collections"), D: d, Link: b.link(c, ""), At: b.link(c, date), Records: l.Records,
-		Looked: l.Looked,
-		Find:   r.FormValue("find"), Other: r.FormValue("of") == "other", First: r.FormValue("cursor") == ""}
+	}{top: h.topOf(of.batches, of.c.Code+" "+of.date, "collections"), D: d, Link: of.link(of.c, ""),
+		At: of.link(of.c, of.date), Records: l.Records, Looked: l.Looked, Find: r.FormValue("find"), Other: r.FormValue("of") == "other", First: r.FormValue("cursor") == ""}
 	for _, name := range slices.SortedFunc(maps.Keys(d.Counts), func(a, b string) int {
 		return cmp.Or(cmp.Compare(d.Counts[b], d.Counts[a]), cmp.Compare(a, b))
 	}) {
@@ -210,18 +196,13 @@ func (h *batchPages) dayPage(w http.ResponseWriter, r *http.Request) error {
 		q.Set("cursor", strconv.FormatInt(*l.Next, 10))
 		p.More = "?" + q.Encode()
 	}
-	h.out.render(w, http.StatusOK, "day", p)
-	return nil
+	return &filled{"day", p}, nil
 }
 
-func (h *batchPages) batchRecordPage(w http.ResponseWriter, r *http.Request) error {
-	b, c, date, err := h.batches.day(r)
+func (h *batchPages) batchRecordPage(d batchDay, r *http.Request) (*filled, error) {
+	x, err := d.record(r)
 	if err != nil {
-		return err
-	}
-	x, err := b.record(r.Context(), c, date, r.FormValue("url"))
-	if err != nil {
-		return err
+		return nil, err
 	}
 	show := r.FormValue("show")
 	if !slices.Contains([]string{"xml", "headers"}, show) {
@@ -231,16 +212,15 @@ func (h *batchPages) batchRecordPage(w http.ResponseWriter, r *http.Request) err
 		x.XML, x.Cut = cutShown(x.XML, x.Cut)
 	}
 	x.Request, x.Head = strings.ReplaceAll(x.Request, "\r\n", "\n"), strings.ReplaceAll(x.Head, "\r\n", "\n")
-	h.out.render(w, http.StatusOK, "dayrecord", struct {
+	return &filled{"dayrecord", struct {
 		top
 		R        *batchRecord
 		C        *inspect.Collection
 		Date     string
 		Link, At string
 		Show     string
-	}{h.topOf(b, cmp.Or(plain(cut(x.Headline, 80)), plain(cut(x.URL, 80))), "collections"), x, c, date, b.link(c, ""),
-		b.link(c, date), show})
-	return nil
+	}{h.topOf(d.batches, cmp.Or(plain(cut(x.Headline, 80)), plain(cut(x.URL, 80))), "collections"), x, d.c, d.date,
+		d.link(d.c, ""), d.link(d.c, d.date), show}}, nil
 }
 
 // pageText is how much of a text a page shows.

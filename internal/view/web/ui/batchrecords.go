@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"context"
 	"encoding/base32"
 	"errors"
 	"fmt"
@@ -60,15 +59,8 @@ type (
 	}
 )
 
-func (h *batchAPI) getDayRecords(r *http.Request) (any, error) {
-	b, c, date, err := h.batches.day(r)
-	if err != nil {
-		return nil, err
-	}
-	return b.records(r, c, date)
-}
-
-func (b *batches) records(r *http.Request, c *inspect.Collection, date string) (*entryPage, error) {
+// records lists the records of a day that a request asks for.
+func (d batchDay) records(r *http.Request) (*entryPage, error) {
 	n, err := limit(r)
 	if err != nil {
 		return nil, err
@@ -82,11 +74,11 @@ func (b *batches) records(r *http.Request, c *inspect.Collection, date string) (
 		return nil, err
 	}
 	q.Find, q.Limit = r.FormValue("find"), n
-	if !b.enter(r.Context()) {
+	if !d.enter(r.Context()) {
 		return nil, r.Context().Err()
 	}
-	defer b.leave()
-	l, err := c.List(r.Context(), date, q, cursor)
+	defer d.leave()
+	l, err := d.c.List(r.Context(), d.date, q, cursor)
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // no page of that kind, or not yet
 		return &entryPage{Records: []batch.Entry{}}, nil
@@ -111,14 +103,6 @@ func recordQuery(r *http.Request) (q inspect.Query, err error) {
 	return q, nil
 }
 
-func (h *batchAPI) getDayRecord(r *http.Request) (any, error) {
-	b, c, date, err := h.batches.day(r)
-	if err != nil {
-		return nil, err
-	}
-	return b.record(r.Context(), c, date, r.FormValue("url"))
-}
-
 // maxShown is how much of a record's text, of its XML and of heads is given.
 const maxShown = 1 << 20
 
@@ -129,13 +113,14 @@ type foundURL struct {
 	day  string        // whose record it is
 }
 
-// find finds what a day has of a URL as it was typed. Who calls it has entered.
-func (b *batches) find(ctx context.Context, c *inspect.Collection, date, typed string) (*foundURL, error) {
+// find finds what a day has of the URL that a request names. Who calls it has entered.
+func (d batchDay) find(r *http.Request) (*foundURL, error) {
+	typed := r.FormValue("url")
 	u, err := weburl.Parse(strings.TrimSpace(typed))
 	if err != nil || u.Host() == "" {
-		return nil, badRequest("%q is no URL: it begins with http:// or https:// and a host", cut(typed, 200))
+		return nil, noURL(typed)
 	}
-	found, err := c.Find(ctx, date, u.Canonical().String())
+	found, err := d.c.Find(r.Context(), d.date, u.Canonical().String())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &problem{http.StatusNotFound, "The day did not ask for this URL",
 			"another day may have; kumo batch show names those"}
@@ -143,21 +128,21 @@ func (b *batches) find(ctx context.Context, c *inspect.Collection, date, typed s
 	if err != nil {
 		return nil, ofDamage(err)
 	}
-	f := &foundURL{found, found.Page, date}
+	f := &foundURL{found, found.Page, d.date}
 	if f.page == nil {
-		if f.page, f.day, err = c.Earlier(ctx, date, found); err != nil {
+		if f.page, f.day, err = d.c.Earlier(r.Context(), d.date, found); err != nil {
 			return nil, ofDamage(err)
 		}
 	}
 	return f, nil
 }
 
-func (b *batches) record(ctx context.Context, c *inspect.Collection, date, typed string) (*batchRecord, error) {
-	if !b.enter(ctx) {
-		return nil, ctx.Err()
+func (d batchDay) record(r *http.Request) (*batchRecord, error) {
+	if !d.enter(r.Context()) {
+		return nil, r.Context().Err()
 	}
-	defer b.leave()
-	found, err := b.find(ctx, c, date, typed)
+	defer d.leave()
+	found, err := d.find(r)
 	if err != nil {
 		return nil, err
 	}

@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-
-	"kumo/internal/batch/inspect"
 )
 
 // What programs ask of batch crawls; what they get is in batchcollections.go, batchdays.go and so on.
@@ -44,23 +42,25 @@ func (h *batchAPI) endpoints() []endpoint {
 				{"query", "cursor", "string", "where to go on: \"next\" of the answer before", false},
 				limitParam}, recordsFound{}, listOf(h.batches.find, getBatchSearch)},
 		{aDay, "day", "A day of a collection: how far it is, what it came to, its jobs, and its files.",
-			[]param{batchParam, collectionParam, dayParam}, dayAnswer{}, h.getDay},
+			[]param{batchParam, collectionParam, dayParam}, dayAnswer{},
+			of(h.batches.day, batchDay.answer)},
 		{aDay + "/records", "dayRecords",
 			"The XML records of a day that is done, in the order of URLs. A page of the list may have few or none, and yet a " +
 				"next one.",
 			[]param{batchParam, collectionParam, dayParam, otherParam,
 				{"query", "find", "string", "only those that have this in URL, headline or text, whatever the case", false},
 				{"query", "cursor", "integer", "where to go on: \"next\" of the answer before", false},
-				limitParam}, entryPage{}, h.getDayRecords},
+				limitParam}, entryPage{}, of(h.batches.day, batchDay.records)},
 		{aDay + "/record", "dayRecord",
 			"What came of a URL on a day: its answer, its XML record, and its text. Of a page that is unchanged the record of " +
 				"the day that has it.",
-			[]param{batchParam, collectionParam, dayParam, urlParam}, batchRecord{}, h.getDayRecord},
+			[]param{batchParam, collectionParam, dayParam, urlParam}, batchRecord{},
+			of(h.batches.day, batchDay.record)},
 		{aDay + "/page", "dayPage", "A page of a day, to read. Of one that is unchanged the text of the day that has it.",
 			[]param{batchParam, collectionParam, dayParam, urlParam,
 				{"query", "as", "string", "markdown (unless given), made of the page anew; text or xml: as the day's record " +
 					"has it; headers: the header fields", false},
-				offsetParam, bytesParam}, batchPart{}, h.getDayPage},
+				offsetParam, bytesParam}, batchPart{}, of(h.batches.day, batchDay.text)},
 	}
 }
 
@@ -96,27 +96,26 @@ func (set *batchSet) find(r *http.Request) (*batches, error) {
 	return nil, &problem{http.StatusNotFound, "There are no such batch crawls here", "/api/v1/batches lists all"}
 }
 
-// collection returns the collection that a path names.
-func (set *batchSet) collection(r *http.Request) (*batches, *inspect.Collection, error) {
-	b, err := set.find(r)
-	if err != nil {
-		return nil, nil, err
+// collection returns the collection that a path names, without a date.
+func (set *batchSet) collection(r *http.Request) (d batchDay, err error) {
+	if d.batches, err = set.find(r); err == nil {
+		d.c, err = d.batches.collection(r.Context(), r.PathValue("collection"))
 	}
-	c, err := b.collection(r.Context(), r.PathValue("collection"))
-	return b, c, err
+	return d, err
 }
 
 // day returns the day that a path names.
-func (set *batchSet) day(r *http.Request) (b *batches, c *inspect.Collection, date string, err error) {
-	if b, c, err = set.collection(r); err != nil {
-		return nil, nil, "", err
+func (set *batchSet) day(r *http.Request) (batchDay, error) {
+	d, err := set.collection(r)
+	if err != nil {
+		return d, err
 	}
-	if date = r.PathValue("day"); date == "last" {
-		date = c.Last()
+	if d.date = r.PathValue("day"); d.date == "last" {
+		d.date = d.c.Last()
 	}
-	if !c.Has(date) {
-		return nil, nil, "", &problem{http.StatusNotFound, "The collection has no such day",
-			fmt.Sprintf("its days are from %s to %s", c.Dates[0], c.Last())}
+	if !d.c.Has(d.date) {
+		err = &problem{http.StatusNotFound, "The collection has no such day",
+			fmt.Sprintf("its days are from %s to %s", d.c.Dates[0], d.c.Last())}
 	}
-	return b, c, date, nil
+	return d, err
 }

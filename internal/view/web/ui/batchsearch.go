@@ -79,7 +79,7 @@ func searchFrom(text string) (p searchPlace, err error) {
 	return p, badRequest("cursor is %q: \"next\" of an answer is wanted", cut(text, 40))
 }
 
-func getBatchSearch(b *batches, r *http.Request, n int) (any, error) {
+func getBatchSearch(b *batches, r *http.Request, n int) (*recordsFound, error) {
 	from, err := searchFrom(r.FormValue("cursor"))
 	if err != nil {
 		return nil, err
@@ -92,17 +92,9 @@ func getBatchSearch(b *batches, r *http.Request, n int) (any, error) {
 	if err := (&lookup.Query{Words: q.Words}).Check(); err != nil { // the same bounds
 		return nil, badRequest("%v", err)
 	}
-	l, err := b.collections(r.Context())
+	all, err := b.asked(r)
 	if err != nil {
 		return nil, err
-	}
-	all := l.all
-	if name := r.FormValue("collection"); name != "" {
-		c, err := b.collection(r.Context(), name)
-		if err != nil {
-			return nil, err
-		}
-		all = []*inspect.Collection{c}
 	}
 	days := r.FormValue("day")
 	if !someDays.MatchString(days) {

@@ -25,11 +25,8 @@ type batchPart struct {
 	Fetched time.Time `json:"fetched,omitzero"`
 }
 
-func (h *batchAPI) getDayPage(r *http.Request) (any, error) {
-	b, c, date, err := h.batches.day(r)
-	if err != nil {
-		return nil, err
-	}
+// text is a page of a day in the form that a request asks for.
+func (d batchDay) text(r *http.Request) (*batchPart, error) {
 	wanted, err := partAsked(r)
 	if err != nil {
 		return nil, err
@@ -37,15 +34,15 @@ func (h *batchAPI) getDayPage(r *http.Request) (any, error) {
 	if !slices.Contains(batchForms, wanted.as) {
 		return nil, badRequest("as is %q: it is one of %s", cut(wanted.as, 40), strings.Join(batchForms, ", "))
 	}
-	if !b.enter(r.Context()) {
+	if !d.enter(r.Context()) {
 		return nil, r.Context().Err()
 	}
-	defer b.leave()
-	found, err := b.find(r.Context(), c, date, r.FormValue("url"))
+	defer d.leave()
+	found, err := d.find(r)
 	if err != nil {
 		return nil, err
 	}
-	p, err := found.in(r.Context(), c, wanted.as)
+	p, err := found.in(r.Context(), d.c, wanted.as)
 	if err == nil {
 		err = p.take(wanted)
 	}

@@ -268,9 +268,9 @@ func (c *cluster) news(ctx context.Context) (data []byte, more bool) {
 var errNoCluster = &problem{http.StatusNotFound, "This crawl has one node",
 	"there is a cluster on the page of a node (kumo node --ui), or of a cluster (kumo serve --crawl)"}
 
-// clustered returns the crawl that a path names, if it has a cluster.
-func (set *crawlSet) clustered(r *http.Request) (*crawl, error) {
-	c, err := set.find(r)
+// find returns the crawl that a path names, if it has a cluster.
+func (h *clusterViews) find(r *http.Request) (*crawl, error) {
+	c, err := h.crawls.find(r)
 	if err == nil && c.cluster == nil {
 		err = errNoCluster
 	}
@@ -279,7 +279,7 @@ func (set *crawlSet) clustered(r *http.Request) (*crawl, error) {
 
 // listen streams events of a cluster.
 func (h *clusterViews) listen(w http.ResponseWriter, r *http.Request) {
-	c, err := h.crawls.clustered(r)
+	c, err := h.find(r)
 	if err != nil {
 		h.out.fail(w, r, err)
 		return
@@ -298,12 +298,14 @@ func (h *clusterViews) endpoints() []endpoint {
 	return []endpoint{
 		{"/crawls/{crawl}/cluster", "cluster", "A crawl of several nodes: its state, sums of all nodes, nodes by name, what " +
 			"is worth a word, and the last events.",
-			[]param{crawlParam, after, limitParam}, clusterAnswer{}, h.getCluster},
+			[]param{crawlParam, after, limitParam}, clusterAnswer{},
+			listOf(h.find, getCluster)},
 	}
 }
 
 func (h *clusterViews) views() map[string]view {
-	return map[string]view{"/crawls/{crawl}/cluster": h.page, "/crawls/{crawl}/cluster/part": h.part}
+	return map[string]view{"/crawls/{crawl}/cluster": found(h.find, h.page),
+		"/crawls/{crawl}/cluster/part": found(h.find, h.part)}
 }
 
 // A clusterAnswer is a cluster, with some of its nodes.
@@ -315,42 +317,17 @@ type clusterAnswer struct {
 	Events []Event        `json:"events"` // the newest first
 }
 
-func (h *clusterViews) getCluster(r *http.Request) (any, error) {
-	c, err := h.crawls.clustered(r)
-	if err != nil {
-		return nil, err
-	}
-	n, err := limit(r)
-	if err != nil {
-		return nil, err
-	}
+func getCluster(c *crawl, r *http.Request, n int) (a clusterAnswer, err error) {
 	x, err := c.cluster.look(r.Context())
 	if err != nil {
-		return nil, err
+		return a, err
 	}
-	a := clusterAnswer{Cluster: *x.Cluster, Words: x.words, Events: orEmpty(x.events)}
+	a = clusterAnswer{Cluster: *x.Cluster, Words: x.words, Events: orEmpty(x.events)}
 	a.Nodes, a.Next = someNodes(x.Cluster, r.FormValue("after"), n)
 	return a, nil
 }
 
 // someNodes are the first nodes behind one, by name and identity, and the one to go on behind.
 func someNodes(x *inspect.Cluster, after string, n int) (some []inspect.Node, next string) {
-	some = orEmpty(x.Nodes)
-	if after != "" {
-		i, there := slices.BinarySearchFunc(some, after, func(n inspect.Node, after string) int {
-			return cmp.Compare(nodeKey(&n), after)
-		})
-		if there {
-			i++
-		}
-		some = some[i:]
-	}
-	if len(some) > n {
-		some = some[:n]
-		next = nodeKey(&some[n-1])
-	}
-	return some, next
+	return someOf(orEmpty(x.Nodes), func(n inspect.Node) string { return n.Name + " " + n.Node }, after, n)
 }
-
-// nodeKey is by what nodes are in order.
-func nodeKey(n *inspect.Node) string { return n.Name + " " + n.Node }

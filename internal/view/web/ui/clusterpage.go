@@ -59,16 +59,12 @@ type clusterShown struct {
 	Gathered bool // nobody knows all nodes
 }
 
-func (h *clusterViews) page(w http.ResponseWriter, r *http.Request) error {
-	c, err := h.crawls.clustered(r)
-	if err != nil {
-		return err
-	}
+func (h *clusterViews) page(c *crawl, r *http.Request) (*filled, error) {
 	x, err := c.cluster.look(r.Context())
 	if err != nil {
-		return err
+		return nil, err
 	}
-	h.out.render(w, http.StatusOK, "cluster", struct {
+	return &filled{"cluster", struct {
 		top
 		clusterShown
 		X       *clusterLook
@@ -77,22 +73,16 @@ func (h *clusterViews) page(w http.ResponseWriter, r *http.Request) error {
 		Done    string
 		Started bool
 	}{h.out.top(c, "Cluster", "cluster"), shownCluster(r, x), x, x.words, clusterLive(x.Cluster), doneWords(r),
-		x.State == "running" || x.State == "paused"})
-	return nil
+		x.State == "running" || x.State == "paused"}}, nil
 }
 
 // part serves the part of the page that a script reloads.
-func (h *clusterViews) part(w http.ResponseWriter, r *http.Request) error {
-	c, err := h.crawls.clustered(r)
-	if err != nil {
-		return err
-	}
+func (h *clusterViews) part(c *crawl, r *http.Request) (*filled, error) {
 	x, err := c.cluster.look(r.Context())
 	if err != nil {
-		return err
+		return nil, err
 	}
-	h.out.render(w, http.StatusOK, "clusterpart", shownCluster(r, x))
-	return nil
+	return &filled{"clusterpart", shownCluster(r, x)}, nil
 }
 
 // shownEvents is how many a page has; the REST has all.

@@ -213,7 +213,7 @@ func (p *pagePart) take(w wantedPart) error {
 func (c *crawl) pageOf(ctx context.Context, url string) (*page.Response, error) {
 	u, err := weburl.Parse(url)
 	if err != nil || u.Host() == "" {
-		return nil, badRequest("%q is no URL: it begins with http:// or https:// and a host", cut(url, 200))
+		return nil, noURL(url)
 	}
 	return c.archive.AnswerOf(ctx, u.Canonical().String())
 }
@@ -245,11 +245,10 @@ func partOf(resp *page.Response, as string) (*pagePart, error) {
 	return p, nil
 }
 
-func getPageLinks(c *crawl, r *http.Request, n int) (any, error) {
+func getPageLinks(c *crawl, r *http.Request, n int) (links linkPage, err error) {
 	resp, err := c.pageOf(r.Context(), r.FormValue("url"))
 	if err != nil {
-		return nil, err
+		return links, err
 	}
-	links, all, err := lookup.Links(resp, n)
-	return linkPage{orEmpty(links), all}, err
+	return linksOf(resp, n)
 }

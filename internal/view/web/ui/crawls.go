@@ -36,10 +36,6 @@ func (h *lister) getCrawls(r *http.Request) (any, error) {
 	return crawlList{h.entries(r.Context(), patience)}, nil
 }
 
-func getOverview(c *crawl, r *http.Request) (any, error) {
+func getOverview(c *crawl, r *http.Request) (*Overview, error) {
 	return c.status.overview(r.Context())
-}
-
-func getCurves(c *crawl, r *http.Request) (any, error) {
-	return c.curves(r.Context())
 }

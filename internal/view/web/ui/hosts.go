@@ -40,29 +40,15 @@ func getHosts(c *crawl, r *http.Request, n int) (any, error) {
 
 // hostsFrom are the hosts whose names begin with prefix and come after another.
 func (c *crawl) hostsFrom(ctx context.Context, prefix, after string, n int) (p hostPage, err error) {
-	p.Hosts = []inspect.Host{}
-	err = c.view.use(ctx, func(v *inspect.View) error {
-		for h, err := range v.HostsFrom(ctx, prefix, after, n+1) {
-			if p.Partial = errors.Is(err, inspect.ErrBehind); err != nil {
-				return unless(p.Partial, err)
-			}
-			p.Hosts = append(p.Hosts, h)
-		}
-		return nil
+	var more bool
+	err = c.view.use(ctx, func(v *inspect.View) (err error) {
+		p.Hosts, p.Partial, more, err = upTo(n, v.HostsFrom(ctx, prefix, after, n+1))
+		return err
 	})
-	if len(p.Hosts) > n {
-		p.Hosts = p.Hosts[:n]
+	if more {
 		p.Next = p.Hosts[n-1].Key
 	}
 	return p, err
-}
-
-// unless is an error, but for one that is none.
-func unless(none bool, err error) error {
-	if none {
-		return nil
-	}
-	return err
 }
 
 // A hostRanking has the hosts with the most pending URLs, as they were found last. A crawl of millions of hosts reads
@@ -137,15 +123,11 @@ func (l *hostRanking) refresh(n int) (looking chan struct{}, patience time.Durat
 func (l *hostRanking) query(n int) {
 	ctx, cancel := context.WithTimeout(l.done, lookTime)
 	defer cancel()
-	begin, all := time.Now(), []inspect.Host{}
-	err := l.view.use(ctx, func(v *inspect.View) error {
-		for h, err := range v.Hosts(ctx, n) {
-			if err != nil {
-				return err
-			}
-			all = append(all, h)
-		}
-		return nil
+	begin := time.Now()
+	var all []inspect.Host
+	err := l.view.use(ctx, func(v *inspect.View) (err error) {
+		all, _, _, err = upTo(n, v.Hosts(ctx, n))
+		return err
 	})
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -155,31 +137,22 @@ func (l *hostRanking) query(n int) {
 	}
 }
 
-func getHost(c *crawl, r *http.Request, n int) (any, error) {
-	return c.hostAnswer(r.Context(), r.PathValue("host"), n)
-}
-
-func (c *crawl) hostAnswer(ctx context.Context, host string, n int) (*hostAnswer, error) {
-	host = inspect.HostOf(host)
-	x := &hostAnswer{Robots: []statefile.RobotsAnswer{}, Queue: []inspect.Item{}}
+// hostAnswer is what is told of the host that a path names, with the first n URLs that wait there.
+func (c *crawl) hostAnswer(r *http.Request, n int) (*hostAnswer, error) {
+	ctx, host := r.Context(), inspect.HostOf(r.PathValue("host"))
+	x := &hostAnswer{Robots: []statefile.RobotsAnswer{}}
 	found := false
 	err := c.view.use(ctx, func(v *inspect.View) error {
-		for h, err := range v.HostsFrom(ctx, host+"/", "", 1) {
-			if x.Partial = errors.Is(err, inspect.ErrBehind); err != nil {
-				if !x.Partial {
-					return err
-				}
-				break
-			}
-			if h.Key == host {
-				x.Host, found = h, true
-			}
+		hosts, partial, _, err := upTo(1, v.HostsFrom(ctx, host+"/", "", 1))
+		if err != nil {
+			return err
 		}
-		for it, err := range v.Queue(ctx, host, n) {
-			if err != nil {
-				return err
-			}
-			x.Queue = append(x.Queue, it)
+		x.Partial = partial
+		if len(hosts) > 0 && hosts[0].Key == host {
+			x.Host, found = hosts[0], true
+		}
+		if x.Queue, _, _, err = upTo(n, v.Queue(ctx, host, n)); err != nil {
+			return err
 		}
 		if !found && len(x.Queue) == 0 && !x.Partial {
 			return &problem{http.StatusNotFound, "The crawl does not know the host",

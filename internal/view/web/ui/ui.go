@@ -186,12 +186,14 @@ func routes(done context.Context, cfg *Config, crawls *crawlSet, batches *batchS
 	rest.route(mux)
 	none := func(*http.Request) top { return out.top(nil, "", "") }
 	ofCrawl := func(r *http.Request) top { return out.top(crawls.byName[r.PathValue("crawl")], "", "") }
-	out.route(mux, front.views(), none)
+	mux.HandleFunc("GET /{$}", front.front)
+	out.route(mux, map[string]view{"/crawls": front.listPage}, none)
 	out.route(mux, pages.views(), ofCrawl)
 	out.route(mux, nodes.views(), ofCrawl)
 	out.route(mux, days.views(), days.head)
 	out.route(mux, results.views(), none)
 	out.route(mux, map[string]view{"/crawls/{crawl}/act/{do}": control.form}, ofCrawl)
+	mux.HandleFunc("GET /experiments/{experiment}/files/{file}", results.file)
 	mux.HandleFunc("POST /crawls/{crawl}/act/{do}", control.submit)
 	mux.HandleFunc("GET /archived/{key}/{crawl}", archive.serve)
 	mux.HandleFunc("GET /crawls/{crawl}/events", pages.listen)

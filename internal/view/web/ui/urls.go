@@ -2,7 +2,6 @@ package ui
 
 import (
 	"context"
-	"errors"
 	"net/http"
 
 	"kumo/internal/app/inspect"
@@ -21,7 +20,7 @@ func getExplanation(c *crawl, r *http.Request) (any, error) {
 
 func (c *crawl) explain(ctx context.Context, url string) (x *inspect.Explanation, err error) {
 	if u, err := weburl.Parse(url); err != nil || u.Host() == "" {
-		return nil, badRequest("%q is no URL: it begins with http:// or https:// and a host", cut(url, 200))
+		return nil, noURL(url)
 	}
 	err = c.view.use(ctx, func(v *inspect.View) (err error) {
 		x, err = v.Explain(ctx, url)
@@ -35,18 +34,12 @@ func getURLs(c *crawl, r *http.Request, n int) (any, error) {
 }
 
 func (c *crawl) urlsFrom(ctx context.Context, prefix, after string, n int) (p urlPage, err error) {
-	p.URLs = []inspect.Known{}
-	err = c.view.use(ctx, func(v *inspect.View) error {
-		for k, err := range v.SeenFrom(ctx, prefix, after, n+1) {
-			if p.Partial = errors.Is(err, inspect.ErrBehind); err != nil {
-				return unless(p.Partial, err)
-			}
-			p.URLs = append(p.URLs, k)
-		}
-		return nil
+	var more bool
+	err = c.view.use(ctx, func(v *inspect.View) (err error) {
+		p.URLs, p.Partial, more, err = upTo(n, v.SeenFrom(ctx, prefix, after, n+1))
+		return err
 	})
-	if len(p.URLs) > n {
-		p.URLs = p.URLs[:n]
+	if more {
 		p.Next = p.URLs[n-1].URL
 	}
 	return p, err
