@@ -48,11 +48,7 @@ var errCannot = &problem{http.StatusConflict, "This crawl cannot be changed here
 	"it does not run, or is a node's part of a crawl: kumo --help lists the commands"}
 
 // A target is what has a crawl do something: all nodes of one that has several.
-type target interface {
-	inspect.Steerer
-	// Tune changes settings: those that f returns, which is told those there are and may be called again.
-	Tune(ctx context.Context, f func(now map[string][]string) ([]inspect.Setting, error)) error
-}
+type target = inspect.ClusterSteerer
 
 // A viewTarget is a crawl of one node.
 type viewTarget struct {
@@ -144,9 +140,6 @@ var actions = []action{
 			return fmt.Sprintf("Wait %s between requests to %s", g.Value, g.Host), nil
 		},
 		do: func(ctx context.Context, s target, g given) (done, error) {
-			if err := checkDelay(g); err != nil {
-				return done{}, err
-			}
 			return done{}, s.Tune(ctx, func(now map[string][]string) ([]inspect.Setting, error) {
 				return withDelay(now["override"], g)
 			})

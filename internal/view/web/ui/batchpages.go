@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	"kumo/internal/batch"
@@ -191,11 +190,7 @@ func (h *batchPages) dayPage(of batchDay, r *http.Request) (*filled, error) {
 			break
 		}
 	}
-	if l.Next != nil {
-		q := r.URL.Query()
-		q.Set("cursor", strconv.FormatInt(*l.Next, 10))
-		p.More = "?" + q.Encode()
-	}
+	p.More = moreLink(r, l.Next)
 	return &filled{"day", p}, nil
 }
 

@@ -103,9 +103,6 @@ func (h *lister) refresh(c *crawl, age time.Duration) <-chan struct{} {
 		l.found = make(chan struct{})
 		go h.inspect(c)
 	}
-	if l.found == nil {
-		return nil
-	}
 	return l.found
 }
 

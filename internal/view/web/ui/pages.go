@@ -176,14 +176,6 @@ func (out *responder) render(w http.ResponseWriter, status int, name string, dat
 	_, _ = w.Write(b.Bytes()) // who asked may have gone
 }
 
-func (out *responder) failPage(w http.ResponseWriter, p *problem, head top) {
-	head.Title = p.Title
-	out.render(w, p.Status, "problem", struct {
-		top
-		Problem *problem
-	}{head, p})
-}
-
 // frontPages serve the list of everything that is shown. Its fields do not change.
 type frontPages struct {
 	crawls      *crawlSet
@@ -473,12 +465,18 @@ func (h *crawlPages) recordsPage(c *crawl, r *http.Request) (*filled, error) {
 		}
 		p.Records, next = list.Records, list.Next
 	}
-	if next != nil {
-		q := r.URL.Query()
-		q.Set("cursor", strconv.FormatInt(*next, 10))
-		p.More = "?" + q.Encode()
-	}
+	p.More = moreLink(r, next)
 	return &filled{"pages", p}, nil
+}
+
+// moreLink leads to what follows on a page, "" if nothing does.
+func moreLink(r *http.Request, next *int64) string {
+	if next == nil {
+		return ""
+	}
+	q := r.URL.Query()
+	q.Set("cursor", strconv.FormatInt(*next, 10))
+	return "?" + q.Encode()
 }
 
 // excludedPage lists the URLs that a rule has excluded.

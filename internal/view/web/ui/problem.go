@@ -74,7 +74,11 @@ func (out *responder) failUnder(w http.ResponseWriter, r *http.Request, err erro
 		w.Header().Set("Retry-After", "2")
 	}
 	if !out.json && !strings.HasPrefix(r.URL.Path, "/api/") {
-		out.failPage(w, p, head)
+		head.Title = p.Title
+		out.render(w, p.Status, "problem", struct {
+			top
+			Problem *problem
+		}{head, p})
 		return
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
