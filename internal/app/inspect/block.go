@@ -2,9 +2,7 @@ package inspect
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"net/http"
 	"time"
 
 	"kumo/internal/base/item"
@@ -54,7 +52,6 @@ const (
 	blockHosts  = 2_000           // that are looked at, where most waits first
 	blockQueue  = 10_000          // URLs of one of them
 	maxExamples = 5
-	maxRules    = 1 << 20 // bytes of a question
 )
 
 // Blocked is Blocker's. Of a host that is left out as a whole URLs are counted, and not looked at.
@@ -118,38 +115,4 @@ func (l *Live) blockedAt(h *frontier.HostInfo, blocks *policy.Blocks, b *Blocked
 	return nil
 }
 
-// blocked is asked by the method of what changes something, as rules may be long.
-func (s *Server) blocked(mux *http.ServeMux) {
-	src, can := s.src.(Blocker)
-	if !can {
-		return
-	}
-	mux.HandleFunc("POST /blocked", func(w http.ResponseWriter, r *http.Request) {
-		r.Body = http.MaxBytesReader(w, r.Body, maxRules)
-		answer(w, r, func(yield func(*Blocked, error) bool) {
-			var rules []string
-			if err := json.NewDecoder(r.Body).Decode(&rules); err != nil {
-				yield(nil, err)
-				return
-			}
-			yield(src.Blocked(r.Context(), rules))
-		})
-	})
-}
-
-var (
-	_ Blocker = (*Live)(nil)
-	_ Blocker = (*Client)(nil)
-)
-
-// Blocked is Blocker's.
-func (c *Client) Blocked(ctx context.Context, rules []string) (*Blocked, error) {
-	body, err := json.Marshal(rules)
-	if err != nil {
-		return nil, err
-	}
-	for b, err := range askWith[*Blocked](ctx, c, http.MethodPost, "blocked", body) {
-		return b, err
-	}
-	return nil, ErrGone
-}
+var _ Blocker = (*Live)(nil)
