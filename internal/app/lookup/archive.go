@@ -159,18 +159,24 @@ func (a *Archive) List(ctx context.Context, f Filter, cursor int64, n int) (reco
 // disorder is by how much records may be out of the order of their times: these are those at which requests began.
 const disorder = time.Hour
 
-// before is where the records end, before a cursor, that are not all younger than a time; nearly so: none of these is
-// behind it. It looks at a few records, however many there are.
-func (a *Archive) before(ctx context.Context, t time.Time, cursor int64) (int64, error) {
-	size, err := a.disk.Size(filepath.Join(a.dir, pagesName))
+// end is where the lines of a file of the crawl end that are before a cursor; 0 if the file is not there.
+func (a *Archive) end(name string, cursor int64) (int64, error) {
+	size, err := a.disk.Size(filepath.Join(a.dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
-	if err != nil {
-		return 0, err
-	}
 	if cursor < 0 || cursor > size {
 		cursor = size
+	}
+	return cursor, err
+}
+
+// before is where the records end, before a cursor, that are not all younger than a time; nearly so: none of these is
+// behind it. It looks at a few records, however many there are.
+func (a *Archive) before(ctx context.Context, t time.Time, cursor int64) (int64, error) {
+	cursor, err := a.end(pagesName, cursor)
+	if err != nil {
+		return 0, err
 	}
 	// the last line before from is not younger, unless from is 0; the one behind to is, or is not there
 	from, to := int64(0), cursor
@@ -231,15 +237,8 @@ func (a *Archive) each(ctx context.Context, cursor int64, may func(line []byte) 
 // bytes were gone through with them, until f has enough. It returns the cursor of what follows.
 func (a *Archive) eachBack(ctx context.Context, name string, cursor int64,
 	f func(line []byte, at, gone int64) (more bool, err error)) (next int64, err error) {
-	size, err := a.disk.Size(filepath.Join(a.dir, name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	}
-	if err != nil {
+	if cursor, err = a.end(name, cursor); err != nil || cursor == 0 {
 		return 0, err
-	}
-	if cursor < 0 || cursor > size {
-		cursor = size
 	}
 	src, err := a.disk.OpenAt(filepath.Join(a.dir, name))
 	if err != nil {

@@ -1,6 +1,7 @@
 package progress
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -68,8 +69,10 @@ func (s *Batch) clear() {
 }
 
 // say logs a line.
-func (s *Batch) say(text string, args ...any) {
-	s.lines <- func() { s.clear(); s.Log.Info(text, args...) }
+func (s *Batch) say(text string, args ...any) { s.log(slog.LevelInfo, text, args...) }
+
+func (s *Batch) log(level slog.Level, text string, args ...any) {
+	s.lines <- func() { s.clear(); s.Log.Log(context.Background(), level, text, args...) }
 }
 
 // batchLogEvery is the interval of log lines without a terminal.
@@ -101,11 +104,14 @@ func (s *Batch) progress(j *batch.JobInfo, p batch.Progress) {
 }
 
 func batchTitle(j *batch.JobInfo) string {
-	what := collection.Codes(j.Collections)
-	if len(j.Collections) > 3 {
-		what = stats.Count(len(j.Collections), "collections")
+	return fmt.Sprintf("round %d: %s of %s", j.Round, j.Job, shortly(j.Collections))
+}
+
+func shortly(group []*collection.Collection) string {
+	if len(group) > 3 {
+		return stats.Count(len(group), "collections")
 	}
-	return fmt.Sprintf("round %d: %s of %s", j.Round, j.Job, what)
+	return collection.Codes(group)
 }
 
 // Listener returns what a pipeline reports to.
@@ -151,12 +157,8 @@ func (s *Batch) Listener() batch.Listener {
 			}
 		},
 		Cut: func(c *collection.Collection, st *batch.State) {
-			s.lines <- func() {
-				s.clear()
-				s.Log.Warn("rounds end though URLs are left: more than depth and redirects can make", "collection", c.Code,
-					"rounds",
-					st.Cut)
-			}
+			s.log(slog.LevelWarn, "rounds end though URLs are left: more than depth and redirects can make", "collection",
+				c.Code, "rounds", st.Cut)
 		},
 	}
 }

@@ -3,24 +3,21 @@ package progress
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
-	"kumo/internal/base/stats"
 	"kumo/internal/batch/collection"
 	"kumo/internal/batch/collection/schedule"
 )
 
 // Scheduled returns what a scheduler reports runs to: they are logged.
 func (s *Batch) Scheduled() schedule.Listener {
-	warn := func(text string, args ...any) {
-		s.lines <- func() { s.clear(); s.Log.Warn(text, args...) }
-	}
 	return schedule.Listener{
 		Sleeps: func(until time.Time, group []*collection.Collection) {
 			s.say("nothing to do", "until", until.Format(time.RFC3339), "then", shortly(group))
 		},
 		Missed: func(c *collection.Collection, due time.Time, times int, why string) {
-			warn("missed", "collection", c.Code, "times", times, "last", due.Format(time.RFC3339), "why", why)
+			s.log(slog.LevelWarn, "missed", "collection", c.Code, "times", times, "last", due.Format(time.RFC3339), "why", why)
 		},
 		Began: func(day string, group []*collection.Collection, late time.Duration) {
 			args := []any{"day", day, "collections", collection.Codes(group)}
@@ -37,18 +34,9 @@ func (s *Batch) Scheduled() schedule.Listener {
 			case errors.Is(err, context.Canceled):
 				s.say("run interrupted: it goes on at the next start", args...)
 			default:
-				s.lines <- func() {
-					s.clear()
-					s.Log.Error("run failed: it goes on at the next run of that day, or the next start", append(args, "error", err)...)
-				}
+				s.log(slog.LevelError, "run failed: it goes on at the next run of that day, or the next start",
+					append(args, "error", err)...)
 			}
 		},
 	}
-}
-
-func shortly(group []*collection.Collection) string {
-	if len(group) > 3 {
-		return stats.Count(len(group), "collections")
-	}
-	return collection.Codes(group)
 }
