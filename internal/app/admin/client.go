@@ -100,11 +100,8 @@ func (c *client) Trouble() error { return c.cfg.Trouble }
 func (c *client) Close() error { return c.cfg.Close() }
 
 func (c *client) Start(ctx context.Context, all []settings.Setting, seeds []string, files ...*seeds.File) error {
-	urls, err := asURLs(seeds)
+	urls, err := c.seedFrom(ctx, seeds, files)
 	if err != nil {
-		return err
-	}
-	if urls, err = c.seedFrom(ctx, urls, files); err != nil {
 		return err
 	}
 	return c.control.Start(ctx, settings.Map(all), urls)
@@ -138,11 +135,8 @@ func (c *client) Links(ctx context.Context, url string) (inspect.Links, error) {
 }
 
 func (c *client) Add(ctx context.Context, seeds []string, files ...*seeds.File) error {
-	urls, err := asURLs(seeds)
+	urls, err := c.seedFrom(ctx, seeds, files)
 	if err != nil {
-		return err
-	}
-	if urls, err = c.seedFrom(ctx, urls, files); err != nil {
 		return err
 	}
 	return c.control.Add(ctx, urls)
@@ -155,9 +149,13 @@ func (c *client) Tune(ctx context.Context, f func(desired.Record) ([]settings.Se
 	})
 }
 
-// seedFrom adds the seeds of files, piece by piece. It returns urls with the first of them: what is known is no harm,
-// and where there are some, the crawl has seeds.
-func (c *client) seedFrom(ctx context.Context, urls []string, files []*seeds.File) ([]string, error) {
+// seedFrom adds the seeds of files, piece by piece. It returns those that were typed with the first of them: what is
+// known is no harm, and where there are some, the crawl has seeds.
+func (c *client) seedFrom(ctx context.Context, typed []string, files []*seeds.File) ([]string, error) {
+	urls, err := asURLs(typed)
+	if err != nil {
+		return nil, err
+	}
 	var failed error
 	if err := errors.Join(c.control.Seed(ctx, eachSeed(nil, files, &failed)), failed); err != nil {
 		return nil, err
@@ -224,9 +222,4 @@ func (c *client) Stop(ctx context.Context) error { return c.control.Set(ctx, des
 func (c *client) Record(ctx context.Context) (desired.Record, error) {
 	r, _, err := c.control.Record(ctx)
 	return r, err
-}
-
-// Status is the crawl's record, and all nodes, by name, as the registry has them.
-func (c *client) Status(ctx context.Context) (desired.Record, []node.Status, error) {
-	return c.control.Status(ctx)
 }

@@ -41,6 +41,19 @@ type Placement struct {
 // ErrHashed is a wish for a list of hosts where there is none.
 var ErrHashed = errors.New("here a hash says whose a host is, so that there is no list of hosts")
 
+// named is the error of a question that names no hosts, with a strategy that goes by their hashes.
+func (q *HostQuery) named(strategy string) error {
+	switch {
+	case q.Parked:
+		return advice.With(fmt.Errorf("no host is ever parked with the strategy %s: %w", strategy, ErrHashed),
+			"kumo hosts -o FOLDER lists where URLs of one node wait, and for what")
+	case len(q.Names) == 0:
+		return advice.With(fmt.Errorf("the strategy is %s: %w", strategy, ErrHashed),
+			"name hosts to see whose they are; kumo hosts -o FOLDER lists those of one node where URLs wait")
+	}
+	return nil
+}
+
 // Owners says whose hosts are. What a control unit's table has is read from its log; what a hash says is computed.
 func (c *client) Owners(ctx context.Context, q HostQuery) (*inspect.Owners, error) {
 	ctx, w := watched(ctx, q.Patience)
@@ -143,13 +156,8 @@ func (c *client) logReader(ctx context.Context, w *watch) func(apply func(number
 
 // hashed says whose hosts are by a hash.
 func (p *Placement) hashed(t *quorum.Table, q *HostQuery) (*inspect.Owners, error) {
-	switch {
-	case q.Parked:
-		return nil, advice.With(fmt.Errorf("no host is ever parked with the strategy shard: %w", ErrHashed),
-			"kumo hosts -o FOLDER lists where URLs of one node wait, and for what")
-	case len(q.Names) == 0:
-		return nil, advice.With(fmt.Errorf("the strategy is %s: %w", cmp.Or(p.Strategy, "shard"), ErrHashed),
-			"name hosts to see whose they are; kumo hosts -o FOLDER lists those of one node where URLs wait")
+	if err := q.named(cmp.Or(p.Strategy, "shard")); err != nil {
+		return nil, err
 	}
 	all := &inspect.Owners{Moving: t.Epoch != t.Settled}
 	for _, host := range q.Names {
