@@ -19,7 +19,6 @@ type Query struct {
 	Filter
 	Words    []string // each has to be in the URL, in what the page says of itself or, unless HeadOnly, in its text
 	Host     string   // it, or one below it
-	Lang     string   // a language, or how its tag begins: en
 	HeadOnly bool     // no text is read
 }
 
@@ -71,7 +70,7 @@ type Found struct {
 // Search goes through a bounded part of the crawl's records, from a cursor on, and gives up to n that fit. There is no
 // index: texts are read out of the archive.
 func (a *Archive) Search(ctx context.Context, q Query, cursor int64, n int) (*Found, error) {
-	s := &search{a: a, q: q, n: n, found: &Found{Hits: []Hit{}}, end: time.Now().Add(searchTime), urls: map[string]bool{}}
+	s := &search{a: a, q: q, found: &Found{Hits: []Hit{}}, end: time.Now().Add(searchTime), urls: map[string]bool{}}
 	for _, w := range q.Words {
 		s.words = append(s.words, wordOf(w))
 	}
@@ -106,7 +105,6 @@ func (a *Archive) Search(ctx context.Context, q Query, cursor int64, n int) (*Fo
 type search struct {
 	a     *Archive
 	q     Query
-	n     int
 	words []*regexp.Regexp
 	found *Found
 	end   time.Time
@@ -116,8 +114,7 @@ type search struct {
 // look takes a record if it fits.
 func (s *search) look(ctx context.Context, r *Record) error {
 	s.found.Records++
-	if s.urls[r.URL] || !s.q.takes(r) || !s.q.hosts(r.URL) || !strings.HasPrefix(strings.ToLower(r.Lang),
-		strings.ToLower(s.q.Lang)) {
+	if s.urls[r.URL] || !s.q.takes(r) || !s.q.hosts(r.URL) {
 		return nil
 	}
 	head := strings.Join([]string{cmp.Or(r.Title, r.H1), r.H1, r.Description, r.URL}, "\n")
@@ -163,7 +160,7 @@ func (q *Query) hosts(url string) bool {
 // that.
 func hasText(r *Record) bool {
 	kind := cmp.Or(r.Sniffed, r.Type)
-	return r.Status/100 == 2 && r.Revisit == "" && r.WARC != "" && (parse.IsHTML(kind) || isText(kind))
+	return r.Status/100 == 2 && r.Revisit == "" && r.WARC != "" && (parse.IsHTML(kind) || IsText(kind))
 }
 
 // missing are the words that a text does not have.

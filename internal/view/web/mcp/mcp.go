@@ -189,20 +189,25 @@ const (
 	maxLimit   = 100
 )
 
-func (l limited) in(q url.Values) error {
+// A query is the parameters of a question, or what is wrong with them.
+type query struct {
+	url.Values
+	err error
+}
+
+// params makes a query of at most so many things.
+func (l limited) params(pairs ...string) query {
+	q := params(pairs...)
 	if l.Limit < 0 || l.Limit > maxLimit {
-		return fmt.Errorf("limit is %d: a number from 1 to %d is wanted", l.Limit, maxLimit)
+		q.err = fmt.Errorf("limit is %d: a number from 1 to %d is wanted", l.Limit, maxLimit)
 	}
-	if l.Limit == 0 {
-		l.Limit = usualLimit
-	}
-	q.Set("limit", strconv.Itoa(l.Limit))
-	return nil
+	q.Set("limit", strconv.Itoa(cmp.Or(l.Limit, usualLimit)))
+	return q
 }
 
 // params makes a query of names and values, without those that are empty.
-func params(pairs ...string) url.Values {
-	q := url.Values{}
+func params(pairs ...string) query {
+	q := query{Values: url.Values{}}
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if pairs[i+1] != "" {
 			q.Set(pairs[i], pairs[i+1])
@@ -229,14 +234,10 @@ var told = []string{"url", "title", "description", "snippet", "in", "status", "t
 	"revisit"}
 
 func (s *server) search(ctx context.Context, in searchIn) (*mcp.CallToolResult, error) {
-	q := params("words", in.Words, "host", in.Host, "type", in.Type, "status", in.Status, "lang", in.Language, "day",
-		in.Day,
-		"cursor", in.Cursor)
+	q := in.params("words", in.Words, "host", in.Host, "type", in.Type, "status", in.Status, "lang", in.Language, "day",
+		in.Day, "cursor", in.Cursor)
 	if in.HeadOnly {
 		q.Set("in", "head")
-	}
-	if err := in.in(q); err != nil {
-		return nil, err
 	}
 	x, err := s.ask(ctx, in.ofCrawl, "/search", q)
 	if err != nil {
@@ -277,7 +278,7 @@ type part struct {
 	Bytes  int `json:"bytes,omitempty" jsonschema:"how many bytes at most: 16384 unless given, 65536 at most"`
 }
 
-func (p part) in(q url.Values) {
+func (p part) in(q query) {
 	if p.Offset != 0 {
 		q.Set("offset", strconv.Itoa(p.Offset))
 	}
@@ -323,12 +324,9 @@ type hostsIn struct {
 }
 
 func (s *server) hosts(ctx context.Context, in hostsIn) (*mcp.CallToolResult, error) {
-	q := params("prefix", in.Prefix, "after", in.After)
+	q := in.params("prefix", in.Prefix, "after", in.After)
 	if in.Busiest {
 		q.Set("by", "waiting")
-	}
-	if err := in.in(q); err != nil {
-		return nil, err
 	}
 	return s.answer(ctx, in.ofCrawl, "/hosts", q)
 }
@@ -343,7 +341,7 @@ func (s *server) stats(ctx context.Context, in ofCrawl) (*mcp.CallToolResult, er
 			return answered(s.REST.ask(ctx, "/crawls", nil))
 		}
 	}
-	return s.answer(ctx, in, "", nil)
+	return s.answer(ctx, in, "", query{})
 }
 
 type linksIn struct {
@@ -352,11 +350,7 @@ type linksIn struct {
 }
 
 func (s *server) links(ctx context.Context, in linksIn) (*mcp.CallToolResult, error) {
-	q := params("url", in.URL)
-	if err := in.in(q); err != nil {
-		return nil, err
-	}
-	return s.answer(ctx, in.ofCrawl, "/page/links", q)
+	return s.answer(ctx, in.ofCrawl, "/page/links", in.params("url", in.URL))
 }
 
 func (s *server) crawl(ctx context.Context, _ *mcp.CallToolRequest, in Wanted) (*mcp.CallToolResult, any, error) {
@@ -452,15 +446,23 @@ func (s *server) named(ctx context.Context, kind, one, name string) (string, err
 }
 
 // ask asks something of a crawl.
-func (s *server) ask(ctx context.Context, of ofCrawl, path string, q url.Values) (map[string]any, error) {
-	name, err := s.named(ctx, "crawls", "crawl", of.Crawl)
+func (s *server) ask(ctx context.Context, of ofCrawl, path string, q query) (map[string]any, error) {
+	return s.askOne(ctx, "crawls", "crawl", of.Crawl, path, q)
+}
+
+// askOne asks something of the one of a kind that is asked for by name, or the only one that there is.
+func (s *server) askOne(ctx context.Context, kind, one, name, path string, q query) (map[string]any, error) {
+	if q.err != nil {
+		return nil, q.err
+	}
+	name, err := s.named(ctx, kind, one, name)
 	if err != nil {
 		return nil, err
 	}
-	return s.REST.ask(ctx, "/crawls/"+url.PathEscape(name)+path, q)
+	return s.REST.ask(ctx, "/"+kind+"/"+url.PathEscape(name)+path, q.Values)
 }
 
-func (s *server) answer(ctx context.Context, of ofCrawl, path string, q url.Values) (*mcp.CallToolResult, error) {
+func (s *server) answer(ctx context.Context, of ofCrawl, path string, q query) (*mcp.CallToolResult, error) {
 	return answered(s.ask(ctx, of, path, q))
 }
 

@@ -81,8 +81,7 @@ func (h *crawlAPI) contentEndpoints() []endpoint {
 }
 
 func getSearch(c *crawl, r *http.Request, n int) (any, error) {
-	q := lookup.Query{Filter: filterOf(r), Words: strings.Fields(r.FormValue("words")), Host: r.FormValue("host"),
-		Lang: r.FormValue("lang")}
+	q := lookup.Query{Filter: filterOf(r), Words: strings.Fields(r.FormValue("words")), Host: r.FormValue("host")}
 	switch in := r.FormValue("in"); in {
 	case "":
 	case "head":
