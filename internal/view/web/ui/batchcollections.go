@@ -40,8 +40,8 @@ type (
 	}
 )
 
-func (h *batchAPI) getBatches(r *http.Request) (any, error) {
-	return batchList{h.batches.entries(r.Context())}, nil
+func (set *batchSet) getBatches(r *http.Request) (any, error) {
+	return batchList{set.entries(r.Context())}, nil
 }
 
 func (set *batchSet) entries(ctx context.Context) []batchEntry {

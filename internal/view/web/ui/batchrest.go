@@ -20,18 +20,16 @@ var (
 
 const aDay = "/batches/{batch}/collections/{collection}/days/{day}"
 
-// batchAPI answers programs' requests about batch crawls. Its field does not change.
-type batchAPI struct{ batches *batchSet }
-
-func (h *batchAPI) endpoints() []endpoint {
+// endpoints are those for programs' requests about batch crawls.
+func (set *batchSet) endpoints() []endpoint {
 	return []endpoint{
-		{"/batches", "batches", "The places of batch crawls that are shown.", nil, batchList{}, h.getBatches},
+		{"/batches", "batches", "The places of batch crawls that are shown.", nil, batchList{}, set.getBatches},
 		{"/batches/{batch}", "collections", "The collections of a place of batch crawls, in the order of their directories.",
-			[]param{batchParam, after, limitParam}, batchAnswer{}, listOf(h.batches.find, getBatch)},
+			[]param{batchParam, after, limitParam}, batchAnswer{}, listOf(set.find, getBatch)},
 		{"/batches/{batch}/days", "days",
 			"What days of collections came to: the newest first, and those of a day in the order of the collections' " +
 				"directories.",
-			[]param{batchParam, ofOneParam, after, limitParam}, dayList{}, listOf(h.batches.find, getDays)},
+			[]param{batchParam, ofOneParam, after, limitParam}, dayList{}, listOf(set.find, getDays)},
 		{"/batches/{batch}/search", "batchSearch",
 			"XML records by words, of all days or of some, the newest day first, and those of a day in the order of URLs. " +
 				"A bounded part of them is gone through: \"cut\" says so, and \"next\" goes on.",
@@ -40,27 +38,27 @@ func (h *batchAPI) endpoints() []endpoint {
 					"words that have to be there, all of them, in whatever case: in URL, headline or text", false},
 				{"query", "day", "string", "only of a day such as 2026-11-26, or of a month such as 2026-11", false},
 				{"query", "cursor", "string", "where to go on: \"next\" of the answer before", false},
-				limitParam}, recordsFound{}, listOf(h.batches.find, getBatchSearch)},
+				limitParam}, recordsFound{}, listOf(set.find, getBatchSearch)},
 		{aDay, "day", "A day of a collection: how far it is, what it came to, its jobs, and its files.",
 			[]param{batchParam, collectionParam, dayParam}, dayAnswer{},
-			of(h.batches.day, batchDay.answer)},
+			of(set.day, batchDay.answer)},
 		{aDay + "/records", "dayRecords",
 			"The XML records of a day that is done, in the order of URLs. A page of the list may have few or none, and yet a " +
 				"next one.",
 			[]param{batchParam, collectionParam, dayParam, otherParam,
 				{"query", "find", "string", "only those that have this in URL, headline or text, whatever the case", false},
 				{"query", "cursor", "integer", "where to go on: \"next\" of the answer before", false},
-				limitParam}, entryPage{}, of(h.batches.day, batchDay.records)},
+				limitParam}, entryPage{}, of(set.day, batchDay.records)},
 		{aDay + "/record", "dayRecord",
 			"What came of a URL on a day: its answer, its XML record, and its text. Of a page that is unchanged the record of " +
 				"the day that has it.",
 			[]param{batchParam, collectionParam, dayParam, urlParam}, batchRecord{},
-			of(h.batches.day, batchDay.record)},
+			of(set.day, batchDay.record)},
 		{aDay + "/page", "dayPage", "A page of a day, to read. Of one that is unchanged the text of the day that has it.",
 			[]param{batchParam, collectionParam, dayParam, urlParam,
 				{"query", "as", "string", "markdown (unless given), made of the page anew; text or xml: as the day's record " +
 					"has it; headers: the header fields", false},
-				offsetParam, bytesParam}, batchPart{}, of(h.batches.day, batchDay.text)},
+				offsetParam, bytesParam}, batchPart{}, of(set.day, batchDay.text)},
 	}
 }
 

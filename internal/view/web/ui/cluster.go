@@ -98,13 +98,6 @@ func (c *cluster) look(ctx context.Context) (*clusterLook, error) {
 	return c.answer()
 }
 
-// lookSoon is look, for a list of which this is one.
-func (c *cluster) lookSoon(ctx context.Context) (*clusterLook, error) {
-	ctx, cancel := context.WithTimeout(ctx, listPatience)
-	defer cancel()
-	return c.look(ctx)
-}
-
 // find looks, whoever waits for it, and closes found.
 func (c *cluster) find(found chan struct{}) {
 	ctx, cancel := context.WithTimeout(c.done, clusterTime)

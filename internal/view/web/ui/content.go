@@ -50,7 +50,7 @@ var (
 	bytesParam  = param{"query", "bytes", "integer", "how many at most: 16384 unless given, 65536 at most", false}
 )
 
-func (h *crawlAPI) contentEndpoints() []endpoint {
+func (set *crawlSet) contentEndpoints() []endpoint {
 	return []endpoint{
 		{"/crawls/{crawl}/search", "search", "Pages by words. Where there is a full-text index (kumo index) it is searched, " +
 			"best first, and words may be a query: \"a phrase\", -not, host:, lang:, status:, type:, day:. Otherwise a bounded " +
@@ -70,13 +70,13 @@ func (h *crawlAPI) contentEndpoints() []endpoint {
 					false},
 				{"query", "day", "string", "a day such as 2026-11-26, or a month such as 2026-11", false},
 				{"query", "cursor", "integer", "where to go on: \"next\" of the answer before", false}, limitParam}, lookup.Found{},
-			listOf(h.crawls.find, getSearch)},
+			listOf(set.find, getSearch)},
 		{"/crawls/{crawl}/page", "page", "The newest good answer of a URL, to read.",
 			[]param{crawlParam, urlParam, {"query", "as", "string",
 				"markdown (unless given) or text: the main text of HTML, other text as it is; headers: the header fields", false},
-				offsetParam, bytesParam}, pagePart{}, of(h.crawls.find, getPage)},
+				offsetParam, bytesParam}, pagePart{}, of(set.find, getPage)},
 		{"/crawls/{crawl}/page/links", "pageLinks", "The links of the newest good answer of a URL.",
-			[]param{crawlParam, urlParam, limitParam}, linkPage{}, listOf(h.crawls.find, getPageLinks)},
+			[]param{crawlParam, urlParam, limitParam}, linkPage{}, listOf(set.find, getPageLinks)},
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"sync"
 	"time"
 
@@ -134,7 +135,9 @@ func (h *lister) inspect(c *crawl) {
 func (c *crawl) entry(ctx context.Context) crawlEntry {
 	e := crawlEntry{Name: c.name, Folder: c.dir, Cluster: c.cluster != nil}
 	if c.dir == "" {
-		e.ofCluster(c.cluster.lookSoon(ctx))
+		ctx, cancel := context.WithTimeout(ctx, listPatience)
+		defer cancel()
+		e.ofCluster(c.cluster.look(ctx))
 		return e
 	}
 	o, err := soon(ctx, c.queue, listPatience, c.status.overview)
@@ -159,4 +162,33 @@ func (e *crawlEntry) ofCluster(x *clusterLook, err error) {
 	}
 	e.State, e.Crawl = new(inspect.State(x.State)), x.Crawl
 	e.Pages, e.Waiting = x.Totals.Pages, x.Totals.Waiting
+}
+
+// A crawlList is the crawls that are shown.
+type crawlList struct {
+	Crawls []crawlEntry `json:"crawls"`
+}
+
+type crawlEntry struct {
+	Name    string         `json:"name"`              // in URLs
+	Folder  string         `json:"folder"`            // "": only its cluster is shown
+	Cluster bool           `json:"cluster,omitempty"` // it has several nodes, and all of them are shown, too
+	State   *inspect.State `json:"state,omitempty"`   // missing: why it cannot be said is in error
+	Crawl   string         `json:"crawl,omitempty"`   // as its user has called it
+	Ended   string         `json:"ended,omitempty"`
+	Started time.Time      `json:"started,omitzero"`
+	Pages   int64          `json:"pages"`
+	Bytes   int64          `json:"bytes"`
+	Failed  int64          `json:"failed"`
+	Waiting int            `json:"urls_waiting"`
+	Error   string         `json:"error,omitempty"`
+	Looking bool           `json:"looking,omitempty"` // it is being looked at: nothing is known yet
+}
+
+func (h *lister) getCrawls(r *http.Request) (any, error) {
+	patience := listWait
+	if len(h.crawls.all) <= shortList {
+		patience = max(listPatience+listSlack, listWait)
+	}
+	return crawlList{h.entries(r.Context(), patience)}, nil
 }

@@ -83,6 +83,10 @@ func (s *statusCache) overview(ctx context.Context) (*Overview, error) {
 	return o, nil
 }
 
+func getOverview(c *crawl, r *http.Request) (*Overview, error) {
+	return c.status.overview(r.Context())
+}
+
 // forget makes the next request query the crawl anew.
 func (s *statusCache) forget() {
 	s.mu.Lock()

@@ -43,23 +43,18 @@ func newQueue(what, where string, several bool) *queue {
 		begun: map[*answer]time.Time{}}
 }
 
-// overdue says how many wait for an answer, and for how long one of them does.
-func (q *queue) overdue() (n int, longest time.Duration) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for _, begun := range q.begun {
-		longest = max(longest, time.Since(begun))
-	}
-	return len(q.begun), longest
-}
-
 // hangs is the problem of what does not answer; nil if it may do so yet.
 func (q *queue) hangs() error {
-	n, since := q.overdue()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	since := time.Duration(0)
+	for _, begun := range q.begun {
+		since = max(since, time.Since(begun))
+	}
 	if since < longest {
 		return nil
 	}
-	return q.hung(n, since)
+	return q.hung(len(q.begun), since)
 }
 
 // hung is the problem of a number of questions, one of which has waited for so long.
@@ -156,29 +151,24 @@ func (g *guard) answerQueued(q *queue, next http.Handler, w http.ResponseWriter,
 	_, _ = w.Write(a.body.Bytes()) // who asked may have gone
 }
 
-// queues are those of everything that is shown, for the guard. Its fields do not change.
-type queues struct {
-	crawls      *crawlSet
-	batches     *batchSet
-	experiments *queue // of all experiments
-}
-
-// of returns the queue of the crawl, batch crawls or experiments that a path names; nil if it names none.
-func (q *queues) of(path string) *queue {
-	parts := append(strings.Split(strings.TrimPrefix(path, "/api/v1"), "/"), "", "", "")
-	switch parts[1] {
-	case "crawls":
-		return q.crawls.queue(parts[2])
-	case "archived":
-		return q.crawls.queue(parts[3])
-	case "batches":
-		if b := q.batches.named(parts[2]); b != nil {
-			return b.queue
+// queuesOf finds the queue of the crawl, batch crawls or experiments that a path names; nil if it names none.
+func queuesOf(crawls *crawlSet, batches *batchSet, experiments *queue) func(path string) *queue {
+	return func(path string) *queue {
+		parts := append(strings.Split(strings.TrimPrefix(path, "/api/v1"), "/"), "", "", "")
+		switch parts[1] {
+		case "crawls":
+			return crawls.queue(parts[2])
+		case "archived":
+			return crawls.queue(parts[3])
+		case "batches":
+			if b := batches.named(parts[2]); b != nil {
+				return b.queue
+			}
+		case "experiments":
+			return experiments
 		}
-	case "experiments":
-		return q.experiments
+		return nil
 	}
-	return nil
 }
 
 func (set *crawlSet) queue(name string) *queue {

@@ -95,8 +95,8 @@ func (set *crawlSet) answer(r *http.Request) (*page.Response, error) {
 	return c.archive.Answer(r.Context(), rec)
 }
 
-func (h *crawlAPI) getRecord(r *http.Request) (any, error) {
-	_, rec, err := h.crawls.record(r)
+func (set *crawlSet) getRecord(r *http.Request) (any, error) {
+	_, rec, err := set.record(r)
 	return rec, err
 }
 
@@ -116,12 +116,12 @@ func headersOf(resp *page.Response) headers {
 
 func getText(resp *page.Response, _ *http.Request) (*lookup.Text, error) { return lookup.TextOf(resp) }
 
-func (h *crawlAPI) getLinks(r *http.Request) (any, error) {
+func (set *crawlSet) getLinks(r *http.Request) (any, error) {
 	n, err := limit(r)
 	if err != nil {
 		return nil, err
 	}
-	resp, err := h.crawls.answer(r)
+	resp, err := set.answer(r)
 	if err != nil {
 		return nil, err
 	}

@@ -41,29 +41,27 @@ var (
 	idParam = param{"path", "id", "integer", "the record's id", true}
 )
 
-// crawlAPI answers programs' requests about one crawl. Its field does not change.
-type crawlAPI struct{ crawls *crawlSet }
-
-func (h *crawlAPI) endpoints() []endpoint {
+// endpoints are those for programs' requests about one crawl.
+func (set *crawlSet) endpoints() []endpoint {
 	return append([]endpoint{
 		{"/crawls/{crawl}", "overview", "How a crawl stands: totals, rates, statuses, errors by kind, what waits, when it " +
 			"ends, and what is wrong, in words.",
-			[]param{crawlParam}, Overview{}, of(h.crawls.find, getOverview)},
+			[]param{crawlParam}, Overview{}, of(set.find, getOverview)},
 		{"/crawls/{crawl}/curves", "curves", "How the counters went: over the last hour, and over the whole run. Of a crawl " +
 			"that does not run only the whole, by visits.",
-			[]param{crawlParam}, stats.Curves{}, of(h.crawls.find, (*crawl).curves)},
+			[]param{crawlParam}, stats.Curves{}, of(set.find, (*crawl).curves)},
 		{"/crawls/{crawl}/hosts", "hosts", "Hosts of known URLs, in order, or those where most waits.",
 			[]param{crawlParam, prefix("hosts"), after, limitParam,
 				{"query", "by", "string", "waiting: those where most waits, of which there is no next", false}}, hostPage{},
-			listOf(h.crawls.find, getHosts)},
+			listOf(set.find, getHosts)},
 		{"/crawls/{crawl}/hosts/{host}", "host", "One host: how it stands, what its robots.txt said, and what waits there.",
 			[]param{crawlParam, {"path", "host", "string", "the host, with its port if it has one", true}, limitParam},
-			hostAnswer{}, listOf(h.crawls.find, (*crawl).hostAnswer)},
+			hostAnswer{}, listOf(set.find, (*crawl).hostAnswer)},
 		{"/crawls/{crawl}/explain", "explain", "What became of a URL, and why.",
 			[]param{crawlParam, {"query", "url", "string", "the URL", true}}, inspect.Explanation{},
-			of(h.crawls.find, getExplanation)},
+			of(set.find, getExplanation)},
 		{"/crawls/{crawl}/urls", "urls", "Known URLs, in order.", []param{crawlParam, prefix("URLs"), after, limitParam},
-			urlPage{}, listOf(h.crawls.find, getURLs)},
+			urlPage{}, listOf(set.find, getURLs)},
 		{"/crawls/{crawl}/records", "records", "What was fetched, the newest first. A page of the list may have few " +
 			"or none, and yet a next one: it goes through a bounded part of the records.",
 			[]param{crawlParam, {"query", "status", "string", "404; 4xx for a class; 0 for what was not answered", false},
@@ -72,17 +70,17 @@ func (h *crawlAPI) endpoints() []endpoint {
 				{"query", "lang", "string", "a language, or how its tag begins: en", false},
 				{"query", "day", "string", "a day: 2026-11-21; or a month: 2026-11", false},
 				{"query", "cursor", "integer", "where to go on: \"next\" of the answer before", false}, limitParam}, recordPage{},
-			of(h.crawls.find, (*crawl).records)},
+			of(set.find, (*crawl).records)},
 		{"/crawls/{crawl}/records/{id}", "record", "One record.", []param{crawlParam, idParam}, lookup.Record{},
-			h.getRecord},
+			set.getRecord},
 		{"/crawls/{crawl}/records/{id}/headers", "headers", "The header fields of a record's answer.",
-			[]param{crawlParam, idParam}, headers{}, of(h.crawls.answer, getHeaders)},
+			[]param{crawlParam, idParam}, headers{}, of(set.answer, getHeaders)},
 		{"/crawls/{crawl}/records/{id}/text", "text",
 			"What a record's answer says: the main text of HTML, other text as it is.",
-			[]param{crawlParam, idParam}, lookup.Text{}, of(h.crawls.answer, getText)},
+			[]param{crawlParam, idParam}, lookup.Text{}, of(set.answer, getText)},
 		{"/crawls/{crawl}/records/{id}/links", "links", "The links of a record's answer.",
-			[]param{crawlParam, idParam, limitParam}, linkPage{}, h.getLinks},
-	}, h.contentEndpoints()...)
+			[]param{crawlParam, idParam, limitParam}, linkPage{}, set.getLinks},
+	}, set.contentEndpoints()...)
 }
 
 // An api routes programs' requests: /api/v1. Its fields do not change.

@@ -82,8 +82,8 @@ func New(cfg Config) *Server {
 	if handler == nil {
 		handler = routes(done, &cfg, crawls, batches, results, keys, out)
 	}
-	queues := &queues{crawls, batches, results.queue}
-	return &Server{crawls: crawls, handler: newGuard(&cfg, queues.of, out).wrap(handler), keys: keys, end: end,
+	queueOf := queuesOf(crawls, batches, results.queue)
+	return &Server{crawls: crawls, handler: newGuard(&cfg, queueOf, out).wrap(handler), keys: keys, end: end,
 		log: cfg.Log}
 }
 
@@ -175,7 +175,7 @@ func routes(done context.Context, cfg *Config, crawls *crawlSet, batches *batchS
 	front := &frontPages{crawls, batches, len(cfg.Experiments), list, out}
 	pages, nodes := &crawlPages{crawls, archive, streams, out}, &clusterViews{crawls, streams, out}
 	days, control := &batchPages{batches, out}, &controls{crawls, keys, out, cfg.Log}
-	rest := &api{endpointsOf(list, &crawlAPI{crawls}, nodes, &batchAPI{batches}, results), control, out}
+	rest := &api{endpointsOf(list, crawls, nodes, batches, results), control, out}
 
 	mux := http.NewServeMux()
 	static, err := fs.Sub(files, "static")
@@ -205,7 +205,7 @@ func routes(done context.Context, cfg *Config, crawls *crawlSet, batches *batchS
 }
 
 // endpointsOf are those of all parts, as openapi.json describes them.
-func endpointsOf(list *lister, crawls *crawlAPI, nodes *clusterViews, batches *batchAPI,
+func endpointsOf(list *lister, crawls *crawlSet, nodes *clusterViews, batches *batchSet,
 	results *experiments) []endpoint {
 	return slices.Concat(list.endpoints(), crawls.endpoints(), nodes.endpoints(), batches.endpoints(), results.endpoints())
 }
