@@ -141,8 +141,5 @@ func (s *server) readRecord(ctx context.Context, in readRecordIn) (*mcp.CallTool
 	q := params("url", in.URL, "as", in.As)
 	in.in(q)
 	x, err := s.askDay(ctx, in.ofDay, "/page", q)
-	if err != nil {
-		return nil, err
-	}
-	return answerText(x, "\"became\" says what came of the URL, as=headers gives the header fields of its answer")
+	return answerText(x, err, "\"became\" says what came of the URL, as=headers gives the header fields of its answer")
 }

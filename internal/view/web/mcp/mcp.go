@@ -291,14 +291,14 @@ func (s *server) read(ctx context.Context, in readIn) (*mcp.CallToolResult, erro
 	q := params("url", in.URL, "as", in.As)
 	in.in(q)
 	x, err := s.ask(ctx, in.ofCrawl, "/page", q)
-	if err != nil {
-		return nil, err
-	}
-	return answerText(x, "links lists where the page leads, as=headers gives its header fields")
+	return answerText(x, err, "links lists where the page leads, as=headers gives its header fields")
 }
 
 // answerText tells what the REST has answered with a text in a part of its own, or what else can be read.
-func answerText(x map[string]any, otherwise string) (*mcp.CallToolResult, error) {
+func answerText(x map[string]any, err error, otherwise string) (*mcp.CallToolResult, error) {
+	if err != nil {
+		return nil, err
+	}
 	text, _ := x["text"].(string)
 	delete(x, "text")
 	if text == "" {

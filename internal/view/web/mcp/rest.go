@@ -121,7 +121,6 @@ func clean(err error) error { return errors.New(short(err.Error())) }
 // A transport has a handler answer, with no network between.
 type transport func() http.Handler
 
-// RoundTrip has the handler answer.
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	w := &kept{head: http.Header{}, status: http.StatusOK}
 	t().ServeHTTP(w, r)
@@ -140,10 +139,8 @@ type kept struct {
 	body   bytes.Buffer
 }
 
-// Header has the fields.
 func (k *kept) Header() http.Header { return k.head }
 
-// WriteHeader sets the status.
 func (k *kept) WriteHeader(status int) { k.status = status }
 
 func (k *kept) Write(b []byte) (int, error) {

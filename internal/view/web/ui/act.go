@@ -134,8 +134,11 @@ var actions = []action{
 		"answer of the host to the next request; a longer Crawl-delay of its robots.txt holds as ever.",
 		Field: "Delay", Example: "5s", Command: "kumo set -o FOLDER override='{match: {host: HOST}, delay: 5s}'",
 		sure: func(g given) (string, error) {
-			if err := checkDelay(g); err != nil {
-				return "", err
+			if d, err := time.ParseDuration(g.Value); err != nil || d < 0 || d > 24*time.Hour {
+				return "", badRequest("%q: a time of at most a day is wanted, with its unit: 500ms, 2s or 1m30s", cut(g.Value, 40))
+			}
+			if !hostName.MatchString(g.Host) {
+				return "", badRequest("%q is no host", cut(g.Host, 100))
 			}
 			return fmt.Sprintf("Wait %s between requests to %s", g.Value, g.Host), nil
 		},
@@ -238,16 +241,6 @@ func readURLs(text string) (urls []string, err error) {
 }
 
 var hostName = regexp.MustCompile(`^[A-Za-z0-9._:\[\]-]{1,300}$`)
-
-func checkDelay(g given) error {
-	if d, err := time.ParseDuration(g.Value); err != nil || d < 0 || d > 24*time.Hour {
-		return badRequest("%q: a time of at most a day is wanted, with its unit: 500ms, 2s or 1m30s", cut(g.Value, 40))
-	}
-	if !hostName.MatchString(g.Host) {
-		return badRequest("%q is no host", cut(g.Host, 100))
-	}
-	return nil
-}
 
 // withDelay is what overrides there are, with a host's delay before them, in place of one that was given so before.
 // Those with secrets a crawl's file does not have: they are not written again.

@@ -40,10 +40,6 @@ type (
 	}
 )
 
-func (set *batchSet) getBatches(r *http.Request) (any, error) {
-	return batchList{set.entries(r.Context())}, nil
-}
-
 func (set *batchSet) entries(ctx context.Context) []batchEntry {
 	list := make([]batchEntry, len(set.all))
 	var wait sync.WaitGroup

@@ -23,7 +23,8 @@ const aDay = "/batches/{batch}/collections/{collection}/days/{day}"
 // endpoints are those for programs' requests about batch crawls.
 func (set *batchSet) endpoints() []endpoint {
 	return []endpoint{
-		{"/batches", "batches", "The places of batch crawls that are shown.", nil, batchList{}, set.getBatches},
+		{"/batches", "batches", "The places of batch crawls that are shown.", nil, batchList{},
+			func(r *http.Request) (any, error) { return batchList{set.entries(r.Context())}, nil }},
 		{"/batches/{batch}", "collections", "The collections of a place of batch crawls, in the order of their directories.",
 			[]param{batchParam, after, limitParam}, batchAnswer{}, listOf(set.find, getBatch)},
 		{"/batches/{batch}/days", "days",

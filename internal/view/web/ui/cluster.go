@@ -261,44 +261,23 @@ func (c *cluster) news(ctx context.Context) (data []byte, more bool) {
 var errNoCluster = &problem{http.StatusNotFound, "This crawl has one node",
 	"there is a cluster on the page of a node (kumo node --ui), or of a cluster (kumo serve --crawl)"}
 
-// find returns the crawl that a path names, if it has a cluster.
-func (h *clusterViews) find(r *http.Request) (*crawl, error) {
-	c, err := h.crawls.find(r)
+// clustered returns the crawl that a path names, if it has a cluster.
+func (set *crawlSet) clustered(r *http.Request) (*crawl, error) {
+	c, err := set.find(r)
 	if err == nil && c.cluster == nil {
 		err = errNoCluster
 	}
 	return c, err
 }
 
-// listen streams events of a cluster.
-func (h *clusterViews) listen(w http.ResponseWriter, r *http.Request) {
-	c, err := h.find(r)
+// listenCluster streams events of a cluster.
+func (h *crawlPages) listenCluster(w http.ResponseWriter, r *http.Request) {
+	c, err := h.crawls.clustered(r)
 	if err != nil {
 		h.out.fail(w, r, err)
 		return
 	}
 	h.streams.send(w, r, c.queue, &c.cluster.hub, func(context.Context) (string, bool) { return "", true })
-}
-
-// clusterViews serve the state of all nodes of a crawl: a page, its events, and the REST. Its fields do not change.
-type clusterViews struct {
-	crawls  *crawlSet
-	streams *eventStreams
-	out     *responder
-}
-
-func (h *clusterViews) endpoints() []endpoint {
-	return []endpoint{
-		{"/crawls/{crawl}/cluster", "cluster", "A crawl of several nodes: its state, sums of all nodes, nodes by name, what " +
-			"is worth a word, and the last events.",
-			[]param{crawlParam, after, limitParam}, clusterAnswer{},
-			listOf(h.find, getCluster)},
-	}
-}
-
-func (h *clusterViews) views() map[string]view {
-	return map[string]view{"/crawls/{crawl}/cluster": found(h.find, h.page),
-		"/crawls/{crawl}/cluster/part": found(h.find, h.part)}
 }
 
 // A clusterAnswer is a cluster, with some of its nodes.

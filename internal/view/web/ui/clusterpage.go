@@ -59,7 +59,7 @@ type clusterShown struct {
 	Gathered bool // nobody knows all nodes
 }
 
-func (h *clusterViews) page(c *crawl, r *http.Request) (*filled, error) {
+func (h *crawlPages) clusterPage(c *crawl, r *http.Request) (*filled, error) {
 	x, err := c.cluster.look(r.Context())
 	if err != nil {
 		return nil, err
@@ -76,8 +76,8 @@ func (h *clusterViews) page(c *crawl, r *http.Request) (*filled, error) {
 		x.State == "running" || x.State == "paused"}}, nil
 }
 
-// part serves the part of the page that a script reloads.
-func (h *clusterViews) part(c *crawl, r *http.Request) (*filled, error) {
+// clusterPart serves the part of the page that a script reloads.
+func (h *crawlPages) clusterPart(c *crawl, r *http.Request) (*filled, error) {
 	x, err := c.cluster.look(r.Context())
 	if err != nil {
 		return nil, err
@@ -223,15 +223,11 @@ func mapsOf(x *inspect.Cluster) []clusterMap {
 		}
 		placed, points = append(placed, at), append(points, point)
 	}
-	if m, some := line(x, fmt.Sprintf("Slots of the table of nodes, of %d: a host's hash leads to one of them", slots),
-		placed); some {
-		m.From, m.To = "0", strconv.Itoa(slots-1)
-		all = append(all, m)
-	}
-	if m, some := line(x, "The space of ids: a host goes to the nodes whose ids are closest to its own", points); some {
-		m.From, m.To = "0000…", "ffff…"
-		all = append(all, m)
-	}
+	bySlot := line(x, fmt.Sprintf("Slots of the table of nodes, of %d: a host's hash leads to one of them", slots), placed)
+	bySlot.From, bySlot.To = "0", strconv.Itoa(slots-1)
+	byID := line(x, "The space of ids: a host goes to the nodes whose ids are closest to its own", points)
+	byID.From, byID.To = "0000…", "ffff…"
+	all = append(all, bySlot, byID)
 	return slices.DeleteFunc(all, func(m clusterMap) bool { return len(m.Bars)+len(m.Ticks) == 0 })
 }
 
@@ -288,8 +284,8 @@ func someWords(said []string) string {
 }
 
 // line has a tick for each node that has a place, as a part of the whole.
-func line(x *inspect.Cluster, name string, places []float64) (m clusterMap, some bool) {
-	m = clusterMap{Name: name, Height: 24}
+func line(x *inspect.Cluster, name string, places []float64) clusterMap {
+	m := clusterMap{Name: name, Height: 24}
 	var paths [tones]strings.Builder
 	var said []string
 	for i, at := range places {
@@ -305,5 +301,5 @@ func line(x *inspect.Cluster, name string, places []float64) (m clusterMap, some
 		}
 	}
 	m.Says = name + ". " + someWords(said)
-	return m, len(said) > 0
+	return m
 }

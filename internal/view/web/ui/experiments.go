@@ -77,7 +77,7 @@ var experimentParam = param{"path", "experiment", "string", "the experiment's na
 func (h *experiments) endpoints() []endpoint {
 	return []endpoint{
 		{"/experiments", "experiments", "The experiments of kumo sim that are shown.", nil, experimentList{},
-			h.getExperiments},
+			func(*http.Request) (any, error) { return experimentList{h.entries()}, nil }},
 		{"/experiments/{experiment}", "experiment",
 			"An experiment: the command that made it, what the paper states against what was measured, its tables and pictures.",
 			[]param{experimentParam}, experimentAnswer{}, h.getExperiment},
@@ -110,10 +110,6 @@ func (h *experiments) find(r *http.Request) (*experimentAnswer, error) {
 		return &experimentAnswer{x.name, x.dir, *e}, nil
 	}
 	return nil, &problem{http.StatusNotFound, "There is no such experiment here", "/api/v1/experiments lists all"}
-}
-
-func (h *experiments) getExperiments(*http.Request) (any, error) {
-	return experimentList{h.entries()}, nil
 }
 
 const mostExperiments = 1000

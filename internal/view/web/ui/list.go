@@ -137,7 +137,13 @@ func (c *crawl) entry(ctx context.Context) crawlEntry {
 	if c.dir == "" {
 		ctx, cancel := context.WithTimeout(ctx, listPatience)
 		defer cancel()
-		e.ofCluster(c.cluster.look(ctx))
+		x, err := c.cluster.look(ctx)
+		if err != nil {
+			e.Error = problemOf(err).Error()
+			return e
+		}
+		e.State, e.Crawl = new(inspect.State(x.State)), x.Crawl
+		e.Pages, e.Waiting = x.Totals.Pages, x.Totals.Waiting
 		return e
 	}
 	o, err := soon(ctx, c.queue, listPatience, c.status.overview)
@@ -152,16 +158,6 @@ func (c *crawl) entry(ctx context.Context) crawlEntry {
 	e.State, e.Crawl, e.Ended, e.Started = &o.State, o.Crawl, o.Ended, o.Started
 	e.Pages, e.Bytes, e.Failed, e.Waiting = o.Pages, o.Bytes, o.Failed, o.Waiting
 	return e
-}
-
-// ofCluster fills in what all nodes say.
-func (e *crawlEntry) ofCluster(x *clusterLook, err error) {
-	if err != nil {
-		e.Error = problemOf(err).Error()
-		return
-	}
-	e.State, e.Crawl = new(inspect.State(x.State)), x.Crawl
-	e.Pages, e.Waiting = x.Totals.Pages, x.Totals.Waiting
 }
 
 // A crawlList is the crawls that are shown.

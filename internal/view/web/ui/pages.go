@@ -20,6 +20,7 @@ import (
 	"kumo/internal/archive/fulltext"
 	"kumo/internal/base/stats"
 	"kumo/internal/state/forecast"
+	"kumo/internal/state/store/jsonl"
 )
 
 // A view makes a page. Its error is answered as a page, too.
@@ -46,7 +47,7 @@ func (out *responder) route(mux *http.ServeMux, views map[string]view, head func
 	}
 }
 
-// crawlPages serve the pages of one crawl, and the events that keep its overview up to date. Its fields do not change.
+// crawlPages serve the pages of one crawl and its cluster, and the events that keep them up to date. Its fields do not change.
 type crawlPages struct {
 	crawls  *crawlSet
 	archive *archivedPages
@@ -64,6 +65,8 @@ func (h *crawlPages) views() map[string]view {
 		"/crawls/{crawl}/excluded":     found(h.crawls.find, h.excludedPage),
 		"/crawls/{crawl}/pages":        found(h.crawls.find, h.recordsPage),
 		"/crawls/{crawl}/pages/{id}":   h.recordPage,
+		"/crawls/{crawl}/cluster":      found(h.crawls.clustered, h.clusterPage),
+		"/crawls/{crawl}/cluster/part": found(h.crawls.clustered, h.clusterPart),
 	}
 }
 
@@ -315,24 +318,16 @@ func (c *crawl) waitsFor(r *http.Request, o *Overview) string {
 }
 
 // forWords is what a host waits for, in a sentence.
-func forWords(why string) string {
-	switch why {
-	case "a place":
-		return "a free worker"
-	case "delay":
-		return "the crawl's delay"
-	case "Crawl-delay":
-		return "the Crawl-delay of their robots.txt"
-	case "robots.txt":
-		return "their robots.txt"
-	case "its answer":
-		return "an answer"
-	case "back-off":
-		return "a while, after failures"
-	case "its wish":
-		return "as long as they asked for"
-	}
-	return why
+func forWords(why string) string { return cmp.Or(reasonWords[why], why) }
+
+var reasonWords = map[string]string{
+	"a place":     "a free worker",
+	"delay":       "the crawl's delay",
+	"Crawl-delay": "the Crawl-delay of their robots.txt",
+	"robots.txt":  "their robots.txt",
+	"its answer":  "an answer",
+	"back-off":    "a while, after failures",
+	"its wish":    "as long as they asked for",
 }
 
 func (h *crawlPages) curvesPart(c *crawl, r *http.Request) (*filled, error) {
@@ -488,7 +483,7 @@ func (h *crawlPages) excludedPage(c *crawl, r *http.Request) (*filled, error) {
 	p := struct {
 		top
 		Rule  string
-		URLs  []lookup.Excluded
+		URLs  []jsonl.SkipLine
 		More  string
 		First bool
 	}{top: h.out.top(c, "Left out", "urls"), Rule: r.FormValue("rule"), First: cursor == lookup.Last}
@@ -560,8 +555,7 @@ func (h *crawlPages) recordPage(r *http.Request) (*filled, error) {
 	switch {
 	case err != nil:
 	case p.Show == "headers":
-		h := headersOf(resp)
-		p.Headers = &h
+		p.Headers = new(headersOf(resp))
 	case p.Show == "text":
 		p.Text, err = lookup.TextOf(resp)
 	case p.Show == "links":

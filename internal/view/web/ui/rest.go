@@ -80,7 +80,9 @@ func (set *crawlSet) endpoints() []endpoint {
 			[]param{crawlParam, idParam}, lookup.Text{}, of(set.answer, getText)},
 		{"/crawls/{crawl}/records/{id}/links", "links", "The links of a record's answer.",
 			[]param{crawlParam, idParam, limitParam}, linkPage{}, set.getLinks},
-	}, set.contentEndpoints()...)
+	}, append(set.contentEndpoints(), endpoint{"/crawls/{crawl}/cluster", "cluster",
+		"A crawl of several nodes: its state, sums of all nodes, nodes by name, what is worth a word, and the last events.",
+		[]param{crawlParam, after, limitParam}, clusterAnswer{}, listOf(set.clustered, getCluster)})...)
 }
 
 // An api routes programs' requests: /api/v1. Its fields do not change.

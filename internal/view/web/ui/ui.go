@@ -82,8 +82,9 @@ func New(cfg Config) *Server {
 	if handler == nil {
 		handler = routes(done, &cfg, crawls, batches, results, keys, out)
 	}
-	queueOf := queuesOf(crawls, batches, results.queue)
-	return &Server{crawls: crawls, handler: newGuard(&cfg, queueOf, out).wrap(handler), keys: keys, end: end,
+	guard := &guard{cfg: &cfg, queueOf: queuesOf(crawls, batches, results.queue), out: out,
+		requests: make(chan struct{}, maxRequests), asks: make(chan struct{}, maxAsks)}
+	return &Server{crawls: crawls, handler: guard.wrap(handler), keys: keys, end: end,
 		log: cfg.Log}
 }
 
@@ -173,9 +174,9 @@ func routes(done context.Context, cfg *Config, crawls *crawlSet, batches *batchS
 	list := newLister(done, crawls)
 	archive := &archivedPages{crawls, keys, out, cfg.Secure, cfg.Log}
 	front := &frontPages{crawls, batches, len(cfg.Experiments), list, out}
-	pages, nodes := &crawlPages{crawls, archive, streams, out}, &clusterViews{crawls, streams, out}
+	pages := &crawlPages{crawls, archive, streams, out}
 	days, control := &batchPages{batches, out}, &controls{crawls, keys, out, cfg.Log}
-	rest := &api{endpointsOf(list, crawls, nodes, batches, results), control, out}
+	rest := &api{endpointsOf(list, crawls, batches, results), control, out}
 
 	mux := http.NewServeMux()
 	static, err := fs.Sub(files, "static")
@@ -189,7 +190,6 @@ func routes(done context.Context, cfg *Config, crawls *crawlSet, batches *batchS
 	mux.HandleFunc("GET /{$}", front.front)
 	out.route(mux, map[string]view{"/crawls": front.listPage}, none)
 	out.route(mux, pages.views(), ofCrawl)
-	out.route(mux, nodes.views(), ofCrawl)
 	out.route(mux, days.views(), days.head)
 	out.route(mux, results.views(), none)
 	out.route(mux, map[string]view{"/crawls/{crawl}/act/{do}": control.form}, ofCrawl)
@@ -197,7 +197,7 @@ func routes(done context.Context, cfg *Config, crawls *crawlSet, batches *batchS
 	mux.HandleFunc("POST /crawls/{crawl}/act/{do}", control.submit)
 	mux.HandleFunc("GET /archived/{key}/{crawl}", archive.serve)
 	mux.HandleFunc("GET /crawls/{crawl}/events", pages.listen)
-	mux.HandleFunc("GET /crawls/{crawl}/cluster/events", nodes.listen)
+	mux.HandleFunc("GET /crawls/{crawl}/cluster/events", pages.listenCluster)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		out.fail(w, r, &problem{http.StatusNotFound, "There is no such page", ""})
 	})
@@ -205,9 +205,8 @@ func routes(done context.Context, cfg *Config, crawls *crawlSet, batches *batchS
 }
 
 // endpointsOf are those of all parts, as openapi.json describes them.
-func endpointsOf(list *lister, crawls *crawlSet, nodes *clusterViews, batches *batchSet,
-	results *experiments) []endpoint {
-	return slices.Concat(list.endpoints(), crawls.endpoints(), nodes.endpoints(), batches.endpoints(), results.endpoints())
+func endpointsOf(list *lister, crawls *crawlSet, batches *batchSet, results *experiments) []endpoint {
+	return slices.Concat(list.endpoints(), crawls.endpoints(), batches.endpoints(), results.endpoints())
 }
 
 // cached has files kept by browsers for a while: they change with the program alone.
