@@ -3,10 +3,10 @@ package lookup
 import (
 	"context"
 	"encoding/json"
-	"io"
 	"path/filepath"
 
 	"kumo/internal/archive/fulltext"
+	"kumo/internal/base/vfs"
 	"kumo/internal/state/store/jsonl"
 )
 
@@ -75,13 +75,9 @@ func (a *Archive) indexState(r *fulltext.Reader) (s IndexState) {
 	if err != nil || size == 0 {
 		return s
 	}
-	f, err := a.disk.Open(filepath.Join(a.dir, indexDir, "position.json"))
-	if err != nil {
-		return s
-	}
-	defer func() { _ = f.Close() }() // it is only read
+	text, err := vfs.ReadFile(a.disk, filepath.Join(a.dir, indexDir, "position.json"), 1<<16)
 	var p struct{ Lengths []int64 }
-	if json.NewDecoder(io.LimitReader(f, 1<<16)).Decode(&p) == nil && len(p.Lengths) > 0 {
+	if err == nil && json.Unmarshal(text, &p) == nil && len(p.Lengths) > 0 {
 		s.Part = min(1, max(0, float64(p.Lengths[0])/float64(size)))
 	}
 	return s

@@ -2,6 +2,7 @@ package progress
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -13,6 +14,7 @@ import (
 	"kumo/internal/base/stats"
 	"kumo/internal/batch"
 	"kumo/internal/batch/collection"
+	"kumo/internal/batch/collection/schedule"
 )
 
 // A Batch displays the progress of a batch crawl.
@@ -88,7 +90,7 @@ func (s *Batch) progress(j *batch.JobInfo, p batch.Progress) {
 			}
 			return
 		}
-		line := fmt.Sprintf("%s  maps %d/%d", batchTitle(j), p.MapsDone, p.Maps)
+		line := fmt.Sprintf("round %d: %s of %s  maps %d/%d", j.Round, j.Job, shortly(j.Collections), p.MapsDone, p.Maps)
 		if p.Reduces > 0 {
 			line += fmt.Sprintf("  reduces %d/%d", p.ReducesDone, p.Reduces)
 		}
@@ -101,10 +103,6 @@ func (s *Batch) progress(j *batch.JobInfo, p batch.Progress) {
 	case s.lines <- f:
 	default: // the terminal is behind: what comes next says more
 	}
-}
-
-func batchTitle(j *batch.JobInfo) string {
-	return fmt.Sprintf("round %d: %s of %s", j.Round, j.Job, shortly(j.Collections))
 }
 
 func shortly(group []*collection.Collection) string {
@@ -159,6 +157,37 @@ func (s *Batch) Listener() batch.Listener {
 		Cut: func(c *collection.Collection, st *batch.State) {
 			s.log(slog.LevelWarn, "rounds end though URLs are left: more than depth and redirects can make", "collection",
 				c.Code, "rounds", st.Cut)
+		},
+	}
+}
+
+// Scheduled returns what a scheduler reports runs to: they are logged.
+func (s *Batch) Scheduled() schedule.Listener {
+	return schedule.Listener{
+		Sleeps: func(until time.Time, group []*collection.Collection) {
+			s.say("nothing to do", "until", until.Format(time.RFC3339), "then", shortly(group))
+		},
+		Missed: func(c *collection.Collection, due time.Time, times int, why string) {
+			s.log(slog.LevelWarn, "missed", "collection", c.Code, "times", times, "last", due.Format(time.RFC3339), "why", why)
+		},
+		Began: func(day string, group []*collection.Collection, late time.Duration) {
+			args := []any{"day", day, "collections", collection.Codes(group)}
+			if late > 0 {
+				args = append(args, "late", late.Round(time.Second).String())
+			}
+			s.say("run", args...)
+		},
+		Ended: func(day string, group []*collection.Collection, took time.Duration, err error) {
+			args := []any{"day", day, "collections", collection.Codes(group), "took", took.Round(time.Second).String()}
+			switch {
+			case err == nil:
+				s.say("run ended", args...)
+			case errors.Is(err, context.Canceled):
+				s.say("run interrupted: it goes on at the next start", args...)
+			default:
+				s.log(slog.LevelError, "run failed: it goes on at the next run of that day, or the next start",
+					append(args, "error", err)...)
+			}
 		},
 	}
 }

@@ -18,6 +18,13 @@ func (s sheet) row(name, format string, args ...any) {
 	fmt.Fprintf(s, "%s\t%s\n", name, fmt.Sprintf(format, args...))
 }
 
+// some prints a row of a value, if there is one.
+func (s sheet) some(name, format, value string) {
+	if value != "" {
+		s.row(name, format, value)
+	}
+}
+
 // explanation prints what a crawl's folder contains about a URL.
 func (s sheet) explanation(x *inspect.Explanation, fate string) {
 	s.row("fate", "%s", fate)
@@ -94,8 +101,8 @@ func (s sheet) met(x *inspect.Explanation) {
 	}
 	if x.Seed {
 		s.row("from", "the user: it is a seed")
-	} else if x.From != "" {
-		s.row("from", "%s", x.From)
+	} else {
+		s.some("from", "%s", x.From)
 	}
 }
 
@@ -135,9 +142,7 @@ func (s sheet) waits(x *inspect.Explanation) {
 	if x.Waits != nil && x.Waits.Deferred {
 		s.row("", "its pattern brought nothing new: it goes after the host's other URLs (kumo traps --help)")
 	}
-	if x.GivenUp != "" {
-		s.row("given up", "%s", x.GivenUp)
-	}
+	s.some("given up", "%s", x.GivenUp)
 	h := x.Host
 	if h == nil {
 		return
@@ -197,7 +202,11 @@ func (s sheet) ranking(x *inspect.Explanation) {
 // left prints why the URL was filtered, or may be.
 func (s sheet) left(x *inspect.Explanation) {
 	if m := x.Merge; m != nil {
-		s.row("merge", "takes it in, if it was not met before%s", except(m))
+		except := ""
+		if m.Rule != "" {
+			except = ", and then sets it aside by " + m.Rule
+		}
+		s.row("merge", "takes it in, if it was not met before%s", except)
 	}
 	if a := x.Aside; a != nil && x.Fate == inspect.SetAside {
 		s.row("set aside", "%s by %s: %s", Time(a.Time), a.Rule, a.Why)
@@ -221,13 +230,6 @@ var linksCutWords = map[page.LinksCut]string{
 	page.ByLength:  "of an unpacked body only the beginning is read",
 }
 
-func except(m *inspect.Skip) string {
-	if m.Rule == "" {
-		return ""
-	}
-	return ", and then sets it aside by " + m.Rule
-}
-
 func (s sheet) page(p *inspect.Page) {
 	if p.Status == 0 {
 		s.row("tried", "%s, without an answer", Time(p.Time))
@@ -238,21 +240,11 @@ func (s sheet) page(p *inspect.Page) {
 	} else {
 		s.row("fetched", "%s, status %d, %s, %s", Time(p.Time), p.Status, p.Type, stats.Count(p.Bytes, "bytes"))
 	}
-	if p.Recrawl != "" {
-		s.row("recrawl", "%s", p.Recrawl)
-	}
-	if p.Final != "" {
-		s.row("leads to", "%s", p.Final)
-	}
-	if p.Digest != "" {
-		s.row("digest", "%s", p.Digest)
-	}
-	if p.Revisit != "" {
-		s.row("same as", "%s: its record has the bytes, this one refers to it", p.Revisit)
-	}
-	if why := linksCutWords[page.LinksCut(p.LinksCut)]; why != "" {
-		s.row("links", "only the first were read: %s", why)
-	}
+	s.some("recrawl", "%s", p.Recrawl)
+	s.some("leads to", "%s", p.Final)
+	s.some("digest", "%s", p.Digest)
+	s.some("same as", "%s: its record has the bytes, this one refers to it", p.Revisit)
+	s.some("links", "only the first were read: %s", linksCutWords[page.LinksCut(p.LinksCut)])
 	if p.WARC != "" {
 		s.row("record", "warc/%s at byte %d", p.WARC, p.Offset)
 	}

@@ -151,13 +151,20 @@ func (c *crawl) byIndex(r *http.Request, words string, n int) (*lookup.Found, er
 
 // number is a number in a question.
 func number(r *http.Request, name string, otherwise int64) (int64, error) {
+	return numberLike(r, name, otherwise, ", or another number")
+}
+
+// cursorOf is the cursor in a request for a list; lookup.Last if it has none.
+func cursorOf(r *http.Request) (int64, error) { return numberLike(r, "cursor", lookup.Last, "") }
+
+func numberLike(r *http.Request, name string, otherwise int64, orElse string) (int64, error) {
 	text := r.FormValue(name)
 	if text == "" {
 		return otherwise, nil
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 0 {
-		return 0, badRequest("%s is %q: \"next\" of an answer is wanted, or another number", name, cut(text, 40))
+		return 0, badRequest("%s is %q: \"next\" of an answer is wanted%s", name, cut(text, 40), orElse)
 	}
 	return n, nil
 }

@@ -186,17 +186,10 @@ func soon[T any](ctx context.Context, q *queue, patience time.Duration, f func(c
 	if err := q.enter(ctx, q.places); err != nil {
 		return found, err
 	}
-	type result struct {
-		found T
-		err   error
-	}
-	got := make(chan result, 1)
-	if err := q.do(ctx, &answer{}, func() {
-		found, err := f(ctx)
-		got <- result{found, err}
-	}); err != nil {
+	var late T // which is written once nobody reads it, if it does not come in time
+	var failed error
+	if err := q.do(ctx, &answer{}, func() { late, failed = f(ctx) }); err != nil {
 		return found, err
 	}
-	x := <-got
-	return x.found, x.err
+	return late, failed
 }

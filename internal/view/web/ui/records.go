@@ -59,19 +59,6 @@ func (c *crawl) records(r *http.Request) (p recordPage, err error) {
 	return p, err
 }
 
-// cursorOf is the cursor in a request for a list; lookup.Last if it has none.
-func cursorOf(r *http.Request) (int64, error) {
-	text := r.FormValue("cursor")
-	if text == "" {
-		return lookup.Last, nil
-	}
-	cursor, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || cursor < 0 {
-		return 0, badRequest("cursor is %q: \"next\" of an answer is wanted", cut(text, 40))
-	}
-	return cursor, nil
-}
-
 // record returns the record that a path names.
 func (set *crawlSet) record(r *http.Request) (*crawl, *lookup.Record, error) {
 	c, err := set.find(r)
