@@ -79,8 +79,6 @@ func (c *client) Owners(ctx context.Context, q HostQuery) (*inspect.Owners, erro
 	return l.all(), nil
 }
 
-// Owner says whose one host is, or one slice of a host; nil if it is nobody's yet. Self is the identity of the node
-// that asks, if it is one.
 func (c *client) Owner(ctx context.Context, host, self string, patience time.Duration) (*inspect.Owned, error) {
 	ctx, w := watched(ctx, patience)
 	defer w.stop()
@@ -189,4 +187,23 @@ func (p *Placement) ownedOf(h central.Host, t *quorum.Table) *inspect.Owned {
 
 func gone(n strategy.Node, t *quorum.Table) bool {
 	return !slices.ContainsFunc(t.Members, func(m strategy.Member) bool { return m.Node == n })
+}
+
+// A watch ends what nothing has come of for some time. A large log may take long, as long as it comes.
+type watch struct {
+	timer    *time.Timer
+	patience time.Duration
+	cancel   context.CancelCauseFunc
+}
+
+func watched(ctx context.Context, patience time.Duration) (context.Context, *watch) {
+	patience = cmp.Or(patience, time.Minute)
+	ctx, cancel := context.WithCancelCause(ctx)
+	silent := fmt.Errorf("the cluster has said nothing for %v", patience)
+	return ctx, &watch{time.AfterFunc(patience, func() { cancel(silent) }), patience, cancel}
+}
+
+func (w *watch) stop() {
+	w.timer.Stop()
+	w.cancel(nil)
 }

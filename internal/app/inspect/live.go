@@ -92,7 +92,10 @@ func explanationOf(e *crawl.Explanation) *Explanation {
 		x.Known = new(knownOf(e.Entry))
 	}
 	if e.Entry != nil && !e.Entry.Fetched.IsZero() {
-		x.Page = pageOf(e.Entry)
+		x.Page = &Page{Time: e.Entry.Fetched, Status: e.Entry.Status, Depth: int(e.Entry.Depth)}
+		if e.Entry.Digest != [20]byte{} {
+			x.Page.Digest = "sha1:" + base32.StdEncoding.EncodeToString(e.Entry.Digest[:])
+		}
 	}
 	if e.HostMet {
 		x.Host = new(hostOf(&e.Host))
@@ -104,18 +107,14 @@ func explanationOf(e *crawl.Explanation) *Explanation {
 			x.Ranking.Factor = r.Factor
 		}
 	}
-	explainRobots(x, e)
 	explainWait(x, e)
-	return x
-}
-
-func explainRobots(x *Explanation, e *crawl.Explanation) {
 	switch {
 	case e.IgnoresRobots:
 		x.Robots = &Robots{Ignored: true, Allowed: true}
 	case e.RobotsKnown:
 		x.Robots = &Robots{Allowed: e.Allowed, Line: e.By.Number, Text: e.By.Text}
 	}
+	return x
 }
 
 // explainWait says where the URL waits, if it does.
@@ -129,14 +128,6 @@ func explainWait(x *Explanation, e *crawl.Explanation) {
 	if p := e.Pending; p != nil {
 		x.Merge = &Skip{Rule: e.Left, From: p.From, Depth: int(p.Depth)}
 	}
-}
-
-func pageOf(e *seen.Entry) *Page {
-	p := &Page{Time: e.Fetched, Status: e.Status, Depth: int(e.Depth)}
-	if e.Digest != [20]byte{} {
-		p.Digest = "sha1:" + base32.StdEncoding.EncodeToString(e.Digest[:])
-	}
-	return p
 }
 
 // Hosts is Source's.

@@ -42,10 +42,6 @@ type listed struct {
 	visited bool // crawl.log has it, too
 }
 
-func (g *group) reset(v *verifier) {
-	*g = group{v: v, captures: g.captures[:0], pages: g.pages[:0]}
-}
-
 func (g *group) fault(check, file string, at int64, format string, args ...any) {
 	g.v.fault(Fault{Check: check, File: file, Offset: at, URL: g.url, What: fmt.Sprintf(format, args...)})
 }
