@@ -223,3 +223,21 @@ func (c *client) Record(ctx context.Context) (desired.Record, error) {
 	r, _, err := c.control.Record(ctx)
 	return r, err
 }
+
+// countTime is how long nodes have to count: each takes two seconds at most, and may be busy.
+const countTime = 5 * time.Second
+
+// BlockedAll has all members count what rules would leave out.
+func (c *client) BlockedAll(ctx context.Context, rules []string) (*inspect.BlockedAll, error) {
+	ctx, cancel := context.WithTimeout(ctx, countTime)
+	defer cancel()
+	counts, err := c.control.AskBlocked(ctx, c.cfg.Bus, c.cfg.Crawl, rules)
+	if err != nil {
+		return nil, err
+	}
+	all := inspect.NewBlockedAll()
+	for n, count := range counts {
+		all.AddNode(n.Name(), count)
+	}
+	return all, nil
+}

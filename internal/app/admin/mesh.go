@@ -248,3 +248,22 @@ func located(l *control.Location) *inspect.Owned {
 	}
 	return o
 }
+
+// BlockedAll has the nodes that are listed count what rules would leave out.
+func (c *meshClient) BlockedAll(ctx context.Context, rules []string) (*inspect.BlockedAll, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*countTime) // reports are gathered first
+	defer cancel()
+	a, err := c.control.Ask(ctx, control.Question{Do: control.Block, Rules: rules})
+	if err != nil {
+		return nil, err
+	}
+	all := inspect.NewBlockedAll()
+	if a.Counts == nil {
+		return all, nil
+	}
+	for _, n := range a.Counts.Nodes {
+		all.AddNode(strategy.Node(n.Node).Name(), n.Count)
+	}
+	all.Unasked = a.Counts.Unasked
+	return all, nil
+}

@@ -132,3 +132,16 @@ func (s *steerer) Tune(ctx context.Context, f func(now map[string][]string) ([]i
 		})
 	})
 }
+
+// BlockedAll has a client of its own, as it receives what comes over the bus.
+func (s *source) BlockedAll(ctx context.Context, rules []string) (all *inspect.BlockedAll, err error) {
+	c, err := s.View(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close() //nolint:errcheck // it was only read
+	if err := c.Trouble(); err != nil {
+		return nil, err
+	}
+	return c.BlockedAll(ctx, rules)
+}

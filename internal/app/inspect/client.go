@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"kumo/internal/base/stats"
 	"net"
 	"net/http"
 	"net/netip"
@@ -18,6 +17,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"kumo/internal/base/stats"
+	"kumo/internal/base/vfs"
 )
 
 const (
@@ -70,15 +72,10 @@ func (c *Client) Close() error {
 
 // read reads the file. It may have been written by a crawl on another machine, or by nobody who knows how.
 func (c *endpoint) read(name string) error {
-	f, err := os.Open(name)
+	text, err := vfs.ReadFile(vfs.OS, name, maxEndpoint)
 	if errors.Is(err, os.ErrNotExist) {
 		return ErrGone
 	}
-	if err != nil {
-		return fmt.Errorf("read where the crawl can be asked: %w", err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxEndpoint))
 	if err != nil {
 		return fmt.Errorf("read where the crawl can be asked: %w", err)
 	}

@@ -4,10 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
-	"kumo/internal/base/stats"
 	"net/http"
 	"strconv"
 	"time"
+
+	"kumo/internal/base/stats"
 )
 
 // An answer is a sequence of lines of JSON: each has a value, and the last says that it was all, or what went wrong.

@@ -332,10 +332,7 @@ var reasonWords = map[string]string{
 
 func (h *crawlPages) curvesPart(c *crawl, r *http.Request) (*filled, error) {
 	charts, err := c.charts(r)
-	if err != nil {
-		return nil, err
-	}
-	return &filled{"charts", charts}, nil
+	return &filled{"charts", charts}, err
 }
 
 const hostsShown = 100 // on a page
