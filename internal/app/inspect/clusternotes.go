@@ -92,7 +92,8 @@ func (c *Cluster) Notes() (all []string) {
 				n.CutOffWhy)
 		}
 		if n.Stalled > 0 && n.CutOff == 0 && n.Is == NodeMember {
-			say("%s is STALLED: nothing was answered for %.0f s: %s; what to do: %s", n.Name, n.Stalled, n.StallWhy, n.StallDo)
+			say("%s is STALLED: nothing was answered for %.0f s: %s; what to do: %s", n.Name, n.Stalled, n.StallWhy,
+				n.StallDo)
 		}
 		if n.Uploads != nil && n.Uploads.Why != "" && n.Is != NodeDead {
 			say("%s: place: %s", n.Name, n.Uploads.Words())

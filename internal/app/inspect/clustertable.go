@@ -49,7 +49,8 @@ func (c *Cluster) Columns() []Column {
 			quotaColumn("error", 0, quotaError), quotaColumn("by", 2, func(q *Quota) string { return q.Basis }))
 	} else {
 		all = append(all, factColumn("owned", 2, func(f *Facts) int { return f.Owned }),
-			factColumn("parked", 5, func(f *Facts) int { return f.Parked }), partColumn("timeout", 10, func(n *Node) *Facts { return n.Facts }, timeoutOf))
+			factColumn("parked", 5, func(f *Facts) int { return f.Parked }),
+			partColumn("timeout", 10, func(n *Node) *Facts { return n.Facts }, timeoutOf))
 	}
 	return append(all, Column{"heard", heard, nil, 4})
 }

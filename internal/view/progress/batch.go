@@ -168,7 +168,8 @@ func (s *Batch) Scheduled() schedule.Listener {
 			s.say("nothing to do", "until", until.Format(time.RFC3339), "then", shortly(group))
 		},
 		Missed: func(c *collection.Collection, due time.Time, times int, why string) {
-			s.log(slog.LevelWarn, "missed", "collection", c.Code, "times", times, "last", due.Format(time.RFC3339), "why", why)
+			s.log(slog.LevelWarn, "missed", "collection", c.Code, "times", times, "last", due.Format(time.RFC3339),
+				"why", why)
 		},
 		Began: func(day string, group []*collection.Collection, late time.Duration) {
 			args := []any{"day", day, "collections", collection.Codes(group)}

@@ -43,7 +43,7 @@ func NewLinkPrinter(w io.Writer, as LinkFormat) LinkPrinter {
 			return err
 		}
 	default:
-		p.Print = (&groupedLinks{w: w}).print
+		p.Print = groupedLinks(w)
 	}
 	return p
 }
@@ -63,24 +63,22 @@ func csvLinks(w *csv.Writer) LinkPrinter {
 }
 
 // groupedLinks shows each URL once, above the pages that link to it.
-type groupedLinks struct {
-	w    io.Writer
-	last string
-}
-
-func (p *groupedLinks) print(l *links.Link) error {
-	if l.URL != p.last {
-		if p.last != "" {
-			fmt.Fprintln(p.w)
+func groupedLinks(w io.Writer) func(*links.Link) error {
+	last := ""
+	return func(l *links.Link) error {
+		if l.URL != last {
+			if last != "" {
+				fmt.Fprintln(w)
+			}
+			fmt.Fprintf(w, "%-7s %s\n", linkWord(l), l.URL)
+			for _, to := range l.Redirects {
+				fmt.Fprintf(w, "     -> %s\n", to)
+			}
 		}
-		fmt.Fprintf(p.w, "%-7s %s\n", linkWord(l), l.URL)
-		for _, to := range l.Redirects {
-			fmt.Fprintf(p.w, "     -> %s\n", to)
-		}
+		last = l.URL
+		_, err := fmt.Fprintf(w, "   from %s%s\n", l.From, linkText(l))
+		return err
 	}
-	p.last = l.URL
-	_, err := fmt.Fprintf(p.w, "   from %s%s\n", l.From, linkText(l))
-	return err
 }
 
 // linkWord returns the outcome of a link in a word.

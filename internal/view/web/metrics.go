@@ -98,8 +98,8 @@ func (to exposition) answers(statuses map[int]int64, failures map[string]int64) 
 		sums[class] += n
 	}
 	for class, n := range sums {
-		to.counter("responses_total", "URLs that were answered, by class of status (1xx to 5xx, other).", float64(n), "class",
-			classes[class])
+		to.counter("responses_total", "URLs that were answered, by class of status (1xx to 5xx, other).", float64(n),
+			"class", classes[class])
 	}
 	for kind, n := range failures {
 		to.counter("errors_total", "URLs that got no answer, by kind of failure (dns, connect, tls, timeout, ...).",
@@ -144,8 +144,8 @@ func (to exposition) outlook(src *Source) {
 		f.AtLeast)
 	to.gauge("queue_growth_per_second", "URLs a second that wait more, negative: less, over the last minutes.", f.Growth)
 	for _, kind := range stall.Kinds {
-		to.gauge("stalled_seconds", "For how long nothing was answered though URLs wait, with the kind of reason; 0 if that "+
-			"is not so.", oneIf(a.Kind == kind)*a.For.Seconds(), "kind", string(kind))
+		to.gauge("stalled_seconds", "For how long nothing was answered though URLs wait, with the kind of reason; 0 if "+
+			"that is not so.", oneIf(a.Kind == kind)*a.For.Seconds(), "kind", string(kind))
 	}
 }
 

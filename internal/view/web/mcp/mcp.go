@@ -128,11 +128,17 @@ func (s *server) addCrawls(srv *mcp.Server) {
 	add(srv, "read", "Read a page of a crawl: its main text as Markdown or plain, or the header fields of its answer. "+
 		"Long ones are given in parts.", s.read)
 	add(srv, "explain", "Say why a URL was, or was not, crawled: its state, the rules and the line of robots.txt that "+
-		"hold for it, where it waits, and which page's link brought it in.", s.explain)
+		"hold for it, where it waits, and which page's link brought it in.",
+		func(ctx context.Context, in ofURL) (*mcp.CallToolResult, error) {
+			return s.answer(ctx, in.ofCrawl, "/explain", params("url", in.URL))
+		})
 	add(srv, "hosts", "List the hosts of a crawl with what waits there.", s.hosts)
 	add(srv, "stats", "Say how a crawl stands: totals, rates, statuses, errors by kind, what waits, and what is wrong. "+
 		"Without a name, where there are several crawls: list them.", s.stats)
-	add(srv, "links", "List the links of a page of a crawl.", s.links)
+	add(srv, "links", "List the links of a page of a crawl.",
+		func(ctx context.Context, in linksIn) (*mcp.CallToolResult, error) {
+			return s.answer(ctx, in.ofCrawl, "/page/links", in.params("url", in.URL))
+		})
 }
 
 // Handler serves the protocol over HTTP, each request for itself. Who may ask, and by which name, is for others to
@@ -304,15 +310,11 @@ func answerText(x map[string]any, err error, otherwise string) (*mcp.CallToolRes
 	if text == "" {
 		x["says"] = "there is no text to read here: " + otherwise
 	}
-	res, err := answer(x)
+	res, err := answered(x, nil)
 	if err == nil && text != "" {
 		res.Content = append(res.Content, &mcp.TextContent{Text: text})
 	}
 	return res, err
-}
-
-func (s *server) explain(ctx context.Context, in ofURL) (*mcp.CallToolResult, error) {
-	return s.answer(ctx, in.ofCrawl, "/explain", params("url", in.URL))
 }
 
 type hostsIn struct {
@@ -347,10 +349,6 @@ func (s *server) stats(ctx context.Context, in ofCrawl) (*mcp.CallToolResult, er
 type linksIn struct {
 	ofURL
 	limited
-}
-
-func (s *server) links(ctx context.Context, in linksIn) (*mcp.CallToolResult, error) {
-	return s.answer(ctx, in.ofCrawl, "/page/links", in.params("url", in.URL))
 }
 
 func (s *server) crawl(ctx context.Context, _ *mcp.CallToolRequest, in Wanted) (*mcp.CallToolResult, any, error) {
@@ -471,11 +469,6 @@ func answered(x map[string]any, err error) (*mcp.CallToolResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	return answer(x)
-}
-
-// answer tells what the REST has answered.
-func answer(x map[string]any) (*mcp.CallToolResult, error) {
 	text, err := json.Marshal(x)
 	if err != nil {
 		return nil, err

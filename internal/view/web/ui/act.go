@@ -135,7 +135,8 @@ var actions = []action{
 		Field: "Delay", Example: "5s", Command: "kumo set -o FOLDER override='{match: {host: HOST}, delay: 5s}'",
 		sure: func(g given) (string, error) {
 			if d, err := time.ParseDuration(g.Value); err != nil || d < 0 || d > 24*time.Hour {
-				return "", badRequest("%q: a time of at most a day is wanted, with its unit: 500ms, 2s or 1m30s", cut(g.Value, 40))
+				return "", badRequest("%q: a time of at most a day is wanted, with its unit: 500ms, 2s or 1m30s",
+					cut(g.Value, 40))
 			}
 			if !hostName.MatchString(g.Host) {
 				return "", badRequest("%q is no host", cut(g.Host, 100))

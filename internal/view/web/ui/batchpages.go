@@ -182,7 +182,8 @@ func (h *batchPages) dayPage(of batchDay, r *http.Request) (*filled, error) {
 		More    string
 		First   bool
 	}{top: h.topOf(of.batches, of.c.Code+" "+of.date, "collections"), D: d, Link: of.link(of.c, ""),
-		At: of.link(of.c, of.date), Records: l.Records, Looked: l.Looked, Find: r.FormValue("find"), Other: r.FormValue("of") == "other", First: r.FormValue("cursor") == ""}
+		At: of.link(of.c, of.date), Records: l.Records, Looked: l.Looked, Find: r.FormValue("find"),
+		Other: r.FormValue("of") == "other", First: r.FormValue("cursor") == ""}
 	for _, name := range slices.SortedFunc(maps.Keys(d.Counts), func(a, b string) int {
 		return cmp.Or(cmp.Compare(d.Counts[b], d.Counts[a]), cmp.Compare(a, b))
 	}) {

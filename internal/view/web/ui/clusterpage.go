@@ -223,7 +223,8 @@ func mapsOf(x *inspect.Cluster) []clusterMap {
 		}
 		placed, points = append(placed, at), append(points, point)
 	}
-	bySlot := line(x, fmt.Sprintf("Slots of the table of nodes, of %d: a host's hash leads to one of them", slots), placed)
+	bySlot := line(x, fmt.Sprintf("Slots of the table of nodes, of %d: a host's hash leads to one of them", slots),
+		placed)
 	bySlot.From, bySlot.To = "0", strconv.Itoa(slots-1)
 	byID := line(x, "The space of ids: a host goes to the nodes whose ids are closest to its own", points)
 	byID.From, byID.To = "0000…", "ffff…"

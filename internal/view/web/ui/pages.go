@@ -47,7 +47,8 @@ func (out *responder) route(mux *http.ServeMux, views map[string]view, head func
 	}
 }
 
-// crawlPages serve the pages of one crawl and its cluster, and the events that keep them up to date. Its fields do not change.
+// crawlPages serve the pages of one crawl and its cluster, and the events that keep them up to date. Its fields do not
+// change.
 type crawlPages struct {
 	crawls  *crawlSet
 	archive *archivedPages
