@@ -39,7 +39,12 @@ func (c *Cluster) Columns() []Column {
 	}
 	all = append(all, loadColumn("unshipped", 8, func(l *Load) string { return stats.Bytes(l.Lag) }))
 	if !c.HasLeader() {
-		all = append(all, Column{"slot", func(n *Node) string { return slotOf(n.Slot) }, nil, 9})
+		all = append(all, Column{"slot", func(n *Node) string {
+			if n.Slot < 0 {
+				return "-"
+			}
+			return fmt.Sprint(n.Slot)
+		}, nil, 9})
 	} else if c.Strategy == balance {
 		all = append(all, factColumn("owned", 5, func(f *Facts) int { return f.Owned }),
 			quotaColumn("given", 3, func(q *Quota) string { return fmt.Sprint(q.Given) }),
@@ -111,13 +116,6 @@ func peeringColumn(head string, less int, of func(p *Peering) int) Column {
 
 func timeoutOf(f *Facts) string {
 	return time.Duration(f.TimeoutMS * float64(time.Millisecond)).Round(time.Millisecond).String()
-}
-
-func slotOf(slot int) string {
-	if slot < 0 {
-		return "-"
-	}
-	return fmt.Sprint(slot)
 }
 
 func heard(n *Node) string {

@@ -113,7 +113,8 @@ func New(cfg Config) *mcp.Server {
 	if cfg.Crawl != nil {
 		mcp.AddTool(srv, &mcp.Tool{Name: "crawl", Description: "Crawl pages of one public host now, politely and within " +
 			"bounds, into a folder of its own. The answer names the crawl, of which the other tools can then be asked. It " +
-			"takes up to the seconds that are given. " + s.bounds(),
+			"takes up to the seconds that are given. " + fmt.Sprintf("One crawl fetches at most %d pages and receives at most "+
+			"%d bytes; at most %d crawls are made. The answer has the limits that held.", s.MaxPages, s.MaxBytes, maxCrawls),
 			Annotations: &mcp.ToolAnnotations{DestructiveHint: new(bool)}}, s.crawl)
 	}
 	return srv
@@ -387,12 +388,6 @@ func (s *server) crawl(ctx context.Context, _ *mcp.CallToolRequest, in Wanted) (
 	}
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}, StructuredContent: m}, nil,
 		nil
-}
-
-// bounds says within which bounds crawls are made.
-func (s *server) bounds() string {
-	return fmt.Sprintf("One crawl fetches at most %d pages and receives at most %d bytes; at most %d crawls are made. The "+
-		"answer has the limits that held.", s.MaxPages, s.MaxBytes, maxCrawls)
 }
 
 // known are the names of the crawls, or of the batch crawls.

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// What programs ask of batch crawls; what they get is in batchcollections.go, batchdays.go and so on.
+// What programs ask of batch crawls; what they get is in batches.go, batchdays.go and so on.
 
 var (
 	batchParam      = param{"path", "batch", "string", "the batch crawls' name, as /batches lists it", true}

@@ -80,7 +80,7 @@ func (h *experiments) endpoints() []endpoint {
 			func(*http.Request) (any, error) { return experimentList{h.entries()}, nil }},
 		{"/experiments/{experiment}", "experiment",
 			"An experiment: the command that made it, what the paper states against what was measured, its tables and pictures.",
-			[]param{experimentParam}, experimentAnswer{}, h.getExperiment},
+			[]param{experimentParam}, experimentAnswer{}, func(r *http.Request) (any, error) { return h.find(r) }},
 		{"/experiments/{experiment}/tables/{table}", "table", "A table of an experiment, in parts.",
 			[]param{experimentParam, {"path", "table", "string", "the table's file", true},
 				{"query", "cursor", "integer", "where to go on: \"next\" of the answer before", false}, limitParam}, tablePart{},
@@ -137,8 +137,6 @@ func (h *experiments) entries() []experimentEntry {
 	}
 	return list
 }
-
-func (h *experiments) getExperiment(r *http.Request) (any, error) { return h.find(r) }
 
 func getTable(x *experimentAnswer, r *http.Request, n int) (*tablePart, error) {
 	from, err := number(r, "cursor", 0)
