@@ -55,7 +55,9 @@ func (c *Cluster) Columns() []Column {
 	} else {
 		all = append(all, factColumn("owned", 2, func(f *Facts) int { return f.Owned }),
 			factColumn("parked", 5, func(f *Facts) int { return f.Parked }),
-			partColumn("timeout", 10, func(n *Node) *Facts { return n.Facts }, timeoutOf))
+			partColumn("timeout", 10, func(n *Node) *Facts { return n.Facts }, func(f *Facts) string {
+				return time.Duration(f.TimeoutMS * float64(time.Millisecond)).Round(time.Millisecond).String()
+			}))
 	}
 	return append(all, Column{"heard", heard, nil, 4})
 }
@@ -112,10 +114,6 @@ func peeringColumn(head string, less int, of func(p *Peering) int) Column {
 	return partColumn(head, less, func(n *Node) *Peering { return n.Peering }, func(p *Peering) string {
 		return fmt.Sprint(of(p))
 	})
-}
-
-func timeoutOf(f *Facts) string {
-	return time.Duration(f.TimeoutMS * float64(time.Millisecond)).Round(time.Millisecond).String()
 }
 
 func heard(n *Node) string {

@@ -160,8 +160,8 @@ func (a *Archive) List(ctx context.Context, f Filter, cursor int64, n int) (reco
 }
 
 // Excluded returns up to n URLs within reach that a rule excluded, the newest first, from behind a cursor on, and the
-// cursor of what follows; 0 if nothing does. With an empty rule it returns those of all. As List it reads a bounded part
-// of the file: there may be fewer than n, or none, and more behind them.
+// cursor of what follows; 0 if nothing does. With an empty rule it returns those of all. As List it reads a bounded
+// part of the file: there may be fewer than n, or none, and more behind them.
 func (a *Archive) Excluded(ctx context.Context, rule string, cursor int64, n int) (all []jsonl.SkipLine,
 	next int64, err error) {
 	until := time.Now().Add(scanTime)

@@ -50,11 +50,10 @@ func Cluster(w io.Writer, c *inspect.Cluster, settings string, width int) {
 		return
 	}
 	printNodes(w, c, width)
-	if text := c.Forecast(); text != "" {
-		fmt.Fprintln(w, text)
-	}
-	if text := placeLine(c); text != "" {
-		fmt.Fprintln(w, text)
+	for _, text := range []string{c.Forecast(), placeLine(c)} {
+		if text != "" {
+			fmt.Fprintln(w, text)
+		}
 	}
 	for _, note := range c.Notes() {
 		fmt.Fprintf(w, "note: %s\n", note)

@@ -49,12 +49,6 @@ func newLister(done context.Context, crawls *crawlSet) *lister {
 	return &lister{crawls: crawls, done: done, slots: make(chan struct{}, listPlaces)}
 }
 
-func (h *lister) endpoints() []endpoint {
-	return []endpoint{
-		{"/crawls", "crawls", "The crawls that are shown.", nil, crawlList{}, h.getCrawls},
-	}
-}
-
 // entries are all crawls as far as is known in time. Where there are many, only those are waited for of which nothing
 // is known.
 func (h *lister) entries(ctx context.Context, patience time.Duration) []crawlEntry {

@@ -207,7 +207,8 @@ func routes(done context.Context, cfg *Config, crawls *crawlSet, batches *batchS
 
 // endpointsOf are those of all parts, as openapi.json describes them.
 func endpointsOf(list *lister, crawls *crawlSet, batches *batchSet, results *experiments) []endpoint {
-	return slices.Concat(list.endpoints(), crawls.endpoints(), batches.endpoints(), results.endpoints())
+	return slices.Concat([]endpoint{{"/crawls", "crawls", "The crawls that are shown.", nil, crawlList{}, list.getCrawls}},
+		crawls.endpoints(), batches.endpoints(), results.endpoints())
 }
 
 // cached has files kept by browsers for a while: they change with the program alone.
